@@ -1,0 +1,22 @@
+/* Physical memory: a sparse memfd and this process's private alias of it.
+ * Copies, memsets and module loading go through the alias and never fault. */
+#ifndef FL_BASE_BACKING_H
+#define FL_BASE_BACKING_H
+
+#include <cuda.h>
+#include <stdint.h>
+
+struct backing {
+    int fd;
+    uint64_t size;                 /* bytes */
+    char *alias;                   /* the whole file, readable and writable, MAP_NORESERVE */
+    uint64_t id;                   /* unique in this process, never 0, never reused */
+};
+
+/* CUDA_ERROR_OUT_OF_MEMORY if the system will not give a descriptor or the address space. */
+CUresult backing_create(struct backing *b, const char *name, uint64_t size);
+void backing_destroy(struct backing *b);
+/* Gives the pages of [offset, offset+size) back to the system; they read as zeros afterwards. */
+void backing_discard(struct backing *b, uint64_t offset, uint64_t size);
+
+#endif

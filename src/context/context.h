@@ -1,0 +1,69 @@
+/* Devices, contexts, the calling thread's context stack, and the sticky error.
+ *
+ * Every entry point that needs a context starts with
+ *     struct context *c; CUresult r = context_current(&c); if (r) return r;
+ * which answers, in this order, CUDA_ERROR_NOT_INITIALIZED,
+ * CUDA_ERROR_INVALID_CONTEXT (none current), CUDA_ERROR_CONTEXT_IS_DESTROYED,
+ * and the sticky error. As observed on H200, a kernel's fault is sticky for
+ * every context of the process, on every device. */
+#ifndef FL_CONTEXT_CONTEXT_H
+#define FL_CONTEXT_CONTEXT_H
+
+#include "base/profile.h"
+#include "processor/processor.h"
+#include "space/vram.h"
+#include <cuda.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#define MAX_DEVICES 16
+
+struct stream_set;                 /* stream/stream.h: all streams of a context */
+struct module_set;                 /* module/module.h: all modules of a context */
+
+struct device {
+    int ordinal;
+    const struct profile *profile;
+    struct vram vram;
+    struct processor *processor;   /* NULL until the first context */
+    struct context *primary;       /* one object for the process's life; active while primary_count > 0 */
+    unsigned primary_count, primary_flags;
+    uint32_t peers;                /* bit i: kernels of this device may touch memory of device i */
+};
+
+struct context {
+    struct device *device;
+    unsigned flags;
+    unsigned long long id;
+    bool primary;
+    _Atomic bool destroyed;
+    size_t limits[CU_LIMIT_MAX];
+    struct stream_set *streams;
+    struct module_set *modules;
+    pthread_mutex_t lock;
+    unsigned peers;                /* bit i: peer access to device i's contexts enabled */
+};
+
+extern struct device devices[MAX_DEVICES];
+extern int device_count;
+
+/* cuInit. Reads the profile and the environment once. */
+CUresult library_init(unsigned flags);
+/* CUDA_SUCCESS or CUDA_ERROR_NOT_INITIALIZED. After fork, in the child: CUDA_ERROR_NOT_INITIALIZED. */
+CUresult library_ready(void);
+/* CUDA_ERROR_NOT_INITIALIZED, CUDA_ERROR_INVALID_DEVICE. */
+CUresult device_get(CUdevice dev, struct device **out);
+
+CUresult context_current(struct context **out);
+/* As context_current, but does not look at the sticky error. */
+CUresult context_current_unchecked(struct context **out);
+/* Whether handle is a live context (not NULL, not destroyed): CUDA_ERROR_INVALID_CONTEXT, CUDA_ERROR_CONTEXT_IS_DESTROYED. */
+CUresult context_check(CUcontext handle, struct context **out);
+struct context *context_top(void); /* of the calling thread's stack, or NULL; no checks */
+
+/* The first error wins and stays. Returns the sticky error. */
+CUresult sticky_set(CUresult error);
+CUresult sticky_get(void);
+
+#endif

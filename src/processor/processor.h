@@ -1,0 +1,93 @@
+/* The host's side of one device process: start it, change its page table,
+ * give it kernels, learn that they are done, notice that it died.
+ *
+ * Page-table commands are asynchronous. While the device runs no kernel
+ * nobody waits for them: the ring's order makes them visible before any kernel
+ * launched later. A command that takes access away (unmap, protect) waits
+ * until a running device has applied it, so that access is gone on return.
+ *
+ * Kernels are launched into channels: kernels of one channel run in order,
+ * channels run side by side. A channel counts its commands: processor_launch
+ * returns the command's sequence number, and the command is done once the
+ * channel's completed count has reached it.
+ *
+ * All functions may be called by any thread; none calls back. Locks: one per
+ * processor, the innermost of the host's lock order. */
+#ifndef FL_PROCESSOR_PROCESSOR_H
+#define FL_PROCESSOR_PROCESSOR_H
+
+#include "base/backing.h"
+#include <cuda.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct processor;
+
+enum { PROT_DEVICE_NONE = 0, PROT_DEVICE_READ = 1, PROT_DEVICE_WRITE = 2, PROT_DEVICE_EXEC = 4 };
+
+/* Starts faultline-device (found beside libcuda.so.1, or FAULTLINE_DEVICE_EXE).
+ * name is for messages ("device 0"). */
+CUresult processor_start(struct processor **out, int ordinal, uint32_t sm_count);
+/* Ends the process and waits for its end. */
+void processor_stop(struct processor *p);
+/* CUDA_SUCCESS, or the error this processor has died of: what a kernel did
+ * (CUDA_ERROR_ILLEGAL_ADDRESS ...), CUDA_ERROR_LAUNCH_FAILED if the process was killed. */
+CUresult processor_status(const struct processor *p);
+int processor_pid(const struct processor *p);
+
+/* [va, va+size) shows [offset, offset+size) of b. Page-granular. */
+CUresult processor_map(struct processor *p, uint64_t va, uint64_t size, const struct backing *b, uint64_t offset, unsigned prot);
+CUresult processor_unmap(struct processor *p, uint64_t va, uint64_t size);
+CUresult processor_protect(struct processor *p, uint64_t va, uint64_t size, unsigned prot);
+
+CUresult processor_channel_open(struct processor *p, uint32_t *channel);
+/* The channel must be drained. */
+void processor_channel_close(struct processor *p, uint32_t channel);
+
+struct launch {
+    uint64_t image;                /* device address of a mapped struct fl_image */
+    uint32_t kernel;               /* index in it */
+    uint64_t symbols;              /* device address of the symbol table */
+    uint32_t grid[3], block[3];
+    uint32_t dynamic_shared;       /* bytes */
+    bool cooperative;              /* all blocks are resident at once */
+    uint64_t heap, heap_size;      /* device-side malloc's arena, 0: none */
+    const void *params;            /* copied before return */
+    uint32_t params_size;
+    uint64_t gridid;
+};
+/* Returns the command's sequence number in the channel, 0 if the processor is dead. */
+uint64_t processor_launch(struct processor *p, uint32_t channel, const struct launch *l);
+/* Writes the time (CLOCK_MONOTONIC, ns) at which it is reached to *slot, which
+ * processor_mark_time reads once the mark is done. */
+uint64_t processor_mark(struct processor *p, uint32_t channel);
+uint64_t processor_mark_time(struct processor *p, uint32_t channel, uint64_t seq);
+
+bool processor_done(const struct processor *p, uint32_t channel, uint64_t seq);
+/* Spins for a short time, then sleeps. Returns processor_status at the end. */
+CUresult processor_wait(struct processor *p, uint32_t channel, uint64_t seq);
+/* Whether any kernel is queued or running. */
+bool processor_busy(const struct processor *p);
+/* Takes what kernels printed since the last call to standard output. Every synchronising call does it. */
+void processor_flush_printf(struct processor *p);
+CUresult processor_set_printf_size(struct processor *p, uint64_t bytes);
+
+/* What a kernel did wrong, as the device process reports it. */
+enum fault_kind { FAULT_NONE, FAULT_ADDRESS, FAULT_MISALIGNED, FAULT_TRAP, FAULT_ASSERT, FAULT_STACK, FAULT_ILLEGAL_INSTRUCTION };
+struct fault {
+    enum fault_kind kind;
+    char kernel[256];
+    uint32_t block[3], thread[3];
+    bool thread_known;
+    uint32_t line;                 /* in the PTX, 0 unknown */
+    uint64_t address;
+    bool write, address_known;
+    char space[16];                /* "global", "shared", "local" */
+    char text[512];                /* an assertion's message */
+};
+/* Called once per fault, on a thread of the processor's own, before the error
+ * becomes visible: describes the address and prints the message. */
+typedef void fault_reporter(int ordinal, const struct fault *f);
+void processor_set_reporter(fault_reporter *r);
+
+#endif

@@ -1,0 +1,142 @@
+/* The contract between compiled kernels (written by faultline-ptxc) and the
+ * device process that runs them. Both sides include this file; a change of it
+ * is a change of FL_ABI_VERSION, which is part of the compile cache's key.
+ *
+ * How a kernel is executed
+ * A kernel is cut into segments at its suspension points: barriers, warp
+ * operations, and the back edges of loops that may spin on memory. A segment
+ * runs from one resume point until every path has reached the next suspension
+ * point or the end. It is one native function,
+ *
+ *     void segment(struct fl_block *b, uint32_t first, uint32_t count)
+ *
+ * that runs threads first .. first+count-1 of block b one after the other (as
+ * a loop that LLVM may vectorise: threads between two suspension points are
+ * independent). Before it leaves a thread it stores, for that thread,
+ * state[t] = the segment to resume at, or FL_EXITED, the registers that live
+ * on in the context, and the operation's operands in the op_* arrays. The
+ * scheduler (src/device/block.c) decides when the operation is complete, puts
+ * its result in op_result/op_pred and calls the next segment.
+ * A kernel without suspension points has one segment and needs none of this:
+ * its context is empty and state may be NULL.
+ *
+ * Every segment exists a second time as a probe: the same code, unoptimised,
+ * that stores probe_thread and probe_line before each access and checks each
+ * alignment exactly. The device runs probes only to explain a fault.
+ *
+ * Address spaces
+ * global, const, generic and param addresses are addresses of the device
+ * process. A shared address is a 32-bit offset from b->shared; its generic
+ * form is b->shared + offset. A local address is its generic address. */
+#ifndef FL_PTX_ABI_H
+#define FL_PTX_ABI_H
+
+#include <stdint.h>
+
+#define FL_ABI_VERSION 1u
+#define FL_WARP_SIZE 32u
+#define FL_EXITED 0xffffu          /* state[t]: the thread has ended */
+#define FL_MAX_SEGMENTS 0xfff0u
+
+struct fl_block;
+struct fl_rt;
+typedef void fl_segment_fn(struct fl_block *b, uint32_t first, uint32_t count);
+
+/* One thread block in flight, as compiled code sees it. Threads are numbered
+ * x first, then y, then z. Arrays [t] have nthreads entries rounded up to a
+ * multiple of 32. */
+struct fl_block {
+    const uint8_t *params;         /* the launch's parameter buffer */
+    uint8_t *shared;               /* shared window: static variables, then dynamic */
+    uint8_t *local;                /* thread t's local variables: local + t * local_stride */
+    uint8_t *context;              /* spilled registers: the slot at byte o of the
+                                      per-thread context is an array of nthreads
+                                      elements at context + o * nthreads */
+    uint16_t *state;               /* [t] next segment or FL_EXITED */
+    uint32_t *op_mask;             /* [t] member mask of a warp operation */
+    uint64_t *op_a;                /* [t] operands, zero-extended; meaning per enum fl_warp_op */
+    uint64_t *op_b;                /* [t] */
+    uint64_t *op_c;                /* [t] */
+    uint64_t *op_result;           /* [t] written by the scheduler */
+    uint8_t *op_pred;              /* [t] in: predicate operand; out: predicate result */
+    const uint64_t *symbols;       /* address of each of the image's symbols */
+    const struct fl_rt *rt;        /* what compiled code may call */
+    uint32_t ntid[3], nctaid[3], ctaid[3];
+    uint32_t nthreads;
+    uint32_t local_stride;
+    uint32_t dynamic_shared;       /* shared offset at which dynamic shared memory begins */
+    uint32_t dynamic_shared_size;
+    uint32_t total_shared_size;
+    uint32_t smid, nsmid;
+    uint64_t gridid;
+    uint32_t misaligned;           /* OR of the low address bits that should have been 0 */
+    volatile uint32_t probe_thread, probe_line;
+    uint64_t shared_window_size;   /* a generic address in [shared, shared + this) is shared */
+    uint64_t local_lo, local_hi;   /* a generic address in [lo, hi) is local (worker stack or b->local) */
+    /* what follows is the scheduler's own */
+};
+
+/* Why a segment was left, that is, what must happen before the segment named
+ * in state[t] may run. Kept in struct fl_image_segment of the resumed segment. */
+enum fl_suspend {
+    FL_SUSPEND_START = 0,          /* segment 0: the kernel's entry */
+    FL_SUSPEND_BARRIER,            /* bar/barrier, see enum fl_barrier_op */
+    FL_SUSPEND_WARP,               /* a warp operation, see enum fl_warp_op */
+    FL_SUSPEND_YIELD,              /* a loop that may wait for memory went round some times: let others run */
+    FL_SUSPEND_CONTINUE,           /* nothing to wait for: a cut made for the code's sake */
+};
+
+/* op_a = barrier number unless imm0 holds it; op_b = thread count unless imm1
+ * holds it (0: all threads of the block); op_pred = operand of a reduction. */
+enum fl_barrier_op {
+    FL_BAR_SYNC, FL_BAR_ARRIVE, FL_BAR_RED_POPC /* op_result */,
+    FL_BAR_RED_AND, FL_BAR_RED_OR /* op_pred */,
+};
+
+/* op_mask = member mask (all lanes if FL_SEG_FULL_MASK). */
+enum fl_warp_op {
+    FL_WARP_SYNC,                                  /* bar.warp.sync */
+    FL_WARP_SHFL_UP, FL_WARP_SHFL_DOWN, FL_WARP_SHFL_BFLY, FL_WARP_SHFL_IDX,
+                                                   /* a = value, b = lane operand, c = clamp operand;
+                                                      result, pred = source in range */
+    FL_WARP_VOTE_ALL, FL_WARP_VOTE_ANY, FL_WARP_VOTE_UNI, /* pred in, pred out */
+    FL_WARP_VOTE_BALLOT,                           /* pred in, result */
+    FL_WARP_MATCH_ANY, FL_WARP_MATCH_ALL,          /* a = value; result (mask); ALL also pred */
+    FL_WARP_REDUX_ADD, FL_WARP_REDUX_MIN_U, FL_WARP_REDUX_MAX_U, FL_WARP_REDUX_MIN_S,
+    FL_WARP_REDUX_MAX_S, FL_WARP_REDUX_AND, FL_WARP_REDUX_OR, FL_WARP_REDUX_XOR, /* a; result */
+    FL_WARP_ACTIVEMASK,                            /* no mask: complete when no lane of the warp can run;
+                                                      result = lanes that wait at this very segment */
+    FL_WARP_ELECT,                                 /* result = lowest lane of the mask, pred = am I it */
+};
+
+enum { FL_SEG_FULL_MASK = 1,       /* the member mask is the constant 0xffffffff; op_mask is not written */
+       FL_SEG_CONVERGED = 2,       /* a warp operation without .sync: its members are the lanes that wait
+                                      at this segment when no lane of the warp can run */
+       FL_SEG_IMM0 = 4, FL_SEG_IMM1 = 8 };
+
+/* What compiled code may call, through b->rt. Each entry:
+ *   X(name, "signature", return type, parameters)
+ * The signature drives code generation: first the result, then the parameters:
+ * v void, p pointer, i int32, l int64, h int16, f float, d double, b bool (i1, zeroext).
+ * A '!' at its end: does not return. All take the block first. */
+#define FL_RT_CORE(X) \
+    X(trap,        "vpii!", void,     (struct fl_block *b, uint32_t t, uint32_t line)) \
+    X(misaligned,  "vpii!", void,     (struct fl_block *b, uint32_t t, uint32_t line)) \
+    X(assertfail,  "vpilliil!", void, (struct fl_block *b, uint32_t t, uint64_t msg, uint64_t file, uint32_t line, uint32_t ptx_line, uint64_t func)) \
+    X(vprintf,     "ipll",  uint32_t, (struct fl_block *b, uint64_t format, uint64_t args)) \
+    X(malloc,      "lpl",   uint64_t, (struct fl_block *b, uint64_t size)) \
+    X(free,        "vpl",   void,     (struct fl_block *b, uint64_t ptr)) \
+    X(nanosleep,   "vpi",   void,     (struct fl_block *b, uint32_t ns)) \
+    X(globaltimer, "lp",    uint64_t, (struct fl_block *b)) \
+    X(bad_call,    "vpiil!", void,    (struct fl_block *b, uint32_t t, uint32_t line, uint64_t target))
+
+/* The arithmetic that is not one instruction of the host: src/ptx/rt_math.h
+ * lists it as FL_RT_MATH(X) in the same form (without the block parameter),
+ * src/device/math.c defines it. */
+#include "rt_math.h"
+
+#define FL_RT_FIELD(name, sig, ret, params) ret (*name) params;
+struct fl_rt { FL_RT_CORE(FL_RT_FIELD) FL_RT_MATH(FL_RT_FIELD) };
+#undef FL_RT_FIELD
+
+#endif

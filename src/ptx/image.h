@@ -1,0 +1,81 @@
+/* A compiled module, as faultline-ptxc writes it, the cache keeps it and the
+ * module loader and the device process read it: one flat file, little endian,
+ * all offsets from its start. The code is position independent and refers to
+ * nothing outside itself, so loading is copying; the whole file is mapped
+ * readable and executable into the device process. */
+#ifndef FL_PTX_IMAGE_H
+#define FL_PTX_IMAGE_H
+
+#include <stdint.h>
+
+#define FL_IMAGE_MAGIC "FLIMAGE1"
+#define FL_NONE 0xffffffffu
+
+struct fl_image {
+    char magic[8];
+    uint32_t abi;                  /* FL_ABI_VERSION */
+    uint32_t ptx_version;          /* 75 for .version 7.5 */
+    uint32_t target;               /* 90 for sm_90 */
+    uint32_t reserved;
+    uint64_t size;                 /* of the file */
+    uint64_t code, code_size;      /* page aligned */
+    uint32_t symbols, nsymbols;    /* struct fl_image_symbol[] */
+    uint32_t relocs, nrelocs;      /* struct fl_image_reloc[] */
+    uint32_t kernels, nkernels;    /* struct fl_image_kernel[] in the order of the PTX */
+    uint32_t segments, nsegments;  /* struct fl_image_segment[] */
+    uint32_t params, nparams;      /* struct fl_image_param[] */
+    uint32_t strings;              /* NUL-terminated strings */
+    uint32_t strings_size;
+};
+
+enum fl_symbol_kind { FL_SYMBOL_GLOBAL, FL_SYMBOL_CONST, FL_SYMBOL_MANAGED, FL_SYMBOL_FUNCTION };
+enum fl_linkage { FL_LINK_STATIC, FL_LINK_VISIBLE, FL_LINK_WEAK, FL_LINK_COMMON, FL_LINK_EXTERN };
+
+/* A variable of the module, or a function whose address is taken.
+ * fl_block.symbols[i] is the address of symbol i. */
+struct fl_image_symbol {
+    uint32_t name;                 /* offset in strings */
+    uint8_t kind, linkage;
+    uint16_t pad;
+    uint32_t align;
+    uint32_t pad2;
+    uint64_t size;                 /* of a variable, bytes */
+    uint64_t init;                 /* variable: offset of its initial bytes in the file, 0: zeros;
+                                      function: offset of its code in the file */
+};
+
+/* At load: *(uint64_t *)(symbol + offset) = address of target + addend. */
+struct fl_image_reloc { uint32_t symbol, target; uint64_t offset; int64_t addend; };
+
+struct fl_image_kernel {
+    uint32_t name;
+    uint32_t first_segment, nsegments;
+    uint32_t first_param, nparams;
+    uint32_t param_size;           /* bytes, end of the last parameter */
+    uint32_t static_shared;        /* bytes */
+    uint32_t shared_align;
+    uint32_t local;                /* bytes per thread in fl_block.local */
+    uint32_t local_reported;       /* bytes per thread as CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES says */
+    uint32_t context;              /* bytes per thread */
+    uint32_t registers;            /* an estimate, for CU_FUNC_ATTRIBUTE_NUM_REGS */
+    uint32_t max_threads;          /* .maxntid product or 0 */
+    uint32_t reqntid[3];           /* .reqntid or 0 */
+    uint32_t const_size;           /* bytes of constant variables of the module */
+    uint32_t flags;                /* FL_KERNEL_* */
+};
+enum { FL_KERNEL_MALLOC = 1, FL_KERNEL_PRINTF = 2, FL_KERNEL_SPINS = 4 };
+
+struct fl_image_segment {
+    uint64_t code;                 /* offset of the fl_segment_fn in the file */
+    uint64_t probe;                /* offset of its probe */
+    uint8_t suspend;               /* enum fl_suspend: what precedes this segment */
+    uint8_t op;                    /* enum fl_barrier_op or fl_warp_op */
+    uint8_t width;                 /* operand bits: 32 or 64 */
+    uint8_t flags;                 /* FL_SEG_* */
+    uint32_t imm0, imm1;           /* barrier number and thread count, where constant */
+    uint32_t line;                 /* of the suspension point in the PTX */
+};
+
+struct fl_image_param { uint32_t offset, size, align, pad; };
+
+#endif

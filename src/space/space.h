@@ -1,0 +1,76 @@
+/* The one unified address space: which addresses exist, what each of them is,
+ * and which processors may touch it. An address handed to the user means the
+ * same in the host and in every device process.
+ *
+ * Addresses come from a window that device processes leave free. In the host
+ * an address that only devices may touch is PROT_NONE, so a host program that
+ * dereferences it gets SIGSEGV.
+ *
+ * Lock order (outermost first), for the whole library:
+ *   context table -> context -> stream -> space -> vram -> processor
+ * Nobody touches a user's address while holding one of them. */
+#ifndef FL_SPACE_SPACE_H
+#define FL_SPACE_SPACE_H
+
+#include "base/backing.h"
+#include <cuda.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct context;
+struct device;
+
+enum allocation_kind {
+    ALLOCATION_DEVICE,             /* cuMemAlloc, module globals */
+    ALLOCATION_HOST,               /* cuMemAllocHost, cuMemHostAlloc */
+    ALLOCATION_REGISTERED,         /* cuMemHostRegister */
+    ALLOCATION_MANAGED,            /* cuMemAllocManaged, __managed__ variables */
+    ALLOCATION_RESERVED,           /* cuMemAddressReserve, nothing mapped */
+    ALLOCATION_MAPPED,             /* cuMemMap */
+};
+
+/* One allocation as the user sees it. Immutable once published, but for access. */
+struct allocation {
+    uint64_t base, size;           /* as asked for, bytes */
+    enum allocation_kind kind;
+    struct device *device;         /* owner, NULL for host memory */
+    struct context *context;       /* that it was made in; NULL where the driver says so */
+    uint64_t buffer_id;            /* never reused in a process, never 0 */
+    unsigned flags;                /* of cuMemHostAlloc / cuMemAllocManaged */
+    uint64_t mapping_base, mapping_size; /* the slab it lies in */
+    const struct backing *backing; /* where its bytes are */
+    uint64_t offset;               /* of base in backing */
+    bool sync_memops;
+    bool module_owned;             /* cuMemFree refuses it */
+};
+
+/* cuMemAlloc memory of d; 256-byte aligned. align is a power of two, at most 2 MiB. */
+CUresult space_alloc_device(struct context *c, uint64_t size, uint64_t align, struct allocation **out);
+/* Pinned host memory, the same address on the host and every device. */
+CUresult space_alloc_host(struct context *c, uint64_t size, unsigned flags, enum allocation_kind kind, struct allocation **out);
+/* Gives the addresses and the memory back; on return no processor can touch them. */
+void space_free(struct allocation *a);
+
+/* The allocation that contains address, or NULL. The pointer stays valid until that allocation is freed. */
+struct allocation *space_find(uint64_t address);
+/* Says in words what an address is, for fault messages: "4 bytes past the end of
+ * the 400-byte allocation at 0x...", "in an allocation of 64 MiB freed before", ... */
+void space_describe(uint64_t address, int ordinal, char *out, size_t size);
+
+/* Where the bytes of [address, address+size) can be reached by this process
+ * without a fault, if one allocation holds them all; NULL otherwise. For
+ * memory that is no allocation of ours, NULL. */
+void *space_alias(const struct allocation *a, uint64_t address);
+
+/* Peer access of device d to memory of device peer, as cuCtxEnablePeerAccess. */
+CUresult space_set_peer(struct device *d, struct device *peer, bool enabled);
+/* Makes everything d may touch visible to its new process. */
+CUresult space_attach(struct device *d);
+/* Frees all of a dying context's allocations. */
+void space_release_context(struct context *c);
+
+/* Code memory: readable and executable on d only. */
+CUresult space_alloc_code(struct device *d, uint64_t size, uint64_t *va, void **alias);
+void space_free_code(struct device *d, uint64_t va);
+
+#endif

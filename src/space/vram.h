@@ -1,0 +1,25 @@
+/* A device's physical memory: one sparse memfd of the configured capacity and
+ * the allocator over it. 2 MiB chunks; small allocations share a chunk. */
+#ifndef FL_SPACE_VRAM_H
+#define FL_SPACE_VRAM_H
+
+#include "base/backing.h"
+#include <pthread.h>
+
+struct vram_chunks;
+struct vram {
+    struct backing backing;
+    uint64_t capacity, used;       /* bytes, multiples of 2 MiB */
+    struct vram_chunks *chunks;
+    pthread_mutex_t lock;
+};
+#define VRAM_CHUNK (2ul << 20)
+
+CUresult vram_init(struct vram *v, uint64_t capacity, const char *name);
+void vram_destroy(struct vram *v);
+/* size bytes (a multiple of VRAM_CHUNK), contiguous in the file.
+ * CUDA_ERROR_OUT_OF_MEMORY exactly when capacity - used < size. */
+CUresult vram_alloc(struct vram *v, uint64_t size, uint64_t *offset);
+void vram_free(struct vram *v, uint64_t offset, uint64_t size);
+
+#endif

@@ -1,0 +1,39 @@
+/* Order and asynchrony. A stream is a queue of operations that are done one
+ * after the other; streams run side by side. The legacy default stream orders
+ * with all blocking streams of its context.
+ *
+ * An operation is either a kernel, which goes into the stream's channel of the
+ * device process without a detour when nothing of the host's is queued before
+ * it, or work of the host (copy, memset, host function, wait), which a thread
+ * of the stream performs, or the calling thread itself when it is going to
+ * wait anyway and the stream is idle. */
+#ifndef FL_STREAM_STREAM_H
+#define FL_STREAM_STREAM_H
+
+#include "context/context.h"
+
+struct stream;                     /* CUstream_st */
+struct event;                      /* CUevent_st */
+
+CUresult stream_set_create(struct context *c);
+/* Waits for all work, ends all threads, frees streams and events. */
+void stream_set_destroy(struct context *c);
+
+/* The stream that handle means: NULL and CU_STREAM_LEGACY, CU_STREAM_PER_THREAD, or one of
+ * cuStreamCreate. per_thread: NULL means the per-thread stream (the _ptsz entry points).
+ * CUDA_ERROR_INVALID_HANDLE. */
+CUresult stream_get(struct context *c, CUstream handle, bool per_thread, struct stream **out);
+
+/* Host work: run(arg) in stream order on some thread; a non-zero result becomes sticky.
+ * arg is copied (size bytes). */
+typedef CUresult stream_work(void *arg);
+CUresult stream_enqueue(struct stream *s, stream_work *run, const void *arg, size_t size);
+/* The same, done when it returns. Runs on the calling thread when the stream is idle. */
+CUresult stream_run(struct stream *s, stream_work *run, const void *arg, size_t size);
+/* A kernel. keep: called with keep_arg when the kernel is done (to drop references). */
+CUresult stream_launch(struct stream *s, const struct launch *l);
+
+CUresult stream_synchronize(struct stream *s);
+CUresult context_synchronize(struct context *c);   /* cuCtxSynchronize */
+
+#endif
