@@ -1,0 +1,26 @@
+#!/usr/bin/env python3
+"""Counts a Meson test run: names what was skipped and why, and ends with
+'N passed, M failed'. usage: summary.py TESTLOG.json (one JSON object a line)"""
+import json
+import sys
+
+passed, failed, skipped = 0, 0, []
+try:
+    lines = open(sys.argv[1], encoding="utf-8").read().splitlines()
+except OSError:
+    lines = []
+for line in lines:
+    test = json.loads(line)
+    if test["result"] in ("OK", "EXPECTEDFAIL"):
+        passed += 1
+    elif test["result"] == "SKIP":
+        out = (test.get("stdout") or "").strip().splitlines()
+        reason = next((l for l in out if "SKIP" in l), "SKIP")
+        skipped.append((test["name"], reason))
+    else:
+        failed += 1
+        print(f"failed: {test['name']} ({test['result']})")
+for name, reason in skipped:
+    print(f"skipped: {name}: {reason}")
+print(f"{passed} passed, {failed} failed")
+sys.exit(1 if failed or not passed else 0)
