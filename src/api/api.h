@@ -1,0 +1,27 @@
+/* What the entry points share: the table of all of them, and what an entry
+ * point that does nothing yet answers. How to add one: entrypoints.txt. */
+#ifndef FL_API_API_H
+#define FL_API_API_H
+
+#include <cuda.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* One ABI version of an entry point. Sorted by name, then by version. */
+struct entry_point {
+    const char *name;              /* without _v2, _ptsz and so on */
+    int since, since_per_thread;   /* CUDA version; since_per_thread 0: has no such variant */
+    bool implemented;
+    void *function, *per_thread;
+};
+extern const struct entry_point entry_points[];
+extern const size_t entry_point_count;
+
+/* Set while the calling thread is in a _ptds or _ptsz entry point that takes no
+ * stream: the default stream is then the per-thread one. */
+extern _Thread_local bool api_per_thread_default;
+
+/* Warns once that name is not implemented. CUDA_ERROR_NOT_INITIALIZED before cuInit, else CUDA_ERROR_NOT_SUPPORTED. */
+CUresult api_not_supported(const char *name, _Atomic bool *said);
+
+#endif

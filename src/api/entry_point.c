@@ -1,0 +1,66 @@
+/* Driver entry point access: from a name and a CUDA version to a function. */
+#include "api/api.h"
+#include "base/log.h"
+#include <stdlib.h>
+#include <string.h>
+
+static int by_name(const void *key, const void *element)
+{
+    return strcmp(key, ((const struct entry_point *)element)->name);
+}
+
+/* The oldest ABI version of the entry point, or NULL. */
+static const struct entry_point *find(const char *name)
+{
+    const struct entry_point *e = bsearch(name, entry_points, entry_point_count, sizeof *e, by_name);
+    while (e && e > entry_points && !strcmp(e[-1].name, name))
+        e--;
+    return e;
+}
+
+/* The newest function that version knows, a per-thread variant first if wanted. */
+static void *select_version(const struct entry_point *first, int version, bool per_thread)
+{
+    void *plain = NULL, *variant = NULL;
+    for (const struct entry_point *e = first;
+         e < entry_points + entry_point_count && !strcmp(e->name, first->name); e++) {
+        if (e->since > version)
+            break;
+        plain = e->function;
+        variant = e->per_thread && e->since_per_thread <= version ? e->per_thread : NULL;
+        if (!e->implemented)
+            fl_log(FL_LOG_DEBUG, "cuGetProcAddress: %s of CUDA %d is not implemented", e->name, e->since);
+    }
+    return per_thread && variant ? variant : plain;
+}
+
+CUresult CUDAAPI cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags, CUdriverProcAddressQueryResult *symbolStatus)
+{
+    const cuuint64_t known = CU_GET_PROC_ADDRESS_LEGACY_STREAM | CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
+    if (!symbol || !*symbol || !pfn || cudaVersion > CUDA_VERSION || (flags & ~known) || flags == known)
+        return CUDA_ERROR_INVALID_VALUE;
+    const struct entry_point *e = find(symbol);
+    *pfn = e ? select_version(e, cudaVersion, flags == CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) : NULL;
+    if (symbolStatus)
+        *symbolStatus = *pfn ? CU_GET_PROC_ADDRESS_SUCCESS
+                      : e    ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT
+                             : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+    return CUDA_SUCCESS;
+}
+
+/* CUDA 11's form has no status to report through. */
+CUresult CUDAAPI cuGetProcAddress(const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags)
+{
+    CUresult r = cuGetProcAddress_v2(symbol, pfn, cudaVersion, flags, NULL);
+    return r ? r : *pfn ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+
+CUresult CUDAAPI cuGetExportTable(const void **ppExportTable, const CUuuid *pExportTableId)
+{
+    if (!ppExportTable || !pExportTableId)
+        return CUDA_ERROR_INVALID_VALUE;
+    *ppExportTable = NULL;
+    fl_log_once(FL_LOG_WARN, "this program asks for private tables of NVIDIA's driver: NVIDIA's own CUDA runtime is "
+                "linked into it and cannot run here. Link it with a shared runtime (nvcc -cudart shared)");
+    return CUDA_ERROR_NOT_FOUND;
+}

@@ -1,0 +1,257 @@
+#!/usr/bin/env python3
+"""Makes everything that follows from the table of entry points.
+
+usage: generate.py map TABLE OUT                 the linker's list of exported symbols
+       generate.py code TABLE OUT SOURCE...      wrappers, stubs and the table of cuGetProcAddress
+       generate.py header TABLE CUDA_H           rewrites the generated part of cuda.h
+       generate.py readme TABLE README SOURCE... rewrites the support table of README.md
+With --check, header and readme change nothing and fail if the file is out of date.
+"""
+import re
+import sys
+import textwrap
+from collections import namedtuple
+
+Entry = namedtuple("Entry", "chapter header since since_pt name symbol variant params summary")
+LINE = re.compile(r"\s*(\d+)\s+(\d+|-)\s+(\S+)\s+(\w+)(?:\{(ptsz|ptds)\})?\((.*?)\)(?: \| (.*))?$")
+
+
+def read_table(path):
+    entries, chapter, header = [], None, None
+    for number, line in enumerate(open(path), 1):
+        line = line.rstrip("\n")
+        if not line or line.startswith("#"):
+            continue
+        if line.startswith("["):
+            chapter, _, header = (s.strip() for s in line[1:].partition("]"))
+            continue
+        m = LINE.match(line)
+        if not m:
+            sys.exit(f"{path}:{number}: not an entry: {line}")
+        since, since_pt, name, symbol, variant, params, summary = m.groups()
+        entries.append(Entry(chapter, header, int(since), 0 if since_pt == "-" else int(since_pt),
+                             None if name == "-" else name, symbol, variant, params, summary))
+    return entries
+
+
+def base_name(symbol):
+    """The name cuGetProcAddress knows a symbol by."""
+    return re.sub(r"_v\d+$", "", symbol)
+
+
+def parameters(entry):
+    """[(type, name)], empty for (void)."""
+    out = []
+    for p in [] if entry.params == "void" else entry.params.split(", "):
+        m = re.match(r"(.*?)(\w+)((?:\[\d*\])?)$", p)
+        out.append((m.group(1).strip() + ("*" if m.group(3) else ""), m.group(2)))
+    return out
+
+
+def definitions(sources):
+    found = set()
+    for path in sources:
+        found.update(re.findall(r"^CUresult CUDAAPI (\w+)\(", open(path).read(), re.M))
+    return found
+
+
+WIDER = {("unsigned int", "size_t"), ("unsigned int", "unsigned long long")}
+
+
+def newer_equivalent(entry, versions):
+    """The next newer ABI version that can be called with this one's arguments."""
+    mine = [t for t, _ in parameters(entry)]
+    for other in sorted(versions, key=lambda e: e.since):
+        if other.since <= entry.since:
+            continue
+        theirs = [t for t, _ in parameters(other)]
+        if len(mine) == len(theirs) and all(a == b or (a, b) in WIDER for a, b in zip(mine, theirs)):
+            return other
+    return None
+
+
+class Table:
+    def __init__(self, path, sources=()):
+        self.entries = read_table(path)
+        self.defined = definitions(sources)
+        self.versions = {}
+        for e in self.entries:
+            self.versions.setdefault(base_name(e.symbol), []).append(e)
+
+    def forward(self, entry):
+        if entry.symbol in self.defined or entry.header:
+            return None
+        return newer_equivalent(entry, self.versions[base_name(entry.symbol)])
+
+    def implemented(self, entry):
+        if entry.symbol in self.defined:
+            return True
+        newer = self.forward(entry)
+        return newer is not None and self.implemented(newer)
+
+
+# ---- the linker's list
+
+def make_map(table):
+    out = ["{", "global:"]
+    for e in table.entries:
+        out.append(f"    {e.symbol};")
+        if e.variant:
+            out.append(f"    {e.symbol}_{e.variant};")
+    return "\n".join(out + ["local:", "    *;", "};", ""])
+
+
+# ---- code
+
+def signature(entry, suffix=""):
+    return f"CUresult CUDAAPI {entry.symbol}{suffix}({'void' if entry.header else entry.params})"
+
+
+def stub(entry, suffix=""):
+    return (f'{signature(entry, suffix)}\n{{\n    static _Atomic bool said;\n'
+            f'    return api_not_supported("{entry.symbol}", &said);\n}}\n')
+
+
+def call(symbol, args):
+    return f"{symbol}({', '.join(args)})"
+
+
+def per_thread_wrapper(entry):
+    params = parameters(entry)
+    name = signature(entry, "_" + entry.variant)
+    if any(t == "CUstream" for t, _ in params):
+        args = [f"per_thread({n})" if t == "CUstream" else n for t, n in params]
+        return f"{name}\n{{\n    return {call(entry.symbol, args)};\n}}\n"
+    return (f"{name}\n{{\n    bool before = api_per_thread_default;\n    api_per_thread_default = true;\n"
+            f"    CUresult r = {call(entry.symbol, [n for _, n in params])};\n"
+            f"    api_per_thread_default = before;\n    return r;\n}}\n")
+
+
+def make_code(table):
+    out = [textwrap.dedent("""\
+        /* Written by src/api/generate.py. */
+        #include "api/api.h"
+
+        #pragma GCC diagnostic ignored "-Wunused-parameter"
+
+        static CUstream per_thread(CUstream s)
+        {
+            return s ? s : CU_STREAM_PER_THREAD;
+        }
+        """)]
+    external = [e for e in table.entries if e.header]
+    for e in external:
+        for suffix in [""] + (["_" + e.variant] if e.variant else []):
+            out.append(signature(e, suffix) + ";")
+    for e in table.entries:
+        if e.symbol not in table.defined:
+            newer = table.forward(e)
+            if newer:
+                out.append(f"{signature(e)}\n{{\n    return {call(newer.symbol, [n for _, n in parameters(e)])};\n}}\n")
+            else:
+                out.append(stub(e))
+        if e.variant and f"{e.symbol}_{e.variant}" not in table.defined:
+            out.append(stub(e, "_" + e.variant) if e.header else per_thread_wrapper(e))
+    rows = []
+    for e in sorted(table.entries, key=lambda e: (base_name(e.symbol), e.since)):
+        variant = f"(void *){e.symbol}_{e.variant}" if e.variant else "NULL"
+        rows.append(f'    {{ "{base_name(e.symbol)}", {e.since}, {e.since_pt}, {str(table.implemented(e)).lower()}, '
+                    f"(void *){e.symbol}, {variant} }},")
+    out.append("const struct entry_point entry_points[] = {\n" + "\n".join(rows) + "\n};")
+    out.append("const size_t entry_point_count = sizeof entry_points / sizeof *entry_points;\n")
+    return "\n".join(out)
+
+
+# ---- cuda.h
+
+def prototype(name, params):
+    line = f"CUresult CUDAAPI {name}({params});"
+    return "\n".join(textwrap.wrap(line, 110, subsequent_indent="    ", break_long_words=False))
+
+
+def make_header(table):
+    entries = [e for e in table.entries if not e.header]
+    renamed = []
+    for e in entries:
+        if e.name and e.variant:
+            renamed.append((e.name, f"__CUDA_API_{e.variant.upper()}({e.symbol})"))
+        elif e.name and e.name != e.symbol:
+            renamed.append((e.name, e.symbol))
+    out = ["", "/* The ABI version that a name stands for. */"]
+    out += [f"#define {name:<38} {target}" for name, target in renamed]
+    chapter = None
+    for e in entries:
+        if e.name:
+            if e.chapter != chapter:
+                chapter = e.chapter
+                out += ["", f"/* ---- {chapter} ---- */"]
+            if e.summary:
+                out += ["\n".join(textwrap.wrap(f"/* {e.summary} */", 110, subsequent_indent=" * "))]
+            out.append(prototype(e.name, e.params))
+    out += ["", "#ifdef __CUDA_API_VERSION_INTERNAL", "/* Every other symbol, each under its own name. */"]
+    out += [f"#undef {name}" for name, _ in renamed]
+    out.append("")
+    for e in entries:
+        if not e.name or e.variant or e.name != e.symbol:
+            if not e.name or e.variant:
+                out.append(prototype(e.symbol, e.params))
+            if not e.name and e.variant:
+                out.append(prototype(f"{e.symbol}_{e.variant}", e.params))
+    return "\n".join(out + ["#endif", ""])
+
+
+# ---- README.md
+
+def make_readme(table):
+    chapters = {}
+    for e in table.entries:
+        if e.name:
+            chapters.setdefault(e.chapter, []).append(e)
+    total = [e for es in chapters.values() for e in es]
+    done = sum(table.implemented(e) for e in total)
+    out = ["", f"{done} of {len(total)} entry points of the driver API are implemented; "
+           "the others answer `CUDA_ERROR_NOT_SUPPORTED`.", "",
+           "| chapter of the driver API manual | implemented | not yet |", "|---|---|---|"]
+    for chapter, es in chapters.items():
+        missing = [f"`{e.name}`" for e in es if not table.implemented(e)]
+        have = len(es) - len(missing)
+        text = "" if not missing else "all of it" if not have else ", ".join(missing) if len(missing) <= 8 else f"{len(missing)} entry points"
+        out.append(f"| {chapter} | {have} of {len(es)} | {text} |")
+    return "\n".join(out + ["", ""])
+
+
+BEGIN, END = "generated from src/api/entrypoints.txt", "end of the generated part"
+
+
+def update(path, text, check, kind):
+    """Replaces what stands between the line with BEGIN and the line with END."""
+    old = open(path).read()
+    m = re.search(rf"(?<=\n)([^\n]*{BEGIN}[^\n]*\n)(.*?)([^\n]*{END})", old, re.S)
+    if not m:
+        sys.exit(f"{path}: has no generated part")
+    new = old[:m.start(2)] + text + old[m.end(2):]
+    if check and new != old:
+        sys.exit(f"{path} does not agree with src/api/entrypoints.txt; run ninja update-{kind} in the build folder")
+    if not check and new != old:
+        open(path, "w").write(new)
+
+
+def main():
+    args = [a for a in sys.argv[1:] if a != "--check"]
+    check = "--check" in sys.argv
+    what, path, out, sources = args[0], args[1], args[2], args[3:]
+    table = Table(path, sources)
+    if what == "map":
+        open(out, "w").write(make_map(table))
+    elif what == "code":
+        open(out, "w").write(make_code(table))
+    elif what == "header":
+        update(out, make_header(table), check, what)
+    elif what == "readme":
+        update(out, make_readme(table), check, what)
+    else:
+        sys.exit(__doc__)
+
+
+if __name__ == "__main__":
+    main()
