@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+"""Compares our cuda.h with NVIDIA's, where it is installed: every enumeration
+value, macro, structure layout, type and prototype. usage: headers.py OUR_CUDA_H
+Exit status 77 (skipped) where NVIDIA's header of the same version is missing."""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+CC = os.environ.get("CC", "cc")
+MODES = {"as programs see it": [], "with per-thread default streams": ["-DCUDA_API_PER_THREAD_DEFAULT_STREAM"],
+         "with every ABI version": ["-D__CUDA_API_VERSION_INTERNAL"]}
+
+
+def find_vendor():
+    nvcc = shutil.which("nvcc")
+    for root in (os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), nvcc and os.path.dirname(os.path.dirname(nvcc)), "/usr/local/cuda"):
+        path = root and os.path.join(root, "include", "cuda.h")
+        if path and os.path.exists(path):
+            return path
+    return None
+
+
+def skip(why):
+    print("SKIP: " + why)
+    sys.exit(77)
+
+
+class Header:
+    """The declarations of a header, by name, as the preprocessor leaves them."""
+
+    def __init__(self, path, flags):
+        self.path, self.flags = path, flags
+        lines = self.preprocess(["-dD"]).split("\n")
+        self.macros = {}
+        for line in lines:
+            m = re.match(r"#define (CU\w+)(?: (.*))?$", line)
+            if m and m.group(2):
+                self.macros[m.group(1)] = m.group(2)
+        text = self.preprocess(["-P"])
+        self.constants, self.types, self.prototypes = [], {}, {}
+        for m in re.finditer(r"\benum\s*\w*\s*\{([^}]*)\}", text):
+            self.constants += [c.partition("=")[0].strip() for c in m.group(1).split(",") if c.strip()]
+        for m in re.finditer(r"\bCUresult\s+(cu\w+)\s*\(([^;{]*?)\)\s*;", text):
+            self.prototypes[m.group(1)] = [self.type_only(p) for p in m.group(2).split(",")]
+        self.read_typedefs(text)
+
+    def preprocess(self, more):
+        return subprocess.run([CC, "-E", *more, *self.flags, self.path], capture_output=True, text=True, check=True).stdout
+
+    @staticmethod
+    def type_only(parameter):
+        """'const void *srcHost' -> 'const void*'"""
+        words = re.findall(r"\w+|\*|\[[^]]*\]", parameter)
+        if len(words) > 1 and re.match(r"\w", words[-1]) and words[-1] not in ("int", "unsigned", "char", "long"):
+            words.pop()
+        text = " ".join(words).replace(" *", "*")
+        return re.sub(r"\bunsigned\b(?! (int|char|short|long))", "unsigned int", text)
+
+    def read_typedefs(self, text):
+        at = 0
+        while True:
+            m = re.compile(r"\btypedef\b").search(text, at)
+            if not m:
+                return
+            depth, end = 0, m.end()
+            while depth or text[end] != ";":
+                depth += (text[end] == "{") - (text[end] == "}")
+                end += 1
+            declaration, at = text[m.end():end], end
+            function = re.search(r"\(\s*\*\s*(CU\w+)\s*\)", declaration)
+            plain = re.search(r"(\w+)\s*$", declaration)
+            name = function.group(1) if function else plain.group(1) if plain else ""
+            if not re.match(r"CU|cuuint|cl_", name):
+                continue
+            body = re.match(r"\s*(?:struct|union)\s*\w*\s*\{(.*)\}", declaration, re.S)
+            self.types[name] = list(self.members(body.group(1), "")) if body else []
+
+    def members(self, body, prefix):
+        at = 0
+        while body[at:].strip():
+            end, depth = at, 0
+            while depth or body[end] != ";":
+                depth += (body[end] == "{") - (body[end] == "}")
+                end += 1
+            member, at = body[at:end], end + 1
+            nested = re.match(r"\s*(?:struct|union)\s*\w*\s*\{(.*)\}\s*(\w*)\s*$", member, re.S)
+            if not nested:
+                yield prefix + re.search(r"(\w+)\s*(?:\[[^;]*\])*\s*$", re.sub(r"\[.*", "", member, flags=re.S)).group(1)
+            else:
+                if nested.group(2):
+                    yield prefix + nested.group(2)
+                yield from self.members(nested.group(1), prefix + nested.group(2) + "." if nested.group(2) else prefix)
+
+    def facts(self, reference):
+        """Compiles and runs a program that prints the values and layouts of what reference declares."""
+        out = [f'#include "{self.path}"', "#include <stdio.h>", "#include <stddef.h>", "int main(void) {"]
+        for c in reference.constants:
+            out.append(f'printf("{c} = %lld\\n", (long long){c});')
+        for t, members in reference.types.items():
+            out.append(f'printf("sizeof {t} = %zu, alignment %zu\\n", sizeof({t}), _Alignof({t}));')
+            for m in members:
+                out.append(f'printf("{t}.{m} at %zu, size %zu\\n", offsetof({t}, {m}), sizeof((({t} *)0)->{m}));')
+        for name, value in reference.macros.items():
+            if re.match(r"[\d(-]|CU_", value):
+                out.append(f'printf("{name} = %lld\\n", (long long){name});')
+        out.append("return 0; }")
+        with tempfile.TemporaryDirectory() as d:
+            source, program = os.path.join(d, "facts.c"), os.path.join(d, "facts")
+            open(source, "w").write("\n".join(out))
+            subprocess.run([CC, "-std=gnu17", "-w", *self.flags, "-o", program, source], check=True)
+            return subprocess.run([program], capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+def missing(what, theirs, ours):
+    return [f"{what} {n}: missing" for n in theirs if n not in ours] + [f"{what} {n}: not in NVIDIA's header" for n in ours if n not in theirs]
+
+
+def compare(ours, theirs):
+    wrong = missing("constant", theirs.constants, ours.constants)
+    wrong += missing("type", theirs.types, ours.types)
+    wrong += missing("entry point", theirs.prototypes, ours.prototypes)
+    wrong += [f"macro {n}: missing" for n in theirs.macros if n not in ours.macros]
+    if wrong:
+        return wrong
+    for n, p in theirs.prototypes.items():
+        if p != ours.prototypes[n]:
+            wrong.append(f"{n}({', '.join(ours.prototypes[n])}) should be ({', '.join(p)})")
+    wrong += [f"{a}; should be {b}" for a, b in zip(ours.facts(theirs), theirs.facts(theirs)) if a != b]
+    return wrong
+
+
+def main():
+    vendor = find_vendor()
+    if not vendor:
+        skip("NVIDIA's cuda.h is not installed (looked at CUDA_HOME, nvcc and /usr/local/cuda)")
+    version = re.search(r"#define CUDA_VERSION (\d+)", open(vendor, errors="replace").read()).group(1)
+    if version != "13000":
+        skip(f"{vendor} is of CUDA {version}, not 13000")
+    failed = False
+    for mode, flags in MODES.items():
+        ours, theirs = Header(os.path.abspath(sys.argv[1]), flags), Header(vendor, flags)
+        wrong = compare(ours, theirs)
+        failed = failed or bool(wrong)
+        for line in wrong[:40]:
+            print(line)
+        print(f"{mode}: {len(theirs.constants)} constants, {len(theirs.types)} types, {len(theirs.macros)} macros, "
+              f"{len(theirs.prototypes)} prototypes compared, {len(wrong)} differ")
+    sys.exit(failed)
+
+
+if __name__ == "__main__":
+    main()
