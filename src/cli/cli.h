@@ -1,0 +1,18 @@
+/* The faultline command: one subcommand a file. */
+#ifndef FL_CLI_CLI_H
+#define FL_CLI_CLI_H
+
+/* Each gets its own name as argv[0] and returns the exit status. */
+int command_run(int argc, char **argv);
+int command_devices(int argc, char **argv);
+int command_ptxc(int argc, char **argv);
+
+/* The folder of libcuda.so.1, faultline-device and faultline-ptxc that belong to this
+ * executable: its own in a build folder, ../lib/faultline when installed. NULL after a
+ * message if there is none. Static storage. */
+const char *library_folder(void);
+
+/* "faultline: ..." on standard error. Returns 2, the exit status of wrong usage. */
+int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

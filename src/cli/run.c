@@ -1,0 +1,154 @@
+/* faultline run: a program with our libcuda.so.1 before any other, and what to
+ * say when it does not end well. */
+#include "cli/cli.h"
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const char usage[] =
+    "usage: faultline run [OPTION...] [--] PROGRAM [ARGUMENT...]\n"
+    "  --devices N     simulate N GPUs (FAULTLINE_DEVICES)\n"
+    "  --vram SIZE     memory of each GPU, such as 8G (FAULTLINE_VRAM)\n"
+    "  --profile P     the machine to simulate: a name or a file (FAULTLINE_PROFILE)\n"
+    "  --log LEVEL     off, error, warn, info or debug (FAULTLINE_LOG)\n"
+    "The exit status is the program's, or 128 plus the signal that ended it.\n";
+
+static const struct option options[] = {
+    { "devices", required_argument, NULL, 'd' },
+    { "vram", required_argument, NULL, 'v' },
+    { "profile", required_argument, NULL, 'p' },
+    { "log", required_argument, NULL, 'l' },
+    { "help", no_argument, NULL, 'h' },
+    { 0 },
+};
+
+static volatile sig_atomic_t child;
+
+static void pass_on(int signal)
+{
+    if (child)
+        kill(child, signal);
+}
+
+/* A file that the library notes failed calls in, or "" if there is no place for one. */
+static void report_create(char path[PATH_MAX])
+{
+    const char *folder = getenv("TMPDIR");
+    snprintf(path, PATH_MAX, "%s/faultline-report-XXXXXX", folder && *folder ? folder : "/tmp");
+    int fd = mkstemp(path);
+    if (fd < 0)
+        *path = '\0';
+    else
+        close(fd);
+}
+
+static void report_print(const char *path)
+{
+    char line[256];
+    FILE *f = fopen(path, "r");
+    if (!f)
+        return;
+    for (bool first = true; fgets(line, sizeof line, f); first = false) {
+        if (first)
+            fputs("faultline: driver calls that failed:\n", stderr);
+        fprintf(stderr, "    %s", line);
+    }
+    fclose(f);
+}
+
+static void set_library_path(const char *folder)
+{
+    const char *old = getenv("LD_LIBRARY_PATH");
+    char path[2 * PATH_MAX];
+    if (!old || !*old || (size_t)snprintf(path, sizeof path, "%s:%s", folder, old) >= sizeof path)
+        snprintf(path, sizeof path, "%s", folder);
+    setenv("LD_LIBRARY_PATH", path, 1);
+}
+
+/* The exit status for the wait status, after a word to the user. */
+static int explain(const char *program, int status)
+{
+    if (WIFSIGNALED(status)) {
+        int n = WTERMSIG(status);
+        complain("%s was ended by signal %d (%s)%s", program, n, strsignal(n),
+                 n == SIGSEGV || n == SIGBUS ? ": host code touched memory it may not; device memory is not for the host" : "");
+        return 128 + n;
+    }
+    if (WEXITSTATUS(status))
+        complain("%s ended with exit status %d", program, WEXITSTATUS(status));
+    return WEXITSTATUS(status);
+}
+
+static int run_program(char **argv)
+{
+    char report[PATH_MAX];
+    struct sigaction action = { .sa_handler = pass_on, .sa_flags = SA_RESTART };
+    int status;
+    report_create(report);
+    if (*report)
+        setenv("FAULTLINE_REPORT", report, 1);
+    pid_t parent = getpid(), pid = fork();
+    if (pid < 0) {
+        unlink(report);
+        complain("cannot start another process: %s", strerror(errno));
+        return 126;
+    }
+    if (!pid) {
+        prctl(PR_SET_PDEATHSIG, SIGTERM);
+        if (getppid() != parent)
+            _exit(126);
+        execvp(*argv, argv);
+        int error = errno;
+        complain("cannot run %s: %s", *argv, strerror(error));
+        _exit(error == ENOENT ? 127 : 126);
+    }
+    /* The terminal sends these to the program as well; it decides whether they end it. */
+    signal(SIGINT, SIG_IGN);
+    signal(SIGQUIT, SIG_IGN);
+    child = pid;
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGHUP, &action, NULL);
+    while (waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR)
+            return 126;
+    int result = explain(*argv, status);
+    if (*report) {
+        if (result)
+            report_print(report);
+        unlink(report);
+    }
+    return result;
+}
+
+int command_run(int argc, char **argv)
+{
+    int c;
+    while ((c = getopt_long(argc, argv, "+", options, NULL)) != -1) {
+        switch (c) {
+        case 'd': setenv("FAULTLINE_DEVICES", optarg, 1); break;
+        case 'v': setenv("FAULTLINE_VRAM", optarg, 1); break;
+        case 'p': setenv("FAULTLINE_PROFILE", optarg, 1); break;
+        case 'l': setenv("FAULTLINE_LOG", optarg, 1); break;
+        case 'h': fputs(usage, stdout); return 0;
+        default: fputs(usage, stderr); return 2;
+        }
+    }
+    if (optind == argc) {
+        complain("run: which program?");
+        fputs(usage, stderr);
+        return 2;
+    }
+    const char *folder = library_folder();
+    if (!folder)
+        return 126;
+    set_library_path(folder);
+    return run_program(argv + optind);
+}
