@@ -24,4 +24,7 @@ extern _Thread_local bool api_per_thread_default;
 /* Warns once that name is not implemented. CUDA_ERROR_NOT_INITIALIZED before cuInit, else CUDA_ERROR_NOT_SUPPORTED. */
 CUresult api_not_supported(const char *name, _Atomic bool *said);
 
+/* Notes that an entry point failed; called by every export. Returns r. */
+CUresult api_failed(const char *name, CUresult r);
+
 #endif

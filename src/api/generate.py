@@ -2,7 +2,8 @@
 """Makes everything that follows from the table of entry points.
 
 usage: generate.py map TABLE OUT                 the linker's list of exported symbols
-       generate.py code TABLE OUT SOURCE...      wrappers, stubs and the table of cuGetProcAddress
+       generate.py names TABLE OUT               the names that the library's own sources are compiled under
+       generate.py code TABLE OUT SOURCE...      exports, wrappers, stubs and the table of cuGetProcAddress
        generate.py header TABLE CUDA_H           rewrites the generated part of cuda.h
        generate.py readme TABLE README SOURCE... rewrites the support table of README.md
 With --check, header and readme change nothing and fail if the file is out of date.
@@ -102,6 +103,31 @@ def make_map(table):
 
 
 # ---- code
+#
+# A definition of cuInit in src/api becomes the symbol impl_cuInit. The exported
+# cuInit calls it and reports a failure; calls within the library do not pass
+# through the export.
+
+def symbols(entries):
+    for e in entries:
+        yield e, ""
+        if e.variant:
+            yield e, "_" + e.variant
+
+
+def make_names(table):
+    return "/* Written by src/api/generate.py. */\n" + "".join(
+        f"#pragma redefine_extname {e.symbol}{s} impl_{e.symbol}{s}\n" for e, s in symbols(table.entries))
+
+
+def export(entry, suffix):
+    name = entry.symbol + suffix
+    params = "void" if entry.header else entry.params
+    args = "" if entry.header else ", ".join(n for _, n in parameters(entry))
+    return (f'CUresult CUDAAPI export_{name}({params}) __asm__("{name}");\n'
+            f"CUresult CUDAAPI export_{name}({params})\n{{\n    CUresult r = {name}({args});\n"
+            f'    return __builtin_expect(r, CUDA_SUCCESS) ? api_failed("{name}", r) : r;\n}}\n')
+
 
 def signature(entry, suffix=""):
     return f"CUresult CUDAAPI {entry.symbol}{suffix}({'void' if entry.header else entry.params})"
@@ -139,10 +165,8 @@ def make_code(table):
             return s ? s : CU_STREAM_PER_THREAD;
         }
         """)]
-    external = [e for e in table.entries if e.header]
-    for e in external:
-        for suffix in [""] + (["_" + e.variant] if e.variant else []):
-            out.append(signature(e, suffix) + ";")
+    for e, suffix in symbols(e for e in table.entries if e.header):
+        out.append(signature(e, suffix) + ";")
     for e in table.entries:
         if e.symbol not in table.defined:
             newer = table.forward(e)
@@ -152,11 +176,14 @@ def make_code(table):
                 out.append(stub(e))
         if e.variant and f"{e.symbol}_{e.variant}" not in table.defined:
             out.append(stub(e, "_" + e.variant) if e.header else per_thread_wrapper(e))
+    out.append("#pragma GCC visibility push(default)\n")
+    out += [export(e, suffix) for e, suffix in symbols(table.entries)]
     rows = []
     for e in sorted(table.entries, key=lambda e: (base_name(e.symbol), e.since)):
-        variant = f"(void *){e.symbol}_{e.variant}" if e.variant else "NULL"
+        variant = f"(void *)export_{e.symbol}_{e.variant}" if e.variant else "NULL"
         rows.append(f'    {{ "{base_name(e.symbol)}", {e.since}, {e.since_pt}, {str(table.implemented(e)).lower()}, '
-                    f"(void *){e.symbol}, {variant} }},")
+                    f"(void *)export_{e.symbol}, {variant} }},")
+    out.append("#pragma GCC visibility pop\n")
     out.append("const struct entry_point entry_points[] = {\n" + "\n".join(rows) + "\n};")
     out.append("const size_t entry_point_count = sizeof entry_points / sizeof *entry_points;\n")
     return "\n".join(out)
@@ -243,6 +270,8 @@ def main():
     table = Table(path, sources)
     if what == "map":
         open(out, "w").write(make_map(table))
+    elif what == "names":
+        open(out, "w").write(make_names(table))
     elif what == "code":
         open(out, "w").write(make_code(table))
     elif what == "header":
