@@ -1,61 +1,219 @@
-/* What a stream promises to the rest of the library. For now everything is
- * done at once, in the calling thread. */
-#include "stream/stream.h"
+/* Streams come and go: sets, handles, creation and destruction. */
+#include "stream/event.h"
+#include "stream/internal.h"
+#include "stream/operations.h"
 
-#include <stdlib.h>
+static _Atomic uint64_t newest_id = 2;     /* 1 and 2 are the default streams' handles */
 
-struct stream { struct context *context; uint32_t channel; };
-struct stream_set { struct stream legacy; };
+static void construct_stream(void *object)
+{
+    struct stream *s = object;
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_mutex_init(&s->order, NULL);
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->work, &monotonic);
+    pthread_cond_init(&s->changed, NULL);
+    pthread_condattr_destroy(&monotonic);
+    s->end = &s->first;
+    s->marks_end = &s->marks;
+}
+
+static void construct_set(void *object)
+{
+    pthread_mutex_init(&((struct stream_set *)object)->lock, NULL);
+}
+
+static struct pool streams = POOL_INIT(struct stream, construct_stream);
+static struct pool sets = POOL_INIT(struct stream_set, construct_set);
+
+CUresult stream_new(struct stream_set *set, enum stream_kind kind, unsigned flags, int priority, struct stream **out)
+{
+    struct stream *s = pool_get(&streams);
+    if (!s)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult r = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    pthread_mutex_lock(&set->lock);
+    pthread_mutex_lock(&s->lock);
+    if (atomic_load(&set->dying))
+        goto out;
+    s->set = set;
+    s->kind = kind;
+    s->flags = flags;
+    s->priority = priority;
+    s->quit = false;
+    s->attributes = (struct stream_attributes){ .synchronization = CU_SYNC_POLICY_AUTO, .domain_map = { 0, 1 } };
+    s->from_legacy = s->to_legacy = (struct seen){ 0, 0 };
+    s->from = &set->streams;
+    s->next = set->streams;
+    if (s->next)
+        s->next->from = &s->next;
+    set->streams = s;
+    atomic_fetch_add(&set->blocking, stream_orders_with_legacy(s));
+    atomic_store_explicit(&s->id, atomic_fetch_add(&newest_id, 1) + 1, memory_order_release);
+    *out = s;
+    r = CUDA_SUCCESS;
+out:
+    pthread_mutex_unlock(&s->lock);
+    if (r)
+        pool_put(&streams, s);
+    else
+        streams_reap(set);
+    pthread_mutex_unlock(&set->lock);
+    return r;
+}
+
+/* With the set's lock and the stream's, which it drops. */
+static void release(struct stream_set *set, struct stream *s)
+{
+    marks_resolve(s);
+    channel_close(s);
+    *s->from = s->next;
+    if (s->next)
+        s->next->from = s->from;
+    atomic_fetch_sub(&set->blocking, stream_orders_with_legacy(s));
+    set->zombies--;
+    pthread_mutex_unlock(&s->lock);
+    pool_put(&streams, s);
+}
+
+static bool finished(struct stream *s)
+{
+    return queue_empty(s) && !s->worker && !s->pins && channel_idle(s);
+}
+
+void streams_reap(struct stream_set *set)
+{
+    if (atomic_load(&set->dying))
+        return;
+    for (struct stream *s = set->streams, *next; s && set->zombies; s = next) {
+        next = s->next;
+        pthread_mutex_lock(&s->lock);
+        if (!s->id && finished(s))
+            release(set, s);
+        else
+            pthread_mutex_unlock(&s->lock);
+    }
+}
+
+/* With both locks. */
+static void invalidate(struct stream *s)
+{
+    if (atomic_exchange(&s->id, 0))
+        s->set->zombies++;
+    s->quit = true;
+    if (s->worker)
+        pthread_cond_signal(&s->work);
+}
+
+CUresult stream_create(struct context *c, unsigned flags, int priority, struct stream **out)
+{
+    return stream_new(c->streams, STREAM_CREATED, flags, priority, out);
+}
+
+CUresult stream_destroy(struct stream *s)
+{
+    struct stream_set *set = s->set;
+    pthread_mutex_lock(&set->lock);
+    pthread_mutex_lock(&s->lock);
+    bool valid = s->id && s->set == set;
+    if (valid)
+        invalidate(s);
+    pthread_mutex_unlock(&s->lock);
+    streams_reap(set);
+    pthread_mutex_unlock(&set->lock);
+    return valid ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+void stream_unpin(struct stream *s)
+{
+    s->pins--;
+    if (s->sleepers)
+        pthread_cond_broadcast(&s->changed);
+}
+
+void stream_leave(struct stream *s)
+{
+    struct stream_set *set = s->set;
+    pthread_mutex_lock(&set->lock);
+    pthread_mutex_lock(&s->lock);
+    stream_unpin(s);
+    pthread_mutex_unlock(&s->lock);
+    streams_reap(set);
+    pthread_mutex_unlock(&set->lock);
+}
 
 CUresult stream_set_create(struct context *c)
 {
-    c->streams = calloc(1, sizeof *c->streams);
-    if (!c->streams)
+    struct stream_set *set = pool_get(&sets);
+    if (!set)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    c->streams->legacy.context = c;
-    return CUDA_SUCCESS;
+    set->context = c;
+    atomic_store(&set->dying, false);
+    CUresult r = stream_new(set, STREAM_LEGACY, 0, 0, &set->legacy);
+    if (r)
+        pool_put(&sets, set);
+    else
+        c->streams = set;
+    return r;
+}
+
+/* The stream's work is done, its worker gone, and nobody waits for it any more. */
+static void finish(struct stream *s)
+{
+    pthread_mutex_lock(&s->lock);
+    while (!queue_empty(s) || s->worker || s->pins) {
+        s->sleepers++;
+        pthread_cond_wait(&s->changed, &s->lock);
+        s->sleepers--;
+    }
+    channel_drain(s);
+    pthread_mutex_unlock(&s->lock);
 }
 
 void stream_set_destroy(struct context *c)
 {
-    free(c->streams);
+    struct stream_set *set = c->streams;
+    if (!set)
+        return;
+    atomic_store(&set->dying, true);
+    pthread_mutex_lock(&set->lock);
+    for (struct stream *s = set->streams; s; s = s->next) {
+        pthread_mutex_lock(&s->lock);
+        invalidate(s);
+        pthread_mutex_unlock(&s->lock);
+    }
+    events_invalidate(set);
+    while (set->streams) {
+        struct stream *s = set->streams;
+        pthread_mutex_unlock(&set->lock);
+        finish(s);
+        pthread_mutex_lock(&set->lock);
+        pthread_mutex_lock(&s->lock);
+        release(set, s);
+    }
+    pthread_mutex_unlock(&set->lock);
     c->streams = NULL;
+    pool_put(&sets, set);
 }
 
 CUresult stream_get(struct context *c, CUstream handle, bool per_thread, struct stream **out)
 {
-    (void)handle, (void)per_thread;
-    *out = &c->streams->legacy;
+    if (handle == CU_STREAM_PER_THREAD || (!handle && per_thread))
+        return stream_of_thread(c, out);
+    if (!handle || handle == CU_STREAM_LEGACY) {
+        *out = c->streams->legacy;
+        return CUDA_SUCCESS;
+    }
+    struct stream *s = (struct stream *)handle;
+    if (!pool_holds(&streams, s) || !atomic_load_explicit(&s->id, memory_order_acquire))
+        return CUDA_ERROR_INVALID_HANDLE;
+    *out = s;
     return CUDA_SUCCESS;
 }
 
-CUresult stream_run(struct stream *s, stream_work *run, const void *arg, size_t size)
+struct context *stream_context(const struct stream *s)
 {
-    (void)s, (void)size;
-    return run((void *)arg);
-}
-
-CUresult stream_enqueue(struct stream *s, stream_work *run, const void *arg, size_t size)
-{
-    return stream_run(s, run, arg, size);
-}
-
-CUresult stream_launch(struct stream *s, const struct launch *l)
-{
-    struct processor *p = s->context->device->processor;
-    CUresult r;
-    if (!s->channel && (r = processor_channel_open(p, &s->channel)))
-        return r;
-    uint64_t seq = processor_launch(p, s->channel, l);
-    return seq ? processor_wait(p, s->channel, seq) : processor_status(p);
-}
-
-CUresult stream_synchronize(struct stream *s)
-{
-    return s->context->device->processor ? processor_status(s->context->device->processor) : CUDA_SUCCESS;
-}
-
-CUresult context_synchronize(struct context *c)
-{
-    return stream_synchronize(&c->streams->legacy);
+    return s->set->context;
 }

@@ -20,20 +20,30 @@ CUresult stream_set_create(struct context *c);
 void stream_set_destroy(struct context *c);
 
 /* The stream that handle means: NULL and CU_STREAM_LEGACY, CU_STREAM_PER_THREAD, or one of
- * cuStreamCreate. per_thread: NULL means the per-thread stream (the _ptsz entry points).
- * CUDA_ERROR_INVALID_HANDLE. */
+ * cuStreamCreate, of any context. per_thread: NULL means the per-thread stream (the _ptsz
+ * entry points). CUDA_ERROR_INVALID_HANDLE. */
 CUresult stream_get(struct context *c, CUstream handle, bool per_thread, struct stream **out);
+struct context *stream_context(const struct stream *s);
 
 /* Host work: run(arg) in stream order on some thread; a non-zero result becomes sticky.
- * arg is copied (size bytes). */
+ * arg is copied (size bytes). Dropped if an error makes the context unusable before. */
 typedef CUresult stream_work(void *arg);
 CUresult stream_enqueue(struct stream *s, stream_work *run, const void *arg, size_t size);
-/* The same, done when it returns. Runs on the calling thread when the stream is idle. */
+/* The same for work that takes no longer than waking a thread: the calling thread does it at
+ * once if the stream is idle. */
+CUresult stream_enqueue_short(struct stream *s, stream_work *run, const void *arg, size_t size);
+/* The same, done when it returns, on the calling thread when nothing of the host's is queued.
+ * The result is returned and does not become sticky. */
 CUresult stream_run(struct stream *s, stream_work *run, const void *arg, size_t size);
-/* A kernel. keep: called with keep_arg when the kernel is done (to drop references). */
+/* A kernel. Its parameters are copied. */
 CUresult stream_launch(struct stream *s, const struct launch *l);
 
 CUresult stream_synchronize(struct stream *s);
+/* CUDA_ERROR_NOT_READY while something is left to do. */
+CUresult stream_query(struct stream *s);
 CUresult context_synchronize(struct context *c);   /* cuCtxSynchronize */
+
+/* Whether the calling thread is inside a host function, where no API call is permitted. */
+bool stream_in_host_function(void);
 
 #endif

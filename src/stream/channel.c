@@ -1,0 +1,57 @@
+/* A stream's channel into the device process: opened by the first kernel. */
+#include "stream/internal.h"
+
+static void set_last(struct stream *s, uint64_t seq)
+{
+    atomic_store_explicit(&s->last, seq, memory_order_release);
+}
+
+CUresult channel_open(struct stream *s)
+{
+    if (s->open)
+        return CUDA_SUCCESS;
+    CUresult r = processor_channel_open(stream_processor(s), &s->channel);
+    s->open = !r;
+    return r;
+}
+
+void channel_close(struct stream *s)
+{
+    if (s->open)
+        processor_channel_close(stream_processor(s), s->channel);
+    s->open = false;
+    set_last(s, 0);
+}
+
+CUresult channel_launch(struct stream *s, const struct launch *l)
+{
+    uint64_t seq = processor_launch(stream_processor(s), s->channel, l);
+    if (!seq)
+        return stream_error(s);
+    set_last(s, seq);
+    return CUDA_SUCCESS;
+}
+
+bool channel_idle(struct stream *s)
+{
+    uint64_t last = atomic_load_explicit(&s->last, memory_order_acquire);
+    if (!last)
+        return true;
+    struct processor *p = stream_processor(s);
+    return processor_done(p, s->channel, last) || processor_status(p);
+}
+
+CUresult channel_drain(struct stream *s)
+{
+    uint64_t last = atomic_load_explicit(&s->last, memory_order_acquire);
+    if (last && processor_wait(stream_processor(s), s->channel, last))
+        return stream_error(s);
+    return CUDA_SUCCESS;
+}
+
+CUresult stream_error(struct stream *s)
+{
+    struct processor *p = stream_processor(s);
+    CUresult r = p ? processor_status(p) : CUDA_SUCCESS;
+    return r ? sticky_set(r) : sticky_get();
+}

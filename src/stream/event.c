@@ -1,0 +1,174 @@
+/* An event owns a reference to the mark of its last record. Who waits for the
+ * event takes one of its own, so recording again or destroying the event does
+ * not concern it. */
+#include "stream/event.h"
+#include "stream/internal.h"
+
+struct event {
+    struct pool_link link;
+    _Atomic uint64_t id;           /* 0: the handle is not valid */
+    struct stream_set *set;
+    struct event *next, **from;    /* in the set's list, guarded by the set's lock */
+    unsigned flags;
+    pthread_mutex_t lock;          /* guards mark */
+    struct mark *mark;             /* NULL: never recorded */
+};
+
+static void construct_event(void *object)
+{
+    pthread_mutex_init(&((struct event *)object)->lock, NULL);
+}
+
+static struct pool events = POOL_INIT(struct event, construct_event);
+static _Atomic uint64_t newest_id;
+
+/* Replaces the event's mark; takes the reference over. */
+static void set_mark(struct event *e, struct mark *m)
+{
+    pthread_mutex_lock(&e->lock);
+    struct mark *old = e->mark;
+    e->mark = m;
+    pthread_mutex_unlock(&e->lock);
+    mark_release(old);
+}
+
+CUresult event_create(struct context *c, unsigned flags, struct event **out)
+{
+    struct stream_set *set = c->streams;
+    struct event *e = pool_get(&events);
+    if (!e)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    set_mark(e, NULL);
+    pthread_mutex_lock(&set->lock);
+    bool dying = atomic_load(&set->dying);
+    if (!dying) {
+        e->set = set;
+        e->flags = flags;
+        e->from = &set->events;
+        e->next = set->events;
+        if (e->next)
+            e->next->from = &e->next;
+        set->events = e;
+        atomic_store_explicit(&e->id, atomic_fetch_add(&newest_id, 1) + 1, memory_order_release);
+    }
+    pthread_mutex_unlock(&set->lock);
+    if (dying) {
+        pool_put(&events, e);
+        return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    }
+    *out = e;
+    return CUDA_SUCCESS;
+}
+
+CUresult event_get(CUevent handle, struct event **out)
+{
+    struct event *e = (struct event *)handle;
+    if (!pool_holds(&events, e) || !atomic_load_explicit(&e->id, memory_order_acquire))
+        return CUDA_ERROR_INVALID_HANDLE;
+    *out = e;
+    return CUDA_SUCCESS;
+}
+
+static struct mark *get_mark(struct event *e)
+{
+    pthread_mutex_lock(&e->lock);
+    struct mark *m = e->mark ? mark_reference(e->mark) : NULL;
+    pthread_mutex_unlock(&e->lock);
+    return m;
+}
+
+/* With the set's lock. */
+static void invalidate(struct event *e)
+{
+    *e->from = e->next;
+    if (e->next)
+        e->next->from = e->from;
+    set_mark(e, NULL);
+    pool_put(&events, e);
+}
+
+CUresult event_destroy(struct event *e)
+{
+    struct stream_set *set = e->set;
+    pthread_mutex_lock(&set->lock);
+    bool valid = e->set == set && atomic_exchange(&e->id, 0);
+    if (valid)
+        invalidate(e);
+    pthread_mutex_unlock(&set->lock);
+    return valid ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+void events_invalidate(struct stream_set *set)
+{
+    while (set->events) {
+        atomic_store(&set->events->id, 0);
+        invalidate(set->events);
+    }
+}
+
+struct context *event_context(const struct event *e)
+{
+    return e->set->context;
+}
+
+unsigned event_flags(const struct event *e)
+{
+    return e->flags;
+}
+
+CUresult event_record(struct event *e, struct stream *s)
+{
+    struct mark *m = mark_new(s, !(e->flags & CU_EVENT_DISABLE_TIMING));
+    if (!m)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult r = stream_record(s, m);
+    if (r)
+        mark_release(m);
+    else
+        set_mark(e, m);
+    return r;
+}
+
+CUresult event_query(struct event *e)
+{
+    struct mark *m = get_mark(e);
+    bool done = !m || mark_done(m);
+    mark_release(m);
+    return done ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
+
+CUresult event_synchronize(struct event *e)
+{
+    struct mark *m = get_mark(e);
+    if (m)
+        mark_wait(m, true);
+    mark_release(m);
+    struct processor *p = e->set->context->device->processor;
+    if (p)
+        processor_flush_printf(p);
+    CUresult r = p ? processor_status(p) : CUDA_SUCCESS;
+    return r ? sticky_set(r) : CUDA_SUCCESS;
+}
+
+CUresult event_elapsed(struct event *start, struct event *end, float *ms)
+{
+    if (start->set->context->device != end->set->context->device || (start->flags | end->flags) & CU_EVENT_DISABLE_TIMING)
+        return CUDA_ERROR_INVALID_HANDLE;
+    struct mark *a = get_mark(start), *b = get_mark(end);
+    CUresult r = CUDA_ERROR_INVALID_HANDLE;
+    if (a && b)
+        r = mark_done(a) && mark_done(b) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+    if (!r)
+        *ms = (float)((double)(int64_t)(b->time - a->time) / 1e6);
+    mark_release(a);
+    mark_release(b);
+    return r;
+}
+
+CUresult stream_wait_event(struct stream *s, struct event *e)
+{
+    struct mark *m = get_mark(e);
+    CUresult r = m ? stream_wait(s, m) : CUDA_SUCCESS;
+    mark_release(m);
+    return r;
+}

@@ -1,0 +1,25 @@
+/* Events: a handle for a point in a stream's order, that of its last record. */
+#ifndef FL_STREAM_EVENT_H
+#define FL_STREAM_EVENT_H
+
+#include "stream/stream.h"
+
+struct event;
+
+/* Flags are checked by the caller. */
+CUresult event_create(struct context *c, unsigned flags, struct event **out);
+CUresult event_get(CUevent handle, struct event **out);   /* CUDA_ERROR_INVALID_HANDLE */
+CUresult event_destroy(struct event *e);
+struct context *event_context(const struct event *e);
+unsigned event_flags(const struct event *e);
+
+CUresult event_record(struct event *e, struct stream *s);
+CUresult event_query(struct event *e);
+CUresult event_synchronize(struct event *e);
+CUresult event_elapsed(struct event *start, struct event *end, float *ms);
+CUresult stream_wait_event(struct stream *s, struct event *e);
+
+/* The events of a dying context; with its set's lock. */
+void events_invalidate(struct stream_set *set);
+
+#endif

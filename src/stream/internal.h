@@ -1,0 +1,184 @@
+/* What the files of this folder share: the stream, its queue, and marks. The
+ * rest of the library sees stream.h, event.h and operations.h.
+ *
+ * A stream's operations are counted. Work of the host is done by whoever holds
+ * the stream's turn: its worker thread, or a thread that waits for the stream
+ * anyway. issued and retired count what needs a turn, in order; while they
+ * differ everything new is queued behind it. While they are equal a kernel
+ * goes straight into the channel, and `last` is the channel's newest command.
+ * So a stream is idle when issued == retired and the channel has done `last`,
+ * which is seen without a lock.
+ *
+ * A mark is a point in a stream's order that others wait for: an event's
+ * record, or what an operation of another stream must come after. It is
+ * QUEUED (an item of the queue), then SUBMITTED (done when the channel has
+ * done seq), then DONE, for ever. A stream is released only when all its marks
+ * are done, so a mark may point to its stream.
+ *
+ * Locks, outermost first: a stream's order, set, a stream's lock. Two locks of
+ * one kind are never held together. */
+#ifndef FL_STREAM_INTERNAL_H
+#define FL_STREAM_INTERNAL_H
+
+#include "stream/operations.h"
+#include "stream/pool.h"
+#include "stream/stream.h"
+
+struct item;
+
+enum stream_kind { STREAM_LEGACY, STREAM_PER_THREAD, STREAM_CREATED };
+
+struct stream_attributes {
+    CUaccessPolicyWindow window;
+    CUsynchronizationPolicy synchronization;
+    CUlaunchMemSyncDomainMap domain_map;
+    CUlaunchMemSyncDomain domain;
+};
+
+/* A state of another stream that this one already waits for. */
+struct seen { uint64_t issued, last; };
+
+struct stream {
+    struct pool_link link;
+    _Atomic uint64_t id;           /* unique in the process; 0: the handle is not valid */
+    struct stream_set *set;
+    struct stream *next, **from;   /* in the set's list */
+    enum stream_kind kind;
+    unsigned flags;
+    int priority;
+
+    pthread_mutex_t order;         /* held from finding out what an operation must wait for until
+                                      it is issued; guards from_legacy, in legacy everyone's to_legacy */
+    struct seen from_legacy, to_legacy;
+
+    pthread_mutex_t lock;          /* guards all below */
+    pthread_cond_t work;           /* the worker sleeps here */
+    pthread_cond_t changed;        /* retired, turn, worker or pins changed */
+    struct item *first, **end;     /* the queue, without the item in progress */
+    _Atomic uint64_t issued, retired;
+    bool turn;                     /* taken */
+    bool worker, quit;             /* a worker thread exists; it is to end now */
+    unsigned sleepers;             /* on changed */
+    unsigned pins;                 /* reasons not to release the stream */
+    bool open;
+    uint32_t channel;
+    _Atomic uint64_t last;         /* newest command in the channel, 0: none yet */
+    struct mark *marks, **marks_end; /* SUBMITTED ones, oldest first */
+    struct stream_attributes attributes;
+};
+
+struct stream_set {
+    struct pool_link link;
+    struct context *context;
+    pthread_mutex_t lock;          /* guards the lists */
+    struct stream *streams;        /* all that are not released; legacy is the last */
+    struct event *events;
+    struct stream *legacy;
+    unsigned zombies;              /* streams without a handle that are not released */
+    _Atomic unsigned blocking;     /* streams that order with legacy */
+    _Atomic bool dying;
+};
+
+static inline struct processor *stream_processor(const struct stream *s)
+{
+    return s->set->context->device->processor;
+}
+
+static inline bool stream_orders_with_legacy(const struct stream *s)
+{
+    return s->kind != STREAM_LEGACY && !(s->flags & CU_STREAM_NON_BLOCKING);
+}
+
+/* --- stream.c --- */
+CUresult stream_new(struct stream_set *set, enum stream_kind kind, unsigned flags, int priority, struct stream **out);
+/* With the lock: a pinned stream is not released. */
+void stream_unpin(struct stream *s);
+/* A worker's last act: it holds a pin and no lock. */
+void stream_leave(struct stream *s);
+/* Releases the streams without a handle whose work is done. With the set's lock. */
+void streams_reap(struct stream_set *set);
+
+/* --- local.c --- */
+CUresult stream_of_thread(struct context *c, struct stream **out);
+
+/* --- mark.c --- */
+enum mark_state { MARK_QUEUED, MARK_SUBMITTED, MARK_DONE };
+struct mark {
+    _Atomic unsigned references;
+    _Atomic int state;
+    struct stream *stream;
+    struct mark *next;
+    uint64_t ticket;               /* of its item: it is QUEUED until this is retired */
+    uint64_t seq;
+    uint64_t time;                 /* ns, CLOCK_MONOTONIC; of timed ones */
+    bool timed;
+};
+struct mark *mark_new(struct stream *s, bool timed);
+struct mark *mark_reference(struct mark *m);
+void mark_release(struct mark *m);
+/* Puts the mark behind all that the channel has. The caller has the stream's lock, and the
+ * turn or an empty queue. */
+void mark_submit(struct mark *m);
+/* Brings the states of the stream's marks up to date; with the lock. */
+void marks_resolve(struct stream *s);
+bool mark_done(struct mark *m);
+/* help: the calling thread may do the stream's work while it waits. */
+void mark_wait(struct mark *m, bool help);
+uint64_t clock_now(void);
+
+/* --- queue.c --- */
+enum item_kind { ITEM_NOTHING, ITEM_MARK, ITEM_KERNEL, ITEM_WORK, ITEM_HOST };
+
+struct marks { unsigned count, capacity; struct mark **mark; struct mark *inlined[4]; };
+void marks_init(struct marks *m);
+CUresult marks_add(struct marks *m, struct mark *reference);
+void marks_wait(struct marks *m, bool help);
+void marks_free(struct marks *m);
+
+struct item {
+    struct item *next;
+    enum item_kind kind;
+    struct marks after;            /* to be waited for first */
+    struct mark *mark;             /* ITEM_MARK */
+    struct launch launch;          /* ITEM_KERNEL; its parameters are in data */
+    stream_work *run;              /* ITEM_WORK */
+    host_work *call;               /* ITEM_HOST: called even after an error, on the worker only */
+    CUresult *result;              /* where somebody waits for it */
+    void *arg;
+    _Alignas(16) char data[];
+};
+struct item *item_new(enum item_kind kind, const void *arg, size_t size);
+void item_free(struct item *i);
+
+static inline bool queue_empty(struct stream *s)
+{
+    uint64_t retired = atomic_load_explicit(&s->retired, memory_order_acquire);
+    return retired == atomic_load_explicit(&s->issued, memory_order_acquire);
+}
+/* With the lock. Takes the item over, and on failure frees it. */
+CUresult queue_append(struct stream *s, struct item *i);
+/* With the lock: the calling thread takes an operation's turn right away; the queue must be empty. */
+void queue_take_turn(struct stream *s);
+void queue_end_turn(struct stream *s);
+/* With the lock: until `ticket` is retired. */
+void queue_wait(struct stream *s, uint64_t ticket, bool help);
+
+/* --- channel.c --- With the lock and an empty queue, or with the turn. */
+CUresult channel_open(struct stream *s);
+void channel_close(struct stream *s);
+CUresult channel_launch(struct stream *s, const struct launch *l);
+CUresult channel_drain(struct stream *s);
+bool channel_idle(struct stream *s);           /* by anyone */
+/* The error that keeps the stream from working, made sticky. */
+CUresult stream_error(struct stream *s);
+
+/* --- issue.c --- */
+/* Puts the mark behind all that is in s and all that s orders with. */
+CUresult stream_record(struct stream *s, struct mark *m);
+/* What is issued into s from now on comes after the mark. */
+CUresult stream_wait(struct stream *s, struct mark *m);
+
+/* --- sync.c --- */
+bool stream_idle(struct stream *s);
+
+#endif

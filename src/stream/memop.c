@@ -1,0 +1,165 @@
+/* Wait-value and write-value operations, on any memory of ours, through the
+ * alias of it that this process may touch at any time. */
+#include "space/space.h"
+#include "stream/internal.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { SPINS = 2000, SHORTEST_NAP_NS = 10 * 1000, LONGEST_NAP_NS = 200 * 1000,
+       GRACE_NS = 200 * 1000 * 1000 };
+
+enum op_kind { OP_WAIT, OP_WRITE, OP_BARRIER };
+
+struct op {
+    enum op_kind kind;
+    bool wide;                     /* 64 bits */
+    unsigned comparison;           /* CU_STREAM_WAIT_VALUE_* */
+    uint64_t value;
+    void *alias;
+};
+
+struct batch { struct stream *stream; unsigned count; struct op op[]; };
+
+static bool satisfied(const struct op *o)
+{
+    uint64_t is = o->wide ? __atomic_load_n((uint64_t *)o->alias, __ATOMIC_ACQUIRE)
+                          : __atomic_load_n((uint32_t *)o->alias, __ATOMIC_ACQUIRE);
+    uint64_t mask = o->wide ? ~0ull : 0xffffffffull, sign = o->wide ? 1ull << 63 : 1ull << 31;
+    switch (o->comparison) {
+    case CU_STREAM_WAIT_VALUE_GEQ:
+        return !((is - o->value) & sign);
+    case CU_STREAM_WAIT_VALUE_EQ:
+        return is == (o->value & mask);
+    case CU_STREAM_WAIT_VALUE_AND:
+        return (is & o->value & mask) != 0;
+    default:
+        return (~(is | o->value) & mask) != 0;
+    }
+}
+
+/* A context that is destroyed does not wait for ever. */
+static bool given_up(struct stream *s, uint64_t *dying_since)
+{
+    if (stream_error(s))
+        return true;
+    if (!atomic_load(&s->set->dying))
+        return false;
+    if (!*dying_since)
+        *dying_since = clock_now();
+    return clock_now() - *dying_since > GRACE_NS;
+}
+
+static void wait_for(struct stream *s, const struct op *o)
+{
+    for (unsigned i = 0; i < SPINS; i++) {
+        if (satisfied(o))
+            return;
+        __builtin_ia32_pause();
+    }
+    uint64_t dying_since = 0;
+    for (long nap = SHORTEST_NAP_NS; !satisfied(o) && !given_up(s, &dying_since);) {
+        nanosleep(&(struct timespec){ .tv_nsec = nap }, NULL);
+        nap = nap * 2 < LONGEST_NAP_NS ? nap * 2 : LONGEST_NAP_NS;
+    }
+}
+
+static CUresult perform(void *arg)
+{
+    struct batch *b = arg;
+    for (unsigned i = 0; i < b->count; i++) {
+        struct op *o = &b->op[i];
+        if (o->kind == OP_WAIT)
+            wait_for(b->stream, o);
+        else if (o->kind == OP_WRITE && o->wide)
+            __atomic_store_n((uint64_t *)o->alias, o->value, __ATOMIC_SEQ_CST);
+        else if (o->kind == OP_WRITE)
+            __atomic_store_n((uint32_t *)o->alias, (uint32_t)o->value, __ATOMIC_SEQ_CST);
+        else
+            atomic_thread_fence(memory_order_seq_cst);
+    }
+    return CUDA_SUCCESS;
+}
+
+static CUresult address(struct op *o, CUdeviceptr at)
+{
+    if (!at || at % (o->wide ? 8 : 4))
+        return CUDA_ERROR_INVALID_VALUE;
+    struct allocation *a = space_find(at);
+    if (!a || at - a->base > a->size - (o->wide ? 8 : 4))
+        return CUDA_ERROR_INVALID_VALUE;
+    o->alias = space_alias(a, at);
+    return o->alias ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult check_wait(struct op *o, const CUstreamBatchMemOpParams *p, bool may_flush)
+{
+    unsigned flags = p->waitValue.flags;
+    if (flags & ~(CU_STREAM_WAIT_VALUE_NOR | CU_STREAM_WAIT_VALUE_FLUSH))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (flags & CU_STREAM_WAIT_VALUE_FLUSH && !may_flush)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    o->kind = OP_WAIT;
+    o->comparison = flags & CU_STREAM_WAIT_VALUE_NOR;
+    o->value = o->wide ? p->waitValue.value64 : p->waitValue.value;
+    return address(o, p->waitValue.address);
+}
+
+static CUresult check_write(struct op *o, const CUstreamBatchMemOpParams *p)
+{
+    if (p->writeValue.flags & ~CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER)
+        return CUDA_ERROR_INVALID_VALUE;
+    o->kind = OP_WRITE;
+    o->value = o->wide ? p->writeValue.value64 : p->writeValue.value;
+    return address(o, p->writeValue.address);
+}
+
+static CUresult check(struct op *o, const CUstreamBatchMemOpParams *p, bool may_flush)
+{
+    *o = (struct op){ .kind = OP_BARRIER };
+    switch (p->operation) {
+    case CU_STREAM_MEM_OP_WAIT_VALUE_64:
+        o->wide = true;
+        return check_wait(o, p, may_flush);
+    case CU_STREAM_MEM_OP_WAIT_VALUE_32:
+        return check_wait(o, p, may_flush);
+    case CU_STREAM_MEM_OP_WRITE_VALUE_64:
+        o->wide = true;
+        return check_write(o, p);
+    case CU_STREAM_MEM_OP_WRITE_VALUE_32:
+        return check_write(o, p);
+    case CU_STREAM_MEM_OP_BARRIER:
+        return p->memoryBarrier.flags <= CU_STREAM_MEMORY_BARRIER_TYPE_GPU ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    case CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES:
+        return p->flushRemoteWrites.flags ? CUDA_ERROR_INVALID_VALUE : may_flush ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+    default:
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+}
+
+/* Whether the operations take no time, so that no thread is needed for them on an idle stream. */
+static bool immediate(const struct batch *b)
+{
+    for (unsigned i = 0; i < b->count; i++)
+        if (b->op[i].kind == OP_WAIT && (b->count > 1 || !satisfied(&b->op[i])))
+            return false;
+    return true;
+}
+
+CUresult stream_memory_operations(struct stream *s, const CUstreamBatchMemOpParams *ops, unsigned count, bool may_flush)
+{
+    size_t size = sizeof(struct batch) + count * sizeof(struct op);
+    struct batch *b = malloc(size);
+    if (!b)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    b->stream = s;
+    b->count = count;
+    CUresult r = CUDA_SUCCESS;
+    for (unsigned i = 0; i < count && !r; i++)
+        r = check(&b->op[i], &ops[i], may_flush);
+    if (!r)
+        r = immediate(b) ? stream_enqueue_short(s, perform, b, size) : stream_enqueue(s, perform, b, size);
+    free(b);
+    return r;
+}

@@ -1,0 +1,32 @@
+/* What the stream entry points of the API need beside stream.h. */
+#ifndef FL_STREAM_OPERATIONS_H
+#define FL_STREAM_OPERATIONS_H
+
+#include "stream/stream.h"
+
+enum { STREAM_PRIORITY_LEAST = 0, STREAM_PRIORITY_GREATEST = -5 };
+int stream_clamp_priority(int priority);
+
+CUresult stream_create(struct context *c, unsigned flags, int priority, struct stream **out);
+/* Invalidates the handle at once; the stream goes when its work is done. The default streams
+ * and handles that are no longer valid: CUDA_ERROR_INVALID_HANDLE. */
+CUresult stream_destroy(struct stream *s);
+
+struct stream_info { unsigned long long id; unsigned flags; int priority; };
+struct stream_info stream_describe(struct stream *s);
+
+/* CUDA_ERROR_INVALID_VALUE: no attribute of streams, or no value of it. */
+CUresult stream_get_attribute(struct stream *s, CUstreamAttrID id, CUstreamAttrValue *value);
+CUresult stream_set_attribute(struct stream *s, CUstreamAttrID id, const CUstreamAttrValue *value);
+void stream_copy_attributes(struct stream *to, struct stream *from);
+
+/* Calls call(arg, status) in stream order, always on a thread of the stream; status is what
+ * made the context unusable before, or success. arg is copied. */
+typedef void host_work(void *arg, CUresult status);
+CUresult stream_call(struct stream *s, host_work *call, const void *arg, size_t size);
+
+/* cuStreamWaitValue, cuStreamWriteValue: ops in order; all are checked before any is issued.
+ * may_flush: the device can flush remote writes. */
+CUresult stream_memory_operations(struct stream *s, const CUstreamBatchMemOpParams *ops, unsigned count, bool may_flush);
+
+#endif

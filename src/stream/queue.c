@@ -1,0 +1,188 @@
+/* A stream's queue: what is in it, whose turn it is, and the worker thread
+ * that exists while there is work and for a moment longer. What is issued in
+ * which order is decided in issue.c. */
+#include "stream/internal.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { LINGER_NS = 300 * 1000 * 1000 };  /* how long a worker without work stays */
+
+static _Thread_local bool in_host_function;
+
+bool stream_in_host_function(void)
+{
+    return in_host_function;
+}
+
+struct item *item_new(enum item_kind kind, const void *arg, size_t size)
+{
+    struct item *i = malloc(sizeof *i + size);
+    if (!i)
+        return NULL;
+    memset(i, 0, sizeof *i);
+    i->kind = kind;
+    marks_init(&i->after);
+    i->arg = i->data;
+    if (size)
+        memcpy(i->data, arg, size);
+    return i;
+}
+
+void item_free(struct item *i)
+{
+    marks_free(&i->after);
+    mark_release(i->mark);
+    free(i);
+}
+
+/* The part of an item that may take long; without the lock. */
+static void perform(struct stream *s, struct item *i)
+{
+    marks_wait(&i->after, false);
+    CUresult r = stream_error(s);
+    if (!r && (i->kind == ITEM_WORK || i->kind == ITEM_HOST))
+        r = channel_drain(s);
+
+    switch (i->kind) {
+    case ITEM_NOTHING:
+        break;
+    case ITEM_MARK:
+        pthread_mutex_lock(&s->lock);
+        mark_submit(i->mark);
+        pthread_mutex_unlock(&s->lock);
+        break;
+    case ITEM_KERNEL:
+        if (!r)
+            channel_launch(s, &i->launch);
+        break;
+    case ITEM_WORK:
+        if (!r)
+            r = i->run(i->arg);
+        if (i->result)
+            *i->result = r;
+        else if (r)
+            sticky_set(r);
+        break;
+    case ITEM_HOST:
+        in_host_function = true;
+        i->call(i->arg, r);
+        in_host_function = false;
+        break;
+    }
+}
+
+/* With the lock, which it releases meanwhile. */
+static void do_first(struct stream *s)
+{
+    struct item *i = s->first;
+    s->first = i->next;
+    if (!s->first)
+        s->end = &s->first;
+    s->turn = true;
+    pthread_mutex_unlock(&s->lock);
+    perform(s, i);
+    item_free(i);
+    pthread_mutex_lock(&s->lock);
+    queue_end_turn(s);
+}
+
+static struct timespec linger_end(void)
+{
+    uint64_t t = clock_now() + LINGER_NS;
+    return (struct timespec){ .tv_sec = t / 1000000000u, .tv_nsec = t % 1000000000u };
+}
+
+static void *worker(void *arg)
+{
+    struct stream *s = arg;
+    pthread_mutex_lock(&s->lock);
+    for (;;) {
+        struct timespec end = linger_end();
+        int expired = 0;
+        while ((!s->first || s->turn) && !(s->quit && queue_empty(s)) && !expired)
+            expired = pthread_cond_timedwait(&s->work, &s->lock, &end) == ETIMEDOUT;
+        if (s->first && !s->turn)
+            do_first(s);
+        else if (queue_empty(s))
+            break;
+    }
+    s->worker = false;
+    bool last_user = s->quit;
+    if (s->sleepers)
+        pthread_cond_broadcast(&s->changed);
+    if (last_user)
+        s->pins++;
+    pthread_mutex_unlock(&s->lock);
+    if (last_user)
+        stream_leave(s);
+    return NULL;
+}
+
+/* With the lock. User's host functions run on this thread: it has the default
+ * stack, and takes none of the application's signals. */
+static CUresult start_worker(struct stream *s)
+{
+    sigset_t all, before;
+    pthread_attr_t attributes;
+    pthread_t thread;
+    if (pthread_attr_init(&attributes))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    s->worker = !pthread_create(&thread, &attributes, worker, s);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    return s->worker ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult queue_append(struct stream *s, struct item *i)
+{
+    CUresult r = s->worker ? CUDA_SUCCESS : start_worker(s);
+    if (r) {
+        item_free(i);
+        return r;
+    }
+    uint64_t ticket = atomic_load_explicit(&s->issued, memory_order_relaxed) + 1;
+    if (i->mark)
+        i->mark->ticket = ticket;
+    *s->end = i;
+    s->end = &i->next;
+    atomic_store_explicit(&s->issued, ticket, memory_order_release);
+    if (!s->turn)
+        pthread_cond_signal(&s->work);
+    return CUDA_SUCCESS;
+}
+
+void queue_take_turn(struct stream *s)
+{
+    s->turn = true;
+    atomic_fetch_add_explicit(&s->issued, 1, memory_order_release);
+}
+
+void queue_end_turn(struct stream *s)
+{
+    s->turn = false;
+    atomic_fetch_add_explicit(&s->retired, 1, memory_order_release);
+    if (s->sleepers)
+        pthread_cond_broadcast(&s->changed);
+    if (s->worker && (s->first || s->quit))
+        pthread_cond_signal(&s->work);
+}
+
+void queue_wait(struct stream *s, uint64_t ticket, bool help)
+{
+    while (atomic_load_explicit(&s->retired, memory_order_relaxed) < ticket) {
+        if (help && !s->turn && s->first && s->first->kind != ITEM_HOST) {
+            do_first(s);
+            continue;
+        }
+        s->sleepers++;
+        pthread_cond_wait(&s->changed, &s->lock);
+        s->sleepers--;
+    }
+}

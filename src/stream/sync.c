@@ -1,0 +1,88 @@
+/* Waiting for streams and asking whether they are done. */
+#include "stream/internal.h"
+
+bool stream_idle(struct stream *s)
+{
+    return queue_empty(s) && channel_idle(s);
+}
+
+/* All that is in s now. */
+static void finish_issued(struct stream *s)
+{
+    if (stream_idle(s))
+        return;
+    pthread_mutex_lock(&s->lock);
+    s->pins++;
+    queue_wait(s, atomic_load(&s->issued), true);
+    pthread_mutex_unlock(&s->lock);
+    channel_drain(s);
+    pthread_mutex_lock(&s->lock);
+    marks_resolve(s);
+    stream_unpin(s);
+    pthread_mutex_unlock(&s->lock);
+}
+
+typedef bool stream_choice(const struct stream *s);
+
+/* Those of the set that are chosen, one after the other. A pinned stream stays in the list,
+ * so the walk goes on from it. */
+static void finish_chosen(struct stream_set *set, stream_choice *chosen)
+{
+    pthread_mutex_lock(&set->lock);
+    for (struct stream *s = set->streams; s; s = s->next) {
+        if (!chosen(s) || stream_idle(s))
+            continue;
+        pthread_mutex_lock(&s->lock);
+        s->pins++;
+        pthread_mutex_unlock(&s->lock);
+        pthread_mutex_unlock(&set->lock);
+        finish_issued(s);
+        pthread_mutex_lock(&set->lock);
+        pthread_mutex_lock(&s->lock);
+        stream_unpin(s);
+        pthread_mutex_unlock(&s->lock);
+    }
+    streams_reap(set);
+    pthread_mutex_unlock(&set->lock);
+}
+
+static bool any(const struct stream *s)
+{
+    (void)s;
+    return true;
+}
+
+static CUresult synchronized(struct stream *s)
+{
+    if (stream_processor(s))
+        processor_flush_printf(stream_processor(s));
+    return stream_error(s);
+}
+
+/* The legacy stream is done when all that it orders with is. */
+CUresult stream_synchronize(struct stream *s)
+{
+    if (s->kind == STREAM_LEGACY && atomic_load(&s->set->blocking))
+        finish_chosen(s->set, stream_orders_with_legacy);
+    finish_issued(s);
+    return synchronized(s);
+}
+
+CUresult context_synchronize(struct context *c)
+{
+    finish_chosen(c->streams, any);
+    return synchronized(c->streams->legacy);
+}
+
+CUresult stream_query(struct stream *s)
+{
+    bool idle = stream_idle(s);
+    if (idle && s->kind == STREAM_LEGACY && atomic_load(&s->set->blocking)) {
+        pthread_mutex_lock(&s->set->lock);
+        for (struct stream *t = s->set->streams; t && idle; t = t->next)
+            idle = !stream_orders_with_legacy(t) || stream_idle(t);
+        pthread_mutex_unlock(&s->set->lock);
+    }
+    CUresult r = stream_error(s);
+    return r ? r : idle ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
