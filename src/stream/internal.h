@@ -91,6 +91,8 @@ static inline bool stream_orders_with_legacy(const struct stream *s)
 
 /* --- stream.c --- */
 CUresult stream_new(struct stream_set *set, enum stream_kind kind, unsigned flags, int priority, struct stream **out);
+/* As stream_destroy, for a per-thread stream too. */
+CUresult stream_end(struct stream *s);
 /* With the lock: a pinned stream is not released. */
 void stream_unpin(struct stream *s);
 /* A worker's last act: it holds a pin and no lock. */

@@ -112,7 +112,7 @@ CUresult stream_create(struct context *c, unsigned flags, int priority, struct s
     return stream_new(c->streams, STREAM_CREATED, flags, priority, out);
 }
 
-CUresult stream_destroy(struct stream *s)
+CUresult stream_end(struct stream *s)
 {
     struct stream_set *set = s->set;
     pthread_mutex_lock(&set->lock);
@@ -124,6 +124,11 @@ CUresult stream_destroy(struct stream *s)
     streams_reap(set);
     pthread_mutex_unlock(&set->lock);
     return valid ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+CUresult stream_destroy(struct stream *s)
+{
+    return s->kind == STREAM_CREATED ? stream_end(s) : CUDA_ERROR_INVALID_HANDLE;
 }
 
 void stream_unpin(struct stream *s)

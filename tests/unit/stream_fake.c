@@ -1,0 +1,267 @@
+/* A processor whose channels are threads, and what else src/stream links to. */
+#include "stream_fake.h"
+#include "space/space.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct command { struct command *next; kernel *run; void *arg; uint64_t time; };
+
+struct channel {
+    pthread_t thread;
+    bool open, stop;
+    uint64_t issued, done;
+    struct command *first, **end;
+    uint64_t times[4096];
+};
+
+struct processor { int unused; };
+
+static struct processor the_processor;
+static struct device the_device = { .processor = &the_processor };
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static struct channel channels[1024];
+static _Atomic int dead;
+static _Atomic int sticky;
+
+static uint64_t now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+double now_ms(void)
+{
+    return (double)now() / 1e6;
+}
+
+void nap(unsigned ms)
+{
+    nanosleep(&(struct timespec){ .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000l }, NULL);
+}
+
+static void *run_channel(void *arg)
+{
+    struct channel *c = arg;
+    pthread_mutex_lock(&lock);
+    while (c->first || !c->stop) {
+        struct command *k = c->first;
+        if (!k) {
+            pthread_cond_wait(&changed, &lock);
+            continue;
+        }
+        c->first = k->next;
+        if (!c->first)
+            c->end = &c->first;
+        pthread_mutex_unlock(&lock);
+        if (k->run && !dead)
+            k->run(k->arg);
+        pthread_mutex_lock(&lock);
+        c->done++;
+        c->times[c->done % 4096] = now();
+        pthread_cond_broadcast(&changed);
+        free(k);
+    }
+    pthread_mutex_unlock(&lock);
+    return NULL;
+}
+
+CUresult processor_channel_open(struct processor *p, uint32_t *channel)
+{
+    (void)p;
+    CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
+    pthread_mutex_lock(&lock);
+    for (uint32_t i = 0; i < 1024 && r; i++) {
+        struct channel *c = &channels[i];
+        if (c->open)
+            continue;
+        memset(c, 0, sizeof *c);
+        c->open = true;
+        c->end = &c->first;
+        pthread_create(&c->thread, NULL, run_channel, c);
+        *channel = i;
+        r = CUDA_SUCCESS;
+    }
+    pthread_mutex_unlock(&lock);
+    return r;
+}
+
+void processor_channel_close(struct processor *p, uint32_t channel)
+{
+    (void)p;
+    struct channel *c = &channels[channel];
+    pthread_mutex_lock(&lock);
+    assert_true(dead || c->issued == c->done);
+    c->stop = true;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+    pthread_join(c->thread, NULL);
+    pthread_mutex_lock(&lock);
+    c->open = false;
+    pthread_mutex_unlock(&lock);
+}
+
+static uint64_t submit(uint32_t channel, kernel *run, void *arg)
+{
+    struct channel *c = &channels[channel];
+    if (dead)
+        return 0;
+    struct command *k = calloc(1, sizeof *k);
+    k->run = run;
+    k->arg = arg;
+    pthread_mutex_lock(&lock);
+    assert_true(c->open);
+    *c->end = k;
+    c->end = &k->next;
+    uint64_t seq = ++c->issued;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+    return seq;
+}
+
+struct fake_params { kernel *run; void *arg; };
+
+uint64_t processor_launch(struct processor *p, uint32_t channel, const struct launch *l)
+{
+    (void)p;
+    const struct fake_params *params = l->params;
+    return submit(channel, params->run, params->arg);
+}
+
+uint64_t processor_mark(struct processor *p, uint32_t channel)
+{
+    (void)p;
+    return submit(channel, NULL, NULL);
+}
+
+uint64_t processor_mark_time(struct processor *p, uint32_t channel, uint64_t seq)
+{
+    (void)p;
+    pthread_mutex_lock(&lock);
+    uint64_t t = channels[channel].times[seq % 4096];
+    pthread_mutex_unlock(&lock);
+    return t;
+}
+
+bool processor_done(const struct processor *p, uint32_t channel, uint64_t seq)
+{
+    (void)p;
+    pthread_mutex_lock(&lock);
+    bool done = channels[channel].done >= seq;
+    pthread_mutex_unlock(&lock);
+    return done;
+}
+
+CUresult processor_wait(struct processor *p, uint32_t channel, uint64_t seq)
+{
+    (void)p;
+    pthread_mutex_lock(&lock);
+    while (channels[channel].done < seq && !dead)
+        pthread_cond_wait(&changed, &lock);
+    pthread_mutex_unlock(&lock);
+    return dead;
+}
+
+CUresult processor_status(const struct processor *p)
+{
+    (void)p;
+    return dead;
+}
+
+void processor_flush_printf(struct processor *p)
+{
+    (void)p;
+}
+
+CUresult sticky_set(CUresult error)
+{
+    int none = 0;
+    atomic_compare_exchange_strong(&sticky, &none, error);
+    return sticky;
+}
+
+CUresult sticky_get(void)
+{
+    return sticky;
+}
+
+struct allocation *space_find(uint64_t address)
+{
+    static _Thread_local struct allocation a;
+    a = (struct allocation){ .base = address, .size = 4096 };
+    return address < 4096 ? NULL : &a;
+}
+
+void *space_alias(const struct allocation *a, uint64_t address)
+{
+    (void)a;
+    return (void *)address;
+}
+
+struct context *fake_context(void)
+{
+    struct context *c = calloc(1, sizeof *c);
+    c->device = &the_device;
+    assert_int_equal(stream_set_create(c), CUDA_SUCCESS);
+    return c;
+}
+
+void fake_context_destroy(struct context *c)
+{
+    stream_set_destroy(c);
+    free(c);
+}
+
+CUresult fake_launch(struct stream *s, kernel *k, void *arg)
+{
+    struct fake_params params = { k, arg };
+    struct launch l = { .params = &params, .params_size = sizeof params };
+    return stream_launch(s, &l);
+}
+
+void fake_kill(CUresult error)
+{
+    pthread_mutex_lock(&lock);
+    dead = error;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+}
+
+void fake_revive(void)
+{
+    dead = sticky = 0;
+}
+
+unsigned fake_channels_open(void)
+{
+    unsigned n = 0;
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < 1024; i++)
+        n += channels[i].open;
+    pthread_mutex_unlock(&lock);
+    return n;
+}
+
+struct stream *new_stream(struct context *c, unsigned flags)
+{
+    struct stream *s;
+    assert_int_equal(stream_create(c, flags, 0, &s), CUDA_SUCCESS);
+    return s;
+}
+
+struct stream *legacy(struct context *c)
+{
+    struct stream *s;
+    assert_int_equal(stream_get(c, NULL, false, &s), CUDA_SUCCESS);
+    return s;
+}
+
+struct event *new_event(struct context *c, unsigned flags)
+{
+    struct event *e;
+    assert_int_equal(event_create(c, flags, &e), CUDA_SUCCESS);
+    return e;
+}

@@ -1,0 +1,31 @@
+/* A processor without a device: kernels are functions of the test, each
+ * channel is a thread. Enough of context and space to run src/stream alone. */
+#ifndef STREAM_FAKE_H
+#define STREAM_FAKE_H
+
+#include "context/context.h"
+#include "stream/event.h"
+#include "stream/operations.h"
+#include "stream/stream.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+typedef void kernel(void *arg);
+
+struct context *fake_context(void);            /* a new one on the fake device */
+void fake_context_destroy(struct context *c);
+CUresult fake_launch(struct stream *s, kernel *k, void *arg);
+void fake_kill(CUresult error);                /* the processor dies of it */
+void fake_revive(void);
+unsigned fake_channels_open(void);
+
+struct stream *new_stream(struct context *c, unsigned flags);
+struct stream *legacy(struct context *c);
+struct event *new_event(struct context *c, unsigned flags);
+void nap(unsigned ms);
+double now_ms(void);
+
+#endif

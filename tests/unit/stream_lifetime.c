@@ -1,0 +1,228 @@
+/* Handles, destruction, threads that come and go, and no growth. */
+#include "stream_fake.h"
+
+#include <dirent.h>
+#include <malloc.h>
+#include <unistd.h>
+
+static struct context *c;
+static _Atomic bool gate;
+static _Atomic int count;
+
+static int setup(void **state)
+{
+    (void)state;
+    c = fake_context();
+    gate = false;
+    count = 0;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    gate = true;
+    fake_context_destroy(c);
+    return 0;
+}
+
+static void gated(void *arg)
+{
+    (void)arg;
+    while (!gate)
+        nap(1);
+    count++;
+}
+
+static void counted(void *arg)
+{
+    (void)arg;
+    count++;
+}
+
+static void called(void *arg, CUresult status)
+{
+    (void)status;
+    assert_true(stream_in_host_function());
+    gated(arg);
+}
+
+static unsigned threads(void)
+{
+    unsigned n = 0;
+    DIR *d = opendir("/proc/self/task");
+    while (readdir(d))
+        n++;
+    closedir(d);
+    return n - 2;
+}
+
+static void a_destroyed_stream_finishes_its_work(void **state)
+{
+    (void)state;
+    struct stream *s = new_stream(c, 0), *t;
+    assert_int_equal(fake_launch(s, gated, NULL), CUDA_SUCCESS);
+    assert_int_equal(stream_call(s, called, NULL, 0), CUDA_SUCCESS);
+    assert_int_equal(fake_launch(s, counted, NULL), CUDA_SUCCESS);
+    assert_int_equal(stream_destroy(s), CUDA_SUCCESS);
+    assert_int_equal(stream_get(c, (CUstream)s, false, &t), CUDA_ERROR_INVALID_HANDLE);
+    assert_int_equal(stream_destroy(s), CUDA_ERROR_INVALID_HANDLE);
+    assert_int_equal(fake_launch(s, counted, NULL), CUDA_ERROR_INVALID_HANDLE);
+    assert_int_equal(count, 0);
+    gate = true;
+    assert_int_equal(context_synchronize(c), CUDA_SUCCESS);
+    assert_int_equal(count, 3);
+}
+
+static void a_pending_stream_without_host_work_is_released_later(void **state)
+{
+    (void)state;
+    struct stream *s = new_stream(c, 0);
+    assert_int_equal(fake_launch(s, gated, NULL), CUDA_SUCCESS);
+    unsigned before = fake_channels_open();
+    assert_int_equal(stream_destroy(s), CUDA_SUCCESS);
+    assert_int_equal(fake_channels_open(), before);
+    gate = true;
+    assert_int_equal(context_synchronize(c), CUDA_SUCCESS);
+    assert_int_equal(fake_channels_open(), before - 1);
+}
+
+static void the_legacy_stream_waits_for_a_destroyed_blocking_stream(void **state)
+{
+    (void)state;
+    struct stream *s = new_stream(c, 0);
+    assert_int_equal(fake_launch(s, gated, NULL), CUDA_SUCCESS);
+    assert_int_equal(stream_destroy(s), CUDA_SUCCESS);
+    assert_int_equal(stream_query(legacy(c)), CUDA_ERROR_NOT_READY);
+    assert_int_equal(fake_launch(legacy(c), counted, NULL), CUDA_SUCCESS);
+    nap(5);
+    assert_int_equal(count, 0);
+    gate = true;
+    assert_int_equal(stream_synchronize(legacy(c)), CUDA_SUCCESS);
+    assert_int_equal(count, 2);
+}
+
+static void default_streams_cannot_be_destroyed(void **state)
+{
+    (void)state;
+    struct stream *s;
+    assert_int_equal(stream_destroy(legacy(c)), CUDA_ERROR_INVALID_HANDLE);
+    assert_int_equal(stream_get(c, CU_STREAM_PER_THREAD, false, &s), CUDA_SUCCESS);
+    assert_int_equal(stream_destroy(s), CUDA_ERROR_INVALID_HANDLE);
+}
+
+static void *own_stream(void *out)
+{
+    struct stream *s;
+    assert_int_equal(stream_get(c, NULL, true, &s), CUDA_SUCCESS);
+    *(struct stream **)out = s;
+    assert_int_equal(fake_launch(s, gated, NULL), CUDA_SUCCESS);
+    return NULL;
+}
+
+static void each_thread_has_a_default_stream_of_its_own_that_ends_with_it(void **state)
+{
+    (void)state;
+    struct stream *mine, *again, *other;
+    pthread_t thread;
+    assert_int_equal(stream_get(c, CU_STREAM_PER_THREAD, false, &mine), CUDA_SUCCESS);
+    assert_int_equal(stream_get(c, NULL, true, &again), CUDA_SUCCESS);
+    assert_ptr_equal(mine, again);
+    assert_ptr_not_equal(mine, legacy(c));
+    pthread_create(&thread, NULL, own_stream, &other);
+    pthread_join(thread, NULL);
+    assert_ptr_not_equal(mine, other);
+    assert_int_equal(stream_query(legacy(c)), CUDA_ERROR_NOT_READY);
+    assert_int_equal(stream_get(c, (CUstream)other, false, &again), CUDA_ERROR_INVALID_HANDLE);
+    gate = true;
+    assert_int_equal(context_synchronize(c), CUDA_SUCCESS);
+    assert_int_equal(count, 1);
+}
+
+static void a_thread_gets_a_new_default_stream_in_a_new_context(void **state)
+{
+    (void)state;
+    struct stream *s, *t;
+    for (int i = 0; i < 50; i++) {
+        struct context *d = fake_context();
+        assert_int_equal(stream_get(d, CU_STREAM_PER_THREAD, false, &s), CUDA_SUCCESS);
+        assert_int_equal(stream_get(c, CU_STREAM_PER_THREAD, false, &t), CUDA_SUCCESS);
+        assert_ptr_equal(stream_context(s), d);
+        assert_ptr_equal(stream_context(t), c);
+        fake_context_destroy(d);
+    }
+}
+
+static void an_idle_stream_has_no_thread(void **state)
+{
+    (void)state;
+    unsigned before = threads();
+    struct stream *s = new_stream(c, 0);
+    gate = true;
+    assert_int_equal(stream_call(s, called, NULL, 0), CUDA_SUCCESS);
+    assert_int_equal(stream_synchronize(s), CUDA_SUCCESS);
+    assert_int_equal(threads(), before + 1);
+    for (int i = 0; i < 100 && threads() > before; i++)
+        nap(20);
+    assert_int_equal(threads(), before);
+}
+
+static size_t used(void)
+{
+    return mallinfo2().uordblks;
+}
+
+static void cycle(int i)
+{
+    struct stream *s = new_stream(c, i % 2);
+    struct event *e = new_event(c, 0);
+    if (i % 4 == 0)
+        assert_int_equal(fake_launch(s, counted, NULL), CUDA_SUCCESS);
+    if (i % 8 == 0)
+        assert_int_equal(stream_call(s, called, NULL, 0), CUDA_SUCCESS);
+    assert_int_equal(event_record(e, s), CUDA_SUCCESS);
+    assert_int_equal(stream_wait_event(legacy(c), e), CUDA_SUCCESS);
+    assert_int_equal(event_destroy(e), CUDA_SUCCESS);
+    assert_int_equal(stream_destroy(s), CUDA_SUCCESS);
+    if (i % 32 == 0)
+        assert_int_equal(context_synchronize(c), CUDA_SUCCESS);
+}
+
+static void quiet(void)
+{
+    assert_int_equal(context_synchronize(c), CUDA_SUCCESS);
+    for (int i = 0; i < 200 && threads() > 2; i++)
+        nap(10);
+    assert_int_equal(context_synchronize(c), CUDA_SUCCESS);
+}
+
+static void ten_thousand_streams_and_events_leave_nothing_behind(void **state)
+{
+    (void)state;
+    gate = true;
+    for (int i = 0; i < 1000; i++)
+        cycle(i);
+    quiet();
+    size_t before = used();
+    for (int i = 0; i < 10000; i++)
+        cycle(i);
+    quiet();
+    assert_in_range(used(), 0, before + 65536);
+    assert_in_range(fake_channels_open(), 0, 1);
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(a_destroyed_stream_finishes_its_work),
+        T(a_pending_stream_without_host_work_is_released_later),
+        T(the_legacy_stream_waits_for_a_destroyed_blocking_stream),
+        T(default_streams_cannot_be_destroyed),
+        T(each_thread_has_a_default_stream_of_its_own_that_ends_with_it),
+        T(a_thread_gets_a_new_default_stream_in_a_new_context),
+        T(an_idle_stream_has_no_thread),
+        T(ten_thousand_streams_and_events_leave_nothing_behind),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
