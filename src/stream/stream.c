@@ -1,4 +1,5 @@
 /* Streams come and go: sets, handles, creation and destruction. */
+#include "api/api.h"
 #include "stream/event.h"
 #include "stream/internal.h"
 #include "stream/operations.h"
@@ -205,7 +206,7 @@ void stream_set_destroy(struct context *c)
 
 CUresult stream_get(struct context *c, CUstream handle, bool per_thread, struct stream **out)
 {
-    if (handle == CU_STREAM_PER_THREAD || (!handle && per_thread))
+    if (handle == CU_STREAM_PER_THREAD || (!handle && (per_thread || api_per_thread_default)))
         return stream_of_thread(c, out);
     if (!handle || handle == CU_STREAM_LEGACY) {
         *out = c->streams->legacy;

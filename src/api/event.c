@@ -1,0 +1,78 @@
+/* Event management: the checks of arguments, in the driver's order. */
+#include "stream/event.h"
+
+static CUresult named(CUevent handle, struct event **out)
+{
+    struct context *c;
+    CUresult r = context_current(&c);
+    return r ? r : event_get(handle, out);
+}
+
+CUresult CUDAAPI cuEventCreate(CUevent *phEvent, unsigned int Flags)
+{
+    struct context *c;
+    struct event *e;
+    CUresult r = context_current(&c);
+    if (r)
+        return r;
+    if (!phEvent || Flags & ~(CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (Flags & CU_EVENT_INTERPROCESS && !(Flags & CU_EVENT_DISABLE_TIMING))
+        return CUDA_ERROR_INVALID_VALUE;
+    r = event_create(c, Flags, &e);
+    if (!r)
+        *phEvent = (CUevent)e;
+    return r;
+}
+
+CUresult CUDAAPI cuEventDestroy_v2(CUevent hEvent)
+{
+    struct event *e;
+    CUresult r = named(hEvent, &e);
+    return r ? r : event_destroy(e);
+}
+
+CUresult CUDAAPI cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned int flags)
+{
+    struct context *c;
+    struct event *e;
+    struct stream *s;
+    CUresult r = context_current(&c);
+    if (r)
+        return r;
+    if (flags)                         /* CU_EVENT_RECORD_EXTERNAL belongs to capture */
+        return CUDA_ERROR_INVALID_VALUE;
+    if ((r = event_get(hEvent, &e)) || (r = stream_get(c, hStream, false, &s)))
+        return r;
+    if (event_context(e) != stream_context(s))
+        return CUDA_ERROR_INVALID_HANDLE;
+    return event_record(e, s);
+}
+
+CUresult CUDAAPI cuEventRecord(CUevent hEvent, CUstream hStream)
+{
+    return cuEventRecordWithFlags(hEvent, hStream, CU_EVENT_RECORD_DEFAULT);
+}
+
+CUresult CUDAAPI cuEventQuery(CUevent hEvent)
+{
+    struct event *e;
+    CUresult r = named(hEvent, &e);
+    return r ? r : event_query(e);
+}
+
+CUresult CUDAAPI cuEventSynchronize(CUevent hEvent)
+{
+    struct event *e;
+    CUresult r = named(hEvent, &e);
+    return r ? r : event_synchronize(e);
+}
+
+CUresult CUDAAPI cuEventElapsedTime_v2(float *pMilliseconds, CUevent hStart, CUevent hEnd)
+{
+    struct event *start, *end;
+    CUresult r = named(hStart, &start);
+    if (r || (r = named(hEnd, &end)))
+        return r;
+    return pMilliseconds ? event_elapsed(start, end, pMilliseconds) : CUDA_ERROR_INVALID_VALUE;
+}

@@ -1,0 +1,276 @@
+/* Launches: the checks in the driver's order, and the parameters as the kernel
+ * wants them. */
+#include "module/module.h"
+#include "stream/event.h"
+#include "stream/stream.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SMALL_PARAMS = 4096, LARGEST_PORTABLE_CLUSTER = 8 };
+
+struct limits { unsigned grid[3], block[3], threads, multiprocessors; };
+
+/* What the caller asked for, and what it means. */
+struct request {
+    CUfunction handle;
+    CUstream stream_handle;
+    void **params, **extra;
+    struct event *event;           /* recorded behind the kernel, or NULL */
+    struct stream *stream;
+    struct function *function;
+    struct launch launch;
+};
+
+static CUresult read_limits(int ordinal, struct limits *l)
+{
+    struct { CUdevice_attribute attribute; unsigned *to; } all[] = {
+        { CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, &l->grid[0] }, { CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, &l->grid[1] },
+        { CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z, &l->grid[2] }, { CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, &l->block[0] },
+        { CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, &l->block[1] }, { CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z, &l->block[2] },
+        { CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, &l->threads },
+        { CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, &l->multiprocessors },
+    };
+    CUresult r = CUDA_SUCCESS;
+    for (unsigned i = 0; i < sizeof all / sizeof *all && !r; i++)
+        r = cuDeviceGetAttribute((int *)all[i].to, all[i].attribute, ordinal);
+    return r;
+}
+
+/* A device's limits do not change, and two threads that read them first store the same. */
+static CUresult limits_of(const struct device *d, struct limits *out)
+{
+    static struct limits known[MAX_DEVICES];
+    static _Atomic bool ready[MAX_DEVICES];
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    if (!atomic_load_explicit(&ready[d->ordinal], memory_order_acquire)) {
+        CUresult r = read_limits(d->ordinal, out);
+        if (r)
+            return r;
+        pthread_mutex_lock(&lock);
+        known[d->ordinal] = *out;
+        atomic_store_explicit(&ready[d->ordinal], true, memory_order_release);
+        pthread_mutex_unlock(&lock);
+    }
+    *out = known[d->ordinal];
+    return CUDA_SUCCESS;
+}
+
+static CUresult check_shape(const struct request *q, const struct limits *limits)
+{
+    const struct launch *l = &q->launch;
+    const struct fl_image_kernel *k = q->function->kernel;
+    uint64_t threads = 1;
+    for (int i = 0; i < 3; i++) {
+        if (!l->grid[i] || l->grid[i] > limits->grid[i] || !l->block[i] || l->block[i] > limits->block[i])
+            return CUDA_ERROR_INVALID_VALUE;
+        if (k->reqntid[0] && l->block[i] != k->reqntid[i])
+            return CUDA_ERROR_INVALID_VALUE;
+        threads *= l->block[i];
+    }
+    if (threads > limits->threads || (k->max_threads && threads > k->max_threads))
+        return CUDA_ERROR_INVALID_VALUE;
+    return l->dynamic_shared > (uint64_t)q->function->max_dynamic_shared ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+static CUresult check_cooperative(const struct request *q, const struct limits *limits)
+{
+    const struct launch *l = &q->launch;
+    int blocks = 0;
+    if (!l->cooperative)
+        return CUDA_SUCCESS;
+    CUresult r = function_occupancy(q->function, (int)(l->block[0] * l->block[1] * l->block[2]), l->dynamic_shared, &blocks);
+    if (r)
+        return r;
+    uint64_t plane = (uint64_t)l->grid[0] * l->grid[1], most = (uint64_t)blocks * limits->multiprocessors;
+    return plane > most || plane * l->grid[2] > most ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE : CUDA_SUCCESS;
+}
+
+/* One buffer, laid out by the caller. A short one is filled up with zeros. */
+static CUresult gather_buffer(void **extra, uint8_t *to, size_t room)
+{
+    const void *buffer = NULL;
+    const size_t *size = NULL;
+    for (; *extra != CU_LAUNCH_PARAM_END; extra += 2) {
+        if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER)
+            buffer = extra[1];
+        else if (*extra == CU_LAUNCH_PARAM_BUFFER_SIZE)
+            size = extra[1];
+        else
+            return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (size && *size && !buffer)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (buffer && size)
+        memcpy(to, buffer, *size < room ? *size : room);
+    return CUDA_SUCCESS;
+}
+
+static CUresult gather_params(const struct request *q, uint8_t *to)
+{
+    const struct fl_image_kernel *k = q->function->kernel;
+    const struct fl_image *image = q->function->module->image;
+    const struct fl_image_param *param = (const void *)((const char *)image + image->params);
+    if (q->params && q->extra)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (q->extra)
+        return gather_buffer(q->extra, to, k->param_size);
+    if (k->nparams && !q->params)
+        return CUDA_ERROR_INVALID_VALUE;
+    for (uint32_t i = 0; i < k->nparams; i++) {
+        const struct fl_image_param *p = &param[k->first_param + i];
+        if (!q->params[i])
+            return CUDA_ERROR_INVALID_VALUE;
+        memcpy(to + p->offset, q->params[i], p->size);
+    }
+    return CUDA_SUCCESS;
+}
+
+static CUresult submit(struct request *q, uint8_t *params)
+{
+    static _Atomic uint64_t newest;
+    struct launch *l = &q->launch;
+    const struct function *f = q->function;
+    CUresult r = gather_params(q, params);
+    if (!r && f->kernel->flags & FL_KERNEL_MALLOC)
+        r = module_heap(f->module->context, &l->heap, &l->heap_size);
+    if (r)
+        return r;
+    l->image = f->module->image_va;
+    l->kernel = f->index;
+    l->symbols = f->module->symbols_va;
+    l->params = params;
+    l->params_size = f->kernel->param_size;
+    l->gridid = atomic_fetch_add_explicit(&newest, 1, memory_order_relaxed) + 1;
+    r = stream_launch(q->stream, l);
+    return !r && q->event ? event_record(q->event, q->stream) : r;
+}
+
+/* The stream says in which context: a kernel of a library has a function in each. */
+static CUresult resolve(struct request *q)
+{
+    struct context *c;
+    CUresult r = context_current(&c);
+    if (r)
+        return r;
+    if (!q->handle)
+        return CUDA_ERROR_INVALID_HANDLE;
+    if ((r = stream_get(c, q->stream_handle, false, &q->stream)))
+        return r;
+    if ((r = function_get(stream_context(q->stream), q->handle, &q->function)))
+        return r;
+    return q->function->module->context == stream_context(q->stream) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+static CUresult launch(struct request *q)
+{
+    struct limits limits;
+    CUresult r;
+    if ((r = resolve(q)) || (r = limits_of(stream_context(q->stream)->device, &limits)))
+        return r;
+    if ((r = check_shape(q, &limits)) || (r = check_cooperative(q, &limits)))
+        return r;
+    uint8_t small[SMALL_PARAMS], *params = small;
+    size_t size = q->function->kernel->param_size;
+    if (size > sizeof small && !(params = malloc(size)))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    memset(params, 0, size);
+    r = submit(q, params);
+    if (params != small)
+        free(params);
+    return r;
+}
+
+static CUresult cluster(const CUlaunchConfig *config, unsigned x, unsigned y, unsigned z)
+{
+    if (!x || !y || !z || config->gridDimX % x || config->gridDimY % y || config->gridDimZ % z)
+        return CUDA_ERROR_INVALID_VALUE;
+    uint64_t blocks = (uint64_t)x * y * z;
+    return blocks == 1 ? CUDA_SUCCESS :
+           blocks > LARGEST_PORTABLE_CLUSTER ? CUDA_ERROR_INVALID_CLUSTER_SIZE : CUDA_ERROR_NOT_SUPPORTED;
+}
+
+static CUresult completion_event(struct request *q, CUevent handle, int flags)
+{
+    CUresult r = event_get(handle, &q->event);
+    if (r)
+        return r;
+    bool fit = event_flags(q->event) & CU_EVENT_DISABLE_TIMING && !(event_flags(q->event) & CU_EVENT_INTERPROCESS);
+    return flags || !fit ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+static CUresult apply(struct request *q, const CUlaunchConfig *config, const CUlaunchAttribute *a)
+{
+    const CUlaunchAttributeValue *v = &a->value;
+    switch (a->id) {
+    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+        q->launch.cooperative = v->cooperative != 0;
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+        return cluster(config, v->clusterDim.x, v->clusterDim.y, v->clusterDim.z);
+    case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
+        return cluster(config, v->preferredClusterDim.x, v->preferredClusterDim.y, v->preferredClusterDim.z);
+    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
+        return completion_event(q, v->programmaticEvent.event, v->programmaticEvent.flags);
+    case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
+        return completion_event(q, v->launchCompletionEvent.event, v->launchCompletionEvent.flags);
+    case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE:
+        return v->deviceUpdatableKernelNode.deviceUpdatable ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_IGNORE:
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+    case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+    case CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING:
+        return CUDA_SUCCESS;           /* hints: nothing here differs by them */
+    default:
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+}
+
+CUresult CUDAAPI cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
+                                unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
+                                unsigned int sharedMemBytes, CUstream hStream, void **kernelParams, void **extra)
+{
+    struct request q = {
+        .handle = f, .stream_handle = hStream, .params = kernelParams, .extra = extra,
+        .launch = { .grid = { gridDimX, gridDimY, gridDimZ }, .block = { blockDimX, blockDimY, blockDimZ },
+                    .dynamic_shared = sharedMemBytes },
+    };
+    return launch(&q);
+}
+
+CUresult CUDAAPI cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
+                                           unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
+                                           unsigned int sharedMemBytes, CUstream hStream, void **kernelParams)
+{
+    struct request q = {
+        .handle = f, .stream_handle = hStream, .params = kernelParams,
+        .launch = { .grid = { gridDimX, gridDimY, gridDimZ }, .block = { blockDimX, blockDimY, blockDimZ },
+                    .dynamic_shared = sharedMemBytes, .cooperative = true },
+    };
+    return launch(&q);
+}
+
+CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra)
+{
+    struct context *c;
+    CUresult r = context_current(&c);
+    if (r)
+        return r;
+    if (!config || (config->numAttrs && !config->attrs))
+        return CUDA_ERROR_INVALID_VALUE;
+    struct request q = {
+        .handle = f, .stream_handle = config->hStream, .params = kernelParams, .extra = extra,
+        .launch = { .grid = { config->gridDimX, config->gridDimY, config->gridDimZ },
+                    .block = { config->blockDimX, config->blockDimY, config->blockDimZ },
+                    .dynamic_shared = config->sharedMemBytes },
+    };
+    for (unsigned i = 0; i < config->numAttrs && !r; i++)
+        r = apply(&q, config, &config->attrs[i]);
+    return r ? r : launch(&q);
+}

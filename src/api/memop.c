@@ -1,0 +1,54 @@
+/* Stream memory operations: waiting for values in memory and writing them.
+ * Their first ABI version is off by default in the driver of CUDA 12 and
+ * later, as CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_MEM_OPS_V1 tells; the second
+ * version is what programs get. */
+#include "stream/operations.h"
+
+enum { MOST_OPERATIONS = 256 };
+
+static CUresult issue(CUstream handle, const CUstreamBatchMemOpParams *ops, unsigned count)
+{
+    struct context *c;
+    struct stream *s;
+    CUresult r = context_current(&c);
+    if (r || (r = stream_get(c, handle, false, &s)))
+        return r;
+    if (!ops || !count || count > MOST_OPERATIONS)
+        return CUDA_ERROR_INVALID_VALUE;
+    int may_flush = 0;
+    cuDeviceGetAttribute(&may_flush, CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES, stream_context(s)->device->ordinal);
+    return stream_memory_operations(s, ops, count, may_flush);
+}
+
+CUresult CUDAAPI cuStreamWaitValue32_v2(CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags)
+{
+    CUstreamBatchMemOpParams op = { .waitValue = { .operation = CU_STREAM_MEM_OP_WAIT_VALUE_32, .address = addr,
+                                                   .value = value, .flags = flags } };
+    return issue(stream, &op, 1);
+}
+
+CUresult CUDAAPI cuStreamWaitValue64_v2(CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags)
+{
+    CUstreamBatchMemOpParams op = { .waitValue = { .operation = CU_STREAM_MEM_OP_WAIT_VALUE_64, .address = addr,
+                                                   .value64 = value, .flags = flags } };
+    return issue(stream, &op, 1);
+}
+
+CUresult CUDAAPI cuStreamWriteValue32_v2(CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags)
+{
+    CUstreamBatchMemOpParams op = { .writeValue = { .operation = CU_STREAM_MEM_OP_WRITE_VALUE_32, .address = addr,
+                                                    .value = value, .flags = flags } };
+    return issue(stream, &op, 1);
+}
+
+CUresult CUDAAPI cuStreamWriteValue64_v2(CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags)
+{
+    CUstreamBatchMemOpParams op = { .writeValue = { .operation = CU_STREAM_MEM_OP_WRITE_VALUE_64, .address = addr,
+                                                    .value64 = value, .flags = flags } };
+    return issue(stream, &op, 1);
+}
+
+CUresult CUDAAPI cuStreamBatchMemOp_v2(CUstream stream, unsigned int count, CUstreamBatchMemOpParams *paramArray, unsigned int flags)
+{
+    return issue(stream, flags ? NULL : paramArray, count);
+}

@@ -1,0 +1,290 @@
+/* Stream management. What a stream does is in src/stream; here are the checks
+ * of arguments, in the driver's order. */
+#include "space/space.h"
+#include "stream/event.h"
+#include "stream/operations.h"
+
+#include <string.h>
+
+/* The stream that an entry point's first parameter means. */
+static CUresult named(CUstream handle, struct stream **out)
+{
+    struct context *c;
+    CUresult r = context_current(&c);
+    return r ? r : stream_get(c, handle, false, out);
+}
+
+CUresult CUDAAPI cuStreamCreateWithPriority(CUstream *phStream, unsigned int flags, int priority)
+{
+    struct context *c;
+    struct stream *s;
+    CUresult r = context_current(&c);
+    if (r)
+        return r;
+    if (!phStream || flags & ~CU_STREAM_NON_BLOCKING)
+        return CUDA_ERROR_INVALID_VALUE;
+    r = stream_create(c, flags, stream_clamp_priority(priority), &s);
+    if (!r)
+        *phStream = (CUstream)s;
+    return r;
+}
+
+CUresult CUDAAPI cuStreamCreate(CUstream *phStream, unsigned int Flags)
+{
+    return cuStreamCreateWithPriority(phStream, Flags, STREAM_PRIORITY_LEAST);
+}
+
+CUresult CUDAAPI cuStreamDestroy_v2(CUstream hStream)
+{
+    struct stream *s;
+    if (!hStream)
+        hStream = CU_STREAM_LEGACY;    /* refused, whatever the default stream is */
+    CUresult r = named(hStream, &s);
+    return r ? r : stream_destroy(s);
+}
+
+CUresult CUDAAPI cuStreamGetPriority(CUstream hStream, int *priority)
+{
+    struct stream *s;
+    CUresult r = named(hStream, &s);
+    if (r)
+        return r;
+    if (!priority)
+        return CUDA_ERROR_INVALID_VALUE;
+    *priority = stream_describe(s).priority;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuStreamGetFlags(CUstream hStream, unsigned int *flags)
+{
+    struct stream *s;
+    CUresult r = named(hStream, &s);
+    if (r)
+        return r;
+    if (!flags)
+        return CUDA_ERROR_INVALID_VALUE;
+    *flags = stream_describe(s).flags;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuStreamGetId(CUstream hStream, unsigned long long *streamId)
+{
+    struct stream *s;
+    CUresult r = named(hStream, &s);
+    if (r)
+        return r;
+    if (!streamId)
+        return CUDA_ERROR_INVALID_VALUE;
+    *streamId = stream_describe(s).id;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuStreamGetCtx(CUstream hStream, CUcontext *pctx)
+{
+    struct stream *s;
+    CUresult r = named(hStream, &s);
+    if (r)
+        return r;
+    if (!pctx)
+        return CUDA_ERROR_INVALID_VALUE;
+    *pctx = (CUcontext)stream_context(s);
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuStreamGetCtx_v2(CUstream hStream, CUcontext *pCtx, CUgreenCtx *pGreenCtx)
+{
+    struct stream *s;
+    CUresult r = named(hStream, &s);
+    if (r)
+        return r;
+    if (!pCtx || !pGreenCtx)
+        return CUDA_ERROR_INVALID_VALUE;
+    *pCtx = (CUcontext)stream_context(s);
+    *pGreenCtx = NULL;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuStreamGetGreenCtx(CUstream hStream, CUgreenCtx *phCtx)
+{
+    struct stream *s;
+    CUresult r = named(hStream, &s);
+    if (r)
+        return r;
+    if (!phCtx)
+        return CUDA_ERROR_INVALID_VALUE;
+    *phCtx = NULL;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuStreamGetDevice(CUstream hStream, CUdevice *device)
+{
+    struct stream *s;
+    CUresult r = named(hStream, &s);
+    if (r)
+        return r;
+    if (!device)
+        return CUDA_ERROR_INVALID_VALUE;
+    *device = stream_context(s)->device->ordinal;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuStreamQuery(CUstream hStream)
+{
+    struct stream *s;
+    CUresult r = named(hStream, &s);
+    return r ? r : stream_query(s);
+}
+
+CUresult CUDAAPI cuStreamSynchronize(CUstream hStream)
+{
+    struct stream *s;
+    CUresult r = named(hStream, &s);
+    return r ? r : stream_synchronize(s);
+}
+
+CUresult CUDAAPI cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int Flags)
+{
+    struct stream *s;
+    struct event *e;
+    CUresult r = named(hStream, &s);
+    if (r)
+        return r;
+    if (Flags)                         /* CU_EVENT_WAIT_EXTERNAL belongs to capture */
+        return CUDA_ERROR_INVALID_VALUE;
+    if ((r = event_get(hEvent, &e)))
+        return r;
+    return stream_wait_event(s, e);
+}
+
+struct host_function { CUhostFn function; void *data; };
+
+static void call_function(void *arg, CUresult status)
+{
+    struct host_function *h = arg;
+    if (!status)
+        h->function(h->data);
+}
+
+CUresult CUDAAPI cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void *userData)
+{
+    struct stream *s;
+    CUresult r = named(hStream, &s);
+    if (r)
+        return r;
+    if (!fn)
+        return CUDA_ERROR_INVALID_VALUE;
+    struct host_function h = { fn, userData };
+    return stream_call(s, call_function, &h, sizeof h);
+}
+
+struct callback { CUstreamCallback function; CUstream stream; void *data; };
+
+static void call_callback(void *arg, CUresult status)
+{
+    struct callback *b = arg;
+    b->function(b->stream, status, b->data);
+}
+
+CUresult CUDAAPI cuStreamAddCallback(CUstream hStream, CUstreamCallback callback, void *userData, unsigned int flags)
+{
+    struct stream *s;
+    CUresult r = named(hStream, &s);
+    if (r)
+        return r;
+    if (!callback || flags)
+        return CUDA_ERROR_INVALID_VALUE;
+    struct callback b = { callback, hStream, userData };
+    return stream_call(s, call_callback, &b, sizeof b);
+}
+
+CUresult CUDAAPI cuStreamAttachMemAsync(CUstream hStream, CUdeviceptr dptr, size_t length, unsigned int flags)
+{
+    struct stream *s;
+    CUresult r = named(hStream, &s);
+    if (r)
+        return r;
+    if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST && flags != CU_MEM_ATTACH_SINGLE)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (flags == CU_MEM_ATTACH_SINGLE && (!hStream || hStream == CU_STREAM_LEGACY))
+        return CUDA_ERROR_INVALID_VALUE;
+    struct allocation *a = space_find(dptr);
+    if (!a || a->kind != ALLOCATION_MANAGED || a->base != dptr || (length && length != a->size))
+        return CUDA_ERROR_INVALID_VALUE;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuStreamCopyAttributes(CUstream dst, CUstream src)
+{
+    struct stream *to, *from;
+    CUresult r = named(dst, &to);
+    if (r || (r = named(src, &from)))
+        return r;
+    stream_copy_attributes(to, from);
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuStreamGetAttribute(CUstream hStream, CUstreamAttrID attr, CUstreamAttrValue *value_out)
+{
+    struct stream *s;
+    CUresult r = named(hStream, &s);
+    if (r)
+        return r;
+    return value_out ? stream_get_attribute(s, attr, value_out) : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult CUDAAPI cuStreamSetAttribute(CUstream hStream, CUstreamAttrID attr, const CUstreamAttrValue *value)
+{
+    struct stream *s;
+    CUresult r = named(hStream, &s);
+    if (r)
+        return r;
+    return value ? stream_set_attribute(s, attr, value) : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* No stream captures: cuStreamBeginCapture is not implemented. */
+CUresult CUDAAPI cuStreamIsCapturing(CUstream hStream, CUstreamCaptureStatus *captureStatus)
+{
+    struct stream *s;
+    CUresult r = named(hStream, &s);
+    if (r)
+        return r;
+    if (!captureStatus)
+        return CUDA_ERROR_INVALID_VALUE;
+    *captureStatus = CU_STREAM_CAPTURE_STATUS_NONE;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuStreamGetCaptureInfo(CUstream hStream, CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out)
+{
+    (void)id_out;
+    return cuStreamIsCapturing(hStream, captureStatus_out);
+}
+
+CUresult CUDAAPI cuStreamGetCaptureInfo_v2(CUstream hStream, CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out,
+                                           CUgraph *graph_out, const CUgraphNode **dependencies_out, size_t *numDependencies_out)
+{
+    (void)id_out, (void)graph_out, (void)dependencies_out, (void)numDependencies_out;
+    return cuStreamIsCapturing(hStream, captureStatus_out);
+}
+
+CUresult CUDAAPI cuStreamGetCaptureInfo_v3(CUstream hStream, CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out,
+                                           CUgraph *graph_out, const CUgraphNode **dependencies_out,
+                                           const CUgraphEdgeData **edgeData_out, size_t *numDependencies_out)
+{
+    (void)id_out, (void)graph_out, (void)dependencies_out, (void)edgeData_out, (void)numDependencies_out;
+    return cuStreamIsCapturing(hStream, captureStatus_out);
+}
+
+CUresult CUDAAPI cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
+{
+    static _Thread_local CUstreamCaptureMode current = CU_STREAM_CAPTURE_MODE_GLOBAL;
+    CUresult r = library_ready();
+    if (r)
+        return r;
+    if (!mode || *mode > CU_STREAM_CAPTURE_MODE_RELAXED)
+        return CUDA_ERROR_INVALID_VALUE;
+    CUstreamCaptureMode before = current;
+    current = *mode;
+    *mode = before;
+    return CUDA_SUCCESS;
+}
