@@ -1,20 +1,28 @@
-/* The CUDA 13.0 driver API: types, constants and entry points of libcuda.so.1.
- * Source- and binary-compatible with every program written against the
- * documented API. */
+/* The CUDA 13.0 driver API: types, constants and entry points of libcuda.so.1,
+ * in the order of the driver API manual. Source- and binary-compatible: a
+ * program compiled with this header runs on any driver and the other way round.
+ *
+ * The last part, from "Entry points" on, is written by src/api/generate.py.
+ *
+ * Macros that a program may define before it includes this file:
+ *   CUDA_API_PER_THREAD_DEFAULT_STREAM  the default stream is the calling thread's own
+ *   __CUDA_API_VERSION_INTERNAL         declare every symbol under its own name, older versions
+ *                                       too, instead of the newest under its everyday name
+ *   __CUDA_API_PUSH_VISIBILITY_DEFAULT  entry points are visible in spite of -fvisibility=hidden */
 #ifndef __cuda_cuda_h__
 #define __cuda_cuda_h__
 
 #include <stdint.h>
 #include <stdlib.h>
 
-#define CUDA_VERSION 13000
+#define CUDA_VERSION 13000         /* 1000 times the major version plus 10 times the minor one */
 
 #ifdef _WIN32
 #define CUDAAPI __stdcall
 #define CUDA_CB __stdcall
 #else
-#define CUDAAPI
-#define CUDA_CB
+#define CUDAAPI                    /* how entry points are called */
+#define CUDA_CB                    /* how they call back */
 #endif
 
 #if defined(__cplusplus) && __cplusplus >= 201103L
@@ -32,14 +40,25 @@ extern "C" {
 typedef uint32_t cuuint32_t;
 typedef uint64_t cuuint64_t;
 
+/* ---- Handles and numbers ---- */
+/* Every object is known by a handle that only the library can look into. */
+
+/* An address in the one address space that all processors share */
 #if defined(_WIN64) || defined(__LP64__)
 typedef unsigned long long CUdeviceptr_v2;
 #else
 typedef unsigned int CUdeviceptr_v2;
 #endif
 typedef CUdeviceptr_v2 CUdeviceptr;
+
+/* The ordinal of a device */
 typedef int CUdevice_v1;
 typedef CUdevice_v1 CUdevice;
+
+/* The host in the place of a device, and no device at all */
+#define CU_DEVICE_CPU ((CUdevice)-1)
+#define CU_DEVICE_INVALID ((CUdevice)-2)
+
 typedef struct CUctx_st *CUcontext;
 typedef struct CUmod_st *CUmodule;
 typedef struct CUfunc_st *CUfunction;
@@ -49,955 +68,44 @@ typedef struct CUarray_st *CUarray;
 typedef struct CUmipmappedArray_st *CUmipmappedArray;
 typedef struct CUtexref_st *CUtexref;
 typedef struct CUsurfref_st *CUsurfref;
+
+typedef unsigned long long CUtexObject_v1;
+typedef CUtexObject_v1 CUtexObject;
+
+typedef unsigned long long CUsurfObject_v1;
+typedef CUsurfObject_v1 CUsurfObject;
 typedef struct CUevent_st *CUevent;
 typedef struct CUstream_st *CUstream;
 typedef struct CUgraphicsResource_st *CUgraphicsResource;
-typedef unsigned long long CUtexObject_v1;
-typedef CUtexObject_v1 CUtexObject;
-typedef unsigned long long CUsurfObject_v1;
-typedef CUsurfObject_v1 CUsurfObject;
 typedef struct CUextMemory_st *CUexternalMemory;
 typedef struct CUextSemaphore_st *CUexternalSemaphore;
 typedef struct CUgraph_st *CUgraph;
 typedef struct CUgraphNode_st *CUgraphNode;
 typedef struct CUgraphExec_st *CUgraphExec;
-typedef struct CUmemPoolHandle_st *CUmemoryPool;
-typedef struct CUuserObject_st *CUuserObject;
 typedef cuuint64_t CUgraphConditionalHandle;
 typedef struct CUgraphDeviceUpdatableNode_st *CUgraphDeviceNode;
+typedef struct CUuserObject_st *CUuserObject;
+typedef struct CUmemPoolHandle_st *CUmemoryPool;
+
+/* Physical memory made by cuMemCreate */
+typedef unsigned long long CUmemGenericAllocationHandle_v1;
+typedef CUmemGenericAllocationHandle_v1 CUmemGenericAllocationHandle;
 typedef struct CUasyncCallbackEntry_st *CUasyncCallbackHandle;
 typedef struct CUgreenCtx_st *CUgreenCtx;
+typedef struct CUlinkState_st *CUlinkState;
+typedef struct CUdevResourceDesc_st *CUdevResourceDesc;
+typedef struct CUlogsCallbackEntry_st *CUlogsCallbackHandle;
+
 #ifndef CU_UUID_HAS_BEEN_DEFINED
 #define CU_UUID_HAS_BEEN_DEFINED
 typedef struct CUuuid_st {
     char bytes[16];
 } CUuuid;
 #endif
-#define CU_IPC_HANDLE_SIZE 64
-typedef struct CUmemFabricHandle_st {
-    unsigned char data[CU_IPC_HANDLE_SIZE];
-} CUmemFabricHandle_v1;
-typedef CUmemFabricHandle_v1 CUmemFabricHandle;
-typedef struct CUipcEventHandle_st {
-    char reserved[CU_IPC_HANDLE_SIZE];
-} CUipcEventHandle_v1;
-typedef CUipcEventHandle_v1 CUipcEventHandle;
-typedef struct CUipcMemHandle_st {
-    char reserved[CU_IPC_HANDLE_SIZE];
-} CUipcMemHandle_v1;
-typedef CUipcMemHandle_v1 CUipcMemHandle;
-typedef enum CUipcMem_flags_enum {
-    CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS = 0x1,
-} CUipcMem_flags;
-typedef enum CUmemAttach_flags_enum {
-    CU_MEM_ATTACH_GLOBAL = 0x1,
-    CU_MEM_ATTACH_HOST   = 0x2,
-    CU_MEM_ATTACH_SINGLE = 0x4,
-} CUmemAttach_flags;
-typedef enum CUctx_flags_enum {
-    CU_CTX_SCHED_AUTO           = 0x00,
-    CU_CTX_SCHED_SPIN           = 0x01,
-    CU_CTX_SCHED_YIELD          = 0x02,
-    CU_CTX_SCHED_BLOCKING_SYNC  = 0x04,
-    CU_CTX_BLOCKING_SYNC        = 0x04,
-    CU_CTX_SCHED_MASK           = 0x07,
-    CU_CTX_MAP_HOST             = 0x08,
-    CU_CTX_LMEM_RESIZE_TO_MAX   = 0x10,
-    CU_CTX_COREDUMP_ENABLE      = 0x20,
-    CU_CTX_USER_COREDUMP_ENABLE = 0x40,
-    CU_CTX_SYNC_MEMOPS          = 0x80,
-    CU_CTX_FLAGS_MASK           = 0xFF,
-} CUctx_flags;
-typedef enum CUevent_sched_flags_enum {
-    CU_EVENT_SCHED_AUTO          = 0x00,
-    CU_EVENT_SCHED_SPIN          = 0x01,
-    CU_EVENT_SCHED_YIELD         = 0x02,
-    CU_EVENT_SCHED_BLOCKING_SYNC = 0x04,
-} CUevent_sched_flags;
-typedef enum cl_event_flags_enum {
-    NVCL_EVENT_SCHED_AUTO          = 0x00,
-    NVCL_EVENT_SCHED_SPIN          = 0x01,
-    NVCL_EVENT_SCHED_YIELD         = 0x02,
-    NVCL_EVENT_SCHED_BLOCKING_SYNC = 0x04,
-} cl_event_flags;
-typedef enum cl_context_flags_enum {
-    NVCL_CTX_SCHED_AUTO          = 0x00,
-    NVCL_CTX_SCHED_SPIN          = 0x01,
-    NVCL_CTX_SCHED_YIELD         = 0x02,
-    NVCL_CTX_SCHED_BLOCKING_SYNC = 0x04,
-} cl_context_flags;
-typedef enum CUstream_flags_enum {
-    CU_STREAM_DEFAULT      = 0x0,
-    CU_STREAM_NON_BLOCKING = 0x1,
-} CUstream_flags;
-#define CU_STREAM_LEGACY ((CUstream)0x1)
-#define CU_STREAM_PER_THREAD ((CUstream)0x2)
-typedef enum CUevent_flags_enum {
-    CU_EVENT_DEFAULT        = 0x0,
-    CU_EVENT_BLOCKING_SYNC  = 0x1,
-    CU_EVENT_DISABLE_TIMING = 0x2,
-    CU_EVENT_INTERPROCESS   = 0x4,
-} CUevent_flags;
-typedef enum CUevent_record_flags_enum {
-    CU_EVENT_RECORD_DEFAULT  = 0x0,
-    CU_EVENT_RECORD_EXTERNAL = 0x1,
-} CUevent_record_flags;
-typedef enum CUevent_wait_flags_enum {
-    CU_EVENT_WAIT_DEFAULT  = 0x0,
-    CU_EVENT_WAIT_EXTERNAL = 0x1,
-} CUevent_wait_flags;
-typedef enum CUstreamWaitValue_flags_enum {
-    CU_STREAM_WAIT_VALUE_GEQ   = 0x0,
-    CU_STREAM_WAIT_VALUE_EQ    = 0x1,
-    CU_STREAM_WAIT_VALUE_AND   = 0x2,
-    CU_STREAM_WAIT_VALUE_NOR   = 0x3,
-    CU_STREAM_WAIT_VALUE_FLUSH = 1<<30,
-} CUstreamWaitValue_flags;
-typedef enum CUstreamWriteValue_flags_enum {
-    CU_STREAM_WRITE_VALUE_DEFAULT           = 0x0,
-    CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER = 0x1,
-} CUstreamWriteValue_flags;
-typedef enum CUstreamBatchMemOpType_enum {
-    CU_STREAM_MEM_OP_WAIT_VALUE_32       = 1,
-    CU_STREAM_MEM_OP_WRITE_VALUE_32      = 2,
-    CU_STREAM_MEM_OP_WAIT_VALUE_64       = 4,
-    CU_STREAM_MEM_OP_WRITE_VALUE_64      = 5,
-    CU_STREAM_MEM_OP_BARRIER             = 6,
-    CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES = 3,
-} CUstreamBatchMemOpType;
-typedef enum CUstreamMemoryBarrier_flags_enum {
-    CU_STREAM_MEMORY_BARRIER_TYPE_SYS = 0x0,
-    CU_STREAM_MEMORY_BARRIER_TYPE_GPU = 0x1,
-} CUstreamMemoryBarrier_flags;
-typedef union CUstreamBatchMemOpParams_union {
-    CUstreamBatchMemOpType operation;
-    struct CUstreamMemOpWaitValueParams_st {
-        CUstreamBatchMemOpType operation;
-        CUdeviceptr address;
-        union {
-            cuuint32_t value;
-            cuuint64_t value64;
-        };
-        unsigned int flags;
-        CUdeviceptr alias;
-    } waitValue;
-    struct CUstreamMemOpWriteValueParams_st {
-        CUstreamBatchMemOpType operation;
-        CUdeviceptr address;
-        union {
-            cuuint32_t value;
-            cuuint64_t value64;
-        };
-        unsigned int flags;
-        CUdeviceptr alias;
-    } writeValue;
-    struct CUstreamMemOpFlushRemoteWritesParams_st {
-        CUstreamBatchMemOpType operation;
-        unsigned int flags;
-    } flushRemoteWrites;
-    struct CUstreamMemOpMemoryBarrierParams_st {
-        CUstreamBatchMemOpType operation;
-        unsigned int flags;
-    } memoryBarrier;
-    cuuint64_t pad[6];
-} CUstreamBatchMemOpParams_v1;
-typedef CUstreamBatchMemOpParams_v1 CUstreamBatchMemOpParams;
-typedef struct CUDA_BATCH_MEM_OP_NODE_PARAMS_v1_st {
-    CUcontext ctx;
-    unsigned int count;
-    CUstreamBatchMemOpParams *paramArray;
-    unsigned int flags;
-} CUDA_BATCH_MEM_OP_NODE_PARAMS_v1;
-typedef CUDA_BATCH_MEM_OP_NODE_PARAMS_v1 CUDA_BATCH_MEM_OP_NODE_PARAMS;
-typedef struct CUDA_BATCH_MEM_OP_NODE_PARAMS_v2_st {
-    CUcontext ctx;
-    unsigned int count;
-    CUstreamBatchMemOpParams *paramArray;
-    unsigned int flags;
-} CUDA_BATCH_MEM_OP_NODE_PARAMS_v2;
-typedef enum CUoccupancy_flags_enum {
-    CU_OCCUPANCY_DEFAULT                  = 0x0,
-    CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE = 0x1,
-} CUoccupancy_flags;
-typedef enum CUstreamUpdateCaptureDependencies_flags_enum {
-    CU_STREAM_ADD_CAPTURE_DEPENDENCIES = 0x0,
-    CU_STREAM_SET_CAPTURE_DEPENDENCIES = 0x1,
-} CUstreamUpdateCaptureDependencies_flags;
-typedef enum CUasyncNotificationType_enum {
-    CU_ASYNC_NOTIFICATION_TYPE_OVER_BUDGET = 0x1,
-} CUasyncNotificationType;
-typedef struct CUasyncNotificationInfo_st {
-    CUasyncNotificationType type;
-    union {
-        struct {
-            unsigned long long bytesOverBudget;
-        } overBudget;
-    } info;
-} CUasyncNotificationInfo;
-typedef void (*CUasyncCallback)(CUasyncNotificationInfo *info, void *userData, CUasyncCallbackHandle callback);
-typedef enum CUarray_format_enum {
-    CU_AD_FORMAT_UNSIGNED_INT8           = 0x01,
-    CU_AD_FORMAT_UNSIGNED_INT16          = 0x02,
-    CU_AD_FORMAT_UNSIGNED_INT32          = 0x03,
-    CU_AD_FORMAT_SIGNED_INT8             = 0x08,
-    CU_AD_FORMAT_SIGNED_INT16            = 0x09,
-    CU_AD_FORMAT_SIGNED_INT32            = 0x0a,
-    CU_AD_FORMAT_HALF                    = 0x10,
-    CU_AD_FORMAT_FLOAT                   = 0x20,
-    CU_AD_FORMAT_NV12                    = 0xb0,
-    CU_AD_FORMAT_UNORM_INT8X1            = 0xc0,
-    CU_AD_FORMAT_UNORM_INT8X2            = 0xc1,
-    CU_AD_FORMAT_UNORM_INT8X4            = 0xc2,
-    CU_AD_FORMAT_UNORM_INT16X1           = 0xc3,
-    CU_AD_FORMAT_UNORM_INT16X2           = 0xc4,
-    CU_AD_FORMAT_UNORM_INT16X4           = 0xc5,
-    CU_AD_FORMAT_SNORM_INT8X1            = 0xc6,
-    CU_AD_FORMAT_SNORM_INT8X2            = 0xc7,
-    CU_AD_FORMAT_SNORM_INT8X4            = 0xc8,
-    CU_AD_FORMAT_SNORM_INT16X1           = 0xc9,
-    CU_AD_FORMAT_SNORM_INT16X2           = 0xca,
-    CU_AD_FORMAT_SNORM_INT16X4           = 0xcb,
-    CU_AD_FORMAT_BC1_UNORM               = 0x91,
-    CU_AD_FORMAT_BC1_UNORM_SRGB          = 0x92,
-    CU_AD_FORMAT_BC2_UNORM               = 0x93,
-    CU_AD_FORMAT_BC2_UNORM_SRGB          = 0x94,
-    CU_AD_FORMAT_BC3_UNORM               = 0x95,
-    CU_AD_FORMAT_BC3_UNORM_SRGB          = 0x96,
-    CU_AD_FORMAT_BC4_UNORM               = 0x97,
-    CU_AD_FORMAT_BC4_SNORM               = 0x98,
-    CU_AD_FORMAT_BC5_UNORM               = 0x99,
-    CU_AD_FORMAT_BC5_SNORM               = 0x9a,
-    CU_AD_FORMAT_BC6H_UF16               = 0x9b,
-    CU_AD_FORMAT_BC6H_SF16               = 0x9c,
-    CU_AD_FORMAT_BC7_UNORM               = 0x9d,
-    CU_AD_FORMAT_BC7_UNORM_SRGB          = 0x9e,
-    CU_AD_FORMAT_P010                    = 0x9f,
-    CU_AD_FORMAT_P016                    = 0xa1,
-    CU_AD_FORMAT_NV16                    = 0xa2,
-    CU_AD_FORMAT_P210                    = 0xa3,
-    CU_AD_FORMAT_P216                    = 0xa4,
-    CU_AD_FORMAT_YUY2                    = 0xa5,
-    CU_AD_FORMAT_Y210                    = 0xa6,
-    CU_AD_FORMAT_Y216                    = 0xa7,
-    CU_AD_FORMAT_AYUV                    = 0xa8,
-    CU_AD_FORMAT_Y410                    = 0xa9,
-    CU_AD_FORMAT_Y416                    = 0xb1,
-    CU_AD_FORMAT_Y444_PLANAR8            = 0xb2,
-    CU_AD_FORMAT_Y444_PLANAR10           = 0xb3,
-    CU_AD_FORMAT_YUV444_8bit_SemiPlanar  = 0xb4,
-    CU_AD_FORMAT_YUV444_16bit_SemiPlanar = 0xb5,
-    CU_AD_FORMAT_UNORM_INT_101010_2      = 0x50,
-    CU_AD_FORMAT_MAX                     = 0x7FFFFFFF,
-} CUarray_format;
-typedef enum CUaddress_mode_enum {
-    CU_TR_ADDRESS_MODE_WRAP   = 0,
-    CU_TR_ADDRESS_MODE_CLAMP  = 1,
-    CU_TR_ADDRESS_MODE_MIRROR = 2,
-    CU_TR_ADDRESS_MODE_BORDER = 3,
-} CUaddress_mode;
-typedef enum CUfilter_mode_enum {
-    CU_TR_FILTER_MODE_POINT  = 0,
-    CU_TR_FILTER_MODE_LINEAR = 1,
-} CUfilter_mode;
-typedef enum CUdevice_attribute_enum {
-    CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK                         = 1,
-    CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X                               = 2,
-    CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y                               = 3,
-    CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z                               = 4,
-    CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X                                = 5,
-    CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y                                = 6,
-    CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z                                = 7,
-    CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK                   = 8,
-    CU_DEVICE_ATTRIBUTE_SHARED_MEMORY_PER_BLOCK                       = 8,
-    CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY                         = 9,
-    CU_DEVICE_ATTRIBUTE_WARP_SIZE                                     = 10,
-    CU_DEVICE_ATTRIBUTE_MAX_PITCH                                     = 11,
-    CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK                       = 12,
-    CU_DEVICE_ATTRIBUTE_REGISTERS_PER_BLOCK                           = 12,
-    CU_DEVICE_ATTRIBUTE_CLOCK_RATE                                    = 13,
-    CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT                             = 14,
-    CU_DEVICE_ATTRIBUTE_GPU_OVERLAP                                   = 15,
-    CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT                          = 16,
-    CU_DEVICE_ATTRIBUTE_KERNEL_EXEC_TIMEOUT                           = 17,
-    CU_DEVICE_ATTRIBUTE_INTEGRATED                                    = 18,
-    CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY                           = 19,
-    CU_DEVICE_ATTRIBUTE_COMPUTE_MODE                                  = 20,
-    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_WIDTH                       = 21,
-    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_WIDTH                       = 22,
-    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_HEIGHT                      = 23,
-    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_WIDTH                       = 24,
-    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_HEIGHT                      = 25,
-    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_DEPTH                       = 26,
-    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LAYERED_WIDTH               = 27,
-    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LAYERED_HEIGHT              = 28,
-    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LAYERED_LAYERS              = 29,
-    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_ARRAY_WIDTH                 = 27,
-    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_ARRAY_HEIGHT                = 28,
-    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_ARRAY_NUMSLICES             = 29,
-    CU_DEVICE_ATTRIBUTE_SURFACE_ALIGNMENT                             = 30,
-    CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS                            = 31,
-    CU_DEVICE_ATTRIBUTE_ECC_ENABLED                                   = 32,
-    CU_DEVICE_ATTRIBUTE_PCI_BUS_ID                                    = 33,
-    CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID                                 = 34,
-    CU_DEVICE_ATTRIBUTE_TCC_DRIVER                                    = 35,
-    CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE                             = 36,
-    CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH                       = 37,
-    CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE                                 = 38,
-    CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR                = 39,
-    CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT                            = 40,
-    CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING                            = 41,
-    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LAYERED_WIDTH               = 42,
-    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LAYERED_LAYERS              = 43,
-    CU_DEVICE_ATTRIBUTE_CAN_TEX2D_GATHER                              = 44,
-    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_GATHER_WIDTH                = 45,
-    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_GATHER_HEIGHT               = 46,
-    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_WIDTH_ALTERNATE             = 47,
-    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_HEIGHT_ALTERNATE            = 48,
-    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_DEPTH_ALTERNATE             = 49,
-    CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID                                 = 50,
-    CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT                       = 51,
-    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURECUBEMAP_WIDTH                  = 52,
-    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURECUBEMAP_LAYERED_WIDTH          = 53,
-    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURECUBEMAP_LAYERED_LAYERS         = 54,
-    CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE1D_WIDTH                       = 55,
-    CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_WIDTH                       = 56,
-    CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_HEIGHT                      = 57,
-    CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE3D_WIDTH                       = 58,
-    CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE3D_HEIGHT                      = 59,
-    CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE3D_DEPTH                       = 60,
-    CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE1D_LAYERED_WIDTH               = 61,
-    CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE1D_LAYERED_LAYERS              = 62,
-    CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_LAYERED_WIDTH               = 63,
-    CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_LAYERED_HEIGHT              = 64,
-    CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_LAYERED_LAYERS              = 65,
-    CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACECUBEMAP_WIDTH                  = 66,
-    CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACECUBEMAP_LAYERED_WIDTH          = 67,
-    CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACECUBEMAP_LAYERED_LAYERS         = 68,
-    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH                = 69,
-    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_WIDTH                = 70,
-    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_HEIGHT               = 71,
-    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_PITCH                = 72,
-    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_MIPMAPPED_WIDTH             = 73,
-    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_MIPMAPPED_HEIGHT            = 74,
-    CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR                      = 75,
-    CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR                      = 76,
-    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_MIPMAPPED_WIDTH             = 77,
-    CU_DEVICE_ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED                   = 78,
-    CU_DEVICE_ATTRIBUTE_GLOBAL_L1_CACHE_SUPPORTED                     = 79,
-    CU_DEVICE_ATTRIBUTE_LOCAL_L1_CACHE_SUPPORTED                      = 80,
-    CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR          = 81,
-    CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR              = 82,
-    CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY                                = 83,
-    CU_DEVICE_ATTRIBUTE_MULTI_GPU_BOARD                               = 84,
-    CU_DEVICE_ATTRIBUTE_MULTI_GPU_BOARD_GROUP_ID                      = 85,
-    CU_DEVICE_ATTRIBUTE_HOST_NATIVE_ATOMIC_SUPPORTED                  = 86,
-    CU_DEVICE_ATTRIBUTE_SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO         = 87,
-    CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS                        = 88,
-    CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS                     = 89,
-    CU_DEVICE_ATTRIBUTE_COMPUTE_PREEMPTION_SUPPORTED                  = 90,
-    CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM       = 91,
-    CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_MEM_OPS_V1                     = 92,
-    CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS_V1              = 93,
-    CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR_V1              = 94,
-    CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH                            = 95,
-    CU_DEVICE_ATTRIBUTE_COOPERATIVE_MULTI_DEVICE_LAUNCH               = 96,
-    CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN             = 97,
-    CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES                       = 98,
-    CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED                       = 99,
-    CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES  = 100,
-    CU_DEVICE_ATTRIBUTE_DIRECT_MANAGED_MEM_ACCESS_FROM_HOST           = 101,
-    CU_DEVICE_ATTRIBUTE_VIRTUAL_ADDRESS_MANAGEMENT_SUPPORTED          = 102,
-    CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED           = 102,
-    CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED   = 103,
-    CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_WIN32_HANDLE_SUPPORTED            = 104,
-    CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_WIN32_KMT_HANDLE_SUPPORTED        = 105,
-    CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR                 = 106,
-    CU_DEVICE_ATTRIBUTE_GENERIC_COMPRESSION_SUPPORTED                 = 107,
-    CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE                  = 108,
-    CU_DEVICE_ATTRIBUTE_MAX_ACCESS_POLICY_WINDOW_SIZE                 = 109,
-    CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED       = 110,
-    CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK              = 111,
-    CU_DEVICE_ATTRIBUTE_SPARSE_CUDA_ARRAY_SUPPORTED                   = 112,
-    CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED             = 113,
-    CU_DEVICE_ATTRIBUTE_TIMELINE_SEMAPHORE_INTEROP_SUPPORTED          = 114,
-    CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED                        = 115,
-    CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED                     = 116,
-    CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS          = 117,
-    CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING               = 118,
-    CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES                = 119,
-    CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH                                = 120,
-    CU_DEVICE_ATTRIBUTE_DEFERRED_MAPPING_CUDA_ARRAY_SUPPORTED         = 121,
-    CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS                 = 122,
-    CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR                 = 123,
-    CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED                             = 124,
-    CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED                           = 125,
-    CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT                         = 126,
-    CU_DEVICE_ATTRIBUTE_TENSOR_MAP_ACCESS_SUPPORTED                   = 127,
-    CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED                  = 128,
-    CU_DEVICE_ATTRIBUTE_UNIFIED_FUNCTION_POINTERS                     = 129,
-    CU_DEVICE_ATTRIBUTE_NUMA_CONFIG                                   = 130,
-    CU_DEVICE_ATTRIBUTE_NUMA_ID                                       = 131,
-    CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED                           = 132,
-    CU_DEVICE_ATTRIBUTE_MPS_ENABLED                                   = 133,
-    CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID                                  = 134,
-    CU_DEVICE_ATTRIBUTE_D3D12_CIG_SUPPORTED                           = 135,
-    CU_DEVICE_ATTRIBUTE_MEM_DECOMPRESS_ALGORITHM_MASK                 = 136,
-    CU_DEVICE_ATTRIBUTE_MEM_DECOMPRESS_MAXIMUM_LENGTH                 = 137,
-    CU_DEVICE_ATTRIBUTE_VULKAN_CIG_SUPPORTED                          = 138,
-    CU_DEVICE_ATTRIBUTE_GPU_PCI_DEVICE_ID                             = 139,
-    CU_DEVICE_ATTRIBUTE_GPU_PCI_SUBSYSTEM_ID                          = 140,
-    CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED = 141,
-    CU_DEVICE_ATTRIBUTE_HOST_NUMA_MEMORY_POOLS_SUPPORTED              = 142,
-    CU_DEVICE_ATTRIBUTE_HOST_NUMA_MULTINODE_IPC_SUPPORTED             = 143,
-    CU_DEVICE_ATTRIBUTE_HOST_MEMORY_POOLS_SUPPORTED                   = 144,
-    CU_DEVICE_ATTRIBUTE_HOST_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED      = 145,
-    CU_DEVICE_ATTRIBUTE_HOST_ALLOC_DMA_BUF_SUPPORTED                  = 146,
-    CU_DEVICE_ATTRIBUTE_ONLY_PARTIAL_HOST_NATIVE_ATOMIC_SUPPORTED     = 147,
-    CU_DEVICE_ATTRIBUTE_MAX,
-} CUdevice_attribute;
-typedef struct CUdevprop_st {
-    int maxThreadsPerBlock;
-    int maxThreadsDim[3];
-    int maxGridSize[3];
-    int sharedMemPerBlock;
-    int totalConstantMemory;
-    int SIMDWidth;
-    int memPitch;
-    int regsPerBlock;
-    int clockRate;
-    int textureAlign;
-} CUdevprop_v1;
-typedef CUdevprop_v1 CUdevprop;
-typedef enum CUpointer_attribute_enum {
-    CU_POINTER_ATTRIBUTE_CONTEXT                    = 1,
-    CU_POINTER_ATTRIBUTE_MEMORY_TYPE                = 2,
-    CU_POINTER_ATTRIBUTE_DEVICE_POINTER             = 3,
-    CU_POINTER_ATTRIBUTE_HOST_POINTER               = 4,
-    CU_POINTER_ATTRIBUTE_P2P_TOKENS                 = 5,
-    CU_POINTER_ATTRIBUTE_SYNC_MEMOPS                = 6,
-    CU_POINTER_ATTRIBUTE_BUFFER_ID                  = 7,
-    CU_POINTER_ATTRIBUTE_IS_MANAGED                 = 8,
-    CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL             = 9,
-    CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE = 10,
-    CU_POINTER_ATTRIBUTE_RANGE_START_ADDR           = 11,
-    CU_POINTER_ATTRIBUTE_RANGE_SIZE                 = 12,
-    CU_POINTER_ATTRIBUTE_MAPPED                     = 13,
-    CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES       = 14,
-    CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE = 15,
-    CU_POINTER_ATTRIBUTE_ACCESS_FLAGS               = 16,
-    CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE             = 17,
-    CU_POINTER_ATTRIBUTE_MAPPING_SIZE               = 18,
-    CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR          = 19,
-    CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID            = 20,
-    CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE   = 21,
-} CUpointer_attribute;
-typedef enum CUfunction_attribute_enum {
-    CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK                = 0,
-    CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES                    = 1,
-    CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES                     = 2,
-    CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES                     = 3,
-    CU_FUNC_ATTRIBUTE_NUM_REGS                             = 4,
-    CU_FUNC_ATTRIBUTE_PTX_VERSION                          = 5,
-    CU_FUNC_ATTRIBUTE_BINARY_VERSION                       = 6,
-    CU_FUNC_ATTRIBUTE_CACHE_MODE_CA                        = 7,
-    CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES        = 8,
-    CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT     = 9,
-    CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET             = 10,
-    CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH               = 11,
-    CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT              = 12,
-    CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH               = 13,
-    CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED    = 14,
-    CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE = 15,
-    CU_FUNC_ATTRIBUTE_MAX,
-} CUfunction_attribute;
-typedef enum CUfunc_cache_enum {
-    CU_FUNC_CACHE_PREFER_NONE   = 0x00,
-    CU_FUNC_CACHE_PREFER_SHARED = 0x01,
-    CU_FUNC_CACHE_PREFER_L1     = 0x02,
-    CU_FUNC_CACHE_PREFER_EQUAL  = 0x03,
-} CUfunc_cache;
-typedef enum CUsharedconfig_enum {
-    CU_SHARED_MEM_CONFIG_DEFAULT_BANK_SIZE    = 0x00,
-    CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE  = 0x01,
-    CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE = 0x02,
-} CUsharedconfig;
-typedef enum CUshared_carveout_enum {
-    CU_SHAREDMEM_CARVEOUT_DEFAULT    = -1,
-    CU_SHAREDMEM_CARVEOUT_MAX_SHARED = 100,
-    CU_SHAREDMEM_CARVEOUT_MAX_L1     = 0,
-} CUshared_carveout;
-typedef enum CUmemorytype_enum {
-    CU_MEMORYTYPE_HOST    = 0x01,
-    CU_MEMORYTYPE_DEVICE  = 0x02,
-    CU_MEMORYTYPE_ARRAY   = 0x03,
-    CU_MEMORYTYPE_UNIFIED = 0x04,
-} CUmemorytype;
-typedef enum CUcomputemode_enum {
-    CU_COMPUTEMODE_DEFAULT           = 0,
-    CU_COMPUTEMODE_PROHIBITED        = 2,
-    CU_COMPUTEMODE_EXCLUSIVE_PROCESS = 3,
-} CUcomputemode;
-typedef enum CUmem_advise_enum {
-    CU_MEM_ADVISE_SET_READ_MOSTLY          = 1,
-    CU_MEM_ADVISE_UNSET_READ_MOSTLY        = 2,
-    CU_MEM_ADVISE_SET_PREFERRED_LOCATION   = 3,
-    CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION = 4,
-    CU_MEM_ADVISE_SET_ACCESSED_BY          = 5,
-    CU_MEM_ADVISE_UNSET_ACCESSED_BY        = 6,
-} CUmem_advise;
-typedef enum CUmem_range_attribute_enum {
-    CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY                 = 1,
-    CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION          = 2,
-    CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY                 = 3,
-    CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION      = 4,
-    CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE     = 5,
-    CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_ID       = 6,
-    CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_TYPE = 7,
-    CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_ID   = 8,
-} CUmem_range_attribute;
-typedef enum CUjit_option_enum {
-    CU_JIT_MAX_REGISTERS                    = 0,
-    CU_JIT_THREADS_PER_BLOCK                = 1,
-    CU_JIT_WALL_TIME                        = 2,
-    CU_JIT_INFO_LOG_BUFFER                  = 3,
-    CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES       = 4,
-    CU_JIT_ERROR_LOG_BUFFER                 = 5,
-    CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES      = 6,
-    CU_JIT_OPTIMIZATION_LEVEL               = 7,
-    CU_JIT_TARGET_FROM_CUCONTEXT            = 8,
-    CU_JIT_TARGET                           = 9,
-    CU_JIT_FALLBACK_STRATEGY                = 10,
-    CU_JIT_GENERATE_DEBUG_INFO              = 11,
-    CU_JIT_LOG_VERBOSE                      = 12,
-    CU_JIT_GENERATE_LINE_INFO               = 13,
-    CU_JIT_CACHE_MODE                       = 14,
-    CU_JIT_NEW_SM3X_OPT                     = 15,
-    CU_JIT_FAST_COMPILE                     = 16,
-    CU_JIT_GLOBAL_SYMBOL_NAMES              = 17,
-    CU_JIT_GLOBAL_SYMBOL_ADDRESSES          = 18,
-    CU_JIT_GLOBAL_SYMBOL_COUNT              = 19,
-    CU_JIT_LTO                              = 20,
-    CU_JIT_FTZ                              = 21,
-    CU_JIT_PREC_DIV                         = 22,
-    CU_JIT_PREC_SQRT                        = 23,
-    CU_JIT_FMA                              = 24,
-    CU_JIT_REFERENCED_KERNEL_NAMES          = 25,
-    CU_JIT_REFERENCED_KERNEL_COUNT          = 26,
-    CU_JIT_REFERENCED_VARIABLE_NAMES        = 27,
-    CU_JIT_REFERENCED_VARIABLE_COUNT        = 28,
-    CU_JIT_OPTIMIZE_UNUSED_DEVICE_VARIABLES = 29,
-    CU_JIT_POSITION_INDEPENDENT_CODE        = 30,
-    CU_JIT_MIN_CTA_PER_SM                   = 31,
-    CU_JIT_MAX_THREADS_PER_BLOCK            = 32,
-    CU_JIT_OVERRIDE_DIRECTIVE_VALUES        = 33,
-    CU_JIT_SPLIT_COMPILE                    = 34,
-    CU_JIT_NUM_OPTIONS,
-} CUjit_option;
-#define CU_COMPUTE_ACCELERATED_TARGET_BASE 0x10000
-#define CU_COMPUTE_FAMILY_TARGET_BASE 0x20000
-typedef enum CUjit_target_enum {
-    CU_TARGET_COMPUTE_30   = 30,
-    CU_TARGET_COMPUTE_32   = 32,
-    CU_TARGET_COMPUTE_35   = 35,
-    CU_TARGET_COMPUTE_37   = 37,
-    CU_TARGET_COMPUTE_50   = 50,
-    CU_TARGET_COMPUTE_52   = 52,
-    CU_TARGET_COMPUTE_53   = 53,
-    CU_TARGET_COMPUTE_60   = 60,
-    CU_TARGET_COMPUTE_61   = 61,
-    CU_TARGET_COMPUTE_62   = 62,
-    CU_TARGET_COMPUTE_70   = 70,
-    CU_TARGET_COMPUTE_72   = 72,
-    CU_TARGET_COMPUTE_75   = 75,
-    CU_TARGET_COMPUTE_80   = 80,
-    CU_TARGET_COMPUTE_86   = 86,
-    CU_TARGET_COMPUTE_87   = 87,
-    CU_TARGET_COMPUTE_89   = 89,
-    CU_TARGET_COMPUTE_90   = 90,
-    CU_TARGET_COMPUTE_100  = 100,
-    CU_TARGET_COMPUTE_110  = 110,
-    CU_TARGET_COMPUTE_103  = 103,
-    CU_TARGET_COMPUTE_120  = 120,
-    CU_TARGET_COMPUTE_121  = 121,
-    CU_TARGET_COMPUTE_90A  = CU_COMPUTE_ACCELERATED_TARGET_BASE + CU_TARGET_COMPUTE_90,
-    CU_TARGET_COMPUTE_100A = CU_COMPUTE_ACCELERATED_TARGET_BASE + CU_TARGET_COMPUTE_100,
-    CU_TARGET_COMPUTE_110A = CU_COMPUTE_ACCELERATED_TARGET_BASE + CU_TARGET_COMPUTE_110,
-    CU_TARGET_COMPUTE_103A = CU_COMPUTE_ACCELERATED_TARGET_BASE + CU_TARGET_COMPUTE_103,
-    CU_TARGET_COMPUTE_120A = CU_COMPUTE_ACCELERATED_TARGET_BASE + CU_TARGET_COMPUTE_120,
-    CU_TARGET_COMPUTE_121A = CU_COMPUTE_ACCELERATED_TARGET_BASE + CU_TARGET_COMPUTE_121,
-    CU_TARGET_COMPUTE_100F = CU_COMPUTE_FAMILY_TARGET_BASE + CU_TARGET_COMPUTE_100,
-    CU_TARGET_COMPUTE_110F = CU_COMPUTE_FAMILY_TARGET_BASE + CU_TARGET_COMPUTE_110,
-    CU_TARGET_COMPUTE_103F = CU_COMPUTE_FAMILY_TARGET_BASE + CU_TARGET_COMPUTE_103,
-    CU_TARGET_COMPUTE_120F = CU_COMPUTE_FAMILY_TARGET_BASE + CU_TARGET_COMPUTE_120,
-    CU_TARGET_COMPUTE_121F = CU_COMPUTE_FAMILY_TARGET_BASE + CU_TARGET_COMPUTE_121,
-} CUjit_target;
-typedef enum CUjit_fallback_enum {
-    CU_PREFER_PTX    = 0,
-    CU_PREFER_BINARY,
-} CUjit_fallback;
-typedef enum CUjit_cacheMode_enum {
-    CU_JIT_CACHE_OPTION_NONE = 0,
-    CU_JIT_CACHE_OPTION_CG,
-    CU_JIT_CACHE_OPTION_CA,
-} CUjit_cacheMode;
-typedef enum CUjitInputType_enum {
-    CU_JIT_INPUT_CUBIN     = 0,
-    CU_JIT_INPUT_PTX       = 1,
-    CU_JIT_INPUT_FATBINARY = 2,
-    CU_JIT_INPUT_OBJECT    = 3,
-    CU_JIT_INPUT_LIBRARY   = 4,
-    CU_JIT_INPUT_NVVM      = 5,
-    CU_JIT_NUM_INPUT_TYPES = 6,
-} CUjitInputType;
-typedef struct CUlinkState_st *CUlinkState;
-typedef enum CUgraphicsRegisterFlags_enum {
-    CU_GRAPHICS_REGISTER_FLAGS_NONE           = 0x00,
-    CU_GRAPHICS_REGISTER_FLAGS_READ_ONLY      = 0x01,
-    CU_GRAPHICS_REGISTER_FLAGS_WRITE_DISCARD  = 0x02,
-    CU_GRAPHICS_REGISTER_FLAGS_SURFACE_LDST   = 0x04,
-    CU_GRAPHICS_REGISTER_FLAGS_TEXTURE_GATHER = 0x08,
-} CUgraphicsRegisterFlags;
-typedef enum CUgraphicsMapResourceFlags_enum {
-    CU_GRAPHICS_MAP_RESOURCE_FLAGS_NONE          = 0x00,
-    CU_GRAPHICS_MAP_RESOURCE_FLAGS_READ_ONLY     = 0x01,
-    CU_GRAPHICS_MAP_RESOURCE_FLAGS_WRITE_DISCARD = 0x02,
-} CUgraphicsMapResourceFlags;
-typedef enum CUarray_cubemap_face_enum {
-    CU_CUBEMAP_FACE_POSITIVE_X = 0x00,
-    CU_CUBEMAP_FACE_NEGATIVE_X = 0x01,
-    CU_CUBEMAP_FACE_POSITIVE_Y = 0x02,
-    CU_CUBEMAP_FACE_NEGATIVE_Y = 0x03,
-    CU_CUBEMAP_FACE_POSITIVE_Z = 0x04,
-    CU_CUBEMAP_FACE_NEGATIVE_Z = 0x05,
-} CUarray_cubemap_face;
-typedef enum CUlimit_enum {
-    CU_LIMIT_STACK_SIZE                       = 0x00,
-    CU_LIMIT_PRINTF_FIFO_SIZE                 = 0x01,
-    CU_LIMIT_MALLOC_HEAP_SIZE                 = 0x02,
-    CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH           = 0x03,
-    CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT = 0x04,
-    CU_LIMIT_MAX_L2_FETCH_GRANULARITY         = 0x05,
-    CU_LIMIT_PERSISTING_L2_CACHE_SIZE         = 0x06,
-    CU_LIMIT_SHMEM_SIZE                       = 0x07,
-    CU_LIMIT_CIG_ENABLED                      = 0x08,
-    CU_LIMIT_CIG_SHMEM_FALLBACK_ENABLED       = 0x09,
-    CU_LIMIT_MAX,
-} CUlimit;
-typedef enum CUresourcetype_enum {
-    CU_RESOURCE_TYPE_ARRAY           = 0x00,
-    CU_RESOURCE_TYPE_MIPMAPPED_ARRAY = 0x01,
-    CU_RESOURCE_TYPE_LINEAR          = 0x02,
-    CU_RESOURCE_TYPE_PITCH2D         = 0x03,
-} CUresourcetype;
 
-typedef void (CUDA_CB *CUhostFn)(void *userData);
-typedef enum CUaccessProperty_enum {
-    CU_ACCESS_PROPERTY_NORMAL     = 0,
-    CU_ACCESS_PROPERTY_STREAMING  = 1,
-    CU_ACCESS_PROPERTY_PERSISTING = 2,
-} CUaccessProperty;
-typedef struct CUaccessPolicyWindow_st {
-    void *base_ptr;
-    size_t num_bytes;
-    float hitRatio;
-    CUaccessProperty hitProp;
-    CUaccessProperty missProp;
-} CUaccessPolicyWindow_v1;
-typedef CUaccessPolicyWindow_v1 CUaccessPolicyWindow;
-typedef struct CUDA_KERNEL_NODE_PARAMS_st {
-    CUfunction func;
-    unsigned int gridDimX;
-    unsigned int gridDimY;
-    unsigned int gridDimZ;
-    unsigned int blockDimX;
-    unsigned int blockDimY;
-    unsigned int blockDimZ;
-    unsigned int sharedMemBytes;
-    void **kernelParams;
-    void **extra;
-} CUDA_KERNEL_NODE_PARAMS_v1;
-typedef struct CUDA_KERNEL_NODE_PARAMS_v2_st {
-    CUfunction func;
-    unsigned int gridDimX;
-    unsigned int gridDimY;
-    unsigned int gridDimZ;
-    unsigned int blockDimX;
-    unsigned int blockDimY;
-    unsigned int blockDimZ;
-    unsigned int sharedMemBytes;
-    void **kernelParams;
-    void **extra;
-    CUkernel kern;
-    CUcontext ctx;
-} CUDA_KERNEL_NODE_PARAMS_v2;
-typedef CUDA_KERNEL_NODE_PARAMS_v2 CUDA_KERNEL_NODE_PARAMS;
-typedef struct CUDA_KERNEL_NODE_PARAMS_v3_st {
-    CUfunction func;
-    unsigned int gridDimX;
-    unsigned int gridDimY;
-    unsigned int gridDimZ;
-    unsigned int blockDimX;
-    unsigned int blockDimY;
-    unsigned int blockDimZ;
-    unsigned int sharedMemBytes;
-    void **kernelParams;
-    void **extra;
-    CUkernel kern;
-    CUcontext ctx;
-} CUDA_KERNEL_NODE_PARAMS_v3;
-typedef struct CUDA_MEMSET_NODE_PARAMS_st {
-    CUdeviceptr dst;
-    size_t pitch;
-    unsigned int value;
-    unsigned int elementSize;
-    size_t width;
-    size_t height;
-} CUDA_MEMSET_NODE_PARAMS_v1;
-typedef CUDA_MEMSET_NODE_PARAMS_v1 CUDA_MEMSET_NODE_PARAMS;
-typedef struct CUDA_MEMSET_NODE_PARAMS_v2_st {
-    CUdeviceptr dst;
-    size_t pitch;
-    unsigned int value;
-    unsigned int elementSize;
-    size_t width;
-    size_t height;
-    CUcontext ctx;
-} CUDA_MEMSET_NODE_PARAMS_v2;
-typedef struct CUDA_HOST_NODE_PARAMS_st {
-    CUhostFn fn;
-    void *userData;
-} CUDA_HOST_NODE_PARAMS_v1;
-typedef CUDA_HOST_NODE_PARAMS_v1 CUDA_HOST_NODE_PARAMS;
-typedef struct CUDA_HOST_NODE_PARAMS_v2_st {
-    CUhostFn fn;
-    void *userData;
-} CUDA_HOST_NODE_PARAMS_v2;
-#define CU_GRAPH_COND_ASSIGN_DEFAULT 0x1
-typedef enum CUgraphConditionalNodeType_enum {
-    CU_GRAPH_COND_TYPE_IF     = 0,
-    CU_GRAPH_COND_TYPE_WHILE  = 1,
-    CU_GRAPH_COND_TYPE_SWITCH = 2,
-} CUgraphConditionalNodeType;
-typedef struct CUDA_CONDITIONAL_NODE_PARAMS {
-    CUgraphConditionalHandle handle;
-    CUgraphConditionalNodeType type;
-    unsigned int size;
-    CUgraph *phGraph_out;
-    CUcontext ctx;
-} CUDA_CONDITIONAL_NODE_PARAMS;
-typedef enum CUgraphNodeType_enum {
-    CU_GRAPH_NODE_TYPE_KERNEL           = 0,
-    CU_GRAPH_NODE_TYPE_MEMCPY           = 1,
-    CU_GRAPH_NODE_TYPE_MEMSET           = 2,
-    CU_GRAPH_NODE_TYPE_HOST             = 3,
-    CU_GRAPH_NODE_TYPE_GRAPH            = 4,
-    CU_GRAPH_NODE_TYPE_EMPTY            = 5,
-    CU_GRAPH_NODE_TYPE_WAIT_EVENT       = 6,
-    CU_GRAPH_NODE_TYPE_EVENT_RECORD     = 7,
-    CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL = 8,
-    CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT   = 9,
-    CU_GRAPH_NODE_TYPE_MEM_ALLOC        = 10,
-    CU_GRAPH_NODE_TYPE_MEM_FREE         = 11,
-    CU_GRAPH_NODE_TYPE_BATCH_MEM_OP     = 12,
-    CU_GRAPH_NODE_TYPE_CONDITIONAL      = 13,
-} CUgraphNodeType;
-typedef enum CUgraphDependencyType_enum {
-    CU_GRAPH_DEPENDENCY_TYPE_DEFAULT      = 0,
-    CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC = 1,
-} CUgraphDependencyType;
-#define CU_GRAPH_KERNEL_NODE_PORT_DEFAULT 0
-#define CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC 1
-#define CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER 2
-typedef struct CUgraphEdgeData_st {
-    unsigned char from_port;
-    unsigned char to_port;
-    unsigned char type;
-    unsigned char reserved[5];
-} CUgraphEdgeData;
-typedef enum CUgraphInstantiateResult_enum {
-    CUDA_GRAPH_INSTANTIATE_SUCCESS                      = 0,
-    CUDA_GRAPH_INSTANTIATE_ERROR                        = 1,
-    CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE            = 2,
-    CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED = 3,
-    CUDA_GRAPH_INSTANTIATE_MULTIPLE_CTXS_NOT_SUPPORTED  = 4,
-    CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED    = 5,
-} CUgraphInstantiateResult;
-typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st {
-    cuuint64_t flags;
-    CUstream hUploadStream;
-    CUgraphNode hErrNode_out;
-    CUgraphInstantiateResult result_out;
-} CUDA_GRAPH_INSTANTIATE_PARAMS;
-typedef enum CUsynchronizationPolicy_enum {
-    CU_SYNC_POLICY_AUTO          = 1,
-    CU_SYNC_POLICY_SPIN          = 2,
-    CU_SYNC_POLICY_YIELD         = 3,
-    CU_SYNC_POLICY_BLOCKING_SYNC = 4,
-} CUsynchronizationPolicy;
-typedef enum CUclusterSchedulingPolicy_enum {
-    CU_CLUSTER_SCHEDULING_POLICY_DEFAULT        = 0,
-    CU_CLUSTER_SCHEDULING_POLICY_SPREAD         = 1,
-    CU_CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING = 2,
-} CUclusterSchedulingPolicy;
-typedef enum CUlaunchMemSyncDomain_enum {
-    CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT = 0,
-    CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE  = 1,
-} CUlaunchMemSyncDomain;
-typedef struct CUlaunchMemSyncDomainMap_st {
-    unsigned char default_;
-    unsigned char remote;
-} CUlaunchMemSyncDomainMap;
-typedef enum CUlaunchAttributeID_enum {
-    CU_LAUNCH_ATTRIBUTE_IGNORE                               = 0,
-    CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW                 = 1,
-    CU_LAUNCH_ATTRIBUTE_COOPERATIVE                          = 2,
-    CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY               = 3,
-    CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION                    = 4,
-    CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE = 5,
-    CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION    = 6,
-    CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT                   = 7,
-    CU_LAUNCH_ATTRIBUTE_PRIORITY                             = 8,
-    CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP                  = 9,
-    CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN                      = 10,
-    CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION          = 11,
-    CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT              = 12,
-    CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE         = 13,
-    CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT     = 14,
-    CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING       = 16,
-} CUlaunchAttributeID;
-typedef union CUlaunchAttributeValue_union {
-    char pad[64];
-    CUaccessPolicyWindow accessPolicyWindow;
-    int cooperative;
-    CUsynchronizationPolicy syncPolicy;
-    struct {
-        unsigned int x;
-        unsigned int y;
-        unsigned int z;
-    } clusterDim;
-    CUclusterSchedulingPolicy clusterSchedulingPolicyPreference;
-    int programmaticStreamSerializationAllowed;
-    struct {
-        CUevent event;
-        int flags;
-        int triggerAtBlockStart;
-    } programmaticEvent;
-    struct {
-        CUevent event;
-        int flags;
-    } launchCompletionEvent;
-    int priority;
-    CUlaunchMemSyncDomainMap memSyncDomainMap;
-    CUlaunchMemSyncDomain memSyncDomain;
-    struct {
-        unsigned int x;
-        unsigned int y;
-        unsigned int z;
-    } preferredClusterDim;
-    struct {
-        int deviceUpdatable;
-        CUgraphDeviceNode devNode;
-    } deviceUpdatableKernelNode;
-    unsigned int sharedMemCarveout;
-    unsigned int nvlinkUtilCentricScheduling;
-} CUlaunchAttributeValue;
-typedef struct CUlaunchAttribute_st {
-    CUlaunchAttributeID id;
-    char pad[8 - sizeof(CUlaunchAttributeID)];
-    CUlaunchAttributeValue value;
-} CUlaunchAttribute;
-typedef struct CUlaunchConfig_st {
-    unsigned int gridDimX;
-    unsigned int gridDimY;
-    unsigned int gridDimZ;
-    unsigned int blockDimX;
-    unsigned int blockDimY;
-    unsigned int blockDimZ;
-    unsigned int sharedMemBytes;
-    CUstream hStream;
-    CUlaunchAttribute *attrs;
-    unsigned int numAttrs;
-} CUlaunchConfig;
-typedef CUlaunchAttributeID CUkernelNodeAttrID;
-#define CU_KERNEL_NODE_ATTRIBUTE_ACCESS_POLICY_WINDOW CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW
-#define CU_KERNEL_NODE_ATTRIBUTE_COOPERATIVE CU_LAUNCH_ATTRIBUTE_COOPERATIVE
-#define CU_KERNEL_NODE_ATTRIBUTE_CLUSTER_DIMENSION CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
-#define CU_KERNEL_NODE_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE
-#define CU_KERNEL_NODE_ATTRIBUTE_PRIORITY CU_LAUNCH_ATTRIBUTE_PRIORITY
-#define CU_KERNEL_NODE_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP
-#define CU_KERNEL_NODE_ATTRIBUTE_MEM_SYNC_DOMAIN CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN
-#define CU_KERNEL_NODE_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION
-#define CU_KERNEL_NODE_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE
-#define CU_KERNEL_NODE_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT
-typedef CUlaunchAttributeValue CUkernelNodeAttrValue_v1;
-typedef CUkernelNodeAttrValue_v1 CUkernelNodeAttrValue;
-typedef enum CUstreamCaptureStatus_enum {
-    CU_STREAM_CAPTURE_STATUS_NONE        = 0,
-    CU_STREAM_CAPTURE_STATUS_ACTIVE      = 1,
-    CU_STREAM_CAPTURE_STATUS_INVALIDATED = 2,
-} CUstreamCaptureStatus;
-typedef enum CUstreamCaptureMode_enum {
-    CU_STREAM_CAPTURE_MODE_GLOBAL       = 0,
-    CU_STREAM_CAPTURE_MODE_THREAD_LOCAL = 1,
-    CU_STREAM_CAPTURE_MODE_RELAXED      = 2,
-} CUstreamCaptureMode;
-typedef CUlaunchAttributeID CUstreamAttrID;
-#define CU_STREAM_ATTRIBUTE_ACCESS_POLICY_WINDOW CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW
-#define CU_STREAM_ATTRIBUTE_SYNCHRONIZATION_POLICY CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY
-#define CU_STREAM_ATTRIBUTE_PRIORITY CU_LAUNCH_ATTRIBUTE_PRIORITY
-#define CU_STREAM_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP
-#define CU_STREAM_ATTRIBUTE_MEM_SYNC_DOMAIN CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN
-typedef CUlaunchAttributeValue CUstreamAttrValue_v1;
-typedef CUstreamAttrValue_v1 CUstreamAttrValue;
-typedef enum CUdriverProcAddress_flags_enum {
-    CU_GET_PROC_ADDRESS_DEFAULT                   = 0,
-    CU_GET_PROC_ADDRESS_LEGACY_STREAM             = 1 << 0,
-    CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM = 1 << 1,
-} CUdriverProcAddress_flags;
-typedef enum CUdriverProcAddressQueryResult_enum {
-    CU_GET_PROC_ADDRESS_SUCCESS                = 0,
-    CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND       = 1,
-    CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT = 2,
-} CUdriverProcAddressQueryResult;
-typedef enum CUexecAffinityType_enum {
-    CU_EXEC_AFFINITY_TYPE_SM_COUNT = 0,
-    CU_EXEC_AFFINITY_TYPE_MAX,
-} CUexecAffinityType;
-typedef struct CUexecAffinitySmCount_st {
-    unsigned int val;
-} CUexecAffinitySmCount_v1;
-typedef CUexecAffinitySmCount_v1 CUexecAffinitySmCount;
-typedef struct CUexecAffinityParam_st {
-    CUexecAffinityType type;
-    union {
-        CUexecAffinitySmCount smCount;
-    } param;
-} CUexecAffinityParam_v1;
-typedef CUexecAffinityParam_v1 CUexecAffinityParam;
-typedef enum CUcigDataType_enum {
-    CIG_DATA_TYPE_D3D12_COMMAND_QUEUE = 0x1,
-    CIG_DATA_TYPE_NV_BLOB             = 0x2,
-} CUcigDataType;
-typedef struct CUctxCigParam_st {
-    CUcigDataType sharedDataType;
-    void *sharedData;
-} CUctxCigParam;
-typedef struct CUctxCreateParams_st {
-    CUexecAffinityParam *execAffinityParams;
-    int numExecAffinityParams;
-    CUctxCigParam *cigParams;
-} CUctxCreateParams;
-typedef enum CUlibraryOption_enum {
-    CU_LIBRARY_HOST_UNIVERSAL_FUNCTION_AND_DATA_TABLE = 0,
-    CU_LIBRARY_BINARY_IS_PRESERVED                    = 1,
-    CU_LIBRARY_NUM_OPTIONS,
-} CUlibraryOption;
-typedef struct CUlibraryHostUniversalFunctionAndDataTable_st {
-    void *functionTable;
-    size_t functionWindowSize;
-    void *dataTable;
-    size_t dataWindowSize;
-} CUlibraryHostUniversalFunctionAndDataTable;
+/* ---- Error Handling ---- */
+
+/* What every entry point returns. Some codes report failures of earlier, asynchronous work. */
 typedef enum cudaError_enum {
     CUDA_SUCCESS                              = 0,
     CUDA_ERROR_INVALID_VALUE                  = 1,
@@ -1101,6 +209,191 @@ typedef enum cudaError_enum {
     CUDA_ERROR_KEY_ROTATION                   = 916,
     CUDA_ERROR_UNKNOWN                        = 999,
 } CUresult;
+
+/* ---- Device Management ---- */
+
+/* What cuDeviceGetAttribute can be asked. Sizes are in bytes, clock rates in kHz, yes is 1 and no is 0;
+ * texture and surface extents are in elements. */
+typedef enum CUdevice_attribute_enum {
+    CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK                         = 1,
+    CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X                               = 2,
+    CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y                               = 3,
+    CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z                               = 4,
+    CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X                                = 5,
+    CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y                                = 6,
+    CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z                                = 7,
+    CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK                   = 8,
+    CU_DEVICE_ATTRIBUTE_SHARED_MEMORY_PER_BLOCK                       = 8,    /* older name */
+    CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY                         = 9,
+    CU_DEVICE_ATTRIBUTE_WARP_SIZE                                     = 10,
+    CU_DEVICE_ATTRIBUTE_MAX_PITCH                                     = 11,
+    CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK                       = 12,
+    CU_DEVICE_ATTRIBUTE_REGISTERS_PER_BLOCK                           = 12,   /* older name */
+    CU_DEVICE_ATTRIBUTE_CLOCK_RATE                                    = 13,
+    CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT                             = 14,
+    CU_DEVICE_ATTRIBUTE_GPU_OVERLAP                                   = 15,   /* copies beside kernels; the number of copy engines says more */
+    CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT                          = 16,
+    CU_DEVICE_ATTRIBUTE_KERNEL_EXEC_TIMEOUT                           = 17,   /* kernels that run too long are ended */
+    CU_DEVICE_ATTRIBUTE_INTEGRATED                                    = 18,   /* shares the host's memory */
+    CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY                           = 19,
+    CU_DEVICE_ATTRIBUTE_COMPUTE_MODE                                  = 20,   /* CUcomputemode */
+    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_WIDTH                       = 21,
+    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_WIDTH                       = 22,
+    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_HEIGHT                      = 23,
+    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_WIDTH                       = 24,
+    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_HEIGHT                      = 25,
+    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_DEPTH                       = 26,
+    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LAYERED_WIDTH               = 27,
+    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LAYERED_HEIGHT              = 28,
+    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LAYERED_LAYERS              = 29,
+    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_ARRAY_WIDTH                 = 27,   /* older name */
+    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_ARRAY_HEIGHT                = 28,   /* older name */
+    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_ARRAY_NUMSLICES             = 29,   /* older name */
+    CU_DEVICE_ATTRIBUTE_SURFACE_ALIGNMENT                             = 30,
+    CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS                            = 31,
+    CU_DEVICE_ATTRIBUTE_ECC_ENABLED                                   = 32,
+    CU_DEVICE_ATTRIBUTE_PCI_BUS_ID                                    = 33,
+    CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID                                 = 34,
+    CU_DEVICE_ATTRIBUTE_TCC_DRIVER                                    = 35,
+    CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE                             = 36,
+    CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH                       = 37,   /* bits */
+    CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE                                 = 38,
+    CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR                = 39,
+    CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT                            = 40,   /* copy engines */
+    CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING                            = 41,   /* one address space with the host */
+    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LAYERED_WIDTH               = 42,
+    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LAYERED_LAYERS              = 43,
+    CU_DEVICE_ATTRIBUTE_CAN_TEX2D_GATHER                              = 44,   /* obsolete */
+    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_GATHER_WIDTH                = 45,
+    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_GATHER_HEIGHT               = 46,
+    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_WIDTH_ALTERNATE             = 47,
+    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_HEIGHT_ALTERNATE            = 48,
+    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_DEPTH_ALTERNATE             = 49,
+    CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID                                 = 50,
+    CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT                       = 51,
+    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURECUBEMAP_WIDTH                  = 52,
+    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURECUBEMAP_LAYERED_WIDTH          = 53,
+    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURECUBEMAP_LAYERED_LAYERS         = 54,
+    CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE1D_WIDTH                       = 55,
+    CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_WIDTH                       = 56,
+    CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_HEIGHT                      = 57,
+    CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE3D_WIDTH                       = 58,
+    CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE3D_HEIGHT                      = 59,
+    CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE3D_DEPTH                       = 60,
+    CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE1D_LAYERED_WIDTH               = 61,
+    CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE1D_LAYERED_LAYERS              = 62,
+    CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_LAYERED_WIDTH               = 63,
+    CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_LAYERED_HEIGHT              = 64,
+    CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_LAYERED_LAYERS              = 65,
+    CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACECUBEMAP_WIDTH                  = 66,
+    CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACECUBEMAP_LAYERED_WIDTH          = 67,
+    CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACECUBEMAP_LAYERED_LAYERS         = 68,
+    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH                = 69,
+    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_WIDTH                = 70,
+    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_HEIGHT               = 71,
+    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_PITCH                = 72,
+    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_MIPMAPPED_WIDTH             = 73,
+    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_MIPMAPPED_HEIGHT            = 74,
+    CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR                      = 75,
+    CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR                      = 76,
+    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_MIPMAPPED_WIDTH             = 77,
+    CU_DEVICE_ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED                   = 78,
+    CU_DEVICE_ATTRIBUTE_GLOBAL_L1_CACHE_SUPPORTED                     = 79,
+    CU_DEVICE_ATTRIBUTE_LOCAL_L1_CACHE_SUPPORTED                      = 80,
+    CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR          = 81,
+    CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR              = 82,
+    CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY                                = 83,   /* cuMemAllocManaged works */
+    CU_DEVICE_ATTRIBUTE_MULTI_GPU_BOARD                               = 84,
+    CU_DEVICE_ATTRIBUTE_MULTI_GPU_BOARD_GROUP_ID                      = 85,
+    CU_DEVICE_ATTRIBUTE_HOST_NATIVE_ATOMIC_SUPPORTED                  = 86,
+    CU_DEVICE_ATTRIBUTE_SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO         = 87,   /* how many times faster float is than double */
+    CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS                        = 88,   /* kernels may access malloc'd host memory */
+    CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS                     = 89,   /* the host may access managed memory while kernels run */
+    CU_DEVICE_ATTRIBUTE_COMPUTE_PREEMPTION_SUPPORTED                  = 90,
+    CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM       = 91,   /* registered memory has the same address on the device */
+    CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_MEM_OPS_V1                     = 92,   /* of cuStreamWaitValue32 before CUDA 11.7 */
+    CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS_V1              = 93,
+    CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR_V1              = 94,
+    CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH                            = 95,
+    CU_DEVICE_ATTRIBUTE_COOPERATIVE_MULTI_DEVICE_LAUNCH               = 96,   /* obsolete */
+    CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN             = 97,   /* with CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES */
+    CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES                       = 98,
+    CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED                       = 99,
+    CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES  = 100,
+    CU_DEVICE_ATTRIBUTE_DIRECT_MANAGED_MEM_ACCESS_FROM_HOST           = 101,  /* without migration */
+    CU_DEVICE_ATTRIBUTE_VIRTUAL_ADDRESS_MANAGEMENT_SUPPORTED          = 102,  /* older name */
+    CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED           = 102,
+    CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED   = 103,
+    CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_WIN32_HANDLE_SUPPORTED            = 104,
+    CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_WIN32_KMT_HANDLE_SUPPORTED        = 105,
+    CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR                 = 106,
+    CU_DEVICE_ATTRIBUTE_GENERIC_COMPRESSION_SUPPORTED                 = 107,
+    CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE                  = 108,
+    CU_DEVICE_ATTRIBUTE_MAX_ACCESS_POLICY_WINDOW_SIZE                 = 109,
+    CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED       = 110,
+    CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK              = 111,  /* the system's part */
+    CU_DEVICE_ATTRIBUTE_SPARSE_CUDA_ARRAY_SUPPORTED                   = 112,
+    CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED             = 113,
+    CU_DEVICE_ATTRIBUTE_TIMELINE_SEMAPHORE_INTEROP_SUPPORTED          = 114,
+    CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED                        = 115,
+    CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED                     = 116,
+    CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS          = 117,  /* bits of CUflushGPUDirectRDMAWritesOptions */
+    CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING               = 118,  /* CUGPUDirectRDMAWritesOrdering */
+    CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES                = 119,  /* bits of CUmemAllocationHandleType */
+    CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH                                = 120,
+    CU_DEVICE_ATTRIBUTE_DEFERRED_MAPPING_CUDA_ARRAY_SUPPORTED         = 121,
+    CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS                 = 122,
+    CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR                 = 123,
+    CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED                             = 124,
+    CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED                           = 125,
+    CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT                         = 126,
+    CU_DEVICE_ATTRIBUTE_TENSOR_MAP_ACCESS_SUPPORTED                   = 127,
+    CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED                  = 128,
+    CU_DEVICE_ATTRIBUTE_UNIFIED_FUNCTION_POINTERS                     = 129,
+    CU_DEVICE_ATTRIBUTE_NUMA_CONFIG                                   = 130,  /* CUdeviceNumaConfig */
+    CU_DEVICE_ATTRIBUTE_NUMA_ID                                       = 131,  /* of its memory, or -1 */
+    CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED                           = 132,
+    CU_DEVICE_ATTRIBUTE_MPS_ENABLED                                   = 133,
+    CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID                                  = 134,  /* the node next to it, or -1 */
+    CU_DEVICE_ATTRIBUTE_D3D12_CIG_SUPPORTED                           = 135,
+    CU_DEVICE_ATTRIBUTE_MEM_DECOMPRESS_ALGORITHM_MASK                 = 136,  /* bits of CUmemDecompressAlgorithm */
+    CU_DEVICE_ATTRIBUTE_MEM_DECOMPRESS_MAXIMUM_LENGTH                 = 137,
+    CU_DEVICE_ATTRIBUTE_VULKAN_CIG_SUPPORTED                          = 138,
+    CU_DEVICE_ATTRIBUTE_GPU_PCI_DEVICE_ID                             = 139,  /* device in the high half, vendor in the low half */
+    CU_DEVICE_ATTRIBUTE_GPU_PCI_SUBSYSTEM_ID                          = 140,  /* the same of the subsystem */
+    CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED = 141,
+    CU_DEVICE_ATTRIBUTE_HOST_NUMA_MEMORY_POOLS_SUPPORTED              = 142,
+    CU_DEVICE_ATTRIBUTE_HOST_NUMA_MULTINODE_IPC_SUPPORTED             = 143,
+    CU_DEVICE_ATTRIBUTE_HOST_MEMORY_POOLS_SUPPORTED                   = 144,
+    CU_DEVICE_ATTRIBUTE_HOST_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED      = 145,
+    CU_DEVICE_ATTRIBUTE_HOST_ALLOC_DMA_BUF_SUPPORTED                  = 146,
+    CU_DEVICE_ATTRIBUTE_ONLY_PARTIAL_HOST_NATIVE_ATOMIC_SUPPORTED     = 147,
+    CU_DEVICE_ATTRIBUTE_MAX,
+} CUdevice_attribute;
+
+/* The answer of cuDeviceGetProperties; the attributes say more */
+typedef struct CUdevprop_st {
+    int maxThreadsPerBlock;
+    int maxThreadsDim[3];
+    int maxGridSize[3];
+    int sharedMemPerBlock;
+    int totalConstantMemory;
+    int SIMDWidth;
+    int memPitch;
+    int regsPerBlock;
+    int clockRate;
+    int textureAlign;
+} CUdevprop_v1;
+typedef CUdevprop_v1 CUdevprop;
+
+/* Who may use a device */
+typedef enum CUcomputemode_enum {
+    CU_COMPUTEMODE_DEFAULT           = 0,  /* several processes */
+    CU_COMPUTEMODE_PROHIBITED        = 2,  /* nobody */
+    CU_COMPUTEMODE_EXCLUSIVE_PROCESS = 3,  /* one process at a time */
+} CUcomputemode;
+
+/* What one device can do with the memory of another */
 typedef enum CUdevice_P2PAttribute_enum {
     CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK                     = 0x01,
     CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED                     = 0x02,
@@ -1109,6 +402,9 @@ typedef enum CUdevice_P2PAttribute_enum {
     CU_DEVICE_P2P_ATTRIBUTE_CUDA_ARRAY_ACCESS_SUPPORTED          = 0x04,
     CU_DEVICE_P2P_ATTRIBUTE_ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED = 0x05,
 } CUdevice_P2PAttribute;
+
+/* An atomic operation, asked about in cuDeviceGetHostAtomicCapabilities and cuDeviceGetP2PAtomicCapabilities
+ * */
 typedef enum CUatomicOperation_enum {
     CU_ATOMIC_OPERATION_INTEGER_ADD       = 0,
     CU_ATOMIC_OPERATION_INTEGER_MIN       = 1,
@@ -1125,6 +421,8 @@ typedef enum CUatomicOperation_enum {
     CU_ATOMIC_OPERATION_FLOAT_MAX         = 12,
     CU_ATOMIC_OPERATION_MAX,
 } CUatomicOperation;
+
+/* Bits of the answer */
 typedef enum CUatomicOperationCapability_enum {
     CU_ATOMIC_CAPABILITY_SIGNED      = 1u<<0,
     CU_ATOMIC_CAPABILITY_UNSIGNED    = 1u<<1,
@@ -1134,15 +432,476 @@ typedef enum CUatomicOperationCapability_enum {
     CU_ATOMIC_CAPABILITY_SCALAR_128  = 1u<<5,
     CU_ATOMIC_CAPABILITY_VECTOR_32x4 = 1u<<6,
 } CUatomicOperationCapability;
-typedef void (CUDA_CB *CUstreamCallback)(CUstream hStream, CUresult status, void *userData);
-typedef size_t (CUDA_CB *CUoccupancyB2DSize)(int blockSize);
-#define CU_MEMHOSTALLOC_PORTABLE 0x01
-#define CU_MEMHOSTALLOC_DEVICEMAP 0x02
+
+/* Whether the memory of a device is a NUMA node of the host */
+typedef enum CUdeviceNumaConfig_enum {
+    CU_DEVICE_NUMA_CONFIG_NONE      = 0,
+    CU_DEVICE_NUMA_CONFIG_NUMA_NODE,
+} CUdeviceNumaConfig;
+
+/* Ways to bind a context to part of a device */
+typedef enum CUexecAffinityType_enum {
+    CU_EXEC_AFFINITY_TYPE_SM_COUNT = 0,
+    CU_EXEC_AFFINITY_TYPE_MAX,
+} CUexecAffinityType;
+
+/* How many multiprocessors a context may use */
+typedef struct CUexecAffinitySmCount_st {
+    unsigned int val;
+} CUexecAffinitySmCount_v1;
+typedef CUexecAffinitySmCount_v1 CUexecAffinitySmCount;
+
+typedef struct CUexecAffinityParam_st {
+    CUexecAffinityType type;
+    union {
+        CUexecAffinitySmCount smCount;
+    } param;
+} CUexecAffinityParam_v1;
+typedef CUexecAffinityParam_v1 CUexecAffinityParam;
+
+/* How writes of third parties into device memory can be made visible */
+typedef enum CUflushGPUDirectRDMAWritesOptions_enum {
+    CU_FLUSH_GPU_DIRECT_RDMA_WRITES_OPTION_HOST   = 1<<0,
+    CU_FLUSH_GPU_DIRECT_RDMA_WRITES_OPTION_MEMOPS = 1<<1,
+} CUflushGPUDirectRDMAWritesOptions;
+
+/* For whom they are visible without a flush */
+typedef enum CUGPUDirectRDMAWritesOrdering_enum {
+    CU_GPU_DIRECT_RDMA_WRITES_ORDERING_NONE        = 0,
+    CU_GPU_DIRECT_RDMA_WRITES_ORDERING_OWNER       = 100,
+    CU_GPU_DIRECT_RDMA_WRITES_ORDERING_ALL_DEVICES = 200,
+} CUGPUDirectRDMAWritesOrdering;
+
+/* For whom cuFlushGPUDirectRDMAWrites makes them visible */
+typedef enum CUflushGPUDirectRDMAWritesScope_enum {
+    CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER       = 100,
+    CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_ALL_DEVICES = 200,
+} CUflushGPUDirectRDMAWritesScope;
+
+typedef enum CUflushGPUDirectRDMAWritesTarget_enum {
+    CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TARGET_CURRENT_CTX = 0,
+} CUflushGPUDirectRDMAWritesTarget;
+
+/* Why an asynchronous notification is sent */
+typedef enum CUasyncNotificationType_enum {
+    CU_ASYNC_NOTIFICATION_TYPE_OVER_BUDGET = 0x1,
+} CUasyncNotificationType;
+
+typedef struct CUasyncNotificationInfo_st {
+    CUasyncNotificationType type;
+    union {
+        struct {
+            unsigned long long bytesOverBudget;
+        } overBudget;
+    } info;
+} CUasyncNotificationInfo;
+
+typedef void (*CUasyncCallback)(CUasyncNotificationInfo *info, void *userData, CUasyncCallbackHandle callback);
+
+/* ---- Context Management ---- */
+
+/* How a thread waits for the device (SCHED, one of them), and what else a context is made with */
+typedef enum CUctx_flags_enum {
+    CU_CTX_SCHED_AUTO           = 0x00,  /* spin if there are more processors than contexts, else yield */
+    CU_CTX_SCHED_SPIN           = 0x01,  /* fastest */
+    CU_CTX_SCHED_YIELD          = 0x02,  /* give the processor to other threads */
+    CU_CTX_SCHED_BLOCKING_SYNC  = 0x04,  /* sleep */
+    CU_CTX_BLOCKING_SYNC        = 0x04,  /* older name */
+    CU_CTX_SCHED_MASK           = 0x07,
+    CU_CTX_MAP_HOST             = 0x08,  /* always so */
+    CU_CTX_LMEM_RESIZE_TO_MAX   = 0x10,  /* keep local memory at its largest size */
+    CU_CTX_COREDUMP_ENABLE      = 0x20,  /* on an exception */
+    CU_CTX_USER_COREDUMP_ENABLE = 0x40,  /* on request */
+    CU_CTX_SYNC_MEMOPS          = 0x80,  /* synchronous copies and memsets do not return early */
+    CU_CTX_FLAGS_MASK           = 0xFF,
+} CUctx_flags;
+
+/* Resources of a context that cuCtxSetLimit can change; bytes unless said otherwise */
+typedef enum CUlimit_enum {
+    CU_LIMIT_STACK_SIZE                       = 0x00,  /* of a thread */
+    CU_LIMIT_PRINTF_FIFO_SIZE                 = 0x01,
+    CU_LIMIT_MALLOC_HEAP_SIZE                 = 0x02,  /* for malloc in kernels */
+    CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH           = 0x03,  /* levels of kernels that wait for kernels */
+    CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT = 0x04,  /* launches */
+    CU_LIMIT_MAX_L2_FETCH_GRANULARITY         = 0x05,  /* a hint, 0 to 128 */
+    CU_LIMIT_PERSISTING_L2_CACHE_SIZE         = 0x06,
+    CU_LIMIT_SHMEM_SIZE                       = 0x07,
+    CU_LIMIT_CIG_ENABLED                      = 0x08,  /* 0 or 1 */
+    CU_LIMIT_CIG_SHMEM_FALLBACK_ENABLED       = 0x09,  /* 0 or 1 */
+    CU_LIMIT_MAX,
+} CUlimit;
+
+/* What the memory shared by L1 cache and shared memory should rather be */
+typedef enum CUfunc_cache_enum {
+    CU_FUNC_CACHE_PREFER_NONE   = 0x00,
+    CU_FUNC_CACHE_PREFER_SHARED = 0x01,
+    CU_FUNC_CACHE_PREFER_L1     = 0x02,
+    CU_FUNC_CACHE_PREFER_EQUAL  = 0x03,
+} CUfunc_cache;
+
+/* The width of shared memory banks */
+typedef enum CUsharedconfig_enum {
+    CU_SHARED_MEM_CONFIG_DEFAULT_BANK_SIZE    = 0x00,
+    CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE  = 0x01,
+    CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE = 0x02,
+} CUsharedconfig;
+
+/* What a context shares a device with, for graphics */
+typedef enum CUcigDataType_enum {
+    CIG_DATA_TYPE_D3D12_COMMAND_QUEUE = 0x1,
+    CIG_DATA_TYPE_NV_BLOB             = 0x2,
+} CUcigDataType;
+
+typedef struct CUctxCigParam_st {
+    CUcigDataType sharedDataType;
+    void *sharedData;
+} CUctxCigParam;
+
+/* Optional parameters of cuCtxCreate; one of the two */
+typedef struct CUctxCreateParams_st {
+    CUexecAffinityParam *execAffinityParams;
+    int numExecAffinityParams;
+    CUctxCigParam *cigParams;
+} CUctxCreateParams;
+
+/* Flags of events made for OpenCL; not for programs */
+typedef enum CUevent_sched_flags_enum {
+    CU_EVENT_SCHED_AUTO          = 0x00,
+    CU_EVENT_SCHED_SPIN          = 0x01,
+    CU_EVENT_SCHED_YIELD         = 0x02,
+    CU_EVENT_SCHED_BLOCKING_SYNC = 0x04,
+} CUevent_sched_flags;
+
+typedef enum cl_event_flags_enum {
+    NVCL_EVENT_SCHED_AUTO          = 0x00,
+    NVCL_EVENT_SCHED_SPIN          = 0x01,
+    NVCL_EVENT_SCHED_YIELD         = 0x02,
+    NVCL_EVENT_SCHED_BLOCKING_SYNC = 0x04,
+} cl_event_flags;
+
+typedef enum cl_context_flags_enum {
+    NVCL_CTX_SCHED_AUTO          = 0x00,
+    NVCL_CTX_SCHED_SPIN          = 0x01,
+    NVCL_CTX_SCHED_YIELD         = 0x02,
+    NVCL_CTX_SCHED_BLOCKING_SYNC = 0x04,
+} cl_context_flags;
+
+/* ---- Modules and Libraries ---- */
+
+/* Options of the compiler and linker. Each has a value in a parallel array of void *: a number is stored in
+ * the pointer itself. Some are answers that the library writes there. */
+typedef enum CUjit_option_enum {
+    CU_JIT_MAX_REGISTERS                    = 0,   /* of a thread */
+    CU_JIT_THREADS_PER_BLOCK                = 1,   /* at least; answer: what was compiled for */
+    CU_JIT_WALL_TIME                        = 2,   /* answer: float, milliseconds */
+    CU_JIT_INFO_LOG_BUFFER                  = 3,   /* char * */
+    CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES       = 4,   /* answer: bytes written */
+    CU_JIT_ERROR_LOG_BUFFER                 = 5,   /* char * */
+    CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES      = 6,   /* answer: bytes written */
+    CU_JIT_OPTIMIZATION_LEVEL               = 7,   /* 0 to 4 */
+    CU_JIT_TARGET_FROM_CUCONTEXT            = 8,   /* the default; no value */
+    CU_JIT_TARGET                           = 9,   /* CUjit_target */
+    CU_JIT_FALLBACK_STRATEGY                = 10,  /* CUjit_fallback */
+    CU_JIT_GENERATE_DEBUG_INFO              = 11,  /* 0 or 1 */
+    CU_JIT_LOG_VERBOSE                      = 12,  /* 0 or 1 */
+    CU_JIT_GENERATE_LINE_INFO               = 13,  /* 0 or 1 */
+    CU_JIT_CACHE_MODE                       = 14,  /* CUjit_cacheMode */
+    CU_JIT_NEW_SM3X_OPT                     = 15,  /* internal */
+    CU_JIT_FAST_COMPILE                     = 16,  /* internal */
+    CU_JIT_GLOBAL_SYMBOL_NAMES              = 17,  /* const char **: symbols to place */
+    CU_JIT_GLOBAL_SYMBOL_ADDRESSES          = 18,  /* void **: where */
+    CU_JIT_GLOBAL_SYMBOL_COUNT              = 19,  /* how many */
+    CU_JIT_LTO                              = 20,  /* obsolete */
+    CU_JIT_FTZ                              = 21,  /* obsolete */
+    CU_JIT_PREC_DIV                         = 22,  /* obsolete */
+    CU_JIT_PREC_SQRT                        = 23,  /* obsolete */
+    CU_JIT_FMA                              = 24,  /* obsolete */
+    CU_JIT_REFERENCED_KERNEL_NAMES          = 25,  /* obsolete */
+    CU_JIT_REFERENCED_KERNEL_COUNT          = 26,  /* obsolete */
+    CU_JIT_REFERENCED_VARIABLE_NAMES        = 27,  /* obsolete */
+    CU_JIT_REFERENCED_VARIABLE_COUNT        = 28,  /* obsolete */
+    CU_JIT_OPTIMIZE_UNUSED_DEVICE_VARIABLES = 29,  /* obsolete */
+    CU_JIT_POSITION_INDEPENDENT_CODE        = 30,  /* 0 or 1 */
+    CU_JIT_MIN_CTA_PER_SM                   = 31,  /* blocks of a multiprocessor, at least */
+    CU_JIT_MAX_THREADS_PER_BLOCK            = 32,
+    CU_JIT_OVERRIDE_DIRECTIVE_VALUES        = 33,  /* the options win over the PTX directives */
+    CU_JIT_SPLIT_COMPILE                    = 34,  /* threads of the compiler; 0: one per processor */
+    CU_JIT_NUM_OPTIONS,
+} CUjit_option;
+
+/* Added to a target: code for exactly this architecture (the a suffix), or for its family (the f suffix) */
+#define CU_COMPUTE_ACCELERATED_TARGET_BASE 0x10000
+#define CU_COMPUTE_FAMILY_TARGET_BASE 0x20000
+
+/* What to compile for: ten times the major version of the compute capability plus the minor one */
+typedef enum CUjit_target_enum {
+    CU_TARGET_COMPUTE_30   = 30,
+    CU_TARGET_COMPUTE_32   = 32,
+    CU_TARGET_COMPUTE_35   = 35,
+    CU_TARGET_COMPUTE_37   = 37,
+    CU_TARGET_COMPUTE_50   = 50,
+    CU_TARGET_COMPUTE_52   = 52,
+    CU_TARGET_COMPUTE_53   = 53,
+    CU_TARGET_COMPUTE_60   = 60,
+    CU_TARGET_COMPUTE_61   = 61,
+    CU_TARGET_COMPUTE_62   = 62,
+    CU_TARGET_COMPUTE_70   = 70,
+    CU_TARGET_COMPUTE_72   = 72,
+    CU_TARGET_COMPUTE_75   = 75,
+    CU_TARGET_COMPUTE_80   = 80,
+    CU_TARGET_COMPUTE_86   = 86,
+    CU_TARGET_COMPUTE_87   = 87,
+    CU_TARGET_COMPUTE_89   = 89,
+    CU_TARGET_COMPUTE_90   = 90,
+    CU_TARGET_COMPUTE_100  = 100,
+    CU_TARGET_COMPUTE_110  = 110,
+    CU_TARGET_COMPUTE_103  = 103,
+    CU_TARGET_COMPUTE_120  = 120,
+    CU_TARGET_COMPUTE_121  = 121,
+    CU_TARGET_COMPUTE_90A  = CU_COMPUTE_ACCELERATED_TARGET_BASE + CU_TARGET_COMPUTE_90,
+    CU_TARGET_COMPUTE_100A = CU_COMPUTE_ACCELERATED_TARGET_BASE + CU_TARGET_COMPUTE_100,
+    CU_TARGET_COMPUTE_110A = CU_COMPUTE_ACCELERATED_TARGET_BASE + CU_TARGET_COMPUTE_110,
+    CU_TARGET_COMPUTE_103A = CU_COMPUTE_ACCELERATED_TARGET_BASE + CU_TARGET_COMPUTE_103,
+    CU_TARGET_COMPUTE_120A = CU_COMPUTE_ACCELERATED_TARGET_BASE + CU_TARGET_COMPUTE_120,
+    CU_TARGET_COMPUTE_121A = CU_COMPUTE_ACCELERATED_TARGET_BASE + CU_TARGET_COMPUTE_121,
+    CU_TARGET_COMPUTE_100F = CU_COMPUTE_FAMILY_TARGET_BASE + CU_TARGET_COMPUTE_100,
+    CU_TARGET_COMPUTE_110F = CU_COMPUTE_FAMILY_TARGET_BASE + CU_TARGET_COMPUTE_110,
+    CU_TARGET_COMPUTE_103F = CU_COMPUTE_FAMILY_TARGET_BASE + CU_TARGET_COMPUTE_103,
+    CU_TARGET_COMPUTE_120F = CU_COMPUTE_FAMILY_TARGET_BASE + CU_TARGET_COMPUTE_120,
+    CU_TARGET_COMPUTE_121F = CU_COMPUTE_FAMILY_TARGET_BASE + CU_TARGET_COMPUTE_121,
+} CUjit_target;
+
+/* What to do if an image holds no matching binary code */
+typedef enum CUjit_fallback_enum {
+    CU_PREFER_PTX    = 0,
+    CU_PREFER_BINARY,
+} CUjit_fallback;
+
+/* Caching of global loads, the compiler's -dlcm */
+typedef enum CUjit_cacheMode_enum {
+    CU_JIT_CACHE_OPTION_NONE = 0,
+    CU_JIT_CACHE_OPTION_CG,
+    CU_JIT_CACHE_OPTION_CA,
+} CUjit_cacheMode;
+
+/* What a piece of input to the linker is */
+typedef enum CUjitInputType_enum {
+    CU_JIT_INPUT_CUBIN     = 0,  /* binary code */
+    CU_JIT_INPUT_PTX       = 1,  /* text */
+    CU_JIT_INPUT_FATBINARY = 2,
+    CU_JIT_INPUT_OBJECT    = 3,  /* host object with device code */
+    CU_JIT_INPUT_LIBRARY   = 4,  /* archive of such objects */
+    CU_JIT_INPUT_NVVM      = 5,  /* obsolete */
+    CU_JIT_NUM_INPUT_TYPES = 6,
+} CUjitInputType;
+
+/* When the code of a module is loaded */
+typedef enum CUmoduleLoadingMode_enum {
+    CU_MODULE_EAGER_LOADING = 0x1,
+    CU_MODULE_LAZY_LOADING  = 0x2,
+} CUmoduleLoadingMode;
+
+/* Options of cuLibraryLoadData and cuLibraryLoadFromFile */
+typedef enum CUlibraryOption_enum {
+    CU_LIBRARY_HOST_UNIVERSAL_FUNCTION_AND_DATA_TABLE = 0,
+    CU_LIBRARY_BINARY_IS_PRESERVED                    = 1,  /* the image stays valid as long as the library */
+    CU_LIBRARY_NUM_OPTIONS,
+} CUlibraryOption;
+
+typedef struct CUlibraryHostUniversalFunctionAndDataTable_st {
+    void *functionTable;
+    size_t functionWindowSize;
+    void *dataTable;
+    size_t dataWindowSize;
+} CUlibraryHostUniversalFunctionAndDataTable;
+
+/* ---- Memory Management ---- */
+
+/* What kind of memory one side of a copy is */
+typedef enum CUmemorytype_enum {
+    CU_MEMORYTYPE_HOST    = 0x01,
+    CU_MEMORYTYPE_DEVICE  = 0x02,
+    CU_MEMORYTYPE_ARRAY   = 0x03,
+    CU_MEMORYTYPE_UNIFIED = 0x04,  /* whatever the address says */
+} CUmemorytype;
+
+/* Where memory is or should be */
+typedef enum CUmemLocationType_enum {
+    CU_MEM_LOCATION_TYPE_INVALID           = 0x0,
+    CU_MEM_LOCATION_TYPE_NONE              = 0x0,  /* nowhere */
+    CU_MEM_LOCATION_TYPE_DEVICE            = 0x1,  /* id: device */
+    CU_MEM_LOCATION_TYPE_HOST              = 0x2,  /* id: ignored */
+    CU_MEM_LOCATION_TYPE_HOST_NUMA         = 0x3,  /* id: NUMA node */
+    CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT = 0x4,  /* the calling thread's node; id: ignored */
+    CU_MEM_LOCATION_TYPE_MAX               = 0x7FFFFFFF,
+} CUmemLocationType;
+
+/* A processor or memory: id is a device ordinal or a NUMA node, according to type */
+typedef struct CUmemLocation_st {
+    CUmemLocationType type;
+    int id;
+} CUmemLocation_v1;
+typedef CUmemLocation_v1 CUmemLocation;
+
+/* Who may access managed memory */
+typedef enum CUmemAttach_flags_enum {
+    CU_MEM_ATTACH_GLOBAL = 0x1,  /* any stream of any device */
+    CU_MEM_ATTACH_HOST   = 0x2,  /* the host only */
+    CU_MEM_ATTACH_SINGLE = 0x4,  /* one stream */
+} CUmemAttach_flags;
+
+/* Flags of cuMemHostAlloc: usable in every context; mapped for devices; write-combined */
+#define CU_MEMHOSTALLOC_PORTABLE      0x01
+#define CU_MEMHOSTALLOC_DEVICEMAP     0x02
 #define CU_MEMHOSTALLOC_WRITECOMBINED 0x04
-#define CU_MEMHOSTREGISTER_PORTABLE 0x01
+
+/* Flags of cuMemHostRegister: usable in every context; mapped for devices; memory of another device; only
+ * read by devices */
+#define CU_MEMHOSTREGISTER_PORTABLE  0x01
 #define CU_MEMHOSTREGISTER_DEVICEMAP 0x02
-#define CU_MEMHOSTREGISTER_IOMEMORY 0x04
+#define CU_MEMHOSTREGISTER_IOMEMORY  0x04
 #define CU_MEMHOSTREGISTER_READ_ONLY 0x08
+
+/* Bytes of a handle that names an object to another process */
+#define CU_IPC_HANDLE_SIZE 64
+
+typedef struct CUipcEventHandle_st {
+    char reserved[CU_IPC_HANDLE_SIZE];
+} CUipcEventHandle_v1;
+typedef CUipcEventHandle_v1 CUipcEventHandle;
+
+typedef struct CUipcMemHandle_st {
+    char reserved[CU_IPC_HANDLE_SIZE];
+} CUipcMemHandle_v1;
+typedef CUipcMemHandle_v1 CUipcMemHandle;
+
+typedef enum CUipcMem_flags_enum {
+    CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS = 0x1,
+} CUipcMem_flags;
+
+/* The format of an array's channels */
+typedef enum CUarray_format_enum {
+    CU_AD_FORMAT_UNSIGNED_INT8           = 0x01,
+    CU_AD_FORMAT_UNSIGNED_INT16          = 0x02,
+    CU_AD_FORMAT_UNSIGNED_INT32          = 0x03,
+    CU_AD_FORMAT_SIGNED_INT8             = 0x08,
+    CU_AD_FORMAT_SIGNED_INT16            = 0x09,
+    CU_AD_FORMAT_SIGNED_INT32            = 0x0a,
+    CU_AD_FORMAT_HALF                    = 0x10,
+    CU_AD_FORMAT_FLOAT                   = 0x20,
+    CU_AD_FORMAT_NV12                    = 0xb0,
+    CU_AD_FORMAT_UNORM_INT8X1            = 0xc0,
+    CU_AD_FORMAT_UNORM_INT8X2            = 0xc1,
+    CU_AD_FORMAT_UNORM_INT8X4            = 0xc2,
+    CU_AD_FORMAT_UNORM_INT16X1           = 0xc3,
+    CU_AD_FORMAT_UNORM_INT16X2           = 0xc4,
+    CU_AD_FORMAT_UNORM_INT16X4           = 0xc5,
+    CU_AD_FORMAT_SNORM_INT8X1            = 0xc6,
+    CU_AD_FORMAT_SNORM_INT8X2            = 0xc7,
+    CU_AD_FORMAT_SNORM_INT8X4            = 0xc8,
+    CU_AD_FORMAT_SNORM_INT16X1           = 0xc9,
+    CU_AD_FORMAT_SNORM_INT16X2           = 0xca,
+    CU_AD_FORMAT_SNORM_INT16X4           = 0xcb,
+    CU_AD_FORMAT_BC1_UNORM               = 0x91,
+    CU_AD_FORMAT_BC1_UNORM_SRGB          = 0x92,
+    CU_AD_FORMAT_BC2_UNORM               = 0x93,
+    CU_AD_FORMAT_BC2_UNORM_SRGB          = 0x94,
+    CU_AD_FORMAT_BC3_UNORM               = 0x95,
+    CU_AD_FORMAT_BC3_UNORM_SRGB          = 0x96,
+    CU_AD_FORMAT_BC4_UNORM               = 0x97,
+    CU_AD_FORMAT_BC4_SNORM               = 0x98,
+    CU_AD_FORMAT_BC5_UNORM               = 0x99,
+    CU_AD_FORMAT_BC5_SNORM               = 0x9a,
+    CU_AD_FORMAT_BC6H_UF16               = 0x9b,
+    CU_AD_FORMAT_BC6H_SF16               = 0x9c,
+    CU_AD_FORMAT_BC7_UNORM               = 0x9d,
+    CU_AD_FORMAT_BC7_UNORM_SRGB          = 0x9e,
+    CU_AD_FORMAT_P010                    = 0x9f,
+    CU_AD_FORMAT_P016                    = 0xa1,
+    CU_AD_FORMAT_NV16                    = 0xa2,
+    CU_AD_FORMAT_P210                    = 0xa3,
+    CU_AD_FORMAT_P216                    = 0xa4,
+    CU_AD_FORMAT_YUY2                    = 0xa5,
+    CU_AD_FORMAT_Y210                    = 0xa6,
+    CU_AD_FORMAT_Y216                    = 0xa7,
+    CU_AD_FORMAT_AYUV                    = 0xa8,
+    CU_AD_FORMAT_Y410                    = 0xa9,
+    CU_AD_FORMAT_Y416                    = 0xb1,
+    CU_AD_FORMAT_Y444_PLANAR8            = 0xb2,
+    CU_AD_FORMAT_Y444_PLANAR10           = 0xb3,
+    CU_AD_FORMAT_YUV444_8bit_SemiPlanar  = 0xb4,
+    CU_AD_FORMAT_YUV444_16bit_SemiPlanar = 0xb5,
+    CU_AD_FORMAT_UNORM_INT_101010_2      = 0x50,
+    CU_AD_FORMAT_MAX                     = 0x7FFFFFFF,
+} CUarray_format;
+
+/* What a texture, surface or sparse mapping refers to */
+typedef enum CUresourcetype_enum {
+    CU_RESOURCE_TYPE_ARRAY           = 0x00,
+    CU_RESOURCE_TYPE_MIPMAPPED_ARRAY = 0x01,
+    CU_RESOURCE_TYPE_LINEAR          = 0x02,
+    CU_RESOURCE_TYPE_PITCH2D         = 0x03,
+} CUresourcetype;
+
+/* Flags of CUDA_ARRAY3D_DESCRIPTOR */
+#define CUDA_ARRAY3D_LAYERED             0x01
+#define CUDA_ARRAY3D_2DARRAY             0x01
+#define CUDA_ARRAY3D_SURFACE_LDST        0x02
+#define CUDA_ARRAY3D_CUBEMAP             0x04
+#define CUDA_ARRAY3D_TEXTURE_GATHER      0x08
+#define CUDA_ARRAY3D_DEPTH_TEXTURE       0x10
+#define CUDA_ARRAY3D_COLOR_ATTACHMENT    0x20
+#define CUDA_ARRAY3D_SPARSE              0x40
+#define CUDA_ARRAY3D_DEFERRED_MAPPING    0x80
+#define CUDA_ARRAY3D_VIDEO_ENCODE_DECODE 0x100
+
+/* A one- or two-dimensional array; Height is 0 for one dimension */
+typedef struct CUDA_ARRAY_DESCRIPTOR_st {
+    size_t Width;
+    size_t Height;
+    CUarray_format Format;
+    unsigned int NumChannels;
+} CUDA_ARRAY_DESCRIPTOR_v2;
+typedef CUDA_ARRAY_DESCRIPTOR_v2 CUDA_ARRAY_DESCRIPTOR;
+
+/* An array of up to three dimensions; extents that do not apply are 0 */
+typedef struct CUDA_ARRAY3D_DESCRIPTOR_st {
+    size_t Width;
+    size_t Height;
+    size_t Depth;
+    CUarray_format Format;
+    unsigned int NumChannels;
+    unsigned int Flags;
+} CUDA_ARRAY3D_DESCRIPTOR_v2;
+typedef CUDA_ARRAY3D_DESCRIPTOR_v2 CUDA_ARRAY3D_DESCRIPTOR;
+
+/* Flag: all layers share one mip tail */
+#define CU_ARRAY_SPARSE_PROPERTIES_SINGLE_MIPTAIL 0x1
+
+/* The tiles of a sparse array, in elements; the mip tail in bytes */
+typedef struct CUDA_ARRAY_SPARSE_PROPERTIES_st {
+    struct {
+        unsigned int width;
+        unsigned int height;
+        unsigned int depth;
+    } tileExtent;
+    unsigned int miptailFirstLevel;
+    unsigned long long miptailSize;
+    unsigned int flags;
+    unsigned int reserved[4];
+} CUDA_ARRAY_SPARSE_PROPERTIES_v1;
+typedef CUDA_ARRAY_SPARSE_PROPERTIES_v1 CUDA_ARRAY_SPARSE_PROPERTIES;
+
+/* The memory that must be mapped under an array made for deferred mapping, in bytes */
+typedef struct CUDA_ARRAY_MEMORY_REQUIREMENTS_st {
+    size_t size;
+    size_t alignment;
+    unsigned int reserved[4];
+} CUDA_ARRAY_MEMORY_REQUIREMENTS_v1;
+typedef CUDA_ARRAY_MEMORY_REQUIREMENTS_v1 CUDA_ARRAY_MEMORY_REQUIREMENTS;
+
+/* A two-dimensional copy. Offsets, pitches and the width are in bytes; of each side only the members of its
+ * memory type count. */
 typedef struct CUDA_MEMCPY2D_st {
     size_t srcXInBytes;
     size_t srcY;
@@ -1162,6 +921,8 @@ typedef struct CUDA_MEMCPY2D_st {
     size_t Height;
 } CUDA_MEMCPY2D_v2;
 typedef CUDA_MEMCPY2D_v2 CUDA_MEMCPY2D;
+
+/* A three-dimensional copy. A height of 0 or a pitch of 0 is taken from the extent; LOD must be 0. */
 typedef struct CUDA_MEMCPY3D_st {
     size_t srcXInBytes;
     size_t srcY;
@@ -1190,6 +951,8 @@ typedef struct CUDA_MEMCPY3D_st {
     size_t Depth;
 } CUDA_MEMCPY3D_v2;
 typedef CUDA_MEMCPY3D_v2 CUDA_MEMCPY3D;
+
+/* A three-dimensional copy between contexts */
 typedef struct CUDA_MEMCPY3D_PEER_st {
     size_t srcXInBytes;
     size_t srcY;
@@ -1218,47 +981,1150 @@ typedef struct CUDA_MEMCPY3D_PEER_st {
     size_t Depth;
 } CUDA_MEMCPY3D_PEER_v1;
 typedef CUDA_MEMCPY3D_PEER_v1 CUDA_MEMCPY3D_PEER;
+
+/* Hints for a batched copy */
+typedef enum CUmemcpyFlags_enum {
+    CU_MEMCPY_FLAG_DEFAULT                     = 0x0,
+    CU_MEMCPY_FLAG_PREFER_OVERLAP_WITH_COMPUTE = 0x1,
+} CUmemcpyFlags;
+
+/* When the source of a batched copy may be read */
+typedef enum CUmemcpySrcAccessOrder_enum {
+    CU_MEMCPY_SRC_ACCESS_ORDER_INVALID         = 0x0,
+    CU_MEMCPY_SRC_ACCESS_ORDER_STREAM          = 0x1,  /* in the order of the stream */
+    CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL = 0x2,  /* before the call returns */
+    CU_MEMCPY_SRC_ACCESS_ORDER_ANY             = 0x3,  /* at any time */
+    CU_MEMCPY_SRC_ACCESS_ORDER_MAX             = 0x7FFFFFFF,
+} CUmemcpySrcAccessOrder;
+
+typedef struct CUmemcpyAttributes_st {
+    CUmemcpySrcAccessOrder srcAccessOrder;
+    CUmemLocation srcLocHint;
+    CUmemLocation dstLocHint;
+    unsigned int flags;
+} CUmemcpyAttributes_v1;
+typedef CUmemcpyAttributes_v1 CUmemcpyAttributes;
+
+typedef enum CUmemcpy3DOperandType_enum {
+    CU_MEMCPY_OPERAND_TYPE_POINTER = 0x1,
+    CU_MEMCPY_OPERAND_TYPE_ARRAY   = 0x2,
+    CU_MEMCPY_OPERAND_TYPE_MAX     = 0x7FFFFFFF,
+} CUmemcpy3DOperandType;
+
+/* In elements */
+typedef struct CUoffset3D_st {
+    size_t x;
+    size_t y;
+    size_t z;
+} CUoffset3D_v1;
+typedef CUoffset3D_v1 CUoffset3D;
+
+/* In elements */
+typedef struct CUextent3D_st {
+    size_t width;
+    size_t height;
+    size_t depth;
+} CUextent3D_v1;
+typedef CUextent3D_v1 CUextent3D;
+
+/* One side of a batched three-dimensional copy; a row length or layer height of 0 means packed */
+typedef struct CUmemcpy3DOperand_st {
+    CUmemcpy3DOperandType type;
+    union {
+        struct {
+            CUdeviceptr ptr;
+            size_t rowLength;
+            size_t layerHeight;
+            CUmemLocation locHint;
+        } ptr;
+        struct {
+            CUarray array;
+            CUoffset3D offset;
+        } array;
+    } op;
+} CUmemcpy3DOperand_v1;
+typedef CUmemcpy3DOperand_v1 CUmemcpy3DOperand;
+
+typedef struct CUDA_MEMCPY3D_BATCH_OP_st {
+    CUmemcpy3DOperand src;
+    CUmemcpy3DOperand dst;
+    CUextent3D extent;
+    CUmemcpySrcAccessOrder srcAccessOrder;
+    unsigned int flags;
+} CUDA_MEMCPY3D_BATCH_OP_v1;
+typedef CUDA_MEMCPY3D_BATCH_OP_v1 CUDA_MEMCPY3D_BATCH_OP;
+
+typedef enum CUmemDecompressAlgorithm_enum {
+    CU_MEM_DECOMPRESS_UNSUPPORTED       = 0,
+    CU_MEM_DECOMPRESS_ALGORITHM_DEFLATE = 1<<0,
+    CU_MEM_DECOMPRESS_ALGORITHM_SNAPPY  = 1<<1,
+    CU_MEM_DECOMPRESS_ALGORITHM_LZ4     = 1<<2,
+} CUmemDecompressAlgorithm;
+
+/* One decompression; sizes in bytes */
+typedef struct CUmemDecompressParams_st {
+    size_t srcNumBytes;
+    size_t dstNumBytes;
+    cuuint32_t *dstActBytes;
+    const void *src;
+    void *dst;
+    CUmemDecompressAlgorithm algo;
+    unsigned char padding[20];
+} CUmemDecompressParams;
+
+/* ---- Virtual Memory Management ---- */
+
+/* What kind of memory an allocation is */
+typedef enum CUmemAllocationType_enum {
+    CU_MEM_ALLOCATION_TYPE_INVALID = 0x0,
+    CU_MEM_ALLOCATION_TYPE_PINNED  = 0x1,
+    CU_MEM_ALLOCATION_TYPE_MANAGED = 0x2,
+    CU_MEM_ALLOCATION_TYPE_MAX     = 0x7FFFFFFF,
+} CUmemAllocationType;
+
+/* What a handle can be exported as; bits that may be combined */
+typedef enum CUmemAllocationHandleType_enum {
+    CU_MEM_HANDLE_TYPE_NONE                  = 0x0,  /* not exported */
+    CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR = 0x1,  /* int */
+    CU_MEM_HANDLE_TYPE_WIN32                 = 0x2,  /* HANDLE */
+    CU_MEM_HANDLE_TYPE_WIN32_KMT             = 0x4,  /* D3DKMT_HANDLE */
+    CU_MEM_HANDLE_TYPE_FABRIC                = 0x8,  /* CUmemFabricHandle */
+    CU_MEM_HANDLE_TYPE_MAX                   = 0x7FFFFFFF,
+} CUmemAllocationHandleType;
+
+/* Compression of physical memory */
+typedef enum CUmemAllocationCompType_enum {
+    CU_MEM_ALLOCATION_COMP_NONE    = 0x0,
+    CU_MEM_ALLOCATION_COMP_GENERIC = 0x1,
+} CUmemAllocationCompType;
+
+typedef enum CUmemAllocationGranularity_flags_enum {
+    CU_MEM_ALLOC_GRANULARITY_MINIMUM     = 0x0,  /* that works */
+    CU_MEM_ALLOC_GRANULARITY_RECOMMENDED = 0x1,  /* that works best */
+} CUmemAllocationGranularity_flags;
+
+/* What a location may do with a mapping */
+typedef enum CUmemAccess_flags_enum {
+    CU_MEM_ACCESS_FLAGS_PROT_NONE      = 0x0,
+    CU_MEM_ACCESS_FLAGS_PROT_READ      = 0x1,
+    CU_MEM_ACCESS_FLAGS_PROT_READWRITE = 0x3,
+    CU_MEM_ACCESS_FLAGS_PROT_MAX       = 0x7FFFFFFF,
+} CUmemAccess_flags;
+
+typedef struct CUmemAccessDesc_st {
+    CUmemLocation location;
+    CUmemAccess_flags flags;
+} CUmemAccessDesc_v1;
+typedef CUmemAccessDesc_v1 CUmemAccessDesc;
+
+/* Usage bits of an allocation: for sparse arrays; for hardware decompression */
+#define CU_MEM_CREATE_USAGE_TILE_POOL     0x1
+#define CU_MEM_CREATE_USAGE_HW_DECOMPRESS 0x2
+
+/* What cuMemCreate makes */
+typedef struct CUmemAllocationProp_st {
+    CUmemAllocationType type;
+    CUmemAllocationHandleType requestedHandleTypes;
+    CUmemLocation location;
+    void *win32HandleMetaData;
+    struct {
+        unsigned char compressionType;
+        unsigned char gpuDirectRDMACapable;
+        unsigned short usage;
+        unsigned char reserved[4];
+    } allocFlags;
+} CUmemAllocationProp_v1;
+typedef CUmemAllocationProp_v1 CUmemAllocationProp;
+
+/* Names memory to another node */
+typedef struct CUmemFabricHandle_st {
+    unsigned char data[CU_IPC_HANDLE_SIZE];
+} CUmemFabricHandle_v1;
+typedef CUmemFabricHandle_v1 CUmemFabricHandle;
+
+/* What cuMemGetHandleForAddressRange makes */
+typedef enum CUmemRangeHandleType_enum {
+    CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD = 0x1,
+    CU_MEM_RANGE_HANDLE_TYPE_MAX        = 0x7FFFFFFF,
+} CUmemRangeHandleType;
+
+typedef enum CUmemRangeFlags_enum {
+    CU_MEM_RANGE_FLAG_DMA_BUF_MAPPING_TYPE_PCIE = 0x1,
+} CUmemRangeFlags;
+
+/* A part of a sparse array */
+typedef enum CUarraySparseSubresourceType_enum {
+    CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_SPARSE_LEVEL = 0,
+    CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_MIPTAIL      = 1,
+} CUarraySparseSubresourceType;
+
+typedef enum CUmemOperationType_enum {
+    CU_MEM_OPERATION_TYPE_MAP   = 1,
+    CU_MEM_OPERATION_TYPE_UNMAP = 2,
+} CUmemOperationType;
+
+typedef enum CUmemHandleType_enum {
+    CU_MEM_HANDLE_TYPE_GENERIC = 0,
+} CUmemHandleType;
+
+/* One operation of cuMemMapArrayAsync; offsets and extents of a level in elements, of a mip tail in bytes */
+typedef struct CUarrayMapInfo_st {
+    CUresourcetype resourceType;
+    union {
+        CUmipmappedArray mipmap;
+        CUarray array;
+    } resource;
+    CUarraySparseSubresourceType subresourceType;
+    union {
+        struct {
+            unsigned int level;
+            unsigned int layer;
+            unsigned int offsetX;
+            unsigned int offsetY;
+            unsigned int offsetZ;
+            unsigned int extentWidth;
+            unsigned int extentHeight;
+            unsigned int extentDepth;
+        } sparseLevel;
+        struct {
+            unsigned int layer;
+            unsigned long long offset;
+            unsigned long long size;
+        } miptail;
+    } subresource;
+    CUmemOperationType memOperationType;
+    CUmemHandleType memHandleType;
+    union {
+        CUmemGenericAllocationHandle memHandle;
+    } memHandle;
+    unsigned long long offset;
+    unsigned int deviceBitMask;
+    unsigned int flags;
+    unsigned int reserved[2];
+} CUarrayMapInfo_v1;
+typedef CUarrayMapInfo_v1 CUarrayMapInfo;
+
+/* ---- Stream Ordered Memory Allocator ---- */
+
+/* Sizes are cuuint64_t, in bytes; the reuse policies are int, 0 or 1 */
+typedef enum CUmemPool_attribute_enum {
+    CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES   = 1,  /* reuse across streams that events order */
+    CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC,              /* reuse what is free already */
+    CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES,      /* make streams wait in order to reuse */
+    CU_MEMPOOL_ATTR_RELEASE_THRESHOLD,                      /* unused memory kept across synchronization */
+    CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT,
+    CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH,                      /* its maximum; may be set to 0 */
+    CU_MEMPOOL_ATTR_USED_MEM_CURRENT,
+    CU_MEMPOOL_ATTR_USED_MEM_HIGH,                          /* its maximum; may be set to 0 */
+} CUmemPool_attribute;
+
+/* Usage bit of a pool: for hardware decompression */
+#define CU_MEM_POOL_CREATE_USAGE_HW_DECOMPRESS 0x2
+
+/* What cuMemPoolCreate makes; a maximal size of 0 is the system's choice */
+typedef struct CUmemPoolProps_st {
+    CUmemAllocationType allocType;
+    CUmemAllocationHandleType handleTypes;
+    CUmemLocation location;
+    void *win32SecurityAttributes;
+    size_t maxSize;
+    unsigned short usage;
+    unsigned char reserved[54];
+} CUmemPoolProps_v1;
+typedef CUmemPoolProps_v1 CUmemPoolProps;
+
+/* Names a pool's allocation to another process */
+typedef struct CUmemPoolPtrExportData_st {
+    unsigned char reserved[64];
+} CUmemPoolPtrExportData_v1;
+typedef CUmemPoolPtrExportData_v1 CUmemPoolPtrExportData;
+
+/* ---- Multicast Object Management ---- */
+
+typedef enum CUmulticastGranularity_flags_enum {
+    CU_MULTICAST_GRANULARITY_MINIMUM     = 0x0,
+    CU_MULTICAST_GRANULARITY_RECOMMENDED = 0x1,
+} CUmulticastGranularity_flags;
+
+/* Sizes in bytes */
+typedef struct CUmulticastObjectProp_st {
+    unsigned int numDevices;
+    size_t size;
+    unsigned long long handleTypes;
+    unsigned long long flags;
+} CUmulticastObjectProp_v1;
+typedef CUmulticastObjectProp_v1 CUmulticastObjectProp;
+
+/* ---- Unified Addressing ---- */
+
+/* What cuPointerGetAttribute can be asked about an address; the comment is the type of the answer */
+typedef enum CUpointer_attribute_enum {
+    CU_POINTER_ATTRIBUTE_CONTEXT                    = 1,   /* CUcontext */
+    CU_POINTER_ATTRIBUTE_MEMORY_TYPE                = 2,   /* CUmemorytype */
+    CU_POINTER_ATTRIBUTE_DEVICE_POINTER             = 3,   /* CUdeviceptr: its address for the device */
+    CU_POINTER_ATTRIBUTE_HOST_POINTER               = 4,   /* void *: its address for the host */
+    CU_POINTER_ATTRIBUTE_P2P_TOKENS                 = 5,   /* CUDA_POINTER_ATTRIBUTE_P2P_TOKENS */
+    CU_POINTER_ATTRIBUTE_SYNC_MEMOPS                = 6,   /* unsigned; may be set: copies of it do not return early */
+    CU_POINTER_ATTRIBUTE_BUFFER_ID                  = 7,   /* unsigned long long: never used again in this process */
+    CU_POINTER_ATTRIBUTE_IS_MANAGED                 = 8,   /* unsigned */
+    CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL             = 9,   /* int */
+    CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE = 10,  /* unsigned */
+    CU_POINTER_ATTRIBUTE_RANGE_START_ADDR           = 11,  /* CUdeviceptr of the allocation or reservation */
+    CU_POINTER_ATTRIBUTE_RANGE_SIZE                 = 12,  /* size_t, bytes */
+    CU_POINTER_ATTRIBUTE_MAPPED                     = 13,  /* unsigned: has memory behind it */
+    CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES       = 14,  /* bits of CUmemAllocationHandleType */
+    CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE = 15,  /* unsigned */
+    CU_POINTER_ATTRIBUTE_ACCESS_FLAGS               = 16,  /* CUDA_POINTER_ATTRIBUTE_ACCESS_FLAGS */
+    CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE             = 17,  /* CUmemoryPool */
+    CU_POINTER_ATTRIBUTE_MAPPING_SIZE               = 18,  /* size_t, bytes, of the mapping */
+    CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR          = 19,  /* CUdeviceptr of the mapping */
+    CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID            = 20,  /* unsigned long long of the physical memory */
+    CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE   = 21,  /* unsigned */
+} CUpointer_attribute;
+
+typedef struct CUDA_POINTER_ATTRIBUTE_P2P_TOKENS_st {
+    unsigned long long p2pToken;
+    unsigned int vaSpaceToken;
+} CUDA_POINTER_ATTRIBUTE_P2P_TOKENS_v1;
+typedef CUDA_POINTER_ATTRIBUTE_P2P_TOKENS_v1 CUDA_POINTER_ATTRIBUTE_P2P_TOKENS;
+
+typedef enum CUDA_POINTER_ATTRIBUTE_ACCESS_FLAGS_enum {
+    CU_POINTER_ATTRIBUTE_ACCESS_FLAG_NONE      = 0x0,
+    CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READ      = 0x1,
+    CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE = 0x3,
+} CUDA_POINTER_ATTRIBUTE_ACCESS_FLAGS;
+
+/* How a range of managed memory will be used */
+typedef enum CUmem_advise_enum {
+    CU_MEM_ADVISE_SET_READ_MOSTLY          = 1,  /* copies may be kept in several places while nobody writes */
+    CU_MEM_ADVISE_UNSET_READ_MOSTLY        = 2,
+    CU_MEM_ADVISE_SET_PREFERRED_LOCATION   = 3,  /* where it should stay */
+    CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION = 4,
+    CU_MEM_ADVISE_SET_ACCESSED_BY          = 5,  /* keep it mapped there */
+    CU_MEM_ADVISE_UNSET_ACCESSED_BY        = 6,
+} CUmem_advise;
+
+/* What cuMemRangeGetAttribute can be asked about a range */
+typedef enum CUmem_range_attribute_enum {
+    CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY                 = 1,  /* int: 1 if set for all of the range */
+    CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION          = 2,  /* int: CU_DEVICE_INVALID unless the same for all of the range */
+    CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY                 = 3,  /* int[]: devices, filled up with CU_DEVICE_INVALID */
+    CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION      = 4,  /* int */
+    CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE     = 5,  /* CUmemLocationType */
+    CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_ID       = 6,  /* int */
+    CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_TYPE = 7,  /* CUmemLocationType */
+    CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_ID   = 8,  /* int */
+} CUmem_range_attribute;
+
+/* ---- Stream Management ---- */
+
+typedef enum CUstream_flags_enum {
+    CU_STREAM_DEFAULT      = 0x0,  /* ordered with the legacy default stream */
+    CU_STREAM_NON_BLOCKING = 0x1,  /* not ordered with it */
+} CUstream_flags;
+
+/* The default stream that waits for and is waited for by all blocking streams, and the one of the calling
+ * thread */
+#define CU_STREAM_LEGACY ((CUstream)0x1)
+#define CU_STREAM_PER_THREAD ((CUstream)0x2)
+
+typedef enum CUstreamCaptureStatus_enum {
+    CU_STREAM_CAPTURE_STATUS_NONE        = 0,
+    CU_STREAM_CAPTURE_STATUS_ACTIVE      = 1,
+    CU_STREAM_CAPTURE_STATUS_INVALIDATED = 2,
+} CUstreamCaptureStatus;
+
+/* Which calls are errors while a stream is captured */
+typedef enum CUstreamCaptureMode_enum {
+    CU_STREAM_CAPTURE_MODE_GLOBAL       = 0,  /* unsafe ones, in any thread */
+    CU_STREAM_CAPTURE_MODE_THREAD_LOCAL = 1,  /* unsafe ones, in this thread */
+    CU_STREAM_CAPTURE_MODE_RELAXED      = 2,  /* none */
+} CUstreamCaptureMode;
+
+typedef enum CUstreamUpdateCaptureDependencies_flags_enum {
+    CU_STREAM_ADD_CAPTURE_DEPENDENCIES = 0x0,
+    CU_STREAM_SET_CAPTURE_DEPENDENCIES = 0x1,
+} CUstreamUpdateCaptureDependencies_flags;
+
+typedef void (CUDA_CB *CUhostFn)(void *userData);
+typedef void (CUDA_CB *CUstreamCallback)(CUstream hStream, CUresult status, void *userData);
+
+/* ---- Event Management ---- */
+
+typedef enum CUevent_flags_enum {
+    CU_EVENT_DEFAULT        = 0x0,
+    CU_EVENT_BLOCKING_SYNC  = 0x1,  /* a thread that waits for it sleeps */
+    CU_EVENT_DISABLE_TIMING = 0x2,  /* takes no time; faster */
+    CU_EVENT_INTERPROCESS   = 0x4,  /* may be shared; without timing only */
+} CUevent_flags;
+
+typedef enum CUevent_record_flags_enum {
+    CU_EVENT_RECORD_DEFAULT  = 0x0,
+    CU_EVENT_RECORD_EXTERNAL = 0x1,  /* a node of its own when captured */
+} CUevent_record_flags;
+
+typedef enum CUevent_wait_flags_enum {
+    CU_EVENT_WAIT_DEFAULT  = 0x0,
+    CU_EVENT_WAIT_EXTERNAL = 0x1,  /* a node of its own when captured */
+} CUevent_wait_flags;
+
+/* ---- Stream Memory Operations ---- */
+
+/* When a wait ends, with *addr the value in memory: one of the first four, and perhaps a flush */
+typedef enum CUstreamWaitValue_flags_enum {
+    CU_STREAM_WAIT_VALUE_GEQ   = 0x0,    /* (int)(*addr - value) >= 0 */
+    CU_STREAM_WAIT_VALUE_EQ    = 0x1,    /* *addr == value */
+    CU_STREAM_WAIT_VALUE_AND   = 0x2,    /* (*addr & value) != 0 */
+    CU_STREAM_WAIT_VALUE_NOR   = 0x3,    /* ~(*addr | value) != 0 */
+    CU_STREAM_WAIT_VALUE_FLUSH = 1<<30,  /* then make remote writes visible */
+} CUstreamWaitValue_flags;
+
+typedef enum CUstreamWriteValue_flags_enum {
+    CU_STREAM_WRITE_VALUE_DEFAULT           = 0x0,
+    CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER = 0x1,  /* earlier writes may become visible later */
+} CUstreamWriteValue_flags;
+
+typedef enum CUstreamBatchMemOpType_enum {
+    CU_STREAM_MEM_OP_WAIT_VALUE_32       = 1,
+    CU_STREAM_MEM_OP_WRITE_VALUE_32      = 2,
+    CU_STREAM_MEM_OP_WAIT_VALUE_64       = 4,
+    CU_STREAM_MEM_OP_WRITE_VALUE_64      = 5,
+    CU_STREAM_MEM_OP_BARRIER             = 6,
+    CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES = 3,
+} CUstreamBatchMemOpType;
+
+typedef enum CUstreamMemoryBarrier_flags_enum {
+    CU_STREAM_MEMORY_BARRIER_TYPE_SYS = 0x0,
+    CU_STREAM_MEMORY_BARRIER_TYPE_GPU = 0x1,
+} CUstreamMemoryBarrier_flags;
+
+/* One operation of cuStreamBatchMemOp; operation says which member counts */
+typedef union CUstreamBatchMemOpParams_union {
+    CUstreamBatchMemOpType operation;
+    struct CUstreamMemOpWaitValueParams_st {
+        CUstreamBatchMemOpType operation;
+        CUdeviceptr address;
+        union {
+            cuuint32_t value;
+            cuuint64_t value64;
+        };
+        unsigned int flags;
+        CUdeviceptr alias;
+    } waitValue;
+    struct CUstreamMemOpWriteValueParams_st {
+        CUstreamBatchMemOpType operation;
+        CUdeviceptr address;
+        union {
+            cuuint32_t value;
+            cuuint64_t value64;
+        };
+        unsigned int flags;
+        CUdeviceptr alias;
+    } writeValue;
+    struct CUstreamMemOpFlushRemoteWritesParams_st {
+        CUstreamBatchMemOpType operation;
+        unsigned int flags;
+    } flushRemoteWrites;
+    struct CUstreamMemOpMemoryBarrierParams_st {
+        CUstreamBatchMemOpType operation;
+        unsigned int flags;
+    } memoryBarrier;
+    cuuint64_t pad[6];
+} CUstreamBatchMemOpParams_v1;
+typedef CUstreamBatchMemOpParams_v1 CUstreamBatchMemOpParams;
+
+/* ---- External Resource Interoperability ---- */
+
+typedef enum CUexternalMemoryHandleType_enum {
+    CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD          = 1,
+    CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_WIN32       = 2,
+    CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_WIN32_KMT   = 3,
+    CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D12_HEAP         = 4,
+    CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D12_RESOURCE     = 5,
+    CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D11_RESOURCE     = 6,
+    CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D11_RESOURCE_KMT = 7,
+    CU_EXTERNAL_MEMORY_HANDLE_TYPE_NVSCIBUF           = 8,
+    CU_EXTERNAL_MEMORY_HANDLE_TYPE_DMABUF_FD          = 9,
+} CUexternalMemoryHandleType;
+
+/* Flag: the handle is a resource of its own, not part of a heap */
+#define CUDA_EXTERNAL_MEMORY_DEDICATED 0x1
+#define CUDA_EXTERNAL_SEMAPHORE_SIGNAL_SKIP_NVSCIBUF_MEMSYNC 0x01
+#define CUDA_EXTERNAL_SEMAPHORE_WAIT_SKIP_NVSCIBUF_MEMSYNC   0x02
+#define CUDA_NVSCISYNC_ATTR_SIGNAL 0x1
+#define CUDA_NVSCISYNC_ATTR_WAIT   0x2
+
+/* Sizes and offsets here and below are in bytes */
+typedef struct CUDA_EXTERNAL_MEMORY_HANDLE_DESC_st {
+    CUexternalMemoryHandleType type;
+    union {
+        int fd;
+        struct {
+            void *handle;
+            const void *name;
+        } win32;
+        const void *nvSciBufObject;
+    } handle;
+    unsigned long long size;
+    unsigned int flags;
+    unsigned int reserved[16];
+} CUDA_EXTERNAL_MEMORY_HANDLE_DESC_v1;
+typedef CUDA_EXTERNAL_MEMORY_HANDLE_DESC_v1 CUDA_EXTERNAL_MEMORY_HANDLE_DESC;
+
+typedef struct CUDA_EXTERNAL_MEMORY_BUFFER_DESC_st {
+    unsigned long long offset;
+    unsigned long long size;
+    unsigned int flags;
+    unsigned int reserved[16];
+} CUDA_EXTERNAL_MEMORY_BUFFER_DESC_v1;
+typedef CUDA_EXTERNAL_MEMORY_BUFFER_DESC_v1 CUDA_EXTERNAL_MEMORY_BUFFER_DESC;
+
+typedef struct CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC_st {
+    unsigned long long offset;
+    CUDA_ARRAY3D_DESCRIPTOR arrayDesc;
+    unsigned int numLevels;
+    unsigned int reserved[16];
+} CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC_v1;
+typedef CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC_v1 CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC;
+
+typedef enum CUexternalSemaphoreHandleType_enum {
+    CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD                = 1,
+    CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_WIN32             = 2,
+    CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_WIN32_KMT         = 3,
+    CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D12_FENCE              = 4,
+    CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D11_FENCE              = 5,
+    CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_NVSCISYNC                = 6,
+    CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D11_KEYED_MUTEX        = 7,
+    CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D11_KEYED_MUTEX_KMT    = 8,
+    CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD    = 9,
+    CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_WIN32 = 10,
+} CUexternalSemaphoreHandleType;
+
+typedef struct CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_st {
+    CUexternalSemaphoreHandleType type;
+    union {
+        int fd;
+        struct {
+            void *handle;
+            const void *name;
+        } win32;
+        const void *nvSciSyncObj;
+    } handle;
+    unsigned int flags;
+    unsigned int reserved[16];
+} CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_v1;
+typedef CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_v1 CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC;
+
+typedef struct CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st {
+    struct {
+        struct {
+            unsigned long long value;
+        } fence;
+        union {
+            void *fence;
+            unsigned long long reserved;
+        } nvSciSync;
+        struct {
+            unsigned long long key;
+        } keyedMutex;
+        unsigned int reserved[12];
+    } params;
+    unsigned int flags;
+    unsigned int reserved[16];
+} CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_v1;
+typedef CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_v1 CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS;
+
+typedef struct CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st {
+    struct {
+        struct {
+            unsigned long long value;
+        } fence;
+        union {
+            void *fence;
+            unsigned long long reserved;
+        } nvSciSync;
+        struct {
+            unsigned long long key;
+            unsigned int timeoutMs;
+        } keyedMutex;
+        unsigned int reserved[10];
+    } params;
+    unsigned int flags;
+    unsigned int reserved[16];
+} CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_v1;
+typedef CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_v1 CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS;
+
+/* ---- Execution Control ---- */
+
+/* What cuFuncGetAttribute can be asked; sizes in bytes */
+typedef enum CUfunction_attribute_enum {
+    CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK                = 0,  /* that a launch can have */
+    CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES                    = 1,  /* static shared memory */
+    CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES                     = 2,  /* constants of the user */
+    CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES                     = 3,  /* local memory of a thread */
+    CU_FUNC_ATTRIBUTE_NUM_REGS                             = 4,  /* of a thread */
+    CU_FUNC_ATTRIBUTE_PTX_VERSION                          = 5,  /* ten times the major version plus the minor one */
+    CU_FUNC_ATTRIBUTE_BINARY_VERSION                       = 6,  /* likewise */
+    CU_FUNC_ATTRIBUTE_CACHE_MODE_CA                        = 7,  /* compiled with -Xptxas -dlcm=ca */
+    CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES        = 8,  /* may be set: what a launch can ask for */
+    CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT     = 9,  /* may be set: CUshared_carveout or percent */
+    CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET             = 10,
+    CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH               = 11,
+    CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT              = 12,
+    CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH               = 13,
+    CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED    = 14,
+    CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE = 15,
+    CU_FUNC_ATTRIBUTE_MAX,
+} CUfunction_attribute;
+
+/* Shared memory in percent of what L1 cache and shared memory have together */
+typedef enum CUshared_carveout_enum {
+    CU_SHAREDMEM_CARVEOUT_DEFAULT    = -1,
+    CU_SHAREDMEM_CARVEOUT_MAX_SHARED = 100,
+    CU_SHAREDMEM_CARVEOUT_MAX_L1     = 0,
+} CUshared_carveout;
+
+typedef enum CUfunctionLoadingState_enum {
+    CU_FUNCTION_LOADING_STATE_UNLOADED = 0,
+    CU_FUNCTION_LOADING_STATE_LOADED   = 1,
+    CU_FUNCTION_LOADING_STATE_MAX,
+} CUfunctionLoadingState;
+
+/* The words of the extra array of cuLaunchKernel: its end, the buffer with all parameters, the address of its
+ * size */
+#define CU_LAUNCH_PARAM_END_AS_INT            0x00
+#define CU_LAUNCH_PARAM_END                   ((void*)CU_LAUNCH_PARAM_END_AS_INT)
+#define CU_LAUNCH_PARAM_BUFFER_POINTER_AS_INT 0x01
+#define CU_LAUNCH_PARAM_BUFFER_POINTER        ((void*)CU_LAUNCH_PARAM_BUFFER_POINTER_AS_INT)
+#define CU_LAUNCH_PARAM_BUFFER_SIZE_AS_INT    0x02
+#define CU_LAUNCH_PARAM_BUFFER_SIZE           ((void*)CU_LAUNCH_PARAM_BUFFER_SIZE_AS_INT)
+
+/* Block dimension: the one the kernel was compiled for */
+#define CU_LAUNCH_KERNEL_REQUIRED_BLOCK_DIM 1
+#define CUDA_COOPERATIVE_LAUNCH_MULTI_DEVICE_NO_PRE_LAUNCH_SYNC  0x01
+#define CUDA_COOPERATIVE_LAUNCH_MULTI_DEVICE_NO_POST_LAUNCH_SYNC 0x02
+
+/* One device's part of cuLaunchCooperativeKernelMultiDevice */
+typedef struct CUDA_LAUNCH_PARAMS_st {
+    CUfunction function;
+    unsigned int gridDimX;
+    unsigned int gridDimY;
+    unsigned int gridDimZ;
+    unsigned int blockDimX;
+    unsigned int blockDimY;
+    unsigned int blockDimZ;
+    unsigned int sharedMemBytes;
+    CUstream hStream;
+    void **kernelParams;
+} CUDA_LAUNCH_PARAMS_v1;
+typedef CUDA_LAUNCH_PARAMS_v1 CUDA_LAUNCH_PARAMS;
+
+typedef enum CUaccessProperty_enum {
+    CU_ACCESS_PROPERTY_NORMAL     = 0,
+    CU_ACCESS_PROPERTY_STREAMING  = 1,
+    CU_ACCESS_PROPERTY_PERSISTING = 2,
+} CUaccessProperty;
+
+/* How accesses to a range use the L2 cache; hitRatio of them have the property hitProp */
+typedef struct CUaccessPolicyWindow_st {
+    void *base_ptr;
+    size_t num_bytes;
+    float hitRatio;
+    CUaccessProperty hitProp;
+    CUaccessProperty missProp;
+} CUaccessPolicyWindow_v1;
+typedef CUaccessPolicyWindow_v1 CUaccessPolicyWindow;
+
+typedef enum CUsynchronizationPolicy_enum {
+    CU_SYNC_POLICY_AUTO          = 1,
+    CU_SYNC_POLICY_SPIN          = 2,
+    CU_SYNC_POLICY_YIELD         = 3,
+    CU_SYNC_POLICY_BLOCKING_SYNC = 4,
+} CUsynchronizationPolicy;
+
+typedef enum CUclusterSchedulingPolicy_enum {
+    CU_CLUSTER_SCHEDULING_POLICY_DEFAULT        = 0,
+    CU_CLUSTER_SCHEDULING_POLICY_SPREAD         = 1,
+    CU_CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING = 2,
+} CUclusterSchedulingPolicy;
+
+typedef enum CUlaunchMemSyncDomain_enum {
+    CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT = 0,
+    CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE  = 1,
+} CUlaunchMemSyncDomain;
+
+typedef struct CUlaunchMemSyncDomainMap_st {
+    unsigned char default_;
+    unsigned char remote;
+} CUlaunchMemSyncDomainMap;
+
+/* What a launch attribute says; its value is the member of the same name */
+typedef enum CUlaunchAttributeID_enum {
+    CU_LAUNCH_ATTRIBUTE_IGNORE                               = 0,
+    CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW                 = 1,
+    CU_LAUNCH_ATTRIBUTE_COOPERATIVE                          = 2,
+    CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY               = 3,
+    CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION                    = 4,
+    CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE = 5,
+    CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION    = 6,
+    CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT                   = 7,
+    CU_LAUNCH_ATTRIBUTE_PRIORITY                             = 8,
+    CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP                  = 9,
+    CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN                      = 10,
+    CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION          = 11,
+    CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT              = 12,
+    CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE         = 13,
+    CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT     = 14,
+    CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING       = 16,
+#ifdef __CUDA_API_VERSION_INTERNAL
+    CU_LAUNCH_ATTRIBUTE_MAX,
+#endif
+} CUlaunchAttributeID;
+
+typedef union CUlaunchAttributeValue_union {
+    char pad[64];
+    CUaccessPolicyWindow accessPolicyWindow;
+    int cooperative;
+    CUsynchronizationPolicy syncPolicy;
+    struct {
+        unsigned int x;
+        unsigned int y;
+        unsigned int z;
+    } clusterDim;
+    CUclusterSchedulingPolicy clusterSchedulingPolicyPreference;
+    int programmaticStreamSerializationAllowed;
+    struct {
+        CUevent event;
+        int flags;
+        int triggerAtBlockStart;
+    } programmaticEvent;
+    struct {
+        CUevent event;
+        int flags;
+    } launchCompletionEvent;
+    int priority;
+    CUlaunchMemSyncDomainMap memSyncDomainMap;
+    CUlaunchMemSyncDomain memSyncDomain;
+    struct {
+        unsigned int x;
+        unsigned int y;
+        unsigned int z;
+    } preferredClusterDim;
+    struct {
+        int deviceUpdatable;
+        CUgraphDeviceNode devNode;
+    } deviceUpdatableKernelNode;
+    unsigned int sharedMemCarveout;
+    unsigned int nvlinkUtilCentricScheduling;
+} CUlaunchAttributeValue;
+
+typedef struct CUlaunchAttribute_st {
+    CUlaunchAttributeID id;
+    char pad[8 - sizeof(CUlaunchAttributeID)];
+    CUlaunchAttributeValue value;
+} CUlaunchAttribute;
+
+/* A launch: dimensions in blocks and threads, dynamic shared memory in bytes */
+typedef struct CUlaunchConfig_st {
+    unsigned int gridDimX;
+    unsigned int gridDimY;
+    unsigned int gridDimZ;
+    unsigned int blockDimX;
+    unsigned int blockDimY;
+    unsigned int blockDimZ;
+    unsigned int sharedMemBytes;
+    CUstream hStream;
+    CUlaunchAttribute *attrs;
+    unsigned int numAttrs;
+} CUlaunchConfig;
+
+typedef CUlaunchAttributeID CUkernelNodeAttrID;
+
+#define CU_KERNEL_NODE_ATTRIBUTE_ACCESS_POLICY_WINDOW                 CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW
+#define CU_KERNEL_NODE_ATTRIBUTE_COOPERATIVE                          CU_LAUNCH_ATTRIBUTE_COOPERATIVE
+#define CU_KERNEL_NODE_ATTRIBUTE_CLUSTER_DIMENSION                    CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+#define CU_KERNEL_NODE_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE
+#define CU_KERNEL_NODE_ATTRIBUTE_PRIORITY                             CU_LAUNCH_ATTRIBUTE_PRIORITY
+#define CU_KERNEL_NODE_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP                  CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP
+#define CU_KERNEL_NODE_ATTRIBUTE_MEM_SYNC_DOMAIN                      CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN
+#define CU_KERNEL_NODE_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION          CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION
+#define CU_KERNEL_NODE_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE         CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE
+#define CU_KERNEL_NODE_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT     CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT
+
+typedef CUlaunchAttributeValue CUkernelNodeAttrValue_v1;
+typedef CUkernelNodeAttrValue_v1 CUkernelNodeAttrValue;
+typedef CUlaunchAttributeID CUstreamAttrID;
+
+#define CU_STREAM_ATTRIBUTE_ACCESS_POLICY_WINDOW   CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW
+#define CU_STREAM_ATTRIBUTE_SYNCHRONIZATION_POLICY CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY
+#define CU_STREAM_ATTRIBUTE_PRIORITY               CU_LAUNCH_ATTRIBUTE_PRIORITY
+#define CU_STREAM_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP    CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP
+#define CU_STREAM_ATTRIBUTE_MEM_SYNC_DOMAIN        CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN
+
+typedef CUlaunchAttributeValue CUstreamAttrValue_v1;
+typedef CUstreamAttrValue_v1 CUstreamAttrValue;
+
+/* ---- Graph Management ---- */
+
+typedef enum CUgraphNodeType_enum {
+    CU_GRAPH_NODE_TYPE_KERNEL           = 0,
+    CU_GRAPH_NODE_TYPE_MEMCPY           = 1,
+    CU_GRAPH_NODE_TYPE_MEMSET           = 2,
+    CU_GRAPH_NODE_TYPE_HOST             = 3,
+    CU_GRAPH_NODE_TYPE_GRAPH            = 4,
+    CU_GRAPH_NODE_TYPE_EMPTY            = 5,
+    CU_GRAPH_NODE_TYPE_WAIT_EVENT       = 6,
+    CU_GRAPH_NODE_TYPE_EVENT_RECORD     = 7,
+    CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL = 8,
+    CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT   = 9,
+    CU_GRAPH_NODE_TYPE_MEM_ALLOC        = 10,
+    CU_GRAPH_NODE_TYPE_MEM_FREE         = 11,
+    CU_GRAPH_NODE_TYPE_BATCH_MEM_OP     = 12,
+    CU_GRAPH_NODE_TYPE_CONDITIONAL      = 13,
+} CUgraphNodeType;
+
+typedef enum CUgraphDependencyType_enum {
+    CU_GRAPH_DEPENDENCY_TYPE_DEFAULT      = 0,
+    CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC = 1,
+} CUgraphDependencyType;
+
+/* Where an edge leaves a kernel node: when it has finished, when it says so, when all its blocks have started
+ * */
+#define CU_GRAPH_KERNEL_NODE_PORT_DEFAULT      0
+#define CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC 1
+#define CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER 2
+
+typedef struct CUgraphEdgeData_st {
+    unsigned char from_port;
+    unsigned char to_port;
+    unsigned char type;
+    unsigned char reserved[5];
+} CUgraphEdgeData;
+
+/* Parameters of the nodes; the newest versions are those of CUgraphNodeParams */
+typedef struct CUDA_KERNEL_NODE_PARAMS_st {
+    CUfunction func;
+    unsigned int gridDimX;
+    unsigned int gridDimY;
+    unsigned int gridDimZ;
+    unsigned int blockDimX;
+    unsigned int blockDimY;
+    unsigned int blockDimZ;
+    unsigned int sharedMemBytes;
+    void **kernelParams;
+    void **extra;
+} CUDA_KERNEL_NODE_PARAMS_v1;
+
+typedef struct CUDA_KERNEL_NODE_PARAMS_v2_st {
+    CUfunction func;
+    unsigned int gridDimX;
+    unsigned int gridDimY;
+    unsigned int gridDimZ;
+    unsigned int blockDimX;
+    unsigned int blockDimY;
+    unsigned int blockDimZ;
+    unsigned int sharedMemBytes;
+    void **kernelParams;
+    void **extra;
+    CUkernel kern;
+    CUcontext ctx;
+} CUDA_KERNEL_NODE_PARAMS_v2;
+typedef CUDA_KERNEL_NODE_PARAMS_v2 CUDA_KERNEL_NODE_PARAMS;
+
+typedef struct CUDA_KERNEL_NODE_PARAMS_v3_st {
+    CUfunction func;
+    unsigned int gridDimX;
+    unsigned int gridDimY;
+    unsigned int gridDimZ;
+    unsigned int blockDimX;
+    unsigned int blockDimY;
+    unsigned int blockDimZ;
+    unsigned int sharedMemBytes;
+    void **kernelParams;
+    void **extra;
+    CUkernel kern;
+    CUcontext ctx;
+} CUDA_KERNEL_NODE_PARAMS_v3;
+
 typedef struct CUDA_MEMCPY_NODE_PARAMS_st {
     int flags;
     int reserved;
     CUcontext copyCtx;
     CUDA_MEMCPY3D copyParams;
 } CUDA_MEMCPY_NODE_PARAMS;
-typedef struct CUDA_ARRAY_DESCRIPTOR_st {
-    size_t Width;
-    size_t Height;
-    CUarray_format Format;
-    unsigned int NumChannels;
-} CUDA_ARRAY_DESCRIPTOR_v2;
-typedef CUDA_ARRAY_DESCRIPTOR_v2 CUDA_ARRAY_DESCRIPTOR;
-typedef struct CUDA_ARRAY3D_DESCRIPTOR_st {
-    size_t Width;
-    size_t Height;
-    size_t Depth;
-    CUarray_format Format;
-    unsigned int NumChannels;
-    unsigned int Flags;
-} CUDA_ARRAY3D_DESCRIPTOR_v2;
-typedef CUDA_ARRAY3D_DESCRIPTOR_v2 CUDA_ARRAY3D_DESCRIPTOR;
-#define CU_ARRAY_SPARSE_PROPERTIES_SINGLE_MIPTAIL 0x1
-typedef struct CUDA_ARRAY_SPARSE_PROPERTIES_st {
-    struct {
-        unsigned int width;
-        unsigned int height;
-        unsigned int depth;
-    } tileExtent;
-    unsigned int miptailFirstLevel;
-    unsigned long long miptailSize;
+
+/* Elements are 1, 2 or 4 bytes; width in elements, pitch in bytes */
+typedef struct CUDA_MEMSET_NODE_PARAMS_st {
+    CUdeviceptr dst;
+    size_t pitch;
+    unsigned int value;
+    unsigned int elementSize;
+    size_t width;
+    size_t height;
+} CUDA_MEMSET_NODE_PARAMS_v1;
+typedef CUDA_MEMSET_NODE_PARAMS_v1 CUDA_MEMSET_NODE_PARAMS;
+
+typedef struct CUDA_MEMSET_NODE_PARAMS_v2_st {
+    CUdeviceptr dst;
+    size_t pitch;
+    unsigned int value;
+    unsigned int elementSize;
+    size_t width;
+    size_t height;
+    CUcontext ctx;
+} CUDA_MEMSET_NODE_PARAMS_v2;
+
+typedef struct CUDA_HOST_NODE_PARAMS_st {
+    CUhostFn fn;
+    void *userData;
+} CUDA_HOST_NODE_PARAMS_v1;
+typedef CUDA_HOST_NODE_PARAMS_v1 CUDA_HOST_NODE_PARAMS;
+
+typedef struct CUDA_HOST_NODE_PARAMS_v2_st {
+    CUhostFn fn;
+    void *userData;
+} CUDA_HOST_NODE_PARAMS_v2;
+
+typedef struct CUDA_EVENT_RECORD_NODE_PARAMS_st {
+    CUevent event;
+} CUDA_EVENT_RECORD_NODE_PARAMS;
+
+typedef struct CUDA_EVENT_WAIT_NODE_PARAMS_st {
+    CUevent event;
+} CUDA_EVENT_WAIT_NODE_PARAMS;
+
+typedef struct CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_st {
+    CUexternalSemaphore *extSemArray;
+    const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS *paramsArray;
+    unsigned int numExtSems;
+} CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_v1;
+typedef CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_v1 CUDA_EXT_SEM_SIGNAL_NODE_PARAMS;
+
+typedef struct CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_v2_st {
+    CUexternalSemaphore *extSemArray;
+    const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS *paramsArray;
+    unsigned int numExtSems;
+} CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_v2;
+
+typedef struct CUDA_EXT_SEM_WAIT_NODE_PARAMS_st {
+    CUexternalSemaphore *extSemArray;
+    const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS *paramsArray;
+    unsigned int numExtSems;
+} CUDA_EXT_SEM_WAIT_NODE_PARAMS_v1;
+typedef CUDA_EXT_SEM_WAIT_NODE_PARAMS_v1 CUDA_EXT_SEM_WAIT_NODE_PARAMS;
+
+typedef struct CUDA_EXT_SEM_WAIT_NODE_PARAMS_v2_st {
+    CUexternalSemaphore *extSemArray;
+    const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS *paramsArray;
+    unsigned int numExtSems;
+} CUDA_EXT_SEM_WAIT_NODE_PARAMS_v2;
+
+typedef struct CUDA_BATCH_MEM_OP_NODE_PARAMS_v1_st {
+    CUcontext ctx;
+    unsigned int count;
+    CUstreamBatchMemOpParams *paramArray;
     unsigned int flags;
-    unsigned int reserved[4];
-} CUDA_ARRAY_SPARSE_PROPERTIES_v1;
-typedef CUDA_ARRAY_SPARSE_PROPERTIES_v1 CUDA_ARRAY_SPARSE_PROPERTIES;
-typedef struct CUDA_ARRAY_MEMORY_REQUIREMENTS_st {
-    size_t size;
-    size_t alignment;
-    unsigned int reserved[4];
-} CUDA_ARRAY_MEMORY_REQUIREMENTS_v1;
-typedef CUDA_ARRAY_MEMORY_REQUIREMENTS_v1 CUDA_ARRAY_MEMORY_REQUIREMENTS;
+} CUDA_BATCH_MEM_OP_NODE_PARAMS_v1;
+typedef CUDA_BATCH_MEM_OP_NODE_PARAMS_v1 CUDA_BATCH_MEM_OP_NODE_PARAMS;
+
+typedef struct CUDA_BATCH_MEM_OP_NODE_PARAMS_v2_st {
+    CUcontext ctx;
+    unsigned int count;
+    CUstreamBatchMemOpParams *paramArray;
+    unsigned int flags;
+} CUDA_BATCH_MEM_OP_NODE_PARAMS_v2;
+
+typedef struct CUDA_MEM_ALLOC_NODE_PARAMS_v1_st {
+    CUmemPoolProps poolProps;
+    const CUmemAccessDesc *accessDescs;
+    size_t accessDescCount;
+    size_t bytesize;
+    CUdeviceptr dptr;
+} CUDA_MEM_ALLOC_NODE_PARAMS_v1;
+typedef CUDA_MEM_ALLOC_NODE_PARAMS_v1 CUDA_MEM_ALLOC_NODE_PARAMS;
+
+typedef struct CUDA_MEM_ALLOC_NODE_PARAMS_v2_st {
+    CUmemPoolProps poolProps;
+    const CUmemAccessDesc *accessDescs;
+    size_t accessDescCount;
+    size_t bytesize;
+    CUdeviceptr dptr;
+} CUDA_MEM_ALLOC_NODE_PARAMS_v2;
+
+typedef struct CUDA_MEM_FREE_NODE_PARAMS_st {
+    CUdeviceptr dptr;
+} CUDA_MEM_FREE_NODE_PARAMS;
+
+/* Whether a child graph is copied into its node or handed over */
+typedef enum CUgraphChildGraphNodeOwnership_enum {
+    CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE = 0,
+    CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE  = 1,
+} CUgraphChildGraphNodeOwnership;
+
+typedef struct CUDA_CHILD_GRAPH_NODE_PARAMS_st {
+    CUgraph graph;
+    CUgraphChildGraphNodeOwnership ownership;
+} CUDA_CHILD_GRAPH_NODE_PARAMS;
+
+/* Flag: a conditional handle starts every launch with its default value */
+#define CU_GRAPH_COND_ASSIGN_DEFAULT 0x1
+
+typedef enum CUgraphConditionalNodeType_enum {
+    CU_GRAPH_COND_TYPE_IF     = 0,
+    CU_GRAPH_COND_TYPE_WHILE  = 1,
+    CU_GRAPH_COND_TYPE_SWITCH = 2,
+} CUgraphConditionalNodeType;
+
+typedef struct CUDA_CONDITIONAL_NODE_PARAMS {
+    CUgraphConditionalHandle handle;
+    CUgraphConditionalNodeType type;
+    unsigned int size;
+    CUgraph *phGraph_out;
+    CUcontext ctx;
+} CUDA_CONDITIONAL_NODE_PARAMS;
+
+/* A node of any type */
+typedef struct CUgraphNodeParams_st {
+    CUgraphNodeType type;
+    int reserved0[3];
+    union {
+        long long reserved1[29];
+        CUDA_KERNEL_NODE_PARAMS_v3 kernel;
+        CUDA_MEMCPY_NODE_PARAMS memcpy;
+        CUDA_MEMSET_NODE_PARAMS_v2 memset;
+        CUDA_HOST_NODE_PARAMS_v2 host;
+        CUDA_CHILD_GRAPH_NODE_PARAMS graph;
+        CUDA_EVENT_WAIT_NODE_PARAMS eventWait;
+        CUDA_EVENT_RECORD_NODE_PARAMS eventRecord;
+        CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_v2 extSemSignal;
+        CUDA_EXT_SEM_WAIT_NODE_PARAMS_v2 extSemWait;
+        CUDA_MEM_ALLOC_NODE_PARAMS_v2 alloc;
+        CUDA_MEM_FREE_NODE_PARAMS free;
+        CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 memOp;
+        CUDA_CONDITIONAL_NODE_PARAMS conditional;
+    };
+    long long reserved2;
+} CUgraphNodeParams;
+
+typedef enum CUgraphInstantiate_flags_enum {
+    CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH = 1,
+    CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD              = 2,
+    CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH       = 4,
+    CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY   = 8,
+} CUgraphInstantiate_flags;
+
+typedef enum CUgraphInstantiateResult_enum {
+    CUDA_GRAPH_INSTANTIATE_SUCCESS                      = 0,
+    CUDA_GRAPH_INSTANTIATE_ERROR                        = 1,
+    CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE            = 2,
+    CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED = 3,
+    CUDA_GRAPH_INSTANTIATE_MULTIPLE_CTXS_NOT_SUPPORTED  = 4,
+    CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED    = 5,
+} CUgraphInstantiateResult;
+
+typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st {
+    cuuint64_t flags;
+    CUstream hUploadStream;
+    CUgraphNode hErrNode_out;
+    CUgraphInstantiateResult result_out;
+} CUDA_GRAPH_INSTANTIATE_PARAMS;
+
+typedef enum CUgraphExecUpdateResult_enum {
+    CU_GRAPH_EXEC_UPDATE_SUCCESS                           = 0x0,
+    CU_GRAPH_EXEC_UPDATE_ERROR                             = 0x1,
+    CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED            = 0x2,
+    CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED           = 0x3,
+    CU_GRAPH_EXEC_UPDATE_ERROR_FUNCTION_CHANGED            = 0x4,
+    CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED          = 0x5,
+    CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED               = 0x6,
+    CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE = 0x7,
+    CU_GRAPH_EXEC_UPDATE_ERROR_ATTRIBUTES_CHANGED          = 0x8,
+} CUgraphExecUpdateResult;
+
+typedef struct CUgraphExecUpdateResultInfo_st {
+    CUgraphExecUpdateResult result;
+    CUgraphNode errorNode;
+    CUgraphNode errorFromNode;
+} CUgraphExecUpdateResultInfo_v1;
+typedef CUgraphExecUpdateResultInfo_v1 CUgraphExecUpdateResultInfo;
+
+/* Memory that graphs of a device use and hold, cuuint64_t, in bytes */
+typedef enum CUgraphMem_attribute_enum {
+    CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT,
+    CU_GRAPH_MEM_ATTR_USED_MEM_HIGH,
+    CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT,
+    CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH,
+} CUgraphMem_attribute;
+
+typedef enum CUgraphDebugDot_flags_enum {
+    CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE                      = 1<<0,
+    CU_GRAPH_DEBUG_DOT_FLAGS_RUNTIME_TYPES                = 1<<1,
+    CU_GRAPH_DEBUG_DOT_FLAGS_KERNEL_NODE_PARAMS           = 1<<2,
+    CU_GRAPH_DEBUG_DOT_FLAGS_MEMCPY_NODE_PARAMS           = 1<<3,
+    CU_GRAPH_DEBUG_DOT_FLAGS_MEMSET_NODE_PARAMS           = 1<<4,
+    CU_GRAPH_DEBUG_DOT_FLAGS_HOST_NODE_PARAMS             = 1<<5,
+    CU_GRAPH_DEBUG_DOT_FLAGS_EVENT_NODE_PARAMS            = 1<<6,
+    CU_GRAPH_DEBUG_DOT_FLAGS_EXT_SEMAS_SIGNAL_NODE_PARAMS = 1<<7,
+    CU_GRAPH_DEBUG_DOT_FLAGS_EXT_SEMAS_WAIT_NODE_PARAMS   = 1<<8,
+    CU_GRAPH_DEBUG_DOT_FLAGS_KERNEL_NODE_ATTRIBUTES       = 1<<9,
+    CU_GRAPH_DEBUG_DOT_FLAGS_HANDLES                      = 1<<10,
+    CU_GRAPH_DEBUG_DOT_FLAGS_MEM_ALLOC_NODE_PARAMS        = 1<<11,
+    CU_GRAPH_DEBUG_DOT_FLAGS_MEM_FREE_NODE_PARAMS         = 1<<12,
+    CU_GRAPH_DEBUG_DOT_FLAGS_BATCH_MEM_OP_NODE_PARAMS     = 1<<13,
+    CU_GRAPH_DEBUG_DOT_FLAGS_EXTRA_TOPO_INFO              = 1<<14,
+    CU_GRAPH_DEBUG_DOT_FLAGS_CONDITIONAL_NODE_PARAMS      = 1<<15,
+} CUgraphDebugDot_flags;
+
+typedef enum CUuserObject_flags_enum {
+    CU_USER_OBJECT_NO_DESTRUCTOR_SYNC = 1,
+} CUuserObject_flags;
+
+typedef enum CUuserObjectRetain_flags_enum {
+    CU_GRAPH_USER_OBJECT_MOVE = 1,
+} CUuserObjectRetain_flags;
+
+/* ---- Occupancy ---- */
+
+typedef enum CUoccupancy_flags_enum {
+    CU_OCCUPANCY_DEFAULT                  = 0x0,
+    CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE = 0x1,
+} CUoccupancy_flags;
+
+typedef size_t (CUDA_CB *CUoccupancyB2DSize)(int blockSize);
+
+/* ---- Textures, Surfaces and Tensor Maps ---- */
+
+/* Coordinates outside the texture */
+typedef enum CUaddress_mode_enum {
+    CU_TR_ADDRESS_MODE_WRAP   = 0,
+    CU_TR_ADDRESS_MODE_CLAMP  = 1,
+    CU_TR_ADDRESS_MODE_MIRROR = 2,
+    CU_TR_ADDRESS_MODE_BORDER = 3,
+} CUaddress_mode;
+
+typedef enum CUfilter_mode_enum {
+    CU_TR_FILTER_MODE_POINT  = 0,
+    CU_TR_FILTER_MODE_LINEAR = 1,
+} CUfilter_mode;
+
+typedef enum CUarray_cubemap_face_enum {
+    CU_CUBEMAP_FACE_POSITIVE_X = 0x00,
+    CU_CUBEMAP_FACE_NEGATIVE_X = 0x01,
+    CU_CUBEMAP_FACE_POSITIVE_Y = 0x02,
+    CU_CUBEMAP_FACE_NEGATIVE_Y = 0x03,
+    CU_CUBEMAP_FACE_POSITIVE_Z = 0x04,
+    CU_CUBEMAP_FACE_NEGATIVE_Z = 0x05,
+} CUarray_cubemap_face;
+
+#define CU_TRSA_OVERRIDE_FORMAT 0x01
+#define CU_TRSF_READ_AS_INTEGER                0x01
+#define CU_TRSF_NORMALIZED_COORDINATES         0x02
+#define CU_TRSF_SRGB                           0x10
+#define CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION 0x20
+#define CU_TRSF_SEAMLESS_CUBEMAP               0x40
+#define CU_PARAM_TR_DEFAULT -1
+
+/* What a texture or surface object is of; sizes and pitches in bytes, extents in elements */
 typedef struct CUDA_RESOURCE_DESC_st {
     CUresourcetype resType;
     union {
@@ -1289,6 +2155,7 @@ typedef struct CUDA_RESOURCE_DESC_st {
     unsigned int flags;
 } CUDA_RESOURCE_DESC_v1;
 typedef CUDA_RESOURCE_DESC_v1 CUDA_RESOURCE_DESC;
+
 typedef struct CUDA_TEXTURE_DESC_st {
     CUaddress_mode addressMode[3];
     CUfilter_mode filterMode;
@@ -1302,6 +2169,7 @@ typedef struct CUDA_TEXTURE_DESC_st {
     int reserved[12];
 } CUDA_TEXTURE_DESC_v1;
 typedef CUDA_TEXTURE_DESC_v1 CUDA_TEXTURE_DESC;
+
 typedef enum CUresourceViewFormat_enum {
     CU_RES_VIEW_FORMAT_NONE          = 0x00,
     CU_RES_VIEW_FORMAT_UINT_1X8      = 0x01,
@@ -1339,6 +2207,7 @@ typedef enum CUresourceViewFormat_enum {
     CU_RES_VIEW_FORMAT_SIGNED_BC6H   = 0x21,
     CU_RES_VIEW_FORMAT_UNSIGNED_BC7  = 0x22,
 } CUresourceViewFormat;
+
 typedef struct CUDA_RESOURCE_VIEW_DESC_st {
     CUresourceViewFormat format;
     size_t width;
@@ -1351,10 +2220,14 @@ typedef struct CUDA_RESOURCE_VIEW_DESC_st {
     unsigned int reserved[16];
 } CUDA_RESOURCE_VIEW_DESC_v1;
 typedef CUDA_RESOURCE_VIEW_DESC_v1 CUDA_RESOURCE_VIEW_DESC;
+
 #define CU_TENSOR_MAP_NUM_QWORDS 16
+
+/* Opaque; a multiple of 64 bytes, aligned as its type */
 typedef struct CUtensorMap_st {
     CU_ALIGN_128_ cuuint64_t opaque[CU_TENSOR_MAP_NUM_QWORDS];
 } CUtensorMap;
+
 typedef enum CUtensorMapDataType_enum {
     CU_TENSOR_MAP_DATA_TYPE_UINT8         = 0,
     CU_TENSOR_MAP_DATA_TYPE_UINT16,
@@ -1373,11 +2246,13 @@ typedef enum CUtensorMapDataType_enum {
     CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B,
     CU_TENSOR_MAP_DATA_TYPE_16U6_ALIGN16B,
 } CUtensorMapDataType;
+
 typedef enum CUtensorMapInterleave_enum {
     CU_TENSOR_MAP_INTERLEAVE_NONE = 0,
     CU_TENSOR_MAP_INTERLEAVE_16B,
     CU_TENSOR_MAP_INTERLEAVE_32B,
 } CUtensorMapInterleave;
+
 typedef enum CUtensorMapSwizzle_enum {
     CU_TENSOR_MAP_SWIZZLE_NONE                  = 0,
     CU_TENSOR_MAP_SWIZZLE_32B,
@@ -1387,591 +2262,56 @@ typedef enum CUtensorMapSwizzle_enum {
     CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B_FLIP_8B,
     CU_TENSOR_MAP_SWIZZLE_128B_ATOM_64B,
 } CUtensorMapSwizzle;
+
 typedef enum CUtensorMapL2promotion_enum {
     CU_TENSOR_MAP_L2_PROMOTION_NONE    = 0,
     CU_TENSOR_MAP_L2_PROMOTION_L2_64B,
     CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
     CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
 } CUtensorMapL2promotion;
+
 typedef enum CUtensorMapFloatOOBfill_enum {
     CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE                 = 0,
     CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA,
 } CUtensorMapFloatOOBfill;
+
 typedef enum CUtensorMapIm2ColWideMode_enum {
     CU_TENSOR_MAP_IM2COL_WIDE_MODE_W    = 0,
     CU_TENSOR_MAP_IM2COL_WIDE_MODE_W128,
 } CUtensorMapIm2ColWideMode;
-typedef struct CUDA_POINTER_ATTRIBUTE_P2P_TOKENS_st {
-    unsigned long long p2pToken;
-    unsigned int vaSpaceToken;
-} CUDA_POINTER_ATTRIBUTE_P2P_TOKENS_v1;
-typedef CUDA_POINTER_ATTRIBUTE_P2P_TOKENS_v1 CUDA_POINTER_ATTRIBUTE_P2P_TOKENS;
-typedef enum CUDA_POINTER_ATTRIBUTE_ACCESS_FLAGS_enum {
-    CU_POINTER_ATTRIBUTE_ACCESS_FLAG_NONE      = 0x0,
-    CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READ      = 0x1,
-    CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE = 0x3,
-} CUDA_POINTER_ATTRIBUTE_ACCESS_FLAGS;
-typedef struct CUDA_LAUNCH_PARAMS_st {
-    CUfunction function;
-    unsigned int gridDimX;
-    unsigned int gridDimY;
-    unsigned int gridDimZ;
-    unsigned int blockDimX;
-    unsigned int blockDimY;
-    unsigned int blockDimZ;
-    unsigned int sharedMemBytes;
-    CUstream hStream;
-    void **kernelParams;
-} CUDA_LAUNCH_PARAMS_v1;
-typedef CUDA_LAUNCH_PARAMS_v1 CUDA_LAUNCH_PARAMS;
-typedef enum CUexternalMemoryHandleType_enum {
-    CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD          = 1,
-    CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_WIN32       = 2,
-    CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_WIN32_KMT   = 3,
-    CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D12_HEAP         = 4,
-    CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D12_RESOURCE     = 5,
-    CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D11_RESOURCE     = 6,
-    CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D11_RESOURCE_KMT = 7,
-    CU_EXTERNAL_MEMORY_HANDLE_TYPE_NVSCIBUF           = 8,
-    CU_EXTERNAL_MEMORY_HANDLE_TYPE_DMABUF_FD          = 9,
-} CUexternalMemoryHandleType;
-#define CUDA_EXTERNAL_MEMORY_DEDICATED 0x1
-#define CUDA_EXTERNAL_SEMAPHORE_SIGNAL_SKIP_NVSCIBUF_MEMSYNC 0x01
-#define CUDA_EXTERNAL_SEMAPHORE_WAIT_SKIP_NVSCIBUF_MEMSYNC 0x02
-#define CUDA_NVSCISYNC_ATTR_SIGNAL 0x1
-#define CUDA_NVSCISYNC_ATTR_WAIT 0x2
-typedef struct CUDA_EXTERNAL_MEMORY_HANDLE_DESC_st {
-    CUexternalMemoryHandleType type;
-    union {
-        int fd;
-        struct {
-            void *handle;
-            const void *name;
-        } win32;
-        const void *nvSciBufObject;
-    } handle;
-    unsigned long long size;
-    unsigned int flags;
-    unsigned int reserved[16];
-} CUDA_EXTERNAL_MEMORY_HANDLE_DESC_v1;
-typedef CUDA_EXTERNAL_MEMORY_HANDLE_DESC_v1 CUDA_EXTERNAL_MEMORY_HANDLE_DESC;
-typedef struct CUDA_EXTERNAL_MEMORY_BUFFER_DESC_st {
-    unsigned long long offset;
-    unsigned long long size;
-    unsigned int flags;
-    unsigned int reserved[16];
-} CUDA_EXTERNAL_MEMORY_BUFFER_DESC_v1;
-typedef CUDA_EXTERNAL_MEMORY_BUFFER_DESC_v1 CUDA_EXTERNAL_MEMORY_BUFFER_DESC;
-typedef struct CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC_st {
-    unsigned long long offset;
-    CUDA_ARRAY3D_DESCRIPTOR arrayDesc;
-    unsigned int numLevels;
-    unsigned int reserved[16];
-} CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC_v1;
-typedef CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC_v1 CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC;
-typedef enum CUexternalSemaphoreHandleType_enum {
-    CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD                = 1,
-    CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_WIN32             = 2,
-    CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_WIN32_KMT         = 3,
-    CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D12_FENCE              = 4,
-    CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D11_FENCE              = 5,
-    CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_NVSCISYNC                = 6,
-    CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D11_KEYED_MUTEX        = 7,
-    CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D11_KEYED_MUTEX_KMT    = 8,
-    CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD    = 9,
-    CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_WIN32 = 10,
-} CUexternalSemaphoreHandleType;
-typedef struct CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_st {
-    CUexternalSemaphoreHandleType type;
-    union {
-        int fd;
-        struct {
-            void *handle;
-            const void *name;
-        } win32;
-        const void *nvSciSyncObj;
-    } handle;
-    unsigned int flags;
-    unsigned int reserved[16];
-} CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_v1;
-typedef CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_v1 CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC;
-typedef struct CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st {
-    struct {
-        struct {
-            unsigned long long value;
-        } fence;
-        union {
-            void *fence;
-            unsigned long long reserved;
-        } nvSciSync;
-        struct {
-            unsigned long long key;
-        } keyedMutex;
-        unsigned int reserved[12];
-    } params;
-    unsigned int flags;
-    unsigned int reserved[16];
-} CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_v1;
-typedef CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_v1 CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS;
-typedef struct CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st {
-    struct {
-        struct {
-            unsigned long long value;
-        } fence;
-        union {
-            void *fence;
-            unsigned long long reserved;
-        } nvSciSync;
-        struct {
-            unsigned long long key;
-            unsigned int timeoutMs;
-        } keyedMutex;
-        unsigned int reserved[10];
-    } params;
-    unsigned int flags;
-    unsigned int reserved[16];
-} CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_v1;
-typedef CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_v1 CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS;
-typedef struct CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_st {
-    CUexternalSemaphore *extSemArray;
-    const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS *paramsArray;
-    unsigned int numExtSems;
-} CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_v1;
-typedef CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_v1 CUDA_EXT_SEM_SIGNAL_NODE_PARAMS;
-typedef struct CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_v2_st {
-    CUexternalSemaphore *extSemArray;
-    const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS *paramsArray;
-    unsigned int numExtSems;
-} CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_v2;
-typedef struct CUDA_EXT_SEM_WAIT_NODE_PARAMS_st {
-    CUexternalSemaphore *extSemArray;
-    const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS *paramsArray;
-    unsigned int numExtSems;
-} CUDA_EXT_SEM_WAIT_NODE_PARAMS_v1;
-typedef CUDA_EXT_SEM_WAIT_NODE_PARAMS_v1 CUDA_EXT_SEM_WAIT_NODE_PARAMS;
-typedef struct CUDA_EXT_SEM_WAIT_NODE_PARAMS_v2_st {
-    CUexternalSemaphore *extSemArray;
-    const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS *paramsArray;
-    unsigned int numExtSems;
-} CUDA_EXT_SEM_WAIT_NODE_PARAMS_v2;
-typedef unsigned long long CUmemGenericAllocationHandle_v1;
-typedef CUmemGenericAllocationHandle_v1 CUmemGenericAllocationHandle;
-typedef enum CUmemAllocationHandleType_enum {
-    CU_MEM_HANDLE_TYPE_NONE                  = 0x0,
-    CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR = 0x1,
-    CU_MEM_HANDLE_TYPE_WIN32                 = 0x2,
-    CU_MEM_HANDLE_TYPE_WIN32_KMT             = 0x4,
-    CU_MEM_HANDLE_TYPE_FABRIC                = 0x8,
-    CU_MEM_HANDLE_TYPE_MAX                   = 0x7FFFFFFF,
-} CUmemAllocationHandleType;
-typedef enum CUmemAccess_flags_enum {
-    CU_MEM_ACCESS_FLAGS_PROT_NONE      = 0x0,
-    CU_MEM_ACCESS_FLAGS_PROT_READ      = 0x1,
-    CU_MEM_ACCESS_FLAGS_PROT_READWRITE = 0x3,
-    CU_MEM_ACCESS_FLAGS_PROT_MAX       = 0x7FFFFFFF,
-} CUmemAccess_flags;
-typedef enum CUmemLocationType_enum {
-    CU_MEM_LOCATION_TYPE_INVALID           = 0x0,
-    CU_MEM_LOCATION_TYPE_NONE              = 0x0,
-    CU_MEM_LOCATION_TYPE_DEVICE            = 0x1,
-    CU_MEM_LOCATION_TYPE_HOST              = 0x2,
-    CU_MEM_LOCATION_TYPE_HOST_NUMA         = 0x3,
-    CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT = 0x4,
-    CU_MEM_LOCATION_TYPE_MAX               = 0x7FFFFFFF,
-} CUmemLocationType;
-typedef enum CUmemAllocationType_enum {
-    CU_MEM_ALLOCATION_TYPE_INVALID = 0x0,
-    CU_MEM_ALLOCATION_TYPE_PINNED  = 0x1,
-    CU_MEM_ALLOCATION_TYPE_MANAGED = 0x2,
-    CU_MEM_ALLOCATION_TYPE_MAX     = 0x7FFFFFFF,
-} CUmemAllocationType;
-typedef enum CUmemAllocationGranularity_flags_enum {
-    CU_MEM_ALLOC_GRANULARITY_MINIMUM     = 0x0,
-    CU_MEM_ALLOC_GRANULARITY_RECOMMENDED = 0x1,
-} CUmemAllocationGranularity_flags;
-typedef enum CUmemRangeHandleType_enum {
-    CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD = 0x1,
-    CU_MEM_RANGE_HANDLE_TYPE_MAX        = 0x7FFFFFFF,
-} CUmemRangeHandleType;
-typedef enum CUmemRangeFlags_enum {
-    CU_MEM_RANGE_FLAG_DMA_BUF_MAPPING_TYPE_PCIE = 0x1,
-} CUmemRangeFlags;
-typedef enum CUarraySparseSubresourceType_enum {
-    CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_SPARSE_LEVEL = 0,
-    CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_MIPTAIL      = 1,
-} CUarraySparseSubresourceType;
-typedef enum CUmemOperationType_enum {
-    CU_MEM_OPERATION_TYPE_MAP   = 1,
-    CU_MEM_OPERATION_TYPE_UNMAP = 2,
-} CUmemOperationType;
-typedef enum CUmemHandleType_enum {
-    CU_MEM_HANDLE_TYPE_GENERIC = 0,
-} CUmemHandleType;
-typedef struct CUarrayMapInfo_st {
-    CUresourcetype resourceType;
-    union {
-        CUmipmappedArray mipmap;
-        CUarray array;
-    } resource;
-    CUarraySparseSubresourceType subresourceType;
-    union {
-        struct {
-            unsigned int level;
-            unsigned int layer;
-            unsigned int offsetX;
-            unsigned int offsetY;
-            unsigned int offsetZ;
-            unsigned int extentWidth;
-            unsigned int extentHeight;
-            unsigned int extentDepth;
-        } sparseLevel;
-        struct {
-            unsigned int layer;
-            unsigned long long offset;
-            unsigned long long size;
-        } miptail;
-    } subresource;
-    CUmemOperationType memOperationType;
-    CUmemHandleType memHandleType;
-    union {
-        CUmemGenericAllocationHandle memHandle;
-    } memHandle;
-    unsigned long long offset;
-    unsigned int deviceBitMask;
-    unsigned int flags;
-    unsigned int reserved[2];
-} CUarrayMapInfo_v1;
-typedef CUarrayMapInfo_v1 CUarrayMapInfo;
-typedef struct CUmemLocation_st {
-    CUmemLocationType type;
-    int id;
-} CUmemLocation_v1;
-typedef CUmemLocation_v1 CUmemLocation;
-typedef enum CUmemAllocationCompType_enum {
-    CU_MEM_ALLOCATION_COMP_NONE    = 0x0,
-    CU_MEM_ALLOCATION_COMP_GENERIC = 0x1,
-} CUmemAllocationCompType;
-#define CU_MEM_CREATE_USAGE_TILE_POOL 0x1
-#define CU_MEM_CREATE_USAGE_HW_DECOMPRESS 0x2
-typedef struct CUmemAllocationProp_st {
-    CUmemAllocationType type;
-    CUmemAllocationHandleType requestedHandleTypes;
-    CUmemLocation location;
-    void *win32HandleMetaData;
-    struct {
-        unsigned char compressionType;
-        unsigned char gpuDirectRDMACapable;
-        unsigned short usage;
-        unsigned char reserved[4];
-    } allocFlags;
-} CUmemAllocationProp_v1;
-typedef CUmemAllocationProp_v1 CUmemAllocationProp;
-typedef enum CUmulticastGranularity_flags_enum {
-    CU_MULTICAST_GRANULARITY_MINIMUM     = 0x0,
-    CU_MULTICAST_GRANULARITY_RECOMMENDED = 0x1,
-} CUmulticastGranularity_flags;
-typedef struct CUmulticastObjectProp_st {
-    unsigned int numDevices;
-    size_t size;
-    unsigned long long handleTypes;
-    unsigned long long flags;
-} CUmulticastObjectProp_v1;
-typedef CUmulticastObjectProp_v1 CUmulticastObjectProp;
-typedef struct CUmemAccessDesc_st {
-    CUmemLocation location;
-    CUmemAccess_flags flags;
-} CUmemAccessDesc_v1;
-typedef CUmemAccessDesc_v1 CUmemAccessDesc;
-typedef enum CUgraphExecUpdateResult_enum {
-    CU_GRAPH_EXEC_UPDATE_SUCCESS                           = 0x0,
-    CU_GRAPH_EXEC_UPDATE_ERROR                             = 0x1,
-    CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED            = 0x2,
-    CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED           = 0x3,
-    CU_GRAPH_EXEC_UPDATE_ERROR_FUNCTION_CHANGED            = 0x4,
-    CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED          = 0x5,
-    CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED               = 0x6,
-    CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE = 0x7,
-    CU_GRAPH_EXEC_UPDATE_ERROR_ATTRIBUTES_CHANGED          = 0x8,
-} CUgraphExecUpdateResult;
-typedef struct CUgraphExecUpdateResultInfo_st {
-    CUgraphExecUpdateResult result;
-    CUgraphNode errorNode;
-    CUgraphNode errorFromNode;
-} CUgraphExecUpdateResultInfo_v1;
-typedef CUgraphExecUpdateResultInfo_v1 CUgraphExecUpdateResultInfo;
-typedef enum CUmemPool_attribute_enum {
-    CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES   = 1,
-    CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC,
-    CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES,
-    CU_MEMPOOL_ATTR_RELEASE_THRESHOLD,
-    CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT,
-    CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH,
-    CU_MEMPOOL_ATTR_USED_MEM_CURRENT,
-    CU_MEMPOOL_ATTR_USED_MEM_HIGH,
-} CUmemPool_attribute;
-#define CU_MEM_POOL_CREATE_USAGE_HW_DECOMPRESS 0x2
-typedef struct CUmemPoolProps_st {
-    CUmemAllocationType allocType;
-    CUmemAllocationHandleType handleTypes;
-    CUmemLocation location;
-    void *win32SecurityAttributes;
-    size_t maxSize;
-    unsigned short usage;
-    unsigned char reserved[54];
-} CUmemPoolProps_v1;
-typedef CUmemPoolProps_v1 CUmemPoolProps;
-typedef struct CUmemPoolPtrExportData_st {
-    unsigned char reserved[64];
-} CUmemPoolPtrExportData_v1;
-typedef CUmemPoolPtrExportData_v1 CUmemPoolPtrExportData;
-typedef enum CUmemcpyFlags_enum {
-    CU_MEMCPY_FLAG_DEFAULT                     = 0x0,
-    CU_MEMCPY_FLAG_PREFER_OVERLAP_WITH_COMPUTE = 0x1,
-} CUmemcpyFlags;
-typedef enum CUmemcpySrcAccessOrder_enum {
-    CU_MEMCPY_SRC_ACCESS_ORDER_INVALID         = 0x0,
-    CU_MEMCPY_SRC_ACCESS_ORDER_STREAM          = 0x1,
-    CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL = 0x2,
-    CU_MEMCPY_SRC_ACCESS_ORDER_ANY             = 0x3,
-    CU_MEMCPY_SRC_ACCESS_ORDER_MAX             = 0x7FFFFFFF,
-} CUmemcpySrcAccessOrder;
-typedef struct CUmemcpyAttributes_st {
-    CUmemcpySrcAccessOrder srcAccessOrder;
-    CUmemLocation srcLocHint;
-    CUmemLocation dstLocHint;
-    unsigned int flags;
-} CUmemcpyAttributes_v1;
-typedef CUmemcpyAttributes_v1 CUmemcpyAttributes;
-typedef enum CUmemcpy3DOperandType_enum {
-    CU_MEMCPY_OPERAND_TYPE_POINTER = 0x1,
-    CU_MEMCPY_OPERAND_TYPE_ARRAY   = 0x2,
-    CU_MEMCPY_OPERAND_TYPE_MAX     = 0x7FFFFFFF,
-} CUmemcpy3DOperandType;
-typedef struct CUoffset3D_st {
-    size_t x;
-    size_t y;
-    size_t z;
-} CUoffset3D_v1;
-typedef CUoffset3D_v1 CUoffset3D;
-typedef struct CUextent3D_st {
-    size_t width;
-    size_t height;
-    size_t depth;
-} CUextent3D_v1;
-typedef CUextent3D_v1 CUextent3D;
-typedef struct CUmemcpy3DOperand_st {
-    CUmemcpy3DOperandType type;
-    union {
-        struct {
-            CUdeviceptr ptr;
-            size_t rowLength;
-            size_t layerHeight;
-            CUmemLocation locHint;
-        } ptr;
-        struct {
-            CUarray array;
-            CUoffset3D offset;
-        } array;
-    } op;
-} CUmemcpy3DOperand_v1;
-typedef CUmemcpy3DOperand_v1 CUmemcpy3DOperand;
-typedef struct CUDA_MEMCPY3D_BATCH_OP_st {
-    CUmemcpy3DOperand src;
-    CUmemcpy3DOperand dst;
-    CUextent3D extent;
-    CUmemcpySrcAccessOrder srcAccessOrder;
-    unsigned int flags;
-} CUDA_MEMCPY3D_BATCH_OP_v1;
-typedef CUDA_MEMCPY3D_BATCH_OP_v1 CUDA_MEMCPY3D_BATCH_OP;
-typedef struct CUDA_MEM_ALLOC_NODE_PARAMS_v1_st {
-    CUmemPoolProps poolProps;
-    const CUmemAccessDesc *accessDescs;
-    size_t accessDescCount;
-    size_t bytesize;
-    CUdeviceptr dptr;
-} CUDA_MEM_ALLOC_NODE_PARAMS_v1;
-typedef CUDA_MEM_ALLOC_NODE_PARAMS_v1 CUDA_MEM_ALLOC_NODE_PARAMS;
-typedef struct CUDA_MEM_ALLOC_NODE_PARAMS_v2_st {
-    CUmemPoolProps poolProps;
-    const CUmemAccessDesc *accessDescs;
-    size_t accessDescCount;
-    size_t bytesize;
-    CUdeviceptr dptr;
-} CUDA_MEM_ALLOC_NODE_PARAMS_v2;
-typedef struct CUDA_MEM_FREE_NODE_PARAMS_st {
-    CUdeviceptr dptr;
-} CUDA_MEM_FREE_NODE_PARAMS;
-typedef enum CUgraphMem_attribute_enum {
-    CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT,
-    CU_GRAPH_MEM_ATTR_USED_MEM_HIGH,
-    CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT,
-    CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH,
-} CUgraphMem_attribute;
-typedef enum CUgraphChildGraphNodeOwnership_enum {
-    CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE = 0,
-    CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE  = 1,
-} CUgraphChildGraphNodeOwnership;
-typedef struct CUDA_CHILD_GRAPH_NODE_PARAMS_st {
-    CUgraph graph;
-    CUgraphChildGraphNodeOwnership ownership;
-} CUDA_CHILD_GRAPH_NODE_PARAMS;
-typedef struct CUDA_EVENT_RECORD_NODE_PARAMS_st {
-    CUevent event;
-} CUDA_EVENT_RECORD_NODE_PARAMS;
-typedef struct CUDA_EVENT_WAIT_NODE_PARAMS_st {
-    CUevent event;
-} CUDA_EVENT_WAIT_NODE_PARAMS;
-typedef struct CUgraphNodeParams_st {
-    CUgraphNodeType type;
-    int reserved0[3];
-    union {
-        long long reserved1[29];
-        CUDA_KERNEL_NODE_PARAMS_v3 kernel;
-        CUDA_MEMCPY_NODE_PARAMS memcpy;
-        CUDA_MEMSET_NODE_PARAMS_v2 memset;
-        CUDA_HOST_NODE_PARAMS_v2 host;
-        CUDA_CHILD_GRAPH_NODE_PARAMS graph;
-        CUDA_EVENT_WAIT_NODE_PARAMS eventWait;
-        CUDA_EVENT_RECORD_NODE_PARAMS eventRecord;
-        CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_v2 extSemSignal;
-        CUDA_EXT_SEM_WAIT_NODE_PARAMS_v2 extSemWait;
-        CUDA_MEM_ALLOC_NODE_PARAMS_v2 alloc;
-        CUDA_MEM_FREE_NODE_PARAMS free;
-        CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 memOp;
-        CUDA_CONDITIONAL_NODE_PARAMS conditional;
-    };
-    long long reserved2;
-} CUgraphNodeParams;
-#define CUDA_COOPERATIVE_LAUNCH_MULTI_DEVICE_NO_PRE_LAUNCH_SYNC 0x01
-#define CUDA_COOPERATIVE_LAUNCH_MULTI_DEVICE_NO_POST_LAUNCH_SYNC 0x02
-#define CUDA_ARRAY3D_LAYERED 0x01
-#define CUDA_ARRAY3D_2DARRAY 0x01
-#define CUDA_ARRAY3D_SURFACE_LDST 0x02
-#define CUDA_ARRAY3D_CUBEMAP 0x04
-#define CUDA_ARRAY3D_TEXTURE_GATHER 0x08
-#define CUDA_ARRAY3D_DEPTH_TEXTURE 0x10
-#define CUDA_ARRAY3D_COLOR_ATTACHMENT 0x20
-#define CUDA_ARRAY3D_SPARSE 0x40
-#define CUDA_ARRAY3D_DEFERRED_MAPPING 0x80
-#define CUDA_ARRAY3D_VIDEO_ENCODE_DECODE 0x100
-#define CU_TRSA_OVERRIDE_FORMAT 0x01
-#define CU_TRSF_READ_AS_INTEGER 0x01
-#define CU_TRSF_NORMALIZED_COORDINATES 0x02
-#define CU_TRSF_SRGB 0x10
-#define CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION 0x20
-#define CU_TRSF_SEAMLESS_CUBEMAP 0x40
-#define CU_LAUNCH_KERNEL_REQUIRED_BLOCK_DIM 1
-#define CU_LAUNCH_PARAM_END_AS_INT 0x00
-#define CU_LAUNCH_PARAM_END ((void*)CU_LAUNCH_PARAM_END_AS_INT)
-#define CU_LAUNCH_PARAM_BUFFER_POINTER_AS_INT 0x01
-#define CU_LAUNCH_PARAM_BUFFER_POINTER ((void*)CU_LAUNCH_PARAM_BUFFER_POINTER_AS_INT)
-#define CU_LAUNCH_PARAM_BUFFER_SIZE_AS_INT 0x02
-#define CU_LAUNCH_PARAM_BUFFER_SIZE ((void*)CU_LAUNCH_PARAM_BUFFER_SIZE_AS_INT)
-#define CU_PARAM_TR_DEFAULT -1
-#define CU_DEVICE_CPU ((CUdevice)-1)
-#define CU_DEVICE_INVALID ((CUdevice)-2)
-typedef enum CUflushGPUDirectRDMAWritesOptions_enum {
-    CU_FLUSH_GPU_DIRECT_RDMA_WRITES_OPTION_HOST   = 1<<0,
-    CU_FLUSH_GPU_DIRECT_RDMA_WRITES_OPTION_MEMOPS = 1<<1,
-} CUflushGPUDirectRDMAWritesOptions;
-typedef enum CUGPUDirectRDMAWritesOrdering_enum {
-    CU_GPU_DIRECT_RDMA_WRITES_ORDERING_NONE        = 0,
-    CU_GPU_DIRECT_RDMA_WRITES_ORDERING_OWNER       = 100,
-    CU_GPU_DIRECT_RDMA_WRITES_ORDERING_ALL_DEVICES = 200,
-} CUGPUDirectRDMAWritesOrdering;
-typedef enum CUflushGPUDirectRDMAWritesScope_enum {
-    CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER       = 100,
-    CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_ALL_DEVICES = 200,
-} CUflushGPUDirectRDMAWritesScope;
-typedef enum CUflushGPUDirectRDMAWritesTarget_enum {
-    CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TARGET_CURRENT_CTX = 0,
-} CUflushGPUDirectRDMAWritesTarget;
-typedef enum CUgraphDebugDot_flags_enum {
-    CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE                      = 1<<0,
-    CU_GRAPH_DEBUG_DOT_FLAGS_RUNTIME_TYPES                = 1<<1,
-    CU_GRAPH_DEBUG_DOT_FLAGS_KERNEL_NODE_PARAMS           = 1<<2,
-    CU_GRAPH_DEBUG_DOT_FLAGS_MEMCPY_NODE_PARAMS           = 1<<3,
-    CU_GRAPH_DEBUG_DOT_FLAGS_MEMSET_NODE_PARAMS           = 1<<4,
-    CU_GRAPH_DEBUG_DOT_FLAGS_HOST_NODE_PARAMS             = 1<<5,
-    CU_GRAPH_DEBUG_DOT_FLAGS_EVENT_NODE_PARAMS            = 1<<6,
-    CU_GRAPH_DEBUG_DOT_FLAGS_EXT_SEMAS_SIGNAL_NODE_PARAMS = 1<<7,
-    CU_GRAPH_DEBUG_DOT_FLAGS_EXT_SEMAS_WAIT_NODE_PARAMS   = 1<<8,
-    CU_GRAPH_DEBUG_DOT_FLAGS_KERNEL_NODE_ATTRIBUTES       = 1<<9,
-    CU_GRAPH_DEBUG_DOT_FLAGS_HANDLES                      = 1<<10,
-    CU_GRAPH_DEBUG_DOT_FLAGS_MEM_ALLOC_NODE_PARAMS        = 1<<11,
-    CU_GRAPH_DEBUG_DOT_FLAGS_MEM_FREE_NODE_PARAMS         = 1<<12,
-    CU_GRAPH_DEBUG_DOT_FLAGS_BATCH_MEM_OP_NODE_PARAMS     = 1<<13,
-    CU_GRAPH_DEBUG_DOT_FLAGS_EXTRA_TOPO_INFO              = 1<<14,
-    CU_GRAPH_DEBUG_DOT_FLAGS_CONDITIONAL_NODE_PARAMS      = 1<<15,
-} CUgraphDebugDot_flags;
-typedef enum CUuserObject_flags_enum {
-    CU_USER_OBJECT_NO_DESTRUCTOR_SYNC = 1,
-} CUuserObject_flags;
-typedef enum CUuserObjectRetain_flags_enum {
-    CU_GRAPH_USER_OBJECT_MOVE = 1,
-} CUuserObjectRetain_flags;
-typedef enum CUgraphInstantiate_flags_enum {
-    CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH = 1,
-    CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD              = 2,
-    CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH       = 4,
-    CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY   = 8,
-} CUgraphInstantiate_flags;
-typedef enum CUdeviceNumaConfig_enum {
-    CU_DEVICE_NUMA_CONFIG_NONE      = 0,
-    CU_DEVICE_NUMA_CONFIG_NUMA_NODE,
-} CUdeviceNumaConfig;
-typedef enum CUprocessState_enum {
-    CU_PROCESS_STATE_RUNNING      = 0,
-    CU_PROCESS_STATE_LOCKED,
-    CU_PROCESS_STATE_CHECKPOINTED,
-    CU_PROCESS_STATE_FAILED,
-} CUprocessState;
-typedef struct CUcheckpointLockArgs_st {
-    unsigned int timeoutMs;
-    unsigned int reserved0;
-    cuuint64_t reserved1[7];
-} CUcheckpointLockArgs;
-typedef struct CUcheckpointCheckpointArgs_st {
-    cuuint64_t reserved[8];
-} CUcheckpointCheckpointArgs;
-typedef struct CUcheckpointGpuPair_st {
-    CUuuid oldUuid;
-    CUuuid newUuid;
-} CUcheckpointGpuPair;
-typedef struct CUcheckpointRestoreArgs_st {
-    CUcheckpointGpuPair *gpuPairs;
-    unsigned int gpuPairsCount;
-    char reserved[52 - sizeof(CUcheckpointGpuPair *)];
-    cuuint64_t reserved1;
-} CUcheckpointRestoreArgs;
-typedef struct CUcheckpointUnlockArgs_st {
-    cuuint64_t reserved[8];
-} CUcheckpointUnlockArgs;
 
-typedef enum CUmoduleLoadingMode_enum {
-    CU_MODULE_EAGER_LOADING = 0x1,
-    CU_MODULE_LAZY_LOADING  = 0x2,
-} CUmoduleLoadingMode;
-typedef enum CUmemDecompressAlgorithm_enum {
-    CU_MEM_DECOMPRESS_UNSUPPORTED       = 0,
-    CU_MEM_DECOMPRESS_ALGORITHM_DEFLATE = 1<<0,
-    CU_MEM_DECOMPRESS_ALGORITHM_SNAPPY  = 1<<1,
-    CU_MEM_DECOMPRESS_ALGORITHM_LZ4     = 1<<2,
-} CUmemDecompressAlgorithm;
-typedef struct CUmemDecompressParams_st {
-    size_t srcNumBytes;
-    size_t dstNumBytes;
-    cuuint32_t *dstActBytes;
-    const void *src;
-    void *dst;
-    CUmemDecompressAlgorithm algo;
-    unsigned char padding[20];
-} CUmemDecompressParams;
-typedef enum CUfunctionLoadingState_enum {
-    CU_FUNCTION_LOADING_STATE_UNLOADED = 0,
-    CU_FUNCTION_LOADING_STATE_LOADED   = 1,
-    CU_FUNCTION_LOADING_STATE_MAX,
-} CUfunctionLoadingState;
+/* ---- Graphics Interoperability ---- */
+
+typedef enum CUgraphicsRegisterFlags_enum {
+    CU_GRAPHICS_REGISTER_FLAGS_NONE           = 0x00,
+    CU_GRAPHICS_REGISTER_FLAGS_READ_ONLY      = 0x01,
+    CU_GRAPHICS_REGISTER_FLAGS_WRITE_DISCARD  = 0x02,
+    CU_GRAPHICS_REGISTER_FLAGS_SURFACE_LDST   = 0x04,
+    CU_GRAPHICS_REGISTER_FLAGS_TEXTURE_GATHER = 0x08,
+} CUgraphicsRegisterFlags;
+
+typedef enum CUgraphicsMapResourceFlags_enum {
+    CU_GRAPHICS_MAP_RESOURCE_FLAGS_NONE          = 0x00,
+    CU_GRAPHICS_MAP_RESOURCE_FLAGS_READ_ONLY     = 0x01,
+    CU_GRAPHICS_MAP_RESOURCE_FLAGS_WRITE_DISCARD = 0x02,
+} CUgraphicsMapResourceFlags;
+
+/* ---- Driver Entry Point Access ---- */
+
+typedef enum CUdriverProcAddress_flags_enum {
+    CU_GET_PROC_ADDRESS_DEFAULT                   = 0,  /* as the program was compiled */
+    CU_GET_PROC_ADDRESS_LEGACY_STREAM             = 1 << 0,
+    CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM = 1 << 1,
+} CUdriverProcAddress_flags;
+
+typedef enum CUdriverProcAddressQueryResult_enum {
+    CU_GET_PROC_ADDRESS_SUCCESS                = 0,
+    CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND       = 1,  /* no entry point has this name */
+    CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT = 2,  /* there is one, of a newer CUDA */
+} CUdriverProcAddressQueryResult;
+
+/* ---- Coredump Attributes Control ---- */
+
 typedef enum CUcoredumpSettings_enum {
     CU_COREDUMP_ENABLE_ON_EXCEPTION = 1,
     CU_COREDUMP_TRIGGER_HOST,
@@ -1982,6 +2322,7 @@ typedef enum CUcoredumpSettings_enum {
     CU_COREDUMP_GENERATION_FLAGS,
     CU_COREDUMP_MAX,
 } CUcoredumpSettings;
+
 typedef enum CUCoredumpGenerationFlags {
     CU_COREDUMP_DEFAULT_FLAGS                = 0,
     CU_COREDUMP_SKIP_NONRELOCATED_ELF_IMAGES = (1 << 0),
@@ -1992,24 +2333,35 @@ typedef enum CUCoredumpGenerationFlags {
     CU_COREDUMP_SKIP_CONSTBANK_MEMORY        = (1 << 5),
     CU_COREDUMP_LIGHTWEIGHT_FLAGS            = CU_COREDUMP_SKIP_NONRELOCATED_ELF_IMAGES | CU_COREDUMP_SKIP_GLOBAL_MEMORY | CU_COREDUMP_SKIP_SHARED_MEMORY | CU_COREDUMP_SKIP_LOCAL_MEMORY | CU_COREDUMP_SKIP_CONSTBANK_MEMORY,
 } CUCoredumpGenerationFlags;
-typedef struct CUdevResourceDesc_st *CUdevResourceDesc;
+
+/* ---- Green Contexts ---- */
+
 typedef enum {
     CU_GREEN_CTX_DEFAULT_STREAM = 0x1,
 } CUgreenCtxCreate_flags;
+
 typedef enum {
     CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING     = 0x1,
     CU_DEV_SM_RESOURCE_SPLIT_MAX_POTENTIAL_CLUSTER_SIZE = 0x2,
 } CUdevSmResourceSplit_flags;
-#define RESOURCE_ABI_EXTERNAL_BYTES 48
+
 typedef enum {
     CU_DEV_RESOURCE_TYPE_INVALID = 0,
     CU_DEV_RESOURCE_TYPE_SM      = 1,
+#ifdef __CUDA_API_VERSION_INTERNAL
+    CU_DEV_RESOURCE_TYPE_MAX,
+#endif
 } CUdevResourceType;
+
+/* A number of multiprocessors */
 typedef struct CUdevSmResource_st {
     unsigned int smCount;
     unsigned int minSmPartitionSize;
     unsigned int smCoscheduledAlignment;
 } CUdevSmResource;
+
+#define RESOURCE_ABI_EXTERNAL_BYTES 48
+
 typedef struct CUdevResource_st {
     CUdevResourceType type;
     unsigned char _internal_padding[92];
@@ -2019,29 +2371,59 @@ typedef struct CUdevResource_st {
     };
 } CUdevResource_v1;
 typedef CUdevResource_v1 CUdevResource;
+
+/* ---- Error Log Management ---- */
+
 typedef enum CUlogLevel_enum {
     CU_LOG_LEVEL_ERROR   = 0,
     CU_LOG_LEVEL_WARNING = 1,
 } CUlogLevel;
-typedef struct CUlogsCallbackEntry_st *CUlogsCallbackHandle;
-typedef void (CUDA_CB *CUlogsCallback)(void *data, CUlogLevel logLevel, char *message, size_t length);
+
 typedef unsigned int CUlogIterator;
+typedef void (CUDA_CB *CUlogsCallback)(void *data, CUlogLevel logLevel, char *message, size_t length);
+
+/* ---- Checkpointing ---- */
+
+typedef enum CUprocessState_enum {
+    CU_PROCESS_STATE_RUNNING      = 0,
+    CU_PROCESS_STATE_LOCKED,
+    CU_PROCESS_STATE_CHECKPOINTED,
+    CU_PROCESS_STATE_FAILED,
+} CUprocessState;
+
+/* A timeout of 0 waits for ever */
+typedef struct CUcheckpointLockArgs_st {
+    unsigned int timeoutMs;
+    unsigned int reserved0;
+    cuuint64_t reserved1[7];
+} CUcheckpointLockArgs;
+
+typedef struct CUcheckpointCheckpointArgs_st {
+    cuuint64_t reserved[8];
+} CUcheckpointCheckpointArgs;
+
+typedef struct CUcheckpointGpuPair_st {
+    CUuuid oldUuid;
+    CUuuid newUuid;
+} CUcheckpointGpuPair;
+
+typedef struct CUcheckpointRestoreArgs_st {
+    CUcheckpointGpuPair *gpuPairs;
+    unsigned int gpuPairsCount;
+    char reserved[52 - sizeof(CUcheckpointGpuPair *)];
+    cuuint64_t reserved1;
+} CUcheckpointRestoreArgs;
+
+typedef struct CUcheckpointUnlockArgs_st {
+    cuuint64_t reserved[8];
+} CUcheckpointUnlockArgs;
+
 #undef CU_ALIGN_128_
 
-#ifdef __CUDA_API_PUSH_VISIBILITY_DEFAULT
-#pragma GCC visibility push(default)
-#endif
-#if defined(__CUDA_API_VERSION_INTERNAL) || defined(CUDA_API_PER_THREAD_DEFAULT_STREAM)
-#define __CUDA_API_PER_THREAD_DEFAULT_STREAM
-#define __CUDA_API_PTDS(api) api ## _ptds
-#define __CUDA_API_PTSZ(api) api ## _ptsz
-#else
-#define __CUDA_API_PTDS(api) api
-#define __CUDA_API_PTSZ(api) api
-#endif
 #ifdef __CUDA_API_VERSION_INTERNAL
 /* Structures of CUDA 3.1 and older, with 32-bit device pointers. */
 typedef unsigned int CUdeviceptr_v1;
+
 typedef struct CUDA_MEMCPY2D_v1_st {
     unsigned int srcXInBytes;
     unsigned int srcY;
@@ -2060,6 +2442,7 @@ typedef struct CUDA_MEMCPY2D_v1_st {
     unsigned int WidthInBytes;
     unsigned int Height;
 } CUDA_MEMCPY2D_v1;
+
 typedef struct CUDA_MEMCPY3D_v1_st {
     unsigned int srcXInBytes;
     unsigned int srcY;
@@ -2087,12 +2470,14 @@ typedef struct CUDA_MEMCPY3D_v1_st {
     unsigned int Height;
     unsigned int Depth;
 } CUDA_MEMCPY3D_v1;
+
 typedef struct CUDA_ARRAY_DESCRIPTOR_v1_st {
     unsigned int Width;
     unsigned int Height;
     CUarray_format Format;
     unsigned int NumChannels;
 } CUDA_ARRAY_DESCRIPTOR_v1;
+
 typedef struct CUDA_ARRAY3D_DESCRIPTOR_v1_st {
     unsigned int Width;
     unsigned int Height;
@@ -2101,6 +2486,19 @@ typedef struct CUDA_ARRAY3D_DESCRIPTOR_v1_st {
     unsigned int NumChannels;
     unsigned int Flags;
 } CUDA_ARRAY3D_DESCRIPTOR_v1;
+#endif
+
+#if defined(__CUDA_API_VERSION_INTERNAL) || defined(CUDA_API_PER_THREAD_DEFAULT_STREAM)
+#define __CUDA_API_PER_THREAD_DEFAULT_STREAM
+#define __CUDA_API_PTDS(api) api ## _ptds
+#define __CUDA_API_PTSZ(api) api ## _ptsz
+#else
+#define __CUDA_API_PTDS(api) api
+#define __CUDA_API_PTSZ(api) api
+#endif
+
+#ifdef __CUDA_API_PUSH_VISIBILITY_DEFAULT
+#pragma GCC visibility push(default)
 #endif
 
 /* ==== Entry points: generated from src/api/entrypoints.txt, do not edit ==== */
@@ -3346,7 +3744,9 @@ CUresult CUDAAPI cuGetProcAddress(const char *symbol, void **pfn, int cudaVersio
 /* ==== end of the generated part ==== */
 
 #if defined(CUDA_API_PER_THREAD_DEFAULT_STREAM) && !defined(__CUDA_API_VERSION_INTERNAL)
-static inline CUresult cuGetProcAddress_v2_ptsz(const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags, CUdriverProcAddressQueryResult *symbolStatus)
+/* A program compiled for per-thread default streams asks for entry points of that kind. */
+static inline CUresult cuGetProcAddress_v2_ptsz(const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags,
+                                                CUdriverProcAddressQueryResult *symbolStatus)
 {
     if (!(flags & (CU_GET_PROC_ADDRESS_LEGACY_STREAM | CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM)))
         flags |= CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
@@ -3362,4 +3762,5 @@ static inline CUresult cuGetProcAddress_v2_ptsz(const char *symbol, void **pfn, 
 #ifdef __cplusplus
 }
 #endif
+
 #endif
