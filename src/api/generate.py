@@ -192,8 +192,16 @@ def make_code(table):
 # ---- cuda.h
 
 def prototype(name, params):
-    line = f"CUresult CUDAAPI {name}({params});"
-    return "\n".join(textwrap.wrap(line, 110, subsequent_indent="    ", break_long_words=False))
+    """Breaks long lines between parameters."""
+    lines = [f"CUresult CUDAAPI {name}("]
+    indent = " " * 4
+    pieces = [p + ", " for p in params.split(", ")]
+    pieces[-1] = pieces[-1][:-2] + ");"
+    for piece in pieces:
+        if len(lines[-1] + piece) > 111:
+            lines.append(indent)
+        lines[-1] += piece
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def make_header(table):
