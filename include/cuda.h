@@ -231,7 +231,7 @@ typedef enum CUdevice_attribute_enum {
     CU_DEVICE_ATTRIBUTE_REGISTERS_PER_BLOCK                           = 12,   /* older name */
     CU_DEVICE_ATTRIBUTE_CLOCK_RATE                                    = 13,
     CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT                             = 14,
-    CU_DEVICE_ATTRIBUTE_GPU_OVERLAP                                   = 15,   /* copies beside kernels; the number of copy engines says more */
+    CU_DEVICE_ATTRIBUTE_GPU_OVERLAP                                   = 15,   /* copies beside kernels; see the copy engines */
     CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT                          = 16,
     CU_DEVICE_ATTRIBUTE_KERNEL_EXEC_TIMEOUT                           = 17,   /* kernels that run too long are ended */
     CU_DEVICE_ATTRIBUTE_INTEGRATED                                    = 18,   /* shares the host's memory */
@@ -2331,7 +2331,10 @@ typedef enum CUCoredumpGenerationFlags {
     CU_COREDUMP_SKIP_LOCAL_MEMORY            = (1 << 3),
     CU_COREDUMP_SKIP_ABORT                   = (1 << 4),
     CU_COREDUMP_SKIP_CONSTBANK_MEMORY        = (1 << 5),
-    CU_COREDUMP_LIGHTWEIGHT_FLAGS            = CU_COREDUMP_SKIP_NONRELOCATED_ELF_IMAGES | CU_COREDUMP_SKIP_GLOBAL_MEMORY | CU_COREDUMP_SKIP_SHARED_MEMORY | CU_COREDUMP_SKIP_LOCAL_MEMORY | CU_COREDUMP_SKIP_CONSTBANK_MEMORY,
+    CU_COREDUMP_LIGHTWEIGHT_FLAGS =
+        CU_COREDUMP_SKIP_NONRELOCATED_ELF_IMAGES | CU_COREDUMP_SKIP_GLOBAL_MEMORY |
+        CU_COREDUMP_SKIP_SHARED_MEMORY | CU_COREDUMP_SKIP_LOCAL_MEMORY |
+        CU_COREDUMP_SKIP_CONSTBANK_MEMORY,
 } CUCoredumpGenerationFlags;
 
 /* ---- Green Contexts ---- */
