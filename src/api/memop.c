@@ -1,7 +1,4 @@
-/* Stream memory operations: waiting for values in memory and writing them.
- * Their first ABI version is off by default in the driver of CUDA 12 and
- * later, as CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_MEM_OPS_V1 tells; the second
- * version is what programs get. */
+/* Stream memory operations: waiting for values in memory and writing them. */
 #include "stream/operations.h"
 
 enum { MOST_OPERATIONS = 256 };
@@ -51,4 +48,43 @@ CUresult CUDAAPI cuStreamWriteValue64_v2(CUstream stream, CUdeviceptr addr, cuui
 CUresult CUDAAPI cuStreamBatchMemOp_v2(CUstream stream, unsigned int count, CUstreamBatchMemOpParams *paramArray, unsigned int flags)
 {
     return issue(stream, flags ? NULL : paramArray, count);
+}
+
+/* The first ABI version: a driver of CUDA 12 or later has it switched off, as
+ * CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_MEM_OPS_V1 tells. */
+static CUresult switched_off(void)
+{
+    struct context *c;
+    CUresult r = context_current(&c);
+    return r ? r : CUDA_ERROR_NOT_SUPPORTED;
+}
+
+CUresult CUDAAPI cuStreamWaitValue32(CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags)
+{
+    (void)stream, (void)addr, (void)value, (void)flags;
+    return switched_off();
+}
+
+CUresult CUDAAPI cuStreamWaitValue64(CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags)
+{
+    (void)stream, (void)addr, (void)value, (void)flags;
+    return switched_off();
+}
+
+CUresult CUDAAPI cuStreamWriteValue32(CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags)
+{
+    (void)stream, (void)addr, (void)value, (void)flags;
+    return switched_off();
+}
+
+CUresult CUDAAPI cuStreamWriteValue64(CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags)
+{
+    (void)stream, (void)addr, (void)value, (void)flags;
+    return switched_off();
+}
+
+CUresult CUDAAPI cuStreamBatchMemOp(CUstream stream, unsigned int count, CUstreamBatchMemOpParams *paramArray, unsigned int flags)
+{
+    (void)stream, (void)count, (void)paramArray, (void)flags;
+    return switched_off();
 }

@@ -25,6 +25,7 @@ void channel_close(struct stream *s)
 
 CUresult channel_launch(struct stream *s, const struct launch *l)
 {
+    marks_resolve(s);
     uint64_t seq = processor_launch(stream_processor(s), s->channel, l);
     if (!seq)
         return stream_error(s);

@@ -91,8 +91,8 @@ static inline bool stream_orders_with_legacy(const struct stream *s)
 
 /* --- stream.c --- */
 CUresult stream_new(struct stream_set *set, enum stream_kind kind, unsigned flags, int priority, struct stream **out);
-/* As stream_destroy, for a per-thread stream too. */
-CUresult stream_end(struct stream *s);
+/* As stream_destroy, for a per-thread stream too, if it still is the one with that id. */
+CUresult stream_end(struct stream *s, uint64_t id);
 /* With the lock: a pinned stream is not released. */
 void stream_unpin(struct stream *s);
 /* A worker's last act: it holds a pin and no lock. */
@@ -165,10 +165,13 @@ void queue_end_turn(struct stream *s);
 /* With the lock: until `ticket` is retired. */
 void queue_wait(struct stream *s, uint64_t ticket, bool help);
 
-/* --- channel.c --- With the lock and an empty queue, or with the turn. */
+/* --- channel.c --- */
+/* With the lock. */
 CUresult channel_open(struct stream *s);
 void channel_close(struct stream *s);
+/* With the lock, and an empty queue or the turn. */
 CUresult channel_launch(struct stream *s, const struct launch *l);
+/* With an empty queue or the turn, or by who waited for the queue. */
 CUresult channel_drain(struct stream *s);
 bool channel_idle(struct stream *s);           /* by anyone */
 /* The error that keeps the stream from working, made sticky. */

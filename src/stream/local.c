@@ -20,8 +20,7 @@ static void thread_ends(void *arg)
 {
     struct owns *owns = arg;
     for (size_t i = 0; i < owns->count; i++)
-        if (valid(&owns->own[i]))
-            stream_end(owns->own[i].stream);
+        stream_end(owns->own[i].stream, owns->own[i].id);
     free(owns);
 }
 

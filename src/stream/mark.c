@@ -66,6 +66,8 @@ void mark_submit(struct mark *m)
 
 void marks_resolve(struct stream *s)
 {
+    if (!s->marks)
+        return;
     struct processor *p = stream_processor(s);
     for (struct mark *m; (m = s->marks);) {
         bool dead = processor_status(p) != CUDA_SUCCESS;

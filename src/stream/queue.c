@@ -56,8 +56,10 @@ static void perform(struct stream *s, struct item *i)
         pthread_mutex_unlock(&s->lock);
         break;
     case ITEM_KERNEL:
+        pthread_mutex_lock(&s->lock);
         if (!r)
             channel_launch(s, &i->launch);
+        pthread_mutex_unlock(&s->lock);
         break;
     case ITEM_WORK:
         if (!r)

@@ -113,12 +113,12 @@ CUresult stream_create(struct context *c, unsigned flags, int priority, struct s
     return stream_new(c->streams, STREAM_CREATED, flags, priority, out);
 }
 
-CUresult stream_end(struct stream *s)
+CUresult stream_end(struct stream *s, uint64_t id)
 {
     struct stream_set *set = s->set;
     pthread_mutex_lock(&set->lock);
     pthread_mutex_lock(&s->lock);
-    bool valid = s->id && s->set == set;
+    bool valid = id && s->id == id && s->set == set;
     if (valid)
         invalidate(s);
     pthread_mutex_unlock(&s->lock);
@@ -129,7 +129,7 @@ CUresult stream_end(struct stream *s)
 
 CUresult stream_destroy(struct stream *s)
 {
-    return s->kind == STREAM_CREATED ? stream_end(s) : CUDA_ERROR_INVALID_HANDLE;
+    return s->kind == STREAM_CREATED ? stream_end(s, atomic_load(&s->id)) : CUDA_ERROR_INVALID_HANDLE;
 }
 
 void stream_unpin(struct stream *s)

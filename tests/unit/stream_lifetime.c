@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <malloc.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static struct context *c;
@@ -211,10 +212,45 @@ static void ten_thousand_streams_and_events_leave_nothing_behind(void **state)
     assert_in_range(fake_channels_open(), 0, 1);
 }
 
+#if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__   /* they do not live with so little */
+static CUresult work(void *arg)
+{
+    counted(arg);
+    return CUDA_SUCCESS;
+}
+
+static void a_stream_that_gets_no_thread_refuses_the_work_and_lives_on(void **state)
+{
+    (void)state;
+    struct stream *s = new_stream(c, 0);
+    struct rlimit before, none = { 0, 0 };
+    assert_int_equal(stream_run(s, work, NULL, 0), CUDA_SUCCESS);
+    getrlimit(RLIMIT_AS, &before);
+    none.rlim_max = before.rlim_max;
+    if (setrlimit(RLIMIT_AS, &none))
+        skip();
+    CUresult r = stream_enqueue(s, work, NULL, 0);
+    setrlimit(RLIMIT_AS, &before);
+    assert_true(r == CUDA_ERROR_OUT_OF_MEMORY || r == CUDA_SUCCESS);   /* a cached stack may serve the thread */
+    assert_int_equal(stream_synchronize(s), CUDA_SUCCESS);
+    assert_int_equal(count, r ? 1 : 2);
+    assert_int_equal(stream_enqueue(s, work, NULL, 0), CUDA_SUCCESS);
+    assert_int_equal(stream_synchronize(s), CUDA_SUCCESS);
+    assert_int_equal(count, r ? 2 : 3);
+}
+#else
+static void a_stream_that_gets_no_thread_refuses_the_work_and_lives_on(void **state)
+{
+    (void)state;
+    skip();
+}
+#endif
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
+        T(a_stream_that_gets_no_thread_refuses_the_work_and_lives_on),
         T(a_destroyed_stream_finishes_its_work),
         T(a_pending_stream_without_host_work_is_released_later),
         T(the_legacy_stream_waits_for_a_destroyed_blocking_stream),

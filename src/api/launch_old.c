@@ -1,0 +1,139 @@
+/* How kernels were launched before CUDA 4.0: block shape, shared memory and
+ * parameters are set one by one and kept with the function until cuLaunch. */
+#include "module/module.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { BUCKETS = 64, MOST_PARAMS = 4096 };
+
+struct setting {
+    struct setting *next;
+    CUfunction function;
+    unsigned block[3], shared;
+    size_t param_size;
+    uint8_t params[MOST_PARAMS];
+};
+
+/* Settings are kept for good: a function that takes the place of an unloaded
+ * one is set up by its own program before it is launched. */
+static struct setting *settings[BUCKETS];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* With the lock. */
+static CUresult find(CUfunction f, struct setting **out)
+{
+    struct setting **bucket = &settings[(uintptr_t)f / sizeof(struct function) % BUCKETS], *s = *bucket;
+    while (s && s->function != f)
+        s = s->next;
+    if (!s) {
+        if (!(s = calloc(1, sizeof *s)))
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        *s = (struct setting){ .next = *bucket, .function = f, .block = { 1, 1, 1 } };
+        *bucket = s;
+    }
+    *out = s;
+    return CUDA_SUCCESS;
+}
+
+/* On success the lock is held. */
+static CUresult open_setting(CUfunction f, struct setting **out)
+{
+    struct context *c;
+    struct function *known;
+    CUresult r = context_current(&c);
+    if (r || (r = function_get(c, f, &known)))
+        return r;
+    pthread_mutex_lock(&lock);
+    if ((r = find(f, out)))
+        pthread_mutex_unlock(&lock);
+    return r;
+}
+
+CUresult CUDAAPI cuFuncSetBlockShape(CUfunction hfunc, int x, int y, int z)
+{
+    struct setting *s;
+    CUresult r = open_setting(hfunc, &s);
+    if (r)
+        return r;
+    if (x > 0 && y > 0 && z > 0)
+        memcpy(s->block, (unsigned[]){ x, y, z }, sizeof s->block);
+    else
+        r = CUDA_ERROR_INVALID_VALUE;
+    pthread_mutex_unlock(&lock);
+    return r;
+}
+
+CUresult CUDAAPI cuFuncSetSharedSize(CUfunction hfunc, unsigned int bytes)
+{
+    struct setting *s;
+    CUresult r = open_setting(hfunc, &s);
+    if (r)
+        return r;
+    s->shared = bytes;
+    pthread_mutex_unlock(&lock);
+    return r;
+}
+
+CUresult CUDAAPI cuParamSetSize(CUfunction hfunc, unsigned int numbytes)
+{
+    struct setting *s;
+    CUresult r = open_setting(hfunc, &s);
+    if (r)
+        return r;
+    if (numbytes <= MOST_PARAMS)
+        s->param_size = numbytes;
+    else
+        r = CUDA_ERROR_INVALID_VALUE;
+    pthread_mutex_unlock(&lock);
+    return r;
+}
+
+CUresult CUDAAPI cuParamSetv(CUfunction hfunc, int offset, void *ptr, unsigned int numbytes)
+{
+    struct setting *s;
+    CUresult r = open_setting(hfunc, &s);
+    if (r)
+        return r;
+    if (ptr && offset >= 0 && offset <= MOST_PARAMS && numbytes <= MOST_PARAMS - (unsigned)offset)
+        memcpy(s->params + offset, ptr, numbytes);
+    else
+        r = CUDA_ERROR_INVALID_VALUE;
+    pthread_mutex_unlock(&lock);
+    return r;
+}
+
+CUresult CUDAAPI cuParamSeti(CUfunction hfunc, int offset, unsigned int value)
+{
+    return cuParamSetv(hfunc, offset, &value, sizeof value);
+}
+
+CUresult CUDAAPI cuParamSetf(CUfunction hfunc, int offset, float value)
+{
+    return cuParamSetv(hfunc, offset, &value, sizeof value);
+}
+
+CUresult CUDAAPI cuLaunchGridAsync(CUfunction f, int grid_width, int grid_height, CUstream hStream)
+{
+    struct setting *s, now;
+    CUresult r = open_setting(f, &s);
+    if (r)
+        return r;
+    now = *s;
+    pthread_mutex_unlock(&lock);
+    if (grid_width <= 0 || grid_height <= 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    void *extra[] = { CU_LAUNCH_PARAM_BUFFER_POINTER, now.params, CU_LAUNCH_PARAM_BUFFER_SIZE, &now.param_size, CU_LAUNCH_PARAM_END };
+    return cuLaunchKernel(f, (unsigned)grid_width, (unsigned)grid_height, 1, now.block[0], now.block[1], now.block[2],
+                          now.shared, hStream, NULL, extra);
+}
+
+CUresult CUDAAPI cuLaunchGrid(CUfunction f, int grid_width, int grid_height)
+{
+    return cuLaunchGridAsync(f, grid_width, grid_height, NULL);
+}
+
+CUresult CUDAAPI cuLaunch(CUfunction f)
+{
+    return cuLaunchGrid(f, 1, 1);
+}
