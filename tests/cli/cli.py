@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+"""The faultline command: what it passes on and what it says. usage: cli.py FAULTLINE"""
+import os
+import signal
+import subprocess
+import sys
+import time
+
+FAULTLINE = sys.argv[1]
+failures = 0
+
+
+def faultline(*args, **env):
+    p = subprocess.run([FAULTLINE, *args], capture_output=True, text=True, env=dict(os.environ, **env), timeout=60)
+    return p.returncode, p.stdout, p.stderr
+
+
+def check(what, ok, saw):
+    global failures
+    if not ok:
+        failures += 1
+        print(f"not so: {what}\n    saw: {saw!r}")
+
+
+r = faultline()
+check("without a command it explains itself and fails", r[0] == 2 and "usage" in r[2], r)
+r = faultline("--help")
+check("--help explains and succeeds", r[0] == 0 and "devices" in r[1], r)
+r = faultline("nonsense")
+check("an unknown command is named", r[0] == 2 and "nonsense" in r[2], r)
+r = faultline("run")
+check("run without a program fails", r[0] == 2, r)
+r = faultline("run", "--", "/no/such/program")
+check("a program that is not there gives 127", r[0] == 127 and "/no/such/program" in r[2], r)
+r = faultline("run", "--", "/etc/passwd")
+check("a program that cannot run gives 126", r[0] == 126, r)
+r = faultline("run", "--", "sh", "-c", "exit 7")
+check("the exit status is passed on and said", r[0] == 7 and "status 7" in r[2], r)
+r = faultline("run", "--", "sh", "-c", "kill -SEGV $$")
+check("a signal gives 128 + n and is named", r[0] == 128 + signal.SIGSEGV and "Segmentation" in r[2], r)
+r = faultline("run", "true")
+check("success is silent", r == (0, "", ""), r)
+r = faultline("run", "--devices", "3", "--vram", "2G", "--profile", "h200", "--", "sh", "-c",
+              "echo $FAULTLINE_DEVICES $FAULTLINE_VRAM $FAULTLINE_PROFILE", "--devices", "4")
+check("options become variables, up to the program", r[1].split() == ["3", "2G", "h200"], r)
+r = faultline("run", "--", "sh", "-c", "echo $LD_LIBRARY_PATH", LD_LIBRARY_PATH="/somewhere/else")
+folder, _, rest = r[1].strip().partition(":")
+check("our library comes first", os.path.exists(folder + "/libcuda.so.1") and rest == "/somewhere/else", r)
+r = faultline("run", "--", "sh", "-c", 'echo "cuThing: failed" >>"$FAULTLINE_REPORT"; exit 1')
+check("failed calls are shown when the program fails", "cuThing: failed" in r[2], r)
+r = faultline("run", "--", "sh", "-c", "echo $FAULTLINE_REPORT")
+check("nothing is left behind", r[1].strip() and not os.path.exists(r[1].strip()), r)
+
+p = subprocess.Popen([FAULTLINE, "run", "--", "sh", "-c", "trap 'exit 9' TERM; echo ready; while :; do sleep 0.05; done"],
+                     stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+p.stdout.readline()
+p.send_signal(signal.SIGTERM)
+try:
+    p.communicate(timeout=20)
+except subprocess.TimeoutExpired:
+    p.kill()
+check("SIGTERM reaches the program", p.returncode == 9, p.returncode)
+
+p = subprocess.Popen([FAULTLINE, "run", "--", "sh", "-c", "echo $$; exec sleep 60"], stdout=subprocess.PIPE, text=True)
+child = int(p.stdout.readline())
+p.kill()
+p.wait()
+gone = False
+for _ in range(100):
+    try:
+        os.kill(child, 0)
+        gone = open(f"/proc/{child}/stat").read().rpartition(")")[2].split()[0] == "Z"
+    except (ProcessLookupError, FileNotFoundError):
+        gone = True
+    if gone:
+        break
+    time.sleep(0.05)
+check("the program does not outlive faultline run", gone, child)
+
+print(f"{failures} failed")
+sys.exit(failures != 0)
