@@ -116,8 +116,11 @@ def symbols(entries):
 
 
 def make_names(table):
-    return "/* Written by src/api/generate.py. */\n" + "".join(
-        f"#pragma redefine_extname {e.symbol}{s} impl_{e.symbol}{s}\n" for e, s in symbols(table.entries))
+    lines = ["/* Written by src/api/generate.py. */"]
+    lines += [f"#pragma redefine_extname {e.symbol}{s} impl_{e.symbol}{s}" for e, s in symbols(table.entries)]
+    lines += ["#include <cuda.h>"]       # the new names hold for what is declared before it is defined
+    lines += [signature(e, s) + ";" for e, s in symbols(e for e in table.entries if e.header)]
+    return "\n".join(lines + [""])
 
 
 def export(entry, suffix):
@@ -165,8 +168,6 @@ def make_code(table):
             return s ? s : CU_STREAM_PER_THREAD;
         }
         """)]
-    for e, suffix in symbols(e for e in table.entries if e.header):
-        out.append(signature(e, suffix) + ";")
     for e in table.entries:
         if e.symbol not in table.defined:
             newer = table.forward(e)
