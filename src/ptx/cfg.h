@@ -1,0 +1,40 @@
+/* The control flow of one function: basic blocks, which registers live where,
+ * where it suspends, which loops may wait for memory. */
+#ifndef FL_PTX_CFG_H
+#define FL_PTX_CFG_H
+
+#include "ir.h"
+
+struct block {
+    uint32_t start, end;           /* instructions [start, end) */
+    uint32_t *succ, nsucc;         /* block numbers */
+    uint64_t *live_in;             /* bit per register */
+    bool resume;                   /* begins where a suspension ends, or a spinning loop goes round */
+};
+struct cfg {
+    struct func *func;
+    struct block *blocks;
+    uint32_t nblocks;
+    uint32_t *block_at;            /* of each instruction */
+    uint32_t words;                /* of a register set */
+};
+
+/* Barriers and warp operations: what a thread cannot pass alone. */
+bool is_suspension(const struct instr *i);
+/* The instruction's branch does not come back (ret, exit, bra without guard ...). */
+bool is_terminator(const struct instr *i);
+
+typedef void reg_visitor(struct reg *r, void *arg);
+void instr_uses(const struct instr *i, reg_visitor *visit, void *arg);
+void instr_defs(const struct instr *i, reg_visitor *visit, void *arg);
+bool has_destination(const struct instr *i);
+
+/* Marks instr.yield on the back edges of loops that may spin; true if there is one. */
+bool mark_spins(struct func *f);
+void cfg_build(struct cfg *c, struct func *f);
+void cfg_liveness(struct cfg *c);
+static inline bool bit(const uint64_t *set, uint32_t n) { return set[n / 64] >> (n % 64) & 1; }
+static inline void bit_set(uint64_t *set, uint32_t n) { set[n / 64] |= 1ull << (n % 64); }
+static inline void bit_clear(uint64_t *set, uint32_t n) { set[n / 64] &= ~(1ull << (n % 64)); }
+
+#endif

@@ -1,0 +1,92 @@
+/* Emitting LLVM IR as text. One function of the output is written at a time:
+ * allocas collect in its head, code in its body. Registers are allocas named
+ * %R0, %R1 ...; values are SSA names or constants, as text in the arena. */
+#ifndef FL_PTX_EMIT_H
+#define FL_PTX_EMIT_H
+
+#include "cfg.h"
+#include "ir.h"
+#include <stdio.h>
+
+struct kernel;
+
+struct emitter {
+    struct module_ir *module;
+    FILE *out;                     /* the whole IR */
+    FILE *head, *body;             /* of the function being written */
+    char *head_text, *body_text;
+    size_t head_size, body_size;
+    unsigned next;                 /* SSA names, never reset */
+    struct func *func;
+    struct kernel *kernel;         /* NULL in device functions */
+    bool probe;                    /* checks exactly, tells where it is; see abi.h */
+    const char *group;             /* metadata suffix of accesses that threads do independently, or "" */
+    const char *t, *x, *y, *z;     /* the thread: i32 values */
+    uint8_t *reg_used;             /* by register: has its alloca */
+    uint8_t *var_used;
+    bool carry_used, misaligned_used;
+    bool avoid_fma;                /* the processor has no fused multiply-add */
+    const struct instr *current;
+};
+
+/* text of one instruction's result: "%v12" */
+const char *emit(struct emitter *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void emit_void(struct emitter *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
+const char *new_label(struct emitter *e, const char *stem);
+void place_label(struct emitter *e, const char *label);
+void function_begin(struct emitter *e, struct func *f);
+void function_end(struct emitter *e, const char *header);
+
+/* LLVM's type for a value of a PTX type: f32 float, f64 double, pred i1, everything else (f16 too) iN. */
+const char *lltype(enum ptx_type t);
+const char *lltype_bits(unsigned bits);            /* "i32" */
+bool is_float_value(enum ptx_type t);              /* f32 or f64 */
+
+/* An operand's value as type (a register of another class is bitcast, a wider one truncated). */
+const char *value(struct emitter *e, const struct operand *o, enum ptx_type type);
+/* Stores into a register; a wider one is sign- or zero-extended as type says. A sink takes nothing. */
+void result(struct emitter *e, const struct operand *o, enum ptx_type type, const char *v);
+const char *load_reg(struct emitter *e, struct reg *r);
+void store_reg(struct emitter *e, struct reg *r, const char *v);
+const char *predicate(struct emitter *e, const struct operand *o);          /* i1, negation applied */
+/* Register bits must be exactly those of type, of a fitting class; PTX's rule for all but ld, st, cvt. */
+void fits(struct emitter *e, const struct operand *o, enum ptx_type type);
+
+void fail(struct emitter *e, const struct instr *i, const char *what) __attribute__((noreturn));        /* INVALID_PTX */
+void unsupported(struct emitter *e, const struct instr *i, const char *what) __attribute__((noreturn));
+void need_operands(struct emitter *e, const struct instr *i, unsigned least, unsigned most);
+/* The instruction's type: types[n], or an error. */
+enum ptx_type need_type(struct emitter *e, const struct instr *i, unsigned n);
+
+const char *block_field(struct emitter *e, const char *type, size_t offset);   /* a load of b's field */
+/* Calls an entry of b->rt; args like "float %v1, float %v2" without the block. Returns the result's name or NULL. */
+const char *call_rt(struct emitter *e, const char *name, const char *args, ...) __attribute__((format(printf, 3, 4)));
+const char *carry_load(struct emitter *e);         /* the condition code CC.CF, i1 */
+void carry_store(struct emitter *e, const char *v);
+
+/* Each returns false if the opcode is not its own. */
+bool emit_integer(struct emitter *e, const struct instr *i);
+bool emit_float(struct emitter *e, const struct instr *i);
+bool emit_half(struct emitter *e, const struct instr *i);
+bool emit_convert(struct emitter *e, const struct instr *i);
+bool emit_compare(struct emitter *e, const struct instr *i);
+bool emit_move(struct emitter *e, const struct instr *i);
+bool emit_memory(struct emitter *e, const struct instr *i);
+bool emit_atomic(struct emitter *e, const struct instr *i);
+bool emit_call(struct emitter *e, const struct instr *i);
+void emit_instruction(struct emitter *e, const struct instr *i);  /* without guard and control flow */
+
+/* The address (text of a ptr value) that an address operand means, for an access of bytes;
+ * checks or notes its alignment. group: the metadata suffix for the access. */
+const char *address_of(struct emitter *e, const struct instr *i, const struct operand *o, enum ptx_space space, unsigned bytes, const char **group);
+/* A variable's address in its own space, i64 (shared: the offset). */
+const char *variable_address(struct emitter *e, const struct var *v);
+const char *param_pointer(struct emitter *e, const struct var *v);
+uint32_t symbol_index(struct emitter *e, struct var *v);
+
+void emit_kernel(struct emitter *e, struct func *f);
+void emit_function(struct emitter *e, struct func *f);
+void emit_suspend(struct emitter *e, const struct instr *i);       /* stores the operation's operands */
+void emit_resume(struct emitter *e, const struct instr *i);        /* takes its results */
+
+#endif

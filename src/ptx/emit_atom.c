@@ -1,0 +1,119 @@
+/* Atomic read-modify-write: atom and red. Integer operations are LLVM's own,
+ * the others a compare-and-swap loop. */
+#include "arena.h"
+#include "emit_float.h"
+#include "ptxc.h"
+
+#include <string.h>
+
+static const char *order_of(const struct instr *i)
+{
+    if (has(i, MOD_acq_rel)) return "acq_rel";
+    if (has(i, MOD_acquire)) return "acquire";
+    if (has(i, MOD_release)) return "release";
+    return "monotonic";
+}
+
+/* The load's half of an ordering, for a failed exchange. */
+static const char *failure_order(const struct instr *i) { return has(i, MOD_acq_rel) || has(i, MOD_acquire) ? "acquire" : "monotonic"; }
+
+static const char *rmw_name(const struct instr *i, enum ptx_type type)
+{
+    if (has(i, MOD_exch)) return "xchg";
+    if (has(i, MOD_and)) return "and";
+    if (has(i, MOD_or)) return "or";
+    if (has(i, MOD_xor)) return "xor";
+    if (has(i, MOD_inc)) return "uinc_wrap";
+    if (has(i, MOD_dec)) return "udec_wrap";
+    if (has(i, MOD_add)) return type == T_f32 || type == T_f64 ? "fadd" : "add";
+    if (has(i, MOD_min)) return type_signed(type) ? "min" : "umin";
+    if (has(i, MOD_max)) return type_signed(type) ? "max" : "umax";
+    return NULL;
+}
+
+/* One lane of a half-precision operation, bits in, bits out. */
+static const char *half_op(struct emitter *e, const struct instr *i, bool bf, const char *a, const char *b)
+{
+    const char *fa = bf ? bf16_to_f32(e, a) : f16_to_f32(e, a), *fb = bf ? bf16_to_f32(e, b) : f16_to_f32(e, b), *v;
+    if (has(i, MOD_add)) v = emit(e, "fadd float %s, %s", fa, fb);
+    else v = minmax_float(e, "float", has(i, MOD_max), false, fa, fb);
+    return bf ? f32_to_bf16(e, v) : f32_to_f16(e, v);
+}
+
+static const char *computed(struct emitter *e, const struct instr *i, enum ptx_type type, const char *old, const char *operand)
+{
+    bool bf = type == T_bf16 || type == T_bf16x2;
+    if (type_bits(type) == 16) return half_op(e, i, bf, old, operand);
+    const char *lo = half_op(e, i, bf, emit(e, "trunc i32 %s to i16", old), emit(e, "trunc i32 %s to i16", operand));
+    const char *hi = half_op(e, i, bf, emit(e, "trunc i32 %s to i16", emit(e, "lshr i32 %s, 16", old)), emit(e, "trunc i32 %s to i16", emit(e, "lshr i32 %s, 16", operand)));
+    return emit(e, "or i32 %s, %s", emit(e, "zext i16 %s to i32", lo), emit(e, "shl i32 %s, 16", emit(e, "zext i16 %s to i32", hi)));
+}
+
+static const char *exchange_loop(struct emitter *e, const struct instr *i, enum ptx_type type, const char *p, const char *operand)
+{
+    const char *t = lltype(type), *loop = new_label(e, "rmw"), *done = new_label(e, "done"), *slot = arena_printf("%%OLD%u", e->next++);
+    fprintf(e->head, "  %s = alloca %s\n", slot, t);
+    emit_void(e, "store %s %s, ptr %s", t, emit(e, "load atomic %s, ptr %s monotonic, align %u", t, p, type_bytes(type)), slot);
+    place_label(e, loop);
+    const char *old = emit(e, "load %s, ptr %s", t, slot), *fresh = computed(e, i, type, old, operand);
+    const char *pair = emit(e, "cmpxchg ptr %s, %s %s, %s %s %s %s", p, t, old, t, fresh, order_of(i), failure_order(i));
+    emit_void(e, "store %s %s, ptr %s", t, emit(e, "extractvalue { %s, i1 } %s, 0", t, pair), slot);
+    emit_void(e, "br i1 %s, label %%%s, label %%%s", emit(e, "extractvalue { %s, i1 } %s, 1", t, pair), done, loop);
+    fprintf(e->body, "%s:\n", done);
+    return old;
+}
+
+static const char *one(struct emitter *e, const struct instr *i, enum ptx_type type, const char *p, const struct operand *b, const struct operand *c)
+{
+    const char *t = lltype(type), *v = value(e, b, type);
+    if (has(i, MOD_cas)) {
+        const char *pair = emit(e, "cmpxchg ptr %s, %s %s, %s %s %s %s", p, t, v, t, value(e, c, type), order_of(i), failure_order(i));
+        return emit(e, "extractvalue { %s, i1 } %s, 0", t, pair);
+    }
+    if (type == T_f16 || type == T_f16x2 || type == T_bf16 || type == T_bf16x2) {
+        if (!has(i, MOD_add) && !has(i, MOD_min) && !has(i, MOD_max)) fail(e, i, "the operation does not fit the type");
+        return exchange_loop(e, i, type, p, v);
+    }
+    const char *op = rmw_name(i, type);
+    if (!op) fail(e, i, "an operation is missing");
+    return emit(e, "atomicrmw %s ptr %s, %s %s %s", op, p, t, v, order_of(i));
+}
+
+static void check_type(struct emitter *e, const struct instr *i, enum ptx_type t)
+{
+    bool good;
+    if (has(i, MOD_exch) || has(i, MOD_cas)) good = t == T_b32 || t == T_b64 || t == T_b16 || t == T_b128 || (has(i, MOD_exch) && (t == T_u32 || t == T_s32 || t == T_u64 || t == T_f32));
+    else if (has(i, MOD_and) || has(i, MOD_or) || has(i, MOD_xor)) good = t == T_b32 || t == T_b64;
+    else if (has(i, MOD_inc) || has(i, MOD_dec)) good = t == T_u32;
+    else if (has(i, MOD_add)) good = t == T_u32 || t == T_s32 || t == T_u64 || t == T_f32 || t == T_f64 || t == T_f16 || t == T_f16x2 || t == T_bf16 || t == T_bf16x2;
+    else good = t == T_u32 || t == T_s32 || t == T_u64 || t == T_s64 || t == T_f16 || t == T_f16x2 || t == T_bf16 || t == T_bf16x2;
+    if (!good) fail(e, i, "the type does not fit the operation");
+}
+
+bool emit_atomic(struct emitter *e, const struct instr *i)
+{
+    if (i->op != OP_atom && i->op != OP_red) return false;
+    if (has(i, MOD_async) || has(i, MOD_mmio)) unsupported(e, i, NULL);
+    bool red = i->op == OP_red;
+    unsigned first = red ? 0 : 1, n = has(i, MOD_v2) ? 2 : has(i, MOD_v4) ? 4 : has(i, MOD_v8) ? 8 : 1;
+    need_operands(e, i, first + 2, first + 4);
+    if (has(i, MOD_cas) && i->nops < first + 3) fail(e, i, "wrong number of operands");
+    enum ptx_type type = need_type(e, i, i->ntypes > 1 ? 1 : 0);
+    if (i->ntypes == 1) type = i->types[0];
+    check_type(e, i, type);
+    if (type == T_b128) unsupported(e, i, "128-bit atomics");
+    const char *group, *p = address_of(e, i, &i->ops[first], i->space, type_bytes(type) * n, &group);
+    const struct operand *b = &i->ops[first + 1], *c = &i->ops[first + 2];
+    if (n == 1) {
+        const char *old = one(e, i, type, p, b, c);
+        if (!red) result(e, &i->ops[0], type, old);
+        return true;
+    }
+    if (b->kind != OPERAND_vector || b->count != n) fail(e, i, "the vector's length does not fit");
+    for (unsigned k = 0; k < n; k++) {
+        const char *q = k ? emit(e, "getelementptr i8, ptr %s, i64 %u", p, k * type_bytes(type)) : p;
+        const char *old = one(e, i, type, q, &b->elements[k], c);
+        if (!red && i->ops[0].kind == OPERAND_vector && k < i->ops[0].count) result(e, &i->ops[0].elements[k], type, old);
+    }
+    return true;
+}

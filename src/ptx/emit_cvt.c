@@ -1,0 +1,248 @@
+/* cvt: conversions between all types, with rounding, saturation, packing. */
+#include "arena.h"
+#include "emit_float.h"
+#include "ptxc.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static bool half_type(enum ptx_type t) { return t == T_f16 || t == T_bf16; }
+static bool integer_rounding(const struct instr *i) { return has(i, MOD_rni) || has(i, MOD_rzi) || has(i, MOD_rmi) || has(i, MOD_rpi); }
+static bool float_rounding(const struct instr *i) { return has(i, MOD_rn) || has(i, MOD_rz) || has(i, MOD_rm) || has(i, MOD_rp); }
+
+/* ---- integers */
+
+static const char *saturate_integer(struct emitter *e, enum ptx_type d, enum ptx_type s, const char *v)
+{
+    unsigned w = type_bits(d);
+    v = emit(e, "%s %s %s to i72", type_signed(s) ? "sext" : "zext", lltype(s), v);
+    if (type_signed(d)) {
+        int64_t most = w == 64 ? INT64_MAX : (1ll << (w - 1)) - 1;
+        v = emit(e, "call i72 @llvm.smax.i72(i72 %s, i72 %" PRId64 ")", v, -most - 1);
+        v = emit(e, "call i72 @llvm.smin.i72(i72 %s, i72 %" PRId64 ")", v, most);
+    } else {
+        v = emit(e, "call i72 @llvm.smax.i72(i72 %s, i72 0)", v);
+        v = emit(e, "call i72 @llvm.smin.i72(i72 %s, i72 %" PRIu64 ")", v, w == 64 ? UINT64_MAX : ((uint64_t)1 << w) - 1);
+    }
+    return emit(e, "trunc i72 %s to %s", v, lltype(d));
+}
+
+static const char *integer_to_integer(struct emitter *e, const struct instr *i, enum ptx_type d, enum ptx_type s, const char *v)
+{
+    if (has(i, MOD_sat)) return saturate_integer(e, d, s, v);
+    unsigned have = type_bits(s), want = type_bits(d);
+    if (have == want) return v;
+    return emit(e, "%s %s %s to %s", have > want ? "trunc" : type_signed(s) ? "sext" : "zext", lltype(s), v, lltype(d));
+}
+
+/* ---- floating point to integer */
+
+static const char *round_to_integral(struct emitter *e, const struct instr *i, enum ptx_type t, const char *v)
+{
+    const char *name = has(i, MOD_rni) ? "roundeven" : has(i, MOD_rzi) ? "trunc" : has(i, MOD_rmi) ? "floor" : "ceil", *ll = lltype(t);
+    return emit(e, "call %s @llvm.%s.%s(%s %s)", ll, name, t == T_f32 ? "f32" : "f64", ll, v);
+}
+
+static const char *float_to_integer(struct emitter *e, const struct instr *i, enum ptx_type d, enum ptx_type s, const char *v)
+{
+    if (!integer_rounding(i)) fail(e, i, "an integer rounding is missing");
+    if (half_type(s)) v = s == T_f16 ? f16_to_f32(e, v) : bf16_to_f32(e, v);
+    enum ptx_type t = s == T_f64 ? T_f64 : T_f32;
+    if (t == T_f32 && has(i, MOD_ftz)) v = flush_f32(e, v);
+    const char *r = has(i, MOD_rzi) ? v : round_to_integral(e, i, t, v), *ll = lltype(d);
+    return emit(e, "call %s @llvm.fpto%ci.sat.%s.%s(%s %s)", ll, type_signed(d) ? 's' : 'u', ll, t == T_f32 ? "f32" : "f64", lltype(t), r);
+}
+
+/* ---- integer to floating point */
+
+static const char *integer_to_float(struct emitter *e, const struct instr *i, enum ptx_type d, enum ptx_type s, const char *v)
+{
+    if (!float_rounding(i)) fail(e, i, "a rounding is missing");
+    bool sign = type_signed(s);
+    unsigned mode = rounding_mode(i);
+    if (!mode && is_float_value(d)) return emit(e, "%s %s %s to %s", sign ? "sitofp" : "uitofp", lltype(s), v, lltype(d));
+    if (type_bits(s) < 64) v = emit(e, "%s %s %s to i64", sign ? "sext" : "zext", lltype(s), v);
+    const char *name = d == T_f32 ? "f32" : d == T_f64 ? "f64" : d == T_f16 ? "f16" : "bf16";
+    return call_rt(e, arena_printf("%s_from_%c64", name, sign ? 's' : 'u'), "i64 %s, i32 %u", v, mode);
+}
+
+/* ---- between floating-point types */
+
+static const char *narrow(struct emitter *e, const struct instr *i, enum ptx_type d, enum ptx_type s, const char *v)
+{
+    unsigned mode = rounding_mode(i);
+    const char *name = d == T_f16 ? "f16" : "bf16";
+    if (s == T_f64) return call_rt(e, arena_printf("%s_from_f64", name), "double %s, i32 %u", v, mode);
+    if (mode) return call_rt(e, arena_printf("%s_from_f32", name), "float %s, i32 %u", v, mode);
+    return d == T_f16 ? f32_to_f16(e, v) : f32_to_bf16(e, v);
+}
+
+static const char *relu(struct emitter *e, enum ptx_type d, const char *v)
+{
+    if (d == T_f32) return emit(e, "select i1 %s, float %s, float 0.0", emit(e, "fcmp ogt float %s, 0.0", v), v);
+    const char *nan = emit(e, "icmp ugt i16 %s, %u", emit(e, "and i16 %s, 32767", v), d == T_f16 ? 0x7c00u : 0x7f80u);
+    return emit(e, "select i1 %s, i16 32767, i16 %s", nan, emit(e, "select i1 %s, i16 0, i16 %s", emit(e, "icmp slt i16 %s, 0", v), v));
+}
+
+/* Values beyond the largest finite one become it. */
+static const char *cap(struct emitter *e, enum ptx_type d, const char *v)
+{
+    unsigned infinity = d == T_f16 ? 0x7c00 : 0x7f80;
+    const char *is = emit(e, "icmp eq i16 %s, %u", emit(e, "and i16 %s, 32767", v), infinity);
+    return emit(e, "select i1 %s, i16 %s, i16 %s", is, emit(e, "sub i16 %s, 1", v), v);
+}
+
+static const char *float_to_float(struct emitter *e, const struct instr *i, enum ptx_type d, enum ptx_type s, const char *v)
+{
+    if (s == T_f32 && has(i, MOD_ftz)) v = flush_f32(e, v);
+    if (d == s) {
+        if (half_type(d)) {
+            if (integer_rounding(i)) {
+                v = d == T_f16 ? f16_to_f32(e, v) : bf16_to_f32(e, v);
+                v = round_to_integral(e, i, T_f32, v);
+                v = d == T_f16 ? f32_to_f16(e, v) : f32_to_bf16(e, v);
+            }
+        } else if (integer_rounding(i)) {
+            v = round_to_integral(e, i, d, v);
+        }
+    } else if (half_type(d)) {
+        if (half_type(s)) v = s == T_f16 ? f16_to_f32(e, v) : bf16_to_f32(e, v), s = T_f32;
+        if (!float_rounding(i)) fail(e, i, "a rounding is missing");
+        v = narrow(e, i, d, s, v);
+    } else if (half_type(s)) {
+        v = s == T_f16 ? f16_to_f32(e, v) : bf16_to_f32(e, v);
+        if (d == T_f64) v = emit(e, "fpext float %s to double", v);
+    } else if (d == T_f64) {
+        v = emit(e, "fpext float %s to double", v);
+    } else {
+        if (!float_rounding(i)) fail(e, i, "a rounding is missing");
+        unsigned mode = rounding_mode(i);
+        v = mode ? call_rt(e, "f32_from_f64", "double %s, i32 %u", v, mode) : emit(e, "fptrunc double %s to float", v);
+    }
+    if (d == T_f32 && has(i, MOD_ftz)) v = flush_f32(e, v);
+    if (has(i, MOD_sat)) {
+        if (half_type(d)) {
+            const char *f = saturate(e, T_f32, d == T_f16 ? f16_to_f32(e, v) : bf16_to_f32(e, v));
+            v = d == T_f16 ? f32_to_f16(e, f) : f32_to_bf16(e, f);
+        } else {
+            v = saturate(e, d, v);
+        }
+    }
+    if (has(i, MOD_satfinite) && half_type(d)) v = cap(e, d, v);
+    return has(i, MOD_relu) ? relu(e, d, v) : v;
+}
+
+/* tf32: a single with 10 bits of fraction */
+static void emit_tf32(struct emitter *e, const struct instr *i)
+{
+    need_operands(e, i, 2, 2);
+    const char *f = value(e, &i->ops[1], T_f32), *bits = emit(e, "bitcast float %s to i32", f), *r;
+    if (has(i, MOD_rz)) r = bits;
+    else if (has(i, MOD_rna)) r = emit(e, "add i32 %s, 4096", bits);
+    else r = emit(e, "add i32 %s, %s", emit(e, "add i32 %s, 4095", bits), emit(e, "and i32 %s, 1", emit(e, "lshr i32 %s, 13", bits)));
+    r = emit(e, "and i32 %s, -8192", r);
+    const char *special = emit(e, "icmp eq i32 %s, 2139095040", emit(e, "and i32 %s, 2139095040", bits));
+    r = emit(e, "select i1 %s, i32 %s, i32 %s", special, bits, r);
+    r = emit(e, "select i1 %s, i32 2147483647, i32 %s", emit(e, "fcmp uno float %s, 0.0", f), r);
+    if (has(i, MOD_relu)) r = emit(e, "select i1 %s, i32 0, i32 %s", emit(e, "icmp slt i32 %s, 0", r), r);
+    result(e, &i->ops[0], T_b32, r);
+}
+
+/* Two singles to two halves: the first goes high. */
+static void emit_packed(struct emitter *e, const struct instr *i, enum ptx_type d)
+{
+    need_operands(e, i, 3, 3);
+    enum ptx_type one = d == T_f16x2 ? T_f16 : T_bf16;
+    const char *v[2];
+    for (unsigned k = 0; k < 2; k++) {
+        const char *f = value(e, &i->ops[k + 1], T_f32);
+        if (has(i, MOD_ftz)) f = flush_f32(e, f);
+        v[k] = narrow(e, i, one, T_f32, f);
+        if (has(i, MOD_satfinite)) v[k] = cap(e, one, v[k]);
+        if (has(i, MOD_relu)) v[k] = relu(e, one, v[k]);
+        v[k] = emit(e, "zext i16 %s to i32", v[k]);
+    }
+    result(e, &i->ops[0], T_b32, emit(e, "or i32 %s, %s", emit(e, "shl i32 %s, 16", v[0]), v[1]));
+}
+
+static void emit_fp8(struct emitter *e, const struct instr *i, enum ptx_type d, enum ptx_type s)
+{
+    bool to = d == T_e4m3x2 || d == T_e5m2x2, wide = (to ? d : s) == T_e5m2x2;
+    const char *v[2];
+    if (to) {
+        bool from_pair = s == T_f16x2;
+        need_operands(e, i, from_pair ? 2 : 3, from_pair ? 2 : 3);
+        const char *pair = from_pair ? value(e, &i->ops[1], T_b32) : NULL;
+        for (unsigned k = 0; k < 2; k++) {
+            const char *f = from_pair ? f16_to_f32(e, emit(e, "trunc i32 %s to i16", k ? pair : emit(e, "lshr i32 %s, 16", pair))) : value(e, &i->ops[k + 1], T_f32);
+            if (has(i, MOD_relu)) f = relu(e, T_f32, f);
+            v[k] = emit(e, "trunc i32 %s to i16", call_rt(e, "fp8_from_f32", "float %s, i32 %d", f, wide));
+        }
+        result(e, &i->ops[0], T_b16, emit(e, "or i16 %s, %s", emit(e, "shl i16 %s, 8", v[0]), v[1]));
+        return;
+    }
+    if (d != T_f16x2) unsupported(e, i, NULL);
+    need_operands(e, i, 2, 2);
+    const char *pair = emit(e, "zext i16 %s to i32", value(e, &i->ops[1], T_b16));
+    for (unsigned k = 0; k < 2; k++) {
+        v[k] = call_rt(e, "f16_from_fp8", "i32 %s, i32 %d", emit(e, "and i32 %s, 255", k ? pair : emit(e, "lshr i32 %s, 8", pair)), wide);
+        if (has(i, MOD_relu)) v[k] = relu(e, T_f16, v[k]);
+        v[k] = emit(e, "zext i16 %s to i32", v[k]);
+    }
+    result(e, &i->ops[0], T_b32, emit(e, "or i32 %s, %s", emit(e, "shl i32 %s, 16", v[0]), v[1]));
+}
+
+/* cvt.pack.sat: two integers, narrowed, in one register; the third operand, if any, goes above them. */
+static void emit_pack(struct emitter *e, const struct instr *i)
+{
+    enum ptx_type d = need_type(e, i, 0);
+    unsigned w = type_bits(d);
+    bool more = i->ntypes > 2;
+    need_operands(e, i, more ? 4 : 3, more ? 4 : 3);
+    const char *v = NULL;
+    for (unsigned k = 0; k < 2; k++) {
+        const char *x = saturate_integer(e, d, T_s32, value(e, &i->ops[k + 1], T_s32));
+        x = emit(e, "zext %s %s to i32", lltype(d), x);
+        v = k ? emit(e, "or i32 %s, %s", emit(e, "shl i32 %s, %u", v, w), x) : x;
+    }
+    if (more) v = emit(e, "or i32 %s, %s", emit(e, "shl i32 %s, %u", value(e, &i->ops[3], T_b32), 2 * w), v);
+    result(e, &i->ops[0], T_b32, v);
+}
+
+bool emit_convert(struct emitter *e, const struct instr *i)
+{
+    if (i->op != OP_cvt) return false;
+    enum ptx_type d = need_type(e, i, 0), s = need_type(e, i, 1);
+    if (has(i, MOD_pack)) {
+        emit_pack(e, i);
+        return true;
+    }
+    if (d == T_tf32) {
+        emit_tf32(e, i);
+        return true;
+    }
+    if (d == T_e4m3x2 || d == T_e5m2x2 || s == T_e4m3x2 || s == T_e5m2x2) {
+        emit_fp8(e, i, d, s);
+        return true;
+    }
+    if (d == T_f16x2 || d == T_bf16x2) {
+        emit_packed(e, i, d);
+        return true;
+    }
+    need_operands(e, i, 2, 2);
+    bool to_float = is_float_value(d) || half_type(d), from_float = is_float_value(s) || half_type(s);
+    if (!(to_float || type_integer(d)) || !(from_float || type_integer(s))) fail(e, i, "the types do not fit the operation");
+    const char *v = value(e, &i->ops[1], s), *r;
+    if (to_float) {
+        r = from_float ? float_to_float(e, i, d, s, v) : integer_to_float(e, i, d, s, v);
+        if (!from_float && has(i, MOD_sat)) {
+            if (half_type(d)) r = d == T_f16 ? f32_to_f16(e, saturate(e, T_f32, f16_to_f32(e, r))) : f32_to_bf16(e, saturate(e, T_f32, bf16_to_f32(e, r)));
+            else r = saturate(e, d, r);
+        }
+        if (!from_float && integer_rounding(i)) fail(e, i, "an integer rounding does not fit here");
+    } else {
+        r = from_float ? float_to_integer(e, i, d, s, v) : integer_to_integer(e, i, d, s, v);
+    }
+    result(e, &i->ops[0], d, r);
+    return true;
+}

@@ -1,0 +1,98 @@
+/* Half precision and bfloat16, one or two to a register. Sums and products are
+ * exact enough in single precision to be rounded once; fused operations are
+ * calls (src/device/math.c) unless the processor has them. */
+#include "arena.h"
+#include "emit_float.h"
+#include "ptxc.h"
+
+struct half { bool bf; unsigned lanes; enum ptx_type type; };
+
+static const char *up(struct emitter *e, const struct half *h, const char *v) { return h->bf ? bf16_to_f32(e, v) : f16_to_f32(e, v); }
+static const char *down(struct emitter *e, const struct half *h, const char *v) { return h->bf ? f32_to_bf16(e, v) : f32_to_f16(e, v); }
+
+/* Subnormals of f16 (there is no .ftz of bf16) to zero. */
+static const char *flush(struct emitter *e, const char *v)
+{
+    const char *tiny = emit(e, "icmp eq i16 %s, 0", emit(e, "and i16 %s, 31744", v));
+    return emit(e, "select i1 %s, i16 %s, i16 %s", tiny, emit(e, "and i16 %s, -32768", v), v);
+}
+
+static const char *is_nan(struct emitter *e, const struct half *h, const char *v)
+{
+    return emit(e, "icmp ugt i16 %s, %u", emit(e, "and i16 %s, 32767", v), h->bf ? 0x7f80u : 0x7c00u);
+}
+
+static const char *operate(struct emitter *e, const struct instr *i, const struct half *h, const char *const *in)
+{
+    if (i->op == OP_neg) return emit(e, "xor i16 %s, -32768", in[0]);
+    if (i->op == OP_abs) return emit(e, "and i16 %s, 32767", in[0]);
+    if (i->op == OP_fma) return call_rt(e, h->bf ? "fma_bf16" : "fma_f16", "i16 %s, i16 %s, i16 %s", in[0], in[1], in[2]);
+    if (i->op == OP_ex2 || i->op == OP_tanh) return down(e, h, call_rt(e, i->op == OP_ex2 ? "exp2_f32" : "tanh_f32", "float %s", up(e, h, in[0])));
+    const char *a = up(e, h, in[0]), *b = up(e, h, in[1]);
+    switch (i->op) {
+    case OP_add: return down(e, h, emit(e, "fadd float %s, %s", a, b));
+    case OP_sub: return down(e, h, emit(e, "fsub float %s, %s", a, b));
+    case OP_mul: return down(e, h, emit(e, "fmul float %s, %s", a, b));
+    default: break;
+    }
+    const char *sign = has(i, MOD_xorsign) ? emit(e, "and i16 %s, -32768", emit(e, "xor i16 %s, %s", in[0], in[1])) : NULL;
+    if (sign) a = emit(e, "call float @llvm.fabs.f32(float %s)", a), b = emit(e, "call float @llvm.fabs.f32(float %s)", b);
+    const char *v = down(e, h, minmax_float(e, "float", i->op == OP_max, has(i, MOD_NaN), a, b));
+    return sign ? emit(e, "or i16 %s, %s", v, sign) : v;
+}
+
+static const char *finish(struct emitter *e, const struct instr *i, const struct half *h, const char *v)
+{
+    if (has(i, MOD_ftz)) v = flush(e, v);
+    if (has(i, MOD_sat)) v = down(e, h, saturate(e, T_f32, up(e, h, v)));
+    if (has(i, MOD_relu)) {
+        const char *nan = is_nan(e, h, v), *negative = emit(e, "icmp slt i16 %s, 0", v);
+        v = emit(e, "select i1 %s, i16 0, i16 %s", negative, v);
+        v = emit(e, "select i1 %s, i16 32767, i16 %s", nan, v);
+    }
+    return v;
+}
+
+bool emit_half(struct emitter *e, const struct instr *i)
+{
+    struct half h = { .type = i->ntypes ? i->types[0] : T_none };
+    switch (h.type) {
+    case T_f16: h.lanes = 1; break;
+    case T_f16x2: h.lanes = 2; break;
+    case T_bf16: h.bf = true; h.lanes = 1; break;
+    case T_bf16x2: h.bf = true; h.lanes = 2; break;
+    default: return false;
+    }
+    unsigned n;
+    switch (i->op) {
+    case OP_neg: case OP_abs: case OP_ex2: case OP_tanh: n = 1; break;
+    case OP_add: case OP_sub: case OP_mul: n = 2; break;
+    case OP_min: case OP_max: n = 2; break;
+    case OP_fma: n = 3; break;
+    default: return false;
+    }
+    bool many = (i->op == OP_min || i->op == OP_max) && i->nops == 4;
+    need_operands(e, i, n + 1 + many, n + 1 + many);
+    if (has(i, MOD_oob)) unsupported(e, i, NULL);
+    const char *in[3], *whole[3], *sum = NULL, *ll = h.lanes == 2 ? "i32" : "i16";
+    enum ptx_type bits = h.lanes == 2 ? T_b32 : T_b16;
+    for (unsigned k = 0; k < n + many; k++) {
+        fits(e, &i->ops[k + 1], h.type);
+        whole[k] = value(e, &i->ops[k + 1], bits);
+    }
+    for (unsigned lane = 0; lane < h.lanes; lane++) {
+        for (unsigned k = 0; k < n + many; k++) {
+            in[k] = h.lanes == 2 ? emit(e, "trunc i32 %s to i16", lane ? emit(e, "lshr i32 %s, 16", whole[k]) : whole[k]) : whole[k];
+            if (has(i, MOD_ftz)) in[k] = flush(e, in[k]);
+        }
+        const char *v = operate(e, i, &h, in);
+        if (many) v = operate(e, i, &h, (const char *[]){ v, in[2] });
+        v = finish(e, i, &h, v);
+        if (h.lanes == 2) v = emit(e, "zext i16 %s to i32", v);
+        sum = lane ? emit(e, "or i32 %s, %s", sum, emit(e, "shl i32 %s, 16", v)) : v;
+    }
+    (void)ll;
+    fits(e, &i->ops[0], h.type);
+    result(e, &i->ops[0], bits, sum);
+    return true;
+}

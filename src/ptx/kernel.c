@@ -1,0 +1,299 @@
+/* Emits kernels: for each segment the loop over threads and, within it, the
+ * instructions that a thread runs until its next suspension; see abi.h. */
+#include "kernel.h"
+#include "arena.h"
+#include "emit.h"
+#include "ptxc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Rounds of a waiting loop before the thread lets others run. */
+enum { SPIN_ROUNDS = 32 };
+
+struct walk { struct emitter *e; struct kernel *k; uint8_t *wanted, *written; uint32_t *stack, depth; const char *next_thread; };
+
+static void want(struct walk *w, uint32_t block)
+{
+    if (w->wanted[block]) return;
+    w->wanted[block] = 1;
+    w->stack[w->depth++] = block;
+}
+
+static const char *jump_to(struct walk *w, uint32_t position)
+{
+    if (position >= w->k->func->ncode) return w->next_thread;
+    uint32_t b = w->k->cfg.block_at[position];
+    want(w, b);
+    return arena_printf("B%u", b);
+}
+
+static const char *slot_pointer(struct walk *w, uint32_t reg)
+{
+    struct emitter *e = w->e;
+    unsigned bytes = type_bytes(w->k->func->regs[reg]->type);
+    const char *t = emit(e, "zext i32 %s to i64", e->t);
+    return emit(e, "getelementptr i8, ptr %%C%d, i64 %s", w->k->slot[reg], bytes == 1 ? t : emit(e, "mul nuw nsw i64 %s, %u", t, bytes));
+}
+
+static void context_move(struct walk *w, uint32_t reg, bool save)
+{
+    struct emitter *e = w->e;
+    struct reg *r = w->k->func->regs[reg];
+    const char *p = slot_pointer(w, reg), *type = r->type == T_pred ? "i8" : lltype(r->type);
+    if (save) {
+        const char *v = load_reg(e, r);
+        if (r->type == T_pred) v = emit(e, "zext i1 %s to i8", v);
+        emit_void(e, "store %s %s, ptr %s%s", type, v, p, e->group);
+    } else {
+        const char *v = emit(e, "load %s, ptr %s%s", type, p, e->group);
+        if (r->type == T_pred) v = emit(e, "trunc i8 %s to i1", v);
+        store_reg(e, r, v);
+    }
+}
+
+static void recompute(struct walk *w, struct reg *r, uint8_t *done)
+{
+    if (done[r->index]) return;
+    done[r->index] = 1;
+    const struct instr *i = w->k->definition[r->index];
+    for (unsigned k = 1; k < i->nops; k++)
+        if (i->ops[k].kind == OPERAND_reg) recompute(w, i->ops[k].reg, done);
+    emit_instruction(w->e, i);
+}
+
+/* The registers that live at the segment's start, but not those the suspension itself defines. */
+static void restore(struct walk *w, const struct segment *s)
+{
+    struct kernel *k = w->k;
+    uint8_t *done = arena_alloc(k->func->nregs + 1ul);
+    if (s->start >= k->func->ncode) return;
+    const struct block *b = &k->cfg.blocks[k->cfg.block_at[s->start]];
+    for (uint32_t r = 0; r < k->func->nregs; r++) {
+        if (!bit(b->live_in, r)) continue;
+        if (k->definition[r]) recompute(w, k->func->regs[r], done);
+        else context_move(w, r, false);
+    }
+}
+
+static void save(struct walk *w, uint32_t segment)
+{
+    struct kernel *k = w->k;
+    const struct segment *s = &k->segments[segment];
+    if (s->start < k->func->ncode) {
+        const struct block *b = &k->cfg.blocks[k->cfg.block_at[s->start]];
+        for (uint32_t r = 0; r < k->func->nregs; r++)
+            if (bit(b->live_in, r) && k->slot[r] >= 0) context_move(w, r, true);
+    }
+}
+
+static void set_state(struct walk *w, uint32_t state)
+{
+    struct emitter *e = w->e;
+    if (w->k->nsegments == 1) return;
+    const char *t = emit(e, "zext i32 %s to i64", e->t);
+    emit_void(e, "store i16 %d, ptr %s%s", (int)(int16_t)state, emit(e, "getelementptr i16, ptr %%STATE, i64 %s", t), e->group);
+}
+
+static void leave(struct walk *w)
+{
+    set_state(w, FL_EXITED);
+    emit_void(w->e, "br label %%%s", w->next_thread);
+}
+
+static void suspend(struct walk *w, const struct instr *i)
+{
+    emit_suspend(w->e, i);
+    save(w, i->segment);
+    set_state(w, i->segment);
+    emit_void(w->e, "br label %%%s", w->next_thread);
+}
+
+/* Every SPIN_ROUNDS-th time round a waiting loop the thread suspends. */
+static const char *yield_label(struct walk *w, const struct instr *i)
+{
+    return arena_printf("Y%u", (unsigned)(i - w->k->func->code));
+}
+
+static void yield_code(struct walk *w, const struct instr *i)
+{
+    struct emitter *e = w->e;
+    const char *go = jump_to(w, label_resolve(i->ops[0].label)->position), *stop = new_label(e, "stop");
+    fprintf(e->body, "%s:\n", yield_label(w, i));
+    const char *n = emit(e, "add i32 %s, 1", emit(e, "load i32, ptr %%SPIN"));
+    emit_void(e, "store i32 %s, ptr %%SPIN", n);
+    const char *full = emit(e, "icmp uge i32 %s, %d", n, SPIN_ROUNDS);
+    emit_void(e, "br i1 %s, label %%%s, label %%%s", full, stop, go);
+    fprintf(e->body, "%s:\n", stop);
+    save(w, i->segment);
+    set_state(w, i->segment);
+    emit_void(e, "br label %%%s", w->next_thread);
+}
+
+static const char *guard(struct emitter *e, const struct instr *i)
+{
+    const char *p = load_reg(e, i->guard);
+    return i->guard_negated ? emit(e, "xor i1 %s, true", p) : p;
+}
+
+static void branch_indexed(struct walk *w, const struct instr *i)
+{
+    struct emitter *e = w->e;
+    need_operands(e, i, 2, 2);
+    const struct label *table = i->ops[1].kind == OPERAND_label ? label_resolve(i->ops[1].label) : NULL;
+    if (!table || !table->ntargets) fail(e, i, "the second operand names no .branchtargets");
+    const char *index = value(e, &i->ops[0], T_u32), *none = new_label(e, "none");
+    fprintf(e->body, "  switch i32 %s, label %%%s [", index, none);
+    for (uint32_t k = 0; k < table->ntargets; k++) fprintf(e->body, " i32 %u, label %%%s", k, jump_to(w, label_resolve(table->targets[k])->position));
+    fprintf(e->body, " ]\n%s:\n  unreachable\n", none);
+}
+
+/* The last instruction of a block, if it decides where to go; false: it just goes on. */
+static bool control(struct walk *w, const struct instr *i, uint32_t after)
+{
+    struct emitter *e = w->e;
+    e->current = i;
+    if (!i->segment && !is_terminator(i)) return false;
+    const char *then = NULL, *other = NULL;
+    if (i->guard) {
+        other = jump_to(w, after);
+        if (i->op == OP_bra) then = i->yield ? yield_label(w, i) : jump_to(w, label_resolve(i->ops[0].label)->position);
+        else then = new_label(e, "then");
+        emit_void(e, "br i1 %s, label %%%s, label %%%s", guard(e, i), then, other);
+        if (i->op == OP_bra) {
+            if (i->yield) yield_code(w, i);
+            return true;
+        }
+        fprintf(e->body, "%s:\n", then);
+    }
+    if (i->op == OP_bra) {
+        if (i->nops != 1 || i->ops[0].kind != OPERAND_label) fail(e, i, "a label was expected");
+        emit_void(e, "br label %%%s", i->yield ? yield_label(w, i) : jump_to(w, label_resolve(i->ops[0].label)->position));
+        if (i->yield) yield_code(w, i);
+    } else if (i->op == OP_brx) {
+        branch_indexed(w, i);
+    } else if (i->op == OP_ret || i->op == OP_exit) {
+        leave(w);
+    } else if (i->op == OP_trap || i->op == OP_brkpt) {
+        call_rt(e, "trap", "i32 %s, i32 %d", e->t, i->line);
+        emit_void(e, "unreachable");
+    } else {
+        suspend(w, i);
+    }
+    return true;
+}
+
+static void plain(struct emitter *e, const struct instr *i)
+{
+    const char *skip = NULL;
+    e->current = i;
+    if (i->guard) {
+        const char *then = new_label(e, "then");
+        skip = new_label(e, "skip");
+        emit_void(e, "br i1 %s, label %%%s, label %%%s", guard(e, i), then, skip);
+        fprintf(e->body, "%s:\n", then);
+    }
+    emit_instruction(e, i);
+    if (skip) place_label(e, skip);
+}
+
+static void write_block(struct walk *w, uint32_t number)
+{
+    const struct block *b = &w->k->cfg.blocks[number];
+    fprintf(w->e->body, "B%u:\n", number);
+    for (uint32_t i = b->start; i < b->end; i++) {
+        const struct instr *in = &w->k->func->code[i];
+        if (i + 1 == b->end && control(w, in, i + 1)) return;
+        plain(w->e, in);
+    }
+    emit_void(w->e, "br label %%%s", jump_to(w, b->end));
+}
+
+/* ---- the loop over threads: rows of the block, and along x within a row */
+
+static void loop_head(struct emitter *e, const struct kernel *k)
+{
+    fprintf(e->body,
+        "  %%NXP = getelementptr i8, ptr %%b, i64 %zu\n  %%NX = load i32, ptr %%NXP, !invariant.load !0\n"
+        "  %%NYP = getelementptr i8, ptr %%b, i64 %zu\n  %%NY = load i32, ptr %%NYP, !invariant.load !0\n",
+        offsetof(struct fl_block, ntid), offsetof(struct fl_block, ntid) + 4);
+    if (k->nsegments > 1) {
+        fprintf(e->body, "  %%STATEP = getelementptr i8, ptr %%b, i64 %zu\n  %%STATE = load ptr, ptr %%STATEP, !invariant.load !0\n", offsetof(struct fl_block, state));
+        fprintf(e->body, "  %%CTXP = getelementptr i8, ptr %%b, i64 %zu\n  %%CTX = load ptr, ptr %%CTXP, !invariant.load !0\n", offsetof(struct fl_block, context));
+        fprintf(e->body, "  %%NTP = getelementptr i8, ptr %%b, i64 %zu\n  %%NT = load i32, ptr %%NTP, !invariant.load !0\n  %%NT64 = zext i32 %%NT to i64\n", offsetof(struct fl_block, nthreads));
+        for (uint32_t r = 0; r < k->func->nregs; r++)
+            if (k->slot[r] >= 0) fprintf(e->body, "  %%CO%d = mul i64 %%NT64, %d\n  %%C%d = getelementptr i8, ptr %%CTX, i64 %%CO%d\n", k->slot[r], k->slot[r], k->slot[r], k->slot[r]);
+    }
+    fputs("  %X0 = urem i32 %first, %NX\n  %YZ = udiv i32 %first, %NX\n  %Y0 = urem i32 %YZ, %NY\n  %Z0 = udiv i32 %YZ, %NY\n  br label %ROW\n"
+          "ROW:\n  %T = phi i32 [ %first, %entry ], [ %TN, %ROWEND ]\n  %LEFT = phi i32 [ %count, %entry ], [ %LEFTN, %ROWEND ]\n"
+          "  %X = phi i32 [ %X0, %entry ], [ 0, %ROWEND ]\n  %Y = phi i32 [ %Y0, %entry ], [ %YN, %ROWEND ]\n  %Z = phi i32 [ %Z0, %entry ], [ %ZN, %ROWEND ]\n"
+          "  %ROOM = sub i32 %NX, %X\n  %N = call i32 @llvm.umin.i32(i32 %ROOM, i32 %LEFT)\n  br label %THREAD\n"
+          "THREAD:\n  %I = phi i32 [ 0, %ROW ], [ %IN, %NEXT ]\n  %XI = add nuw nsw i32 %X, %I\n  %TI = add nuw nsw i32 %T, %I\n", e->body);
+}
+
+static void loop_tail(struct emitter *e, bool vector)
+{
+    fprintf(e->body,
+        "NEXT:\n  %%IN = add nuw nsw i32 %%I, 1\n  %%MORE = icmp ult i32 %%IN, %%N\n  br i1 %%MORE, label %%THREAD, label %%ROWEND%s\n"
+        "ROWEND:\n  %%TN = add i32 %%T, %%N\n  %%LEFTN = sub i32 %%LEFT, %%N\n  %%Y1 = add i32 %%Y, 1\n  %%WRAP = icmp eq i32 %%Y1, %%NY\n"
+        "  %%YN = select i1 %%WRAP, i32 0, i32 %%Y1\n  %%Z1 = add i32 %%Z, 1\n  %%ZN = select i1 %%WRAP, i32 %%Z1, i32 %%Z\n"
+        "  %%ROWS = icmp ne i32 %%LEFTN, 0\n  br i1 %%ROWS, label %%ROW, label %%END\nEND:\n", vector ? ", !llvm.loop !2" : "");
+    if (e->misaligned_used) {
+        fprintf(e->body, "  %%MISP = getelementptr i8, ptr %%b, i64 %zu\n  %%MISN = load i32, ptr %%MIS\n  %%MISZ = icmp ne i32 %%MISN, 0\n"
+                "  br i1 %%MISZ, label %%BAD, label %%GOOD\nBAD:\n  store i32 %%MISN, ptr %%MISP\n  br label %%GOOD\nGOOD:\n", offsetof(struct fl_block, misaligned));
+        fputs("  %MIS = alloca i32\n  store i32 0, ptr %MIS\n", e->head);
+    }
+    fputs("  ret void\n", e->body);
+}
+
+static void emit_segment(struct emitter *e, struct kernel *k, uint32_t number)
+{
+    struct func *f = k->func;
+    const struct segment *s = &k->segments[number];
+    function_begin(e, f);
+    e->kernel = k;
+    e->group = k->vector && !e->probe ? ", !llvm.access.group !1" : "";
+    e->t = "%TI";
+    e->x = "%XI";
+    e->y = "%Y";
+    e->z = "%Z";
+    struct walk w = { e, k, arena_alloc(k->cfg.nblocks + 1ul), NULL, arena_alloc((k->cfg.nblocks + 1ul) * 4), 0, "NEXT" };
+    loop_head(e, k);
+    /* nothing leaks from one thread to the next: filled in below, once it is known which registers appear */
+    FILE *outer = e->body;
+    char *text;
+    size_t size;
+    FILE *inner = open_memstream(&text, &size);
+    if (!inner) fatal(EXIT_INTERNAL, "out of memory");
+    e->body = inner;
+    restore(&w, s);
+    if (s->cause) emit_resume(e, s->cause);
+    emit_void(e, "br label %%%s", jump_to(&w, s->start));
+    while (w.depth) write_block(&w, w.stack[--w.depth]);
+    fclose(inner);
+    e->body = outer;
+    for (uint32_t r = 0; r < f->nregs; r++)
+        if (e->reg_used[r]) fprintf(outer, "  store %s zeroinitializer, ptr %%R%u\n", lltype(f->regs[r]->type), r);
+    if (e->carry_used) fputs("  store i1 false, ptr %CC\n", outer);
+    if (strstr(text, "%SPIN")) {
+        fputs("  %SPIN = alloca i32\n", e->head);
+        fputs("  store i32 0, ptr %SPIN\n", outer);
+    }
+    fputs(text, outer);
+    free(text);
+    loop_tail(e, k->vector && !e->probe);
+    function_end(e, arena_printf("define void @k%u_%c%u(ptr noalias %%b, i32 %%first, i32 %%count) #%d", k->number, e->probe ? 'p' : 's', number, e->probe ? 1 : 0));
+    e->kernel = NULL;
+}
+
+void emit_kernel(struct emitter *e, struct func *f)
+{
+    struct kernel *k = f->kernel;
+    for (uint32_t s = 0; s < k->nsegments; s++) {
+        e->probe = false;
+        emit_segment(e, k, s);
+        e->probe = true;
+        emit_segment(e, k, s);
+    }
+    e->probe = false;
+}

@@ -1,0 +1,34 @@
+/* A kernel on its way to code: its segments, what it spills. */
+#ifndef FL_PTX_KERNEL_H
+#define FL_PTX_KERNEL_H
+
+#include "abi.h"
+#include "cfg.h"
+#include "image.h"
+
+struct segment {
+    uint32_t start;                /* the instruction at which it resumes */
+    const struct instr *cause;     /* the suspension it follows, NULL: the entry, or a spinning loop's head */
+    struct fl_image_segment image; /* suspend, op, width, flags, imm; code and probe are filled at the end */
+};
+
+struct kernel {
+    struct func *func;
+    struct cfg cfg;
+    struct segment *segments;
+    uint32_t nsegments;
+    const struct instr **definition; /* by register: its only definition if it can be computed anew, else NULL */
+    int32_t *slot;                 /* by register: byte offset in the per-thread context, -1: none */
+    uint32_t context;              /* bytes per thread */
+    uint32_t static_shared, shared_align, local;
+    bool vector;                   /* threads may run side by side in one loop */
+    uint32_t number;               /* in the module: names its functions @k0_s1, @k0_p1 */
+    uint32_t flags, registers;
+};
+
+/* Finds the segments and what lives across suspensions. */
+void kernel_analyse(struct kernel *k, struct module_ir *m, struct func *f);
+/* Fills the description of the suspension i for the run time. */
+void suspension_describe(const struct instr *i, struct fl_image_segment *s);
+
+#endif

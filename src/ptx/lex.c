@@ -1,0 +1,135 @@
+/* Cuts PTX text into tokens. Knows nothing of their meaning. */
+#include "lex.h"
+#include "ptxc.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+void lex_init(struct lexer *l, const char *text, size_t length)
+{
+    l->p = text;
+    l->end = text + length;
+    l->line = 1;
+}
+
+bool token_is(const struct token *t, const char *text)
+{
+    return t->length == strlen(text) && !memcmp(t->text, text, t->length);
+}
+
+static bool skip_space(struct lexer *l)
+{
+    const char *start = l->p;
+    while (l->p < l->end) {
+        if (*l->p == '\n') l->line++;
+        if (isspace((unsigned char)*l->p)) {
+            l->p++;
+        } else if (*l->p == '/' && l->p + 1 < l->end && l->p[1] == '/') {
+            while (l->p < l->end && *l->p != '\n') l->p++;
+        } else if (*l->p == '/' && l->p + 1 < l->end && l->p[1] == '*') {
+            int line = l->line;
+            for (l->p += 2; l->p + 1 < l->end && !(l->p[0] == '*' && l->p[1] == '/'); l->p++)
+                if (*l->p == '\n') l->line++;
+            if (l->p + 1 >= l->end) fatal_at(EXIT_INVALID_PTX, line, "a comment that does not end");
+            l->p += 2;
+        } else {
+            break;
+        }
+    }
+    return l->p > start;
+}
+
+static bool word_start(int c) { return isalpha(c) || c == '_' || c == '$' || c == '%'; }
+static bool word_part(int c) { return isalnum(c) || c == '_' || c == '$' || c == '%'; }
+
+static uint64_t hex_digits(struct lexer *l, struct token *t, int count)
+{
+    uint64_t v = 0;
+    for (int i = 0; i < count; i++, l->p++) {
+        if (l->p >= l->end || !isxdigit((unsigned char)*l->p)) fatal_at(EXIT_INVALID_PTX, t->line, "a floating-point constant of %d hexadecimal digits was expected", count);
+        int c = tolower((unsigned char)*l->p);
+        v = v << 4 | (uint64_t)(c <= '9' ? c - '0' : c - 'a' + 10);
+    }
+    return v;
+}
+
+static void number(struct lexer *l, struct token *t)
+{
+    char buffer[128];
+    size_t n = 0, room = (size_t)(l->end - l->p);
+    if (room > 2 && l->p[0] == '0' && (l->p[1] == 'f' || l->p[1] == 'F')) {
+        l->p += 2;
+        t->kind = TOKEN_FLOAT;
+        t->is_single = true;
+        t->single = (uint32_t)hex_digits(l, t, 8);
+        float f;
+        memcpy(&f, &t->single, 4);
+        double d = f;
+        memcpy(&t->value, &d, 8);
+        return;
+    }
+    if (room > 2 && l->p[0] == '0' && (l->p[1] == 'd' || l->p[1] == 'D')) {
+        l->p += 2;
+        t->kind = TOKEN_FLOAT;
+        t->value = hex_digits(l, t, 16);
+        return;
+    }
+    bool hex = room > 2 && l->p[0] == '0' && (l->p[1] == 'x' || l->p[1] == 'X'), is_float = false;
+    while (l->p + n < l->end && n < sizeof buffer - 1) {
+        char c = l->p[n];
+        bool sign = (c == '+' || c == '-') && n && !hex && (buffer[n - 1] == 'e' || buffer[n - 1] == 'E');
+        if (!isalnum((unsigned char)c) && c != '.' && !sign) break;
+        if (!hex && (c == '.' || ((c == 'e' || c == 'E') && n))) is_float = true;
+        buffer[n++] = c;
+    }
+    buffer[n] = 0;
+    l->p += n;
+    char *end;
+    if (is_float) {
+        double d = strtod(buffer, &end);
+        t->kind = TOKEN_FLOAT;
+        memcpy(&t->value, &d, 8);
+    } else {
+        t->kind = TOKEN_INT;
+        if (buffer[0] == '0' && (buffer[1] == 'b' || buffer[1] == 'B')) t->value = strtoull(buffer + 2, &end, 2);
+        else t->value = strtoull(buffer, &end, 0);
+        if (*end == 'U' || *end == 'u') end++, t->is_unsigned = true;
+    }
+    if (*end) fatal_at(EXIT_INVALID_PTX, t->line, "'%s' is not a number", buffer);
+}
+
+void lex_next(struct lexer *l, struct token *t)
+{
+    *t = (struct token){ .spaced = skip_space(l), .line = l->line, .text = l->p };
+    t->line = l->line;
+    t->text = l->p;
+    if (l->p >= l->end || !*l->p) {
+        t->kind = TOKEN_END;
+        return;
+    }
+    unsigned char c = (unsigned char)*l->p;
+    if (isdigit(c)) {
+        number(l, t);
+    } else if (word_start(c) || (c == '.' && l->p + 1 < l->end && word_start((unsigned char)l->p[1]))) {
+        t->kind = c == '.' ? TOKEN_DIRECTIVE : TOKEN_WORD;
+        l->p++;
+        while (l->p < l->end && word_part((unsigned char)*l->p)) l->p++;
+        /* .shared::cta, .L2::128B, .L1::evict_last.v2: one modifier each */
+        while (c == '.' && l->end - l->p > 2 && l->p[0] == ':' && l->p[1] == ':')
+            for (l->p += 2; l->p < l->end && word_part((unsigned char)*l->p); l->p++)
+                ;
+    } else if (c == '"') {
+        t->kind = TOKEN_STRING;
+        for (l->p++; l->p < l->end && *l->p != '"' && *l->p != '\n'; l->p++)
+            ;
+        if (l->p >= l->end || *l->p != '"') fatal_at(EXIT_INVALID_PTX, t->line, "a string that does not end");
+        l->p++;
+    } else if (strchr("{}()[]<>,;:@!|+-=*&~.?/", c)) {
+        t->kind = TOKEN_PUNCT;
+        l->p++;
+    } else {
+        fatal_at(EXIT_INVALID_PTX, t->line, "the character '%c' (0x%02x) does not belong here", c >= ' ' && c < 127 ? c : '?', c);
+    }
+    t->length = (size_t)(l->p - t->text);
+}

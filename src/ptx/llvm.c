@@ -1,0 +1,70 @@
+/* Runs LLVM over the emitted IR; see llvm.h. Only the native target is there. */
+#include "llvm.h"
+#include "ptxc.h"
+
+#include <llvm-c/Core.h>
+#include <llvm-c/IRReader.h>
+#include <llvm-c/Target.h>
+#include <llvm-c/TargetMachine.h>
+#include <llvm-c/Transforms/PassBuilder.h>
+#include <string.h>
+
+static char *host_cpu, *host_features;
+
+void llvm_host(const char **cpu, const char **features)
+{
+    if (!host_cpu) host_cpu = LLVMGetHostCPUName();
+    if (!host_features) host_features = LLVMGetHostCPUFeatures();
+    *cpu = options.cpu ? options.cpu : host_cpu;
+    *features = options.cpu ? "" : host_features;
+}
+
+bool llvm_host_has(const char *feature)
+{
+    const char *cpu, *features;
+    llvm_host(&cpu, &features);
+    if (options.cpu) return true;
+    size_t n = strlen(feature);
+    for (const char *p = features; (p = strstr(p, feature)); p += n)
+        if (p > features && p[-1] == '+' && (p[n] == ',' || !p[n])) return true;
+    return false;
+}
+
+static void check(LLVMErrorRef error)
+{
+    if (error) fatal(EXIT_INTERNAL, "LLVM: %s", LLVMGetErrorMessage(error));
+}
+
+void llvm_compile(const char *text, size_t size, const unsigned char **object, size_t *object_size)
+{
+    const char *cpu, *features;
+    char *message = NULL, *triple = LLVMGetDefaultTargetTriple();
+    llvm_host(&cpu, &features);
+    LLVMInitializeNativeTarget();
+    LLVMInitializeNativeAsmPrinter();
+    LLVMContextRef context = LLVMContextCreate();
+    LLVMMemoryBufferRef input = LLVMCreateMemoryBufferWithMemoryRange(text, size, "ptx", 1), output;
+    LLVMModuleRef module;
+    if (LLVMParseIRInContext(context, input, &module, &message)) fatal(EXIT_INTERNAL, "LLVM: %s", message);
+    LLVMTargetRef target;
+    if (LLVMGetTargetFromTriple(triple, &target, &message)) fatal(EXIT_INTERNAL, "LLVM: %s", message);
+    LLVMCodeGenOptLevel level = options.level == 0 ? LLVMCodeGenLevelNone : LLVMCodeGenLevelDefault;
+    LLVMTargetMachineRef machine = LLVMCreateTargetMachine(target, triple, cpu, features, level, LLVMRelocPIC, LLVMCodeModelSmall);
+    LLVMSetTarget(module, triple);
+    LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(machine);
+    LLVMSetModuleDataLayout(module, layout);
+    LLVMPassBuilderOptionsRef passes = LLVMCreatePassBuilderOptions();
+    LLVMPassBuilderOptionsSetLoopVectorization(passes, 1);
+    LLVMPassBuilderOptionsSetLoopInterleaving(passes, 1);
+    LLVMPassBuilderOptionsSetSLPVectorization(passes, 1);
+    const char *pipeline[] = { "default<O0>", "default<O1>", "default<O2>", "default<O3>" };
+    check(LLVMRunPasses(module, pipeline[options.level], machine, passes));
+    if (options.dump_optimised) {
+        char *ir = LLVMPrintModuleToString(module);
+        fputs(ir, stdout);
+        LLVMDisposeMessage(ir);
+    }
+    if (LLVMTargetMachineEmitToMemoryBuffer(machine, module, LLVMObjectFile, &message, &output)) fatal(EXIT_INTERNAL, "LLVM: %s", message);
+    *object = (const unsigned char *)LLVMGetBufferStart(output);
+    *object_size = LLVMGetBufferSize(output);
+}

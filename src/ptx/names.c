@@ -1,0 +1,134 @@
+/* Names and scopes of PTX: registers, variables, functions, labels. A label
+ * may be used before it is defined, in an inner scope too. */
+#include "arena.h"
+#include "parse.h"
+
+#include <string.h>
+
+struct name { const char *text; enum name_kind kind; void *object; struct name *next; };
+
+static unsigned hash(const char *s, size_t n)
+{
+    unsigned h = 2166136261u;
+    while (n--) h = (h ^ (unsigned char)*s++) * 16777619u;
+    return h;
+}
+
+void declare(struct parser *p, struct scope *s, const char *text, enum name_kind kind, void *object)
+{
+    (void)p;
+    struct name **slot = &s->names[hash(text, strlen(text)) % 64], *n = arena_alloc(sizeof *n);
+    *n = (struct name){ text, kind, object, *slot };
+    *slot = n;
+}
+
+static struct name *find(struct scope *s, const struct token *t)
+{
+    for (struct name *n = s->names[hash(t->text, t->length) % 64]; n; n = n->next)
+        if (token_is(t, n->text)) return n;
+    return NULL;
+}
+
+/* Splits a name like %r12 into what a range of s could have declared; the range, or NULL. */
+static struct reg_range *range_of(struct scope *s, const struct token *t)
+{
+    size_t digits = 0;
+    while (digits < t->length && t->text[t->length - 1 - digits] >= '0' && t->text[t->length - 1 - digits] <= '9') digits++;
+    for (struct reg_range *r = s->ranges; r; r = r->next) {
+        size_t n = strlen(r->prefix);
+        if (n >= t->length || t->length - n > digits || memcmp(t->text, r->prefix, n)) continue;
+        uint64_t number = 0;
+        for (size_t i = n; i < t->length && number < 1u << 30; i++) number = number * 10 + (uint64_t)(t->text[i] - '0');
+        if (number < r->count && (t->text[n] != '0' || t->length - n == 1)) return r;
+    }
+    return NULL;
+}
+
+bool declared_here(struct scope *s, const struct token *t) { return find(s, t) || range_of(s, t); }
+
+struct reg *reg_new(struct parser *p, const char *name, enum ptx_type type)
+{
+    struct reg *r = arena_alloc(sizeof *r);
+    *r = (struct reg){ name, type, p->func->nregs };
+    ARENA_PUSH(p->func->regs, p->func->nregs) = r;
+    return r;
+}
+
+/* A register of a range comes to be when it is first named. */
+static struct reg *find_range(struct parser *p, struct scope *s, const struct token *t)
+{
+    struct reg_range *r = range_of(s, t);
+    if (!r) return NULL;
+    struct reg *reg = reg_new(p, arena_text(t->text, t->length), r->type);
+    declare(p, s, reg->name, NAME_REG, reg);
+    return reg;
+}
+
+void *lookup(struct parser *p, const struct token *t, enum name_kind kind)
+{
+    for (struct scope *s = p->scope; s; s = s->outer) {
+        struct name *n = find(s, t);
+        if (n) return n->kind == kind ? n->object : NULL;
+        if (kind == NAME_REG) {
+            struct reg *r = find_range(p, s, t);
+            if (r) return r;
+        }
+    }
+    return NULL;
+}
+
+struct scope *scope_push(struct parser *p)
+{
+    struct scope *s = arena_alloc(sizeof *s);
+    if (++p->depth > 200) fatal_at(EXIT_UNSUPPORTED, p->token.line, "blocks are nested too deeply");
+    s->outer = p->scope;
+    return p->scope = s;
+}
+
+/* Labels that were used here but not defined are looked for further out. */
+void scope_pop(struct parser *p)
+{
+    struct scope *s = p->scope;
+    for (int i = 0; i < 64; i++)
+        for (struct name *n = s->names[i]; n; n = n->next) {
+            struct label *l = n->object;
+            if (n->kind != NAME_LABEL || l->defined) continue;
+            struct token t = { .text = n->text, .length = strlen(n->text) };
+            struct name *outer = s->outer ? find(s->outer, &t) : NULL;
+            if (outer && outer->kind == NAME_LABEL) l->same = outer->object;
+            else declare(p, s->outer, n->text, NAME_LABEL, l);
+        }
+    p->depth--;
+    p->scope = s->outer;
+}
+
+struct label *label_use(struct parser *p, const struct token *t)
+{
+    for (struct scope *s = p->scope; s && s != p->global; s = s->outer) {
+        struct name *n = find(s, t);
+        if (n && n->kind == NAME_LABEL) return n->object;
+        if (n) return NULL;
+    }
+    struct label *l = arena_alloc(sizeof *l);
+    l->name = arena_text(t->text, t->length);
+    l->line = t->line;
+    ARENA_PUSH(p->func->labels, p->func->nlabels) = l;
+    declare(p, p->scope, l->name, NAME_LABEL, l);
+    return l;
+}
+
+void label_define(struct parser *p, const struct token *t)
+{
+    struct name *n = find(p->scope, t);
+    struct label *l = n && n->kind == NAME_LABEL ? n->object : NULL;
+    if (n && (!l || l->defined)) fatal_at(EXIT_INVALID_PTX, t->line, "'%.*s' is declared twice", (int)t->length, t->text);
+    if (!l) {
+        l = arena_alloc(sizeof *l);
+        l->name = arena_text(t->text, t->length);
+        ARENA_PUSH(p->func->labels, p->func->nlabels) = l;
+        declare(p, p->scope, l->name, NAME_LABEL, l);
+    }
+    l->defined = true;
+    l->position = p->func->ncode;
+}
+

@@ -1,0 +1,49 @@
+/* The parser's own state: parse.c reads the module's level, parse_code.c
+ * function bodies. */
+#ifndef FL_PTX_PARSE_H
+#define FL_PTX_PARSE_H
+
+#include "lex.h"
+#include "ptxc.h"
+
+struct name;                       /* a scope's table entry */
+/* %r<10>: the registers prefix0 .. prefix(count-1) */
+struct reg_range { const char *prefix; uint64_t count; enum ptx_type type; struct reg_range *next; };
+struct scope { struct name *names[64]; struct reg_range *ranges; struct scope *outer; };
+
+struct parser {
+    struct lexer lexer;
+    struct token token;            /* the current one */
+    struct module_ir *module;
+    struct func *func;             /* being read, or NULL */
+    struct scope *scope;           /* innermost */
+    struct scope *global;
+    unsigned depth;
+};
+
+enum name_kind { NAME_REG, NAME_VAR, NAME_FUNC, NAME_LABEL, NAME_PROTO, NAME_TARGETS };
+void declare(struct parser *p, struct scope *s, const char *name, enum name_kind kind, void *object);
+void *lookup(struct parser *p, const struct token *t, enum name_kind kind);
+struct reg *reg_new(struct parser *p, const char *name, enum ptx_type type);
+bool declared_here(struct scope *s, const struct token *t);
+
+struct label *label_use(struct parser *p, const struct token *t);
+void label_define(struct parser *p, const struct token *t);
+
+void next(struct parser *p);
+bool accept(struct parser *p, const char *text);
+void expect(struct parser *p, const char *text);
+char *word(struct parser *p, const char *what);
+uint64_t constant(struct parser *p);               /* an integer constant expression */
+enum ptx_type type_of(const struct token *t);      /* of ".u32", T_none if it is none */
+enum ptx_space space_of(const struct token *t);
+void syntax_error(struct parser *p, const char *wanted) __attribute__((noreturn));
+
+void parse_variable(struct parser *p, enum ptx_space space, uint8_t linkage);
+void parse_params(struct parser *p, struct var **list, uint32_t *count, bool declare_them);
+void parse_body(struct parser *p, struct func *f);
+struct scope *scope_push(struct parser *p);
+void scope_pop(struct parser *p);
+void skip_debug(struct parser *p);
+
+#endif

@@ -1,0 +1,37 @@
+/* faultline-ptxc: PTX in, an image (image.h) out. What its parts share: the
+ * way errors are reported and the steps in their order.
+ *
+ *     parse -> check -> inline -> analyse (blocks, liveness, segments)
+ *           -> emit LLVM IR as text -> LLVM -> object -> image
+ *
+ * An error is written to the log and ends the process with a status that
+ * tells the library which CUresult to answer. */
+#ifndef FL_PTX_PTXC_H
+#define FL_PTX_PTXC_H
+
+#include "ir.h"
+#include <stdio.h>
+
+enum {
+    EXIT_INVALID_PTX = 10,         /* CUDA_ERROR_INVALID_PTX */
+    EXIT_VERSION = 11,             /* CUDA_ERROR_UNSUPPORTED_PTX_VERSION */
+    EXIT_UNSUPPORTED = 12,         /* legal PTX that Faultline does not run: CUDA_ERROR_INVALID_PTX, the log says what */
+    EXIT_INTERNAL = 13,            /* CUDA_ERROR_UNKNOWN */
+};
+
+struct options { int level; const char *cpu; bool dump_ir, dump_optimised; };
+extern struct options options;
+
+void fatal(int status, const char *format, ...) __attribute__((noreturn, format(printf, 2, 3)));
+/* ptxas's form: "line 12; error: ..." */
+void fatal_at(int status, int line, const char *format, ...) __attribute__((noreturn, format(printf, 3, 4)));
+void warn_at(int line, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+struct module_ir *parse(const char *text, size_t length);
+void check_module(struct module_ir *m);
+/* Marks what suspends, expands calls of functions that do. */
+void inline_calls(struct module_ir *m);
+
+/* Source line i (1-based) of the PTX, for messages; never NULL. */
+
+#endif

@@ -1,0 +1,202 @@
+/* Cuts a kernel into segments and decides which registers are spilled at a
+ * suspension and which are computed anew after it; see abi.h. */
+#include "arena.h"
+#include "kernel.h"
+#include "ptxc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHEAP = 24, MAX_WORK = 3000000 };
+
+static uint32_t segment_add(struct kernel *k, uint32_t start, const struct instr *cause, enum fl_suspend suspend, int line)
+{
+    if (k->nsegments >= FL_MAX_SEGMENTS) fatal_at(EXIT_UNSUPPORTED, line, "kernel '%s' has too many suspension points", k->func->name);
+    struct segment *s = &ARENA_PUSH(k->segments, k->nsegments);
+    s->start = start;
+    s->cause = cause;
+    s->image.suspend = (uint8_t)suspend;
+    s->image.line = (uint32_t)line;
+    if (cause) suspension_describe(cause, &s->image);
+    return k->nsegments - 1;
+}
+
+static void find_segments(struct kernel *k)
+{
+    struct func *f = k->func;
+    segment_add(k, 0, NULL, FL_SUSPEND_START, f->line);
+    for (uint32_t i = 0; i < f->ncode; i++) {
+        struct instr *in = &f->code[i];
+        in->segment = 0;
+        if (is_suspension(in)) {
+            in->segment = segment_add(k, i + 1, in, FL_SUSPEND_WARP, in->line);
+        } else if (in->yield) {
+            uint32_t head = label_resolve(in->ops[0].label)->position;
+            for (uint32_t s = 1; s < k->nsegments; s++)
+                if (k->segments[s].image.suspend == FL_SUSPEND_YIELD && k->segments[s].start == head) in->segment = s;
+            if (!in->segment) in->segment = segment_add(k, head, NULL, FL_SUSPEND_YIELD, in->line);
+        }
+    }
+}
+
+/* ---- registers that are cheaper to compute again than to keep */
+
+static bool pure_source(const struct operand *o)
+{
+    switch (o->kind) {
+    case OPERAND_reg: case OPERAND_int: case OPERAND_float: case OPERAND_func: return true;
+    case OPERAND_var: return o->var->space != SPACE_param;
+    case OPERAND_special:
+        return o->special != SR_clock && o->special != SR_clock_hi && o->special != SR_clock64 && o->special != SR_globaltimer && o->special != SR_globaltimer_lo && o->special != SR_globaltimer_hi;
+    default: return false;
+    }
+}
+
+static bool pure(const struct instr *i)
+{
+    if (i->guard || i->ops[0].kind != OPERAND_reg || i->ops[0].second || has(i, MOD_cc)) return false;
+    if (i->op == OP_ld) {
+        const struct operand *a = &i->ops[1];
+        return i->space == SPACE_param && a->kind == OPERAND_address && a->var && a->var->is_argument && !a->reg && !has(i, MOD_v2) && !has(i, MOD_v4);
+    }
+    switch (i->op) {
+    case OP_mov: case OP_cvta: case OP_add: case OP_sub: case OP_mul: case OP_mad: case OP_shl: case OP_shr: case OP_and: case OP_or: case OP_xor: case OP_not: case OP_neg:
+    case OP_min: case OP_max: case OP_cvt: break;
+    default: return false;
+    }
+    for (unsigned k = 0; k < i->ntypes; k++)
+        if (type_bits(i->types[k]) > 64 || i->types[k] == T_f32 || i->types[k] == T_f64 || i->types[k] == T_f16 || i->types[k] == T_f16x2 || i->types[k] == T_bf16 || i->types[k] == T_bf16x2) {
+            if (i->op != OP_mov) return false;
+        }
+    for (unsigned k = 1; k < i->nops; k++)
+        if (!pure_source(&i->ops[k])) return false;
+    return true;
+}
+
+struct definitions { const struct instr **only; uint8_t *count; const struct instr *current; };
+
+static void note_definition(struct reg *r, void *arg)
+{
+    struct definitions *d = arg;
+    d->only[r->index] = d->current;
+    if (d->count[r->index] < 2) d->count[r->index]++;
+}
+
+/* Cost of computing r, CHEAP + 1 if it cannot be. state: 0 unknown, 1 on the way, 2 known. */
+static unsigned cost(const struct instr **only, uint8_t *state, uint8_t *known, struct reg *r)
+{
+    if (state[r->index] == 2) return known[r->index];
+    if (state[r->index] == 1 || !only[r->index] || !pure(only[r->index])) return CHEAP + 1;
+    state[r->index] = 1;
+    unsigned c = 1;
+    const struct instr *i = only[r->index];
+    for (unsigned k = 1; k < i->nops && c <= CHEAP; k++)
+        if (i->ops[k].kind == OPERAND_reg) c += cost(only, state, known, i->ops[k].reg);
+    if (c > CHEAP) c = CHEAP + 1;
+    state[r->index] = 2;
+    known[r->index] = (uint8_t)c;
+    return c;
+}
+
+static void find_recomputable(struct kernel *k)
+{
+    struct func *f = k->func;
+    struct definitions d = { arena_alloc((f->nregs + 1ul) * sizeof *d.only), arena_alloc(f->nregs + 1ul), NULL };
+    for (uint32_t i = 0; i < f->ncode; i++) {
+        d.current = &f->code[i];
+        instr_defs(d.current, note_definition, &d);
+    }
+    for (uint32_t r = 0; r < f->nregs; r++)
+        if (d.count[r] != 1) d.only[r] = NULL;
+    uint8_t *state = arena_alloc(f->nregs + 1ul), *known = arena_alloc(f->nregs + 1ul);
+    k->definition = arena_alloc((f->nregs + 1ul) * sizeof *k->definition);
+    for (uint32_t r = 0; r < f->nregs; r++)
+        if (cost(d.only, state, known, f->regs[r]) <= CHEAP) k->definition[r] = d.only[r];
+}
+
+/* ---- context slots, the largest first so that each is aligned */
+
+static void assign_slots(struct kernel *k)
+{
+    struct func *f = k->func;
+    uint64_t *live = arena_alloc(k->cfg.words * 8ul);
+    for (uint32_t s = 1; s < k->nsegments; s++) {
+        if (k->segments[s].start >= f->ncode) continue;
+        const struct block *b = &k->cfg.blocks[k->cfg.block_at[k->segments[s].start]];
+        for (uint32_t w = 0; w < k->cfg.words; w++) live[w] |= b->live_in[w];
+    }
+    k->slot = arena_alloc((f->nregs + 1ul) * sizeof *k->slot);
+    for (uint32_t r = 0; r < f->nregs; r++) k->slot[r] = -1;
+    static const unsigned sizes[] = { 16, 8, 4, 2, 1 };
+    for (unsigned n = 0; n < 5; n++)
+        for (uint32_t r = 0; r < f->nregs; r++)
+            if (bit(live, r) && !k->definition[r] && type_bytes(f->regs[r]->type) == sizes[n]) {
+                k->slot[r] = (int32_t)k->context;
+                k->context += sizes[n];
+            }
+}
+
+/* ---- shared and local variables */
+
+static void place(struct var *v, uint32_t *size, uint32_t *align)
+{
+    *size = (*size + v->align - 1) & ~(v->align - 1);
+    v->offset = *size;
+    *size += (uint32_t)v->size;
+    if (v->align > *align) *align = v->align;
+}
+
+static void lay_out(struct kernel *k, struct module_ir *m)
+{
+    struct func *f = k->func;
+    k->shared_align = 16;
+    for (uint32_t i = 0; i < m->nvars; i++)
+        if (m->vars[i]->space == SPACE_shared && m->vars[i]->placed) {
+            uint32_t end = m->vars[i]->offset + (uint32_t)m->vars[i]->size;
+            if (end > k->static_shared) k->static_shared = end;
+        }
+    for (uint32_t i = 0; i < f->nvars; i++) {
+        struct var *v = f->vars[i];
+        if (v->space == SPACE_shared && !v->placed) place(v, &k->static_shared, &k->shared_align);
+        if (v->space == SPACE_local) place(v, &k->local, &(uint32_t){ 16 });
+    }
+    k->static_shared = (k->static_shared + 15) & ~15u;
+    k->local = (k->local + 15) & ~15u;
+}
+
+static void check_size(struct kernel *k)
+{
+    uint64_t work = 0;
+    uint32_t *stack = arena_alloc((k->cfg.nblocks + 1ul) * 4);
+    uint8_t *seen = arena_alloc(k->cfg.nblocks + 1ul);
+    for (uint32_t s = 0; s < k->nsegments && k->segments[s].start < k->func->ncode; s++) {
+        uint32_t depth = 0;
+        memset(seen, 0, k->cfg.nblocks);
+        stack[depth++] = k->cfg.block_at[k->segments[s].start];
+        seen[stack[0]] = 1;
+        while (depth) {
+            const struct block *b = &k->cfg.blocks[stack[--depth]];
+            const struct instr *last = &k->func->code[b->end - 1];
+            work += b->end - b->start;
+            if (last->segment && !last->guard && !last->yield) continue;
+            for (uint32_t i = 0; i < b->nsucc; i++)
+                if (!seen[b->succ[i]]) seen[b->succ[i]] = 1, stack[depth++] = b->succ[i];
+        }
+        if (work > MAX_WORK) fatal_at(EXIT_UNSUPPORTED, k->func->line, "kernel '%s' is too large for its number of suspension points", k->func->name);
+    }
+}
+
+void kernel_analyse(struct kernel *k, struct module_ir *m, struct func *f)
+{
+    k->func = f;
+    find_segments(k);
+    cfg_build(&k->cfg, f);
+    cfg_liveness(&k->cfg);
+    find_recomputable(k);
+    assign_slots(k);
+    lay_out(k, m);
+    check_size(k);
+    k->vector = !k->local;
+    k->flags = f->spins ? FL_KERNEL_SPINS : 0;
+    k->registers = f->nregs < 10 ? 10 : f->nregs > 255 ? 255 : f->nregs;
+}

@@ -1,0 +1,123 @@
+/* Writes the image: tables, strings, initial values, code. See image.h. */
+#include "write.h"
+#include "abi.h"
+#include "arena.h"
+#include "image.h"
+#include "kernel.h"
+
+#include <string.h>
+
+struct buffer { unsigned char *bytes; size_t size, room; };
+
+static uint64_t append(struct buffer *b, const void *data, size_t size, size_t align)
+{
+    size_t at = (b->size + align - 1) & ~(align - 1);
+    if (at + size > b->room) {
+        size_t room = (at + size) * 2 + 4096;
+        unsigned char *bigger = arena_alloc(room);
+        if (b->size) memcpy(bigger, b->bytes, b->size);
+        b->bytes = bigger;
+        b->room = room;
+    }
+    if (size && data) memcpy(b->bytes + at, data, size);
+    b->size = at + size;
+    return at;
+}
+
+struct strings { struct buffer text; };
+static uint32_t string(struct strings *s, const char *text) { return (uint32_t)append(&s->text, text, strlen(text) + 1, 1); }
+
+static void add_kernels(struct module_ir *m, struct fl_image *h, struct buffer *out, struct strings *names, uint64_t code, uint32_t const_size)
+{
+    struct fl_image_kernel *kernels = NULL;
+    struct fl_image_segment *segments = NULL;
+    struct fl_image_param *params = NULL;
+    for (uint32_t i = 0; i < m->nfuncs; i++) {
+        struct func *f = m->funcs[i];
+        if (!f->entry || !f->body) continue;
+        struct kernel *k = f->kernel;
+        struct fl_image_kernel *o = &ARENA_PUSH(kernels, h->nkernels);
+        o->name = string(names, f->name);
+        o->first_segment = h->nsegments;
+        o->nsegments = k->nsegments;
+        o->first_param = h->nparams;
+        o->nparams = f->sig.nparams;
+        o->static_shared = k->static_shared;
+        o->shared_align = k->shared_align;
+        o->local = k->nsegments > 1 ? k->local : 0;
+        o->local_reported = k->local;
+        o->context = k->context;
+        o->registers = k->registers;
+        o->max_threads = f->max_threads;
+        memcpy(o->reqntid, f->reqntid, sizeof o->reqntid);
+        o->const_size = const_size;
+        o->flags = k->flags | (f->uses_printf ? FL_KERNEL_PRINTF : 0) | (f->uses_malloc ? FL_KERNEL_MALLOC : 0);
+        for (uint32_t p = 0; p < f->sig.nparams; p++) {
+            const struct var *v = &f->sig.params[p];
+            ARENA_PUSH(params, h->nparams) = (struct fl_image_param){ v->offset, (uint32_t)v->size, v->align, 0 };
+            o->param_size = v->offset + (uint32_t)v->size;
+        }
+        for (uint32_t s = 0; s < k->nsegments; s++) {
+            struct fl_image_segment *g = &ARENA_PUSH(segments, h->nsegments);
+            *g = k->segments[s].image;
+            g->code = code + object_symbol(arena_printf("k%u_s%u", k->number, s));
+            g->probe = code + object_symbol(arena_printf("k%u_p%u", k->number, s));
+        }
+    }
+    h->kernels = (uint32_t)append(out, kernels, h->nkernels * sizeof *kernels, 16);
+    h->segments = (uint32_t)append(out, segments, h->nsegments * sizeof *segments, 16);
+    h->params = (uint32_t)append(out, params, h->nparams * sizeof *params, 16);
+}
+
+struct image_symbols { struct fl_image_symbol *list; uint32_t count; struct fl_image_reloc *relocs; uint32_t nrelocs; };
+
+static void add_variable(struct var *v, struct image_symbols *y, struct buffer *out, struct strings *names)
+{
+    struct fl_image_symbol *s = &ARENA_PUSH(y->list, y->count);
+    s->name = string(names, v->name);
+    s->kind = v->managed ? FL_SYMBOL_MANAGED : v->space == SPACE_const ? FL_SYMBOL_CONST : FL_SYMBOL_GLOBAL;
+    s->linkage = v->linkage;
+    s->align = v->align;
+    s->size = v->size;
+    if (v->init && v->size) s->init = append(out, v->init, v->size, 16);
+    for (uint32_t r = 0; r < v->nrefs; r++)
+        ARENA_PUSH(y->relocs, y->nrelocs) = (struct fl_image_reloc){ v->index, v->refs[r].target ? v->refs[r].target->index : v->refs[r].function->index, v->refs[r].offset, v->refs[r].addend };
+}
+
+void image_write(struct module_ir *m, struct var **variables, uint32_t nvariables, struct func **functions, uint32_t nfunctions, const struct code *code, FILE *file)
+{
+    struct fl_image h = { .magic = FL_IMAGE_MAGIC, .abi = FL_ABI_VERSION, .ptx_version = m->version, .target = m->target };
+    struct buffer out = { 0 };
+    struct strings names = { 0 };
+    struct image_symbols y = { 0 };
+    uint32_t const_size = 0;
+    append(&out, NULL, 4096, 1);
+    string(&names, "");
+    uint64_t at = (code->size + 8191) & ~4095ull;          /* the code comes first, right after the header's page */
+    append(&out, NULL, at - 4096, 1);
+    memcpy(out.bytes + 4096, code->bytes, code->size);
+    h.code = 4096;
+    h.code_size = code->size;
+    for (uint32_t k = 0; k < nvariables; k++) {
+        if (variables[k]->space == SPACE_const) const_size += (uint32_t)variables[k]->size;
+        add_variable(variables[k], &y, &out, &names);
+    }
+    for (uint32_t k = 0; k < nfunctions; k++) {
+        struct fl_image_symbol *s = &ARENA_PUSH(y.list, y.count);
+        s->name = string(&names, functions[k]->name);
+        s->kind = FL_SYMBOL_FUNCTION;
+        s->linkage = functions[k]->linkage;
+        s->init = h.code + object_symbol(arena_printf("f%u", functions[k]->number));
+    }
+    h.nsymbols = y.count;
+    h.symbols = (uint32_t)append(&out, y.list, y.count * sizeof *y.list, 16);
+    h.nrelocs = y.nrelocs;
+    h.relocs = (uint32_t)append(&out, y.relocs, y.nrelocs * sizeof *y.relocs, 16);
+    add_kernels(m, &h, &out, &names, h.code, const_size);
+    h.strings_size = (uint32_t)names.text.size;
+    h.strings = (uint32_t)append(&out, names.text.bytes, names.text.size, 16);
+    append(&out, NULL, 0, 4096);
+    h.size = out.size;
+    memcpy(out.bytes, &h, sizeof h);
+    if (fwrite(out.bytes, 1, out.size, file) != out.size || fflush(file)) fatal(EXIT_INTERNAL, "the image cannot be written");
+}
