@@ -17,6 +17,7 @@
 #define FL_PROCESSOR_PROCESSOR_H
 
 #include "base/backing.h"
+#include "processor/fault.h"
 #include <cuda.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -72,19 +73,6 @@ bool processor_busy(const struct processor *p);
 void processor_flush_printf(struct processor *p);
 CUresult processor_set_printf_size(struct processor *p, uint64_t bytes);
 
-/* What a kernel did wrong, as the device process reports it. */
-enum fault_kind { FAULT_NONE, FAULT_ADDRESS, FAULT_MISALIGNED, FAULT_TRAP, FAULT_ASSERT, FAULT_STACK, FAULT_ILLEGAL_INSTRUCTION };
-struct fault {
-    enum fault_kind kind;
-    char kernel[256];
-    uint32_t block[3], thread[3];
-    bool thread_known;
-    uint32_t line;                 /* in the PTX, 0 unknown */
-    uint64_t address;
-    bool write, address_known;
-    char space[16];                /* "global", "shared", "local" */
-    char text[512];                /* an assertion's message */
-};
 /* Called once per fault, on a thread of the processor's own, before the error
  * becomes visible: describes the address and prints the message. */
 typedef void fault_reporter(int ordinal, const struct fault *f);

@@ -1,0 +1,41 @@
+/* Messages to the user; see log.h. */
+#include "base/log.h"
+
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static enum fl_log_level limit(void)
+{
+    static _Atomic int known = -1;
+    int level = atomic_load_explicit(&known, memory_order_relaxed);
+    if (level >= 0) return (enum fl_log_level)level;
+    static const char *const names[] = { "off", "error", "warn", "info", "debug" };
+    const char *asked = getenv("FAULTLINE_LOG");
+    level = FL_LOG_WARN;
+    for (int k = 0; asked && k < 5; k++)
+        if (!strcmp(asked, names[k])) level = k;
+    atomic_store_explicit(&known, level, memory_order_relaxed);
+    return (enum fl_log_level)level;
+}
+
+bool fl_log_enabled(enum fl_log_level level) { return level <= limit(); }
+
+/* One write per message, so that messages of several processes do not mix. */
+void fl_log(enum fl_log_level level, const char *format, ...)
+{
+    char text[4096] = "faultline: ";
+    if (!fl_log_enabled(level)) return;
+    va_list list;
+    va_start(list, format);
+    size_t start = strlen(text);
+    int n = vsnprintf(text + start, sizeof text - start - 1, format, list);
+    va_end(list);
+    size_t size = n < 0 ? start : start + (size_t)n;
+    if (size > sizeof text - 2) size = sizeof text - 2;
+    text[size++] = '\n';
+    if (write(STDERR_FILENO, text, size) < 0) return;      /* nobody listens */
+}

@@ -1,0 +1,91 @@
+/* See spawn.h. The process that is started is a grandchild: execve gives every
+ * child back the exit signal SIGCHLD, so a child in between, which has none,
+ * starts it and ends. Both share this address space until the execve. */
+#include "base/spawn.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+enum { STACK = 64 << 10 };
+
+struct plan {
+    const char *path;
+    char *const *argv;
+    const int *fds;
+    int nfds;
+    char *inner_stack;
+    int error;
+};
+
+static int program(void *arg)
+{
+    struct plan *p = arg;
+    sigset_t none;
+    int moved[16];
+    for (int s = 1; s < NSIG; s++)
+        if (s != SIGKILL && s != SIGSTOP) signal(s, SIG_DFL);
+    for (int k = 0; k < p->nfds; k++)
+        if ((moved[k] = fcntl(p->fds[k], F_DUPFD, 3 + p->nfds)) < 0) goto failed;
+    for (int k = 0; k < p->nfds; k++)
+        if (dup2(moved[k], 3 + k) < 0) goto failed;
+    if (syscall(SYS_close_range, 3 + p->nfds, ~0u, 0))
+        for (int fd = 3 + p->nfds; fd < 4096; fd++) close(fd);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    execve(p->path, p->argv, environ);
+failed:
+    p->error = errno;
+    _exit(127);
+}
+
+static int between(void *arg)
+{
+    struct plan *p = arg;
+    if (clone(program, p->inner_stack + STACK, CLONE_VM | CLONE_VFORK | SIGCHLD, p) < 0) p->error = errno;
+    _exit(0);
+}
+
+CUresult spawn(const char *path, char *const argv[], const int *fds, int nfds)
+{
+    struct plan p = { path, argv, fds, nfds, NULL, 0 };
+    sigset_t all, old;
+    char *stacks = mmap(NULL, 2 * STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    if (stacks == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
+    p.inner_stack = stacks + STACK;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    pid_t child = clone(between, stacks + STACK, CLONE_VM | CLONE_VFORK, &p);
+    if (child < 0) p.error = errno;
+    while (child > 0 && waitpid(child, NULL, __WCLONE) < 0 && errno == EINTR)
+        ;
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    munmap(stacks, 2 * STACK);
+    if (!p.error) return CUDA_SUCCESS;
+    return p.error == ENOENT || p.error == EACCES ? CUDA_ERROR_FILE_NOT_FOUND : CUDA_ERROR_OPERATING_SYSTEM;
+}
+
+CUresult library_sibling(const char *name, const char *environment, char *out, size_t size)
+{
+    const char *asked = getenv(environment);
+    Dl_info here;
+    if (asked && *asked) {
+        if ((size_t)snprintf(out, size, "%s", asked) >= size) return CUDA_ERROR_FILE_NOT_FOUND;
+    } else {
+        if (!dladdr((void *)library_sibling, &here) || !here.dli_fname) return CUDA_ERROR_FILE_NOT_FOUND;
+        const char *slash = strrchr(here.dli_fname, '/');
+        int folder = slash ? (int)(slash - here.dli_fname) : 1;
+        if ((size_t)snprintf(out, size, "%.*s/%s", folder, slash ? here.dli_fname : ".", name) >= size) return CUDA_ERROR_FILE_NOT_FOUND;
+    }
+    return access(out, X_OK) ? CUDA_ERROR_FILE_NOT_FOUND : CUDA_SUCCESS;
+}

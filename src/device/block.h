@@ -1,0 +1,59 @@
+/* One thread block in flight. A frame holds everything a block needs while it
+ * runs: shared memory, context, the state of each thread. Frames are reused
+ * from block to block; a block that waits keeps its frame. */
+#ifndef FL_DEVICE_BLOCK_H
+#define FL_DEVICE_BLOCK_H
+
+#include "ptx/abi.h"
+#include "ptx/image.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Why a thread is not running. */
+enum thread_status { THREAD_READY, THREAD_WAITS /* barrier or warp operation */, THREAD_YIELDED, THREAD_ENDED };
+
+struct barrier { uint32_t arrived, expected /* 0: all threads that have not ended */, ones; bool all, any; };
+
+struct kernel_code {
+    const struct fl_image *image;
+    const struct fl_image_kernel *kernel;
+    const struct fl_image_segment *segments;
+};
+
+struct frame {
+    struct fl_block b;
+    struct kernel_code code;
+    uint32_t rounded;              /* threads rounded up to whole warps */
+    uint32_t ended;
+    bool uniform;                  /* all threads are ready at the same segment */
+    uint32_t segment;              /* that segment */
+    uint32_t rounds;               /* suspensions since the block was last put aside */
+    bool stuck_said;
+    uint8_t *status;               /* [t] enum thread_status, while not uniform */
+    uint8_t *arrived_at;           /* [t] barrier number */
+    struct barrier barriers[16];
+    /* what is allocated */
+    char *arrays, *local, *context, *window;
+    uint64_t arrays_size, local_size, context_size, window_size, window_open;
+    struct frame *next;            /* in a queue */
+};
+
+enum block_outcome { BLOCK_DONE, BLOCK_YIELDED, BLOCK_FAULT /* b.misaligned says that an access was */ };
+
+/* Prepares a frame for blocks of this shape. False: no memory. */
+bool frame_prepare(struct frame *f, const struct kernel_code *code, const uint32_t block[3], uint32_t dynamic_shared);
+void frame_release(struct frame *f);
+/* Starts a block: b.ctaid is set; everything else is from frame_prepare. */
+void block_begin(struct frame *f);
+/* Runs until the block is done or cannot go on by itself. */
+enum block_outcome block_run(struct frame *f);
+
+/* The lanes of group (bits, from thread base) have all arrived at the operation that s describes. */
+void warp_complete(struct fl_block *b, uint32_t base, uint32_t group, const struct fl_image_segment *s);
+
+static inline fl_segment_fn *segment_code(const struct kernel_code *c, uint32_t segment)
+{
+    return (fl_segment_fn *)((const char *)c->image + c->segments[segment].code);
+}
+
+#endif

@@ -1,0 +1,143 @@
+/* Takes the host's commands from the ring, in order. Whoever is idle does it,
+ * one thread at a time; each channel's kernels are handed on one by one. */
+#include "device/device.h"
+#include "base/futex.h"
+#include "base/log.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct queue { struct grid *first, **last; bool running; };
+
+static pthread_mutex_t ring_lock = PTHREAD_MUTEX_INITIALIZER, queue_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct queue queues[CHANNELS];
+
+static void channel_advance(uint32_t channel, uint64_t seq)
+{
+    atomic_store(&control->channels[channel].done, seq);
+    atomic_fetch_add(&control->completion, 1);
+    if (atomic_load(&control->waiters)) futex_wake(&control->completion, 1 << 30);
+}
+
+static void mark(struct grid *g)
+{
+    control->channels[g->channel].time[g->seq % MARKS] = now_ns();
+    channel_advance(g->channel, g->seq);
+    free(g);
+}
+
+/* Runs what the channel has next: marks are done on the spot. Called without the lock. */
+static void channel_go_on(uint32_t channel)
+{
+    struct queue *q = &queues[channel];
+    for (;;) {
+        pthread_mutex_lock(&queue_lock);
+        struct grid *g = q->running ? NULL : q->first;
+        if (g) {
+            q->first = g->next_queued;
+            if (!q->first) q->last = &q->first;
+            q->running = true;
+        }
+        pthread_mutex_unlock(&queue_lock);
+        if (!g) return;
+        if (g->blocks) {
+            pool_submit(g);
+            return;
+        }
+        mark(g);
+        pthread_mutex_lock(&queue_lock);
+        q->running = false;
+        pthread_mutex_unlock(&queue_lock);
+    }
+}
+
+static void enqueue(struct grid *g)
+{
+    struct queue *q = &queues[g->channel];
+    pthread_mutex_lock(&queue_lock);
+    if (!q->first) q->last = &q->first;
+    *q->last = g;
+    q->last = &g->next_queued;
+    pthread_mutex_unlock(&queue_lock);
+    channel_go_on(g->channel);
+}
+
+void grid_done(struct grid *g)
+{
+    uint32_t channel = g->channel;
+    uint64_t seq = g->seq;
+    free(g->params);
+    free(g);
+    atomic_fetch_sub(&control->running, 1);
+    pthread_mutex_lock(&queue_lock);
+    queues[channel].running = false;
+    pthread_mutex_unlock(&queue_lock);
+    if (!pool_aborted()) channel_advance(channel, seq);
+    channel_go_on(channel);
+}
+
+static void launch(const struct command *c)
+{
+    struct grid *g = calloc(1, sizeof *g);
+    uint32_t size = c->launch.params_size;
+    uint8_t *params = g ? malloc(size + 64ul) : NULL;
+    if (!params) {
+        fl_log(FL_LOG_ERROR, "out of memory for a launch");
+        _exit(1);
+    }
+    for (uint32_t k = 0; k < size; k++) params[k] = control->params[(c->launch.params + k) % PARAM_BYTES];
+    atomic_store(&control->params_tail, c->launch.params + size);
+    g->code.image = (const struct fl_image *)c->launch.image;
+    g->code.kernel = (const struct fl_image_kernel *)((const char *)g->code.image + g->code.image->kernels) + c->launch.kernel;
+    g->code.segments = (const struct fl_image_segment *)((const char *)g->code.image + g->code.image->segments) + g->code.kernel->first_segment;
+    memcpy(g->grid, c->launch.grid, sizeof g->grid);
+    memcpy(g->block, c->launch.block, sizeof g->block);
+    g->dynamic_shared = c->launch.dynamic_shared;
+    g->cooperative = c->launch.cooperative;
+    g->symbols = (const uint64_t *)c->launch.symbols;
+    g->heap = c->launch.heap;
+    g->heap_size = c->launch.heap_size;
+    g->gridid = c->launch.gridid;
+    g->params = params;
+    g->channel = c->channel;
+    g->seq = c->seq;
+    g->blocks = (uint64_t)g->grid[0] * g->grid[1] * g->grid[2];
+    enqueue(g);
+}
+
+static void apply(const struct command *c)
+{
+    switch (c->kind) {
+    case COMMAND_MAP: agent_map(c->map.va, c->map.size, c->map.backing, c->map.offset, c->map.prot); break;
+    case COMMAND_UNMAP: agent_unmap(c->map.va, c->map.size); break;
+    case COMMAND_PROTECT: agent_protect(c->map.va, c->map.size, c->map.prot); break;
+    case COMMAND_LAUNCH: launch(c); break;
+    case COMMAND_MARK: {
+        struct grid *g = calloc(1, sizeof *g);
+        if (!g) _exit(1);
+        g->channel = c->channel;
+        g->seq = c->seq;
+        enqueue(g);
+        break;
+    }
+    case COMMAND_STOP: _exit(0);
+    }
+}
+
+bool commands_take(void)
+{
+    bool any = false;
+    if (atomic_load(&control->head) == atomic_load_explicit(&control->tail, memory_order_relaxed)) return false;
+    if (pthread_mutex_trylock(&ring_lock)) return false;
+    for (uint64_t tail = atomic_load(&control->tail); tail != atomic_load(&control->head); tail++) {
+        struct command c = control->slots[tail % RING_SLOTS];
+        if (c.kind == COMMAND_LAUNCH && pool_aborted()) atomic_store(&control->params_tail, c.launch.params + c.launch.params_size), atomic_fetch_sub(&control->running, 1);
+        else if (!(c.kind == COMMAND_MARK && pool_aborted())) apply(&c);
+        atomic_store(&control->tail, tail + 1);
+        any = true;
+    }
+    pthread_mutex_unlock(&ring_lock);
+    return any;
+}

@@ -1,0 +1,35 @@
+/* A device process: the control page it shares with its host, its page table,
+ * its way of taking commands and of answering. */
+#ifndef FL_DEVICE_DEVICE_H
+#define FL_DEVICE_DEVICE_H
+
+#include "device/pool.h"
+#include "processor/ring.h"
+
+extern struct control *control;
+extern int host_socket;
+
+/* commands.c */
+bool commands_take(void);          /* takes what the ring holds, if nobody else is at it; true if there was something */
+void grid_done(struct grid *g);    /* frees it, advances its channel */
+
+/* agent.c: the page table */
+void agent_map(uint64_t va, uint64_t size, uint64_t backing, uint64_t offset, uint32_t prot);
+void agent_unmap(uint64_t va, uint64_t size);
+void agent_protect(uint64_t va, uint64_t size, uint32_t prot);
+/* In a forked child: every writable mapping becomes a private copy of itself. */
+void agent_make_private(void);
+
+/* rt.c */
+extern const struct fl_rt runtime;
+/* fault.c */
+void fault_handlers_install(void); /* process-wide */
+void fault_thread_begin(void);     /* the worker's alternate stack */
+/* Runs a block under the fault handlers. */
+enum block_outcome fault_guarded_run(struct frame *f);
+/* The worker's block has failed; explains and reports. */
+void fault_report(enum fault_kind kind);
+/* Ends the kernel that the calling worker runs, from within it. */
+void fault_raise(enum fault_kind kind, uint32_t thread, uint32_t line, const char *text) __attribute__((noreturn));
+
+#endif

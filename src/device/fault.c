@@ -1,0 +1,179 @@
+/* Kernels that do what they may not. A signal in compiled code ends the block;
+ * then a forked copy of this process, in which all memory is private, runs the
+ * segment's probe thread by thread to find out who did it and where. */
+#include "device/device.h"
+#include "base/futex.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+enum { STACK = 64 << 10, EXPLAIN_MS = 2000 };
+
+static _Thread_local sigjmp_buf escape;
+static _Thread_local volatile bool guarded;
+static _Thread_local struct fault caught;
+
+static void fill_place(struct fault *f, uint32_t thread)
+{
+    const struct fl_block *b = &worker.frame->b;
+    f->thread_known = true;
+    f->thread[0] = thread % b->ntid[0];
+    f->thread[1] = thread / b->ntid[0] % b->ntid[1];
+    f->thread[2] = thread / b->ntid[0] / b->ntid[1];
+}
+
+static const char *space_of(uint64_t address)
+{
+    const struct fl_block *b = &worker.frame->b;
+    uint64_t shared = (uint64_t)b->shared;
+    if (address + 65536 >= shared && address < shared + b->shared_window_size) return "shared";
+    if (address >= b->local_lo && address < b->local_hi) return "local";
+    return "global";
+}
+
+static void on_signal(int number, siginfo_t *info, void *context)
+{
+    const ucontext_t *u = context;
+    if (!guarded) {
+        /* a bug of ours, not of the kernel: die of it */
+        signal(number, SIG_DFL);
+        return;
+    }
+    guarded = false;
+    caught.kind = number == SIGILL ? FAULT_ILLEGAL_INSTRUCTION : FAULT_ADDRESS;
+    caught.address = number == SIGSEGV || number == SIGBUS ? (uint64_t)info->si_addr : 0;
+    caught.address_known = (number == SIGSEGV || number == SIGBUS) && info->si_code != SI_KERNEL;
+    caught.write = u->uc_mcontext.gregs[REG_ERR] & 2;
+    if (caught.address_known && caught.address + (1 << 20) >= worker.stack_lo - 8192 && caught.address < worker.stack_lo + 65536) caught.kind = FAULT_STACK;
+    siglongjmp(escape, 1);
+}
+
+void fault_handlers_install(void)
+{
+    struct sigaction a = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER };
+    static const int signals[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE };
+    for (size_t k = 0; k < sizeof signals / sizeof *signals; k++) sigaction(signals[k], &a, NULL);
+}
+
+void fault_thread_begin(void)
+{
+    pthread_attr_t attributes;
+    void *stack = NULL;
+    size_t size = 0;
+    worker.signal_stack = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (worker.signal_stack != MAP_FAILED) sigaltstack(&(stack_t){ .ss_sp = worker.signal_stack, .ss_size = STACK }, NULL);
+    if (!pthread_getattr_np(pthread_self(), &attributes)) {
+        pthread_attr_getstack(&attributes, &stack, &size);
+        pthread_attr_destroy(&attributes);
+    }
+    worker.stack_lo = (uint64_t)stack;
+    worker.stack_hi = (uint64_t)stack + size;
+}
+
+void fault_raise(enum fault_kind kind, uint32_t thread, uint32_t line, const char *text)
+{
+    memset(&caught, 0, sizeof caught);
+    caught.kind = kind;
+    caught.line = line;
+    if (text) strncpy(caught.text, text, sizeof caught.text - 1);
+    fill_place(&caught, thread);
+    guarded = false;
+    siglongjmp(escape, 2);
+}
+
+/* ---- explaining */
+
+/* In the forked copy: every thread that had not finished the segment runs it again, alone. */
+static void probe_threads(struct frame *f, int out)
+{
+    struct fl_block *b = &f->b;
+    agent_make_private();
+    for (volatile uint32_t t = 0; t < b->nthreads; t++) {
+        uint32_t segment = f->code.kernel->nsegments > 1 ? b->state[t] : 0;
+        if (f->code.kernel->nsegments > 1 && (segment == FL_EXITED || (f->uniform && segment != f->segment))) continue;
+        memset(&caught, 0, sizeof caught);
+        b->probe_thread = t;
+        b->probe_line = 0;
+        int how = sigsetjmp(escape, 1);
+        if (!how) {
+            guarded = true;
+            ((fl_segment_fn *)((const char *)f->code.image + f->code.segments[segment].probe))(b, t, 1);
+            guarded = false;
+            continue;
+        }
+        if (how == 1) {
+            fill_place(&caught, b->probe_thread);
+            caught.line = b->probe_line;
+        }
+        if (caught.kind == FAULT_ADDRESS || caught.kind == FAULT_MISALIGNED || caught.kind == FAULT_STACK) {
+            if (write(out, &caught, sizeof caught) < 0) _exit(1);
+            _exit(0);
+        }
+    }
+    _exit(0);
+}
+
+static void explain(struct fault *f)
+{
+    int ends[2];
+    struct fault found;
+    if (pipe(ends)) return;
+    pid_t child = fork();
+    if (!child) {
+        alarm(EXPLAIN_MS / 1000 + 1);
+        probe_threads(worker.frame, ends[1]);
+    }
+    close(ends[1]);
+    struct pollfd p = { .fd = ends[0], .events = POLLIN };
+    if (child > 0 && poll(&p, 1, EXPLAIN_MS) > 0 && read(ends[0], &found, sizeof found) == sizeof found) {
+        found.kind = f->kind;
+        if (f->kind == FAULT_ADDRESS && f->address_known) found.address = f->address, found.address_known = true, found.write = f->write;
+        *f = found;
+    }
+    close(ends[0]);
+    if (child > 0) {
+        kill(child, SIGKILL);
+        while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+            ;
+    }
+}
+
+void fault_report(enum fault_kind kind)
+{
+    static _Atomic bool reported;
+    struct fault f = { .kind = kind };
+    pool_abort();
+    if (atomic_exchange(&reported, true)) return;
+    if (caught.kind == kind) f = caught;
+    const struct grid *g = worker.grid;
+    if (worker.frame && (kind == FAULT_ADDRESS || kind == FAULT_STACK || kind == FAULT_MISALIGNED) && !f.thread_known) explain(&f);
+    if (g) strncpy(f.kernel, (const char *)g->code.image + g->code.image->strings + g->code.kernel->name, sizeof f.kernel - 1);
+    if (worker.frame) memcpy(f.block, worker.frame->b.ctaid, sizeof f.block);
+    if (worker.frame && f.address_known) strcpy(f.space, space_of(f.address));
+    control->fault = f;
+    atomic_store(&control->faulted, 1);
+    /* the host's monitor listens on the socket */
+    if (write(host_socket, "f", 1) < 0) _exit(1);
+}
+
+enum block_outcome fault_guarded_run(struct frame *f)
+{
+    if (!sigsetjmp(escape, 0)) {
+        guarded = true;
+        enum block_outcome outcome = block_run(f);
+        guarded = false;
+        if (outcome == BLOCK_FAULT) memset(&caught, 0, sizeof caught);
+        return outcome;
+    }
+    fault_report(caught.kind);
+    return BLOCK_DONE;
+}

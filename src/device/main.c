@@ -1,0 +1,56 @@
+/* faultline-device: one simulated GPU. Started by libcuda.so.1, which leaves it
+ * the control memfd as descriptor 3 and its end of a socket as descriptor 4.
+ * It ends when its host does. */
+#include "device/device.h"
+#include "base/futex.h"
+#include "base/log.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+struct control *control;
+int host_socket = 4;
+
+/* While all workers are busy nobody reads commands; this thread then does, now and then. */
+static void *relieve(void *arg)
+{
+    (void)arg;
+    for (useconds_t pause = 500;; pause = atomic_load(&control->running) ? 500 : pause < 100000 ? pause * 2 : pause) {
+        usleep(pause);
+        if (atomic_load(&control->running)) commands_take();
+    }
+    return NULL;
+}
+
+int main(void)
+{
+    control = mmap(NULL, CONTROL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, 3, 0);
+    if (control == MAP_FAILED || control->version != RING_VERSION) {
+        fprintf(stderr, "faultline-device is started by libcuda.so.1, not by hand\n");
+        return 2;
+    }
+    int host = (int)syscall(SYS_pidfd_open, control->host_pid, 0);
+    if (host < 0) return 1;
+    prctl(PR_SET_NAME, "faultline-device");
+    /* the application's limits on its address space are not this process's */
+    struct rlimit space;
+    if (!getrlimit(RLIMIT_AS, &space)) space.rlim_cur = space.rlim_max, setrlimit(RLIMIT_AS, &space);
+    setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
+    fault_handlers_install();
+    atomic_store((_Atomic int32_t *)&control->device_pid, getpid());
+    if (pool_start(pool_size())) return 1;
+    pthread_t helper;
+    if (!pthread_create(&helper, NULL, relieve, NULL)) pthread_detach(helper);
+    if (write(host_socket, "r", 1) != 1) return 1;
+    struct pollfd watch = { .fd = host, .events = POLLIN };
+    while (poll(&watch, 1, -1) <= 0)
+        ;
+    _exit(0);
+}

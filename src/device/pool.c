@@ -1,0 +1,275 @@
+/* Workers and grids; see pool.h. */
+#include "device/device.h"
+#include "base/futex.h"
+#include "base/log.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_WAITING = 132 * 16, MOST_SPARE = 64 };
+
+_Thread_local struct worker worker;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct grid *active;        /* a ring would do; a list with its head moved on is one */
+static struct frame *spare;        /* frames without a block */
+static unsigned spare_count, worker_count;
+static _Atomic bool aborted;
+
+static unsigned cgroup_cpus(void)
+{
+    unsigned long long quota, period;
+    FILE *f = fopen("/sys/fs/cgroup/cpu.max", "re");
+    if (!f) return ~0u;
+    int n = fscanf(f, "%llu %llu", &quota, &period);
+    fclose(f);
+    return n == 2 && period ? (unsigned)((quota + period - 1) / period) : ~0u;
+}
+
+unsigned pool_size(void)
+{
+    const char *asked = getenv("FAULTLINE_WORKERS");
+    cpu_set_t set;
+    unsigned n = asked ? (unsigned)atoi(asked) : 0;
+    if (n) return n > 256 ? 256 : n;
+    n = sched_getaffinity(0, sizeof set, &set) ? 1 : (unsigned)CPU_COUNT(&set);
+    unsigned limit = cgroup_cpus();
+    return n > limit ? limit : n ? n : 1;
+}
+
+bool pool_aborted(void) { return atomic_load(&aborted); }
+void pool_abort(void) { atomic_store(&aborted, true); }
+
+/* ---- frames */
+
+static struct frame *frame_take(void)
+{
+    struct frame *f = worker.spare;
+    if (f) return worker.spare = NULL, f;
+    pthread_mutex_lock(&lock);
+    f = spare;
+    if (f) spare = f->next, spare_count--;
+    pthread_mutex_unlock(&lock);
+    return f ? f : calloc(1, sizeof *f);
+}
+
+static void frame_give(struct frame *f)
+{
+    if (!worker.spare) {
+        worker.spare = f;
+        return;
+    }
+    pthread_mutex_lock(&lock);
+    bool keep = spare_count < MOST_SPARE;
+    if (keep) f->next = spare, spare = f, spare_count++;
+    pthread_mutex_unlock(&lock);
+    if (keep) return;
+    frame_release(f);
+    free(f);
+}
+
+static bool shape_frame(struct frame *f, const struct grid *g)
+{
+    if (!frame_prepare(f, &g->code, g->block, g->dynamic_shared)) return false;
+    struct fl_block *b = &f->b;
+    memcpy(b->nctaid, g->grid, sizeof b->nctaid);
+    b->params = g->params;
+    b->symbols = g->symbols;
+    b->rt = &runtime;
+    b->gridid = g->gridid;
+    b->nsmid = control->sm_count;
+    if (g->code.kernel->nsegments == 1 || !g->code.kernel->local) b->local_lo = worker.stack_lo, b->local_hi = worker.stack_hi;
+    return true;
+}
+
+static void place_block(struct frame *f, const struct grid *g, uint64_t number)
+{
+    uint32_t *c = f->b.ctaid;
+    c[0] = (uint32_t)(number % g->grid[0]);
+    c[1] = (uint32_t)(number / g->grid[0] % g->grid[1]);
+    c[2] = (uint32_t)(number / g->grid[0] / g->grid[1]);
+    f->b.smid = (uint32_t)(number % control->sm_count);
+    block_begin(f);
+}
+
+/* ---- running */
+
+/* A block of g has run; true if its frame is free again. */
+static bool after_run(struct grid *g, struct frame *f, enum block_outcome outcome)
+{
+    if (outcome == BLOCK_FAULT) fault_report(FAULT_MISALIGNED);
+    if (outcome == BLOCK_YIELDED && !pool_aborted()) {
+        pthread_mutex_lock(&lock);
+        f->next = NULL;
+        if (!g->waiting) g->waiting_end = &g->waiting;
+        *g->waiting_end = f;
+        g->waiting_end = &f->next;
+        g->waiting_count++;
+        pthread_mutex_unlock(&lock);
+        return false;
+    }
+    atomic_fetch_add(&g->finished, 1);
+    return true;
+}
+
+/* Starts blocks of g until it has none left, one waits, or its share is done. */
+static bool run_new(struct grid *g)
+{
+    uint64_t share = g->blocks / (worker_count * 8ull) + 1;
+    if (share > 256) share = 256;
+    if (g->code.kernel->nsegments > 1 && share > 16) share = 16;
+    uint64_t first = atomic_fetch_add(&g->next, share), end = first + share < g->blocks ? first + share : g->blocks;
+    if (first >= g->blocks) return false;
+    struct frame *f = frame_take();
+    if (!f || !shape_frame(f, g)) {
+        if (f) frame_give(f);
+        worker.frame = NULL;
+        fault_report(FAULT_RESOURCES);
+        return true;
+    }
+    worker.frame = f;
+    for (uint64_t n = first; n < end && !pool_aborted(); n++) {
+        place_block(f, g, n);
+        if (after_run(g, f, fault_guarded_run(f))) continue;
+        f = frame_take();
+        if (!f || !shape_frame(f, g)) {
+            fault_report(FAULT_RESOURCES);
+            break;
+        }
+        worker.frame = f;
+    }
+    worker.frame = NULL;
+    if (f) frame_give(f);
+    return true;
+}
+
+static bool run_waiting(struct grid *g)
+{
+    pthread_mutex_lock(&lock);
+    struct frame *f = g->waiting;
+    if (f) g->waiting = f->next, g->waiting_count--;
+    pthread_mutex_unlock(&lock);
+    if (!f) return false;
+    worker.frame = f;
+    bool finished = after_run(g, f, fault_guarded_run(f));
+    worker.frame = NULL;
+    if (finished) frame_give(f);
+    return finished;
+}
+
+/* ---- grids */
+
+void pool_submit(struct grid *g)
+{
+    g->waiting_end = &g->waiting;
+    pthread_mutex_lock(&lock);
+    struct grid **end = &active;
+    while (*end) end = &(*end)->next_active;
+    g->next_active = NULL;
+    *end = g;
+    pthread_mutex_unlock(&lock);
+    atomic_fetch_add(&control->doorbell, 1);
+    if (g->blocks > 1 && atomic_load(&control->sleepers)) futex_wake(&control->doorbell, g->blocks > 64 ? 64 : (int)g->blocks);
+}
+
+/* The next grid that has something to do; the caller becomes one of its workers. */
+static struct grid *grid_take(void)
+{
+    pthread_mutex_lock(&lock);
+    struct grid *g = active, **at = &active;
+    while (g && !(g->waiting || atomic_load(&g->next) < g->blocks)) at = &g->next_active, g = *at;
+    if (g) {
+        g->workers++;
+        /* to the end of the list, so that all grids get their turn */
+        *at = g->next_active;
+        struct grid **end = &active;
+        while (*end) end = &(*end)->next_active;
+        *end = g;
+        g->next_active = NULL;
+    }
+    pthread_mutex_unlock(&lock);
+    return g;
+}
+
+static void grid_put(struct grid *g)
+{
+    pthread_mutex_lock(&lock);
+    bool over = !--g->workers && atomic_load(&g->finished) == g->blocks;
+    if (over) {
+        struct grid **at = &active;
+        while (*at != g) at = &(*at)->next_active;
+        *at = g->next_active;
+    }
+    pthread_mutex_unlock(&lock);
+    if (over) grid_done(g);
+}
+
+/* True if a block ended or was started, that is, if something moved. */
+static bool run_grid(struct grid *g)
+{
+    bool moved = false;
+    worker.grid = g;
+    if (g->waiting_count) moved = run_waiting(g);
+    if (!pool_aborted() && atomic_load(&g->next) < g->blocks && (g->cooperative || g->waiting_count < MOST_WAITING)) moved |= run_new(g);
+    worker.grid = NULL;
+    return moved;
+}
+
+static void sleep_on_doorbell(uint32_t seen, uint64_t ns)
+{
+    atomic_fetch_add(&control->sleepers, 1);
+    if (atomic_load(&control->head) == atomic_load(&control->tail) && atomic_load(&control->doorbell) == seen) futex_wait(&control->doorbell, seen, ns);
+    atomic_fetch_sub(&control->sleepers, 1);
+}
+
+static void *work(void *arg)
+{
+    (void)arg;
+    fault_thread_begin();
+    uint64_t idle_since = 0;
+    unsigned fruitless = 0;
+    for (;;) {
+        uint32_t seen = atomic_load(&control->doorbell);
+        bool busy = commands_take();
+        struct grid *g = pool_aborted() ? NULL : grid_take();
+        if (g) {
+            bool moved = run_grid(g);
+            grid_put(g);
+            fruitless = moved ? 0 : fruitless + 1;
+            /* everything only waits: leave the processor to whom it waits for */
+            if (fruitless > 64) futex_wait(&control->doorbell, seen, fruitless > 1000 ? 50000 : 10000);
+            else if (fruitless > 4) sched_yield();
+            busy = true;
+        }
+        if (busy) {
+            idle_since = 0;
+            continue;
+        }
+        if (!idle_since) idle_since = now_ns();
+        if (now_ns() - idle_since < SPIN_NS) {
+            for (int k = 0; k < 32; k++) cpu_relax();
+        } else {
+            sleep_on_doorbell(seen, 0);
+            idle_since = 0;
+        }
+    }
+    return NULL;
+}
+
+int pool_start(unsigned workers)
+{
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, 8 << 20);
+    worker_count = workers;
+    for (unsigned k = 0; k < workers; k++) {
+        pthread_t thread;
+        int error = pthread_create(&thread, &attributes, work, NULL);
+        if (error && !k) return error;
+        if (error) break;
+        pthread_detach(thread);
+    }
+    pthread_attr_destroy(&attributes);
+    return 0;
+}

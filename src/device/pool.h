@@ -1,0 +1,44 @@
+/* The worker threads of a device process and the grids they run. A worker that
+ * has nothing to do reads the host's commands (device.h); one that has runs
+ * blocks: of every grid in turn, earlier blocks of a grid before later ones,
+ * blocks that wait again and again. */
+#ifndef FL_DEVICE_POOL_H
+#define FL_DEVICE_POOL_H
+
+#include "device/block.h"
+#include "processor/fault.h"
+#include <pthread.h>
+#include <stdatomic.h>
+
+struct grid {
+    struct kernel_code code;
+    uint32_t grid[3], block[3], dynamic_shared;
+    bool cooperative;
+    const uint64_t *symbols;
+    uint64_t heap, heap_size, gridid;
+    uint8_t *params;               /* owned */
+    uint32_t channel;
+    uint64_t seq;
+    uint64_t blocks;
+    _Atomic uint64_t next;         /* block to start */
+    _Atomic uint64_t finished;
+    struct frame *waiting, **waiting_end; /* blocks put aside, oldest first; under the pool's lock */
+    uint32_t waiting_count;
+    uint32_t workers;              /* busy with it; under the pool's lock */
+    struct grid *next_active, *next_queued;
+};
+
+/* As many threads as this process may use (FAULTLINE_WORKERS overrides). */
+unsigned pool_size(void);
+int pool_start(unsigned workers);
+/* Takes ownership of g and runs it. */
+void pool_submit(struct grid *g);
+/* No block is started any more; running ones end at their next suspension. */
+void pool_abort(void);
+bool pool_aborted(void);
+
+/* The calling worker's: what it runs at the moment. */
+struct worker { struct grid *grid; struct frame *frame; struct frame *spare; char *signal_stack; uint64_t stack_lo, stack_hi; };
+extern _Thread_local struct worker worker;
+
+#endif

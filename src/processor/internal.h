@@ -1,0 +1,29 @@
+/* The host's state of one device process; only src/processor sees it. */
+#ifndef FL_PROCESSOR_INTERNAL_H
+#define FL_PROCESSOR_INTERNAL_H
+
+#include "processor/processor.h"
+#include "processor/ring.h"
+#include <pthread.h>
+
+struct sent { uint64_t id; struct sent *next; };
+
+struct processor {
+    int ordinal;
+    struct control *control;
+    int socket, pidfd, pid;
+    int owner;                     /* the process that may use it; a forked child may not */
+    pthread_mutex_t lock;          /* producers of commands */
+    struct sent *sent[64];         /* backings whose descriptor the device has; under lock */
+    uint64_t params_head;          /* under lock */
+    uint64_t submitted[CHANNELS];  /* commands of each channel; under lock */
+    uint64_t used[CHANNELS / 64];  /* channels; under lock */
+    _Atomic int status;            /* CUresult; never changes back */
+    struct processor *next;        /* the monitor's list */
+};
+
+/* monitor.c: watches for faults and deaths. */
+CUresult monitor_add(struct processor *p);
+void monitor_remove(struct processor *p);
+
+#endif

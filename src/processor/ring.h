@@ -1,0 +1,71 @@
+/* What a host and its device process share: one memfd, mapped by both.
+ *
+ * Commands go one way, through a ring. The host fills slot head % RING_SLOTS,
+ * then stores head + 1 (release); the device loads head (acquire), acts, then
+ * stores tail (release). So whoever sees a head sees the slots below it, and a
+ * slot below tail may be filled again. The order in the ring is the order of
+ * effect. Sleeping: who wants to sleep raises its counter (sleepers, waiters),
+ * looks again, and only then waits for its futex; who has news stores it,
+ * bumps the futex word, and wakes only if the counter is not 0. Both sides
+ * need the store and the load that follows it in that order: sequentially
+ * consistent. */
+#ifndef FL_PROCESSOR_RING_H
+#define FL_PROCESSOR_RING_H
+
+#include "processor/fault.h"
+#include <stdatomic.h>
+#include <stdint.h>
+
+enum { RING_SLOTS = 1024, CHANNELS = 4096, MARKS = 4096, PARAM_BYTES = 1 << 20, PRINTF_DEFAULT = 8650752, SPIN_NS = 50000 };
+
+enum command_kind { COMMAND_MAP, COMMAND_UNMAP, COMMAND_PROTECT, COMMAND_LAUNCH, COMMAND_MARK, COMMAND_STOP };
+
+struct command {
+    enum command_kind kind;
+    uint32_t channel;
+    uint64_t seq;                  /* in the channel: LAUNCH, MARK */
+    union {
+        struct { uint64_t va, size, backing, offset; uint32_t prot; } map;     /* UNMAP and PROTECT use its va, size, prot */
+        struct {
+            uint64_t image, symbols, heap, heap_size, gridid, params;          /* params: position in the byte ring */
+            uint32_t kernel, grid[3], block[3], dynamic_shared, params_size, cooperative;
+        } launch;
+    };
+};
+
+struct channel {
+    _Atomic uint64_t done;         /* commands of this channel that are complete */
+    uint64_t time[MARKS];          /* CLOCK_MONOTONIC ns at which mark seq % MARKS was reached */
+};
+
+/* The host's messages on the socket: a descriptor comes with each. */
+struct backing_message { uint64_t id; };
+
+struct control {
+    uint32_t version;
+    int32_t host_pid, device_pid;
+    uint32_t sm_count;
+    _Alignas(64) _Atomic uint64_t head;
+    _Atomic uint32_t doorbell;     /* futex: bumped with every command */
+    _Alignas(64) _Atomic uint64_t tail;
+    _Atomic uint64_t params_tail;  /* byte ring: what the device has copied */
+    _Atomic uint32_t sleepers;     /* device threads asleep on the doorbell */
+    _Atomic uint32_t running;      /* grids queued or running */
+    _Alignas(64) _Atomic uint32_t completion; /* futex: bumped when a channel advances */
+    _Atomic uint32_t waiters;      /* host threads asleep on it */
+    _Atomic uint32_t faulted;      /* fault is filled; nothing runs any more */
+    struct fault fault;
+    _Alignas(64) _Atomic uint64_t printed;    /* text: bytes the device appended */
+    _Atomic uint64_t shown;        /* bytes the host has taken */
+    uint64_t printf_size;
+    struct command slots[RING_SLOTS];
+    uint8_t params[PARAM_BYTES];
+    struct channel channels[CHANNELS];
+    char text[];                   /* printf_size bytes */
+};
+
+#define RING_VERSION 1u
+#define PRINTF_MOST (256ul << 20)  /* address space set aside for text; touched as needed */
+#define CONTROL_BYTES (sizeof(struct control) + PRINTF_MOST)
+
+#endif

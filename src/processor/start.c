@@ -1,0 +1,109 @@
+/* Starting and ending a device process. */
+#include "base/log.h"
+#include "base/spawn.h"
+#include "processor/internal.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { START_MS = 20000, STOP_MS = 1000 };
+
+static CUresult make_control(struct processor *p, uint32_t sm_count, int *fd)
+{
+    *fd = memfd_create("faultline-control", MFD_CLOEXEC);
+    if (*fd < 0 || ftruncate(*fd, (off_t)CONTROL_BYTES)) return CUDA_ERROR_OUT_OF_MEMORY;
+    struct control *c = mmap(NULL, CONTROL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, *fd, 0);
+    if (c == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
+    madvise(c, CONTROL_BYTES, MADV_DONTFORK);
+    c->version = RING_VERSION;
+    c->host_pid = getpid();
+    c->sm_count = sm_count;
+    c->printf_size = PRINTF_DEFAULT;
+    p->control = c;
+    return CUDA_SUCCESS;
+}
+
+static CUresult wait_for_start(struct processor *p)
+{
+    struct pollfd ready = { .fd = p->socket, .events = POLLIN };
+    char hello;
+    int n;
+    while ((n = poll(&ready, 1, START_MS)) < 0 && errno == EINTR)
+        ;
+    if (n <= 0 || read(p->socket, &hello, 1) != 1) return CUDA_ERROR_OPERATING_SYSTEM;
+    p->pid = p->control->device_pid;
+    p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
+    return p->pidfd < 0 ? CUDA_ERROR_OPERATING_SYSTEM : CUDA_SUCCESS;
+}
+
+CUresult processor_start(struct processor **out, int ordinal, uint32_t sm_count)
+{
+    struct processor *p = calloc(1, sizeof *p);
+    int control = -1, ends[2] = { -1, -1 };
+    char path[4096], *argv[] = { "faultline-device", NULL };
+    if (!p) return CUDA_ERROR_OUT_OF_MEMORY;
+    p->ordinal = ordinal;
+    p->owner = getpid();
+    p->socket = p->pidfd = -1;
+    pthread_mutex_init(&p->lock, NULL);
+    CUresult r = library_sibling("faultline-device", "FAULTLINE_DEVICE_EXE", path, sizeof path);
+    if (r) {
+        fl_log(FL_LOG_ERROR, "faultline-device is missing: it belongs beside libcuda.so.1, or FAULTLINE_DEVICE_EXE names it");
+        r = CUDA_ERROR_SYSTEM_NOT_READY;
+        goto out;
+    }
+    if ((r = make_control(p, sm_count, &control))) goto out;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends)) {
+        r = CUDA_ERROR_OPERATING_SYSTEM;
+        goto out;
+    }
+    p->socket = ends[0];
+    if ((r = spawn(path, argv, (int[]){ control, ends[1] }, 2))) goto out;
+    close(ends[1]);
+    ends[1] = -1;
+    if ((r = wait_for_start(p))) goto out;
+    r = monitor_add(p);
+out:
+    if (control >= 0) close(control);
+    if (ends[1] >= 0) close(ends[1]);
+    if (!r) {
+        *out = p;
+        return r;
+    }
+    processor_stop(p);
+    return r == CUDA_ERROR_FILE_NOT_FOUND ? CUDA_ERROR_SYSTEM_NOT_READY : r;
+}
+
+void processor_stop(struct processor *p)
+{
+    if (!p) return;
+    monitor_remove(p);
+    if (p->pidfd >= 0) {
+        struct pollfd gone = { .fd = p->pidfd, .events = POLLIN };
+        syscall(SYS_pidfd_send_signal, p->pidfd, SIGKILL, NULL, 0);
+        poll(&gone, 1, STOP_MS);
+        close(p->pidfd);
+    }
+    if (p->socket >= 0) close(p->socket);
+    if (p->control) munmap(p->control, CONTROL_BYTES);
+    for (int k = 0; k < 64; k++)
+        while (p->sent[k]) {
+            struct sent *s = p->sent[k];
+            p->sent[k] = s->next;
+            free(s);
+        }
+    pthread_mutex_destroy(&p->lock);
+    free(p);
+}
+
+CUresult processor_status(const struct processor *p) { return (CUresult)atomic_load(&p->status); }
+int processor_pid(const struct processor *p) { return p->pid; }
+bool processor_busy(const struct processor *p) { return atomic_load(&p->control->running) != 0; }

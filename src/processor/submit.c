@@ -1,0 +1,201 @@
+/* Commands to a device process. */
+#include "base/futex.h"
+#include "processor/internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* Pauses until the device has moved on; false once it is dead. */
+static bool pause_for_device(struct processor *p, unsigned *rounds)
+{
+    if (processor_status(p)) return false;
+    if (atomic_load(&p->control->sleepers)) futex_wake(&p->control->doorbell, 1);
+    if (++*rounds < 2000) cpu_relax();
+    else usleep(50);
+    return true;
+}
+
+/* The slot for the next command, zeroed; NULL if the device is dead. Under the lock. */
+static struct command *slot_begin(struct processor *p)
+{
+    struct control *c = p->control;
+    uint64_t head = atomic_load_explicit(&c->head, memory_order_relaxed);
+    unsigned rounds = 0;
+    if (processor_status(p)) return NULL;
+    while (head - atomic_load_explicit(&c->tail, memory_order_acquire) >= RING_SLOTS)
+        if (!pause_for_device(p, &rounds)) return NULL;
+    struct command *slot = &c->slots[head % RING_SLOTS];
+    memset(slot, 0, sizeof *slot);
+    return slot;
+}
+
+/* Makes it visible. Sequentially consistent: the device must not miss both the command and the wake. */
+static void slot_end(struct processor *p, bool ring_bell)
+{
+    struct control *c = p->control;
+    atomic_fetch_add(&c->head, 1);
+    atomic_fetch_add(&c->doorbell, 1);
+    if (ring_bell && atomic_load(&c->sleepers)) futex_wake(&c->doorbell, 1);
+}
+
+static CUresult send_backing(struct processor *p, const struct backing *b)
+{
+    for (struct sent *s = p->sent[b->id % 64]; s; s = s->next)
+        if (s->id == b->id) return CUDA_SUCCESS;
+    struct sent *s = malloc(sizeof *s);
+    if (!s) return CUDA_ERROR_OUT_OF_MEMORY;
+    struct backing_message message = { b->id };
+    struct iovec part = { &message, sizeof message };
+    union { struct cmsghdr header; char room[CMSG_SPACE(sizeof(int))]; } data = { 0 };
+    struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &data, .msg_controllen = sizeof data };
+    struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(c), &b->fd, sizeof b->fd);
+    ssize_t n;
+    while ((n = sendmsg(p->socket, &m, MSG_NOSIGNAL)) < 0 && errno == EINTR)
+        ;
+    if (n < 0) {
+        free(s);
+        return CUDA_ERROR_OPERATING_SYSTEM;
+    }
+    s->id = b->id;
+    s->next = p->sent[b->id % 64];
+    p->sent[b->id % 64] = s;
+    return CUDA_SUCCESS;
+}
+
+static CUresult page_command(struct processor *p, enum command_kind kind, uint64_t va, uint64_t size, const struct backing *b, uint64_t offset, unsigned prot)
+{
+    CUresult r = CUDA_SUCCESS;
+    pthread_mutex_lock(&p->lock);
+    if (b && (r = send_backing(p, b))) goto out;
+    struct command *c = slot_begin(p);
+    if (!c) {
+        r = processor_status(p);
+        goto out;
+    }
+    c->kind = kind;
+    c->map.va = va;
+    c->map.size = size;
+    c->map.backing = b ? b->id : 0;
+    c->map.offset = offset;
+    c->map.prot = prot;
+    uint64_t mine = atomic_load(&p->control->head) + 1;
+    bool revokes = kind != COMMAND_MAP && processor_busy(p);
+    slot_end(p, revokes);
+    /* access must be gone from a running device on return */
+    for (unsigned rounds = 0; revokes && atomic_load(&p->control->tail) < mine && processor_busy(p);)
+        if (!pause_for_device(p, &rounds)) break;
+out:
+    pthread_mutex_unlock(&p->lock);
+    return r;
+}
+
+CUresult processor_map(struct processor *p, uint64_t va, uint64_t size, const struct backing *b, uint64_t offset, unsigned prot)
+{
+    return page_command(p, COMMAND_MAP, va, size, b, offset, prot);
+}
+
+CUresult processor_unmap(struct processor *p, uint64_t va, uint64_t size) { return page_command(p, COMMAND_UNMAP, va, size, NULL, 0, 0); }
+CUresult processor_protect(struct processor *p, uint64_t va, uint64_t size, unsigned prot) { return page_command(p, COMMAND_PROTECT, va, size, NULL, 0, prot); }
+
+/* ---- channels */
+
+CUresult processor_channel_open(struct processor *p, uint32_t *channel)
+{
+    CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
+    pthread_mutex_lock(&p->lock);
+    for (uint32_t k = 0; k < CHANNELS && r; k++)
+        if (!(p->used[k / 64] >> (k % 64) & 1)) {
+            p->used[k / 64] |= 1ull << (k % 64);
+            *channel = k;
+            r = CUDA_SUCCESS;
+        }
+    pthread_mutex_unlock(&p->lock);
+    return r;
+}
+
+/* Sequence numbers go on counting, so the next owner is not confused by the last one's. */
+void processor_channel_close(struct processor *p, uint32_t channel)
+{
+    pthread_mutex_lock(&p->lock);
+    p->used[channel / 64] &= ~(1ull << (channel % 64));
+    pthread_mutex_unlock(&p->lock);
+}
+
+static bool put_params(struct processor *p, const struct launch *l, struct command *c)
+{
+    unsigned rounds = 0;
+    while (p->params_head + l->params_size - atomic_load(&p->control->params_tail) > PARAM_BYTES)
+        if (!pause_for_device(p, &rounds)) return false;
+    const uint8_t *from = l->params;
+    for (uint32_t k = 0; k < l->params_size; k++) p->control->params[(p->params_head + k) % PARAM_BYTES] = from[k];
+    c->launch.params = p->params_head;
+    c->launch.params_size = l->params_size;
+    p->params_head += l->params_size;
+    return true;
+}
+
+uint64_t processor_launch(struct processor *p, uint32_t channel, const struct launch *l)
+{
+    uint64_t seq = 0;
+    pthread_mutex_lock(&p->lock);
+    struct command *c = slot_begin(p);
+    if (c && put_params(p, l, c)) {
+        c->kind = COMMAND_LAUNCH;
+        c->channel = channel;
+        c->seq = seq = ++p->submitted[channel];
+        c->launch.image = l->image;
+        c->launch.symbols = l->symbols;
+        c->launch.kernel = l->kernel;
+        c->launch.heap = l->heap;
+        c->launch.heap_size = l->heap_size;
+        c->launch.gridid = l->gridid;
+        memcpy(c->launch.grid, l->grid, sizeof l->grid);
+        memcpy(c->launch.block, l->block, sizeof l->block);
+        c->launch.dynamic_shared = l->dynamic_shared;
+        c->launch.cooperative = l->cooperative;
+        atomic_fetch_add(&p->control->running, 1);
+        slot_end(p, true);
+    }
+    pthread_mutex_unlock(&p->lock);
+    return seq;
+}
+
+uint64_t processor_mark(struct processor *p, uint32_t channel)
+{
+    uint64_t seq = 0;
+    pthread_mutex_lock(&p->lock);
+    struct command *c = slot_begin(p);
+    if (c) {
+        c->kind = COMMAND_MARK;
+        c->channel = channel;
+        c->seq = seq = ++p->submitted[channel];
+        slot_end(p, true);
+    }
+    pthread_mutex_unlock(&p->lock);
+    return seq;
+}
+
+uint64_t processor_mark_time(struct processor *p, uint32_t channel, uint64_t seq) { return p->control->channels[channel].time[seq % MARKS]; }
+
+CUresult processor_set_printf_size(struct processor *p, uint64_t bytes)
+{
+    if (bytes > PRINTF_MOST) bytes = PRINTF_MOST;
+    pthread_mutex_lock(&p->lock);
+    bool idle = !processor_busy(p);
+    if (idle) {
+        processor_flush_printf(p);
+        p->control->printf_size = bytes < 4096 ? 4096 : bytes;
+        atomic_store(&p->control->printed, 0);
+        atomic_store(&p->control->shown, 0);
+    }
+    pthread_mutex_unlock(&p->lock);
+    return idle ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}

@@ -1,0 +1,56 @@
+/* Learning that a device has done something: completion, text, the end. */
+#include "base/futex.h"
+#include "processor/internal.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <unistd.h>
+
+bool processor_done(const struct processor *p, uint32_t channel, uint64_t seq)
+{
+    return atomic_load_explicit(&p->control->channels[channel].done, memory_order_acquire) >= seq;
+}
+
+static uint64_t spin_ns(void)
+{
+    static _Atomic uint64_t known;
+    uint64_t ns = atomic_load_explicit(&known, memory_order_relaxed);
+    if (ns) return ns;
+    ns = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? SPIN_NS : 1;
+    atomic_store_explicit(&known, ns, memory_order_relaxed);
+    return ns;
+}
+
+CUresult processor_wait(struct processor *p, uint32_t channel, uint64_t seq)
+{
+    struct control *c = p->control;
+    uint64_t start = now_ns(), spin = spin_ns();
+    while (!processor_done(p, channel, seq) && !processor_status(p)) {
+        if (now_ns() - start < spin) {
+            for (int k = 0; k < 16; k++) cpu_relax();
+            continue;
+        }
+        uint32_t seen = atomic_load(&c->completion);
+        atomic_fetch_add(&c->waiters, 1);
+        if (!processor_done(p, channel, seq) && !processor_status(p)) futex_wait(&c->completion, seen, 100000000);
+        atomic_fetch_sub(&c->waiters, 1);
+    }
+    return processor_status(p);
+}
+
+void processor_flush_printf(struct processor *p)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    struct control *c = p->control;
+    if (atomic_load(&c->printed) == atomic_load(&c->shown)) return;
+    pthread_mutex_lock(&lock);
+    uint64_t from = atomic_load(&c->shown), to = atomic_load(&c->printed), size = c->printf_size;
+    while (from < to) {
+        uint64_t at = from % size, n = to - from < size - at ? to - from : size - at;
+        fwrite(c->text + at, 1, n, stdout);
+        from += n;
+    }
+    fflush(stdout);
+    atomic_store(&c->shown, to);
+    pthread_mutex_unlock(&lock);
+}
