@@ -20,7 +20,7 @@
 #define MAX_DEVICES 16
 
 struct stream_set;                 /* stream/stream.h: all streams of a context */
-struct module_set;                 /* module/module.h: all modules of a context */
+struct module;                     /* module/module.h */
 
 struct device {
     int ordinal;
@@ -30,6 +30,7 @@ struct device {
     struct context *primary;       /* one object for the process's life; active while primary_count > 0 */
     unsigned primary_count, primary_flags;
     uint32_t peers;                /* bit i: kernels of this device may touch memory of device i */
+    unsigned contexts;             /* that are alive */
 };
 
 struct context {
@@ -38,11 +39,14 @@ struct context {
     unsigned long long id;
     bool primary;
     _Atomic bool destroyed;
-    size_t limits[CU_LIMIT_MAX];
+    size_t limits[PROFILE_LIMITS];
+    CUfunc_cache cache;
     struct stream_set *streams;
-    struct module_set *modules;
+    struct module *modules;        /* module/module.h */
+    uint64_t heap, heap_size;      /* device-side malloc's arena, 0: not made yet */
     pthread_mutex_t lock;
     unsigned peers;                /* bit i: peer access to device i's contexts enabled */
+    struct context *next;          /* in the table */
 };
 
 extern struct device devices[MAX_DEVICES];
@@ -61,6 +65,16 @@ CUresult context_current_unchecked(struct context **out);
 /* Whether handle is a live context (not NULL, not destroyed): CUDA_ERROR_INVALID_CONTEXT, CUDA_ERROR_CONTEXT_IS_DESTROYED. */
 CUresult context_check(CUcontext handle, struct context **out);
 struct context *context_top(void); /* of the calling thread's stack, or NULL; no checks */
+
+CUresult context_push(struct context *c);
+CUresult context_pop(struct context **c);
+void context_set(struct context *c);
+CUresult context_create(struct device *d, unsigned flags, struct context **out);
+CUresult context_destroy(CUcontext handle);
+CUresult primary_retain(struct device *d, struct context **out);
+CUresult primary_release(struct device *d);
+void primary_reset(struct device *d);
+bool primary_active(const struct device *d);
 
 /* The first error wins and stays. Returns the sticky error. */
 CUresult sticky_set(CUresult error);

@@ -5,21 +5,27 @@
 #define FL_MODULE_MODULE_H
 
 #include "context/context.h"
+#include "module/compile.h"
 #include "ptx/image.h"
+#include "space/space.h"
+
+enum { FUNCTION_MAGIC = 0x464e4331, KERNEL_MAGIC = 0x4b524e31 };
 
 struct module {                    /* CUmod_st */
     struct context *context;
     struct library *library;       /* NULL for cuModuleLoad* */
     struct fl_image *image;        /* the host's alias of the loaded image */
-    uint64_t image_va, symbols_va;
-    uint64_t *symbol_address;      /* the host's alias of the symbol table */
+    uint64_t image_va, symbols_va, loaded_size;
+    uint64_t *addresses;           /* the host's alias of the symbol table */
+    struct allocation **variables; /* by symbol; NULL for functions */
     struct function *functions;    /* image->nkernels of them */
-    struct module *next;
+    struct module *next;           /* of the context */
 };
 
 struct function {                  /* CUfunc_st */
-    struct module *module;
+    uint32_t magic;
     uint32_t index;                /* in image kernels */
+    struct module *module;
     const struct fl_image_kernel *kernel;
     const char *name;
     int max_dynamic_shared;        /* CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES */
@@ -27,6 +33,33 @@ struct function {                  /* CUfunc_st */
     int cluster[3], cluster_policy, nonportable_cluster;
     CUfunc_cache cache;
 };
+
+struct kernel_handle {             /* CUkern_st */
+    uint32_t magic;
+    uint32_t index;
+    struct library *library;
+};
+
+struct library {                   /* CUlib_st */
+    struct image_file file;
+    struct kernel_handle *kernels;
+    struct module *modules[16 * 4];/* one per context it was used in */
+    unsigned nmodules;
+    pthread_mutex_t lock;
+    struct library *next;
+};
+
+CUresult module_load(struct context *c, const struct image_file *file, struct library *library, struct module **out);
+void module_unload(struct module *m);
+/* CUDA_ERROR_INVALID_HANDLE unless it is loaded. */
+CUresult module_get(CUmodule handle, struct module **out);
+CUresult module_find_function(struct module *m, const char *name, struct function **out);
+/* A variable of this kind (or kinds: bits 1 << enum fl_symbol_kind). */
+CUresult module_find_variable(struct module *m, const char *name, unsigned kinds, struct allocation **out);
+/* The library's module in context c, loaded when first asked for. */
+CUresult library_module(struct library *l, struct context *c, struct module **out);
+const struct fl_image_kernel *image_kernels(const struct fl_image *image);
+const struct fl_image_param *image_params(const struct fl_image *image);
 
 /* The function a launch's handle means: a CUfunction, or a CUkernel (resolved
  * for context c). CUDA_ERROR_INVALID_HANDLE. */

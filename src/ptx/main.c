@@ -12,9 +12,20 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 struct options options = { .level = 2 };
 static FILE *log_file;
+static int status_fd = -1;         /* the library reads the exit status here: it is not this process's parent */
+
+static void finish(int status) __attribute__((noreturn));
+static void finish(int status)
+{
+    char byte = (char)status;
+    if (status_fd >= 0 && write(status_fd, &byte, 1) != 1) status = EXIT_INTERNAL;
+    /* nothing is worth being taken apart: the process ends */
+    _Exit(status);
+}
 
 static void say(int line, const char *kind, const char *format, va_list list)
 {
@@ -32,7 +43,7 @@ void fatal(int status, const char *format, ...)
     va_start(list, format);
     say(0, status == EXIT_INTERNAL ? "internal error" : "error", format, list);
     va_end(list);
-    _Exit(status);
+    finish(status);
 }
 
 void fatal_at(int status, int line, const char *format, ...)
@@ -41,7 +52,7 @@ void fatal_at(int status, int line, const char *format, ...)
     va_start(list, format);
     say(line, "error", format, list);
     va_end(list);
-    _Exit(status);
+    finish(status);
 }
 
 static char *read_all(const char *path, size_t *size)
@@ -192,6 +203,7 @@ int main(int argc, char **argv)
         else if (!strcmp(argv[k], "--cpu") && k + 1 < argc) options.cpu = argv[++k];
         else if (!strcmp(argv[k], "-o") && k + 1 < argc) out = argv[++k];
         else if (!strcmp(argv[k], "--log") && k + 1 < argc) log_file = fopen(argv[++k], "w");
+        else if (!strcmp(argv[k], "--status") && k + 1 < argc) status_fd = atoi(argv[++k]);
         else if (argv[k][0] == '-' && argv[k][1]) fatal(EXIT_INTERNAL, "unknown option %s", argv[k]);
         else in = argv[k];
     }
@@ -199,6 +211,5 @@ int main(int argc, char **argv)
     /* a hostile module must not keep the machine busy for ever */
     setrlimit(RLIMIT_CPU, &(struct rlimit){ 300, 300 });
     compile(in, out);
-    /* nothing is worth being taken apart: the process ends */
-    _Exit(0);
+    finish(0);
 }

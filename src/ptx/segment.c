@@ -198,5 +198,6 @@ void kernel_analyse(struct kernel *k, struct module_ir *m, struct func *f)
     check_size(k);
     k->vector = !k->local;
     k->flags = f->spins ? FL_KERNEL_SPINS : 0;
-    k->registers = f->nregs < 10 ? 10 : f->nregs > 255 ? 255 : f->nregs;
+    /* what an allocator would need; at 32 registers no block is kept off a multiprocessor for their sake */
+    k->registers = f->nregs < 10 ? 10 : f->nregs > 32 ? 32 : f->nregs;
 }

@@ -71,6 +71,6 @@ void space_release_context(struct context *c);
 
 /* Code memory: readable and executable on d only. */
 CUresult space_alloc_code(struct device *d, uint64_t size, uint64_t *va, void **alias);
-void space_free_code(struct device *d, uint64_t va);
+void space_free_code(struct device *d, uint64_t va, uint64_t size);
 
 #endif

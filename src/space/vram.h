@@ -5,6 +5,7 @@
 
 #include "base/backing.h"
 #include <pthread.h>
+#include <stdbool.h>
 
 struct vram_chunks;
 struct vram {

@@ -1,0 +1,362 @@
+/* Primary contexts, contexts and what can be asked and set of them. */
+#include "context/context.h"
+#include "processor/processor.h"
+#include "space/space.h"
+#include "stream/stream.h"
+
+enum { SCHED = CU_CTX_SCHED_MASK, COREDUMP = CU_CTX_COREDUMP_ENABLE | CU_CTX_USER_COREDUMP_ENABLE };
+
+static bool good_schedule(unsigned flags)
+{
+    unsigned s = flags & SCHED;
+    return s == CU_CTX_SCHED_AUTO || s == CU_CTX_SCHED_SPIN || s == CU_CTX_SCHED_YIELD || s == CU_CTX_SCHED_BLOCKING_SYNC;
+}
+
+/* ---- primary contexts */
+
+CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
+{
+    struct device *d;
+    struct context *c;
+    CUresult r = library_ready();
+    if (r) return r;
+    if (!pctx) return CUDA_ERROR_INVALID_VALUE;
+    if ((r = device_get(dev, &d)) || (r = primary_retain(d, &c))) return r;
+    *pctx = (CUcontext)c;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuDevicePrimaryCtxRelease_v2(CUdevice dev)
+{
+    struct device *d;
+    CUresult r = device_get(dev, &d);
+    return r ? r : primary_release(d);
+}
+
+CUresult CUDAAPI cuDevicePrimaryCtxReset_v2(CUdevice dev)
+{
+    struct device *d;
+    CUresult r = device_get(dev, &d);
+    if (!r) primary_reset(d);
+    return r;
+}
+
+CUresult CUDAAPI cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags)
+{
+    struct device *d;
+    CUresult r = device_get(dev, &d);
+    if (r) return r;
+    if (!good_schedule(flags) || flags & ~(SCHED | CU_CTX_LMEM_RESIZE_TO_MAX | COREDUMP | CU_CTX_SYNC_MEMOPS)) return CUDA_ERROR_INVALID_VALUE;
+    d->primary_flags = flags;
+    if (primary_active(d)) d->primary->flags = flags;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags, int *active)
+{
+    struct device *d;
+    CUresult r = device_get(dev, &d);
+    if (r) return r;
+    if (!flags || !active) return CUDA_ERROR_INVALID_VALUE;
+    *flags = d->primary_flags;
+    *active = primary_active(d);
+    return CUDA_SUCCESS;
+}
+
+/* ---- contexts */
+
+static CUresult create(CUcontext *pctx, unsigned flags, CUdevice dev)
+{
+    struct device *d;
+    struct context *c;
+    CUresult r = library_ready();
+    if (r) return r;
+    if (!pctx) return CUDA_ERROR_INVALID_VALUE;
+    if ((r = device_get(dev, &d))) return r;
+    if (!good_schedule(flags) || flags & ~CU_CTX_FLAGS_MASK) return CUDA_ERROR_INVALID_VALUE;
+    if ((r = sticky_get())) return r;
+    /* a coredump asked for by the user counts as one (observed on H200) */
+    if (flags & CU_CTX_USER_COREDUMP_ENABLE) flags = (flags & ~(unsigned)CU_CTX_USER_COREDUMP_ENABLE) | CU_CTX_COREDUMP_ENABLE;
+    if ((r = context_create(d, flags, &c))) return r;
+    if ((r = context_push(c))) {
+        context_destroy((CUcontext)c);
+        return r;
+    }
+    *pctx = (CUcontext)c;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice dev) { return create(pctx, flags, dev); }
+
+CUresult CUDAAPI cuCtxCreate_v3(CUcontext *pctx, CUexecAffinityParam *paramsArray, int numParams, unsigned int flags, CUdevice dev)
+{
+    CUresult r = library_ready();
+    if (r) return r;
+    if (numParams < 0 || (numParams && !paramsArray)) return CUDA_ERROR_INVALID_VALUE;
+    return numParams ? CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY : create(pctx, flags, dev);
+}
+
+CUresult CUDAAPI cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *ctxCreateParams, unsigned int flags, CUdevice dev)
+{
+    CUresult r = library_ready();
+    if (r) return r;
+    if (ctxCreateParams && ctxCreateParams->numExecAffinityParams) return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
+    if (ctxCreateParams && ctxCreateParams->cigParams) return CUDA_ERROR_NOT_SUPPORTED;
+    return create(pctx, flags, dev);
+}
+
+CUresult CUDAAPI cuCtxDestroy_v2(CUcontext ctx)
+{
+    CUresult r = library_ready();
+    if (r) return r;
+    return ctx ? context_destroy(ctx) : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult CUDAAPI cuCtxPushCurrent_v2(CUcontext ctx)
+{
+    struct context *c;
+    CUresult r = library_ready();
+    if (r) return r;
+    if (!ctx) return CUDA_ERROR_INVALID_VALUE;
+    r = context_check(ctx, &c);
+    return r && r != CUDA_ERROR_CONTEXT_IS_DESTROYED ? r : context_push(c);
+}
+
+CUresult CUDAAPI cuCtxPopCurrent_v2(CUcontext *pctx)
+{
+    struct context *c;
+    CUresult r = library_ready();
+    if (r || (r = context_pop(&c))) return r;
+    if (pctx) *pctx = (CUcontext)c;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuCtxSetCurrent(CUcontext ctx)
+{
+    struct context *c = NULL;
+    CUresult r = library_ready();
+    if (r) return r;
+    if (ctx && (r = context_check(ctx, &c)) && r != CUDA_ERROR_CONTEXT_IS_DESTROYED) return r;
+    context_set(c);
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuCtxGetCurrent(CUcontext *pctx)
+{
+    CUresult r = library_ready();
+    if (r) return r;
+    if (!pctx) return CUDA_ERROR_INVALID_VALUE;
+    *pctx = (CUcontext)context_top();
+    return CUDA_SUCCESS;
+}
+
+/* What a context still answers when it is destroyed or something went wrong (observed on H200). */
+static CUresult even_dead(struct context **c)
+{
+    CUresult r = context_current_unchecked(c);
+    return r == CUDA_ERROR_CONTEXT_IS_DESTROYED ? CUDA_SUCCESS : r;
+}
+
+CUresult CUDAAPI cuCtxGetDevice(CUdevice *device)
+{
+    struct context *c;
+    CUresult r = even_dead(&c);
+    if (r) return r;
+    if (!device) return CUDA_ERROR_INVALID_VALUE;
+    *device = c->device->ordinal;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuCtxGetFlags(unsigned int *flags)
+{
+    struct context *c;
+    CUresult r = even_dead(&c);
+    if (r) return r;
+    if (!flags) return CUDA_ERROR_INVALID_VALUE;
+    *flags = c->flags;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuCtxSetFlags(unsigned int flags)
+{
+    struct context *c;
+    const unsigned kept = CU_CTX_MAP_HOST | COREDUMP;
+    CUresult r = even_dead(&c);
+    if (r) return r;
+    if (!good_schedule(flags) || flags & ~CU_CTX_FLAGS_MASK) return CUDA_ERROR_INVALID_VALUE;
+    c->flags = (c->flags & kept) | (flags & ~kept);
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuCtxGetId(CUcontext ctx, unsigned long long *ctxId)
+{
+    struct context *c;
+    CUresult r = ctx ? library_ready() : context_current_unchecked(&c);
+    if (!r && ctx) r = context_check(ctx, &c);
+    if (r) return r;
+    if (!ctxId) return CUDA_ERROR_INVALID_VALUE;
+    *ctxId = c->id;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuCtxGetApiVersion(CUcontext ctx, unsigned int *version)
+{
+    struct context *c;
+    CUresult r = ctx ? library_ready() : context_current_unchecked(&c);
+    if (!r && ctx && (r = context_check(ctx, &c)) == CUDA_ERROR_CONTEXT_IS_DESTROYED) r = CUDA_ERROR_INVALID_CONTEXT;
+    if (r) return r;
+    if (!version) return CUDA_ERROR_INVALID_VALUE;
+    *version = 3020;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuCtxSynchronize(void)
+{
+    struct context *c;
+    CUresult r = context_current(&c);
+    return r ? r : context_synchronize(c);
+}
+
+CUresult CUDAAPI cuCtxSynchronize_v2(CUcontext ctx)
+{
+    struct context *c;
+    CUresult r = context_current(&c);
+    if (!r && ctx) r = context_check(ctx, &c);
+    return r ? r : context_synchronize(c);
+}
+
+CUresult CUDAAPI cuCtxGetStreamPriorityRange(int *leastPriority, int *greatestPriority)
+{
+    struct context *c;
+    CUresult r = context_current(&c);
+    if (leastPriority) *leastPriority = 0;
+    if (greatestPriority) *greatestPriority = r ? 0 : -5;
+    return r;
+}
+
+CUresult CUDAAPI cuCtxGetCacheConfig(CUfunc_cache *pconfig)
+{
+    struct context *c;
+    CUresult r = context_current(&c);
+    if (r) return r;
+    if (!pconfig) return CUDA_ERROR_INVALID_VALUE;
+    *pconfig = c->cache;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuCtxSetCacheConfig(CUfunc_cache config)
+{
+    struct context *c;
+    CUresult r = context_current(&c);
+    if (r) return r;
+    if ((int)config < CU_FUNC_CACHE_PREFER_NONE || config > CU_FUNC_CACHE_PREFER_EQUAL) return CUDA_ERROR_INVALID_VALUE;
+    c->cache = config;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuCtxGetSharedMemConfig(CUsharedconfig *pConfig)
+{
+    struct context *c;
+    CUresult r = context_current(&c);
+    if (r) return r;
+    if (!pConfig) return CUDA_ERROR_INVALID_VALUE;
+    *pConfig = CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuCtxSetSharedMemConfig(CUsharedconfig config)
+{
+    struct context *c;
+    CUresult r = context_current(&c);
+    if (r) return r;
+    return (int)config < 0 || config > CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuCtxResetPersistingL2Cache(void)
+{
+    struct context *c;
+    return context_current(&c);
+}
+
+/* ---- limits: each is rounded and bounded in its own way (observed on H200) */
+
+static size_t between(size_t v, size_t least, size_t most) { return v < least ? least : v > most ? most : v; }
+
+static CUresult set_limit(struct context *c, CUlimit limit, size_t v)
+{
+    const size_t l2 = (size_t)profile_attribute(c->device->profile, CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE), step = l2 / 10 ? l2 / 10 : 1;
+    switch (limit) {
+    case CU_LIMIT_STACK_SIZE:
+        if (v > 512 << 10) return CUDA_ERROR_INVALID_VALUE;
+        c->limits[limit] = (v + 15) & ~(size_t)15;
+        return CUDA_SUCCESS;
+    case CU_LIMIT_PRINTF_FIFO_SIZE:
+        c->limits[limit] = between(v, 512 << 10, 2ul << 30);
+        processor_set_printf_size(c->device->processor, c->limits[limit]);
+        return CUDA_SUCCESS;
+    case CU_LIMIT_MALLOC_HEAP_SIZE: c->limits[limit] = between(v, 4 << 20, c->device->vram.capacity / 8); return CUDA_SUCCESS;
+    case CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT: c->limits[limit] = between(v, 32, 599186); return CUDA_SUCCESS;
+    case CU_LIMIT_MAX_L2_FETCH_GRANULARITY:
+        if (v > 128) return CUDA_ERROR_INVALID_VALUE;
+        c->limits[limit] = v;
+        return CUDA_SUCCESS;
+    case CU_LIMIT_PERSISTING_L2_CACHE_SIZE:
+        if (v > l2) return CUDA_ERROR_INVALID_VALUE;
+        c->limits[limit] = (v + step - 1) / step * step;
+        return CUDA_SUCCESS;
+    case CU_LIMIT_SHMEM_SIZE: case CU_LIMIT_CIG_ENABLED: return CUDA_ERROR_NOT_PERMITTED;
+    default: return CUDA_ERROR_UNSUPPORTED_LIMIT;
+    }
+}
+
+CUresult CUDAAPI cuCtxSetLimit(CUlimit limit, size_t value)
+{
+    struct context *c;
+    CUresult r = context_current(&c);
+    if (r) return r;
+    return (int)limit < 0 || limit >= CU_LIMIT_MAX ? CUDA_ERROR_INVALID_VALUE : set_limit(c, limit, value);
+}
+
+CUresult CUDAAPI cuCtxGetLimit(size_t *pvalue, CUlimit limit)
+{
+    struct context *c;
+    CUresult r = context_current(&c);
+    if (r) return r;
+    if (!pvalue || (int)limit < 0 || limit >= CU_LIMIT_MAX) return CUDA_ERROR_INVALID_VALUE;
+    if (limit == CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH || limit == CU_LIMIT_CIG_SHMEM_FALLBACK_ENABLED) return CUDA_ERROR_UNSUPPORTED_LIMIT;
+    *pvalue = c->limits[limit];
+    return CUDA_SUCCESS;
+}
+
+/* ---- peer access */
+
+static CUresult peer_arguments(CUcontext peerContext, struct context **mine, struct context **other)
+{
+    CUresult r = context_current(mine);
+    if (r) return r;
+    return peerContext ? context_check(peerContext, other) : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+CUresult CUDAAPI cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags)
+{
+    struct context *c, *p;
+    CUresult r = peer_arguments(peerContext, &c, &p);
+    if (r) return r;
+    if (Flags) return CUDA_ERROR_INVALID_VALUE;
+    if (c->device == p->device || !c->device->profile->p2p[CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED]) return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
+    if (c->peers >> p->device->ordinal & 1) return CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
+    if ((r = space_set_peer(c->device, p->device, true))) return r;
+    c->peers |= 1u << p->device->ordinal;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuCtxDisablePeerAccess(CUcontext peerContext)
+{
+    struct context *c, *p;
+    CUresult r = peer_arguments(peerContext, &c, &p);
+    if (r) return r;
+    if (!(c->peers >> p->device->ordinal & 1)) return CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
+    if ((r = space_set_peer(c->device, p->device, false))) return r;
+    c->peers &= ~(1u << p->device->ordinal);
+    return CUDA_SUCCESS;
+}

@@ -1,0 +1,204 @@
+/* Functions: attributes, parameters, occupancy. */
+#include "api/library.h"
+
+CUresult function_attribute(const struct function *f, CUfunction_attribute attribute, int *value)
+{
+    const struct profile *p = f->module->context->device->profile;
+    if (!value) return CUDA_ERROR_INVALID_VALUE;
+    switch (attribute) {
+    case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
+        *value = f->kernel->max_threads ? (int)f->kernel->max_threads : profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+        break;
+    case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES: *value = (int)f->kernel->static_shared; break;
+    case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES: *value = (int)f->kernel->const_size; break;
+    case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES: *value = (int)f->kernel->local_reported; break;
+    case CU_FUNC_ATTRIBUTE_NUM_REGS: *value = (int)f->kernel->registers; break;
+    case CU_FUNC_ATTRIBUTE_PTX_VERSION: *value = (int)f->module->image->target; break;
+    case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
+        *value = 10 * profile_attribute(p, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) + profile_attribute(p, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+        break;
+    case CU_FUNC_ATTRIBUTE_CACHE_MODE_CA: *value = 0; break;
+    case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: *value = f->max_dynamic_shared; break;
+    case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: *value = f->carveout; break;
+    case CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET: *value = 0; break;
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH: *value = f->cluster[0]; break;
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT: *value = f->cluster[1]; break;
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH: *value = f->cluster[2]; break;
+    case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED: *value = f->nonportable_cluster; break;
+    case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE: *value = f->cluster_policy; break;
+    default: return CUDA_ERROR_INVALID_VALUE;
+    }
+    return CUDA_SUCCESS;
+}
+
+CUresult function_set_attribute(struct function *f, CUfunction_attribute attribute, int value)
+{
+    const struct profile *p = f->module->context->device->profile;
+    switch (attribute) {
+    case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
+        if (value < 0 || value > profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN) - (int)f->kernel->static_shared) return CUDA_ERROR_INVALID_VALUE;
+        f->max_dynamic_shared = value;
+        return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+        if (value < -1 || value > 100) return CUDA_ERROR_INVALID_VALUE;
+        f->carveout = value;
+        return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH: f->cluster[0] = value; return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT: f->cluster[1] = value; return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH: f->cluster[2] = value; return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED: f->nonportable_cluster = value; return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE: f->cluster_policy = value; return CUDA_SUCCESS;
+    default: return CUDA_ERROR_INVALID_VALUE;
+    }
+}
+
+CUresult function_param(const struct function *f, size_t index, size_t *offset, size_t *size)
+{
+    if (!offset || index >= f->kernel->nparams) return CUDA_ERROR_INVALID_VALUE;
+    const struct fl_image_param *p = &image_params(f->module->image)[f->kernel->first_param + index];
+    *offset = p->offset;
+    if (size) *size = p->size;
+    return CUDA_SUCCESS;
+}
+
+static CUresult named(CUfunction handle, struct function **f)
+{
+    struct context *c;
+    CUresult r = context_current(&c);
+    return r ? r : function_get(c, handle, f);
+}
+
+CUresult CUDAAPI cuFuncGetAttribute(int *pi, CUfunction_attribute attrib, CUfunction hfunc)
+{
+    struct function *f;
+    CUresult r = named(hfunc, &f);
+    return r ? r : function_attribute(f, attrib, pi);
+}
+
+CUresult CUDAAPI cuFuncSetAttribute(CUfunction hfunc, CUfunction_attribute attrib, int value)
+{
+    struct function *f;
+    CUresult r = named(hfunc, &f);
+    return r ? r : function_set_attribute(f, attrib, value);
+}
+
+CUresult CUDAAPI cuFuncSetCacheConfig(CUfunction hfunc, CUfunc_cache config)
+{
+    struct function *f;
+    CUresult r = named(hfunc, &f);
+    if (r) return r;
+    if ((int)config < 0 || config > CU_FUNC_CACHE_PREFER_EQUAL) return CUDA_ERROR_INVALID_VALUE;
+    f->cache = config;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuFuncSetSharedMemConfig(CUfunction hfunc, CUsharedconfig config)
+{
+    struct function *f;
+    CUresult r = named(hfunc, &f);
+    if (r) return r;
+    return (int)config < 0 || config > CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuFuncGetModule(CUmodule *hmod, CUfunction hfunc)
+{
+    struct function *f;
+    CUresult r = named(hfunc, &f);
+    if (r) return r;
+    if (!hmod) return CUDA_ERROR_INVALID_VALUE;
+    *hmod = (CUmodule)f->module;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuFuncGetName(const char **name, CUfunction hfunc)
+{
+    struct function *f;
+    CUresult r = named(hfunc, &f);
+    if (r) return r;
+    if (!name) return CUDA_ERROR_INVALID_VALUE;
+    *name = f->name;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuFuncGetParamInfo(CUfunction func, size_t paramIndex, size_t *paramOffset, size_t *paramSize)
+{
+    struct function *f;
+    CUresult r = named(func, &f);
+    return r ? r : function_param(f, paramIndex, paramOffset, paramSize);
+}
+
+/* Loading is complete when the module is. */
+CUresult CUDAAPI cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction function)
+{
+    struct function *f;
+    CUresult r = named(function, &f);
+    if (r) return r;
+    if (!state) return CUDA_ERROR_INVALID_VALUE;
+    *state = CU_FUNCTION_LOADING_STATE_LOADED;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuFuncLoad(CUfunction function)
+{
+    struct function *f;
+    return named(function, &f);
+}
+
+/* ---- occupancy */
+
+CUresult CUDAAPI cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *numBlocks, CUfunction func, int blockSize, size_t dynamicSMemSize, unsigned int flags)
+{
+    struct function *f;
+    CUresult r = named(func, &f);
+    if (r) return r;
+    if (!numBlocks || flags > CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE) return CUDA_ERROR_INVALID_VALUE;
+    return function_occupancy(f, blockSize, dynamicSMemSize, numBlocks);
+}
+
+CUresult CUDAAPI cuOccupancyMaxActiveBlocksPerMultiprocessor(int *numBlocks, CUfunction func, int blockSize, size_t dynamicSMemSize)
+{
+    return cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(numBlocks, func, blockSize, dynamicSMemSize, 0);
+}
+
+/* The largest block that fills a multiprocessor best. */
+CUresult CUDAAPI cuOccupancyMaxPotentialBlockSizeWithFlags(int *minGridSize, int *blockSize, CUfunction func, CUoccupancyB2DSize blockSizeToDynamicSMemSize,
+                                                           size_t dynamicSMemSize, int blockSizeLimit, unsigned int flags)
+{
+    struct function *f;
+    int most, best = 0;
+    CUresult r = named(func, &f);
+    if (r) return r;
+    if (!minGridSize || !blockSize || flags > CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE || blockSizeLimit < 0) return CUDA_ERROR_INVALID_VALUE;
+    if ((r = function_attribute(f, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, &most))) return r;
+    if (blockSizeLimit && blockSizeLimit < most) most = blockSizeLimit;
+    const int sms = profile_attribute(f->module->context->device->profile, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    for (int size = (most + 31) / 32 * 32; size > 0; size -= 32) {
+        int blocks, threads = size < most ? size : most;
+        if ((r = function_occupancy(f, threads, blockSizeToDynamicSMemSize ? blockSizeToDynamicSMemSize(threads) : dynamicSMemSize, &blocks))) return r;
+        if (blocks * threads <= best) continue;
+        best = blocks * threads;
+        *blockSize = threads;
+        *minGridSize = blocks * sms;
+    }
+    if (!best) *blockSize = *minGridSize = 0;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuOccupancyMaxPotentialBlockSize(int *minGridSize, int *blockSize, CUfunction func, CUoccupancyB2DSize blockSizeToDynamicSMemSize, size_t dynamicSMemSize, int blockSizeLimit)
+{
+    return cuOccupancyMaxPotentialBlockSizeWithFlags(minGridSize, blockSize, func, blockSizeToDynamicSMemSize, dynamicSMemSize, blockSizeLimit, 0);
+}
+
+CUresult CUDAAPI cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamicSmemSize, CUfunction func, int numBlocks, int blockSize)
+{
+    struct function *f;
+    CUresult r = named(func, &f);
+    if (r) return r;
+    if (!dynamicSmemSize || numBlocks <= 0 || blockSize <= 0) return CUDA_ERROR_INVALID_VALUE;
+    const struct profile *p = f->module->context->device->profile;
+    size_t each = (size_t)profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR) / (size_t)numBlocks & ~(size_t)127;
+    size_t taken = f->kernel->static_shared + (size_t)profile_attribute(p, CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK);
+    size_t left = each > taken ? each - taken : 0, most = (size_t)f->max_dynamic_shared;
+    *dynamicSmemSize = left < most ? left : most;
+    return CUDA_SUCCESS;
+}

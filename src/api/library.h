@@ -1,0 +1,16 @@
+/* What modules and libraries share. */
+#ifndef FL_API_LIBRARY_H
+#define FL_API_LIBRARY_H
+
+#include "module/module.h"
+
+/* size 0: in memory, of unknown size. */
+CUresult image_from_data(const void *data, size_t size, unsigned noptions, CUjit_option *options, void **values, struct image_file *file);
+/* *data is malloc'ed, with a 0 behind it. CUDA_ERROR_FILE_NOT_FOUND. */
+CUresult read_file(const char *name, void **data, size_t *size);
+CUresult give_variable(const struct allocation *a, CUdeviceptr *dptr, size_t *bytes);
+CUresult function_attribute(const struct function *f, CUfunction_attribute attribute, int *value);
+CUresult function_set_attribute(struct function *f, CUfunction_attribute attribute, int value);
+CUresult function_param(const struct function *f, size_t index, size_t *offset, size_t *size);
+
+#endif

@@ -1,0 +1,195 @@
+/* Device, pinned and managed memory: allocation and what can be asked of it. */
+#include "base/log.h"
+#include "context/context.h"
+#include "space/space.h"
+#include "stream/stream.h"
+
+#include <string.h>
+
+enum { PITCH = 512 };
+
+CUresult CUDAAPI cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
+{
+    struct context *c;
+    struct allocation *a;
+    CUresult r = context_current(&c);
+    if (r) return r;
+    if (!dptr || !bytesize) return CUDA_ERROR_INVALID_VALUE;
+    if ((r = space_alloc_device(c, bytesize, 512, &a))) return r;
+    *dptr = a->base;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t WidthInBytes, size_t Height, unsigned int ElementSizeBytes)
+{
+    struct context *c;
+    struct allocation *a;
+    size_t pitch, bytes;
+    CUresult r = context_current(&c);
+    if (r) return r;
+    if (!dptr || !pPitch || !WidthInBytes || !Height) return CUDA_ERROR_INVALID_VALUE;
+    if (ElementSizeBytes != 4 && ElementSizeBytes != 8 && ElementSizeBytes != 16) return CUDA_ERROR_INVALID_VALUE;
+    if (WidthInBytes > SIZE_MAX - PITCH) return CUDA_ERROR_OUT_OF_MEMORY;
+    *pPitch = pitch = (WidthInBytes + PITCH - 1) / PITCH * PITCH;
+    if (__builtin_mul_overflow(pitch, Height, &bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
+    if ((r = space_alloc_device(c, bytes, 512, &a))) return r;
+    *dptr = a->base;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)
+{
+    CUresult r = library_ready();
+    if (r || (r = sticky_get())) return r;
+    if (!dptr) return CUDA_SUCCESS;
+    struct allocation *a = space_find(dptr);
+    if (!a || a->base != dptr || a->module_owned || (a->kind != ALLOCATION_DEVICE && a->kind != ALLOCATION_MANAGED)) return CUDA_ERROR_INVALID_VALUE;
+    /* as on the GPU: nothing that was launched before may still use it */
+    if (a->context && (r = context_synchronize(a->context))) return r;
+    space_free(a);
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuMemGetInfo_v2(size_t *freeBytes, size_t *total)
+{
+    struct context *c;
+    CUresult r = context_current(&c);
+    if (r) return r;
+    struct vram *v = &c->device->vram;
+    pthread_mutex_lock(&v->lock);
+    if (freeBytes) *freeBytes = v->capacity - v->used;
+    if (total) *total = v->capacity;
+    pthread_mutex_unlock(&v->lock);
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUdeviceptr dptr)
+{
+    struct context *c;
+    CUresult r = context_current(&c);
+    if (r) return r;
+    struct allocation *a = space_find(dptr);
+    if (!a || a->kind == ALLOCATION_RESERVED) return CUDA_ERROR_NOT_FOUND;
+    if (pbase) *pbase = a->base;
+    if (psize) *psize = a->size;
+    return CUDA_SUCCESS;
+}
+
+/* ---- pinned host memory */
+
+CUresult CUDAAPI cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
+{
+    struct context *c;
+    struct allocation *a;
+    CUresult r = context_current(&c);
+    if (r) return r;
+    if (!pp || !bytesize || Flags & ~(CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED)) return CUDA_ERROR_INVALID_VALUE;
+    if ((r = space_alloc_host(c, bytesize, Flags, ALLOCATION_HOST, &a))) return r;
+    *pp = (void *)a->base;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuMemAllocHost_v2(void **pp, size_t bytesize) { return cuMemHostAlloc(pp, bytesize, 0); }
+
+static struct allocation *pinned(const void *p)
+{
+    struct allocation *a = space_find((uint64_t)p);
+    return a && a->kind == ALLOCATION_HOST ? a : NULL;
+}
+
+CUresult CUDAAPI cuMemFreeHost(void *p)
+{
+    CUresult r = library_ready();
+    if (r || (r = sticky_get())) return r;
+    struct allocation *a = pinned(p);
+    if (!a || a->base != (uint64_t)p) return CUDA_ERROR_INVALID_VALUE;
+    if (a->context && (r = context_synchronize(a->context))) return r;
+    space_free(a);
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsigned int Flags)
+{
+    struct context *c;
+    CUresult r = context_current(&c);
+    if (r) return r;
+    if (!pdptr || Flags || !pinned(p)) return CUDA_ERROR_INVALID_VALUE;
+    *pdptr = (CUdeviceptr)p;
+    return CUDA_SUCCESS;
+}
+
+/* Portability and mapping are given anyway, and so reported (observed on H200). */
+CUresult CUDAAPI cuMemHostGetFlags(unsigned int *pFlags, void *p)
+{
+    struct context *c;
+    CUresult r = context_current(&c);
+    if (r) return r;
+    struct allocation *a = pinned(p);
+    if (!pFlags || !a) return CUDA_ERROR_INVALID_VALUE;
+    *pFlags = a->flags | CU_MEMHOSTALLOC_DEVICEMAP;
+    return CUDA_SUCCESS;
+}
+
+/* Registration of the application's own memory is a later step; nothing is registered. */
+CUresult CUDAAPI cuMemHostUnregister(void *p)
+{
+    CUresult r = library_ready();
+    (void)p;
+    if (r || (r = sticky_get())) return r;
+    return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+}
+
+/* ---- managed memory: host and all devices see the same pages; it does not migrate yet */
+
+CUresult CUDAAPI cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned int flags)
+{
+    struct context *c;
+    struct allocation *a;
+    CUresult r = context_current(&c);
+    if (r) return r;
+    if (!dptr || !bytesize || (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST)) return CUDA_ERROR_INVALID_VALUE;
+    if ((r = space_alloc_host(c, bytesize, flags, ALLOCATION_MANAGED, &a))) return r;
+    *dptr = a->base;
+    return CUDA_SUCCESS;
+}
+
+/* The checks that come before any policy; the policies themselves are a later step. */
+static CUresult managed_range(const char *name, CUdeviceptr p, size_t count)
+{
+    CUresult r = library_ready();
+    if (r || (r = sticky_get())) return r;
+    struct allocation *a = space_find(p);
+    if (!count || !a || a->kind != ALLOCATION_MANAGED || count > a->base + a->size - p) return CUDA_ERROR_INVALID_VALUE;
+    fl_log(FL_LOG_INFO, "%s: managed memory does not migrate yet", name);
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+CUresult CUDAAPI cuMemAdvise_v2(CUdeviceptr devPtr, size_t count, CUmem_advise advice, CUmemLocation location)
+{
+    (void)advice, (void)location;
+    return managed_range("cuMemAdvise", devPtr, count);
+}
+
+CUresult CUDAAPI cuMemAdvise(CUdeviceptr devPtr, size_t count, CUmem_advise advice, CUdevice device)
+{
+    (void)advice, (void)device;
+    return managed_range("cuMemAdvise", devPtr, count);
+}
+
+CUresult CUDAAPI cuMemPrefetchAsync_v2(CUdeviceptr devPtr, size_t count, CUmemLocation location, unsigned int flags, CUstream hStream)
+{
+    (void)location, (void)flags, (void)hStream;
+    return managed_range("cuMemPrefetchAsync", devPtr, count);
+}
+
+CUresult CUDAAPI cuMemPrefetchAsync(CUdeviceptr devPtr, size_t count, CUdevice dstDevice, CUstream hStream)
+{
+    (void)dstDevice, (void)hStream;
+    return managed_range("cuMemPrefetchAsync", devPtr, count);
+}
+
+CUresult CUDAAPI cuMemRangeGetAttribute(void *data, size_t dataSize, CUmem_range_attribute attribute, CUdeviceptr devPtr, size_t count)
+{
+    (void)data, (void)dataSize, (void)attribute;
+    return managed_range("cuMemRangeGetAttribute", devPtr, count);
+}

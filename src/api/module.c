@@ -1,0 +1,207 @@
+/* Modules: loading, functions, variables, JIT options. */
+#include "module/module.h"
+#include "api/library.h"
+#include "module/fatbin.h"
+#include "stream/stream.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct jit { char *info, *error; size_t info_size, error_size; void **info_slot, **error_slot, **time_slot; };
+
+static CUresult read_options(unsigned n, CUjit_option *options, void **values, struct jit *j)
+{
+    *j = (struct jit){ 0 };
+    if (n && (!options || !values)) return CUDA_ERROR_INVALID_VALUE;
+    for (unsigned k = 0; k < n; k++) {
+        size_t number = (size_t)values[k];
+        switch (options[k]) {
+        case CU_JIT_INFO_LOG_BUFFER: j->info = values[k]; break;
+        case CU_JIT_ERROR_LOG_BUFFER: j->error = values[k]; break;
+        case CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES: j->info_size = number & 0xffffffff; j->info_slot = &values[k]; break;
+        case CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES: j->error_size = number & 0xffffffff; j->error_slot = &values[k]; break;
+        case CU_JIT_WALL_TIME: j->time_slot = &values[k]; break;
+        default:
+            if ((int)options[k] < 0 || options[k] >= CU_JIT_NUM_OPTIONS) return CUDA_ERROR_INVALID_VALUE;
+        }
+    }
+    return CUDA_SUCCESS;
+}
+
+/* The size that was written goes where the size of the buffer came from. */
+static void give_log(const char *text, char *buffer, size_t size, void **slot)
+{
+    size_t n = strlen(text);
+    if (buffer && size) {
+        size_t fits = n < size ? n : size - 1;
+        memcpy(buffer, text, fits);
+        buffer[fits] = 0;
+        n = n ? fits + 1 : 0;
+    }
+    if (slot) *slot = (void *)n;
+}
+
+CUresult image_from_data(const void *data, size_t size, unsigned noptions, CUjit_option *options, void **values, struct image_file *file)
+{
+    struct jit j;
+    struct timespec a, b;
+    char *text, log[4096] = "";
+    CUresult r = read_options(noptions, options, values, &j);
+    if (r) return r;
+    unsigned sm = 10 * (unsigned)profile_attribute(devices[0].profile, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) + (unsigned)profile_attribute(devices[0].profile, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+    if ((r = fatbin_ptx(data, size, sm, &text))) return r;
+    clock_gettime(CLOCK_MONOTONIC, &a);
+    r = compile_ptx(text, file, log, sizeof log);
+    clock_gettime(CLOCK_MONOTONIC, &b);
+    free(text);
+    if (j.time_slot) {
+        float ms = (float)((double)(b.tv_sec - a.tv_sec) * 1e3 + (double)(b.tv_nsec - a.tv_nsec) / 1e6);
+        memcpy(j.time_slot, &ms, sizeof ms);
+    }
+    give_log(r ? log : "", j.error, j.error_size, j.error_slot);
+    give_log(r ? "" : "compiled for this machine's processor\n", j.info, j.info_size, j.info_slot);
+    return r;
+}
+
+CUresult read_file(const char *name, void **data, size_t *size)
+{
+    FILE *f = fopen(name, "rbe");
+    if (!f) return CUDA_ERROR_FILE_NOT_FOUND;
+    CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
+    size_t room = 1 << 16, n;
+    char *bytes = malloc(room), *more;
+    *size = 0;
+    if (!bytes) goto out;
+    while ((n = fread(bytes + *size, 1, room - *size - 1, f)) > 0) {
+        *size += n;
+        if (*size + 1 < room) continue;
+        if (!(more = realloc(bytes, room *= 2))) goto out;
+        bytes = more;
+    }
+    bytes[*size] = 0;
+    *data = bytes;
+    bytes = NULL;
+    r = CUDA_SUCCESS;
+out:
+    free(bytes);
+    fclose(f);
+    return r;
+}
+
+static CUresult load(CUmodule *module, const void *data, size_t size, unsigned n, CUjit_option *options, void **values)
+{
+    struct context *c;
+    struct image_file file;
+    struct module *m;
+    CUresult r = context_current(&c);
+    if (r) return r;
+    if (!module || !data) return CUDA_ERROR_INVALID_VALUE;
+    if ((r = image_from_data(data, size, n, options, values, &file))) return r;
+    r = module_load(c, &file, NULL, &m);
+    image_release(&file);
+    if (!r) *module = (CUmodule)m;
+    return r;
+}
+
+CUresult CUDAAPI cuModuleLoadData(CUmodule *module, const void *image) { return load(module, image, 0, 0, NULL, NULL); }
+CUresult CUDAAPI cuModuleLoadFatBinary(CUmodule *module, const void *fatCubin) { return load(module, fatCubin, 0, 0, NULL, NULL); }
+
+CUresult CUDAAPI cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int numOptions, CUjit_option *options, void **optionValues)
+{
+    return load(module, image, 0, numOptions, options, optionValues);
+}
+
+CUresult CUDAAPI cuModuleLoad(CUmodule *module, const char *fname)
+{
+    struct context *c;
+    void *data;
+    size_t size;
+    CUresult r = context_current(&c);
+    if (r) return r;
+    if (!module || !fname) return CUDA_ERROR_INVALID_VALUE;
+    if ((r = read_file(fname, &data, &size))) return r;
+    r = size ? load(module, data, size, 0, NULL, NULL) : CUDA_ERROR_INVALID_IMAGE;
+    free(data);
+    return r;
+}
+
+/* The current context and a module of it. */
+static CUresult named(CUmodule handle, struct module **m)
+{
+    struct context *c;
+    CUresult r = context_current(&c);
+    return r ? r : module_get(handle, m);
+}
+
+CUresult CUDAAPI cuModuleUnload(CUmodule hmod)
+{
+    struct module *m;
+    CUresult r = named(hmod, &m);
+    if (r) return r;
+    if (m->library) return CUDA_ERROR_NOT_PERMITTED;
+    if ((r = context_synchronize(m->context))) return r;
+    module_unload(m);
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const char *name)
+{
+    struct module *m;
+    struct function *f;
+    CUresult r = named(hmod, &m);
+    if (r) return r;
+    if (!hfunc || !name) return CUDA_ERROR_INVALID_VALUE;
+    if ((r = module_find_function(m, name, &f))) return r;
+    *hfunc = (CUfunction)f;
+    return CUDA_SUCCESS;
+}
+
+CUresult give_variable(const struct allocation *a, CUdeviceptr *dptr, size_t *bytes)
+{
+    if (dptr) *dptr = a->base;
+    if (bytes) *bytes = a->size;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuModuleGetGlobal_v2(CUdeviceptr *dptr, size_t *bytes, CUmodule hmod, const char *name)
+{
+    struct module *m;
+    struct allocation *a;
+    CUresult r = named(hmod, &m);
+    if (r) return r;
+    if (!name || (!dptr && !bytes)) return CUDA_ERROR_INVALID_VALUE;
+    r = module_find_variable(m, name, 1 << FL_SYMBOL_GLOBAL | 1 << FL_SYMBOL_CONST | 1 << FL_SYMBOL_MANAGED, &a);
+    return r ? r : give_variable(a, dptr, bytes);
+}
+
+CUresult CUDAAPI cuModuleGetFunctionCount(unsigned int *count, CUmodule mod)
+{
+    struct module *m;
+    CUresult r = named(mod, &m);
+    if (r) return r;
+    if (!count) return CUDA_ERROR_INVALID_VALUE;
+    *count = m->image->nkernels;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuModuleEnumerateFunctions(CUfunction *functions, unsigned int numFunctions, CUmodule mod)
+{
+    struct module *m;
+    CUresult r = named(mod, &m);
+    if (r) return r;
+    if (!functions || !numFunctions) return CUDA_ERROR_INVALID_VALUE;
+    for (unsigned k = 0; k < numFunctions && k < m->image->nkernels; k++) functions[k] = (CUfunction)&m->functions[k];
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
+{
+    CUresult r = library_ready();
+    if (r) return r;
+    if (!mode) return CUDA_ERROR_INVALID_VALUE;
+    *mode = CU_MODULE_LAZY_LOADING;
+    return CUDA_SUCCESS;
+}

@@ -1,0 +1,158 @@
+/* Reads the simulated machine's description; see profile.h. */
+#include "base/profile.h"
+#include "base/log.h"
+#include "profile_data.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <ini.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MOST_DEVICES = 16 };
+static const uint64_t CHUNK = 2ul << 20;
+
+/* "64M" and the like; false if it is no size. */
+static bool parse_size(const char *text, uint64_t *out)
+{
+    char *end;
+    errno = 0;
+    unsigned long long v = strtoull(text, &end, 0);
+    int shift = 0;
+    if (end == text || errno || strchr(text, '-')) return false;
+    switch (toupper((unsigned char)*end)) {
+    case 'K': shift = 10; end++; break;
+    case 'M': shift = 20; end++; break;
+    case 'G': shift = 30; end++; break;
+    case 'T': shift = 40; end++; break;
+    default: break;
+    }
+    if (*end == 'i' || *end == 'I') end++;
+    if (*end == 'B' || *end == 'b') end++;
+    if (*end || v > UINT64_MAX >> shift) return false;
+    *out = (uint64_t)v << shift;
+    return true;
+}
+
+static bool set_attribute(struct profile *p, const char *name, const char *value)
+{
+    char *end;
+    long v = strtol(value, &end, 0);
+    if (*end) return false;
+    for (size_t k = 0; k < sizeof attribute_names / sizeof *attribute_names; k++)
+        if (!strcmp(name, attribute_names[k].name)) {
+            p->attribute[attribute_names[k].number] = (int)v;
+            return p->has_attribute[attribute_names[k].number] = true;
+        }
+    return false;
+}
+
+static bool set_device(struct profile *p, const char *name, const char *value)
+{
+    static const struct { const char *name; int index; } p2p[] = {
+        { "p2p_performance_rank", 1 }, { "p2p_access", 2 }, { "p2p_native_atomics", 3 }, { "p2p_array_access", 4 }, { "p2p_only_partial_native_atomics", 5 } };
+    if (!strcmp(name, "name")) return snprintf(p->name, sizeof p->name, "%s", value) > 0;
+    if (!strcmp(name, "memory")) return parse_size(value, &p->memory);
+    for (size_t k = 0; k < sizeof p2p / sizeof *p2p; k++)
+        if (!strcmp(name, p2p[k].name)) return p->p2p[p2p[k].index] = atoi(value), true;
+    return false;
+}
+
+static bool set_limit(struct profile *p, const char *name, const char *value)
+{
+    static const struct { const char *name; CUlimit limit; } limits[] = {
+        { "stack_size", CU_LIMIT_STACK_SIZE }, { "printf_fifo_size", CU_LIMIT_PRINTF_FIFO_SIZE }, { "malloc_heap_size", CU_LIMIT_MALLOC_HEAP_SIZE },
+        { "dev_runtime_pending_launch_count", CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT }, { "max_l2_fetch_granularity", CU_LIMIT_MAX_L2_FETCH_GRANULARITY },
+        { "persisting_l2_cache_size", CU_LIMIT_PERSISTING_L2_CACHE_SIZE }, { "shmem_size", CU_LIMIT_SHMEM_SIZE } };
+    for (size_t k = 0; k < sizeof limits / sizeof *limits; k++)
+        if (!strcmp(name, limits[k].name)) return parse_size(value, &p->limit[limits[k].limit]);
+    return false;
+}
+
+static int on_entry(void *user, const char *section, const char *name, const char *value)
+{
+    struct profile *p = user;
+    bool good = !strcmp(section, "device") ? set_device(p, name, value) : !strcmp(section, "limits") ? set_limit(p, name, value)
+              : !strcmp(section, "attributes") && set_attribute(p, name, value);
+    if (!good) fl_log(FL_LOG_ERROR, "profile: [%s] %s = %s is not understood", section, name, value);
+    return good;
+}
+
+static CUresult read_profile(struct profile *p)
+{
+    const char *asked = getenv("FAULTLINE_PROFILE");
+    if (!asked || !*asked || !strcmp(asked, "h200")) return ini_parse_string(default_profile, on_entry, p) ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+    int line = ini_parse(asked, on_entry, p);
+    if (line < 0) fl_log(FL_LOG_ERROR, "FAULTLINE_PROFILE: %s cannot be read (it is 'h200' or the path of an INI file)", asked);
+    else if (line > 0) fl_log(FL_LOG_ERROR, "FAULTLINE_PROFILE: %s: line %d is wrong", asked, line);
+    return line ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+static uint64_t number_in(const char *path)
+{
+    unsigned long long v;
+    FILE *f = fopen(path, "re");
+    int n = f ? fscanf(f, "%llu", &v) : 0;
+    if (f) fclose(f);
+    return n == 1 ? v : UINT64_MAX;
+}
+
+/* What this machine can back: available memory and swap, control groups. */
+static uint64_t backable(void)
+{
+    char line[128];
+    unsigned long long kib, available = 0, swap = 0;
+    FILE *f = fopen("/proc/meminfo", "re");
+    while (f && fgets(line, sizeof line, f)) {
+        if (sscanf(line, "MemAvailable: %llu", &kib) == 1) available = kib;
+        if (sscanf(line, "SwapFree: %llu", &kib) == 1) swap = kib;
+    }
+    if (f) fclose(f);
+    uint64_t most = f ? (available + swap) << 10 : (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    const char *const groups[][2] = {
+        { "/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current" },
+        { "/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes" } };
+    for (int k = 0; k < 2; k++) {
+        uint64_t limit = number_in(groups[k][0]), used = number_in(groups[k][1]);
+        if (limit == UINT64_MAX) continue;
+        uint64_t left = used < limit ? limit - used : 0;
+        if (left < most) most = left;
+    }
+    return most;
+}
+
+static CUresult read_environment(struct profile *p)
+{
+    const char *devices = getenv("FAULTLINE_DEVICES"), *memory = getenv("FAULTLINE_VRAM");
+    p->devices = 1;
+    if (devices && *devices) {
+        char *end;
+        long n = strtol(devices, &end, 10);
+        if (*end || n < 1 || n > MOST_DEVICES) {
+            fl_log(FL_LOG_ERROR, "FAULTLINE_DEVICES=%s: a number from 1 to %d is wanted", devices, MOST_DEVICES);
+            return CUDA_ERROR_INVALID_VALUE;
+        }
+        p->devices = (int)n;
+    }
+    if (memory && *memory) {
+        if (!parse_size(memory, &p->memory) || p->memory < CHUNK || p->memory > 1ull << 44) {
+            fl_log(FL_LOG_ERROR, "FAULTLINE_VRAM=%s: a size like 512M or 8G is wanted, at least 2M", memory);
+            return CUDA_ERROR_INVALID_VALUE;
+        }
+    } else {
+        uint64_t most = backable();
+        if (p->memory > most) p->memory = most;
+    }
+    p->memory = p->memory / CHUNK * CHUNK;
+    if (p->memory < CHUNK) p->memory = CHUNK;
+    return CUDA_SUCCESS;
+}
+
+CUresult profile_load(struct profile *p)
+{
+    memset(p, 0, sizeof *p);
+    CUresult r = read_profile(p);
+    return r ? r : read_environment(p);
+}

@@ -1,0 +1,224 @@
+/* Contexts and the calling thread's stack of them; see context.h. Destroying a
+ * context does not take it off a stack, and its handle stays known: later uses
+ * answer CUDA_ERROR_CONTEXT_IS_DESTROYED (observed on H200). */
+#include "context/context.h"
+#include "base/log.h"
+#include "module/module.h"
+#include "space/space.h"
+#include "stream/stream.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { DEPTH = 1024, REMEMBERED = 4096 };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;   /* the context table */
+static struct context *live;
+static struct context *destroyed[REMEMBERED];
+static unsigned destroyed_count;
+static _Atomic int sticky;
+static _Atomic unsigned long long last_id;
+
+static _Thread_local struct context *stack[DEPTH];
+static _Thread_local unsigned depth;
+
+CUresult sticky_get(void) { return (CUresult)atomic_load_explicit(&sticky, memory_order_relaxed); }
+
+CUresult sticky_set(CUresult error)
+{
+    int none = CUDA_SUCCESS;
+    return atomic_compare_exchange_strong(&sticky, &none, (int)error) ? error : (CUresult)none;
+}
+
+/* ---- the stack */
+
+struct context *context_top(void) { return depth ? stack[depth - 1] : NULL; }
+
+CUresult context_push(struct context *c)
+{
+    if (depth == DEPTH) return CUDA_ERROR_OUT_OF_MEMORY;
+    stack[depth++] = c;
+    return CUDA_SUCCESS;
+}
+
+CUresult context_pop(struct context **c)
+{
+    if (!context_top()) return CUDA_ERROR_INVALID_CONTEXT;
+    *c = stack[--depth];
+    return CUDA_SUCCESS;
+}
+
+void context_set(struct context *c)
+{
+    if (!depth) depth = 1;
+    stack[depth - 1] = c;
+}
+
+CUresult context_current_unchecked(struct context **out)
+{
+    CUresult r = library_ready();
+    if (r) return r;
+    struct context *c = context_top();
+    if (!c) return CUDA_ERROR_INVALID_CONTEXT;
+    *out = c;
+    return atomic_load_explicit(&c->destroyed, memory_order_acquire) ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_SUCCESS;
+}
+
+CUresult context_current(struct context **out)
+{
+    CUresult r = context_current_unchecked(out);
+    if (r) return r;
+    if ((r = sticky_get())) return r;
+    if (stream_in_host_function()) return CUDA_ERROR_NOT_PERMITTED;
+    r = processor_status((*out)->device->processor);
+    return r ? sticky_set(r) : CUDA_SUCCESS;
+}
+
+/* ---- the table */
+
+CUresult context_check(CUcontext handle, struct context **out)
+{
+    struct context *c = (struct context *)handle;
+    CUresult r = CUDA_ERROR_INVALID_CONTEXT;
+    pthread_mutex_lock(&lock);
+    for (struct context *k = live; k && r; k = k->next)
+        if (k == c) r = atomic_load(&c->destroyed) ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_SUCCESS;
+    for (unsigned k = 0; k < REMEMBERED && r == CUDA_ERROR_INVALID_CONTEXT && c; k++)
+        if (destroyed[k] == c) r = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    pthread_mutex_unlock(&lock);
+    if (!r || r == CUDA_ERROR_CONTEXT_IS_DESTROYED) *out = c;
+    return r;
+}
+
+/* The device process of d runs and sees what it must. A dead one is replaced
+ * once no context of the device is left. Under the table's lock. */
+static CUresult power_on(struct device *d)
+{
+    if (d->processor && processor_status(d->processor) && !d->contexts) {
+        processor_stop(d->processor);
+        d->processor = NULL;
+    }
+    if (d->processor) return processor_status(d->processor);
+    CUresult r = processor_start(&d->processor, d->ordinal, (uint32_t)profile_attribute(d->profile, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT));
+    if (!r) r = space_attach(d);
+    if (r) return r;
+    bool healthy = true;
+    for (int k = 0; k < device_count; k++) healthy &= !devices[k].processor || !processor_status(devices[k].processor);
+    if (healthy) atomic_store(&sticky, CUDA_SUCCESS);
+    return r;
+}
+
+/* Gives c what a living context has. Under the lock. */
+static CUresult activate(struct context *c)
+{
+    CUresult r = power_on(c->device);
+    if (r) return r;
+    for (int k = 0; k < PROFILE_LIMITS; k++) c->limits[k] = c->device->profile->limit[k];
+    c->cache = CU_FUNC_CACHE_PREFER_NONE;
+    c->peers = 0;
+    if ((r = stream_set_create(c))) return r;
+    c->id = atomic_fetch_add(&last_id, 1) + 1;
+    c->device->contexts++;
+    atomic_store_explicit(&c->destroyed, false, memory_order_release);
+    return CUDA_SUCCESS;
+}
+
+/* Everything the context had is gone; the object stays. */
+static void deactivate(struct context *c)
+{
+    if (atomic_exchange(&c->destroyed, true)) return;
+    stream_set_destroy(c);
+    module_set_destroy(c);
+    space_release_context(c);
+    pthread_mutex_lock(&lock);
+    c->device->contexts--;
+    pthread_mutex_unlock(&lock);
+}
+
+static struct context *context_new(struct device *d, unsigned flags)
+{
+    struct context *c = calloc(1, sizeof *c);
+    if (!c) return NULL;
+    c->device = d;
+    c->flags = flags;
+    atomic_store(&c->destroyed, true);
+    pthread_mutex_init(&c->lock, NULL);
+    return c;
+}
+
+CUresult context_create(struct device *d, unsigned flags, struct context **out)
+{
+    struct context *c = context_new(d, flags);
+    if (!c) return CUDA_ERROR_OUT_OF_MEMORY;
+    pthread_mutex_lock(&lock);
+    CUresult r = activate(c);
+    if (!r) {
+        c->next = live;
+        live = c;
+        *out = c;
+    }
+    pthread_mutex_unlock(&lock);
+    if (r) free(c);
+    return r;
+}
+
+CUresult context_destroy(CUcontext handle)
+{
+    struct context *c;
+    CUresult r = context_check(handle, &c);
+    if (r) return r;
+    if (c->primary) return CUDA_ERROR_INVALID_CONTEXT;
+    deactivate(c);
+    pthread_mutex_lock(&lock);
+    for (struct context **at = &live; *at; at = &(*at)->next)
+        if (*at == c) {
+            *at = c->next;
+            break;
+        }
+    /* the handle is remembered for long, not for ever */
+    free(destroyed[destroyed_count % REMEMBERED]);
+    destroyed[destroyed_count++ % REMEMBERED] = c;
+    pthread_mutex_unlock(&lock);
+    return CUDA_SUCCESS;
+}
+
+/* ---- primary contexts */
+
+CUresult primary_retain(struct device *d, struct context **out)
+{
+    CUresult r = CUDA_SUCCESS;
+    pthread_mutex_lock(&lock);
+    if (!d->primary) {
+        struct context *c = context_new(d, 0);
+        if (!c) r = CUDA_ERROR_OUT_OF_MEMORY;
+        else c->primary = true, c->next = live, live = d->primary = c;
+    }
+    if (!r && atomic_load(&d->primary->destroyed)) {
+        d->primary->flags = d->primary_flags;
+        r = activate(d->primary);
+    }
+    if (!r) d->primary_count++, *out = d->primary;
+    pthread_mutex_unlock(&lock);
+    return r;
+}
+
+CUresult primary_release(struct device *d)
+{
+    pthread_mutex_lock(&lock);
+    bool held = d->primary_count, last = d->primary_count == 1;
+    if (held) d->primary_count--;
+    pthread_mutex_unlock(&lock);
+    if (!held) return CUDA_ERROR_INVALID_CONTEXT;
+    if (last) deactivate(d->primary), d->primary_flags = 0;
+    return CUDA_SUCCESS;
+}
+
+/* The count of retains stays (observed on H200); the next one brings the context back. */
+void primary_reset(struct device *d)
+{
+    if (d->primary) deactivate(d->primary);
+    d->primary_flags = 0;
+}
+
+bool primary_active(const struct device *d) { return d->primary && !atomic_load(&d->primary->destroyed); }

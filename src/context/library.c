@@ -1,0 +1,99 @@
+/* The library as a whole: initialisation, devices, what kernels did wrong. */
+#include "base/log.h"
+#include "context/context.h"
+#include "space/space.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+struct device devices[MAX_DEVICES];
+int device_count;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct profile profile;
+static _Atomic bool ready;
+static bool forked;                /* this is a forked child of the process that called cuInit */
+
+static void in_child(void) { forked = true; }
+
+CUresult library_ready(void)
+{
+    return atomic_load_explicit(&ready, memory_order_acquire) && !forked ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
+}
+
+CUresult device_get(CUdevice dev, struct device **out)
+{
+    CUresult r = library_ready();
+    if (r) return r;
+    if (dev < 0 || dev >= device_count) return CUDA_ERROR_INVALID_DEVICE;
+    *out = &devices[dev];
+    return CUDA_SUCCESS;
+}
+
+static const char *deed(const struct fault *f)
+{
+    switch (f->kind) {
+    case FAULT_MISALIGNED: return "a misaligned access";
+    case FAULT_TRAP: return "a trap";
+    case FAULT_STACK: return "a stack overflow";
+    case FAULT_ILLEGAL_INSTRUCTION: return "an illegal instruction";
+    case FAULT_RESOURCES: return "a launch that needs more memory than there is";
+    case FAULT_ASSERT: return "a failed assertion";
+    default: return f->write ? "an illegal write" : "an illegal read";
+    }
+}
+
+/* One line that says what happened where, and what the address is. */
+static void report(int ordinal, const struct fault *f)
+{
+    char place[256] = "", address[512] = "", what[400];
+    if (f->kind == FAULT_ASSERT) {
+        fl_log(FL_LOG_ERROR, "device %d, kernel %s: %s", ordinal, f->kernel, f->text);
+        return;
+    }
+    int n = snprintf(place, sizeof place, "block (%u,%u,%u)", f->block[0], f->block[1], f->block[2]);
+    if (f->thread_known) n += snprintf(place + n, sizeof place - (size_t)n, ", thread (%u,%u,%u)", f->thread[0], f->thread[1], f->thread[2]);
+    if (f->line) snprintf(place + n, sizeof place - (size_t)n, ", PTX line %u", f->line);
+    if (f->address_known && !strcmp(f->space, "shared")) {
+        snprintf(address, sizeof address, " of shared memory, outside what the block has");
+    } else if (f->address_known) {
+        space_describe(f->address, ordinal, what, sizeof what);
+        snprintf(address, sizeof address, " at 0x%" PRIx64 ": %s", f->address, what);
+    }
+    fl_log(FL_LOG_ERROR, "device %d, kernel %s, %s: %s%s%s%s", ordinal, f->kernel, place, deed(f), address, *f->text ? "; " : "", f->text);
+}
+
+static CUresult make_devices(void)
+{
+    char name[32];
+    for (int k = 0; k < profile.devices; k++) {
+        struct device *d = &devices[k];
+        d->ordinal = k;
+        d->profile = &profile;
+        snprintf(name, sizeof name, "faultline-vram%d", k);
+        CUresult r = vram_init(&d->vram, profile.memory, name);
+        if (r) {
+            while (k--) vram_destroy(&devices[k].vram);
+            return r;
+        }
+    }
+    device_count = profile.devices;
+    return CUDA_SUCCESS;
+}
+
+CUresult library_init(unsigned flags)
+{
+    if (flags) return CUDA_ERROR_INVALID_VALUE;
+    if (forked) return CUDA_ERROR_NOT_INITIALIZED;
+    CUresult r = CUDA_SUCCESS;
+    pthread_mutex_lock(&lock);
+    if (!atomic_load(&ready) && !(r = profile_load(&profile)) && !(r = make_devices())) {
+        pthread_atfork(NULL, NULL, in_child);
+        processor_set_reporter(report);
+        atomic_store_explicit(&ready, true, memory_order_release);
+    }
+    pthread_mutex_unlock(&lock);
+    return r;
+}

@@ -1,0 +1,147 @@
+/* Compiled modules on disk: one file each, named by a hash of the PTX, the
+ * compiler and the processor. FAULTLINE_CACHE=off; FAULTLINE_CACHE_DIR, else
+ * $XDG_CACHE_HOME/faultline, else ~/.cache/faultline. */
+#include "module/compile.h"
+#include "base/spawn.h"
+#include "ptx/abi.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const uint64_t BOUND = 1ul << 30;
+
+struct key { uint64_t a, b; };
+
+static void mix(struct key *k, const void *data, size_t n)
+{
+    const unsigned char *p = data;
+    for (size_t i = 0; i < n; i++) {
+        k->a = (k->a ^ p[i]) * 0x100000001b3ull;
+        k->b = (k->b + p[i]) * 0x9e3779b97f4a7c15ull;
+        k->b ^= k->b >> 29;
+    }
+}
+
+/* What the code depends on beside the PTX: which compiler, which processor. */
+static struct key environment_key(void)
+{
+    struct key k = { 0xcbf29ce484222325ull, 0x2545f4914f6cdd1dull };
+    char path[4096], line[4096];
+    struct stat s;
+    uint32_t abi = FL_ABI_VERSION;
+    mix(&k, &abi, sizeof abi);
+    if (!library_sibling("faultline-ptxc", "FAULTLINE_PTXC_EXE", path, sizeof path) && !stat(path, &s)) {
+        mix(&k, &s.st_size, sizeof s.st_size);
+        mix(&k, &s.st_mtim, sizeof s.st_mtim);
+        mix(&k, &s.st_ino, sizeof s.st_ino);
+    }
+    FILE *f = fopen("/proc/cpuinfo", "re");
+    while (f && fgets(line, sizeof line, f) && *line != '\n')
+        if (!strncmp(line, "model", 5) || !strncmp(line, "flags", 5)) mix(&k, line, strlen(line));
+    if (f) fclose(f);
+    return k;
+}
+
+static bool folder(char *out, size_t size)
+{
+    const char *off = getenv("FAULTLINE_CACHE"), *asked = getenv("FAULTLINE_CACHE_DIR"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    int n;
+    if (off && !strcmp(off, "off")) return false;
+    if (asked && *asked) n = snprintf(out, size, "%s", asked);
+    else if (xdg && *xdg) n = snprintf(out, size, "%s/faultline", xdg);
+    else if (home && *home) n = snprintf(out, size, "%s/.cache/faultline", home);
+    else return false;
+    return n > 0 && (size_t)n < size;
+}
+
+static bool file_name(const char *text, char *out, size_t size)
+{
+    static struct key environment;
+    static _Atomic bool known;
+    char dir[3000];
+    if (!folder(dir, sizeof dir)) return false;
+    if (!known) environment = environment_key(), known = true;
+    struct key k = environment;
+    mix(&k, text, strlen(text));
+    return (size_t)snprintf(out, size, "%s/%016" PRIx64 "%016" PRIx64 ".img", dir, k.a, k.b) < size;
+}
+
+bool cache_read(const char *text, struct image_file *out)
+{
+    char name[4096];
+    struct stat s;
+    if (!file_name(text, name, sizeof name)) return false;
+    int fd = open(name, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return false;
+    out->data = MAP_FAILED;
+    if (!fstat(fd, &s) && s.st_size > 0) {
+        out->size = (size_t)s.st_size;
+        out->data = mmap(NULL, out->size, PROT_READ, MAP_PRIVATE, fd, 0);
+    }
+    close(fd);
+    if (out->data == MAP_FAILED) return out->data = NULL, false;
+    if (image_check(out->data, out->size)) return true;
+    image_release(out);
+    unlink(name);
+    return false;
+}
+
+/* The oldest go when there is too much. */
+static void prune(const char *dir)
+{
+    for (;;) {
+        char name[4096], oldest[4096] = "";
+        uint64_t total = 0;
+        struct timespec when = { 0 };
+        struct stat s;
+        DIR *d = opendir(dir);
+        if (!d) return;
+        for (struct dirent *e; (e = readdir(d));) {
+            if ((size_t)snprintf(name, sizeof name, "%s/%s", dir, e->d_name) >= sizeof name || stat(name, &s) || !S_ISREG(s.st_mode)) continue;
+            total += (uint64_t)s.st_size;
+            if (!*oldest || s.st_mtim.tv_sec < when.tv_sec) strcpy(oldest, name), when = s.st_mtim;
+        }
+        closedir(d);
+        if (total <= BOUND || unlink(oldest)) return;
+    }
+}
+
+static void make_folders(char *path)
+{
+    for (char *p = path + 1; (p = strchr(p, '/')); p++) {
+        *p = 0;
+        mkdir(path, 0700);
+        *p = '/';
+    }
+}
+
+/* Failure to keep something is no failure. */
+void cache_write(const char *text, const struct image_file *f)
+{
+    static _Atomic unsigned count;
+    char name[4096], fresh[4200], dir[4096];
+    if (!file_name(text, name, sizeof name)) return;
+    make_folders(name);
+    snprintf(fresh, sizeof fresh, "%s.%d.%u", name, (int)getpid(), count++);
+    int fd = open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0) return;
+    size_t done = 0;
+    while (done < f->size) {
+        ssize_t n = write(fd, (const char *)f->data + done, f->size - done);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) break;
+        done += (size_t)n;
+    }
+    if (close(fd) || done != f->size || rename(fresh, name)) unlink(fresh);
+    strcpy(dir, name);
+    *strrchr(dir, '/') = 0;
+    if (count % 64 == 1) prune(dir);
+}

@@ -1,0 +1,132 @@
+/* Fatbinaries, as nvcc embeds them; see fatbin.h. Memory comes without a size,
+ * so everything is read through a descriptor: what is not there is an error,
+ * not a crash. */
+#include "module/fatbin.h"
+
+#include <lz4.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+#include <zstd.h>
+
+enum { WRAPPER = 0x466243b1, FATBIN = 0xba55ed50u, KIND_PTX = 1, LZ4 = 0x2000, ZSTD = 0x8000 };
+static const size_t MOST = 512ul << 20;
+
+struct wrapper { uint32_t magic, version; uint64_t data, unused; };
+struct header { uint32_t magic; uint16_t version, header_size; uint64_t size; };
+struct entry {
+    uint16_t kind, version;
+    uint32_t header_size;
+    uint64_t size;                 /* of the payload, padded */
+    uint32_t packed, unknown;      /* bytes that are compressed, 0: none */
+    uint16_t minor, major;
+    uint32_t arch;
+    uint64_t unused, flags, zero, unpacked;
+};
+
+/* Where data lies and, if it is known, where it ends. */
+struct source { const char *data; size_t size; };
+
+static int fetch(const struct source *s, size_t at, void *out, size_t n)
+{
+    if (s->size && (at > s->size || n > s->size - at)) return 0;
+    struct iovec here = { out, n }, there = { (char *)s->data + at, n };
+    return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == (ssize_t)n || (s->size && memcpy(out, s->data + at, n));
+}
+
+static CUresult unpack(const struct source *s, size_t at, const struct entry *e, char **text)
+{
+    size_t packed = e->packed ? e->packed : (size_t)e->size, size = e->packed ? (size_t)e->unpacked : packed;
+    if (packed > e->size || packed > MOST || size > MOST) return CUDA_ERROR_INVALID_IMAGE;
+    char *in = malloc(packed + 1), *out = malloc(size + 1);
+    CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
+    if (!in || !out) goto done;
+    r = CUDA_ERROR_INVALID_IMAGE;
+    if (!fetch(s, at, in, packed)) goto done;
+    size_t n = size;
+    if (e->packed && e->flags & ZSTD) n = ZSTD_decompress(out, size, in, packed);
+    else if (e->packed && e->flags & LZ4) n = (size_t)LZ4_decompress_safe(in, out, (int)packed, (int)size);
+    else if (e->packed) goto done;
+    else memcpy(out, in, size);
+    if (n != size) goto done;
+    out[size] = 0;
+    *text = out;
+    out = NULL;
+    r = CUDA_SUCCESS;
+done:
+    free(in);
+    free(out);
+    return r;
+}
+
+static CUresult from_fatbin(const struct source *s, unsigned sm, char **text)
+{
+    struct header h;
+    struct entry e, best = { 0 };
+    size_t best_at = 0;
+    int code = 0;
+    if (!fetch(s, 0, &h, sizeof h) || h.magic != FATBIN || h.header_size < sizeof h || h.size > MOST) return CUDA_ERROR_INVALID_IMAGE;
+    size_t end = h.header_size + (size_t)h.size;
+    for (size_t at = h.header_size; at + sizeof e <= end;) {
+        if (!fetch(s, at, &e, sizeof e) || e.header_size < sizeof e || e.header_size > 65536 || e.size > end - at || e.header_size > end - at - e.size) return CUDA_ERROR_INVALID_IMAGE;
+        if (e.kind == KIND_PTX && e.arch <= sm && e.arch >= best.arch) best = e, best_at = at + e.header_size;
+        else code = 1;
+        at += e.header_size + e.size;
+    }
+    if (!best_at) return code ? CUDA_ERROR_NO_BINARY_FOR_GPU : CUDA_ERROR_INVALID_IMAGE;
+    return unpack(s, best_at, &best, text);
+}
+
+/* After comments and white space PTX begins with .version. */
+static const char *skip_blank(const char *p)
+{
+    for (;;) {
+        while (*p == ' ' || *p == '\t' || *p == '\n' || *p == '\r') p++;
+        if (p[0] == '/' && p[1] == '/') {
+            while (*p && *p != '\n') p++;
+        } else if (p[0] == '/' && p[1] == '*') {
+            const char *end = strstr(p + 2, "*/");
+            if (!end) return p;
+            p = end + 2;
+        } else {
+            return p;
+        }
+    }
+}
+
+/* A program for the GPU in machine code: an ELF file with a section table. */
+static CUresult from_elf(const struct source *s)
+{
+    unsigned char h[64];
+    if (!fetch(s, 0, h, sizeof h)) return CUDA_ERROR_INVALID_IMAGE;
+    return h[18] == 190 && (h[40] | h[41] | h[42]) ? CUDA_ERROR_NO_BINARY_FOR_GPU : CUDA_ERROR_INVALID_IMAGE;
+}
+
+CUresult fatbin_ptx(const void *data, size_t size, unsigned sm, char **text)
+{
+    struct source s = { data, size };
+    struct wrapper w;
+    uint32_t magic;
+    if (fetch(&s, 0, &magic, sizeof magic)) {
+        if (magic == WRAPPER) {
+            if (!fetch(&s, 0, &w, sizeof w)) return CUDA_ERROR_INVALID_IMAGE;
+            s = (struct source){ (const char *)w.data, 0 };
+            return from_fatbin(&s, sm, text);
+        }
+        if (magic == FATBIN) return from_fatbin(&s, sm, text);
+        if (magic == 0x464c457f) return from_elf(&s);
+    }
+    size_t n = size ? strnlen(data, size) : strlen(data);
+    char *copy = malloc(n + 1);
+    if (!copy) return CUDA_ERROR_OUT_OF_MEMORY;
+    memcpy(copy, data, n);
+    copy[n] = 0;
+    if (strncmp(skip_blank(copy), ".version", 8)) {
+        free(copy);
+        return CUDA_ERROR_INVALID_IMAGE;
+    }
+    *text = copy;
+    return CUDA_SUCCESS;
+}

@@ -1,0 +1,13 @@
+/* Finding PTX in what a program hands over: text, a fatbinary, its wrapper. */
+#ifndef FL_MODULE_FATBIN_H
+#define FL_MODULE_FATBIN_H
+
+#include <cuda.h>
+#include <stddef.h>
+
+/* *text is malloc'ed, NUL-terminated PTX for a device of compute capability up to sm (90).
+ * size 0: unknown, as for memory. CUDA_ERROR_INVALID_IMAGE: it is none of these;
+ * CUDA_ERROR_NO_BINARY_FOR_GPU: it holds machine code only. */
+CUresult fatbin_ptx(const void *data, size_t size, unsigned sm, char **text);
+
+#endif

@@ -1,0 +1,231 @@
+/* Loading an image into a device: code, variables, initial values, symbols. */
+#include "base/log.h"
+#include "module/module.h"
+#include "stream/stream.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;   /* lists of modules */
+
+const char *image_string(const struct fl_image *image, uint32_t offset) { return (const char *)image + image->strings + offset; }
+const struct fl_image_kernel *image_kernels(const struct fl_image *image) { return (const struct fl_image_kernel *)((const char *)image + image->kernels); }
+const struct fl_image_param *image_params(const struct fl_image *image) { return (const struct fl_image_param *)((const char *)image + image->params); }
+static const struct fl_image_symbol *symbols_of(const struct fl_image *image) { return (const struct fl_image_symbol *)((const char *)image + image->symbols); }
+
+static void free_variables(struct module *m)
+{
+    for (uint32_t k = 0; m->variables && k < m->image->nsymbols; k++)
+        if (m->variables[k]) space_free(m->variables[k]);
+    free(m->variables);
+}
+
+static CUresult make_variable(struct module *m, uint32_t k)
+{
+    const struct fl_image_symbol *s = &symbols_of(m->image)[k];
+    struct allocation *a;
+    CUresult r;
+    if (s->linkage == FL_LINK_EXTERN && !s->init) {
+        fl_log(FL_LOG_WARN, "module: variable '%s' is declared extern and nobody defines it", image_string(m->image, s->name));
+    }
+    uint64_t size = s->size ? s->size : 1;
+    if (s->kind == FL_SYMBOL_MANAGED) r = space_alloc_host(m->context, size, CU_MEM_ATTACH_GLOBAL, ALLOCATION_MANAGED, &a);
+    else r = space_alloc_device(m->context, size, s->align > 512 ? s->align : 512, &a);
+    if (r) return r;
+    a->module_owned = true;
+    char *bytes = space_alias(a, a->base);
+    if (s->init) memcpy(bytes, (const char *)m->image + s->init, s->size);
+    else memset(bytes, 0, s->size);
+    m->variables[k] = a;
+    m->addresses[k] = a->base;
+    return CUDA_SUCCESS;
+}
+
+static CUresult make_symbols(struct module *m)
+{
+    const struct fl_image *h = m->image;
+    const struct fl_image_symbol *s = symbols_of(h);
+    const struct fl_image_reloc *r = (const struct fl_image_reloc *)((const char *)h + h->relocs);
+    CUresult result = CUDA_SUCCESS;
+    m->variables = calloc(h->nsymbols + 1ul, sizeof *m->variables);
+    if (!m->variables) return CUDA_ERROR_OUT_OF_MEMORY;
+    for (uint32_t k = 0; k < h->nsymbols && !result; k++) {
+        if (s[k].kind == FL_SYMBOL_FUNCTION) m->addresses[k] = m->image_va + s[k].init;
+        else result = make_variable(m, k);
+    }
+    for (uint32_t k = 0; k < h->nrelocs && !result; k++) {
+        uint64_t v = m->addresses[r[k].target] + (uint64_t)r[k].addend;
+        struct allocation *a = m->variables[r[k].symbol];
+        if (a) memcpy((char *)space_alias(a, a->base) + r[k].offset, &v, sizeof v);
+    }
+    return result;
+}
+
+static CUresult make_functions(struct module *m)
+{
+    const struct fl_image_kernel *k = image_kernels(m->image);
+    const int most = profile_attribute(m->context->device->profile, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
+    m->functions = calloc(m->image->nkernels + 1ul, sizeof *m->functions);
+    if (!m->functions) return CUDA_ERROR_OUT_OF_MEMORY;
+    for (uint32_t i = 0; i < m->image->nkernels; i++) {
+        int dynamic = most - (int)k[i].static_shared;
+        m->functions[i] = (struct function){ .magic = FUNCTION_MAGIC, .index = i, .module = m, .kernel = &k[i], .name = image_string(m->image, k[i].name),
+                                             .max_dynamic_shared = dynamic > 0 ? dynamic : 0, .carveout = -1 };
+    }
+    return CUDA_SUCCESS;
+}
+
+/* The symbol table follows the image in code memory, which kernels may read but not write. */
+CUresult module_load(struct context *c, const struct image_file *file, struct library *library, struct module **out)
+{
+    const struct fl_image *h = file->data;
+    struct module *m = calloc(1, sizeof *m);
+    void *alias;
+    if (!m) return CUDA_ERROR_OUT_OF_MEMORY;
+    m->context = c;
+    m->library = library;
+    m->loaded_size = file->size + (h->nsymbols + 1ul) * 8;
+    CUresult r = space_alloc_code(c->device, m->loaded_size, &m->image_va, &alias);
+    if (r) goto failed;
+    memcpy(alias, file->data, file->size);
+    m->image = alias;
+    m->symbols_va = m->image_va + file->size;
+    m->addresses = (uint64_t *)((char *)alias + file->size);
+    if ((r = make_symbols(m)) || (r = make_functions(m))) goto failed;
+    pthread_mutex_lock(&lock);
+    m->next = c->modules;
+    c->modules = m;
+    pthread_mutex_unlock(&lock);
+    *out = m;
+    return CUDA_SUCCESS;
+failed:
+    if (m->image) free_variables(m), space_free_code(c->device, m->image_va, m->loaded_size);
+    free(m->functions);
+    free(m);
+    return r;
+}
+
+static void unlink_module(struct module *m)
+{
+    pthread_mutex_lock(&lock);
+    for (struct module **at = &m->context->modules; *at; at = &(*at)->next)
+        if (*at == m) {
+            *at = m->next;
+            break;
+        }
+    struct library *l = m->library;
+    for (unsigned k = 0; l && k < l->nmodules; k++)
+        if (l->modules[k] == m) l->modules[k] = l->modules[--l->nmodules];
+    pthread_mutex_unlock(&lock);
+}
+
+void module_unload(struct module *m)
+{
+    unlink_module(m);
+    free_variables(m);
+    for (uint32_t k = 0; k < m->image->nkernels; k++) m->functions[k].magic = 0;
+    space_free_code(m->context->device, m->image_va, m->loaded_size);
+    free(m->functions);
+    free(m);
+}
+
+void module_set_destroy(struct context *c)
+{
+    while (c->modules) module_unload(c->modules);
+    c->heap = c->heap_size = 0;
+}
+
+CUresult module_get(CUmodule handle, struct module **out)
+{
+    struct context *c = context_top();
+    CUresult r = CUDA_ERROR_INVALID_HANDLE;
+    if (!handle || !c) return r;
+    pthread_mutex_lock(&lock);
+    for (int d = 0; d < 2 && r; d++)
+        for (struct module *m = c->modules; m && r; m = m->next)
+            if (m == (struct module *)handle) *out = m, r = CUDA_SUCCESS;
+    pthread_mutex_unlock(&lock);
+    return r;
+}
+
+CUresult module_find_function(struct module *m, const char *name, struct function **out)
+{
+    for (uint32_t k = 0; k < m->image->nkernels; k++)
+        if (!strcmp(m->functions[k].name, name)) return *out = &m->functions[k], CUDA_SUCCESS;
+    return CUDA_ERROR_NOT_FOUND;
+}
+
+CUresult module_find_variable(struct module *m, const char *name, unsigned kinds, struct allocation **out)
+{
+    const struct fl_image_symbol *s = symbols_of(m->image);
+    for (uint32_t k = 0; k < m->image->nsymbols; k++)
+        if (kinds >> s[k].kind & 1 && m->variables[k] && !strcmp(image_string(m->image, s[k].name), name)) return *out = m->variables[k], CUDA_SUCCESS;
+    return CUDA_ERROR_NOT_FOUND;
+}
+
+CUresult library_module(struct library *l, struct context *c, struct module **out)
+{
+    CUresult r = CUDA_SUCCESS;
+    pthread_mutex_lock(&l->lock);
+    for (unsigned k = 0; k < l->nmodules; k++)
+        if (l->modules[k]->context == c) {
+            *out = l->modules[k];
+            goto out;
+        }
+    if (l->nmodules == sizeof l->modules / sizeof *l->modules) r = CUDA_ERROR_OUT_OF_MEMORY;
+    else if (!(r = module_load(c, &l->file, l, out))) l->modules[l->nmodules++] = *out;
+out:
+    pthread_mutex_unlock(&l->lock);
+    return r;
+}
+
+CUresult function_get(struct context *c, CUfunction handle, struct function **out)
+{
+    struct function *f = (struct function *)handle;
+    if (!handle) return CUDA_ERROR_INVALID_HANDLE;
+    if (f->magic == KERNEL_MAGIC) {
+        struct kernel_handle *k = (struct kernel_handle *)handle;
+        struct module *m;
+        CUresult r = library_module(k->library, c, &m);
+        if (r) return r;
+        *out = &m->functions[k->index];
+        return CUDA_SUCCESS;
+    }
+    if (f->magic != FUNCTION_MAGIC) return CUDA_ERROR_INVALID_HANDLE;
+    *out = f;
+    return CUDA_SUCCESS;
+}
+
+CUresult module_heap(struct context *c, uint64_t *va, uint64_t *size)
+{
+    struct allocation *a;
+    CUresult r = CUDA_SUCCESS;
+    pthread_mutex_lock(&c->lock);
+    if (!c->heap && !(r = space_alloc_device(c, c->limits[CU_LIMIT_MALLOC_HEAP_SIZE], 512, &a))) {
+        a->module_owned = true;
+        memset(space_alias(a, a->base), 0, 4096);
+        c->heap = a->base;
+        c->heap_size = a->size;
+    }
+    *va = c->heap;
+    *size = c->heap_size;
+    pthread_mutex_unlock(&c->lock);
+    return r;
+}
+
+/* Blocks that fit one multiprocessor: by threads, by number, by shared memory,
+ * which comes in units of 128 bytes with 1 KiB more for each block. */
+CUresult function_occupancy(const struct function *f, int block_size, size_t dynamic_shared, int *blocks)
+{
+    const struct profile *p = f->module->context->device->profile;
+    int warps = (block_size + 31) / 32, n = profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR);
+    if (block_size <= 0) return CUDA_ERROR_INVALID_VALUE;
+    *blocks = 0;
+    if (block_size > profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK) || dynamic_shared > (size_t)f->max_dynamic_shared) return CUDA_SUCCESS;
+    int by_threads = profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR) / 32 / warps;
+    size_t shared = (f->kernel->static_shared + dynamic_shared + (size_t)profile_attribute(p, CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK) + 127) & ~(size_t)127;
+    int by_shared = (int)((size_t)profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR) / shared);
+    if (by_threads < n) n = by_threads;
+    *blocks = by_shared < n ? by_shared : n;
+    return CUDA_SUCCESS;
+}

@@ -1,0 +1,25 @@
+/* Small allocations: pieces of one 2 MiB chunk, in steps of 512 bytes (observed
+ * on H200). Only pages that hold a live piece are mapped into the device. */
+#ifndef FL_SPACE_SLAB_H
+#define FL_SPACE_SLAB_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { SLAB_UNIT = 512, SLAB_UNITS = (2 << 20) / SLAB_UNIT, SLAB_PAGES = 512, UNITS_PER_PAGE = 4096 / SLAB_UNIT };
+
+struct slab {
+    uint64_t va, offset;           /* of its chunk */
+    void *owner;                   /* whose allocations share it */
+    uint32_t used;                 /* units */
+    uint64_t units[SLAB_UNITS / 64];
+    struct slab *next;
+};
+
+/* A place for size bytes (at most 1 MiB), aligned; false if there is none. */
+bool slab_take(struct slab *s, uint64_t size, uint64_t align, uint64_t *at);
+void slab_give(struct slab *s, uint64_t at, uint64_t size);
+/* Whether some live piece touches the page. */
+bool slab_page_used(const struct slab *s, unsigned page);
+
+#endif

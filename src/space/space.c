@@ -1,0 +1,359 @@
+/* The unified address space; see space.h. A device's memory has its addresses
+ * in a row: address = the device's base + offset in its memfd; likewise the
+ * host memory that devices see. In the host only the latter is mapped. */
+#include "space/space.h"
+#include "base/log.h"
+#include "context/context.h"
+#include "space/slab.h"
+
+#include <bsd/sys/tree.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/* Left free by the loader, the kernel's own choice of addresses and, in each case, the sanitizer. */
+#ifdef __SANITIZE_THREAD__
+static const uint64_t WINDOW = 0x1000000000, STRIDE = 0x500000000;
+#else
+static const uint64_t WINDOW = 0x200000000000, STRIDE = 0x20000000000;
+#endif
+enum { HOST_REGION = MAX_DEVICES, CODE_REGION = MAX_DEVICES + 1, FREED = 1024 };
+static const uint64_t PAGE = 4096, LARGE = 1 << 20;
+
+struct node { struct allocation a; RB_ENTRY(node) link; struct slab *slab; };
+RB_HEAD(tree, node);
+
+static int by_base(struct node *x, struct node *y) { return x->a.base < y->a.base ? -1 : x->a.base > y->a.base; }
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-function"
+RB_GENERATE_INTERNAL(tree, node, link, by_base, static)
+#pragma GCC diagnostic pop
+
+static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+static struct tree allocations = RB_INITIALIZER(&allocations);
+static struct slab *slabs;
+static struct vram host_memory;    /* pinned and managed memory, code: no capacity of its own */
+static bool host_ready;
+static _Atomic uint64_t last_id;
+
+struct freed { uint64_t base, size; enum allocation_kind kind; };
+static struct freed freed[FREED];
+static unsigned freed_count;
+
+static uint64_t device_base(const struct device *d) { return WINDOW + (uint64_t)d->ordinal * STRIDE; }
+static uint64_t host_base(void) { return WINDOW + HOST_REGION * STRIDE; }
+
+static CUresult host_init(void)
+{
+    if (host_ready) return CUDA_SUCCESS;
+    uint64_t bytes = devices[0].vram.capacity * 2;
+    if (bytes > STRIDE / 4) bytes = STRIDE / 4;
+    CUresult r = vram_init(&host_memory, bytes, "faultline-host");
+    host_ready = !r;
+    return r;
+}
+
+static struct node *find(uint64_t address)
+{
+    struct node key = { .a.base = address }, *n = RB_NFIND(tree, &allocations, &key);
+    if (n && n->a.base == address) return n;
+    n = n ? RB_PREV(tree, &allocations, n) : RB_MAX(tree, &allocations);
+    return n && address - n->a.base < n->a.size ? n : NULL;
+}
+
+struct allocation *space_find(uint64_t address)
+{
+    pthread_rwlock_rdlock(&lock);
+    struct node *n = find(address);
+    pthread_rwlock_unlock(&lock);
+    return n ? &n->a : NULL;
+}
+
+void *space_alias(const struct allocation *a, uint64_t address)
+{
+    return a->backing ? a->backing->alias + a->offset + (address - a->base) : NULL;
+}
+
+/* ---- what processors see */
+
+/* Whether kernels of d may touch a. */
+static bool visible(const struct device *d, const struct allocation *a)
+{
+    return a->kind != ALLOCATION_RESERVED && (!a->device || a->device == d || d->peers >> a->device->ordinal & 1);
+}
+
+static void page_range(const struct node *n, uint64_t *va, uint64_t *size)
+{
+    *va = n->a.base & ~(PAGE - 1);
+    *size = ((n->a.base + n->a.size + PAGE - 1) & ~(PAGE - 1)) - *va;
+}
+
+static CUresult map_on(struct device *d, const struct node *n)
+{
+    uint64_t va, size;
+    page_range(n, &va, &size);
+    return processor_map(d->processor, va, size, n->a.backing, n->a.offset - (n->a.base - va), PROT_DEVICE_READ | PROT_DEVICE_WRITE);
+}
+
+static CUresult map_everywhere(const struct node *n)
+{
+    CUresult r = CUDA_SUCCESS;
+    for (int k = 0; k < device_count && !r; k++)
+        if (devices[k].processor && visible(&devices[k], &n->a)) r = map_on(&devices[k], n);
+    return r;
+}
+
+static void unmap_everywhere(const struct allocation *a, uint64_t va, uint64_t size)
+{
+    for (int k = 0; k < device_count && size; k++)
+        if (devices[k].processor && visible(&devices[k], a)) processor_unmap(devices[k].processor, va, size);
+}
+
+CUresult space_attach(struct device *d)
+{
+    struct node *n;
+    CUresult r = CUDA_SUCCESS;
+    pthread_rwlock_rdlock(&lock);
+    RB_FOREACH(n, tree, &allocations)
+        if (!r && visible(d, &n->a)) r = map_on(d, n);
+    pthread_rwlock_unlock(&lock);
+    return r;
+}
+
+CUresult space_set_peer(struct device *d, struct device *peer, bool enabled)
+{
+    struct node *n;
+    CUresult r = CUDA_SUCCESS;
+    pthread_rwlock_wrlock(&lock);
+    if (enabled) d->peers |= 1u << peer->ordinal;
+    RB_FOREACH(n, tree, &allocations) {
+        if (n->a.device != peer || r || !d->processor) continue;
+        uint64_t va, size;
+        page_range(n, &va, &size);
+        r = enabled ? map_on(d, n) : processor_unmap(d->processor, va, size);
+    }
+    if (!enabled || r) d->peers &= ~(1u << peer->ordinal);
+    pthread_rwlock_unlock(&lock);
+    return r;
+}
+
+/* ---- allocation */
+
+static CUresult take_small(struct node *n, struct device *d, struct context *c, uint64_t align)
+{
+    uint64_t at, offset;
+    CUresult r;
+    for (struct slab *s = slabs; s; s = s->next)
+        if (s->owner == c && slab_take(s, n->a.size, align, &at)) {
+            n->slab = s;
+            goto found;
+        }
+    struct slab *s = calloc(1, sizeof *s);
+    if (!s) return CUDA_ERROR_OUT_OF_MEMORY;
+    if ((r = vram_alloc(&d->vram, VRAM_CHUNK, &offset))) {
+        free(s);
+        return r;
+    }
+    *s = (struct slab){ .va = device_base(d) + offset, .offset = offset, .owner = c, .next = slabs };
+    slabs = s;
+    n->slab = s;
+    slab_take(s, n->a.size, align, &at);
+found:
+    n->a.base = n->slab->va + at;
+    n->a.offset = n->slab->offset + at;
+    n->a.mapping_base = n->slab->va;
+    n->a.mapping_size = VRAM_CHUNK;
+    return CUDA_SUCCESS;
+}
+
+static CUresult take_large(struct node *n, struct vram *v, uint64_t base)
+{
+    uint64_t size = (n->a.size + VRAM_CHUNK - 1) & ~(VRAM_CHUNK - 1);
+    CUresult r = vram_alloc(v, size, &n->a.offset);
+    n->a.base = n->a.mapping_base = base + n->a.offset;
+    n->a.mapping_size = size;
+    return r;
+}
+
+static void drop_slab(struct slab *s, struct device *d)
+{
+    for (struct slab **at = &slabs; *at; at = &(*at)->next)
+        if (*at == s) {
+            *at = s->next;
+            break;
+        }
+    vram_free(&d->vram, s->offset, VRAM_CHUNK);
+    free(s);
+}
+
+/* Undoes take_*: pages without a live allocation leave the devices, memory goes back. */
+static void give_back(struct node *n)
+{
+    struct allocation *a = &n->a;
+    uint64_t va, size;
+    page_range(n, &va, &size);
+    if (!n->slab) {
+        unmap_everywhere(a, va, size);
+        if (a->kind == ALLOCATION_HOST || a->kind == ALLOCATION_MANAGED) munmap((void *)a->mapping_base, a->mapping_size);
+        vram_free(a->device ? &a->device->vram : &host_memory, a->offset, a->mapping_size);
+        return;
+    }
+    struct slab *s = n->slab;
+    slab_give(s, a->base - s->va, a->size);
+    unsigned page = (unsigned)((va - s->va) / PAGE), end = page + (unsigned)(size / PAGE);
+    while (page < end && slab_page_used(s, page)) page++;
+    while (end > page && slab_page_used(s, end - 1)) end--;
+    if (page < end) {
+        unmap_everywhere(a, s->va + page * PAGE, (end - page) * PAGE);
+        backing_discard(&a->device->vram.backing, s->offset + page * PAGE, (end - page) * PAGE);
+    }
+    if (!s->used) drop_slab(s, a->device);
+}
+
+CUresult space_alloc_device(struct context *c, uint64_t size, uint64_t align, struct allocation **out)
+{
+    struct node *n = calloc(1, sizeof *n);
+    struct device *d = c->device;
+    if (!n) return CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
+    n->a = (struct allocation){ .size = size, .kind = ALLOCATION_DEVICE, .device = d, .context = c, .backing = &d->vram.backing };
+    pthread_rwlock_wrlock(&lock);
+    if (size > d->vram.capacity) goto out;
+    if ((r = size > LARGE ? take_large(n, &d->vram, device_base(d)) : take_small(n, d, c, align))) goto out;
+    if ((r = map_everywhere(n))) {
+        give_back(n);
+        goto out;
+    }
+    n->a.buffer_id = atomic_fetch_add(&last_id, 1) + 1;
+    RB_INSERT(tree, &allocations, n);
+    *out = &n->a;
+out:
+    pthread_rwlock_unlock(&lock);
+    if (r) free(n);
+    return r;
+}
+
+CUresult space_alloc_host(struct context *c, uint64_t size, unsigned flags, enum allocation_kind kind, struct allocation **out)
+{
+    struct node *n = calloc(1, sizeof *n);
+    if (!n) return CUDA_ERROR_OUT_OF_MEMORY;
+    n->a = (struct allocation){ .size = size, .kind = kind, .context = c, .flags = flags, .backing = &host_memory.backing };
+    pthread_rwlock_wrlock(&lock);
+    CUresult r = host_init();
+    if (r || (r = take_large(n, &host_memory, host_base()))) goto out;
+    void *here = mmap((void *)n->a.base, n->a.mapping_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE | MAP_NORESERVE, host_memory.backing.fd, (off_t)n->a.offset);
+    if (here != (void *)n->a.base) {
+        if (here != MAP_FAILED) munmap(here, n->a.mapping_size);
+        vram_free(&host_memory, n->a.offset, n->a.mapping_size);
+        r = CUDA_ERROR_OUT_OF_MEMORY;
+        goto out;
+    }
+    madvise(here, n->a.mapping_size, MADV_DONTFORK);
+    if ((r = map_everywhere(n))) {
+        give_back(n);
+        goto out;
+    }
+    n->a.buffer_id = atomic_fetch_add(&last_id, 1) + 1;
+    RB_INSERT(tree, &allocations, n);
+    *out = &n->a;
+out:
+    pthread_rwlock_unlock(&lock);
+    if (r) free(n);
+    return r;
+}
+
+static void remove_node(struct node *n)
+{
+    RB_REMOVE(tree, &allocations, n);
+    freed[freed_count++ % FREED] = (struct freed){ n->a.base, n->a.size, n->a.kind };
+    give_back(n);
+    free(n);
+}
+
+void space_free(struct allocation *a)
+{
+    pthread_rwlock_wrlock(&lock);
+    remove_node((struct node *)a);
+    pthread_rwlock_unlock(&lock);
+}
+
+void space_release_context(struct context *c)
+{
+    pthread_rwlock_wrlock(&lock);
+    struct node *n, *next;
+    RB_FOREACH_SAFE(n, tree, &allocations, next)
+        if (n->a.context == c) remove_node(n);
+    pthread_rwlock_unlock(&lock);
+}
+
+/* ---- code: in host memory, mapped on one device; not found by space_find */
+
+CUresult space_alloc_code(struct device *d, uint64_t size, uint64_t *va, void **alias)
+{
+    uint64_t offset = 0, bytes = (size + VRAM_CHUNK - 1) & ~(VRAM_CHUNK - 1);
+    pthread_rwlock_wrlock(&lock);
+    CUresult r = host_init();
+    if (!r) r = vram_alloc(&host_memory, bytes, &offset);
+    pthread_rwlock_unlock(&lock);
+    if (r) return r;
+    uint64_t base = WINDOW + CODE_REGION * STRIDE + offset;
+    if ((r = processor_map(d->processor, base, bytes, &host_memory.backing, offset, PROT_DEVICE_READ | PROT_DEVICE_EXEC))) {
+        vram_free(&host_memory, offset, bytes);
+        return r;
+    }
+    *va = base;
+    *alias = host_memory.backing.alias + offset;
+    return CUDA_SUCCESS;
+}
+
+void space_free_code(struct device *d, uint64_t va, uint64_t size)
+{
+    uint64_t bytes = (size + VRAM_CHUNK - 1) & ~(VRAM_CHUNK - 1);
+    if (d->processor) processor_unmap(d->processor, va, bytes);
+    vram_free(&host_memory, va - (WINDOW + CODE_REGION * STRIDE), bytes);
+}
+
+/* ---- words for addresses */
+
+static const char *kind_name(enum allocation_kind k)
+{
+    static const char *const names[] = { "device memory", "pinned host memory", "registered host memory", "managed memory", "a reservation", "mapped memory" };
+    return names[k];
+}
+
+static const struct freed *find_freed(uint64_t address)
+{
+    for (unsigned k = 0; k < FREED && k < freed_count; k++) {
+        const struct freed *f = &freed[(freed_count - 1 - k) % FREED];
+        if (address - f->base < f->size) return f;
+    }
+    return NULL;
+}
+
+void space_describe(uint64_t address, int ordinal, char *out, size_t size)
+{
+    pthread_rwlock_rdlock(&lock);
+    struct node *n = find(address), key = { .a.base = address }, *above = RB_NFIND(tree, &allocations, &key), *below = above ? RB_PREV(tree, &allocations, above) : RB_MAX(tree, &allocations);
+    const struct freed *f = n ? NULL : find_freed(address);
+    if (n && n->a.device && n->a.device->ordinal != ordinal && !visible(&devices[ordinal], &n->a))
+        snprintf(out, size, "memory of device %d, to which device %d has no peer access", n->a.device->ordinal, ordinal);
+    else if (n)
+        snprintf(out, size, "byte %" PRIu64 " of %" PRIu64 " bytes of %s at 0x%" PRIx64, address - n->a.base, n->a.size, kind_name(n->a.kind), n->a.base);
+    else if (address < 65536)
+        snprintf(out, size, "a null pointer%s", address ? " with an offset" : "");
+    else if (f)
+        snprintf(out, size, "byte %" PRIu64 " of %" PRIu64 " bytes of %s at 0x%" PRIx64 " that were freed", address - f->base, f->size, kind_name(f->kind), f->base);
+    else if (below && address - (below->a.base + below->a.size) < 64ull << 20)
+        snprintf(out, size, "%" PRIu64 " bytes past the end of %" PRIu64 " bytes of %s at 0x%" PRIx64, address - (below->a.base + below->a.size), below->a.size, kind_name(below->a.kind), below->a.base);
+    else if (above && above->a.base - address < 1 << 20)
+        snprintf(out, size, "%" PRIu64 " bytes before %" PRIu64 " bytes of %s at 0x%" PRIx64, above->a.base - address, above->a.size, kind_name(above->a.kind), above->a.base);
+    else if (address >= WINDOW && address < WINDOW + (CODE_REGION + 1) * STRIDE)
+        snprintf(out, size, "device address space with nothing there");
+    else
+        snprintf(out, size, "memory of the host that no kernel can reach, or no address at all");
+    pthread_rwlock_unlock(&lock);
+}
