@@ -290,6 +290,9 @@ void space_release_context(struct context *c)
     pthread_rwlock_unlock(&lock);
 }
 
+uint64_t space_reserve_base(void) { return WINDOW + (CODE_REGION + 1) * STRIDE; }
+uint64_t space_reserve_end(void) { return space_reserve_base() + 6 * STRIDE; }
+
 /* ---- code: in host memory, mapped on one device; not found by space_find */
 
 CUresult space_alloc_code(struct device *d, uint64_t size, uint64_t *va, void **alias)

@@ -69,6 +69,10 @@ CUresult space_attach(struct device *d);
 /* Frees all of a dying context's allocations. */
 void space_release_context(struct context *c);
 
+/* The addresses that reservations come from. */
+uint64_t space_reserve_base(void);
+uint64_t space_reserve_end(void);
+
 /* Code memory: readable and executable on d only. */
 CUresult space_alloc_code(struct device *d, uint64_t size, uint64_t *va, void **alias);
 void space_free_code(struct device *d, uint64_t va, uint64_t size);
