@@ -50,7 +50,10 @@ static const char *float_to_integer(struct emitter *e, const struct instr *i, en
     enum ptx_type t = s == T_f64 ? T_f64 : T_f32;
     if (t == T_f32 && has(i, MOD_ftz)) v = flush_f32(e, v);
     const char *r = has(i, MOD_rzi) ? v : round_to_integral(e, i, t, v), *ll = lltype(d);
-    return emit(e, "call %s @llvm.fpto%ci.sat.%s.%s(%s %s)", ll, type_signed(d) ? 's' : 'u', ll, t == T_f32 ? "f32" : "f64", lltype(t), r);
+    const char *n = emit(e, "call %s @llvm.fpto%ci.sat.%s.%s(%s %s)", ll, type_signed(d) ? 's' : 'u', ll, t == T_f32 ? "f32" : "f64", lltype(t), r);
+    /* NaN: zero, but the highest bit alone where 64 bits are involved (observed on H200) */
+    if (t == T_f32 && type_bits(d) < 64) return n;
+    return emit(e, "select i1 %s, %s %" PRId64 ", %s %s", emit(e, "fcmp uno %s %s, 0.0", lltype(t), v), ll, type_bits(d) == 64 ? INT64_MIN : -(int64_t)(1ull << (type_bits(d) - 1)), ll, n);
 }
 
 /* ---- integer to floating point */

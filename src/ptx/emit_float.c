@@ -180,8 +180,15 @@ static void emit_transcendental(struct emitter *e, const struct instr *i, enum p
         give(e, i, t, exp2_f32(e, a));
         return;
     }
-    const char *name = i->op == OP_sin ? "sin_f32" : i->op == OP_cos ? "cos_f32" : i->op == OP_lg2 ? "log2_f32" : "tanh_f32";
-    give(e, i, t, call_rt(e, name, "float %s", a));
+    if (i->op == OP_sin || i->op == OP_cos) {
+        /* the GPU works in turns, with the precision that a single has there: large angles lose theirs */
+        const char *turns = call_rt(e, "mul_f32", "float %s, float bitcast (i32 1042479491 to float), i32 1", a);
+        const char *part = emit(e, "fsub float %s, %s", turns, emit(e, "call float @llvm.rint.f32(float %s)", turns));
+        const char *angle = emit(e, "fmul float %s, bitcast (i32 1086918619 to float)", emit(e, "call float @llvm.copysign.f32(float %s, float %s)", part, emit(e, "select i1 %s, float %s, float %s", emit(e, "fcmp oeq float %s, 0.0", part), a, part)));
+        give(e, i, t, call_rt(e, i->op == OP_sin ? "sin_f32" : "cos_f32", "float %s", angle));
+        return;
+    }
+    give(e, i, t, call_rt(e, i->op == OP_lg2 ? "log2_f32" : "tanh_f32", "float %s", a));
 }
 
 static void emit_sign(struct emitter *e, const struct instr *i, enum ptx_type t)

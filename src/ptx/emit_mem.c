@@ -140,7 +140,8 @@ const char *address_of(struct emitter *e, const struct instr *i, const struct op
     else if (space == SPACE_const || space == SPACE_local || space == SPACE_param) fail(e, i, "an address needs a 64-bit register");
     else fail(e, i, "an address needs a 64-bit register");
     if (space == SPACE_local) *group = "";
-    const char *p = emit(e, "inttoptr i64 %s to ptr", a);
+    /* not inttoptr: LLVM follows only pointer arithmetic when it looks for consecutive accesses */
+    const char *p = emit(e, "getelementptr i8, ptr null, i64 %s", a);
     if (o->offset) p = emit(e, "getelementptr i8, ptr %s, i64 %" PRId64, p, o->offset);
     check_alignment(e, i, o->offset ? emit(e, "add i64 %s, %" PRId64, a, o->offset) : a, bytes);
     return p;
@@ -161,6 +162,15 @@ static const char *ordering(const struct instr *i, bool store)
 
 static bool atomic_width(unsigned bytes) { return bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8; }
 
+/* Kernel parameters never change: they are read at the function's start, outside the loop over threads. */
+static const char *kernel_parameter(struct emitter *e, const struct var *v, int64_t offset, enum ptx_type type)
+{
+    const char *name = arena_printf("%%P%u", e->next++);
+    fprintf(e->head, "  %sB = load ptr, ptr %%b, !invariant.load !0\n  %sA = getelementptr i8, ptr %sB, i64 %" PRId64 "\n  %s = load %s, ptr %sA, align 1, !invariant.load !0\n",
+            name, name, name, v->offset + offset, name, lltype(type), name);
+    return name;
+}
+
 static void emit_load(struct emitter *e, const struct instr *i)
 {
     need_operands(e, i, 2, 3);
@@ -171,6 +181,10 @@ static void emit_load(struct emitter *e, const struct instr *i)
     if ((d->kind == OPERAND_vector) != (n > 1) || (n > 1 && d->count != n)) fail(e, i, "the vector's length does not fit");
     const char *group, *p = address_of(e, i, &i->ops[1], i->space, bytes * n, &group), *order = ordering(i, false);
     const char *loaded[8];
+    if (n == 1 && i->ops[1].var && i->ops[1].var->is_argument && e->func->entry && !i->ops[1].reg) {
+        result(e, d, type, kernel_parameter(e, i->ops[1].var, i->ops[1].offset, type));
+        return;
+    }
     for (unsigned k = 0; k < n; k++) {
         const char *q = k ? emit(e, "getelementptr i8, ptr %s, i64 %u", p, k * bytes) : p;
         if (order && atomic_width(bytes)) loaded[k] = emit(e, "load atomic volatile %s, ptr %s %s, align %u%s", lltype_bits(bytes * 8), q, order, bytes, "");

@@ -148,8 +148,8 @@ static bool reaches(struct func *f, const char *name, unsigned depth)
 
 static void emit_all(struct module_ir *m, struct emitter *e)
 {
-    fputs("attributes #0 = { nounwind \"no-builtins\" \"prefer-vector-width\"=\"512\" }\n"
-          "attributes #1 = { nounwind noinline optnone \"no-builtins\" }\n"
+    fputs("attributes #0 = { nounwind null_pointer_is_valid \"no-builtins\" \"prefer-vector-width\"=\"512\" }\n"
+          "attributes #1 = { nounwind null_pointer_is_valid noinline optnone \"no-builtins\" }\n"
           "!0 = !{}\n!1 = distinct !{}\n!2 = distinct !{!2, !{!\"llvm.loop.parallel_accesses\", !1}}\n!3 = !{!\"branch_weights\", i32 1, i32 100000}\n"
           "declare i32 @llvm.umin.i32(i32, i32)\ndeclare i64 @llvm.readcyclecounter()\n", e->out);
     uint32_t number = 0;
