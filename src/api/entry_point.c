@@ -38,7 +38,7 @@ CUresult CUDAAPI cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVer
                                      CUdriverProcAddressQueryResult *symbolStatus)
 {
     const cuuint64_t known = CU_GET_PROC_ADDRESS_LEGACY_STREAM | CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
-    if (!symbol || !*symbol || !pfn || cudaVersion > CUDA_VERSION || (flags & ~known) || flags == known)
+    if (!symbol || !pfn || cudaVersion > CUDA_VERSION || flags & ~known)
         return CUDA_ERROR_INVALID_VALUE;
     const struct entry_point *e = find(symbol);
     *pfn = e ? select_version(e, cudaVersion, flags == CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) : NULL;

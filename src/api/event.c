@@ -41,7 +41,7 @@ CUresult CUDAAPI cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsign
     if (r)
         return r;
     if (flags)                         /* CU_EVENT_RECORD_EXTERNAL belongs to capture */
-        return CUDA_ERROR_INVALID_VALUE;
+        return flags == CU_EVENT_RECORD_EXTERNAL ? CUDA_ERROR_ILLEGAL_STATE : CUDA_ERROR_INVALID_VALUE;
     if ((r = event_get(hEvent, &e)) || (r = stream_get(c, hStream, false, &s)))
         return r;
     if (event_context(e) != stream_context(s))
@@ -74,5 +74,5 @@ CUresult CUDAAPI cuEventElapsedTime_v2(float *pMilliseconds, CUevent hStart, CUe
     CUresult r = named(hStart, &start);
     if (r || (r = named(hEnd, &end)))
         return r;
-    return pMilliseconds ? event_elapsed(start, end, pMilliseconds) : CUDA_ERROR_INVALID_VALUE;
+    return pMilliseconds ? event_elapsed(start, end, pMilliseconds) : CUDA_ERROR_INVALID_HANDLE;
 }

@@ -100,10 +100,13 @@ static CUresult gather_buffer(void **extra, uint8_t *to, size_t room)
         else
             return CUDA_ERROR_INVALID_VALUE;
     }
-    if (size && *size && !buffer)
+    if (!room)
+        return CUDA_SUCCESS;
+    if (!size || !buffer)
         return CUDA_ERROR_INVALID_VALUE;
-    if (buffer && size)
-        memcpy(to, buffer, *size < room ? *size : room);
+    if (*size > room)                  /* observed on H200; too few bytes are no error there */
+        return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+    memcpy(to, buffer, *size);
     return CUDA_SUCCESS;
 }
 
@@ -185,7 +188,7 @@ static CUresult launch(struct request *q)
 static CUresult cluster(const CUlaunchConfig *config, unsigned x, unsigned y, unsigned z)
 {
     if (!x || !y || !z || config->gridDimX % x || config->gridDimY % y || config->gridDimZ % z)
-        return CUDA_ERROR_INVALID_VALUE;
+        return CUDA_ERROR_INVALID_CLUSTER_SIZE;
     uint64_t blocks = (uint64_t)x * y * z;
     return blocks == 1 ? CUDA_SUCCESS :
            blocks > LARGEST_PORTABLE_CLUSTER ? CUDA_ERROR_INVALID_CLUSTER_SIZE : CUDA_ERROR_NOT_SUPPORTED;

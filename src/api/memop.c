@@ -1,7 +1,7 @@
 /* Stream memory operations: waiting for values in memory and writing them. */
 #include "stream/operations.h"
 
-enum { MOST_OPERATIONS = 256 };
+enum { MOST_OPERATIONS = 255 };
 
 static CUresult issue(CUstream handle, const CUstreamBatchMemOpParams *ops, unsigned count)
 {
@@ -10,8 +10,10 @@ static CUresult issue(CUstream handle, const CUstreamBatchMemOpParams *ops, unsi
     CUresult r = context_current(&c);
     if (r || (r = stream_get(c, handle, false, &s)))
         return r;
-    if (!ops || !count || count > MOST_OPERATIONS)
+    if (!ops || count > MOST_OPERATIONS)
         return CUDA_ERROR_INVALID_VALUE;
+    if (!count)
+        return CUDA_SUCCESS;
     int may_flush = 0;
     cuDeviceGetAttribute(&may_flush, CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES, stream_context(s)->device->ordinal);
     return stream_memory_operations(s, ops, count, may_flush);

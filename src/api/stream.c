@@ -150,7 +150,7 @@ CUresult CUDAAPI cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned in
     if (r)
         return r;
     if (Flags)                         /* CU_EVENT_WAIT_EXTERNAL belongs to capture */
-        return CUDA_ERROR_INVALID_VALUE;
+        return Flags == CU_EVENT_WAIT_EXTERNAL ? CUDA_ERROR_ILLEGAL_STATE : CUDA_ERROR_INVALID_VALUE;
     if ((r = event_get(hEvent, &e)))
         return r;
     return stream_wait_event(s, e);

@@ -237,6 +237,7 @@ bool emit_float(struct emitter *e, const struct instr *i)
     }
     if (t != T_f32 && t != T_f64) return false;
     if ((has(i, MOD_sat) && t == T_f64) || (has(i, MOD_ftz) && t == T_f64 && i->op != OP_rcp && i->op != OP_rsqrt)) fail(e, i, "the modifier does not fit .f64");
+    if (has(i, MOD_lo) || has(i, MOD_hi) || has(i, MOD_wide)) fail(e, i, "the modifier does not fit the type");
     switch (i->op) {
     case OP_add: emit_basic(e, i, t, "add"); return true;
     case OP_sub: emit_basic(e, i, t, "sub"); return true;

@@ -153,6 +153,8 @@ void emit_suspend(struct emitter *e, const struct instr *i)
         return;
     }
     const struct operand *mask = mask_of(i);
+    if ((i->op == OP_shfl || i->op == OP_vote || i->op == OP_match) && !mask && e->module->target >= 70) fail(e, i, "sm_70 and newer need .sync");
+    if (i->op == OP_redux && e->module->target < 80) fail(e, i, "it needs sm_80 or newer");
     if (mask && mask->kind == OPERAND_none) fail(e, i, "the member mask is missing");
     if (mask && !(s.flags & FL_SEG_FULL_MASK)) put(e, offsetof(struct fl_block, op_mask), 4, value(e, mask, T_b32));
     switch (i->op) {

@@ -72,7 +72,7 @@ static void restore(struct walk *w, const struct segment *s)
     for (uint32_t r = 0; r < k->func->nregs; r++) {
         if (!bit(b->live_in, r)) continue;
         if (k->definition[r]) recompute(w, k->func->regs[r], done);
-        else context_move(w, r, false);
+        else if (k->slot[r] >= 0 && s->image.suspend != FL_SUSPEND_START) context_move(w, r, false);
     }
 }
 
