@@ -273,7 +273,7 @@ int main(void)
         T(handles_are_checked),
         T(parameters_are_laid_out_as_the_kernel_declares_them),
         T(parameters_that_are_missing_or_given_twice_are_invalid),
-        T(a_parameter_buffer_may_be_short_or_long),
+        T(a_parameter_buffer_may_be_short_but_not_long),
         T(a_cooperative_grid_must_fit_the_device),
         T(launch_attributes_are_honoured_or_refused),
         T(only_kernels_that_allocate_get_a_heap),

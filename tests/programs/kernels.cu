@@ -1,0 +1,198 @@
+// Kernels as CUDA programmers write them; programs.c runs each against a CPU
+// reference. Compiled by nvcc to PTX in a fatbinary.
+#include <cuda_fp16.h>
+#include <cooperative_groups.h>
+#include <assert.h>
+#include <stdio.h>
+#define K extern "C" __global__ void
+
+K saxpy_f(float a, const float *x, float *y, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) y[i] = a * x[i] + y[i]; }
+K saxpy_d(double a, const double *x, double *y, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) y[i] = a * x[i] + y[i]; }
+K saxpy_h(float a, const __half *x, __half *y, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) y[i] = __hfma(__float2half(a), x[i], y[i]); }
+
+K reduce(const int *in, int *out, int n)
+{
+    __shared__ int s[256];
+    int t = threadIdx.x, i = blockIdx.x * 256 + t;
+    s[t] = i < n ? in[i] : 0;
+    __syncthreads();
+    for (int h = 128; h; h >>= 1) { if (t < h) s[t] += s[t + h]; __syncthreads(); }
+    if (!t) atomicAdd(out, s[0]);
+}
+
+K transpose(const float *in, float *out, int w, int h)
+{
+    __shared__ float tile[32][33];
+    int x = blockIdx.x * 32 + threadIdx.x, y = blockIdx.y * 32 + threadIdx.y;
+    for (int j = 0; j < 32; j += 8) if (x < w && y + j < h) tile[threadIdx.y + j][threadIdx.x] = in[(y + j) * w + x];
+    __syncthreads();
+    x = blockIdx.y * 32 + threadIdx.x; y = blockIdx.x * 32 + threadIdx.y;
+    for (int j = 0; j < 32; j += 8) if (x < h && y + j < w) out[(y + j) * h + x] = tile[threadIdx.x][threadIdx.y + j];
+}
+
+K matmul(const float *a, const float *b, float *c, int n)
+{
+    __shared__ float ta[16][16], tb[16][16];
+    int tx = threadIdx.x, ty = threadIdx.y, x = blockIdx.x * 16 + tx, y = blockIdx.y * 16 + ty;
+    float sum = 0;
+    for (int t = 0; t < n; t += 16) {
+        ta[ty][tx] = a[y * n + t + tx]; tb[ty][tx] = b[(t + ty) * n + x];
+        __syncthreads();
+        for (int k = 0; k < 16; k++) sum += ta[ty][k] * tb[k][tx];
+        __syncthreads();
+    }
+    c[y * n + x] = sum;
+}
+
+K histogram(const unsigned char *in, unsigned *out, int n)
+{
+    __shared__ unsigned s[256];
+    for (int i = threadIdx.x; i < 256; i += blockDim.x) s[i] = 0;
+    __syncthreads();
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) atomicAdd(&s[in[i]], 1);
+    __syncthreads();
+    for (int i = threadIdx.x; i < 256; i += blockDim.x) atomicAdd(&out[i], s[i]);
+}
+
+// inclusive scan of one block of 1024 by warp shuffles
+K scan(const int *in, int *out)
+{
+    __shared__ int sums[32];
+    int t = threadIdx.x, lane = t & 31, w = t >> 5, v = in[t];
+    for (int d = 1; d < 32; d <<= 1) { int o = __shfl_up_sync(0xffffffff, v, d); if (lane >= d) v += o; }
+    if (lane == 31) sums[w] = v;
+    __syncthreads();
+    if (w == 0) { int s = sums[lane]; for (int d = 1; d < 32; d <<= 1) { int o = __shfl_up_sync(0xffffffff, s, d); if (lane >= d) s += o; } sums[lane] = s; }
+    __syncthreads();
+    out[t] = v + (w ? sums[w - 1] : 0);
+}
+
+K stencil(const float *in, float *out, int n)
+{
+    extern __shared__ float s[];
+    int g = blockIdx.x * blockDim.x + threadIdx.x, t = threadIdx.x + 2;
+    s[t] = g < n ? in[g] : 0;
+    if (threadIdx.x < 2) { s[t - 2] = g >= 2 ? in[g - 2] : 0; int r = g + blockDim.x; s[t + blockDim.x] = r < n ? in[r] : 0; }
+    __syncthreads();
+    if (g < n) out[g] = s[t - 2] + s[t - 1] + s[t] + s[t + 1] + s[t + 2];
+}
+
+K mandelbrot(int *out, int w, int h, int most)
+{
+    int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+    if (x >= w || y >= h) return;
+    float cr = -2.f + 3.f * x / w, ci = -1.5f + 3.f * y / h, r = 0, i = 0;
+    int k = 0;
+    while (k < most && __fadd_rn(__fmul_rn(r, r), __fmul_rn(i, i)) <= 4.f) {
+        float t = __fadd_rn(__fsub_rn(__fmul_rn(r, r), __fmul_rn(i, i)), cr);
+        i = __fadd_rn(__fmul_rn(__fmul_rn(2.f, r), i), ci); r = t; k++;
+    }
+    out[y * w + x] = k;
+}
+
+typedef int (*op)(int, int);
+__device__ __noinline__ int op_add(int a, int b) { return a + b; }
+__device__ __noinline__ int op_sub(int a, int b) { return a - b; }
+__device__ __noinline__ int op_mul(int a, int b) { return a * b; }
+__device__ op table[3] = { op_add, op_sub, op_mul };
+K pointers(const int *which, int *out) { int t = threadIdx.x; out[t] = table[which[t]](t, 7); }
+
+__device__ __noinline__ int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
+K recursion(int *out) { out[threadIdx.x] = fib(threadIdx.x); }
+
+K say(int n) { if (threadIdx.x < n) printf("thread %d of %s: %5.2f %c %llx %u%%\n", threadIdx.x, "say", threadIdx.x * 1.5, 'a' + threadIdx.x, 0x123456789abcull, 50u); }
+K fails(int v) { assert(v != 42); }
+
+// every thread of a warp takes the same lock
+K spin_lock(int *lock, int *count)
+{
+    bool done = false;
+    while (!done) {
+        if (atomicCAS(lock, 0, 1) == 0) { *(volatile int *)count = *(volatile int *)count + 1; __threadfence(); atomicExch(lock, 0); done = true; }
+    }
+}
+K spin_lock_naive(int *lock, int *count)
+{
+    while (atomicCAS(lock, 0, 1) != 0) ;
+    *(volatile int *)count = *(volatile int *)count + 1;
+    __threadfence();
+    atomicExch(lock, 0);
+}
+
+// each block waits for its predecessor's prefix
+K look_back(const int *in, int *out, volatile int *flag, volatile int *prefix, int *ticket)
+{
+    __shared__ int s[128], base, me;
+    int t = threadIdx.x;
+    if (!t) me = atomicAdd(ticket, 1);
+    __syncthreads();
+    int i = me * 128 + t;
+    s[t] = in[i];
+    __syncthreads();
+    for (int d = 1; d < 128; d <<= 1) { int v = t >= d ? s[t - d] : 0; __syncthreads(); s[t] += v; __syncthreads(); }
+    if (!t) {
+        int p = 0;
+        if (me) { while (!flag[me - 1]) ; __threadfence(); p = prefix[me - 1]; }
+        base = p; prefix[me] = p + s[127]; __threadfence(); flag[me] = 1;
+    }
+    __syncthreads();
+    out[i] = base + s[t];
+}
+
+// serves requests that the host puts into pinned memory until it is told to stop
+K persistent(volatile int *request, volatile int *answer)
+{
+    int seen = 0;
+    for (;;) {
+        int r;
+        while ((r = *request) == seen) ;
+        seen = r;
+        if (r < 0) break;
+        *answer = r * r; __threadfence_system(); answer[1] = r;
+    }
+}
+K wait_for(volatile int *flag, int *out) { while (!*flag) ; *out = 1; }
+K set_flag(int *flag) { atomicExch(flag, 1); }
+
+K grid_sync(int *data, int n)
+{
+    namespace cg = cooperative_groups;
+    cg::grid_group g = cg::this_grid();
+    int i = g.thread_rank();
+    data[i] = i;
+    g.sync();
+    int v = data[(i + n / 2) % n];
+    g.sync();
+    data[i] = v + 1;
+}
+
+K heap(int *out)
+{
+    int *p = (int *)malloc(64 * sizeof(int));
+    if (!p) { out[threadIdx.x] = -1; return; }
+    for (int k = 0; k < 64; k++) p[k] = threadIdx.x + k;
+    int s = 0;
+    for (int k = 0; k < 64; k++) s += p[k];
+    free(p);
+    out[threadIdx.x] = s;
+}
+
+K votes(unsigned *out)
+{
+    unsigned t = threadIdx.x;
+    out[t] = __ballot_sync(0xffffffff, t & 1);
+    if (t % 32 < 10) out[32 + t] = __popc(__activemask());
+    out[64 + t] = t;
+    out[96 + t] = __match_any_sync(0xffffffff, t / 4);
+    int c = __syncthreads_count(t < 5);
+    out[128 + t] = c;
+}
+K math(const float *x, float *y, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = expf(x[i]) + logf(1.f + x[i]) + sinf(x[i]) * cosf(x[i]) + sqrtf(x[i]) + powf(x[i], 1.5f) + tanhf(x[i]) + x[i] / 3.f;
+}
+__managed__ int managed_counter = 5;
+K bump() { atomicAdd(&managed_counter, 1); }
+__constant__ int weights[4] = { 1, 10, 100, 1000 };
+K weighted(const int *in, int *out) { int t = threadIdx.x, s = 0; for (int k = 0; k < 4; k++) s += weights[k] * in[t * 4 + k]; out[t] = s; }
