@@ -69,7 +69,7 @@ static void frame_give(struct frame *f)
     free(f);
 }
 
-static bool shape_frame(struct frame *f, const struct grid *g)
+static bool shape_frame(struct frame *f, struct grid *g)
 {
     if (!frame_prepare(f, &g->code, g->block, g->dynamic_shared)) return false;
     struct fl_block *b = &f->b;
@@ -78,6 +78,7 @@ static bool shape_frame(struct frame *f, const struct grid *g)
     b->symbols = g->symbols;
     b->rt = &runtime;
     b->gridid = g->gridid;
+    b->grid_workspace = g->cooperative ? (uint64_t)g->workspace : 0;
     b->nsmid = control->sm_count;
     if (g->code.kernel->nsegments == 1 || !g->code.kernel->local) b->local_lo = worker.stack_lo, b->local_hi = worker.stack_hi;
     return true;

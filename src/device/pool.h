@@ -14,6 +14,7 @@ struct grid {
     struct kernel_code code;
     uint32_t grid[3], block[3], dynamic_shared;
     bool cooperative;
+    uint32_t workspace[16];        /* a cooperative grid's barrier */
     const uint64_t *symbols;
     uint64_t heap, heap_size, gridid;
     uint8_t *params;               /* owned */

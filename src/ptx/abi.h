@@ -33,7 +33,7 @@
 
 #include <stdint.h>
 
-#define FL_ABI_VERSION 1u
+#define FL_ABI_VERSION 2u
 #define FL_WARP_SIZE 32u
 #define FL_EXITED 0xffffu          /* state[t]: the thread has ended */
 #define FL_MAX_SEGMENTS 0xfff0u
@@ -73,6 +73,7 @@ struct fl_block {
     volatile uint32_t probe_thread, probe_line;
     uint64_t shared_window_size;   /* a generic address in [shared, shared + this) is shared */
     uint64_t local_lo, local_hi;   /* a generic address in [lo, hi) is local (worker stack or b->local) */
+    uint64_t grid_workspace;       /* of a cooperative grid: zeroed bytes where its barrier counts; 0 otherwise */
     /* what follows is the scheduler's own */
 };
 

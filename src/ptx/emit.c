@@ -240,6 +240,8 @@ static const char *special_value(struct emitter *e, const struct operand *o)
     case SR_dynamic_smem_size: return block_field(e, "i32", offsetof(struct fl_block, dynamic_shared_size));
     case SR_lanemask_eq: case SR_lanemask_le: case SR_lanemask_lt: case SR_lanemask_ge: case SR_lanemask_gt: return lane_mask(e, o->special);
     case SR_clock: case SR_clock_hi: case SR_clock64: case SR_globaltimer: case SR_globaltimer_lo: case SR_globaltimer_hi: return counter(e, o->special);
+    case SR_workspace_lo: return emit(e, "trunc i64 %s to i32", block_field(e, "i64", offsetof(struct fl_block, grid_workspace)));
+    case SR_workspace_hi: return emit(e, "trunc i64 %s to i32", emit(e, "lshr i64 %s, 32", block_field(e, "i64", offsetof(struct fl_block, grid_workspace))));
     case SR_one: return "1";
     case SR_warp_size: return "32";
     default: return o->type == T_pred ? "false" : "0";

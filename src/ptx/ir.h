@@ -96,7 +96,7 @@ enum special {
     SR_none, SR_tid, SR_ntid, SR_ctaid, SR_nctaid, SR_laneid, SR_warpid, SR_nwarpid, SR_smid, SR_nsmid, SR_gridid,
     SR_lanemask_eq, SR_lanemask_le, SR_lanemask_lt, SR_lanemask_ge, SR_lanemask_gt, SR_clock, SR_clock_hi, SR_clock64,
     SR_globaltimer, SR_globaltimer_lo, SR_globaltimer_hi, SR_total_smem_size, SR_aggr_smem_size, SR_dynamic_smem_size,
-    SR_zero, SR_one, SR_is_explicit_cluster, SR_warp_size, SR_current_graph_exec, SR_reserved_smem,
+    SR_zero, SR_one, SR_is_explicit_cluster, SR_warp_size, SR_workspace_lo, SR_workspace_hi, SR_current_graph_exec, SR_reserved_smem,
 };
 struct operand {
     enum operand_kind kind;

@@ -59,6 +59,8 @@ static const struct { const char *name; enum special special; enum ptx_type type
     { "%total_smem_size", SR_total_smem_size, T_u32, false }, { "%aggr_smem_size", SR_total_smem_size, T_u32, false }, { "%dynamic_smem_size", SR_dynamic_smem_size, T_u32, false },
     { "%reserved_smem_offset_begin", SR_zero, T_u32, false }, { "%reserved_smem_offset_end", SR_zero, T_u32, false }, { "%reserved_smem_offset_cap", SR_zero, T_u32, false },
     { "%current_graph_exec", SR_zero, T_u64, false }, { "%is_explicit_cluster", SR_zero, T_pred, false },
+    /* where cooperative groups look for the grid's barrier */
+    { "%envreg1", SR_workspace_hi, T_u32, false }, { "%envreg2", SR_workspace_lo, T_u32, false },
     /* a cluster is one block */
     { "%clusterid", SR_ctaid, T_u32, true }, { "%nclusterid", SR_nctaid, T_u32, true }, { "%cluster_ctaid", SR_zero, T_u32, true }, { "%cluster_nctaid", SR_one, T_u32, true },
     { "%cluster_ctarank", SR_zero, T_u32, false }, { "%cluster_nctarank", SR_one, T_u32, false }, { "WARP_SZ", SR_warp_size, T_u32, false },

@@ -1,0 +1,342 @@
+/* Kernels compiled by nvcc, each against a CPU reference.
+ * usage: programs KERNELS.fatbin [NAME]   prints a line per program; exit 1 if one is wrong. */
+#include <cuda.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CHECK(call) do { CUresult r_ = (call); if (r_) { const char *n_ = "?"; cuGetErrorName(r_, &n_); printf("%s: %s\n", #call, n_); exit(1); } } while (0)
+#define ARGS(...) (void *[]){ __VA_ARGS__ }
+#define EXPECT(c) do { if (!(c)) { printf("line %d: %s\n", __LINE__, #c); exit(1); } } while (0)
+
+static CUmodule module;
+static const char *file;
+
+static CUfunction kernel(const char *name)
+{
+    CUfunction f;
+    CHECK(cuModuleGetFunction(&f, module, name));
+    return f;
+}
+
+static void run(const char *name, unsigned gx, unsigned gy, unsigned bx, unsigned by, unsigned shared, void **args)
+{
+    CHECK(cuLaunchKernel(kernel(name), gx, gy, 1, bx, by, 1, shared, 0, args, NULL));
+    CHECK(cuCtxSynchronize());
+}
+
+static CUdeviceptr give(const void *data, size_t bytes)
+{
+    CUdeviceptr p;
+    CHECK(cuMemAlloc(&p, bytes));
+    if (data) CHECK(cuMemcpyHtoD(p, data, bytes));
+    else CHECK(cuMemsetD8(p, 0, bytes));
+    return p;
+}
+
+static void *take(CUdeviceptr p, size_t bytes)
+{
+    void *h = malloc(bytes);
+    CHECK(cuMemcpyDtoH(h, p, bytes));
+    return h;
+}
+
+static void saxpy_float(void)
+{
+    int n = 10007;
+    float a = 2.5f, *x = malloc(n * 4), *y = malloc(n * 4);
+    for (int i = 0; i < n; i++) x[i] = i * .25f, y[i] = 3 - i;
+    CUdeviceptr dx = give(x, n * 4), dy = give(y, n * 4);
+    run("saxpy_f", (n + 255) / 256, 1, 256, 1, 0, ARGS(&a, &dx, &dy, &n));
+    float *r = take(dy, n * 4);
+    for (int i = 0; i < n; i++) EXPECT(r[i] == fmaf(a, x[i], y[i]));
+}
+
+static void saxpy_double(void)
+{
+    int n = 5003;
+    double a = -1.75, *x = malloc(n * 8), *y = malloc(n * 8);
+    for (int i = 0; i < n; i++) x[i] = i / 7.0, y[i] = i * i;
+    CUdeviceptr dx = give(x, n * 8), dy = give(y, n * 8);
+    run("saxpy_d", (n + 127) / 128, 1, 128, 1, 0, ARGS(&a, &dx, &dy, &n));
+    double *r = take(dy, n * 8);
+    for (int i = 0; i < n; i++) EXPECT(r[i] == fma(a, x[i], y[i]));
+}
+
+static uint16_t half_of_small_int(int v)
+{
+    if (!v) return 0;
+    int e = 31 - __builtin_clz((unsigned)v);
+    return (uint16_t)((e + 15) << 10 | ((unsigned)v << (10 - e) & 0x3ff));
+}
+
+static void saxpy_half(void)
+{
+    int n = 1000;
+    float a = 2;
+    uint16_t *x = malloc(n * 2), *y = malloc(n * 2);
+    for (int i = 0; i < n; i++) x[i] = half_of_small_int(i % 500), y[i] = half_of_small_int(i % 300);
+    CUdeviceptr dx = give(x, n * 2), dy = give(y, n * 2);
+    run("saxpy_h", (n + 63) / 64, 1, 64, 1, 0, ARGS(&a, &dx, &dy, &n));
+    uint16_t *r = take(dy, n * 2);
+    for (int i = 0; i < n; i++) EXPECT(r[i] == half_of_small_int(2 * (i % 500) + i % 300));
+}
+
+static void tree_reduction(void)
+{
+    int n = 100003, *in = malloc(n * 4), sum = 0;
+    for (int i = 0; i < n; i++) in[i] = i % 17 - 5, sum += in[i];
+    CUdeviceptr d = give(in, n * 4), o = give(NULL, 4);
+    run("reduce", (n + 255) / 256, 1, 256, 1, 0, ARGS(&d, &o, &n));
+    EXPECT(*(int *)take(o, 4) == sum);
+}
+
+static void tiled_transpose(void)
+{
+    int w = 100, h = 77;
+    float *in = malloc(w * h * 4);
+    for (int i = 0; i < w * h; i++) in[i] = i;
+    CUdeviceptr d = give(in, w * h * 4), o = give(NULL, w * h * 4);
+    run("transpose", (w + 31) / 32, (h + 31) / 32, 32, 8, 0, ARGS(&d, &o, &w, &h));
+    float *r = take(o, w * h * 4);
+    for (int y = 0; y < h; y++) for (int x = 0; x < w; x++) EXPECT(r[x * h + y] == in[y * w + x]);
+}
+
+static void matrix_product(void)
+{
+    int n = 64;
+    float *a = malloc(n * n * 4), *b = malloc(n * n * 4);
+    for (int i = 0; i < n * n; i++) a[i] = i % 7 - 3, b[i] = i % 5 - 2;
+    CUdeviceptr da = give(a, n * n * 4), db = give(b, n * n * 4), dc = give(NULL, n * n * 4);
+    run("matmul", n / 16, n / 16, 16, 16, 0, ARGS(&da, &db, &dc, &n));
+    float *c = take(dc, n * n * 4);
+    for (int y = 0; y < n; y++) for (int x = 0; x < n; x++) { float s = 0; for (int k = 0; k < n; k++) s += a[y * n + k] * b[k * n + x]; EXPECT(c[y * n + x] == s); }
+}
+
+static void histogram_of_bytes(void)
+{
+    int n = 200000;
+    unsigned char *in = malloc(n);
+    unsigned want[256] = { 0 };
+    for (int i = 0; i < n; i++) want[in[i] = (unsigned char)(i * i >> 3)]++;
+    CUdeviceptr d = give(in, n), o = give(NULL, 1024);
+    run("histogram", 20, 1, 128, 1, 0, ARGS(&d, &o, &n));
+    EXPECT(!memcmp(take(o, 1024), want, 1024));
+}
+
+static void shuffle_scan(void)
+{
+    int in[1024], sum = 0;
+    for (int i = 0; i < 1024; i++) in[i] = i % 11;
+    CUdeviceptr d = give(in, 4096), o = give(NULL, 4096);
+    run("scan", 1, 1, 1024, 1, 0, ARGS(&d, &o));
+    int *r = take(o, 4096);
+    for (int i = 0; i < 1024; i++) EXPECT(r[i] == (sum += in[i]));
+}
+
+static void stencil_with_dynamic_shared_memory(void)
+{
+    int n = 1000;
+    float in[1000];
+    for (int i = 0; i < n; i++) in[i] = i % 13;
+    CUdeviceptr d = give(in, n * 4), o = give(NULL, n * 4);
+    run("stencil", (n + 63) / 64, 1, 64, 1, 68 * 4, ARGS(&d, &o, &n));
+    float *r = take(o, n * 4);
+    for (int i = 0; i < n; i++) { float s = 0; for (int k = -2; k <= 2; k++) if (i + k >= 0 && i + k < n) s += in[i + k]; EXPECT(r[i] == s); }
+}
+
+static void mandelbrot(void)
+{
+    int w = 97, h = 61, most = 200;
+    CUdeviceptr o = give(NULL, w * h * 4);
+    run("mandelbrot", (w + 15) / 16, (h + 7) / 8, 16, 8, 0, ARGS(&o, &w, &h, &most));
+    int *r = take(o, w * h * 4), sum = 0;
+    for (int i = 0; i < w * h; i++) {
+        EXPECT(r[i] >= 0 && r[i] <= most);
+        sum += r[i];
+    }
+    EXPECT(r[(h / 2) * w + 2 * w / 3] == most && r[0] < 5 && sum > 10000);
+}
+
+static void function_pointer_table(void)
+{
+    int which[96], *r;
+    for (int i = 0; i < 96; i++) which[i] = i % 3;
+    CUdeviceptr d = give(which, sizeof which), o = give(NULL, sizeof which);
+    run("pointers", 1, 1, 96, 1, 0, ARGS(&d, &o));
+    r = take(o, sizeof which);
+    for (int i = 0; i < 96; i++) EXPECT(r[i] == (i % 3 == 0 ? i + 7 : i % 3 == 1 ? i - 7 : i * 7));
+    run("recursion", 1, 1, 16, 1, 0, ARGS(&o));
+    r = take(o, 64);
+    EXPECT(r[10] == 55 && r[15] == 610);
+}
+
+static void device_printf(void)
+{
+    int n = 2, ends[2], saved = dup(1);
+    char text[512] = "";
+    fflush(stdout);
+    EXPECT(!pipe(ends));
+    dup2(ends[1], 1);
+    run("say", 1, 1, 32, 1, 0, ARGS(&n));
+    fflush(stdout);
+    dup2(saved, 1);
+    close(ends[1]);
+    EXPECT(read(ends[0], text, sizeof text - 1) > 0);
+    EXPECT(strstr(text, "thread 0 of say:  0.00 a 123456789abc 50%\n") && strstr(text, "thread 1 of say:  1.50 b 123456789abc 50%\n"));
+}
+
+static void device_assert(void)
+{
+    int v = 42;
+    CHECK(cuLaunchKernel(kernel("fails"), 1, 1, 1, 1, 1, 1, 0, 0, ARGS(&v), NULL));
+    EXPECT(cuCtxSynchronize() == CUDA_ERROR_ASSERT);
+}
+
+static void spin_locks(void)
+{
+    CUdeviceptr l = give(NULL, 4), c = give(NULL, 4);
+    run("spin_lock", 8, 1, 96, 1, 0, ARGS(&l, &c));
+    EXPECT(*(int *)take(c, 4) == 8 * 96);
+    run("spin_lock_naive", 2, 1, 64, 1, 0, ARGS(&l, &c));
+    EXPECT(*(int *)take(c, 4) == 8 * 96 + 128);
+}
+
+static void decoupled_look_back(void)
+{
+    int blocks = 200, n = blocks * 128, *in = malloc(n * 4), sum = 0;
+    for (int i = 0; i < n; i++) in[i] = i % 7;
+    CUdeviceptr d = give(in, n * 4), o = give(NULL, n * 4), f = give(NULL, blocks * 4), p = give(NULL, blocks * 4), t = give(NULL, 4);
+    run("look_back", blocks, 1, 128, 1, 0, ARGS(&d, &o, &f, &p, &t));
+    int *r = take(o, n * 4);
+    for (int i = 0; i < n; i++) EXPECT(r[i] == (sum += in[i]));
+}
+
+static void persistent_kernel(void)
+{
+    volatile int *io;
+    CHECK(cuMemAllocHost((void **)&io, 4096));
+    memset((void *)io, 0, 4096);
+    CUdeviceptr request = (CUdeviceptr)io, answer = (CUdeviceptr)(io + 16);
+    CHECK(cuLaunchKernel(kernel("persistent"), 1, 1, 1, 1, 1, 1, 0, 0, ARGS(&request, &answer), NULL));
+    for (int k = 1; k <= 100; k++) {
+        io[0] = k;
+        while (io[17] != k) ;
+        EXPECT(io[16] == k * k);
+    }
+    io[0] = -1;
+    CHECK(cuCtxSynchronize());
+}
+
+static void kernels_of_two_streams(void)
+{
+    CUstream a, b;
+    CHECK(cuStreamCreate(&a, CU_STREAM_NON_BLOCKING));
+    CHECK(cuStreamCreate(&b, CU_STREAM_NON_BLOCKING));
+    CUdeviceptr flag = give(NULL, 4), out = give(NULL, 4);
+    CHECK(cuCtxSynchronize());
+    CHECK(cuLaunchKernel(kernel("wait_for"), 64, 1, 1, 32, 1, 1, 0, a, ARGS(&flag, &out), NULL));
+    CHECK(cuLaunchKernel(kernel("set_flag"), 1, 1, 1, 1, 1, 1, 0, b, ARGS(&flag), NULL));
+    CHECK(cuStreamSynchronize(a));
+    EXPECT(*(int *)take(out, 4) == 1);
+}
+
+static void cooperative_grid(void)
+{
+    int n = 40 * 64;
+    CUdeviceptr d = give(NULL, n * 4);
+    CHECK(cuLaunchCooperativeKernel(kernel("grid_sync"), 40, 1, 1, 64, 1, 1, 0, 0, ARGS(&d, &n)));
+    CHECK(cuCtxSynchronize());
+    int *r = take(d, n * 4);
+    for (int i = 0; i < n; i++) EXPECT(r[i] == (i + n / 2) % n + 1);
+}
+
+static void device_malloc(void)
+{
+    CUdeviceptr o = give(NULL, 256 * 4);
+    run("heap", 4, 1, 256, 1, 0, ARGS(&o));
+    int *r = take(o, 256 * 4);
+    for (int i = 0; i < 256; i++) EXPECT(r[i] == 64 * i + 2016);
+}
+
+static void votes_and_matches(void)
+{
+    CUdeviceptr o = give(NULL, 160 * 4);
+    run("votes", 1, 1, 32, 1, 0, ARGS(&o));
+    unsigned *r = take(o, 160 * 4);
+    for (unsigned t = 0; t < 32; t++) EXPECT(r[t] == 0xaaaaaaaa && r[32 + t] == (t < 10 ? 10 : 0) && r[96 + t] == 0xfu << (t / 4 * 4) && r[128 + t] == 5);
+}
+
+static void mathematics(void)
+{
+    int n = 1000;
+    float x[1000];
+    for (int i = 0; i < n; i++) x[i] = i * .02f;
+    CUdeviceptr dx = give(x, sizeof x), dy = give(NULL, sizeof x);
+    run("math", 4, 1, 256, 1, 0, ARGS(&dx, &dy, &n));
+    float *y = take(dy, sizeof x);
+    for (int i = 0; i < n; i++) {
+        double v = x[i], want = exp(v) + log(1 + v) + sin(v) * cos(v) + sqrt(v) + pow(v, 1.5) + tanh(v) + v / 3;
+        EXPECT(fabs(y[i] - want) <= 4e-6 * fabs(want) + 1e-6);
+    }
+}
+
+static void variables_of_modules(void)
+{
+    CUdeviceptr p;
+    size_t size;
+    int in[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
+    CHECK(cuModuleGetGlobal(&p, &size, module, "managed_counter"));
+    EXPECT(size == 4 && *(int *)p == 5);
+    run("bump", 2, 1, 50, 1, 0, NULL);
+    EXPECT(*(int *)p == 105);
+    CUdeviceptr d = give(in, sizeof in), o = give(NULL, 8);
+    run("weighted", 1, 1, 2, 1, 0, ARGS(&d, &o));
+    int *r = take(o, 8);
+    EXPECT(r[0] == 4321 && r[1] == 8765);
+}
+
+static const struct { const char *name; void (*run)(void); } programs[] = {
+#define P(name) { #name, name }
+    P(saxpy_float), P(saxpy_double), P(saxpy_half), P(tree_reduction), P(tiled_transpose), P(matrix_product), P(histogram_of_bytes), P(shuffle_scan),
+    P(stencil_with_dynamic_shared_memory), P(mandelbrot), P(function_pointer_table), P(device_printf), P(device_assert), P(spin_locks), P(decoupled_look_back),
+    P(persistent_kernel), P(kernels_of_two_streams), P(cooperative_grid), P(device_malloc), P(votes_and_matches), P(mathematics), P(variables_of_modules),
+};
+
+static void one(void (*program)(void))
+{
+    CUcontext c;
+    alarm(60);
+    CHECK(cuInit(0));
+    CHECK(cuDevicePrimaryCtxRetain(&c, 0));
+    CHECK(cuCtxSetCurrent(c));
+    CHECK(cuModuleLoad(&module, file));
+    program();
+}
+
+int main(int argc, char **argv)
+{
+    int wrong = 0;
+    if (argc < 2) return 2;
+    file = argv[1];
+    for (size_t k = 0; k < sizeof programs / sizeof *programs; k++) {
+        if (argc > 2 && strcmp(argv[2], programs[k].name)) continue;
+        fflush(stdout);
+        pid_t child = fork();
+        if (!child) {
+            one(programs[k].run);
+            fflush(stdout);
+            _exit(0);
+        }
+        int status;
+        waitpid(child, &status, 0);
+        printf("%-36s %s\n", programs[k].name, status ? "WRONG" : "right");
+        wrong += status != 0;
+    }
+    return wrong != 0;
+}

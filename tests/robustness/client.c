@@ -1,0 +1,230 @@
+/* One hostile condition a run; see run. Exit status 0: as it should be. */
+#include <cuda.h>
+#include <dirent.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define CHECK(call) do { CUresult r_ = (call); if (r_) { printf("line %d: %s: %d\n", __LINE__, #call, r_); exit(1); } } while (0)
+#define EXPECT(c) do { if (!(c)) { printf("line %d: %s\n", __LINE__, #c); exit(1); } } while (0)
+
+static const char ptx[] =
+    ".version 7.0\n.target sm_70\n.address_size 64\n"
+    ".visible .entry add(.param .u64 p) { .reg .b64 %a; .reg .b32 %v; ld.param.u64 %a,[p]; atom.global.add.u32 %v,[%a],1; ret; }\n"
+    ".visible .entry spin(.param .u64 p) { .reg .b64 %a; .reg .b32 %v; .reg .pred %q; ld.param.u64 %a,[p]; L: ld.volatile.global.u32 %v,[%a]; setp.eq.u32 %q,%v,0; @%q bra L; ret; }\n";
+
+static CUcontext context;
+static CUmodule module;
+
+static void set_up(void)
+{
+    CHECK(cuInit(0));
+    CHECK(cuDevicePrimaryCtxRetain(&context, 0));
+    CHECK(cuCtxSetCurrent(context));
+    CHECK(cuModuleLoadData(&module, ptx));
+}
+
+static CUresult launch(const char *name, CUdeviceptr p)
+{
+    CUfunction f;
+    CHECK(cuModuleGetFunction(&f, module, name));
+    return cuLaunchKernel(f, 4, 1, 1, 32, 1, 1, 0, 0, (void *[]){ &p }, NULL);
+}
+
+/* The device processes of this user whose parent is not us: all there are. */
+static int device_pid(void)
+{
+    int newest = 0;
+    DIR *d = opendir("/proc");
+    for (struct dirent *e; (e = readdir(d));) {
+        char path[300], name[64] = "";
+        int pid = atoi(e->d_name);
+        if (!pid) continue;
+        snprintf(path, sizeof path, "/proc/%d/comm", pid);
+        FILE *f = fopen(path, "r");
+        if (f && fgets(name, sizeof name, f) && !strncmp(name, "faultline-devic", 15) && pid > newest) newest = pid;
+        if (f) fclose(f);
+    }
+    closedir(d);
+    return newest;
+}
+
+static void simple(void)
+{
+    CUdeviceptr p;
+    unsigned v;
+    set_up();
+    CHECK(cuMemAlloc(&p, 4096));
+    CHECK(cuMemsetD8(p, 0, 4096));
+    CHECK(launch("add", p));
+    CHECK(cuMemcpyDtoH(&v, p, 4));
+    EXPECT(v == 128);
+}
+
+static void killed_device(void)
+{
+    CUdeviceptr p;
+    set_up();
+    CHECK(cuMemAlloc(&p, 4));
+    CHECK(cuMemsetD8(p, 0, 4));
+    CHECK(launch("spin", p));
+    usleep(50000);
+    kill(device_pid(), SIGKILL);
+    EXPECT(cuCtxSynchronize() == CUDA_ERROR_LAUNCH_FAILED);
+    EXPECT(cuMemAlloc(&p, 4) == CUDA_ERROR_LAUNCH_FAILED);
+}
+
+static void revived(void)
+{
+    killed_device();
+    CHECK(cuDevicePrimaryCtxReset(0));
+    CHECK(cuDevicePrimaryCtxRetain(&context, 0));
+    CHECK(cuCtxSetCurrent(context));
+    simple();
+}
+
+static void forked(void)
+{
+    simple();
+    pid_t child = fork();
+    if (!child) {
+        CUdeviceptr p;
+        _exit(cuMemAlloc(&p, 4) == CUDA_ERROR_NOT_INITIALIZED && cuInit(0) ? 0 : 1);
+    }
+    int status;
+    waitpid(child, &status, 0);
+    EXPECT(!status);
+    EXPECT(waitpid(-1, &status, WNOHANG) < 0);        /* no process of the library's is our child */
+    CUdeviceptr p;
+    CHECK(cuMemAlloc(&p, 4096));
+    CHECK(cuMemsetD8(p, 0, 4096));
+    CHECK(launch("add", p));
+    CHECK(cuCtxSynchronize());
+}
+
+static void *worker(void *arg)
+{
+    CUstream s;
+    CUevent e;
+    CUdeviceptr p;
+    CUfunction f;
+    unsigned v = 0;
+    (void)arg;
+    CHECK(cuCtxSetCurrent(context));
+    CHECK(cuModuleGetFunction(&f, module, "add"));
+    for (int k = 0; k < 60; k++) {
+        CHECK(cuStreamCreate(&s, k % 2));
+        CHECK(cuEventCreate(&e, 0));
+        CHECK(cuMemAlloc(&p, 1000 + (size_t)k * 5000));
+        CHECK(cuMemsetD8Async(p, 0, 64, s));
+        CHECK(cuLaunchKernel(f, 3, 1, 1, 64, 1, 1, 0, s, (void *[]){ &p }, NULL));
+        CHECK(cuEventRecord(e, s));
+        CHECK(cuEventSynchronize(e));
+        CHECK(cuMemcpyDtoHAsync(&v, p, 4, s));
+        CHECK(cuStreamSynchronize(s));
+        EXPECT(v == 192);
+        CHECK(cuEventDestroy(e));
+        CHECK(cuStreamDestroy(s));
+        CHECK(cuMemFree(p));
+    }
+    return NULL;
+}
+
+static void threads(void)
+{
+    pthread_t t[8];
+    set_up();
+    for (int k = 0; k < 8; k++) EXPECT(!pthread_create(&t[k], NULL, worker, NULL));
+    for (int k = 0; k < 8; k++) pthread_join(t[k], NULL);
+}
+
+static long resident_kib(void)
+{
+    char line[200];
+    long kib = 0;
+    FILE *f = fopen("/proc/self/status", "r");
+    while (fgets(line, sizeof line, f)) sscanf(line, "RssAnon: %ld", &kib);
+    fclose(f);
+    return kib;
+}
+
+static int descriptors(void)
+{
+    int n = 0;
+    DIR *d = opendir("/proc/self/fd");
+    while (readdir(d)) n++;
+    closedir(d);
+    return n;
+}
+
+static void cycles(void)
+{
+    long before = 0;
+    int fds = 0;
+    set_up();
+    for (int k = 0; k < 10000; k++) {
+        CUstream s;
+        CUevent e;
+        CUdeviceptr p;
+        CHECK(cuStreamCreate(&s, 0));
+        CHECK(cuEventCreate(&e, 0));
+        CHECK(cuMemAlloc(&p, 3000));
+        CHECK(cuEventRecord(e, s));
+        CHECK(cuEventDestroy(e));
+        CHECK(cuStreamDestroy(s));
+        CHECK(cuMemFree(p));
+        if (k % 20 == 0) {
+            CUcontext c;
+            CUmodule m;
+            CHECK(cuCtxCreate(&c, NULL, 0, 0));
+            CHECK(cuModuleLoadData(&m, ptx));
+            CHECK(cuModuleUnload(m));
+            CHECK(cuCtxDestroy(c));
+            CHECK(cuCtxPopCurrent(NULL));
+        }
+        if (k == 5000) before = resident_kib(), fds = descriptors();
+    }
+    EXPECT(descriptors() <= fds);
+    EXPECT(resident_kib() < before + 2048);
+}
+
+static void printf_and_wait(void)
+{
+    CUstream s;
+    CUdeviceptr p;
+    set_up();
+    CHECK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+    CHECK(cuMemAlloc(&p, 64));
+    CHECK(cuMemsetD8(p, 0, 64));
+    CHECK(cuStreamWaitValue32(s, p, 7, CU_STREAM_WAIT_VALUE_EQ));
+    EXPECT(cuStreamQuery(s) == CUDA_ERROR_NOT_READY);
+    CHECK(cuStreamWriteValue32(0, p, 7, 0));
+    CHECK(cuStreamSynchronize(s));
+}
+
+static void spin(void)
+{
+    CUdeviceptr p;
+    set_up();
+    CHECK(cuMemAlloc(&p, 4));
+    CHECK(cuMemsetD8(p, 0, 4));
+    CHECK(launch("spin", p));
+    puts("spinning");
+    fflush(stdout);
+    cuCtxSynchronize();
+}
+
+int main(int argc, char **argv)
+{
+    static const struct { const char *name; void (*run)(void); } tests[] = {
+        { "simple", simple }, { "killed_device", killed_device }, { "revived", revived }, { "forked", forked }, { "threads", threads },
+        { "cycles", cycles }, { "printf_and_wait", printf_and_wait }, { "spin", spin } };
+    alarm(200);
+    for (size_t k = 0; k < sizeof tests / sizeof *tests && argc > 1; k++)
+        if (!strcmp(argv[1], tests[k].name)) return tests[k].run(), 0;
+    return 2;
+}
