@@ -6,7 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct mipmapped { struct array *levels[32]; unsigned count; struct mipmapped *next; };
+struct mipmapped {
+    struct array *levels[32];
+    unsigned count;
+    struct mipmapped *next;
+};
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct array *arrays;
@@ -25,42 +29,69 @@ CUresult array_get(CUarray handle, struct array **out)
 /* Bytes of an element; 0 if format and channels do not go together. */
 static size_t element_size(CUarray_format format, unsigned channels)
 {
-    static const struct { int format; unsigned bytes, channels; } formats[] = {
-        { CU_AD_FORMAT_UNSIGNED_INT8, 1, 0 }, { CU_AD_FORMAT_UNSIGNED_INT16, 2, 0 }, { CU_AD_FORMAT_UNSIGNED_INT32, 4, 0 }, { CU_AD_FORMAT_SIGNED_INT8, 1, 0 },
-        { CU_AD_FORMAT_SIGNED_INT16, 2, 0 }, { CU_AD_FORMAT_SIGNED_INT32, 4, 0 }, { CU_AD_FORMAT_HALF, 2, 0 }, { CU_AD_FORMAT_FLOAT, 4, 0 },
-        { CU_AD_FORMAT_UNORM_INT8X1, 1, 1 }, { CU_AD_FORMAT_UNORM_INT8X2, 1, 2 }, { CU_AD_FORMAT_UNORM_INT8X4, 1, 4 }, { CU_AD_FORMAT_UNORM_INT16X1, 2, 1 },
-        { CU_AD_FORMAT_UNORM_INT16X2, 2, 2 }, { CU_AD_FORMAT_UNORM_INT16X4, 2, 4 }, { CU_AD_FORMAT_SNORM_INT8X1, 1, 1 }, { CU_AD_FORMAT_SNORM_INT8X2, 1, 2 },
-        { CU_AD_FORMAT_SNORM_INT8X4, 1, 4 }, { CU_AD_FORMAT_SNORM_INT16X1, 2, 1 }, { CU_AD_FORMAT_SNORM_INT16X2, 2, 2 }, { CU_AD_FORMAT_SNORM_INT16X4, 2, 4 } };
+    static const struct {
+        int format;
+        unsigned bytes, channels;
+    } formats[] = { { CU_AD_FORMAT_UNSIGNED_INT8, 1, 0 },  { CU_AD_FORMAT_UNSIGNED_INT16, 2, 0 },
+                    { CU_AD_FORMAT_UNSIGNED_INT32, 4, 0 }, { CU_AD_FORMAT_SIGNED_INT8, 1, 0 },
+                    { CU_AD_FORMAT_SIGNED_INT16, 2, 0 },   { CU_AD_FORMAT_SIGNED_INT32, 4, 0 },
+                    { CU_AD_FORMAT_HALF, 2, 0 },           { CU_AD_FORMAT_FLOAT, 4, 0 },
+                    { CU_AD_FORMAT_UNORM_INT8X1, 1, 1 },   { CU_AD_FORMAT_UNORM_INT8X2, 1, 2 },
+                    { CU_AD_FORMAT_UNORM_INT8X4, 1, 4 },   { CU_AD_FORMAT_UNORM_INT16X1, 2, 1 },
+                    { CU_AD_FORMAT_UNORM_INT16X2, 2, 2 },  { CU_AD_FORMAT_UNORM_INT16X4, 2, 4 },
+                    { CU_AD_FORMAT_SNORM_INT8X1, 1, 1 },   { CU_AD_FORMAT_SNORM_INT8X2, 1, 2 },
+                    { CU_AD_FORMAT_SNORM_INT8X4, 1, 4 },   { CU_AD_FORMAT_SNORM_INT16X1, 2, 1 },
+                    { CU_AD_FORMAT_SNORM_INT16X2, 2, 2 },  { CU_AD_FORMAT_SNORM_INT16X4, 2, 4 } };
     if (channels != 1 && channels != 2 && channels != 4) return 0;
     for (size_t k = 0; k < sizeof formats / sizeof *formats; k++)
-        if ((int)format == formats[k].format && (!formats[k].channels || formats[k].channels == channels)) return formats[k].bytes * channels;
+        if ((int)format == formats[k].format && (!formats[k].channels || formats[k].channels == channels))
+            return formats[k].bytes * channels;
     return 0;
 }
 
-static bool within(const struct profile *p, const CUDA_ARRAY3D_DESCRIPTOR *d, CUdevice_attribute width, CUdevice_attribute height, CUdevice_attribute depth)
+static bool within(const struct profile *p, const CUDA_ARRAY3D_DESCRIPTOR *d, CUdevice_attribute width,
+                   CUdevice_attribute height, CUdevice_attribute depth)
 {
-    return d->Width <= (size_t)p->attribute[width] && (!height || d->Height <= (size_t)p->attribute[height]) && (!depth || d->Depth <= (size_t)p->attribute[depth]);
+    return d->Width <= (size_t)p->attribute[width] && (!height || d->Height <= (size_t)p->attribute[height]) &&
+           (!depth || d->Depth <= (size_t)p->attribute[depth]);
 }
 
 static bool good_shape(const struct profile *p, const CUDA_ARRAY3D_DESCRIPTOR *d)
 {
     unsigned f = d->Flags;
     bool layered = f & CUDA_ARRAY3D_LAYERED, surface = f & CUDA_ARRAY3D_SURFACE_LDST;
-    if (!d->Width || f & ~(CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_SURFACE_LDST | CUDA_ARRAY3D_CUBEMAP | CUDA_ARRAY3D_TEXTURE_GATHER | CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING | CUDA_ARRAY3D_VIDEO_ENCODE_DECODE)) return false;
+    if (!d->Width ||
+        f & ~(CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_SURFACE_LDST | CUDA_ARRAY3D_CUBEMAP | CUDA_ARRAY3D_TEXTURE_GATHER |
+              CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING | CUDA_ARRAY3D_VIDEO_ENCODE_DECODE))
+        return false;
     if (f & CUDA_ARRAY3D_CUBEMAP) {
         if (d->Width != d->Height || !d->Depth || d->Depth % 6 || (!layered && d->Depth != 6)) return false;
-        return within(p, d, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURECUBEMAP_WIDTH, 0, layered ? CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURECUBEMAP_LAYERED_LAYERS : 0);
+        return within(p, d, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURECUBEMAP_WIDTH, 0,
+                      layered ? CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURECUBEMAP_LAYERED_LAYERS : 0);
     }
     if (layered && !d->Depth) return false;
-    if (layered && !d->Height) return within(p, d, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LAYERED_WIDTH, 0, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LAYERED_LAYERS);
-    if (layered) return within(p, d, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LAYERED_WIDTH, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LAYERED_HEIGHT, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LAYERED_LAYERS);
+    if (layered && !d->Height)
+        return within(p, d, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LAYERED_WIDTH, 0,
+                      CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LAYERED_LAYERS);
+    if (layered)
+        return within(p, d, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LAYERED_WIDTH,
+                      CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LAYERED_HEIGHT,
+                      CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LAYERED_LAYERS);
     if (d->Depth) {
         if (!d->Height || f & CUDA_ARRAY3D_TEXTURE_GATHER) return false;
-        return within(p, d, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_WIDTH, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_HEIGHT, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_DEPTH) ||
-               within(p, d, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_WIDTH_ALTERNATE, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_HEIGHT_ALTERNATE, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_DEPTH_ALTERNATE);
+        return within(p, d, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_WIDTH, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_HEIGHT,
+                      CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_DEPTH) ||
+               within(p, d, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_WIDTH_ALTERNATE,
+                      CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_HEIGHT_ALTERNATE,
+                      CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_DEPTH_ALTERNATE);
     }
-    if (!d->Height) return within(p, d, surface ? CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE1D_WIDTH : CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_WIDTH, 0, 0);
-    if (f & CUDA_ARRAY3D_TEXTURE_GATHER) return within(p, d, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_GATHER_WIDTH, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_GATHER_HEIGHT, 0);
+    if (!d->Height)
+        return within(
+            p, d, surface ? CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE1D_WIDTH : CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_WIDTH,
+            0, 0);
+    if (f & CUDA_ARRAY3D_TEXTURE_GATHER)
+        return within(p, d, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_GATHER_WIDTH,
+                      CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_GATHER_HEIGHT, 0);
     return within(p, d, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_WIDTH, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_HEIGHT, 0);
 }
 
@@ -122,7 +153,10 @@ CUresult CUDAAPI cuArrayCreate_v2(CUarray *pHandle, const CUDA_ARRAY_DESCRIPTOR 
     CUresult r = context_current(&c);
     if (r) return r;
     if (!pHandle || !pAllocateArray) return CUDA_ERROR_INVALID_VALUE;
-    const CUDA_ARRAY3D_DESCRIPTOR d = { .Width = pAllocateArray->Width, .Height = pAllocateArray->Height, .Format = pAllocateArray->Format, .NumChannels = pAllocateArray->NumChannels };
+    const CUDA_ARRAY3D_DESCRIPTOR d = { .Width = pAllocateArray->Width,
+                                        .Height = pAllocateArray->Height,
+                                        .Format = pAllocateArray->Format,
+                                        .NumChannels = pAllocateArray->NumChannels };
     return cuArray3DCreate_v2(pHandle, &d);
 }
 
@@ -144,7 +178,9 @@ CUresult CUDAAPI cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR *pArrayDescriptor
     CUDA_ARRAY3D_DESCRIPTOR d;
     CUresult r = cuArray3DGetDescriptor_v2(pArrayDescriptor ? &d : NULL, hArray);
     if (r) return r;
-    *pArrayDescriptor = (CUDA_ARRAY_DESCRIPTOR){ .Width = d.Width, .Height = d.Height, .Format = d.Format, .NumChannels = d.NumChannels };
+    *pArrayDescriptor = (CUDA_ARRAY_DESCRIPTOR){
+        .Width = d.Width, .Height = d.Height, .Format = d.Format, .NumChannels = d.NumChannels
+    };
     return CUDA_SUCCESS;
 }
 
@@ -182,7 +218,8 @@ static unsigned most_levels(const CUDA_ARRAY3D_DESCRIPTOR *d)
     return n > 32 ? 32 : n;
 }
 
-CUresult CUDAAPI cuMipmappedArrayCreate(CUmipmappedArray *pHandle, const CUDA_ARRAY3D_DESCRIPTOR *pMipmappedArrayDesc, unsigned int numMipmapLevels)
+CUresult CUDAAPI cuMipmappedArrayCreate(CUmipmappedArray *pHandle, const CUDA_ARRAY3D_DESCRIPTOR *pMipmappedArrayDesc,
+                                        unsigned int numMipmapLevels)
 {
     struct context *c;
     CUresult r = context_current(&c);

@@ -9,7 +9,8 @@ enum { SCHED = CU_CTX_SCHED_MASK, COREDUMP = CU_CTX_COREDUMP_ENABLE | CU_CTX_USE
 static bool good_schedule(unsigned flags)
 {
     unsigned s = flags & SCHED;
-    return s == CU_CTX_SCHED_AUTO || s == CU_CTX_SCHED_SPIN || s == CU_CTX_SCHED_YIELD || s == CU_CTX_SCHED_BLOCKING_SYNC;
+    return s == CU_CTX_SCHED_AUTO || s == CU_CTX_SCHED_SPIN || s == CU_CTX_SCHED_YIELD ||
+           s == CU_CTX_SCHED_BLOCKING_SYNC;
 }
 
 /* ---- primary contexts */
@@ -46,7 +47,8 @@ CUresult CUDAAPI cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags)
     struct device *d;
     CUresult r = device_get(dev, &d);
     if (r) return r;
-    if (!good_schedule(flags) || flags & ~(SCHED | CU_CTX_LMEM_RESIZE_TO_MAX | COREDUMP | CU_CTX_SYNC_MEMOPS)) return CUDA_ERROR_INVALID_VALUE;
+    if (!good_schedule(flags) || flags & ~(SCHED | CU_CTX_LMEM_RESIZE_TO_MAX | COREDUMP | CU_CTX_SYNC_MEMOPS))
+        return CUDA_ERROR_INVALID_VALUE;
     d->primary_flags = flags;
     if (primary_active(d)) d->primary->flags = flags;
     return CUDA_SUCCESS;
@@ -76,7 +78,8 @@ static CUresult create(CUcontext *pctx, unsigned flags, CUdevice dev)
     if (!good_schedule(flags) || flags & ~CU_CTX_FLAGS_MASK) return CUDA_ERROR_INVALID_VALUE;
     if ((r = sticky_get())) return r;
     /* a coredump asked for by the user counts as one (observed on H200) */
-    if (flags & CU_CTX_USER_COREDUMP_ENABLE) flags = (flags & ~(unsigned)CU_CTX_USER_COREDUMP_ENABLE) | CU_CTX_COREDUMP_ENABLE;
+    if (flags & CU_CTX_USER_COREDUMP_ENABLE)
+        flags = (flags & ~(unsigned)CU_CTX_USER_COREDUMP_ENABLE) | CU_CTX_COREDUMP_ENABLE;
     if ((r = context_create(d, flags, &c))) return r;
     if ((r = context_push(c))) {
         context_destroy((CUcontext)c);
@@ -88,7 +91,8 @@ static CUresult create(CUcontext *pctx, unsigned flags, CUdevice dev)
 
 CUresult CUDAAPI cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice dev) { return create(pctx, flags, dev); }
 
-CUresult CUDAAPI cuCtxCreate_v3(CUcontext *pctx, CUexecAffinityParam *paramsArray, int numParams, unsigned int flags, CUdevice dev)
+CUresult CUDAAPI cuCtxCreate_v3(CUcontext *pctx, CUexecAffinityParam *paramsArray, int numParams, unsigned int flags,
+                                CUdevice dev)
 {
     CUresult r = library_ready();
     if (r) return r;
@@ -269,7 +273,8 @@ CUresult CUDAAPI cuCtxSetSharedMemConfig(CUsharedconfig config)
     struct context *c;
     CUresult r = context_current(&c);
     if (r) return r;
-    return (int)config < 0 || config > CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+    return (int)config < 0 || config > CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE ? CUDA_ERROR_INVALID_VALUE
+                                                                                 : CUDA_SUCCESS;
 }
 
 CUresult CUDAAPI cuCtxResetPersistingL2Cache(void)
@@ -284,7 +289,8 @@ static size_t between(size_t v, size_t least, size_t most) { return v < least ? 
 
 static CUresult set_limit(struct context *c, CUlimit limit, size_t v)
 {
-    const size_t l2 = (size_t)profile_attribute(c->device->profile, CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE), step = l2 / 10 ? l2 / 10 : 1;
+    const size_t l2 = (size_t)profile_attribute(c->device->profile, CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE),
+                 step = l2 / 10 ? l2 / 10 : 1;
     switch (limit) {
     case CU_LIMIT_STACK_SIZE:
         if (v > 512 << 10) return CUDA_ERROR_INVALID_VALUE;
@@ -294,7 +300,9 @@ static CUresult set_limit(struct context *c, CUlimit limit, size_t v)
         c->limits[limit] = between(v, 512 << 10, 2ul << 30);
         processor_set_printf_size(c->device->processor, c->limits[limit]);
         return CUDA_SUCCESS;
-    case CU_LIMIT_MALLOC_HEAP_SIZE: c->limits[limit] = between(v, 4 << 20, c->device->vram.capacity / 8); return CUDA_SUCCESS;
+    case CU_LIMIT_MALLOC_HEAP_SIZE:
+        c->limits[limit] = between(v, 4 << 20, c->device->vram.capacity / 8);
+        return CUDA_SUCCESS;
     case CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT: c->limits[limit] = between(v, 32, 599186); return CUDA_SUCCESS;
     case CU_LIMIT_MAX_L2_FETCH_GRANULARITY:
         if (v > 128) return CUDA_ERROR_INVALID_VALUE;
@@ -304,7 +312,8 @@ static CUresult set_limit(struct context *c, CUlimit limit, size_t v)
         if (v > l2) return CUDA_ERROR_INVALID_VALUE;
         c->limits[limit] = (v + step - 1) / step * step;
         return CUDA_SUCCESS;
-    case CU_LIMIT_SHMEM_SIZE: case CU_LIMIT_CIG_ENABLED: return CUDA_ERROR_NOT_PERMITTED;
+    case CU_LIMIT_SHMEM_SIZE:
+    case CU_LIMIT_CIG_ENABLED: return CUDA_ERROR_NOT_PERMITTED;
     default: return CUDA_ERROR_UNSUPPORTED_LIMIT;
     }
 }
@@ -323,7 +332,8 @@ CUresult CUDAAPI cuCtxGetLimit(size_t *pvalue, CUlimit limit)
     CUresult r = context_current(&c);
     if (r) return r;
     if (!pvalue || (int)limit < 0 || limit >= CU_LIMIT_MAX) return CUDA_ERROR_INVALID_VALUE;
-    if (limit == CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH || limit == CU_LIMIT_CIG_SHMEM_FALLBACK_ENABLED) return CUDA_ERROR_UNSUPPORTED_LIMIT;
+    if (limit == CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH || limit == CU_LIMIT_CIG_SHMEM_FALLBACK_ENABLED)
+        return CUDA_ERROR_UNSUPPORTED_LIMIT;
     *pvalue = c->limits[limit];
     return CUDA_SUCCESS;
 }
@@ -343,7 +353,8 @@ CUresult CUDAAPI cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags
     CUresult r = peer_arguments(peerContext, &c, &p);
     if (r) return r;
     if (Flags) return CUDA_ERROR_INVALID_VALUE;
-    if (c->device == p->device || !c->device->profile->p2p[CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED]) return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
+    if (c->device == p->device || !c->device->profile->p2p[CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED])
+        return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
     if (c->peers >> p->device->ordinal & 1) return CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
     if ((r = space_set_peer(c->device, p->device, true))) return r;
     c->peers |= 1u << p->device->ordinal;

@@ -64,7 +64,8 @@ CUresult CUDAAPI cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib, CUdevi
     if (!pi || (int)attrib < 0 || (int)attrib >= PROFILE_ATTRIBUTES) return CUDA_ERROR_INVALID_VALUE;
     if ((r = device_get(dev, &d))) return r;
     if (!d->profile->has_attribute[attrib]) return CUDA_ERROR_INVALID_VALUE;
-    *pi = attrib == CU_DEVICE_ATTRIBUTE_PCI_BUS_ID ? d->profile->attribute[attrib] + d->ordinal : d->profile->attribute[attrib];
+    *pi = attrib == CU_DEVICE_ATTRIBUTE_PCI_BUS_ID ? d->profile->attribute[attrib] + d->ordinal
+                                                   : d->profile->attribute[attrib];
     return CUDA_SUCCESS;
 }
 
@@ -110,7 +111,8 @@ CUresult CUDAAPI cuDeviceGetPCIBusId(char *pciBusId, int len, CUdevice dev)
     CUresult r = device_get(dev, &d);
     if (r) return r;
     if (!pciBusId || len <= 0) return CUDA_ERROR_INVALID_VALUE;
-    snprintf(pciBusId, (size_t)len, "%04x:%02x:%02x.0", d->profile->attribute[CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID], bus_of(d), d->profile->attribute[CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID]);
+    snprintf(pciBusId, (size_t)len, "%04x:%02x:%02x.0", d->profile->attribute[CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID],
+             bus_of(d), d->profile->attribute[CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID]);
     return CUDA_SUCCESS;
 }
 
@@ -125,8 +127,10 @@ CUresult CUDAAPI cuDeviceGetByPCIBusId(CUdevice *dev, const char *pciBusId)
         if (sscanf(pciBusId, "%x:%x.%x", &bus, &slot, &function) < 2) return CUDA_ERROR_INVALID_VALUE;
     }
     for (int k = 0; k < device_count; k++)
-        if ((int)domain == devices[k].profile->attribute[CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID] && (int)bus == bus_of(&devices[k]) &&
-            (int)slot == devices[k].profile->attribute[CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID] && !function) return *dev = k, CUDA_SUCCESS;
+        if ((int)domain == devices[k].profile->attribute[CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID] &&
+            (int)bus == bus_of(&devices[k]) &&
+            (int)slot == devices[k].profile->attribute[CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID] && !function)
+            return *dev = k, CUDA_SUCCESS;
     return CUDA_ERROR_INVALID_DEVICE;
 }
 
@@ -143,7 +147,8 @@ CUresult CUDAAPI cuDeviceCanAccessPeer(int *canAccessPeer, CUdevice dev, CUdevic
     return CUDA_SUCCESS;
 }
 
-CUresult CUDAAPI cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attrib, CUdevice srcDevice, CUdevice dstDevice)
+CUresult CUDAAPI cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attrib, CUdevice srcDevice,
+                                         CUdevice dstDevice)
 {
     struct device *a, *b;
     CUresult r = library_ready();

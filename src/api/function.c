@@ -7,7 +7,8 @@ CUresult function_attribute(const struct function *f, CUfunction_attribute attri
     if (!value) return CUDA_ERROR_INVALID_VALUE;
     switch (attribute) {
     case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
-        *value = f->kernel->max_threads ? (int)f->kernel->max_threads : profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+        *value = f->kernel->max_threads ? (int)f->kernel->max_threads
+                                        : profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
         break;
     case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES: *value = (int)f->kernel->static_shared; break;
     case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES: *value = (int)f->kernel->const_size; break;
@@ -15,7 +16,8 @@ CUresult function_attribute(const struct function *f, CUfunction_attribute attri
     case CU_FUNC_ATTRIBUTE_NUM_REGS: *value = (int)f->kernel->registers; break;
     case CU_FUNC_ATTRIBUTE_PTX_VERSION: *value = (int)f->module->image->target; break;
     case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
-        *value = 10 * profile_attribute(p, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) + profile_attribute(p, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+        *value = 10 * profile_attribute(p, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
+                 profile_attribute(p, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
         break;
     case CU_FUNC_ATTRIBUTE_CACHE_MODE_CA: *value = 0; break;
     case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: *value = f->max_dynamic_shared; break;
@@ -36,7 +38,9 @@ CUresult function_set_attribute(struct function *f, CUfunction_attribute attribu
     const struct profile *p = f->module->context->device->profile;
     switch (attribute) {
     case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
-        if (value < 0 || value > profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN) - (int)f->kernel->static_shared) return CUDA_ERROR_INVALID_VALUE;
+        if (value < 0 || value > profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN) -
+                                     (int)f->kernel->static_shared)
+            return CUDA_ERROR_INVALID_VALUE;
         f->max_dynamic_shared = value;
         return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
@@ -97,7 +101,8 @@ CUresult CUDAAPI cuFuncSetSharedMemConfig(CUfunction hfunc, CUsharedconfig confi
     struct function *f;
     CUresult r = named(hfunc, &f);
     if (r) return r;
-    return (int)config < 0 || config > CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+    return (int)config < 0 || config > CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE ? CUDA_ERROR_INVALID_VALUE
+                                                                                 : CUDA_SUCCESS;
 }
 
 CUresult CUDAAPI cuFuncGetModule(CUmodule *hmod, CUfunction hfunc)
@@ -146,7 +151,8 @@ CUresult CUDAAPI cuFuncLoad(CUfunction function)
 
 /* ---- occupancy */
 
-CUresult CUDAAPI cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *numBlocks, CUfunction func, int blockSize, size_t dynamicSMemSize, unsigned int flags)
+CUresult CUDAAPI cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *numBlocks, CUfunction func, int blockSize,
+                                                                      size_t dynamicSMemSize, unsigned int flags)
 {
     struct function *f;
     CUresult r = named(func, &f);
@@ -155,26 +161,33 @@ CUresult CUDAAPI cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *numBl
     return function_occupancy(f, blockSize, dynamicSMemSize, numBlocks);
 }
 
-CUresult CUDAAPI cuOccupancyMaxActiveBlocksPerMultiprocessor(int *numBlocks, CUfunction func, int blockSize, size_t dynamicSMemSize)
+CUresult CUDAAPI cuOccupancyMaxActiveBlocksPerMultiprocessor(int *numBlocks, CUfunction func, int blockSize,
+                                                             size_t dynamicSMemSize)
 {
     return cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(numBlocks, func, blockSize, dynamicSMemSize, 0);
 }
 
 /* The largest block that fills a multiprocessor best. */
-CUresult CUDAAPI cuOccupancyMaxPotentialBlockSizeWithFlags(int *minGridSize, int *blockSize, CUfunction func, CUoccupancyB2DSize blockSizeToDynamicSMemSize,
-                                                           size_t dynamicSMemSize, int blockSizeLimit, unsigned int flags)
+CUresult CUDAAPI cuOccupancyMaxPotentialBlockSizeWithFlags(int *minGridSize, int *blockSize, CUfunction func,
+                                                           CUoccupancyB2DSize blockSizeToDynamicSMemSize,
+                                                           size_t dynamicSMemSize, int blockSizeLimit,
+                                                           unsigned int flags)
 {
     struct function *f;
     int most, best = 0;
     CUresult r = named(func, &f);
     if (r) return r;
-    if (!minGridSize || !blockSize || flags > CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE || blockSizeLimit < 0) return CUDA_ERROR_INVALID_VALUE;
+    if (!minGridSize || !blockSize || flags > CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE || blockSizeLimit < 0)
+        return CUDA_ERROR_INVALID_VALUE;
     if ((r = function_attribute(f, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, &most))) return r;
     if (blockSizeLimit && blockSizeLimit < most) most = blockSizeLimit;
     const int sms = profile_attribute(f->module->context->device->profile, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
     for (int size = (most + 31) / 32 * 32; size > 0; size -= 32) {
         int blocks, threads = size < most ? size : most;
-        if ((r = function_occupancy(f, threads, blockSizeToDynamicSMemSize ? blockSizeToDynamicSMemSize(threads) : dynamicSMemSize, &blocks))) return r;
+        if ((r = function_occupancy(f, threads,
+                                    blockSizeToDynamicSMemSize ? blockSizeToDynamicSMemSize(threads) : dynamicSMemSize,
+                                    &blocks)))
+            return r;
         if (blocks * threads <= best) continue;
         best = blocks * threads;
         *blockSize = threads;
@@ -184,20 +197,27 @@ CUresult CUDAAPI cuOccupancyMaxPotentialBlockSizeWithFlags(int *minGridSize, int
     return CUDA_SUCCESS;
 }
 
-CUresult CUDAAPI cuOccupancyMaxPotentialBlockSize(int *minGridSize, int *blockSize, CUfunction func, CUoccupancyB2DSize blockSizeToDynamicSMemSize, size_t dynamicSMemSize, int blockSizeLimit)
+CUresult CUDAAPI cuOccupancyMaxPotentialBlockSize(int *minGridSize, int *blockSize, CUfunction func,
+                                                  CUoccupancyB2DSize blockSizeToDynamicSMemSize, size_t dynamicSMemSize,
+                                                  int blockSizeLimit)
 {
-    return cuOccupancyMaxPotentialBlockSizeWithFlags(minGridSize, blockSize, func, blockSizeToDynamicSMemSize, dynamicSMemSize, blockSizeLimit, 0);
+    return cuOccupancyMaxPotentialBlockSizeWithFlags(minGridSize, blockSize, func, blockSizeToDynamicSMemSize,
+                                                     dynamicSMemSize, blockSizeLimit, 0);
 }
 
-CUresult CUDAAPI cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamicSmemSize, CUfunction func, int numBlocks, int blockSize)
+CUresult CUDAAPI cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamicSmemSize, CUfunction func, int numBlocks,
+                                                         int blockSize)
 {
     struct function *f;
     CUresult r = named(func, &f);
     if (r) return r;
     if (!dynamicSmemSize || numBlocks <= 0 || blockSize <= 0) return CUDA_ERROR_INVALID_VALUE;
     const struct profile *p = f->module->context->device->profile;
-    size_t each = (size_t)profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR) / (size_t)numBlocks & ~(size_t)127;
-    size_t taken = f->kernel->static_shared + (size_t)profile_attribute(p, CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK);
+    size_t each =
+        (size_t)profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR) / (size_t)numBlocks &
+        ~(size_t)127;
+    size_t taken =
+        f->kernel->static_shared + (size_t)profile_attribute(p, CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK);
     size_t left = each > taken ? each - taken : 0, most = (size_t)f->max_dynamic_shared;
     *dynamicSmemSize = left < most ? left : most;
     return CUDA_SUCCESS;

@@ -31,7 +31,8 @@ static CUresult kernel_get(CUkernel handle, struct kernel_handle **out)
 
 static const struct fl_image *image_of(const struct library *l) { return l->file.data; }
 
-static CUresult load(CUlibrary *library, const void *data, size_t size, CUjit_option *options, void **values, unsigned n)
+static CUresult load(CUlibrary *library, const void *data, size_t size, CUjit_option *options, void **values,
+                     unsigned n)
 {
     CUresult r = library_ready();
     if (r || (r = sticky_get())) return r;
@@ -58,15 +59,18 @@ failed:
     return r;
 }
 
-CUresult CUDAAPI cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jitOptions, void **jitOptionsValues, unsigned int numJitOptions,
-                                   CUlibraryOption *libraryOptions, void **libraryOptionValues, unsigned int numLibraryOptions)
+CUresult CUDAAPI cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jitOptions,
+                                   void **jitOptionsValues, unsigned int numJitOptions, CUlibraryOption *libraryOptions,
+                                   void **libraryOptionValues, unsigned int numLibraryOptions)
 {
     (void)libraryOptions, (void)libraryOptionValues, (void)numLibraryOptions;
     return load(library, code, 0, jitOptions, jitOptionsValues, numJitOptions);
 }
 
-CUresult CUDAAPI cuLibraryLoadFromFile(CUlibrary *library, const char *fileName, CUjit_option *jitOptions, void **jitOptionsValues, unsigned int numJitOptions,
-                                       CUlibraryOption *libraryOptions, void **libraryOptionValues, unsigned int numLibraryOptions)
+CUresult CUDAAPI cuLibraryLoadFromFile(CUlibrary *library, const char *fileName, CUjit_option *jitOptions,
+                                       void **jitOptionsValues, unsigned int numJitOptions,
+                                       CUlibraryOption *libraryOptions, void **libraryOptionValues,
+                                       unsigned int numLibraryOptions)
 {
     void *data;
     size_t size;
@@ -111,7 +115,8 @@ CUresult CUDAAPI cuLibraryGetKernel(CUkernel *pKernel, CUlibrary library, const 
     if (!pKernel || !name) return CUDA_ERROR_INVALID_VALUE;
     const struct fl_image *h = image_of(l);
     for (uint32_t k = 0; k < h->nkernels; k++)
-        if (!__builtin_strcmp(image_string(h, image_kernels(h)[k].name), name)) return *pKernel = (CUkernel)&l->kernels[k], CUDA_SUCCESS;
+        if (!__builtin_strcmp(image_string(h, image_kernels(h)[k].name), name))
+            return *pKernel = (CUkernel)&l->kernels[k], CUDA_SUCCESS;
     return CUDA_ERROR_NOT_FOUND;
 }
 

@@ -8,24 +8,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHORT = 64 << 10 };         /* bytes that are copied sooner than a thread wakes up */
+enum { SHORT = 64 << 10 }; /* bytes that are copied sooner than a thread wakes up */
 
-struct side { char *bytes; size_t pitch, slice; bool pageable; };
-struct copy { struct side to, from; size_t width, height, depth; };
+struct side {
+    char *bytes;
+    size_t pitch, slice;
+    bool pageable;
+};
+struct copy {
+    struct side to, from;
+    size_t width, height, depth;
+};
 
 static CUresult perform(void *arg)
 {
     const struct copy *c = arg;
     for (size_t z = 0; z < c->depth; z++)
         for (size_t y = 0; y < c->height; y++)
-            memmove(c->to.bytes + z * c->to.slice + y * c->to.pitch, c->from.bytes + z * c->from.slice + y * c->from.pitch, c->width);
+            memmove(c->to.bytes + z * c->to.slice + y * c->to.pitch,
+                    c->from.bytes + z * c->from.slice + y * c->from.pitch, c->width);
     return CUDA_SUCCESS;
 }
 
 /* Rows without a gap between them are one row. */
 static void flatten(struct copy *c)
 {
-    if (c->to.pitch == c->width && c->from.pitch == c->width && (c->depth == 1 || (c->to.slice == c->width * c->height && c->from.slice == c->to.slice))) {
+    if (c->to.pitch == c->width && c->from.pitch == c->width &&
+        (c->depth == 1 || (c->to.slice == c->width * c->height && c->from.slice == c->to.slice))) {
         c->width *= c->height * c->depth;
         c->height = c->depth = 1;
     }
@@ -41,7 +50,8 @@ static CUresult submit(CUstream stream, struct copy *c, bool async)
     if (!async) return stream_run(s, perform, c, sizeof *c);
     /* the source in pageable memory has been read when the call returns, as on the GPU */
     if (c->from.pageable || c->to.pageable) return stream_run(s, perform, c, sizeof *c);
-    return c->width * c->height * c->depth <= SHORT ? stream_enqueue_short(s, perform, c, sizeof *c) : stream_enqueue(s, perform, c, sizeof *c);
+    return c->width * c->height * c->depth <= SHORT ? stream_enqueue_short(s, perform, c, sizeof *c)
+                                                    : stream_enqueue(s, perform, c, sizeof *c);
 }
 
 /* ---- one side */
@@ -73,21 +83,49 @@ static CUresult linear(enum way way, uint64_t to, uint64_t from, size_t bytes, C
     CUresult r = context_current(&k);
     if (r || !bytes) return r;
     c.to.pitch = c.from.pitch = bytes;
-    if ((r = way == TO_DEVICE || way == ON_DEVICE ? device_side(to, bytes, &c.to) : any_side((void *)to, bytes, &c.to))) return r;
-    if ((r = way == TO_HOST || way == ON_DEVICE ? device_side(from, bytes, &c.from) : any_side((void *)from, bytes, &c.from))) return r;
+    if ((r = way == TO_DEVICE || way == ON_DEVICE ? device_side(to, bytes, &c.to) : any_side((void *)to, bytes, &c.to)))
+        return r;
+    if ((r = way == TO_HOST || way == ON_DEVICE ? device_side(from, bytes, &c.from)
+                                                : any_side((void *)from, bytes, &c.from)))
+        return r;
     return submit(stream, &c, async);
 }
 
-CUresult CUDAAPI cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount) { return linear(UNIFIED, dst, src, ByteCount, NULL, false); }
-CUresult CUDAAPI cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream hStream) { return linear(UNIFIED, dst, src, ByteCount, hStream, true); }
-CUresult CUDAAPI cuMemcpyHtoD_v2(CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount) { return linear(TO_DEVICE, dstDevice, (uint64_t)srcHost, ByteCount, NULL, false); }
-CUresult CUDAAPI cuMemcpyDtoH_v2(void *dstHost, CUdeviceptr srcDevice, size_t ByteCount) { return linear(TO_HOST, (uint64_t)dstHost, srcDevice, ByteCount, NULL, false); }
-CUresult CUDAAPI cuMemcpyDtoD_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount) { return linear(ON_DEVICE, dstDevice, srcDevice, ByteCount, NULL, false); }
-CUresult CUDAAPI cuMemcpyHtoDAsync_v2(CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount, CUstream hStream) { return linear(TO_DEVICE, dstDevice, (uint64_t)srcHost, ByteCount, hStream, true); }
-CUresult CUDAAPI cuMemcpyDtoHAsync_v2(void *dstHost, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream) { return linear(TO_HOST, (uint64_t)dstHost, srcDevice, ByteCount, hStream, true); }
-CUresult CUDAAPI cuMemcpyDtoDAsync_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream) { return linear(ON_DEVICE, dstDevice, srcDevice, ByteCount, hStream, true); }
+CUresult CUDAAPI cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount)
+{
+    return linear(UNIFIED, dst, src, ByteCount, NULL, false);
+}
+CUresult CUDAAPI cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream hStream)
+{
+    return linear(UNIFIED, dst, src, ByteCount, hStream, true);
+}
+CUresult CUDAAPI cuMemcpyHtoD_v2(CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount)
+{
+    return linear(TO_DEVICE, dstDevice, (uint64_t)srcHost, ByteCount, NULL, false);
+}
+CUresult CUDAAPI cuMemcpyDtoH_v2(void *dstHost, CUdeviceptr srcDevice, size_t ByteCount)
+{
+    return linear(TO_HOST, (uint64_t)dstHost, srcDevice, ByteCount, NULL, false);
+}
+CUresult CUDAAPI cuMemcpyDtoD_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount)
+{
+    return linear(ON_DEVICE, dstDevice, srcDevice, ByteCount, NULL, false);
+}
+CUresult CUDAAPI cuMemcpyHtoDAsync_v2(CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount, CUstream hStream)
+{
+    return linear(TO_DEVICE, dstDevice, (uint64_t)srcHost, ByteCount, hStream, true);
+}
+CUresult CUDAAPI cuMemcpyDtoHAsync_v2(void *dstHost, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream)
+{
+    return linear(TO_HOST, (uint64_t)dstHost, srcDevice, ByteCount, hStream, true);
+}
+CUresult CUDAAPI cuMemcpyDtoDAsync_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream)
+{
+    return linear(ON_DEVICE, dstDevice, srcDevice, ByteCount, hStream, true);
+}
 
-static CUresult peer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, size_t bytes, CUstream stream, bool async)
+static CUresult peer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, size_t bytes,
+                     CUstream stream, bool async)
 {
     struct context *a, *b;
     CUresult r = context_current(&a);
@@ -95,25 +133,35 @@ static CUresult peer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUc
     return linear(UNIFIED, to, from, bytes, stream, async);
 }
 
-CUresult CUDAAPI cuMemcpyPeer(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice, CUcontext srcContext, size_t ByteCount)
+CUresult CUDAAPI cuMemcpyPeer(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice, CUcontext srcContext,
+                              size_t ByteCount)
 {
     return peer(dstDevice, dstContext, srcDevice, srcContext, ByteCount, NULL, false);
 }
 
-CUresult CUDAAPI cuMemcpyPeerAsync(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice, CUcontext srcContext, size_t ByteCount, CUstream hStream)
+CUresult CUDAAPI cuMemcpyPeerAsync(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice,
+                                   CUcontext srcContext, size_t ByteCount, CUstream hStream)
 {
     return peer(dstDevice, dstContext, srcDevice, srcContext, ByteCount, hStream, true);
 }
 
 /* ---- rows and slices */
 
-struct box { CUmemorytype type; const void *host; CUdeviceptr device; CUarray array; size_t x, y, z, pitch, height; };
+struct box {
+    CUmemorytype type;
+    const void *host;
+    CUdeviceptr device;
+    CUarray array;
+    size_t x, y, z, pitch, height;
+};
 
 static CUresult array_side(const struct box *b, const struct copy *c, struct side *s)
 {
     struct array *a;
     if (!b->array || array_get(b->array, &a)) return CUDA_ERROR_INVALID_VALUE;
-    if (b->x > a->row || c->width > a->row - b->x || b->y > a->rows || c->height > a->rows - b->y || b->z > a->slices || c->depth > a->slices - b->z) return CUDA_ERROR_INVALID_VALUE;
+    if (b->x > a->row || c->width > a->row - b->x || b->y > a->rows || c->height > a->rows - b->y || b->z > a->slices ||
+        c->depth > a->slices - b->z)
+        return CUDA_ERROR_INVALID_VALUE;
     s->pitch = a->row;
     s->slice = a->row * a->rows;
     s->bytes = (char *)space_alias(a->memory, a->memory->base) + b->z * s->slice + b->y * s->pitch + b->x;
@@ -126,20 +174,26 @@ static CUresult box_side(const struct box *b, const struct copy *c, struct side 
     size_t start, extent, rows = b->height ? b->height : c->height, t;
     s->pitch = b->pitch ? b->pitch : b->x + c->width;
     if (b->x + c->width > s->pitch || (c->depth > 1 && b->y + c->height > rows)) return CUDA_ERROR_INVALID_VALUE;
-    if (__builtin_mul_overflow(s->pitch, rows, &s->slice) || __builtin_mul_overflow(b->z, s->slice, &start) || __builtin_mul_overflow(b->y, s->pitch, &t) ||
-        __builtin_add_overflow(start, t + b->x, &start)) return CUDA_ERROR_INVALID_VALUE;
-    if (__builtin_mul_overflow(c->depth - 1, s->slice, &extent) || __builtin_mul_overflow(c->height - 1, s->pitch, &t) || __builtin_add_overflow(extent, t + c->width, &extent)) return CUDA_ERROR_INVALID_VALUE;
+    if (__builtin_mul_overflow(s->pitch, rows, &s->slice) || __builtin_mul_overflow(b->z, s->slice, &start) ||
+        __builtin_mul_overflow(b->y, s->pitch, &t) || __builtin_add_overflow(start, t + b->x, &start))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (__builtin_mul_overflow(c->depth - 1, s->slice, &extent) ||
+        __builtin_mul_overflow(c->height - 1, s->pitch, &t) || __builtin_add_overflow(extent, t + c->width, &extent))
+        return CUDA_ERROR_INVALID_VALUE;
     switch (b->type) {
-    case CU_MEMORYTYPE_HOST: return b->host ? any_side((const char *)b->host + start, extent, s) : CUDA_ERROR_INVALID_VALUE;
+    case CU_MEMORYTYPE_HOST:
+        return b->host ? any_side((const char *)b->host + start, extent, s) : CUDA_ERROR_INVALID_VALUE;
     case CU_MEMORYTYPE_DEVICE: return b->device ? device_side(b->device + start, extent, s) : CUDA_ERROR_INVALID_VALUE;
-    case CU_MEMORYTYPE_UNIFIED: return b->device ? any_side((const void *)(b->device + start), extent, s) : CUDA_ERROR_INVALID_VALUE;
+    case CU_MEMORYTYPE_UNIFIED:
+        return b->device ? any_side((const void *)(b->device + start), extent, s) : CUDA_ERROR_INVALID_VALUE;
     default: return CUDA_ERROR_INVALID_VALUE;
     }
 }
 
 static bool good_type(CUmemorytype t) { return t >= CU_MEMORYTYPE_HOST && t <= CU_MEMORYTYPE_UNIFIED; }
 
-static CUresult boxes(const struct box *to, const struct box *from, size_t width, size_t height, size_t depth, CUstream stream, bool async)
+static CUresult boxes(const struct box *to, const struct box *from, size_t width, size_t height, size_t depth,
+                      CUstream stream, bool async)
 {
     struct context *k;
     struct copy c = { .width = width, .height = height, .depth = depth };
@@ -157,14 +211,19 @@ static CUresult copy_2d(const CUDA_MEMCPY2D *p, CUstream stream, bool async)
     CUresult r = context_current(&k);
     if (r) return r;
     if (!p) return CUDA_ERROR_INVALID_VALUE;
-    const struct box to = { p->dstMemoryType, p->dstHost, p->dstDevice, p->dstArray, p->dstXInBytes, p->dstY, 0, p->dstPitch, 0 };
-    const struct box from = { p->srcMemoryType, p->srcHost, p->srcDevice, p->srcArray, p->srcXInBytes, p->srcY, 0, p->srcPitch, 0 };
+    const struct box to = { p->dstMemoryType, p->dstHost, p->dstDevice, p->dstArray, p->dstXInBytes, p->dstY, 0,
+                            p->dstPitch,      0 };
+    const struct box from = { p->srcMemoryType, p->srcHost, p->srcDevice, p->srcArray, p->srcXInBytes, p->srcY, 0,
+                              p->srcPitch,      0 };
     return boxes(&to, &from, p->WidthInBytes, p->Height, 1, stream, async);
 }
 
 CUresult CUDAAPI cuMemcpy2D_v2(const CUDA_MEMCPY2D *pCopy) { return copy_2d(pCopy, NULL, false); }
 CUresult CUDAAPI cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D *pCopy) { return copy_2d(pCopy, NULL, false); }
-CUresult CUDAAPI cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *pCopy, CUstream hStream) { return copy_2d(pCopy, hStream, true); }
+CUresult CUDAAPI cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *pCopy, CUstream hStream)
+{
+    return copy_2d(pCopy, hStream, true);
+}
 
 static CUresult copy_3d(const CUDA_MEMCPY3D *p, CUstream stream, bool async)
 {
@@ -172,13 +231,18 @@ static CUresult copy_3d(const CUDA_MEMCPY3D *p, CUstream stream, bool async)
     CUresult r = context_current(&k);
     if (r) return r;
     if (!p) return CUDA_ERROR_INVALID_VALUE;
-    const struct box to = { p->dstMemoryType, p->dstHost, p->dstDevice, p->dstArray, p->dstXInBytes, p->dstY, p->dstZ, p->dstPitch, p->dstHeight };
-    const struct box from = { p->srcMemoryType, p->srcHost, p->srcDevice, p->srcArray, p->srcXInBytes, p->srcY, p->srcZ, p->srcPitch, p->srcHeight };
+    const struct box to = { p->dstMemoryType, p->dstHost, p->dstDevice, p->dstArray, p->dstXInBytes,
+                            p->dstY,          p->dstZ,    p->dstPitch,  p->dstHeight };
+    const struct box from = { p->srcMemoryType, p->srcHost, p->srcDevice, p->srcArray, p->srcXInBytes,
+                              p->srcY,          p->srcZ,    p->srcPitch,  p->srcHeight };
     return boxes(&to, &from, p->WidthInBytes, p->Height, p->Depth, stream, async);
 }
 
 CUresult CUDAAPI cuMemcpy3D_v2(const CUDA_MEMCPY3D *pCopy) { return copy_3d(pCopy, NULL, false); }
-CUresult CUDAAPI cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *pCopy, CUstream hStream) { return copy_3d(pCopy, hStream, true); }
+CUresult CUDAAPI cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *pCopy, CUstream hStream)
+{
+    return copy_3d(pCopy, hStream, true);
+}
 
 static CUresult copy_3d_peer(const CUDA_MEMCPY3D_PEER *p, CUstream stream, bool async)
 {
@@ -186,13 +250,18 @@ static CUresult copy_3d_peer(const CUDA_MEMCPY3D_PEER *p, CUstream stream, bool 
     CUresult r = context_current(&k);
     if (r) return r;
     if (!p) return CUDA_ERROR_INVALID_VALUE;
-    const struct box to = { p->dstMemoryType, p->dstHost, p->dstDevice, p->dstArray, p->dstXInBytes, p->dstY, p->dstZ, p->dstPitch, p->dstHeight };
-    const struct box from = { p->srcMemoryType, p->srcHost, p->srcDevice, p->srcArray, p->srcXInBytes, p->srcY, p->srcZ, p->srcPitch, p->srcHeight };
+    const struct box to = { p->dstMemoryType, p->dstHost, p->dstDevice, p->dstArray, p->dstXInBytes,
+                            p->dstY,          p->dstZ,    p->dstPitch,  p->dstHeight };
+    const struct box from = { p->srcMemoryType, p->srcHost, p->srcDevice, p->srcArray, p->srcXInBytes,
+                              p->srcY,          p->srcZ,    p->srcPitch,  p->srcHeight };
     return boxes(&to, &from, p->WidthInBytes, p->Height, p->Depth, stream, async);
 }
 
 CUresult CUDAAPI cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER *pCopy) { return copy_3d_peer(pCopy, NULL, false); }
-CUresult CUDAAPI cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *pCopy, CUstream hStream) { return copy_3d_peer(pCopy, hStream, true); }
+CUresult CUDAAPI cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *pCopy, CUstream hStream)
+{
+    return copy_3d_peer(pCopy, hStream, true);
+}
 
 /* ---- linear pieces of arrays: within the first row */
 
@@ -205,7 +274,8 @@ static CUresult array_piece(CUarray array, size_t offset, size_t bytes, struct b
     return CUDA_SUCCESS;
 }
 
-static CUresult with_array(CUarray to, size_t to_offset, CUarray from, size_t from_offset, struct box other, size_t bytes, CUstream stream, bool async)
+static CUresult with_array(CUarray to, size_t to_offset, CUarray from, size_t from_offset, struct box other,
+                           size_t bytes, CUstream stream, bool async)
 {
     struct context *k;
     struct box a = other, b = other;
@@ -220,10 +290,34 @@ static CUresult with_array(CUarray to, size_t to_offset, CUarray from, size_t fr
 static struct box host_box(const void *p) { return (struct box){ .type = CU_MEMORYTYPE_HOST, .host = p }; }
 static struct box device_box(CUdeviceptr p) { return (struct box){ .type = CU_MEMORYTYPE_DEVICE, .device = p }; }
 
-CUresult CUDAAPI cuMemcpyHtoA_v2(CUarray dstArray, size_t dstOffset, const void *srcHost, size_t ByteCount) { return with_array(dstArray, dstOffset, NULL, 0, host_box(srcHost), ByteCount, NULL, false); }
-CUresult CUDAAPI cuMemcpyHtoAAsync_v2(CUarray dstArray, size_t dstOffset, const void *srcHost, size_t ByteCount, CUstream hStream) { return with_array(dstArray, dstOffset, NULL, 0, host_box(srcHost), ByteCount, hStream, true); }
-CUresult CUDAAPI cuMemcpyAtoH_v2(void *dstHost, CUarray srcArray, size_t srcOffset, size_t ByteCount) { return with_array(NULL, 0, srcArray, srcOffset, host_box(dstHost), ByteCount, NULL, false); }
-CUresult CUDAAPI cuMemcpyAtoHAsync_v2(void *dstHost, CUarray srcArray, size_t srcOffset, size_t ByteCount, CUstream hStream) { return with_array(NULL, 0, srcArray, srcOffset, host_box(dstHost), ByteCount, hStream, true); }
-CUresult CUDAAPI cuMemcpyDtoA_v2(CUarray dstArray, size_t dstOffset, CUdeviceptr srcDevice, size_t ByteCount) { return with_array(dstArray, dstOffset, NULL, 0, device_box(srcDevice), ByteCount, NULL, false); }
-CUresult CUDAAPI cuMemcpyAtoD_v2(CUdeviceptr dstDevice, CUarray srcArray, size_t srcOffset, size_t ByteCount) { return with_array(NULL, 0, srcArray, srcOffset, device_box(dstDevice), ByteCount, NULL, false); }
-CUresult CUDAAPI cuMemcpyAtoA_v2(CUarray dstArray, size_t dstOffset, CUarray srcArray, size_t srcOffset, size_t ByteCount) { return with_array(dstArray, dstOffset, srcArray, srcOffset, host_box(NULL), ByteCount, NULL, false); }
+CUresult CUDAAPI cuMemcpyHtoA_v2(CUarray dstArray, size_t dstOffset, const void *srcHost, size_t ByteCount)
+{
+    return with_array(dstArray, dstOffset, NULL, 0, host_box(srcHost), ByteCount, NULL, false);
+}
+CUresult CUDAAPI cuMemcpyHtoAAsync_v2(CUarray dstArray, size_t dstOffset, const void *srcHost, size_t ByteCount,
+                                      CUstream hStream)
+{
+    return with_array(dstArray, dstOffset, NULL, 0, host_box(srcHost), ByteCount, hStream, true);
+}
+CUresult CUDAAPI cuMemcpyAtoH_v2(void *dstHost, CUarray srcArray, size_t srcOffset, size_t ByteCount)
+{
+    return with_array(NULL, 0, srcArray, srcOffset, host_box(dstHost), ByteCount, NULL, false);
+}
+CUresult CUDAAPI cuMemcpyAtoHAsync_v2(void *dstHost, CUarray srcArray, size_t srcOffset, size_t ByteCount,
+                                      CUstream hStream)
+{
+    return with_array(NULL, 0, srcArray, srcOffset, host_box(dstHost), ByteCount, hStream, true);
+}
+CUresult CUDAAPI cuMemcpyDtoA_v2(CUarray dstArray, size_t dstOffset, CUdeviceptr srcDevice, size_t ByteCount)
+{
+    return with_array(dstArray, dstOffset, NULL, 0, device_box(srcDevice), ByteCount, NULL, false);
+}
+CUresult CUDAAPI cuMemcpyAtoD_v2(CUdeviceptr dstDevice, CUarray srcArray, size_t srcOffset, size_t ByteCount)
+{
+    return with_array(NULL, 0, srcArray, srcOffset, device_box(dstDevice), ByteCount, NULL, false);
+}
+CUresult CUDAAPI cuMemcpyAtoA_v2(CUarray dstArray, size_t dstOffset, CUarray srcArray, size_t srcOffset,
+                                 size_t ByteCount)
+{
+    return with_array(dstArray, dstOffset, srcArray, srcOffset, host_box(NULL), ByteCount, NULL, false);
+}

@@ -20,7 +20,8 @@ CUresult CUDAAPI cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
     return CUDA_SUCCESS;
 }
 
-CUresult CUDAAPI cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t WidthInBytes, size_t Height, unsigned int ElementSizeBytes)
+CUresult CUDAAPI cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t WidthInBytes, size_t Height,
+                                    unsigned int ElementSizeBytes)
 {
     struct context *c;
     struct allocation *a;
@@ -43,7 +44,8 @@ CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)
     if (r || (r = sticky_get())) return r;
     if (!dptr) return CUDA_SUCCESS;
     struct allocation *a = space_find(dptr);
-    if (!a || a->base != dptr || a->module_owned || (a->kind != ALLOCATION_DEVICE && a->kind != ALLOCATION_MANAGED)) return CUDA_ERROR_INVALID_VALUE;
+    if (!a || a->base != dptr || a->module_owned || (a->kind != ALLOCATION_DEVICE && a->kind != ALLOCATION_MANAGED))
+        return CUDA_ERROR_INVALID_VALUE;
     /* as on the GPU: nothing that was launched before may still use it */
     if (a->context && (r = context_synchronize(a->context))) return r;
     space_free(a);
@@ -83,7 +85,9 @@ CUresult CUDAAPI cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
     struct allocation *a;
     CUresult r = context_current(&c);
     if (r) return r;
-    if (!pp || !bytesize || Flags & ~(CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED)) return CUDA_ERROR_INVALID_VALUE;
+    if (!pp || !bytesize ||
+        Flags & ~(CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED))
+        return CUDA_ERROR_INVALID_VALUE;
     if ((r = space_alloc_host(c, bytesize, Flags, ALLOCATION_HOST, &a))) return r;
     *pp = (void *)a->base;
     return CUDA_SUCCESS;
@@ -147,7 +151,8 @@ CUresult CUDAAPI cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned 
     struct allocation *a;
     CUresult r = context_current(&c);
     if (r) return r;
-    if (!dptr || !bytesize || (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST)) return CUDA_ERROR_INVALID_VALUE;
+    if (!dptr || !bytesize || (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST))
+        return CUDA_ERROR_INVALID_VALUE;
     if ((r = space_alloc_host(c, bytesize, flags, ALLOCATION_MANAGED, &a))) return r;
     *dptr = a->base;
     return CUDA_SUCCESS;
@@ -176,7 +181,8 @@ CUresult CUDAAPI cuMemAdvise(CUdeviceptr devPtr, size_t count, CUmem_advise advi
     return managed_range("cuMemAdvise", devPtr, count);
 }
 
-CUresult CUDAAPI cuMemPrefetchAsync_v2(CUdeviceptr devPtr, size_t count, CUmemLocation location, unsigned int flags, CUstream hStream)
+CUresult CUDAAPI cuMemPrefetchAsync_v2(CUdeviceptr devPtr, size_t count, CUmemLocation location, unsigned int flags,
+                                       CUstream hStream)
 {
     (void)location, (void)flags, (void)hStream;
     return managed_range("cuMemPrefetchAsync", devPtr, count);
@@ -188,7 +194,8 @@ CUresult CUDAAPI cuMemPrefetchAsync(CUdeviceptr devPtr, size_t count, CUdevice d
     return managed_range("cuMemPrefetchAsync", devPtr, count);
 }
 
-CUresult CUDAAPI cuMemRangeGetAttribute(void *data, size_t dataSize, CUmem_range_attribute attribute, CUdeviceptr devPtr, size_t count)
+CUresult CUDAAPI cuMemRangeGetAttribute(void *data, size_t dataSize, CUmem_range_attribute attribute,
+                                        CUdeviceptr devPtr, size_t count)
 {
     (void)data, (void)dataSize, (void)attribute;
     return managed_range("cuMemRangeGetAttribute", devPtr, count);

@@ -6,7 +6,12 @@
 #include <string.h>
 
 enum { SHORT = 64 << 10 };
-struct fill { char *bytes; size_t pitch, width, height; unsigned unit; uint32_t value; };
+struct fill {
+    char *bytes;
+    size_t pitch, width, height;
+    unsigned unit;
+    uint32_t value;
+};
 
 static void fill_row(char *row, const struct fill *f)
 {
@@ -29,7 +34,8 @@ static CUresult perform(void *arg)
 }
 
 /* pitch 0: one row. */
-static CUresult fill(CUdeviceptr dst, size_t pitch, unsigned unit, uint32_t value, size_t width, size_t height, bool rows, CUstream stream, bool async)
+static CUresult fill(CUdeviceptr dst, size_t pitch, unsigned unit, uint32_t value, size_t width, size_t height,
+                     bool rows, CUstream stream, bool async)
 {
     struct context *c;
     struct stream *s;
@@ -41,23 +47,65 @@ static CUresult fill(CUdeviceptr dst, size_t pitch, unsigned unit, uint32_t valu
     if (dst % unit || __builtin_mul_overflow(width, (size_t)unit, &bytes)) return CUDA_ERROR_INVALID_VALUE;
     if (rows && height > 1 && (pitch % unit || pitch < bytes)) return CUDA_ERROR_INVALID_VALUE;
     if (height == 1) f.pitch = bytes;
-    if (__builtin_mul_overflow(f.pitch, height - 1, &extent) || __builtin_add_overflow(extent, bytes, &extent)) return CUDA_ERROR_INVALID_VALUE;
+    if (__builtin_mul_overflow(f.pitch, height - 1, &extent) || __builtin_add_overflow(extent, bytes, &extent))
+        return CUDA_ERROR_INVALID_VALUE;
     struct allocation *a = space_find(dst);
     if (!a || extent > a->base + a->size - dst || !(f.bytes = space_alias(a, dst))) return CUDA_ERROR_INVALID_VALUE;
     if ((r = stream_get(c, stream, false, &s))) return r;
     if (!async) return stream_run(s, perform, &f, sizeof f);
-    return bytes * height <= SHORT ? stream_enqueue_short(s, perform, &f, sizeof f) : stream_enqueue(s, perform, &f, sizeof f);
+    return bytes * height <= SHORT ? stream_enqueue_short(s, perform, &f, sizeof f)
+                                   : stream_enqueue(s, perform, &f, sizeof f);
 }
 
-CUresult CUDAAPI cuMemsetD8_v2(CUdeviceptr dstDevice, unsigned char uc, size_t N) { return fill(dstDevice, 0, 1, uc, N, 1, false, NULL, false); }
-CUresult CUDAAPI cuMemsetD16_v2(CUdeviceptr dstDevice, unsigned short us, size_t N) { return fill(dstDevice, 0, 2, us, N, 1, false, NULL, false); }
-CUresult CUDAAPI cuMemsetD32_v2(CUdeviceptr dstDevice, unsigned int ui, size_t N) { return fill(dstDevice, 0, 4, ui, N, 1, false, NULL, false); }
-CUresult CUDAAPI cuMemsetD8Async(CUdeviceptr dstDevice, unsigned char uc, size_t N, CUstream hStream) { return fill(dstDevice, 0, 1, uc, N, 1, false, hStream, true); }
-CUresult CUDAAPI cuMemsetD16Async(CUdeviceptr dstDevice, unsigned short us, size_t N, CUstream hStream) { return fill(dstDevice, 0, 2, us, N, 1, false, hStream, true); }
-CUresult CUDAAPI cuMemsetD32Async(CUdeviceptr dstDevice, unsigned int ui, size_t N, CUstream hStream) { return fill(dstDevice, 0, 4, ui, N, 1, false, hStream, true); }
-CUresult CUDAAPI cuMemsetD2D8_v2(CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc, size_t Width, size_t Height) { return fill(dstDevice, dstPitch, 1, uc, Width, Height, true, NULL, false); }
-CUresult CUDAAPI cuMemsetD2D16_v2(CUdeviceptr dstDevice, size_t dstPitch, unsigned short us, size_t Width, size_t Height) { return fill(dstDevice, dstPitch, 2, us, Width, Height, true, NULL, false); }
-CUresult CUDAAPI cuMemsetD2D32_v2(CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui, size_t Width, size_t Height) { return fill(dstDevice, dstPitch, 4, ui, Width, Height, true, NULL, false); }
-CUresult CUDAAPI cuMemsetD2D8Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc, size_t Width, size_t Height, CUstream hStream) { return fill(dstDevice, dstPitch, 1, uc, Width, Height, true, hStream, true); }
-CUresult CUDAAPI cuMemsetD2D16Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned short us, size_t Width, size_t Height, CUstream hStream) { return fill(dstDevice, dstPitch, 2, us, Width, Height, true, hStream, true); }
-CUresult CUDAAPI cuMemsetD2D32Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui, size_t Width, size_t Height, CUstream hStream) { return fill(dstDevice, dstPitch, 4, ui, Width, Height, true, hStream, true); }
+CUresult CUDAAPI cuMemsetD8_v2(CUdeviceptr dstDevice, unsigned char uc, size_t N)
+{
+    return fill(dstDevice, 0, 1, uc, N, 1, false, NULL, false);
+}
+CUresult CUDAAPI cuMemsetD16_v2(CUdeviceptr dstDevice, unsigned short us, size_t N)
+{
+    return fill(dstDevice, 0, 2, us, N, 1, false, NULL, false);
+}
+CUresult CUDAAPI cuMemsetD32_v2(CUdeviceptr dstDevice, unsigned int ui, size_t N)
+{
+    return fill(dstDevice, 0, 4, ui, N, 1, false, NULL, false);
+}
+CUresult CUDAAPI cuMemsetD8Async(CUdeviceptr dstDevice, unsigned char uc, size_t N, CUstream hStream)
+{
+    return fill(dstDevice, 0, 1, uc, N, 1, false, hStream, true);
+}
+CUresult CUDAAPI cuMemsetD16Async(CUdeviceptr dstDevice, unsigned short us, size_t N, CUstream hStream)
+{
+    return fill(dstDevice, 0, 2, us, N, 1, false, hStream, true);
+}
+CUresult CUDAAPI cuMemsetD32Async(CUdeviceptr dstDevice, unsigned int ui, size_t N, CUstream hStream)
+{
+    return fill(dstDevice, 0, 4, ui, N, 1, false, hStream, true);
+}
+CUresult CUDAAPI cuMemsetD2D8_v2(CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc, size_t Width, size_t Height)
+{
+    return fill(dstDevice, dstPitch, 1, uc, Width, Height, true, NULL, false);
+}
+CUresult CUDAAPI cuMemsetD2D16_v2(CUdeviceptr dstDevice, size_t dstPitch, unsigned short us, size_t Width,
+                                  size_t Height)
+{
+    return fill(dstDevice, dstPitch, 2, us, Width, Height, true, NULL, false);
+}
+CUresult CUDAAPI cuMemsetD2D32_v2(CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui, size_t Width, size_t Height)
+{
+    return fill(dstDevice, dstPitch, 4, ui, Width, Height, true, NULL, false);
+}
+CUresult CUDAAPI cuMemsetD2D8Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc, size_t Width,
+                                   size_t Height, CUstream hStream)
+{
+    return fill(dstDevice, dstPitch, 1, uc, Width, Height, true, hStream, true);
+}
+CUresult CUDAAPI cuMemsetD2D16Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned short us, size_t Width,
+                                    size_t Height, CUstream hStream)
+{
+    return fill(dstDevice, dstPitch, 2, us, Width, Height, true, hStream, true);
+}
+CUresult CUDAAPI cuMemsetD2D32Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui, size_t Width,
+                                    size_t Height, CUstream hStream)
+{
+    return fill(dstDevice, dstPitch, 4, ui, Width, Height, true, hStream, true);
+}

@@ -10,7 +10,11 @@
 #include <string.h>
 #include <time.h>
 
-struct jit { char *info, *error; size_t info_size, error_size; void **info_slot, **error_slot, **time_slot; };
+struct jit {
+    char *info, *error;
+    size_t info_size, error_size;
+    void **info_slot, **error_slot, **time_slot;
+};
 
 static CUresult read_options(unsigned n, CUjit_option *options, void **values, struct jit *j)
 {
@@ -21,8 +25,14 @@ static CUresult read_options(unsigned n, CUjit_option *options, void **values, s
         switch (options[k]) {
         case CU_JIT_INFO_LOG_BUFFER: j->info = values[k]; break;
         case CU_JIT_ERROR_LOG_BUFFER: j->error = values[k]; break;
-        case CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES: j->info_size = number & 0xffffffff; j->info_slot = &values[k]; break;
-        case CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES: j->error_size = number & 0xffffffff; j->error_slot = &values[k]; break;
+        case CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES:
+            j->info_size = number & 0xffffffff;
+            j->info_slot = &values[k];
+            break;
+        case CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES:
+            j->error_size = number & 0xffffffff;
+            j->error_slot = &values[k];
+            break;
         case CU_JIT_WALL_TIME: j->time_slot = &values[k]; break;
         default:
             if ((int)options[k] < 0 || options[k] >= CU_JIT_NUM_OPTIONS) return CUDA_ERROR_INVALID_VALUE;
@@ -44,14 +54,16 @@ static void give_log(const char *text, char *buffer, size_t size, void **slot)
     if (slot) *slot = (void *)n;
 }
 
-CUresult image_from_data(const void *data, size_t size, unsigned noptions, CUjit_option *options, void **values, struct image_file *file)
+CUresult image_from_data(const void *data, size_t size, unsigned noptions, CUjit_option *options, void **values,
+                         struct image_file *file)
 {
     struct jit j;
     struct timespec a, b;
     char *text, log[4096] = "";
     CUresult r = read_options(noptions, options, values, &j);
     if (r) return r;
-    unsigned sm = 10 * (unsigned)profile_attribute(devices[0].profile, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) + (unsigned)profile_attribute(devices[0].profile, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+    unsigned sm = 10 * (unsigned)profile_attribute(devices[0].profile, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
+                  (unsigned)profile_attribute(devices[0].profile, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
     if ((r = fatbin_ptx(data, size, sm, &text))) return r;
     clock_gettime(CLOCK_MONOTONIC, &a);
     r = compile_ptx(text, file, log, sizeof log);
@@ -107,9 +119,13 @@ static CUresult load(CUmodule *module, const void *data, size_t size, unsigned n
 }
 
 CUresult CUDAAPI cuModuleLoadData(CUmodule *module, const void *image) { return load(module, image, 0, 0, NULL, NULL); }
-CUresult CUDAAPI cuModuleLoadFatBinary(CUmodule *module, const void *fatCubin) { return load(module, fatCubin, 0, 0, NULL, NULL); }
+CUresult CUDAAPI cuModuleLoadFatBinary(CUmodule *module, const void *fatCubin)
+{
+    return load(module, fatCubin, 0, 0, NULL, NULL);
+}
 
-CUresult CUDAAPI cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int numOptions, CUjit_option *options, void **optionValues)
+CUresult CUDAAPI cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int numOptions, CUjit_option *options,
+                                    void **optionValues)
 {
     return load(module, image, 0, numOptions, options, optionValues);
 }

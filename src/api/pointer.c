@@ -11,7 +11,10 @@ static bool reachable(const struct allocation *a)
     return !a->device || !c || c->device == a->device || c->device->peers >> a->device->ordinal & 1;
 }
 
-struct answer { size_t bytes; uint64_t value; };
+struct answer {
+    size_t bytes;
+    uint64_t value;
+};
 
 static CUresult ask(const struct allocation *a, CUpointer_attribute attribute, CUdeviceptr ptr, struct answer *o)
 {
@@ -19,7 +22,9 @@ static CUresult ask(const struct allocation *a, CUpointer_attribute attribute, C
     *o = (struct answer){ 4, 0 };
     switch (attribute) {
     case CU_POINTER_ATTRIBUTE_CONTEXT: *o = (struct answer){ 8, (uint64_t)a->context }; break;
-    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE: o->value = a->kind == ALLOCATION_HOST ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE; break;
+    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+        o->value = a->kind == ALLOCATION_HOST ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+        break;
     case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
         if (!reachable(a)) return CUDA_ERROR_INVALID_VALUE;
         *o = (struct answer){ 8, ptr };
@@ -31,14 +36,18 @@ static CUresult ask(const struct allocation *a, CUpointer_attribute attribute, C
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS: o->value = a->sync_memops; break;
     case CU_POINTER_ATTRIBUTE_BUFFER_ID: *o = (struct answer){ 8, a->buffer_id }; break;
     case CU_POINTER_ATTRIBUTE_IS_MANAGED: o->value = a->kind == ALLOCATION_MANAGED; break;
-    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: o->value = a->device ? (uint64_t)a->device->ordinal : a->context ? (uint64_t)a->context->device->ordinal : 0; break;
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+        o->value = a->device ? (uint64_t)a->device->ordinal : a->context ? (uint64_t)a->context->device->ordinal : 0;
+        break;
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE: o->value = device && !a->module_owned; break;
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: *o = (struct answer){ 8, a->base }; break;
     case CU_POINTER_ATTRIBUTE_RANGE_SIZE: *o = (struct answer){ 8, a->size }; break;
     case CU_POINTER_ATTRIBUTE_MAPPED: o->value = 1; break;
     case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES: o->bytes = 8; break;
     case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE: o->value = device && !a->module_owned; break;
-    case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS: o->value = reachable(a) ? CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE : CU_POINTER_ATTRIBUTE_ACCESS_FLAG_NONE; break;
+    case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
+        o->value = reachable(a) ? CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE : CU_POINTER_ATTRIBUTE_ACCESS_FLAG_NONE;
+        break;
     case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE: o->bytes = 8; break;
     case CU_POINTER_ATTRIBUTE_MAPPING_SIZE: *o = (struct answer){ 8, a->mapping_size }; break;
     case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR: *o = (struct answer){ 8, a->mapping_base }; break;
@@ -62,7 +71,8 @@ CUresult CUDAAPI cuPointerGetAttribute(void *data, CUpointer_attribute attribute
 }
 
 /* Unknown pointers are no error here: every answer is zero then. */
-CUresult CUDAAPI cuPointerGetAttributes(unsigned int numAttributes, CUpointer_attribute *attributes, void **data, CUdeviceptr ptr)
+CUresult CUDAAPI cuPointerGetAttributes(unsigned int numAttributes, CUpointer_attribute *attributes, void **data,
+                                        CUdeviceptr ptr)
 {
     CUresult r = library_ready();
     if (r) return r;
@@ -70,10 +80,14 @@ CUresult CUDAAPI cuPointerGetAttributes(unsigned int numAttributes, CUpointer_at
     const struct allocation none = { 0 }, *a = space_find(ptr);
     for (unsigned k = 0; k < numAttributes; k++) {
         struct answer o;
-        if ((int)attributes[k] <= 0 || attributes[k] > CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE || attributes[k] == CU_POINTER_ATTRIBUTE_P2P_TOKENS || !data[k]) return CUDA_ERROR_INVALID_VALUE;
+        if ((int)attributes[k] <= 0 || attributes[k] > CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE ||
+            attributes[k] == CU_POINTER_ATTRIBUTE_P2P_TOKENS || !data[k])
+            return CUDA_ERROR_INVALID_VALUE;
         bool known = !ask(a ? a : &none, attributes[k], ptr, &o) && a;
         if (!known) o.value = attributes[k] == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL ? (uint64_t)-2 : 0;
-        if (!known && (attributes[k] == CU_POINTER_ATTRIBUTE_HOST_POINTER || attributes[k] == CU_POINTER_ATTRIBUTE_DEVICE_POINTER)) o.bytes = 8;
+        if (!known && (attributes[k] == CU_POINTER_ATTRIBUTE_HOST_POINTER ||
+                       attributes[k] == CU_POINTER_ATTRIBUTE_DEVICE_POINTER))
+            o.bytes = 8;
         memcpy(data[k], &o.value, o.bytes);
     }
     return CUDA_SUCCESS;

@@ -7,8 +7,15 @@
 
 enum { GRANULARITY = 2 << 20 };
 
-struct reservation { uint64_t base, size; struct reservation *next; };
-struct handle { struct device *device; uint64_t size, offset; struct handle *next; };
+struct reservation {
+    uint64_t base, size;
+    struct reservation *next;
+};
+struct handle {
+    struct device *device;
+    uint64_t size, offset;
+    struct handle *next;
+};
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct reservation *reservations;
@@ -17,11 +24,14 @@ static struct handle *handles;
 static CUresult check_properties(const CUmemAllocationProp *prop, struct device **d)
 {
     if (!prop || prop->type != CU_MEM_ALLOCATION_TYPE_PINNED) return CUDA_ERROR_INVALID_VALUE;
-    if (prop->location.type != CU_MEM_LOCATION_TYPE_DEVICE) return prop->location.type == CU_MEM_LOCATION_TYPE_INVALID ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_NOT_SUPPORTED;
+    if (prop->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
+        return prop->location.type == CU_MEM_LOCATION_TYPE_INVALID ? CUDA_ERROR_INVALID_VALUE
+                                                                   : CUDA_ERROR_NOT_SUPPORTED;
     return device_get(prop->location.id, d);
 }
 
-CUresult CUDAAPI cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllocationProp *prop, CUmemAllocationGranularity_flags option)
+CUresult CUDAAPI cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllocationProp *prop,
+                                               CUmemAllocationGranularity_flags option)
 {
     struct device *d;
     CUresult r = library_ready();
@@ -32,14 +42,16 @@ CUresult CUDAAPI cuMemGetAllocationGranularity(size_t *granularity, const CUmemA
     return CUDA_SUCCESS;
 }
 
-CUresult CUDAAPI cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t alignment, CUdeviceptr addr, unsigned long long flags)
+CUresult CUDAAPI cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t alignment, CUdeviceptr addr,
+                                     unsigned long long flags)
 {
     CUresult r = library_ready();
     if (r) return r;
     if (!ptr || !size || size % GRANULARITY || flags || alignment & (alignment - 1)) return CUDA_ERROR_INVALID_VALUE;
-    (void)addr;                    /* a hint; the first free place is as good */
+    (void)addr; /* a hint; the first free place is as good */
     struct reservation *v = calloc(1, sizeof *v), **at = &reservations;
-    uint64_t base = space_reserve_base(), end = space_reserve_end(), step = alignment > GRANULARITY ? alignment : GRANULARITY;
+    uint64_t base = space_reserve_base(), end = space_reserve_end(),
+             step = alignment > GRANULARITY ? alignment : GRANULARITY;
     if (!v) return CUDA_ERROR_OUT_OF_MEMORY;
     pthread_mutex_lock(&lock);
     base = (base + step - 1) & ~(step - 1);
@@ -77,14 +89,16 @@ CUresult CUDAAPI cuMemAddressFree(CUdeviceptr ptr, size_t size)
     return r;
 }
 
-CUresult CUDAAPI cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size, const CUmemAllocationProp *prop, unsigned long long flags)
+CUresult CUDAAPI cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size, const CUmemAllocationProp *prop,
+                             unsigned long long flags)
 {
     struct device *d;
     CUresult r = library_ready();
     if (r) return r;
     if (!handle || !size || size % GRANULARITY || flags) return CUDA_ERROR_INVALID_VALUE;
     if ((r = check_properties(prop, &d))) return r;
-    if (prop->requestedHandleTypes || prop->allocFlags.usage || prop->allocFlags.compressionType) return CUDA_ERROR_NOT_SUPPORTED;
+    if (prop->requestedHandleTypes || prop->allocFlags.usage || prop->allocFlags.compressionType)
+        return CUDA_ERROR_NOT_SUPPORTED;
     struct handle *h = calloc(1, sizeof *h);
     if (!h) return CUDA_ERROR_OUT_OF_MEMORY;
     *h = (struct handle){ .device = d, .size = size };
@@ -128,7 +142,8 @@ CUresult CUDAAPI cuMemUnmap(CUdeviceptr ptr, size_t size)
 }
 
 /* Nothing was exported, so no descriptor is one of ours (observed on H200: UNKNOWN for a bad one). */
-CUresult CUDAAPI cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, void *osHandle, CUmemAllocationHandleType shHandleType)
+CUresult CUDAAPI cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, void *osHandle,
+                                                CUmemAllocationHandleType shHandleType)
 {
     CUresult r = library_ready();
     if (r) return r;

@@ -37,5 +37,5 @@ void fl_log(enum fl_log_level level, const char *format, ...)
     size_t size = n < 0 ? start : start + (size_t)n;
     if (size > sizeof text - 2) size = sizeof text - 2;
     text[size++] = '\n';
-    if (write(STDERR_FILENO, text, size) < 0) return;      /* nobody listens */
+    if (write(STDERR_FILENO, text, size) < 0) return; /* nobody listens */
 }

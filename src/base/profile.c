@@ -23,10 +23,22 @@ static bool parse_size(const char *text, uint64_t *out)
     int shift = 0;
     if (end == text || errno || strchr(text, '-')) return false;
     switch (toupper((unsigned char)*end)) {
-    case 'K': shift = 10; end++; break;
-    case 'M': shift = 20; end++; break;
-    case 'G': shift = 30; end++; break;
-    case 'T': shift = 40; end++; break;
+    case 'K':
+        shift = 10;
+        end++;
+        break;
+    case 'M':
+        shift = 20;
+        end++;
+        break;
+    case 'G':
+        shift = 30;
+        end++;
+        break;
+    case 'T':
+        shift = 40;
+        end++;
+        break;
     default: break;
     }
     if (*end == 'i' || *end == 'I') end++;
@@ -51,8 +63,14 @@ static bool set_attribute(struct profile *p, const char *name, const char *value
 
 static bool set_device(struct profile *p, const char *name, const char *value)
 {
-    static const struct { const char *name; int index; } p2p[] = {
-        { "p2p_performance_rank", 1 }, { "p2p_access", 2 }, { "p2p_native_atomics", 3 }, { "p2p_array_access", 4 }, { "p2p_only_partial_native_atomics", 5 } };
+    static const struct {
+        const char *name;
+        int index;
+    } p2p[] = { { "p2p_performance_rank", 1 },
+                { "p2p_access", 2 },
+                { "p2p_native_atomics", 3 },
+                { "p2p_array_access", 4 },
+                { "p2p_only_partial_native_atomics", 5 } };
     if (!strcmp(name, "name")) return snprintf(p->name, sizeof p->name, "%s", value) > 0;
     if (!strcmp(name, "memory")) return parse_size(value, &p->memory);
     for (size_t k = 0; k < sizeof p2p / sizeof *p2p; k++)
@@ -62,10 +80,16 @@ static bool set_device(struct profile *p, const char *name, const char *value)
 
 static bool set_limit(struct profile *p, const char *name, const char *value)
 {
-    static const struct { const char *name; CUlimit limit; } limits[] = {
-        { "stack_size", CU_LIMIT_STACK_SIZE }, { "printf_fifo_size", CU_LIMIT_PRINTF_FIFO_SIZE }, { "malloc_heap_size", CU_LIMIT_MALLOC_HEAP_SIZE },
-        { "dev_runtime_pending_launch_count", CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT }, { "max_l2_fetch_granularity", CU_LIMIT_MAX_L2_FETCH_GRANULARITY },
-        { "persisting_l2_cache_size", CU_LIMIT_PERSISTING_L2_CACHE_SIZE }, { "shmem_size", CU_LIMIT_SHMEM_SIZE } };
+    static const struct {
+        const char *name;
+        CUlimit limit;
+    } limits[] = { { "stack_size", CU_LIMIT_STACK_SIZE },
+                   { "printf_fifo_size", CU_LIMIT_PRINTF_FIFO_SIZE },
+                   { "malloc_heap_size", CU_LIMIT_MALLOC_HEAP_SIZE },
+                   { "dev_runtime_pending_launch_count", CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT },
+                   { "max_l2_fetch_granularity", CU_LIMIT_MAX_L2_FETCH_GRANULARITY },
+                   { "persisting_l2_cache_size", CU_LIMIT_PERSISTING_L2_CACHE_SIZE },
+                   { "shmem_size", CU_LIMIT_SHMEM_SIZE } };
     for (size_t k = 0; k < sizeof limits / sizeof *limits; k++)
         if (!strcmp(name, limits[k].name)) return parse_size(value, &p->limit[limits[k].limit]);
     return false;
@@ -74,8 +98,9 @@ static bool set_limit(struct profile *p, const char *name, const char *value)
 static int on_entry(void *user, const char *section, const char *name, const char *value)
 {
     struct profile *p = user;
-    bool good = !strcmp(section, "device") ? set_device(p, name, value) : !strcmp(section, "limits") ? set_limit(p, name, value)
-              : !strcmp(section, "attributes") && set_attribute(p, name, value);
+    bool good = !strcmp(section, "device")   ? set_device(p, name, value)
+                : !strcmp(section, "limits") ? set_limit(p, name, value)
+                                             : !strcmp(section, "attributes") && set_attribute(p, name, value);
     if (!good) fl_log(FL_LOG_ERROR, "profile: [%s] %s = %s is not understood", section, name, value);
     return good;
 }
@@ -83,10 +108,13 @@ static int on_entry(void *user, const char *section, const char *name, const cha
 static CUresult read_profile(struct profile *p)
 {
     const char *asked = getenv("FAULTLINE_PROFILE");
-    if (!asked || !*asked || !strcmp(asked, "h200")) return ini_parse_string(default_profile, on_entry, p) ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+    if (!asked || !*asked || !strcmp(asked, "h200"))
+        return ini_parse_string(default_profile, on_entry, p) ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
     int line = ini_parse(asked, on_entry, p);
-    if (line < 0) fl_log(FL_LOG_ERROR, "FAULTLINE_PROFILE: %s cannot be read (it is 'h200' or the path of an INI file)", asked);
-    else if (line > 0) fl_log(FL_LOG_ERROR, "FAULTLINE_PROFILE: %s: line %d is wrong", asked, line);
+    if (line < 0)
+        fl_log(FL_LOG_ERROR, "FAULTLINE_PROFILE: %s cannot be read (it is 'h200' or the path of an INI file)", asked);
+    else if (line > 0)
+        fl_log(FL_LOG_ERROR, "FAULTLINE_PROFILE: %s: line %d is wrong", asked, line);
     return line ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
@@ -111,9 +139,9 @@ static uint64_t backable(void)
     }
     if (f) fclose(f);
     uint64_t most = f ? (available + swap) << 10 : (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-    const char *const groups[][2] = {
-        { "/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current" },
-        { "/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes" } };
+    const char *const groups[][2] = { { "/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current" },
+                                      { "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+                                        "/sys/fs/cgroup/memory/memory.usage_in_bytes" } };
     for (int k = 0; k < 2; k++) {
         uint64_t limit = number_in(groups[k][0]), used = number_in(groups[k][1]);
         if (limit == UINT64_MAX) continue;

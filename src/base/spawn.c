@@ -85,7 +85,8 @@ CUresult library_sibling(const char *name, const char *environment, char *out, s
         if (!dladdr((void *)library_sibling, &here) || !here.dli_fname) return CUDA_ERROR_FILE_NOT_FOUND;
         const char *slash = strrchr(here.dli_fname, '/');
         int folder = slash ? (int)(slash - here.dli_fname) : 1;
-        if ((size_t)snprintf(out, size, "%.*s/%s", folder, slash ? here.dli_fname : ".", name) >= size) return CUDA_ERROR_FILE_NOT_FOUND;
+        if ((size_t)snprintf(out, size, "%.*s/%s", folder, slash ? here.dli_fname : ".", name) >= size)
+            return CUDA_ERROR_FILE_NOT_FOUND;
     }
     return access(out, X_OK) ? CUDA_ERROR_FILE_NOT_FOUND : CUDA_SUCCESS;
 }

@@ -13,7 +13,7 @@
 
 enum { DEPTH = 1024, REMEMBERED = 4096 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;   /* the context table */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* the context table */
 static struct context *live;
 static struct context *destroyed[REMEMBERED];
 static unsigned destroyed_count;
@@ -100,7 +100,8 @@ static CUresult power_on(struct device *d)
         d->processor = NULL;
     }
     if (d->processor) return processor_status(d->processor);
-    CUresult r = processor_start(&d->processor, d->ordinal, (uint32_t)profile_attribute(d->profile, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT));
+    CUresult r = processor_start(&d->processor, d->ordinal,
+                                 (uint32_t)profile_attribute(d->profile, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT));
     if (!r) r = space_attach(d);
     if (r) return r;
     bool healthy = true;
@@ -191,8 +192,10 @@ CUresult primary_retain(struct device *d, struct context **out)
     pthread_mutex_lock(&lock);
     if (!d->primary) {
         struct context *c = context_new(d, 0);
-        if (!c) r = CUDA_ERROR_OUT_OF_MEMORY;
-        else c->primary = true, c->next = live, live = d->primary = c;
+        if (!c)
+            r = CUDA_ERROR_OUT_OF_MEMORY;
+        else
+            c->primary = true, c->next = live, live = d->primary = c;
     }
     if (!r && atomic_load(&d->primary->destroyed)) {
         d->primary->flags = d->primary_flags;

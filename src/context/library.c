@@ -14,7 +14,7 @@ int device_count;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct profile profile;
 static _Atomic bool ready;
-static bool forked;                /* this is a forked child of the process that called cuInit */
+static bool forked; /* this is a forked child of the process that called cuInit */
 
 static void in_child(void) { forked = true; }
 
@@ -54,7 +54,9 @@ static void report(int ordinal, const struct fault *f)
         return;
     }
     int n = snprintf(place, sizeof place, "block (%u,%u,%u)", f->block[0], f->block[1], f->block[2]);
-    if (f->thread_known) n += snprintf(place + n, sizeof place - (size_t)n, ", thread (%u,%u,%u)", f->thread[0], f->thread[1], f->thread[2]);
+    if (f->thread_known)
+        n += snprintf(place + n, sizeof place - (size_t)n, ", thread (%u,%u,%u)", f->thread[0], f->thread[1],
+                      f->thread[2]);
     if (f->line) snprintf(place + n, sizeof place - (size_t)n, ", PTX line %u", f->line);
     if (f->address_known && !strcmp(f->space, "shared")) {
         snprintf(address, sizeof address, " of shared memory, outside what the block has");
@@ -62,7 +64,8 @@ static void report(int ordinal, const struct fault *f)
         space_describe(f->address, ordinal, what, sizeof what);
         snprintf(address, sizeof address, " at 0x%" PRIx64 ": %s", f->address, what);
     }
-    fl_log(FL_LOG_ERROR, "device %d, kernel %s, %s: %s%s%s%s", ordinal, f->kernel, place, deed(f), address, *f->text ? "; " : "", f->text);
+    fl_log(FL_LOG_ERROR, "device %d, kernel %s, %s: %s%s%s%s", ordinal, f->kernel, place, deed(f), address,
+           *f->text ? "; " : "", f->text);
 }
 
 static CUresult make_devices(void)

@@ -11,11 +11,19 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-struct known { uint64_t id; int fd; struct known *next; };
+struct known {
+    uint64_t id;
+    int fd;
+    struct known *next;
+};
 static struct known *backings;
 
 /* What is mapped, for a child that makes it private; ordered by nothing, few entries change at a time. */
-struct mapping { uint64_t va, size, backing, offset; uint32_t prot; struct mapping *next; };
+struct mapping {
+    uint64_t va, size, backing, offset;
+    uint32_t prot;
+    struct mapping *next;
+};
 static struct mapping *mappings[4096];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -28,8 +36,13 @@ static int receive(uint64_t id)
             if (k->id == id) return k->fd;
         struct backing_message message;
         struct iovec part = { &message, sizeof message };
-        union { struct cmsghdr header; char room[CMSG_SPACE(sizeof(int))]; } control_data;
-        struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control_data, .msg_controllen = sizeof control_data };
+        union {
+            struct cmsghdr header;
+            char room[CMSG_SPACE(sizeof(int))];
+        } control_data;
+        struct msghdr m = {
+            .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control_data, .msg_controllen = sizeof control_data
+        };
         ssize_t n = recvmsg(host_socket, &m, MSG_CMSG_CLOEXEC);
         if (n < 0 && errno == EINTR) continue;
         struct cmsghdr *c = n == sizeof message ? CMSG_FIRSTHDR(&m) : NULL;
@@ -44,12 +57,14 @@ static int receive(uint64_t id)
 
 static int protection(uint32_t prot)
 {
-    return (prot & 1 ? PROT_READ : 0) | (prot & 2 ? PROT_READ | PROT_WRITE : 0) | (prot & 4 ? PROT_READ | PROT_EXEC : 0);
+    return (prot & 1 ? PROT_READ : 0) | (prot & 2 ? PROT_READ | PROT_WRITE : 0) |
+           (prot & 4 ? PROT_READ | PROT_EXEC : 0);
 }
 
 static void fatal_mapping(const char *what, uint64_t va, uint64_t size)
 {
-    fl_log(FL_LOG_ERROR, "the device process cannot %s 0x%llx, %llu bytes: %s", what, (unsigned long long)va, (unsigned long long)size, strerror(errno));
+    fl_log(FL_LOG_ERROR, "the device process cannot %s 0x%llx, %llu bytes: %s", what, (unsigned long long)va,
+           (unsigned long long)size, strerror(errno));
     _exit(1);
 }
 
@@ -97,7 +112,9 @@ void agent_map(uint64_t va, uint64_t size, uint64_t backing, uint64_t offset, ui
     int fd = receive(backing);
     struct mapping *m = malloc(sizeof *m);
     if (fd < 0 || !m) _exit(1);
-    if (mmap((void *)va, size, protection(prot), MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, (off_t)offset) == MAP_FAILED) fatal_mapping("map", va, size);
+    if (mmap((void *)va, size, protection(prot), MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, (off_t)offset) ==
+        MAP_FAILED)
+        fatal_mapping("map", va, size);
     pthread_mutex_lock(&lock);
     forget(va, size);
     *m = (struct mapping){ va, size, backing, offset, prot, mappings[slot(va)] };
@@ -124,6 +141,8 @@ void agent_make_private(void)
         for (struct mapping *m = mappings[s]; m; m = m->next) {
             if (!(m->prot & 2)) continue;
             for (struct known *k = backings; k; k = k->next)
-                if (k->id == m->backing) mmap((void *)m->va, m->size, protection(m->prot), MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, k->fd, (off_t)m->offset);
+                if (k->id == m->backing)
+                    mmap((void *)m->va, m->size, protection(m->prot), MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, k->fd,
+                         (off_t)m->offset);
         }
 }

@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 
 enum { ROUNDS_BEFORE_YIELD = 2000 };
-static const uint64_t WINDOW = 5ull << 30, SMALL_WINDOW = 1 << 20;   /* address space behind a shared window */
+static const uint64_t WINDOW = 5ull << 30, SMALL_WINDOW = 1 << 20; /* address space behind a shared window */
 
 /* ---- frames */
 
@@ -31,13 +31,17 @@ static bool open_window(struct frame *f, uint64_t bytes)
     if (!f->window) {
         f->window_size = WINDOW;
         f->window = mmap(NULL, WINDOW, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (f->window == MAP_FAILED) f->window = mmap(NULL, f->window_size = SMALL_WINDOW, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (f->window == MAP_FAILED)
+            f->window = mmap(NULL, f->window_size = SMALL_WINDOW, PROT_NONE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (f->window == MAP_FAILED) return f->window = NULL, false;
         f->window_open = 0;
     }
     if (bytes == f->window_open) return true;
     if (bytes > f->window_size) return false;
-    if (bytes > f->window_open ? mprotect(f->window, bytes, PROT_READ | PROT_WRITE) : mprotect(f->window + bytes, f->window_open - bytes, PROT_NONE)) return false;
+    if (bytes > f->window_open ? mprotect(f->window, bytes, PROT_READ | PROT_WRITE)
+                               : mprotect(f->window + bytes, f->window_open - bytes, PROT_NONE))
+        return false;
     f->window_open = bytes;
     return true;
 }
@@ -59,8 +63,10 @@ bool frame_prepare(struct frame *f, const struct kernel_code *code, const uint32
     b->shared_window_size = f->window_size;
     b->local_stride = k->local;
     if (k->nsegments == 1) return true;
-    if (!grow(&f->arrays, &f->arrays_size, r * 48ull) || !grow(&f->context, &f->context_size, (uint64_t)k->context * n + 64) ||
-        !grow(&f->local, &f->local_size, (uint64_t)k->local * n + 64)) return false;
+    if (!grow(&f->arrays, &f->arrays_size, r * 48ull) ||
+        !grow(&f->context, &f->context_size, (uint64_t)k->context * n + 64) ||
+        !grow(&f->local, &f->local_size, (uint64_t)k->local * n + 64))
+        return false;
     char *p = f->arrays;
     b->op_a = (uint64_t *)p;
     b->op_b = b->op_a + r;
@@ -184,7 +190,8 @@ static bool run_uniform(struct frame *f, enum block_outcome *outcome)
         if (g->suspend == FL_SUSPEND_BARRIER && !uniform_barrier(f, g)) break;
         if (g->suspend == FL_SUSPEND_WARP && !uniform_warp(f, g)) break;
         f->segment = s;
-        if (g->suspend == FL_SUSPEND_YIELD || (g->suspend != FL_SUSPEND_CONTINUE && ++f->rounds >= ROUNDS_BEFORE_YIELD)) {
+        if (g->suspend == FL_SUSPEND_YIELD ||
+            (g->suspend != FL_SUSPEND_CONTINUE && ++f->rounds >= ROUNDS_BEFORE_YIELD)) {
             f->rounds = 0;
             return *outcome = BLOCK_YIELDED, true;
         }
@@ -195,7 +202,10 @@ static bool run_uniform(struct frame *f, enum block_outcome *outcome)
 
 /* ---- out of step */
 
-static uint32_t barrier_number(const struct frame *f, const struct fl_image_segment *s, uint32_t t) { return (s->flags & FL_SEG_IMM0 ? s->imm0 : (uint32_t)f->b.op_a[t]) & 15; }
+static uint32_t barrier_number(const struct frame *f, const struct fl_image_segment *s, uint32_t t)
+{
+    return (s->flags & FL_SEG_IMM0 ? s->imm0 : (uint32_t)f->b.op_a[t]) & 15;
+}
 
 /* Thread t has stopped at state[t]. */
 static void arrive(struct frame *f, uint32_t t)
@@ -257,7 +267,10 @@ static bool waits_at_warp_op(const struct frame *f, uint32_t t)
     return f->status[t] == THREAD_WAITS && f->code.segments[f->b.state[t]].suspend == FL_SUSPEND_WARP;
 }
 
-static bool is_converged(const struct fl_image_segment *s) { return s->flags & FL_SEG_CONVERGED || s->op == FL_WARP_ACTIVEMASK; }
+static bool is_converged(const struct fl_image_segment *s)
+{
+    return s->flags & FL_SEG_CONVERGED || s->op == FL_WARP_ACTIVEMASK;
+}
 
 static void wake(struct frame *f, uint32_t base, uint32_t group)
 {
@@ -328,10 +341,7 @@ static bool back_in_step(struct frame *f)
     return true;
 }
 
-static bool any_with(const struct frame *f, uint8_t status)
-{
-    return memchr(f->status, status, f->b.nthreads) != NULL;
-}
+static bool any_with(const struct frame *f, uint8_t status) { return memchr(f->status, status, f->b.nthreads) != NULL; }
 
 /* Threads wait for what cannot come, as they would on a GPU, for ever. */
 static void say_stuck(struct frame *f)
@@ -340,8 +350,10 @@ static void say_stuck(struct frame *f)
     f->stuck_said = true;
     for (uint32_t t = 0; t < f->b.nthreads; t++)
         if (f->status[t] == THREAD_WAITS) {
-            fl_log(FL_LOG_WARN, "kernel %s, block (%u,%u,%u): thread %u waits for others at PTX line %u, but none of them can come", (const char *)f->code.image + f->code.image->strings + f->code.kernel->name,
-                   f->b.ctaid[0], f->b.ctaid[1], f->b.ctaid[2], t, f->code.segments[f->b.state[t]].line);
+            fl_log(FL_LOG_WARN,
+                   "kernel %s, block (%u,%u,%u): thread %u waits for others at PTX line %u, but none of them can come",
+                   (const char *)f->code.image + f->code.image->strings + f->code.kernel->name, f->b.ctaid[0],
+                   f->b.ctaid[1], f->b.ctaid[2], t, f->code.segments[f->b.state[t]].line);
             return;
         }
 }

@@ -9,7 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
-struct queue { struct grid *first, **last; bool running; };
+struct queue {
+    struct grid *first, **last;
+    bool running;
+};
 
 static pthread_mutex_t ring_lock = PTHREAD_MUTEX_INITIALIZER, queue_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct queue queues[CHANNELS];
@@ -90,8 +93,10 @@ static void launch(const struct command *c)
     for (uint32_t k = 0; k < size; k++) params[k] = control->params[(c->launch.params + k) % PARAM_BYTES];
     atomic_store(&control->params_tail, c->launch.params + size);
     g->code.image = (const struct fl_image *)c->launch.image;
-    g->code.kernel = (const struct fl_image_kernel *)((const char *)g->code.image + g->code.image->kernels) + c->launch.kernel;
-    g->code.segments = (const struct fl_image_segment *)((const char *)g->code.image + g->code.image->segments) + g->code.kernel->first_segment;
+    g->code.kernel =
+        (const struct fl_image_kernel *)((const char *)g->code.image + g->code.image->kernels) + c->launch.kernel;
+    g->code.segments = (const struct fl_image_segment *)((const char *)g->code.image + g->code.image->segments) +
+                       g->code.kernel->first_segment;
     memcpy(g->grid, c->launch.grid, sizeof g->grid);
     memcpy(g->block, c->launch.block, sizeof g->block);
     g->dynamic_shared = c->launch.dynamic_shared;
@@ -133,8 +138,11 @@ bool commands_take(void)
     if (pthread_mutex_trylock(&ring_lock)) return false;
     for (uint64_t tail = atomic_load(&control->tail); tail != atomic_load(&control->head); tail++) {
         struct command c = control->slots[tail % RING_SLOTS];
-        if (c.kind == COMMAND_LAUNCH && pool_aborted()) atomic_store(&control->params_tail, c.launch.params + c.launch.params_size), atomic_fetch_sub(&control->running, 1);
-        else if (!(c.kind == COMMAND_MARK && pool_aborted())) apply(&c);
+        if (c.kind == COMMAND_LAUNCH && pool_aborted())
+            atomic_store(&control->params_tail, c.launch.params + c.launch.params_size),
+                atomic_fetch_sub(&control->running, 1);
+        else if (!(c.kind == COMMAND_MARK && pool_aborted()))
+            apply(&c);
         atomic_store(&control->tail, tail + 1);
         any = true;
     }

@@ -53,7 +53,9 @@ static void on_signal(int number, siginfo_t *info, void *context)
     caught.address = number == SIGSEGV || number == SIGBUS ? (uint64_t)info->si_addr : 0;
     caught.address_known = (number == SIGSEGV || number == SIGBUS) && info->si_code != SI_KERNEL;
     caught.write = u->uc_mcontext.gregs[REG_ERR] & 2;
-    if (caught.address_known && caught.address + (1 << 20) >= worker.stack_lo - 8192 && caught.address < worker.stack_lo + 65536) caught.kind = FAULT_STACK;
+    if (caught.address_known && caught.address + (1 << 20) >= worker.stack_lo - 8192 &&
+        caught.address < worker.stack_lo + 65536)
+        caught.kind = FAULT_STACK;
     siglongjmp(escape, 1);
 }
 
@@ -70,7 +72,8 @@ void fault_thread_begin(void)
     void *stack = NULL;
     size_t size = 0;
     worker.signal_stack = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (worker.signal_stack != MAP_FAILED) sigaltstack(&(stack_t){ .ss_sp = worker.signal_stack, .ss_size = STACK }, NULL);
+    if (worker.signal_stack != MAP_FAILED)
+        sigaltstack(&(stack_t){ .ss_sp = worker.signal_stack, .ss_size = STACK }, NULL);
     if (!pthread_getattr_np(pthread_self(), &attributes)) {
         pthread_attr_getstack(&attributes, &stack, &size);
         pthread_attr_destroy(&attributes);
@@ -136,7 +139,8 @@ static void explain(struct fault *f)
     struct pollfd p = { .fd = ends[0], .events = POLLIN };
     if (child > 0 && poll(&p, 1, EXPLAIN_MS) > 0 && read(ends[0], &found, sizeof found) == sizeof found) {
         found.kind = f->kind;
-        if (f->kind == FAULT_ADDRESS && f->address_known) found.address = f->address, found.address_known = true, found.write = f->write;
+        if (f->kind == FAULT_ADDRESS && f->address_known)
+            found.address = f->address, found.address_known = true, found.write = f->write;
         *f = found;
     }
     close(ends[0]);
@@ -155,8 +159,11 @@ void fault_report(enum fault_kind kind)
     if (atomic_exchange(&reported, true)) return;
     if (caught.kind == kind) f = caught;
     const struct grid *g = worker.grid;
-    if (worker.frame && (kind == FAULT_ADDRESS || kind == FAULT_STACK || kind == FAULT_MISALIGNED) && !f.thread_known) explain(&f);
-    if (g) strncpy(f.kernel, (const char *)g->code.image + g->code.image->strings + g->code.kernel->name, sizeof f.kernel - 1);
+    if (worker.frame && (kind == FAULT_ADDRESS || kind == FAULT_STACK || kind == FAULT_MISALIGNED) && !f.thread_known)
+        explain(&f);
+    if (g)
+        strncpy(f.kernel, (const char *)g->code.image + g->code.image->strings + g->code.kernel->name,
+                sizeof f.kernel - 1);
     if (worker.frame) memcpy(f.block, worker.frame->b.ctaid, sizeof f.block);
     if (worker.frame && f.address_known) strcpy(f.space, space_of(f.address));
     control->fault = f;

@@ -23,22 +23,35 @@ static unsigned enter(uint32_t mode)
 
 /* volatile keeps the operation between the two changes of mode */
 #define DIRECTED(name, type, expression, ...) \
-    { volatile type __VA_ARGS__; unsigned was = enter(mode); volatile type r = expression; _mm_setcsr(was); return r; }
+    { \
+        volatile type __VA_ARGS__; \
+        unsigned was = enter(mode); \
+        volatile type r = expression; \
+        _mm_setcsr(was); \
+        return r; \
+    }
 
-float fl_math_add_f32(float a, float b, uint32_t mode) DIRECTED(add, float, x + y, x = a, y = b)
-float fl_math_sub_f32(float a, float b, uint32_t mode) DIRECTED(sub, float, x - y, x = a, y = b)
-float fl_math_mul_f32(float a, float b, uint32_t mode) DIRECTED(mul, float, x * y, x = a, y = b)
-float fl_math_div_f32(float a, float b, uint32_t mode) DIRECTED(div, float, x / y, x = a, y = b)
-float fl_math_fma_f32(float a, float b, float c, uint32_t mode) DIRECTED(fma, float, fmaf(x, y, z), x = a, y = b, z = c)
-float fl_math_sqrt_f32(float a, uint32_t mode) DIRECTED(sqrt, float, sqrtf(x), x = a)
-double fl_math_add_f64(double a, double b, uint32_t mode) DIRECTED(add, double, x + y, x = a, y = b)
-double fl_math_sub_f64(double a, double b, uint32_t mode) DIRECTED(sub, double, x - y, x = a, y = b)
-double fl_math_mul_f64(double a, double b, uint32_t mode) DIRECTED(mul, double, x * y, x = a, y = b)
-double fl_math_div_f64(double a, double b, uint32_t mode) DIRECTED(div, double, x / y, x = a, y = b)
-double fl_math_fma_f64(double a, double b, double c, uint32_t mode) DIRECTED(fma, double, fma(x, y, z), x = a, y = b, z = c)
-double fl_math_sqrt_f64(double a, uint32_t mode) DIRECTED(sqrt, double, sqrt(x), x = a)
+float fl_math_add_f32(float a, float b, uint32_t mode) DIRECTED(add, float, x + y, x = a,
+                                                                y = b) float fl_math_sub_f32(float a, float b,
+                                                                                             uint32_t mode)
+    DIRECTED(sub, float, x - y, x = a, y = b) float fl_math_mul_f32(float a, float b, uint32_t mode)
+        DIRECTED(mul, float, x *y, x = a, y = b) float fl_math_div_f32(float a, float b, uint32_t mode)
+            DIRECTED(div, float, x / y, x = a, y = b) float fl_math_fma_f32(float a, float b, float c, uint32_t mode)
+                DIRECTED(fma, float, fmaf(x, y, z), x = a, y = b, z = c) float fl_math_sqrt_f32(float a, uint32_t mode)
+                    DIRECTED(sqrt, float, sqrtf(x), x = a) double fl_math_add_f64(double a, double b, uint32_t mode)
+                        DIRECTED(add, double, x + y, x = a, y = b) double fl_math_sub_f64(double a, double b,
+                                                                                          uint32_t mode)
+                            DIRECTED(sub, double, x - y, x = a, y = b) double fl_math_mul_f64(double a, double b,
+                                                                                              uint32_t mode)
+                                DIRECTED(mul, double, x *y, x = a, y = b) double fl_math_div_f64(double a, double b,
+                                                                                                 uint32_t mode)
+                                    DIRECTED(div, double, x / y, x = a,
+                                             y = b) double fl_math_fma_f64(double a, double b, double c, uint32_t mode)
+                                        DIRECTED(fma, double, fma(x, y, z), x = a, y = b,
+                                                 z = c) double fl_math_sqrt_f64(double a, uint32_t mode)
+                                            DIRECTED(sqrt, double, sqrt(x), x = a)
 
-float fl_math_f32_from_f64(double a, uint32_t mode)
+                                                float fl_math_f32_from_f64(double a, uint32_t mode)
 {
     volatile double x = a;
     unsigned was = enter(mode);
@@ -55,7 +68,9 @@ float fl_math_tanh_f32(float x) { return tanhf(x); }
 
 /* ---- one rounding from an exact value */
 
-struct format { int fraction, exponent; };     /* bits of each */
+struct format {
+    int fraction, exponent;
+}; /* bits of each */
 static const struct format F16 = { 10, 5 }, BF16 = { 7, 8 }, F32 = { 23, 8 }, F64 = { 52, 11 };
 
 /* The value (-1)^negative * m * 2^e, m not 0, in the format's bits. The lowest
@@ -64,7 +79,8 @@ static uint64_t pack(bool negative, uint64_t m, int e, struct format f, uint32_t
 {
     int bias = (1 << (f.exponent - 1)) - 1, top = e + 63 - __builtin_clzll(m), least = 1 - bias;
     int unit = (top > least ? top : least) - f.fraction, shift = unit - e;
-    uint64_t kept, infinity = (uint64_t)((1 << f.exponent) - 1) << f.fraction, sign = (uint64_t)negative << (f.fraction + f.exponent);
+    uint64_t kept, infinity = (uint64_t)((1 << f.exponent) - 1) << f.fraction,
+                   sign = (uint64_t)negative << (f.fraction + f.exponent);
     bool up = false;
     if (shift <= 0) {
         kept = m << -shift;
@@ -105,7 +121,10 @@ uint16_t fl_math_bf16_from_f32(float x, uint32_t mode) { return from_double(x, B
 uint16_t fl_math_f16_from_f64(double x, uint32_t mode) { return from_double(x, F16, mode); }
 uint16_t fl_math_bf16_from_f64(double x, uint32_t mode) { return from_double(x, BF16, mode); }
 
-static uint64_t from_integer(bool negative, uint64_t m, struct format f, uint32_t mode) { return m ? pack(negative, m, 0, f, mode) : 0; }
+static uint64_t from_integer(bool negative, uint64_t m, struct format f, uint32_t mode)
+{
+    return m ? pack(negative, m, 0, f, mode) : 0;
+}
 static uint64_t magnitude(int64_t x) { return x < 0 ? -(uint64_t)x : (uint64_t)x; }
 
 static float single(uint64_t bits)
@@ -127,9 +146,15 @@ float fl_math_f32_from_s64(int64_t x, uint32_t mode) { return single(from_intege
 float fl_math_f32_from_u64(uint64_t x, uint32_t mode) { return single(from_integer(false, x, F32, mode)); }
 double fl_math_f64_from_s64(int64_t x, uint32_t mode) { return twice(from_integer(x < 0, magnitude(x), F64, mode)); }
 double fl_math_f64_from_u64(uint64_t x, uint32_t mode) { return twice(from_integer(false, x, F64, mode)); }
-uint16_t fl_math_f16_from_s64(int64_t x, uint32_t mode) { return (uint16_t)from_integer(x < 0, magnitude(x), F16, mode); }
+uint16_t fl_math_f16_from_s64(int64_t x, uint32_t mode)
+{
+    return (uint16_t)from_integer(x < 0, magnitude(x), F16, mode);
+}
 uint16_t fl_math_f16_from_u64(uint64_t x, uint32_t mode) { return (uint16_t)from_integer(false, x, F16, mode); }
-uint16_t fl_math_bf16_from_s64(int64_t x, uint32_t mode) { return (uint16_t)from_integer(x < 0, magnitude(x), BF16, mode); }
+uint16_t fl_math_bf16_from_s64(int64_t x, uint32_t mode)
+{
+    return (uint16_t)from_integer(x < 0, magnitude(x), BF16, mode);
+}
 uint16_t fl_math_bf16_from_u64(uint64_t x, uint32_t mode) { return (uint16_t)from_integer(false, x, BF16, mode); }
 
 float fl_math_f32_from_f16(uint16_t x)

@@ -12,8 +12,8 @@ enum { MOST_WAITING = 132 * 16, MOST_SPARE = 64 };
 
 _Thread_local struct worker worker;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct grid *active;        /* a ring would do; a list with its head moved on is one */
-static struct frame *spare;        /* frames without a block */
+static struct grid *active; /* a ring would do; a list with its head moved on is one */
+static struct frame *spare; /* frames without a block */
 static unsigned spare_count, worker_count;
 static _Atomic bool aborted;
 
@@ -80,7 +80,8 @@ static bool shape_frame(struct frame *f, struct grid *g)
     b->gridid = g->gridid;
     b->grid_workspace = g->cooperative ? (uint64_t)g->workspace : 0;
     b->nsmid = control->sm_count;
-    if (g->code.kernel->nsegments == 1 || !g->code.kernel->local) b->local_lo = worker.stack_lo, b->local_hi = worker.stack_hi;
+    if (g->code.kernel->nsegments == 1 || !g->code.kernel->local)
+        b->local_lo = worker.stack_lo, b->local_hi = worker.stack_hi;
     return true;
 }
 
@@ -171,7 +172,8 @@ void pool_submit(struct grid *g)
     *end = g;
     pthread_mutex_unlock(&lock);
     atomic_fetch_add(&control->doorbell, 1);
-    if (g->blocks > 1 && atomic_load(&control->sleepers)) futex_wake(&control->doorbell, g->blocks > 64 ? 64 : (int)g->blocks);
+    if (g->blocks > 1 && atomic_load(&control->sleepers))
+        futex_wake(&control->doorbell, g->blocks > 64 ? 64 : (int)g->blocks);
 }
 
 /* The next grid that has something to do; the caller becomes one of its workers. */
@@ -212,7 +214,8 @@ static bool run_grid(struct grid *g)
     bool moved = false;
     worker.grid = g;
     if (g->waiting_count) moved = run_waiting(g);
-    if (!pool_aborted() && atomic_load(&g->next) < g->blocks && (g->cooperative || g->waiting_count < MOST_WAITING)) moved |= run_new(g);
+    if (!pool_aborted() && atomic_load(&g->next) < g->blocks && (g->cooperative || g->waiting_count < MOST_WAITING))
+        moved |= run_new(g);
     worker.grid = NULL;
     return moved;
 }
@@ -220,7 +223,8 @@ static bool run_grid(struct grid *g)
 static void sleep_on_doorbell(uint32_t seen, uint64_t ns)
 {
     atomic_fetch_add(&control->sleepers, 1);
-    if (atomic_load(&control->head) == atomic_load(&control->tail) && atomic_load(&control->doorbell) == seen) futex_wait(&control->doorbell, seen, ns);
+    if (atomic_load(&control->head) == atomic_load(&control->tail) && atomic_load(&control->doorbell) == seen)
+        futex_wait(&control->doorbell, seen, ns);
     atomic_fetch_sub(&control->sleepers, 1);
 }
 
@@ -239,8 +243,10 @@ static void *work(void *arg)
             grid_put(g);
             fruitless = moved ? 0 : fruitless + 1;
             /* everything only waits: leave the processor to whom it waits for */
-            if (fruitless > 64) futex_wait(&control->doorbell, seen, fruitless > 1000 ? 50000 : 10000);
-            else if (fruitless > 4) sched_yield();
+            if (fruitless > 64)
+                futex_wait(&control->doorbell, seen, fruitless > 1000 ? 50000 : 10000);
+            else if (fruitless > 4)
+                sched_yield();
             busy = true;
         }
         if (busy) {

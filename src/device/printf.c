@@ -7,8 +7,13 @@
 #include <string.h>
 
 enum { LONGEST = 8192 };
-struct output { char text[LONGEST]; size_t size; };
-struct arguments { const char *next; };
+struct output {
+    char text[LONGEST];
+    size_t size;
+};
+struct arguments {
+    const char *next;
+};
 
 static void add(struct output *o, const char *text, size_t size)
 {
@@ -32,8 +37,10 @@ static const char *flags_and_widths(const char *f, struct arguments *a, char *sp
     size_t n = 0;
     spec[n++] = '%';
     for (f++; *f && strchr("-+ #0123456789.*", *f); f++) {
-        if (*f == '*') n += (size_t)snprintf(spec + n, room - n, "%d", (int)take(a, 4));
-        else if (n < room - 24) spec[n++] = *f;
+        if (*f == '*')
+            n += (size_t)snprintf(spec + n, room - n, "%d", (int)take(a, 4));
+        else if (n < room - 24)
+            spec[n++] = *f;
         if (n > room - 24) n = room - 24;
     }
     spec[n] = 0;
@@ -48,23 +55,33 @@ static const char *conversion(const char *f, struct arguments *a, struct output 
     unsigned bytes = 4;
     bool is_short = false, is_char = false;
     for (; *f && strchr("hlLzjtq", *f); f++) {
-        if (*f == 'h') is_char = is_short, is_short = true;
-        else bytes = 8;
+        if (*f == 'h')
+            is_char = is_short, is_short = true;
+        else
+            bytes = 8;
     }
     size_t end = strlen(spec);
     switch (*f) {
-    case 'd': case 'i': {
+    case 'd':
+    case 'i': {
         int64_t v = bytes == 8 ? (int64_t)take(a, 8) : (int32_t)take(a, 4);
-        if (is_char) v = (int8_t)v;
-        else if (is_short) v = (int16_t)v;
+        if (is_char)
+            v = (int8_t)v;
+        else if (is_short)
+            v = (int16_t)v;
         strcpy(spec + end, "lld");
         n = snprintf(text, sizeof text, spec, (long long)v);
         break;
     }
-    case 'u': case 'x': case 'X': case 'o': {
+    case 'u':
+    case 'x':
+    case 'X':
+    case 'o': {
         uint64_t v = take(a, bytes);
-        if (is_char) v = (uint8_t)v;
-        else if (is_short) v = (uint16_t)v;
+        if (is_char)
+            v = (uint8_t)v;
+        else if (is_short)
+            v = (uint16_t)v;
         snprintf(spec + end, 8, "ll%c", *f);
         n = snprintf(text, sizeof text, spec, (unsigned long long)v);
         break;
@@ -83,7 +100,14 @@ static const char *conversion(const char *f, struct arguments *a, struct output 
         n = snprintf(text, sizeof text, spec, s ? s : "(null)");
         break;
     }
-    case 'f': case 'F': case 'e': case 'E': case 'g': case 'G': case 'a': case 'A': {
+    case 'f':
+    case 'F':
+    case 'e':
+    case 'E':
+    case 'g':
+    case 'G':
+    case 'a':
+    case 'A': {
         uint64_t bits = take(a, 8);
         double d;
         memcpy(&d, &bits, 8);

@@ -31,11 +31,13 @@ static void rt_bad_call(struct fl_block *b, uint32_t t, uint32_t line, uint64_t 
     fault_raise(FAULT_ILLEGAL_INSTRUCTION, t, line, text);
 }
 
-static void rt_assertfail(struct fl_block *b, uint32_t t, uint64_t message, uint64_t file, uint32_t line, uint32_t ptx_line, uint64_t function)
+static void rt_assertfail(struct fl_block *b, uint32_t t, uint64_t message, uint64_t file, uint32_t line,
+                          uint32_t ptx_line, uint64_t function)
 {
     char text[512];
-    snprintf(text, sizeof text, "%.150s:%u: %.120s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%.120s` failed.", (const char *)file, line, (const char *)function,
-             b->ctaid[0], b->ctaid[1], b->ctaid[2], t % b->ntid[0], t / b->ntid[0] % b->ntid[1], t / b->ntid[0] / b->ntid[1], (const char *)message);
+    snprintf(text, sizeof text, "%.150s:%u: %.120s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%.120s` failed.",
+             (const char *)file, line, (const char *)function, b->ctaid[0], b->ctaid[1], b->ctaid[2], t % b->ntid[0],
+             t / b->ntid[0] % b->ntid[1], t / b->ntid[0] / b->ntid[1], (const char *)message);
     fault_raise(FAULT_ASSERT, t, ptx_line, text);
 }
 
@@ -57,15 +59,23 @@ static uint64_t rt_globaltimer(struct fl_block *b)
 
 /* ---- device-side malloc: a first-fit list of blocks that lives in the arena itself */
 
-struct arena { _Atomic uint32_t lock; uint32_t ready; uint64_t size; };
-struct piece { uint64_t size /* with this header */, used; };
+struct arena {
+    _Atomic uint32_t lock;
+    uint32_t ready;
+    uint64_t size;
+};
+struct piece {
+    uint64_t size /* with this header */, used;
+};
 enum { USED = 0x46415553u, FREE = 0x45455246u };
 
 static void arena_lock(struct arena *a)
 {
     for (unsigned n = 0; atomic_exchange(&a->lock, 1); n++)
-        if (n < 100) cpu_relax();
-        else futex_wait(&a->lock, 1, 20000);
+        if (n < 100)
+            cpu_relax();
+        else
+            futex_wait(&a->lock, 1, 20000);
 }
 
 static void arena_unlock(struct arena *a) { atomic_store(&a->lock, 0); }

@@ -18,7 +18,9 @@
 
 static const uint64_t BOUND = 1ul << 30;
 
-struct key { uint64_t a, b; };
+struct key {
+    uint64_t a, b;
+};
 
 static void mix(struct key *k, const void *data, size_t n)
 {
@@ -52,13 +54,18 @@ static struct key environment_key(void)
 
 static bool folder(char *out, size_t size)
 {
-    const char *off = getenv("FAULTLINE_CACHE"), *asked = getenv("FAULTLINE_CACHE_DIR"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    const char *off = getenv("FAULTLINE_CACHE"), *asked = getenv("FAULTLINE_CACHE_DIR"),
+               *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     int n;
     if (off && !strcmp(off, "off")) return false;
-    if (asked && *asked) n = snprintf(out, size, "%s", asked);
-    else if (xdg && *xdg) n = snprintf(out, size, "%s/faultline", xdg);
-    else if (home && *home) n = snprintf(out, size, "%s/.cache/faultline", home);
-    else return false;
+    if (asked && *asked)
+        n = snprintf(out, size, "%s", asked);
+    else if (xdg && *xdg)
+        n = snprintf(out, size, "%s/faultline", xdg);
+    else if (home && *home)
+        n = snprintf(out, size, "%s/.cache/faultline", home);
+    else
+        return false;
     return n > 0 && (size_t)n < size;
 }
 
@@ -105,7 +112,9 @@ static void prune(const char *dir)
         DIR *d = opendir(dir);
         if (!d) return;
         for (struct dirent *e; (e = readdir(d));) {
-            if ((size_t)snprintf(name, sizeof name, "%s/%s", dir, e->d_name) >= sizeof name || stat(name, &s) || !S_ISREG(s.st_mode)) continue;
+            if ((size_t)snprintf(name, sizeof name, "%s/%s", dir, e->d_name) >= sizeof name || stat(name, &s) ||
+                !S_ISREG(s.st_mode))
+                continue;
             total += (uint64_t)s.st_size;
             if (!*oldest || s.st_mtim.tv_sec < when.tv_sec) strcpy(oldest, name), when = s.st_mtim;
         }

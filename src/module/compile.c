@@ -20,26 +20,40 @@ enum { PATIENCE_MS = 330000, INPUT = 0, OUTPUT, LOG, STATUS, FDS };
 /* the statuses of src/ptx/ptxc.h */
 enum { STATUS_INVALID = 10, STATUS_VERSION = 11, STATUS_UNSUPPORTED = 12 };
 
-static bool table(uint64_t at, uint64_t count, uint64_t element, uint64_t size) { return at <= size && count <= (size - at) / element; }
+static bool table(uint64_t at, uint64_t count, uint64_t element, uint64_t size)
+{
+    return at <= size && count <= (size - at) / element;
+}
 
 bool image_check(const void *data, size_t size)
 {
     const struct fl_image *h = data;
-    if (size < sizeof *h || memcmp(h->magic, FL_IMAGE_MAGIC, 8) || h->abi != FL_ABI_VERSION || h->size != size) return false;
-    if (!table(h->symbols, h->nsymbols, sizeof(struct fl_image_symbol), size) || !table(h->relocs, h->nrelocs, sizeof(struct fl_image_reloc), size) ||
-        !table(h->kernels, h->nkernels, sizeof(struct fl_image_kernel), size) || !table(h->segments, h->nsegments, sizeof(struct fl_image_segment), size) ||
-        !table(h->params, h->nparams, sizeof(struct fl_image_param), size) || !table(h->strings, h->strings_size, 1, size) || !table(h->code, h->code_size, 1, size)) return false;
+    if (size < sizeof *h || memcmp(h->magic, FL_IMAGE_MAGIC, 8) || h->abi != FL_ABI_VERSION || h->size != size)
+        return false;
+    if (!table(h->symbols, h->nsymbols, sizeof(struct fl_image_symbol), size) ||
+        !table(h->relocs, h->nrelocs, sizeof(struct fl_image_reloc), size) ||
+        !table(h->kernels, h->nkernels, sizeof(struct fl_image_kernel), size) ||
+        !table(h->segments, h->nsegments, sizeof(struct fl_image_segment), size) ||
+        !table(h->params, h->nparams, sizeof(struct fl_image_param), size) ||
+        !table(h->strings, h->strings_size, 1, size) || !table(h->code, h->code_size, 1, size))
+        return false;
     const char *base = data;
     const struct fl_image_symbol *y = (const void *)(base + h->symbols);
     const struct fl_image_kernel *k = (const void *)(base + h->kernels);
     if (!h->strings_size || base[h->strings + h->strings_size - 1]) return false;
     for (uint32_t i = 0; i < h->nsymbols; i++)
-        if (y[i].name >= h->strings_size || (y[i].init && !table(y[i].init, y[i].kind == FL_SYMBOL_FUNCTION ? 1 : y[i].size, 1, size))) return false;
+        if (y[i].name >= h->strings_size ||
+            (y[i].init && !table(y[i].init, y[i].kind == FL_SYMBOL_FUNCTION ? 1 : y[i].size, 1, size)))
+            return false;
     for (uint32_t i = 0; i < h->nkernels; i++)
-        if (k[i].name >= h->strings_size || !k[i].nsegments || !table(k[i].first_segment, k[i].nsegments, 1, h->nsegments) || !table(k[i].first_param, k[i].nparams, 1, h->nparams)) return false;
+        if (k[i].name >= h->strings_size || !k[i].nsegments ||
+            !table(k[i].first_segment, k[i].nsegments, 1, h->nsegments) ||
+            !table(k[i].first_param, k[i].nparams, 1, h->nparams))
+            return false;
     const struct fl_image_reloc *r = (const void *)(base + h->relocs);
     for (uint32_t i = 0; i < h->nrelocs; i++)
-        if (r[i].symbol >= h->nsymbols || r[i].target >= h->nsymbols || !table(r[i].offset, 8, 1, y[r[i].symbol].size)) return false;
+        if (r[i].symbol >= h->nsymbols || r[i].target >= h->nsymbols || !table(r[i].offset, 8, 1, y[r[i].symbol].size))
+            return false;
     return true;
 }
 
@@ -86,7 +100,8 @@ static int wait_for_status(int fd)
 
 static CUresult run(const char *path, const char *text, struct image_file *out, char *log, size_t log_size)
 {
-    char *argv[] = { "faultline-ptxc", "--status", "6", "--log", "/proc/self/fd/5", "/proc/self/fd/3", "-o", "/proc/self/fd/4", NULL };
+    char *argv[] = { "faultline-ptxc",  "--status", "6", "--log", "/proc/self/fd/5", "/proc/self/fd/3", "-o",
+                     "/proc/self/fd/4", NULL };
     int fds[FDS] = { -1, -1, -1, -1 }, ends[2] = { -1, -1 };
     CUresult r = CUDA_ERROR_OPERATING_SYSTEM;
     for (int k = 0; k < STATUS; k++)
@@ -102,7 +117,8 @@ static CUresult run(const char *path, const char *text, struct image_file *out, 
     if (log_size) log[n > 0 ? n : 0] = 0;
     switch (status) {
     case 0: r = take_output(fds[OUTPUT], out); break;
-    case STATUS_INVALID: case STATUS_UNSUPPORTED: r = CUDA_ERROR_INVALID_PTX; break;
+    case STATUS_INVALID:
+    case STATUS_UNSUPPORTED: r = CUDA_ERROR_INVALID_PTX; break;
     case STATUS_VERSION: r = CUDA_ERROR_UNSUPPORTED_PTX_VERSION; break;
     default:
         fl_log(FL_LOG_ERROR, "faultline-ptxc failed: %s", log_size && *log ? log : "it ended without a word");
@@ -122,7 +138,8 @@ CUresult compile_ptx(const char *text, struct image_file *out, char *log, size_t
     char path[4096];
     if (log_size) *log = 0;
     if (cache_read(text, out)) return CUDA_SUCCESS;
-    if (library_sibling("faultline-ptxc", "FAULTLINE_PTXC_EXE", path, sizeof path)) return CUDA_ERROR_JIT_COMPILER_NOT_FOUND;
+    if (library_sibling("faultline-ptxc", "FAULTLINE_PTXC_EXE", path, sizeof path))
+        return CUDA_ERROR_JIT_COMPILER_NOT_FOUND;
     CUresult r = run(path, text, out, log, log_size);
     if (!r) cache_write(text, out);
     return r == CUDA_ERROR_FILE_NOT_FOUND ? CUDA_ERROR_JIT_COMPILER_NOT_FOUND : r;

@@ -14,26 +14,37 @@
 enum { WRAPPER = 0x466243b1, FATBIN = 0xba55ed50u, KIND_PTX = 1, LZ4 = 0x2000, ZSTD = 0x8000 };
 static const size_t MOST = 512ul << 20;
 
-struct wrapper { uint32_t magic, version; uint64_t data, unused; };
-struct header { uint32_t magic; uint16_t version, header_size; uint64_t size; };
+struct wrapper {
+    uint32_t magic, version;
+    uint64_t data, unused;
+};
+struct header {
+    uint32_t magic;
+    uint16_t version, header_size;
+    uint64_t size;
+};
 struct entry {
     uint16_t kind, version;
     uint32_t header_size;
-    uint64_t size;                 /* of the payload, padded */
-    uint32_t packed, unknown;      /* bytes that are compressed, 0: none */
+    uint64_t size;            /* of the payload, padded */
+    uint32_t packed, unknown; /* bytes that are compressed, 0: none */
     uint16_t minor, major;
     uint32_t arch;
     uint64_t unused, flags, zero, unpacked;
 };
 
 /* Where data lies and, if it is known, where it ends. */
-struct source { const char *data; size_t size; };
+struct source {
+    const char *data;
+    size_t size;
+};
 
 static int fetch(const struct source *s, size_t at, void *out, size_t n)
 {
     if (s->size && (at > s->size || n > s->size - at)) return 0;
     struct iovec here = { out, n }, there = { (char *)s->data + at, n };
-    return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == (ssize_t)n || (s->size && memcpy(out, s->data + at, n));
+    return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == (ssize_t)n ||
+           (s->size && memcpy(out, s->data + at, n));
 }
 
 static CUresult unpack(const struct source *s, size_t at, const struct entry *e, char **text)
@@ -46,10 +57,14 @@ static CUresult unpack(const struct source *s, size_t at, const struct entry *e,
     r = CUDA_ERROR_INVALID_IMAGE;
     if (!fetch(s, at, in, packed)) goto done;
     size_t n = size;
-    if (e->packed && e->flags & ZSTD) n = ZSTD_decompress(out, size, in, packed);
-    else if (e->packed && e->flags & LZ4) n = (size_t)LZ4_decompress_safe(in, out, (int)packed, (int)size);
-    else if (e->packed) goto done;
-    else memcpy(out, in, size);
+    if (e->packed && e->flags & ZSTD)
+        n = ZSTD_decompress(out, size, in, packed);
+    else if (e->packed && e->flags & LZ4)
+        n = (size_t)LZ4_decompress_safe(in, out, (int)packed, (int)size);
+    else if (e->packed)
+        goto done;
+    else
+        memcpy(out, in, size);
     if (n != size) goto done;
     out[size] = 0;
     *text = out;
@@ -67,12 +82,17 @@ static CUresult from_fatbin(const struct source *s, unsigned sm, char **text)
     struct entry e, best = { 0 };
     size_t best_at = 0;
     int code = 0;
-    if (!fetch(s, 0, &h, sizeof h) || h.magic != FATBIN || h.header_size < sizeof h || h.size > MOST) return CUDA_ERROR_INVALID_IMAGE;
+    if (!fetch(s, 0, &h, sizeof h) || h.magic != FATBIN || h.header_size < sizeof h || h.size > MOST)
+        return CUDA_ERROR_INVALID_IMAGE;
     size_t end = h.header_size + (size_t)h.size;
     for (size_t at = h.header_size; at + sizeof e <= end;) {
-        if (!fetch(s, at, &e, sizeof e) || e.header_size < sizeof e || e.header_size > 65536 || e.size > end - at || e.header_size > end - at - e.size) return CUDA_ERROR_INVALID_IMAGE;
-        if (e.kind == KIND_PTX && e.arch <= sm && e.arch >= best.arch) best = e, best_at = at + e.header_size;
-        else code = 1;
+        if (!fetch(s, at, &e, sizeof e) || e.header_size < sizeof e || e.header_size > 65536 || e.size > end - at ||
+            e.header_size > end - at - e.size)
+            return CUDA_ERROR_INVALID_IMAGE;
+        if (e.kind == KIND_PTX && e.arch <= sm && e.arch >= best.arch)
+            best = e, best_at = at + e.header_size;
+        else
+            code = 1;
         at += e.header_size + e.size;
     }
     if (!best_at) return code ? CUDA_ERROR_NO_BINARY_FOR_GPU : CUDA_ERROR_INVALID_IMAGE;

@@ -6,12 +6,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;   /* lists of modules */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* lists of modules */
 
-const char *image_string(const struct fl_image *image, uint32_t offset) { return (const char *)image + image->strings + offset; }
-const struct fl_image_kernel *image_kernels(const struct fl_image *image) { return (const struct fl_image_kernel *)((const char *)image + image->kernels); }
-const struct fl_image_param *image_params(const struct fl_image *image) { return (const struct fl_image_param *)((const char *)image + image->params); }
-static const struct fl_image_symbol *symbols_of(const struct fl_image *image) { return (const struct fl_image_symbol *)((const char *)image + image->symbols); }
+const char *image_string(const struct fl_image *image, uint32_t offset)
+{
+    return (const char *)image + image->strings + offset;
+}
+const struct fl_image_kernel *image_kernels(const struct fl_image *image)
+{
+    return (const struct fl_image_kernel *)((const char *)image + image->kernels);
+}
+const struct fl_image_param *image_params(const struct fl_image *image)
+{
+    return (const struct fl_image_param *)((const char *)image + image->params);
+}
+static const struct fl_image_symbol *symbols_of(const struct fl_image *image)
+{
+    return (const struct fl_image_symbol *)((const char *)image + image->symbols);
+}
 
 static void free_variables(struct module *m)
 {
@@ -26,16 +38,21 @@ static CUresult make_variable(struct module *m, uint32_t k)
     struct allocation *a;
     CUresult r;
     if (s->linkage == FL_LINK_EXTERN && !s->init) {
-        fl_log(FL_LOG_WARN, "module: variable '%s' is declared extern and nobody defines it", image_string(m->image, s->name));
+        fl_log(FL_LOG_WARN, "module: variable '%s' is declared extern and nobody defines it",
+               image_string(m->image, s->name));
     }
     uint64_t size = s->size ? s->size : 1;
-    if (s->kind == FL_SYMBOL_MANAGED) r = space_alloc_host(m->context, size, CU_MEM_ATTACH_GLOBAL, ALLOCATION_MANAGED, &a);
-    else r = space_alloc_device(m->context, size, s->align > 512 ? s->align : 512, &a);
+    if (s->kind == FL_SYMBOL_MANAGED)
+        r = space_alloc_host(m->context, size, CU_MEM_ATTACH_GLOBAL, ALLOCATION_MANAGED, &a);
+    else
+        r = space_alloc_device(m->context, size, s->align > 512 ? s->align : 512, &a);
     if (r) return r;
     a->module_owned = true;
     char *bytes = space_alias(a, a->base);
-    if (s->init) memcpy(bytes, (const char *)m->image + s->init, s->size);
-    else memset(bytes, 0, s->size);
+    if (s->init)
+        memcpy(bytes, (const char *)m->image + s->init, s->size);
+    else
+        memset(bytes, 0, s->size);
     m->variables[k] = a;
     m->addresses[k] = a->base;
     return CUDA_SUCCESS;
@@ -50,8 +67,10 @@ static CUresult make_symbols(struct module *m)
     m->variables = calloc(h->nsymbols + 1ul, sizeof *m->variables);
     if (!m->variables) return CUDA_ERROR_OUT_OF_MEMORY;
     for (uint32_t k = 0; k < h->nsymbols && !result; k++) {
-        if (s[k].kind == FL_SYMBOL_FUNCTION) m->addresses[k] = m->image_va + s[k].init;
-        else result = make_variable(m, k);
+        if (s[k].kind == FL_SYMBOL_FUNCTION)
+            m->addresses[k] = m->image_va + s[k].init;
+        else
+            result = make_variable(m, k);
     }
     for (uint32_t k = 0; k < h->nrelocs && !result; k++) {
         uint64_t v = m->addresses[r[k].target] + (uint64_t)r[k].addend;
@@ -69,8 +88,13 @@ static CUresult make_functions(struct module *m)
     if (!m->functions) return CUDA_ERROR_OUT_OF_MEMORY;
     for (uint32_t i = 0; i < m->image->nkernels; i++) {
         int dynamic = most - (int)k[i].static_shared;
-        m->functions[i] = (struct function){ .magic = FUNCTION_MAGIC, .index = i, .module = m, .kernel = &k[i], .name = image_string(m->image, k[i].name),
-                                             .max_dynamic_shared = dynamic > 0 ? dynamic : 0, .carveout = -1 };
+        m->functions[i] = (struct function){ .magic = FUNCTION_MAGIC,
+                                             .index = i,
+                                             .module = m,
+                                             .kernel = &k[i],
+                                             .name = image_string(m->image, k[i].name),
+                                             .max_dynamic_shared = dynamic > 0 ? dynamic : 0,
+                                             .carveout = -1 };
     }
     return CUDA_SUCCESS;
 }
@@ -159,7 +183,8 @@ CUresult module_find_variable(struct module *m, const char *name, unsigned kinds
 {
     const struct fl_image_symbol *s = symbols_of(m->image);
     for (uint32_t k = 0; k < m->image->nsymbols; k++)
-        if (kinds >> s[k].kind & 1 && m->variables[k] && !strcmp(image_string(m->image, s[k].name), name)) return *out = m->variables[k], CUDA_SUCCESS;
+        if (kinds >> s[k].kind & 1 && m->variables[k] && !strcmp(image_string(m->image, s[k].name), name))
+            return *out = m->variables[k], CUDA_SUCCESS;
     return CUDA_ERROR_NOT_FOUND;
 }
 
@@ -172,8 +197,10 @@ CUresult library_module(struct library *l, struct context *c, struct module **ou
             *out = l->modules[k];
             goto out;
         }
-    if (l->nmodules == sizeof l->modules / sizeof *l->modules) r = CUDA_ERROR_OUT_OF_MEMORY;
-    else if (!(r = module_load(c, &l->file, l, out))) l->modules[l->nmodules++] = *out;
+    if (l->nmodules == sizeof l->modules / sizeof *l->modules)
+        r = CUDA_ERROR_OUT_OF_MEMORY;
+    else if (!(r = module_load(c, &l->file, l, out)))
+        l->modules[l->nmodules++] = *out;
 out:
     pthread_mutex_unlock(&l->lock);
     return r;
@@ -221,10 +248,15 @@ CUresult function_occupancy(const struct function *f, int block_size, size_t dyn
     int warps = (block_size + 31) / 32, n = profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR);
     if (block_size <= 0) return CUDA_ERROR_INVALID_VALUE;
     *blocks = 0;
-    if (block_size > profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK) || dynamic_shared > (size_t)f->max_dynamic_shared) return CUDA_SUCCESS;
+    if (block_size > profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK) ||
+        dynamic_shared > (size_t)f->max_dynamic_shared)
+        return CUDA_SUCCESS;
     int by_threads = profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR) / 32 / warps;
-    size_t shared = (f->kernel->static_shared + dynamic_shared + (size_t)profile_attribute(p, CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK) + 127) & ~(size_t)127;
-    int by_shared = (int)((size_t)profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR) / shared);
+    size_t shared = (f->kernel->static_shared + dynamic_shared +
+                     (size_t)profile_attribute(p, CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK) + 127) &
+                    ~(size_t)127;
+    int by_shared =
+        (int)((size_t)profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR) / shared);
     if (by_threads < n) n = by_threads;
     *blocks = by_shared < n ? by_shared : n;
     return CUDA_SUCCESS;

@@ -17,8 +17,8 @@ enum { MOST = 64 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct processor *watched;
 static fault_reporter *reporter;
-static int bell = -1;              /* wakes the thread when the list changes */
-static int thread_owner;           /* the process in which the thread runs */
+static int bell = -1;    /* wakes the thread when the list changes */
+static int thread_owner; /* the process in which the thread runs */
 
 void processor_set_reporter(fault_reporter *r) { reporter = r; }
 
@@ -53,7 +53,8 @@ static void look_at(struct processor *p, const struct pollfd *message, const str
         give_up(p, result_of(p->control->fault.kind));
     }
     if (end->revents && !processor_status(p)) {
-        fl_log(FL_LOG_ERROR, "the process of device %d (pid %d) ended unexpectedly; its contexts are lost", p->ordinal, p->pid);
+        fl_log(FL_LOG_ERROR, "the process of device %d (pid %d) ended unexpectedly; its contexts are lost", p->ordinal,
+               p->pid);
         give_up(p, CUDA_ERROR_LAUNCH_FAILED);
     }
 }

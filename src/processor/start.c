@@ -56,7 +56,8 @@ CUresult processor_start(struct processor **out, int ordinal, uint32_t sm_count)
     pthread_mutex_init(&p->lock, NULL);
     CUresult r = library_sibling("faultline-device", "FAULTLINE_DEVICE_EXE", path, sizeof path);
     if (r) {
-        fl_log(FL_LOG_ERROR, "faultline-device is missing: it belongs beside libcuda.so.1, or FAULTLINE_DEVICE_EXE names it");
+        fl_log(FL_LOG_ERROR,
+               "faultline-device is missing: it belongs beside libcuda.so.1, or FAULTLINE_DEVICE_EXE names it");
         r = CUDA_ERROR_SYSTEM_NOT_READY;
         goto out;
     }

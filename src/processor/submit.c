@@ -14,8 +14,10 @@ static bool pause_for_device(struct processor *p, unsigned *rounds)
 {
     if (processor_status(p)) return false;
     if (atomic_load(&p->control->sleepers)) futex_wake(&p->control->doorbell, 1);
-    if (++*rounds < 2000) cpu_relax();
-    else usleep(50);
+    if (++*rounds < 2000)
+        cpu_relax();
+    else
+        usleep(50);
     return true;
 }
 
@@ -50,7 +52,10 @@ static CUresult send_backing(struct processor *p, const struct backing *b)
     if (!s) return CUDA_ERROR_OUT_OF_MEMORY;
     struct backing_message message = { b->id };
     struct iovec part = { &message, sizeof message };
-    union { struct cmsghdr header; char room[CMSG_SPACE(sizeof(int))]; } data = { 0 };
+    union {
+        struct cmsghdr header;
+        char room[CMSG_SPACE(sizeof(int))];
+    } data = { 0 };
     struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &data, .msg_controllen = sizeof data };
     struct cmsghdr *c = CMSG_FIRSTHDR(&m);
     c->cmsg_level = SOL_SOCKET;
@@ -70,7 +75,8 @@ static CUresult send_backing(struct processor *p, const struct backing *b)
     return CUDA_SUCCESS;
 }
 
-static CUresult page_command(struct processor *p, enum command_kind kind, uint64_t va, uint64_t size, const struct backing *b, uint64_t offset, unsigned prot)
+static CUresult page_command(struct processor *p, enum command_kind kind, uint64_t va, uint64_t size,
+                             const struct backing *b, uint64_t offset, unsigned prot)
 {
     CUresult r = CUDA_SUCCESS;
     pthread_mutex_lock(&p->lock);
@@ -97,13 +103,20 @@ out:
     return r;
 }
 
-CUresult processor_map(struct processor *p, uint64_t va, uint64_t size, const struct backing *b, uint64_t offset, unsigned prot)
+CUresult processor_map(struct processor *p, uint64_t va, uint64_t size, const struct backing *b, uint64_t offset,
+                       unsigned prot)
 {
     return page_command(p, COMMAND_MAP, va, size, b, offset, prot);
 }
 
-CUresult processor_unmap(struct processor *p, uint64_t va, uint64_t size) { return page_command(p, COMMAND_UNMAP, va, size, NULL, 0, 0); }
-CUresult processor_protect(struct processor *p, uint64_t va, uint64_t size, unsigned prot) { return page_command(p, COMMAND_PROTECT, va, size, NULL, 0, prot); }
+CUresult processor_unmap(struct processor *p, uint64_t va, uint64_t size)
+{
+    return page_command(p, COMMAND_UNMAP, va, size, NULL, 0, 0);
+}
+CUresult processor_protect(struct processor *p, uint64_t va, uint64_t size, unsigned prot)
+{
+    return page_command(p, COMMAND_PROTECT, va, size, NULL, 0, prot);
+}
 
 /* ---- channels */
 
@@ -183,7 +196,10 @@ uint64_t processor_mark(struct processor *p, uint32_t channel)
     return seq;
 }
 
-uint64_t processor_mark_time(struct processor *p, uint32_t channel, uint64_t seq) { return p->control->channels[channel].time[seq % MARKS]; }
+uint64_t processor_mark_time(struct processor *p, uint32_t channel, uint64_t seq)
+{
+    return p->control->channels[channel].time[seq % MARKS];
+}
 
 CUresult processor_set_printf_size(struct processor *p, uint64_t bytes)
 {

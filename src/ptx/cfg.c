@@ -8,26 +8,50 @@
 bool is_suspension(const struct instr *i)
 {
     switch (i->op) {
-    case OP_bar: case OP_barrier: return !(has(i, MOD_cluster) && has(i, MOD_arrive));
-    case OP_shfl: case OP_vote: case OP_match: case OP_redux: case OP_activemask: case OP_elect: return true;
+    case OP_bar:
+    case OP_barrier: return !(has(i, MOD_cluster) && has(i, MOD_arrive));
+    case OP_shfl:
+    case OP_vote:
+    case OP_match:
+    case OP_redux:
+    case OP_activemask:
+    case OP_elect: return true;
     default: return false;
     }
 }
 
 bool is_terminator(const struct instr *i)
 {
-    return i->op == OP_bra || i->op == OP_brx || i->op == OP_ret || i->op == OP_exit || i->op == OP_trap || i->op == OP_brkpt;
+    return i->op == OP_bra || i->op == OP_brx || i->op == OP_ret || i->op == OP_exit || i->op == OP_trap ||
+           i->op == OP_brkpt;
 }
 
 bool has_destination(const struct instr *i)
 {
     switch (i->op) {
-    case OP_st: case OP_bra: case OP_brx: case OP_call: case OP_ret: case OP_exit: case OP_trap: case OP_brkpt: case OP_membar: case OP_fence:
-    case OP_nanosleep: case OP_prefetch: case OP_prefetchu: case OP_cp: case OP_pmevent: case OP_discard: case OP_applypriority: case OP_griddepcontrol: case OP_setmaxnreg:
-        return false;
+    case OP_st:
+    case OP_bra:
+    case OP_brx:
+    case OP_call:
+    case OP_ret:
+    case OP_exit:
+    case OP_trap:
+    case OP_brkpt:
+    case OP_membar:
+    case OP_fence:
+    case OP_nanosleep:
+    case OP_prefetch:
+    case OP_prefetchu:
+    case OP_cp:
+    case OP_pmevent:
+    case OP_discard:
+    case OP_applypriority:
+    case OP_griddepcontrol:
+    case OP_setmaxnreg: return false;
     case OP_red: return false;
     case OP_mbarrier: return i->nops > 1 || has(i, MOD_arrive);
-    case OP_bar: case OP_barrier: return has(i, MOD_red);
+    case OP_bar:
+    case OP_barrier: return has(i, MOD_red);
     default: return i->nops > 0;
     }
 }
@@ -45,7 +69,9 @@ void instr_uses(const struct instr *i, reg_visitor *visit, void *arg)
     for (unsigned k = 0; k < i->nops; k++) {
         const struct operand *o = &i->ops[k];
         bool dest = k == 0 && has_destination(i) && o->kind != OPERAND_address;
-        if (i->op == OP_call && k == 0 && i->nops > 1 && o->kind == OPERAND_list && (i->ops[1].kind == OPERAND_func || i->ops[1].kind == OPERAND_reg)) dest = true;
+        if (i->op == OP_call && k == 0 && i->nops > 1 && o->kind == OPERAND_list &&
+            (i->ops[1].kind == OPERAND_func || i->ops[1].kind == OPERAND_reg))
+            dest = true;
         if (!dest) visit_all(o, visit, arg);
     }
 }
@@ -55,7 +81,9 @@ void instr_defs(const struct instr *i, reg_visitor *visit, void *arg)
     if (!i->nops) return;
     const struct operand *o = &i->ops[0];
     if (has_destination(i) && o->kind != OPERAND_address) visit_all(o, visit, arg);
-    if (i->op == OP_call && o->kind == OPERAND_list && i->nops > 1 && (i->ops[1].kind == OPERAND_func || i->ops[1].kind == OPERAND_reg)) visit_all(o, visit, arg);
+    if (i->op == OP_call && o->kind == OPERAND_list && i->nops > 1 &&
+        (i->ops[1].kind == OPERAND_func || i->ops[1].kind == OPERAND_reg))
+        visit_all(o, visit, arg);
 }
 
 static uint32_t target_of(const struct label *l) { return label_resolve((struct label *)l)->position; }
@@ -127,8 +155,15 @@ void cfg_liveness(struct cfg *c)
 
 /* ---- loops that may wait for memory */
 
-struct taint { uint64_t *set; bool hit, changed; };
-static void test_taint(struct reg *r, void *arg) { struct taint *t = arg; t->hit |= bit(t->set, r->index); }
+struct taint {
+    uint64_t *set;
+    bool hit, changed;
+};
+static void test_taint(struct reg *r, void *arg)
+{
+    struct taint *t = arg;
+    t->hit |= bit(t->set, r->index);
+}
 static void spread_taint(struct reg *r, void *arg)
 {
     struct taint *t = arg;
@@ -137,11 +172,15 @@ static void spread_taint(struct reg *r, void *arg)
 
 static bool is_sync_load(const struct instr *i)
 {
-    return (i->op == OP_ld && (has(i, MOD_volatile) || has(i, MOD_relaxed) || has(i, MOD_acquire) || has(i, MOD_mmio))) ||
+    return (i->op == OP_ld &&
+            (has(i, MOD_volatile) || has(i, MOD_relaxed) || has(i, MOD_acquire) || has(i, MOD_mmio))) ||
            (i->op == OP_atom && i->nops && i->ops[0].kind != OPERAND_sink);
 }
 
-static bool has_effect(const struct instr *i) { return i->op == OP_st || i->op == OP_atom || i->op == OP_red || i->op == OP_call; }
+static bool has_effect(const struct instr *i)
+{
+    return i->op == OP_st || i->op == OP_atom || i->op == OP_red || i->op == OP_call;
+}
 
 /* Whether what some memory word holds decides how often the loop goes round. */
 static bool loop_spins(struct cfg *c, const uint8_t *in_loop)
@@ -163,7 +202,8 @@ static bool loop_spins(struct cfg *c, const uint8_t *in_loop)
         const struct instr *in = &f->code[i];
         if (!in_loop[c->block_at[i]]) continue;
         bool seed = is_sync_load(in);
-        if (in->op == OP_ld && in->space != SPACE_param && !effects && size <= 16) seed |= !in->ops[1].reg || !bit(defined, in->ops[1].reg->index);
+        if (in->op == OP_ld && in->space != SPACE_param && !effects && size <= 16)
+            seed |= !in->ops[1].reg || !bit(defined, in->ops[1].reg->index);
         if (seed) instr_defs(in, spread_taint, &t);
     }
     do {

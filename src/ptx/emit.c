@@ -11,10 +11,9 @@
 
 unsigned type_bits(enum ptx_type t)
 {
-    static const uint8_t bits[] = {
-        [T_none] = 0,
+    static const uint8_t bits[] = { [T_none] = 0,
 #define X(name, n) [T_##name] = n,
-        FL_PTX_TYPES(X)
+                                    FL_PTX_TYPES(X)
 #undef X
     };
     return bits[t];
@@ -22,10 +21,9 @@ unsigned type_bits(enum ptx_type t)
 
 const char *type_name(enum ptx_type t)
 {
-    static const char *const names[] = {
-        [T_none] = "none",
+    static const char *const names[] = { [T_none] = "none",
 #define X(name, n) [T_##name] = #name,
-        FL_PTX_TYPES(X)
+                                         FL_PTX_TYPES(X)
 #undef X
     };
     return names[t];
@@ -103,7 +101,8 @@ void fail(struct emitter *e, const struct instr *i, const char *what)
 void unsupported(struct emitter *e, const struct instr *i, const char *what)
 {
     (void)e;
-    fatal_at(EXIT_UNSUPPORTED, i->line, "instruction '%s' is not supported%s%s", i->text, what ? ": " : "", what ? what : "");
+    fatal_at(EXIT_UNSUPPORTED, i->line, "instruction '%s' is not supported%s%s", i->text, what ? ": " : "",
+             what ? what : "");
 }
 
 void need_operands(struct emitter *e, const struct instr *i, unsigned least, unsigned most)
@@ -136,7 +135,10 @@ void store_reg(struct emitter *e, struct reg *r, const char *v)
     emit_void(e, "store %s %s, ptr %%R%u", lltype(r->type), v, r->index);
 }
 
-static bool float_class(enum ptx_type t) { return t == T_f32 || t == T_f64 || t == T_f16 || t == T_f16x2 || t == T_bf16 || t == T_bf16x2 || t == T_f32x2; }
+static bool float_class(enum ptx_type t)
+{
+    return t == T_f32 || t == T_f64 || t == T_f16 || t == T_f16x2 || t == T_bf16 || t == T_bf16x2 || t == T_f32x2;
+}
 
 void fits(struct emitter *e, const struct operand *o, enum ptx_type type)
 {
@@ -148,7 +150,8 @@ void fits(struct emitter *e, const struct operand *o, enum ptx_type type)
     } else if (good && float_class(have) == float_class(type)) {
         return;
     }
-    fatal_at(EXIT_INVALID_PTX, e->current->line, "instruction '%s': register '%s' of type .%s does not fit .%s", e->current->text, o->reg->name, type_name(have), type_name(type));
+    fatal_at(EXIT_INVALID_PTX, e->current->line, "instruction '%s': register '%s' of type .%s does not fit .%s",
+             e->current->text, o->reg->name, type_name(have), type_name(type));
 }
 
 static const char *int_constant(uint64_t bits, enum ptx_type type)
@@ -180,8 +183,10 @@ static const char *float_constant(struct emitter *e, const struct operand *o, en
 static const char *convert_bits(struct emitter *e, const char *v, enum ptx_type from, enum ptx_type to)
 {
     unsigned have = type_bits(from), want = type_bits(to);
-    if (have == want) return strcmp(lltype(from), lltype(to)) ? emit(e, "bitcast %s %s to %s", lltype(from), v, lltype(to)) : v;
-    if (have < want || from == T_pred || to == T_pred) fail(e, e->current, arena_printf("a .%s register where .%s is needed", type_name(from), type_name(to)));
+    if (have == want)
+        return strcmp(lltype(from), lltype(to)) ? emit(e, "bitcast %s %s to %s", lltype(from), v, lltype(to)) : v;
+    if (have < want || from == T_pred || to == T_pred)
+        fail(e, e->current, arena_printf("a .%s register where .%s is needed", type_name(from), type_name(to)));
     if (is_float_value(from)) v = emit(e, "bitcast %s %s to %s", lltype(from), v, lltype_bits(have));
     v = emit(e, "trunc %s %s to %s", lltype_bits(have), v, lltype_bits(want));
     return is_float_value(to) ? emit(e, "bitcast %s %s to %s", lltype_bits(want), v, lltype(to)) : v;
@@ -215,7 +220,8 @@ static const char *lane_mask(struct emitter *e, enum special s)
 
 static const char *counter(struct emitter *e, enum special s)
 {
-    const char *v = s == SR_clock || s == SR_clock_hi || s == SR_clock64 ? emit(e, "call i64 @llvm.readcyclecounter()") : call_rt(e, "globaltimer", "%s", "");
+    const char *v = s == SR_clock || s == SR_clock_hi || s == SR_clock64 ? emit(e, "call i64 @llvm.readcyclecounter()")
+                                                                         : call_rt(e, "globaltimer", "%s", "");
     if (s == SR_clock64 || s == SR_globaltimer) return v;
     if (s == SR_clock_hi || s == SR_globaltimer_hi) v = emit(e, "lshr i64 %s, 32", v);
     return emit(e, "trunc i64 %s to i32", v);
@@ -238,10 +244,22 @@ static const char *special_value(struct emitter *e, const struct operand *o)
     case SR_gridid: return block_field(e, "i64", offsetof(struct fl_block, gridid));
     case SR_total_smem_size: return block_field(e, "i32", offsetof(struct fl_block, total_shared_size));
     case SR_dynamic_smem_size: return block_field(e, "i32", offsetof(struct fl_block, dynamic_shared_size));
-    case SR_lanemask_eq: case SR_lanemask_le: case SR_lanemask_lt: case SR_lanemask_ge: case SR_lanemask_gt: return lane_mask(e, o->special);
-    case SR_clock: case SR_clock_hi: case SR_clock64: case SR_globaltimer: case SR_globaltimer_lo: case SR_globaltimer_hi: return counter(e, o->special);
-    case SR_workspace_lo: return emit(e, "trunc i64 %s to i32", block_field(e, "i64", offsetof(struct fl_block, grid_workspace)));
-    case SR_workspace_hi: return emit(e, "trunc i64 %s to i32", emit(e, "lshr i64 %s, 32", block_field(e, "i64", offsetof(struct fl_block, grid_workspace))));
+    case SR_lanemask_eq:
+    case SR_lanemask_le:
+    case SR_lanemask_lt:
+    case SR_lanemask_ge:
+    case SR_lanemask_gt: return lane_mask(e, o->special);
+    case SR_clock:
+    case SR_clock_hi:
+    case SR_clock64:
+    case SR_globaltimer:
+    case SR_globaltimer_lo:
+    case SR_globaltimer_hi: return counter(e, o->special);
+    case SR_workspace_lo:
+        return emit(e, "trunc i64 %s to i32", block_field(e, "i64", offsetof(struct fl_block, grid_workspace)));
+    case SR_workspace_hi:
+        return emit(e, "trunc i64 %s to i32",
+                    emit(e, "lshr i64 %s, 32", block_field(e, "i64", offsetof(struct fl_block, grid_workspace))));
     case SR_one: return "1";
     case SR_warp_size: return "32";
     default: return o->type == T_pred ? "false" : "0";
@@ -259,8 +277,7 @@ const char *value(struct emitter *e, const struct operand *o, enum ptx_type type
     case OPERAND_int:
         if (float_class(type)) fail(e, e->current, "an integer constant where a floating-point value is needed");
         return int_constant(o->bits, type);
-    case OPERAND_float:
-        return float_constant(e, o, type);
+    case OPERAND_float: return float_constant(e, o, type);
     case OPERAND_special: {
         const char *v = special_value(e, o);
         if (o->type == T_pred || type == T_pred || bits < 32) {
@@ -275,17 +292,19 @@ const char *value(struct emitter *e, const struct operand *o, enum ptx_type type
         const char *a = variable_address(e, o->var);
         if (o->offset) a = emit(e, "add i64 %s, %" PRId64, a, o->offset);
         if (bits != 64 && bits != 32) fail(e, e->current, "an address needs a 64-bit register");
-        if (bits == 32 && o->var->space != SPACE_shared && o->var->space != SPACE_local && o->var->space != SPACE_const && o->var->space != SPACE_param) fail(e, e->current, "an address needs a 64-bit register");
+        if (bits == 32 && o->var->space != SPACE_shared && o->var->space != SPACE_local &&
+            o->var->space != SPACE_const && o->var->space != SPACE_param)
+            fail(e, e->current, "an address needs a 64-bit register");
         return widen(e, a, 64, bits, false);
     }
     case OPERAND_func: {
         if (bits != 64) fail(e, e->current, "an address needs a 64-bit register");
         const char *table = block_field(e, "ptr", offsetof(struct fl_block, symbols));
-        return emit(e, "load i64, ptr %s, !invariant.load !0", emit(e, "getelementptr i64, ptr %s, i64 %u", table, o->func->index));
+        return emit(e, "load i64, ptr %s, !invariant.load !0",
+                    emit(e, "getelementptr i64, ptr %s, i64 %u", table, o->func->index));
     }
     case OPERAND_sink:
-    default:
-        fail(e, e->current, "an operand of this kind does not belong here");
+    default: fail(e, e->current, "an operand of this kind does not belong here");
     }
 }
 
@@ -297,8 +316,13 @@ void result(struct emitter *e, const struct operand *o, enum ptx_type type, cons
     if (o->kind != OPERAND_reg) fail(e, e->current, "the destination is no register");
     enum ptx_type reg = o->reg->type;
     unsigned have = type_bits(type), want = type_bits(reg);
-    if ((reg == T_pred) != (type == T_pred)) fail(e, e->current, arena_printf("register '%s' of type .%s cannot take .%s", o->reg->name, type_name(reg), type_name(type)));
-    if (have > want) fail(e, e->current, arena_printf("register '%s' of type .%s is too small for .%s", o->reg->name, type_name(reg), type_name(type)));
+    if ((reg == T_pred) != (type == T_pred))
+        fail(e, e->current,
+             arena_printf("register '%s' of type .%s cannot take .%s", o->reg->name, type_name(reg), type_name(type)));
+    if (have > want)
+        fail(e, e->current,
+             arena_printf("register '%s' of type .%s is too small for .%s", o->reg->name, type_name(reg),
+                          type_name(type)));
     if (have < want) {
         if (is_float_value(type)) v = emit(e, "bitcast %s %s to %s", lltype(type), v, lltype_bits(have));
         v = widen(e, v, have, want, type_signed(type));
@@ -311,18 +335,23 @@ void result(struct emitter *e, const struct operand *o, enum ptx_type type, cons
 
 /* ---- what compiled code may call */
 
-static const struct { const char *name, *signature; size_t offset; bool block; } rt_entries[] = {
+static const struct {
+    const char *name, *signature;
+    size_t offset;
+    bool block;
+} rt_entries[] = {
 #define X(name, sig, ret, params) { #name, sig, offsetof(struct fl_rt, name), true },
     FL_RT_CORE(X)
 #undef X
 #define X(name, sig, ret, params) { #name, sig, offsetof(struct fl_rt, name), false },
-    FL_RT_MATH(X)
+        FL_RT_MATH(X)
 #undef X
 };
 
 const char *call_rt(struct emitter *e, const char *name, const char *args, ...)
 {
-    static const char *const types[256] = { ['v'] = "void", ['p'] = "ptr", ['i'] = "i32", ['l'] = "i64", ['h'] = "i16", ['f'] = "float", ['d'] = "double", ['b'] = "i1 zeroext" };
+    static const char *const types[256] = { ['v'] = "void", ['p'] = "ptr",   ['i'] = "i32",    ['l'] = "i64",
+                                            ['h'] = "i16",  ['f'] = "float", ['d'] = "double", ['b'] = "i1 zeroext" };
     size_t k = 0;
     while (k < sizeof rt_entries / sizeof *rt_entries && strcmp(rt_entries[k].name, name)) k++;
     if (k == sizeof rt_entries / sizeof *rt_entries) fatal(EXIT_INTERNAL, "no run-time function '%s'", name);
@@ -332,12 +361,16 @@ const char *call_rt(struct emitter *e, const char *name, const char *args, ...)
     vsnprintf(text, sizeof text, args, list);
     va_end(list);
     const char *table = block_field(e, "ptr", offsetof(struct fl_block, rt));
-    const char *f = emit(e, "load ptr, ptr %s, !invariant.load !0", emit(e, "getelementptr i8, ptr %s, i64 %zu", table, rt_entries[k].offset));
-    const char *type = types[(unsigned char)rt_entries[k].signature[0]], *block = rt_entries[k].block ? *text ? "ptr %b, " : "ptr %b" : "";
+    const char *f = emit(e, "load ptr, ptr %s, !invariant.load !0",
+                         emit(e, "getelementptr i8, ptr %s, i64 %zu", table, rt_entries[k].offset));
+    const char *type = types[(unsigned char)rt_entries[k].signature[0]],
+               *block = rt_entries[k].block ? *text ? "ptr %b, " : "ptr %b" : "";
     bool ends = strchr(rt_entries[k].signature, '!') != NULL;
-    const char *attributes = rt_entries[k].block ? ends ? "noreturn nounwind" : "nounwind" : "nounwind memory(none) willreturn";
+    const char *attributes =
+        rt_entries[k].block ? ends ? "noreturn nounwind" : "nounwind" : "nounwind memory(none) willreturn";
     if (rt_entries[k].signature[0] != 'v') {
-        if (type[0] == 'i' && type[1] == '1' && type[2] == ' ') return emit(e, "call zeroext i1 %s(%s%s) %s", f, block, text, attributes);
+        if (type[0] == 'i' && type[1] == '1' && type[2] == ' ')
+            return emit(e, "call zeroext i1 %s(%s%s) %s", f, block, text, attributes);
         return emit(e, "call %s %s(%s%s) %s", type, f, block, text, attributes);
     }
     emit_void(e, "call void %s(%s%s) %s", f, block, text, attributes);
@@ -359,7 +392,8 @@ void carry_store(struct emitter *e, const char *v)
 void emit_instruction(struct emitter *e, const struct instr *i)
 {
     e->current = i;
-    if (emit_move(e, i) || emit_memory(e, i) || emit_atomic(e, i) || emit_call(e, i) || emit_convert(e, i) || emit_compare(e, i) ||
-        emit_half(e, i) || emit_float(e, i) || emit_integer(e, i)) return;
+    if (emit_move(e, i) || emit_memory(e, i) || emit_atomic(e, i) || emit_call(e, i) || emit_convert(e, i) ||
+        emit_compare(e, i) || emit_half(e, i) || emit_float(e, i) || emit_integer(e, i))
+        return;
     unsupported(e, i, NULL);
 }

@@ -15,7 +15,10 @@ static const char *order_of(const struct instr *i)
 }
 
 /* The load's half of an ordering, for a failed exchange. */
-static const char *failure_order(const struct instr *i) { return has(i, MOD_acq_rel) || has(i, MOD_acquire) ? "acquire" : "monotonic"; }
+static const char *failure_order(const struct instr *i)
+{
+    return has(i, MOD_acq_rel) || has(i, MOD_acquire) ? "acquire" : "monotonic";
+}
 
 static const char *rmw_name(const struct instr *i, enum ptx_type type)
 {
@@ -35,39 +38,50 @@ static const char *rmw_name(const struct instr *i, enum ptx_type type)
 static const char *half_op(struct emitter *e, const struct instr *i, bool bf, const char *a, const char *b)
 {
     const char *fa = bf ? bf16_to_f32(e, a) : f16_to_f32(e, a), *fb = bf ? bf16_to_f32(e, b) : f16_to_f32(e, b), *v;
-    if (has(i, MOD_add)) v = emit(e, "fadd float %s, %s", fa, fb);
-    else v = minmax_float(e, "float", has(i, MOD_max), false, fa, fb);
+    if (has(i, MOD_add))
+        v = emit(e, "fadd float %s, %s", fa, fb);
+    else
+        v = minmax_float(e, "float", has(i, MOD_max), false, fa, fb);
     return bf ? f32_to_bf16(e, v) : f32_to_f16(e, v);
 }
 
-static const char *computed(struct emitter *e, const struct instr *i, enum ptx_type type, const char *old, const char *operand)
+static const char *computed(struct emitter *e, const struct instr *i, enum ptx_type type, const char *old,
+                            const char *operand)
 {
     bool bf = type == T_bf16 || type == T_bf16x2;
     if (type_bits(type) == 16) return half_op(e, i, bf, old, operand);
     const char *lo = half_op(e, i, bf, emit(e, "trunc i32 %s to i16", old), emit(e, "trunc i32 %s to i16", operand));
-    const char *hi = half_op(e, i, bf, emit(e, "trunc i32 %s to i16", emit(e, "lshr i32 %s, 16", old)), emit(e, "trunc i32 %s to i16", emit(e, "lshr i32 %s, 16", operand)));
-    return emit(e, "or i32 %s, %s", emit(e, "zext i16 %s to i32", lo), emit(e, "shl i32 %s, 16", emit(e, "zext i16 %s to i32", hi)));
+    const char *hi = half_op(e, i, bf, emit(e, "trunc i32 %s to i16", emit(e, "lshr i32 %s, 16", old)),
+                             emit(e, "trunc i32 %s to i16", emit(e, "lshr i32 %s, 16", operand)));
+    return emit(e, "or i32 %s, %s", emit(e, "zext i16 %s to i32", lo),
+                emit(e, "shl i32 %s, 16", emit(e, "zext i16 %s to i32", hi)));
 }
 
-static const char *exchange_loop(struct emitter *e, const struct instr *i, enum ptx_type type, const char *p, const char *operand)
+static const char *exchange_loop(struct emitter *e, const struct instr *i, enum ptx_type type, const char *p,
+                                 const char *operand)
 {
-    const char *t = lltype(type), *loop = new_label(e, "rmw"), *done = new_label(e, "done"), *slot = arena_printf("%%OLD%u", e->next++);
+    const char *t = lltype(type), *loop = new_label(e, "rmw"), *done = new_label(e, "done"),
+               *slot = arena_printf("%%OLD%u", e->next++);
     fprintf(e->head, "  %s = alloca %s\n", slot, t);
-    emit_void(e, "store %s %s, ptr %s", t, emit(e, "load atomic %s, ptr %s monotonic, align %u", t, p, type_bytes(type)), slot);
+    emit_void(e, "store %s %s, ptr %s", t,
+              emit(e, "load atomic %s, ptr %s monotonic, align %u", t, p, type_bytes(type)), slot);
     place_label(e, loop);
     const char *old = emit(e, "load %s, ptr %s", t, slot), *fresh = computed(e, i, type, old, operand);
-    const char *pair = emit(e, "cmpxchg ptr %s, %s %s, %s %s %s %s", p, t, old, t, fresh, order_of(i), failure_order(i));
+    const char *pair =
+        emit(e, "cmpxchg ptr %s, %s %s, %s %s %s %s", p, t, old, t, fresh, order_of(i), failure_order(i));
     emit_void(e, "store %s %s, ptr %s", t, emit(e, "extractvalue { %s, i1 } %s, 0", t, pair), slot);
     emit_void(e, "br i1 %s, label %%%s, label %%%s", emit(e, "extractvalue { %s, i1 } %s, 1", t, pair), done, loop);
     fprintf(e->body, "%s:\n", done);
     return old;
 }
 
-static const char *one(struct emitter *e, const struct instr *i, enum ptx_type type, const char *p, const struct operand *b, const struct operand *c)
+static const char *one(struct emitter *e, const struct instr *i, enum ptx_type type, const char *p,
+                       const struct operand *b, const struct operand *c)
 {
     const char *t = lltype(type), *v = value(e, b, type);
     if (has(i, MOD_cas)) {
-        const char *pair = emit(e, "cmpxchg ptr %s, %s %s, %s %s %s %s", p, t, v, t, value(e, c, type), order_of(i), failure_order(i));
+        const char *pair =
+            emit(e, "cmpxchg ptr %s, %s %s, %s %s %s %s", p, t, v, t, value(e, c, type), order_of(i), failure_order(i));
         return emit(e, "extractvalue { %s, i1 } %s, 0", t, pair);
     }
     if (type == T_f16 || type == T_f16x2 || type == T_bf16 || type == T_bf16x2) {
@@ -82,11 +96,19 @@ static const char *one(struct emitter *e, const struct instr *i, enum ptx_type t
 static void check_type(struct emitter *e, const struct instr *i, enum ptx_type t)
 {
     bool good;
-    if (has(i, MOD_exch) || has(i, MOD_cas)) good = t == T_b32 || t == T_b64 || t == T_b16 || t == T_b128 || (has(i, MOD_exch) && (t == T_u32 || t == T_s32 || t == T_u64 || t == T_f32));
-    else if (has(i, MOD_and) || has(i, MOD_or) || has(i, MOD_xor)) good = t == T_b32 || t == T_b64;
-    else if (has(i, MOD_inc) || has(i, MOD_dec)) good = t == T_u32;
-    else if (has(i, MOD_add)) good = t == T_u32 || t == T_s32 || t == T_u64 || t == T_f32 || t == T_f64 || t == T_f16 || t == T_f16x2 || t == T_bf16 || t == T_bf16x2;
-    else good = t == T_u32 || t == T_s32 || t == T_u64 || t == T_s64 || t == T_f16 || t == T_f16x2 || t == T_bf16 || t == T_bf16x2;
+    if (has(i, MOD_exch) || has(i, MOD_cas))
+        good = t == T_b32 || t == T_b64 || t == T_b16 || t == T_b128 ||
+               (has(i, MOD_exch) && (t == T_u32 || t == T_s32 || t == T_u64 || t == T_f32));
+    else if (has(i, MOD_and) || has(i, MOD_or) || has(i, MOD_xor))
+        good = t == T_b32 || t == T_b64;
+    else if (has(i, MOD_inc) || has(i, MOD_dec))
+        good = t == T_u32;
+    else if (has(i, MOD_add))
+        good = t == T_u32 || t == T_s32 || t == T_u64 || t == T_f32 || t == T_f64 || t == T_f16 || t == T_f16x2 ||
+               t == T_bf16 || t == T_bf16x2;
+    else
+        good = t == T_u32 || t == T_s32 || t == T_u64 || t == T_s64 || t == T_f16 || t == T_f16x2 || t == T_bf16 ||
+               t == T_bf16x2;
     if (!good) fail(e, i, "the type does not fit the operation");
 }
 
@@ -113,7 +135,8 @@ bool emit_atomic(struct emitter *e, const struct instr *i)
     for (unsigned k = 0; k < n; k++) {
         const char *q = k ? emit(e, "getelementptr i8, ptr %s, i64 %u", p, k * type_bytes(type)) : p;
         const char *old = one(e, i, type, q, &b->elements[k], c);
-        if (!red && i->ops[0].kind == OPERAND_vector && k < i->ops[0].count) result(e, &i->ops[0].elements[k], type, old);
+        if (!red && i->ops[0].kind == OPERAND_vector && k < i->ops[0].count)
+            result(e, &i->ops[0].elements[k], type, old);
     }
     return true;
 }

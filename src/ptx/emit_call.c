@@ -10,7 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct call { const struct operand *rets, *target, *args, *proto; };
+struct call {
+    const struct operand *rets, *target, *args, *proto;
+};
 
 static struct call parts(struct emitter *e, const struct instr *i)
 {
@@ -40,15 +42,18 @@ static const char *pointers(struct emitter *e, const struct instr *i, const stru
     return text;
 }
 
-static const char *nth_value(struct emitter *e, const struct instr *i, const struct call *c, unsigned n, enum ptx_type type)
+static const char *nth_value(struct emitter *e, const struct instr *i, const struct call *c, unsigned n,
+                             enum ptx_type type)
 {
     if (!c->args || c->args->count <= n) fail(e, i, "wrong number of arguments");
     return emit(e, "load %s, ptr %s", lltype(type), argument(e, i, &c->args->elements[n]));
 }
 
-static void set_result(struct emitter *e, const struct instr *i, const struct call *c, enum ptx_type type, const char *v)
+static void set_result(struct emitter *e, const struct instr *i, const struct call *c, enum ptx_type type,
+                       const char *v)
 {
-    if (c->rets && c->rets->count) emit_void(e, "store %s %s, ptr %s", lltype(type), v, argument(e, i, &c->rets->elements[0]));
+    if (c->rets && c->rets->count)
+        emit_void(e, "store %s %s, ptr %s", lltype(type), v, argument(e, i, &c->rets->elements[0]));
 }
 
 /* What the system provides to every kernel. */
@@ -62,8 +67,10 @@ static bool system_call(struct emitter *e, const struct instr *i, const struct c
     } else if (!strcmp(name, "free")) {
         call_rt(e, "free", "i64 %s", nth_value(e, i, c, 0, T_b64));
     } else if (!strcmp(name, "__assertfail")) {
-        const char *message = nth_value(e, i, c, 0, T_b64), *file = nth_value(e, i, c, 1, T_b64), *line = nth_value(e, i, c, 2, T_b32), *func = nth_value(e, i, c, 3, T_b64);
-        call_rt(e, "assertfail", "i32 %s, i64 %s, i64 %s, i32 %s, i32 %d, i64 %s", e->t, message, file, line, i->line, func);
+        const char *message = nth_value(e, i, c, 0, T_b64), *file = nth_value(e, i, c, 1, T_b64),
+                   *line = nth_value(e, i, c, 2, T_b32), *func = nth_value(e, i, c, 3, T_b64);
+        call_rt(e, "assertfail", "i32 %s, i64 %s, i64 %s, i32 %s, i32 %d, i64 %s", e->t, message, file, line, i->line,
+                func);
     } else {
         return false;
     }
@@ -83,7 +90,8 @@ bool emit_call(struct emitter *e, const struct instr *i)
         }
         if (f->entry) unsupported(e, i, "calling a kernel");
         const char *p = pointers(e, i, &c, &f->sig);
-        emit_void(e, "call void @%s%u(ptr %%b, i32 %s, i32 %s, i32 %s, i32 %s%s)", e->probe ? "pf" : "f", f->number, e->t, e->x, e->y, e->z, p);
+        emit_void(e, "call void @%s%u(ptr %%b, i32 %s, i32 %s, i32 %s, i32 %s%s)", e->probe ? "pf" : "f", f->number,
+                  e->t, e->x, e->y, e->z, p);
         return true;
     }
     if (c.target->kind != OPERAND_reg) fail(e, i, "a function was expected");
@@ -94,7 +102,8 @@ bool emit_call(struct emitter *e, const struct instr *i)
     fprintf(e->body, "%s:\n", bad);
     call_rt(e, "bad_call", "i32 %s, i32 %d, i64 %s", e->t, i->line, target);
     fprintf(e->body, "  unreachable\n%s:\n", good);
-    emit_void(e, "call void %s(ptr %%b, i32 %s, i32 %s, i32 %s, i32 %s%s)", emit(e, "inttoptr i64 %s to ptr", target), e->t, e->x, e->y, e->z, p);
+    emit_void(e, "call void %s(ptr %%b, i32 %s, i32 %s, i32 %s, i32 %s%s)", emit(e, "inttoptr i64 %s to ptr", target),
+              e->t, e->x, e->y, e->z, p);
     return true;
 }
 
@@ -127,11 +136,13 @@ static void function_block(struct emitter *e, const struct cfg *c, uint32_t numb
             if (i->nops != 1 || i->ops[0].kind != OPERAND_label) fail(e, i, "a label was expected");
             emit_void(e, "br label %%B%u", c->block_at[label_resolve(i->ops[0].label)->position]);
         } else if (i->op == OP_brx) {
-            const struct label *table = i->nops == 2 && i->ops[1].kind == OPERAND_label ? label_resolve(i->ops[1].label) : NULL;
+            const struct label *table =
+                i->nops == 2 && i->ops[1].kind == OPERAND_label ? label_resolve(i->ops[1].label) : NULL;
             if (!table || !table->ntargets) fail(e, i, "the second operand names no .branchtargets");
             const char *index = value(e, &i->ops[0], T_u32), *none = new_label(e, "none");
             fprintf(e->body, "  switch i32 %s, label %%%s [", index, none);
-            for (uint32_t t = 0; t < table->ntargets; t++) fprintf(e->body, " i32 %u, label %%B%u", t, c->block_at[label_resolve(table->targets[t])->position]);
+            for (uint32_t t = 0; t < table->ntargets; t++)
+                fprintf(e->body, " i32 %u, label %%B%u", t, c->block_at[label_resolve(table->targets[t])->position]);
             fprintf(e->body, " ]\n%s:\n  unreachable\n", none);
         } else if (i->op == OP_ret) {
             emit_void(e, "ret void");
@@ -175,13 +186,18 @@ static void emit_version(struct emitter *e, struct func *f, bool probe)
     for (uint32_t k = 0; k < f->sig.nrets; k++) list = arena_printf("%s, ptr %%Q%u", list, k);
     for (uint32_t k = 0; k < f->sig.nparams; k++) list = arena_printf("%s, ptr %%A%u", list, k);
     bool keep = f->address_taken && !probe;
-    function_end(e, arena_printf("define %s void @%s%u(ptr %%b, i32 %%t, i32 %%x, i32 %%y, i32 %%z%s) #%d", keep ? "" : "internal", probe ? "pf" : "f", f->number, list, probe ? 1 : 0));
+    function_end(e, arena_printf("define %s void @%s%u(ptr %%b, i32 %%t, i32 %%x, i32 %%y, i32 %%z%s) #%d",
+                                 keep ? "" : "internal", probe ? "pf" : "f", f->number, list, probe ? 1 : 0));
 }
 
 void emit_function(struct emitter *e, struct func *f)
 {
     if (f->suspends) {
-        if (f->address_taken) fatal_at(EXIT_UNSUPPORTED, f->line, "function '%s' has a barrier, a warp operation or a waiting loop and is called through its address", f->name);
+        if (f->address_taken)
+            fatal_at(
+                EXIT_UNSUPPORTED, f->line,
+                "function '%s' has a barrier, a warp operation or a waiting loop and is called through its address",
+                f->name);
         return;
     }
     emit_version(e, f, false);

@@ -27,9 +27,13 @@ static const char *integer_condition(struct emitter *e, const struct instr *i, e
 
 static const char *float_condition(struct emitter *e, const struct instr *i)
 {
-    static const struct { enum ptx_mod mod; const char *name; } conditions[] = {
-        { MOD_eq, "oeq" }, { MOD_ne, "one" }, { MOD_lt, "olt" }, { MOD_le, "ole" }, { MOD_gt, "ogt" }, { MOD_ge, "oge" }, { MOD_equ, "ueq" }, { MOD_neu, "une" },
-        { MOD_ltu, "ult" }, { MOD_leu, "ule" }, { MOD_gtu, "ugt" }, { MOD_geu, "uge" }, { MOD_num, "ord" }, { MOD_nan, "uno" } };
+    static const struct {
+        enum ptx_mod mod;
+        const char *name;
+    } conditions[] = { { MOD_eq, "oeq" },  { MOD_ne, "one" },  { MOD_lt, "olt" },  { MOD_le, "ole" },
+                       { MOD_gt, "ogt" },  { MOD_ge, "oge" },  { MOD_equ, "ueq" }, { MOD_neu, "une" },
+                       { MOD_ltu, "ult" }, { MOD_leu, "ule" }, { MOD_gtu, "ugt" }, { MOD_geu, "uge" },
+                       { MOD_num, "ord" }, { MOD_nan, "uno" } };
     for (size_t k = 0; k < sizeof conditions / sizeof *conditions; k++)
         if (has(i, conditions[k].mod)) return conditions[k].name;
     fail(e, i, "a comparison is missing");
@@ -79,8 +83,10 @@ static void emit_setp(struct emitter *e, const struct instr *i)
     const char *c = compare(e, i, t, 1, 0), *p = combine(e, i, c, 3);
     const struct operand *d = &i->ops[0];
     const char *q = NULL;
-    if (d->second && type_bits(t) == 32 && is_half(t)) q = combine(e, i, compare(e, i, t, 1, 1), 3);
-    else if (d->second) q = combine(e, i, emit(e, "xor i1 %s, true", c), 3);
+    if (d->second && type_bits(t) == 32 && is_half(t))
+        q = combine(e, i, compare(e, i, t, 1, 1), 3);
+    else if (d->second)
+        q = combine(e, i, emit(e, "xor i1 %s, true", c), 3);
     if (d->kind == OPERAND_reg && d->reg->type != T_pred) fail(e, i, "the destination is no predicate");
     result(e, d, T_pred, p);
     if (q) store_reg(e, d->second, q);
@@ -101,9 +107,12 @@ static void emit_set(struct emitter *e, const struct instr *i)
     }
     const char *c = combine(e, i, compare(e, i, t, 1, 0), 3);
     fits(e, &i->ops[0], d);
-    if (is_float_value(d)) result(e, &i->ops[0], d, emit(e, "select i1 %s, %s 1.0, %s 0.0", c, lltype(d), lltype(d)));
-    else if (is_half(d)) result(e, &i->ops[0], d, emit(e, "select i1 %s, i16 %u, i16 0", c, d == T_f16 ? 0x3c00u : 0x3f80u));
-    else result(e, &i->ops[0], d, emit(e, "sext i1 %s to %s", c, lltype(d)));
+    if (is_float_value(d))
+        result(e, &i->ops[0], d, emit(e, "select i1 %s, %s 1.0, %s 0.0", c, lltype(d), lltype(d)));
+    else if (is_half(d))
+        result(e, &i->ops[0], d, emit(e, "select i1 %s, i16 %u, i16 0", c, d == T_f16 ? 0x3c00u : 0x3f80u));
+    else
+        result(e, &i->ops[0], d, emit(e, "sext i1 %s to %s", c, lltype(d)));
 }
 
 static void emit_testp(struct emitter *e, const struct instr *i)
@@ -114,15 +123,25 @@ static void emit_testp(struct emitter *e, const struct instr *i)
     unsigned w = type_bits(t);
     fits(e, &i->ops[1], t);
     const char *bits = emit(e, "bitcast %s %s to i%u", lltype(t), value(e, &i->ops[1], t), w);
-    const char *infinite = w == 32 ? "2139095040" : "9218868437227405312", *least = w == 32 ? "8388608" : "4503599627370496";
+    const char *infinite = w == 32 ? "2139095040" : "9218868437227405312",
+               *least = w == 32 ? "8388608" : "4503599627370496";
     const char *magnitude = emit(e, "and i%u %s, %s", w, bits, w == 32 ? "2147483647" : "9223372036854775807"), *v;
-    if (has(i, MOD_finite)) v = emit(e, "icmp ult i%u %s, %s", w, magnitude, infinite);
-    else if (has(i, MOD_infinite)) v = emit(e, "icmp eq i%u %s, %s", w, magnitude, infinite);
-    else if (has(i, MOD_number)) v = emit(e, "icmp ule i%u %s, %s", w, magnitude, infinite);
-    else if (has(i, MOD_notanumber)) v = emit(e, "icmp ugt i%u %s, %s", w, magnitude, infinite);
-    else if (has(i, MOD_normal)) v = emit(e, "and i1 %s, %s", emit(e, "icmp uge i%u %s, %s", w, magnitude, least), emit(e, "icmp ult i%u %s, %s", w, magnitude, infinite));
-    else if (has(i, MOD_subnormal)) v = emit(e, "and i1 %s, %s", emit(e, "icmp ult i%u %s, %s", w, magnitude, least), emit(e, "icmp ne i%u %s, 0", w, magnitude));
-    else fail(e, i, "a property is missing");
+    if (has(i, MOD_finite))
+        v = emit(e, "icmp ult i%u %s, %s", w, magnitude, infinite);
+    else if (has(i, MOD_infinite))
+        v = emit(e, "icmp eq i%u %s, %s", w, magnitude, infinite);
+    else if (has(i, MOD_number))
+        v = emit(e, "icmp ule i%u %s, %s", w, magnitude, infinite);
+    else if (has(i, MOD_notanumber))
+        v = emit(e, "icmp ugt i%u %s, %s", w, magnitude, infinite);
+    else if (has(i, MOD_normal))
+        v = emit(e, "and i1 %s, %s", emit(e, "icmp uge i%u %s, %s", w, magnitude, least),
+                 emit(e, "icmp ult i%u %s, %s", w, magnitude, infinite));
+    else if (has(i, MOD_subnormal))
+        v = emit(e, "and i1 %s, %s", emit(e, "icmp ult i%u %s, %s", w, magnitude, least),
+                 emit(e, "icmp ne i%u %s, 0", w, magnitude));
+    else
+        fail(e, i, "a property is missing");
     result(e, &i->ops[0], T_pred, v);
 }
 
@@ -133,7 +152,8 @@ static void emit_select(struct emitter *e, const struct instr *i)
     for (unsigned k = 0; k < 3; k++) fits(e, &i->ops[k], t);
     const char *a = value(e, &i->ops[1], t), *b = value(e, &i->ops[2], t), *c;
     if (i->op == OP_selp) {
-        if (i->ops[3].kind == OPERAND_reg && i->ops[3].reg->type != T_pred) fail(e, i, "the last operand is no predicate");
+        if (i->ops[3].kind == OPERAND_reg && i->ops[3].reg->type != T_pred)
+            fail(e, i, "the last operand is no predicate");
         c = predicate(e, &i->ops[3]);
     } else {
         enum ptx_type by = need_type(e, i, 1);
@@ -151,7 +171,8 @@ bool emit_compare(struct emitter *e, const struct instr *i)
     case OP_setp: emit_setp(e, i); return true;
     case OP_set: emit_set(e, i); return true;
     case OP_testp: emit_testp(e, i); return true;
-    case OP_selp: case OP_slct: emit_select(e, i); return true;
+    case OP_selp:
+    case OP_slct: emit_select(e, i); return true;
     default: return false;
     }
 }

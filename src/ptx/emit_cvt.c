@@ -7,8 +7,14 @@
 #include <string.h>
 
 static bool half_type(enum ptx_type t) { return t == T_f16 || t == T_bf16; }
-static bool integer_rounding(const struct instr *i) { return has(i, MOD_rni) || has(i, MOD_rzi) || has(i, MOD_rmi) || has(i, MOD_rpi); }
-static bool float_rounding(const struct instr *i) { return has(i, MOD_rn) || has(i, MOD_rz) || has(i, MOD_rm) || has(i, MOD_rp); }
+static bool integer_rounding(const struct instr *i)
+{
+    return has(i, MOD_rni) || has(i, MOD_rzi) || has(i, MOD_rmi) || has(i, MOD_rpi);
+}
+static bool float_rounding(const struct instr *i)
+{
+    return has(i, MOD_rn) || has(i, MOD_rz) || has(i, MOD_rm) || has(i, MOD_rp);
+}
 
 /* ---- integers */
 
@@ -22,12 +28,14 @@ static const char *saturate_integer(struct emitter *e, enum ptx_type d, enum ptx
         v = emit(e, "call i72 @llvm.smin.i72(i72 %s, i72 %" PRId64 ")", v, most);
     } else {
         v = emit(e, "call i72 @llvm.smax.i72(i72 %s, i72 0)", v);
-        v = emit(e, "call i72 @llvm.smin.i72(i72 %s, i72 %" PRIu64 ")", v, w == 64 ? UINT64_MAX : ((uint64_t)1 << w) - 1);
+        v = emit(e, "call i72 @llvm.smin.i72(i72 %s, i72 %" PRIu64 ")", v,
+                 w == 64 ? UINT64_MAX : ((uint64_t)1 << w) - 1);
     }
     return emit(e, "trunc i72 %s to %s", v, lltype(d));
 }
 
-static const char *integer_to_integer(struct emitter *e, const struct instr *i, enum ptx_type d, enum ptx_type s, const char *v)
+static const char *integer_to_integer(struct emitter *e, const struct instr *i, enum ptx_type d, enum ptx_type s,
+                                      const char *v)
 {
     if (has(i, MOD_sat)) return saturate_integer(e, d, s, v);
     unsigned have = type_bits(s), want = type_bits(d);
@@ -39,31 +47,40 @@ static const char *integer_to_integer(struct emitter *e, const struct instr *i, 
 
 static const char *round_to_integral(struct emitter *e, const struct instr *i, enum ptx_type t, const char *v)
 {
-    const char *name = has(i, MOD_rni) ? "roundeven" : has(i, MOD_rzi) ? "trunc" : has(i, MOD_rmi) ? "floor" : "ceil", *ll = lltype(t);
+    const char *name = has(i, MOD_rni)   ? "roundeven"
+                       : has(i, MOD_rzi) ? "trunc"
+                       : has(i, MOD_rmi) ? "floor"
+                                         : "ceil",
+               *ll = lltype(t);
     return emit(e, "call %s @llvm.%s.%s(%s %s)", ll, name, t == T_f32 ? "f32" : "f64", ll, v);
 }
 
-static const char *float_to_integer(struct emitter *e, const struct instr *i, enum ptx_type d, enum ptx_type s, const char *v)
+static const char *float_to_integer(struct emitter *e, const struct instr *i, enum ptx_type d, enum ptx_type s,
+                                    const char *v)
 {
     if (!integer_rounding(i)) fail(e, i, "an integer rounding is missing");
     if (half_type(s)) v = s == T_f16 ? f16_to_f32(e, v) : bf16_to_f32(e, v);
     enum ptx_type t = s == T_f64 ? T_f64 : T_f32;
     if (t == T_f32 && has(i, MOD_ftz)) v = flush_f32(e, v);
     const char *r = has(i, MOD_rzi) ? v : round_to_integral(e, i, t, v), *ll = lltype(d);
-    const char *n = emit(e, "call %s @llvm.fpto%ci.sat.%s.%s(%s %s)", ll, type_signed(d) ? 's' : 'u', ll, t == T_f32 ? "f32" : "f64", lltype(t), r);
+    const char *n = emit(e, "call %s @llvm.fpto%ci.sat.%s.%s(%s %s)", ll, type_signed(d) ? 's' : 'u', ll,
+                         t == T_f32 ? "f32" : "f64", lltype(t), r);
     /* NaN: zero, but the highest bit alone where 64 bits are involved (observed on H200) */
     if (t == T_f32 && type_bits(d) < 64) return n;
-    return emit(e, "select i1 %s, %s %" PRId64 ", %s %s", emit(e, "fcmp uno %s %s, 0.0", lltype(t), v), ll, type_bits(d) == 64 ? INT64_MIN : -(int64_t)(1ull << (type_bits(d) - 1)), ll, n);
+    return emit(e, "select i1 %s, %s %" PRId64 ", %s %s", emit(e, "fcmp uno %s %s, 0.0", lltype(t), v), ll,
+                type_bits(d) == 64 ? INT64_MIN : -(int64_t)(1ull << (type_bits(d) - 1)), ll, n);
 }
 
 /* ---- integer to floating point */
 
-static const char *integer_to_float(struct emitter *e, const struct instr *i, enum ptx_type d, enum ptx_type s, const char *v)
+static const char *integer_to_float(struct emitter *e, const struct instr *i, enum ptx_type d, enum ptx_type s,
+                                    const char *v)
 {
     if (!float_rounding(i)) fail(e, i, "a rounding is missing");
     bool sign = type_signed(s);
     unsigned mode = rounding_mode(i);
-    if (!mode && is_float_value(d)) return emit(e, "%s %s %s to %s", sign ? "sitofp" : "uitofp", lltype(s), v, lltype(d));
+    if (!mode && is_float_value(d))
+        return emit(e, "%s %s %s to %s", sign ? "sitofp" : "uitofp", lltype(s), v, lltype(d));
     if (type_bits(s) < 64) v = emit(e, "%s %s %s to i64", sign ? "sext" : "zext", lltype(s), v);
     const char *name = d == T_f32 ? "f32" : d == T_f64 ? "f64" : d == T_f16 ? "f16" : "bf16";
     return call_rt(e, arena_printf("%s_from_%c64", name, sign ? 's' : 'u'), "i64 %s, i32 %u", v, mode);
@@ -84,7 +101,8 @@ static const char *relu(struct emitter *e, enum ptx_type d, const char *v)
 {
     if (d == T_f32) return emit(e, "select i1 %s, float %s, float 0.0", emit(e, "fcmp ogt float %s, 0.0", v), v);
     const char *nan = emit(e, "icmp ugt i16 %s, %u", emit(e, "and i16 %s, 32767", v), d == T_f16 ? 0x7c00u : 0x7f80u);
-    return emit(e, "select i1 %s, i16 32767, i16 %s", nan, emit(e, "select i1 %s, i16 0, i16 %s", emit(e, "icmp slt i16 %s, 0", v), v));
+    return emit(e, "select i1 %s, i16 32767, i16 %s", nan,
+                emit(e, "select i1 %s, i16 0, i16 %s", emit(e, "icmp slt i16 %s, 0", v), v));
 }
 
 /* Values beyond the largest finite one become it. */
@@ -95,7 +113,8 @@ static const char *cap(struct emitter *e, enum ptx_type d, const char *v)
     return emit(e, "select i1 %s, i16 %s, i16 %s", is, emit(e, "sub i16 %s, 1", v), v);
 }
 
-static const char *float_to_float(struct emitter *e, const struct instr *i, enum ptx_type d, enum ptx_type s, const char *v)
+static const char *float_to_float(struct emitter *e, const struct instr *i, enum ptx_type d, enum ptx_type s,
+                                  const char *v)
 {
     if (s == T_f32 && has(i, MOD_ftz)) v = flush_f32(e, v);
     if (d == s) {
@@ -140,9 +159,13 @@ static void emit_tf32(struct emitter *e, const struct instr *i)
 {
     need_operands(e, i, 2, 2);
     const char *f = value(e, &i->ops[1], T_f32), *bits = emit(e, "bitcast float %s to i32", f), *r;
-    if (has(i, MOD_rz)) r = bits;
-    else if (has(i, MOD_rna)) r = emit(e, "add i32 %s, 4096", bits);
-    else r = emit(e, "add i32 %s, %s", emit(e, "add i32 %s, 4095", bits), emit(e, "and i32 %s, 1", emit(e, "lshr i32 %s, 13", bits)));
+    if (has(i, MOD_rz))
+        r = bits;
+    else if (has(i, MOD_rna))
+        r = emit(e, "add i32 %s, 4096", bits);
+    else
+        r = emit(e, "add i32 %s, %s", emit(e, "add i32 %s, 4095", bits),
+                 emit(e, "and i32 %s, 1", emit(e, "lshr i32 %s, 13", bits)));
     r = emit(e, "and i32 %s, -8192", r);
     const char *special = emit(e, "icmp eq i32 %s, 2139095040", emit(e, "and i32 %s, 2139095040", bits));
     r = emit(e, "select i1 %s, i32 %s, i32 %s", special, bits, r);
@@ -177,7 +200,9 @@ static void emit_fp8(struct emitter *e, const struct instr *i, enum ptx_type d, 
         need_operands(e, i, from_pair ? 2 : 3, from_pair ? 2 : 3);
         const char *pair = from_pair ? value(e, &i->ops[1], T_b32) : NULL;
         for (unsigned k = 0; k < 2; k++) {
-            const char *f = from_pair ? f16_to_f32(e, emit(e, "trunc i32 %s to i16", k ? pair : emit(e, "lshr i32 %s, 16", pair))) : value(e, &i->ops[k + 1], T_f32);
+            const char *f =
+                from_pair ? f16_to_f32(e, emit(e, "trunc i32 %s to i16", k ? pair : emit(e, "lshr i32 %s, 16", pair)))
+                          : value(e, &i->ops[k + 1], T_f32);
             if (has(i, MOD_relu)) f = relu(e, T_f32, f);
             v[k] = emit(e, "trunc i32 %s to i16", call_rt(e, "fp8_from_f32", "float %s, i32 %d", f, wide));
         }
@@ -188,7 +213,8 @@ static void emit_fp8(struct emitter *e, const struct instr *i, enum ptx_type d, 
     need_operands(e, i, 2, 2);
     const char *pair = emit(e, "zext i16 %s to i32", value(e, &i->ops[1], T_b16));
     for (unsigned k = 0; k < 2; k++) {
-        v[k] = call_rt(e, "f16_from_fp8", "i32 %s, i32 %d", emit(e, "and i32 %s, 255", k ? pair : emit(e, "lshr i32 %s, 8", pair)), wide);
+        v[k] = call_rt(e, "f16_from_fp8", "i32 %s, i32 %d",
+                       emit(e, "and i32 %s, 255", k ? pair : emit(e, "lshr i32 %s, 8", pair)), wide);
         if (has(i, MOD_relu)) v[k] = relu(e, T_f16, v[k]);
         v[k] = emit(e, "zext i16 %s to i32", v[k]);
     }
@@ -234,13 +260,17 @@ bool emit_convert(struct emitter *e, const struct instr *i)
     }
     need_operands(e, i, 2, 2);
     bool to_float = is_float_value(d) || half_type(d), from_float = is_float_value(s) || half_type(s);
-    if (!(to_float || type_integer(d)) || !(from_float || type_integer(s))) fail(e, i, "the types do not fit the operation");
+    if (!(to_float || type_integer(d)) || !(from_float || type_integer(s)))
+        fail(e, i, "the types do not fit the operation");
     const char *v = value(e, &i->ops[1], s), *r;
     if (to_float) {
         r = from_float ? float_to_float(e, i, d, s, v) : integer_to_float(e, i, d, s, v);
         if (!from_float && has(i, MOD_sat)) {
-            if (half_type(d)) r = d == T_f16 ? f32_to_f16(e, saturate(e, T_f32, f16_to_f32(e, r))) : f32_to_bf16(e, saturate(e, T_f32, bf16_to_f32(e, r)));
-            else r = saturate(e, d, r);
+            if (half_type(d))
+                r = d == T_f16 ? f32_to_f16(e, saturate(e, T_f32, f16_to_f32(e, r)))
+                               : f32_to_bf16(e, saturate(e, T_f32, bf16_to_f32(e, r)));
+            else
+                r = saturate(e, d, r);
         }
         if (!from_float && integer_rounding(i)) fail(e, i, "an integer rounding does not fit here");
     } else {

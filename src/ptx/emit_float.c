@@ -7,19 +7,28 @@
 
 #include <string.h>
 
-unsigned rounding_mode(const struct instr *i) { return has(i, MOD_rz) ? 1 : has(i, MOD_rm) ? 2 : has(i, MOD_rp) ? 3 : 0; }
+unsigned rounding_mode(const struct instr *i)
+{
+    return has(i, MOD_rz) ? 1 : has(i, MOD_rm) ? 2 : has(i, MOD_rp) ? 3 : 0;
+}
 
-static bool has_rounding(const struct instr *i) { return has(i, MOD_rn) || has(i, MOD_rz) || has(i, MOD_rm) || has(i, MOD_rp); }
+static bool has_rounding(const struct instr *i)
+{
+    return has(i, MOD_rn) || has(i, MOD_rz) || has(i, MOD_rm) || has(i, MOD_rp);
+}
 
 const char *flush_f32(struct emitter *e, const char *v)
 {
-    const char *bits = emit(e, "bitcast float %s to i32", v), *tiny = emit(e, "icmp eq i32 %s, 0", emit(e, "and i32 %s, 2139095040", bits));
-    return emit(e, "bitcast i32 %s to float", emit(e, "select i1 %s, i32 %s, i32 %s", tiny, emit(e, "and i32 %s, -2147483648", bits), bits));
+    const char *bits = emit(e, "bitcast float %s to i32", v),
+               *tiny = emit(e, "icmp eq i32 %s, 0", emit(e, "and i32 %s, 2139095040", bits));
+    return emit(e, "bitcast i32 %s to float",
+                emit(e, "select i1 %s, i32 %s, i32 %s", tiny, emit(e, "and i32 %s, -2147483648", bits), bits));
 }
 
 const char *saturate(struct emitter *e, enum ptx_type t, const char *v)
 {
-    const char *ll = lltype(t), *positive = emit(e, "select i1 %s, %s %s, %s 0.0", emit(e, "fcmp ogt %s %s, 0.0", ll, v), ll, v, ll);
+    const char *ll = lltype(t),
+               *positive = emit(e, "select i1 %s, %s %s, %s 0.0", emit(e, "fcmp ogt %s %s, 0.0", ll, v), ll, v, ll);
     return emit(e, "select i1 %s, %s %s, %s 1.0", emit(e, "fcmp olt %s %s, 1.0", ll, positive), ll, positive, ll);
 }
 
@@ -52,9 +61,11 @@ const char *bf16_to_f32(struct emitter *e, const char *v)
 
 const char *f32_to_bf16(struct emitter *e, const char *v)
 {
-    const char *bits = emit(e, "bitcast float %s to i32", v), *odd = emit(e, "and i32 %s, 1", emit(e, "lshr i32 %s, 16", bits));
+    const char *bits = emit(e, "bitcast float %s to i32", v),
+               *odd = emit(e, "and i32 %s, 1", emit(e, "lshr i32 %s, 16", bits));
     const char *r = emit(e, "lshr i32 %s, 16", emit(e, "add i32 %s, %s", emit(e, "add i32 %s, 32767", bits), odd));
-    return emit(e, "trunc i32 %s to i16", emit(e, "select i1 %s, i32 32767, i32 %s", emit(e, "fcmp uno float %s, 0.0", v), r));
+    return emit(e, "trunc i32 %s to i16",
+                emit(e, "select i1 %s, i32 32767, i32 %s", emit(e, "fcmp uno float %s, 0.0", v), r));
 }
 
 /* ---- operands and results with .ftz and .sat */
@@ -80,7 +91,8 @@ static const char *suffix(enum ptx_type t) { return t == T_f32 ? "f32" : "f64"; 
 static const char *fused(struct emitter *e, enum ptx_type t, const char *a, const char *b, const char *c)
 {
     const char *ll = lltype(t);
-    if (e->avoid_fma) return call_rt(e, arena_printf("fma_%s", suffix(t)), "%s %s, %s %s, %s %s, i32 0", ll, a, ll, b, ll, c);
+    if (e->avoid_fma)
+        return call_rt(e, arena_printf("fma_%s", suffix(t)), "%s %s, %s %s, %s %s, i32 0", ll, a, ll, b, ll, c);
     return emit(e, "call %s @llvm.fma.%s(%s %s, %s %s, %s %s)", ll, suffix(t), ll, a, ll, b, ll, c);
 }
 
@@ -89,8 +101,10 @@ static void emit_basic(struct emitter *e, const struct instr *i, enum ptx_type t
     need_operands(e, i, 3, 3);
     const char *ll = lltype(t), *a = arg(e, i, 1, t), *b = arg(e, i, 2, t);
     unsigned mode = rounding_mode(i);
-    if (!mode) give(e, i, t, emit(e, "f%s %s %s, %s", op, ll, a, b));
-    else give(e, i, t, call_rt(e, arena_printf("%s_%s", op, suffix(t)), "%s %s, %s %s, i32 %u", ll, a, ll, b, mode));
+    if (!mode)
+        give(e, i, t, emit(e, "f%s %s %s, %s", op, ll, a, b));
+    else
+        give(e, i, t, call_rt(e, arena_printf("%s_%s", op, suffix(t)), "%s %s, %s %s, i32 %u", ll, a, ll, b, mode));
 }
 
 static void emit_fused(struct emitter *e, const struct instr *i, enum ptx_type t)
@@ -99,8 +113,11 @@ static void emit_fused(struct emitter *e, const struct instr *i, enum ptx_type t
     if (!has_rounding(i)) fail(e, i, "a rounding is missing");
     const char *ll = lltype(t), *a = arg(e, i, 1, t), *b = arg(e, i, 2, t), *c = arg(e, i, 3, t);
     unsigned mode = rounding_mode(i);
-    if (!mode) give(e, i, t, fused(e, t, a, b, c));
-    else give(e, i, t, call_rt(e, arena_printf("fma_%s", suffix(t)), "%s %s, %s %s, %s %s, i32 %u", ll, a, ll, b, ll, c, mode));
+    if (!mode)
+        give(e, i, t, fused(e, t, a, b, c));
+    else
+        give(e, i, t,
+             call_rt(e, arena_printf("fma_%s", suffix(t)), "%s %s, %s %s, %s %s, i32 %u", ll, a, ll, b, ll, c, mode));
 }
 
 static void emit_minmax(struct emitter *e, const struct instr *i, enum ptx_type t)
@@ -110,7 +127,8 @@ static void emit_minmax(struct emitter *e, const struct instr *i, enum ptx_type 
     for (unsigned k = 2; k < i->nops; k++) {
         const char *b = arg(e, i, k, t);
         if (has(i, MOD_xorsign)) {
-            sign = emit(e, "xor i32 %s, %s", emit(e, "bitcast float %s to i32", v), emit(e, "bitcast float %s to i32", b));
+            sign =
+                emit(e, "xor i32 %s, %s", emit(e, "bitcast float %s to i32", v), emit(e, "bitcast float %s to i32", b));
             v = emit(e, "call float @llvm.fabs.f32(float %s)", v);
             b = emit(e, "call float @llvm.fabs.f32(float %s)", b);
         } else if (has(i, MOD_abs)) {
@@ -118,7 +136,9 @@ static void emit_minmax(struct emitter *e, const struct instr *i, enum ptx_type 
             b = emit(e, "call %s @llvm.fabs.%s(%s %s)", ll, suffix(t), ll, b);
         }
         v = minmax_float(e, ll, i->op == OP_max, has(i, MOD_NaN), v, b);
-        if (sign) v = emit(e, "call float @llvm.copysign.f32(float %s, float %s)", v, emit(e, "bitcast i32 %s to float", sign));
+        if (sign)
+            v = emit(e, "call float @llvm.copysign.f32(float %s, float %s)", v,
+                     emit(e, "bitcast i32 %s to float", sign));
     }
     give(e, i, t, v);
 }
@@ -128,7 +148,8 @@ static void emit_minmax(struct emitter *e, const struct instr *i, enum ptx_type 
 static void emit_divide(struct emitter *e, const struct instr *i, enum ptx_type t)
 {
     need_operands(e, i, 3, 3);
-    if (!has_rounding(i) && !has(i, MOD_approx) && !has(i, MOD_full)) fail(e, i, "a rounding, .approx or .full is missing");
+    if (!has_rounding(i) && !has(i, MOD_approx) && !has(i, MOD_full))
+        fail(e, i, "a rounding, .approx or .full is missing");
     if (t == T_f64 && !has_rounding(i)) fail(e, i, "a rounding is missing");
     emit_basic(e, i, t, "div");
 }
@@ -142,12 +163,16 @@ static void emit_root(struct emitter *e, const struct instr *i, enum ptx_type t)
     unsigned mode = rounding_mode(i);
     switch (i->op) {
     case OP_rcp:
-        if (mode) v = call_rt(e, arena_printf("div_%s", suffix(t)), "%s 1.0, %s %s, i32 %u", ll, ll, a, mode);
-        else v = emit(e, "fdiv %s 1.0, %s", ll, a);
+        if (mode)
+            v = call_rt(e, arena_printf("div_%s", suffix(t)), "%s 1.0, %s %s, i32 %u", ll, ll, a, mode);
+        else
+            v = emit(e, "fdiv %s 1.0, %s", ll, a);
         break;
     case OP_sqrt:
-        if (mode) v = call_rt(e, arena_printf("sqrt_%s", suffix(t)), "%s %s, i32 %u", ll, a, mode);
-        else v = emit(e, "call %s @llvm.sqrt.%s(%s %s)", ll, suffix(t), ll, a);
+        if (mode)
+            v = call_rt(e, arena_printf("sqrt_%s", suffix(t)), "%s %s, i32 %u", ll, a, mode);
+        else
+            v = emit(e, "call %s @llvm.sqrt.%s(%s %s)", ll, suffix(t), ll, a);
         break;
     default: v = emit(e, "fdiv %s 1.0, %s", ll, emit(e, "call %s @llvm.sqrt.%s(%s %s)", ll, suffix(t), ll, a));
     }
@@ -157,13 +182,18 @@ static void emit_root(struct emitter *e, const struct instr *i, enum ptx_type t)
 /* 2^x: 2^n by the exponent, 2^f by a polynomial (relative error below 2^-22). */
 static const char *exp2_f32(struct emitter *e, const char *x)
 {
-    const char *clamped = emit(e, "call float @llvm.minnum.f32(float %s, float 129.0)", emit(e, "call float @llvm.maxnum.f32(float %s, float -160.0)", x));
-    const char *n = emit(e, "call float @llvm.rint.f32(float %s)", clamped), *f = emit(e, "fsub float %s, %s", clamped, n);
-    static const char *const c[] = { "0x3F24309120000000", "0x3F55D87FE0000000", "0x3F83B2AB60000000", "0x3FAC6B08E0000000", "0x3FCEBFBE00000000", "0x3FE62E4300000000", "0x3FF0000000000000" };
+    const char *clamped = emit(e, "call float @llvm.minnum.f32(float %s, float 129.0)",
+                               emit(e, "call float @llvm.maxnum.f32(float %s, float -160.0)", x));
+    const char *n = emit(e, "call float @llvm.rint.f32(float %s)", clamped),
+               *f = emit(e, "fsub float %s, %s", clamped, n);
+    static const char *const c[] = { "0x3F24309120000000", "0x3F55D87FE0000000", "0x3F83B2AB60000000",
+                                     "0x3FAC6B08E0000000", "0x3FCEBFBE00000000", "0x3FE62E4300000000",
+                                     "0x3FF0000000000000" };
     const char *p = c[0];
     for (unsigned k = 1; k < 7; k++) p = emit(e, "fadd float %s, %s", emit(e, "fmul float %s, %s", p, f), c[k]);
     /* in two steps, so that subnormal results come out right */
-    const char *in = emit(e, "fptosi float %s to i32", n), *half = emit(e, "ashr i32 %s, 1", in), *rest = emit(e, "sub i32 %s, %s", in, half);
+    const char *in = emit(e, "fptosi float %s to i32", n), *half = emit(e, "ashr i32 %s, 1", in),
+               *rest = emit(e, "sub i32 %s, %s", in, half);
     const char *s1 = emit(e, "bitcast i32 %s to float", emit(e, "shl i32 %s, 23", emit(e, "add i32 %s, 127", half)));
     const char *s2 = emit(e, "bitcast i32 %s to float", emit(e, "shl i32 %s, 23", emit(e, "add i32 %s, 127", rest)));
     const char *v = emit(e, "fmul float %s, %s", emit(e, "fmul float %s, %s", p, s1), s2);
@@ -184,7 +214,10 @@ static void emit_transcendental(struct emitter *e, const struct instr *i, enum p
         /* the GPU works in turns, with the precision that a single has there: large angles lose theirs */
         const char *turns = call_rt(e, "mul_f32", "float %s, float bitcast (i32 1042479491 to float), i32 1", a);
         const char *part = emit(e, "fsub float %s, %s", turns, emit(e, "call float @llvm.rint.f32(float %s)", turns));
-        const char *angle = emit(e, "fmul float %s, bitcast (i32 1086918619 to float)", emit(e, "call float @llvm.copysign.f32(float %s, float %s)", part, emit(e, "select i1 %s, float %s, float %s", emit(e, "fcmp oeq float %s, 0.0", part), a, part)));
+        const char *angle =
+            emit(e, "fmul float %s, bitcast (i32 1086918619 to float)",
+                 emit(e, "call float @llvm.copysign.f32(float %s, float %s)", part,
+                      emit(e, "select i1 %s, float %s, float %s", emit(e, "fcmp oeq float %s, 0.0", part), a, part)));
         give(e, i, t, call_rt(e, i->op == OP_sin ? "sin_f32" : "cos_f32", "float %s", angle));
         return;
     }
@@ -196,12 +229,16 @@ static void emit_sign(struct emitter *e, const struct instr *i, enum ptx_type t)
     const char *ll = lltype(t);
     if (i->op == OP_copysign) {
         need_operands(e, i, 3, 3);
-        give(e, i, t, emit(e, "call %s @llvm.copysign.%s(%s %s, %s %s)", ll, suffix(t), ll, arg(e, i, 2, t), ll, arg(e, i, 1, t)));
+        give(e, i, t,
+             emit(e, "call %s @llvm.copysign.%s(%s %s, %s %s)", ll, suffix(t), ll, arg(e, i, 2, t), ll,
+                  arg(e, i, 1, t)));
         return;
     }
     need_operands(e, i, 2, 2);
     const char *a = arg(e, i, 1, t);
-    give(e, i, t, i->op == OP_neg ? emit(e, "fneg %s %s", ll, a) : emit(e, "call %s @llvm.fabs.%s(%s %s)", ll, suffix(t), ll, a));
+    give(e, i, t,
+         i->op == OP_neg ? emit(e, "fneg %s %s", ll, a)
+                         : emit(e, "call %s @llvm.fabs.%s(%s %s)", ll, suffix(t), ll, a));
 }
 
 /* Two singles in one 64-bit register, each as the scalar operation. */
@@ -213,15 +250,22 @@ static void emit_pair(struct emitter *e, const struct instr *i)
     for (unsigned k = 0; k < n; k++) {
         const char *v = value(e, &i->ops[k + 1], T_b64);
         for (unsigned h = 0; h < 2; h++) {
-            in[k][h] = emit(e, "bitcast i32 %s to float", emit(e, "trunc i64 %s to i32", h ? emit(e, "lshr i64 %s, 32", v) : v));
+            in[k][h] = emit(e, "bitcast i32 %s to float",
+                            emit(e, "trunc i64 %s to i32", h ? emit(e, "lshr i64 %s, 32", v) : v));
             if (has(i, MOD_ftz)) in[k][h] = flush_f32(e, in[k][h]);
         }
     }
     unsigned mode = rounding_mode(i);
     for (unsigned h = 0; h < 2; h++) {
         const char *name = i->op == OP_add ? "add" : i->op == OP_sub ? "sub" : "mul";
-        if (n == 3) out[h] = mode ? call_rt(e, "fma_f32", "float %s, float %s, float %s, i32 %u", in[0][h], in[1][h], in[2][h], mode) : fused(e, T_f32, in[0][h], in[1][h], in[2][h]);
-        else out[h] = mode ? call_rt(e, arena_printf("%s_f32", name), "float %s, float %s, i32 %u", in[0][h], in[1][h], mode) : emit(e, "f%s float %s, %s", name, in[0][h], in[1][h]);
+        if (n == 3)
+            out[h] =
+                mode ? call_rt(e, "fma_f32", "float %s, float %s, float %s, i32 %u", in[0][h], in[1][h], in[2][h], mode)
+                     : fused(e, T_f32, in[0][h], in[1][h], in[2][h]);
+        else
+            out[h] =
+                mode ? call_rt(e, arena_printf("%s_f32", name), "float %s, float %s, i32 %u", in[0][h], in[1][h], mode)
+                     : emit(e, "f%s float %s, %s", name, in[0][h], in[1][h]);
         if (has(i, MOD_ftz)) out[h] = flush_f32(e, out[h]);
         out[h] = emit(e, "zext i32 %s to i64", emit(e, "bitcast float %s to i32", out[h]));
     }
@@ -236,18 +280,29 @@ bool emit_float(struct emitter *e, const struct instr *i)
         return true;
     }
     if (t != T_f32 && t != T_f64) return false;
-    if ((has(i, MOD_sat) && t == T_f64) || (has(i, MOD_ftz) && t == T_f64 && i->op != OP_rcp && i->op != OP_rsqrt)) fail(e, i, "the modifier does not fit .f64");
+    if ((has(i, MOD_sat) && t == T_f64) || (has(i, MOD_ftz) && t == T_f64 && i->op != OP_rcp && i->op != OP_rsqrt))
+        fail(e, i, "the modifier does not fit .f64");
     if (has(i, MOD_lo) || has(i, MOD_hi) || has(i, MOD_wide)) fail(e, i, "the modifier does not fit the type");
     switch (i->op) {
     case OP_add: emit_basic(e, i, t, "add"); return true;
     case OP_sub: emit_basic(e, i, t, "sub"); return true;
     case OP_mul: emit_basic(e, i, t, "mul"); return true;
-    case OP_fma: case OP_mad: emit_fused(e, i, t); return true;
+    case OP_fma:
+    case OP_mad: emit_fused(e, i, t); return true;
     case OP_div: emit_divide(e, i, t); return true;
-    case OP_rcp: case OP_sqrt: case OP_rsqrt: emit_root(e, i, t); return true;
-    case OP_sin: case OP_cos: case OP_lg2: case OP_ex2: case OP_tanh: emit_transcendental(e, i, t); return true;
-    case OP_min: case OP_max: emit_minmax(e, i, t); return true;
-    case OP_abs: case OP_neg: case OP_copysign: emit_sign(e, i, t); return true;
+    case OP_rcp:
+    case OP_sqrt:
+    case OP_rsqrt: emit_root(e, i, t); return true;
+    case OP_sin:
+    case OP_cos:
+    case OP_lg2:
+    case OP_ex2:
+    case OP_tanh: emit_transcendental(e, i, t); return true;
+    case OP_min:
+    case OP_max: emit_minmax(e, i, t); return true;
+    case OP_abs:
+    case OP_neg:
+    case OP_copysign: emit_sign(e, i, t); return true;
     default: return false;
     }
 }

@@ -5,10 +5,20 @@
 #include "emit_float.h"
 #include "ptxc.h"
 
-struct half { bool bf; unsigned lanes; enum ptx_type type; };
+struct half {
+    bool bf;
+    unsigned lanes;
+    enum ptx_type type;
+};
 
-static const char *up(struct emitter *e, const struct half *h, const char *v) { return h->bf ? bf16_to_f32(e, v) : f16_to_f32(e, v); }
-static const char *down(struct emitter *e, const struct half *h, const char *v) { return h->bf ? f32_to_bf16(e, v) : f32_to_f16(e, v); }
+static const char *up(struct emitter *e, const struct half *h, const char *v)
+{
+    return h->bf ? bf16_to_f32(e, v) : f16_to_f32(e, v);
+}
+static const char *down(struct emitter *e, const struct half *h, const char *v)
+{
+    return h->bf ? f32_to_bf16(e, v) : f32_to_f16(e, v);
+}
 
 /* Subnormals of f16 (there is no .ftz of bf16) to zero. */
 static const char *flush(struct emitter *e, const char *v)
@@ -26,8 +36,10 @@ static const char *operate(struct emitter *e, const struct instr *i, const struc
 {
     if (i->op == OP_neg) return emit(e, "xor i16 %s, -32768", in[0]);
     if (i->op == OP_abs) return emit(e, "and i16 %s, 32767", in[0]);
-    if (i->op == OP_fma) return call_rt(e, h->bf ? "fma_bf16" : "fma_f16", "i16 %s, i16 %s, i16 %s", in[0], in[1], in[2]);
-    if (i->op == OP_ex2 || i->op == OP_tanh) return down(e, h, call_rt(e, i->op == OP_ex2 ? "exp2_f32" : "tanh_f32", "float %s", up(e, h, in[0])));
+    if (i->op == OP_fma)
+        return call_rt(e, h->bf ? "fma_bf16" : "fma_f16", "i16 %s, i16 %s, i16 %s", in[0], in[1], in[2]);
+    if (i->op == OP_ex2 || i->op == OP_tanh)
+        return down(e, h, call_rt(e, i->op == OP_ex2 ? "exp2_f32" : "tanh_f32", "float %s", up(e, h, in[0])));
     const char *a = up(e, h, in[0]), *b = up(e, h, in[1]);
     switch (i->op) {
     case OP_add: return down(e, h, emit(e, "fadd float %s, %s", a, b));
@@ -35,8 +47,10 @@ static const char *operate(struct emitter *e, const struct instr *i, const struc
     case OP_mul: return down(e, h, emit(e, "fmul float %s, %s", a, b));
     default: break;
     }
-    const char *sign = has(i, MOD_xorsign) ? emit(e, "and i16 %s, -32768", emit(e, "xor i16 %s, %s", in[0], in[1])) : NULL;
-    if (sign) a = emit(e, "call float @llvm.fabs.f32(float %s)", a), b = emit(e, "call float @llvm.fabs.f32(float %s)", b);
+    const char *sign =
+        has(i, MOD_xorsign) ? emit(e, "and i16 %s, -32768", emit(e, "xor i16 %s, %s", in[0], in[1])) : NULL;
+    if (sign)
+        a = emit(e, "call float @llvm.fabs.f32(float %s)", a), b = emit(e, "call float @llvm.fabs.f32(float %s)", b);
     const char *v = down(e, h, minmax_float(e, "float", i->op == OP_max, has(i, MOD_NaN), a, b));
     return sign ? emit(e, "or i16 %s, %s", v, sign) : v;
 }
@@ -59,15 +73,27 @@ bool emit_half(struct emitter *e, const struct instr *i)
     switch (h.type) {
     case T_f16: h.lanes = 1; break;
     case T_f16x2: h.lanes = 2; break;
-    case T_bf16: h.bf = true; h.lanes = 1; break;
-    case T_bf16x2: h.bf = true; h.lanes = 2; break;
+    case T_bf16:
+        h.bf = true;
+        h.lanes = 1;
+        break;
+    case T_bf16x2:
+        h.bf = true;
+        h.lanes = 2;
+        break;
     default: return false;
     }
     unsigned n;
     switch (i->op) {
-    case OP_neg: case OP_abs: case OP_ex2: case OP_tanh: n = 1; break;
-    case OP_add: case OP_sub: case OP_mul: n = 2; break;
-    case OP_min: case OP_max: n = 2; break;
+    case OP_neg:
+    case OP_abs:
+    case OP_ex2:
+    case OP_tanh: n = 1; break;
+    case OP_add:
+    case OP_sub:
+    case OP_mul: n = 2; break;
+    case OP_min:
+    case OP_max: n = 2; break;
     case OP_fma: n = 3; break;
     default: return false;
     }
@@ -82,7 +108,9 @@ bool emit_half(struct emitter *e, const struct instr *i)
     }
     for (unsigned lane = 0; lane < h.lanes; lane++) {
         for (unsigned k = 0; k < n + many; k++) {
-            in[k] = h.lanes == 2 ? emit(e, "trunc i32 %s to i16", lane ? emit(e, "lshr i32 %s, 16", whole[k]) : whole[k]) : whole[k];
+            in[k] = h.lanes == 2
+                        ? emit(e, "trunc i32 %s to i16", lane ? emit(e, "lshr i32 %s, 16", whole[k]) : whole[k])
+                        : whole[k];
             if (has(i, MOD_ftz)) in[k] = flush(e, in[k]);
         }
         const char *v = operate(e, i, &h, in);

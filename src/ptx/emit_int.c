@@ -27,7 +27,8 @@ static void need_integer(struct emitter *e, const struct instr *i, enum ptx_type
 
 static void need_bits(struct emitter *e, const struct instr *i, enum ptx_type t, bool predicates)
 {
-    if (!(type_bitwise(t) && type_bits(t) >= 16 && type_bits(t) <= 64) && !(predicates && t == T_pred)) fail(e, i, "the type does not fit the operation");
+    if (!(type_bitwise(t) && type_bits(t) >= 16 && type_bits(t) <= 64) && !(predicates && t == T_pred))
+        fail(e, i, "the type does not fit the operation");
 }
 
 static const char *extend(struct emitter *e, const char *v, enum ptx_type t, unsigned bits)
@@ -62,12 +63,14 @@ static const char *high_half(struct emitter *e, enum ptx_type t, const char *p)
 
 /* ---- carry chains */
 
-static const char *add_carry(struct emitter *e, const char *t, const char *a, const char *b, const char *in, const char **out)
+static const char *add_carry(struct emitter *e, const char *t, const char *a, const char *b, const char *in,
+                             const char **out)
 {
     const char *p = emit(e, "call { %s, i1 } @llvm.uadd.with.overflow.%s(%s %s, %s %s)", t, t, t, a, t, b);
     const char *s = emit(e, "extractvalue { %s, i1 } %s, 0", t, p), *c = emit(e, "extractvalue { %s, i1 } %s, 1", t, p);
     if (in) {
-        p = emit(e, "call { %s, i1 } @llvm.uadd.with.overflow.%s(%s %s, %s %s)", t, t, t, s, t, emit(e, "zext i1 %s to %s", in, t));
+        p = emit(e, "call { %s, i1 } @llvm.uadd.with.overflow.%s(%s %s, %s %s)", t, t, t, s, t,
+                 emit(e, "zext i1 %s to %s", in, t));
         s = emit(e, "extractvalue { %s, i1 } %s, 0", t, p);
         c = emit(e, "or i1 %s, %s", c, emit(e, "extractvalue { %s, i1 } %s, 1", t, p));
     }
@@ -75,12 +78,14 @@ static const char *add_carry(struct emitter *e, const char *t, const char *a, co
     return s;
 }
 
-static const char *sub_borrow(struct emitter *e, const char *t, const char *a, const char *b, const char *in, const char **out)
+static const char *sub_borrow(struct emitter *e, const char *t, const char *a, const char *b, const char *in,
+                              const char **out)
 {
     const char *p = emit(e, "call { %s, i1 } @llvm.usub.with.overflow.%s(%s %s, %s %s)", t, t, t, a, t, b);
     const char *s = emit(e, "extractvalue { %s, i1 } %s, 0", t, p), *c = emit(e, "extractvalue { %s, i1 } %s, 1", t, p);
     if (in) {
-        p = emit(e, "call { %s, i1 } @llvm.usub.with.overflow.%s(%s %s, %s %s)", t, t, t, s, t, emit(e, "zext i1 %s to %s", in, t));
+        p = emit(e, "call { %s, i1 } @llvm.usub.with.overflow.%s(%s %s, %s %s)", t, t, t, s, t,
+                 emit(e, "zext i1 %s to %s", in, t));
         s = emit(e, "extractvalue { %s, i1 } %s, 0", t, p);
         c = emit(e, "or i1 %s, %s", c, emit(e, "extractvalue { %s, i1 } %s, 1", t, p));
     }
@@ -94,8 +99,10 @@ static void emit_add(struct emitter *e, const struct instr *i)
     bool with_carry = i->op == OP_addc || i->op == OP_subc, subtract = i->op == OP_sub || i->op == OP_subc;
     need_operands(e, i, 3, 3);
     if (t == T_u16x2 || t == T_s16x2) {
-        const char *a = emit(e, "bitcast i32 %s to <2 x i16>", arg(e, i, 1, T_b32)), *b = emit(e, "bitcast i32 %s to <2 x i16>", arg(e, i, 2, T_b32));
-        give(e, i, T_b32, emit(e, "bitcast <2 x i16> %s to i32", emit(e, "%s <2 x i16> %s, %s", subtract ? "sub" : "add", a, b)));
+        const char *a = emit(e, "bitcast i32 %s to <2 x i16>", arg(e, i, 1, T_b32)),
+                   *b = emit(e, "bitcast i32 %s to <2 x i16>", arg(e, i, 2, T_b32));
+        give(e, i, T_b32,
+             emit(e, "bitcast <2 x i16> %s to i32", emit(e, "%s <2 x i16> %s, %s", subtract ? "sub" : "add", a, b)));
         return;
     }
     need_integer(e, i, t);
@@ -144,7 +151,8 @@ static void emit_mad(struct emitter *e, const struct instr *i)
         return;
     }
     if (!has(i, MOD_hi) && !has(i, MOD_lo)) fail(e, i, ".lo, .hi or .wide is missing");
-    const char *p = has(i, MOD_hi) ? high_half(e, t, product(e, t, a, b)) : emit(e, "mul %s %s, %s", lltype(t), a, b), *add = arg(e, i, 3, t);
+    const char *p = has(i, MOD_hi) ? high_half(e, t, product(e, t, a, b)) : emit(e, "mul %s %s, %s", lltype(t), a, b),
+               *add = arg(e, i, 3, t);
     if (has(i, MOD_cc) || i->op == OP_madc) {
         const char *in = i->op == OP_madc ? carry_load(e) : NULL;
         v = add_carry(e, lltype(t), p, add, in, &c);
@@ -165,11 +173,14 @@ static void emit_mul24(struct emitter *e, const struct instr *i)
     need_operands(e, i, mad ? 4 : 3, mad ? 4 : 3);
     if (t != T_u32 && t != T_s32) fail(e, i, "the type does not fit the operation");
     const char *shift = t == T_s32 ? "ashr" : "lshr", *p[2];
-    for (unsigned k = 0; k < 2; k++) p[k] = extend(e, emit(e, "%s i32 %s, 8", shift, emit(e, "shl i32 %s, 8", arg(e, i, k + 1, t))), t, 64);
+    for (unsigned k = 0; k < 2; k++)
+        p[k] = extend(e, emit(e, "%s i32 %s, 8", shift, emit(e, "shl i32 %s, 8", arg(e, i, k + 1, t))), t, 64);
     const char *full = emit(e, "mul i64 %s, %s", p[0], p[1]);
     if (has(i, MOD_hi)) full = emit(e, "lshr i64 %s, 16", full);
     const char *v = emit(e, "trunc i64 %s to i32", full);
-    if (mad) v = has(i, MOD_sat) ? emit(e, "call i32 @llvm.sadd.sat.i32(i32 %s, i32 %s)", v, arg(e, i, 3, t)) : emit(e, "add i32 %s, %s", v, arg(e, i, 3, t));
+    if (mad)
+        v = has(i, MOD_sat) ? emit(e, "call i32 @llvm.sadd.sat.i32(i32 %s, i32 %s)", v, arg(e, i, 3, t))
+                            : emit(e, "add i32 %s, %s", v, arg(e, i, 3, t));
     give(e, i, t, v);
 }
 
@@ -178,9 +189,13 @@ static void emit_divide(struct emitter *e, const struct instr *i)
     enum ptx_type t = need_type(e, i, 0);
     need_operands(e, i, 3, 3);
     need_integer(e, i, t);
-    const char *a = arg(e, i, 1, t), *b = arg(e, i, 2, t), *ll = lltype(t), *zero = emit(e, "icmp eq %s %s, 0", ll, b), *bad = zero;
+    const char *a = arg(e, i, 1, t), *b = arg(e, i, 2, t), *ll = lltype(t), *zero = emit(e, "icmp eq %s %s, 0", ll, b),
+               *bad = zero;
     if (type_signed(t)) {
-        const char *least = emit(e, "icmp eq %s %s, %s", ll, a, type_bits(t) == 64 ? "-9223372036854775808" : type_bits(t) == 32 ? "-2147483648" : "-32768");
+        const char *least = emit(e, "icmp eq %s %s, %s", ll, a,
+                                 type_bits(t) == 64   ? "-9223372036854775808"
+                                 : type_bits(t) == 32 ? "-2147483648"
+                                                      : "-32768");
         bad = emit(e, "or i1 %s, %s", zero, emit(e, "and i1 %s, %s", least, emit(e, "icmp eq %s %s, -1", ll, b)));
     }
     const char *by = emit(e, "select i1 %s, %s 1, %s %s", bad, ll, ll, b), *v;
@@ -201,7 +216,9 @@ static void emit_unary(struct emitter *e, const struct instr *i)
     if (i->op == OP_abs || i->op == OP_neg) {
         if (!type_signed(t) || type_bits(t) < 16) fail(e, i, "the type does not fit the operation");
         const char *a = arg(e, i, 1, t);
-        give(e, i, t, i->op == OP_neg ? emit(e, "sub %s 0, %s", lltype(t), a) : emit(e, "call %s @llvm.abs.%s(%s %s, i1 false)", lltype(t), lltype(t), lltype(t), a));
+        give(e, i, t,
+             i->op == OP_neg ? emit(e, "sub %s 0, %s", lltype(t), a)
+                             : emit(e, "call %s @llvm.abs.%s(%s %s, i1 false)", lltype(t), lltype(t), lltype(t), a));
         return;
     }
     need_bits(e, i, t, i->op == OP_not);
@@ -210,8 +227,9 @@ static void emit_unary(struct emitter *e, const struct instr *i)
     case OP_not: v = emit(e, "xor %s %s, -1", ll, a); break;
     case OP_cnot: v = emit(e, "zext i1 %s to %s", emit(e, "icmp eq %s %s, 0", ll, a), ll); break;
     case OP_brev: v = emit(e, "call %s @llvm.bitreverse.%s(%s %s)", ll, ll, ll, a); break;
-    default: {      /* popc and clz count in 32 bits */
-        v = i->op == OP_popc ? emit(e, "call %s @llvm.ctpop.%s(%s %s)", ll, ll, ll, a) : emit(e, "call %s @llvm.ctlz.%s(%s %s, i1 false)", ll, ll, ll, a);
+    default: { /* popc and clz count in 32 bits */
+        v = i->op == OP_popc ? emit(e, "call %s @llvm.ctpop.%s(%s %s)", ll, ll, ll, a)
+                             : emit(e, "call %s @llvm.ctlz.%s(%s %s, i1 false)", ll, ll, ll, a);
         if (type_bits(t) == 64) v = emit(e, "trunc i64 %s to i32", v);
         give(e, i, T_b32, v);
         return;
@@ -231,7 +249,9 @@ static void emit_minmax(struct emitter *e, const struct instr *i)
     for (unsigned k = 1; k < i->nops; k++) {
         const char *x = arg(e, i, k, in);
         if (packed) x = emit(e, "bitcast i32 %s to <2 x i16>", x);
-        v = v ? emit(e, "call %s @llvm.%c%s.%s(%s %s, %s %s)", ll, sign ? 's' : 'u', i->op == OP_min ? "min" : "max", name, ll, v, ll, x) : x;
+        v = v ? emit(e, "call %s @llvm.%c%s.%s(%s %s, %s %s)", ll, sign ? 's' : 'u', i->op == OP_min ? "min" : "max",
+                     name, ll, v, ll, x)
+              : x;
     }
     if (has(i, MOD_relu)) v = emit(e, "call %s @llvm.smax.%s(%s %s, %s zeroinitializer)", ll, name, ll, v, ll);
     give(e, i, in, packed ? emit(e, "bitcast <2 x i16> %s to i32", v) : v);
@@ -251,7 +271,8 @@ static void emit_shift(struct emitter *e, const struct instr *i)
     enum ptx_type t = need_type(e, i, 0);
     unsigned bits = type_bits(t);
     need_operands(e, i, 3, 3);
-    if (i->op == OP_shl ? !type_bitwise(t) : !type_bitwise(t) && !type_integer(t)) fail(e, i, "the type does not fit the operation");
+    if (i->op == OP_shl ? !type_bitwise(t) : !type_bitwise(t) && !type_integer(t))
+        fail(e, i, "the type does not fit the operation");
     if (bits < 16 || bits > 64) fail(e, i, "the type does not fit the operation");
     const char *a = arg(e, i, 1, t), *n = arg(e, i, 2, T_u32), *ll = lltype(t);
     bool arithmetic = i->op == OP_shr && type_signed(t);
@@ -266,10 +287,13 @@ static void emit_funnel(struct emitter *e, const struct instr *i)
 {
     need_operands(e, i, 4, 4);
     const char *a = arg(e, i, 1, T_b32), *b = arg(e, i, 2, T_b32), *c = arg(e, i, 3, T_u32);
-    const char *n = has(i, MOD_clamp) ? emit(e, "call i32 @llvm.umin.i32(i32 %s, i32 32)", c) : emit(e, "and i32 %s, 31", c);
-    const char *x = emit(e, "or i64 %s, %s", emit(e, "shl i64 %s, 32", emit(e, "zext i32 %s to i64", b)), emit(e, "zext i32 %s to i64", a));
+    const char *n =
+        has(i, MOD_clamp) ? emit(e, "call i32 @llvm.umin.i32(i32 %s, i32 32)", c) : emit(e, "and i32 %s, 31", c);
+    const char *x = emit(e, "or i64 %s, %s", emit(e, "shl i64 %s, 32", emit(e, "zext i32 %s to i64", b)),
+                         emit(e, "zext i32 %s to i64", a));
     n = emit(e, "zext i32 %s to i64", n);
-    const char *v = has(i, MOD_l) ? emit(e, "lshr i64 %s, 32", emit(e, "shl i64 %s, %s", x, n)) : emit(e, "lshr i64 %s, %s", x, n);
+    const char *v =
+        has(i, MOD_l) ? emit(e, "lshr i64 %s, 32", emit(e, "shl i64 %s, %s", x, n)) : emit(e, "lshr i64 %s, %s", x, n);
     give(e, i, T_b32, emit(e, "trunc i64 %s to i32", v));
 }
 
@@ -299,11 +323,15 @@ static void emit_bfe(struct emitter *e, const struct instr *i)
     const char *a = arg(e, i, 1, t), *size = arena_printf("%u", w);
     const char *pos = at_most(e, d, field_number(e, i, 2, d), size), *len = field_number(e, i, 3, d);
     const char *n = at_most(e, d, len, emit(e, "sub i%u %u, %s", d, w, pos)), *mask = low_mask(e, d, n);
-    const char *field = emit(e, "and i%u %s, %s", d, emit(e, "lshr i%u %s, %s", d, emit(e, "zext i%u %s to i%u", w, a, d), pos), mask);
+    const char *field =
+        emit(e, "and i%u %s, %s", d, emit(e, "lshr i%u %s, %s", d, emit(e, "zext i%u %s to i%u", w, a, d), pos), mask);
     if (type_signed(t)) {
         const char *end = emit(e, "add i%u %s, %s", d, pos, len), *none = emit(e, "icmp eq i%u %s, 0", d, len);
-        const char *top = at_most(e, d, emit(e, "sub i%u %s, 1", d, emit(e, "call i%u @llvm.umax.i%u(i%u %s, i%u 1)", d, d, d, end, d)), arena_printf("%u", w - 1));
-        const char *sign = emit(e, "trunc i%u %s to i1", d, emit(e, "lshr i%u %s, %s", d, emit(e, "zext i%u %s to i%u", w, a, d), top));
+        const char *top = at_most(
+            e, d, emit(e, "sub i%u %s, 1", d, emit(e, "call i%u @llvm.umax.i%u(i%u %s, i%u 1)", d, d, d, end, d)),
+            arena_printf("%u", w - 1));
+        const char *sign = emit(e, "trunc i%u %s to i1", d,
+                                emit(e, "lshr i%u %s, %s", d, emit(e, "zext i%u %s to i%u", w, a, d), top));
         const char *full = emit(e, "or i%u %s, %s", d, field, emit(e, "xor i%u %s, -1", d, mask));
         field = emit(e, "select i1 %s, i%u %s, i%u %s", sign, d, full, d, field);
         field = emit(e, "select i1 %s, i%u 0, i%u %s", none, d, d, field);
@@ -317,10 +345,14 @@ static void emit_bfi(struct emitter *e, const struct instr *i)
     need_operands(e, i, 5, 5);
     if (t != T_b32 && t != T_b64) fail(e, i, "the type does not fit the operation");
     unsigned w = type_bits(t), d = w * 2;
-    const char *a = emit(e, "zext i%u %s to i%u", w, arg(e, i, 1, t), d), *b = emit(e, "zext i%u %s to i%u", w, arg(e, i, 2, t), d), *size = arena_printf("%u", w);
-    const char *pos = at_most(e, d, field_number(e, i, 3, d), size), *len = at_most(e, d, field_number(e, i, 4, d), size);
+    const char *a = emit(e, "zext i%u %s to i%u", w, arg(e, i, 1, t), d),
+               *b = emit(e, "zext i%u %s to i%u", w, arg(e, i, 2, t), d), *size = arena_printf("%u", w);
+    const char *pos = at_most(e, d, field_number(e, i, 3, d), size),
+               *len = at_most(e, d, field_number(e, i, 4, d), size);
     const char *mask = emit(e, "shl i%u %s, %s", d, low_mask(e, d, len), pos);
-    const char *v = emit(e, "or i%u %s, %s", d, emit(e, "and i%u %s, %s", d, emit(e, "shl i%u %s, %s", d, a, pos), mask), emit(e, "and i%u %s, %s", d, b, emit(e, "xor i%u %s, -1", d, mask)));
+    const char *v =
+        emit(e, "or i%u %s, %s", d, emit(e, "and i%u %s, %s", d, emit(e, "shl i%u %s, %s", d, a, pos), mask),
+             emit(e, "and i%u %s, %s", d, b, emit(e, "xor i%u %s, -1", d, mask)));
     give(e, i, t, emit(e, "trunc i%u %s to i%u", d, v, w));
 }
 
@@ -332,7 +364,8 @@ static void emit_bfind(struct emitter *e, const struct instr *i)
     unsigned w = type_bits(t);
     const char *a = arg(e, i, 1, t), *ll = lltype(t);
     if (type_signed(t)) a = emit(e, "xor %s %s, %s", ll, a, emit(e, "ashr %s %s, %u", ll, a, w - 1));
-    const char *zeros = emit(e, "call %s @llvm.ctlz.%s(%s %s, i1 false)", ll, ll, ll, a), *v = has(i, MOD_shiftamt) ? zeros : emit(e, "sub %s %u, %s", ll, w - 1, zeros);
+    const char *zeros = emit(e, "call %s @llvm.ctlz.%s(%s %s, i1 false)", ll, ll, ll, a),
+               *v = has(i, MOD_shiftamt) ? zeros : emit(e, "sub %s %u, %s", ll, w - 1, zeros);
     if (w == 64) v = emit(e, "trunc i64 %s to i32", v);
     give(e, i, T_b32, emit(e, "select i1 %s, i32 -1, i32 %s", emit(e, "icmp eq %s %s, 0", ll, a), v));
 }
@@ -357,7 +390,8 @@ static void emit_szext(struct emitter *e, const struct instr *i)
 {
     enum ptx_type t = need_type(e, i, 0);
     need_operands(e, i, 3, 3);
-    const char *a = arg(e, i, 1, t), *b = arg(e, i, 2, T_u32), *n = emit(e, "and i32 %s, 31", b), *mask = emit(e, "shl i32 -1, %s", n);
+    const char *a = arg(e, i, 1, t), *b = arg(e, i, 2, T_u32), *n = emit(e, "and i32 %s, 31", b),
+               *mask = emit(e, "shl i32 -1, %s", n);
     const char *none = emit(e, "icmp eq i32 %s, 0", n);
     if (has(i, MOD_clamp)) {
         const char *large = emit(e, "icmp uge i32 %s, 32", b);
@@ -366,7 +400,8 @@ static void emit_szext(struct emitter *e, const struct instr *i)
     }
     const char *v = emit(e, "and i32 %s, %s", a, emit(e, "xor i32 %s, -1", mask));
     if (t == T_s32) {
-        const char *top = emit(e, "and i32 %s, 31", emit(e, "sub i32 %s, 1", n)), *sign = emit(e, "trunc i32 %s to i1", emit(e, "lshr i32 %s, %s", a, top));
+        const char *top = emit(e, "and i32 %s, 31", emit(e, "sub i32 %s, 1", n)),
+                   *sign = emit(e, "trunc i32 %s to i1", emit(e, "lshr i32 %s, %s", a, top));
         sign = emit(e, "and i1 %s, %s", sign, emit(e, "xor i1 %s, true", none));
         v = emit(e, "or i32 %s, %s", v, emit(e, "select i1 %s, i32 %s, i32 0", sign, mask));
     }
@@ -388,7 +423,9 @@ static void emit_dot(struct emitter *e, const struct instr *i)
     const char *a = arg(e, i, 1, T_b32), *b = arg(e, i, 2, T_b32), *sum = arg(e, i, 3, T_b32);
     unsigned n = two ? 2 : 4, base = two && has(i, MOD_hi) ? 16 : 0;
     for (unsigned k = 0; k < n; k++)
-        sum = emit(e, "add i32 %s, %s", sum, emit(e, "mul i32 %s, %s", byte_of(e, a, k * (two ? 16 : 8), two ? 16 : 8, sa), byte_of(e, b, base + k * 8, 8, sb)));
+        sum = emit(e, "add i32 %s, %s", sum,
+                   emit(e, "mul i32 %s, %s", byte_of(e, a, k * (two ? 16 : 8), two ? 16 : 8, sa),
+                        byte_of(e, b, base + k * 8, 8, sb)));
     give(e, i, T_b32, sum);
 }
 
@@ -423,12 +460,20 @@ static void emit_lop3(struct emitter *e, const struct instr *i)
     unsigned lut = (unsigned)i->ops[4].bits, with = 0, without = 0;
     for (unsigned k = 0; k < 4; k++) without |= (lut >> (2 * k) & 1) << k, with |= (lut >> (2 * k + 1) & 1) << k;
     const char *a = arg(e, i, 1, T_b32), *b = arg(e, i, 2, T_b32), *c = arg(e, i, 3, T_b32), *v;
-    if (with == without) v = table2(e, with, a, b);
-    else if (with == (~without & 15)) v = emit(e, "xor i32 %s, %s", table2(e, without, a, b), c);
-    else v = emit(e, "or i32 %s, %s", emit(e, "and i32 %s, %s", table2(e, with, a, b), c), emit(e, "and i32 %s, %s", table2(e, without, a, b), emit(e, "xor i32 %s, -1", c)));
+    if (with == without)
+        v = table2(e, with, a, b);
+    else if (with == (~without & 15))
+        v = emit(e, "xor i32 %s, %s", table2(e, without, a, b), c);
+    else
+        v = emit(e, "or i32 %s, %s", emit(e, "and i32 %s, %s", table2(e, with, a, b), c),
+                 emit(e, "and i32 %s, %s", table2(e, without, a, b), emit(e, "xor i32 %s, -1", c)));
     v = emit(e, "or i32 %s, 0", v);
     if (with_predicate) {
-        const char *p = emit(e, "%s i1 %s, %s", has(i, MOD_and) ? "and" : has(i, MOD_or) ? "or" : "xor", emit(e, "icmp ne i32 %s, 0", v), predicate(e, &i->ops[5]));
+        const char *p = emit(e, "%s i1 %s, %s",
+                             has(i, MOD_and)  ? "and"
+                             : has(i, MOD_or) ? "or"
+                                              : "xor",
+                             emit(e, "icmp ne i32 %s, 0", v), predicate(e, &i->ops[5]));
         if (i->ops[0].second) store_reg(e, i->ops[0].second, p);
     }
     give(e, i, T_b32, v);
@@ -442,7 +487,8 @@ static const char *permute_index(struct emitter *e, const struct instr *i, const
     if (has(i, MOD_rc8)) return low;
     if (has(i, MOD_ecl)) return emit(e, "call i32 @llvm.umax.i32(i32 %s, i32 %u)", low, k);
     if (has(i, MOD_ecr)) return emit(e, "call i32 @llvm.umin.i32(i32 %s, i32 %u)", low, k);
-    if (has(i, MOD_rc16)) return emit(e, "add i32 %s, %u", emit(e, "shl i32 %s, 1", emit(e, "and i32 %s, 1", c)), k & 1);
+    if (has(i, MOD_rc16))
+        return emit(e, "add i32 %s, %u", emit(e, "shl i32 %s, 1", emit(e, "and i32 %s, 1", c)), k & 1);
     return emit(e, "and i32 %s, 15", emit(e, "lshr i32 %s, %u", c, k * 4));
 }
 
@@ -450,10 +496,13 @@ static void emit_prmt(struct emitter *e, const struct instr *i)
 {
     need_operands(e, i, 4, 4);
     const char *a = arg(e, i, 1, T_b32), *b = arg(e, i, 2, T_b32), *c = arg(e, i, 3, T_b32), *v = "0";
-    const char *x = emit(e, "or i64 %s, %s", emit(e, "shl i64 %s, 32", emit(e, "zext i32 %s to i64", b)), emit(e, "zext i32 %s to i64", a));
+    const char *x = emit(e, "or i64 %s, %s", emit(e, "shl i64 %s, 32", emit(e, "zext i32 %s to i64", b)),
+                         emit(e, "zext i32 %s to i64", a));
     for (unsigned k = 0; k < 4; k++) {
-        const char *s = permute_index(e, i, c, k), *by = emit(e, "zext i32 %s to i64", emit(e, "shl i32 %s, 3", emit(e, "and i32 %s, 7", s)));
-        const char *byte = emit(e, "trunc i64 %s to i8", emit(e, "lshr i64 %s, %s", x, by)), *sign = emit(e, "ashr i8 %s, 7", byte);
+        const char *s = permute_index(e, i, c, k),
+                   *by = emit(e, "zext i32 %s to i64", emit(e, "shl i32 %s, 3", emit(e, "and i32 %s, 7", s)));
+        const char *byte = emit(e, "trunc i64 %s to i8", emit(e, "lshr i64 %s, %s", x, by)),
+                   *sign = emit(e, "ashr i8 %s, 7", byte);
         byte = emit(e, "select i1 %s, i8 %s, i8 %s", emit(e, "icmp uge i32 %s, 8", s), sign, byte);
         byte = emit(e, "zext i8 %s to i32", byte);
         v = emit(e, "or i32 %s, %s", v, k ? emit(e, "shl i32 %s, %u", byte, k * 8) : byte);
@@ -466,30 +515,49 @@ static void emit_sad(struct emitter *e, const struct instr *i)
     enum ptx_type t = need_type(e, i, 0);
     need_operands(e, i, 4, 4);
     need_integer(e, i, t);
-    const char *a = arg(e, i, 1, t), *b = arg(e, i, 2, t), *ll = lltype(t), *less = emit(e, "icmp %s %s %s, %s", type_signed(t) ? "slt" : "ult", ll, a, b);
-    const char *d = emit(e, "select i1 %s, %s %s, %s %s", less, ll, emit(e, "sub %s %s, %s", ll, b, a), ll, emit(e, "sub %s %s, %s", ll, a, b));
+    const char *a = arg(e, i, 1, t), *b = arg(e, i, 2, t), *ll = lltype(t),
+               *less = emit(e, "icmp %s %s %s, %s", type_signed(t) ? "slt" : "ult", ll, a, b);
+    const char *d = emit(e, "select i1 %s, %s %s, %s %s", less, ll, emit(e, "sub %s %s, %s", ll, b, a), ll,
+                         emit(e, "sub %s %s, %s", ll, a, b));
     give(e, i, t, emit(e, "add %s %s, %s", ll, arg(e, i, 3, type_signed(t) ? t : t), d));
 }
 
 bool emit_integer(struct emitter *e, const struct instr *i)
 {
     switch (i->op) {
-    case OP_add: case OP_addc: case OP_sub: case OP_subc: emit_add(e, i); return true;
+    case OP_add:
+    case OP_addc:
+    case OP_sub:
+    case OP_subc: emit_add(e, i); return true;
     case OP_mul: emit_mul(e, i); return true;
-    case OP_mad: case OP_madc: emit_mad(e, i); return true;
-    case OP_mul24: case OP_mad24: emit_mul24(e, i); return true;
-    case OP_div: case OP_rem: emit_divide(e, i); return true;
-    case OP_abs: case OP_neg: case OP_not: case OP_cnot: case OP_popc: case OP_clz: case OP_brev: emit_unary(e, i); return true;
-    case OP_min: case OP_max: emit_minmax(e, i); return true;
-    case OP_and: case OP_or: case OP_xor: emit_logic(e, i); return true;
-    case OP_shl: case OP_shr: emit_shift(e, i); return true;
+    case OP_mad:
+    case OP_madc: emit_mad(e, i); return true;
+    case OP_mul24:
+    case OP_mad24: emit_mul24(e, i); return true;
+    case OP_div:
+    case OP_rem: emit_divide(e, i); return true;
+    case OP_abs:
+    case OP_neg:
+    case OP_not:
+    case OP_cnot:
+    case OP_popc:
+    case OP_clz:
+    case OP_brev: emit_unary(e, i); return true;
+    case OP_min:
+    case OP_max: emit_minmax(e, i); return true;
+    case OP_and:
+    case OP_or:
+    case OP_xor: emit_logic(e, i); return true;
+    case OP_shl:
+    case OP_shr: emit_shift(e, i); return true;
     case OP_shf: emit_funnel(e, i); return true;
     case OP_bfe: emit_bfe(e, i); return true;
     case OP_bfi: emit_bfi(e, i); return true;
     case OP_bfind: emit_bfind(e, i); return true;
     case OP_bmsk: emit_bmsk(e, i); return true;
     case OP_szext: emit_szext(e, i); return true;
-    case OP_dp4a: case OP_dp2a: emit_dot(e, i); return true;
+    case OP_dp4a:
+    case OP_dp2a: emit_dot(e, i); return true;
     case OP_lop3: emit_lop3(e, i); return true;
     case OP_prmt: emit_prmt(e, i); return true;
     case OP_sad: emit_sad(e, i); return true;

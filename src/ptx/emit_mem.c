@@ -24,7 +24,8 @@ static const char *stack_variable(struct emitter *e, const struct var *v)
         if (e->func->vars[k] != v) continue;
         if (!e->var_used[k]) {
             e->var_used[k] = 1;
-            fprintf(e->head, "  %%V%u = alloca [%" PRIu64 " x i8], align %u\n", k, v->size ? v->size : 1, v->align > 16 ? v->align : 16);
+            fprintf(e->head, "  %%V%u = alloca [%" PRIu64 " x i8], align %u\n", k, v->size ? v->size : 1,
+                    v->align > 16 ? v->align : 16);
         }
         return arena_printf("%%V%u", k);
     }
@@ -49,8 +50,10 @@ const char *param_pointer(struct emitter *e, const struct var *v)
 static const char *local_pointer(struct emitter *e, const struct var *v)
 {
     if (!e->kernel || e->kernel->nsegments == 1) return stack_variable(e, v);
-    const char *base = block_field(e, "ptr", offsetof(struct fl_block, local)), *stride = block_field(e, "i32", offsetof(struct fl_block, local_stride));
-    const char *mine = emit(e, "mul nuw nsw i64 %s, %s", emit(e, "zext i32 %s to i64", e->t), emit(e, "zext i32 %s to i64", stride));
+    const char *base = block_field(e, "ptr", offsetof(struct fl_block, local)),
+               *stride = block_field(e, "i32", offsetof(struct fl_block, local_stride));
+    const char *mine =
+        emit(e, "mul nuw nsw i64 %s, %s", emit(e, "zext i32 %s to i64", e->t), emit(e, "zext i32 %s to i64", stride));
     return emit(e, "getelementptr i8, ptr %s, i64 %s", base, emit(e, "add i64 %s, %u", mine, v->offset));
 }
 
@@ -58,13 +61,15 @@ const char *variable_address(struct emitter *e, const struct var *v)
 {
     switch (v->space) {
     case SPACE_shared:
-        if (v->is_extern && !v->size) return emit(e, "zext i32 %s to i64", block_field(e, "i32", offsetof(struct fl_block, dynamic_shared)));
+        if (v->is_extern && !v->size)
+            return emit(e, "zext i32 %s to i64", block_field(e, "i32", offsetof(struct fl_block, dynamic_shared)));
         return arena_printf("%u", v->offset);
     case SPACE_local: return emit(e, "ptrtoint ptr %s to i64", local_pointer(e, v));
     case SPACE_param: return emit(e, "ptrtoint ptr %s to i64", param_pointer(e, v));
     default: {
         const char *table = block_field(e, "ptr", offsetof(struct fl_block, symbols));
-        return emit(e, "load i64, ptr %s, !invariant.load !0", emit(e, "getelementptr i64, ptr %s, i64 %u", table, v->index));
+        return emit(e, "load i64, ptr %s, !invariant.load !0",
+                    emit(e, "getelementptr i64, ptr %s, i64 %u", table, v->index));
     }
     }
 }
@@ -76,7 +81,8 @@ static void check_alignment(struct emitter *e, const struct instr *i, const char
     if (bytes <= 1) return;
     const char *bad = emit(e, "and i64 %s, %u", low, bytes - 1);
     if (e->probe) {
-        const char *wrong = new_label(e, "wrong"), *right = new_label(e, "right"), *is = emit(e, "icmp ne i64 %s, 0", bad);
+        const char *wrong = new_label(e, "wrong"), *right = new_label(e, "right"),
+                   *is = emit(e, "icmp ne i64 %s, 0", bad);
         emit_void(e, "br i1 %s, label %%%s, label %%%s", is, wrong, right);
         fprintf(e->body, "%s:\n", wrong);
         call_rt(e, "misaligned", "i32 %s, i32 %d", e->t, i->line);
@@ -86,10 +92,12 @@ static void check_alignment(struct emitter *e, const struct instr *i, const char
         const char *was = emit(e, "load i32, ptr %%MIS");
         emit_void(e, "store i32 %s, ptr %%MIS", emit(e, "or i32 %s, %s", was, emit(e, "trunc i64 %s to i32", bad)));
     } else {
-        const char *wrong = new_label(e, "wrong"), *right = new_label(e, "right"), *is = emit(e, "icmp ne i64 %s, 0", bad);
+        const char *wrong = new_label(e, "wrong"), *right = new_label(e, "right"),
+                   *is = emit(e, "icmp ne i64 %s, 0", bad);
         emit_void(e, "br i1 %s, label %%%s, label %%%s, !prof !3", is, wrong, right);
         fprintf(e->body, "%s:\n", wrong);
-        emit_void(e, "store i32 %u, ptr %s", bytes - 1, emit(e, "getelementptr i8, ptr %%b, i64 %zu", offsetof(struct fl_block, misaligned)));
+        emit_void(e, "store i32 %u, ptr %s", bytes - 1,
+                  emit(e, "getelementptr i8, ptr %%b, i64 %zu", offsetof(struct fl_block, misaligned)));
         place_label(e, right);
     }
 }
@@ -97,8 +105,10 @@ static void check_alignment(struct emitter *e, const struct instr *i, const char
 static void tell_place(struct emitter *e, const struct instr *i)
 {
     if (!e->probe) return;
-    emit_void(e, "store volatile i32 %s, ptr %s", e->t, emit(e, "getelementptr i8, ptr %%b, i64 %zu", offsetof(struct fl_block, probe_thread)));
-    emit_void(e, "store volatile i32 %d, ptr %s", i->line, emit(e, "getelementptr i8, ptr %%b, i64 %zu", offsetof(struct fl_block, probe_line)));
+    emit_void(e, "store volatile i32 %s, ptr %s", e->t,
+              emit(e, "getelementptr i8, ptr %%b, i64 %zu", offsetof(struct fl_block, probe_thread)));
+    emit_void(e, "store volatile i32 %d, ptr %s", i->line,
+              emit(e, "getelementptr i8, ptr %%b, i64 %zu", offsetof(struct fl_block, probe_line)));
 }
 
 static const char *shared_pointer(struct emitter *e, const char *offset32, int64_t displacement)
@@ -108,7 +118,8 @@ static const char *shared_pointer(struct emitter *e, const char *offset32, int64
     return displacement ? emit(e, "getelementptr i8, ptr %s, i64 %" PRId64, p, displacement) : p;
 }
 
-const char *address_of(struct emitter *e, const struct instr *i, const struct operand *o, enum ptx_space space, unsigned bytes, const char **group)
+const char *address_of(struct emitter *e, const struct instr *i, const struct operand *o, enum ptx_space space,
+                       unsigned bytes, const char **group)
 {
     if (o->kind != OPERAND_address) fail(e, i, "an address in brackets was expected");
     *group = e->group;
@@ -123,9 +134,13 @@ const char *address_of(struct emitter *e, const struct instr *i, const struct op
     }
     if (space == SPACE_shared || (o->var && o->var->space == SPACE_shared)) {
         const char *offset;
-        if (o->var) offset = emit(e, "trunc i64 %s to i32", variable_address(e, o->var));
-        else if (o->reg) offset = value(e, &(struct operand){ .kind = OPERAND_reg, .reg = o->reg }, type_bits(o->reg->type) == 64 ? T_b64 : T_b32);
-        else offset = "0";
+        if (o->var)
+            offset = emit(e, "trunc i64 %s to i32", variable_address(e, o->var));
+        else if (o->reg)
+            offset = value(e, &(struct operand){ .kind = OPERAND_reg, .reg = o->reg },
+                           type_bits(o->reg->type) == 64 ? T_b64 : T_b32);
+        else
+            offset = "0";
         if (o->reg && type_bits(o->reg->type) == 64) offset = emit(e, "trunc i64 %s to i32", offset);
         if (bytes > 1) {
             const char *low = emit(e, "zext i32 %s to i64", offset);
@@ -134,11 +149,16 @@ const char *address_of(struct emitter *e, const struct instr *i, const struct op
         return shared_pointer(e, offset, o->offset);
     }
     const char *a;
-    if (o->var) a = variable_address(e, o->var);
-    else if (!o->reg) a = "0";
-    else if (type_bits(o->reg->type) == 64) a = value(e, &(struct operand){ .kind = OPERAND_reg, .reg = o->reg }, T_b64);
-    else if (space == SPACE_const || space == SPACE_local || space == SPACE_param) fail(e, i, "an address needs a 64-bit register");
-    else fail(e, i, "an address needs a 64-bit register");
+    if (o->var)
+        a = variable_address(e, o->var);
+    else if (!o->reg)
+        a = "0";
+    else if (type_bits(o->reg->type) == 64)
+        a = value(e, &(struct operand){ .kind = OPERAND_reg, .reg = o->reg }, T_b64);
+    else if (space == SPACE_const || space == SPACE_local || space == SPACE_param)
+        fail(e, i, "an address needs a 64-bit register");
+    else
+        fail(e, i, "an address needs a 64-bit register");
     if (space == SPACE_local) *group = "";
     /* not inttoptr: LLVM follows only pointer arithmetic when it looks for consecutive accesses */
     const char *p = emit(e, "getelementptr i8, ptr null, i64 %s", a);
@@ -149,7 +169,10 @@ const char *address_of(struct emitter *e, const struct instr *i, const struct op
 
 /* ---- ld, st */
 
-static unsigned vector_count(const struct instr *i) { return has(i, MOD_v2) ? 2 : has(i, MOD_v4) ? 4 : has(i, MOD_v8) ? 8 : 1; }
+static unsigned vector_count(const struct instr *i)
+{
+    return has(i, MOD_v2) ? 2 : has(i, MOD_v4) ? 4 : has(i, MOD_v8) ? 8 : 1;
+}
 
 /* Volatile, relaxed and stronger accesses are single, ordered, and seen by everybody. */
 static const char *ordering(const struct instr *i, bool store)
@@ -166,7 +189,9 @@ static bool atomic_width(unsigned bytes) { return bytes == 1 || bytes == 2 || by
 static const char *kernel_parameter(struct emitter *e, const struct var *v, int64_t offset, enum ptx_type type)
 {
     const char *name = arena_printf("%%P%u", e->next++);
-    fprintf(e->head, "  %sB = load ptr, ptr %%b, !invariant.load !0\n  %sA = getelementptr i8, ptr %sB, i64 %" PRId64 "\n  %s = load %s, ptr %sA, align 1, !invariant.load !0\n",
+    fprintf(e->head,
+            "  %sB = load ptr, ptr %%b, !invariant.load !0\n  %sA = getelementptr i8, ptr %sB, i64 %" PRId64
+            "\n  %s = load %s, ptr %sA, align 1, !invariant.load !0\n",
             name, name, name, v->offset + offset, name, lltype(type), name);
     return name;
 }
@@ -178,7 +203,8 @@ static void emit_load(struct emitter *e, const struct instr *i)
     unsigned n = vector_count(i), bytes = type_bytes(type);
     if (type == T_pred) fail(e, i, "predicates are not kept in memory");
     const struct operand *d = &i->ops[0];
-    if ((d->kind == OPERAND_vector) != (n > 1) || (n > 1 && d->count != n)) fail(e, i, "the vector's length does not fit");
+    if ((d->kind == OPERAND_vector) != (n > 1) || (n > 1 && d->count != n))
+        fail(e, i, "the vector's length does not fit");
     const char *group, *p = address_of(e, i, &i->ops[1], i->space, bytes * n, &group), *order = ordering(i, false);
     const char *loaded[8];
     if (n == 1 && i->ops[1].var && i->ops[1].var->is_argument && e->func->entry && !i->ops[1].reg) {
@@ -187,9 +213,13 @@ static void emit_load(struct emitter *e, const struct instr *i)
     }
     for (unsigned k = 0; k < n; k++) {
         const char *q = k ? emit(e, "getelementptr i8, ptr %s, i64 %u", p, k * bytes) : p;
-        if (order && atomic_width(bytes)) loaded[k] = emit(e, "load atomic volatile %s, ptr %s %s, align %u%s", lltype_bits(bytes * 8), q, order, bytes, "");
-        else loaded[k] = emit(e, "load %s, ptr %s, align %u%s", lltype(type), q, bytes > 8 ? 8 : bytes, group);
-        if (order && atomic_width(bytes) && is_float_value(type)) loaded[k] = emit(e, "bitcast %s %s to %s", lltype_bits(bytes * 8), loaded[k], lltype(type));
+        if (order && atomic_width(bytes))
+            loaded[k] =
+                emit(e, "load atomic volatile %s, ptr %s %s, align %u%s", lltype_bits(bytes * 8), q, order, bytes, "");
+        else
+            loaded[k] = emit(e, "load %s, ptr %s, align %u%s", lltype(type), q, bytes > 8 ? 8 : bytes, group);
+        if (order && atomic_width(bytes) && is_float_value(type))
+            loaded[k] = emit(e, "bitcast %s %s to %s", lltype_bits(bytes * 8), loaded[k], lltype(type));
     }
     for (unsigned k = 0; k < n; k++) result(e, n > 1 ? &d->elements[k] : d, type, loaded[k]);
 }
@@ -201,7 +231,8 @@ static void emit_store(struct emitter *e, const struct instr *i)
     unsigned n = vector_count(i), bytes = type_bytes(type);
     if (type == T_pred) fail(e, i, "predicates are not kept in memory");
     const struct operand *s = &i->ops[1];
-    if ((s->kind == OPERAND_vector) != (n > 1) || (n > 1 && s->count != n)) fail(e, i, "the vector's length does not fit");
+    if ((s->kind == OPERAND_vector) != (n > 1) || (n > 1 && s->count != n))
+        fail(e, i, "the vector's length does not fit");
     const char *v[8], *group;
     for (unsigned k = 0; k < n; k++) v[k] = value(e, n > 1 ? &s->elements[k] : s, type);
     const char *p = address_of(e, i, &i->ops[0], i->space, bytes * n, &group), *order = ordering(i, true);
@@ -209,7 +240,8 @@ static void emit_store(struct emitter *e, const struct instr *i)
         const char *q = k ? emit(e, "getelementptr i8, ptr %s, i64 %u", p, k * bytes) : p;
         if (order && atomic_width(bytes)) {
             if (is_float_value(type)) v[k] = emit(e, "bitcast %s %s to %s", lltype(type), v[k], lltype_bits(bytes * 8));
-            emit_void(e, "store atomic volatile %s %s, ptr %s %s, align %u", lltype_bits(bytes * 8), v[k], q, order, bytes);
+            emit_void(e, "store atomic volatile %s %s, ptr %s %s, align %u", lltype_bits(bytes * 8), v[k], q, order,
+                      bytes);
         } else {
             emit_void(e, "store %s %s, ptr %s, align %u%s", lltype(type), v[k], q, bytes > 8 ? 8 : bytes, group);
         }
@@ -218,7 +250,10 @@ static void emit_store(struct emitter *e, const struct instr *i)
 
 /* ---- address conversion */
 
-static const char *shared_base(struct emitter *e) { return emit(e, "ptrtoint ptr %s to i64", block_field(e, "ptr", offsetof(struct fl_block, shared))); }
+static const char *shared_base(struct emitter *e)
+{
+    return emit(e, "ptrtoint ptr %s to i64", block_field(e, "ptr", offsetof(struct fl_block, shared)));
+}
 
 static void emit_cvta(struct emitter *e, const struct instr *i)
 {
@@ -239,14 +274,21 @@ static void emit_isspacep(struct emitter *e, const struct instr *i)
 {
     need_operands(e, i, 2, 2);
     const char *a = value(e, &i->ops[1], T_b64), *lo = shared_base(e);
-    const char *shared = within(e, a, lo, emit(e, "add i64 %s, %s", lo, block_field(e, "i64", offsetof(struct fl_block, shared_window_size))));
-    const char *local = within(e, a, block_field(e, "i64", offsetof(struct fl_block, local_lo)), block_field(e, "i64", offsetof(struct fl_block, local_hi)));
+    const char *shared = within(
+        e, a, lo, emit(e, "add i64 %s, %s", lo, block_field(e, "i64", offsetof(struct fl_block, shared_window_size))));
+    const char *local = within(e, a, block_field(e, "i64", offsetof(struct fl_block, local_lo)),
+                               block_field(e, "i64", offsetof(struct fl_block, local_hi)));
     const char *v;
-    if (i->space == SPACE_shared) v = shared;
-    else if (i->space == SPACE_local) v = local;
-    else if (i->space == SPACE_global) v = emit(e, "xor i1 %s, true", emit(e, "or i1 %s, %s", shared, local));
-    else if (i->space == SPACE_const || i->space == SPACE_param) v = "false";
-    else fail(e, i, "a state space is missing");
+    if (i->space == SPACE_shared)
+        v = shared;
+    else if (i->space == SPACE_local)
+        v = local;
+    else if (i->space == SPACE_global)
+        v = emit(e, "xor i1 %s, true", emit(e, "or i1 %s, %s", shared, local));
+    else if (i->space == SPACE_const || i->space == SPACE_param)
+        v = "false";
+    else
+        fail(e, i, "a state space is missing");
     result(e, &i->ops[0], T_pred, v);
 }
 
@@ -255,15 +297,19 @@ static void emit_copy(struct emitter *e, const struct instr *i)
 {
     if (!has(i, MOD_async)) unsupported(e, i, NULL);
     if (has(i, MOD_commit_group) || has(i, MOD_wait_group) || has(i, MOD_wait_all)) return;
-    if (strstr(i->text, "bulk") || has(i, MOD_arrive) || i->nops < 3 || i->ops[2].kind != OPERAND_int) unsupported(e, i, NULL);
+    if (strstr(i->text, "bulk") || has(i, MOD_arrive) || i->nops < 3 || i->ops[2].kind != OPERAND_int)
+        unsupported(e, i, NULL);
     uint64_t bytes = i->ops[2].bits;
     if (bytes != 4 && bytes != 8 && bytes != 16) fail(e, i, "4, 8 or 16 bytes can be copied");
-    const char *group, *from = address_of(e, i, &i->ops[1], SPACE_global, (unsigned)bytes, &group), *to = address_of(e, i, &i->ops[0], SPACE_shared, (unsigned)bytes, &group);
+    const char *group, *from = address_of(e, i, &i->ops[1], SPACE_global, (unsigned)bytes, &group),
+                       *to = address_of(e, i, &i->ops[0], SPACE_shared, (unsigned)bytes, &group);
     const char *size = i->nops > 3 && i->ops[3].kind != OPERAND_none ? value(e, &i->ops[3], T_b32) : NULL;
     for (unsigned k = 0; k < bytes; k += 4) {
-        const char *p = emit(e, "getelementptr i8, ptr %s, i64 %u", from, k), *q = emit(e, "getelementptr i8, ptr %s, i64 %u", to, k), *v;
+        const char *p = emit(e, "getelementptr i8, ptr %s, i64 %u", from, k),
+                   *q = emit(e, "getelementptr i8, ptr %s, i64 %u", to, k), *v;
         if (size) {
-            const char *read = new_label(e, "read"), *over = new_label(e, "over"), *slot = arena_printf("%%CP%u", e->next++);
+            const char *read = new_label(e, "read"), *over = new_label(e, "over"),
+                       *slot = arena_printf("%%CP%u", e->next++);
             fprintf(e->head, "  %s = alloca i32\n", slot);
             emit_void(e, "store i32 0, ptr %s", slot);
             const char *inside = emit(e, "icmp ugt i32 %s, %u", size, k);
@@ -282,16 +328,30 @@ static void emit_copy(struct emitter *e, const struct instr *i)
 bool emit_memory(struct emitter *e, const struct instr *i)
 {
     switch (i->op) {
-    case OP_ld: case OP_ldu: emit_load(e, i); return true;
+    case OP_ld:
+    case OP_ldu: emit_load(e, i); return true;
     case OP_st: emit_store(e, i); return true;
     case OP_cvta: emit_cvta(e, i); return true;
     case OP_isspacep: emit_isspacep(e, i); return true;
-    case OP_membar: case OP_fence:
-        if (!has(i, MOD_proxy)) emit_void(e, "fence %s", has(i, MOD_acquire) ? "acquire" : has(i, MOD_release) ? "release" : has(i, MOD_acq_rel) ? "acq_rel" : "seq_cst");
+    case OP_membar:
+    case OP_fence:
+        if (!has(i, MOD_proxy))
+            emit_void(e, "fence %s",
+                      has(i, MOD_acquire)   ? "acquire"
+                      : has(i, MOD_release) ? "release"
+                      : has(i, MOD_acq_rel) ? "acq_rel"
+                                            : "seq_cst");
         return true;
-    case OP_prefetch: case OP_prefetchu: case OP_discard: case OP_applypriority: case OP_pmevent: case OP_griddepcontrol: case OP_setmaxnreg: return true;
+    case OP_prefetch:
+    case OP_prefetchu:
+    case OP_discard:
+    case OP_applypriority:
+    case OP_pmevent:
+    case OP_griddepcontrol:
+    case OP_setmaxnreg: return true;
     case OP_createpolicy: result(e, &i->ops[0], T_b64, "0"); return true;
-    case OP_bar: case OP_barrier: return has(i, MOD_cluster) && has(i, MOD_arrive);
+    case OP_bar:
+    case OP_barrier: return has(i, MOD_cluster) && has(i, MOD_arrive);
     case OP_mapa: result(e, &i->ops[0], need_type(e, i, 0), value(e, &i->ops[1], need_type(e, i, 0))); return true;
     case OP_getctarank: result(e, &i->ops[0], T_b32, "0"); return true;
     case OP_cp: emit_copy(e, i); return true;

@@ -12,7 +12,8 @@ static const char *pack(struct emitter *e, const struct instr *i, const struct o
     if (!type) fail(e, i, "the vector's length does not fit");
     const char *sum = NULL;
     for (uint32_t k = 0; k < v->count; k++) {
-        if (v->elements[k].kind == OPERAND_reg && type_bits(v->elements[k].reg->type) != part) fail(e, i, "the vector's elements do not fit");
+        if (v->elements[k].kind == OPERAND_reg && type_bits(v->elements[k].reg->type) != part)
+            fail(e, i, "the vector's elements do not fit");
         const char *x = emit(e, "zext %s %s to %s", lltype(type), value(e, &v->elements[k], type), lltype_bits(bits));
         if (k) x = emit(e, "shl %s %s, %u", lltype_bits(bits), x, k * part);
         sum = sum ? emit(e, "or %s %s, %s", lltype_bits(bits), sum, x) : x;
@@ -27,7 +28,8 @@ static void unpack(struct emitter *e, const struct instr *i, const struct operan
     enum ptx_type type = part == 8 ? T_b8 : part == 16 ? T_b16 : part == 32 ? T_b32 : part == 64 ? T_b64 : T_none;
     if (!type) fail(e, i, "the vector's length does not fit");
     for (uint32_t k = 0; k < d->count; k++) {
-        if (d->elements[k].kind == OPERAND_reg && type_bits(d->elements[k].reg->type) != part) fail(e, i, "the vector's elements do not fit");
+        if (d->elements[k].kind == OPERAND_reg && type_bits(d->elements[k].reg->type) != part)
+            fail(e, i, "the vector's elements do not fit");
         const char *x = k ? emit(e, "lshr %s %s, %u", lltype_bits(bits), v, k * part) : v;
         result(e, &d->elements[k], type, emit(e, "trunc %s %s to %s", lltype_bits(bits), x, lltype_bits(part)));
     }
@@ -41,7 +43,8 @@ bool emit_move(struct emitter *e, const struct instr *i)
     const struct operand *d = &i->ops[0], *s = &i->ops[1];
     unsigned bits = type_bits(type);
     if (has(i, MOD_v2) || has(i, MOD_v4)) {
-        if (d->kind != OPERAND_vector || s->kind != OPERAND_vector || d->count != s->count) fail(e, i, "the vector's length does not fit");
+        if (d->kind != OPERAND_vector || s->kind != OPERAND_vector || d->count != s->count)
+            fail(e, i, "the vector's length does not fit");
         const char *v[8];
         for (uint32_t k = 0; k < d->count && k < 8; k++) v[k] = value(e, &s->elements[k], type);
         for (uint32_t k = 0; k < d->count && k < 8; k++) result(e, &d->elements[k], type, v[k]);
@@ -64,7 +67,8 @@ bool emit_move(struct emitter *e, const struct instr *i)
     }
     fits(e, d, type);
     fits(e, s, type);
-    if (s->kind == OPERAND_float && !is_float_value(type) && (type_integer(type) || bits < 32)) fail(e, i, "a floating-point constant does not fit here");
+    if (s->kind == OPERAND_float && !is_float_value(type) && (type_integer(type) || bits < 32))
+        fail(e, i, "a floating-point constant does not fit here");
     result(e, d, type, value(e, s, type));
     return true;
 }

@@ -11,7 +11,10 @@ static const struct operand no_operand;
 
 static bool constant_operand(const struct instr *i, unsigned n) { return i->nops > n && i->ops[n].kind == OPERAND_int; }
 
-static void invalid(const struct instr *i, const char *what) { fatal_at(EXIT_INVALID_PTX, i->line, "instruction '%s': %s", i->text, what); }
+static void invalid(const struct instr *i, const char *what)
+{
+    fatal_at(EXIT_INVALID_PTX, i->line, "instruction '%s': %s", i->text, what);
+}
 
 static void describe_barrier(const struct instr *i, struct fl_image_segment *s)
 {
@@ -98,8 +101,10 @@ void suspension_describe(const struct instr *i, struct fl_image_segment *s)
     default: s->op = FL_WARP_SYNC;
     }
     const struct operand *mask = mask_of(i);
-    if (!mask) s->flags |= i->op == OP_activemask ? 0 : FL_SEG_CONVERGED;
-    else if (mask->kind == OPERAND_int && (uint32_t)mask->bits == 0xffffffffu) s->flags |= FL_SEG_FULL_MASK;
+    if (!mask)
+        s->flags |= i->op == OP_activemask ? 0 : FL_SEG_CONVERGED;
+    else if (mask->kind == OPERAND_int && (uint32_t)mask->bits == 0xffffffffu)
+        s->flags |= FL_SEG_FULL_MASK;
 }
 
 /* ---- code */
@@ -142,7 +147,10 @@ static void suspend_barrier(struct emitter *e, const struct instr *i, const stru
     if (has(i, MOD_red)) put_predicate(e, &i->ops[i->nops - 1]);
 }
 
-static enum ptx_type bits_type(const struct instr *i) { return i->ntypes && type_bits(i->types[0]) == 64 ? T_b64 : T_b32; }
+static enum ptx_type bits_type(const struct instr *i)
+{
+    return i->ntypes && type_bits(i->types[0]) == 64 ? T_b64 : T_b32;
+}
 
 void emit_suspend(struct emitter *e, const struct instr *i)
 {
@@ -153,7 +161,8 @@ void emit_suspend(struct emitter *e, const struct instr *i)
         return;
     }
     const struct operand *mask = mask_of(i);
-    if ((i->op == OP_shfl || i->op == OP_vote || i->op == OP_match) && !mask && e->module->target >= 70) fail(e, i, "sm_70 and newer need .sync");
+    if ((i->op == OP_shfl || i->op == OP_vote || i->op == OP_match) && !mask && e->module->target >= 70)
+        fail(e, i, "sm_70 and newer need .sync");
     if (i->op == OP_redux && e->module->target < 80) fail(e, i, "it needs sm_80 or newer");
     if (mask && mask->kind == OPERAND_none) fail(e, i, "the member mask is missing");
     if (mask && !(s.flags & FL_SEG_FULL_MASK)) put(e, offsetof(struct fl_block, op_mask), 4, value(e, mask, T_b32));
@@ -168,7 +177,8 @@ void emit_suspend(struct emitter *e, const struct instr *i)
         need_operands(e, i, mask ? 3 : 2, mask ? 3 : 2);
         put_predicate(e, &i->ops[1]);
         break;
-    case OP_match: case OP_redux:
+    case OP_match:
+    case OP_redux:
         need_operands(e, i, 3, 3);
         put64(e, offsetof(struct fl_block, op_a), &i->ops[1], bits_type(i));
         break;
@@ -181,9 +191,12 @@ void emit_resume(struct emitter *e, const struct instr *i)
     struct fl_image_segment s = { 0 };
     e->current = i;
     suspension_describe(i, &s);
-    if (!has_destination(i) || (i->op == OP_bar && !has(i, MOD_red)) || (i->op == OP_barrier && !has(i, MOD_red))) return;
+    if (!has_destination(i) || (i->op == OP_bar && !has(i, MOD_red)) || (i->op == OP_barrier && !has(i, MOD_red)))
+        return;
     const struct operand *d = &i->ops[0];
-    bool predicate_result = s.suspend == FL_SUSPEND_BARRIER ? s.op != FL_BAR_RED_POPC : s.op == FL_WARP_VOTE_ALL || s.op == FL_WARP_VOTE_ANY || s.op == FL_WARP_VOTE_UNI;
+    bool predicate_result = s.suspend == FL_SUSPEND_BARRIER
+                                ? s.op != FL_BAR_RED_POPC
+                                : s.op == FL_WARP_VOTE_ALL || s.op == FL_WARP_VOTE_ANY || s.op == FL_WARP_VOTE_UNI;
     if (predicate_result || d->second) {
         const char *p = emit(e, "icmp ne i8 %s, 0", get(e, offsetof(struct fl_block, op_pred), 1));
         if (predicate_result) {

@@ -40,7 +40,13 @@ static void mark(struct func *f, unsigned depth)
     f->visiting = false;
 }
 
-struct copy { struct func *from, *to; struct reg **regs; struct var **vars_from, **vars_to; uint32_t nvars; struct label **labels; };
+struct copy {
+    struct func *from, *to;
+    struct reg **regs;
+    struct var **vars_from, **vars_to;
+    uint32_t nvars;
+    struct label **labels;
+};
 
 static struct var *map_var(struct copy *c, struct var *v)
 {
@@ -75,11 +81,14 @@ static void add_var(struct copy *c, struct var *from, struct var *to)
 }
 
 /* Formal parameters become the caller's .param variables themselves. */
-static void bind_params(struct copy *c, const struct instr *call, const struct operand *list, struct var *formal, uint32_t count)
+static void bind_params(struct copy *c, const struct instr *call, const struct operand *list, struct var *formal,
+                        uint32_t count)
 {
-    if ((list ? list->count : 0) != count) fatal_at(EXIT_INVALID_PTX, call->line, "'%s' is called with the wrong number of arguments", c->from->name);
+    if ((list ? list->count : 0) != count)
+        fatal_at(EXIT_INVALID_PTX, call->line, "'%s' is called with the wrong number of arguments", c->from->name);
     for (uint32_t k = 0; k < count; k++) {
-        if (list->elements[k].kind != OPERAND_var) fatal_at(EXIT_UNSUPPORTED, call->line, "arguments that are no .param variables");
+        if (list->elements[k].kind != OPERAND_var)
+            fatal_at(EXIT_UNSUPPORTED, call->line, "arguments that are no .param variables");
         add_var(c, &formal[k], list->elements[k].var);
     }
 }
@@ -104,7 +113,8 @@ static void expand(struct func *to, struct instr **code, uint32_t *n, const stru
 {
     struct copy c = { .from = from, .to = to };
     bool rets = call->nops && call->ops[0].kind == OPERAND_list;
-    const struct operand *args = call->nops > rets + 1u && call->ops[rets + 1].kind == OPERAND_list ? &call->ops[rets + 1] : NULL;
+    const struct operand *args =
+        call->nops > rets + 1u && call->ops[rets + 1].kind == OPERAND_list ? &call->ops[rets + 1] : NULL;
     c.regs = arena_alloc((from->nregs + 1ul) * sizeof *c.regs);
     for (uint32_t k = 0; k < from->nregs; k++) {
         struct reg *r = arena_alloc(sizeof *r);
@@ -158,7 +168,8 @@ static void expand(struct func *to, struct instr **code, uint32_t *n, const stru
             i = back;
         }
         ARENA_PUSH(*code, *n) = i;
-        if (*n > MAX_EXPANDED) fatal_at(EXIT_UNSUPPORTED, call->line, "the kernel becomes too large when its calls are expanded");
+        if (*n > MAX_EXPANDED)
+            fatal_at(EXIT_UNSUPPORTED, call->line, "the kernel becomes too large when its calls are expanded");
     }
     end->position = *n;
 }
@@ -177,8 +188,10 @@ static bool expand_calls(struct func *f)
     for (uint32_t k = 0; k < f->ncode; k++) {
         struct func *g = callee(&f->code[k]);
         moved[k] = n;
-        if (g && g->body && g->suspends) expand(f, &code, &n, &f->code[k], g);
-        else ARENA_PUSH(code, n) = f->code[k];
+        if (g && g->body && g->suspends)
+            expand(f, &code, &n, &f->code[k], g);
+        else
+            ARENA_PUSH(code, n) = f->code[k];
     }
     moved[f->ncode] = n;
     for (uint32_t k = 0; k < nlabels; k++) f->labels[k]->position = moved[f->labels[k]->position];
@@ -193,7 +206,9 @@ static void close_function(struct func *f)
     struct instr *last = f->ncode ? &f->code[f->ncode - 1] : NULL;
     bool open = !last || !is_terminator(last) || last->guard;
     for (uint32_t k = 0; k < f->nlabels; k++) open |= f->labels[k]->position == f->ncode;
-    if (open) ARENA_PUSH(f->code, f->ncode) = (struct instr){ .op = OP_ret, .text = "ret", .line = last ? last->line : f->line };
+    if (open)
+        ARENA_PUSH(f->code, f->ncode) =
+            (struct instr){ .op = OP_ret, .text = "ret", .line = last ? last->line : f->line };
 }
 
 void inline_calls(struct module_ir *m)
@@ -205,7 +220,9 @@ void inline_calls(struct module_ir *m)
         struct func *f = m->funcs[k];
         if (!f->entry || !f->body) continue;
         for (int level = 0; expand_calls(f); level++)
-            if (level == 64) fatal_at(EXIT_UNSUPPORTED, f->line, "recursion through a function with a barrier, a warp operation or a waiting loop");
+            if (level == 64)
+                fatal_at(EXIT_UNSUPPORTED, f->line,
+                         "recursion through a function with a barrier, a warp operation or a waiting loop");
         close_function(f);
     }
 }

@@ -92,7 +92,7 @@ enum operand_kind {
     OPERAND_none, OPERAND_reg, OPERAND_int, OPERAND_float, OPERAND_special, OPERAND_var, OPERAND_func,
     OPERAND_label, OPERAND_proto, OPERAND_address, OPERAND_vector, OPERAND_sink /* _ */, OPERAND_list,
 };
-enum special { 
+enum special {
     SR_none, SR_tid, SR_ntid, SR_ctaid, SR_nctaid, SR_laneid, SR_warpid, SR_nwarpid, SR_smid, SR_nsmid, SR_gridid,
     SR_lanemask_eq, SR_lanemask_le, SR_lanemask_lt, SR_lanemask_ge, SR_lanemask_gt, SR_clock, SR_clock_hi, SR_clock64,
     SR_globaltimer, SR_globaltimer_lo, SR_globaltimer_hi, SR_total_smem_size, SR_aggr_smem_size, SR_dynamic_smem_size,

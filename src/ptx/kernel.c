@@ -11,7 +11,13 @@
 /* Rounds of a waiting loop before the thread lets others run. */
 enum { SPIN_ROUNDS = 32 };
 
-struct walk { struct emitter *e; struct kernel *k; uint8_t *wanted, *written; uint32_t *stack, depth; const char *next_thread; };
+struct walk {
+    struct emitter *e;
+    struct kernel *k;
+    uint8_t *wanted, *written;
+    uint32_t *stack, depth;
+    const char *next_thread;
+};
 
 static void want(struct walk *w, uint32_t block)
 {
@@ -33,7 +39,8 @@ static const char *slot_pointer(struct walk *w, uint32_t reg)
     struct emitter *e = w->e;
     unsigned bytes = type_bytes(w->k->func->regs[reg]->type);
     const char *t = emit(e, "zext i32 %s to i64", e->t);
-    return emit(e, "getelementptr i8, ptr %%C%d, i64 %s", w->k->slot[reg], bytes == 1 ? t : emit(e, "mul nuw nsw i64 %s, %u", t, bytes));
+    return emit(e, "getelementptr i8, ptr %%C%d, i64 %s", w->k->slot[reg],
+                bytes == 1 ? t : emit(e, "mul nuw nsw i64 %s, %u", t, bytes));
 }
 
 static void context_move(struct walk *w, uint32_t reg, bool save)
@@ -71,8 +78,10 @@ static void restore(struct walk *w, const struct segment *s)
     const struct block *b = &k->cfg.blocks[k->cfg.block_at[s->start]];
     for (uint32_t r = 0; r < k->func->nregs; r++) {
         if (!bit(b->live_in, r)) continue;
-        if (k->definition[r]) recompute(w, k->func->regs[r], done);
-        else if (k->slot[r] >= 0 && s->image.suspend != FL_SUSPEND_START) context_move(w, r, false);
+        if (k->definition[r])
+            recompute(w, k->func->regs[r], done);
+        else if (k->slot[r] >= 0 && s->image.suspend != FL_SUSPEND_START)
+            context_move(w, r, false);
     }
 }
 
@@ -92,7 +101,8 @@ static void set_state(struct walk *w, uint32_t state)
     struct emitter *e = w->e;
     if (w->k->nsegments == 1) return;
     const char *t = emit(e, "zext i32 %s to i64", e->t);
-    emit_void(e, "store i16 %d, ptr %s%s", (int)(int16_t)state, emit(e, "getelementptr i16, ptr %%STATE, i64 %s", t), e->group);
+    emit_void(e, "store i16 %d, ptr %s%s", (int)(int16_t)state, emit(e, "getelementptr i16, ptr %%STATE, i64 %s", t),
+              e->group);
 }
 
 static void leave(struct walk *w)
@@ -144,7 +154,8 @@ static void branch_indexed(struct walk *w, const struct instr *i)
     if (!table || !table->ntargets) fail(e, i, "the second operand names no .branchtargets");
     const char *index = value(e, &i->ops[0], T_u32), *none = new_label(e, "none");
     fprintf(e->body, "  switch i32 %s, label %%%s [", index, none);
-    for (uint32_t k = 0; k < table->ntargets; k++) fprintf(e->body, " i32 %u, label %%%s", k, jump_to(w, label_resolve(table->targets[k])->position));
+    for (uint32_t k = 0; k < table->ntargets; k++)
+        fprintf(e->body, " i32 %u, label %%%s", k, jump_to(w, label_resolve(table->targets[k])->position));
     fprintf(e->body, " ]\n%s:\n  unreachable\n", none);
 }
 
@@ -157,8 +168,10 @@ static bool control(struct walk *w, const struct instr *i, uint32_t after)
     const char *then = NULL, *other = NULL;
     if (i->guard) {
         other = jump_to(w, after);
-        if (i->op == OP_bra) then = i->yield ? yield_label(w, i) : jump_to(w, label_resolve(i->ops[0].label)->position);
-        else then = new_label(e, "then");
+        if (i->op == OP_bra)
+            then = i->yield ? yield_label(w, i) : jump_to(w, label_resolve(i->ops[0].label)->position);
+        else
+            then = new_label(e, "then");
         emit_void(e, "br i1 %s, label %%%s, label %%%s", guard(e, i), then, other);
         if (i->op == OP_bra) {
             if (i->yield) yield_code(w, i);
@@ -168,7 +181,8 @@ static bool control(struct walk *w, const struct instr *i, uint32_t after)
     }
     if (i->op == OP_bra) {
         if (i->nops != 1 || i->ops[0].kind != OPERAND_label) fail(e, i, "a label was expected");
-        emit_void(e, "br label %%%s", i->yield ? yield_label(w, i) : jump_to(w, label_resolve(i->ops[0].label)->position));
+        emit_void(e, "br label %%%s",
+                  i->yield ? yield_label(w, i) : jump_to(w, label_resolve(i->ops[0].label)->position));
         if (i->yield) yield_code(w, i);
     } else if (i->op == OP_brx) {
         branch_indexed(w, i);
@@ -214,33 +228,56 @@ static void write_block(struct walk *w, uint32_t number)
 static void loop_head(struct emitter *e, const struct kernel *k)
 {
     fprintf(e->body,
-        "  %%NXP = getelementptr i8, ptr %%b, i64 %zu\n  %%NX = load i32, ptr %%NXP, !invariant.load !0\n"
-        "  %%NYP = getelementptr i8, ptr %%b, i64 %zu\n  %%NY = load i32, ptr %%NYP, !invariant.load !0\n",
-        offsetof(struct fl_block, ntid), offsetof(struct fl_block, ntid) + 4);
+            "  %%NXP = getelementptr i8, ptr %%b, i64 %zu\n  %%NX = load i32, ptr %%NXP, !invariant.load !0\n"
+            "  %%NYP = getelementptr i8, ptr %%b, i64 %zu\n  %%NY = load i32, ptr %%NYP, !invariant.load !0\n",
+            offsetof(struct fl_block, ntid), offsetof(struct fl_block, ntid) + 4);
     if (k->nsegments > 1) {
-        fprintf(e->body, "  %%STATEP = getelementptr i8, ptr %%b, i64 %zu\n  %%STATE = load ptr, ptr %%STATEP, !invariant.load !0\n", offsetof(struct fl_block, state));
-        fprintf(e->body, "  %%CTXP = getelementptr i8, ptr %%b, i64 %zu\n  %%CTX = load ptr, ptr %%CTXP, !invariant.load !0\n", offsetof(struct fl_block, context));
-        fprintf(e->body, "  %%NTP = getelementptr i8, ptr %%b, i64 %zu\n  %%NT = load i32, ptr %%NTP, !invariant.load !0\n  %%NT64 = zext i32 %%NT to i64\n", offsetof(struct fl_block, nthreads));
+        fprintf(
+            e->body,
+            "  %%STATEP = getelementptr i8, ptr %%b, i64 %zu\n  %%STATE = load ptr, ptr %%STATEP, !invariant.load !0\n",
+            offsetof(struct fl_block, state));
+        fprintf(e->body,
+                "  %%CTXP = getelementptr i8, ptr %%b, i64 %zu\n  %%CTX = load ptr, ptr %%CTXP, !invariant.load !0\n",
+                offsetof(struct fl_block, context));
+        fprintf(e->body,
+                "  %%NTP = getelementptr i8, ptr %%b, i64 %zu\n  %%NT = load i32, ptr %%NTP, !invariant.load !0\n  "
+                "%%NT64 = zext i32 %%NT to i64\n",
+                offsetof(struct fl_block, nthreads));
         for (uint32_t r = 0; r < k->func->nregs; r++)
-            if (k->slot[r] >= 0) fprintf(e->body, "  %%CO%d = mul i64 %%NT64, %d\n  %%C%d = getelementptr i8, ptr %%CTX, i64 %%CO%d\n", k->slot[r], k->slot[r], k->slot[r], k->slot[r]);
+            if (k->slot[r] >= 0)
+                fprintf(e->body, "  %%CO%d = mul i64 %%NT64, %d\n  %%C%d = getelementptr i8, ptr %%CTX, i64 %%CO%d\n",
+                        k->slot[r], k->slot[r], k->slot[r], k->slot[r]);
     }
-    fputs("  %X0 = urem i32 %first, %NX\n  %YZ = udiv i32 %first, %NX\n  %Y0 = urem i32 %YZ, %NY\n  %Z0 = udiv i32 %YZ, %NY\n  br label %ROW\n"
-          "ROW:\n  %T = phi i32 [ %first, %entry ], [ %TN, %ROWEND ]\n  %LEFT = phi i32 [ %count, %entry ], [ %LEFTN, %ROWEND ]\n"
-          "  %X = phi i32 [ %X0, %entry ], [ 0, %ROWEND ]\n  %Y = phi i32 [ %Y0, %entry ], [ %YN, %ROWEND ]\n  %Z = phi i32 [ %Z0, %entry ], [ %ZN, %ROWEND ]\n"
+    fputs("  %X0 = urem i32 %first, %NX\n  %YZ = udiv i32 %first, %NX\n  %Y0 = urem i32 %YZ, %NY\n  %Z0 = udiv i32 "
+          "%YZ, %NY\n  br label %ROW\n"
+          "ROW:\n  %T = phi i32 [ %first, %entry ], [ %TN, %ROWEND ]\n  %LEFT = phi i32 [ %count, %entry ], [ %LEFTN, "
+          "%ROWEND ]\n"
+          "  %X = phi i32 [ %X0, %entry ], [ 0, %ROWEND ]\n  %Y = phi i32 [ %Y0, %entry ], [ %YN, %ROWEND ]\n  %Z = "
+          "phi i32 [ %Z0, %entry ], [ %ZN, %ROWEND ]\n"
           "  %ROOM = sub i32 %NX, %X\n  %N = call i32 @llvm.umin.i32(i32 %ROOM, i32 %LEFT)\n  br label %THREAD\n"
-          "THREAD:\n  %I = phi i32 [ 0, %ROW ], [ %IN, %NEXT ]\n  %XI = add nuw nsw i32 %X, %I\n  %TI = add nuw nsw i32 %T, %I\n", e->body);
+          "THREAD:\n  %I = phi i32 [ 0, %ROW ], [ %IN, %NEXT ]\n  %XI = add nuw nsw i32 %X, %I\n  %TI = add nuw nsw "
+          "i32 %T, %I\n",
+          e->body);
 }
 
 static void loop_tail(struct emitter *e, bool vector)
 {
     fprintf(e->body,
-        "NEXT:\n  %%IN = add nuw nsw i32 %%I, 1\n  %%MORE = icmp ult i32 %%IN, %%N\n  br i1 %%MORE, label %%THREAD, label %%ROWEND%s\n"
-        "ROWEND:\n  %%TN = add i32 %%T, %%N\n  %%LEFTN = sub i32 %%LEFT, %%N\n  %%Y1 = add i32 %%Y, 1\n  %%WRAP = icmp eq i32 %%Y1, %%NY\n"
-        "  %%YN = select i1 %%WRAP, i32 0, i32 %%Y1\n  %%Z1 = add i32 %%Z, 1\n  %%ZN = select i1 %%WRAP, i32 %%Z1, i32 %%Z\n"
-        "  %%ROWS = icmp ne i32 %%LEFTN, 0\n  br i1 %%ROWS, label %%ROW, label %%END\nEND:\n", vector ? ", !llvm.loop !2" : "");
+            "NEXT:\n  %%IN = add nuw nsw i32 %%I, 1\n  %%MORE = icmp ult i32 %%IN, %%N\n  br i1 %%MORE, label "
+            "%%THREAD, label %%ROWEND%s\n"
+            "ROWEND:\n  %%TN = add i32 %%T, %%N\n  %%LEFTN = sub i32 %%LEFT, %%N\n  %%Y1 = add i32 %%Y, 1\n  %%WRAP = "
+            "icmp eq i32 %%Y1, %%NY\n"
+            "  %%YN = select i1 %%WRAP, i32 0, i32 %%Y1\n  %%Z1 = add i32 %%Z, 1\n  %%ZN = select i1 %%WRAP, i32 %%Z1, "
+            "i32 %%Z\n"
+            "  %%ROWS = icmp ne i32 %%LEFTN, 0\n  br i1 %%ROWS, label %%ROW, label %%END\nEND:\n",
+            vector ? ", !llvm.loop !2" : "");
     if (e->misaligned_used) {
-        fprintf(e->body, "  %%MISP = getelementptr i8, ptr %%b, i64 %zu\n  %%MISN = load i32, ptr %%MIS\n  %%MISZ = icmp ne i32 %%MISN, 0\n"
-                "  br i1 %%MISZ, label %%BAD, label %%GOOD\nBAD:\n  store i32 %%MISN, ptr %%MISP\n  br label %%GOOD\nGOOD:\n", offsetof(struct fl_block, misaligned));
+        fprintf(e->body,
+                "  %%MISP = getelementptr i8, ptr %%b, i64 %zu\n  %%MISN = load i32, ptr %%MIS\n  %%MISZ = icmp ne i32 "
+                "%%MISN, 0\n"
+                "  br i1 %%MISZ, label %%BAD, label %%GOOD\nBAD:\n  store i32 %%MISN, ptr %%MISP\n  br label "
+                "%%GOOD\nGOOD:\n",
+                offsetof(struct fl_block, misaligned));
         fputs("  %MIS = alloca i32\n  store i32 0, ptr %MIS\n", e->head);
     }
     fputs("  ret void\n", e->body);
@@ -257,7 +294,9 @@ static void emit_segment(struct emitter *e, struct kernel *k, uint32_t number)
     e->x = "%XI";
     e->y = "%Y";
     e->z = "%Z";
-    struct walk w = { e, k, arena_alloc(k->cfg.nblocks + 1ul), NULL, arena_alloc((k->cfg.nblocks + 1ul) * 4), 0, "NEXT" };
+    struct walk w = {
+        e, k, arena_alloc(k->cfg.nblocks + 1ul), NULL, arena_alloc((k->cfg.nblocks + 1ul) * 4), 0, "NEXT"
+    };
     loop_head(e, k);
     /* nothing leaks from one thread to the next: filled in below, once it is known which registers appear */
     FILE *outer = e->body;
@@ -282,7 +321,8 @@ static void emit_segment(struct emitter *e, struct kernel *k, uint32_t number)
     fputs(text, outer);
     free(text);
     loop_tail(e, k->vector && !e->probe);
-    function_end(e, arena_printf("define void @k%u_%c%u(ptr noalias %%b, i32 %%first, i32 %%count) #%d", k->number, e->probe ? 'p' : 's', number, e->probe ? 1 : 0));
+    function_end(e, arena_printf("define void @k%u_%c%u(ptr noalias %%b, i32 %%first, i32 %%count) #%d", k->number,
+                                 e->probe ? 'p' : 's', number, e->probe ? 1 : 0));
     e->kernel = NULL;
 }
 

@@ -47,7 +47,9 @@ static uint64_t hex_digits(struct lexer *l, struct token *t, int count)
 {
     uint64_t v = 0;
     for (int i = 0; i < count; i++, l->p++) {
-        if (l->p >= l->end || !isxdigit((unsigned char)*l->p)) fatal_at(EXIT_INVALID_PTX, t->line, "a floating-point constant of %d hexadecimal digits was expected", count);
+        if (l->p >= l->end || !isxdigit((unsigned char)*l->p))
+            fatal_at(EXIT_INVALID_PTX, t->line, "a floating-point constant of %d hexadecimal digits was expected",
+                     count);
         int c = tolower((unsigned char)*l->p);
         v = v << 4 | (uint64_t)(c <= '9' ? c - '0' : c - 'a' + 10);
     }
@@ -92,8 +94,10 @@ static void number(struct lexer *l, struct token *t)
         memcpy(&t->value, &d, 8);
     } else {
         t->kind = TOKEN_INT;
-        if (buffer[0] == '0' && (buffer[1] == 'b' || buffer[1] == 'B')) t->value = strtoull(buffer + 2, &end, 2);
-        else t->value = strtoull(buffer, &end, 0);
+        if (buffer[0] == '0' && (buffer[1] == 'b' || buffer[1] == 'B'))
+            t->value = strtoull(buffer + 2, &end, 2);
+        else
+            t->value = strtoull(buffer, &end, 0);
         if (*end == 'U' || *end == 'u') end++, t->is_unsigned = true;
     }
     if (*end) fatal_at(EXIT_INVALID_PTX, t->line, "'%s' is not a number", buffer);
@@ -129,7 +133,8 @@ void lex_next(struct lexer *l, struct token *t)
         t->kind = TOKEN_PUNCT;
         l->p++;
     } else {
-        fatal_at(EXIT_INVALID_PTX, t->line, "the character '%c' (0x%02x) does not belong here", c >= ' ' && c < 127 ? c : '?', c);
+        fatal_at(EXIT_INVALID_PTX, t->line, "the character '%c' (0x%02x) does not belong here",
+                 c >= ' ' && c < 127 ? c : '?', c);
     }
     t->length = (size_t)(l->p - t->text);
 }

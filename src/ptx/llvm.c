@@ -49,7 +49,8 @@ void llvm_compile(const char *text, size_t size, const unsigned char **object, s
     LLVMTargetRef target;
     if (LLVMGetTargetFromTriple(triple, &target, &message)) fatal(EXIT_INTERNAL, "LLVM: %s", message);
     LLVMCodeGenOptLevel level = options.level == 0 ? LLVMCodeGenLevelNone : LLVMCodeGenLevelDefault;
-    LLVMTargetMachineRef machine = LLVMCreateTargetMachine(target, triple, cpu, features, level, LLVMRelocPIC, LLVMCodeModelSmall);
+    LLVMTargetMachineRef machine =
+        LLVMCreateTargetMachine(target, triple, cpu, features, level, LLVMRelocPIC, LLVMCodeModelSmall);
     LLVMSetTarget(module, triple);
     LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(machine);
     LLVMSetModuleDataLayout(module, layout);
@@ -64,7 +65,8 @@ void llvm_compile(const char *text, size_t size, const unsigned char **object, s
         fputs(ir, stdout);
         LLVMDisposeMessage(ir);
     }
-    if (LLVMTargetMachineEmitToMemoryBuffer(machine, module, LLVMObjectFile, &message, &output)) fatal(EXIT_INTERNAL, "LLVM: %s", message);
+    if (LLVMTargetMachineEmitToMemoryBuffer(machine, module, LLVMObjectFile, &message, &output))
+        fatal(EXIT_INTERNAL, "LLVM: %s", message);
     *object = (const unsigned char *)LLVMGetBufferStart(output);
     *object_size = LLVMGetBufferSize(output);
 }

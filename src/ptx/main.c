@@ -16,7 +16,7 @@
 
 struct options options = { .level = 2 };
 static FILE *log_file;
-static int status_fd = -1;         /* the library reads the exit status here: it is not this process's parent */
+static int status_fd = -1; /* the library reads the exit status here: it is not this process's parent */
 
 static void finish(int status) __attribute__((noreturn));
 static void finish(int status)
@@ -92,7 +92,8 @@ static void note_addresses(struct func *f)
         for (unsigned o = 0; o < f->code[k].nops; o++) {
             struct operand *op = &f->code[k].ops[o];
             if (op->kind == OPERAND_func && f->code[k].op != OP_call) op->func->address_taken = true;
-            if (op->kind == OPERAND_var && op->var->space == SPACE_shared && !op->var->size && !op->var->is_extern) op->var->is_extern = true;
+            if (op->kind == OPERAND_var && op->var->space == SPACE_shared && !op->var->size && !op->var->is_extern)
+                op->var->is_extern = true;
         }
 }
 
@@ -127,7 +128,8 @@ static void place_shared(struct module_ir *m)
         uint32_t n = module ? m->nvars : m->funcs[k]->nvars;
         for (uint32_t v = 0; v < n; v++) {
             struct var *x = list[v];
-            if (x->space != SPACE_shared || x->placed || (!module && m->funcs[k]->entry) || (x->is_extern && !x->size)) continue;
+            if (x->space != SPACE_shared || x->placed || (!module && m->funcs[k]->entry) || (x->is_extern && !x->size))
+                continue;
             size = (size + x->align - 1) & ~(x->align - 1);
             x->offset = size;
             x->placed = true;
@@ -141,7 +143,9 @@ static bool reaches(struct func *f, const char *name, unsigned depth)
     for (uint32_t k = 0; k < f->ncode && depth < 64; k++)
         for (unsigned o = 0; o < f->code[k].nops && f->code[k].op == OP_call; o++) {
             struct func *g = f->code[k].ops[o].func;
-            if (f->code[k].ops[o].kind == OPERAND_func && (!strcmp(g->name, name) || (g != f && g->body && reaches(g, name, depth + 1)))) return true;
+            if (f->code[k].ops[o].kind == OPERAND_func &&
+                (!strcmp(g->name, name) || (g != f && g->body && reaches(g, name, depth + 1))))
+                return true;
         }
     return false;
 }
@@ -150,8 +154,10 @@ static void emit_all(struct module_ir *m, struct emitter *e)
 {
     fputs("attributes #0 = { nounwind null_pointer_is_valid \"no-builtins\" \"prefer-vector-width\"=\"512\" }\n"
           "attributes #1 = { nounwind null_pointer_is_valid noinline optnone \"no-builtins\" }\n"
-          "!0 = !{}\n!1 = distinct !{}\n!2 = distinct !{!2, !{!\"llvm.loop.parallel_accesses\", !1}}\n!3 = !{!\"branch_weights\", i32 1, i32 100000}\n"
-          "declare i32 @llvm.umin.i32(i32, i32)\ndeclare i64 @llvm.readcyclecounter()\n", e->out);
+          "!0 = !{}\n!1 = distinct !{}\n!2 = distinct !{!2, !{!\"llvm.loop.parallel_accesses\", !1}}\n!3 = "
+          "!{!\"branch_weights\", i32 1, i32 100000}\n"
+          "declare i32 @llvm.umin.i32(i32, i32)\ndeclare i64 @llvm.readcyclecounter()\n",
+          e->out);
     uint32_t number = 0;
     for (uint32_t k = 0; k < m->nfuncs; k++) {
         struct func *f = m->funcs[k];
@@ -197,15 +203,24 @@ int main(int argc, char **argv)
 {
     const char *in = NULL, *out = "/dev/null";
     for (int k = 1; k < argc; k++) {
-        if (!strncmp(argv[k], "-O", 2) && argv[k][2] >= '0' && argv[k][2] <= '3') options.level = argv[k][2] - '0';
-        else if (!strcmp(argv[k], "--dump-ir")) options.dump_ir = true;
-        else if (!strcmp(argv[k], "--dump-optimised")) options.dump_optimised = true;
-        else if (!strcmp(argv[k], "--cpu") && k + 1 < argc) options.cpu = argv[++k];
-        else if (!strcmp(argv[k], "-o") && k + 1 < argc) out = argv[++k];
-        else if (!strcmp(argv[k], "--log") && k + 1 < argc) log_file = fopen(argv[++k], "w");
-        else if (!strcmp(argv[k], "--status") && k + 1 < argc) status_fd = atoi(argv[++k]);
-        else if (argv[k][0] == '-' && argv[k][1]) fatal(EXIT_INTERNAL, "unknown option %s", argv[k]);
-        else in = argv[k];
+        if (!strncmp(argv[k], "-O", 2) && argv[k][2] >= '0' && argv[k][2] <= '3')
+            options.level = argv[k][2] - '0';
+        else if (!strcmp(argv[k], "--dump-ir"))
+            options.dump_ir = true;
+        else if (!strcmp(argv[k], "--dump-optimised"))
+            options.dump_optimised = true;
+        else if (!strcmp(argv[k], "--cpu") && k + 1 < argc)
+            options.cpu = argv[++k];
+        else if (!strcmp(argv[k], "-o") && k + 1 < argc)
+            out = argv[++k];
+        else if (!strcmp(argv[k], "--log") && k + 1 < argc)
+            log_file = fopen(argv[++k], "w");
+        else if (!strcmp(argv[k], "--status") && k + 1 < argc)
+            status_fd = atoi(argv[++k]);
+        else if (argv[k][0] == '-' && argv[k][1])
+            fatal(EXIT_INTERNAL, "unknown option %s", argv[k]);
+        else
+            in = argv[k];
     }
     if (!in) fatal(EXIT_INTERNAL, "usage: faultline-ptxc [-O0..-O3] [--log FILE] IN.ptx -o OUT.img");
     /* a hostile module must not keep the machine busy for ever */

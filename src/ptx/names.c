@@ -5,7 +5,12 @@
 
 #include <string.h>
 
-struct name { const char *text; enum name_kind kind; void *object; struct name *next; };
+struct name {
+    const char *text;
+    enum name_kind kind;
+    void *object;
+    struct name *next;
+};
 
 static unsigned hash(const char *s, size_t n)
 {
@@ -33,7 +38,8 @@ static struct name *find(struct scope *s, const struct token *t)
 static struct reg_range *range_of(struct scope *s, const struct token *t)
 {
     size_t digits = 0;
-    while (digits < t->length && t->text[t->length - 1 - digits] >= '0' && t->text[t->length - 1 - digits] <= '9') digits++;
+    while (digits < t->length && t->text[t->length - 1 - digits] >= '0' && t->text[t->length - 1 - digits] <= '9')
+        digits++;
     for (struct reg_range *r = s->ranges; r; r = r->next) {
         size_t n = strlen(r->prefix);
         if (n >= t->length || t->length - n > digits || memcmp(t->text, r->prefix, n)) continue;
@@ -95,8 +101,10 @@ void scope_pop(struct parser *p)
             if (n->kind != NAME_LABEL || l->defined) continue;
             struct token t = { .text = n->text, .length = strlen(n->text) };
             struct name *outer = s->outer ? find(s->outer, &t) : NULL;
-            if (outer && outer->kind == NAME_LABEL) l->same = outer->object;
-            else declare(p, s->outer, n->text, NAME_LABEL, l);
+            if (outer && outer->kind == NAME_LABEL)
+                l->same = outer->object;
+            else
+                declare(p, s->outer, n->text, NAME_LABEL, l);
         }
     p->depth--;
     p->scope = s->outer;
@@ -121,7 +129,8 @@ void label_define(struct parser *p, const struct token *t)
 {
     struct name *n = find(p->scope, t);
     struct label *l = n && n->kind == NAME_LABEL ? n->object : NULL;
-    if (n && (!l || l->defined)) fatal_at(EXIT_INVALID_PTX, t->line, "'%.*s' is declared twice", (int)t->length, t->text);
+    if (n && (!l || l->defined))
+        fatal_at(EXIT_INVALID_PTX, t->line, "'%.*s' is declared twice", (int)t->length, t->text);
     if (!l) {
         l = arena_alloc(sizeof *l);
         l->name = arena_text(t->text, t->length);
@@ -131,4 +140,3 @@ void label_define(struct parser *p, const struct token *t)
     l->defined = true;
     l->position = p->func->ncode;
 }
-

@@ -12,7 +12,7 @@ static const Elf64_Shdr *sections;
 static const Elf64_Sym *symbols;
 static size_t nsymbols;
 static const char *names;
-static uint64_t *place;            /* by section: offset in the code, or ~0 */
+static uint64_t *place; /* by section: offset in the code, or ~0 */
 
 static void lay_out(const unsigned char *object, struct code *out)
 {
@@ -25,7 +25,8 @@ static void lay_out(const unsigned char *object, struct code *out)
             const char *name = section_names + h->sh_name;
             if (!pass) place[s] = ~0ull;
             if (!(h->sh_flags & SHF_ALLOC) || !h->sh_size || !strcmp(name, ".eh_frame")) continue;
-            if (h->sh_flags & SHF_WRITE && strncmp(name, ".data.rel.ro", 12)) fatal(EXIT_INTERNAL, "the object has writable data (%s)", name);
+            if (h->sh_flags & SHF_WRITE && strncmp(name, ".data.rel.ro", 12))
+                fatal(EXIT_INTERNAL, "the object has writable data (%s)", name);
             if (!pass) {
                 uint64_t align = h->sh_addralign ? h->sh_addralign : 1;
                 size = (size + align - 1) & ~(align - 1);
@@ -46,13 +47,17 @@ static void relocate(const unsigned char *object, const Elf64_Shdr *h, struct co
     const Elf64_Rela *r = (const Elf64_Rela *)(object + h->sh_offset);
     for (size_t k = 0; k < h->sh_size / sizeof *r; k++) {
         const Elf64_Sym *s = &symbols[ELF64_R_SYM(r[k].r_info)];
-        if (s->st_shndx == SHN_UNDEF || place[s->st_shndx] == ~0ull) fatal(EXIT_INTERNAL, "the code needs '%s', which is not part of it", names + s->st_name);
+        if (s->st_shndx == SHN_UNDEF || place[s->st_shndx] == ~0ull)
+            fatal(EXIT_INTERNAL, "the code needs '%s', which is not part of it", names + s->st_name);
         int64_t v = (int64_t)(place[s->st_shndx] + s->st_value) + r[k].r_addend - (int64_t)(base + r[k].r_offset);
         unsigned char *at = out->bytes + base + r[k].r_offset;
         switch (ELF64_R_TYPE(r[k].r_info)) {
-        case R_X86_64_PC32: case R_X86_64_PLT32: memcpy(at, &(int32_t){ (int32_t)v }, 4); break;
+        case R_X86_64_PC32:
+        case R_X86_64_PLT32: memcpy(at, &(int32_t){ (int32_t)v }, 4); break;
         case R_X86_64_PC64: memcpy(at, &v, 8); break;
-        default: fatal(EXIT_INTERNAL, "a relocation of type %u against '%s'", (unsigned)ELF64_R_TYPE(r[k].r_info), names + s->st_name);
+        default:
+            fatal(EXIT_INTERNAL, "a relocation of type %u against '%s'", (unsigned)ELF64_R_TYPE(r[k].r_info),
+                  names + s->st_name);
         }
     }
 }
@@ -60,7 +65,8 @@ static void relocate(const unsigned char *object, const Elf64_Shdr *h, struct co
 void object_link(const unsigned char *object, size_t size, struct code *out)
 {
     header = (const Elf64_Ehdr *)object;
-    if (size < sizeof *header || header->e_machine != EM_X86_64) fatal(EXIT_INTERNAL, "the object is not for this processor");
+    if (size < sizeof *header || header->e_machine != EM_X86_64)
+        fatal(EXIT_INTERNAL, "the object is not for this processor");
     sections = (const Elf64_Shdr *)(object + header->e_shoff);
     for (int s = 0; s < header->e_shnum; s++)
         if (sections[s].sh_type == SHT_SYMTAB) {
@@ -76,6 +82,7 @@ void object_link(const unsigned char *object, size_t size, struct code *out)
 uint64_t object_symbol(const char *name)
 {
     for (size_t k = 0; k < nsymbols; k++)
-        if (symbols[k].st_shndx != SHN_UNDEF && !strcmp(names + symbols[k].st_name, name)) return place[symbols[k].st_shndx] + symbols[k].st_value;
+        if (symbols[k].st_shndx != SHN_UNDEF && !strcmp(names + symbols[k].st_name, name))
+            return place[symbols[k].st_shndx] + symbols[k].st_value;
     fatal(EXIT_INTERNAL, "the object has no '%s'", name);
 }

@@ -10,7 +10,8 @@ void next(struct parser *p) { lex_next(&p->lexer, &p->token); }
 
 void syntax_error(struct parser *p, const char *wanted)
 {
-    if (p->token.kind == TOKEN_END) fatal_at(EXIT_INVALID_PTX, p->token.line, "syntax error: the text ends where %s was expected", wanted);
+    if (p->token.kind == TOKEN_END)
+        fatal_at(EXIT_INVALID_PTX, p->token.line, "syntax error: the text ends where %s was expected", wanted);
     int n = p->token.length > 60 ? 60 : (int)p->token.length;
     fatal_at(EXIT_INVALID_PTX, p->token.line, "syntax error at '%.*s': %s was expected", n, p->token.text, wanted);
 }
@@ -49,9 +50,20 @@ enum ptx_type type_of(const struct token *t)
 
 enum ptx_space space_of(const struct token *t)
 {
-    static const struct { const char *name; enum ptx_space space; } names[] = {
-        { ".reg", SPACE_reg }, { ".global", SPACE_global }, { ".const", SPACE_const }, { ".shared", SPACE_shared }, { ".local", SPACE_local },
-        { ".param", SPACE_param }, { ".shared::cta", SPACE_shared }, { ".shared::cluster", SPACE_shared }, { ".param::entry", SPACE_param }, { ".param::func", SPACE_param },
+    static const struct {
+        const char *name;
+        enum ptx_space space;
+    } names[] = {
+        { ".reg", SPACE_reg },
+        { ".global", SPACE_global },
+        { ".const", SPACE_const },
+        { ".shared", SPACE_shared },
+        { ".local", SPACE_local },
+        { ".param", SPACE_param },
+        { ".shared::cta", SPACE_shared },
+        { ".shared::cluster", SPACE_shared },
+        { ".param::entry", SPACE_param },
+        { ".param::func", SPACE_param },
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (token_is(t, names[i].name)) return names[i].space;
@@ -66,10 +78,12 @@ static uint64_t primary(struct parser *p)
     if (accept(p, "!")) return !primary(p);
     if (accept(p, "(")) {
         if (++p->depth > 200) fatal_at(EXIT_UNSUPPORTED, p->token.line, "parentheses are nested too deeply");
-        if (p->token.kind == TOKEN_DIRECTIVE) next(p);      /* (.s64) and (.u64) casts */
+        if (p->token.kind == TOKEN_DIRECTIVE) next(p); /* (.s64) and (.u64) casts */
         uint64_t v = 0;
-        if (accept(p, ")")) v = primary(p);
-        else v = constant(p), expect(p, ")");
+        if (accept(p, ")"))
+            v = primary(p);
+        else
+            v = constant(p), expect(p, ")");
         p->depth--;
         return v;
     }
@@ -83,10 +97,14 @@ uint64_t constant(struct parser *p)
 {
     uint64_t v = primary(p);
     for (;;) {
-        if (accept(p, "+")) v += primary(p);
-        else if (accept(p, "-")) v -= primary(p);
-        else if (accept(p, "*")) v *= primary(p);
-        else return v;
+        if (accept(p, "+"))
+            v += primary(p);
+        else if (accept(p, "-"))
+            v -= primary(p);
+        else if (accept(p, "*"))
+            v *= primary(p);
+        else
+            return v;
     }
 }
 
@@ -123,10 +141,13 @@ static void initial_address(struct parser *p, struct var *v, uint64_t at)
     if (!r.target && !r.function) syntax_error(p, "the name of a variable or function");
     next(p);
     if (r.generic) expect(p, ")");
-    if (accept(p, "+")) r.addend = (int64_t)constant(p);
-    else if (token_is(&p->token, "-")) r.addend = (int64_t)constant(p);
+    if (accept(p, "+"))
+        r.addend = (int64_t)constant(p);
+    else if (token_is(&p->token, "-"))
+        r.addend = (int64_t)constant(p);
     if (r.function) r.function->address_taken = true;
-    if (type_bytes(v->type) != 8) fatal_at(EXIT_UNSUPPORTED, p->token.line, "only 64-bit words can hold an initial address");
+    if (type_bytes(v->type) != 8)
+        fatal_at(EXIT_UNSUPPORTED, p->token.line, "only 64-bit words can hold an initial address");
     ARENA_PUSH(v->refs, v->nrefs) = r;
 }
 
@@ -145,7 +166,8 @@ static uint64_t initial_value(struct parser *p, struct var *v, uint64_t at, uint
     if (at + bytes > end) fatal_at(EXIT_INVALID_PTX, p->token.line, "too many initial values for %s", v->name);
     bool is_float = v->type == T_f32 || v->type == T_f64, negative = false;
     if (is_float || p->token.kind == TOKEN_FLOAT) {
-        if (!is_float) fatal_at(EXIT_INVALID_PTX, p->token.line, "%s cannot be initialised with a floating-point value", v->name);
+        if (!is_float)
+            fatal_at(EXIT_INVALID_PTX, p->token.line, "%s cannot be initialised with a floating-point value", v->name);
         negative = accept(p, "-");
         uint64_t bits;
         if (p->token.kind == TOKEN_INT) {
@@ -180,7 +202,8 @@ static uint64_t dimensions(struct parser *p, bool *open)
         }
         uint64_t d = constant(p);
         expect(p, "]");
-        if (d > 1ull << 40 || __builtin_mul_overflow(n, d, &n)) fatal_at(EXIT_INVALID_PTX, p->token.line, "the array is too large");
+        if (d > 1ull << 40 || __builtin_mul_overflow(n, d, &n))
+            fatal_at(EXIT_INVALID_PTX, p->token.line, "the array is too large");
     }
     return n;
 }
@@ -192,17 +215,24 @@ static uint64_t count_initial(struct parser *p)
     uint64_t n = 0, depth = 0;
     bool value = false;
     do {
-        if (token_is(&ahead.token, "{")) depth++;
-        else if (token_is(&ahead.token, "}")) depth--, n += value, value = false;
-        else if (token_is(&ahead.token, ",")) n += value, value = false;
-        else value = true;
+        if (token_is(&ahead.token, "{"))
+            depth++;
+        else if (token_is(&ahead.token, "}"))
+            depth--, n += value, value = false;
+        else if (token_is(&ahead.token, ","))
+            n += value, value = false;
+        else
+            value = true;
         if (ahead.token.kind == TOKEN_END) syntax_error(p, "the end of the initial values");
         next(&ahead);
     } while (depth);
     return n;
 }
 
-static unsigned vector_length(struct parser *p) { return accept(p, ".v2") ? 2 : accept(p, ".v4") ? 4 : accept(p, ".v8") ? 8 : 1; }
+static unsigned vector_length(struct parser *p)
+{
+    return accept(p, ".v2") ? 2 : accept(p, ".v4") ? 4 : accept(p, ".v8") ? 8 : 1;
+}
 
 static void parse_registers(struct parser *p)
 {
@@ -236,8 +266,10 @@ static struct var *variable_new(struct parser *p, const struct token *name, char
         if (declared_here(s, name)) fatal_at(EXIT_INVALID_PTX, name->line, "'%s' is declared twice", text);
         v = arena_alloc(sizeof *v);
         declare(p, s, text, NAME_VAR, v);
-        if (p->func) ARENA_PUSH(p->func->vars, p->func->nvars) = v;
-        else ARENA_PUSH(p->module->vars, p->module->nvars) = v;
+        if (p->func)
+            ARENA_PUSH(p->func->vars, p->func->nvars) = v;
+        else
+            ARENA_PUSH(p->module->vars, p->module->nvars) = v;
     }
     *v = (struct var){ .name = text, .space = space, .line = name->line };
     return v;
@@ -254,7 +286,8 @@ void parse_variable(struct parser *p, enum ptx_space space, uint8_t linkage)
     unsigned vector = 1;
     enum ptx_type type = T_none;
     for (;;) {
-        if (accept(p, ".align")) align = (uint32_t)constant(p);
+        if (accept(p, ".align"))
+            align = (uint32_t)constant(p);
         else if (accept(p, ".attribute")) {
             expect(p, "(");
             while (!accept(p, ")")) {
@@ -262,10 +295,14 @@ void parse_variable(struct parser *p, enum ptx_space space, uint8_t linkage)
                 if (p->token.kind == TOKEN_END) syntax_error(p, "')'");
                 next(p);
             }
-        } else if (accept(p, ".ptr")) continue;
-        else if (token_is(&p->token, ".v2") || token_is(&p->token, ".v4")) vector = vector_length(p);
-        else if (type_of(&p->token)) type = type_of(&p->token), next(p);
-        else break;
+        } else if (accept(p, ".ptr"))
+            continue;
+        else if (token_is(&p->token, ".v2") || token_is(&p->token, ".v4"))
+            vector = vector_length(p);
+        else if (type_of(&p->token))
+            type = type_of(&p->token), next(p);
+        else
+            break;
     }
     if (!type) syntax_error(p, "a type");
     if (align & (align - 1)) fatal_at(EXIT_INVALID_PTX, p->token.line, "an alignment is a power of two");
@@ -281,7 +318,8 @@ void parse_variable(struct parser *p, enum ptx_space space, uint8_t linkage)
             next(&ahead);
             count *= count_initial(&ahead) / (count ? count : 1);
         } else if (open) {
-            if (linkage != FL_LINK_EXTERN) fatal_at(EXIT_INVALID_PTX, name.line, "the size of '%s' is missing", v->name);
+            if (linkage != FL_LINK_EXTERN)
+                fatal_at(EXIT_INVALID_PTX, name.line, "the size of '%s' is missing", v->name);
             count = 0;
         }
         v->type = type;
@@ -292,7 +330,8 @@ void parse_variable(struct parser *p, enum ptx_space space, uint8_t linkage)
         v->is_extern = linkage == FL_LINK_EXTERN;
         if (v->size > 1ull << 40) fatal_at(EXIT_INVALID_PTX, name.line, "'%s' is too large", v->name);
         if (accept(p, "=")) {
-            if (space != SPACE_global && space != SPACE_const) fatal_at(EXIT_INVALID_PTX, name.line, "'%s' cannot have an initial value", v->name);
+            if (space != SPACE_global && space != SPACE_const)
+                fatal_at(EXIT_INVALID_PTX, name.line, "'%s' cannot have an initial value", v->name);
             v->init = arena_alloc(v->size);
             v->has_init = true;
             initial_value(p, v, 0, v->size);
@@ -315,12 +354,17 @@ void parse_params(struct parser *p, struct var **list, uint32_t *count, bool dec
         for (;;) {
             if (accept(p, ".align")) {
                 uint32_t align = (uint32_t)constant(p);
-                if (!v->is_pointer) v->align = align;   /* after .ptr it is the pointee's */
-            } else if (accept(p, ".ptr")) v->is_pointer = true;
-            else if (v->is_pointer && space_of(&p->token)) next(p);
-            else if (token_is(&p->token, ".v2") || token_is(&p->token, ".v4")) syntax_error(p, "a scalar type");
-            else if (type_of(&p->token)) v->type = type_of(&p->token), next(p);
-            else break;
+                if (!v->is_pointer) v->align = align; /* after .ptr it is the pointee's */
+            } else if (accept(p, ".ptr"))
+                v->is_pointer = true;
+            else if (v->is_pointer && space_of(&p->token))
+                next(p);
+            else if (token_is(&p->token, ".v2") || token_is(&p->token, ".v4"))
+                syntax_error(p, "a scalar type");
+            else if (type_of(&p->token))
+                v->type = type_of(&p->token), next(p);
+            else
+                break;
         }
         if (!v->type) syntax_error(p, "a type");
         struct token name = p->token;
@@ -331,7 +375,8 @@ void parse_params(struct parser *p, struct var **list, uint32_t *count, bool dec
         if (n > 65536) fatal_at(EXIT_INVALID_PTX, name.line, "the parameter is too large");
         v->size = n * (type_bytes(v->type) ? type_bytes(v->type) : 1);
         if (!v->align) v->align = type_bytes(v->type);
-        if (v->align & (v->align - 1) || !v->align) fatal_at(EXIT_INVALID_PTX, name.line, "an alignment is a power of two");
+        if (v->align & (v->align - 1) || !v->align)
+            fatal_at(EXIT_INVALID_PTX, name.line, "an alignment is a power of two");
         offset = (offset + v->align - 1) & ~(v->align - 1);
         v->offset = offset;
         offset += (uint32_t)v->size;
@@ -347,8 +392,9 @@ static void performance_directives(struct parser *p, struct func *f)
     for (;;) {
         uint32_t three[3] = { 1, 1, 1 };
         bool max = token_is(&p->token, ".maxntid"), req = token_is(&p->token, ".reqntid");
-        if (max || req || token_is(&p->token, ".minnctapersm") || token_is(&p->token, ".maxnctapersm") || token_is(&p->token, ".maxnreg") ||
-            token_is(&p->token, ".reqnctapercluster") || token_is(&p->token, ".maxclusterrank")) {
+        if (max || req || token_is(&p->token, ".minnctapersm") || token_is(&p->token, ".maxnctapersm") ||
+            token_is(&p->token, ".maxnreg") || token_is(&p->token, ".reqnctapercluster") ||
+            token_is(&p->token, ".maxclusterrank")) {
             next(p);
             for (int i = 0; i < 3; i++) {
                 three[i] = (uint32_t)constant(p);
@@ -397,7 +443,8 @@ static void parse_function(struct parser *p, bool entry, uint8_t linkage)
     struct func *known = lookup(p, &name, NAME_FUNC);
     bool body = token_is(&p->token, "{");
     if (known && known->body && body) fatal_at(EXIT_INVALID_PTX, name.line, "function '%s' is defined twice", f->name);
-    if (!known && declared_here(p->global, &name)) fatal_at(EXIT_INVALID_PTX, name.line, "'%s' is declared twice", f->name);
+    if (!known && declared_here(p->global, &name))
+        fatal_at(EXIT_INVALID_PTX, name.line, "'%s' is declared twice", f->name);
     if (!known) {
         declare(p, p->global, f->name, NAME_FUNC, f);
         ARENA_PUSH(p->module->funcs, p->module->nfuncs) = f;
@@ -411,8 +458,10 @@ static void parse_function(struct parser *p, bool entry, uint8_t linkage)
         struct scope *inside = arena_alloc(sizeof *inside);
         inside->outer = outside;
         p->scope = inside;
-        for (uint32_t i = 0; i < known->sig.nrets; i++) declare(p, inside, known->sig.rets[i].name, NAME_VAR, &known->sig.rets[i]);
-        for (uint32_t i = 0; i < known->sig.nparams; i++) declare(p, inside, known->sig.params[i].name, NAME_VAR, &known->sig.params[i]);
+        for (uint32_t i = 0; i < known->sig.nrets; i++)
+            declare(p, inside, known->sig.rets[i].name, NAME_VAR, &known->sig.rets[i]);
+        for (uint32_t i = 0; i < known->sig.nparams; i++)
+            declare(p, inside, known->sig.params[i].name, NAME_VAR, &known->sig.params[i]);
         known->body = true;
         p->func = known;
         parse_body(p, known);
@@ -427,8 +476,14 @@ static void parse_function(struct parser *p, bool entry, uint8_t linkage)
 
 static uint8_t parse_linkage(struct parser *p)
 {
-    static const struct { const char *name; uint8_t linkage; } names[] = {
-        { ".visible", FL_LINK_VISIBLE }, { ".extern", FL_LINK_EXTERN }, { ".weak", FL_LINK_WEAK }, { ".common", FL_LINK_COMMON },
+    static const struct {
+        const char *name;
+        uint8_t linkage;
+    } names[] = {
+        { ".visible", FL_LINK_VISIBLE },
+        { ".extern", FL_LINK_EXTERN },
+        { ".weak", FL_LINK_WEAK },
+        { ".common", FL_LINK_COMMON },
     };
     uint8_t found = FL_LINK_STATIC;
     for (size_t i = 0; i < 4; i++)
@@ -462,7 +517,8 @@ static void parse_header(struct parser *p)
     double version;
     memcpy(&version, &p->token.value, 8);
     m->version = (unsigned)(version * 10 + 0.5);
-    if (m->version > 90) fatal_at(EXIT_VERSION, p->token.line, "PTX version %.1f is newer than 9.0, the newest known", version);
+    if (m->version > 90)
+        fatal_at(EXIT_VERSION, p->token.line, "PTX version %.1f is newer than 9.0, the newest known", version);
     next(p);
     if (!accept(p, ".target")) syntax_error(p, "'.target'");
     do {
@@ -471,12 +527,19 @@ static void parse_header(struct parser *p)
         char suffix = 0;
         if (sscanf(t, "sm_%u%n%c", &sm, &n, &suffix) >= 1) {
             m->target = sm;
-            static const struct { unsigned sm, since; } known[] = {
-                { 10, 10 }, { 11, 10 }, { 12, 12 }, { 13, 12 }, { 20, 20 }, { 21, 20 }, { 30, 30 }, { 32, 40 }, { 35, 31 }, { 37, 41 }, { 50, 40 }, { 52, 41 }, { 53, 42 },
-                { 60, 50 }, { 61, 50 }, { 62, 50 }, { 70, 60 }, { 72, 61 }, { 75, 63 }, { 80, 70 }, { 86, 71 }, { 87, 74 }, { 88, 90 }, { 89, 78 }, { 90, 78 } };
+            static const struct {
+                unsigned sm, since;
+            } known[] = { { 10, 10 }, { 11, 10 }, { 12, 12 }, { 13, 12 }, { 20, 20 }, { 21, 20 }, { 30, 30 },
+                          { 32, 40 }, { 35, 31 }, { 37, 41 }, { 50, 40 }, { 52, 41 }, { 53, 42 }, { 60, 50 },
+                          { 61, 50 }, { 62, 50 }, { 70, 60 }, { 72, 61 }, { 75, 63 }, { 80, 70 }, { 86, 71 },
+                          { 87, 74 }, { 88, 90 }, { 89, 78 }, { 90, 78 } };
             bool found = false;
-            for (size_t i = 0; i < sizeof known / sizeof *known; i++) found |= known[i].sm == sm && m->version >= known[i].since;
-            if (!found) fatal_at(EXIT_INVALID_PTX, p->token.line, "target %s is unknown to PTX version %u.%u, or newer than sm_90", t, m->version / 10, m->version % 10);
+            for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+                found |= known[i].sm == sm && m->version >= known[i].since;
+            if (!found)
+                fatal_at(EXIT_INVALID_PTX, p->token.line,
+                         "target %s is unknown to PTX version %u.%u, or newer than sm_90", t, m->version / 10,
+                         m->version % 10);
         } else if (strcmp(t, "texmode_unified") && strcmp(t, "texmode_independent") && strcmp(t, "map_f64_to_f32")) {
             if (strcmp(t, "debug")) fatal_at(EXIT_INVALID_PTX, p->token.line, "unknown target '%s'", t);
             fatal_at(EXIT_INVALID_PTX, p->token.line, "target option 'debug' needs debugging information");
@@ -510,7 +573,8 @@ struct module_ir *parse(const char *text, size_t length)
     next(&p);
     parse_header(&p);
     while (p.token.kind != TOKEN_END) {
-        if (token_is(&p.token, ".file") || token_is(&p.token, ".loc") || token_is(&p.token, ".section") || token_is(&p.token, "@")) {
+        if (token_is(&p.token, ".file") || token_is(&p.token, ".loc") || token_is(&p.token, ".section") ||
+            token_is(&p.token, "@")) {
             skip_debug(&p);
             continue;
         }
@@ -539,7 +603,8 @@ struct module_ir *parse(const char *text, size_t length)
             if (token_is(&p.token, ".global")) {
                 struct parser ahead = p;
                 next(&ahead);
-                if (token_is(&ahead.token, ".texref") || token_is(&ahead.token, ".surfref") || token_is(&ahead.token, ".samplerref"))
+                if (token_is(&ahead.token, ".texref") || token_is(&ahead.token, ".surfref") ||
+                    token_is(&ahead.token, ".samplerref"))
                     fatal_at(EXIT_UNSUPPORTED, p.token.line, "textures and surfaces are not supported");
             }
             next(&p);

@@ -7,7 +7,10 @@
 
 static struct operand operand(struct parser *p);
 
-static int compare_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+static int compare_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
 
 static enum ptx_op op_of(const struct token *t)
 {
@@ -40,7 +43,9 @@ static enum ptx_mod mod_of(const struct token *t)
 /* Hints about caches, and proxies of them, which change no result. */
 static bool is_hint(const struct token *t)
 {
-    static const char *const exact[] = { ".ca", ".cg", ".cs", ".lu", ".cv", ".wb", ".wt", ".L1", ".L2", ".tensormap", ".generic", ".evict_last", ".evict_normal", ".read", ".to_generic" };
+    static const char *const exact[] = { ".ca",      ".cg",         ".cs",           ".lu",   ".cv",
+                                         ".wb",      ".wt",         ".L1",           ".L2",   ".tensormap",
+                                         ".generic", ".evict_last", ".evict_normal", ".read", ".to_generic" };
     if (t->length > 6 && (!memcmp(t->text, ".L1::", 5) || !memcmp(t->text, ".L2::", 5))) return true;
     if (t->length > 7 && !memcmp(t->text, ".level::", 7)) return true;
     for (size_t i = 0; i < sizeof exact / sizeof *exact; i++)
@@ -48,22 +53,52 @@ static bool is_hint(const struct token *t)
     return false;
 }
 
-static const struct { const char *name; enum special special; enum ptx_type type; bool vector; } specials[] = {
-    { "%tid", SR_tid, T_u32, true }, { "%ntid", SR_ntid, T_u32, true }, { "%ctaid", SR_ctaid, T_u32, true }, { "%nctaid", SR_nctaid, T_u32, true },
-    { "%laneid", SR_laneid, T_u32, false }, { "%warpid", SR_warpid, T_u32, false }, { "%nwarpid", SR_nwarpid, T_u32, false },
-    { "%smid", SR_smid, T_u32, false }, { "%nsmid", SR_nsmid, T_u32, false }, { "%gridid", SR_gridid, T_u64, false },
-    { "%lanemask_eq", SR_lanemask_eq, T_u32, false }, { "%lanemask_le", SR_lanemask_le, T_u32, false }, { "%lanemask_lt", SR_lanemask_lt, T_u32, false },
-    { "%lanemask_ge", SR_lanemask_ge, T_u32, false }, { "%lanemask_gt", SR_lanemask_gt, T_u32, false },
-    { "%clock", SR_clock, T_u32, false }, { "%clock_hi", SR_clock_hi, T_u32, false }, { "%clock64", SR_clock64, T_u64, false },
-    { "%globaltimer", SR_globaltimer, T_u64, false }, { "%globaltimer_lo", SR_globaltimer_lo, T_u32, false }, { "%globaltimer_hi", SR_globaltimer_hi, T_u32, false },
-    { "%total_smem_size", SR_total_smem_size, T_u32, false }, { "%aggr_smem_size", SR_total_smem_size, T_u32, false }, { "%dynamic_smem_size", SR_dynamic_smem_size, T_u32, false },
-    { "%reserved_smem_offset_begin", SR_zero, T_u32, false }, { "%reserved_smem_offset_end", SR_zero, T_u32, false }, { "%reserved_smem_offset_cap", SR_zero, T_u32, false },
-    { "%current_graph_exec", SR_zero, T_u64, false }, { "%is_explicit_cluster", SR_zero, T_pred, false },
+static const struct {
+    const char *name;
+    enum special special;
+    enum ptx_type type;
+    bool vector;
+} specials[] = {
+    { "%tid", SR_tid, T_u32, true },
+    { "%ntid", SR_ntid, T_u32, true },
+    { "%ctaid", SR_ctaid, T_u32, true },
+    { "%nctaid", SR_nctaid, T_u32, true },
+    { "%laneid", SR_laneid, T_u32, false },
+    { "%warpid", SR_warpid, T_u32, false },
+    { "%nwarpid", SR_nwarpid, T_u32, false },
+    { "%smid", SR_smid, T_u32, false },
+    { "%nsmid", SR_nsmid, T_u32, false },
+    { "%gridid", SR_gridid, T_u64, false },
+    { "%lanemask_eq", SR_lanemask_eq, T_u32, false },
+    { "%lanemask_le", SR_lanemask_le, T_u32, false },
+    { "%lanemask_lt", SR_lanemask_lt, T_u32, false },
+    { "%lanemask_ge", SR_lanemask_ge, T_u32, false },
+    { "%lanemask_gt", SR_lanemask_gt, T_u32, false },
+    { "%clock", SR_clock, T_u32, false },
+    { "%clock_hi", SR_clock_hi, T_u32, false },
+    { "%clock64", SR_clock64, T_u64, false },
+    { "%globaltimer", SR_globaltimer, T_u64, false },
+    { "%globaltimer_lo", SR_globaltimer_lo, T_u32, false },
+    { "%globaltimer_hi", SR_globaltimer_hi, T_u32, false },
+    { "%total_smem_size", SR_total_smem_size, T_u32, false },
+    { "%aggr_smem_size", SR_total_smem_size, T_u32, false },
+    { "%dynamic_smem_size", SR_dynamic_smem_size, T_u32, false },
+    { "%reserved_smem_offset_begin", SR_zero, T_u32, false },
+    { "%reserved_smem_offset_end", SR_zero, T_u32, false },
+    { "%reserved_smem_offset_cap", SR_zero, T_u32, false },
+    { "%current_graph_exec", SR_zero, T_u64, false },
+    { "%is_explicit_cluster", SR_zero, T_pred, false },
     /* where cooperative groups look for the grid's barrier */
-    { "%envreg1", SR_workspace_hi, T_u32, false }, { "%envreg2", SR_workspace_lo, T_u32, false },
+    { "%envreg1", SR_workspace_hi, T_u32, false },
+    { "%envreg2", SR_workspace_lo, T_u32, false },
     /* a cluster is one block */
-    { "%clusterid", SR_ctaid, T_u32, true }, { "%nclusterid", SR_nctaid, T_u32, true }, { "%cluster_ctaid", SR_zero, T_u32, true }, { "%cluster_nctaid", SR_one, T_u32, true },
-    { "%cluster_ctarank", SR_zero, T_u32, false }, { "%cluster_nctarank", SR_one, T_u32, false }, { "WARP_SZ", SR_warp_size, T_u32, false },
+    { "%clusterid", SR_ctaid, T_u32, true },
+    { "%nclusterid", SR_nctaid, T_u32, true },
+    { "%cluster_ctaid", SR_zero, T_u32, true },
+    { "%cluster_nctaid", SR_one, T_u32, true },
+    { "%cluster_ctarank", SR_zero, T_u32, false },
+    { "%cluster_nctarank", SR_one, T_u32, false },
+    { "WARP_SZ", SR_warp_size, T_u32, false },
 };
 
 static bool special_register(struct parser *p, struct operand *o)
@@ -86,7 +121,8 @@ static bool special_register(struct parser *p, struct operand *o)
     }
     static const char *const zeros[] = { "%envreg", "%pm", "%reserved_" };
     for (size_t i = 0; i < 3; i++)
-        if (p->token.length > strlen(zeros[i]) && !memcmp(p->token.text, zeros[i], strlen(zeros[i])) && !lookup(p, &p->token, NAME_REG)) {
+        if (p->token.length > strlen(zeros[i]) && !memcmp(p->token.text, zeros[i], strlen(zeros[i])) &&
+            !lookup(p, &p->token, NAME_REG)) {
             *o = (struct operand){ .kind = OPERAND_special, .special = SR_zero, .type = T_u32 };
             next(p);
             return true;
@@ -123,11 +159,14 @@ static struct operand address(struct parser *p)
     if (p->token.kind == TOKEN_WORD) {
         struct operand base = { 0 };
         name_operand(p, &base);
-        if (base.kind != OPERAND_reg && base.kind != OPERAND_var) fatal_at(EXIT_INVALID_PTX, p->token.line, "an address is a register or a variable");
+        if (base.kind != OPERAND_reg && base.kind != OPERAND_var)
+            fatal_at(EXIT_INVALID_PTX, p->token.line, "an address is a register or a variable");
         o.reg = base.reg;
         o.var = base.var;
-        if (accept(p, "+")) o.offset = (int64_t)constant(p);
-        else if (token_is(&p->token, "-")) o.offset = (int64_t)constant(p);
+        if (accept(p, "+"))
+            o.offset = (int64_t)constant(p);
+        else if (token_is(&p->token, "-"))
+            o.offset = (int64_t)constant(p);
     } else {
         o.offset = (int64_t)constant(p);
     }
@@ -211,10 +250,15 @@ static void opcode(struct parser *p, struct instr *i)
     if (!i->op) {
         const char *end = start;
         while (end < p->lexer.end && end - start < 80 && *end > ' ' && *end != ';') end++;
-        bool known = token_is(&name, "tex") || token_is(&name, "tld4") || token_is(&name, "txq") || token_is(&name, "suld") || token_is(&name, "sust") || token_is(&name, "sured") ||
-                     token_is(&name, "suq") || token_is(&name, "wmma") || token_is(&name, "mma") || token_is(&name, "wgmma") || token_is(&name, "ldmatrix") || token_is(&name, "stmatrix") ||
-                     token_is(&name, "movmatrix") || token_is(&name, "tcgen05") || token_is(&name, "st_async") || token_is(&name, "stackrestore") || token_is(&name, "stacksave");
-        fatal_at(known ? EXIT_UNSUPPORTED : EXIT_INVALID_PTX, name.line, known ? "instruction '%.*s' is not supported" : "unknown instruction '%.*s'", (int)(end - start), start);
+        bool known = token_is(&name, "tex") || token_is(&name, "tld4") || token_is(&name, "txq") ||
+                     token_is(&name, "suld") || token_is(&name, "sust") || token_is(&name, "sured") ||
+                     token_is(&name, "suq") || token_is(&name, "wmma") || token_is(&name, "mma") ||
+                     token_is(&name, "wgmma") || token_is(&name, "ldmatrix") || token_is(&name, "stmatrix") ||
+                     token_is(&name, "movmatrix") || token_is(&name, "tcgen05") || token_is(&name, "st_async") ||
+                     token_is(&name, "stackrestore") || token_is(&name, "stacksave");
+        fatal_at(known ? EXIT_UNSUPPORTED : EXIT_INVALID_PTX, name.line,
+                 known ? "instruction '%.*s' is not supported" : "unknown instruction '%.*s'", (int)(end - start),
+                 start);
     }
     next(p);
     while (p->token.kind == TOKEN_DIRECTIVE && !p->token.spaced) {
@@ -225,13 +269,17 @@ static void opcode(struct parser *p, struct instr *i)
         if (type && i->ntypes < 4) {
             i->types[i->ntypes++] = type;
         } else if (space) {
-            if (i->space && i->op != OP_cp) i->space2 = space;
-            else if (i->space) i->space2 = space;
-            else i->space = space;
+            if (i->space && i->op != OP_cp)
+                i->space2 = space;
+            else if (i->space)
+                i->space2 = space;
+            else
+                i->space = space;
         } else if (mod != MOD_count) {
             i->mods.bits[mod / 64] |= 1ull << (mod % 64);
         } else if (!is_hint(&t)) {
-            fatal_at(EXIT_INVALID_PTX, t.line, "unknown modifier '%.*s' of '%.*s'", (int)t.length, t.text, (int)(t.text + t.length - start), start);
+            fatal_at(EXIT_INVALID_PTX, t.line, "unknown modifier '%.*s' of '%.*s'", (int)t.length, t.text,
+                     (int)(t.text + t.length - start), start);
         }
         next(p);
     }

@@ -9,9 +9,11 @@
 
 enum { CHEAP = 24, MAX_WORK = 3000000 };
 
-static uint32_t segment_add(struct kernel *k, uint32_t start, const struct instr *cause, enum fl_suspend suspend, int line)
+static uint32_t segment_add(struct kernel *k, uint32_t start, const struct instr *cause, enum fl_suspend suspend,
+                            int line)
 {
-    if (k->nsegments >= FL_MAX_SEGMENTS) fatal_at(EXIT_UNSUPPORTED, line, "kernel '%s' has too many suspension points", k->func->name);
+    if (k->nsegments >= FL_MAX_SEGMENTS)
+        fatal_at(EXIT_UNSUPPORTED, line, "kernel '%s' has too many suspension points", k->func->name);
     struct segment *s = &ARENA_PUSH(k->segments, k->nsegments);
     s->start = start;
     s->cause = cause;
@@ -44,10 +46,14 @@ static void find_segments(struct kernel *k)
 static bool pure_source(const struct operand *o)
 {
     switch (o->kind) {
-    case OPERAND_reg: case OPERAND_int: case OPERAND_float: case OPERAND_func: return true;
+    case OPERAND_reg:
+    case OPERAND_int:
+    case OPERAND_float:
+    case OPERAND_func: return true;
     case OPERAND_var: return o->var->space != SPACE_param;
     case OPERAND_special:
-        return o->special != SR_clock && o->special != SR_clock_hi && o->special != SR_clock64 && o->special != SR_globaltimer && o->special != SR_globaltimer_lo && o->special != SR_globaltimer_hi;
+        return o->special != SR_clock && o->special != SR_clock_hi && o->special != SR_clock64 &&
+               o->special != SR_globaltimer && o->special != SR_globaltimer_lo && o->special != SR_globaltimer_hi;
     default: return false;
     }
 }
@@ -57,15 +63,31 @@ static bool pure(const struct instr *i)
     if (i->guard || i->ops[0].kind != OPERAND_reg || i->ops[0].second || has(i, MOD_cc)) return false;
     if (i->op == OP_ld) {
         const struct operand *a = &i->ops[1];
-        return i->space == SPACE_param && a->kind == OPERAND_address && a->var && a->var->is_argument && !a->reg && !has(i, MOD_v2) && !has(i, MOD_v4);
+        return i->space == SPACE_param && a->kind == OPERAND_address && a->var && a->var->is_argument && !a->reg &&
+               !has(i, MOD_v2) && !has(i, MOD_v4);
     }
     switch (i->op) {
-    case OP_mov: case OP_cvta: case OP_add: case OP_sub: case OP_mul: case OP_mad: case OP_shl: case OP_shr: case OP_and: case OP_or: case OP_xor: case OP_not: case OP_neg:
-    case OP_min: case OP_max: case OP_cvt: break;
+    case OP_mov:
+    case OP_cvta:
+    case OP_add:
+    case OP_sub:
+    case OP_mul:
+    case OP_mad:
+    case OP_shl:
+    case OP_shr:
+    case OP_and:
+    case OP_or:
+    case OP_xor:
+    case OP_not:
+    case OP_neg:
+    case OP_min:
+    case OP_max:
+    case OP_cvt: break;
     default: return false;
     }
     for (unsigned k = 0; k < i->ntypes; k++)
-        if (type_bits(i->types[k]) > 64 || i->types[k] == T_f32 || i->types[k] == T_f64 || i->types[k] == T_f16 || i->types[k] == T_f16x2 || i->types[k] == T_bf16 || i->types[k] == T_bf16x2) {
+        if (type_bits(i->types[k]) > 64 || i->types[k] == T_f32 || i->types[k] == T_f64 || i->types[k] == T_f16 ||
+            i->types[k] == T_f16x2 || i->types[k] == T_bf16 || i->types[k] == T_bf16x2) {
             if (i->op != OP_mov) return false;
         }
     for (unsigned k = 1; k < i->nops; k++)
@@ -73,7 +95,11 @@ static bool pure(const struct instr *i)
     return true;
 }
 
-struct definitions { const struct instr **only; uint8_t *count; const struct instr *current; };
+struct definitions {
+    const struct instr **only;
+    uint8_t *count;
+    const struct instr *current;
+};
 
 static void note_definition(struct reg *r, void *arg)
 {
@@ -182,7 +208,9 @@ static void check_size(struct kernel *k)
             for (uint32_t i = 0; i < b->nsucc; i++)
                 if (!seen[b->succ[i]]) seen[b->succ[i]] = 1, stack[depth++] = b->succ[i];
         }
-        if (work > MAX_WORK) fatal_at(EXIT_UNSUPPORTED, k->func->line, "kernel '%s' is too large for its number of suspension points", k->func->name);
+        if (work > MAX_WORK)
+            fatal_at(EXIT_UNSUPPORTED, k->func->line, "kernel '%s' is too large for its number of suspension points",
+                     k->func->name);
     }
 }
 

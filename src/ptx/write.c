@@ -7,7 +7,10 @@
 
 #include <string.h>
 
-struct buffer { unsigned char *bytes; size_t size, room; };
+struct buffer {
+    unsigned char *bytes;
+    size_t size, room;
+};
 
 static uint64_t append(struct buffer *b, const void *data, size_t size, size_t align)
 {
@@ -24,10 +27,16 @@ static uint64_t append(struct buffer *b, const void *data, size_t size, size_t a
     return at;
 }
 
-struct strings { struct buffer text; };
-static uint32_t string(struct strings *s, const char *text) { return (uint32_t)append(&s->text, text, strlen(text) + 1, 1); }
+struct strings {
+    struct buffer text;
+};
+static uint32_t string(struct strings *s, const char *text)
+{
+    return (uint32_t)append(&s->text, text, strlen(text) + 1, 1);
+}
 
-static void add_kernels(struct module_ir *m, struct fl_image *h, struct buffer *out, struct strings *names, uint64_t code, uint32_t const_size)
+static void add_kernels(struct module_ir *m, struct fl_image *h, struct buffer *out, struct strings *names,
+                        uint64_t code, uint32_t const_size)
 {
     struct fl_image_kernel *kernels = NULL;
     struct fl_image_segment *segments = NULL;
@@ -69,7 +78,12 @@ static void add_kernels(struct module_ir *m, struct fl_image *h, struct buffer *
     h->params = (uint32_t)append(out, params, h->nparams * sizeof *params, 16);
 }
 
-struct image_symbols { struct fl_image_symbol *list; uint32_t count; struct fl_image_reloc *relocs; uint32_t nrelocs; };
+struct image_symbols {
+    struct fl_image_symbol *list;
+    uint32_t count;
+    struct fl_image_reloc *relocs;
+    uint32_t nrelocs;
+};
 
 static void add_variable(struct var *v, struct image_symbols *y, struct buffer *out, struct strings *names)
 {
@@ -81,19 +95,25 @@ static void add_variable(struct var *v, struct image_symbols *y, struct buffer *
     s->size = v->size;
     if (v->init && v->size) s->init = append(out, v->init, v->size, 16);
     for (uint32_t r = 0; r < v->nrefs; r++)
-        ARENA_PUSH(y->relocs, y->nrelocs) = (struct fl_image_reloc){ v->index, v->refs[r].target ? v->refs[r].target->index : v->refs[r].function->index, v->refs[r].offset, v->refs[r].addend };
+        ARENA_PUSH(y->relocs, y->nrelocs) =
+            (struct fl_image_reloc){ v->index,
+                                     v->refs[r].target ? v->refs[r].target->index : v->refs[r].function->index,
+                                     v->refs[r].offset, v->refs[r].addend };
 }
 
-void image_write(struct module_ir *m, struct var **variables, uint32_t nvariables, struct func **functions, uint32_t nfunctions, const struct code *code, FILE *file)
+void image_write(struct module_ir *m, struct var **variables, uint32_t nvariables, struct func **functions,
+                 uint32_t nfunctions, const struct code *code, FILE *file)
 {
-    struct fl_image h = { .magic = FL_IMAGE_MAGIC, .abi = FL_ABI_VERSION, .ptx_version = m->version, .target = m->target };
+    struct fl_image h = {
+        .magic = FL_IMAGE_MAGIC, .abi = FL_ABI_VERSION, .ptx_version = m->version, .target = m->target
+    };
     struct buffer out = { 0 };
     struct strings names = { 0 };
     struct image_symbols y = { 0 };
     uint32_t const_size = 0;
     append(&out, NULL, 4096, 1);
     string(&names, "");
-    uint64_t at = (code->size + 8191) & ~4095ull;          /* the code comes first, right after the header's page */
+    uint64_t at = (code->size + 8191) & ~4095ull; /* the code comes first, right after the header's page */
     append(&out, NULL, at - 4096, 1);
     memcpy(out.bytes + 4096, code->bytes, code->size);
     h.code = 4096;
@@ -119,5 +139,6 @@ void image_write(struct module_ir *m, struct var **variables, uint32_t nvariable
     append(&out, NULL, 0, 4096);
     h.size = out.size;
     memcpy(out.bytes, &h, sizeof h);
-    if (fwrite(out.bytes, 1, out.size, file) != out.size || fflush(file)) fatal(EXIT_INTERNAL, "the image cannot be written");
+    if (fwrite(out.bytes, 1, out.size, file) != out.size || fflush(file))
+        fatal(EXIT_INTERNAL, "the image cannot be written");
 }

@@ -5,7 +5,8 @@ static bool unit(const struct slab *s, uint32_t k) { return s->units[k / 64] >> 
 
 bool slab_take(struct slab *s, uint64_t size, uint64_t align, uint64_t *at)
 {
-    uint32_t n = (uint32_t)((size + SLAB_UNIT - 1) / SLAB_UNIT), step = align > SLAB_UNIT ? (uint32_t)(align / SLAB_UNIT) : 1;
+    uint32_t n = (uint32_t)((size + SLAB_UNIT - 1) / SLAB_UNIT),
+             step = align > SLAB_UNIT ? (uint32_t)(align / SLAB_UNIT) : 1;
     if (SLAB_UNITS - s->used < n) return false;
     for (uint32_t k = 0; k + n <= SLAB_UNITS; k += step) {
         uint32_t run = 0;

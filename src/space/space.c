@@ -24,7 +24,11 @@ static const uint64_t WINDOW = 0x200000000000, STRIDE = 0x20000000000;
 enum { HOST_REGION = MAX_DEVICES, CODE_REGION = MAX_DEVICES + 1, FREED = 1024 };
 static const uint64_t PAGE = 4096, LARGE = 1 << 20;
 
-struct node { struct allocation a; RB_ENTRY(node) link; struct slab *slab; };
+struct node {
+    struct allocation a;
+    RB_ENTRY(node) link;
+    struct slab *slab;
+};
 RB_HEAD(tree, node);
 
 static int by_base(struct node *x, struct node *y) { return x->a.base < y->a.base ? -1 : x->a.base > y->a.base; }
@@ -36,11 +40,14 @@ RB_GENERATE_INTERNAL(tree, node, link, by_base, static)
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
 static struct tree allocations = RB_INITIALIZER(&allocations);
 static struct slab *slabs;
-static struct vram host_memory;    /* pinned and managed memory, code: no capacity of its own */
+static struct vram host_memory; /* pinned and managed memory, code: no capacity of its own */
 static bool host_ready;
 static _Atomic uint64_t last_id;
 
-struct freed { uint64_t base, size; enum allocation_kind kind; };
+struct freed {
+    uint64_t base, size;
+    enum allocation_kind kind;
+};
 static struct freed freed[FREED];
 static unsigned freed_count;
 
@@ -96,7 +103,8 @@ static CUresult map_on(struct device *d, const struct node *n)
 {
     uint64_t va, size;
     page_range(n, &va, &size);
-    return processor_map(d->processor, va, size, n->a.backing, n->a.offset - (n->a.base - va), PROT_DEVICE_READ | PROT_DEVICE_WRITE);
+    return processor_map(d->processor, va, size, n->a.backing, n->a.offset - (n->a.base - va),
+                         PROT_DEVICE_READ | PROT_DEVICE_WRITE);
 }
 
 static CUresult map_everywhere(const struct node *n)
@@ -119,7 +127,7 @@ CUresult space_attach(struct device *d)
     CUresult r = CUDA_SUCCESS;
     pthread_rwlock_rdlock(&lock);
     RB_FOREACH(n, tree, &allocations)
-        if (!r && visible(d, &n->a)) r = map_on(d, n);
+    if (!r && visible(d, &n->a)) r = map_on(d, n);
     pthread_rwlock_unlock(&lock);
     return r;
 }
@@ -130,7 +138,8 @@ CUresult space_set_peer(struct device *d, struct device *peer, bool enabled)
     CUresult r = CUDA_SUCCESS;
     pthread_rwlock_wrlock(&lock);
     if (enabled) d->peers |= 1u << peer->ordinal;
-    RB_FOREACH(n, tree, &allocations) {
+    RB_FOREACH(n, tree, &allocations)
+    {
         if (n->a.device != peer || r || !d->processor) continue;
         uint64_t va, size;
         page_range(n, &va, &size);
@@ -198,7 +207,8 @@ static void give_back(struct node *n)
     page_range(n, &va, &size);
     if (!n->slab) {
         unmap_everywhere(a, va, size);
-        if (a->kind == ALLOCATION_HOST || a->kind == ALLOCATION_MANAGED) munmap((void *)a->mapping_base, a->mapping_size);
+        if (a->kind == ALLOCATION_HOST || a->kind == ALLOCATION_MANAGED)
+            munmap((void *)a->mapping_base, a->mapping_size);
         vram_free(a->device ? &a->device->vram : &host_memory, a->offset, a->mapping_size);
         return;
     }
@@ -220,7 +230,9 @@ CUresult space_alloc_device(struct context *c, uint64_t size, uint64_t align, st
     struct device *d = c->device;
     if (!n) return CUDA_ERROR_OUT_OF_MEMORY;
     CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
-    n->a = (struct allocation){ .size = size, .kind = ALLOCATION_DEVICE, .device = d, .context = c, .backing = &d->vram.backing };
+    n->a = (struct allocation){
+        .size = size, .kind = ALLOCATION_DEVICE, .device = d, .context = c, .backing = &d->vram.backing
+    };
     pthread_rwlock_wrlock(&lock);
     if (size > d->vram.capacity) goto out;
     if ((r = size > LARGE ? take_large(n, &d->vram, device_base(d)) : take_small(n, d, c, align))) goto out;
@@ -237,15 +249,19 @@ out:
     return r;
 }
 
-CUresult space_alloc_host(struct context *c, uint64_t size, unsigned flags, enum allocation_kind kind, struct allocation **out)
+CUresult space_alloc_host(struct context *c, uint64_t size, unsigned flags, enum allocation_kind kind,
+                          struct allocation **out)
 {
     struct node *n = calloc(1, sizeof *n);
     if (!n) return CUDA_ERROR_OUT_OF_MEMORY;
-    n->a = (struct allocation){ .size = size, .kind = kind, .context = c, .flags = flags, .backing = &host_memory.backing };
+    n->a = (struct allocation){
+        .size = size, .kind = kind, .context = c, .flags = flags, .backing = &host_memory.backing
+    };
     pthread_rwlock_wrlock(&lock);
     CUresult r = host_init();
     if (r || (r = take_large(n, &host_memory, host_base()))) goto out;
-    void *here = mmap((void *)n->a.base, n->a.mapping_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE | MAP_NORESERVE, host_memory.backing.fd, (off_t)n->a.offset);
+    void *here = mmap((void *)n->a.base, n->a.mapping_size, PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_FIXED_NOREPLACE | MAP_NORESERVE, host_memory.backing.fd, (off_t)n->a.offset);
     if (here != (void *)n->a.base) {
         if (here != MAP_FAILED) munmap(here, n->a.mapping_size);
         vram_free(&host_memory, n->a.offset, n->a.mapping_size);
@@ -286,7 +302,7 @@ void space_release_context(struct context *c)
     pthread_rwlock_wrlock(&lock);
     struct node *n, *next;
     RB_FOREACH_SAFE(n, tree, &allocations, next)
-        if (n->a.context == c) remove_node(n);
+    if (n->a.context == c) remove_node(n);
     pthread_rwlock_unlock(&lock);
 }
 
@@ -304,7 +320,8 @@ CUresult space_alloc_code(struct device *d, uint64_t size, uint64_t *va, void **
     pthread_rwlock_unlock(&lock);
     if (r) return r;
     uint64_t base = WINDOW + CODE_REGION * STRIDE + offset;
-    if ((r = processor_map(d->processor, base, bytes, &host_memory.backing, offset, PROT_DEVICE_READ | PROT_DEVICE_EXEC))) {
+    if ((r = processor_map(d->processor, base, bytes, &host_memory.backing, offset,
+                           PROT_DEVICE_READ | PROT_DEVICE_EXEC))) {
         vram_free(&host_memory, offset, bytes);
         return r;
     }
@@ -324,7 +341,8 @@ void space_free_code(struct device *d, uint64_t va, uint64_t size)
 
 static const char *kind_name(enum allocation_kind k)
 {
-    static const char *const names[] = { "device memory", "pinned host memory", "registered host memory", "managed memory", "a reservation", "mapped memory" };
+    static const char *const names[] = { "device memory",  "pinned host memory", "registered host memory",
+                                         "managed memory", "a reservation",      "mapped memory" };
     return names[k];
 }
 
@@ -340,20 +358,26 @@ static const struct freed *find_freed(uint64_t address)
 void space_describe(uint64_t address, int ordinal, char *out, size_t size)
 {
     pthread_rwlock_rdlock(&lock);
-    struct node *n = find(address), key = { .a.base = address }, *above = RB_NFIND(tree, &allocations, &key), *below = above ? RB_PREV(tree, &allocations, above) : RB_MAX(tree, &allocations);
+    struct node *n = find(address), key = { .a.base = address }, *above = RB_NFIND(tree, &allocations, &key),
+                *below = above ? RB_PREV(tree, &allocations, above) : RB_MAX(tree, &allocations);
     const struct freed *f = n ? NULL : find_freed(address);
     if (n && n->a.device && n->a.device->ordinal != ordinal && !visible(&devices[ordinal], &n->a))
-        snprintf(out, size, "memory of device %d, to which device %d has no peer access", n->a.device->ordinal, ordinal);
+        snprintf(out, size, "memory of device %d, to which device %d has no peer access", n->a.device->ordinal,
+                 ordinal);
     else if (n)
-        snprintf(out, size, "byte %" PRIu64 " of %" PRIu64 " bytes of %s at 0x%" PRIx64, address - n->a.base, n->a.size, kind_name(n->a.kind), n->a.base);
+        snprintf(out, size, "byte %" PRIu64 " of %" PRIu64 " bytes of %s at 0x%" PRIx64, address - n->a.base, n->a.size,
+                 kind_name(n->a.kind), n->a.base);
     else if (address < 65536)
         snprintf(out, size, "a null pointer%s", address ? " with an offset" : "");
     else if (f)
-        snprintf(out, size, "byte %" PRIu64 " of %" PRIu64 " bytes of %s at 0x%" PRIx64 " that were freed", address - f->base, f->size, kind_name(f->kind), f->base);
+        snprintf(out, size, "byte %" PRIu64 " of %" PRIu64 " bytes of %s at 0x%" PRIx64 " that were freed",
+                 address - f->base, f->size, kind_name(f->kind), f->base);
     else if (below && address - (below->a.base + below->a.size) < 64ull << 20)
-        snprintf(out, size, "%" PRIu64 " bytes past the end of %" PRIu64 " bytes of %s at 0x%" PRIx64, address - (below->a.base + below->a.size), below->a.size, kind_name(below->a.kind), below->a.base);
+        snprintf(out, size, "%" PRIu64 " bytes past the end of %" PRIu64 " bytes of %s at 0x%" PRIx64,
+                 address - (below->a.base + below->a.size), below->a.size, kind_name(below->a.kind), below->a.base);
     else if (above && above->a.base - address < 1 << 20)
-        snprintf(out, size, "%" PRIu64 " bytes before %" PRIu64 " bytes of %s at 0x%" PRIx64, above->a.base - address, above->a.size, kind_name(above->a.kind), above->a.base);
+        snprintf(out, size, "%" PRIu64 " bytes before %" PRIu64 " bytes of %s at 0x%" PRIx64, above->a.base - address,
+                 above->a.size, kind_name(above->a.kind), above->a.base);
     else if (address >= WINDOW && address < WINDOW + (CODE_REGION + 1) * STRIDE)
         snprintf(out, size, "device address space with nothing there");
     else

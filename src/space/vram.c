@@ -6,7 +6,10 @@
 
 #include <stdlib.h>
 
-struct vram_chunks { uint64_t count, next; uint64_t words[]; };
+struct vram_chunks {
+    uint64_t count, next;
+    uint64_t words[];
+};
 
 CUresult vram_init(struct vram *v, uint64_t capacity, const char *name)
 {
@@ -81,7 +84,8 @@ void vram_free(struct vram *v, uint64_t offset, uint64_t size)
 {
     backing_discard(&v->backing, offset, size);
     pthread_mutex_lock(&v->lock);
-    for (uint64_t j = offset / VRAM_CHUNK; j < (offset + size) / VRAM_CHUNK; j++) v->chunks->words[j / 64] &= ~(1ull << (j % 64));
+    for (uint64_t j = offset / VRAM_CHUNK; j < (offset + size) / VRAM_CHUNK; j++)
+        v->chunks->words[j / 64] &= ~(1ull << (j % 64));
     v->used -= size;
     pthread_mutex_unlock(&v->lock);
 }
