@@ -49,6 +49,11 @@ static const char *computed(struct emitter *e, const struct instr *i, enum ptx_t
                             const char *operand)
 {
     bool bf = type == T_bf16 || type == T_bf16x2;
+    if (type == T_b32) {
+        const char *a = flush_f32(e, emit(e, "bitcast i32 %s to float", old));
+        const char *b = flush_f32(e, emit(e, "bitcast i32 %s to float", operand));
+        return emit(e, "bitcast float %s to i32", flush_f32(e, emit(e, "fadd float %s, %s", a, b)));
+    }
     if (type_bits(type) == 16) return half_op(e, i, bf, old, operand);
     const char *lo = half_op(e, i, bf, emit(e, "trunc i32 %s to i16", old), emit(e, "trunc i32 %s to i16", operand));
     const char *hi = half_op(e, i, bf, emit(e, "trunc i32 %s to i16", emit(e, "lshr i32 %s, 16", old)),
@@ -87,6 +92,11 @@ static const char *one(struct emitter *e, const struct instr *i, enum ptx_type t
     if (type == T_f16 || type == T_f16x2 || type == T_bf16 || type == T_bf16x2) {
         if (!has(i, MOD_add) && !has(i, MOD_min) && !has(i, MOD_max)) fail(e, i, "the operation does not fit the type");
         return exchange_loop(e, i, type, p, v);
+    }
+    /* single-precision sums in global memory flush subnormals, as the manual says */
+    if (type == T_f32 && has(i, MOD_add) && i->space != SPACE_shared) {
+        const char *old = exchange_loop(e, i, T_b32, p, emit(e, "bitcast float %s to i32", v));
+        return emit(e, "bitcast i32 %s to float", old);
     }
     const char *op = rmw_name(i, type);
     if (!op) fail(e, i, "an operation is missing");

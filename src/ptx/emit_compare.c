@@ -134,10 +134,12 @@ static void emit_testp(struct emitter *e, const struct instr *i)
         v = emit(e, "icmp ule i%u %s, %s", w, magnitude, infinite);
     else if (has(i, MOD_notanumber))
         v = emit(e, "icmp ugt i%u %s, %s", w, magnitude, infinite);
-    else if (has(i, MOD_normal))
-        v = emit(e, "and i1 %s, %s", emit(e, "icmp uge i%u %s, %s", w, magnitude, least),
-                 emit(e, "icmp ult i%u %s, %s", w, magnitude, infinite));
-    else if (has(i, MOD_subnormal))
+    else if (has(i, MOD_normal)) {
+        /* zero passes for normal (observed on H200) */
+        const char *least_or_zero = emit(e, "or i1 %s, %s", emit(e, "icmp uge i%u %s, %s", w, magnitude, least),
+                                         emit(e, "icmp eq i%u %s, 0", w, magnitude));
+        v = emit(e, "and i1 %s, %s", least_or_zero, emit(e, "icmp ult i%u %s, %s", w, magnitude, infinite));
+    } else if (has(i, MOD_subnormal))
         v = emit(e, "and i1 %s, %s", emit(e, "icmp ult i%u %s, %s", w, magnitude, least),
                  emit(e, "icmp ne i%u %s, 0", w, magnitude));
     else

@@ -169,7 +169,6 @@ static void emit_tf32(struct emitter *e, const struct instr *i)
     r = emit(e, "and i32 %s, -8192", r);
     const char *special = emit(e, "icmp eq i32 %s, 2139095040", emit(e, "and i32 %s, 2139095040", bits));
     r = emit(e, "select i1 %s, i32 %s, i32 %s", special, bits, r);
-    r = emit(e, "select i1 %s, i32 2147483647, i32 %s", emit(e, "fcmp uno float %s, 0.0", f), r);
     if (has(i, MOD_relu)) r = emit(e, "select i1 %s, i32 0, i32 %s", emit(e, "icmp slt i32 %s, 0", r), r);
     result(e, &i->ops[0], T_b32, r);
 }

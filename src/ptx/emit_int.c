@@ -304,9 +304,11 @@ static const char *low_mask(struct emitter *e, unsigned bits, const char *n)
     return emit(e, "sub i%u %s, 1", bits, emit(e, "shl i%u 1, %s", bits, n));
 }
 
+/* A position or length: eight bits of the operand, but all of it for 64-bit fields (observed on H200). */
 static const char *field_number(struct emitter *e, const struct instr *i, unsigned op, unsigned bits)
 {
-    return emit(e, "zext i32 %s to i%u", emit(e, "and i32 %s, 255", arg(e, i, op, T_u32)), bits);
+    const char *v = arg(e, i, op, T_u32);
+    return emit(e, "zext i32 %s to i%u", bits == 128 ? v : emit(e, "and i32 %s, 255", v), bits);
 }
 
 static const char *at_most(struct emitter *e, unsigned bits, const char *v, const char *limit)
