@@ -85,9 +85,12 @@ CUresult CUDAAPI cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
     struct allocation *a;
     CUresult r = context_current(&c);
     if (r) return r;
-    if (!pp || !bytesize ||
-        Flags & ~(CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED))
+    if (!pp || Flags & ~(CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED))
         return CUDA_ERROR_INVALID_VALUE;
+    if (!bytesize) { /* as on the GPU */
+        *pp = NULL;
+        return CUDA_SUCCESS;
+    }
     if ((r = space_alloc_host(c, bytesize, Flags, ALLOCATION_HOST, &a))) return r;
     *pp = (void *)a->base;
     return CUDA_SUCCESS;
@@ -105,6 +108,7 @@ CUresult CUDAAPI cuMemFreeHost(void *p)
 {
     CUresult r = library_ready();
     if (r || (r = sticky_get())) return r;
+    if (!p) return CUDA_SUCCESS;
     struct allocation *a = pinned(p);
     if (!a || a->base != (uint64_t)p) return CUDA_ERROR_INVALID_VALUE;
     if (a->context && (r = context_synchronize(a->context))) return r;

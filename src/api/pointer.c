@@ -21,11 +21,14 @@ static CUresult ask(const struct allocation *a, CUpointer_attribute attribute, C
     bool host = a->kind == ALLOCATION_HOST || a->kind == ALLOCATION_MANAGED, device = a->kind == ALLOCATION_DEVICE;
     *o = (struct answer){ 4, 0 };
     switch (attribute) {
-    case CU_POINTER_ATTRIBUTE_CONTEXT: *o = (struct answer){ 8, (uint64_t)a->context }; break;
+    case CU_POINTER_ATTRIBUTE_CONTEXT:
+        *o = (struct answer){ 8, a->module_owned && a->kind == ALLOCATION_MANAGED ? 0 : (uint64_t)a->context };
+        break;
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
         o->value = a->kind == ALLOCATION_HOST ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
         break;
     case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+        if (!context_top()) return CUDA_ERROR_INVALID_CONTEXT;
         if (!reachable(a)) return CUDA_ERROR_INVALID_VALUE;
         *o = (struct answer){ 8, ptr };
         break;
@@ -33,7 +36,7 @@ static CUresult ask(const struct allocation *a, CUpointer_attribute attribute, C
         if (!host) return CUDA_ERROR_INVALID_VALUE;
         *o = (struct answer){ 8, ptr };
         break;
-    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS: o->value = a->sync_memops; break;
+    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS: o->value = a->sync_memops || a->kind == ALLOCATION_MANAGED; break;
     case CU_POINTER_ATTRIBUTE_BUFFER_ID: *o = (struct answer){ 8, a->buffer_id }; break;
     case CU_POINTER_ATTRIBUTE_IS_MANAGED: o->value = a->kind == ALLOCATION_MANAGED; break;
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
@@ -70,7 +73,7 @@ CUresult CUDAAPI cuPointerGetAttribute(void *data, CUpointer_attribute attribute
     return CUDA_SUCCESS;
 }
 
-/* Unknown pointers are no error here: every answer is zero then. */
+/* Unknown pointers are no error here: they are the host's own, and everything else is zero. */
 CUresult CUDAAPI cuPointerGetAttributes(unsigned int numAttributes, CUpointer_attribute *attributes, void **data,
                                         CUdeviceptr ptr)
 {
@@ -88,6 +91,7 @@ CUresult CUDAAPI cuPointerGetAttributes(unsigned int numAttributes, CUpointer_at
         if (!known && (attributes[k] == CU_POINTER_ATTRIBUTE_HOST_POINTER ||
                        attributes[k] == CU_POINTER_ATTRIBUTE_DEVICE_POINTER))
             o.bytes = 8;
+        if (!a && attributes[k] == CU_POINTER_ATTRIBUTE_HOST_POINTER) o.value = ptr;
         memcpy(data[k], &o.value, o.bytes);
     }
     return CUDA_SUCCESS;

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 enum { MOST_DEVICES = 16 };
-static const uint64_t CHUNK = 2ul << 20;
+static const uint64_t CHUNK = 2ul << 20, MOST_MEMORY = 1ul << 40;
 
 /* "64M" and the like; false if it is no size. */
 static bool parse_size(const char *text, uint64_t *out)
@@ -127,6 +127,60 @@ static uint64_t number_in(const char *path)
     return n == 1 ? v : UINT64_MAX;
 }
 
+static uint64_t left_in(const char *folder, const char *limit_name, const char *used_name)
+{
+    char path[1024];
+    snprintf(path, sizeof path, "%s/%s", folder, limit_name);
+    uint64_t limit = number_in(path);
+    snprintf(path, sizeof path, "%s/%s", folder, used_name);
+    uint64_t used = number_in(path);
+    return limit == UINT64_MAX || used == UINT64_MAX ? limit : used < limit ? limit - used : 0;
+}
+
+/* What a control group and those above it leave; group is its path as in /proc/self/cgroup. */
+static uint64_t left_in_group(const char *root, const char *group, const char *limit_name, const char *used_name)
+{
+    char folder[768];
+    uint64_t most = UINT64_MAX;
+    size_t top = strlen(root);
+    if (snprintf(folder, sizeof folder, "%s%s", root, group) >= (int)sizeof folder) folder[top] = 0;
+    for (;;) {
+        uint64_t left = left_in(folder, limit_name, used_name);
+        if (left < most) most = left;
+        char *slash = strrchr(folder + top, '/');
+        if (!slash) return most;
+        *slash = 0;
+    }
+}
+
+static bool lists_memory(const char *controllers)
+{
+    const char *at = strstr(controllers, "memory");
+    return at && (at == controllers || at[-1] == ',') && (!at[6] || at[6] == ',');
+}
+
+/* Lines of /proc/self/cgroup: "0::/path" (version 2), "4:cpu,memory:/path" (version 1). */
+static uint64_t left_in_groups(void)
+{
+    char line[768];
+    uint64_t most = UINT64_MAX;
+    FILE *f = fopen("/proc/self/cgroup", "re");
+    while (f && fgets(line, sizeof line, f)) {
+        line[strcspn(line, "\n")] = 0;
+        char *controllers = strchr(line, ':'), *group = controllers ? strchr(++controllers, ':') : NULL;
+        if (!group) continue;
+        *group++ = 0;
+        uint64_t left = UINT64_MAX;
+        if (!*controllers)
+            left = left_in_group("/sys/fs/cgroup", group, "memory.max", "memory.current");
+        else if (lists_memory(controllers))
+            left = left_in_group("/sys/fs/cgroup/memory", group, "memory.limit_in_bytes", "memory.usage_in_bytes");
+        if (left < most) most = left;
+    }
+    if (f) fclose(f);
+    return most;
+}
+
 /* What this machine can back: available memory and swap, control groups. */
 static uint64_t backable(void)
 {
@@ -139,22 +193,16 @@ static uint64_t backable(void)
     }
     if (f) fclose(f);
     uint64_t most = f ? (available + swap) << 10 : (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-    const char *const groups[][2] = { { "/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current" },
-                                      { "/sys/fs/cgroup/memory/memory.limit_in_bytes",
-                                        "/sys/fs/cgroup/memory/memory.usage_in_bytes" } };
-    for (int k = 0; k < 2; k++) {
-        uint64_t limit = number_in(groups[k][0]), used = number_in(groups[k][1]);
-        if (limit == UINT64_MAX) continue;
-        uint64_t left = used < limit ? limit - used : 0;
-        if (left < most) most = left;
-    }
-    return most;
+    uint64_t left = left_in_groups();
+    return left < most ? left : most;
 }
 
 static CUresult read_environment(struct profile *p)
 {
     const char *devices = getenv("FAULTLINE_DEVICES"), *memory = getenv("FAULTLINE_VRAM");
     p->devices = 1;
+    p->host_memory = backable() / CHUNK * CHUNK;
+    if (p->host_memory < 32 * CHUNK) p->host_memory = 32 * CHUNK;
     if (devices && *devices) {
         char *end;
         long n = strtol(devices, &end, 10);
@@ -165,14 +213,14 @@ static CUresult read_environment(struct profile *p)
         p->devices = (int)n;
     }
     if (memory && *memory) {
-        if (!parse_size(memory, &p->memory) || p->memory < CHUNK || p->memory > 1ull << 44) {
-            fl_log(FL_LOG_ERROR, "FAULTLINE_VRAM=%s: a size like 512M or 8G is wanted, at least 2M", memory);
+        if (!parse_size(memory, &p->memory) || p->memory < CHUNK || p->memory > MOST_MEMORY) {
+            fl_log(FL_LOG_ERROR, "FAULTLINE_VRAM=%s: a size like 512M or 8G is wanted, from 2M to 1T", memory);
             return CUDA_ERROR_INVALID_VALUE;
         }
-    } else {
-        uint64_t most = backable();
-        if (p->memory > most) p->memory = most;
+    } else if (p->memory > p->host_memory) {
+        p->memory = p->host_memory;
     }
+    if (p->memory > MOST_MEMORY) p->memory = MOST_MEMORY;
     p->memory = p->memory / CHUNK * CHUNK;
     if (p->memory < CHUNK) p->memory = CHUNK;
     return CUDA_SUCCESS;

@@ -13,6 +13,7 @@ enum { PROFILE_ATTRIBUTES = 160, PROFILE_P2P = 6, PROFILE_LIMITS = 16 };
 struct profile {
     char name[128];
     uint64_t memory;               /* bytes of device memory: asked for, and what this machine can back */
+    uint64_t host_memory;          /* bytes that this machine has for everything */
     int attribute[PROFILE_ATTRIBUTES];
     bool has_attribute[PROFILE_ATTRIBUTES];
     int p2p[PROFILE_P2P];          /* by CUdevice_P2PAttribute */

@@ -76,7 +76,7 @@ static CUresult make_devices(void)
         d->ordinal = k;
         d->profile = &profile;
         snprintf(name, sizeof name, "faultline-vram%d", k);
-        CUresult r = vram_init(&d->vram, profile.memory, name);
+        CUresult r = vram_init(&d->vram, profile.memory < VRAM_SPAN ? profile.memory : VRAM_SPAN, name);
         if (r) {
             while (k--) vram_destroy(&devices[k].vram);
             return r;

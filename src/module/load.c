@@ -45,7 +45,7 @@ static CUresult make_variable(struct module *m, uint32_t k)
     if (s->kind == FL_SYMBOL_MANAGED)
         r = space_alloc_host(m->context, size, CU_MEM_ATTACH_GLOBAL, ALLOCATION_MANAGED, &a);
     else
-        r = space_alloc_device(m->context, size, s->align > 512 ? s->align : 512, &a);
+        r = space_alloc_module(m->context, size, s->align > 512 ? s->align : 512, &a);
     if (r) return r;
     a->module_owned = true;
     char *bytes = space_alias(a, a->base);

@@ -10,7 +10,7 @@ enum { SLAB_UNIT = 512, SLAB_UNITS = (2 << 20) / SLAB_UNIT, SLAB_PAGES = 512, UN
 
 struct slab {
     uint64_t va, offset;           /* of its chunk */
-    void *owner;                   /* whose allocations share it */
+    void *owner;                   /* whose allocations share it, see space.c */
     uint32_t used;                 /* units */
     uint64_t units[SLAB_UNITS / 64];
     struct slab *next;

@@ -17,12 +17,12 @@
 
 /* Left free by the loader, the kernel's own choice of addresses and, in each case, the sanitizer. */
 #ifdef __SANITIZE_THREAD__
-static const uint64_t WINDOW = 0x1000000000, STRIDE = 0x500000000;
+static const uint64_t WINDOW = 0x1000000000;
 #else
-static const uint64_t WINDOW = 0x200000000000, STRIDE = 0x20000000000;
+static const uint64_t WINDOW = 0x200000000000;
 #endif
 enum { HOST_REGION = MAX_DEVICES, CODE_REGION = MAX_DEVICES + 1, FREED = 1024 };
-static const uint64_t PAGE = 4096, LARGE = 1 << 20;
+static const uint64_t STRIDE = VRAM_SPAN, PAGE = 4096, LARGE = 1 << 20;
 
 struct node {
     struct allocation a;
@@ -40,7 +40,7 @@ RB_GENERATE_INTERNAL(tree, node, link, by_base, static)
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
 static struct tree allocations = RB_INITIALIZER(&allocations);
 static struct slab *slabs;
-static struct vram host_memory; /* pinned and managed memory, code: no capacity of its own */
+static struct vram host_memory; /* pinned and managed memory, code */
 static bool host_ready;
 static _Atomic uint64_t last_id;
 
@@ -57,7 +57,8 @@ static uint64_t host_base(void) { return WINDOW + HOST_REGION * STRIDE; }
 static CUresult host_init(void)
 {
     if (host_ready) return CUDA_SUCCESS;
-    uint64_t bytes = devices[0].vram.capacity * 2;
+    /* the machine's memory, whatever the simulated device has */
+    uint64_t bytes = devices[0].profile->host_memory;
     if (bytes > STRIDE / 4) bytes = STRIDE / 4;
     CUresult r = vram_init(&host_memory, bytes, "faultline-host");
     host_ready = !r;
@@ -152,12 +153,13 @@ CUresult space_set_peer(struct device *d, struct device *peer, bool enabled)
 
 /* ---- allocation */
 
-static CUresult take_small(struct node *n, struct device *d, struct context *c, uint64_t align)
+/* owner: the context, or its address + 1 for what belongs to its modules (observed on H200: they share no chunk). */
+static CUresult take_small(struct node *n, struct device *d, void *owner, uint64_t align)
 {
     uint64_t at, offset;
     CUresult r;
     for (struct slab *s = slabs; s; s = s->next)
-        if (s->owner == c && slab_take(s, n->a.size, align, &at)) {
+        if (s->owner == owner && slab_take(s, n->a.size, align, &at)) {
             n->slab = s;
             goto found;
         }
@@ -167,7 +169,7 @@ static CUresult take_small(struct node *n, struct device *d, struct context *c, 
         free(s);
         return r;
     }
-    *s = (struct slab){ .va = device_base(d) + offset, .offset = offset, .owner = c, .next = slabs };
+    *s = (struct slab){ .va = device_base(d) + offset, .offset = offset, .owner = owner, .next = slabs };
     slabs = s;
     n->slab = s;
     slab_take(s, n->a.size, align, &at);
@@ -224,18 +226,24 @@ static void give_back(struct node *n)
     if (!s->used) drop_slab(s, a->device);
 }
 
-CUresult space_alloc_device(struct context *c, uint64_t size, uint64_t align, struct allocation **out)
+static CUresult alloc_device(struct context *c, uint64_t size, uint64_t align, bool module_owned,
+                             struct allocation **out)
 {
     struct node *n = calloc(1, sizeof *n);
     struct device *d = c->device;
     if (!n) return CUDA_ERROR_OUT_OF_MEMORY;
     CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
-    n->a = (struct allocation){
-        .size = size, .kind = ALLOCATION_DEVICE, .device = d, .context = c, .backing = &d->vram.backing
-    };
+    n->a = (struct allocation){ .size = size,
+                                .kind = ALLOCATION_DEVICE,
+                                .device = d,
+                                .context = c,
+                                .backing = &d->vram.backing,
+                                .module_owned = module_owned };
     pthread_rwlock_wrlock(&lock);
     if (size > d->vram.capacity) goto out;
-    if ((r = size > LARGE ? take_large(n, &d->vram, device_base(d)) : take_small(n, d, c, align))) goto out;
+    if ((r = size > LARGE ? take_large(n, &d->vram, device_base(d))
+                          : take_small(n, d, (char *)c + module_owned, align)))
+        goto out;
     if ((r = map_everywhere(n))) {
         give_back(n);
         goto out;
@@ -247,6 +255,15 @@ out:
     pthread_rwlock_unlock(&lock);
     if (r) free(n);
     return r;
+}
+
+CUresult space_alloc_device(struct context *c, uint64_t size, uint64_t align, struct allocation **out)
+{
+    return alloc_device(c, size, align, false, out);
+}
+CUresult space_alloc_module(struct context *c, uint64_t size, uint64_t align, struct allocation **out)
+{
+    return alloc_device(c, size, align, true, out);
 }
 
 CUresult space_alloc_host(struct context *c, uint64_t size, unsigned flags, enum allocation_kind kind,
@@ -361,6 +378,7 @@ void space_describe(uint64_t address, int ordinal, char *out, size_t size)
     struct node *n = find(address), key = { .a.base = address }, *above = RB_NFIND(tree, &allocations, &key),
                 *below = above ? RB_PREV(tree, &allocations, above) : RB_MAX(tree, &allocations);
     const struct freed *f = n ? NULL : find_freed(address);
+    if (f && below && f->base < below->a.base + below->a.size) f = NULL; /* its place was taken since */
     if (n && n->a.device && n->a.device->ordinal != ordinal && !visible(&devices[ordinal], &n->a))
         snprintf(out, size, "memory of device %d, to which device %d has no peer access", n->a.device->ordinal,
                  ordinal);

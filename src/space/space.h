@@ -46,6 +46,8 @@ struct allocation {
 
 /* cuMemAlloc memory of d; 256-byte aligned. align is a power of two, at most 2 MiB. */
 CUresult space_alloc_device(struct context *c, uint64_t size, uint64_t align, struct allocation **out);
+/* The same for what a module needs: module_owned, apart from what cuMemAlloc gives. */
+CUresult space_alloc_module(struct context *c, uint64_t size, uint64_t align, struct allocation **out);
 /* Pinned host memory, the same address on the host and every device. */
 CUresult space_alloc_host(struct context *c, uint64_t size, unsigned flags, enum allocation_kind kind, struct allocation **out);
 /* Gives the addresses and the memory back; on return no processor can touch them. */

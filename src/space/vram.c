@@ -1,27 +1,44 @@
-/* The chunk allocator of a device's memory: a bitmap over a file that is
- * larger than the capacity, so that a contiguous place always exists; the
- * count of chunks in use enforces the capacity. Places are taken in turn, so
- * an address that was just freed is not used again soon. */
+/* The chunk allocator of a device's memory: a bitmap over a file much larger
+ * than the capacity, which the count of chunks in use enforces. The file has two
+ * zones. In the first, places are taken in turn, so that an address that was just
+ * freed is not used again soon; what survives there scatters. What finds no room
+ * in it gets the lowest place in the second, which needs little more than its
+ * contents then (Robson 1977: at most log2 of the largest piece times as much). */
 #include "space/vram.h"
 
 #include <stdlib.h>
+#include <sys/resource.h>
+
+enum { TIMES = 32, IN_TURN = 2 }; /* sizes of the file and of its first zone, in capacities */
 
 struct vram_chunks {
-    uint64_t count, next;
+    uint64_t count, turn, next;
     uint64_t words[];
 };
+
+/* Addresses for one memory; where they are limited, others need some too. */
+static uint64_t room(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur / 8 > VRAM_SPAN)
+        return VRAM_SPAN;
+    return limit.rlim_cur / 8;
+}
 
 CUresult vram_init(struct vram *v, uint64_t capacity, const char *name)
 {
     CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
-    uint64_t chunks = capacity / VRAM_CHUNK;
+    uint64_t chunks = capacity / VRAM_CHUNK, times = TIMES;
+    uint64_t most = room() / VRAM_CHUNK;
+    while (times > 1 && chunks * times > most) times /= 2;
     v->capacity = chunks * VRAM_CHUNK;
     v->used = 0;
     /* less where the address space is limited */
-    for (uint64_t times = 4; times && r; times /= 2) {
+    for (; times && r; times /= 2) {
         v->chunks = calloc(1, sizeof *v->chunks + (chunks * times + 63) / 64 * 8);
         if (!v->chunks) return CUDA_ERROR_OUT_OF_MEMORY;
         v->chunks->count = chunks * times;
+        v->chunks->turn = times > IN_TURN ? chunks * IN_TURN : v->chunks->count;
         r = backing_create(&v->backing, name, v->chunks->count * VRAM_CHUNK);
         if (r) free(v->chunks), v->chunks = NULL;
     }
@@ -55,6 +72,16 @@ static uint64_t find(const struct vram_chunks *c, uint64_t n, uint64_t from, uin
     return to;
 }
 
+/* The first of n free chunks, or count. */
+static uint64_t place(const struct vram_chunks *c, uint64_t n)
+{
+    uint64_t end = c->next + n < c->turn ? c->next + n : c->turn, k = find(c, n, c->next, c->turn);
+    if (k < c->turn) return k;
+    if ((k = find(c, n, 0, end)) < end) return k;
+    if ((k = find(c, n, c->turn, c->count)) < c->count) return k;
+    return find(c, n, 0, c->count);
+}
+
 CUresult vram_alloc(struct vram *v, uint64_t size, uint64_t *offset)
 {
     CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
@@ -62,15 +89,10 @@ CUresult vram_alloc(struct vram *v, uint64_t size, uint64_t *offset)
     pthread_mutex_lock(&v->lock);
     struct vram_chunks *c = v->chunks;
     if (size <= v->capacity - v->used) {
-        uint64_t k = find(c, n, c->next, c->count);
-        if (k == c->count) {
-            uint64_t end = c->next + n < c->count ? c->next + n : c->count;
-            k = find(c, n, 0, end);
-            if (k == end) k = c->count;
-        }
+        uint64_t k = place(c, n);
         if (k < c->count) {
             for (uint64_t j = k; j < k + n; j++) c->words[j / 64] |= 1ull << (j % 64);
-            c->next = k + n == c->count ? 0 : k + n;
+            if (k + n <= c->turn) c->next = k + n;
             v->used += size;
             *offset = k * VRAM_CHUNK;
             r = CUDA_SUCCESS;

@@ -1,0 +1,116 @@
+/* The simulated machine as the environment describes it. */
+#include "base/profile.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+static struct profile p;
+
+static int clean(void **state)
+{
+    (void)state;
+    unsetenv("FAULTLINE_DEVICES"), unsetenv("FAULTLINE_VRAM"), unsetenv("FAULTLINE_PROFILE");
+    return setenv("FAULTLINE_LOG", "off", 1);
+}
+
+static void the_default_is_one_h200(void **state)
+{
+    (void)state;
+    assert_int_equal(profile_load(&p), CUDA_SUCCESS);
+    assert_int_equal(p.devices, 1);
+    assert_int_equal(profile_attribute(&p, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR), 9);
+    assert_int_equal(profile_attribute(&p, CU_DEVICE_ATTRIBUTE_WARP_SIZE), 32);
+    assert_true(p.memory <= 150109880320 && p.memory % (2 << 20) == 0);
+}
+
+static void its_memory_is_no_more_than_the_machine_has(void **state)
+{
+    (void)state;
+    assert_int_equal(profile_load(&p), CUDA_SUCCESS);
+    assert_true(p.memory <= p.host_memory);
+}
+
+static void sizes_have_units(void **state)
+{
+    static const struct {
+        const char *text;
+        uint64_t bytes;
+    } sizes[] = { { "2097152", 2 << 20 }, { "2048K", 2 << 20 }, { "64M", 64 << 20 }, { "3g", 3ull << 30 },
+                  { "3GiB", 3ull << 30 }, { "5000K", 4 << 20 }, { "1T", 1ull << 40 } };
+    (void)state;
+    for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+        setenv("FAULTLINE_VRAM", sizes[k].text, 1);
+        assert_int_equal(profile_load(&p), CUDA_SUCCESS);
+        assert_int_equal(p.memory, sizes[k].bytes);
+    }
+}
+
+static void a_bad_value_is_an_error(void **state)
+{
+    static const char *const bad[][2] = { { "VRAM", "1" },
+                                          { "VRAM", "-4M" },
+                                          { "VRAM", "many" },
+                                          { "VRAM", "4M4" },
+                                          { "VRAM", "2T" },
+                                          { "VRAM", "99999999999999999999" },
+                                          { "DEVICES", "0" },
+                                          { "DEVICES", "17" },
+                                          { "DEVICES", "2x" },
+                                          { "DEVICES", "-1" },
+                                          { "PROFILE", "/nonexistent/profile.ini" } };
+    char name[32];
+    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
+        clean(state);
+        snprintf(name, sizeof name, "FAULTLINE_%s", bad[k][0]);
+        setenv(name, bad[k][1], 1);
+        if (profile_load(&p) != CUDA_ERROR_INVALID_VALUE) fail_msg("%s=%s is taken", name, bad[k][1]);
+    }
+}
+
+static CUresult load_text(const char *text)
+{
+    char path[] = "/tmp/faultline-profile-XXXXXX";
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+    close(fd);
+    setenv("FAULTLINE_PROFILE", path, 1);
+    CUresult r = profile_load(&p);
+    unlink(path);
+    return r;
+}
+
+static void a_file_describes_another_machine(void **state)
+{
+    (void)state;
+    assert_int_equal(load_text("[device]\nname = Small\nmemory = 4M\n[attributes]\nwarp_size = 32\n"), CUDA_SUCCESS);
+    assert_string_equal(p.name, "Small");
+    assert_int_equal(p.memory, 4 << 20);
+}
+
+static void a_misspelt_name_in_a_file_is_an_error(void **state)
+{
+    (void)state;
+    assert_int_equal(load_text("[device]\nmemroy = 4M\n"), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(load_text("[attributes]\nno_such_attribute = 1\n"), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(load_text("[limits]\nstack_size = much\n"), CUDA_ERROR_INVALID_VALUE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(the_default_is_one_h200, clean),
+        cmocka_unit_test_setup(its_memory_is_no_more_than_the_machine_has, clean),
+        cmocka_unit_test_setup(sizes_have_units, clean),
+        cmocka_unit_test_setup(a_bad_value_is_an_error, clean),
+        cmocka_unit_test_setup(a_file_describes_another_machine, clean),
+        cmocka_unit_test_setup(a_misspelt_name_in_a_file_is_an_error, clean),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

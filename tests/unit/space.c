@@ -1,0 +1,198 @@
+/* The address space, with page tables that are arrays of bits. */
+#include "context/context.h"
+#include "space/space.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+enum { PAGES = 8192, PAGE = 4096 };
+
+struct device devices[MAX_DEVICES];
+int device_count;
+
+/* a device's page table: the first PAGES pages from where its own memory begins */
+struct processor {
+    uint64_t first;
+    bool mapped[PAGES];
+};
+static struct processor processors[2];
+static struct profile profile;
+static struct context contexts[2];
+
+static void set_pages(struct processor *p, uint64_t va, uint64_t size, bool mapped)
+{
+    for (uint64_t at = va; at < va + size; at += PAGE)
+        if (at - p->first < (uint64_t)PAGES * PAGE) p->mapped[(at - p->first) / PAGE] = mapped;
+}
+
+CUresult processor_map(struct processor *p, uint64_t va, uint64_t size, const struct backing *b, uint64_t offset,
+                       unsigned protection)
+{
+    (void)b, (void)offset, (void)protection;
+    set_pages(p, va, size, true);
+    return CUDA_SUCCESS;
+}
+
+CUresult processor_unmap(struct processor *p, uint64_t va, uint64_t size)
+{
+    set_pages(p, va, size, false);
+    return CUDA_SUCCESS;
+}
+
+static bool sees(int device, uint64_t va)
+{
+    const struct processor *p = &processors[device];
+    return va - p->first < (uint64_t)PAGES * PAGE && p->mapped[(va - p->first) / PAGE];
+}
+
+static struct allocation *take(int device, uint64_t size)
+{
+    struct allocation *a;
+    assert_int_equal(space_alloc_device(&contexts[device], size, 512, &a), CUDA_SUCCESS);
+    return a;
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    memset(processors, 0, sizeof processors);
+    profile.host_memory = 64 << 20;
+    device_count = 2;
+    for (int k = 0; k < 2; k++) {
+        devices[k] = (struct device){ .ordinal = k, .profile = &profile, .processor = &processors[k] };
+        contexts[k] = (struct context){ .device = &devices[k] };
+        if (vram_init(&devices[k].vram, 16 << 20, "test")) return -1;
+    }
+    /* both page tables look at device 0's memory */
+    struct allocation *a = take(0, 1);
+    processors[0].first = processors[1].first = a->mapping_base;
+    space_free(a);
+    memset(processors[0].mapped, 0, sizeof processors[0].mapped);
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        space_release_context(&contexts[k]);
+        if (devices[k].vram.used) return -1;
+        vram_destroy(&devices[k].vram);
+    }
+    return 0;
+}
+
+static void small_allocations_lie_512_bytes_apart(void **state)
+{
+    (void)state;
+    struct allocation *a = take(0, 100), *b = take(0, 300);
+    assert_int_equal(b->base - a->base, 512);
+    assert_int_equal(a->mapping_size, VRAM_CHUNK);
+    assert_int_equal(devices[0].vram.used, VRAM_CHUNK);
+}
+
+static void every_byte_of_an_allocation_finds_it_and_no_other_does(void **state)
+{
+    (void)state;
+    struct allocation *a = take(0, 1000);
+    assert_ptr_equal(space_find(a->base), a);
+    assert_ptr_equal(space_find(a->base + 999), a);
+    assert_null(space_find(a->base + 1000));
+    assert_null(space_find(a->base - 1));
+    assert_null(space_find((uint64_t)&a));
+}
+
+static void a_page_stays_visible_while_an_allocation_on_it_lives(void **state)
+{
+    (void)state;
+    struct allocation *a = take(0, 512), *b = take(0, 512);
+    uint64_t at = a->base, other = b->base;
+    assert_true(sees(0, at));
+    space_free(a);
+    assert_true(sees(0, other));
+    assert_null(space_find(at));
+    space_free(b);
+    assert_false(sees(0, other));
+}
+
+static void module_memory_shares_no_chunk_with_the_users(void **state)
+{
+    struct allocation *a, *b = take(0, 8);
+    (void)state;
+    assert_int_equal(space_alloc_module(&contexts[0], 8, 512, &a), CUDA_SUCCESS);
+    assert_true(a->module_owned);
+    assert_int_not_equal(a->mapping_base, b->mapping_base);
+}
+
+static void only_a_peer_with_access_sees_a_devices_memory(void **state)
+{
+    (void)state;
+    struct allocation *a = take(0, 4096);
+    assert_false(sees(1, a->base));
+    assert_int_equal(space_set_peer(&devices[1], &devices[0], true), CUDA_SUCCESS);
+    assert_true(sees(1, a->base));
+    struct allocation *b = take(0, 4 << 20);
+    assert_true(sees(1, b->base + (4 << 20) - 1));
+    assert_int_equal(space_set_peer(&devices[1], &devices[0], false), CUDA_SUCCESS);
+    assert_false(sees(1, a->base) || sees(1, b->base));
+    assert_true(sees(0, a->base) && sees(0, b->base));
+}
+
+static void what_does_not_fit_changes_nothing(void **state)
+{
+    struct allocation *a = NULL;
+    (void)state;
+    assert_int_equal(space_alloc_device(&contexts[0], 17 << 20, 512, &a), CUDA_ERROR_OUT_OF_MEMORY);
+    assert_int_equal(space_alloc_device(&contexts[0], UINT64_MAX, 512, &a), CUDA_ERROR_OUT_OF_MEMORY);
+    assert_null(a);
+    assert_int_equal(devices[0].vram.used, 0);
+}
+
+static void pinned_memory_has_one_address_and_is_not_bounded_by_the_devices(void **state)
+{
+    struct allocation *a;
+    (void)state;
+    assert_int_equal(space_alloc_host(&contexts[0], 40 << 20, 0, ALLOCATION_HOST, &a), CUDA_SUCCESS);
+    *(char *)a->base = 7;
+    assert_int_equal(*(char *)space_alias(a, a->base), 7);
+    space_free(a);
+}
+
+static void an_address_is_described_by_what_it_was(void **state)
+{
+    char text[256];
+    (void)state;
+    struct allocation *a = take(0, 400);
+    uint64_t at = a->base;
+    space_describe(at + 8, 0, text, sizeof text);
+    assert_non_null(strstr(text, "byte 8 of 400 bytes of device memory"));
+    space_describe(at + 404, 0, text, sizeof text);
+    assert_non_null(strstr(text, "4 bytes past the end of 400 bytes"));
+    space_describe(at, 1, text, sizeof text);
+    assert_non_null(strstr(text, "no peer access"));
+    space_free(a);
+    space_describe(at + 8, 0, text, sizeof text);
+    assert_non_null(strstr(text, "that were freed"));
+    space_describe(0, 0, text, sizeof text);
+    assert_non_null(strstr(text, "null pointer"));
+}
+
+#define CASE(f) cmocka_unit_test_setup_teardown(f, begin, end)
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(small_allocations_lie_512_bytes_apart),
+        CASE(every_byte_of_an_allocation_finds_it_and_no_other_does),
+        CASE(a_page_stays_visible_while_an_allocation_on_it_lives),
+        CASE(module_memory_shares_no_chunk_with_the_users),
+        CASE(only_a_peer_with_access_sees_a_devices_memory),
+        CASE(what_does_not_fit_changes_nothing),
+        CASE(pinned_memory_has_one_address_and_is_not_bounded_by_the_devices),
+        CASE(an_address_is_described_by_what_it_was),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
