@@ -381,13 +381,24 @@ static enum block_outcome run_divergent(struct frame *f)
     }
 }
 
+void block_run_batch(struct frame *f, uint64_t count)
+{
+    fl_segment_fn *code = segment_code(&f->code, 0);
+    uint32_t *at = f->b.ctaid, n = f->b.nthreads;
+    while (count--) {
+        code(&f->b, 0, n);
+        if (f->b.misaligned || !count) return;
+        if (++at[0] < f->b.nctaid[0]) continue;
+        at[0] = 0;
+        if (++at[1] < f->b.nctaid[1]) continue;
+        at[1] = 0;
+        at[2]++;
+    }
+}
+
 enum block_outcome block_run(struct frame *f)
 {
     enum block_outcome outcome;
-    if (f->code.kernel->nsegments == 1) {
-        segment_code(&f->code, 0)(&f->b, 0, f->b.nthreads);
-        return f->b.misaligned ? BLOCK_FAULT : BLOCK_DONE;
-    }
     for (;;) {
         if (f->uniform && run_uniform(f, &outcome)) return outcome;
         outcome = run_divergent(f);

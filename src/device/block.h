@@ -45,8 +45,11 @@ bool frame_prepare(struct frame *f, const struct kernel_code *code, const uint32
 void frame_release(struct frame *f);
 /* Starts a block: b.ctaid is set; everything else is from frame_prepare. */
 void block_begin(struct frame *f);
-/* Runs until the block is done or cannot go on by itself. */
+/* Runs until the block, of a kernel with suspensions, is done or cannot go on by itself. */
 enum block_outcome block_run(struct frame *f);
+
+/* Runs count blocks of a kernel without suspensions, from the one at b.ctaid on; stops at a misaligned access. */
+void block_run_batch(struct frame *f, uint64_t count);
 
 /* The lanes of group (bits, from thread base) have all arrived at the operation that s describes. */
 void warp_complete(struct fl_block *b, uint32_t base, uint32_t group, const struct fl_image_segment *s);

@@ -27,6 +27,8 @@ void fault_handlers_install(void); /* process-wide */
 void fault_thread_begin(void);     /* the worker's alternate stack */
 /* Runs a block under the fault handlers. */
 enum block_outcome fault_guarded_run(struct frame *f);
+/* The same for count blocks of a kernel without suspensions, from the frame's on; false: one has failed. */
+bool fault_guarded_batch(struct frame *f, uint64_t count);
 /* The worker's block has failed; explains and reports. */
 void fault_report(enum fault_kind kind);
 /* Ends the kernel that the calling worker runs, from within it. */

@@ -172,6 +172,19 @@ void fault_report(enum fault_kind kind)
     if (write(host_socket, "f", 1) < 0) _exit(1);
 }
 
+bool fault_guarded_batch(struct frame *f, uint64_t count)
+{
+    if (!sigsetjmp(escape, 0)) {
+        guarded = true;
+        block_run_batch(f, count);
+        guarded = false;
+        if (f->b.misaligned) memset(&caught, 0, sizeof caught);
+        return true;
+    }
+    fault_report(caught.kind);
+    return false;
+}
+
 enum block_outcome fault_guarded_run(struct frame *f)
 {
     if (!sigsetjmp(escape, 0)) {

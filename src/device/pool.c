@@ -131,6 +131,14 @@ static bool run_new(struct grid *g)
         return true;
     }
     worker.frame = f;
+    if (g->code.kernel->nsegments == 1) {
+        place_block(f, g, first);
+        if (fault_guarded_batch(f, end - first) && f->b.misaligned) fault_report(FAULT_MISALIGNED);
+        atomic_fetch_add(&g->finished, end - first);
+        worker.frame = NULL;
+        frame_give(f);
+        return true;
+    }
     for (uint64_t n = first; n < end && !pool_aborted(); n++) {
         place_block(f, g, n);
         if (after_run(g, f, fault_guarded_run(f))) continue;

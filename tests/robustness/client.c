@@ -22,6 +22,9 @@ static CUmodule module;
 
 static void set_up(void)
 {
+    char id[32];
+    snprintf(id, sizeof id, "%d", (int)getpid());
+    setenv("FAULTLINE_TEST", id, 1);
     CHECK(cuInit(0));
     CHECK(cuDevicePrimaryCtxRetain(&context, 0));
     CHECK(cuCtxSetCurrent(context));
@@ -35,22 +38,27 @@ static CUresult launch(const char *name, CUdeviceptr p)
     return cuLaunchKernel(f, 4, 1, 1, 32, 1, 1, 0, 0, (void *[]){ &p }, NULL);
 }
 
-/* The device processes of this user whose parent is not us: all there are. */
+/* The device process that this process started: it has inherited a mark in its environment. */
 static int device_pid(void)
 {
-    int newest = 0;
+    int found = 0;
+    char mark[64];
+    snprintf(mark, sizeof mark, "FAULTLINE_TEST=%d", (int)getpid());
     DIR *d = opendir("/proc");
-    for (struct dirent *e; (e = readdir(d));) {
-        char path[300], name[64] = "";
+    for (struct dirent *e; (e = readdir(d)) && !found;) {
+        char path[300], text[65536];
         int pid = atoi(e->d_name);
-        if (!pid) continue;
-        snprintf(path, sizeof path, "/proc/%d/comm", pid);
+        if (!pid || pid == getpid()) continue;
+        snprintf(path, sizeof path, "/proc/%d/environ", pid);
         FILE *f = fopen(path, "r");
-        if (f && fgets(name, sizeof name, f) && !strncmp(name, "faultline-devic", 15) && pid > newest) newest = pid;
+        size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+        text[n] = 0;
+        for (char *p = text; p < text + n; p += strlen(p) + 1)
+            if (!strcmp(p, mark)) found = pid;
         if (f) fclose(f);
     }
     closedir(d);
-    return newest;
+    return found;
 }
 
 static void simple(void)
@@ -73,6 +81,7 @@ static void killed_device(void)
     CHECK(cuMemsetD8(p, 0, 4));
     CHECK(launch("spin", p));
     usleep(50000);
+    EXPECT(device_pid() > 0);
     kill(device_pid(), SIGKILL);
     EXPECT(cuCtxSynchronize() == CUDA_ERROR_LAUNCH_FAILED);
     EXPECT(cuMemAlloc(&p, 4) == CUDA_ERROR_LAUNCH_FAILED);
