@@ -288,6 +288,15 @@ static void opcode(struct parser *p, struct instr *i)
         if ((unsigned char)*c <= ' ' || *c == ';') *c = 0;
 }
 
+/* The flow of control is looked at before anything else is. */
+static void check_branch(const struct instr *i)
+{
+    bool good = true;
+    if (i->op == OP_bra) good = i->nops == 1 && i->ops[0].kind == OPERAND_label;
+    if (i->op == OP_brx) good = i->nops == 2 && i->ops[1].kind == OPERAND_label;
+    if (!good) fatal_at(EXIT_INVALID_PTX, i->line, "instruction '%s': a label was expected", i->text);
+}
+
 static void instruction(struct parser *p)
 {
     struct instr i = { 0 };
@@ -306,6 +315,7 @@ static void instruction(struct parser *p)
         if (!token_is(&p->token, ";")) expect(p, ",");
     }
     expect(p, ";");
+    check_branch(&i);
     struct func *f = p->func;
     ARENA_PUSH(f->code, f->ncode) = i;
 }
