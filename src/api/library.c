@@ -180,6 +180,15 @@ CUresult CUDAAPI cuLibraryGetManaged(CUdeviceptr *dptr, size_t *bytes, CUlibrary
     return variable(dptr, bytes, library, name, 1 << FL_SYMBOL_MANAGED);
 }
 
+/* The recorded device has no unified functions, whatever the symbol. */
+CUresult CUDAAPI cuLibraryGetUnifiedFunction(void **fptr, CUlibrary library, const char *symbol)
+{
+    struct library *l;
+    CUresult r = library_get(library, &l);
+    (void)fptr, (void)symbol;
+    return r ? r : CUDA_ERROR_INVALID_VALUE;
+}
+
 /* ---- kernels */
 
 CUresult CUDAAPI cuKernelGetFunction(CUfunction *pFunc, CUkernel kernel)

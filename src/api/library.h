@@ -4,6 +4,16 @@
 
 #include "module/module.h"
 
+/* What a caller asked of the compiler, and where the logs go. */
+struct jit {
+    char *info, *error;
+    size_t info_size, error_size;
+    void **info_slot, **error_slot, **time_slot;
+};
+CUresult jit_options(unsigned n, CUjit_option *options, void **values, struct jit *j);
+/* PTX for the simulated devices, malloc'ed; see fatbin_ptx. */
+CUresult ptx_from_data(const void *data, size_t size, char **text);
+CUresult image_from_ptx(const char *text, const struct jit *j, struct image_file *file);
 /* size 0: in memory, of unknown size. */
 CUresult image_from_data(const void *data, size_t size, unsigned noptions, CUjit_option *options, void **values, struct image_file *file);
 /* *data is malloc'ed, with a 0 behind it. CUDA_ERROR_FILE_NOT_FOUND. */

@@ -10,13 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-struct jit {
-    char *info, *error;
-    size_t info_size, error_size;
-    void **info_slot, **error_slot, **time_slot;
-};
-
-static CUresult read_options(unsigned n, CUjit_option *options, void **values, struct jit *j)
+CUresult jit_options(unsigned n, CUjit_option *options, void **values, struct jit *j)
 {
     *j = (struct jit){ 0 };
     if (n && (!options || !values)) return CUDA_ERROR_INVALID_VALUE;
@@ -54,27 +48,40 @@ static void give_log(const char *text, char *buffer, size_t size, void **slot)
     if (slot) *slot = (void *)n;
 }
 
+CUresult image_from_ptx(const char *text, const struct jit *j, struct image_file *file)
+{
+    struct timespec a, b;
+    char log[4096] = "";
+    clock_gettime(CLOCK_MONOTONIC, &a);
+    CUresult r = compile_ptx(text, file, log, sizeof log);
+    clock_gettime(CLOCK_MONOTONIC, &b);
+    if (j->time_slot) {
+        float ms = (float)((double)(b.tv_sec - a.tv_sec) * 1e3 + (double)(b.tv_nsec - a.tv_nsec) / 1e6);
+        memcpy(j->time_slot, &ms, sizeof ms);
+    }
+    give_log(r ? log : "", j->error, j->error_size, j->error_slot);
+    give_log(r ? "" : "compiled for this machine's processor\n", j->info, j->info_size, j->info_slot);
+    return r;
+}
+
+CUresult ptx_from_data(const void *data, size_t size, char **text)
+{
+    const struct profile *p = devices[0].profile;
+    return fatbin_ptx(data, size,
+                      10 * (unsigned)profile_attribute(p, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
+                          (unsigned)profile_attribute(p, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR),
+                      text);
+}
+
 CUresult image_from_data(const void *data, size_t size, unsigned noptions, CUjit_option *options, void **values,
                          struct image_file *file)
 {
     struct jit j;
-    struct timespec a, b;
-    char *text, log[4096] = "";
-    CUresult r = read_options(noptions, options, values, &j);
-    if (r) return r;
-    unsigned sm = 10 * (unsigned)profile_attribute(devices[0].profile, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
-                  (unsigned)profile_attribute(devices[0].profile, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
-    if ((r = fatbin_ptx(data, size, sm, &text))) return r;
-    clock_gettime(CLOCK_MONOTONIC, &a);
-    r = compile_ptx(text, file, log, sizeof log);
-    clock_gettime(CLOCK_MONOTONIC, &b);
+    char *text;
+    CUresult r = jit_options(noptions, options, values, &j);
+    if (r || (r = ptx_from_data(data, size, &text))) return r;
+    r = image_from_ptx(text, &j, file);
     free(text);
-    if (j.time_slot) {
-        float ms = (float)((double)(b.tv_sec - a.tv_sec) * 1e3 + (double)(b.tv_nsec - a.tv_nsec) / 1e6);
-        memcpy(j.time_slot, &ms, sizeof ms);
-    }
-    give_log(r ? log : "", j.error, j.error_size, j.error_slot);
-    give_log(r ? "" : "compiled for this machine's processor\n", j.info, j.info_size, j.info_slot);
     return r;
 }
 
@@ -220,4 +227,21 @@ CUresult CUDAAPI cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
     if (!mode) return CUDA_ERROR_INVALID_VALUE;
     *mode = CU_MODULE_LAZY_LOADING;
     return CUDA_SUCCESS;
+}
+
+/* PTX has no texture or surface references of this old kind here. */
+CUresult CUDAAPI cuModuleGetTexRef(CUtexref *pTexRef, CUmodule hmod, const char *name)
+{
+    struct module *m;
+    CUresult r = named(hmod, &m);
+    if (r) return r;
+    return pTexRef && name ? CUDA_ERROR_NOT_FOUND : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult CUDAAPI cuModuleGetSurfRef(CUsurfref *pSurfRef, CUmodule hmod, const char *name)
+{
+    struct module *m;
+    CUresult r = named(hmod, &m);
+    if (r) return r;
+    return pSurfRef && name ? CUDA_ERROR_NOT_FOUND : CUDA_ERROR_INVALID_VALUE;
 }

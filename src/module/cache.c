@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +34,10 @@ static void mix(struct key *k, const void *data, size_t n)
 }
 
 /* What the code depends on beside the PTX: which compiler, which processor. */
-static struct key environment_key(void)
+static struct key environment;
+static pthread_once_t environment_once = PTHREAD_ONCE_INIT;
+
+static void find_environment(void)
 {
     struct key k = { 0xcbf29ce484222325ull, 0x2545f4914f6cdd1dull };
     char path[4096], line[4096];
@@ -49,7 +53,7 @@ static struct key environment_key(void)
     while (f && fgets(line, sizeof line, f) && *line != '\n')
         if (!strncmp(line, "model", 5) || !strncmp(line, "flags", 5)) mix(&k, line, strlen(line));
     if (f) fclose(f);
-    return k;
+    environment = k;
 }
 
 static bool folder(char *out, size_t size)
@@ -71,31 +75,69 @@ static bool folder(char *out, size_t size)
 
 static bool file_name(const char *text, char *out, size_t size)
 {
-    static struct key environment;
-    static _Atomic bool known;
     char dir[3000];
     if (!folder(dir, sizeof dir)) return false;
-    if (!known) environment = environment_key(), known = true;
+    pthread_once(&environment_once, find_environment);
     struct key k = environment;
     mix(&k, text, strlen(text));
     return (size_t)snprintf(out, size, "%s/%016" PRIx64 "%016" PRIx64 ".img", dir, k.a, k.b) < size;
 }
 
+static struct key content_key(const void *data, size_t n)
+{
+    struct key k = { 0xcbf29ce484222325ull, n };
+    mix(&k, data, n);
+    return k;
+}
+
+static bool read_all(int fd, void *to, size_t n)
+{
+    for (char *p = to; n;) {
+        ssize_t got = read(fd, p, n);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) return false;
+        p += got;
+        n -= (size_t)got;
+    }
+    return true;
+}
+
+static bool write_all(int fd, const void *from, size_t n)
+{
+    for (const char *p = from; n;) {
+        ssize_t put = write(fd, p, n);
+        if (put < 0 && errno == EINTR) continue;
+        if (put <= 0) return false;
+        p += put;
+        n -= (size_t)put;
+    }
+    return true;
+}
+
+/* A file is the key of its content and the content. It is read, not mapped:
+ * who shortens a mapped file kills those who look at it. */
 bool cache_read(const char *text, struct image_file *out)
 {
     char name[4096];
     struct stat s;
+    struct key kept, k;
     if (!file_name(text, name, sizeof name)) return false;
     int fd = open(name, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return false;
+    bool good = !fstat(fd, &s) && s.st_size > (off_t)sizeof kept && read_all(fd, &kept, sizeof kept);
     out->data = MAP_FAILED;
-    if (!fstat(fd, &s) && s.st_size > 0) {
-        out->size = (size_t)s.st_size;
-        out->data = mmap(NULL, out->size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (good) {
+        out->size = (size_t)s.st_size - sizeof kept;
+        out->data = mmap(NULL, out->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     }
+    if (out->data == MAP_FAILED) out->data = NULL;
+    good = good && out->data && read_all(fd, out->data, out->size);
     close(fd);
-    if (out->data == MAP_FAILED) return out->data = NULL, false;
-    if (image_check(out->data, out->size)) return true;
+    if (good) {
+        k = content_key(out->data, out->size);
+        good = k.a == kept.a && k.b == kept.b && image_check(out->data, out->size);
+    }
+    if (good) return true;
     image_release(out);
     unlink(name);
     return false;
@@ -142,14 +184,9 @@ void cache_write(const char *text, const struct image_file *f)
     snprintf(fresh, sizeof fresh, "%s.%d.%u", name, (int)getpid(), count++);
     int fd = open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0) return;
-    size_t done = 0;
-    while (done < f->size) {
-        ssize_t n = write(fd, (const char *)f->data + done, f->size - done);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) break;
-        done += (size_t)n;
-    }
-    if (close(fd) || done != f->size || rename(fresh, name)) unlink(fresh);
+    struct key k = content_key(f->data, f->size);
+    bool good = write_all(fd, &k, sizeof k) && write_all(fd, f->data, f->size);
+    if (close(fd) || !good || rename(fresh, name)) unlink(fresh);
     strcpy(dir, name);
     *strrchr(dir, '/') = 0;
     if (count % 64 == 1) prune(dir);

@@ -50,6 +50,15 @@ bool image_check(const void *data, size_t size)
             !table(k[i].first_segment, k[i].nsegments, 1, h->nsegments) ||
             !table(k[i].first_param, k[i].nparams, 1, h->nparams))
             return false;
+    const struct fl_image_segment *g = (const void *)(base + h->segments);
+    const struct fl_image_param *p = (const void *)(base + h->params);
+    for (uint32_t i = 0; i < h->nkernels; i++)
+        for (uint32_t n = 0; n < k[i].nparams; n++) {
+            const struct fl_image_param *x = &p[k[i].first_param + n];
+            if (!table(x->offset, x->size, 1, k[i].param_size)) return false;
+        }
+    for (uint32_t i = 0; i < h->nsegments; i++)
+        if (g[i].code >= size || g[i].probe >= size) return false;
     const struct fl_image_reloc *r = (const void *)(base + h->relocs);
     for (uint32_t i = 0; i < h->nrelocs; i++)
         if (r[i].symbol >= h->nsymbols || r[i].target >= h->nsymbols || !table(r[i].offset, 8, 1, y[r[i].symbol].size))

@@ -3,6 +3,8 @@
  * not a crash. */
 #include "module/fatbin.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <lz4.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -39,12 +41,49 @@ struct source {
     size_t size;
 };
 
+/* Where process_vm_readv is forbidden, as in some containers, a pipe does. */
+static int through_pipe(const char *from, char *to, size_t n)
+{
+    int ends[2], good = 1;
+    if (pipe2(ends, O_CLOEXEC)) return 0;
+    while (n && good) {
+        size_t part = n < 4096 ? n : 4096;
+        good = write(ends[1], from, part) == (ssize_t)part && read(ends[0], to, part) == (ssize_t)part;
+        from += part, to += part, n -= part;
+    }
+    close(ends[0]);
+    close(ends[1]);
+    return good;
+}
+
 static int fetch(const struct source *s, size_t at, void *out, size_t n)
 {
     if (s->size && (at > s->size || n > s->size - at)) return 0;
     struct iovec here = { out, n }, there = { (char *)s->data + at, n };
-    return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == (ssize_t)n ||
-           (s->size && memcpy(out, s->data + at, n));
+    ssize_t got = process_vm_readv(getpid(), &here, 1, &there, 1, 0);
+    return got == (ssize_t)n || (got < 0 && errno != EFAULT && through_pipe(s->data + at, out, n));
+}
+
+/* A copy of the text, up to its 0 or the end of what is known to be there. */
+static char *fetch_text(const struct source *s)
+{
+    size_t n = 0, room = 0;
+    char *text = NULL;
+    for (;;) {
+        size_t part = 4096 - (uintptr_t)(s->data + n) % 4096; /* up to the next page, which may not be there */
+        if (s->size && part > s->size - n) part = s->size - n;
+        if (n + part + 1 > room) {
+            char *more = n + part < MOST ? realloc(text, room = 2 * (n + part) + 1) : NULL;
+            if (!more) break;
+            text = more;
+        }
+        text[n + part] = 0;
+        if (part && !fetch(s, n, text + n, part)) break;
+        if (!part || memchr(text + n, 0, part)) return text;
+        n += part;
+    }
+    free(text);
+    return NULL;
 }
 
 static CUresult unpack(const struct source *s, size_t at, const struct entry *e, char **text)
@@ -138,15 +177,31 @@ CUresult fatbin_ptx(const void *data, size_t size, unsigned sm, char **text)
         if (magic == FATBIN) return from_fatbin(&s, sm, text);
         if (magic == 0x464c457f) return from_elf(&s);
     }
-    size_t n = size ? strnlen(data, size) : strlen(data);
-    char *copy = malloc(n + 1);
-    if (!copy) return CUDA_ERROR_OUT_OF_MEMORY;
-    memcpy(copy, data, n);
-    copy[n] = 0;
+    char *copy = fetch_text(&s);
+    if (!copy) return CUDA_ERROR_INVALID_IMAGE;
     if (strncmp(skip_blank(copy), ".version", 8)) {
         free(copy);
         return CUDA_ERROR_INVALID_IMAGE;
     }
     *text = copy;
+    return CUDA_SUCCESS;
+}
+
+CUresult fatbin_wrap(const char *text, void **data, size_t *size)
+{
+    size_t n = strlen(text) + 1;
+    struct {
+        struct header h;
+        struct entry e;
+    } head = {
+        { FATBIN, 1, sizeof(struct header), sizeof(struct entry) + n },
+        { .kind = KIND_PTX, .version = 1, .header_size = sizeof(struct entry), .size = n },
+    };
+    char *all = malloc(sizeof head + n);
+    if (!all) return CUDA_ERROR_OUT_OF_MEMORY;
+    memcpy(all, &head, sizeof head);
+    memcpy(all + sizeof head, text, n);
+    *data = all;
+    *size = sizeof head + n;
     return CUDA_SUCCESS;
 }

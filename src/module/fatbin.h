@@ -10,4 +10,7 @@
  * CUDA_ERROR_NO_BINARY_FOR_GPU: it holds machine code only. */
 CUresult fatbin_ptx(const void *data, size_t size, unsigned sm, char **text);
 
+/* A malloc'ed fatbinary that holds this PTX. */
+CUresult fatbin_wrap(const char *text, void **data, size_t *size);
+
 #endif

@@ -1,5 +1,4 @@
 /* Loading an image into a device: code, variables, initial values, symbols. */
-#include "base/log.h"
 #include "module/module.h"
 #include "stream/stream.h"
 
@@ -37,10 +36,6 @@ static CUresult make_variable(struct module *m, uint32_t k)
     const struct fl_image_symbol *s = &symbols_of(m->image)[k];
     struct allocation *a;
     CUresult r;
-    if (s->linkage == FL_LINK_EXTERN && !s->init) {
-        fl_log(FL_LOG_WARN, "module: variable '%s' is declared extern and nobody defines it",
-               image_string(m->image, s->name));
-    }
     uint64_t size = s->size ? s->size : 1;
     if (s->kind == FL_SYMBOL_MANAGED)
         r = space_alloc_host(m->context, size, CU_MEM_ATTACH_GLOBAL, ALLOCATION_MANAGED, &a);
@@ -131,15 +126,17 @@ failed:
 
 static void unlink_module(struct module *m)
 {
+    struct library *l = m->library;
+    if (l) pthread_mutex_lock(&l->lock);
+    for (unsigned k = 0; l && k < l->nmodules; k++)
+        if (l->modules[k] == m) l->modules[k] = l->modules[--l->nmodules];
+    if (l) pthread_mutex_unlock(&l->lock);
     pthread_mutex_lock(&lock);
     for (struct module **at = &m->context->modules; *at; at = &(*at)->next)
         if (*at == m) {
             *at = m->next;
             break;
         }
-    struct library *l = m->library;
-    for (unsigned k = 0; l && k < l->nmodules; k++)
-        if (l->modules[k] == m) l->modules[k] = l->modules[--l->nmodules];
     pthread_mutex_unlock(&lock);
 }
 
@@ -165,9 +162,8 @@ CUresult module_get(CUmodule handle, struct module **out)
     CUresult r = CUDA_ERROR_INVALID_HANDLE;
     if (!handle || !c) return r;
     pthread_mutex_lock(&lock);
-    for (int d = 0; d < 2 && r; d++)
-        for (struct module *m = c->modules; m && r; m = m->next)
-            if (m == (struct module *)handle) *out = m, r = CUDA_SUCCESS;
+    for (struct module *m = c->modules; m && r; m = m->next)
+        if (m == (struct module *)handle) *out = m, r = CUDA_SUCCESS;
     pthread_mutex_unlock(&lock);
     return r;
 }

@@ -1,0 +1,172 @@
+/* The linker: pieces of PTX become one text, and that one fatbinary. Two
+ * pieces must not name different things alike: no symbol is renamed here. */
+#include "api/library.h"
+#include "module/fatbin.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct link { /* CUlinkState_st */
+    struct jit jit;
+    pthread_mutex_t lock;
+    char *text;   /* of all pieces so far, NULL: none */
+    void *binary; /* what cuLinkComplete gave */
+    struct link *next;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the list */
+static struct link *links;
+
+static CUresult link_get(CUlinkState state, struct link **out)
+{
+    struct context *c;
+    CUresult r = context_current(&c);
+    if (r) return r;
+    r = CUDA_ERROR_INVALID_HANDLE;
+    pthread_mutex_lock(&lock);
+    for (struct link *l = links; l && r; l = l->next)
+        if (l == (struct link *)state) *out = l, r = CUDA_SUCCESS;
+    pthread_mutex_unlock(&lock);
+    return r;
+}
+
+CUresult CUDAAPI cuLinkCreate_v2(unsigned int numOptions, CUjit_option *options, void **optionValues,
+                                 CUlinkState *stateOut)
+{
+    struct context *c;
+    struct jit j;
+    CUresult r = context_current(&c);
+    if (r) return r;
+    if (!stateOut) return CUDA_ERROR_INVALID_VALUE;
+    if ((r = jit_options(numOptions, options, optionValues, &j))) return r;
+    struct link *l = calloc(1, sizeof *l);
+    if (!l) return CUDA_ERROR_OUT_OF_MEMORY;
+    l->jit = j;
+    pthread_mutex_init(&l->lock, NULL);
+    pthread_mutex_lock(&lock);
+    l->next = links;
+    links = l;
+    pthread_mutex_unlock(&lock);
+    *stateOut = (CUlinkState)l;
+    return CUDA_SUCCESS;
+}
+
+/* A file's header may stand only once: in a further piece it becomes blank. */
+static void blank_header(char *text)
+{
+    static const char *const header[] = { ".version", ".target", ".address_size" };
+    for (int k = 0; k < 3; k++) {
+        char *at = strstr(text, header[k]);
+        if (!at) continue;
+        for (; *at && *at != '\n'; at++) *at = ' ';
+    }
+}
+
+static CUresult join(struct link *l, char *piece)
+{
+    size_t n = l->text ? strlen(l->text) : 0;
+    char *all = realloc(l->text, n + strlen(piece) + 2);
+    if (!all) return CUDA_ERROR_OUT_OF_MEMORY;
+    if (n) {
+        blank_header(piece);
+        all[n++] = '\n';
+    }
+    strcpy(all + n, piece);
+    l->text = all;
+    return CUDA_SUCCESS;
+}
+
+/* What a piece does wrong by itself is said here; one that leaves names for others waits for them. */
+static CUresult add(struct link *l, const void *data, size_t size)
+{
+    char *piece;
+    struct image_file file;
+    CUresult r = ptx_from_data(data, size, &piece);
+    if (r) return r;
+    if (!strstr(piece, ".extern") && !(r = image_from_ptx(piece, &l->jit, &file))) image_release(&file);
+    if (!r) {
+        pthread_mutex_lock(&l->lock);
+        r = join(l, piece);
+        pthread_mutex_unlock(&l->lock);
+    }
+    free(piece);
+    return r;
+}
+
+static CUresult check_type(CUjitInputType type)
+{
+    if ((int)type < 0 || type >= CU_JIT_NUM_INPUT_TYPES) return CUDA_ERROR_INVALID_VALUE;
+    return type <= CU_JIT_INPUT_FATBINARY ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+}
+
+CUresult CUDAAPI cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *data, size_t size, const char *name,
+                                  unsigned int numOptions, CUjit_option *options, void **optionValues)
+{
+    struct link *l;
+    struct jit ignored;
+    CUresult r = link_get(state, &l);
+    (void)name;
+    if (r) return r;
+    if (!data || !size) return CUDA_ERROR_INVALID_VALUE;
+    if ((r = jit_options(numOptions, options, optionValues, &ignored)) || (r = check_type(type))) return r;
+    return add(l, data, size);
+}
+
+CUresult CUDAAPI cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, const char *path, unsigned int numOptions,
+                                  CUjit_option *options, void **optionValues)
+{
+    struct link *l;
+    struct jit ignored;
+    void *data;
+    size_t size;
+    CUresult r = link_get(state, &l);
+    if (r) return r;
+    if (!path) return CUDA_ERROR_INVALID_VALUE;
+    if ((r = jit_options(numOptions, options, optionValues, &ignored)) || (r = check_type(type)) ||
+        (r = read_file(path, &data, &size)))
+        return r;
+    r = size ? add(l, data, size) : CUDA_ERROR_INVALID_IMAGE;
+    free(data);
+    return r;
+}
+
+CUresult CUDAAPI cuLinkComplete(CUlinkState state, void **cubinOut, size_t *sizeOut)
+{
+    struct link *l;
+    struct image_file file;
+    void *binary;
+    size_t size;
+    CUresult r = link_get(state, &l);
+    if (r) return r;
+    if (!cubinOut) return CUDA_ERROR_INVALID_VALUE;
+    pthread_mutex_lock(&l->lock);
+    if (!l->text) r = CUDA_ERROR_INVALID_VALUE;
+    if (r || (r = image_from_ptx(l->text, &l->jit, &file))) goto out;
+    image_release(&file);
+    if ((r = fatbin_wrap(l->text, &binary, &size))) goto out;
+    free(l->binary);
+    l->binary = *cubinOut = binary;
+    if (sizeOut) *sizeOut = size;
+out:
+    pthread_mutex_unlock(&l->lock);
+    return r;
+}
+
+CUresult CUDAAPI cuLinkDestroy(CUlinkState state)
+{
+    struct link *l;
+    CUresult r = link_get(state, &l);
+    if (r) return r;
+    pthread_mutex_lock(&lock);
+    for (struct link **at = &links; *at; at = &(*at)->next)
+        if (*at == l) {
+            *at = l->next;
+            break;
+        }
+    pthread_mutex_unlock(&lock);
+    pthread_mutex_destroy(&l->lock);
+    free(l->text);
+    free(l->binary);
+    free(l);
+    return CUDA_SUCCESS;
+}

@@ -1,0 +1,174 @@
+/* Finding PTX in what a program hands over, with memory that ends where the data ends. */
+#include "module/fatbin.h"
+
+#include <lz4.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <cmocka.h>
+#include <zstd.h>
+
+enum { PAGE = 4096, ROOM = 4 * PAGE, MUTATIONS = 100000 };
+enum { UNPACKED, WITH_LZ4 = 0x2000, WITH_ZSTD = 0x8000 };
+
+static const char ptx[] = "// a comment\n.version 7.0\n.target sm_70\n.address_size 64\n"
+                          ".visible .entry k(){ ret; }\n.visible .entry l(){ ret; }\n.visible .entry m(){ ret; }\n";
+static char *end; /* a page that cannot be read begins here */
+
+static int set_up(void **state)
+{
+    (void)state;
+    char *p = mmap(NULL, ROOM + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED || mprotect(p + ROOM, PAGE, PROT_NONE)) return -1;
+    end = p + ROOM;
+    return 0;
+}
+
+static void *at_end(const void *data, size_t n) { return memcpy(end - n, data, n); }
+
+static void put(unsigned char **to, uint64_t value, int bytes)
+{
+    memcpy(*to, &value, (size_t)bytes);
+    *to += bytes;
+}
+
+/* One entry of a fatbinary: 64 bytes and the payload, a multiple of 8. */
+static void put_entry(unsigned char **to, int kind, unsigned arch, const char *text, int packing)
+{
+    unsigned char payload[1024] = { 0 };
+    size_t n = strlen(text) + 1, packed = 0;
+    if (packing == WITH_LZ4)
+        packed = (size_t)LZ4_compress_default(text, (char *)payload, (int)n, sizeof payload);
+    else if (packing == WITH_ZSTD)
+        packed = ZSTD_compress(payload, sizeof payload, text, n, 3);
+    else
+        memcpy(payload, text, n);
+    size_t size = ((packed ? packed : n) + 7) & ~(size_t)7;
+    put(to, (uint64_t)kind, 2), put(to, 0x101, 2), put(to, 64, 4), put(to, size, 8), put(to, packed, 4), put(to, 64, 4);
+    put(to, 0, 2), put(to, 7, 2), put(to, arch, 4), put(to, 0, 8), put(to, (uint64_t)packing, 8), put(to, 0, 8);
+    put(to, packed ? n : 0, 8);
+    memcpy(*to, payload, size);
+    *to += size;
+}
+
+static size_t finish(unsigned char *start, unsigned char *to)
+{
+    unsigned char *head = start;
+    put(&head, 0xba55ed50u, 4), put(&head, 1, 2), put(&head, 16, 2), put(&head, (uint64_t)(to - start - 16), 8);
+    return (size_t)(to - start);
+}
+
+static size_t fatbin(unsigned char *out, int packing)
+{
+    unsigned char *to = out + 16;
+    put_entry(&to, 2, 80, "machine code", UNPACKED);
+    put_entry(&to, 1, 70, ptx, packing);
+    put_entry(&to, 1, 120, "for a later device", UNPACKED);
+    return finish(out, to);
+}
+
+static void text_ends_at_its_0(void **state)
+{
+    (void)state;
+    char *text;
+    assert_int_equal(fatbin_ptx(at_end(ptx, sizeof ptx), 0, 90, &text), CUDA_SUCCESS);
+    assert_string_equal(text, ptx);
+    free(text);
+}
+
+static void text_without_an_end_is_refused(void **state)
+{
+    (void)state;
+    char *text;
+    assert_int_equal(fatbin_ptx(at_end(ptx, sizeof ptx - 1), 0, 90, &text), CUDA_ERROR_INVALID_IMAGE);
+    assert_int_equal(fatbin_ptx(end, 0, 90, &text), CUDA_ERROR_INVALID_IMAGE);
+    assert_int_equal(fatbin_ptx((void *)8, 0, 90, &text), CUDA_ERROR_INVALID_IMAGE);
+}
+
+static void every_packing_is_opened_and_the_newest_that_fits_is_taken(void **state)
+{
+    (void)state;
+    static const int packings[] = { UNPACKED, WITH_LZ4, WITH_ZSTD };
+    for (int k = 0; k < 3; k++) {
+        unsigned char data[4096];
+        char *text;
+        size_t n = fatbin(data, packings[k]);
+        assert_int_equal(fatbin_ptx(at_end(data, n), 0, 90, &text), CUDA_SUCCESS);
+        assert_string_equal(text, ptx);
+        free(text);
+        struct { uint32_t magic, version; void *data, *unused; } wrapper = { 0x466243b1, 1, end - n, NULL };
+        assert_int_equal(fatbin_ptx(&wrapper, 0, 90, &text), CUDA_SUCCESS);
+        assert_string_equal(text, ptx);
+        free(text);
+    }
+}
+
+static void machine_code_alone_is_not_for_this_device(void **state)
+{
+    (void)state;
+    unsigned char data[4096], *to = data + 16;
+    char *text;
+    put_entry(&to, 2, 80, "machine code", UNPACKED);
+    size_t n = finish(data, to);
+    assert_int_equal(fatbin_ptx(at_end(data, n), 0, 90, &text), CUDA_ERROR_NO_BINARY_FOR_GPU);
+}
+
+static void what_was_wrapped_is_found_again(void **state)
+{
+    (void)state;
+    void *data;
+    char *text;
+    size_t n;
+    assert_int_equal(fatbin_wrap(ptx, &data, &n), CUDA_SUCCESS);
+    assert_int_equal(fatbin_ptx(at_end(data, n), 0, 90, &text), CUDA_SUCCESS);
+    assert_string_equal(text, ptx);
+    free(text);
+    free(data);
+}
+
+static unsigned random_below(unsigned n)
+{
+    static uint64_t x = 88172645463325252ull;
+    x ^= x << 13;
+    x ^= x >> 7;
+    x ^= x << 17;
+    return (unsigned)(x >> 16) % n;
+}
+
+/* Headers that lie, data that is cut short: an answer each time. */
+static void mutations_are_answered(void **state)
+{
+    (void)state;
+    static const int packings[] = { UNPACKED, WITH_LZ4, WITH_ZSTD };
+    for (int k = 0; k < MUTATIONS; k++) {
+        unsigned char data[4096];
+        char *text;
+        size_t n = fatbin(data, packings[k % 3]);
+        for (unsigned changes = 1 + random_below(4); changes; changes--) {
+            unsigned at = random_below(2) ? random_below((unsigned)n) : random_below(96);
+            switch (random_below(3)) {
+            case 0: data[at] ^= (unsigned char)(1u << random_below(8)); break;
+            case 1: data[at] = (unsigned char)random_below(256); break;
+            default: memset(data + at, random_below(2) ? 0xff : 0, 1 + random_below(8)); break;
+            }
+        }
+        if (!random_below(4)) n = 1 + random_below((unsigned)n);
+        if (!fatbin_ptx(at_end(data, n), random_below(2) ? n : 0, 90, &text)) free(text);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(text_ends_at_its_0),
+        cmocka_unit_test(text_without_an_end_is_refused),
+        cmocka_unit_test(every_packing_is_opened_and_the_newest_that_fits_is_taken),
+        cmocka_unit_test(machine_code_alone_is_not_for_this_device),
+        cmocka_unit_test(what_was_wrapped_is_found_again),
+        cmocka_unit_test(mutations_are_answered),
+    };
+    return cmocka_run_group_tests(tests, set_up, NULL);
+}
