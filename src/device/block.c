@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { ROUNDS_BEFORE_YIELD = 2000 };
+enum { ROUNDS_BEFORE_LOOKING = 64, ROUNDS_BEFORE_YIELD = 32 * ROUNDS_BEFORE_LOOKING };
 static const uint64_t WINDOW = 5ull << 30, SMALL_WINDOW = 1 << 20; /* address space behind a shared window */
 
 /* ---- frames */
@@ -98,7 +98,8 @@ void frame_release(struct frame *f)
 void block_begin(struct frame *f)
 {
     f->uniform = true;
-    f->segment = 0;
+    f->live = f->count = f->b.nthreads;
+    f->segment = f->first = 0;
     f->ended = f->rounds = 0;
     f->stuck_said = false;
     f->b.misaligned = 0;
@@ -115,44 +116,30 @@ static bool all_equal(const uint16_t *state, uint32_t n)
     return !differs;
 }
 
-static uint32_t lanes_of(const struct frame *f, uint32_t base)
+/* Whether the block is still in step: threads that end must be the last ones. */
+static bool still_in_step(struct frame *f)
 {
-    uint32_t left = f->b.nthreads - base;
-    return left >= 32 ? ~0u : (1u << left) - 1;
-}
-
-static bool same_values(const uint64_t *v, uint32_t n)
-{
-    for (uint32_t t = 1; t < n; t++)
-        if ((uint32_t)v[t] != (uint32_t)v[0]) return false;
+    const uint16_t *state = f->b.state;
+    uint32_t n = f->live;
+    if (all_equal(state, n)) return true;
+    while (state[n - 1] == FL_EXITED) n--;
+    if (n == f->live || !all_equal(state, n)) return false;
+    f->live = n;
     return true;
 }
 
-/* All threads wait at the same barrier: over at once, unless it counts otherwise. */
-static bool uniform_barrier(struct frame *f, const struct fl_image_segment *s)
-{
-    struct fl_block *b = &f->b;
-    uint32_t n = b->nthreads;
-    if (s->op == FL_BAR_ARRIVE || !(s->flags & FL_SEG_IMM1) || (s->imm1 && s->imm1 != n)) return false;
-    if (!(s->flags & FL_SEG_IMM0) && !same_values(b->op_a, n)) return false;
-    if (f->barriers[s->flags & FL_SEG_IMM0 ? s->imm0 & 15 : b->op_a[0] & 15].arrived) return false;
-    if (s->op == FL_BAR_SYNC) return true;
-    uint32_t ones = 0;
-    for (uint32_t t = 0; t < n; t++) ones += b->op_pred[t] != 0;
-    for (uint32_t t = 0; t < n; t++) {
-        b->op_result[t] = ones;
-        b->op_pred[t] = s->op == FL_BAR_RED_AND ? ones == n : ones != 0;
-    }
-    return true;
-}
+/* The lanes that the warp of threads base .. base+31 has among the first n. */
+static uint32_t lanes_below(uint32_t n, uint32_t base) { return n - base >= 32 ? ~0u : (1u << (n - base)) - 1; }
 
 static bool uniform_warp(struct frame *f, const struct fl_image_segment *s)
 {
     struct fl_block *b = &f->b;
-    bool full = s->flags & (FL_SEG_FULL_MASK | FL_SEG_CONVERGED) || s->op == FL_WARP_ACTIVEMASK;
-    for (uint32_t t = 0; t < b->nthreads && !full; t++)
-        if ((b->op_mask[t] & lanes_of(f, t & ~31u)) != lanes_of(f, t & ~31u)) return false;
-    for (uint32_t base = 0; base < b->nthreads; base += 32) warp_complete(b, base, lanes_of(f, base), s);
+    bool all = s->flags & (FL_SEG_FULL_MASK | FL_SEG_CONVERGED) || s->op == FL_WARP_ACTIVEMASK;
+    for (uint32_t t = 0; t < f->live && !all; t++) {
+        uint32_t lanes = lanes_below(f->live, t & ~31u);
+        if ((b->op_mask[t] & lanes) != lanes) return false;
+    }
+    for (uint32_t base = 0; base < f->live; base += 32) warp_complete(b, base, lanes_below(f->live, base), s);
     return true;
 }
 
@@ -161,19 +148,34 @@ static uint8_t status_at(const struct frame *f, uint32_t s)
 {
     if (s == FL_EXITED) return THREAD_ENDED;
     switch (f->code.segments[s].suspend) {
-    case FL_SUSPEND_CONTINUE: return THREAD_READY;
+    case FL_SUSPEND_BARRIER: return THREAD_AT_BARRIER;
+    case FL_SUSPEND_WARP: return THREAD_AT_WARP_OP;
     case FL_SUSPEND_YIELD: return THREAD_YIELDED;
-    default: return THREAD_WAITS;
+    default: return THREAD_READY;
     }
 }
 
-static void arrive(struct frame *f, uint32_t t);
+/* Threads first .. end-1 have stopped where their state says. */
+static void arrive(struct frame *f, uint32_t first, uint32_t end)
+{
+    const uint16_t *state = f->b.state;
+    while (first < end) {
+        uint32_t s = state[first], n = 1;
+        while (first + n < end && state[first + n] == s) n++;
+        uint8_t status = status_at(f, s);
+        memset(f->status + first, status, n);
+        if (status == THREAD_ENDED) f->ended += n;
+        if (status == THREAD_AT_BARRIER) barrier_arrive(f, &f->code.segments[s], first, n);
+        first += n;
+    }
+}
 
 static void fall_out_of_step(struct frame *f)
 {
     f->uniform = false;
+    f->moved = true;
     f->ended = 0;
-    for (uint32_t t = 0; t < f->b.nthreads; t++) arrive(f, t);
+    arrive(f, 0, f->b.nthreads);
 }
 
 /* Runs while all threads are in step. True: block_run is to return *outcome. */
@@ -181,14 +183,17 @@ static bool run_uniform(struct frame *f, enum block_outcome *outcome)
 {
     struct fl_block *b = &f->b;
     for (;;) {
-        segment_code(&f->code, f->segment)(b, 0, b->nthreads);
+        f->first = 0;
+        f->count = f->live;
+        segment_code(&f->code, f->segment)(b, 0, f->live);
         if (b->misaligned) return *outcome = BLOCK_FAULT, true;
+        if (!still_in_step(f)) break;
         uint32_t s = b->state[0];
-        if (!all_equal(b->state, b->nthreads)) break;
         if (s == FL_EXITED) return *outcome = BLOCK_DONE, true;
         const struct fl_image_segment *g = &f->code.segments[s];
-        if (g->suspend == FL_SUSPEND_BARRIER && !uniform_barrier(f, g)) break;
+        if (g->suspend == FL_SUSPEND_BARRIER && !barrier_uniform(f, g)) break;
         if (g->suspend == FL_SUSPEND_WARP && !uniform_warp(f, g)) break;
+        f->moved |= s != f->segment || g->suspend != FL_SUSPEND_YIELD;
         f->segment = s;
         if (g->suspend == FL_SUSPEND_YIELD ||
             (g->suspend != FL_SUSPEND_CONTINUE && ++f->rounds >= ROUNDS_BEFORE_YIELD)) {
@@ -202,30 +207,6 @@ static bool run_uniform(struct frame *f, enum block_outcome *outcome)
 
 /* ---- out of step */
 
-static uint32_t barrier_number(const struct frame *f, const struct fl_image_segment *s, uint32_t t)
-{
-    return (s->flags & FL_SEG_IMM0 ? s->imm0 : (uint32_t)f->b.op_a[t]) & 15;
-}
-
-/* Thread t has stopped at state[t]. */
-static void arrive(struct frame *f, uint32_t t)
-{
-    uint32_t s = f->b.state[t];
-    f->status[t] = status_at(f, s);
-    if (f->status[t] == THREAD_ENDED) f->ended++;
-    if (f->status[t] != THREAD_WAITS || f->code.segments[s].suspend != FL_SUSPEND_BARRIER) return;
-    const struct fl_image_segment *g = &f->code.segments[s];
-    struct barrier *bar = &f->barriers[f->arrived_at[t] = (uint8_t)barrier_number(f, g, t)];
-    bool p = f->b.op_pred[t] != 0;
-    if (!bar->arrived) *bar = (struct barrier){ .all = true };
-    bar->arrived++;
-    bar->expected = g->flags & FL_SEG_IMM1 ? g->imm1 : (uint32_t)f->b.op_b[t];
-    bar->ones += p;
-    bar->all &= p;
-    bar->any |= p;
-    if (g->op == FL_BAR_ARRIVE) f->status[t] = THREAD_READY;
-}
-
 static void run_ready(struct frame *f)
 {
     struct fl_block *b = &f->b;
@@ -236,35 +217,14 @@ static void run_ready(struct frame *f)
         }
         uint32_t s = b->state[t], end = t + 1;
         while (end < b->nthreads && f->status[end] == THREAD_READY && b->state[end] == s) end++;
+        f->segment = s;
+        f->first = t;
+        f->count = end - t;
         segment_code(&f->code, s)(b, t, end - t);
-        for (; t < end; t++) arrive(f, t);
+        f->moved |= b->state[t] != s || !all_equal(b->state + t, end - t);
+        arrive(f, t, end);
+        t = end;
     }
-}
-
-static bool release_barriers(struct frame *f)
-{
-    struct fl_block *b = &f->b;
-    bool any = false;
-    for (uint32_t k = 0; k < 16; k++) {
-        struct barrier *bar = &f->barriers[k];
-        if (!bar->arrived || bar->arrived < (bar->expected ? bar->expected : b->nthreads - f->ended)) continue;
-        for (uint32_t t = 0; t < b->nthreads; t++) {
-            if (f->status[t] != THREAD_WAITS || f->arrived_at[t] != k) continue;
-            const struct fl_image_segment *g = &f->code.segments[b->state[t]];
-            if (g->suspend != FL_SUSPEND_BARRIER) continue;
-            b->op_result[t] = bar->ones;
-            b->op_pred[t] = g->op == FL_BAR_RED_AND ? bar->all : bar->any;
-            f->status[t] = THREAD_READY;
-            any = true;
-        }
-        *bar = (struct barrier){ 0 };
-    }
-    return any;
-}
-
-static bool waits_at_warp_op(const struct frame *f, uint32_t t)
-{
-    return f->status[t] == THREAD_WAITS && f->code.segments[f->b.state[t]].suspend == FL_SUSPEND_WARP;
 }
 
 static bool is_converged(const struct fl_image_segment *s)
@@ -277,37 +237,56 @@ static void wake(struct frame *f, uint32_t base, uint32_t group)
     for (; group; group &= group - 1) f->status[base + (uint32_t)__builtin_ctz(group)] = THREAD_READY;
 }
 
+static uint32_t mask_of(const struct frame *f, const struct fl_image_segment *s, uint32_t t)
+{
+    return s->flags & FL_SEG_FULL_MASK ? ~0u : f->b.op_mask[t];
+}
+
 /* The members of thread t's operation, if all of them have arrived; 0 otherwise. */
 static uint32_t complete_group(const struct frame *f, uint32_t base, uint32_t t)
 {
     const struct fl_block *b = &f->b;
     const struct fl_image_segment *s = &f->code.segments[b->state[t]];
-    uint32_t mask = s->flags & FL_SEG_FULL_MASK ? ~0u : b->op_mask[t], group = 0;
-    for (uint32_t l = 0; l < 32 && base + l < b->nthreads; l++) {
-        uint32_t o = base + l;
-        if (!(mask >> l & 1) && o != t) continue;
+    uint32_t mask = mask_of(f, s, t), group = 1u << (t - base);
+    for (uint32_t left = mask & lanes_below(b->nthreads, base); left; left &= left - 1) {
+        uint32_t lane = (uint32_t)__builtin_ctz(left), o = base + lane;
         if (f->status[o] == THREAD_ENDED) continue;
-        if (!waits_at_warp_op(f, o)) return 0;
+        if (f->status[o] != THREAD_AT_WARP_OP) return 0;
         const struct fl_image_segment *g = &f->code.segments[b->state[o]];
-        uint32_t other = g->flags & FL_SEG_FULL_MASK ? ~0u : b->op_mask[o];
-        if (is_converged(g) || g->op != s->op || g->width != s->width || other != mask) return 0;
-        group |= 1u << l;
+        if (g != s && (is_converged(g) || g->op != s->op || g->width != s->width)) return 0;
+        if (mask_of(f, g, o) != mask) return 0;
+        group |= 1u << lane;
     }
     return group;
 }
 
+static bool complete_warp(struct frame *f, uint32_t base)
+{
+    const struct fl_block *b = &f->b;
+    uint32_t incomplete = 0; /* a mask whose operation is known to miss somebody */
+    bool any = false;
+    for (uint32_t t = base; t < base + 32 && t < b->nthreads; t++) {
+        const struct fl_image_segment *s = &f->code.segments[b->state[t]];
+        if (f->status[t] != THREAD_AT_WARP_OP || is_converged(s) || mask_of(f, s, t) == incomplete) continue;
+        uint32_t group = complete_group(f, base, t);
+        if (!group) {
+            incomplete = mask_of(f, s, t);
+            continue;
+        }
+        warp_complete(&f->b, base, group, s);
+        wake(f, base, group);
+        any = true;
+    }
+    return any;
+}
+
+static bool any_with(const struct frame *f, uint8_t status) { return memchr(f->status, status, f->b.nthreads) != NULL; }
+
 static bool complete_warps(struct frame *f)
 {
     bool any = false;
-    for (uint32_t base = 0; base < f->b.nthreads; base += 32)
-        for (uint32_t t = base; t < base + 32 && t < f->b.nthreads; t++) {
-            if (!waits_at_warp_op(f, t) || is_converged(&f->code.segments[f->b.state[t]])) continue;
-            uint32_t group = complete_group(f, base, t);
-            if (!group) continue;
-            warp_complete(&f->b, base, group, &f->code.segments[f->b.state[t]]);
-            wake(f, base, group);
-            any = true;
-        }
+    if (!any_with(f, THREAD_AT_WARP_OP)) return false;
+    for (uint32_t base = 0; base < f->b.nthreads; base += 32) any |= complete_warp(f, base);
     return any;
 }
 
@@ -315,33 +294,37 @@ static bool complete_warps(struct frame *f)
 static bool complete_converged(struct frame *f)
 {
     bool any = false;
-    for (uint32_t base = 0; base < f->b.nthreads; base += 32) {
-        for (uint32_t t = base; t < base + 32 && t < f->b.nthreads; t++) {
-            if (!waits_at_warp_op(f, t) || !is_converged(&f->code.segments[f->b.state[t]])) continue;
-            uint32_t group = 0, s = f->b.state[t];
-            for (uint32_t o = t; o < base + 32 && o < f->b.nthreads; o++)
-                if (waits_at_warp_op(f, o) && f->b.state[o] == s) group |= 1u << (o - base);
-            warp_complete(&f->b, base, group, &f->code.segments[s]);
-            wake(f, base, group);
-            any = true;
-        }
+    for (uint32_t t = 0; t < f->b.nthreads; t++) {
+        uint32_t s = f->b.state[t], base = t & ~31u, group = 0;
+        if (f->status[t] != THREAD_AT_WARP_OP || !is_converged(&f->code.segments[s])) continue;
+        for (uint32_t o = t; o < base + 32 && o < f->b.nthreads; o++)
+            if (f->status[o] == THREAD_AT_WARP_OP && f->b.state[o] == s) group |= 1u << (o - base);
+        warp_complete(&f->b, base, group, &f->code.segments[s]);
+        wake(f, base, group);
+        any = true;
     }
     return any;
 }
 
 static bool back_in_step(struct frame *f)
 {
-    if (f->ended || !all_equal(f->b.state, f->b.nthreads)) return false;
-    for (uint32_t t = 0; t < f->b.nthreads; t++)
+    uint32_t live = f->b.nthreads - f->ended;
+    if (!all_equal(f->b.state, live)) return false;
+    for (uint32_t t = 0; t < live; t++)
         if (f->status[t] != THREAD_READY) return false;
     for (int k = 0; k < 16; k++)
         if (f->barriers[k].arrived) return false;
     f->uniform = true;
+    f->live = live;
     f->segment = f->b.state[0];
     return true;
 }
 
-static bool any_with(const struct frame *f, uint8_t status) { return memchr(f->status, status, f->b.nthreads) != NULL; }
+static void wake_yielded(struct frame *f)
+{
+    for (uint32_t t = 0; t < f->b.nthreads; t++)
+        if (f->status[t] == THREAD_YIELDED) f->status[t] = THREAD_READY;
+}
 
 /* Threads wait for what cannot come, as they would on a GPU, for ever. */
 static void say_stuck(struct frame *f)
@@ -349,7 +332,7 @@ static void say_stuck(struct frame *f)
     if (f->stuck_said) return;
     f->stuck_said = true;
     for (uint32_t t = 0; t < f->b.nthreads; t++)
-        if (f->status[t] == THREAD_WAITS) {
+        if (f->status[t] == THREAD_AT_BARRIER || f->status[t] == THREAD_AT_WARP_OP) {
             fl_log(FL_LOG_WARN,
                    "kernel %s, block (%u,%u,%u): thread %u waits for others at PTX line %u, but none of them can come",
                    (const char *)f->code.image + f->code.image->strings + f->code.kernel->name, f->b.ctaid[0],
@@ -364,17 +347,19 @@ static enum block_outcome run_divergent(struct frame *f)
         run_ready(f);
         if (f->b.misaligned) return BLOCK_FAULT;
         if (f->ended == f->b.nthreads) return BLOCK_DONE;
-        bool went_on = complete_warps(f) | release_barriers(f);
+        bool went_on = complete_warps(f) | barrier_release(f);
         if (!went_on && !any_with(f, THREAD_READY)) went_on = complete_converged(f);
+        f->moved |= went_on;
         if (!went_on && !any_with(f, THREAD_READY)) {
             if (!any_with(f, THREAD_YIELDED)) say_stuck(f);
-            for (uint32_t t = 0; t < f->b.nthreads; t++)
-                if (f->status[t] == THREAD_YIELDED) f->status[t] = THREAD_READY;
+            wake_yielded(f);
             f->rounds = 0;
             return BLOCK_YIELDED;
         }
         if (back_in_step(f)) return BLOCK_YIELDED;
-        if (++f->rounds >= ROUNDS_BEFORE_YIELD) {
+        /* those that look at memory get their turn even while others always find something to do */
+        if (++f->rounds % ROUNDS_BEFORE_LOOKING == 0) wake_yielded(f);
+        if (f->rounds >= ROUNDS_BEFORE_YIELD) {
             f->rounds = 0;
             return BLOCK_YIELDED;
         }
@@ -399,6 +384,7 @@ void block_run_batch(struct frame *f, uint64_t count)
 enum block_outcome block_run(struct frame *f)
 {
     enum block_outcome outcome;
+    f->moved = false;
     for (;;) {
         if (f->uniform && run_uniform(f, &outcome)) return outcome;
         outcome = run_divergent(f);

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 /* Why a thread is not running. */
-enum thread_status { THREAD_READY, THREAD_WAITS /* barrier or warp operation */, THREAD_YIELDED, THREAD_ENDED };
+enum thread_status { THREAD_READY, THREAD_AT_BARRIER, THREAD_AT_WARP_OP, THREAD_YIELDED, THREAD_ENDED };
 
 struct barrier { uint32_t arrived, expected /* 0: all threads that have not ended */, ones; bool all, any; };
 
@@ -25,9 +25,12 @@ struct frame {
     struct kernel_code code;
     uint32_t rounded;              /* threads rounded up to whole warps */
     uint32_t ended;
-    bool uniform;                  /* all threads are ready at the same segment */
-    uint32_t segment;              /* that segment */
+    bool uniform;                  /* threads 0 .. live-1 are ready at the same segment, the others have ended */
+    uint32_t live;
+    uint32_t segment;              /* the one that runs, or is to run next while uniform */
+    uint32_t first, count;         /* the threads it runs for */
     uint32_t rounds;               /* suspensions since the block was last put aside */
+    bool moved;                    /* block_run did more than look again at what its threads wait for */
     bool stuck_said;
     uint8_t *status;               /* [t] enum thread_status, while not uniform */
     uint8_t *arrived_at;           /* [t] barrier number */
@@ -50,6 +53,14 @@ enum block_outcome block_run(struct frame *f);
 
 /* Runs count blocks of a kernel without suspensions, from the one at b.ctaid on; stops at a misaligned access. */
 void block_run_batch(struct frame *f, uint64_t count);
+
+/* barrier.c */
+/* All threads of a uniform block wait at s: true if that completes it, and only it. */
+bool barrier_uniform(struct frame *f, const struct fl_image_segment *s);
+/* Threads first .. first+count-1, all at s, arrive; those that only announce themselves become ready. */
+void barrier_arrive(struct frame *f, const struct fl_image_segment *s, uint32_t first, uint32_t count);
+/* Makes the threads of complete barriers ready; true if there were any. */
+bool barrier_release(struct frame *f);
 
 /* The lanes of group (bits, from thread base) have all arrived at the operation that s describes. */
 void warp_complete(struct fl_block *b, uint32_t base, uint32_t group, const struct fl_image_segment *s);

@@ -12,7 +12,7 @@ enum { MOST_WAITING = 132 * 16, MOST_SPARE = 64 };
 
 _Thread_local struct worker worker;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct grid *active; /* a ring would do; a list with its head moved on is one */
+static struct grid *active; /* the one whose turn it is comes first */
 static struct frame *spare; /* frames without a block */
 static unsigned spare_count, worker_count;
 static _Atomic bool aborted;
@@ -97,30 +97,70 @@ static void place_block(struct frame *f, const struct grid *g, uint64_t number)
 
 /* ---- running */
 
-/* A block of g has run; true if its frame is free again. */
-static bool after_run(struct grid *g, struct frame *f, enum block_outcome outcome)
+/* Blocks that wait are tried in rounds. Whenever a block ends, the round begins
+ * anew with the earliest, which is the one most likely to have waited for it;
+ * when a round is over some more blocks are started. */
+
+static void queue_init(struct frame_queue *q) { *q = (struct frame_queue){ NULL, &q->first }; }
+
+static void queue_add(struct frame_queue *q, struct frame *f)
+{
+    f->next = NULL;
+    *q->end = f;
+    q->end = &f->next;
+}
+
+/* Puts all that other has before what q has. */
+static void queue_prepend(struct frame_queue *q, struct frame_queue *other)
+{
+    if (!other->first) return;
+    *other->end = q->first;
+    if (!q->first) q->end = other->end;
+    q->first = other->first;
+    queue_init(other);
+}
+
+static struct frame *queue_take(struct frame_queue *q)
+{
+    struct frame *f = q->first;
+    if (f && !(q->first = f->next)) q->end = &q->first;
+    return f;
+}
+
+/* A block of g has run, for the first time or again; true if its frame is free now. */
+static bool after_run(struct grid *g, struct frame *f, enum block_outcome outcome, bool again)
 {
     if (outcome == BLOCK_FAULT) fault_report(FAULT_MISALIGNED);
     if (outcome == BLOCK_YIELDED && !pool_aborted()) {
         pthread_mutex_lock(&lock);
-        f->next = NULL;
-        if (!g->waiting) g->waiting_end = &g->waiting;
-        *g->waiting_end = f;
-        g->waiting_end = &f->next;
-        g->waiting_count++;
+        queue_add(&g->tried, f);
+        if (!again) atomic_fetch_add(&g->waiting_count, 1);
+        atomic_store(&g->has_waited, true);
         pthread_mutex_unlock(&lock);
         return false;
+    }
+    if (atomic_load(&g->waiting_count)) {
+        pthread_mutex_lock(&lock);
+        queue_prepend(&g->waiting, &g->tried);
+        if (again) atomic_fetch_sub(&g->waiting_count, 1);
+        pthread_mutex_unlock(&lock);
     }
     atomic_fetch_add(&g->finished, 1);
     return true;
 }
 
+/* How many blocks of g a worker starts at a time. */
+static uint64_t share_of(const struct grid *g)
+{
+    uint64_t share = g->blocks / (worker_count * 8ull) + 1, most = g->code.kernel->nsegments > 1 ? 16 : 256;
+    if (atomic_load(&g->has_waited)) share = atomic_load(&g->waiting_count) / 2 + 1;
+    return share < most ? share : most;
+}
+
 /* Starts blocks of g until it has none left, one waits, or its share is done. */
 static bool run_new(struct grid *g)
 {
-    uint64_t share = g->blocks / (worker_count * 8ull) + 1;
-    if (share > 256) share = 256;
-    if (g->code.kernel->nsegments > 1 && share > 16) share = 16;
+    uint64_t share = share_of(g);
     uint64_t first = atomic_fetch_add(&g->next, share), end = first + share < g->blocks ? first + share : g->blocks;
     if (first >= g->blocks) return false;
     struct frame *f = frame_take();
@@ -141,7 +181,7 @@ static bool run_new(struct grid *g)
     }
     for (uint64_t n = first; n < end && !pool_aborted(); n++) {
         place_block(f, g, n);
-        if (after_run(g, f, fault_guarded_run(f))) continue;
+        if (after_run(g, f, fault_guarded_run(f), false)) continue;
         f = frame_take();
         if (!f || !shape_frame(f, g)) {
             fault_report(FAULT_RESOURCES);
@@ -154,34 +194,51 @@ static bool run_new(struct grid *g)
     return true;
 }
 
-static bool run_waiting(struct grid *g)
+/* Tries a block that waits once more; true if it moved. */
+static bool run_again(struct grid *g, struct frame *f)
+{
+    if (!g->code.kernel->local) f->b.local_lo = worker.stack_lo, f->b.local_hi = worker.stack_hi;
+    worker.frame = f;
+    enum block_outcome outcome = fault_guarded_run(f);
+    worker.frame = NULL;
+    bool moved = f->moved; /* once it is put aside the frame is anybody's */
+    if (!after_run(g, f, outcome, true)) return moved;
+    frame_give(f);
+    return true;
+}
+
+static struct frame *next_of_round(struct grid *g)
 {
     pthread_mutex_lock(&lock);
-    struct frame *f = g->waiting;
-    if (f) g->waiting = f->next, g->waiting_count--;
+    struct frame *f = queue_take(&g->waiting);
     pthread_mutex_unlock(&lock);
-    if (!f) return false;
-    worker.frame = f;
-    bool finished = after_run(g, f, fault_guarded_run(f));
-    worker.frame = NULL;
-    if (finished) frame_give(f);
-    return finished;
+    return f;
+}
+
+static void begin_round(struct grid *g)
+{
+    pthread_mutex_lock(&lock);
+    queue_prepend(&g->waiting, &g->tried);
+    pthread_mutex_unlock(&lock);
 }
 
 /* ---- grids */
 
 void pool_submit(struct grid *g)
 {
-    g->waiting_end = &g->waiting;
+    uint64_t blocks = g->blocks; /* once it is in the list it may end at any time */
+    queue_init(&g->waiting);
+    queue_init(&g->tried);
+    g->next_active = NULL;
     pthread_mutex_lock(&lock);
     struct grid **end = &active;
     while (*end) end = &(*end)->next_active;
-    g->next_active = NULL;
+    bool others = end != &active;
     *end = g;
     pthread_mutex_unlock(&lock);
     atomic_fetch_add(&control->doorbell, 1);
-    if (g->blocks > 1 && atomic_load(&control->sleepers))
-        futex_wake(&control->doorbell, g->blocks > 64 ? 64 : (int)g->blocks);
+    if ((blocks > 1 || others) && atomic_load(&control->sleepers))
+        futex_wake(&control->doorbell, blocks > 64 ? 64 : (int)blocks);
 }
 
 /* The next grid that has something to do; the caller becomes one of its workers. */
@@ -189,7 +246,8 @@ static struct grid *grid_take(void)
 {
     pthread_mutex_lock(&lock);
     struct grid *g = active, **at = &active;
-    while (g && !(g->waiting || atomic_load(&g->next) < g->blocks)) at = &g->next_active, g = *at;
+    while (g && !(g->waiting.first || g->tried.first || atomic_load(&g->next) < g->blocks))
+        at = &g->next_active, g = *at;
     if (g) {
         g->workers++;
         /* to the end of the list, so that all grids get their turn */
@@ -216,16 +274,15 @@ static void grid_put(struct grid *g)
     if (over) grid_done(g);
 }
 
-/* True if a block ended or was started, that is, if something moved. */
-static bool run_grid(struct grid *g)
+enum progress { MOVED, TRIED, STILL /* a round is over and nothing could be started */ };
+
+static enum progress run_grid(struct grid *g)
 {
-    bool moved = false;
-    worker.grid = g;
-    if (g->waiting_count) moved = run_waiting(g);
-    if (!pool_aborted() && atomic_load(&g->next) < g->blocks && (g->cooperative || g->waiting_count < MOST_WAITING))
-        moved |= run_new(g);
-    worker.grid = NULL;
-    return moved;
+    struct frame *f = atomic_load(&g->waiting_count) ? next_of_round(g) : NULL;
+    if (f) return run_again(g, f) ? MOVED : TRIED;
+    bool started = (g->cooperative || atomic_load(&g->waiting_count) < MOST_WAITING) && run_new(g);
+    if (atomic_load(&g->waiting_count)) begin_round(g);
+    return started ? MOVED : STILL;
 }
 
 static void sleep_on_doorbell(uint32_t seen, uint64_t ns)
@@ -234,6 +291,15 @@ static void sleep_on_doorbell(uint32_t seen, uint64_t ns)
     if (atomic_load(&control->head) == atomic_load(&control->tail) && atomic_load(&control->doorbell) == seen)
         futex_wait(&control->doorbell, seen, ns);
     atomic_fetch_sub(&control->sleepers, 1);
+}
+
+/* Everything only waits: leave the processor to whom it waits for. */
+static void back_off(unsigned fruitless, uint32_t seen)
+{
+    if (fruitless > 64)
+        futex_wait(&control->doorbell, seen, fruitless > 1000 ? 50000 : 10000);
+    else if (fruitless > 4)
+        sched_yield();
 }
 
 static void *work(void *arg)
@@ -247,14 +313,12 @@ static void *work(void *arg)
         bool busy = commands_take();
         struct grid *g = pool_aborted() ? NULL : grid_take();
         if (g) {
-            bool moved = run_grid(g);
+            worker.grid = g;
+            enum progress progress = run_grid(g);
+            worker.grid = NULL;
             grid_put(g);
-            fruitless = moved ? 0 : fruitless + 1;
-            /* everything only waits: leave the processor to whom it waits for */
-            if (fruitless > 64)
-                futex_wait(&control->doorbell, seen, fruitless > 1000 ? 50000 : 10000);
-            else if (fruitless > 4)
-                sched_yield();
+            fruitless = progress == MOVED ? 0 : fruitless + (progress == STILL);
+            if (progress == STILL) back_off(fruitless, seen);
             busy = true;
         }
         if (busy) {

@@ -10,6 +10,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+struct frame_queue { struct frame *first, **end; };
+
 struct grid {
     struct kernel_code code;
     uint32_t grid[3], block[3], dynamic_shared;
@@ -23,9 +25,12 @@ struct grid {
     uint64_t blocks;
     _Atomic uint64_t next;         /* block to start */
     _Atomic uint64_t finished;
-    struct frame *waiting, **waiting_end; /* blocks put aside, oldest first; under the pool's lock */
-    uint32_t waiting_count;
-    uint32_t workers;              /* busy with it; under the pool's lock */
+    /* under the pool's lock: */
+    struct frame_queue waiting;    /* blocks put aside that are to be tried again, the earliest first */
+    struct frame_queue tried;      /* those that still waited when tried since a block ended */
+    _Atomic uint32_t waiting_count; /* in both, and those being tried; read without the lock */
+    _Atomic bool has_waited;       /* a block was put aside: start others sparingly */
+    uint32_t workers;              /* busy with it */
     struct grid *next_active, *next_queued;
 };
 
