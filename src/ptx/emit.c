@@ -204,6 +204,13 @@ const char *block_field(struct emitter *e, const char *type, size_t offset)
     return emit(e, "load %s, ptr %s, !invariant.load !0", type, p);
 }
 
+const char *symbol_address(struct emitter *e, uint32_t index)
+{
+    const char *p = emit(e, "getelementptr i8, ptr %%b, i64 %zu", offsetof(struct fl_block, symbols));
+    const char *table = emit(e, "load ptr, ptr %s, !invariant.load !0, !dereferenceable !4, !align !5", p);
+    return emit(e, "load i64, ptr %s, !invariant.load !0", emit(e, "getelementptr i64, ptr %s, i64 %u", table, index));
+}
+
 static const char *lane(struct emitter *e) { return emit(e, "and i32 %s, 31", e->t); }
 
 static const char *lane_mask(struct emitter *e, enum special s)
@@ -299,9 +306,7 @@ const char *value(struct emitter *e, const struct operand *o, enum ptx_type type
     }
     case OPERAND_func: {
         if (bits != 64) fail(e, e->current, "an address needs a 64-bit register");
-        const char *table = block_field(e, "ptr", offsetof(struct fl_block, symbols));
-        return emit(e, "load i64, ptr %s, !invariant.load !0",
-                    emit(e, "getelementptr i64, ptr %s, i64 %u", table, o->func->index));
+        return symbol_address(e, o->func->index);
     }
     case OPERAND_sink:
     default: fail(e, e->current, "an operand of this kind does not belong here");

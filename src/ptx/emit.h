@@ -10,6 +10,10 @@
 
 struct kernel;
 
+/* Of the parameter %b, with sizeof(struct fl_block): its fields may be read before it is known that
+ * they are needed, that is, outside the loop over threads. */
+#define BLOCK_ATTRIBUTES "align 8 dereferenceable(%zu)"
+
 struct emitter {
     struct module_ir *module;
     FILE *out;                     /* the whole IR */
@@ -59,6 +63,7 @@ void need_operands(struct emitter *e, const struct instr *i, unsigned least, uns
 enum ptx_type need_type(struct emitter *e, const struct instr *i, unsigned n);
 
 const char *block_field(struct emitter *e, const char *type, size_t offset);   /* a load of b's field */
+const char *symbol_address(struct emitter *e, uint32_t index);                 /* i64: of the image's symbol */
 /* Calls an entry of b->rt; args like "float %v1, float %v2" without the block. Returns the result's name or NULL. */
 const char *call_rt(struct emitter *e, const char *name, const char *args, ...) __attribute__((format(printf, 3, 4)));
 const char *carry_load(struct emitter *e);         /* the condition code CC.CF, i1 */

@@ -186,8 +186,10 @@ static void emit_version(struct emitter *e, struct func *f, bool probe)
     for (uint32_t k = 0; k < f->sig.nrets; k++) list = arena_printf("%s, ptr %%Q%u", list, k);
     for (uint32_t k = 0; k < f->sig.nparams; k++) list = arena_printf("%s, ptr %%A%u", list, k);
     bool keep = f->address_taken && !probe;
-    function_end(e, arena_printf("define %s void @%s%u(ptr %%b, i32 %%t, i32 %%x, i32 %%y, i32 %%z%s) #%d",
-                                 keep ? "" : "internal", probe ? "pf" : "f", f->number, list, probe ? 1 : 0));
+    function_end(e, arena_printf("define %s void @%s%u(ptr " BLOCK_ATTRIBUTES
+                                 " %%b, i32 %%t, i32 %%x, i32 %%y, i32 %%z%s) #%d",
+                                 keep ? "" : "internal", probe ? "pf" : "f", f->number, sizeof(struct fl_block), list,
+                                 probe ? 1 : 0));
 }
 
 void emit_function(struct emitter *e, struct func *f)

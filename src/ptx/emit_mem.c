@@ -66,12 +66,9 @@ const char *variable_address(struct emitter *e, const struct var *v)
         return arena_printf("%u", v->offset);
     case SPACE_local: return emit(e, "ptrtoint ptr %s to i64", local_pointer(e, v));
     case SPACE_param: return emit(e, "ptrtoint ptr %s to i64", param_pointer(e, v));
-    default: {
+    default:
         if (v->is_extern) fatal_at(EXIT_INVALID_PTX, v->line, "unresolved extern variable '%s'", v->name);
-        const char *table = block_field(e, "ptr", offsetof(struct fl_block, symbols));
-        return emit(e, "load i64, ptr %s, !invariant.load !0",
-                    emit(e, "getelementptr i64, ptr %s, i64 %u", table, v->index));
-    }
+        return symbol_address(e, v->index);
     }
 }
 

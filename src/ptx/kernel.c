@@ -321,8 +321,9 @@ static void emit_segment(struct emitter *e, struct kernel *k, uint32_t number)
     fputs(text, outer);
     free(text);
     loop_tail(e, k->vector && !e->probe);
-    function_end(e, arena_printf("define void @k%u_%c%u(ptr noalias %%b, i32 %%first, i32 %%count) #%d", k->number,
-                                 e->probe ? 'p' : 's', number, e->probe ? 1 : 0));
+    function_end(e, arena_printf("define void @k%u_%c%u(ptr noalias " BLOCK_ATTRIBUTES
+                                 " %%b, i32 %%first, i32 %%count) #%d",
+                                 k->number, e->probe ? 'p' : 's', number, sizeof(struct fl_block), e->probe ? 1 : 0));
     e->kernel = NULL;
 }
 

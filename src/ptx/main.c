@@ -155,9 +155,10 @@ static void emit_all(struct module_ir *m, struct emitter *e)
     fputs("attributes #0 = { nounwind null_pointer_is_valid \"no-builtins\" \"prefer-vector-width\"=\"512\" }\n"
           "attributes #1 = { nounwind null_pointer_is_valid noinline optnone \"no-builtins\" }\n"
           "!0 = !{}\n!1 = distinct !{}\n!2 = distinct !{!2, !{!\"llvm.loop.parallel_accesses\", !1}}\n!3 = "
-          "!{!\"branch_weights\", i32 1, i32 100000}\n"
+          "!{!\"branch_weights\", i32 1, i32 100000}\n!5 = !{i64 8}\n"
           "declare i32 @llvm.umin.i32(i32, i32)\ndeclare i64 @llvm.readcyclecounter()\n",
           e->out);
+    fprintf(e->out, "!4 = !{i64 %u}\n", (nvariables + nfunctions) * 8);
     uint32_t number = 0;
     for (uint32_t k = 0; k < m->nfuncs; k++) {
         struct func *f = m->funcs[k];
