@@ -96,6 +96,7 @@ CUresult context_check(CUcontext handle, struct context **out)
 static CUresult power_on(struct device *d)
 {
     if (d->processor && processor_status(d->processor) && !d->contexts) {
+        space_detach(d);
         processor_stop(d->processor);
         d->processor = NULL;
     }

@@ -6,7 +6,6 @@
 #include "context/context.h"
 #include "space/slab.h"
 
-#include <bsd/sys/tree.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdatomic.h>
@@ -15,26 +14,30 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Left free by the loader, the kernel's own choice of addresses and, in each case, the sanitizer. */
+/* Left free by the loader, the kernel's own choice of addresses and, in each case, the sanitizer:
+ *   RESERVE    64 TiB  cuMemAddressReserve
+ *   WINDOW     a stride for each device, one for pinned host memory, one for code
+ *   MANAGED    after them */
 #ifdef __SANITIZE_THREAD__
-static const uint64_t WINDOW = 0x1000000000;
+static const uint64_t WINDOW = 0x1000000000, MANAGED_STRIDES = 2, RESERVE = 0x7400000000, RESERVE_END = 0x7f00000000;
 #else
-static const uint64_t WINDOW = 0x200000000000;
+static const uint64_t WINDOW = 0x570000000000, MANAGED_STRIDES = 16, RESERVE = 0x100100000000,
+                      RESERVE_END = 0x500100000000;
 #endif
-enum { HOST_REGION = MAX_DEVICES, CODE_REGION = MAX_DEVICES + 1, FREED = 1024 };
+enum { HOST_REGION = MAX_DEVICES, CODE_REGION, MANAGED_REGION, FREED = 1024, OWNERS = 8 };
 static const uint64_t STRIDE = VRAM_SPAN, PAGE = 4096, LARGE = 1 << 20;
 
+/* An allocation of this folder's own. */
 struct node {
     struct allocation a;
-    RB_ENTRY(node) link;
     struct slab *slab;
 };
-RB_HEAD(tree, node);
+RB_HEAD(tree, allocation);
 
-static int by_base(struct node *x, struct node *y) { return x->a.base < y->a.base ? -1 : x->a.base > y->a.base; }
+static int by_base(struct allocation *x, struct allocation *y) { return x->base < y->base ? -1 : x->base > y->base; }
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-function"
-RB_GENERATE_INTERNAL(tree, node, link, by_base, static)
+RB_GENERATE_INTERNAL(tree, allocation, link, by_base, static)
 #pragma GCC diagnostic pop
 
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
@@ -50,6 +53,8 @@ struct freed {
 };
 static struct freed freed[FREED];
 static unsigned freed_count;
+static const struct space_owner *owners[OWNERS]; /* written by cuInit alone */
+static unsigned owner_count;
 
 static uint64_t device_base(const struct device *d) { return WINDOW + (uint64_t)d->ordinal * STRIDE; }
 static uint64_t host_base(void) { return WINDOW + HOST_REGION * STRIDE; }
@@ -65,20 +70,20 @@ static CUresult host_init(void)
     return r;
 }
 
-static struct node *find(uint64_t address)
+static struct allocation *find(uint64_t address)
 {
-    struct node key = { .a.base = address }, *n = RB_NFIND(tree, &allocations, &key);
-    if (n && n->a.base == address) return n;
-    n = n ? RB_PREV(tree, &allocations, n) : RB_MAX(tree, &allocations);
-    return n && address - n->a.base < n->a.size ? n : NULL;
+    struct allocation key = { .base = address }, *a = RB_NFIND(tree, &allocations, &key);
+    if (a && a->base == address) return a;
+    a = a ? RB_PREV(tree, &allocations, a) : RB_MAX(tree, &allocations);
+    return a && address - a->base < a->size ? a : NULL;
 }
 
 struct allocation *space_find(uint64_t address)
 {
     pthread_rwlock_rdlock(&lock);
-    struct node *n = find(address);
+    struct allocation *a = find(address);
     pthread_rwlock_unlock(&lock);
-    return n ? &n->a : NULL;
+    return a;
 }
 
 void *space_alias(const struct allocation *a, uint64_t address)
@@ -91,28 +96,28 @@ void *space_alias(const struct allocation *a, uint64_t address)
 /* Whether kernels of d may touch a. */
 static bool visible(const struct device *d, const struct allocation *a)
 {
-    return a->kind != ALLOCATION_RESERVED && (!a->device || a->device == d || d->peers >> a->device->ordinal & 1);
+    return !a->owner && (!a->device || a->device == d || d->peers >> a->device->ordinal & 1);
 }
 
-static void page_range(const struct node *n, uint64_t *va, uint64_t *size)
+static void page_range(const struct allocation *a, uint64_t *va, uint64_t *size)
 {
-    *va = n->a.base & ~(PAGE - 1);
-    *size = ((n->a.base + n->a.size + PAGE - 1) & ~(PAGE - 1)) - *va;
+    *va = a->base & ~(PAGE - 1);
+    *size = ((a->base + a->size + PAGE - 1) & ~(PAGE - 1)) - *va;
 }
 
-static CUresult map_on(struct device *d, const struct node *n)
+static CUresult map_on(struct device *d, const struct allocation *a)
 {
     uint64_t va, size;
-    page_range(n, &va, &size);
-    return processor_map(d->processor, va, size, n->a.backing, n->a.offset - (n->a.base - va),
+    page_range(a, &va, &size);
+    return processor_map(d->processor, va, size, a->backing, a->offset - (a->base - va),
                          PROT_DEVICE_READ | PROT_DEVICE_WRITE);
 }
 
-static CUresult map_everywhere(const struct node *n)
+static CUresult map_everywhere(const struct allocation *a)
 {
     CUresult r = CUDA_SUCCESS;
     for (int k = 0; k < device_count && !r; k++)
-        if (devices[k].processor && visible(&devices[k], &n->a)) r = map_on(&devices[k], n);
+        if (devices[k].processor && visible(&devices[k], a)) r = map_on(&devices[k], a);
     return r;
 }
 
@@ -124,31 +129,70 @@ static void unmap_everywhere(const struct allocation *a, uint64_t va, uint64_t s
 
 CUresult space_attach(struct device *d)
 {
-    struct node *n;
+    struct allocation *a;
     CUresult r = CUDA_SUCCESS;
     pthread_rwlock_rdlock(&lock);
-    RB_FOREACH(n, tree, &allocations)
-    if (!r && visible(d, &n->a)) r = map_on(d, n);
+    RB_FOREACH(a, tree, &allocations)
+    if (!r && visible(d, a)) r = map_on(d, a);
     pthread_rwlock_unlock(&lock);
+    for (unsigned k = 0; k < owner_count && !r; k++)
+        if (owners[k]->attach) r = owners[k]->attach(d);
     return r;
+}
+
+void space_detach(struct device *d)
+{
+    for (unsigned k = 0; k < owner_count; k++)
+        if (owners[k]->detach) owners[k]->detach(d);
 }
 
 CUresult space_set_peer(struct device *d, struct device *peer, bool enabled)
 {
-    struct node *n;
+    struct allocation *a;
     CUresult r = CUDA_SUCCESS;
     pthread_rwlock_wrlock(&lock);
     if (enabled) d->peers |= 1u << peer->ordinal;
-    RB_FOREACH(n, tree, &allocations)
+    RB_FOREACH(a, tree, &allocations)
     {
-        if (n->a.device != peer || r || !d->processor) continue;
+        if (a->owner || a->device != peer || r || !d->processor) continue;
         uint64_t va, size;
-        page_range(n, &va, &size);
-        r = enabled ? map_on(d, n) : processor_unmap(d->processor, va, size);
+        page_range(a, &va, &size);
+        r = enabled ? map_on(d, a) : processor_unmap(d->processor, va, size);
     }
     if (!enabled || r) d->peers &= ~(1u << peer->ordinal);
     pthread_rwlock_unlock(&lock);
+    for (unsigned k = 0; k < owner_count && !r; k++)
+        if (owners[k]->set_peer) r = owners[k]->set_peer(d, peer, enabled);
     return r;
+}
+
+/* ---- other owners' allocations */
+
+void space_add_owner(const struct space_owner *o)
+{
+    if (owner_count < OWNERS) owners[owner_count++] = o;
+}
+
+CUresult space_publish(struct allocation *a)
+{
+    CUresult r = CUDA_ERROR_INVALID_VALUE;
+    pthread_rwlock_wrlock(&lock);
+    struct allocation *above = RB_NFIND(tree, &allocations, a);
+    if (!find(a->base) && (!above || above->base - a->base >= a->size)) {
+        a->buffer_id = atomic_fetch_add(&last_id, 1) + 1;
+        RB_INSERT(tree, &allocations, a);
+        r = CUDA_SUCCESS;
+    }
+    pthread_rwlock_unlock(&lock);
+    return r;
+}
+
+void space_withdraw(struct allocation *a)
+{
+    pthread_rwlock_wrlock(&lock);
+    RB_REMOVE(tree, &allocations, a);
+    freed[freed_count++ % FREED] = (struct freed){ a->base, a->size, a->kind };
+    pthread_rwlock_unlock(&lock);
 }
 
 /* ---- allocation */
@@ -206,7 +250,7 @@ static void give_back(struct node *n)
 {
     struct allocation *a = &n->a;
     uint64_t va, size;
-    page_range(n, &va, &size);
+    page_range(&n->a, &va, &size);
     if (!n->slab) {
         unmap_everywhere(a, va, size);
         if (a->kind == ALLOCATION_HOST || a->kind == ALLOCATION_MANAGED)
@@ -244,12 +288,12 @@ static CUresult alloc_device(struct context *c, uint64_t size, uint64_t align, b
     if ((r = size > LARGE ? take_large(n, &d->vram, device_base(d))
                           : take_small(n, d, (char *)c + module_owned, align)))
         goto out;
-    if ((r = map_everywhere(n))) {
+    if ((r = map_everywhere(&n->a))) {
         give_back(n);
         goto out;
     }
     n->a.buffer_id = atomic_fetch_add(&last_id, 1) + 1;
-    RB_INSERT(tree, &allocations, n);
+    RB_INSERT(tree, &allocations, &n->a);
     *out = &n->a;
 out:
     pthread_rwlock_unlock(&lock);
@@ -286,12 +330,12 @@ CUresult space_alloc_host(struct context *c, uint64_t size, unsigned flags, enum
         goto out;
     }
     madvise(here, n->a.mapping_size, MADV_DONTFORK);
-    if ((r = map_everywhere(n))) {
+    if ((r = map_everywhere(&n->a))) {
         give_back(n);
         goto out;
     }
     n->a.buffer_id = atomic_fetch_add(&last_id, 1) + 1;
-    RB_INSERT(tree, &allocations, n);
+    RB_INSERT(tree, &allocations, &n->a);
     *out = &n->a;
 out:
     pthread_rwlock_unlock(&lock);
@@ -301,7 +345,7 @@ out:
 
 static void remove_node(struct node *n)
 {
-    RB_REMOVE(tree, &allocations, n);
+    RB_REMOVE(tree, &allocations, &n->a);
     freed[freed_count++ % FREED] = (struct freed){ n->a.base, n->a.size, n->a.kind };
     give_back(n);
     free(n);
@@ -316,15 +360,19 @@ void space_free(struct allocation *a)
 
 void space_release_context(struct context *c)
 {
+    for (unsigned k = 0; k < owner_count; k++)
+        if (owners[k]->release_context) owners[k]->release_context(c);
     pthread_rwlock_wrlock(&lock);
-    struct node *n, *next;
-    RB_FOREACH_SAFE(n, tree, &allocations, next)
-    if (n->a.context == c) remove_node(n);
+    struct allocation *a, *next;
+    RB_FOREACH_SAFE(a, tree, &allocations, next)
+    if (a->context == c && !a->owner) remove_node((struct node *)a);
     pthread_rwlock_unlock(&lock);
 }
 
-uint64_t space_reserve_base(void) { return WINDOW + (CODE_REGION + 1) * STRIDE; }
-uint64_t space_reserve_end(void) { return space_reserve_base() + 6 * STRIDE; }
+uint64_t space_reserve_base(void) { return RESERVE; }
+uint64_t space_reserve_end(void) { return RESERVE_END; }
+uint64_t space_managed_base(void) { return WINDOW + MANAGED_REGION * STRIDE; }
+uint64_t space_managed_end(void) { return space_managed_base() + MANAGED_STRIDES * STRIDE; }
 
 /* ---- code: in host memory, mapped on one device; not found by space_find */
 
@@ -375,27 +423,27 @@ static const struct freed *find_freed(uint64_t address)
 void space_describe(uint64_t address, int ordinal, char *out, size_t size)
 {
     pthread_rwlock_rdlock(&lock);
-    struct node *n = find(address), key = { .a.base = address }, *above = RB_NFIND(tree, &allocations, &key),
-                *below = above ? RB_PREV(tree, &allocations, above) : RB_MAX(tree, &allocations);
-    const struct freed *f = n ? NULL : find_freed(address);
-    if (f && below && f->base < below->a.base + below->a.size) f = NULL; /* its place was taken since */
-    if (n && n->a.device && n->a.device->ordinal != ordinal && !visible(&devices[ordinal], &n->a))
-        snprintf(out, size, "memory of device %d, to which device %d has no peer access", n->a.device->ordinal,
+    struct allocation *a = find(address), key = { .base = address }, *above = RB_NFIND(tree, &allocations, &key),
+                      *below = above ? RB_PREV(tree, &allocations, above) : RB_MAX(tree, &allocations);
+    const struct freed *f = a ? NULL : find_freed(address);
+    if (f && below && f->base < below->base + below->size) f = NULL; /* its place was taken since */
+    if (a && a->device && a->device->ordinal != ordinal && !visible(&devices[ordinal], a))
+        snprintf(out, size, "memory of device %d, to which device %d has no peer access", a->device->ordinal,
                  ordinal);
-    else if (n)
-        snprintf(out, size, "byte %" PRIu64 " of %" PRIu64 " bytes of %s at 0x%" PRIx64, address - n->a.base, n->a.size,
-                 kind_name(n->a.kind), n->a.base);
+    else if (a)
+        snprintf(out, size, "byte %" PRIu64 " of %" PRIu64 " bytes of %s at 0x%" PRIx64, address - a->base, a->size,
+                 kind_name(a->kind), a->base);
     else if (address < 65536)
         snprintf(out, size, "a null pointer%s", address ? " with an offset" : "");
     else if (f)
         snprintf(out, size, "byte %" PRIu64 " of %" PRIu64 " bytes of %s at 0x%" PRIx64 " that were freed",
                  address - f->base, f->size, kind_name(f->kind), f->base);
-    else if (below && address - (below->a.base + below->a.size) < 64ull << 20)
+    else if (below && address - (below->base + below->size) < 64ull << 20)
         snprintf(out, size, "%" PRIu64 " bytes past the end of %" PRIu64 " bytes of %s at 0x%" PRIx64,
-                 address - (below->a.base + below->a.size), below->a.size, kind_name(below->a.kind), below->a.base);
-    else if (above && above->a.base - address < 1 << 20)
-        snprintf(out, size, "%" PRIu64 " bytes before %" PRIu64 " bytes of %s at 0x%" PRIx64, above->a.base - address,
-                 above->a.size, kind_name(above->a.kind), above->a.base);
+                 address - (below->base + below->size), below->size, kind_name(below->kind), below->base);
+    else if (above && above->base - address < 1 << 20)
+        snprintf(out, size, "%" PRIu64 " bytes before %" PRIu64 " bytes of %s at 0x%" PRIx64, above->base - address,
+                 above->size, kind_name(above->kind), above->base);
     else if (address >= WINDOW && address < WINDOW + (CODE_REGION + 1) * STRIDE)
         snprintf(out, size, "device address space with nothing there");
     else

@@ -13,8 +13,10 @@
 #define FL_SPACE_SPACE_H
 
 #include "base/backing.h"
+#include <bsd/sys/tree.h>
 #include <cuda.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct context;
@@ -42,7 +44,31 @@ struct allocation {
     uint64_t offset;               /* of base in backing */
     bool sync_memops;
     bool module_owned;             /* cuMemFree refuses it */
+    const struct space_owner *owner; /* who published it; NULL: this folder */
+    void *detail;                  /* the owner's */
+    RB_ENTRY(allocation) link;
 };
+
+/* Who publishes allocations and maps them itself: managed memory, mapped
+ * memory, registered host memory, pools. Every function may be NULL. */
+struct space_owner {
+    /* Makes what d may touch visible to its new process. Called without locks. */
+    CUresult (*attach)(struct device *d);
+    /* d's process is gone. */
+    void (*detach)(struct device *d);
+    /* c dies: frees what belongs to it. Before this folder frees its own. */
+    void (*release_context)(struct context *c);
+    /* d may now (not) touch memory of peer, as cuCtxEnablePeerAccess. */
+    CUresult (*set_peer)(struct device *d, struct device *peer, bool enabled);
+};
+/* Once, when the library is initialised. */
+void space_add_owner(const struct space_owner *o);
+/* Enters an allocation that its owner made and maps: sets its buffer_id. Its
+ * addresses overlap no other's (a mapping's lie in a reservation, which is not
+ * published): CUDA_ERROR_INVALID_VALUE. */
+CUresult space_publish(struct allocation *a);
+/* Takes it out; the memory of *a is its owner's. */
+void space_withdraw(struct allocation *a);
 
 /* cuMemAlloc memory of d; 256-byte aligned. align is a power of two, at most 2 MiB. */
 CUresult space_alloc_device(struct context *c, uint64_t size, uint64_t align, struct allocation **out);
@@ -68,12 +94,16 @@ void *space_alias(const struct allocation *a, uint64_t address);
 CUresult space_set_peer(struct device *d, struct device *peer, bool enabled);
 /* Makes everything d may touch visible to its new process. */
 CUresult space_attach(struct device *d);
+/* Its process is gone. */
+void space_detach(struct device *d);
 /* Frees all of a dying context's allocations. */
 void space_release_context(struct context *c);
 
-/* The addresses that reservations come from. */
+/* The addresses that reservations, and managed memory, come from. */
 uint64_t space_reserve_base(void);
 uint64_t space_reserve_end(void);
+uint64_t space_managed_base(void);
+uint64_t space_managed_end(void);
 
 /* Code memory: readable and executable on d only. */
 CUresult space_alloc_code(struct device *d, uint64_t size, uint64_t *va, void **alias);

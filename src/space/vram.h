@@ -20,7 +20,7 @@ struct vram {
 #ifdef __SANITIZE_THREAD__
 #define VRAM_SPAN 0x500000000ul
 #else
-#define VRAM_SPAN 0x20000000000ul
+#define VRAM_SPAN 0x10000000000ul
 #endif
 
 /* capacity is at most VRAM_SPAN. */
