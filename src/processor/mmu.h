@@ -1,0 +1,66 @@
+/* The page tables of the simulated machine's processors, over managed memory.
+ *
+ * Managed memory is one window of addresses (space_managed_base..end) over one
+ * sparse memfd: address = base + offset, so a page has one physical place for
+ * its life and "resident on device 0" is a fact of src/uvm's, not of this file.
+ * Here each processor has, for each 4 KiB page of the window, an entry that
+ * permits nothing, reads, or reads and writes. What an entry does not permit
+ * faults, and the fault goes to the one fault service function; when that
+ * answers MMU_RETRY the access is tried again, and when it answers MMU_FATAL the
+ * kernel fails with an illegal address (a host access: SIGBUS... SIGSEGV as the
+ * system gives).
+ *
+ * Processor 0 is the host; processor 1 + k is device k.
+ *
+ * Taking away from a device that runs a kernel waits until it is done; a device
+ * that runs nothing is not waited for (processor.h). Data is coherent whatever
+ * the entries say, because there is one physical page.
+ *
+ * Ways to fault, tried in this order (mmu_rung tells which): userfaultfd with
+ * kernel faults; user-mode-only userfaultfd; SIGSEGV and mprotect. */
+#ifndef FL_PROCESSOR_MMU_H
+#define FL_PROCESSOR_MMU_H
+
+#include "base/backing.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { MMU_HOST = 0, MMU_PROCESSORS = 17 };
+enum mmu_access { MMU_NONE, MMU_READ, MMU_WRITE };
+enum mmu_verdict { MMU_RETRY, MMU_FATAL };
+
+struct mmu_fault {
+    unsigned processor;
+    uint64_t address;
+    bool write;                    /* an atomic access is a write */
+    int thread;                    /* the host thread that faulted, 0: unknown */
+    /* Pages that the same device was found waiting for at the same time, this one included. */
+    unsigned pending;
+};
+/* Called on a thread of this file's or on one that waits for a device, without
+ * locks; must leave the processor's entry such that the access succeeds, or say MMU_FATAL. */
+typedef enum mmu_verdict mmu_service(const struct mmu_fault *f);
+
+/* Before the first mmu_add. Once. */
+CUresult mmu_init(const struct backing *memory, uint64_t base, mmu_service *service);
+/* [va, va+size), 2 MiB aligned, comes into being: no processor has an entry. */
+CUresult mmu_add(uint64_t va, uint64_t size);
+/* It goes: every processor faults there, fatally; the physical pages are given back. */
+void mmu_remove(uint64_t va, uint64_t size);
+/* Processor p (a device) has a new process: all that was added exists there, without entries. */
+CUresult mmu_attach(unsigned p);
+/* Its process is gone. */
+void mmu_detach(unsigned p);
+
+/* What p may do with [va, va+size) from now on: page-granular, within one added range. Pages
+ * without physical memory get it (zeros) when access is given. CUDA_ERROR_OUT_OF_MEMORY. */
+CUresult mmu_set(unsigned p, uint64_t va, uint64_t size, enum mmu_access access);
+/* The physical pages' contents are not needed any more: they read as zeros when next accessed. */
+void mmu_discard(uint64_t va, uint64_t size);
+
+/* Services what faults wait, without blocking; true if there was one. For threads that wait for a device. */
+bool mmu_serve(void);
+enum mmu_rung { MMU_USERFAULTFD, MMU_USERFAULTFD_USER, MMU_SIGNALS };
+enum mmu_rung mmu_rung(void);
+
+#endif

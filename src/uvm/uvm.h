@@ -1,0 +1,33 @@
+/* Unified Memory: managed allocations, their policy, and where each page is.
+ * Modelled on the published behaviour of the real driver: see types.h for the
+ * story. Addresses and sizes need not be page-aligned where an entry point's
+ * need not; ranges are rounded out to pages.
+ *
+ * A location is a CUmemLocation that the API layer has checked: DEVICE with a
+ * valid ordinal, HOST, HOST_NUMA with a node, HOST_NUMA_CURRENT resolved to a node. */
+#ifndef FL_UVM_UVM_H
+#define FL_UVM_UVM_H
+
+#include "space/space.h"
+
+/* At cuInit. */
+void uvm_init(void);
+
+/* cuMemAllocManaged, __managed__ variables. Published; attach is CU_MEM_ATTACH_*. */
+CUresult uvm_alloc(struct context *c, uint64_t size, unsigned attach, struct allocation **out);
+void uvm_free(struct allocation *a);
+
+/* Whether [va, va+size) lies in managed memory with no gap. */
+bool uvm_covers(uint64_t va, uint64_t size);
+
+/* Policy: takes effect at once. The range is covered. */
+CUresult uvm_advise(uint64_t va, uint64_t size, CUmem_advise advice, CUmemLocation location);
+/* Moves, duplicates, populates; the calling thread does the work (a stream's turn has come). */
+CUresult uvm_prefetch(uint64_t va, uint64_t size, CUmemLocation location);
+CUresult uvm_discard(uint64_t va, uint64_t size);
+
+/* A device's copy engine is about to touch managed memory (copies, memsets): faults and migrates
+ * by the same table. Memory that is not managed is skipped. */
+CUresult uvm_copy_engine(struct device *d, uint64_t va, uint64_t size, bool write);
+
+#endif
