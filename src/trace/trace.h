@@ -4,6 +4,7 @@
 #ifndef FL_TRACE_TRACE_H
 #define FL_TRACE_TRACE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -18,16 +19,55 @@ enum trace_access { TRACE_ACCESS_NONE, TRACE_ACCESS_READ, TRACE_ACCESS_WRITE, TR
 
 /* Processor numbers: 0 the host, 1 + k device k. */
 struct trace_record {
-    uint64_t time, end;            /* CLOCK_REALTIME ns as CUPTI gives; end: of a migration, a kernel */
-    uint64_t address, bytes;       /* bytes: of a migration, an allocation; pages concerned times 4096 */
+    uint64_t time, end;            /* CLOCK_REALTIME ns as CUPTI gives; end: of a migration, a kernel, a throttling */
+    uint64_t address, bytes;       /* bytes: of a migration, an allocation; pages concerned times 4096. KERNEL: address is its ticket */
     uint8_t kind, cause, access, processor; /* processor: faulting, mapping, destination of a migration */
     uint8_t source;                /* a migration's source; a remote mapping's holder; a duplicate's origin */
-    uint32_t thread;               /* CPU_FAULT: the host thread; GPU_FAULT: 0 */
+    uint32_t thread;               /* CPU_FAULT: the host thread; GPU_FAULT: 0; THRASHING: bit k: processor k takes part */
     uint32_t count;                /* GPU_FAULT: faults that this record stands for */
     uint64_t batch;                /* GPU_FAULT: number of its batch; KERNEL: grid id */
 };
 
-/* Costs one relaxed load while nobody listens but the counters. Sets time if it is 0. Any thread, any lock. */
+/* What somebody wants to see. Counters of the process are always kept. */
+enum trace_listen {
+    TRACE_LISTEN_RECORDS = 1,      /* the ring is written */
+    TRACE_LISTEN_ALLOCATIONS = 2,  /* statistics of each allocation */
+    TRACE_LISTEN_KERNELS = 4,      /* kernels leave records, with times of the device */
+    TRACE_LISTEN_MAP = 8,          /* where pages are is noted before and after each kernel */
+    TRACE_LISTEN_UNKNOWN = 1 << 16,/* nobody has asked the environment yet */
+};
+extern _Atomic unsigned trace_listeners;
+
+/* Costs one relaxed load and two counters while nobody listens. Sets time if it is 0. Any thread, any lock;
+ * not in a signal handler that may have interrupted the library. */
 void trace_write(struct trace_record r);
+
+void trace_ask_environment(void);
+/* Whether somebody wants any of these: for writers whose record costs something to make. */
+static inline bool trace_wanted(unsigned listen)
+{
+    unsigned l = atomic_load_explicit(&trace_listeners, memory_order_relaxed);
+    if (__builtin_expect(l & TRACE_LISTEN_UNKNOWN, 0)) {
+        trace_ask_environment();
+        l = atomic_load_explicit(&trace_listeners, memory_order_relaxed);
+    }
+    return l & listen;
+}
+
+/* Begins or ends listening; calls nest, each bit by itself. */
+void trace_listen(unsigned listen, bool on);
+
+/* CLOCK_REALTIME, ns. */
+uint64_t trace_now(void);
+
+/* The process's region, NULL if there is no memory for one. */
+struct trace_region;
+struct trace_region *trace_region(void);
+
+/* A name's offset in the region's table; 0, the empty name, once that is full. */
+uint32_t trace_intern(const char *name);
+/* Room for a kernel's details: the caller fills what it returns (but ticket), then trace_kernel_publish. NULL: no region. */
+struct trace_kernel *trace_kernel_begin(uint64_t *ticket);
+void trace_kernel_publish(struct trace_kernel *k, uint64_t ticket);
 
 #endif

@@ -1,0 +1,78 @@
+/* Reading the trace, by the process itself or by the `faultline run` that
+ * watches it; the latter trusts nothing that it reads. */
+#include "trace/region.h"
+
+#include <linux/futex.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { PATIENCE = 1000 };          /* yields for a writer that has its number but not yet its record */
+
+enum outcome { READ, TOO_LATE, NOT_YET };
+
+static enum outcome take(const struct trace_slot *slot, uint64_t i, struct trace_record *out)
+{
+    uint64_t word[TRACE_WORDS], seq = atomic_load_explicit(&slot->seq, memory_order_acquire);
+    if (seq != 2 * i + 2) return seq > 2 * i + 2 ? TOO_LATE : NOT_YET;
+    for (int k = 0; k < TRACE_WORDS; k++) word[k] = atomic_load_explicit(&slot->word[k], memory_order_relaxed);
+    atomic_thread_fence(memory_order_acquire);
+    if (atomic_load_explicit(&slot->seq, memory_order_relaxed) != seq) return TOO_LATE;
+    memcpy(out, word, sizeof word);
+    return READ;
+}
+
+size_t trace_read(struct trace_region *r, struct trace_cursor *c, struct trace_record *out, size_t most)
+{
+    uint64_t head = atomic_load_explicit(&r->head, memory_order_acquire);
+    size_t n = 0;
+    for (unsigned patience = 0; n < most && c->next < head;) {
+        if (head - c->next > TRACE_SLOTS) { /* overwritten by now */
+            c->lost += head - TRACE_SLOTS - c->next;
+            c->next = head - TRACE_SLOTS;
+        }
+        enum outcome o = take(&r->slots[c->next % TRACE_SLOTS], c->next, &out[n]);
+        if (o == NOT_YET && patience++ < PATIENCE) {
+            sched_yield();
+            continue;
+        }
+        patience = 0;
+        c->next++;
+        n += o == READ;
+        c->lost += o != READ;
+    }
+    return n;
+}
+
+bool trace_kernel_details(struct trace_region *r, const struct trace_record *record, struct trace_kernel *out)
+{
+    struct trace_kernel *k = &r->kernels[record->address % TRACE_KERNELS];
+    if (atomic_load_explicit(&k->ticket, memory_order_acquire) != record->address) return false;
+    memcpy(out, k, sizeof *out);
+    atomic_thread_fence(memory_order_acquire);
+    return atomic_load_explicit(&k->ticket, memory_order_relaxed) == record->address;
+}
+
+const char *trace_name(const struct trace_region *r, uint32_t name)
+{
+    if (name >= TRACE_NAME_BYTES || !memchr(r->names + name, '\0', TRACE_NAME_BYTES - name)) return "";
+    return r->names + name;
+}
+
+void trace_sleep(struct trace_region *r, unsigned milliseconds)
+{
+    struct timespec t = { milliseconds / 1000, milliseconds % 1000 * 1000000l };
+    uint32_t seen = atomic_load(&r->quarters);
+    atomic_fetch_add(&r->sleepers, 1);
+    syscall(SYS_futex, &r->quarters, FUTEX_WAIT, seen, &t, NULL, 0);
+    atomic_fetch_sub(&r->sleepers, 1);
+}
+
+uint64_t trace_moved(const struct trace_statistics *s, enum trace_direction d)
+{
+    uint64_t bytes = 0;
+    for (int cause = 0; cause < TRACE_CAUSES; cause++) bytes += s->moved[d][cause];
+    return bytes;
+}

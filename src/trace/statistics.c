@@ -1,0 +1,114 @@
+/* What happened to which allocation. The list of those that live is sorted by
+ * address; entries of the region are used again, oldest first, once all are
+ * taken by allocations that were freed: what they counted goes to entry 0. */
+#include "trace/statistics.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct live { uint64_t address, end; uint32_t entry; };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* a leaf; guards the statics and the region's allocations */
+static struct live *live;
+static size_t live_count, live_room;
+static uint64_t last_ordinal;
+static uint32_t oldest = 1;        /* where to look next for an entry to use again */
+
+/* The number of live allocations that begin at or below the address. */
+static size_t below(uint64_t address)
+{
+    size_t low = 0, high = live_count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (live[middle].address <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static struct trace_allocation *allocation_at(struct trace_region *r, uint64_t address)
+{
+    size_t n = below(address);
+    return &r->allocations[n && address < live[n - 1].end ? live[n - 1].entry : 0];
+}
+
+static void add_up(struct trace_statistics *to, const struct trace_statistics *from)
+{
+    uint64_t *a = (uint64_t *)to;
+    const uint64_t *b = (const uint64_t *)from;
+    for (size_t k = 0; k < sizeof *to / sizeof *a; k++) a[k] += b[k];
+}
+
+/* An entry for a new allocation; 0: there is none. */
+static uint32_t take_entry(struct trace_region *r)
+{
+    if (r->allocation_count < TRACE_ALLOCATIONS) return (uint32_t)r->allocation_count++;
+    for (uint32_t tries = 1; tries < TRACE_ALLOCATIONS; tries++) {
+        uint32_t entry = oldest;
+        oldest = oldest + 1 < TRACE_ALLOCATIONS ? oldest + 1 : 1;
+        if (!r->allocations[entry].freed) continue;
+        add_up(&r->allocations[0].statistics, &r->allocations[entry].statistics);
+        return entry;
+    }
+    return 0;
+}
+
+static void enter(struct trace_region *r, const struct trace_record *record)
+{
+    if (live_count == live_room) {
+        size_t room = live_room ? 2 * live_room : 64;
+        struct live *more = realloc(live, room * sizeof *more);
+        if (!more) return; /* what happens to it is counted in entry 0 */
+        live = more;
+        live_room = room;
+    }
+    uint32_t entry = take_entry(r);
+    if (!entry) return;
+    size_t at = below(record->address);
+    memmove(live + at + 1, live + at, (live_count - at) * sizeof *live);
+    live_count++;
+    live[at] = (struct live){ record->address, record->address + record->bytes, entry };
+    r->allocations[entry] = (struct trace_allocation){ .address = record->address, .bytes = record->bytes,
+                                                       .made = record->time, .ordinal = ++last_ordinal };
+}
+
+static void leave(struct trace_region *r, const struct trace_record *record)
+{
+    size_t at = below(record->address);
+    if (!at || live[at - 1].address != record->address) return;
+    r->allocations[live[at - 1].entry].freed = record->time;
+    memmove(live + at - 1, live + at, (live_count - at) * sizeof *live);
+    live_count--;
+}
+
+static void add(uint64_t *counter, uint64_t n) { __atomic_fetch_add(counter, n, __ATOMIC_RELAXED); }
+
+static void count(struct trace_statistics *s, const struct trace_record *r)
+{
+    add(&s->events[r->kind], 1);
+    switch (r->kind) {
+    case TRACE_MIGRATION:
+        add(&s->moved[trace_direction(r)][r->cause], r->bytes);
+        add(&s->migrations[trace_direction(r)][r->cause], 1);
+        break;
+    case TRACE_CPU_FAULT: add(&s->faults[0][r->access & 7], 1); break;
+    case TRACE_GPU_FAULT: add(&s->faults[1][r->access & 7], r->count ? r->count : 1); break;
+    case TRACE_KERNEL: break;
+    default: add(&s->bytes[r->kind], r->bytes);
+    }
+}
+
+void statistics_count(struct trace_region *r, const struct trace_record *record, bool of_allocation)
+{
+    count(&r->total, record);
+    bool changes = record->kind == TRACE_ALLOC || record->kind == TRACE_FREE;
+    if (record->kind == TRACE_KERNEL || (!of_allocation && !changes)) return;
+    pthread_mutex_lock(&lock);
+    if (record->kind == TRACE_ALLOC) enter(r, record);
+    if (of_allocation) count(&allocation_at(r, record->address)->statistics, record);
+    if (record->kind == TRACE_FREE) leave(r, record);
+    pthread_mutex_unlock(&lock);
+}

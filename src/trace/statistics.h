@@ -1,0 +1,11 @@
+/* The counters: of the process, which are always kept, and of each allocation. */
+#ifndef FL_TRACE_STATISTICS_H
+#define FL_TRACE_STATISTICS_H
+
+#include "trace/region.h"
+
+/* Counts the record; of_allocation: also for the allocation that it is about. ALLOC and FREE
+ * enter and leave the list of allocations in any case. */
+void statistics_count(struct trace_region *r, const struct trace_record *record, bool of_allocation);
+
+#endif
