@@ -8,6 +8,7 @@
 static bool reachable(const struct allocation *a)
 {
     const struct context *c = context_top();
+    if (a->owner && a->owner->access && c) return a->owner->access(a, c->device) != PROT_DEVICE_NONE;
     return !a->device || !c || c->device == a->device || c->device->peers >> a->device->ordinal & 1;
 }
 
@@ -18,7 +19,7 @@ struct answer {
 
 static CUresult ask(const struct allocation *a, CUpointer_attribute attribute, CUdeviceptr ptr, struct answer *o)
 {
-    bool host = a->kind == ALLOCATION_HOST || a->kind == ALLOCATION_MANAGED, device = a->kind == ALLOCATION_DEVICE;
+    bool host = a->kind == ALLOCATION_HOST || a->kind == ALLOCATION_MANAGED, device = a->kind == ALLOCATION_DEVICE && !a->pool;
     *o = (struct answer){ 4, 0 };
     switch (attribute) {
     case CU_POINTER_ATTRIBUTE_CONTEXT:
@@ -51,7 +52,7 @@ static CUresult ask(const struct allocation *a, CUpointer_attribute attribute, C
     case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
         o->value = reachable(a) ? CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE : CU_POINTER_ATTRIBUTE_ACCESS_FLAG_NONE;
         break;
-    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE: o->bytes = 8; break;
+    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE: *o = (struct answer){ 8, (uint64_t)a->pool }; break;
     case CU_POINTER_ATTRIBUTE_MAPPING_SIZE: *o = (struct answer){ 8, a->mapping_size }; break;
     case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR: *o = (struct answer){ 8, a->mapping_base }; break;
     case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID: *o = (struct answer){ 8, a->mapping_base >> 21 }; break;

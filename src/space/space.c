@@ -195,6 +195,26 @@ void space_withdraw(struct allocation *a)
     pthread_rwlock_unlock(&lock);
 }
 
+CUresult space_take(struct device *d, uint64_t size, struct space_chunk *out)
+{
+    CUresult r = CUDA_SUCCESS;
+    struct vram *v = d ? &d->vram : &host_memory;
+    if (!d) {
+        pthread_rwlock_wrlock(&lock);
+        r = host_init();
+        pthread_rwlock_unlock(&lock);
+    }
+    *out = (struct space_chunk){ .size = size, .backing = &v->backing };
+    if (!r) r = vram_alloc(v, size, &out->offset);
+    out->va = (d ? device_base(d) : host_base()) + out->offset;
+    return r;
+}
+
+void space_give(struct device *d, const struct space_chunk *c)
+{
+    vram_free(d ? &d->vram : &host_memory, c->offset, c->size);
+}
+
 /* ---- allocation */
 
 /* owner: the context, or its address + 1 for what belongs to its modules (observed on H200: they share no chunk). */

@@ -44,6 +44,7 @@ struct allocation {
     uint64_t offset;               /* of base in backing */
     bool sync_memops;
     bool module_owned;             /* cuMemFree refuses it */
+    void *pool;                    /* the CUmemoryPool that it came from, or NULL */
     const struct space_owner *owner; /* who published it; NULL: this folder */
     void *detail;                  /* the owner's */
     RB_ENTRY(allocation) link;
@@ -60,6 +61,8 @@ struct space_owner {
     void (*release_context)(struct context *c);
     /* d may now (not) touch memory of peer, as cuCtxEnablePeerAccess. */
     CUresult (*set_peer)(struct device *d, struct device *peer, bool enabled);
+    /* What kernels of d may do with a: PROT_DEVICE_*. NULL: read and write. */
+    unsigned (*access)(const struct allocation *a, const struct device *d);
 };
 /* Once, when the library is initialised. */
 void space_add_owner(const struct space_owner *o);
@@ -69,6 +72,16 @@ void space_add_owner(const struct space_owner *o);
 CUresult space_publish(struct allocation *a);
 /* Takes it out; the memory of *a is its owner's. */
 void space_withdraw(struct allocation *a);
+
+/* Addresses and physical memory for an owner to map and to publish pieces of: of d, or of the
+ * host (d NULL). size is a multiple of 2 MiB. */
+struct space_chunk {
+    uint64_t va, offset, size;
+    const struct backing *backing;
+};
+CUresult space_take(struct device *d, uint64_t size, struct space_chunk *out);
+/* No processor maps it any more. */
+void space_give(struct device *d, const struct space_chunk *c);
 
 /* cuMemAlloc memory of d; 256-byte aligned. align is a power of two, at most 2 MiB. */
 CUresult space_alloc_device(struct context *c, uint64_t size, uint64_t align, struct allocation **out);
