@@ -111,6 +111,7 @@ static CUresult create(struct context *c, const CUDA_ARRAY3D_DESCRIPTOR *d, stru
     if (__builtin_mul_overflow(a->row, a->rows, &bytes) || __builtin_mul_overflow(bytes, a->slices, &bytes)) goto out;
     if ((r = space_alloc_device(c, bytes, 512, &a->memory))) goto out;
     a->memory->module_owned = true;
+    space_update(a->memory);
     memset(space_alias(a->memory, a->memory->base), 0, bytes);
     pthread_mutex_lock(&lock);
     a->next = arrays;

@@ -43,6 +43,7 @@ static CUresult make_variable(struct module *m, uint32_t k)
         r = space_alloc_module(m->context, size, s->align > 512 ? s->align : 512, &a);
     if (r) return r;
     a->module_owned = true;
+    space_update(a);
     char *bytes = space_alias(a, a->base);
     if (s->init)
         memcpy(bytes, (const char *)m->image + s->init, s->size);
@@ -226,6 +227,7 @@ CUresult module_heap(struct context *c, uint64_t *va, uint64_t *size)
     pthread_mutex_lock(&c->lock);
     if (!c->heap && !(r = space_alloc_device(c, c->limits[CU_LIMIT_MALLOC_HEAP_SIZE], 512, &a))) {
         a->module_owned = true;
+        space_update(a);
         memset(space_alias(a, a->base), 0, 4096);
         c->heap = a->base;
         c->heap_size = a->size;

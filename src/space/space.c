@@ -4,6 +4,7 @@
 #include "space/space.h"
 #include "base/log.h"
 #include "context/context.h"
+#include "space/index.h"
 #include "space/slab.h"
 
 #include <errno.h>
@@ -78,12 +79,24 @@ static struct allocation *find(uint64_t address)
     return a && address - a->base < a->size ? a : NULL;
 }
 
-struct allocation *space_find(uint64_t address)
+struct allocation *space_find(uint64_t address) { return index_object(address); }
+bool space_look(uint64_t address, struct allocation *copy) { return index_find(address, copy) != NULL; }
+
+/* Gives a its number and makes it visible to everyone. Under the lock. */
+static CUresult enter(struct allocation *a)
 {
-    pthread_rwlock_rdlock(&lock);
-    struct allocation *a = find(address);
-    pthread_rwlock_unlock(&lock);
-    return a;
+    a->buffer_id = atomic_fetch_add(&last_id, 1) + 1;
+    CUresult r = index_insert(a);
+    if (!r) RB_INSERT(tree, &allocations, a);
+    return r;
+}
+
+/* Under the lock. */
+static void leave(struct allocation *a)
+{
+    index_remove(a);
+    RB_REMOVE(tree, &allocations, a);
+    freed[freed_count++ % FREED] = (struct freed){ a->base, a->size, a->kind };
 }
 
 void *space_alias(const struct allocation *a, uint64_t address)
@@ -97,6 +110,20 @@ void *space_alias(const struct allocation *a, uint64_t address)
 static bool visible(const struct device *d, const struct allocation *a)
 {
     return !a->owner && (!a->device || a->device == d || d->peers >> a->device->ordinal & 1);
+}
+
+unsigned space_access(const struct allocation *a, const struct device *d)
+{
+    unsigned all = PROT_DEVICE_READ | PROT_DEVICE_WRITE, may = all;
+    if (!d && !(d = a->device)) d = a->context ? a->context->device : &devices[0];
+    if (!a->owner) return visible(d, a) ? all : PROT_DEVICE_NONE;
+    if (!a->owner->access) return all;
+    /* *a may be a copy of one that is freed meanwhile: its owner is asked about the living one */
+    pthread_rwlock_rdlock(&lock);
+    const struct allocation *living = find(a->base);
+    if (living && living->buffer_id == a->buffer_id) may = living->owner->access(living, d);
+    pthread_rwlock_unlock(&lock);
+    return may;
 }
 
 static void page_range(const struct allocation *a, uint64_t *va, uint64_t *size)
@@ -178,21 +205,35 @@ CUresult space_publish(struct allocation *a)
     CUresult r = CUDA_ERROR_INVALID_VALUE;
     pthread_rwlock_wrlock(&lock);
     struct allocation *above = RB_NFIND(tree, &allocations, a);
-    if (!find(a->base) && (!above || above->base - a->base >= a->size)) {
-        a->buffer_id = atomic_fetch_add(&last_id, 1) + 1;
-        RB_INSERT(tree, &allocations, a);
-        r = CUDA_SUCCESS;
-    }
+    if (!find(a->base) && (!above || above->base - a->base >= a->size)) r = enter(a);
     pthread_rwlock_unlock(&lock);
     return r;
+}
+
+void space_update(struct allocation *a)
+{
+    pthread_rwlock_wrlock(&lock);
+    index_update(a);
+    pthread_rwlock_unlock(&lock);
 }
 
 void space_withdraw(struct allocation *a)
 {
     pthread_rwlock_wrlock(&lock);
-    RB_REMOVE(tree, &allocations, a);
-    freed[freed_count++ % FREED] = (struct freed){ a->base, a->size, a->kind };
+    leave(a);
     pthread_rwlock_unlock(&lock);
+}
+
+CUresult space_set_sync_memops(uint64_t address, bool on)
+{
+    pthread_rwlock_wrlock(&lock);
+    struct allocation *a = find(address);
+    if (a) {
+        a->sync_memops = on;
+        index_update(a);
+    }
+    pthread_rwlock_unlock(&lock);
+    return a ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult space_take(struct device *d, uint64_t size, struct space_chunk *out)
@@ -302,18 +343,19 @@ static CUresult alloc_device(struct context *c, uint64_t size, uint64_t align, b
                                 .device = d,
                                 .context = c,
                                 .backing = &d->vram.backing,
-                                .module_owned = module_owned };
+                                .module_owned = module_owned,
+                                .ipc_capable = !module_owned,
+                                .rdma_capable = !module_owned,
+                                .decompress_capable = !module_owned };
     pthread_rwlock_wrlock(&lock);
     if (size > d->vram.capacity) goto out;
     if ((r = size > LARGE ? take_large(n, &d->vram, device_base(d))
                           : take_small(n, d, (char *)c + module_owned, align)))
         goto out;
-    if ((r = map_everywhere(&n->a))) {
+    if ((r = map_everywhere(&n->a)) || (r = enter(&n->a))) {
         give_back(n);
         goto out;
     }
-    n->a.buffer_id = atomic_fetch_add(&last_id, 1) + 1;
-    RB_INSERT(tree, &allocations, &n->a);
     *out = &n->a;
 out:
     pthread_rwlock_unlock(&lock);
@@ -350,12 +392,10 @@ CUresult space_alloc_host(struct context *c, uint64_t size, unsigned flags, enum
         goto out;
     }
     madvise(here, n->a.mapping_size, MADV_DONTFORK);
-    if ((r = map_everywhere(&n->a))) {
+    if ((r = map_everywhere(&n->a)) || (r = enter(&n->a))) {
         give_back(n);
         goto out;
     }
-    n->a.buffer_id = atomic_fetch_add(&last_id, 1) + 1;
-    RB_INSERT(tree, &allocations, &n->a);
     *out = &n->a;
 out:
     pthread_rwlock_unlock(&lock);
@@ -365,8 +405,7 @@ out:
 
 static void remove_node(struct node *n)
 {
-    RB_REMOVE(tree, &allocations, &n->a);
-    freed[freed_count++ % FREED] = (struct freed){ n->a.base, n->a.size, n->a.kind };
+    leave(&n->a);
     give_back(n);
     free(n);
 }
@@ -427,7 +466,8 @@ void space_free_code(struct device *d, uint64_t va, uint64_t size)
 static const char *kind_name(enum allocation_kind k)
 {
     static const char *const names[] = { "device memory",  "pinned host memory", "registered host memory",
-                                         "managed memory", "a reservation",      "mapped memory" };
+                                         "managed memory", "a reservation",      "mapped memory",
+                                         "another process's memory" };
     return names[k];
 }
 

@@ -29,9 +29,12 @@ enum allocation_kind {
     ALLOCATION_MANAGED,            /* cuMemAllocManaged, __managed__ variables */
     ALLOCATION_RESERVED,           /* cuMemAddressReserve, nothing mapped */
     ALLOCATION_MAPPED,             /* cuMemMap */
+    ALLOCATION_IMPORTED,           /* cuIpcOpenMemHandle */
 };
 
-/* One allocation as the user sees it. Immutable once published, but for access. */
+/* One allocation as the user sees it: what src/api/pointer.c answers comes from
+ * here. Readers without a lock see a copy made by space_publish; who changes a
+ * published one calls space_update. base and size never change. */
 struct allocation {
     uint64_t base, size;           /* as asked for, bytes */
     enum allocation_kind kind;
@@ -39,15 +42,21 @@ struct allocation {
     struct context *context;       /* that it was made in; NULL where the driver says so */
     uint64_t buffer_id;            /* never reused in a process, never 0 */
     unsigned flags;                /* of cuMemHostAlloc / cuMemAllocManaged */
-    uint64_t mapping_base, mapping_size; /* the slab it lies in */
+    uint64_t mapping_base, mapping_size; /* the slab it lies in; of MAPPED the mapping */
+    uint64_t range_base, range_size; /* of MAPPED the reservation; size 0: base and size */
     const struct backing *backing; /* where its bytes are */
     uint64_t offset;               /* of base in backing */
+    CUmemLocationType location;    /* where MAPPED and pool memory is; 0: on device, or on the host if there is none */
+    unsigned handle_types;         /* CUmemAllocationHandleType bits that it can be exported as */
     bool sync_memops;
     bool module_owned;             /* cuMemFree refuses it */
+    bool host_access;              /* the host may touch MAPPED and pool memory */
+    bool ipc_capable, rdma_capable, decompress_capable; /* as cuMemAlloc's is; MAPPED: as its flags say */
     void *pool;                    /* the CUmemoryPool that it came from, or NULL */
     const struct space_owner *owner; /* who published it; NULL: this folder */
     void *detail;                  /* the owner's */
     RB_ENTRY(allocation) link;
+    struct record *record;         /* the copy that readers see */
 };
 
 /* Who publishes allocations and maps them itself: managed memory, mapped
@@ -70,6 +79,8 @@ void space_add_owner(const struct space_owner *o);
  * addresses overlap no other's (a mapping's lie in a reservation, which is not
  * published): CUDA_ERROR_INVALID_VALUE. */
 CUresult space_publish(struct allocation *a);
+/* Shows readers what changed in *a. */
+void space_update(struct allocation *a);
 /* Takes it out; the memory of *a is its owner's. */
 void space_withdraw(struct allocation *a);
 
@@ -92,8 +103,14 @@ CUresult space_alloc_host(struct context *c, uint64_t size, unsigned flags, enum
 /* Gives the addresses and the memory back; on return no processor can touch them. */
 void space_free(struct allocation *a);
 
-/* The allocation that contains address, or NULL. The pointer stays valid until that allocation is freed. */
+/* The allocation that contains address, or NULL. The pointer stays valid until that allocation is freed.
+ * Lock-free, as space_look, which copies the allocation instead: right even if it is freed meanwhile. */
 struct allocation *space_find(uint64_t address);
+bool space_look(uint64_t address, struct allocation *copy);
+/* What kernels of d may do with a, PROT_DEVICE_*. d NULL: what those of the device that owns it may. */
+unsigned space_access(const struct allocation *a, const struct device *d);
+/* CU_POINTER_ATTRIBUTE_SYNC_MEMOPS of the allocation that contains address. CUDA_ERROR_INVALID_VALUE: none does. */
+CUresult space_set_sync_memops(uint64_t address, bool on);
 /* Says in words what an address is, for fault messages: "4 bytes past the end of
  * the 400-byte allocation at 0x...", "in an allocation of 64 MiB freed before", ... */
 void space_describe(uint64_t address, int ordinal, char *out, size_t size);

@@ -1,0 +1,208 @@
+/* A radix tree over addresses whose leaves are records: copies of allocations
+ * that a reader may look at without holding their owner off.
+ *
+ * An entry of a table is empty, a record, or a table of the next level. A record
+ * fills every entry that lies within its allocation, so an entry of the last
+ * level is one byte and no two allocations share one. A table that becomes empty
+ * is taken out of its parent and used again for other addresses; neither tables
+ * nor records are ever given back, so a reader that was overtaken reads an old
+ * table or an old record, never freed memory.
+ *
+ * Such a reader answers "none" when what it finds is empty or does not contain
+ * the address. That is right: a table is only taken out, and a record only used
+ * again, after the moment at which nothing was allocated at the address, and
+ * that moment lies within the reader's call.
+ *
+ * A record's words are guarded by its version: odd while they change. A reader
+ * that sees the same even version before and after has one allocation's words. */
+#include "space/index.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { LEVELS = 5, ADDRESS_BITS = 47, BLOCK = 2 << 20, TAG_RECORD = 1 };
+/* what an entry of each level spans, as a power of two, and how many entries a table has */
+static const unsigned span_bits[LEVELS] = { 34, 21, 12, 9, 0 }, table_bits[LEVELS] = { 13, 13, 9, 3, 9 };
+
+/* The part of an allocation that readers see: all but its place in the owner's tree. */
+enum { WORDS = offsetof(struct allocation, link) / 8 };
+_Static_assert(offsetof(struct allocation, link) % 8 == 0, "copied in words");
+
+struct record {
+    _Atomic uint64_t version;
+    _Atomic(struct allocation *) object;
+    _Atomic uint64_t words[WORDS];
+    struct record *next_free;
+};
+
+struct table {
+    struct table *next_free;
+    unsigned used;                 /* entries that are not empty */
+    _Atomic uintptr_t entries[];
+};
+
+static _Atomic uintptr_t root[1 << 13];
+static struct table *free_tables[LEVELS];
+static struct record *free_records;
+static char *block, *block_end;    /* the newest block's rest */
+
+static struct record *record_of(uintptr_t entry) { return (struct record *)(entry - TAG_RECORD); }
+
+/* ---- readers */
+
+static struct record *walk(uint64_t address)
+{
+    uintptr_t e = address >> ADDRESS_BITS ? 0 : atomic_load_explicit(&root[address >> span_bits[0]], memory_order_acquire);
+    for (unsigned level = 1; e && !(e & TAG_RECORD); level++)
+        e = atomic_load_explicit(&((struct table *)e)->entries[address >> span_bits[level] & ((1u << table_bits[level]) - 1)],
+                                 memory_order_acquire);
+    return e ? record_of(e) : NULL;
+}
+
+struct allocation *index_find(uint64_t address, struct allocation *copy)
+{
+    struct record *r = walk(address);
+    uint64_t words[WORDS], before;
+    struct allocation *object;
+    if (!r) return NULL;
+    do {
+        while ((before = atomic_load_explicit(&r->version, memory_order_acquire)) & 1)
+            __builtin_ia32_pause();
+        for (unsigned k = 0; k < WORDS; k++) words[k] = atomic_load_explicit(&r->words[k], memory_order_relaxed);
+        object = atomic_load_explicit(&r->object, memory_order_relaxed);
+        atomic_thread_fence(memory_order_acquire);
+    } while (atomic_load_explicit(&r->version, memory_order_relaxed) != before);
+    memcpy(copy, words, sizeof words);
+    return address - copy->base < copy->size ? object : NULL;
+}
+
+struct allocation *index_object(uint64_t address)
+{
+    struct allocation copy;
+    return index_find(address, &copy);
+}
+
+/* ---- memory that stays */
+
+static void *take_bytes(size_t size)
+{
+    size = (size + 63) & ~(size_t)63;
+    if (size > BLOCK) return NULL;
+    if ((size_t)(block_end - block) < size) {
+        char *fresh = mmap(NULL, 2 * BLOCK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (fresh == MAP_FAILED) return NULL;
+        char *aligned = (char *)(((uintptr_t)fresh + BLOCK - 1) & ~((uintptr_t)BLOCK - 1));
+        if (aligned != fresh) munmap(fresh, (size_t)(aligned - fresh));
+        if (aligned + BLOCK != fresh + 2 * BLOCK) munmap(aligned + BLOCK, (size_t)(fresh + BLOCK - aligned));
+        /* lookups hop about in it; the first block is all that most programs need */
+        if (block) madvise(aligned, BLOCK, MADV_HUGEPAGE);
+        block = aligned;
+        block_end = aligned + BLOCK;
+    }
+    void *p = block;
+    block += size;
+    return p;
+}
+
+static struct record *record_new(void)
+{
+    struct record *r = free_records;
+    if (r)
+        free_records = r->next_free;
+    else
+        r = take_bytes(sizeof *r);
+    return r;
+}
+
+static struct table *table_new(unsigned level)
+{
+    struct table *t = free_tables[level];
+    if (t)
+        free_tables[level] = t->next_free;
+    else
+        t = take_bytes(sizeof *t + (sizeof *t->entries << table_bits[level]));
+    return t;
+}
+
+/* ---- writers */
+
+/* a NULL: the record is nobody's. */
+static void record_write(struct record *r, const struct allocation *a)
+{
+    uint64_t words[WORDS] = { 0 }, version = atomic_load_explicit(&r->version, memory_order_relaxed);
+    if (a) memcpy(words, a, sizeof words);
+    atomic_store_explicit(&r->version, version + 1, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release);
+    for (unsigned k = 0; k < WORDS; k++) atomic_store_explicit(&r->words[k], words[k], memory_order_relaxed);
+    atomic_store_explicit(&r->object, (struct allocation *)a, memory_order_relaxed);
+    atomic_store_explicit(&r->version, version + 2, memory_order_release);
+}
+
+struct change {
+    uint64_t first, last;          /* bytes, both included */
+    uintptr_t from, to;            /* entries */
+};
+
+/* Changes the entries for [c->first, c->last] in the table that begins at address base. False: no memory. */
+static bool change(const struct change *c, unsigned level, _Atomic uintptr_t *entries, unsigned *used, uint64_t base)
+{
+    uint64_t span = 1ull << span_bits[level], last_entry = (1ull << table_bits[level]) - 1;
+    uint64_t k = c->first <= base ? 0 : (c->first - base) >> span_bits[level];
+    uint64_t end = (c->last - base) >> span_bits[level];
+    for (end = end < last_entry ? end : last_entry; k <= end; k++) {
+        uint64_t at = base + k * span;
+        uintptr_t e = atomic_load_explicit(&entries[k], memory_order_relaxed);
+        if (e == c->from && c->first <= at && c->last - at >= span - 1) {
+            atomic_store_explicit(&entries[k], c->to, memory_order_release);
+            *used = *used + !e - !c->to;
+            continue;
+        }
+        if (e & TAG_RECORD || (!e && c->from)) continue;
+        struct table *t = (struct table *)e;
+        if (!t && !(t = table_new(level + 1))) return false;
+        if (!e) ++*used;
+        bool done = change(c, level + 1, t->entries, &t->used, at);
+        atomic_store_explicit(&entries[k], t->used ? (uintptr_t)t : 0, memory_order_release);
+        if (!t->used) {
+            t->next_free = free_tables[level + 1];
+            free_tables[level + 1] = t;
+            --*used;
+        }
+        if (!done) return false;
+    }
+    return true;
+}
+
+static bool change_all(const struct allocation *a, uintptr_t from, uintptr_t to)
+{
+    unsigned used = 0;
+    const struct change c = { a->base, a->base + a->size - 1, from, to };
+    return change(&c, 0, root, &used, 0);
+}
+
+CUresult index_insert(struct allocation *a)
+{
+    if (!a->size || (a->base + a->size - 1) >> ADDRESS_BITS) return CUDA_ERROR_INVALID_VALUE;
+    struct record *r = record_new();
+    if (!r) return CUDA_ERROR_OUT_OF_MEMORY;
+    uintptr_t entry = (uintptr_t)r | TAG_RECORD;
+    a->record = r;
+    record_write(r, a);
+    if (change_all(a, 0, entry)) return CUDA_SUCCESS;
+    index_remove(a);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+void index_update(const struct allocation *a) { record_write(a->record, a); }
+
+void index_remove(struct allocation *a)
+{
+    struct record *r = a->record;
+    change_all(a, (uintptr_t)r | TAG_RECORD, 0);
+    record_write(r, NULL);
+    r->next_free = free_records;
+    free_records = r;
+    a->record = NULL;
+}
