@@ -2,6 +2,7 @@
 #include "base/log.h"
 #include "context/context.h"
 #include "space/space.h"
+#include "vmm/vmm.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -95,6 +96,7 @@ CUresult library_init(unsigned flags)
     if (!atomic_load(&ready) && !(r = profile_load(&profile)) && !(r = make_devices())) {
         pthread_atfork(NULL, NULL, in_child);
         processor_set_reporter(report);
+        space_add_owner(&vmm_owner);
         atomic_store_explicit(&ready, true, memory_order_release);
     }
     pthread_mutex_unlock(&lock);

@@ -1,0 +1,202 @@
+/* Access: what each processor may do with a mapping, put into its page table.
+ * A device's is in its process, which gets commands; the host's is this
+ * process's own. What a processor may not touch is not mapped there at all. */
+#include "vmm/internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+static bool attached[MAX_DEVICES]; /* the device's process sees mappings */
+
+struct processor *access_processor(const struct device *d) { return attached[d->ordinal] ? d->processor : NULL; }
+
+/* ---- page tables */
+
+static CUresult map_device(struct processor *p, uint64_t va, uint64_t size, const struct backing *b, uint64_t offset,
+                           unsigned access)
+{
+    return processor_map(p, va, size, b, offset, access & (PROT_DEVICE_READ | PROT_DEVICE_WRITE));
+}
+
+static int host_protection(unsigned access) { return (access & 1 ? PROT_READ : 0) | (access & 2 ? PROT_WRITE : 0); }
+
+/* NOREPLACE: what the application put at these addresses itself is not ours to overwrite. */
+static CUresult map_host(uint64_t va, uint64_t size, const struct backing *b, uint64_t offset, unsigned access)
+{
+    void *here = mmap((void *)va, size, host_protection(access), MAP_SHARED | MAP_FIXED_NOREPLACE | MAP_NORESERVE,
+                      b->fd, (off_t)offset);
+    if (here == (void *)va) {
+        madvise(here, size, MADV_DONTFORK);
+        return CUDA_SUCCESS;
+    }
+    if (here != MAP_FAILED) munmap(here, size);
+    return errno == ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_OPERATING_SYSTEM;
+}
+
+static CUresult map_all(const struct vmm_mapping *m, const struct device *d, struct processor *p, unsigned access)
+{
+    CUresult r = CUDA_SUCCESS;
+    for (uint64_t at = 0; at < m->a.size && !r;) {
+        const struct backing *b;
+        uint64_t offset, length;
+        bool there = memory_view(m->handle->memory, d, at, &b, &offset, &length);
+        if (there)
+            r = d ? map_device(p, m->a.base + at, length, b, offset, access)
+                  : map_host(m->a.base + at, length, b, offset, access);
+        at += length;
+    }
+    return r;
+}
+
+static CUresult unmap_all(const struct vmm_mapping *m, struct processor *p)
+{
+    if (p) return processor_unmap(p, m->a.base, m->a.size);
+    return munmap((void *)m->a.base, m->a.size) ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+}
+
+CUresult access_apply(const struct vmm_mapping *m, const struct device *d, unsigned from, unsigned to)
+{
+    struct processor *p = d ? access_processor(d) : NULL;
+    if (from == to || (d && !p)) return CUDA_SUCCESS; /* a process that comes later is told by attach */
+    if (!to) return unmap_all(m, p);
+    if (!from) {
+        CUresult r = map_all(m, d, p, to);
+        if (r) unmap_all(m, p);
+        return r;
+    }
+    if (p) return processor_protect(p, m->a.base, m->a.size, to);
+    return mprotect((void *)m->a.base, m->a.size, host_protection(to)) ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+}
+
+void access_drop(struct vmm_mapping *m)
+{
+    for (int k = 0; k < device_count; k++) {
+        access_apply(m, &devices[k], m->access[k], CU_MEM_ACCESS_FLAGS_PROT_NONE);
+        m->access[k] = CU_MEM_ACCESS_FLAGS_PROT_NONE;
+    }
+    access_apply(m, NULL, m->host, CU_MEM_ACCESS_FLAGS_PROT_NONE);
+    m->host = CU_MEM_ACCESS_FLAGS_PROT_NONE;
+}
+
+CUresult vmm_memory_changed(struct vmm_memory *memory)
+{
+    CUresult r = CUDA_SUCCESS;
+    pthread_rwlock_wrlock(&vmm_lock);
+    for (struct vmm_mapping *m = memory->mappings; m && !r; m = m->next)
+        for (int k = 0; k < device_count && !r; k++) {
+            r = access_apply(m, &devices[k], m->access[k], CU_MEM_ACCESS_FLAGS_PROT_NONE);
+            if (!r) r = access_apply(m, &devices[k], CU_MEM_ACCESS_FLAGS_PROT_NONE, m->access[k]);
+        }
+    pthread_rwlock_unlock(&vmm_lock);
+    return r;
+}
+
+/* ---- changing it */
+
+static bool is_host(const CUmemLocation *l)
+{
+    return l->type == CU_MEM_LOCATION_TYPE_HOST || l->type == CU_MEM_LOCATION_TYPE_HOST_NUMA;
+}
+
+static CUresult check_description(const CUmemAccessDesc *d)
+{
+    if (d->flags != CU_MEM_ACCESS_FLAGS_PROT_NONE && d->flags != CU_MEM_ACCESS_FLAGS_PROT_READ &&
+        d->flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (is_host(&d->location)) return CUDA_SUCCESS; /* any node: it is one host (observed on H200) */
+    if (d->location.type != CU_MEM_LOCATION_TYPE_DEVICE || d->location.id < 0 || d->location.id >= device_count)
+        return CUDA_ERROR_INVALID_VALUE;
+    return CUDA_SUCCESS;
+}
+
+/* Device memory is not for the host; another device's needs a link. */
+static CUresult check_reach(const struct vmm_memory *m, const CUmemLocation *l)
+{
+    const struct device *d = is_host(l) ? NULL : &devices[l->id];
+    if (m->kind && m->kind->may_access) return m->kind->may_access(m, d);
+    if (!m->device || m->device == d) return CUDA_SUCCESS;
+    return d && d->profile->p2p[CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED] ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+}
+
+/* The range begins with a mapping and ends with one; holes between them do not matter (observed on H200). */
+static CUresult check_range(uint64_t va, uint64_t size, struct vmm_mapping **first)
+{
+    struct vmm_mapping *m = mapping_at(va), *last = mapping_at(va + size - 1);
+    if (!m || m->a.base != va || !last || mapping_end(last) != va + size) return CUDA_ERROR_INVALID_VALUE;
+    *first = m;
+    return CUDA_SUCCESS;
+}
+
+static unsigned char *slot(struct vmm_mapping *m, const CUmemLocation *l)
+{
+    return is_host(l) ? &m->host : &m->access[l->id];
+}
+
+static CUresult set(struct vmm_mapping *m, const CUmemLocation *l, unsigned to)
+{
+    unsigned char *now = slot(m, l);
+    CUresult r = access_apply(m, is_host(l) ? NULL : &devices[l->id], *now, to);
+    if (!r) *now = (unsigned char)to;
+    return r;
+}
+
+CUresult vmm_set_access(uint64_t va, uint64_t size, const CUmemAccessDesc *desc, size_t count)
+{
+    struct vmm_mapping *first, *m;
+    CUresult r = CUDA_SUCCESS;
+    for (size_t k = 0; k < count && !r; k++) r = check_description(&desc[k]);
+    if (r) return r;
+    pthread_rwlock_wrlock(&vmm_lock);
+    r = check_range(va, size, &first);
+    for (m = first; !r && m && m->a.base < va + size; m = mapping_next(m))
+        for (size_t k = 0; k < count && !r; k++) r = check_reach(m->handle->memory, &desc[k].location);
+    for (m = first; !r && m && m->a.base < va + size; m = mapping_next(m))
+        for (size_t k = 0; k < count && !r; k++) r = set(m, &desc[k].location, desc[k].flags);
+    pthread_rwlock_unlock(&vmm_lock);
+    return r;
+}
+
+CUresult vmm_get_access(uint64_t address, const CUmemLocation *l, unsigned long long *flags)
+{
+    struct device *d;
+    CUresult r = CUDA_SUCCESS;
+    if (l->type == CU_MEM_LOCATION_TYPE_DEVICE)
+        r = device_get(l->id, &d);
+    else if (!is_host(l))
+        r = CUDA_ERROR_INVALID_VALUE;
+    if (r) return r;
+    pthread_rwlock_rdlock(&vmm_lock);
+    struct vmm_mapping *m = mapping_at(address);
+    if (m) *flags = *slot(m, l);
+    pthread_rwlock_unlock(&vmm_lock);
+    return m ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* ---- the space's questions */
+
+static CUresult attach(struct device *d)
+{
+    CUresult r = CUDA_SUCCESS;
+    pthread_rwlock_wrlock(&vmm_lock);
+    attached[d->ordinal] = true;
+    for (struct vmm_mapping *m = mapping_from(0); m && !r; m = mapping_next(m))
+        r = access_apply(m, d, CU_MEM_ACCESS_FLAGS_PROT_NONE, m->access[d->ordinal]);
+    pthread_rwlock_unlock(&vmm_lock);
+    return r;
+}
+
+static void detach(struct device *d)
+{
+    pthread_rwlock_wrlock(&vmm_lock);
+    attached[d->ordinal] = false;
+    pthread_rwlock_unlock(&vmm_lock);
+}
+
+static unsigned access_of(const struct allocation *a, const struct device *d)
+{
+    const struct vmm_mapping *m = a->detail;
+    return m->access[d->ordinal]; /* the same bits */
+}
+
+const struct space_owner vmm_owner = { .attach = attach, .detach = detach, .access = access_of };

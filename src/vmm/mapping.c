@@ -1,0 +1,183 @@
+/* Mappings: which memory is at which addresses. They are published in the
+ * space; access.c puts them into page tables. */
+#include "vmm/internal.h"
+
+#include <stdlib.h>
+
+static int by_base(struct vmm_mapping *x, struct vmm_mapping *y)
+{
+    return x->a.base < y->a.base ? -1 : x->a.base > y->a.base;
+}
+RB_HEAD(mappings, vmm_mapping);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-function"
+RB_GENERATE_INTERNAL(mappings, vmm_mapping, link, by_base, static)
+#pragma GCC diagnostic pop
+static struct mappings mappings = RB_INITIALIZER(&mappings);
+
+struct vmm_mapping *mapping_from(uint64_t address)
+{
+    struct vmm_mapping key = { .a.base = address }, *m = RB_NFIND(mappings, &mappings, &key),
+                       *below = m ? RB_PREV(mappings, &mappings, m) : RB_MAX(mappings, &mappings);
+    return below && mapping_end(below) > address ? below : m;
+}
+
+struct vmm_mapping *mapping_next(struct vmm_mapping *m) { return RB_NEXT(mappings, &mappings, m); }
+
+struct vmm_mapping *mapping_at(uint64_t address)
+{
+    struct vmm_mapping *m = mapping_from(address);
+    return m && m->a.base <= address ? m : NULL;
+}
+
+static void enter(struct vmm_mapping *m)
+{
+    struct vmm_mapping **first = &m->handle->memory->mappings;
+    m->next = *first;
+    m->from = first;
+    if (m->next) m->next->from = &m->next;
+    *first = m;
+    RB_INSERT(mappings, &mappings, m);
+    m->handle->mapped++;
+}
+
+static void leave(struct vmm_mapping *m)
+{
+    *m->from = m->next;
+    if (m->next) m->next->from = m->from;
+    RB_REMOVE(mappings, &mappings, m);
+    m->handle->mapped--;
+    handle_drop(m->handle);
+    free(m);
+}
+
+/* The order of the checks is the driver's: the size is wrong before the addresses are (observed on H200). */
+static CUresult check_map(uint64_t va, uint64_t size, uint64_t offset, const struct vmm_handle *h)
+{
+    if (!h) return CUDA_ERROR_INVALID_VALUE;
+    if (offset || size != h->memory->size) return CUDA_ERROR_NOT_SUPPORTED;
+    if (va % VMM_GRANULARITY || !reservations_cover(va, size)) return CUDA_ERROR_INVALID_VALUE;
+    const struct vmm_mapping *above = mapping_from(va);
+    return above && above->a.base < va + size ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+CUresult vmm_map(uint64_t va, uint64_t size, uint64_t offset, CUmemGenericAllocationHandle name)
+{
+    struct vmm_mapping *m = calloc(1, sizeof *m);
+    if (!m) return CUDA_ERROR_OUT_OF_MEMORY;
+    pthread_rwlock_wrlock(&vmm_lock);
+    struct vmm_handle *h = handle_find(name);
+    CUresult r = check_map(va, size, offset, h);
+    if (!r) {
+        const struct vmm_memory *memory = h->memory;
+        m->handle = h;
+        m->a = (struct allocation){ .base = va,
+                                    .size = size,
+                                    .kind = ALLOCATION_MAPPED,
+                                    .device = memory->device,
+                                    .mapping_base = va,
+                                    .mapping_size = size,
+                                    .backing = memory->backing,
+                                    .offset = memory->offset,
+                                    .owner = &vmm_owner,
+                                    .detail = m };
+        r = space_publish(&m->a);
+    }
+    if (!r) {
+        enter(m);
+        m = NULL;
+    }
+    pthread_rwlock_unlock(&vmm_lock);
+    free(m);
+    return r;
+}
+
+/* Alignment does not matter, only that no mapping is cut (observed on H200). */
+static CUresult check_unmap(uint64_t va, uint64_t size, struct vmm_mapping **first)
+{
+    if (!size || va + size < va || !reservations_cover(va, size)) return CUDA_ERROR_INVALID_VALUE;
+    *first = mapping_from(va);
+    for (struct vmm_mapping *m = *first; m && m->a.base < va + size; m = mapping_next(m))
+        if (m->a.base < va || mapping_end(m) > va + size) return CUDA_ERROR_INVALID_VALUE;
+    return CUDA_SUCCESS;
+}
+
+CUresult vmm_unmap(uint64_t va, uint64_t size)
+{
+    struct vmm_mapping *m;
+    pthread_rwlock_wrlock(&vmm_lock);
+    CUresult r = check_unmap(va, size, &m);
+    while (!r && m && m->a.base < va + size) {
+        struct vmm_mapping *next = mapping_next(m);
+        access_drop(m);
+        space_withdraw(&m->a);
+        leave(m);
+        m = next;
+    }
+    pthread_rwlock_unlock(&vmm_lock);
+    return r;
+}
+
+CUresult vmm_retain(uint64_t address, CUmemGenericAllocationHandle *out)
+{
+    pthread_rwlock_wrlock(&vmm_lock);
+    const struct vmm_mapping *m = mapping_at(address);
+    if (m) {
+        m->handle->held++;
+        *out = handle_name(m->handle);
+    }
+    pthread_rwlock_unlock(&vmm_lock);
+    return m ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult vmm_memory_at(uint64_t address, struct vmm_memory **out, uint64_t *offset, uint64_t *left)
+{
+    pthread_rwlock_wrlock(&vmm_lock);
+    const struct vmm_mapping *m = mapping_at(address);
+    if (m) {
+        *out = m->handle->memory;
+        (*out)->references++;
+        *offset = address - m->a.base;
+        *left = m->a.size - *offset;
+    }
+    pthread_rwlock_unlock(&vmm_lock);
+    return m ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+struct vmm_pointer vmm_pointer(const struct allocation *a, uint64_t address)
+{
+    const struct vmm_mapping *m = a->detail;
+    pthread_rwlock_rdlock(&vmm_lock);
+    const struct reservation *v = reservation_find(address);
+    struct vmm_pointer p = { v ? v->base : a->base, v ? v->size : a->size, m->handle->prop, m->host };
+    pthread_rwlock_unlock(&vmm_lock);
+    return p;
+}
+
+static bool permits(const struct vmm_mapping *m, const struct device *d, bool write)
+{
+    unsigned access = d ? m->access[d->ordinal] : m->host;
+    return write ? access == CU_MEM_ACCESS_FLAGS_PROT_READWRITE : access != CU_MEM_ACCESS_FLAGS_PROT_NONE;
+}
+
+size_t vmm_pieces(uint64_t va, uint64_t size, const struct device *d, bool write, struct vmm_piece *pieces, size_t room)
+{
+    size_t count = 0;
+    uint64_t at = va, end = va + size;
+    pthread_rwlock_rdlock(&vmm_lock);
+    for (struct vmm_mapping *m = end > va ? mapping_at(va) : NULL; m && at < end; m = mapping_next(m)) {
+        if (m->a.base > at || !permits(m, d, write)) break;
+        while (at < end && at < mapping_end(m)) {
+            const struct backing *b;
+            uint64_t offset, length;
+            if (!memory_view(m->handle->memory, d, at - m->a.base, &b, &offset, &length)) goto out;
+            if (length > end - at) length = end - at;
+            if (count < room) pieces[count] = (struct vmm_piece){ b->alias + offset, length };
+            count++;
+            at += length;
+        }
+    }
+out:
+    pthread_rwlock_unlock(&vmm_lock);
+    return at == end ? count : 0;
+}

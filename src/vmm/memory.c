@@ -1,0 +1,88 @@
+/* Physical memory: a piece of its device's memory (or the host's), whose
+ * capacity it counts against. One that may be exported has a memfd of its own,
+ * so that its descriptor can be handed out without anything else. */
+#include "vmm/internal.h"
+#include "vmm/numa.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Bits of requestedHandleTypes that Linux knows; those of other systems are refused, others ignored (observed on H200). */
+enum {
+    EXPORTABLE = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR | CU_MEM_HANDLE_TYPE_FABRIC,
+    FOREIGN = CU_MEM_HANDLE_TYPE_WIN32 | CU_MEM_HANDLE_TYPE_WIN32_KMT
+};
+
+static bool all_zero(const void *p, size_t n)
+{
+    const unsigned char *b = p;
+    while (n && !b[n - 1]) n--;
+    return !n;
+}
+
+static CUresult check_location(CUmemLocation *l, struct device **d)
+{
+    *d = NULL;
+    switch (l->type) {
+    case CU_MEM_LOCATION_TYPE_DEVICE: return device_get(l->id, d);
+    case CU_MEM_LOCATION_TYPE_HOST: /* its id is ignored, and it is reported as a node (observed on H200) */
+        *l = (CUmemLocation){ .type = CU_MEM_LOCATION_TYPE_HOST_NUMA, .id = numa_nearest() };
+        return CUDA_SUCCESS;
+    case CU_MEM_LOCATION_TYPE_HOST_NUMA: return numa_exists(l->id) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    default: return CUDA_ERROR_INVALID_VALUE;
+    }
+}
+
+/* Leaves in prop what is read back. */
+static CUresult check(CUmemAllocationProp *prop, struct device **d)
+{
+    if (prop->type != CU_MEM_ALLOCATION_TYPE_PINNED || prop->win32HandleMetaData ||
+        prop->requestedHandleTypes & FOREIGN || prop->allocFlags.compressionType > CU_MEM_ALLOCATION_COMP_GENERIC ||
+        !all_zero(prop->allocFlags.reserved, sizeof prop->allocFlags.reserved))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (prop->requestedHandleTypes & CU_MEM_HANDLE_TYPE_FABRIC) return CUDA_ERROR_NOT_PERMITTED;
+    prop->requestedHandleTypes &= EXPORTABLE;
+    return check_location(&prop->location, d);
+}
+
+CUresult memory_create(uint64_t size, const CUmemAllocationProp *prop, struct vmm_memory **out)
+{
+    struct device *d;
+    CUmemAllocationProp p = *prop;
+    CUresult r = check(&p, &d);
+    if (r) return r;
+    struct vmm_memory *m = calloc(1, sizeof *m);
+    if (!m) return CUDA_ERROR_OUT_OF_MEMORY;
+    *m = (struct vmm_memory){ .prop = p, .size = size, .device = d, .references = 1 };
+    if ((r = space_take(d, size, &m->chunk))) {
+        free(m);
+        return r;
+    }
+    m->backing = m->chunk.backing;
+    m->offset = m->chunk.offset;
+    if (!d && prop->location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA)
+        numa_bind(m->backing->alias + m->offset, size, p.location.id);
+    *out = m;
+    return r;
+}
+
+void memory_put(struct vmm_memory *m)
+{
+    if (--m->references) return;
+    if (m->kind && m->kind->destroy) m->kind->destroy(m);
+    if (m->chunk.size) {
+        if (!m->device) numa_unbind(m->chunk.backing->alias + m->chunk.offset, m->chunk.size);
+        space_give(m->device, &m->chunk);
+    }
+    free(m);
+}
+
+bool memory_view(const struct vmm_memory *m, const struct device *d, uint64_t at, const struct backing **b,
+                 uint64_t *offset, uint64_t *length)
+{
+    if (m->kind && m->kind->view) return m->kind->view(m, d, at, b, offset, length);
+    *b = m->backing;
+    *offset = m->offset + at;
+    *length = m->size - at;
+    return true;
+}

@@ -1,0 +1,113 @@
+/* Virtual memory management: addresses, physical memory and the tie between
+ * them are three things.
+ *
+ *   reservation   addresses with nothing behind them          reservation.c
+ *   memory        physical memory without an address          memory.c
+ *   handle        a user's name for a memory, counted         handle.c
+ *   mapping       a whole memory at addresses of reservations mapping.c
+ *   access        what each processor may do with a mapping   access.c
+ *
+ * A memory lives while a handle, a mapping, another memory that uses it, or a
+ * descriptor that was exported of it lives. A mapping is published in the space as an
+ * ALLOCATION_MAPPED whose owner is vmm_owner, in no context: it outlives them
+ * all. Each processor's page table holds exactly what its access says; nothing
+ * here is checked by software on a kernel's path.
+ *
+ * Lock: one, vmm_lock, between the context table's and the space's. Functions
+ * named vmm_* take it; those named memory_*, mapping_* (internal.h) want it held. */
+#ifndef FL_VMM_VMM_H
+#define FL_VMM_VMM_H
+
+#include "context/context.h"
+#include "space/space.h"
+#include <cuda.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { VMM_GRANULARITY = 2 << 20 };
+
+/* ---- reservations */
+CUresult vmm_reserve(uint64_t size, uint64_t alignment, uint64_t hint, uint64_t *base);
+/* CUDA_ERROR_INVALID_VALUE unless exactly this was reserved and nothing is mapped in it. */
+CUresult vmm_reservation_free(uint64_t base, uint64_t size);
+
+/* ---- physical memory */
+struct vmm_memory;
+
+/* What is special about a memory that is not plain bytes (a multicast object). */
+struct vmm_memory_kind {
+    /* Which bytes d (NULL: the host) sees at `at` in the memory, and how many of them lie in a row (at most
+     * size - at); false: nothing is there for it, for *length bytes. NULL: what the memory's own fields say. */
+    bool (*view)(const struct vmm_memory *m, const struct device *d, uint64_t at, const struct backing **b,
+                 uint64_t *offset, uint64_t *length);
+    /* Whether d (NULL: the host) may be given access to it: CUDA_ERROR_*. NULL: the rule of plain memory. */
+    CUresult (*may_access)(const struct vmm_memory *m, const struct device *d);
+    /* The last reference is gone; frees what detail has. Under vmm_lock. */
+    void (*destroy)(struct vmm_memory *m);
+};
+
+struct vmm_memory {
+    CUmemAllocationProp prop;      /* as read back */
+    uint64_t size;
+    struct device *device;         /* NULL: the host's */
+    const struct backing *backing; /* NULL: kind->view says */
+    uint64_t offset;               /* in backing */
+    const struct vmm_memory_kind *kind; /* NULL: plain */
+    void *detail;                  /* the kind's */
+    unsigned references;           /* handles, and other memories; under vmm_lock */
+    struct vmm_mapping *mappings;  /* list; each holds a handle */
+    struct space_chunk chunk;      /* its part of the capacity; size 0: none */
+    struct vmm_own *own;           /* its own memfd (memory.c), or NULL */
+};
+
+/* Checks prop as cuMemCreate does. CUDA_ERROR_OUT_OF_MEMORY: the capacity, or the system's. */
+CUresult vmm_create(uint64_t size, const CUmemAllocationProp *prop, CUmemGenericAllocationHandle *out);
+CUresult vmm_release(CUmemGenericAllocationHandle h);
+/* Answers for a released handle too, as long as it is remembered (observed on H200). */
+CUresult vmm_properties(CUmemGenericAllocationHandle h, CUmemAllocationProp *prop);
+/* For other kinds: a handle for a memory whose fields the caller has set; takes over one reference of it. */
+CUresult vmm_handle_new(struct vmm_memory *m, CUmemGenericAllocationHandle *out);
+/* The memory that a live handle names, with a reference for the caller, which vmm_memory_put returns.
+ * CUDA_ERROR_INVALID_VALUE. */
+CUresult vmm_memory_get(CUmemGenericAllocationHandle h, struct vmm_memory **out);
+/* The memory mapped at address, where address lies in it, and how much of the mapping is left from there. */
+CUresult vmm_memory_at(uint64_t address, struct vmm_memory **out, uint64_t *offset, uint64_t *left);
+void vmm_memory_put(struct vmm_memory *m);
+/* kind->view answers differently from now on: every mapping of m shows it on return. */
+CUresult vmm_memory_changed(struct vmm_memory *m);
+
+/* ---- mappings */
+/* A whole memory: offset 0 and its size, else CUDA_ERROR_NOT_SUPPORTED. No access is given. */
+CUresult vmm_map(uint64_t va, uint64_t size, uint64_t offset, CUmemGenericAllocationHandle h);
+/* Whole mappings; where nothing is mapped there is nothing to do. */
+CUresult vmm_unmap(uint64_t va, uint64_t size);
+CUresult vmm_retain(uint64_t address, CUmemGenericAllocationHandle *out);
+
+/* ---- access */
+CUresult vmm_set_access(uint64_t va, uint64_t size, const CUmemAccessDesc *desc, size_t count);
+CUresult vmm_get_access(uint64_t address, const CUmemLocation *location, unsigned long long *flags);
+
+/* ---- for those who ask what an address is, or copy */
+extern const struct space_owner vmm_owner;
+
+/* What cuPointerGetAttribute wants to know of a mapped address. */
+struct vmm_pointer {
+    uint64_t range_base, range_size; /* of the reservation */
+    CUmemAllocationProp prop;
+    unsigned host_access;          /* CUmemAccess_flags */
+};
+/* a was published by vmm_owner. */
+struct vmm_pointer vmm_pointer(const struct allocation *a, uint64_t address);
+
+/* A run of bytes that this process can reach. Never faults, even if it is unmapped meanwhile. */
+struct vmm_piece {
+    char *bytes;
+    uint64_t size;
+};
+/* [va, va+size) as pieces in order, if d may do with all of it what is asked: the number of pieces, of which the
+ * first `room` are written; 0 if some of it is not mapped or not permitted. */
+size_t vmm_pieces(uint64_t va, uint64_t size, const struct device *d, bool write, struct vmm_piece *pieces,
+                  size_t room);
+
+#endif
