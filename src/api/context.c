@@ -1,5 +1,6 @@
 /* Primary contexts, contexts and what can be asked and set of them. */
 #include "context/context.h"
+#include "pool/mempool.h"
 #include "processor/processor.h"
 #include "space/space.h"
 #include "stream/stream.h"
@@ -218,7 +219,9 @@ CUresult CUDAAPI cuCtxSynchronize(void)
 {
     struct context *c;
     CUresult r = context_current(&c);
-    return r ? r : context_synchronize(c);
+    if (r || (r = context_synchronize(c))) return r;
+    mempool_synchronized(c, NULL);
+    return CUDA_SUCCESS;
 }
 
 CUresult CUDAAPI cuCtxSynchronize_v2(CUcontext ctx)
@@ -226,7 +229,9 @@ CUresult CUDAAPI cuCtxSynchronize_v2(CUcontext ctx)
     struct context *c;
     CUresult r = context_current(&c);
     if (!r && ctx) r = context_check(ctx, &c);
-    return r ? r : context_synchronize(c);
+    if (r || (r = context_synchronize(c))) return r;
+    mempool_synchronized(c, NULL);
+    return CUDA_SUCCESS;
 }
 
 CUresult CUDAAPI cuCtxGetStreamPriorityRange(int *leastPriority, int *greatestPriority)

@@ -1,4 +1,5 @@
 /* Event management: the checks of arguments, in the driver's order. */
+#include "pool/mempool.h"
 #include "stream/event.h"
 
 static CUresult named(CUevent handle, struct event **out)
@@ -65,7 +66,9 @@ CUresult CUDAAPI cuEventSynchronize(CUevent hEvent)
 {
     struct event *e;
     CUresult r = named(hEvent, &e);
-    return r ? r : event_synchronize(e);
+    if (r || (r = event_synchronize(e))) return r;
+    mempool_synchronized(NULL, NULL);
+    return CUDA_SUCCESS;
 }
 
 CUresult CUDAAPI cuEventElapsedTime_v2(float *pMilliseconds, CUevent hStart, CUevent hEnd)

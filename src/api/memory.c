@@ -1,12 +1,21 @@
 /* Device, pinned and managed memory: allocation and what can be asked of it. */
 #include "base/log.h"
 #include "context/context.h"
+#include "pool/mempool.h"
 #include "space/space.h"
 #include "stream/stream.h"
 
 #include <string.h>
 
 enum { PITCH = 512 };
+
+/* What pools keep without a need goes first when memory is short. */
+static CUresult alloc_device(struct context *c, size_t bytes, struct allocation **a)
+{
+    CUresult r = space_alloc_device(c, bytes, 512, a);
+    if (r == CUDA_ERROR_OUT_OF_MEMORY && mempool_shrink(c->device)) r = space_alloc_device(c, bytes, 512, a);
+    return r;
+}
 
 CUresult CUDAAPI cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
 {
@@ -15,7 +24,7 @@ CUresult CUDAAPI cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
     CUresult r = context_current(&c);
     if (r) return r;
     if (!dptr || !bytesize) return CUDA_ERROR_INVALID_VALUE;
-    if ((r = space_alloc_device(c, bytesize, 512, &a))) return r;
+    if ((r = alloc_device(c, bytesize, &a))) return r;
     *dptr = a->base;
     return CUDA_SUCCESS;
 }
@@ -33,7 +42,7 @@ CUresult CUDAAPI cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t Wi
     if (WidthInBytes > SIZE_MAX - PITCH) return CUDA_ERROR_OUT_OF_MEMORY;
     *pPitch = pitch = (WidthInBytes + PITCH - 1) / PITCH * PITCH;
     if (__builtin_mul_overflow(pitch, Height, &bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
-    if ((r = space_alloc_device(c, bytes, 512, &a))) return r;
+    if ((r = alloc_device(c, bytes, &a))) return r;
     *dptr = a->base;
     return CUDA_SUCCESS;
 }
@@ -44,6 +53,7 @@ CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)
     if (r || (r = sticky_get())) return r;
     if (!dptr) return CUDA_SUCCESS;
     struct allocation *a = space_find(dptr);
+    if (a && a->pool) return mempool_free_now(a, dptr);
     if (!a || a->base != dptr || a->module_owned || (a->kind != ALLOCATION_DEVICE && a->kind != ALLOCATION_MANAGED))
         return CUDA_ERROR_INVALID_VALUE;
     /* as on the GPU: nothing that was launched before may still use it */
@@ -101,7 +111,7 @@ CUresult CUDAAPI cuMemAllocHost_v2(void **pp, size_t bytesize) { return cuMemHos
 static struct allocation *pinned(const void *p)
 {
     struct allocation *a = space_find((uint64_t)p);
-    return a && a->kind == ALLOCATION_HOST ? a : NULL;
+    return a && a->kind == ALLOCATION_HOST && !a->pool ? a : NULL;
 }
 
 CUresult CUDAAPI cuMemFreeHost(void *p)

@@ -1,5 +1,6 @@
 /* Stream management. What a stream does is in src/stream; here are the checks
  * of arguments, in the driver's order. */
+#include "pool/mempool.h"
 #include "space/space.h"
 #include "stream/event.h"
 #include "stream/operations.h"
@@ -139,7 +140,9 @@ CUresult CUDAAPI cuStreamSynchronize(CUstream hStream)
 {
     struct stream *s;
     CUresult r = named(hStream, &s);
-    return r ? r : stream_synchronize(s);
+    if (r || (r = stream_synchronize(s))) return r;
+    mempool_synchronized(NULL, s);
+    return CUDA_SUCCESS;
 }
 
 CUresult CUDAAPI cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int Flags)

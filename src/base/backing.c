@@ -11,9 +11,15 @@
 #define MFD_NOEXEC_SEAL 8u
 #endif
 
+static _Atomic uint64_t last;
+
+void backing_adopt(struct backing *b, int fd, uint64_t size)
+{
+    *b = (struct backing){ .fd = fd, .size = size, .id = atomic_fetch_add(&last, 1) + 1 };
+}
+
 CUresult backing_create(struct backing *b, const char *name, uint64_t size)
 {
-    static _Atomic uint64_t last;
     *b = (struct backing){ .fd = -1, .size = size, .alias = MAP_FAILED };
     b->fd = memfd_create(name, MFD_CLOEXEC);
     if (b->fd < 0) goto failed;

@@ -15,6 +15,8 @@ struct backing {
 
 /* CUDA_ERROR_OUT_OF_MEMORY if the system will not give a descriptor or the address space. */
 CUresult backing_create(struct backing *b, const char *name, uint64_t size);
+/* Takes a descriptor over; alias stays NULL. */
+void backing_adopt(struct backing *b, int fd, uint64_t size);
 void backing_destroy(struct backing *b);
 /* Gives the pages of [offset, offset+size) back to the system; they read as zeros afterwards. */
 void backing_discard(struct backing *b, uint64_t offset, uint64_t size);

@@ -1,6 +1,7 @@
 /* The library as a whole: initialisation, devices, what kernels did wrong. */
 #include "base/log.h"
 #include "context/context.h"
+#include "pool/mempool.h"
 #include "space/space.h"
 #include "vmm/vmm.h"
 
@@ -97,6 +98,7 @@ CUresult library_init(unsigned flags)
         pthread_atfork(NULL, NULL, in_child);
         processor_set_reporter(report);
         space_add_owner(&vmm_owner);
+        mempool_init();
         atomic_store_explicit(&ready, true, memory_order_release);
     }
     pthread_mutex_unlock(&lock);

@@ -121,6 +121,7 @@ CUresult event_record(struct event *e, struct stream *s)
     struct mark *m = mark_new(s, !(e->flags & CU_EVENT_DISABLE_TIMING));
     if (!m)
         return CUDA_ERROR_OUT_OF_MEMORY;
+    mark_note_clock(m, s);
     CUresult r = stream_record(s, m);
     if (r)
         mark_release(m);
@@ -169,6 +170,8 @@ CUresult stream_wait_event(struct stream *s, struct event *e)
 {
     struct mark *m = get_mark(e);
     CUresult r = m ? stream_wait(s, m) : CUDA_SUCCESS;
+    if (m && !r)
+        stream_learn_clock(s, m);
     mark_release(m);
     return r;
 }

@@ -28,6 +28,11 @@ struct item;
 
 enum stream_kind { STREAM_LEGACY, STREAM_PER_THREAD, STREAM_CREATED };
 
+/* Points of other streams that come before: see point.c. number 0: no entry. */
+enum { CLOCK_ENTRIES = 8 };
+struct clock_entry { uint64_t id, number; };
+struct clock { struct clock_entry entry[CLOCK_ENTRIES]; };
+
 struct stream_attributes {
     CUaccessPolicyWindow window;
     CUsynchronizationPolicy synchronization;
@@ -65,6 +70,8 @@ struct stream {
     _Atomic uint64_t last;         /* newest command in the channel, 0: none yet */
     struct mark *marks, **marks_end; /* SUBMITTED ones, oldest first */
     struct stream_attributes attributes;
+    uint64_t points;               /* that were taken */
+    struct clock clock;
 };
 
 struct stream_set {
@@ -114,6 +121,7 @@ struct mark {
     uint64_t seq;
     uint64_t time;                 /* ns, CLOCK_MONOTONIC; of timed ones */
     bool timed;
+    struct clock *clock;           /* what comes before it, NULL: nothing known */
 };
 struct mark *mark_new(struct stream *s, bool timed);
 struct mark *mark_reference(struct mark *m);
@@ -127,6 +135,10 @@ bool mark_done(struct mark *m);
 /* help: the calling thread may do the stream's work while it waits. */
 void mark_wait(struct mark *m, bool help);
 uint64_t clock_now(void);
+
+/* --- point.c --- */
+void mark_note_clock(struct mark *m, struct stream *s);        /* before m is recorded in s */
+void stream_learn_clock(struct stream *s, const struct mark *m); /* s comes after m */
 
 /* --- queue.c --- */
 enum item_kind { ITEM_NOTHING, ITEM_MARK, ITEM_KERNEL, ITEM_WORK, ITEM_HOST };

@@ -31,8 +31,10 @@ struct mark *mark_reference(struct mark *m)
 
 void mark_release(struct mark *m)
 {
-    if (m && atomic_fetch_sub_explicit(&m->references, 1, memory_order_acq_rel) == 1)
+    if (m && atomic_fetch_sub_explicit(&m->references, 1, memory_order_acq_rel) == 1) {
+        free(m->clock);
         free(m);
+    }
 }
 
 static void set_state(struct mark *m, enum mark_state state)

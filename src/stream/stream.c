@@ -46,6 +46,8 @@ CUresult stream_new(struct stream_set *set, enum stream_kind kind, unsigned flag
     s->quit = false;
     s->attributes = (struct stream_attributes){ .synchronization = CU_SYNC_POLICY_AUTO, .domain_map = { 0, 1 } };
     s->from_legacy = s->to_legacy = (struct seen){ 0, 0 };
+    s->points = 0;
+    s->clock = (struct clock){ 0 };
     s->from = &set->streams;
     s->next = set->streams;
     if (s->next)

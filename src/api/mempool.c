@@ -1,0 +1,214 @@
+/* Stream-ordered memory: the checks of arguments, in the driver's order. Pools
+ * and what they lend are src/pool's affair. */
+#include "pool/mempool.h"
+
+#include <stdint.h>
+
+static CUresult ready(void)
+{
+    CUresult r = library_ready();
+    return r ? r : sticky_get();
+}
+
+static CUresult named(CUmemoryPool handle, struct mempool **out)
+{
+    CUresult r = ready();
+    return r ? r : mempool_get(handle, out);
+}
+
+static CUmemLocation on_device(int ordinal) { return (CUmemLocation){ .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = ordinal }; }
+
+/* ---- lending */
+
+static CUresult stream_named(CUstream handle, struct stream **out)
+{
+    struct context *c;
+    CUresult r = context_current(&c);
+    return r ? r : stream_get(c, handle, false, out);
+}
+
+CUresult CUDAAPI cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hStream)
+{
+    struct stream *s;
+    struct mempool *p;
+    CUresult r = stream_named(hStream, &s);
+    if (r) return r;
+    if (!dptr) return CUDA_ERROR_INVALID_VALUE;
+    r = mempool_current(on_device(stream_context(s)->device->ordinal), CU_MEM_ALLOCATION_TYPE_PINNED, &p);
+    return r ? r : mempool_alloc(p, bytesize, s, dptr);
+}
+
+CUresult CUDAAPI cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUmemoryPool pool, CUstream hStream)
+{
+    struct stream *s;
+    struct mempool *p;
+    CUresult r = stream_named(hStream, &s);
+    if (r) return r;
+    if (!dptr) return CUDA_ERROR_INVALID_VALUE;
+    if ((r = mempool_get(pool, &p))) return r;
+    return mempool_alloc(p, bytesize, s, dptr);
+}
+
+CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
+{
+    struct stream *s;
+    CUresult r = stream_named(hStream, &s);
+    if (r) return r;
+    if (!dptr) return CUDA_SUCCESS;
+    struct allocation *a = space_find(dptr);
+    if (a && a->pool) return mempool_free(a, dptr, s);
+    if (!a || a->kind != ALLOCATION_DEVICE) return CUDA_ERROR_INVALID_VALUE;
+    return cuMemFree_v2(dptr); /* waits for the stream, and for more */
+}
+
+/* ---- pools */
+
+CUresult CUDAAPI cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolProps)
+{
+    struct mempool *p;
+    CUresult r = ready();
+    if (r) return r;
+    if (!pool || !poolProps) return CUDA_ERROR_INVALID_VALUE;
+    if (!(r = mempool_create(poolProps, &p))) *pool = (CUmemoryPool)p;
+    return r;
+}
+
+CUresult CUDAAPI cuMemPoolDestroy(CUmemoryPool pool)
+{
+    struct mempool *p;
+    CUresult r = named(pool, &p);
+    return r ? r : mempool_destroy(p);
+}
+
+CUresult CUDAAPI cuMemPoolTrimTo(CUmemoryPool pool, size_t minBytesToKeep)
+{
+    struct mempool *p;
+    CUresult r = named(pool, &p);
+    return r ? r : mempool_trim(p, minBytesToKeep);
+}
+
+CUresult CUDAAPI cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void *value)
+{
+    struct mempool *p;
+    CUresult r = named(pool, &p);
+    if (r) return r;
+    return value ? mempool_set_attribute(p, attr, value) : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult CUDAAPI cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void *value)
+{
+    struct mempool *p;
+    CUresult r = named(pool, &p);
+    if (r) return r;
+    return value ? mempool_get_attribute(p, attr, value) : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult CUDAAPI cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *map, size_t count)
+{
+    struct mempool *p;
+    CUresult r = named(pool, &p);
+    if (r) return r;
+    return map || !count ? mempool_set_access(p, map, count) : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult CUDAAPI cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool memPool, CUmemLocation *location)
+{
+    struct mempool *p;
+    CUresult r = named(memPool, &p);
+    if (r) return r;
+    return flags && location ? mempool_get_access(p, *location, flags) : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* ---- the pools of locations */
+
+typedef CUresult choice(CUmemLocation l, CUmemAllocationType type, struct mempool **out);
+
+static CUresult of_location(CUmemoryPool *pool, const CUmemLocation *l, CUmemAllocationType type, choice *which)
+{
+    struct mempool *p;
+    CUresult r = ready();
+    if (r) return r;
+    if (!pool || !l) return CUDA_ERROR_INVALID_VALUE;
+    if (!(r = which(*l, type, &p))) *pool = (CUmemoryPool)p;
+    return r;
+}
+
+static CUresult of_device(CUmemoryPool *pool, CUdevice dev, choice *which)
+{
+    struct device *d;
+    CUresult r = device_get(dev, &d);
+    if (r) return r;
+    CUmemLocation l = on_device(d->ordinal);
+    return of_location(pool, &l, CU_MEM_ALLOCATION_TYPE_PINNED, which);
+}
+
+CUresult CUDAAPI cuDeviceGetDefaultMemPool(CUmemoryPool *pool_out, CUdevice dev)
+{
+    return of_device(pool_out, dev, mempool_default);
+}
+
+CUresult CUDAAPI cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice dev) { return of_device(pool, dev, mempool_current); }
+
+CUresult CUDAAPI cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
+{
+    struct device *d;
+    struct mempool *p;
+    CUresult r = device_get(dev, &d);
+    if (r || (r = named(pool, &p))) return r;
+    return mempool_set_current(on_device(d->ordinal), CU_MEM_ALLOCATION_TYPE_PINNED, p);
+}
+
+CUresult CUDAAPI cuMemGetDefaultMemPool(CUmemoryPool *pool_out, CUmemLocation *location, CUmemAllocationType type)
+{
+    return of_location(pool_out, location, type, mempool_default);
+}
+
+CUresult CUDAAPI cuMemGetMemPool(CUmemoryPool *pool, CUmemLocation *location, CUmemAllocationType type)
+{
+    return of_location(pool, location, type, mempool_current);
+}
+
+CUresult CUDAAPI cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType type, CUmemoryPool pool)
+{
+    struct mempool *p;
+    CUresult r = named(pool, &p);
+    if (r) return r;
+    return location ? mempool_set_current(*location, type, p) : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* ---- other processes */
+
+CUresult CUDAAPI cuMemPoolExportToShareableHandle(void *handle_out, CUmemoryPool pool, CUmemAllocationHandleType handleType,
+                                                  unsigned long long flags)
+{
+    struct mempool *p;
+    CUresult r = named(pool, &p);
+    if (r) return r;
+    return handle_out && !flags ? mempool_export(p, handleType, handle_out) : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult CUDAAPI cuMemPoolImportFromShareableHandle(CUmemoryPool *pool_out, void *handle, CUmemAllocationHandleType handleType,
+                                                    unsigned long long flags)
+{
+    struct mempool *p;
+    CUresult r = ready();
+    if (r) return r;
+    if (!pool_out || flags) return CUDA_ERROR_INVALID_VALUE;
+    if (!(r = mempool_import((int)(intptr_t)handle, handleType, &p))) *pool_out = (CUmemoryPool)p;
+    return r;
+}
+
+CUresult CUDAAPI cuMemPoolExportPointer(CUmemPoolPtrExportData *shareData_out, CUdeviceptr ptr)
+{
+    CUresult r = ready();
+    if (r) return r;
+    return shareData_out ? mempool_export_pointer(ptr, shareData_out) : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult CUDAAPI cuMemPoolImportPointer(CUdeviceptr *ptr_out, CUmemoryPool pool, CUmemPoolPtrExportData *shareData)
+{
+    struct mempool *p;
+    CUresult r = named(pool, &p);
+    if (r) return r;
+    return ptr_out && shareData ? mempool_import_pointer(p, shareData, ptr_out) : CUDA_ERROR_INVALID_VALUE;
+}

@@ -1,0 +1,192 @@
+/* Lending and taking back, in the order of streams, and what synchronisation
+ * does for pools. */
+#include "context/context.h"
+#include "pool/internal.h"
+
+/* Something was freed since the last synchronising call looked at the pools. */
+static _Atomic bool freed;
+
+void mempool_note_free(void) { atomic_store_explicit(&freed, true, memory_order_relaxed); }
+
+/* ---- lending */
+
+static enum allocation_kind kind_of(const struct mempool *p)
+{
+    return p->type == CU_MEM_ALLOCATION_TYPE_MANAGED ? ALLOCATION_MANAGED : p->device ? ALLOCATION_DEVICE : ALLOCATION_HOST;
+}
+
+CUresult block_lend(struct mempool *p, struct block *b, uint64_t size)
+{
+    struct chunk *c = b->chunk;
+    b->a = (struct allocation){
+        .base = c->memory.va + b->at,
+        .size = size,
+        .kind = kind_of(p),
+        .device = p->device,
+        .flags = kind_of(p) == ALLOCATION_MANAGED ? CU_MEM_ATTACH_GLOBAL : 0,
+        .mapping_base = c->memory.va,
+        .mapping_size = c->memory.size,
+        .backing = chunk_backing(c),
+        .offset = c->offset + b->at,
+        .owner = &mempool_owner,
+        .pool = p,
+        .detail = p,
+    };
+    b->state = BLOCK_LENT;
+    CUresult r = space_publish(&b->a);
+    if (r) return r;
+    c->lent++;
+    p->lent++;
+    p->used += size;
+    if (p->used > p->used_high) p->used_high = p->used;
+    return r;
+}
+
+/* The free block, of at least size bytes, for s. */
+static CUresult find(struct mempool *p, uint64_t size, struct stream *s, struct block **out)
+{
+    struct chunk *c;
+    CUresult r = CUDA_SUCCESS;
+    if ((*out = block_find(p, size, s))) return r;
+    if ((r = chunk_new(p, size, 0, &c))) return r;
+    *out = c->first;
+    return r;
+}
+
+/* Memory is short: unused chunks of other pools go first, then s waits for what others have freed.
+ * The pool's lock is dropped in between. */
+static CUresult find_hard(struct mempool *p, uint64_t size, struct stream *s, struct block **out)
+{
+    CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
+    pthread_mutex_unlock(&p->lock);
+    bool more = mempool_shrink(p->device);
+    pthread_mutex_lock(&p->lock);
+    if (more) r = find(p, size, s, out);
+    if (r == CUDA_ERROR_OUT_OF_MEMORY && p->internal && (*out = block_find_waiting(p, size, s))) r = CUDA_SUCCESS;
+    return r;
+}
+
+static CUresult lend(struct mempool *p, uint64_t size, struct stream *s, CUdeviceptr *out)
+{
+    struct block *b;
+    uint64_t bytes = round_up(size, BLOCK_UNIT);
+    if (!atomic_load(&p->valid) || p->imported) return CUDA_ERROR_INVALID_VALUE;
+    if (bytes < size) return CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult r = find(p, bytes, s, &b);
+    if (r == CUDA_ERROR_OUT_OF_MEMORY) r = find_hard(p, bytes, s, &b);
+    if (r) return r;
+    if (!block_cut(p, b, bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
+    block_remove_free(p, b);
+    if ((r = block_lend(p, b, size))) {
+        block_insert_free(p, b);
+        block_merge(p, b);
+        return r;
+    }
+    *out = b->a.base;
+    return r;
+}
+
+CUresult mempool_alloc(struct mempool *p, uint64_t size, struct stream *s, CUdeviceptr *out)
+{
+    if (!size) { /* observed on H200: no error */
+        *out = 0;
+        return CUDA_SUCCESS;
+    }
+    pthread_mutex_lock(&p->lock);
+    CUresult r = lend(p, size, s, out);
+    pthread_mutex_unlock(&p->lock);
+    return r;
+}
+
+/* ---- taking back */
+
+/* What the block waits for is set. */
+static void take_back(struct mempool *p, struct block *b)
+{
+    space_withdraw(&b->a);
+    if (b->slot) share_forget(b);
+    p->used -= b->a.size;
+    p->lent--;
+    b->chunk->lent--;
+    block_insert_free(p, b);
+    if (!p->imported) block_merge(p, b);
+    mempool_note_free();
+}
+
+static bool lent_at(const struct block *b, CUdeviceptr address) { return b->state == BLOCK_LENT && b->a.base == address; }
+
+static CUresult free_block(struct allocation *a, CUdeviceptr address, struct stream *s)
+{
+    struct mempool *p = a->detail;
+    struct block *b = (struct block *)a;
+    CUresult r = CUDA_SUCCESS;
+    struct place place;
+    struct mark *mark = NULL;
+    pthread_mutex_lock(&p->lock);
+    if (!lent_at(b, address)) r = CUDA_ERROR_INVALID_VALUE;
+    else if (s && !(r = stream_point(s, &place, &mark))) {
+        if (b->mark) point_release(b->mark);
+        b->mark = mark;
+        b->place = place;
+        b->bound = mark || !p->opportunistic;
+    } else if (!s && b->bound && point_done(b->mark)) {
+        block_unbind(p, b);
+    }
+    if (!r) take_back(p, b);
+    bool last = !r && mempool_finished(p);
+    pthread_mutex_unlock(&p->lock);
+    if (last) mempool_finish(p);
+    return r;
+}
+
+CUresult mempool_free(struct allocation *a, CUdeviceptr address, struct stream *s) { return free_block(a, address, s); }
+
+CUresult mempool_free_now(struct allocation *a, CUdeviceptr address) { return free_block(a, address, NULL); }
+
+void mempool_drop_lent(struct mempool *p)
+{
+    for (struct chunk *c = p->chunks; c; c = c->next)
+        for (struct block *b = c->first; b; b = b->above) {
+            if (b->state != BLOCK_LENT) continue;
+            if (point_done(b->mark)) block_unbind(p, b);
+            take_back(p, b);
+            b = c->first; /* neighbours were merged */
+        }
+    blocks_settle(p, true, NULL, NULL);
+}
+
+/* ---- synchronisation */
+
+void mempool_synchronized(struct context *c, struct stream *s)
+{
+    bool left = false;
+    if (!atomic_load_explicit(&freed, memory_order_relaxed)) return;
+    atomic_store_explicit(&freed, false, memory_order_relaxed);
+    struct mempool *done = NULL;
+    pthread_mutex_lock(&mempools_lock);
+    for (struct mempool *p = mempools; p; p = p->next) {
+        pthread_mutex_lock(&p->lock);
+        if (p->bound) blocks_settle(p, true, c, s);
+        if (p->reserved > p->threshold) chunks_release(p, p->threshold);
+        left |= p->bound > 0;
+        if (mempool_finished(p)) done = p;
+        pthread_mutex_unlock(&p->lock);
+    }
+    pthread_mutex_unlock(&mempools_lock);
+    if (left || done) mempool_note_free();
+    if (done) mempool_finish(done);
+}
+
+bool mempool_shrink(const struct device *d)
+{
+    bool any = false;
+    pthread_mutex_lock(&mempools_lock);
+    for (struct mempool *p = mempools; p; p = p->next) {
+        if (p->device != d || p->type == CU_MEM_ALLOCATION_TYPE_MANAGED) continue;
+        pthread_mutex_lock(&p->lock);
+        any |= chunks_release(p, 0);
+        pthread_mutex_unlock(&p->lock);
+    }
+    pthread_mutex_unlock(&mempools_lock);
+    return any;
+}

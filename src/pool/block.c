@@ -1,0 +1,237 @@
+/* The blocks of chunks: found by size, cut, merged. Who may use a free block
+ * is decided here too: the pool's policies say what counts as an order. */
+#include "pool/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCKS_AT_ONCE = 64, LOOKS = 64 };
+
+static int by_size(struct block *x, struct block *y)
+{
+    if (x->size != y->size) return x->size < y->size ? -1 : 1;
+    uint64_t a = x->chunk->memory.va + x->at, b = y->chunk->memory.va + y->at;
+    return a < b ? -1 : a > b;
+}
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-function"
+RB_GENERATE_INTERNAL(free_tree, block, by_size, by_size, static)
+#pragma GCC diagnostic pop
+
+struct block *block_new(struct mempool *p)
+{
+    if (!p->spare) {
+        struct block *more = calloc(BLOCKS_AT_ONCE, sizeof *more);
+        if (!more) return NULL;
+        for (unsigned k = 0; k < BLOCKS_AT_ONCE; k++) block_spare(p, &more[k]);
+    }
+    struct block *b = p->spare;
+    p->spare = b->above;
+    b->above = b->below = NULL;
+    b->bound = false;
+    b->mark = NULL;
+    b->slot = 0;
+    return b;
+}
+
+void block_spare(struct mempool *p, struct block *b)
+{
+    b->state = BLOCK_SPARE;
+    b->above = p->spare;
+    p->spare = b;
+}
+
+void block_insert_free(struct mempool *p, struct block *b)
+{
+    b->state = BLOCK_FREE;
+    p->bound += b->bound;
+    RB_INSERT(free_tree, &p->free, b);
+}
+
+void block_remove_free(struct mempool *p, struct block *b)
+{
+    p->bound -= b->bound;
+    RB_REMOVE(free_tree, &p->free, b);
+}
+
+static void drop_mark(struct block *b)
+{
+    if (b->mark) point_release(b->mark);
+    b->mark = NULL;
+}
+
+void block_unbind(struct mempool *p, struct block *b)
+{
+    if (b->state == BLOCK_FREE) p->bound -= b->bound;
+    b->bound = false;
+    drop_mark(b);
+}
+
+/* ---- joining and cutting */
+
+static bool alike(const struct block *x, const struct block *y)
+{
+    if (x->bound != y->bound) return false;
+    return !x->bound || (x->place.stream == y->place.stream && x->place.id == y->place.id);
+}
+
+/* Takes the block above into b; both are free and out of the tree. */
+static void swallow(struct mempool *p, struct block *b)
+{
+    struct block *gone = b->above;
+    if (gone->bound && gone->place.number > b->place.number) {
+        drop_mark(b);
+        b->place = gone->place;
+        b->mark = gone->mark;
+        gone->mark = NULL;
+    }
+    drop_mark(gone);
+    b->size += gone->size;
+    b->above = gone->above;
+    if (b->above) b->above->below = b;
+    block_spare(p, gone);
+}
+
+struct block *block_merge(struct mempool *p, struct block *b)
+{
+    struct block *below = b->below;
+    bool down = below && below->state == BLOCK_FREE && alike(below, b);
+    bool up = b->above && b->above->state == BLOCK_FREE && alike(b, b->above);
+    if (!down && !up) return b;
+    block_remove_free(p, b);
+    if (up) {
+        block_remove_free(p, b->above);
+        swallow(p, b);
+    }
+    if (down) {
+        block_remove_free(p, below);
+        swallow(p, below);
+        b = below;
+    }
+    block_insert_free(p, b);
+    return b;
+}
+
+bool block_cut(struct mempool *p, struct block *b, uint64_t size)
+{
+    if (b->size == size) return true;
+    struct block *rest = block_new(p);
+    if (!rest) return false;
+    block_remove_free(p, b);
+    rest->chunk = b->chunk;
+    rest->at = b->at + size;
+    rest->size = b->size - size;
+    rest->bound = b->bound;
+    rest->place = b->place;
+    rest->mark = b->mark ? point_share(b->mark) : NULL;
+    rest->below = b;
+    rest->above = b->above;
+    if (rest->above) rest->above->below = rest;
+    b->above = rest;
+    b->size = size;
+    block_insert_free(p, b);
+    block_insert_free(p, rest);
+    return true;
+}
+
+/* ---- finding */
+
+static bool usable(const struct mempool *p, struct block *b, struct stream *s)
+{
+    if (!b->bound || stream_is_at(s, &b->place)) return true;
+    if (p->follow && stream_follows(s, &b->place)) return true;
+    return p->opportunistic && point_done(b->mark);
+}
+
+static struct block *smallest(struct mempool *p, uint64_t size, struct stream *s)
+{
+    struct block *b = NULL, *next = RB_ROOT(&p->free);
+    while (next) { /* the first that is large enough */
+        if (next->size >= size) b = next, next = RB_LEFT(next, by_size);
+        else next = RB_RIGHT(next, by_size);
+    }
+    for (unsigned k = 0; b && k < LOOKS; k++, b = RB_NEXT(free_tree, &p->free, b))
+        if (usable(p, b, s)) return b;
+    return NULL;
+}
+
+/* Joins the blocks from first to last, which s comes after, into one that is bound to s. */
+static struct block *join(struct mempool *p, struct block *first, struct block *last, struct stream *s)
+{
+    struct place place;
+    struct mark *mark;
+    if (first == last) return first;
+    if (stream_point(s, &place, &mark)) return NULL;
+    block_remove_free(p, first);
+    for (bool more = true; more;) {
+        more = first->above != last;
+        block_remove_free(p, first->above);
+        swallow(p, first);
+    }
+    drop_mark(first);
+    first->bound = true;
+    first->place = place;
+    first->mark = mark;
+    block_insert_free(p, first);
+    return first;
+}
+
+typedef bool may_use(const struct mempool *p, struct block *b, struct stream *s);
+
+static bool any(const struct mempool *p, struct block *b, struct stream *s)
+{
+    (void)p, (void)b, (void)s;
+    return true;
+}
+
+/* The first run of free blocks that are together large enough. */
+static bool find_run(struct mempool *p, uint64_t size, struct stream *s, may_use *may, struct block **first,
+                     struct block **last)
+{
+    for (struct chunk *c = p->chunks; c; c = c->next) {
+        uint64_t room = 0;
+        for (struct block *b = c->first; b; b = b->above) {
+            if (b->state != BLOCK_FREE || !may(p, b, s)) {
+                room = 0;
+                continue;
+            }
+            if (!room) *first = b;
+            room += b->size;
+            *last = b;
+            if (room >= size) return true;
+        }
+    }
+    return false;
+}
+
+struct block *block_find(struct mempool *p, uint64_t size, struct stream *s)
+{
+    struct block *b = smallest(p, size, s), *last;
+    if (b || !p->bound) return b;
+    blocks_settle(p, false, NULL, NULL);
+    if ((b = smallest(p, size, s))) return b;
+    return find_run(p, size, s, usable, &b, &last) ? join(p, b, last, s) : NULL;
+}
+
+struct block *block_find_waiting(struct mempool *p, uint64_t size, struct stream *s)
+{
+    struct block *first, *last;
+    if (!find_run(p, size, s, any, &first, &last)) return NULL;
+    for (struct block *b = first;; b = b->above) {
+        if (b->bound && !stream_is_at(s, &b->place) && stream_after(s, b->mark)) return NULL;
+        if (b == last) break;
+    }
+    return join(p, first, last, s);
+}
+
+void blocks_settle(struct mempool *p, bool synchronized, struct context *c, struct stream *s)
+{
+    for (struct chunk *k = p->chunks; k && p->bound; k = k->next)
+        for (struct block *b = k->first; b; b = b->above) {
+            if (b->state != BLOCK_FREE || !b->bound || !point_done(b->mark)) continue;
+            bool seen = synchronized && (s ? stream_follows(s, &b->place) : !c || place_in(&b->place, c));
+            if (!seen && !p->opportunistic) continue;
+            block_unbind(p, b);
+            b = p->imported ? b : block_merge(p, b);
+        }
+}

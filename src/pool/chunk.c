@@ -1,0 +1,173 @@
+/* Chunks: addresses and memory of a pool, and who has them mapped. Memory of
+ * devices and of the host comes from src/space, that of exportable pools from
+ * the pool's own file, managed memory from whoever cuMemAllocManaged asks. */
+#include "context/context.h"
+#include "pool/internal.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+struct backing *chunk_backing(struct chunk *c)
+{
+    return c->view.id ? &c->view : (struct backing *)c->memory.backing;
+}
+
+CUresult chunk_map(const struct chunk *c, struct device *d)
+{
+    const struct backing *b = chunk_backing((struct chunk *)c);
+    unsigned access = c->pool->access[d->ordinal];
+    if (!access || !d->processor) return CUDA_SUCCESS;
+    return processor_map(d->processor, c->memory.va, c->memory.size, b, c->offset, access);
+}
+
+void chunk_unmap(const struct chunk *c, struct device *d)
+{
+    if (d->processor && c->pool->access[d->ordinal]) processor_unmap(d->processor, c->memory.va, c->memory.size);
+}
+
+static CUresult map_devices(struct chunk *c)
+{
+    CUresult r = CUDA_SUCCESS;
+    int k = 0;
+    for (; k < device_count && !r; k++) r = chunk_map(c, &devices[k]);
+    if (r)
+        for (k--; k--;) chunk_unmap(c, &devices[k]);
+    return r;
+}
+
+/* Host memory has the same addresses in this process. */
+static CUresult map_host(const struct chunk *c)
+{
+    const struct backing *b = chunk_backing((struct chunk *)c);
+    void *at = (void *)c->memory.va, *here;
+    here = mmap(at, c->memory.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE | MAP_NORESERVE, b->fd,
+                (off_t)c->offset);
+    if (here != at) {
+        if (here != MAP_FAILED) munmap(here, c->memory.size);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    madvise(here, c->memory.size, MADV_DONTFORK);
+    return CUDA_SUCCESS;
+}
+
+/* The chunk is a managed allocation of its own that nobody sees: its pieces are published instead. */
+static CUresult take_managed(struct chunk *c, uint64_t size)
+{
+    struct allocation *a;
+    CUresult r = space_alloc_host(NULL, size, CU_MEM_ATTACH_GLOBAL, ALLOCATION_MANAGED, &a);
+    if (r) return r;
+    space_withdraw(a);
+    c->managed = a;
+    c->memory = (struct space_chunk){ a->base, a->offset, size, a->backing };
+    c->offset = a->offset;
+    return CUDA_SUCCESS;
+}
+
+static void give_managed(struct chunk *c)
+{
+    space_publish(c->managed);
+    space_free(c->managed);
+}
+
+static CUresult take(struct mempool *p, struct chunk *c, uint64_t size)
+{
+    if (p->type == CU_MEM_ALLOCATION_TYPE_MANAGED) return take_managed(c, size);
+    CUresult r = space_take(p->device, size, &c->memory);
+    if (r) return r;
+    if (!p->imported) c->offset = c->memory.offset;
+    if (p->share && (r = share_chunk(p, c))) goto give;
+    if (!p->device && (r = map_host(c))) goto unshare;
+    if (!(r = map_devices(c))) return r;
+    if (!p->device) munmap((void *)c->memory.va, size);
+unshare:
+    share_unmap(c);
+give:
+    space_give(p->device, &c->memory);
+    return r;
+}
+
+static void give(struct mempool *p, struct chunk *c)
+{
+    if (c->managed) {
+        give_managed(c);
+        return;
+    }
+    for (int k = 0; k < device_count; k++) chunk_unmap(c, &devices[k]);
+    if (!p->device) munmap((void *)c->memory.va, c->memory.size);
+    if (p->share) {
+        if (!p->imported) backing_discard(&c->view, c->offset, c->memory.size);
+        share_unmap(c);
+    }
+    space_give(p->device, &c->memory);
+}
+
+CUresult chunk_new(struct mempool *p, uint64_t size, uint64_t offset, struct chunk **out)
+{
+    uint64_t bytes = round_up(size, CHUNK_SIZE);
+    if (size > bytes || bytes > p->limit || p->reserved > p->limit - bytes) return CUDA_ERROR_OUT_OF_MEMORY;
+    struct chunk *c = calloc(1, sizeof *c);
+    struct block *b = block_new(p);
+    CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
+    if (!c || !b) goto failed;
+    c->pool = p;
+    c->offset = offset;
+    if ((r = take(p, c, bytes))) goto failed;
+    c->next = p->chunks;
+    p->chunks = c;
+    p->reserved += bytes;
+    if (p->reserved > p->reserved_high) p->reserved_high = p->reserved;
+    *out = c;
+    if (p->imported) {
+        block_spare(p, b);
+        return r;
+    }
+    b->chunk = c;
+    b->at = 0;
+    b->size = bytes;
+    c->first = b;
+    block_insert_free(p, b);
+    return r;
+failed:
+    if (b) block_spare(p, b);
+    free(c);
+    return r;
+}
+
+bool chunk_unused(const struct chunk *c)
+{
+    for (struct block *b = c->first; b; b = b->above)
+        if (b->state != BLOCK_FREE || !point_done(b->mark)) return false;
+    return true;
+}
+
+void chunk_release(struct chunk *c)
+{
+    struct mempool *p = c->pool;
+    for (struct chunk **at = &p->chunks; *at; at = &(*at)->next)
+        if (*at == c) {
+            *at = c->next;
+            break;
+        }
+    for (struct block *b = c->first, *next; b; b = next) {
+        next = b->above;
+        block_remove_free(p, b);
+        b->bound = false;
+        block_unbind(p, b);
+        block_spare(p, b);
+    }
+    p->reserved -= c->memory.size;
+    give(p, c);
+    free(c);
+}
+
+bool chunks_release(struct mempool *p, uint64_t keep)
+{
+    bool any = false;
+    for (struct chunk *c = p->chunks, *next; c; c = next) {
+        next = c->next;
+        if (p->reserved < keep || p->reserved - keep < c->memory.size || !chunk_unused(c)) continue;
+        chunk_release(c);
+        any = true;
+    }
+    return any;
+}

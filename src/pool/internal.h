@@ -1,0 +1,135 @@
+/* What the files of this folder share: pools, their chunks, the blocks of a chunk.
+ *
+ * The blocks of a chunk lie side by side, free ones and lent ones, linked in
+ * the order of addresses. A free block remembers where in which stream it was
+ * freed, until that is known to be done for everybody. Free blocks with the
+ * same memory of this lie merged. Blocks are never given back to the system and
+ * stay with their pool, so a stale pointer to one is still a block.
+ *
+ * Everything of a pool is guarded by its lock. */
+#ifndef FL_POOL_INTERNAL_H
+#define FL_POOL_INTERNAL_H
+
+#include "pool/mempool.h"
+#include "stream/point.h"
+#include "stream/pool.h"
+
+#define CHUNK_SIZE (32ull << 20)
+enum { BLOCK_UNIT = 512, PAGE = 4096 };
+
+enum block_state { BLOCK_SPARE, BLOCK_FREE, BLOCK_LENT };
+
+struct block {
+    struct allocation a;           /* of a lent block; published */
+    enum block_state state;
+    struct chunk *chunk;
+    uint64_t at, size;             /* in the chunk */
+    struct block *below, *above;   /* neighbours; above also links spare blocks */
+    bool bound;                    /* free: usable only where place allows it; lent: place is where
+                                      it was allocated */
+    struct place place;
+    struct mark *mark;             /* of the free that must be done first, NULL: it is */
+    uint32_t slot;                 /* in the export table, 0: none */
+    RB_ENTRY(block) by_size;
+};
+RB_HEAD(free_tree, block);
+
+struct chunk {
+    struct space_chunk memory;
+    struct backing view;           /* of an exportable or imported pool: its own memory */
+    uint64_t offset;               /* in the backing */
+    struct allocation *managed;    /* of a managed pool */
+    struct mempool *pool;
+    struct block *first;
+    unsigned lent;                 /* blocks */
+    struct chunk *next;
+};
+
+struct mempool {
+    struct pool_link link;
+    _Atomic bool valid;            /* the handle */
+    bool in_use;                   /* the object: until the last allocation is freed */
+    bool is_default, imported;
+    CUmemAllocationType type;
+    CUmemLocation location;        /* HOST_NUMA_CURRENT resolved */
+    CUmemAllocationHandleType handle_types;
+    uint64_t limit;                /* bytes reserved at most */
+    struct device *device;         /* whose memory it lends; NULL: the host's, or managed */
+    unsigned char access[MAX_DEVICES]; /* PROT_DEVICE_* of each device's kernels */
+
+    pthread_mutex_t lock;
+    int follow, opportunistic, internal;
+    uint64_t threshold, reserved, reserved_high, used, used_high;
+    unsigned lent;                 /* blocks */
+    unsigned bound;                /* free blocks that are */
+    struct chunk *chunks;
+    struct free_tree free;
+    struct block *spare;
+    struct share *share;           /* exportable and imported ones: share.c */
+    struct mempool *next;          /* in the list of pools in use */
+};
+
+static inline uint64_t round_up(uint64_t n, uint64_t unit) { return (n + unit - 1) / unit * unit; }
+
+/* --- mempool.c: the list --- */
+extern pthread_mutex_t mempools_lock;  /* before a pool's */
+extern struct mempool *mempools;
+struct mempool *mempool_new(void);
+void mempool_enter(struct mempool *p);
+/* One that was not entered. */
+void mempool_discard(struct mempool *p);
+/* Whether its handle is invalid and nothing is lent any more. */
+bool mempool_finished(const struct mempool *p);
+/* Without locks: forgets a pool that is finished, once its memory is. */
+void mempool_finish(struct mempool *p);
+extern const struct space_owner mempool_owner;
+
+/* --- chunk.c --- */
+/* A chunk for size bytes, mapped where the pool's access says, with one free block; of an imported
+ * pool with none, showing the file from offset on. */
+CUresult chunk_new(struct mempool *p, uint64_t size, uint64_t offset, struct chunk **out);
+/* All of it is free and done. */
+void chunk_release(struct chunk *c);
+bool chunk_unused(const struct chunk *c);
+CUresult chunk_map(const struct chunk *c, struct device *d);
+void chunk_unmap(const struct chunk *c, struct device *d);
+/* Releases unused chunks while the pool would still hold `keep` bytes. */
+bool chunks_release(struct mempool *p, uint64_t keep);
+struct backing *chunk_backing(struct chunk *c);
+
+/* --- block.c --- */
+struct block *block_new(struct mempool *p);
+void block_insert_free(struct mempool *p, struct block *b);
+void block_remove_free(struct mempool *p, struct block *b);
+/* Nothing need be waited for any more. */
+void block_unbind(struct mempool *p, struct block *b);
+/* Joins a free block with its neighbours where they are bound alike. The result. */
+struct block *block_merge(struct mempool *p, struct block *b);
+/* Cuts size bytes off a free block; the rest stays free. false: no memory. */
+bool block_cut(struct mempool *p, struct block *b, uint64_t size);
+void block_spare(struct mempool *p, struct block *b);
+/* A free block of at least size bytes that s may use at once. */
+struct block *block_find(struct mempool *p, uint64_t size, struct stream *s);
+/* The same, but s is made to wait for what the memory waits for. */
+struct block *block_find_waiting(struct mempool *p, uint64_t size, struct stream *s);
+/* Unbinds free blocks whose frees are done: those that the policies let everybody use then, and
+ * if the caller synchronized, what mempool_synchronized says. */
+void blocks_settle(struct mempool *p, bool synchronized, struct context *c, struct stream *s);
+
+/* --- alloc.c --- */
+/* Publishes a block that is out of the tree. */
+CUresult block_lend(struct mempool *p, struct block *b, uint64_t size);
+/* Takes all back that is lent: nothing uses it any more. */
+void mempool_drop_lent(struct mempool *p);
+/* The next synchronising call has something to do. */
+void mempool_note_free(void);
+
+/* --- share.c --- */
+CUresult share_new(struct mempool *p);
+void share_free(struct mempool *p);
+/* The chunk's memory is the pool's own; its place in the file is set. */
+CUresult share_chunk(struct mempool *p, struct chunk *c);
+void share_unmap(struct chunk *c);
+void share_forget(struct block *b);
+
+#endif

@@ -1,0 +1,58 @@
+/* Stream-ordered memory: pools that reserve memory in chunks and lend pieces
+ * of it in the order of streams. An allocation's address is known at once and
+ * is usable behind the point of the stream it was allocated in; what was freed
+ * at a point may be lent again to whatever comes after that point.
+ *
+ * A chunk is 32 MiB or a multiple (as on H200). It stays mapped, whatever was
+ * freed in it, until a synchronising call finds that the pool holds more than
+ * its release threshold, the pool is trimmed, or memory is short.
+ *
+ * Locks: the list of pools, then a pool, then stream -> space -> ... */
+#ifndef FL_POOL_MEMPOOL_H
+#define FL_POOL_MEMPOOL_H
+
+#include "space/space.h"
+#include "stream/stream.h"
+
+struct mempool;                    /* CUmemPoolHandle_st */
+
+/* At cuInit. */
+void mempool_init(void);
+
+/* CUDA_ERROR_INVALID_VALUE unless it is a pool that was not destroyed. */
+CUresult mempool_get(CUmemoryPool handle, struct mempool **out);
+CUresult mempool_create(const CUmemPoolProps *props, struct mempool **out);
+/* Default pools: CUDA_ERROR_INVALID_VALUE. What is allocated stays until it is freed. */
+CUresult mempool_destroy(struct mempool *p);
+
+/* The pool that a location has from the start, and the one that allocations there come from. */
+CUresult mempool_default(CUmemLocation location, CUmemAllocationType type, struct mempool **out);
+CUresult mempool_current(CUmemLocation location, CUmemAllocationType type, struct mempool **out);
+CUresult mempool_set_current(CUmemLocation location, CUmemAllocationType type, struct mempool *p);
+
+CUresult mempool_get_attribute(struct mempool *p, CUmemPool_attribute attribute, void *value);
+CUresult mempool_set_attribute(struct mempool *p, CUmemPool_attribute attribute, const void *value);
+CUresult mempool_trim(struct mempool *p, uint64_t keep);
+CUresult mempool_get_access(struct mempool *p, CUmemLocation location, CUmemAccess_flags *flags);
+CUresult mempool_set_access(struct mempool *p, const CUmemAccessDesc *map, size_t count);
+
+CUresult mempool_alloc(struct mempool *p, uint64_t size, struct stream *s, CUdeviceptr *out);
+/* a->pool is set. CUDA_ERROR_INVALID_VALUE unless address is where a live allocation begins. */
+CUresult mempool_free(struct allocation *a, CUdeviceptr address, struct stream *s);
+/* Not in any stream's order: the caller answers for uses in progress. */
+CUresult mempool_free_now(struct allocation *a, CUdeviceptr address);
+
+/* The calling thread has seen that all that was issued into s, or into c's streams (s NULL), or
+ * before some event (both NULL) is done: frees among it are usable by all, and pools give back
+ * what is more than their threshold. */
+void mempool_synchronized(struct context *c, struct stream *s);
+/* Gives back what no pool of d (NULL: of the host) needs. Whether that was anything. */
+bool mempool_shrink(const struct device *d);
+
+/* --- other processes --- */
+CUresult mempool_export(struct mempool *p, CUmemAllocationHandleType type, int *fd);
+CUresult mempool_import(int fd, CUmemAllocationHandleType type, struct mempool **out);
+CUresult mempool_export_pointer(CUdeviceptr address, CUmemPoolPtrExportData *out);
+CUresult mempool_import_pointer(struct mempool *p, const CUmemPoolPtrExportData *data, CUdeviceptr *out);
+
+#endif

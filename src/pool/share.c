@@ -1,0 +1,299 @@
+/* Pools that other processes may import: their memory is a file of their own,
+ * sparse, a chunk at the same place as its addresses in the device's memory.
+ * Behind the chunks lies a table of the allocations that were exported. Whoever
+ * has the descriptor is trusted with the pool's bytes, but nothing that is read
+ * from the file is believed without a check, and the exporter never reads it. */
+#include "base/backing.h"
+#include "context/context.h"
+#include "pool/internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { SLOTS = 32768, VERSION = 1 };
+static const char MAGIC[8] = "FLpool1";
+
+/* An exported allocation. generation is odd while it is live. */
+struct slot {
+    _Atomic uint32_t generation;
+    uint32_t unused;
+    uint64_t chunk, chunk_size, at, size;
+};
+
+struct table {
+    char magic[8];
+    uint64_t secret[2];
+    int32_t location_type, location_id;
+    uint8_t unused[4096 - 32];
+    struct slot slot[SLOTS];
+};
+
+struct share {
+    struct backing file;           /* without an alias */
+    struct table *table;
+    uint64_t table_at;
+    uint32_t used;                 /* slots that ever were */
+    bool taken[SLOTS];
+};
+
+/* What cuMemPoolExportPointer hands out. */
+struct exported {
+    char magic[8];
+    uint64_t secret[2];
+    uint32_t slot, generation;
+};
+_Static_assert(sizeof(struct exported) <= sizeof(CUmemPoolPtrExportData), "it fits");
+
+static struct table *map_table(int fd, uint64_t at)
+{
+    void *t = mmap(NULL, sizeof(struct table), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, (off_t)at);
+    if (t == MAP_FAILED) return NULL;
+    madvise(t, sizeof(struct table), MADV_DONTFORK);
+    return t;
+}
+
+static uint64_t table_size(void) { return round_up(sizeof(struct table), PAGE); }
+
+/* Takes the descriptor over, also when it fails. */
+static CUresult open_share(struct mempool *p, int fd, uint64_t size)
+{
+    struct share *s = calloc(1, sizeof *s);
+    uint64_t at = size - table_size();
+    struct table *t = s ? map_table(fd, at) : NULL;
+    if (!t) {
+        free(s);
+        close(fd);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    backing_adopt(&s->file, fd, size);
+    s->table = t;
+    s->table_at = at;
+    p->share = s;
+    return CUDA_SUCCESS;
+}
+
+CUresult share_new(struct mempool *p)
+{
+    struct space_chunk any; /* says how far chunks can lie apart */
+    uint64_t secret[2];
+    CUresult r = space_take(p->device, VRAM_CHUNK, &any);
+    if (r) return r;
+    uint64_t size = any.backing->size + table_size();
+    space_give(p->device, &any);
+    int fd = memfd_create("faultline-pool", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0) return CUDA_ERROR_OUT_OF_MEMORY;
+    if (ftruncate(fd, (off_t)size) || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) ||
+        getrandom(secret, sizeof secret, 0) != sizeof secret) {
+        close(fd);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    if ((r = open_share(p, fd, size))) return r;
+    struct table *t = p->share->table;
+    memcpy(t->secret, secret, sizeof secret);
+    t->location_type = (int32_t)p->location.type;
+    t->location_id = p->location.id;
+    memcpy(t->magic, MAGIC, sizeof MAGIC);
+    return r;
+}
+
+void share_free(struct mempool *p)
+{
+    if (!p->share) return;
+    munmap(p->share->table, sizeof(struct table));
+    backing_destroy(&p->share->file);
+    free(p->share);
+    p->share = NULL;
+}
+
+CUresult share_chunk(struct mempool *p, struct chunk *c)
+{
+    const struct backing *f = &p->share->file;
+    char *alias = mmap(NULL, c->memory.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, f->fd, (off_t)c->offset);
+    if (alias == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
+    madvise(alias, c->memory.size, MADV_DONTFORK);
+    c->view = *f;
+    c->view.alias = alias - c->offset; /* only this chunk of the file is there */
+    return CUDA_SUCCESS;
+}
+
+void share_unmap(struct chunk *c)
+{
+    if (c->view.id) munmap(c->view.alias + c->offset, c->memory.size);
+}
+
+/* ---- descriptors */
+
+CUresult mempool_export(struct mempool *p, CUmemAllocationHandleType type, int *fd)
+{
+    if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR || !(p->handle_types & type) || p->imported) return CUDA_ERROR_INVALID_VALUE;
+    int copy = fcntl(p->share->file.fd, F_DUPFD_CLOEXEC, 0);
+    if (copy < 0) return CUDA_ERROR_OPERATING_SYSTEM;
+    *fd = copy;
+    return CUDA_SUCCESS;
+}
+
+/* Whether the descriptor is a pool's file: it cannot shrink under us, and says so. */
+static CUresult check_file(int fd, uint64_t *size)
+{
+    struct stat s;
+    int want = F_SEAL_SHRINK | F_SEAL_GROW, seals = fcntl(fd, F_GET_SEALS);
+    if (seals < 0 || (seals & want) != want || fstat(fd, &s) || (uint64_t)s.st_size <= table_size()) return CUDA_ERROR_INVALID_VALUE;
+    *size = (uint64_t)s.st_size;
+    return CUDA_SUCCESS;
+}
+
+CUresult mempool_import(int handle, CUmemAllocationHandleType type, struct mempool **out)
+{
+    uint64_t size;
+    CUresult r = check_file(handle, &size);
+    if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR || r) return CUDA_ERROR_INVALID_VALUE;
+    int fd = fcntl(handle, F_DUPFD_CLOEXEC, 0);
+    if (fd < 0) return CUDA_ERROR_OPERATING_SYSTEM;
+    struct mempool *p = mempool_new();
+    if (!p) {
+        close(fd);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    if ((r = open_share(p, fd, size))) goto failed;
+    const struct table *t = p->share->table;
+    CUmemLocation l = { .type = (CUmemLocationType)t->location_type, .id = t->location_id };
+    r = CUDA_ERROR_INVALID_VALUE;
+    if (memcmp(t->magic, MAGIC, sizeof MAGIC)) goto failed;
+    if (l.type == CU_MEM_LOCATION_TYPE_DEVICE && (l.id < 0 || l.id >= device_count)) goto failed;
+    p->imported = true;
+    p->type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    p->handle_types = type;
+    p->limit = UINT64_MAX;
+    p->location = l;
+    if (l.type == CU_MEM_LOCATION_TYPE_DEVICE) {
+        p->device = &devices[l.id];
+        p->access[l.id] = PROT_DEVICE_READ | PROT_DEVICE_WRITE;
+    }
+    mempool_enter(p);
+    *out = p;
+    return CUDA_SUCCESS;
+failed:
+    mempool_discard(p);
+    return r;
+}
+
+/* ---- pointers */
+
+static uint32_t free_slot(struct share *s)
+{
+    for (uint32_t k = 1; k < s->used; k++)
+        if (!s->taken[k]) return k;
+    if (!s->used) s->used = 1; /* 0 means none */
+    return s->used < SLOTS ? s->used++ : 0;
+}
+
+static CUresult export_block(struct mempool *p, struct block *b, CUmemPoolPtrExportData *out)
+{
+    struct share *s = p->share;
+    if (!b->slot) {
+        uint32_t k = free_slot(s);
+        if (!k) return CUDA_ERROR_OUT_OF_MEMORY;
+        struct slot *t = &s->table->slot[k];
+        t->chunk = b->chunk->offset;
+        t->chunk_size = b->chunk->memory.size;
+        t->at = b->at;
+        t->size = b->a.size;
+        atomic_fetch_add_explicit(&t->generation, 1, memory_order_release);
+        s->taken[k] = true;
+        b->slot = k;
+    }
+    struct exported e = { .slot = b->slot, .generation = atomic_load(&s->table->slot[b->slot].generation) };
+    memcpy(e.magic, MAGIC, sizeof MAGIC);
+    memcpy(e.secret, s->table->secret, sizeof e.secret);
+    memset(out, 0, sizeof *out);
+    memcpy(out, &e, sizeof e);
+    return CUDA_SUCCESS;
+}
+
+void share_forget(struct block *b)
+{
+    struct share *s = b->chunk->pool->share;
+    atomic_fetch_add_explicit(&s->table->slot[b->slot].generation, 1, memory_order_release);
+    s->taken[b->slot] = false;
+    b->slot = 0;
+}
+
+CUresult mempool_export_pointer(CUdeviceptr address, CUmemPoolPtrExportData *out)
+{
+    struct allocation *a = space_find(address);
+    if (!a || !a->pool) return CUDA_ERROR_INVALID_VALUE;
+    struct mempool *p = a->detail;
+    struct block *b = (struct block *)a;
+    pthread_mutex_lock(&p->lock);
+    bool fit = b->state == BLOCK_LENT && b->a.base == address && p->share && !p->imported;
+    CUresult r = fit ? export_block(p, b, out) : CUDA_ERROR_INVALID_VALUE;
+    pthread_mutex_unlock(&p->lock);
+    return r;
+}
+
+/* What the data names, checked: it lies in the file, and the exporter has not freed it. */
+static CUresult read_slot(const struct share *s, const CUmemPoolPtrExportData *data, struct slot *out)
+{
+    struct exported e;
+    memcpy(&e, data, sizeof e);
+    if (memcmp(e.magic, MAGIC, sizeof MAGIC) || memcmp(e.secret, s->table->secret, sizeof e.secret)) return CUDA_ERROR_INVALID_VALUE;
+    if (!e.slot || e.slot >= SLOTS || !(e.generation & 1)) return CUDA_ERROR_INVALID_VALUE;
+    struct slot *t = &s->table->slot[e.slot];
+    if (atomic_load_explicit(&t->generation, memory_order_acquire) != e.generation) return CUDA_ERROR_INVALID_VALUE;
+    out->chunk = t->chunk, out->chunk_size = t->chunk_size, out->at = t->at, out->size = t->size;
+    if (!out->chunk_size || out->chunk % VRAM_CHUNK || out->chunk_size % CHUNK_SIZE || out->chunk_size > s->table_at ||
+        out->chunk > s->table_at - out->chunk_size)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!out->size || out->at % BLOCK_UNIT || out->size > out->chunk_size || out->at > out->chunk_size - out->size)
+        return CUDA_ERROR_INVALID_VALUE;
+    return CUDA_SUCCESS;
+}
+
+static CUresult imported_chunk(struct mempool *p, const struct slot *t, struct chunk **out)
+{
+    for (struct chunk *c = p->chunks; c; c = c->next)
+        if (c->offset == t->chunk && c->memory.size == t->chunk_size) {
+            *out = c;
+            return CUDA_SUCCESS;
+        }
+    return chunk_new(p, t->chunk_size, t->chunk, out);
+}
+
+static CUresult import_block(struct mempool *p, const struct slot *t, CUdeviceptr *out)
+{
+    struct chunk *c;
+    CUresult r = imported_chunk(p, t, &c);
+    if (r) return r;
+    struct block *b = block_new(p);
+    if (!b) return CUDA_ERROR_OUT_OF_MEMORY;
+    b->chunk = c;
+    b->at = t->at;
+    b->size = round_up(t->size, BLOCK_UNIT);
+    if ((r = block_lend(p, b, t->size))) { /* imported already */
+        block_spare(p, b);
+        return r;
+    }
+    b->above = c->first;
+    if (b->above) b->above->below = b;
+    c->first = b;
+    *out = b->a.base;
+    return r;
+}
+
+CUresult mempool_import_pointer(struct mempool *p, const CUmemPoolPtrExportData *data, CUdeviceptr *out)
+{
+    struct slot t;
+    if (!p->imported) return CUDA_ERROR_INVALID_VALUE;
+    pthread_mutex_lock(&p->lock);
+    CUresult r = read_slot(p->share, data, &t);
+    if (!r) r = import_block(p, &t, out);
+    if (r) chunks_release(p, 0);
+    pthread_mutex_unlock(&p->lock);
+    return r;
+}
