@@ -2,6 +2,7 @@
  * rows and slices, which the stream performs through this process's aliases. */
 #include "api/api.h"
 #include "api/array.h"
+#include "api/span.h"
 #include "context/context.h"
 #include "stream/stream.h"
 
@@ -11,22 +12,38 @@
 enum { SHORT = 64 << 10 }; /* bytes that are copied sooner than a thread wakes up */
 
 struct side {
-    char *bytes;
+    struct span span;
     size_t pitch, slice;
     bool pageable;
+    const struct device *device;   /* on whose behalf it is touched */
 };
 struct copy {
     struct side to, from;
     size_t width, height, depth;
+    struct vmm_piece pieces[];     /* of both sides' spans */
 };
+/* What is known of a copy while its arguments are looked at. */
+struct draft {
+    struct copy c;
+    struct span_pieces pieces;
+};
+
+static void copy_row(const struct copy *c, size_t to, size_t from)
+{
+    for (size_t done = 0, run; done < c->width; done += run) {
+        run = c->width - done;
+        char *t = span_reach(&c->to.span, c->pieces, to + done, &run);
+        const char *f = span_reach(&c->from.span, c->pieces, from + done, &run);
+        memmove(t, f, run);
+    }
+}
 
 static CUresult perform(void *arg)
 {
     const struct copy *c = arg;
     for (size_t z = 0; z < c->depth; z++)
         for (size_t y = 0; y < c->height; y++)
-            memmove(c->to.bytes + z * c->to.slice + y * c->to.pitch,
-                    c->from.bytes + z * c->from.slice + y * c->from.pitch, c->width);
+            copy_row(c, z * c->to.slice + y * c->to.pitch, z * c->from.slice + y * c->from.pitch);
     return CUDA_SUCCESS;
 }
 
@@ -40,55 +57,73 @@ static void flatten(struct copy *c)
     }
 }
 
-static CUresult submit(CUstream stream, struct copy *c, bool async)
+static CUresult enqueue(struct stream *s, const struct copy *c, size_t size, bool async)
+{
+    /* the source in pageable memory has been read when the call returns, as on the GPU */
+    if (!async || c->from.pageable || c->to.pageable) return stream_run(s, perform, c, size);
+    return c->width * c->height * c->depth <= SHORT ? stream_enqueue_short(s, perform, c, size)
+                                                    : stream_enqueue(s, perform, c, size);
+}
+
+static CUresult submit(CUstream stream, struct draft *d, bool async)
 {
     struct context *k;
     struct stream *s;
     CUresult r = context_current(&k);
     if (r || (r = stream_get(k, stream, false, &s))) return r;
-    flatten(c);
-    if (!async) return stream_run(s, perform, c, sizeof *c);
-    /* the source in pageable memory has been read when the call returns, as on the GPU */
-    if (c->from.pageable || c->to.pageable) return stream_run(s, perform, c, sizeof *c);
-    return c->width * c->height * c->depth <= SHORT ? stream_enqueue_short(s, perform, c, sizeof *c)
-                                                    : stream_enqueue(s, perform, c, sizeof *c);
+    flatten(&d->c);
+    if (!d->pieces.count) return enqueue(s, &d->c, sizeof d->c, async);
+    size_t bytes = d->pieces.count * sizeof *d->pieces.at;
+    struct copy *c = malloc(sizeof *c + bytes);
+    if (!c) return CUDA_ERROR_OUT_OF_MEMORY;
+    *c = d->c;
+    memcpy(c->pieces, d->pieces.at, bytes);
+    r = enqueue(s, c, sizeof *c + bytes, async);
+    free(c);
+    return r;
 }
 
 /* ---- one side */
 
-static CUresult device_side(CUdeviceptr p, size_t extent, struct side *s)
+static CUresult device_side(struct draft *d, CUdeviceptr p, size_t extent, struct side *s)
 {
-    struct allocation *a = space_find(p);
-    if (!a || extent > a->base + a->size - p) return CUDA_ERROR_INVALID_VALUE;
-    s->bytes = space_alias(a, p);
-    return s->bytes ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    return span_find(p, extent, s->device, s == &d->c.to, &s->span, &d->pieces);
 }
 
 /* Host memory, or what a unified address means. */
-static CUresult any_side(const void *p, size_t extent, struct side *s)
+static CUresult any_side(struct draft *d, uint64_t p, size_t extent, struct side *s)
 {
     if (!p) return CUDA_ERROR_INVALID_VALUE;
-    if (space_find((uint64_t)p)) return device_side((CUdeviceptr)p, extent, s);
-    s->bytes = (char *)p;
+    if (space_find(p)) return device_side(d, p, extent, s);
+    s->span = (struct span){ (char *)p, 1, 0 };
     s->pageable = true;
     return CUDA_SUCCESS;
 }
 
 enum way { TO_DEVICE, TO_HOST, ON_DEVICE, UNIFIED };
 
+static CUresult linear_between(enum way way, const struct device *to_device, uint64_t to,
+                               const struct device *from_device, uint64_t from, size_t bytes, CUstream stream,
+                               bool async)
+{
+    struct draft d = { .c = { .width = bytes, .height = 1, .depth = 1 } };
+    struct copy *c = &d.c;
+    c->to.device = to_device;
+    c->from.device = from_device;
+    c->to.pitch = c->from.pitch = bytes;
+    bool to_any = way == TO_HOST || way == UNIFIED, from_any = way == TO_DEVICE || way == UNIFIED;
+    CUresult r = to_any ? any_side(&d, to, bytes, &c->to) : device_side(&d, to, bytes, &c->to);
+    if (!r) r = from_any ? any_side(&d, from, bytes, &c->from) : device_side(&d, from, bytes, &c->from);
+    if (!r) r = submit(stream, &d, async);
+    free(d.pieces.at);
+    return r;
+}
+
 static CUresult linear(enum way way, uint64_t to, uint64_t from, size_t bytes, CUstream stream, bool async)
 {
     struct context *k;
-    struct copy c = { .width = bytes, .height = 1, .depth = 1 };
     CUresult r = context_current(&k);
-    if (r || !bytes) return r;
-    c.to.pitch = c.from.pitch = bytes;
-    if ((r = way == TO_DEVICE || way == ON_DEVICE ? device_side(to, bytes, &c.to) : any_side((void *)to, bytes, &c.to)))
-        return r;
-    if ((r = way == TO_HOST || way == ON_DEVICE ? device_side(from, bytes, &c.from)
-                                                : any_side((void *)from, bytes, &c.from)))
-        return r;
-    return submit(stream, &c, async);
+    return r || !bytes ? r : linear_between(way, k->device, to, k->device, from, bytes, stream, async);
 }
 
 CUresult CUDAAPI cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount)
@@ -129,8 +164,8 @@ static CUresult peer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUc
 {
     struct context *a, *b;
     CUresult r = context_current(&a);
-    if (r || (r = context_check(to_context, &a)) || (r = context_check(from_context, &b))) return r;
-    return linear(UNIFIED, to, from, bytes, stream, async);
+    if (r || (r = context_check(to_context, &a)) || (r = context_check(from_context, &b)) || !bytes) return r;
+    return linear_between(UNIFIED, a->device, to, b->device, from, bytes, stream, async);
 }
 
 CUresult CUDAAPI cuMemcpyPeer(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice, CUcontext srcContext,
@@ -164,12 +199,14 @@ static CUresult array_side(const struct box *b, const struct copy *c, struct sid
         return CUDA_ERROR_INVALID_VALUE;
     s->pitch = a->row;
     s->slice = a->row * a->rows;
-    s->bytes = (char *)space_alias(a->memory, a->memory->base) + b->z * s->slice + b->y * s->pitch + b->x;
+    char *bytes = (char *)space_alias(a->memory, a->memory->base) + b->z * s->slice + b->y * s->pitch + b->x;
+    s->span = (struct span){ bytes, 1, 0 };
     return CUDA_SUCCESS;
 }
 
-static CUresult box_side(const struct box *b, const struct copy *c, struct side *s)
+static CUresult box_side(struct draft *d, const struct box *b, struct side *s)
 {
+    const struct copy *c = &d->c;
     if (b->type == CU_MEMORYTYPE_ARRAY) return array_side(b, c, s);
     size_t start, extent, rows = b->height ? b->height : c->height, t;
     s->pitch = b->pitch ? b->pitch : b->x + c->width;
@@ -182,10 +219,11 @@ static CUresult box_side(const struct box *b, const struct copy *c, struct side 
         return CUDA_ERROR_INVALID_VALUE;
     switch (b->type) {
     case CU_MEMORYTYPE_HOST:
-        return b->host ? any_side((const char *)b->host + start, extent, s) : CUDA_ERROR_INVALID_VALUE;
-    case CU_MEMORYTYPE_DEVICE: return b->device ? device_side(b->device + start, extent, s) : CUDA_ERROR_INVALID_VALUE;
+        return b->host ? any_side(d, (uint64_t)b->host + start, extent, s) : CUDA_ERROR_INVALID_VALUE;
+    case CU_MEMORYTYPE_DEVICE:
+        return b->device ? device_side(d, b->device + start, extent, s) : CUDA_ERROR_INVALID_VALUE;
     case CU_MEMORYTYPE_UNIFIED:
-        return b->device ? any_side((const void *)(b->device + start), extent, s) : CUDA_ERROR_INVALID_VALUE;
+        return b->device ? any_side(d, b->device + start, extent, s) : CUDA_ERROR_INVALID_VALUE;
     default: return CUDA_ERROR_INVALID_VALUE;
     }
 }
@@ -196,13 +234,15 @@ static CUresult boxes(const struct box *to, const struct box *from, size_t width
                       CUstream stream, bool async)
 {
     struct context *k;
-    struct copy c = { .width = width, .height = height, .depth = depth };
+    struct draft d = { .c = { .width = width, .height = height, .depth = depth } };
     CUresult r = context_current(&k);
     if (r) return r;
     if (!good_type(to->type) || !good_type(from->type)) return CUDA_ERROR_INVALID_VALUE;
     if (!width || !height || !depth) return CUDA_SUCCESS;
-    if ((r = box_side(to, &c, &c.to)) || (r = box_side(from, &c, &c.from))) return r;
-    return submit(stream, &c, async);
+    d.c.to.device = d.c.from.device = k->device;
+    if (!(r = box_side(&d, to, &d.c.to)) && !(r = box_side(&d, from, &d.c.from))) r = submit(stream, &d, async);
+    free(d.pieces.at);
+    return r;
 }
 
 static CUresult copy_2d(const CUDA_MEMCPY2D *p, CUstream stream, bool async)

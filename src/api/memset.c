@@ -1,36 +1,63 @@
 /* Memsets: checked, then done by the stream through this process's alias. */
+#include "api/span.h"
 #include "context/context.h"
-#include "space/space.h"
 #include "stream/stream.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { SHORT = 64 << 10 };
 struct fill {
-    char *bytes;
+    struct span span;
     size_t pitch, width, height;
     unsigned unit;
     uint32_t value;
+    struct vmm_piece pieces[];
 };
 
-static void fill_row(char *row, const struct fill *f)
+static void fill_run(char *bytes, size_t n, const struct fill *f)
 {
     if (f->unit == 1) {
-        memset(row, (int)f->value, f->width);
+        memset(bytes, (int)f->value, n);
     } else if (f->unit == 2) {
-        uint16_t *p = (uint16_t *)row;
-        for (size_t k = 0; k < f->width; k++) p[k] = (uint16_t)f->value;
+        uint16_t *p = (uint16_t *)bytes;
+        for (size_t k = 0; k < n / 2; k++) p[k] = (uint16_t)f->value;
     } else {
-        uint32_t *p = (uint32_t *)row;
-        for (size_t k = 0; k < f->width; k++) p[k] = f->value;
+        uint32_t *p = (uint32_t *)bytes;
+        for (size_t k = 0; k < n / 4; k++) p[k] = f->value;
     }
 }
 
 static CUresult perform(void *arg)
 {
     const struct fill *f = arg;
-    for (size_t y = 0; y < f->height; y++) fill_row(f->bytes + y * f->pitch, f);
+    for (size_t y = 0; y < f->height; y++)
+        for (size_t done = 0, run; done < f->width * f->unit; done += run) {
+            run = f->width * f->unit - done;
+            char *bytes = span_reach(&f->span, f->pieces, y * f->pitch + done, &run);
+            fill_run(bytes, run, f);
+        }
     return CUDA_SUCCESS;
+}
+
+static CUresult enqueue(struct stream *s, const struct fill *f, size_t size, bool async)
+{
+    if (!async) return stream_run(s, perform, f, size);
+    return f->width * f->unit * f->height <= SHORT ? stream_enqueue_short(s, perform, f, size)
+                                                   : stream_enqueue(s, perform, f, size);
+}
+
+static CUresult submit(struct stream *s, const struct fill *f, const struct span_pieces *pieces, bool async)
+{
+    if (!pieces->count) return enqueue(s, f, sizeof *f, async);
+    size_t bytes = pieces->count * sizeof *pieces->at;
+    struct fill *whole = malloc(sizeof *whole + bytes);
+    if (!whole) return CUDA_ERROR_OUT_OF_MEMORY;
+    *whole = *f;
+    memcpy(whole->pieces, pieces->at, bytes);
+    CUresult r = enqueue(s, whole, sizeof *whole + bytes, async);
+    free(whole);
+    return r;
 }
 
 /* pitch 0: one row. */
@@ -49,12 +76,11 @@ static CUresult fill(CUdeviceptr dst, size_t pitch, unsigned unit, uint32_t valu
     if (height == 1) f.pitch = bytes;
     if (__builtin_mul_overflow(f.pitch, height - 1, &extent) || __builtin_add_overflow(extent, bytes, &extent))
         return CUDA_ERROR_INVALID_VALUE;
-    struct allocation *a = space_find(dst);
-    if (!a || extent > a->base + a->size - dst || !(f.bytes = space_alias(a, dst))) return CUDA_ERROR_INVALID_VALUE;
-    if ((r = stream_get(c, stream, false, &s))) return r;
-    if (!async) return stream_run(s, perform, &f, sizeof f);
-    return bytes * height <= SHORT ? stream_enqueue_short(s, perform, &f, sizeof f)
-                                   : stream_enqueue(s, perform, &f, sizeof f);
+    struct span_pieces pieces = { 0 };
+    if (!(r = span_find(dst, extent, c->device, true, &f.span, &pieces)) && !(r = stream_get(c, stream, false, &s)))
+        r = submit(s, &f, &pieces, async);
+    free(pieces.at);
+    return r;
 }
 
 CUresult CUDAAPI cuMemsetD8_v2(CUdeviceptr dstDevice, unsigned char uc, size_t N)

@@ -91,10 +91,13 @@ CUresult context_check(CUcontext handle, struct context **out)
     return r;
 }
 
-/* The device process of d runs and sees what it must. A dead one is replaced
- * once no context of the device is left. Under the table's lock. */
+/* The device process of d runs and sees what it must. A killed one is replaced
+ * once no context of the device is left; what a kernel did wrong stays for the
+ * life of the process, as on an H200. Under the table's lock. */
 static CUresult power_on(struct device *d)
 {
+    CUresult past = sticky_get();
+    if (past && past != CUDA_ERROR_LAUNCH_FAILED) return past;
     if (d->processor && processor_status(d->processor) && !d->contexts) {
         space_detach(d);
         processor_stop(d->processor);

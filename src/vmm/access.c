@@ -128,16 +128,21 @@ static CUresult check_range(uint64_t va, uint64_t size, struct vmm_mapping **fir
     return CUDA_SUCCESS;
 }
 
-static unsigned char *slot(struct vmm_mapping *m, const CUmemLocation *l)
+static _Atomic unsigned char *slot(struct vmm_mapping *m, const CUmemLocation *l)
 {
     return is_host(l) ? &m->host : &m->access[l->id];
 }
 
 static CUresult set(struct vmm_mapping *m, const CUmemLocation *l, unsigned to)
 {
-    unsigned char *now = slot(m, l);
+    _Atomic unsigned char *now = slot(m, l);
     CUresult r = access_apply(m, is_host(l) ? NULL : &devices[l->id], *now, to);
-    if (!r) *now = (unsigned char)to;
+    if (r) return r;
+    *now = (unsigned char)to;
+    if (is_host(l)) {
+        m->a.host_access = to;
+        space_update(&m->a);
+    }
     return r;
 }
 

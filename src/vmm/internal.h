@@ -48,7 +48,7 @@ struct vmm_mapping {
     struct vmm_handle *handle;
     struct vmm_mapping *next, **from; /* of the same memory */
     RB_ENTRY(vmm_mapping) link;
-    unsigned char access[MAX_DEVICES], host; /* CUmemAccess_flags */
+    _Atomic unsigned char access[MAX_DEVICES], host; /* CUmemAccess_flags; the space looks at them without vmm_lock */
 };
 struct vmm_mapping *mapping_at(uint64_t address);
 /* The lowest that ends above address, or NULL; the one above m. */

@@ -61,6 +61,27 @@ static CUresult check_map(uint64_t va, uint64_t size, uint64_t offset, const str
     return above && above->a.base < va + size ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
+static void describe(struct vmm_mapping *m, uint64_t va, uint64_t size)
+{
+    const struct vmm_memory *memory = m->handle->memory;
+    const struct reservation *v = reservation_find(va);
+    m->a = (struct allocation){ .base = va,
+                                .size = size,
+                                .kind = ALLOCATION_MAPPED,
+                                .device = memory->device,
+                                .mapping_base = va,
+                                .mapping_size = size,
+                                .range_base = v->base,
+                                .range_size = v->size,
+                                .backing = memory->backing,
+                                .offset = memory->offset,
+                                .location = memory->prop.location.type,
+                                .handle_types = m->handle->prop.requestedHandleTypes,
+                                .rdma_capable = memory->prop.allocFlags.gpuDirectRDMACapable,
+                                .owner = &vmm_owner,
+                                .detail = m };
+}
+
 CUresult vmm_map(uint64_t va, uint64_t size, uint64_t offset, CUmemGenericAllocationHandle name)
 {
     struct vmm_mapping *m = calloc(1, sizeof *m);
@@ -69,18 +90,8 @@ CUresult vmm_map(uint64_t va, uint64_t size, uint64_t offset, CUmemGenericAlloca
     struct vmm_handle *h = handle_find(name);
     CUresult r = check_map(va, size, offset, h);
     if (!r) {
-        const struct vmm_memory *memory = h->memory;
         m->handle = h;
-        m->a = (struct allocation){ .base = va,
-                                    .size = size,
-                                    .kind = ALLOCATION_MAPPED,
-                                    .device = memory->device,
-                                    .mapping_base = va,
-                                    .mapping_size = size,
-                                    .backing = memory->backing,
-                                    .offset = memory->offset,
-                                    .owner = &vmm_owner,
-                                    .detail = m };
+        describe(m, va, size);
         r = space_publish(&m->a);
     }
     if (!r) {
@@ -142,16 +153,6 @@ CUresult vmm_memory_at(uint64_t address, struct vmm_memory **out, uint64_t *offs
     }
     pthread_rwlock_unlock(&vmm_lock);
     return m ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-}
-
-struct vmm_pointer vmm_pointer(const struct allocation *a, uint64_t address)
-{
-    const struct vmm_mapping *m = a->detail;
-    pthread_rwlock_rdlock(&vmm_lock);
-    const struct reservation *v = reservation_find(address);
-    struct vmm_pointer p = { v ? v->base : a->base, v ? v->size : a->size, m->handle->prop, m->host };
-    pthread_rwlock_unlock(&vmm_lock);
-    return p;
 }
 
 static bool permits(const struct vmm_mapping *m, const struct device *d, bool write)

@@ -91,15 +91,6 @@ CUresult vmm_get_access(uint64_t address, const CUmemLocation *location, unsigne
 /* ---- for those who ask what an address is, or copy */
 extern const struct space_owner vmm_owner;
 
-/* What cuPointerGetAttribute wants to know of a mapped address. */
-struct vmm_pointer {
-    uint64_t range_base, range_size; /* of the reservation */
-    CUmemAllocationProp prop;
-    unsigned host_access;          /* CUmemAccess_flags */
-};
-/* a was published by vmm_owner. */
-struct vmm_pointer vmm_pointer(const struct allocation *a, uint64_t address);
-
 /* A run of bytes that this process can reach. Never faults, even if it is unmapped meanwhile. */
 struct vmm_piece {
     char *bytes;

@@ -1,0 +1,31 @@
+/* Finding the bytes behind addresses; see span.h. */
+#include "api/span.h"
+
+#include <stdlib.h>
+
+/* Twice, because another thread may map and unmap between counting and taking. */
+static CUresult mapped(CUdeviceptr p, size_t size, const struct device *d, bool write, struct span *s,
+                       struct span_pieces *pieces)
+{
+    struct vmm_piece one;
+    size_t count = vmm_pieces(p, size, d, write, &one, 1);
+    *s = (struct span){ one.bytes, count, pieces->count };
+    if (count <= 1) return count ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    struct vmm_piece *more = reallocarray(pieces->at, pieces->count + count, sizeof *more);
+    if (!more) return CUDA_ERROR_OUT_OF_MEMORY;
+    pieces->at = more;
+    if (vmm_pieces(p, size, d, write, more + pieces->count, count) != count) return CUDA_ERROR_INVALID_VALUE;
+    pieces->count += count;
+    return CUDA_SUCCESS;
+}
+
+CUresult span_find(CUdeviceptr p, size_t size, const struct device *d, bool write, struct span *s,
+                   struct span_pieces *pieces)
+{
+    struct allocation a;
+    if (!space_look(p, &a)) return CUDA_ERROR_INVALID_VALUE;
+    if (a.owner == &vmm_owner) return mapped(p, size, d, write, s, pieces);
+    if (size > a.base + a.size - p) return CUDA_ERROR_INVALID_VALUE;
+    *s = (struct span){ space_alias(&a, p), 1, 0 };
+    return s->bytes ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}

@@ -1,0 +1,36 @@
+/* The bytes behind a range of addresses, as this process reaches them: one run
+ * of the alias of physical memory, or, where the range crosses mappings of
+ * virtual memory management, several pieces, which the operation carries with it. */
+#ifndef FL_API_SPAN_H
+#define FL_API_SPAN_H
+
+#include "vmm/vmm.h"
+
+struct span {
+    char *bytes;                   /* the first piece */
+    size_t count;                  /* of pieces, 1 or more */
+    size_t first;                  /* of them in the operation's array, if there are several */
+};
+
+/* Room for the pieces of an operation's spans. */
+struct span_pieces {
+    struct vmm_piece *at;
+    size_t count;
+};
+
+/* [p, p+size) on behalf of d; write: the bytes will be changed. Adds to *pieces what has several, which the caller
+ * frees. CUDA_ERROR_INVALID_VALUE: not all of it is one allocation's, or mapped and permitted. */
+CUresult span_find(CUdeviceptr p, size_t size, const struct device *d, bool write, struct span *s,
+                   struct span_pieces *pieces);
+
+/* The bytes at offset; *run shrinks to what lies in a row there. */
+static inline char *span_reach(const struct span *s, const struct vmm_piece *pieces, size_t offset, size_t *run)
+{
+    if (s->count == 1) return s->bytes + offset;
+    const struct vmm_piece *p = pieces + s->first;
+    for (; offset >= p->size; p++) offset -= p->size;
+    if (*run > p->size - offset) *run = p->size - offset;
+    return p->bytes + offset;
+}
+
+#endif
