@@ -99,6 +99,7 @@ def make_map(table):
         out.append(f"    {e.symbol};")
         if e.variant:
             out.append(f"    {e.symbol}_{e.variant};")
+    out.append("    faultline_*;")         # include/faultline.h
     return "\n".join(out + ["local:", "    *;", "};", ""])
 
 

@@ -145,6 +145,10 @@ static CUresult submit(struct request *q, uint8_t *params)
     l->symbols = f->module->symbols_va;
     l->params = params;
     l->params_size = f->kernel->param_size;
+    l->name = f->name;
+    l->static_shared = f->kernel->static_shared;
+    l->local = f->kernel->local_reported;
+    l->registers = f->kernel->registers;
     l->gridid = atomic_fetch_add_explicit(&newest, 1, memory_order_relaxed) + 1;
     r = stream_launch(q->stream, l);
     return !r && q->event ? event_record(q->event, q->stream) : r;

@@ -56,6 +56,9 @@ struct launch {
     const void *params;            /* copied before return */
     uint32_t params_size;
     uint64_t gridid;
+    const char *name;              /* for the trace: valid during stream_launch */
+    uint32_t static_shared, local, registers;
+    uint64_t ticket;               /* set by src/stream: the trace's entry for this launch, 0: not traced */
 };
 /* Returns the command's sequence number in the channel, 0 if the processor is dead. */
 uint64_t processor_launch(struct processor *p, uint32_t channel, const struct launch *l);

@@ -17,6 +17,7 @@ CUresult channel_open(struct stream *s)
 
 void channel_close(struct stream *s)
 {
+    kernels_forget(s);
     if (s->open)
         processor_channel_close(stream_processor(s), s->channel);
     s->open = false;
@@ -26,9 +27,12 @@ void channel_close(struct stream *s)
 CUresult channel_launch(struct stream *s, const struct launch *l)
 {
     marks_resolve(s);
+    uint64_t before = l->ticket ? kernel_before(s, l) : 0;
     uint64_t seq = processor_launch(stream_processor(s), s->channel, l);
     if (!seq)
         return stream_error(s);
+    if (l->ticket)
+        seq = kernel_behind(s, l, before, seq);
     set_last(s, seq);
     return CUDA_SUCCESS;
 }

@@ -23,6 +23,7 @@
 #include "stream/operations.h"
 #include "stream/pool.h"
 #include "stream/stream.h"
+#include "trace/trace.h"
 
 struct item;
 
@@ -188,6 +189,15 @@ CUresult channel_drain(struct stream *s);
 bool channel_idle(struct stream *s);           /* by anyone */
 /* The error that keeps the stream from working, made sticky. */
 CUresult stream_error(struct stream *s);
+
+/* --- trace.c: kernels in the trace, if somebody wants them --- */
+/* Notes what is launched; returns its ticket. */
+uint64_t kernel_note(struct stream *s, const struct launch *l);
+/* With the lock, around processor_launch. kernel_behind returns the channel's newest command. */
+uint64_t kernel_before(struct stream *s, const struct launch *l);
+uint64_t kernel_behind(struct stream *s, const struct launch *l, uint64_t before, uint64_t seq);
+/* With the lock: the channel is about to close. */
+void kernels_forget(struct stream *s);
 
 /* --- issue.c --- */
 /* Puts the mark behind all that is in s and all that s orders with. */

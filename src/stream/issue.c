@@ -139,9 +139,15 @@ static bool unobstructed(const struct issue *o)
 CUresult stream_launch(struct stream *s, const struct launch *l)
 {
     struct issue o;
+    struct launch noted;
     CUresult r = begin(&o, s);
     if (r)
         return r;
+    if (trace_wanted(TRACE_LISTEN_KERNELS | TRACE_LISTEN_MAP)) {
+        noted = *l;
+        noted.ticket = kernel_note(s, l);
+        l = &noted;
+    }
     r = channel_open(s);
     if (!r && unobstructed(&o)) {
         r = channel_launch(s, l);

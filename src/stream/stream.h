@@ -43,6 +43,9 @@ CUresult stream_synchronize(struct stream *s);
 CUresult stream_query(struct stream *s);
 CUresult context_synchronize(struct context *c);   /* cuCtxSynchronize */
 
+/* Afterwards each kernel that has ended is in the trace. */
+void streams_trace_flush(void);
+
 /* Whether the calling thread is inside a host function, where no API call is permitted. */
 bool stream_in_host_function(void);
 

@@ -54,6 +54,8 @@ static bool any(const struct stream *s)
 
 static CUresult synchronized(struct stream *s)
 {
+    if (trace_wanted(TRACE_LISTEN_KERNELS | TRACE_LISTEN_MAP))
+        streams_trace_flush();
     if (stream_processor(s))
         processor_flush_printf(stream_processor(s));
     return stream_error(s);

@@ -46,13 +46,13 @@ size_t trace_read(struct trace_region *r, struct trace_cursor *c, struct trace_r
     return n;
 }
 
-bool trace_kernel_details(struct trace_region *r, const struct trace_record *record, struct trace_kernel *out)
+bool trace_kernel_details(struct trace_region *r, uint64_t ticket, struct trace_kernel *out)
 {
-    struct trace_kernel *k = &r->kernels[record->address % TRACE_KERNELS];
-    if (atomic_load_explicit(&k->ticket, memory_order_acquire) != record->address) return false;
+    struct trace_kernel *k = &r->kernels[ticket % TRACE_KERNELS];
+    if (!ticket || atomic_load_explicit(&k->ticket, memory_order_acquire) != ticket) return false;
     memcpy(out, k, sizeof *out);
     atomic_thread_fence(memory_order_acquire);
-    return atomic_load_explicit(&k->ticket, memory_order_relaxed) == record->address;
+    return atomic_load_explicit(&k->ticket, memory_order_relaxed) == ticket;
 }
 
 const char *trace_name(const struct trace_region *r, uint32_t name)

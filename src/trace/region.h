@@ -50,6 +50,7 @@ struct trace_allocation {
     uint64_t address, bytes;
     uint64_t made, freed;          /* times; freed 0: lives */
     uint64_t ordinal;              /* the how manyth managed allocation, from 1; 0: an unused entry */
+    uint64_t last_row;             /* of the map, + 1; 0: none yet */
     struct trace_statistics statistics;
 };
 
@@ -59,8 +60,19 @@ struct trace_kernel {
     uint32_t name;                 /* offset in names */
     uint32_t grid[3], block[3];
     uint32_t shared_static, shared_dynamic, registers, local;
-    uint32_t device, context, stream;
-    uint64_t grid_id, queued;
+    uint32_t device;
+    uint64_t context, stream, grid_id, queued;
+};
+
+/* Where the pages of an allocation were at one moment: a cell is a MAP_CELLS-th of it. */
+enum { MAP_CELLS = 64, MAP_ROWS = 1 << 17, CELL_PLACE = 0x3f, CELL_MIXED = 0x40, CELL_DUPLICATED = 0x80 };
+enum trace_moment { MOMENT_BEFORE, MOMENT_AFTER, MOMENT_TIME, MOMENT_END };
+struct trace_map_row {
+    uint64_t time, ordinal;        /* ordinal: of the allocation */
+    uint32_t name;                 /* of the kernel */
+    uint32_t repeats;              /* how often later moments looked the same */
+    uint16_t moment, device;
+    uint8_t cell[MAP_CELLS];       /* as uvm_residency; CELL_MIXED: pages of the cell differ */
 };
 
 struct trace_slot {
@@ -84,6 +96,8 @@ struct trace_region {
     _Atomic uint32_t name_bytes;
     struct trace_allocation allocations[TRACE_ALLOCATIONS];
     struct trace_kernel kernels[TRACE_KERNELS];
+    _Atomic uint64_t map_rows;     /* in use; more than MAP_ROWS: the others were lost */
+    struct trace_map_row map[MAP_ROWS];
     char names[TRACE_NAME_BYTES];
     _Alignas(4096) struct trace_slot slots[TRACE_SLOTS];
 };
@@ -103,8 +117,8 @@ struct trace_cursor {
 };
 /* Up to most records from the cursor on. Does not wait. */
 size_t trace_read(struct trace_region *r, struct trace_cursor *c, struct trace_record *out, size_t most);
-/* Whether the details of a kernel record are still there. */
-bool trace_kernel_details(struct trace_region *r, const struct trace_record *record, struct trace_kernel *out);
+/* Whether the details of the kernel with this ticket are still there. */
+bool trace_kernel_details(struct trace_region *r, uint64_t ticket, struct trace_kernel *out);
 /* Never NULL, however the region looks. */
 const char *trace_name(const struct trace_region *r, uint32_t name);
 /* Sleeps until a quarter of the ring is new, or for the given time. */

@@ -112,3 +112,14 @@ void statistics_count(struct trace_region *r, const struct trace_record *record,
     if (record->kind == TRACE_FREE) leave(r, record);
     pthread_mutex_unlock(&lock);
 }
+
+size_t statistics_live(struct trace_region *r, struct live_allocation *out, size_t most)
+{
+    pthread_mutex_lock(&lock);
+    size_t n = live_count;
+    for (size_t k = 0; k < n && k < most; k++)
+        out[k] = (struct live_allocation){ live[k].address, live[k].end - live[k].address,
+                                           r->allocations[live[k].entry].ordinal, live[k].entry };
+    pthread_mutex_unlock(&lock);
+    return n;
+}

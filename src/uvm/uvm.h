@@ -30,4 +30,8 @@ CUresult uvm_discard(uint64_t va, uint64_t size);
  * by the same table. Memory that is not managed is skipped. */
 CUresult uvm_copy_engine(struct device *d, uint64_t va, uint64_t size, bool write);
 
+/* Where each page is: 0 nowhere (or not managed), 1 the host, 2 + k device k; bit 0x80: and further
+ * processors have a copy to read. */
+void uvm_residency(uint64_t va, uint64_t pages, uint8_t *out);
+
 #endif

@@ -1,0 +1,133 @@
+/* What a program can ask Faultline about itself, beyond the CUDA API: counters
+ * and events of managed memory, and where each page is. Exported by Faultline's
+ * libcuda.so.1; no other driver has these symbols, so a program that is to run
+ * elsewhere too looks for them with dlsym.
+ *
+ * Functions that return int return 0, or a CUresult. All may be called from any
+ * thread, before cuInit too. In a forked child there is nothing to see. */
+#ifndef FAULTLINE_H
+#define FAULTLINE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define FAULTLINE_API __attribute__((visibility("default")))
+#define FAULTLINE_HOST (-1)        /* a processor: the host; 0 and up are devices */
+
+/* ---- events */
+
+enum faultline_kind {
+    FAULTLINE_CPU_FAULT = 1,       /* the host touched a page that it had no access to */
+    FAULTLINE_MIGRATION = 2,       /* a run of pages moved, or was copied for a duplicate */
+    FAULTLINE_GPU_FAULT = 3,       /* a device touched a page that it had no access to */
+    FAULTLINE_GPU_FAULT_REPLAY = 4,
+    FAULTLINE_FATAL_FAULT = 5,
+    FAULTLINE_READ_DUPLICATE = 6,
+    FAULTLINE_READ_DUPLICATE_INVALIDATE = 7,
+    FAULTLINE_THRASHING = 8,
+    FAULTLINE_THROTTLING_START = 9,
+    FAULTLINE_THROTTLING_END = 10,
+    FAULTLINE_MAP_REMOTE = 11,     /* a processor maps pages that are and stay elsewhere */
+    FAULTLINE_ALLOC = 12,          /* managed memory was allocated */
+    FAULTLINE_FREE = 13,
+    FAULTLINE_KERNEL = 14          /* a kernel has run */
+};
+enum { FAULTLINE_KINDS = 16 };
+
+enum faultline_cause {
+    FAULTLINE_CAUSE_NONE = 0,
+    FAULTLINE_CAUSE_USER = 1,      /* a prefetch or advice */
+    FAULTLINE_CAUSE_COHERENCE = 2, /* the page was touched */
+    FAULTLINE_CAUSE_PREFETCH = 3,  /* its neighbours were touched */
+    FAULTLINE_CAUSE_EVICTION = 4,  /* device memory was needed for something else */
+    FAULTLINE_CAUSE_POLICY = 5,    /* of a remote mapping: advice, or a preferred location */
+    FAULTLINE_CAUSE_THRASHING = 6
+};
+enum { FAULTLINE_CAUSES = 8 };
+
+enum faultline_access {
+    FAULTLINE_ACCESS_NONE = 0, FAULTLINE_ACCESS_READ = 1, FAULTLINE_ACCESS_WRITE = 2,
+    FAULTLINE_ACCESS_ATOMIC = 3, FAULTLINE_ACCESS_PREFETCH = 4
+};
+
+struct faultline_event {
+    uint64_t time, end;            /* ns since 1970; end: of a migration, a throttling, a kernel */
+    uint64_t address, bytes;       /* what is concerned; of a KERNEL: its ticket for faultline_get_kernel, and 0 */
+    uint32_t kind, cause, access;
+    int32_t processor;             /* that faulted, maps, or is moved to */
+    int32_t source;                /* MIGRATION: moved from; MAP_REMOTE: who holds the pages; READ_DUPLICATE: copied from */
+    uint32_t thread;               /* CPU_FAULT: the thread's id; THRASHING: bit 0 the host, bit 1 + k device k takes part */
+    uint32_t count;                /* GPU_FAULT: accesses that this event stands for */
+    uint32_t reserved;
+    uint64_t batch;                /* GPU_FAULT, GPU_FAULT_REPLAY: number of the batch; KERNEL: number of the launch */
+};
+
+/* The place of one reader in the events of the process. Events that were not read soon
+ * enough are lost, oldest first (131,072 are kept); each cursor knows how many. */
+struct faultline_cursor { uint64_t next, lost; };
+
+/* Events are recorded while there is at least one subscriber. kernels: KERNEL events too, whose
+ * times are the device's. The cursor begins at what happens from now on. */
+FAULTLINE_API int faultline_subscribe(struct faultline_cursor *cursor, int kernels);
+FAULTLINE_API void faultline_unsubscribe(int kernels);
+/* Up to most events, oldest first. Returns how many; does not wait. */
+FAULTLINE_API size_t faultline_read(struct faultline_cursor *cursor, struct faultline_event *out, size_t most);
+/* Sleeps until a quarter of the kept events is new, or for the given time. */
+FAULTLINE_API void faultline_wait(unsigned milliseconds);
+/* Afterwards each kernel that has ended has its event. */
+FAULTLINE_API void faultline_flush(void);
+
+struct faultline_kernel {
+    const char *name;              /* valid for the life of the process */
+    uint32_t grid[3], block[3];
+    uint32_t static_shared, dynamic_shared, local, registers;
+    uint32_t device;
+    uint64_t context, stream;      /* as cuCtxGetId and cuStreamGetId say */
+    uint64_t queued;               /* when the launch was called */
+};
+/* Details of a KERNEL event; CUDA_ERROR_NOT_FOUND once 16,384 later ones have been launched. */
+FAULTLINE_API int faultline_get_kernel(const struct faultline_event *event, struct faultline_kernel *out);
+
+/* ---- counters: always kept, and exact */
+
+struct faultline_counters {
+    uint64_t events[FAULTLINE_KINDS];
+    uint64_t cpu_faults;
+    uint64_t gpu_faults;           /* as events: accesses to one page in one batch are one */
+    uint64_t bytes_to_device, bytes_to_host, bytes_between_devices;
+    uint64_t bytes_evicted;        /* also in bytes_to_host */
+    uint64_t bytes_duplicated, bytes_mapped_remotely;
+};
+FAULTLINE_API int faultline_get_counters(struct faultline_counters *out);
+
+struct faultline_allocation {
+    uint64_t address, bytes;
+    uint64_t made, freed;          /* times; freed 0: it is still there */
+    uint64_t ordinal;              /* the how manyth managed allocation of this process, from 1 */
+    struct faultline_counters counters; /* from faultline_count_allocations on */
+};
+/* Makes the process count for each allocation too. */
+FAULTLINE_API int faultline_count_allocations(void);
+/* The managed allocations of this process, freed ones too. Returns how many there are; writes most at most. */
+FAULTLINE_API size_t faultline_get_allocations(struct faultline_allocation *out, size_t most);
+
+/* ---- where pages are */
+
+enum {
+    FAULTLINE_NOWHERE = 0,         /* never touched, or discarded */
+    FAULTLINE_ON_HOST = 1,
+    FAULTLINE_ON_DEVICE = 2,       /* + k: on device k */
+    FAULTLINE_DUPLICATED = 0x80    /* set beside one of these: further processors have a copy to read */
+};
+/* One byte for each 4 KiB page from address on, which is rounded down to a page. All must be managed
+ * memory: CUDA_ERROR_INVALID_VALUE. */
+FAULTLINE_API int faultline_residency(const void *address, size_t pages, uint8_t *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
