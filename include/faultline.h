@@ -89,7 +89,7 @@ struct faultline_kernel {
     uint64_t context, stream;      /* as cuCtxGetId and cuStreamGetId say */
     uint64_t queued;               /* when the launch was called */
 };
-/* Details of a KERNEL event; CUDA_ERROR_NOT_FOUND once 16,384 later ones have been launched. */
+/* Details of a KERNEL event; CUDA_ERROR_NOT_FOUND once 131,072 later ones have been launched. */
 FAULTLINE_API int faultline_get_kernel(const struct faultline_event *event, struct faultline_kernel *out);
 
 /* ---- counters: always kept, and exact */

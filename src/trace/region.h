@@ -22,7 +22,7 @@ enum {
     TRACE_CAUSES = 8,
     TRACE_SLOTS = 1 << 17,
     TRACE_ALLOCATIONS = 1 << 14,
-    TRACE_KERNELS = 1 << 14,
+    TRACE_KERNELS = 1 << 17,
     TRACE_NAME_BYTES = 1 << 20,
     TRACE_WORDS = sizeof(struct trace_record) / 8,
     TRACE_VERSION = 1,
