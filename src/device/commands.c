@@ -118,6 +118,8 @@ static void apply(const struct command *c)
     case COMMAND_MAP: agent_map(c->map.va, c->map.size, c->map.backing, c->map.offset, c->map.prot); break;
     case COMMAND_UNMAP: agent_unmap(c->map.va, c->map.size); break;
     case COMMAND_PROTECT: agent_protect(c->map.va, c->map.size, c->map.prot); break;
+    case COMMAND_MANAGE: managed_map(c->map.va, c->map.size, c->map.backing); break;
+    case COMMAND_ZAP: managed_zap(c->map.va, c->map.size); break;
     case COMMAND_LAUNCH: launch(c); break;
     case COMMAND_MARK: {
         struct grid *g = calloc(1, sizeof *g);

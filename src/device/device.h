@@ -7,7 +7,7 @@
 #include "processor/ring.h"
 
 extern struct control *control;
-extern int host_socket;
+extern int host_socket, host_bell;
 
 /* commands.c */
 bool commands_take(void);          /* takes what the ring holds, if nobody else is at it; true if there was something */
@@ -19,6 +19,18 @@ void agent_unmap(uint64_t va, uint64_t size);
 void agent_protect(uint64_t va, uint64_t size, uint32_t prot);
 /* In a forked child: every writable mapping becomes a private copy of itself. */
 void agent_make_private(void);
+
+/* managed.c: managed memory's part of it */
+/* Before the host is told that this process is ready. Sends that message, false: the host is gone. */
+bool managed_hello(void);
+void managed_map(uint64_t va, uint64_t size, uint64_t backing);
+void managed_zap(uint64_t va, uint64_t size);
+/* Does what the host has asked for, if nobody else is at it. Async-signal-safe. */
+bool managed_requests(void);
+/* In a signal handler: a fault at address. True: it has been served, the access is to be tried again. */
+bool managed_fault(int number, uint64_t address, bool write);
+/* In a forked child, whose memory is private: no faults are served, access to the page at address faults. */
+void managed_make_private(uint64_t address);
 
 /* rt.c */
 extern const struct fl_rt runtime;

@@ -43,6 +43,8 @@ static const char *space_of(uint64_t address)
 static void on_signal(int number, siginfo_t *info, void *context)
 {
     const ucontext_t *u = context;
+    bool write = u->uc_mcontext.gregs[REG_ERR] & 2;
+    if (managed_fault(number, (uint64_t)info->si_addr, write)) return;
     if (!guarded) {
         /* a bug of ours, not of the kernel: die of it */
         signal(number, SIG_DFL);
@@ -52,7 +54,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
     caught.kind = number == SIGILL ? FAULT_ILLEGAL_INSTRUCTION : FAULT_ADDRESS;
     caught.address = number == SIGSEGV || number == SIGBUS ? (uint64_t)info->si_addr : 0;
     caught.address_known = (number == SIGSEGV || number == SIGBUS) && info->si_code != SI_KERNEL;
-    caught.write = u->uc_mcontext.gregs[REG_ERR] & 2;
+    caught.write = write;
     if (caught.address_known && caught.address + (1 << 20) >= worker.stack_lo - 8192 &&
         caught.address < worker.stack_lo + 65536)
         caught.kind = FAULT_STACK;
@@ -96,10 +98,11 @@ void fault_raise(enum fault_kind kind, uint32_t thread, uint32_t line, const cha
 /* ---- explaining */
 
 /* In the forked copy: every thread that had not finished the segment runs it again, alone. */
-static void probe_threads(struct frame *f, int out)
+static void probe_threads(struct frame *f, uint64_t address, int out)
 {
     struct fl_block *b = &f->b;
     agent_make_private();
+    managed_make_private(address);
     for (volatile uint32_t t = 0; t < b->nthreads; t++) {
         uint32_t segment = f->code.kernel->nsegments > 1 ? b->state[t] : 0;
         if (f->code.kernel->nsegments > 1 && (segment == FL_EXITED || (f->uniform && segment != f->segment))) continue;
@@ -133,7 +136,7 @@ static void explain(struct fault *f)
     pid_t child = fork();
     if (!child) {
         alarm(EXPLAIN_MS / 1000 + 1);
-        probe_threads(worker.frame, ends[1]);
+        probe_threads(worker.frame, f->address_known ? f->address : 0, ends[1]);
     }
     close(ends[1]);
     struct pollfd p = { .fd = ends[0], .events = POLLIN };

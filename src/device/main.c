@@ -1,5 +1,6 @@
 /* faultline-device: one simulated GPU. Started by libcuda.so.1, which leaves it
- * the control memfd as descriptor 3 and its end of a socket as descriptor 4.
+ * the control memfd as descriptor 3, its end of a socket as descriptor 4 and the bell of its
+ * service thread as descriptor 5.
  * It ends when its host does. */
 #include "device/device.h"
 #include "base/futex.h"
@@ -16,15 +17,28 @@
 #include <unistd.h>
 
 struct control *control;
-int host_socket = 4;
+int host_socket = 4, host_bell = 5;
 
-/* While all workers are busy nobody reads commands; this thread then does, now and then. */
+/* While all workers are busy nobody reads commands: this thread then does, now and then. What the host
+ * asks of the page table while kernels run it does at once, and it stays awake for a moment for the next. */
 static void *relieve(void *arg)
 {
     (void)arg;
-    for (useconds_t pause = 500;; pause = atomic_load(&control->running) ? 500 : pause < 100000 ? pause * 2 : pause) {
-        usleep(pause);
-        if (atomic_load(&control->running)) commands_take();
+    uint64_t pause = 500000, active = 0;
+    for (;;) {
+        uint32_t seen = atomic_load(&control->agent_bell);
+        if (managed_requests()) active = now_ns();
+        if (active && now_ns() - active < SPIN_NS) {
+            cpu_relax();
+            continue;
+        }
+        active = 0;
+        atomic_store(&control->agent_asleep, 1);
+        if (atomic_load(&control->agent_bell) == seen) futex_wait(&control->agent_bell, seen, pause);
+        atomic_store(&control->agent_asleep, 0);
+        bool running = atomic_load(&control->running);
+        if (running) commands_take();
+        pause = running ? 500000 : pause < 100000000 ? pause * 2 : pause;
     }
     return NULL;
 }
@@ -48,7 +62,7 @@ int main(void)
     if (pool_start(pool_size())) return 1;
     pthread_t helper;
     if (!pthread_create(&helper, NULL, relieve, NULL)) pthread_detach(helper);
-    if (write(host_socket, "r", 1) != 1) return 1;
+    if (!managed_hello()) return 1;
     struct pollfd watch = { .fd = host, .events = POLLIN };
     while (poll(&watch, 1, -1) <= 0)
         ;

@@ -304,13 +304,14 @@ static void back_off(unsigned fruitless, uint32_t seen)
 
 static void *work(void *arg)
 {
-    (void)arg;
+    worker.number = (unsigned)(uintptr_t)arg;
     fault_thread_begin();
     uint64_t idle_since = 0;
     unsigned fruitless = 0;
     for (;;) {
         uint32_t seen = atomic_load(&control->doorbell);
         bool busy = commands_take();
+        managed_requests();
         struct grid *g = pool_aborted() ? NULL : grid_take();
         if (g) {
             worker.grid = g;
@@ -344,7 +345,7 @@ int pool_start(unsigned workers)
     worker_count = workers;
     for (unsigned k = 0; k < workers; k++) {
         pthread_t thread;
-        int error = pthread_create(&thread, &attributes, work, NULL);
+        int error = pthread_create(&thread, &attributes, work, (void *)(uintptr_t)(k + 1));
         if (error && !k) return error;
         if (error) break;
         pthread_detach(thread);

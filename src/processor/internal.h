@@ -12,6 +12,7 @@ struct processor {
     int ordinal;
     struct control *control;
     int socket, pidfd, pid;
+    int userfault;                 /* the device's, for its managed memory; -1: it has none */
     int owner;                     /* the process that may use it; a forked child may not */
     pthread_mutex_t lock;          /* producers of commands */
     struct sent *sent[64];         /* backings whose descriptor the device has; under lock */
@@ -25,5 +26,17 @@ struct processor {
 /* monitor.c: watches for faults and deaths. */
 CUresult monitor_add(struct processor *p);
 void monitor_remove(struct processor *p);
+
+/* start.c: the running process of a device, NULL: none. */
+struct processor *processor_of(unsigned ordinal);
+
+/* submit.c: managed memory. *position: where in the ring the command is. */
+CUresult processor_manage(struct processor *p, uint64_t va, uint64_t size, const struct backing *b, uint64_t *position);
+void processor_zap(struct processor *p, uint64_t va, uint64_t size, uint64_t *position);
+/* Waits until the device has applied all up to position; false: it is dead. */
+bool processor_applied(struct processor *p, uint64_t position);
+
+/* table.c: p is about to run; its page table comes to permit no more than it may. */
+void table_settle(struct processor *p);
 
 #endif

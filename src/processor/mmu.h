@@ -7,14 +7,17 @@
  * permits nothing, reads, or reads and writes. What an entry does not permit
  * faults, and the fault goes to the one fault service function; when that
  * answers MMU_RETRY the access is tried again, and when it answers MMU_FATAL the
- * kernel fails with an illegal address (a host access: SIGBUS... SIGSEGV as the
- * system gives).
+ * kernel fails with an illegal address, the host's thread gets SIGSEGV. An entry
+ * that mmu_set gave and the system lost comes back without the function being asked.
  *
  * Processor 0 is the host; processor 1 + k is device k.
  *
  * Taking away from a device that runs a kernel waits until it is done; a device
  * that runs nothing is not waited for (processor.h). Data is coherent whatever
  * the entries say, because there is one physical page.
+ *
+ * All functions may be called by any thread, and by the service function; their
+ * locks are the innermost but for the processor's. None calls back but mmu_serve.
  *
  * Ways to fault, tried in this order (mmu_rung tells which): userfaultfd with
  * kernel faults; user-mode-only userfaultfd; SIGSEGV and mprotect. */
@@ -37,11 +40,13 @@ struct mmu_fault {
     /* Pages that the same device was found waiting for at the same time, this one included. */
     unsigned pending;
 };
-/* Called on a thread of this file's or on one that waits for a device, without
- * locks; must leave the processor's entry such that the access succeeds, or say MMU_FATAL. */
+/* Called on a thread of this file's or on one that waits for a device (in processor_wait),
+ * without locks of this folder's, for several faults at a time; must leave the processor's
+ * entry such that the access succeeds, or say MMU_FATAL: a device may touch any address of
+ * the window, also where nothing was added. It must not touch managed addresses itself. */
 typedef enum mmu_verdict mmu_service(const struct mmu_fault *f);
 
-/* Before the first mmu_add. Once. */
+/* Before the first mmu_add. Once. The window is [base, base + memory->size); memory stays. */
 CUresult mmu_init(const struct backing *memory, uint64_t base, mmu_service *service);
 /* [va, va+size), 2 MiB aligned, comes into being: no processor has an entry. */
 CUresult mmu_add(uint64_t va, uint64_t size);
@@ -53,9 +58,12 @@ CUresult mmu_attach(unsigned p);
 void mmu_detach(unsigned p);
 
 /* What p may do with [va, va+size) from now on: page-granular, within one added range. Pages
- * without physical memory get it (zeros) when access is given. CUDA_ERROR_OUT_OF_MEMORY. */
+ * without physical memory get it (zeros) when access is given. CUDA_ERROR_OUT_OF_MEMORY: blocks
+ * before the one that failed may have got theirs. A device without a process has no entries;
+ * setting them succeeds and does nothing. Whole blocks of one access in one call are cheapest. */
 CUresult mmu_set(unsigned p, uint64_t va, uint64_t size, enum mmu_access access);
-/* The physical pages' contents are not needed any more: they read as zeros when next accessed. */
+/* The physical pages' contents are not needed any more: they read as zeros when next accessed,
+ * by whom mmu_set gave access, which stays. */
 void mmu_discard(uint64_t va, uint64_t size);
 
 /* Services what faults wait, without blocking; true if there was one. For threads that wait for a device. */

@@ -16,9 +16,13 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-enum { RING_SLOTS = 1024, CHANNELS = 4096, MARKS = 4096, PARAM_BYTES = 1 << 20, PRINTF_DEFAULT = 8650752, SPIN_NS = 50000 };
+enum { RING_SLOTS = 1024, CHANNELS = 4096, MARKS = 4096, PARAM_BYTES = 1 << 20, PRINTF_DEFAULT = 8650752, SPIN_NS = 50000,
+       WORKERS_MOST = 256 };
 
-enum command_kind { COMMAND_MAP, COMMAND_UNMAP, COMMAND_PROTECT, COMMAND_LAUNCH, COMMAND_MARK, COMMAND_STOP };
+enum command_kind { COMMAND_MAP, COMMAND_UNMAP, COMMAND_PROTECT, COMMAND_LAUNCH, COMMAND_MARK, COMMAND_STOP,
+    COMMAND_MANAGE, /* the window of managed memory: mapped, no entries */
+    COMMAND_ZAP,    /* entries of managed memory go */
+};
 
 struct command {
     enum command_kind kind;
@@ -41,6 +45,23 @@ struct channel {
 /* The host's messages on the socket: a descriptor comes with each. */
 struct backing_message { uint64_t id; };
 
+/* A worker's fault in managed memory. The worker fills the box and posts it; the host takes it and
+ * answers; the worker sets it to NONE again. asleep is raised before the worker waits for state. */
+enum mail { MAIL_NONE, MAIL_POSTED, MAIL_TAKEN, MAIL_RETRY, MAIL_FATAL };
+struct mailbox {
+    _Alignas(64) _Atomic uint32_t state;
+    _Atomic uint32_t asleep;
+    uint64_t address;
+    uint32_t write;
+};
+
+/* Entries of managed memory that are to go while kernels run: whichever thread of the device first
+ * moves taken on to posted does it and then sets done. The host posts the next one after that. */
+struct page_request {
+    _Alignas(64) _Atomic uint32_t posted, taken, done;
+    uint64_t va, size;
+};
+
 struct control {
     uint32_t version;
     int32_t host_pid, device_pid;
@@ -58,13 +79,22 @@ struct control {
     _Alignas(64) _Atomic uint64_t printed;    /* text: bytes the device appended */
     _Atomic uint64_t shown;        /* bytes the host has taken */
     uint64_t printf_size;
+    uint64_t managed_base, managed_end; /* the window of managed memory, 0: none yet */
+    _Alignas(64) _Atomic uint32_t mail_count; /* boxes posted and not taken */
+    _Atomic uint32_t need_bell;    /* the host's service thread sleeps, or is about to: ring */
+    _Atomic uint32_t watchers;     /* host threads that look at the mail before they sleep */
+    _Atomic uint32_t handling;     /* workers that wait for a verdict */
+    _Alignas(64) _Atomic uint32_t agent_bell; /* futex of the thread that does requests when no worker can */
+    _Atomic uint32_t agent_asleep;
+    struct page_request request;
+    struct mailbox mail[WORKERS_MOST];
     struct command slots[RING_SLOTS];
     uint8_t params[PARAM_BYTES];
     struct channel channels[CHANNELS];
     char text[];                   /* printf_size bytes */
 };
 
-#define RING_VERSION 1u
+#define RING_VERSION 2u
 #define PRINTF_MOST (256ul << 20)  /* address space set aside for text; touched as needed */
 #define CONTROL_BYTES (sizeof(struct control) + PRINTF_MOST)
 

@@ -2,6 +2,8 @@
 #include "base/log.h"
 #include "base/spawn.h"
 #include "processor/internal.h"
+#include "processor/mmu.h"
+#include "processor/table.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -31,14 +33,39 @@ static CUresult make_control(struct processor *p, uint32_t sm_count, int *fd)
     return CUDA_SUCCESS;
 }
 
+static _Atomic(struct processor *) running[MMU_PROCESSORS];
+
+struct processor *processor_of(unsigned ordinal)
+{
+    return ordinal < MMU_PROCESSORS - 1 ? atomic_load(&running[ordinal]) : NULL;
+}
+
+/* The first message, which says that the device is ready, brings its userfaultfd. */
+static bool receive_hello(struct processor *p)
+{
+    char hello;
+    struct iovec part = { &hello, 1 };
+    union {
+        struct cmsghdr header;
+        char room[CMSG_SPACE(sizeof(int))];
+    } data;
+    struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &data, .msg_controllen = sizeof data };
+    ssize_t n;
+    while ((n = recvmsg(p->socket, &m, MSG_CMSG_CLOEXEC)) < 0 && errno == EINTR)
+        ;
+    if (n != 1 || m.msg_flags & MSG_CTRUNC) return false;
+    struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+    if (c && c->cmsg_type == SCM_RIGHTS) memcpy(&p->userfault, CMSG_DATA(c), sizeof p->userfault);
+    return true;
+}
+
 static CUresult wait_for_start(struct processor *p)
 {
     struct pollfd ready = { .fd = p->socket, .events = POLLIN };
-    char hello;
     int n;
     while ((n = poll(&ready, 1, START_MS)) < 0 && errno == EINTR)
         ;
-    if (n <= 0 || read(p->socket, &hello, 1) != 1) return CUDA_ERROR_OPERATING_SYSTEM;
+    if (n <= 0 || !receive_hello(p)) return CUDA_ERROR_OPERATING_SYSTEM;
     p->pid = p->control->device_pid;
     p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
     return p->pidfd < 0 ? CUDA_ERROR_OPERATING_SYSTEM : CUDA_SUCCESS;
@@ -52,7 +79,7 @@ CUresult processor_start(struct processor **out, int ordinal, uint32_t sm_count)
     if (!p) return CUDA_ERROR_OUT_OF_MEMORY;
     p->ordinal = ordinal;
     p->owner = getpid();
-    p->socket = p->pidfd = -1;
+    p->socket = p->pidfd = p->userfault = -1;
     pthread_mutex_init(&p->lock, NULL);
     CUresult r = library_sibling("faultline-device", "FAULTLINE_DEVICE_EXE", path, sizeof path);
     if (r) {
@@ -61,13 +88,18 @@ CUresult processor_start(struct processor **out, int ordinal, uint32_t sm_count)
         r = CUDA_ERROR_SYSTEM_NOT_READY;
         goto out;
     }
+    int bell = service_bell();
+    if (bell < 0) {
+        r = CUDA_ERROR_OUT_OF_MEMORY;
+        goto out;
+    }
     if ((r = make_control(p, sm_count, &control))) goto out;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends)) {
         r = CUDA_ERROR_OPERATING_SYSTEM;
         goto out;
     }
     p->socket = ends[0];
-    if ((r = spawn(path, argv, (int[]){ control, ends[1] }, 2))) goto out;
+    if ((r = spawn(path, argv, (int[]){ control, ends[1], bell }, 3))) goto out;
     close(ends[1]);
     ends[1] = -1;
     if ((r = wait_for_start(p))) goto out;
@@ -76,6 +108,7 @@ out:
     if (control >= 0) close(control);
     if (ends[1] >= 0) close(ends[1]);
     if (!r) {
+        if (ordinal < MMU_PROCESSORS - 1) atomic_store(&running[ordinal], p);
         *out = p;
         return r;
     }
@@ -86,6 +119,9 @@ out:
 void processor_stop(struct processor *p)
 {
     if (!p) return;
+    struct processor *self = p;
+    if (p->ordinal < MMU_PROCESSORS - 1 && atomic_compare_exchange_strong(&running[p->ordinal], &self, NULL))
+        mmu_detach(1 + (unsigned)p->ordinal);
     monitor_remove(p);
     if (p->pidfd >= 0) {
         struct pollfd gone = { .fd = p->pidfd, .events = POLLIN };
@@ -94,6 +130,7 @@ void processor_stop(struct processor *p)
         close(p->pidfd);
     }
     if (p->socket >= 0) close(p->socket);
+    if (p->userfault >= 0) close(p->userfault);
     if (p->control) munmap(p->control, CONTROL_BYTES);
     for (int k = 0; k < 64; k++)
         while (p->sent[k]) {

@@ -93,7 +93,7 @@ static CUresult page_command(struct processor *p, enum command_kind kind, uint64
     c->map.offset = offset;
     c->map.prot = prot;
     uint64_t mine = atomic_load(&p->control->head) + 1;
-    bool revokes = kind != COMMAND_MAP && processor_busy(p);
+    bool revokes = kind != COMMAND_MAP && kind != COMMAND_MANAGE && processor_busy(p);
     slot_end(p, revokes);
     /* access must be gone from a running device on return */
     for (unsigned rounds = 0; revokes && atomic_load(&p->control->tail) < mine && processor_busy(p);)
@@ -101,6 +101,34 @@ static CUresult page_command(struct processor *p, enum command_kind kind, uint64
 out:
     pthread_mutex_unlock(&p->lock);
     return r;
+}
+
+CUresult processor_manage(struct processor *p, uint64_t va, uint64_t size, const struct backing *b, uint64_t *position)
+{
+    CUresult r = page_command(p, COMMAND_MANAGE, va, size, b, 0, 0);
+    *position = atomic_load(&p->control->head);
+    return r;
+}
+
+void processor_zap(struct processor *p, uint64_t va, uint64_t size, uint64_t *position)
+{
+    pthread_mutex_lock(&p->lock);
+    struct command *c = slot_begin(p);
+    if (c) {
+        c->kind = COMMAND_ZAP;
+        c->map.va = va;
+        c->map.size = size;
+        slot_end(p, false);
+        *position = atomic_load(&p->control->head);
+    }
+    pthread_mutex_unlock(&p->lock);
+}
+
+bool processor_applied(struct processor *p, uint64_t position)
+{
+    for (unsigned rounds = 0; atomic_load(&p->control->tail) < position;)
+        if (!pause_for_device(p, &rounds)) return false;
+    return true;
 }
 
 CUresult processor_map(struct processor *p, uint64_t va, uint64_t size, const struct backing *b, uint64_t offset,
@@ -158,6 +186,9 @@ static bool put_params(struct processor *p, const struct launch *l, struct comma
 uint64_t processor_launch(struct processor *p, uint32_t channel, const struct launch *l)
 {
     uint64_t seq = 0;
+    /* from here on what is taken away is waited for, and what was put off is done first */
+    atomic_fetch_add(&p->control->running, 1);
+    table_settle(p);
     pthread_mutex_lock(&p->lock);
     struct command *c = slot_begin(p);
     if (c && put_params(p, l, c)) {
@@ -174,8 +205,9 @@ uint64_t processor_launch(struct processor *p, uint32_t channel, const struct la
         memcpy(c->launch.block, l->block, sizeof l->block);
         c->launch.dynamic_shared = l->dynamic_shared;
         c->launch.cooperative = l->cooperative;
-        atomic_fetch_add(&p->control->running, 1);
         slot_end(p, true);
+    } else {
+        atomic_fetch_sub(&p->control->running, 1);
     }
     pthread_mutex_unlock(&p->lock);
     return seq;

@@ -1,6 +1,8 @@
 /* Learning that a device has done something: completion, text, the end. */
 #include "base/futex.h"
 #include "processor/internal.h"
+#include "processor/mmu.h"
+#include "processor/table.h"
 
 #include <sched.h>
 #include <stdio.h>
@@ -21,20 +23,33 @@ static uint64_t spin_ns(void)
     return ns;
 }
 
+/* Mail that came while others left it to this thread is left to the service thread. */
+static void stop_watching(struct control *c)
+{
+    uint64_t one = 1;
+    atomic_fetch_sub(&c->watchers, 1);
+    if (atomic_load(&c->mail_count) && write(service_bell(), &one, sizeof one) < 0) return;
+}
+
 CUresult processor_wait(struct processor *p, uint32_t channel, uint64_t seq)
 {
     struct control *c = p->control;
     uint64_t start = now_ns(), spin = spin_ns();
+    atomic_fetch_add(&c->watchers, 1);
     while (!processor_done(p, channel, seq) && !processor_status(p)) {
+        if (atomic_load_explicit(&c->mail_count, memory_order_relaxed) && mmu_serve()) start = now_ns();
         if (now_ns() - start < spin) {
             for (int k = 0; k < 16; k++) cpu_relax();
             continue;
         }
         uint32_t seen = atomic_load(&c->completion);
+        stop_watching(c);
         atomic_fetch_add(&c->waiters, 1);
         if (!processor_done(p, channel, seq) && !processor_status(p)) futex_wait(&c->completion, seen, 100000000);
         atomic_fetch_sub(&c->waiters, 1);
+        atomic_fetch_add(&c->watchers, 1);
     }
+    stop_watching(c);
     return processor_status(p);
 }
 

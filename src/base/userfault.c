@@ -1,0 +1,137 @@
+/* Linux's userfaultfd over shared memory; see userfault.h. */
+#include "base/userfault.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Newer than the headers of some systems we build on. */
+#ifndef UFFD_USER_MODE_ONLY
+#define UFFD_USER_MODE_ONLY 1
+#endif
+#ifndef UFFDIO_CONTINUE_MODE_WP
+#define UFFDIO_CONTINUE_MODE_WP ((__u64)1 << 1)
+#endif
+
+static const uint64_t PAGE = 4096;
+
+static int shake_hands(int fd, enum userfault_kind kind)
+{
+    struct uffdio_api api = { .api = UFFD_API,
+                              .features = UFFD_FEATURE_MISSING_SHMEM | UFFD_FEATURE_MINOR_SHMEM |
+                                          UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM |
+                                          UFFD_FEATURE_EXACT_ADDRESS };
+    api.features |= kind == USERFAULT_SIGBUS ? UFFD_FEATURE_SIGBUS : UFFD_FEATURE_THREAD_ID;
+    if (fd < 0 || !ioctl(fd, UFFDIO_API, &api)) return fd;
+    close(fd);
+    return -1;
+}
+
+int userfault_open(enum userfault_kind kind)
+{
+    if (kind != USERFAULT_KERNEL)
+        return shake_hands((int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY), kind);
+    int fd = -1, maker = open("/dev/userfaultfd", O_RDWR | O_CLOEXEC);
+    if (maker >= 0) {
+        fd = ioctl(maker, USERFAULTFD_IOC_NEW, O_CLOEXEC | O_NONBLOCK);
+        close(maker);
+    }
+    if (fd < 0) fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+    return shake_hands(fd, kind);
+}
+
+static int call(int fd, unsigned long request, void *argument)
+{
+    int r;
+    while ((r = ioctl(fd, request, argument)) < 0 && errno == EINTR)
+        ;
+    return r < 0 ? errno : 0;
+}
+
+int userfault_register(int fd, uint64_t va, uint64_t size)
+{
+    struct uffdio_register r = {
+        .range = { va, size },
+        .mode = UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_MINOR | UFFDIO_REGISTER_MODE_WP,
+    };
+    return call(fd, UFFDIO_REGISTER, &r);
+}
+
+int userfault_unregister(int fd, uint64_t va, uint64_t size)
+{
+    struct uffdio_range r = { va, size };
+    return call(fd, UFFDIO_UNREGISTER, &r);
+}
+
+int userfault_protect(int fd, uint64_t va, uint64_t size, bool writable)
+{
+    struct uffdio_writeprotect w = { { va, size }, writable ? 0 : UFFDIO_WRITEPROTECT_MODE_WP };
+    int error;
+    /* EAGAIN: the address space is changing under it */
+    while ((error = call(fd, UFFDIO_WRITEPROTECT, &w)) == EAGAIN)
+        ;
+    return error;
+}
+
+/* Before Linux 6.4 an entry is made writable first. There is one physical page, so nothing is lost by it. */
+static int continue_range(int fd, uint64_t va, uint64_t size, bool writable, int64_t *done)
+{
+    static _Atomic int no_mode_wp;
+    struct uffdio_continue c = { .range = { va, size } };
+    bool two_steps = !writable && atomic_load_explicit(&no_mode_wp, memory_order_relaxed);
+    if (!writable && !two_steps) c.mode = UFFDIO_CONTINUE_MODE_WP;
+    int error = call(fd, UFFDIO_CONTINUE, &c);
+    if (error == EINVAL && c.mode) {
+        atomic_store_explicit(&no_mode_wp, 1, memory_order_relaxed);
+        return continue_range(fd, va, size, writable, done);
+    }
+    *done = error ? c.mapped > 0 ? c.mapped : 0 : (int64_t)size;
+    if (two_steps && *done > 0) userfault_protect(fd, va, (uint64_t)*done, false);
+    return error;
+}
+
+int userfault_enter(int fd, uint64_t va, uint64_t size, bool writable, uint64_t *done)
+{
+    for (*done = 0; *done < size;) {
+        int64_t entered = 0;
+        int error = continue_range(fd, va + *done, size - *done, writable, &entered);
+        *done += (uint64_t)entered;
+        if (!error || (error == EAGAIN && entered)) continue;
+        if (error == EAGAIN) continue;
+        if (error != EEXIST) return error;
+        error = userfault_protect(fd, va + *done, PAGE, writable);
+        if (error) return error;
+        *done += PAGE;
+    }
+    return 0;
+}
+
+void userfault_wake(int fd, uint64_t va, uint64_t size)
+{
+    struct uffdio_range r = { va, size };
+    call(fd, UFFDIO_WAKE, &r);
+}
+
+unsigned userfault_read(int fd, struct userfault_event *out, unsigned most)
+{
+    struct uffd_msg messages[16];
+    if (most > 16) most = 16;
+    ssize_t n = read(fd, messages, most * sizeof *messages);
+    unsigned count = 0;
+    for (ssize_t k = 0; n > 0 && k < n / (ssize_t)sizeof *messages; k++) {
+        const struct uffd_msg *m = &messages[k];
+        if (m->event != UFFD_EVENT_PAGEFAULT) continue;
+        out[count++] = (struct userfault_event){
+            .address = m->arg.pagefault.address,
+            .write = m->arg.pagefault.flags & (UFFD_PAGEFAULT_FLAG_WRITE | UFFD_PAGEFAULT_FLAG_WP),
+            .protected_page = m->arg.pagefault.flags & UFFD_PAGEFAULT_FLAG_WP,
+            .thread = (int)m->arg.pagefault.feat.ptid,
+        };
+    }
+    return count;
+}

@@ -1,0 +1,39 @@
+/* Linux's userfaultfd over shared memory, one call a function. Knows nothing
+ * of what the memory is for; which faults are raised is said when a
+ * descriptor is opened. Every range is page-aligned. */
+#ifndef FL_BASE_USERFAULT_H
+#define FL_BASE_USERFAULT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum userfault_kind {
+    USERFAULT_KERNEL,              /* also faults that system calls take on the program's behalf */
+    USERFAULT_USER,                /* those of the program's own instructions alone */
+    USERFAULT_SIGBUS,              /* the faulting thread gets SIGBUS; nothing is read from the descriptor */
+};
+
+/* A non-blocking descriptor that works on shared memfd, or -1: this system or
+ * its administrator says no, or the kernel is too old. */
+int userfault_open(enum userfault_kind kind);
+
+/* Each returns 0 or an errno value. Any process that holds the descriptor may call them. */
+int userfault_register(int fd, uint64_t va, uint64_t size);
+/* Entries that are missing are filled in by the kernel from now on; write protection is lifted. Wakes nobody. */
+int userfault_unregister(int fd, uint64_t va, uint64_t size);
+/* Enters pages that have physical memory; those already entered get the protection asked for.
+ * EFAULT: a page has none. *done: bytes that are entered. */
+int userfault_enter(int fd, uint64_t va, uint64_t size, bool writable, uint64_t *done);
+int userfault_protect(int fd, uint64_t va, uint64_t size, bool writable);
+/* Who waits in the range tries again. */
+void userfault_wake(int fd, uint64_t va, uint64_t size);
+
+struct userfault_event {
+    uint64_t address;
+    bool write, protected_page;    /* protected_page: there is an entry, but it does not permit writing */
+    int thread;
+};
+/* Takes up to most events; 0 if none waits. */
+unsigned userfault_read(int fd, struct userfault_event *out, unsigned most);
+
+#endif

@@ -1,0 +1,120 @@
+/* Managed memory in a device process: one window, all of it mapped, with
+ * entries that the host makes through the userfaultfd it was sent. A worker
+ * that touches a page without one gets SIGBUS, posts the fault in its mailbox
+ * and waits for the verdict in the handler. */
+#include "device/device.h"
+#include "base/futex.h"
+#include "base/log.h"
+#include "base/userfault.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { SPINS = 2000, SLEEP_NS = 5000000 };
+
+static int userfault = -1;
+static bool private_copy; /* this is the forked child that explains a fault */
+
+bool managed_hello(void)
+{
+    char ready = 'r';
+    struct iovec part = { &ready, 1 };
+    union {
+        struct cmsghdr header;
+        char room[CMSG_SPACE(sizeof(int))];
+    } data = { 0 };
+    struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1 };
+    userfault = userfault_open(USERFAULT_SIGBUS);
+    if (userfault >= 0) {
+        m.msg_control = &data;
+        m.msg_controllen = sizeof data;
+        struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+        c->cmsg_level = SOL_SOCKET;
+        c->cmsg_type = SCM_RIGHTS;
+        c->cmsg_len = CMSG_LEN(sizeof(int));
+        memcpy(CMSG_DATA(c), &userfault, sizeof userfault);
+    }
+    ssize_t n;
+    while ((n = sendmsg(host_socket, &m, MSG_NOSIGNAL)) < 0 && errno == EINTR)
+        ;
+    return n == 1;
+}
+
+void managed_map(uint64_t va, uint64_t size, uint64_t backing)
+{
+    agent_map(va, size, backing, 0, 3);
+    int error = userfault_register(userfault, va, size);
+    if (error) {
+        fl_log(FL_LOG_ERROR, "the device process cannot watch managed memory: %s", strerror(error));
+        _exit(1);
+    }
+    control->managed_base = va;
+    control->managed_end = va + size;
+}
+
+void managed_zap(uint64_t va, uint64_t size) { madvise((void *)va, size, MADV_DONTNEED); }
+
+bool managed_requests(void)
+{
+    struct page_request *r = &control->request;
+    uint32_t taken = atomic_load(&r->taken), posted = atomic_load(&r->posted);
+    if (taken == posted || !atomic_compare_exchange_strong(&r->taken, &taken, posted)) return false;
+    managed_zap(r->va, r->size);
+    atomic_store(&r->done, posted);
+    return true;
+}
+
+/* The mail is posted before the host is looked at: it looks at the mail after it has said that it sleeps. */
+static void post(struct mailbox *m, uint64_t address, bool write_access)
+{
+    uint64_t one = 1;
+    m->address = address;
+    m->write = write_access;
+    atomic_store(&m->state, MAIL_POSTED);
+    atomic_fetch_add(&control->mail_count, 1);
+    if (atomic_load(&control->need_bell) && !atomic_load(&control->watchers) && write(host_bell, &one, sizeof one) < 0)
+        return;
+}
+
+static uint32_t wait_for_verdict(struct mailbox *m)
+{
+    atomic_fetch_add(&control->handling, 1);
+    uint32_t state;
+    for (unsigned rounds = 0; (state = atomic_load(&m->state)) < MAIL_RETRY; rounds++) {
+        managed_requests();
+        if (rounds < SPINS) {
+            cpu_relax();
+            continue;
+        }
+        atomic_store(&m->asleep, 1);
+        if ((state = atomic_load(&m->state)) < MAIL_RETRY) futex_wait(&m->state, state, SLEEP_NS);
+        atomic_store(&m->asleep, 0);
+    }
+    atomic_fetch_sub(&control->handling, 1);
+    return state;
+}
+
+bool managed_fault(int number, uint64_t address, bool write_access)
+{
+    if (number != SIGBUS || address < control->managed_base || address >= control->managed_end) return false;
+    if (!worker.number || private_copy) return false;
+    int saved = errno;
+    struct mailbox *m = &control->mail[worker.number - 1];
+    post(m, address, write_access);
+    bool again = wait_for_verdict(m) == MAIL_RETRY;
+    atomic_store(&m->state, MAIL_NONE);
+    errno = saved;
+    return again;
+}
+
+void managed_make_private(uint64_t address)
+{
+    private_copy = true;
+    if (address >= control->managed_base && address < control->managed_end)
+        mprotect((void *)(address & ~4095ull), 4096, PROT_NONE);
+}

@@ -1,0 +1,138 @@
+/* Managed memory's page tables: what src/uvm calls. See mmu.h for the contract
+ * and table.h for the books. */
+#include "processor/mmu.h"
+#include "base/log.h"
+#include "base/userfault.h"
+#include "processor/table.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+
+CUresult mmu_init(const struct backing *memory, uint64_t base, mmu_service *service)
+{
+    size_t bytes = memory->size / BLOCK_BYTES * sizeof *mmu.blocks;
+    void *blocks = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (blocks == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
+    mmu.blocks = blocks;
+    mmu.base = base;
+    mmu.end = base + memory->size;
+    mmu.service = service;
+    CUresult r = host_open();
+    if (!r) r = service_start();
+    if (r) {
+        munmap(blocks, bytes);
+        return r;
+    }
+    mmu.memory = memory;
+    mmu.tables[MMU_HOST].attached = true;
+    return CUDA_SUCCESS;
+}
+
+enum mmu_rung mmu_rung(void) { return mmu.rung; }
+
+/* ---- address space */
+
+CUresult mmu_add(uint64_t va, uint64_t size)
+{
+    int error = ENOMEM;
+    void *here = mmap((void *)va, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE | MAP_NORESERVE,
+                      mmu.memory->fd, (off_t)(va - mmu.base));
+    if (here == (void *)va && !madvise(here, size, MADV_DONTFORK) &&
+        !(error = userfault_register(mmu.tables[MMU_HOST].fd, va, size)))
+        return CUDA_SUCCESS;
+    if (here != MAP_FAILED) munmap(here, size);
+    fl_log(FL_LOG_ERROR, "managed memory cannot be mapped at 0x%llx (error %d)", (unsigned long long)va, error);
+    return error == ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_OPERATING_SYSTEM;
+}
+
+/* Gives the pages of [va, va+size) back, which takes all processors' entries there with it. */
+static void punch(uint64_t va, uint64_t size) { backing_discard((struct backing *)mmu.memory, va - mmu.base, size); }
+
+void mmu_remove(uint64_t va, uint64_t size)
+{
+    for (uint64_t at = va; at < va + size; at += BLOCK_BYTES) {
+        if (!block_find(at)) continue;
+        for (unsigned n = 0; n < MMU_PROCESSORS; n++) {
+            struct table *t = &mmu.tables[n];
+            pthread_mutex_lock(&t->lock);
+            struct leaf *l = leaf_find(n, at);
+            if (l) leaf_drop(n, l);
+            pthread_mutex_unlock(&t->lock);
+        }
+    }
+    munmap((void *)va, size);
+    userfault_wake(mmu.tables[MMU_HOST].fd, va, size);
+    punch(va, size);
+}
+
+CUresult mmu_attach(unsigned p)
+{
+    struct table *t = &mmu.tables[p];
+    struct processor *device = processor_of(p - 1);
+    if (!device) return CUDA_ERROR_INVALID_DEVICE;
+    mmu_detach(p);
+    pthread_mutex_lock(&t->lock);
+    CUresult r = device_attach(t, device);
+    pthread_mutex_unlock(&t->lock);
+    return r;
+}
+
+void mmu_detach(unsigned p)
+{
+    struct table *t = &mmu.tables[p];
+    pthread_mutex_lock(&t->lock);
+    while (t->leaves) leaf_drop(p, t->leaves);
+    t->attached = false;
+    t->processor = NULL;
+    t->fd = -1;
+    pthread_mutex_unlock(&t->lock);
+}
+
+/* ---- entries */
+
+CUresult mmu_set(unsigned p, uint64_t va, uint64_t size, enum mmu_access access)
+{
+    struct table *t = &mmu.tables[p];
+    CUresult r = CUDA_SUCCESS;
+    pthread_mutex_lock(&t->lock);
+    for (uint64_t at = va, next; t->attached && at < va + size && !r; at = next) {
+        next = (at / BLOCK_BYTES + 1) * BLOCK_BYTES;
+        if (next > va + size) next = va + size;
+        struct leaf *l = access == MMU_NONE ? leaf_find(p, at) : leaf_make(p, at);
+        if (!l) {
+            if (access != MMU_NONE) r = CUDA_ERROR_OUT_OF_MEMORY;
+            continue;
+        }
+        struct mask read = l->may_read, write = l->may_write;
+        unsigned first = page_of(at), end = first + (unsigned)((next - at) / PAGE_BYTES);
+        leaf_permit(l, first, end, access);
+        if ((r = leaf_apply(t, l, first, end))) {
+            l->may_read = read;
+            l->may_write = write;
+        }
+    }
+    table_finish(t);
+    pthread_mutex_unlock(&t->lock);
+    return r;
+}
+
+void mmu_discard(uint64_t va, uint64_t size)
+{
+    for (uint64_t at = va, next; at < va + size; at = next) {
+        next = (at / BLOCK_BYTES + 1) * BLOCK_BYTES;
+        if (next > va + size) next = va + size;
+        for (unsigned n = 0; block_find(at) && n < MMU_PROCESSORS; n++) {
+            struct table *t = &mmu.tables[n];
+            pthread_mutex_lock(&t->lock);
+            struct leaf *l = leaf_find(n, at);
+            if (l) leaf_lose(l, page_of(at), page_of(at) + (unsigned)((next - at) / PAGE_BYTES));
+            pthread_mutex_unlock(&t->lock);
+        }
+    }
+    punch(va, size);
+}

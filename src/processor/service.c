@@ -1,0 +1,193 @@
+/* Faults on managed memory find their service function: the thread that waits
+ * for the host's faults and the devices', and whoever else has time while it
+ * waits for a device (mmu_serve). */
+#include "base/futex.h"
+#include "base/log.h"
+#include "base/userfault.h"
+#include "processor/table.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+enum { EVENTS = 16 };
+
+static int bell = -1;
+
+int service_bell(void)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&lock);
+    if (bell < 0) bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    pthread_mutex_unlock(&lock);
+    return bell;
+}
+
+/* ---- one fault */
+
+/* A device's fault does not tell a missing entry from a protected one; a write where reading was possible is the latter. */
+static bool is_protected(const struct mmu_fault *f, const struct leaf *l, unsigned page, bool told)
+{
+    if (f->processor == MMU_HOST) return told;
+    return f->write && mask_has(&l->has_read, page) && !mask_has(&l->has_write, page);
+}
+
+/* Enters what the processor may do around the page, which is more than the page alone after a loss. */
+static CUresult restore(struct table *t, struct leaf *l, unsigned page)
+{
+    CUresult r = leaf_apply(t, l, page & ~15u, (page & ~15u) + 16);
+    table_finish(t);
+    return r;
+}
+
+enum mmu_verdict fault_serve(const struct mmu_fault *f, bool protected_page)
+{
+    struct table *t = &mmu.tables[f->processor];
+    unsigned page = page_of(f->address);
+    enum mmu_verdict verdict = MMU_RETRY;
+    pthread_mutex_lock(&t->lock);
+    struct leaf *l = leaf_find(f->processor, f->address);
+    if (l) leaf_believe(l, page, is_protected(f, l, page, protected_page));
+    bool lost = l && leaf_permits(l, page, f->write);
+    if (lost && restore(t, l, page)) verdict = MMU_FATAL;
+    pthread_mutex_unlock(&t->lock);
+    if (lost) return verdict;
+
+    verdict = mmu.service(f);
+    if (verdict == MMU_FATAL) return verdict;
+    pthread_mutex_lock(&t->lock);
+    l = leaf_find(f->processor, f->address);
+    if (l && leaf_permits(l, page, f->write) && restore(t, l, page)) verdict = MMU_FATAL;
+    pthread_mutex_unlock(&t->lock);
+    return verdict;
+}
+
+/* ---- the host's */
+
+static bool serve_host(void)
+{
+    struct userfault_event events[EVENTS];
+    int fd = mmu.tables[MMU_HOST].fd;
+    unsigned n = userfault_read(fd, events, EVENTS);
+    for (unsigned k = 0; k < n; k++) {
+        struct mmu_fault f = { MMU_HOST, events[k].address, events[k].write, events[k].thread, 1 };
+        if (fault_serve(&f, events[k].protected_page) == MMU_FATAL)
+            host_fatal(&f);
+        else
+            userfault_wake(fd, f.address & ~(uint64_t)(PAGE_BYTES - 1), PAGE_BYTES);
+    }
+    return n > 0;
+}
+
+/* ---- the devices' */
+
+/* Takes what device number's workers have posted; the count of faults. */
+static unsigned collect(unsigned number, const struct processor **of, struct mmu_fault *out, unsigned *box)
+{
+    struct table *t = &mmu.tables[number];
+    unsigned n = 0, pages = 0;
+    if (pthread_mutex_trylock(&t->lock)) return 0;
+    struct control *c = t->processor ? t->processor->control : NULL;
+    *of = t->processor;
+    for (unsigned k = 0; c && atomic_load(&c->mail_count) && k < WORKERS_MOST; k++) {
+        uint32_t posted = MAIL_POSTED;
+        if (!atomic_compare_exchange_strong(&c->mail[k].state, &posted, MAIL_TAKEN)) continue;
+        atomic_fetch_sub(&c->mail_count, 1);
+        out[n] = (struct mmu_fault){ number, c->mail[k].address, c->mail[k].write, 0, 0 };
+        box[n++] = k;
+    }
+    pthread_mutex_unlock(&t->lock);
+    for (unsigned k = 0; k < n; k++) {
+        bool first = true;
+        for (unsigned j = 0; j < k && first; j++) first = (out[j].address ^ out[k].address) >= PAGE_BYTES;
+        pages += first;
+    }
+    for (unsigned k = 0; k < n; k++) out[k].pending = pages;
+    return n;
+}
+
+static void answer(unsigned number, const struct processor *of, unsigned box, enum mmu_verdict verdict)
+{
+    struct table *t = &mmu.tables[number];
+    pthread_mutex_lock(&t->lock);
+    if (t->processor == of) {
+        struct mailbox *m = &of->control->mail[box];
+        atomic_store(&m->state, verdict == MMU_RETRY ? MAIL_RETRY : MAIL_FATAL);
+        if (atomic_load(&m->asleep)) futex_wake(&m->state, 1);
+    }
+    pthread_mutex_unlock(&t->lock);
+}
+
+static bool serve_device(unsigned number)
+{
+    struct mmu_fault faults[WORKERS_MOST];
+    unsigned box[WORKERS_MOST];
+    const struct processor *of = NULL;
+    unsigned n = collect(number, &of, faults, box);
+    for (unsigned k = 0; k < n; k++) answer(number, of, box[k], fault_serve(&faults[k], false));
+    return n > 0;
+}
+
+bool mmu_serve(void)
+{
+    bool any = false;
+    for (unsigned n = 1; n < MMU_PROCESSORS; n++)
+        if (atomic_load_explicit(&mmu.tables[n].attached, memory_order_relaxed)) any |= serve_device(n);
+    return any;
+}
+
+/* ---- the thread */
+
+static void need_bell(bool needed)
+{
+    for (unsigned n = 1; n < MMU_PROCESSORS; n++) {
+        struct table *t = &mmu.tables[n];
+        pthread_mutex_lock(&t->lock);
+        if (t->processor) atomic_store(&t->processor->control->need_bell, needed);
+        pthread_mutex_unlock(&t->lock);
+    }
+}
+
+static bool serve_all(void) { return serve_host() | mmu_serve(); }
+
+static void sleep_until_fault(void)
+{
+    struct pollfd fds[2] = { { .fd = bell, .events = POLLIN }, { .fd = mmu.tables[MMU_HOST].fd, .events = POLLIN } };
+    uint64_t rings;
+    need_bell(true);
+    /* who posted before it saw that is found now */
+    if (!serve_all()) poll(fds, 2, -1);
+    need_bell(false);
+    if (read(bell, &rings, sizeof rings) < 0) return;
+}
+
+static void *service(void *arg)
+{
+    (void)arg;
+    uint64_t spin = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? SPIN_NS : 0, last = now_ns();
+    for (;;) {
+        if (serve_all())
+            last = now_ns();
+        else if (now_ns() - last >= spin) {
+            sleep_until_fault();
+            last = now_ns();
+        }
+    }
+    return NULL;
+}
+
+CUresult service_start(void)
+{
+    pthread_t thread;
+    sigset_t all, old;
+    if (service_bell() < 0) return CUDA_ERROR_OUT_OF_MEMORY;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    int error = pthread_create(&thread, NULL, service, NULL);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (error) return CUDA_ERROR_OPERATING_SYSTEM;
+    pthread_detach(thread);
+    return CUDA_SUCCESS;
+}

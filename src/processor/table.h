@@ -1,0 +1,88 @@
+/* The books of mmu.h: for each processor and each 2 MiB block that it has
+ * entries in, what it may do (as mmu_set said) and what its page table has.
+ *
+ * The two differ where nobody notices or where a fault is cheaper than the
+ * truth: an idle device keeps entries that it may not use any more until its
+ * next kernel is launched (table_settle), and an entry that is permitted but
+ * missing (the system took it, a huge mapping was split) comes back when it is
+ * touched, without the service function being asked. */
+#ifndef FL_PROCESSOR_TABLE_H
+#define FL_PROCESSOR_TABLE_H
+
+#include "processor/internal.h"
+#include "processor/mask.h"
+#include "processor/mmu.h"
+
+enum { PAGE_BYTES = 4096, BLOCK_BYTES = BLOCK_PAGES * PAGE_BYTES };
+
+/* One processor's entries in one block. */
+struct leaf {
+    uint64_t va;                   /* of the block */
+    struct mask may_read, may_write;   /* what it may do; may_write is part of may_read */
+    struct mask has_read, has_write;   /* what the page table permits; likewise */
+    struct leaf *next, **link;         /* all of the table's */
+    struct leaf *next_stale, **stale_link; /* link NULL: not in that list */
+};
+/* Never freed, so that it can be found without a lock. */
+struct block { struct leaf *leaf[MMU_PROCESSORS]; /* each under its table's lock */ };
+
+struct table {
+    pthread_mutex_t lock;          /* of all below; processor.lock alone may be taken while it is held */
+    _Atomic bool attached;         /* also read without the lock */
+    int fd;                        /* userfaultfd of the processor */
+    struct processor *processor;   /* NULL for the host */
+    uint64_t position;             /* of the device's last command that concerns this table, in its ring */
+    uint64_t zap_lo, zap_hi;       /* entries that table_finish takes out */
+    bool settling;                 /* a kernel is about to be launched: the ring's order is enough */
+    struct leaf *leaves;
+    struct leaf *stale;            /* leaves of an idle device that permit more than they may */
+};
+
+struct mmu {
+    const struct backing *memory;  /* NULL: mmu_init has not been called */
+    uint64_t base, end;
+    mmu_service *service;
+    enum mmu_rung rung;            /* the host's */
+    _Atomic(struct block *) *blocks;
+    struct table tables[MMU_PROCESSORS];
+};
+extern struct mmu mmu;
+
+static inline struct block *block_find(uint64_t va)
+{
+    return va < mmu.base || va >= mmu.end ? NULL : atomic_load(&mmu.blocks[(va - mmu.base) / BLOCK_BYTES]);
+}
+static inline unsigned page_of(uint64_t va) { return (unsigned)(va / PAGE_BYTES % BLOCK_PAGES); }
+
+/* table.c; under the table's lock */
+struct leaf *leaf_find(unsigned number, uint64_t va);
+struct leaf *leaf_make(unsigned number, uint64_t va); /* NULL: no memory */
+void leaf_drop(unsigned number, struct leaf *l);
+void leaf_permit(struct leaf *l, unsigned first, unsigned end, enum mmu_access access);
+bool leaf_permits(const struct leaf *l, unsigned page, bool write);
+/* A fault says that page has no entry, or one that is write-protected: believes it. */
+void leaf_believe(struct leaf *l, unsigned page, bool protected_page);
+/* Pages [first, end) have no entries: their memory is gone. */
+void leaf_lose(struct leaf *l, unsigned first, unsigned end);
+/* The page table comes to permit what the leaf may, for pages [first, end): at once, or, where an
+ * idle device would lose something, when it is settled. table_finish completes it. */
+CUresult leaf_apply(struct table *t, struct leaf *l, unsigned first, unsigned end);
+void table_finish(struct table *t);
+
+/* host_table.c */
+CUresult host_open(void);
+void host_fatal(const struct mmu_fault *f);
+
+/* device_table.c */
+CUresult device_attach(struct table *t, struct processor *p);
+void device_zap(struct table *t, uint64_t va, uint64_t size);
+/* The device has made what entries need, on return; false: it is dead. */
+bool device_ready(struct table *t);
+
+/* service.c */
+CUresult service_start(void);
+/* An eventfd that wakes the service thread; -1: no descriptor to be had. */
+int service_bell(void);
+enum mmu_verdict fault_serve(const struct mmu_fault *f, bool protected_page);
+
+#endif

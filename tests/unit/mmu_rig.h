@@ -1,0 +1,41 @@
+/* A host, device processes and managed memory between them, without the rest
+ * of the library. Kernels are C functions of the test, copied into an image.
+ * The service function gives what is asked for, and counts, unless told otherwise. */
+#ifndef FL_TESTS_MMU_RIG_H
+#define FL_TESTS_MMU_RIG_H
+
+#include "processor/mmu.h"
+#include "processor/processor.h"
+#include <stdatomic.h>
+
+enum { RIG_PAGE = 4096, RIG_BLOCK = 2 << 20, RIG_DEVICES = 2 };
+
+/* What the one kernel does: for k < count, at va + k * stride. */
+enum rig_deed { RIG_READ /* adds all up */, RIG_WRITE /* value + k */, RIG_ADD /* value, atomically */ };
+struct rig_job { uint64_t deed, va, stride, count, value, sum /* device address of the result */; };
+
+struct rig {
+    uint64_t base;                 /* of managed memory */
+    struct backing memory, code;
+    struct processor *device[RIG_DEVICES];
+    uint32_t channel[RIG_DEVICES];
+    /* what the service function has seen, by processor */
+    _Atomic unsigned reads[MMU_PROCESSORS], writes[MMU_PROCESSORS], most_pending;
+    _Atomic(uint64_t) fatal_lo, fatal_hi;  /* faults there are fatal */
+    _Atomic bool exclusive;        /* a page is given to the processor that faults and taken from the others */
+    _Atomic unsigned granularity;  /* bytes given around a fault */
+};
+extern struct rig rig;
+
+void rig_start(int devices);
+void rig_stop(void);
+void rig_device_start(int k);
+void rig_device_stop(int k);
+unsigned rig_faults(unsigned processor);
+void rig_forget_faults(void);
+/* Runs job on device k in blocks of one thread, block b from va + b * span on; the processor's status. */
+CUresult rig_run(int k, struct rig_job job, unsigned blocks, uint64_t span, uint64_t *sum);
+uint64_t rig_launch(int k, struct rig_job job, unsigned blocks, uint64_t span);
+uint64_t *rig_results(void);
+
+#endif
