@@ -1,4 +1,5 @@
-/* Arrays and mipmapped arrays: descriptors checked as the H200's driver does. */
+/* Arrays: descriptors checked as the H200's driver does. Mipmapped ones are in
+ * mipmap.c, the tiles of sparse ones in sparse.c. */
 #include "api/array.h"
 #include "context/context.h"
 #include "stream/stream.h"
@@ -6,15 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct mipmapped {
-    struct array *levels[32];
-    unsigned count;
-    struct mipmapped *next;
-};
-
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct array *arrays;
-static struct mipmapped *mipmaps;
 
 CUresult array_get(CUarray handle, struct array **out)
 {
@@ -95,35 +89,82 @@ static bool good_shape(const struct profile *p, const CUDA_ARRAY3D_DESCRIPTOR *d
     return within(p, d, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_WIDTH, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_HEIGHT, 0);
 }
 
-static CUresult create(struct context *c, const CUDA_ARRAY3D_DESCRIPTOR *d, struct array **out)
+/* Memory that is mapped later, as tiles or as a whole: flat or deep, never a line or a cube (observed on H200). */
+static bool good_mapped(const CUDA_ARRAY3D_DESCRIPTOR *d)
 {
-    size_t element = element_size(d->Format, d->NumChannels), bytes;
-    if (!element || !good_shape(c->device->profile, d)) return CUDA_ERROR_INVALID_VALUE;
-    if (d->Flags & (CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING)) return CUDA_ERROR_NOT_SUPPORTED;
-    struct array *a = calloc(1, sizeof *a);
-    if (!a) return CUDA_ERROR_OUT_OF_MEMORY;
-    a->desc = *d;
-    a->element = element;
-    a->row = d->Width * element;
-    a->rows = d->Height ? d->Height : 1;
-    a->slices = d->Depth ? d->Depth : 1;
-    CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
-    if (__builtin_mul_overflow(a->row, a->rows, &bytes) || __builtin_mul_overflow(bytes, a->slices, &bytes)) goto out;
-    if ((r = space_alloc_device(c, bytes, 512, &a->memory))) goto out;
+    unsigned sparse = d->Flags & CUDA_ARRAY3D_SPARSE, deferred = d->Flags & CUDA_ARRAY3D_DEFERRED_MAPPING;
+    if (!sparse && !deferred) return true;
+    if (!d->Height || d->Flags & CUDA_ARRAY3D_CUBEMAP) return false;
+    return !sparse || (!deferred && !(d->Flags & CUDA_ARRAY3D_SURFACE_LDST));
+}
+
+static bool supported(const struct profile *p, unsigned flags)
+{
+    return !(flags & CUDA_ARRAY3D_SPARSE && !p->attribute[CU_DEVICE_ATTRIBUTE_SPARSE_CUDA_ARRAY_SUPPORTED]) &&
+           !(flags & CUDA_ARRAY3D_DEFERRED_MAPPING &&
+             !p->attribute[CU_DEVICE_ATTRIBUTE_DEFERRED_MAPPING_CUDA_ARRAY_SUPPORTED]);
+}
+
+CUresult array_check(const struct context *c, const CUDA_ARRAY3D_DESCRIPTOR *d)
+{
+    const struct profile *p = c->device->profile;
+    if (!element_size(d->Format, d->NumChannels) || !good_shape(p, d) || !good_mapped(d))
+        return CUDA_ERROR_INVALID_VALUE;
+    return supported(p, d->Flags) ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+}
+
+CUresult array_tiles(const CUDA_ARRAY3D_DESCRIPTOR *d, unsigned levels, struct sparse **out)
+{
+    bool layered = d->Flags & CUDA_ARRAY3D_LAYERED, volume = d->Depth && !layered;
+    const struct sparse_shape shape = { .width = d->Width,
+                                        .height = d->Height,
+                                        .depth = volume ? d->Depth : 1,
+                                        .layers = layered ? d->Depth : 1,
+                                        .element = element_size(d->Format, d->NumChannels),
+                                        .levels = levels,
+                                        .volume = volume,
+                                        .deferred = d->Flags & CUDA_ARRAY3D_DEFERRED_MAPPING };
+    return sparse_create(&shape, out);
+}
+
+static CUresult own_memory(struct context *c, struct array *a)
+{
+    size_t bytes;
+    if (__builtin_mul_overflow(a->row, a->rows, &bytes) || __builtin_mul_overflow(bytes, a->slices, &bytes))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult r = space_alloc_device(c, bytes, 512, &a->memory);
+    if (r) return r;
     a->memory->module_owned = true;
     space_update(a->memory);
     memset(space_alias(a->memory, a->memory->base), 0, bytes);
+    return CUDA_SUCCESS;
+}
+
+CUresult array_create(struct context *c, const CUDA_ARRAY3D_DESCRIPTOR *d, struct sparse *tiles, struct array **out)
+{
+    struct array *a = calloc(1, sizeof *a);
+    if (!a) return CUDA_ERROR_OUT_OF_MEMORY;
+    a->desc = *d;
+    a->context = c;
+    a->element = element_size(d->Format, d->NumChannels);
+    a->row = d->Width * a->element;
+    a->rows = d->Height ? d->Height : 1;
+    a->slices = d->Depth ? d->Depth : 1;
+    a->tiles = tiles;
+    CUresult r = tiles ? CUDA_SUCCESS : own_memory(c, a);
+    if (r) {
+        free(a);
+        return r;
+    }
     pthread_mutex_lock(&lock);
     a->next = arrays;
     arrays = a;
     pthread_mutex_unlock(&lock);
     *out = a;
-out:
-    if (r) free(a);
-    return r;
+    return CUDA_SUCCESS;
 }
 
-static void destroy(struct array *a)
+void array_destroy(struct array *a)
 {
     pthread_mutex_lock(&lock);
     for (struct array **at = &arrays; *at; at = &(*at)->next)
@@ -132,18 +173,44 @@ static void destroy(struct array *a)
             break;
         }
     pthread_mutex_unlock(&lock);
-    space_free(a->memory);
+    if (a->memory) space_free(a->memory);
+    if (a->tiles && !a->mipmap) sparse_destroy(a->tiles);
     free(a);
 }
+
+/* An array of c that is no level of a mipmapped one, or NULL. */
+static struct array *one_of(const struct context *c)
+{
+    pthread_mutex_lock(&lock);
+    struct array *a = arrays;
+    while (a && (a->context != c || a->mipmap)) a = a->next;
+    pthread_mutex_unlock(&lock);
+    return a;
+}
+
+static void release_context(struct context *c)
+{
+    struct array *a;
+    mipmap_release_context(c);
+    while ((a = one_of(c))) array_destroy(a);
+}
+
+const struct space_owner array_owner = { .release_context = release_context };
 
 CUresult CUDAAPI cuArray3DCreate_v2(CUarray *pHandle, const CUDA_ARRAY3D_DESCRIPTOR *pAllocateArray)
 {
     struct context *c;
     struct array *a;
+    struct sparse *tiles = NULL;
     CUresult r = context_current(&c);
     if (r) return r;
     if (!pHandle || !pAllocateArray) return CUDA_ERROR_INVALID_VALUE;
-    if ((r = create(c, pAllocateArray, &a))) return r;
+    if ((r = array_check(c, pAllocateArray))) return r;
+    if (pAllocateArray->Flags & ARRAY_MAPPED && (r = array_tiles(pAllocateArray, 1, &tiles))) return r;
+    if ((r = array_create(c, pAllocateArray, tiles, &a))) {
+        if (tiles) sparse_destroy(tiles);
+        return r;
+    }
     *pHandle = (CUarray)a;
     return CUDA_SUCCESS;
 }
@@ -190,102 +257,19 @@ CUresult CUDAAPI cuArrayDestroy(CUarray hArray)
     struct context *c;
     struct array *a;
     CUresult r = context_current(&c);
-    if (r || (r = array_get(hArray, &a)) || (r = context_synchronize(c))) return r;
-    destroy(a);
+    if (r || (r = array_get(hArray, &a))) return r;
+    if (a->mipmap) return CUDA_ERROR_INVALID_HANDLE; /* goes with its mipmapped array */
+    if ((r = context_synchronize(c))) return r;
+    array_destroy(a);
     return CUDA_SUCCESS;
 }
 
-/* No array is sparse yet. */
-CUresult CUDAAPI cuArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES *sparseProperties, CUarray array)
+/* No format that is supported has planes. */
+CUresult CUDAAPI cuArrayGetPlane(CUarray *pPlaneArray, CUarray hArray, unsigned int planeIdx)
 {
     struct context *c;
     struct array *a;
     CUresult r = context_current(&c);
-    if (r || (r = array_get(array, &a))) return r;
-    (void)sparseProperties;
-    return CUDA_ERROR_INVALID_VALUE;
-}
-
-/* ---- mipmapped arrays */
-
-static size_t halved(size_t v, unsigned times) { return !v ? 0 : v >> times ? v >> times : 1; }
-
-static unsigned most_levels(const CUDA_ARRAY3D_DESCRIPTOR *d)
-{
-    size_t longest = d->Width > d->Height ? d->Width : d->Height;
-    if (!(d->Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP)) && d->Depth > longest) longest = d->Depth;
-    unsigned n = 1;
-    while (longest >>= 1) n++;
-    return n > 32 ? 32 : n;
-}
-
-CUresult CUDAAPI cuMipmappedArrayCreate(CUmipmappedArray *pHandle, const CUDA_ARRAY3D_DESCRIPTOR *pMipmappedArrayDesc,
-                                        unsigned int numMipmapLevels)
-{
-    struct context *c;
-    CUresult r = context_current(&c);
-    if (r) return r;
-    if (!pHandle || !pMipmappedArrayDesc) return CUDA_ERROR_INVALID_VALUE;
-    struct mipmapped *m = calloc(1, sizeof *m);
-    if (!m) return CUDA_ERROR_OUT_OF_MEMORY;
-    unsigned n = numMipmapLevels ? numMipmapLevels : 1, most = most_levels(pMipmappedArrayDesc);
-    for (unsigned k = 0; k < (n < most ? n : most) && !r; k++) {
-        CUDA_ARRAY3D_DESCRIPTOR d = *pMipmappedArrayDesc;
-        d.Width = halved(d.Width, k);
-        d.Height = halved(d.Height, k);
-        if (!(d.Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP))) d.Depth = halved(d.Depth, k);
-        if (!(r = create(c, &d, &m->levels[k]))) m->count++;
-    }
-    if (r) {
-        while (m->count) destroy(m->levels[--m->count]);
-        free(m);
-        return r;
-    }
-    pthread_mutex_lock(&lock);
-    m->next = mipmaps;
-    mipmaps = m;
-    pthread_mutex_unlock(&lock);
-    *pHandle = (CUmipmappedArray)m;
-    return CUDA_SUCCESS;
-}
-
-static struct mipmapped *mipmap_get(CUmipmappedArray handle)
-{
-    pthread_mutex_lock(&lock);
-    struct mipmapped *m = mipmaps;
-    while (m && m != (struct mipmapped *)handle) m = m->next;
-    pthread_mutex_unlock(&lock);
-    return m;
-}
-
-CUresult CUDAAPI cuMipmappedArrayGetLevel(CUarray *pLevelArray, CUmipmappedArray hMipmappedArray, unsigned int level)
-{
-    struct context *c;
-    CUresult r = context_current(&c);
-    if (r) return r;
-    struct mipmapped *m = mipmap_get(hMipmappedArray);
-    if (!m) return CUDA_ERROR_INVALID_HANDLE;
-    if (!pLevelArray || level >= m->count) return CUDA_ERROR_INVALID_VALUE;
-    *pLevelArray = (CUarray)m->levels[level];
-    return CUDA_SUCCESS;
-}
-
-CUresult CUDAAPI cuMipmappedArrayDestroy(CUmipmappedArray hMipmappedArray)
-{
-    struct context *c;
-    CUresult r = context_current(&c);
-    if (r) return r;
-    struct mipmapped *m = mipmap_get(hMipmappedArray);
-    if (!m) return CUDA_ERROR_INVALID_HANDLE;
-    if ((r = context_synchronize(c))) return r;
-    pthread_mutex_lock(&lock);
-    for (struct mipmapped **at = &mipmaps; *at; at = &(*at)->next)
-        if (*at == m) {
-            *at = m->next;
-            break;
-        }
-    pthread_mutex_unlock(&lock);
-    while (m->count) destroy(m->levels[--m->count]);
-    free(m);
-    return CUDA_SUCCESS;
+    (void)pPlaneArray, (void)planeIdx;
+    return r || (r = array_get(hArray, &a)) ? r : CUDA_ERROR_INVALID_VALUE;
 }

@@ -1,18 +1,46 @@
-/* CUDA arrays: linear storage of rows in device memory. */
+/* CUDA arrays: linear storage of rows in device memory, or tiles (vmm/sparse.h)
+ * that are mapped when the user wants. */
 #ifndef FL_API_ARRAY_H
 #define FL_API_ARRAY_H
 
 #include "space/space.h"
+#include "vmm/sparse.h"
+
+enum { ARRAY_MAPPED = CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING, ARRAY_LEVELS = 32 };
 
 struct array {                     /* CUarray_st */
     CUDA_ARRAY3D_DESCRIPTOR desc;
-    struct allocation *memory;
+    struct context *context;
+    struct allocation *memory;     /* NULL: it has tiles */
+    struct sparse *tiles;          /* the mipmapped array's if it is a level of one */
+    struct mipmapped *mipmap;      /* that it is a level of, or NULL */
+    unsigned level;
     size_t element, row;           /* bytes of an element, of a row */
     size_t rows, slices;           /* at least 1 */
     struct array *next;
 };
+struct mipmapped {                 /* CUmipmappedArray_st */
+    CUDA_ARRAY3D_DESCRIPTOR desc;
+    struct context *context;
+    struct sparse *tiles;          /* NULL: the levels have memory */
+    struct array *levels[ARRAY_LEVELS];
+    unsigned count;
+    struct mipmapped *next;
+};
 
 /* CUDA_ERROR_INVALID_HANDLE unless it is a living array. */
 CUresult array_get(CUarray handle, struct array **out);
+CUresult mipmap_get(CUmipmappedArray handle, struct mipmapped **out);
+
+/* What mipmap.c shares with array.c. */
+CUresult array_check(const struct context *c, const CUDA_ARRAY3D_DESCRIPTOR *d);
+CUresult array_tiles(const CUDA_ARRAY3D_DESCRIPTOR *d, unsigned levels, struct sparse **out);
+/* The caller has checked d. Without tiles the array gets memory. */
+CUresult array_create(struct context *c, const CUDA_ARRAY3D_DESCRIPTOR *d, struct sparse *tiles, struct array **out);
+void array_destroy(struct array *a);
+void mipmap_release_context(struct context *c);
+
+/* Frees the arrays of a dying context. */
+extern const struct space_owner array_owner;
 
 #endif

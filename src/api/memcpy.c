@@ -2,7 +2,7 @@
  * rows and slices, which the stream performs through this process's aliases. */
 #include "api/api.h"
 #include "api/array.h"
-#include "api/span.h"
+#include "api/copy.h"
 #include "context/context.h"
 #include "stream/stream.h"
 
@@ -11,17 +11,6 @@
 
 enum { SHORT = 64 << 10 }; /* bytes that are copied sooner than a thread wakes up */
 
-struct side {
-    struct span span;
-    size_t pitch, slice;
-    bool pageable;
-    const struct device *device;   /* on whose behalf it is touched */
-};
-struct copy {
-    struct side to, from;
-    size_t width, height, depth;
-    struct vmm_piece pieces[];     /* of both sides' spans */
-};
 /* What is known of a copy while its arguments are looked at. */
 struct draft {
     struct copy c;
@@ -41,6 +30,7 @@ static void copy_row(const struct copy *c, size_t to, size_t from)
 static CUresult perform(void *arg)
 {
     const struct copy *c = arg;
+    if (c->to.array || c->from.array) return copy_tiles(c);
     for (size_t z = 0; z < c->depth; z++)
         for (size_t y = 0; y < c->height; y++)
             copy_row(c, z * c->to.slice + y * c->to.pitch, z * c->from.slice + y * c->from.pitch);
@@ -50,6 +40,7 @@ static CUresult perform(void *arg)
 /* Rows without a gap between them are one row. */
 static void flatten(struct copy *c)
 {
+    if (c->to.array || c->from.array) return;
     if (c->to.pitch == c->width && c->from.pitch == c->width &&
         (c->depth == 1 || (c->to.slice == c->width * c->height && c->from.slice == c->to.slice))) {
         c->width *= c->height * c->depth;
@@ -199,6 +190,13 @@ static CUresult array_side(const struct box *b, const struct copy *c, struct sid
         return CUDA_ERROR_INVALID_VALUE;
     s->pitch = a->row;
     s->slice = a->row * a->rows;
+    if (a->tiles) {
+        s->array = a;
+        s->x = b->x;
+        s->y = b->y;
+        s->z = b->z;
+        return CUDA_SUCCESS;
+    }
     char *bytes = (char *)space_alias(a->memory, a->memory->base) + b->z * s->slice + b->y * s->pitch + b->x;
     s->span = (struct span){ bytes, 1, 0 };
     return CUDA_SUCCESS;

@@ -18,6 +18,9 @@ static struct profile profile;
 static _Atomic bool ready;
 static bool forked; /* this is a forked child of the process that called cuInit */
 
+/* Who publishes allocations of its own; each is told when a context dies, a device comes or goes. */
+extern const struct space_owner array_owner; /* api/array.c */
+
 static void in_child(void) { forked = true; }
 
 CUresult library_ready(void)
@@ -97,6 +100,7 @@ CUresult library_init(unsigned flags)
     if (!atomic_load(&ready) && !(r = profile_load(&profile)) && !(r = make_devices())) {
         pthread_atfork(NULL, NULL, in_child);
         processor_set_reporter(report);
+        space_add_owner(&array_owner);
         space_add_owner(&vmm_owner);
         mempool_init();
         atomic_store_explicit(&ready, true, memory_order_release);

@@ -54,7 +54,7 @@ static void leave(struct vmm_mapping *m)
 /* The order of the checks is the driver's: the size is wrong before the addresses are (observed on H200). */
 static CUresult check_map(uint64_t va, uint64_t size, uint64_t offset, const struct vmm_handle *h)
 {
-    if (!h) return CUDA_ERROR_INVALID_VALUE;
+    if (!h || h->prop.allocFlags.usage & CU_MEM_CREATE_USAGE_TILE_POOL) return CUDA_ERROR_INVALID_VALUE;
     if (offset || size != h->memory->size) return CUDA_ERROR_NOT_SUPPORTED;
     if (va % VMM_GRANULARITY || !reservations_cover(va, size)) return CUDA_ERROR_INVALID_VALUE;
     const struct vmm_mapping *above = mapping_from(va);

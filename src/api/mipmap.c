@@ -1,0 +1,127 @@
+/* Mipmapped arrays: a chain of arrays, each half the size of the one before. */
+#include "api/array.h"
+#include "context/context.h"
+#include "stream/stream.h"
+
+#include <stdlib.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct mipmapped *mipmaps;
+
+static size_t halved(size_t v, unsigned times) { return !v ? 0 : v >> times ? v >> times : 1; }
+
+static unsigned most_levels(const CUDA_ARRAY3D_DESCRIPTOR *d)
+{
+    size_t longest = d->Width > d->Height ? d->Width : d->Height;
+    if (!(d->Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP)) && d->Depth > longest) longest = d->Depth;
+    unsigned n = 1;
+    while (longest >>= 1) n++;
+    return n > 32 ? 32 : n;
+}
+
+static CUresult add_level(struct mipmapped *m)
+{
+    CUDA_ARRAY3D_DESCRIPTOR d = m->desc;
+    struct array *a;
+    d.Width = halved(d.Width, m->count);
+    d.Height = halved(d.Height, m->count);
+    if (!(d.Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP))) d.Depth = halved(d.Depth, m->count);
+    CUresult r = array_create(m->context, &d, m->tiles, &a);
+    if (r) return r;
+    a->mipmap = m;
+    a->level = m->count;
+    m->levels[m->count++] = a;
+    return CUDA_SUCCESS;
+}
+
+static void unmake(struct mipmapped *m)
+{
+    while (m->count) array_destroy(m->levels[--m->count]);
+    if (m->tiles) sparse_destroy(m->tiles);
+    free(m);
+}
+
+CUresult CUDAAPI cuMipmappedArrayCreate(CUmipmappedArray *pHandle, const CUDA_ARRAY3D_DESCRIPTOR *pMipmappedArrayDesc,
+                                        unsigned int numMipmapLevels)
+{
+    struct context *c;
+    CUresult r = context_current(&c);
+    if (r) return r;
+    if (!pHandle || !pMipmappedArrayDesc) return CUDA_ERROR_INVALID_VALUE;
+    if ((r = array_check(c, pMipmappedArrayDesc))) return r;
+    struct mipmapped *m = calloc(1, sizeof *m);
+    if (!m) return CUDA_ERROR_OUT_OF_MEMORY;
+    unsigned most = most_levels(pMipmappedArrayDesc), levels = numMipmapLevels ? numMipmapLevels : 1;
+    if (levels > most) levels = most;
+    m->desc = *pMipmappedArrayDesc;
+    m->context = c;
+    if (m->desc.Flags & ARRAY_MAPPED) r = array_tiles(&m->desc, levels, &m->tiles);
+    while (!r && m->count < levels) r = add_level(m);
+    if (r) {
+        unmake(m);
+        return r;
+    }
+    pthread_mutex_lock(&lock);
+    m->next = mipmaps;
+    mipmaps = m;
+    pthread_mutex_unlock(&lock);
+    *pHandle = (CUmipmappedArray)m;
+    return CUDA_SUCCESS;
+}
+
+CUresult mipmap_get(CUmipmappedArray handle, struct mipmapped **out)
+{
+    pthread_mutex_lock(&lock);
+    struct mipmapped *m = mipmaps;
+    while (m && m != (struct mipmapped *)handle) m = m->next;
+    pthread_mutex_unlock(&lock);
+    *out = m;
+    return m ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+CUresult CUDAAPI cuMipmappedArrayGetLevel(CUarray *pLevelArray, CUmipmappedArray hMipmappedArray, unsigned int level)
+{
+    struct context *c;
+    struct mipmapped *m;
+    CUresult r = context_current(&c);
+    if (r || (r = mipmap_get(hMipmappedArray, &m))) return r;
+    if (!pLevelArray || level >= m->count) return CUDA_ERROR_INVALID_VALUE;
+    *pLevelArray = (CUarray)m->levels[level];
+    return CUDA_SUCCESS;
+}
+
+static void take_out(struct mipmapped *m)
+{
+    pthread_mutex_lock(&lock);
+    for (struct mipmapped **at = &mipmaps; *at; at = &(*at)->next)
+        if (*at == m) {
+            *at = m->next;
+            break;
+        }
+    pthread_mutex_unlock(&lock);
+}
+
+CUresult CUDAAPI cuMipmappedArrayDestroy(CUmipmappedArray hMipmappedArray)
+{
+    struct context *c;
+    struct mipmapped *m;
+    CUresult r = context_current(&c);
+    if (r || (r = mipmap_get(hMipmappedArray, &m))) return r;
+    if ((r = context_synchronize(c))) return r;
+    take_out(m);
+    unmake(m);
+    return CUDA_SUCCESS;
+}
+
+void mipmap_release_context(struct context *c)
+{
+    for (;;) {
+        pthread_mutex_lock(&lock);
+        struct mipmapped *m = mipmaps;
+        while (m && m->context != c) m = m->next;
+        pthread_mutex_unlock(&lock);
+        if (!m) return;
+        take_out(m);
+        unmake(m);
+    }
+}

@@ -1,0 +1,205 @@
+/* Entry points of sparse arrays and of arrays whose memory is mapped later:
+ * what they need, and mapping it. The tiles themselves are vmm/sparse.h's. */
+#include "api/array.h"
+#include "context/context.h"
+#include "stream/operations.h"
+#include "vmm/vmm.h"
+
+#include <stdlib.h>
+
+static void describe(const struct sparse *s, CUDA_ARRAY_SPARSE_PROPERTIES *out)
+{
+    const struct sparse_layout *y = sparse_layout(s);
+    *out = (CUDA_ARRAY_SPARSE_PROPERTIES){ .tileExtent = { y->tile[0], y->tile[1], y->tile[2] },
+                                           .miptailFirstLevel = y->tail_first,
+                                           .miptailSize = y->tail_size,
+                                           .flags = y->single ? CU_ARRAY_SPARSE_PROPERTIES_SINGLE_MIPTAIL : 0 };
+}
+
+/* The tiles of a sparse (or deferred) array that is no level of a mipmapped one. */
+static CUresult tiles_of_array(CUarray handle, unsigned flags, struct sparse **out)
+{
+    struct array *a;
+    CUresult r = array_get(handle, &a);
+    if (r) return r;
+    if (!(a->desc.Flags & flags) || a->mipmap) return CUDA_ERROR_INVALID_VALUE;
+    *out = a->tiles;
+    return CUDA_SUCCESS;
+}
+
+static CUresult tiles_of_mipmap(CUmipmappedArray handle, unsigned flags, struct sparse **out)
+{
+    struct mipmapped *m;
+    CUresult r = mipmap_get(handle, &m);
+    if (r) return r;
+    if (!(m->desc.Flags & flags)) return CUDA_ERROR_INVALID_VALUE;
+    *out = m->tiles;
+    return CUDA_SUCCESS;
+}
+
+/* An array has one level, so its tail, if any, begins at 0 (observed on H200: 0 also without one). */
+CUresult CUDAAPI cuArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES *sparseProperties, CUarray array)
+{
+    struct context *c;
+    struct sparse *s;
+    CUresult r = context_current(&c);
+    if (r || (r = tiles_of_array(array, CUDA_ARRAY3D_SPARSE, &s))) return r;
+    if (!sparseProperties) return CUDA_ERROR_INVALID_VALUE;
+    describe(s, sparseProperties);
+    sparseProperties->miptailFirstLevel = 0;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuMipmappedArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES *sparseProperties,
+                                                     CUmipmappedArray mipmap)
+{
+    struct context *c;
+    struct sparse *s;
+    CUresult r = context_current(&c);
+    if (r || (r = tiles_of_mipmap(mipmap, CUDA_ARRAY3D_SPARSE, &s))) return r;
+    if (!sparseProperties) return CUDA_ERROR_INVALID_VALUE;
+    describe(s, sparseProperties);
+    return CUDA_SUCCESS;
+}
+
+static CUresult requirements(const struct sparse *s, CUDA_ARRAY_MEMORY_REQUIREMENTS *out, CUdevice device)
+{
+    struct sparse_region all;
+    struct device *d;
+    CUresult r = device_get(device, &d);
+    if (r) return r;
+    if (!out) return CUDA_ERROR_INVALID_VALUE;
+    sparse_whole(s, &all);
+    *out = (CUDA_ARRAY_MEMORY_REQUIREMENTS){ .size = sparse_bytes(&all), .alignment = SPARSE_TILE };
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *memoryRequirements, CUarray array,
+                                              CUdevice device)
+{
+    struct context *c;
+    struct sparse *s;
+    CUresult r = context_current(&c);
+    if (r || (r = tiles_of_array(array, CUDA_ARRAY3D_DEFERRED_MAPPING, &s))) return r;
+    return requirements(s, memoryRequirements, device);
+}
+
+CUresult CUDAAPI cuMipmappedArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *memoryRequirements,
+                                                       CUmipmappedArray mipmap, CUdevice device)
+{
+    struct context *c;
+    struct sparse *s;
+    CUresult r = context_current(&c);
+    if (r || (r = tiles_of_mipmap(mipmap, CUDA_ARRAY3D_DEFERRED_MAPPING, &s))) return r;
+    return requirements(s, memoryRequirements, device);
+}
+
+/* ---- mapping */
+
+struct map_operation {
+    struct sparse *tiles;
+    struct sparse_region region;
+    struct tile_pool *pool; /* NULL: unmap */
+    uint64_t offset;
+};
+struct map_list {
+    struct map_operation *operations;
+    unsigned count;
+};
+
+static void let_go(struct map_list *l)
+{
+    for (unsigned k = 0; k < l->count; k++)
+        if (l->operations[k].pool) tile_pool_put(l->operations[k].pool);
+    free(l->operations);
+}
+
+static void perform(void *arg, CUresult status)
+{
+    struct map_list *l = arg;
+    for (unsigned k = 0; k < l->count && !status; k++) {
+        const struct map_operation *o = &l->operations[k];
+        sparse_map(o->tiles, &o->region, o->pool, o->offset);
+    }
+    let_go(l);
+}
+
+/* Which tiles m means. */
+static CUresult resource(const CUarrayMapInfo *m, struct map_operation *o)
+{
+    bool whole;
+    struct array *a;
+    struct mipmapped *p;
+    if (m->resourceType == CU_RESOURCE_TYPE_ARRAY) {
+        if (array_get(m->resource.array, &a) || !a->tiles || a->mipmap) return CUDA_ERROR_INVALID_VALUE;
+        o->tiles = a->tiles;
+        whole = a->desc.Flags & CUDA_ARRAY3D_DEFERRED_MAPPING;
+    } else if (m->resourceType == CU_RESOURCE_TYPE_MIPMAPPED_ARRAY) {
+        if (mipmap_get(m->resource.mipmap, &p) || !p->tiles) return CUDA_ERROR_INVALID_VALUE;
+        o->tiles = p->tiles;
+        whole = p->desc.Flags & CUDA_ARRAY3D_DEFERRED_MAPPING;
+    } else {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (whole) {
+        sparse_whole(o->tiles, &o->region);
+        return CUDA_SUCCESS;
+    }
+    if (m->subresourceType == CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_SPARSE_LEVEL) {
+        const unsigned offset[3] = { m->subresource.sparseLevel.offsetX, m->subresource.sparseLevel.offsetY,
+                                     m->subresource.sparseLevel.offsetZ };
+        const unsigned extent[3] = { m->subresource.sparseLevel.extentWidth, m->subresource.sparseLevel.extentHeight,
+                                     m->subresource.sparseLevel.extentDepth };
+        return sparse_box(o->tiles, m->subresource.sparseLevel.level, m->subresource.sparseLevel.layer, offset, extent,
+                          &o->region);
+    }
+    if (m->subresourceType != CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_MIPTAIL) return CUDA_ERROR_INVALID_VALUE;
+    return sparse_tail(o->tiles, m->subresource.miptail.layer, m->subresource.miptail.offset,
+                       m->subresource.miptail.size, &o->region);
+}
+
+/* The memory of a tile pool of device d, large enough. */
+static CUresult pool(const CUarrayMapInfo *m, const struct device *d, struct map_operation *o)
+{
+    struct vmm_memory *memory;
+    uint64_t bytes = sparse_bytes(&o->region);
+    if (m->memHandleType != CU_MEM_HANDLE_TYPE_GENERIC || m->offset % SPARSE_TILE) return CUDA_ERROR_INVALID_VALUE;
+    CUresult r = vmm_memory_get(m->memHandle.memHandle, &memory);
+    if (r) return r;
+    if (!(memory->prop.allocFlags.usage & CU_MEM_CREATE_USAGE_TILE_POOL) || memory->device != d ||
+        m->offset > memory->size || bytes > memory->size - m->offset) {
+        vmm_memory_put(memory);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    o->offset = m->offset;
+    return tile_pool_open(memory, &o->pool);
+}
+
+/* An unmapping's handle is not looked at (observed on H200, although it must be NULL by the manual). */
+static CUresult check(const CUarrayMapInfo *m, const struct device *d, struct map_operation *o)
+{
+    if (m->flags || m->reserved[0] || m->reserved[1] || m->deviceBitMask != 1u << d->ordinal)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (m->memOperationType != CU_MEM_OPERATION_TYPE_MAP && m->memOperationType != CU_MEM_OPERATION_TYPE_UNMAP)
+        return CUDA_ERROR_INVALID_VALUE;
+    CUresult r = resource(m, o);
+    return r || m->memOperationType == CU_MEM_OPERATION_TYPE_UNMAP ? r : pool(m, d, o);
+}
+
+CUresult CUDAAPI cuMemMapArrayAsync(CUarrayMapInfo *mapInfoList, unsigned int count, CUstream hStream)
+{
+    struct context *c;
+    struct stream *s;
+    struct map_list l = { 0 };
+    CUresult r = context_current(&c);
+    if (r || (r = stream_get(c, hStream, false, &s))) return r;
+    if (!mapInfoList || !count) return CUDA_ERROR_INVALID_VALUE;
+    if (!(l.operations = calloc(count, sizeof *l.operations))) return CUDA_ERROR_OUT_OF_MEMORY;
+    while (l.count < count && !r) {
+        r = check(&mapInfoList[l.count], stream_context(s)->device, &l.operations[l.count]);
+        l.count++;
+    }
+    if (!r) r = stream_call(s, perform, &l, sizeof l);
+    if (r) let_go(&l);
+    return r;
+}
