@@ -32,6 +32,10 @@ bool managed_fault(int number, uint64_t address, bool write);
 /* In a forked child, whose memory is private: no faults are served, access to the page at address faults. */
 void managed_make_private(uint64_t address);
 
+/* multimem.c: which memories lie behind the addresses of a multicast object */
+void multimem_map(uint64_t va, uint64_t size, uint64_t replica, uint32_t prot);
+void multimem_unmap(uint64_t va, uint64_t size);
+
 /* rt.c */
 extern const struct fl_rt runtime;
 /* fault.c */

@@ -10,6 +10,9 @@
 FL_RT_MATH(PROTOTYPE)
 #undef PROTOTYPE
 uint32_t device_printf(struct fl_block *b, uint64_t format, uint64_t args);
+void device_multimem_load(struct fl_block *b, uint64_t address, void *out, uint32_t what);
+void device_multimem_store(struct fl_block *b, uint64_t address, const void *in, uint32_t what);
+void device_multimem_reduce(struct fl_block *b, uint64_t address, const void *in, uint32_t what);
 
 static void rt_trap(struct fl_block *b, uint32_t t, uint32_t line)
 {
@@ -129,4 +132,7 @@ static void rt_free(struct fl_block *b, uint64_t address)
 #define CORE(name, sig, ret, params) .name = rt_##name,
 #define MATH(name, sig, ret, params) .name = fl_math_##name,
 #define rt_vprintf device_printf
+#define rt_multimem_load device_multimem_load
+#define rt_multimem_store device_multimem_store
+#define rt_multimem_reduce device_multimem_reduce
 const struct fl_rt runtime = { FL_RT_CORE(CORE) FL_RT_MATH(MATH) };

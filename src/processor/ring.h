@@ -22,6 +22,8 @@ enum { RING_SLOTS = 1024, CHANNELS = 4096, MARKS = 4096, PARAM_BYTES = 1 << 20, 
 enum command_kind { COMMAND_MAP, COMMAND_UNMAP, COMMAND_PROTECT, COMMAND_LAUNCH, COMMAND_MARK, COMMAND_STOP,
     COMMAND_MANAGE, /* the window of managed memory: mapped, no entries */
     COMMAND_ZAP,    /* entries of managed memory go */
+    COMMAND_MULTICAST, /* one more member's memory behind multicast addresses */
+    COMMAND_MULTICAST_END,
 };
 
 struct command {
@@ -29,7 +31,8 @@ struct command {
     uint32_t channel;
     uint64_t seq;                  /* in the channel: LAUNCH, MARK */
     union {
-        struct { uint64_t va, size, backing, offset; uint32_t prot; } map;     /* UNMAP and PROTECT use its va, size, prot */
+        struct { uint64_t va, size, backing, offset; uint32_t prot; } map;     /* UNMAP and PROTECT use its va, size, prot;
+                                                                                  MULTICAST: offset is where one member's memory is */
         struct {
             uint64_t image, symbols, heap, heap_size, gridid, params;          /* params: position in the byte ring */
             uint32_t kernel, grid[3], block[3], dynamic_shared, params_size, cooperative;

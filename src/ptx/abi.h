@@ -33,7 +33,7 @@
 
 #include <stdint.h>
 
-#define FL_ABI_VERSION 2u
+#define FL_ABI_VERSION 3u
 #define FL_WARP_SIZE 32u
 #define FL_EXITED 0xffffu          /* state[t]: the thread has ended */
 #define FL_MAX_SEGMENTS 0xfff0u
@@ -115,6 +115,14 @@ enum { FL_SEG_FULL_MASK = 1,       /* the member mask is the constant 0xffffffff
                                       at this segment when no lane of the warp can run */
        FL_SEG_IMM0 = 4, FL_SEG_IMM1 = 8 };
 
+/* Operations on a multicast address. what of the run-time functions that perform them:
+ * operation | type << 8 | bytes << 16. The bytes, 4 to 16, lie in memory as they would at the address. */
+enum fl_multimem_op { FL_MULTIMEM_ADD, FL_MULTIMEM_MIN, FL_MULTIMEM_MAX, FL_MULTIMEM_AND, FL_MULTIMEM_OR,
+                      FL_MULTIMEM_XOR };
+enum fl_multimem_type { FL_MULTIMEM_U32, FL_MULTIMEM_S32, FL_MULTIMEM_U64, FL_MULTIMEM_S64, FL_MULTIMEM_F32,
+                        FL_MULTIMEM_F64, FL_MULTIMEM_F16, FL_MULTIMEM_BF16,
+                        FL_MULTIMEM_F16_WIDE, FL_MULTIMEM_BF16_WIDE /* added up in single precision */ };
+
 /* What compiled code may call, through b->rt. Each entry:
  *   X(name, "signature", return type, parameters)
  * The signature drives code generation: first the result, then the parameters:
@@ -128,6 +136,9 @@ enum { FL_SEG_FULL_MASK = 1,       /* the member mask is the constant 0xffffffff
     X(malloc,      "lpl",   uint64_t, (struct fl_block *b, uint64_t size)) \
     X(free,        "vpl",   void,     (struct fl_block *b, uint64_t ptr)) \
     X(nanosleep,   "vpi",   void,     (struct fl_block *b, uint32_t ns)) \
+    X(multimem_load, "vplpi", void,   (struct fl_block *b, uint64_t address, void *out, uint32_t what)) \
+    X(multimem_store, "vplpi", void,  (struct fl_block *b, uint64_t address, const void *in, uint32_t what)) \
+    X(multimem_reduce, "vplpi", void, (struct fl_block *b, uint64_t address, const void *in, uint32_t what)) \
     X(globaltimer, "lp",    uint64_t, (struct fl_block *b)) \
     X(bad_call,    "vpiil!", void,    (struct fl_block *b, uint32_t t, uint32_t line, uint64_t target))
 

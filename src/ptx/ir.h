@@ -55,7 +55,7 @@ enum ptx_op {
     X(finite) X(infinite) X(number) X(notanumber) X(normal) X(subnormal) \
     X(up) X(down) X(bfly) X(idx) X(all) X(any) X(uni) X(ballot) X(sync) X(arrive) X(red) X(warp) X(wait) X(aligned) X(noinc) \
     X(v2) X(v4) X(v8) X(volatile) X(relaxed) X(acquire) X(release) X(acq_rel) X(sc) X(weak) X(mmio) X(cta) X(cluster) X(gpu) X(gl) X(sys) \
-    X(nc) X(to) X(pack) X(async) X(commit_group) X(wait_group) X(wait_all) X(noreturn) X(proxy) X(alias) X(unified)
+    X(nc) X(to) X(pack) X(ld_reduce) X(st) X(acc_f16) X(acc_f32) X(async) X(commit_group) X(wait_group) X(wait_all) X(noreturn) X(proxy) X(alias) X(unified)
 enum ptx_mod {
 #define X(name) MOD_##name,
     FL_PTX_MODS(X)

@@ -35,6 +35,8 @@ static enum ptx_mod mod_of(const struct token *t)
         FL_PTX_MODS(X)
 #undef X
     };
+    if (token_is(t, ".acc::f16")) return MOD_acc_f16;
+    if (token_is(t, ".acc::f32")) return MOD_acc_f32;
     for (int i = 0; i < MOD_count; i++)
         if (t->length == strlen(names[i]) + 1 && !memcmp(t->text + 1, names[i], t->length - 1)) return (enum ptx_mod)i;
     return MOD_count;

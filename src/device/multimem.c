@@ -1,0 +1,257 @@
+/* Multicast addresses: behind each lie the memories of several devices, mapped
+ * here at addresses of their own. The address itself is mapped nowhere, so
+ * that an ordinary access to it faults; multimem instructions (abi.h) come
+ * here and find the members in a table that the host's commands write.
+ *
+ * The table is read without a lock, inside kernels that may fault anywhere:
+ * a change makes a new one, and old ones are kept until no kernel runs. */
+#include "device/device.h"
+#include "base/log.h"
+#include "ptx/rt_math.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PROTOTYPE(name, sig, ret, params) ret fl_math_##name params;
+FL_RT_MATH(PROTOTYPE)
+#undef PROTOTYPE
+
+enum { MEMBERS = 16 };
+
+struct range {
+    uint64_t va, size;
+    uint32_t prot, count;
+    uint64_t replicas[MEMBERS];
+};
+struct table {
+    struct table *retired;
+    size_t count;
+    struct range ranges[];
+};
+static struct table *_Atomic table;
+static struct table *retired;
+
+/* ---- the table; only the thread that takes commands writes it */
+
+static struct table *copy_with_room(void)
+{
+    const struct table *old = atomic_load(&table);
+    size_t count = old ? old->count : 0;
+    struct table *t = calloc(1, sizeof *t + (count + 1) * sizeof *t->ranges);
+    if (!t) {
+        fl_log(FL_LOG_ERROR, "out of memory for the table of multicast addresses");
+        _exit(1);
+    }
+    t->count = count;
+    if (old) memcpy(t->ranges, old->ranges, count * sizeof *t->ranges);
+    return t;
+}
+
+static void publish(struct table *t)
+{
+    struct table *old = atomic_exchange(&table, t);
+    if (old) old->retired = retired, retired = old;
+    while (retired && !atomic_load(&control->running)) {
+        struct table *next = retired->retired;
+        free(retired);
+        retired = next;
+    }
+}
+
+/* One more member of a range, which begins with its first. */
+void multimem_map(uint64_t va, uint64_t size, uint64_t replica, uint32_t prot)
+{
+    struct table *t = copy_with_room();
+    size_t k = 0;
+    while (k < t->count && t->ranges[k].va != va) k++;
+    struct range *r = &t->ranges[k];
+    if (k == t->count) {
+        *r = (struct range){ .va = va, .size = size, .prot = prot };
+        t->count++;
+    }
+    if (r->count < MEMBERS) r->replicas[r->count++] = replica;
+    publish(t);
+}
+
+void multimem_unmap(uint64_t va, uint64_t size)
+{
+    struct table *t = copy_with_room();
+    size_t kept = 0;
+    for (size_t k = 0; k < t->count; k++)
+        if (t->ranges[k].va < va || t->ranges[k].va >= va + size) t->ranges[kept++] = t->ranges[k];
+    t->count = kept;
+    publish(t);
+}
+
+/* ---- inside kernels */
+
+/* The members' addresses of [address, address + bytes), all permitted; otherwise the access faults as any other does. */
+static uint32_t members(uint64_t address, uint32_t bytes, bool write, uint64_t out[MEMBERS])
+{
+    const struct table *t = atomic_load_explicit(&table, memory_order_acquire);
+    for (size_t k = 0; t && k < t->count; k++) {
+        const struct range *r = &t->ranges[k];
+        if (address < r->va || address - r->va > r->size - bytes) continue;
+        if (!(r->prot & (write ? 2 : 3))) break;
+        for (uint32_t m = 0; m < r->count; m++) out[m] = r->replicas[m] + (address - r->va);
+        return r->count;
+    }
+    if (write)
+        *(volatile uint32_t *)address = 0;
+    else
+        (void)*(volatile uint32_t *)address;
+    return 0;
+}
+
+static uint32_t bytes_of(uint32_t what) { return what >> 16; }
+static uint32_t op_of(uint32_t what) { return what & 0xff; }
+static uint32_t type_of(uint32_t what) { return what >> 8 & 0xff; }
+
+static uint32_t unit_of(uint32_t type)
+{
+    return type == FL_MULTIMEM_U64 || type == FL_MULTIMEM_S64 || type == FL_MULTIMEM_F64 ? 8 : 4;
+}
+
+static float wide(uint16_t v, bool bf)
+{
+    uint32_t bits = (uint32_t)v << 16;
+    float f;
+    if (!bf) return fl_math_f32_from_f16(v);
+    memcpy(&f, &bits, sizeof f);
+    return f;
+}
+
+static uint16_t half(uint16_t a, uint16_t b, uint32_t op, bool bf)
+{
+    float x = wide(a, bf), y = wide(b, bf), v;
+    if (op == FL_MULTIMEM_ADD)
+        v = x + y;
+    else if (x != x || y != y)
+        v = x != x ? y : x;
+    else
+        v = (op == FL_MULTIMEM_MIN) == (x < y || (x == y && (int16_t)a < 0)) ? x : y;
+    return bf ? fl_math_bf16_from_f32(v, 0) : fl_math_f16_from_f32(v, 0);
+}
+
+#define INTEGER(type) \
+    { \
+        type x = (type)a, y = (type)b; \
+        switch (op) { \
+        case FL_MULTIMEM_ADD: return (uint64_t)(x + y); \
+        case FL_MULTIMEM_MIN: return (uint64_t)(x < y ? x : y); \
+        case FL_MULTIMEM_MAX: return (uint64_t)(x > y ? x : y); \
+        case FL_MULTIMEM_AND: return (uint64_t)(x & y); \
+        case FL_MULTIMEM_OR: return (uint64_t)(x | y); \
+        default: return (uint64_t)(x ^ y); \
+        } \
+    }
+
+/* a op b in one unit: 4 or 8 bytes, two lanes of half precision. */
+static uint64_t combine(uint64_t a, uint64_t b, uint32_t op, uint32_t type)
+{
+    switch (type) {
+    case FL_MULTIMEM_U32: INTEGER(uint32_t)
+    case FL_MULTIMEM_S32: INTEGER(int32_t)
+    case FL_MULTIMEM_U64: INTEGER(uint64_t)
+    case FL_MULTIMEM_S64: INTEGER(int64_t)
+    case FL_MULTIMEM_F32: {
+        float x, y;
+        uint32_t bits;
+        memcpy(&x, &a, 4), memcpy(&y, &b, 4);
+        x += y;
+        memcpy(&bits, &x, 4);
+        return bits;
+    }
+    case FL_MULTIMEM_F64: {
+        double x, y;
+        memcpy(&x, &a, 8), memcpy(&y, &b, 8);
+        x += y;
+        memcpy(&a, &x, 8);
+        return a;
+    }
+    default: {
+        bool bf = type == FL_MULTIMEM_BF16;
+        return half((uint16_t)a, (uint16_t)b, op, bf) | (uint32_t)half((uint16_t)(a >> 16), (uint16_t)(b >> 16), op, bf)
+                                                            << 16;
+    }
+    }
+}
+
+static uint64_t peek(uint64_t address, uint32_t unit)
+{
+    return unit == 8 ? __atomic_load_n((const uint64_t *)address, __ATOMIC_ACQUIRE)
+                     : __atomic_load_n((const uint32_t *)address, __ATOMIC_ACQUIRE);
+}
+
+/* Two lanes added up in single precision over all members, rounded once. */
+static uint32_t wide_sum(const uint64_t *at, uint32_t count, uint32_t offset, bool bf)
+{
+    float lo = 0, hi = 0;
+    for (uint32_t m = 0; m < count; m++) {
+        uint32_t v = (uint32_t)peek(at[m] + offset, 4);
+        lo = m ? lo + wide((uint16_t)v, bf) : wide((uint16_t)v, bf);
+        hi = m ? hi + wide((uint16_t)(v >> 16), bf) : wide((uint16_t)(v >> 16), bf);
+    }
+    return bf ? fl_math_bf16_from_f32(lo, 0) | (uint32_t)fl_math_bf16_from_f32(hi, 0) << 16
+              : fl_math_f16_from_f32(lo, 0) | (uint32_t)fl_math_f16_from_f32(hi, 0) << 16;
+}
+
+void device_multimem_load(struct fl_block *b, uint64_t address, void *out, uint32_t what)
+{
+    uint64_t at[MEMBERS];
+    uint32_t type = type_of(what), unit = unit_of(type), count = members(address, bytes_of(what), false, at);
+    (void)b;
+    for (uint32_t o = 0; o < bytes_of(what) && count; o += unit) {
+        uint64_t v = peek(at[0] + o, unit);
+        for (uint32_t m = 1; m < count && type < FL_MULTIMEM_F16_WIDE; m++)
+            v = combine(v, peek(at[m] + o, unit), op_of(what), type);
+        if (type >= FL_MULTIMEM_F16_WIDE) v = wide_sum(at, count, o, type == FL_MULTIMEM_BF16_WIDE);
+        memcpy((char *)out + o, &v, unit);
+    }
+}
+
+void device_multimem_store(struct fl_block *b, uint64_t address, const void *in, uint32_t what)
+{
+    uint64_t at[MEMBERS];
+    uint32_t unit = unit_of(type_of(what)), count = members(address, bytes_of(what), true, at);
+    (void)b;
+    for (uint32_t m = 0; m < count; m++)
+        for (uint32_t o = 0; o < bytes_of(what); o += unit) {
+            uint64_t v = 0;
+            memcpy(&v, (const char *)in + o, unit);
+            if (unit == 8)
+                __atomic_store_n((uint64_t *)(at[m] + o), v, __ATOMIC_RELEASE);
+            else
+                __atomic_store_n((uint32_t *)(at[m] + o), (uint32_t)v, __ATOMIC_RELEASE);
+        }
+}
+
+static void update(uint64_t address, uint64_t operand, uint32_t op, uint32_t type)
+{
+    if (unit_of(type) == 8) {
+        uint64_t old = peek(address, 8);
+        while (!__atomic_compare_exchange_n((uint64_t *)address, &old, combine(old, operand, op, type), false,
+                                            __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+            ;
+        return;
+    }
+    uint32_t old = (uint32_t)peek(address, 4);
+    while (!__atomic_compare_exchange_n((uint32_t *)address, &old, (uint32_t)combine(old, operand, op, type), false,
+                                        __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        ;
+}
+
+void device_multimem_reduce(struct fl_block *b, uint64_t address, const void *in, uint32_t what)
+{
+    uint64_t at[MEMBERS];
+    uint32_t type = type_of(what), unit = unit_of(type), count = members(address, bytes_of(what), true, at);
+    (void)b;
+    for (uint32_t m = 0; m < count; m++)
+        for (uint32_t o = 0; o < bytes_of(what); o += unit) {
+            uint64_t v = 0;
+            memcpy(&v, (const char *)in + o, unit);
+            update(at[m] + o, v, op_of(what), type);
+        }
+}
