@@ -4,6 +4,7 @@
 #include "device/device.h"
 #include "base/log.h"
 
+#include <bsd/sys/tree.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,29 +12,42 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+enum { BUCKETS = 1024 };
+
 struct known {
     uint64_t id;
     int fd;
     struct known *next;
 };
-static struct known *backings;
+static struct known *backings[BUCKETS];
 
-/* What is mapped, for a child that makes it private; ordered by nothing, few entries change at a time. */
+/* What is mapped, for a child that makes it private. */
 struct mapping {
     uint64_t va, size, backing, offset;
     uint32_t prot;
-    struct mapping *next;
+    RB_ENTRY(mapping) link;
 };
-static struct mapping *mappings[4096];
+static int by_va(struct mapping *x, struct mapping *y) { return x->va < y->va ? -1 : x->va > y->va; }
+RB_HEAD(mappings, mapping);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-function"
+RB_GENERATE_INTERNAL(mappings, mapping, link, by_va, static)
+#pragma GCC diagnostic pop
+static struct mappings mappings = RB_INITIALIZER(&mappings);
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static unsigned slot(uint64_t va) { return (unsigned)(va >> 21) % 4096; }
+static struct known *find_known(uint64_t id)
+{
+    struct known *k = backings[id % BUCKETS];
+    while (k && k->id != id) k = k->next;
+    return k;
+}
 
 static int receive(uint64_t id)
 {
     for (;;) {
-        for (struct known *k = backings; k; k = k->next)
-            if (k->id == id) return k->fd;
+        struct known *k = find_known(id);
+        if (k) return k->fd;
         struct backing_message message;
         struct iovec part = { &message, sizeof message };
         union {
@@ -46,13 +60,25 @@ static int receive(uint64_t id)
         ssize_t n = recvmsg(host_socket, &m, MSG_CMSG_CLOEXEC);
         if (n < 0 && errno == EINTR) continue;
         struct cmsghdr *c = n == sizeof message ? CMSG_FIRSTHDR(&m) : NULL;
-        struct known *k = c ? malloc(sizeof *k) : NULL;
-        if (!k) return -1;
+        if (!c || !(k = malloc(sizeof *k))) return -1;
         k->id = message.id;
         memcpy(&k->fd, CMSG_DATA(c), sizeof k->fd);
-        k->next = backings;
-        backings = k;
+        k->next = backings[k->id % BUCKETS];
+        backings[k->id % BUCKETS] = k;
     }
+}
+
+void agent_forget(uint64_t backing)
+{
+    receive(backing);
+    for (struct known **at = &backings[backing % BUCKETS]; *at; at = &(*at)->next)
+        if ((*at)->id == backing) {
+            struct known *k = *at;
+            *at = k->next;
+            close(k->fd);
+            free(k);
+            return;
+        }
 }
 
 static int protection(uint32_t prot)
@@ -68,42 +94,37 @@ static void fatal_mapping(const char *what, uint64_t va, uint64_t size)
     _exit(1);
 }
 
+/* The lowest mapping that ends above va, or NULL. */
+static struct mapping *from(uint64_t va)
+{
+    struct mapping key = { .va = va }, *m = RB_NFIND(mappings, &mappings, &key),
+                   *below = m ? RB_PREV(mappings, &mappings, m) : RB_MAX(mappings, &mappings);
+    return below && below->va + below->size > va ? below : m;
+}
+
+/* No mapping lies across `at` afterwards. */
+static void split(uint64_t at)
+{
+    struct mapping *m = from(at), *rest;
+    if (!m || m->va >= at) return;
+    if (!(rest = malloc(sizeof *rest))) _exit(1);
+    *rest = *m;
+    m->size = at - m->va;
+    rest->va = at;
+    rest->size -= m->size;
+    rest->offset += m->size;
+    RB_INSERT(mappings, &mappings, rest);
+}
+
 /* The table forgets [va, va+size); what sticks out on either side stays. */
 static void forget(uint64_t va, uint64_t size)
 {
-    for (unsigned s = 0; s < 4096; s++) {
-        if (size < (1ull << 33) && s != slot(va) && !mappings[s]) continue;
-        for (struct mapping **at = &mappings[s]; *at;) {
-            struct mapping *m = *at;
-            if (m->va + m->size <= va || va + size <= m->va) {
-                at = &m->next;
-                continue;
-            }
-            if (m->va < va && va + size < m->va + m->size) {
-                struct mapping *rest = malloc(sizeof *rest);
-                if (!rest) _exit(1);
-                *rest = *m;
-                rest->offset += va + size - m->va;
-                rest->size = m->va + m->size - (va + size);
-                rest->va = va + size;
-                m->size = va - m->va;
-                rest->next = m->next;
-                m->next = rest;
-                at = &rest->next;
-            } else if (m->va < va) {
-                m->size = va - m->va;
-                at = &m->next;
-            } else if (va + size < m->va + m->size) {
-                uint64_t cut = va + size - m->va;
-                m->va += cut;
-                m->offset += cut;
-                m->size -= cut;
-                at = &m->next;
-            } else {
-                *at = m->next;
-                free(m);
-            }
-        }
+    split(va);
+    split(va + size);
+    for (struct mapping *m = from(va), *next; m && m->va < va + size; m = next) {
+        next = RB_NEXT(mappings, &mappings, m);
+        RB_REMOVE(mappings, &mappings, m);
+        free(m);
     }
 }
 
@@ -117,8 +138,8 @@ void agent_map(uint64_t va, uint64_t size, uint64_t backing, uint64_t offset, ui
         fatal_mapping("map", va, size);
     pthread_mutex_lock(&lock);
     forget(va, size);
-    *m = (struct mapping){ va, size, backing, offset, prot, mappings[slot(va)] };
-    mappings[slot(va)] = m;
+    *m = (struct mapping){ .va = va, .size = size, .backing = backing, .offset = offset, .prot = prot };
+    RB_INSERT(mappings, &mappings, m);
     pthread_mutex_unlock(&lock);
 }
 
@@ -133,16 +154,21 @@ void agent_unmap(uint64_t va, uint64_t size)
 void agent_protect(uint64_t va, uint64_t size, uint32_t prot)
 {
     if (mprotect((void *)va, size, protection(prot))) fatal_mapping("protect", va, size);
+    pthread_mutex_lock(&lock);
+    split(va);
+    split(va + size);
+    for (struct mapping *m = from(va); m && m->va < va + size; m = RB_NEXT(mappings, &mappings, m)) m->prot = prot;
+    pthread_mutex_unlock(&lock);
 }
 
 void agent_make_private(void)
 {
-    for (unsigned s = 0; s < 4096; s++)
-        for (struct mapping *m = mappings[s]; m; m = m->next) {
-            if (!(m->prot & 2)) continue;
-            for (struct known *k = backings; k; k = k->next)
-                if (k->id == m->backing)
-                    mmap((void *)m->va, m->size, protection(m->prot), MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, k->fd,
-                         (off_t)m->offset);
-        }
+    struct mapping *m;
+    RB_FOREACH(m, mappings, &mappings)
+    {
+        const struct known *k = m->prot & 2 ? find_known(m->backing) : NULL;
+        if (k)
+            mmap((void *)m->va, m->size, protection(m->prot), MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, k->fd,
+                 (off_t)m->offset);
+    }
 }

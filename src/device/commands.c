@@ -122,6 +122,7 @@ static void apply(const struct command *c)
     case COMMAND_ZAP: managed_zap(c->map.va, c->map.size); break;
     case COMMAND_MULTICAST: multimem_map(c->map.va, c->map.size, c->map.offset, c->map.prot); break;
     case COMMAND_MULTICAST_END: multimem_unmap(c->map.va, c->map.size); break;
+    case COMMAND_FORGET: agent_forget(c->map.backing); break;
     case COMMAND_LAUNCH: launch(c); break;
     case COMMAND_MARK: {
         struct grid *g = calloc(1, sizeof *g);

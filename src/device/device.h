@@ -17,6 +17,8 @@ void grid_done(struct grid *g);    /* frees it, advances its channel */
 void agent_map(uint64_t va, uint64_t size, uint64_t backing, uint64_t offset, uint32_t prot);
 void agent_unmap(uint64_t va, uint64_t size);
 void agent_protect(uint64_t va, uint64_t size, uint32_t prot);
+/* No mapping shows the backing any more, and its descriptor goes. */
+void agent_forget(uint64_t backing);
 /* In a forked child: every writable mapping becomes a private copy of itself. */
 void agent_make_private(void);
 

@@ -53,9 +53,10 @@ int main(void)
     int host = (int)syscall(SYS_pidfd_open, control->host_pid, 0);
     if (host < 0) return 1;
     prctl(PR_SET_NAME, "faultline-device");
-    /* the application's limits on its address space are not this process's */
-    struct rlimit space;
-    if (!getrlimit(RLIMIT_AS, &space)) space.rlim_cur = space.rlim_max, setrlimit(RLIMIT_AS, &space);
+    /* the application's limits on its address space and its descriptors are not this process's */
+    struct rlimit limit;
+    if (!getrlimit(RLIMIT_AS, &limit)) limit.rlim_cur = limit.rlim_max, setrlimit(RLIMIT_AS, &limit);
+    if (!getrlimit(RLIMIT_NOFILE, &limit)) limit.rlim_cur = limit.rlim_max, setrlimit(RLIMIT_NOFILE, &limit);
     setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
     fault_handlers_install();
     atomic_store((_Atomic int32_t *)&control->device_pid, getpid());

@@ -40,6 +40,10 @@ int processor_pid(const struct processor *p);
 CUresult processor_map(struct processor *p, uint64_t va, uint64_t size, const struct backing *b, uint64_t offset, unsigned prot);
 CUresult processor_unmap(struct processor *p, uint64_t va, uint64_t size);
 CUresult processor_protect(struct processor *p, uint64_t va, uint64_t size, unsigned prot);
+/* What was mapped so far is there for kernels that run already, too. */
+void processor_settle(struct processor *p);
+/* Nothing that the device has mapped shows b, and nothing will: its descriptor goes there too. */
+void processor_forget(struct processor *p, const struct backing *b);
 
 CUresult processor_channel_open(struct processor *p, uint32_t *channel);
 /* The channel must be drained. */

@@ -19,7 +19,7 @@
 enum { RING_SLOTS = 1024, CHANNELS = 4096, MARKS = 4096, PARAM_BYTES = 1 << 20, PRINTF_DEFAULT = 8650752, SPIN_NS = 50000,
        WORKERS_MOST = 256 };
 
-enum command_kind { COMMAND_MAP, COMMAND_UNMAP, COMMAND_PROTECT, COMMAND_LAUNCH, COMMAND_MARK, COMMAND_STOP,
+enum command_kind { COMMAND_MAP, COMMAND_UNMAP, COMMAND_PROTECT, COMMAND_FORGET, COMMAND_LAUNCH, COMMAND_MARK, COMMAND_STOP,
     COMMAND_MANAGE, /* the window of managed memory: mapped, no entries */
     COMMAND_ZAP,    /* entries of managed memory go */
     COMMAND_MULTICAST, /* one more member's memory behind multicast addresses */
@@ -31,7 +31,7 @@ struct command {
     uint32_t channel;
     uint64_t seq;                  /* in the channel: LAUNCH, MARK */
     union {
-        struct { uint64_t va, size, backing, offset; uint32_t prot; } map;     /* UNMAP and PROTECT use its va, size, prot;
+        struct { uint64_t va, size, backing, offset; uint32_t prot; } map;     /* UNMAP and PROTECT use its va, size, prot; FORGET its backing;
                                                                                   MULTICAST: offset is where one member's memory is */
         struct {
             uint64_t image, symbols, heap, heap_size, gridid, params;          /* params: position in the byte ring */

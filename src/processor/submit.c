@@ -44,6 +44,12 @@ static void slot_end(struct processor *p, bool ring_bell)
     if (ring_bell && atomic_load(&c->sleepers)) futex_wake(&c->doorbell, 1);
 }
 
+/* Whether sending is worth another try. */
+static bool still_there(struct processor *p, int error, unsigned *rounds)
+{
+    return error == EINTR || ((error == EAGAIN || error == ETOOMANYREFS) && pause_for_device(p, rounds));
+}
+
 static CUresult send_backing(struct processor *p, const struct backing *b)
 {
     for (struct sent *s = p->sent[b->id % 64]; s; s = s->next)
@@ -63,7 +69,9 @@ static CUresult send_backing(struct processor *p, const struct backing *b)
     c->cmsg_len = CMSG_LEN(sizeof(int));
     memcpy(CMSG_DATA(c), &b->fd, sizeof b->fd);
     ssize_t n;
-    while ((n = sendmsg(p->socket, &m, MSG_NOSIGNAL)) < 0 && errno == EINTR)
+    unsigned rounds = 0;
+    /* a full socket empties as the device takes the commands that the messages in it belong to */
+    while ((n = sendmsg(p->socket, &m, MSG_NOSIGNAL | MSG_DONTWAIT)) < 0 && still_there(p, errno, &rounds))
         ;
     if (n < 0) {
         free(s);
@@ -73,6 +81,22 @@ static CUresult send_backing(struct processor *p, const struct backing *b)
     s->next = p->sent[b->id % 64];
     p->sent[b->id % 64] = s;
     return CUDA_SUCCESS;
+}
+
+/* Until a device that runs has taken all commands so far; under the lock. */
+static void wait_applied(struct processor *p)
+{
+    uint64_t head = atomic_load(&p->control->head);
+    unsigned rounds = 0;
+    while (atomic_load(&p->control->tail) < head && processor_busy(p))
+        if (!pause_for_device(p, &rounds)) break;
+}
+
+void processor_settle(struct processor *p)
+{
+    pthread_mutex_lock(&p->lock);
+    if (processor_busy(p)) wait_applied(p);
+    pthread_mutex_unlock(&p->lock);
 }
 
 static CUresult page_command(struct processor *p, enum command_kind kind, uint64_t va, uint64_t size,
