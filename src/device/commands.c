@@ -72,6 +72,7 @@ void grid_done(struct grid *g)
     uint32_t channel = g->channel;
     uint64_t seq = g->seq;
     free(g->params);
+    free(g->parts);
     free(g);
     atomic_fetch_sub(&control->running, 1);
     pthread_mutex_lock(&queue_lock);

@@ -149,6 +149,9 @@ static bool after_run(struct grid *g, struct frame *f, enum block_outcome outcom
     return true;
 }
 
+/* Blocks that one worker starts together. */
+struct run { uint64_t first, end; };
+
 /* How many blocks of g a worker starts at a time. */
 static uint64_t share_of(const struct grid *g)
 {
@@ -157,12 +160,50 @@ static uint64_t share_of(const struct grid *g)
     return share < most ? share : most;
 }
 
+static struct run take_from(_Atomic uint64_t *next, uint64_t end, uint64_t share)
+{
+    uint64_t first = atomic_load(next) < end ? atomic_fetch_add(next, share) : end;
+    if (first > end) first = end;
+    return (struct run){ first, end - first < share ? end : first + share };
+}
+
+/* The worker's own part first, then what is left of the others'. */
+static struct run take_blocks(struct grid *g)
+{
+    uint64_t share = share_of(g);
+    if (!g->parts) return take_from(&g->next, g->blocks, share);
+    for (unsigned k = 0; k < worker_count; k++) {
+        struct part *p = &g->parts[(worker.number + k) % worker_count];
+        struct run r = take_from(&p->next, p->end, k ? share / 4 + 1 : share);
+        if (r.first < r.end) return r;
+    }
+    return (struct run){ 0, 0 };
+}
+
+static bool has_new_blocks(struct grid *g)
+{
+    if (!g->parts) return atomic_load(&g->next) < g->blocks;
+    for (unsigned k = 0; k < worker_count; k++)
+        if (atomic_load(&g->parts[k].next) < g->parts[k].end) return true;
+    return false;
+}
+
+/* Without memory for it, blocks are simply taken in turn. */
+static void divide(struct grid *g)
+{
+    if (g->code.kernel->nsegments > 1 || g->blocks < worker_count * 16ull || worker_count == 1) return;
+    g->parts = aligned_alloc(64, worker_count * sizeof *g->parts);
+    for (unsigned k = 0; k < worker_count && g->parts; k++) {
+        atomic_init(&g->parts[k].next, g->blocks / worker_count * k);
+        g->parts[k].end = k + 1 < worker_count ? g->blocks / worker_count * (k + 1) : g->blocks;
+    }
+}
+
 /* Starts blocks of g until it has none left, one waits, or its share is done. */
 static bool run_new(struct grid *g)
 {
-    uint64_t share = share_of(g);
-    uint64_t first = atomic_fetch_add(&g->next, share), end = first + share < g->blocks ? first + share : g->blocks;
-    if (first >= g->blocks) return false;
+    struct run run = take_blocks(g);
+    if (run.first == run.end) return false;
     struct frame *f = frame_take();
     if (!f || !shape_frame(f, g)) {
         if (f) frame_give(f);
@@ -172,14 +213,14 @@ static bool run_new(struct grid *g)
     }
     worker.frame = f;
     if (g->code.kernel->nsegments == 1) {
-        place_block(f, g, first);
-        if (fault_guarded_batch(f, end - first) && f->b.misaligned) fault_report(FAULT_MISALIGNED);
-        atomic_fetch_add(&g->finished, end - first);
+        place_block(f, g, run.first);
+        if (fault_guarded_batch(f, run.end - run.first) && f->b.misaligned) fault_report(FAULT_MISALIGNED);
+        atomic_fetch_add(&g->finished, run.end - run.first);
         worker.frame = NULL;
         frame_give(f);
         return true;
     }
-    for (uint64_t n = first; n < end && !pool_aborted(); n++) {
+    for (uint64_t n = run.first; n < run.end && !pool_aborted(); n++) {
         place_block(f, g, n);
         if (after_run(g, f, fault_guarded_run(f), false)) continue;
         f = frame_take();
@@ -230,6 +271,7 @@ void pool_submit(struct grid *g)
     queue_init(&g->waiting);
     queue_init(&g->tried);
     g->next_active = NULL;
+    divide(g);
     pthread_mutex_lock(&lock);
     struct grid **end = &active;
     while (*end) end = &(*end)->next_active;
@@ -246,7 +288,7 @@ static struct grid *grid_take(void)
 {
     pthread_mutex_lock(&lock);
     struct grid *g = active, **at = &active;
-    while (g && !(g->waiting.first || g->tried.first || atomic_load(&g->next) < g->blocks))
+    while (g && !(g->waiting.first || g->tried.first || has_new_blocks(g)))
         at = &g->next_active, g = *at;
     if (g) {
         g->workers++;

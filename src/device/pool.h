@@ -12,6 +12,10 @@
 
 struct frame_queue { struct frame *first, **end; };
 
+/* Neighbouring blocks of a grid, for one worker before the others: it reads and
+ * writes memory in order then, as processors like it. */
+struct part { _Alignas(64) _Atomic uint64_t next; uint64_t end; };
+
 struct grid {
     struct kernel_code code;
     uint32_t grid[3], block[3], dynamic_shared;
@@ -23,7 +27,8 @@ struct grid {
     uint32_t channel;
     uint64_t seq;
     uint64_t blocks;
-    _Atomic uint64_t next;         /* block to start */
+    _Atomic uint64_t next;         /* block to start, unless there are parts */
+    struct part *parts;            /* of a large grid without suspensions, one for each worker; owned */
     _Atomic uint64_t finished;
     /* under the pool's lock: */
     struct frame_queue waiting;    /* blocks put aside that are to be tried again, the earliest first */

@@ -198,7 +198,7 @@ void emit_function(struct emitter *e, struct func *f)
         if (f->address_taken)
             fatal_at(
                 EXIT_UNSUPPORTED, f->line,
-                "function '%s' has a barrier, a warp operation or a waiting loop and is called through its address",
+                "function '%s' has a barrier, a warp operation, a waiting loop or an exit and its address is taken",
                 f->name);
         return;
     }

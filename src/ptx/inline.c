@@ -20,24 +20,29 @@ static struct func *callee(const struct instr *i)
     return NULL;
 }
 
-/* Depth first, so that callees are known before their callers. */
-static void mark(struct func *f, unsigned depth)
+/* What ends or suspends its thread can only stand in a kernel, and so do the calls that lead there. */
+static void mark_suspending(struct module_ir *m)
 {
-    if (f->visited || !f->body) return;
-    f->visited = f->visiting = true;
-    if (depth > 1000) fatal_at(EXIT_UNSUPPORTED, f->line, "calls are nested too deeply");
-    f->suspends = mark_spins(f);
-    f->spins = f->suspends;
-    for (uint32_t k = 0; k < f->ncode; k++) {
-        f->suspends |= is_suspension(&f->code[k]);
-        struct func *g = callee(&f->code[k]);
-        if (!g) continue;
-        mark(g, depth + 1);
-        if (g->visiting && g != f) continue;
-        f->suspends |= g->suspends;
-        f->spins |= g->spins;
+    for (uint32_t n = 0; n < m->nfuncs; n++) {
+        struct func *f = m->funcs[n];
+        if (!f->body) continue;
+        f->suspends = f->spins = mark_spins(f);
+        for (uint32_t k = 0; k < f->ncode; k++)
+            f->suspends |= is_suspension(&f->code[k]) || (!f->entry && f->code[k].op == OP_exit);
     }
-    f->visiting = false;
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (uint32_t n = 0; n < m->nfuncs; n++) {
+            struct func *f = m->funcs[n];
+            for (uint32_t k = 0; k < f->ncode; k++) {
+                const struct func *g = callee(&f->code[k]);
+                if (!g || (f->suspends >= g->suspends && f->spins >= g->spins)) continue;
+                f->suspends |= g->suspends;
+                f->spins |= g->spins;
+                changed = true;
+            }
+        }
+    }
 }
 
 struct copy {
@@ -215,14 +220,14 @@ void inline_calls(struct module_ir *m)
 {
     for (uint32_t k = 0; k < m->nfuncs; k++)
         if (m->funcs[k]->body) close_function(m->funcs[k]);
-    for (uint32_t k = 0; k < m->nfuncs; k++) mark(m->funcs[k], 0);
+    mark_suspending(m);
     for (uint32_t k = 0; k < m->nfuncs; k++) {
         struct func *f = m->funcs[k];
         if (!f->entry || !f->body) continue;
         for (int level = 0; expand_calls(f); level++)
             if (level == 64)
                 fatal_at(EXIT_UNSUPPORTED, f->line,
-                         "recursion through a function with a barrier, a warp operation or a waiting loop");
+                         "recursion through a function with a barrier, a warp operation, a waiting loop or an exit");
         close_function(f);
     }
 }

@@ -166,7 +166,8 @@ struct func {
     uint32_t nlabels;
     uint32_t max_threads, reqntid[3];
     bool suspends;                 /* contains, or calls what contains, a suspension point */
-    bool visited, address_taken, visiting, uses_printf, uses_malloc, spins;
+    bool address_taken, uses_printf, uses_malloc, spins;
+    uint32_t search;               /* the last search through calls that came here */
     uint32_t index;                /* symbol index if the address is taken */
     uint32_t number;               /* in the module: names its code @f0, @pf0 */
     struct func *alias;

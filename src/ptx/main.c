@@ -138,15 +138,31 @@ static void place_shared(struct module_ir *m)
     }
 }
 
-static bool reaches(struct func *f, const char *name, unsigned depth)
+/* Whether f may call what the system provides under this name. Each function is looked at once a search. */
+static bool reaches(const struct module_ir *m, struct func *f, const char *name, uint32_t search)
 {
-    for (uint32_t k = 0; k < f->ncode && depth < 64; k++)
-        for (unsigned o = 0; o < f->code[k].nops && f->code[k].op == OP_call; o++) {
-            struct func *g = f->code[k].ops[o].func;
-            if (f->code[k].ops[o].kind == OPERAND_func &&
-                (!strcmp(g->name, name) || (g != f && g->body && reaches(g, name, depth + 1))))
-                return true;
+    struct func **queue = arena_alloc((m->nfuncs + 1ul) * sizeof *queue);
+    uint32_t n = 0;
+    queue[n++] = f;
+    f->search = search;
+    while (n) {
+        f = queue[--n];
+        for (uint32_t k = 0; k < f->ncode; k++) {
+            if (f->code[k].op != OP_call) continue;
+            bool direct = false;
+            for (unsigned o = 0; o < f->code[k].nops; o++) {
+                struct func *g = f->code[k].ops[o].kind == OPERAND_func ? f->code[k].ops[o].func : NULL;
+                if (!g) continue;
+                direct = true;
+                for (int hops = 0; g->alias && hops < 8; hops++) g = g->alias;
+                if (!g->body && !strcmp(g->name, name)) return true;
+                if (g->search != search) g->search = search, queue[n++] = g;
+            }
+            for (uint32_t a = 0; a < m->nfuncs && !direct; a++)
+                if (m->funcs[a]->address_taken && m->funcs[a]->search != search)
+                    m->funcs[a]->search = search, queue[n++] = m->funcs[a];
         }
+    }
     return false;
 }
 
@@ -169,8 +185,8 @@ static void emit_all(struct module_ir *m, struct emitter *e)
         }
         f->kernel = arena_alloc(sizeof *f->kernel);
         f->kernel->number = number++;
-        f->uses_printf = reaches(f, "vprintf", 0);
-        f->uses_malloc = reaches(f, "malloc", 0);
+        f->uses_printf = reaches(m, f, "vprintf", number * 2);
+        f->uses_malloc = reaches(m, f, "malloc", number * 2 + 1);
         kernel_analyse(f->kernel, m, f);
         emit_kernel(e, f);
     }

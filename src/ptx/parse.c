@@ -72,24 +72,30 @@ enum ptx_space space_of(const struct token *t)
 
 static uint64_t primary(struct parser *p)
 {
-    if (accept(p, "-")) return -primary(p);
-    if (accept(p, "+")) return primary(p);
-    if (accept(p, "~")) return ~primary(p);
-    if (accept(p, "!")) return !primary(p);
-    if (accept(p, "(")) {
-        if (++p->depth > 200) fatal_at(EXIT_UNSUPPORTED, p->token.line, "parentheses are nested too deeply");
+    if (p->token.kind == TOKEN_INT) {
+        uint64_t v = p->token.value;
+        next(p);
+        return v;
+    }
+    if (++p->depth > 200) fatal_at(EXIT_UNSUPPORTED, p->token.line, "the expression is nested too deeply");
+    uint64_t v;
+    if (accept(p, "-")) {
+        v = -primary(p);
+    } else if (accept(p, "+")) {
+        v = primary(p);
+    } else if (accept(p, "~")) {
+        v = ~primary(p);
+    } else if (accept(p, "!")) {
+        v = !primary(p);
+    } else {
+        if (!accept(p, "(")) syntax_error(p, "an integer constant");
         if (p->token.kind == TOKEN_DIRECTIVE) next(p); /* (.s64) and (.u64) casts */
-        uint64_t v = 0;
         if (accept(p, ")"))
             v = primary(p);
         else
             v = constant(p), expect(p, ")");
-        p->depth--;
-        return v;
     }
-    if (p->token.kind != TOKEN_INT) syntax_error(p, "an integer constant");
-    uint64_t v = p->token.value;
-    next(p);
+    p->depth--;
     return v;
 }
 
