@@ -99,20 +99,15 @@ void cfg_build(struct cfg *c, struct func *f)
     c->func = f;
     c->words = (f->nregs + 63) / 64 + 1;
     c->block_at = arena_alloc((f->ncode + 1ul) * sizeof *c->block_at);
-    uint8_t *start = arena_alloc(f->ncode + 2ul), *resume = arena_alloc(f->ncode + 2ul);
+    uint8_t *start = arena_alloc(f->ncode + 2ul);
     start[0] = 1;
     for (uint32_t i = 0; i < f->nlabels; i++) start[target_of(f->labels[i])] = 1;
     for (uint32_t i = 0; i < f->ncode; i++) {
         if (is_terminator(&f->code[i])) start[i + 1] = 1;
-        if (is_suspension(&f->code[i])) start[i + 1] = resume[i + 1] = 1;
-        if (f->code[i].yield) resume[target_of(f->code[i].ops[0].label)] = 1;
+        if (is_suspension(&f->code[i])) start[i + 1] = 1;
     }
     for (uint32_t i = 0; i < f->ncode; i++) {
-        if (start[i]) {
-            struct block *b = &ARENA_PUSH(c->blocks, c->nblocks);
-            b->start = i;
-            b->resume = resume[i];
-        }
+        if (start[i]) ARENA_PUSH(c->blocks, c->nblocks).start = i;
         c->block_at[i] = c->nblocks - 1;
         c->blocks[c->nblocks - 1].end = i + 1;
     }

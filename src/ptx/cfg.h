@@ -9,7 +9,7 @@ struct block {
     uint32_t start, end;           /* instructions [start, end) */
     uint32_t *succ, nsucc;         /* block numbers */
     uint64_t *live_in;             /* bit per register */
-    bool resume;                   /* begins where a suspension ends, or a spinning loop goes round */
+    uint32_t lockstep;             /* the segment that runs it as a loop of all threads (lockstep.h), 0: none */
 };
 struct cfg {
     struct func *func;

@@ -63,6 +63,7 @@ void function_begin(struct emitter *e, struct func *f)
     e->body = open_memstream(&e->body_text, &e->body_size);
     if (!e->head || !e->body) fatal(EXIT_INTERNAL, "out of memory");
     e->reg_used = arena_alloc(f->nregs + 1ul);
+    e->shared_used = arena_alloc(f->nregs + 1ul);
     e->var_used = arena_alloc(f->nvars + 1ul);
     e->carry_used = e->misaligned_used = false;
 }
@@ -116,23 +117,25 @@ enum ptx_type need_type(struct emitter *e, const struct instr *i, unsigned n)
     return i->types[n];
 }
 
-static void use_reg(struct emitter *e, struct reg *r)
+static char use_reg(struct emitter *e, struct reg *r)
 {
-    if (e->reg_used[r->index]) return;
-    e->reg_used[r->index] = 1;
-    fprintf(e->head, "  %%R%u = alloca %s\n", r->index, lltype(r->type));
+    uint8_t *used = e->shared ? e->shared_used : e->reg_used;
+    char bank = e->shared ? 'U' : 'R';
+    if (!used[r->index]) fprintf(e->head, "  %%%c%u = alloca %s\n", bank, r->index, lltype(r->type));
+    used[r->index] = 1;
+    return bank;
 }
 
 const char *load_reg(struct emitter *e, struct reg *r)
 {
-    use_reg(e, r);
-    return emit(e, "load %s, ptr %%R%u", lltype(r->type), r->index);
+    char bank = use_reg(e, r);
+    return emit(e, "load %s, ptr %%%c%u", lltype(r->type), bank, r->index);
 }
 
 void store_reg(struct emitter *e, struct reg *r, const char *v)
 {
-    use_reg(e, r);
-    emit_void(e, "store %s %s, ptr %%R%u", lltype(r->type), v, r->index);
+    char bank = use_reg(e, r);
+    emit_void(e, "store %s %s, ptr %%%c%u", lltype(r->type), v, bank, r->index);
 }
 
 static bool float_class(enum ptx_type t)

@@ -27,6 +27,8 @@ struct emitter {
     const char *group;             /* metadata suffix of accesses that threads do independently, or "" */
     const char *t, *x, *y, *z;     /* the thread: i32 values */
     uint8_t *reg_used;             /* by register: has its alloca */
+    uint8_t *shared_used;          /* by register: has an alloca for what is the same in all threads */
+    bool shared;                   /* registers mean those */
     uint8_t *var_used;
     bool carry_used, misaligned_used;
     bool avoid_fma;                /* the processor has no fused multiply-add */

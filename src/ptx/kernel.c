@@ -3,21 +3,15 @@
 #include "kernel.h"
 #include "arena.h"
 #include "emit.h"
+#include "lockstep.h"
 #include "ptxc.h"
+#include "walk.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* Rounds of a waiting loop before the thread lets others run. */
 enum { SPIN_ROUNDS = 32 };
-
-struct walk {
-    struct emitter *e;
-    struct kernel *k;
-    uint8_t *wanted, *written;
-    uint32_t *stack, depth;
-    const char *next_thread;
-};
 
 static void want(struct walk *w, uint32_t block)
 {
@@ -34,20 +28,20 @@ static const char *jump_to(struct walk *w, uint32_t position)
     return arena_printf("B%u", b);
 }
 
-static const char *slot_pointer(struct walk *w, uint32_t reg)
+const char *slot_pointer(struct walk *w, uint32_t reg, const char *thread)
 {
     struct emitter *e = w->e;
     unsigned bytes = type_bytes(w->k->func->regs[reg]->type);
-    const char *t = emit(e, "zext i32 %s to i64", e->t);
+    const char *t = emit(e, "zext i32 %s to i64", thread);
     return emit(e, "getelementptr i8, ptr %%C%d, i64 %s", w->k->slot[reg],
                 bytes == 1 ? t : emit(e, "mul nuw nsw i64 %s, %u", t, bytes));
 }
 
-static void context_move(struct walk *w, uint32_t reg, bool save)
+void context_move(struct walk *w, uint32_t reg, bool save)
 {
     struct emitter *e = w->e;
     struct reg *r = w->k->func->regs[reg];
-    const char *p = slot_pointer(w, reg), *type = r->type == T_pred ? "i8" : lltype(r->type);
+    const char *p = slot_pointer(w, reg, e->t), *type = r->type == T_pred ? "i8" : lltype(r->type);
     if (save) {
         const char *v = load_reg(e, r);
         if (r->type == T_pred) v = emit(e, "zext i1 %s to i8", v);
@@ -59,7 +53,7 @@ static void context_move(struct walk *w, uint32_t reg, bool save)
     }
 }
 
-static void recompute(struct walk *w, struct reg *r, uint8_t *done)
+void recompute(struct walk *w, struct reg *r, uint8_t *done)
 {
     if (done[r->index]) return;
     done[r->index] = 1;
@@ -96,7 +90,7 @@ static void save(struct walk *w, uint32_t segment)
     }
 }
 
-static void set_state(struct walk *w, uint32_t state)
+void set_state(struct walk *w, uint32_t state)
 {
     struct emitter *e = w->e;
     if (w->k->nsegments == 1) return;
@@ -140,7 +134,7 @@ static void yield_code(struct walk *w, const struct instr *i)
     emit_void(e, "br label %%%s", w->next_thread);
 }
 
-static const char *guard(struct emitter *e, const struct instr *i)
+const char *guard(struct emitter *e, const struct instr *i)
 {
     const char *p = load_reg(e, i->guard);
     return i->guard_negated ? emit(e, "xor i1 %s, true", p) : p;
@@ -197,7 +191,7 @@ static bool control(struct walk *w, const struct instr *i, uint32_t after)
     return true;
 }
 
-static void plain(struct emitter *e, const struct instr *i)
+void plain(struct emitter *e, const struct instr *i)
 {
     const char *skip = NULL;
     e->current = i;
@@ -215,6 +209,12 @@ static void write_block(struct walk *w, uint32_t number)
 {
     const struct block *b = &w->k->cfg.blocks[number];
     fprintf(w->e->body, "B%u:\n", number);
+    if (b->lockstep) {
+        save(w, b->lockstep);
+        set_state(w, b->lockstep);
+        emit_void(w->e, "br label %%%s", w->next_thread);
+        return;
+    }
     for (uint32_t i = b->start; i < b->end; i++) {
         const struct instr *in = &w->k->func->code[i];
         if (i + 1 == b->end && control(w, in, i + 1)) return;
@@ -225,7 +225,8 @@ static void write_block(struct walk *w, uint32_t number)
 
 /* ---- the loop over threads: rows of the block, and along x within a row */
 
-static void loop_head(struct emitter *e, const struct kernel *k)
+/* Where the block's arrays are; before any loop. */
+static void prologue(struct emitter *e, const struct kernel *k)
 {
     fprintf(e->body,
             "  %%NXP = getelementptr i8, ptr %%b, i64 %zu\n  %%NX = load i32, ptr %%NXP, !invariant.load !0\n"
@@ -248,29 +249,48 @@ static void loop_head(struct emitter *e, const struct kernel *k)
                 fprintf(e->body, "  %%CO%d = mul i64 %%NT64, %d\n  %%C%d = getelementptr i8, ptr %%CTX, i64 %%CO%d\n",
                         k->slot[r], k->slot[r], k->slot[r], k->slot[r]);
     }
-    fputs("  %X0 = urem i32 %first, %NX\n  %YZ = udiv i32 %first, %NX\n  %Y0 = urem i32 %YZ, %NY\n  %Z0 = udiv i32 "
-          "%YZ, %NY\n  br label %ROW\n"
-          "ROW:\n  %T = phi i32 [ %first, %entry ], [ %TN, %ROWEND ]\n  %LEFT = phi i32 [ %count, %entry ], [ %LEFTN, "
-          "%ROWEND ]\n"
-          "  %X = phi i32 [ %X0, %entry ], [ 0, %ROWEND ]\n  %Y = phi i32 [ %Y0, %entry ], [ %YN, %ROWEND ]\n  %Z = "
-          "phi i32 [ %Z0, %entry ], [ %ZN, %ROWEND ]\n"
-          "  %ROOM = sub i32 %NX, %X\n  %N = call i32 @llvm.umin.i32(i32 %ROOM, i32 %LEFT)\n  br label %THREAD\n"
-          "THREAD:\n  %I = phi i32 [ 0, %ROW ], [ %IN, %NEXT ]\n  %XI = add nuw nsw i32 %X, %I\n  %TI = add nuw nsw "
-          "i32 %T, %I\n",
+    fputs("  %X0 = urem i32 %first, %NX\n  %YZ = udiv i32 %first, %NX\n  %Y0 = urem i32 %YZ, %NY\n"
+          "  %Z0 = udiv i32 %YZ, %NY\n",
           e->body);
 }
 
-static void loop_tail(struct emitter *e, bool vector)
+void threads_begin(struct emitter *e, unsigned n, const char *from)
 {
     fprintf(e->body,
-            "NEXT:\n  %%IN = add nuw nsw i32 %%I, 1\n  %%MORE = icmp ult i32 %%IN, %%N\n  br i1 %%MORE, label "
-            "%%THREAD, label %%ROWEND%s\n"
-            "ROWEND:\n  %%TN = add i32 %%T, %%N\n  %%LEFTN = sub i32 %%LEFT, %%N\n  %%Y1 = add i32 %%Y, 1\n  %%WRAP = "
-            "icmp eq i32 %%Y1, %%NY\n"
-            "  %%YN = select i1 %%WRAP, i32 0, i32 %%Y1\n  %%Z1 = add i32 %%Z, 1\n  %%ZN = select i1 %%WRAP, i32 %%Z1, "
-            "i32 %%Z\n"
-            "  %%ROWS = icmp ne i32 %%LEFTN, 0\n  br i1 %%ROWS, label %%ROW, label %%END\nEND:\n",
-            vector ? ", !llvm.loop !2" : "");
+            "  br label %%ROW%u\nROW%u:\n"
+            "  %%T%u = phi i32 [ %%first, %%%s ], [ %%TN%u, %%ROWEND%u ]\n"
+            "  %%LEFT%u = phi i32 [ %%count, %%%s ], [ %%LEFTN%u, %%ROWEND%u ]\n"
+            "  %%X%uR = phi i32 [ %%X0, %%%s ], [ 0, %%ROWEND%u ]\n"
+            "  %%Y%uR = phi i32 [ %%Y0, %%%s ], [ %%YN%u, %%ROWEND%u ]\n"
+            "  %%Z%uR = phi i32 [ %%Z0, %%%s ], [ %%ZN%u, %%ROWEND%u ]\n",
+            n, n, n, from, n, n, n, from, n, n, n, from, n, n, from, n, n, n, from, n, n);
+    fprintf(e->body,
+            "  %%ROOM%u = sub i32 %%NX, %%X%uR\n  %%N%u = call i32 @llvm.umin.i32(i32 %%ROOM%u, i32 %%LEFT%u)\n"
+            "  br label %%THREAD%u\nTHREAD%u:\n  %%I%u = phi i32 [ 0, %%ROW%u ], [ %%IN%u, %%NEXT%u ]\n"
+            "  %%XI%u = add nuw nsw i32 %%X%uR, %%I%u\n  %%TI%u = add nuw nsw i32 %%T%u, %%I%u\n",
+            n, n, n, n, n, n, n, n, n, n, n, n, n, n, n, n, n);
+    e->t = arena_printf("%%TI%u", n);
+    e->x = arena_printf("%%XI%u", n);
+    e->y = arena_printf("%%Y%uR", n);
+    e->z = arena_printf("%%Z%uR", n);
+}
+
+void threads_end(struct emitter *e, unsigned n, const char *metadata)
+{
+    fprintf(e->body,
+            "NEXT%u:\n  %%IN%u = add nuw nsw i32 %%I%u, 1\n  %%MORE%u = icmp ult i32 %%IN%u, %%N%u\n"
+            "  br i1 %%MORE%u, label %%THREAD%u, label %%ROWEND%u%s\nROWEND%u:\n",
+            n, n, n, n, n, n, n, n, n, metadata, n);
+    fprintf(e->body,
+            "  %%TN%u = add i32 %%T%u, %%N%u\n  %%LEFTN%u = sub i32 %%LEFT%u, %%N%u\n  %%Y1%u = add i32 %%Y%uR, 1\n"
+            "  %%WRAP%u = icmp eq i32 %%Y1%u, %%NY\n  %%YN%u = select i1 %%WRAP%u, i32 0, i32 %%Y1%u\n"
+            "  %%Z1%u = add i32 %%Z%uR, 1\n  %%ZN%u = select i1 %%WRAP%u, i32 %%Z1%u, i32 %%Z%uR\n"
+            "  %%ROWS%u = icmp ne i32 %%LEFTN%u, 0\n  br i1 %%ROWS%u, label %%ROW%u, label %%END%u\nEND%u:\n",
+            n, n, n, n, n, n, n, n, n, n, n, n, n, n, n, n, n, n, n, n, n, n, n, n, n);
+}
+
+static void epilogue(struct emitter *e)
+{
     if (e->misaligned_used) {
         fprintf(e->body,
                 "  %%MISP = getelementptr i8, ptr %%b, i64 %zu\n  %%MISN = load i32, ptr %%MIS\n  %%MISZ = icmp ne i32 "
@@ -283,36 +303,21 @@ static void loop_tail(struct emitter *e, bool vector)
     fputs("  ret void\n", e->body);
 }
 
-static void emit_segment(struct emitter *e, struct kernel *k, uint32_t number)
+void thread_code(struct walk *w, void (*write)(struct walk *, const void *), const void *arg)
 {
-    struct func *f = k->func;
-    const struct segment *s = &k->segments[number];
-    function_begin(e, f);
-    e->kernel = k;
-    e->group = k->vector && !e->probe ? ", !llvm.access.group !1" : "";
-    e->t = "%TI";
-    e->x = "%XI";
-    e->y = "%Y";
-    e->z = "%Z";
-    struct walk w = {
-        e, k, arena_alloc(k->cfg.nblocks + 1ul), NULL, arena_alloc((k->cfg.nblocks + 1ul) * 4), 0, "NEXT"
-    };
-    loop_head(e, k);
-    /* nothing leaks from one thread to the next: filled in below, once it is known which registers appear */
+    struct emitter *e = w->e;
     FILE *outer = e->body;
     char *text;
     size_t size;
     FILE *inner = open_memstream(&text, &size);
     if (!inner) fatal(EXIT_INTERNAL, "out of memory");
     e->body = inner;
-    restore(&w, s);
-    if (s->cause) emit_resume(e, s->cause);
-    emit_void(e, "br label %%%s", jump_to(&w, s->start));
-    while (w.depth) write_block(&w, w.stack[--w.depth]);
+    write(w, arg);
     fclose(inner);
     e->body = outer;
-    for (uint32_t r = 0; r < f->nregs; r++)
-        if (e->reg_used[r]) fprintf(outer, "  store %s zeroinitializer, ptr %%R%u\n", lltype(f->regs[r]->type), r);
+    for (uint32_t r = 0; r < e->func->nregs; r++)
+        if (e->reg_used[r])
+            fprintf(outer, "  store %s zeroinitializer, ptr %%R%u\n", lltype(e->func->regs[r]->type), r);
     if (e->carry_used) fputs("  store i1 false, ptr %CC\n", outer);
     if (strstr(text, "%SPIN")) {
         fputs("  %SPIN = alloca i32\n", e->head);
@@ -320,7 +325,43 @@ static void emit_segment(struct emitter *e, struct kernel *k, uint32_t number)
     }
     fputs(text, outer);
     free(text);
-    loop_tail(e, k->vector && !e->probe);
+}
+
+static void write_segment(struct walk *w, const void *arg)
+{
+    const struct segment *s = arg;
+    restore(w, s);
+    if (s->cause) emit_resume(w->e, s->cause);
+    emit_void(w->e, "br label %%%s", jump_to(w, s->start));
+    while (w->depth) write_block(w, w->stack[--w->depth]);
+}
+
+static const struct lockstep *lockstep_of(const struct kernel *k, uint32_t segment)
+{
+    for (uint32_t n = 0; n < k->nlocksteps; n++)
+        if (k->locksteps[n].segment == segment) return &k->locksteps[n];
+    return NULL;
+}
+
+static void emit_segment(struct emitter *e, struct kernel *k, uint32_t number)
+{
+    struct func *f = k->func;
+    const struct lockstep *l = lockstep_of(k, number);
+    function_begin(e, f);
+    e->kernel = k;
+    e->group = k->vector && !e->probe ? ", !llvm.access.group !1" : "";
+    struct walk w = {
+        e, k, arena_alloc(k->cfg.nblocks + 1ul), arena_alloc((k->cfg.nblocks + 1ul) * 4), 0, "NEXT0"
+    };
+    prologue(e, k);
+    if (l) {
+        lockstep_emit(&w, l);
+    } else {
+        threads_begin(e, 0, "entry");
+        thread_code(&w, write_segment, &k->segments[number]);
+        threads_end(e, 0, k->vector && !e->probe ? ", !llvm.loop !2" : "");
+    }
+    epilogue(e);
     function_end(e, arena_printf("define void @k%u_%c%u(ptr noalias " BLOCK_ATTRIBUTES
                                  " %%b, i32 %%first, i32 %%count) #%d",
                                  k->number, e->probe ? 'p' : 's', number, sizeof(struct fl_block), e->probe ? 1 : 0));

@@ -17,6 +17,8 @@ struct kernel {
     struct cfg cfg;
     struct segment *segments;
     uint32_t nsegments;
+    struct lockstep *locksteps;
+    uint32_t nlocksteps;
     const struct instr **definition; /* by register: its only definition if it can be computed anew, else NULL */
     int32_t *slot;                 /* by register: byte offset in the per-thread context, -1: none */
     uint32_t context;              /* bytes per thread */
@@ -28,6 +30,10 @@ struct kernel {
 
 /* Finds the segments and what lives across suspensions. */
 void kernel_analyse(struct kernel *k, struct module_ir *m, struct func *f);
+/* segment.c, for who adds segments of another kind: */
+uint32_t segment_add(struct kernel *k, uint32_t start, const struct instr *cause, enum fl_suspend suspend, int line);
+/* i, done again anywhere, gives the same as long as its operands are the same. */
+bool is_pure(const struct instr *i);
 /* Fills the description of the suspension i for the run time. */
 void suspension_describe(const struct instr *i, struct fl_image_segment *s);
 

@@ -2,6 +2,7 @@
 #include "llvm.h"
 #include "ptxc.h"
 
+#include <llvm-c/Analysis.h>
 #include <llvm-c/Core.h>
 #include <llvm-c/IRReader.h>
 #include <llvm-c/Target.h>
@@ -46,6 +47,7 @@ void llvm_compile(const char *text, size_t size, const unsigned char **object, s
     LLVMMemoryBufferRef input = LLVMCreateMemoryBufferWithMemoryRange(text, size, "ptx", 1), output;
     LLVMModuleRef module;
     if (LLVMParseIRInContext(context, input, &module, &message)) fatal(EXIT_INTERNAL, "LLVM: %s", message);
+    if (LLVMVerifyModule(module, LLVMReturnStatusAction, &message)) fatal(EXIT_INTERNAL, "LLVM: %s", message);
     LLVMTargetRef target;
     if (LLVMGetTargetFromTriple(triple, &target, &message)) fatal(EXIT_INTERNAL, "LLVM: %s", message);
     LLVMCodeGenOptLevel level = options.level == 0 ? LLVMCodeGenLevelNone : LLVMCodeGenLevelDefault;

@@ -172,6 +172,7 @@ static void emit_all(struct module_ir *m, struct emitter *e)
           "attributes #1 = { nounwind null_pointer_is_valid noinline optnone \"no-builtins\" }\n"
           "!0 = !{}\n!1 = distinct !{}\n!2 = distinct !{!2, !{!\"llvm.loop.parallel_accesses\", !1}}\n!3 = "
           "!{!\"branch_weights\", i32 1, i32 100000}\n!5 = !{i64 8}\n"
+          "!6 = distinct !{!6, !{!\"llvm.loop.parallel_accesses\", !1}, !{!\"llvm.loop.interleave.count\", i32 1}}\n"
           "declare i32 @llvm.umin.i32(i32, i32)\ndeclare i64 @llvm.readcyclecounter()\n",
           e->out);
     fprintf(e->out, "!4 = !{i64 %u}\n", (nvariables + nfunctions) * 8);

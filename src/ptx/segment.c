@@ -2,6 +2,7 @@
  * suspension and which are computed anew after it; see abi.h. */
 #include "arena.h"
 #include "kernel.h"
+#include "lockstep.h"
 #include "ptxc.h"
 
 #include <stdlib.h>
@@ -9,8 +10,7 @@
 
 enum { CHEAP = 24, MAX_WORK = 3000000 };
 
-static uint32_t segment_add(struct kernel *k, uint32_t start, const struct instr *cause, enum fl_suspend suspend,
-                            int line)
+uint32_t segment_add(struct kernel *k, uint32_t start, const struct instr *cause, enum fl_suspend suspend, int line)
 {
     if (k->nsegments >= FL_MAX_SEGMENTS)
         fatal_at(EXIT_UNSUPPORTED, line, "kernel '%s' has too many suspension points", k->func->name);
@@ -58,7 +58,7 @@ static bool pure_source(const struct operand *o)
     }
 }
 
-static bool pure(const struct instr *i)
+bool is_pure(const struct instr *i)
 {
     if (i->guard || i->ops[0].kind != OPERAND_reg || i->ops[0].second || has(i, MOD_cc)) return false;
     if (i->op == OP_ld) {
@@ -112,7 +112,7 @@ static void note_definition(struct reg *r, void *arg)
 static unsigned cost(const struct instr **only, uint8_t *state, uint8_t *known, struct reg *r)
 {
     if (state[r->index] == 2) return known[r->index];
-    if (state[r->index] == 1 || !only[r->index] || !pure(only[r->index])) return CHEAP + 1;
+    if (state[r->index] == 1 || !only[r->index] || !is_pure(only[r->index])) return CHEAP + 1;
     state[r->index] = 1;
     unsigned c = 1;
     const struct instr *i = only[r->index];
@@ -221,6 +221,7 @@ void kernel_analyse(struct kernel *k, struct module_ir *m, struct func *f)
     cfg_build(&k->cfg, f);
     cfg_liveness(&k->cfg);
     find_recomputable(k);
+    lockstep_find(k);
     assign_slots(k);
     lay_out(k, m);
     check_size(k);

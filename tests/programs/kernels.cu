@@ -196,3 +196,8 @@ __managed__ int managed_counter = 5;
 K bump() { atomicAdd(&managed_counter, 1); }
 __constant__ int weights[4] = { 1, 10, 100, 1000 };
 K weighted(const int *in, int *out) { int t = threadIdx.x, s = 0; for (int k = 0; k < 4; k++) s += weights[k] * in[t * 4 + k]; out[t] = s; }
+#include "loops.h"
+#define LOOP_KERNEL(name) K loop_##name(const int *in, int *out, int n, int all) { \
+    int t = threadIdx.x + threadIdx.y * blockDim.x, i = (blockIdx.x + blockIdx.y * gridDim.x) * blockDim.x * blockDim.y + t; \
+    if (i < all) out[i] = name(in, i, t, n); }
+LOOPS(LOOP_KERNEL)

@@ -1,5 +1,6 @@
 /* Kernels compiled by nvcc, each against a CPU reference.
  * usage: programs KERNELS.fatbin [NAME]   prints a line per program; exit 1 if one is wrong. */
+#include "loops.h"
 #include <cuda.h>
 #include <math.h>
 #include <stdint.h>
@@ -301,11 +302,39 @@ static void variables_of_modules(void)
     EXPECT(r[0] == 4321 && r[1] == 8765);
 }
 
+static void loop(const char *name, int (*reference)(const int *, int, int, int))
+{
+    static const struct { unsigned x, y; } shapes[] = { { 256, 1 }, { 16, 16 }, { 7, 5 }, { 64, 2 } };
+    static const int rounds[] = { 0, 1, 2, 7, 64 };
+    int in[LOOP_IN];
+    for (int k = 0; k < LOOP_IN; k++) in[k] = (int)((unsigned)k * 2654435761u >> 12);
+    CUdeviceptr d = give(in, sizeof in), o = give(NULL, 4000);
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
+        for (size_t r = 0; r < sizeof rounds / sizeof *rounds; r++) {
+            int n = rounds[r], threads = (int)(shapes[s].x * shapes[s].y), all = 1000;
+            run(name, (unsigned)(all / threads + 1), 1, shapes[s].x, shapes[s].y, 0, ARGS(&d, &o, &n, &all));
+            int *result = take(o, 4000);
+            for (int i = 0; i < all; i++) {
+                int want = reference(in, i, i % threads, n);
+                if (result[i] == want) continue;
+                printf("%s, %ux%u threads, n %d: thread %d has %d, not %d\n", name, shapes[s].x, shapes[s].y, n, i, result[i], want);
+                exit(1);
+            }
+            free(result);
+        }
+}
+
+static void loops(void)
+{
+#define RUN_LOOP(name) loop("loop_" #name, name);
+    LOOPS(RUN_LOOP)
+}
+
 static const struct { const char *name; void (*run)(void); } programs[] = {
 #define P(name) { #name, name }
     P(saxpy_float), P(saxpy_double), P(saxpy_half), P(tree_reduction), P(tiled_transpose), P(matrix_product), P(histogram_of_bytes), P(shuffle_scan),
     P(stencil_with_dynamic_shared_memory), P(mandelbrot), P(function_pointer_table), P(device_printf), P(device_assert), P(spin_locks), P(decoupled_look_back),
-    P(persistent_kernel), P(kernels_of_two_streams), P(cooperative_grid), P(device_malloc), P(votes_and_matches), P(mathematics), P(variables_of_modules),
+    P(persistent_kernel), P(kernels_of_two_streams), P(cooperative_grid), P(device_malloc), P(votes_and_matches), P(mathematics), P(variables_of_modules), P(loops),
 };
 
 static void one(void (*program)(void))

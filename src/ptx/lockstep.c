@@ -1,0 +1,371 @@
+/* Finds the loops of lockstep.h: one block, whose condition comes from values
+ * that are the same in all threads, whose accesses are to neighbouring places
+ * in neighbouring threads. That such a value really is the same is tested when
+ * the loop is entered, unless it follows from the kernel's parameters. */
+#include "lockstep.h"
+#include "arena.h"
+#include "ptxc.h"
+
+#include <string.h>
+
+enum { MOST_CARRIED = 8, MOST_INSTRUCTIONS = 200, MOST_STEPS = 64 };
+
+struct search {
+    struct kernel *k;
+    struct lockstep *l;
+    const struct block *b;
+    uint8_t *defined;              /* by register: how often the block sets it, up to 2 */
+    const struct instr **outside;  /* by register: the only instruction outside the block that sets it */
+    uint8_t *outside_count;
+    const struct instr *current;
+    bool good;
+};
+
+static bool plain_access(const struct instr *i)
+{
+    return !has(i, MOD_volatile) && !has(i, MOD_relaxed) && !has(i, MOD_acquire) && !has(i, MOD_release) &&
+           !has(i, MOD_mmio);
+}
+
+static bool vectorises(const struct instr *i)
+{
+    switch (i->op) {
+    case OP_ld:
+    case OP_st: return plain_access(i) && !has(i, MOD_v2) && !has(i, MOD_v4) && !has(i, MOD_v8);
+    case OP_add:
+    case OP_sub:
+    case OP_mul:
+    case OP_mad: return !has(i, MOD_cc);
+    case OP_fma:
+    case OP_min:
+    case OP_max:
+    case OP_abs:
+    case OP_neg:
+    case OP_and:
+    case OP_or:
+    case OP_xor:
+    case OP_not:
+    case OP_shl:
+    case OP_shr:
+    case OP_mov:
+    case OP_cvta:
+    case OP_cvt:
+    case OP_setp:
+    case OP_selp: return true;
+    default: return false;
+    }
+}
+
+/* ---- the loop's shape */
+
+/* The block goes to itself, directly or by way of a block that only jumps. */
+static bool has_shape(const struct kernel *k, uint32_t number, struct lockstep *l)
+{
+    const struct func *f = k->func;
+    const struct cfg *c = &k->cfg;
+    const struct block *b = &c->blocks[number];
+    const struct instr *last = &f->code[b->end - 1];
+    if (last->op != OP_bra || !last->guard || last->yield || last->ops[0].kind != OPERAND_label) return false;
+    uint32_t target = label_resolve(last->ops[0].label)->position;
+    l->block = number;
+    l->end = b->end - 1;
+    if (target == b->start) {
+        l->taken_goes_round = true;
+        l->exit = b->end;
+        return true;
+    }
+    if (b->end >= f->ncode) return false;
+    const struct instr *back = &f->code[b->end];
+    l->exit = target;
+    return back->op == OP_bra && !back->guard && !back->yield && back->ops[0].kind == OPERAND_label &&
+           label_resolve(back->ops[0].label)->position == b->start;
+}
+
+static void count_definition(struct reg *r, void *arg)
+{
+    struct search *s = arg;
+    uint32_t at = (uint32_t)(s->current - s->k->func->code);
+    if (at >= s->b->start && at < s->b->end) {
+        if (s->defined[r->index] < 2) s->defined[r->index]++;
+    } else {
+        if (s->outside_count[r->index] < 2) s->outside_count[r->index]++;
+        s->outside[r->index] = s->current;
+    }
+}
+
+static void count_definitions(struct search *s)
+{
+    for (uint32_t i = 0; i < s->k->func->ncode; i++) {
+        s->current = &s->k->func->code[i];
+        instr_defs(s->current, count_definition, s);
+    }
+}
+
+/* ---- values at the loop's start */
+
+/* Whether the loop can be entered again without passing instruction i. */
+static bool bypassed(const struct search *s, const struct instr *i)
+{
+    const struct cfg *c = &s->k->cfg;
+    uint32_t wall = c->block_at[i - s->k->func->code], *stack = arena_alloc((c->nblocks + 1ul) * 4), depth = 0;
+    uint8_t *seen = arena_alloc(c->nblocks + 1ul);
+    if (s->l->exit >= s->k->func->ncode) return false;
+    stack[depth++] = c->block_at[s->l->exit];
+    seen[stack[0]] = 1;
+    while (depth) {
+        uint32_t at = stack[--depth];
+        if (at == s->l->block) return true;
+        if (at == wall) continue;
+        for (uint32_t n = 0; n < c->blocks[at].nsucc; n++)
+            if (!seen[c->blocks[at].succ[n]]) seen[c->blocks[at].succ[n]] = 1, stack[depth++] = c->blocks[at].succ[n];
+    }
+    return false;
+}
+
+/* What sets r before the loop, if that can be done again with the same result. */
+static const struct instr *start_of(const struct search *s, const struct reg *r)
+{
+    const struct instr *i = s->outside_count[r->index] == 1 ? s->outside[r->index] : NULL;
+    if (!i || !is_pure(i)) return NULL;
+    for (unsigned n = 1; n < i->nops; n++)
+        if (i->ops[n].kind == OPERAND_reg && !s->k->definition[i->ops[n].reg->index]) return NULL;
+    return bypassed(s, i) ? NULL : i;
+}
+
+static bool names_thread(const struct instr *i)
+{
+    for (unsigned n = 1; n < i->nops; n++)
+        if (i->ops[n].kind == OPERAND_special &&
+            (i->ops[n].special == SR_tid || i->ops[n].special == SR_laneid || i->ops[n].special == SR_warpid ||
+             (i->ops[n].special >= SR_lanemask_eq && i->ops[n].special <= SR_globaltimer_hi)))
+            return true;
+    return false;
+}
+
+/* Of an instruction that can be done again, as all are that its operands come from. */
+static bool depends_on_thread(const struct search *s, const struct instr *i, unsigned depth)
+{
+    if (depth > MOST_STEPS || names_thread(i)) return true;
+    for (unsigned n = 1; n < i->nops; n++) {
+        const struct operand *o = &i->ops[n];
+        if (o->kind == OPERAND_reg && depends_on_thread(s, s->k->definition[o->reg->index], depth + 1)) return true;
+    }
+    return false;
+}
+
+/* ---- what all threads compute alike */
+
+static void need_shared(struct search *s, struct reg *r);
+
+static void need_shared_reg(struct reg *r, void *arg) { need_shared(arg, r); }
+
+static void need_shared(struct search *s, struct reg *r)
+{
+    struct lockstep *l = s->l;
+    if (l->role[r->index] == ROLE_SHARED || !s->good) return;
+    l->role[r->index] = ROLE_SHARED;
+    if (!s->defined[r->index]) {
+        const struct instr *d = s->k->definition[r->index];
+        if (d && depends_on_thread(s, d, 0)) s->good = false;
+        l->start[r->index] = d;
+        return;
+    }
+    const struct instr *d = start_of(s, r);
+    if (d && depends_on_thread(s, d, 0)) s->good = false;
+    l->start[r->index] = d;
+    for (uint32_t i = s->b->start; i < l->end; i++) {
+        const struct instr *in = &s->k->func->code[i];
+        if (!has_destination(in) || in->ops[0].kind != OPERAND_reg) continue;
+        if (in->ops[0].reg != r && in->ops[0].second != r) continue;
+        if ((in->op == OP_ld && in->space != SPACE_param) || names_thread(in)) s->good = false;
+        l->in_slice[i - s->b->start] = 1;
+        instr_uses(in, need_shared_reg, s);
+        if (in->ops[0].second) need_shared(s, in->ops[0].second);
+        if (in->ops[0].reg != r) need_shared(s, in->ops[0].reg);
+    }
+}
+
+/* ---- inductions */
+
+static void find_induction(struct search *s, struct reg *r)
+{
+    struct lockstep *l = s->l;
+    if (s->defined[r->index] != 1 || l->role[r->index] == ROLE_SHARED) return;
+    const struct instr *in = NULL;
+    for (uint32_t i = s->b->start; i < l->end && !in; i++)
+        if (has_destination(&s->k->func->code[i]) && s->k->func->code[i].ops[0].reg == r) in = &s->k->func->code[i];
+    if (!in || in->op != OP_add || in->guard || in->nops != 3 || in->ops[0].kind != OPERAND_reg || has(in, MOD_sat) ||
+        !in->ntypes || type_bits(in->types[0]) < 32 || in->types[0] >= T_f16 || type_bits(in->types[0]) > 64 ||
+        type_bits(in->types[0]) != type_bits(r->type) || r->type == T_f32 || r->type == T_f64)
+        return;
+    const struct operand *step = in->ops[1].kind == OPERAND_reg && in->ops[1].reg == r ? &in->ops[2]
+                                 : in->ops[2].kind == OPERAND_reg && in->ops[2].reg == r ? &in->ops[1]
+                                                                                         : NULL;
+    if (!step || (step->kind != OPERAND_int && step->kind != OPERAND_reg) || step->reg == r) return;
+    if (step->kind == OPERAND_reg) {
+        struct reg *by = step->reg;
+        const struct instr *d = s->k->definition[by->index];
+        if (s->defined[by->index] || type_bits(by->type) != type_bits(r->type) ||
+            (l->role[by->index] != ROLE_SHARED && d && depends_on_thread(s, d, 0)))
+            return;
+        need_shared(s, by);
+    }
+    l->role[r->index] = ROLE_INDUCTION;
+    l->step[r->index] = step;
+    l->start[r->index] = start_of(s, r);
+}
+
+/* ---- by how much a value grows from one thread to the next */
+
+struct slope { bool known; int64_t value; };
+static const struct slope unknown;
+
+static struct slope slope_of_reg(const struct search *s, const struct reg *r, unsigned depth);
+
+static struct slope slope_of_operand(const struct search *s, const struct operand *o, unsigned depth)
+{
+    switch (o->kind) {
+    case OPERAND_int:
+    case OPERAND_float: return (struct slope){ true, 0 };
+    case OPERAND_var: return o->var->space == SPACE_local ? unknown : (struct slope){ true, 0 };
+    case OPERAND_special:
+        if (o->special == SR_tid) return (struct slope){ true, o->component == 0 };
+        if (o->special == SR_ntid || o->special == SR_ctaid || o->special == SR_nctaid) return (struct slope){ true, 0 };
+        return unknown;
+    case OPERAND_reg: return slope_of_reg(s, o->reg, depth + 1);
+    default: return unknown;
+    }
+}
+
+static struct slope times(struct slope a, const struct operand *by, struct slope b)
+{
+    if (a.known && b.known && !a.value && !b.value) return a;
+    if (a.known && by->kind == OPERAND_int) return (struct slope){ true, a.value * (int64_t)by->bits };
+    return unknown;
+}
+
+static struct slope slope_of_instr(const struct search *s, const struct instr *i, unsigned depth)
+{
+    struct slope a = unknown, b = unknown, c = unknown, r = unknown;
+    if (depth > MOST_STEPS || i->guard) return unknown;
+    if (i->op == OP_ld && i->space == SPACE_param) return (struct slope){ true, 0 };
+    if (i->op == OP_ld) return unknown;
+    if (i->nops > 1) a = slope_of_operand(s, &i->ops[1], depth);
+    if (i->nops > 2) b = slope_of_operand(s, &i->ops[2], depth);
+    if (i->nops > 3) c = slope_of_operand(s, &i->ops[3], depth);
+    bool flat = a.known && !a.value && (i->nops < 3 || (b.known && !b.value)) && (i->nops < 4 || (c.known && !c.value));
+    if (flat) return a;
+    switch (i->op) {
+    case OP_mov:
+    case OP_cvta:
+    case OP_cvt: return a;
+    case OP_add:
+        if (a.known && b.known) r = (struct slope){ true, a.value + b.value };
+        return r;
+    case OP_sub:
+        if (a.known && b.known) r = (struct slope){ true, a.value - b.value };
+        return r;
+    case OP_shl:
+        if (a.known && i->ops[2].kind == OPERAND_int && i->ops[2].bits < 32)
+            r = (struct slope){ true, a.value * (1ll << i->ops[2].bits) };
+        return r;
+    case OP_mul:
+    case OP_mad:
+        if (has(i, MOD_hi)) return unknown;
+        r = times(a, &i->ops[2], b);
+        if (!r.known) r = times(b, &i->ops[1], a);
+        if (i->op == OP_mad) r = r.known && c.known ? (struct slope){ true, r.value + c.value } : unknown;
+        return r;
+    default: return unknown;
+    }
+}
+
+static struct slope slope_of_reg(const struct search *s, const struct reg *r, unsigned depth)
+{
+    const struct lockstep *l = s->l;
+    if (depth > MOST_STEPS) return unknown;
+    if (l->role[r->index] == ROLE_SHARED) return (struct slope){ true, 0 };
+    if (s->k->definition[r->index]) return slope_of_instr(s, s->k->definition[r->index], depth + 1);
+    if (l->role[r->index] == ROLE_INDUCTION && l->start[r->index])
+        return slope_of_instr(s, l->start[r->index], depth + 1);
+    if (s->defined[r->index] != 1 || bit(s->b->live_in, r->index)) return unknown;
+    for (uint32_t i = s->b->start; i < l->end; i++)
+        if (has_destination(&s->k->func->code[i]) && s->k->func->code[i].ops[0].reg == r)
+            return slope_of_instr(s, &s->k->func->code[i], depth + 1);
+    return unknown;
+}
+
+/* Neighbouring threads access neighbouring places, or all the same one. */
+static bool accesses_vectorise(const struct search *s)
+{
+    for (uint32_t i = s->b->start; i < s->l->end; i++) {
+        const struct instr *in = &s->k->func->code[i];
+        if ((in->op != OP_ld && in->op != OP_st) || (in->op == OP_ld && in->space == SPACE_param)) continue;
+        const struct operand *o = &in->ops[in->op == OP_ld];
+        if (o->kind != OPERAND_address || !in->ntypes || in->space == SPACE_local) return false;
+        struct slope slope = o->reg ? slope_of_reg(s, o->reg, 0) : (struct slope){ true, 0 };
+        if (!slope.known || (slope.value && slope.value != (int64_t)type_bytes(in->types[0]))) return false;
+    }
+    return true;
+}
+
+/* ---- */
+
+static bool find_roles(struct search *s)
+{
+    struct kernel *k = s->k;
+    struct lockstep *l = s->l;
+    const uint64_t *after = l->exit < k->func->ncode ? k->cfg.blocks[k->cfg.block_at[l->exit]].live_in : NULL;
+    unsigned carried = 0;
+    need_shared(s, k->func->code[l->end].guard);
+    for (uint32_t r = 0; r < k->func->nregs && s->good; r++)
+        if (bit(s->b->live_in, r)) find_induction(s, k->func->regs[r]);
+    for (uint32_t r = 0; r < k->func->nregs; r++) {
+        if (l->role[r] || !s->defined[r] || k->definition[r]) continue;
+        if (bit(s->b->live_in, r))
+            l->role[r] = ROLE_CARRIED, carried++;
+        else if (after && bit(after, r))
+            l->role[r] = ROLE_RESULT, carried++;
+    }
+    return s->good && carried <= MOST_CARRIED;
+}
+
+static bool examine(struct kernel *k, uint32_t number, struct lockstep *l)
+{
+    struct func *f = k->func;
+    if (!has_shape(k, number, l)) return false;
+    const struct block *b = &k->cfg.blocks[number];
+    if (b->end - b->start > MOST_INSTRUCTIONS) return false;
+    for (uint32_t i = b->start; i < l->end; i++)
+        if (!vectorises(&f->code[i])) return false;
+    struct search s = { .k = k, .l = l, .b = b, .good = true };
+    l->role = arena_alloc(f->nregs + 1ul);
+    l->start = arena_alloc((f->nregs + 1ul) * sizeof *l->start);
+    l->step = arena_alloc((f->nregs + 1ul) * sizeof *l->step);
+    l->in_slice = arena_alloc(b->end - b->start + 1ul);
+    s.defined = arena_alloc(f->nregs + 1ul);
+    s.outside = arena_alloc((f->nregs + 1ul) * sizeof *s.outside);
+    s.outside_count = arena_alloc(f->nregs + 1ul);
+    count_definitions(&s);
+    return find_roles(&s) && accesses_vectorise(&s);
+}
+
+void lockstep_find(struct kernel *k)
+{
+    struct func *f = k->func;
+    for (uint32_t i = 0; i < f->nvars; i++)
+        if (f->vars[i]->space == SPACE_local) return;
+    for (uint32_t n = 0; n < k->cfg.nblocks; n++) {
+        struct lockstep l = { 0 };
+        if (!examine(k, n, &l)) continue;
+        l.segment = segment_add(k, k->cfg.blocks[n].start, NULL, FL_SUSPEND_CONTINUE, f->code[l.end].line);
+        k->cfg.blocks[n].lockstep = l.segment;
+        ARENA_PUSH(k->locksteps, k->nlocksteps) = l;
+    }
+    for (uint32_t n = 0; n < k->nlocksteps; n++) {
+        struct lockstep *l = &k->locksteps[n];
+        if (l->exit >= f->ncode) continue;
+        l->exit_segment = k->cfg.blocks[k->cfg.block_at[l->exit]].lockstep;
+        if (!l->exit_segment) l->exit_segment = segment_add(k, l->exit, NULL, FL_SUSPEND_CONTINUE, f->code[l->exit].line);
+    }
+}

@@ -1,0 +1,34 @@
+/* What kernel.c shares with lockstep_emit.c: the pieces of a segment's function. */
+#ifndef FL_PTX_WALK_H
+#define FL_PTX_WALK_H
+
+#include "emit.h"
+#include "kernel.h"
+
+struct walk {
+    struct emitter *e;
+    struct kernel *k;
+    uint8_t *wanted;               /* by block: is, or will be, written */
+    uint32_t *stack, depth;        /* those still to write */
+    const char *next_thread;       /* label */
+};
+
+/* The n-th loop over threads of a function, entered from block from; what is written between begin
+ * and end runs for each thread and ends with a jump to NEXTn; the loop ends in block ENDn. */
+void threads_begin(struct emitter *e, unsigned n, const char *from);
+void threads_end(struct emitter *e, unsigned n, const char *metadata);
+/* What write writes, with registers that start at zero: nothing leaks from one thread to the next. */
+void thread_code(struct walk *w, void (*write)(struct walk *, const void *), const void *arg);
+
+/* A register's place in the context of thread (an i32 value). */
+const char *slot_pointer(struct walk *w, uint32_t reg, const char *thread);
+void context_move(struct walk *w, uint32_t reg, bool save);
+/* Computes r, and first what it comes from, anew. done: by register. */
+void recompute(struct walk *w, struct reg *r, uint8_t *done);
+void set_state(struct walk *w, uint32_t state);
+/* An instruction that does not decide where to go, under its guard. */
+void plain(struct emitter *e, const struct instr *i);
+/* Whether i's guard holds, i1. */
+const char *guard(struct emitter *e, const struct instr *i);
+
+#endif
