@@ -4,6 +4,7 @@
 #include "problems.h"
 #include <cuda.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -61,10 +62,27 @@ static void tell(_Atomic unsigned *word, unsigned value, int spin)
     if (!spin) syscall(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
+/* To one processor or another: on the same one a wake-up is but a switch. */
+static void pin(const cpu_set_t *all, int last)
+{
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    for (int k = 0; k < CPU_SETSIZE; k++) {
+        if (!CPU_ISSET(k, all)) continue;
+        if (last) CPU_ZERO(&one);
+        CPU_SET(k, &one);
+        if (!last) break;
+    }
+    sched_setaffinity(0, sizeof one, &one);
+}
+
 static double raw_wakeup(int spin, int rounds)
 {
+    cpu_set_t all;
+    sched_getaffinity(0, sizeof all, &all);
     struct pair *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     pid_t child = fork();
+    pin(&all, child != 0);
     if (!child) {
         for (int i = 1; i <= rounds; i++) wait_for(&p->ping, i, spin), tell(&p->pong, i, spin);
         _exit(0);
@@ -78,6 +96,7 @@ static double raw_wakeup(int spin, int rounds)
         us[i - 1] = now_us() - t;
     }
     waitpid(child, NULL, 0);
+    sched_setaffinity(0, sizeof all, &all);
     munmap(p, 4096);
     return median(us, rounds);
 }

@@ -16,8 +16,11 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-enum { RING_SLOTS = 1024, CHANNELS = 4096, MARKS = 4096, PARAM_BYTES = 1 << 20, PRINTF_DEFAULT = 8650752, SPIN_NS = 50000,
+enum { RING_SLOTS = 1024, CHANNELS = 4096, MARKS = 4096, PARAM_BYTES = 1 << 20, PRINTF_DEFAULT = 8650752,
        WORKERS_MOST = 256 };
+/* How long an idle worker, and a thread of the host that waits, looks before it sleeps: the host
+ * for longer than a worker that slept takes to wake up, or it would have to be woken up as well. */
+enum { SPIN_NS = 50000, HOST_SPIN_NS = 200000 };
 
 enum command_kind { COMMAND_MAP, COMMAND_UNMAP, COMMAND_PROTECT, COMMAND_FORGET, COMMAND_LAUNCH, COMMAND_MARK, COMMAND_STOP,
     COMMAND_MANAGE, /* the window of managed memory: mapped, no entries */

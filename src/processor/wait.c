@@ -18,7 +18,7 @@ static uint64_t spin_ns(void)
     static _Atomic uint64_t known;
     uint64_t ns = atomic_load_explicit(&known, memory_order_relaxed);
     if (ns) return ns;
-    ns = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? SPIN_NS : 1;
+    ns = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? HOST_SPIN_NS : 1;
     atomic_store_explicit(&known, ns, memory_order_relaxed);
     return ns;
 }
