@@ -2,6 +2,8 @@
 #ifndef FL_CLI_CLI_H
 #define FL_CLI_CLI_H
 
+#include <stdbool.h>
+
 /* Each gets its own name as argv[0] and returns the exit status. */
 int command_run(int argc, char **argv);
 int command_devices(int argc, char **argv);
@@ -14,5 +16,12 @@ const char *library_folder(void);
 
 /* "faultline: ..." on standard error. Returns 2, the exit status of wrong usage. */
 int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* --- watch.c: what a program that is run does with managed memory */
+struct watch_options { bool summary, page_map; const char *trace_file; };
+/* Before the program starts: sets FAULTLINE_TRACE. False after a message. */
+bool watch_begin(const struct watch_options *options);
+/* After it has ended, however: writes what was asked for. */
+void watch_end(void);
 
 #endif

@@ -19,6 +19,9 @@ static const char usage[] =
     "  --vram SIZE     memory of each GPU, such as 8G (FAULTLINE_VRAM)\n"
     "  --profile P     the machine to simulate: a name or a file (FAULTLINE_PROFILE)\n"
     "  --log LEVEL     off, error, warn, info or debug (FAULTLINE_LOG)\n"
+    "  --um-summary    at the end: what happened to each managed allocation\n"
+    "  --page-map      at the end: where its pages were, before and after each kernel\n"
+    "  --trace FILE    write all events of managed memory and all kernels, for ui.perfetto.dev or chrome://tracing\n"
     "The exit status is the program's, or 128 plus the signal that ended it.\n";
 
 static const struct option options[] = {
@@ -26,6 +29,9 @@ static const struct option options[] = {
     { "vram", required_argument, NULL, 'v' },
     { "profile", required_argument, NULL, 'p' },
     { "log", required_argument, NULL, 'l' },
+    { "um-summary", no_argument, NULL, 's' },
+    { "page-map", no_argument, NULL, 'm' },
+    { "trace", required_argument, NULL, 't' },
     { "help", no_argument, NULL, 'h' },
     { 0 },
 };
@@ -130,6 +136,7 @@ static int run_program(char **argv)
 
 int command_run(int argc, char **argv)
 {
+    struct watch_options watch = { 0 };
     int c;
     while ((c = getopt_long(argc, argv, "+", options, NULL)) != -1) {
         switch (c) {
@@ -137,6 +144,9 @@ int command_run(int argc, char **argv)
         case 'v': setenv("FAULTLINE_VRAM", optarg, 1); break;
         case 'p': setenv("FAULTLINE_PROFILE", optarg, 1); break;
         case 'l': setenv("FAULTLINE_LOG", optarg, 1); break;
+        case 's': watch.summary = true; break;
+        case 'm': watch.page_map = true; break;
+        case 't': watch.trace_file = optarg; break;
         case 'h': fputs(usage, stdout); return 0;
         default: fputs(usage, stderr); return 2;
         }
@@ -150,5 +160,9 @@ int command_run(int argc, char **argv)
     if (!folder)
         return 126;
     set_library_path(folder);
-    return run_program(argv + optind);
+    if (!watch_begin(&watch))
+        return 126;
+    int result = run_program(argv + optind);
+    watch_end();
+    return result;
 }

@@ -27,7 +27,7 @@ struct pending {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* inside a stream's lock; guards all below */
 static pthread_cond_t more = PTHREAD_COND_INITIALIZER;
 static struct pending *first, **end = &first;
-static bool watched;               /* the thread exists */
+static bool watched;               /* the thread exists, or could not be made */
 
 static void record(const struct pending *k, uint64_t from, uint64_t to)
 {
@@ -84,11 +84,13 @@ static void start_watch(void)
     sigset_t all, old;
     pthread_t thread;
     if (watched) return;
+    watched = true;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    watched = !pthread_create(&thread, NULL, watch, NULL);
+    int error = pthread_create(&thread, NULL, watch, NULL);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (watched)
+    atexit(streams_trace_flush); /* what ended just before the process does */
+    if (!error)
         pthread_detach(thread);
     else
         fl_log_once(FL_LOG_WARN, "no thread to watch kernels end: their times appear when the program synchronises");

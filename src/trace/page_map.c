@@ -56,6 +56,10 @@ static void put(struct trace_region *r, const struct live_allocation *a, struct 
     entry->last_row = at + 1;
 }
 
+static void note_end(void) { page_map_note(MOMENT_END, 0, 0); }
+
+void page_map_at_exit(void) { atexit(note_end); }
+
 void page_map_note(enum trace_moment moment, uint32_t name, int device)
 {
     struct trace_region *r = trace_region();

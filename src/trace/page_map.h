@@ -8,4 +8,7 @@
  * lock of src/uvm may be held. */
 void page_map_note(enum trace_moment moment, uint32_t name, int device);
 
+/* The same for the moment at which the process ends. */
+void page_map_at_exit(void);
+
 #endif

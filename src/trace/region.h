@@ -44,6 +44,7 @@ struct trace_statistics {
     uint64_t migrations[TRACE_DIRECTIONS][TRACE_CAUSES]; /* how many they were */
     uint64_t faults[2][8];     /* host's, devices', by access: what the records stand for */
     uint64_t bytes[TRACE_KINDS];                         /* duplicated, mapped remotely, ... */
+    uint64_t returns;              /* migrations by a fault of pages that had already gone there and back; of allocations only */
 };
 
 struct trace_allocation {
@@ -91,7 +92,7 @@ struct trace_region {
     _Alignas(64) _Atomic uint64_t head;                  /* number of the next record */
     _Alignas(64) _Atomic uint32_t quarters;              /* futex: bumped whenever a quarter of the ring has been written */
     _Atomic uint32_t sleepers;
-    uint64_t allocation_count;     /* entries of allocations in use; entry 0 is for what is in no other */
+    _Atomic uint64_t allocation_count; /* entries of allocations in use; entry 0 is for what is in no other */
     _Atomic uint64_t kernel_tickets;
     _Atomic uint32_t name_bytes;
     struct trace_allocation allocations[TRACE_ALLOCATIONS];

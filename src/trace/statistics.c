@@ -86,6 +86,20 @@ static void leave(struct trace_region *r, const struct trace_record *record)
 
 static void add(uint64_t *counter, uint64_t n) { __atomic_fetch_add(counter, n, __ATOMIC_RELAXED); }
 
+/* Whether the first page of a migration has been moved by faults before, at least there and back.
+ * A table of recent ones; what falls out of it begins anew. */
+static bool returns(const struct trace_record *r)
+{
+    static struct { uint64_t page, times; } recent[1 << 12];
+    uint64_t page = r->address >> 12, k = (page * 0x9e3779b97f4a7c15u) >> 52;
+    if (r->kind != TRACE_MIGRATION || (r->cause != TRACE_CAUSE_COHERENCE && r->cause != TRACE_CAUSE_PREFETCH)) return false;
+    if (recent[k].page != page) {
+        recent[k].page = page;
+        recent[k].times = 0;
+    }
+    return recent[k].times++ >= 2;
+}
+
 static void count(struct trace_statistics *s, const struct trace_record *r)
 {
     add(&s->events[r->kind], 1);
@@ -108,7 +122,11 @@ void statistics_count(struct trace_region *r, const struct trace_record *record,
     if (record->kind == TRACE_KERNEL || (!of_allocation && !changes)) return;
     pthread_mutex_lock(&lock);
     if (record->kind == TRACE_ALLOC) enter(r, record);
-    if (of_allocation) count(&allocation_at(r, record->address)->statistics, record);
+    if (of_allocation) {
+        struct trace_statistics *s = &allocation_at(r, record->address)->statistics;
+        count(s, record);
+        s->returns += returns(record);
+    }
     if (record->kind == TRACE_FREE) leave(r, record);
     pthread_mutex_unlock(&lock);
 }

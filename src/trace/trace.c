@@ -1,5 +1,6 @@
 /* Writing the trace: the counters, the ring, and who listens. What belongs to
  * one allocation is in statistics.c, reading in read.c. */
+#include "trace/page_map.h"
 #include "trace/region.h"
 #include "trace/statistics.h"
 
@@ -86,6 +87,7 @@ static void map_region(void)
     note_program(r);
     r->version = TRACE_VERSION;
     pthread_atfork(NULL, NULL, in_child);
+    if (asked_for & TRACE_LISTEN_MAP) page_map_at_exit();
     atomic_store_explicit(&mapped, r, memory_order_release);
     pthread_mutex_lock(&lock);
     atomic_fetch_or(&trace_listeners, asked_for);

@@ -1,0 +1,132 @@
+/* faultline run --trace: the trace-event format of Chrome, which Perfetto reads
+ * too. A track for each stream's kernels, each processor's faults, and each
+ * direction of migration. */
+#include "cli/watch.h"
+
+#include <inttypes.h>
+
+enum { TRACK_FAULTS = 1, TRACK_MIGRATIONS = 100, TRACK_STREAMS = 1000 };
+
+static const char *const kinds[TRACE_KINDS] = {
+    [TRACE_CPU_FAULT] = "CPU fault", [TRACE_MIGRATION] = "migration", [TRACE_GPU_FAULT] = "GPU fault",
+    [TRACE_GPU_FAULT_REPLAY] = "GPU fault replay", [TRACE_FATAL_FAULT] = "fatal fault", [TRACE_READ_DUPLICATE] = "read duplicate",
+    [TRACE_READ_DUPLICATE_INVALIDATE] = "read duplicate invalidated", [TRACE_THRASHING] = "thrashing",
+    [TRACE_THROTTLING_START] = "throttling starts", [TRACE_THROTTLING_END] = "throttling ends",
+    [TRACE_MAP_REMOTE] = "remote mapping", [TRACE_ALLOC] = "managed allocation", [TRACE_FREE] = "managed memory freed",
+};
+static const char *const causes[TRACE_CAUSES] = { "", "user", "coherence", "prefetch", "eviction", "policy", "thrashing", "" };
+static const char *const accesses[8] = { "", "read", "write", "atomic", "prefetch", "", "", "" };
+
+static void put_string(FILE *to, const char *s)
+{
+    fputc('"', to);
+    for (; *s; s++) {
+        unsigned char c = (unsigned char)*s;
+        if (c == '"' || c == '\\')
+            fprintf(to, "\\%c", c);
+        else if (c < 0x20 || c >= 0x7f) /* names may be in any encoding; JSON is UTF-8 */
+            fprintf(to, "\\u%04x", c);
+        else
+            fputc(c, to);
+    }
+    fputc('"', to);
+}
+
+static void processor_text(unsigned p, char out[24])
+{
+    if (p)
+        snprintf(out, 24, "device %u", p - 1);
+    else
+        snprintf(out, 24, "host");
+}
+
+/* Microseconds with all digits: a double has too few for times since 1970. */
+static void put_time(FILE *to, const char *what, uint64_t ns) { fprintf(to, ",\"%s\":%" PRIu64 ".%03u", what, ns / 1000, (unsigned)(ns % 1000)); }
+
+static void begin_event(FILE *to, const char *phase, const char *name, uint32_t pid, uint64_t track)
+{
+    fprintf(to, ",\n{\"ph\":\"%s\",\"pid\":%u,\"tid\":%" PRIu64 ",\"name\":", phase, pid, track);
+    put_string(to, name);
+}
+
+static void name_track(FILE *to, uint32_t pid, uint64_t track, const char *name)
+{
+    begin_event(to, "M", "thread_name", pid, track);
+    fputs(",\"args\":{\"name\":", to);
+    put_string(to, name);
+    fputs("}}", to);
+}
+
+void perfetto_begin(FILE *to)
+{
+    fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n{\"ph\":\"M\",\"pid\":0,\"name\":\"faultline\",\"args\":{}}", to);
+}
+
+void perfetto_process(FILE *to, const struct trace_region *r)
+{
+    char name[256];
+    begin_event(to, "M", "process_name", r->pid, 0);
+    fputs(",\"args\":{\"name\":", to);
+    put_string(to, program_text(r, name, sizeof name));
+    fputs("}}", to);
+    name_track(to, r->pid, TRACK_FAULTS, "host: faults");
+    name_track(to, r->pid, TRACK_MIGRATIONS, "migrations to the host");
+    for (unsigned k = 1; k <= 16; k++) {
+        snprintf(name, sizeof name, "device %u: faults", k - 1);
+        name_track(to, r->pid, TRACK_FAULTS + k, name);
+        snprintf(name, sizeof name, "migrations to device %u", k - 1);
+        name_track(to, r->pid, TRACK_MIGRATIONS + k, name);
+    }
+}
+
+static void put_kernel(FILE *to, struct trace_region *r, const struct trace_record *e)
+{
+    struct trace_kernel k = { 0 };
+    bool known = trace_kernel_details(r, e->address, &k);
+    uint64_t track = TRACK_STREAMS * (1 + (uint64_t)(known ? k.device : 0)) + k.stream % TRACK_STREAMS;
+    begin_event(to, "X", known ? trace_name(r, k.name) : "a kernel", r->pid, track);
+    fputs(",\"cat\":\"kernel\"", to);
+    put_time(to, "ts", e->time);
+    put_time(to, "dur", e->end - e->time);
+    fprintf(to, ",\"args\":{\"grid\":[%u,%u,%u],\"block\":[%u,%u,%u],\"shared\":%u,\"registers\":%u,\"device\":%u,\"stream\":%" PRIu64 ",\"launch\":%" PRIu64 "}}",
+            k.grid[0], k.grid[1], k.grid[2], k.block[0], k.block[1], k.block[2], k.shared_static + k.shared_dynamic, k.registers, k.device,
+            k.stream, e->batch);
+}
+
+static void put_arguments(FILE *to, const struct trace_record *e)
+{
+    char name[24];
+    fprintf(to, ",\"args\":{\"address\":\"0x%" PRIx64 "\",\"bytes\":%" PRIu64, e->address, e->bytes);
+    processor_text(e->processor, name);
+    fprintf(to, ",\"processor\":\"%s\"", name);
+    processor_text(e->source, name);
+    if (e->kind == TRACE_MIGRATION || e->kind == TRACE_MAP_REMOTE || e->kind == TRACE_READ_DUPLICATE) fprintf(to, ",\"source\":\"%s\"", name);
+    if (e->cause) fprintf(to, ",\"cause\":\"%s\"", causes[e->cause % TRACE_CAUSES]);
+    if (e->access) fprintf(to, ",\"access\":\"%s\"", accesses[e->access & 7]);
+    if (e->kind == TRACE_GPU_FAULT) fprintf(to, ",\"accesses\":%u,\"batch\":%" PRIu64, e->count, e->batch);
+    if (e->kind == TRACE_CPU_FAULT) fprintf(to, ",\"thread\":%u", e->thread);
+    fputs("}}", to);
+}
+
+void perfetto_record(FILE *to, struct trace_region *r, const struct trace_record *e)
+{
+    char name[64], bytes[16], processor[24];
+    bool migration = e->kind == TRACE_MIGRATION;
+    if (e->kind >= TRACE_KINDS || e->end < e->time) return;
+    if (e->kind == TRACE_KERNEL) {
+        put_kernel(to, r, e);
+        return;
+    }
+    if (!kinds[e->kind]) return;
+    processor_text(e->source, processor);
+    snprintf(name, sizeof name, "%s from %s", bytes_text(e->bytes, bytes), processor);
+    begin_event(to, migration ? "X" : "i", migration ? name : kinds[e->kind], r->pid,
+                (migration ? TRACK_MIGRATIONS : TRACK_FAULTS) + (uint64_t)e->processor);
+    fprintf(to, ",\"cat\":\"%s\"", migration ? "migration" : "fault");
+    if (!migration) fputs(",\"s\":\"t\"", to);
+    put_time(to, "ts", e->time);
+    if (migration) put_time(to, "dur", e->end - e->time);
+    put_arguments(to, e);
+}
+
+void perfetto_end(FILE *to) { fputs("\n]}\n", to); }

@@ -1,0 +1,148 @@
+/* Watching a program that `faultline run` started: the shared file that its
+ * processes record into, and when which report is written. */
+#include "cli/cli.h"
+#include "cli/watch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { DRAIN_US = 5000, BATCH = 1024 };
+
+static struct watch_options wanted;
+static int file = -1;
+static struct trace_file *head;
+static struct { struct trace_region *region; struct trace_cursor cursor; bool announced; } process[TRACE_PROCESSES];
+static FILE *trace;
+static pthread_t drainer;
+static _Atomic bool ended;
+
+/* The k-th process's region; NULL if it has none. */
+static struct trace_region *region(unsigned k)
+{
+    uint32_t claimed = atomic_load(&head->claimed);
+    if (k >= claimed || k >= TRACE_PROCESSES) return NULL;
+    if (!process[k].region) {
+        void *p = mmap(NULL, TRACE_REGION_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file,
+                       TRACE_FILE_HEAD + (off_t)k * TRACE_REGION_BYTES);
+        if (p != MAP_FAILED) process[k].region = p;
+    }
+    return process[k].region && process[k].region->version == TRACE_VERSION ? process[k].region : NULL;
+}
+
+static void drain(void)
+{
+    static struct trace_record record[BATCH];
+    struct trace_region *r;
+    for (unsigned k = 0; k < TRACE_PROCESSES; k++) {
+        if (!(r = region(k))) continue;
+        if (!process[k].announced) perfetto_process(trace, r);
+        process[k].announced = true;
+        for (size_t n; (n = trace_read(r, &process[k].cursor, record, BATCH));)
+            for (size_t i = 0; i < n; i++) perfetto_record(trace, r, &record[i]);
+    }
+}
+
+static void *drain_until_end(void *arg)
+{
+    (void)arg;
+    while (!atomic_load(&ended)) {
+        drain();
+        usleep(DRAIN_US);
+    }
+    return NULL;
+}
+
+static bool make_file(unsigned listen)
+{
+    char path[64];
+    file = memfd_create("faultline-trace", MFD_CLOEXEC);
+    if (file < 0 || ftruncate(file, TRACE_FILE_HEAD + (off_t)TRACE_PROCESSES * TRACE_REGION_BYTES)) goto failed;
+    head = mmap(NULL, TRACE_FILE_HEAD, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (head == MAP_FAILED) goto failed;
+    *head = (struct trace_file){ TRACE_VERSION, listen, TRACE_PROCESSES, TRACE_REGION_BYTES, 0 };
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)getpid(), file);
+    setenv("FAULTLINE_TRACE", path, 1);
+    return true;
+failed:
+    complain("cannot watch the program: %s", strerror(errno));
+    return false;
+}
+
+bool watch_begin(const struct watch_options *options)
+{
+    unsigned listen = (options->summary ? TRACE_LISTEN_ALLOCATIONS : 0u) | (options->page_map ? TRACE_LISTEN_MAP : 0u) |
+                      (options->trace_file ? TRACE_LISTEN_RECORDS | TRACE_LISTEN_KERNELS : 0u);
+    wanted = *options;
+    if (!listen) return true;
+    if (wanted.trace_file && !(trace = fopen(wanted.trace_file, "we"))) {
+        complain("%s: %s", wanted.trace_file, strerror(errno));
+        return false;
+    }
+    if (!make_file(listen)) return false;
+    if (!trace) return true;
+    perfetto_begin(trace);
+    int error = pthread_create(&drainer, NULL, drain_until_end, NULL);
+    if (error) complain("cannot start a thread: %s", strerror(error));
+    return !error;
+}
+
+static void finish_trace(void)
+{
+    uint64_t lost = 0;
+    atomic_store(&ended, true);
+    pthread_join(drainer, NULL);
+    drain();
+    perfetto_end(trace);
+    for (unsigned k = 0; k < TRACE_PROCESSES; k++) lost += process[k].cursor.lost;
+    bool failed = ferror(trace) != 0;
+    if (fclose(trace) || failed)
+        complain("could not write %s", wanted.trace_file);
+    else
+        fprintf(stderr, "faultline: wrote %s\n", wanted.trace_file);
+    if (lost) complain("%llu events came too fast and are not in it", (unsigned long long)lost);
+}
+
+void watch_end(void)
+{
+    bool colour = isatty(STDERR_FILENO) && !getenv("NO_COLOR"), any = false;
+    struct trace_region *r;
+    if (trace) finish_trace();
+    for (unsigned k = 0; head && k < TRACE_PROCESSES; k++) {
+        if (!(r = region(k)) || allocation_entries(r) < 2) continue;
+        any = true;
+        if (wanted.summary) summary_print(stderr, r);
+        if (wanted.page_map) page_map_print(stderr, r, colour);
+    }
+    if (!any && (wanted.summary || wanted.page_map)) fputs("faultline: the program allocated no managed memory\n", stderr);
+}
+
+/* ---- words */
+
+char *bytes_text(uint64_t bytes, char out[16])
+{
+    static const char *const unit[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
+    int u = 0;
+    double n = (double)bytes;
+    for (; n >= 1024 && u < 6; u++) n /= 1024;
+    snprintf(out, 16, n < 10 && u && n != (double)(int)n ? "%.1f %s" : "%.0f %s", n, unit[u]);
+    return out;
+}
+
+char *program_text(const struct trace_region *r, char *out, size_t size)
+{
+    size_t n = 0;
+    for (; n + 1 < size && n < sizeof r->program && r->program[n]; n++) out[n] = (unsigned char)r->program[n] < ' ' ? '?' : r->program[n];
+    out[n] = '\0';
+    return out;
+}
+
+uint64_t allocation_entries(const struct trace_region *r)
+{
+    uint64_t n = atomic_load(&r->allocation_count);
+    return n < TRACE_ALLOCATIONS ? n : TRACE_ALLOCATIONS;
+}
