@@ -11,12 +11,11 @@
 #pragma weak uvm_covers
 
 _Static_assert((int)FAULTLINE_KINDS == (int)TRACE_KINDS && (int)FAULTLINE_KERNEL == (int)TRACE_KERNEL, "faultline.h");
-_Static_assert((int)FAULTLINE_CAUSES == (int)TRACE_CAUSES && (int)FAULTLINE_CAUSE_THRASHING == (int)TRACE_CAUSE_THRASHING, "faultline.h");
+_Static_assert((int)FAULTLINE_CAUSES == (int)TRACE_CAUSES &&
+                   (int)FAULTLINE_CAUSE_THRASHING == (int)TRACE_CAUSE_THRASHING,
+               "faultline.h");
 _Static_assert((int)FAULTLINE_ACCESS_PREFETCH == (int)TRACE_ACCESS_PREFETCH, "faultline.h");
-static unsigned listening(int kernels)
-{
-    return TRACE_LISTEN_RECORDS | (kernels ? TRACE_LISTEN_KERNELS : 0u);
-}
+static unsigned listening(int kernels) { return TRACE_LISTEN_RECORDS | (kernels ? TRACE_LISTEN_KERNELS : 0u); }
 
 int faultline_subscribe(struct faultline_cursor *cursor, int kernels)
 {
@@ -33,9 +32,18 @@ void faultline_unsubscribe(int kernels) { trace_listen(listening(kernels), false
 static struct faultline_event event_of(const struct trace_record *r)
 {
     return (struct faultline_event){
-        .time = r->time, .end = r->end, .address = r->address, .bytes = r->bytes, .kind = r->kind, .cause = r->cause,
-        .access = r->access, .processor = r->processor - 1, .source = r->source - 1, .thread = r->thread,
-        .count = r->count, .batch = r->batch,
+        .time = r->time,
+        .end = r->end,
+        .address = r->address,
+        .bytes = r->bytes,
+        .kind = r->kind,
+        .cause = r->cause,
+        .access = r->access,
+        .processor = r->processor - 1,
+        .source = r->source - 1,
+        .thread = r->thread,
+        .count = r->count,
+        .batch = r->batch,
     };
 }
 
@@ -69,8 +77,15 @@ int faultline_get_kernel(const struct faultline_event *event, struct faultline_k
     if (!event || !out || event->kind != FAULTLINE_KERNEL) return CUDA_ERROR_INVALID_VALUE;
     if (!r || !trace_kernel_details(r, event->address, &k)) return CUDA_ERROR_NOT_FOUND;
     *out = (struct faultline_kernel){
-        .name = trace_name(r, k.name), .static_shared = k.shared_static, .dynamic_shared = k.shared_dynamic,
-        .local = k.local, .registers = k.registers, .device = k.device, .context = k.context, .stream = k.stream, .queued = k.queued,
+        .name = trace_name(r, k.name),
+        .static_shared = k.shared_static,
+        .dynamic_shared = k.shared_dynamic,
+        .local = k.local,
+        .registers = k.registers,
+        .device = k.device,
+        .context = k.context,
+        .stream = k.stream,
+        .queued = k.queued,
     };
     memcpy(out->grid, k.grid, sizeof k.grid);
     memcpy(out->block, k.block, sizeof k.block);
@@ -80,10 +95,13 @@ int faultline_get_kernel(const struct faultline_event *event, struct faultline_k
 static struct faultline_counters counters_of(const struct trace_statistics *s)
 {
     struct faultline_counters c = {
-        .cpu_faults = s->events[TRACE_CPU_FAULT], .gpu_faults = s->events[TRACE_GPU_FAULT],
-        .bytes_to_device = trace_moved(s, TRACE_TO_DEVICE), .bytes_to_host = trace_moved(s, TRACE_TO_HOST),
+        .cpu_faults = s->events[TRACE_CPU_FAULT],
+        .gpu_faults = s->events[TRACE_GPU_FAULT],
+        .bytes_to_device = trace_moved(s, TRACE_TO_DEVICE),
+        .bytes_to_host = trace_moved(s, TRACE_TO_HOST),
         .bytes_between_devices = trace_moved(s, TRACE_BETWEEN_DEVICES),
-        .bytes_duplicated = s->bytes[TRACE_READ_DUPLICATE], .bytes_mapped_remotely = s->bytes[TRACE_MAP_REMOTE],
+        .bytes_duplicated = s->bytes[TRACE_READ_DUPLICATE],
+        .bytes_mapped_remotely = s->bytes[TRACE_MAP_REMOTE],
     };
     for (int d = 0; d < TRACE_DIRECTIONS; d++) c.bytes_evicted += s->moved[d][TRACE_CAUSE_EVICTION];
     memcpy(c.events, s->events, sizeof c.events);
@@ -113,7 +131,8 @@ size_t faultline_get_allocations(struct faultline_allocation *out, size_t most)
     for (uint64_t k = 1; r && k < r->allocation_count; k++) {
         const struct trace_allocation *a = &r->allocations[k];
         if (n < most)
-            out[n] = (struct faultline_allocation){ a->address, a->bytes, a->made, a->freed, a->ordinal, counters_of(&a->statistics) };
+            out[n] = (struct faultline_allocation){ a->address, a->bytes,   a->made,
+                                                    a->freed,   a->ordinal, counters_of(&a->statistics) };
         n++;
     }
     return n;

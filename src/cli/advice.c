@@ -27,14 +27,16 @@ static bool back_and_forth(const struct trace_statistics *s, char *out, size_t s
     uint64_t pages = s->bytes[TRACE_THRASHING] / 4096;
     if (!pages) pages = s->events[TRACE_THRASHING];
     if (!pages && s->returns < MANY_RETURNS) return false;
-    int n = pages ? snprintf(out, size, "%llu page%s went back and forth so quickly that the driver stepped in: ",
-                             (unsigned long long)pages, pages == 1 ? "" : "s")
-                  : snprintf(out, size, "the same pages moved again and again, %llu times, because processors took turns: ",
-                             (unsigned long long)s->returns);
+    int n =
+        pages ? snprintf(out, size, "%llu page%s went back and forth so quickly that the driver stepped in: ",
+                         (unsigned long long)pages, pages == 1 ? "" : "s")
+              : snprintf(out, size, "the same pages moved again and again, %llu times, because processors took turns: ",
+                         (unsigned long long)s->returns);
     if (n < 0 || (size_t)n >= size) return true;
     snprintf(out + n, size - (size_t)n, "%s",
-             reads(s) >= 90 ? "nearly all accesses read, so advise read-mostly (CU_MEM_ADVISE_SET_READ_MOSTLY)"
-                            : "set a preferred location and accessed-by for the others, or separate what each of them writes");
+             reads(s) >= 90
+                 ? "nearly all accesses read, so advise read-mostly (CU_MEM_ADVISE_SET_READ_MOSTLY)"
+                 : "set a preferred location and accessed-by for the others, or separate what each of them writes");
     return true;
 }
 
@@ -44,7 +46,8 @@ static bool oversubscribed(const struct trace_statistics *s, char *out, size_t s
     uint64_t bytes = 0;
     for (int d = 0; d < TRACE_DIRECTIONS; d++) bytes += s->moved[d][TRACE_CAUSE_EVICTION];
     if (bytes < WORTHWHILE) return false;
-    snprintf(out, size, "%s was evicted from device memory (%s moved there in all): more is in use than fits; work in pieces, "
+    snprintf(out, size,
+             "%s was evicted from device memory (%s moved there in all): more is in use than fits; work in pieces, "
              "prefetch each, or prefer the host for what is touched once",
              bytes_text(bytes, evicted), bytes_text(trace_moved(s, TRACE_TO_DEVICE), fetched));
     return true;
@@ -53,15 +56,21 @@ static bool oversubscribed(const struct trace_statistics *s, char *out, size_t s
 static bool page_by_page(const struct trace_statistics *s, char *out, size_t size)
 {
     char moved[16];
-    uint64_t to_device = by_faults(s, TRACE_TO_DEVICE) + by_faults(s, TRACE_BETWEEN_DEVICES), to_host = by_faults(s, TRACE_TO_HOST);
+    uint64_t to_device = by_faults(s, TRACE_TO_DEVICE) + by_faults(s, TRACE_BETWEEN_DEVICES),
+             to_host = by_faults(s, TRACE_TO_HOST);
     unsigned long long gpu = s->events[TRACE_GPU_FAULT], cpu = s->events[TRACE_CPU_FAULT];
     if (to_device >= WORTHWHILE && gpu >= MANY_FAULTS)
-        snprintf(out, size, "%s moved to the GPU page by page by %llu faults: prefetch it before the launch", bytes_text(to_device, moved), gpu);
+        snprintf(out, size, "%s moved to the GPU page by page by %llu faults: prefetch it before the launch",
+                 bytes_text(to_device, moved), gpu);
     else if (to_host >= WORTHWHILE && cpu >= MANY_FAULTS)
-        snprintf(out, size, "%s moved to the host page by page by %llu faults: prefetch it to the host before it is used there",
+        snprintf(out, size,
+                 "%s moved to the host page by page by %llu faults: prefetch it to the host before it is used there",
                  bytes_text(to_host, moved), cpu);
     else if (!trace_moved(s, TRACE_TO_DEVICE) && gpu >= 4 * MANY_FAULTS)
-        snprintf(out, size, "kernels touched it first, by %llu faults: a prefetch to the device before the launch populates it at once", gpu);
+        snprintf(
+            out, size,
+            "kernels touched it first, by %llu faults: a prefetch to the device before the launch populates it at once",
+            gpu);
     else
         return false;
     return true;

@@ -56,8 +56,8 @@ static void print_allocation(FILE *to, struct trace_region *r, const struct trac
     if (rows > MAP_ROWS) rows = MAP_ROWS;
     for (uint64_t k = 0; k < rows; k++) mine += r->map[k].ordinal == a->ordinal;
     if (!mine) return;
-    fprintf(to, " #%llu at 0x%llx, %s; a character is %s\n", (unsigned long long)a->ordinal, (unsigned long long)a->address,
-            bytes_text(a->bytes, size), bytes_text(a->bytes / MAP_CELLS, cell));
+    fprintf(to, " #%llu at 0x%llx, %s; a character is %s\n", (unsigned long long)a->ordinal,
+            (unsigned long long)a->address, bytes_text(a->bytes, size), bytes_text(a->bytes / MAP_CELLS, cell));
     for (uint64_t k = 0; k < rows; k++) {
         if (r->map[k].ordinal != a->ordinal) continue;
         if (mine <= MOST_ROWS || seen < MOST_ROWS / 2 || seen >= mine - MOST_ROWS / 2)
@@ -72,9 +72,11 @@ void page_map_print(FILE *to, struct trace_region *r, bool colour)
 {
     char name[256];
     uint64_t entries = allocation_entries(r), lost = atomic_load(&r->map_rows);
-    fprintf(to, "faultline: where pages were in %s, process %u\n"
-            " H: on the host, 0-F: on that device, -: nowhere, =: on several to read, :: not all of them in one place\n",
-            program_text(r, name, sizeof name), r->pid);
+    fprintf(
+        to,
+        "faultline: where pages were in %s, process %u\n"
+        " H: on the host, 0-F: on that device, -: nowhere, =: on several to read, :: not all of them in one place\n",
+        program_text(r, name, sizeof name), r->pid);
     for (uint64_t k = 1; k < entries; k++)
         if (r->allocations[k].ordinal) print_allocation(to, r, &r->allocations[k], colour);
     if (lost > MAP_ROWS) fprintf(to, " %llu later rows were not kept\n", (unsigned long long)(lost - MAP_ROWS));

@@ -8,13 +8,22 @@
 enum { TRACK_FAULTS = 1, TRACK_MIGRATIONS = 100, TRACK_STREAMS = 1000 };
 
 static const char *const kinds[TRACE_KINDS] = {
-    [TRACE_CPU_FAULT] = "CPU fault", [TRACE_MIGRATION] = "migration", [TRACE_GPU_FAULT] = "GPU fault",
-    [TRACE_GPU_FAULT_REPLAY] = "GPU fault replay", [TRACE_FATAL_FAULT] = "fatal fault", [TRACE_READ_DUPLICATE] = "read duplicate",
-    [TRACE_READ_DUPLICATE_INVALIDATE] = "read duplicate invalidated", [TRACE_THRASHING] = "thrashing",
-    [TRACE_THROTTLING_START] = "throttling starts", [TRACE_THROTTLING_END] = "throttling ends",
-    [TRACE_MAP_REMOTE] = "remote mapping", [TRACE_ALLOC] = "managed allocation", [TRACE_FREE] = "managed memory freed",
+    [TRACE_CPU_FAULT] = "CPU fault",
+    [TRACE_MIGRATION] = "migration",
+    [TRACE_GPU_FAULT] = "GPU fault",
+    [TRACE_GPU_FAULT_REPLAY] = "GPU fault replay",
+    [TRACE_FATAL_FAULT] = "fatal fault",
+    [TRACE_READ_DUPLICATE] = "read duplicate",
+    [TRACE_READ_DUPLICATE_INVALIDATE] = "read duplicate invalidated",
+    [TRACE_THRASHING] = "thrashing",
+    [TRACE_THROTTLING_START] = "throttling starts",
+    [TRACE_THROTTLING_END] = "throttling ends",
+    [TRACE_MAP_REMOTE] = "remote mapping",
+    [TRACE_ALLOC] = "managed allocation",
+    [TRACE_FREE] = "managed memory freed",
 };
-static const char *const causes[TRACE_CAUSES] = { "", "user", "coherence", "prefetch", "eviction", "policy", "thrashing", "" };
+static const char *const causes[TRACE_CAUSES] = { "",         "user",   "coherence", "prefetch",
+                                                  "eviction", "policy", "thrashing", "" };
 static const char *const accesses[8] = { "", "read", "write", "atomic", "prefetch", "", "", "" };
 
 static void put_string(FILE *to, const char *s)
@@ -41,7 +50,10 @@ static void processor_text(unsigned p, char out[24])
 }
 
 /* Microseconds with all digits: a double has too few for times since 1970. */
-static void put_time(FILE *to, const char *what, uint64_t ns) { fprintf(to, ",\"%s\":%" PRIu64 ".%03u", what, ns / 1000, (unsigned)(ns % 1000)); }
+static void put_time(FILE *to, const char *what, uint64_t ns)
+{
+    fprintf(to, ",\"%s\":%" PRIu64 ".%03u", what, ns / 1000, (unsigned)(ns % 1000));
+}
 
 static void begin_event(FILE *to, const char *phase, const char *name, uint32_t pid, uint64_t track)
 {
@@ -59,7 +71,8 @@ static void name_track(FILE *to, uint32_t pid, uint64_t track, const char *name)
 
 void perfetto_begin(FILE *to)
 {
-    fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n{\"ph\":\"M\",\"pid\":0,\"name\":\"faultline\",\"args\":{}}", to);
+    fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n{\"ph\":\"M\",\"pid\":0,\"name\":\"faultline\",\"args\":{}}",
+          to);
 }
 
 void perfetto_process(FILE *to, const struct trace_region *r)
@@ -88,9 +101,11 @@ static void put_kernel(FILE *to, struct trace_region *r, const struct trace_reco
     fputs(",\"cat\":\"kernel\"", to);
     put_time(to, "ts", e->time);
     put_time(to, "dur", e->end - e->time);
-    fprintf(to, ",\"args\":{\"grid\":[%u,%u,%u],\"block\":[%u,%u,%u],\"shared\":%u,\"registers\":%u,\"device\":%u,\"stream\":%" PRIu64 ",\"launch\":%" PRIu64 "}}",
-            k.grid[0], k.grid[1], k.grid[2], k.block[0], k.block[1], k.block[2], k.shared_static + k.shared_dynamic, k.registers, k.device,
-            k.stream, e->batch);
+    fprintf(to,
+            ",\"args\":{\"grid\":[%u,%u,%u],\"block\":[%u,%u,%u],\"shared\":%u,\"registers\":%u,\"device\":%u,"
+            "\"stream\":%" PRIu64 ",\"launch\":%" PRIu64 "}}",
+            k.grid[0], k.grid[1], k.grid[2], k.block[0], k.block[1], k.block[2], k.shared_static + k.shared_dynamic,
+            k.registers, k.device, k.stream, e->batch);
 }
 
 static void put_arguments(FILE *to, const struct trace_record *e)
@@ -100,7 +115,8 @@ static void put_arguments(FILE *to, const struct trace_record *e)
     processor_text(e->processor, name);
     fprintf(to, ",\"processor\":\"%s\"", name);
     processor_text(e->source, name);
-    if (e->kind == TRACE_MIGRATION || e->kind == TRACE_MAP_REMOTE || e->kind == TRACE_READ_DUPLICATE) fprintf(to, ",\"source\":\"%s\"", name);
+    if (e->kind == TRACE_MIGRATION || e->kind == TRACE_MAP_REMOTE || e->kind == TRACE_READ_DUPLICATE)
+        fprintf(to, ",\"source\":\"%s\"", name);
     if (e->cause) fprintf(to, ",\"cause\":\"%s\"", causes[e->cause % TRACE_CAUSES]);
     if (e->access) fprintf(to, ",\"access\":\"%s\"", accesses[e->access & 7]);
     if (e->kind == TRACE_GPU_FAULT) fprintf(to, ",\"accesses\":%u,\"batch\":%" PRIu64, e->count, e->batch);

@@ -5,7 +5,10 @@
 
 enum { MOST_SHOWN = 40 };
 
-struct line { const struct trace_allocation *allocation; uint64_t traffic; };
+struct line {
+    const struct trace_allocation *allocation;
+    uint64_t traffic;
+};
 
 static uint64_t evicted(const struct trace_statistics *s)
 {
@@ -24,8 +27,9 @@ static uint64_t traffic(const struct trace_statistics *s)
 static int by_traffic(const void *a, const void *b)
 {
     const struct line *x = a, *y = b;
-    return x->traffic != y->traffic ? (x->traffic < y->traffic) - (x->traffic > y->traffic)
-                                    : (x->allocation->ordinal > y->allocation->ordinal) - (x->allocation->ordinal < y->allocation->ordinal);
+    return x->traffic != y->traffic
+               ? (x->traffic < y->traffic) - (x->traffic > y->traffic)
+               : (x->allocation->ordinal > y->allocation->ordinal) - (x->allocation->ordinal < y->allocation->ordinal);
 }
 
 static int by_ordinal(const void *a, const void *b)
@@ -35,10 +39,7 @@ static int by_ordinal(const void *a, const void *b)
 }
 
 /* "-" for nothing: a table of zeros hides what is there. */
-static const char *amount(uint64_t bytes, char out[16])
-{
-    return bytes ? bytes_text(bytes, out) : "-";
-}
+static const char *amount(uint64_t bytes, char out[16]) { return bytes ? bytes_text(bytes, out) : "-"; }
 
 static void print_numbers(FILE *to, const struct trace_statistics *s, bool devices)
 {
@@ -46,7 +47,8 @@ static void print_numbers(FILE *to, const struct trace_statistics *s, bool devic
     fprintf(to, " %10s", amount(trace_moved(s, TRACE_TO_DEVICE), text));
     fprintf(to, " %10s", amount(trace_moved(s, TRACE_TO_HOST), text));
     if (devices) fprintf(to, " %10s", amount(trace_moved(s, TRACE_BETWEEN_DEVICES), text));
-    fprintf(to, " %10llu %10llu", (unsigned long long)s->events[TRACE_CPU_FAULT], (unsigned long long)s->events[TRACE_GPU_FAULT]);
+    fprintf(to, " %10llu %10llu", (unsigned long long)s->events[TRACE_CPU_FAULT],
+            (unsigned long long)s->events[TRACE_GPU_FAULT]);
     fprintf(to, " %10s", amount(s->bytes[TRACE_READ_DUPLICATE], text));
     fprintf(to, " %10s", amount(evicted(s), text));
     fprintf(to, " %10s", amount(s->bytes[TRACE_THRASHING], text));
@@ -56,7 +58,8 @@ static void print_numbers(FILE *to, const struct trace_statistics *s, bool devic
 static void print_allocation(FILE *to, const struct trace_allocation *a, bool devices)
 {
     char text[512];
-    fprintf(to, "  #%-4llu 0x%012llx %10s", (unsigned long long)a->ordinal, (unsigned long long)a->address, bytes_text(a->bytes, text));
+    fprintf(to, "  #%-4llu 0x%012llx %10s", (unsigned long long)a->ordinal, (unsigned long long)a->address,
+            bytes_text(a->bytes, text));
     print_numbers(to, &a->statistics, devices);
     if (advice_give(a, text, sizeof text)) fprintf(to, "        %s\n", text);
 }
@@ -66,7 +69,8 @@ static void print_table(FILE *to, struct trace_region *r, struct line *line, siz
     size_t shown = n < MOST_SHOWN ? n : MOST_SHOWN;
     fprintf(to, "  %-20s %10s %10s %10s", "allocation", "size", "to device", "to host");
     if (devices) fprintf(to, " %10s", "dev to dev");
-    fprintf(to, " %10s %10s %10s %10s %10s %10s\n", "CPU faults", "GPU faults", "duplicated", "evicted", "thrashing", "remote");
+    fprintf(to, " %10s %10s %10s %10s %10s %10s\n", "CPU faults", "GPU faults", "duplicated", "evicted", "thrashing",
+            "remote");
     qsort(line, n, sizeof *line, by_traffic);
     qsort(line, shown, sizeof *line, by_ordinal);
     for (size_t k = 0; k < shown; k++) print_allocation(to, line[k].allocation, devices);
@@ -85,7 +89,8 @@ void summary_print(FILE *to, struct trace_region *r)
     struct line *line = calloc(entries, sizeof *line);
     fprintf(to, "faultline: managed memory of %s, process %u\n", program_text(r, name, sizeof name), r->pid);
     for (uint64_t k = 1; line && k < entries; k++)
-        if (r->allocations[k].ordinal) line[n++] = (struct line){ &r->allocations[k], traffic(&r->allocations[k].statistics) };
+        if (r->allocations[k].ordinal)
+            line[n++] = (struct line){ &r->allocations[k], traffic(&r->allocations[k].statistics) };
     if (n) print_table(to, r, line, n, trace_moved(&r->total, TRACE_BETWEEN_DEVICES) != 0);
     free(line);
 }

@@ -16,7 +16,11 @@ enum { DRAIN_US = 5000, BATCH = 1024 };
 static struct watch_options wanted;
 static int file = -1;
 static struct trace_file *head;
-static struct { struct trace_region *region; struct trace_cursor cursor; bool announced; } process[TRACE_PROCESSES];
+static struct {
+    struct trace_region *region;
+    struct trace_cursor cursor;
+    bool announced;
+} process[TRACE_PROCESSES];
 static FILE *trace;
 static pthread_t drainer;
 static _Atomic bool ended;
@@ -118,7 +122,8 @@ void watch_end(void)
         if (wanted.summary) summary_print(stderr, r);
         if (wanted.page_map) page_map_print(stderr, r, colour);
     }
-    if (!any && (wanted.summary || wanted.page_map)) fputs("faultline: the program allocated no managed memory\n", stderr);
+    if (!any && (wanted.summary || wanted.page_map))
+        fputs("faultline: the program allocated no managed memory\n", stderr);
 }
 
 /* ---- words */
@@ -136,7 +141,8 @@ char *bytes_text(uint64_t bytes, char out[16])
 char *program_text(const struct trace_region *r, char *out, size_t size)
 {
     size_t n = 0;
-    for (; n + 1 < size && n < sizeof r->program && r->program[n]; n++) out[n] = (unsigned char)r->program[n] < ' ' ? '?' : r->program[n];
+    for (; n + 1 < size && n < sizeof r->program && r->program[n]; n++)
+        out[n] = (unsigned char)r->program[n] < ' ' ? '?' : r->program[n];
     out[n] = '\0';
     return out;
 }

@@ -19,8 +19,11 @@ enum { BATCH = 64, IDLE_MS = 1000 };
 
 static pthread_mutex_t delivery = PTHREAD_MUTEX_INITIALIZER; /* guards the statics up to the next lock */
 static struct faultline_cursor cursor;
-static uint64_t lost_before;       /* of the cursor, already counted in dropped */
-static struct { uint8_t *base; size_t size, used, records, most; } buffer;
+static uint64_t lost_before; /* of the cursor, already counted in dropped */
+static struct {
+    uint8_t *base;
+    size_t size, used, records, most;
+} buffer;
 static _Thread_local bool delivering; /* this thread is inside one of the client's functions */
 
 static pthread_mutex_t settings = PTHREAD_MUTEX_INITIALIZER;
@@ -28,7 +31,7 @@ static struct selection selection;
 static CUpti_BuffersCallbackRequestFunc request;
 static CUpti_BuffersCallbackCompleteFunc complete;
 static bool subscribed, watched;
-static _Atomic unsigned period;    /* ms; 0: none */
+static _Atomic unsigned period; /* ms; 0: none */
 static _Atomic size_t dropped;
 
 /* ---- buffers */
@@ -44,7 +47,8 @@ static void hand_over(CUpti_BuffersCallbackCompleteFunc to)
 
 static bool room_for(size_t size, CUpti_BuffersCallbackRequestFunc ask, CUpti_BuffersCallbackCompleteFunc give)
 {
-    if (buffer.base && (buffer.size - buffer.used < size || (buffer.most && buffer.records >= buffer.most))) hand_over(give);
+    if (buffer.base && (buffer.size - buffer.used < size || (buffer.most && buffer.records >= buffer.most)))
+        hand_over(give);
     if (buffer.base) return true;
     buffer.used = buffer.records = buffer.size = buffer.most = 0;
     delivering = true;
@@ -55,7 +59,8 @@ static bool room_for(size_t size, CUpti_BuffersCallbackRequestFunc ask, CUpti_Bu
     return false;
 }
 
-static void put(const union record *r, size_t size, CUpti_BuffersCallbackRequestFunc ask, CUpti_BuffersCallbackCompleteFunc give)
+static void put(const union record *r, size_t size, CUpti_BuffersCallbackRequestFunc ask,
+                CUpti_BuffersCallbackCompleteFunc give)
 {
     if (!room_for(size, ask, give)) {
         atomic_fetch_add(&dropped, 1);
@@ -180,7 +185,8 @@ static CUptiResult enable(CUpti_ActivityKind kind, bool on)
 {
     struct selection next = { 0 };
     bool *s = switch_of(&next, kind);
-    if ((unsigned)kind >= CUPTI_ACTIVITY_KIND_COUNT || kind == CUPTI_ACTIVITY_KIND_INVALID) return CUPTI_ERROR_INVALID_KIND;
+    if ((unsigned)kind >= CUPTI_ACTIVITY_KIND_COUNT || kind == CUPTI_ACTIVITY_KIND_INVALID)
+        return CUPTI_ERROR_INVALID_KIND;
     if (!s) return on ? CUPTI_ERROR_NOT_COMPATIBLE : CUPTI_SUCCESS;
     if (delivering) return CUPTI_ERROR_INVALID_OPERATION;
     pthread_mutex_lock(&delivery);

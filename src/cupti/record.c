@@ -6,7 +6,10 @@
 
 /* Throttlings that have begun and not yet ended: one a processor and page at a time, few at once. */
 enum { THROTTLINGS = 16 };
-static struct { uint64_t address, start; int32_t processor; } throttling[THROTTLINGS];
+static struct {
+    uint64_t address, start;
+    int32_t processor;
+} throttling[THROTTLINGS];
 static unsigned next_throttling;
 
 static CUpti_ActivityUnifiedMemoryCounterKind counter_kind(const struct faultline_event *e)
@@ -76,7 +79,8 @@ static void throttling_ends(const struct faultline_event *e, CUpti_ActivityUnifi
     r->flags = e->processor == FAULTLINE_HOST ? CUPTI_ACTIVITY_FLAG_THROTTLING_IN_CPU : CUPTI_ACTIVITY_FLAG_NONE;
 }
 
-static size_t make_memory(const struct faultline_event *e, const struct selection *s, CUpti_ActivityUnifiedMemoryCounter3 *r)
+static size_t make_memory(const struct faultline_event *e, const struct selection *s,
+                          CUpti_ActivityUnifiedMemoryCounter3 *r)
 {
     CUpti_ActivityUnifiedMemoryCounterKind kind = counter_kind(e);
     if (!s->memory || !s->counter[kind]) return 0;
@@ -127,13 +131,28 @@ static size_t make_kernel(const struct faultline_event *e, const struct selectio
     *r = (CUpti_ActivityKernel10){
         .kind = s->concurrent_kernel ? CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL : CUPTI_ACTIVITY_KIND_KERNEL,
         .registersPerThread = (uint16_t)(k.registers < 255 ? k.registers : 255),
-        .start = e->time, .end = e->end, .completed = e->end, .queued = k.queued, .submitted = k.queued,
-        .deviceId = k.device, .contextId = (uint32_t)k.context, .streamId = (uint32_t)k.stream,
-        .gridX = (int32_t)k.grid[0], .gridY = (int32_t)k.grid[1], .gridZ = (int32_t)k.grid[2],
-        .blockX = (int32_t)k.block[0], .blockY = (int32_t)k.block[1], .blockZ = (int32_t)k.block[2],
-        .staticSharedMemory = (int32_t)k.static_shared, .dynamicSharedMemory = (int32_t)k.dynamic_shared,
-        .localMemoryPerThread = k.local, .localMemoryTotal = local < UINT32_MAX ? (uint32_t)local : UINT32_MAX,
-        .localMemoryTotal_v2 = local, .correlationId = (uint32_t)e->batch, .gridId = (int64_t)e->batch, .name = k.name,
+        .start = e->time,
+        .end = e->end,
+        .completed = e->end,
+        .queued = k.queued,
+        .submitted = k.queued,
+        .deviceId = k.device,
+        .contextId = (uint32_t)k.context,
+        .streamId = (uint32_t)k.stream,
+        .gridX = (int32_t)k.grid[0],
+        .gridY = (int32_t)k.grid[1],
+        .gridZ = (int32_t)k.grid[2],
+        .blockX = (int32_t)k.block[0],
+        .blockY = (int32_t)k.block[1],
+        .blockZ = (int32_t)k.block[2],
+        .staticSharedMemory = (int32_t)k.static_shared,
+        .dynamicSharedMemory = (int32_t)k.dynamic_shared,
+        .localMemoryPerThread = k.local,
+        .localMemoryTotal = local < UINT32_MAX ? (uint32_t)local : UINT32_MAX,
+        .localMemoryTotal_v2 = local,
+        .correlationId = (uint32_t)e->batch,
+        .gridId = (int64_t)e->batch,
+        .name = k.name,
         .channelType = CUPTI_CHANNEL_TYPE_COMPUTE,
     };
     return sizeof *r;

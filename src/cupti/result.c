@@ -5,7 +5,10 @@ static const struct {
     CUptiResult result;
     const char *name, *message;
 } results[] = {
-#define RESULT(name, message) { name, #name, message }
+#define RESULT(name, message) \
+    { \
+        name, #name, message \
+    }
     RESULT(CUPTI_SUCCESS, "no error"),
     RESULT(CUPTI_ERROR_INVALID_PARAMETER, "invalid parameter"),
     RESULT(CUPTI_ERROR_INVALID_DEVICE, "invalid device"),
@@ -36,7 +39,8 @@ static const struct {
     RESULT(CUPTI_ERROR_NOT_SUPPORTED, "not supported"),
     RESULT(CUPTI_ERROR_UM_PROFILING_NOT_SUPPORTED, "Unified Memory profiling not supported"),
     RESULT(CUPTI_ERROR_UM_PROFILING_NOT_SUPPORTED_ON_DEVICE, "Unified Memory profiling not supported on device"),
-    RESULT(CUPTI_ERROR_UM_PROFILING_NOT_SUPPORTED_ON_NON_P2P_DEVICES, "Unified Memory profiling not supported on devices that are not peers"),
+    RESULT(CUPTI_ERROR_UM_PROFILING_NOT_SUPPORTED_ON_NON_P2P_DEVICES,
+           "Unified Memory profiling not supported on devices that are not peers"),
     RESULT(CUPTI_ERROR_UM_PROFILING_NOT_SUPPORTED_WITH_MPS, "Unified Memory profiling not supported with MPS"),
     RESULT(CUPTI_ERROR_CDP_TRACING_NOT_SUPPORTED, "CDP tracing not supported"),
     RESULT(CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED, "virtualized device not supported"),

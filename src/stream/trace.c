@@ -19,7 +19,7 @@ struct pending {
     struct processor *processor;
     uint32_t channel;
     uint8_t device;
-    uint64_t before, behind;       /* its marks; before 0: there is none */
+    uint64_t before, behind; /* its marks; before 0: there is none */
     uint64_t ticket, gridid;
     uint32_t name;
 };
@@ -27,12 +27,16 @@ struct pending {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* inside a stream's lock; guards all below */
 static pthread_cond_t more = PTHREAD_COND_INITIALIZER;
 static struct pending *first, **end = &first;
-static bool watched;               /* the thread exists, or could not be made */
+static bool watched; /* the thread exists, or could not be made */
 
 static void record(const struct pending *k, uint64_t from, uint64_t to)
 {
-    trace_write((struct trace_record){ .kind = TRACE_KERNEL, .time = from, .end = to, .address = k->ticket,
-                                       .processor = (uint8_t)(k->device + 1), .batch = k->gridid });
+    trace_write((struct trace_record){ .kind = TRACE_KERNEL,
+                                       .time = from,
+                                       .end = to,
+                                       .address = k->ticket,
+                                       .processor = (uint8_t)(k->device + 1),
+                                       .batch = k->gridid });
 }
 
 /* With the lock: writes records of those that have ended and of the given channel, ended or not. */
@@ -52,7 +56,8 @@ static void look(struct processor *p, uint32_t channel)
         bool done = processor_done(k->processor, k->channel, k->behind);
         uint64_t to = done ? processor_mark_time(k->processor, k->channel, k->behind) : now;
         uint64_t from = k->before && (done || processor_done(k->processor, k->channel, k->before))
-                            ? processor_mark_time(k->processor, k->channel, k->before) : to;
+                            ? processor_mark_time(k->processor, k->channel, k->before)
+                            : to;
         record(k, from + offset, to + offset);
         *at = k->next;
         if (end == &k->next) end = at;
@@ -144,8 +149,14 @@ uint64_t kernel_behind(struct stream *s, const struct launch *l, uint64_t before
         free(k);
         return seq;
     }
-    *k = (struct pending){ .processor = p, .channel = s->channel, .device = (uint8_t)s->set->context->device->ordinal,
-                           .before = before, .behind = behind, .ticket = l->ticket, .gridid = l->gridid, .name = name_of(l) };
+    *k = (struct pending){ .processor = p,
+                           .channel = s->channel,
+                           .device = (uint8_t)s->set->context->device->ordinal,
+                           .before = before,
+                           .behind = behind,
+                           .ticket = l->ticket,
+                           .gridid = l->gridid,
+                           .name = name_of(l) };
     pthread_mutex_lock(&lock);
     *end = k;
     end = &k->next;

@@ -69,8 +69,9 @@ void page_map_note(enum trace_moment moment, uint32_t name, int device)
     if (live && (n = statistics_live(r, live, room)) > room) n = room;
     pthread_mutex_lock(&lock);
     for (size_t k = 0; k < n; k++) {
-        struct trace_map_row row = { .time = trace_now(), .ordinal = live[k].ordinal, .name = name, .moment = moment,
-                                     .device = (uint16_t)device };
+        struct trace_map_row row = {
+            .time = trace_now(), .ordinal = live[k].ordinal, .name = name, .moment = moment, .device = (uint16_t)device
+        };
         look(&live[k], row.cell);
         put(r, &live[k], &row);
     }

@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PATIENCE = 1000 };          /* yields for a writer that has its number but not yet its record */
+enum { PATIENCE = 1000 }; /* yields for a writer that has its number but not yet its record */
 
 enum outcome { READ, TOO_LATE, NOT_YET };
 

@@ -7,13 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct live { uint64_t address, end; uint32_t entry; };
+struct live {
+    uint64_t address, end;
+    uint32_t entry;
+};
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* a leaf; guards the statics and the region's allocations */
 static struct live *live;
 static size_t live_count, live_room;
 static uint64_t last_ordinal;
-static uint32_t oldest = 1;        /* where to look next for an entry to use again */
+static uint32_t oldest = 1; /* where to look next for an entry to use again */
 
 /* The number of live allocations that begin at or below the address. */
 static size_t below(uint64_t address)
@@ -71,8 +74,9 @@ static void enter(struct trace_region *r, const struct trace_record *record)
     memmove(live + at + 1, live + at, (live_count - at) * sizeof *live);
     live_count++;
     live[at] = (struct live){ record->address, record->address + record->bytes, entry };
-    r->allocations[entry] = (struct trace_allocation){ .address = record->address, .bytes = record->bytes,
-                                                       .made = record->time, .ordinal = ++last_ordinal };
+    r->allocations[entry] = (struct trace_allocation){
+        .address = record->address, .bytes = record->bytes, .made = record->time, .ordinal = ++last_ordinal
+    };
 }
 
 static void leave(struct trace_region *r, const struct trace_record *record)
@@ -90,9 +94,12 @@ static void add(uint64_t *counter, uint64_t n) { __atomic_fetch_add(counter, n, 
  * A table of recent ones; what falls out of it begins anew. */
 static bool returns(const struct trace_record *r)
 {
-    static struct { uint64_t page, times; } recent[1 << 12];
+    static struct {
+        uint64_t page, times;
+    } recent[1 << 12];
     uint64_t page = r->address >> 12, k = (page * 0x9e3779b97f4a7c15u) >> 52;
-    if (r->kind != TRACE_MIGRATION || (r->cause != TRACE_CAUSE_COHERENCE && r->cause != TRACE_CAUSE_PREFETCH)) return false;
+    if (r->kind != TRACE_MIGRATION || (r->cause != TRACE_CAUSE_COHERENCE && r->cause != TRACE_CAUSE_PREFETCH))
+        return false;
     if (recent[k].page != page) {
         recent[k].page = page;
         recent[k].times = 0;

@@ -18,8 +18,8 @@
 _Atomic unsigned trace_listeners = TRACE_LISTEN_UNKNOWN;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the three below; statistics.c has its own */
-static unsigned nested[8];                                /* by bit of enum trace_listen */
-static unsigned asked_for;                                /* by `faultline run` */
+static unsigned nested[8];                               /* by bit of enum trace_listen */
+static unsigned asked_for;                               /* by `faultline run` */
 static _Atomic(struct trace_region *) mapped;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -73,7 +73,8 @@ static void map_region(void)
     const char *path = getenv("FAULTLINE_TRACE");
     void *region = path && *path ? claim(path) : MAP_FAILED;
     if (region == MAP_FAILED)
-        region = mmap(NULL, TRACE_REGION_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        region =
+            mmap(NULL, TRACE_REGION_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (region == MAP_FAILED) {
         atomic_fetch_and(&trace_listeners, ~TRACE_LISTEN_UNKNOWN);
         return;

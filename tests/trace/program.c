@@ -23,18 +23,26 @@ void uvm_residency(uint64_t va, uint64_t pages, uint8_t *out)
 static void move(uint64_t address, uint64_t bytes, unsigned from, unsigned to, enum trace_cause cause)
 {
     uint64_t now = trace_now();
-    trace_write((struct trace_record){ .kind = TRACE_MIGRATION, .time = now, .end = now + 1000, .address = address, .bytes = bytes,
-                                       .source = (uint8_t)from, .processor = (uint8_t)to, .cause = (uint8_t)cause });
+    trace_write((struct trace_record){ .kind = TRACE_MIGRATION,
+                                       .time = now,
+                                       .end = now + 1000,
+                                       .address = address,
+                                       .bytes = bytes,
+                                       .source = (uint8_t)from,
+                                       .processor = (uint8_t)to,
+                                       .cause = (uint8_t)cause });
 }
 
 static void gpu_fault(uint64_t address, enum trace_access access)
 {
-    trace_write((struct trace_record){ .kind = TRACE_GPU_FAULT, .address = address, .processor = 1, .access = (uint8_t)access, .count = 3 });
+    trace_write((struct trace_record){
+        .kind = TRACE_GPU_FAULT, .address = address, .processor = 1, .access = (uint8_t)access, .count = 3 });
 }
 
 static void cpu_fault(uint64_t address, enum trace_access access)
 {
-    trace_write((struct trace_record){ .kind = TRACE_CPU_FAULT, .address = address, .access = (uint8_t)access, .thread = 7 });
+    trace_write(
+        (struct trace_record){ .kind = TRACE_CPU_FAULT, .address = address, .access = (uint8_t)access, .thread = 7 });
 }
 
 static uint64_t allocate(uint64_t bytes)
@@ -54,7 +62,8 @@ static void kernel(const char *name, uint64_t number)
     k->grid[0] = 4;
     k->stream = 1;
     trace_kernel_publish(k, ticket);
-    trace_write((struct trace_record){ .kind = TRACE_KERNEL, .time = 1000, .end = 3500, .address = ticket, .processor = 1, .batch = number });
+    trace_write((struct trace_record){
+        .kind = TRACE_KERNEL, .time = 1000, .end = 3500, .address = ticket, .processor = 1, .batch = number });
 }
 
 int main(int argc, char **argv)

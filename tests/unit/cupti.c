@@ -43,7 +43,9 @@ size_t faultline_read(struct faultline_cursor *c, struct faultline_event *out, s
 
 int faultline_get_kernel(const struct faultline_event *e, struct faultline_kernel *out)
 {
-    *out = (struct faultline_kernel){ .name = "saxpy", .grid = { 5, 1, 1 }, .block = { 128, 2, 1 }, .device = 1, .stream = 9 };
+    *out = (struct faultline_kernel){
+        .name = "saxpy", .grid = { 5, 1, 1 }, .block = { 128, 2, 1 }, .device = 1, .stream = 9
+    };
     return e->address == 42 ? CUDA_ERROR_NOT_FOUND : CUDA_SUCCESS;
 }
 
@@ -92,8 +94,10 @@ static int setup(void **state)
     CUpti_ActivityUnifiedMemoryCounterConfig config[8];
     (void)state;
     for (int k = 0; k < 8; k++)
-        config[k] = (CUpti_ActivityUnifiedMemoryCounterConfig){ CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_SCOPE_PROCESS_SINGLE_DEVICE,
-                                                                (CUpti_ActivityUnifiedMemoryCounterKind)(k + 1), 0, 1 };
+        config[k] = (CUpti_ActivityUnifiedMemoryCounterConfig){
+            CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_SCOPE_PROCESS_SINGLE_DEVICE,
+            (CUpti_ActivityUnifiedMemoryCounterKind)(k + 1), 0, 1
+        };
     assert_int_equal(cuptiActivityRegisterCallbacks(request, complete), CUPTI_SUCCESS);
     assert_int_equal(cuptiActivityConfigureUnifiedMemoryCounter(config, 8), CUPTI_SUCCESS);
     assert_int_equal(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER), CUPTI_SUCCESS);
@@ -125,26 +129,39 @@ static CUpti_ActivityUnifiedMemoryCounter3 made(struct faultline_event e)
 static void each_event_makes_the_record_of_its_kind(void **state)
 {
     (void)state;
-    CUpti_ActivityUnifiedMemoryCounter3 r = made((struct faultline_event){ .kind = FAULTLINE_MIGRATION, .time = 5, .end = 9, .address = 0x10000,
-        .bytes = 65536, .cause = FAULTLINE_CAUSE_PREFETCH, .source = FAULTLINE_HOST, .processor = 1 });
+    CUpti_ActivityUnifiedMemoryCounter3 r = made((struct faultline_event){ .kind = FAULTLINE_MIGRATION,
+                                                                           .time = 5,
+                                                                           .end = 9,
+                                                                           .address = 0x10000,
+                                                                           .bytes = 65536,
+                                                                           .cause = FAULTLINE_CAUSE_PREFETCH,
+                                                                           .source = FAULTLINE_HOST,
+                                                                           .processor = 1 });
     assert_int_equal(r.counterKind, CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_HTOD);
     assert_true(r.value == 65536 && r.start == 5 && r.end == 9 && r.address == 0x10000 && r.dstId == 1);
     assert_int_equal(r.flags, CUPTI_ACTIVITY_UNIFIED_MEMORY_MIGRATION_CAUSE_PREFETCH);
     assert_int_equal(r.processId, getpid());
-    r = made((struct faultline_event){ .kind = FAULTLINE_MIGRATION, .bytes = 1, .source = 1, .processor = FAULTLINE_HOST });
+    r = made(
+        (struct faultline_event){ .kind = FAULTLINE_MIGRATION, .bytes = 1, .source = 1, .processor = FAULTLINE_HOST });
     assert_int_equal(r.counterKind, CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_DTOH);
     assert_int_equal(r.srcId, 1);
     r = made((struct faultline_event){ .kind = FAULTLINE_MIGRATION, .bytes = 1, .source = 1, .processor = 0 });
     assert_int_equal(r.counterKind, CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_DTOD);
-    r = made((struct faultline_event){ .kind = FAULTLINE_GPU_FAULT, .count = 32, .processor = 1, .access = FAULTLINE_ACCESS_WRITE });
+    r = made((struct faultline_event){
+        .kind = FAULTLINE_GPU_FAULT, .count = 32, .processor = 1, .access = FAULTLINE_ACCESS_WRITE });
     assert_int_equal(r.counterKind, CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_GPU_PAGE_FAULT);
     assert_true(r.value == 32 && r.srcId == 1 && r.flags == CUPTI_ACTIVITY_UNIFIED_MEMORY_ACCESS_TYPE_WRITE);
-    r = made((struct faultline_event){ .kind = FAULTLINE_CPU_FAULT, .processor = FAULTLINE_HOST, .access = FAULTLINE_ACCESS_READ });
+    r = made((struct faultline_event){
+        .kind = FAULTLINE_CPU_FAULT, .processor = FAULTLINE_HOST, .access = FAULTLINE_ACCESS_READ });
     assert_int_equal(r.counterKind, CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_CPU_PAGE_FAULT_COUNT);
     r = made((struct faultline_event){ .kind = FAULTLINE_THRASHING, .bytes = 4096, .thread = 1 | 1 << 2 });
     assert_int_equal(r.counterKind, CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_THRASHING);
     assert_true(r.processors[0] == 2 && r.flags == CUPTI_ACTIVITY_FLAG_THRASHING_IN_CPU && r.value == 4096);
-    r = made((struct faultline_event){ .kind = FAULTLINE_MAP_REMOTE, .bytes = 8192, .processor = 1, .source = FAULTLINE_HOST, .cause = FAULTLINE_CAUSE_POLICY });
+    r = made((struct faultline_event){ .kind = FAULTLINE_MAP_REMOTE,
+                                       .bytes = 8192,
+                                       .processor = 1,
+                                       .source = FAULTLINE_HOST,
+                                       .cause = FAULTLINE_CAUSE_POLICY });
     assert_int_equal(r.counterKind, CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_REMOTE_MAP);
     assert_true(r.value == 8192 && r.flags == CUPTI_ACTIVITY_UNIFIED_MEMORY_REMOTE_MAP_CAUSE_POLICY);
 }
@@ -152,9 +169,10 @@ static void each_event_makes_the_record_of_its_kind(void **state)
 static void a_throttling_is_one_record_from_its_start_to_its_end(void **state)
 {
     (void)state;
-    happen((struct faultline_event){ .kind = FAULTLINE_THROTTLING_START, .time = 100, .address = 0x5000, .processor = FAULTLINE_HOST });
-    CUpti_ActivityUnifiedMemoryCounter3 r =
-        made((struct faultline_event){ .kind = FAULTLINE_THROTTLING_END, .time = 600, .end = 600, .address = 0x5000, .processor = FAULTLINE_HOST });
+    happen((struct faultline_event){
+        .kind = FAULTLINE_THROTTLING_START, .time = 100, .address = 0x5000, .processor = FAULTLINE_HOST });
+    CUpti_ActivityUnifiedMemoryCounter3 r = made((struct faultline_event){
+        .kind = FAULTLINE_THROTTLING_END, .time = 600, .end = 600, .address = 0x5000, .processor = FAULTLINE_HOST });
     assert_true(r.start == 100 && r.end == 600 && r.flags == CUPTI_ACTIVITY_FLAG_THROTTLING_IN_CPU);
 }
 
@@ -188,7 +206,8 @@ static void kernels_have_names_shapes_and_times(void **state)
     cuptiActivityFlushAll(1);
     assert_int_equal(kernels, 1);
     assert_string_equal(kernel.name, "saxpy");
-    assert_true(kernel.gridX == 5 && kernel.blockX == 128 && kernel.blockY == 2 && kernel.start == 1000 && kernel.end == 4000);
+    assert_true(kernel.gridX == 5 && kernel.blockX == 128 && kernel.blockY == 2 && kernel.start == 1000 &&
+                kernel.end == 4000);
     assert_true(kernel.deviceId == 1 && kernel.streamId == 9 && kernel.gridId == 12);
 }
 
@@ -232,8 +251,10 @@ static void wrong_calls_get_the_documented_codes(void **state)
 {
     (void)state;
     CUpti_Activity *r = NULL;
-    CUpti_ActivityUnifiedMemoryCounterConfig config = { CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_SCOPE_PROCESS_SINGLE_DEVICE,
-                                                        (CUpti_ActivityUnifiedMemoryCounterKind)9, 0, 1 };
+    CUpti_ActivityUnifiedMemoryCounterConfig config = {
+        CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_SCOPE_PROCESS_SINGLE_DEVICE, (CUpti_ActivityUnifiedMemoryCounterKind)9, 0,
+        1
+    };
     const char *text;
     _Alignas(8) uint8_t records[64] = { 0 };
     assert_int_equal(cuptiActivityRegisterCallbacks(NULL, complete), CUPTI_ERROR_INVALID_PARAMETER);

@@ -10,24 +10,38 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-static void fault(uint64_t address) { trace_write((struct trace_record){ .kind = TRACE_CPU_FAULT, .address = address, .access = TRACE_ACCESS_READ }); }
+static void fault(uint64_t address)
+{
+    trace_write((struct trace_record){ .kind = TRACE_CPU_FAULT, .address = address, .access = TRACE_ACCESS_READ });
+}
 
 static void move(uint64_t address, uint64_t bytes, unsigned from, unsigned to, enum trace_cause cause)
 {
-    trace_write((struct trace_record){ .kind = TRACE_MIGRATION, .address = address, .bytes = bytes, .source = (uint8_t)from,
-                                       .processor = (uint8_t)to, .cause = (uint8_t)cause });
+    trace_write((struct trace_record){ .kind = TRACE_MIGRATION,
+                                       .address = address,
+                                       .bytes = bytes,
+                                       .source = (uint8_t)from,
+                                       .processor = (uint8_t)to,
+                                       .cause = (uint8_t)cause });
 }
 
-static void alloc(uint64_t address, uint64_t bytes) { trace_write((struct trace_record){ .kind = TRACE_ALLOC, .address = address, .bytes = bytes }); }
+static void alloc(uint64_t address, uint64_t bytes)
+{
+    trace_write((struct trace_record){ .kind = TRACE_ALLOC, .address = address, .bytes = bytes });
+}
 static void release(uint64_t address) { trace_write((struct trace_record){ .kind = TRACE_FREE, .address = address }); }
 
-static struct trace_cursor from_now(void) { return (struct trace_cursor){ .next = atomic_load(&trace_region()->head) }; }
+static struct trace_cursor from_now(void)
+{
+    return (struct trace_cursor){ .next = atomic_load(&trace_region()->head) };
+}
 
 static void counters_count_while_nobody_listens(void **state)
 {
     (void)state;
     struct trace_region *r = trace_region();
-    uint64_t faults = r->total.events[TRACE_CPU_FAULT], bytes = trace_moved(&r->total, TRACE_TO_DEVICE), head = atomic_load(&r->head);
+    uint64_t faults = r->total.events[TRACE_CPU_FAULT], bytes = trace_moved(&r->total, TRACE_TO_DEVICE),
+             head = atomic_load(&r->head);
     fault(0x1000);
     move(0x1000, 4096, 0, 1, TRACE_CAUSE_COHERENCE);
     assert_int_equal(r->total.events[TRACE_CPU_FAULT], faults + 1);
@@ -42,7 +56,12 @@ static void records_come_back_as_written_with_a_time(void **state)
     trace_listen(TRACE_LISTEN_RECORDS, true);
     struct trace_cursor c = from_now();
     uint64_t before = trace_now();
-    trace_write((struct trace_record){ .kind = TRACE_GPU_FAULT, .address = 0x123000, .processor = 3, .access = TRACE_ACCESS_ATOMIC, .count = 9, .batch = 77 });
+    trace_write((struct trace_record){ .kind = TRACE_GPU_FAULT,
+                                       .address = 0x123000,
+                                       .processor = 3,
+                                       .access = TRACE_ACCESS_ATOMIC,
+                                       .count = 9,
+                                       .batch = 77 });
     assert_int_equal(trace_read(trace_region(), &c, out, 4), 1);
     assert_true(out[0].time >= before && out[0].time <= trace_now() && out[0].end == out[0].time);
     assert_int_equal(out[0].address, 0x123000);
@@ -88,7 +107,8 @@ enum { WRITERS = 4, EACH = 60000 };
 static void *write_many(void *arg)
 {
     for (uint64_t k = 0; k < EACH; k++)
-        trace_write((struct trace_record){ .kind = TRACE_GPU_FAULT, .time = k + 1, .end = k + 1, .address = k, .bytes = k, .batch = (uint64_t)arg });
+        trace_write((struct trace_record){
+            .kind = TRACE_GPU_FAULT, .time = k + 1, .end = k + 1, .address = k, .bytes = k, .batch = (uint64_t)arg });
     return NULL;
 }
 
@@ -105,7 +125,7 @@ static void writers_and_a_reader_at_once_lose_nothing_unnoticed(void **state)
         size_t n = trace_read(trace_region(), &c, out, 512);
         for (size_t k = 0; k < n; k++) {
             assert_true(out[k].batch < WRITERS);
-            assert_true(out[k].time > last[out[k].batch]); /* each writer's in order */
+            assert_true(out[k].time > last[out[k].batch]);     /* each writer's in order */
             assert_int_equal(out[k].time, out[k].address + 1); /* and whole */
             assert_int_equal(out[k].bytes, out[k].address);
             last[out[k].batch] = out[k].time;
@@ -236,11 +256,15 @@ static void a_forked_child_writes_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(counters_count_while_nobody_listens), cmocka_unit_test(records_come_back_as_written_with_a_time),
-        cmocka_unit_test(listening_nests), cmocka_unit_test(a_slow_reader_learns_how_many_records_it_missed),
+        cmocka_unit_test(counters_count_while_nobody_listens),
+        cmocka_unit_test(records_come_back_as_written_with_a_time),
+        cmocka_unit_test(listening_nests),
+        cmocka_unit_test(a_slow_reader_learns_how_many_records_it_missed),
         cmocka_unit_test(writers_and_a_reader_at_once_lose_nothing_unnoticed),
-        cmocka_unit_test(events_count_for_the_allocation_that_they_are_in), cmocka_unit_test(a_million_allocations_keep_their_sum),
-        cmocka_unit_test(only_pages_that_came_back_before_count_as_returning), cmocka_unit_test(kernel_details_last_until_overwritten),
+        cmocka_unit_test(events_count_for_the_allocation_that_they_are_in),
+        cmocka_unit_test(a_million_allocations_keep_their_sum),
+        cmocka_unit_test(only_pages_that_came_back_before_count_as_returning),
+        cmocka_unit_test(kernel_details_last_until_overwritten),
         cmocka_unit_test(a_forked_child_writes_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
