@@ -4,6 +4,7 @@
 #include "pool/mempool.h"
 #include "space/space.h"
 #include "stream/stream.h"
+#include "vmm/vmm.h"
 
 #include <string.h>
 
@@ -68,6 +69,7 @@ CUresult CUDAAPI cuMemGetInfo_v2(size_t *freeBytes, size_t *total)
     CUresult r = context_current(&c);
     if (r) return r;
     struct vram *v = &c->device->vram;
+    vmm_settle();
     pthread_mutex_lock(&v->lock);
     if (freeBytes) *freeBytes = v->capacity - v->used;
     if (total) *total = v->capacity;

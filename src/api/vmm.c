@@ -93,13 +93,37 @@ CUresult CUDAAPI cuMemGetAccess(unsigned long long *flags, const CUmemLocation *
     return flags && location ? vmm_get_access(ptr, location, flags) : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* Nothing was exported, so no descriptor is one of ours (observed on H200: UNKNOWN for a bad one). */
+CUresult CUDAAPI cuMemExportToShareableHandle(void *shareableHandle, CUmemGenericAllocationHandle handle,
+                                              CUmemAllocationHandleType handleType, unsigned long long flags)
+{
+    CUresult r = library_ready();
+    if (r) return r;
+    return shareableHandle && !flags ? vmm_export(handle, handleType, shareableHandle) : CUDA_ERROR_INVALID_VALUE;
+}
+
 CUresult CUDAAPI cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, void *osHandle,
                                                 CUmemAllocationHandleType shHandleType)
 {
     CUresult r = library_ready();
     if (r) return r;
-    (void)osHandle;
     if (!handle) return CUDA_ERROR_INVALID_VALUE;
-    return shHandleType == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ? CUDA_ERROR_UNKNOWN : CUDA_ERROR_NOT_SUPPORTED;
+    if (shHandleType == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
+        return vmm_import_descriptor((int)(intptr_t)osHandle, handle);
+    return shHandleType == CU_MEM_HANDLE_TYPE_FABRIC && osHandle ? vmm_import_fabric(osHandle, handle)
+                                                                 : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* There is no device node that a DMA buffer could come from; what is wrong with a call is said all the same. */
+CUresult CUDAAPI cuMemGetHandleForAddressRange(void *handle, CUdeviceptr dptr, size_t size,
+                                               CUmemRangeHandleType handleType, unsigned long long flags)
+{
+    struct allocation a;
+    const size_t page = 4096;
+    CUresult r = library_ready();
+    if (r) return r;
+    if (!handle || handleType != CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD ||
+        flags & ~(unsigned long long)CU_MEM_RANGE_FLAG_DMA_BUF_MAPPING_TYPE_PCIE || !size || size % page ||
+        dptr % page || !space_look(dptr, &a) || size > a.base + a.size - dptr)
+        return CUDA_ERROR_INVALID_VALUE;
+    return CUDA_ERROR_NOT_SUPPORTED;
 }

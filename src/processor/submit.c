@@ -116,12 +116,10 @@ static CUresult page_command(struct processor *p, enum command_kind kind, uint64
     c->map.backing = b ? b->id : 0;
     c->map.offset = offset;
     c->map.prot = prot;
-    uint64_t mine = atomic_load(&p->control->head) + 1;
+    /* access must be gone from a running device on return */
     bool revokes = kind != COMMAND_MAP && kind != COMMAND_MANAGE && processor_busy(p);
     slot_end(p, revokes);
-    /* access must be gone from a running device on return */
-    for (unsigned rounds = 0; revokes && atomic_load(&p->control->tail) < mine && processor_busy(p);)
-        if (!pause_for_device(p, &rounds)) break;
+    if (revokes) wait_applied(p);
 out:
     pthread_mutex_unlock(&p->lock);
     return r;
@@ -168,6 +166,26 @@ CUresult processor_unmap(struct processor *p, uint64_t va, uint64_t size)
 CUresult processor_protect(struct processor *p, uint64_t va, uint64_t size, unsigned prot)
 {
     return page_command(p, COMMAND_PROTECT, va, size, NULL, 0, prot);
+}
+
+void processor_forget(struct processor *p, const struct backing *b)
+{
+    struct sent *gone = NULL;
+    pthread_mutex_lock(&p->lock);
+    for (struct sent **at = &p->sent[b->id % 64]; *at; at = &(*at)->next)
+        if ((*at)->id == b->id) {
+            gone = *at;
+            *at = gone->next;
+            break;
+        }
+    struct command *c = gone ? slot_begin(p) : NULL;
+    if (c) {
+        c->kind = COMMAND_FORGET;
+        c->map.backing = b->id;
+        slot_end(p, false);
+    }
+    pthread_mutex_unlock(&p->lock);
+    free(gone);
 }
 
 /* ---- channels */

@@ -146,6 +146,13 @@ static CUresult set(struct vmm_mapping *m, const CUmemLocation *l, unsigned to)
     return r;
 }
 
+/* A kernel that runs already has the access it was given, too. */
+static void settle(const CUmemAccessDesc *d)
+{
+    struct processor *p = is_host(&d->location) ? NULL : access_processor(&devices[d->location.id]);
+    if (p && d->flags) processor_settle(p);
+}
+
 CUresult vmm_set_access(uint64_t va, uint64_t size, const CUmemAccessDesc *desc, size_t count)
 {
     struct vmm_mapping *first, *m;
@@ -158,6 +165,7 @@ CUresult vmm_set_access(uint64_t va, uint64_t size, const CUmemAccessDesc *desc,
         for (size_t k = 0; k < count && !r; k++) r = check_reach(m->handle->memory, &desc[k].location);
     for (m = first; !r && m && m->a.base < va + size; m = mapping_next(m))
         for (size_t k = 0; k < count && !r; k++) r = set(m, &desc[k].location, desc[k].flags);
+    for (size_t k = 0; k < count && !r; k++) settle(&desc[k]);
     pthread_rwlock_unlock(&vmm_lock);
     return r;
 }

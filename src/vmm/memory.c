@@ -1,8 +1,9 @@
 /* Physical memory: a piece of its device's memory (or the host's), whose
  * capacity it counts against. One that may be exported has a memfd of its own,
  * so that its descriptor can be handed out without anything else. */
-#include "vmm/internal.h"
+#include "vmm/fabric.h"
 #include "vmm/numa.h"
+#include "vmm/own.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -40,9 +41,20 @@ static CUresult check(CUmemAllocationProp *prop, struct device **d)
         prop->requestedHandleTypes & FOREIGN || prop->allocFlags.compressionType > CU_MEM_ALLOCATION_COMP_GENERIC ||
         !all_zero(prop->allocFlags.reserved, sizeof prop->allocFlags.reserved))
         return CUDA_ERROR_INVALID_VALUE;
-    if (prop->requestedHandleTypes & CU_MEM_HANDLE_TYPE_FABRIC) return CUDA_ERROR_NOT_PERMITTED;
+    if (prop->requestedHandleTypes & CU_MEM_HANDLE_TYPE_FABRIC && !fabric_permitted()) return CUDA_ERROR_NOT_PERMITTED;
     prop->requestedHandleTypes &= EXPORTABLE;
     return check_location(&prop->location, d);
+}
+
+static void destroy(struct vmm_memory *m)
+{
+    if (m->kind && m->kind->destroy) m->kind->destroy(m);
+    if (m->own) own_destroy(m->own);
+    if (m->chunk.size) {
+        if (!m->device && !m->own) numa_unbind(m->backing->alias + m->offset, m->size);
+        space_give(m->device, &m->chunk);
+    }
+    free(m);
 }
 
 CUresult memory_create(uint64_t size, const CUmemAllocationProp *prop, struct vmm_memory **out)
@@ -55,26 +67,34 @@ CUresult memory_create(uint64_t size, const CUmemAllocationProp *prop, struct vm
     if (!m) return CUDA_ERROR_OUT_OF_MEMORY;
     *m = (struct vmm_memory){ .prop = p, .size = size, .device = d, .references = 1 };
     if ((r = space_take(d, size, &m->chunk))) {
-        free(m);
-        return r;
+        m->chunk.size = 0;
+        goto out;
     }
     m->backing = m->chunk.backing;
     m->offset = m->chunk.offset;
+    if (p.requestedHandleTypes && (r = own_create(m))) goto out;
     if (!d && prop->location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA)
         numa_bind(m->backing->alias + m->offset, size, p.location.id);
-    *out = m;
+out:
+    if (r)
+        destroy(m);
+    else
+        *out = m;
     return r;
+}
+
+void vmm_settle(void)
+{
+    struct vmm_own *o;
+    if (!own_orphans()) return;
+    pthread_rwlock_wrlock(&vmm_lock);
+    while ((o = own_next_forgotten())) destroy(o->memory);
+    pthread_rwlock_unlock(&vmm_lock);
 }
 
 void memory_put(struct vmm_memory *m)
 {
-    if (--m->references) return;
-    if (m->kind && m->kind->destroy) m->kind->destroy(m);
-    if (m->chunk.size) {
-        if (!m->device) numa_unbind(m->chunk.backing->alias + m->chunk.offset, m->chunk.size);
-        space_give(m->device, &m->chunk);
-    }
-    free(m);
+    if (!--m->references && !(m->own && own_keep(m->own))) destroy(m);
 }
 
 bool memory_view(const struct vmm_memory *m, const struct device *d, uint64_t at, const struct backing **b,

@@ -66,6 +66,15 @@ CUresult vmm_create(uint64_t size, const CUmemAllocationProp *prop, CUmemGeneric
 CUresult vmm_release(CUmemGenericAllocationHandle h);
 /* Answers for a released handle too, as long as it is remembered (observed on H200). */
 CUresult vmm_properties(CUmemGenericAllocationHandle h, CUmemAllocationProp *prop);
+/* type is one bit, which was requested when the memory was made: else CUDA_ERROR_INVALID_VALUE. out: an int, or a
+ * CUmemFabricHandle. */
+CUresult vmm_export(CUmemGenericAllocationHandle h, CUmemAllocationHandleType type, void *out);
+/* The descriptor stays the caller's. CUDA_ERROR_UNKNOWN: it is none of ours. */
+CUresult vmm_import_descriptor(int fd, CUmemGenericAllocationHandle *out);
+/* See fabric.h for what can be wrong. */
+CUresult vmm_import_fabric(const CUmemFabricHandle *from, CUmemGenericAllocationHandle *out);
+/* Memory of which only descriptors were left goes back if they are closed by now. Before free memory is counted. */
+void vmm_settle(void);
 /* For other kinds: a handle for a memory whose fields the caller has set; takes over one reference of it. */
 CUresult vmm_handle_new(struct vmm_memory *m, CUmemGenericAllocationHandle *out);
 /* The memory that a live handle names, with a reference for the caller, which vmm_memory_put returns.

@@ -1,0 +1,51 @@
+/* Descriptors out of the application's way; see descriptor.h. */
+#include "vmm/descriptor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum { LOW = 128 }; /* numbers from here on are left to the application */
+
+/* The limit is raised for a moment, in which other threads can open more than they otherwise could. */
+static bool widen(struct rlimit *old)
+{
+    if (getrlimit(RLIMIT_NOFILE, old) || old->rlim_cur >= old->rlim_max) return false;
+    return !setrlimit(RLIMIT_NOFILE, &(struct rlimit){ old->rlim_max, old->rlim_max });
+}
+
+/* Moves fd above the limit; as it is where that cannot be. */
+static int lift(int fd, const struct rlimit *old)
+{
+    int high = fcntl(fd, F_DUPFD_CLOEXEC, (int)old->rlim_cur);
+    if (high < 0) return fd;
+    close(fd);
+    return high;
+}
+
+int descriptor_memory(const char *name)
+{
+    struct rlimit old;
+    int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if ((fd >= 0 && fd < LOW) || (fd < 0 && errno != EMFILE) || !widen(&old)) return fd;
+    if (fd < 0) fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd >= 0 && (rlim_t)fd < old.rlim_cur) fd = lift(fd, &old);
+    setrlimit(RLIMIT_NOFILE, &old);
+    return fd;
+}
+
+int descriptor_copy(int fd)
+{
+    struct rlimit old;
+    int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    if ((copy >= 0 && copy < LOW) || (copy < 0 && errno != EMFILE) || !widen(&old)) return copy;
+    if (copy >= 0)
+        copy = lift(copy, &old);
+    else
+        copy = fcntl(fd, F_DUPFD_CLOEXEC, (int)old.rlim_cur);
+    setrlimit(RLIMIT_NOFILE, &old);
+    return copy;
+}

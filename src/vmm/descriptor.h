@@ -1,0 +1,13 @@
+/* Descriptors for memory that may be exported, of which there can be thousands.
+ * A process's soft limit is on the number of a descriptor, not on how many there
+ * are: beyond the first few, these get numbers above it, so that the application
+ * keeps its own, as long as the hard limit has room. */
+#ifndef FL_VMM_DESCRIPTOR_H
+#define FL_VMM_DESCRIPTOR_H
+
+/* A memfd that can be sealed; -1: errno. */
+int descriptor_memory(const char *name);
+/* Another descriptor of the same open file. */
+int descriptor_copy(int fd);
+
+#endif

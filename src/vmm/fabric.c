@@ -1,0 +1,232 @@
+/* Both ends of the exchange; see fabric.h. */
+#include "vmm/fabric.h"
+#include "vmm/imex.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { NAME = 16, PATIENCE_US = 500000 };
+static const char MAGIC[8] = "FLfabric";
+
+struct ticket {
+    char magic[sizeof MAGIC];
+    unsigned char socket[NAME];
+    unsigned char secret[SECRET];
+    struct imex_channel channel;
+    uint64_t zero;
+};
+_Static_assert(sizeof(struct ticket) == sizeof(CUmemFabricHandle), "a ticket is a handle");
+
+struct request {
+    unsigned char secret[SECRET];
+    struct imex_channel channel;
+};
+struct reply { uint32_t result; };
+
+static int listener = -1;
+static unsigned char socket_name[NAME];
+
+/* ---- messages with a descriptor */
+
+union control {
+    struct cmsghdr header;
+    char room[CMSG_SPACE(sizeof(int))];
+};
+
+static bool send_with(int s, void *bytes, size_t size, int fd)
+{
+    struct iovec part = { bytes, size };
+    union control data = { 0 };
+    struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1 };
+    if (fd >= 0) {
+        m.msg_control = &data;
+        m.msg_controllen = sizeof data;
+        struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+        c->cmsg_level = SOL_SOCKET;
+        c->cmsg_type = SCM_RIGHTS;
+        c->cmsg_len = CMSG_LEN(sizeof fd);
+        memcpy(CMSG_DATA(c), &fd, sizeof fd);
+    }
+    ssize_t n;
+    while ((n = sendmsg(s, &m, MSG_NOSIGNAL)) < 0 && errno == EINTR)
+        ;
+    return n == (ssize_t)size;
+}
+
+/* *fd is -1 if none came. */
+static bool receive_with(int s, void *bytes, size_t size, int *fd)
+{
+    struct iovec part = { bytes, size };
+    union control data;
+    struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &data, .msg_controllen = sizeof data };
+    ssize_t n;
+    *fd = -1;
+    while ((n = recvmsg(s, &m, MSG_CMSG_CLOEXEC)) < 0 && errno == EINTR)
+        ;
+    struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&m) : NULL;
+    if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) memcpy(fd, CMSG_DATA(c), sizeof *fd);
+    return n == (ssize_t)size;
+}
+
+/* In the abstract namespace: it goes with its process. */
+static socklen_t address_of(const unsigned char *name, struct sockaddr_un *a)
+{
+    static const char PREFIX[] = "faultline-fabric-", DIGITS[] = "0123456789abcdef";
+    *a = (struct sockaddr_un){ .sun_family = AF_UNIX };
+    char *to = a->sun_path + 1;
+    memcpy(to, PREFIX, sizeof PREFIX - 1);
+    to += sizeof PREFIX - 1;
+    for (unsigned k = 0; k < NAME; k++) {
+        *to++ = DIGITS[name[k] >> 4];
+        *to++ = DIGITS[name[k] & 15];
+    }
+    return (socklen_t)(to - (char *)a);
+}
+
+/* Nobody who is asked, or asks, can make the other wait for long. */
+static void be_impatient(int s)
+{
+    const struct timeval patience = { .tv_usec = PATIENCE_US };
+    setsockopt(s, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    setsockopt(s, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+}
+
+/* ---- the exporter */
+
+static void serve(int s)
+{
+    struct request q;
+    struct reply a = { CUDA_ERROR_INVALID_VALUE };
+    int proof, fd = -1;
+    be_impatient(s);
+    if (receive_with(s, &q, sizeof q, &proof)) {
+        pthread_rwlock_wrlock(&vmm_lock);
+        struct vmm_own *o = own_by_secret(q.secret);
+        if (o && (o->channel.device != q.channel.device || o->channel.inode != q.channel.inode ||
+                  proof < 0 || !imex_proves(proof, &o->channel)))
+            a.result = CUDA_ERROR_NOT_PERMITTED;
+        else if (o)
+            a.result = own_export(o, &fd);
+        pthread_rwlock_unlock(&vmm_lock);
+        send_with(s, &a, sizeof a, fd);
+    }
+    if (fd >= 0) close(fd);
+    if (proof >= 0) close(proof);
+}
+
+static void *listen_on(void *arg)
+{
+    (void)arg;
+    for (;;) {
+        int s = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+        if (s >= 0) {
+            serve(s);
+            close(s);
+        } else if (errno != EINTR && errno != ECONNABORTED) {
+            usleep(PATIENCE_US / 10); /* out of descriptors, which passes */
+        }
+    }
+    return NULL;
+}
+
+/* The application's signals are not for this thread. */
+static CUresult start_thread(void)
+{
+    pthread_t thread;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&thread, NULL, listen_on, NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error) return CUDA_ERROR_OUT_OF_MEMORY;
+    pthread_detach(thread);
+    return CUDA_SUCCESS;
+}
+
+static CUresult start(void)
+{
+    struct sockaddr_un a;
+    if (listener >= 0) return CUDA_SUCCESS;
+    CUresult r = CUDA_ERROR_OPERATING_SYSTEM;
+    int s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (s < 0 || getrandom(socket_name, NAME, 0) != NAME) goto out;
+    socklen_t length = address_of(socket_name, &a);
+    if (bind(s, (struct sockaddr *)&a, length) || listen(s, 64)) goto out;
+    listener = s;
+    r = start_thread();
+out:
+    if (r) {
+        listener = -1;
+        if (s >= 0) close(s);
+    }
+    return r;
+}
+
+bool fabric_permitted(void)
+{
+    struct imex_channel id;
+    int fd = imex_open(NULL, &id);
+    if (fd >= 0) close(fd);
+    return fd >= 0;
+}
+
+CUresult fabric_export(struct vmm_own *o, CUmemFabricHandle *out)
+{
+    struct ticket t = { 0 };
+    int fd = imex_open(o->channel.inode ? &o->channel : NULL, &t.channel);
+    if (fd < 0) return CUDA_ERROR_NOT_PERMITTED;
+    close(fd);
+    CUresult r = start();
+    if (!r) r = own_label(o);
+    if (r) return r;
+    o->channel = t.channel;
+    memcpy(t.magic, MAGIC, sizeof MAGIC);
+    memcpy(t.socket, socket_name, NAME);
+    memcpy(t.secret, o->secret, SECRET);
+    memcpy(out, &t, sizeof t);
+    return CUDA_SUCCESS;
+}
+
+/* ---- the importer */
+
+static CUresult ask(const struct ticket *t, int channel, int *fd)
+{
+    struct sockaddr_un a;
+    struct reply answer;
+    struct request q = { .channel = t->channel };
+    CUresult r = CUDA_ERROR_OPERATING_SYSTEM;
+    int s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (s < 0) return r;
+    be_impatient(s);
+    r = CUDA_ERROR_INVALID_VALUE;
+    memcpy(q.secret, t->secret, SECRET);
+    socklen_t length = address_of(t->socket, &a);
+    if (!connect(s, (struct sockaddr *)&a, length) && send_with(s, &q, sizeof q, channel) &&
+        receive_with(s, &answer, sizeof answer, fd)) {
+        r = (CUresult)answer.result;
+        if (!r && *fd < 0) r = CUDA_ERROR_OPERATING_SYSTEM;
+    }
+    close(s);
+    return r;
+}
+
+CUresult fabric_fetch(const CUmemFabricHandle *from, int *fd)
+{
+    struct ticket t;
+    struct imex_channel opened;
+    memcpy(&t, from, sizeof t);
+    if (memcmp(t.magic, MAGIC, sizeof MAGIC) || t.zero) return CUDA_ERROR_NOT_SUPPORTED;
+    int channel = imex_open(&t.channel, &opened);
+    if (channel < 0) return CUDA_ERROR_NOT_PERMITTED;
+    CUresult r = ask(&t, channel, fd);
+    close(channel);
+    return r;
+}

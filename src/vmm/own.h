@@ -1,0 +1,44 @@
+/* Memory with a memfd of its own: what may be exported, and what was imported.
+ * A page behind its bytes, its label, says what it is; seals keep both as long
+ * as they are. Everything here wants vmm_lock held. */
+#ifndef FL_VMM_OWN_H
+#define FL_VMM_OWN_H
+
+#include "vmm/imex.h"
+#include "vmm/internal.h"
+
+enum { LABEL_PAGE = 4096, SECRET = 16 };
+
+struct vmm_own {
+    struct backing file;           /* its size is the memory's; the label lies behind that */
+    uint64_t device, inode;        /* of the file */
+    struct vmm_memory *memory;
+    bool imported;                 /* another process made it */
+    bool labelled;
+    unsigned char secret[SECRET];  /* what a fabric handle must know; of labelled ones */
+    struct imex_channel channel;     /* of its fabric handles; inode 0: none was made */
+    struct vmm_own *next;          /* with the same hash of the inode */
+    struct vmm_own *next_orphan, **orphan; /* only descriptors that were exported are left of it; NULL: more is */
+};
+
+/* Gives m, whose size and prop are set, a file. */
+CUresult own_create(struct vmm_memory *m);
+void own_destroy(struct vmm_own *o);
+/* Writes the label: the file can be recognised from now on. */
+CUresult own_label(struct vmm_own *o);
+/* A new descriptor of the file, closed on exec, by which it can be exported. */
+CUresult own_export(struct vmm_own *o, int *fd);
+/* The memory has no reference left. Whether it is kept, because a descriptor that own_export made is open or mapped
+ * in some process: it still counts against the capacity then (observed on H200). */
+bool own_keep(struct vmm_own *o);
+/* One of those that were kept and are not needed any more, or NULL. */
+struct vmm_own *own_next_forgotten(void);
+/* Whether any was kept. Without lock. */
+bool own_orphans(void);
+/* The memory behind a descriptor, with a reference for the caller: this process's own, or a new imported one.
+ * The descriptor stays the caller's. CUDA_ERROR_UNKNOWN: it is none of ours. */
+CUresult own_import(int fd, struct vmm_memory **out);
+/* The one with this secret that is alive, or NULL. */
+struct vmm_own *own_by_secret(const unsigned char *secret);
+
+#endif
