@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
+#include <linux/mount.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #ifndef MFD_NOEXEC_SEAL
@@ -18,10 +20,27 @@ void backing_adopt(struct backing *b, int fd, uint64_t size)
     *b = (struct backing){ .fd = fd, .size = size, .id = atomic_fetch_add(&last, 1) + 1 };
 }
 
-CUresult backing_create(struct backing *b, const char *name, uint64_t size)
+/* memfds get large pages only where the administrator has said so. A file system of our own, which is
+ * mounted nowhere and goes with its last file, gets them; only a privileged process may make one. */
+static int open_huge(void)
 {
-    *b = (struct backing){ .fd = -1, .size = size, .alias = MAP_FAILED };
-    b->fd = memfd_create(name, MFD_CLOEXEC);
+    int fd = -1, mount = -1, context = (int)syscall(SYS_fsopen, "tmpfs", FSOPEN_CLOEXEC);
+    if (context < 0) return -1;
+    if (!syscall(SYS_fsconfig, context, FSCONFIG_SET_STRING, "huge", "advise", 0) &&
+        !syscall(SYS_fsconfig, context, FSCONFIG_SET_STRING, "size", "0", 0) &&
+        !syscall(SYS_fsconfig, context, FSCONFIG_CMD_CREATE, NULL, NULL, 0))
+        mount = (int)syscall(SYS_fsmount, context, FSMOUNT_CLOEXEC, 0);
+    if (mount >= 0) {
+        fd = openat(mount, ".", O_TMPFILE | O_RDWR | O_CLOEXEC | O_EXCL, 0600);
+        close(mount);
+    }
+    close(context);
+    return fd;
+}
+
+static CUresult create(struct backing *b, int fd, uint64_t size)
+{
+    *b = (struct backing){ .fd = fd, .size = size, .alias = MAP_FAILED };
     if (b->fd < 0) goto failed;
     if (ftruncate(b->fd, (off_t)size)) goto failed;
     b->alias = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, b->fd, 0);
@@ -34,6 +53,17 @@ failed:
     if (b->fd >= 0) close(b->fd);
     *b = (struct backing){ .fd = -1 };
     return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult backing_create(struct backing *b, const char *name, uint64_t size)
+{
+    return create(b, memfd_create(name, MFD_CLOEXEC), size);
+}
+
+CUresult backing_create_huge(struct backing *b, const char *name, uint64_t size)
+{
+    int fd = open_huge();
+    return create(b, fd >= 0 ? fd : memfd_create(name, MFD_CLOEXEC), size);
 }
 
 void backing_destroy(struct backing *b)

@@ -15,6 +15,8 @@ struct backing {
 
 /* CUDA_ERROR_OUT_OF_MEMORY if the system will not give a descriptor or the address space. */
 CUresult backing_create(struct backing *b, const char *name, uint64_t size);
+/* The same, in 2 MiB pages wherever a mapping with MADV_HUGEPAGE touches it first, if this process may have that. */
+CUresult backing_create_huge(struct backing *b, const char *name, uint64_t size);
 /* Takes a descriptor over; alias stays NULL. */
 void backing_adopt(struct backing *b, int fd, uint64_t size);
 void backing_destroy(struct backing *b);

@@ -97,15 +97,16 @@ static int continue_range(int fd, uint64_t va, uint64_t size, bool writable, int
 
 int userfault_enter(int fd, uint64_t va, uint64_t size, bool writable, uint64_t *done)
 {
+    bool corrected = false;
     for (*done = 0; *done < size;) {
         int64_t entered = 0;
         int error = continue_range(fd, va + *done, size - *done, writable, &entered);
         *done += (uint64_t)entered;
-        if (!error || (error == EAGAIN && entered)) continue;
-        if (error == EAGAIN) continue;
+        if (!error || error == EAGAIN) continue;
         if (error != EEXIST) return error;
-        error = userfault_protect(fd, va + *done, PAGE, writable);
-        if (error) return error;
+        /* what is entered already gets its protection all at once; then it is stepped over */
+        if (!corrected && (error = userfault_protect(fd, va + *done, size - *done, writable))) return error;
+        corrected = true;
         *done += PAGE;
     }
     return 0;

@@ -36,6 +36,13 @@ static inline unsigned mask_run(const struct mask *m, unsigned first, unsigned e
     return end;
 }
 
+static inline bool mask_full(const struct mask *m)
+{
+    uint64_t all = ~0ull;
+    for (unsigned w = 0; w < MASK_WORDS; w++) all &= m->word[w];
+    return !~all;
+}
+
 static inline bool mask_any(const struct mask *m)
 {
     uint64_t any = 0;

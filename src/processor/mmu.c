@@ -13,6 +13,21 @@
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
 
+/* An alias aligned to large pages, apart from the one that others use: whoever touches that wants a few bytes. */
+static char *map_large(const struct backing *memory)
+{
+    char *room = mmap(NULL, memory->size + BLOCK_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (room == MAP_FAILED) return NULL;
+    char *at = (char *)(((uintptr_t)room + BLOCK_BYTES - 1) & ~(uintptr_t)(BLOCK_BYTES - 1));
+    if (mmap(at, memory->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, memory->fd, 0) != at) {
+        munmap(room, memory->size + BLOCK_BYTES);
+        return NULL;
+    }
+    madvise(room, memory->size + BLOCK_BYTES, MADV_DONTFORK);
+    madvise(at, memory->size, MADV_HUGEPAGE);
+    return at;
+}
+
 CUresult mmu_init(const struct backing *memory, uint64_t base, mmu_service *service)
 {
     size_t bytes = memory->size / BLOCK_BYTES * sizeof *mmu.blocks;
@@ -22,6 +37,7 @@ CUresult mmu_init(const struct backing *memory, uint64_t base, mmu_service *serv
     mmu.base = base;
     mmu.end = base + memory->size;
     mmu.service = service;
+    mmu.alias = map_large(memory);
     CUresult r = host_open();
     if (!r) r = service_start();
     if (r) {
@@ -61,7 +77,12 @@ void mmu_remove(uint64_t va, uint64_t size)
             struct table *t = &mmu.tables[n];
             pthread_mutex_lock(&t->lock);
             struct leaf *l = leaf_find(n, at);
-            if (l) leaf_drop(n, l);
+            if (l) {
+                /* the host's mapping goes; the others' stay */
+                if (n != MMU_HOST) leaf_close(t, l);
+                leaf_drop(n, l);
+                table_finish(t);
+            }
             pthread_mutex_unlock(&t->lock);
         }
     }
@@ -87,6 +108,7 @@ void mmu_detach(unsigned p)
     struct table *t = &mmu.tables[p];
     pthread_mutex_lock(&t->lock);
     while (t->leaves) leaf_drop(p, t->leaves);
+    t->pieces = 0;
     t->attached = false;
     t->processor = NULL;
     t->fd = -1;

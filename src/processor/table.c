@@ -7,6 +7,18 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+/* Missing in the headers of some systems we build on. */
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25
+#endif
+
+/* A process may have 65530 mappings, many of them not ours. Making a large page of small ones costs as
+ * much as a few migrations of the block without it. */
+enum { PIECES_MOST = 24000, COLLAPSE_AT = 6 };
+
 struct mmu mmu = { .tables = { [0 ... MMU_PROCESSORS - 1] = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 } } };
 
 struct block *block_make(uint64_t va)
@@ -92,39 +104,51 @@ void leaf_drop(unsigned number, struct leaf *l)
 
 void leaf_believe(struct leaf *l, unsigned page, bool protected_page)
 {
+    if (l->open) return; /* it was opened after the fault */
     if (!protected_page) mask_fill(&l->has_read, page, page + 1, false);
     mask_fill(&l->has_write, page, page + 1, false);
 }
 
+/* What is not watched the system fills in by itself. */
 void leaf_lose(struct leaf *l, unsigned first, unsigned end)
 {
-    fill(&l->has_read, &l->has_write, first, end, MMU_NONE);
+    atomic_store(&block_find(l->va)->populated, false);
+    if (!l->open) fill(&l->has_read, &l->has_write, first, end, MMU_NONE);
 }
 
 /* ---- making it true */
 
-static void take_out(struct table *t, uint64_t va, uint64_t size)
+/* Neighbouring pieces of work are done in one piece. */
+static void put_off(struct table *t, struct span *s, uint64_t va, uint64_t size)
 {
-    if (t->zap_lo < t->zap_hi && va == t->zap_hi) {
-        t->zap_hi += size;
-    } else if (t->zap_lo < t->zap_hi && va + size == t->zap_lo) {
-        t->zap_lo = va;
+    if (s->lo == s->hi || (va != s->hi && va + size != s->lo)) {
+        if (s->lo != s->hi) table_finish(t);
+        *s = (struct span){ va, va + size };
+    } else if (va == s->hi) {
+        s->hi += size;
     } else {
-        table_finish(t);
-        t->zap_lo = va;
-        t->zap_hi = va + size;
+        s->lo = va;
     }
+}
+
+static struct span take(struct span *s)
+{
+    struct span taken = *s;
+    *s = (struct span){ 0, 0 };
+    return taken;
 }
 
 void table_finish(struct table *t)
 {
-    uint64_t va = t->zap_lo, size = t->zap_hi - t->zap_lo;
-    t->zap_lo = t->zap_hi = 0;
-    if (!size) return;
+    struct span open = take(&t->open), close = take(&t->close), zap = take(&t->zap);
+    bool there = (open.lo == open.hi && close.lo == close.hi) || !t->processor || device_ready(t);
+    if (open.lo != open.hi && there) userfault_unregister(t->fd, open.lo, open.hi - open.lo);
+    if (close.lo != close.hi && there) userfault_register(t->fd, close.lo, close.hi - close.lo);
+    if (zap.lo == zap.hi) return;
     if (t->processor)
-        device_zap(t, va, size);
+        device_zap(t, zap.lo, zap.hi - zap.lo);
     else
-        madvise((void *)va, size, MADV_DONTNEED);
+        madvise((void *)zap.lo, zap.hi - zap.lo, MADV_DONTNEED);
 }
 
 /* Physical memory for [va, va+size), zeros where there was none. */
@@ -134,6 +158,22 @@ static CUresult populate(uint64_t va, uint64_t size)
     while ((r = fallocate(mmu.memory->fd, FALLOC_FL_KEEP_SIZE, (off_t)(va - mmu.base), (off_t)size)) && errno == EINTR)
         ;
     return r ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+}
+
+/* The block's pages exist; in one large page if that costs nothing, or has been worth it for some time. */
+static CUresult populate_block(struct block *b, uint64_t va)
+{
+    char *alias = mmu.alias ? mmu.alias + (va - mmu.base) : NULL;
+    if (!atomic_load(&b->populated)) {
+        /* where the system has large pages the first one touched is one, and there is nothing left to do */
+        if (alias) madvise(alias, PAGE_BYTES, MADV_POPULATE_WRITE);
+        CUresult r = populate(va, BLOCK_BYTES);
+        if (r) return r;
+        atomic_store(&b->populated, true);
+    }
+    if (alias && atomic_load(&b->opened) < COLLAPSE_AT && atomic_fetch_add(&b->opened, 1) + 1 == COLLAPSE_AT)
+        madvise(alias, BLOCK_BYTES, MADV_COLLAPSE);
+    return CUDA_SUCCESS;
 }
 
 static CUresult result_of(int error)
@@ -157,12 +197,52 @@ static CUresult enter(struct table *t, uint64_t va, uint64_t size, bool writable
 static CUresult change(struct table *t, uint64_t va, uint64_t size, enum mmu_access has, enum mmu_access may)
 {
     if (may == MMU_NONE) {
-        take_out(t, va, size);
+        put_off(t, &t->zap, va, size);
         return CUDA_SUCCESS;
     }
     if (t->processor && !device_ready(t)) return CUDA_SUCCESS;
     if (has == MMU_NONE) return enter(t, va, size, may == MMU_WRITE);
     return result_of(userfault_protect(t->fd, va, size, may == MMU_WRITE));
+}
+
+/* ---- whole blocks */
+
+static bool is_open(unsigned number, uint64_t va)
+{
+    const struct leaf *l = leaf_find(number, va);
+    return l && l->open;
+}
+
+/* How many mappings more there are when the leaf is not as it is. */
+static int pieces_of_change(const struct table *t, const struct leaf *l)
+{
+    unsigned number = (unsigned)(t - mmu.tables);
+    int neighbours = is_open(number, l->va - BLOCK_BYTES) + is_open(number, l->va + BLOCK_BYTES);
+    return l->open ? 2 * neighbours - 2 : 2 - 2 * neighbours;
+}
+
+static CUresult open_leaf(struct table *t, struct leaf *l)
+{
+    CUresult r = populate_block(block_find(l->va), l->va);
+    if (r) return r;
+    t->pieces += (unsigned)pieces_of_change(t, l);
+    l->open = true;
+    fill(&l->has_read, &l->has_write, 0, BLOCK_PAGES, MMU_WRITE);
+    put_off(t, &t->open, l->va, BLOCK_BYTES);
+    return CUDA_SUCCESS;
+}
+
+void leaf_close(struct table *t, struct leaf *l)
+{
+    if (!l->open) return;
+    t->pieces += (unsigned)pieces_of_change(t, l);
+    l->open = false;
+    put_off(t, &t->close, l->va, BLOCK_BYTES);
+}
+
+static bool may_open(const struct table *t, const struct leaf *l)
+{
+    return !l->open && t->pieces < PIECES_MOST && mask_full(&l->may_write) && !mask_full(&l->has_write);
 }
 
 static unsigned same_until(const struct leaf *l, unsigned first, unsigned end)
@@ -176,6 +256,7 @@ static unsigned same_until(const struct leaf *l, unsigned first, unsigned end)
 CUresult leaf_apply(struct table *t, struct leaf *l, unsigned first, unsigned end)
 {
     bool idle = t->processor && !processor_busy(t->processor);
+    if (may_open(t, l)) return open_leaf(t, l);
     for (unsigned next; first < end; first = next) {
         next = same_until(l, first, end);
         enum mmu_access may = access_in(&l->may_read, &l->may_write, first);
@@ -184,6 +265,11 @@ CUresult leaf_apply(struct table *t, struct leaf *l, unsigned first, unsigned en
         if (may < has && idle) {
             stale_add(t, l);
             continue;
+        }
+        if (l->open) {
+            leaf_close(t, l);
+            /* protecting needs it watched; taking out may wait for its neighbours */
+            if (may != MMU_NONE) table_finish(t);
         }
         CUresult r = change(t, l->va + first * PAGE_BYTES, (uint64_t)(next - first) * PAGE_BYTES, has, may);
         if (r) return r;

@@ -20,11 +20,17 @@ struct leaf {
     uint64_t va;                   /* of the block */
     struct mask may_read, may_write;   /* what it may do; may_write is part of may_read */
     struct mask has_read, has_write;   /* what the page table permits; likewise */
+    bool open;                         /* all of it is permitted and nothing faults: not watched by userfaultfd */
     struct leaf *next, **link;         /* all of the table's */
     struct leaf *next_stale, **stale_link; /* link NULL: not in that list */
 };
 /* Never freed, so that it can be found without a lock. */
-struct block { struct leaf *leaf[MMU_PROCESSORS]; /* each under its table's lock */ };
+struct block {
+    struct leaf *leaf[MMU_PROCESSORS]; /* each under its table's lock */
+    _Atomic bool populated;        /* every page has physical memory */
+    _Atomic uint8_t opened;        /* how often a leaf was opened; counts to COLLAPSE_AT */
+};
+struct span { uint64_t lo, hi; };  /* empty: both 0 */
 
 struct table {
     pthread_mutex_t lock;          /* of all below; processor.lock alone may be taken while it is held */
@@ -32,7 +38,10 @@ struct table {
     int fd;                        /* userfaultfd of the processor */
     struct processor *processor;   /* NULL for the host */
     uint64_t position;             /* of the device's last command that concerns this table, in its ring */
-    uint64_t zap_lo, zap_hi;       /* entries that table_finish takes out */
+    /* what table_finish is to do, in this order */
+    struct span open, close;       /* to be watched no more; to be watched again */
+    struct span zap;               /* entries to take out */
+    unsigned pieces;               /* mappings that the window is cut into, about: two for each run of open leaves */
     bool settling;                 /* a kernel is about to be launched: the ring's order is enough */
     struct leaf *leaves;
     struct leaf *stale;            /* leaves of an idle device that permit more than they may */
@@ -44,6 +53,7 @@ struct mmu {
     mmu_service *service;
     enum mmu_rung rung;            /* the host's */
     _Atomic(struct block *) *blocks;
+    char *alias;                   /* of memory, in large pages where the system has them; NULL: none */
     struct table tables[MMU_PROCESSORS];
 };
 extern struct mmu mmu;
@@ -64,6 +74,8 @@ bool leaf_permits(const struct leaf *l, unsigned page, bool write);
 void leaf_believe(struct leaf *l, unsigned page, bool protected_page);
 /* Pages [first, end) have no entries: their memory is gone. */
 void leaf_lose(struct leaf *l, unsigned first, unsigned end);
+/* The leaf, about to be dropped, is watched again. table_finish completes it. */
+void leaf_close(struct table *t, struct leaf *l);
 /* The page table comes to permit what the leaf may, for pages [first, end): at once, or, where an
  * idle device would lose something, when it is settled. table_finish completes it. */
 CUresult leaf_apply(struct table *t, struct leaf *l, unsigned first, unsigned end);

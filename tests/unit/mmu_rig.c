@@ -108,7 +108,7 @@ void rig_start(int devices)
 {
     if (!rig.base) {
         rig.base = MANAGED;
-        assert_int_equal(backing_create(&rig.memory, "test-managed", MEMORY), CUDA_SUCCESS);
+        assert_int_equal(backing_create_huge(&rig.memory, "test-managed", MEMORY), CUDA_SUCCESS);
         assert_int_equal(backing_create(&rig.code, "test-code", CODE + RESULTS), CUDA_SUCCESS);
         make_image(rig.code.alias);
         assert_int_equal(mmu_init(&rig.memory, rig.base, serve), CUDA_SUCCESS);
