@@ -1,0 +1,469 @@
+/* Memory shared between processes. Each test is played by processes that are
+ * forked before any of them knows CUDA, with a socket between them; this one
+ * only watches how they end. */
+#include <cuda.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+enum { SIZE = 4 << 20 };
+static const CUmemAllocationHandleType POSIX = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, FABRIC = CU_MEM_HANDLE_TYPE_FABRIC;
+
+/* In the players there is no cmocka: a wrong answer is said and ends the process. */
+#define EXPECT(what, want) expect(what, want, #what, __LINE__)
+static void expect(long saw, long want, const char *what, int line)
+{
+    if (saw == want) return;
+    fprintf(stderr, "line %d: %s is %ld, not %ld\n", line, what, saw, want);
+    _exit(1);
+}
+
+/* ---- players */
+
+static CUdevice device;
+
+static void start_cuda(void)
+{
+    CUcontext c;
+    alarm(60);
+    EXPECT(cuInit(0), 0);
+    EXPECT(cuDeviceGet(&device, 0), 0);
+    EXPECT(cuDevicePrimaryCtxRetain(&c, device), 0);
+    EXPECT(cuCtxSetCurrent(c), 0);
+}
+
+static size_t free_memory(void)
+{
+    size_t free, total;
+    EXPECT(cuMemGetInfo(&free, &total), 0);
+    return free;
+}
+
+static CUmemGenericAllocationHandle create(CUmemAllocationHandleType type)
+{
+    CUmemAllocationProp p = { .type = CU_MEM_ALLOCATION_TYPE_PINNED, .requestedHandleTypes = type,
+                              .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE } };
+    CUmemGenericAllocationHandle h;
+    EXPECT(cuMemCreate(&h, SIZE, &p, 0), 0);
+    return h;
+}
+
+static CUdeviceptr map(CUmemGenericAllocationHandle h)
+{
+    CUdeviceptr at;
+    CUmemAccessDesc d = { { .type = CU_MEM_LOCATION_TYPE_DEVICE }, CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
+    EXPECT(cuMemAddressReserve(&at, SIZE, 0, 0, 0), 0);
+    EXPECT(cuMemMap(at, SIZE, 0, h, 0), 0);
+    EXPECT(cuMemSetAccess(at, SIZE, &d, 1), 0);
+    return at;
+}
+
+static void unmap(CUdeviceptr at)
+{
+    EXPECT(cuMemUnmap(at, SIZE), 0);
+    EXPECT(cuMemAddressFree(at, SIZE), 0);
+}
+
+static int export_fd(CUmemGenericAllocationHandle h)
+{
+    int fd = -1;
+    EXPECT(cuMemExportToShareableHandle(&fd, h, POSIX, 0), 0);
+    return fd;
+}
+
+static CUmemGenericAllocationHandle import_fd(int fd)
+{
+    CUmemGenericAllocationHandle h;
+    EXPECT(cuMemImportFromShareableHandle(&h, (void *)(intptr_t)fd, POSIX), 0);
+    return h;
+}
+
+static unsigned word(CUdeviceptr at)
+{
+    unsigned w = 0;
+    EXPECT(cuMemcpyDtoH(&w, at, sizeof w), 0);
+    return w;
+}
+
+/* ---- the socket between them */
+
+static void tell(int s, const void *bytes, size_t size) { EXPECT(write(s, bytes, size), (long)size); }
+static void hear(int s, void *bytes, size_t size) { EXPECT(recv(s, bytes, size, MSG_WAITALL), (long)size); }
+static void signal_other(int s) { tell(s, "", 1); }
+static void wait_other(int s)
+{
+    char c;
+    hear(s, &c, 1);
+}
+static void wait_end(int s)
+{
+    char c;
+    EXPECT(read(s, &c, 1), 0);
+}
+
+static void send_fd(int s, int fd)
+{
+    char c = 0, room[CMSG_SPACE(sizeof fd)] = { 0 };
+    struct iovec part = { &c, 1 };
+    struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof room };
+    struct cmsghdr *h = CMSG_FIRSTHDR(&m);
+    h->cmsg_level = SOL_SOCKET;
+    h->cmsg_type = SCM_RIGHTS;
+    h->cmsg_len = CMSG_LEN(sizeof fd);
+    memcpy(CMSG_DATA(h), &fd, sizeof fd);
+    EXPECT(sendmsg(s, &m, 0), 1);
+    close(fd);
+}
+
+static int receive_fd(int s)
+{
+    int fd;
+    char c, room[CMSG_SPACE(sizeof fd)];
+    struct iovec part = { &c, 1 };
+    struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof room };
+    EXPECT(recvmsg(s, &m, MSG_CMSG_CLOEXEC), 1);
+    memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof fd);
+    return fd;
+}
+
+typedef void player(int socket);
+
+static pid_t play_one(player *p, int mine, int other)
+{
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid) return pid;
+    close(other);
+    p(mine);
+    _exit(0);
+}
+
+/* Both end with 0, or as a SIGKILL of their own ends them. */
+static void play(player *a, player *b)
+{
+    int ends[2], status;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    pid_t pids[2] = { play_one(a, ends[0], ends[1]), play_one(b, ends[1], ends[0]) };
+    close(ends[0]);
+    close(ends[1]);
+    for (int k = 0; k < 2; k++) {
+        assert_int_equal(waitpid(pids[k], &status, 0), pids[k]);
+        assert_true(WIFEXITED(status) ? WEXITSTATUS(status) == 0 : WTERMSIG(status) == SIGKILL);
+    }
+}
+
+/* ---- descriptors */
+
+static void export_and_look(int s)
+{
+    start_cuda();
+    CUmemGenericAllocationHandle h = create(POSIX);
+    CUdeviceptr at = map(h);
+    EXPECT(cuMemsetD32(at, 0x1234, SIZE / 4), 0);
+    send_fd(s, export_fd(h));
+    wait_other(s);
+    EXPECT(word(at + SIZE - 4), 0x5678);
+    wait_end(s);
+}
+
+static void import_and_write(int s)
+{
+    start_cuda();
+    size_t before = free_memory();
+    int fd = receive_fd(s);
+    CUmemGenericAllocationHandle h = import_fd(fd), again = import_fd(fd);
+    close(fd);
+    EXPECT(h != again, 1);
+    EXPECT((long)(before - free_memory()), 0);
+    CUdeviceptr at = map(h), alias = map(again);
+    EXPECT(word(at + 64), 0x1234);
+    EXPECT(cuMemsetD32(at + SIZE - 4, 0x5678, 1), 0);
+    EXPECT(word(alias + SIZE - 4), 0x5678);
+    signal_other(s);
+}
+
+static void both_processes_see_one_memory(void **state)
+{
+    (void)state;
+    play(export_and_look, import_and_write);
+}
+
+static void export_and_die(int s)
+{
+    start_cuda();
+    CUmemGenericAllocationHandle h = create(POSIX);
+    EXPECT(cuMemsetD32(map(h), 0x1234, SIZE / 4), 0);
+    send_fd(s, export_fd(h));
+    kill(getpid(), SIGKILL);
+}
+
+static void import_from_the_dead(int s)
+{
+    int fd = receive_fd(s);
+    wait_end(s);
+    start_cuda();
+    CUdeviceptr at = map(import_fd(fd));
+    close(fd);
+    EXPECT(word(at + SIZE - 4), 0x1234);
+    EXPECT(cuMemsetD32(at, 1, SIZE / 4), 0);
+    EXPECT(word(at), 1);
+}
+
+static void memory_outlives_its_exporter(void **state)
+{
+    (void)state;
+    play(export_and_die, import_from_the_dead);
+}
+
+static void count_while_shared(int s)
+{
+    start_cuda();
+    size_t before = free_memory();
+    CUmemGenericAllocationHandle h = create(POSIX);
+    CUdeviceptr at = map(h);
+    send_fd(s, export_fd(h));
+    wait_other(s);
+    unmap(at);
+    EXPECT(cuMemRelease(h), 0);
+    EXPECT((long)(before - free_memory()), SIZE);
+    signal_other(s);
+    wait_end(s);
+    for (int k = 0; k < 1000 && free_memory() != before; k++) usleep(1000); /* the other's device ends a little later */
+    EXPECT((long)(before - free_memory()), 0);
+}
+
+static void hold_and_die(int s)
+{
+    start_cuda();
+    int fd = receive_fd(s);
+    map(import_fd(fd));
+    close(fd);
+    signal_other(s);
+    wait_other(s);
+    kill(getpid(), SIGKILL);
+}
+
+static void memory_counts_until_the_last_importer_is_dead(void **state)
+{
+    (void)state;
+    play(count_while_shared, hold_and_die);
+}
+
+static void refuse(int fd)
+{
+    CUmemGenericAllocationHandle h;
+    EXPECT(cuMemImportFromShareableHandle(&h, (void *)(intptr_t)fd, POSIX), CUDA_ERROR_UNKNOWN);
+    close(fd);
+}
+
+static void try_foreign_descriptors(int s)
+{
+    enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
+    char path[64], page[4096];
+    (void)s;
+    start_cuda();
+    refuse(open("/dev/null", O_RDWR));
+    refuse(socket(AF_UNIX, SOCK_STREAM, 0));
+    int fd = memfd_create("faultline-memory", MFD_ALLOW_SEALING);
+    EXPECT(ftruncate(fd, SIZE + 4096), 0);
+    EXPECT(fcntl(fd, F_ADD_SEALS, SEALS), 0);
+    refuse(fd);
+    int real = export_fd(create(POSIX));
+    EXPECT(ftruncate(real, 0), -1);
+    /* the label alone, without the seals, is not enough */
+    EXPECT(pread(real, page, sizeof page, SIZE), sizeof page);
+    fd = memfd_create("faultline-memory", MFD_ALLOW_SEALING);
+    EXPECT(ftruncate(fd, SIZE + 4096), 0);
+    EXPECT(pwrite(fd, page, sizeof page, SIZE), sizeof page);
+    refuse(fd);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", real);
+    refuse(open(path, O_RDONLY));
+    import_fd(real);
+}
+
+static void nothing(int s) { (void)s; }
+
+static void foreign_descriptors_are_refused(void **state)
+{
+    (void)state;
+    play(try_foreign_descriptors, nothing);
+}
+
+static void make_thousands(int s)
+{
+    enum { COUNT = 3000, PAGE = 2 << 20 };
+    static CUmemGenericAllocationHandle h[COUNT];
+    CUmemAllocationProp p = { .type = CU_MEM_ALLOCATION_TYPE_PINNED, .requestedHandleTypes = POSIX,
+                              .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE } };
+    CUmemAccessDesc d = { { .type = CU_MEM_LOCATION_TYPE_DEVICE }, CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
+    struct rlimit limit, after;
+    CUdeviceptr at;
+    (void)s;
+    getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = 1024;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    start_cuda();
+    EXPECT(cuMemAddressReserve(&at, (size_t)COUNT * PAGE, 0, 0, 0), 0);
+    for (int k = 0; k < COUNT; k++) {
+        EXPECT(cuMemCreate(&h[k], PAGE, &p, 0), 0);
+        EXPECT(cuMemMap(at + (size_t)k * PAGE, PAGE, 0, h[k], 0), 0);
+    }
+    EXPECT(cuMemSetAccess(at, (size_t)COUNT * PAGE, &d, 1), 0);
+    for (int k = 0; k < COUNT; k++) EXPECT(cuMemsetD32(at + (size_t)k * PAGE, (unsigned)k, 1), 0);
+    for (int k = 0; k < COUNT; k++) EXPECT(word(at + (size_t)k * PAGE), k);
+    getrlimit(RLIMIT_NOFILE, &after);
+    EXPECT((long)after.rlim_cur, 1024);
+    int fd = open("/dev/null", O_RDONLY);
+    EXPECT(fd >= 0 && fd < 1024, 1);
+    int shared = export_fd(h[COUNT - 1]);
+    import_fd(shared);
+    EXPECT(cuMemUnmap(at, (size_t)COUNT * PAGE), 0);
+    for (int k = 0; k < COUNT; k++) EXPECT(cuMemRelease(h[k]), 0);
+}
+
+static void thousands_of_exportable_pages_leave_the_application_its_descriptors(void **state)
+{
+    struct rlimit limit;
+    (void)state;
+    getrlimit(RLIMIT_NOFILE, &limit);
+    if (limit.rlim_max < 8192) skip();
+    play(make_thousands, nothing);
+}
+
+/* ---- fabric */
+
+static char channels[] = "/tmp/faultline-channels-XXXXXX";
+
+static void put_channel(const char *name, bool there)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/%s", channels, name);
+    unlink(path);
+    if (there) close(open(path, O_CREAT | O_RDONLY, 0400));
+}
+
+static void export_fabric(int s)
+{
+    CUmemFabricHandle f;
+    setenv("FAULTLINE_IMEX_CHANNELS", channels, 1);
+    start_cuda();
+    CUmemGenericAllocationHandle h = create(FABRIC);
+    EXPECT(cuMemsetD32(map(h), 0x1234, SIZE / 4), 0);
+    EXPECT(cuMemExportToShareableHandle(&f, h, FABRIC, 0), 0);
+    tell(s, &f, sizeof f);
+    wait_end(s);
+}
+
+static void import_fabric(int s)
+{
+    CUmemFabricHandle f, wrong;
+    CUmemGenericAllocationHandle h;
+    setenv("FAULTLINE_IMEX_CHANNELS", channels, 1);
+    hear(s, &f, sizeof f);
+    start_cuda();
+    EXPECT(cuMemImportFromShareableHandle(&h, &f, FABRIC), 0);
+    EXPECT(word(map(h) + SIZE - 4), 0x1234);
+    for (size_t k = 0; k < 56; k++) { /* what is left is zero */
+        wrong = f;
+        wrong.data[k] ^= 0x10;
+        EXPECT(cuMemImportFromShareableHandle(&h, &wrong, FABRIC) != 0, 1);
+    }
+}
+
+static void a_fabric_handle_works_between_processes_of_a_channel(void **state)
+{
+    (void)state;
+    put_channel("channel0", true);
+    play(export_fabric, import_fabric);
+}
+
+static void import_without_channel(int s)
+{
+    CUmemFabricHandle f;
+    CUmemGenericAllocationHandle h;
+    hear(s, &f, sizeof f);
+    start_cuda();
+    EXPECT(cuMemImportFromShareableHandle(&h, &f, FABRIC), CUDA_ERROR_NOT_PERMITTED);
+    CUmemAllocationProp p = { .type = CU_MEM_ALLOCATION_TYPE_PINNED, .requestedHandleTypes = FABRIC,
+                              .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE } };
+    EXPECT(cuMemCreate(&h, SIZE, &p, 0), CUDA_ERROR_NOT_PERMITTED);
+}
+
+static void without_the_channel_a_fabric_handle_is_not_permitted(void **state)
+{
+    (void)state;
+    put_channel("channel0", true);
+    play(export_fabric, import_without_channel);
+}
+
+static void export_fabric_and_die(int s)
+{
+    CUmemFabricHandle f;
+    setenv("FAULTLINE_IMEX_CHANNELS", channels, 1);
+    start_cuda();
+    EXPECT(cuMemExportToShareableHandle(&f, create(FABRIC), FABRIC, 0), 0);
+    tell(s, &f, sizeof f);
+    kill(getpid(), SIGKILL);
+}
+
+static void import_fabric_from_the_dead(int s)
+{
+    CUmemFabricHandle f;
+    CUmemGenericAllocationHandle h;
+    setenv("FAULTLINE_IMEX_CHANNELS", channels, 1);
+    hear(s, &f, sizeof f);
+    wait_end(s);
+    start_cuda();
+    EXPECT(cuMemImportFromShareableHandle(&h, &f, FABRIC), CUDA_ERROR_INVALID_VALUE);
+}
+
+static void a_fabric_handle_of_a_dead_process_is_invalid(void **state)
+{
+    (void)state;
+    put_channel("channel0", true);
+    play(export_fabric_and_die, import_fabric_from_the_dead);
+}
+
+static int make_channels(void **state)
+{
+    (void)state;
+    return mkdtemp(channels) ? 0 : -1;
+}
+
+static int remove_channels(void **state)
+{
+    (void)state;
+    put_channel("channel0", false);
+    return rmdir(channels);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(both_processes_see_one_memory),
+        cmocka_unit_test(memory_outlives_its_exporter),
+        cmocka_unit_test(memory_counts_until_the_last_importer_is_dead),
+        cmocka_unit_test(foreign_descriptors_are_refused),
+        cmocka_unit_test(thousands_of_exportable_pages_leave_the_application_its_descriptors),
+        cmocka_unit_test(a_fabric_handle_works_between_processes_of_a_channel),
+        cmocka_unit_test(without_the_channel_a_fabric_handle_is_not_permitted),
+        cmocka_unit_test(a_fabric_handle_of_a_dead_process_is_invalid),
+    };
+    return cmocka_run_group_tests(tests, make_channels, remove_channels);
+}
