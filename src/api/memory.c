@@ -1,9 +1,10 @@
-/* Device, pinned and managed memory: allocation and what can be asked of it. */
+/* Device and pinned memory: allocation and what can be asked of it. */
 #include "base/log.h"
 #include "context/context.h"
 #include "pool/mempool.h"
 #include "space/space.h"
 #include "stream/stream.h"
+#include "uvm/uvm.h"
 #include "vmm/vmm.h"
 
 #include <string.h>
@@ -59,7 +60,8 @@ CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)
         return CUDA_ERROR_INVALID_VALUE;
     /* as on the GPU: nothing that was launched before may still use it */
     if (a->context && (r = context_synchronize(a->context))) return r;
-    space_free(a);
+    if (a->kind == ALLOCATION_MANAGED) uvm_free(a);
+    else space_free(a);
     return CUDA_SUCCESS;
 }
 
@@ -157,62 +159,4 @@ CUresult CUDAAPI cuMemHostUnregister(void *p)
     (void)p;
     if (r || (r = sticky_get())) return r;
     return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
-}
-
-/* ---- managed memory: host and all devices see the same pages; it does not migrate yet */
-
-CUresult CUDAAPI cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned int flags)
-{
-    struct context *c;
-    struct allocation *a;
-    CUresult r = context_current(&c);
-    if (r) return r;
-    if (!dptr || !bytesize || (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST))
-        return CUDA_ERROR_INVALID_VALUE;
-    if ((r = space_alloc_host(c, bytesize, flags, ALLOCATION_MANAGED, &a))) return r;
-    *dptr = a->base;
-    return CUDA_SUCCESS;
-}
-
-/* The checks that come before any policy; the policies themselves are a later step. */
-static CUresult managed_range(const char *name, CUdeviceptr p, size_t count)
-{
-    CUresult r = library_ready();
-    if (r || (r = sticky_get())) return r;
-    struct allocation *a = space_find(p);
-    if (!count || !a || a->kind != ALLOCATION_MANAGED || count > a->base + a->size - p) return CUDA_ERROR_INVALID_VALUE;
-    fl_log(FL_LOG_INFO, "%s: managed memory does not migrate yet", name);
-    return CUDA_ERROR_NOT_SUPPORTED;
-}
-
-CUresult CUDAAPI cuMemAdvise_v2(CUdeviceptr devPtr, size_t count, CUmem_advise advice, CUmemLocation location)
-{
-    (void)advice, (void)location;
-    return managed_range("cuMemAdvise", devPtr, count);
-}
-
-CUresult CUDAAPI cuMemAdvise(CUdeviceptr devPtr, size_t count, CUmem_advise advice, CUdevice device)
-{
-    (void)advice, (void)device;
-    return managed_range("cuMemAdvise", devPtr, count);
-}
-
-CUresult CUDAAPI cuMemPrefetchAsync_v2(CUdeviceptr devPtr, size_t count, CUmemLocation location, unsigned int flags,
-                                       CUstream hStream)
-{
-    (void)location, (void)flags, (void)hStream;
-    return managed_range("cuMemPrefetchAsync", devPtr, count);
-}
-
-CUresult CUDAAPI cuMemPrefetchAsync(CUdeviceptr devPtr, size_t count, CUdevice dstDevice, CUstream hStream)
-{
-    (void)dstDevice, (void)hStream;
-    return managed_range("cuMemPrefetchAsync", devPtr, count);
-}
-
-CUresult CUDAAPI cuMemRangeGetAttribute(void *data, size_t dataSize, CUmem_range_attribute attribute,
-                                        CUdeviceptr devPtr, size_t count)
-{
-    (void)data, (void)dataSize, (void)attribute;
-    return managed_range("cuMemRangeGetAttribute", devPtr, count);
 }

@@ -200,22 +200,6 @@ CUresult CUDAAPI cuStreamAddCallback(CUstream hStream, CUstreamCallback callback
     return stream_call(s, call_callback, &b, sizeof b);
 }
 
-CUresult CUDAAPI cuStreamAttachMemAsync(CUstream hStream, CUdeviceptr dptr, size_t length, unsigned int flags)
-{
-    struct stream *s;
-    CUresult r = named(hStream, &s);
-    if (r)
-        return r;
-    if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST && flags != CU_MEM_ATTACH_SINGLE)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (flags == CU_MEM_ATTACH_SINGLE && (!hStream || hStream == CU_STREAM_LEGACY))
-        return CUDA_ERROR_INVALID_VALUE;
-    struct allocation *a = space_find(dptr);
-    if (!a || a->kind != ALLOCATION_MANAGED || a->base != dptr || (length && length != a->size))
-        return CUDA_ERROR_INVALID_VALUE;
-    return CUDA_SUCCESS;
-}
-
 CUresult CUDAAPI cuStreamCopyAttributes(CUstream dst, CUstream src)
 {
     struct stream *to, *from;

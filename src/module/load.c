@@ -1,6 +1,7 @@
 /* Loading an image into a device: code, variables, initial values, symbols. */
 #include "module/module.h"
 #include "stream/stream.h"
+#include "uvm/uvm.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,8 +27,11 @@ static const struct fl_image_symbol *symbols_of(const struct fl_image *image)
 
 static void free_variables(struct module *m)
 {
-    for (uint32_t k = 0; m->variables && k < m->image->nsymbols; k++)
-        if (m->variables[k]) space_free(m->variables[k]);
+    for (uint32_t k = 0; m->variables && k < m->image->nsymbols; k++) {
+        struct allocation *a = m->variables[k];
+        if (a && a->kind == ALLOCATION_MANAGED) uvm_free(a);
+        else if (a) space_free(a);
+    }
     free(m->variables);
 }
 
@@ -38,7 +42,7 @@ static CUresult make_variable(struct module *m, uint32_t k)
     CUresult r;
     uint64_t size = s->size ? s->size : 1;
     if (s->kind == FL_SYMBOL_MANAGED)
-        r = space_alloc_host(m->context, size, CU_MEM_ATTACH_GLOBAL, ALLOCATION_MANAGED, &a);
+        r = uvm_alloc(m->context, size, CU_MEM_ATTACH_GLOBAL, &a);
     else
         r = space_alloc_module(m->context, size, s->align > 512 ? s->align : 512, &a);
     if (r) return r;
