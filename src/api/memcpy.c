@@ -93,11 +93,10 @@ static CUresult any_side(struct draft *d, uint64_t p, size_t extent, struct side
 
 enum way { TO_DEVICE, TO_HOST, ON_DEVICE, UNIFIED };
 
-static CUresult linear_between(enum way way, const struct device *to_device, uint64_t to,
-                               const struct device *from_device, uint64_t from, size_t bytes, CUstream stream,
-                               bool async)
+static CUresult linear_member(enum way way, const struct device *to_device, uint64_t to, unsigned member,
+                              const struct device *from_device, uint64_t from, size_t bytes, CUstream stream, bool async)
 {
-    struct draft d = { .c = { .width = bytes, .height = 1, .depth = 1 } };
+    struct draft d = { .c = { .width = bytes, .height = 1, .depth = 1 }, .pieces.member = member };
     struct copy *c = &d.c;
     c->to.device = to_device;
     c->from.device = from_device;
@@ -107,6 +106,16 @@ static CUresult linear_between(enum way way, const struct device *to_device, uin
     if (!r) r = from_any ? any_side(&d, from, bytes, &c->from) : device_side(&d, from, bytes, &c->from);
     if (!r) r = submit(stream, &d, async);
     free(d.pieces.at);
+    return r;
+}
+
+static CUresult linear_between(enum way way, const struct device *to_device, uint64_t to,
+                               const struct device *from_device, uint64_t from, size_t bytes, CUstream stream,
+                               bool async)
+{
+    CUresult r = CUDA_SUCCESS;
+    for (unsigned k = 0, n = span_members(to); k < n && !r; k++)
+        r = linear_member(way, to_device, to, k, from_device, from, bytes, stream, async);
     return r;
 }
 

@@ -76,10 +76,12 @@ static CUresult fill(CUdeviceptr dst, size_t pitch, unsigned unit, uint32_t valu
     if (height == 1) f.pitch = bytes;
     if (__builtin_mul_overflow(f.pitch, height - 1, &extent) || __builtin_add_overflow(extent, bytes, &extent))
         return CUDA_ERROR_INVALID_VALUE;
-    struct span_pieces pieces = { 0 };
-    if (!(r = span_find(dst, extent, c->device, true, &f.span, &pieces)) && !(r = stream_get(c, stream, false, &s)))
-        r = submit(s, &f, &pieces, async);
-    free(pieces.at);
+    for (unsigned k = 0, n = span_members(dst); k < n && !r; k++) {
+        struct span_pieces pieces = { .member = k };
+        if (!(r = span_find(dst, extent, c->device, true, &f.span, &pieces)) && !(r = stream_get(c, stream, false, &s)))
+            r = submit(s, &f, &pieces, async);
+        free(pieces.at);
+    }
     return r;
 }
 

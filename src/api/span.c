@@ -1,22 +1,38 @@
 /* Finding the bytes behind addresses; see span.h. */
 #include "api/span.h"
+#include "vmm/multicast.h"
 
 #include <stdlib.h>
+
+static size_t pieces_of(CUdeviceptr p, size_t size, const struct device *d, bool write, unsigned member,
+                        struct vmm_piece *out, size_t room)
+{
+    size_t count = vmm_pieces(p, size, d, write, out, room);
+    return count || !write ? count : multicast_pieces(p, size, d, member, out, room);
+}
 
 /* Twice, because another thread may map and unmap between counting and taking. */
 static CUresult mapped(CUdeviceptr p, size_t size, const struct device *d, bool write, struct span *s,
                        struct span_pieces *pieces)
 {
     struct vmm_piece one;
-    size_t count = vmm_pieces(p, size, d, write, &one, 1);
+    size_t count = pieces_of(p, size, d, write, pieces->member, &one, 1);
     *s = (struct span){ one.bytes, count, pieces->count };
     if (count <= 1) return count ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     struct vmm_piece *more = reallocarray(pieces->at, pieces->count + count, sizeof *more);
     if (!more) return CUDA_ERROR_OUT_OF_MEMORY;
     pieces->at = more;
-    if (vmm_pieces(p, size, d, write, more + pieces->count, count) != count) return CUDA_ERROR_INVALID_VALUE;
+    if (pieces_of(p, size, d, write, pieces->member, more + pieces->count, count) != count)
+        return CUDA_ERROR_INVALID_VALUE;
     pieces->count += count;
     return CUDA_SUCCESS;
+}
+
+unsigned span_members(CUdeviceptr p)
+{
+    struct allocation a;
+    unsigned n = space_look(p, &a) && a.owner == &vmm_owner ? multicast_members(p) : 0;
+    return n ? n : 1;
 }
 
 CUresult span_find(CUdeviceptr p, size_t size, const struct device *d, bool write, struct span *s,

@@ -16,7 +16,12 @@ struct span {
 struct span_pieces {
     struct vmm_piece *at;
     size_t count;
+    unsigned member;               /* of a multicast object: whose memory is meant */
 };
+
+/* How often an operation that writes at p must be done, each time for another member: 1 unless p is an address of a
+ * multicast object. */
+unsigned span_members(CUdeviceptr p);
 
 /* [p, p+size) on behalf of d; write: the bytes will be changed. Adds to *pieces what has several, which the caller
  * frees. CUDA_ERROR_INVALID_VALUE: not all of it is one allocation's, or mapped and permitted. */

@@ -1,6 +1,7 @@
 /* Virtual memory management: the arguments' checks, in the driver's order;
  * src/vmm does the rest. None of it needs a context, and none looks at the
  * sticky error (observed on H200). */
+#include "vmm/multicast.h"
 #include "vmm/vmm.h"
 
 /* The properties do not matter, not even a device that does not exist (observed on H200). */
@@ -69,7 +70,9 @@ CUresult CUDAAPI cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGene
 {
     CUresult r = library_ready();
     if (r) return r;
-    return !ptr || !size || flags ? CUDA_ERROR_INVALID_VALUE : vmm_map(ptr, size, offset, handle);
+    if (!ptr || !size || flags) return CUDA_ERROR_INVALID_VALUE;
+    multicast_wait(handle);
+    return vmm_map(ptr, size, offset, handle);
 }
 
 CUresult CUDAAPI cuMemUnmap(CUdeviceptr ptr, size_t size)

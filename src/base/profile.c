@@ -61,6 +61,15 @@ static bool set_attribute(struct profile *p, const char *name, const char *value
     return false;
 }
 
+static int on_entry(void *user, const char *section, const char *name, const char *value);
+
+static bool read_built_in(struct profile *p, const char *name)
+{
+    for (size_t k = 0; k < sizeof built_in / sizeof *built_in; k++)
+        if (!strcmp(name, built_in[k].name)) return !ini_parse_string(built_in[k].text, on_entry, p);
+    return false;
+}
+
 static bool set_device(struct profile *p, const char *name, const char *value)
 {
     static const struct {
@@ -71,6 +80,7 @@ static bool set_device(struct profile *p, const char *name, const char *value)
                 { "p2p_native_atomics", 3 },
                 { "p2p_array_access", 4 },
                 { "p2p_only_partial_native_atomics", 5 } };
+    if (!strcmp(name, "like")) return read_built_in(p, value);
     if (!strcmp(name, "name")) return snprintf(p->name, sizeof p->name, "%s", value) > 0;
     if (!strcmp(name, "memory")) return parse_size(value, &p->memory);
     for (size_t k = 0; k < sizeof p2p / sizeof *p2p; k++)
@@ -108,11 +118,11 @@ static int on_entry(void *user, const char *section, const char *name, const cha
 static CUresult read_profile(struct profile *p)
 {
     const char *asked = getenv("FAULTLINE_PROFILE");
-    if (!asked || !*asked || !strcmp(asked, "h200"))
-        return ini_parse_string(default_profile, on_entry, p) ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+    if (!asked || !*asked) asked = "h200";
+    if (read_built_in(p, asked)) return CUDA_SUCCESS;
     int line = ini_parse(asked, on_entry, p);
     if (line < 0)
-        fl_log(FL_LOG_ERROR, "FAULTLINE_PROFILE: %s cannot be read (it is 'h200' or the path of an INI file)", asked);
+        fl_log(FL_LOG_ERROR, "FAULTLINE_PROFILE: %s cannot be read (it is 'h200', 'h200-nvswitch' or the path of an INI file)", asked);
     else if (line > 0)
         fl_log(FL_LOG_ERROR, "FAULTLINE_PROFILE: %s: line %d is wrong", asked, line);
     return line ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;

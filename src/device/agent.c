@@ -171,4 +171,19 @@ void agent_make_private(void)
             mmap((void *)m->va, m->size, protection(m->prot), MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, k->fd,
                  (off_t)m->offset);
     }
+    multimem_make_private();
+}
+
+void *agent_map_anywhere(uint64_t size, uint64_t backing, uint64_t offset)
+{
+    int fd = receive(backing);
+    if (fd < 0) _exit(1);
+    void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, (off_t)offset);
+    if (at == MAP_FAILED) fatal_mapping("map a member's part of", 0, size);
+    return at;
+}
+
+void agent_remap_private(void *at, uint64_t size, uint64_t backing, uint64_t offset)
+{
+    mmap(at, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, receive(backing), (off_t)offset);
 }

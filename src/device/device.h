@@ -34,9 +34,15 @@ bool managed_fault(int number, uint64_t address, bool write);
 /* In a forked child, whose memory is private: no faults are served, access to the page at address faults. */
 void managed_make_private(uint64_t address);
 
-/* multimem.c: which memories lie behind the addresses of a multicast object */
-void multimem_map(uint64_t va, uint64_t size, uint64_t replica, uint32_t prot);
+/* At addresses of this process's own choice: physical memory that no kernel knows by its address. */
+void *agent_map_anywhere(uint64_t size, uint64_t backing, uint64_t offset);
+/* In a forked child: the same memory, private. */
+void agent_remap_private(void *at, uint64_t size, uint64_t backing, uint64_t offset);
+
+/* multimem.c: which memories lie behind the addresses of a multicast object. prot: see processor_multicast */
+void multimem_map(uint64_t va, uint64_t size, uint64_t backing, uint64_t offset, uint32_t prot);
 void multimem_unmap(uint64_t va, uint64_t size);
+void multimem_make_private(void);
 
 /* rt.c */
 extern const struct fl_rt runtime;

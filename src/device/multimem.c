@@ -1,10 +1,10 @@
-/* Multicast addresses: behind each lie the memories of several devices, mapped
- * here at addresses of their own. The address itself is mapped nowhere, so
- * that an ordinary access to it faults; multimem instructions (abi.h) come
- * here and find the members in a table that the host's commands write.
+/* Multicast addresses: behind each lie the memories of several devices. The
+ * address itself is mapped nowhere, so that an ordinary access to it faults;
+ * multimem instructions (abi.h) come here and find the members' memories, which
+ * are mapped at other addresses, in a table that the host's commands write.
  *
- * The table is read without a lock, inside kernels that may fault anywhere:
- * a change makes a new one, and old ones are kept until no kernel runs. */
+ * The table is read without a lock, inside kernels that may fault anywhere: a
+ * change makes a new one; what it replaces goes when no kernel runs. */
 #include "device/device.h"
 #include "base/log.h"
 #include "ptx/rt_math.h"
@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define PROTOTYPE(name, sig, ret, params) ret fl_math_##name params;
@@ -20,84 +21,117 @@ FL_RT_MATH(PROTOTYPE)
 
 enum { MEMBERS = 16 };
 
-struct range {
-    uint64_t va, size;
-    uint32_t prot, count;
-    uint64_t replicas[MEMBERS];
+/* A piece of one member's memory behind multicast addresses. */
+struct piece {
+    uint64_t va, size, backing, offset;
+    char *bytes;
+    uint32_t prot, team; /* team: how many members every address must have */
+    struct piece *next;  /* of those that are gone */
 };
 struct table {
-    struct table *retired;
+    struct table *next; /* of those that were replaced */
     size_t count;
-    struct range ranges[];
+    struct piece *pieces[];
 };
 static struct table *_Atomic table;
-static struct table *retired;
+static struct table *replaced;
+static struct piece *gone;
 
 /* ---- the table; only the thread that takes commands writes it */
 
-static struct table *copy_with_room(void)
+static void *memory(size_t size)
 {
-    const struct table *old = atomic_load(&table);
-    size_t count = old ? old->count : 0;
-    struct table *t = calloc(1, sizeof *t + (count + 1) * sizeof *t->ranges);
-    if (!t) {
-        fl_log(FL_LOG_ERROR, "out of memory for the table of multicast addresses");
-        _exit(1);
-    }
-    t->count = count;
-    if (old) memcpy(t->ranges, old->ranges, count * sizeof *t->ranges);
-    return t;
+    void *p = calloc(1, size);
+    if (p) return p;
+    fl_log(FL_LOG_ERROR, "out of memory for multicast addresses");
+    _exit(1);
 }
 
 static void publish(struct table *t)
 {
     struct table *old = atomic_exchange(&table, t);
-    if (old) old->retired = retired, retired = old;
-    while (retired && !atomic_load(&control->running)) {
-        struct table *next = retired->retired;
-        free(retired);
-        retired = next;
-    }
+    if (old) old->next = replaced, replaced = old;
 }
 
-/* One more member of a range, which begins with its first. */
-void multimem_map(uint64_t va, uint64_t size, uint64_t replica, uint32_t prot)
+/* Kernels may still look at what was replaced, so it goes when none runs. */
+static void clean_up(void)
 {
-    struct table *t = copy_with_room();
-    size_t k = 0;
-    while (k < t->count && t->ranges[k].va != va) k++;
-    struct range *r = &t->ranges[k];
-    if (k == t->count) {
-        *r = (struct range){ .va = va, .size = size, .prot = prot };
-        t->count++;
+    if (atomic_load(&control->running)) return;
+    for (struct table *t = replaced, *next; t; t = next) {
+        next = t->next;
+        free(t);
     }
-    if (r->count < MEMBERS) r->replicas[r->count++] = replica;
+    for (struct piece *p = gone, *next; p; p = next) {
+        next = p->next;
+        munmap(p->bytes, p->size);
+        free(p);
+    }
+    replaced = NULL;
+    gone = NULL;
+}
+
+void multimem_map(uint64_t va, uint64_t size, uint64_t backing, uint64_t offset, uint32_t prot)
+{
+    const struct table *old = atomic_load(&table);
+    size_t count = old ? old->count : 0;
+    struct table *t = memory(sizeof *t + (count + 1) * sizeof *t->pieces);
+    struct piece *p = memory(sizeof *p);
+    *p = (struct piece){ .va = va,
+                         .size = size,
+                         .backing = backing,
+                         .offset = offset,
+                         .bytes = agent_map_anywhere(size, backing, offset),
+                         .prot = prot & 0xff,
+                         .team = prot >> 8 };
+    if (old) memcpy(t->pieces, old->pieces, count * sizeof *t->pieces);
+    t->pieces[count] = p;
+    t->count = count + 1;
     publish(t);
+    clean_up();
 }
 
 void multimem_unmap(uint64_t va, uint64_t size)
 {
-    struct table *t = copy_with_room();
-    size_t kept = 0;
-    for (size_t k = 0; k < t->count; k++)
-        if (t->ranges[k].va < va || t->ranges[k].va >= va + size) t->ranges[kept++] = t->ranges[k];
-    t->count = kept;
+    const struct table *old = atomic_load(&table);
+    if (!old) return;
+    struct table *t = memory(sizeof *t + old->count * sizeof *t->pieces);
+    for (size_t k = 0; k < old->count; k++) {
+        struct piece *p = old->pieces[k];
+        if (p->va < va || p->va >= va + size) {
+            t->pieces[t->count++] = p;
+            continue;
+        }
+        /* a kernel that has still looked it up faults there, and hits nothing else */
+        mmap(p->bytes, p->size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+        p->next = gone;
+        gone = p;
+    }
     publish(t);
+    clean_up();
+}
+
+void multimem_make_private(void)
+{
+    const struct table *t = atomic_load(&table);
+    for (size_t k = 0; t && k < t->count; k++)
+        agent_remap_private(t->pieces[k]->bytes, t->pieces[k]->size, t->pieces[k]->backing, t->pieces[k]->offset);
 }
 
 /* ---- inside kernels */
 
-/* The members' addresses of [address, address + bytes), all permitted; otherwise the access faults as any other does. */
+/* Where [address, address + bytes) is in each member's memory, if it is there in all and permitted; otherwise the
+ * access faults as one to an address that is not mapped. */
 static uint32_t members(uint64_t address, uint32_t bytes, bool write, uint64_t out[MEMBERS])
 {
     const struct table *t = atomic_load_explicit(&table, memory_order_acquire);
-    for (size_t k = 0; t && k < t->count; k++) {
-        const struct range *r = &t->ranges[k];
-        if (address < r->va || address - r->va > r->size - bytes) continue;
-        if (!(r->prot & (write ? 2 : 3))) break;
-        for (uint32_t m = 0; m < r->count; m++) out[m] = r->replicas[m] + (address - r->va);
-        return r->count;
+    uint32_t found = 0, team = 0;
+    for (size_t k = 0; t && k < t->count && found < MEMBERS; k++) {
+        const struct piece *p = t->pieces[k];
+        if (address < p->va || address - p->va > p->size - bytes || !(p->prot & (write ? 2 : 3))) continue;
+        out[found++] = (uint64_t)p->bytes + (address - p->va);
+        team = p->team;
     }
+    if (found && found == team) return found;
     if (write)
         *(volatile uint32_t *)address = 0;
     else

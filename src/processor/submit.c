@@ -117,7 +117,7 @@ static CUresult page_command(struct processor *p, enum command_kind kind, uint64
     c->map.offset = offset;
     c->map.prot = prot;
     /* access must be gone from a running device on return */
-    bool revokes = kind != COMMAND_MAP && kind != COMMAND_MANAGE && processor_busy(p);
+    bool revokes = kind != COMMAND_MAP && kind != COMMAND_MANAGE && kind != COMMAND_MULTICAST && processor_busy(p);
     slot_end(p, revokes);
     if (revokes) wait_applied(p);
 out:
@@ -163,6 +163,17 @@ CUresult processor_unmap(struct processor *p, uint64_t va, uint64_t size)
 {
     return page_command(p, COMMAND_UNMAP, va, size, NULL, 0, 0);
 }
+CUresult processor_multicast(struct processor *p, uint64_t va, uint64_t size, const struct backing *b, uint64_t offset,
+                             unsigned prot, unsigned team)
+{
+    return page_command(p, COMMAND_MULTICAST, va, size, b, offset, prot | team << 8);
+}
+
+CUresult processor_multicast_end(struct processor *p, uint64_t va, uint64_t size)
+{
+    return page_command(p, COMMAND_MULTICAST_END, va, size, NULL, 0, 0);
+}
+
 CUresult processor_protect(struct processor *p, uint64_t va, uint64_t size, unsigned prot)
 {
     return page_command(p, COMMAND_PROTECT, va, size, NULL, 0, prot);

@@ -59,6 +59,8 @@ CUresult access_apply(const struct vmm_mapping *m, const struct device *d, unsig
 {
     struct processor *p = d ? access_processor(d) : NULL;
     if (from == to || (d && !p)) return CUDA_SUCCESS; /* a process that comes later is told by attach */
+    const struct vmm_memory *memory = m->handle->memory;
+    if (p && memory->kind && memory->kind->show) return memory->kind->show(memory, p, m->a.base, to);
     if (!to) return unmap_all(m, p);
     if (!from) {
         CUresult r = map_all(m, d, p, to);

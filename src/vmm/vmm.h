@@ -41,6 +41,9 @@ struct vmm_memory_kind {
      * size - at); false: nothing is there for it, for *length bytes. NULL: what the memory's own fields say. */
     bool (*view)(const struct vmm_memory *m, const struct device *d, uint64_t at, const struct backing **b,
                  uint64_t *offset, uint64_t *length);
+    /* Brings p's page table from whatever it shows of a mapping at va to what access permits. NULL: it is mapped
+     * as view says. */
+    CUresult (*show)(const struct vmm_memory *m, struct processor *p, uint64_t va, unsigned access);
     /* Whether d (NULL: the host) may be given access to it: CUDA_ERROR_*. NULL: the rule of plain memory. */
     CUresult (*may_access)(const struct vmm_memory *m, const struct device *d);
     /* The last reference is gone; frees what detail has. Under vmm_lock. */

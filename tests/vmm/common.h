@@ -45,7 +45,7 @@ static const char tags_ptx[] =
     "    add.u64 %a3, %a3, %a4; add.u32 %r8, %r8, 1; setp.lt.u32 %p3, %r8, 16; @%p3 bra LOOP;\n"
     "END: ret;\n}\n";
 
-static void device_open(struct device *d, unsigned most)
+static inline void device_open(struct device *d, unsigned most)
 {
     CUmodule m;
     d->most = most;
@@ -59,7 +59,7 @@ static void device_open(struct device *d, unsigned most)
 }
 
 /* A kernel writes the tags of count entries, or counts those that are not there. */
-static unsigned tags_run(struct device *d, const struct tagged *list, unsigned count, unsigned write)
+static inline unsigned tags_run(struct device *d, const struct tagged *list, unsigned count, unsigned write)
 {
     unsigned wrong = 0;
     if (!count) return 0;
@@ -72,13 +72,13 @@ static unsigned tags_run(struct device *d, const struct tagged *list, unsigned c
     return wrong;
 }
 
-static void give_access(CUdeviceptr at, size_t size, CUmemAccess_flags flags)
+static inline void give_access(CUdeviceptr at, size_t size, CUmemAccess_flags flags)
 {
     const CUmemAccessDesc desc = { { CU_MEM_LOCATION_TYPE_DEVICE, 0 }, flags };
     CHECK(cuMemSetAccess(at, size, &desc, 1));
 }
 
-static size_t free_memory(void)
+static inline size_t free_memory(void)
 {
     size_t available, total;
     CHECK(cuMemGetInfo(&available, &total));
@@ -87,7 +87,7 @@ static size_t free_memory(void)
 
 /* A generator of its own, so that a failed run can be repeated by its seed. */
 static uint64_t random_state = 1;
-static unsigned random_below(unsigned n)
+static inline unsigned random_below(unsigned n)
 {
     random_state ^= random_state << 13;
     random_state ^= random_state >> 7;

@@ -1,0 +1,271 @@
+/* Multicast objects; see multicast.h. */
+#include "vmm/multicast.h"
+#include "base/log.h"
+#include "vmm/internal.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+/* A part of a member's memory. */
+struct binding {
+    unsigned member;
+    uint64_t offset, size;     /* in the object */
+    struct vmm_memory *memory; /* a reference */
+    uint64_t memory_offset;
+    struct binding *next; /* by offset, then by member: the order in which sums are made */
+};
+/* The detail of a memory of this kind. Under vmm_lock. */
+struct multicast {
+    struct vmm_memory base;
+    CUmulticastObjectProp prop;
+    struct device *team[MAX_DEVICES];
+    unsigned count;
+    struct binding *bindings;
+};
+
+static pthread_mutex_t team_lock = PTHREAD_MUTEX_INITIALIZER; /* to wait for a team; outside vmm_lock */
+static pthread_cond_t team_grew = PTHREAD_COND_INITIALIZER;
+
+static struct multicast *of(const struct vmm_memory *m) { return m->detail; }
+
+/* ---- what a memory of this kind does */
+
+static bool view(const struct vmm_memory *m, const struct device *d, uint64_t at, const struct backing **b,
+                 uint64_t *offset, uint64_t *length)
+{
+    (void)d, (void)b, (void)offset;
+    *length = m->size - at;
+    return false;
+}
+
+static CUresult show(const struct vmm_memory *m, struct processor *p, uint64_t va, unsigned access)
+{
+    const struct multicast *o = of(m);
+    CUresult r = processor_multicast_end(p, va, m->size);
+    for (const struct binding *b = o->bindings; b && access && !r; b = b->next)
+        r = processor_multicast(p, va + b->offset, b->size, b->memory->backing, b->memory->offset + b->memory_offset,
+                                access, o->prop.numDevices);
+    return r;
+}
+
+static int member_of(const struct multicast *o, const struct device *d)
+{
+    for (unsigned k = 0; k < o->count; k++)
+        if (o->team[k] == d) return (int)k;
+    return -1;
+}
+
+static CUresult may_access(const struct vmm_memory *m, const struct device *d)
+{
+    return d && member_of(of(m), d) >= 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+static void destroy(struct vmm_memory *m)
+{
+    for (struct binding *b = of(m)->bindings, *next; b; b = next) {
+        next = b->next;
+        memory_put(b->memory);
+        free(b);
+    }
+}
+
+static const struct vmm_memory_kind kind = { .view = view, .show = show, .may_access = may_access, .destroy = destroy };
+
+/* ---- making */
+
+CUresult multicast_create(const CUmulticastObjectProp *prop, CUmemGenericAllocationHandle *out)
+{
+    struct multicast *o = calloc(1, sizeof *o);
+    if (!o) return CUDA_ERROR_OUT_OF_MEMORY;
+    o->prop = *prop;
+    o->base = (struct vmm_memory){ .prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED },
+                                   .size = prop->size,
+                                   .kind = &kind,
+                                   .detail = o,
+                                   .references = 1 };
+    return vmm_handle_new(&o->base, out); /* the memory is the object's first member: one block to free */
+}
+
+/* The object that h names, with a reference. */
+static CUresult get(CUmemGenericAllocationHandle h, struct multicast **out)
+{
+    struct vmm_memory *m;
+    CUresult r = vmm_memory_get(h, &m);
+    if (r) return r;
+    if (m->kind != &kind) {
+        vmm_memory_put(m);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    *out = of(m);
+    return CUDA_SUCCESS;
+}
+
+CUresult multicast_add(CUmemGenericAllocationHandle h, struct device *d)
+{
+    struct multicast *o;
+    CUresult r = get(h, &o);
+    if (r) return r;
+    pthread_rwlock_wrlock(&vmm_lock);
+    if (o->count == o->prop.numDevices || member_of(o, d) >= 0)
+        r = CUDA_ERROR_INVALID_VALUE;
+    else
+        o->team[o->count++] = d;
+    pthread_rwlock_unlock(&vmm_lock);
+    pthread_mutex_lock(&team_lock);
+    pthread_cond_broadcast(&team_grew);
+    pthread_mutex_unlock(&team_lock);
+    vmm_memory_put(&o->base);
+    return r;
+}
+
+static bool complete(const struct multicast *o)
+{
+    pthread_rwlock_rdlock(&vmm_lock);
+    bool yes = o->count == o->prop.numDevices;
+    pthread_rwlock_unlock(&vmm_lock);
+    return yes;
+}
+
+static void wait_for_team(const struct multicast *o)
+{
+    if (complete(o)) return;
+    fl_log(FL_LOG_WARN, "waiting until all devices have been added to a multicast object");
+    pthread_mutex_lock(&team_lock);
+    while (!complete(o)) pthread_cond_wait(&team_grew, &team_lock);
+    pthread_mutex_unlock(&team_lock);
+}
+
+void multicast_wait(CUmemGenericAllocationHandle h)
+{
+    struct multicast *o;
+    if (get(h, &o)) return;
+    wait_for_team(o);
+    vmm_memory_put(&o->base);
+}
+
+/* ---- binding */
+
+/* Enters b, unless its place is taken. */
+static CUresult enter(struct multicast *o, struct binding *b)
+{
+    struct binding **at = &o->bindings;
+    for (struct binding *x = o->bindings; x; x = x->next)
+        if (x->member == b->member && x->offset < b->offset + b->size && b->offset < x->offset + x->size)
+            return CUDA_ERROR_INVALID_VALUE;
+    while (*at && ((*at)->offset < b->offset || ((*at)->offset == b->offset && (*at)->member < b->member)))
+        at = &(*at)->next;
+    b->next = *at;
+    *at = b;
+    return CUDA_SUCCESS;
+}
+
+static CUresult bind(struct multicast *o, uint64_t offset, struct vmm_memory *memory, uint64_t memory_offset,
+                     uint64_t size)
+{
+    int member = memory->device && !memory->kind ? member_of(o, memory->device) : -1;
+    bool pool = memory->prop.allocFlags.usage & CU_MEM_CREATE_USAGE_TILE_POOL;
+    if (member < 0 || pool || offset > o->base.size || size > o->base.size - offset || memory_offset > memory->size ||
+        size > memory->size - memory_offset || (o->prop.handleTypes && !memory->prop.requestedHandleTypes))
+        return CUDA_ERROR_INVALID_VALUE;
+    struct binding *b = malloc(sizeof *b);
+    if (!b) return CUDA_ERROR_OUT_OF_MEMORY;
+    *b = (struct binding){ (unsigned)member, offset, size, memory, memory_offset, NULL };
+    pthread_rwlock_wrlock(&vmm_lock);
+    CUresult r = enter(o, b);
+    pthread_rwlock_unlock(&vmm_lock);
+    if (!r) return vmm_memory_changed(&o->base);
+    free(b);
+    return r;
+}
+
+CUresult multicast_bind(CUmemGenericAllocationHandle h, uint64_t offset, struct vmm_memory *memory,
+                        uint64_t memory_offset, uint64_t size)
+{
+    struct multicast *o;
+    CUresult r = get(h, &o);
+    if (!r) {
+        wait_for_team(o);
+        r = bind(o, offset, memory, memory_offset, size);
+        vmm_memory_put(&o->base);
+    }
+    if (r) vmm_memory_put(memory);
+    return r;
+}
+
+/* Whole bindings of the member in the range, taken out as a list; NULL if one sticks out or there is none. */
+static struct binding *take_out(struct multicast *o, unsigned member, uint64_t offset, uint64_t size)
+{
+    struct binding *out = NULL;
+    for (const struct binding *b = o->bindings; b; b = b->next) {
+        bool begins = b->offset >= offset && b->offset - offset < size, ends = b->offset + b->size <= offset + size;
+        if (b->member == member && b->offset < offset + size && offset < b->offset + b->size && !(begins && ends))
+            return NULL;
+    }
+    for (struct binding **at = &o->bindings; *at;) {
+        struct binding *b = *at;
+        if (b->member != member || b->offset < offset || b->offset >= offset + size) {
+            at = &b->next;
+            continue;
+        }
+        *at = b->next;
+        b->next = out;
+        out = b;
+    }
+    return out;
+}
+
+CUresult multicast_unbind(CUmemGenericAllocationHandle h, const struct device *d, uint64_t offset, uint64_t size)
+{
+    struct multicast *o;
+    struct binding *gone = NULL;
+    CUresult r = get(h, &o);
+    if (r) return r;
+    pthread_rwlock_wrlock(&vmm_lock);
+    int member = member_of(o, d);
+    if (member >= 0 && offset <= o->base.size && size <= o->base.size - offset)
+        gone = take_out(o, (unsigned)member, offset, size);
+    pthread_rwlock_unlock(&vmm_lock);
+    r = gone ? vmm_memory_changed(&o->base) : CUDA_ERROR_INVALID_VALUE;
+    for (struct binding *next; gone; gone = next) {
+        next = gone->next;
+        vmm_memory_put(gone->memory);
+        free(gone);
+    }
+    vmm_memory_put(&o->base);
+    return r;
+}
+
+/* ---- copies and memsets */
+
+unsigned multicast_members(uint64_t address)
+{
+    pthread_rwlock_rdlock(&vmm_lock);
+    const struct vmm_mapping *m = mapping_at(address);
+    const struct vmm_memory *memory = m ? m->handle->memory : NULL;
+    unsigned n = memory && memory->kind == &kind ? of(memory)->prop.numDevices : 0;
+    pthread_rwlock_unlock(&vmm_lock);
+    return n;
+}
+
+size_t multicast_pieces(uint64_t va, uint64_t size, const struct device *d, unsigned member, struct vmm_piece *pieces,
+                        size_t room)
+{
+    size_t count = 0;
+    uint64_t at = va;
+    pthread_rwlock_rdlock(&vmm_lock);
+    const struct vmm_mapping *m = mapping_at(va);
+    const struct vmm_memory *memory = m ? m->handle->memory : NULL;
+    bool good = memory && memory->kind == &kind && d && size <= mapping_end(m) - va &&
+                m->access[d->ordinal] == CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    for (const struct binding *b = good ? of(memory)->bindings : NULL; b && at < va + size; b = b->next) {
+        uint64_t inside = at - m->a.base - b->offset;
+        if (b->member != member || at - m->a.base < b->offset || inside >= b->size) continue;
+        uint64_t length = b->size - inside < va + size - at ? b->size - inside : va + size - at;
+        char *bytes = b->memory->backing->alias + b->memory->offset + b->memory_offset + inside;
+        if (count < room) pieces[count] = (struct vmm_piece){ bytes, length };
+        count++;
+        at += length;
+    }
+    pthread_rwlock_unlock(&vmm_lock);
+    return at == va + size ? count : 0;
+}

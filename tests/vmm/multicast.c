@@ -1,0 +1,409 @@
+/* Multicast objects of three devices: every form of multimem against the CPU,
+ * copies and memsets, and what goes wrong. Each test is a process of its own.
+ * usage: FAULTLINE_PROFILE=h200-nvswitch FAULTLINE_DEVICES=3 multicast */
+#include "common.h"
+
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { TEAM = 3, SIZE = 4 * MIB, HALF = SIZE / 2 };
+
+static CUcontext contexts[TEAM];
+static CUmemGenericAllocationHandle object, memory[TEAM];
+static CUdeviceptr object_at, memory_at[TEAM];
+static int failures;
+
+#define EXPECT(call, wanted) do { CUresult r_ = (call); if (r_ != (wanted)) { const char *n_ = "?"; cuGetErrorName(r_, &n_); fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, n_); failures++; } } while (0)
+
+static CUdeviceptr map(CUmemGenericAllocationHandle h, size_t size)
+{
+    CUdeviceptr at;
+    CHECK(cuMemAddressReserve(&at, size, 0, 0, 0));
+    CHECK(cuMemMap(at, size, 0, h, 0));
+    return at;
+}
+
+static void access_by(CUdeviceptr at, size_t size, int device, CUmemAccess_flags flags)
+{
+    const CUmemAccessDesc desc = { { CU_MEM_LOCATION_TYPE_DEVICE, device }, flags };
+    CHECK(cuMemSetAccess(at, size, &desc, 1));
+}
+
+static void on(int device) { CHECK(cuCtxSetCurrent(contexts[device])); }
+
+static void set_up(void)
+{
+    const CUmulticastObjectProp prop = { .numDevices = TEAM, .size = SIZE };
+    CHECK(cuInit(0));
+    CHECK(cuMulticastCreate(&object, &prop));
+    for (int k = 0; k < TEAM; k++) {
+        const CUmemAllocationProp p = { .type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = { CU_MEM_LOCATION_TYPE_DEVICE, k } };
+        CHECK(cuDevicePrimaryCtxRetain(&contexts[k], k));
+        CHECK(cuMulticastAddDevice(object, k));
+        CHECK(cuMemCreate(&memory[k], SIZE, &p, 0));
+        memory_at[k] = map(memory[k], SIZE);
+        access_by(memory_at[k], SIZE, k, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+    }
+}
+
+static void bind_all(void)
+{
+    CHECK(cuMulticastBindMem(object, 0, memory[0], 0, SIZE, 0));
+    CHECK(cuMulticastBindAddr(object, 0, memory_at[1], SIZE, 0));
+    CHECK(cuMulticastBindMem(object, 0, memory[2], HALF, HALF, 0)); /* its halves change places */
+    object_at = map(object, SIZE);
+    for (int k = 0; k < TEAM; k++) access_by(object_at, SIZE, k, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+    CHECK(cuMulticastBindMem(object, HALF, memory[2], 0, HALF, 0));
+}
+
+/* Where a member keeps what is at offset of the object. */
+static CUdeviceptr place(int member, size_t offset)
+{
+    return memory_at[member] + (member == 2 ? (offset + HALF) % SIZE : offset);
+}
+
+static void put(int member, size_t offset, const void *p, size_t size)
+{
+    on(member);
+    CHECK(cuMemcpyHtoD(place(member, offset), p, size));
+}
+
+static void get(int member, size_t offset, void *p, size_t size)
+{
+    on(member);
+    CHECK(cuMemcpyDtoH(p, place(member, offset), size));
+}
+
+/* ---- the instructions */
+
+/* The type's operations: "+" add, "<" min and max, "&" and, or, xor; loads and reductions apart. */
+struct form {
+    const char *type, *load, *reduce;
+    unsigned bytes;                /* of an element that is operated on */
+    unsigned width;                /* of the type */
+    unsigned vectors;              /* bit n: .vn is a form */
+};
+static const struct form forms[] = {
+    { "u32", "+<", "+<", 4, 4, 2 }, { "s32", "+<", "+<", 4, 4, 2 }, { "u64", "+<", "+<", 8, 8, 2 },
+    { "s64", "<", "<", 8, 8, 2 },   { "b32", "&", "&", 4, 4, 2 },   { "b64", "&", "&", 8, 8, 2 },
+    { "f32", "+", "+", 4, 4, 2 | 4 | 16 }, { "f64", "+", "+", 8, 8, 2 },
+    { "f16", "+<", "+", 2, 2, 4 | 16 | 256 }, { "f16x2", "+<", "+", 2, 4, 2 | 4 | 16 },
+    { "bf16", "+<", "+", 2, 2, 4 | 16 | 256 }, { "bf16x2", "+<", "+", 2, 4, 2 | 4 | 16 },
+};
+
+static double decode(const char *type, uint64_t v)
+{
+    float f;
+    double d;
+    uint32_t bits = type[0] == 'b' && type[1] == 'f' ? (uint32_t)v << 16 : (uint32_t)v;
+    if (!strcmp(type, "f64")) return memcpy(&d, &v, 8), d;
+    if (!strncmp(type, "f16", 3)) return (double)({ _Float16 h; uint16_t b = (uint16_t)v; memcpy(&h, &b, 2); h; });
+    memcpy(&f, &bits, 4);
+    return (double)f;
+}
+
+static uint64_t encode(const char *type, double x)
+{
+    float f = (float)x;
+    uint64_t v = 0;
+    if (!strcmp(type, "f64")) return memcpy(&v, &x, 8), v;
+    if (!strncmp(type, "f16", 3)) return ({ _Float16 h = (_Float16)f; uint16_t b; memcpy(&b, &h, 2); b; });
+    memcpy(&v, &f, 4);
+    if (strncmp(type, "bf16", 4)) return v;
+    return (v + 0x7fff + (v >> 16 & 1)) >> 16;
+}
+
+static bool is_float(const char *type) { return type[0] == 'f' || !strncmp(type, "bf", 2); }
+
+static uint64_t combine(const char *type, const char *op, uint64_t a, uint64_t b)
+{
+    if (is_float(type)) {
+        double x = decode(type, a), y = decode(type, b);
+        return encode(type, !strcmp(op, "add") ? x + y : !strcmp(op, "min") == (x < y) ? x : y);
+    }
+    bool small = type[0] == 's' ? (type[1] == '3' ? (int32_t)a < (int32_t)b : (int64_t)a < (int64_t)b) : a < b;
+    if (!strcmp(op, "add")) return a + b;
+    if (!strcmp(op, "min")) return small ? a : b;
+    if (!strcmp(op, "max")) return small ? b : a;
+    return !strcmp(op, "and") ? a & b : !strcmp(op, "or") ? a | b : a ^ b;
+}
+
+static uint64_t element(const void *p, unsigned k, unsigned bytes)
+{
+    uint64_t v = 0;
+    memcpy(&v, (const char *)p + k * bytes, bytes);
+    return v;
+}
+
+/* Numbers whose sums are exact, but for the one that shows which precision sums have. */
+static void make_up(const struct form *f, int member, void *out)
+{
+    for (unsigned k = 0; k < 16 / f->bytes; k++) {
+        double x = (double)(int)random_below(64) - 32;
+        if (k == 0 && f->bytes == 2) x = member ? 1 : f->type[0] == 'b' ? 256 : 2048;
+        uint64_t v = is_float(f->type) ? encode(f->type, x) : (uint64_t)random_below(1u << 31) * 0x100000001ull * (1 + random_below(7));
+        memcpy((char *)out + k * f->bytes, &v, f->bytes);
+    }
+}
+
+/* "{ %r0, %r1 }" or "%r0"; declares the registers too. */
+static void registers(const struct form *f, unsigned vector, char *declare, char *list)
+{
+    const char *type = f->width == 2 ? "b16" : f->width == 4 ? "b32" : "b64";
+    sprintf(declare, ".reg .%s %%r<%u>;", type, vector);
+    char *at = list + sprintf(list, vector > 1 ? "{" : "");
+    for (unsigned k = 0; k < vector; k++) at += sprintf(at, "%s%%r%u", k ? "," : "", k);
+    if (vector > 1) sprintf(at, "}");
+}
+
+/* Runs one instruction at offset of the object: in holds its operand, out takes its result. */
+static void run(int device, const struct form *f, const char *instruction, unsigned vector, size_t offset, void *inout)
+{
+    char ptx[8192], declare[64], list[128], plain[2048], *at = plain;
+    CUmodule m;
+    CUfunction fn;
+    CUdeviceptr buffer, address = object_at + offset;
+    bool load = !strncmp(instruction, "ld_reduce", 9);
+    const char *word = f->width == 2 ? "b16" : f->width == 4 ? "b32" : "b64";
+    registers(f, vector, declare, list);
+    for (unsigned k = 0; k < vector; k++)
+        at += load ? sprintf(at, "st.global.%s [%%a1+%u], %%r%u;\n", word, k * f->width, k)
+                   : sprintf(at, "ld.global.%s %%r%u, [%%a1+%u];\n", word, k, k * f->width);
+    snprintf(ptx, sizeof ptx,
+             ".version 8.1\n.target sm_90\n.address_size 64\n.visible .entry one(.param .u64 p, .param .u64 q)\n{\n"
+             ".reg .b64 %%a<2>; %s\nld.param.u64 %%a0, [p]; ld.param.u64 %%a1, [q];\n%smultimem.%s %s%s;\n%sret;\n}\n",
+             declare, load ? "" : plain, instruction, load ? list : "[%a0], ", load ? ", [%a0]" : list, load ? plain : "");
+    on(device);
+    CHECK(cuModuleLoadData(&m, ptx));
+    CHECK(cuModuleGetFunction(&fn, m, "one"));
+    CHECK(cuMemAlloc(&buffer, 16));
+    CHECK(cuMemcpyHtoD(buffer, inout, 16));
+    CHECK(cuLaunchKernel(fn, 1, 1, 1, 1, 1, 1, 0, 0, (void *[]){ &address, &buffer }, NULL));
+    CHECK(cuMemcpyDtoH(inout, buffer, 16));
+    CHECK(cuMemFree(buffer));
+    CHECK(cuModuleUnload(m));
+}
+
+static void differ(const char *instruction, int device, const void *saw, const void *wanted)
+{
+    const uint32_t *s = saw, *w = wanted;
+    fprintf(stderr, "multimem.%s on device %d: saw %08x %08x %08x %08x, wanted %08x %08x %08x %08x\n", instruction, device, s[0], s[1], s[2], s[3], w[0], w[1], w[2], w[3]);
+    failures++;
+}
+
+static void try_load(const struct form *f, const char *op, unsigned vector, const char *precision, int device)
+{
+    uint64_t in[TEAM][2], out[2] = { 0 }, wanted[2] = { 0 };
+    size_t offset = random_below(SIZE / 16) * 16ul;
+    char name[96], v[16] = "";
+    unsigned bytes = f->width * vector;
+    if (vector > 1) sprintf(v, ".v%u", vector);
+    sprintf(name, "ld_reduce.relaxed.sys.global.%s%s%s.%s", op, precision, v, f->type);
+    for (int k = 0; k < TEAM; k++) make_up(f, k, in[k]), put(k, offset, in[k], 16);
+    for (unsigned k = 0; k < bytes / f->bytes; k++) {
+        uint64_t sum = element(in[0], k, f->bytes);
+        for (int m = 1; m < TEAM; m++) sum = combine(f->type, op, sum, element(in[m], k, f->bytes));
+        if (*precision && strstr(precision, "f32"))
+            sum = encode(f->type, decode(f->type, element(in[0], k, 2)) + decode(f->type, element(in[1], k, 2)) + decode(f->type, element(in[2], k, 2)));
+        memcpy((char *)wanted + k * f->bytes, &sum, f->bytes);
+    }
+    run(device, f, name, vector, offset, out);
+    if (memcmp(out, wanted, bytes)) differ(name, device, out, wanted);
+}
+
+static void try_write(const struct form *f, const char *op, unsigned vector, int device)
+{
+    uint64_t operand[2], in[TEAM][2], out[2];
+    size_t offset = random_below(SIZE / 16) * 16ul;
+    char name[96], v[16] = "";
+    unsigned bytes = f->width * vector;
+    if (vector > 1) sprintf(v, ".v%u", vector);
+    sprintf(name, op ? "red.release.gpu.global.%s%s.%s" : "st.weak%s%s.%s", op ? op : "", v, f->type);
+    make_up(f, 0, operand);
+    for (int k = 0; k < TEAM; k++) make_up(f, 1, in[k]), put(k, offset, in[k], 16);
+    memcpy(out, operand, 16);
+    run(device, f, name, vector, offset, out);
+    for (int m = 0; m < TEAM; m++) {
+        for (unsigned k = 0; k < bytes / f->bytes; k++) {
+            uint64_t sum = element(operand, k, f->bytes);
+            if (op) sum = combine(f->type, op, element(in[m], k, f->bytes), sum);
+            memcpy((char *)in[m] + k * f->bytes, &sum, f->bytes);
+        }
+        get(m, offset, out, 16);
+        if (memcmp(out, in[m], 16)) differ(name, m, out, in[m]);
+    }
+}
+
+static void instructions(void)
+{
+    static const char *const ops[][3] = { { "add", 0, 0 }, { "min", "max", 0 }, { "and", "or", "xor" } };
+    for (size_t n = 0; n < sizeof forms / sizeof *forms; n++) {
+        const struct form *f = &forms[n];
+        for (unsigned vector = 1; vector <= 8; vector *= 2) {
+            if (!(f->vectors >> vector & 1)) continue;
+            int device = (int)random_below(TEAM);
+            try_write(f, NULL, vector, device);
+            for (int group = 0; group < 3; group++)
+                for (int k = 0; k < 3 && ops[group][k]; k++) {
+                    if (strchr(f->load, "+<&"[group])) try_load(f, ops[group][k], vector, "", device);
+                    if (strchr(f->load, "+<&"[group]) && f->bytes == 2 && !group) try_load(f, "add", vector, ".acc::f32", device);
+                    if (strchr(f->reduce, "+<&"[group])) try_write(f, ops[group][k], vector, device);
+                }
+        }
+    }
+}
+
+/* ---- the rest */
+
+static void copies(void)
+{
+    static unsigned char in[3 * MIB], out[3 * MIB];
+    for (size_t k = 0; k < sizeof in; k++) in[k] = (unsigned char)(k * 7 + k / 256);
+    on(1);
+    CHECK(cuMemcpyHtoD(object_at + MIB / 2, in, sizeof in)); /* across the member whose halves lie apart */
+    for (int k = 0; k < TEAM; k++)
+        for (size_t o = 0; o < sizeof in; o += MIB / 2) {
+            get(k, MIB / 2 + o, out, MIB / 2);
+            NEED(!memcmp(out, in + o, MIB / 2));
+        }
+    on(2);
+    CHECK(cuMemsetD32(object_at + 64, 0x01020304, 1000));
+    for (int k = 0; k < TEAM; k++) {
+        get(k, 64, out, 4000);
+        for (size_t o = 0; o < 4000; o += 4) NEED(!memcmp(out + o, "\4\3\2\1", 4));
+    }
+    EXPECT(cuMemcpyDtoH(out, object_at, 16), CUDA_ERROR_INVALID_VALUE); /* whose bytes should that be? */
+}
+
+static void wrong_arguments(void)
+{
+    const CUmulticastObjectProp good = { .numDevices = TEAM, .size = SIZE };
+    CUmulticastObjectProp p;
+    CUmemGenericAllocationHandle h;
+    size_t g;
+    CHECK(cuMulticastGetGranularity(&g, &good, CU_MULTICAST_GRANULARITY_MINIMUM));
+    NEED(g && SIZE % g == 0);
+#define BAD(change) do { p = good; change; EXPECT(cuMulticastCreate(&h, &p), CUDA_ERROR_INVALID_VALUE); } while (0)
+    BAD(p.numDevices = 0);
+    BAD(p.numDevices = TEAM + 1);
+    BAD(p.size = 0);
+    BAD(p.size = g / 2);
+    BAD(p.flags = 1);
+    EXPECT(cuMulticastCreate(NULL, &good), CUDA_ERROR_INVALID_VALUE);
+    EXPECT(cuMulticastAddDevice(object, 0), CUDA_ERROR_INVALID_VALUE);
+    EXPECT(cuMulticastAddDevice(object, TEAM), CUDA_ERROR_INVALID_DEVICE);
+    EXPECT(cuMulticastAddDevice(memory[0], 0), CUDA_ERROR_INVALID_VALUE);
+    EXPECT(cuMulticastBindMem(object, 0, memory[0], 0, SIZE, 1), CUDA_ERROR_INVALID_VALUE);
+    EXPECT(cuMulticastBindMem(object, 0, memory[0], 0, SIZE + g, 0), CUDA_ERROR_INVALID_VALUE);
+    EXPECT(cuMulticastBindMem(object, g / 2, memory[0], 0, g, 0), CUDA_ERROR_INVALID_VALUE);
+    EXPECT(cuMulticastBindMem(object, SIZE, memory[0], 0, g, 0), CUDA_ERROR_INVALID_VALUE);
+    EXPECT(cuMulticastBindMem(object, 0, object, 0, g, 0), CUDA_ERROR_INVALID_VALUE);
+    EXPECT(cuMulticastBindMem(memory[0], 0, memory[1], 0, g, 0), CUDA_ERROR_INVALID_VALUE);
+    EXPECT(cuMulticastBindAddr(object, 0, memory_at[0] + HALF, SIZE, 0), CUDA_ERROR_INVALID_VALUE);
+    EXPECT(cuMulticastUnbind(object, 0, 0, g), CUDA_ERROR_INVALID_VALUE);
+    CHECK(cuMulticastBindMem(object, 0, memory[0], 0, g, 0));
+    EXPECT(cuMulticastBindMem(object, 0, memory[0], g, g, 0), CUDA_ERROR_INVALID_VALUE);
+    EXPECT(cuMulticastUnbind(object, 1, 0, g), CUDA_ERROR_INVALID_VALUE);
+    CHECK(cuMulticastUnbind(object, 0, 0, g));
+}
+
+/* Memory lives while it is bound, the object while it is mapped; then all of it is given back. */
+static void lifetimes(void)
+{
+    size_t before = 0;
+    for (int round = 0; round < 2; round++) {
+        if (round) set_up();
+        bind_all();
+        for (int k = 0; k < TEAM; k++) {
+            CHECK(cuMemUnmap(memory_at[k], SIZE));
+            CHECK(cuMemRelease(memory[k]));
+        }
+        CHECK(cuMemRelease(object));
+        on(0);
+        uint32_t one = 1;
+        CUdeviceptr sum = object_at;
+        CHECK(cuMemcpyHtoD(sum, &one, 4));
+        CHECK(cuMemUnmap(object_at, SIZE));
+        if (!round) before = free_memory();
+    }
+    NEED(free_memory() == before);
+}
+
+static const struct form word = { "u32", "+", "+", 4, 4, 2 };
+
+static void unbound_faults(void)
+{
+    uint32_t v[4] = { 0 };
+    CUmodule m;
+    CUfunction fn;
+    CUdeviceptr p = object_at;
+    static const char ptx[] = ".version 8.1\n.target sm_90\n.address_size 64\n.visible .entry one(.param .u64 p)\n{\n.reg .b64 %a; .reg .b32 %r;\n"
+                              "ld.param.u64 %a, [p]; mov.u32 %r, 1; multimem.red.relaxed.sys.global.add.u32 [%a], %r;\nret;\n}\n";
+    run(0, &word, "ld_reduce.relaxed.sys.global.add.u32", 1, 0, v);
+    CHECK(cuMulticastUnbind(object, 1, 0, SIZE));
+    CHECK(cuModuleLoadData(&m, ptx));
+    CHECK(cuModuleGetFunction(&fn, m, "one"));
+    CHECK(cuLaunchKernel(fn, 1, 1, 1, 1, 1, 1, 0, 0, (void *[]){ &p }, NULL));
+    EXPECT(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+static void ordinary_access_faults(void)
+{
+    static struct device d;
+    device_open(&d, 1);
+    const struct tagged t = { object_at, 4, 1 };
+    CHECK(cuMemcpyHtoD(d.list, &t, sizeof t));
+    CHECK(cuLaunchKernel(d.tags, 1, 1, 1, 1, 1, 1, 0, 0, (void *[]){ &d.list, &(unsigned){ 1 }, &d.wrong, &(unsigned){ 0 } }, NULL));
+    EXPECT(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+static void read_only_faults(void)
+{
+    uint32_t v[4] = { 0 };
+    CUmodule m;
+    CUfunction fn;
+    CUdeviceptr p = object_at;
+    static const char ptx[] = ".version 8.1\n.target sm_90\n.address_size 64\n.visible .entry one(.param .u64 p)\n{\n.reg .b64 %a; .reg .b32 %r;\n"
+                              "ld.param.u64 %a, [p]; mov.u32 %r, 1; multimem.st.relaxed.sys.global.u32 [%a], %r;\nret;\n}\n";
+    access_by(object_at, SIZE, 0, CU_MEM_ACCESS_FLAGS_PROT_READ);
+    run(0, &word, "ld_reduce.relaxed.sys.global.add.u32", 1, 0, v);
+    EXPECT(cuMemsetD8(object_at, 0, 16), CUDA_ERROR_INVALID_VALUE);
+    CHECK(cuModuleLoadData(&m, ptx));
+    CHECK(cuModuleGetFunction(&fn, m, "one"));
+    CHECK(cuLaunchKernel(fn, 1, 1, 1, 1, 1, 1, 0, 0, (void *[]){ &p }, NULL));
+    EXPECT(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+static const struct {
+    const char *name;
+    void (*test)(void);
+    bool bound;
+} tests[] = {
+    { "multimem computes what the CPU computes", instructions, true },
+    { "copies and memsets reach every member", copies, true },
+    { "wrong arguments are refused", wrong_arguments, false },
+    { "memory lives while it is bound", lifetimes, false },
+    { "an address that one member lacks faults", unbound_faults, true },
+    { "an ordinary access to a multicast address faults", ordinary_access_faults, true },
+    { "a store where only loads are permitted faults", read_only_faults, true },
+};
+
+int main(void)
+{
+    int bad = 0, status;
+    for (size_t k = 0; k < sizeof tests / sizeof *tests; k++) {
+        pid_t child = fork();
+        if (!child) {
+            set_up();
+            if (tests[k].bound) bind_all();
+            tests[k].test();
+            exit(failures != 0);
+        }
+        bool good = waitpid(child, &status, 0) == child && WIFEXITED(status) && !WEXITSTATUS(status);
+        printf("%s: %s\n", good ? "right" : "WRONG", tests[k].name);
+        fflush(stdout);
+        bad += !good;
+    }
+    return bad != 0;
+}
