@@ -4,7 +4,7 @@
  * its own place in the other half, and may pass it on. Workers kill themselves
  * and are killed, in the midst of anything; new ones take their places.
  * Afterwards no process and no device memory may be left.
- * usage: stress WORKERS SECONDS [seed] */
+ * usage: [FAULTLINE_STRESS_SECONDS=8] stress WORKERS [seed] */
 #include "common.h"
 
 #include <dirent.h>
@@ -41,6 +41,8 @@ struct held {
     struct letter letter;
     CUmemGenericAllocationHandle handle;
     CUdeviceptr at;
+    bool received;
+    int descriptor;                /* of what was received, which cannot be exported again; or -1 */
 };
 
 static double now(void)
@@ -111,6 +113,7 @@ static void drop(struct held *m, bool handle_first)
     if (handle_first) CHECK(cuMemRelease(m->handle));
     CHECK(cuMemUnmap(m->at, m->letter.size));
     if (!handle_first) CHECK(cuMemRelease(m->handle));
+    if (m->descriptor >= 0) close(m->descriptor);
     CHECK(cuMemAddressFree(m->at, m->letter.size));
 }
 
@@ -119,6 +122,8 @@ static void make(struct held *m, uint32_t *words)
     const CUmemAllocationProp prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
                                        .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
                                        .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
+    m->received = false;
+    m->descriptor = -1;
     m->letter = (struct letter){ (1 + random_below(3)) * (uint64_t)UNIT, random_below(1u << 30) };
     CHECK(cuMemCreate(&m->handle, m->letter.size, &prop, 0));
     map(m);
@@ -129,21 +134,22 @@ static void make(struct held *m, uint32_t *words)
 
 static bool take(struct held *m, int socket)
 {
-    int descriptor;
-    if (!fetch(socket, &m->letter, &descriptor)) return false;
-    CHECK(cuMemImportFromShareableHandle(&m->handle, (void *)(long)descriptor, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
-    close(descriptor);
+    if (!fetch(socket, &m->letter, &m->descriptor)) return false;
+    CHECK(cuMemImportFromShareableHandle(&m->handle, (void *)(long)m->descriptor, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
+    m->received = true;
     map(m);
+    if (random_below(2)) close(m->descriptor), m->descriptor = -1;
     atomic_fetch_add(&board->received, 1);
     return true;
 }
 
 static void send_out(const struct held *m, int socket)
 {
-    int descriptor;
-    CHECK(cuMemExportToShareableHandle(&descriptor, m->handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+    int descriptor = m->descriptor;
+    if (m->received && descriptor < 0) return;
+    if (!m->received) CHECK(cuMemExportToShareableHandle(&descriptor, m->handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
     post(socket, random_below(workers), &m->letter, descriptor);
-    close(descriptor);
+    if (!m->received) close(descriptor);
     atomic_fetch_add(&board->passed_on, 1);
 }
 
@@ -191,7 +197,11 @@ static void work(unsigned place)
             kill(getpid(), SIGKILL);
         }
     }
+    close(in);
     while (count) drop(&held[--count], true);
+    /* others may still hold what was made here, until they have come to this point too */
+    double patience = now() + 15;
+    while (free_memory() != before && now() < patience) usleep(20000);
     if (free_memory() != before) wrong("device memory is missing at the end", &(struct letter){ 0 });
     CHECK(cuDevicePrimaryCtxRelease(0));
     exit(0);
@@ -238,10 +248,11 @@ int main(int argc, char **argv)
 {
     pid_t pids[WORKERS];
     char mark[32];
-    NEED(argc >= 3);
+    NEED(argc >= 2);
+    const char *asked = getenv("FAULTLINE_STRESS_SECONDS");
     workers = (unsigned)strtoul(argv[1], NULL, 10);
-    double end = now() + strtod(argv[2], NULL);
-    uint64_t seed = argc > 3 ? strtoul(argv[3], NULL, 10) : (uint64_t)time(NULL);
+    double end = now() + (asked ? strtod(asked, NULL) : 8);
+    uint64_t seed = argc > 2 ? strtoul(argv[2], NULL, 10) : (uint64_t)time(NULL);
     NEED(workers > 1 && workers <= WORKERS);
     coordinator = getpid();
     board = mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
