@@ -75,10 +75,11 @@ void grid_done(struct grid *g)
     free(g->parts);
     free(g);
     atomic_fetch_sub(&control->running, 1);
+    /* before anyone may go on: what comes next must not be overtaken by this number */
+    if (!pool_aborted()) channel_advance(channel, seq);
     pthread_mutex_lock(&queue_lock);
     queues[channel].running = false;
     pthread_mutex_unlock(&queue_lock);
-    if (!pool_aborted()) channel_advance(channel, seq);
     channel_go_on(channel);
 }
 
