@@ -19,6 +19,7 @@
     } while (0)
 
 /* Advice and prefetches make a program faster, never right: a machine that has none of it is no reason to stop. */
+/* Advice and prefetches make a program faster, never right: a machine without them is no reason to stop. */
 static void hint(CUresult r)
 {
     if (r != CUDA_ERROR_NOT_SUPPORTED) CHECK(r);

@@ -29,6 +29,22 @@ static pthread_cond_t more = PTHREAD_COND_INITIALIZER;
 static struct pending *first, **end = &first;
 static bool watched; /* the thread exists, or could not be made */
 
+/* What to add to the device's clock (CLOCK_MONOTONIC) for the trace's. Between the two readings the
+ * thread may lose its processor, so the quickest of some tries counts; and as long as the clocks
+ * agree with the last answer that one stays, so that kernels of a stream keep their order. */
+static uint64_t clock_offset(void)
+{
+    static uint64_t offset;
+    uint64_t best = UINT64_MAX, found = offset;
+    for (int tries = 0; tries < 4; tries++) {
+        uint64_t before = clock_now(), now = trace_now(), took = clock_now() - before;
+        if (took < best) found = now - before - took / 2;
+        if (took < best) best = took;
+    }
+    if (found - offset + 1000 > 2000) offset = found;
+    return offset;
+}
+
 static void record(const struct pending *k, uint64_t from, uint64_t to)
 {
     trace_write((struct trace_record){ .kind = TRACE_KERNEL,
@@ -43,17 +59,17 @@ static void record(const struct pending *k, uint64_t from, uint64_t to)
 static void look(struct processor *p, uint32_t channel)
 {
     bool ended = false;
-    uint64_t offset = trace_now() - clock_now();
+    uint64_t offset = clock_offset();
     struct pending *newest = NULL;
     for (struct pending **at = &first, *k; (k = *at);) {
         bool dead = processor_status(k->processor) != CUDA_SUCCESS;
+        bool done = processor_done(k->processor, k->channel, k->behind);
         bool closing = k->processor == p && k->channel == channel;
-        if (!dead && !closing && !processor_done(k->processor, k->channel, k->behind)) {
+        if (!dead && !closing && !done) {
             at = &k->next;
             continue;
         }
         uint64_t now = clock_now();
-        bool done = processor_done(k->processor, k->channel, k->behind);
         uint64_t to = done ? processor_mark_time(k->processor, k->channel, k->behind) : now;
         uint64_t from = k->before && (done || processor_done(k->processor, k->channel, k->before))
                             ? processor_mark_time(k->processor, k->channel, k->before)

@@ -1,0 +1,136 @@
+/* A client of faultline.h and of CUPTI in the whole library: each kernel leaves
+ * one event and one record, with plausible times, and nothing else does. */
+#include <cuda.h>
+#include <cupti.h>
+#include <faultline.h>
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NEED(condition) \
+    do { \
+        if (!(condition)) { \
+            fprintf(stderr, "line %d: %s does not hold\n", __LINE__, #condition); \
+            exit(1); \
+        } \
+    } while (0)
+
+enum { STREAMS = 4, LAUNCHES = 3000 };
+
+static const char ptx[] =
+    ".version 7.0\n.target sm_52\n.address_size 64\n"
+    ".visible .entry spin(.param .u64 to, .param .u32 n)\n{\n.reg .pred %p; .reg .b32 %r<3>; .reg .b64 %d;\n"
+    "ld.param.u64 %d, [to]; ld.param.u32 %r1, [n]; mov.u32 %r2, 0;\n"
+    "L: setp.ge.u32 %p, %r2, %r1; @%p bra E; st.volatile.global.u32 [%d], %r2; add.u32 %r2, %r2, 1; bra L;\nE: "
+    "ret;\n}\n";
+
+static size_t records, wrong;
+static uint64_t begin, end_of[STREAMS + 8];
+
+static void CUPTIAPI request(uint8_t **b, size_t *size, size_t *most)
+{
+    *size = 8192;
+    *b = aligned_alloc(8, *size);
+    *most = 0;
+}
+
+/* Kernels of one stream follow each other. */
+static void CUPTIAPI complete(CUcontext c, uint32_t stream, uint8_t *b, size_t size, size_t valid)
+{
+    CUpti_Activity *r = NULL;
+    (void)c, (void)stream, (void)size;
+    while (!cuptiActivityGetNextRecord(b, valid, &r)) {
+        CUpti_ActivityKernel10 *k = (CUpti_ActivityKernel10 *)r;
+        records++;
+        wrong += r->kind != CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL || strcmp(k->name, "spin") || k->gridX != 2 ||
+                 k->blockX != 4 || k->dynamicSharedMemory != 128 || k->streamId >= STREAMS + 8 || k->start < begin ||
+                 k->start < k->queued || k->end < k->start || k->start < end_of[k->streamId % (STREAMS + 8)];
+        end_of[k->streamId % (STREAMS + 8)] = k->end;
+    }
+    free(b);
+}
+
+static CUdeviceptr memory;
+static CUfunction spin;
+
+static void launch(CUstream s, unsigned n)
+{
+    NEED(!cuLaunchKernel(spin, 2, 1, 1, 4, 1, 1, 128, s, (void *[]){ &memory, &n }, NULL));
+}
+
+static void kernels_leave_cupti_records(void)
+{
+    CUstream s[STREAMS];
+    size_t dropped;
+    NEED(!cuptiActivityRegisterCallbacks(request, complete));
+    launch(NULL, 1); /* before: leaves none */
+    NEED(!cuCtxSynchronize());
+    NEED(!cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
+    NEED(!cuptiGetTimestamp(&begin));
+    for (int k = 0; k < STREAMS; k++) NEED(!cuStreamCreate(&s[k], CU_STREAM_NON_BLOCKING));
+    for (int k = 0; k < LAUNCHES; k++) launch(s[k % STREAMS], 50);
+    for (int k = 0; k < STREAMS; k++) NEED(!cuStreamDestroy(s[k])); /* with work left to do */
+    NEED(!cuCtxSynchronize());
+    NEED(!cuptiActivityFlushAll(1));
+    if (records != LAUNCHES || wrong) fprintf(stderr, "%zu records, %zu wrong\n", records, wrong);
+    NEED(records == LAUNCHES && !wrong);
+    NEED(!cuptiActivityDisable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
+    launch(NULL, 1);
+    NEED(!cuCtxSynchronize());
+    NEED(!cuptiActivityFlushAll(1));
+    NEED(records == LAUNCHES);
+    NEED(!cuptiActivityGetNumDroppedRecords(NULL, 0, &dropped) && !dropped);
+}
+
+static void a_kernel_that_still_runs_has_no_event(void)
+{
+    struct faultline_cursor cursor;
+    struct faultline_event e[8];
+    struct faultline_kernel k;
+    uint64_t before, after;
+    NEED(!faultline_subscribe(&cursor, 1));
+    NEED(!cuptiGetTimestamp(&before));
+    launch(NULL, 200000000);
+    faultline_flush();
+    size_t early = faultline_read(&cursor, e, 8);
+    NEED(!cuCtxSynchronize());
+    faultline_flush();
+    size_t late = faultline_read(&cursor, e, 8);
+    NEED(!cuptiGetTimestamp(&after));
+    NEED(early == 0 && late == 1 && e[0].kind == FAULTLINE_KERNEL && e[0].processor == 0);
+    NEED(e[0].time >= before && e[0].end <= after && e[0].end - e[0].time > (after - before) / 2);
+    NEED(!faultline_get_kernel(&e[0], &k) && !strcmp(k.name, "spin") && k.block[0] == 4 && k.dynamic_shared == 128);
+    faultline_unsubscribe(1);
+}
+
+static void a_dying_context_has_the_events_of_all_its_kernels(CUcontext c)
+{
+    struct faultline_cursor cursor;
+    static struct faultline_event e[256];
+    NEED(!faultline_subscribe(&cursor, 1));
+    for (int k = 0; k < 100; k++) launch(NULL, 1000);
+    NEED(!cuCtxDestroy(c));
+    NEED(faultline_read(&cursor, e, 256) == 100);
+    faultline_unsubscribe(1);
+}
+
+int main(void)
+{
+    CUcontext c;
+    CUmodule m;
+    struct faultline_counters counters;
+    uint8_t where;
+    NEED(faultline_residency(&c, 1, &where) == CUDA_ERROR_NOT_INITIALIZED);
+    NEED(!cuInit(0) && !cuCtxCreate(&c, NULL, 0, 0) && !cuModuleLoadData(&m, ptx) &&
+         !cuModuleGetFunction(&spin, m, "spin"));
+    NEED(!cuMemAlloc(&memory, 4096));
+    NEED(faultline_residency(&c, 1, &where) != CUDA_SUCCESS);
+    kernels_leave_cupti_records();
+    a_kernel_that_still_runs_has_no_event();
+    NEED(!faultline_get_counters(&counters) && counters.events[FAULTLINE_KERNEL] == LAUNCHES + 1);
+    a_dying_context_has_the_events_of_all_its_kernels(c);
+    puts("all as it should be");
+    return 0;
+}
