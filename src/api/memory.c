@@ -115,7 +115,7 @@ CUresult CUDAAPI cuMemAllocHost_v2(void **pp, size_t bytesize) { return cuMemHos
 static struct allocation *pinned(const void *p)
 {
     struct allocation *a = space_find((uint64_t)p);
-    return a && a->kind == ALLOCATION_HOST && !a->pool ? a : NULL;
+    return a && ((a->kind == ALLOCATION_HOST && !a->pool) || a->kind == ALLOCATION_REGISTERED) ? a : NULL;
 }
 
 CUresult CUDAAPI cuMemFreeHost(void *p)
@@ -124,7 +124,7 @@ CUresult CUDAAPI cuMemFreeHost(void *p)
     if (r || (r = sticky_get())) return r;
     if (!p) return CUDA_SUCCESS;
     struct allocation *a = pinned(p);
-    if (!a || a->base != (uint64_t)p) return CUDA_ERROR_INVALID_VALUE;
+    if (!a || a->kind != ALLOCATION_HOST || a->base != (uint64_t)p) return CUDA_ERROR_INVALID_VALUE;
     if (a->context && (r = context_synchronize(a->context))) return r;
     space_free(a);
     return CUDA_SUCCESS;
@@ -148,15 +148,6 @@ CUresult CUDAAPI cuMemHostGetFlags(unsigned int *pFlags, void *p)
     if (r) return r;
     struct allocation *a = pinned(p);
     if (!pFlags || !a) return CUDA_ERROR_INVALID_VALUE;
-    *pFlags = a->flags | CU_MEMHOSTALLOC_DEVICEMAP;
+    *pFlags = CU_MEMHOSTALLOC_DEVICEMAP | (a->kind == ALLOCATION_HOST ? a->flags : a->flags & CU_MEMHOSTREGISTER_PORTABLE);
     return CUDA_SUCCESS;
-}
-
-/* Registration of the application's own memory is a later step; nothing is registered. */
-CUresult CUDAAPI cuMemHostUnregister(void *p)
-{
-    CUresult r = library_ready();
-    (void)p;
-    if (r || (r = sticky_get())) return r;
-    return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
 }

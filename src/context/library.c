@@ -2,6 +2,7 @@
 #include "base/log.h"
 #include "context/context.h"
 #include "pool/mempool.h"
+#include "space/registered.h"
 #include "space/space.h"
 #include "vmm/vmm.h"
 
@@ -102,6 +103,7 @@ CUresult library_init(unsigned flags)
         processor_set_reporter(report);
         space_add_owner(&array_owner);
         space_add_owner(&vmm_owner);
+        space_add_owner(&registered_owner);
         mempool_init();
         atomic_store_explicit(&ready, true, memory_order_release);
     }

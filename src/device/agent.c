@@ -3,6 +3,7 @@
  * first command that names them. */
 #include "device/device.h"
 #include "base/log.h"
+#include "processor/processor.h"
 
 #include <bsd/sys/tree.h>
 #include <errno.h>
@@ -133,8 +134,8 @@ void agent_map(uint64_t va, uint64_t size, uint64_t backing, uint64_t offset, ui
     int fd = receive(backing);
     struct mapping *m = malloc(sizeof *m);
     if (fd < 0 || !m) _exit(1);
-    if (mmap((void *)va, size, protection(prot), MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, (off_t)offset) ==
-        MAP_FAILED)
+    int place = prot & PROT_DEVICE_KEEP ? MAP_FIXED_NOREPLACE : MAP_FIXED;
+    if (mmap((void *)va, size, protection(prot), MAP_SHARED | place | MAP_NORESERVE, fd, (off_t)offset) == MAP_FAILED)
         fatal_mapping("map", va, size);
     pthread_mutex_lock(&lock);
     forget(va, size);

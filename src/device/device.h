@@ -13,6 +13,9 @@ extern int host_socket, host_bell;
 bool commands_take(void);          /* takes what the ring holds, if nobody else is at it; true if there was something */
 void grid_done(struct grid *g);    /* frees it, advances its channel */
 
+/* layout.c: keeps this process's own mappings within PROCESSOR_PRIVATE. First of all; may start the program anew. */
+void layout_apply(int argc, char **argv);
+
 /* agent.c: the page table */
 void agent_map(uint64_t va, uint64_t size, uint64_t backing, uint64_t offset, uint32_t prot);
 void agent_unmap(uint64_t va, uint64_t size);

@@ -43,8 +43,9 @@ static void *relieve(void *arg)
     return NULL;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    layout_apply(argc, argv);
     control = mmap(NULL, CONTROL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, 3, 0);
     if (control == MAP_FAILED || control->version != RING_VERSION) {
         fprintf(stderr, "faultline-device is started by libcuda.so.1, not by hand\n");

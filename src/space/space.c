@@ -82,6 +82,17 @@ static struct allocation *find(uint64_t address)
 struct allocation *space_find(uint64_t address) { return index_object(address); }
 bool space_look(uint64_t address, struct allocation *copy) { return index_find(address, copy) != NULL; }
 
+bool space_first(uint64_t address, uint64_t size, struct allocation *copy)
+{
+    pthread_rwlock_rdlock(&lock);
+    struct allocation key = { .base = address }, *a = find(address);
+    if (!a) a = RB_NFIND(tree, &allocations, &key);
+    bool found = a && (a->base <= address || a->base - address < size);
+    if (found) *copy = *a;
+    pthread_rwlock_unlock(&lock);
+    return found;
+}
+
 /* Gives a its number and makes it visible to everyone. Under the lock. */
 static CUresult enter(struct allocation *a)
 {
@@ -101,6 +112,7 @@ static void leave(struct allocation *a)
 
 void *space_alias(const struct allocation *a, uint64_t address)
 {
+    if (a->kind == ALLOCATION_REGISTERED) return (void *)address;
     return a->backing ? a->backing->alias + a->offset + (address - a->base) : NULL;
 }
 

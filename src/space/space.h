@@ -107,6 +107,8 @@ void space_free(struct allocation *a);
  * Lock-free, as space_look, which copies the allocation instead: right even if it is freed meanwhile. */
 struct allocation *space_find(uint64_t address);
 bool space_look(uint64_t address, struct allocation *copy);
+/* Copies the lowest allocation that shares a byte with [address, address+size); false if none does. */
+bool space_first(uint64_t address, uint64_t size, struct allocation *copy);
 /* What kernels of d may do with a, PROT_DEVICE_*. d NULL: what those of the device that owns it may. */
 unsigned space_access(const struct allocation *a, const struct device *d);
 /* CU_POINTER_ATTRIBUTE_SYNC_MEMOPS of the allocation that contains address. CUDA_ERROR_INVALID_VALUE: none does. */

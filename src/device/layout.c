@@ -1,0 +1,46 @@
+/* Where this process's own mappings lie. The host's memory appears here at the
+ * host's addresses, so nothing else may be there: the executable and its heap are
+ * linked to the bottom of PROCESSOR_PRIVATE (meson.build), and the kernel puts
+ * mappings that have no address of their own below the greatest size of the
+ * stack. So that limit is raised and the program started once more. */
+#include "device/device.h"
+#include "processor/processor.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+extern char **environ;
+static const uint64_t TOP = 0x7ffffffff000;
+enum { STACK = 8 << 20 };
+
+void layout_apply(int argc, char **argv)
+{
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_STACK, &limit)) return;
+    if (argc < 2) {
+        rlim_t normal = limit.rlim_cur;
+        limit.rlim_cur = TOP - PROCESSOR_PRIVATE_END;
+        if (limit.rlim_max != RLIM_INFINITY && limit.rlim_max < limit.rlim_cur) return;
+        if (setrlimit(RLIMIT_STACK, &limit)) return;
+        execve("/proc/self/exe", (char *[]){ argv[0], "laid-out", NULL }, environ);
+        limit.rlim_cur = normal;
+        setrlimit(RLIMIT_STACK, &limit);
+        return;
+    }
+    limit.rlim_cur = STACK < limit.rlim_max ? STACK : limit.rlim_max;
+    setrlimit(RLIMIT_STACK, &limit);
+    /* the library took the raised limit for the size of threads' stacks */
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, STACK);
+    pthread_setattr_default_np(&attributes);
+    pthread_attr_destroy(&attributes);
+#else
+    (void)argc, (void)argv;
+#endif
+}

@@ -1,0 +1,27 @@
+/* What this process has mapped, as /proc/self/maps tells. */
+#ifndef FL_SPACE_REGIONS_H
+#define FL_SPACE_REGIONS_H
+
+#include <cuda.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct region {
+    uint64_t start, end;
+    int prot;                      /* PROT_READ | PROT_WRITE | PROT_EXEC */
+    bool shared;
+    uint64_t offset;               /* of start in the file */
+    dev_t device;
+    ino_t inode;                   /* 0: anonymous */
+    char path[256];                /* "" anonymous, "[heap]", "/name", "/memfd:name (deleted)" */
+};
+
+/* The regions that [va, end) touches, cut to it, in order, on the heap; those without
+ * a mapping are left out. CUDA_ERROR_OUT_OF_MEMORY, CUDA_ERROR_OPERATING_SYSTEM. */
+CUresult regions_of(uint64_t va, uint64_t end, struct region **out, size_t *count);
+/* A descriptor of the file that a region shows, or -1 if this process cannot get one. */
+int region_open(const struct region *r);
+
+#endif

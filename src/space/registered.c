@@ -1,0 +1,482 @@
+/* Registered host memory; see registered.h. One lock guards the list; it is
+ * taken before the space's. */
+#include "space/registered.h"
+#include "base/log.h"
+#include "context/context.h"
+#include "space/regions.h"
+#include "space/replace.h"
+
+#include <bsd/sys/tree.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+static const uint64_t PAGE = 4096, ADDRESSES = 1ull << 47, HUGETLBFS = 0x958458f6;
+enum { GROW = 64 << 10 };
+
+/* A file whose pages devices see; the same for all registrations of it. */
+struct file {
+    struct backing backing;        /* without an alias */
+    dev_t device;
+    ino_t inode;
+    unsigned users;
+    struct file *next;
+};
+
+/* What one mapping contributes to a registration. */
+struct piece {
+    uint64_t va, size;
+    int prot;
+    struct file *file;             /* NULL: private pages, to be replaced */
+    uint64_t offset;               /* in the file */
+    bool here;                     /* the pages are ours now, because of this registration or another */
+    bool forking;                  /* holds the stack of the thread that forks */
+};
+
+struct registration {
+    struct allocation a;
+    uint64_t va, end;              /* of its pages */
+    size_t count;
+    struct piece *pieces;
+    RB_ENTRY(registration) link;
+};
+RB_HEAD(registrations, registration);
+
+static int by_base(struct registration *x, struct registration *y)
+{
+    return x->a.base < y->a.base ? -1 : x->a.base > y->a.base;
+}
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-function"
+RB_GENERATE_INTERNAL(registrations, registration, link, by_base, static)
+#pragma GCC diagnostic pop
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct registrations all = RB_INITIALIZER(&all);
+static struct file *files;
+static struct file pages = { .backing.fd = -1 }; /* replaced pages: offset = address */
+
+static uint64_t down(uint64_t va) { return va & ~(PAGE - 1); }
+static uint64_t up(uint64_t va) { return (va + PAGE - 1) & ~(PAGE - 1); }
+
+/* ---- files */
+
+static CUresult pages_open(void)
+{
+    struct stat s;
+    if (pages.backing.fd >= 0) return CUDA_SUCCESS;
+    int fd = memfd_create("faultline-registered", MFD_CLOEXEC);
+    if (fd < 0) return CUDA_ERROR_OUT_OF_MEMORY;
+    if (ftruncate(fd, (off_t)ADDRESSES) || fstat(fd, &s)) {
+        close(fd);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    backing_adopt(&pages.backing, fd, ADDRESSES);
+    pages.inode = s.st_ino;
+    return CUDA_SUCCESS;
+}
+
+static bool is_ours(const struct region *r)
+{
+    return r->shared && r->inode == pages.inode && !strncmp(r->path, "/memfd:faultline-registered", 27) &&
+           r->offset == r->start;
+}
+
+/* The file of a shared mapping. */
+static CUresult file_use(const struct region *r, struct file **out)
+{
+    struct file *f;
+    struct statfs fs;
+    for (f = files; f; f = f->next)
+        if (f->device == r->device && f->inode == r->inode) {
+            f->users++;
+            *out = f;
+            return CUDA_SUCCESS;
+        }
+    int fd = region_open(r);
+    if (fd < 0 || fstatfs(fd, &fs) || (uint64_t)fs.f_type == HUGETLBFS) {
+        fl_log(FL_LOG_WARN, "cuMemHostRegister: the shared mapping of %s at 0x%llx cannot be given to devices",
+               *r->path ? r->path : "anonymous memory", (unsigned long long)r->start);
+        if (fd >= 0) close(fd);
+        return CUDA_ERROR_NOT_SUPPORTED;
+    }
+    if (!(f = calloc(1, sizeof *f))) {
+        close(fd);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    backing_adopt(&f->backing, fd, ADDRESSES);
+    f->device = r->device;
+    f->inode = r->inode;
+    f->users = 1;
+    f->next = files;
+    files = f;
+    *out = f;
+    return CUDA_SUCCESS;
+}
+
+static void file_drop(struct file *f)
+{
+    if (!f || --f->users) return;
+    for (struct file **at = &files; *at; at = &(*at)->next)
+        if (*at == f) {
+            *at = f->next;
+            break;
+        }
+    backing_destroy(&f->backing);
+    free(f);
+}
+
+/* ---- private pages */
+
+/* If the main thread's stack began with the page, it could not grow any more; so it grows now. */
+static void keep_stack_growing(const struct piece *p)
+{
+    struct region *list;
+    size_t count;
+    if (p->va < GROW || regions_of(p->va - PAGE, p->va + PAGE, &list, &count)) return;
+    if (count == 1 && !strcmp(list[0].path, "[stack]") && list[0].start == p->va) *(volatile char *)(p->va - GROW);
+    free(list);
+}
+
+static CUresult make_shared(struct piece *p)
+{
+    void *with = mmap(NULL, p->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, pages.backing.fd, (off_t)p->va);
+    if (with == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
+    keep_stack_growing(p);
+    CUresult r = pages_replace(p->va, p->size, with, p->prot, p->prot);
+    p->here = !r;
+    return r;
+}
+
+/* Private pages for those of [va, end) that still are ours; the application may have unmapped some. */
+static void make_private(uint64_t va, uint64_t end)
+{
+    struct region *list;
+    size_t count;
+    bool kept = false;
+    if (regions_of(va, end, &list, &count)) return;
+    for (size_t k = 0; k < count; k++) {
+        uint64_t size = list[k].end - list[k].start;
+        if (!is_ours(&list[k])) continue;
+        void *with = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (with == MAP_FAILED || pages_replace(list[k].start, size, with, list[k].prot, list[k].prot)) {
+            fl_log(FL_LOG_ERROR, "no memory to make 0x%llx, %llu bytes, private again: it stays shared with devices' processes",
+                   (unsigned long long)list[k].start, (unsigned long long)size);
+            kept = true;
+        }
+    }
+    free(list);
+    if (!kept) backing_discard(&pages.backing, va, end - va);
+}
+
+/* ---- devices */
+
+static CUresult map_piece(struct device *d, const struct registration *g, const struct piece *p)
+{
+    bool writes = p->prot & PROT_WRITE && !(g->a.flags & CU_MEMHOSTREGISTER_READ_ONLY);
+    return processor_map(d->processor, p->va, p->size, p->file ? &p->file->backing : &pages.backing,
+                         p->file ? p->offset : p->va,
+                         PROT_DEVICE_READ | (writes ? PROT_DEVICE_WRITE : 0) | PROT_DEVICE_KEEP);
+}
+
+/* The pages of p without those that the neighbours below and above have too. They
+ * can only have the first and the last of g, because bytes are registered once. */
+static struct piece own_part(const struct registration *g, const struct piece *p, const struct registration *below,
+                             const struct registration *above)
+{
+    struct piece own = *p;
+    if (own.size && own.va == g->va && ((below && below->end > g->va) || (above && above->va == g->va))) {
+        own.va += PAGE;
+        own.offset += PAGE;
+        own.size -= PAGE;
+    }
+    if (own.size && own.va + own.size == g->end && above && above->va < g->end) own.size -= PAGE;
+    return own;
+}
+
+/* g is in the tree. */
+static struct piece alone(struct registration *g, size_t k)
+{
+    return own_part(g, &g->pieces[k], RB_PREV(registrations, &all, g), RB_NEXT(registrations, &all, g));
+}
+
+static void unmap_own(struct registration *g)
+{
+    for (size_t k = 0; k < g->count; k++) {
+        struct piece own = alone(g, k);
+        for (int d = 0; d < device_count && own.size; d++)
+            if (devices[d].processor) processor_unmap(devices[d].processor, own.va, own.size);
+    }
+}
+
+static CUresult map_own(struct device *d, struct registration *g)
+{
+    CUresult r = CUDA_SUCCESS;
+    for (size_t k = 0; k < g->count && !r; k++) {
+        struct piece own = alone(g, k);
+        if (own.size) r = map_piece(d, g, &own);
+    }
+    return r;
+}
+
+/* ---- registering */
+
+static bool special(const struct region *r)
+{
+    struct stat s;
+    if (!strncmp(r->path, "[v", 2)) return true;
+    return r->path[0] == '/' && !stat(r->path, &s) && s.st_ino == r->inode && (S_ISCHR(s.st_mode) || S_ISBLK(s.st_mode));
+}
+
+/* One piece for each mapping; checks what may be registered. */
+static CUresult make_pieces(struct registration *g)
+{
+    struct region *list;
+    size_t count;
+    int need = g->a.flags & CU_MEMHOSTREGISTER_READ_ONLY ? PROT_READ : PROT_READ | PROT_WRITE;
+    CUresult r = regions_of(g->va, g->end, &list, &count);
+    if (r) return r;
+    uint64_t at = g->va;
+    g->pieces = calloc(count ? count : 1, sizeof *g->pieces);
+    if (!g->pieces) r = CUDA_ERROR_OUT_OF_MEMORY;
+    for (size_t k = 0; k < count && !r; k++) {
+        struct region *m = &list[k];
+        struct piece *p = &g->pieces[g->count];
+        if (m->start != at || (m->prot & need) != need || special(m)) r = CUDA_ERROR_INVALID_VALUE;
+        else if (!strncmp(m->path, "/anon_hugepage", 14)) r = CUDA_ERROR_NOT_SUPPORTED;
+        if (r) break;
+        *p = (struct piece){ .va = m->start, .size = m->end - m->start, .prot = m->prot, .offset = m->offset };
+        p->here = is_ours(m);
+        if (m->shared && !p->here) r = file_use(m, &p->file);
+        if (!r) g->count++;
+        at = m->end;
+    }
+    if (!r && at != g->end) r = CUDA_ERROR_INVALID_VALUE;
+    free(list);
+    return r;
+}
+
+static void registration_free(struct registration *g)
+{
+    for (size_t k = 0; k < g->count; k++) file_drop(g->pieces[k].file);
+    free(g->pieces);
+    free(g);
+}
+
+/* Makes the pages ordinary again where no other registration needs them. */
+static void restore(struct registration *g)
+{
+    for (size_t k = 0; k < g->count; k++) {
+        struct piece own = alone(g, k);
+        if (!own.file && own.size) make_private(own.va, own.va + own.size);
+    }
+}
+
+static void prepare_fork(void);
+static void parent_after_fork(void);
+static void child_after_fork(void);
+
+/* Under the lock. */
+static CUresult insert(struct registration *g)
+{
+    static bool watching;
+    CUresult r = CUDA_SUCCESS;
+    if (!watching && pthread_atfork(prepare_fork, parent_after_fork, child_after_fork)) return CUDA_ERROR_OUT_OF_MEMORY;
+    watching = true;
+    RB_INSERT(registrations, &all, g);
+    for (size_t k = 0; k < g->count && !r; k++)
+        if (!g->pieces[k].file && !g->pieces[k].here) r = make_shared(&g->pieces[k]);
+    for (int d = 0; d < device_count && !r; d++)
+        if (devices[d].processor) r = map_own(&devices[d], g);
+    if (!r) r = space_publish(&g->a);
+    if (!r) return r;
+    unmap_own(g);
+    restore(g);
+    RB_REMOVE(registrations, &all, g);
+    return r;
+}
+
+/* What the range touches already. */
+static CUresult collision(uint64_t va, uint64_t size)
+{
+    struct allocation found;
+    if (!space_first(va, size, &found)) return CUDA_SUCCESS;
+    return found.kind == ALLOCATION_REGISTERED || found.kind == ALLOCATION_HOST
+               ? CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED
+               : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult registered_add(struct context *c, uint64_t va, uint64_t size, unsigned flags)
+{
+    uint64_t end;
+    if (!va || !size || __builtin_add_overflow(va, size, &end) || end > ADDRESSES - PAGE) return CUDA_ERROR_INVALID_VALUE;
+    if (size > c->device->profile->host_memory) return CUDA_ERROR_OUT_OF_MEMORY;
+    if (end > PROCESSOR_PRIVATE && va < PROCESSOR_PRIVATE_END) return CUDA_ERROR_NOT_SUPPORTED;
+    struct registration *g = calloc(1, sizeof *g);
+    if (!g) return CUDA_ERROR_OUT_OF_MEMORY;
+    g->va = down(va);
+    g->end = up(end);
+    g->a = (struct allocation){ .base = va,
+                                .size = size,
+                                .kind = ALLOCATION_REGISTERED,
+                                .context = c,
+                                .flags = flags,
+                                .mapping_base = g->va,
+                                .mapping_size = g->end - g->va,
+                                .owner = &registered_owner };
+    pthread_mutex_lock(&lock);
+    CUresult r = collision(va, size);
+    if (!r) r = pages_open();
+    if (!r) r = make_pieces(g);
+    if (!r) r = insert(g);
+    if (r) registration_free(g);
+    pthread_mutex_unlock(&lock);
+    return r;
+}
+
+/* Under the lock. */
+static void drop(struct registration *g)
+{
+    space_withdraw(&g->a);
+    unmap_own(g);
+    restore(g);
+    RB_REMOVE(registrations, &all, g);
+    registration_free(g);
+}
+
+CUresult registered_remove(uint64_t va)
+{
+    struct allocation a;
+    CUresult r = CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+    pthread_mutex_lock(&lock);
+    struct registration key = { .a.base = va }, *g = RB_FIND(registrations, &all, &key);
+    if (g) {
+        drop(g);
+        r = CUDA_SUCCESS;
+    } else if (space_look(va, &a)) {
+        r = CUDA_ERROR_INVALID_VALUE;
+    }
+    pthread_mutex_unlock(&lock);
+    return r;
+}
+
+/* ---- as the space's owner */
+
+static CUresult attach(struct device *d)
+{
+    struct registration *g;
+    CUresult r = CUDA_SUCCESS;
+    pthread_mutex_lock(&lock);
+    RB_FOREACH(g, registrations, &all)
+    for (size_t k = 0; k < g->count && !r; k++) {
+        /* a page that several have is mapped with the first */
+        struct piece own = own_part(g, &g->pieces[k], RB_PREV(registrations, &all, g), NULL);
+        if (own.size) r = map_piece(d, g, &own);
+    }
+    pthread_mutex_unlock(&lock);
+    return r;
+}
+
+static void release_context(struct context *c)
+{
+    struct registration *g, *next;
+    pthread_mutex_lock(&lock);
+    RB_FOREACH_SAFE(g, registrations, &all, next)
+    if (g->a.context == c) drop(g);
+    pthread_mutex_unlock(&lock);
+}
+
+static unsigned may_access(const struct allocation *a, const struct device *d)
+{
+    (void)d;
+    return PROT_DEVICE_READ | (a->flags & CU_MEMHOSTREGISTER_READ_ONLY ? 0 : PROT_DEVICE_WRITE);
+}
+
+const struct space_owner registered_owner = { .attach = attach, .release_context = release_context, .access = may_access };
+
+/* ---- fork: see registered.h */
+
+static int fork_pipe[2] = { -1, -1 };
+
+static bool on_my_stack(const struct piece *p)
+{
+    pthread_attr_t attributes;
+    void *stack = NULL;
+    size_t size = 0;
+    if (pthread_getattr_np(pthread_self(), &attributes)) return false;
+    pthread_attr_getstack(&attributes, &stack, &size);
+    pthread_attr_destroy(&attributes);
+    /* of the main thread's stack that tells the part above a registered page alone */
+    uint64_t top = (uint64_t)stack + size, here = down((uint64_t)&attributes);
+    return p->va < top && p->va + p->size > (here < (uint64_t)stack ? here : (uint64_t)stack);
+}
+
+static void prepare_fork(void)
+{
+    struct registration *g;
+    pthread_mutex_lock(&lock);
+    if (RB_EMPTY(&all) || pipe2(fork_pipe, O_CLOEXEC)) fork_pipe[0] = fork_pipe[1] = -1;
+    RB_FOREACH(g, registrations, &all)
+    for (size_t k = 0; k < g->count; k++) {
+        struct piece *p = &g->pieces[k];
+        p->forking = !p->file && on_my_stack(p);
+        /* parent and child would run on the same pages */
+        if (p->forking) make_private(p->va, p->va + p->size);
+    }
+}
+
+/* Until the child has its copies, the parent's heap may be the child's. */
+static void parent_after_fork(void)
+{
+    struct registration *g;
+    char none;
+    if (fork_pipe[1] >= 0) {
+        close(fork_pipe[1]);
+        while (read(fork_pipe[0], &none, 1) < 0 && errno == EINTR)
+            ;
+        close(fork_pipe[0]);
+    }
+    RB_FOREACH(g, registrations, &all)
+    for (size_t k = 0; k < g->count; k++)
+        if (g->pieces[k].forking && make_shared(&g->pieces[k]))
+            fl_log(FL_LOG_ERROR, "no memory to share the stack at 0x%llx with devices again after a fork",
+                   (unsigned long long)g->pieces[k].va);
+    pthread_mutex_unlock(&lock);
+}
+
+/* Private pages in place of p's. System calls and copies alone: the heap is still the parent's. */
+static void copy_for_child(const struct piece *p, uint64_t *copied)
+{
+    char *with = MAP_FAILED;
+    if (*copied + p->size <= FORK_COPIES)
+        with = mmap(NULL, p->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (with == MAP_FAILED) {
+        mmap((void *)p->va, p->size, p->prot, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, pages.backing.fd, (off_t)p->va);
+        return;
+    }
+    memcpy(with, (const void *)p->va, p->size);
+    mprotect(with, p->size, p->prot);
+    mremap(with, p->size, p->size, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)p->va);
+    *copied += p->size;
+}
+
+static void child_after_fork(void)
+{
+    uint64_t copied = 0;
+    struct registration *g;
+    RB_FOREACH(g, registrations, &all)
+    for (size_t k = 0; k < g->count; k++)
+        if (!g->pieces[k].file && !g->pieces[k].forking) copy_for_child(&g->pieces[k], &copied);
+    if (fork_pipe[0] >= 0) {
+        close(fork_pipe[0]);
+        close(fork_pipe[1]);
+    }
+    RB_INIT(&all);
+    pthread_mutex_init(&lock, NULL);
+}

@@ -1,0 +1,246 @@
+/* Replacing pages in place: write-protect, copy, move the new pages over the old
+ * ones, wake who waited. Protection is a userfaultfd's, whose waiters the kernel
+ * puts to sleep, or mprotect's, whose SIGSEGV is answered by trying again.
+ *
+ * While pages are protected a store to them waits, so the thread that copies
+ * must not make one: not to the heap, not to its caller's stack. It is a thread
+ * of its own, and between protecting and moving calls nothing that could. */
+#include "space/replace.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef USERFAULTFD_IOC_NEW
+#define USERFAULTFD_IOC_NEW _IO(0xAA, 0x00)
+#endif
+#ifndef UFFD_FEATURE_WP_HUGETLBFS_SHMEM
+#define UFFD_FEATURE_WP_HUGETLBFS_SHMEM (1 << 12)
+#endif
+#ifndef UFFD_FEATURE_WP_UNPOPULATED
+#define UFFD_FEATURE_WP_UNPOPULATED (1 << 13)
+#endif
+#ifndef UFFD_USER_MODE_ONLY
+#define UFFD_USER_MODE_ONLY 1
+#endif
+
+enum { STACK = 128 << 10, PIECE = 4 << 20, WINDOWS = 64, RETRY_MS = 1000 };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* ---- userfaultfd */
+
+static int uffd = -2;              /* -2: not asked for yet, -1: not to be had; under the lock */
+
+static bool usable(int fd)
+{
+    struct uffdio_api api = { .api = UFFD_API,
+                              .features = UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM |
+                                          UFFD_FEATURE_WP_UNPOPULATED };
+    if (fd < 0) return false;
+    if (!ioctl(fd, UFFDIO_API, &api)) return true;
+    close(fd);
+    return false;
+}
+
+static int open_uffd(void)
+{
+    int device = open("/dev/userfaultfd", O_RDWR | O_CLOEXEC), fd = -1;
+    if (device >= 0) {
+        fd = ioctl(device, USERFAULTFD_IOC_NEW, O_CLOEXEC | O_NONBLOCK);
+        close(device);
+    }
+    if (usable(fd)) return fd;
+    fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+    if (usable(fd)) return fd;
+    fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
+    return usable(fd) ? fd : -1;
+}
+
+static bool protect(uint64_t va, uint64_t size, bool on)
+{
+    struct uffdio_writeprotect w = { .range = { va, size }, .mode = on ? UFFDIO_WRITEPROTECT_MODE_WP : 0 };
+    int r;
+    while ((r = ioctl(uffd, UFFDIO_WRITEPROTECT, &w)) && errno == EAGAIN)
+        ;
+    return !r;
+}
+
+static void forget(uint64_t va, uint64_t size)
+{
+    struct uffdio_range range = { va, size };
+    ioctl(uffd, UFFDIO_UNREGISTER, &range);
+}
+
+static bool begin_uffd(uint64_t va, uint64_t size)
+{
+    struct uffdio_register r = { .range = { va, size }, .mode = UFFDIO_REGISTER_MODE_WP };
+    if (uffd < 0 || ioctl(uffd, UFFDIO_REGISTER, &r)) return false;
+    if (protect(va, size, true)) return true;
+    forget(va, size);
+    return false;
+}
+
+/* Who waits looks again, at the new pages or at the old ones. */
+static void end_uffd(uint64_t va, uint64_t size, bool moved)
+{
+    struct uffdio_range range = { va, size };
+    if (!moved) {
+        protect(va, size, false);
+        forget(va, size);
+    }
+    ioctl(uffd, UFFDIO_WAKE, &range);
+}
+
+/* ---- mprotect and SIGSEGV */
+
+/* Ranges that are or were protected: closed 0 while they are. A fault in one that was
+ * closed a moment ago may have happened before. */
+struct window {
+    _Atomic uint64_t start, end, closed_ms;
+};
+static struct window windows[WINDOWS];
+static unsigned window;            /* the newest; under the lock */
+static struct sigaction previous;
+
+static uint64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000 + 1;
+}
+
+static bool to_be_retried(uint64_t address)
+{
+    for (unsigned k = 0; k < WINDOWS; k++) {
+        struct window *w = &windows[k];
+        if (address < atomic_load(&w->start) || address >= atomic_load(&w->end)) continue;
+        uint64_t closed = atomic_load(&w->closed_ms);
+        if (!closed || now_ms() - closed < RETRY_MS) return true;
+    }
+    return false;
+}
+
+static void on_fault(int number, siginfo_t *info, void *context)
+{
+    static _Thread_local volatile sig_atomic_t passing;
+    int saved = errno;
+    if (info->si_code == SEGV_ACCERR && to_be_retried((uint64_t)info->si_addr)) {
+        syscall(SYS_sched_yield);
+        errno = saved;
+        return;
+    }
+    /* who is before us may pass it on to us */
+    if (passing || (!(previous.sa_flags & SA_SIGINFO) &&
+                    (previous.sa_handler == SIG_DFL || previous.sa_handler == SIG_IGN))) {
+        signal(number, SIG_DFL);
+        return;
+    }
+    passing = 1;
+    if (previous.sa_flags & SA_SIGINFO)
+        previous.sa_sigaction(number, info, context);
+    else
+        previous.sa_handler(number);
+    passing = 0;
+}
+
+static bool listen_for_faults(void)
+{
+    struct sigaction ours = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER }, old;
+    if (sigaction(SIGSEGV, NULL, &old)) return false;
+    if (old.sa_flags & SA_SIGINFO && old.sa_sigaction == on_fault) return true;
+    previous = old;
+    return !sigaction(SIGSEGV, &ours, NULL);
+}
+
+static bool begin_signals(uint64_t va, uint64_t size, int prot)
+{
+    struct window *w = &windows[++window % WINDOWS];
+    if (!listen_for_faults()) return false;
+    atomic_store(&w->end, 0);
+    atomic_store(&w->start, va);
+    atomic_store(&w->closed_ms, 0);
+    atomic_store(&w->end, va + size);
+    if (!mprotect((void *)va, size, prot & ~PROT_WRITE)) return true;
+    atomic_store(&w->end, 0);
+    return false;
+}
+
+static void end_signals(uint64_t va, uint64_t size, int prot, bool moved)
+{
+    if (!moved) mprotect((void *)va, size, prot);
+    atomic_store(&windows[window % WINDOWS].closed_ms, now_ms());
+}
+
+/* ---- one piece after the other, so that nobody waits long */
+
+struct job {
+    uint64_t va, size;
+    char *with;
+    int prot, old_prot;
+    bool done;
+};
+
+static bool replace(uint64_t va, uint64_t size, char *with, int prot, int old_prot)
+{
+    bool by_uffd = begin_uffd(va, size);
+    if (!by_uffd && !begin_signals(va, size, old_prot)) return false;
+    memcpy(with, (const void *)va, size);
+    bool moved = (prot == (PROT_READ | PROT_WRITE) || !mprotect(with, size, prot)) &&
+                 mremap(with, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)va) != MAP_FAILED;
+    if (by_uffd)
+        end_uffd(va, size, moved);
+    else
+        end_signals(va, size, old_prot, moved);
+    return moved;
+}
+
+static void *run(void *arg)
+{
+    struct job j = *(struct job *)arg; /* may lie in what is replaced */
+    j.done = true;
+    for (uint64_t at = 0; at < j.size && j.done; at += PIECE) {
+        uint64_t size = j.size - at < PIECE ? j.size - at : PIECE;
+        /* memory is found before anybody has to wait for it */
+        j.done = !madvise(j.with + at, size, MADV_POPULATE_WRITE) || errno == EINVAL;
+        if (j.done) j.done = replace(j.va + at, size, j.with + at, j.prot, j.old_prot);
+        if (!j.done) munmap(j.with + at, j.size - at);
+    }
+    ((struct job *)arg)->done = j.done;
+    return NULL;
+}
+
+CUresult pages_replace(uint64_t va, uint64_t size, void *with, int prot, int old_prot)
+{
+    struct job job = { va, size, with, prot, old_prot, false };
+    pthread_t thread;
+    pthread_attr_t attributes;
+    sigset_t all, old;
+    pthread_mutex_lock(&lock);
+    if (uffd == -2) uffd = open_uffd();
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, STACK);
+    sigfillset(&all);
+    sigdelset(&all, SIGSEGV);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    int error = pthread_create(&thread, &attributes, run, &job);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    pthread_attr_destroy(&attributes);
+    if (error)
+        munmap(with, size);
+    else
+        pthread_join(thread, NULL);
+    pthread_mutex_unlock(&lock);
+    return job.done ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}

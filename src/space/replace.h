@@ -1,0 +1,20 @@
+/* Pages of this process change what is behind them while other threads use them. */
+#ifndef FL_SPACE_REPLACE_H
+#define FL_SPACE_REPLACE_H
+
+#include <cuda.h>
+#include <stdint.h>
+
+/* [va, va+size), which is mapped and may be read, becomes the writable private or
+ * shared mapping of the same size at `with`, with the access `prot`, holding the
+ * bytes that [va, va+size) has. Whole pages. To other threads it happens in one
+ * moment: no byte they write is lost, before or after. They wait while it lasts.
+ * Afterwards nothing is mapped at `with`. CUDA_ERROR_OUT_OF_MEMORY: some of the
+ * pages may have been replaced, the bytes are the same.
+ *
+ * Where the system permits no userfaultfd, or for private mappings of files, a
+ * system call by which another thread has the kernel write there at that
+ * moment fails with EFAULT; a program's own stores wait in every case. */
+CUresult pages_replace(uint64_t va, uint64_t size, void *with, int prot, int old_prot);
+
+#endif
