@@ -15,6 +15,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -56,6 +57,8 @@ static bool usable(int fd)
 
 static int open_uffd(void)
 {
+    const char *asked = getenv("FAULTLINE_UFFD");
+    if (asked && !strcmp(asked, "off")) return -1;
     int device = open("/dev/userfaultfd", O_RDWR | O_CLOEXEC), fd = -1;
     if (device >= 0) {
         fd = ioctl(device, USERFAULTFD_IOC_NEW, O_CLOEXEC | O_NONBLOCK);
