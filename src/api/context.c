@@ -1,5 +1,6 @@
 /* Primary contexts, contexts and what can be asked and set of them. */
 #include "context/context.h"
+#include "graph/capture.h"
 #include "pool/mempool.h"
 #include "processor/processor.h"
 #include "space/space.h"
@@ -219,7 +220,7 @@ CUresult CUDAAPI cuCtxSynchronize(void)
 {
     struct context *c;
     CUresult r = context_current(&c);
-    if (r || (r = context_synchronize(c))) return r;
+    if (r || (r = capture_refuse_context(c)) || (r = context_synchronize(c))) return r;
     mempool_synchronized(c, NULL);
     return CUDA_SUCCESS;
 }
@@ -229,7 +230,7 @@ CUresult CUDAAPI cuCtxSynchronize_v2(CUcontext ctx)
     struct context *c;
     CUresult r = context_current(&c);
     if (!r && ctx) r = context_check(ctx, &c);
-    if (r || (r = context_synchronize(c))) return r;
+    if (r || (r = capture_refuse_context(c)) || (r = context_synchronize(c))) return r;
     mempool_synchronized(c, NULL);
     return CUDA_SUCCESS;
 }

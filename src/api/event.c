@@ -1,4 +1,5 @@
 /* Event management: the checks of arguments, in the driver's order. */
+#include "graph/capture.h"
 #include "pool/mempool.h"
 #include "stream/event.h"
 
@@ -30,7 +31,10 @@ CUresult CUDAAPI cuEventDestroy_v2(CUevent hEvent)
 {
     struct event *e;
     CUresult r = named(hEvent, &e);
-    return r ? r : event_destroy(e);
+    if (r || (r = event_destroy(e)))
+        return r;
+    capture_forget_event(e);
+    return CUDA_SUCCESS;
 }
 
 CUresult CUDAAPI cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned int flags)
@@ -41,13 +45,15 @@ CUresult CUDAAPI cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsign
     CUresult r = context_current(&c);
     if (r)
         return r;
-    if (flags)                         /* CU_EVENT_RECORD_EXTERNAL belongs to capture */
-        return flags == CU_EVENT_RECORD_EXTERNAL ? CUDA_ERROR_ILLEGAL_STATE : CUDA_ERROR_INVALID_VALUE;
+    if (flags & ~CU_EVENT_RECORD_EXTERNAL)
+        return CUDA_ERROR_INVALID_VALUE;
     if ((r = event_get(hEvent, &e)) || (r = stream_get(c, hStream, false, &s)))
         return r;
     if (event_context(e) != stream_context(s))
         return CUDA_ERROR_INVALID_HANDLE;
-    return event_record(e, s);
+    if (capture_record(e, s, flags, &r))
+        return r;
+    return flags ? CUDA_ERROR_ILLEGAL_STATE : event_record(e, s);
 }
 
 CUresult CUDAAPI cuEventRecord(CUevent hEvent, CUstream hStream)
@@ -59,14 +65,14 @@ CUresult CUDAAPI cuEventQuery(CUevent hEvent)
 {
     struct event *e;
     CUresult r = named(hEvent, &e);
-    return r ? r : event_query(e);
+    return r || (r = capture_refuse_event(e)) ? r : event_query(e);
 }
 
 CUresult CUDAAPI cuEventSynchronize(CUevent hEvent)
 {
     struct event *e;
     CUresult r = named(hEvent, &e);
-    if (r || (r = event_synchronize(e))) return r;
+    if (r || (r = capture_refuse_event(e)) || (r = event_synchronize(e))) return r;
     mempool_synchronized(NULL, NULL);
     return CUDA_SUCCESS;
 }
@@ -76,6 +82,8 @@ CUresult CUDAAPI cuEventElapsedTime_v2(float *pMilliseconds, CUevent hStart, CUe
     struct event *start, *end;
     CUresult r = named(hStart, &start);
     if (r || (r = named(hEnd, &end)))
+        return r;
+    if ((r = capture_refuse_event(start)) || (r = capture_refuse_event(end)))
         return r;
     return pMilliseconds ? event_elapsed(start, end, pMilliseconds) : CUDA_ERROR_INVALID_HANDLE;
 }

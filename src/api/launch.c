@@ -1,5 +1,6 @@
 /* Launches: the checks in the driver's order, and the parameters as the kernel
  * wants them. */
+#include "graph/capture.h"
 #include "module/module.h"
 #include "stream/event.h"
 #include "stream/stream.h"
@@ -130,12 +131,31 @@ static CUresult gather_params(const struct request *q, uint8_t *to)
     return CUDA_SUCCESS;
 }
 
+/* Whether the launch becomes a node. */
+static bool captured(const struct request *q, CUresult *r)
+{
+    const struct launch *l = &q->launch;
+    CUlaunchAttribute cooperative = { .id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1 };
+    CUgraphNodeParams node = { .type = CU_GRAPH_NODE_TYPE_KERNEL, .kernel = {
+        .func = (CUfunction)q->function, .kernelParams = q->params, .extra = q->extra, .sharedMemBytes = l->dynamic_shared,
+        .gridDimX = l->grid[0], .gridDimY = l->grid[1], .gridDimZ = l->grid[2],
+        .blockDimX = l->block[0], .blockDimY = l->block[1], .blockDimZ = l->block[2],
+        .ctx = (CUcontext)stream_context(q->stream) } };
+    if (!capture_kernel(q->stream, &node, &cooperative, l->cooperative, r))
+        return false;
+    if (!*r && q->event && !capture_record(q->event, q->stream, false, r))
+        *r = CUDA_ERROR_UNKNOWN;
+    return true;
+}
+
 static CUresult submit(struct request *q, uint8_t *params)
 {
     static _Atomic uint64_t newest;
     struct launch *l = &q->launch;
     const struct function *f = q->function;
     CUresult r = gather_params(q, params);
+    if (!r && capture_any() && captured(q, &r))
+        return r;
     if (!r && f->kernel->flags & FL_KERNEL_MALLOC)
         r = module_heap(f->module->context, &l->heap, &l->heap_size);
     if (r)

@@ -4,6 +4,7 @@
 #include "api/array.h"
 #include "api/copy.h"
 #include "context/context.h"
+#include "graph/capture.h"
 #include "stream/stream.h"
 
 #include <stdlib.h>
@@ -119,10 +120,13 @@ static CUresult linear_between(enum way way, const struct device *to_device, uin
     return r;
 }
 
+static bool captured_linear(uint64_t to, uint64_t from, size_t bytes, CUstream stream, CUresult *r);
+
 static CUresult linear(enum way way, uint64_t to, uint64_t from, size_t bytes, CUstream stream, bool async)
 {
     struct context *k;
     CUresult r = context_current(&k);
+    if (!r && bytes && capture_any() && captured_linear(to, from, bytes, stream, &r)) return r;
     return r || !bytes ? r : linear_between(way, k->device, to, k->device, from, bytes, stream, async);
 }
 
@@ -235,6 +239,32 @@ static CUresult box_side(struct draft *d, const struct box *b, struct side *s)
     }
 }
 
+/* Whether the copy becomes a node. */
+static bool captured(CUstream stream, const struct box *to, const struct box *from, const struct copy *c, CUresult *r)
+{
+    struct context *k;
+    struct stream *s;
+    const CUgraphNodeParams node = {
+        .type = CU_GRAPH_NODE_TYPE_MEMCPY,
+        .memcpy.copyParams = { .dstMemoryType = to->type, .dstHost = (void *)to->host, .dstDevice = to->device,
+                               .dstArray = to->array, .dstXInBytes = to->x, .dstY = to->y, .dstZ = to->z,
+                               .dstPitch = to->pitch, .dstHeight = to->height,
+                               .srcMemoryType = from->type, .srcHost = from->host, .srcDevice = from->device,
+                               .srcArray = from->array, .srcXInBytes = from->x, .srcY = from->y, .srcZ = from->z,
+                               .srcPitch = from->pitch, .srcHeight = from->height,
+                               .WidthInBytes = c->width, .Height = c->height, .Depth = c->depth }
+    };
+    if ((*r = context_current(&k)) || (*r = stream_get(k, stream, false, &s))) return true;
+    return capture_node(s, &node, r);
+}
+
+static bool captured_linear(uint64_t to, uint64_t from, size_t bytes, CUstream stream, CUresult *r)
+{
+    const struct copy c = { .width = bytes, .height = 1, .depth = 1 };
+    const struct box a = { .type = CU_MEMORYTYPE_UNIFIED, .device = to }, b = { .type = CU_MEMORYTYPE_UNIFIED, .device = from };
+    return captured(stream, &a, &b, &c, r);
+}
+
 static bool good_type(CUmemorytype t) { return t >= CU_MEMORYTYPE_HOST && t <= CU_MEMORYTYPE_UNIFIED; }
 
 static CUresult boxes(const struct box *to, const struct box *from, size_t width, size_t height, size_t depth,
@@ -247,7 +277,8 @@ static CUresult boxes(const struct box *to, const struct box *from, size_t width
     if (!good_type(to->type) || !good_type(from->type)) return CUDA_ERROR_INVALID_VALUE;
     if (!width || !height || !depth) return CUDA_SUCCESS;
     d.c.to.device = d.c.from.device = k->device;
-    if (!(r = box_side(&d, to, &d.c.to)) && !(r = box_side(&d, from, &d.c.from))) r = submit(stream, &d, async);
+    if (!(r = box_side(&d, to, &d.c.to)) && !(r = box_side(&d, from, &d.c.from)) && !(capture_any() && captured(stream, to, from, &d.c, &r)))
+        r = submit(stream, &d, async);
     free(d.pieces.at);
     return r;
 }

@@ -1,4 +1,5 @@
 /* Stream memory operations: waiting for values in memory and writing them. */
+#include "graph/capture.h"
 #include "stream/operations.h"
 
 enum { MOST_OPERATIONS = 255 };
@@ -14,6 +15,10 @@ static CUresult issue(CUstream handle, const CUstreamBatchMemOpParams *ops, unsi
         return CUDA_ERROR_INVALID_VALUE;
     if (!count)
         return CUDA_SUCCESS;
+    CUgraphNodeParams node = { .type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,
+                               .memOp = { (CUcontext)stream_context(s), count, (CUstreamBatchMemOpParams *)ops, 0 } };
+    if (capture_node(s, &node, &r))
+        return r;
     int may_flush = 0;
     cuDeviceGetAttribute(&may_flush, CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES, stream_context(s)->device->ordinal);
     return stream_memory_operations(s, ops, count, may_flush);

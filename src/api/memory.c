@@ -1,6 +1,7 @@
 /* Device and pinned memory: allocation and what can be asked of it. */
 #include "base/log.h"
 #include "context/context.h"
+#include "graph/capture.h"
 #include "pool/mempool.h"
 #include "space/space.h"
 #include "stream/stream.h"
@@ -24,7 +25,7 @@ CUresult CUDAAPI cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
     struct context *c;
     struct allocation *a;
     CUresult r = context_current(&c);
-    if (r) return r;
+    if (r || (r = capture_refuse_unsafe())) return r;
     if (!dptr || !bytesize) return CUDA_ERROR_INVALID_VALUE;
     if ((r = alloc_device(c, bytesize, &a))) return r;
     *dptr = a->base;
@@ -38,7 +39,7 @@ CUresult CUDAAPI cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t Wi
     struct allocation *a;
     size_t pitch, bytes;
     CUresult r = context_current(&c);
-    if (r) return r;
+    if (r || (r = capture_refuse_unsafe())) return r;
     if (!dptr || !pPitch || !WidthInBytes || !Height) return CUDA_ERROR_INVALID_VALUE;
     if (ElementSizeBytes != 4 && ElementSizeBytes != 8 && ElementSizeBytes != 16) return CUDA_ERROR_INVALID_VALUE;
     if (WidthInBytes > SIZE_MAX - PITCH) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -52,7 +53,7 @@ CUresult CUDAAPI cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t Wi
 CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)
 {
     CUresult r = library_ready();
-    if (r || (r = sticky_get())) return r;
+    if (r || (r = sticky_get()) || (r = capture_refuse_unsafe())) return r;
     if (!dptr) return CUDA_SUCCESS;
     struct allocation *a = space_find(dptr);
     if (a && a->pool) return mempool_free_now(a, dptr);
@@ -98,7 +99,7 @@ CUresult CUDAAPI cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
     struct context *c;
     struct allocation *a;
     CUresult r = context_current(&c);
-    if (r) return r;
+    if (r || (r = capture_refuse_unsafe())) return r;
     if (!pp || Flags & ~(CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED))
         return CUDA_ERROR_INVALID_VALUE;
     if (!bytesize) { /* as on the GPU */
@@ -121,7 +122,7 @@ static struct allocation *pinned(const void *p)
 CUresult CUDAAPI cuMemFreeHost(void *p)
 {
     CUresult r = library_ready();
-    if (r || (r = sticky_get())) return r;
+    if (r || (r = sticky_get()) || (r = capture_refuse_unsafe())) return r;
     if (!p) return CUDA_SUCCESS;
     struct allocation *a = pinned(p);
     if (!a || a->kind != ALLOCATION_HOST || a->base != (uint64_t)p) return CUDA_ERROR_INVALID_VALUE;

@@ -1,5 +1,6 @@
 /* Stream-ordered memory: the checks of arguments, in the driver's order. Pools
  * and what they lend are src/pool's affair. */
+#include "graph/capture.h"
 #include "pool/mempool.h"
 
 #include <stdint.h>
@@ -24,7 +25,8 @@ static CUresult stream_named(CUstream handle, struct stream **out)
 {
     struct context *c;
     CUresult r = context_current(&c);
-    return r ? r : stream_get(c, handle, false, out);
+    if (r || (r = stream_get(c, handle, false, out))) return r;
+    return capture_refuse(*out);
 }
 
 CUresult CUDAAPI cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hStream)

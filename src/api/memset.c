@@ -1,6 +1,7 @@
 /* Memsets: checked, then done by the stream through this process's alias. */
 #include "api/span.h"
 #include "context/context.h"
+#include "graph/capture.h"
 #include "stream/stream.h"
 
 #include <stdlib.h>
@@ -76,6 +77,9 @@ static CUresult fill(CUdeviceptr dst, size_t pitch, unsigned unit, uint32_t valu
     if (height == 1) f.pitch = bytes;
     if (__builtin_mul_overflow(f.pitch, height - 1, &extent) || __builtin_add_overflow(extent, bytes, &extent))
         return CUDA_ERROR_INVALID_VALUE;
+    const CUgraphNodeParams node = { .type = CU_GRAPH_NODE_TYPE_MEMSET,
+                                     .memset = { dst, f.pitch, value, unit, width, height, (CUcontext)c } };
+    if (capture_any() && ((r = stream_get(c, stream, false, &s)) || capture_node(s, &node, &r))) return r;
     for (unsigned k = 0, n = span_members(dst); k < n && !r; k++) {
         struct span_pieces pieces = { .member = k };
         if (!(r = span_find(dst, extent, c->device, true, &f.span, &pieces)) && !(r = stream_get(c, stream, false, &s)))

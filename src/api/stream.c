@@ -1,5 +1,6 @@
 /* Stream management. What a stream does is in src/stream; here are the checks
  * of arguments, in the driver's order. */
+#include "graph/capture.h"
 #include "pool/mempool.h"
 #include "space/space.h"
 #include "stream/event.h"
@@ -41,7 +42,10 @@ CUresult CUDAAPI cuStreamDestroy_v2(CUstream hStream)
     if (!hStream)
         hStream = CU_STREAM_LEGACY;    /* refused, whatever the default stream is */
     CUresult r = named(hStream, &s);
-    return r ? r : stream_destroy(s);
+    if (r || (r = stream_destroy(s)))
+        return r;
+    capture_forget_stream(s);
+    return CUDA_SUCCESS;
 }
 
 CUresult CUDAAPI cuStreamGetPriority(CUstream hStream, int *priority)
@@ -133,14 +137,14 @@ CUresult CUDAAPI cuStreamQuery(CUstream hStream)
 {
     struct stream *s;
     CUresult r = named(hStream, &s);
-    return r ? r : stream_query(s);
+    return r || (r = capture_refuse(s)) ? r : stream_query(s);
 }
 
 CUresult CUDAAPI cuStreamSynchronize(CUstream hStream)
 {
     struct stream *s;
     CUresult r = named(hStream, &s);
-    if (r || (r = stream_synchronize(s))) return r;
+    if (r || (r = capture_refuse(s)) || (r = stream_synchronize(s))) return r;
     mempool_synchronized(NULL, s);
     return CUDA_SUCCESS;
 }
@@ -152,11 +156,11 @@ CUresult CUDAAPI cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned in
     CUresult r = named(hStream, &s);
     if (r)
         return r;
-    if (Flags)                         /* CU_EVENT_WAIT_EXTERNAL belongs to capture */
-        return Flags == CU_EVENT_WAIT_EXTERNAL ? CUDA_ERROR_ILLEGAL_STATE : CUDA_ERROR_INVALID_VALUE;
-    if ((r = event_get(hEvent, &e)))
+    if (Flags & ~CU_EVENT_WAIT_EXTERNAL)
+        return CUDA_ERROR_INVALID_VALUE;
+    if ((r = event_get(hEvent, &e)) || capture_wait(s, e, Flags, &r))
         return r;
-    return stream_wait_event(s, e);
+    return Flags ? CUDA_ERROR_ILLEGAL_STATE : stream_wait_event(s, e);
 }
 
 struct host_function { CUhostFn function; void *data; };
@@ -176,6 +180,9 @@ CUresult CUDAAPI cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void *userData)
         return r;
     if (!fn)
         return CUDA_ERROR_INVALID_VALUE;
+    CUgraphNodeParams node = { .type = CU_GRAPH_NODE_TYPE_HOST, .host = { fn, userData } };
+    if (capture_node(s, &node, &r))
+        return r;
     struct host_function h = { fn, userData };
     return stream_call(s, call_function, &h, sizeof h);
 }
@@ -196,6 +203,8 @@ CUresult CUDAAPI cuStreamAddCallback(CUstream hStream, CUstreamCallback callback
         return r;
     if (!callback || flags)
         return CUDA_ERROR_INVALID_VALUE;
+    if ((r = capture_refuse(s)))
+        return r;
     struct callback b = { callback, hStream, userData };
     return stream_call(s, call_callback, &b, sizeof b);
 }
@@ -226,52 +235,4 @@ CUresult CUDAAPI cuStreamSetAttribute(CUstream hStream, CUstreamAttrID attr, con
     if (r)
         return r;
     return value ? stream_set_attribute(s, attr, value) : CUDA_ERROR_INVALID_VALUE;
-}
-
-/* No stream captures: cuStreamBeginCapture is not implemented. */
-CUresult CUDAAPI cuStreamIsCapturing(CUstream hStream, CUstreamCaptureStatus *captureStatus)
-{
-    struct stream *s;
-    CUresult r = named(hStream, &s);
-    if (r)
-        return r;
-    if (!captureStatus)
-        return CUDA_ERROR_INVALID_VALUE;
-    *captureStatus = CU_STREAM_CAPTURE_STATUS_NONE;
-    return CUDA_SUCCESS;
-}
-
-CUresult CUDAAPI cuStreamGetCaptureInfo(CUstream hStream, CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out)
-{
-    (void)id_out;
-    return cuStreamIsCapturing(hStream, captureStatus_out);
-}
-
-CUresult CUDAAPI cuStreamGetCaptureInfo_v2(CUstream hStream, CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out,
-                                           CUgraph *graph_out, const CUgraphNode **dependencies_out, size_t *numDependencies_out)
-{
-    (void)id_out, (void)graph_out, (void)dependencies_out, (void)numDependencies_out;
-    return cuStreamIsCapturing(hStream, captureStatus_out);
-}
-
-CUresult CUDAAPI cuStreamGetCaptureInfo_v3(CUstream hStream, CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out,
-                                           CUgraph *graph_out, const CUgraphNode **dependencies_out,
-                                           const CUgraphEdgeData **edgeData_out, size_t *numDependencies_out)
-{
-    (void)id_out, (void)graph_out, (void)dependencies_out, (void)edgeData_out, (void)numDependencies_out;
-    return cuStreamIsCapturing(hStream, captureStatus_out);
-}
-
-CUresult CUDAAPI cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
-{
-    static _Thread_local CUstreamCaptureMode current = CU_STREAM_CAPTURE_MODE_GLOBAL;
-    CUresult r = library_ready();
-    if (r)
-        return r;
-    if (!mode || *mode > CU_STREAM_CAPTURE_MODE_RELAXED)
-        return CUDA_ERROR_INVALID_VALUE;
-    CUstreamCaptureMode before = current;
-    current = *mode;
-    *mode = before;
-    return CUDA_SUCCESS;
 }

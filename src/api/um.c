@@ -1,6 +1,7 @@
 /* Unified Memory: what the entry points check and what they note. What advice and
  * prefetches do is in src/uvm; what is answered about them in uvm/attributes.h. */
 #include "context/context.h"
+#include "graph/capture.h"
 #include "space/space.h"
 #include "stream/stream.h"
 #include "uvm/attributes.h"
@@ -18,7 +19,7 @@ CUresult CUDAAPI cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned 
     struct context *c;
     struct allocation *a;
     CUresult r = context_current(&c);
-    if (r) return r;
+    if (r || (r = capture_refuse_unsafe())) return r;
     if (!dptr || !bytesize || (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST))
         return CUDA_ERROR_INVALID_VALUE;
     if ((r = uvm_alloc(c, bytesize, flags, &a))) return r;
@@ -154,7 +155,7 @@ static CUresult moving_stream(CUstream handle, struct stream **out)
 {
     struct context *c;
     CUresult r = context_current(&c);
-    if (r || (r = stream_get(c, handle, false, out))) return r;
+    if (r || (r = stream_get(c, handle, false, out)) || (r = capture_refuse(*out))) return r;
     return concurrent(stream_context(*out)->device) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
 
@@ -353,6 +354,6 @@ CUresult CUDAAPI cuStreamAttachMemAsync(CUstream hStream, CUdeviceptr dptr, size
     if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST && flags != CU_MEM_ATTACH_SINGLE)
         return CUDA_ERROR_INVALID_VALUE;
     if (flags == CU_MEM_ATTACH_SINGLE && (!hStream || hStream == CU_STREAM_LEGACY)) return CUDA_ERROR_INVALID_VALUE;
-    if ((r = managed(dptr, 1, &a))) return r;
+    if ((r = capture_refuse(s)) || (r = managed(dptr, 1, &a))) return r;
     return a.base != dptr || (length && length != a.size) ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }

@@ -225,3 +225,13 @@ struct context *stream_context(const struct stream *s)
 {
     return s->set->context;
 }
+
+bool stream_is_legacy(const struct stream *s)
+{
+    return s->kind == STREAM_LEGACY;
+}
+
+bool stream_legacy_orders(const struct stream *legacy, const struct stream *s)
+{
+    return legacy->set == s->set && stream_orders_with_legacy(s);
+}

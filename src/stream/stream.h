@@ -24,6 +24,9 @@ void stream_set_destroy(struct context *c);
  * entry points). CUDA_ERROR_INVALID_HANDLE. */
 CUresult stream_get(struct context *c, CUstream handle, bool per_thread, struct stream **out);
 struct context *stream_context(const struct stream *s);
+bool stream_is_legacy(const struct stream *s);
+/* Whether the legacy stream waits for s, as for every blocking stream of its context. */
+bool stream_legacy_orders(const struct stream *legacy, const struct stream *s);
 
 /* Host work: run(arg) in stream order on some thread; a non-zero result becomes sticky.
  * arg is copied (size bytes). Dropped if an error makes the context unusable before. */

@@ -1,0 +1,52 @@
+/* Streams in capture. What is issued into one is not done but becomes a node
+ * of the capture's graph, behind what the stream was given before. Events carry
+ * a capture from stream to stream. A call that would need the captured work to
+ * be done is an error, and the capture is invalid from then on.
+ *
+ * These functions take graphs_lock themselves. While nothing is captured they
+ * cost one load. */
+#ifndef FL_GRAPH_CAPTURE_H
+#define FL_GRAPH_CAPTURE_H
+
+#include "graph/graph.h"
+
+extern _Atomic unsigned capture_count;
+
+static inline bool capture_any(void) { return atomic_load_explicit(&capture_count, memory_order_relaxed) != 0; }
+
+/* graph NULL: a new one. Else nodes are added to it, behind `before`. */
+CUresult capture_begin(struct stream *s, CUstreamCaptureMode mode, struct graph *graph, const CUgraphNode *before, size_t count);
+/* *out is NULL if there is an error. */
+CUresult capture_end(struct stream *s, struct graph **out);
+
+struct capture_info {
+    CUstreamCaptureStatus status;
+    uint64_t id;
+    struct graph *graph;
+    const CUgraphNode *before;     /* valid until the capture goes on */
+    size_t count;
+};
+CUresult capture_describe(struct stream *s, struct capture_info *out);
+CUresult capture_set_dependencies(struct stream *s, const CUgraphNode *before, size_t count, bool add);
+
+/* An operation is about to be issued into s. Whether it is captured, or must not be issued: *r. */
+bool capture_node(struct stream *s, const CUgraphNodeParams *params, CUresult *r);
+/* The same with a kernel's attributes. */
+bool capture_kernel(struct stream *s, const CUgraphNodeParams *params, const CUlaunchAttribute *attributes, unsigned count, CUresult *r);
+bool capture_record(struct event *e, struct stream *s, bool external, CUresult *r);
+bool capture_wait(struct stream *s, struct event *e, bool external, CUresult *r);
+
+/* An operation of s that cannot be captured: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED if s is. */
+CUresult capture_refuse(struct stream *s);
+/* Something that waits for all streams of c. */
+CUresult capture_refuse_context(struct context *c);
+/* The event's state is asked for: CUDA_ERROR_CAPTURED_EVENT if its last record was captured. */
+CUresult capture_refuse_event(struct event *e);
+/* A call that the calling thread's mode may forbid while something is captured. */
+CUresult capture_refuse_unsafe(void);
+CUstreamCaptureMode capture_exchange_mode(CUstreamCaptureMode mode);
+/* They end. */
+void capture_forget_stream(struct stream *s);
+void capture_forget_event(struct event *e);
+
+#endif

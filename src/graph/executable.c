@@ -1,0 +1,118 @@
+/* Executable graphs: a copy of a graph in an order that it can be launched in. */
+#include "graph/graph.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void construct(void *object) { pthread_mutex_init(&((struct executable *)object)->launch, NULL); }
+
+static struct pool executables = POOL_INIT(struct executable, construct);
+
+CUresult executable_get(CUgraphExec handle, struct executable **out)
+{
+    struct executable *x = (struct executable *)handle;
+    if (!pool_holds(&executables, x) || !atomic_load(&x->valid)) return CUDA_ERROR_INVALID_VALUE;
+    *out = x;
+    return CUDA_SUCCESS;
+}
+
+/* Children must have an order too. */
+static CUresult check_children(const struct graph *g)
+{
+    CUresult r = CUDA_SUCCESS;
+    for (unsigned k = 0; k < g->nodes.count && !r; k++) {
+        struct node_list order;
+        struct graph *child = g->nodes.node[k]->child;
+        if (!child || (r = graph_order(child, &order))) continue;
+        free(order.node);
+        r = check_children(child);
+    }
+    return r;
+}
+
+CUresult executable_new(const struct graph *g, uint64_t flags, struct executable **out)
+{
+    struct graph *copy;
+    CUresult r = graph_clone(g, &copy);
+    if (r) return r;
+    struct executable *x = pool_get(&executables);
+    if (!x) r = CUDA_ERROR_OUT_OF_MEMORY;
+    else if (!(r = check_children(copy)) && !(r = graph_order(copy, &x->order))) {
+        x->graph = copy;
+        x->flags = flags;
+        x->done = NULL;
+        x->context = NULL;
+        atomic_store(&x->valid, true);
+        *out = x;
+        return r;
+    }
+    if (x) pool_put(&executables, x);
+    graph_free(copy);
+    return r;
+}
+
+void executable_free(struct executable *x)
+{
+    atomic_store(&x->valid, false);
+    graph_free(x->graph);
+    free(x->order.node);
+    x->order = (struct node_list){ 0 };
+    pool_put(&executables, x);
+}
+
+/* ---- updates */
+
+static CUgraphExecUpdateResult compare(const struct node *old, const struct node *new)
+{
+    if (old->params.type != new->params.type) return CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED;
+    if (old->before.count != new->before.count) return CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
+    if (new->params.type == CU_GRAPH_NODE_TYPE_KERNEL && old->params.kernel.ctx != new->params.kernel.ctx)
+        return CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE;
+    return CU_GRAPH_EXEC_UPDATE_SUCCESS;
+}
+
+/* Nodes correspond by the order of their creation. */
+static CUgraphExecUpdateResult same_shape(const struct graph *old, const struct graph *new, struct node **culprit)
+{
+    CUgraphExecUpdateResult u = CU_GRAPH_EXEC_UPDATE_SUCCESS;
+    *culprit = NULL;
+    if (old->nodes.count != new->nodes.count) return CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
+    for (unsigned k = 0; k < new->nodes.count; k++) old->nodes.node[k]->missing = new->nodes.node[k]->missing = k;
+    for (unsigned k = 0; k < new->nodes.count && !u; k++) {
+        struct node *a = old->nodes.node[k], *b = new->nodes.node[k];
+        *culprit = b;
+        if ((u = compare(a, b))) break;
+        for (unsigned j = 0; j < b->before.count && !u; j++)
+            if (a->before.node[j]->missing != b->before.node[j]->missing) u = CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
+        if (!u && b->child) u = same_shape(a->child, b->child, culprit);
+    }
+    return u;
+}
+
+static CUresult take_params(struct graph *old, const struct graph *new)
+{
+    CUresult r = CUDA_SUCCESS;
+    for (unsigned k = 0; k < new->nodes.count && !r; k++) {
+        struct node *a = old->nodes.node[k], *b = new->nodes.node[k];
+        if (b->child) {
+            r = take_params(a->child, b->child);
+        } else if (!(r = node_set_params(a, &b->params))) {
+            memcpy(a->attribute, b->attribute, sizeof a->attribute);
+            a->attributes = b->attributes;
+        }
+    }
+    return r;
+}
+
+CUresult executable_update(struct executable *x, const struct graph *g, CUgraphExecUpdateResultInfo *info)
+{
+    struct node *culprit;
+    *info = (CUgraphExecUpdateResultInfo){ .result = same_shape(x->graph, g, &culprit) };
+    if (info->result) {
+        info->errorNode = (CUgraphNode)culprit;
+        return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
+    }
+    CUresult r = take_params(x->graph, g);
+    if (r) info->result = CU_GRAPH_EXEC_UPDATE_ERROR;
+    return r;
+}

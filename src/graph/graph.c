@@ -1,0 +1,258 @@
+/* Graphs and their nodes: handles, edges, copies, order. */
+#include "graph/graph.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+pthread_mutex_t graphs_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void construct(void *object) { (void)object; }
+
+static struct pool graphs = POOL_INIT(struct graph, construct), nodes = POOL_INIT(struct node, construct);
+static uint64_t newest;
+
+CUresult graph_get(CUgraph handle, struct graph **out)
+{
+    struct graph *g = (struct graph *)handle;
+    if (!pool_holds(&graphs, g) || !atomic_load(&g->valid)) return CUDA_ERROR_INVALID_VALUE;
+    *out = g;
+    return CUDA_SUCCESS;
+}
+
+CUresult node_get(CUgraphNode handle, struct node **out)
+{
+    struct node *n = (struct node *)handle;
+    if (!pool_holds(&nodes, n) || !atomic_load(&n->valid)) return CUDA_ERROR_INVALID_VALUE;
+    *out = n;
+    return CUDA_SUCCESS;
+}
+
+/* ---- lists */
+
+CUresult list_add(struct node_list *l, struct node *n)
+{
+    if (l->count == l->capacity) {
+        unsigned capacity = l->capacity ? 2 * l->capacity : 4;
+        struct node **more = realloc(l->node, capacity * sizeof *more);
+        if (!more) return CUDA_ERROR_OUT_OF_MEMORY;
+        l->node = more;
+        l->capacity = capacity;
+    }
+    l->node[l->count++] = n;
+    return CUDA_SUCCESS;
+}
+
+bool list_has(const struct node_list *l, const struct node *n)
+{
+    for (unsigned k = 0; k < l->count; k++)
+        if (l->node[k] == n) return true;
+    return false;
+}
+
+static void list_remove(struct node_list *l, const struct node *n)
+{
+    for (unsigned k = 0; k < l->count; k++)
+        if (l->node[k] == n) {
+            memmove(&l->node[k], &l->node[k + 1], (l->count - k - 1) * sizeof *l->node);
+            l->count--;
+            return;
+        }
+}
+
+static void list_free(struct node_list *l)
+{
+    free(l->node);
+    *l = (struct node_list){ 0 };
+}
+
+/* ---- nodes and edges */
+
+static CUresult connect(struct node *from, struct node *to)
+{
+    CUresult r = list_add(&from->after, to);
+    if (!r && (r = list_add(&to->before, from))) list_remove(&from->after, to);
+    return r;
+}
+
+static void disconnect(struct node *from, struct node *to)
+{
+    list_remove(&from->after, to);
+    list_remove(&to->before, from);
+}
+
+static struct node *node_new(struct graph *g)
+{
+    struct node *n = pool_get(&nodes);
+    if (!n) return NULL;
+    *n = (struct node){ .graph = g, .id = ++newest };
+    if (list_add(&g->nodes, n)) {
+        pool_put(&nodes, n);
+        return NULL;
+    }
+    atomic_store(&n->valid, true);
+    return n;
+}
+
+void node_remove(struct node *n)
+{
+    atomic_store(&n->valid, false);
+    while (n->before.count) disconnect(n->before.node[0], n);
+    while (n->after.count) disconnect(n, n->after.node[0]);
+    list_free(&n->before);
+    list_free(&n->after);
+    list_remove(&n->graph->nodes, n);
+    if (n->child) graph_free(n->child);
+    free(n->owned);
+    pool_put(&nodes, n);
+}
+
+CUresult node_set_params(struct node *n, const CUgraphNodeParams *params)
+{
+    CUgraphNodeParams copy;
+    void *owned;
+    struct graph *child = NULL, *given;
+    CUresult r = params_copy(params, &copy, &owned);
+    if (r) return r;
+    if (params->type == CU_GRAPH_NODE_TYPE_GRAPH) {
+        if ((r = graph_get(params->graph.graph, &given)) || (r = graph_clone(given, &child))) {
+            free(owned);
+            return r;
+        }
+        child->parent = n;
+        copy.graph.graph = (CUgraph)child;
+    }
+    if (n->child) graph_free(n->child);
+    free(n->owned);
+    n->child = child;
+    n->params = copy;
+    n->owned = owned;
+    return r;
+}
+
+CUresult node_add(struct graph *g, const CUgraphNode *before, size_t count, const CUgraphNodeParams *params, struct node **out)
+{
+    struct node *other;
+    CUresult r = CUDA_SUCCESS;
+    for (size_t k = 0; k < count; k++)
+        if (!before || node_get(before[k], &other) || other->graph != g) return CUDA_ERROR_INVALID_VALUE;
+    struct node *n = node_new(g);
+    if (!n) return CUDA_ERROR_OUT_OF_MEMORY;
+    r = node_set_params(n, params);
+    for (size_t k = 0; k < count && !r; k++) {
+        other = (struct node *)before[k];
+        r = list_has(&n->before, other) ? CUDA_ERROR_INVALID_VALUE : connect(other, n);
+    }
+    if (r) node_remove(n);
+    else *out = n;
+    return r;
+}
+
+static CUresult edge(const struct graph *g, CUgraphNode from, CUgraphNode to, struct node **a, struct node **b)
+{
+    bool good = !node_get(from, a) && !node_get(to, b) && (*a)->graph == g && (*b)->graph == g && *a != *b;
+    return good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult edges_add(struct graph *g, const CUgraphNode *from, const CUgraphNode *to, size_t count)
+{
+    struct node *a, *b;
+    CUresult r = CUDA_SUCCESS;
+    size_t k;
+    for (k = 0; k < count; k++) {
+        if ((r = edge(g, from[k], to[k], &a, &b))) break;
+        if ((r = list_has(&b->before, a) ? CUDA_ERROR_INVALID_VALUE : connect(a, b))) break;
+    }
+    while (r && k--) disconnect((struct node *)from[k], (struct node *)to[k]); /* all or none */
+    return r;
+}
+
+CUresult edges_remove(struct graph *g, const CUgraphNode *from, const CUgraphNode *to, size_t count)
+{
+    struct node *a, *b;
+    for (size_t k = 0; k < count; k++)
+        if (edge(g, from[k], to[k], &a, &b) || !list_has(&b->before, a)) return CUDA_ERROR_INVALID_VALUE;
+    for (size_t k = 0; k < count; k++) disconnect((struct node *)from[k], (struct node *)to[k]);
+    return CUDA_SUCCESS;
+}
+
+/* ---- graphs */
+
+CUresult graph_new(struct graph **out)
+{
+    struct graph *g = pool_get(&graphs);
+    if (!g) return CUDA_ERROR_OUT_OF_MEMORY;
+    *g = (struct graph){ 0 };
+    atomic_store(&g->valid, true);
+    *out = g;
+    return CUDA_SUCCESS;
+}
+
+void graph_free(struct graph *g)
+{
+    atomic_store(&g->valid, false);
+    while (g->nodes.count) node_remove(g->nodes.node[g->nodes.count - 1]);
+    list_free(&g->nodes);
+    user_references_drop(g);
+    pool_put(&graphs, g);
+}
+
+static CUresult copy_node(const struct node *from, struct graph *g)
+{
+    struct node *n = node_new(g);
+    if (!n) return CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult r = node_set_params(n, &from->params);
+    if (r) return r;
+    n->origin = from->id;
+    n->disabled = from->disabled;
+    memcpy(n->attribute, from->attribute, sizeof n->attribute);
+    n->attributes = from->attributes;
+    return r;
+}
+
+CUresult graph_clone(const struct graph *g, struct graph **out)
+{
+    struct graph *copy;
+    CUresult r = graph_new(&copy);
+    if (r) return r;
+    for (unsigned k = 0; k < g->nodes.count && !r; k++) {
+        g->nodes.node[k]->missing = k; /* its place */
+        r = copy_node(g->nodes.node[k], copy);
+    }
+    for (unsigned k = 0; k < g->nodes.count && !r; k++)
+        for (unsigned j = 0; j < g->nodes.node[k]->before.count && !r; j++)
+            r = connect(copy->nodes.node[g->nodes.node[k]->before.node[j]->missing], copy->nodes.node[k]);
+    if (!r) r = user_references_copy(g, copy);
+    copy->origin = (struct graph *)g;
+    if (r) graph_free(copy);
+    else *out = copy;
+    return r;
+}
+
+struct node *graph_find_copy(const struct graph *g, uint64_t origin)
+{
+    struct node *found = NULL;
+    for (unsigned k = 0; k < g->nodes.count && !found; k++) {
+        struct node *n = g->nodes.node[k];
+        if (n->origin == origin) return n;
+        if (n->child) found = graph_find_copy(n->child, origin);
+    }
+    return found;
+}
+
+CUresult graph_order(struct graph *g, struct node_list *out)
+{
+    CUresult r = CUDA_SUCCESS;
+    *out = (struct node_list){ 0 };
+    for (unsigned k = 0; k < g->nodes.count && !r; k++) {
+        struct node *n = g->nodes.node[k];
+        if (!(n->missing = n->before.count)) r = list_add(out, n);
+    }
+    for (unsigned k = 0; k < out->count && !r; k++)
+        for (unsigned j = 0; j < out->node[k]->after.count && !r; j++) {
+            struct node *n = out->node[k]->after.node[j];
+            if (!--n->missing) r = list_add(out, n);
+        }
+    if (!r && out->count != g->nodes.count) r = CUDA_ERROR_INVALID_VALUE;
+    if (r) list_free(out);
+    return r;
+}

@@ -1,0 +1,94 @@
+/* Graphs: operations and what each must come after, to be launched as one; and
+ * streams in capture, whose operations become the nodes of a graph instead of
+ * being done. What a node does when its turn comes is src/api's affair
+ * (graph_launch.c): a launch issues each node as the program itself would have.
+ *
+ * Everything here is guarded by graphs_lock, the outermost lock, which callers
+ * take, but for what says otherwise. */
+#ifndef FL_GRAPH_GRAPH_H
+#define FL_GRAPH_GRAPH_H
+
+#include "stream/event.h"
+#include "stream/pool.h"
+#include "stream/stream.h"
+
+extern pthread_mutex_t graphs_lock;
+
+struct node_list {
+    struct node **node;
+    unsigned count, capacity;
+};
+
+enum { NODE_ATTRIBUTES = 12 };
+
+struct node {                      /* CUgraphNode_st */
+    struct pool_link link;
+    _Atomic bool valid;
+    uint64_t id, origin;           /* its own; that of the node it is a copy of, 0: of none */
+    struct graph *graph;
+    CUgraphNodeParams params;      /* with memory of our own */
+    void *owned;                   /* that memory */
+    struct graph *child;           /* of CU_GRAPH_NODE_TYPE_GRAPH */
+    CUlaunchAttribute attribute[NODE_ATTRIBUTES]; /* of kernels */
+    unsigned attributes;
+    struct node_list before, after; /* what it must come after; what must come after it */
+    bool disabled;                 /* in an executable graph */
+    unsigned missing;              /* while nodes are being ordered */
+};
+
+struct graph {                     /* CUgraph_st */
+    struct pool_link link;
+    _Atomic bool valid;
+    struct node_list nodes;        /* in the order of creation */
+    struct node *parent;           /* the node whose child it is */
+    struct graph *origin;          /* that it was cloned from */
+    struct user_reference *objects;
+};
+
+struct executable {                /* CUgraphExec_st */
+    struct pool_link link;
+    _Atomic bool valid;
+    pthread_mutex_t launch;        /* one launch at a time; before graphs_lock */
+    struct graph *graph;           /* a copy of its own */
+    uint64_t flags;
+    struct node_list order;
+    CUevent done;                  /* behind the newest launch */
+    struct context *context;       /* of that launch */
+};
+
+/* CUDA_ERROR_INVALID_VALUE unless the handle is valid. */
+CUresult graph_get(CUgraph handle, struct graph **out);
+CUresult node_get(CUgraphNode handle, struct node **out);
+CUresult executable_get(CUgraphExec handle, struct executable **out);
+
+CUresult list_add(struct node_list *l, struct node *n);
+bool list_has(const struct node_list *l, const struct node *n);
+
+CUresult graph_new(struct graph **out);
+void graph_free(struct graph *g);
+CUresult graph_clone(const struct graph *g, struct graph **out);
+/* The copy of a node in a graph, its children included, or NULL. */
+struct node *graph_find_copy(const struct graph *g, uint64_t origin);
+
+/* A node behind others of the same graph, with a copy of its parameters. */
+CUresult node_add(struct graph *g, const CUgraphNode *before, size_t count, const CUgraphNodeParams *params, struct node **out);
+void node_remove(struct node *n);
+CUresult node_set_params(struct node *n, const CUgraphNodeParams *params);
+CUresult edges_add(struct graph *g, const CUgraphNode *from, const CUgraphNode *to, size_t count);
+CUresult edges_remove(struct graph *g, const CUgraphNode *from, const CUgraphNode *to, size_t count);
+/* Each node after those it depends on. CUDA_ERROR_INVALID_VALUE if there is no such order. */
+CUresult graph_order(struct graph *g, struct node_list *out);
+
+/* params.c: deep copies of parameters, checked. *owned is what they point to. */
+CUresult params_copy(const CUgraphNodeParams *from, CUgraphNodeParams *to, void **owned);
+
+CUresult executable_new(const struct graph *g, uint64_t flags, struct executable **out);
+void executable_free(struct executable *x);
+/* Takes the parameters of g, whose shape is the same, or says why not. */
+CUresult executable_update(struct executable *x, const struct graph *g, CUgraphExecUpdateResultInfo *info);
+
+/* user.c: objects that graphs keep alive */
+CUresult user_references_copy(const struct graph *from, struct graph *to);
+void user_references_drop(struct graph *g);
+
+#endif

@@ -1,0 +1,108 @@
+/* Parameters of nodes: what they point to is copied, since the caller's memory
+ * is its own again when the call returns. */
+#include "graph/graph.h"
+#include "module/module.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static CUresult gather(const CUDA_KERNEL_NODE_PARAMS_v3 *from, const struct function *f, char *to, void **pointer)
+{
+    const struct fl_image_kernel *k = f->kernel;
+    const struct fl_image_param *param = image_params(f->module->image) + k->first_param;
+    const char *buffer = NULL;
+    size_t size = 0;
+    for (void **e = from->extra; e && *e != CU_LAUNCH_PARAM_END; e += 2) {
+        if (*e == CU_LAUNCH_PARAM_BUFFER_POINTER) buffer = e[1];
+        else if (*e == CU_LAUNCH_PARAM_BUFFER_SIZE) size = *(size_t *)e[1];
+        else return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (from->extra && k->nparams && (!buffer || size > k->param_size)) return CUDA_ERROR_INVALID_VALUE;
+    if (buffer) memcpy(to, buffer, size);
+    if (!from->extra && k->nparams && !from->kernelParams) return CUDA_ERROR_INVALID_VALUE;
+    for (uint32_t i = 0; i < k->nparams; i++) {
+        if (!from->extra && !from->kernelParams[i]) return CUDA_ERROR_INVALID_VALUE;
+        if (!from->extra) memcpy(to + param[i].offset, from->kernelParams[i], param[i].size);
+        pointer[i] = to + param[i].offset;
+    }
+    return CUDA_SUCCESS;
+}
+
+/* The pointers to the parameters, then the parameters. */
+static CUresult copy_kernel(const CUDA_KERNEL_NODE_PARAMS_v3 *from, CUDA_KERNEL_NODE_PARAMS_v3 *to, void **owned)
+{
+    struct context *c = (struct context *)from->ctx;
+    struct function *f;
+    CUresult r = c ? context_check(from->ctx, &c) : context_current(&c);
+    if (r) return r;
+    if (!from->func == !from->kern || (from->kernelParams && from->extra)) return CUDA_ERROR_INVALID_VALUE;
+    if ((r = function_get(c, from->func ? from->func : (CUfunction)from->kern, &f))) return r;
+    if (!from->gridDimX || !from->gridDimY || !from->gridDimZ || !from->blockDimX || !from->blockDimY || !from->blockDimZ)
+        return CUDA_ERROR_INVALID_VALUE;
+    size_t pointers = (f->kernel->nparams + 1) * sizeof(void *);
+    if (!(*owned = calloc(1, pointers + f->kernel->param_size))) return CUDA_ERROR_OUT_OF_MEMORY;
+    if ((r = gather(from, f, (char *)*owned + pointers, *owned))) {
+        free(*owned);
+        return r;
+    }
+    *to = *from;
+    to->func = (CUfunction)f;
+    to->ctx = (CUcontext)f->module->context;
+    to->kernelParams = f->kernel->nparams ? *owned : NULL;
+    to->extra = NULL;
+    return r;
+}
+
+static CUresult check_memset(const CUDA_MEMSET_NODE_PARAMS_v2 *p)
+{
+    bool unit = p->elementSize == 1 || p->elementSize == 2 || p->elementSize == 4;
+    if (!unit || !p->dst || !p->width || !p->height || p->dst % p->elementSize) return CUDA_ERROR_INVALID_VALUE;
+    return p->height > 1 && p->pitch < p->width * p->elementSize ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+static CUresult check_copy(const CUDA_MEMCPY3D *p)
+{
+    bool types = p->srcMemoryType >= CU_MEMORYTYPE_HOST && p->srcMemoryType <= CU_MEMORYTYPE_UNIFIED &&
+                 p->dstMemoryType >= CU_MEMORYTYPE_HOST && p->dstMemoryType <= CU_MEMORYTYPE_UNIFIED;
+    return types ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult copy_operations(const CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *from, CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *to, void **owned)
+{
+    if (from->count > 255 || (from->count && !from->paramArray) || from->flags) return CUDA_ERROR_INVALID_VALUE;
+    if (!(*owned = malloc((from->count + 1) * sizeof *from->paramArray))) return CUDA_ERROR_OUT_OF_MEMORY;
+    if (from->count) memcpy(*owned, from->paramArray, from->count * sizeof *from->paramArray);
+    *to = *from;
+    to->paramArray = *owned;
+    return CUDA_SUCCESS;
+}
+
+static CUresult check_event(CUevent handle)
+{
+    struct event *e;
+    return event_get(handle, &e);
+}
+
+CUresult params_copy(const CUgraphNodeParams *from, CUgraphNodeParams *to, void **owned)
+{
+    *to = *from;
+    *owned = NULL;
+    switch (from->type) {
+    case CU_GRAPH_NODE_TYPE_KERNEL: return copy_kernel(&from->kernel, &to->kernel, owned);
+    case CU_GRAPH_NODE_TYPE_MEMCPY: return check_copy(&from->memcpy.copyParams);
+    case CU_GRAPH_NODE_TYPE_MEMSET: return check_memset(&from->memset);
+    case CU_GRAPH_NODE_TYPE_HOST: return from->host.fn ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    case CU_GRAPH_NODE_TYPE_GRAPH:
+        return from->graph.ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+    case CU_GRAPH_NODE_TYPE_EMPTY: return CUDA_SUCCESS;
+    case CU_GRAPH_NODE_TYPE_WAIT_EVENT: return check_event(from->eventWait.event);
+    case CU_GRAPH_NODE_TYPE_EVENT_RECORD: return check_event(from->eventRecord.event);
+    case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP: return copy_operations(&from->memOp, &to->memOp, owned);
+    case CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL:
+    case CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT:
+    case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
+    case CU_GRAPH_NODE_TYPE_MEM_FREE:
+    case CU_GRAPH_NODE_TYPE_CONDITIONAL: return CUDA_ERROR_NOT_SUPPORTED;
+    default: return CUDA_ERROR_INVALID_VALUE;
+    }
+}

@@ -1,0 +1,109 @@
+/* User objects and the references that graphs hold; see user.h. */
+#include "graph/user.h"
+
+#include <stdlib.h>
+
+static void construct(void *object) { (void)object; }
+
+static struct pool objects = POOL_INIT(struct user_object, construct);
+
+struct grave {
+    CUhostFn destroy;
+    void *value;
+    struct grave *next;
+};
+static struct grave *graves;
+
+CUresult user_object_get(CUuserObject handle, struct user_object **out)
+{
+    struct user_object *o = (struct user_object *)handle;
+    if (!pool_holds(&objects, o) || !atomic_load(&o->valid)) return CUDA_ERROR_INVALID_VALUE;
+    *out = o;
+    return CUDA_SUCCESS;
+}
+
+CUresult user_object_new(void *value, CUhostFn destroy, unsigned references, struct user_object **out)
+{
+    struct user_object *o = pool_get(&objects);
+    if (!o) return CUDA_ERROR_OUT_OF_MEMORY;
+    o->references = references;
+    o->destroy = destroy;
+    o->value = value;
+    atomic_store(&o->valid, true);
+    *out = o;
+    return CUDA_SUCCESS;
+}
+
+CUresult user_object_release(struct user_object *o, uint64_t count)
+{
+    if (count > o->references) return CUDA_ERROR_INVALID_VALUE;
+    if ((o->references -= count)) return CUDA_SUCCESS;
+    struct grave *g = malloc(sizeof *g);
+    if (g) {
+        *g = (struct grave){ o->destroy, o->value, graves };
+        graves = g;
+    }
+    atomic_store(&o->valid, false);
+    pool_put(&objects, o);
+    return CUDA_SUCCESS;
+}
+
+void user_objects_bury(void)
+{
+    pthread_mutex_lock(&graphs_lock);
+    struct grave *g = graves;
+    graves = NULL;
+    pthread_mutex_unlock(&graphs_lock);
+    while (g) {
+        struct grave *next = g->next;
+        g->destroy(g->value);
+        free(g);
+        g = next;
+    }
+}
+
+static struct user_reference **find(struct graph *g, const struct user_object *o)
+{
+    struct user_reference **at = &g->objects;
+    while (*at && (*at)->object != o) at = &(*at)->next;
+    return at;
+}
+
+CUresult graph_retain(struct graph *g, struct user_object *o, unsigned count, bool move)
+{
+    struct user_reference **at = find(g, o);
+    if (!count) return CUDA_ERROR_INVALID_VALUE;
+    if (!*at && !(*at = calloc(1, sizeof **at))) return CUDA_ERROR_OUT_OF_MEMORY;
+    (*at)->object = o;
+    (*at)->count += count;
+    if (!move) o->references += count;
+    return CUDA_SUCCESS;
+}
+
+CUresult graph_release(struct graph *g, struct user_object *o, unsigned count)
+{
+    struct user_reference **at = find(g, o), *gone = *at;
+    if (!gone || !count || count > gone->count) return CUDA_ERROR_INVALID_VALUE;
+    if (!(gone->count -= count)) {
+        *at = gone->next;
+        free(gone);
+    }
+    return user_object_release(o, count);
+}
+
+CUresult user_references_copy(const struct graph *from, struct graph *to)
+{
+    CUresult r = CUDA_SUCCESS;
+    for (struct user_reference *k = from->objects; k && !r; k = k->next) r = graph_retain(to, k->object, (unsigned)k->count, false);
+    return r;
+}
+
+void user_references_drop(struct graph *g)
+{
+    while (g->objects) {
+        struct user_reference *gone = g->objects;
+        g->objects = gone->next;
+        user_object_release(gone->object, gone->count);
+        free(gone);
+    }
+}
