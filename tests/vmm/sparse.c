@@ -1,0 +1,415 @@
+/* Sparse arrays against a model of them: boxes of tiles and mip tails mapped,
+ * unmapped and aliased at random, copies of random boxes to and from them, for
+ * every element size, flat, deep, layered and mipmapped. Then arrays that are
+ * mapped as a whole, the order of a stream, and what tiles keep alive.
+ * usage: sparse [rounds [seed]] */
+#include "common.h"
+
+#include <string.h>
+
+enum { TILE = 64 << 10, SLOTS = 96, TAILS = 4, TAIL_MOST = 64 * TILE, LEVELS = 12, LAYERS = 3 };
+
+struct shape {
+    CUarray_format format;
+    unsigned channels, element;
+    size_t width, height, depth;
+    bool layered;
+    unsigned levels;               /* 0: not mipmapped */
+};
+static struct device device;
+static struct shape shape;
+static CUDA_ARRAY_SPARSE_PROPERTIES properties;
+static CUarray array, level_array[LEVELS];
+static CUmipmappedArray mipmap;
+static unsigned levels, layers;
+static bool volume;
+static CUstream stream;
+static CUmemGenericAllocationHandle tile_pool, tail_pool;
+
+/* The model: what each tile shows, and what is in each place of the pools. */
+static int *shown[LEVELS];         /* by tile: slot, or -1 */
+static int tail_shown[LAYERS];     /* by layer: place in the tail pool, or -1 */
+static unsigned char slot[SLOTS][TILE], *tail[TAILS][LEVELS];
+
+static size_t most(size_t a, size_t b) { return a > b ? a : b; }
+static size_t width(unsigned l) { return most(shape.width >> l, 1); }
+static size_t height(unsigned l) { return most(shape.height >> l, 1); }
+static size_t depth(unsigned l) { return volume ? most(shape.depth >> l, 1) : layers; }
+static size_t tiles(size_t extent, unsigned tile) { return (extent + tile - 1) / tile; }
+static unsigned tail_level(void) { return properties.miptailSize ? properties.miptailFirstLevel : levels; }
+static bool single(void) { return properties.flags & CU_ARRAY_SPARSE_PROPERTIES_SINGLE_MIPTAIL; }
+
+static size_t tile_index(unsigned l, size_t tx, size_t ty, size_t z)
+{
+    size_t deep = volume ? z / properties.tileExtent.depth : z;
+    return (deep * tiles(height(l), properties.tileExtent.height) + ty) * tiles(width(l), properties.tileExtent.width) + tx;
+}
+
+/* Where the model keeps an element, or NULL. */
+static unsigned char *element(unsigned l, size_t x, size_t y, size_t z)
+{
+    unsigned w = properties.tileExtent.width, h = properties.tileExtent.height, d = properties.tileExtent.depth;
+    if (l >= tail_level()) {
+        int place = tail_shown[volume || single() ? 0 : z];
+        size_t layer = volume || single() ? z : 0;
+        return place < 0 ? NULL : tail[place][l] + ((layer * height(l) + y) * width(l) + x) * shape.element;
+    }
+    int s = shown[l][tile_index(l, x / w, y / h, z)];
+    return s < 0 ? NULL : slot[s] + (((volume ? z % d : 0) * h + y % h) * w + x % w) * shape.element;
+}
+
+/* ---- mapping */
+
+static void submit(CUarrayMapInfo *m, unsigned count)
+{
+    for (unsigned k = 0; k < count; k++) {
+        m[k].resourceType = shape.levels ? CU_RESOURCE_TYPE_MIPMAPPED_ARRAY : CU_RESOURCE_TYPE_ARRAY;
+        if (shape.levels)
+            m[k].resource.mipmap = mipmap;
+        else
+            m[k].resource.array = array;
+        m[k].memHandleType = CU_MEM_HANDLE_TYPE_GENERIC;
+        m[k].deviceBitMask = 1;
+    }
+    CHECK(cuMemMapArrayAsync(m, count, stream));
+}
+
+/* A box of tiles of a level, mapped to a run of slots, or unmapped. */
+static void change_box(CUarrayMapInfo *m)
+{
+    unsigned l = random_below(tail_level());
+    const unsigned *tile = &properties.tileExtent.width;
+    size_t count[3] = { tiles(width(l), tile[0]), tiles(height(l), tile[1]), volume ? tiles(depth(l), tile[2]) : 1 };
+    size_t first[3], size[3], total = 1;
+    unsigned layer = volume ? 0 : random_below(layers);
+    for (int d = 0; d < 3; d++) {
+        first[d] = random_below((unsigned)count[d]);
+        size[d] = 1 + random_below((unsigned)(count[d] - first[d]));
+        if (total * size[d] > SLOTS) size[d] = 1;
+        total *= size[d];
+    }
+    int at = random_below(3) ? (int)random_below((unsigned)(SLOTS - total + 1)) : -1;
+    *m = (CUarrayMapInfo){ .subresourceType = CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_SPARSE_LEVEL };
+    m->subresource.sparseLevel.level = l;
+    m->subresource.sparseLevel.layer = layer;
+    m->subresource.sparseLevel.offsetX = (unsigned)first[0] * tile[0];
+    m->subresource.sparseLevel.offsetY = (unsigned)first[1] * tile[1];
+    m->subresource.sparseLevel.offsetZ = (unsigned)first[2] * tile[2];
+    m->subresource.sparseLevel.extentWidth = (unsigned)size[0] * tile[0];
+    m->subresource.sparseLevel.extentHeight = (unsigned)size[1] * tile[1];
+    m->subresource.sparseLevel.extentDepth = (unsigned)size[2] * tile[2];
+    m->memOperationType = at < 0 ? CU_MEM_OPERATION_TYPE_UNMAP : CU_MEM_OPERATION_TYPE_MAP;
+    if (at >= 0) m->memHandle.memHandle = tile_pool, m->offset = (unsigned)at * (uint64_t)TILE;
+    for (size_t z = 0; z < size[2]; z++)
+        for (size_t y = 0; y < size[1]; y++)
+            for (size_t x = 0; x < size[0]; x++)
+                shown[l][tile_index(l, first[0] + x, first[1] + y, volume ? (first[2] + z) * tile[2] : layer)] = at < 0 ? -1 : at++;
+}
+
+static void change_tail(CUarrayMapInfo *m)
+{
+    unsigned layer = volume || single() ? 0 : random_below(layers);
+    int at = random_below(3) ? (int)random_below(TAILS) : -1;
+    *m = (CUarrayMapInfo){ .subresourceType = CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_MIPTAIL };
+    m->subresource.miptail.layer = layer;
+    m->subresource.miptail.size = properties.miptailSize;
+    m->memOperationType = at < 0 ? CU_MEM_OPERATION_TYPE_UNMAP : CU_MEM_OPERATION_TYPE_MAP;
+    if (at >= 0) m->memHandle.memHandle = tail_pool, m->offset = (unsigned)at * (uint64_t)TAIL_MOST;
+    tail_shown[layer] = at;
+}
+
+static void change(void)
+{
+    CUarrayMapInfo m[3];
+    unsigned count = 1 + random_below(3);
+    for (unsigned k = 0; k < count; k++)
+        if (tail_level() && (tail_level() == levels || random_below(4)))
+            change_box(&m[k]);
+        else
+            change_tail(&m[k]);
+    submit(m, count);
+}
+
+/* ---- copies */
+
+struct box {
+    unsigned level;
+    size_t x, y, z, width, height, depth;
+};
+
+static struct box random_box(void)
+{
+    struct box b = { .level = random_below(levels) };
+    b.x = random_below((unsigned)width(b.level));
+    b.y = random_below((unsigned)height(b.level));
+    b.z = random_below((unsigned)depth(b.level));
+    b.width = 1 + random_below((unsigned)(width(b.level) - b.x));
+    b.height = 1 + random_below((unsigned)(height(b.level) - b.y < 90 ? height(b.level) - b.y : 90));
+    b.depth = 1 + random_below((unsigned)(depth(b.level) - b.z < 5 ? depth(b.level) - b.z : 5));
+    return b;
+}
+
+static CUarray array_of(unsigned l) { return shape.levels ? level_array[l] : array; }
+
+static void copy(const struct box *b, void *host, CUdeviceptr device, bool to_array)
+{
+    CUDA_MEMCPY3D c = { .WidthInBytes = b->width * shape.element, .Height = b->height, .Depth = b->depth };
+    CUmemorytype type = host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+    size_t pitch = b->width * shape.element, rows = b->height;
+    if (to_array) {
+        c.dstMemoryType = CU_MEMORYTYPE_ARRAY, c.dstArray = array_of(b->level);
+        c.dstXInBytes = b->x * shape.element, c.dstY = b->y, c.dstZ = b->z;
+        c.srcMemoryType = type, c.srcHost = host, c.srcDevice = device, c.srcPitch = pitch, c.srcHeight = rows;
+    } else {
+        c.srcMemoryType = CU_MEMORYTYPE_ARRAY, c.srcArray = array_of(b->level);
+        c.srcXInBytes = b->x * shape.element, c.srcY = b->y, c.srcZ = b->z;
+        c.dstMemoryType = type, c.dstHost = host, c.dstDevice = device, c.dstPitch = pitch, c.dstHeight = rows;
+    }
+    CHECK(cuMemcpy3DAsync(&c, stream));
+}
+
+static void write_box(CUdeviceptr buffer)
+{
+    struct box b = random_box();
+    size_t bytes = b.width * b.height * b.depth * shape.element, at = 0;
+    unsigned char *data = malloc(bytes);
+    for (size_t k = 0; k < bytes; k++) data[k] = (unsigned char)random_below(256);
+    if (random_below(2)) {
+        CHECK(cuMemcpyHtoDAsync(buffer, data, bytes, stream));
+        copy(&b, NULL, buffer, true);
+    } else {
+        copy(&b, data, 0, true);
+    }
+    /* row by row, as the copy does: aliased tiles take the last of it */
+    for (size_t z = 0; z < b.depth; z++)
+        for (size_t y = 0; y < b.height; y++)
+            for (size_t x = 0; x < b.width; x++, at += shape.element) {
+                unsigned char *e = element(b.level, b.x + x, b.y + y, b.z + z);
+                if (e) memcpy(e, data + at, shape.element);
+            }
+    CHECK(cuStreamSynchronize(stream));
+    free(data);
+}
+
+static void read_box(CUdeviceptr buffer)
+{
+    static const unsigned char zero[16];
+    struct box b = random_box();
+    size_t bytes = b.width * b.height * b.depth * shape.element, at = 0;
+    unsigned char *data = malloc(bytes);
+    memset(data, 0xa5, bytes);
+    if (random_below(2)) {
+        copy(&b, NULL, buffer, false);
+        CHECK(cuMemcpyDtoHAsync(data, buffer, bytes, stream));
+    } else {
+        copy(&b, data, 0, false);
+    }
+    CHECK(cuStreamSynchronize(stream));
+    for (size_t z = 0; z < b.depth; z++)
+        for (size_t y = 0; y < b.height; y++)
+            for (size_t x = 0; x < b.width; x++, at += shape.element) {
+                const unsigned char *e = element(b.level, b.x + x, b.y + y, b.z + z);
+                if (!memcmp(data + at, e ? e : zero, shape.element)) continue;
+                fprintf(stderr, "%zux%zux%zu of %u bytes, level %u, element %zu,%zu,%zu is wrong (%s)\n", shape.width, shape.height,
+                        shape.depth, shape.element, b.level, b.x + x, b.y + y, b.z + z, e ? "mapped" : "not mapped");
+                exit(1);
+            }
+    free(data);
+}
+
+/* ---- one shape */
+
+static void make(void)
+{
+    CUDA_ARRAY3D_DESCRIPTOR d = { shape.width, shape.height, shape.depth, shape.format, shape.channels,
+                                  CUDA_ARRAY3D_SPARSE | (shape.layered ? CUDA_ARRAY3D_LAYERED : 0) };
+    volume = shape.depth && !shape.layered;
+    layers = shape.layered ? (unsigned)shape.depth : 1;
+    levels = shape.levels ? shape.levels : 1;
+    if (shape.levels) {
+        CHECK(cuMipmappedArrayCreate(&mipmap, &d, shape.levels));
+        CHECK(cuMipmappedArrayGetSparseProperties(&properties, mipmap));
+        for (unsigned l = 0; l < levels; l++) CHECK(cuMipmappedArrayGetLevel(&level_array[l], mipmap, l));
+    } else {
+        CHECK(cuArray3DCreate(&array, &d));
+        CHECK(cuArrayGetSparseProperties(&properties, array));
+    }
+    NEED(properties.tileExtent.width * properties.tileExtent.height * properties.tileExtent.depth * shape.element == TILE);
+    NEED(properties.miptailSize <= TAIL_MOST);
+    for (unsigned l = 0; l < levels; l++) {
+        size_t n = tiles(width(l), properties.tileExtent.width) * tiles(height(l), properties.tileExtent.height) * depth(l);
+        shown[l] = malloc(n * sizeof **shown);
+        for (size_t k = 0; k < n; k++) shown[l][k] = -1;
+        for (unsigned t = 0; t < TAILS; t++) tail[t][l] = calloc(width(l) * height(l) * depth(l), shape.element);
+    }
+    for (unsigned k = 0; k < LAYERS; k++) tail_shown[k] = -1;
+    memset(slot, 0, sizeof slot);
+}
+
+static void unmake(void)
+{
+    if (shape.levels)
+        CHECK(cuMipmappedArrayDestroy(mipmap));
+    else
+        CHECK(cuArrayDestroy(array));
+    for (unsigned l = 0; l < levels; l++) {
+        free(shown[l]);
+        for (unsigned t = 0; t < TAILS; t++) free(tail[t][l]);
+    }
+}
+
+static CUmemGenericAllocationHandle pool(size_t size)
+{
+    CUmemGenericAllocationHandle h;
+    const CUmemAllocationProp p = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                    .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
+                                    .allocFlags.usage = CU_MEM_CREATE_USAGE_TILE_POOL };
+    CHECK(cuMemCreate(&h, (size + 2 * MIB - 1) / (2 * MIB) * (2 * MIB), &p, 0));
+    return h;
+}
+
+static void random_shape(void)
+{
+    static const struct { CUarray_format format; unsigned channels, element; } kinds[] = {
+        { CU_AD_FORMAT_UNSIGNED_INT8, 1, 1 }, { CU_AD_FORMAT_HALF, 1, 2 }, { CU_AD_FORMAT_FLOAT, 1, 4 },
+        { CU_AD_FORMAT_SIGNED_INT16, 4, 8 }, { CU_AD_FORMAT_UNSIGNED_INT32, 4, 16 }, { CU_AD_FORMAT_UNSIGNED_INT8, 2, 2 } };
+    unsigned k = random_below(6), dimensions = random_below(3);
+    shape = (struct shape){ kinds[k].format, kinds[k].channels, kinds[k].element, 0, 0, 0, dimensions == 1, 0 };
+    unsigned longest = dimensions == 2 ? 100 : 600;
+    shape.width = 1 + random_below(longest);
+    shape.height = 1 + random_below(longest);
+    if (dimensions == 1) shape.depth = 1 + random_below(LAYERS);
+    if (dimensions == 2) shape.depth = 1 + random_below(70);
+    if (random_below(2)) {
+        size_t side = most(shape.width, most(shape.height, dimensions == 2 ? shape.depth : 1));
+        while (side >> shape.levels) shape.levels++;
+        shape.levels = 1 + random_below(shape.levels);
+    }
+}
+
+static void one_shape(CUdeviceptr buffer)
+{
+    random_shape();
+    size_t before = free_memory();
+    tile_pool = pool(SLOTS * (size_t)TILE);
+    tail_pool = pool(TAILS * (size_t)TAIL_MOST);
+    make();
+    for (unsigned k = 0; k < 60; k++) {
+        unsigned what = random_below(4);
+        if (what < 2)
+            change();
+        else if (what == 2)
+            write_box(buffer);
+        else
+            read_box(buffer);
+    }
+    bool early = random_below(2);
+    if (early) CHECK(cuMemRelease(tile_pool)); /* tiles keep it */
+    for (unsigned k = 0; k < 10; k++) random_below(2) ? write_box(buffer) : read_box(buffer);
+    unmake();
+    if (!early) CHECK(cuMemRelease(tile_pool));
+    CHECK(cuMemRelease(tail_pool));
+    NEED(free_memory() == before);
+}
+
+/* ---- the rest */
+
+static void map_whole(CUarray a, CUmemGenericAllocationHandle h, CUmemOperationType type, CUresult wanted, uint64_t offset)
+{
+    CUarrayMapInfo m = { .resourceType = CU_RESOURCE_TYPE_ARRAY, .resource.array = a, .memOperationType = type, .memHandle.memHandle = h,
+                         .offset = offset, .deviceBitMask = 1, .subresourceType = 77 /* is not looked at */ };
+    NEED(cuMemMapArrayAsync(&m, 1, stream) == wanted);
+}
+
+static void deferred(void)
+{
+    CUDA_ARRAY3D_DESCRIPTOR d = { 300, 200, 0, CU_AD_FORMAT_FLOAT, 1, CUDA_ARRAY3D_DEFERRED_MAPPING };
+    CUDA_ARRAY_MEMORY_REQUIREMENTS r;
+    CUarray a;
+    static float in[300 * 200], out[300 * 200];
+    for (int k = 0; k < 300 * 200; k++) in[k] = (float)k;
+    CHECK(cuArray3DCreate(&a, &d));
+    CHECK(cuArrayGetMemoryRequirements(&r, a, 0));
+    NEED(r.size >= sizeof in && r.alignment == TILE && r.size % TILE == 0);
+    CUmemGenericAllocationHandle h = pool(r.size + TILE);
+    CUDA_MEMCPY2D to = { .srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = in, .srcPitch = 1200, .dstMemoryType = CU_MEMORYTYPE_ARRAY,
+                         .dstArray = a, .WidthInBytes = 1200, .Height = 200 };
+    CUDA_MEMCPY2D from = { .dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = out, .dstPitch = 1200, .srcMemoryType = CU_MEMORYTYPE_ARRAY,
+                           .srcArray = a, .WidthInBytes = 1200, .Height = 200 };
+    map_whole(a, h, CU_MEM_OPERATION_TYPE_MAP, CUDA_ERROR_INVALID_VALUE, 2 * MIB);
+    map_whole(a, h, CU_MEM_OPERATION_TYPE_MAP, CUDA_SUCCESS, TILE);
+    CHECK(cuMemcpy2DAsync(&to, stream));
+    CHECK(cuMemcpy2DAsync(&from, stream));
+    CHECK(cuStreamSynchronize(stream));
+    NEED(!memcmp(in, out, sizeof in));
+    CHECK(cuArrayDestroy(a));
+    CHECK(cuMemRelease(h));
+}
+
+/* A copy sees what is mapped when its turn comes. */
+static void in_order(void)
+{
+    CUDA_ARRAY3D_DESCRIPTOR d = { 128, 128, 0, CU_AD_FORMAT_FLOAT, 1, CUDA_ARRAY3D_SPARSE };
+    CUarray a;
+    CUmemGenericAllocationHandle h = pool(2 * TILE);
+    uint32_t *values;
+    CUarrayMapInfo m = { .resourceType = CU_RESOURCE_TYPE_ARRAY, .memHandle.memHandle = h, .deviceBitMask = 1 };
+    CHECK(cuArray3DCreate(&a, &d));
+    CHECK(cuMemAllocHost((void **)&values, 4 * 200));
+    m.resource.array = a;
+    m.subresource.sparseLevel.extentWidth = m.subresource.sparseLevel.extentHeight = 128;
+    m.subresource.sparseLevel.extentDepth = 1;
+    for (uint32_t k = 0; k < 100; k++) {
+        values[k] = 1000 + k;
+        m.memOperationType = CU_MEM_OPERATION_TYPE_MAP;
+        m.offset = k % 2 * TILE;
+        CHECK(cuMemMapArrayAsync(&m, 1, stream));
+        CHECK(cuMemcpyHtoAAsync(a, 64, &values[k], 4, stream));
+        m.memOperationType = CU_MEM_OPERATION_TYPE_UNMAP;
+        if (k % 5 == 4) CHECK(cuMemMapArrayAsync(&m, 1, stream));
+        CHECK(cuMemcpyAtoHAsync(&values[100 + k], a, 64, 4, stream));
+    }
+    CHECK(cuMemRelease(h));
+    CHECK(cuStreamSynchronize(stream));
+    for (uint32_t k = 0; k < 100; k++) NEED(values[100 + k] == (k % 5 == 4 ? 0 : 1000 + k));
+    CHECK(cuArrayDestroy(a));
+    CHECK(cuMemFreeHost(values));
+}
+
+/* The arrays of a context go with it, and the memory that their tiles keep. */
+static void context_ends(void)
+{
+    CUcontext c;
+    CUarray a;
+    CUDA_ARRAY3D_DESCRIPTOR d = { 128, 128, 0, CU_AD_FORMAT_FLOAT, 1, CUDA_ARRAY3D_SPARSE };
+    CUarrayMapInfo m = { .resourceType = CU_RESOURCE_TYPE_ARRAY, .memOperationType = CU_MEM_OPERATION_TYPE_MAP, .deviceBitMask = 1 };
+    size_t before = free_memory();
+    CHECK(cuCtxCreate(&c, NULL, 0, 0));
+    CHECK(cuArray3DCreate(&a, &d));
+    m.memHandle.memHandle = pool(TILE);
+    m.resource.array = a;
+    m.subresource.sparseLevel.extentWidth = m.subresource.sparseLevel.extentHeight = 128;
+    m.subresource.sparseLevel.extentDepth = 1;
+    CHECK(cuMemMapArrayAsync(&m, 1, NULL));
+    CHECK(cuCtxSynchronize());
+    CHECK(cuMemRelease(m.memHandle.memHandle));
+    CHECK(cuCtxDestroy(c));
+    CHECK(cuCtxSetCurrent(device.context));
+    NEED(free_memory() == before);
+}
+
+int main(int argc, char **argv)
+{
+    unsigned long rounds = argc > 1 ? strtoul(argv[1], NULL, 10) : 60;
+    CUdeviceptr buffer;
+    random_state = argc > 2 ? strtoul(argv[2], NULL, 10) : 20241105;
+    device_open(&device, 1);
+    CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    CHECK(cuMemAlloc(&buffer, 8 * MIB));
+    for (unsigned long k = 0; k < rounds; k++) one_shape(buffer);
+    deferred();
+    in_order();
+    context_ends();
+    printf("%lu shapes are as their model\n", rounds);
+    return 0;
+}
