@@ -5,6 +5,7 @@
 
 #include "device/pool.h"
 #include "processor/ring.h"
+#include <signal.h>
 
 extern struct control *control;
 extern int host_socket, host_bell;
@@ -29,11 +30,11 @@ void agent_make_private(void);
 /* Before the host is told that this process is ready. Sends that message, false: the host is gone. */
 bool managed_hello(void);
 void managed_map(uint64_t va, uint64_t size, uint64_t backing);
-void managed_zap(uint64_t va, uint64_t size);
+void managed_change(uint64_t va, uint64_t size, int prot);
 /* Does what the host has asked for, if nobody else is at it. Async-signal-safe. */
 bool managed_requests(void);
-/* In a signal handler: a fault at address. True: it has been served, the access is to be tried again. */
-bool managed_fault(int number, uint64_t address, bool write);
+/* In a signal handler: true if it was a fault that has been served, the access is to be tried again. */
+bool managed_fault(const siginfo_t *info, bool write);
 /* In a forked child, whose memory is private: no faults are served, access to the page at address faults. */
 void managed_make_private(uint64_t address);
 

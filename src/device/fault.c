@@ -44,7 +44,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
 {
     const ucontext_t *u = context;
     bool write = u->uc_mcontext.gregs[REG_ERR] & 2;
-    if (managed_fault(number, (uint64_t)info->si_addr, write)) return;
+    if (managed_fault(info, write)) return;
     if (!guarded) {
         /* a bug of ours, not of the kernel: die of it */
         signal(number, SIG_DFL);

@@ -1,7 +1,8 @@
 /* Managed memory in a device process: one window, all of it mapped, with
  * entries that the host makes through the userfaultfd it was sent. A worker
  * that touches a page without one gets SIGBUS, posts the fault in its mailbox
- * and waits for the verdict in the handler. */
+ * and waits for the verdict in the handler. Where there is no userfaultfd the
+ * entries are what mprotect says, and the signal is SIGSEGV. */
 #include "device/device.h"
 #include "base/futex.h"
 #include "base/log.h"
@@ -29,7 +30,8 @@ bool managed_hello(void)
         char room[CMSG_SPACE(sizeof(int))];
     } data = { 0 };
     struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1 };
-    userfault = userfault_open(USERFAULT_SIGBUS);
+    const char *asked = getenv("FAULTLINE_UFFD");
+    if (!asked || strcmp(asked, "off")) userfault = userfault_open(USERFAULT_SIGBUS);
     if (userfault >= 0) {
         m.msg_control = &data;
         m.msg_controllen = sizeof data;
@@ -48,7 +50,10 @@ bool managed_hello(void)
 void managed_map(uint64_t va, uint64_t size, uint64_t backing)
 {
     agent_map(va, size, backing, 0, 3);
-    int error = userfault_register(userfault, va, size);
+    /* what is mapped is mapped for reading and writing: a child that makes it private wants that */
+    int error = userfault >= 0                          ? userfault_register(userfault, va, size)
+                : mprotect((void *)va, size, PROT_NONE) ? errno
+                                                        : 0;
     if (error) {
         fl_log(FL_LOG_ERROR, "the device process cannot watch managed memory: %s", strerror(error));
         _exit(1);
@@ -57,14 +62,20 @@ void managed_map(uint64_t va, uint64_t size, uint64_t backing)
     control->managed_end = va + size;
 }
 
-void managed_zap(uint64_t va, uint64_t size) { madvise((void *)va, size, MADV_DONTNEED); }
+void managed_change(uint64_t va, uint64_t size, int prot)
+{
+    if (prot == MANAGED_ZAP)
+        madvise((void *)va, size, MADV_DONTNEED);
+    else
+        mprotect((void *)va, size, prot);
+}
 
 bool managed_requests(void)
 {
     struct page_request *r = &control->request;
     uint32_t taken = atomic_load(&r->taken), posted = atomic_load(&r->posted);
     if (taken == posted || !atomic_compare_exchange_strong(&r->taken, &taken, posted)) return false;
-    managed_zap(r->va, r->size);
+    managed_change(r->va, r->size, r->prot);
     atomic_store(&r->done, posted);
     return true;
 }
@@ -99,9 +110,12 @@ static uint32_t wait_for_verdict(struct mailbox *m)
     return state;
 }
 
-bool managed_fault(int number, uint64_t address, bool write_access)
+bool managed_fault(const siginfo_t *info, bool write_access)
 {
-    if (number != SIGBUS || address < control->managed_base || address >= control->managed_end) return false;
+    uint64_t address = (uint64_t)info->si_addr;
+    bool missing =
+        userfault >= 0 ? info->si_signo == SIGBUS : info->si_signo == SIGSEGV && info->si_code == SEGV_ACCERR;
+    if (!missing || address < control->managed_base || address >= control->managed_end) return false;
     if (!worker.number || private_copy) return false;
     int saved = errno;
     struct mailbox *m = &control->mail[worker.number - 1];

@@ -14,6 +14,7 @@ CUresult device_attach(struct table *t, struct processor *p)
     atomic_store(&p->control->need_bell, 1);
     t->processor = p;
     t->fd = p->userfault;
+    t->signals = t->fd < 0;
     t->attached = true;
     return CUDA_SUCCESS;
 }
@@ -21,12 +22,13 @@ CUresult device_attach(struct table *t, struct processor *p)
 bool device_ready(struct table *t) { return processor_applied(t->processor, t->position); }
 
 /* One request at a time, under the table's lock. It is done even if the last kernel ends meanwhile. */
-static void ask(struct processor *p, uint64_t va, uint64_t size)
+static void ask(struct processor *p, uint64_t va, uint64_t size, int prot)
 {
     struct control *c = p->control;
     struct page_request *r = &c->request;
     r->va = va;
     r->size = size;
+    r->prot = prot;
     uint32_t mine = atomic_load(&r->posted) + 1;
     atomic_store(&r->posted, mine);
     /* a worker that waits for a verdict sees it; otherwise the agent must be awake */
@@ -47,10 +49,10 @@ static void ask(struct processor *p, uint64_t va, uint64_t size)
     }
 }
 
-void device_zap(struct table *t, uint64_t va, uint64_t size)
+void device_change(struct table *t, uint64_t va, uint64_t size, int prot)
 {
     if (t->settling || !processor_busy(t->processor))
-        processor_zap(t->processor, va, size, &t->position);
+        processor_managed(t->processor, va, size, prot, &t->position);
     else if (device_ready(t))
-        ask(t->processor, va, size);
+        ask(t->processor, va, size, prot);
 }

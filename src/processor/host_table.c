@@ -1,33 +1,37 @@
-/* The host's page table: its userfaultfd, and what an access gets that may not be. */
+/* The host's page table where it has a userfaultfd: how one is had, and what
+ * an access gets that may not be. host_signals.c is for where it has none. */
 #include "base/log.h"
 #include "base/userfault.h"
 #include "processor/table.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-CUresult host_open(void)
+static enum mmu_rung lowest_asked(void)
 {
     const char *asked = getenv("FAULTLINE_UFFD");
-    bool user = asked && !strcmp(asked, "user");
-    int fd = user ? -1 : userfault_open(USERFAULT_KERNEL);
-    mmu.rung = MMU_USERFAULTFD;
-    if (fd < 0) {
-        fd = userfault_open(USERFAULT_USER);
+    if (asked && !strcmp(asked, "off")) return MMU_SIGNALS;
+    return asked && !strcmp(asked, "user") ? MMU_USERFAULTFD_USER : MMU_USERFAULTFD;
+}
+
+CUresult host_open(void)
+{
+    struct table *host = &mmu.tables[MMU_HOST];
+    mmu.rung = lowest_asked();
+    if (mmu.rung == MMU_USERFAULTFD && (host->fd = userfault_open(USERFAULT_KERNEL)) < 0)
         mmu.rung = MMU_USERFAULTFD_USER;
-    }
-    if (fd < 0) return CUDA_ERROR_NOT_SUPPORTED;
-    if (mmu.rung == MMU_USERFAULTFD_USER)
-        fl_log_once(FL_LOG_WARN, "this system allows userfaultfd for user mode only: system calls cannot touch managed "
-                                 "memory that is resident on a device (they fail with EFAULT)");
-    mmu.tables[MMU_HOST].fd = fd;
-    return CUDA_SUCCESS;
+    if (mmu.rung == MMU_USERFAULTFD_USER && (host->fd = userfault_open(USERFAULT_USER)) < 0) mmu.rung = MMU_SIGNALS;
+    host->signals = mmu.rung == MMU_SIGNALS;
+    if (mmu.rung != MMU_USERFAULTFD)
+        fl_log(FL_LOG_WARN,
+               "%s: system calls cannot touch managed memory that is resident on a device (they fail with EFAULT)",
+               host->signals ? "this system allows no userfaultfd"
+                             : "this system allows userfaultfd for user mode only");
+    return host->signals ? host_catch_signals() : CUDA_SUCCESS;
 }
 
 /* The thread waits in its fault, which the signal ends; if its handler returns, it faults again.

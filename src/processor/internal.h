@@ -32,7 +32,7 @@ struct processor *processor_of(unsigned ordinal);
 
 /* submit.c: managed memory. *position: where in the ring the command is. */
 CUresult processor_manage(struct processor *p, uint64_t va, uint64_t size, const struct backing *b, uint64_t *position);
-void processor_zap(struct processor *p, uint64_t va, uint64_t size, uint64_t *position);
+void processor_managed(struct processor *p, uint64_t va, uint64_t size, int prot, uint64_t *position);
 /* Waits until the device has applied all up to position; false: it is dead. */
 bool processor_applied(struct processor *p, uint64_t position);
 

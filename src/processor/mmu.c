@@ -56,10 +56,12 @@ enum mmu_rung mmu_rung(void) { return mmu.rung; }
 CUresult mmu_add(uint64_t va, uint64_t size)
 {
     int error = ENOMEM;
-    void *here = mmap((void *)va, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE | MAP_NORESERVE,
-                      mmu.memory->fd, (off_t)(va - mmu.base));
+    const struct table *host = &mmu.tables[MMU_HOST];
+    host_check_handler(true);
+    void *here = mmap((void *)va, size, host->signals ? PROT_NONE : PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_FIXED_NOREPLACE | MAP_NORESERVE, mmu.memory->fd, (off_t)(va - mmu.base));
     if (here == (void *)va && !madvise(here, size, MADV_DONTFORK) &&
-        !(error = userfault_register(mmu.tables[MMU_HOST].fd, va, size)))
+        (host->signals || !(error = userfault_register(host->fd, va, size))))
         return CUDA_SUCCESS;
     if (here != MAP_FAILED) munmap(here, size);
     fl_log(FL_LOG_ERROR, "managed memory cannot be mapped at 0x%llx (error %d)", (unsigned long long)va, error);
@@ -79,15 +81,15 @@ void mmu_remove(uint64_t va, uint64_t size)
             struct leaf *l = leaf_find(n, at);
             if (l) {
                 /* the host's mapping goes; the others' stay */
-                if (n != MMU_HOST) leaf_close(t, l);
-                leaf_drop(n, l);
+                if (n != MMU_HOST) leaf_clean(t, l);
+                leaf_drop(t, l);
                 table_finish(t);
             }
             pthread_mutex_unlock(&t->lock);
         }
     }
     munmap((void *)va, size);
-    userfault_wake(mmu.tables[MMU_HOST].fd, va, size);
+    if (!mmu.tables[MMU_HOST].signals) userfault_wake(mmu.tables[MMU_HOST].fd, va, size);
     punch(va, size);
 }
 
@@ -107,7 +109,7 @@ void mmu_detach(unsigned p)
 {
     struct table *t = &mmu.tables[p];
     pthread_mutex_lock(&t->lock);
-    while (t->leaves) leaf_drop(p, t->leaves);
+    while (t->leaves) leaf_drop(t, t->leaves);
     t->pieces = 0;
     t->attached = false;
     t->processor = NULL;
@@ -121,6 +123,7 @@ CUresult mmu_set(unsigned p, uint64_t va, uint64_t size, enum mmu_access access)
 {
     struct table *t = &mmu.tables[p];
     CUresult r = CUDA_SUCCESS;
+    if (p == MMU_HOST) host_check_handler(false);
     pthread_mutex_lock(&t->lock);
     for (uint64_t at = va, next; t->attached && at < va + size && !r; at = next) {
         next = (at / BLOCK_BYTES + 1) * BLOCK_BYTES;
@@ -152,7 +155,7 @@ void mmu_discard(uint64_t va, uint64_t size)
             struct table *t = &mmu.tables[n];
             pthread_mutex_lock(&t->lock);
             struct leaf *l = leaf_find(n, at);
-            if (l) leaf_lose(l, page_of(at), page_of(at) + (unsigned)((next - at) / PAGE_BYTES));
+            if (l) leaf_lose(t, l, page_of(at), page_of(at) + (unsigned)((next - at) / PAGE_BYTES));
             pthread_mutex_unlock(&t->lock);
         }
     }

@@ -24,7 +24,7 @@ enum { SPIN_NS = 50000, HOST_SPIN_NS = 200000 };
 
 enum command_kind { COMMAND_MAP, COMMAND_UNMAP, COMMAND_PROTECT, COMMAND_FORGET, COMMAND_LAUNCH, COMMAND_MARK, COMMAND_STOP,
     COMMAND_MANAGE, /* the window of managed memory: mapped, no entries */
-    COMMAND_ZAP,    /* entries of managed memory go */
+    COMMAND_MANAGED, /* as struct page_request */
     COMMAND_MULTICAST, /* one more member's memory behind multicast addresses */
     COMMAND_MULTICAST_END,
 };
@@ -52,7 +52,7 @@ struct backing_message { uint64_t id; };
 
 /* A worker's fault in managed memory. The worker fills the box and posts it; the host takes it and
  * answers; the worker sets it to NONE again. asleep is raised before the worker waits for state. */
-enum mail { MAIL_NONE, MAIL_POSTED, MAIL_TAKEN, MAIL_RETRY, MAIL_FATAL };
+enum mail { MAIL_NONE, MAIL_FILLING, MAIL_POSTED, MAIL_TAKEN, MAIL_RETRY, MAIL_FATAL };
 struct mailbox {
     _Alignas(64) _Atomic uint32_t state;
     _Atomic uint32_t asleep;
@@ -60,10 +60,12 @@ struct mailbox {
     uint32_t write;
 };
 
-/* Entries of managed memory that are to go while kernels run: whichever thread of the device first
+/* What the host wants of managed memory's entries while kernels run: whichever thread of the device first
  * moves taken on to posted does it and then sets done. The host posts the next one after that. */
+enum { MANAGED_ZAP = -1 };         /* prot: the entries go; otherwise what mprotect is given */
 struct page_request {
     _Alignas(64) _Atomic uint32_t posted, taken, done;
+    int32_t prot;
     uint64_t va, size;
 };
 

@@ -49,7 +49,7 @@ enum mmu_verdict fault_serve(const struct mmu_fault *f, bool protected_page)
     enum mmu_verdict verdict = MMU_RETRY;
     pthread_mutex_lock(&t->lock);
     struct leaf *l = leaf_find(f->processor, f->address);
-    if (l) leaf_believe(l, page, is_protected(f, l, page, protected_page));
+    if (l) leaf_believe(t, l, page, is_protected(f, l, page, protected_page));
     bool lost = l && leaf_permits(l, page, f->write);
     if (lost && restore(t, l, page)) verdict = MMU_FATAL;
     pthread_mutex_unlock(&t->lock);
@@ -70,6 +70,7 @@ static bool serve_host(void)
 {
     struct userfault_event events[EVENTS];
     int fd = mmu.tables[MMU_HOST].fd;
+    if (fd < 0) return host_serve_signals();
     unsigned n = userfault_read(fd, events, EVENTS);
     for (unsigned k = 0; k < n; k++) {
         struct mmu_fault f = { MMU_HOST, events[k].address, events[k].write, events[k].thread, 1 };

@@ -132,12 +132,13 @@ CUresult processor_manage(struct processor *p, uint64_t va, uint64_t size, const
     return r;
 }
 
-void processor_zap(struct processor *p, uint64_t va, uint64_t size, uint64_t *position)
+void processor_managed(struct processor *p, uint64_t va, uint64_t size, int prot, uint64_t *position)
 {
     pthread_mutex_lock(&p->lock);
     struct command *c = slot_begin(p);
     if (c) {
-        c->kind = COMMAND_ZAP;
+        c->kind = COMMAND_MANAGED;
+        c->map.prot = (uint32_t)prot;
         c->map.va = va;
         c->map.size = size;
         slot_end(p, false);

@@ -1,10 +1,12 @@
 /* The books of page tables and how they become true; see table.h. */
 #include "processor/table.h"
+#include "base/log.h"
 #include "base/userfault.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 /* Missing in the headers of some systems we build on. */
@@ -93,27 +95,55 @@ struct leaf *leaf_make(unsigned number, uint64_t va)
     return b->leaf[number] = l;
 }
 
-void leaf_drop(unsigned number, struct leaf *l)
+static bool is_open(const struct table *t, uint64_t va)
+{
+    const struct leaf *l = leaf_find((unsigned)(t - mmu.tables), va);
+    return l && l->open;
+}
+
+/* Opens or closes: an open block among watched ones is a mapping of its own. */
+static void set_open(struct table *t, struct leaf *l, bool open)
+{
+    unsigned neighbours = is_open(t, l->va - BLOCK_BYTES) + is_open(t, l->va + BLOCK_BYTES);
+    if (l->open != open) t->pieces += open ? 2 - 2 * neighbours : 2 * neighbours - 2;
+    l->open = open;
+}
+
+/* The mappings that mprotect cuts the leaf's block into, less one; neighbours that are alike are not counted off. */
+static unsigned pieces_of(const struct table *t, const struct leaf *l)
+{
+    if (!t->signals) return 0;
+    unsigned n = mask_has(&l->has_read, 0);
+    for (unsigned first = 0, next; first < BLOCK_PAGES; first = next, n++) {
+        next = mask_run(&l->has_read, first, BLOCK_PAGES);
+        next = mask_run(&l->has_write, first, next);
+    }
+    return n - 1;
+}
+
+void leaf_drop(struct table *t, struct leaf *l)
 {
     stale_remove(l);
+    set_open(t, l, false);
+    t->pieces -= pieces_of(t, l);
     *l->link = l->next;
     if (l->next) l->next->link = l->link;
-    block_find(l->va)->leaf[number] = NULL;
+    block_find(l->va)->leaf[t - mmu.tables] = NULL;
     free(l);
 }
 
-void leaf_believe(struct leaf *l, unsigned page, bool protected_page)
+void leaf_believe(const struct table *t, struct leaf *l, unsigned page, bool protected_page)
 {
-    if (l->open) return; /* it was opened after the fault */
+    if (l->open || t->signals) return; /* opened after the fault; what mprotect says is not lost */
     if (!protected_page) mask_fill(&l->has_read, page, page + 1, false);
     mask_fill(&l->has_write, page, page + 1, false);
 }
 
 /* What is not watched the system fills in by itself. */
-void leaf_lose(struct leaf *l, unsigned first, unsigned end)
+void leaf_lose(const struct table *t, struct leaf *l, unsigned first, unsigned end)
 {
     atomic_store(&block_find(l->va)->populated, false);
-    if (!l->open) fill(&l->has_read, &l->has_write, first, end, MMU_NONE);
+    if (!l->open && !t->signals) fill(&l->has_read, &l->has_write, first, end, MMU_NONE);
 }
 
 /* ---- making it true */
@@ -140,15 +170,25 @@ static struct span take(struct span *s)
 
 void table_finish(struct table *t)
 {
-    struct span open = take(&t->open), close = take(&t->close), zap = take(&t->zap);
+    struct span open = take(&t->open), close = take(&t->close), zap = take(&t->zap), protect = take(&t->protect);
     bool there = (open.lo == open.hi && close.lo == close.hi) || !t->processor || device_ready(t);
     if (open.lo != open.hi && there) userfault_unregister(t->fd, open.lo, open.hi - open.lo);
     if (close.lo != close.hi && there) userfault_register(t->fd, close.lo, close.hi - close.lo);
-    if (zap.lo == zap.hi) return;
+    if (zap.lo != zap.hi && t->processor) device_change(t, zap.lo, zap.hi - zap.lo, MANAGED_ZAP);
+    if (zap.lo != zap.hi && !t->processor) madvise((void *)zap.lo, zap.hi - zap.lo, MADV_DONTNEED);
+    if (protect.lo == protect.hi) return;
+    int prot = t->protect_as == MMU_WRITE ? PROT_READ | PROT_WRITE : t->protect_as == MMU_READ ? PROT_READ : PROT_NONE;
     if (t->processor)
-        device_zap(t, zap.lo, zap.hi - zap.lo);
-    else
-        madvise((void *)zap.lo, zap.hi - zap.lo, MADV_DONTNEED);
+        device_change(t, protect.lo, protect.hi - protect.lo, prot);
+    else if (mprotect((void *)protect.lo, protect.hi - protect.lo, prot))
+        fl_log_once(FL_LOG_ERROR, "managed memory cannot be protected: %s", strerror(errno));
+}
+
+static void put_off_protect(struct table *t, uint64_t va, uint64_t size, enum mmu_access access)
+{
+    if (t->protect_as != access) table_finish(t);
+    t->protect_as = access;
+    put_off(t, &t->protect, va, size);
 }
 
 /* Physical memory for [va, va+size), zeros where there was none. */
@@ -196,6 +236,11 @@ static CUresult enter(struct table *t, uint64_t va, uint64_t size, bool writable
 
 static CUresult change(struct table *t, uint64_t va, uint64_t size, enum mmu_access has, enum mmu_access may)
 {
+    if (t->signals) {
+        CUresult r = has == MMU_NONE ? populate(va, size) : CUDA_SUCCESS;
+        if (!r) put_off_protect(t, va, size, may);
+        return r;
+    }
     if (may == MMU_NONE) {
         put_off(t, &t->zap, va, size);
         return CUDA_SUCCESS;
@@ -207,59 +252,65 @@ static CUresult change(struct table *t, uint64_t va, uint64_t size, enum mmu_acc
 
 /* ---- whole blocks */
 
-static bool is_open(unsigned number, uint64_t va)
-{
-    const struct leaf *l = leaf_find(number, va);
-    return l && l->open;
-}
-
-/* How many mappings more there are when the leaf is not as it is. */
-static int pieces_of_change(const struct table *t, const struct leaf *l)
-{
-    unsigned number = (unsigned)(t - mmu.tables);
-    int neighbours = is_open(number, l->va - BLOCK_BYTES) + is_open(number, l->va + BLOCK_BYTES);
-    return l->open ? 2 * neighbours - 2 : 2 - 2 * neighbours;
-}
-
 static CUresult open_leaf(struct table *t, struct leaf *l)
 {
     CUresult r = populate_block(block_find(l->va), l->va);
     if (r) return r;
-    t->pieces += (unsigned)pieces_of_change(t, l);
-    l->open = true;
+    set_open(t, l, true);
     fill(&l->has_read, &l->has_write, 0, BLOCK_PAGES, MMU_WRITE);
     put_off(t, &t->open, l->va, BLOCK_BYTES);
     return CUDA_SUCCESS;
 }
 
-void leaf_close(struct table *t, struct leaf *l)
+static void close_leaf(struct table *t, struct leaf *l)
 {
-    if (!l->open) return;
-    t->pieces += (unsigned)pieces_of_change(t, l);
-    l->open = false;
+    set_open(t, l, false);
     put_off(t, &t->close, l->va, BLOCK_BYTES);
+}
+
+void leaf_clean(struct table *t, struct leaf *l)
+{
+    if (l->open) close_leaf(t, l);
+    if (t->signals) put_off_protect(t, l->va, BLOCK_BYTES, MMU_NONE);
 }
 
 static bool may_open(const struct table *t, const struct leaf *l)
 {
-    return !l->open && t->pieces < PIECES_MOST && mask_full(&l->may_write) && !mask_full(&l->has_write);
+    return !l->open && !t->signals && t->pieces < PIECES_MOST && mask_full(&l->may_write) && !mask_full(&l->has_write);
 }
 
-static unsigned same_until(const struct leaf *l, unsigned first, unsigned end)
+/* What a page table is to permit. */
+struct want {
+    struct mask read, write;
+};
+
+static unsigned same_until(const struct want *w, const struct leaf *l, unsigned first, unsigned end)
 {
-    end = mask_run(&l->may_read, first, end);
-    end = mask_run(&l->may_write, first, end);
+    end = mask_run(&w->read, first, end);
+    end = mask_run(&w->write, first, end);
     end = mask_run(&l->has_read, first, end);
     return mask_run(&l->has_write, first, end);
+}
+
+/* Too many mappings: the block is permitted as a whole what any page of it is. */
+static void coarsen(struct want *w, unsigned *first, unsigned *end)
+{
+    if (mask_any(&w->read)) mask_fill(&w->read, 0, BLOCK_PAGES, true);
+    if (mask_any(&w->write)) mask_fill(&w->write, 0, BLOCK_PAGES, true);
+    *first = 0;
+    *end = BLOCK_PAGES;
 }
 
 CUresult leaf_apply(struct table *t, struct leaf *l, unsigned first, unsigned end)
 {
     bool idle = t->processor && !processor_busy(t->processor);
+    unsigned pieces = pieces_of(t, l);
+    struct want want = { l->may_read, l->may_write };
     if (may_open(t, l)) return open_leaf(t, l);
+    if (t->signals && t->pieces >= PIECES_MOST) coarsen(&want, &first, &end);
     for (unsigned next; first < end; first = next) {
-        next = same_until(l, first, end);
-        enum mmu_access may = access_in(&l->may_read, &l->may_write, first);
+        next = same_until(&want, l, first, end);
+        enum mmu_access may = access_in(&want.read, &want.write, first);
         enum mmu_access has = access_in(&l->has_read, &l->has_write, first);
         if (may == has) continue;
         if (may < has && idle) {
@@ -267,7 +318,7 @@ CUresult leaf_apply(struct table *t, struct leaf *l, unsigned first, unsigned en
             continue;
         }
         if (l->open) {
-            leaf_close(t, l);
+            close_leaf(t, l);
             /* protecting needs it watched; taking out may wait for its neighbours */
             if (may != MMU_NONE) table_finish(t);
         }
@@ -275,6 +326,7 @@ CUresult leaf_apply(struct table *t, struct leaf *l, unsigned first, unsigned en
         if (r) return r;
         fill(&l->has_read, &l->has_write, first, next, may);
     }
+    t->pieces += pieces_of(t, l) - pieces;
     return CUDA_SUCCESS;
 }
 

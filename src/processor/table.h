@@ -35,13 +35,16 @@ struct span { uint64_t lo, hi; };  /* empty: both 0 */
 struct table {
     pthread_mutex_t lock;          /* of all below; processor.lock alone may be taken while it is held */
     _Atomic bool attached;         /* also read without the lock */
-    int fd;                        /* userfaultfd of the processor */
+    int fd;                        /* userfaultfd of the processor; -1: it has none and */
+    bool signals;                  /* entries are what mprotect says */
     struct processor *processor;   /* NULL for the host */
     uint64_t position;             /* of the device's last command that concerns this table, in its ring */
     /* what table_finish is to do, in this order */
     struct span open, close;       /* to be watched no more; to be watched again */
     struct span zap;               /* entries to take out */
-    unsigned pieces;               /* mappings that the window is cut into, about: two for each run of open leaves */
+    struct span protect;           /* signals: entries to become protect_as */
+    enum mmu_access protect_as;
+    unsigned pieces;               /* mappings that the window is cut into, about */
     bool settling;                 /* a kernel is about to be launched: the ring's order is enough */
     struct leaf *leaves;
     struct leaf *stale;            /* leaves of an idle device that permit more than they may */
@@ -67,15 +70,15 @@ static inline unsigned page_of(uint64_t va) { return (unsigned)(va / PAGE_BYTES 
 /* table.c; under the table's lock */
 struct leaf *leaf_find(unsigned number, uint64_t va);
 struct leaf *leaf_make(unsigned number, uint64_t va); /* NULL: no memory */
-void leaf_drop(unsigned number, struct leaf *l);
+void leaf_drop(struct table *t, struct leaf *l);
 void leaf_permit(struct leaf *l, unsigned first, unsigned end, enum mmu_access access);
 bool leaf_permits(const struct leaf *l, unsigned page, bool write);
 /* A fault says that page has no entry, or one that is write-protected: believes it. */
-void leaf_believe(struct leaf *l, unsigned page, bool protected_page);
+void leaf_believe(const struct table *t, struct leaf *l, unsigned page, bool protected_page);
 /* Pages [first, end) have no entries: their memory is gone. */
-void leaf_lose(struct leaf *l, unsigned first, unsigned end);
-/* The leaf, about to be dropped, is watched again. table_finish completes it. */
-void leaf_close(struct table *t, struct leaf *l);
+void leaf_lose(const struct table *t, struct leaf *l, unsigned first, unsigned end);
+/* The leaf, about to be dropped, has nothing that the next one there would not expect. table_finish completes it. */
+void leaf_clean(struct table *t, struct leaf *l);
 /* The page table comes to permit what the leaf may, for pages [first, end): at once, or, where an
  * idle device would lose something, when it is settled. table_finish completes it. */
 CUresult leaf_apply(struct table *t, struct leaf *l, unsigned first, unsigned end);
@@ -85,9 +88,17 @@ void table_finish(struct table *t);
 CUresult host_open(void);
 void host_fatal(const struct mmu_fault *f);
 
+/* host_signals.c */
+CUresult host_catch_signals(void);
+/* Serves faults that came as signals. True if there was one. */
+bool host_serve_signals(void);
+/* The program may have set a signal handler of its own, or loaded libraries that will. */
+void host_check_handler(bool libraries);
+
 /* device_table.c */
 CUresult device_attach(struct table *t, struct processor *p);
-void device_zap(struct table *t, uint64_t va, uint64_t size);
+/* prot: MANAGED_ZAP or mprotect's. */
+void device_change(struct table *t, uint64_t va, uint64_t size, int prot);
 /* The device has made what entries need, on return; false: it is dead. */
 bool device_ready(struct table *t);
 

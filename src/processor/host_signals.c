@@ -1,0 +1,133 @@
+/* The host's page table where there is no userfaultfd: mprotect, and SIGSEGV
+ * handed over to the service thread. The handler takes no lock and calls
+ * nothing that could; a signal that is not ours goes to the handler that the
+ * program has installed, before or after this one. */
+#include "base/futex.h"
+#include "processor/host_hook.h"
+#include "processor/table.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+enum { BOXES = 64, SPINS = 2000, SLEEP_NS = 10000000 };
+
+static struct mailbox boxes[BOXES]; /* MAIL_NONE: free; its thread's from then on until it is free again */
+static int threads[BOXES];
+static _Atomic uint32_t posted; /* boxes posted and not taken */
+
+static _Thread_local bool passing __attribute__((tls_model("initial-exec")));
+static pid_t owner; /* a forked child has no managed memory */
+
+/* ---- signals that are not ours */
+
+static void by_default(const siginfo_t *info)
+{
+    hook_default();
+    /* a fault happens again on return; what was sent must be sent again */
+    if (info->si_code <= 0) raise(SIGSEGV);
+}
+
+/* A handler of the program's that calls the one it found, if that was ours, has found the end of the
+ * chain. (One that jumps out leaves passing set, so it alone does not tell.) */
+static void pass_on(int number, siginfo_t *info, void *context, bool called)
+{
+    struct sigaction a = hook_action();
+    if ((passing && called) || a.sa_handler == SIG_DFL || (a.sa_handler == SIG_IGN && info->si_code > 0)) {
+        by_default(info);
+        return;
+    }
+    if (a.sa_handler == SIG_IGN) return;
+    sigset_t block = a.sa_mask, old;
+    if (!(a.sa_flags & SA_NODEFER)) sigaddset(&block, number);
+    sigprocmask(SIG_BLOCK, &block, &old);
+    passing = true;
+    if (a.sa_flags & SA_SIGINFO)
+        a.sa_sigaction(number, info, context);
+    else
+        a.sa_handler(number);
+    passing = false;
+    sigprocmask(SIG_SETMASK, &old, NULL);
+}
+
+/* ---- those that are */
+
+static struct mailbox *claim(void)
+{
+    for (unsigned k = 0;; k = (k + 1) % BOXES) {
+        uint32_t none = MAIL_NONE;
+        if (atomic_compare_exchange_strong(&boxes[k].state, &none, MAIL_FILLING)) {
+            threads[k] = gettid();
+            return &boxes[k];
+        }
+        cpu_relax();
+    }
+}
+
+static bool ask(uint64_t address, bool write_access)
+{
+    struct mailbox *m = claim();
+    uint64_t one = 1;
+    uint32_t state;
+    m->address = address;
+    m->write = write_access;
+    atomic_store(&m->state, MAIL_POSTED);
+    atomic_fetch_add(&posted, 1);
+    if (write(service_bell(), &one, sizeof one) < 0) return false;
+    for (unsigned rounds = 0; (state = atomic_load(&m->state)) == MAIL_POSTED || state == MAIL_TAKEN; rounds++) {
+        cpu_relax();
+        if (rounds < SPINS) continue;
+        atomic_store(&m->asleep, 1);
+        futex_wait(&m->state, state, SLEEP_NS);
+        atomic_store(&m->asleep, 0);
+    }
+    atomic_store(&m->state, MAIL_NONE);
+    return state == MAIL_RETRY;
+}
+
+static void on_segv(int number, siginfo_t *info, void *context)
+{
+    uint64_t address = (uint64_t)info->si_addr;
+    int saved = errno;
+    /* the system puts the context next to the return address */
+    bool called = (char *)context != (char *)__builtin_frame_address(0) + 16;
+    if (info->si_code == SEGV_ACCERR && address >= mmu.base && address < mmu.end && getpid() == owner) {
+        bool again = ask(address, ((const ucontext_t *)context)->uc_mcontext.gregs[REG_ERR] & 2);
+        errno = saved;
+        if (again) return;
+    }
+    pass_on(number, info, context, called);
+    errno = saved;
+}
+
+bool host_serve_signals(void)
+{
+    bool any = false;
+    for (unsigned k = 0; atomic_load(&posted) && k < BOXES; k++) {
+        uint32_t state = MAIL_POSTED;
+        struct mailbox *m = &boxes[k];
+        if (!atomic_compare_exchange_strong(&m->state, &state, MAIL_TAKEN)) continue;
+        atomic_fetch_sub(&posted, 1);
+        struct mmu_fault f = { MMU_HOST, m->address, m->write, threads[k], 1 };
+        atomic_store(&m->state, fault_serve(&f, false) == MMU_RETRY ? MAIL_RETRY : MAIL_FATAL);
+        if (atomic_load(&m->asleep)) futex_wake(&m->state, 1);
+        any = true;
+    }
+    return any;
+}
+
+CUresult host_catch_signals(void)
+{
+    owner = getpid();
+    hook_install(on_segv);
+    return CUDA_SUCCESS;
+}
+
+void host_check_handler(bool libraries)
+{
+    if (!mmu.tables[MMU_HOST].signals) return;
+    hook_look_again();
+    if (libraries) hook_objects();
+}
