@@ -103,7 +103,9 @@ static CUresult advise(CUdeviceptr p, size_t count, CUmem_advise advice, CUmemLo
     if (r) return r;
     if ((r = advised_location(advice, l, &l)))
         return r == CUDA_ERROR_INVALID_DEVICE && (l.id < 0 || l.id >= device_count) ? no_device : r;
-    if ((r = managed(p, count, &a)) || (r = attributes_advise(&a, p, count, advice, l))) return r;
+    if ((r = managed(p, count, &a))) return r;
+    if (a.pool) return CUDA_ERROR_NOT_SUPPORTED; /* observed on H200: a pool's location is its advice */
+    if ((r = attributes_advise(&a, p, count, advice, l))) return r;
     return uvm_advise(p, count, advice, l);
 }
 

@@ -3,6 +3,8 @@
  * the pool's own file, managed memory from whoever cuMemAllocManaged asks. */
 #include "context/context.h"
 #include "pool/internal.h"
+#include "uvm/attributes.h"
+#include "uvm/uvm.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -50,12 +52,27 @@ static CUresult map_host(const struct chunk *c)
     return CUDA_SUCCESS;
 }
 
+/* A managed pool's location is where its memory prefers to be. */
+static CUresult prefer(const struct mempool *p, const struct allocation *a)
+{
+    const CUmem_advise advice = CU_MEM_ADVISE_SET_PREFERRED_LOCATION;
+    CUmemLocation l = p->location;
+    if (l.type == CU_MEM_LOCATION_TYPE_INVALID) return CUDA_SUCCESS;
+    if (l.type == CU_MEM_LOCATION_TYPE_HOST) l.id = CU_DEVICE_CPU;
+    CUresult r = attributes_advise(a, a->base, a->size, advice, l);
+    return r ? r : uvm_advise(a->base, a->size, advice, l);
+}
+
 /* The chunk is a managed allocation of its own that nobody sees: its pieces are published instead. */
-static CUresult take_managed(struct chunk *c, uint64_t size)
+static CUresult take_managed(const struct mempool *p, struct chunk *c, uint64_t size)
 {
     struct allocation *a;
-    CUresult r = space_alloc_host(NULL, size, CU_MEM_ATTACH_GLOBAL, ALLOCATION_MANAGED, &a);
+    CUresult r = uvm_alloc(NULL, size, CU_MEM_ATTACH_GLOBAL, &a);
     if (r) return r;
+    if ((r = prefer(p, a))) {
+        uvm_free(a);
+        return r;
+    }
     space_withdraw(a);
     c->managed = a;
     c->memory = (struct space_chunk){ a->base, a->offset, size, a->backing };
@@ -66,12 +83,12 @@ static CUresult take_managed(struct chunk *c, uint64_t size)
 static void give_managed(struct chunk *c)
 {
     space_publish(c->managed);
-    space_free(c->managed);
+    uvm_free(c->managed);
 }
 
 static CUresult take(struct mempool *p, struct chunk *c, uint64_t size)
 {
-    if (p->type == CU_MEM_ALLOCATION_TYPE_MANAGED) return take_managed(c, size);
+    if (p->type == CU_MEM_ALLOCATION_TYPE_MANAGED) return take_managed(p, c, size);
     CUresult r = space_take(p->device, size, &c->memory);
     if (r) return r;
     if (!p->imported) c->offset = c->memory.offset;

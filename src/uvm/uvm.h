@@ -13,7 +13,8 @@
 /* At cuInit. */
 void uvm_init(void);
 
-/* cuMemAllocManaged, __managed__ variables. Published; attach is CU_MEM_ATTACH_*. */
+/* cuMemAllocManaged, __managed__ variables, managed pools (c NULL: of no context). Published;
+ * attach is CU_MEM_ATTACH_*. */
 CUresult uvm_alloc(struct context *c, uint64_t size, unsigned attach, struct allocation **out);
 void uvm_free(struct allocation *a);
 
