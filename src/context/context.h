@@ -30,7 +30,7 @@ struct device {
     struct context *primary;       /* one object for the process's life; active while primary_count > 0 */
     unsigned primary_count, primary_flags;
     uint32_t peers;                /* bit i: kernels of this device may touch memory of device i */
-    unsigned contexts;             /* that are alive */
+    _Atomic unsigned contexts;     /* that are alive; changed under the lock of context.c */
 };
 
 struct context {

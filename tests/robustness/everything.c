@@ -1,0 +1,275 @@
+/* Eight threads that do everything at once, in an order of their own: under
+ * ThreadSanitizer (./dev tsan) this finds races, otherwise wrong results.
+ * usage: everything [ROUNDS [SEED]] */
+#include <cuda.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CHECK(call) do { CUresult r_ = (call); if (r_) { const char *n_ = "?"; cuGetErrorName(r_, &n_); printf("line %d: %s: %s\n", __LINE__, #call, n_); fflush(stdout); _exit(1); } } while (0)
+#define EXPECT(c) do { if (!(c)) { printf("line %d: %s\n", __LINE__, #c); fflush(stdout); _exit(1); } } while (0)
+
+enum { THREADS = 8 };
+
+static const char ptx[] =
+    ".version 7.0\n.target sm_70\n.address_size 64\n.visible .global .align 4 .u32 count = 7;\n"
+    ".visible .entry add(.param .u64 p, .param .u32 n) { .reg .b64 %a; .reg .b32 %v, %w; ld.param.u64 %a,[p]; ld.param.u32 %w,[n]; atom.global.add.u32 %v,[%a],%w; ret; }\n"
+    ".visible .entry fill(.param .u64 p, .param .u32 n) { .reg .b64 %a, %o; .reg .b32 %t, %c, %d, %w; ld.param.u64 %a,[p]; ld.param.u32 %w,[n];"
+    " mov.u32 %t,%tid.x; mov.u32 %c,%ctaid.x; mov.u32 %d,%ntid.x; mad.lo.u32 %t,%c,%d,%t; mul.wide.u32 %o,%t,4; add.s64 %a,%a,%o; st.global.u32 [%a],%w; ret; }\n";
+
+static CUcontext primary;
+static CUmodule common;
+static CUdeviceptr counter;
+static _Atomic unsigned counted, host_calls;
+
+struct self { unsigned random; int number; };
+
+static unsigned any(struct self *s, unsigned below)
+{
+    s->random = s->random * 1664525u + 1013904223u;
+    return (s->random >> 10) % below;
+}
+
+static CUfunction function(CUmodule m, const char *name)
+{
+    CUfunction f;
+    CHECK(cuModuleGetFunction(&f, m, name));
+    return f;
+}
+
+static void on_host(void *arg)
+{
+    (void)arg;
+    host_calls++;
+}
+
+static void on_stream(CUstream s, CUresult r, void *arg)
+{
+    (void)s;
+    EXPECT(!r);
+    on_host(arg);
+}
+
+static void streams_and_events(struct self *s)
+{
+    CUstream a, b;
+    CUevent e, f;
+    CUdeviceptr p;
+    unsigned value = any(s, 1000000), got[64], n = 64;
+    float ms;
+    CHECK(cuStreamCreate(&a, any(s, 2)));
+    CHECK(cuStreamCreateWithPriority(&b, CU_STREAM_NON_BLOCKING, -(int)any(s, 3)));
+    CHECK(cuEventCreate(&e, 0));
+    CHECK(cuEventCreate(&f, any(s, 2) ? CU_EVENT_BLOCKING_SYNC : 0));
+    CHECK(cuMemAlloc(&p, 256 + any(s, 100000)));
+    CHECK(cuEventRecord(e, a));
+    CHECK(cuLaunchKernel(function(common, "fill"), 2, 1, 1, 32, 1, 1, 0, a, (void *[]){ &p, &value }, NULL));
+    CHECK(cuEventRecord(f, a));
+    CHECK(cuStreamWaitEvent(b, f, 0));
+    CHECK(cuLaunchHostFunc(b, on_host, NULL));
+    CHECK(cuMemcpyDtoHAsync(got, p, n * 4, b));
+    if (any(s, 2)) cuEventQuery(f), cuStreamQuery(b);
+    CHECK(cuStreamAddCallback(b, on_stream, NULL, 0));
+    CHECK(cuStreamSynchronize(b));
+    CHECK(cuEventSynchronize(f));
+    CHECK(cuEventElapsedTime(&ms, e, f));
+    EXPECT(got[0] == value && got[63] == value && ms >= 0);
+    CHECK(cuEventDestroy(e));
+    CHECK(cuEventDestroy(f));
+    CHECK(cuMemFree(p));
+    CHECK(cuStreamDestroy(a));
+    CHECK(cuStreamDestroy(b));
+}
+
+static void counting(struct self *s)
+{
+    unsigned by = any(s, 9) + 1;
+    CHECK(cuLaunchKernel(function(common, "add"), 3, 1, 1, 32, 1, 1, 0, any(s, 2) ? CU_STREAM_PER_THREAD : 0, (void *[]){ &counter, &by }, NULL));
+    counted += 96 * by;
+    if (any(s, 3) == 0) CHECK(cuStreamSynchronize(CU_STREAM_PER_THREAD));
+    if (any(s, 5) == 0) CHECK(cuCtxSynchronize());
+}
+
+static void modules(struct self *s)
+{
+    CUmodule m;
+    CUdeviceptr p;
+    size_t size;
+    unsigned value = 0;
+    CHECK(cuModuleLoadData(&m, ptx));
+    CHECK(cuModuleGetGlobal(&p, &size, m, "count"));
+    CHECK(cuMemcpyDtoH(&value, p, 4));
+    EXPECT(value == 7 && size == 4);
+    unsigned by = any(s, 100);
+    CHECK(cuLaunchKernel(function(m, "add"), 1, 1, 1, 32, 1, 1, 0, CU_STREAM_PER_THREAD, (void *[]){ &p, &by }, NULL));
+    CHECK(cuStreamSynchronize(CU_STREAM_PER_THREAD));
+    CHECK(cuMemcpyDtoH(&value, p, 4));
+    EXPECT(value == 7 + 32 * by);
+    CHECK(cuModuleUnload(m));
+}
+
+static void memory(struct self *s)
+{
+    CUdeviceptr p, q, base;
+    size_t bytes = 4096 + any(s, 3000000), size, pitch;
+    void *h;
+    unsigned char *c;
+    CUmemorytype type;
+    CHECK(cuMemAlloc(&p, bytes));
+    CHECK(cuMemAllocPitch(&q, &pitch, 100, 20, 4));
+    CHECK(cuMemHostAlloc(&h, 4096, CU_MEMHOSTALLOC_PORTABLE));
+    c = h;
+    CHECK(cuMemGetAddressRange(&base, &size, p + bytes / 2));
+    EXPECT(base == p && size == bytes);
+    CHECK(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p));
+    EXPECT(type == CU_MEMORYTYPE_DEVICE);
+    CHECK(cuMemsetD8(p, (unsigned char)s->number, bytes));
+    CHECK(cuMemcpyDtoD(q, p, 100));
+    CHECK(cuMemcpyDtoH(c, p + bytes - 4096, 4096));
+    EXPECT(c[0] == s->number && c[4095] == s->number);
+    CHECK(cuMemGetInfo(&size, &pitch));
+    CHECK(cuMemFreeHost(h));
+    CHECK(cuMemFree(q));
+    CHECK(cuMemFree(p));
+}
+
+static void contexts(struct self *s)
+{
+    CUcontext c, was;
+    CUdeviceptr p;
+    unsigned value = any(s, 1000), got;
+    CHECK(cuCtxCreate(&c, NULL, 0, 0));
+    CHECK(cuMemAlloc(&p, 4));
+    CHECK(cuMemsetD32(p, value, 1));
+    CHECK(cuMemcpyDtoH(&got, p, 4));
+    EXPECT(got == value);
+    if (any(s, 2)) CHECK(cuMemFree(p));
+    CHECK(cuCtxDestroy(c));
+    cuCtxPopCurrent(&was);
+    CHECK(cuCtxSetCurrent(primary));
+    CHECK(cuDevicePrimaryCtxRetain(&c, 0));
+    CHECK(cuDevicePrimaryCtxRelease(0));
+}
+
+static void waiting_for_values(struct self *s)
+{
+    CUstream a;
+    CUdeviceptr p;
+    CHECK(cuStreamCreate(&a, CU_STREAM_NON_BLOCKING));
+    CHECK(cuMemAlloc(&p, 4));
+    CHECK(cuMemsetD32(p, 0, 1));
+    CHECK(cuStreamWaitValue32(a, p, (unsigned)s->number + 1, CU_STREAM_WAIT_VALUE_GEQ));
+    CHECK(cuLaunchHostFunc(a, on_host, NULL));
+    CHECK(cuStreamWriteValue32(CU_STREAM_PER_THREAD, p, (unsigned)s->number + 1, 0));
+    CHECK(cuStreamSynchronize(a));
+    CHECK(cuMemFree(p));
+    CHECK(cuStreamDestroy(a));
+}
+
+static void stream_ordered(struct self *s)
+{
+    CUdeviceptr p;
+    unsigned value = any(s, 99999), got;
+    CUresult r = cuMemAllocAsync(&p, 1024 + any(s, 500000), CU_STREAM_PER_THREAD);
+    if (r == CUDA_ERROR_NOT_SUPPORTED) return;
+    CHECK(r);
+    CHECK(cuMemsetD32Async(p, value, 256, CU_STREAM_PER_THREAD));
+    CHECK(cuMemcpyDtoHAsync(&got, p + 1020, 4, CU_STREAM_PER_THREAD));
+    CHECK(cuMemFreeAsync(p, CU_STREAM_PER_THREAD));
+    CHECK(cuStreamSynchronize(CU_STREAM_PER_THREAD));
+    EXPECT(got == value);
+}
+
+static void reservations(struct self *s)
+{
+    size_t bytes = (any(s, 3) + 1ul) << 21;
+    CUdeviceptr va;
+    CUmemGenericAllocationHandle h;
+    CUmemAllocationProp prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0 } };
+    CUmemAccessDesc access = { .location = prop.location, .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
+    unsigned value = any(s, 1000), got;
+    CUresult r = cuMemAddressReserve(&va, bytes, 0, 0, 0);
+    if (r == CUDA_ERROR_NOT_SUPPORTED) return;
+    CHECK(r);
+    CHECK(cuMemCreate(&h, bytes, &prop, 0));
+    CHECK(cuMemMap(va, bytes, 0, h, 0));
+    CHECK(cuMemSetAccess(va, bytes, &access, 1));
+    CHECK(cuLaunchKernel(function(common, "fill"), 2, 1, 1, 32, 1, 1, 0, CU_STREAM_PER_THREAD, (void *[]){ &va, &value }, NULL));
+    CHECK(cuStreamSynchronize(CU_STREAM_PER_THREAD));
+    CHECK(cuMemcpyDtoH(&got, va + 252, 4));
+    EXPECT(got == value);
+    CHECK(cuMemUnmap(va, bytes));
+    CHECK(cuMemRelease(h));
+    CHECK(cuMemAddressFree(va, bytes));
+}
+
+static void managed(struct self *s)
+{
+    CUdeviceptr p;
+    unsigned value = any(s, 1000);
+    CUresult r = cuMemAllocManaged(&p, 100000, CU_MEM_ATTACH_GLOBAL);
+    if (r == CUDA_ERROR_NOT_SUPPORTED) return;
+    CHECK(r);
+    volatile unsigned *h = (volatile unsigned *)p;
+    h[100] = 5;
+    CHECK(cuLaunchKernel(function(common, "fill"), 2, 1, 1, 32, 1, 1, 0, CU_STREAM_PER_THREAD, (void *[]){ &p, &value }, NULL));
+    CHECK(cuStreamSynchronize(CU_STREAM_PER_THREAD));
+    EXPECT(h[0] == value && h[63] == value && h[100] == 5);
+    CHECK(cuMemFree(p));
+}
+
+static void questions(struct self *s)
+{
+    const char *name;
+    int v;
+    void *f;
+    CUdriverProcAddressQueryResult found;
+    CHECK(cuGetErrorString((CUresult)any(s, 4), &name));
+    CHECK(cuDeviceGetAttribute(&v, (CUdevice_attribute)(1 + any(s, 60)), 0));
+    CHECK(cuGetProcAddress("cuMemAlloc", &f, 12000, 0, &found));
+    CHECK(cuFuncGetAttribute(&v, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, function(common, "add")));
+    CHECK(cuOccupancyMaxActiveBlocksPerMultiprocessor(&v, function(common, "add"), 128, 0));
+}
+
+static void *worker(void *arg)
+{
+    static void (*const deeds[])(struct self *) = { streams_and_events, counting, modules, memory, contexts, waiting_for_values, stream_ordered,
+        reservations, managed, questions };
+    struct self *s = arg;
+    int rounds = s->number;
+    s->number = (int)(s->random % THREADS);
+    CHECK(cuCtxSetCurrent(primary));
+    for (int k = 0; k < rounds; k++) deeds[any(s, sizeof deeds / sizeof *deeds)](s);
+    CHECK(cuCtxSynchronize());
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    int rounds = argc > 1 ? atoi(argv[1]) : 40;
+    unsigned seed = argc > 2 ? (unsigned)atoi(argv[2]) : 1, total;
+    pthread_t t[THREADS];
+    struct self self[THREADS];
+    alarm(200);
+    CHECK(cuInit(0));
+    CHECK(cuDevicePrimaryCtxRetain(&primary, 0));
+    CHECK(cuCtxSetCurrent(primary));
+    CHECK(cuModuleLoadData(&common, ptx));
+    CHECK(cuMemAlloc(&counter, 4));
+    CHECK(cuMemsetD32(counter, 0, 1));
+    for (int k = 0; k < THREADS; k++) {
+        self[k] = (struct self){ seed * THREADS + (unsigned)k, rounds };
+        EXPECT(!pthread_create(&t[k], NULL, worker, &self[k]));
+    }
+    for (int k = 0; k < THREADS; k++) pthread_join(t[k], NULL);
+    CHECK(cuCtxSynchronize());
+    CHECK(cuMemcpyDtoH(&total, counter, 4));
+    EXPECT(total == counted);
+    CHECK(cuModuleUnload(common));
+    CHECK(cuDevicePrimaryCtxRelease(0));
+    return 0;
+}
