@@ -17,8 +17,7 @@ static enum outcome take(const struct trace_slot *slot, uint64_t i, struct trace
 {
     uint64_t word[TRACE_WORDS], seq = atomic_load_explicit(&slot->seq, memory_order_acquire);
     if (seq != 2 * i + 2) return seq > 2 * i + 2 ? TOO_LATE : NOT_YET;
-    for (int k = 0; k < TRACE_WORDS; k++) word[k] = atomic_load_explicit(&slot->word[k], memory_order_relaxed);
-    atomic_thread_fence(memory_order_acquire);
+    for (int k = 0; k < TRACE_WORDS; k++) word[k] = atomic_load_explicit(&slot->word[k], memory_order_acquire);
     if (atomic_load_explicit(&slot->seq, memory_order_relaxed) != seq) return TOO_LATE;
     memcpy(out, word, sizeof word);
     return READ;
@@ -50,8 +49,8 @@ bool trace_kernel_details(struct trace_region *r, uint64_t ticket, struct trace_
 {
     struct trace_kernel *k = &r->kernels[ticket % TRACE_KERNELS];
     if (!ticket || atomic_load_explicit(&k->ticket, memory_order_acquire) != ticket) return false;
-    memcpy(out, k, sizeof *out);
-    atomic_thread_fence(memory_order_acquire);
+    for (size_t word = 0; word < sizeof *k / 8; word++)
+        ((uint64_t *)out)[word] = __atomic_load_n((uint64_t *)k + word, __ATOMIC_ACQUIRE);
     return atomic_load_explicit(&k->ticket, memory_order_relaxed) == ticket;
 }
 

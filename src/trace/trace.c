@@ -138,9 +138,8 @@ static void put(struct trace_region *r, const struct trace_record *record)
         return;
     }
     memcpy(word, record, sizeof word);
-    /* a reader that sees a word of this record must not find the seq of the one before it afterwards */
-    atomic_thread_fence(memory_order_release);
-    for (int k = 0; k < TRACE_WORDS; k++) atomic_store_explicit(&slot->word[k], word[k], memory_order_relaxed);
+    /* release: a reader that sees a word of this record does not find the seq of the one before it afterwards */
+    for (int k = 0; k < TRACE_WORDS; k++) atomic_store_explicit(&slot->word[k], word[k], memory_order_release);
     atomic_store_explicit(&slot->seq, 2 * i + 2, memory_order_release);
     if (i % (TRACE_SLOTS / 4) == TRACE_SLOTS / 4 - 1) wake_readers(r);
 }
