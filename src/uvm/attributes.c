@@ -175,13 +175,13 @@ static struct range pages(uint64_t va, uint64_t size)
 
 static void walk(struct mapping *m, struct range r, const struct change *c)
 {
-    for (uint64_t at = r.start; at < r.end && at < m->end;) {
-        struct piece *p = piece_at(m, at);
+    struct piece *p = NULL;
+    for (uint64_t at = r.start; at < r.end && at < m->end; at += p->end - p->start) {
+        p = p ? piece_behind(m, p, at) : piece_at(m, at);
         if (p->end > r.end) cut(m, p, r.end);
         if (p->start < r.start) p = cut(m, p, r.start);
         apply(&p->value, c);
         p = merge(m, p);
-        at += p->end - p->start;
     }
 }
 
