@@ -3,6 +3,12 @@
 
 static bool unit(const struct slab *s, uint32_t k) { return s->units[k / 64] >> (k % 64) & 1; }
 
+static void occupy(struct slab *s, uint32_t k, uint32_t n)
+{
+    for (uint32_t j = k; j < k + n; j++) s->units[j / 64] |= 1ull << (j % 64);
+    s->used += n;
+}
+
 bool slab_take(struct slab *s, uint64_t size, uint64_t align, uint64_t *at)
 {
     uint32_t n = (uint32_t)((size + SLAB_UNIT - 1) / SLAB_UNIT),
@@ -12,12 +18,25 @@ bool slab_take(struct slab *s, uint64_t size, uint64_t align, uint64_t *at)
         uint32_t run = 0;
         while (run < n && !unit(s, k + run)) run++;
         if (run < n) continue;
-        for (uint32_t j = k; j < k + n; j++) s->units[j / 64] |= 1ull << (j % 64);
-        s->used += n;
+        occupy(s, k, n);
         *at = (uint64_t)k * SLAB_UNIT;
         return true;
     }
     return false;
+}
+
+bool slab_take_tight(struct slab *s, uint64_t size, uint64_t *at)
+{
+    uint32_t n = (uint32_t)((size + SLAB_UNIT - 1) / SLAB_UNIT), best = 0, best_run = UINT32_MAX;
+    if (SLAB_UNITS - s->used < n) return false;
+    for (uint32_t k = 0, run; k < SLAB_UNITS; k += run + 1) {
+        for (run = 0; k + run < SLAB_UNITS && !unit(s, k + run);) run++;
+        if (run >= n && run < best_run) best = k, best_run = run;
+    }
+    if (best_run == UINT32_MAX) return false;
+    occupy(s, best, n);
+    *at = (uint64_t)best * SLAB_UNIT;
+    return true;
 }
 
 void slab_give(struct slab *s, uint64_t at, uint64_t size)

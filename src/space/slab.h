@@ -18,6 +18,9 @@ struct slab {
 
 /* A place for size bytes (at most 1 MiB), aligned; false if there is none. */
 bool slab_take(struct slab *s, uint64_t size, uint64_t align, uint64_t *at);
+/* The same for managed memory: up to the whole chunk, 512-byte aligned, from the smallest hole that is large
+ * enough, the lowest of equal ones (what cuMemRangeGetAttribute answers shows it: uvm/attributes.h). */
+bool slab_take_tight(struct slab *s, uint64_t size, uint64_t *at);
 void slab_give(struct slab *s, uint64_t at, uint64_t size);
 /* Whether some live piece touches the page. */
 bool slab_page_used(const struct slab *s, unsigned page);
