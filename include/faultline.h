@@ -4,7 +4,7 @@
  * elsewhere too looks for them with dlsym.
  *
  * Functions that return int return 0, or a CUresult. All may be called from any
- * thread, before cuInit too. In a forked child there is nothing to see. */
+ * thread, before cuInit too. A forked child begins anew. */
 #ifndef FAULTLINE_H
 #define FAULTLINE_H
 

@@ -138,6 +138,14 @@ void statistics_count(struct trace_region *r, const struct trace_record *record,
     pthread_mutex_unlock(&lock);
 }
 
+void statistics_forget(void)
+{
+    pthread_mutex_init(&lock, NULL);
+    live_count = 0;
+    last_ordinal = 0;
+    oldest = 1;
+}
+
 size_t statistics_live(struct trace_region *r, struct live_allocation *out, size_t most)
 {
     pthread_mutex_lock(&lock);

@@ -8,6 +8,9 @@
  * enter and leave the list of allocations in any case. */
 void statistics_count(struct trace_region *r, const struct trace_record *record, bool of_allocation);
 
+/* In a forked child: there are no allocations. */
+void statistics_forget(void);
+
 struct live_allocation { uint64_t address, bytes, ordinal; uint32_t entry; };
 /* Those that are not freed, by address. Returns how many there are; writes most at most. */
 size_t statistics_live(struct trace_region *r, struct live_allocation *out, size_t most);

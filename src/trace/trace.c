@@ -61,11 +61,16 @@ static void note_program(struct trace_region *r)
     close(fd);
 }
 
-/* A forked child has no CUDA and no region. */
+/* A forked child begins anew: the region is its parent's, and so is whoever listens. */
 static void in_child(void)
 {
+    pthread_mutex_init(&lock, NULL);
+    memset(nested, 0, sizeof nested);
+    asked_for = 0;
+    once = (pthread_once_t)PTHREAD_ONCE_INIT;
     atomic_store(&mapped, NULL);
-    atomic_store(&trace_listeners, 0);
+    atomic_store(&trace_listeners, TRACE_LISTEN_UNKNOWN);
+    statistics_forget();
 }
 
 static void map_region(void)
