@@ -100,11 +100,17 @@ static void lives(void)
     report("vmm.touched.raw", median(raw, TOUCHED));
 }
 
-/* Mean of each call's cost over a thousand pages, with few and with many others there. */
+/* The median page's cost among the first thousand and the last of them. */
+static void ends(const char *first, const char *last, double *took)
+{
+    report(first, median(took, THOUSAND));
+    report(last, median(took + PAGES - THOUSAND, THOUSAND));
+}
+
 static void many(void)
 {
     static CUmemGenericAllocationHandle h[PAGES];
-    double first = 0, last = 0;
+    static double took[PAGES];
     CUdeviceptr at;
     CHECK(cuMemAddressReserve(&at, SIZE * PAGES, 0, 0, 0));
     for (int k = 0; k < PAGES; k++) {
@@ -112,26 +118,18 @@ static void many(void)
         CHECK(cuMemCreate(&h[k], SIZE, &prop, 0));
         CHECK(cuMemMap(at + SIZE * k, SIZE, 0, h[k], 0));
         CHECK(cuMemSetAccess(at + SIZE * k, SIZE, &access_both, 1));
-        double took = now_us() - start;
-        if (k < THOUSAND) first += took;
-        if (k >= PAGES - THOUSAND) last += took;
+        took[k] = now_us() - start;
     }
-    CHECK(cuCtxSynchronize());
-    report("vmm.map.first", first / THOUSAND);
-    report("vmm.map.last", last / THOUSAND);
-    first = last = 0;
-    for (int k = 0; k < PAGES; k++) { /* the first with all of them there, the last with none */
+    ends("vmm.map.first", "vmm.map.last", took);
+    for (int k = 0; k < PAGES; k++) { /* from both ends: the first with all of them there, the last with none */
         int n = k % 2 ? PAGES - 1 - k / 2 : k / 2;
         double start = now_us();
         CHECK(cuMemUnmap(at + SIZE * n, SIZE));
         CHECK(cuMemRelease(h[n]));
-        double took = now_us() - start;
-        if (k < THOUSAND) first += took;
-        if (k >= PAGES - THOUSAND) last += took;
+        took[k] = now_us() - start;
     }
+    ends("vmm.unmap.most", "vmm.unmap.least", took);
     CHECK(cuMemAddressFree(at, SIZE * PAGES));
-    report("vmm.unmap.most", first / THOUSAND);
-    report("vmm.unmap.least", last / THOUSAND);
 }
 
 int main(void)

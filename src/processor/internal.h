@@ -7,6 +7,7 @@
 #include <pthread.h>
 
 struct sent { uint64_t id; struct sent *next; };
+struct lazy;
 
 struct processor {
     int ordinal;
@@ -16,6 +17,7 @@ struct processor {
     int owner;                     /* the process that may use it; a forked child may not */
     pthread_mutex_t lock;          /* producers of commands */
     struct sent *sent[64];         /* backings whose descriptor the device has; under lock */
+    struct lazy *lazy;             /* page-table commands that wait for the next kernel (lazy.h); under lock */
     uint64_t params_head;          /* under lock */
     uint64_t submitted[CHANNELS];  /* commands of each channel; under lock */
     uint64_t used[CHANNELS / 64];  /* channels; under lock */
@@ -30,6 +32,10 @@ void monitor_remove(struct processor *p);
 /* start.c: the running process of a device, NULL: none. */
 struct processor *processor_of(unsigned ordinal);
 
+/* submit.c: into the ring; with the lock. */
+CUresult page_command_now(struct processor *p, enum command_kind kind, uint64_t va, uint64_t size,
+                          const struct backing *b, uint64_t offset, unsigned prot);
+CUresult forget_now(struct processor *p, uint64_t id);
 /* submit.c: managed memory. *position: where in the ring the command is. */
 CUresult processor_manage(struct processor *p, uint64_t va, uint64_t size, const struct backing *b, uint64_t *position);
 void processor_managed(struct processor *p, uint64_t va, uint64_t size, int prot, uint64_t *position);

@@ -49,6 +49,11 @@ CUresult processor_unmap(struct processor *p, uint64_t va, uint64_t size);
 CUresult processor_multicast(struct processor *p, uint64_t va, uint64_t size, const struct backing *b, uint64_t offset, unsigned prot, unsigned team);
 CUresult processor_multicast_end(struct processor *p, uint64_t va, uint64_t size);
 CUresult processor_protect(struct processor *p, uint64_t va, uint64_t size, unsigned prot);
+/* The same for ranges that are only ever mapped, protected and unmapped as a whole: what an idle device would see is
+ * put off until its next kernel, and what was unmapped by then it never sees. */
+CUresult processor_map_whole(struct processor *p, uint64_t va, uint64_t size, const struct backing *b, uint64_t offset, unsigned prot);
+CUresult processor_unmap_whole(struct processor *p, uint64_t va, uint64_t size);
+CUresult processor_protect_whole(struct processor *p, uint64_t va, uint64_t size, unsigned prot);
 /* What was mapped so far is there for kernels that run already, too. */
 void processor_settle(struct processor *p);
 /* Nothing that the device has mapped shows b, and nothing will: its descriptor goes there too. */

@@ -1,7 +1,7 @@
 /* Starting and ending a device process. */
 #include "base/log.h"
 #include "base/spawn.h"
-#include "processor/internal.h"
+#include "processor/lazy.h"
 #include "processor/mmu.h"
 #include "processor/table.h"
 
@@ -138,6 +138,7 @@ void processor_stop(struct processor *p)
             p->sent[k] = s->next;
             free(s);
         }
+    lazy_free(p);
     pthread_mutex_destroy(&p->lock);
     free(p);
 }

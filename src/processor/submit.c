@@ -1,6 +1,6 @@
 /* Commands to a device process. */
 #include "base/futex.h"
-#include "processor/internal.h"
+#include "processor/lazy.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -99,28 +99,35 @@ void processor_settle(struct processor *p)
     pthread_mutex_unlock(&p->lock);
 }
 
-static CUresult page_command(struct processor *p, enum command_kind kind, uint64_t va, uint64_t size,
-                             const struct backing *b, uint64_t offset, unsigned prot)
+CUresult page_command_now(struct processor *p, enum command_kind kind, uint64_t va, uint64_t size,
+                          const struct backing *b, uint64_t offset, unsigned prot)
 {
-    CUresult r = CUDA_SUCCESS;
-    pthread_mutex_lock(&p->lock);
-    if (b && (r = send_backing(p, b))) goto out;
+    CUresult r = b ? send_backing(p, b) : CUDA_SUCCESS;
+    if (r) return r;
     struct command *c = slot_begin(p);
-    if (!c) {
-        r = processor_status(p);
-        goto out;
-    }
+    if (!c) return processor_status(p);
     c->kind = kind;
     c->map.va = va;
     c->map.size = size;
     c->map.backing = b ? b->id : 0;
     c->map.offset = offset;
     c->map.prot = prot;
-    /* access must be gone from a running device on return */
-    bool revokes = kind != COMMAND_MAP && kind != COMMAND_MANAGE && kind != COMMAND_MULTICAST && processor_busy(p);
-    slot_end(p, revokes);
-    if (revokes) wait_applied(p);
-out:
+    slot_end(p, false);
+    return r;
+}
+
+/* Access must be gone from a running device on return. */
+static void revoke_now(struct processor *p, enum command_kind kind)
+{
+    if (kind != COMMAND_MAP && kind != COMMAND_MANAGE && processor_busy(p)) wait_applied(p);
+}
+
+static CUresult page_command(struct processor *p, enum command_kind kind, uint64_t va, uint64_t size,
+                             const struct backing *b, uint64_t offset, unsigned prot)
+{
+    pthread_mutex_lock(&p->lock);
+    CUresult r = page_command_now(p, kind, va, size, b, offset, prot);
+    if (!r) revoke_now(p, kind);
     pthread_mutex_unlock(&p->lock);
     return r;
 }
@@ -180,6 +187,50 @@ CUresult processor_protect(struct processor *p, uint64_t va, uint64_t size, unsi
     return page_command(p, COMMAND_PROTECT, va, size, NULL, 0, prot);
 }
 
+/* ---- whole ranges, lazily */
+
+static CUresult whole_command(struct processor *p, const struct lazy_command *c)
+{
+    pthread_mutex_lock(&p->lock);
+    CUresult r = CUDA_SUCCESS;
+    if (processor_busy(p) || !lazy_put(p, c)) {
+        r = lazy_flush(p);
+        if (!r) r = page_command_now(p, c->kind, c->va, c->size, c->backing, c->offset, c->prot);
+        if (!r) revoke_now(p, c->kind);
+    }
+    pthread_mutex_unlock(&p->lock);
+    return r;
+}
+
+CUresult processor_map_whole(struct processor *p, uint64_t va, uint64_t size, const struct backing *b, uint64_t offset,
+                             unsigned prot)
+{
+    const struct lazy_command c = {
+        .kind = COMMAND_MAP, .va = va, .size = size, .backing = b, .offset = offset, .prot = prot
+    };
+    return whole_command(p, &c);
+}
+
+CUresult processor_unmap_whole(struct processor *p, uint64_t va, uint64_t size)
+{
+    return whole_command(p, &(struct lazy_command){ .kind = COMMAND_UNMAP, .va = va, .size = size });
+}
+
+CUresult processor_protect_whole(struct processor *p, uint64_t va, uint64_t size, unsigned prot)
+{
+    return whole_command(p, &(struct lazy_command){ .kind = COMMAND_PROTECT, .va = va, .size = size, .prot = prot });
+}
+
+CUresult forget_now(struct processor *p, uint64_t id)
+{
+    struct command *c = slot_begin(p);
+    if (!c) return processor_status(p);
+    c->kind = COMMAND_FORGET;
+    c->map.backing = id;
+    slot_end(p, false);
+    return CUDA_SUCCESS;
+}
+
 void processor_forget(struct processor *p, const struct backing *b)
 {
     struct sent *gone = NULL;
@@ -190,12 +241,10 @@ void processor_forget(struct processor *p, const struct backing *b)
             *at = gone->next;
             break;
         }
-    struct command *c = gone ? slot_begin(p) : NULL;
-    if (c) {
-        c->kind = COMMAND_FORGET;
-        c->map.backing = b->id;
-        slot_end(p, false);
-    }
+    /* behind the unmapping of it that may wait */
+    if (gone && !(lazy_any(p) && lazy_put(p, &(struct lazy_command){ .kind = COMMAND_FORGET, .id = b->id })) &&
+        !lazy_flush(p))
+        forget_now(p, b->id);
     pthread_mutex_unlock(&p->lock);
     free(gone);
 }
@@ -244,7 +293,7 @@ uint64_t processor_launch(struct processor *p, uint32_t channel, const struct la
     atomic_fetch_add(&p->control->running, 1);
     table_settle(p);
     pthread_mutex_lock(&p->lock);
-    struct command *c = slot_begin(p);
+    struct command *c = lazy_flush(p) ? NULL : slot_begin(p);
     if (c && put_params(p, l, c)) {
         c->kind = COMMAND_LAUNCH;
         c->channel = channel;

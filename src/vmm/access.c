@@ -13,10 +13,14 @@ struct processor *access_processor(const struct device *d) { return attached[d->
 
 /* ---- page tables */
 
-static CUresult map_device(struct processor *p, uint64_t va, uint64_t size, const struct backing *b, uint64_t offset,
-                           unsigned access)
+/* A plain memory comes and goes in one piece. */
+static bool is_whole(const struct vmm_mapping *m) { return !m->handle->memory->kind; }
+
+static CUresult map_device(const struct vmm_mapping *m, struct processor *p, uint64_t va, uint64_t size,
+                           const struct backing *b, uint64_t offset, unsigned access)
 {
-    return processor_map(p, va, size, b, offset, access & (PROT_DEVICE_READ | PROT_DEVICE_WRITE));
+    return is_whole(m) ? processor_map_whole(p, va, size, b, offset, access)
+                       : processor_map(p, va, size, b, offset, access);
 }
 
 static int host_protection(unsigned access) { return (access & 1 ? PROT_READ : 0) | (access & 2 ? PROT_WRITE : 0); }
@@ -42,7 +46,7 @@ static CUresult map_all(const struct vmm_mapping *m, const struct device *d, str
         uint64_t offset, length;
         bool there = memory_view(m->handle->memory, d, at, &b, &offset, &length);
         if (there)
-            r = d ? map_device(p, m->a.base + at, length, b, offset, access)
+            r = d ? map_device(m, p, m->a.base + at, length, b, offset, access)
                   : map_host(m->a.base + at, length, b, offset, access);
         at += length;
     }
@@ -51,6 +55,7 @@ static CUresult map_all(const struct vmm_mapping *m, const struct device *d, str
 
 static CUresult unmap_all(const struct vmm_mapping *m, struct processor *p)
 {
+    if (p && is_whole(m)) return processor_unmap_whole(p, m->a.base, m->a.size);
     if (p) return processor_unmap(p, m->a.base, m->a.size);
     return munmap((void *)m->a.base, m->a.size) ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
@@ -67,6 +72,7 @@ CUresult access_apply(const struct vmm_mapping *m, const struct device *d, unsig
         if (r) unmap_all(m, p);
         return r;
     }
+    if (p && is_whole(m)) return processor_protect_whole(p, m->a.base, m->a.size, to);
     if (p) return processor_protect(p, m->a.base, m->a.size, to);
     return mprotect((void *)m->a.base, m->a.size, host_protection(to)) ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }

@@ -24,10 +24,11 @@ struct vmm_mapping *mapping_from(uint64_t address)
 
 struct vmm_mapping *mapping_next(struct vmm_mapping *m) { return RB_NEXT(mappings, &mappings, m); }
 
+/* The space's index finds it sooner than the tree, which is for the order. */
 struct vmm_mapping *mapping_at(uint64_t address)
 {
-    struct vmm_mapping *m = mapping_from(address);
-    return m && m->a.base <= address ? m : NULL;
+    const struct allocation *a = space_find(address);
+    return a && a->owner == &vmm_owner ? a->detail : NULL;
 }
 
 static void enter(struct vmm_mapping *m)
@@ -56,9 +57,8 @@ static CUresult check_map(uint64_t va, uint64_t size, uint64_t offset, const str
 {
     if (!h || h->prop.allocFlags.usage & CU_MEM_CREATE_USAGE_TILE_POOL) return CUDA_ERROR_INVALID_VALUE;
     if (offset || size != h->memory->size) return CUDA_ERROR_NOT_SUPPORTED;
-    if (va % VMM_GRANULARITY || !reservations_cover(va, size)) return CUDA_ERROR_INVALID_VALUE;
-    const struct vmm_mapping *above = mapping_from(va);
-    return above && above->a.base < va + size ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+    /* whether something is mapped there already, space_publish will tell */
+    return va % VMM_GRANULARITY || !reservations_cover(va, size) ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
 static void describe(struct vmm_mapping *m, uint64_t va, uint64_t size)
