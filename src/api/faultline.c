@@ -68,7 +68,11 @@ void faultline_wait(unsigned milliseconds)
     if (r) trace_sleep(r, milliseconds);
 }
 
-void faultline_flush(void) { streams_trace_flush(); }
+void faultline_flush(void)
+{
+    uvm_settle();
+    streams_trace_flush();
+}
 
 int faultline_get_kernel(const struct faultline_event *event, struct faultline_kernel *out)
 {

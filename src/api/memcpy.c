@@ -6,6 +6,7 @@
 #include "context/context.h"
 #include "graph/capture.h"
 #include "stream/stream.h"
+#include "uvm/uvm.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -28,9 +29,19 @@ static void copy_row(const struct copy *c, size_t to, size_t from)
     }
 }
 
+/* The copy engine of the side's device goes over managed memory. */
+static CUresult engine(const struct copy *c, const struct side *s, bool write)
+{
+    if (!s->span.managed) return CUDA_SUCCESS;
+    size_t extent = (c->depth - 1) * s->slice + (c->height - 1) * s->pitch + c->width;
+    return uvm_copy_engine(s->device->ordinal, s->span.managed, extent, write);
+}
+
 static CUresult perform(void *arg)
 {
     const struct copy *c = arg;
+    CUresult r = engine(c, &c->from, false);
+    if (r || (r = engine(c, &c->to, true))) return r;
     if (c->to.array || c->from.array) return copy_tiles(c);
     for (size_t z = 0; z < c->depth; z++)
         for (size_t y = 0; y < c->height; y++)
@@ -87,7 +98,7 @@ static CUresult any_side(struct draft *d, uint64_t p, size_t extent, struct side
 {
     if (!p) return CUDA_ERROR_INVALID_VALUE;
     if (space_find(p)) return device_side(d, p, extent, s);
-    s->span = (struct span){ (char *)p, 1, 0 };
+    s->span = (struct span){ (char *)p, 1, 0, 0 };
     s->pageable = true;
     return CUDA_SUCCESS;
 }
@@ -211,7 +222,7 @@ static CUresult array_side(const struct box *b, const struct copy *c, struct sid
         return CUDA_SUCCESS;
     }
     char *bytes = (char *)space_alias(a->memory, a->memory->base) + b->z * s->slice + b->y * s->pitch + b->x;
-    s->span = (struct span){ bytes, 1, 0 };
+    s->span = (struct span){ bytes, 1, 0, 0 };
     return CUDA_SUCCESS;
 }
 

@@ -3,6 +3,7 @@
 #include "context/context.h"
 #include "graph/capture.h"
 #include "stream/stream.h"
+#include "uvm/uvm.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 enum { SHORT = 64 << 10 };
 struct fill {
     struct span span;
+    int device;                    /* whose copy engine fills */
     size_t pitch, width, height;
     unsigned unit;
     uint32_t value;
@@ -32,6 +34,10 @@ static void fill_run(char *bytes, size_t n, const struct fill *f)
 static CUresult perform(void *arg)
 {
     const struct fill *f = arg;
+    CUresult r = CUDA_SUCCESS;
+    if (f->span.managed)
+        r = uvm_copy_engine(f->device, f->span.managed, (f->height - 1) * f->pitch + f->width * f->unit, true);
+    if (r) return r;
     for (size_t y = 0; y < f->height; y++)
         for (size_t done = 0, run; done < f->width * f->unit; done += run) {
             run = f->width * f->unit - done;
@@ -80,6 +86,7 @@ static CUresult fill(CUdeviceptr dst, size_t pitch, unsigned unit, uint32_t valu
     const CUgraphNodeParams node = { .type = CU_GRAPH_NODE_TYPE_MEMSET,
                                      .memset = { dst, f.pitch, value, unit, width, height, (CUcontext)c } };
     if (capture_any() && ((r = stream_get(c, stream, false, &s)) || capture_node(s, &node, &r))) return r;
+    f.device = c->device->ordinal;
     for (unsigned k = 0, n = span_members(dst); k < n && !r; k++) {
         struct span_pieces pieces = { .member = k };
         if (!(r = span_find(dst, extent, c->device, true, &f.span, &pieces)) && !(r = stream_get(c, stream, false, &s)))

@@ -10,6 +10,7 @@ struct span {
     char *bytes;                   /* the first piece */
     size_t count;                  /* of pieces, 1 or more */
     size_t first;                  /* of them in the operation's array, if there are several */
+    CUdeviceptr managed;           /* the address, if it is managed: whoever performs the operation says so to src/uvm */
 };
 
 /* Room for the pieces of an operation's spans. */

@@ -4,6 +4,7 @@
 #include "pool/mempool.h"
 #include "space/registered.h"
 #include "space/space.h"
+#include "uvm/uvm.h"
 #include "vmm/vmm.h"
 
 #include <inttypes.h>
@@ -102,6 +103,7 @@ CUresult library_init(unsigned flags)
         pthread_atfork(NULL, NULL, in_child);
         processor_set_reporter(report);
         space_add_owner(&array_owner);
+        uvm_init();
         space_add_owner(&vmm_owner);
         space_add_owner(&registered_owner);
         mempool_init();

@@ -33,6 +33,7 @@ CUresult vram_init(struct vram *v, uint64_t capacity, const char *name)
     while (times > 1 && chunks * times > most) times /= 2;
     v->capacity = chunks * VRAM_CHUNK;
     v->used = 0;
+    v->reclaim = NULL;
     /* less where the address space is limited */
     for (; times && r; times /= 2) {
         v->chunks = calloc(1, sizeof *v->chunks + (chunks * times + 63) / 64 * 8);
@@ -82,7 +83,7 @@ static uint64_t place(const struct vram_chunks *c, uint64_t n)
     return find(c, n, 0, c->count);
 }
 
-CUresult vram_alloc(struct vram *v, uint64_t size, uint64_t *offset)
+static CUresult take(struct vram *v, uint64_t size, uint64_t *offset)
 {
     CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
     uint64_t n = size / VRAM_CHUNK;
@@ -102,12 +103,35 @@ CUresult vram_alloc(struct vram *v, uint64_t size, uint64_t *offset)
     return r;
 }
 
+CUresult vram_alloc(struct vram *v, uint64_t size, uint64_t *offset)
+{
+    CUresult r = take(v, size, offset);
+    if (!r || !v->reclaim || size > v->capacity || v->reclaim(v, size)) return r;
+    return take(v, size, offset);
+}
+
 void vram_free(struct vram *v, uint64_t offset, uint64_t size)
 {
     backing_discard(&v->backing, offset, size);
     pthread_mutex_lock(&v->lock);
     for (uint64_t j = offset / VRAM_CHUNK; j < (offset + size) / VRAM_CHUNK; j++)
         v->chunks->words[j / 64] &= ~(1ull << (j % 64));
+    v->used -= size;
+    pthread_mutex_unlock(&v->lock);
+}
+
+CUresult vram_charge(struct vram *v, uint64_t size)
+{
+    pthread_mutex_lock(&v->lock);
+    CUresult r = size <= v->capacity - v->used ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    if (!r) v->used += size;
+    pthread_mutex_unlock(&v->lock);
+    return r;
+}
+
+void vram_uncharge(struct vram *v, uint64_t size)
+{
+    pthread_mutex_lock(&v->lock);
     v->used -= size;
     pthread_mutex_unlock(&v->lock);
 }

@@ -12,6 +12,8 @@ struct vram {
     struct backing backing;
     uint64_t capacity, used;       /* bytes, multiples of 2 MiB */
     struct vram_chunks *chunks;
+    /* Asks who holds charged memory to give so much back; NULL: nobody does. Called without the lock. */
+    CUresult (*reclaim)(struct vram *v, uint64_t size);
     pthread_mutex_t lock;
 };
 #define VRAM_CHUNK (2ul << 20)
@@ -30,5 +32,8 @@ void vram_destroy(struct vram *v);
  * CUDA_ERROR_OUT_OF_MEMORY exactly when capacity - used < size. */
 CUresult vram_alloc(struct vram *v, uint64_t size, uint64_t *offset);
 void vram_free(struct vram *v, uint64_t offset, uint64_t size);
+/* Memory of the device that others hold: counted, but with no place in the file. */
+CUresult vram_charge(struct vram *v, uint64_t size);
+void vram_uncharge(struct vram *v, uint64_t size);
 
 #endif

@@ -1,4 +1,5 @@
 /* Waiting for streams and asking whether they are done. */
+#include "uvm/uvm.h"
 #include "stream/internal.h"
 
 bool stream_idle(struct stream *s)
@@ -54,6 +55,7 @@ static bool any(const struct stream *s)
 
 static CUresult synchronized(struct stream *s)
 {
+    uvm_settle();
     if (trace_wanted(TRACE_LISTEN_KERNELS | TRACE_LISTEN_MAP))
         streams_trace_flush();
     if (stream_processor(s))

@@ -29,10 +29,13 @@ CUresult uvm_discard(uint64_t va, uint64_t size);
 
 /* A device's copy engine is about to touch managed memory (copies, memsets): faults and migrates
  * by the same table. Memory that is not managed is skipped. */
-CUresult uvm_copy_engine(struct device *d, uint64_t va, uint64_t size, bool write);
+CUresult uvm_copy_engine(int ordinal, uint64_t va, uint64_t size, bool write);
 
-/* Where each page is: 0 nowhere (or not managed), 1 the host, 2 + k device k; bit 0x80: and further
- * processors have a copy to read. */
+/* The devices are idle, as far as somebody waited for them: decides on the faults that have gathered.
+ * Whoever waits for a device, or reads what was traced, calls it. */
+void uvm_settle(void);
+
+/* Where each page is: 0 nowhere, 1 the host, 2 + k device k; 0x80: there are copies. */
 void uvm_residency(uint64_t va, uint64_t pages, uint8_t *out);
 
 #endif

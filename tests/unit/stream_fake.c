@@ -1,5 +1,6 @@
 /* A processor whose channels are threads, and what else src/stream links to. */
 #include "stream_fake.h"
+#include "uvm/uvm.h"
 #include "api/api.h"
 #include "space/space.h"
 
@@ -268,3 +269,5 @@ struct event *new_event(struct context *c, unsigned flags)
     assert_int_equal(event_create(c, flags, &e), CUDA_SUCCESS);
     return e;
 }
+
+void uvm_settle(void) {}

@@ -1,0 +1,156 @@
+/* What advice changes at once: the policy of ranges, and mappings. Nothing
+ * moves. Real driver's effects, by advice. */
+#include "uvm/internal.h"
+#include "uvm/uvm.h"
+
+typedef CUresult block_effect(struct block *b, const struct mask *pages, unsigned p);
+
+/* For each existing block in [start, end). */
+static CUresult for_blocks(uint64_t start, uint64_t end, block_effect *effect, unsigned p)
+{
+    CUresult r = CUDA_SUCCESS;
+    for (uint64_t va = start; va < end && !r; va = (va / WINDOW_BYTES + 1) * WINDOW_BYTES) {
+        struct window *w = window_at(va, false);
+        for (struct block *b = w ? w->blocks : NULL; b && !r; b = b->next) {
+            struct region part = block_overlap(b, start, end);
+            if (part.first >= part.outer) continue;
+            struct mask pages = mask_region(part);
+            r = effect(b, &pages, p);
+            block_check(b);
+        }
+    }
+    return r;
+}
+
+/* Every page's remote mappings go, its owner keeps to reading. */
+static CUresult begin_duplication(struct block *b, const struct mask *pages, unsigned p)
+{
+    CUresult r = CUDA_SUCCESS;
+    (void)p;
+    for_each_processor(q, b->mapped)
+    {
+        struct mask none = { { 0 } }, here = mask_and(pages, b->resident & bit(q) ? &b->place[q]->resident : &none);
+        struct mask remote = mask_andnot(pages, &here);
+        block_unmap(b, q, &remote);
+        if (!r) r = block_revoke(b, q, &here, PROT_RO);
+    }
+    return r;
+}
+
+static CUresult remap_accessed_by(struct block *b, const struct mask *pages)
+{
+    const struct policy *policy = &b->range->policy;
+    CUresult r = CUDA_SUCCESS;
+    if (policy->read_duplication == READ_DUPLICATION_ENABLED) return r;
+    struct mask some = mask_andnot(pages, &b->read_duplicated);
+    some = mask_andnot(&some, &b->discarded);
+    for_each_processor(q, policy->accessed_by)
+    {
+        struct mask mine = some, none = { { 0 } };
+        if (q == policy->preferred) mine = mask_and(&some, b->resident & bit(q) ? &b->place[q]->resident : &none);
+        if (!r) r = block_add_mappings(b, q, &mine, TRACE_CAUSE_POLICY);
+    }
+    return r;
+}
+
+/* One copy of each page survives: at the preferred location if there is one, else the host's, else the first device's. */
+static CUresult end_duplication(struct block *b, const struct mask *pages, unsigned p)
+{
+    struct mask rest = mask_and(&b->read_duplicated, pages);
+    unsigned preferred = b->range->policy.preferred;
+    (void)p;
+    if (preferred != NOBODY && b->resident & bit(preferred)) {
+        struct mask there = mask_and(&rest, &b->place[preferred]->resident);
+        block_collapse(b, preferred, &there);
+        rest = mask_andnot(&rest, &there);
+    }
+    for_each_processor(q, b->resident)
+    {
+        struct mask there = mask_and(&rest, &b->place[q]->resident);
+        block_collapse(b, q, &there);
+        rest = mask_andnot(&rest, &there);
+    }
+    return remap_accessed_by(b, pages);
+}
+
+/* The new preferred processor is to fault on what it has not got. */
+static CUresult prefer(struct block *b, const struct mask *pages, unsigned p)
+{
+    if (p == NOBODY || b->range->policy.read_duplication == READ_DUPLICATION_ENABLED) return CUDA_SUCCESS;
+    struct mask away = *pages;
+    if (b->resident & bit(p)) away = mask_andnot(pages, &b->place[p]->resident);
+    block_unmap(b, p, &away);
+    return CUDA_SUCCESS;
+}
+
+static CUresult map_accessor(struct block *b, const struct mask *pages, unsigned p)
+{
+    uint32_t all = b->range->policy.accessed_by;
+    b->range->policy.accessed_by &= bit(p);
+    CUresult r = remap_accessed_by(b, pages);
+    b->range->policy.accessed_by = all;
+    return r;
+}
+
+/* ---- ranges */
+
+struct change { CUmem_advise advice; unsigned p; int node; };
+
+static bool differs(const struct range *r, const void *arg)
+{
+    const struct change *c = arg;
+    const struct policy *policy = &r->policy;
+    switch (c->advice) {
+    case CU_MEM_ADVISE_SET_READ_MOSTLY: return policy->read_duplication != READ_DUPLICATION_ENABLED;
+    case CU_MEM_ADVISE_UNSET_READ_MOSTLY: return policy->read_duplication == READ_DUPLICATION_ENABLED; /* observed on H200 */
+    case CU_MEM_ADVISE_SET_PREFERRED_LOCATION:
+        return policy->preferred != c->p || (c->p == CPU && policy->preferred_node != c->node);
+    case CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION: return policy->preferred != NOBODY;
+    case CU_MEM_ADVISE_SET_ACCESSED_BY: return !(policy->accessed_by & bit(c->p));
+    default: return policy->accessed_by & bit(c->p);
+    }
+}
+
+static CUresult change_preferred(struct range *r, uint64_t start, uint64_t end, unsigned p, int node)
+{
+    unsigned before = r->policy.preferred;
+    if (before == p && (p != CPU || r->policy.preferred_node == node)) return CUDA_SUCCESS;
+    r->policy.preferred = p;
+    r->policy.preferred_node = p == CPU ? node : -1;
+    CUresult e = for_blocks(start, end, prefer, p);
+    if (!e && before != NOBODY && r->policy.accessed_by & bit(before)) e = for_blocks(start, end, map_accessor, before);
+    return e;
+}
+
+static CUresult apply(struct range *r, const struct change *c, uint64_t start, uint64_t end)
+{
+    struct policy *policy = &r->policy;
+    switch (c->advice) {
+    case CU_MEM_ADVISE_SET_READ_MOSTLY:
+        policy->read_duplication = READ_DUPLICATION_ENABLED;
+        return for_blocks(start, end, begin_duplication, NOBODY);
+    case CU_MEM_ADVISE_UNSET_READ_MOSTLY:
+        policy->read_duplication = READ_DUPLICATION_DISABLED;
+        return for_blocks(start, end, end_duplication, NOBODY);
+    case CU_MEM_ADVISE_SET_PREFERRED_LOCATION: return change_preferred(r, start, end, c->p, c->node);
+    case CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION: return change_preferred(r, start, end, NOBODY, -1);
+    case CU_MEM_ADVISE_SET_ACCESSED_BY:
+        policy->accessed_by |= bit(c->p);
+        return for_blocks(start, end, map_accessor, c->p);
+    default: policy->accessed_by &= ~bit(c->p); return CUDA_SUCCESS;
+    }
+}
+
+CUresult uvm_advise(uint64_t va, uint64_t size, CUmem_advise advice, CUmemLocation location)
+{
+    uint64_t start = va / PAGE_BYTES * PAGE_BYTES, end = (va + size + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+    struct change c = { advice, CPU, -1 };
+    if (location.type == CU_MEM_LOCATION_TYPE_DEVICE) c.p = 1 + (unsigned)location.id;
+    if (location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA) c.node = location.id;
+    uvm_enter();
+    CUresult e = range_split(start, end, differs, &c);
+    for (struct range *r = range_at(start); r && r->start < end && !e; r = range_next(r))
+        e = apply(r, &c, r->start > start ? r->start : start, r->end < end ? r->end : end);
+    uvm_leave();
+    return e;
+}

@@ -1,0 +1,312 @@
+/* Makes decisions so: residency, copies, mappings, and the processors' page
+ * tables with them. Every function leaves the block's invariants true. */
+#include "uvm/internal.h"
+#include "base/log.h"
+#include "context/context.h"
+
+#include <stdlib.h>
+
+struct place *place_at(struct block *b, unsigned p)
+{
+    if (!b->place[p]) b->place[p] = calloc(1, sizeof *b->place[p]);
+    return b->place[p];
+}
+
+void block_free(struct block *b)
+{
+    for (unsigned p = 0; p < PROCESSORS; p++) free(b->place[p]);
+    thrashing_free(b);
+    free(b);
+}
+
+static uint64_t address(const struct block *b, unsigned page) { return b->window->va + (uint64_t)page * PAGE_BYTES; }
+static uint64_t bytes(struct region r) { return (uint64_t)(r.outer - r.first) * PAGE_BYTES; }
+
+static void trace(const struct block *b, enum trace_kind kind, enum trace_cause cause, unsigned processor,
+                  unsigned source, struct region r)
+{
+    trace_write((struct trace_record){ .kind = (uint8_t)kind,
+                                       .cause = (uint8_t)cause,
+                                       .processor = (uint8_t)processor,
+                                       .source = (uint8_t)source,
+                                       .address = address(b, r.first),
+                                       .bytes = bytes(r) });
+}
+
+/* ---- mappings */
+
+static CUresult set_entries(const struct block *b, unsigned p, const struct mask *pages, enum mmu_access access)
+{
+    CUresult r = CUDA_SUCCESS;
+    for_each_run(run, pages)
+        if (!r) r = mmu_set(p, address(b, run.first), bytes(run), access);
+    return r;
+}
+
+static void note_mapped(struct block *b, unsigned p)
+{
+    if (b->place[p] && !mask_empty(&b->place[p]->mapped[PROT_RO - 1]))
+        b->mapped |= bit(p);
+    else
+        b->mapped &= ~bit(p);
+}
+
+void block_unmap(struct block *b, unsigned p, const struct mask *pages)
+{
+    if (!(b->mapped & bit(p))) return;
+    struct place *at = b->place[p];
+    struct mask gone = mask_and(&at->mapped[PROT_RO - 1], pages);
+    if (mask_empty(&gone)) return;
+    set_entries(b, p, &gone, MMU_NONE);
+    for (int k = 0; k < 3; k++) at->mapped[k] = mask_andnot(&at->mapped[k], &gone);
+    note_mapped(b, p);
+}
+
+void block_forget_mappings(struct block *b, unsigned p)
+{
+    memset(b->place[p]->mapped, 0, sizeof b->place[p]->mapped);
+    note_mapped(b, p);
+}
+
+CUresult block_revoke(struct block *b, unsigned p, const struct mask *pages, enum prot prot)
+{
+    if (!(b->mapped & bit(p)) || prot == PROT_RWA) return CUDA_SUCCESS;
+    struct place *at = b->place[p];
+    if (prot == PROT_RO) {
+        struct mask lowered = mask_and(&at->mapped[PROT_RW - 1], pages);
+        CUresult r = set_entries(b, p, &lowered, MMU_READ);
+        if (r) return r;
+        at->mapped[PROT_RW - 1] = mask_andnot(&at->mapped[PROT_RW - 1], pages);
+    }
+    at->mapped[PROT_RWA - 1] = mask_andnot(&at->mapped[PROT_RWA - 1], pages);
+    return CUDA_SUCCESS;
+}
+
+/* What of the pages is elsewhere, told to who listens. */
+static void trace_remote(const struct block *b, unsigned p, const struct mask *pages, enum trace_cause cause)
+{
+    struct mask remote = mask_andnot(pages, &b->place[p]->resident);
+    for_each_processor(q, b->resident & ~bit(p))
+    {
+        struct mask there = mask_and(&remote, &b->place[q]->resident);
+        for_each_run(run, &there) trace(b, TRACE_MAP_REMOTE, cause, p, q, run);
+        remote = mask_andnot(&remote, &there);
+    }
+}
+
+CUresult block_map(struct block *b, unsigned p, const struct mask *pages, enum prot prot, enum trace_cause cause)
+{
+    struct place *at = place_at(b, p);
+    if (!at) return CUDA_ERROR_OUT_OF_MEMORY;
+    struct mask raised = mask_andnot(pages, &at->mapped[prot - 1]);
+    if (mask_empty(&raised)) return CUDA_SUCCESS;
+    struct mask entries = mask_andnot(pages, &at->mapped[prot >= PROT_RW ? PROT_RW - 1 : PROT_RO - 1]);
+    CUresult r = set_entries(b, p, &entries, prot >= PROT_RW ? MMU_WRITE : MMU_READ);
+    if (r) return r;
+    for (int k = 0; k < (int)prot; k++) at->mapped[k] = mask_or(&at->mapped[k], &raised);
+    note_mapped(b, p);
+    trace_remote(b, p, &raised, cause);
+    return CUDA_SUCCESS;
+}
+
+CUresult block_add_mappings(struct block *b, unsigned p, const struct mask *pages, enum trace_cause cause)
+{
+    struct mask by_prot[PROT_RWA + 1] = { 0 };
+    CUresult r = CUDA_SUCCESS;
+    for_each_page(page, pages) mask_set(&by_prot[policy_highest_prot(b, page, p)], page);
+    for (unsigned prot = PROT_RO; prot <= PROT_RWA && !r; prot++)
+        if (!mask_empty(&by_prot[prot])) r = block_map(b, p, &by_prot[prot], (enum prot)prot, cause);
+    return r;
+}
+
+/* What a bystander gets of pages at `at` that P was mapped to with prot. */
+static enum prot bystander_prot(unsigned P, unsigned at, unsigned q, enum prot prot)
+{
+    if (prot != PROT_RWA) return prot;
+    if (native_atomics(P, at)) return native_atomics(q, at) ? PROT_RWA : PROT_RW;
+    return P == CPU ? PROT_RW : PROT_RO;
+}
+
+CUresult block_map_others(struct block *b, unsigned P, unsigned at, const struct mask *pages, enum prot prot)
+{
+    const struct policy *policy = &b->range->policy;
+    const struct mask *thrashing = thrashing_pages(b);
+    CUresult r = CUDA_SUCCESS;
+    if (policy->read_duplication == READ_DUPLICATION_ENABLED) return r;
+    struct mask single = mask_andnot(pages, &b->read_duplicated);
+    single = mask_andnot(&single, &b->discarded);
+    for (unsigned q = 0; q < topology.processors && !r; q++) {
+        if (q == P || !can_access(q, at) || (q == policy->preferred && q != at)) continue;
+        struct mask some = single;
+        if (!(policy->accessed_by & bit(q))) {
+            if (!thrashing) continue;
+            mask_zero(&some);
+            for_each_page(page, &single)
+                if (thrashing_pinned(b, page) && thrashing_processors(b, page) & bit(q)) mask_set(&some, page);
+        }
+        if (!mask_empty(&some))
+            r = block_map(b, q, &some, bystander_prot(P, at, q, prot),
+                          policy->accessed_by & bit(q) ? TRACE_CAUSE_POLICY : TRACE_CAUSE_THRASHING);
+    }
+    return r;
+}
+
+/* ---- residency */
+
+void block_lose(struct block *b, unsigned p, const struct mask *pages)
+{
+    struct place *at = b->place[p];
+    if (!at) return;
+    at->resident = mask_andnot(&at->resident, pages);
+    if (mask_empty(&at->resident)) b->resident &= ~bit(p);
+    chunk_update(b->window, p, false);
+}
+
+static void gain(struct block *b, unsigned p, const struct mask *pages)
+{
+    struct place *at = b->place[p];
+    at->resident = mask_or(&at->resident, pages);
+    at->evicted = mask_andnot(&at->evicted, pages);
+    if (!mask_empty(&at->resident)) b->resident |= bit(p);
+}
+
+void block_collapse(struct block *b, unsigned keep, const struct mask *pages)
+{
+    struct mask dups = mask_and(&b->read_duplicated, pages);
+    if (mask_empty(&dups)) return;
+    for_each_processor(q, b->resident & ~bit(keep))
+    {
+        struct mask gone = mask_and(&b->place[q]->resident, &dups);
+        if (mask_empty(&gone)) continue;
+        block_unmap(b, q, &gone);
+        block_lose(b, q, &gone);
+    }
+    for_each_run(run, &dups) trace(b, TRACE_READ_DUPLICATE_INVALIDATE, TRACE_CAUSE_NONE, keep, keep, run);
+    b->read_duplicated = mask_andnot(&b->read_duplicated, &dups);
+}
+
+/* Tells of pages that come from `from`, faulted and prefetched ones apart; what was discarded is not copied. */
+static void trace_migration(const struct block *b, unsigned to, unsigned from, const struct mask *pages,
+                            const struct mask *prefetched, enum trace_cause cause)
+{
+    struct mask copied = mask_andnot(pages, &b->discarded), part = copied;
+    if (prefetched) {
+        part = mask_and(&copied, prefetched);
+        for_each_run(run, &part) trace(b, TRACE_MIGRATION, TRACE_CAUSE_PREFETCH, to, from, run);
+        part = mask_andnot(&copied, prefetched);
+    }
+    for_each_run(run, &part) trace(b, TRACE_MIGRATION, cause, to, from, run);
+}
+
+/* The pages of `need` by the holder nearest to `to`. */
+static void by_source(const struct block *b, unsigned to, const struct mask *need, struct mask sources[PROCESSORS],
+                      uint32_t *which)
+{
+    struct mask rest = *need;
+    uint32_t holders = b->resident & ~bit(to);
+    *which = 0;
+    for (unsigned q; (q = closest(to, holders)) != NOBODY; holders &= ~bit(q)) {
+        sources[q] = mask_and(&b->place[q]->resident, &rest);
+        if (mask_empty(&sources[q])) continue;
+        rest = mask_andnot(&rest, &sources[q]);
+        *which |= bit(q);
+    }
+}
+
+CUresult block_make_resident(struct block *b, unsigned to, const struct mask *pages, const struct mask *prefetched,
+                             enum trace_cause cause)
+{
+    struct place *at = place_at(b, to);
+    struct mask sources[PROCESSORS];
+    uint32_t which;
+    if (!at) return CUDA_ERROR_OUT_OF_MEMORY;
+    if (to != CPU) {
+        CUresult r = chunk_take(b->window, to);
+        if (r) return r;
+    }
+    struct mask need = mask_andnot(pages, &at->resident);
+    if (b->resident & bit(to)) block_collapse(b, to, pages);
+    for_each_processor(q, b->mapped) block_unmap(b, q, &need);
+    by_source(b, to, &need, sources, &which);
+    for_each_processor(q, which) trace_migration(b, to, q, &sources[q], prefetched, cause);
+    b->read_duplicated = mask_andnot(&b->read_duplicated, &need);
+    gain(b, to, &need);
+    for_each_processor(q, b->resident & ~bit(to)) block_lose(b, q, &need);
+    if (to != CPU) chunk_update(b->window, to, true);
+    return CUDA_SUCCESS;
+}
+
+CUresult block_duplicate(struct block *b, unsigned to, const struct mask *pages, const struct mask *prefetched,
+                         enum trace_cause cause)
+{
+    struct place *at = place_at(b, to);
+    struct mask sources[PROCESSORS];
+    uint32_t which;
+    CUresult r = CUDA_SUCCESS;
+    if (!at) return CUDA_ERROR_OUT_OF_MEMORY;
+    if (to != CPU && (r = chunk_take(b->window, to))) return r;
+    struct mask need = mask_andnot(pages, &at->resident), copied = { { 0 } };
+    by_source(b, to, &need, sources, &which);
+    for_each_processor(q, b->resident & ~bit(to))
+    {
+        struct mask held = mask_and(&b->place[q]->resident, &need);
+        copied = mask_or(&copied, &held);
+        if ((r = block_revoke(b, q, &held, PROT_RO))) return r;
+    }
+    for_each_processor(q, b->mapped)
+    {
+        struct mask remote = mask_andnot(&copied, &b->place[q]->resident);
+        block_unmap(b, q, &remote);
+    }
+    for_each_processor(q, which)
+    {
+        trace_migration(b, to, q, &sources[q], prefetched, cause);
+        for_each_run(run, &sources[q]) trace(b, TRACE_READ_DUPLICATE, cause, to, q, run);
+    }
+    gain(b, to, &need);
+    b->read_duplicated = mask_or(&b->read_duplicated, &copied);
+    if (to != CPU) chunk_update(b->window, to, true);
+    return r;
+}
+
+/* ---- invariants */
+
+#ifdef NDEBUG
+void block_check(const struct block *b) { (void)b; }
+#else
+static bool page_is_sound(const struct block *b, unsigned page)
+{
+    uint32_t holders = page_holders(b, page);
+    bool several = holders & (holders - 1);
+    if (several != mask_test(&b->read_duplicated, page) && !(holders && mask_test(&b->read_duplicated, page)))
+        return false;
+    for_each_processor(p, b->mapped)
+    {
+        enum prot prot = page_prot(b, p, page);
+        if (!prot) continue;
+        if (!holders) return false;
+        if (several && (prot > PROT_RO || !(holders & bit(p)))) return false;
+        if (!several && !can_access(p, (unsigned)__builtin_ctz(holders))) return false;
+    }
+    return true;
+}
+
+void block_check(const struct block *b)
+{
+    struct mask outside = mask_region(b->region);
+    bool sound = true;
+    for (unsigned p = 0; p < PROCESSORS; p++) {
+        const struct place *at = b->place[p];
+        if (!at) continue;
+        sound &= mask_subset(&at->resident, &outside) && mask_subset(&at->mapped[0], &outside) &&
+                 mask_subset(&at->mapped[1], &at->mapped[0]) && mask_subset(&at->mapped[2], &at->mapped[1]) &&
+                 !mask_empty(&at->resident) == !!(b->resident & bit(p)) &&
+                 !mask_empty(&at->mapped[0]) == !!(b->mapped & bit(p));
+    }
+    for (unsigned page = b->region.first; page < b->region.outer && sound; page++) sound = page_is_sound(b, page);
+    if (sound) return;
+    fl_log(FL_LOG_ERROR, "managed memory at 0x%llx is in a state that cannot be",
+           (unsigned long long)(b->window->va + (uint64_t)b->region.first * PAGE_BYTES));
+    sticky_set(CUDA_ERROR_UNKNOWN);
+}
+#endif

@@ -1,0 +1,114 @@
+/* Device memory that managed pages take, by chunks of 2 MiB. When a device is
+ * full the chunk that is unused, then discarded, then least recently the
+ * destination of a service leaves: its pages move to the host. */
+#include "uvm/internal.h"
+#include "context/context.h"
+
+#include <stdlib.h>
+
+TAILQ_HEAD(chunks, chunk);
+static struct chunks lists[PROCESSORS][CHUNK_LISTS];
+
+void chunk_init(void)
+{
+    for (unsigned p = 0; p < PROCESSORS; p++)
+        for (int k = 0; k < CHUNK_LISTS; k++) TAILQ_INIT(&lists[p][k]);
+}
+
+static void move(struct chunk *c, enum chunk_list list)
+{
+    TAILQ_REMOVE(&lists[c->processor][c->list], c, link);
+    c->list = list;
+    TAILQ_INSERT_TAIL(&lists[c->processor][list], c, link);
+}
+
+void chunk_update(struct window *w, unsigned p, bool used)
+{
+    struct chunk *c = w->chunk[p];
+    bool resident = false, kept = false;
+    if (!c) return;
+    for (struct block *b = w->blocks; b; b = b->next) {
+        if (!(b->resident & bit(p))) continue;
+        resident = true;
+        kept |= !mask_subset(&b->place[p]->resident, &b->discarded);
+    }
+    enum chunk_list list = !resident ? CHUNK_UNUSED : kept ? CHUNK_USED : CHUNK_DISCARDED;
+    /* being a destination refreshes whole windows only */
+    if (list != c->list || (used && list == CHUNK_USED && w->blocks && !w->blocks->next)) move(c, list);
+}
+
+static CUresult evict_block(struct block *b, unsigned p)
+{
+    if (!(b->resident & bit(p))) return CUDA_SUCCESS;
+    struct mask pages = b->place[p]->resident;
+    /* no processor keeps a copy of what was duplicated but the host */
+    CUresult r = block_make_resident(b, CPU, &pages, NULL, TRACE_CAUSE_EVICTION);
+    if (r) return r;
+    b->place[p]->evicted = mask_or(&b->place[p]->evicted, &pages);
+    for_each_processor(q, b->range->policy.accessed_by)
+        if (!r && q != p && can_access(q, CPU) && b->range->policy.read_duplication != READ_DUPLICATION_ENABLED)
+            r = block_add_mappings(b, q, &pages, TRACE_CAUSE_EVICTION);
+    block_check(b);
+    return CUDA_SUCCESS;
+}
+
+static struct chunk *victim(unsigned p)
+{
+    for (int k = 0; k < CHUNK_LISTS; k++)
+        if (!TAILQ_EMPTY(&lists[p][k])) return TAILQ_FIRST(&lists[p][k]);
+    return NULL;
+}
+
+static void drop(struct chunk *c)
+{
+    TAILQ_REMOVE(&lists[c->processor][c->list], c, link);
+    c->window->chunk[c->processor] = NULL;
+    vram_uncharge(&devices[c->processor - 1].vram, VRAM_CHUNK);
+    free(c);
+}
+
+/* One chunk of the device goes; CUDA_ERROR_OUT_OF_MEMORY if none can. */
+static CUresult evict_one(unsigned p)
+{
+    struct chunk *c = victim(p);
+    if (!c) return CUDA_ERROR_OUT_OF_MEMORY;
+    for (struct block *b = c->window->blocks; b; b = b->next) {
+        CUresult r = evict_block(b, p);
+        if (r) return r;
+    }
+    drop(c);
+    return CUDA_SUCCESS;
+}
+
+CUresult chunk_take(struct window *w, unsigned p)
+{
+    if (w->chunk[p]) return CUDA_SUCCESS;
+    struct chunk *c = calloc(1, sizeof *c);
+    if (!c) return CUDA_ERROR_OUT_OF_MEMORY;
+    while (vram_charge(&devices[p - 1].vram, VRAM_CHUNK)) {
+        if (evict_one(p)) {
+            free(c);
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        }
+    }
+    *c = (struct chunk){ .window = w, .processor = p, .list = CHUNK_UNUSED };
+    w->chunk[p] = c;
+    TAILQ_INSERT_TAIL(&lists[p][CHUNK_UNUSED], c, link);
+    return CUDA_SUCCESS;
+}
+
+void chunk_give(struct window *w, unsigned p)
+{
+    if (w->chunk[p]) drop(w->chunk[p]);
+}
+
+CUresult chunk_reclaim(struct vram *v, uint64_t size)
+{
+    CUresult r = CUDA_SUCCESS;
+    unsigned p = 1;
+    while (&devices[p - 1].vram != v) p++;
+    uvm_enter();
+    while (v->capacity - v->used < size && !r) r = evict_one(p);
+    uvm_leave();
+    return r;
+}

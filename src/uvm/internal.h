@@ -1,0 +1,125 @@
+/* What the files of src/uvm need of each other. All with the lock held. */
+#ifndef FL_UVM_INTERNAL_H
+#define FL_UVM_INTERNAL_H
+
+#include "uvm/types.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+extern pthread_mutex_t uvm_lock;
+extern _Atomic bool uvm_unsettled;              /* some device has faulted since it was last waited for */
+/* CLOCK_MONOTONIC, ns. */
+uint64_t uvm_now(void);
+
+/* --- range.c --- */
+CUresult range_init(void);
+uint64_t range_place(uint64_t size);           /* a free address, 0: none */
+struct range *range_new(struct managed *m);    /* all of it, without policy */
+void range_remove(struct managed *m);
+struct range *range_next(struct range *r);
+struct managed *range_owned_by(const struct context *c); /* an allocation made in c, or NULL */
+void ranges_forget_processor(unsigned p);      /* its process is gone */
+struct range *range_at(uint64_t va);           /* or NULL */
+/* Makes range boundaries at start and end where the policy on both sides would
+ * differ in the way that `differs` tells. */
+typedef bool range_differs(const struct range *r, const void *arg);
+CUresult range_split(uint64_t start, uint64_t end, range_differs *differs, const void *arg);
+struct window *window_at(uint64_t va, bool create);
+/* The block that holds the page; NULL: there is none (create: no memory). */
+struct block *block_at(uint64_t va, bool create);
+static inline unsigned page_of(uint64_t va) { return (unsigned)(va % WINDOW_BYTES / PAGE_BYTES); }
+/* The part of [start, end) that lies in b. */
+struct region block_overlap(const struct block *b, uint64_t start, uint64_t end);
+
+/* --- policy.c: decisions, without effects --- */
+struct decision {
+    unsigned residency;            /* where the page is to be */
+    bool duplicate;                /* as an additional copy */
+};
+struct hint { enum { HINT_NONE, HINT_PIN, HINT_THROTTLE } kind; unsigned target; uint64_t until; };
+uint32_t page_holders(const struct block *b, unsigned page);   /* processors where it is resident */
+enum prot page_prot(const struct block *b, unsigned p, unsigned page);
+unsigned closest(unsigned p, uint32_t candidates);             /* NOBODY: none */
+struct decision policy_select_residency(const struct block *b, unsigned page, unsigned p, enum access strongest,
+                                        bool only_reads, struct hint hint);
+/* What the faulting processor gets, once the page is resident at `at`. */
+enum prot policy_new_prot(const struct block *b, unsigned page, unsigned p, unsigned at, enum access a);
+/* The most that p may be given without taking anything from anybody. */
+enum prot policy_highest_prot(const struct block *b, unsigned page, unsigned p);
+
+/* --- prefetch.c: pure --- */
+/* The pages beside `faulted` that should come to `destination` too. */
+struct mask prefetch_pages(const struct block *b, unsigned destination, const struct mask *faulted,
+                           const struct mask *thrashing);
+
+/* --- thrashing.c --- */
+struct hint thrashing_hint(struct block *b, unsigned page, unsigned p, uint64_t now);
+/* A page came to p by a fault or the prefetcher, or (revoked) p took permissions from others. */
+void thrashing_event(struct block *b, const struct mask *pages, unsigned p, bool revoked, uint64_t now);
+/* Any other migration. */
+void thrashing_reset(struct block *b, const struct mask *pages);
+const struct mask *thrashing_pages(const struct block *b);     /* NULL: none */
+uint32_t thrashing_processors(const struct block *b, unsigned page);
+bool thrashing_pinned(const struct block *b, unsigned page);
+void thrashing_pin(struct block *b, unsigned page, unsigned target, uint64_t now);
+CUresult thrashing_split(struct block *low, struct block *high);
+void thrashing_free(struct block *b);
+bool thrashing_pinned_any(void);
+/* Ends pins whose time is over, in all blocks; the time of the next, 0: none. */
+uint64_t thrashing_unpin(uint64_t now);
+
+/* --- block.c: makes it so --- */
+struct place *place_at(struct block *b, unsigned p);           /* made if needed; NULL: no memory */
+/* The pages come to `to`, and to nobody else. */
+CUresult block_make_resident(struct block *b, unsigned to, const struct mask *pages, const struct mask *prefetched,
+                             enum trace_cause cause);
+/* A read-only copy of each page comes to `to`. */
+CUresult block_duplicate(struct block *b, unsigned to, const struct mask *pages, const struct mask *prefetched,
+                         enum trace_cause cause);
+CUresult block_map(struct block *b, unsigned p, const struct mask *pages, enum prot prot, enum trace_cause cause);
+void block_unmap(struct block *b, unsigned p, const struct mask *pages);
+void block_forget_mappings(struct block *b, unsigned p);        /* p's page table is gone */
+/* p keeps at most prot. */
+CUresult block_revoke(struct block *b, unsigned p, const struct mask *pages, enum prot prot);
+/* Maps p to what it may have of the pages without taking from anybody. */
+CUresult block_add_mappings(struct block *b, unsigned p, const struct mask *pages, enum trace_cause cause);
+/* Those that accessed_by names (and who thrashes) get mappings to pages that came to `at` for P with prot. */
+CUresult block_map_others(struct block *b, unsigned P, unsigned at, const struct mask *pages, enum prot prot);
+/* Duplicates go; `keep` stays, who holds the page. */
+void block_collapse(struct block *b, unsigned keep, const struct mask *pages);
+void block_lose(struct block *b, unsigned p, const struct mask *pages); /* p's copy is dropped */
+void block_check(const struct block *b);       /* the invariants; nothing in release builds */
+void block_free(struct block *b);
+
+/* --- service.c --- */
+struct request { struct mask pages, writes; };  /* pages that fault at the same time; those written */
+/* throttled: the pages that shall wait until *until. */
+CUresult service_faults(struct block *b, unsigned p, const struct request *q, bool copy_engine, struct mask *throttled,
+                        uint64_t *until);
+
+/* --- batch.c --- */
+/* The device faults at va, a page's address; the access may go on. */
+CUresult batch_add(unsigned p, uint64_t va, bool write);
+/* Decides on all faults that have gathered. Before anything else looks at or changes blocks. */
+CUresult batch_close_all(void);
+/* The device has nothing to do: its next fault is a first one. */
+void batch_rest(unsigned p);
+/* Sleeps, without the lock, until uvm_now() is `until`. */
+void uvm_sleep(uint64_t until);
+/* Takes the lock and closes the batches. */
+void uvm_enter(void);
+void uvm_leave(void);
+
+/* --- evict.c --- */
+/* The window has a chunk on p; may evict, so blocks may change. */
+CUresult chunk_take(struct window *w, unsigned p);
+void chunk_give(struct window *w, unsigned p);
+/* Residency on p has changed; used: it was the destination of a service. */
+void chunk_update(struct window *w, unsigned p, bool used);
+void chunk_init(void);
+struct vram;
+/* vram.reclaim: managed pages leave a full device. */
+CUresult chunk_reclaim(struct vram *v, uint64_t size);
+
+#endif

@@ -1,0 +1,114 @@
+/* What programs ask for by name: prefetching, discarding, and the device's copy
+ * engine going over managed memory. */
+#include "uvm/internal.h"
+#include "uvm/uvm.h"
+#include "context/context.h"
+
+/* Pages that some processor maps. */
+static struct mask mapped_pages(const struct block *b)
+{
+    struct mask m = { { 0 } };
+    for_each_processor(p, b->mapped) m = mask_or(&m, &b->place[p]->mapped[PROT_RO - 1]);
+    return m;
+}
+
+static CUresult map_destination(struct block *b, unsigned to, const struct mask *pages)
+{
+    struct mask mapped = mapped_pages(b), fresh = mask_andnot(pages, &mapped), old = mask_and(pages, &mapped);
+    CUresult r = block_add_mappings(b, to, &fresh, TRACE_CAUSE_POLICY);
+    if (!r) r = block_map_others(b, to, to, &fresh, PROT_RWA);
+    return r ? r : block_add_mappings(b, to, &old, TRACE_CAUSE_POLICY);
+}
+
+static CUresult prefetch_block(struct block *b, const struct mask *pages, unsigned to)
+{
+    struct mask before = { { 0 } }, moved;
+    if (b->resident & bit(to)) before = b->place[to]->resident;
+    bool duplicate = b->range->policy.read_duplication == READ_DUPLICATION_ENABLED;
+    CUresult r = duplicate ? block_duplicate(b, to, pages, NULL, TRACE_CAUSE_USER)
+                           : block_make_resident(b, to, pages, NULL, TRACE_CAUSE_USER);
+    if (r) return r;
+    moved = mask_andnot(pages, &before);
+    thrashing_reset(b, &moved);
+    b->discarded = mask_andnot(&b->discarded, pages);
+    r = map_destination(b, to, pages);
+    block_check(b);
+    return r;
+}
+
+/* Calls f for each block of [va, va+size), making those that do not exist. */
+typedef CUresult block_action(struct block *b, const struct mask *pages, unsigned p);
+static CUresult for_all_blocks(uint64_t va, uint64_t size, block_action *f, unsigned p)
+{
+    uint64_t start = va / PAGE_BYTES * PAGE_BYTES, end = (va + size + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+    CUresult r = CUDA_SUCCESS;
+    for (uint64_t at = start; at < end && !r;) {
+        uvm_enter();
+        struct block *b = block_at(at, true);
+        struct region part = { 0, 0 };
+        if (b) part = block_overlap(b, start, end);
+        struct mask pages = mask_region(part);
+        r = b ? f(b, &pages, p) : range_at(at) ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_VALUE;
+        if (b) at = b->window->va + (uint64_t)part.outer * PAGE_BYTES;
+        uvm_leave();
+    }
+    return r;
+}
+
+CUresult uvm_prefetch(uint64_t va, uint64_t size, CUmemLocation location)
+{
+    unsigned to = location.type == CU_MEM_LOCATION_TYPE_DEVICE ? 1 + (unsigned)location.id : CPU;
+    return for_all_blocks(va, size, prefetch_block, to);
+}
+
+static CUresult discard_block(struct block *b, const struct mask *pages, unsigned p)
+{
+    (void)p;
+    for_each_processor(q, b->mapped) block_unmap(b, q, pages);
+    b->discarded = mask_or(&b->discarded, pages);
+    b->read_duplicated = mask_andnot(&b->read_duplicated, pages);
+    for_each_processor(q, b->resident) block_lose(b, q, pages);
+    for_each_run(run, pages)
+        mmu_discard(b->window->va + (uint64_t)run.first * PAGE_BYTES, (uint64_t)(run.outer - run.first) * PAGE_BYTES);
+    block_check(b);
+    return CUDA_SUCCESS;
+}
+
+CUresult uvm_discard(uint64_t va, uint64_t size) { return for_all_blocks(va, size, discard_block, CPU); }
+
+/* ---- the copy engine: requests of 1 MiB, each as many faults at once as pages are missing */
+
+enum { REQUEST_PAGES = 256 };
+
+static CUresult request(struct block *b, const struct mask *pages, unsigned p, bool write)
+{
+    CUresult r = CUDA_SUCCESS;
+    for (unsigned first = 0; first < WINDOW_PAGES && !r; first += REQUEST_PAGES) {
+        struct mask part = mask_region((struct region){ first, first + REQUEST_PAGES });
+        struct request q = { mask_and(&part, pages), { { 0 } } };
+        struct mask throttled;
+        uint64_t until = 0;
+        const struct place *at = b->mapped & bit(p) ? b->place[p] : NULL;
+        if (at) q.pages = mask_andnot(&q.pages, &at->mapped[write ? PROT_RW - 1 : PROT_RO - 1]);
+        if (mask_empty(&q.pages)) continue;
+        if (write) q.writes = q.pages;
+        trace_write((struct trace_record){
+            .kind = TRACE_GPU_FAULT,
+            .access = write ? TRACE_ACCESS_WRITE : TRACE_ACCESS_READ,
+            .processor = (uint8_t)p,
+            .address = b->window->va + (uint64_t)mask_next(&q.pages, 0, WINDOW_PAGES) * PAGE_BYTES,
+            .bytes = PAGE_BYTES,
+            .count = 1 });
+        r = service_faults(b, p, &q, true, &throttled, &until);
+    }
+    return r;
+}
+
+static CUresult engine_reads(struct block *b, const struct mask *pages, unsigned p) { return request(b, pages, p, false); }
+static CUresult engine_writes(struct block *b, const struct mask *pages, unsigned p) { return request(b, pages, p, true); }
+
+CUresult uvm_copy_engine(int ordinal, uint64_t va, uint64_t size, bool write)
+{
+    if (!size || va < space_managed_base() || va >= space_managed_end()) return CUDA_SUCCESS;
+    return for_all_blocks(va, size, write ? engine_writes : engine_reads, 1 + (unsigned)ordinal);
+}

@@ -1,0 +1,243 @@
+/* Which addresses are managed: ranges by address, windows and their blocks by
+ * index. Splits ranges, and blocks with them, where policies part. */
+#include "uvm/internal.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+RB_HEAD(ranges, range);
+static int by_start(struct range *x, struct range *y) { return x->start < y->start ? -1 : x->start > y->start; }
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-function"
+RB_GENERATE_INTERNAL(ranges, range, link, by_start, static)
+#pragma GCC diagnostic pop
+
+static struct ranges all = RB_INITIALIZER(&all);
+static struct window **windows; /* by (va - base) / WINDOW_BYTES; touched as needed */
+
+CUresult range_init(void)
+{
+    size_t count = (space_managed_end() - space_managed_base()) / WINDOW_BYTES;
+    windows = mmap(NULL, count * sizeof *windows, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                   -1, 0);
+    if (windows != MAP_FAILED) return CUDA_SUCCESS;
+    windows = NULL;
+    return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+struct range *range_at(uint64_t va)
+{
+    struct range key = { .start = va }, *r = RB_NFIND(ranges, &all, &key);
+    if (r && r->start == va) return r;
+    r = r ? RB_PREV(ranges, &all, r) : RB_MAX(ranges, &all);
+    return r && va < r->end ? r : NULL;
+}
+
+struct range *range_next(struct range *r) { return RB_NEXT(ranges, &all, r); }
+
+/* A free place of size bytes, from `from` on; 0: none. */
+static uint64_t gap(uint64_t from, uint64_t size)
+{
+    struct range key = { .start = from }, *r = range_at(from);
+    if (r) from = r->owner->end;
+    key.start = from;
+    for (r = RB_NFIND(ranges, &all, &key); r && r->start - from < size; r = RB_NEXT(ranges, &all, r))
+        from = r->owner->end;
+    return space_managed_end() - from >= size ? from : 0;
+}
+
+uint64_t range_place(uint64_t size)
+{
+    static uint64_t next;
+    if (size > space_managed_end() - space_managed_base()) return 0;
+    if (!next || space_managed_end() - next < size) next = space_managed_base();
+    uint64_t va = gap(next, size);
+    if (!va) va = gap(space_managed_base(), size);
+    if (va) next = va + size;
+    return va;
+}
+
+struct range *range_new(struct managed *m)
+{
+    struct range *r = malloc(sizeof *r);
+    if (!r) return NULL;
+    *r = (struct range){ .start = m->start,
+                         .end = m->end,
+                         .owner = m,
+                         .policy = { .preferred = NOBODY, .preferred_node = -1 } };
+    RB_INSERT(ranges, &all, r);
+    return r;
+}
+
+/* ---- windows and blocks */
+
+static struct window **slot(uint64_t va) { return &windows[(va - space_managed_base()) / WINDOW_BYTES]; }
+
+struct window *window_at(uint64_t va, bool create)
+{
+    struct window **w = slot(va);
+    if (*w || !create) return *w;
+    *w = calloc(1, sizeof **w);
+    if (*w) (*w)->va = va / WINDOW_BYTES * WINDOW_BYTES;
+    return *w;
+}
+
+static struct block *block_new(struct window *w, struct range *r)
+{
+    struct block *b = calloc(1, sizeof *b), **at = &w->blocks;
+    if (!b) return NULL;
+    b->window = w;
+    b->range = r;
+    b->region.first = r->start > w->va ? page_of(r->start) : 0;
+    b->region.outer = r->end < w->va + WINDOW_BYTES ? page_of(r->end) : WINDOW_PAGES;
+    b->last_destination = NOBODY;
+    while (*at && (*at)->region.first < b->region.first) at = &(*at)->next;
+    b->next = *at;
+    *at = b;
+    return b;
+}
+
+struct block *block_at(uint64_t va, bool create)
+{
+    struct window *w = window_at(va, create);
+    if (!w) return NULL;
+    for (struct block *b = w->blocks; b; b = b->next)
+        if (page_of(va) >= b->region.first && page_of(va) < b->region.outer) return b;
+    struct range *r = create ? range_at(va) : NULL;
+    return r ? block_new(w, r) : NULL;
+}
+
+struct region block_overlap(const struct block *b, uint64_t start, uint64_t end)
+{
+    struct region r = b->region;
+    uint64_t va = b->window->va;
+    if (start > va + (uint64_t)r.first * PAGE_BYTES) r.first = page_of(start);
+    if (end < va + (uint64_t)r.outer * PAGE_BYTES) r.outer = page_of(end);
+    return r;
+}
+
+static void keep(struct mask *low, struct mask *high, const struct mask *upper)
+{
+    *high = mask_and(low, upper);
+    *low = mask_andnot(low, upper);
+}
+
+static void split_place(struct block *low, struct block *high, unsigned p, const struct mask *upper)
+{
+    struct place *l = low->place[p], *h = high->place[p];
+    keep(&l->resident, &h->resident, upper);
+    keep(&l->evicted, &h->evicted, upper);
+    for (int k = 0; k < 3; k++) keep(&l->mapped[k], &h->mapped[k], upper);
+    struct block *both[] = { low, high };
+    for (int k = 0; k < 2; k++) {
+        const struct place *at = both[k]->place[p];
+        both[k]->resident &= ~bit(p);
+        both[k]->mapped &= ~bit(p);
+        if (!mask_empty(&at->resident)) both[k]->resident |= bit(p);
+        if (!mask_empty(&at->mapped[0])) both[k]->mapped |= bit(p);
+    }
+}
+
+static CUresult block_split(struct block *low, unsigned page)
+{
+    struct block *high = malloc(sizeof *high);
+    if (!high) return CUDA_ERROR_OUT_OF_MEMORY;
+    *high = *low;
+    high->region.first = page;
+    memset(high->place, 0, sizeof high->place);
+    CUresult r = CUDA_SUCCESS;
+    for (unsigned p = 0; p < PROCESSORS && !r; p++)
+        if (low->place[p] && !place_at(high, p)) r = CUDA_ERROR_OUT_OF_MEMORY;
+    if (!r) r = thrashing_split(low, high);
+    if (r) {
+        high->thrashing = NULL;
+        block_free(high);
+        return r;
+    }
+    struct mask upper = mask_region(high->region);
+    for (unsigned p = 0; p < PROCESSORS; p++)
+        if (low->place[p]) split_place(low, high, p, &upper);
+    keep(&low->read_duplicated, &high->read_duplicated, &upper);
+    keep(&low->discarded, &high->discarded, &upper);
+    low->region.outer = page;
+    low->next = high;
+    return CUDA_SUCCESS;
+}
+
+/* ---- splitting */
+
+static CUresult split_at(uint64_t va, range_differs *differs, const void *arg)
+{
+    struct range *r = range_at(va);
+    if (!r || r->start == va || !differs(r, arg)) return CUDA_SUCCESS;
+    struct range *high = malloc(sizeof *high);
+    if (!high) return CUDA_ERROR_OUT_OF_MEMORY;
+    struct block *b = page_of(va) ? block_at(va, false) : NULL;
+    CUresult e = b ? block_split(b, page_of(va)) : CUDA_SUCCESS;
+    if (e) {
+        free(high);
+        return e;
+    }
+    *high = *r;
+    high->start = va;
+    r->end = va;
+    RB_INSERT(ranges, &all, high);
+    for (uint64_t at = va; at < high->end; at = (at / WINDOW_BYTES + 1) * WINDOW_BYTES) {
+        struct window *w = window_at(at, false);
+        for (b = w ? w->blocks : NULL; b; b = b->next)
+            if (w->va + (uint64_t)b->region.first * PAGE_BYTES >= va && b->range == r) b->range = high;
+    }
+    return CUDA_SUCCESS;
+}
+
+CUresult range_split(uint64_t start, uint64_t end, range_differs *differs, const void *arg)
+{
+    CUresult r = split_at(start, differs, arg);
+    return r ? r : split_at(end, differs, arg);
+}
+
+/* ---- the end of an allocation */
+
+void range_remove(struct managed *m)
+{
+    for (uint64_t va = m->start; va < m->end; va += WINDOW_BYTES) {
+        struct window *w = *slot(va);
+        if (!w) continue;
+        *slot(va) = NULL;
+        for (unsigned p = 1; p < PROCESSORS; p++) chunk_give(w, p);
+        for (struct block *b = w->blocks, *next; b; b = next) {
+            next = b->next;
+            block_free(b);
+        }
+        free(w);
+    }
+    for (struct range *r = range_at(m->start), *next; r && r->owner == m; r = next) {
+        next = RB_NEXT(ranges, &all, r);
+        RB_REMOVE(ranges, &all, r);
+        free(r);
+    }
+}
+
+void ranges_forget_processor(unsigned p)
+{
+    struct range *r;
+    RB_FOREACH(r, ranges, &all)
+    for (uint64_t va = r->start; va < r->end; va = (va / WINDOW_BYTES + 1) * WINDOW_BYTES) {
+        struct window *w = window_at(va, false);
+        for (struct block *b = w ? w->blocks : NULL; b; b = b->next) {
+            if (b->range != r || !b->place[p]) continue;
+            struct mask held = b->place[p]->resident;
+            block_forget_mappings(b, p);
+            block_make_resident(b, CPU, &held, NULL, TRACE_CAUSE_NONE);
+        }
+        if (w) chunk_give(w, p);
+    }
+}
+
+struct managed *range_owned_by(const struct context *c)
+{
+    struct range *r;
+    RB_FOREACH(r, ranges, &all)
+    if (r->owner->a.context == c) return r->owner;
+    return NULL;
+}

@@ -1,0 +1,114 @@
+/* Unified Memory's story.
+ *
+ * Managed memory is cut three ways. An allocation is what cuMemAllocManaged
+ * gave. A *range* is a piece of an allocation with one policy: advice on a part
+ * splits ranges, nothing ever joins them. A *block* is the piece of a range in
+ * one naturally aligned 2 MiB window: the unit of servicing, of the prefetcher's
+ * tree and of the thrashing detector. Blocks come to be when first needed.
+ *
+ * A page of a block is *resident* on the processors that hold a coherent copy:
+ * at most one, or several if it is read-duplicated. (Physically there is one
+ * page, ever; see processor/mmu.h.) It is *mapped* on the processors whose page
+ * tables permit access. Residency decides what counts as a migration, mapping
+ * what faults.
+ *
+ * A fault is decided by policy.c (where should the page be?), prefetch.c (what
+ * else?) and thrashing.c (or should it stay?), all of which read and change
+ * nothing; block.c makes it so. A device's memory is taken by *chunks* of 2 MiB,
+ * one a window; evict.c takes one back when the device is full.
+ *
+ * Processors: 0 is the host, 1 + k device k. Pages are numbered within their
+ * window, in blocks that are smaller than it too. One lock guards everything
+ * (space -> uvm -> vram -> processor in the order of locks). */
+#ifndef FL_UVM_TYPES_H
+#define FL_UVM_TYPES_H
+
+#include "processor/mmu.h"
+#include "space/space.h"
+#include "trace/trace.h"
+#include "uvm/mask.h"
+
+#include <bsd/sys/queue.h>
+#include <bsd/sys/tree.h>
+
+enum { CPU = 0, PROCESSORS = MMU_PROCESSORS, NOBODY = 255, PAGE_BYTES = 4096, WINDOW_BYTES = 2 << 20,
+       BIG_PAGE = 16 /* pages in 64 KiB, the least that the prefetcher moves */ };
+
+/* Weakest first, as the driver orders them. */
+enum access { ACCESS_PREFETCH, ACCESS_READ, ACCESS_WRITE, ACCESS_ATOMIC_WEAK, ACCESS_ATOMIC_STRONG };
+enum prot { PROT_NOTHING, PROT_RO, PROT_RW, PROT_RWA };
+
+enum read_duplication { READ_DUPLICATION_UNSET, READ_DUPLICATION_ENABLED, READ_DUPLICATION_DISABLED };
+struct policy {
+    enum read_duplication read_duplication;
+    unsigned preferred;            /* NOBODY: none */
+    int preferred_node;            /* with preferred == CPU: a NUMA node, -1: any */
+    uint32_t accessed_by;          /* bit p: processor p */
+};
+
+struct managed;
+struct range {
+    uint64_t start, end;           /* page-aligned */
+    struct policy policy;
+    struct managed *owner;
+    RB_ENTRY(range) link;
+};
+
+/* What a block knows of one processor. */
+struct place {
+    struct mask resident;
+    struct mask mapped[3];         /* by prot - 1: readable, writable, atomic; each within the one before */
+    struct mask evicted;           /* left this device by eviction and has not come back */
+};
+
+struct thrashing;                  /* thrashing.c */
+struct block {
+    struct block *next;            /* in the window, by pages */
+    struct window *window;
+    struct range *range;
+    struct region region;
+    uint32_t resident, mapped;     /* bit p: processor p holds, maps some page */
+    struct place *place[PROCESSORS]; /* NULL: nothing there yet */
+    struct mask read_duplicated, discarded;
+    unsigned last_destination;     /* of faults; NOBODY */
+    struct thrashing *thrashing;   /* NULL until it might */
+};
+
+enum chunk_list { CHUNK_UNUSED, CHUNK_DISCARDED, CHUNK_USED, CHUNK_LISTS };
+/* 2 MiB of a device's memory, taken by a window. */
+struct chunk {
+    struct window *window;
+    unsigned processor;
+    enum chunk_list list;
+    TAILQ_ENTRY(chunk) link;
+};
+struct window {
+    uint64_t va;
+    struct block *blocks;          /* by pages */
+    struct chunk *chunk[PROCESSORS];
+};
+
+/* An allocation. */
+struct managed {
+    struct allocation a;
+    uint64_t start, end;           /* windows */
+    unsigned attach;
+};
+
+/* Which processor reaches which memory, and how; fixed at cuInit. */
+struct topology {
+    unsigned processors;
+    uint32_t can_access[PROCESSORS];     /* bit q of [p]: p may map memory of q */
+    uint32_t native_atomics[PROCESSORS]; /* bit q of [p]: p's atomics work on memory of q */
+    uint32_t fast_link[PROCESSORS];
+};
+extern struct topology topology;
+
+static inline bool can_access(unsigned p, unsigned q) { return topology.can_access[p] >> q & 1; }
+static inline bool native_atomics(unsigned p, unsigned q) { return topology.native_atomics[p] >> q & 1; }
+static inline uint32_t bit(unsigned p) { return 1u << p; }
+#define for_each_processor(p, set) \
+    for (unsigned p = 0; p < PROCESSORS; p++) \
+        if ((set) >> p & 1)
+
+#endif

@@ -1,0 +1,262 @@
+/* Managed allocations, and the way from a fault to its service. */
+#include "uvm/uvm.h"
+#include "base/log.h"
+#include "context/context.h"
+#include "uvm/attributes.h"
+#include "uvm/internal.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+pthread_mutex_t uvm_lock = PTHREAD_MUTEX_INITIALIZER;
+struct topology topology;
+_Atomic bool uvm_unsettled;
+
+static bool ready;             /* under the lock: memory and page tables are there */
+static struct backing memory;  /* of all managed pages: offset = address - base */
+static pthread_cond_t pins = PTHREAD_COND_INITIALIZER;
+static bool watching;
+
+/* ---- pins that end by themselves */
+
+static void *watch_pins(void *arg)
+{
+    pthread_mutex_lock(&uvm_lock);
+    for (;;) {
+        uint64_t next = thrashing_unpin(uvm_now());
+        if (!next) {
+            pthread_cond_wait(&pins, &uvm_lock);
+            continue;
+        }
+        struct timespec t;
+        clock_gettime(CLOCK_REALTIME, &t);
+        uint64_t wait = next - uvm_now(), at = (uint64_t)t.tv_nsec + wait + 20000;
+        t.tv_sec += (time_t)(at / 1000000000u);
+        t.tv_nsec = (long)(at % 1000000000u);
+        pthread_cond_timedwait(&pins, &uvm_lock, &t);
+    }
+    return arg;
+}
+
+static void watch(void)
+{
+    pthread_t thread;
+    if (!watching && !pthread_create(&thread, NULL, watch_pins, NULL)) {
+        watching = true;
+        pthread_detach(thread);
+    }
+    pthread_cond_signal(&pins);
+}
+
+/* ---- faults */
+
+void uvm_sleep(uint64_t until)
+{
+    pthread_mutex_unlock(&uvm_lock);
+    for (uint64_t now; (now = uvm_now()) < until;)
+        nanosleep(&(struct timespec){ 0, (long)(until - now) }, NULL);
+    pthread_mutex_lock(&uvm_lock);
+}
+
+void uvm_enter(void)
+{
+    pthread_mutex_lock(&uvm_lock);
+    if (batch_close_all()) sticky_set(CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+void uvm_leave(void)
+{
+    if (thrashing_pinned_any()) watch();
+    pthread_mutex_unlock(&uvm_lock);
+}
+
+void uvm_settle(void)
+{
+    if (!atomic_exchange(&uvm_unsettled, false)) return;
+    uvm_enter();
+    for (unsigned p = 1; p < topology.processors; p++) batch_rest(p);
+    uvm_leave();
+}
+
+/* The host faults by the page, and waits. */
+static CUresult host_fault(const struct mmu_fault *f, struct block *b)
+{
+    struct request q = { { { 0 } }, { { 0 } } };
+    trace_write((struct trace_record){ .kind = TRACE_CPU_FAULT,
+                                       .access = f->write ? TRACE_ACCESS_WRITE : TRACE_ACCESS_READ,
+                                       .address = f->address / PAGE_BYTES * PAGE_BYTES,
+                                       .bytes = PAGE_BYTES,
+                                       .thread = (uint32_t)f->thread });
+    mask_set(&q.pages, page_of(f->address));
+    if (f->write) q.writes = q.pages;
+    for (;;) {
+        struct mask throttled = { { 0 } };
+        uint64_t until = 0;
+        CUresult r = service_faults(b, CPU, &q, false, &throttled, &until);
+        if (r || mask_empty(&throttled)) return r;
+        uvm_sleep(until);
+        if (!(b = block_at(f->address, true))) return CUDA_ERROR_ILLEGAL_ADDRESS;
+    }
+}
+
+static CUresult service_locked(const struct mmu_fault *f)
+{
+    struct block *b = block_at(f->address, true);
+    uint64_t va = f->address / PAGE_BYTES * PAGE_BYTES;
+    if (!b) return CUDA_ERROR_ILLEGAL_ADDRESS;
+    enum prot has = page_prot(b, f->processor, page_of(va));
+    if (has >= (f->write ? PROT_RW : PROT_RO)) /* somebody else's fault brought it, or the entry was lost */
+        return mmu_set(f->processor, va, PAGE_BYTES, has >= PROT_RW ? MMU_WRITE : MMU_READ);
+    return f->processor == CPU ? host_fault(f, b) : batch_add(f->processor, va, f->write);
+}
+
+static enum mmu_verdict service(const struct mmu_fault *f)
+{
+    if (f->processor == CPU)
+        uvm_enter();
+    else
+        pthread_mutex_lock(&uvm_lock);
+    CUresult r = service_locked(f);
+    uvm_leave();
+    return r ? MMU_FATAL : MMU_RETRY;
+}
+
+/* ---- processes */
+
+static CUresult attach(struct device *d) { return ready ? mmu_attach(1 + (unsigned)d->ordinal) : CUDA_SUCCESS; }
+
+/* A device that is gone holds nothing: what it held is the host's, as it was last written. */
+static void detach(struct device *d)
+{
+    unsigned p = 1 + (unsigned)d->ordinal;
+    if (!ready) return;
+    mmu_detach(p);
+    uvm_enter();
+    ranges_forget_processor(p);
+    pthread_mutex_unlock(&uvm_lock);
+}
+
+static void release_context(struct context *c)
+{
+    for (;;) {
+        pthread_mutex_lock(&uvm_lock);
+        struct managed *m = ready ? range_owned_by(c) : NULL;
+        pthread_mutex_unlock(&uvm_lock);
+        if (!m) return;
+        uvm_free(&m->a);
+    }
+}
+
+static const struct space_owner owner = { .attach = attach, .detach = detach, .release_context = release_context };
+
+/* h200: the devices are linked with each other by NVLink, with the host by PCIe. */
+static void describe_machine(void)
+{
+    uint32_t gpus = ((1u << device_count) - 1) << 1;
+    topology.processors = 1 + (unsigned)device_count;
+    topology.can_access[CPU] = topology.native_atomics[CPU] = bit(CPU);
+    for (unsigned p = 1; p < topology.processors; p++) {
+        topology.can_access[p] = gpus | bit(CPU);
+        topology.native_atomics[p] = gpus;
+        topology.fast_link[p] = gpus & ~bit(p);
+    }
+}
+
+void uvm_init(void)
+{
+    describe_machine();
+    chunk_init();
+    space_add_owner(&owner);
+    for (int k = 0; k < device_count; k++) devices[k].vram.reclaim = chunk_reclaim;
+}
+
+/* The first managed allocation brings the machinery. */
+static CUresult make_ready(void)
+{
+    if (ready) return CUDA_SUCCESS;
+    CUresult r = range_init();
+    if (r) return r;
+    if (!memory.id && (r = backing_create(&memory, "faultline-managed", space_managed_end() - space_managed_base())))
+        return r;
+    if ((r = mmu_init(&memory, space_managed_base(), service))) return r;
+    for (int k = 0; k < device_count && !r; k++)
+        if (devices[k].processor) r = mmu_attach(1 + (unsigned)k);
+    ready = !r;
+    return r;
+}
+
+/* ---- allocations */
+
+CUresult uvm_alloc(struct context *c, uint64_t size, unsigned attach_flags, struct allocation **out)
+{
+    uint64_t bytes = (size + WINDOW_BYTES - 1) / WINDOW_BYTES * WINDOW_BYTES;
+    if (bytes < size) return CUDA_ERROR_OUT_OF_MEMORY;
+    struct managed *m = calloc(1, sizeof *m);
+    if (!m) return CUDA_ERROR_OUT_OF_MEMORY;
+    bool added = false;
+    pthread_mutex_lock(&uvm_lock);
+    CUresult r = make_ready();
+    if (!r) r = (m->start = range_place(bytes)) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    if (r) goto out;
+    m->end = m->start + bytes;
+    m->attach = attach_flags;
+    if ((r = mmu_add(m->start, bytes))) goto out;
+    added = true;
+    if (!range_new(m)) r = CUDA_ERROR_OUT_OF_MEMORY;
+out:
+    pthread_mutex_unlock(&uvm_lock);
+    if (!r) {
+        m->a = (struct allocation){ .base = m->start, .size = size, .kind = ALLOCATION_MANAGED, .context = c,
+                                    .flags = attach_flags, .mapping_base = m->start, .mapping_size = bytes,
+                                    .backing = &memory, .offset = m->start - space_managed_base(), .owner = &owner };
+        if (!(r = space_publish(&m->a))) {
+            trace_write((struct trace_record){ .kind = TRACE_ALLOC, .address = m->start, .bytes = size });
+            *out = &m->a;
+            return r;
+        }
+    }
+    pthread_mutex_lock(&uvm_lock);
+    if (m->end && added) range_remove(m);
+    pthread_mutex_unlock(&uvm_lock);
+    if (added) mmu_remove(m->start, bytes);
+    free(m);
+    return r;
+}
+
+void uvm_free(struct allocation *a)
+{
+    struct managed *m = (struct managed *)a;
+    trace_write((struct trace_record){ .kind = TRACE_FREE, .address = a->base, .bytes = a->size });
+    attributes_unmapped(a->mapping_base);
+    space_withdraw(a);
+    uvm_enter();
+    range_remove(m);
+    pthread_mutex_unlock(&uvm_lock);
+    mmu_remove(m->start, m->end - m->start);
+    free(m);
+}
+
+bool uvm_covers(uint64_t va, uint64_t size)
+{
+    pthread_mutex_lock(&uvm_lock);
+    struct range *r = ready ? range_at(va) : NULL;
+    while (r && r->end - va < size && r->end < space_managed_end()) {
+        size -= r->end - va;
+        va = r->end;
+        r = range_at(va);
+    }
+    pthread_mutex_unlock(&uvm_lock);
+    return r && size;
+}
+
+void uvm_residency(uint64_t va, uint64_t pages, uint8_t *out)
+{
+    uvm_enter();
+    for (uint64_t k = 0; k < pages; k++, va += PAGE_BYTES) {
+        struct block *b = ready && va >= space_managed_base() && va < space_managed_end() ? block_at(va, false) : NULL;
+        uint32_t holders = b ? page_holders(b, page_of(va)) : 0;
+        out[k] = holders ? (uint8_t)(1 + __builtin_ctz(holders)) : 0;
+        if (holders & (holders - 1)) out[k] |= 0x80;
+    }
+    pthread_mutex_unlock(&uvm_lock);
+}
