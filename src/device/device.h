@@ -47,6 +47,14 @@ void agent_remap_private(void *at, uint64_t size, uint64_t backing, uint64_t off
 void multimem_map(uint64_t va, uint64_t size, uint64_t backing, uint64_t offset, uint32_t prot);
 void multimem_unmap(uint64_t va, uint64_t size);
 void multimem_make_private(void);
+enum { MULTIMEM_MEMBERS = 16 };
+/* Where [address, address + bytes) is in each member's memory, if it is there in all and permitted; else 0. */
+uint32_t multimem_members(uint64_t address, uint32_t bytes, bool write, uint64_t out[MULTIMEM_MEMBERS]);
+
+/* multistore.c. In a signal handler: an access to address faulted that wrote. True: it was an ordinary store to a
+ * multicast address, and is being done. */
+bool multimem_store_fault(void *context, uint64_t address);
+void multimem_store_install(void);
 
 /* rt.c */
 extern const struct fl_rt runtime;

@@ -45,6 +45,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
     const ucontext_t *u = context;
     bool write = u->uc_mcontext.gregs[REG_ERR] & 2;
     if (managed_fault(info, write)) return;
+    if (guarded && number == SIGSEGV && write && multimem_store_fault(context, (uint64_t)info->si_addr)) return;
     if (!guarded) {
         /* a bug of ours, not of the kernel: die of it */
         signal(number, SIG_DFL);
@@ -66,6 +67,7 @@ void fault_handlers_install(void)
     struct sigaction a = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER };
     static const int signals[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE };
     for (size_t k = 0; k < sizeof signals / sizeof *signals; k++) sigaction(signals[k], &a, NULL);
+    multimem_store_install();
 }
 
 void fault_thread_begin(void)

@@ -1,7 +1,7 @@
 /* Multicast addresses: behind each lie the memories of several devices. The
- * address itself is mapped nowhere, so that an ordinary access to it faults;
- * multimem instructions (abi.h) come here and find the members' memories, which
- * are mapped at other addresses, in a table that the host's commands write.
+ * address itself is mapped nowhere, so that an ordinary access to it faults
+ * (multistore.c); multimem instructions (abi.h) come here and find the members'
+ * memories, mapped at other addresses, in a table that the host's commands write.
  *
  * The table is read without a lock, inside kernels that may fault anywhere: a
  * change makes a new one; what it replaces goes when no kernel runs. */
@@ -18,8 +18,6 @@
 #define PROTOTYPE(name, sig, ret, params) ret fl_math_##name params;
 FL_RT_MATH(PROTOTYPE)
 #undef PROTOTYPE
-
-enum { MEMBERS = 16 };
 
 /* A piece of one member's memory behind multicast addresses. */
 struct piece {
@@ -119,24 +117,28 @@ void multimem_make_private(void)
 
 /* ---- inside kernels */
 
-/* Where [address, address + bytes) is in each member's memory, if it is there in all and permitted; otherwise the
- * access faults as one to an address that is not mapped. */
-static uint32_t members(uint64_t address, uint32_t bytes, bool write, uint64_t out[MEMBERS])
+uint32_t multimem_members(uint64_t address, uint32_t bytes, bool write, uint64_t out[MULTIMEM_MEMBERS])
 {
     const struct table *t = atomic_load_explicit(&table, memory_order_acquire);
     uint32_t found = 0, team = 0;
-    for (size_t k = 0; t && k < t->count && found < MEMBERS; k++) {
+    for (size_t k = 0; t && k < t->count && found < MULTIMEM_MEMBERS; k++) {
         const struct piece *p = t->pieces[k];
         if (address < p->va || address - p->va > p->size - bytes || !(p->prot & (write ? 2 : 3))) continue;
         out[found++] = (uint64_t)p->bytes + (address - p->va);
         team = p->team;
     }
-    if (found && found == team) return found;
-    if (write)
+    return found == team ? found : 0;
+}
+
+/* The same; where there is nothing, the access faults as one to an address that is not mapped. */
+static uint32_t members(uint64_t address, uint32_t bytes, bool write, uint64_t out[MULTIMEM_MEMBERS])
+{
+    uint32_t found = multimem_members(address, bytes, write, out);
+    if (!found && write)
         *(volatile uint32_t *)address = 0;
-    else
+    else if (!found)
         (void)*(volatile uint32_t *)address;
-    return 0;
+    return found;
 }
 
 static uint32_t bytes_of(uint32_t what) { return what >> 16; }
@@ -234,7 +236,7 @@ static uint32_t wide_sum(const uint64_t *at, uint32_t count, uint32_t offset, bo
 
 void device_multimem_load(struct fl_block *b, uint64_t address, void *out, uint32_t what)
 {
-    uint64_t at[MEMBERS];
+    uint64_t at[MULTIMEM_MEMBERS];
     uint32_t type = type_of(what), unit = unit_of(type), count = members(address, bytes_of(what), false, at);
     (void)b;
     for (uint32_t o = 0; o < bytes_of(what) && count; o += unit) {
@@ -248,7 +250,7 @@ void device_multimem_load(struct fl_block *b, uint64_t address, void *out, uint3
 
 void device_multimem_store(struct fl_block *b, uint64_t address, const void *in, uint32_t what)
 {
-    uint64_t at[MEMBERS];
+    uint64_t at[MULTIMEM_MEMBERS];
     uint32_t unit = unit_of(type_of(what)), count = members(address, bytes_of(what), true, at);
     (void)b;
     for (uint32_t m = 0; m < count; m++)
@@ -279,7 +281,7 @@ static void update(uint64_t address, uint64_t operand, uint32_t op, uint32_t typ
 
 void device_multimem_reduce(struct fl_block *b, uint64_t address, const void *in, uint32_t what)
 {
-    uint64_t at[MEMBERS];
+    uint64_t at[MULTIMEM_MEMBERS];
     uint32_t type = type_of(what), unit = unit_of(type), count = members(address, bytes_of(what), true, at);
     (void)b;
     for (uint32_t m = 0; m < count; m++)

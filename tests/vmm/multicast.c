@@ -254,6 +254,54 @@ static void instructions(void)
     }
 }
 
+/* ---- ordinary stores */
+
+static const char stores_ptx[] =
+    ".version 8.1\n.target sm_90\n.address_size 64\n"
+    ".visible .entry fill(.param .u64 p, .param .u32 n)\n{\n"
+    ".reg .pred %q; .reg .b32 %r<6>; .reg .b64 %a<3>;\n"
+    "ld.param.u64 %a0, [p]; ld.param.u32 %r0, [n]; mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mov.u32 %r3, %tid.x;\n"
+    "mad.lo.u32 %r4, %r1, %r2, %r3; setp.ge.u32 %q, %r4, %r0; @%q bra END;\n"
+    "mul.wide.u32 %a1, %r4, 4; add.u64 %a1, %a0, %a1; mul.lo.u32 %r5, %r4, 2654435761; st.global.u32 [%a1], %r5;\nEND: ret;\n}\n"
+    ".visible .entry sizes(.param .u64 p)\n{\n.reg .b64 %a<2>; .reg .b32 %r<4>; .reg .b16 %h; .reg .f64 %d;\n"
+    "ld.param.u64 %a0, [p]; mov.u16 %h, 0x1234; mov.b32 %r0, 0x01020304; mov.b32 %r1, -1; mov.b32 %r2, 0; mov.b32 %r3, 7;\n"
+    "st.global.u8 [%a0+1], %r0; st.global.u16 [%a0+2], %h; st.global.v4.u32 [%a0+16], {%r0, %r1, %r2, %r3};\n"
+    "mov.b64 %a1, {%r0, %r1}; st.global.u64 [%a0+8], %a1; st.volatile.global.u32 [%a0+4], %r1;\n"
+    "mov.f64 %d, 0d3ff8000000000000; st.global.f64 [%a0+32], %d; ret;\n}\n";
+
+static void ordinary_stores(void)
+{
+    static uint32_t out[50000], wanted[50000];
+    CUmodule m;
+    CUfunction fill, sizes;
+    CUdeviceptr at = object_at + 4096 + 4;
+    unsigned n = 50000;
+    on(2);
+    CHECK(cuModuleLoadData(&m, stores_ptx));
+    CHECK(cuModuleGetFunction(&fill, m, "fill"));
+    CHECK(cuModuleGetFunction(&sizes, m, "sizes"));
+    CHECK(cuLaunchKernel(fill, (n + 127) / 128, 1, 1, 128, 1, 1, 0, 0, (void *[]){ &at, &n }, NULL));
+    CHECK(cuCtxSynchronize());
+    for (unsigned k = 0; k < n; k++) wanted[k] = k * 2654435761u;
+    for (int k = 0; k < TEAM; k++) {
+        get(k, 4096 + 4, out, sizeof out);
+        NEED(!memcmp(out, wanted, sizeof out));
+    }
+    static const uint32_t before[10] = { 0xabababab, 0xabababab, 0, 0, 0, 0, 0, 0, 0, 0 };
+    static const uint32_t after[10] = { 0x123404ab, 0xffffffff, 0x01020304, 0xffffffff, 0x01020304, 0xffffffff, 0, 7, 0, 0x3ff80000 };
+    for (int k = 0; k < TEAM; k++) put(k, HALF + 64, before, sizeof before);
+    at = object_at + HALF + 64;
+    on(1);
+    CHECK(cuModuleLoadData(&m, stores_ptx));
+    CHECK(cuModuleGetFunction(&sizes, m, "sizes"));
+    CHECK(cuLaunchKernel(sizes, 1, 1, 1, 1, 1, 1, 0, 0, (void *[]){ &at }, NULL));
+    CHECK(cuCtxSynchronize());
+    for (int k = 0; k < TEAM; k++) {
+        get(k, HALF + 64, out, sizeof after);
+        if (memcmp(out, after, sizeof after)) differ("st", k, out, after);
+    }
+}
+
 /* ---- the rest */
 
 static void copies(void)
@@ -348,7 +396,7 @@ static void unbound_faults(void)
     EXPECT(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
-static void ordinary_access_faults(void)
+static void ordinary_load_faults(void)
 {
     static struct device d;
     device_open(&d, 1);
@@ -381,11 +429,12 @@ static const struct {
     bool bound;
 } tests[] = {
     { "multimem computes what the CPU computes", instructions, true },
+    { "ordinary stores reach every member", ordinary_stores, true },
     { "copies and memsets reach every member", copies, true },
     { "wrong arguments are refused", wrong_arguments, false },
     { "memory lives while it is bound", lifetimes, false },
     { "an address that one member lacks faults", unbound_faults, true },
-    { "an ordinary access to a multicast address faults", ordinary_access_faults, true },
+    { "an ordinary load from a multicast address faults", ordinary_load_faults, true },
     { "a store where only loads are permitted faults", read_only_faults, true },
 };
 
