@@ -46,8 +46,11 @@ static void drain(void)
         if (!(r = region(k))) continue;
         if (!process[k].announced) perfetto_process(trace, r);
         process[k].announced = true;
-        for (size_t n; (n = trace_read(r, &process[k].cursor, record, BATCH));)
+        size_t n = 1;
+        for (int batches = 0; n && batches < 2 * TRACE_SLOTS / BATCH; batches++) {
+            n = trace_read(r, &process[k].cursor, record, BATCH);
             for (size_t i = 0; i < n; i++) perfetto_record(trace, r, &record[i]);
+        }
     }
 }
 
@@ -64,8 +67,10 @@ static void *drain_until_end(void *arg)
 static bool make_file(unsigned listen)
 {
     char path[64];
-    file = memfd_create("faultline-trace", MFD_CLOEXEC);
+    file = memfd_create("faultline-trace", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (file < 0 || ftruncate(file, TRACE_FILE_HEAD + (off_t)TRACE_PROCESSES * TRACE_REGION_BYTES)) goto failed;
+    /* whatever the program does to it, reading it stays possible */
+    if (fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW)) goto failed;
     head = mmap(NULL, TRACE_FILE_HEAD, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     if (head == MAP_FAILED) goto failed;
     *head = (struct trace_file){ TRACE_VERSION, listen, TRACE_PROCESSES, TRACE_REGION_BYTES, 0 };

@@ -1,5 +1,5 @@
 /* A program that only writes a trace, as the library would: for the reports of
- * `faultline run`. usage: program [kill] */
+ * `faultline run`. usage: program [kill | scribble SEED] */
 #include "trace/page_map.h"
 #include "trace/region.h"
 #include "uvm/uvm.h"
@@ -66,6 +66,18 @@ static void kernel(const char *name, uint64_t number)
         .kind = TRACE_KERNEL, .time = 1000, .end = 3500, .address = ticket, .processor = 1, .batch = number });
 }
 
+/* Writes noise all over its region, but for what makes it be read. */
+static void scribble(unsigned seed)
+{
+    struct trace_region *r = trace_region();
+    uint64_t *word = (uint64_t *)r;
+    srand(seed);
+    for (size_t k = 1; k < sizeof *r / 8; k += 1 + (size_t)rand() % 64)
+        word[k] = (uint64_t)rand() << (rand() % 40) ^ (uint64_t)rand();
+    if (rand() % 2) atomic_store(&r->head, (uint64_t)rand() << (rand() % 33));
+    if (rand() % 2) r->allocation_count = 5 + (uint64_t)rand() % 100;
+}
+
 int main(int argc, char **argv)
 {
     uint64_t faulted = allocate(40 * MIB);
@@ -101,6 +113,7 @@ int main(int argc, char **argv)
         page_map_note(MOMENT_AFTER, name, 0);
     }
     kernel("a \"kernel\" \\ with\ttabs \xc3\xa9", 1);
+    if (argc > 2 && !strcmp(argv[1], "scribble")) scribble((unsigned)atoi(argv[2]));
     if (argc > 1 && !strcmp(argv[1], "kill")) raise(SIGKILL);
     return 0;
 }

@@ -50,6 +50,12 @@ with tempfile.TemporaryDirectory() as folder:
     kernels = [e for e in events if e.get("cat") == "kernel"]
     check("trace: kernels with any name", len(kernels) == 1 and kernels[0]["name"].startswith('a "kernel" \\ with\ttabs') and kernels[0]["dur"] == 2.5, kernels)
 
+with tempfile.TemporaryDirectory() as folder:
+    path = os.path.join(folder, "trace.json")
+    for seed in range(12):
+        code, text = run("--um-summary", "--page-map", "--trace", path, "--", program, "scribble", str(seed))
+        check(f"noise in place of a trace ({seed}) is reported as well as can be", code in (0, 139), f"{code}\n{text[:2000]}")
+
 code, text = run("--um-summary", "--", "true")
 check("a program without managed memory is told so", code == 0 and "no managed memory" in text, text)
 code, text = run("--trace", "/nowhere/at/all", "--", "true")
