@@ -4,10 +4,12 @@
 #include "base/userfault.h"
 #include "processor/table.h"
 
-#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -34,12 +36,54 @@ CUresult host_open(void)
     return host->signals ? host_catch_signals() : CUDA_SUCCESS;
 }
 
+/* ---- what may not be */
+
+static bool read_about(int thread, const char *what, char *out, size_t size)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/task/%d/%s", thread, what);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, out, size - 1);
+    if (fd >= 0) close(fd);
+    out[n > 0 ? n : 0] = 0;
+    return n > 0;
+}
+
+/* A signal sent to it would not end the thread's fault: it faults within a system call, or blocks the signal. */
+static bool must_see_it_itself(int thread)
+{
+    char text[4096] = "running";
+    /* its fault is known a moment before it sleeps; "-1 ...": it sleeps, in no system call */
+    for (unsigned k = 0; k < 1000 && !strncmp(text, "running", 7); k++)
+        if (!read_about(thread, "syscall", text, sizeof text)) break;
+    if (text[0] >= '0' && text[0] <= '9') return true;
+    const char *blocked = read_about(thread, "status", text, sizeof text) ? strstr(text, "SigBlk:") : NULL;
+    return blocked && strtoull(blocked + 7, NULL, 16) >> (SIGSEGV - 1) & 1;
+}
+
+/* Until the thread has seen it, the page cannot be touched by anybody. If it is too slow it faults again. */
+static void forbid(uint64_t page, int thread)
+{
+    char before[256], now[256];
+    bool known = read_about(thread, "syscall", before, sizeof before);
+    if (mprotect((void *)page, PAGE_BYTES, PROT_NONE)) return;
+    userfault_wake(mmu.tables[MMU_HOST].fd, page, PAGE_BYTES);
+    for (unsigned k = 0; k < 200 && known; k++)
+        known = read_about(thread, "syscall", now, sizeof now) && (!strncmp(now, "running", 7) || !strcmp(now, before));
+    mprotect((void *)page, PAGE_BYTES, PROT_READ | PROT_WRITE);
+}
+
 /* The thread waits in its fault, which the signal ends; if its handler returns, it faults again.
  * The system lets nobody but itself claim SEGV_ACCERR as the reason; the address it passes on. */
 void host_fatal(const struct mmu_fault *f)
 {
     siginfo_t info = { .si_signo = SIGSEGV, .si_code = SI_QUEUE, .si_addr = (void *)f->address };
-    if (syscall(SYS_rt_tgsigqueueinfo, getpid(), f->thread, SIGSEGV, &info))
-        fl_log_once(FL_LOG_ERROR, "a thread that touched managed memory it may not cannot be told: %s",
-                    strerror(errno));
+    uint64_t page = f->address & ~(uint64_t)(PAGE_BYTES - 1);
+    unsigned char resident;
+    if (mincore((void *)page, PAGE_BYTES, &resident))
+        userfault_wake(mmu.tables[MMU_HOST].fd, page, PAGE_BYTES); /* removed meanwhile: the system says so */
+    else if (must_see_it_itself(f->thread))
+        forbid(page, f->thread);
+    else
+        syscall(SYS_rt_tgsigqueueinfo, getpid(), f->thread, SIGSEGV, &info);
 }

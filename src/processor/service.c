@@ -37,7 +37,7 @@ static bool is_protected(const struct mmu_fault *f, const struct leaf *l, unsign
 /* Enters what the processor may do around the page, which is more than the page alone after a loss. */
 static CUresult restore(struct table *t, struct leaf *l, unsigned page)
 {
-    CUresult r = leaf_apply(t, l, page & ~15u, (page & ~15u) + 16);
+    CUresult r = l->open ? leaf_populate(l, page) : leaf_apply(t, l, page & ~15u, (page & ~15u) + 16);
     table_finish(t);
     return r;
 }
@@ -141,14 +141,20 @@ bool mmu_serve(void)
 
 /* ---- the thread */
 
-static void need_bell(bool needed)
+/* True if there is mail, which who posted it may not have rung for. */
+static bool need_bell(bool needed)
 {
+    bool mail = false;
     for (unsigned n = 1; n < MMU_PROCESSORS; n++) {
         struct table *t = &mmu.tables[n];
         pthread_mutex_lock(&t->lock);
-        if (t->processor) atomic_store(&t->processor->control->need_bell, needed);
+        if (t->processor) {
+            atomic_store(&t->processor->control->need_bell, needed);
+            mail |= atomic_load(&t->processor->control->mail_count) != 0;
+        }
         pthread_mutex_unlock(&t->lock);
     }
+    return mail;
 }
 
 static bool serve_all(void) { return serve_host() | mmu_serve(); }
@@ -157,9 +163,7 @@ static void sleep_until_fault(void)
 {
     struct pollfd fds[2] = { { .fd = bell, .events = POLLIN }, { .fd = mmu.tables[MMU_HOST].fd, .events = POLLIN } };
     uint64_t rings;
-    need_bell(true);
-    /* who posted before it saw that is found now */
-    if (!serve_all()) poll(fds, 2, -1);
+    if (!need_bell(true) && !serve_host()) poll(fds, 2, -1);
     need_bell(false);
     if (read(bell, &rings, sizeof rings) < 0) return;
 }

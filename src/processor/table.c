@@ -200,6 +200,11 @@ static CUresult populate(uint64_t va, uint64_t size)
     return r ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
 
+CUresult leaf_populate(const struct leaf *l, unsigned page)
+{
+    return populate(l->va + (uint64_t)page * PAGE_BYTES, PAGE_BYTES);
+}
+
 /* The block's pages exist; in one large page if that costs nothing, or has been worth it for some time. */
 static CUresult populate_block(struct block *b, uint64_t va)
 {

@@ -79,6 +79,8 @@ void leaf_believe(const struct table *t, struct leaf *l, unsigned page, bool pro
 void leaf_lose(const struct table *t, struct leaf *l, unsigned first, unsigned end);
 /* The leaf, about to be dropped, has nothing that the next one there would not expect. table_finish completes it. */
 void leaf_clean(struct table *t, struct leaf *l);
+/* There is physical memory for the page. */
+CUresult leaf_populate(const struct leaf *l, unsigned page);
 /* The page table comes to permit what the leaf may, for pages [first, end): at once, or, where an
  * idle device would lose something, when it is settled. table_finish completes it. */
 CUresult leaf_apply(struct table *t, struct leaf *l, unsigned first, unsigned end);

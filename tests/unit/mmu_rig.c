@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #ifdef __SANITIZE_THREAD__
@@ -72,6 +73,7 @@ static enum mmu_verdict serve(const struct mmu_fault *f)
     uint64_t bytes = rig.granularity, va = f->address & ~(bytes - 1);
     atomic_fetch_add(f->write ? &rig.writes[f->processor] : &rig.reads[f->processor], 1);
     if (f->pending > rig.most_pending) rig.most_pending = f->pending;
+    if (rig.delay_us) usleep(rig.delay_us);
     if (f->address >= rig.fatal_lo && f->address < rig.fatal_hi) return MMU_FATAL;
     for (unsigned n = 0; n < 1 + RIG_DEVICES && rig.exclusive; n++)
         if (n != f->processor && mmu_set(n, va, bytes, MMU_NONE)) return MMU_FATAL;
@@ -108,13 +110,14 @@ void rig_start(int devices)
 {
     if (!rig.base) {
         rig.base = MANAGED;
-        assert_int_equal(backing_create_huge(&rig.memory, "test-managed", MEMORY), CUDA_SUCCESS);
+        if (!rig.memory.id) assert_int_equal(backing_create_huge(&rig.memory, "test-managed", MEMORY), CUDA_SUCCESS);
         assert_int_equal(backing_create(&rig.code, "test-code", CODE + RESULTS), CUDA_SUCCESS);
         make_image(rig.code.alias);
         assert_int_equal(mmu_init(&rig.memory, rig.base, serve), CUDA_SUCCESS);
     }
     rig.fatal_lo = rig.fatal_hi = 0;
     rig.exclusive = false;
+    rig.delay_us = 0;
     rig.granularity = RIG_PAGE;
     for (int k = 0; k < devices; k++) rig_device_start(k);
     rig_forget_faults();

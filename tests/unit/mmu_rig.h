@@ -24,6 +24,7 @@ struct rig {
     _Atomic(uint64_t) fatal_lo, fatal_hi;  /* faults there are fatal */
     _Atomic bool exclusive;        /* a page is given to the processor that faults and taken from the others */
     _Atomic unsigned granularity;  /* bytes given around a fault */
+    _Atomic unsigned delay_us;     /* that the service function takes */
 };
 extern struct rig rig;
 
