@@ -176,7 +176,7 @@ static CUresult make_ready(void)
     if (ready) return CUDA_SUCCESS;
     CUresult r = range_init();
     if (r) return r;
-    if (!memory.id && (r = backing_create(&memory, "faultline-managed", space_managed_end() - space_managed_base())))
+    if (!memory.id && (r = backing_create_huge(&memory, "faultline-managed", space_managed_end() - space_managed_base())))
         return r;
     if ((r = mmu_init(&memory, space_managed_base(), service))) return r;
     for (int k = 0; k < device_count && !r; k++)
