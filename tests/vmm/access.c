@@ -1,0 +1,353 @@
+/* What processors can do with mapped memory: kernels that run while it changes,
+ * the host, several devices, contexts that come and go. Each test runs in a
+ * process of its own, for what a kernel does wrong stays. */
+#include <cuda.h>
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#define PAGE ((size_t)2 << 20)
+#define EXPECT(what, want) expect(what, want, #what, __LINE__)
+static void expect(long saw, long want, const char *what, int line)
+{
+    if (saw == want) return;
+    fprintf(stderr, "line %d: %s is %ld, not %ld\n", line, what, saw, want);
+    _exit(1);
+}
+
+/* wait: says it is there by flag[0] = 1, waits for flag[1], then writes a word. poke: writes it at once. */
+static const char kernels[] =
+    ".version 7.0\n.target sm_70\n.address_size 64\n"
+    ".visible .entry wait(.param .u64 flag, .param .u64 at, .param .u32 value) {\n"
+    ".reg .pred %p; .reg .b32 %r<3>; .reg .b64 %a<3>;\n"
+    "ld.param.u64 %a1, [flag]; ld.param.u64 %a2, [at]; ld.param.u32 %r1, [value];\n"
+    "mov.u32 %r2, 1; st.volatile.global.u32 [%a1], %r2;\n"
+    "L: ld.volatile.global.u32 %r2, [%a1+4]; setp.eq.u32 %p, %r2, 0; @%p bra L;\n"
+    "st.global.u32 [%a2], %r1; ret; }\n"
+    ".visible .entry poke(.param .u64 at, .param .u32 value) {\n"
+    ".reg .b32 %r<2>; .reg .b64 %a<2>; ld.param.u64 %a1, [at]; ld.param.u32 %r1, [value]; st.global.u32 [%a1], %r1; ret; }\n";
+
+static CUcontext contexts[2];
+static CUfunction wait_kernel, poke_kernel;
+static volatile uint32_t *flag;
+
+static void load(int device)
+{
+    CUmodule m;
+    EXPECT(cuDevicePrimaryCtxRetain(&contexts[device], device), 0);
+    EXPECT(cuCtxSetCurrent(contexts[device]), 0);
+    EXPECT(cuModuleLoadData(&m, kernels), 0);
+    EXPECT(cuModuleGetFunction(&wait_kernel, m, "wait"), 0);
+    EXPECT(cuModuleGetFunction(&poke_kernel, m, "poke"), 0);
+}
+
+static void start(void)
+{
+    alarm(60);
+    EXPECT(cuInit(0), 0);
+    load(0);
+    EXPECT(cuMemAllocHost((void **)&flag, 8), 0);
+    flag[0] = flag[1] = 0;
+}
+
+static CUmemLocation on(CUmemLocationType type, int id) { return (CUmemLocation){ .type = type, .id = id }; }
+static CUmemLocation on_device(int id) { return on(CU_MEM_LOCATION_TYPE_DEVICE, id); }
+
+static CUmemGenericAllocationHandle create(CUmemLocation where, size_t size)
+{
+    CUmemAllocationProp p = { .type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = where };
+    CUmemGenericAllocationHandle h;
+    EXPECT(cuMemCreate(&h, size, &p, 0), 0);
+    return h;
+}
+
+static CUdeviceptr reserve(size_t size)
+{
+    CUdeviceptr at;
+    EXPECT(cuMemAddressReserve(&at, size, 0, 0, 0), 0);
+    return at;
+}
+
+static void give(CUdeviceptr at, size_t size, CUmemLocation who, CUmemAccess_flags flags)
+{
+    CUmemAccessDesc d = { .location = who, .flags = flags };
+    EXPECT(cuMemSetAccess(at, size, &d, 1), 0);
+}
+static const CUmemAccess_flags RW = CU_MEM_ACCESS_FLAGS_PROT_READWRITE, RO = CU_MEM_ACCESS_FLAGS_PROT_READ,
+                               NONE = CU_MEM_ACCESS_FLAGS_PROT_NONE;
+
+static CUdeviceptr map_new(CUmemLocation where)
+{
+    CUdeviceptr at = reserve(PAGE);
+    EXPECT(cuMemMap(at, PAGE, 0, create(where, PAGE), 0), 0);
+    return at;
+}
+
+static uint32_t word(CUdeviceptr at)
+{
+    uint32_t w = 0;
+    EXPECT(cuMemcpyDtoH(&w, at, sizeof w), 0);
+    return w;
+}
+
+static void launch_wait(CUstream s, CUdeviceptr at, uint32_t value)
+{
+    CUdeviceptr f = (CUdeviceptr)flag;
+    EXPECT(cuLaunchKernel(wait_kernel, 1, 1, 1, 1, 1, 1, 0, s, (void *[]){ &f, &at, &value }, NULL), 0);
+    while (!flag[0]) usleep(100);
+}
+
+static CUresult poke(CUdeviceptr at, uint32_t value)
+{
+    EXPECT(cuLaunchKernel(poke_kernel, 1, 1, 1, 1, 1, 1, 0, 0, (void *[]){ &at, &value }, NULL), 0);
+    return cuCtxSynchronize();
+}
+
+/* ---- kernels that run */
+
+static void grant(void)
+{
+    CUstream s;
+    start();
+    EXPECT(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING), 0);
+    CUdeviceptr at = reserve(PAGE);
+    launch_wait(s, at + 8, 7);
+    EXPECT(cuMemMap(at, PAGE, 0, create(on_device(0), PAGE), 0), 0);
+    give(at, PAGE, on_device(0), RW);
+    flag[1] = 1;
+    EXPECT(cuStreamSynchronize(s), 0);
+    EXPECT(word(at + 8), 7);
+}
+
+static void take_away(void)
+{
+    CUstream s;
+    start();
+    EXPECT(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING), 0);
+    CUdeviceptr at = map_new(on_device(0));
+    give(at, PAGE, on_device(0), RW);
+    launch_wait(s, at, 7);
+    give(at, PAGE, on_device(0), RO);
+    flag[1] = 1;
+    EXPECT(cuStreamSynchronize(s), CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+static void unmap(void)
+{
+    CUstream s;
+    start();
+    EXPECT(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING), 0);
+    CUdeviceptr at = map_new(on_device(0));
+    give(at, PAGE, on_device(0), RW);
+    launch_wait(s, at, 7);
+    EXPECT(cuMemUnmap(at, PAGE), 0);
+    flag[1] = 1;
+    EXPECT(cuStreamSynchronize(s), CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+/* What an idle device was not told yet must be there, or gone, when its next kernel runs. */
+static void remap_idle(void)
+{
+    start();
+    CUmemGenericAllocationHandle h[2] = { create(on_device(0), PAGE), create(on_device(0), PAGE) };
+    CUdeviceptr at = reserve(3 * PAGE);
+    for (uint32_t k = 0; k < 64; k++) {
+        EXPECT(cuMemMap(at + k % 3 * PAGE, PAGE, 0, h[k % 2], 0), 0);
+        give(at + k % 3 * PAGE, PAGE, on_device(0), RO);
+        give(at + k % 3 * PAGE, PAGE, on_device(0), NONE);
+        give(at + k % 3 * PAGE, PAGE, on_device(0), RW);
+        if (k % 4 == 3) EXPECT(poke(at + k % 3 * PAGE, k), 0);
+        if (k % 4 == 3) EXPECT(word(at + k % 3 * PAGE), k);
+        EXPECT(cuMemUnmap(at + k % 3 * PAGE, PAGE), 0);
+    }
+    EXPECT(cuMemMap(at, PAGE, 0, h[0], 0), 0);
+    give(at, PAGE, on_device(0), RW);
+    EXPECT(cuMemUnmap(at, PAGE), 0);
+    EXPECT(poke(at, 1), CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+/* ---- aliases, spans */
+
+static void alias(void)
+{
+    start();
+    CUmemGenericAllocationHandle h = create(on_device(0), PAGE);
+    CUdeviceptr at = reserve(2 * PAGE);
+    EXPECT(cuMemMap(at, PAGE, 0, h, 0), 0);
+    EXPECT(cuMemMap(at + PAGE, PAGE, 0, h, 0), 0);
+    give(at, PAGE, on_device(0), RW);
+    give(at + PAGE, PAGE, on_device(0), RO);
+    EXPECT(poke(at + 40, 5), 0);
+    EXPECT(word(at + PAGE + 40), 5);
+    EXPECT(poke(at + PAGE + 40, 6), CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+static void span(void)
+{
+    enum { ROW = 3 << 20, ROWS = 3 };
+    start();
+    CUdeviceptr at = reserve(5 * PAGE);
+    for (int k = 4; k >= 0; k--) EXPECT(cuMemMap(at + k * PAGE, PAGE, 0, create(on_device(0), PAGE), 0), 0);
+    give(at, 5 * PAGE, on_device(0), RW);
+    unsigned char *host = malloc(5 * PAGE), *back = malloc(5 * PAGE);
+    for (size_t k = 0; k < 5 * PAGE; k++) host[k] = (unsigned char)(k * 7 + k / 4093);
+    EXPECT(cuMemcpyHtoD(at, host, 5 * PAGE), 0);
+    EXPECT(cuMemcpyDtoH(back, at, 5 * PAGE), 0);
+    EXPECT(memcmp(host, back, 5 * PAGE), 0);
+    EXPECT(cuMemcpyDtoH(back, at + 1, 5 * PAGE), CUDA_ERROR_INVALID_VALUE);
+    CUDA_MEMCPY2D c = { .srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = at + 17, .srcPitch = ROW, .dstMemoryType = CU_MEMORYTYPE_HOST,
+                        .dstHost = back, .dstPitch = ROW - 100, .WidthInBytes = ROW - 1000, .Height = ROWS };
+    EXPECT(cuMemcpy2D(&c), 0);
+    for (int y = 0; y < ROWS; y++) EXPECT(memcmp(back + y * (ROW - 100), host + 17 + y * ROW, ROW - 1000), 0);
+    EXPECT(cuMemsetD2D16(at + 2, ROW, 0x1234, ROW / 2 - 1, ROWS), 0);
+    EXPECT(cuMemcpyDtoH(back, at, 5 * PAGE), 0);
+    for (size_t k = 2; k < ROW * ROWS; k++)
+        if (k % ROW >= 2) EXPECT(back[k], k % 2 ? 0x12 : 0x34);
+    EXPECT(back[1], host[1]);
+    give(at + 2 * PAGE, PAGE, on_device(0), RO);
+    EXPECT(cuMemsetD8(at + PAGE, 1, PAGE + 1), CUDA_ERROR_INVALID_VALUE);
+    EXPECT(cuMemcpyDtoD(at + 3 * PAGE, at + 2 * PAGE, PAGE), 0);
+}
+
+/* ---- the host */
+
+static sigjmp_buf back_here;
+static void on_fault(int signal)
+{
+    (void)signal;
+    siglongjmp(back_here, 1);
+}
+
+/* Whether the host may read, write there. */
+static bool touch(CUdeviceptr at, bool write)
+{
+    if (sigsetjmp(back_here, 1)) return false;
+    if (write)
+        *(volatile uint32_t *)at = 9;
+    else
+        (void)*(volatile uint32_t *)at;
+    return true;
+}
+
+static void host_access(void)
+{
+    start();
+    signal(SIGSEGV, on_fault);
+    CUdeviceptr at = map_new(on(CU_MEM_LOCATION_TYPE_HOST_NUMA, 0)), d = map_new(on_device(0));
+    const CUmemLocation here = on(CU_MEM_LOCATION_TYPE_HOST, 0);
+    EXPECT(touch(at, false), false);
+    give(at, PAGE, here, RO);
+    EXPECT(touch(at, false), true);
+    EXPECT(touch(at, true), false);
+    give(at, PAGE, here, RW);
+    EXPECT(touch(at, true), true);
+    give(at, PAGE, on_device(0), RW);
+    EXPECT(poke(at + 4, 8), 0);
+    EXPECT(((volatile uint32_t *)at)[1], 8);
+    EXPECT(word(at), 9);
+    give(at, PAGE, here, NONE);
+    EXPECT(touch(at, false), false);
+    give(d, PAGE, on_device(0), RW);
+    EXPECT(touch(d, false), false);
+    EXPECT(cuMemUnmap(at, PAGE), 0);
+    EXPECT(touch(at, false), false);
+}
+
+/* ---- devices and contexts */
+
+static void other_device(void)
+{
+    start();
+    CUdeviceptr at = map_new(on_device(1));
+    give(at, PAGE, on_device(0), RW);
+    EXPECT(poke(at, 3), 0);
+    give(at, PAGE, on_device(1), RO);
+    load(1);
+    EXPECT(word(at), 3);
+    give(at, PAGE, on_device(0), NONE);
+    EXPECT(cuCtxSetCurrent(contexts[0]), 0);
+    uint32_t w;
+    EXPECT(cuMemcpyDtoH(&w, at, 4), CUDA_ERROR_INVALID_VALUE);
+    EXPECT(cuCtxSetCurrent(contexts[1]), 0);
+    EXPECT(poke(at, 4), CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+static void outlive_contexts(void)
+{
+    alarm(60);
+    EXPECT(cuInit(0), 0);
+    CUdeviceptr at = map_new(on_device(0));
+    give(at, PAGE, on_device(0), RW);
+    for (uint32_t k = 1; k < 4; k++) {
+        load(0);
+        if (k > 1) EXPECT(word(at), k - 1);
+        EXPECT(poke(at, k), 0);
+        EXPECT(cuDevicePrimaryCtxRelease(0), 0);
+    }
+}
+
+static void reserve_most(void)
+{
+    start();
+    CUdeviceptr at = reserve(1ul << 46), last = at + (1ul << 46) - PAGE;
+    EXPECT(cuMemMap(last, PAGE, 0, create(on_device(0), PAGE), 0), 0);
+    give(last, PAGE, on_device(0), RW);
+    EXPECT(poke(last + PAGE - 4, 3), 0);
+    EXPECT(word(last + PAGE - 4), 3);
+    EXPECT(cuMemUnmap(at, 1ul << 46), 0);
+    EXPECT(cuMemAddressFree(at, 1ul << 46), 0);
+}
+
+/* ---- running them */
+
+static void in_a_process(void (*f)(void))
+{
+    int status;
+    pid_t pid = fork();
+    if (!pid) {
+        f();
+        _exit(0);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
+static void a_kernel_that_runs_has_the_access_it_is_given(void **s) { (void)s, in_a_process(grant); }
+static void a_kernel_that_runs_loses_the_access_that_is_taken(void **s) { (void)s, in_a_process(take_away); }
+static void a_kernel_that_runs_cannot_touch_what_is_unmapped(void **s) { (void)s, in_a_process(unmap); }
+static void what_changed_while_idle_holds_for_the_next_kernel(void **s) { (void)s, in_a_process(remap_idle); }
+static void aliases_show_one_memory_with_rights_of_their_own(void **s) { (void)s, in_a_process(alias); }
+static void copies_and_memsets_cross_mappings(void **s) { (void)s, in_a_process(span); }
+static void the_host_touches_what_it_was_given(void **s) { (void)s, in_a_process(host_access); }
+static void each_device_has_its_own_rights(void **s) { (void)s, in_a_process(other_device); }
+static void mappings_outlive_contexts(void **s) { (void)s, in_a_process(outlive_contexts); }
+static void the_last_page_of_the_largest_reservation_works(void **s) { (void)s, in_a_process(reserve_most); }
+
+int main(void)
+{
+    setenv("FAULTLINE_DEVICES", "2", 1);
+    setenv("FAULTLINE_LOG", "off", 0);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_kernel_that_runs_has_the_access_it_is_given),
+        cmocka_unit_test(a_kernel_that_runs_loses_the_access_that_is_taken),
+        cmocka_unit_test(a_kernel_that_runs_cannot_touch_what_is_unmapped),
+        cmocka_unit_test(what_changed_while_idle_holds_for_the_next_kernel),
+        cmocka_unit_test(aliases_show_one_memory_with_rights_of_their_own),
+        cmocka_unit_test(copies_and_memsets_cross_mappings),
+        cmocka_unit_test(the_host_touches_what_it_was_given),
+        cmocka_unit_test(each_device_has_its_own_rights),
+        cmocka_unit_test(mappings_outlive_contexts),
+        cmocka_unit_test(the_last_page_of_the_largest_reservation_works),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
