@@ -1,0 +1,167 @@
+/* What waits for the next kernel, against a page table that sees everything at once. */
+#include "processor/lazy.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+enum { RANGES = 24, PAGE = 2 << 20, STEPS = 200000 };
+static const struct backing memory = { .id = 3 };
+
+struct entry {
+    uint64_t offset;               /* of its first page, + 1; 0: not mapped */
+    unsigned prot;
+};
+static struct entry device[RANGES], now[RANGES];
+static unsigned sent;
+static CUresult answer;
+static uint64_t forgotten;
+
+CUresult page_command_now(struct processor *p, enum command_kind kind, uint64_t va, uint64_t size,
+                          const struct backing *b, uint64_t offset, unsigned prot)
+{
+    (void)p;
+    sent++;
+    if (answer) return answer;
+    for (uint64_t k = 0; k < size / PAGE; k++) {
+        struct entry *e = &device[va / PAGE + k];
+        if (kind == COMMAND_MAP) {
+            assert_ptr_equal(b, &memory);
+            *e = (struct entry){ offset + k * PAGE + 1, prot };
+        } else {
+            assert_true(e->offset); /* a real page table refuses to change what is not there */
+            *e = kind == COMMAND_UNMAP ? (struct entry){ 0 } : (struct entry){ e->offset, prot };
+        }
+    }
+    return CUDA_SUCCESS;
+}
+
+CUresult forget_now(struct processor *p, uint64_t id)
+{
+    (void)p;
+    forgotten = id;
+    return CUDA_SUCCESS;
+}
+
+static void put(struct processor *p, const struct lazy_command *c)
+{
+    if (lazy_put(p, c)) return;
+    assert_int_equal(lazy_flush(p), CUDA_SUCCESS);
+    assert_true(lazy_put(p, c));
+}
+
+static void map(struct processor *p, unsigned range, uint64_t offset, unsigned prot)
+{
+    now[range] = (struct entry){ offset + 1, prot };
+    put(p, &(struct lazy_command){ .kind = COMMAND_MAP, .va = (uint64_t)range * PAGE, .size = PAGE, .backing = &memory,
+                                   .offset = offset, .prot = prot });
+}
+
+static void unmap(struct processor *p, unsigned range)
+{
+    now[range] = (struct entry){ 0 };
+    put(p, &(struct lazy_command){ .kind = COMMAND_UNMAP, .va = (uint64_t)range * PAGE, .size = PAGE });
+}
+
+static void protect(struct processor *p, unsigned range, unsigned prot)
+{
+    now[range].prot = prot;
+    put(p, &(struct lazy_command){ .kind = COMMAND_PROTECT, .va = (uint64_t)range * PAGE, .size = PAGE, .prot = prot });
+}
+
+static int begin(void **state)
+{
+    memset(device, 0, sizeof device);
+    memset(now, 0, sizeof now);
+    sent = 0;
+    answer = CUDA_SUCCESS;
+    forgotten = 0;
+    *state = calloc(1, sizeof(struct processor));
+    return *state ? 0 : -1;
+}
+
+static int end(void **state)
+{
+    lazy_free(*state);
+    free(*state);
+    return 0;
+}
+
+static void a_page_that_comes_and_goes_is_never_sent(void **state)
+{
+    struct processor *p = *state;
+    for (unsigned k = 0; k < 1000; k++) {
+        map(p, 1, 0, 1);
+        protect(p, 1, 3);
+        unmap(p, 1);
+    }
+    assert_false(lazy_any(p));
+    lazy_flush(p);
+    assert_int_equal(sent, 0);
+}
+
+static void neighbours_are_sent_as_one(void **state)
+{
+    struct processor *p = *state;
+    for (unsigned k = 0; k < 10; k++) map(p, k, (uint64_t)k * PAGE, 3);
+    map(p, 10, 10ul * PAGE, 1); /* other rights */
+    map(p, 12, 12ul * PAGE, 1); /* other addresses */
+    lazy_flush(p);
+    assert_int_equal(sent, 3);
+    assert_memory_equal(device, now, sizeof now);
+}
+
+static void forgetting_comes_after_what_waited_before_it(void **state)
+{
+    struct processor *p = *state;
+    map(p, 1, 0, 3);
+    lazy_flush(p);
+    unmap(p, 1);
+    put(p, &(struct lazy_command){ .kind = COMMAND_FORGET, .id = 3 });
+    assert_int_equal(forgotten, 0);
+    lazy_flush(p);
+    assert_int_equal(device[1].offset, 0);
+    assert_int_equal(forgotten, 3);
+}
+
+static void after_a_failed_flush_nothing_waits(void **state)
+{
+    struct processor *p = *state;
+    map(p, 1, 0, 3);
+    answer = CUDA_ERROR_LAUNCH_FAILED;
+    assert_int_equal(lazy_flush(p), CUDA_ERROR_LAUNCH_FAILED);
+    assert_false(lazy_any(p));
+}
+
+static void in_any_order_the_device_ends_with_the_same_table(void **state)
+{
+    struct processor *p = *state;
+    srandom(7);
+    for (unsigned step = 0; step < STEPS; step++) {
+        unsigned range = (unsigned)random() % RANGES, prot = random() % 2 ? 3 : 1;
+        if (!now[range].offset)
+            map(p, range, (uint64_t)(random() % RANGES) * PAGE, prot);
+        else if (random() % 3)
+            unmap(p, range);
+        else
+            protect(p, range, prot);
+        if (random() % 100 && step != STEPS - 1) continue;
+        lazy_flush(p);
+        assert_memory_equal(device, now, sizeof now);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_page_that_comes_and_goes_is_never_sent, begin, end),
+        cmocka_unit_test_setup_teardown(neighbours_are_sent_as_one, begin, end),
+        cmocka_unit_test_setup_teardown(forgetting_comes_after_what_waited_before_it, begin, end),
+        cmocka_unit_test_setup_teardown(after_a_failed_flush_nothing_waits, begin, end),
+        cmocka_unit_test_setup_teardown(in_any_order_the_device_ends_with_the_same_table, begin, end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
