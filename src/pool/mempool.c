@@ -167,6 +167,10 @@ CUresult mempool_destroy(struct mempool *p)
     for (unsigned t = 0; t < 2; t++)
         for (unsigned k = 0; k < PLACES; k++)
             if (standards[t][k].current == p) standards[t][k].current = standards[t][k].first;
+    pthread_mutex_lock(&p->lock);
+    p->threshold = 0; /* what is freed goes */
+    pthread_mutex_unlock(&p->lock);
+    mempool_note_free();
     pthread_mutex_unlock(&mempools_lock);
     mempool_finish(p);
     return CUDA_SUCCESS;

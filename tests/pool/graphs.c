@@ -1,0 +1,463 @@
+/* Stream capture and graphs, as a program sees them. */
+#include "rig.h"
+
+#include <pthread.h>
+
+static CUstream a, b;
+static CUdeviceptr memory;
+static CUfunction fill, add;
+
+static int begin(void **state)
+{
+    (void)state;
+    rig_context(0);
+    a = rig_stream();
+    b = rig_stream();
+    if (!fill) fill = rig_kernel("fill"), add = rig_kernel("add");
+    ok(cuMemAlloc(&memory, 4096));
+    ok(cuMemsetD32(memory, 0, 1024));
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    CUgraph g;
+    cuStreamEndCapture(a, &g);
+    ok(cuStreamDestroy(a));
+    ok(cuStreamDestroy(b));
+    ok(cuCtxSynchronize());
+    ok(cuMemFree(memory));
+    return 0;
+}
+
+static void start(CUstreamCaptureMode mode) { ok(cuStreamBeginCapture(a, mode)); }
+
+static CUgraphExec finish(CUgraph *graph)
+{
+    CUgraph g;
+    CUgraphExec x;
+    ok(cuStreamEndCapture(a, &g));
+    ok(cuGraphInstantiate(&x, g, 0));
+    if (graph) *graph = g;
+    else ok(cuGraphDestroy(g));
+    return x;
+}
+
+static void run(CUgraphExec x)
+{
+    ok(cuGraphLaunch(x, a));
+    ok(cuStreamSynchronize(a));
+}
+
+static void count(void *p) { ++*(int *)p; }
+
+static void what_is_captured_happens_at_every_launch_and_not_before(void **state)
+{
+    (void)state;
+    static int calls;
+    uint32_t host[4] = { 0 };
+    calls = 0;
+    start(CU_STREAM_CAPTURE_MODE_GLOBAL);
+    ok(cuMemsetD32Async(memory, 5, 1024, a));
+    ok(rig_launch(add, memory, 1024, 3, a));
+    ok(cuMemcpyDtoHAsync(host, memory + 4092, 4, a));
+    ok(cuMemcpyAsync(memory + 8, memory, 8, a));
+    ok(cuLaunchHostFunc(a, count, &calls));
+    CUgraphExec x = finish(NULL);
+    assert_int_equal(rig_word(memory), 0);
+    run(x);
+    assert_int_equal(host[0], 8);
+    run(x);
+    run(x);
+    assert_int_equal(calls, 3);
+    assert_int_equal(rig_word(memory), 8);
+    ok(cuGraphExecDestroy(x));
+    assert_int_equal(cuGraphLaunch(x, a), CUDA_ERROR_INVALID_VALUE);
+}
+
+static void parameters_are_those_of_the_time_of_capture(void **state)
+{
+    (void)state;
+    CUdeviceptr p = memory;
+    uint32_t n = 16, v = 11;
+    void *params[] = { &p, &n, &v };
+    start(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+    ok(cuLaunchKernel(fill, 1, 1, 1, 128, 1, 1, 0, a, params, NULL));
+    p = 0, n = 0, v = 0;
+    CUgraphExec x = finish(NULL);
+    run(x);
+    assert_int_equal(rig_word(memory + 60), 11);
+    ok(cuGraphExecDestroy(x));
+}
+
+static void events_carry_a_capture_to_other_streams_and_back(void **state)
+{
+    (void)state;
+    CUevent fork, join;
+    CUstreamCaptureStatus status;
+    CUgraph g;
+    size_t nodes = 0, edges = 0;
+    ok(cuEventCreate(&fork, CU_EVENT_DISABLE_TIMING));
+    ok(cuEventCreate(&join, CU_EVENT_DISABLE_TIMING));
+    start(CU_STREAM_CAPTURE_MODE_GLOBAL);
+    ok(rig_launch(fill, memory, 512, 1, a));
+    ok(cuEventRecord(fork, a));
+    ok(cuStreamWaitEvent(b, fork, 0));
+    ok(cuStreamIsCapturing(b, &status));
+    assert_int_equal(status, CU_STREAM_CAPTURE_STATUS_ACTIVE);
+    ok(rig_launch(fill, memory + 2048, 512, 2, b));
+    ok(rig_launch(add, memory, 512, 10, a));
+    ok(cuEventRecord(join, b));
+    ok(cuStreamWaitEvent(a, join, 0));
+    ok(rig_launch(add, memory, 1024, 100, a));
+    CUgraphExec x = finish(&g);
+    ok(cuStreamIsCapturing(b, &status));
+    assert_int_equal(status, CU_STREAM_CAPTURE_STATUS_NONE);
+    ok(cuGraphGetNodes(g, NULL, &nodes));
+    ok(cuGraphGetEdges(g, NULL, NULL, NULL, &edges));
+    assert_int_equal(nodes, 4);
+    assert_int_equal(edges, 4);
+    run(x);
+    assert_int_equal(rig_word(memory), 111);
+    assert_int_equal(rig_word(memory + 4092), 102);
+    ok(cuGraphDestroy(g));
+    ok(cuGraphExecDestroy(x));
+    ok(cuEventDestroy(fork));
+    ok(cuEventDestroy(join));
+}
+
+static void a_capture_ends_with_an_error_while_a_stream_is_not_joined(void **state)
+{
+    (void)state;
+    CUevent e;
+    CUgraph g;
+    CUstreamCaptureStatus status;
+    ok(cuEventCreate(&e, CU_EVENT_DISABLE_TIMING));
+    start(CU_STREAM_CAPTURE_MODE_GLOBAL);
+    ok(rig_launch(fill, memory, 16, 1, a));
+    ok(cuEventRecord(e, a));
+    ok(cuStreamWaitEvent(b, e, 0));
+    ok(rig_launch(fill, memory, 16, 2, b));
+    assert_int_equal(cuStreamEndCapture(a, &g), CUDA_ERROR_STREAM_CAPTURE_UNJOINED);
+    assert_null(g);
+    ok(cuStreamIsCapturing(b, &status));
+    assert_int_equal(status, CU_STREAM_CAPTURE_STATUS_NONE);
+    ok(cuEventDestroy(e));
+}
+
+static void a_capture_is_ended_where_it_began(void **state)
+{
+    (void)state;
+    CUevent e;
+    CUgraph g;
+    ok(cuEventCreate(&e, CU_EVENT_DISABLE_TIMING));
+    assert_int_equal(cuStreamEndCapture(a, &g), CUDA_ERROR_ILLEGAL_STATE);
+    start(CU_STREAM_CAPTURE_MODE_GLOBAL);
+    assert_int_equal(cuStreamBeginCapture(a, CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_ERROR_ILLEGAL_STATE);
+    ok(cuEventRecord(e, a));
+    ok(cuStreamWaitEvent(b, e, 0));
+    assert_int_equal(cuStreamEndCapture(b, &g), CUDA_ERROR_STREAM_CAPTURE_UNMATCHED);
+    assert_int_equal(cuStreamEndCapture(a, &g), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    assert_int_equal(cuStreamBeginCapture(NULL, CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    assert_int_equal(cuStreamBeginCapture(a, 3), CUDA_ERROR_INVALID_VALUE);
+    ok(cuEventDestroy(e));
+}
+
+static void *end_elsewhere(void *arg)
+{
+    CUgraph g;
+    rig_context(0);
+    *(CUresult *)arg = cuStreamEndCapture(a, &g);
+    return NULL;
+}
+
+static void a_capture_is_ended_by_its_thread_unless_relaxed(void **state)
+{
+    (void)state;
+    CUgraph g;
+    CUresult r;
+    pthread_t t;
+    start(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+    pthread_create(&t, NULL, end_elsewhere, &r);
+    pthread_join(t, NULL);
+    assert_int_equal(r, CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD);
+    ok(cuStreamEndCapture(a, &g));
+    ok(cuGraphDestroy(g));
+    start(CU_STREAM_CAPTURE_MODE_RELAXED);
+    pthread_create(&t, NULL, end_elsewhere, &r);
+    pthread_join(t, NULL);
+    ok(r);
+}
+
+/* The call fails with `error` while a is captured, and spoils the capture. */
+#define spoils(mode, call, error) do { \
+        CUgraph g_; \
+        CUstreamCaptureStatus s_; \
+        start(mode); \
+        assert_int_equal(call, error); \
+        ok(cuStreamIsCapturing(a, &s_)); \
+        assert_int_equal(s_, CU_STREAM_CAPTURE_STATUS_INVALIDATED); \
+        assert_int_equal(rig_launch(fill, memory, 1, 1, a), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED); \
+        assert_int_equal(cuStreamEndCapture(a, &g_), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED); \
+        assert_null(g_); \
+    } while (0)
+
+static void calls_that_need_the_captured_work_spoil_the_capture(void **state)
+{
+    (void)state;
+    CUdeviceptr p;
+    CUevent e;
+    ok(cuEventCreate(&e, CU_EVENT_DISABLE_TIMING));
+    ok(cuEventRecord(e, b));
+    spoils(CU_STREAM_CAPTURE_MODE_RELAXED, cuStreamSynchronize(a), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    spoils(CU_STREAM_CAPTURE_MODE_RELAXED, cuStreamQuery(a), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    spoils(CU_STREAM_CAPTURE_MODE_RELAXED, cuCtxSynchronize(), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    spoils(CU_STREAM_CAPTURE_MODE_RELAXED, cuStreamWaitEvent(a, e, 0), CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
+    spoils(CU_STREAM_CAPTURE_MODE_RELAXED, (cuEventRecord(e, a), cuEventQuery(e)), CUDA_ERROR_CAPTURED_EVENT);
+    spoils(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL, cuMemAlloc(&p, 64), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    spoils(CU_STREAM_CAPTURE_MODE_GLOBAL, cuMemFree(memory), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    ok(cuEventDestroy(e));
+}
+
+static void a_relaxed_thread_may_allocate_meanwhile(void **state)
+{
+    (void)state;
+    CUdeviceptr p;
+    CUgraph g;
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    start(CU_STREAM_CAPTURE_MODE_RELAXED);
+    ok(cuMemAlloc(&p, 64));
+    ok(cuMemFree(p));
+    ok(cuStreamEndCapture(a, &g));
+    ok(cuGraphDestroy(g));
+    ok(cuThreadExchangeStreamCaptureMode(&mode));
+    assert_int_equal(mode, CU_STREAM_CAPTURE_MODE_GLOBAL);
+    start(CU_STREAM_CAPTURE_MODE_GLOBAL);
+    ok(cuMemAlloc(&p, 64));
+    ok(cuMemFree(p));
+    ok(cuStreamEndCapture(a, &g));
+    ok(cuGraphDestroy(g));
+    ok(cuThreadExchangeStreamCaptureMode(&mode));
+}
+
+static void the_legacy_stream_cannot_wait_for_a_captured_one(void **state)
+{
+    (void)state;
+    CUstream blocking;
+    CUgraph g;
+    ok(cuStreamCreate(&blocking, 0));
+    ok(cuStreamBeginCapture(blocking, CU_STREAM_CAPTURE_MODE_RELAXED));
+    assert_int_equal(cuMemsetD32Async(memory, 1, 1, NULL), CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
+    assert_int_equal(cuStreamEndCapture(blocking, &g), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    ok(cuStreamDestroy(blocking));
+    start(CU_STREAM_CAPTURE_MODE_RELAXED);
+    ok(cuMemsetD32Async(memory, 1, 1, NULL));
+    ok(cuStreamEndCapture(a, &g));
+    ok(cuGraphDestroy(g));
+}
+
+static void two_captures_do_not_mix(void **state)
+{
+    (void)state;
+    CUevent e;
+    CUgraph g;
+    ok(cuEventCreate(&e, CU_EVENT_DISABLE_TIMING));
+    start(CU_STREAM_CAPTURE_MODE_RELAXED);
+    ok(cuStreamBeginCapture(b, CU_STREAM_CAPTURE_MODE_RELAXED));
+    ok(cuEventRecord(e, b));
+    assert_int_equal(cuStreamWaitEvent(a, e, 0), CUDA_ERROR_STREAM_CAPTURE_MERGE);
+    assert_int_equal(cuStreamEndCapture(b, &g), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    assert_int_equal(cuStreamEndCapture(a, &g), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    ok(cuEventDestroy(e));
+}
+
+static CUDA_KERNEL_NODE_PARAMS kernel(CUfunction f, void **params)
+{
+    return (CUDA_KERNEL_NODE_PARAMS){ .func = f, .gridDimX = 8, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 128,
+                                      .blockDimY = 1, .blockDimZ = 1, .kernelParams = params };
+}
+
+static void a_graph_made_by_hand_runs_in_the_order_of_its_edges(void **state)
+{
+    (void)state;
+    CUgraph g, clone;
+    CUgraphNode set, kern, copy, host, found;
+    CUgraphExec x, y;
+    CUcontext c;
+    static int calls;
+    uint32_t out = 0, n = 1024, v = 7;
+    void *params[] = { &memory, &n, &v };
+    calls = 0;
+    ok(cuCtxGetCurrent(&c));
+    ok(cuGraphCreate(&g, 0));
+    CUDA_KERNEL_NODE_PARAMS k = kernel(add, params);
+    CUDA_MEMSET_NODE_PARAMS m = { .dst = memory, .value = 100, .elementSize = 4, .width = 1024, .height = 1 };
+    CUDA_MEMCPY3D d = { .srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = memory + 400, .dstMemoryType = CU_MEMORYTYPE_HOST,
+                        .dstHost = &out, .WidthInBytes = 4, .Height = 1, .Depth = 1 };
+    CUDA_HOST_NODE_PARAMS h = { count, &calls };
+    ok(cuGraphAddHostNode(&host, g, NULL, 0, &h));
+    ok(cuGraphAddMemcpyNode(&copy, g, NULL, 0, &d, c));
+    ok(cuGraphAddKernelNode(&kern, g, NULL, 0, &k));
+    ok(cuGraphAddMemsetNode(&set, g, NULL, 0, &m, c));
+    CUgraphNode from[] = { set, kern, copy }, to[] = { kern, copy, host };
+    ok(cuGraphAddDependencies(g, from, to, NULL, 3));
+    assert_int_equal(cuGraphAddDependencies(g, from, to, NULL, 1), CUDA_ERROR_INVALID_VALUE);
+    ok(cuGraphInstantiate(&x, g, 0));
+    run(x);
+    assert_int_equal(out, 107);
+    assert_int_equal(calls, 1);
+    CUgraphNode back_from = host, back_to = set;
+    ok(cuGraphAddDependencies(g, &back_from, &back_to, NULL, 1));
+    assert_int_equal(cuGraphInstantiate(&y, g, 0), CUDA_ERROR_INVALID_VALUE);
+    ok(cuGraphRemoveDependencies(g, &back_from, &back_to, NULL, 1));
+    v = 50;
+    ok(cuGraphExecKernelNodeSetParams(x, kern, &k));
+    run(x);
+    assert_int_equal(out, 150);
+    CUDA_KERNEL_NODE_PARAMS seen;
+    ok(cuGraphKernelNodeGetParams(kern, &seen));
+    assert_int_equal(*(uint32_t *)seen.kernelParams[2], 7);
+    ok(cuGraphClone(&clone, g));
+    ok(cuGraphNodeFindInClone(&found, kern, clone));
+    assert_ptr_not_equal(found, kern);
+    ok(cuGraphDestroyNode(host));
+    ok(cuGraphInstantiate(&y, clone, 0));
+    run(y);
+    assert_int_equal(out, 107);
+    assert_int_equal(calls, 3);
+    ok(cuGraphNodeSetEnabled(y, found, 0));
+    run(y);
+    assert_int_equal(out, 100);
+    ok(cuGraphDestroy(clone));
+    ok(cuGraphDestroy(g));
+    run(y);
+    ok(cuGraphExecDestroy(x));
+    ok(cuGraphExecDestroy(y));
+    assert_int_equal(cuGraphKernelNodeGetParams(kern, &seen), CUDA_ERROR_INVALID_VALUE);
+}
+
+static void an_executable_graph_takes_the_parameters_of_one_of_its_shape(void **state)
+{
+    (void)state;
+    CUgraph g, other;
+    CUgraphExecUpdateResultInfo info;
+    start(CU_STREAM_CAPTURE_MODE_GLOBAL);
+    ok(rig_launch(fill, memory, 16, 1, a));
+    ok(rig_launch(add, memory, 16, 1, a));
+    CUgraphExec x = finish(&g);
+    start(CU_STREAM_CAPTURE_MODE_GLOBAL);
+    ok(rig_launch(fill, memory, 16, 20, a));
+    ok(rig_launch(add, memory, 16, 3, a));
+    ok(cuStreamEndCapture(a, &other));
+    ok(cuGraphExecUpdate(x, other, &info));
+    assert_int_equal(info.result, CU_GRAPH_EXEC_UPDATE_SUCCESS);
+    run(x);
+    assert_int_equal(rig_word(memory), 23);
+    CUgraphNode more;
+    ok(cuGraphAddEmptyNode(&more, other, NULL, 0));
+    assert_int_equal(cuGraphExecUpdate(x, other, &info), CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE);
+    assert_int_equal(info.result, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED);
+    ok(cuGraphDestroy(g));
+    ok(cuGraphDestroy(other));
+    ok(cuGraphExecDestroy(x));
+}
+
+static void a_graph_launched_into_a_capture_becomes_its_child(void **state)
+{
+    (void)state;
+    CUgraph g;
+    CUgraphNode node;
+    CUgraphNodeType type;
+    size_t one = 1;
+    start(CU_STREAM_CAPTURE_MODE_GLOBAL);
+    ok(rig_launch(add, memory, 16, 1, a));
+    CUgraphExec inner = finish(NULL);
+    start(CU_STREAM_CAPTURE_MODE_GLOBAL);
+    ok(cuGraphLaunch(inner, a));
+    ok(cuGraphLaunch(inner, a));
+    CUgraphExec outer = finish(&g);
+    ok(cuGraphGetRootNodes(g, &node, &one));
+    ok(cuGraphNodeGetType(node, &type));
+    assert_int_equal(type, CU_GRAPH_NODE_TYPE_GRAPH);
+    ok(cuGraphExecDestroy(inner));
+    run(outer);
+    assert_int_equal(rig_word(memory), 2);
+    ok(cuGraphDestroy(g));
+    ok(cuGraphExecDestroy(outer));
+}
+
+static void launches_of_one_graph_do_not_overlap(void **state)
+{
+    (void)state;
+    static int calls;
+    calls = 0;
+    start(CU_STREAM_CAPTURE_MODE_GLOBAL);
+    ok(cuLaunchHostFunc(a, count, &calls));
+    CUgraphExec x = finish(NULL);
+    uint32_t *flag = rig_hold(a);
+    ok(cuGraphLaunch(x, a));
+    ok(cuGraphLaunch(x, b));
+    assert_int_equal(cuStreamQuery(b), CUDA_ERROR_NOT_READY);
+    assert_int_equal(calls, 0);
+    rig_release(flag);
+    ok(cuStreamSynchronize(b));
+    assert_int_equal(calls, 2);
+    ok(cuGraphExecDestroy(x));
+}
+
+static void objects_of_the_user_live_as_long_as_graphs_need_them(void **state)
+{
+    (void)state;
+    static int gone;
+    CUuserObject o;
+    CUgraph g;
+    CUgraphExec x;
+    gone = 0;
+    ok(cuUserObjectCreate(&o, &gone, count, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC));
+    ok(cuGraphCreate(&g, 0));
+    ok(cuGraphRetainUserObject(g, o, 1, CU_GRAPH_USER_OBJECT_MOVE));
+    ok(cuGraphInstantiate(&x, g, 0));
+    ok(cuGraphDestroy(g));
+    assert_int_equal(gone, 0);
+    ok(cuGraphExecDestroy(x));
+    assert_int_equal(gone, 1);
+}
+
+static void what_is_not_implemented_says_so(void **state)
+{
+    (void)state;
+    CUgraph g;
+    CUgraphNode n;
+    CUgraphNodeParams p = { .type = CU_GRAPH_NODE_TYPE_CONDITIONAL };
+    ok(cuGraphCreate(&g, 0));
+    assert_int_equal(cuGraphAddNode(&n, g, NULL, NULL, 0, &p), CUDA_ERROR_NOT_SUPPORTED);
+    p.type = 99;
+    assert_int_equal(cuGraphAddNode(&n, g, NULL, NULL, 0, &p), CUDA_ERROR_INVALID_VALUE);
+    ok(cuGraphDestroy(g));
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, begin, end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(what_is_captured_happens_at_every_launch_and_not_before),
+        T(parameters_are_those_of_the_time_of_capture),
+        T(events_carry_a_capture_to_other_streams_and_back),
+        T(a_capture_ends_with_an_error_while_a_stream_is_not_joined),
+        T(a_capture_is_ended_where_it_began),
+        T(a_capture_is_ended_by_its_thread_unless_relaxed),
+        T(calls_that_need_the_captured_work_spoil_the_capture),
+        T(a_relaxed_thread_may_allocate_meanwhile),
+        T(the_legacy_stream_cannot_wait_for_a_captured_one),
+        T(two_captures_do_not_mix),
+        T(a_graph_made_by_hand_runs_in_the_order_of_its_edges),
+        T(an_executable_graph_takes_the_parameters_of_one_of_its_shape),
+        T(a_graph_launched_into_a_capture_becomes_its_child),
+        T(launches_of_one_graph_do_not_overlap),
+        T(objects_of_the_user_live_as_long_as_graphs_need_them),
+        T(what_is_not_implemented_says_so),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
