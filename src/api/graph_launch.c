@@ -72,7 +72,9 @@ static struct context *context_of(const struct node *n, struct lane *main)
     CUcontext c = NULL;
     switch (n->params.type) {
     case CU_GRAPH_NODE_TYPE_KERNEL: c = n->params.kernel.ctx; break;
-    case CU_GRAPH_NODE_TYPE_EVENT_RECORD: c = (CUcontext)event_context((struct event *)n->params.eventRecord.event); break;
+    case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
+        c = (CUcontext)event_context((struct event *)n->params.eventRecord.event);
+        break;
     default: break;
     }
     return c ? (struct context *)c : main->context;
@@ -81,22 +83,31 @@ static struct context *context_of(const struct node *n, struct lane *main)
 static CUresult launch_kernel(const struct node *n, CUstream s)
 {
     const CUDA_KERNEL_NODE_PARAMS_v3 *p = &n->params.kernel;
-    CUlaunchConfig config = { .gridDimX = p->gridDimX, .gridDimY = p->gridDimY, .gridDimZ = p->gridDimZ,
-                              .blockDimX = p->blockDimX, .blockDimY = p->blockDimY, .blockDimZ = p->blockDimZ,
-                              .sharedMemBytes = p->sharedMemBytes, .hStream = s,
-                              .attrs = (CUlaunchAttribute *)n->attribute, .numAttrs = n->attributes };
+    CUlaunchConfig config = { .gridDimX = p->gridDimX,
+                              .gridDimY = p->gridDimY,
+                              .gridDimZ = p->gridDimZ,
+                              .blockDimX = p->blockDimX,
+                              .blockDimY = p->blockDimY,
+                              .blockDimZ = p->blockDimZ,
+                              .sharedMemBytes = p->sharedMemBytes,
+                              .hStream = s,
+                              .attrs = (CUlaunchAttribute *)n->attribute,
+                              .numAttrs = n->attributes };
     return cuLaunchKernelEx(&config, p->func, p->kernelParams, NULL);
 }
 
 static CUresult set_memory(const CUDA_MEMSET_NODE_PARAMS_v2 *p, CUstream s)
 {
     switch (p->elementSize) {
-    case 1: return p->height == 1 ? cuMemsetD8Async(p->dst, (unsigned char)p->value, p->width, s)
-                                  : cuMemsetD2D8Async(p->dst, p->pitch, (unsigned char)p->value, p->width, p->height, s);
-    case 2: return p->height == 1 ? cuMemsetD16Async(p->dst, (unsigned short)p->value, p->width, s)
-                                  : cuMemsetD2D16Async(p->dst, p->pitch, (unsigned short)p->value, p->width, p->height, s);
-    default: return p->height == 1 ? cuMemsetD32Async(p->dst, p->value, p->width, s)
-                                   : cuMemsetD2D32Async(p->dst, p->pitch, p->value, p->width, p->height, s);
+    case 1:
+        return p->height == 1 ? cuMemsetD8Async(p->dst, (unsigned char)p->value, p->width, s)
+                              : cuMemsetD2D8Async(p->dst, p->pitch, (unsigned char)p->value, p->width, p->height, s);
+    case 2:
+        return p->height == 1 ? cuMemsetD16Async(p->dst, (unsigned short)p->value, p->width, s)
+                              : cuMemsetD2D16Async(p->dst, p->pitch, (unsigned short)p->value, p->width, p->height, s);
+    default:
+        return p->height == 1 ? cuMemsetD32Async(p->dst, p->value, p->width, s)
+                              : cuMemsetD2D32Async(p->dst, p->pitch, p->value, p->width, p->height, s);
     }
 }
 
@@ -123,7 +134,8 @@ static CUresult perform(const struct node *n, CUstream s)
     case CU_GRAPH_NODE_TYPE_EMPTY: return CUDA_SUCCESS;
     case CU_GRAPH_NODE_TYPE_WAIT_EVENT: return cuStreamWaitEvent(s, p->eventWait.event, 0);
     case CU_GRAPH_NODE_TYPE_EVENT_RECORD: return cuEventRecord(p->eventRecord.event, s);
-    case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP: return cuStreamBatchMemOp_v2(s, p->memOp.count, p->memOp.paramArray, p->memOp.flags);
+    case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
+        return cuStreamBatchMemOp_v2(s, p->memOp.count, p->memOp.paramArray, p->memOp.flags);
     default: return CUDA_ERROR_NOT_SUPPORTED;
     }
 }

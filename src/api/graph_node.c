@@ -20,7 +20,8 @@ static CUresult missing(void)
 
 /* ---- in general */
 
-static CUresult add(CUgraphNode *out, CUgraph hGraph, const CUgraphNode *before, size_t count, const CUgraphNodeParams *params)
+static CUresult add(CUgraphNode *out, CUgraph hGraph, const CUgraphNode *before, size_t count,
+                    const CUgraphNodeParams *params)
 {
     struct graph *g;
     struct node *n;
@@ -101,16 +102,18 @@ static CUresult set_exec(CUgraphExec hExec, CUgraphNode hNode, const CUgraphNode
 }
 
 CUresult CUDAAPI cuGraphAddNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
-                                   const CUgraphEdgeData *dependencyData, size_t numDependencies, CUgraphNodeParams *nodeParams)
+                                   const CUgraphEdgeData *dependencyData, size_t numDependencies,
+                                   CUgraphNodeParams *nodeParams)
 {
     if (!nodeParams) return missing();
     for (size_t k = 0; dependencyData && k < numDependencies; k++)
-        if (dependencyData[k].from_port || dependencyData[k].to_port || dependencyData[k].type) return CUDA_ERROR_NOT_SUPPORTED;
+        if (dependencyData[k].from_port || dependencyData[k].to_port || dependencyData[k].type)
+            return CUDA_ERROR_NOT_SUPPORTED;
     return add(phGraphNode, hGraph, dependencies, numDependencies, nodeParams);
 }
 
-CUresult CUDAAPI cuGraphAddNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies,
-                                CUgraphNodeParams *nodeParams)
+CUresult CUDAAPI cuGraphAddNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
+                                size_t numDependencies, CUgraphNodeParams *nodeParams)
 {
     return cuGraphAddNode_v2(phGraphNode, hGraph, dependencies, NULL, numDependencies, nodeParams);
 }
@@ -215,14 +218,16 @@ CUresult CUDAAPI cuGraphKernelNodeSetParams(CUgraphNode hNode, const CUDA_KERNEL
     return cuGraphKernelNodeSetParams_v2(hNode, &p);
 }
 
-CUresult CUDAAPI cuGraphExecKernelNodeSetParams_v2(CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS *nodeParams)
+CUresult CUDAAPI cuGraphExecKernelNodeSetParams_v2(CUgraphExec hGraphExec, CUgraphNode hNode,
+                                                   const CUDA_KERNEL_NODE_PARAMS *nodeParams)
 {
     if (!nodeParams) return missing();
     CUgraphNodeParams p = kernel_params(nodeParams);
     return set_exec(hGraphExec, hNode, &p);
 }
 
-CUresult CUDAAPI cuGraphExecKernelNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams)
+CUresult CUDAAPI cuGraphExecKernelNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
+                                                const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams)
 {
     if (!nodeParams) return missing();
     CUDA_KERNEL_NODE_PARAMS p = widen(nodeParams);
@@ -258,7 +263,8 @@ static CUresult kernel_node(CUgraphNode handle, struct node **n)
     return r || (*n)->params.type == CU_GRAPH_NODE_TYPE_KERNEL ? r : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult CUDAAPI cuGraphKernelNodeSetAttribute(CUgraphNode hNode, CUkernelNodeAttrID attr, const CUkernelNodeAttrValue *value)
+CUresult CUDAAPI cuGraphKernelNodeSetAttribute(CUgraphNode hNode, CUkernelNodeAttrID attr,
+                                               const CUkernelNodeAttrValue *value)
 {
     struct node *n;
     CUresult r = ready();
@@ -268,14 +274,17 @@ CUresult CUDAAPI cuGraphKernelNodeSetAttribute(CUgraphNode hNode, CUkernelNodeAt
     if (!(r = kernel_node(hNode, &n))) {
         CUlaunchAttribute *a = attribute_of(n, attr);
         if (!a && n->attributes < NODE_ATTRIBUTES) a = &n->attribute[n->attributes++];
-        if (a) *a = (CUlaunchAttribute){ .id = attr, .value = *value };
-        else r = CUDA_ERROR_OUT_OF_MEMORY;
+        if (a)
+            *a = (CUlaunchAttribute){ .id = attr, .value = *value };
+        else
+            r = CUDA_ERROR_OUT_OF_MEMORY;
     }
     pthread_mutex_unlock(&graphs_lock);
     return r;
 }
 
-CUresult CUDAAPI cuGraphKernelNodeGetAttribute(CUgraphNode hNode, CUkernelNodeAttrID attr, CUkernelNodeAttrValue *value_out)
+CUresult CUDAAPI cuGraphKernelNodeGetAttribute(CUgraphNode hNode, CUkernelNodeAttrID attr,
+                                               CUkernelNodeAttrValue *value_out)
 {
     struct node *n;
     CUresult r = ready();
@@ -336,7 +345,8 @@ CUresult CUDAAPI cuGraphMemcpyNodeSetParams(CUgraphNode hNode, const CUDA_MEMCPY
     return set(hNode, &p);
 }
 
-CUresult CUDAAPI cuGraphExecMemcpyNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_MEMCPY3D *copyParams, CUcontext ctx)
+CUresult CUDAAPI cuGraphExecMemcpyNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
+                                                const CUDA_MEMCPY3D *copyParams, CUcontext ctx)
 {
     if (!copyParams) return missing();
     CUgraphNodeParams p = copy_params(copyParams, ctx);
@@ -352,7 +362,8 @@ static CUgraphNodeParams memset_params(const CUDA_MEMSET_NODE_PARAMS *p, CUconte
 }
 
 CUresult CUDAAPI cuGraphAddMemsetNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
-                                      size_t numDependencies, const CUDA_MEMSET_NODE_PARAMS *memsetParams, CUcontext ctx)
+                                      size_t numDependencies, const CUDA_MEMSET_NODE_PARAMS *memsetParams,
+                                      CUcontext ctx)
 {
     if (!memsetParams) return missing();
     CUgraphNodeParams p = memset_params(memsetParams, ctx);
@@ -363,8 +374,9 @@ CUresult CUDAAPI cuGraphMemsetNodeGetParams(CUgraphNode hNode, CUDA_MEMSET_NODE_
 {
     CUgraphNodeParams p;
     CUresult r = nodeParams ? get(hNode, CU_GRAPH_NODE_TYPE_MEMSET, &p) : missing();
-    if (!r) *nodeParams = (CUDA_MEMSET_NODE_PARAMS){ p.memset.dst, p.memset.pitch, p.memset.value, p.memset.elementSize,
-                                                     p.memset.width, p.memset.height };
+    if (!r)
+        *nodeParams = (CUDA_MEMSET_NODE_PARAMS){ p.memset.dst,         p.memset.pitch, p.memset.value,
+                                                 p.memset.elementSize, p.memset.width, p.memset.height };
     return r;
 }
 
@@ -377,7 +389,8 @@ CUresult CUDAAPI cuGraphMemsetNodeSetParams(CUgraphNode hNode, const CUDA_MEMSET
     return set(hNode, &p);
 }
 
-CUresult CUDAAPI cuGraphExecMemsetNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_MEMSET_NODE_PARAMS *memsetParams, CUcontext ctx)
+CUresult CUDAAPI cuGraphExecMemsetNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
+                                                const CUDA_MEMSET_NODE_PARAMS *memsetParams, CUcontext ctx)
 {
     if (!memsetParams) return missing();
     CUgraphNodeParams p = memset_params(memsetParams, ctx);
@@ -414,7 +427,8 @@ CUresult CUDAAPI cuGraphHostNodeSetParams(CUgraphNode hNode, const CUDA_HOST_NOD
     return set(hNode, &p);
 }
 
-CUresult CUDAAPI cuGraphExecHostNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_HOST_NODE_PARAMS *nodeParams)
+CUresult CUDAAPI cuGraphExecHostNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
+                                              const CUDA_HOST_NODE_PARAMS *nodeParams)
 {
     if (!nodeParams) return missing();
     CUgraphNodeParams p = host_params(nodeParams);
@@ -438,7 +452,8 @@ CUresult CUDAAPI cuGraphChildGraphNodeGetGraph(CUgraphNode hNode, CUgraph *phGra
     return r;
 }
 
-CUresult CUDAAPI cuGraphAddEmptyNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies)
+CUresult CUDAAPI cuGraphAddEmptyNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
+                                     size_t numDependencies)
 {
     CUgraphNodeParams p = { .type = CU_GRAPH_NODE_TYPE_EMPTY };
     return add(phGraphNode, hGraph, dependencies, numDependencies, &p);
@@ -520,7 +535,8 @@ CUresult CUDAAPI cuGraphExecChildGraphNodeSetParams(CUgraphExec hGraphExec, CUgr
 
 static CUgraphNodeParams operation_params(const CUDA_BATCH_MEM_OP_NODE_PARAMS *p)
 {
-    return (CUgraphNodeParams){ .type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, .memOp = { p->ctx, p->count, p->paramArray, p->flags } };
+    return (CUgraphNodeParams){ .type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,
+                                .memOp = { p->ctx, p->count, p->paramArray, p->flags } };
 }
 
 CUresult CUDAAPI cuGraphAddBatchMemOpNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
@@ -535,7 +551,9 @@ CUresult CUDAAPI cuGraphBatchMemOpNodeGetParams(CUgraphNode hNode, CUDA_BATCH_ME
 {
     CUgraphNodeParams p;
     CUresult r = nodeParams_out ? get(hNode, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, &p) : missing();
-    if (!r) *nodeParams_out = (CUDA_BATCH_MEM_OP_NODE_PARAMS){ p.memOp.ctx, p.memOp.count, p.memOp.paramArray, p.memOp.flags };
+    if (!r)
+        *nodeParams_out =
+            (CUDA_BATCH_MEM_OP_NODE_PARAMS){ p.memOp.ctx, p.memOp.count, p.memOp.paramArray, p.memOp.flags };
     return r;
 }
 
@@ -546,7 +564,8 @@ CUresult CUDAAPI cuGraphBatchMemOpNodeSetParams(CUgraphNode hNode, const CUDA_BA
     return set(hNode, &p);
 }
 
-CUresult CUDAAPI cuGraphExecBatchMemOpNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_BATCH_MEM_OP_NODE_PARAMS *nodeParams)
+CUresult CUDAAPI cuGraphExecBatchMemOpNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
+                                                    const CUDA_BATCH_MEM_OP_NODE_PARAMS *nodeParams)
 {
     if (!nodeParams) return missing();
     CUgraphNodeParams p = operation_params(nodeParams);

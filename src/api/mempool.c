@@ -17,7 +17,10 @@ static CUresult named(CUmemoryPool handle, struct mempool **out)
     return r ? r : mempool_get(handle, out);
 }
 
-static CUmemLocation on_device(int ordinal) { return (CUmemLocation){ .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = ordinal }; }
+static CUmemLocation on_device(int ordinal)
+{
+    return (CUmemLocation){ .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = ordinal };
+}
 
 /* ---- lending */
 
@@ -180,8 +183,8 @@ CUresult CUDAAPI cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType ty
 
 /* ---- other processes */
 
-CUresult CUDAAPI cuMemPoolExportToShareableHandle(void *handle_out, CUmemoryPool pool, CUmemAllocationHandleType handleType,
-                                                  unsigned long long flags)
+CUresult CUDAAPI cuMemPoolExportToShareableHandle(void *handle_out, CUmemoryPool pool,
+                                                  CUmemAllocationHandleType handleType, unsigned long long flags)
 {
     struct mempool *p;
     CUresult r = named(pool, &p);
@@ -189,8 +192,8 @@ CUresult CUDAAPI cuMemPoolExportToShareableHandle(void *handle_out, CUmemoryPool
     return handle_out && !flags ? mempool_export(p, handleType, handle_out) : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult CUDAAPI cuMemPoolImportFromShareableHandle(CUmemoryPool *pool_out, void *handle, CUmemAllocationHandleType handleType,
-                                                    unsigned long long flags)
+CUresult CUDAAPI cuMemPoolImportFromShareableHandle(CUmemoryPool *pool_out, void *handle,
+                                                    CUmemAllocationHandleType handleType, unsigned long long flags)
 {
     struct mempool *p;
     CUresult r = ready();

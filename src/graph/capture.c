@@ -16,7 +16,7 @@ struct capture {
     CUstreamCaptureMode mode;
     pthread_t thread;
     struct graph *graph;
-    bool given;                    /* the graph is the caller's */
+    bool given; /* the graph is the caller's */
     bool invalid;
     struct stream *origin;
     struct member *streams, *events;
@@ -99,7 +99,8 @@ static CUresult spoil(struct capture *c, CUresult r)
 
 /* ---- begin and end */
 
-CUresult capture_begin(struct stream *s, CUstreamCaptureMode mode, struct graph *graph, const CUgraphNode *before, size_t count)
+CUresult capture_begin(struct stream *s, CUstreamCaptureMode mode, struct graph *graph, const CUgraphNode *before,
+                       size_t count)
 {
     struct member *m;
     struct node_list first = { 0 };
@@ -113,8 +114,10 @@ CUresult capture_begin(struct stream *s, CUstreamCaptureMode mode, struct graph 
         r = before && !node_get(before[k], &n) && n->graph == graph ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
         if (!r) r = list_add(&first, n);
     }
-    if (!r && !graph) r = graph_new(&graph);
-    else if (!r) c->given = true;
+    if (!r && !graph)
+        r = graph_new(&graph);
+    else if (!r)
+        c->given = true;
     if (!r) r = enter(&c->streams, s, &first);
     if (!r) {
         c->id = ++newest;
@@ -180,12 +183,16 @@ CUresult capture_end(struct stream *s, struct graph **out)
     *out = NULL;
     pthread_mutex_lock(&graphs_lock);
     struct capture *c = capture_of(s, &m);
-    if (!c) r = CUDA_ERROR_ILLEGAL_STATE;
+    if (!c)
+        r = CUDA_ERROR_ILLEGAL_STATE;
     else if (c->mode != CU_STREAM_CAPTURE_MODE_RELAXED && !pthread_equal(c->thread, pthread_self()))
         r = CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD, c = NULL;
-    else if (c->origin != s) r = spoil(c, CUDA_ERROR_STREAM_CAPTURE_UNMATCHED), c = NULL;
-    else if (c->invalid) r = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-    else if (!joined(c)) r = CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
+    else if (c->origin != s)
+        r = spoil(c, CUDA_ERROR_STREAM_CAPTURE_UNMATCHED), c = NULL;
+    else if (c->invalid)
+        r = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    else if (!joined(c))
+        r = CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
     if (c && r && !c->given) graph_free(c->graph);
     if (c && !r) *out = c->graph;
     if (c) forget(c);
@@ -204,8 +211,9 @@ CUresult capture_describe(struct stream *s, struct capture_info *out)
     pthread_mutex_lock(&graphs_lock);
     struct capture *c = capture_of(s, &m);
     if (c)
-        *out = (struct capture_info){ c->invalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED : CU_STREAM_CAPTURE_STATUS_ACTIVE,
-                                      c->id, c->graph, (const CUgraphNode *)m->before.node, m->before.count };
+        *out =
+            (struct capture_info){ c->invalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED : CU_STREAM_CAPTURE_STATUS_ACTIVE,
+                                   c->id, c->graph, (const CUgraphNode *)m->before.node, m->before.count };
     else if (stream_is_legacy(s)) /* asking is an error while it would order with captured streams */
         for (c = captures; c && !r; c = c->next)
             for (m = c->streams; m; m = m->next)
@@ -246,7 +254,8 @@ static CUresult implicit(struct stream *s)
     return r;
 }
 
-bool capture_kernel(struct stream *s, const CUgraphNodeParams *params, const CUlaunchAttribute *attributes, unsigned count, CUresult *r)
+bool capture_kernel(struct stream *s, const CUgraphNodeParams *params, const CUlaunchAttribute *attributes,
+                    unsigned count, CUresult *r)
 {
     struct member *m;
     struct node *n;
@@ -286,15 +295,19 @@ bool capture_record(struct event *e, struct stream *s, bool external, CUresult *
     struct capture *old, *c = capture_of(s, &m);
     struct member *was;
     while ((old = capture_of_event(e, &was)) && old != c) leave(&old->events, e);
-    if (!c) *r = implicit(s);
-    else if (c->invalid) *r = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-    else *r = enter(&c->events, e, &m->before);
+    if (!c)
+        *r = implicit(s);
+    else if (c->invalid)
+        *r = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    else
+        *r = enter(&c->events, e, &m->before);
     pthread_mutex_unlock(&graphs_lock);
     return c || *r;
 }
 
 /* The event's capture takes the stream in. */
-static CUresult join(struct capture *of_event, struct member *record, struct capture *of_stream, struct member *m, struct stream *s)
+static CUresult join(struct capture *of_event, struct member *record, struct capture *of_stream, struct member *m,
+                     struct stream *s)
 {
     if (of_event->invalid) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     if (of_stream && of_stream != of_event) {
@@ -317,10 +330,14 @@ bool capture_wait(struct stream *s, struct event *e, bool external, CUresult *r)
     pthread_mutex_lock(&graphs_lock);
     struct capture *of_stream = capture_of(s, &m), *of_event = capture_of_event(e, &record);
     bool handled = true;
-    if (of_event) *r = join(of_event, record, of_stream, m, s);
-    else if (of_stream && of_stream->invalid) *r = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-    else if (of_stream) *r = spoil(of_stream, CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
-    else handled = (*r = implicit(s)) != CUDA_SUCCESS;
+    if (of_event)
+        *r = join(of_event, record, of_stream, m, s);
+    else if (of_stream && of_stream->invalid)
+        *r = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    else if (of_stream)
+        *r = spoil(of_stream, CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
+    else
+        handled = (*r = implicit(s)) != CUDA_SUCCESS;
     pthread_mutex_unlock(&graphs_lock);
     return handled;
 }

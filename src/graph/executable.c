@@ -36,7 +36,8 @@ CUresult executable_new(const struct graph *g, uint64_t flags, struct executable
     CUresult r = graph_clone(g, &copy);
     if (r) return r;
     struct executable *x = pool_get(&executables);
-    if (!x) r = CUDA_ERROR_OUT_OF_MEMORY;
+    if (!x)
+        r = CUDA_ERROR_OUT_OF_MEMORY;
     else if (!(r = check_children(copy)) && !(r = graph_order(copy, &x->order))) {
         x->graph = copy;
         x->flags = flags;
@@ -83,7 +84,8 @@ static CUgraphExecUpdateResult same_shape(const struct graph *old, const struct 
         *culprit = b;
         if ((u = compare(a, b))) break;
         for (unsigned j = 0; j < b->before.count && !u; j++)
-            if (a->before.node[j]->missing != b->before.node[j]->missing) u = CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
+            if (a->before.node[j]->missing != b->before.node[j]->missing)
+                u = CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
         if (!u && b->child) u = same_shape(a->child, b->child, culprit);
     }
     return u;

@@ -129,7 +129,8 @@ CUresult node_set_params(struct node *n, const CUgraphNodeParams *params)
     return r;
 }
 
-CUresult node_add(struct graph *g, const CUgraphNode *before, size_t count, const CUgraphNodeParams *params, struct node **out)
+CUresult node_add(struct graph *g, const CUgraphNode *before, size_t count, const CUgraphNodeParams *params,
+                  struct node **out)
 {
     struct node *other;
     CUresult r = CUDA_SUCCESS;
@@ -142,8 +143,10 @@ CUresult node_add(struct graph *g, const CUgraphNode *before, size_t count, cons
         other = (struct node *)before[k];
         r = list_has(&n->before, other) ? CUDA_ERROR_INVALID_VALUE : connect(other, n);
     }
-    if (r) node_remove(n);
-    else *out = n;
+    if (r)
+        node_remove(n);
+    else
+        *out = n;
     return r;
 }
 
@@ -223,8 +226,10 @@ CUresult graph_clone(const struct graph *g, struct graph **out)
             r = connect(copy->nodes.node[g->nodes.node[k]->before.node[j]->missing], copy->nodes.node[k]);
     if (!r) r = user_references_copy(g, copy);
     copy->origin = (struct graph *)g;
-    if (r) graph_free(copy);
-    else *out = copy;
+    if (r)
+        graph_free(copy);
+    else
+        *out = copy;
     return r;
 }
 

@@ -13,9 +13,12 @@ static CUresult gather(const CUDA_KERNEL_NODE_PARAMS_v3 *from, const struct func
     const char *buffer = NULL;
     size_t size = 0;
     for (void **e = from->extra; e && *e != CU_LAUNCH_PARAM_END; e += 2) {
-        if (*e == CU_LAUNCH_PARAM_BUFFER_POINTER) buffer = e[1];
-        else if (*e == CU_LAUNCH_PARAM_BUFFER_SIZE) size = *(size_t *)e[1];
-        else return CUDA_ERROR_INVALID_VALUE;
+        if (*e == CU_LAUNCH_PARAM_BUFFER_POINTER)
+            buffer = e[1];
+        else if (*e == CU_LAUNCH_PARAM_BUFFER_SIZE)
+            size = *(size_t *)e[1];
+        else
+            return CUDA_ERROR_INVALID_VALUE;
     }
     if (from->extra && k->nparams && (!buffer || size > k->param_size)) return CUDA_ERROR_INVALID_VALUE;
     if (buffer) memcpy(to, buffer, size);
@@ -37,7 +40,8 @@ static CUresult copy_kernel(const CUDA_KERNEL_NODE_PARAMS_v3 *from, CUDA_KERNEL_
     if (r) return r;
     if (!from->func == !from->kern || (from->kernelParams && from->extra)) return CUDA_ERROR_INVALID_VALUE;
     if ((r = function_get(c, from->func ? from->func : (CUfunction)from->kern, &f))) return r;
-    if (!from->gridDimX || !from->gridDimY || !from->gridDimZ || !from->blockDimX || !from->blockDimY || !from->blockDimZ)
+    if (!from->gridDimX || !from->gridDimY || !from->gridDimZ || !from->blockDimX || !from->blockDimY ||
+        !from->blockDimZ)
         return CUDA_ERROR_INVALID_VALUE;
     size_t pointers = (f->kernel->nparams + 1) * sizeof(void *);
     if (!(*owned = calloc(1, pointers + f->kernel->param_size))) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -67,7 +71,8 @@ static CUresult check_copy(const CUDA_MEMCPY3D *p)
     return types ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-static CUresult copy_operations(const CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *from, CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *to, void **owned)
+static CUresult copy_operations(const CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *from, CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *to,
+                                void **owned)
 {
     if (from->count > 255 || (from->count && !from->paramArray) || from->flags) return CUDA_ERROR_INVALID_VALUE;
     if (!(*owned = malloc((from->count + 1) * sizeof *from->paramArray))) return CUDA_ERROR_OUT_OF_MEMORY;

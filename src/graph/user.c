@@ -94,7 +94,8 @@ CUresult graph_release(struct graph *g, struct user_object *o, unsigned count)
 CUresult user_references_copy(const struct graph *from, struct graph *to)
 {
     CUresult r = CUDA_SUCCESS;
-    for (struct user_reference *k = from->objects; k && !r; k = k->next) r = graph_retain(to, k->object, (unsigned)k->count, false);
+    for (struct user_reference *k = from->objects; k && !r; k = k->next)
+        r = graph_retain(to, k->object, (unsigned)k->count, false);
     return r;
 }
 

@@ -12,7 +12,9 @@ void mempool_note_free(void) { atomic_store_explicit(&freed, true, memory_order_
 
 static enum allocation_kind kind_of(const struct mempool *p)
 {
-    return p->type == CU_MEM_ALLOCATION_TYPE_MANAGED ? ALLOCATION_MANAGED : p->device ? ALLOCATION_DEVICE : ALLOCATION_HOST;
+    return p->type == CU_MEM_ALLOCATION_TYPE_MANAGED ? ALLOCATION_MANAGED
+           : p->device                               ? ALLOCATION_DEVICE
+                                                     : ALLOCATION_HOST;
 }
 
 CUresult block_lend(struct mempool *p, struct block *b, uint64_t size)
@@ -113,7 +115,10 @@ static void take_back(struct mempool *p, struct block *b)
     mempool_note_free();
 }
 
-static bool lent_at(const struct block *b, CUdeviceptr address) { return b->state == BLOCK_LENT && b->a.base == address; }
+static bool lent_at(const struct block *b, CUdeviceptr address)
+{
+    return b->state == BLOCK_LENT && b->a.base == address;
+}
 
 static CUresult free_block(struct allocation *a, CUdeviceptr address, struct stream *s)
 {
@@ -123,7 +128,8 @@ static CUresult free_block(struct allocation *a, CUdeviceptr address, struct str
     struct place place;
     struct mark *mark = NULL;
     pthread_mutex_lock(&p->lock);
-    if (!lent_at(b, address)) r = CUDA_ERROR_INVALID_VALUE;
+    if (!lent_at(b, address))
+        r = CUDA_ERROR_INVALID_VALUE;
     else if (s && !(r = stream_point(s, &place, &mark))) {
         if (b->mark) point_release(b->mark);
         b->mark = mark;

@@ -147,8 +147,10 @@ static struct block *smallest(struct mempool *p, uint64_t size, struct stream *s
 {
     struct block *b = NULL, *next = RB_ROOT(&p->free);
     while (next) { /* the first that is large enough */
-        if (next->size >= size) b = next, next = RB_LEFT(next, by_size);
-        else next = RB_RIGHT(next, by_size);
+        if (next->size >= size)
+            b = next, next = RB_LEFT(next, by_size);
+        else
+            next = RB_RIGHT(next, by_size);
     }
     for (unsigned k = 0; b && k < LOOKS; k++, b = RB_NEXT(free_tree, &p->free, b))
         if (usable(p, b, s)) return b;

@@ -9,10 +9,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-struct backing *chunk_backing(struct chunk *c)
-{
-    return c->view.id ? &c->view : (struct backing *)c->memory.backing;
-}
+struct backing *chunk_backing(struct chunk *c) { return c->view.id ? &c->view : (struct backing *)c->memory.backing; }
 
 CUresult chunk_map(const struct chunk *c, struct device *d)
 {

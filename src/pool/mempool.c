@@ -26,7 +26,8 @@ struct mempool *mempool_new(void)
     struct mempool *p = pool_get(&objects);
     if (!p) return NULL;
     struct block *spare = p->spare; /* what stays with the object: its lock and its blocks */
-    memset((char *)p + offsetof(struct mempool, in_use), 0, offsetof(struct mempool, lock) - offsetof(struct mempool, in_use));
+    memset((char *)p + offsetof(struct mempool, in_use), 0,
+           offsetof(struct mempool, lock) - offsetof(struct mempool, in_use));
     memset(&p->follow, 0, sizeof *p - offsetof(struct mempool, follow));
     p->spare = spare;
     p->follow = p->opportunistic = p->internal = 1;
@@ -99,10 +100,14 @@ static CUresult place_of(CUmemLocation l, CUmemAllocationType type, unsigned *pl
     if (type != CU_MEM_ALLOCATION_TYPE_PINNED && !managed) return CUDA_ERROR_INVALID_VALUE;
     switch ((int)l.type) {
     case CU_MEM_LOCATION_TYPE_INVALID: *place = AT_NONE; return managed ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-    case CU_MEM_LOCATION_TYPE_DEVICE: *place = (unsigned)l.id; return l.id < 0 || l.id >= device_count ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
+    case CU_MEM_LOCATION_TYPE_DEVICE:
+        *place = (unsigned)l.id;
+        return l.id < 0 || l.id >= device_count ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
     case CU_MEM_LOCATION_TYPE_HOST: *place = AT_HOST; return CUDA_SUCCESS;
     case CU_MEM_LOCATION_TYPE_HOST_NUMA: *place = AT_NODE; return l.id ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
-    case CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT: *place = AT_NODE; return managed ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    case CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT:
+        *place = AT_NODE;
+        return managed ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     default: return CUDA_ERROR_INVALID_VALUE;
     }
 }
@@ -125,11 +130,14 @@ static CUresult make(const CUmemPoolProps *props, struct mempool **out)
     CUresult r = CUDA_SUCCESS;
     p->type = props->allocType;
     p->handle_types = props->handleTypes;
-    p->limit = props->maxSize && props->maxSize < UINT64_MAX - CHUNK_SIZE ? round_up(props->maxSize, CHUNK_SIZE) : UINT64_MAX;
+    p->limit =
+        props->maxSize && props->maxSize < UINT64_MAX - CHUNK_SIZE ? round_up(props->maxSize, CHUNK_SIZE) : UINT64_MAX;
     set_location(p, props->location);
     if (props->handleTypes) r = share_new(p);
-    if (r) mempool_discard(p);
-    else *out = p;
+    if (r)
+        mempool_discard(p);
+    else
+        *out = p;
     return r;
 }
 
@@ -305,8 +313,9 @@ CUresult mempool_get_access(struct mempool *p, CUmemLocation l, CUmemAccess_flag
     case CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT: all |= !p->device; break;
     default: return CUDA_ERROR_INVALID_VALUE;
     }
-    *flags = all || access == (PROT_DEVICE_READ | PROT_DEVICE_WRITE) ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE :
-             access ? CU_MEM_ACCESS_FLAGS_PROT_READ : CU_MEM_ACCESS_FLAGS_PROT_NONE;
+    *flags = all || access == (PROT_DEVICE_READ | PROT_DEVICE_WRITE) ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+             : access                                                ? CU_MEM_ACCESS_FLAGS_PROT_READ
+                                                                     : CU_MEM_ACCESS_FLAGS_PROT_NONE;
     return CUDA_SUCCESS;
 }
 
@@ -328,11 +337,13 @@ static CUresult check_access(const struct mempool *p, const CUmemAccessDesc *m)
     if (m->location.type != CU_MEM_LOCATION_TYPE_DEVICE) {
         /* the host may use the host's memory, and never a device's */
         bool host = m->location.type == CU_MEM_LOCATION_TYPE_HOST || m->location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA;
-        return host && !p->device && m->flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+        return host && !p->device && m->flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE ? CUDA_SUCCESS
+                                                                                    : CUDA_ERROR_INVALID_VALUE;
     }
     if (m->location.id < 0 || m->location.id >= device_count) return CUDA_ERROR_INVALID_DEVICE;
     /* observed on H200: a device keeps the access to its own */
-    if (p->device == &devices[m->location.id] && m->flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE) return CUDA_ERROR_INVALID_DEVICE;
+    if (p->device == &devices[m->location.id] && m->flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
+        return CUDA_ERROR_INVALID_DEVICE;
     return CUDA_SUCCESS;
 }
 

@@ -35,10 +35,10 @@ struct table {
 };
 
 struct share {
-    struct backing file;           /* without an alias */
+    struct backing file; /* without an alias */
     struct table *table;
     uint64_t table_at;
-    uint32_t used;                 /* slots that ever were */
+    uint32_t used; /* slots that ever were */
     bool taken[SLOTS];
 };
 
@@ -114,7 +114,8 @@ void share_free(struct mempool *p)
 CUresult share_chunk(struct mempool *p, struct chunk *c)
 {
     const struct backing *f = &p->share->file;
-    char *alias = mmap(NULL, c->memory.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, f->fd, (off_t)c->offset);
+    char *alias =
+        mmap(NULL, c->memory.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, f->fd, (off_t)c->offset);
     if (alias == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
     madvise(alias, c->memory.size, MADV_DONTFORK);
     c->view = *f;
@@ -131,7 +132,8 @@ void share_unmap(struct chunk *c)
 
 CUresult mempool_export(struct mempool *p, CUmemAllocationHandleType type, int *fd)
 {
-    if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR || !(p->handle_types & type) || p->imported) return CUDA_ERROR_INVALID_VALUE;
+    if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR || !(p->handle_types & type) || p->imported)
+        return CUDA_ERROR_INVALID_VALUE;
     int copy = fcntl(p->share->file.fd, F_DUPFD_CLOEXEC, 0);
     if (copy < 0) return CUDA_ERROR_OPERATING_SYSTEM;
     *fd = copy;
@@ -143,7 +145,8 @@ static CUresult check_file(int fd, uint64_t *size)
 {
     struct stat s;
     int want = F_SEAL_SHRINK | F_SEAL_GROW, seals = fcntl(fd, F_GET_SEALS);
-    if (seals < 0 || (seals & want) != want || fstat(fd, &s) || (uint64_t)s.st_size <= table_size()) return CUDA_ERROR_INVALID_VALUE;
+    if (seals < 0 || (seals & want) != want || fstat(fd, &s) || (uint64_t)s.st_size <= table_size())
+        return CUDA_ERROR_INVALID_VALUE;
     *size = (uint64_t)s.st_size;
     return CUDA_SUCCESS;
 }
@@ -242,7 +245,8 @@ static CUresult read_slot(const struct share *s, const CUmemPoolPtrExportData *d
 {
     struct exported e;
     memcpy(&e, data, sizeof e);
-    if (memcmp(e.magic, MAGIC, sizeof MAGIC) || memcmp(e.secret, s->table->secret, sizeof e.secret)) return CUDA_ERROR_INVALID_VALUE;
+    if (memcmp(e.magic, MAGIC, sizeof MAGIC) || memcmp(e.secret, s->table->secret, sizeof e.secret))
+        return CUDA_ERROR_INVALID_VALUE;
     if (!e.slot || e.slot >= SLOTS || !(e.generation & 1)) return CUDA_ERROR_INVALID_VALUE;
     struct slot *t = &s->table->slot[e.slot];
     if (atomic_load_explicit(&t->generation, memory_order_acquire) != e.generation) return CUDA_ERROR_INVALID_VALUE;
