@@ -39,14 +39,26 @@ bool slab_take_tight(struct slab *s, uint64_t size, uint64_t *at)
     return true;
 }
 
+static uint32_t units_of(uint64_t size) { return (uint32_t)((size + SLAB_UNIT - 1) / SLAB_UNIT); }
+
 void slab_give(struct slab *s, uint64_t at, uint64_t size)
 {
-    uint32_t k = (uint32_t)(at / SLAB_UNIT), n = (uint32_t)((size + SLAB_UNIT - 1) / SLAB_UNIT);
-    for (uint32_t j = k; j < k + n; j++) s->units[j / 64] &= ~(1ull << (j % 64));
+    uint32_t k = (uint32_t)(at / SLAB_UNIT), n = units_of(size);
+    for (uint32_t j = k; j < k + n; j++) {
+        s->units[j / 64] &= ~(1ull << (j % 64));
+        s->dead[j / 64] &= ~(1ull << (j % 64));
+    }
     s->used -= n;
+}
+
+void slab_bury(struct slab *s, uint64_t at, uint64_t size)
+{
+    uint32_t k = (uint32_t)(at / SLAB_UNIT), n = units_of(size);
+    for (uint32_t j = k; j < k + n; j++) s->dead[j / 64] |= 1ull << (j % 64);
 }
 
 bool slab_page_used(const struct slab *s, unsigned page)
 {
-    return s->units[page * UNITS_PER_PAGE / 64] >> (page * UNITS_PER_PAGE % 64) & 0xff;
+    unsigned word = page * UNITS_PER_PAGE / 64, bit = page * UNITS_PER_PAGE % 64;
+    return (s->units[word] & ~s->dead[word]) >> bit & 0xff;
 }

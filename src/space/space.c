@@ -1,38 +1,22 @@
-/* The unified address space; see space.h. A device's memory has its addresses
- * in a row: address = the device's base + offset in its memfd; likewise the
- * host memory that devices see. In the host only the latter is mapped. */
+/* The unified address space; see space.h. The tree of all allocations, its
+ * lock, and the owners. A device's memory has its addresses in a row: address =
+ * the device's base + offset in its memfd; likewise the host memory that devices
+ * see. In the host only the latter is mapped. */
 #include "space/space.h"
 #include "base/log.h"
 #include "context/context.h"
 #include "space/index.h"
-#include "space/slab.h"
+#include "space/layout.h"
+#include "space/place.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
-/* Left free by the loader, the kernel's own choice of addresses and, in each case, the sanitizer:
- *   RESERVE    64 TiB  cuMemAddressReserve
- *   WINDOW     a stride for each device, one for pinned host memory, one for code
- *   MANAGED    after them */
-#ifdef __SANITIZE_THREAD__
-static const uint64_t WINDOW = 0x1000000000, MANAGED_STRIDES = 2, RESERVE = 0x7400000000, RESERVE_END = 0x7f00000000;
-#else
-static const uint64_t WINDOW = 0x570000000000, MANAGED_STRIDES = 4, RESERVE = 0x100100000000,
-                      RESERVE_END = 0x500100000000;
-#endif
-enum { HOST_REGION = MAX_DEVICES, CODE_REGION, MANAGED_REGION, FREED = 1024, OWNERS = 8 };
-static const uint64_t STRIDE = VRAM_SPAN, PAGE = 4096, LARGE = 1 << 20;
+enum { FREED = 1024, OWNERS = 8 };
 
-/* An allocation of this folder's own. */
-struct node {
-    struct allocation a;
-    struct slab *slab;
-};
 RB_HEAD(tree, allocation);
 
 static int by_base(struct allocation *x, struct allocation *y) { return x->base < y->base ? -1 : x->base > y->base; }
@@ -43,9 +27,6 @@ RB_GENERATE_INTERNAL(tree, allocation, link, by_base, static)
 
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
 static struct tree allocations = RB_INITIALIZER(&allocations);
-static struct slab *slabs;
-static struct vram host_memory; /* pinned and managed memory, code */
-static bool host_ready;
 static _Atomic uint64_t last_id;
 
 struct freed {
@@ -56,20 +37,6 @@ static struct freed freed[FREED];
 static unsigned freed_count;
 static const struct space_owner *owners[OWNERS]; /* written by cuInit alone */
 static unsigned owner_count;
-
-static uint64_t device_base(const struct device *d) { return WINDOW + (uint64_t)d->ordinal * STRIDE; }
-static uint64_t host_base(void) { return WINDOW + HOST_REGION * STRIDE; }
-
-static CUresult host_init(void)
-{
-    if (host_ready) return CUDA_SUCCESS;
-    /* the machine's memory, whatever the simulated device has */
-    uint64_t bytes = devices[0].profile->host_memory;
-    if (bytes > STRIDE / 4) bytes = STRIDE / 4;
-    CUresult r = vram_init(&host_memory, bytes, "faultline-host");
-    host_ready = !r;
-    return r;
-}
 
 static struct allocation *find(uint64_t address)
 {
@@ -121,7 +88,7 @@ void *space_alias(const struct allocation *a, uint64_t address)
 /* Whether kernels of d may touch a. */
 static bool visible(const struct device *d, const struct allocation *a)
 {
-    return !a->owner && (!a->device || a->device == d || d->peers >> a->device->ordinal & 1);
+    return !a->owner && place_sees(d, a->device);
 }
 
 unsigned space_access(const struct allocation *a, const struct device *d)
@@ -138,41 +105,26 @@ unsigned space_access(const struct allocation *a, const struct device *d)
     return may;
 }
 
-static void page_range(const struct allocation *a, uint64_t *va, uint64_t *size)
+CUresult space_settle(void)
 {
-    *va = a->base & ~(PAGE - 1);
-    *size = ((a->base + a->size + PAGE - 1) & ~(PAGE - 1)) - *va;
-}
-
-static CUresult map_on(struct device *d, const struct allocation *a)
-{
-    uint64_t va, size;
-    page_range(a, &va, &size);
-    return processor_map(d->processor, va, size, a->backing, a->offset - (a->base - va),
-                         PROT_DEVICE_READ | PROT_DEVICE_WRITE);
-}
-
-static CUresult map_everywhere(const struct allocation *a)
-{
-    CUresult r = CUDA_SUCCESS;
-    for (int k = 0; k < device_count && !r; k++)
-        if (devices[k].processor && visible(&devices[k], a)) r = map_on(&devices[k], a);
+    if (!place_unsettled()) return CUDA_SUCCESS;
+    pthread_rwlock_wrlock(&lock);
+    CUresult r = place_settle();
+    pthread_rwlock_unlock(&lock);
     return r;
 }
 
-static void unmap_everywhere(const struct allocation *a, uint64_t va, uint64_t size)
+void space_trim(struct device *d)
 {
-    for (int k = 0; k < device_count && size; k++)
-        if (devices[k].processor && visible(&devices[k], a)) processor_unmap(devices[k].processor, va, size);
+    pthread_rwlock_wrlock(&lock);
+    place_trim(d);
+    pthread_rwlock_unlock(&lock);
 }
 
 CUresult space_attach(struct device *d)
 {
-    struct allocation *a;
-    CUresult r = CUDA_SUCCESS;
-    pthread_rwlock_rdlock(&lock);
-    RB_FOREACH(a, tree, &allocations)
-    if (!r && visible(d, a)) r = map_on(d, a);
+    pthread_rwlock_wrlock(&lock);
+    CUresult r = place_attach(d);
     pthread_rwlock_unlock(&lock);
     for (unsigned k = 0; k < owner_count && !r; k++)
         if (owners[k]->attach) r = owners[k]->attach(d);
@@ -187,18 +139,8 @@ void space_detach(struct device *d)
 
 CUresult space_set_peer(struct device *d, struct device *peer, bool enabled)
 {
-    struct allocation *a;
-    CUresult r = CUDA_SUCCESS;
     pthread_rwlock_wrlock(&lock);
-    if (enabled) d->peers |= 1u << peer->ordinal;
-    RB_FOREACH(a, tree, &allocations)
-    {
-        if (a->owner || a->device != peer || r || !d->processor) continue;
-        uint64_t va, size;
-        page_range(a, &va, &size);
-        r = enabled ? map_on(d, a) : processor_unmap(d->processor, va, size);
-    }
-    if (!enabled || r) d->peers &= ~(1u << peer->ordinal);
+    CUresult r = place_set_peer(d, peer, enabled);
     pthread_rwlock_unlock(&lock);
     for (unsigned k = 0; k < owner_count && !r; k++)
         if (owners[k]->set_peer) r = owners[k]->set_peer(d, peer, enabled);
@@ -251,175 +193,87 @@ CUresult space_set_sync_memops(uint64_t address, bool on)
 CUresult space_take(struct device *d, uint64_t size, struct space_chunk *out)
 {
     CUresult r = CUDA_SUCCESS;
-    struct vram *v = d ? &d->vram : &host_memory;
-    if (!d) {
-        pthread_rwlock_wrlock(&lock);
-        r = host_init();
-        pthread_rwlock_unlock(&lock);
-    }
-    *out = (struct space_chunk){ .size = size, .backing = &v->backing };
+    struct vram *v = d ? &d->vram : NULL;
+    pthread_rwlock_wrlock(&lock);
+    if (!d) r = place_host(&v);
+    *out = (struct space_chunk){ .size = size };
     if (!r) r = vram_alloc(v, size, &out->offset);
-    out->va = (d ? device_base(d) : host_base()) + out->offset;
+    if (r == CUDA_ERROR_OUT_OF_MEMORY && d) {
+        place_trim(d);
+        r = vram_alloc(v, size, &out->offset);
+    }
+    if (!r) {
+        out->backing = &v->backing;
+        out->va = place_base(d) + out->offset;
+    }
+    pthread_rwlock_unlock(&lock);
     return r;
 }
 
 void space_give(struct device *d, const struct space_chunk *c)
 {
-    vram_free(d ? &d->vram : &host_memory, c->offset, c->size);
+    struct vram *v;
+    pthread_rwlock_wrlock(&lock);
+    if (d)
+        v = &d->vram;
+    else
+        place_host(&v);
+    vram_free(v, c->offset, c->size);
+    pthread_rwlock_unlock(&lock);
 }
 
 /* ---- allocation */
 
-/* owner: the context, or its address + 1 for what belongs to its modules (observed on H200: they share no chunk). */
-static CUresult take_small(struct node *n, struct device *d, void *owner, uint64_t align)
-{
-    uint64_t at, offset;
-    CUresult r;
-    for (struct slab *s = slabs; s; s = s->next)
-        if (s->owner == owner && slab_take(s, n->a.size, align, &at)) {
-            n->slab = s;
-            goto found;
-        }
-    struct slab *s = calloc(1, sizeof *s);
-    if (!s) return CUDA_ERROR_OUT_OF_MEMORY;
-    if ((r = vram_alloc(&d->vram, VRAM_CHUNK, &offset))) {
-        free(s);
-        return r;
-    }
-    *s = (struct slab){ .va = device_base(d) + offset, .offset = offset, .owner = owner, .next = slabs };
-    slabs = s;
-    n->slab = s;
-    slab_take(s, n->a.size, align, &at);
-found:
-    n->a.base = n->slab->va + at;
-    n->a.offset = n->slab->offset + at;
-    n->a.mapping_base = n->slab->va;
-    n->a.mapping_size = VRAM_CHUNK;
-    return CUDA_SUCCESS;
-}
-
-static CUresult take_large(struct node *n, struct vram *v, uint64_t base)
-{
-    uint64_t size = (n->a.size + VRAM_CHUNK - 1) & ~(VRAM_CHUNK - 1);
-    CUresult r = vram_alloc(v, size, &n->a.offset);
-    n->a.base = n->a.mapping_base = base + n->a.offset;
-    n->a.mapping_size = size;
-    return r;
-}
-
-static void drop_slab(struct slab *s, struct device *d)
-{
-    for (struct slab **at = &slabs; *at; at = &(*at)->next)
-        if (*at == s) {
-            *at = s->next;
-            break;
-        }
-    vram_free(&d->vram, s->offset, VRAM_CHUNK);
-    free(s);
-}
-
-/* Undoes take_*: pages without a live allocation leave the devices, memory goes back. */
-static void give_back(struct node *n)
-{
-    struct allocation *a = &n->a;
-    uint64_t va, size;
-    page_range(&n->a, &va, &size);
-    if (!n->slab) {
-        unmap_everywhere(a, va, size);
-        if (a->kind == ALLOCATION_HOST || a->kind == ALLOCATION_MANAGED)
-            munmap((void *)a->mapping_base, a->mapping_size);
-        vram_free(a->device ? &a->device->vram : &host_memory, a->offset, a->mapping_size);
-        return;
-    }
-    struct slab *s = n->slab;
-    slab_give(s, a->base - s->va, a->size);
-    unsigned page = (unsigned)((va - s->va) / PAGE), end = page + (unsigned)(size / PAGE);
-    while (page < end && slab_page_used(s, page)) page++;
-    while (end > page && slab_page_used(s, end - 1)) end--;
-    if (page < end) {
-        unmap_everywhere(a, s->va + page * PAGE, (end - page) * PAGE);
-        backing_discard(&a->device->vram.backing, s->offset + page * PAGE, (end - page) * PAGE);
-    }
-    if (!s->used) drop_slab(s, a->device);
-}
-
-static CUresult alloc_device(struct context *c, uint64_t size, uint64_t align, bool module_owned,
-                             struct allocation **out)
+static CUresult allocate(const struct allocation *wanted, enum place_class class, uint64_t align, struct allocation **out)
 {
     struct node *n = calloc(1, sizeof *n);
-    struct device *d = c->device;
     if (!n) return CUDA_ERROR_OUT_OF_MEMORY;
-    CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
-    n->a = (struct allocation){ .size = size,
-                                .kind = ALLOCATION_DEVICE,
-                                .device = d,
-                                .context = c,
-                                .backing = &d->vram.backing,
-                                .module_owned = module_owned,
-                                .ipc_capable = !module_owned,
-                                .rdma_capable = !module_owned,
-                                .decompress_capable = !module_owned };
+    n->a = *wanted;
     pthread_rwlock_wrlock(&lock);
-    if (size > d->vram.capacity) goto out;
-    if ((r = size > LARGE ? take_large(n, &d->vram, device_base(d))
-                          : take_small(n, d, (char *)c + module_owned, align)))
-        goto out;
-    if ((r = map_everywhere(&n->a)) || (r = enter(&n->a))) {
-        give_back(n);
-        goto out;
-    }
-    *out = &n->a;
-out:
+    CUresult r = place_take(n, class, align);
+    if (!r && (r = enter(&n->a))) place_give(n);
     pthread_rwlock_unlock(&lock);
-    if (r) free(n);
+    if (r)
+        free(n);
+    else
+        *out = &n->a;
     return r;
 }
 
 CUresult space_alloc_device(struct context *c, uint64_t size, uint64_t align, struct allocation **out)
 {
-    return alloc_device(c, size, align, false, out);
+    const struct allocation a = { .size = size,
+                                  .kind = ALLOCATION_DEVICE,
+                                  .device = c->device,
+                                  .context = c,
+                                  .ipc_capable = true,
+                                  .rdma_capable = true,
+                                  .decompress_capable = true };
+    return allocate(&a, PLACE_USER, align, out);
 }
+
 CUresult space_alloc_module(struct context *c, uint64_t size, uint64_t align, struct allocation **out)
 {
-    return alloc_device(c, size, align, true, out);
+    const struct allocation a = {
+        .size = size, .kind = ALLOCATION_DEVICE, .device = c->device, .context = c, .module_owned = true
+    };
+    return allocate(&a, PLACE_MODULE, align, out);
 }
 
 CUresult space_alloc_host(struct context *c, uint64_t size, unsigned flags, enum allocation_kind kind,
                           struct allocation **out)
 {
-    struct node *n = calloc(1, sizeof *n);
-    if (!n) return CUDA_ERROR_OUT_OF_MEMORY;
-    n->a = (struct allocation){
-        .size = size, .kind = kind, .context = c, .flags = flags, .backing = &host_memory.backing
-    };
-    pthread_rwlock_wrlock(&lock);
-    CUresult r = host_init();
-    if (r || (r = take_large(n, &host_memory, host_base()))) goto out;
-    void *here = mmap((void *)n->a.base, n->a.mapping_size, PROT_READ | PROT_WRITE,
-                      MAP_SHARED | MAP_FIXED_NOREPLACE | MAP_NORESERVE, host_memory.backing.fd, (off_t)n->a.offset);
-    if (here != (void *)n->a.base) {
-        if (here != MAP_FAILED) munmap(here, n->a.mapping_size);
-        vram_free(&host_memory, n->a.offset, n->a.mapping_size);
-        r = CUDA_ERROR_OUT_OF_MEMORY;
-        goto out;
-    }
-    madvise(here, n->a.mapping_size, MADV_DONTFORK);
-    if ((r = map_everywhere(&n->a)) || (r = enter(&n->a))) {
-        give_back(n);
-        goto out;
-    }
-    *out = &n->a;
-out:
-    pthread_rwlock_unlock(&lock);
-    if (r) free(n);
-    return r;
+    const struct allocation a = { .size = size, .kind = kind, .context = c, .flags = flags };
+    enum place_class class = flags & CU_MEMHOSTALLOC_WRITECOMBINED ? PLACE_HOST_COMBINED : PLACE_HOST;
+    return allocate(&a, kind == ALLOCATION_MANAGED ? PLACE_MANAGED : class, 512, out);
 }
 
+/* Under the lock. */
 static void remove_node(struct node *n)
 {
     leave(&n->a);
-    give_back(n);
-    free(n);
+    place_give(n);
+    if (!n->holds) free(n);
 }
 
 void space_free(struct allocation *a)
@@ -427,6 +281,26 @@ void space_free(struct allocation *a)
     pthread_rwlock_wrlock(&lock);
     remove_node((struct node *)a);
     pthread_rwlock_unlock(&lock);
+}
+
+struct allocation *space_hold(uint64_t base, uint64_t buffer_id)
+{
+    pthread_rwlock_wrlock(&lock);
+    struct allocation *a = find(base);
+    if (a && (a->owner || a->base != base || a->buffer_id != buffer_id)) a = NULL;
+    if (a) ((struct node *)a)->holds++;
+    pthread_rwlock_unlock(&lock);
+    return a;
+}
+
+void space_unhold(struct allocation *a)
+{
+    struct node *n = (struct node *)a;
+    pthread_rwlock_wrlock(&lock);
+    bool last = !--n->holds && n->freed;
+    if (last) place_reclaim(n);
+    pthread_rwlock_unlock(&lock);
+    if (last) free(n);
 }
 
 void space_release_context(struct context *c)
@@ -442,27 +316,26 @@ void space_release_context(struct context *c)
 
 uint64_t space_reserve_base(void) { return RESERVE; }
 uint64_t space_reserve_end(void) { return RESERVE_END; }
-uint64_t space_managed_base(void) { return WINDOW + MANAGED_REGION * STRIDE; }
-uint64_t space_managed_end(void) { return space_managed_base() + MANAGED_STRIDES * STRIDE; }
+uint64_t space_import_base(void) { return IMPORT; }
+uint64_t space_import_end(void) { return IMPORT_END; }
+uint64_t space_managed_base(void) { return MANAGED; }
+uint64_t space_managed_end(void) { return MANAGED_END; }
 
 /* ---- code: in host memory, mapped on one device; not found by space_find */
 
 CUresult space_alloc_code(struct device *d, uint64_t size, uint64_t *va, void **alias)
 {
-    uint64_t offset = 0, bytes = (size + VRAM_CHUNK - 1) & ~(VRAM_CHUNK - 1);
-    pthread_rwlock_wrlock(&lock);
-    CUresult r = host_init();
-    if (!r) r = vram_alloc(&host_memory, bytes, &offset);
-    pthread_rwlock_unlock(&lock);
+    uint64_t bytes = (size + VRAM_CHUNK - 1) & ~(VRAM_CHUNK - 1);
+    struct space_chunk c;
+    CUresult r = space_take(NULL, bytes, &c);
     if (r) return r;
-    uint64_t base = WINDOW + CODE_REGION * STRIDE + offset;
-    if ((r = processor_map(d->processor, base, bytes, &host_memory.backing, offset,
+    if ((r = processor_map(d->processor, CODE_BASE + c.offset, bytes, c.backing, c.offset,
                            PROT_DEVICE_READ | PROT_DEVICE_EXEC))) {
-        vram_free(&host_memory, offset, bytes);
+        space_give(NULL, &c);
         return r;
     }
-    *va = base;
-    *alias = host_memory.backing.alias + offset;
+    *va = CODE_BASE + c.offset;
+    *alias = c.backing->alias + c.offset;
     return CUDA_SUCCESS;
 }
 
@@ -470,7 +343,7 @@ void space_free_code(struct device *d, uint64_t va, uint64_t size)
 {
     uint64_t bytes = (size + VRAM_CHUNK - 1) & ~(VRAM_CHUNK - 1);
     if (d->processor) processor_unmap(d->processor, va, bytes);
-    vram_free(&host_memory, va - (WINDOW + CODE_REGION * STRIDE), bytes);
+    space_give(NULL, &(struct space_chunk){ .offset = va - CODE_BASE, .size = bytes });
 }
 
 /* ---- words for addresses */
@@ -516,7 +389,7 @@ void space_describe(uint64_t address, int ordinal, char *out, size_t size)
     else if (above && above->base - address < 1 << 20)
         snprintf(out, size, "%" PRIu64 " bytes before %" PRIu64 " bytes of %s at 0x%" PRIx64, above->base - address,
                  above->size, kind_name(above->kind), above->base);
-    else if (address >= WINDOW && address < WINDOW + (CODE_REGION + 1) * STRIDE)
+    else if (address >= WINDOW && address < MANAGED)
         snprintf(out, size, "device address space with nothing there");
     else
         snprintf(out, size, "memory of the host that no kernel can reach, or no address at all");

@@ -103,6 +103,16 @@ CUresult space_alloc_host(struct context *c, uint64_t size, unsigned flags, enum
 /* Gives the addresses and the memory back; on return no processor can touch them. */
 void space_free(struct allocation *a);
 
+/* Processors' page tables follow late: to be called before every launch of a kernel, and
+ * after it, so that what was allocated at that moment is not missed. */
+CUresult space_settle(void);
+/* Gives memory of d that is kept for the next cuMemAlloc back to the system. */
+void space_trim(struct device *d);
+/* Keeps the memory of the cuMemAlloc allocation that begins at base and has that number for
+ * another process: when it is freed, the bytes stay as they are until space_unhold. NULL: there is none. */
+struct allocation *space_hold(uint64_t base, uint64_t buffer_id);
+void space_unhold(struct allocation *a);
+
 /* The allocation that contains address, or NULL. The pointer stays valid until that allocation is freed.
  * Lock-free, as space_look, which copies the allocation instead: right even if it is freed meanwhile. */
 struct allocation *space_find(uint64_t address);
@@ -134,6 +144,8 @@ void space_release_context(struct context *c);
 /* The addresses that reservations, and managed memory, come from. */
 uint64_t space_reserve_base(void);
 uint64_t space_reserve_end(void);
+uint64_t space_import_base(void);  /* and memory of other processes */
+uint64_t space_import_end(void);
 uint64_t space_managed_base(void);
 uint64_t space_managed_end(void);
 

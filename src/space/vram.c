@@ -110,13 +110,12 @@ CUresult vram_alloc(struct vram *v, uint64_t size, uint64_t *offset)
     return take(v, size, offset);
 }
 
-void vram_free(struct vram *v, uint64_t offset, uint64_t size)
+void vram_drop(struct vram *v, uint64_t offset, uint64_t size)
 {
     backing_discard(&v->backing, offset, size);
     pthread_mutex_lock(&v->lock);
     for (uint64_t j = offset / VRAM_CHUNK; j < (offset + size) / VRAM_CHUNK; j++)
         v->chunks->words[j / 64] &= ~(1ull << (j % 64));
-    v->used -= size;
     pthread_mutex_unlock(&v->lock);
 }
 
@@ -134,4 +133,10 @@ void vram_uncharge(struct vram *v, uint64_t size)
     pthread_mutex_lock(&v->lock);
     v->used -= size;
     pthread_mutex_unlock(&v->lock);
+}
+
+void vram_free(struct vram *v, uint64_t offset, uint64_t size)
+{
+    vram_drop(v, offset, size);
+    vram_uncharge(v, size);
 }

@@ -35,5 +35,7 @@ void vram_free(struct vram *v, uint64_t offset, uint64_t size);
 /* Memory of the device that others hold: counted, but with no place in the file. */
 CUresult vram_charge(struct vram *v, uint64_t size);
 void vram_uncharge(struct vram *v, uint64_t size);
+/* Uncharged chunks keep their place and contents until they are charged again, or dropped. */
+void vram_drop(struct vram *v, uint64_t offset, uint64_t size);
 
 #endif

@@ -1,4 +1,5 @@
 /* A stream's channel into the device process: opened by the first kernel. */
+#include "space/space.h"
 #include "stream/internal.h"
 
 static void set_last(struct stream *s, uint64_t seq)
@@ -27,10 +28,14 @@ void channel_close(struct stream *s)
 CUresult channel_launch(struct stream *s, const struct launch *l)
 {
     marks_resolve(s);
+    CUresult r = space_settle();
+    if (r)
+        return r;
     uint64_t before = l->ticket ? kernel_before(s, l) : 0;
     uint64_t seq = processor_launch(stream_processor(s), s->channel, l);
     if (!seq)
         return stream_error(s);
+    space_settle();
     if (l->ticket)
         seq = kernel_behind(s, l, before, seq);
     set_last(s, seq);

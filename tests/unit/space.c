@@ -17,7 +17,8 @@ int device_count;
 /* a device's page table: the first PAGES pages from where its own memory begins */
 struct processor {
     uint64_t first;
-    bool mapped[PAGES];
+    bool mapped[PAGES], busy;
+    unsigned commands;
 };
 static struct processor processors[2];
 static struct profile profile;
@@ -33,18 +34,24 @@ CUresult processor_map(struct processor *p, uint64_t va, uint64_t size, const st
                        unsigned protection)
 {
     (void)b, (void)offset, (void)protection;
+    p->commands++;
     set_pages(p, va, size, true);
     return CUDA_SUCCESS;
 }
 
 CUresult processor_unmap(struct processor *p, uint64_t va, uint64_t size)
 {
+    p->commands++;
     set_pages(p, va, size, false);
     return CUDA_SUCCESS;
 }
 
+bool processor_busy(const struct processor *p) { return p->busy; }
+
+/* Whether a kernel that is launched now could touch va. */
 static bool sees(int device, uint64_t va)
 {
+    assert_int_equal(space_settle(), CUDA_SUCCESS);
     const struct processor *p = &processors[device];
     return va - p->first < (uint64_t)PAGES * PAGE && p->mapped[(va - p->first) / PAGE];
 }
@@ -71,6 +78,7 @@ static int begin(void **state)
     struct allocation *a = take(0, 1);
     processors[0].first = processors[1].first = a->mapping_base;
     space_free(a);
+    space_settle();
     memset(processors[0].mapped, 0, sizeof processors[0].mapped);
     return 0;
 }
@@ -81,6 +89,7 @@ static int end(void **state)
     for (int k = 0; k < 2; k++) {
         space_release_context(&contexts[k]);
         if (devices[k].vram.used) return -1;
+        space_trim(&devices[k]);
         vram_destroy(&devices[k].vram);
     }
     return 0;
