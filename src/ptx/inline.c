@@ -15,6 +15,7 @@ static struct func *callee(const struct instr *i)
         if (i->ops[k].kind == OPERAND_func) {
             struct func *f = i->ops[k].func;
             for (int hops = 0; f->alias && hops < 8; hops++) f = f->alias;
+            if (f->entry) fatal_at(EXIT_INVALID_PTX, i->line, "'%s' is a kernel, which cannot be called", f->name);
             return f;
         }
     return NULL;

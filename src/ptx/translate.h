@@ -1,0 +1,22 @@
+/* From PTX text to LLVM IR as text, with all that the image needs beside the
+ * code. Of LLVM it asks only what the processor can do. */
+#ifndef FL_PTX_TRANSLATE_H
+#define FL_PTX_TRANSLATE_H
+
+#include "ir.h"
+
+struct translation {
+    struct module_ir *module;
+    /* The image's symbols: variables of the module and of all functions that have an
+     * address of their own, then functions whose address is taken. */
+    struct var **variables;
+    struct func **functions;
+    uint32_t nvariables, nfunctions;
+    char *ir;                      /* malloc'd */
+    size_t ir_size;
+};
+
+/* What cannot be translated ends the process; see ptxc.h. */
+void translate(const char *text, size_t size, struct translation *t);
+
+#endif
