@@ -42,7 +42,7 @@ static CUresult make_variable(struct module *m, uint32_t k)
     CUresult r;
     uint64_t size = s->size ? s->size : 1;
     if (s->kind == FL_SYMBOL_MANAGED)
-        r = uvm_alloc(m->context, size, CU_MEM_ATTACH_GLOBAL, &a);
+        r = uvm_alloc_module(m->context, size, &a);
     else
         r = space_alloc_module(m->context, size, s->align > 512 ? s->align : 512, &a);
     if (r) return r;

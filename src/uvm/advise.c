@@ -141,16 +141,21 @@ static CUresult apply(struct range *r, const struct change *c, uint64_t start, u
     }
 }
 
-CUresult uvm_advise(uint64_t va, uint64_t size, CUmem_advise advice, CUmemLocation location)
+CUresult advise(uint64_t start, uint64_t end, CUmem_advise advice, unsigned p, int node)
 {
-    uint64_t start = va / PAGE_BYTES * PAGE_BYTES, end = (va + size + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
-    struct change c = { advice, CPU, -1 };
-    if (location.type == CU_MEM_LOCATION_TYPE_DEVICE) c.p = 1 + (unsigned)location.id;
-    if (location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA) c.node = location.id;
-    uvm_enter();
+    struct change c = { advice, p, node };
     CUresult e = range_split(start, end, differs, &c);
     for (struct range *r = range_at(start); r && r->start < end && !e; r = range_next(r))
         e = apply(r, &c, r->start > start ? r->start : start, r->end < end ? r->end : end);
+    return e;
+}
+
+CUresult uvm_advise(uint64_t va, uint64_t size, CUmem_advise advice, CUmemLocation location)
+{
+    uint64_t start = va / PAGE_BYTES * PAGE_BYTES, end = (va + size + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+    unsigned p = location.type == CU_MEM_LOCATION_TYPE_DEVICE ? 1 + (unsigned)location.id : CPU;
+    uvm_enter();
+    CUresult e = advise(start, end, advice, p, location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA ? location.id : -1);
     uvm_leave();
     return e;
 }

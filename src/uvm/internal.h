@@ -18,7 +18,7 @@ uint64_t range_place(uint64_t size);           /* a free address, 0: none */
 struct range *range_new(struct managed *m);    /* all of it, without policy */
 void range_remove(struct managed *m);
 struct range *range_next(struct range *r);
-struct managed *range_owned_by(const struct context *c); /* an allocation made in c, or NULL */
+struct managed *range_owned_by(const struct context *c); /* addresses taken by c, or NULL */
 void ranges_forget_processor(unsigned p);      /* its process is gone */
 struct range *range_at(uint64_t va);           /* or NULL */
 /* Makes range boundaries at start and end where the policy on both sides would
@@ -31,6 +31,17 @@ struct block *block_at(uint64_t va, bool create);
 static inline unsigned page_of(uint64_t va) { return (unsigned)(va % WINDOW_BYTES / PAGE_BYTES); }
 /* The part of [start, end) that lies in b. */
 struct region block_overlap(const struct block *b, uint64_t start, uint64_t end);
+
+/* --- addresses.c --- */
+/* Sets p's chunk and the base of its allocation. */
+CUresult addresses_take(struct context *c, bool of_module, uint64_t size, struct piece *p);
+/* True: the chunk is empty; its ranges are gone, its page tables (mmu_remove) and *chunk are the caller's. */
+bool addresses_give(struct piece *p);
+bool addresses_live(const struct managed *m, uint64_t va); /* some allocation touches the page */
+
+/* --- advise.c --- */
+/* [start, end): pages. p, node: as the advice needs them. */
+CUresult advise(uint64_t start, uint64_t end, CUmem_advise advice, unsigned p, int node);
 
 /* --- policy.c: decisions, without effects --- */
 struct decision {

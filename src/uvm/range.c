@@ -238,6 +238,6 @@ struct managed *range_owned_by(const struct context *c)
 {
     struct range *r;
     RB_FOREACH(r, ranges, &all)
-    if (r->owner->a.context == c) return r->owner;
+    if (r->owner->context == c) return r->owner;
     return NULL;
 }

@@ -24,6 +24,7 @@
 #define FL_UVM_TYPES_H
 
 #include "processor/mmu.h"
+#include "space/slab.h"
 #include "space/space.h"
 #include "trace/trace.h"
 #include "uvm/mask.h"
@@ -89,10 +90,19 @@ struct window {
 };
 
 /* An allocation. */
-struct managed {
+struct piece {
     struct allocation a;
+    struct managed *chunk;
+    LIST_ENTRY(piece) link;
+};
+/* Addresses that come and go together. */
+struct managed {
     uint64_t start, end;           /* windows */
-    unsigned attach;
+    struct context *context;       /* that made it */
+    bool of_module;                /* for variables */
+    struct slab *slab;             /* several allocations share it; NULL: it is one's */
+    LIST_HEAD(, piece) pieces;
+    LIST_ENTRY(managed) link;      /* of shared ones */
 };
 
 /* Which processor reaches which memory, and how; fixed at cuInit. */

@@ -103,7 +103,7 @@ static CUresult service_locked(const struct mmu_fault *f)
 {
     struct block *b = block_at(f->address, true);
     uint64_t va = f->address / PAGE_BYTES * PAGE_BYTES;
-    if (!b) return CUDA_ERROR_ILLEGAL_ADDRESS;
+    if (!b || !addresses_live(b->range->owner, va)) return CUDA_ERROR_ILLEGAL_ADDRESS;
     enum prot has = page_prot(b, f->processor, page_of(va));
     if (has >= (f->write ? PROT_RW : PROT_RO)) /* somebody else's fault brought it, or the entry was lost */
         return mmu_set(f->processor, va, PAGE_BYTES, has >= PROT_RW ? MMU_WRITE : MMU_READ);
@@ -143,7 +143,7 @@ static void release_context(struct context *c)
         struct managed *m = ready ? range_owned_by(c) : NULL;
         pthread_mutex_unlock(&uvm_lock);
         if (!m) return;
-        uvm_free(&m->a);
+        uvm_free(&LIST_FIRST(&m->pieces)->a);
     }
 }
 
@@ -187,53 +187,63 @@ static CUresult make_ready(void)
 
 /* ---- allocations */
 
-CUresult uvm_alloc(struct context *c, uint64_t size, unsigned attach_flags, struct allocation **out)
+/* On return nobody can reach it. */
+static void give(struct piece *p)
 {
-    uint64_t bytes = (size + WINDOW_BYTES - 1) / WINDOW_BYTES * WINDOW_BYTES;
-    if (bytes < size) return CUDA_ERROR_OUT_OF_MEMORY;
-    struct managed *m = calloc(1, sizeof *m);
-    if (!m) return CUDA_ERROR_OUT_OF_MEMORY;
-    bool added = false;
+    struct managed *m = p->chunk;
+    uvm_enter();
+    attributes_freed(&p->a);
+    bool gone = addresses_give(p);
+    if (gone) attributes_unmapped(m->start);
+    pthread_mutex_unlock(&uvm_lock);
+    free(p);
+    if (!gone) return;
+    mmu_remove(m->start, m->end - m->start);
+    free(m->slab);
+    free(m);
+}
+
+static CUresult alloc(struct context *c, uint64_t size, unsigned attach_flags, bool of_module, struct allocation **out)
+{
+    struct piece *p = calloc(1, sizeof *p);
+    if (!p) return CUDA_ERROR_OUT_OF_MEMORY;
     pthread_mutex_lock(&uvm_lock);
     CUresult r = make_ready();
-    if (!r) r = (m->start = range_place(bytes)) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
-    if (r) goto out;
-    m->end = m->start + bytes;
-    m->attach = attach_flags;
-    if ((r = mmu_add(m->start, bytes))) goto out;
-    added = true;
-    if (!range_new(m)) r = CUDA_ERROR_OUT_OF_MEMORY;
-out:
+    if (!r) r = addresses_take(c, of_module, size, p);
     pthread_mutex_unlock(&uvm_lock);
-    if (!r) {
-        m->a = (struct allocation){ .base = m->start, .size = size, .kind = ALLOCATION_MANAGED, .context = c,
-                                    .flags = attach_flags, .mapping_base = m->start, .mapping_size = bytes,
-                                    .backing = &memory, .offset = m->start - space_managed_base(), .owner = &owner };
-        if (!(r = space_publish(&m->a))) {
-            trace_write((struct trace_record){ .kind = TRACE_ALLOC, .address = m->start, .bytes = size });
-            *out = &m->a;
-            return r;
-        }
+    if (r) {
+        free(p);
+        return r;
     }
-    pthread_mutex_lock(&uvm_lock);
-    if (m->end && added) range_remove(m);
-    pthread_mutex_unlock(&uvm_lock);
-    if (added) mmu_remove(m->start, bytes);
-    free(m);
+    struct managed *m = p->chunk;
+    p->a = (struct allocation){ .base = p->a.base, .size = size, .kind = ALLOCATION_MANAGED, .context = c,
+                                .flags = attach_flags, .mapping_base = m->start, .mapping_size = m->end - m->start,
+                                .backing = &memory, .offset = p->a.base - space_managed_base(), .owner = &owner,
+                                .module_owned = of_module };
+    if ((r = space_publish(&p->a))) {
+        give(p);
+        return r;
+    }
+    trace_write((struct trace_record){ .kind = TRACE_ALLOC, .address = p->a.base, .bytes = size });
+    *out = &p->a;
     return r;
+}
+
+CUresult uvm_alloc(struct context *c, uint64_t size, unsigned attach_flags, struct allocation **out)
+{
+    return alloc(c, size, attach_flags, false, out);
+}
+
+CUresult uvm_alloc_module(struct context *c, uint64_t size, struct allocation **out)
+{
+    return alloc(c, size, CU_MEM_ATTACH_GLOBAL, true, out);
 }
 
 void uvm_free(struct allocation *a)
 {
-    struct managed *m = (struct managed *)a;
     trace_write((struct trace_record){ .kind = TRACE_FREE, .address = a->base, .bytes = a->size });
-    attributes_unmapped(a->mapping_base);
     space_withdraw(a);
-    uvm_enter();
-    range_remove(m);
-    pthread_mutex_unlock(&uvm_lock);
-    mmu_remove(m->start, m->end - m->start);
-    free(m);
+    give((struct piece *)a);
 }
 
 bool uvm_covers(uint64_t va, uint64_t size)

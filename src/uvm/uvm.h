@@ -13,9 +13,11 @@
 /* At cuInit. */
 void uvm_init(void);
 
-/* cuMemAllocManaged, __managed__ variables, managed pools (c NULL: of no context). Published;
- * attach is CU_MEM_ATTACH_*. */
+/* cuMemAllocManaged, managed pools (c NULL: of no context). Published; attach is CU_MEM_ATTACH_*. What is
+ * smaller than 2 MiB shares chunks of 2 MiB: mapping_base and mapping_size say which. */
 CUresult uvm_alloc(struct context *c, uint64_t size, unsigned attach, struct allocation **out);
+/* __managed__ variables. */
+CUresult uvm_alloc_module(struct context *c, uint64_t size, struct allocation **out);
 void uvm_free(struct allocation *a);
 
 /* Whether [va, va+size) lies in managed memory with no gap. */

@@ -1,0 +1,108 @@
+/* Which addresses an allocation gets: chunks of its own, or, below 2 MiB, a place
+ * in a chunk that it shares with others of its context, modules' variables apart
+ * (recorded answers of cuMemRangeGetAttribute show who shares with whom). What a freed one leaves
+ * in a shared chunk is made as if it had never been. */
+#include "uvm/internal.h"
+
+#include <stdlib.h>
+
+static LIST_HEAD(, managed) shared = LIST_HEAD_INITIALIZER(shared);
+
+static CUresult chunk_new(struct context *c, bool of_module, uint64_t size, struct managed **out)
+{
+    struct managed *m = calloc(1, sizeof *m);
+    CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
+    if (!m) return r;
+    if (size < WINDOW_BYTES && !(m->slab = calloc(1, sizeof *m->slab))) goto failed;
+    uint64_t bytes = (size + WINDOW_BYTES - 1) / WINDOW_BYTES * WINDOW_BYTES;
+    if (!(m->start = range_place(bytes))) goto failed;
+    m->end = m->start + bytes;
+    m->context = c;
+    m->of_module = of_module;
+    if ((r = mmu_add(m->start, bytes))) goto failed;
+    if (!range_new(m)) {
+        mmu_remove(m->start, bytes);
+        r = CUDA_ERROR_OUT_OF_MEMORY;
+        goto failed;
+    }
+    LIST_INIT(&m->pieces);
+    if (m->slab) LIST_INSERT_HEAD(&shared, m, link);
+    *out = m;
+    return CUDA_SUCCESS;
+failed:
+    free(m->slab);
+    free(m);
+    return r;
+}
+
+static bool take_shared(struct context *c, bool of_module, struct piece *p, uint64_t size)
+{
+    struct managed *m;
+    uint64_t at;
+    LIST_FOREACH(m, &shared, link)
+    if (m->context == c && m->of_module == of_module && slab_take_tight(m->slab, size, &at)) {
+        p->chunk = m;
+        p->a.base = m->start + at;
+        return true;
+    }
+    return false;
+}
+
+CUresult addresses_take(struct context *c, bool of_module, uint64_t size, struct piece *p)
+{
+    CUresult r = CUDA_SUCCESS;
+    uint64_t at = 0;
+    if (size > UINT64_MAX - WINDOW_BYTES) return CUDA_ERROR_OUT_OF_MEMORY;
+    if (size >= WINDOW_BYTES || !take_shared(c, of_module, p, size)) {
+        if ((r = chunk_new(c, of_module, size, &p->chunk))) return r;
+        if (p->chunk->slab) slab_take_tight(p->chunk->slab, size, &at);
+        p->a.base = p->chunk->start + at;
+    }
+    LIST_INSERT_HEAD(&p->chunk->pieces, p, link);
+    return r;
+}
+
+static void forget_pages(struct block *b, const struct mask *pages)
+{
+    for_each_processor(q, b->mapped) block_unmap(b, q, pages);
+    b->discarded = mask_andnot(&b->discarded, pages);
+    b->read_duplicated = mask_andnot(&b->read_duplicated, pages);
+    for_each_processor(q, b->resident) block_lose(b, q, pages);
+    block_check(b);
+}
+
+/* Pages that no other allocation touches. */
+static void forget(struct managed *m, uint64_t start, uint64_t end)
+{
+    static const CUmem_advise undo[] = { CU_MEM_ADVISE_UNSET_READ_MOSTLY, CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION };
+    while (start < end && slab_page_used(m->slab, page_of(start))) start += PAGE_BYTES;
+    while (end > start && slab_page_used(m->slab, page_of(end - 1))) end -= PAGE_BYTES;
+    if (start == end) return;
+    struct window *w = window_at(start, false);
+    for (struct block *b = w ? w->blocks : NULL; b; b = b->next) {
+        struct region part = block_overlap(b, start, end);
+        struct mask pages = mask_region(part);
+        if (part.first < part.outer) forget_pages(b, &pages);
+    }
+    for (unsigned k = 0; k < 2; k++) advise(start, end, undo[k], CPU, -1);
+    for (unsigned p = 0; p < topology.processors; p++) advise(start, end, CU_MEM_ADVISE_UNSET_ACCESSED_BY, p, -1);
+    mmu_discard(start, end - start);
+}
+
+bool addresses_give(struct piece *p)
+{
+    struct managed *m = p->chunk;
+    uint64_t first = p->a.base / PAGE_BYTES * PAGE_BYTES,
+             end = (p->a.base + p->a.size + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+    LIST_REMOVE(p, link);
+    if (m->slab) slab_give(m->slab, p->a.base - m->start, p->a.size);
+    if (LIST_EMPTY(&m->pieces)) {
+        if (m->slab) LIST_REMOVE(m, link);
+        range_remove(m);
+        return true;
+    }
+    forget(m, first, end);
+    return false;
+}
+
+bool addresses_live(const struct managed *m, uint64_t va) { return !m->slab || slab_page_used(m->slab, page_of(va)); }
