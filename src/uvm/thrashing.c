@@ -46,6 +46,7 @@ static void trace(const struct block *b, enum trace_kind kind, unsigned processo
 {
     trace_write((struct trace_record){ .kind = (uint8_t)kind,
                                        .processor = (uint8_t)processor,
+                                       .thread = kind == TRACE_THRASHING ? thrashing_processors(b, page) : 0,
                                        .address = b->window->va + (uint64_t)page * PAGE_BYTES,
                                        .bytes = PAGE_BYTES });
 }
