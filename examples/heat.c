@@ -18,23 +18,16 @@
         } \
     } while (0)
 
-/* Advice and prefetches make a program faster, never right: a machine that has none of it is no reason to stop. */
-/* Advice and prefetches make a program faster, never right: a machine without them is no reason to stop. */
-static void hint(CUresult r)
-{
-    if (r != CUDA_ERROR_NOT_SUPPORTED) CHECK(r);
-}
-
-enum { SIDE = 1024, STEPS = 4, LIMIT = 1000, PLACES = SIDE * SIDE };
+enum { SIDE = 1024, PLACES = SIDE * SIDE, STEPS = 4, LIMIT = 1000, HEATED = 384, ROWS = 96 };
 
 static const CUmemLocation gpu = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0 };
 static const CUmemLocation host = { .type = CU_MEM_LOCATION_TYPE_HOST };
 
 /* What host and device share. */
 struct plate {
-    int *now, *next;               /* temperatures */
-    unsigned char *material;       /* how well each place conducts */
-    unsigned *warm;                /* a counter */
+    int *now, *next;         /* temperatures */
+    unsigned char *material; /* how well each place conducts */
+    unsigned *warm;          /* a counter */
 };
 
 static void *managed(size_t bytes)
@@ -70,6 +63,13 @@ static void prepare(struct plate *p)
     *p->warm = 0;
 }
 
+/* Between two steps the host heats a strip of the plate again. */
+static void heat(int *now)
+{
+    for (int k = HEATED * SIDE; k < (HEATED + ROWS) * SIDE; k++)
+        if (k % SIDE > 200 && k % SIDE < 400) now[k] = 1 << 20;
+}
+
 static int at(const int *plate, int x, int y)
 {
     x = x < 0 ? 0 : x < SIDE ? x : SIDE - 1;
@@ -84,6 +84,7 @@ static int *expected(const struct plate *p)
     if (!now || !next) exit(1);
     memcpy(now, p->now, PLACES * sizeof *now);
     for (int step = 0; step < STEPS; step++) {
+        heat(now);
         for (int y = 0; y < SIDE; y++)
             for (int x = 0; x < SIDE; x++) {
                 int here = at(now, x, y);
@@ -103,25 +104,39 @@ static void launch(CUfunction f, unsigned gx, unsigned gy, unsigned threads, voi
     CHECK(cuLaunchKernel(f, gx, gy, 1, threads, 1, 1, 0, NULL, args, NULL));
 }
 
-static void run(struct plate *p, CUfunction spread, CUfunction count_warm)
+static void prefetch(const void *p, size_t bytes, CUmemLocation to)
+{
+    CHECK(cuMemPrefetchAsync((CUdeviceptr)p, bytes, to, 0, NULL));
+}
+
+/* Who is going to need what. The material is read by both and written by neither. */
+static void announce(const struct plate *p)
+{
+    CHECK(cuMemAdvise((CUdeviceptr)p->material, PLACES, CU_MEM_ADVISE_SET_READ_MOSTLY, gpu));
+    prefetch(p->material, PLACES, gpu);
+    prefetch(p->now, PLACES * sizeof *p->now, gpu);
+    prefetch(p->next, PLACES * sizeof *p->next, gpu);
+}
+
+/* told: the program says beforehand where what it touches next should be. */
+static void run(struct plate *p, CUfunction spread, CUfunction count_warm, int told)
 {
     int side = SIDE, limit = LIMIT;
+    size_t strip = ROWS * SIDE * sizeof *p->now;
+    if (told) announce(p);
     for (int step = 0; step < STEPS; step++) {
+        if (told) prefetch(p->now + HEATED * SIDE, strip, host);
+        CHECK(cuCtxSynchronize());
+        heat(p->now);
+        if (told) prefetch(p->now + HEATED * SIDE, strip, gpu);
         launch(spread, SIDE / 256, SIDE, 256, (void *[]){ &p->now, &p->next, &p->material, &side });
         int *swap = p->now;
         p->now = p->next;
         p->next = swap;
     }
     launch(count_warm, 64, 1, 256, (void *[]){ &p->now, &side, &limit, &p->warm });
-}
-
-/* Who is going to need what, before it does. The material is read by both and written by neither. */
-static void announce(struct plate *p)
-{
-    hint(cuMemAdvise((CUdeviceptr)p->material, PLACES, CU_MEM_ADVISE_SET_READ_MOSTLY, gpu));
-    hint(cuMemPrefetchAsync((CUdeviceptr)p->now, PLACES * sizeof *p->now, gpu, 0, NULL));
-    hint(cuMemPrefetchAsync((CUdeviceptr)p->next, PLACES * sizeof *p->next, gpu, 0, NULL));
-    hint(cuMemPrefetchAsync((CUdeviceptr)p->material, PLACES, gpu, 0, NULL));
+    if (told) prefetch(p->now, PLACES * sizeof *p->now, host);
+    CHECK(cuCtxSynchronize());
 }
 
 static void check(const char *what, const struct plate *p, const int *want)
@@ -129,7 +144,7 @@ static void check(const char *what, const struct plate *p, const int *want)
     unsigned warm = 0;
     for (int k = 0; k < PLACES; k++) warm += want[k] >= LIMIT;
     int good = !memcmp(p->now, want, PLACES * sizeof *want) && *p->warm == warm;
-    printf("  %-42s %u of %d places are warm: %s\n", what, *p->warm, PLACES, good ? "as on the CPU" : "WRONG");
+    printf("  %-32s %u of %d places are warm, %s\n", what, *p->warm, PLACES, good ? "as on the CPU" : "WRONG");
     if (!good) exit(1);
 }
 
@@ -148,14 +163,12 @@ int main(int argc, char **argv)
     CHECK(cuModuleGetFunction(&count_warm, module, "count_warm"));
     printf("%s: heat on a plate of %d x %d, %d steps\n", name, SIDE, SIDE, STEPS);
     for (int told = 0; told < 2; told++) {
-        struct plate p = { managed(PLACES * sizeof(int)), managed(PLACES * sizeof(int)), managed(PLACES), managed(sizeof(unsigned)) };
+        struct plate p = { managed(PLACES * sizeof(int)), managed(PLACES * sizeof(int)), managed(PLACES),
+                           managed(sizeof(unsigned)) };
         prepare(&p);
         int *want = expected(&p);
-        if (told) announce(&p);
-        run(&p, spread, count_warm);
-        if (told) hint(cuMemPrefetchAsync((CUdeviceptr)p.now, PLACES * sizeof *p.now, host, 0, NULL));
-        CHECK(cuCtxSynchronize());
-        check(told ? "with advice and prefetches" : "pages moved as they were touched", &p, want);
+        run(&p, spread, count_warm, told);
+        check(told ? "with advice and prefetches:" : "pages move as they are touched:", &p, want);
         free(want);
         release(p.now), release(p.next), release(p.material), release(p.warm);
     }

@@ -7,9 +7,6 @@
 #include <faultline.h>
 #include <string.h>
 
-#pragma weak uvm_residency
-#pragma weak uvm_covers
-
 _Static_assert((int)FAULTLINE_KINDS == (int)TRACE_KINDS && (int)FAULTLINE_KERNEL == (int)TRACE_KERNEL, "faultline.h");
 _Static_assert((int)FAULTLINE_CAUSES == (int)TRACE_CAUSES &&
                    (int)FAULTLINE_CAUSE_THRASHING == (int)TRACE_CAUSE_THRASHING,
@@ -148,7 +145,6 @@ int faultline_residency(const void *address, size_t pages, uint8_t *out)
     CUresult r = library_ready();
     if (r) return r;
     if (!out || !pages) return CUDA_ERROR_INVALID_VALUE;
-    if (!uvm_residency || !uvm_covers) return CUDA_ERROR_NOT_SUPPORTED;
     if (!uvm_covers(va, pages * 4096)) return CUDA_ERROR_INVALID_VALUE;
     uvm_residency(va, pages, out);
     return CUDA_SUCCESS;

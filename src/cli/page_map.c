@@ -24,27 +24,37 @@ static int colour_of(char g)
     }
 }
 
-static void print_cells(FILE *to, const struct trace_map_row *row, bool colour)
+/* An allocation of few pages has as many characters. */
+static unsigned width_of(const struct trace_allocation *a)
 {
+    uint64_t pages = a->bytes / 4096 + (a->bytes % 4096 != 0);
+    return pages && pages < MAP_CELLS ? (unsigned)pages : MAP_CELLS;
+}
+
+static void print_cells(FILE *to, const struct trace_map_row *row, unsigned width, bool colour)
+{
+    char last = 0;
     fputc('|', to);
-    for (int k = 0; k < MAP_CELLS; k++) {
-        char g = glyph(row->cell[k]);
-        if (colour && (!k || glyph(row->cell[k - 1]) != g)) fprintf(to, "\033[%dm", colour_of(g));
+    for (unsigned k = 0; k < width; k++) {
+        char g = glyph(row->cell[k * MAP_CELLS / width]);
+        if (colour && g != last) fprintf(to, "\033[%dm", colour_of(g));
         fputc(g, to);
+        last = g;
     }
     fputs(colour ? "\033[49m|" : "|", to);
 }
 
-static void print_row(FILE *to, const struct trace_region *r, const struct trace_map_row *row, bool colour)
+static void print_row(FILE *to, const struct trace_region *r, const struct trace_map_row *row, unsigned width,
+                      bool colour)
 {
-    static const char *const moments[] = { "before", "after", "at", "at the end" };
+    static const char *const moments[] = { "launch of", "end of", "at", "at the end" };
     double ms = row->time > r->started ? (double)(row->time - r->started) / 1e6 : 0;
     char kernel[21];
     snprintf(kernel, sizeof kernel, "%s", trace_name(r, row->name));
     for (char *c = kernel; *c; c++)
         if ((unsigned char)*c < ' ') *c = '?';
     fprintf(to, "  %9.2f ms %-10s %-20s ", ms, moments[row->moment <= MOMENT_END ? row->moment : MOMENT_TIME], kernel);
-    print_cells(to, row, colour);
+    print_cells(to, row, width, colour);
     if (row->repeats) fprintf(to, " and %u more time%s", row->repeats, row->repeats == 1 ? "" : "s");
     fputc('\n', to);
 }
@@ -55,13 +65,15 @@ static void print_allocation(FILE *to, struct trace_region *r, const struct trac
     uint64_t rows = atomic_load(&r->map_rows), mine = 0, seen = 0;
     if (rows > MAP_ROWS) rows = MAP_ROWS;
     for (uint64_t k = 0; k < rows; k++) mine += r->map[k].ordinal == a->ordinal;
+    unsigned width = width_of(a);
     if (!mine) return;
     fprintf(to, " #%llu at 0x%llx, %s; a character is %s\n", (unsigned long long)a->ordinal,
-            (unsigned long long)a->address, bytes_text(a->bytes, size), bytes_text(a->bytes / MAP_CELLS, cell));
+            (unsigned long long)a->address, bytes_text(a->bytes, size),
+            bytes_text(width < MAP_CELLS ? 4096 : a->bytes / width, cell));
     for (uint64_t k = 0; k < rows; k++) {
         if (r->map[k].ordinal != a->ordinal) continue;
         if (mine <= MOST_ROWS || seen < MOST_ROWS / 2 || seen >= mine - MOST_ROWS / 2)
-            print_row(to, r, &r->map[k], colour);
+            print_row(to, r, &r->map[k], width, colour);
         else if (seen == MOST_ROWS / 2)
             fprintf(to, "  ... %llu rows ...\n", (unsigned long long)(mine - MOST_ROWS));
         seen++;
