@@ -437,6 +437,35 @@ static void what_is_not_implemented_says_so(void **state)
     ok(cuGraphDestroy(g));
 }
 
+static void a_batch_of_copies_is_all_of_them_in_the_stream(void **state)
+{
+    (void)state;
+    uint32_t in[3] = { 1, 2, 3 }, out[3] = { 0 };
+    CUdeviceptr to[] = { memory, memory + 100, memory + 200 }, from[] = { (CUdeviceptr)&in[0], (CUdeviceptr)&in[1], (CUdeviceptr)&in[2] };
+    CUdeviceptr back[] = { (CUdeviceptr)&out[0], (CUdeviceptr)&out[1], (CUdeviceptr)&out[2] };
+    size_t sizes[] = { 4, 4, 4 }, index[] = { 0, 2 };
+    CUmemcpyAttributes how[] = { { .srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM }, { .srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_ANY } };
+    ok(cuMemcpyBatchAsync(to, from, sizes, 3, how, index, 2, a));
+    ok(cuMemcpyBatchAsync(back, to, sizes, 3, how, index, 1, a));
+    ok(cuStreamSynchronize(a));
+    assert_int_equal(out[0] + 10 * out[1] + 100 * out[2], 321);
+    assert_int_equal(cuMemcpyBatchAsync(to, from, sizes, 3, how, index, 2, NULL), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuMemcpyBatchAsync(to, from, sizes, 3, how, index + 1, 1, a), CUDA_ERROR_INVALID_VALUE);
+    in[0] = 9;
+    to[2] = memory + 4094;
+    assert_int_equal(cuMemcpyBatchAsync(to, from, sizes, 3, how, index, 2, a), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(rig_word(memory), 1);
+    CUDA_MEMCPY3D_BATCH_OP op = {
+        .src = { CU_MEMCPY_OPERAND_TYPE_POINTER, { { .ptr = memory, .rowLength = 100, .layerHeight = 2 } } },
+        .dst = { CU_MEMCPY_OPERAND_TYPE_POINTER, { { .ptr = memory + 1024 } } },
+        .extent = { 4, 2, 1 }, .srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM };
+    ok(cuMemcpy3DBatchAsync(1, &op, 0, a));
+    ok(cuStreamSynchronize(a));
+    assert_int_equal(rig_word(memory + 1028), 2);
+    op.srcAccessOrder = 0;
+    assert_int_equal(cuMemcpy3DBatchAsync(1, &op, 0, a), CUDA_ERROR_INVALID_VALUE);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
 int main(void)
@@ -458,6 +487,7 @@ int main(void)
         T(launches_of_one_graph_do_not_overlap),
         T(objects_of_the_user_live_as_long_as_graphs_need_them),
         T(what_is_not_implemented_says_so),
+        T(a_batch_of_copies_is_all_of_them_in_the_stream),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

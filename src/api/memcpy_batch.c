@@ -1,0 +1,188 @@
+/* Batches of copies: each is a copy of its own in the stream, in the order
+ * given, which the batch allows. All are checked before the first is issued. */
+#include "api/array.h"
+#include "context/context.h"
+#include "graph/capture.h"
+#include "stream/stream.h"
+
+#include <stdint.h>
+
+/* Where copies may go: not into the legacy stream, nor into a capture. */
+static CUresult batch_stream(CUstream handle)
+{
+    struct context *c;
+    struct stream *s;
+    CUresult r = context_current(&c);
+    if (r || (r = stream_get(c, handle, false, &s))) return r;
+    return stream_is_legacy(s) ? CUDA_ERROR_INVALID_VALUE : capture_refuse(s);
+}
+
+static CUresult check_access(CUmemcpySrcAccessOrder order, unsigned flags)
+{
+    bool good = order >= CU_MEMCPY_SRC_ACCESS_ORDER_STREAM && order <= CU_MEMCPY_SRC_ACCESS_ORDER_ANY &&
+                !(flags & ~(unsigned)CU_MEMCPY_FLAG_PREFER_OVERLAP_WITH_COMPUTE);
+    return good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* Whether an address can be a side of a copy: in memory of ours, all of it must be. */
+static bool fits(CUdeviceptr p, size_t size)
+{
+    struct allocation a;
+    if (!p) return false;
+    if (!space_look(p, &a) || a.kind == ALLOCATION_MAPPED) return true;
+    return size <= a.base + a.size - p;
+}
+
+/* Pinned memory is read when the stream gets there; who wants it earlier waits for that. */
+static CUresult read_now(CUmemcpySrcAccessOrder order, CUstream stream)
+{
+    return order == CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL ? cuStreamSynchronize(stream) : CUDA_SUCCESS;
+}
+
+/* ---- linear copies */
+
+struct batch {
+    CUdeviceptr *to, *from;
+    size_t *size, count;
+    CUmemcpyAttributes *attribute;
+    size_t *index, attributes;
+};
+
+static CUresult check_batch(const struct batch *b, size_t *failed)
+{
+    CUresult r = CUDA_SUCCESS;
+    if (!b->count || !b->to || !b->from || !b->size || !b->attributes || b->attributes > b->count || !b->attribute ||
+        !b->index)
+        return CUDA_ERROR_INVALID_VALUE;
+    for (size_t k = 0; k < b->attributes; k++) {
+        if (b->index[k] >= b->count || (k ? b->index[k] <= b->index[k - 1] : b->index[k] != 0))
+            return CUDA_ERROR_INVALID_VALUE;
+        if ((r = check_access(b->attribute[k].srcAccessOrder, b->attribute[k].flags))) return r;
+    }
+    for (size_t k = 0; k < b->count; k++)
+        if (!fits(b->to[k], b->size[k]) || !fits(b->from[k], b->size[k])) {
+            *failed = k;
+            return CUDA_ERROR_INVALID_VALUE;
+        }
+    return r;
+}
+
+static CUresult copy_batch(const struct batch *b, CUstream stream, size_t *failed)
+{
+    CUresult r = batch_stream(stream);
+    if (r || (r = check_batch(b, failed))) return r;
+    for (size_t k = 0; k < b->count && !r; k++)
+        if ((r = cuMemcpyAsync(b->to[k], b->from[k], b->size[k], stream))) *failed = k;
+    for (size_t k = 0; k < b->attributes && !r; k++) r = read_now(b->attribute[k].srcAccessOrder, stream);
+    return r;
+}
+
+CUresult CUDAAPI cuMemcpyBatchAsync_v2(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count,
+                                       CUmemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs, CUstream hStream)
+{
+    size_t failed;
+    return copy_batch(&(struct batch){ dsts, srcs, sizes, count, attrs, attrsIdxs, numAttrs }, hStream, &failed);
+}
+
+/* The first ABI version says which copy was at fault; SIZE_MAX: none alone. */
+CUresult CUDAAPI cuMemcpyBatchAsync(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count,
+                                    CUmemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs, size_t *failIdx,
+                                    CUstream hStream)
+{
+    size_t failed = SIZE_MAX;
+    CUresult r = copy_batch(&(struct batch){ dsts, srcs, sizes, count, attrs, attrsIdxs, numAttrs }, hStream, &failed);
+    if (r && failIdx) *failIdx = failed;
+    return r;
+}
+
+/* ---- boxes */
+
+/* Bytes of an element: extents and offsets count elements of the array that takes part, or else bytes. */
+static CUresult element_of(const CUDA_MEMCPY3D_BATCH_OP *op, size_t *bytes)
+{
+    const CUmemcpy3DOperand *sides[] = { &op->src, &op->dst };
+    *bytes = 0;
+    for (int k = 0; k < 2; k++) {
+        struct array *a;
+        if (sides[k]->type == CU_MEMCPY_OPERAND_TYPE_POINTER) continue;
+        if (sides[k]->type != CU_MEMCPY_OPERAND_TYPE_ARRAY || !sides[k]->op.array.array ||
+            array_get(sides[k]->op.array.array, &a) || (*bytes && *bytes != a->element))
+            return CUDA_ERROR_INVALID_VALUE;
+        *bytes = a->element;
+    }
+    if (!*bytes) *bytes = 1;
+    return CUDA_SUCCESS;
+}
+
+static CUresult convert(const CUDA_MEMCPY3D_BATCH_OP *op, CUDA_MEMCPY3D *c)
+{
+    size_t bytes;
+    CUresult r = check_access(op->srcAccessOrder, op->flags);
+    if (r || (r = element_of(op, &bytes))) return r;
+    if (!op->extent.width || !op->extent.height || !op->extent.depth || op->extent.width > SIZE_MAX / bytes)
+        return CUDA_ERROR_INVALID_VALUE;
+    *c = (CUDA_MEMCPY3D){ .WidthInBytes = op->extent.width * bytes,
+                          .Height = op->extent.height,
+                          .Depth = op->extent.depth };
+    if (op->src.type == CU_MEMCPY_OPERAND_TYPE_POINTER) {
+        c->srcMemoryType = CU_MEMORYTYPE_UNIFIED;
+        c->srcDevice = op->src.op.ptr.ptr;
+        c->srcPitch = op->src.op.ptr.rowLength * bytes;
+        c->srcHeight = op->src.op.ptr.layerHeight;
+    } else {
+        c->srcMemoryType = CU_MEMORYTYPE_ARRAY;
+        c->srcArray = op->src.op.array.array;
+        c->srcXInBytes = op->src.op.array.offset.x * bytes;
+        c->srcY = op->src.op.array.offset.y;
+        c->srcZ = op->src.op.array.offset.z;
+    }
+    if (op->dst.type == CU_MEMCPY_OPERAND_TYPE_POINTER) {
+        c->dstMemoryType = CU_MEMORYTYPE_UNIFIED;
+        c->dstDevice = op->dst.op.ptr.ptr;
+        c->dstPitch = op->dst.op.ptr.rowLength * bytes;
+        c->dstHeight = op->dst.op.ptr.layerHeight;
+    } else {
+        c->dstMemoryType = CU_MEMORYTYPE_ARRAY;
+        c->dstArray = op->dst.op.array.array;
+        c->dstXInBytes = op->dst.op.array.offset.x * bytes;
+        c->dstY = op->dst.op.array.offset.y;
+        c->dstZ = op->dst.op.array.offset.z;
+    }
+    return r;
+}
+
+static CUresult copy_boxes(size_t count, const CUDA_MEMCPY3D_BATCH_OP *ops, unsigned long long flags, CUstream stream,
+                           size_t *failed)
+{
+    CUDA_MEMCPY3D c;
+    CUresult r = batch_stream(stream);
+    if (r) return r;
+    if (!count || !ops || flags) return CUDA_ERROR_INVALID_VALUE;
+    for (size_t k = 0; k < count; k++)
+        if ((r = convert(&ops[k], &c))) {
+            *failed = k;
+            return r;
+        }
+    for (size_t k = 0; k < count && !r; k++) {
+        if (!(r = convert(&ops[k], &c)) && !(r = cuMemcpy3DAsync_v2(&c, stream)))
+            r = read_now(ops[k].srcAccessOrder, stream);
+        if (r) *failed = k;
+    }
+    return r;
+}
+
+CUresult CUDAAPI cuMemcpy3DBatchAsync_v2(size_t numOps, CUDA_MEMCPY3D_BATCH_OP *opList, unsigned long long flags,
+                                         CUstream hStream)
+{
+    size_t failed;
+    return copy_boxes(numOps, opList, flags, hStream, &failed);
+}
+
+CUresult CUDAAPI cuMemcpy3DBatchAsync(size_t numOps, CUDA_MEMCPY3D_BATCH_OP *opList, size_t *failIdx,
+                                      unsigned long long flags, CUstream hStream)
+{
+    size_t failed = SIZE_MAX;
+    CUresult r = copy_boxes(numOps, opList, flags, hStream, &failed);
+    if (r && failIdx) *failIdx = failed;
+    return r;
+}
