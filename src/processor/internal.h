@@ -35,7 +35,6 @@ struct processor *processor_of(unsigned ordinal);
 /* submit.c: into the ring; with the lock. */
 CUresult page_command_now(struct processor *p, enum command_kind kind, uint64_t va, uint64_t size,
                           const struct backing *b, uint64_t offset, unsigned prot);
-CUresult forget_now(struct processor *p, uint64_t id);
 /* submit.c: managed memory. *position: where in the ring the command is. */
 CUresult processor_manage(struct processor *p, uint64_t va, uint64_t size, const struct backing *b, uint64_t *position);
 void processor_managed(struct processor *p, uint64_t va, uint64_t size, int prot, uint64_t *position);

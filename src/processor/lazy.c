@@ -63,8 +63,6 @@ bool lazy_put(struct processor *p, const struct lazy_command *c)
     return true;
 }
 
-bool lazy_any(const struct processor *p) { return p->lazy && p->lazy->count; }
-
 /* Whether b goes on where a ends, in addresses and in memory. */
 static bool continues(const struct lazy_command *a, const struct lazy_command *b)
 {
@@ -75,7 +73,6 @@ static bool continues(const struct lazy_command *a, const struct lazy_command *b
 static CUresult send(struct processor *p, const struct lazy_command *c)
 {
     if (c->dropped) return CUDA_SUCCESS;
-    if (c->kind == COMMAND_FORGET) return forget_now(p, c->id);
     return page_command_now(p, c->kind, c->va, c->size, c->backing, c->offset, c->prot);
 }
 

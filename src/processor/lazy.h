@@ -7,19 +7,16 @@
 #include "processor/internal.h"
 
 struct lazy_command {
-    enum command_kind kind;        /* MAP, UNMAP, PROTECT, FORGET */
+    enum command_kind kind;        /* MAP, UNMAP, PROTECT */
     bool dropped;                  /* as if it had never been */
     uint64_t va, size, offset;
     const struct backing *backing; /* MAP */
-    uint64_t id;                   /* FORGET: the backing's */
     unsigned prot;
     uint32_t next;                 /* MAP with the same hash: its index + 1 */
 };
 
 /* Takes the command, or false: there is no room for it. */
 bool lazy_put(struct processor *p, const struct lazy_command *c);
-/* Whether anything waits. */
-bool lazy_any(const struct processor *p);
 /* All that waits goes into the ring. */
 CUresult lazy_flush(struct processor *p);
 void lazy_free(struct processor *p);

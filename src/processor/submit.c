@@ -221,14 +221,13 @@ CUresult processor_protect_whole(struct processor *p, uint64_t va, uint64_t size
     return whole_command(p, &(struct lazy_command){ .kind = COMMAND_PROTECT, .va = va, .size = size, .prot = prot });
 }
 
-CUresult forget_now(struct processor *p, uint64_t id)
+static void forget(struct processor *p, uint64_t id)
 {
     struct command *c = slot_begin(p);
-    if (!c) return processor_status(p);
+    if (!c) return;
     c->kind = COMMAND_FORGET;
     c->map.backing = id;
-    slot_end(p, false);
-    return CUDA_SUCCESS;
+    slot_end(p, true);
 }
 
 void processor_forget(struct processor *p, const struct backing *b)
@@ -241,10 +240,8 @@ void processor_forget(struct processor *p, const struct backing *b)
             *at = gone->next;
             break;
         }
-    /* behind the unmapping of it that may wait */
-    if (gone && !(lazy_any(p) && lazy_put(p, &(struct lazy_command){ .kind = COMMAND_FORGET, .id = b->id })) &&
-        !lazy_flush(p))
-        forget_now(p, b->id);
+    /* behind the unmapping of it that may wait; a device that sleeps is woken, or the memory would stay with it */
+    if (gone && !lazy_flush(p)) forget(p, b->id);
     pthread_mutex_unlock(&p->lock);
     free(gone);
 }

@@ -98,7 +98,7 @@ static void lay_out(struct sparse *s)
     uint64_t tail = 0;
     tile_extent(p, y->tile);
     y->tail_first = p->levels;
-    for (unsigned k = 0; k < p->levels; k++) {
+    for (unsigned k = 0; k < p->levels && k < LEVELS; k++) {
         struct level *l = &s->levels[k];
         l->row = halved(p->width, k) * p->element;
         l->rows = halved(p->height, k);
@@ -123,6 +123,7 @@ static void lay_out(struct sparse *s)
 
 CUresult sparse_create(const struct sparse_shape *shape, struct sparse **out)
 {
+    if (!shape->levels || shape->levels > LEVELS) return CUDA_ERROR_INVALID_VALUE;
     struct sparse *s = calloc(1, sizeof *s);
     if (!s) return CUDA_ERROR_OUT_OF_MEMORY;
     s->shape = *shape;

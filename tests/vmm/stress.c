@@ -252,7 +252,8 @@ int main(int argc, char **argv)
     const char *asked = getenv("FAULTLINE_STRESS_SECONDS");
     workers = (unsigned)strtoul(argv[1], NULL, 10);
     double end = now() + (asked ? strtod(asked, NULL) : 8);
-    uint64_t seed = argc > 2 ? strtoul(argv[2], NULL, 10) : (uint64_t)time(NULL);
+    const uint64_t seed = argc > 2 ? strtoul(argv[2], NULL, 10) : (uint64_t)time(NULL);
+    uint64_t worker_seed = seed << 20;
     NEED(workers > 1 && workers <= WORKERS);
     coordinator = getpid();
     board = mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -260,12 +261,12 @@ int main(int argc, char **argv)
     random_state = seed * 2 + 1;
     snprintf(mark, sizeof mark, "%d", (int)coordinator);
     setenv("FAULTLINE_STRESS", mark, 1);
-    for (unsigned k = 0; k < workers; k++) pids[k] = start(k, seed + k);
+    for (unsigned k = 0; k < workers; k++) pids[k] = start(k, ++worker_seed);
     while (now() < end) {
         int status;
         pid_t dead = waitpid(-1, &status, WNOHANG);
         for (unsigned k = 0; k < workers && dead > 0; k++)
-            if (pids[k] == dead) pids[k] = start(k, ++seed + workers);
+            if (pids[k] == dead) pids[k] = start(k, ++worker_seed);
         if (dead > 0 && !(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)) {
             fprintf(stderr, "a worker ended by itself: status %#x\n", status);
             atomic_fetch_add(&board->wrong, 1);
