@@ -56,6 +56,8 @@ uint32_t multimem_members(uint64_t address, uint32_t bytes, bool write, uint64_t
 bool multimem_store_fault(void *context, uint64_t address);
 void multimem_store_install(void);
 
+/* printf.c */
+void printf_mute(void);            /* in a forked child: what kernels print has been printed */
 /* rt.c */
 extern const struct fl_rt runtime;
 /* fault.c */

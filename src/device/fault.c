@@ -99,22 +99,23 @@ void fault_raise(enum fault_kind kind, uint32_t thread, uint32_t line, const cha
 
 /* ---- explaining */
 
-/* In the forked copy: every thread that had not finished the segment runs it again, alone. */
-static void probe_threads(struct frame *f, uint64_t address, int out)
+/* In the forked copy: every thread that had not finished the segment runs it again, alone.
+ * That an access was misaligned shows only when all have finished: then all of them. */
+static void probe_threads(struct frame *f, enum fault_kind kind, uint64_t address, int out)
 {
     struct fl_block *b = &f->b;
     agent_make_private();
     managed_make_private(address);
-    for (volatile uint32_t t = 0; t < b->nthreads; t++) {
-        uint32_t segment = f->code.kernel->nsegments > 1 ? b->state[t] : 0;
-        if (f->code.kernel->nsegments > 1 && (segment == FL_EXITED || (f->uniform && segment != f->segment))) continue;
+    printf_mute();
+    for (volatile uint32_t t = f->first; t < f->first + f->count; t++) {
+        if (kind != FAULT_MISALIGNED && f->code.kernel->nsegments > 1 && b->state[t] != f->segment) continue;
         memset(&caught, 0, sizeof caught);
         b->probe_thread = t;
         b->probe_line = 0;
         int how = sigsetjmp(escape, 1);
         if (!how) {
             guarded = true;
-            ((fl_segment_fn *)((const char *)f->code.image + f->code.segments[segment].probe))(b, t, 1);
+            ((fl_segment_fn *)((const char *)f->code.image + f->code.segments[f->segment].probe))(b, t, 1);
             guarded = false;
             continue;
         }
@@ -138,7 +139,7 @@ static void explain(struct fault *f)
     pid_t child = fork();
     if (!child) {
         alarm(EXPLAIN_MS / 1000 + 1);
-        probe_threads(worker.frame, f->address_known ? f->address : 0, ends[1]);
+        probe_threads(worker.frame, f->kind, f->address_known ? f->address : 0, ends[1]);
     }
     close(ends[1]);
     struct pollfd p = { .fd = ends[0], .events = POLLIN };

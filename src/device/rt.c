@@ -1,5 +1,5 @@
-/* What compiled kernels may call (src/ptx/abi.h): errors, time, device-side
- * malloc. printf is in printf.c, arithmetic in math.c. */
+/* What compiled kernels may call (src/ptx/abi.h): errors and time. printf is in
+ * printf.c, malloc in heap.c, arithmetic in math.c. */
 #include "device/device.h"
 #include "base/futex.h"
 
@@ -10,6 +10,8 @@
 FL_RT_MATH(PROTOTYPE)
 #undef PROTOTYPE
 uint32_t device_printf(struct fl_block *b, uint64_t format, uint64_t args);
+uint64_t device_malloc(struct fl_block *b, uint64_t size);
+void device_free(struct fl_block *b, uint64_t address);
 void device_multimem_load(struct fl_block *b, uint64_t address, void *out, uint32_t what);
 void device_multimem_store(struct fl_block *b, uint64_t address, const void *in, uint32_t what);
 void device_multimem_reduce(struct fl_block *b, uint64_t address, const void *in, uint32_t what);
@@ -60,78 +62,11 @@ static uint64_t rt_globaltimer(struct fl_block *b)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* ---- device-side malloc: a first-fit list of blocks that lives in the arena itself */
-
-struct arena {
-    _Atomic uint32_t lock;
-    uint32_t ready;
-    uint64_t size;
-};
-struct piece {
-    uint64_t size /* with this header */, used;
-};
-enum { USED = 0x46415553u, FREE = 0x45455246u };
-
-static void arena_lock(struct arena *a)
-{
-    for (unsigned n = 0; atomic_exchange(&a->lock, 1); n++)
-        if (n < 100)
-            cpu_relax();
-        else
-            futex_wait(&a->lock, 1, 20000);
-}
-
-static void arena_unlock(struct arena *a) { atomic_store(&a->lock, 0); }
-
-static struct piece *first_piece(struct arena *a) { return (struct piece *)((char *)a + 64); }
-static struct piece *after(struct arena *a, struct piece *p)
-{
-    char *next = (char *)p + p->size;
-    return next < (char *)a + a->size ? (struct piece *)next : NULL;
-}
-
-static uint64_t rt_malloc(struct fl_block *b, uint64_t size)
-{
-    (void)b;
-    struct arena *a = (struct arena *)worker.grid->heap;
-    uint64_t need = ((size ? size : 1) + sizeof(struct piece) + 15) & ~15ull, found = 0;
-    if (!a || size > worker.grid->heap_size || worker.grid->heap_size < 4096) return 0;
-    arena_lock(a);
-    if (a->ready != USED) {
-        a->size = worker.grid->heap_size & ~15ull;
-        *first_piece(a) = (struct piece){ a->size - 64, FREE };
-        a->ready = USED;
-    }
-    for (struct piece *p = first_piece(a); p && !found; p = after(a, p)) {
-        if (p->used != FREE) continue;
-        for (struct piece *n = after(a, p); n && n->used == FREE; n = after(a, p)) p->size += n->size;
-        if (p->size < need) continue;
-        if (p->size - need >= 64) {
-            *(struct piece *)((char *)p + need) = (struct piece){ p->size - need, FREE };
-            p->size = need;
-        }
-        p->used = USED;
-        found = (uint64_t)(p + 1);
-    }
-    arena_unlock(a);
-    return found;
-}
-
-static void rt_free(struct fl_block *b, uint64_t address)
-{
-    struct arena *a = (struct arena *)worker.grid->heap;
-    if (!address) return;
-    struct piece *p = (struct piece *)address - 1;
-    bool inside = a && address > (uint64_t)a && address < (uint64_t)a + worker.grid->heap_size && !(address & 15);
-    if (!inside || p->used != USED) rt_trap(b, 0, 0);
-    arena_lock(a);
-    p->used = FREE;
-    arena_unlock(a);
-}
-
 #define CORE(name, sig, ret, params) .name = rt_##name,
 #define MATH(name, sig, ret, params) .name = fl_math_##name,
 #define rt_vprintf device_printf
+#define rt_malloc device_malloc
+#define rt_free device_free
 #define rt_multimem_load device_multimem_load
 #define rt_multimem_store device_multimem_store
 #define rt_multimem_reduce device_multimem_reduce

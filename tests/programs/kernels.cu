@@ -196,6 +196,69 @@ __managed__ int managed_counter = 5;
 K bump() { atomicAdd(&managed_counter, 1); }
 __constant__ int weights[4] = { 1, 10, 100, 1000 };
 K weighted(const int *in, int *out) { int t = threadIdx.x, s = 0; for (int k = 0; k < 4; k++) s += weights[k] * in[t * 4 + k]; out[t] = s; }
+/* Waiting: warp 1 is always busy with operations of its own until warp 0, which waits for a flag, has its turn. */
+K busy_warp(volatile int *flags)
+{
+    int warp = threadIdx.x / 32;
+    if (warp == 1) {
+        flags[0] = 1;
+        while (!flags[1]) __shfl_sync(0xffffffff, threadIdx.x, 0);
+    } else {
+        while (!flags[0]) { }
+        flags[1] = 1;
+    }
+}
+K busy_barrier(volatile int *flags)
+{
+    int half = threadIdx.x / 64;
+    if (half == 1) {
+        flags[0] = 1;
+        while (!flags[1]) asm volatile("bar.sync 1, 64;");
+    } else {
+        while (!flags[0]) { }
+        flags[1] = 1;
+    }
+}
+/* Each block waits for the one before it. */
+K in_turn(volatile int *turn)
+{
+    if (threadIdx.x == 0) while (*turn != blockIdx.x) { }
+    __syncthreads();
+    if (threadIdx.x == 0) *turn = blockIdx.x + 1;
+}
+K many_pieces(void **list, int n, int *failed)
+{
+    for (int k = 0; k < n; k++)
+        if (!(list[k] = malloc(16 + k % 5 * 16))) *failed = 1;
+    for (int k = 0; k < n; k += 2) free(list[k]);
+    for (int k = 0; k < n; k += 2)
+        if (!(list[k] = malloc(16 + k % 3 * 16))) *failed = 1;
+    for (int k = 0; k < n; k++) free(list[k]);
+}
+K breaks_heap(int *done)
+{
+    long *p[8];
+    for (int k = 0; k < 8; k++) p[k] = (long *)malloc(40);
+    for (int k = -8; k < 64; k++) p[1][k] = 0;
+    for (int k = 0; k < 8; k++) free(p[k]);
+    for (int k = 0; k < 8; k++) malloc(1000 * k);
+    *done = 1;
+}
+K says_nothing(int *out) { out[0] = printf(NULL); }
+K says_and_fails(int *p)
+{
+    printf("said by %d\n", (int)threadIdx.x);
+    if (threadIdx.x == 2) p[1000000000] = 1;
+}
+K misaligned_later(char *p)
+{
+    __shared__ int seen;
+    if (threadIdx.x == 0) seen = 3;
+    __syncthreads();
+    if (threadIdx.x == 37) *(int *)(p + seen) = 1;
+    __syncthreads();
+    p[threadIdx.x] = 0;
+}
 #include "loops.h"
 #define LOOP_KERNEL(name) K loop_##name(const int *in, int *out, int n, int all) { \
     int t = threadIdx.x + threadIdx.y * blockDim.x, i = (blockIdx.x + blockIdx.y * gridDim.x) * blockDim.x * blockDim.y + t; \

@@ -302,6 +302,89 @@ static void variables_of_modules(void)
     EXPECT(r[0] == 4321 && r[1] == 8765);
 }
 
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void everybody_gets_a_turn(void)
+{
+    CUdeviceptr flags = give(NULL, 8);
+    run("busy_warp", 1, 1, 64, 1, 0, ARGS(&flags));
+    CHECK(cuMemsetD8(flags, 0, 8));
+    run("busy_barrier", 1, 1, 128, 1, 0, ARGS(&flags));
+}
+
+static void blocks_in_turn(void)
+{
+    CUdeviceptr turn = give(NULL, 4);
+    double start = seconds();
+    run("in_turn", 2000, 1, 64, 1, 0, ARGS(&turn));
+    EXPECT(*(int *)take(turn, 4) == 2000);
+    EXPECT(seconds() - start < 5);
+}
+
+static void many_pieces_of_memory(void)
+{
+    int n = 1 << 16;
+    CUdeviceptr list = give(NULL, (size_t)n * 8), failed = give(NULL, 4);
+    CHECK(cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, 64 << 20));
+    double start = seconds();
+    run("many_pieces", 1, 1, 1, 1, 0, ARGS(&list, &n, &failed));
+    EXPECT(!*(int *)take(failed, 4));
+    EXPECT(seconds() - start < 2);
+}
+
+/* Whatever comes of it, the kernel ends. */
+static void broken_heap(void)
+{
+    CUdeviceptr done = give(NULL, 4);
+    CHECK(cuLaunchKernel(kernel("breaks_heap"), 1, 1, 1, 1, 1, 1, 0, 0, ARGS(&done), NULL));
+    CUresult r = cuCtxSynchronize();
+    EXPECT(!r || r == CUDA_ERROR_LAUNCH_FAILED || r == CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+static void printf_of_nothing(void)
+{
+    CUdeviceptr out = give(NULL, 4);
+    run("says_nothing", 1, 1, 1, 1, 0, ARGS(&out));
+}
+
+/* What a failing kernel writes to the descriptor. */
+static void failing(const char *name, int fd, CUdeviceptr p, CUresult want, char *text, size_t size)
+{
+    int ends[2], saved = dup(fd);
+    fflush(stdout);
+    EXPECT(!pipe(ends));
+    dup2(ends[1], fd);
+    CHECK(cuLaunchKernel(kernel(name), 1, 1, 1, 64, 1, 1, 0, 0, ARGS(&p), NULL));
+    CUresult r = cuCtxSynchronize();
+    fflush(stdout);
+    dup2(saved, fd);
+    close(ends[1]);
+    EXPECT(r == want);
+    size_t n = 0;
+    for (ssize_t got; n < size - 1 && (got = read(ends[0], text + n, size - 1 - n)) > 0;) n += (size_t)got;
+    text[n] = 0;
+}
+
+static void printf_before_a_fault(void)
+{
+    char text[4096];
+    failing("says_and_fails", 1, give(NULL, 4), CUDA_ERROR_ILLEGAL_ADDRESS, text, sizeof text);
+    char *said = strstr(text, "said by 2\n");
+    EXPECT(said && !strstr(said + 1, "said by 2\n"));
+}
+
+static void misaligned_after_a_barrier(void)
+{
+    char text[4096];
+    failing("misaligned_later", 2, give(NULL, 4096), CUDA_ERROR_MISALIGNED_ADDRESS, text, sizeof text);
+    EXPECT(strstr(text, "thread (37,0,0)"));
+}
+
 static void loop(const char *name, int (*reference)(const int *, int, int, int))
 {
     static const struct { unsigned x, y; } shapes[] = { { 256, 1 }, { 16, 16 }, { 7, 5 }, { 64, 2 } };
@@ -335,12 +418,15 @@ static const struct { const char *name; void (*run)(void); } programs[] = {
     P(saxpy_float), P(saxpy_double), P(saxpy_half), P(tree_reduction), P(tiled_transpose), P(matrix_product), P(histogram_of_bytes), P(shuffle_scan),
     P(stencil_with_dynamic_shared_memory), P(mandelbrot), P(function_pointer_table), P(device_printf), P(device_assert), P(spin_locks), P(decoupled_look_back),
     P(persistent_kernel), P(kernels_of_two_streams), P(cooperative_grid), P(device_malloc), P(votes_and_matches), P(mathematics), P(variables_of_modules), P(loops),
+    P(everybody_gets_a_turn), P(blocks_in_turn), P(many_pieces_of_memory), P(broken_heap), P(printf_of_nothing), P(printf_before_a_fault),
+    P(misaligned_after_a_barrier),
 };
 
 static void one(void (*program)(void))
 {
     CUcontext c;
     alarm(60);
+    setenv("FAULTLINE_LOG", "warn", 1);
     CHECK(cuInit(0));
     CHECK(cuDevicePrimaryCtxRetain(&c, 0));
     CHECK(cuCtxSetCurrent(c));
