@@ -93,6 +93,7 @@ CUresult CUDAAPI cuLibraryUnload(CUlibrary library)
         context_synchronize(l->modules[0]->context);
         module_unload(l->modules[0]);
     }
+    library_free_variables(l);
     pthread_mutex_lock(&lock);
     for (struct library **at = &libraries; *at; at = &(*at)->next)
         if (*at == l) {

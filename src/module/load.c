@@ -25,14 +25,33 @@ static const struct fl_image_symbol *symbols_of(const struct fl_image *image)
     return (const struct fl_image_symbol *)((const char *)image + image->symbols);
 }
 
+/* Shared with the library's other modules, which outlive this one. */
+static bool is_shared(const struct module *m, uint32_t k)
+{
+    return m->library && m->library->managed && symbols_of(m->image)[k].kind == FL_SYMBOL_MANAGED;
+}
+
+static void free_variable(struct allocation *a)
+{
+    if (a && a->kind == ALLOCATION_MANAGED)
+        uvm_free(a);
+    else if (a)
+        space_free(a);
+}
+
 static void free_variables(struct module *m)
 {
-    for (uint32_t k = 0; m->variables && k < m->image->nsymbols; k++) {
-        struct allocation *a = m->variables[k];
-        if (a && a->kind == ALLOCATION_MANAGED) uvm_free(a);
-        else if (a) space_free(a);
-    }
+    for (uint32_t k = 0; m->variables && k < m->image->nsymbols; k++)
+        if (!is_shared(m, k)) free_variable(m->variables[k]);
     free(m->variables);
+}
+
+void library_free_variables(struct library *l)
+{
+    const struct fl_image *h = l->file.data;
+    for (uint32_t k = 0; l->managed && k < h->nsymbols; k++) free_variable(l->managed[k]);
+    free(l->managed);
+    l->managed = NULL;
 }
 
 static CUresult make_variable(struct module *m, uint32_t k)
@@ -42,19 +61,30 @@ static CUresult make_variable(struct module *m, uint32_t k)
     CUresult r;
     uint64_t size = s->size ? s->size : 1;
     if (s->kind == FL_SYMBOL_MANAGED)
-        r = uvm_alloc_module(m->context, size, &a);
+        r = uvm_alloc_module(m->library ? NULL : m->context, size, &a);
     else
         r = space_alloc_module(m->context, size, s->align > 512 ? s->align : 512, &a);
     if (r) return r;
-    a->module_owned = true;
-    space_update(a);
     char *bytes = space_alias(a, a->base);
     if (s->init)
         memcpy(bytes, (const char *)m->image + s->init, s->size);
     else
         memset(bytes, 0, s->size);
     m->variables[k] = a;
-    m->addresses[k] = a->base;
+    return CUDA_SUCCESS;
+}
+
+/* The first module of a library made them for all. */
+static CUresult share_managed(struct module *m)
+{
+    struct library *l = m->library;
+    uint32_t n = m->image->nsymbols;
+    if (!l || l->managed) return CUDA_SUCCESS;
+    struct allocation **managed = calloc(n + 1ul, sizeof *managed);
+    if (!managed) return CUDA_ERROR_OUT_OF_MEMORY;
+    for (uint32_t k = 0; k < n; k++)
+        if (symbols_of(m->image)[k].kind == FL_SYMBOL_MANAGED) managed[k] = m->variables[k];
+    l->managed = managed;
     return CUDA_SUCCESS;
 }
 
@@ -67,17 +97,18 @@ static CUresult make_symbols(struct module *m)
     m->variables = calloc(h->nsymbols + 1ul, sizeof *m->variables);
     if (!m->variables) return CUDA_ERROR_OUT_OF_MEMORY;
     for (uint32_t k = 0; k < h->nsymbols && !result; k++) {
-        if (s[k].kind == FL_SYMBOL_FUNCTION)
-            m->addresses[k] = m->image_va + s[k].init;
-        else
+        if (is_shared(m, k))
+            m->variables[k] = m->library->managed[k];
+        else if (s[k].kind != FL_SYMBOL_FUNCTION)
             result = make_variable(m, k);
+        m->addresses[k] = m->variables[k] ? m->variables[k]->base : m->image_va + s[k].init;
     }
     for (uint32_t k = 0; k < h->nrelocs && !result; k++) {
         uint64_t v = m->addresses[r[k].target] + (uint64_t)r[k].addend;
         struct allocation *a = m->variables[r[k].symbol];
-        if (a) memcpy((char *)space_alias(a, a->base) + r[k].offset, &v, sizeof v);
+        if (a && !is_shared(m, r[k].symbol)) memcpy((char *)space_alias(a, a->base) + r[k].offset, &v, sizeof v);
     }
-    return result;
+    return result ? result : share_managed(m);
 }
 
 static CUresult make_functions(struct module *m)

@@ -45,6 +45,7 @@ struct library {                   /* CUlib_st */
     struct kernel_handle *kernels;
     struct module *modules[16 * 4];/* one per context it was used in */
     unsigned nmodules;
+    struct allocation **managed;   /* its __managed__ variables by symbol, which all its modules share; NULL before the first */
     pthread_mutex_t lock;
     struct library *next;
 };
@@ -60,6 +61,9 @@ CUresult module_find_variable(struct module *m, const char *name, unsigned kinds
 CUresult library_module(struct library *l, struct context *c, struct module **out);
 const struct fl_image_kernel *image_kernels(const struct fl_image *image);
 const struct fl_image_param *image_params(const struct fl_image *image);
+
+/* Its modules are unloaded. */
+void library_free_variables(struct library *l);
 
 /* The function a launch's handle means: a CUfunction, or a CUkernel (resolved
  * for context c). CUDA_ERROR_INVALID_HANDLE. */

@@ -1,0 +1,304 @@
+/* Managed memory as programs use it, through the whole library, with two
+ * devices. Each test runs in a process of its own.
+ * usage: FAULTLINE_DEVICES=2 managed */
+#include <cuda.h>
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#define MIB ((size_t)1 << 20)
+#define EXPECT(what, want) expect((long)(what), (long)(want), #what, __LINE__)
+static void expect(long saw, long want, const char *what, int line)
+{
+    if (saw == want) return;
+    fprintf(stderr, "line %d: %s is %ld, not %ld\n", line, what, saw, want);
+    _exit(1);
+}
+
+static const char kernels[] =
+    ".version 7.0\n.target sm_70\n.address_size 64\n"
+    ".visible .global .attribute(.managed) .align 8 .u32 counter[2] = {7, 8};\n"
+    ".visible .global .attribute(.managed) .align 8 .u64 where = counter;\n"
+    ".visible .entry bump() { .reg .b32 %r<3>; .reg .b64 %a<2>;\n"
+    "mov.u64 %a1, counter; cvta.global.u64 %a1, %a1; atom.global.add.u32 %r1, [%a1], 1; ret; }\n"
+    ".visible .entry poke(.param .u64 at, .param .u32 value) { .reg .b32 %r<2>; .reg .b64 %a<2>;\n"
+    "ld.param.u64 %a1, [at]; ld.param.u32 %r1, [value]; st.global.u32 [%a1], %r1; ret; }\n";
+
+static CUcontext context[2];
+static CUfunction poke_kernel;
+
+static void start(void)
+{
+    CUmodule m;
+    alarm(60);
+    EXPECT(cuInit(0), 0);
+    for (int k = 1; k >= 0; k--)
+        EXPECT(cuDevicePrimaryCtxRetain(&context[k], k), 0), EXPECT(cuCtxSetCurrent(context[k]), 0);
+    EXPECT(cuModuleLoadData(&m, kernels), 0);
+    EXPECT(cuModuleGetFunction(&poke_kernel, m, "poke"), 0);
+}
+
+static void poke(CUdeviceptr at, uint32_t value)
+{
+    void *parameters[] = { &at, &value };
+    EXPECT(cuLaunchKernel(poke_kernel, 1, 1, 1, 1, 1, 1, 0, NULL, parameters, NULL), 0);
+}
+
+static CUdeviceptr managed(size_t size)
+{
+    CUdeviceptr p;
+    EXPECT(cuMemAllocManaged(&p, size, CU_MEM_ATTACH_GLOBAL), 0);
+    return p;
+}
+
+/* ---- variables */
+
+static void bump(CUlibrary l)
+{
+    CUkernel k;
+    EXPECT(cuLibraryGetKernel(&k, l, "bump"), 0);
+    EXPECT(cuLaunchKernel((CUfunction)k, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL), 0);
+    EXPECT(cuCtxSynchronize(), 0);
+}
+
+static void a_librarys_managed_variable_is_one_for_all_devices_and_the_host(void)
+{
+    CUlibrary l;
+    CUdeviceptr on[2], where;
+    size_t size;
+    EXPECT(cuLibraryLoadData(&l, kernels, NULL, NULL, 0, NULL, NULL, 0), 0);
+    for (int k = 0; k < 2; k++) {
+        EXPECT(cuCtxSetCurrent(context[k]), 0);
+        EXPECT(cuLibraryGetManaged(&on[k], &size, l, "counter"), 0);
+        EXPECT(size, 8);
+        bump(l);
+    }
+    EXPECT(on[0], on[1]);
+    uint32_t *counter = (void *)on[0];
+    EXPECT(counter[0], 9);
+    EXPECT(counter[1], 8);
+    counter[0] = 100;
+    bump(l);
+    EXPECT(counter[0], 101);
+    EXPECT(cuLibraryGetManaged(&where, NULL, l, "where"), 0);
+    EXPECT(*(uint64_t *)where, on[0]);
+    EXPECT(cuDevicePrimaryCtxReset(0), 0);
+    EXPECT(counter[0], 101);
+    EXPECT(cuLibraryUnload(l), 0);
+    unsigned type;
+    EXPECT(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, on[0]), CUDA_ERROR_INVALID_VALUE);
+}
+
+static void a_modules_managed_variable_takes_advice_and_is_not_freed(void)
+{
+    CUmodule a, b;
+    CUdeviceptr x, y;
+    int v;
+    EXPECT(cuModuleLoadData(&a, kernels), 0);
+    EXPECT(cuModuleLoadData(&b, kernels), 0);
+    EXPECT(cuModuleGetGlobal(&x, NULL, a, "counter"), 0);
+    EXPECT(cuModuleGetGlobal(&y, NULL, b, "counter"), 0);
+    EXPECT(x == y, false);
+    EXPECT(*(uint32_t *)x, 7);
+    EXPECT(cuMemAdvise(x, 8, CU_MEM_ADVISE_SET_READ_MOSTLY, (CUmemLocation){ .type = CU_MEM_LOCATION_TYPE_HOST }), 0);
+    EXPECT(cuMemRangeGetAttribute(&v, 4, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, x, 8), 0);
+    EXPECT(v, 1);
+    EXPECT(cuMemFree(x), CUDA_ERROR_INVALID_VALUE);
+    EXPECT(cuModuleUnload(a), 0);
+    EXPECT(*(uint32_t *)y, 7);
+}
+
+/* ---- small allocations */
+
+static void small_allocations_share_pages_and_keep_their_bytes(void)
+{
+    enum { COUNT = 3000 };
+    static CUdeviceptr p[COUNT];
+    bool shared = false;
+    for (int k = 0; k < COUNT; k++) {
+        p[k] = managed(1 + (size_t)k % 700);
+        *(uint8_t *)p[k] = (uint8_t)k;
+        shared |= k && p[k] / 4096 == p[k - 1] / 4096;
+    }
+    EXPECT(shared, true);
+    for (int k = 0; k < COUNT; k += 2) EXPECT(cuMemFree(p[k]), 0);
+    for (int k = 1; k < COUNT; k += 2) EXPECT(*(uint8_t *)p[k], (uint8_t)k);
+    for (int k = 1; k < COUNT; k += 200) poke(p[k] & -4ull, 0x01010101u * (unsigned)(k % 256));
+    EXPECT(cuCtxSynchronize(), 0);
+    for (int k = 1; k < COUNT; k += 200) EXPECT(*(uint8_t *)p[k], (uint8_t)k);
+}
+
+static void what_is_placed_where_another_was_freed_is_new(void)
+{
+    int v;
+    CUmemLocation device = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0 };
+    CUdeviceptr keep = managed(4096), p = managed(65536);
+    memset((void *)p, 1, 65536);
+    EXPECT(cuMemAdvise(p, 65536, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, device), 0);
+    EXPECT(cuMemPrefetchAsync(p, 65536, device, 0, NULL), 0);
+    EXPECT(cuMemFree(p), 0);
+    CUdeviceptr q = managed(65536);
+    EXPECT(q, p);
+    EXPECT(cuMemRangeGetAttribute(&v, 4, CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION, q, 65536), 0);
+    EXPECT(v, -2);
+    for (size_t k = 0; k < 65536; k++)
+        if (((char *)q)[k]) EXPECT(((char *)q)[k], 0);
+    EXPECT(keep != 0, true);
+}
+
+static void a_kernel_may_not_touch_a_freed_one_among_others(void)
+{
+    CUdeviceptr keep = managed(4096), p = managed(MIB);
+    *(int *)keep = 1;
+    EXPECT(cuMemFree(p), 0);
+    poke(p + 512 * 1024, 1);
+    EXPECT(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+    EXPECT(*(int *)keep, 1);
+}
+
+static void the_host_may_not_touch_a_freed_one_among_others(void)
+{
+    CUdeviceptr keep = managed(4096), p = managed(MIB);
+    *(int *)p = 1;
+    EXPECT(keep != 0, true);
+    EXPECT(cuMemFree(p), 0);
+    *(volatile int *)p = 2;
+}
+
+static void a_dying_context_takes_its_managed_memory_with_it(void)
+{
+    CUcontext c;
+    unsigned type;
+    EXPECT(cuCtxCreate(&c, NULL, 0, 0), 0);
+    CUdeviceptr small = managed(100), large = managed(5 * MIB);
+    *(int *)small = *(int *)large = 1;
+    EXPECT(cuCtxDestroy(c), 0);
+    EXPECT(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, small), CUDA_ERROR_INVALID_VALUE);
+    EXPECT(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, large), CUDA_ERROR_INVALID_VALUE);
+}
+
+/* ---- order */
+
+static void batches_prefetch_and_discard_in_stream_order(void)
+{
+    CUstream s;
+    CUdeviceptr p = managed(8 * MIB), ranges[2] = { p, p + 4 * MIB };
+    size_t sizes[2] = { 4 * MIB, 4 * MIB }, index[2] = { 0, 1 };
+    CUmemLocation to[2] = { { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 1 }, { .type = CU_MEM_LOCATION_TYPE_HOST } };
+    int v[2];
+    EXPECT(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING), 0);
+    memset((void *)p, 5, 8 * MIB);
+    EXPECT(cuMemPrefetchBatchAsync(ranges, sizes, 2, to, index, 2, 0, s), 0);
+    EXPECT(cuMemRangeGetAttribute(&v[0], 4, CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION, p, 4 * MIB), 0);
+    EXPECT(cuMemRangeGetAttribute(&v[1], 4, CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION, p + 4 * MIB, 4 * MIB), 0);
+    EXPECT(v[0], 1);
+    EXPECT(v[1], -1);
+    EXPECT(cuStreamSynchronize(s), 0);
+    EXPECT(((char *)p)[4 * MIB - 1], 5);
+    EXPECT(cuMemDiscardBatchAsync(ranges, sizes, 1, 0, s), 0);
+    EXPECT(cuMemsetD8Async(p, 9, MIB, s), 0);
+    EXPECT(cuMemDiscardAndPrefetchBatchAsync(ranges + 1, sizes, 1, to, index, 1, 0, s), 0);
+    EXPECT(cuStreamSynchronize(s), 0);
+    EXPECT(((char *)p)[MIB - 1], 9);
+    index[1] = 2;
+    EXPECT(cuMemPrefetchBatchAsync(ranges, sizes, 2, to, index, 2, 0, s), CUDA_ERROR_INVALID_VALUE);
+    sizes[1] = 5 * MIB, index[1] = 1;
+    EXPECT(cuMemDiscardBatchAsync(ranges, sizes, 2, 0, s), CUDA_ERROR_INVALID_VALUE);
+    EXPECT(((char *)p)[MIB - 1], 9);
+}
+
+/* The kernel's system calls go through to pages that are on a device. */
+static void system_calls_read_and_write_what_is_on_a_device(void)
+{
+    CUdeviceptr p = managed(MIB);
+    CUmemLocation device = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0 };
+    int fds[2];
+    char back[4096];
+    memset((void *)p, 3, MIB);
+    EXPECT(cuMemPrefetchAsync(p, MIB, device, 0, NULL), 0);
+    EXPECT(cuCtxSynchronize(), 0);
+    EXPECT(pipe(fds), 0);
+    EXPECT(write(fds[1], (void *)(p + 8192), 4096), 4096);
+    EXPECT(read(fds[0], back, 4096), 4096);
+    EXPECT(back[4095], 3);
+    memset(back, 4, sizeof back);
+    EXPECT(write(fds[1], back, 4096), 4096);
+    EXPECT(read(fds[0], (void *)(p + 65536), 4096), 4096);
+    EXPECT(((char *)p)[65536 + 4095], 4);
+}
+
+static void a_forked_child_has_no_managed_memory(void)
+{
+    CUdeviceptr p = managed(MIB);
+    *(int *)p = 1;
+    pid_t child = fork();
+    if (!child) {
+        *(volatile int *)p = 2;
+        _exit(0);
+    }
+    int status;
+    waitpid(child, &status, 0);
+    EXPECT(WIFSIGNALED(status) && (WTERMSIG(status) == SIGSEGV || WTERMSIG(status) == SIGBUS), true);
+    EXPECT(*(int *)p, 1);
+}
+
+/* ---- each in a process of its own */
+
+static int status_of(void (*test)(void))
+{
+    int status;
+    fflush(NULL);
+    pid_t child = fork();
+    if (!child) {
+        signal(SIGSEGV, SIG_DFL); /* cmocka has a handler */
+        start();
+        test();
+        _exit(0);
+    }
+    waitpid(child, &status, 0);
+    return status;
+}
+
+#define IN_CHILD(name, ending) \
+    static void test_##name(void **unused) \
+    { \
+        (void)unused; \
+        assert_int_equal(status_of(name), ending); \
+    }
+IN_CHILD(a_librarys_managed_variable_is_one_for_all_devices_and_the_host, 0)
+IN_CHILD(a_modules_managed_variable_takes_advice_and_is_not_freed, 0)
+IN_CHILD(small_allocations_share_pages_and_keep_their_bytes, 0)
+IN_CHILD(what_is_placed_where_another_was_freed_is_new, 0)
+IN_CHILD(a_kernel_may_not_touch_a_freed_one_among_others, 0)
+IN_CHILD(the_host_may_not_touch_a_freed_one_among_others, SIGSEGV)
+IN_CHILD(a_dying_context_takes_its_managed_memory_with_it, 0)
+IN_CHILD(batches_prefetch_and_discard_in_stream_order, 0)
+IN_CHILD(system_calls_read_and_write_what_is_on_a_device, 0)
+IN_CHILD(a_forked_child_has_no_managed_memory, 0)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_librarys_managed_variable_is_one_for_all_devices_and_the_host),
+        cmocka_unit_test(test_a_modules_managed_variable_takes_advice_and_is_not_freed),
+        cmocka_unit_test(test_small_allocations_share_pages_and_keep_their_bytes),
+        cmocka_unit_test(test_what_is_placed_where_another_was_freed_is_new),
+        cmocka_unit_test(test_a_kernel_may_not_touch_a_freed_one_among_others),
+        cmocka_unit_test(test_the_host_may_not_touch_a_freed_one_among_others),
+        cmocka_unit_test(test_a_dying_context_takes_its_managed_memory_with_it),
+        cmocka_unit_test(test_batches_prefetch_and_discard_in_stream_order),
+        cmocka_unit_test(test_system_calls_read_and_write_what_is_on_a_device),
+        cmocka_unit_test(test_a_forked_child_has_no_managed_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
