@@ -4,6 +4,7 @@
 #include <cuda.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -184,6 +185,33 @@ static void stream_ordered(struct self *s)
     EXPECT(got == value);
 }
 
+/* The memory at va through a descriptor, at other addresses, without the right to write. */
+static void share(CUmemGenericAllocationHandle h, CUdeviceptr va, size_t bytes, unsigned value)
+{
+    int fd;
+    unsigned got;
+    unsigned long long flags, size;
+    CUdeviceptr alias;
+    CUmemGenericAllocationHandle again;
+    CUmemAccessDesc access = { .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0 }, .flags = CU_MEM_ACCESS_FLAGS_PROT_READ };
+    CHECK(cuMemExportToShareableHandle(&fd, h, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+    CHECK(cuMemImportFromShareableHandle(&again, (void *)(intptr_t)fd, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
+    close(fd);
+    CHECK(cuMemAddressReserve(&alias, bytes, 0, va + bytes, 0));
+    CHECK(cuMemMap(alias, bytes, 0, again, 0));
+    CHECK(cuMemRelease(again));
+    CHECK(cuMemSetAccess(alias, bytes, &access, 1));
+    CHECK(cuMemGetAccess(&flags, &access.location, alias + 5));
+    EXPECT(flags == CU_MEM_ACCESS_FLAGS_PROT_READ);
+    CHECK(cuPointerGetAttribute(&size, CU_POINTER_ATTRIBUTE_MAPPING_SIZE, alias));
+    EXPECT(size == bytes);
+    CHECK(cuMemcpyDtoH(&got, alias + 8, 4));
+    EXPECT(got == value);
+    EXPECT(cuMemsetD8(alias, 0, 1) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(cuMemUnmap(alias, bytes));
+    CHECK(cuMemAddressFree(alias, bytes));
+}
+
 static void reservations(struct self *s)
 {
     size_t bytes = (any(s, 3) + 1ul) << 21;
@@ -192,9 +220,9 @@ static void reservations(struct self *s)
     CUmemAllocationProp prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0 } };
     CUmemAccessDesc access = { .location = prop.location, .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
     unsigned value = any(s, 1000), got;
-    CUresult r = cuMemAddressReserve(&va, bytes, 0, 0, 0);
-    if (r == CUDA_ERROR_NOT_SUPPORTED) return;
-    CHECK(r);
+    bool shared = any(s, 2);
+    if (shared) prop.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    CHECK(cuMemAddressReserve(&va, bytes, 0, 0, 0));
     CHECK(cuMemCreate(&h, bytes, &prop, 0));
     CHECK(cuMemMap(va, bytes, 0, h, 0));
     CHECK(cuMemSetAccess(va, bytes, &access, 1));
@@ -202,6 +230,7 @@ static void reservations(struct self *s)
     CHECK(cuStreamSynchronize(CU_STREAM_PER_THREAD));
     CHECK(cuMemcpyDtoH(&got, va + 252, 4));
     EXPECT(got == value);
+    if (shared) share(h, va, bytes, value);
     CHECK(cuMemUnmap(va, bytes));
     CHECK(cuMemRelease(h));
     CHECK(cuMemAddressFree(va, bytes));
