@@ -68,7 +68,8 @@ static void report(int ordinal, const struct fault *f)
     if (f->address_known && !strcmp(f->space, "shared")) {
         snprintf(address, sizeof address, " of shared memory, outside what the block has");
     } else if (f->address_known) {
-        space_describe(f->address, ordinal, what, sizeof what);
+        if (!vmm_describe(f->address, ordinal, what, sizeof what))
+            space_describe(f->address, ordinal, what, sizeof what);
         snprintf(address, sizeof address, " at 0x%" PRIx64 ": %s", f->address, what);
     }
     fl_log(FL_LOG_ERROR, "device %d, kernel %s, %s: %s%s%s%s", ordinal, f->kernel, place, deed(f), address,

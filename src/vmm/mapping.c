@@ -2,6 +2,8 @@
  * space; access.c puts them into page tables. */
 #include "vmm/internal.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 static int by_base(struct vmm_mapping *x, struct vmm_mapping *y)
@@ -181,4 +183,28 @@ size_t vmm_pieces(uint64_t va, uint64_t size, const struct device *d, bool write
 out:
     pthread_rwlock_unlock(&vmm_lock);
     return at == end ? count : 0;
+}
+
+static void describe_mapping(const struct vmm_mapping *m, uint64_t address, int ordinal, char *out, size_t size)
+{
+    static const char *const rights[] = { "may not touch", "may only read", "may not touch", "may read and write" };
+    char whose[32] = "the host";
+    if (m->a.device) snprintf(whose, sizeof whose, "device %d", m->a.device->ordinal);
+    snprintf(out, size, "byte %" PRIu64 " of %" PRIu64 " bytes of memory of %s mapped at 0x%" PRIx64
+             ", which device %d %s", address - m->a.base, m->a.size, whose, m->a.base, ordinal,
+             rights[m->access[ordinal] & 3]);
+}
+
+bool vmm_describe(uint64_t address, int ordinal, char *out, size_t size)
+{
+    if (pthread_rwlock_tryrdlock(&vmm_lock)) return false;
+    const struct vmm_mapping *m = mapping_at(address);
+    const struct reservation *v = m ? NULL : reservation_find(address);
+    if (m)
+        describe_mapping(m, address, ordinal, out, size);
+    else if (v)
+        snprintf(out, size, "byte %" PRIu64 " of a reservation of %" PRIu64 " bytes at 0x%" PRIx64
+                 ", where nothing is mapped", address - v->base, v->size, v->base);
+    pthread_rwlock_unlock(&vmm_lock);
+    return m || v;
 }

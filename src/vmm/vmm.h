@@ -103,6 +103,9 @@ CUresult vmm_get_access(uint64_t address, const CUmemLocation *location, unsigne
 /* ---- for those who ask what an address is, or copy */
 extern const struct space_owner vmm_owner;
 
+/* As space_describe, for addresses that are mapped or reserved; false: they are not, or nobody can tell now. Never waits. */
+bool vmm_describe(uint64_t address, int ordinal, char *out, size_t size);
+
 /* A run of bytes that this process can reach. Never faults, even if it is unmapped meanwhile. */
 struct vmm_piece {
     char *bytes;
