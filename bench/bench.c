@@ -12,7 +12,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define CHECK(call) do { CUresult r_ = (call); if (r_) { const char *n_ = "?"; cuGetErrorName(r_, &n_); fprintf(stderr, "%s: %s\n", #call, n_); exit(1); } } while (0)
+#define CHECK(call) \
+    do { \
+        CUresult r_ = (call); \
+        if (r_) { \
+            const char *n_ = "?"; \
+            cuGetErrorName(r_, &n_); \
+            fprintf(stderr, "%s: %s\n", #call, n_); \
+            exit(1); \
+        } \
+    } while (0)
 
 static CUmodule module;
 
@@ -135,7 +144,8 @@ static CUdeviceptr buffer(size_t bytes, int fill)
     return d;
 }
 
-static void measure_kernel(const char *name, CUdeviceptr *buffers, int count, int n, unsigned gx, unsigned gy, unsigned bx, unsigned by, int runs)
+static void measure_kernel(const char *name, CUdeviceptr *buffers, int count, int n, unsigned gx, unsigned gy,
+                           unsigned bx, unsigned by, int runs)
 {
     CUfunction f = function(name);
     void *args[5];

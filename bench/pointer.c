@@ -10,7 +10,16 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#define CHECK(call) do { CUresult r_ = (call); if (r_) { const char *n_ = "?"; cuGetErrorName(r_, &n_); fprintf(stderr, "%s: %s\n", #call, n_); exit(1); } } while (0)
+#define CHECK(call) \
+    do { \
+        CUresult r_ = (call); \
+        if (r_) { \
+            const char *n_ = "?"; \
+            cuGetErrorName(r_, &n_); \
+            fprintf(stderr, "%s: %s\n", #call, n_); \
+            exit(1); \
+        } \
+    } while (0)
 
 enum { LIVE = 100000, QUERIES = 1 << 20, READERS = 2, SECONDS_US = 500000, PAIRS = 2000 };
 

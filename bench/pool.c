@@ -3,7 +3,16 @@
 #include "problems.h"
 #include <cuda.h>
 
-#define CHECK(call) do { CUresult r_ = (call); if (r_) { const char *n_ = "?"; cuGetErrorName(r_, &n_); fprintf(stderr, "%s: %s\n", #call, n_); exit(1); } } while (0)
+#define CHECK(call) \
+    do { \
+        CUresult r_ = (call); \
+        if (r_) { \
+            const char *n_ = "?"; \
+            cuGetErrorName(r_, &n_); \
+            fprintf(stderr, "%s: %s\n", #call, n_); \
+            exit(1); \
+        } \
+    } while (0)
 
 enum { ROUNDS = 9, PAIRS = 20000 };
 

@@ -12,7 +12,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define CHECK(call) do { CUresult r_ = (call); if (r_) { const char *n_ = "?"; cuGetErrorName(r_, &n_); fprintf(stderr, "%s: %s\n", #call, n_); exit(1); } } while (0)
+#define CHECK(call) \
+    do { \
+        CUresult r_ = (call); \
+        if (r_) { \
+            const char *n_ = "?"; \
+            cuGetErrorName(r_, &n_); \
+            fprintf(stderr, "%s: %s\n", #call, n_); \
+            exit(1); \
+        } \
+    } while (0)
 #define NEED(condition) do { if (!(condition)) { perror(#condition); exit(1); } } while (0)
 
 enum { HEADS = 4, DIM = 64, TOKEN = 2 * HEADS * DIM };  /* as in kv_cache_kernels.cu */

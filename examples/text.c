@@ -6,7 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHECK(call) do { CUresult r_ = (call); if (r_) { const char *n_ = "?"; cuGetErrorName(r_, &n_); fprintf(stderr, "%s: %s\n", #call, n_); exit(1); } } while (0)
+#define CHECK(call) \
+    do { \
+        CUresult r_ = (call); \
+        if (r_) { \
+            const char *n_ = "?"; \
+            cuGetErrorName(r_, &n_); \
+            fprintf(stderr, "%s: %s\n", #call, n_); \
+            exit(1); \
+        } \
+    } while (0)
 
 static unsigned char *read_file(const char *name, size_t *size)
 {

@@ -21,7 +21,9 @@ int main(void)
     CUfunction fill;
     CUdeviceptr p;
     const char *name = "?";
-    if (cuInit(0) || cuCtxCreate(&context, NULL, 0, 0) || cuModuleLoadData(&module, ptx) || cuModuleGetFunction(&fill, module, "fill") || cuMemAlloc(&p, 16 * 4096)) return 1;
+    if (cuInit(0) || cuCtxCreate(&context, NULL, 0, 0) || cuModuleLoadData(&module, ptx) ||
+        cuModuleGetFunction(&fill, module, "fill") || cuMemAlloc(&p, 16 * 4096))
+        return 1;
     cuLaunchKernel(fill, 1, 1, 1, 32, 1, 1, 0, 0, (void *[]){ &p }, NULL);
     CUresult r = cuCtxSynchronize();
     cuGetErrorName(r, &name);

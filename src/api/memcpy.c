@@ -288,7 +288,8 @@ static CUresult boxes(const struct box *to, const struct box *from, size_t width
     if (!good_type(to->type) || !good_type(from->type)) return CUDA_ERROR_INVALID_VALUE;
     if (!width || !height || !depth) return CUDA_SUCCESS;
     d.c.to.device = d.c.from.device = k->device;
-    if (!(r = box_side(&d, to, &d.c.to)) && !(r = box_side(&d, from, &d.c.from)) && !(capture_any() && captured(stream, to, from, &d.c, &r)))
+    if (!(r = box_side(&d, to, &d.c.to)) && !(r = box_side(&d, from, &d.c.from)) &&
+        !(capture_any() && captured(stream, to, from, &d.c, &r)))
         r = submit(stream, &d, async);
     free(d.pieces.at);
     return r;

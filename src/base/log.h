@@ -12,6 +12,9 @@ void fl_log(enum fl_log_level level, const char *format, ...) __attribute__((for
 
 /* Once per call site. */
 #define fl_log_once(level, ...) \
-    do { static _Atomic(bool) said_; if (!__atomic_exchange_n((bool *)&said_, true, __ATOMIC_RELAXED)) fl_log(level, __VA_ARGS__); } while (0)
+    do { \
+        static _Atomic(bool) said_; \
+        if (!__atomic_exchange_n((bool *)&said_, true, __ATOMIC_RELAXED)) fl_log(level, __VA_ARGS__); \
+    } while (0)
 
 #endif

@@ -49,7 +49,14 @@ void pool_abort(void);
 bool pool_aborted(void);
 
 /* The calling worker's: what it runs at the moment. */
-struct worker { unsigned number; /* from 1 on; 0: no worker */ struct grid *grid; struct frame *frame; struct frame *spare; char *signal_stack; uint64_t stack_lo, stack_hi; };
+struct worker {
+    unsigned number; /* from 1 on; 0: no worker */
+    struct grid *grid;
+    struct frame *frame;
+    struct frame *spare;
+    char *signal_stack;
+    uint64_t stack_lo, stack_hi;
+};
 extern _Thread_local struct worker worker;
 
 #endif

@@ -66,8 +66,8 @@ bool lazy_put(struct processor *p, const struct lazy_command *c)
 /* Whether b goes on where a ends, in addresses and in memory. */
 static bool continues(const struct lazy_command *a, const struct lazy_command *b)
 {
-    return a->kind == COMMAND_MAP && b->kind == COMMAND_MAP && !a->dropped && !b->dropped && b->backing == a->backing && b->prot == a->prot &&
-           b->va == a->va + a->size && b->offset == a->offset + a->size;
+    return a->kind == COMMAND_MAP && b->kind == COMMAND_MAP && !a->dropped && !b->dropped && b->backing == a->backing &&
+           b->prot == a->prot && b->va == a->va + a->size && b->offset == a->offset + a->size;
 }
 
 static CUresult send(struct processor *p, const struct lazy_command *c)

@@ -46,7 +46,8 @@ CUresult processor_map(struct processor *p, uint64_t va, uint64_t size, const st
 CUresult processor_unmap(struct processor *p, uint64_t va, uint64_t size);
 /* Members' memory behind multicast addresses: each call adds a piece of one member; prot: what kernels may do there.
  * An address that not all of team members have faults. The end forgets the pieces that begin in [va, va+size). */
-CUresult processor_multicast(struct processor *p, uint64_t va, uint64_t size, const struct backing *b, uint64_t offset, unsigned prot, unsigned team);
+CUresult processor_multicast(struct processor *p, uint64_t va, uint64_t size, const struct backing *b, uint64_t offset,
+                             unsigned prot, unsigned team);
 CUresult processor_multicast_end(struct processor *p, uint64_t va, uint64_t size);
 CUresult processor_protect(struct processor *p, uint64_t va, uint64_t size, unsigned prot);
 /* The same for ranges that are only ever mapped, protected and unmapped as a whole: what an idle device would see is

@@ -34,7 +34,10 @@ struct command {
     uint32_t channel;
     uint64_t seq;                  /* in the channel: LAUNCH, MARK */
     union {
-        struct { uint64_t va, size, backing, offset; uint32_t prot; } map;     /* UNMAP and PROTECT use its va, size, prot; FORGET its backing */
+        struct {
+            uint64_t va, size, backing, offset;
+            uint32_t prot;
+        } map; /* UNMAP and PROTECT use its va, size, prot; FORGET its backing */
         struct {
             uint64_t image, symbols, heap, heap_size, gridid, params;          /* params: position in the byte ring */
             uint32_t kernel, grid[3], block[3], dynamic_shared, params_size, cooperative;

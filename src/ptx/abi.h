@@ -131,7 +131,8 @@ enum fl_multimem_type { FL_MULTIMEM_U32, FL_MULTIMEM_S32, FL_MULTIMEM_U64, FL_MU
 #define FL_RT_CORE(X) \
     X(trap,        "vpii!", void,     (struct fl_block *b, uint32_t t, uint32_t line)) \
     X(misaligned,  "vpii!", void,     (struct fl_block *b, uint32_t t, uint32_t line)) \
-    X(assertfail,  "vpilliil!", void, (struct fl_block *b, uint32_t t, uint64_t msg, uint64_t file, uint32_t line, uint32_t ptx_line, uint64_t func)) \
+    X(assertfail,  "vpilliil!", void, (struct fl_block *b, uint32_t t, uint64_t msg, uint64_t file, uint32_t line, \
+                                    uint32_t ptx_line, uint64_t func)) \
     X(vprintf,     "ipll",  uint32_t, (struct fl_block *b, uint64_t format, uint64_t args)) \
     X(malloc,      "lpl",   uint64_t, (struct fl_block *b, uint64_t size)) \
     X(free,        "vpl",   void,     (struct fl_block *b, uint64_t ptr)) \

@@ -86,7 +86,8 @@ void emit_instruction(struct emitter *e, const struct instr *i);  /* without gua
 
 /* The address (text of a ptr value) that an address operand means, for an access of bytes;
  * checks or notes its alignment. group: the metadata suffix for the access. */
-const char *address_of(struct emitter *e, const struct instr *i, const struct operand *o, enum ptx_space space, unsigned bytes, const char **group);
+const char *address_of(struct emitter *e, const struct instr *i, const struct operand *o, enum ptx_space space,
+                       unsigned bytes, const char **group);
 /* A variable's address in its own space, i64 (shared: the offset). */
 const char *variable_address(struct emitter *e, const struct var *v);
 const char *param_pointer(struct emitter *e, const struct var *v);

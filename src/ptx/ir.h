@@ -31,7 +31,8 @@ static inline bool type_bitwise(enum ptx_type t) { return t >= T_b8 && t <= T_b1
 
 #define FL_PTX_OPS(X) \
     X(abs) X(activemask) X(add) X(addc) X(alloca) X(and) X(applypriority) X(atom) X(bar) X(barrier) X(bfe) X(bfi) X(bfind) \
-    X(bmsk) X(bra) X(brev) X(brkpt) X(brx) X(call) X(clz) X(cnot) X(copysign) X(cos) X(cp) X(createpolicy) X(cvt) X(cvta) X(discard) X(div) \
+    X(bmsk) X(bra) X(brev) X(brkpt) X(brx) X(call) X(clz) X(cnot) X(copysign) X(cos) X(cp) \
+    X(createpolicy) X(cvt) X(cvta) X(discard) X(div) \
     X(dp2a) X(dp4a) X(elect) X(ex2) X(exit) X(fence) X(fma) X(fns) X(getctarank) X(griddepcontrol) X(isspacep) X(istypep) \
     X(ld) X(ldu) X(lg2) X(lop3) X(mad) X(mad24) X(madc) X(mapa) X(match) X(max) X(mbarrier) X(membar) X(min) X(mov) X(mul) X(mul24) \
     X(multimem) X(nanosleep) X(neg) X(not) X(or) X(pmevent) X(popc) X(prefetch) X(prefetchu) X(prmt) X(rcp) X(red) X(redux) X(rem) \
@@ -54,8 +55,10 @@ enum ptx_op {
     X(and) X(or) X(xor) X(add) X(inc) X(dec) X(min) X(max) X(exch) X(cas) X(popc) \
     X(finite) X(infinite) X(number) X(notanumber) X(normal) X(subnormal) \
     X(up) X(down) X(bfly) X(idx) X(all) X(any) X(uni) X(ballot) X(sync) X(arrive) X(red) X(warp) X(wait) X(aligned) X(noinc) \
-    X(v2) X(v4) X(v8) X(volatile) X(relaxed) X(acquire) X(release) X(acq_rel) X(sc) X(weak) X(mmio) X(cta) X(cluster) X(gpu) X(gl) X(sys) \
-    X(nc) X(to) X(pack) X(ld_reduce) X(st) X(acc_f16) X(acc_f32) X(async) X(commit_group) X(wait_group) X(wait_all) X(noreturn) X(proxy) X(alias) X(unified)
+    X(v2) X(v4) X(v8) X(volatile) X(relaxed) X(acquire) X(release) X(acq_rel) X(sc) X(weak) \
+    X(mmio) X(cta) X(cluster) X(gpu) X(gl) X(sys) \
+    X(nc) X(to) X(pack) X(ld_reduce) X(st) X(acc_f16) X(acc_f32) X(async) X(commit_group) \
+    X(wait_group) X(wait_all) X(noreturn) X(proxy) X(alias) X(unified)
 enum ptx_mod {
 #define X(name) MOD_##name,
     FL_PTX_MODS(X)

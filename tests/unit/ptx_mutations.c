@@ -49,10 +49,11 @@ static uint32_t any(uint64_t *state, uint32_t below)
 static size_t some_line(uint64_t *r, const char **start)
 {
     int which = (int)any(r, (uint32_t)count);
-    const char *p = texts[which] + any(r, (uint32_t)lengths[which]), *end = memchr(p, '\n', (size_t)(texts[which] + lengths[which] - p));
+    const char *p = texts[which] + any(r, (uint32_t)lengths[which]), *last = texts[which] + lengths[which];
+    const char *end = memchr(p, '\n', (size_t)(last - p));
     while (p > texts[which] && p[-1] != '\n') p--;
     *start = p;
-    return (size_t)((end ? end + 1 : texts[which] + lengths[which]) - p);
+    return (size_t)((end ? end + 1 : last) - p);
 }
 
 static size_t replace(char *text, size_t n, size_t at, size_t out, const char *in, size_t in_size)
@@ -80,9 +81,12 @@ static size_t word_at(const char *text, size_t n, size_t at, size_t *start)
 
 static size_t damage(char *text, size_t n, uint64_t *r)
 {
-    static const char *const odd[] = { "0", "-1", "4294967296", "99999999999999999999", "0x", "0fFFFFFFFF", "_", "%p1", "%r1", "%rd1", "%f1",
-        ".f64", ".u8", ".pred", ".v4", ".b128", "@", "{", "}", "(", ")", "[", "]", ";", "<1000000>", "<99999999999>", "%tid.x", "%tid.w", ".shared",
-        ".local", "bra", "call", "ret", "bar.sync 0;", "shfl.sync.idx.b32", "\"", "/*", "//", "\\", "!", "~", "\0" };
+    static const char *const odd[] = {
+        "0", "-1", "4294967296", "99999999999999999999", "0x", "0fFFFFFFFF", "_", "%p1", "%r1", "%rd1", "%f1", ".f64",
+        ".u8", ".pred", ".v4", ".b128", "@", "{", "}", "(", ")", "[", "]", ";", "<1000000>", "<99999999999>",
+        "%tid.x", "%tid.w", ".shared", ".local", "bra", "call", "ret", "bar.sync 0;", "shfl.sync.idx.b32", "\"", "/*",
+        "//", "\\", "!", "~", "\0",
+    };
     for (uint32_t k = any(r, 4) + 1; k-- && n;) {
         const char *line;
         size_t at = any(r, (uint32_t)n), start, length, size;
@@ -91,7 +95,11 @@ static size_t damage(char *text, size_t n, uint64_t *r)
         case 1: n = replace(text, n, at, any(r, 40) + 1, "", 0); break;
         case 2: size = some_line(r, &line), n = replace(text, n, at, 0, line, size); break;
         case 3: if (any(r, 8) == 0) n = at; break;
-        case 4: line = odd[any(r, sizeof odd / sizeof *odd)], length = word_at(text, n, at, &start), n = replace(text, n, start, length, line, strlen(line)); break;
+        case 4:
+            line = odd[any(r, sizeof odd / sizeof *odd)];
+            length = word_at(text, n, at, &start);
+            n = replace(text, n, start, length, line, strlen(line));
+            break;
         case 5: {
             /* one word in another's place */
             size_t from, words = word_at(text, n, any(r, (uint32_t)n), &from);

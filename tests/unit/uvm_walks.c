@@ -24,7 +24,12 @@ uint64_t space_managed_end(void) { return 0x670800000000; }
 void space_add_owner(const struct space_owner *o) { (void)o; }
 CUresult space_publish(struct allocation *a) { published = a; return CUDA_SUCCESS; }
 void space_withdraw(struct allocation *a) { (void)a; }
-CUresult backing_create(struct backing *b, const char *n, uint64_t size) { (void)n; *b = (struct backing){ .size = size, .id = 1 }; return CUDA_SUCCESS; }
+CUresult backing_create(struct backing *b, const char *n, uint64_t size)
+{
+    (void)n;
+    *b = (struct backing){ .size = size, .id = 1 };
+    return CUDA_SUCCESS;
+}
 CUresult sticky_set(CUresult e) { fprintf(stderr, "sticky error %d\n", e); exit(1); }
 void fl_log(int level, const char *f, ...)
 {
@@ -35,7 +40,12 @@ void fl_log(int level, const char *f, ...)
     va_end(a);
     (void)level;
 }
-CUresult vram_charge(struct vram *v, uint64_t size) { if (v->capacity - v->used < size) return CUDA_ERROR_OUT_OF_MEMORY; v->used += size; return CUDA_SUCCESS; }
+CUresult vram_charge(struct vram *v, uint64_t size)
+{
+    if (v->capacity - v->used < size) return CUDA_ERROR_OUT_OF_MEMORY;
+    v->used += size;
+    return CUDA_SUCCESS;
+}
 void vram_uncharge(struct vram *v, uint64_t size) { v->used -= size; }
 
 static uint64_t page_index(uint64_t va) { return (va - space_managed_base()) / PAGE_BYTES; }
@@ -57,7 +67,9 @@ CUresult mmu_set(unsigned p, uint64_t va, uint64_t size, enum mmu_access access)
 
 void trace_write(struct trace_record r)
 {
-    if (verbose) printf("    kind %d cause %d %d<-%d off %#lx bytes %lu\n", r.kind, r.cause, r.processor, r.source, (long)(r.address - space_managed_base()), (long)r.bytes);
+    if (verbose)
+        printf("    kind %d cause %d %d<-%d off %#lx bytes %lu\n", r.kind, r.cause, r.processor, r.source,
+               (long)(r.address - space_managed_base()), (long)r.bytes);
     switch (r.kind) {
     case TRACE_CPU_FAULT: counted.cpu_faults++; break;
     case TRACE_GPU_FAULT: counted.gpu_faults++; break;
@@ -127,7 +139,9 @@ int main(int argc, char **argv)
     while (fgets(line, sizeof line, f)) {
         char s[16];
         bool dtod = strstr(line, "[dtod]");
-        if (sscanf(line, "%15s %*s %127[^|]| HtoD %31s DtoH %31s cpuPF %31s gpuPF %31s remote %31s", s, text, w[0], w[1], w[2], w[3], w[4]) != 7) continue;
+        if (sscanf(line, "%15s %*s %127[^|]| HtoD %31s DtoH %31s cpuPF %31s gpuPF %31s remote %31s", s, text, w[0],
+                   w[1], w[2], w[3], w[4]) != 7)
+            continue;
         if (argc > 3 && strcmp(argv[3], s)) continue;
         if (strcmp(s, seed)) {
             strcpy(seed, s);
