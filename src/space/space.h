@@ -7,7 +7,7 @@
  * dereferences it gets SIGSEGV.
  *
  * Lock order (outermost first), for the whole library:
- *   context table -> context -> stream -> space -> vram -> processor
+ *   context table -> context -> stream -> vmm -> space -> vram -> processor
  * Nobody touches a user's address while holding one of them. */
 #ifndef FL_SPACE_SPACE_H
 #define FL_SPACE_SPACE_H
