@@ -56,6 +56,13 @@ CUresult CUDAAPI cuMulticastBindMem(CUmemGenericAllocationHandle mcHandle, size_
     return multicast_bind(mcHandle, mcOffset, m, memOffset, size);
 }
 
+/* Memory of cuMemAllocAsync: it could be bound on a GPU. */
+static bool stream_ordered(CUdeviceptr p)
+{
+    struct allocation a;
+    return space_look(p, &a) && a.kind == ALLOCATION_DEVICE && a.owner;
+}
+
 CUresult CUDAAPI cuMulticastBindAddr(CUmemGenericAllocationHandle mcHandle, size_t mcOffset, CUdeviceptr memptr,
                                      size_t size, unsigned long long flags)
 {
@@ -64,7 +71,7 @@ CUresult CUDAAPI cuMulticastBindAddr(CUmemGenericAllocationHandle mcHandle, size
     CUresult r = supported();
     if (r) return r;
     if (flags || !aligned(mcOffset, memptr, size)) return CUDA_ERROR_INVALID_VALUE;
-    if ((r = vmm_memory_at(memptr, &m, &offset, &left))) return r;
+    if ((r = vmm_memory_at(memptr, &m, &offset, &left))) return stream_ordered(memptr) ? CUDA_ERROR_NOT_SUPPORTED : r;
     if (size > left) {
         vmm_memory_put(m);
         return CUDA_ERROR_INVALID_VALUE;

@@ -31,6 +31,7 @@ static CUresult mapped(CUdeviceptr p, size_t size, const struct device *d, bool 
 unsigned span_members(CUdeviceptr p)
 {
     struct allocation a;
+    if (!multicast_any()) return 1;
     unsigned n = space_look(p, &a) && a.owner == &vmm_owner ? multicast_members(p) : 0;
     return n ? n : 1;
 }

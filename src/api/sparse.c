@@ -2,6 +2,7 @@
  * what they need, and mapping it. The tiles themselves are vmm/sparse.h's. */
 #include "api/array.h"
 #include "context/context.h"
+#include "graph/capture.h"
 #include "stream/operations.h"
 #include "vmm/vmm.h"
 
@@ -192,7 +193,7 @@ CUresult CUDAAPI cuMemMapArrayAsync(CUarrayMapInfo *mapInfoList, unsigned int co
     struct stream *s;
     struct map_list l = { 0 };
     CUresult r = context_current(&c);
-    if (r || (r = stream_get(c, hStream, false, &s))) return r;
+    if (r || (r = stream_get(c, hStream, false, &s)) || (r = capture_refuse(s))) return r;
     if (!mapInfoList || !count) return CUDA_ERROR_INVALID_VALUE;
     if (!(l.operations = calloc(count, sizeof *l.operations))) return CUDA_ERROR_OUT_OF_MEMORY;
     while (l.count < count && !r) {

@@ -26,6 +26,8 @@ struct multicast {
 static pthread_mutex_t team_lock = PTHREAD_MUTEX_INITIALIZER; /* to wait for a team; outside vmm_lock */
 static pthread_cond_t team_grew = PTHREAD_COND_INITIALIZER;
 
+_Atomic unsigned multicast_objects;
+
 static struct multicast *of(const struct vmm_memory *m) { return m->detail; }
 
 /* ---- what a memory of this kind does */
@@ -62,6 +64,7 @@ static CUresult may_access(const struct vmm_memory *m, const struct device *d)
 
 static void destroy(struct vmm_memory *m)
 {
+    multicast_objects--;
     for (struct binding *b = of(m)->bindings, *next; b; b = next) {
         next = b->next;
         memory_put(b->memory);
@@ -83,6 +86,7 @@ CUresult multicast_create(const CUmulticastObjectProp *prop, CUmemGenericAllocat
                                    .kind = &kind,
                                    .detail = o,
                                    .references = 1 };
+    multicast_objects++;
     return vmm_handle_new(&o->base, out); /* the memory is the object's first member: one block to free */
 }
 
@@ -138,7 +142,7 @@ static void wait_for_team(const struct multicast *o)
 void multicast_wait(CUmemGenericAllocationHandle h)
 {
     struct multicast *o;
-    if (get(h, &o)) return;
+    if (!multicast_any() || get(h, &o)) return;
     wait_for_team(o);
     vmm_memory_put(&o->base);
 }

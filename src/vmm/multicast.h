@@ -17,6 +17,10 @@ CUresult multicast_add(CUmemGenericAllocationHandle h, struct device *d);
 CUresult multicast_bind(CUmemGenericAllocationHandle h, uint64_t offset, struct vmm_memory *memory,
                         uint64_t memory_offset, uint64_t size);
 CUresult multicast_unbind(CUmemGenericAllocationHandle h, const struct device *d, uint64_t offset, uint64_t size);
+/* Whether there is any object: while there is none, nobody need ask further. */
+extern _Atomic unsigned multicast_objects;
+static inline bool multicast_any(void) { return __atomic_load_n(&multicast_objects, __ATOMIC_RELAXED) != 0; }
+
 /* Returns at once if h is no multicast object; otherwise when its team is complete. */
 void multicast_wait(CUmemGenericAllocationHandle h);
 
