@@ -2951,7 +2951,8 @@ CUresult CUDAAPI cuMipmappedArrayCreate(CUmipmappedArray *pHandle,
 CUresult CUDAAPI cuMipmappedArrayGetLevel(CUarray *pLevelArray, CUmipmappedArray hMipmappedArray,
     unsigned int level);
 CUresult CUDAAPI cuMipmappedArrayDestroy(CUmipmappedArray hMipmappedArray);
-/* A DMA buffer for a page-aligned range of device memory. */
+/* A DMA buffer for a page-aligned range of device memory: always CUDA_ERROR_NOT_SUPPORTED here, for there is
+ * no device node. */
 CUresult CUDAAPI cuMemGetHandleForAddressRange(void *handle, CUdeviceptr dptr, size_t size,
     CUmemRangeHandleType handleType, unsigned long long flags);
 /* Decompresses buffers of device memory; errorIndex: the first that failed. */
