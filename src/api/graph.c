@@ -2,6 +2,7 @@
  * are in graph_node.c. */
 #include "api/graph_launch.h"
 #include "graph/capture.h"
+#include "graph/memory.h"
 #include "graph/user.h"
 
 #include <stdio.h>
@@ -50,7 +51,8 @@ CUresult CUDAAPI cuGraphClone(CUgraph *phGraphClone, CUgraph originalGraph)
     CUresult r = enter();
     if (r) return r;
     if (!phGraphClone) return leave(CUDA_ERROR_INVALID_VALUE);
-    if (!(r = graph_get(originalGraph, &g)) && !(r = graph_clone(g, &copy))) *phGraphClone = (CUgraph)copy;
+    if (!(r = graph_get(originalGraph, &g)) && graph_has_memory(g)) r = CUDA_ERROR_NOT_SUPPORTED;
+    if (!r && !(r = graph_clone(g, &copy))) *phGraphClone = (CUgraph)copy;
     return leave(r);
 }
 
@@ -118,7 +120,9 @@ CUresult CUDAAPI cuGraphDestroyNode(CUgraphNode hNode)
     struct node *n;
     CUresult r = enter();
     if (r) return r;
-    if (!(r = node_get(hNode, &n))) node_remove(n);
+    r = node_get(hNode, &n);
+    if (!r && graph_has_memory(n->graph)) r = CUDA_ERROR_NOT_SUPPORTED;
+    if (!r) node_remove(n);
     return leave(r);
 }
 

@@ -2,6 +2,7 @@
  * it, one after the other in the launch's stream, an order that the graph
  * allows. A node of another context goes through a stream of that context. */
 #include "api/graph_launch.h"
+#include "graph/memory.h"
 
 #include <stdlib.h>
 
@@ -134,6 +135,8 @@ static CUresult perform(const struct node *n, CUstream s)
     case CU_GRAPH_NODE_TYPE_EMPTY: return CUDA_SUCCESS;
     case CU_GRAPH_NODE_TYPE_WAIT_EVENT: return cuStreamWaitEvent(s, p->eventWait.event, 0);
     case CU_GRAPH_NODE_TYPE_EVENT_RECORD: return cuEventRecord(p->eventRecord.event, s);
+    case CU_GRAPH_NODE_TYPE_MEM_ALLOC: return mempool_allocate_kept(p->alloc.dptr, (struct stream *)s);
+    case CU_GRAPH_NODE_TYPE_MEM_FREE: return cuMemFreeAsync(p->free.dptr, s);
     case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
         return cuStreamBatchMemOp_v2(s, p->memOp.count, p->memOp.paramArray, p->memOp.flags);
     default: return CUDA_ERROR_NOT_SUPPORTED;
@@ -176,6 +179,20 @@ static CUresult note_done(struct executable *x, struct lane *main)
     return cuEventRecord(x->done, main->stream);
 }
 
+/* What the last launch allocated and nobody freed: an error, or freed now. */
+static CUresult settle_memory(const struct executable *x, CUstream s)
+{
+    CUresult r = CUDA_SUCCESS;
+    for (unsigned k = 0; k < x->order.count && !r; k++) {
+        bool allocated;
+        const struct node *n = x->order.node[k];
+        if (!n->memory || !mempool_is_kept(n->memory->address, &allocated) || !allocated) continue;
+        r = x->flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH ? cuMemFreeAsync(n->memory->address, s)
+                                                                       : CUDA_ERROR_INVALID_VALUE;
+    }
+    return r;
+}
+
 CUresult graph_launch(struct executable *x, struct stream *s)
 {
     struct event *e;
@@ -183,6 +200,7 @@ CUresult graph_launch(struct executable *x, struct stream *s)
     pthread_mutex_lock(&x->launch);
     if (x->done && event_get(x->done, &e)) x->done = NULL; /* it went with its context */
     CUresult r = x->done ? cuStreamWaitEvent(main.stream, x->done, 0) : CUDA_SUCCESS;
+    if (!r) r = settle_memory(x, main.stream);
     if (!r) r = perform_all(&x->order, &main);
     if (!r) r = note_done(x, &main);
     while (main.next) {

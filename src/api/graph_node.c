@@ -1,6 +1,6 @@
 /* Graph management: nodes of each kind, in graphs and in executable graphs. All
  * forms come down to CUgraphNodeParams. */
-#include "graph/graph.h"
+#include "graph/memory.h"
 #include "module/module.h"
 
 #include <string.h>
@@ -109,7 +109,10 @@ CUresult CUDAAPI cuGraphAddNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph, con
     for (size_t k = 0; dependencyData && k < numDependencies; k++)
         if (dependencyData[k].from_port || dependencyData[k].to_port || dependencyData[k].type)
             return CUDA_ERROR_NOT_SUPPORTED;
-    return add(phGraphNode, hGraph, dependencies, numDependencies, nodeParams);
+    CUresult r = add(phGraphNode, hGraph, dependencies, numDependencies, nodeParams);
+    if (!r && nodeParams->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC)
+        nodeParams->alloc.dptr = ((struct node *)*phGraphNode)->params.alloc.dptr;
+    return r;
 }
 
 CUresult CUDAAPI cuGraphAddNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
@@ -529,6 +532,67 @@ CUresult CUDAAPI cuGraphExecChildGraphNodeSetParams(CUgraphExec hGraphExec, CUgr
 {
     CUgraphNodeParams p = { .type = CU_GRAPH_NODE_TYPE_GRAPH, .graph = { .graph = childGraph } };
     return set_exec(hGraphExec, hNode, &p);
+}
+
+/* ---- memory */
+
+CUresult CUDAAPI cuGraphAddMemAllocNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
+                                        size_t numDependencies, CUDA_MEM_ALLOC_NODE_PARAMS *nodeParams)
+{
+    CUgraphNodeParams p = { .type = CU_GRAPH_NODE_TYPE_MEM_ALLOC };
+    if (!nodeParams) return missing();
+    memcpy(&p.alloc, nodeParams, sizeof p.alloc); /* the same members */
+    CUresult r = add(phGraphNode, hGraph, dependencies, numDependencies, &p);
+    if (!r) nodeParams->dptr = ((struct node *)*phGraphNode)->params.alloc.dptr;
+    return r;
+}
+
+CUresult CUDAAPI cuGraphMemAllocNodeGetParams(CUgraphNode hNode, CUDA_MEM_ALLOC_NODE_PARAMS *params_out)
+{
+    CUgraphNodeParams p;
+    CUresult r = params_out ? get(hNode, CU_GRAPH_NODE_TYPE_MEM_ALLOC, &p) : missing();
+    if (!r) memcpy(params_out, &p.alloc, sizeof *params_out);
+    return r;
+}
+
+CUresult CUDAAPI cuGraphAddMemFreeNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
+                                       size_t numDependencies, CUdeviceptr dptr)
+{
+    CUgraphNodeParams p = { .type = CU_GRAPH_NODE_TYPE_MEM_FREE, .free = { dptr } };
+    return add(phGraphNode, hGraph, dependencies, numDependencies, &p);
+}
+
+CUresult CUDAAPI cuGraphMemFreeNodeGetParams(CUgraphNode hNode, CUdeviceptr *dptr_out)
+{
+    CUgraphNodeParams p;
+    CUresult r = dptr_out ? get(hNode, CU_GRAPH_NODE_TYPE_MEM_FREE, &p) : missing();
+    if (!r) *dptr_out = p.free.dptr;
+    return r;
+}
+
+static CUresult memory_attribute(CUdevice device, CUgraphMem_attribute attr, void *value, bool set_it)
+{
+    struct device *d;
+    CUresult r = device_get(device, &d);
+    if (r || (r = sticky_get())) return r;
+    return value ? mempool_kept_attribute(d, attr, value, set_it) : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult CUDAAPI cuDeviceGetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attr, void *value)
+{
+    return memory_attribute(device, attr, value, false);
+}
+
+CUresult CUDAAPI cuDeviceSetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attr, void *value)
+{
+    return memory_attribute(device, attr, value, true);
+}
+
+CUresult CUDAAPI cuDeviceGraphMemTrim(CUdevice device)
+{
+    struct device *d;
+    CUresult r = device_get(device, &d);
+    return r || (r = sticky_get()) ? r : mempool_trim_kept(d);
 }
 
 /* ---- waiting for values and writing them */

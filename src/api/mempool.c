@@ -28,8 +28,16 @@ static CUresult stream_named(CUstream handle, struct stream **out)
 {
     struct context *c;
     CUresult r = context_current(&c);
-    if (r || (r = stream_get(c, handle, false, out))) return r;
-    return capture_refuse(*out);
+    return r ? r : stream_get(c, handle, false, out);
+}
+
+/* In a capture an allocation is of the graph, whatever the pool, but for the pool's location. */
+static bool captured(struct stream *s, struct mempool *p, size_t size, CUdeviceptr *dptr, CUresult *r)
+{
+    CUgraphNodeParams node = { .type = CU_GRAPH_NODE_TYPE_MEM_ALLOC, .alloc = { .bytesize = size } };
+    mempool_describe(p, &node.alloc.poolProps);
+    node.alloc.poolProps.handleTypes = CU_MEM_HANDLE_TYPE_NONE;
+    return capture_alloc(s, &node, dptr, r);
 }
 
 CUresult CUDAAPI cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hStream)
@@ -40,6 +48,7 @@ CUresult CUDAAPI cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hS
     if (r) return r;
     if (!dptr) return CUDA_ERROR_INVALID_VALUE;
     r = mempool_current(on_device(stream_context(s)->device->ordinal), CU_MEM_ALLOCATION_TYPE_PINNED, &p);
+    if (!r && capture_any() && captured(s, p, bytesize, dptr, &r)) return r;
     return r ? r : mempool_alloc(p, bytesize, s, dptr);
 }
 
@@ -50,7 +59,7 @@ CUresult CUDAAPI cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUm
     CUresult r = stream_named(hStream, &s);
     if (r) return r;
     if (!dptr) return CUDA_ERROR_INVALID_VALUE;
-    if ((r = mempool_get(pool, &p))) return r;
+    if ((r = mempool_get(pool, &p)) || (capture_any() && captured(s, p, bytesize, dptr, &r))) return r;
     return mempool_alloc(p, bytesize, s, dptr);
 }
 
@@ -60,6 +69,8 @@ CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
     CUresult r = stream_named(hStream, &s);
     if (r) return r;
     if (!dptr) return CUDA_SUCCESS;
+    const CUgraphNodeParams node = { .type = CU_GRAPH_NODE_TYPE_MEM_FREE, .free = { dptr } };
+    if (capture_node(s, &node, &r)) return r;
     struct allocation *a = space_find(dptr);
     if (a && a->pool) return mempool_free(a, dptr, s);
     if (!a || a->kind != ALLOCATION_DEVICE) return CUDA_ERROR_INVALID_VALUE;

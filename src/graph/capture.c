@@ -254,8 +254,8 @@ static CUresult implicit(struct stream *s)
     return r;
 }
 
-bool capture_kernel(struct stream *s, const CUgraphNodeParams *params, const CUlaunchAttribute *attributes,
-                    unsigned count, CUresult *r)
+static bool capture_into(struct stream *s, const CUgraphNodeParams *params, const CUlaunchAttribute *attributes,
+                         unsigned count, CUdeviceptr *address, CUresult *r)
 {
     struct member *m;
     struct node *n;
@@ -269,6 +269,7 @@ bool capture_kernel(struct stream *s, const CUgraphNodeParams *params, const CUl
     } else if (!(*r = node_add(c->graph, (CUgraphNode *)m->before.node, m->before.count, params, &n))) {
         n->attributes = count < NODE_ATTRIBUTES ? count : NODE_ATTRIBUTES;
         if (count) memcpy(n->attribute, attributes, n->attributes * sizeof *attributes);
+        if (address) *address = n->params.alloc.dptr;
         m->before.count = 0;
         list_add(&m->before, n);
     } else {
@@ -278,9 +279,20 @@ bool capture_kernel(struct stream *s, const CUgraphNodeParams *params, const CUl
     return c || *r;
 }
 
+bool capture_kernel(struct stream *s, const CUgraphNodeParams *params, const CUlaunchAttribute *attributes,
+                    unsigned count, CUresult *r)
+{
+    return capture_into(s, params, attributes, count, NULL, r);
+}
+
 bool capture_node(struct stream *s, const CUgraphNodeParams *params, CUresult *r)
 {
-    return capture_kernel(s, params, NULL, 0, r);
+    return capture_into(s, params, NULL, 0, NULL, r);
+}
+
+bool capture_alloc(struct stream *s, const CUgraphNodeParams *params, CUdeviceptr *address, CUresult *r)
+{
+    return capture_into(s, params, NULL, 0, address, r);
 }
 
 bool capture_record(struct event *e, struct stream *s, bool external, CUresult *r)

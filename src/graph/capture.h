@@ -33,6 +33,8 @@ CUresult capture_set_dependencies(struct stream *s, const CUgraphNode *before, s
 bool capture_node(struct stream *s, const CUgraphNodeParams *params, CUresult *r);
 /* The same with a kernel's attributes. */
 bool capture_kernel(struct stream *s, const CUgraphNodeParams *params, const CUlaunchAttribute *attributes, unsigned count, CUresult *r);
+/* The same, and says where the memory is that the node allocates. */
+bool capture_alloc(struct stream *s, const CUgraphNodeParams *params, CUdeviceptr *address, CUresult *r);
 bool capture_record(struct event *e, struct stream *s, bool external, CUresult *r);
 bool capture_wait(struct stream *s, struct event *e, bool external, CUresult *r);
 

@@ -1,5 +1,5 @@
 /* Executable graphs: a copy of a graph in an order that it can be launched in. */
-#include "graph/graph.h"
+#include "graph/memory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +33,8 @@ static CUresult check_children(const struct graph *g)
 CUresult executable_new(const struct graph *g, uint64_t flags, struct executable **out)
 {
     struct graph *copy;
+    for (unsigned k = 0; k < g->nodes.count; k++) /* memory is of one executable graph at a time */
+        if (g->nodes.node[k]->memory && g->nodes.node[k]->memory->references > 1) return CUDA_ERROR_NOT_SUPPORTED;
     CUresult r = graph_clone(g, &copy);
     if (r) return r;
     struct executable *x = pool_get(&executables);
@@ -96,7 +98,9 @@ static CUresult take_params(struct graph *old, const struct graph *new)
     CUresult r = CUDA_SUCCESS;
     for (unsigned k = 0; k < new->nodes.count && !r; k++) {
         struct node *a = old->nodes.node[k], *b = new->nodes.node[k];
-        if (b->child) {
+        if (b->memory || b->params.type == CU_GRAPH_NODE_TYPE_MEM_FREE) {
+            r = CUDA_ERROR_NOT_SUPPORTED;
+        } else if (b->child) {
             r = take_params(a->child, b->child);
         } else if (!(r = node_set_params(a, &b->params))) {
             memcpy(a->attribute, b->attribute, sizeof a->attribute);

@@ -1,5 +1,5 @@
 /* Graphs and their nodes: handles, edges, copies, order. */
-#include "graph/graph.h"
+#include "graph/memory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -102,6 +102,7 @@ void node_remove(struct node *n)
     list_free(&n->after);
     list_remove(&n->graph->nodes, n);
     if (n->child) graph_free(n->child);
+    graph_memory_drop(n->memory);
     free(n->owned);
     pool_put(&nodes, n);
 }
@@ -114,7 +115,9 @@ CUresult node_set_params(struct node *n, const CUgraphNodeParams *params)
     CUresult r = params_copy(params, &copy, &owned);
     if (r) return r;
     if (params->type == CU_GRAPH_NODE_TYPE_GRAPH) {
-        if ((r = graph_get(params->graph.graph, &given)) || (r = graph_clone(given, &child))) {
+        if (!(r = graph_get(params->graph.graph, &given)))
+            r = graph_has_memory(given) ? CUDA_ERROR_NOT_SUPPORTED : graph_clone(given, &child);
+        if (r) {
             free(owned);
             return r;
         }
@@ -129,6 +132,29 @@ CUresult node_set_params(struct node *n, const CUgraphNodeParams *params)
     return r;
 }
 
+/* What only new nodes have: memory, given or to be freed. */
+static CUresult add_memory(struct node *n, const CUgraphNodeParams *params)
+{
+    CUresult r = CUDA_SUCCESS;
+    if (params->type == CU_GRAPH_NODE_TYPE_MEM_FREE)
+        r = graph_check_free(n->graph, params->free.dptr);
+    else
+        r = graph_memory_new(&params->alloc, &n->memory);
+    if (r) return r;
+    n->params = *params;
+    if (n->memory) {
+        n->params.alloc.dptr = n->memory->address;
+        n->params.alloc.accessDescs = NULL; /* the device's own access, which it has anyway */
+        n->params.alloc.accessDescCount = 0;
+    }
+    return r;
+}
+
+static bool about_memory(const CUgraphNodeParams *p)
+{
+    return p->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || p->type == CU_GRAPH_NODE_TYPE_MEM_FREE;
+}
+
 CUresult node_add(struct graph *g, const CUgraphNode *before, size_t count, const CUgraphNodeParams *params,
                   struct node **out)
 {
@@ -138,7 +164,7 @@ CUresult node_add(struct graph *g, const CUgraphNode *before, size_t count, cons
         if (!before || node_get(before[k], &other) || other->graph != g) return CUDA_ERROR_INVALID_VALUE;
     struct node *n = node_new(g);
     if (!n) return CUDA_ERROR_OUT_OF_MEMORY;
-    r = node_set_params(n, params);
+    r = about_memory(params) ? add_memory(n, params) : node_set_params(n, params);
     for (size_t k = 0; k < count && !r; k++) {
         other = (struct node *)before[k];
         r = list_has(&n->before, other) ? CUDA_ERROR_INVALID_VALUE : connect(other, n);
@@ -203,7 +229,13 @@ static CUresult copy_node(const struct node *from, struct graph *g)
 {
     struct node *n = node_new(g);
     if (!n) return CUDA_ERROR_OUT_OF_MEMORY;
-    CUresult r = node_set_params(n, &from->params);
+    CUresult r = CUDA_SUCCESS;
+    if (about_memory(&from->params)) {
+        n->params = from->params;
+        n->memory = graph_memory_share(from->memory);
+    } else {
+        r = node_set_params(n, &from->params);
+    }
     if (r) return r;
     n->origin = from->id;
     n->disabled = from->disabled;

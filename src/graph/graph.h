@@ -29,6 +29,7 @@ struct node {                      /* CUgraphNode_st */
     CUgraphNodeParams params;      /* with memory of our own */
     void *owned;                   /* that memory */
     struct graph *child;           /* of CU_GRAPH_NODE_TYPE_GRAPH */
+    struct graph_memory *memory;   /* of CU_GRAPH_NODE_TYPE_MEM_ALLOC */
     CUlaunchAttribute attribute[NODE_ATTRIBUTES]; /* of kernels */
     unsigned attributes;
     struct node_list before, after; /* what it must come after; what must come after it */

@@ -128,7 +128,7 @@ static CUresult free_block(struct allocation *a, CUdeviceptr address, struct str
     struct place place;
     struct mark *mark = NULL;
     pthread_mutex_lock(&p->lock);
-    if (!lent_at(b, address))
+    if (!lent_at(b, address) || (b->kept && !b->allocated))
         r = CUDA_ERROR_INVALID_VALUE;
     else if (s && !(r = stream_point(s, &place, &mark))) {
         if (b->mark) point_release(b->mark);
@@ -138,7 +138,10 @@ static CUresult free_block(struct allocation *a, CUdeviceptr address, struct str
     } else if (!s && b->bound && point_done(b->mark)) {
         block_unbind(p, b);
     }
-    if (!r) take_back(p, b);
+    if (!r && b->kept)
+        mempool_free_kept(p, b);
+    else if (!r)
+        take_back(p, b);
     bool last = !r && mempool_finished(p);
     pthread_mutex_unlock(&p->lock);
     if (last) mempool_finish(p);
@@ -155,6 +158,8 @@ void mempool_drop_lent(struct mempool *p)
         for (struct block *b = c->first; b; b = b->above) {
             if (b->state != BLOCK_LENT) continue;
             if (point_done(b->mark)) block_unbind(p, b);
+            if (b->kept && !b->allocated) p->used += b->a.size;
+            b->kept = false;
             take_back(p, b);
             b = c->first; /* neighbours were merged */
         }

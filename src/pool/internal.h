@@ -29,6 +29,7 @@ struct block {
                                       it was allocated */
     struct place place;
     struct mark *mark;             /* of the free that must be done first, NULL: it is */
+    bool kept, allocated;          /* lent: for a graph; by a launch, and not freed since */
     uint32_t slot;                 /* in the export table, 0: none */
     RB_ENTRY(block) by_size;
 };
@@ -123,6 +124,9 @@ CUresult block_lend(struct mempool *p, struct block *b, uint64_t size);
 void mempool_drop_lent(struct mempool *p);
 /* The next synchronising call has something to do. */
 void mempool_note_free(void);
+
+/* --- kept.c --- */
+void mempool_free_kept(struct mempool *p, struct block *b);
 
 /* --- share.c --- */
 CUresult share_new(struct mempool *p);

@@ -163,6 +163,11 @@ void mempool_enter(struct mempool *p)
     pthread_mutex_unlock(&mempools_lock);
 }
 
+void mempool_describe(const struct mempool *p, CUmemPoolProps *props)
+{
+    *props = (CUmemPoolProps){ .allocType = p->type, .handleTypes = p->handle_types, .location = p->location };
+}
+
 CUresult mempool_destroy(struct mempool *p)
 {
     bool valid = true;

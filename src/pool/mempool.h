@@ -22,6 +22,7 @@ void mempool_init(void);
 /* CUDA_ERROR_INVALID_VALUE unless it is a pool that was not destroyed. */
 CUresult mempool_get(CUmemoryPool handle, struct mempool **out);
 CUresult mempool_create(const CUmemPoolProps *props, struct mempool **out);
+void mempool_describe(const struct mempool *p, CUmemPoolProps *props);
 /* Default pools: CUDA_ERROR_INVALID_VALUE. What is allocated stays until it is freed. */
 CUresult mempool_destroy(struct mempool *p);
 
@@ -48,6 +49,17 @@ CUresult mempool_free_now(struct allocation *a, CUdeviceptr address);
 void mempool_synchronized(struct context *c, struct stream *s);
 /* Gives back what no pool of d (NULL: of the host) needs. Whether that was anything. */
 bool mempool_shrink(const struct device *d);
+
+/* --- memory kept for a graph: see kept.c --- */
+/* For the life of a graph; not allocated yet. s says which streams come before. */
+CUresult mempool_keep(struct device *d, uint64_t size, struct stream *s, CUdeviceptr *out);
+/* The graph is gone. If it is allocated, it is given back when it is freed. */
+void mempool_unkeep(CUdeviceptr address);
+bool mempool_is_kept(CUdeviceptr address, bool *allocated);
+/* In stream order, behind the last free. CUDA_ERROR_INVALID_VALUE: it is allocated. */
+CUresult mempool_allocate_kept(CUdeviceptr address, struct stream *s);
+CUresult mempool_kept_attribute(struct device *d, CUgraphMem_attribute attribute, cuuint64_t *value, bool set);
+CUresult mempool_trim_kept(struct device *d);
 
 /* --- other processes --- */
 CUresult mempool_export(struct mempool *p, CUmemAllocationHandleType type, int *fd);

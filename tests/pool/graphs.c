@@ -424,6 +424,83 @@ static void objects_of_the_user_live_as_long_as_graphs_need_them(void **state)
     assert_int_equal(gone, 1);
 }
 
+static uint64_t graph_memory(CUgraphMem_attribute which)
+{
+    cuuint64_t v;
+    ok(cuDeviceGetGraphMemAttribute(0, which, &v));
+    return v;
+}
+
+static void memory_allocated_in_a_capture_is_there_in_every_launch(void **state)
+{
+    (void)state;
+    CUdeviceptr p, q;
+    CUgraph g, copy;
+    CUgraphExec x, y;
+    uint32_t *out;
+    ok(cuMemAllocHost((void **)&out, 4));
+    start(CU_STREAM_CAPTURE_MODE_GLOBAL);
+    ok(cuMemAllocAsync(&p, 4096, a));
+    ok(rig_launch(fill, p, 1024, 6, a));
+    ok(rig_launch(add, p, 1024, 1, a));
+    ok(cuMemcpyDtoHAsync(out, p + 4092, 4, a));
+    ok(cuMemFreeAsync(p, a));
+    ok(cuStreamEndCapture(a, &g));
+    assert_int_equal(cuMemFreeAsync(p, a), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuGraphClone(&copy, g), CUDA_ERROR_NOT_SUPPORTED);
+    ok(cuGraphInstantiate(&x, g, 0));
+    assert_int_equal(cuGraphInstantiate(&y, g, 0), CUDA_ERROR_NOT_SUPPORTED);
+    for (int k = 0; k < 3; k++) {
+        *out = 0;
+        run(x);
+        assert_int_equal(*out, 7);
+    }
+    ok(cuMemAllocAsync(&q, 4096, a));
+    assert_true(q != p);
+    ok(cuMemFreeAsync(q, a));
+    assert_int_equal(graph_memory(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT), 0);
+    assert_int_equal(graph_memory(CU_GRAPH_MEM_ATTR_USED_MEM_HIGH), 4096);
+    assert_int_equal(graph_memory(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT), CHUNK);
+    ok(cuGraphDestroy(g));
+    ok(cuGraphExecDestroy(x));
+    ok(cuDeviceGraphMemTrim(0));
+    assert_int_equal(graph_memory(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT), 0);
+    ok(cuMemFreeHost(out));
+}
+
+static void what_a_graph_leaves_allocated_is_freed_before_it_runs_again(void **state)
+{
+    (void)state;
+    CUgraph g;
+    CUgraphNode node;
+    CUgraphExec x;
+    CUDA_MEM_ALLOC_NODE_PARAMS p = { .poolProps = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                                    .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } }, .bytesize = 8192 };
+    ok(cuGraphCreate(&g, 0));
+    ok(cuGraphAddMemAllocNode(&node, g, NULL, 0, &p));
+    assert_int_equal(cuGraphDestroyNode(node), CUDA_ERROR_NOT_SUPPORTED);
+    ok(cuGraphInstantiate(&x, g, 0));
+    run(x);
+    assert_int_equal(graph_memory(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT), 8192);
+    ok(rig_launch(fill, p.dptr, 2048, 4, b));
+    assert_int_equal(cuGraphLaunch(x, a), CUDA_ERROR_INVALID_VALUE);
+    ok(cuMemFreeAsync(p.dptr, b));
+    run(x);
+    ok(cuGraphExecDestroy(x));
+    ok(cuGraphInstantiate(&x, g, CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH));
+    run(x);
+    run(x);
+    ok(cuMemsetD32(p.dptr, 5, 2048));
+    ok(cuGraphExecDestroy(x));
+    ok(cuGraphDestroy(g));
+    assert_int_equal(rig_word(p.dptr), 5);
+    ok(cuMemFreeAsync(p.dptr, a));
+    assert_int_equal(cuMemFreeAsync(p.dptr, a), CUDA_ERROR_INVALID_VALUE);
+    ok(cuStreamSynchronize(a));
+    ok(cuDeviceGraphMemTrim(0));
+    assert_int_equal(graph_memory(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT), 0);
+}
+
 static void what_is_not_implemented_says_so(void **state)
 {
     (void)state;
@@ -486,6 +563,8 @@ int main(void)
         T(a_graph_launched_into_a_capture_becomes_its_child),
         T(launches_of_one_graph_do_not_overlap),
         T(objects_of_the_user_live_as_long_as_graphs_need_them),
+        T(memory_allocated_in_a_capture_is_there_in_every_launch),
+        T(what_a_graph_leaves_allocated_is_freed_before_it_runs_again),
         T(what_is_not_implemented_says_so),
         T(a_batch_of_copies_is_all_of_them_in_the_stream),
     };

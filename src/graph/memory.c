@@ -1,0 +1,65 @@
+/* Memory of graphs: an allocation node's, shared by the node's copies in
+ * executable graphs. */
+#include "graph/memory.h"
+
+#include <stdlib.h>
+
+CUresult graph_memory_new(const CUDA_MEM_ALLOC_NODE_PARAMS_v2 *p, struct graph_memory **out)
+{
+    struct context *c;
+    struct device *d;
+    CUresult r = context_current(&c);
+    if (r) return r;
+    if (p->poolProps.allocType != CU_MEM_ALLOCATION_TYPE_PINNED || p->poolProps.handleTypes || !p->bytesize ||
+        (p->accessDescCount && !p->accessDescs))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (p->poolProps.location.type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_NOT_SUPPORTED;
+    if ((r = device_get(p->poolProps.location.id, &d))) return r;
+    for (size_t k = 0; k < p->accessDescCount; k++) /* other devices' access is a pool's, not a node's */
+        if (p->accessDescs[k].location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
+            p->accessDescs[k].location.id != d->ordinal)
+            return CUDA_ERROR_NOT_SUPPORTED;
+    struct graph_memory *m = calloc(1, sizeof *m);
+    if (!m) return CUDA_ERROR_OUT_OF_MEMORY;
+    struct stream *s;
+    m->references = 1;
+    if ((r = stream_get(c, CU_STREAM_LEGACY, false, &s)) || (r = mempool_keep(d, p->bytesize, s, &m->address))) {
+        free(m);
+        return r;
+    }
+    *out = m;
+    return r;
+}
+
+struct graph_memory *graph_memory_share(struct graph_memory *m)
+{
+    if (m) m->references++;
+    return m;
+}
+
+void graph_memory_drop(struct graph_memory *m)
+{
+    if (!m || --m->references) return;
+    mempool_unkeep(m->address);
+    free(m);
+}
+
+bool graph_has_memory(const struct graph *g)
+{
+    for (unsigned k = 0; k < g->nodes.count; k++)
+        if (g->nodes.node[k]->params.type == CU_GRAPH_NODE_TYPE_MEM_ALLOC ||
+            g->nodes.node[k]->params.type == CU_GRAPH_NODE_TYPE_MEM_FREE)
+            return true;
+    return false;
+}
+
+/* An address that a graph allocates, freed once in each graph. */
+CUresult graph_check_free(const struct graph *g, CUdeviceptr address)
+{
+    if (!mempool_is_kept(address, NULL)) return CUDA_ERROR_INVALID_VALUE;
+    for (unsigned k = 0; k < g->nodes.count; k++)
+        if (g->nodes.node[k]->params.type == CU_GRAPH_NODE_TYPE_MEM_FREE &&
+            g->nodes.node[k]->params.free.dptr == address)
+            return CUDA_ERROR_INVALID_VALUE;
+    return CUDA_SUCCESS;
+}

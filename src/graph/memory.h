@@ -1,0 +1,21 @@
+/* Memory that graphs allocate and free; see pool/mempool.h for what is kept.
+ * Guarded by graphs_lock. */
+#ifndef FL_GRAPH_MEMORY_H
+#define FL_GRAPH_MEMORY_H
+
+#include "graph/graph.h"
+#include "pool/mempool.h"
+
+struct graph_memory {
+    unsigned references;           /* nodes: the graph's, and its copies in executable graphs */
+    CUdeviceptr address;
+};
+
+CUresult graph_memory_new(const CUDA_MEM_ALLOC_NODE_PARAMS_v2 *p, struct graph_memory **out);
+struct graph_memory *graph_memory_share(struct graph_memory *m);
+void graph_memory_drop(struct graph_memory *m);
+/* Such a graph is neither cloned nor made a child, and there is one executable graph of it at a time. */
+bool graph_has_memory(const struct graph *g);
+CUresult graph_check_free(const struct graph *g, CUdeviceptr address);
+
+#endif
