@@ -57,6 +57,11 @@ static void destroy(struct vmm_memory *m)
     free(m);
 }
 
+static void settle(void)
+{
+    for (struct vmm_own *o; (o = own_next_forgotten());) destroy(o->memory);
+}
+
 CUresult memory_create(uint64_t size, const CUmemAllocationProp *prop, struct vmm_memory **out)
 {
     struct device *d;
@@ -66,13 +71,16 @@ CUresult memory_create(uint64_t size, const CUmemAllocationProp *prop, struct vm
     struct vmm_memory *m = calloc(1, sizeof *m);
     if (!m) return CUDA_ERROR_OUT_OF_MEMORY;
     *m = (struct vmm_memory){ .prop = p, .size = size, .device = d, .references = 1 };
+    settle();
     if ((r = space_take(d, size, &m->chunk))) {
         m->chunk.size = 0;
         goto out;
     }
     m->backing = m->chunk.backing;
     m->offset = m->chunk.offset;
-    if (p.requestedHandleTypes && (r = own_create(m))) goto out;
+    /* without a descriptor it waits in its device's file until it is exported */
+    if (p.requestedHandleTypes && (r = own_create(m)) && !d) goto out;
+    r = CUDA_SUCCESS;
     if (!d && prop->location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA)
         numa_bind(m->backing->alias + m->offset, size, p.location.id);
 out:
@@ -85,10 +93,9 @@ out:
 
 void vmm_settle(void)
 {
-    struct vmm_own *o;
     if (!own_orphans()) return;
     pthread_rwlock_wrlock(&vmm_lock);
-    while ((o = own_next_forgotten())) destroy(o->memory);
+    settle();
     pthread_rwlock_unlock(&vmm_lock);
 }
 

@@ -23,6 +23,9 @@ struct vmm_own {
 
 /* Gives m, whose size and prop are set, a file. */
 CUresult own_create(struct vmm_memory *m);
+/* Gives m, which lives and is mapped, a file with the same bytes: for when there was no descriptor to be had for it
+ * before. CUDA_ERROR_OPERATING_SYSTEM: there still is none, or kernels run that may write to it. */
+CUresult own_move(struct vmm_memory *m);
 void own_destroy(struct vmm_own *o);
 /* Writes the label: the file can be recognised from now on. */
 CUresult own_label(struct vmm_own *o);

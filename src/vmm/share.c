@@ -7,11 +7,13 @@
 CUresult vmm_export(CUmemGenericAllocationHandle name, CUmemAllocationHandleType type, void *out)
 {
     CUresult r = CUDA_ERROR_INVALID_VALUE;
+    if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR && type != CU_MEM_HANDLE_TYPE_FABRIC) return r;
     pthread_rwlock_wrlock(&vmm_lock);
     const struct vmm_handle *h = handle_find(name);
-    if (h && h->prop.requestedHandleTypes & type && h->memory->own) {
-        if (type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) r = own_export(h->memory->own, out);
-        if (type == CU_MEM_HANDLE_TYPE_FABRIC) r = fabric_export(h->memory->own, out);
+    if (h && h->prop.requestedHandleTypes & type) {
+        r = h->memory->own ? CUDA_SUCCESS : own_move(h->memory);
+        if (!r)
+            r = type == CU_MEM_HANDLE_TYPE_FABRIC ? fabric_export(h->memory->own, out) : own_export(h->memory->own, out);
     }
     pthread_rwlock_unlock(&vmm_lock);
     return r;

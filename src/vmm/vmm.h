@@ -76,7 +76,7 @@ CUresult vmm_export(CUmemGenericAllocationHandle h, CUmemAllocationHandleType ty
 CUresult vmm_import_descriptor(int fd, CUmemGenericAllocationHandle *out);
 /* See fabric.h for what can be wrong. */
 CUresult vmm_import_fabric(const CUmemFabricHandle *from, CUmemGenericAllocationHandle *out);
-/* Memory of which only descriptors were left goes back if they are closed by now. Before free memory is counted. */
+/* Memory of which only descriptors were left goes back if they are closed by now. Before free memory is counted, or taken. */
 void vmm_settle(void);
 /* For other kinds: a handle for a memory whose fields the caller has set; takes over one reference of it. */
 CUresult vmm_handle_new(struct vmm_memory *m, CUmemGenericAllocationHandle *out);

@@ -346,6 +346,47 @@ static void thousands_of_exportable_pages_leave_the_application_its_descriptors(
     play(make_thousands, nothing);
 }
 
+/* So few descriptors that most memory gets its own only when it is exported. */
+static void export_late(int s)
+{
+    enum { COUNT = 200 };
+    static CUmemGenericAllocationHandle h[COUNT];
+    static CUdeviceptr at[COUNT];
+    struct rlimit few = { 100, 100 };
+    start_cuda();
+    size_t before = free_memory();
+    EXPECT(setrlimit(RLIMIT_NOFILE, &few), 0);
+    for (int k = 0; k < COUNT; k++) {
+        h[k] = create(POSIX);
+        at[k] = map(h[k]);
+        EXPECT(cuMemsetD32(at[k], (unsigned)k, 1), 0);
+    }
+    for (int k = 0; k < COUNT / 2; k++) {
+        unmap(at[k]);
+        EXPECT(cuMemRelease(h[k]), 0);
+    }
+    send_fd(s, export_fd(h[COUNT - 1]));
+    wait_other(s);
+    EXPECT(word(at[COUNT - 1]), COUNT - 1);
+    EXPECT(word(at[COUNT - 1] + SIZE - 4), 0x5678);
+    EXPECT((long)(before - free_memory()), (long)COUNT / 2 * SIZE);
+}
+
+static void import_late(int s)
+{
+    start_cuda();
+    CUdeviceptr at = map(import_fd(receive_fd(s)));
+    EXPECT(word(at), 199);
+    EXPECT(cuMemsetD32(at + SIZE - 4, 0x5678, 1), 0);
+    signal_other(s);
+}
+
+static void without_descriptors_memory_gets_its_own_when_it_is_exported(void **state)
+{
+    (void)state;
+    play(export_late, import_late);
+}
+
 /* ---- fabric */
 
 static char channels[] = "/tmp/faultline-channels-XXXXXX";
@@ -461,6 +502,7 @@ int main(void)
         cmocka_unit_test(memory_counts_until_the_last_importer_is_dead),
         cmocka_unit_test(foreign_descriptors_are_refused),
         cmocka_unit_test(thousands_of_exportable_pages_leave_the_application_its_descriptors),
+        cmocka_unit_test(without_descriptors_memory_gets_its_own_when_it_is_exported),
         cmocka_unit_test(a_fabric_handle_works_between_processes_of_a_channel),
         cmocka_unit_test(without_the_channel_a_fabric_handle_is_not_permitted),
         cmocka_unit_test(a_fabric_handle_of_a_dead_process_is_invalid),
