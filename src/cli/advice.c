@@ -24,14 +24,12 @@ static unsigned reads(const struct trace_statistics *s)
 
 static bool back_and_forth(const struct trace_statistics *s, char *out, size_t size)
 {
-    uint64_t pages = s->bytes[TRACE_THRASHING] / 4096;
-    if (!pages) pages = s->events[TRACE_THRASHING];
-    if (!pages && s->returns < MANY_RETURNS) return false;
-    int n =
-        pages ? snprintf(out, size, "%llu page%s went back and forth so quickly that the driver stepped in: ",
-                         (unsigned long long)pages, pages == 1 ? "" : "s")
-              : snprintf(out, size, "the same pages moved again and again, %llu times, because processors took turns: ",
-                         (unsigned long long)s->returns);
+    uint64_t times = s->events[TRACE_THRASHING];
+    if (!times && s->returns < MANY_RETURNS) return false;
+    int n = times ? snprintf(out, size, "pages went back and forth so quickly that the driver noticed %llu time%s: ",
+                             (unsigned long long)times, times == 1 ? "" : "s")
+                  : snprintf(out, size, "the same pages moved again and again, %llu times, because processors took turns: ",
+                             (unsigned long long)s->returns);
     if (n < 0 || (size_t)n >= size) return true;
     snprintf(out + n, size - (size_t)n, "%s",
              reads(s) >= 90

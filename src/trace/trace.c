@@ -149,13 +149,29 @@ static void put(struct trace_region *r, const struct trace_record *record)
     if (i % (TRACE_SLOTS / 4) == TRACE_SLOTS / 4 - 1) wake_readers(r);
 }
 
+static _Thread_local uint64_t begun;
+
+void trace_note_begin(void) { begun = trace_now(); }
+
+/* A migration is written when it is done. It took some time, however short: tools divide by it. */
+static void set_times(struct trace_record *record)
+{
+    uint64_t now = trace_now();
+    if (record->kind == TRACE_MIGRATION) {
+        record->time = begun ? begun : now;
+        record->end = begun = now > record->time ? now : record->time + 1;
+    } else {
+        record->time = now;
+    }
+}
+
 void trace_write(struct trace_record record)
 {
     if (!record.kind || record.kind >= TRACE_KINDS || record.cause >= TRACE_CAUSES) return;
     bool records = trace_wanted(TRACE_LISTEN_RECORDS);
     struct trace_region *r = atomic_load_explicit(&mapped, memory_order_acquire);
     if (!r) return;
-    if (!record.time && (records || record.kind == TRACE_ALLOC || record.kind == TRACE_FREE)) record.time = trace_now();
+    if (!record.time && (records || record.kind == TRACE_ALLOC || record.kind == TRACE_FREE)) set_times(&record);
     if (!record.end) record.end = record.time;
     statistics_count(r, &record, trace_wanted(TRACE_LISTEN_ALLOCATIONS));
     if (records) put(r, &record);

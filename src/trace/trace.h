@@ -43,6 +43,7 @@ extern _Atomic unsigned trace_listeners;
 void trace_write(struct trace_record r);
 
 void trace_ask_environment(void);
+void trace_note_begin(void);
 /* Whether somebody wants any of these: for writers whose record costs something to make. */
 static inline bool trace_wanted(unsigned listen)
 {
@@ -52,6 +53,13 @@ static inline bool trace_wanted(unsigned listen)
         l = atomic_load_explicit(&trace_listeners, memory_order_relaxed);
     }
     return l & listen;
+}
+
+/* What the calling thread does to managed memory begins now: its first migration lasts from here to
+ * when it is written, each further one from the one before. */
+static inline void trace_begin(void)
+{
+    if (trace_wanted(TRACE_LISTEN_RECORDS)) trace_note_begin();
 }
 
 /* Begins or ends listening; calls nest, each bit by itself. */

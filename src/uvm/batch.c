@@ -29,8 +29,12 @@ static unsigned limit(const struct batch *b)
     return !b->steady ? LOADS : b->phase ? LOADS - 1 : 1;
 }
 
+/* Numbered as the driver numbers them: over all devices. */
+static uint64_t batch_number;
+
 static void trace_batch(const struct batch *b, unsigned p)
 {
+    trace_begin();
     uint64_t lowest = b->page[0];
     for (unsigned k = 1; k < b->n; k++)
         if (b->page[k] < lowest) lowest = b->page[k];
@@ -39,7 +43,8 @@ static void trace_batch(const struct batch *b, unsigned p)
                                        .processor = (uint8_t)p,
                                        .address = lowest,
                                        .bytes = PAGE_BYTES,
-                                       .count = 1 });
+                                       .count = 1,
+                                       .batch = ++batch_number });
 }
 
 /* The faults of one block, at once; those throttled are tried again when their nap is over. */
@@ -76,6 +81,7 @@ static CUresult close_batch(unsigned p)
     trace_batch(b, p);
     for (unsigned k = 0; k < b->n; k++)
         if (b->page[k] && !r) r = service_block(b, p, k);
+    trace_write((struct trace_record){ .kind = TRACE_GPU_FAULT_REPLAY, .processor = (uint8_t)p, .batch = batch_number });
     b->phase = !b->phase;
     b->steady = true;
     b->n = b->groups = 0;

@@ -61,6 +61,7 @@ void uvm_sleep(uint64_t until)
 void uvm_enter(void)
 {
     pthread_mutex_lock(&uvm_lock);
+    trace_begin();
     if (batch_close_all()) sticky_set(CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
@@ -117,6 +118,12 @@ static enum mmu_verdict service(const struct mmu_fault *f)
     else
         pthread_mutex_lock(&uvm_lock);
     CUresult r = service_locked(f);
+    if (r)
+        trace_write((struct trace_record){ .kind = TRACE_FATAL_FAULT,
+                                           .access = f->write ? TRACE_ACCESS_WRITE : TRACE_ACCESS_READ,
+                                           .processor = (uint8_t)f->processor,
+                                           .address = f->address,
+                                           .thread = (uint32_t)f->thread });
     uvm_leave();
     return r ? MMU_FATAL : MMU_RETRY;
 }
