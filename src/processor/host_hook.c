@@ -27,10 +27,10 @@ static _Atomic unsigned shown;
 
 struct sigaction hook_action(void) { return actions[atomic_load(&shown) % PLACES]; }
 
-static void show(const struct sigaction *a)
+static void show(struct sigaction a)
 {
     unsigned next = atomic_load(&shown) + 1;
-    actions[next % PLACES] = *a;
+    actions[next % PLACES] = a;
     atomic_store(&shown, next);
 }
 
@@ -39,7 +39,7 @@ static int hooked_sigaction(int number, const struct sigaction *new, struct siga
     if (number != SIGSEGV) return real_sigaction(number, new, old);
     pthread_mutex_lock(&lock);
     struct sigaction before = hook_action();
-    if (new) show(new);
+    if (new) show(*new);
     pthread_mutex_unlock(&lock);
     if (old) *old = before;
     return 0;
@@ -130,7 +130,7 @@ void hook_look_again(void)
     if (pthread_mutex_trylock(&lock)) return;
     /* somebody got past us: as if it had called us */
     if (!real_sigaction(SIGSEGV, NULL, &now) && now.sa_sigaction != ours) {
-        show(&now);
+        show(now);
         real_sigaction(SIGSEGV, &a, NULL);
     }
     pthread_mutex_unlock(&lock);

@@ -1,0 +1,233 @@
+/* What Unified Memory costs, in microseconds, beside the raw primitives it
+ * stands on, measured in turn. bench/run prints the ratios. */
+#include "problems.h"
+#include <cuda.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define CHECK(call) do { CUresult r_ = (call); if (r_) { const char *n_ = "?"; cuGetErrorName(r_, &n_); fprintf(stderr, "%s: %s\n", #call, n_); exit(1); } } while (0)
+
+enum { PAGE = 4096, BIG = 16 * PAGE, BLOCK = 2 << 20, ROUNDS = 9 };
+static const size_t GIB = 1ul << 30;
+static const CUmemLocation device = { .type = CU_MEM_LOCATION_TYPE_DEVICE }, host = { .type = CU_MEM_LOCATION_TYPE_HOST };
+
+static CUdeviceptr managed(size_t bytes)
+{
+    CUdeviceptr p;
+    CHECK(cuMemAllocManaged(&p, bytes, CU_MEM_ATTACH_GLOBAL));
+    return p;
+}
+
+static void prefetch(CUdeviceptr p, size_t bytes, CUmemLocation where)
+{
+    CHECK(cuMemPrefetchAsync(p, bytes, where, 0, NULL));
+    CHECK(cuCtxSynchronize());
+}
+
+static void touch(CUdeviceptr p, size_t bytes, size_t step)
+{
+    for (size_t at = 0; at < bytes; at += step) ++*(volatile char *)(p + at);
+}
+
+/* ---- a fault, and the same by hand: a thread that spins, an entry for as many pages */
+
+struct raw { int fd; char *at; _Atomic int over; };
+
+static void *resolve(void *arg)
+{
+    struct raw *r = arg;
+    struct uffd_msg m;
+    while (!r->over)
+        if (read(r->fd, &m, sizeof m) == sizeof m) {
+            uint64_t begin = (uintptr_t)r->at, offset = (m.arg.pagefault.address - begin) / BIG * BIG;
+            struct uffdio_continue c = { { begin + offset, BIG }, 0, 0 };
+            ioctl(r->fd, UFFDIO_CONTINUE, &c);
+        }
+    return NULL;
+}
+
+static int raw_open(struct raw *r, size_t bytes)
+{
+    struct uffdio_api api = { UFFD_API, UFFD_FEATURE_MINOR_SHMEM | UFFD_FEATURE_MISSING_SHMEM, 0 };
+    int maker = open("/dev/userfaultfd", O_RDWR), memory = memfd_create("raw", 0);
+    r->fd = maker >= 0 ? ioctl(maker, USERFAULTFD_IOC_NEW, O_NONBLOCK) : (int)syscall(SYS_userfaultfd, O_NONBLOCK);
+    if (r->fd < 0 || ioctl(r->fd, UFFDIO_API, &api) || ftruncate(memory, (off_t)bytes)) return -1;
+    r->at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+    memset(r->at, 1, bytes);
+    madvise(r->at, bytes, MADV_DONTNEED);
+    struct uffdio_register reg = { { (uintptr_t)r->at, bytes }, UFFDIO_REGISTER_MODE_MINOR | UFFDIO_REGISTER_MODE_MISSING, 0 };
+    return ioctl(r->fd, UFFDIO_REGISTER, &reg);
+}
+
+static void measure_fault(void)
+{
+    enum { N = 100 };
+    struct raw raw = { 0 };
+    pthread_t thread;
+    CUdeviceptr p = managed((size_t)N * BLOCK);
+    double us[N], theirs[N];
+    touch(p, (size_t)N * BLOCK, PAGE);
+    prefetch(p, (size_t)N * BLOCK, device);
+    for (int k = 0; k < N; k++) {
+        double t = now_us();
+        *(volatile char *)(p + (size_t)k * BLOCK) = 1;
+        us[k] = now_us() - t;
+    }
+    report("um.fault", median(us, N));
+    CHECK(cuMemFree(p));
+    if (raw_open(&raw, (size_t)N * BIG)) return;
+    pthread_create(&thread, NULL, resolve, &raw);
+    usleep(1000);
+    for (int k = 0; k < N; k++) {
+        double t = now_us();
+        raw.at[(size_t)k * BIG] = 1;
+        theirs[k] = now_us() - t;
+    }
+    raw.over = 1;
+    pthread_join(thread, NULL);
+    close(raw.fd);
+    report("um.fault.raw", median(theirs, N));
+}
+
+static void measure_sweep(void)
+{
+    size_t bytes = 256ul << 20;
+    CUdeviceptr p = managed(bytes);
+    double us[ROUNDS];
+    touch(p, bytes, PAGE);
+    for (int k = 0; k < ROUNDS; k++) {
+        prefetch(p, bytes, device);
+        double t = now_us();
+        touch(p, bytes, PAGE);
+        us[k] = (now_us() - t) / (double)(bytes / PAGE);
+    }
+    report("um.sweep", median(us, ROUNDS));
+    CHECK(cuMemFree(p));
+}
+
+/* ---- whole blocks */
+
+static void measure_prefetch(void)
+{
+    CUdeviceptr p = managed(GIB);
+    char *from = malloc(GIB), *to = malloc(GIB);
+    double there[ROUNDS], back[ROUNDS], copy[ROUNDS];
+    memset(from, 1, GIB);
+    memset(to, 1, GIB);
+    double t = now_us();
+    touch(p, GIB, PAGE);
+    report("um.first_touch", (now_us() - t) / (double)(GIB / PAGE));
+    for (int k = -1; k < ROUNDS; k++) {
+        t = now_us();
+        prefetch(p, GIB, device);
+        double u = now_us();
+        prefetch(p, GIB, host);
+        double v = now_us();
+        memcpy(to, from, GIB);
+        if (k < 0) report("um.prefetch.first", u - t);
+        if (k >= 0) there[k] = u - t, back[k] = v - u, copy[k] = now_us() - v;
+        touch(p, GIB, PAGE); /* entries that the next prefetch must take out */
+    }
+    report("um.prefetch.device", median(there, ROUNDS));
+    report("um.prefetch.host", median(back, ROUNDS));
+    report("um.prefetch.raw", median(copy, ROUNDS));
+    CHECK(cuMemFree(p));
+    free(from);
+    free(to);
+}
+
+/* ---- calls */
+
+static void measure_calls(void)
+{
+    enum { N = 1000 };
+    CUdeviceptr p = managed(GIB);
+    double advise[N], move[N], ask[100];
+    size_t piece = GIB / N / PAGE * PAGE;
+    touch(p, GIB, BLOCK);
+    prefetch(p, BLOCK, device);
+    for (int k = 0; k < N; k++) {
+        double t = now_us();
+        CHECK(cuMemAdvise(p, BLOCK, k % 2 ? CU_MEM_ADVISE_SET_PREFERRED_LOCATION : CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION, device));
+        advise[k] = now_us() - t;
+        t = now_us();
+        CHECK(cuMemPrefetchAsync(p, BLOCK, device, 0, NULL));
+        move[k] = now_us() - t;
+        if (k % 8 == 0) CHECK(cuCtxSynchronize());
+    }
+    CHECK(cuCtxSynchronize());
+    report("um.advise", median(advise, N));
+    report("um.prefetch.call", median(move, N));
+    for (int k = 0; k < N; k++)
+        if (k % 2) CHECK(cuMemAdvise(p + (size_t)k * piece, piece, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, k % 4 == 1 ? device : host));
+    for (int k = 0; k < 100; k++) {
+        int where;
+        double t = now_us();
+        CHECK(cuMemRangeGetAttribute(&where, sizeof where, CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION, p, GIB));
+        ask[k] = now_us() - t;
+    }
+    report("um.attribute", median(ask, 100));
+    CHECK(cuMemFree(p));
+}
+
+/* ---- a kernel that streams */
+
+static double add(CUfunction f, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c)
+{
+    int n = ADD_N;
+    void *arguments[] = { &a, &b, &c, &n };
+    double t = now_us();
+    CHECK(cuLaunchKernel(f, ADD_N / 256, 1, 1, 256, 1, 1, 0, NULL, arguments, NULL));
+    CHECK(cuCtxSynchronize());
+    return now_us() - t;
+}
+
+static void measure_stream(const char *kernels)
+{
+    CUmodule module;
+    CUfunction f;
+    size_t bytes = (size_t)ADD_N * sizeof(float);
+    CUdeviceptr m[3], d[3];
+    double ours[ROUNDS], theirs[ROUNDS];
+    CHECK(cuModuleLoad(&module, kernels));
+    CHECK(cuModuleGetFunction(&f, module, "vector_add"));
+    for (int k = 0; k < 3; k++) {
+        m[k] = managed(bytes);
+        CHECK(cuMemAlloc(&d[k], bytes));
+        CHECK(cuMemsetD32(d[k], 0, ADD_N));
+        touch(m[k], bytes, PAGE);
+        prefetch(m[k], bytes, device);
+    }
+    for (int k = -2; k < ROUNDS; k++) {
+        double u = add(f, m[0], m[1], m[2]), t = add(f, d[0], d[1], d[2]);
+        if (k >= 0) ours[k] = u, theirs[k] = t;
+    }
+    report("um.stream", median(ours, ROUNDS));
+    report("um.stream.raw", median(theirs, ROUNDS));
+    for (int k = 0; k < 3; k++) {
+        CHECK(cuMemFree(m[k]));
+        CHECK(cuMemFree(d[k]));
+    }
+}
+
+int main(int argc, char **argv)
+{
+    CUcontext c;
+    CHECK(cuInit(0));
+    CHECK(cuDevicePrimaryCtxRetain(&c, 0));
+    CHECK(cuCtxSetCurrent(c));
+    measure_fault();
+    measure_sweep();
+    measure_prefetch();
+    measure_calls();
+    if (argc > 1) measure_stream(argv[1]);
+    return 0;
+}
