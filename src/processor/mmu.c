@@ -6,6 +6,7 @@
 #include "processor/table.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -28,6 +29,16 @@ static char *map_large(const struct backing *memory)
     return at;
 }
 
+/* A quarter of the memory that this process may have. */
+static uint64_t quarter_of_memory(void)
+{
+    unsigned long long bytes = (unsigned long long)sysconf(_SC_PHYS_PAGES) * PAGE_BYTES, limit;
+    FILE *f = fopen("/sys/fs/cgroup/memory.max", "re");
+    if (f && fscanf(f, "%llu", &limit) == 1 && limit < bytes) bytes = limit;
+    if (f) fclose(f);
+    return bytes / 4;
+}
+
 CUresult mmu_init(const struct backing *memory, uint64_t base, mmu_service *service)
 {
     size_t bytes = memory->size / BLOCK_BYTES * sizeof *mmu.blocks;
@@ -38,6 +49,7 @@ CUresult mmu_init(const struct backing *memory, uint64_t base, mmu_service *serv
     mmu.end = base + memory->size;
     mmu.service = service;
     mmu.alias = map_large(memory);
+    mmu.large_most = quarter_of_memory();
     CUresult r = host_open();
     if (!r) r = service_start();
     if (r) {
@@ -75,6 +87,7 @@ void mmu_remove(uint64_t va, uint64_t size)
 {
     for (uint64_t at = va; at < va + size; at += BLOCK_BYTES) {
         if (!block_find(at)) continue;
+        block_punched(block_find(at), 0, BLOCK_PAGES);
         for (unsigned n = 0; n < MMU_PROCESSORS; n++) {
             struct table *t = &mmu.tables[n];
             pthread_mutex_lock(&t->lock);
@@ -151,11 +164,13 @@ void mmu_discard(uint64_t va, uint64_t size)
     for (uint64_t at = va, next; at < va + size; at = next) {
         next = (at / BLOCK_BYTES + 1) * BLOCK_BYTES;
         if (next > va + size) next = va + size;
+        unsigned first = page_of(at), end = first + (unsigned)((next - at) / PAGE_BYTES);
+        if (block_find(at)) block_punched(block_find(at), first, end);
         for (unsigned n = 0; block_find(at) && n < MMU_PROCESSORS; n++) {
             struct table *t = &mmu.tables[n];
             pthread_mutex_lock(&t->lock);
             struct leaf *l = leaf_find(n, at);
-            if (l) leaf_lose(t, l, page_of(at), page_of(at) + (unsigned)((next - at) / PAGE_BYTES));
+            if (l) leaf_lose(t, l, first, end);
             pthread_mutex_unlock(&t->lock);
         }
     }

@@ -142,7 +142,6 @@ void leaf_believe(const struct table *t, struct leaf *l, unsigned page, bool pro
 /* What is not watched the system fills in by itself. */
 void leaf_lose(const struct table *t, struct leaf *l, unsigned first, unsigned end)
 {
-    atomic_store(&block_find(l->va)->populated, false);
     if (!l->open && !t->signals) fill(&l->has_read, &l->has_write, first, end, MMU_NONE);
 }
 
@@ -205,19 +204,45 @@ CUresult leaf_populate(const struct leaf *l, unsigned page)
     return populate(l->va + (uint64_t)page * PAGE_BYTES, PAGE_BYTES);
 }
 
-/* The block's pages exist; in one large page if that costs nothing, or has been worth it for some time. */
+/* The first page of a block brings all of it, as one large page, where there are large pages and plenty of
+ * memory: 512 small ones take five times as long to make, and ten times as long to take away again. */
+static void begin_block(struct block *b, uint64_t va)
+{
+    unsigned char resident = 0;
+    char *alias = mmu.alias + (va - mmu.base);
+    if (atomic_load(&b->begun) || atomic_exchange(&b->begun, true)) return;
+    if (!mmu.alias || atomic_load(&mmu.large_bytes) >= mmu.large_most) return;
+    if (madvise(alias, PAGE_BYTES, MADV_POPULATE_WRITE)) return;
+    if (!mincore(alias + BLOCK_BYTES - PAGE_BYTES, PAGE_BYTES, &resident) && resident & 1) {
+        atomic_fetch_add(&mmu.large_bytes, BLOCK_BYTES);
+        atomic_store(&b->large, true);
+        atomic_store(&b->populated, true);
+    } else {
+        atomic_store(&mmu.large_bytes, UINT64_MAX / 2);
+    }
+    madvise(alias, BLOCK_BYTES, MADV_DONTNEED);
+}
+
+void block_punched(struct block *b, unsigned first, unsigned end)
+{
+    atomic_store(&b->populated, false);
+    if (first || end != BLOCK_PAGES) return;
+    if (atomic_exchange(&b->large, false)) atomic_fetch_sub(&mmu.large_bytes, BLOCK_BYTES);
+    atomic_store(&b->begun, false);
+}
+
+/* The block's pages exist; small ones become a large one when that has been worth it for some time. */
 static CUresult populate_block(struct block *b, uint64_t va)
 {
-    char *alias = mmu.alias ? mmu.alias + (va - mmu.base) : NULL;
+    begin_block(b, va);
     if (!atomic_load(&b->populated)) {
-        /* where the system has large pages the first one touched is one, and there is nothing left to do */
-        if (alias) madvise(alias, PAGE_BYTES, MADV_POPULATE_WRITE);
         CUresult r = populate(va, BLOCK_BYTES);
         if (r) return r;
         atomic_store(&b->populated, true);
     }
-    if (alias && atomic_load(&b->opened) < COLLAPSE_AT && atomic_fetch_add(&b->opened, 1) + 1 == COLLAPSE_AT)
-        madvise(alias, BLOCK_BYTES, MADV_COLLAPSE);
+    if (mmu.alias && !atomic_load(&b->large) && atomic_load(&b->opened) < COLLAPSE_AT &&
+        atomic_fetch_add(&b->opened, 1) + 1 == COLLAPSE_AT)
+        madvise(mmu.alias + (va - mmu.base), BLOCK_BYTES, MADV_COLLAPSE);
     return CUDA_SUCCESS;
 }
 
@@ -233,6 +258,7 @@ static CUresult enter(struct table *t, uint64_t va, uint64_t size, bool writable
     uint64_t done;
     int error = userfault_enter(t->fd, va, size, writable, &done);
     if (error != EFAULT) return result_of(error);
+    begin_block(block_find(va), va & ~(uint64_t)(BLOCK_BYTES - 1));
     CUresult r = populate(va + done, size - done);
     if (r) return r;
     error = userfault_enter(t->fd, va + done, size - done, writable, &done);

@@ -27,7 +27,9 @@ struct leaf {
 /* Never freed, so that it can be found without a lock. */
 struct block {
     struct leaf *leaf[MMU_PROCESSORS]; /* each under its table's lock */
-    _Atomic bool populated;        /* every page has physical memory */
+    _Atomic bool begun;            /* some page has, or had, physical memory */
+    _Atomic bool populated;        /* every page has */
+    _Atomic bool large;            /* they are one large page that the first touch brought */
     _Atomic uint8_t opened;        /* how often a leaf was opened; counts to COLLAPSE_AT */
 };
 struct span { uint64_t lo, hi; };  /* empty: both 0 */
@@ -57,6 +59,8 @@ struct mmu {
     enum mmu_rung rung;            /* the host's */
     _Atomic(struct block *) *blocks;
     char *alias;                   /* of memory, in large pages where the system has them; NULL: none */
+    uint64_t large_most;           /* bytes of blocks that may be made large by their first touch */
+    _Atomic uint64_t large_bytes;  /* that are so; more than large_most: this system has no large pages */
     struct table tables[MMU_PROCESSORS];
 };
 extern struct mmu mmu;
@@ -65,6 +69,8 @@ static inline struct block *block_find(uint64_t va)
 {
     return va < mmu.base || va >= mmu.end ? NULL : atomic_load(&mmu.blocks[(va - mmu.base) / BLOCK_BYTES]);
 }
+/* Physical memory of pages [first, end) of the block goes. */
+void block_punched(struct block *b, unsigned first, unsigned end);
 static inline unsigned page_of(uint64_t va) { return (unsigned)(va / PAGE_BYTES % BLOCK_PAGES); }
 
 /* table.c; under the table's lock */
