@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { DEPTH = 1024, REMEMBERED = 4096 };
+enum { NEAR = 8, DEPTH = 1024, REMEMBERED = 4096 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* the context table */
 static struct context *live;
@@ -20,8 +20,11 @@ static unsigned destroyed_count;
 static _Atomic int sticky;
 static _Atomic unsigned long long last_id;
 
-static _Thread_local struct context *stack[DEPTH];
+/* The calling thread's stack. Little of it is thread-local: a library that is loaded late finds little room there. */
+static _Thread_local struct context *near[NEAR], **far; /* the lowest; those above, once there are any */
 static _Thread_local unsigned depth;
+static pthread_key_t far_key;
+static pthread_once_t far_once = PTHREAD_ONCE_INIT;
 
 CUresult sticky_get(void) { return (CUresult)atomic_load_explicit(&sticky, memory_order_relaxed); }
 
@@ -33,26 +36,45 @@ CUresult sticky_set(CUresult error)
 
 /* ---- the stack */
 
-struct context *context_top(void) { return depth ? stack[depth - 1] : NULL; }
+static struct context **at(unsigned k) { return k < NEAR ? &near[k] : &far[k - NEAR]; }
+
+struct context *context_top(void) { return depth ? *at(depth - 1) : NULL; }
+
+/* Other destructors of the thread may still make calls. */
+static void thread_ends(void *p)
+{
+    if (depth > NEAR) depth = NEAR;
+    far = NULL;
+    free(p);
+}
+
+static void make_key(void) { pthread_key_create(&far_key, thread_ends); }
+
+static bool go_far(void)
+{
+    pthread_once(&far_once, make_key);
+    far = calloc(DEPTH - NEAR, sizeof *far);
+    return far && !pthread_setspecific(far_key, far);
+}
 
 CUresult context_push(struct context *c)
 {
-    if (depth == DEPTH) return CUDA_ERROR_OUT_OF_MEMORY;
-    stack[depth++] = c;
+    if (depth == DEPTH || (depth == NEAR && !far && !go_far())) return CUDA_ERROR_OUT_OF_MEMORY;
+    *at(depth++) = c;
     return CUDA_SUCCESS;
 }
 
 CUresult context_pop(struct context **c)
 {
     if (!context_top()) return CUDA_ERROR_INVALID_CONTEXT;
-    *c = stack[--depth];
+    *c = *at(--depth);
     return CUDA_SUCCESS;
 }
 
 void context_set(struct context *c)
 {
     if (!depth) depth = 1;
-    stack[depth - 1] = c;
+    *at(depth - 1) = c;
 }
 
 CUresult context_current_unchecked(struct context **out)
