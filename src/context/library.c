@@ -1,6 +1,7 @@
 /* The library as a whole: initialisation, devices, what kernels did wrong. */
 #include "base/log.h"
 #include "context/context.h"
+#include "ipc/ipc.h"
 #include "pool/mempool.h"
 #include "space/registered.h"
 #include "space/space.h"
@@ -107,6 +108,7 @@ CUresult library_init(unsigned flags)
         uvm_init();
         space_add_owner(&vmm_owner);
         space_add_owner(&registered_owner);
+        space_add_owner(&ipc_owner);
         mempool_init();
         atomic_store_explicit(&ready, true, memory_order_release);
     }

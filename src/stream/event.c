@@ -2,7 +2,9 @@
  * event takes one of its own, so recording again or destroying the event does
  * not concern it. */
 #include "stream/event.h"
+#include "stream/beacon.h"
 #include "stream/internal.h"
+#include "stream/operations.h"
 
 struct event {
     struct pool_link link;
@@ -12,6 +14,9 @@ struct event {
     unsigned flags;
     pthread_mutex_t lock;          /* guards mark */
     struct mark *mark;             /* NULL: never recorded */
+    struct beacon *beacon;         /* its state, if interprocess: the mark is this process's view alone */
+    void (*left)(void *arg);       /* the beacon is another process's: to be called when the event goes */
+    void *arg;
 };
 
 static void construct_event(void *object)
@@ -32,13 +37,30 @@ static void set_mark(struct event *e, struct mark *m)
     mark_release(old);
 }
 
-CUresult event_create(struct context *c, unsigned flags, struct event **out)
+static void leave_beacon(struct event *e)
+{
+    if (e->left)
+        e->left(e->arg);
+    else if (e->beacon)
+        beacon_release(e->beacon);
+    e->beacon = NULL;
+    e->left = NULL;
+}
+
+/* The beacon's reference is taken over. */
+static CUresult enter(struct context *c, unsigned flags, struct beacon *b, void (*left)(void *), void *arg,
+                      struct event **out)
 {
     struct stream_set *set = c->streams;
     struct event *e = pool_get(&events);
-    if (!e)
+    if (!e) {
+        leave_beacon(&(struct event){ .beacon = b, .left = left, .arg = arg });
         return CUDA_ERROR_OUT_OF_MEMORY;
+    }
     set_mark(e, NULL);
+    e->beacon = b;
+    e->left = left;
+    e->arg = arg;
     pthread_mutex_lock(&set->lock);
     bool dying = atomic_load(&set->dying);
     if (!dying) {
@@ -53,11 +75,40 @@ CUresult event_create(struct context *c, unsigned flags, struct event **out)
     }
     pthread_mutex_unlock(&set->lock);
     if (dying) {
+        leave_beacon(e);
         pool_put(&events, e);
         return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     }
     *out = e;
     return CUDA_SUCCESS;
+}
+
+CUresult event_create(struct context *c, unsigned flags, struct event **out)
+{
+    struct beacon *b = NULL;
+    if (flags & CU_EVENT_INTERPROCESS && !(b = beacon_new()))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    return enter(c, flags, b, NULL, NULL, out);
+}
+
+CUresult event_adopt(struct context *c, struct beacon *b, void (*left)(void *arg), void *arg, struct event **out)
+{
+    return enter(c, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING, b, left, arg, out);
+}
+
+struct beacon *event_beacon(const struct event *e)
+{
+    return e->beacon;
+}
+
+uint64_t event_id(const struct event *e)
+{
+    return atomic_load(&e->id);
+}
+
+bool event_adopted(const struct event *e)
+{
+    return e->left != NULL;
 }
 
 CUresult event_get(CUevent handle, struct event **out)
@@ -84,6 +135,7 @@ static void invalidate(struct event *e)
     if (e->next)
         e->next->from = e->from;
     set_mark(e, NULL);
+    leave_beacon(e);
     pool_put(&events, e);
 }
 
@@ -116,8 +168,57 @@ unsigned event_flags(const struct event *e)
     return e->flags;
 }
 
+/* ---- interprocess events */
+
+struct beacon_work { struct beacon *beacon; uint64_t n; };
+
+static void complete(void *arg, CUresult status)
+{
+    struct beacon_work *w = arg;
+    (void)status;                      /* what will not be done any more keeps nobody waiting */
+    beacon_complete(w->beacon, w->n);
+    beacon_release(w->beacon);
+}
+
+static CUresult record_beacon(struct beacon *b, struct stream *s)
+{
+    beacon_hold(b);
+    struct beacon_work w = { b, beacon_record(b) };
+    CUresult r = stream_call(s, complete, &w, sizeof w);
+    if (r)
+        complete(&w, r);
+    return r;
+}
+
+static CUresult wait_for_beacon(void *arg)
+{
+    struct beacon_work *w = arg;
+    beacon_wait(w->beacon, w->n);
+    beacon_release(w->beacon);
+    return CUDA_SUCCESS;
+}
+
+static CUresult stream_wait_beacon(struct stream *s, struct beacon *b)
+{
+    struct beacon_work w = { b, beacon_newest(b) };
+    if (beacon_done(b, w.n))
+        return CUDA_SUCCESS;
+    beacon_hold(b);
+    CUresult r = stream_enqueue(s, wait_for_beacon, &w, sizeof w);
+    if (r)
+        beacon_release(b);
+    return r;
+}
+
+/* ---- what is done with events */
+
 CUresult event_record(struct event *e, struct stream *s)
 {
+    if (e->beacon) {
+        CUresult r = record_beacon(e->beacon, s);
+        if (r)
+            return r;
+    }
     struct mark *m = mark_new(s, !(e->flags & CU_EVENT_DISABLE_TIMING));
     if (!m)
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -132,6 +233,8 @@ CUresult event_record(struct event *e, struct stream *s)
 
 CUresult event_query(struct event *e)
 {
+    if (e->beacon)
+        return beacon_done(e->beacon, beacon_newest(e->beacon)) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
     struct mark *m = get_mark(e);
     bool done = !m || mark_done(m);
     mark_release(m);
@@ -140,10 +243,12 @@ CUresult event_query(struct event *e)
 
 CUresult event_synchronize(struct event *e)
 {
-    struct mark *m = get_mark(e);
+    struct mark *m = e->beacon ? NULL : get_mark(e);
     if (m)
         mark_wait(m, true);
     mark_release(m);
+    if (e->beacon)
+        beacon_wait(e->beacon, beacon_newest(e->beacon));
     struct processor *p = e->set->context->device->processor;
     if (p)
         processor_flush_printf(p);
@@ -168,6 +273,8 @@ CUresult event_elapsed(struct event *start, struct event *end, float *ms)
 
 CUresult stream_wait_event(struct stream *s, struct event *e)
 {
+    if (e->beacon)
+        return stream_wait_beacon(s, e->beacon);
     struct mark *m = get_mark(e);
     CUresult r = m ? stream_wait(s, m) : CUDA_SUCCESS;
     if (m && !r)

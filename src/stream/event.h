@@ -5,9 +5,16 @@
 #include "stream/stream.h"
 
 struct event;
+struct beacon;
 
 /* Flags are checked by the caller. */
 CUresult event_create(struct context *c, unsigned flags, struct event **out);
+/* An event whose state is another process's. left(arg) is called when it is destroyed, or at once on failure. */
+CUresult event_adopt(struct context *c, struct beacon *b, void (*left)(void *arg), void *arg, struct event **out);
+struct beacon *event_beacon(const struct event *e); /* NULL: not interprocess */
+bool event_adopted(const struct event *e);
+/* Unique in the process; 0: the event was destroyed. */
+uint64_t event_id(const struct event *e);
 CUresult event_get(CUevent handle, struct event **out);   /* CUDA_ERROR_INVALID_HANDLE */
 CUresult event_destroy(struct event *e);
 struct context *event_context(const struct event *e);

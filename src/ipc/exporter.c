@@ -1,0 +1,288 @@
+/* Tickets of this process and who uses them; see exporter.h. The thread holds
+ * the memory of a ticket once for each time that a connection has opened it, so
+ * what a dead importer had is released with its connection. */
+#include "ipc/exporter.h"
+#include "context/context.h"
+#include "space/space.h"
+#include "stream/beacon.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+enum { BUCKETS = 256, MOST = 4096, PAUSE_US = 50000 };
+
+struct offer {
+    unsigned char secret[IPC_SECRET];
+    enum ipc_kind kind;
+    uint64_t base, number;         /* number: the allocation's buffer_id, the event's id */
+    struct event *event;
+    struct offer *next;
+};
+
+/* What a connection has open. */
+struct hold {
+    unsigned char secret[IPC_SECRET];
+    struct allocation *memory;
+    struct beacon *beacon;
+    struct hold *next;
+};
+struct connection { int fd; struct hold *holds; };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* offers; before the space's */
+static struct offer *offers[BUCKETS];
+static int listener = -1;
+static unsigned char name[IPC_NAME];
+/* the thread's own */
+static struct connection *connections;
+static unsigned count, room;
+
+/* ---- offers */
+
+static struct offer *by_secret(const unsigned char *secret)
+{
+    for (struct offer *o = offers[secret[0] % BUCKETS]; o; o = o->next)
+        if (!memcmp(o->secret, secret, IPC_SECRET)) return o;
+    return NULL;
+}
+
+static struct offer *by_number(enum ipc_kind kind, uint64_t number)
+{
+    for (unsigned k = 0; k < BUCKETS; k++)
+        for (struct offer *o = offers[k]; o; o = o->next)
+            if (o->kind == kind && o->number == number) return o;
+    return NULL;
+}
+
+static void forget(struct offer *gone)
+{
+    for (struct offer **at = &offers[gone->secret[0] % BUCKETS]; *at; at = &(*at)->next)
+        if (*at == gone) {
+            *at = gone->next;
+            free(gone);
+            return;
+        }
+}
+
+static bool alive(const struct offer *o)
+{
+    struct allocation a;
+    if (o->kind == IPC_EVENT) return event_id(o->event) == o->number;
+    return space_look(o->base, &a) && a.buffer_id == o->number;
+}
+
+static void sweep(void)
+{
+    for (unsigned k = 0; k < BUCKETS; k++)
+        for (struct offer *o = offers[k], *next; o; o = next) {
+            next = o->next;
+            if (!alive(o)) forget(o);
+        }
+}
+
+/* ---- the thread */
+
+static void release(struct hold *h)
+{
+    if (h->memory) space_unhold(h->memory);
+    if (h->beacon) beacon_release(h->beacon);
+    free(h);
+}
+
+static struct hold *hold(const unsigned char *secret, uint32_t kind, struct ipc_reply *a, int *fd)
+{
+    struct hold *h = calloc(1, sizeof *h);
+    a->result = h ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OUT_OF_MEMORY;
+    if (!h) return NULL;
+    memcpy(h->secret, secret, IPC_SECRET);
+    pthread_mutex_lock(&lock);
+    struct offer *o = by_secret(secret);
+    if (o && o->kind != kind) o = NULL;
+    if (o && kind == IPC_MEMORY && (h->memory = space_hold(o->base, o->number))) {
+        a->device = (uint32_t)h->memory->device->ordinal;
+        a->offset = h->memory->offset;
+        a->size = h->memory->size;
+        *fd = h->memory->backing->fd;
+    } else if (o && kind == IPC_EVENT && alive(o) && (h->beacon = event_beacon(o->event))) {
+        beacon_hold(h->beacon);
+        a->index = beacon_index(h->beacon);
+        /* unless it was destroyed at this moment */
+        if (alive(o)) *fd = beacons_descriptor();
+    }
+    pthread_mutex_unlock(&lock);
+    if (*fd >= 0) {
+        a->result = CUDA_SUCCESS;
+        return h;
+    }
+    release(h);
+    return NULL;
+}
+
+static void let_go(struct connection *c, const unsigned char *secret)
+{
+    for (struct hold **at = &c->holds; *at; at = &(*at)->next)
+        if (!memcmp((*at)->secret, secret, IPC_SECRET)) {
+            struct hold *h = *at;
+            *at = h->next;
+            release(h);
+            return;
+        }
+}
+
+/* One message of c; false: it is over. */
+static bool serve(struct connection *c)
+{
+    struct ipc_request q;
+    struct ipc_reply a = { 0 };
+    int fd = -1, none;
+    if (!ipc_receive(c->fd, &q, sizeof q, &none)) return false;
+    if (none >= 0) close(none);
+    if (q.verb == IPC_CLOSE) {
+        let_go(c, q.secret);
+        return true;
+    }
+    struct hold *h = q.verb == IPC_OPEN ? hold(q.secret, q.kind, &a, &fd) : NULL;
+    if (h) {
+        h->next = c->holds;
+        c->holds = h;
+    }
+    return q.verb == IPC_OPEN && ipc_send(c->fd, &a, sizeof a, fd);
+}
+
+static void end(unsigned k)
+{
+    struct connection *c = &connections[k];
+    while (c->holds) {
+        struct hold *h = c->holds;
+        c->holds = h->next;
+        release(h);
+    }
+    close(c->fd);
+    connections[k] = connections[--count];
+}
+
+static void welcome(void)
+{
+    const struct ipc_reply no = { .result = CUDA_ERROR_NOT_PERMITTED };
+    int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+    if (fd < 0) {
+        if (errno != EINTR && errno != ECONNABORTED) usleep(PAUSE_US); /* out of descriptors, which passes */
+        return;
+    }
+    ipc_be_impatient(fd);
+    if (!ipc_same_user(fd)) {
+        ipc_send(fd, &no, sizeof no, -1);
+        close(fd);
+        return;
+    }
+    if (count == room) {
+        struct connection *more = room < MOST ? realloc(connections, (room + 16) * sizeof *connections) : NULL;
+        if (!more) {
+            close(fd);
+            return;
+        }
+        connections = more;
+        room += 16;
+    }
+    connections[count++] = (struct connection){ .fd = fd };
+}
+
+static void *run(void *arg)
+{
+    static struct pollfd fds[MOST + 17];
+    for (;;) {
+        unsigned n = count;
+        fds[0] = (struct pollfd){ .fd = listener, .events = POLLIN };
+        for (unsigned k = 0; k < n; k++) fds[k + 1] = (struct pollfd){ .fd = connections[k].fd, .events = POLLIN };
+        if (poll(fds, n + 1, -1) < 0) continue;
+        for (unsigned k = n; k--;)
+            if (fds[k + 1].revents && !serve(&connections[k])) end(k);
+        if (fds[0].revents) welcome();
+    }
+    return arg;
+}
+
+/* A forked child serves nobody, and must not look as if it did. */
+static void in_child(void)
+{
+    if (listener >= 0) close(listener);
+    for (unsigned k = 0; k < count; k++) close(connections[k].fd);
+    listener = -1;
+}
+
+/* Under the lock. */
+static CUresult start(void)
+{
+    struct sockaddr_un a;
+    pthread_t thread;
+    sigset_t all, before;
+    if (listener >= 0) return CUDA_SUCCESS;
+    int s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (s < 0 || getrandom(name, IPC_NAME, 0) != IPC_NAME) goto failed;
+    socklen_t length = ipc_address(name, &a);
+    if (bind(s, (struct sockaddr *)&a, length) || listen(s, 64) || pthread_atfork(NULL, NULL, in_child)) goto failed;
+    listener = s;
+    /* the application's signals are not for this thread */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&thread, NULL, run, NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error) goto failed;
+    pthread_detach(thread);
+    return CUDA_SUCCESS;
+failed:
+    if (s >= 0) close(s);
+    listener = -1;
+    return CUDA_ERROR_OPERATING_SYSTEM;
+}
+
+/* ---- tickets */
+
+static CUresult offer(const struct offer *wanted, struct ticket *out)
+{
+    pthread_mutex_lock(&lock);
+    CUresult r = start();
+    struct offer *o = r ? NULL : by_number(wanted->kind, wanted->number);
+    if (!r && !o) {
+        sweep();
+        if ((o = malloc(sizeof *o))) *o = *wanted;
+        if (!o || getrandom(o->secret, IPC_SECRET, 0) != IPC_SECRET) {
+            free(o);
+            r = CUDA_ERROR_OUT_OF_MEMORY;
+        } else {
+            o->next = offers[o->secret[0] % BUCKETS];
+            offers[o->secret[0] % BUCKETS] = o;
+        }
+    }
+    if (!r) {
+        *out = (struct ticket){ .kind = wanted->kind };
+        memcpy(out->magic, ipc_magic, sizeof out->magic);
+        memcpy(out->socket, name, IPC_NAME);
+        memcpy(out->secret, o->secret, IPC_SECRET);
+    }
+    pthread_mutex_unlock(&lock);
+    return r;
+}
+
+CUresult exporter_memory(uint64_t base, uint64_t buffer_id, struct ticket *out)
+{
+    return offer(&(struct offer){ .kind = IPC_MEMORY, .base = base, .number = buffer_id }, out);
+}
+
+CUresult exporter_event(struct event *e, struct ticket *out)
+{
+    return offer(&(struct offer){ .kind = IPC_EVENT, .number = event_id(e), .event = e }, out);
+}
+
+bool exporter_made(const struct ticket *t)
+{
+    pthread_mutex_lock(&lock);
+    bool own = listener >= 0 && !memcmp(t->socket, name, IPC_NAME);
+    pthread_mutex_unlock(&lock);
+    return own;
+}

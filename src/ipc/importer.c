@@ -1,0 +1,161 @@
+/* Connections to exporters; see importer.h. */
+#include "ipc/importer.h"
+#include "base/log.h"
+#include "ipc/exporter.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct peer *peers;
+
+void importer_lock(void) { pthread_mutex_lock(&lock); }
+void importer_unlock(void) { pthread_mutex_unlock(&lock); }
+
+static int call(const unsigned char *name, CUresult *r)
+{
+    struct sockaddr_un a;
+    int s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    *r = CUDA_ERROR_OPERATING_SYSTEM;
+    if (s < 0) return -1;
+    ipc_be_impatient(s);
+    socklen_t length = ipc_address(name, &a);
+    *r = CUDA_ERROR_INVALID_VALUE;
+    if (connect(s, (struct sockaddr *)&a, length)) {
+        fl_log_once(FL_LOG_WARN, "an IPC handle is of no use: the process that exported it is gone");
+    } else if (!ipc_same_user(s)) {
+        fl_log_once(FL_LOG_WARN, "an IPC handle is of no use: another user's process exported it");
+        *r = CUDA_ERROR_NOT_PERMITTED;
+    } else {
+        *r = CUDA_SUCCESS;
+        return s;
+    }
+    close(s);
+    return -1;
+}
+
+/* A forked child has nothing open. */
+static void in_child(void)
+{
+    for (struct peer *p = peers; p; p = p->next)
+        if (p->fd >= 0) close(p->fd), p->fd = -1;
+}
+
+/* *out has one user more, whatever the result; NULL: no memory. */
+static CUresult get_peer(const unsigned char *name, struct peer **out)
+{
+    static bool watching;
+    CUresult r;
+    struct peer *p;
+    *out = NULL;
+    if (!watching && pthread_atfork(NULL, NULL, in_child)) return CUDA_ERROR_OUT_OF_MEMORY;
+    watching = true;
+    for (p = peers; p; p = p->next)
+        if (!memcmp(p->socket, name, IPC_NAME)) break;
+    if (!p) {
+        if (!(p = calloc(1, sizeof *p))) return CUDA_ERROR_OUT_OF_MEMORY;
+        p->fd = -1;
+        memcpy(p->socket, name, IPC_NAME);
+        p->next = peers;
+        peers = p;
+    }
+    p->users++;
+    *out = p;
+    /* the exporter may have ended since, or have been asked before it was gone */
+    if (p->fd < 0 && (p->fd = call(name, &r)) < 0) return r;
+    return CUDA_SUCCESS;
+}
+
+static void put_peer(struct peer *p)
+{
+    if (--p->users) return;
+    for (struct peer **at = &peers; *at; at = &(*at)->next)
+        if (*at == p) {
+            *at = p->next;
+            break;
+        }
+    for (int k = 0; k < MAX_DEVICES; k++) {
+        if (!p->memory[k].id) continue;
+        for (int d = 0; d < device_count; d++)
+            if (devices[d].processor) processor_forget(devices[d].processor, &p->memory[k]);
+        backing_destroy(&p->memory[k]);
+    }
+    if (p->fd >= 0) close(p->fd);
+    free(p);
+}
+
+/* What came with the reply is what it says: the other process is trusted with its own memory alone. */
+static CUresult accept_memory(struct peer *p, const struct ipc_reply *a, int fd)
+{
+    struct stat s;
+    if (a->device >= (uint32_t)device_count || !a->size || fstat(fd, &s) || a->offset > (uint64_t)s.st_size ||
+        a->size > (uint64_t)s.st_size - a->offset)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (p->memory[a->device].id)
+        close(fd);
+    else
+        backing_adopt(&p->memory[a->device], fd, (uint64_t)s.st_size);
+    return CUDA_SUCCESS;
+}
+
+static CUresult accept_event(struct peer *p, const struct ipc_reply *a, int fd)
+{
+    if (!p->beacons) p->beacons = beacons_open(fd);
+    if (!p->beacons || a->index >= BEACONS) return CUDA_ERROR_INVALID_VALUE;
+    close(fd);
+    return CUDA_SUCCESS;
+}
+
+static void say_closed(struct peer *p, const struct ticket *t)
+{
+    struct ipc_request q = { .verb = IPC_CLOSE, .kind = t->kind };
+    memcpy(q.secret, t->secret, IPC_SECRET);
+    if (p->fd >= 0) ipc_send(p->fd, &q, sizeof q, -1);
+}
+
+static CUresult ask(struct peer *p, const struct ticket *t, struct ipc_reply *a)
+{
+    struct ipc_request q = { .verb = IPC_OPEN, .kind = t->kind };
+    int fd = -1;
+    memcpy(q.secret, t->secret, IPC_SECRET);
+    if (!ipc_send(p->fd, &q, sizeof q, -1) || !ipc_receive(p->fd, a, sizeof *a, &fd)) {
+        close(p->fd);
+        p->fd = -1;
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (a->result) return (CUresult)a->result;
+    CUresult r = fd < 0 ? CUDA_ERROR_OPERATING_SYSTEM : t->kind == IPC_MEMORY ? accept_memory(p, a, fd) : accept_event(p, a, fd);
+    if (r && fd >= 0) close(fd);
+    if (r) say_closed(p, t);
+    return r;
+}
+
+static bool plausible(const struct ticket *t)
+{
+    static const unsigned char zeros[sizeof t->zeros];
+    return !memcmp(t->magic, ipc_magic, sizeof t->magic) && !t->zero && !memcmp(t->zeros, zeros, sizeof zeros);
+}
+
+CUresult importer_open(const struct ticket *t, struct peer **out, struct ipc_reply *reply)
+{
+    struct peer *p;
+    if (!plausible(t)) return CUDA_ERROR_INVALID_VALUE;
+    if (exporter_made(t)) return CUDA_ERROR_INVALID_CONTEXT;
+    CUresult r = get_peer(t->socket, &p);
+    if (!p) return r;
+    if (!r) r = ask(p, t, reply);
+    if (r)
+        put_peer(p);
+    else
+        *out = p;
+    return r;
+}
+
+void importer_close(struct peer *p, const struct ticket *t)
+{
+    say_closed(p, t);
+    put_peer(p);
+}

@@ -1,0 +1,51 @@
+/* What exporter and importer say to each other, over a sequenced-packet socket
+ * in the abstract namespace, which goes with its process. */
+#ifndef FL_IPC_WIRE_H
+#define FL_IPC_WIRE_H
+
+#include <cuda.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+enum { IPC_NAME = 16, IPC_SECRET = 16 };
+enum ipc_kind { IPC_MEMORY = 1, IPC_EVENT };
+enum ipc_verb { IPC_OPEN = 1, IPC_CLOSE };
+
+/* A handle. */
+struct ticket {
+    char magic[8];
+    uint32_t kind, zero;
+    unsigned char socket[IPC_NAME], secret[IPC_SECRET];
+    unsigned char zeros[16];
+};
+_Static_assert(sizeof(struct ticket) == sizeof(CUipcMemHandle) && sizeof(struct ticket) == sizeof(CUipcEventHandle),
+               "a ticket is a handle");
+extern const char ipc_magic[8];
+
+/* One is held for each IPC_OPEN that succeeded until its IPC_CLOSE, or the connection's end. */
+struct ipc_request {
+    uint32_t verb, kind;
+    unsigned char secret[IPC_SECRET];
+};
+/* To IPC_OPEN, with a descriptor; IPC_CLOSE has no answer. */
+struct ipc_reply {
+    uint32_t result;               /* CUresult */
+    uint32_t device;               /* whose memory */
+    uint64_t offset, size;         /* in the file, bytes */
+    uint64_t index;                /* of the event */
+};
+
+socklen_t ipc_address(const unsigned char *name, struct sockaddr_un *out);
+/* fd -1: none. */
+bool ipc_send(int s, const void *bytes, size_t size, int fd);
+/* False at the end of the connection too. *fd is -1 if none came. */
+bool ipc_receive(int s, void *bytes, size_t size, int *fd);
+/* The other end is a process of this process's user. */
+bool ipc_same_user(int s);
+/* Nobody who is asked, or asks, can make the other wait for long. */
+void ipc_be_impatient(int s);
+
+#endif

@@ -1,0 +1,121 @@
+/* Beacons in a memfd; see beacon.h. */
+#include "stream/beacon.h"
+#include "base/futex.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+enum { LOOK_NS = 100000000 };      /* how often a waiter makes sure that the recorder lives */
+static const size_t BYTES = BEACONS * sizeof(struct beacon);
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct beacon *own;
+static int file = -1;
+static unsigned references[BEACONS], turn;
+
+static struct beacon *map(int fd)
+{
+    struct beacon *b = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (b == MAP_FAILED) return NULL;
+    madvise(b, BYTES, MADV_DONTFORK);
+    return b;
+}
+
+static bool open_own(void)
+{
+    if (own) return true;
+    int fd = memfd_create("faultline-events", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd >= 0 && !ftruncate(fd, (off_t)BYTES) && (own = map(fd))) {
+        file = fd;
+        return true;
+    }
+    if (fd >= 0) close(fd);
+    return false;
+}
+
+struct beacon *beacon_new(void)
+{
+    struct beacon *b = NULL;
+    pthread_mutex_lock(&lock);
+    for (unsigned k = 0; open_own() && k < BEACONS && !b; k++) {
+        unsigned at = (turn + k) % BEACONS;
+        if (references[at]) continue;
+        references[at] = 1;
+        turn = at + 1;
+        b = &own[at];
+        uint64_t last = atomic_load(&b->recorded);
+        atomic_store(&b->complete[last % BEACON_RECORDS], last);
+    }
+    pthread_mutex_unlock(&lock);
+    return b;
+}
+
+static bool is_own(const struct beacon *b) { return own && b >= own && b < own + BEACONS; }
+
+void beacon_hold(struct beacon *b)
+{
+    pthread_mutex_lock(&lock);
+    if (is_own(b)) references[b - own]++;
+    pthread_mutex_unlock(&lock);
+}
+
+void beacon_release(struct beacon *b)
+{
+    pthread_mutex_lock(&lock);
+    if (is_own(b)) references[b - own]--;
+    pthread_mutex_unlock(&lock);
+}
+
+unsigned beacon_index(const struct beacon *b) { return (unsigned)(b - own); }
+int beacons_descriptor(void) { return file; }
+
+struct beacon *beacons_open(int fd)
+{
+    struct stat s;
+    return fstat(fd, &s) || (size_t)s.st_size != BYTES ? NULL : map(fd);
+}
+
+uint64_t beacon_record(struct beacon *b)
+{
+    uint64_t n = atomic_fetch_add(&b->recorded, 1) + 1;
+    atomic_store(&b->recorder[n % BEACON_RECORDS], getpid());
+    return n;
+}
+
+void beacon_complete(struct beacon *b, uint64_t n)
+{
+    _Atomic uint64_t *at = &b->complete[n % BEACON_RECORDS];
+    uint64_t seen = atomic_load(at);
+    while (seen < n && !atomic_compare_exchange_weak(at, &seen, n))
+        ;
+    atomic_fetch_add(&b->changed, 1);
+    if (atomic_load(&b->waiters)) futex_wake(&b->changed, 1 << 30);
+}
+
+uint64_t beacon_newest(const struct beacon *b) { return atomic_load(&b->recorded); }
+bool beacon_done(const struct beacon *b, uint64_t n) { return atomic_load(&b->complete[n % BEACON_RECORDS]) >= n; }
+
+/* A record of a process that ended will never be complete. */
+static bool lost(const struct beacon *b, uint64_t n)
+{
+    int32_t pid = atomic_load(&b->recorder[n % BEACON_RECORDS]);
+    return pid && kill(pid, 0) && errno == ESRCH && !beacon_done(b, n);
+}
+
+void beacon_wait(struct beacon *b, uint64_t n)
+{
+    while (!beacon_done(b, n)) {
+        atomic_fetch_add(&b->waiters, 1);
+        uint32_t seen = atomic_load(&b->changed);
+        if (!beacon_done(b, n)) futex_wait(&b->changed, seen, LOOK_NS);
+        atomic_fetch_sub(&b->waiters, 1);
+        if (lost(b, n)) {
+            fl_log(FL_LOG_WARN, "the process that recorded an interprocess event ended before the event was complete");
+            return;
+        }
+    }
+}

@@ -1,0 +1,45 @@
+/* What processes share of an event with CU_EVENT_INTERPROCESS: how often it was
+ * recorded, and which of the last records are complete. It lies in a file of the
+ * process that created the event; others map that.
+ *
+ * A record takes the next number; the stream completes the number when it gets
+ * there. Whoever waits, waits for the number that was the newest when it began.
+ * Numbers never go back, so a beacon can be used for another event at once. */
+#ifndef FL_STREAM_BEACON_H
+#define FL_STREAM_BEACON_H
+
+#include <cuda.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { BEACON_RECORDS = 8, BEACONS = 4096 };
+
+struct beacon {
+    _Atomic uint32_t changed;      /* futex: bumped when a record completes */
+    _Atomic uint32_t waiters;
+    _Atomic uint64_t recorded;
+    /* of record n, at n % BEACON_RECORDS: the newest that is complete, and the process that does it */
+    _Atomic uint64_t complete[BEACON_RECORDS];
+    _Atomic int32_t recorder[BEACON_RECORDS];
+};
+
+/* One of this process's own, never recorded; counted. NULL: no memory, or none left. */
+struct beacon *beacon_new(void);
+void beacon_hold(struct beacon *b);
+/* The last one makes it free for others; of a beacon that is not this process's own nothing happens. */
+void beacon_release(struct beacon *b);
+/* Where it is, for another process. */
+unsigned beacon_index(const struct beacon *b);
+int beacons_descriptor(void);
+/* All of another process's, from a descriptor of its file; they stay mapped. NULL: it is no such file. */
+struct beacon *beacons_open(int fd);
+
+uint64_t beacon_record(struct beacon *b);
+void beacon_complete(struct beacon *b, uint64_t n);
+uint64_t beacon_newest(const struct beacon *b);
+bool beacon_done(const struct beacon *b, uint64_t n);
+/* Returns when it is done, or its process is gone. */
+void beacon_wait(struct beacon *b, uint64_t n);
+
+#endif
