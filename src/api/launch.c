@@ -1,5 +1,6 @@
 /* Launches: the checks in the driver's order, and the parameters as the kernel
  * wants them. */
+#include "base/log.h"
 #include "graph/capture.h"
 #include "module/module.h"
 #include "stream/event.h"
@@ -190,13 +191,24 @@ static CUresult resolve(struct request *q)
     return q->function->module->context == stream_context(q->stream) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
+/* cuFuncSetAttribute may ask for clusters too. */
+static CUresult check_cluster(const struct function *f)
+{
+    uint64_t blocks = 1;
+    for (int i = 0; i < 3; i++)
+        blocks *= f->cluster[i] > 1 ? (unsigned)f->cluster[i] : 1;
+    if (blocks > 1)
+        fl_log_once(FL_LOG_WARN, "clusters of more than one block are not implemented");
+    return blocks > 1 ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
+}
+
 static CUresult launch(struct request *q)
 {
     struct limits limits;
     CUresult r;
     if ((r = resolve(q)) || (r = limits_of(stream_context(q->stream)->device, &limits)))
         return r;
-    if ((r = check_shape(q, &limits)) || (r = check_cooperative(q, &limits)))
+    if ((r = check_cluster(q->function)) || (r = check_shape(q, &limits)) || (r = check_cooperative(q, &limits)))
         return r;
     uint8_t small[SMALL_PARAMS], *params = small;
     size_t size = q->function->kernel->param_size;
@@ -214,6 +226,8 @@ static CUresult cluster(const CUlaunchConfig *config, unsigned x, unsigned y, un
     if (!x || !y || !z || config->gridDimX % x || config->gridDimY % y || config->gridDimZ % z)
         return CUDA_ERROR_INVALID_CLUSTER_SIZE;
     uint64_t blocks = (uint64_t)x * y * z;
+    if (blocks > 1)
+        fl_log_once(FL_LOG_WARN, "clusters of more than one block are not implemented");
     return blocks == 1 ? CUDA_SUCCESS :
            blocks > LARGEST_PORTABLE_CLUSTER ? CUDA_ERROR_INVALID_CLUSTER_SIZE : CUDA_ERROR_NOT_SUPPORTED;
 }

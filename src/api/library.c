@@ -1,11 +1,13 @@
 /* Libraries: modules that belong to the process, and their kernels. */
 #include "api/library.h"
+#include "module/handles.h"
 #include "stream/stream.h"
 
 #include <stdlib.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct library *libraries;
+static struct handles kernel_handles = HANDLES_INIT(struct kernel_handle);
 
 static CUresult library_get(CUlibrary handle, struct library **out)
 {
@@ -40,7 +42,7 @@ static CUresult load(CUlibrary *library, const void *data, size_t size, CUjit_op
     struct library *l = calloc(1, sizeof *l);
     if (!l) return CUDA_ERROR_OUT_OF_MEMORY;
     if ((r = image_from_data(data, size, n, options, values, &l->file))) goto failed;
-    l->kernels = calloc(image_of(l)->nkernels + 1ul, sizeof *l->kernels);
+    l->kernels = handles_get(&kernel_handles, image_of(l)->nkernels);
     if (!l->kernels) {
         r = CUDA_ERROR_OUT_OF_MEMORY;
         goto failed;
@@ -103,7 +105,7 @@ CUresult CUDAAPI cuLibraryUnload(CUlibrary library)
     pthread_mutex_unlock(&lock);
     for (uint32_t k = 0; k < image_of(l)->nkernels; k++) l->kernels[k].magic = 0;
     image_release(&l->file);
-    free(l->kernels);
+    handles_put(&kernel_handles, l->kernels);
     free(l);
     return CUDA_SUCCESS;
 }

@@ -1,8 +1,10 @@
 /* Loading an image into a device: code, variables, initial values, symbols. */
+#include "module/handles.h"
 #include "module/module.h"
 #include "stream/stream.h"
 #include "uvm/uvm.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -111,11 +113,13 @@ static CUresult make_symbols(struct module *m)
     return result ? result : share_managed(m);
 }
 
+static struct handles functions = HANDLES_INIT(struct function);
+
 static CUresult make_functions(struct module *m)
 {
     const struct fl_image_kernel *k = image_kernels(m->image);
     const int most = profile_attribute(m->context->device->profile, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
-    m->functions = calloc(m->image->nkernels + 1ul, sizeof *m->functions);
+    m->functions = handles_get(&functions, m->image->nkernels);
     if (!m->functions) return CUDA_ERROR_OUT_OF_MEMORY;
     for (uint32_t i = 0; i < m->image->nkernels; i++) {
         int dynamic = most - (int)k[i].static_shared;
@@ -155,7 +159,7 @@ CUresult module_load(struct context *c, const struct image_file *file, struct li
     return CUDA_SUCCESS;
 failed:
     if (m->image) free_variables(m), space_free_code(c->device, m->image_va, m->loaded_size);
-    free(m->functions);
+    handles_put(&functions, m->functions);
     free(m);
     return r;
 }
@@ -182,7 +186,7 @@ void module_unload(struct module *m)
     free_variables(m);
     for (uint32_t k = 0; k < m->image->nkernels; k++) m->functions[k].magic = 0;
     space_free_code(m->context->device, m->image_va, m->loaded_size);
-    free(m->functions);
+    handles_put(&functions, m->functions);
     free(m);
 }
 
@@ -275,6 +279,17 @@ CUresult module_heap(struct context *c, uint64_t *va, uint64_t *size)
 
 /* Blocks that fit one multiprocessor: by threads, by number, by shared memory,
  * which comes in units of 128 bytes with 1 KiB more for each block. */
+/* Registers are given out to warps, 256 at a time, by each of a multiprocessor's four schedulers. */
+static int blocks_by_registers(const struct profile *p, int registers, int warps)
+{
+    const int unit = 256, schedulers = 4;
+    if (registers <= 0) return INT_MAX;
+    int each = (registers * 32 + unit - 1) / unit * unit;
+    int per_block = profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK) / each;
+    int all = profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR) / each / schedulers * schedulers;
+    return warps > per_block ? 0 : all / warps;
+}
+
 CUresult function_occupancy(const struct function *f, int block_size, size_t dynamic_shared, int *blocks)
 {
     const struct profile *p = f->module->context->device->profile;
@@ -290,7 +305,9 @@ CUresult function_occupancy(const struct function *f, int block_size, size_t dyn
                     ~(size_t)127;
     int by_shared =
         (int)((size_t)profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR) / shared);
+    int by_registers = blocks_by_registers(p, (int)f->kernel->registers, warps);
     if (by_threads < n) n = by_threads;
+    if (by_registers < n) n = by_registers;
     *blocks = by_shared < n ? by_shared : n;
     return CUDA_SUCCESS;
 }

@@ -397,15 +397,18 @@ static void performance_directives(struct parser *p, struct func *f)
 {
     for (;;) {
         uint32_t three[3] = { 1, 1, 1 };
-        bool max = token_is(&p->token, ".maxntid"), req = token_is(&p->token, ".reqntid");
+        bool max = token_is(&p->token, ".maxntid"), req = token_is(&p->token, ".reqntid"),
+             cluster = token_is(&p->token, ".reqnctapercluster");
         if (max || req || token_is(&p->token, ".minnctapersm") || token_is(&p->token, ".maxnctapersm") ||
-            token_is(&p->token, ".maxnreg") || token_is(&p->token, ".reqnctapercluster") ||
+            token_is(&p->token, ".maxnreg") || cluster ||
             token_is(&p->token, ".maxclusterrank")) {
             next(p);
             for (int i = 0; i < 3; i++) {
                 three[i] = (uint32_t)constant(p);
                 if (!accept(p, ",")) break;
             }
+            if (cluster && three[0] * three[1] * three[2] > 1)
+                fatal_at(EXIT_UNSUPPORTED, p->token.line, "clusters of more than one block");
             if (max) f->max_threads = three[0] * three[1] * three[2];
             if (req) memcpy(f->reqntid, three, sizeof three);
         } else if (accept(p, ".noreturn")) {

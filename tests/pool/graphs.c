@@ -514,6 +514,36 @@ static void what_is_not_implemented_says_so(void **state)
     ok(cuGraphDestroy(g));
 }
 
+static void kernels_that_were_unloaded_are_refused(void **state)
+{
+    (void)state;
+    CUlibrary library;
+    CUkernel k;
+    CUmodule m;
+    CUfunction f, g;
+    CUgraph graph;
+    CUgraphExec x;
+    const char *name;
+    ok(cuLibraryLoadData(&library, rig_ptx, NULL, NULL, 0, NULL, NULL, 0));
+    ok(cuLibraryGetKernel(&k, library, "fill"));
+    ok(rig_launch((CUfunction)k, memory, 16, 1, a));
+    ok(cuModuleLoadData(&m, rig_ptx));
+    ok(cuModuleGetFunction(&f, m, "add"));
+    start(CU_STREAM_CAPTURE_MODE_GLOBAL);
+    ok(rig_launch(f, memory, 16, 1, a));
+    x = finish(&graph);
+    run(x);
+    ok(cuModuleUnload(m));
+    ok(cuLibraryUnload(library));
+    assert_int_equal(rig_launch((CUfunction)k, memory, 16, 1, a), CUDA_ERROR_INVALID_HANDLE);
+    assert_int_equal(cuKernelGetFunction(&g, k), CUDA_ERROR_INVALID_HANDLE);
+    assert_int_equal(cuKernelGetName(&name, k), CUDA_ERROR_INVALID_HANDLE);
+    assert_int_equal(rig_launch(f, memory, 16, 1, a), CUDA_ERROR_INVALID_HANDLE);
+    assert_int_equal(cuGraphLaunch(x, a), CUDA_ERROR_INVALID_HANDLE);
+    ok(cuGraphExecDestroy(x));
+    ok(cuGraphDestroy(graph));
+}
+
 static void a_batch_of_copies_is_all_of_them_in_the_stream(void **state)
 {
     (void)state;
@@ -566,6 +596,7 @@ int main(void)
         T(memory_allocated_in_a_capture_is_there_in_every_launch),
         T(what_a_graph_leaves_allocated_is_freed_before_it_runs_again),
         T(what_is_not_implemented_says_so),
+        T(kernels_that_were_unloaded_are_refused),
         T(a_batch_of_copies_is_all_of_them_in_the_stream),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
