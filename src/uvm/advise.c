@@ -94,7 +94,11 @@ static CUresult map_accessor(struct block *b, const struct mask *pages, unsigned
 
 /* ---- ranges */
 
-struct change { CUmem_advise advice; unsigned p; int node; };
+struct change {
+    CUmem_advise advice;
+    unsigned p;
+    int node;
+};
 
 static bool differs(const struct range *r, const void *arg)
 {
@@ -102,7 +106,8 @@ static bool differs(const struct range *r, const void *arg)
     const struct policy *policy = &r->policy;
     switch (c->advice) {
     case CU_MEM_ADVISE_SET_READ_MOSTLY: return policy->read_duplication != READ_DUPLICATION_ENABLED;
-    case CU_MEM_ADVISE_UNSET_READ_MOSTLY: return policy->read_duplication == READ_DUPLICATION_ENABLED; /* observed on H200 */
+    case CU_MEM_ADVISE_UNSET_READ_MOSTLY:
+        return policy->read_duplication == READ_DUPLICATION_ENABLED; /* observed on H200 */
     case CU_MEM_ADVISE_SET_PREFERRED_LOCATION:
         return policy->preferred != c->p || (c->p == CPU && policy->preferred_node != c->node);
     case CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION: return policy->preferred != NOBODY;

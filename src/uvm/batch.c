@@ -6,22 +6,24 @@
  * The sizes are those observed on an H200 with one thread (tests/behaviour). */
 #include "uvm/internal.h"
 
-enum { MOST = 32,              /* accesses in flight */
-       GROUP_PAGES = 8,        /* translations come by 32 KiB */
-       GROUPS_MOST = 14,       /* of which so many are in flight */
-       STEADY_STORES = 4,      /* a loop's body, once the service keeps up */
-       LOADS = 4 };
+enum {
+    MOST = 32,         /* accesses in flight */
+    GROUP_PAGES = 8,   /* translations come by 32 KiB */
+    GROUPS_MOST = 14,  /* of which so many are in flight */
+    STEADY_STORES = 4, /* a loop's body, once the service keeps up */
+    LOADS = 4
+};
 
 struct batch {
-    uint64_t page[MOST];       /* addresses */
+    uint64_t page[MOST]; /* addresses */
     unsigned n, groups;
     bool write, steady;
-    unsigned phase;            /* loads: 1 faults, then the rest of the body */
+    unsigned phase; /* loads: 1 faults, then the rest of the body */
     uint64_t last, step;
     int thread;
 };
 static struct batch batches[PROCESSORS];
-static uint32_t pending;       /* bit p: batches[p] holds faults */
+static uint32_t pending; /* bit p: batches[p] holds faults */
 
 static unsigned limit(const struct batch *b)
 {

@@ -38,8 +38,7 @@ static void trace(const struct block *b, enum trace_kind kind, enum trace_cause 
 static CUresult set_entries(const struct block *b, unsigned p, const struct mask *pages, enum mmu_access access)
 {
     CUresult r = CUDA_SUCCESS;
-    for_each_run(run, pages)
-        if (!r) r = mmu_set(p, address(b, run.first), bytes(run), access);
+    for_each_run(run, pages) if (!r) r = mmu_set(p, address(b, run.first), bytes(run), access);
     return r;
 }
 
@@ -141,8 +140,8 @@ CUresult block_map_others(struct block *b, unsigned P, unsigned at, const struct
         if (!(policy->accessed_by & bit(q))) {
             if (!thrashing) continue;
             mask_zero(&some);
-            for_each_page(page, &single)
-                if (thrashing_pinned(b, page) && thrashing_processors(b, page) & bit(q)) mask_set(&some, page);
+            for_each_page(page, &single) if (thrashing_pinned(b, page) && thrashing_processors(b, page) & bit(q))
+                mask_set(&some, page);
         }
         if (!mask_empty(&some))
             r = block_map(b, q, &some, bystander_prot(P, at, q, prot),

@@ -45,9 +45,10 @@ static CUresult evict_block(struct block *b, unsigned p)
     CUresult r = block_make_resident(b, CPU, &pages, NULL, TRACE_CAUSE_EVICTION);
     if (r) return r;
     b->place[p]->evicted = mask_or(&b->place[p]->evicted, &pages);
-    for_each_processor(q, b->range->policy.accessed_by)
-        if (!r && q != p && can_access(q, CPU) && b->range->policy.read_duplication != READ_DUPLICATION_ENABLED)
-            r = block_add_mappings(b, q, &pages, TRACE_CAUSE_EVICTION);
+    for_each_processor(q,
+                       b->range->policy.accessed_by) if (!r && q != p && can_access(q, CPU) &&
+                                                         b->range->policy.read_duplication != READ_DUPLICATION_ENABLED)
+        r = block_add_mappings(b, q, &pages, TRACE_CAUSE_EVICTION);
     block_check(b);
     return CUDA_SUCCESS;
 }

@@ -92,20 +92,26 @@ static CUresult request(struct block *b, const struct mask *pages, unsigned p, b
         if (at) q.pages = mask_andnot(&q.pages, &at->mapped[write ? PROT_RW - 1 : PROT_RO - 1]);
         if (mask_empty(&q.pages)) continue;
         if (write) q.writes = q.pages;
-        trace_write((struct trace_record){
-            .kind = TRACE_GPU_FAULT,
-            .access = write ? TRACE_ACCESS_WRITE : TRACE_ACCESS_READ,
-            .processor = (uint8_t)p,
-            .address = b->window->va + (uint64_t)mask_next(&q.pages, 0, WINDOW_PAGES) * PAGE_BYTES,
-            .bytes = PAGE_BYTES,
-            .count = 1 });
+        trace_write((struct trace_record){ .kind = TRACE_GPU_FAULT,
+                                           .access = write ? TRACE_ACCESS_WRITE : TRACE_ACCESS_READ,
+                                           .processor = (uint8_t)p,
+                                           .address = b->window->va +
+                                                      (uint64_t)mask_next(&q.pages, 0, WINDOW_PAGES) * PAGE_BYTES,
+                                           .bytes = PAGE_BYTES,
+                                           .count = 1 });
         r = service_faults(b, p, &q, true, &throttled, &until);
     }
     return r;
 }
 
-static CUresult engine_reads(struct block *b, const struct mask *pages, unsigned p) { return request(b, pages, p, false); }
-static CUresult engine_writes(struct block *b, const struct mask *pages, unsigned p) { return request(b, pages, p, true); }
+static CUresult engine_reads(struct block *b, const struct mask *pages, unsigned p)
+{
+    return request(b, pages, p, false);
+}
+static CUresult engine_writes(struct block *b, const struct mask *pages, unsigned p)
+{
+    return request(b, pages, p, true);
+}
 
 CUresult uvm_copy_engine(int ordinal, uint64_t va, uint64_t size, bool write)
 {

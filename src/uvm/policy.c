@@ -5,8 +5,7 @@
 uint32_t page_holders(const struct block *b, unsigned page)
 {
     uint32_t holders = 0;
-    for_each_processor(p, b->resident)
-        if (mask_test(&b->place[p]->resident, page)) holders |= bit(p);
+    for_each_processor(p, b->resident) if (mask_test(&b->place[p]->resident, page)) holders |= bit(p);
     return holders;
 }
 
@@ -21,8 +20,12 @@ enum prot page_prot(const struct block *b, unsigned p, unsigned page)
 /* Itself, a device by a fast link, the host by one, any device it reaches, the host, anybody. */
 unsigned closest(unsigned p, uint32_t candidates)
 {
-    uint32_t devices = ~bit(CPU), order[] = { bit(p), topology.fast_link[p] & devices, topology.fast_link[p],
-                                              p == CPU ? 0 : topology.can_access[p] & devices, bit(CPU), ~0u };
+    uint32_t devices = ~bit(CPU), order[] = { bit(p),
+                                              topology.fast_link[p] & devices,
+                                              topology.fast_link[p],
+                                              p == CPU ? 0 : topology.can_access[p] & devices,
+                                              bit(CPU),
+                                              ~0u };
     for (size_t k = 0; k < sizeof order / sizeof *order; k++)
         if (candidates & order[k]) return (unsigned)__builtin_ctz(candidates & order[k]);
     return NOBODY;
@@ -56,8 +59,8 @@ struct decision policy_select_residency(const struct block *b, unsigned page, un
 /* Somebody but p may do atomics on the page that those of the memory at `at` would not see. */
 static bool foreign_atomics(const struct block *b, unsigned page, unsigned p, unsigned at)
 {
-    for_each_processor(q, b->mapped & ~bit(p))
-        if (mask_test(&b->place[q]->mapped[PROT_RWA - 1], page) && !native_atomics(q, at)) return true;
+    for_each_processor(q, b->mapped & ~bit(p)) if (mask_test(&b->place[q]->mapped[PROT_RWA - 1], page) &&
+                                                   !native_atomics(q, at)) return true;
     return false;
 }
 
@@ -65,9 +68,9 @@ enum prot policy_new_prot(const struct block *b, unsigned page, unsigned p, unsi
 {
     if (mask_test(&b->discarded, page) && a <= ACCESS_READ) return PROT_RO;
     enum prot prot = a <= ACCESS_READ ? PROT_RO : a == ACCESS_ATOMIC_STRONG ? PROT_RWA : PROT_RW;
-    bool duplicated = b->range->policy.read_duplication == READ_DUPLICATION_ENABLED ||
-                      (b->range->policy.read_duplication != READ_DUPLICATION_DISABLED &&
-                       mask_test(&b->read_duplicated, page));
+    bool duplicated =
+        b->range->policy.read_duplication == READ_DUPLICATION_ENABLED ||
+        (b->range->policy.read_duplication != READ_DUPLICATION_DISABLED && mask_test(&b->read_duplicated, page));
     if (prot == PROT_RO && !duplicated && !foreign_atomics(b, page, p, at)) prot = PROT_RW;
     if (prot == PROT_RW && native_atomics(p, at)) prot = PROT_RWA;
     return prot;

@@ -8,8 +8,8 @@ enum { THRESHOLD = 51 /* per cent */ };
 /* 64 KiB pieces of the block; the ragged ends are one piece each, and a block without a whole one is one. */
 static struct region big_page(const struct block *b, unsigned page)
 {
-    struct region all = b->region, whole = { (all.first + BIG_PAGE - 1) / BIG_PAGE * BIG_PAGE,
-                                             all.outer / BIG_PAGE * BIG_PAGE };
+    struct region all = b->region,
+                  whole = { (all.first + BIG_PAGE - 1) / BIG_PAGE * BIG_PAGE, all.outer / BIG_PAGE * BIG_PAGE };
     if (whole.first >= whole.outer) return all;
     if (page < whole.first) return (struct region){ all.first, whole.first };
     if (page >= whole.outer) return (struct region){ whole.outer, all.outer };

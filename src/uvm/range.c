@@ -18,8 +18,8 @@ static struct window **windows; /* by (va - base) / WINDOW_BYTES; touched as nee
 CUresult range_init(void)
 {
     size_t count = (space_managed_end() - space_managed_base()) / WINDOW_BYTES;
-    windows = mmap(NULL, count * sizeof *windows, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                   -1, 0);
+    windows =
+        mmap(NULL, count * sizeof *windows, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (windows != MAP_FAILED) return CUDA_SUCCESS;
     windows = NULL;
     return CUDA_ERROR_OUT_OF_MEMORY;
@@ -61,10 +61,9 @@ struct range *range_new(struct managed *m)
 {
     struct range *r = malloc(sizeof *r);
     if (!r) return NULL;
-    *r = (struct range){ .start = m->start,
-                         .end = m->end,
-                         .owner = m,
-                         .policy = { .preferred = NOBODY, .preferred_node = -1 } };
+    *r = (struct range){
+        .start = m->start, .end = m->end, .owner = m, .policy = { .preferred = NOBODY, .preferred_node = -1 }
+    };
     RB_INSERT(ranges, &all, r);
     return r;
 }

@@ -5,7 +5,7 @@
 struct service {
     struct block *b;
     unsigned p;
-    struct mask to[PROCESSORS];    /* pages by destination */
+    struct mask to[PROCESSORS]; /* pages by destination */
     uint32_t destinations;
     struct mask duplicate, prefetched, written;
 };
@@ -18,7 +18,8 @@ static enum access access_of(const struct service *s, unsigned page)
 }
 
 /* Which of the pages go where. */
-static void decide(struct service *s, const struct request *q, bool copy_engine, struct mask *throttled, uint64_t *until)
+static void decide(struct service *s, const struct request *q, bool copy_engine, struct mask *throttled,
+                   uint64_t *until)
 {
     uint64_t now = uvm_now();
     s->written = q->writes;
@@ -73,8 +74,7 @@ static CUresult map_results(struct service *s, unsigned at, const struct mask *m
 {
     struct mask by_prot[PROT_RWA + 1] = { 0 };
     CUresult r = CUDA_SUCCESS;
-    for_each_page(page, &s->to[at])
-        mask_set(&by_prot[policy_new_prot(s->b, page, s->p, at, access_of(s, page))], page);
+    for_each_page(page, &s->to[at]) mask_set(&by_prot[policy_new_prot(s->b, page, s->p, at, access_of(s, page))], page);
     for (unsigned prot = PROT_RW; prot <= PROT_RWA && !r; prot++) {
         struct mask stayed = mask_andnot(&by_prot[prot], moved);
         if (!mask_empty(&stayed)) r = revoke_others(s, at, &stayed, (enum prot)prot);
@@ -117,8 +117,7 @@ CUresult service_faults(struct block *b, unsigned p, const struct request *q, bo
     CUresult r = CUDA_SUCCESS;
     decide(&s, q, copy_engine, throttled, until);
     add_prefetched(&s);
-    for_each_processor(at, s.destinations)
-        if (!r) r = perform(&s, at, copy_engine);
+    for_each_processor(at, s.destinations) if (!r) r = perform(&s, at, copy_engine);
     block_check(b);
     return r;
 }

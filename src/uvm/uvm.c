@@ -12,8 +12,8 @@ pthread_mutex_t uvm_lock = PTHREAD_MUTEX_INITIALIZER;
 struct topology topology;
 _Atomic bool uvm_unsettled;
 
-static bool ready;             /* under the lock: memory and page tables are there */
-static struct backing memory;  /* of all managed pages: offset = address - base */
+static bool ready;            /* under the lock: memory and page tables are there */
+static struct backing memory; /* of all managed pages: offset = address - base */
 static pthread_cond_t pins = PTHREAD_COND_INITIALIZER;
 static bool watching;
 
@@ -53,8 +53,7 @@ static void watch(void)
 void uvm_sleep(uint64_t until)
 {
     pthread_mutex_unlock(&uvm_lock);
-    for (uint64_t now; (now = uvm_now()) < until;)
-        nanosleep(&(struct timespec){ 0, (long)(until - now) }, NULL);
+    for (uint64_t now; (now = uvm_now()) < until;) nanosleep(&(struct timespec){ 0, (long)(until - now) }, NULL);
     pthread_mutex_lock(&uvm_lock);
 }
 
@@ -183,7 +182,8 @@ static CUresult make_ready(void)
     if (ready) return CUDA_SUCCESS;
     CUresult r = range_init();
     if (r) return r;
-    if (!memory.id && (r = backing_create_huge(&memory, "faultline-managed", space_managed_end() - space_managed_base())))
+    if (!memory.id &&
+        (r = backing_create_huge(&memory, "faultline-managed", space_managed_end() - space_managed_base())))
         return r;
     if ((r = mmu_init(&memory, space_managed_base(), service))) return r;
     for (int k = 0; k < device_count && !r; k++)
@@ -223,9 +223,16 @@ static CUresult alloc(struct context *c, uint64_t size, unsigned attach_flags, b
         return r;
     }
     struct managed *m = p->chunk;
-    p->a = (struct allocation){ .base = p->a.base, .size = size, .kind = ALLOCATION_MANAGED, .context = c,
-                                .flags = attach_flags, .mapping_base = m->start, .mapping_size = m->end - m->start,
-                                .backing = &memory, .offset = p->a.base - space_managed_base(), .owner = &owner,
+    p->a = (struct allocation){ .base = p->a.base,
+                                .size = size,
+                                .kind = ALLOCATION_MANAGED,
+                                .context = c,
+                                .flags = attach_flags,
+                                .mapping_base = m->start,
+                                .mapping_size = m->end - m->start,
+                                .backing = &memory,
+                                .offset = p->a.base - space_managed_base(),
+                                .owner = &owner,
                                 .module_owned = of_module };
     if ((r = space_publish(&p->a))) {
         give(p);
