@@ -2,6 +2,7 @@
  * src/vmm does the rest. None of it needs a context, and none looks at the
  * sticky error (observed on H200). */
 #include "vmm/multicast.h"
+#include "pool/mempool.h"
 #include "vmm/vmm.h"
 
 /* The properties do not matter, not even a device that does not exist (observed on H200). */
@@ -36,13 +37,21 @@ CUresult CUDAAPI cuMemAddressFree(CUdeviceptr ptr, size_t size)
     return r ? r : vmm_reservation_free(ptr, size);
 }
 
+/* What pools keep without a need goes first when memory is short. */
+static bool pools_shrink(const CUmemLocation *l)
+{
+    return mempool_shrink(l->type == CU_MEM_LOCATION_TYPE_DEVICE ? &devices[l->id] : NULL);
+}
+
 CUresult CUDAAPI cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size, const CUmemAllocationProp *prop,
                              unsigned long long flags)
 {
     CUresult r = library_ready();
     if (r) return r;
     if (!handle || !size || size % VMM_GRANULARITY || !prop || flags) return CUDA_ERROR_INVALID_VALUE;
-    return vmm_create(size, prop, handle);
+    r = vmm_create(size, prop, handle);
+    if (r == CUDA_ERROR_OUT_OF_MEMORY && pools_shrink(&prop->location)) r = vmm_create(size, prop, handle);
+    return r;
 }
 
 CUresult CUDAAPI cuMemRelease(CUmemGenericAllocationHandle handle)
