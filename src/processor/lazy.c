@@ -9,7 +9,7 @@ enum { MOST = 1 << 16, HASH = 4096 };
 struct lazy {
     uint32_t count, capacity;
     struct lazy_command *commands;
-    uint32_t maps[HASH];           /* by va: index + 1 */
+    uint32_t maps[HASH]; /* by va: index + 1 */
 };
 
 static uint32_t *bucket(struct lazy *l, uint64_t va) { return &l->maps[(va >> 21 ^ va >> 33) % HASH]; }

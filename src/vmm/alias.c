@@ -26,8 +26,7 @@ static char *reuse(uint64_t size)
 char *alias_map(int fd, uint64_t size)
 {
     char *old = reuse(size);
-    char *at =
-        mmap(old, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | (old ? MAP_FIXED : 0), fd, 0);
+    char *at = mmap(old, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | (old ? MAP_FIXED : 0), fd, 0);
     if (at == MAP_FAILED) {
         if (old) munmap(old, size);
         return NULL;

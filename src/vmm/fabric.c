@@ -29,7 +29,9 @@ struct request {
     unsigned char secret[SECRET];
     struct imex_channel channel;
 };
-struct reply { uint32_t result; };
+struct reply {
+    uint32_t result;
+};
 
 static int listener = -1;
 static unsigned char socket_name[NAME];
@@ -110,8 +112,8 @@ static void serve(int s)
     if (receive_with(s, &q, sizeof q, &proof)) {
         pthread_rwlock_wrlock(&vmm_lock);
         struct vmm_own *o = own_by_secret(q.secret);
-        if (o && (o->channel.device != q.channel.device || o->channel.inode != q.channel.inode ||
-                  proof < 0 || !imex_proves(proof, &o->channel)))
+        if (o && (o->channel.device != q.channel.device || o->channel.inode != q.channel.inode || proof < 0 ||
+                  !imex_proves(proof, &o->channel)))
             a.result = CUDA_ERROR_NOT_PERMITTED;
         else if (o)
             a.result = own_export(o, &fd);

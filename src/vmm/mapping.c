@@ -190,9 +190,9 @@ static void describe_mapping(const struct vmm_mapping *m, uint64_t address, int 
     static const char *const rights[] = { "may not touch", "may only read", "may not touch", "may read and write" };
     char whose[32] = "the host";
     if (m->a.device) snprintf(whose, sizeof whose, "device %d", m->a.device->ordinal);
-    snprintf(out, size, "byte %" PRIu64 " of %" PRIu64 " bytes of memory of %s mapped at 0x%" PRIx64
-             ", which device %d %s", address - m->a.base, m->a.size, whose, m->a.base, ordinal,
-             rights[m->access[ordinal] & 3]);
+    snprintf(out, size,
+             "byte %" PRIu64 " of %" PRIu64 " bytes of memory of %s mapped at 0x%" PRIx64 ", which device %d %s",
+             address - m->a.base, m->a.size, whose, m->a.base, ordinal, rights[m->access[ordinal] & 3]);
 }
 
 bool vmm_describe(uint64_t address, int ordinal, char *out, size_t size)
@@ -203,8 +203,9 @@ bool vmm_describe(uint64_t address, int ordinal, char *out, size_t size)
     if (m)
         describe_mapping(m, address, ordinal, out, size);
     else if (v)
-        snprintf(out, size, "byte %" PRIu64 " of a reservation of %" PRIu64 " bytes at 0x%" PRIx64
-                 ", where nothing is mapped", address - v->base, v->size, v->base);
+        snprintf(out, size,
+                 "byte %" PRIu64 " of a reservation of %" PRIu64 " bytes at 0x%" PRIx64 ", where nothing is mapped",
+                 address - v->base, v->size, v->base);
     pthread_rwlock_unlock(&vmm_lock);
     return m || v;
 }

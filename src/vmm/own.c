@@ -102,8 +102,8 @@ CUresult own_label(struct vmm_own *o)
     struct label l = { .size = o->file.size, .prop = o->memory->prop };
     if (o->labelled) return CUDA_SUCCESS;
     memcpy(l.magic, MAGIC, sizeof MAGIC);
-    if (getrandom(l.secret, SECRET, 0) != SECRET ||
-        pwrite(o->file.fd, &l, sizeof l, (off_t)o->file.size) != sizeof l || fcntl(o->file.fd, F_ADD_SEALS, SEALS))
+    if (getrandom(l.secret, SECRET, 0) != SECRET || pwrite(o->file.fd, &l, sizeof l, (off_t)o->file.size) != sizeof l ||
+        fcntl(o->file.fd, F_ADD_SEALS, SEALS))
         return CUDA_ERROR_OPERATING_SYSTEM;
     memcpy(o->secret, l.secret, SECRET);
     o->labelled = true;
@@ -192,7 +192,8 @@ static CUresult import_new(int fd, const struct label *l, struct vmm_memory **ou
     struct vmm_memory *m = calloc(1, sizeof *m);
     if (!m) return CUDA_ERROR_OUT_OF_MEMORY;
     *m = (struct vmm_memory){ .prop = l->prop, .size = l->size, .device = d, .references = 1 };
-    m->prop.requestedHandleTypes = CU_MEM_HANDLE_TYPE_NONE; /* what was imported cannot be exported (observed on H200) */
+    m->prop.requestedHandleTypes =
+        CU_MEM_HANDLE_TYPE_NONE; /* what was imported cannot be exported (observed on H200) */
     m->prop.win32HandleMetaData = NULL;
     int copy = descriptor_copy(fd);
     r = copy < 0 ? CUDA_ERROR_OUT_OF_MEMORY : adopt(m, copy, true);

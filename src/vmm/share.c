@@ -13,7 +13,8 @@ CUresult vmm_export(CUmemGenericAllocationHandle name, CUmemAllocationHandleType
     if (h && h->prop.requestedHandleTypes & type) {
         r = h->memory->own ? CUDA_SUCCESS : own_move(h->memory);
         if (!r)
-            r = type == CU_MEM_HANDLE_TYPE_FABRIC ? fabric_export(h->memory->own, out) : own_export(h->memory->own, out);
+            r = type == CU_MEM_HANDLE_TYPE_FABRIC ? fabric_export(h->memory->own, out)
+                                                  : own_export(h->memory->own, out);
     }
     pthread_rwlock_unlock(&vmm_lock);
     return r;

@@ -12,7 +12,7 @@ enum { RANGES = 24, PAGE = 2 << 20, STEPS = 200000 };
 static const struct backing memory = { .id = 3 };
 
 struct entry {
-    uint64_t offset;               /* of its first page, + 1; 0: not mapped */
+    uint64_t offset; /* of its first page, + 1; 0: not mapped */
     unsigned prot;
 };
 static struct entry device[RANGES], now[RANGES];
@@ -48,8 +48,12 @@ static void put(struct processor *p, const struct lazy_command *c)
 static void map(struct processor *p, unsigned range, uint64_t offset, unsigned prot)
 {
     now[range] = (struct entry){ offset + 1, prot };
-    put(p, &(struct lazy_command){ .kind = COMMAND_MAP, .va = (uint64_t)range * PAGE, .size = PAGE, .backing = &memory,
-                                   .offset = offset, .prot = prot });
+    put(p, &(struct lazy_command){ .kind = COMMAND_MAP,
+                                   .va = (uint64_t)range * PAGE,
+                                   .size = PAGE,
+                                   .backing = &memory,
+                                   .offset = offset,
+                                   .prot = prot });
 }
 
 static void unmap(struct processor *p, unsigned range)

@@ -32,9 +32,11 @@ struct entry {
     uint64_t backing, offset;
     unsigned prot;
 };
-struct processor { struct entry pages[PAGES]; };
+struct processor {
+    struct entry pages[PAGES];
+};
 static struct processor processors[DEVICES];
-static uint64_t range;             /* the tested addresses */
+static uint64_t range; /* the tested addresses */
 
 static struct entry *page(struct processor *p, uint64_t va)
 {
@@ -218,8 +220,10 @@ static void host_memory_is_mapped_in_the_host_as_access_says(void **state)
     (void)state;
     CUmemGenericAllocationHandle h;
     unsigned char resident;
-    CUmemAccessDesc d = { .location = { .type = CU_MEM_LOCATION_TYPE_HOST_NUMA }, .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
-    assert_int_equal(create(1, (CUmemLocation){ .type = CU_MEM_LOCATION_TYPE_HOST }, CU_MEM_HANDLE_TYPE_NONE, &h), CUDA_SUCCESS);
+    CUmemAccessDesc d = { .location = { .type = CU_MEM_LOCATION_TYPE_HOST_NUMA },
+                          .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
+    assert_int_equal(create(1, (CUmemLocation){ .type = CU_MEM_LOCATION_TYPE_HOST }, CU_MEM_HANDLE_TYPE_NONE, &h),
+                     CUDA_SUCCESS);
     vmm_map(range, PAGE, 0, h);
     vmm_release(h);
     assert_int_equal(mincore((void *)range, PAGE / 512, &resident), -1);
@@ -236,8 +240,8 @@ static void host_memory_is_mapped_in_the_host_as_access_says(void **state)
 /* ---- at random, against a model */
 
 struct model {
-    int memory;                    /* -1: nothing is mapped */
-    unsigned first;                /* page of the mapping's start */
+    int memory;     /* -1: nothing is mapped */
+    unsigned first; /* page of the mapping's start */
     unsigned access[DEVICES];
 };
 static struct model model[PAGES];
@@ -269,7 +273,8 @@ static void try_unmap(unsigned at, unsigned pages)
 static void try_access(unsigned at, unsigned pages, int device, unsigned flags)
 {
     bool good = model[at].memory >= 0 && !cut_at(at) && model[at + pages - 1].memory >= 0 && !cut_at(at + pages);
-    assert_int_equal(give(range + at * PAGE, pages * PAGE, device, flags), good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(give(range + at * PAGE, pages * PAGE, device, flags),
+                     good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
     for (unsigned k = at; good && k < at + pages; k++)
         if (model[k].memory >= 0) model[k].access[device] = flags;
 }
@@ -296,8 +301,10 @@ static void in_any_order_page_tables_hold_what_access_says(void **state)
     for (unsigned k = 0; k < PAGES; k++) model[k] = (struct model){ .memory = -1 };
     for (int m = 0; m < MEMORIES; m++) {
         size_of[m] = 1 + (unsigned)m % MOST;
-        assert_int_equal(create(size_of[m], device_location(m % DEVICES), m % 3 ? CU_MEM_HANDLE_TYPE_NONE
-                                    : CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, &memories[m]), CUDA_SUCCESS);
+        assert_int_equal(create(size_of[m], device_location(m % DEVICES),
+                                m % 3 ? CU_MEM_HANDLE_TYPE_NONE : CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+                                &memories[m]),
+                         CUDA_SUCCESS);
     }
     for (unsigned step = 0; step < STEPS; step++) {
         unsigned at = (unsigned)random() % PAGES, pages = 1 + (unsigned)random() % MOST, what = (unsigned)random() % 10;
@@ -318,7 +325,9 @@ static void in_any_order_page_tables_hold_what_access_says(void **state)
 static void reservations_are_aligned_and_do_not_overlap(void **state)
 {
     enum { COUNT = 500 };
-    static struct { uint64_t base, size; } held[COUNT];
+    static struct {
+        uint64_t base, size;
+    } held[COUNT];
     (void)state;
     srandom(5);
     for (unsigned step = 0; step < 20000; step++) {

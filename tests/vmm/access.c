@@ -26,16 +26,16 @@ static void expect(long saw, long want, const char *what, int line)
 }
 
 /* wait: says it is there by flag[0] = 1, waits for flag[1], then writes a word. poke: writes it at once. */
-static const char kernels[] =
-    ".version 7.0\n.target sm_70\n.address_size 64\n"
-    ".visible .entry wait(.param .u64 flag, .param .u64 at, .param .u32 value) {\n"
-    ".reg .pred %p; .reg .b32 %r<3>; .reg .b64 %a<3>;\n"
-    "ld.param.u64 %a1, [flag]; ld.param.u64 %a2, [at]; ld.param.u32 %r1, [value];\n"
-    "mov.u32 %r2, 1; st.volatile.global.u32 [%a1], %r2;\n"
-    "L: ld.volatile.global.u32 %r2, [%a1+4]; setp.eq.u32 %p, %r2, 0; @%p bra L;\n"
-    "st.global.u32 [%a2], %r1; ret; }\n"
-    ".visible .entry poke(.param .u64 at, .param .u32 value) {\n"
-    ".reg .b32 %r<2>; .reg .b64 %a<2>; ld.param.u64 %a1, [at]; ld.param.u32 %r1, [value]; st.global.u32 [%a1], %r1; ret; }\n";
+static const char kernels[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
+                              ".visible .entry wait(.param .u64 flag, .param .u64 at, .param .u32 value) {\n"
+                              ".reg .pred %p; .reg .b32 %r<3>; .reg .b64 %a<3>;\n"
+                              "ld.param.u64 %a1, [flag]; ld.param.u64 %a2, [at]; ld.param.u32 %r1, [value];\n"
+                              "mov.u32 %r2, 1; st.volatile.global.u32 [%a1], %r2;\n"
+                              "L: ld.volatile.global.u32 %r2, [%a1+4]; setp.eq.u32 %p, %r2, 0; @%p bra L;\n"
+                              "st.global.u32 [%a2], %r1; ret; }\n"
+                              ".visible .entry poke(.param .u64 at, .param .u32 value) {\n"
+                              ".reg .b32 %r<2>; .reg .b64 %a<2>; ld.param.u64 %a1, [at]; ld.param.u32 %r1, [value]; "
+                              "st.global.u32 [%a1], %r1; ret; }\n";
 
 static CUcontext contexts[2];
 static CUfunction wait_kernel, poke_kernel;
@@ -205,8 +205,14 @@ static void span(void)
     EXPECT(cuMemcpyDtoH(back, at, 5 * PAGE), 0);
     EXPECT(memcmp(host, back, 5 * PAGE), 0);
     EXPECT(cuMemcpyDtoH(back, at + 1, 5 * PAGE), CUDA_ERROR_INVALID_VALUE);
-    CUDA_MEMCPY2D c = { .srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = at + 17, .srcPitch = ROW, .dstMemoryType = CU_MEMORYTYPE_HOST,
-                        .dstHost = back, .dstPitch = ROW - 100, .WidthInBytes = ROW - 1000, .Height = ROWS };
+    CUDA_MEMCPY2D c = { .srcMemoryType = CU_MEMORYTYPE_DEVICE,
+                        .srcDevice = at + 17,
+                        .srcPitch = ROW,
+                        .dstMemoryType = CU_MEMORYTYPE_HOST,
+                        .dstHost = back,
+                        .dstPitch = ROW - 100,
+                        .WidthInBytes = ROW - 1000,
+                        .Height = ROWS };
     EXPECT(cuMemcpy2D(&c), 0);
     for (int y = 0; y < ROWS; y++) EXPECT(memcmp(back + y * (ROW - 100), host + 17 + y * ROW, ROW - 1000), 0);
     EXPECT(cuMemsetD2D16(at + 2, ROW, 0x1234, ROW / 2 - 1, ROWS), 0);

@@ -23,7 +23,8 @@
 #include <cmocka.h>
 
 enum { SIZE = 4 << 20 };
-static const CUmemAllocationHandleType POSIX = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, FABRIC = CU_MEM_HANDLE_TYPE_FABRIC;
+static const CUmemAllocationHandleType POSIX = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+                                       FABRIC = CU_MEM_HANDLE_TYPE_FABRIC;
 
 /* In the players there is no cmocka: a wrong answer is said and ends the process. */
 #define EXPECT(what, want) expect(what, want, #what, __LINE__)
@@ -57,7 +58,8 @@ static size_t free_memory(void)
 
 static CUmemGenericAllocationHandle create(CUmemAllocationHandleType type)
 {
-    CUmemAllocationProp p = { .type = CU_MEM_ALLOCATION_TYPE_PINNED, .requestedHandleTypes = type,
+    CUmemAllocationProp p = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                              .requestedHandleTypes = type,
                               .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE } };
     CUmemGenericAllocationHandle h;
     EXPECT(cuMemCreate(&h, SIZE, &p, 0), 0);
@@ -309,7 +311,8 @@ static void make_thousands(int s)
 {
     enum { COUNT = 3000, PAGE = 2 << 20 };
     static CUmemGenericAllocationHandle h[COUNT];
-    CUmemAllocationProp p = { .type = CU_MEM_ALLOCATION_TYPE_PINNED, .requestedHandleTypes = POSIX,
+    CUmemAllocationProp p = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                              .requestedHandleTypes = POSIX,
                               .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE } };
     CUmemAccessDesc d = { { .type = CU_MEM_LOCATION_TYPE_DEVICE }, CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
     struct rlimit limit, after;
@@ -441,7 +444,8 @@ static void import_without_channel(int s)
     hear(s, &f, sizeof f);
     start_cuda();
     EXPECT(cuMemImportFromShareableHandle(&h, &f, FABRIC), CUDA_ERROR_NOT_PERMITTED);
-    CUmemAllocationProp p = { .type = CU_MEM_ALLOCATION_TYPE_PINNED, .requestedHandleTypes = FABRIC,
+    CUmemAllocationProp p = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                              .requestedHandleTypes = FABRIC,
                               .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE } };
     EXPECT(cuMemCreate(&h, SIZE, &p, 0), CUDA_ERROR_NOT_PERMITTED);
 }
