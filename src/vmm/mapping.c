@@ -189,6 +189,7 @@ static void describe_mapping(const struct vmm_mapping *m, uint64_t address, int 
 {
     static const char *const rights[] = { "may not touch", "may only read", "may not touch", "may read and write" };
     char whose[32] = "the host";
+    if (m->handle->memory->kind) snprintf(whose, sizeof whose, "a multicast object");
     if (m->a.device) snprintf(whose, sizeof whose, "device %d", m->a.device->ordinal);
     snprintf(out, size,
              "byte %" PRIu64 " of %" PRIu64 " bytes of memory of %s mapped at 0x%" PRIx64 ", which device %d %s",

@@ -9,7 +9,9 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/mempolicy.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -237,6 +239,24 @@ static void host_memory_is_mapped_in_the_host_as_access_says(void **state)
     assert_int_equal(mincore((void *)range, PAGE / 512, &resident), -1);
 }
 
+static void memory_of_a_node_is_bound_to_it(void **state)
+{
+    (void)state;
+    int mode = -1;
+    unsigned long nodes[16] = { 0 };
+    CUmemGenericAllocationHandle h;
+    const CUmemLocation node = { .type = CU_MEM_LOCATION_TYPE_HOST_NUMA };
+    const CUmemAccessDesc d = { .location = node, .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
+    assert_int_equal(create(1, node, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, &h), CUDA_SUCCESS);
+    vmm_map(range, PAGE, 0, h);
+    vmm_release(h);
+    assert_int_equal(vmm_set_access(range, PAGE, &d, 1), CUDA_SUCCESS);
+    /* elsewhere than through the addresses that were bound: the policy is the memory's, not a mapping's */
+    if (syscall(SYS_get_mempolicy, &mode, nodes, 1024ul, range, (unsigned long)MPOL_F_ADDR)) skip();
+    assert_int_equal(mode, MPOL_BIND);
+    assert_int_equal(nodes[0], 1);
+}
+
 /* ---- at random, against a model */
 
 struct model {
@@ -388,6 +408,7 @@ int main(void)
         TEST(a_failed_change_of_access_changes_nothing),
         TEST(a_new_process_of_a_device_sees_what_the_old_one_saw),
         TEST(host_memory_is_mapped_in_the_host_as_access_says),
+        TEST(memory_of_a_node_is_bound_to_it),
         TEST(in_any_order_page_tables_hold_what_access_says),
         TEST(reservations_are_aligned_and_do_not_overlap),
         TEST(a_hint_that_continues_a_reservation_is_honoured),
