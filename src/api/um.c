@@ -106,6 +106,8 @@ static CUresult advise(CUdeviceptr p, size_t count, CUmem_advise advice, CUmemLo
     if ((r = managed(p, count, &a))) return r;
     if (a.pool) return CUDA_ERROR_NOT_SUPPORTED; /* observed on H200: a pool's location is its advice */
     if ((r = attributes_advise(&a, p, count, advice, l))) return r;
+    /* no copies are made while a device takes turns with the host */
+    if (uvm_exclusive && advice == CU_MEM_ADVISE_SET_READ_MOSTLY) return CUDA_SUCCESS;
     return uvm_advise(p, count, advice, l);
 }
 
@@ -152,17 +154,17 @@ static CUresult do_steps(void *arg)
     return r;
 }
 
-/* The caller's current context, the stream it means, and whether that stream's device can have part in this. */
+/* The stream that the caller means. */
 static CUresult moving_stream(CUstream handle, struct stream **out)
 {
     struct context *c;
     CUresult r = context_current(&c);
-    if (r || (r = stream_get(c, handle, false, out)) || (r = capture_refuse(*out))) return r;
-    return concurrent(stream_context(*out)->device) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+    return r || (r = stream_get(c, handle, false, out)) ? r : capture_refuse(*out);
 }
 
 static CUresult move(struct stream *s, const struct move *moves, size_t count, bool discard, bool prefetch)
 {
+    if (!concurrent(stream_context(s)->device)) return CUDA_ERROR_INVALID_DEVICE;
     size_t bytes = sizeof(struct steps) + count * sizeof(struct step);
     _Alignas(struct steps) char few[sizeof(struct steps) + 4 * sizeof(struct step)];
     struct steps *steps = bytes <= sizeof few ? (void *)few : malloc(bytes);
@@ -345,6 +347,18 @@ CUresult CUDAAPI cuMemRangeGetAttribute(void *data, size_t dataSize, CUmem_range
 
 /* ---- streams */
 
+struct attachment {
+    uint64_t va;
+    unsigned flags;
+    const void *stream;
+};
+
+static CUresult do_attach(void *arg)
+{
+    const struct attachment *t = arg;
+    return uvm_attach(t->va, t->flags, t->stream);
+}
+
 /* Where the host may touch managed memory at any time, who is attached to what changes nothing. */
 CUresult CUDAAPI cuStreamAttachMemAsync(CUstream hStream, CUdeviceptr dptr, size_t length, unsigned int flags)
 {
@@ -357,5 +371,7 @@ CUresult CUDAAPI cuStreamAttachMemAsync(CUstream hStream, CUdeviceptr dptr, size
         return CUDA_ERROR_INVALID_VALUE;
     if (flags == CU_MEM_ATTACH_SINGLE && (!hStream || hStream == CU_STREAM_LEGACY)) return CUDA_ERROR_INVALID_VALUE;
     if ((r = capture_refuse(s)) || (r = managed(dptr, 1, &a))) return r;
-    return a.base != dptr || (length && length != a.size) ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+    if (a.base != dptr || (length && length != a.size)) return CUDA_ERROR_INVALID_VALUE;
+    const struct attachment t = { dptr, flags, s };
+    return uvm_exclusive ? stream_enqueue_short(s, do_attach, &t, sizeof t) : CUDA_SUCCESS;
 }

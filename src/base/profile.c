@@ -115,6 +115,15 @@ static int on_entry(void *user, const char *section, const char *name, const cha
     return good;
 }
 
+static const char *built_in_names(void)
+{
+    static char names[256];
+    size_t used = 0, count = sizeof built_in / sizeof *built_in;
+    for (size_t k = 0; k < count && used < sizeof names; k++)
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", k ? ", " : "", built_in[k].name);
+    return names;
+}
+
 static CUresult read_profile(struct profile *p)
 {
     const char *asked = getenv("FAULTLINE_PROFILE");
@@ -122,7 +131,7 @@ static CUresult read_profile(struct profile *p)
     if (read_built_in(p, asked)) return CUDA_SUCCESS;
     int line = ini_parse(asked, on_entry, p);
     if (line < 0)
-        fl_log(FL_LOG_ERROR, "FAULTLINE_PROFILE: %s cannot be read (it is 'h200', 'h200-nvswitch' or the path of an INI file)", asked);
+        fl_log(FL_LOG_ERROR, "FAULTLINE_PROFILE: %s cannot be read (it is %s or the path of an INI file)", asked, built_in_names());
     else if (line > 0)
         fl_log(FL_LOG_ERROR, "FAULTLINE_PROFILE: %s: line %d is wrong", asked, line);
     return line ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;

@@ -238,6 +238,8 @@ CUresult event_query(struct event *e)
     struct mark *m = get_mark(e);
     bool done = !m || mark_done(m);
     mark_release(m);
+    if (done)
+        streams_take_back(e->set);
     return done ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
@@ -249,6 +251,7 @@ CUresult event_synchronize(struct event *e)
     mark_release(m);
     if (e->beacon)
         beacon_wait(e->beacon, beacon_newest(e->beacon));
+    streams_take_back(e->set);
     struct processor *p = e->set->context->device->processor;
     if (p)
         processor_flush_printf(p);

@@ -111,6 +111,10 @@ void streams_reap(struct stream_set *set);
 /* --- local.c --- */
 CUresult stream_of_thread(struct context *c, struct stream **out);
 
+/* --- sync.c --- */
+/* What idle streams were lent of managed memory is the host's again: somebody has waited for them. */
+void streams_take_back(struct stream_set *set);
+
 /* --- mark.c --- */
 enum mark_state { MARK_QUEUED, MARK_SUBMITTED, MARK_DONE };
 struct mark {

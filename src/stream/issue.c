@@ -2,6 +2,7 @@
  * submitted at once. */
 #include "stream/internal.h"
 #include "stream/operations.h"
+#include "uvm/uvm.h"
 
 static uint64_t load(_Atomic uint64_t *v)
 {
@@ -140,8 +141,8 @@ CUresult stream_launch(struct stream *s, const struct launch *l)
 {
     struct issue o;
     struct launch noted;
-    CUresult r = begin(&o, s);
-    if (r)
+    CUresult r = uvm_exclusive ? uvm_lend(s->set->context->device->ordinal, s) : CUDA_SUCCESS;
+    if (r || (r = begin(&o, s)))
         return r;
     if (trace_wanted(TRACE_LISTEN_KERNELS | TRACE_LISTEN_MAP)) {
         noted = *l;
@@ -244,6 +245,7 @@ CUresult stream_run(struct stream *s, stream_work *run, const void *arg, size_t 
         return r;
     r = queue_empty(s) ? run_here(&o, run, arg) : run_queued(&o, run, arg);
     end(&o, r);
+    streams_take_back(s->set);
     if (stream_processor(s))
         processor_flush_printf(stream_processor(s));
     return r;

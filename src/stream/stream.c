@@ -3,6 +3,7 @@
 #include "stream/event.h"
 #include "stream/internal.h"
 #include "stream/operations.h"
+#include "uvm/uvm.h"
 
 static _Atomic uint64_t newest_id = 2;     /* 1 and 2 are the default streams' handles */
 
@@ -71,6 +72,8 @@ out:
 static void release(struct stream_set *set, struct stream *s)
 {
     marks_resolve(s);
+    if (uvm_exclusive)
+        uvm_stream_gone(s);
     channel_close(s);
     *s->from = s->next;
     if (s->next)

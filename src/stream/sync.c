@@ -53,9 +53,21 @@ static bool any(const struct stream *s)
     return true;
 }
 
+void streams_take_back(struct stream_set *set)
+{
+    if (!uvm_exclusive)
+        return;
+    pthread_mutex_lock(&set->lock);
+    for (struct stream *s = set->streams; s; s = s->next)
+        if (stream_idle(s))
+            uvm_take_back(s);
+    pthread_mutex_unlock(&set->lock);
+}
+
 static CUresult synchronized(struct stream *s)
 {
     uvm_settle();
+    streams_take_back(s->set);
     if (trace_wanted(TRACE_LISTEN_KERNELS | TRACE_LISTEN_MAP))
         streams_trace_flush();
     if (stream_processor(s))
@@ -88,5 +100,7 @@ CUresult stream_query(struct stream *s)
         pthread_mutex_unlock(&s->set->lock);
     }
     CUresult r = stream_error(s);
+    if (idle)
+        streams_take_back(s->set);
     return r ? r : idle ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }

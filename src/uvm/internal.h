@@ -17,6 +17,7 @@ CUresult range_init(void);
 uint64_t range_place(uint64_t size);           /* a free address, 0: none */
 struct range *range_new(struct managed *m);    /* all of it, without policy */
 void range_remove(struct managed *m);
+struct range *range_first(void);
 struct range *range_next(struct range *r);
 struct managed *range_owned_by(const struct context *c); /* addresses taken by c, or NULL */
 void ranges_forget_processor(unsigned p);      /* its process is gone */
@@ -42,6 +43,10 @@ bool addresses_live(const struct managed *m, uint64_t va); /* some allocation to
 /* --- advise.c --- */
 /* [start, end): pages. p, node: as the advice needs them. */
 CUresult advise(uint64_t start, uint64_t end, CUmem_advise advice, unsigned p, int node);
+
+/* --- exclusive.c, where uvm_exclusive --- */
+bool exclusive_permits(const struct managed *m, const struct mmu_fault *f);
+bool exclusive_fits(const struct context *c, uint64_t size); /* all of managed memory, and size, in c's device */
 
 /* --- policy.c: decisions, without effects --- */
 struct decision {

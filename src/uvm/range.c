@@ -33,6 +33,7 @@ struct range *range_at(uint64_t va)
     return r && va < r->end ? r : NULL;
 }
 
+struct range *range_first(void) { return RB_MIN(ranges, &all); }
 struct range *range_next(struct range *r) { return RB_NEXT(ranges, &all, r); }
 
 /* A free place of size bytes, from `from` on; 0: none. */

@@ -93,6 +93,8 @@ struct window {
 struct piece {
     struct allocation a;
     struct managed *chunk;
+    unsigned attached;             /* CU_MEM_ATTACH_*; matters where host and kernels take turns */
+    const void *stream;            /* that SINGLE names */
     LIST_ENTRY(piece) link;
 };
 /* Addresses that come and go together. */

@@ -104,6 +104,7 @@ static CUresult service_locked(const struct mmu_fault *f)
     struct block *b = block_at(f->address, true);
     uint64_t va = f->address / PAGE_BYTES * PAGE_BYTES;
     if (!b || !addresses_live(b->range->owner, va)) return CUDA_ERROR_ILLEGAL_ADDRESS;
+    if (uvm_exclusive && !exclusive_permits(b->range->owner, f)) return CUDA_ERROR_ILLEGAL_ADDRESS;
     enum prot has = page_prot(b, f->processor, page_of(va));
     if (has >= (f->write ? PROT_RW : PROT_RO)) /* somebody else's fault brought it, or the entry was lost */
         return mmu_set(f->processor, va, PAGE_BYTES, has >= PROT_RW ? MMU_WRITE : MMU_READ);
@@ -155,22 +156,30 @@ static void release_context(struct context *c)
 
 static const struct space_owner owner = { .attach = attach, .detach = detach, .release_context = release_context };
 
-/* h200: the devices are linked with each other by NVLink, with the host by PCIe. */
+/* Links between devices as the profile's p2p answers say; to the host a bus, or a link by which it
+ * reaches their memory. */
 static void describe_machine(void)
 {
+    const struct profile *o = devices[0].profile;
     uint32_t gpus = ((1u << device_count) - 1) << 1;
+    uint32_t linked = o->p2p[CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED] ? gpus : 0,
+             atomics = o->p2p[CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED] ? linked : 0;
+    bool coherent = profile_attribute(o, CU_DEVICE_ATTRIBUTE_DIRECT_MANAGED_MEM_ACCESS_FROM_HOST);
+    uint32_t host = coherent ? bit(CPU) : 0;
     topology.processors = 1 + (unsigned)device_count;
-    topology.can_access[CPU] = topology.native_atomics[CPU] = bit(CPU);
+    topology.can_access[CPU] = topology.native_atomics[CPU] = bit(CPU) | (coherent ? gpus : 0);
+    topology.fast_link[CPU] = coherent ? gpus : 0;
     for (unsigned p = 1; p < topology.processors; p++) {
-        topology.can_access[p] = gpus | bit(CPU);
-        topology.native_atomics[p] = gpus;
-        topology.fast_link[p] = gpus & ~bit(p);
+        topology.can_access[p] = linked | bit(p) | bit(CPU);
+        topology.native_atomics[p] = atomics | bit(p) | host;
+        topology.fast_link[p] = (atomics & ~bit(p)) | host;
     }
 }
 
 void uvm_init(void)
 {
     describe_machine();
+    uvm_exclusive = !profile_attribute(devices[0].profile, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS);
     chunk_init();
     space_add_owner(&owner);
     for (int k = 0; k < device_count; k++) devices[k].vram.reclaim = chunk_reclaim;
@@ -216,6 +225,7 @@ static CUresult alloc(struct context *c, uint64_t size, unsigned attach_flags, b
     if (!p) return CUDA_ERROR_OUT_OF_MEMORY;
     pthread_mutex_lock(&uvm_lock);
     CUresult r = make_ready();
+    if (!r && uvm_exclusive && !exclusive_fits(c, size)) r = CUDA_ERROR_OUT_OF_MEMORY;
     if (!r) r = addresses_take(c, of_module, size, p);
     pthread_mutex_unlock(&uvm_lock);
     if (r) {
@@ -223,6 +233,7 @@ static CUresult alloc(struct context *c, uint64_t size, unsigned attach_flags, b
         return r;
     }
     struct managed *m = p->chunk;
+    p->attached = attach_flags;
     p->a = (struct allocation){ .base = p->a.base,
                                 .size = size,
                                 .kind = ALLOCATION_MANAGED,

@@ -37,6 +37,17 @@ CUresult uvm_copy_engine(int ordinal, uint64_t va, uint64_t size, bool write);
  * Whoever waits for a device, or reads what was traced, calls it. */
 void uvm_settle(void);
 
+/* Devices without concurrent managed access; nothing of this happens where uvm_exclusive is false. */
+extern bool uvm_exclusive;
+/* A kernel is about to be issued into the stream: what it may touch becomes its device's, and the host may
+ * not touch it until uvm_take_back, when somebody has seen the stream idle. */
+CUresult uvm_lend(int ordinal, const void *stream);
+void uvm_take_back(const void *stream);
+/* In stream order: who may touch the allocation at va from now on. */
+CUresult uvm_attach(uint64_t va, unsigned flags, const void *stream);
+/* The stream is no more: what was attached to it is as it was allocated. */
+void uvm_stream_gone(const void *stream);
+
 /* Where each page is: 0 nowhere, 1 the host, 2 + k device k; 0x80: there are copies. */
 void uvm_residency(uint64_t va, uint64_t pages, uint8_t *out);
 

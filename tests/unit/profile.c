@@ -102,6 +102,27 @@ static void a_misspelt_name_in_a_file_is_an_error(void **state)
     assert_int_equal(load_text("[limits]\nstack_size = much\n"), CUDA_ERROR_INVALID_VALUE);
 }
 
+/* How each built-in machine treats managed and system-allocated memory. */
+static void built_in_machines_differ_in_what_processors_reach(void **state)
+{
+    static const struct {
+        const char *name;
+        int concurrent, pageable, host_tables, direct, atomics;
+    } machines[] = { { "h200", 1, 0, 0, 0, 0 },     { "h200-nvswitch", 1, 0, 0, 0, 0 }, 
+                     { "wddm", 0, 0, 0, 0, 0 } };
+    (void)state;
+    for (size_t k = 0; k < sizeof machines / sizeof *machines; k++) {
+        setenv("FAULTLINE_PROFILE", machines[k].name, 1);
+        assert_int_equal(profile_load(&p), CUDA_SUCCESS);
+        assert_int_equal(profile_attribute(&p, CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY), 1);
+        assert_int_equal(profile_attribute(&p, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS), machines[k].concurrent);
+        assert_int_equal(profile_attribute(&p, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS), machines[k].pageable);
+        assert_int_equal(profile_attribute(&p, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES), machines[k].host_tables);
+        assert_int_equal(profile_attribute(&p, CU_DEVICE_ATTRIBUTE_DIRECT_MANAGED_MEM_ACCESS_FROM_HOST), machines[k].direct);
+        assert_int_equal(profile_attribute(&p, CU_DEVICE_ATTRIBUTE_HOST_NATIVE_ATOMIC_SUPPORTED), machines[k].atomics);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -110,6 +131,7 @@ int main(void)
         cmocka_unit_test_setup(sizes_have_units, clean),
         cmocka_unit_test_setup(a_bad_value_is_an_error, clean),
         cmocka_unit_test_setup(a_file_describes_another_machine, clean),
+        cmocka_unit_test_setup(built_in_machines_differ_in_what_processors_reach, clean),
         cmocka_unit_test_setup(a_misspelt_name_in_a_file_is_an_error, clean),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -271,4 +271,12 @@ struct event *new_event(struct context *c, unsigned flags)
 }
 
 void uvm_settle(void) {}
+bool uvm_exclusive;
+CUresult uvm_lend(int ordinal, const void *stream)
+{
+    (void)ordinal, (void)stream;
+    return CUDA_SUCCESS;
+}
+void uvm_take_back(const void *stream) { (void)stream; }
+void uvm_stream_gone(const void *stream) { (void)stream; }
 CUresult space_settle(void) { return CUDA_SUCCESS; }

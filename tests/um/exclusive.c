@@ -1,0 +1,241 @@
+/* Managed memory where host and kernels take turns. Each test runs in a process of its own.
+ * usage: FAULTLINE_PROFILE=wddm FAULTLINE_VRAM=64M exclusive */
+#include <cuda.h>
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+/* after the others */
+#include <cmocka.h>
+
+#define MIB ((size_t)1 << 20)
+#define EXPECT(what, want) expect((long)(what), (long)(want), #what, __LINE__)
+static void expect(long saw, long want, const char *what, int line)
+{
+    if (saw == want) return;
+    fprintf(stderr, "line %d: %s is %ld, not %ld\n", line, what, saw, want);
+    _exit(1);
+}
+
+static const char kernels[] =
+    ".version 7.0\n.target sm_70\n.address_size 64\n"
+    ".visible .entry poke(.param .u64 at, .param .u32 value) { .reg .b32 %r<2>; .reg .b64 %a<2>;\n"
+    "ld.param.u64 %a1, [at]; ld.param.u32 %r1, [value]; st.global.u32 [%a1], %r1; ret; }\n";
+
+static const CUmemLocation device = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0 };
+static CUfunction poke_kernel;
+static CUstream streams[2];
+
+static void start(void)
+{
+    CUcontext c;
+    CUmodule m;
+    alarm(60);
+    EXPECT(cuInit(0), 0);
+    EXPECT(cuDevicePrimaryCtxRetain(&c, 0), 0);
+    EXPECT(cuCtxSetCurrent(c), 0);
+    EXPECT(cuModuleLoadData(&m, kernels), 0);
+    EXPECT(cuModuleGetFunction(&poke_kernel, m, "poke"), 0);
+    for (int k = 0; k < 2; k++) EXPECT(cuStreamCreate(&streams[k], CU_STREAM_NON_BLOCKING), 0);
+}
+
+static void poke(CUdeviceptr at, uint32_t value, CUstream s)
+{
+    void *parameters[] = { &at, &value };
+    EXPECT(cuLaunchKernel(poke_kernel, 1, 1, 1, 1, 1, 1, 0, s, parameters, NULL), 0);
+}
+
+static CUdeviceptr managed(size_t size, unsigned flags)
+{
+    CUdeviceptr p;
+    EXPECT(cuMemAllocManaged(&p, size, flags), 0);
+    return p;
+}
+
+static void after_a_launch_the_host_may_not_touch_managed_memory(void)
+{
+    CUdeviceptr p = managed(MIB, CU_MEM_ATTACH_GLOBAL), other = managed(4 * MIB, CU_MEM_ATTACH_GLOBAL);
+    *(volatile int *)other = 1;
+    poke(p, 5, streams[0]);
+    usleep(20000); /* the kernel is done, but nobody has waited for it */
+    *(volatile int *)other = 2;
+}
+
+static void every_way_to_wait_gives_it_back(void)
+{
+    CUdeviceptr p = managed(4 * MIB, CU_MEM_ATTACH_GLOBAL);
+    volatile uint32_t *word = (void *)p;
+    CUevent e;
+    uint32_t copy;
+    EXPECT(cuEventCreate(&e, CU_EVENT_DEFAULT), 0);
+    for (uint32_t way = 0; way < 6; way++) {
+        word[0] = 1000;
+        word[MIB / 2] = way;
+        poke(p, way, streams[0]);
+        switch (way) {
+        case 0: EXPECT(cuCtxSynchronize(), 0); break;
+        case 1: EXPECT(cuStreamSynchronize(streams[0]), 0); break;
+        case 2:
+            while (cuStreamQuery(streams[0]) == CUDA_ERROR_NOT_READY) usleep(100);
+            break;
+        case 3:
+            EXPECT(cuEventRecord(e, streams[0]), 0);
+            EXPECT(cuEventSynchronize(e), 0);
+            break;
+        case 4:
+            EXPECT(cuEventRecord(e, streams[0]), 0);
+            while (cuEventQuery(e) == CUDA_ERROR_NOT_READY) usleep(100);
+            break;
+        default:
+            EXPECT(cuStreamSynchronize(streams[0]), 0);
+            poke(p, way, NULL);
+            EXPECT(cuMemcpyDtoH(&copy, p, 4), 0);
+            EXPECT(copy, way);
+        }
+        EXPECT(word[0], way);
+        EXPECT(word[MIB / 2], way);
+    }
+}
+
+static void what_is_attached_to_the_host_stays_with_it(void)
+{
+    CUdeviceptr p = managed(MIB, CU_MEM_ATTACH_GLOBAL), mine = managed(4 * MIB, CU_MEM_ATTACH_HOST);
+    poke(p, 5, streams[0]);
+    *(volatile int *)mine = 2;
+    EXPECT(cuCtxSynchronize(), 0);
+    EXPECT(*(int *)mine, 2);
+    EXPECT(*(int *)p, 5);
+    EXPECT(cuStreamAttachMemAsync(streams[0], mine, 0, CU_MEM_ATTACH_GLOBAL), 0);
+    poke(mine, 7, streams[0]);
+    EXPECT(cuCtxSynchronize(), 0);
+    EXPECT(*(int *)mine, 7);
+    EXPECT(cuStreamAttachMemAsync(streams[0], mine, 0, CU_MEM_ATTACH_HOST), 0);
+    EXPECT(cuStreamSynchronize(streams[0]), 0);
+    poke(p, 6, streams[0]);
+    EXPECT(*(volatile int *)mine, 7);
+}
+
+static void a_kernel_may_not_touch_what_is_attached_to_the_host(void)
+{
+    CUdeviceptr mine = managed(4 * MIB, CU_MEM_ATTACH_HOST);
+    *(int *)mine = 1;
+    poke(mine, 5, streams[0]);
+    EXPECT(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+static void what_is_attached_to_an_idle_stream_is_the_hosts(void)
+{
+    CUdeviceptr p = managed(4 * MIB, CU_MEM_ATTACH_GLOBAL), own = managed(4 * MIB, CU_MEM_ATTACH_GLOBAL);
+    EXPECT(cuStreamAttachMemAsync(streams[1], own, 0, CU_MEM_ATTACH_SINGLE), 0);
+    EXPECT(cuStreamSynchronize(streams[1]), 0);
+    poke(p, 1, streams[0]);
+    *(volatile int *)own = 3;
+    EXPECT(cuCtxSynchronize(), 0);
+    poke(own, 4, streams[1]);
+    EXPECT(cuStreamSynchronize(streams[1]), 0);
+    EXPECT(*(int *)own, 4);
+}
+
+static void what_is_attached_to_a_busy_stream_is_not(void)
+{
+    CUdeviceptr own = managed(4 * MIB, CU_MEM_ATTACH_GLOBAL);
+    EXPECT(cuStreamAttachMemAsync(streams[1], own, 0, CU_MEM_ATTACH_SINGLE), 0);
+    EXPECT(cuStreamSynchronize(streams[1]), 0);
+    *(volatile int *)own = 3;
+    poke(own, 4, streams[1]);
+    *(volatile int *)own = 5;
+}
+
+static void a_destroyed_streams_memory_is_everybodys(void)
+{
+    CUdeviceptr own = managed(4 * MIB, CU_MEM_ATTACH_GLOBAL);
+    EXPECT(cuStreamAttachMemAsync(streams[1], own, 0, CU_MEM_ATTACH_SINGLE), 0);
+    EXPECT(cuStreamSynchronize(streams[1]), 0);
+    EXPECT(cuStreamDestroy(streams[1]), 0);
+    *(volatile int *)own = 3;
+    poke(own, 4, streams[0]);
+    EXPECT(cuCtxSynchronize(), 0);
+    EXPECT(*(int *)own, 4);
+}
+
+static void advice_to_devices_and_prefetches_are_refused(void)
+{
+    CUdeviceptr p = managed(4 * MIB, CU_MEM_ATTACH_GLOBAL);
+    CUmemLocation host = { .type = CU_MEM_LOCATION_TYPE_HOST };
+    int v;
+    EXPECT(cuMemAdvise(p, MIB, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, device), CUDA_ERROR_INVALID_DEVICE);
+    EXPECT(cuMemAdvise(p, MIB, CU_MEM_ADVISE_SET_ACCESSED_BY, device), CUDA_ERROR_INVALID_DEVICE);
+    EXPECT(cuMemAdvise(p, MIB, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, host), 0);
+    EXPECT(cuMemAdvise(p, MIB, CU_MEM_ADVISE_SET_READ_MOSTLY, device), 0);
+    EXPECT(cuMemRangeGetAttribute(&v, 4, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, p, MIB), 0);
+    EXPECT(v, 1);
+    EXPECT(cuMemPrefetchAsync(p, MIB, device, 0, NULL), CUDA_ERROR_INVALID_DEVICE);
+    EXPECT(cuMemPrefetchAsync(p, MIB, host, 0, NULL), CUDA_ERROR_INVALID_DEVICE);
+    EXPECT(cuMemPrefetchAsync(p, 0, host, 0, NULL), CUDA_ERROR_INVALID_VALUE);
+    *(volatile int *)p = 1;
+    poke(p, 9, NULL);
+    EXPECT(cuCtxSynchronize(), 0);
+    EXPECT(*(int *)p, 9);
+}
+
+static void no_more_can_be_allocated_than_the_device_has(void)
+{
+    CUdeviceptr p;
+    EXPECT(cuMemAllocManaged(&p, 128 * MIB, CU_MEM_ATTACH_GLOBAL), CUDA_ERROR_OUT_OF_MEMORY);
+    EXPECT(cuMemAllocManaged(&p, 32 * MIB, CU_MEM_ATTACH_GLOBAL), 0);
+}
+
+static int status_of(void (*test)(void))
+{
+    int status;
+    fflush(NULL);
+    pid_t child = fork();
+    if (!child) {
+        signal(SIGSEGV, SIG_DFL); /* cmocka has a handler */
+        start();
+        test();
+        _exit(0);
+    }
+    waitpid(child, &status, 0);
+    return status;
+}
+
+#define IN_CHILD(name, ending) \
+    static void test_##name(void **unused) \
+    { \
+        (void)unused; \
+        assert_int_equal(status_of(name), ending); \
+    }
+IN_CHILD(after_a_launch_the_host_may_not_touch_managed_memory, SIGSEGV)
+IN_CHILD(every_way_to_wait_gives_it_back, 0)
+IN_CHILD(what_is_attached_to_the_host_stays_with_it, 0)
+IN_CHILD(a_kernel_may_not_touch_what_is_attached_to_the_host, 0)
+IN_CHILD(what_is_attached_to_an_idle_stream_is_the_hosts, 0)
+IN_CHILD(what_is_attached_to_a_busy_stream_is_not, SIGSEGV)
+IN_CHILD(a_destroyed_streams_memory_is_everybodys, 0)
+IN_CHILD(advice_to_devices_and_prefetches_are_refused, 0)
+IN_CHILD(no_more_can_be_allocated_than_the_device_has, 0)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_after_a_launch_the_host_may_not_touch_managed_memory),
+        cmocka_unit_test(test_every_way_to_wait_gives_it_back),
+        cmocka_unit_test(test_what_is_attached_to_the_host_stays_with_it),
+        cmocka_unit_test(test_a_kernel_may_not_touch_what_is_attached_to_the_host),
+        cmocka_unit_test(test_what_is_attached_to_an_idle_stream_is_the_hosts),
+        cmocka_unit_test(test_what_is_attached_to_a_busy_stream_is_not),
+        cmocka_unit_test(test_a_destroyed_streams_memory_is_everybodys),
+        cmocka_unit_test(test_advice_to_devices_and_prefetches_are_refused),
+        cmocka_unit_test(test_no_more_can_be_allocated_than_the_device_has),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
