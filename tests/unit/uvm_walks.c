@@ -22,6 +22,9 @@ static struct {
 static mmu_service *serve;
 static struct allocation *published;
 static int verbose;
+static const struct profile machine = { .attribute[CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS] = 1,
+                                        .p2p = { [CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED] = 1,
+                                                 [CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED] = 1 } };
 static uint64_t seen; /* bytes: what the recording client looked at */
 
 uint64_t space_managed_base(void) { return 0x670000000000; }
@@ -186,6 +189,7 @@ int main(int argc, char **argv)
     if (!f) return 2;
     device_count = atoi(argv[2]);
     for (int k = 0; k < device_count; k++) devices[k] = (struct device){ .ordinal = k, .vram.capacity = 1ull << 37 };
+    for (int k = 0; k < device_count; k++) devices[k].profile = &machine;
     uvm_init();
     while (fgets(line, sizeof line, f)) {
         char s[16];
