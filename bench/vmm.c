@@ -26,7 +26,8 @@ static const char touch_ptx[] = ".version 7.0\n.target sm_52\n.address_size 64\n
                                 ".visible .entry touch(.param .u64 at) {\n"
                                 ".reg .b32 %r<3>; .reg .b64 %d<4>;\n"
                                 "ld.param.u64 %d1, [at]; cvta.to.global.u64 %d1, %d1;\n"
-                                "mov.u32 %r1, %tid.x; mul.wide.u32 %d2, %r1, 4096; add.s64 %d3, %d1, %d2;\n"
+                                "mov.u32 %r1, %ctaid.x; mov.u32 %r2, %tid.x; mad.lo.u32 %r1, %r1, 64, %r2;\n"
+                                "mul.wide.u32 %d2, %r1, 4096; add.s64 %d3, %d1, %d2;\n"
                                 "st.global.u32 [%d3], %r1; ret; }\n";
 
 static CUmemAllocationProp prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
@@ -40,6 +41,7 @@ static void prepare(void)
     CUdevice d;
     CUcontext c;
     CUmodule m;
+    setenv("FAULTLINE_VRAM", "32G", 0); /* most of it is never touched */
     CHECK(cuInit(0));
     CHECK(cuDeviceGet(&d, 0));
     CHECK(cuDevicePrimaryCtxRetain(&c, d));
@@ -58,7 +60,7 @@ static void life(bool touched)
     CHECK(cuMemSetAccess(at, SIZE, &access_both, 1));
     if (touched) {
         void *arguments[] = { &at };
-        CHECK(cuLaunchKernel(touch, 1, 1, 1, SIZE / 4096, 1, 1, 0, NULL, arguments, NULL));
+        CHECK(cuLaunchKernel(touch, SIZE / 4096 / 64, 1, 1, 64, 1, 1, 0, NULL, arguments, NULL));
         CHECK(cuCtxSynchronize());
     }
     CHECK(cuMemUnmap(at, SIZE));
