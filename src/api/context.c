@@ -359,12 +359,7 @@ CUresult CUDAAPI cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags
     CUresult r = peer_arguments(peerContext, &c, &p);
     if (r) return r;
     if (Flags) return CUDA_ERROR_INVALID_VALUE;
-    if (c->device == p->device || !c->device->profile->p2p[CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED])
-        return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
-    if (c->peers >> p->device->ordinal & 1) return CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
-    if ((r = space_set_peer(c->device, p->device, true))) return r;
-    c->peers |= 1u << p->device->ordinal;
-    return CUDA_SUCCESS;
+    return peer_enable(c, p);
 }
 
 CUresult CUDAAPI cuCtxDisablePeerAccess(CUcontext peerContext)
@@ -372,8 +367,5 @@ CUresult CUDAAPI cuCtxDisablePeerAccess(CUcontext peerContext)
     struct context *c, *p;
     CUresult r = peer_arguments(peerContext, &c, &p);
     if (r) return r;
-    if (!(c->peers >> p->device->ordinal & 1)) return CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
-    if ((r = space_set_peer(c->device, p->device, false))) return r;
-    c->peers &= ~(1u << p->device->ordinal);
-    return CUDA_SUCCESS;
+    return peer_disable(c, p);
 }

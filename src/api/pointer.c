@@ -131,7 +131,8 @@ CUresult CUDAAPI cuPointerGetAttributes(unsigned int numAttributes, CUpointer_at
     return CUDA_SUCCESS;
 }
 
-/* Reserved addresses have no attribute to set, and mappings do not support this one (observed on H200). */
+/* Reserved addresses have no attribute to set, and mappings do not support this one (observed on
+ * H200); pools are made of mappings. */
 CUresult CUDAAPI cuPointerSetAttribute(const void *value, CUpointer_attribute attribute, CUdeviceptr ptr)
 {
     struct allocation a;
@@ -140,6 +141,6 @@ CUresult CUDAAPI cuPointerSetAttribute(const void *value, CUpointer_attribute at
     if (!value || attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS || !space_look(ptr, &a) ||
         a.kind == ALLOCATION_RESERVED)
         return CUDA_ERROR_INVALID_VALUE;
-    if (a.kind == ALLOCATION_MAPPED) return CUDA_ERROR_NOT_SUPPORTED;
+    if (a.kind == ALLOCATION_MAPPED || a.pool) return CUDA_ERROR_NOT_SUPPORTED;
     return space_set_sync_memops(ptr, *(const unsigned *)value != 0);
 }

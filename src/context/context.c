@@ -143,7 +143,6 @@ static CUresult activate(struct context *c)
     if (r) return r;
     for (int k = 0; k < PROFILE_LIMITS; k++) c->limits[k] = c->device->profile->limit[k];
     c->cache = CU_FUNC_CACHE_PREFER_NONE;
-    c->peers = 0;
     if ((r = stream_set_create(c))) return r;
     c->id = atomic_fetch_add(&last_id, 1) + 1;
     c->device->contexts++;
@@ -158,6 +157,7 @@ static void deactivate(struct context *c)
     stream_set_destroy(c);
     module_set_destroy(c);
     space_release_context(c);
+    peers_forget(c);
     pthread_mutex_lock(&lock);
     c->device->contexts--;
     pthread_mutex_unlock(&lock);

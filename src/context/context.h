@@ -45,7 +45,6 @@ struct context {
     struct module *modules;        /* module/module.h */
     uint64_t heap, heap_size;      /* device-side malloc's arena, 0: not made yet */
     pthread_mutex_t lock;
-    unsigned peers;                /* bit i: peer access to device i's contexts enabled */
     struct context *next;          /* in the table */
 };
 
@@ -75,6 +74,12 @@ CUresult primary_retain(struct device *d, struct context **out);
 CUresult primary_release(struct device *d);
 void primary_reset(struct device *d);
 bool primary_active(const struct device *d);
+
+/* Peer access of from's kernels to to's memory: CUDA_ERROR_PEER_ACCESS_*. */
+CUresult peer_enable(struct context *from, struct context *to);
+CUresult peer_disable(struct context *from, struct context *to);
+/* c is dying: it is nobody's peer any more. */
+void peers_forget(const struct context *c);
 
 /* The first error wins and stays. Returns the sticky error. */
 CUresult sticky_set(CUresult error);
