@@ -97,7 +97,8 @@ static CUresult device_side(struct draft *d, CUdeviceptr p, size_t extent, struc
 static CUresult any_side(struct draft *d, uint64_t p, size_t extent, struct side *s)
 {
     if (!p) return CUDA_ERROR_INVALID_VALUE;
-    if (space_find(p)) return device_side(d, p, extent, s);
+    /* where nothing is allocated any more, or mapped, the host cannot look either */
+    if (space_is_ours(p) || space_find(p)) return device_side(d, p, extent, s);
     s->span = (struct span){ (char *)p, 1, 0, 0 };
     s->pageable = true;
     return CUDA_SUCCESS;

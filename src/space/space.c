@@ -314,6 +314,12 @@ void space_release_context(struct context *c)
     pthread_rwlock_unlock(&lock);
 }
 
+bool space_is_ours(uint64_t address)
+{
+    return (address >= RESERVE && address < RESERVE_END) || (address >= IMPORT && address < IMPORT_END) ||
+           (address >= WINDOW && address < MANAGED_END);
+}
+
 uint64_t space_reserve_base(void) { return RESERVE; }
 uint64_t space_reserve_end(void) { return RESERVE_END; }
 uint64_t space_import_base(void) { return IMPORT; }

@@ -141,6 +141,8 @@ void space_detach(struct device *d);
 /* Frees all of a dying context's allocations. */
 void space_release_context(struct context *c);
 
+/* Whether address is one that only the simulated machine uses; whatever is there or not. */
+bool space_is_ours(uint64_t address);
 /* The addresses that reservations, and managed memory, come from. */
 uint64_t space_reserve_base(void);
 uint64_t space_reserve_end(void);
