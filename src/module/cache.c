@@ -132,6 +132,7 @@ bool cache_read(const char *text, struct image_file *out)
     }
     if (out->data == MAP_FAILED) out->data = NULL;
     good = good && out->data && read_all(fd, out->data, out->size);
+    futimens(fd, NULL);
     close(fd);
     if (good) {
         k = content_key(out->data, out->size);
@@ -143,7 +144,13 @@ bool cache_read(const char *text, struct image_file *out)
     return false;
 }
 
-/* The oldest go when there is too much. */
+/* The folder is the user's choice: other files in it are none of our business. */
+static bool is_ours(const char *name)
+{
+    return strspn(name, "0123456789abcdef") == 32 && !strncmp(name + 32, ".img", 4);
+}
+
+/* What has not been used for longest goes when there is too much. */
 static void prune(const char *dir)
 {
     for (;;) {
@@ -154,8 +161,8 @@ static void prune(const char *dir)
         DIR *d = opendir(dir);
         if (!d) return;
         for (struct dirent *e; (e = readdir(d));) {
-            if ((size_t)snprintf(name, sizeof name, "%s/%s", dir, e->d_name) >= sizeof name || stat(name, &s) ||
-                !S_ISREG(s.st_mode))
+            if (!is_ours(e->d_name) || (size_t)snprintf(name, sizeof name, "%s/%s", dir, e->d_name) >= sizeof name ||
+                stat(name, &s) || !S_ISREG(s.st_mode))
                 continue;
             total += (uint64_t)s.st_size;
             if (!*oldest || s.st_mtim.tv_sec < when.tv_sec) strcpy(oldest, name), when = s.st_mtim;

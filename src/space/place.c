@@ -100,7 +100,7 @@ bool place_unsettled(void) { return atomic_load(&unsettled); }
 CUresult place_settle(void)
 {
     CUresult r = CUDA_SUCCESS;
-    if (!atomic_exchange(&unsettled, false)) return r;
+    if (!atomic_load(&unsettled)) return r;
     struct parked *p;
     TAILQ_FOREACH(p, &parked, link)
     if (p->mapped) {
@@ -119,7 +119,8 @@ CUresult place_settle(void)
         LIST_INSERT_HEAD(&own, n, link);
         n->fresh = false;
     }
-    if (r) atomic_store(&unsettled, true);
+    /* not before: whoever finds it settled launches without waiting for the lock */
+    if (!r) atomic_store(&unsettled, false);
     return r;
 }
 
