@@ -75,6 +75,10 @@ static void print_table(FILE *to, struct trace_region *r, struct line *line, siz
     qsort(line, shown, sizeof *line, by_ordinal);
     for (size_t k = 0; k < shown; k++) print_allocation(to, line[k].allocation, devices);
     if (shown < n) fprintf(to, "  and %zu allocations with which less happened\n", n - shown);
+    if (traffic(&r->allocations[0].statistics)) {
+        fprintf(to, "  %-31s", "elsewhere");
+        print_numbers(to, &r->allocations[0].statistics, devices);
+    }
     if (n > 1 || traffic(&r->allocations[0].statistics)) {
         fprintf(to, "  %-31s", "all");
         print_numbers(to, &r->total, devices);

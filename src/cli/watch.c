@@ -128,7 +128,10 @@ void watch_end(void)
         if (wanted.page_map) page_map_print(stderr, r, colour);
     }
     if (!any && (wanted.summary || wanted.page_map))
-        fputs("faultline: the program allocated no managed memory\n", stderr);
+        fprintf(stderr, "faultline: %s\n",
+                head && atomic_load(&head->claimed)
+                    ? "the program allocated no managed memory"
+                    : "nothing was recorded: no kernel was launched and no managed memory allocated");
 }
 
 /* ---- words */

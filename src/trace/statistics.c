@@ -12,6 +12,8 @@ struct live {
     uint32_t entry;
 };
 
+#define BLOCK (2ull << 20)
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* a leaf; guards the statics and the region's allocations */
 static struct live *live;
 static size_t live_count, live_room;
@@ -32,10 +34,11 @@ static size_t below(uint64_t address)
     return low;
 }
 
+/* The driver moves whole pieces of the 2 MiB that small allocations lie in: what is behind one counts as its. */
 static struct trace_allocation *allocation_at(struct trace_region *r, uint64_t address)
 {
     size_t n = below(address);
-    return &r->allocations[n && address < live[n - 1].end ? live[n - 1].entry : 0];
+    return &r->allocations[n && address < (live[n - 1].end + BLOCK - 1) / BLOCK * BLOCK ? live[n - 1].entry : 0];
 }
 
 static void add_up(struct trace_statistics *to, const struct trace_statistics *from)
@@ -126,7 +129,7 @@ void statistics_count(struct trace_region *r, const struct trace_record *record,
 {
     count(&r->total, record);
     bool changes = record->kind == TRACE_ALLOC || record->kind == TRACE_FREE;
-    if (record->kind == TRACE_KERNEL || (!of_allocation && !changes)) return;
+    if (record->kind == TRACE_KERNEL || record->kind == TRACE_GPU_FAULT_REPLAY || (!of_allocation && !changes)) return;
     pthread_mutex_lock(&lock);
     if (record->kind == TRACE_ALLOC) enter(r, record);
     if (of_allocation) {

@@ -157,9 +157,10 @@ static void events_count_for_the_allocation_that_they_are_in(void **state)
     uint64_t elsewhere = trace_region()->allocations[0].statistics.events[TRACE_CPU_FAULT];
     fault(0x400000);
     fault(0x40ffff);
-    fault(0x410000); /* in none */
+    fault(0x410000); /* in the same 2 MiB, behind it */
+    fault(0x200000); /* in none */
     move(0x301000, 8192, 1, 0, TRACE_CAUSE_EVICTION);
-    assert_int_equal(entry(0x400000)->statistics.events[TRACE_CPU_FAULT], 2);
+    assert_int_equal(entry(0x400000)->statistics.events[TRACE_CPU_FAULT], 3);
     assert_int_equal(entry(0x300000)->statistics.moved[TRACE_TO_HOST][TRACE_CAUSE_EVICTION], 8192);
     assert_int_equal(entry(0x500000)->statistics.events[TRACE_CPU_FAULT], 0);
     assert_int_equal(trace_region()->allocations[0].statistics.events[TRACE_CPU_FAULT], elsewhere + 1);
