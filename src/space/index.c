@@ -14,7 +14,9 @@
  * that moment lies within the reader's call.
  *
  * A record's words are guarded by its version: odd while they change. A reader
- * that sees the same even version before and after has one allocation's words. */
+ * that sees the same even version before and after has one allocation's words:
+ * each store to a word releases the odd version before it, each load of a word
+ * keeps the second look at the version behind it. */
 #include "space/index.h"
 
 #include <stdatomic.h>
@@ -70,9 +72,8 @@ struct allocation *index_find(uint64_t address, struct allocation *copy)
     do {
         while ((before = atomic_load_explicit(&r->version, memory_order_acquire)) & 1)
             __builtin_ia32_pause();
-        for (unsigned k = 0; k < WORDS; k++) words[k] = atomic_load_explicit(&r->words[k], memory_order_relaxed);
-        object = atomic_load_explicit(&r->object, memory_order_relaxed);
-        atomic_thread_fence(memory_order_acquire);
+        for (unsigned k = 0; k < WORDS; k++) words[k] = atomic_load_explicit(&r->words[k], memory_order_acquire);
+        object = atomic_load_explicit(&r->object, memory_order_acquire);
     } while (atomic_load_explicit(&r->version, memory_order_relaxed) != before);
     memcpy(copy, words, sizeof words);
     return address - copy->base < copy->size ? object : NULL;
@@ -134,9 +135,8 @@ static void record_write(struct record *r, const struct allocation *a)
     uint64_t words[WORDS] = { 0 }, version = atomic_load_explicit(&r->version, memory_order_relaxed);
     if (a) memcpy(words, a, sizeof words);
     atomic_store_explicit(&r->version, version + 1, memory_order_relaxed);
-    atomic_thread_fence(memory_order_release);
-    for (unsigned k = 0; k < WORDS; k++) atomic_store_explicit(&r->words[k], words[k], memory_order_relaxed);
-    atomic_store_explicit(&r->object, (struct allocation *)a, memory_order_relaxed);
+    for (unsigned k = 0; k < WORDS; k++) atomic_store_explicit(&r->words[k], words[k], memory_order_release);
+    atomic_store_explicit(&r->object, (struct allocation *)a, memory_order_release);
     atomic_store_explicit(&r->version, version + 2, memory_order_release);
 }
 
