@@ -9,7 +9,11 @@
 
 static bool attached[MAX_DEVICES]; /* the device's process sees mappings */
 
-struct processor *access_processor(const struct device *d) { return attached[d->ordinal] ? d->processor : NULL; }
+/* One that died is not told any more: calls go on to succeed (observed on H200), for the next process. */
+struct processor *access_processor(const struct device *d)
+{
+    return attached[d->ordinal] && !processor_status(d->processor) ? d->processor : NULL;
+}
 
 /* ---- page tables */
 
@@ -60,21 +64,35 @@ static CUresult unmap_all(const struct vmm_mapping *m, struct processor *p)
     return munmap((void *)m->a.base, m->a.size) ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
 
-CUresult access_apply(const struct vmm_mapping *m, const struct device *d, unsigned from, unsigned to)
+static CUresult change_host(const struct vmm_mapping *m, unsigned from, unsigned to)
 {
-    struct processor *p = d ? access_processor(d) : NULL;
-    if (from == to || (d && !p)) return CUDA_SUCCESS; /* a process that comes later is told by attach */
+    if (!to) return unmap_all(m, NULL);
+    if (!from) return map_all(m, NULL, NULL, to);
+    return mprotect((void *)m->a.base, m->a.size, host_protection(to)) ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+}
+
+static CUresult change_device(const struct vmm_mapping *m, const struct device *d, struct processor *p, unsigned from,
+                              unsigned to)
+{
     const struct vmm_memory *memory = m->handle->memory;
-    if (p && memory->kind && memory->kind->show) return memory->kind->show(memory, p, m->a.base, to);
+    if (memory->kind && memory->kind->show) return memory->kind->show(memory, p, m->a.base, to);
     if (!to) return unmap_all(m, p);
     if (!from) {
         CUresult r = map_all(m, d, p, to);
         if (r) unmap_all(m, p);
         return r;
     }
-    if (p && is_whole(m)) return processor_protect_whole(p, m->a.base, m->a.size, to);
-    if (p) return processor_protect(p, m->a.base, m->a.size, to);
-    return mprotect((void *)m->a.base, m->a.size, host_protection(to)) ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+    return is_whole(m) ? processor_protect_whole(p, m->a.base, m->a.size, to)
+                       : processor_protect(p, m->a.base, m->a.size, to);
+}
+
+CUresult access_apply(const struct vmm_mapping *m, const struct device *d, unsigned from, unsigned to)
+{
+    if (from == to) return CUDA_SUCCESS;
+    if (!d) return change_host(m, from, to);
+    struct processor *p = access_processor(d);
+    CUresult r = p ? change_device(m, d, p, from, to) : CUDA_SUCCESS; /* a process that comes later is told by attach */
+    return p && processor_status(p) ? CUDA_SUCCESS : r;
 }
 
 void access_drop(struct vmm_mapping *m)
@@ -154,6 +172,21 @@ static CUresult set(struct vmm_mapping *m, const CUmemLocation *l, unsigned to)
     return r;
 }
 
+static void remember(struct vmm_mapping *m)
+{
+    for (int k = 0; k < device_count; k++) m->old_access[k] = m->access[k];
+    m->old_host = m->host;
+}
+
+/* As well as it can be done: what failed once may fail again. */
+static void restore(struct vmm_mapping *m)
+{
+    const CUmemLocation host = { .type = CU_MEM_LOCATION_TYPE_HOST };
+    for (int k = 0; k < device_count; k++)
+        set(m, &(CUmemLocation){ .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = k }, m->old_access[k]);
+    set(m, &host, m->old_host);
+}
+
 /* A kernel that runs already has the access it was given, too. */
 static void settle(const CUmemAccessDesc *d)
 {
@@ -161,19 +194,34 @@ static void settle(const CUmemAccessDesc *d)
     if (p && d->flags) processor_settle(p);
 }
 
+/* All of it or nothing. */
+static CUresult set_all(struct vmm_mapping *first, uint64_t end, const CUmemAccessDesc *desc, size_t count)
+{
+    CUresult r = CUDA_SUCCESS;
+    struct vmm_mapping *m, *failed;
+    for (m = first; m && m->a.base < end; m = mapping_next(m)) {
+        for (size_t k = 0; k < count && !r; k++) r = check_reach(m->handle->memory, &desc[k].location);
+        if (r) return r;
+    }
+    for (m = first; m && m->a.base < end; m = mapping_next(m)) {
+        remember(m);
+        for (size_t k = 0; k < count && !r; k++) r = set(m, &desc[k].location, desc[k].flags);
+        if (r) break;
+    }
+    failed = m;
+    for (m = first; r && m; m = m == failed ? NULL : mapping_next(m)) restore(m);
+    return r;
+}
+
 CUresult vmm_set_access(uint64_t va, uint64_t size, const CUmemAccessDesc *desc, size_t count)
 {
-    struct vmm_mapping *first, *m;
+    struct vmm_mapping *first;
     CUresult r = CUDA_SUCCESS;
     for (size_t k = 0; k < count && !r; k++) r = check_description(&desc[k]);
     if (r) return r;
     pthread_rwlock_wrlock(&vmm_lock);
-    r = check_range(va, size, &first);
-    for (m = first; !r && m && m->a.base < va + size; m = mapping_next(m))
-        for (size_t k = 0; k < count && !r; k++) r = check_reach(m->handle->memory, &desc[k].location);
-    for (m = first; !r && m && m->a.base < va + size; m = mapping_next(m))
-        for (size_t k = 0; k < count && !r; k++) r = set(m, &desc[k].location, desc[k].flags);
-    for (size_t k = 0; k < count && !r; k++) settle(&desc[k]);
+    if (!(r = check_range(va, size, &first)) && !(r = set_all(first, va + size, desc, count)))
+        for (size_t k = 0; k < count; k++) settle(&desc[k]);
     pthread_rwlock_unlock(&vmm_lock);
     return r;
 }

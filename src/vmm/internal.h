@@ -48,6 +48,7 @@ struct vmm_mapping {
     struct vmm_handle *handle;
     struct vmm_mapping *next, **from; /* of the same memory */
     RB_ENTRY(vmm_mapping) link;
+    unsigned char old_access[MAX_DEVICES], old_host; /* what a change that fails goes back to */
     _Atomic unsigned char access[MAX_DEVICES], host; /* CUmemAccess_flags; the space looks at them without vmm_lock */
 };
 struct vmm_mapping *mapping_at(uint64_t address);
@@ -61,7 +62,7 @@ static inline uint64_t mapping_end(const struct vmm_mapping *m) { return m->a.ba
 CUresult access_apply(const struct vmm_mapping *m, const struct device *d, unsigned from, unsigned to);
 /* No processor may touch m from now on. */
 void access_drop(struct vmm_mapping *m);
-/* The device process that d's page table is in, or NULL. */
+/* The device process that d's page table is in, or NULL: there is none, or it died. */
 struct processor *access_processor(const struct device *d);
 
 #endif

@@ -79,6 +79,11 @@ CUresult processor_protect(struct processor *p, uint64_t va, uint64_t size, unsi
     return processor_protect_whole(p, va, size, prot);
 }
 void processor_settle(struct processor *p) { (void)p; }
+CUresult processor_status(const struct processor *p)
+{
+    (void)p;
+    return CUDA_SUCCESS;
+}
 void processor_forget(struct processor *p, const struct backing *b) { (void)p, (void)b; }
 
 /* ---- the machine */
@@ -200,6 +205,33 @@ static void a_failed_change_of_access_changes_nothing(void **state)
     assert_int_equal(give(range, PAGE, 0, CU_MEM_ACCESS_FLAGS_PROT_READWRITE), CUDA_SUCCESS);
     assert_int_equal(vmm_set_access(range, PAGE, two, 2), CUDA_ERROR_INVALID_VALUE);
     assert_int_equal(processors[0].pages[0].prot, 3);
+}
+
+static void a_change_of_access_that_fails_halfway_is_undone(void **state)
+{
+    (void)state;
+    CUmemGenericAllocationHandle h[2];
+    const CUmemAccessDesc two[] = { { device_location(0), CU_MEM_ACCESS_FLAGS_PROT_READ },
+                                    { { .type = CU_MEM_LOCATION_TYPE_HOST }, CU_MEM_ACCESS_FLAGS_PROT_READ } };
+    for (int k = 0; k < 2; k++) {
+        assert_int_equal(create(1, (CUmemLocation){ .type = CU_MEM_LOCATION_TYPE_HOST }, CU_MEM_HANDLE_TYPE_NONE, &h[k]),
+                         CUDA_SUCCESS);
+        vmm_map(range + k * PAGE, PAGE, 0, h[k]);
+        vmm_release(h[k]);
+    }
+    assert_int_equal(give(range, 2 * PAGE, 0, CU_MEM_ACCESS_FLAGS_PROT_READWRITE), CUDA_SUCCESS);
+    /* what the application has there itself is in the way of the second page */
+    char *own = mmap((void *)(range + PAGE), 4096, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    assert_ptr_equal(own, range + PAGE);
+    *own = 7;
+    assert_int_not_equal(vmm_set_access(range, 2 * PAGE, two, 2), CUDA_SUCCESS);
+    assert_int_equal(processors[0].pages[0].prot, 3);
+    assert_int_equal(processors[0].pages[1].prot, 3);
+    unsigned char resident;
+    assert_int_equal(mincore((void *)range, 4096, &resident), -1);
+    assert_int_equal(*own, 7);
+    munmap(own, 4096);
 }
 
 static void a_new_process_of_a_device_sees_what_the_old_one_saw(void **state)
@@ -406,6 +438,7 @@ int main(void)
         TEST(a_released_handle_keeps_its_properties),
         TEST(a_retained_handle_is_the_one_that_was_mapped),
         TEST(a_failed_change_of_access_changes_nothing),
+        TEST(a_change_of_access_that_fails_halfway_is_undone),
         TEST(a_new_process_of_a_device_sees_what_the_old_one_saw),
         TEST(host_memory_is_mapped_in_the_host_as_access_says),
         TEST(memory_of_a_node_is_bound_to_it),
