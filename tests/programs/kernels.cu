@@ -1,14 +1,22 @@
 // Kernels as CUDA programmers write them; programs.c runs each against a CPU
-// reference. Compiled by nvcc to PTX in a fatbinary.
+// reference. Compiled by nvcc to PTX in a fatbinary, and by clang to PTX, but
+// for what needs NVIDIA's headers.
+#ifdef __clang__
+#include "clang.h"
+#else
+#define NVCC
 #include <cuda_fp16.h>
 #include <cooperative_groups.h>
 #include <assert.h>
 #include <stdio.h>
+#endif
 #define K extern "C" __global__ void
 
 K saxpy_f(float a, const float *x, float *y, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) y[i] = a * x[i] + y[i]; }
 K saxpy_d(double a, const double *x, double *y, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) y[i] = a * x[i] + y[i]; }
+#ifdef NVCC
 K saxpy_h(float a, const __half *x, __half *y, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) y[i] = __hfma(__float2half(a), x[i], y[i]); }
+#endif
 
 K reduce(const int *in, int *out, int n)
 {
@@ -122,7 +130,8 @@ K spin_lock_naive(int *lock, int *count)
 // each block waits for its predecessor's prefix
 K look_back(const int *in, int *out, volatile int *flag, volatile int *prefix, int *ticket)
 {
-    __shared__ int s[128], base, me;
+    __shared__ int s[128];
+    __shared__ volatile int base, me; /* clang 14 moves reads of shared variables across barriers */
     int t = threadIdx.x;
     if (!t) me = atomicAdd(ticket, 1);
     __syncthreads();
@@ -154,6 +163,7 @@ K persistent(volatile int *request, volatile int *answer)
 K wait_for(volatile int *flag, int *out) { while (!*flag) ; *out = 1; }
 K set_flag(int *flag) { atomicExch(flag, 1); }
 
+#ifdef NVCC
 K grid_sync(int *data, int n)
 {
     namespace cg = cooperative_groups;
@@ -165,6 +175,7 @@ K grid_sync(int *data, int n)
     g.sync();
     data[i] = v + 1;
 }
+#endif
 
 K heap(int *out)
 {
@@ -187,13 +198,17 @@ K votes(unsigned *out)
     int c = __syncthreads_count(t < 5);
     out[128 + t] = c;
 }
+#ifdef NVCC
 K math(const float *x, float *y, int n)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) y[i] = expf(x[i]) + logf(1.f + x[i]) + sinf(x[i]) * cosf(x[i]) + sqrtf(x[i]) + powf(x[i], 1.5f) + tanhf(x[i]) + x[i] / 3.f;
 }
+#endif
+#ifdef NVCC
 __managed__ int managed_counter = 5;
 K bump() { atomicAdd(&managed_counter, 1); }
+#endif
 __constant__ int weights[4] = { 1, 10, 100, 1000 };
 K weighted(const int *in, int *out) { int t = threadIdx.x, s = 0; for (int k = 0; k < 4; k++) s += weights[k] * in[t * 4 + k]; out[t] = s; }
 /* Waiting: warp 1 is always busy with operations of its own until warp 0, which waits for a flag, has its turn. */
@@ -244,7 +259,7 @@ K breaks_heap(int *done)
     for (int k = 0; k < 8; k++) malloc(1000 * k);
     *done = 1;
 }
-K says_nothing(int *out) { out[0] = printf(NULL); }
+K says_nothing(int *out) { out[0] = printf(nullptr); }
 K says_and_fails(int *p)
 {
     printf("said by %d\n", (int)threadIdx.x);

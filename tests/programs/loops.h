@@ -3,7 +3,10 @@
 #ifndef LOOPS_H
 #define LOOPS_H
 
-#ifdef __CUDACC__
+#if defined __clang__ && defined __CUDA__
+#define LOOP static __device__ int
+#define ROLLED _Pragma("clang loop unroll(disable)")
+#elif defined __CUDACC__
 #define LOOP static __device__ int
 #define ROLLED _Pragma("unroll 1")
 #else
