@@ -171,6 +171,101 @@ static void pinned_memory_has_one_address_and_is_not_bounded_by_the_devices(void
     space_free(a);
 }
 
+static void memory_that_lives_between_two_launches_costs_no_command(void **state)
+{
+    (void)state;
+    assert_int_equal(space_settle(), CUDA_SUCCESS);
+    unsigned before = processors[0].commands;
+    for (int k = 0; k < 100; k++) {
+        space_free(take(0, 100));
+        space_free(take(0, 2 << 20));
+    }
+    assert_int_equal(space_settle(), CUDA_SUCCESS);
+    assert_int_equal(processors[0].commands, before);
+}
+
+static void a_running_device_sees_memory_come_and_go_at_once(void **state)
+{
+    (void)state;
+    processors[0].busy = true;
+    struct allocation *a = take(0, 4096), *b = take(0, 4 << 20);
+    uint64_t at = a->base - processors[0].first, other = b->base - processors[0].first;
+    assert_true(processors[0].mapped[at / PAGE] && processors[0].mapped[other / PAGE]);
+    space_free(a);
+    space_free(b);
+    assert_false(processors[0].mapped[at / PAGE] || processors[0].mapped[other / PAGE]);
+}
+
+static void an_address_just_freed_is_not_used_again_soon(void **state)
+{
+    (void)state;
+    for (unsigned round = 0; round < 30; round++) {
+        uint64_t last[4] = { 0 };
+        for (unsigned k = 0; k < 4; k++) {
+            struct allocation *a = take(0, 2 << 20);
+            for (unsigned j = 0; j < k; j++) assert_int_not_equal(a->base, last[j]);
+            last[k] = a->base;
+            space_free(a);
+        }
+    }
+}
+
+static void freed_memory_does_not_count_as_used_and_can_be_had_in_one_piece(void **state)
+{
+    struct allocation *a[8];
+    (void)state;
+    for (int round = 0; round < 3; round++) {
+        for (int k = 0; k < 8; k++) a[k] = take(0, 2 << 20);
+        assert_int_equal(devices[0].vram.used, 16 << 20);
+        for (int k = 0; k < 8; k++) space_free(a[k]);
+        assert_int_equal(devices[0].vram.used, 0);
+        space_free(take(0, 16 << 20));
+    }
+}
+
+static void memory_held_for_another_process_is_not_used_again(void **state)
+{
+    (void)state;
+    struct allocation *a = take(0, 1000), *b = take(0, 2 << 20), *other[32];
+    uint64_t at = a->base, large = b->base;
+    assert_null(space_hold(a->base + 1, a->buffer_id));
+    assert_null(space_hold(a->base, a->buffer_id + 1));
+    assert_ptr_equal(space_hold(a->base, a->buffer_id), a);
+    assert_ptr_equal(space_hold(b->base, b->buffer_id), b);
+    space_free(a);
+    space_free(b);
+    assert_null(space_find(at));
+    assert_false(sees(0, at) || sees(0, large));
+    assert_int_equal(devices[0].vram.used, 4 << 20);
+    for (unsigned k = 0; k < 12; k++) {
+        other[k] = take(0, k % 2 ? 1000 : 2 << 20);
+        assert_int_not_equal(other[k]->base, at);
+        assert_int_not_equal(other[k]->base, large);
+    }
+    for (unsigned k = 0; k < 12; k++) space_free(other[k]);
+    space_unhold(a);
+    space_unhold(b);
+    assert_int_equal(devices[0].vram.used, 0);
+}
+
+static void small_pinned_allocations_share_a_chunk_unless_write_combined(void **state)
+{
+    struct allocation *a, *b, *w;
+    (void)state;
+    assert_int_equal(space_alloc_host(&contexts[0], 10000, 0, ALLOCATION_HOST, &a), CUDA_SUCCESS);
+    assert_int_equal(space_alloc_host(&contexts[0], 10000, CU_MEMHOSTALLOC_WRITECOMBINED, ALLOCATION_HOST, &w), CUDA_SUCCESS);
+    assert_int_equal(space_alloc_host(&contexts[0], 10000, CU_MEMHOSTALLOC_PORTABLE, ALLOCATION_HOST, &b), CUDA_SUCCESS);
+    assert_int_equal(b->base - a->base, 10240);
+    assert_int_equal(b->mapping_base, a->mapping_base);
+    assert_int_equal(w->mapping_base, w->base);
+    memset((void *)a->base, 1, 10000);
+    memset((void *)b->base, 2, 10000);
+    space_free(a);
+    assert_int_equal(((char *)b->base)[0], 2); /* on a page that a was on too */
+    space_free(b);
+    space_free(w);
+}
+
 static void an_address_is_described_by_what_it_was(void **state)
 {
     char text[256];
@@ -201,6 +296,12 @@ int main(void)
         CASE(only_a_peer_with_access_sees_a_devices_memory),
         CASE(what_does_not_fit_changes_nothing),
         CASE(pinned_memory_has_one_address_and_is_not_bounded_by_the_devices),
+        CASE(memory_that_lives_between_two_launches_costs_no_command),
+        CASE(a_running_device_sees_memory_come_and_go_at_once),
+        CASE(an_address_just_freed_is_not_used_again_soon),
+        CASE(freed_memory_does_not_count_as_used_and_can_be_had_in_one_piece),
+        CASE(memory_held_for_another_process_is_not_used_again),
+        CASE(small_pinned_allocations_share_a_chunk_unless_write_combined),
         CASE(an_address_is_described_by_what_it_was),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
