@@ -5,6 +5,7 @@
 #include "module/module.h"
 #include "stream/event.h"
 #include "stream/stream.h"
+#include "vmm/multicast.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -171,6 +172,7 @@ static CUresult submit(struct request *q, uint8_t *params)
     l->local = f->kernel->local_reported;
     l->registers = f->kernel->registers;
     l->gridid = atomic_fetch_add_explicit(&newest, 1, memory_order_relaxed) + 1;
+    if (multicast_any()) multicast_refresh();
     r = stream_launch(q->stream, l);
     return !r && q->event ? event_record(q->event, q->stream) : r;
 }

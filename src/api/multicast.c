@@ -20,7 +20,7 @@ CUresult CUDAAPI cuMulticastCreate(CUmemGenericAllocationHandle *mcHandle, const
     CUresult r = supported();
     if (r) return r;
     if (!mcHandle || !good_properties(prop) || prop->size % MULTICAST_GRANULARITY) return CUDA_ERROR_INVALID_VALUE;
-    if (prop->handleTypes) return CUDA_ERROR_NOT_SUPPORTED; /* it cannot be exported */
+    if (prop->handleTypes & ~(unsigned long long)CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) return CUDA_ERROR_NOT_SUPPORTED;
     return multicast_create(prop, mcHandle);
 }
 

@@ -32,6 +32,7 @@ unsigned span_members(CUdeviceptr p)
 {
     struct allocation a;
     if (!multicast_any()) return 1;
+    multicast_refresh();
     unsigned n = space_look(p, &a) && a.owner == &vmm_owner ? multicast_members(p) : 0;
     return n ? n : 1;
 }

@@ -95,6 +95,7 @@ CUresult CUDAAPI cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessD
     CUresult r = library_ready();
     if (r) return r;
     if (!ptr || !size || !desc || !count) return CUDA_ERROR_INVALID_VALUE;
+    multicast_refresh();
     return vmm_set_access(ptr, size, desc, count);
 }
 
@@ -113,6 +114,12 @@ CUresult CUDAAPI cuMemExportToShareableHandle(void *shareableHandle, CUmemGeneri
     return shareableHandle && !flags ? vmm_export(handle, handleType, shareableHandle) : CUDA_ERROR_INVALID_VALUE;
 }
 
+static CUresult import_descriptor(int fd, CUmemGenericAllocationHandle *out)
+{
+    CUresult r = vmm_import_descriptor(fd, out);
+    return r == CUDA_ERROR_UNKNOWN ? multicast_import(fd, out) : r;
+}
+
 CUresult CUDAAPI cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, void *osHandle,
                                                 CUmemAllocationHandleType shHandleType)
 {
@@ -120,7 +127,7 @@ CUresult CUDAAPI cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *ha
     if (r) return r;
     if (!handle) return CUDA_ERROR_INVALID_VALUE;
     if (shHandleType == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
-        return vmm_import_descriptor((int)(intptr_t)osHandle, handle);
+        return import_descriptor((int)(intptr_t)osHandle, handle);
     return shHandleType == CU_MEM_HANDLE_TYPE_FABRIC && osHandle ? vmm_import_fabric(osHandle, handle)
                                                                  : CUDA_ERROR_INVALID_VALUE;
 }

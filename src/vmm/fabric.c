@@ -112,7 +112,8 @@ static void serve(int s)
     if (receive_with(s, &q, sizeof q, &proof)) {
         pthread_rwlock_wrlock(&vmm_lock);
         struct vmm_own *o = own_by_secret(q.secret);
-        if (o && (o->channel.device != q.channel.device || o->channel.inode != q.channel.inode || proof < 0 ||
+        bool invited = o && o->invited && !q.channel.inode;
+        if (o && !invited && (o->channel.device != q.channel.device || o->channel.inode != q.channel.inode || proof < 0 ||
                   !imex_proves(proof, &o->channel)))
             a.result = CUDA_ERROR_NOT_PERMITTED;
         else if (o)
@@ -231,4 +232,27 @@ CUresult fabric_fetch(const CUmemFabricHandle *from, int *fd)
     CUresult r = ask(&t, channel, fd);
     close(channel);
     return r;
+}
+
+/* ---- without a channel */
+
+_Static_assert((int)NAME == (int)SECRET, "a name and a secret are as long");
+
+CUresult fabric_invite(struct vmm_own *o, unsigned char socket[SECRET], unsigned char secret[SECRET])
+{
+    CUresult r = start();
+    if (!r) r = own_label(o);
+    if (r) return r;
+    o->invited = true;
+    memcpy(socket, socket_name, NAME);
+    memcpy(secret, o->secret, SECRET);
+    return CUDA_SUCCESS;
+}
+
+CUresult fabric_accept(const unsigned char socket[SECRET], const unsigned char secret[SECRET], int *fd)
+{
+    struct ticket t = { 0 };
+    memcpy(t.socket, socket, NAME);
+    memcpy(t.secret, secret, SECRET);
+    return ask(&t, -1, fd);
 }

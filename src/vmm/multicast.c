@@ -1,27 +1,10 @@
 /* Multicast objects; see multicast.h. */
-#include "vmm/multicast.h"
 #include "base/log.h"
-#include "vmm/internal.h"
+#include "vmm/multicast_internal.h"
+#include "vmm/own.h"
 
 #include <stdlib.h>
-#include <time.h>
-
-/* A part of a member's memory. */
-struct binding {
-    unsigned member;
-    uint64_t offset, size;     /* in the object */
-    struct vmm_memory *memory; /* a reference */
-    uint64_t memory_offset;
-    struct binding *next; /* by offset, then by member: the order in which sums are made */
-};
-/* The detail of a memory of this kind. Under vmm_lock. */
-struct multicast {
-    struct vmm_memory base;
-    CUmulticastObjectProp prop;
-    struct device *team[MAX_DEVICES];
-    unsigned count;
-    struct binding *bindings;
-};
+#include <unistd.h>
 
 static pthread_mutex_t team_lock = PTHREAD_MUTEX_INITIALIZER; /* to wait for a team; outside vmm_lock */
 static pthread_cond_t team_grew = PTHREAD_COND_INITIALIZER;
@@ -50,12 +33,7 @@ static CUresult show(const struct vmm_memory *m, struct processor *p, uint64_t v
     return r;
 }
 
-static int member_of(const struct multicast *o, const struct device *d)
-{
-    for (unsigned k = 0; k < o->count; k++)
-        if (o->team[k] == d) return (int)k;
-    return -1;
-}
+static int member_of(const struct multicast *o, const struct device *d) { return team_member(o->team, d->ordinal); }
 
 static CUresult may_access(const struct vmm_memory *m, const struct device *d)
 {
@@ -64,30 +42,53 @@ static CUresult may_access(const struct vmm_memory *m, const struct device *d)
 
 static void destroy(struct vmm_memory *m)
 {
+    struct multicast *o = of(m);
     multicast_objects--;
-    for (struct binding *b = of(m)->bindings, *next; b; b = next) {
+    share_remove(o);
+    for (struct binding *b = o->bindings, *next; b; b = next) {
         next = b->next;
+        share_retract(o, b);
         memory_put(b->memory);
         free(b);
     }
+    team_close(o->team);
 }
 
-static const struct vmm_memory_kind kind = { .view = view, .show = show, .may_access = may_access, .destroy = destroy };
+static const struct vmm_memory_kind kind = {
+    .view = view, .show = show, .may_access = may_access, .export = share_export, .destroy = destroy
+};
 
 /* ---- making */
 
-CUresult multicast_create(const CUmulticastObjectProp *prop, CUmemGenericAllocationHandle *out)
+struct multicast *multicast_new(struct team *t)
 {
     struct multicast *o = calloc(1, sizeof *o);
-    if (!o) return CUDA_ERROR_OUT_OF_MEMORY;
-    o->prop = *prop;
-    o->base = (struct vmm_memory){ .prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED },
-                                   .size = prop->size,
+    if (!o) {
+        team_close(t);
+        return NULL;
+    }
+    o->team = t;
+    o->prop = team_prop(t);
+    o->base = (struct vmm_memory){ .prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                             .requestedHandleTypes = (CUmemAllocationHandleType)o->prop.handleTypes },
+                                   .size = o->prop.size,
                                    .kind = &kind,
                                    .detail = o,
                                    .references = 1 };
     multicast_objects++;
-    return vmm_handle_new(&o->base, out); /* the memory is the object's first member: one block to free */
+    share_add(o);
+    return o;
+}
+
+CUresult multicast_create(const CUmulticastObjectProp *prop, CUmemGenericAllocationHandle *out)
+{
+    struct team *t;
+    CUresult r = team_create(prop, &t);
+    if (r) return r;
+    pthread_rwlock_wrlock(&vmm_lock);
+    struct multicast *o = multicast_new(t);
+    pthread_rwlock_unlock(&vmm_lock);
+    return o ? vmm_handle_new(&o->base, out) : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 /* The object that h names, with a reference. */
@@ -109,12 +110,7 @@ CUresult multicast_add(CUmemGenericAllocationHandle h, struct device *d)
     struct multicast *o;
     CUresult r = get(h, &o);
     if (r) return r;
-    pthread_rwlock_wrlock(&vmm_lock);
-    if (o->count == o->prop.numDevices || member_of(o, d) >= 0)
-        r = CUDA_ERROR_INVALID_VALUE;
-    else
-        o->team[o->count++] = d;
-    pthread_rwlock_unlock(&vmm_lock);
+    r = team_add(o->team, d->ordinal);
     pthread_mutex_lock(&team_lock);
     pthread_cond_broadcast(&team_grew);
     pthread_mutex_unlock(&team_lock);
@@ -122,20 +118,14 @@ CUresult multicast_add(CUmemGenericAllocationHandle h, struct device *d)
     return r;
 }
 
-static bool complete(const struct multicast *o)
-{
-    pthread_rwlock_rdlock(&vmm_lock);
-    bool yes = o->count == o->prop.numDevices;
-    pthread_rwlock_unlock(&vmm_lock);
-    return yes;
-}
-
+/* Other processes add devices too, and give no sign. */
 static void wait_for_team(const struct multicast *o)
 {
-    if (complete(o)) return;
+    if (team_complete(o->team)) return;
     fl_log(FL_LOG_WARN, "waiting until all devices have been added to a multicast object");
+    while (team_shared(o->team) && !team_complete(o->team)) usleep(1000);
     pthread_mutex_lock(&team_lock);
-    while (!complete(o)) pthread_cond_wait(&team_grew, &team_lock);
+    while (!team_complete(o->team)) pthread_cond_wait(&team_grew, &team_lock);
     pthread_mutex_unlock(&team_lock);
 }
 
@@ -149,8 +139,7 @@ void multicast_wait(CUmemGenericAllocationHandle h)
 
 /* ---- binding */
 
-/* Enters b, unless its place is taken. */
-static CUresult enter(struct multicast *o, struct binding *b)
+CUresult multicast_enter(struct multicast *o, struct binding *b)
 {
     struct binding **at = &o->bindings;
     for (struct binding *x = o->bindings; x; x = x->next)
@@ -163,6 +152,21 @@ static CUresult enter(struct multicast *o, struct binding *b)
     return CUDA_SUCCESS;
 }
 
+void multicast_free(struct binding *b)
+{
+    vmm_memory_put(b->memory);
+    free(b);
+}
+
+static void leave(struct multicast *o, struct binding *b)
+{
+    for (struct binding **at = &o->bindings; *at; at = &(*at)->next)
+        if (*at == b) {
+            *at = b->next;
+            return;
+        }
+}
+
 static CUresult bind(struct multicast *o, uint64_t offset, struct vmm_memory *memory, uint64_t memory_offset,
                      uint64_t size)
 {
@@ -173,9 +177,11 @@ static CUresult bind(struct multicast *o, uint64_t offset, struct vmm_memory *me
         return CUDA_ERROR_INVALID_VALUE;
     struct binding *b = malloc(sizeof *b);
     if (!b) return CUDA_ERROR_OUT_OF_MEMORY;
-    *b = (struct binding){ (unsigned)member, offset, size, memory, memory_offset, NULL };
+    *b = (struct binding){ (unsigned)member, offset, size, memory, memory_offset, 0, -1, NULL };
     pthread_rwlock_wrlock(&vmm_lock);
-    CUresult r = enter(o, b);
+    CUresult r = team_shared(o->team) && !memory->own ? own_move(memory) : CUDA_SUCCESS;
+    if (!r) r = multicast_enter(o, b);
+    if (!r && (r = share_publish(o, b))) leave(o, b);
     pthread_rwlock_unlock(&vmm_lock);
     if (!r) return vmm_memory_changed(&o->base);
     free(b);
@@ -189,6 +195,7 @@ CUresult multicast_bind(CUmemGenericAllocationHandle h, uint64_t offset, struct 
     CUresult r = get(h, &o);
     if (!r) {
         wait_for_team(o);
+        multicast_refresh();
         r = bind(o, offset, memory, memory_offset, size);
         vmm_memory_put(&o->base);
     }
@@ -211,6 +218,7 @@ static struct binding *take_out(struct multicast *o, unsigned member, uint64_t o
             at = &b->next;
             continue;
         }
+        share_retract(o, b);
         *at = b->next;
         b->next = out;
         out = b;
@@ -232,8 +240,7 @@ CUresult multicast_unbind(CUmemGenericAllocationHandle h, const struct device *d
     r = gone ? vmm_memory_changed(&o->base) : CUDA_ERROR_INVALID_VALUE;
     for (struct binding *next; gone; gone = next) {
         next = gone->next;
-        vmm_memory_put(gone->memory);
-        free(gone);
+        multicast_free(gone);
     }
     vmm_memory_put(&o->base);
     return r;

@@ -24,6 +24,11 @@ static inline bool multicast_any(void) { return __atomic_load_n(&multicast_objec
 /* Returns at once if h is no multicast object; otherwise when its team is complete. */
 void multicast_wait(CUmemGenericAllocationHandle h);
 
+/* Takes notice of what other processes have bound and unbound. Before anything that could touch an object. */
+void multicast_refresh(void);
+/* The object behind a descriptor, which stays the caller's. CUDA_ERROR_UNKNOWN: it is none. */
+CUresult multicast_import(int fd, CUmemGenericAllocationHandle *out);
+
 /* Members of the object mapped at address; 0: there is none. */
 unsigned multicast_members(uint64_t address);
 /* vmm_pieces for writing, in the memory of one member. */

@@ -15,6 +15,7 @@ struct vmm_own {
     struct vmm_memory *memory;
     bool imported;                 /* another process made it */
     bool labelled;
+    bool invited;                  /* who knows the secret may have it: other holders of a multicast object */
     unsigned char secret[SECRET];  /* what a fabric handle must know; of labelled ones */
     struct imex_channel channel;     /* of its fabric handles; inode 0: none was made */
     struct vmm_own *next;          /* with the same hash of the inode */

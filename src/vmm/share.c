@@ -10,7 +10,10 @@ CUresult vmm_export(CUmemGenericAllocationHandle name, CUmemAllocationHandleType
     if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR && type != CU_MEM_HANDLE_TYPE_FABRIC) return r;
     pthread_rwlock_wrlock(&vmm_lock);
     const struct vmm_handle *h = handle_find(name);
-    if (h && h->prop.requestedHandleTypes & type) {
+    if (h && h->memory->kind && h->prop.requestedHandleTypes & type) {
+        if (type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR && h->memory->kind->export)
+            r = h->memory->kind->export(h->memory, out);
+    } else if (h && h->prop.requestedHandleTypes & type) {
         r = h->memory->own ? CUDA_SUCCESS : own_move(h->memory);
         if (!r)
             r = type == CU_MEM_HANDLE_TYPE_FABRIC ? fabric_export(h->memory->own, out)

@@ -46,6 +46,8 @@ struct vmm_memory_kind {
     CUresult (*show)(const struct vmm_memory *m, struct processor *p, uint64_t va, unsigned access);
     /* Whether d (NULL: the host) may be given access to it: CUDA_ERROR_*. NULL: the rule of plain memory. */
     CUresult (*may_access)(const struct vmm_memory *m, const struct device *d);
+    /* A new descriptor by which another process can import it. NULL: there is none. */
+    CUresult (*export)(const struct vmm_memory *m, int *fd);
     /* The last reference is gone; frees what detail has. Under vmm_lock. */
     void (*destroy)(struct vmm_memory *m);
 };

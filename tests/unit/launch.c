@@ -55,7 +55,8 @@ CUresult stream_launch(struct stream *s, const struct launch *l)
 
 void fl_log(enum fl_log_level level, const char *format, ...) { (void)level, (void)format; }
 
-_Atomic unsigned capture_count;
+_Atomic unsigned capture_count, multicast_objects;
+void multicast_refresh(void) { }
 
 bool capture_kernel(struct stream *s, const CUgraphNodeParams *p, const CUlaunchAttribute *a, unsigned count, CUresult *r)
 {

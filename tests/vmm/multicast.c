@@ -3,7 +3,9 @@
  * usage: FAULTLINE_PROFILE=h200-nvswitch FAULTLINE_DEVICES=3 multicast */
 #include "common.h"
 
+#include <signal.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -423,19 +425,128 @@ static void read_only_faults(void)
     EXPECT(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
+/* ---- two processes */
+
+static void hand_over(int socket, int descriptor)
+{
+    char byte = 0;
+    struct iovec part = { &byte, 1 };
+    union {
+        struct cmsghdr header;
+        char room[CMSG_SPACE(sizeof(int))];
+    } data = { .header = { .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int)) } };
+    memcpy(CMSG_DATA(&data.header), &descriptor, sizeof descriptor);
+    NEED(sendmsg(socket, &(struct msghdr){ .msg_iov = &part, .msg_iovlen = 1, .msg_control = &data, .msg_controllen = sizeof data }, 0) == 1);
+}
+
+static int take_over(int socket)
+{
+    char byte;
+    int descriptor;
+    struct iovec part = { &byte, 1 };
+    union {
+        struct cmsghdr header;
+        char room[CMSG_SPACE(sizeof(int))];
+    } data;
+    struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &data, .msg_controllen = sizeof data };
+    NEED(recvmsg(socket, &m, 0) == 1 && CMSG_FIRSTHDR(&m));
+    memcpy(&descriptor, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof descriptor);
+    return descriptor;
+}
+
+/* Both have come here. */
+static void meet(int socket)
+{
+    char byte = 1;
+    NEED(write(socket, &byte, 1) == 1 && read(socket, &byte, 1) == 1);
+}
+
+/* What each rank of a job does: its device joins, its memory is bound, it adds up what all have. */
+static void rank(int me, int socket)
+{
+    const CUmulticastObjectProp prop = { .numDevices = 2, .size = SIZE, .handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR };
+    const CUmemAllocationProp p = { .type = CU_MEM_ALLOCATION_TYPE_PINNED, .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+                                    .location = { CU_MEM_LOCATION_TYPE_DEVICE, me } };
+    static const struct form word = { "u32", "+", "+", 4, 4, 2 };
+    uint32_t v[4];
+    int descriptor;
+    CHECK(cuInit(0));
+    CHECK(cuDevicePrimaryCtxRetain(&contexts[me], me));
+    on(me);
+    if (me == 0) {
+        CHECK(cuMulticastCreate(&object, &prop));
+        CHECK(cuMemExportToShareableHandle(&descriptor, object, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+        hand_over(socket, descriptor);
+    } else {
+        descriptor = take_over(socket);
+        CHECK(cuMemImportFromShareableHandle(&object, (void *)(long)descriptor, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
+        usleep(50000);             /* the other waits for the team */
+    }
+    close(descriptor);
+    CHECK(cuMulticastAddDevice(object, me));
+    CHECK(cuMemCreate(&memory[me], SIZE, &p, 0));
+    memory_at[me] = map(memory[me], SIZE);
+    access_by(memory_at[me], SIZE, me, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+    object_at = map(object, SIZE);
+    access_by(object_at, SIZE, me, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+    CHECK(cuMulticastBindMem(object, 0, memory[me], 0, SIZE, 0));
+    for (uint32_t round = 0; round < 20; round++) {
+        v[0] = 1000 * (uint32_t)me + round;
+        put(me, 64, v, 4);
+        meet(socket);
+        run(me, &word, "ld_reduce.relaxed.sys.global.add.u32", 1, 64, v);
+        NEED(v[0] == 1000 + 2 * round);
+        v[0] = 7;
+        run(me, &word, "red.relaxed.sys.global.add.u32", 1, 128, v);
+        meet(socket);
+        get(me, 128, v, 4);
+        NEED(v[0] == 14 * (round + 1));
+        meet(socket);
+    }
+    CHECK(cuMemsetD32(object_at + 4096u * (unsigned)me + 4096, 0x5a5a0000u + (unsigned)me, 1024));
+    meet(socket);
+    for (uint32_t other = 0; other < 2; other++) {
+        get(me, 4096 * other + 4096 + 400, v, 4);
+        NEED(v[0] == 0x5a5a0000u + other);
+    }
+    meet(socket);
+    if (me == 1) kill(getpid(), SIGKILL);
+}
+
+static void two_processes(void)
+{
+    int sockets[2], status;
+    NEED(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets));
+    pid_t child = fork();
+    if (!child) rank(1, sockets[1]);
+    close(sockets[1]);
+    rank(0, sockets[0]);
+    NEED(waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    /* what it had bound is still there; nothing of ours is lost */
+    uint32_t v[4] = { 0 };
+    CHECK(cuMemsetD32(object_at, 9, 4));
+    get(0, 0, v, 4);
+    NEED(v[0] == 9);
+    CHECK(cuMulticastUnbind(object, 0, 0, SIZE));
+    CHECK(cuMemUnmap(object_at, SIZE));
+    CHECK(cuMemRelease(object));
+}
+
 static const struct {
     const char *name;
     void (*test)(void);
+    bool alone;                    /* makes what it needs itself */
     bool bound;
 } tests[] = {
-    { "multimem computes what the CPU computes", instructions, true },
-    { "ordinary stores reach every member", ordinary_stores, true },
-    { "copies and memsets reach every member", copies, true },
-    { "wrong arguments are refused", wrong_arguments, false },
-    { "memory lives while it is bound", lifetimes, false },
-    { "an address that one member lacks faults", unbound_faults, true },
-    { "an ordinary load from a multicast address faults", ordinary_load_faults, true },
-    { "a store where only loads are permitted faults", read_only_faults, true },
+    { "multimem computes what the CPU computes", instructions, false, true },
+    { "ordinary stores reach every member", ordinary_stores, false, true },
+    { "copies and memsets reach every member", copies, false, true },
+    { "wrong arguments are refused", wrong_arguments, false, false },
+    { "memory lives while it is bound", lifetimes, false, false },
+    { "an address that one member lacks faults", unbound_faults, false, true },
+    { "an ordinary load from a multicast address faults", ordinary_load_faults, false, true },
+    { "a store where only loads are permitted faults", read_only_faults, false, true },
+    { "two processes add up what both have", two_processes, true, false },
 };
 
 int main(void)
@@ -444,7 +555,7 @@ int main(void)
     for (size_t k = 0; k < sizeof tests / sizeof *tests; k++) {
         pid_t child = fork();
         if (!child) {
-            set_up();
+            if (!tests[k].alone) set_up();
             if (tests[k].bound) bind_all();
             tests[k].test();
             exit(failures != 0);
