@@ -258,6 +258,13 @@ typedef struct PACKED_ALIGNMENT {
 /* CLOCK_REALTIME in ns: what all times in records are. */
 FAULTLINE_CUPTI CUptiResult CUPTIAPI cuptiGetTimestamp(uint64_t *timestamp);
 
+/* What records call a context, a stream (NULL: the default stream; perThreadStream: the calling
+ * thread's), and a device. */
+FAULTLINE_CUPTI CUptiResult CUPTIAPI cuptiGetContextId(CUcontext context, uint32_t *contextId);
+FAULTLINE_CUPTI CUptiResult CUPTIAPI cuptiGetStreamId(CUcontext context, CUstream stream, uint32_t *streamId);
+FAULTLINE_CUPTI CUptiResult CUPTIAPI cuptiGetStreamIdEx(CUcontext context, CUstream stream, uint8_t perThreadStream, uint32_t *streamId);
+FAULTLINE_CUPTI CUptiResult CUPTIAPI cuptiGetDeviceId(CUcontext context, uint32_t *deviceId);
+
 /* Buffers come from the first function and go back, filled, through the second. Both are called by
  * whoever flushes, or by a thread of the library; they may call cuptiActivityGetNextRecord and
  * cuptiActivityGetNumDroppedRecords. */
@@ -272,6 +279,9 @@ FAULTLINE_CUPTI CUptiResult CUPTIAPI cuptiActivityDisable(CUpti_ActivityKind kin
 /* Which counters leave records; none until this is called. After cuInit. */
 FAULTLINE_CUPTI CUptiResult CUPTIAPI cuptiActivityConfigureUnifiedMemoryCounter(CUpti_ActivityUnifiedMemoryCounterConfig *config,
                                                                                 uint32_t count);
+
+/* Kernel records' queued and submitted are 0 unless this is enabled. */
+FAULTLINE_CUPTI CUptiResult CUPTIAPI cuptiActivityEnableLatencyTimestamps(uint8_t enable);
 
 /* Delivers all records of what has happened before; kernels that still run are not among them. */
 FAULTLINE_CUPTI CUptiResult CUPTIAPI cuptiActivityFlushAll(uint32_t flag);

@@ -220,6 +220,18 @@ CUptiResult cuptiActivityConfigureUnifiedMemoryCounter(CUpti_ActivityUnifiedMemo
     return CUPTI_SUCCESS;
 }
 
+CUptiResult cuptiActivityEnableLatencyTimestamps(uint8_t enable)
+{
+    if (delivering) return CUPTI_ERROR_INVALID_OPERATION;
+    pthread_mutex_lock(&delivery);
+    deliver(false);
+    pthread_mutex_lock(&settings);
+    selection.latency = enable != 0;
+    pthread_mutex_unlock(&settings);
+    pthread_mutex_unlock(&delivery);
+    return CUPTI_SUCCESS;
+}
+
 CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc funcBufferRequested,
                                            CUpti_BuffersCallbackCompleteFunc funcBufferCompleted)
 {

@@ -13,6 +13,7 @@ struct selection {
     bool memory;                   /* UNIFIED_MEMORY_COUNTER is enabled */
     bool counter[UM_KINDS];        /* and these of its kinds are */
     bool kernel, concurrent_kernel;
+    bool latency;                  /* kernels' records say when they were queued */
 };
 
 union record {

@@ -131,7 +131,7 @@ uint64_t kernel_note(struct stream *s, const struct launch *l)
     k->registers = l->registers;
     k->device = (uint32_t)s->set->context->device->ordinal;
     k->context = s->set->context->id;
-    k->stream = s->kind == STREAM_CREATED ? s->id : (uint64_t)(s->kind == STREAM_LEGACY ? 1 : 2);
+    k->stream = stream_describe(s).id;
     k->grid_id = l->gridid;
     k->queued = trace_now();
     trace_kernel_publish(k, ticket);

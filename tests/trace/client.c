@@ -46,7 +46,8 @@ static void CUPTIAPI complete(CUcontext c, uint32_t stream, uint8_t *b, size_t s
         records++;
         wrong += r->kind != CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL || strcmp(k->name, "spin") || k->gridX != 2 ||
                  k->blockX != 4 || k->dynamicSharedMemory != 128 || k->streamId >= STREAMS + 8 || k->start < begin ||
-                 k->start < k->queued || k->end < k->start || k->start < end_of[k->streamId % (STREAMS + 8)];
+                 !k->queued || k->start < k->queued || k->end < k->start ||
+                 k->start < end_of[k->streamId % (STREAMS + 8)];
         end_of[k->streamId % (STREAMS + 8)] = k->end;
     }
     free(b);
@@ -68,6 +69,7 @@ static void kernels_leave_cupti_records(void)
     launch(NULL, 1); /* before: leaves none */
     NEED(!cuCtxSynchronize());
     NEED(!cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
+    NEED(!cuptiActivityEnableLatencyTimestamps(1));
     NEED(!cuptiGetTimestamp(&begin));
     for (int k = 0; k < STREAMS; k++) NEED(!cuStreamCreate(&s[k], CU_STREAM_NON_BLOCKING));
     for (int k = 0; k < LAUNCHES; k++) launch(s[k % STREAMS], 50);
@@ -82,6 +84,37 @@ static void kernels_leave_cupti_records(void)
     NEED(!cuptiActivityFlushAll(1));
     NEED(records == LAUNCHES);
     NEED(!cuptiActivityGetNumDroppedRecords(NULL, 0, &dropped) && !dropped);
+}
+
+static uint32_t wanted[3], named;
+
+static void CUPTIAPI compare_names(CUcontext c, uint32_t stream, uint8_t *b, size_t size, size_t valid)
+{
+    CUpti_Activity *r = NULL;
+    (void)c, (void)stream, (void)size;
+    while (!cuptiActivityGetNextRecord(b, valid, &r)) {
+        CUpti_ActivityKernel10 *k = (CUpti_ActivityKernel10 *)r;
+        named += k->contextId == wanted[0] && k->streamId == wanted[1] && k->deviceId == wanted[2];
+    }
+    free(b);
+}
+
+static void records_name_streams_as_cupti_does(CUcontext c)
+{
+    CUstream s, all[] = { NULL, CU_STREAM_PER_THREAD, NULL };
+    NEED(!cuptiActivityRegisterCallbacks(request, compare_names) && !cuptiActivityEnable(CUPTI_ACTIVITY_KIND_KERNEL));
+    NEED(!cuStreamCreate(&s, 0));
+    all[2] = s;
+    NEED(!cuptiGetContextId(c, &wanted[0]) && !cuptiGetDeviceId(c, &wanted[2]));
+    for (int k = 0; k < 3; k++) {
+        NEED(!cuptiGetStreamId(c, all[k], &wanted[1]));
+        launch(all[k], 1);
+        NEED(!cuCtxSynchronize() && !cuptiActivityFlushAll(0));
+    }
+    NEED(named == 3 && !cuStreamDestroy(s));
+    NEED(cuptiGetStreamId(c, s, &wanted[1]) == CUPTI_ERROR_INVALID_STREAM &&
+         cuptiGetContextId(NULL, &named) == CUPTI_ERROR_INVALID_CONTEXT);
+    NEED(!cuptiActivityDisable(CUPTI_ACTIVITY_KIND_KERNEL));
 }
 
 static void a_kernel_that_still_runs_has_no_event(void)
@@ -128,8 +161,9 @@ int main(void)
     NEED(!cuMemAlloc(&memory, 4096));
     NEED(faultline_residency(&c, 1, &where) != CUDA_SUCCESS);
     kernels_leave_cupti_records();
+    records_name_streams_as_cupti_does(c);
     a_kernel_that_still_runs_has_no_event();
-    NEED(!faultline_get_counters(&counters) && counters.events[FAULTLINE_KERNEL] == LAUNCHES + 1);
+    NEED(!faultline_get_counters(&counters) && counters.events[FAULTLINE_KERNEL] == LAUNCHES + 4);
     a_dying_context_has_the_events_of_all_its_kernels(c);
     puts("all as it should be");
     return 0;
