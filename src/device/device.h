@@ -27,7 +27,8 @@ void agent_forget(uint64_t backing);
 void agent_make_private(void);
 
 /* managed.c: managed memory's part of it */
-/* Before the host is told that this process is ready. Sends that message, false: the host is gone. */
+void managed_open(void);           /* before there are other threads */
+/* Tells the host that this process is ready, and gives it what it needs; false: the host is gone. */
 bool managed_hello(void);
 void managed_map(uint64_t va, uint64_t size, uint64_t backing);
 void managed_change(uint64_t va, uint64_t size, int prot);

@@ -60,6 +60,7 @@ int main(int argc, char **argv)
     if (!getrlimit(RLIMIT_NOFILE, &limit)) limit.rlim_cur = limit.rlim_max, setrlimit(RLIMIT_NOFILE, &limit);
     setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
     fault_handlers_install();
+    managed_open();
     atomic_store((_Atomic int32_t *)&control->device_pid, getpid());
     if (pool_start(pool_size())) return 1;
     pthread_t helper;

@@ -21,6 +21,12 @@ enum { SPINS = 2000, SLEEP_NS = 5000000 };
 static int userfault = -1;
 static bool private_copy; /* this is the forked child that explains a fault */
 
+void managed_open(void)
+{
+    const char *asked = getenv("FAULTLINE_UFFD");
+    if (!asked || strcmp(asked, "off")) userfault = userfault_open(USERFAULT_SIGBUS);
+}
+
 bool managed_hello(void)
 {
     char ready = 'r';
@@ -30,8 +36,6 @@ bool managed_hello(void)
         char room[CMSG_SPACE(sizeof(int))];
     } data = { 0 };
     struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1 };
-    const char *asked = getenv("FAULTLINE_UFFD");
-    if (!asked || strcmp(asked, "off")) userfault = userfault_open(USERFAULT_SIGBUS);
     if (userfault >= 0) {
         m.msg_control = &data;
         m.msg_controllen = sizeof data;

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -41,24 +42,19 @@ static uint64_t quarter_of_memory(void)
 
 CUresult mmu_init(const struct backing *memory, uint64_t base, mmu_service *service)
 {
-    size_t bytes = memory->size / BLOCK_BYTES * sizeof *mmu.blocks;
-    void *blocks = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (blocks == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
-    mmu.blocks = blocks;
+    mmu.groups = calloc((memory->size + GROUP_BYTES - 1) / GROUP_BYTES, sizeof *mmu.groups);
+    if (!mmu.groups) return CUDA_ERROR_OUT_OF_MEMORY;
+    mmu.memory = memory;
     mmu.base = base;
     mmu.end = base + memory->size;
     mmu.service = service;
     mmu.alias = map_large(memory);
     mmu.large_most = quarter_of_memory();
+    mmu.tables[MMU_HOST].attached = true;
     CUresult r = host_open();
     if (!r) r = service_start();
-    if (r) {
-        munmap(blocks, bytes);
-        return r;
-    }
-    mmu.memory = memory;
-    mmu.tables[MMU_HOST].attached = true;
-    return CUDA_SUCCESS;
+    if (r) free(mmu.groups);
+    return r;
 }
 
 enum mmu_rung mmu_rung(void) { return mmu.rung; }
@@ -83,22 +79,31 @@ CUresult mmu_add(uint64_t va, uint64_t size)
 /* Gives the pages of [va, va+size) back, which takes all processors' entries there with it. */
 static void punch(uint64_t va, uint64_t size) { backing_discard((struct backing *)mmu.memory, va - mmu.base, size); }
 
+static void remove_block(uint64_t va)
+{
+    block_punched(block_find(va), 0, BLOCK_PAGES);
+    for (unsigned n = 0; n < MMU_PROCESSORS; n++) {
+        struct table *t = &mmu.tables[n];
+        pthread_mutex_lock(&t->lock);
+        struct leaf *l = leaf_find(n, va);
+        if (l) {
+            /* the host's mapping goes; the others' stay */
+            if (n != MMU_HOST) leaf_clean(t, l);
+            leaf_drop(t, l);
+            table_finish(t);
+        }
+        pthread_mutex_unlock(&t->lock);
+    }
+}
+
 void mmu_remove(uint64_t va, uint64_t size)
 {
-    for (uint64_t at = va; at < va + size; at += BLOCK_BYTES) {
-        if (!block_find(at)) continue;
-        block_punched(block_find(at), 0, BLOCK_PAGES);
-        for (unsigned n = 0; n < MMU_PROCESSORS; n++) {
-            struct table *t = &mmu.tables[n];
-            pthread_mutex_lock(&t->lock);
-            struct leaf *l = leaf_find(n, at);
-            if (l) {
-                /* the host's mapping goes; the others' stay */
-                if (n != MMU_HOST) leaf_clean(t, l);
-                leaf_drop(t, l);
-                table_finish(t);
-            }
-            pthread_mutex_unlock(&t->lock);
+    for (uint64_t at = va; at < va + size;) {
+        if (block_find(at)) {
+            remove_block(at);
+            at += BLOCK_BYTES;
+        } else {
+            at = mmu.base + ((at - mmu.base) / GROUP_BYTES + 1) * GROUP_BYTES;
         }
     }
     munmap((void *)va, size);

@@ -23,15 +23,12 @@ enum { PIECES_MOST = 24000, COLLAPSE_AT = 6 };
 
 struct mmu mmu = { .tables = { [0 ... MMU_PROCESSORS - 1] = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 } } };
 
-struct block *block_make(uint64_t va)
+static struct block *block_make(uint64_t va)
 {
-    _Atomic(struct block *) *at = &mmu.blocks[(va - mmu.base) / BLOCK_BYTES];
-    struct block *b = atomic_load(at), *new;
-    if (b) return b;
-    if (!(new = calloc(1, sizeof *new))) return NULL;
-    if (atomic_compare_exchange_strong(at, &b, new)) return new;
-    free(new);
-    return b;
+    _Atomic(struct group *) *at = &mmu.groups[(va - mmu.base) / GROUP_BYTES];
+    struct group *g = atomic_load(at), *new = g ? NULL : calloc(1, sizeof *new);
+    if (new && !atomic_compare_exchange_strong(at, &g, new)) free(new);
+    return block_find(va);
 }
 
 static enum mmu_access access_in(const struct mask *read, const struct mask *write, unsigned page)

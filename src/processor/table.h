@@ -24,7 +24,6 @@ struct leaf {
     struct leaf *next, **link;         /* all of the table's */
     struct leaf *next_stale, **stale_link; /* link NULL: not in that list */
 };
-/* Never freed, so that it can be found without a lock. */
 struct block {
     struct leaf *leaf[MMU_PROCESSORS]; /* each under its table's lock */
     _Atomic bool begun;            /* some page has, or had, physical memory */
@@ -32,6 +31,10 @@ struct block {
     _Atomic bool large;            /* they are one large page that the first touch brought */
     _Atomic uint8_t opened;        /* how often a leaf was opened; counts to COLLAPSE_AT */
 };
+enum { GROUP_BLOCKS = 512 };
+/* The blocks of one GiB of which something was used. Never freed, so that they can be found without a lock. */
+struct group { struct block block[GROUP_BLOCKS]; };
+static const uint64_t GROUP_BYTES = (uint64_t)GROUP_BLOCKS * BLOCK_BYTES;
 struct span { uint64_t lo, hi; };  /* empty: both 0 */
 
 struct table {
@@ -57,7 +60,7 @@ struct mmu {
     uint64_t base, end;
     mmu_service *service;
     enum mmu_rung rung;            /* the host's */
-    _Atomic(struct block *) *blocks;
+    _Atomic(struct group *) *groups;
     char *alias;                   /* of memory, in large pages where the system has them; NULL: none */
     uint64_t large_most;           /* bytes of blocks that may be made large by their first touch */
     _Atomic uint64_t large_bytes;  /* that are so; more than large_most: this system has no large pages */
@@ -67,7 +70,8 @@ extern struct mmu mmu;
 
 static inline struct block *block_find(uint64_t va)
 {
-    return va < mmu.base || va >= mmu.end ? NULL : atomic_load(&mmu.blocks[(va - mmu.base) / BLOCK_BYTES]);
+    struct group *g = va < mmu.base || va >= mmu.end ? NULL : atomic_load(&mmu.groups[(va - mmu.base) / GROUP_BYTES]);
+    return g ? &g->block[(va - mmu.base) / BLOCK_BYTES % GROUP_BLOCKS] : NULL;
 }
 /* Physical memory of pages [first, end) of the block goes. */
 void block_punched(struct block *b, unsigned first, unsigned end);

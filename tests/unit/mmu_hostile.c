@@ -183,7 +183,9 @@ static void signals_that_arrive_during_faults_disturb_nobody(void **state)
     setitimer(ITIMER_REAL, &none, NULL);
     sigaction(SIGALRM, &old, NULL);
     rig.delay_us = 0;
+#ifndef __SANITIZE_THREAD__ /* it holds signals back */
     assert_true(ticks > 20);
+#endif
     for (unsigned k = 0; k < 200; k++) assert_int_equal(*word(k * RIG_PAGE), k);
 }
 
@@ -211,7 +213,7 @@ static void *touch_until_gone(void *arg)
     volatile uint64_t *at = (volatile uint64_t *)((uint64_t)arg + rig.base);
     if (!sigsetjmp(after, 1))
         for (;;)
-            for (unsigned k = 0; k < 512; k++) at[k * 512]++;
+            for (unsigned k = 0; k < 512; k++) __atomic_fetch_add(&at[k * 512], 1, __ATOMIC_RELAXED);
     return NULL;
 }
 
