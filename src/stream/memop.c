@@ -18,6 +18,7 @@ struct op {
     unsigned comparison;           /* CU_STREAM_WAIT_VALUE_* */
     uint64_t value;
     void *alias;
+    const struct device *device;   /* the stream's */
 };
 
 struct batch { struct stream *stream; unsigned count; struct op op[]; };
@@ -89,6 +90,10 @@ static CUresult address(struct op *o, CUdeviceptr at)
     struct allocation *a = space_find(at);
     if (!a || at - a->base > a->size - (o->wide ? 8 : 4))
         return CUDA_ERROR_INVALID_VALUE;
+    /* mapped memory is what each device was given; anything else a stream reaches */
+    unsigned need = o->kind == OP_WRITE ? PROT_DEVICE_WRITE : PROT_DEVICE_READ;
+    if (a->kind == ALLOCATION_MAPPED && !(space_access(a, o->device) & need))
+        return CUDA_ERROR_INVALID_VALUE;
     o->alias = space_alias(a, at);
     return o->alias ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
@@ -117,7 +122,7 @@ static CUresult check_write(struct op *o, const CUstreamBatchMemOpParams *p)
 
 static CUresult check(struct op *o, const CUstreamBatchMemOpParams *p, bool may_flush)
 {
-    *o = (struct op){ .kind = OP_BARRIER };
+    o->kind = OP_BARRIER;
     switch (p->operation) {
     case CU_STREAM_MEM_OP_WAIT_VALUE_64:
         o->wide = true;
@@ -156,8 +161,10 @@ CUresult stream_memory_operations(struct stream *s, const CUstreamBatchMemOpPara
     b->stream = s;
     b->count = count;
     CUresult r = CUDA_SUCCESS;
-    for (unsigned i = 0; i < count && !r; i++)
+    for (unsigned i = 0; i < count && !r; i++) {
+        b->op[i] = (struct op){ .device = s->set->context->device };
         r = check(&b->op[i], &ops[i], may_flush);
+    }
     if (!r)
         r = immediate(b) ? stream_enqueue_short(s, perform, b, size) : stream_enqueue(s, perform, b, size);
     free(b);

@@ -225,6 +225,20 @@ static void span(void)
     EXPECT(cuMemcpyDtoD(at + 3 * PAGE, at + 2 * PAGE, PAGE), 0);
 }
 
+/* Streams touch memory on behalf of their device. */
+static void stream_values(void)
+{
+    start();
+    CUdeviceptr at = map_new(on_device(0));
+    EXPECT(cuStreamWriteValue32(0, at, 5, 0), CUDA_ERROR_INVALID_VALUE);
+    give(at, PAGE, on_device(0), RO);
+    EXPECT(cuStreamWriteValue32(0, at, 5, 0), CUDA_ERROR_INVALID_VALUE);
+    EXPECT(cuStreamWaitValue32(0, at, 0, CU_STREAM_WAIT_VALUE_EQ), 0);
+    give(at, PAGE, on_device(0), RW);
+    EXPECT(cuStreamWriteValue32(0, at, 5, 0), 0);
+    EXPECT(word(at), 5);
+}
+
 /* ---- the host */
 
 static sigjmp_buf back_here;
@@ -334,6 +348,7 @@ static void a_kernel_that_runs_cannot_touch_what_is_unmapped(void **s) { (void)s
 static void what_changed_while_idle_holds_for_the_next_kernel(void **s) { (void)s, in_a_process(remap_idle); }
 static void aliases_show_one_memory_with_rights_of_their_own(void **s) { (void)s, in_a_process(alias); }
 static void copies_and_memsets_cross_mappings(void **s) { (void)s, in_a_process(span); }
+static void streams_write_where_their_device_may(void **s) { (void)s, in_a_process(stream_values); }
 static void the_host_touches_what_it_was_given(void **s) { (void)s, in_a_process(host_access); }
 static void each_device_has_its_own_rights(void **s) { (void)s, in_a_process(other_device); }
 static void mappings_outlive_contexts(void **s) { (void)s, in_a_process(outlive_contexts); }
@@ -350,6 +365,7 @@ int main(void)
         cmocka_unit_test(what_changed_while_idle_holds_for_the_next_kernel),
         cmocka_unit_test(aliases_show_one_memory_with_rights_of_their_own),
         cmocka_unit_test(copies_and_memsets_cross_mappings),
+        cmocka_unit_test(streams_write_where_their_device_may),
         cmocka_unit_test(the_host_touches_what_it_was_given),
         cmocka_unit_test(each_device_has_its_own_rights),
         cmocka_unit_test(mappings_outlive_contexts),
