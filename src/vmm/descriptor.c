@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -26,11 +25,22 @@ static int lift(int fd, const struct rlimit *old)
     return high;
 }
 
-int descriptor_memory(const char *name)
+/* The lower half of the numbers is enough for what is not needed yet. */
+static int leave_some(int fd)
+{
+    struct rlimit l;
+    if (fd < 0 || getrlimit(RLIMIT_NOFILE, &l) || (rlim_t)fd < l.rlim_cur / 2) return fd;
+    close(fd);
+    errno = EMFILE;
+    return -1;
+}
+
+int descriptor_memory(const char *name, bool needed)
 {
     struct rlimit old;
     int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if ((fd >= 0 && fd < LOW) || (fd < 0 && errno != EMFILE) || !widen(&old)) return fd;
+    if ((fd >= 0 && fd < LOW) || (fd < 0 && errno != EMFILE)) return fd;
+    if (!widen(&old)) return needed ? fd : leave_some(fd);
     if (fd < 0) fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd >= 0 && (rlim_t)fd < old.rlim_cur) fd = lift(fd, &old);
     setrlimit(RLIMIT_NOFILE, &old);

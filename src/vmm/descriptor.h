@@ -5,8 +5,10 @@
 #ifndef FL_VMM_DESCRIPTOR_H
 #define FL_VMM_DESCRIPTOR_H
 
-/* A memfd that can be sealed; -1: errno. */
-int descriptor_memory(const char *name);
+#include <stdbool.h>
+
+/* A memfd that can be sealed; -1: errno. needed: even if the application then has few descriptors left. */
+int descriptor_memory(const char *name, bool needed);
 /* Another descriptor of the same open file. */
 int descriptor_copy(int fd);
 

@@ -79,7 +79,7 @@ CUresult memory_create(uint64_t size, const CUmemAllocationProp *prop, struct vm
     m->backing = m->chunk.backing;
     m->offset = m->chunk.offset;
     /* without a descriptor it waits in its device's file until it is exported */
-    if (p.requestedHandleTypes && (r = own_create(m)) && !d) goto out;
+    if (p.requestedHandleTypes && (r = own_create(m, !d)) && !d) goto out;
     r = CUDA_SUCCESS;
     if (!d && prop->location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA)
         numa_bind(m->backing->alias + m->offset, size, p.location.id);

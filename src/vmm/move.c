@@ -52,7 +52,7 @@ CUresult own_move(struct vmm_memory *m)
     uint64_t offset = m->offset;
     CUresult r = CUDA_SUCCESS;
     /* who else has a reference may know where the bytes are */
-    if (!m->device || m->references > 1 || !wait_idle() || own_create(m)) return CUDA_ERROR_OPERATING_SYSTEM;
+    if (!m->device || m->references > 1 || !wait_idle() || own_create(m, true)) return CUDA_ERROR_OPERATING_SYSTEM;
     copy(m->backing->alias, old->alias + offset, m->size);
     for (struct vmm_mapping *k = m->mappings; k && !r; k = k->next) r = show(k);
     backing_discard((struct backing *)old, offset, m->size);

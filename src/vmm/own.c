@@ -67,9 +67,9 @@ static CUresult adopt(struct vmm_memory *m, int fd, bool imported)
     return CUDA_SUCCESS;
 }
 
-CUresult own_create(struct vmm_memory *m)
+CUresult own_create(struct vmm_memory *m, bool needed)
 {
-    int fd = descriptor_memory("faultline-memory");
+    int fd = descriptor_memory("faultline-memory", needed);
     if (fd < 0) return CUDA_ERROR_OUT_OF_MEMORY;
     if (!ftruncate(fd, (off_t)(m->size + LABEL_PAGE))) return adopt(m, fd, false);
     close(fd);

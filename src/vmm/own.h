@@ -22,8 +22,8 @@ struct vmm_own {
     struct vmm_own *next_orphan, **orphan; /* only descriptors that were exported are left of it; NULL: more is */
 };
 
-/* Gives m, whose size and prop are set, a file. */
-CUresult own_create(struct vmm_memory *m);
+/* Gives m, whose size and prop are set, a file. needed: as for descriptor_memory. */
+CUresult own_create(struct vmm_memory *m, bool needed);
 /* Gives m, which lives and is mapped, a file with the same bytes: for when there was no descriptor to be had for it
  * before. CUDA_ERROR_OPERATING_SYSTEM: there still is none, or kernels run that may write to it. */
 CUresult own_move(struct vmm_memory *m);

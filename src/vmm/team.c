@@ -43,7 +43,7 @@ static CUresult view(struct team *t)
 
 static CUresult make_file(struct team *t)
 {
-    t->fd = descriptor_memory("faultline-multicast");
+    t->fd = descriptor_memory("faultline-multicast", true);
     if (t->fd < 0 || ftruncate(t->fd, sizeof *t->record)) return CUDA_ERROR_OUT_OF_MEMORY;
     if (fcntl(t->fd, F_ADD_SEALS, SEALS)) return CUDA_ERROR_OPERATING_SYSTEM;
     return view(t);

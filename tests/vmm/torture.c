@@ -1,7 +1,7 @@
 /* Device memory as frameworks with expandable segments manage it: a few large
  * reservations in which thousands of 2 and 20 MiB pages are mapped, unmapped
  * and mapped elsewhere in random order, with contents checked all the way,
- * under a limit of 1024 descriptors. usage: torture [operations [seed]] */
+ * under a limit of 1024 descriptors, most pages exportable. usage: torture [operations [seed]] */
 #include "common.h"
 
 #include <dirent.h>
@@ -68,7 +68,10 @@ static void take_away(struct page *p)
 static void create(void)
 {
     static uint32_t last_tag;
-    const CUmemAllocationProp prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
+    /* frameworks ask for all of it to be exportable, and export little of it */
+    const CUmemAllocationProp prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                       .requestedHandleTypes = random_below(4) ? CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR : 0,
+                                       .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
     struct page *p = &pages[count];
     *p = (struct page){ .size = random_below(4) ? SMALL : LARGE, .tag = (last_tag += 64), .segment = -1, .slot = -1 };
     CHECK(cuMemCreate(&p->handle, p->size, &prop, 0));
