@@ -114,6 +114,8 @@ void rig_start(int devices)
         assert_int_equal(backing_create(&rig.code, "test-code", CODE + RESULTS), CUDA_SUCCESS);
         make_image(rig.code.alias);
         assert_int_equal(mmu_init(&rig.memory, rig.base, serve), CUDA_SUCCESS);
+        const char *expected = getenv("FAULTLINE_EXPECT_RUNG");
+        if (expected) assert_int_equal(mmu_rung(), atoi(expected));
     }
     rig.fatal_lo = rig.fatal_hi = 0;
     rig.exclusive = false;

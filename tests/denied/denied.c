@@ -1,0 +1,52 @@
+/* Runs a command as those systems would on which userfaultfd is not for everybody.
+ * usage: denied user|seccomp RUNG COMMAND...
+ *   user     as an unprivileged user: no /dev/userfaultfd, user mode only
+ *   seccomp  the same with the system call denied, as container runtimes do
+ * RUNG: what the library must then choose (the value of FAULTLINE_EXPECT_RUNG
+ * for the command). Exit status 77: this cannot be arranged here. */
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { NOBODY = 65534, SKIP = 77 };
+
+static int become_nobody(void)
+{
+    if (geteuid()) return 0;
+    return setgroups(0, NULL) || setgid(NOBODY) || setuid(NOBODY);
+}
+
+static int deny_userfaultfd(void)
+{
+    struct sock_filter program[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_userfaultfd, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog all = { sizeof program / sizeof *program, program };
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &all);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 4) return 2;
+    if (become_nobody() || (!strcmp(argv[1], "seccomp") && deny_userfaultfd())) return SKIP;
+    int fd = open("/dev/userfaultfd", O_RDWR | O_CLOEXEC);
+    if (fd >= 0 || access(argv[3], X_OK)) {
+        fprintf(stderr, "everybody may use /dev/userfaultfd here, or nobody may run %s\n", argv[3]);
+        return SKIP;
+    }
+    setenv("FAULTLINE_EXPECT_RUNG", argv[2], 1);
+    execv(argv[3], argv + 3);
+    return 1;
+}
