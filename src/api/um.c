@@ -71,6 +71,13 @@ static CUmemLocation from_device(CUdevice d)
                             .id = d };
 }
 
+/* Ordinary memory of the host's that kernels reach. What is asked for it has no effect: it is where it is. */
+static bool ordinary(CUdeviceptr p, size_t size)
+{
+    struct allocation a;
+    return uvm_pageable && !space_look(p, &a) && uvm_reaches(p, size);
+}
+
 /* ---- advice */
 
 static bool host_node(CUmemLocation l)
@@ -103,7 +110,7 @@ static CUresult advise(CUdeviceptr p, size_t count, CUmem_advise advice, CUmemLo
     if (r) return r;
     if ((r = advised_location(advice, l, &l)))
         return r == CUDA_ERROR_INVALID_DEVICE && (l.id < 0 || l.id >= device_count) ? no_device : r;
-    if ((r = managed(p, count, &a))) return r;
+    if ((r = managed(p, count, &a))) return ordinary(p, count) ? CUDA_SUCCESS : r;
     if (a.pool) return CUDA_ERROR_NOT_SUPPORTED; /* observed on H200: a pool's location is its advice */
     if ((r = attributes_advise(&a, p, count, advice, l))) return r;
     /* no copies are made while a device takes turns with the host */
@@ -189,7 +196,8 @@ static CUresult prefetch(CUdeviceptr p, size_t count, CUmemLocation l, unsigned 
     CUresult r = moving_stream(handle, &s);
     if (r) return r;
     if (flags) return CUDA_ERROR_INVALID_VALUE;
-    if ((r = resolve(l, &m.target)) || (r = managed(p, count, &m.a))) return r;
+    if ((r = resolve(l, &m.target))) return r;
+    if ((r = managed(p, count, &m.a))) return ordinary(p, count) ? CUDA_SUCCESS : r;
     if (l.type == CU_MEM_LOCATION_TYPE_HOST) m.shown = m.target;
     return move(s, &m, 1, false, true);
 }
@@ -370,7 +378,8 @@ CUresult CUDAAPI cuStreamAttachMemAsync(CUstream hStream, CUdeviceptr dptr, size
     if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST && flags != CU_MEM_ATTACH_SINGLE)
         return CUDA_ERROR_INVALID_VALUE;
     if (flags == CU_MEM_ATTACH_SINGLE && (!hStream || hStream == CU_STREAM_LEGACY)) return CUDA_ERROR_INVALID_VALUE;
-    if ((r = capture_refuse(s)) || (r = managed(dptr, 1, &a))) return r;
+    if ((r = capture_refuse(s))) return r;
+    if ((r = managed(dptr, 1, &a))) return length && ordinary(dptr, length) ? CUDA_SUCCESS : r;
     if (a.base != dptr || (length && length != a.size)) return CUDA_ERROR_INVALID_VALUE;
     const struct attachment t = { dptr, flags, s };
     return uvm_exclusive ? stream_enqueue_short(s, do_attach, &t, sizeof t) : CUDA_SUCCESS;

@@ -36,6 +36,8 @@ void managed_change(uint64_t va, uint64_t size, int prot);
 bool managed_requests(void);
 /* In a signal handler: true if it was a fault that has been served, the access is to be tried again. */
 bool managed_fault(const siginfo_t *info, bool write);
+/* The same for a kernel's access to the application's ordinary memory, which the host may make known. */
+bool pageable_fault(const siginfo_t *info, bool write);
 /* In a forked child, whose memory is private: no faults are served, access to the page at address faults. */
 void managed_make_private(uint64_t address);
 

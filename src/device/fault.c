@@ -46,6 +46,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
     bool write = u->uc_mcontext.gregs[REG_ERR] & 2;
     if (managed_fault(info, write)) return;
     if (guarded && number == SIGSEGV && write && multimem_store_fault(context, (uint64_t)info->si_addr)) return;
+    if (guarded && pageable_fault(info, write)) return;
     if (!guarded) {
         /* a bug of ours, not of the kernel: die of it */
         signal(number, SIG_DFL);

@@ -114,12 +114,9 @@ static uint32_t wait_for_verdict(struct mailbox *m)
     return state;
 }
 
-bool managed_fault(const siginfo_t *info, bool write_access)
+/* Asks the host; true: the access is to be tried again. */
+static bool ask(uint64_t address, bool write_access)
 {
-    uint64_t address = (uint64_t)info->si_addr;
-    bool missing =
-        userfault >= 0 ? info->si_signo == SIGBUS : info->si_signo == SIGSEGV && info->si_code == SEGV_ACCERR;
-    if (!missing || address < control->managed_base || address >= control->managed_end) return false;
     if (!worker.number || private_copy) return false;
     int saved = errno;
     struct mailbox *m = &control->mail[worker.number - 1];
@@ -128,6 +125,21 @@ bool managed_fault(const siginfo_t *info, bool write_access)
     atomic_store(&m->state, MAIL_NONE);
     errno = saved;
     return again;
+}
+
+bool managed_fault(const siginfo_t *info, bool write_access)
+{
+    uint64_t address = (uint64_t)info->si_addr;
+    bool missing =
+        userfault >= 0 ? info->si_signo == SIGBUS : info->si_signo == SIGSEGV && info->si_code == SEGV_ACCERR;
+    if (!missing || address < control->managed_base || address >= control->managed_end) return false;
+    return ask(address, write_access);
+}
+
+bool pageable_fault(const siginfo_t *info, bool write_access)
+{
+    bool mapping = info->si_signo == SIGSEGV && (info->si_code == SEGV_MAPERR || info->si_code == SEGV_ACCERR);
+    return mapping && atomic_load(&control->asks) && ask((uint64_t)info->si_addr, write_access);
 }
 
 void managed_make_private(uint64_t address)

@@ -12,6 +12,7 @@ CUresult device_attach(struct table *t, struct processor *p)
     if (r) return r;
     /* the service thread may be asleep already */
     atomic_store(&p->control->need_bell, 1);
+    atomic_store(&p->control->asks, mmu.outside != NULL);
     t->processor = p;
     t->fd = p->userfault;
     t->signals = t->fd < 0;

@@ -57,6 +57,8 @@ CUresult mmu_init(const struct backing *memory, uint64_t base, mmu_service *serv
     return r;
 }
 
+void mmu_serve_outside(mmu_service *service) { mmu.outside = service; }
+
 enum mmu_rung mmu_rung(void) { return mmu.rung; }
 
 /* ---- address space */

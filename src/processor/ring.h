@@ -90,6 +90,7 @@ struct control {
     _Atomic uint64_t shown;        /* bytes the host has taken */
     uint64_t printf_size;
     uint64_t managed_base, managed_end; /* the window of managed memory, 0: none yet */
+    _Atomic uint32_t asks;         /* faults outside the window are mail, too */
     _Alignas(64) _Atomic uint32_t mail_count; /* boxes posted and not taken */
     _Atomic uint32_t need_bell;    /* the host's service thread sleeps, or is about to: ring */
     _Atomic uint32_t watchers;     /* host threads that look at the mail before they sleep */
@@ -104,7 +105,7 @@ struct control {
     char text[];                   /* printf_size bytes */
 };
 
-#define RING_VERSION 2u
+#define RING_VERSION 3u
 #define PRINTF_MOST (256ul << 20)  /* address space set aside for text; touched as needed */
 #define CONTROL_BYTES (sizeof(struct control) + PRINTF_MOST)
 

@@ -44,6 +44,7 @@ static CUresult restore(struct table *t, struct leaf *l, unsigned page)
 
 enum mmu_verdict fault_serve(const struct mmu_fault *f, bool protected_page)
 {
+    if (f->address < mmu.base || f->address >= mmu.end) return mmu.outside ? mmu.outside(f) : MMU_FATAL;
     struct table *t = &mmu.tables[f->processor];
     unsigned page = page_of(f->address);
     enum mmu_verdict verdict = MMU_RETRY;

@@ -58,7 +58,7 @@ struct table {
 struct mmu {
     const struct backing *memory;  /* NULL: mmu_init has not been called */
     uint64_t base, end;
-    mmu_service *service;
+    mmu_service *service, *outside;
     enum mmu_rung rung;            /* the host's */
     _Atomic(struct group *) *groups;
     char *alias;                   /* of memory, in large pages where the system has them; NULL: none */

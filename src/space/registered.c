@@ -3,13 +3,11 @@
 #include "space/registered.h"
 #include "base/log.h"
 #include "context/context.h"
-#include "space/regions.h"
+#include "space/registration.h"
 #include "space/replace.h"
 
-#include <bsd/sys/tree.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -20,7 +18,6 @@
 static const uint64_t PAGE = 4096, ADDRESSES = 1ull << 47, HUGETLBFS = 0x958458f6;
 enum { GROW = 64 << 10 };
 
-/* A file whose pages devices see; the same for all registrations of it. */
 struct file {
     struct backing backing;        /* without an alias */
     dev_t device;
@@ -29,23 +26,6 @@ struct file {
     struct file *next;
 };
 
-/* What one mapping contributes to a registration. */
-struct piece {
-    uint64_t va, size;
-    int prot;
-    struct file *file;             /* NULL: private pages, to be replaced */
-    uint64_t offset;               /* in the file */
-    bool here;                     /* the pages are ours now, because of this registration or another */
-    bool forking;                  /* holds the stack of the thread that forks */
-};
-
-struct registration {
-    struct allocation a;
-    uint64_t va, end;              /* of its pages */
-    size_t count;
-    struct piece *pieces;
-    RB_ENTRY(registration) link;
-};
 RB_HEAD(registrations, registration);
 
 static int by_base(struct registration *x, struct registration *y)
@@ -57,7 +37,7 @@ static int by_base(struct registration *x, struct registration *y)
 RB_GENERATE_INTERNAL(registrations, registration, link, by_base, static)
 #pragma GCC diagnostic pop
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t registrations_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct registrations all = RB_INITIALIZER(&all);
 static struct file *files;
 static struct file pages = { .backing.fd = -1 }; /* replaced pages: offset = address */
@@ -67,7 +47,7 @@ static uint64_t up(uint64_t va) { return (va + PAGE - 1) & ~(PAGE - 1); }
 
 /* ---- files */
 
-static CUresult pages_open(void)
+CUresult registrations_open(void)
 {
     struct stat s;
     if (pages.backing.fd >= 0) return CUDA_SUCCESS;
@@ -82,10 +62,14 @@ static CUresult pages_open(void)
     return CUDA_SUCCESS;
 }
 
+bool registration_shows(const struct region *r)
+{
+    return r->shared && r->inode && r->inode == pages.inode && !strncmp(r->path, "/memfd:faultline-registered", 27);
+}
+
 static bool is_ours(const struct region *r)
 {
-    return r->shared && r->inode == pages.inode && !strncmp(r->path, "/memfd:faultline-registered", 27) &&
-           r->offset == r->start;
+    return registration_shows(r) && r->offset == r->start;
 }
 
 /* The file of a shared mapping. */
@@ -175,6 +159,13 @@ static void make_private(uint64_t va, uint64_t end)
     if (!kept) backing_discard(&pages.backing, va, end - va);
 }
 
+bool registration_rescue(const struct region *r)
+{
+    uint64_t size = r->end - r->start;
+    void *with = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return with != MAP_FAILED && !pages_replace(r->start, size, with, r->prot, r->prot);
+}
+
 /* ---- devices */
 
 static CUresult map_piece(struct device *d, const struct registration *g, const struct piece *p)
@@ -227,7 +218,7 @@ static CUresult map_own(struct device *d, struct registration *g)
 
 /* ---- registering */
 
-static bool special(const struct region *r)
+bool registration_special(const struct region *r)
 {
     struct stat s;
     if (!strncmp(r->path, "[v", 2)) return true;
@@ -235,7 +226,7 @@ static bool special(const struct region *r)
 }
 
 /* One piece for each mapping; checks what may be registered. */
-static CUresult make_pieces(struct registration *g)
+CUresult registration_make_pieces(struct registration *g)
 {
     struct region *list;
     size_t count;
@@ -248,7 +239,7 @@ static CUresult make_pieces(struct registration *g)
     for (size_t k = 0; k < count && !r; k++) {
         struct region *m = &list[k];
         struct piece *p = &g->pieces[g->count];
-        if (m->start != at || (m->prot & need) != need || special(m)) r = CUDA_ERROR_INVALID_VALUE;
+        if (m->start != at || (m->prot & need) != need || registration_special(m)) r = CUDA_ERROR_INVALID_VALUE;
         else if (!strncmp(m->path, "/anon_hugepage", 14)) r = CUDA_ERROR_NOT_SUPPORTED;
         if (r) break;
         *p = (struct piece){ .va = m->start, .size = m->end - m->start, .prot = m->prot, .offset = m->offset };
@@ -262,7 +253,7 @@ static CUresult make_pieces(struct registration *g)
     return r;
 }
 
-static void registration_free(struct registration *g)
+void registration_free(struct registration *g)
 {
     for (size_t k = 0; k < g->count; k++) file_drop(g->pieces[k].file);
     free(g->pieces);
@@ -283,7 +274,7 @@ static void parent_after_fork(void);
 static void child_after_fork(void);
 
 /* Under the lock. */
-static CUresult insert(struct registration *g)
+CUresult registration_insert(struct registration *g)
 {
     static bool watching;
     CUresult r = CUDA_SUCCESS;
@@ -294,12 +285,30 @@ static CUresult insert(struct registration *g)
         if (!g->pieces[k].file && !g->pieces[k].here) r = make_shared(&g->pieces[k]);
     for (int d = 0; d < device_count && !r; d++)
         if (devices[d].processor) r = map_own(&devices[d], g);
-    if (!r) r = space_publish(&g->a);
+    if (!r && !g->adopted) r = space_publish(&g->a);
     if (!r) return r;
     unmap_own(g);
     restore(g);
     RB_REMOVE(registrations, &all, g);
     return r;
+}
+
+struct registration *registration_above(uint64_t va)
+{
+    struct registration key = { .a.base = va }, *g = RB_NFIND(registrations, &all, &key),
+                        *below = g ? RB_PREV(registrations, &all, g) : RB_MAX(registrations, &all);
+    return below && below->end > va ? below : g;
+}
+
+struct registration *registration_next(struct registration *g) { return RB_NEXT(registrations, &all, g); }
+
+/* What kernels have touched there is registered by name now. */
+static void drop_adopted(uint64_t va, uint64_t end)
+{
+    for (struct registration *g = registration_above(va), *next; g && g->va < end; g = next) {
+        next = registration_next(g);
+        if (g->adopted) registration_drop(g);
+    }
 }
 
 /* What the range touches already. */
@@ -330,20 +339,21 @@ CUresult registered_add(struct context *c, uint64_t va, uint64_t size, unsigned 
                                 .mapping_base = g->va,
                                 .mapping_size = g->end - g->va,
                                 .owner = &registered_owner };
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&registrations_lock);
     CUresult r = collision(va, size);
-    if (!r) r = pages_open();
-    if (!r) r = make_pieces(g);
-    if (!r) r = insert(g);
+    if (!r) r = registrations_open();
+    if (!r) drop_adopted(g->va, g->end);
+    if (!r) r = registration_make_pieces(g);
+    if (!r) r = registration_insert(g);
     if (r) registration_free(g);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&registrations_lock);
     return r;
 }
 
 /* Under the lock. */
-static void drop(struct registration *g)
+void registration_drop(struct registration *g)
 {
-    space_withdraw(&g->a);
+    if (!g->adopted) space_withdraw(&g->a);
     unmap_own(g);
     restore(g);
     RB_REMOVE(registrations, &all, g);
@@ -354,15 +364,15 @@ CUresult registered_remove(uint64_t va)
 {
     struct allocation a;
     CUresult r = CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&registrations_lock);
     struct registration key = { .a.base = va }, *g = RB_FIND(registrations, &all, &key);
-    if (g) {
-        drop(g);
+    if (g && !g->adopted) {
+        registration_drop(g);
         r = CUDA_SUCCESS;
     } else if (space_look(va, &a)) {
         r = CUDA_ERROR_INVALID_VALUE;
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&registrations_lock);
     return r;
 }
 
@@ -372,24 +382,24 @@ static CUresult attach(struct device *d)
 {
     struct registration *g;
     CUresult r = CUDA_SUCCESS;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&registrations_lock);
     RB_FOREACH(g, registrations, &all)
     for (size_t k = 0; k < g->count && !r; k++) {
         /* a page that several have is mapped with the first */
         struct piece own = own_part(g, &g->pieces[k], RB_PREV(registrations, &all, g), NULL);
         if (own.size) r = map_piece(d, g, &own);
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&registrations_lock);
     return r;
 }
 
 static void release_context(struct context *c)
 {
     struct registration *g, *next;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&registrations_lock);
     RB_FOREACH_SAFE(g, registrations, &all, next)
-    if (g->a.context == c) drop(g);
-    pthread_mutex_unlock(&lock);
+    if (g->a.context == c) registration_drop(g);
+    pthread_mutex_unlock(&registrations_lock);
 }
 
 static unsigned may_access(const struct allocation *a, const struct device *d)
@@ -420,7 +430,7 @@ static bool on_my_stack(const struct piece *p)
 static void prepare_fork(void)
 {
     struct registration *g;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&registrations_lock);
     if (RB_EMPTY(&all) || pipe2(fork_pipe, O_CLOEXEC)) fork_pipe[0] = fork_pipe[1] = -1;
     RB_FOREACH(g, registrations, &all)
     for (size_t k = 0; k < g->count; k++) {
@@ -447,7 +457,7 @@ static void parent_after_fork(void)
         if (g->pieces[k].forking && make_shared(&g->pieces[k]))
             fl_log(FL_LOG_ERROR, "no memory to share the stack at 0x%llx with devices again after a fork",
                    (unsigned long long)g->pieces[k].va);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&registrations_lock);
 }
 
 /* Private pages in place of p's. System calls and copies alone: the heap is still the parent's. */
@@ -478,5 +488,5 @@ static void child_after_fork(void)
         close(fork_pipe[1]);
     }
     RB_INIT(&all);
-    pthread_mutex_init(&lock, NULL);
+    pthread_mutex_init(&registrations_lock, NULL);
 }

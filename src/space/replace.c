@@ -232,8 +232,15 @@ CUresult pages_replace(uint64_t va, uint64_t size, void *with, int prot, int old
     sigset_t all, old;
     pthread_mutex_lock(&lock);
     if (uffd == -2) uffd = open_uffd();
+    /* mapped now: one that the library kept of an earlier thread could lie in what is replaced */
+    void *stack = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    if (stack == MAP_FAILED) {
+        munmap(with, size);
+        pthread_mutex_unlock(&lock);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
     pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, STACK);
+    pthread_attr_setstack(&attributes, stack, STACK);
     sigfillset(&all);
     sigdelset(&all, SIGSEGV);
     pthread_sigmask(SIG_SETMASK, &all, &old);
@@ -244,6 +251,7 @@ CUresult pages_replace(uint64_t va, uint64_t size, void *with, int prot, int old
         munmap(with, size);
     else
         pthread_join(thread, NULL);
+    munmap(stack, STACK);
     pthread_mutex_unlock(&lock);
     return job.done ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }

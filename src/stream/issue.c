@@ -141,7 +141,7 @@ CUresult stream_launch(struct stream *s, const struct launch *l)
 {
     struct issue o;
     struct launch noted;
-    CUresult r = uvm_exclusive ? uvm_lend(s->set->context->device->ordinal, s) : CUDA_SUCCESS;
+    CUresult r = uvm_watches_launches ? uvm_before_launch(s->set->context->device->ordinal, s) : CUDA_SUCCESS;
     if (r || (r = begin(&o, s)))
         return r;
     if (trace_wanted(TRACE_LISTEN_KERNELS | TRACE_LISTEN_MAP)) {

@@ -86,7 +86,7 @@ static CUresult lend_all(unsigned to, const void *stream)
     return r;
 }
 
-CUresult uvm_lend(int ordinal, const void *stream)
+CUresult exclusive_lend(int ordinal, const void *stream)
 {
     CUresult r = CUDA_SUCCESS;
     uvm_enter();

@@ -2,8 +2,10 @@
 #include "uvm/uvm.h"
 #include "base/log.h"
 #include "context/context.h"
+#include "space/adopted.h"
 #include "uvm/attributes.h"
 #include "uvm/internal.h"
+#include "uvm/pageable.h"
 
 #include <stdlib.h>
 #include <time.h>
@@ -130,7 +132,6 @@ static enum mmu_verdict service(const struct mmu_fault *f)
 
 /* ---- processes */
 
-static CUresult attach(struct device *d) { return ready ? mmu_attach(1 + (unsigned)d->ordinal) : CUDA_SUCCESS; }
 
 /* A device that is gone holds nothing: what it held is the host's, as it was last written. */
 static void detach(struct device *d)
@@ -152,6 +153,20 @@ static void release_context(struct context *c)
         if (!m) return;
         uvm_free(&LIST_FIRST(&m->pieces)->a);
     }
+}
+
+static CUresult make_ready(void);
+
+/* Kernels that reach ordinary memory may fault before there is managed memory. */
+static CUresult attach(struct device *d)
+{
+    CUresult r = CUDA_SUCCESS;
+    if (ready) return mmu_attach(1 + (unsigned)d->ordinal);
+    if (!uvm_pageable) return r;
+    pthread_mutex_lock(&uvm_lock);
+    r = make_ready();
+    pthread_mutex_unlock(&uvm_lock);
+    return r;
 }
 
 static const struct space_owner owner = { .attach = attach, .detach = detach, .release_context = release_context };
@@ -176,10 +191,20 @@ static void describe_machine(void)
     }
 }
 
+bool uvm_watches_launches;
+
+CUresult uvm_before_launch(int ordinal, const void *stream)
+{
+    if (uvm_pageable) adopted_review();
+    return uvm_exclusive ? exclusive_lend(ordinal, stream) : CUDA_SUCCESS;
+}
+
 void uvm_init(void)
 {
     describe_machine();
     uvm_exclusive = !profile_attribute(devices[0].profile, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS);
+    uvm_pageable = profile_attribute(devices[0].profile, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS);
+    uvm_watches_launches = uvm_exclusive || uvm_pageable;
     chunk_init();
     space_add_owner(&owner);
     for (int k = 0; k < device_count; k++) devices[k].vram.reclaim = chunk_reclaim;
@@ -195,6 +220,7 @@ static CUresult make_ready(void)
         (r = backing_create_huge(&memory, "faultline-managed", space_managed_end() - space_managed_base())))
         return r;
     if ((r = mmu_init(&memory, space_managed_base(), service))) return r;
+    pageable_begin();
     for (int k = 0; k < device_count && !r; k++)
         if (devices[k].processor) r = mmu_attach(1 + (unsigned)k);
     ready = !r;

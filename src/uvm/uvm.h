@@ -37,11 +37,18 @@ CUresult uvm_copy_engine(int ordinal, uint64_t va, uint64_t size, bool write);
  * Whoever waits for a device, or reads what was traced, calls it. */
 void uvm_settle(void);
 
-/* Devices without concurrent managed access; nothing of this happens where uvm_exclusive is false. */
+/* A kernel is about to be issued into the stream. Called if uvm_watches_launches. */
+extern bool uvm_watches_launches;
+CUresult uvm_before_launch(int ordinal, const void *stream);
+
+/* Devices with pageable memory access: all of [va, va+size) is ordinary memory of the host that kernels may read. */
+extern bool uvm_pageable;
+bool uvm_reaches(uint64_t va, uint64_t size);
+
+/* Devices without concurrent managed access; nothing of this happens where uvm_exclusive is false. What a
+ * launched kernel may touch is its device's, and the host may not touch it until somebody has seen the
+ * stream idle. */
 extern bool uvm_exclusive;
-/* A kernel is about to be issued into the stream: what it may touch becomes its device's, and the host may
- * not touch it until uvm_take_back, when somebody has seen the stream idle. */
-CUresult uvm_lend(int ordinal, const void *stream);
 void uvm_take_back(const void *stream);
 /* In stream order: who may touch the allocation at va from now on. */
 CUresult uvm_attach(uint64_t va, unsigned flags, const void *stream);

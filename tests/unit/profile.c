@@ -108,8 +108,8 @@ static void built_in_machines_differ_in_what_processors_reach(void **state)
     static const struct {
         const char *name;
         int concurrent, pageable, host_tables, direct, atomics;
-    } machines[] = { { "h200", 1, 0, 0, 0, 0 },     { "h200-nvswitch", 1, 0, 0, 0, 0 }, 
-                     { "wddm", 0, 0, 0, 0, 0 } };
+    } machines[] = { { "h200", 1, 0, 0, 0, 0 },     { "h200-nvswitch", 1, 0, 0, 0, 0 }, { "h200-hmm", 1, 1, 0, 0, 0 },
+                     { "gh200", 1, 1, 1, 1, 1 }, { "wddm", 0, 0, 0, 0, 0 } };
     (void)state;
     for (size_t k = 0; k < sizeof machines / sizeof *machines; k++) {
         setenv("FAULTLINE_PROFILE", machines[k].name, 1);

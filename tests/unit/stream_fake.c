@@ -277,8 +277,8 @@ struct event *new_event(struct context *c, unsigned flags)
 }
 
 void uvm_settle(void) {}
-bool uvm_exclusive;
-CUresult uvm_lend(int ordinal, const void *stream)
+bool uvm_exclusive, uvm_watches_launches;
+CUresult uvm_before_launch(int ordinal, const void *stream)
 {
     (void)ordinal, (void)stream;
     return CUDA_SUCCESS;

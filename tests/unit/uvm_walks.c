@@ -4,6 +4,7 @@
  * known exactly (src/uvm/batch.c), and LEAST only grows. Given a walk, shows it.
  * usage: uvm-walks GOLDEN DEVICES LEAST [WALK [EVENTS]] */
 #include "context/context.h"
+#include "space/adopted.h"
 #include "uvm/internal.h"
 #include "uvm/uvm.h"
 
@@ -42,6 +43,14 @@ CUresult backing_create_huge(struct backing *b, const char *n, uint64_t size)
     *b = (struct backing){ .size = size, .id = 1 };
     return CUDA_SUCCESS;
 }
+CUresult adopted_add(uint64_t va, bool write)
+{
+    (void)va, (void)write;
+    return CUDA_ERROR_INVALID_VALUE;
+}
+void adopted_review(void) {}
+bool adopted_touchable(uint64_t va, uint64_t size) { return va + size == 0; }
+void mmu_serve_outside(mmu_service *service) { (void)service; }
 CUresult sticky_set(CUresult e)
 {
     fprintf(stderr, "sticky error %d\n", e);

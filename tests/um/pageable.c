@@ -1,0 +1,294 @@
+/* Kernels in the application's ordinary memory. Each test runs in a process of its own.
+ * usage: FAULTLINE_PROFILE=h200-hmm pageable */
+#include <cuda.h>
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+/* after the others */
+#include <cmocka.h>
+
+#define MIB ((size_t)1 << 20)
+#define EXPECT(what, want) expect((long)(what), (long)(want), #what, __LINE__)
+static void expect(long saw, long want, const char *what, int line)
+{
+    if (saw == want) return;
+    fprintf(stderr, "line %d: %s is %ld, not %ld\n", line, what, saw, want);
+    _exit(1);
+}
+
+/* add: thread i of n adds i to the word at + 4 * i; poke writes one word. */
+static const char kernels[] =
+    ".version 7.0\n.target sm_70\n.address_size 64\n"
+    ".visible .entry add(.param .u64 at, .param .u32 n) { .reg .pred %p; .reg .b32 %r<8>; .reg .b64 %a<4>;\n"
+    "ld.param.u64 %a1, [at]; ld.param.u32 %r1, [n]; mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ntid.x; mov.u32 %r4, %tid.x;\n"
+    "mad.lo.u32 %r5, %r2, %r3, %r4; setp.ge.u32 %p, %r5, %r1; @%p bra E; mul.wide.u32 %a2, %r5, 4; add.u64 %a1, %a1, "
+    "%a2;\n"
+    "ld.global.u32 %r6, [%a1]; add.u32 %r6, %r6, %r5; st.global.u32 [%a1], %r6; E: ret; }\n"
+    ".visible .entry poke(.param .u64 at, .param .u32 value) { .reg .b32 %r<2>; .reg .b64 %a<2>;\n"
+    "ld.param.u64 %a1, [at]; ld.param.u32 %r1, [value]; st.global.u32 [%a1], %r1; ret; }\n"
+    ".visible .entry peek(.param .u64 at, .param .u64 to) { .reg .b32 %r<2>; .reg .b64 %a<3>;\n"
+    "ld.param.u64 %a1, [at]; ld.param.u64 %a2, [to]; ld.global.u32 %r1, [%a1]; st.global.u32 [%a2], %r1; ret; }\n";
+
+static CUfunction add_kernel, poke_kernel, peek_kernel;
+static uint32_t global_words[2000];
+static const uint32_t constant_words[2000] = { [77] = 12 };
+
+static void start(void)
+{
+    CUcontext c;
+    CUmodule m;
+    alarm(60);
+    EXPECT(cuInit(0), 0);
+    EXPECT(cuDevicePrimaryCtxRetain(&c, 0), 0);
+    EXPECT(cuCtxSetCurrent(c), 0);
+    EXPECT(cuModuleLoadData(&m, kernels), 0);
+    EXPECT(cuModuleGetFunction(&add_kernel, m, "add"), 0);
+    EXPECT(cuModuleGetFunction(&poke_kernel, m, "poke"), 0);
+    EXPECT(cuModuleGetFunction(&peek_kernel, m, "peek"), 0);
+}
+
+static void launch(CUfunction f, unsigned blocks, void *first, void *second)
+{
+    void *parameters[] = { first, second };
+    EXPECT(cuLaunchKernel(f, blocks, 1, 1, 128, 1, 1, 0, NULL, parameters, NULL), 0);
+}
+
+static void add(void *at, uint32_t n)
+{
+    launch(add_kernel, (n + 127) / 128, &at, &n);
+    EXPECT(cuCtxSynchronize(), 0);
+}
+
+static CUresult poke(volatile void *at, uint32_t value)
+{
+    void *parameters[] = { &at, &value };
+    EXPECT(cuLaunchKernel(poke_kernel, 1, 1, 1, 1, 1, 1, 0, NULL, parameters, NULL), 0);
+    return cuCtxSynchronize();
+}
+
+static void check_added(const uint32_t *at, uint32_t n, uint32_t base)
+{
+    for (uint32_t k = 0; k < n; k++)
+        if (at[k] != base + k) EXPECT(at[k], base + k);
+}
+
+static void kernels_reach_malloc_the_stack_globals_and_mmap(void)
+{
+    enum { N = 3000000 };
+    uint32_t stack[5000], *heap = malloc(sizeof(uint32_t) * N), *small = malloc(400);
+    uint32_t *map = mmap(NULL, 4 * N, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    for (uint32_t k = 0; k < N; k++) heap[k] = 5;
+    for (uint32_t k = 0; k < 5000; k++) stack[k] = 6;
+    for (uint32_t k = 0; k < 100; k++) small[k] = 9;
+    add(heap, N);
+    add(stack, 5000);
+    add(small, 100);
+    add(global_words, 2000);
+    add(map, N);
+    check_added(heap, N, 5);
+    check_added(stack, 5000, 6);
+    check_added(small, 100, 9);
+    check_added(global_words, 2000, 0);
+    check_added(map, N, 0);
+    for (uint32_t k = 0; k < N; k++) heap[k] += 3;
+    add(heap, 10);
+    EXPECT(heap[9], 5 + 9 + 3 + 9);
+    EXPECT(heap[N - 1], 5 + N - 1 + 3);
+}
+
+static void constants_can_be_read_but_not_written(void)
+{
+    CUdeviceptr out;
+    uint32_t word = 0;
+    const uint32_t *at = &constant_words[77];
+    EXPECT(cuMemAlloc(&out, 4), 0);
+    launch(peek_kernel, 1, &at, &out);
+    EXPECT(cuMemcpyDtoH(&word, out, 4), 0);
+    EXPECT(word, 12);
+    EXPECT(poke((void *)(uintptr_t)at, 1), CUDA_ERROR_ILLEGAL_ADDRESS);
+    EXPECT(*(volatile const uint32_t *)at, 12);
+}
+
+static void memory_that_is_not_there_is_an_illegal_address(void)
+{
+    char *p = mmap(NULL, 4 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    p[0] = 1;
+    EXPECT(poke(p, 2), 0);
+    munmap(p, 4 * MIB);
+    EXPECT(poke(p, 3), CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+static void memory_mapped_anew_is_seen_anew(void)
+{
+    char *p = mmap(NULL, 4 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    for (uint32_t round = 1; round < 20; round++) {
+        *(volatile uint32_t *)(p + 8192) = round;
+        EXPECT(poke(p + 4096, round), 0);
+        EXPECT(*(volatile uint32_t *)(p + 4096), round);
+        EXPECT(*(volatile uint32_t *)(p + 8192), round);
+        EXPECT(mmap(p, 4 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == p, true);
+        EXPECT(*(volatile uint32_t *)(p + 4096), 0);
+    }
+}
+
+static void memory_that_moves_keeps_its_bytes(void)
+{
+    enum { SIZE = 64 << 10 };
+    /* between pages of other access, so that it is a mapping of its own */
+    char *room = mmap(NULL, 4 * SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+         *p = (char *)(((uintptr_t)room + SIZE) & -(uintptr_t)SIZE);
+    EXPECT(mprotect(p, SIZE, PROT_READ | PROT_WRITE), 0);
+    memset(p, 7, SIZE);
+    EXPECT(poke(p, 1), 0);
+    char *q = mremap(p, SIZE, 64 * SIZE, MREMAP_MAYMOVE);
+    EXPECT(q != MAP_FAILED, true);
+    EXPECT(q == p, false);
+    p = mmap(p, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    EXPECT(poke(p, 2), 0);
+    EXPECT(poke(q + 4096, 3), 0);
+    EXPECT(*(volatile uint32_t *)p, 2);
+    EXPECT(*(volatile uint32_t *)q, 1);
+    EXPECT(*(volatile uint32_t *)(q + 4096), 3);
+    EXPECT(q[SIZE - 1], 7);
+}
+
+static volatile bool stop;
+static uint32_t *shared_words;
+
+static void *count_up(void *arg)
+{
+    uint64_t n = 0;
+    (void)arg;
+    while (!stop) __atomic_fetch_add(&shared_words[1000 + n++ % 8], 1, __ATOMIC_RELAXED);
+    return (void *)n;
+}
+
+static void no_store_of_another_thread_is_lost_when_a_kernel_comes(void)
+{
+    pthread_t t;
+    void *n;
+    uint64_t sum = 0;
+    shared_words = mmap(NULL, 8 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    pthread_create(&t, NULL, count_up, NULL);
+    usleep(1000);
+    add(shared_words, 1000);
+    usleep(1000);
+    stop = true;
+    pthread_join(t, &n);
+    for (int k = 0; k < 8; k++) sum += shared_words[1000 + k];
+    EXPECT(sum, (uint64_t)n);
+    check_added(shared_words, 1000, 0);
+}
+
+static void advice_is_taken_where_there_is_memory(void)
+{
+    CUmemLocation device = { .type = CU_MEM_LOCATION_TYPE_DEVICE }, host = { .type = CU_MEM_LOCATION_TYPE_HOST };
+    char *p = mmap(NULL, 4 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *none = mmap(NULL, MIB, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CUdeviceptr d;
+    int v;
+    EXPECT(cuMemAlloc(&d, MIB), 0);
+    for (int advice = 1; advice <= 6; advice++) {
+        EXPECT(cuMemAdvise((CUdeviceptr)p, 4 * MIB, (CUmem_advise)advice, device), 0);
+        EXPECT(cuMemAdvise((CUdeviceptr)p, 4 * MIB, (CUmem_advise)advice, host), 0);
+        EXPECT(cuMemAdvise((CUdeviceptr)none, MIB, (CUmem_advise)advice, device), CUDA_ERROR_INVALID_VALUE);
+        EXPECT(cuMemAdvise(d, MIB, (CUmem_advise)advice, device), CUDA_ERROR_INVALID_VALUE);
+    }
+    EXPECT(cuMemPrefetchAsync((CUdeviceptr)p, 4 * MIB, device, 0, NULL), 0);
+    EXPECT(cuMemPrefetchAsync((CUdeviceptr)p, 4 * MIB, host, 0, NULL), 0);
+    EXPECT(cuMemPrefetchAsync((CUdeviceptr)none, MIB, device, 0, NULL), CUDA_ERROR_INVALID_VALUE);
+    EXPECT(cuMemPrefetchAsync((CUdeviceptr)p, 1ul << 45, device, 0, NULL), CUDA_ERROR_INVALID_VALUE);
+    EXPECT(cuMemRangeGetAttribute(&v, 4, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, (CUdeviceptr)p, MIB),
+           CUDA_ERROR_INVALID_VALUE);
+    munmap(p, 4 * MIB);
+    EXPECT(cuMemAdvise((CUdeviceptr)p, MIB, CU_MEM_ADVISE_SET_READ_MOSTLY, device), CUDA_ERROR_INVALID_VALUE);
+}
+
+static void what_a_kernel_touched_can_be_registered(void)
+{
+    char *p = mmap(NULL, 4 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    memset(p, 1, 4 * MIB);
+    EXPECT(poke(p + MIB, 5), 0);
+    EXPECT(cuMemHostRegister(p + 100, 2 * MIB, 0), 0);
+    EXPECT(poke(p + MIB, 6), 0);
+    EXPECT(cuMemHostUnregister(p + 100), 0);
+    EXPECT(poke(p + MIB, 7), 0);
+    EXPECT(*(volatile uint32_t *)(p + MIB), 7);
+    EXPECT(p[4 * MIB - 1], 1);
+}
+
+static void a_forked_child_has_its_own_copy(void)
+{
+    volatile uint32_t *p = malloc(4 * MIB);
+    int status;
+    p[0] = p[1] = 1;
+    EXPECT(poke(p, 2), 0);
+    pid_t child = fork();
+    if (!child) {
+        p[1] = 9;
+        _exit(p[0] == 2 ? 0 : 1);
+    }
+    waitpid(child, &status, 0);
+    EXPECT(status, 0);
+    EXPECT(p[1], 1);
+    EXPECT(poke(p, 3), 0);
+    EXPECT(p[0], 3);
+}
+
+static int status_of(void (*test)(void))
+{
+    int status;
+    fflush(NULL);
+    pid_t child = fork();
+    if (!child) {
+        signal(SIGSEGV, SIG_DFL); /* cmocka has a handler */
+        start();
+        test();
+        _exit(0);
+    }
+    waitpid(child, &status, 0);
+    return status;
+}
+
+#define IN_CHILD(name) \
+    static void test_##name(void **unused) \
+    { \
+        (void)unused; \
+        assert_int_equal(status_of(name), 0); \
+    }
+IN_CHILD(kernels_reach_malloc_the_stack_globals_and_mmap)
+IN_CHILD(constants_can_be_read_but_not_written)
+IN_CHILD(memory_that_is_not_there_is_an_illegal_address)
+IN_CHILD(memory_mapped_anew_is_seen_anew)
+IN_CHILD(memory_that_moves_keeps_its_bytes)
+IN_CHILD(no_store_of_another_thread_is_lost_when_a_kernel_comes)
+IN_CHILD(advice_is_taken_where_there_is_memory)
+IN_CHILD(what_a_kernel_touched_can_be_registered)
+IN_CHILD(a_forked_child_has_its_own_copy)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_kernels_reach_malloc_the_stack_globals_and_mmap),
+        cmocka_unit_test(test_constants_can_be_read_but_not_written),
+        cmocka_unit_test(test_memory_that_is_not_there_is_an_illegal_address),
+        cmocka_unit_test(test_memory_mapped_anew_is_seen_anew),
+        cmocka_unit_test(test_memory_that_moves_keeps_its_bytes),
+        cmocka_unit_test(test_no_store_of_another_thread_is_lost_when_a_kernel_comes),
+        cmocka_unit_test(test_advice_is_taken_where_there_is_memory),
+        cmocka_unit_test(test_what_a_kernel_touched_can_be_registered),
+        cmocka_unit_test(test_a_forked_child_has_its_own_copy),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
