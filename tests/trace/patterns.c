@@ -1,0 +1,125 @@
+/* Programs that use managed memory well or badly: what `faultline run
+ * --um-summary` should say of each. usage: patterns NAME */
+#include <cuda.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CHECK(call) \
+    do { \
+        int r_ = (int)(call); \
+        if (r_) { \
+            fprintf(stderr, "%s: %d\n", #call, r_); \
+            exit(1); \
+        } \
+    } while (0)
+#define MIB (1ul << 20)
+
+/* One thread touches n pages in order; mode 1 writes. */
+static const char ptx[] =
+    ".version 7.0\n.target sm_52\n.address_size 64\n"
+    ".visible .entry touch(.param .u64 a, .param .u32 n, .param .u32 mode)\n{\n"
+    ".reg .pred %p<3>; .reg .b32 %r<8>; .reg .b64 %d;\n"
+    "ld.param.u64 %d, [a]; ld.param.u32 %r1, [n]; ld.param.u32 %r5, [mode]; mov.u32 %r2, 0; setp.ne.u32 %p2, %r5, 0;\n"
+    "L: setp.ge.u32 %p1, %r2, %r1; @%p1 bra E;\n"
+    "@%p2 st.volatile.global.u32 [%d], %r2; @!%p2 ld.volatile.global.u32 %r3, [%d];\n"
+    "add.u64 %d, %d, 4096; add.u32 %r2, %r2, 1; bra L;\nE: ret;\n}\n";
+
+static const CUmemLocation gpu = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0 };
+static CUfunction touch;
+
+static void kernel(void *p, size_t bytes, unsigned mode)
+{
+    CUdeviceptr at = (CUdeviceptr)p;
+    unsigned n = (unsigned)(bytes / 4096);
+    CHECK(cuLaunchKernel(touch, 1, 1, 1, 1, 1, 1, 0, NULL, (void *[]){ &at, &n, &mode }, NULL));
+    CHECK(cuCtxSynchronize());
+}
+
+static char *managed(size_t bytes)
+{
+    CUdeviceptr p;
+    CHECK(cuMemAllocManaged(&p, bytes, CU_MEM_ATTACH_GLOBAL));
+    memset((void *)p, 1, bytes);
+    return (char *)p;
+}
+
+static void faulted(void) { kernel(managed(16 * MIB), 16 * MIB, 0); }
+
+static void prefetched(void)
+{
+    char *p = managed(16 * MIB);
+    CHECK(cuMemPrefetchAsync((CUdeviceptr)p, 16 * MIB, gpu, 0, NULL));
+    kernel(p, 16 * MIB, 0);
+}
+
+static void turns(void)
+{
+    char *p = managed(4 * MIB);
+    for (int k = 0; k < 30; k++) {
+        kernel(p, 65536, 1);
+        memset(p, k, 65536);
+    }
+}
+
+static void reads_in_turns(void)
+{
+    char *p = managed(4 * MIB);
+    volatile int sum = 0;
+    for (int k = 0; k < 40; k++) {
+        kernel(p, 65536, 0);
+        for (int i = 0; i < 65536; i += 4096) sum += p[i];
+    }
+}
+
+static void read_mostly(void)
+{
+    char *p = managed(4 * MIB);
+    CHECK(cuMemAdvise((CUdeviceptr)p, 4 * MIB, CU_MEM_ADVISE_SET_READ_MOSTLY, gpu));
+    CHECK(cuMemPrefetchAsync((CUdeviceptr)p, 4 * MIB, gpu, 0, NULL));
+    volatile int sum = 0;
+    for (int k = 0; k < 40; k++) {
+        kernel(p, 65536, 0);
+        for (int i = 0; i < 65536; i += 4096) sum += p[i];
+    }
+}
+
+static void oversubscribed(void)
+{
+    char *p = managed(160 * MIB);
+    for (int k = 0; k < 2; k++) kernel(p, 160 * MIB, 1);
+}
+
+static void crashed(void)
+{
+    kernel(managed(16 * MIB), 16 * MIB, 0);
+    raise(SIGKILL);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+} patterns[] = {
+    { "faulted", faulted },
+    { "prefetched", prefetched },
+    { "turns", turns },
+    { "reads-in-turns", reads_in_turns },
+    { "read-mostly", read_mostly },
+    { "oversubscribed", oversubscribed },
+    { "crashed", crashed },
+};
+
+int main(int argc, char **argv)
+{
+    CUcontext c;
+    CUmodule m;
+    CHECK(cuInit(0));
+    CHECK(cuCtxCreate(&c, NULL, 0, 0));
+    CHECK(cuModuleLoadData(&m, ptx));
+    CHECK(cuModuleGetFunction(&touch, m, "touch"));
+    for (size_t k = 0; argc > 1 && k < sizeof patterns / sizeof *patterns; k++)
+        if (!strcmp(argv[1], patterns[k].name)) patterns[k].run();
+    return 0;
+}

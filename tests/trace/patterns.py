@@ -1,0 +1,26 @@
+#!/usr/bin/env python3
+"""What `faultline run --um-summary` says of programs that use managed memory
+well or badly. usage: patterns.py FAULTLINE PATTERNS"""
+import re
+import subprocess
+import sys
+
+faultline, program = sys.argv[1:3]
+FAULTS = r"MiB moved to the GPU page by page by \d+ faults: prefetch it before the launch"
+TURNS = r"(went back and forth|moved again and again)"
+EXPECTED = {
+    "faulted": (r"#1 .* 16 MiB +16 MiB .*\n +16 " + FAULTS, None, 0),
+    "prefetched": (r"#1 .* 16 MiB +16 MiB +- +\d+ +0 ", r"\n {8}\S", 0),
+    "turns": (TURNS + ".*preferred location", None, 0),
+    "reads-in-turns": (TURNS + ".*advise read-mostly", None, 0),
+    "read-mostly": (r"#1 .* 4 MiB +4 MiB +- +\d+ +0 +4 MiB", r"\n {8}\S", 0),
+    "oversubscribed": (r"MiB was evicted from device memory", None, 0),
+    "crashed": (FAULTS, None, 137),
+}
+failures = 0
+for name, (want, never, status) in EXPECTED.items():
+    r = subprocess.run([faultline, "run", "--vram", "64M", "--um-summary", "--", program, name], capture_output=True, text=True, timeout=120)
+    good = re.search(want, r.stderr) and not (never and re.search(never, r.stderr)) and r.returncode == status
+    failures += not good
+    print(f"{'ok      ' if good else 'NOT OK  '}{name}" + ("" if good else f": exit status {r.returncode}\n{r.stderr}"))
+sys.exit(failures > 0)
