@@ -1,12 +1,15 @@
-/* /proc/self/maps; see regions.h. */
+/* /proc/self/maps, asked for one region at a time where the kernel can (Linux
+ * 6.11), else read as text; see regions.h. */
 #include "space/regions.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -31,17 +34,64 @@ static bool parse(const char *line, struct region *r)
     return true;
 }
 
+/* The first region that ends above va. 1: found, 0: none, -1: cannot be asked. */
+static int query(int maps, uint64_t va, struct region *r)
+{
+    struct {
+        uint64_t size, flags, address, start, end, access, page_size, offset, inode;
+        uint32_t major, minor, name_size, build_id_size;
+        uint64_t name, build_id;
+    } q = { .size = sizeof q, .flags = 0x10 /* or the next one */, .address = va };
+    char name[4096] = "";
+    q.name = (uint64_t)name;
+    q.name_size = sizeof name;
+    if (ioctl(maps, _IOWR('f', 17, q), &q)) return errno == ENOENT ? 0 : -1;
+    *r = (struct region){ .start = q.start,
+                          .end = q.end,
+                          .prot = (int)(q.access & (PROT_READ | PROT_WRITE | PROT_EXEC)),
+                          .shared = q.access & 8,
+                          .offset = q.offset,
+                          .device = makedev(q.major, q.minor),
+                          .inode = q.inode };
+    if (q.name_size) snprintf(r->path, sizeof r->path, "%.255s", name);
+    return 1;
+}
+
+/* Where in the list of regions we are. */
+struct walk { FILE *text; int maps; char *line; size_t size; };
+
+static CUresult walk_begin(struct walk *w)
+{
+    *w = (struct walk){ .maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC) };
+    return w->maps < 0 ? CUDA_ERROR_OPERATING_SYSTEM : CUDA_SUCCESS;
+}
+
+/* The first region that ends above va, which never goes back; false if there is none. */
+static bool walk_to(struct walk *w, uint64_t va, struct region *r)
+{
+    int answer = w->text ? -1 : query(w->maps, va, r);
+    if (answer >= 0) return answer;
+    if (!w->text && !(w->text = fdopen(dup(w->maps), "re"))) return false;
+    while (getline(&w->line, &w->size, w->text) > 0)
+        if (parse(w->line, r) && r->end > va) return true;
+    return false;
+}
+
+static void walk_end(struct walk *w)
+{
+    free(w->line);
+    if (w->text) fclose(w->text);
+    close(w->maps);
+}
+
 CUresult regions_of(uint64_t va, uint64_t end, struct region **out, size_t *count)
 {
     struct region *list = NULL, r;
-    size_t n = 0, room = 0, size = 0;
-    char *line = NULL;
-    CUresult result = CUDA_SUCCESS;
-    FILE *f = fopen("/proc/self/maps", "re");
-    if (!f) return CUDA_ERROR_OPERATING_SYSTEM;
-    while (!result && getline(&line, &size, f) > 0) {
-        if (!parse(line, &r) || r.end <= va) continue;
-        if (r.start >= end) break;
+    struct walk w;
+    size_t n = 0, room = 0;
+    CUresult result = walk_begin(&w);
+    if (result) return result;
+    for (uint64_t at = va; at < end && walk_to(&w, at, &r) && r.start < end; at = r.end) {
         if (n == room) {
             struct region *more = realloc(list, (room = room ? 2 * room : 4) * sizeof *list);
             if (!more) {
@@ -50,12 +100,12 @@ CUresult regions_of(uint64_t va, uint64_t end, struct region **out, size_t *coun
             }
             list = more;
         }
-        if (r.start < va) r.offset += va - r.start, r.start = va;
-        if (r.end > end) r.end = end;
-        list[n++] = r;
+        list[n] = r;
+        if (r.start < va) list[n].offset += va - r.start, list[n].start = va;
+        if (r.end > end) list[n].end = end;
+        n++;
     }
-    free(line);
-    fclose(f);
+    walk_end(&w);
     if (result) {
         free(list);
         return result;
@@ -98,24 +148,16 @@ static int among_descriptors(const struct region *r)
 /* The kernel's own link to what a mapping shows; needs a privilege. */
 static int by_mapping(const struct region *r)
 {
-    struct region *whole;
-    size_t count;
+    struct region whole;
+    struct walk w;
     char path[96];
     int fd = -1;
-    if (regions_of(r->start, r->start + 1, &whole, &count)) return -1;
-    FILE *f = count ? fopen("/proc/self/maps", "re") : NULL;
-    char *line = NULL;
-    size_t size = 0;
-    struct region it;
-    while (f && fd < 0 && getline(&line, &size, f) > 0)
-        if (parse(line, &it) && it.start <= r->start && r->start < it.end) {
-            snprintf(path, sizeof path, "/proc/self/map_files/%" PRIx64 "-%" PRIx64, it.start, it.end);
-            fd = open_if_same(path, r);
-            break;
-        }
-    free(line);
-    if (f) fclose(f);
-    free(whole);
+    if (walk_begin(&w)) return -1;
+    if (walk_to(&w, r->start, &whole) && whole.start <= r->start) {
+        snprintf(path, sizeof path, "/proc/self/map_files/%" PRIx64 "-%" PRIx64, whole.start, whole.end);
+        fd = open_if_same(path, r);
+    }
+    walk_end(&w);
     return fd;
 }
 

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 static const uint64_t PAGE = 4096, ADDRESSES = 1ull << 47, HUGETLBFS = 0x958458f6;
-enum { GROW = 64 << 10 };
+enum { GROW = 4096 };
 
 struct file {
     struct backing backing;        /* without an alias */
@@ -118,14 +118,10 @@ static void file_drop(struct file *f)
 
 /* ---- private pages */
 
-/* If the main thread's stack began with the page, it could not grow any more; so it grows now. */
+/* If the stack began with p, it could not grow any more; so it grows now. */
 static void keep_stack_growing(const struct piece *p)
 {
-    struct region *list;
-    size_t count;
-    if (p->va < GROW || regions_of(p->va - PAGE, p->va + PAGE, &list, &count)) return;
-    if (count == 1 && !strcmp(list[0].path, "[stack]") && list[0].start == p->va) *(volatile char *)(p->va - GROW);
-    free(list);
+    if (p->main_stack && p->va > GROW) *(volatile char *)(p->va - GROW);
 }
 
 static CUresult make_shared(struct piece *p)
@@ -244,6 +240,7 @@ CUresult registration_make_pieces(struct registration *g)
         if (r) break;
         *p = (struct piece){ .va = m->start, .size = m->end - m->start, .prot = m->prot, .offset = m->offset };
         p->here = is_ours(m);
+        p->main_stack = !strcmp(m->path, "[stack]");
         if (m->shared && !p->here) r = file_use(m, &p->file);
         if (!r) g->count++;
         at = m->end;

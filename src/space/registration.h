@@ -18,6 +18,7 @@ struct piece {
     struct file *file;             /* NULL: private pages, to be replaced */
     uint64_t offset;               /* in the file */
     bool here;                     /* the pages are ours now, because of this registration or another */
+    bool main_stack;               /* of the main thread, which grows */
     bool forking;                  /* holds the stack of the thread that forks */
 };
 

@@ -16,6 +16,10 @@ bool slab_take(struct slab *s, uint64_t size, uint64_t align, uint64_t *at)
     if (SLAB_UNITS - s->used < n) return false;
     for (uint32_t k = 0; k + n <= SLAB_UNITS; k += step) {
         uint32_t run = 0;
+        if (!(k % 64) && s->units[k / 64] == ~0ull) {
+            if (step < 64) k += 64 - step;
+            continue;
+        }
         while (run < n && !unit(s, k + run)) run++;
         if (run < n) continue;
         occupy(s, k, n);
