@@ -76,13 +76,18 @@ static void print_table(FILE *to, struct trace_region *r, struct line *line, siz
     for (size_t k = 0; k < shown; k++) print_allocation(to, line[k].allocation, devices);
     if (shown < n) fprintf(to, "  and %zu allocations with which less happened\n", n - shown);
     if (traffic(&r->allocations[0].statistics)) {
-        fprintf(to, "  %-31s", "elsewhere");
+        fprintf(to, "  %-31s", "other memory of the program");
         print_numbers(to, &r->allocations[0].statistics, devices);
     }
     if (n > 1 || traffic(&r->allocations[0].statistics)) {
         fprintf(to, "  %-31s", "all");
         print_numbers(to, &r->total, devices);
     }
+}
+
+bool summary_any(const struct trace_region *r)
+{
+    return allocation_entries(r) > 1 || traffic(&r->allocations[0].statistics);
 }
 
 void summary_print(FILE *to, struct trace_region *r)
@@ -95,6 +100,6 @@ void summary_print(FILE *to, struct trace_region *r)
     for (uint64_t k = 1; line && k < entries; k++)
         if (r->allocations[k].ordinal)
             line[n++] = (struct line){ &r->allocations[k], traffic(&r->allocations[k].statistics) };
-    if (n) print_table(to, r, line, n, trace_moved(&r->total, TRACE_BETWEEN_DEVICES) != 0);
+    if (line) print_table(to, r, line, n, trace_moved(&r->total, TRACE_BETWEEN_DEVICES) != 0);
     free(line);
 }

@@ -122,7 +122,7 @@ void watch_end(void)
     struct trace_region *r;
     if (trace) finish_trace();
     for (unsigned k = 0; head && k < TRACE_PROCESSES; k++) {
-        if (!(r = region(k)) || allocation_entries(r) < 2) continue;
+        if (!(r = region(k)) || !summary_any(r)) continue;
         any = true;
         if (wanted.summary) summary_print(stderr, r);
         if (wanted.page_map) page_map_print(stderr, r, colour);

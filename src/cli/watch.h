@@ -8,7 +8,8 @@
 
 #include <stdio.h>
 
-/* Reports of one process. */
+/* Reports of one process; whether there is anything to report. */
+bool summary_any(const struct trace_region *r);
 void summary_print(FILE *to, struct trace_region *r);
 void page_map_print(FILE *to, struct trace_region *r, bool colour);
 
