@@ -45,6 +45,7 @@ const struct reservation *reservation_find(uint64_t address)
 
 bool reservations_cover(uint64_t base, uint64_t size)
 {
+    if (base + size <= base) return false;
     for (uint64_t at = base, end = base + size; at < end;) {
         const struct reservation *r = reservation_find(at);
         if (!r) return false;
