@@ -9,3 +9,10 @@ uint64_t uvm_now(void)
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
+
+void uvm_sleep(uint64_t until)
+{
+    pthread_mutex_unlock(&uvm_lock);
+    for (uint64_t now; (now = uvm_now()) < until;) nanosleep(&(struct timespec){ 0, (long)(until - now) }, NULL);
+    pthread_mutex_lock(&uvm_lock);
+}

@@ -221,7 +221,7 @@ static struct hint table(const struct block *b, const struct page *g, unsigned p
 
 static void take_nap(struct page *g, unsigned p, uint64_t now)
 {
-    if (now > g->nap_end) {
+    if (now >= g->nap_end) {
         g->nap_end = now + NAP;
         g->privileged = (uint8_t)(g->privileged == p ? NOBODY : p);
     } else if (g->privileged == NOBODY) {
@@ -266,6 +266,7 @@ struct hint thrashing_hint(struct block *b, unsigned page, unsigned p, uint64_t 
         trace(b, TRACE_THROTTLING_END, p, page);
     }
     if (!g->pinned && now - g->last > LAPSE) return none;
+    g->processors |= bit(p);
     take_nap(g, p, now);
     struct hint h = g->pinned && g->revoked && g->privileged != p ? throttle(g) : table(b, g, page, p);
     if (h.kind == HINT_THROTTLE && !(g->throttled & bit(p))) {
@@ -273,7 +274,6 @@ struct hint thrashing_hint(struct block *b, unsigned page, unsigned p, uint64_t 
         if (!g->pinned && g->throttle_count < 255) g->throttle_count++;
         trace(b, TRACE_THROTTLING_START, p, page);
     }
-    g->processors |= bit(p);
     if (h.kind == HINT_PIN) pin_page(t, g, h.target, now);
     return h;
 }

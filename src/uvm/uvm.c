@@ -52,13 +52,6 @@ static void watch(void)
 
 /* ---- faults */
 
-void uvm_sleep(uint64_t until)
-{
-    pthread_mutex_unlock(&uvm_lock);
-    for (uint64_t now; (now = uvm_now()) < until;) nanosleep(&(struct timespec){ 0, (long)(until - now) }, NULL);
-    pthread_mutex_lock(&uvm_lock);
-}
-
 void uvm_enter(void)
 {
     pthread_mutex_lock(&uvm_lock);

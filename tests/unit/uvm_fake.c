@@ -1,0 +1,149 @@
+/* What lies below and beside src/uvm in its unit tests; see uvm_fake.h. */
+#include "uvm_fake.h"
+#include "context/context.h"
+#include "space/adopted.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct device devices[MAX_DEVICES];
+int device_count;
+uint8_t fake_entries[PROCESSORS][FAKE_PAGES];
+struct fake_counts fake_counted;
+mmu_service *fake_serve;
+bool fake_verbose;
+uint64_t fake_from, fake_to = UINT64_MAX;
+uint64_t fake_now = 1;
+
+uint64_t space_managed_base(void) { return 0x670000000000; }
+uint64_t space_managed_end(void) { return space_managed_base() + FAKE_PAGES * PAGE_BYTES; }
+void space_add_owner(const struct space_owner *o) { (void)o; }
+CUresult space_publish(struct allocation *a)
+{
+    (void)a;
+    return CUDA_SUCCESS;
+}
+void space_withdraw(struct allocation *a) { (void)a; }
+CUresult backing_create_huge(struct backing *b, const char *n, uint64_t size)
+{
+    (void)n;
+    *b = (struct backing){ .size = size, .id = 1 };
+    return CUDA_SUCCESS;
+}
+CUresult adopted_add(uint64_t va, bool write)
+{
+    (void)va, (void)write;
+    return CUDA_ERROR_INVALID_VALUE;
+}
+void adopted_review(void) {}
+bool adopted_touchable(uint64_t va, uint64_t size) { return va + size == 0; }
+void mmu_serve_outside(mmu_service *service) { (void)service; }
+CUresult sticky_set(CUresult e)
+{
+    fprintf(stderr, "sticky error %d\n", e);
+    exit(1);
+}
+void fl_log(int level, const char *f, ...)
+{
+    va_list a;
+    va_start(a, f);
+    vfprintf(stderr, f, a);
+    fprintf(stderr, "\n");
+    va_end(a);
+    (void)level;
+}
+CUresult vram_charge(struct vram *v, uint64_t size)
+{
+    if (v->capacity - v->used < size) return CUDA_ERROR_OUT_OF_MEMORY;
+    v->used += size;
+    return CUDA_SUCCESS;
+}
+void vram_uncharge(struct vram *v, uint64_t size) { v->used -= size; }
+
+CUresult mmu_init(const struct backing *b, uint64_t base, mmu_service *s)
+{
+    (void)b;
+    (void)base;
+    fake_serve = s;
+    return CUDA_SUCCESS;
+}
+CUresult mmu_add(uint64_t va, uint64_t size)
+{
+    for (int p = 0; p < PROCESSORS; p++) memset(&fake_entries[p][fake_page(va)], 0, size / PAGE_BYTES);
+    return CUDA_SUCCESS;
+}
+void mmu_remove(uint64_t va, uint64_t size)
+{
+    (void)va;
+    (void)size;
+}
+CUresult mmu_attach(unsigned p)
+{
+    (void)p;
+    return CUDA_SUCCESS;
+}
+void mmu_detach(unsigned p) { (void)p; }
+void mmu_discard(uint64_t va, uint64_t size)
+{
+    (void)va;
+    (void)size;
+}
+CUresult mmu_set(unsigned p, uint64_t va, uint64_t size, enum mmu_access access)
+{
+    memset(&fake_entries[p][fake_page(va)], access, size / PAGE_BYTES);
+    return CUDA_SUCCESS;
+}
+
+_Atomic unsigned trace_listeners;
+void trace_ask_environment(void) {}
+void trace_note_begin(void) {}
+
+void trace_write(struct trace_record r)
+{
+    if (fake_verbose)
+        printf("    kind %d cause %d %d<-%d off %#lx bytes %lu\n", r.kind, r.cause, r.processor, r.source,
+               (long)(r.address - space_managed_base()), (long)r.bytes);
+    if (r.address < fake_from || r.address >= fake_to) return;
+    switch (r.kind) {
+    case TRACE_CPU_FAULT: fake_counted.cpu_faults++; break;
+    case TRACE_GPU_FAULT: fake_counted.gpu_faults++; break;
+    case TRACE_MAP_REMOTE: fake_counted.remote++; break;
+    case TRACE_MIGRATION:
+        if (r.processor == CPU)
+            fake_counted.dtoh += r.bytes;
+        else if (r.source == CPU)
+            fake_counted.htod += r.bytes;
+        else
+            fake_counted.dtod += r.bytes;
+    }
+}
+
+uint64_t uvm_now(void) { return fake_now; }
+void uvm_sleep(uint64_t until)
+{
+    if (fake_now < until) fake_now = until;
+}
+
+void fake_touch(unsigned p, uint64_t va, bool write)
+{
+    for (int k = 0; fake_entries[p][fake_page(va)] < (write ? MMU_WRITE : MMU_READ); k++) {
+        fake_now += 20000;
+        struct mmu_fault f = { .processor = p, .address = va, .write = write, .pending = 1 };
+        if (k == 8 || fake_serve(&f) != MMU_RETRY) {
+            printf("no end of faults at page %lu\n", fake_page(va));
+            exit(1);
+        }
+    }
+}
+
+void fake_begin(int count, uint64_t capacity)
+{
+    static const struct profile machine = { .attribute[CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS] = 1,
+                                            .p2p = { [CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED] = 1,
+                                                     [CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED] = 1 } };
+    device_count = count;
+    for (int k = 0; k < count; k++)
+        devices[k] = (struct device){ .ordinal = k, .vram.capacity = capacity, .profile = &machine };
+    uvm_init();
+}

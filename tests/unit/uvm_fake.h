@@ -1,0 +1,26 @@
+/* What lies below and beside src/uvm in its unit tests: page tables that only
+ * remember, a clock that only the test moves, counts of what was traced. */
+#ifndef FL_TEST_UVM_FAKE_H
+#define FL_TEST_UVM_FAKE_H
+
+#include "uvm/internal.h"
+#include "uvm/uvm.h"
+
+#define FAKE_PAGES (8ul << 20)
+
+extern uint8_t fake_entries[PROCESSORS][FAKE_PAGES]; /* enum mmu_access, by page of the window */
+extern mmu_service *fake_serve;
+extern uint64_t fake_now;           /* ns */
+extern bool fake_verbose;           /* prints what is traced */
+extern uint64_t fake_from, fake_to; /* addresses whose events are counted */
+extern struct fake_counts {
+    uint64_t htod, dtoh, dtod, cpu_faults, gpu_faults, remote;
+} fake_counted;
+
+/* A machine of so many linked devices, each with so much memory. */
+void fake_begin(int count, uint64_t capacity);
+static inline uint64_t fake_page(uint64_t va) { return (va - space_managed_base()) / PAGE_BYTES; }
+/* p reads or writes the page, faulting as often as it must. */
+void fake_touch(unsigned p, uint64_t va, bool write);
+
+#endif

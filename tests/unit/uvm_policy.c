@@ -1,0 +1,276 @@
+/* The decision tables of src/uvm/policy.c, row by row: one host, three devices
+ * that reach each other and the host; the host reaches no device. */
+#include "context/context.h"
+#include "uvm_fake.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+enum { GPU0 = 1, GPU1, GPU2, PAGE = 5 };
+static const struct hint none = { HINT_NONE, NOBODY, 0 };
+
+static struct range range;
+static struct window window;
+static struct block block;
+static struct place places[4];
+
+/* A block whose page is resident on the processors of `holders`. */
+static struct block *with(uint32_t holders)
+{
+    memset(places, 0, sizeof places);
+    range = (struct range){ .policy = { .preferred = NOBODY, .preferred_node = -1 } };
+    block = (struct block){ .window = &window, .range = &range, .region = { 0, WINDOW_PAGES }, .resident = holders };
+    for (unsigned p = 0; p < 4; p++) {
+        block.place[p] = &places[p];
+        if (holders >> p & 1) mask_set(&places[p].resident, PAGE);
+    }
+    if (holders & (holders - 1)) mask_set(&block.read_duplicated, PAGE);
+    return &block;
+}
+
+static void map(unsigned p, enum prot prot)
+{
+    for (int k = 0; k < (int)prot; k++) mask_set(&places[p].mapped[k], PAGE);
+    block.mapped |= bit(p);
+}
+
+static unsigned goes(unsigned p, bool write)
+{
+    return policy_select_residency(&block, PAGE, p, write ? ACCESS_WRITE : ACCESS_READ, !write, none).residency;
+}
+static bool duplicates(unsigned p, bool write)
+{
+    return policy_select_residency(&block, PAGE, p, write ? ACCESS_WRITE : ACCESS_READ, !write, none).duplicate;
+}
+
+static void without_policy_a_page_goes_to_who_touches_it(void **s)
+{
+    (void)s;
+    for (unsigned at = 0; at < 4; at++)
+        for (unsigned p = 0; p < 4; p++) {
+            with(bit(at));
+            assert_int_equal(goes(p, false), p);
+            assert_int_equal(goes(p, true), p);
+        }
+    with(0);
+    assert_int_equal(goes(GPU1, true), GPU1);
+}
+
+static void read_mostly_duplicates_for_readers_and_moves_for_writers(void **s)
+{
+    (void)s;
+    with(bit(CPU));
+    range.policy.read_duplication = READ_DUPLICATION_ENABLED;
+    assert_int_equal(goes(GPU0, false), GPU0);
+    assert_true(duplicates(GPU0, false));
+    assert_false(duplicates(GPU0, true));
+    range.policy.preferred = CPU; /* overridden */
+    assert_int_equal(goes(GPU0, true), GPU0);
+}
+
+static void a_page_that_has_copies_keeps_them_unless_duplication_was_ended(void **s)
+{
+    (void)s;
+    with(bit(CPU) | bit(GPU0));
+    assert_true(duplicates(GPU1, false));
+    range.policy.read_duplication = READ_DUPLICATION_DISABLED;
+    assert_false(duplicates(GPU1, false));
+}
+
+static void the_preferred_location_pulls_pages_when_it_touches_them(void **s)
+{
+    (void)s;
+    with(bit(GPU1));
+    range.policy.preferred = GPU0;
+    assert_int_equal(goes(GPU0, false), GPU0);
+}
+
+static void a_first_touch_goes_to_the_preferred_location_if_it_is_reached(void **s)
+{
+    (void)s;
+    with(0);
+    range.policy.preferred = CPU;
+    assert_int_equal(goes(GPU0, true), CPU);
+    range.policy.preferred = GPU1;
+    assert_int_equal(goes(GPU0, true), GPU1);
+    assert_int_equal(goes(CPU, true), CPU); /* cannot map a device's memory */
+}
+
+static void who_accesses_by_advice_maps_and_moves_nothing(void **s)
+{
+    (void)s;
+    with(bit(CPU));
+    range.policy.accessed_by = bit(GPU0) | bit(CPU);
+    assert_int_equal(goes(GPU0, true), CPU);
+    with(bit(GPU1));
+    range.policy.accessed_by = bit(GPU0) | bit(CPU);
+    assert_int_equal(goes(GPU0, false), GPU1);
+    assert_int_equal(goes(CPU, false), CPU); /* useless: it cannot reach it */
+}
+
+static void a_fault_moves_a_page_to_a_preferred_location_that_is_reached(void **s)
+{
+    (void)s;
+    with(bit(GPU2));
+    range.policy.preferred = CPU;
+    assert_int_equal(goes(GPU0, false), CPU);
+    with(bit(GPU0));
+    range.policy.preferred = CPU;
+    assert_int_equal(goes(GPU0, false), GPU0); /* it is there */
+    with(bit(CPU));
+    range.policy.preferred = GPU1;
+    assert_int_equal(goes(CPU, false), CPU);
+}
+
+static void a_pin_overrides_all_but_duplication_and_preference(void **s)
+{
+    (void)s;
+    const struct hint pin = { HINT_PIN, CPU, 0 };
+    with(bit(GPU0));
+    range.policy.accessed_by = bit(GPU1);
+    assert_int_equal(policy_select_residency(&block, PAGE, GPU1, ACCESS_WRITE, false, pin).residency, CPU);
+    range.policy.preferred = GPU1;
+    assert_int_equal(policy_select_residency(&block, PAGE, GPU1, ACCESS_WRITE, false, pin).residency, GPU1);
+}
+
+static void the_closest_holder_is_oneself_then_a_linked_device_then_the_host(void **s)
+{
+    (void)s;
+    assert_int_equal(closest(GPU0, bit(CPU) | bit(GPU0) | bit(GPU1)), GPU0);
+    assert_int_equal(closest(GPU0, bit(CPU) | bit(GPU2)), GPU2);
+    assert_int_equal(closest(GPU0, bit(CPU)), CPU);
+    assert_int_equal(closest(CPU, bit(GPU1) | bit(GPU2)), GPU1);
+    assert_int_equal(closest(CPU, 0), NOBODY);
+}
+
+static void a_read_that_brings_a_page_gives_every_permission(void **s)
+{
+    (void)s;
+    with(bit(GPU0));
+    assert_int_equal(policy_new_prot(&block, PAGE, GPU0, GPU0, ACCESS_READ), PROT_RWA);
+    assert_int_equal(policy_new_prot(&block, PAGE, GPU0, GPU0, ACCESS_PREFETCH), PROT_RWA);
+    assert_int_equal(policy_new_prot(&block, PAGE, CPU, CPU, ACCESS_READ), PROT_RWA);
+}
+
+static void a_device_that_maps_the_host_gets_no_atomics_it_does_not_ask_for(void **s)
+{
+    (void)s;
+    with(bit(CPU));
+    assert_int_equal(policy_new_prot(&block, PAGE, GPU0, CPU, ACCESS_READ), PROT_RW);
+    assert_int_equal(policy_new_prot(&block, PAGE, GPU0, CPU, ACCESS_ATOMIC_STRONG), PROT_RWA);
+}
+
+static void reads_of_read_mostly_and_discarded_pages_stay_reads(void **s)
+{
+    (void)s;
+    with(bit(GPU0));
+    range.policy.read_duplication = READ_DUPLICATION_ENABLED;
+    assert_int_equal(policy_new_prot(&block, PAGE, GPU0, GPU0, ACCESS_READ), PROT_RO);
+    assert_int_equal(policy_new_prot(&block, PAGE, GPU0, GPU0, ACCESS_WRITE), PROT_RWA);
+    with(bit(GPU0));
+    mask_set(&block.discarded, PAGE);
+    assert_int_equal(policy_new_prot(&block, PAGE, GPU0, GPU0, ACCESS_PREFETCH), PROT_RO);
+}
+
+static void a_mapping_that_takes_from_nobody_is_as_high_as_others_allow(void **s)
+{
+    (void)s;
+    with(bit(CPU));
+    assert_int_equal(policy_highest_prot(&block, PAGE, GPU0), PROT_RWA); /* nobody else maps it */
+    map(CPU, PROT_RWA);
+    assert_int_equal(policy_highest_prot(&block, PAGE, GPU0), PROT_RW);
+    with(bit(CPU));
+    map(GPU1, PROT_RWA); /* atomics over the bus: nobody else may write */
+    assert_int_equal(policy_highest_prot(&block, PAGE, CPU), PROT_RO);
+    with(bit(GPU1));
+    map(GPU1, PROT_RWA);
+    assert_int_equal(policy_highest_prot(&block, PAGE, GPU0), PROT_RWA);
+    assert_int_equal(policy_highest_prot(&block, PAGE, CPU), PROT_NOTHING);
+    with(bit(CPU) | bit(GPU0));
+    assert_int_equal(policy_highest_prot(&block, PAGE, GPU0), PROT_RO);
+    assert_int_equal(policy_highest_prot(&block, PAGE, GPU1), PROT_NOTHING);
+    with(0);
+    assert_int_equal(policy_highest_prot(&block, PAGE, GPU0), PROT_NOTHING);
+}
+
+/* ---- the prefetcher */
+
+static unsigned faulted_alone(unsigned page, unsigned at)
+{
+    struct mask one = { { 0 } };
+    mask_set(&one, page);
+    struct mask more = prefetch_pages(&block, at, &one, NULL);
+    more = mask_or(&more, &one);
+    places[at].resident = mask_or(&places[at].resident, &more);
+    block.resident |= bit(at);
+    return mask_weight(&more);
+}
+
+static void a_sequential_walk_doubles(void **s)
+{
+    (void)s;
+    with(bit(CPU));
+    places[CPU].resident = mask_region(block.region);
+    static const unsigned at[] = { 0, 16, 32, 64, 128, 256 }, moved[] = { 16, 16, 32, 64, 128, 256 };
+    for (int k = 0; k < 6; k++) {
+        unsigned before = mask_weight(&places[GPU0].resident);
+        faulted_alone(at[k], GPU0);
+        assert_int_equal(mask_weight(&places[GPU0].resident) - before, moved[k]);
+    }
+}
+
+static void every_second_64_kib_never_triggers_more(void **s)
+{
+    (void)s;
+    with(bit(CPU));
+    places[CPU].resident = mask_region(block.region);
+    for (unsigned page = 0; page < WINDOW_PAGES; page += 32) faulted_alone(page, GPU0);
+    assert_int_equal(mask_weight(&places[GPU0].resident), 256);
+}
+
+static void a_first_touch_at_the_preferred_location_brings_the_block(void **s)
+{
+    (void)s;
+    with(0);
+    range.policy.preferred = GPU0;
+    assert_int_equal(faulted_alone(77, GPU0), WINDOW_PAGES);
+}
+
+static void thrashing_pages_are_not_prefetched(void **s)
+{
+    (void)s;
+    struct mask one = { { 0 } }, thrashing = { { 0 } };
+    with(bit(CPU));
+    places[CPU].resident = mask_region(block.region);
+    mask_set(&one, 0);
+    mask_set(&thrashing, 3);
+    struct mask more = prefetch_pages(&block, GPU0, &one, &thrashing);
+    assert_int_equal(mask_weight(&more), 0); /* its 64 KiB do not grow */
+}
+
+int main(void)
+{
+    fake_begin(3, 1ull << 30);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_policy_a_page_goes_to_who_touches_it),
+        cmocka_unit_test(read_mostly_duplicates_for_readers_and_moves_for_writers),
+        cmocka_unit_test(a_page_that_has_copies_keeps_them_unless_duplication_was_ended),
+        cmocka_unit_test(the_preferred_location_pulls_pages_when_it_touches_them),
+        cmocka_unit_test(a_first_touch_goes_to_the_preferred_location_if_it_is_reached),
+        cmocka_unit_test(who_accesses_by_advice_maps_and_moves_nothing),
+        cmocka_unit_test(a_fault_moves_a_page_to_a_preferred_location_that_is_reached),
+        cmocka_unit_test(a_pin_overrides_all_but_duplication_and_preference),
+        cmocka_unit_test(the_closest_holder_is_oneself_then_a_linked_device_then_the_host),
+        cmocka_unit_test(a_read_that_brings_a_page_gives_every_permission),
+        cmocka_unit_test(a_device_that_maps_the_host_gets_no_atomics_it_does_not_ask_for),
+        cmocka_unit_test(reads_of_read_mostly_and_discarded_pages_stay_reads),
+        cmocka_unit_test(a_mapping_that_takes_from_nobody_is_as_high_as_others_allow),
+        cmocka_unit_test(a_sequential_walk_doubles),
+        cmocka_unit_test(every_second_64_kib_never_triggers_more),
+        cmocka_unit_test(a_first_touch_at_the_preferred_location_brings_the_block),
+        cmocka_unit_test(thrashing_pages_are_not_prefetched),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,135 @@
+/* A million random operations on managed memory of three small devices: after
+ * each, page tables are what residency and policy permit, every block is sound,
+ * and a device's memory is exactly what its chunks take.
+ * usage: uvm-random [OPERATIONS [SEED]] */
+#include "context/context.h"
+#include "uvm_fake.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { DEVICES = 3, MOST = 6, CHUNKS = 4 };
+static struct allocation *memory[MOST];
+static struct context context;
+static uint64_t state = 1;
+
+static uint32_t draw(uint32_t n)
+{
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return (uint32_t)(state >> 11) % n;
+}
+
+static void fail(const char *what, uint64_t operation, uint64_t va)
+{
+    printf("operation %lu: %s, at page %lu\n", operation, what, fake_page(va));
+    exit(1);
+}
+
+/* ---- operations */
+
+static void new_allocation(int k)
+{
+    static const uint32_t pages[] = { 1, 16, 100, 512, 700, 1536 };
+    if (uvm_alloc(&context, (uint64_t)pages[draw(6)] * PAGE_BYTES, CU_MEM_ATTACH_GLOBAL, &memory[k])) exit(1);
+}
+
+static CUmemLocation somewhere(void)
+{
+    uint32_t d = draw(DEVICES + 1);
+    if (d == DEVICES) return (CUmemLocation){ CU_MEM_LOCATION_TYPE_HOST, 0 };
+    return (CUmemLocation){ CU_MEM_LOCATION_TYPE_DEVICE, (int)d };
+}
+
+static void touch_some(const struct allocation *a, uint64_t pages)
+{
+    unsigned p = draw(DEVICES + 1), n = 1 + draw(8), stride = 1 + draw(20);
+    bool write = draw(2);
+    uint64_t first = draw((uint32_t)pages);
+    for (uint64_t k = 0; k < n && first + k * stride < pages; k++)
+        fake_touch(p, a->base + (first + k * stride) * PAGE_BYTES, write);
+}
+
+static CUresult operate(void)
+{
+    int k = (int)draw(MOST);
+    struct allocation *a = memory[k];
+    uint64_t pages = a->size / PAGE_BYTES, first = draw((uint32_t)pages), count = 1 + draw((uint32_t)(pages - first));
+    uint64_t va = a->base + first * PAGE_BYTES, size = count * PAGE_BYTES;
+    fake_now += draw(4) ? 1000 : 2000000;
+    uint32_t what = draw(100);
+    if (what < 80) {
+        touch_some(a, pages);
+        return CUDA_SUCCESS;
+    }
+    if (what < 85) return uvm_prefetch(va, size, somewhere());
+    if (what < 92) return uvm_advise(va, size, (CUmem_advise)(1 + draw(6)), somewhere());
+    if (what < 93) return uvm_discard(va, size);
+    if (what < 95) return uvm_copy_engine((int)draw(DEVICES), va, size, draw(2));
+    if (what < 98) uvm_settle();
+    if (what == 99) {
+        uvm_free(a);
+        new_allocation(k);
+    }
+    return CUDA_SUCCESS;
+}
+
+/* ---- what must hold */
+
+static enum mmu_access permitted(const struct block *b, unsigned p, unsigned page)
+{
+    enum prot prot = page_prot(b, p, page);
+    return prot >= PROT_RW ? MMU_WRITE : prot == PROT_RO ? MMU_READ : MMU_NONE;
+}
+
+static void check_window(const struct window *w, uint64_t operation, unsigned chunks[PROCESSORS])
+{
+    for (const struct block *b = w->blocks; b; b = b->next) {
+        block_check(b);
+        for (unsigned page = b->region.first; page < b->region.outer; page++)
+            for (unsigned p = 0; p <= DEVICES; p++) {
+                uint64_t va = w->va + (uint64_t)page * PAGE_BYTES;
+                if (fake_entries[p][fake_page(va)] != permitted(b, p, page))
+                    fail("a page table differs", operation, va);
+            }
+        for (unsigned p = 1; p <= DEVICES; p++)
+            if (b->resident >> p & 1 && !w->chunk[p]) fail("pages on a device without memory", operation, w->va);
+    }
+    for (unsigned p = 1; p <= DEVICES; p++) chunks[p] += w->chunk[p] != NULL;
+}
+
+static void check(uint64_t operation)
+{
+    unsigned chunks[PROCESSORS] = { 0 };
+    uvm_settle();
+    for (uint64_t va = space_managed_base(); va < space_managed_base() + (64ul << 20); va += WINDOW_BYTES) {
+        const struct window *w = window_at(va, false);
+        if (w) check_window(w, operation, chunks);
+    }
+    for (unsigned p = 1; p <= DEVICES; p++) {
+        const struct vram *v = &devices[p - 1].vram;
+        if (v->used > v->capacity) fail("more device memory than there is", operation, space_managed_base());
+        if (v->used < (uint64_t)chunks[p] * VRAM_CHUNK)
+            fail("chunks that are not counted", operation, space_managed_base());
+    }
+}
+
+int main(int argc, char **argv)
+{
+    uint64_t operations = argc > 1 ? strtoull(argv[1], NULL, 10) : 1000000, refused = 0;
+    if (argc > 2) state = strtoull(argv[2], NULL, 10);
+    fake_begin(DEVICES, (uint64_t)CHUNKS * VRAM_CHUNK);
+    for (int k = 0; k < MOST; k++) new_allocation(k);
+    for (uint64_t n = 0; n < operations; n++) {
+        refused += operate() != CUDA_SUCCESS;
+        if (n % 256 == 0) check(n);
+    }
+    for (int k = 0; k < MOST; k++) uvm_free(memory[k]);
+    for (int d = 0; d < DEVICES; d++)
+        if (devices[d].vram.used) fail("device memory left", operations, space_managed_base());
+    printf("%lu operations, %lu refused, %lu host faults, %lu device faults, %lu MiB moved\n", operations, refused,
+           fake_counted.cpu_faults, fake_counted.gpu_faults,
+           (fake_counted.htod + fake_counted.dtoh + fake_counted.dtod) >> 20);
+    return refused != 0;
+}
