@@ -95,7 +95,7 @@ CUresult batch_add(unsigned p, uint64_t va, bool write)
 {
     struct batch *b = &batches[p];
     CUresult r = CUDA_SUCCESS;
-    if (b->n && b->write != write && (r = close_batch(p))) return r;
+    if (b->n && b->write != write) return close_batch(p); /* it may be what this access needs: it is tried again */
     uint64_t step = va - b->last, group = va / (GROUP_PAGES * PAGE_BYTES);
     if (!b->n && step != b->step) b->phase = 0;
     if (!b->n || group != b->last / (GROUP_PAGES * PAGE_BYTES)) b->groups++;
