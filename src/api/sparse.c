@@ -125,18 +125,19 @@ static void perform(void *arg, CUresult status)
     let_go(l);
 }
 
-/* Which tiles m means. */
-static CUresult resource(const CUarrayMapInfo *m, struct map_operation *o)
+/* Which tiles m means, of an array of device d. */
+static CUresult resource(const CUarrayMapInfo *m, const struct device *d, struct map_operation *o)
 {
     bool whole;
     struct array *a;
     struct mipmapped *p;
     if (m->resourceType == CU_RESOURCE_TYPE_ARRAY) {
-        if (array_get(m->resource.array, &a) || !a->tiles || a->mipmap) return CUDA_ERROR_INVALID_VALUE;
+        if (array_get(m->resource.array, &a) || !a->tiles || a->mipmap || a->context->device != d)
+            return CUDA_ERROR_INVALID_VALUE;
         o->tiles = a->tiles;
         whole = a->desc.Flags & CUDA_ARRAY3D_DEFERRED_MAPPING;
     } else if (m->resourceType == CU_RESOURCE_TYPE_MIPMAPPED_ARRAY) {
-        if (mipmap_get(m->resource.mipmap, &p) || !p->tiles) return CUDA_ERROR_INVALID_VALUE;
+        if (mipmap_get(m->resource.mipmap, &p) || !p->tiles || p->context->device != d) return CUDA_ERROR_INVALID_VALUE;
         o->tiles = p->tiles;
         whole = p->desc.Flags & CUDA_ARRAY3D_DEFERRED_MAPPING;
     } else {
@@ -183,7 +184,7 @@ static CUresult check(const CUarrayMapInfo *m, const struct device *d, struct ma
         return CUDA_ERROR_INVALID_VALUE;
     if (m->memOperationType != CU_MEM_OPERATION_TYPE_MAP && m->memOperationType != CU_MEM_OPERATION_TYPE_UNMAP)
         return CUDA_ERROR_INVALID_VALUE;
-    CUresult r = resource(m, o);
+    CUresult r = resource(m, d, o);
     return r || m->memOperationType == CU_MEM_OPERATION_TYPE_UNMAP ? r : pool(m, d, o);
 }
 

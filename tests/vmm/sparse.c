@@ -168,13 +168,50 @@ static void copy(const struct box *b, void *host, CUdeviceptr device, bool to_ar
     CHECK(cuMemcpy3DAsync(&c, stream));
 }
 
+/* An array with memory, of just the box's size. */
+static CUarray plain_array(const struct box *b)
+{
+    CUarray a;
+    CUDA_ARRAY3D_DESCRIPTOR d = { b->width, b->height, b->depth, shape.format, shape.channels, 0 };
+    CHECK(cuArray3DCreate(&a, &d));
+    return a;
+}
+
+/* The box on the one side, the whole of a plain array on the other; host too, through that array. */
+static void copy_by_array(const struct box *b, void *host, bool to_array)
+{
+    CUarray a = plain_array(b);
+    size_t row = b->width * shape.element;
+    CUDA_MEMCPY3D c = { .WidthInBytes = row, .Height = b->height, .Depth = b->depth }, h = c;
+    c.srcMemoryType = c.dstMemoryType = CU_MEMORYTYPE_ARRAY;
+    h.srcPitch = h.dstPitch = row, h.srcHeight = h.dstHeight = b->height;
+    if (to_array) {
+        h.srcMemoryType = CU_MEMORYTYPE_HOST, h.srcHost = host, h.dstMemoryType = CU_MEMORYTYPE_ARRAY, h.dstArray = a;
+        CHECK(cuMemcpy3DAsync(&h, stream));
+        c.srcArray = a, c.dstArray = array_of(b->level);
+        c.dstXInBytes = b->x * shape.element, c.dstY = b->y, c.dstZ = b->z;
+        CHECK(cuMemcpy3DAsync(&c, stream));
+    } else {
+        c.dstArray = a, c.srcArray = array_of(b->level);
+        c.srcXInBytes = b->x * shape.element, c.srcY = b->y, c.srcZ = b->z;
+        CHECK(cuMemcpy3DAsync(&c, stream));
+        h.dstMemoryType = CU_MEMORYTYPE_HOST, h.dstHost = host, h.srcMemoryType = CU_MEMORYTYPE_ARRAY, h.srcArray = a;
+        CHECK(cuMemcpy3DAsync(&h, stream));
+    }
+    CHECK(cuStreamSynchronize(stream));
+    CHECK(cuArrayDestroy(a));
+}
+
 static void write_box(CUdeviceptr buffer)
 {
     struct box b = random_box();
     size_t bytes = b.width * b.height * b.depth * shape.element, at = 0;
     unsigned char *data = malloc(bytes);
     for (size_t k = 0; k < bytes; k++) data[k] = (unsigned char)random_below(256);
-    if (random_below(2)) {
+    unsigned way = random_below(3);
+    if (way == 0) {
+        copy_by_array(&b, data, true);
+    } else if (way == 1) {
         CHECK(cuMemcpyHtoDAsync(buffer, data, bytes, stream));
         copy(&b, NULL, buffer, true);
     } else {
@@ -198,7 +235,10 @@ static void read_box(CUdeviceptr buffer)
     size_t bytes = b.width * b.height * b.depth * shape.element, at = 0;
     unsigned char *data = malloc(bytes);
     memset(data, 0xa5, bytes);
-    if (random_below(2)) {
+    unsigned way = random_below(3);
+    if (way == 0) {
+        copy_by_array(&b, data, false);
+    } else if (way == 1) {
         copy(&b, NULL, buffer, false);
         CHECK(cuMemcpyDtoHAsync(data, buffer, bytes, stream));
     } else {
