@@ -314,10 +314,12 @@ void space_release_context(struct context *c)
     pthread_rwlock_unlock(&lock);
 }
 
+/* What devices that do not exist would have is anybody's: an address sanitizer's heap is there. */
 bool space_is_ours(uint64_t address)
 {
     return (address >= RESERVE && address < RESERVE_END) || (address >= IMPORT && address < IMPORT_END) ||
-           (address >= WINDOW && address < MANAGED_END);
+           (address >= WINDOW && address < WINDOW + (uint64_t)device_count * VRAM_SPAN) ||
+           (address >= HOST_BASE && address < MANAGED_END);
 }
 
 uint64_t space_reserve_base(void) { return RESERVE; }
