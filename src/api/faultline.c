@@ -133,7 +133,7 @@ size_t faultline_get_allocations(struct faultline_allocation *out, size_t most)
         const struct trace_allocation *a = &r->allocations[k];
         if (n < most)
             out[n] = (struct faultline_allocation){ a->address, a->bytes,   a->made,
-                                                    a->freed,   a->ordinal, counters_of(&a->statistics) };
+                                                    a->freed,   a->ordinal, counters_of(&r->statistics[k]) };
         n++;
     }
     return n;

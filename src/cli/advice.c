@@ -26,10 +26,11 @@ static bool back_and_forth(const struct trace_statistics *s, char *out, size_t s
 {
     uint64_t times = s->events[TRACE_THRASHING];
     if (!times && s->returns < MANY_RETURNS) return false;
-    int n = times ? snprintf(out, size, "pages went back and forth so quickly that the driver noticed %llu time%s: ",
-                             (unsigned long long)times, times == 1 ? "" : "s")
-                  : snprintf(out, size, "the same pages moved again and again, %llu times, because processors took turns: ",
-                             (unsigned long long)s->returns);
+    int n =
+        times ? snprintf(out, size, "pages went back and forth so quickly that the driver noticed %llu time%s: ",
+                         (unsigned long long)times, times == 1 ? "" : "s")
+              : snprintf(out, size, "the same pages moved again and again, %llu times, because processors took turns: ",
+                         (unsigned long long)s->returns);
     if (n < 0 || (size_t)n >= size) return true;
     snprintf(out + n, size - (size_t)n, "%s",
              reads(s) >= 90
@@ -74,8 +75,7 @@ static bool page_by_page(const struct trace_statistics *s, char *out, size_t siz
     return true;
 }
 
-bool advice_give(const struct trace_allocation *a, char *out, size_t size)
+bool advice_give(const struct trace_statistics *s, char *out, size_t size)
 {
-    const struct trace_statistics *s = &a->statistics;
     return back_and_forth(s, out, size) || oversubscribed(s, out, size) || page_by_page(s, out, size);
 }

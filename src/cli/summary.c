@@ -7,6 +7,7 @@ enum { MOST_SHOWN = 40 };
 
 struct line {
     const struct trace_allocation *allocation;
+    const struct trace_statistics *statistics;
     uint64_t traffic;
 };
 
@@ -55,13 +56,13 @@ static void print_numbers(FILE *to, const struct trace_statistics *s, bool devic
     fprintf(to, " %10s\n", amount(s->bytes[TRACE_MAP_REMOTE], text));
 }
 
-static void print_allocation(FILE *to, const struct trace_allocation *a, bool devices)
+static void print_allocation(FILE *to, const struct trace_allocation *a, const struct trace_statistics *s, bool devices)
 {
     char text[512];
     fprintf(to, "  #%-4llu 0x%012llx %10s", (unsigned long long)a->ordinal, (unsigned long long)a->address,
             bytes_text(a->bytes, text));
-    print_numbers(to, &a->statistics, devices);
-    if (advice_give(a, text, sizeof text)) fprintf(to, "        %s\n", text);
+    print_numbers(to, s, devices);
+    if (advice_give(s, text, sizeof text)) fprintf(to, "        %s\n", text);
 }
 
 static void print_table(FILE *to, struct trace_region *r, struct line *line, size_t n, bool devices)
@@ -73,22 +74,19 @@ static void print_table(FILE *to, struct trace_region *r, struct line *line, siz
             "remote");
     qsort(line, n, sizeof *line, by_traffic);
     qsort(line, shown, sizeof *line, by_ordinal);
-    for (size_t k = 0; k < shown; k++) print_allocation(to, line[k].allocation, devices);
+    for (size_t k = 0; k < shown; k++) print_allocation(to, line[k].allocation, line[k].statistics, devices);
     if (shown < n) fprintf(to, "  and %zu allocations with which less happened\n", n - shown);
-    if (traffic(&r->allocations[0].statistics)) {
+    if (traffic(&r->statistics[0])) {
         fprintf(to, "  %-31s", "other memory of the program");
-        print_numbers(to, &r->allocations[0].statistics, devices);
+        print_numbers(to, &r->statistics[0], devices);
     }
-    if (n > 1 || traffic(&r->allocations[0].statistics)) {
+    if (n > 1 || traffic(&r->statistics[0])) {
         fprintf(to, "  %-31s", "all");
         print_numbers(to, &r->total, devices);
     }
 }
 
-bool summary_any(const struct trace_region *r)
-{
-    return allocation_entries(r) > 1 || traffic(&r->allocations[0].statistics);
-}
+bool summary_any(const struct trace_region *r) { return allocation_entries(r) > 1 || traffic(&r->statistics[0]); }
 
 void summary_print(FILE *to, struct trace_region *r)
 {
@@ -99,7 +97,7 @@ void summary_print(FILE *to, struct trace_region *r)
     fprintf(to, "faultline: managed memory of %s, process %u\n", program_text(r, name, sizeof name), r->pid);
     for (uint64_t k = 1; line && k < entries; k++)
         if (r->allocations[k].ordinal)
-            line[n++] = (struct line){ &r->allocations[k], traffic(&r->allocations[k].statistics) };
+            line[n++] = (struct line){ &r->allocations[k], &r->statistics[k], traffic(&r->statistics[k]) };
     if (line) print_table(to, r, line, n, trace_moved(&r->total, TRACE_BETWEEN_DEVICES) != 0);
     free(line);
 }

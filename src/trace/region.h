@@ -52,7 +52,6 @@ struct trace_allocation {
     uint64_t made, freed;          /* times; freed 0: lives */
     uint64_t ordinal;              /* the how manyth managed allocation, from 1; 0: an unused entry */
     uint64_t last_row;             /* of the map, + 1; 0: none yet */
-    struct trace_statistics statistics;
 };
 
 /* What a kernel record cannot hold; entry ticket % TRACE_KERNELS, valid while ticket is the record's. */
@@ -96,6 +95,7 @@ struct trace_region {
     _Atomic uint64_t kernel_tickets;
     _Atomic uint32_t name_bytes;
     struct trace_allocation allocations[TRACE_ALLOCATIONS];
+    struct trace_statistics statistics[TRACE_ALLOCATIONS]; /* of each; apart, for it is untouched until somebody wants it */
     struct trace_kernel kernels[TRACE_KERNELS];
     _Atomic uint64_t map_rows;     /* in use; more than MAP_ROWS: the others were lost */
     struct trace_map_row map[MAP_ROWS];

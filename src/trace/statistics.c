@@ -18,6 +18,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* a leaf; guards the s
 static struct live *live;
 static size_t live_count, live_room;
 static uint64_t last_ordinal;
+static uint32_t freed;      /* entries of allocations that were freed */
+static bool counted;        /* there may be something in the region's statistics */
 static uint32_t oldest = 1; /* where to look next for an entry to use again */
 
 /* The number of live allocations that begin at or below the address. */
@@ -35,10 +37,10 @@ static size_t below(uint64_t address)
 }
 
 /* The driver moves whole pieces of the 2 MiB that small allocations lie in: what is behind one counts as its. */
-static struct trace_allocation *allocation_at(struct trace_region *r, uint64_t address)
+static uint32_t entry_at(uint64_t address)
 {
     size_t n = below(address);
-    return &r->allocations[n && address < (live[n - 1].end + BLOCK - 1) / BLOCK * BLOCK ? live[n - 1].entry : 0];
+    return n && address < (live[n - 1].end + BLOCK - 1) / BLOCK * BLOCK ? live[n - 1].entry : 0;
 }
 
 static void add_up(struct trace_statistics *to, const struct trace_statistics *from)
@@ -52,14 +54,14 @@ static void add_up(struct trace_statistics *to, const struct trace_statistics *f
 static uint32_t take_entry(struct trace_region *r)
 {
     if (r->allocation_count < TRACE_ALLOCATIONS) return (uint32_t)r->allocation_count++;
-    for (uint32_t tries = 1; tries < TRACE_ALLOCATIONS; tries++) {
-        uint32_t entry = oldest;
-        oldest = oldest + 1 < TRACE_ALLOCATIONS ? oldest + 1 : 1;
-        if (!r->allocations[entry].freed) continue;
-        add_up(&r->allocations[0].statistics, &r->allocations[entry].statistics);
-        return entry;
+    if (!freed) return 0;
+    while (!r->allocations[oldest].freed) oldest = oldest + 1 < TRACE_ALLOCATIONS ? oldest + 1 : 1;
+    freed--;
+    if (counted) {
+        add_up(&r->statistics[0], &r->statistics[oldest]);
+        memset(&r->statistics[oldest], 0, sizeof *r->statistics);
     }
-    return 0;
+    return oldest;
 }
 
 static void enter(struct trace_region *r, const struct trace_record *record)
@@ -87,6 +89,7 @@ static void leave(struct trace_region *r, const struct trace_record *record)
     size_t at = below(record->address);
     if (!at || live[at - 1].address != record->address) return;
     r->allocations[live[at - 1].entry].freed = record->time;
+    freed++;
     memmove(live + at - 1, live + at, (live_count - at) * sizeof *live);
     live_count--;
 }
@@ -133,7 +136,8 @@ void statistics_count(struct trace_region *r, const struct trace_record *record,
     pthread_mutex_lock(&lock);
     if (record->kind == TRACE_ALLOC) enter(r, record);
     if (of_allocation) {
-        struct trace_statistics *s = &allocation_at(r, record->address)->statistics;
+        counted = true;
+        struct trace_statistics *s = &r->statistics[entry_at(record->address)];
         count(s, record);
         s->returns += returns(record);
     }
@@ -145,6 +149,7 @@ void statistics_forget(void)
 {
     pthread_mutex_init(&lock, NULL);
     live_count = 0;
+    freed = 0;
     last_ordinal = 0;
     oldest = 1;
 }

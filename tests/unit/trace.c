@@ -147,6 +147,11 @@ static const struct trace_allocation *entry(uint64_t address)
     return NULL;
 }
 
+static const struct trace_statistics *counts(uint64_t address)
+{
+    return &trace_region()->statistics[entry(address) - trace_region()->allocations];
+}
+
 static void events_count_for_the_allocation_that_they_are_in(void **state)
 {
     (void)state;
@@ -154,21 +159,21 @@ static void events_count_for_the_allocation_that_they_are_in(void **state)
     alloc(0x500000, 0x10000);
     alloc(0x300000, 0x10000);
     alloc(0x400000, 0x10000);
-    uint64_t elsewhere = trace_region()->allocations[0].statistics.events[TRACE_CPU_FAULT];
+    uint64_t elsewhere = trace_region()->statistics[0].events[TRACE_CPU_FAULT];
     fault(0x400000);
     fault(0x40ffff);
     fault(0x410000); /* in the same 2 MiB, behind it */
     fault(0x200000); /* in none */
     move(0x301000, 8192, 1, 0, TRACE_CAUSE_EVICTION);
-    assert_int_equal(entry(0x400000)->statistics.events[TRACE_CPU_FAULT], 3);
-    assert_int_equal(entry(0x300000)->statistics.moved[TRACE_TO_HOST][TRACE_CAUSE_EVICTION], 8192);
-    assert_int_equal(entry(0x500000)->statistics.events[TRACE_CPU_FAULT], 0);
-    assert_int_equal(trace_region()->allocations[0].statistics.events[TRACE_CPU_FAULT], elsewhere + 1);
+    assert_int_equal(counts(0x400000)->events[TRACE_CPU_FAULT], 3);
+    assert_int_equal(counts(0x300000)->moved[TRACE_TO_HOST][TRACE_CAUSE_EVICTION], 8192);
+    assert_int_equal(counts(0x500000)->events[TRACE_CPU_FAULT], 0);
+    assert_int_equal(trace_region()->statistics[0].events[TRACE_CPU_FAULT], elsewhere + 1);
     release(0x400000);
     assert_null(entry(0x400000));
     alloc(0x400000, 0x1000);
     fault(0x400000);
-    assert_int_equal(entry(0x400000)->statistics.events[TRACE_CPU_FAULT], 1);
+    assert_int_equal(counts(0x400000)->events[TRACE_CPU_FAULT], 1);
     release(0x400000);
     release(0x300000);
     release(0x500000);
@@ -181,7 +186,7 @@ static void a_million_allocations_keep_their_sum(void **state)
     struct trace_region *r = trace_region();
     uint64_t before = r->total.events[TRACE_CPU_FAULT], sum = 0, others = 0;
     trace_listen(TRACE_LISTEN_ALLOCATIONS, true);
-    for (uint64_t k = 0; k < r->allocation_count; k++) others += r->allocations[k].statistics.events[TRACE_CPU_FAULT];
+    for (uint64_t k = 0; k < r->allocation_count; k++) others += r->statistics[k].events[TRACE_CPU_FAULT];
     alloc(0x900000, 4096); /* lives through it */
     for (uint64_t k = 0; k < 1000000; k++) {
         alloc(0x1000000, 4096);
@@ -189,9 +194,9 @@ static void a_million_allocations_keep_their_sum(void **state)
         release(0x1000000);
     }
     fault(0x900000);
-    assert_int_equal(entry(0x900000)->statistics.events[TRACE_CPU_FAULT], 1);
+    assert_int_equal(counts(0x900000)->events[TRACE_CPU_FAULT], 1);
     assert_true(r->allocation_count <= TRACE_ALLOCATIONS);
-    for (uint64_t k = 0; k < r->allocation_count; k++) sum += r->allocations[k].statistics.events[TRACE_CPU_FAULT];
+    for (uint64_t k = 0; k < r->allocation_count; k++) sum += r->statistics[k].events[TRACE_CPU_FAULT];
     assert_int_equal(sum - others, 1000001);
     assert_int_equal(r->total.events[TRACE_CPU_FAULT] - before, 1000001);
     release(0x900000);
@@ -203,14 +208,13 @@ static void only_pages_that_came_back_before_count_as_returning(void **state)
     (void)state;
     trace_listen(TRACE_LISTEN_ALLOCATIONS, true);
     alloc(0x2000000, 0x100000);
-    const struct trace_allocation *a = entry(0x2000000);
     for (uint64_t k = 0; k < 16; k++) move(0x2000000 + k * 0x10000, 0x10000, 0, 1, TRACE_CAUSE_COHERENCE);
     for (uint64_t k = 0; k < 16; k++) move(0x2000000 + k * 0x10000, 0x10000, 1, 0, TRACE_CAUSE_COHERENCE);
-    assert_int_equal(a->statistics.returns, 0);
+    assert_int_equal(counts(0x2000000)->returns, 0);
     for (int k = 0; k < 5; k++) move(0x2000000, 0x10000, 0, 1, TRACE_CAUSE_USER); /* prefetches are on purpose */
-    assert_int_equal(a->statistics.returns, 0);
+    assert_int_equal(counts(0x2000000)->returns, 0);
     move(0x2000000, 0x10000, 0, 1, TRACE_CAUSE_COHERENCE);
-    assert_int_equal(a->statistics.returns, 1);
+    assert_int_equal(counts(0x2000000)->returns, 1);
     release(0x2000000);
     trace_listen(TRACE_LISTEN_ALLOCATIONS, false);
 }
