@@ -7,6 +7,7 @@
 #include "base/log.h"
 
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +29,9 @@ static void *relieve(void *arg)
     for (;;) {
         uint32_t seen = atomic_load(&control->agent_bell);
         if (managed_requests()) active = now_ns();
-        if (active && now_ns() - active < SPIN_NS) {
+        /* not where it would keep the host from asking */
+        bool apart = atomic_load_explicit(&control->server_cpu, memory_order_relaxed) != (uint32_t)sched_getcpu() + 1;
+        if (active && apart && now_ns() - active < SPIN_NS) {
             cpu_relax();
             continue;
         }

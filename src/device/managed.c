@@ -9,6 +9,7 @@
 #include "base/userfault.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,6 +82,7 @@ bool managed_requests(void)
     if (taken == posted || !atomic_compare_exchange_strong(&r->taken, &taken, posted)) return false;
     managed_change(r->va, r->size, r->prot);
     atomic_store(&r->done, posted);
+    if (atomic_load(&r->asleep)) futex_wake(&r->done, 1);
     return true;
 }
 
@@ -102,7 +104,9 @@ static uint32_t wait_for_verdict(struct mailbox *m)
     uint32_t state;
     for (unsigned rounds = 0; (state = atomic_load(&m->state)) < MAIL_RETRY; rounds++) {
         managed_requests();
-        if (rounds < SPINS) {
+        /* on one processor with whom it waits for it would only be in the way */
+        if (rounds < SPINS &&
+            atomic_load_explicit(&control->server_cpu, memory_order_relaxed) != (uint32_t)sched_getcpu() + 1) {
             cpu_relax();
             continue;
         }

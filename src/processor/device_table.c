@@ -22,32 +22,40 @@ CUresult device_attach(struct table *t, struct processor *p)
 
 bool device_ready(struct table *t) { return processor_applied(t->processor, t->position); }
 
+static void wake_agent(struct control *c)
+{
+    atomic_fetch_add(&c->agent_bell, 1);
+    if (atomic_load(&c->agent_asleep)) futex_wake(&c->agent_bell, 1);
+}
+
+static bool spin_until(const _Atomic uint32_t *word, uint32_t value, unsigned rounds)
+{
+    while (atomic_load(word) != value && rounds--) cpu_relax();
+    return atomic_load(word) == value;
+}
+
 /* One request at a time, under the table's lock. It is done even if the last kernel ends meanwhile. */
 static void ask(struct processor *p, uint64_t va, uint64_t size, int prot)
 {
     struct control *c = p->control;
     struct page_request *r = &c->request;
+    struct pollfd end = { .fd = p->pidfd, .events = POLLIN };
     r->va = va;
     r->size = size;
     r->prot = prot;
-    uint32_t mine = atomic_load(&r->posted) + 1;
+    uint32_t mine = atomic_load(&r->posted) + 1, seen;
     atomic_store(&r->posted, mine);
     /* a worker that waits for a verdict sees it; otherwise the agent must be awake */
-    for (unsigned rounds = 0; atomic_load(&r->done) != mine; rounds++) {
-        if (rounds == (atomic_load(&c->handling) ? 500 : 0)) {
-            atomic_fetch_add(&c->agent_bell, 1);
-            if (atomic_load(&c->agent_asleep)) futex_wake(&c->agent_bell, 1);
-        }
-        if (rounds < 4000) {
-            cpu_relax();
-            continue;
-        }
-        struct pollfd end = { .fd = p->pidfd, .events = POLLIN };
-        if (processor_status(p) && poll(&end, 1, 0) > 0) return;
-        if (rounds % 64 == 0 && poll(&end, 1, 0) > 0) return;
-        futex_wake(&c->agent_bell, 1);
-        usleep(20);
+    if (atomic_load(&c->handling) && spin_until(&r->done, mine, 500)) return;
+    wake_agent(c);
+    /* not for long: where all processors are busy it waits for this one */
+    if (spin_until(&r->done, mine, 300)) return;
+    atomic_store(&r->asleep, 1);
+    while ((seen = atomic_load(&r->done)) != mine && poll(&end, 1, 0) <= 0) {
+        futex_wait(&r->done, seen, 2000000);
+        if (atomic_load(&r->done) != mine) wake_agent(c);
     }
+    atomic_store(&r->asleep, 0);
 }
 
 void device_change(struct table *t, uint64_t va, uint64_t size, int prot)

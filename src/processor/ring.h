@@ -68,6 +68,7 @@ struct mailbox {
 enum { MANAGED_ZAP = -1 };         /* prot: the entries go; otherwise what mprotect is given */
 struct page_request {
     _Alignas(64) _Atomic uint32_t posted, taken, done;
+    _Atomic uint32_t asleep;       /* the host waits for done */
     int32_t prot;
     uint64_t va, size;
 };
@@ -94,6 +95,7 @@ struct control {
     _Alignas(64) _Atomic uint32_t mail_count; /* boxes posted and not taken */
     _Atomic uint32_t need_bell;    /* the host's service thread sleeps, or is about to: ring */
     _Atomic uint32_t watchers;     /* host threads that look at the mail before they sleep */
+    _Atomic uint32_t server_cpu;   /* where a thread of the host last looked at the mail, plus 1: not worth spinning there */
     _Atomic uint32_t handling;     /* workers that wait for a verdict */
     _Alignas(64) _Atomic uint32_t agent_bell; /* futex of the thread that does requests when no worker can */
     _Atomic uint32_t agent_asleep;

@@ -86,13 +86,16 @@ static bool serve_host(void)
 /* ---- the devices' */
 
 /* Takes what device number's workers have posted; the count of faults. */
-static unsigned collect(unsigned number, const struct processor **of, struct mmu_fault *out, unsigned *box)
+static unsigned collect(unsigned number, bool watched, const struct processor **of, struct mmu_fault *out,
+                        unsigned *box)
 {
     struct table *t = &mmu.tables[number];
     unsigned n = 0, pages = 0;
     if (pthread_mutex_trylock(&t->lock)) return 0;
     struct control *c = t->processor ? t->processor->control : NULL;
     *of = t->processor;
+    if (c && !watched && atomic_load(&c->watchers)) c = NULL; /* a thread that waits for it does it */
+    if (c && !watched) watch_from_here(c);
     for (unsigned k = 0; c && atomic_load(&c->mail_count) && k < WORKERS_MOST; k++) {
         uint32_t posted = MAIL_POSTED;
         if (!atomic_compare_exchange_strong(&c->mail[k].state, &posted, MAIL_TAKEN)) continue;
@@ -122,23 +125,25 @@ static void answer(unsigned number, const struct processor *of, unsigned box, en
     pthread_mutex_unlock(&t->lock);
 }
 
-static bool serve_device(unsigned number)
+static bool serve_device(unsigned number, bool watched)
 {
     struct mmu_fault faults[WORKERS_MOST];
     unsigned box[WORKERS_MOST];
     const struct processor *of = NULL;
-    unsigned n = collect(number, &of, faults, box);
+    unsigned n = collect(number, watched, &of, faults, box);
     for (unsigned k = 0; k < n; k++) answer(number, of, box[k], fault_serve(&faults[k], false));
     return n > 0;
 }
 
-bool mmu_serve(void)
+static bool serve_devices(bool watched)
 {
     bool any = false;
     for (unsigned n = 1; n < MMU_PROCESSORS; n++)
-        if (atomic_load_explicit(&mmu.tables[n].attached, memory_order_relaxed)) any |= serve_device(n);
+        if (atomic_load_explicit(&mmu.tables[n].attached, memory_order_relaxed)) any |= serve_device(n, watched);
     return any;
 }
+
+bool mmu_serve(void) { return serve_devices(true); }
 
 /* ---- the thread */
 
@@ -151,14 +156,15 @@ static bool need_bell(bool needed)
         pthread_mutex_lock(&t->lock);
         if (t->processor) {
             atomic_store(&t->processor->control->need_bell, needed);
-            mail |= atomic_load(&t->processor->control->mail_count) != 0;
+            if (needed) atomic_store(&t->processor->control->server_cpu, 0);
+            mail |= atomic_load(&t->processor->control->mail_count) && !atomic_load(&t->processor->control->watchers);
         }
         pthread_mutex_unlock(&t->lock);
     }
     return mail;
 }
 
-static bool serve_all(void) { return serve_host() | mmu_serve(); }
+static bool serve_all(void) { return serve_host() | serve_devices(false); }
 
 static void sleep_until_fault(void)
 {

@@ -12,6 +12,7 @@
 #include "processor/internal.h"
 #include "processor/mask.h"
 #include "processor/mmu.h"
+#include <sched.h>
 
 enum { PAGE_BYTES = 4096, BLOCK_BYTES = BLOCK_PAGES * PAGE_BYTES };
 
@@ -118,6 +119,12 @@ bool device_ready(struct table *t);
 CUresult service_start(void);
 /* An eventfd that wakes the service thread; -1: no descriptor to be had. */
 int service_bell(void);
+/* The calling thread is about to look at the device's mail, here. */
+static inline void watch_from_here(struct control *c)
+{
+    uint32_t here = (uint32_t)sched_getcpu() + 1;
+    if (atomic_load_explicit(&c->server_cpu, memory_order_relaxed) != here) atomic_store(&c->server_cpu, here);
+}
 enum mmu_verdict fault_serve(const struct mmu_fault *f, bool protected_page);
 
 #endif

@@ -37,6 +37,7 @@ CUresult processor_wait(struct processor *p, uint32_t channel, uint64_t seq)
     uint64_t start = now_ns(), spin = spin_ns();
     atomic_fetch_add(&c->watchers, 1);
     while (!processor_done(p, channel, seq) && !processor_status(p)) {
+        watch_from_here(c);
         if (atomic_load_explicit(&c->mail_count, memory_order_relaxed) && mmu_serve()) start = now_ns();
         if (now_ns() - start < spin) {
             for (int k = 0; k < 16; k++) cpu_relax();
