@@ -53,17 +53,18 @@ CUresult CUDAAPI cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t Wi
 
 CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)
 {
+    struct allocation a, *living;
     CUresult r = library_ready();
     if (r || (r = sticky_get()) || (r = capture_refuse_unsafe())) return r;
     if (!dptr) return CUDA_SUCCESS;
-    struct allocation *a = space_find(dptr);
-    if (a && a->pool) return mempool_free_now(a, dptr);
-    if (!a || a->base != dptr || a->module_owned || (a->kind != ALLOCATION_DEVICE && a->kind != ALLOCATION_MANAGED))
+    if (!(living = space_look(dptr, &a))) return CUDA_ERROR_INVALID_VALUE;
+    if (a.pool) return mempool_free_now(living, dptr);
+    if (a.base != dptr || a.module_owned || (a.kind != ALLOCATION_DEVICE && a.kind != ALLOCATION_MANAGED))
         return CUDA_ERROR_INVALID_VALUE;
     /* as on the GPU: nothing that was launched before may still use it */
-    if (a->context && (r = context_synchronize(a->context))) return r;
-    if (a->kind == ALLOCATION_MANAGED) uvm_free(a);
-    else space_free(a);
+    if (a.context && (r = context_synchronize(a.context))) return r;
+    if (a.kind == ALLOCATION_DEVICE) return space_free_same(&a);
+    uvm_free(living);
     return CUDA_SUCCESS;
 }
 
@@ -84,12 +85,12 @@ CUresult CUDAAPI cuMemGetInfo_v2(size_t *freeBytes, size_t *total)
 CUresult CUDAAPI cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUdeviceptr dptr)
 {
     struct context *c;
+    struct allocation a;
     CUresult r = context_current(&c);
     if (r) return r;
-    struct allocation *a = space_find(dptr);
-    if (!a || a->kind == ALLOCATION_RESERVED) return CUDA_ERROR_NOT_FOUND;
-    if (pbase) *pbase = a->base;
-    if (psize) *psize = a->size;
+    if (!space_look(dptr, &a) || a.kind == ALLOCATION_RESERVED) return CUDA_ERROR_NOT_FOUND;
+    if (pbase) *pbase = a.base;
+    if (psize) *psize = a.size;
     return CUDA_SUCCESS;
 }
 
@@ -114,30 +115,31 @@ CUresult CUDAAPI cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
 
 CUresult CUDAAPI cuMemAllocHost_v2(void **pp, size_t bytesize) { return cuMemHostAlloc(pp, bytesize, 0); }
 
-static struct allocation *pinned(const void *p)
+/* Pinned or registered memory that contains p. */
+static bool pinned(const void *p, struct allocation *a)
 {
-    struct allocation *a = space_find((uint64_t)p);
-    return a && ((a->kind == ALLOCATION_HOST && !a->pool) || a->kind == ALLOCATION_REGISTERED) ? a : NULL;
+    return space_look((uint64_t)p, a) &&
+           ((a->kind == ALLOCATION_HOST && !a->pool) || a->kind == ALLOCATION_REGISTERED);
 }
 
 CUresult CUDAAPI cuMemFreeHost(void *p)
 {
+    struct allocation a;
     CUresult r = library_ready();
     if (r || (r = sticky_get()) || (r = capture_refuse_unsafe())) return r;
     if (!p) return CUDA_SUCCESS;
-    struct allocation *a = pinned(p);
-    if (!a || a->kind != ALLOCATION_HOST || a->base != (uint64_t)p) return CUDA_ERROR_INVALID_VALUE;
-    if (a->context && (r = context_synchronize(a->context))) return r;
-    space_free(a);
-    return CUDA_SUCCESS;
+    if (!pinned(p, &a) || a.kind != ALLOCATION_HOST || a.base != (uint64_t)p) return CUDA_ERROR_INVALID_VALUE;
+    if (a.context && (r = context_synchronize(a.context))) return r;
+    return space_free_same(&a);
 }
 
 CUresult CUDAAPI cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsigned int Flags)
 {
     struct context *c;
+    struct allocation a;
     CUresult r = context_current(&c);
     if (r) return r;
-    if (!pdptr || Flags || !pinned(p)) return CUDA_ERROR_INVALID_VALUE;
+    if (!pdptr || Flags || !pinned(p, &a)) return CUDA_ERROR_INVALID_VALUE;
     *pdptr = (CUdeviceptr)p;
     return CUDA_SUCCESS;
 }
@@ -146,10 +148,10 @@ CUresult CUDAAPI cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsig
 CUresult CUDAAPI cuMemHostGetFlags(unsigned int *pFlags, void *p)
 {
     struct context *c;
+    struct allocation a;
     CUresult r = context_current(&c);
     if (r) return r;
-    struct allocation *a = pinned(p);
-    if (!pFlags || !a) return CUDA_ERROR_INVALID_VALUE;
-    *pFlags = CU_MEMHOSTALLOC_DEVICEMAP | (a->kind == ALLOCATION_HOST ? a->flags : a->flags & CU_MEMHOSTREGISTER_PORTABLE);
+    if (!pFlags || !pinned(p, &a)) return CUDA_ERROR_INVALID_VALUE;
+    *pFlags = CU_MEMHOSTALLOC_DEVICEMAP | (a.kind == ALLOCATION_HOST ? a.flags : a.flags & CU_MEMHOSTREGISTER_PORTABLE);
     return CUDA_SUCCESS;
 }

@@ -17,12 +17,13 @@ CUresult CUDAAPI cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Fla
 
 CUresult CUDAAPI cuMemHostUnregister(void *p)
 {
+    struct allocation a;
     CUresult r = library_ready();
     if (r || (r = sticky_get())) return r;
-    struct allocation *a = space_find((uint64_t)p);
+    if (!p) return CUDA_ERROR_INVALID_VALUE;
     /* as on the GPU: nothing that was launched before may still use it */
-    if (a && a->kind == ALLOCATION_REGISTERED && a->base == (uint64_t)p && a->context &&
-        (r = context_synchronize(a->context)))
+    if (space_look((uint64_t)p, &a) && a.kind == ALLOCATION_REGISTERED && a.base == (uint64_t)p && a.context &&
+        (r = context_synchronize(a.context)))
         return r;
     return registered_remove((uint64_t)p);
 }

@@ -47,7 +47,7 @@ static struct allocation *find(uint64_t address)
 }
 
 struct allocation *space_find(uint64_t address) { return index_object(address); }
-bool space_look(uint64_t address, struct allocation *copy) { return index_find(address, copy) != NULL; }
+struct allocation *space_look(uint64_t address, struct allocation *copy) { return index_find(address, copy); }
 
 bool space_first(uint64_t address, uint64_t size, struct allocation *copy)
 {
@@ -281,6 +281,16 @@ void space_free(struct allocation *a)
     pthread_rwlock_wrlock(&lock);
     remove_node((struct node *)a);
     pthread_rwlock_unlock(&lock);
+}
+
+CUresult space_free_same(const struct allocation *copy)
+{
+    pthread_rwlock_wrlock(&lock);
+    struct allocation *a = find(copy->base);
+    bool same = a && !a->owner && a->buffer_id == copy->buffer_id;
+    if (same) remove_node((struct node *)a);
+    pthread_rwlock_unlock(&lock);
+    return same ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 struct allocation *space_hold(uint64_t base, uint64_t buffer_id)

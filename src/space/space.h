@@ -102,6 +102,8 @@ CUresult space_alloc_module(struct context *c, uint64_t size, uint64_t align, st
 CUresult space_alloc_host(struct context *c, uint64_t size, unsigned flags, enum allocation_kind kind, struct allocation **out);
 /* Gives the addresses and the memory back; on return no processor can touch them. */
 void space_free(struct allocation *a);
+/* The same for the allocation of this folder that copy is of. CUDA_ERROR_INVALID_VALUE: somebody freed it already. */
+CUresult space_free_same(const struct allocation *copy);
 
 /* Processors' page tables follow late: to be called before every launch of a kernel, and
  * after it, so that what was allocated at that moment is not missed. */
@@ -116,7 +118,7 @@ void space_unhold(struct allocation *a);
 /* The allocation that contains address, or NULL. The pointer stays valid until that allocation is freed.
  * Lock-free, as space_look, which copies the allocation instead: right even if it is freed meanwhile. */
 struct allocation *space_find(uint64_t address);
-bool space_look(uint64_t address, struct allocation *copy);
+struct allocation *space_look(uint64_t address, struct allocation *copy);
 /* Copies the lowest allocation that shares a byte with [address, address+size); false if none does. */
 bool space_first(uint64_t address, uint64_t size, struct allocation *copy);
 /* What kernels of d may do with a, PROT_DEVICE_*. d NULL: what those of the device that owns it may. */

@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 #include <cuda.h>
+#include "ipc/wire.h"
 
 enum { NOBODY = 65534, PATIENCE_S = 60, SIZE = 3 << 20 };
 
@@ -249,6 +250,35 @@ static void what_a_dead_importer_had_open_is_given_back(void **state)
     for (step = 0; step < 3; step++) play(bereft_exporter, 0, dying_importer, SIGKILL);
 }
 
+/* ---- two devices */
+
+static void second_device_exporter(int s)
+{
+    CUcontext c;
+    DEMAND(!cuDevicePrimaryCtxRetain(&c, 1) && !cuCtxSetCurrent(c));
+    CUdeviceptr p = offer(s, SIZE);
+    wait_tick(s);
+    DEMAND(load(p) == 8);
+}
+
+static void first_device_importer(int s)
+{
+    CUipcMemHandle h;
+    CUdeviceptr p = take(s, &h);
+    int ordinal;
+    DEMAND(!cuPointerGetAttribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, p) && ordinal == 1);
+    store(p, 8);
+    tick(s);
+}
+
+static void memory_of_another_device_is_opened_with_peer_access(void **state)
+{
+    (void)state;
+    setenv("FAULTLINE_DEVICES", "2", 1);
+    play(second_device_exporter, 0, first_device_importer, 0);
+    unsetenv("FAULTLINE_DEVICES");
+}
+
 /* ---- handles */
 
 static void patient_exporter(int s)
@@ -301,6 +331,26 @@ static void another_user(int s)
     tick(s);
 }
 
+/* Asks the exporter's socket itself, without the library's own check. */
+static void another_user_by_hand(int s)
+{
+    struct ticket t;
+    struct sockaddr_un a;
+    struct ipc_request q = { .verb = IPC_OPEN, .kind = IPC_MEMORY };
+    struct ipc_reply reply = { 0 };
+    int fd = -1, c = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+    hear(s, &t, sizeof t);
+    hear(s, &(CUipcEventHandle){ 0 }, sizeof(CUipcEventHandle));
+    DEMAND(!setgid(NOBODY) && !setuid(NOBODY));
+    memcpy(q.secret, t.secret, sizeof q.secret);
+    socklen_t length = ipc_address(t.socket, &a);
+    DEMAND(!connect(c, (struct sockaddr *)&a, length));
+    ipc_send(c, &q, sizeof q, -1); /* may find the connection closed already */
+    DEMAND(!ipc_receive(c, &reply, sizeof reply, &fd) || reply.result == CUDA_ERROR_NOT_PERMITTED);
+    DEMAND(fd < 0);
+    tick(s);
+}
+
 static void both_exporter(int s)
 {
     CUdeviceptr p = offer(s, SIZE);
@@ -313,6 +363,7 @@ static void another_users_process_opens_nothing(void **state)
     (void)state;
     if (geteuid()) skip();
     play(both_exporter, 0, another_user, 0);
+    play(both_exporter, 0, another_user_by_hand, 0);
 }
 
 /* ---- events */
@@ -434,6 +485,7 @@ int main(void)
         cmocka_unit_test(memory_freed_while_open_elsewhere_is_kept_until_it_is_closed),
         cmocka_unit_test(an_importer_survives_its_exporter),
         cmocka_unit_test(what_a_dead_importer_had_open_is_given_back),
+        cmocka_unit_test(memory_of_another_device_is_opened_with_peer_access),
         cmocka_unit_test(a_handle_with_any_bit_changed_opens_nothing),
         cmocka_unit_test(another_users_process_opens_nothing),
         cmocka_unit_test(an_event_orders_streams_of_two_processes),

@@ -159,6 +159,49 @@ static void a_stack_grows_below_a_registered_page(void **state)
     assert_int_equal(*(volatile unsigned *)&local, 9);
 }
 
+/* ---- system calls that write while pages are replaced */
+
+struct copier { int file; char *to; _Atomic bool *stop; _Atomic uint64_t calls; bool wrong; };
+
+static void *copy_on(void *arg)
+{
+    struct copier *c = arg;
+    for (uint64_t n = 0; !atomic_load(c->stop); n++) {
+        if (pread(c->file, c->to, 2 * PAGE, (off_t)(n % 2) * 2 * PAGE) != 2 * PAGE)
+            c->wrong = true;
+        for (int k = 0; k < 2 * PAGE; k += 512) c->wrong |= c->to[k] != (char)(n % 2 + 1);
+        atomic_fetch_add(&c->calls, 1);
+    }
+    return NULL;
+}
+
+static void a_system_call_that_writes_loses_nothing(void **state)
+{
+    const char *asked = getenv("FAULTLINE_UFFD");
+    static char pattern[4 * PAGE];
+    (void)state;
+    if (asked || geteuid()) skip(); /* needs a userfaultfd for the kernel's own faults */
+    int fd = memfd_create("pattern", 0);
+    memset(pattern, 1, 2 * PAGE);
+    memset(pattern + 2 * PAGE, 2, 2 * PAGE);
+    assert_int_equal(write(fd, pattern, sizeof pattern), (ssize_t)sizeof pattern);
+    char *m = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    _Atomic bool stop = false;
+    struct copier c = { .file = fd, .to = m, .stop = &stop };
+    pthread_t thread;
+    pthread_create(&thread, NULL, copy_on, &c);
+    while (!atomic_load(&c.calls)) usleep(100);
+    for (int k = 0; k < 200; k++) {
+        ok(cuMemHostRegister(m, 2 * PAGE, 0));
+        ok(cuMemHostUnregister(m));
+    }
+    atomic_store(&stop, true);
+    pthread_join(thread, NULL);
+    assert_false(c.wrong);
+    munmap(m, 2 * PAGE);
+    close(fd);
+}
+
 /* ---- pages that several share */
 
 static void registrations_that_share_a_page_end_in_any_order(void **state)
@@ -303,6 +346,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(no_byte_of_the_executables_data_is_lost, begin, end),
         cmocka_unit_test_setup_teardown(no_byte_of_a_shared_file_is_lost, begin, end),
         cmocka_unit_test_setup_teardown(no_byte_of_a_stack_is_lost, begin, end),
+        cmocka_unit_test_setup_teardown(a_system_call_that_writes_loses_nothing, begin, end),
         cmocka_unit_test_setup_teardown(a_stack_grows_below_a_registered_page, begin, end),
         cmocka_unit_test_setup_teardown(registrations_that_share_a_page_end_in_any_order, begin, end),
         cmocka_unit_test_setup_teardown(memory_unmapped_while_registered_is_not_touched_by_unregistering, begin, end),
