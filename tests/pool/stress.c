@@ -38,6 +38,7 @@ static void look(void *arg)
         if (l->found[k] != l->expected && atomic_fetch_add(&wrong, 1) < 5)
             fprintf(stderr, "an allocation of number %u has %u\n", l->expected, l->found[k]);
     atomic_fetch_add(&done, 1);
+    free(l);
 }
 
 struct held {
