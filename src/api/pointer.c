@@ -39,6 +39,14 @@ static int ordinal(const struct allocation *a)
     return a->context ? a->context->device->ordinal : 0;
 }
 
+static void give(void *data, const struct answer *o)
+{
+    if (o->bytes == 8)
+        memcpy(data, &o->value, 8);
+    else
+        memcpy(data, &o->value, 4);
+}
+
 static struct answer wide(uint64_t value) { return (struct answer){ 8, value }; }
 static struct answer narrow(uint64_t value) { return (struct answer){ 4, value }; }
 
@@ -96,7 +104,7 @@ CUresult CUDAAPI cuPointerGetAttribute(void *data, CUpointer_attribute attribute
     if (!data || !space_look(ptr, &a) || a.kind == ALLOCATION_RESERVED) return CUDA_ERROR_INVALID_VALUE;
     if (attribute == CU_POINTER_ATTRIBUTE_P2P_TOKENS) return tokens(&a, data);
     if ((r = ask(&a, attribute, ptr, &o))) return r;
-    memcpy(data, &o.value, o.bytes);
+    give(data, &o);
     return CUDA_SUCCESS;
 }
 
@@ -126,7 +134,7 @@ CUresult CUDAAPI cuPointerGetAttributes(unsigned int numAttributes, CUpointer_at
             attributes[k] == CU_POINTER_ATTRIBUTE_P2P_TOKENS || !data[k])
             return CUDA_ERROR_INVALID_VALUE;
         if (!known || ask(&a, attributes[k], ptr, &o)) o = absent(attributes[k], ptr, known);
-        memcpy(data[k], &o.value, o.bytes);
+        give(data[k], &o);
     }
     return CUDA_SUCCESS;
 }

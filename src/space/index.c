@@ -66,7 +66,7 @@ static struct record *walk(uint64_t address)
 struct allocation *index_find(uint64_t address, struct allocation *copy)
 {
     struct record *r = walk(address);
-    uint64_t words[WORDS], before;
+    uint64_t *words = (uint64_t *)copy, before;
     struct allocation *object;
     if (!r) return NULL;
     do {
@@ -75,7 +75,6 @@ struct allocation *index_find(uint64_t address, struct allocation *copy)
         for (unsigned k = 0; k < WORDS; k++) words[k] = atomic_load_explicit(&r->words[k], memory_order_acquire);
         object = atomic_load_explicit(&r->object, memory_order_acquire);
     } while (atomic_load_explicit(&r->version, memory_order_relaxed) != before);
-    memcpy(copy, words, sizeof words);
     return address - copy->base < copy->size ? object : NULL;
 }
 

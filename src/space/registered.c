@@ -221,6 +221,12 @@ bool registration_special(const struct region *r)
     return r->path[0] == '/' && !stat(r->path, &s) && s.st_ino == r->inode && (S_ISCHR(s.st_mode) || S_ISBLK(s.st_mode));
 }
 
+/* Not so behind the end of a file. Kernels that cannot tell (before Linux 5.14) say EINVAL. */
+static bool readable(const struct region *r)
+{
+    return !madvise((void *)r->start, r->end - r->start, MADV_POPULATE_READ) || errno == EINVAL;
+}
+
 /* One piece for each mapping; checks what may be registered. */
 CUresult registration_make_pieces(struct registration *g)
 {
@@ -235,7 +241,7 @@ CUresult registration_make_pieces(struct registration *g)
     for (size_t k = 0; k < count && !r; k++) {
         struct region *m = &list[k];
         struct piece *p = &g->pieces[g->count];
-        if (m->start != at || (m->prot & need) != need || registration_special(m)) r = CUDA_ERROR_INVALID_VALUE;
+        if (m->start != at || (m->prot & need) != need || registration_special(m) || !readable(m)) r = CUDA_ERROR_INVALID_VALUE;
         else if (!strncmp(m->path, "/anon_hugepage", 14)) r = CUDA_ERROR_NOT_SUPPORTED;
         if (r) break;
         *p = (struct piece){ .va = m->start, .size = m->end - m->start, .prot = m->prot, .offset = m->offset };

@@ -239,6 +239,34 @@ static void memory_unmapped_while_registered_is_not_touched_by_unregistering(voi
     munmap(m, 4 * PAGE);
 }
 
+static void what_cannot_be_read_or_written_is_refused(void **state)
+{
+    (void)state;
+    int fd = memfd_create("short", 0);
+    assert_return_code(ftruncate(fd, PAGE + 10), 0);
+    static const int kinds[] = { MAP_PRIVATE, MAP_SHARED };
+    for (int k = 0; k < 2; k++) {
+        char *m = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, kinds[k], fd, 0);
+        assert_int_equal(cuMemHostRegister(m, 4 * PAGE, 0), CUDA_ERROR_INVALID_VALUE);
+        ok(cuMemHostRegister(m, 2 * PAGE, 0));
+        ok(store(m + PAGE, 3));
+        assert_int_equal(*(unsigned *)(m + PAGE), 3);
+        ok(cuMemHostUnregister(m));
+        munmap(m, 4 * PAGE);
+    }
+    char *m = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    mprotect(m + 2 * PAGE, PAGE, PROT_NONE);
+    assert_int_equal(cuMemHostRegister(m, 4 * PAGE, 0), CUDA_ERROR_INVALID_VALUE);
+    mprotect(m + 2 * PAGE, PAGE, PROT_READ);
+    assert_int_equal(cuMemHostRegister(m, 4 * PAGE, 0), CUDA_ERROR_INVALID_VALUE);
+    munmap(m + 2 * PAGE, PAGE);
+    assert_int_equal(cuMemHostRegister(m, 4 * PAGE, 0), CUDA_ERROR_INVALID_VALUE);
+    ok(cuMemHostRegister(m, 2 * PAGE, 0));
+    ok(cuMemHostUnregister(m));
+    munmap(m, 4 * PAGE);
+    close(fd);
+}
+
 /* ---- fork */
 
 static void a_forked_child_has_a_copy_of_its_own(void **state)
@@ -350,6 +378,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(a_stack_grows_below_a_registered_page, begin, end),
         cmocka_unit_test_setup_teardown(registrations_that_share_a_page_end_in_any_order, begin, end),
         cmocka_unit_test_setup_teardown(memory_unmapped_while_registered_is_not_touched_by_unregistering, begin, end),
+        cmocka_unit_test_setup_teardown(what_cannot_be_read_or_written_is_refused, begin, end),
         cmocka_unit_test_setup_teardown(a_forked_child_has_a_copy_of_its_own, begin, end),
         cmocka_unit_test(read_only_memory_is_read_only_to_kernels),
         cmocka_unit_test(memory_is_out_of_reach_once_unregistered),
