@@ -4,12 +4,14 @@
 #include "vmm/fabric.h"
 #include "vmm/multicast_internal.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { MOST = 512 };
+enum { MOST = 512, ATTEMPTS = 8 };
 
 static struct multicast *objects;
 static _Atomic unsigned shared_count;
@@ -140,6 +142,17 @@ static void enter(struct multicast *o, const struct team_binding *t, int fd)
     free(b);
 }
 
+/* A process that is busy may not answer at once; one that is gone never will. */
+static bool fetch(const struct team_binding *b, int *fd)
+{
+    bool got = false;
+    for (unsigned k = 0; k < ATTEMPTS && !got; k++) {
+        if (k && kill(b->pid, 0) && errno == ESRCH) break;
+        got = !fabric_accept(b->socket, b->secret, fd);
+    }
+    return got;
+}
+
 static void refresh(struct multicast *o, uint64_t generation)
 {
     struct list l = { .at = malloc(MOST * sizeof *l.at) };
@@ -147,18 +160,18 @@ static void refresh(struct multicast *o, uint64_t generation)
     team_each(o->team, note, &l);
     pthread_rwlock_wrlock(&vmm_lock);
     struct binding *gone = compare(o, &l);
+    o->seen = generation;
     pthread_rwlock_unlock(&vmm_lock);
     bool changed = gone != NULL;
     for (size_t k = 0; k < l.count; k++) {
         int fd;
-        if (fabric_accept(l.at[k].socket, l.at[k].secret, &fd)) continue; /* its process is gone */
+        if (!fetch(&l.at[k], &fd)) continue;
         pthread_rwlock_wrlock(&vmm_lock);
         enter(o, &l.at[k], fd);
         pthread_rwlock_unlock(&vmm_lock);
         close(fd);
         changed = true;
     }
-    o->seen = generation;
     if (changed) vmm_memory_changed(&o->base);
     for (struct binding *next; gone; gone = next) {
         next = gone->next;
