@@ -1,5 +1,6 @@
 /* Graph management: nodes of each kind, in graphs and in executable graphs. All
  * forms come down to CUgraphNodeParams. */
+#include "api/copy.h"
 #include "graph/memory.h"
 #include "module/module.h"
 
@@ -20,6 +21,15 @@ static CUresult missing(void)
 
 /* ---- in general */
 
+/* What src/graph cannot know: where memory is. */
+static CUresult check(const CUgraphNodeParams *p)
+{
+    if (p->type == CU_GRAPH_NODE_TYPE_KERNEL) return launch_check(&p->kernel);
+    if (p->type == CU_GRAPH_NODE_TYPE_MEMCPY) return copy_check(&p->memcpy.copyParams);
+    if (p->type != CU_GRAPH_NODE_TYPE_MEMSET || !p->memset.height || !p->memset.width) return CUDA_SUCCESS;
+    return memset_check(&p->memset);
+}
+
 static CUresult add(CUgraphNode *out, CUgraph hGraph, const CUgraphNode *before, size_t count,
                     const CUgraphNodeParams *params)
 {
@@ -28,6 +38,7 @@ static CUresult add(CUgraphNode *out, CUgraph hGraph, const CUgraphNode *before,
     CUresult r = ready();
     if (r) return r;
     if (!out || (count && !before)) return CUDA_ERROR_INVALID_VALUE;
+    if ((r = check(params))) return r;
     pthread_mutex_lock(&graphs_lock);
     if (!(r = graph_get(hGraph, &g)) && !(r = node_add(g, before, count, params, &n))) *out = (CUgraphNode)n;
     pthread_mutex_unlock(&graphs_lock);
@@ -52,7 +63,7 @@ static CUresult set(CUgraphNode hNode, const CUgraphNodeParams *params)
 {
     struct node *n;
     CUresult r = ready();
-    if (r) return r;
+    if (r || (r = check(params))) return r;
     pthread_mutex_lock(&graphs_lock);
     r = node_get(hNode, &n);
     if (!r) r = n->params.type == params->type ? node_set_params(n, params) : CUDA_ERROR_INVALID_VALUE;
@@ -95,7 +106,9 @@ static CUresult set_exec(CUgraphExec hExec, CUgraphNode hNode, const CUgraphNode
 {
     struct executable *x = NULL;
     struct node *n;
-    CUresult r = begin_exec(hExec, hNode, &x, &n);
+    CUresult r = ready();
+    if (r || (r = check(params))) return r;
+    r = begin_exec(hExec, hNode, &x, &n);
     if (!x) return r;
     if (!r && !(r = fits(n, params))) r = node_set_params(n, params);
     return end_exec(x, r);

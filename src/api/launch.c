@@ -1,5 +1,6 @@
 /* Launches: the checks in the driver's order, and the parameters as the kernel
  * wants them. */
+#include "api/copy.h"
 #include "base/log.h"
 #include "graph/capture.h"
 #include "module/module.h"
@@ -221,6 +222,20 @@ static CUresult launch(struct request *q)
     if (params != small)
         free(params);
     return r;
+}
+
+CUresult launch_check(const CUDA_KERNEL_NODE_PARAMS_v3 *p)
+{
+    struct context *c;
+    struct limits limits;
+    struct request q = { .launch = { .grid = { p->gridDimX, p->gridDimY, p->gridDimZ },
+                                     .block = { p->blockDimX, p->blockDimY, p->blockDimZ }, .dynamic_shared = p->sharedMemBytes } };
+    CUresult r = p->ctx ? context_check(p->ctx, &c) : context_current(&c);
+    if (r || (r = function_get(c, p->func ? p->func : (CUfunction)p->kern, &q.function)))
+        return r;
+    if ((r = limits_of(c->device, &limits)) || (r = check_cluster(q.function)))
+        return r;
+    return check_shape(&q, &limits);
 }
 
 static CUresult cluster(const CUlaunchConfig *config, unsigned x, unsigned y, unsigned z)

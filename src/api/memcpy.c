@@ -68,11 +68,15 @@ static CUresult enqueue(struct stream *s, const struct copy *c, size_t size, boo
                                                     : stream_enqueue(s, perform, c, size);
 }
 
+/* The calling thread only wants to know whether a copy is well formed. */
+static _Thread_local bool only_checking;
+
 static CUresult submit(CUstream stream, struct draft *d, bool async)
 {
     struct context *k;
     struct stream *s;
     CUresult r = context_current(&k);
+    if (only_checking) return r;
     if (r || (r = stream_get(k, stream, false, &s))) return r;
     flatten(&d->c);
     if (!d->pieces.count) return enqueue(s, &d->c, sizeof d->c, async);
@@ -134,11 +138,21 @@ static CUresult linear_between(enum way way, const struct device *to_device, uin
 
 static bool captured_linear(uint64_t to, uint64_t from, size_t bytes, CUstream stream, CUresult *r);
 
+static CUresult check_linear(enum way way, const struct device *d, uint64_t to, uint64_t from, size_t bytes)
+{
+    only_checking = true;
+    CUresult r = linear_between(way, d, to, d, from, bytes, NULL, true);
+    only_checking = false;
+    return r;
+}
+
 static CUresult linear(enum way way, uint64_t to, uint64_t from, size_t bytes, CUstream stream, bool async)
 {
     struct context *k;
     CUresult r = context_current(&k);
-    if (!r && bytes && capture_any() && captured_linear(to, from, bytes, stream, &r)) return r;
+    if (!r && bytes && capture_any() &&
+        ((r = check_linear(way, k->device, to, from, bytes)) || captured_linear(to, from, bytes, stream, &r)))
+        return r;
     return r || !bytes ? r : linear_between(way, k->device, to, k->device, from, bytes, stream, async);
 }
 
@@ -290,7 +304,7 @@ static CUresult boxes(const struct box *to, const struct box *from, size_t width
     if (!width || !height || !depth) return CUDA_SUCCESS;
     d.c.to.device = d.c.from.device = k->device;
     if (!(r = box_side(&d, to, &d.c.to)) && !(r = box_side(&d, from, &d.c.from)) &&
-        !(capture_any() && captured(stream, to, from, &d.c, &r)))
+        (only_checking || !capture_any() || !captured(stream, to, from, &d.c, &r)))
         r = submit(stream, &d, async);
     free(d.pieces.at);
     return r;
@@ -327,6 +341,14 @@ static CUresult copy_3d(const CUDA_MEMCPY3D *p, CUstream stream, bool async)
     const struct box from = { p->srcMemoryType, p->srcHost, p->srcDevice, p->srcArray, p->srcXInBytes,
                               p->srcY,          p->srcZ,    p->srcPitch,  p->srcHeight };
     return boxes(&to, &from, p->WidthInBytes, p->Height, p->Depth, stream, async);
+}
+
+CUresult copy_check(const CUDA_MEMCPY3D *p)
+{
+    only_checking = true;
+    CUresult r = copy_3d(p, NULL, true);
+    only_checking = false;
+    return r;
 }
 
 CUresult CUDAAPI cuMemcpy3D_v2(const CUDA_MEMCPY3D *pCopy) { return copy_3d(pCopy, NULL, false); }

@@ -1,4 +1,5 @@
 /* Memsets: checked, then done by the stream through this process's alias. */
+#include "api/copy.h"
 #include "api/span.h"
 #include "context/context.h"
 #include "graph/capture.h"
@@ -11,7 +12,7 @@
 enum { SHORT = 64 << 10 };
 struct fill {
     struct span span;
-    int device;                    /* whose copy engine fills */
+    int device; /* whose copy engine fills */
     size_t pitch, width, height;
     unsigned unit;
     uint32_t value;
@@ -67,6 +68,41 @@ static CUresult submit(struct stream *s, const struct fill *f, const struct span
     return r;
 }
 
+/* Whether all that is to be filled is there. */
+static CUresult check(CUdeviceptr dst, size_t extent, const struct context *c)
+{
+    struct span span;
+    struct span_pieces pieces = { .member = 0 };
+    CUresult r = span_find(dst, extent, c->device, true, &span, &pieces);
+    free(pieces.at);
+    return r;
+}
+
+/* Whether the memset becomes a node. */
+static bool captured(const struct fill *f, CUdeviceptr dst, size_t extent, struct context *c, CUstream stream,
+                     CUresult *r)
+{
+    struct stream *s;
+    const CUgraphNodeParams node = { .type = CU_GRAPH_NODE_TYPE_MEMSET,
+                                     .memset = { dst, f->pitch, f->value, f->unit, f->width, f->height,
+                                                 (CUcontext)c } };
+    if ((*r = check(dst, extent, c)) || (*r = stream_get(c, stream, false, &s))) return true;
+    return capture_node(s, &node, r);
+}
+
+CUresult memset_check(const CUDA_MEMSET_NODE_PARAMS_v2 *p)
+{
+    struct context *c;
+    size_t extent, bytes;
+    CUresult r = context_current(&c);
+    if (r) return r;
+    if (__builtin_mul_overflow(p->width, (size_t)p->elementSize, &bytes) ||
+        __builtin_mul_overflow(p->height > 1 ? p->pitch : 0, p->height - 1, &extent) ||
+        __builtin_add_overflow(extent, bytes, &extent))
+        return CUDA_ERROR_INVALID_VALUE;
+    return check(p->dst, extent, c);
+}
+
 /* pitch 0: one row. */
 static CUresult fill(CUdeviceptr dst, size_t pitch, unsigned unit, uint32_t value, size_t width, size_t height,
                      bool rows, CUstream stream, bool async)
@@ -83,9 +119,7 @@ static CUresult fill(CUdeviceptr dst, size_t pitch, unsigned unit, uint32_t valu
     if (height == 1) f.pitch = bytes;
     if (__builtin_mul_overflow(f.pitch, height - 1, &extent) || __builtin_add_overflow(extent, bytes, &extent))
         return CUDA_ERROR_INVALID_VALUE;
-    const CUgraphNodeParams node = { .type = CU_GRAPH_NODE_TYPE_MEMSET,
-                                     .memset = { dst, f.pitch, value, unit, width, height, (CUcontext)c } };
-    if (capture_any() && ((r = stream_get(c, stream, false, &s)) || capture_node(s, &node, &r))) return r;
+    if (capture_any() && captured(&f, dst, extent, c, stream, &r)) return r;
     f.device = c->device->ordinal;
     for (unsigned k = 0, n = span_members(dst); k < n && !r; k++) {
         struct span_pieces pieces = { .member = k };

@@ -1,5 +1,6 @@
 /* Registration of the application's own memory. */
 #include "context/context.h"
+#include "graph/capture.h"
 #include "space/registered.h"
 #include "stream/stream.h"
 
@@ -10,7 +11,7 @@ CUresult CUDAAPI cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Fla
 {
     struct context *c;
     CUresult r = context_current(&c);
-    if (r) return r;
+    if (r || (r = capture_refuse_unsafe())) return r;
     if (Flags & ~(unsigned)KNOWN) return CUDA_ERROR_INVALID_VALUE;
     return registered_add(c, (uint64_t)p, bytesize, Flags);
 }
@@ -19,7 +20,7 @@ CUresult CUDAAPI cuMemHostUnregister(void *p)
 {
     struct allocation a;
     CUresult r = library_ready();
-    if (r || (r = sticky_get())) return r;
+    if (r || (r = sticky_get()) || (r = capture_refuse_unsafe())) return r;
     if (!p) return CUDA_ERROR_INVALID_VALUE;
     /* as on the GPU: nothing that was launched before may still use it */
     if (space_look((uint64_t)p, &a) && a.kind == ALLOCATION_REGISTERED && a.base == (uint64_t)p && a.context &&

@@ -50,7 +50,7 @@ static void run(CUgraphExec x)
     ok(cuStreamSynchronize(a));
 }
 
-static void count(void *p) { ++*(int *)p; }
+static void count(void *p) { __atomic_fetch_add((int *)p, 1, __ATOMIC_SEQ_CST); }
 
 static void what_is_captured_happens_at_every_launch_and_not_before(void **state)
 {
@@ -399,7 +399,7 @@ static void launches_of_one_graph_do_not_overlap(void **state)
     ok(cuGraphLaunch(x, a));
     ok(cuGraphLaunch(x, b));
     assert_int_equal(cuStreamQuery(b), CUDA_ERROR_NOT_READY);
-    assert_int_equal(calls, 0);
+    assert_int_equal(__atomic_load_n(&calls, __ATOMIC_SEQ_CST), 0);
     rig_release(flag);
     ok(cuStreamSynchronize(b));
     assert_int_equal(calls, 2);
