@@ -293,20 +293,31 @@ static bool captured_linear(uint64_t to, uint64_t from, size_t bytes, CUstream s
 
 static bool good_type(CUmemorytype t) { return t >= CU_MEMORYTYPE_HOST && t <= CU_MEMORYTYPE_UNIFIED; }
 
-static CUresult boxes(const struct box *to, const struct box *from, size_t width, size_t height, size_t depth,
-                      CUstream stream, bool async)
+static CUresult boxes_member(const struct device *device, const struct box *to, unsigned member, const struct box *from,
+                             const struct copy *c, CUstream stream, bool async)
 {
-    struct context *k;
-    struct draft d = { .c = { .width = width, .height = height, .depth = depth } };
-    CUresult r = context_current(&k);
-    if (r) return r;
-    if (!good_type(to->type) || !good_type(from->type)) return CUDA_ERROR_INVALID_VALUE;
-    if (!width || !height || !depth) return CUDA_SUCCESS;
-    d.c.to.device = d.c.from.device = k->device;
+    CUresult r;
+    struct draft d = { .c = { .width = c->width, .height = c->height, .depth = c->depth }, .pieces.member = member };
+    d.c.to.device = d.c.from.device = device;
     if (!(r = box_side(&d, to, &d.c.to)) && !(r = box_side(&d, from, &d.c.from)) &&
         (only_checking || !capture_any() || !captured(stream, to, from, &d.c, &r)))
         r = submit(stream, &d, async);
     free(d.pieces.at);
+    return r;
+}
+
+static CUresult boxes(const struct box *to, const struct box *from, size_t width, size_t height, size_t depth,
+                      CUstream stream, bool async)
+{
+    struct context *k;
+    const struct copy c = { .width = width, .height = height, .depth = depth };
+    CUresult r = context_current(&k);
+    if (r) return r;
+    if (!good_type(to->type) || !good_type(from->type)) return CUDA_ERROR_INVALID_VALUE;
+    if (!width || !height || !depth) return CUDA_SUCCESS;
+    bool address = to->type == CU_MEMORYTYPE_DEVICE || to->type == CU_MEMORYTYPE_UNIFIED;
+    for (unsigned m = 0, n = address ? span_members(to->device) : 1; m < n && !r; m++)
+        r = boxes_member(k->device, to, m, from, &c, stream, async);
     return r;
 }
 

@@ -317,6 +317,15 @@ static void copies(void)
             get(k, MIB / 2 + o, out, MIB / 2);
             NEED(!memcmp(out, in + o, MIB / 2));
         }
+    CUDA_MEMCPY2D rows = { .srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = in, .srcPitch = 100, .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                           .dstDevice = object_at, .dstPitch = 128, .WidthInBytes = 100, .Height = 50 };
+    CHECK(cuMemcpy2D(&rows));
+    CHECK(cuMemsetD2D8(object_at + 8192, 256, 0x77, 10, 20));
+    for (int k = 0; k < TEAM; k++) {
+        get(k, 0, out, 16384);
+        for (size_t y = 0; y < 50; y++) NEED(!memcmp(out + y * 128, in + y * 100, 100));
+        for (size_t y = 0; y < 20; y++) NEED(out[8192 + y * 256] == 0x77 && out[8192 + y * 256 + 9] == 0x77);
+    }
     on(2);
     CHECK(cuMemsetD32(object_at + 64, 0x01020304, 1000));
     for (int k = 0; k < TEAM; k++) {
