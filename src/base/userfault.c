@@ -95,9 +95,9 @@ static int continue_range(int fd, uint64_t va, uint64_t size, bool writable, int
     return error;
 }
 
-int userfault_enter(int fd, uint64_t va, uint64_t size, bool writable, uint64_t *done)
+int userfault_enter(int fd, uint64_t va, uint64_t size, bool writable, uint64_t *done, bool *stepped)
 {
-    bool corrected = false;
+    *stepped = false;
     for (*done = 0; *done < size;) {
         int64_t entered = 0;
         int error = continue_range(fd, va + *done, size - *done, writable, &entered);
@@ -105,8 +105,8 @@ int userfault_enter(int fd, uint64_t va, uint64_t size, bool writable, uint64_t 
         if (!error || error == EAGAIN) continue;
         if (error != EEXIST) return error;
         /* what is entered already gets its protection all at once; then it is stepped over */
-        if (!corrected && (error = userfault_protect(fd, va + *done, size - *done, writable))) return error;
-        corrected = true;
+        if (!*stepped && (error = userfault_protect(fd, va + *done, size - *done, writable))) return error;
+        *stepped = true;
         *done += PAGE;
     }
     return 0;

@@ -21,9 +21,9 @@ int userfault_open(enum userfault_kind kind);
 int userfault_register(int fd, uint64_t va, uint64_t size);
 /* Entries that are missing are filled in by the kernel from now on; write protection is lifted. Wakes nobody. */
 int userfault_unregister(int fd, uint64_t va, uint64_t size);
-/* Enters pages that have physical memory; those already entered get the protection asked for.
- * EFAULT: a page has none. *done: bytes that are entered. */
-int userfault_enter(int fd, uint64_t va, uint64_t size, bool writable, uint64_t *done);
+/* Enters pages that have physical memory, and wakes who waits for them; those already entered get the protection
+ * asked for (*stepped). EFAULT: a page has none. *done: bytes that are entered. */
+int userfault_enter(int fd, uint64_t va, uint64_t size, bool writable, uint64_t *done, bool *stepped);
 int userfault_protect(int fd, uint64_t va, uint64_t size, bool writable);
 /* Who waits in the range tries again. */
 void userfault_wake(int fd, uint64_t va, uint64_t size);

@@ -114,8 +114,9 @@ bool host_serve_signals(void)
         struct mailbox *m = &boxes[k];
         if (!atomic_compare_exchange_strong(&m->state, &state, MAIL_TAKEN)) continue;
         atomic_fetch_sub(&posted, 1);
+        bool woken;
         struct mmu_fault f = { MMU_HOST, m->address, m->write, threads[k], 1 };
-        atomic_store(&m->state, fault_serve(&f, false) == MMU_RETRY ? MAIL_RETRY : MAIL_FATAL);
+        atomic_store(&m->state, fault_serve(&f, false, &woken) == MMU_RETRY ? MAIL_RETRY : MAIL_FATAL);
         if (atomic_load(&m->asleep)) futex_wake(&m->state, 1);
         any = true;
     }

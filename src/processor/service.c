@@ -42,7 +42,12 @@ static CUresult restore(struct table *t, struct leaf *l, unsigned page)
     return r;
 }
 
-enum mmu_verdict fault_serve(const struct mmu_fault *f, bool protected_page)
+static bool is_woken(const struct table *t, uint64_t address)
+{
+    return address >= t->woken.lo && address < t->woken.hi;
+}
+
+enum mmu_verdict fault_serve(const struct mmu_fault *f, bool protected_page, bool *woken)
 {
     if (f->address < mmu.base || f->address >= mmu.end) return mmu.outside ? mmu.outside(f) : MMU_FATAL;
     struct table *t = &mmu.tables[f->processor];
@@ -52,7 +57,9 @@ enum mmu_verdict fault_serve(const struct mmu_fault *f, bool protected_page)
     struct leaf *l = leaf_find(f->processor, f->address);
     if (l) leaf_believe(t, l, page, is_protected(f, l, page, protected_page));
     bool lost = l && leaf_permits(l, page, f->write);
+    t->woken = (struct span){ 0, 0 };
     if (lost && restore(t, l, page)) verdict = MMU_FATAL;
+    *woken = is_woken(t, f->address);
     pthread_mutex_unlock(&t->lock);
     if (lost) return verdict;
 
@@ -61,6 +68,7 @@ enum mmu_verdict fault_serve(const struct mmu_fault *f, bool protected_page)
     pthread_mutex_lock(&t->lock);
     l = leaf_find(f->processor, f->address);
     if (l && leaf_permits(l, page, f->write) && restore(t, l, page)) verdict = MMU_FATAL;
+    *woken = is_woken(t, f->address);
     pthread_mutex_unlock(&t->lock);
     return verdict;
 }
@@ -75,9 +83,10 @@ static bool serve_host(void)
     unsigned n = userfault_read(fd, events, EVENTS);
     for (unsigned k = 0; k < n; k++) {
         struct mmu_fault f = { MMU_HOST, events[k].address, events[k].write, events[k].thread, 1 };
-        if (fault_serve(&f, events[k].protected_page) == MMU_FATAL)
+        bool woken;
+        if (fault_serve(&f, events[k].protected_page, &woken) == MMU_FATAL)
             host_fatal(&f);
-        else
+        else if (!woken)
             userfault_wake(fd, f.address & ~(uint64_t)(PAGE_BYTES - 1), PAGE_BYTES);
     }
     return n > 0;
@@ -131,7 +140,8 @@ static bool serve_device(unsigned number, bool watched)
     unsigned box[WORKERS_MOST];
     const struct processor *of = NULL;
     unsigned n = collect(number, watched, &of, faults, box);
-    for (unsigned k = 0; k < n; k++) answer(number, of, box[k], fault_serve(&faults[k], false));
+    bool woken;
+    for (unsigned k = 0; k < n; k++) answer(number, of, box[k], fault_serve(&faults[k], false, &woken));
     return n > 0;
 }
 

@@ -253,12 +253,17 @@ static CUresult result_of(int error)
 static CUresult enter(struct table *t, uint64_t va, uint64_t size, bool writable)
 {
     uint64_t done;
-    int error = userfault_enter(t->fd, va, size, writable, &done);
-    if (error != EFAULT) return result_of(error);
-    begin_block(block_find(va), va & ~(uint64_t)(BLOCK_BYTES - 1));
-    CUresult r = populate(va + done, size - done);
-    if (r) return r;
-    error = userfault_enter(t->fd, va + done, size - done, writable, &done);
+    bool stepped;
+    int error = userfault_enter(t->fd, va, size, writable, &done, &stepped);
+    if (error == EFAULT) {
+        va += done;
+        size -= done;
+        begin_block(block_find(va), va & ~(uint64_t)(BLOCK_BYTES - 1));
+        CUresult r = populate(va, size);
+        if (r) return r;
+        error = userfault_enter(t->fd, va, size, writable, &done, &stepped);
+    }
+    if (!error && !stepped) t->woken = (struct span){ va, va + size };
     return result_of(error);
 }
 

@@ -50,6 +50,7 @@ struct table {
     struct span zap;               /* entries to take out */
     struct span protect;           /* signals: entries to become protect_as */
     enum mmu_access protect_as;
+    struct span woken;             /* entered last; who waited there goes on */
     unsigned pieces;               /* mappings that the window is cut into, about */
     bool settling;                 /* a kernel is about to be launched: the ring's order is enough */
     struct leaf *leaves;
@@ -125,6 +126,7 @@ static inline void watch_from_here(struct control *c)
     uint32_t here = (uint32_t)sched_getcpu() + 1;
     if (atomic_load_explicit(&c->server_cpu, memory_order_relaxed) != here) atomic_store(&c->server_cpu, here);
 }
-enum mmu_verdict fault_serve(const struct mmu_fault *f, bool protected_page);
+/* *woken: whoever waited for the page goes on already. */
+enum mmu_verdict fault_serve(const struct mmu_fault *f, bool protected_page, bool *woken);
 
 #endif
