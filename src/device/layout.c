@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/personality.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -21,14 +22,15 @@ void layout_apply(int argc, char **argv)
 {
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
     struct rlimit limit;
+    int character = personality(0xffffffff);
     if (getrlimit(RLIMIT_STACK, &limit)) return;
     if (argc < 2) {
-        rlim_t normal = limit.rlim_cur;
-        limit.rlim_cur = TOP - PROCESSOR_PRIVATE_END;
-        if (limit.rlim_max != RLIM_INFINITY && limit.rlim_max < limit.rlim_cur) return;
-        if (setrlimit(RLIMIT_STACK, &limit)) return;
+        struct rlimit raised = limit;
+        raised.rlim_cur = TOP - PROCESSOR_PRIVATE_END;
+        if (raised.rlim_cur <= raised.rlim_max) setrlimit(RLIMIT_STACK, &raised);
+        /* the stack has no other place: it is not to be where the host's is (in a debugger, say) */
+        if (character >= 0) personality((unsigned long)character & ~(unsigned long)ADDR_NO_RANDOMIZE);
         execve("/proc/self/exe", (char *[]){ argv[0], "laid-out", NULL }, environ);
-        limit.rlim_cur = normal;
         setrlimit(RLIMIT_STACK, &limit);
         return;
     }
