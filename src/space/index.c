@@ -24,9 +24,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { LEVELS = 5, ADDRESS_BITS = 47, BLOCK = 2 << 20, TAG_RECORD = 1 };
+enum { LEVELS = 6, ADDRESS_BITS = 47, BLOCK = 2 << 20, TAG_RECORD = 1 };
 /* what an entry of each level spans, as a power of two, and how many entries a table has */
-static const unsigned span_bits[LEVELS] = { 34, 21, 12, 9, 0 }, table_bits[LEVELS] = { 13, 13, 9, 3, 9 };
+static const unsigned span_bits[LEVELS] = { 34, 21, 12, 9, 4, 0 }, table_bits[LEVELS] = { 13, 13, 9, 3, 5, 4 };
 
 /* The part of an allocation that readers see: all but its place in the owner's tree. */
 enum { WORDS = offsetof(struct allocation, link) / 8 };
