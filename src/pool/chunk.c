@@ -79,8 +79,7 @@ static CUresult take_managed(const struct mempool *p, struct chunk *c, uint64_t 
 
 static void give_managed(struct chunk *c)
 {
-    space_publish(c->managed);
-    uvm_free(c->managed);
+    if (!space_publish(c->managed)) uvm_free(c->managed); /* else there is no memory to say so */
 }
 
 static CUresult take(struct mempool *p, struct chunk *c, uint64_t size)
