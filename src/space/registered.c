@@ -473,7 +473,7 @@ static void copy_for_child(const struct piece *p, uint64_t *copied)
         mmap((void *)p->va, p->size, p->prot, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, pages.backing.fd, (off_t)p->va);
         return;
     }
-    memcpy(with, (const void *)p->va, p->size);
+    pages_copy(with, p->va, p->size);
     mprotect(with, p->size, p->prot);
     mremap(with, p->size, p->size, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)p->va);
     *copied += p->size;

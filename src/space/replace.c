@@ -195,9 +195,7 @@ struct job {
     bool done;
 };
 
-/* Whole pages of the program's, whatever lies in them: not memcpy, which the
- * program's AddressSanitizer would check. */
-static void copy_pages(char *to, uint64_t from, uint64_t size)
+void pages_copy(char *to, uint64_t from, uint64_t size)
 {
 #if defined __x86_64__
     __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(size) : : "memory");
@@ -210,7 +208,7 @@ static bool replace(uint64_t va, uint64_t size, char *with, int prot, int old_pr
 {
     bool by_uffd = begin_uffd(va, size);
     if (!by_uffd && !begin_signals(va, size, old_prot)) return false;
-    copy_pages(with, va, size);
+    pages_copy(with, va, size);
     bool moved = (prot == (PROT_READ | PROT_WRITE) || !mprotect(with, size, prot)) &&
                  mremap(with, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)va) != MAP_FAILED;
     if (by_uffd)

@@ -17,4 +17,8 @@
  * moment fails with EFAULT; a program's own stores wait in every case. */
 CUresult pages_replace(uint64_t va, uint64_t size, void *with, int prot, int old_prot);
 
+/* Whole pages of the program's, whatever lies in them: not memcpy, which the
+ * program's AddressSanitizer would check. */
+void pages_copy(char *to, uint64_t from, uint64_t size);
+
 #endif
