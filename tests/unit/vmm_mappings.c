@@ -338,7 +338,7 @@ static void compare(void)
             const struct entry *e = &processors[d].pages[k];
             assert_int_equal(e->prot, model[k].memory < 0 ? 0 : model[k].access[d]);
             struct allocation a;
-            assert_int_equal(space_look(range + k * PAGE, &a), model[k].memory >= 0);
+            assert_int_equal(space_look(range + k * PAGE, &a) != 0, model[k].memory >= 0);
             if (!e->prot) continue;
             assert_int_equal(e->backing, a.backing->id);
             assert_int_equal(e->offset, a.offset + (k - model[k].first) * PAGE);
