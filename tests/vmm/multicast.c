@@ -256,6 +256,33 @@ static void instructions(void)
     }
 }
 
+static void wrong_forms(void)
+{
+    static const char *const wrong[] = {
+        "red.relaxed.sys.global.add.v2.u32 [%a], {%r, %r}", "red.relaxed.sys.global.add.f16 [%a], %h",
+        "red.relaxed.sys.global.add.v2.f64 [%a], {%d, %d}", "red.relaxed.sys.global.min.f16x2 [%a], %r",
+        "red.relaxed.sys.global.add.b32 [%a], %r",          "red.relaxed.sys.global.add.s64 [%a], %l",
+        "red.relaxed.sys.global.xor.u32 [%a], %r",          "red.relaxed.sys.global.u32 [%a], %r",
+        "ld_reduce.relaxed.sys.global.min.f32 %f, [%a]",    "ld_reduce.relaxed.sys.global.add.acc::f32.f32 %f, [%a]",
+        "ld_reduce.relaxed.sys.global.add.v4.f64 {%d, %d, %d, %d}, [%a]", "st.relaxed.sys.global.v8.f32 [%a], {%f, %f, %f, %f, %f, %f, %f, %f}",
+        "ld_reduce.relaxed.sys.global.add.v2.f32 %f, [%a]", "st.relaxed.sys.global.v2.f32 [%a], %f",
+    };
+    char ptx[1024];
+    CUmodule m;
+    on(0);
+    for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
+        snprintf(ptx, sizeof ptx,
+                 ".version 8.1\n.target sm_90\n.address_size 64\n.visible .entry one(.param .u64 p)\n{\n"
+                 ".reg .b64 %%a, %%l; .reg .b32 %%r; .reg .b16 %%h; .reg .f32 %%f; .reg .f64 %%d;\nld.param.u64 %%a, [p];\n"
+                 "multimem.%s;\nret;\n}\n",
+                 wrong[k]);
+        CUresult r = cuModuleLoadData(&m, ptx);
+        if (r == CUDA_ERROR_INVALID_PTX) continue;
+        fprintf(stderr, "multimem.%s: %d\n", wrong[k], r);
+        failures++;
+    }
+}
+
 /* ---- ordinary stores */
 
 static const char stores_ptx[] =
@@ -548,6 +575,7 @@ static const struct {
     bool bound;
 } tests[] = {
     { "multimem computes what the CPU computes", instructions, false, true },
+    { "wrong forms of multimem are refused", wrong_forms, false, false },
     { "ordinary stores reach every member", ordinary_stores, false, true },
     { "copies and memsets reach every member", copies, false, true },
     { "wrong arguments are refused", wrong_arguments, false, false },
