@@ -1,21 +1,21 @@
 /* Graph management: nodes of each kind, in graphs and in executable graphs. All
  * forms come down to CUgraphNodeParams. */
 #include "api/copy.h"
+#include "api/graph_node.h"
 #include "graph/memory.h"
 #include "module/module.h"
 
 #include <string.h>
 
-static CUresult ready(void)
+CUresult graph_ready(void)
 {
     CUresult r = library_ready();
     return r ? r : sticky_get();
 }
 
-/* An argument that must not be NULL is. */
-static CUresult missing(void)
+CUresult graph_node_missing(void)
 {
-    CUresult r = ready();
+    CUresult r = graph_ready();
     return r ? r : CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -30,12 +30,12 @@ static CUresult check(const CUgraphNodeParams *p)
     return memset_check(&p->memset);
 }
 
-static CUresult add(CUgraphNode *out, CUgraph hGraph, const CUgraphNode *before, size_t count,
-                    const CUgraphNodeParams *params)
+CUresult graph_node_add(CUgraphNode *out, CUgraph hGraph, const CUgraphNode *before, size_t count,
+                        const CUgraphNodeParams *params)
 {
     struct graph *g;
     struct node *n;
-    CUresult r = ready();
+    CUresult r = graph_ready();
     if (r) return r;
     if (!out || (count && !before)) return CUDA_ERROR_INVALID_VALUE;
     if ((r = check(params))) return r;
@@ -45,11 +45,10 @@ static CUresult add(CUgraphNode *out, CUgraph hGraph, const CUgraphNode *before,
     return r;
 }
 
-/* Copies the parameters of a node of this type. */
-static CUresult get(CUgraphNode hNode, CUgraphNodeType type, CUgraphNodeParams *out)
+CUresult graph_node_get(CUgraphNode hNode, CUgraphNodeType type, CUgraphNodeParams *out)
 {
     struct node *n;
-    CUresult r = ready();
+    CUresult r = graph_ready();
     if (r) return r;
     pthread_mutex_lock(&graphs_lock);
     r = node_get(hNode, &n);
@@ -59,10 +58,10 @@ static CUresult get(CUgraphNode hNode, CUgraphNodeType type, CUgraphNodeParams *
     return r;
 }
 
-static CUresult set(CUgraphNode hNode, const CUgraphNodeParams *params)
+CUresult graph_node_set(CUgraphNode hNode, const CUgraphNodeParams *params)
 {
     struct node *n;
-    CUresult r = ready();
+    CUresult r = graph_ready();
     if (r || (r = check(params))) return r;
     pthread_mutex_lock(&graphs_lock);
     r = node_get(hNode, &n);
@@ -76,11 +75,11 @@ static CUresult set(CUgraphNode hNode, const CUgraphNodeParams *params)
 static CUresult begin_exec(CUgraphExec hExec, CUgraphNode hNode, struct executable **x, struct node **copy)
 {
     struct node *n;
-    CUresult r = ready();
+    CUresult r = graph_ready();
     if (r || (r = executable_get(hExec, x))) return r;
     pthread_mutex_lock(&(*x)->launch);
     pthread_mutex_lock(&graphs_lock);
-    r = atomic_load(&(*x)->valid) ? node_get(hNode, &n) : missing();
+    r = atomic_load(&(*x)->valid) ? node_get(hNode, &n) : graph_node_missing();
     if (!r && !(*copy = graph_find_copy((*x)->graph, n->id))) r = CUDA_ERROR_INVALID_VALUE;
     return r;
 }
@@ -102,11 +101,11 @@ static CUresult fits(const struct node *n, const CUgraphNodeParams *p)
     return CUDA_SUCCESS;
 }
 
-static CUresult set_exec(CUgraphExec hExec, CUgraphNode hNode, const CUgraphNodeParams *params)
+CUresult graph_node_set_exec(CUgraphExec hExec, CUgraphNode hNode, const CUgraphNodeParams *params)
 {
     struct executable *x = NULL;
     struct node *n;
-    CUresult r = ready();
+    CUresult r = graph_ready();
     if (r || (r = check(params))) return r;
     r = begin_exec(hExec, hNode, &x, &n);
     if (!x) return r;
@@ -118,11 +117,11 @@ CUresult CUDAAPI cuGraphAddNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph, con
                                    const CUgraphEdgeData *dependencyData, size_t numDependencies,
                                    CUgraphNodeParams *nodeParams)
 {
-    if (!nodeParams) return missing();
+    if (!nodeParams) return graph_node_missing();
     for (size_t k = 0; dependencyData && k < numDependencies; k++)
         if (dependencyData[k].from_port || dependencyData[k].to_port || dependencyData[k].type)
             return CUDA_ERROR_NOT_SUPPORTED;
-    CUresult r = add(phGraphNode, hGraph, dependencies, numDependencies, nodeParams);
+    CUresult r = graph_node_add(phGraphNode, hGraph, dependencies, numDependencies, nodeParams);
     if (!r && nodeParams->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC)
         nodeParams->alloc.dptr = ((struct node *)*phGraphNode)->params.alloc.dptr;
     return r;
@@ -136,12 +135,12 @@ CUresult CUDAAPI cuGraphAddNode(CUgraphNode *phGraphNode, CUgraph hGraph, const 
 
 CUresult CUDAAPI cuGraphNodeSetParams(CUgraphNode hNode, CUgraphNodeParams *nodeParams)
 {
-    return nodeParams ? set(hNode, nodeParams) : missing();
+    return nodeParams ? graph_node_set(hNode, nodeParams) : graph_node_missing();
 }
 
 CUresult CUDAAPI cuGraphExecNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode, CUgraphNodeParams *nodeParams)
 {
-    return nodeParams ? set_exec(hGraphExec, hNode, nodeParams) : missing();
+    return nodeParams ? graph_node_set_exec(hGraphExec, hNode, nodeParams) : graph_node_missing();
 }
 
 /* Kernels, copies and memsets are what can be switched off. */
@@ -165,168 +164,11 @@ CUresult CUDAAPI cuGraphNodeGetEnabled(CUgraphExec hGraphExec, CUgraphNode hNode
 {
     struct executable *x = NULL;
     struct node *n;
-    if (!isEnabled) return missing();
+    if (!isEnabled) return graph_node_missing();
     CUresult r = begin_exec(hGraphExec, hNode, &x, &n);
     if (!x) return r;
     if (!r) *isEnabled = !n->disabled;
     return end_exec(x, r);
-}
-
-/* ---- kernels */
-
-static CUgraphNodeParams kernel_params(const CUDA_KERNEL_NODE_PARAMS *p)
-{
-    CUgraphNodeParams q = { .type = CU_GRAPH_NODE_TYPE_KERNEL };
-    memcpy(&q.kernel, p, sizeof q.kernel); /* the same members */
-    return q;
-}
-
-static CUDA_KERNEL_NODE_PARAMS widen(const CUDA_KERNEL_NODE_PARAMS_v1 *p)
-{
-    CUDA_KERNEL_NODE_PARAMS q = { 0 };
-    memcpy(&q, p, sizeof *p); /* the first members */
-    return q;
-}
-
-CUresult CUDAAPI cuGraphAddKernelNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
-                                         size_t numDependencies, const CUDA_KERNEL_NODE_PARAMS *nodeParams)
-{
-    if (!nodeParams) return missing();
-    CUgraphNodeParams p = kernel_params(nodeParams);
-    return add(phGraphNode, hGraph, dependencies, numDependencies, &p);
-}
-
-CUresult CUDAAPI cuGraphAddKernelNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
-                                      size_t numDependencies, const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams)
-{
-    if (!nodeParams) return missing();
-    CUDA_KERNEL_NODE_PARAMS p = widen(nodeParams);
-    return cuGraphAddKernelNode_v2(phGraphNode, hGraph, dependencies, numDependencies, &p);
-}
-
-CUresult CUDAAPI cuGraphKernelNodeGetParams_v2(CUgraphNode hNode, CUDA_KERNEL_NODE_PARAMS *nodeParams)
-{
-    CUgraphNodeParams p;
-    CUresult r = nodeParams ? get(hNode, CU_GRAPH_NODE_TYPE_KERNEL, &p) : missing();
-    if (!r) memcpy(nodeParams, &p.kernel, sizeof *nodeParams);
-    return r;
-}
-
-CUresult CUDAAPI cuGraphKernelNodeGetParams(CUgraphNode hNode, CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams)
-{
-    CUgraphNodeParams p;
-    CUresult r = nodeParams ? get(hNode, CU_GRAPH_NODE_TYPE_KERNEL, &p) : missing();
-    if (!r) memcpy(nodeParams, &p.kernel, sizeof *nodeParams);
-    return r;
-}
-
-CUresult CUDAAPI cuGraphKernelNodeSetParams_v2(CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS *nodeParams)
-{
-    if (!nodeParams) return missing();
-    CUgraphNodeParams p = kernel_params(nodeParams);
-    return set(hNode, &p);
-}
-
-CUresult CUDAAPI cuGraphKernelNodeSetParams(CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams)
-{
-    if (!nodeParams) return missing();
-    CUDA_KERNEL_NODE_PARAMS p = widen(nodeParams);
-    return cuGraphKernelNodeSetParams_v2(hNode, &p);
-}
-
-CUresult CUDAAPI cuGraphExecKernelNodeSetParams_v2(CUgraphExec hGraphExec, CUgraphNode hNode,
-                                                   const CUDA_KERNEL_NODE_PARAMS *nodeParams)
-{
-    if (!nodeParams) return missing();
-    CUgraphNodeParams p = kernel_params(nodeParams);
-    return set_exec(hGraphExec, hNode, &p);
-}
-
-CUresult CUDAAPI cuGraphExecKernelNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
-                                                const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams)
-{
-    if (!nodeParams) return missing();
-    CUDA_KERNEL_NODE_PARAMS p = widen(nodeParams);
-    return cuGraphExecKernelNodeSetParams_v2(hGraphExec, hNode, &p);
-}
-
-static CUlaunchAttribute *attribute_of(struct node *n, CUlaunchAttributeID id)
-{
-    for (unsigned k = 0; k < n->attributes; k++)
-        if (n->attribute[k].id == id) return &n->attribute[k];
-    return NULL;
-}
-
-static bool is_kernel_attribute(CUlaunchAttributeID id)
-{
-    switch (id) {
-    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
-    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
-    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
-    case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
-    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
-    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
-    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
-    case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
-    case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: return true;
-    default: return false;
-    }
-}
-
-static CUresult kernel_node(CUgraphNode handle, struct node **n)
-{
-    CUresult r = node_get(handle, n);
-    return r || (*n)->params.type == CU_GRAPH_NODE_TYPE_KERNEL ? r : CUDA_ERROR_INVALID_VALUE;
-}
-
-CUresult CUDAAPI cuGraphKernelNodeSetAttribute(CUgraphNode hNode, CUkernelNodeAttrID attr,
-                                               const CUkernelNodeAttrValue *value)
-{
-    struct node *n;
-    CUresult r = ready();
-    if (r) return r;
-    if (!value || !is_kernel_attribute(attr)) return CUDA_ERROR_INVALID_VALUE;
-    pthread_mutex_lock(&graphs_lock);
-    if (!(r = kernel_node(hNode, &n))) {
-        CUlaunchAttribute *a = attribute_of(n, attr);
-        if (!a && n->attributes < NODE_ATTRIBUTES) a = &n->attribute[n->attributes++];
-        if (a)
-            *a = (CUlaunchAttribute){ .id = attr, .value = *value };
-        else
-            r = CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    pthread_mutex_unlock(&graphs_lock);
-    return r;
-}
-
-CUresult CUDAAPI cuGraphKernelNodeGetAttribute(CUgraphNode hNode, CUkernelNodeAttrID attr,
-                                               CUkernelNodeAttrValue *value_out)
-{
-    struct node *n;
-    CUresult r = ready();
-    if (r) return r;
-    if (!value_out || !is_kernel_attribute(attr)) return CUDA_ERROR_INVALID_VALUE;
-    pthread_mutex_lock(&graphs_lock);
-    if (!(r = kernel_node(hNode, &n))) {
-        const CUlaunchAttribute *a = attribute_of(n, attr);
-        *value_out = a ? a->value : (CUkernelNodeAttrValue){ 0 };
-    }
-    pthread_mutex_unlock(&graphs_lock);
-    return r;
-}
-
-CUresult CUDAAPI cuGraphKernelNodeCopyAttributes(CUgraphNode dst, CUgraphNode src)
-{
-    struct node *to, *from;
-    CUresult r = ready();
-    if (r) return r;
-    pthread_mutex_lock(&graphs_lock);
-    if (!(r = kernel_node(dst, &to)) && !(r = kernel_node(src, &from))) {
-        memcpy(to->attribute, from->attribute, sizeof to->attribute);
-        to->attributes = from->attributes;
-    }
-    pthread_mutex_unlock(&graphs_lock);
-    return r;
 }
 
 /* ---- copies */
@@ -339,15 +181,15 @@ static CUgraphNodeParams copy_params(const CUDA_MEMCPY3D *p, CUcontext c)
 CUresult CUDAAPI cuGraphAddMemcpyNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
                                       size_t numDependencies, const CUDA_MEMCPY3D *copyParams, CUcontext ctx)
 {
-    if (!copyParams) return missing();
+    if (!copyParams) return graph_node_missing();
     CUgraphNodeParams p = copy_params(copyParams, ctx);
-    return add(phGraphNode, hGraph, dependencies, numDependencies, &p);
+    return graph_node_add(phGraphNode, hGraph, dependencies, numDependencies, &p);
 }
 
 CUresult CUDAAPI cuGraphMemcpyNodeGetParams(CUgraphNode hNode, CUDA_MEMCPY3D *nodeParams)
 {
     CUgraphNodeParams p;
-    CUresult r = nodeParams ? get(hNode, CU_GRAPH_NODE_TYPE_MEMCPY, &p) : missing();
+    CUresult r = nodeParams ? graph_node_get(hNode, CU_GRAPH_NODE_TYPE_MEMCPY, &p) : graph_node_missing();
     if (!r) *nodeParams = p.memcpy.copyParams;
     return r;
 }
@@ -355,18 +197,18 @@ CUresult CUDAAPI cuGraphMemcpyNodeGetParams(CUgraphNode hNode, CUDA_MEMCPY3D *no
 CUresult CUDAAPI cuGraphMemcpyNodeSetParams(CUgraphNode hNode, const CUDA_MEMCPY3D *nodeParams)
 {
     CUgraphNodeParams old;
-    CUresult r = nodeParams ? get(hNode, CU_GRAPH_NODE_TYPE_MEMCPY, &old) : missing();
+    CUresult r = nodeParams ? graph_node_get(hNode, CU_GRAPH_NODE_TYPE_MEMCPY, &old) : graph_node_missing();
     if (r) return r;
     CUgraphNodeParams p = copy_params(nodeParams, old.memcpy.copyCtx);
-    return set(hNode, &p);
+    return graph_node_set(hNode, &p);
 }
 
 CUresult CUDAAPI cuGraphExecMemcpyNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
                                                 const CUDA_MEMCPY3D *copyParams, CUcontext ctx)
 {
-    if (!copyParams) return missing();
+    if (!copyParams) return graph_node_missing();
     CUgraphNodeParams p = copy_params(copyParams, ctx);
-    return set_exec(hGraphExec, hNode, &p);
+    return graph_node_set_exec(hGraphExec, hNode, &p);
 }
 
 /* ---- memsets */
@@ -381,15 +223,15 @@ CUresult CUDAAPI cuGraphAddMemsetNode(CUgraphNode *phGraphNode, CUgraph hGraph, 
                                       size_t numDependencies, const CUDA_MEMSET_NODE_PARAMS *memsetParams,
                                       CUcontext ctx)
 {
-    if (!memsetParams) return missing();
+    if (!memsetParams) return graph_node_missing();
     CUgraphNodeParams p = memset_params(memsetParams, ctx);
-    return add(phGraphNode, hGraph, dependencies, numDependencies, &p);
+    return graph_node_add(phGraphNode, hGraph, dependencies, numDependencies, &p);
 }
 
 CUresult CUDAAPI cuGraphMemsetNodeGetParams(CUgraphNode hNode, CUDA_MEMSET_NODE_PARAMS *nodeParams)
 {
     CUgraphNodeParams p;
-    CUresult r = nodeParams ? get(hNode, CU_GRAPH_NODE_TYPE_MEMSET, &p) : missing();
+    CUresult r = nodeParams ? graph_node_get(hNode, CU_GRAPH_NODE_TYPE_MEMSET, &p) : graph_node_missing();
     if (!r)
         *nodeParams = (CUDA_MEMSET_NODE_PARAMS){ p.memset.dst,         p.memset.pitch, p.memset.value,
                                                  p.memset.elementSize, p.memset.width, p.memset.height };
@@ -399,18 +241,18 @@ CUresult CUDAAPI cuGraphMemsetNodeGetParams(CUgraphNode hNode, CUDA_MEMSET_NODE_
 CUresult CUDAAPI cuGraphMemsetNodeSetParams(CUgraphNode hNode, const CUDA_MEMSET_NODE_PARAMS *nodeParams)
 {
     CUgraphNodeParams old;
-    CUresult r = nodeParams ? get(hNode, CU_GRAPH_NODE_TYPE_MEMSET, &old) : missing();
+    CUresult r = nodeParams ? graph_node_get(hNode, CU_GRAPH_NODE_TYPE_MEMSET, &old) : graph_node_missing();
     if (r) return r;
     CUgraphNodeParams p = memset_params(nodeParams, old.memset.ctx);
-    return set(hNode, &p);
+    return graph_node_set(hNode, &p);
 }
 
 CUresult CUDAAPI cuGraphExecMemsetNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
                                                 const CUDA_MEMSET_NODE_PARAMS *memsetParams, CUcontext ctx)
 {
-    if (!memsetParams) return missing();
+    if (!memsetParams) return graph_node_missing();
     CUgraphNodeParams p = memset_params(memsetParams, ctx);
-    return set_exec(hGraphExec, hNode, &p);
+    return graph_node_set_exec(hGraphExec, hNode, &p);
 }
 
 /* ---- host functions */
@@ -423,32 +265,32 @@ static CUgraphNodeParams host_params(const CUDA_HOST_NODE_PARAMS *p)
 CUresult CUDAAPI cuGraphAddHostNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
                                     size_t numDependencies, const CUDA_HOST_NODE_PARAMS *nodeParams)
 {
-    if (!nodeParams) return missing();
+    if (!nodeParams) return graph_node_missing();
     CUgraphNodeParams p = host_params(nodeParams);
-    return add(phGraphNode, hGraph, dependencies, numDependencies, &p);
+    return graph_node_add(phGraphNode, hGraph, dependencies, numDependencies, &p);
 }
 
 CUresult CUDAAPI cuGraphHostNodeGetParams(CUgraphNode hNode, CUDA_HOST_NODE_PARAMS *nodeParams)
 {
     CUgraphNodeParams p;
-    CUresult r = nodeParams ? get(hNode, CU_GRAPH_NODE_TYPE_HOST, &p) : missing();
+    CUresult r = nodeParams ? graph_node_get(hNode, CU_GRAPH_NODE_TYPE_HOST, &p) : graph_node_missing();
     if (!r) *nodeParams = (CUDA_HOST_NODE_PARAMS){ p.host.fn, p.host.userData };
     return r;
 }
 
 CUresult CUDAAPI cuGraphHostNodeSetParams(CUgraphNode hNode, const CUDA_HOST_NODE_PARAMS *nodeParams)
 {
-    if (!nodeParams) return missing();
+    if (!nodeParams) return graph_node_missing();
     CUgraphNodeParams p = host_params(nodeParams);
-    return set(hNode, &p);
+    return graph_node_set(hNode, &p);
 }
 
 CUresult CUDAAPI cuGraphExecHostNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
                                               const CUDA_HOST_NODE_PARAMS *nodeParams)
 {
-    if (!nodeParams) return missing();
+    if (!nodeParams) return graph_node_missing();
     CUgraphNodeParams p = host_params(nodeParams);
-    return set_exec(hGraphExec, hNode, &p);
+    return graph_node_set_exec(hGraphExec, hNode, &p);
 }
 
 /* ---- graphs in graphs, and nothing */
@@ -457,13 +299,13 @@ CUresult CUDAAPI cuGraphAddChildGraphNode(CUgraphNode *phGraphNode, CUgraph hGra
                                           size_t numDependencies, CUgraph childGraph)
 {
     CUgraphNodeParams p = { .type = CU_GRAPH_NODE_TYPE_GRAPH, .graph = { .graph = childGraph } };
-    return add(phGraphNode, hGraph, dependencies, numDependencies, &p);
+    return graph_node_add(phGraphNode, hGraph, dependencies, numDependencies, &p);
 }
 
 CUresult CUDAAPI cuGraphChildGraphNodeGetGraph(CUgraphNode hNode, CUgraph *phGraph)
 {
     CUgraphNodeParams p;
-    CUresult r = phGraph ? get(hNode, CU_GRAPH_NODE_TYPE_GRAPH, &p) : missing();
+    CUresult r = phGraph ? graph_node_get(hNode, CU_GRAPH_NODE_TYPE_GRAPH, &p) : graph_node_missing();
     if (!r) *phGraph = p.graph.graph;
     return r;
 }
@@ -472,7 +314,7 @@ CUresult CUDAAPI cuGraphAddEmptyNode(CUgraphNode *phGraphNode, CUgraph hGraph, c
                                      size_t numDependencies)
 {
     CUgraphNodeParams p = { .type = CU_GRAPH_NODE_TYPE_EMPTY };
-    return add(phGraphNode, hGraph, dependencies, numDependencies, &p);
+    return graph_node_add(phGraphNode, hGraph, dependencies, numDependencies, &p);
 }
 
 /* ---- events */
@@ -491,13 +333,13 @@ CUresult CUDAAPI cuGraphAddEventRecordNode(CUgraphNode *phGraphNode, CUgraph hGr
                                            size_t numDependencies, CUevent event)
 {
     CUgraphNodeParams p = record_params(event);
-    return add(phGraphNode, hGraph, dependencies, numDependencies, &p);
+    return graph_node_add(phGraphNode, hGraph, dependencies, numDependencies, &p);
 }
 
 CUresult CUDAAPI cuGraphEventRecordNodeGetEvent(CUgraphNode hNode, CUevent *event_out)
 {
     CUgraphNodeParams p;
-    CUresult r = event_out ? get(hNode, CU_GRAPH_NODE_TYPE_EVENT_RECORD, &p) : missing();
+    CUresult r = event_out ? graph_node_get(hNode, CU_GRAPH_NODE_TYPE_EVENT_RECORD, &p) : graph_node_missing();
     if (!r) *event_out = p.eventRecord.event;
     return r;
 }
@@ -505,26 +347,26 @@ CUresult CUDAAPI cuGraphEventRecordNodeGetEvent(CUgraphNode hNode, CUevent *even
 CUresult CUDAAPI cuGraphEventRecordNodeSetEvent(CUgraphNode hNode, CUevent event)
 {
     CUgraphNodeParams p = record_params(event);
-    return set(hNode, &p);
+    return graph_node_set(hNode, &p);
 }
 
 CUresult CUDAAPI cuGraphExecEventRecordNodeSetEvent(CUgraphExec hGraphExec, CUgraphNode hNode, CUevent event)
 {
     CUgraphNodeParams p = record_params(event);
-    return set_exec(hGraphExec, hNode, &p);
+    return graph_node_set_exec(hGraphExec, hNode, &p);
 }
 
 CUresult CUDAAPI cuGraphAddEventWaitNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
                                          size_t numDependencies, CUevent event)
 {
     CUgraphNodeParams p = wait_params(event);
-    return add(phGraphNode, hGraph, dependencies, numDependencies, &p);
+    return graph_node_add(phGraphNode, hGraph, dependencies, numDependencies, &p);
 }
 
 CUresult CUDAAPI cuGraphEventWaitNodeGetEvent(CUgraphNode hNode, CUevent *event_out)
 {
     CUgraphNodeParams p;
-    CUresult r = event_out ? get(hNode, CU_GRAPH_NODE_TYPE_WAIT_EVENT, &p) : missing();
+    CUresult r = event_out ? graph_node_get(hNode, CU_GRAPH_NODE_TYPE_WAIT_EVENT, &p) : graph_node_missing();
     if (!r) *event_out = p.eventWait.event;
     return r;
 }
@@ -532,80 +374,19 @@ CUresult CUDAAPI cuGraphEventWaitNodeGetEvent(CUgraphNode hNode, CUevent *event_
 CUresult CUDAAPI cuGraphEventWaitNodeSetEvent(CUgraphNode hNode, CUevent event)
 {
     CUgraphNodeParams p = wait_params(event);
-    return set(hNode, &p);
+    return graph_node_set(hNode, &p);
 }
 
 CUresult CUDAAPI cuGraphExecEventWaitNodeSetEvent(CUgraphExec hGraphExec, CUgraphNode hNode, CUevent event)
 {
     CUgraphNodeParams p = wait_params(event);
-    return set_exec(hGraphExec, hNode, &p);
+    return graph_node_set_exec(hGraphExec, hNode, &p);
 }
 
 CUresult CUDAAPI cuGraphExecChildGraphNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode, CUgraph childGraph)
 {
     CUgraphNodeParams p = { .type = CU_GRAPH_NODE_TYPE_GRAPH, .graph = { .graph = childGraph } };
-    return set_exec(hGraphExec, hNode, &p);
-}
-
-/* ---- memory */
-
-CUresult CUDAAPI cuGraphAddMemAllocNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
-                                        size_t numDependencies, CUDA_MEM_ALLOC_NODE_PARAMS *nodeParams)
-{
-    CUgraphNodeParams p = { .type = CU_GRAPH_NODE_TYPE_MEM_ALLOC };
-    if (!nodeParams) return missing();
-    memcpy(&p.alloc, nodeParams, sizeof p.alloc); /* the same members */
-    CUresult r = add(phGraphNode, hGraph, dependencies, numDependencies, &p);
-    if (!r) nodeParams->dptr = ((struct node *)*phGraphNode)->params.alloc.dptr;
-    return r;
-}
-
-CUresult CUDAAPI cuGraphMemAllocNodeGetParams(CUgraphNode hNode, CUDA_MEM_ALLOC_NODE_PARAMS *params_out)
-{
-    CUgraphNodeParams p;
-    CUresult r = params_out ? get(hNode, CU_GRAPH_NODE_TYPE_MEM_ALLOC, &p) : missing();
-    if (!r) memcpy(params_out, &p.alloc, sizeof *params_out);
-    return r;
-}
-
-CUresult CUDAAPI cuGraphAddMemFreeNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
-                                       size_t numDependencies, CUdeviceptr dptr)
-{
-    CUgraphNodeParams p = { .type = CU_GRAPH_NODE_TYPE_MEM_FREE, .free = { dptr } };
-    return add(phGraphNode, hGraph, dependencies, numDependencies, &p);
-}
-
-CUresult CUDAAPI cuGraphMemFreeNodeGetParams(CUgraphNode hNode, CUdeviceptr *dptr_out)
-{
-    CUgraphNodeParams p;
-    CUresult r = dptr_out ? get(hNode, CU_GRAPH_NODE_TYPE_MEM_FREE, &p) : missing();
-    if (!r) *dptr_out = p.free.dptr;
-    return r;
-}
-
-static CUresult memory_attribute(CUdevice device, CUgraphMem_attribute attr, void *value, bool set_it)
-{
-    struct device *d;
-    CUresult r = device_get(device, &d);
-    if (r || (r = sticky_get())) return r;
-    return value ? mempool_kept_attribute(d, attr, value, set_it) : CUDA_ERROR_INVALID_VALUE;
-}
-
-CUresult CUDAAPI cuDeviceGetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attr, void *value)
-{
-    return memory_attribute(device, attr, value, false);
-}
-
-CUresult CUDAAPI cuDeviceSetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attr, void *value)
-{
-    return memory_attribute(device, attr, value, true);
-}
-
-CUresult CUDAAPI cuDeviceGraphMemTrim(CUdevice device)
-{
-    struct device *d;
-    CUresult r = device_get(device, &d);
-    return r || (r = sticky_get()) ? r : mempool_trim_kept(d);
+    return graph_node_set_exec(hGraphExec, hNode, &p);
 }
 
 /* ---- waiting for values and writing them */
@@ -619,15 +400,15 @@ static CUgraphNodeParams operation_params(const CUDA_BATCH_MEM_OP_NODE_PARAMS *p
 CUresult CUDAAPI cuGraphAddBatchMemOpNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
                                           size_t numDependencies, const CUDA_BATCH_MEM_OP_NODE_PARAMS *nodeParams)
 {
-    if (!nodeParams) return missing();
+    if (!nodeParams) return graph_node_missing();
     CUgraphNodeParams p = operation_params(nodeParams);
-    return add(phGraphNode, hGraph, dependencies, numDependencies, &p);
+    return graph_node_add(phGraphNode, hGraph, dependencies, numDependencies, &p);
 }
 
 CUresult CUDAAPI cuGraphBatchMemOpNodeGetParams(CUgraphNode hNode, CUDA_BATCH_MEM_OP_NODE_PARAMS *nodeParams_out)
 {
     CUgraphNodeParams p;
-    CUresult r = nodeParams_out ? get(hNode, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, &p) : missing();
+    CUresult r = nodeParams_out ? graph_node_get(hNode, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, &p) : graph_node_missing();
     if (!r)
         *nodeParams_out =
             (CUDA_BATCH_MEM_OP_NODE_PARAMS){ p.memOp.ctx, p.memOp.count, p.memOp.paramArray, p.memOp.flags };
@@ -636,15 +417,15 @@ CUresult CUDAAPI cuGraphBatchMemOpNodeGetParams(CUgraphNode hNode, CUDA_BATCH_ME
 
 CUresult CUDAAPI cuGraphBatchMemOpNodeSetParams(CUgraphNode hNode, const CUDA_BATCH_MEM_OP_NODE_PARAMS *nodeParams)
 {
-    if (!nodeParams) return missing();
+    if (!nodeParams) return graph_node_missing();
     CUgraphNodeParams p = operation_params(nodeParams);
-    return set(hNode, &p);
+    return graph_node_set(hNode, &p);
 }
 
 CUresult CUDAAPI cuGraphExecBatchMemOpNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
                                                     const CUDA_BATCH_MEM_OP_NODE_PARAMS *nodeParams)
 {
-    if (!nodeParams) return missing();
+    if (!nodeParams) return graph_node_missing();
     CUgraphNodeParams p = operation_params(nodeParams);
-    return set_exec(hGraphExec, hNode, &p);
+    return graph_node_set_exec(hGraphExec, hNode, &p);
 }

@@ -406,6 +406,44 @@ static void launches_of_one_graph_do_not_overlap(void **state)
     ok(cuGraphExecDestroy(x));
 }
 
+static void nodes_of_two_devices_run_in_order(void **state)
+{
+    (void)state;
+    int devices;
+    CUcontext first, second;
+    CUgraph g;
+    CUgraphNode n[3];
+    CUgraphExec x;
+    CUdeviceptr there;
+    uint32_t count_ = 1024, one = 1, ten = 10;
+    ok(cuDeviceGetCount(&devices));
+    if (devices < 2) skip();
+    ok(cuCtxGetCurrent(&first));
+    second = rig_context(1);
+    CUfunction other = rig_kernel("add");
+    ok(cuMemAlloc(&there, 4096));
+    ok(cuMemsetD32(there, 0, 1024));
+    ok(cuCtxSetCurrent(first));
+    void *here_params[] = { &memory, &count_, &one }, *there_params[] = { &there, &count_, &ten };
+    CUDA_KERNEL_NODE_PARAMS k = kernel(add, here_params);
+    CUDA_MEMCPY3D copy = { .srcMemoryType = CU_MEMORYTYPE_UNIFIED, .srcDevice = memory, .dstMemoryType = CU_MEMORYTYPE_UNIFIED,
+                           .dstDevice = there, .WidthInBytes = 4096, .Height = 1, .Depth = 1 };
+    ok(cuGraphCreate(&g, 0));
+    ok(cuGraphAddKernelNode(&n[0], g, NULL, 0, &k));
+    ok(cuGraphAddMemcpyNode(&n[1], g, &n[0], 1, &copy, first));
+    k = kernel(other, there_params);
+    k.ctx = second;
+    ok(cuGraphAddKernelNode(&n[2], g, &n[1], 1, &k));
+    ok(cuGraphInstantiate(&x, g, 0));
+    run(x);
+    run(x);
+    assert_int_equal(rig_word(memory), 2);
+    assert_int_equal(rig_word(there + 4092), 12);
+    ok(cuGraphExecDestroy(x));
+    ok(cuGraphDestroy(g));
+    ok(cuMemFree(there));
+}
+
 static void objects_of_the_user_live_as_long_as_graphs_need_them(void **state)
 {
     (void)state;
@@ -592,6 +630,7 @@ int main(void)
         T(an_executable_graph_takes_the_parameters_of_one_of_its_shape),
         T(a_graph_launched_into_a_capture_becomes_its_child),
         T(launches_of_one_graph_do_not_overlap),
+        T(nodes_of_two_devices_run_in_order),
         T(objects_of_the_user_live_as_long_as_graphs_need_them),
         T(memory_allocated_in_a_capture_is_there_in_every_launch),
         T(what_a_graph_leaves_allocated_is_freed_before_it_runs_again),

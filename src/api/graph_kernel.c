@@ -1,0 +1,159 @@
+/* Graph management: kernel nodes and their attributes. */
+#include "api/graph_node.h"
+
+#include <string.h>
+
+static CUgraphNodeParams kernel_params(const CUDA_KERNEL_NODE_PARAMS *p)
+{
+    CUgraphNodeParams q = { .type = CU_GRAPH_NODE_TYPE_KERNEL };
+    memcpy(&q.kernel, p, sizeof q.kernel); /* the same members */
+    return q;
+}
+
+static CUDA_KERNEL_NODE_PARAMS widen(const CUDA_KERNEL_NODE_PARAMS_v1 *p)
+{
+    CUDA_KERNEL_NODE_PARAMS q = { 0 };
+    memcpy(&q, p, sizeof *p); /* the first members */
+    return q;
+}
+
+CUresult CUDAAPI cuGraphAddKernelNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
+                                         size_t numDependencies, const CUDA_KERNEL_NODE_PARAMS *nodeParams)
+{
+    if (!nodeParams) return graph_node_missing();
+    CUgraphNodeParams p = kernel_params(nodeParams);
+    return graph_node_add(phGraphNode, hGraph, dependencies, numDependencies, &p);
+}
+
+CUresult CUDAAPI cuGraphAddKernelNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
+                                      size_t numDependencies, const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams)
+{
+    if (!nodeParams) return graph_node_missing();
+    CUDA_KERNEL_NODE_PARAMS p = widen(nodeParams);
+    return cuGraphAddKernelNode_v2(phGraphNode, hGraph, dependencies, numDependencies, &p);
+}
+
+CUresult CUDAAPI cuGraphKernelNodeGetParams_v2(CUgraphNode hNode, CUDA_KERNEL_NODE_PARAMS *nodeParams)
+{
+    CUgraphNodeParams p;
+    CUresult r = nodeParams ? graph_node_get(hNode, CU_GRAPH_NODE_TYPE_KERNEL, &p) : graph_node_missing();
+    if (!r) memcpy(nodeParams, &p.kernel, sizeof *nodeParams);
+    return r;
+}
+
+CUresult CUDAAPI cuGraphKernelNodeGetParams(CUgraphNode hNode, CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams)
+{
+    CUgraphNodeParams p;
+    CUresult r = nodeParams ? graph_node_get(hNode, CU_GRAPH_NODE_TYPE_KERNEL, &p) : graph_node_missing();
+    if (!r) memcpy(nodeParams, &p.kernel, sizeof *nodeParams);
+    return r;
+}
+
+CUresult CUDAAPI cuGraphKernelNodeSetParams_v2(CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS *nodeParams)
+{
+    if (!nodeParams) return graph_node_missing();
+    CUgraphNodeParams p = kernel_params(nodeParams);
+    return graph_node_set(hNode, &p);
+}
+
+CUresult CUDAAPI cuGraphKernelNodeSetParams(CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams)
+{
+    if (!nodeParams) return graph_node_missing();
+    CUDA_KERNEL_NODE_PARAMS p = widen(nodeParams);
+    return cuGraphKernelNodeSetParams_v2(hNode, &p);
+}
+
+CUresult CUDAAPI cuGraphExecKernelNodeSetParams_v2(CUgraphExec hGraphExec, CUgraphNode hNode,
+                                                   const CUDA_KERNEL_NODE_PARAMS *nodeParams)
+{
+    if (!nodeParams) return graph_node_missing();
+    CUgraphNodeParams p = kernel_params(nodeParams);
+    return graph_node_set_exec(hGraphExec, hNode, &p);
+}
+
+CUresult CUDAAPI cuGraphExecKernelNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
+                                                const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams)
+{
+    if (!nodeParams) return graph_node_missing();
+    CUDA_KERNEL_NODE_PARAMS p = widen(nodeParams);
+    return cuGraphExecKernelNodeSetParams_v2(hGraphExec, hNode, &p);
+}
+
+static CUlaunchAttribute *attribute_of(struct node *n, CUlaunchAttributeID id)
+{
+    for (unsigned k = 0; k < n->attributes; k++)
+        if (n->attribute[k].id == id) return &n->attribute[k];
+    return NULL;
+}
+
+static bool is_kernel_attribute(CUlaunchAttributeID id)
+{
+    switch (id) {
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+    case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
+    case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: return true;
+    default: return false;
+    }
+}
+
+static CUresult kernel_node(CUgraphNode handle, struct node **n)
+{
+    CUresult r = node_get(handle, n);
+    return r || (*n)->params.type == CU_GRAPH_NODE_TYPE_KERNEL ? r : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult CUDAAPI cuGraphKernelNodeSetAttribute(CUgraphNode hNode, CUkernelNodeAttrID attr,
+                                               const CUkernelNodeAttrValue *value)
+{
+    struct node *n;
+    CUresult r = graph_ready();
+    if (r) return r;
+    if (!value || !is_kernel_attribute(attr)) return CUDA_ERROR_INVALID_VALUE;
+    pthread_mutex_lock(&graphs_lock);
+    if (!(r = kernel_node(hNode, &n))) {
+        CUlaunchAttribute *a = attribute_of(n, attr);
+        if (!a && n->attributes < NODE_ATTRIBUTES) a = &n->attribute[n->attributes++];
+        if (a)
+            *a = (CUlaunchAttribute){ .id = attr, .value = *value };
+        else
+            r = CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    pthread_mutex_unlock(&graphs_lock);
+    return r;
+}
+
+CUresult CUDAAPI cuGraphKernelNodeGetAttribute(CUgraphNode hNode, CUkernelNodeAttrID attr,
+                                               CUkernelNodeAttrValue *value_out)
+{
+    struct node *n;
+    CUresult r = graph_ready();
+    if (r) return r;
+    if (!value_out || !is_kernel_attribute(attr)) return CUDA_ERROR_INVALID_VALUE;
+    pthread_mutex_lock(&graphs_lock);
+    if (!(r = kernel_node(hNode, &n))) {
+        const CUlaunchAttribute *a = attribute_of(n, attr);
+        *value_out = a ? a->value : (CUkernelNodeAttrValue){ 0 };
+    }
+    pthread_mutex_unlock(&graphs_lock);
+    return r;
+}
+
+CUresult CUDAAPI cuGraphKernelNodeCopyAttributes(CUgraphNode dst, CUgraphNode src)
+{
+    struct node *to, *from;
+    CUresult r = graph_ready();
+    if (r) return r;
+    pthread_mutex_lock(&graphs_lock);
+    if (!(r = kernel_node(dst, &to)) && !(r = kernel_node(src, &from))) {
+        memcpy(to->attribute, from->attribute, sizeof to->attribute);
+        to->attributes = from->attributes;
+    }
+    pthread_mutex_unlock(&graphs_lock);
+    return r;
+}
