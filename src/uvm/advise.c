@@ -37,7 +37,8 @@ static CUresult begin_duplication(struct block *b, const struct mask *pages, uns
     return r;
 }
 
-static CUresult remap_accessed_by(struct block *b, const struct mask *pages)
+/* local: only to what they hold themselves; the rest waits for the next fault (observed on H200 when duplication ends). */
+static CUresult remap_accessed_by(struct block *b, const struct mask *pages, bool local)
 {
     const struct policy *policy = &b->range->policy;
     CUresult r = CUDA_SUCCESS;
@@ -47,7 +48,7 @@ static CUresult remap_accessed_by(struct block *b, const struct mask *pages)
     for_each_processor(q, policy->accessed_by)
     {
         struct mask mine = some, none = { { 0 } };
-        if (q == policy->preferred) mine = mask_and(&some, b->resident & bit(q) ? &b->place[q]->resident : &none);
+        if (local || q == policy->preferred) mine = mask_and(&some, b->resident & bit(q) ? &b->place[q]->resident : &none);
         if (!r) r = block_add_mappings(b, q, &mine, TRACE_CAUSE_POLICY);
     }
     return r;
@@ -70,7 +71,7 @@ static CUresult end_duplication(struct block *b, const struct mask *pages, unsig
         block_collapse(b, q, &there);
         rest = mask_andnot(&rest, &there);
     }
-    return remap_accessed_by(b, pages);
+    return remap_accessed_by(b, pages, true);
 }
 
 /* The new preferred processor is to fault on what it has not got. */
@@ -87,7 +88,7 @@ static CUresult map_accessor(struct block *b, const struct mask *pages, unsigned
 {
     uint32_t all = b->range->policy.accessed_by;
     b->range->policy.accessed_by &= bit(p);
-    CUresult r = remap_accessed_by(b, pages);
+    CUresult r = remap_accessed_by(b, pages, false);
     b->range->policy.accessed_by = all;
     return r;
 }

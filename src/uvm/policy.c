@@ -80,7 +80,8 @@ enum prot policy_highest_prot(const struct block *b, unsigned page, unsigned p)
 {
     uint32_t holders = page_holders(b, page);
     if (!holders) return PROT_NOTHING;
-    if (holders & (holders - 1)) return holders & bit(p) ? PROT_RO : PROT_NOTHING;
+    if (holders & (holders - 1) || b->range->policy.read_duplication == READ_DUPLICATION_ENABLED)
+        return holders & bit(p) ? PROT_RO : PROT_NOTHING;
     unsigned at = (unsigned)__builtin_ctz(holders);
     if (!can_access(p, at)) return PROT_NOTHING;
     bool mapped = false, written = false;
