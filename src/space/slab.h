@@ -24,9 +24,10 @@ struct slab {
 
 /* A place for size bytes (at most 1 MiB), aligned; false if there is none. */
 bool slab_take(struct slab *s, uint64_t size, uint64_t align, uint64_t *at);
-/* The same for managed memory: up to the whole chunk, 512-byte aligned, from the smallest hole that is large
- * enough, the lowest of equal ones (what cuMemRangeGetAttribute answers shows it: uvm/attributes.h). */
-bool slab_take_tight(struct slab *s, uint64_t size, uint64_t *at);
+/* The smallest hole for size bytes (up to the whole chunk), the lowest of equal ones: where it is, and its
+ * size; 0: there is none. Managed memory is placed so (what cuMemRangeGetAttribute answers shows it). */
+uint64_t slab_hole(const struct slab *s, uint64_t size, uint64_t *at);
+void slab_fill(struct slab *s, uint64_t at, uint64_t size);
 void slab_give(struct slab *s, uint64_t at, uint64_t size);
 /* The piece is no longer live, and not free either until slab_give. */
 void slab_bury(struct slab *s, uint64_t at, uint64_t size);

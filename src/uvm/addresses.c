@@ -35,28 +35,29 @@ failed:
     return r;
 }
 
+/* Best fit among all chunks. */
 static bool take_shared(struct context *c, bool of_module, struct piece *p, uint64_t size)
 {
-    struct managed *m;
-    uint64_t at;
+    struct managed *m, *best = NULL;
+    uint64_t at, best_at = 0, hole, best_hole = UINT64_MAX;
     LIST_FOREACH(m, &shared, link)
-    if (m->context == c && m->of_module == of_module && slab_take_tight(m->slab, size, &at)) {
-        p->chunk = m;
-        p->a.base = m->start + at;
-        return true;
-    }
-    return false;
+    if (m->context == c && m->of_module == of_module && (hole = slab_hole(m->slab, size, &at)) && hole < best_hole)
+        best = m, best_at = at, best_hole = hole;
+    if (!best) return false;
+    slab_fill(best->slab, best_at, size);
+    p->chunk = best;
+    p->a.base = best->start + best_at;
+    return true;
 }
 
 CUresult addresses_take(struct context *c, bool of_module, uint64_t size, struct piece *p)
 {
     CUresult r = CUDA_SUCCESS;
-    uint64_t at = 0;
     if (size > UINT64_MAX - WINDOW_BYTES) return CUDA_ERROR_OUT_OF_MEMORY;
     if (size >= WINDOW_BYTES || !take_shared(c, of_module, p, size)) {
         if ((r = chunk_new(c, of_module, size, &p->chunk))) return r;
-        if (p->chunk->slab) slab_take_tight(p->chunk->slab, size, &at);
-        p->a.base = p->chunk->start + at;
+        if (p->chunk->slab) slab_fill(p->chunk->slab, 0, size);
+        p->a.base = p->chunk->start;
     }
     LIST_INSERT_HEAD(&p->chunk->pieces, p, link);
     return r;
