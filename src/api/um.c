@@ -149,13 +149,20 @@ struct steps {
     struct step step[];
 };
 
+/* What shares a page with the range keeps its bytes. */
+static CUresult discard_whole_pages(uint64_t va, uint64_t size)
+{
+    uint64_t start = (va + 4095) & -4096ull, end = (va + size) & -4096ull;
+    return start < end ? uvm_discard(start, end - start) : CUDA_SUCCESS;
+}
+
 static CUresult do_steps(void *arg)
 {
     const struct steps *s = arg;
     CUresult r = CUDA_SUCCESS;
     for (size_t k = 0; k < s->count && !r; k++) {
         const struct step *t = &s->step[k];
-        if (t->discard) r = uvm_discard(t->va, t->size);
+        if (t->discard) r = discard_whole_pages(t->va, t->size);
         if (t->prefetch && !r) r = uvm_prefetch(t->va, t->size, t->target);
     }
     return r;

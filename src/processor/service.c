@@ -75,6 +75,28 @@ enum mmu_verdict fault_serve(const struct mmu_fault *f, bool protected_page, boo
 
 /* ---- the host's */
 
+/* A thread may have gone on before its fault is looked at: another one's on the page was answered, and by
+ * then the memory can be freed. So what is fatal has to come a second time, which it does at once. */
+static bool second_time(const struct mmu_fault *f)
+{
+    static struct {
+        uint64_t page, time;
+        int thread;
+    } seen[16];
+    static unsigned newest;
+    uint64_t page = f->address / PAGE_BYTES, now = now_ns();
+    for (unsigned k = 0; k < 16; k++)
+        if (seen[k].thread == f->thread && seen[k].page == page && now - seen[k].time < 1000000000) {
+            seen[k].thread = 0;
+            return true;
+        }
+    newest = (newest + 1) % 16;
+    seen[newest].page = page;
+    seen[newest].time = now;
+    seen[newest].thread = f->thread;
+    return false;
+}
+
 static bool serve_host(void)
 {
     struct userfault_event events[EVENTS];
@@ -83,8 +105,8 @@ static bool serve_host(void)
     unsigned n = userfault_read(fd, events, EVENTS);
     for (unsigned k = 0; k < n; k++) {
         struct mmu_fault f = { MMU_HOST, events[k].address, events[k].write, events[k].thread, 1 };
-        bool woken;
-        if (fault_serve(&f, events[k].protected_page, &woken) == MMU_FATAL)
+        bool woken = false;
+        if (fault_serve(&f, events[k].protected_page, &woken) == MMU_FATAL && (!f.thread || second_time(&f)))
             host_fatal(&f);
         else if (!woken)
             userfault_wake(fd, f.address & ~(uint64_t)(PAGE_BYTES - 1), PAGE_BYTES);

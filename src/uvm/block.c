@@ -110,9 +110,10 @@ CUresult block_map(struct block *b, unsigned p, const struct mask *pages, enum p
 
 CUresult block_add_mappings(struct block *b, unsigned p, const struct mask *pages, enum trace_cause cause)
 {
-    struct mask by_prot[PROT_RWA + 1] = { 0 };
+    struct mask by_prot[PROT_RWA + 1] = { 0 }, lower = *pages;
     CUresult r = CUDA_SUCCESS;
-    for_each_page(page, pages) mask_set(&by_prot[policy_highest_prot(b, page, p)], page);
+    if (b->place[p]) lower = mask_andnot(pages, &b->place[p]->mapped[PROT_RWA - 1]);
+    for_each_page(page, &lower) mask_set(&by_prot[policy_highest_prot(b, page, p)], page);
     for (unsigned prot = PROT_RO; prot <= PROT_RWA && !r; prot++)
         if (!mask_empty(&by_prot[prot])) r = block_map(b, p, &by_prot[prot], (enum prot)prot, cause);
     return r;

@@ -1,0 +1,202 @@
+/* Managed memory under everything at once: threads that allocate, free, advise,
+ * prefetch, discard, copy and touch, with kernels on two devices. Each thread
+ * knows what its words are; nothing may get lost. Device memory is small, so
+ * that pages are evicted all the time.
+ * usage: FAULTLINE_DEVICES=2 FAULTLINE_VRAM=16M churn SECONDS [SEED] */
+#include <cuda.h>
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { THREADS = 4, RANGES = 6, WORDS = 64, DEVICES = 2 };
+#define MUST(call) must((call), #call, __LINE__)
+static void must(CUresult r, const char *what, int line)
+{
+    const char *name = "?";
+    if (!r) return;
+    cuGetErrorName(r, &name);
+    fprintf(stderr, "line %d: %s: %s\n", line, what, name);
+    exit(1);
+}
+
+/* poke: one word. bump: thread i adds 1 to the word at + i * stride, for i below n. */
+static const char kernels[] =
+    ".version 7.0\n.target sm_70\n.address_size 64\n"
+    ".visible .entry poke(.param .u64 at, .param .u32 value) { .reg .b32 %r<2>; .reg .b64 %a<2>;\n"
+    "ld.param.u64 %a1, [at]; ld.param.u32 %r1, [value]; st.global.u32 [%a1], %r1; ret; }\n"
+    ".visible .entry bump(.param .u64 at, .param .u64 stride, .param .u32 n) { .reg .pred %p; .reg .b32 %r<4>; .reg "
+    ".b64 %a<4>;\n"
+    "ld.param.u64 %a1, [at]; ld.param.u64 %a2, [stride]; ld.param.u32 %r1, [n]; mov.u32 %r2, %tid.x;\n"
+    "setp.ge.u32 %p, %r2, %r1; @%p bra E; cvt.u64.u32 %a3, %r2; mul.lo.u64 %a3, %a3, %a2; add.u64 %a1, %a1, %a3;\n"
+    "atom.sys.global.add.u32 %r3, [%a1], 1; E: ret; }\n";
+
+static CUcontext context[DEVICES];
+static CUfunction poke[DEVICES], bump[DEVICES];
+static double end;
+
+struct range {
+    CUdeviceptr p;
+    size_t size, stride;
+    uint32_t word[WORDS];
+};
+struct worker {
+    uint64_t state, operations;
+    CUstream stream[DEVICES];
+    struct range range[RANGES];
+};
+
+static uint32_t next(struct worker *w, uint32_t n)
+{
+    w->state ^= w->state << 13, w->state ^= w->state >> 7, w->state ^= w->state << 17;
+    return (uint32_t)(w->state >> 33) % n;
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static volatile uint32_t *word(struct range *r, uint32_t k) { return (void *)(r->p + k * r->stride); }
+
+static void allocate(struct worker *w, struct range *r)
+{
+    r->size = next(w, 2) ? 256 + next(w, 300000) : 65536ul * (1 + next(w, 64));
+    r->stride = r->size / WORDS / 4 * 4;
+    MUST(cuMemAllocManaged(&r->p, r->size, CU_MEM_ATTACH_GLOBAL));
+    for (uint32_t k = 0; k < WORDS; k++) *word(r, k) = r->word[k] = w->state >> 20 & 0xffff;
+}
+
+static void check(struct range *r, const char *after)
+{
+    for (uint32_t k = 0; k < WORDS; k++)
+        if (*word(r, k) != r->word[k]) {
+            fprintf(stderr, "word %u of %zu bytes at %llx is %u, not %u, after %s\n", k, r->size,
+                    (unsigned long long)r->p, *word(r, k), r->word[k], after);
+            abort();
+        }
+}
+
+static CUmemLocation somewhere(struct worker *w)
+{
+    uint32_t k = next(w, 3);
+    return (CUmemLocation){ .type = k == 2 ? CU_MEM_LOCATION_TYPE_HOST : CU_MEM_LOCATION_TYPE_DEVICE,
+                            .id = k == 2 ? 0 : (int)k };
+}
+
+static void launch(struct worker *w, struct range *r, int d)
+{
+    uint32_t k = next(w, WORDS), value = next(w, 1 << 20), n = WORDS;
+    CUdeviceptr at = r->p + k * r->stride;
+    void *one[] = { &at, &value }, *all[] = { &r->p, &r->stride, &n };
+    MUST(cuCtxSetCurrent(context[d]));
+    if (next(w, 2)) {
+        MUST(cuLaunchKernel(poke[d], 1, 1, 1, 1, 1, 1, 0, w->stream[d], one, NULL));
+        r->word[k] = value;
+    } else {
+        MUST(cuLaunchKernel(bump[d], 1, 1, 1, WORDS, 1, 1, 0, w->stream[d], all, NULL));
+        for (k = 0; k < WORDS; k++) r->word[k]++;
+    }
+    MUST(cuStreamSynchronize(w->stream[d]));
+}
+
+static void operate(struct worker *w)
+{
+    struct range *r = &w->range[next(w, RANGES)];
+    int d = (int)next(w, DEVICES), v;
+    uint32_t what = next(w, 100);
+    if (!r->p) {
+        allocate(w, r);
+        return;
+    }
+    size_t at = next(w, (uint32_t)r->size), n = 1 + next(w, (uint32_t)(r->size - at));
+    MUST(cuCtxSetCurrent(context[d]));
+    if (what < 20) {
+        uint32_t k = next(w, WORDS);
+        *word(r, k) = r->word[k] = next(w, 1 << 20);
+    } else if (what < 30) {
+        check(r, "nothing");
+    } else if (what < 50) {
+        launch(w, r, d);
+    } else if (what < 70) {
+        MUST(cuMemAdvise(r->p + at, n, (CUmem_advise)(1 + next(w, 6)), somewhere(w)));
+    } else if (what < 85) {
+        MUST(cuMemPrefetchAsync(r->p + at, n, somewhere(w), 0, w->stream[d]));
+        if (next(w, 2)) MUST(cuStreamSynchronize(w->stream[d]));
+    } else if (what < 88) {
+        MUST(cuMemsetD32Async(r->p, 77, r->size / 4, w->stream[d]));
+        MUST(cuStreamSynchronize(w->stream[d]));
+        for (uint32_t k = 0; k < WORDS; k++) r->word[k] = 77;
+    } else if (what < 91) {
+        CUdeviceptr copy;
+        MUST(cuMemAllocManaged(&copy, r->size, CU_MEM_ATTACH_GLOBAL));
+        MUST(cuMemcpyAsync(copy, r->p, r->size, w->stream[d]));
+        MUST(cuStreamSynchronize(w->stream[d]));
+        struct range other = *r;
+        other.p = copy;
+        check(&other, "a copy");
+        MUST(cuMemFree(copy));
+    } else if (what < 93) {
+        MUST(cuMemDiscardBatchAsync(&r->p, &r->size, 1, 0, w->stream[d]));
+        MUST(cuStreamSynchronize(w->stream[d]));
+        for (uint32_t k = 0; k < WORDS; k++) *word(r, k) = r->word[k] = k;
+    } else if (what < 96) {
+        MUST(cuMemRangeGetAttribute(&v, 4, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, r->p + at, n));
+    } else {
+        for (int k = 0; k < DEVICES; k++) MUST(cuStreamSynchronize(w->stream[k]));
+        check(r, "everything");
+        MUST(cuMemFree(r->p));
+        r->p = 0;
+    }
+    w->operations++;
+}
+
+static void *work(void *arg)
+{
+    struct worker *w = arg;
+    for (int d = 0; d < DEVICES; d++) {
+        MUST(cuCtxSetCurrent(context[d]));
+        MUST(cuStreamCreate(&w->stream[d], CU_STREAM_NON_BLOCKING));
+    }
+    while (now() < end) operate(w);
+    for (int d = 0; d < DEVICES; d++) MUST(cuStreamSynchronize(w->stream[d]));
+    for (int k = 0; k < RANGES; k++)
+        if (w->range[k].p) check(&w->range[k], "the end");
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    static struct worker workers[THREADS];
+    pthread_t thread[THREADS];
+    uint64_t operations = 0, seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
+    if (argc < 2) return 2;
+    alarm(120 + (unsigned)atoi(argv[1]));
+    MUST(cuInit(0));
+    for (int d = 0; d < DEVICES; d++) {
+        CUmodule m;
+        MUST(cuDevicePrimaryCtxRetain(&context[d], d));
+        MUST(cuCtxSetCurrent(context[d]));
+        MUST(cuModuleLoadData(&m, kernels));
+        MUST(cuModuleGetFunction(&poke[d], m, "poke"));
+        MUST(cuModuleGetFunction(&bump[d], m, "bump"));
+    }
+    end = now() + atof(argv[1]);
+    for (int k = 0; k < THREADS; k++) {
+        workers[k].state = (seed * THREADS + (unsigned)k + 1) * 0x9e3779b97f4a7c15u;
+        pthread_create(&thread[k], NULL, work, &workers[k]);
+    }
+    for (int k = 0; k < THREADS; k++) {
+        pthread_join(thread[k], NULL);
+        operations += workers[k].operations;
+    }
+    printf("%llu operations\n", (unsigned long long)operations);
+    return 0;
+}
