@@ -4,7 +4,6 @@
 #include "vmm/internal.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -100,6 +99,7 @@ void access_drop(struct vmm_mapping *m)
 {
     for (int k = 0; k < device_count; k++) {
         access_apply(m, &devices[k], m->access[k], CU_MEM_ACCESS_FLAGS_PROT_NONE);
+        if (m->access[k]) room_split(k);
         m->access[k] = CU_MEM_ACCESS_FLAGS_PROT_NONE;
     }
     access_apply(m, NULL, m->host, CU_MEM_ACCESS_FLAGS_PROT_NONE);
@@ -160,55 +160,14 @@ static _Atomic unsigned char *slot(struct vmm_mapping *m, const CUmemLocation *l
     return is_host(l) ? &m->host : &m->access[l->id];
 }
 
-/* ---- how much fits into a device's page table */
-
-/* The system bounds the pieces that a process has mapped; a device process that met the bound would die of it. */
-enum { OTHERS = 8192, SYSTEMS_BOUND = 65530 };
-static unsigned left[MAX_DEVICES]; /* pieces that are sure to fit yet */
-
-static unsigned bound(void)
-{
-    static unsigned most;
-    FILE *f = most ? NULL : fopen("/proc/sys/vm/max_map_count", "re");
-    if (f && fscanf(f, "%u", &most) != 1) most = 0;
-    if (f) fclose(f);
-    if (!most) most = SYSTEMS_BOUND;
-    return most > 2 * OTHERS ? most - OTHERS : most / 2;
-}
-
-/* Whether the system sees the two as one piece. */
-static bool one_piece(const struct vmm_mapping *a, const struct vmm_mapping *b, int device)
-{
-    return a && mapping_end(a) == b->a.base && a->access[device] == b->access[device] && a->a.backing == b->a.backing &&
-           a->a.offset + a->a.size == b->a.offset;
-}
-
-static unsigned pieces(int device)
-{
-    unsigned count = 0;
-    for (struct vmm_mapping *m = mapping_from(0), *before = NULL; m; before = m, m = mapping_next(m))
-        count += m->access[device] && !one_piece(before, m, device);
-    return count;
-}
-
-/* Counting all is put off until that many more have come. */
-static bool has_room(int device)
-{
-    if (!left[device]) {
-        unsigned now = pieces(device), most = bound();
-        left[device] = now < most ? most - now : 0;
-    }
-    if (!left[device]) return false;
-    left[device]--;
-    return true;
-}
-
 static CUresult set(struct vmm_mapping *m, const CUmemLocation *l, unsigned to)
 {
     _Atomic unsigned char *now = slot(m, l);
-    if (to && !*now && !is_host(l) && !has_room(l->id)) return CUDA_ERROR_OUT_OF_MEMORY;
+    /* one more piece, or one piece that becomes three */
+    if (to && *now != to && !is_host(l) && !room_take(l->id, *now ? 2 : 1)) return CUDA_ERROR_OUT_OF_MEMORY;
     CUresult r = access_apply(m, is_host(l) ? NULL : &devices[l->id], *now, to);
     if (r) return r;
+    if (!to && *now && !is_host(l)) room_split(l->id);
     *now = (unsigned char)to;
     if (is_host(l)) {
         m->a.host_access = to;

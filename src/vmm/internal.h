@@ -65,4 +65,10 @@ void access_drop(struct vmm_mapping *m);
 /* The device process that d's page table is in, or NULL: there is none, or it died. */
 struct processor *access_processor(const struct device *d);
 
+/* --- room.c --- */
+/* Whether the device's process can have that many more pieces mapped: then they count. */
+bool room_take(int device, unsigned count);
+/* A mapping goes, which may leave two pieces where there was one. */
+void room_split(int device);
+
 #endif
