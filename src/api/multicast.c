@@ -2,6 +2,8 @@
  * No recorded machine has them: the manual is what is followed. */
 #include "vmm/multicast.h"
 
+#include <stdlib.h>
+
 static CUresult supported(void)
 {
     CUresult r = library_ready();
@@ -56,26 +58,46 @@ CUresult CUDAAPI cuMulticastBindMem(CUmemGenericAllocationHandle mcHandle, size_
     return multicast_bind(mcHandle, mcOffset, m, memOffset, size);
 }
 
-/* Memory of cuMemAllocAsync: it could be bound on a GPU. */
-static bool stream_ordered(CUdeviceptr p)
+/* Memory of cuMemAllocAsync. Its pool's file stays, whatever becomes of the allocation; a pool that can be shared has
+ * files that do not. */
+static CUresult stream_ordered(CUdeviceptr p, size_t size, struct vmm_memory **out)
 {
     struct allocation a;
-    return space_look(p, &a) && a.kind == ALLOCATION_DEVICE && a.owner;
+    if (!space_look(p, &a) || a.kind != ALLOCATION_DEVICE || !a.owner || size > a.base + a.size - p)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (a.backing != &a.device->vram.backing) return CUDA_ERROR_NOT_SUPPORTED;
+    struct vmm_memory *m = calloc(1, sizeof *m);
+    if (!m) return CUDA_ERROR_OUT_OF_MEMORY;
+    *m = (struct vmm_memory){ .prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                        .location = { CU_MEM_LOCATION_TYPE_DEVICE, a.device->ordinal } },
+                              .size = size,
+                              .device = a.device,
+                              .backing = a.backing,
+                              .offset = a.offset + (p - a.base),
+                              .references = 1 };
+    *out = m;
+    return CUDA_SUCCESS;
+}
+
+static CUresult memory_at(CUdeviceptr p, size_t size, struct vmm_memory **out, uint64_t *offset)
+{
+    uint64_t left;
+    *offset = 0;
+    if (vmm_memory_at(p, out, offset, &left)) return stream_ordered(p, size, out);
+    if (size <= left) return CUDA_SUCCESS;
+    vmm_memory_put(*out);
+    return CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult CUDAAPI cuMulticastBindAddr(CUmemGenericAllocationHandle mcHandle, size_t mcOffset, CUdeviceptr memptr,
                                      size_t size, unsigned long long flags)
 {
     struct vmm_memory *m;
-    uint64_t offset, left;
+    uint64_t offset;
     CUresult r = supported();
     if (r) return r;
     if (flags || !aligned(mcOffset, memptr, size)) return CUDA_ERROR_INVALID_VALUE;
-    if ((r = vmm_memory_at(memptr, &m, &offset, &left))) return stream_ordered(memptr) ? CUDA_ERROR_NOT_SUPPORTED : r;
-    if (size > left) {
-        vmm_memory_put(m);
-        return CUDA_ERROR_INVALID_VALUE;
-    }
+    if ((r = memory_at(memptr, size, &m, &offset))) return r;
     return multicast_bind(mcHandle, mcOffset, m, offset, size);
 }
 

@@ -418,6 +418,28 @@ static void lifetimes(void)
 
 static const struct form word = { "u32", "+", "+", 4, 4, 2 };
 
+static void stream_ordered_memory(void)
+{
+    CUdeviceptr p;
+    uint32_t v[4] = { 5 }, seen;
+    on(0);
+    CHECK(cuMemAllocAsync(&p, SIZE + 2 * MIB, NULL));
+    CHECK(cuStreamSynchronize(NULL));
+    CUdeviceptr at = (p + 2 * MIB - 1) / (2 * MIB) * (2 * MIB);
+    EXPECT(cuMulticastBindAddr(object, 0, at, SIZE + 4 * MIB, 0), CUDA_ERROR_INVALID_VALUE);
+    CHECK(cuMulticastBindAddr(object, 0, at, SIZE, 0));
+    for (int k = 1; k < TEAM; k++) CHECK(cuMulticastBindMem(object, 0, memory[k], 0, SIZE, 0));
+    object_at = map(object, SIZE);
+    access_by(object_at, SIZE, 1, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+    run(1, &word, "st.relaxed.sys.global.u32", 1, MIB, v);
+    on(0);
+    CHECK(cuMemcpyDtoH(&seen, at + MIB, 4));
+    NEED(seen == 5);
+    CHECK(cuMulticastUnbind(object, 0, 0, SIZE));
+    CHECK(cuMemFreeAsync(p, NULL));
+    CHECK(cuStreamSynchronize(NULL));
+}
+
 static void unbound_faults(void)
 {
     uint32_t v[4] = { 0 };
@@ -580,6 +602,7 @@ static const struct {
     { "copies and memsets reach every member", copies, false, true },
     { "wrong arguments are refused", wrong_arguments, false, false },
     { "memory lives while it is bound", lifetimes, false, false },
+    { "memory of a stream's pool can be bound", stream_ordered_memory, false, false },
     { "an address that one member lacks faults", unbound_faults, false, true },
     { "an ordinary load from a multicast address faults", ordinary_load_faults, false, true },
     { "a store where only loads are permitted faults", read_only_faults, false, true },
