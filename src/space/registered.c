@@ -124,7 +124,7 @@ static void keep_stack_growing(const struct piece *p)
     if (p->main_stack && p->va > GROW) *(volatile char *)(p->va - GROW);
 }
 
-static CUresult make_shared(struct piece *p)
+CUresult registration_share(struct piece *p)
 {
     void *with = mmap(NULL, p->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, pages.backing.fd, (off_t)p->va);
     if (with == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -135,7 +135,7 @@ static CUresult make_shared(struct piece *p)
 }
 
 /* Private pages for those of [va, end) that still are ours; the application may have unmapped some. */
-static void make_private(uint64_t va, uint64_t end)
+void registration_unshare(uint64_t va, uint64_t end)
 {
     struct region *list;
     size_t count;
@@ -268,24 +268,18 @@ static void restore(struct registration *g)
 {
     for (size_t k = 0; k < g->count; k++) {
         struct piece own = alone(g, k);
-        if (!own.file && own.size) make_private(own.va, own.va + own.size);
+        if (!own.file && own.size) registration_unshare(own.va, own.va + own.size);
     }
 }
-
-static void prepare_fork(void);
-static void parent_after_fork(void);
-static void child_after_fork(void);
 
 /* Under the lock. */
 CUresult registration_insert(struct registration *g)
 {
-    static bool watching;
-    CUresult r = CUDA_SUCCESS;
-    if (!watching && pthread_atfork(prepare_fork, parent_after_fork, child_after_fork)) return CUDA_ERROR_OUT_OF_MEMORY;
-    watching = true;
+    CUresult r = registrations_watch_forks();
+    if (r) return r;
     RB_INSERT(registrations, &all, g);
     for (size_t k = 0; k < g->count && !r; k++)
-        if (!g->pieces[k].file && !g->pieces[k].here) r = make_shared(&g->pieces[k]);
+        if (!g->pieces[k].file && !g->pieces[k].here) r = registration_share(&g->pieces[k]);
     for (int d = 0; d < device_count && !r; d++)
         if (devices[d].processor) r = map_own(&devices[d], g);
     if (!r && !g->adopted) r = space_publish(&g->a);
@@ -379,6 +373,9 @@ CUresult registered_remove(uint64_t va)
     return r;
 }
 
+int registrations_descriptor(void) { return pages.backing.fd; }
+void registrations_clear(void) { RB_INIT(&all); }
+
 /* ---- as the space's owner */
 
 static CUresult attach(struct device *d)
@@ -412,84 +409,3 @@ static unsigned may_access(const struct allocation *a, const struct device *d)
 }
 
 const struct space_owner registered_owner = { .attach = attach, .release_context = release_context, .access = may_access };
-
-/* ---- fork: see registered.h */
-
-static int fork_pipe[2] = { -1, -1 };
-
-static bool on_my_stack(const struct piece *p)
-{
-    pthread_attr_t attributes;
-    void *stack = NULL;
-    size_t size = 0;
-    if (pthread_getattr_np(pthread_self(), &attributes)) return false;
-    pthread_attr_getstack(&attributes, &stack, &size);
-    pthread_attr_destroy(&attributes);
-    /* of the main thread's stack that tells the part above a registered page alone */
-    uint64_t top = (uint64_t)stack + size, here = down((uint64_t)&attributes);
-    return p->va < top && p->va + p->size > (here < (uint64_t)stack ? here : (uint64_t)stack);
-}
-
-static void prepare_fork(void)
-{
-    struct registration *g;
-    pthread_mutex_lock(&registrations_lock);
-    if (RB_EMPTY(&all) || pipe2(fork_pipe, O_CLOEXEC)) fork_pipe[0] = fork_pipe[1] = -1;
-    RB_FOREACH(g, registrations, &all)
-    for (size_t k = 0; k < g->count; k++) {
-        struct piece *p = &g->pieces[k];
-        p->forking = !p->file && on_my_stack(p);
-        /* parent and child would run on the same pages */
-        if (p->forking) make_private(p->va, p->va + p->size);
-    }
-}
-
-/* Until the child has its copies, the parent's heap may be the child's. */
-static void parent_after_fork(void)
-{
-    struct registration *g;
-    char none;
-    if (fork_pipe[1] >= 0) {
-        close(fork_pipe[1]);
-        while (read(fork_pipe[0], &none, 1) < 0 && errno == EINTR)
-            ;
-        close(fork_pipe[0]);
-    }
-    RB_FOREACH(g, registrations, &all)
-    for (size_t k = 0; k < g->count; k++)
-        if (g->pieces[k].forking && make_shared(&g->pieces[k]))
-            fl_log(FL_LOG_ERROR, "no memory to share the stack at 0x%llx with devices again after a fork",
-                   (unsigned long long)g->pieces[k].va);
-    pthread_mutex_unlock(&registrations_lock);
-}
-
-/* Private pages in place of p's. System calls and copies alone: the heap is still the parent's. */
-static void copy_for_child(const struct piece *p, uint64_t *copied)
-{
-    char *with = MAP_FAILED;
-    if (*copied + p->size <= FORK_COPIES)
-        with = mmap(NULL, p->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (with == MAP_FAILED) {
-        mmap((void *)p->va, p->size, p->prot, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, pages.backing.fd, (off_t)p->va);
-        return;
-    }
-    pages_copy(with, p->va, p->size);
-    mprotect(with, p->size, p->prot);
-    mremap(with, p->size, p->size, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)p->va);
-    *copied += p->size;
-}
-
-static void child_after_fork(void)
-{
-    uint64_t copied = 0;
-    struct registration *g;
-    RB_FOREACH(g, registrations, &all)
-    for (size_t k = 0; k < g->count; k++)
-        if (!g->pieces[k].file && !g->pieces[k].forking) copy_for_child(&g->pieces[k], &copied);
-    if (fork_pipe[0] >= 0) {
-        close(fork_pipe[0]);
-        close(fork_pipe[1]);
-    }
-    RB_INIT(&all);
-    pthread_mutex_init(&registrations_lock, NULL);
-}

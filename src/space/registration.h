@@ -19,7 +19,7 @@ struct piece {
     uint64_t offset;               /* in the file */
     bool here;                     /* the pages are ours now, because of this registration or another */
     bool main_stack;               /* of the main thread, which grows */
-    bool forking;                  /* holds the stack of the thread that forks */
+    enum { FORK_COPY, FORK_STACK, FORK_LEAVE } fork; /* what becomes of it in the fork that is going on */
 };
 
 struct registration {
@@ -41,6 +41,13 @@ CUresult registration_make_pieces(struct registration *g);
 CUresult registration_insert(struct registration *g);
 void registration_drop(struct registration *g);
 void registration_free(struct registration *g);
+/* p's private pages become devices' too, and those of [va, end) that still are ours private again. */
+CUresult registration_share(struct piece *p);
+void registration_unshare(uint64_t va, uint64_t end);
+int registrations_descriptor(void); /* of the file with replaced pages; offset = address */
+void registrations_clear(void);     /* in a child, which has none */
+/* fork.c: sees to forks from now on. */
+CUresult registrations_watch_forks(void);
 /* The region shows replaced pages, at their place or (moved by the application) elsewhere. */
 bool registration_shows(const struct region *r);
 /* The region becomes private memory with the same bytes. */

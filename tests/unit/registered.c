@@ -299,6 +299,20 @@ static void a_forked_child_has_a_copy_of_its_own(void **state)
     free(heap);
 }
 
+static void a_fork_survives_memory_unmapped_while_registered(void **state)
+{
+    (void)state;
+    char *m = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    int status = -1;
+    ok(cuMemHostRegister(m, 4 * PAGE, 0));
+    munmap(m, 4 * PAGE);
+    pid_t child = fork();
+    if (!child) _exit(0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    ok(cuMemHostUnregister(m));
+}
+
 /* ---- what a kernel may not do: its fault is the process's last deed on a device, so each has one of its own */
 
 static void a_kernel_does_not_write_read_only_memory(void **state)
@@ -380,6 +394,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(memory_unmapped_while_registered_is_not_touched_by_unregistering, begin, end),
         cmocka_unit_test_setup_teardown(what_cannot_be_read_or_written_is_refused, begin, end),
         cmocka_unit_test_setup_teardown(a_forked_child_has_a_copy_of_its_own, begin, end),
+        cmocka_unit_test_setup_teardown(a_fork_survives_memory_unmapped_while_registered, begin, end),
         cmocka_unit_test(read_only_memory_is_read_only_to_kernels),
         cmocka_unit_test(memory_is_out_of_reach_once_unregistered),
     };
