@@ -55,12 +55,14 @@ static void unmap(const struct import *m)
 
 /* ---- addresses */
 
+static uint64_t chunks(uint64_t bytes) { return (bytes + VRAM_CHUNK - 1) & ~(VRAM_CHUNK - 1); }
+
 /* Taken in turn, so that an address that was just closed is not used again soon. */
 static uint64_t place(uint64_t span)
 {
     static uint64_t next;
     struct allocation there;
-    uint64_t room = (span + VRAM_CHUNK - 1) & ~(VRAM_CHUNK - 1);
+    uint64_t room = chunks(span);
     for (int turns = 0; turns < 2; turns++, next = 0) {
         if (!next) next = space_import_base();
         while (next + room <= space_import_end()) {
@@ -69,7 +71,7 @@ static uint64_t place(uint64_t span)
                 next = at + room;
                 return at;
             }
-            next = (there.base + there.size + VRAM_CHUNK - 1) & ~(VRAM_CHUNK - 1);
+            next = chunks(there.base + there.size);
         }
     }
     return 0;
@@ -90,23 +92,24 @@ static CUresult show(struct import *m)
 static CUresult fill_in(struct import *m, struct context *c, const struct ipc_reply *reply)
 {
     struct device *d = &devices[reply->device];
-    uint64_t inner = reply->offset % PAGE, at;
+    /* in its chunk it lies where it does in the exporter */
+    uint64_t inner = reply->offset % PAGE, in_chunk = reply->offset % VRAM_CHUNK, at;
     if (d != c->device && !c->device->profile->p2p[CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED])
         return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
     m->span = (inner + reply->size + PAGE - 1) & ~(PAGE - 1);
     m->view = m->peer->memory[reply->device];
     m->pages = mmap(NULL, m->span, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, m->view.fd,
                     (off_t)(reply->offset - inner));
-    if (m->pages == MAP_FAILED || !(at = place(m->span))) return CUDA_ERROR_OUT_OF_MEMORY;
+    if (m->pages == MAP_FAILED || !(at = place(in_chunk + reply->size))) return CUDA_ERROR_OUT_OF_MEMORY;
     madvise(m->pages, m->span, MADV_DONTFORK);
     m->view.alias = (char *)((uintptr_t)m->pages - (reply->offset - inner));
-    m->a = (struct allocation){ .base = at + inner,
+    m->a = (struct allocation){ .base = at + in_chunk,
                                 .size = reply->size,
                                 .kind = ALLOCATION_IMPORTED,
                                 .device = d,
                                 .context = c,
                                 .mapping_base = at,
-                                .mapping_size = (m->span + VRAM_CHUNK - 1) & ~(VRAM_CHUNK - 1),
+                                .mapping_size = chunks(in_chunk + reply->size),
                                 .backing = &m->view,
                                 .offset = reply->offset,
                                 .rdma_capable = true,

@@ -288,15 +288,17 @@ static void host_unmap(uint64_t offset, uint64_t size) { munmap((char *)HOST_BAS
 static CUresult host_follow(struct slab *s, uint64_t at, uint64_t size)
 {
     CUresult r = CUDA_SUCCESS;
-    unsigned end = (unsigned)((at + size + PAGE - 1) / PAGE);
-    for (unsigned k = (unsigned)(at / PAGE); k < end && !r; k++) {
-        bool want = slab_page_used(s, k);
-        if (want == bit(s->on_host, k)) continue;
+    unsigned last = (unsigned)((at + size + PAGE - 1) / PAGE);
+    for (unsigned k = (unsigned)(at / PAGE), end; k < last && !r; k = end) {
+        bool have = bit(s->on_host, k), want = slab_page_used(s, k);
+        for (end = k + 1; end < last && bit(s->on_host, end) == have && slab_page_used(s, end) == want; end++)
+            ;
+        if (have == want) continue;
         if (want)
-            r = host_map(s->offset + k * PAGE, PAGE);
+            r = host_map(s->offset + k * PAGE, (end - k) * PAGE);
         else
-            host_unmap(s->offset + k * PAGE, PAGE);
-        if (!r) set_bit(s->on_host, k, want);
+            host_unmap(s->offset + k * PAGE, (end - k) * PAGE);
+        for (unsigned j = k; j < end && !r; j++) set_bit(s->on_host, j, want);
     }
     return r;
 }
@@ -346,8 +348,9 @@ static CUresult take_piece(struct node *n, void *owner, uint64_t align)
         slab_take(s, n->a.size, align, &at);
     }
     if (!s->device && host_follow(s, at, n->a.size)) {
-        slab_give(s, at, n->a.size);
+        slab_bury(s, at, n->a.size);
         host_follow(s, at, n->a.size);
+        slab_give(s, at, n->a.size);
         if (!s->used) drop_slab(s);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
