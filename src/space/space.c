@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 enum { FREED = 1024, OWNERS = 8 };
 
@@ -337,7 +338,19 @@ uint64_t space_reserve_end(void) { return RESERVE_END; }
 uint64_t space_import_base(void) { return IMPORT; }
 uint64_t space_import_end(void) { return IMPORT_END; }
 uint64_t space_managed_base(void) { return MANAGED; }
-uint64_t space_managed_end(void) { return MANAGED_END; }
+
+/* All of it has an alias or two; where a process's addresses are limited, others need some too. */
+uint64_t space_managed_end(void)
+{
+    static _Atomic uint64_t known;
+    uint64_t end = atomic_load_explicit(&known, memory_order_relaxed), size = MANAGED_END - MANAGED;
+    struct rlimit limit;
+    if (end) return end;
+    if (!getrlimit(RLIMIT_AS, &limit) && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur / 16 < size)
+        size = limit.rlim_cur / 16 / VRAM_CHUNK * VRAM_CHUNK;
+    atomic_store_explicit(&known, MANAGED + size, memory_order_relaxed);
+    return MANAGED + size;
+}
 
 /* ---- code: in host memory, mapped on one device; not found by space_find */
 
