@@ -16,7 +16,8 @@ enum { BOXES = 64, SPINS = 2000, SLEEP_NS = 10000000 };
 
 static struct mailbox boxes[BOXES]; /* MAIL_NONE: free; its thread's from then on until it is free again */
 static int threads[BOXES];
-static _Atomic uint32_t posted; /* boxes posted and not taken */
+static _Atomic uint32_t server_cpu; /* where the service thread last was, plus 1 */
+static _Atomic uint32_t posted;     /* boxes posted and not taken */
 
 static _Thread_local bool passing __attribute__((tls_model("initial-exec")));
 static pid_t owner; /* a forked child has no managed memory */
@@ -78,7 +79,8 @@ static bool ask(uint64_t address, bool write_access)
     if (write(service_bell(), &one, sizeof one) < 0) return false;
     for (unsigned rounds = 0; (state = atomic_load(&m->state)) == MAIL_POSTED || state == MAIL_TAKEN; rounds++) {
         cpu_relax();
-        if (rounds < SPINS) continue;
+        /* on one processor with the service thread it would only be in its way */
+        if (rounds < SPINS && atomic_load(&server_cpu) != (uint32_t)sched_getcpu() + 1) continue;
         atomic_store(&m->asleep, 1);
         futex_wait(&m->state, state, SLEEP_NS);
         atomic_store(&m->asleep, 0);
@@ -109,6 +111,8 @@ static void on_segv(int number, siginfo_t *info, void *context)
 bool host_serve_signals(void)
 {
     bool any = false;
+    uint32_t here = (uint32_t)sched_getcpu() + 1;
+    if (atomic_load_explicit(&server_cpu, memory_order_relaxed) != here) atomic_store(&server_cpu, here);
     for (unsigned k = 0; atomic_load(&posted) && k < BOXES; k++) {
         uint32_t state = MAIL_POSTED;
         struct mailbox *m = &boxes[k];
