@@ -99,19 +99,23 @@ give:
     return r;
 }
 
-static void give(struct mempool *p, struct chunk *c)
+/* What lies behind the first `kept` bytes; all of a managed chunk. */
+static void give(struct mempool *p, struct chunk *c, uint64_t kept)
 {
+    struct space_chunk gone = c->memory;
     if (c->managed) {
         give_managed(c);
         return;
     }
-    for (int k = 0; k < device_count; k++) chunk_unmap(c, &devices[k]);
-    if (!p->device) munmap((void *)c->memory.va, c->memory.size);
+    gone.va += kept, gone.offset += kept, gone.size -= kept;
+    for (int k = 0; k < device_count; k++)
+        if (devices[k].processor && p->access[k]) processor_unmap(devices[k].processor, gone.va, gone.size);
+    if (!p->device) munmap((void *)gone.va, gone.size);
     if (p->share) {
-        if (!p->imported) backing_discard(&c->view, c->offset, c->memory.size);
-        share_unmap(c);
+        if (!p->imported) backing_discard(&c->view, c->offset + kept, gone.size);
+        munmap(c->view.alias + c->offset + kept, gone.size);
     }
-    space_give(p->device, &c->memory);
+    space_give(p->device, &gone);
 }
 
 CUresult chunk_new(struct mempool *p, uint64_t size, uint64_t offset, struct chunk **out)
@@ -169,17 +173,32 @@ void chunk_release(struct chunk *c)
         block_spare(p, b);
     }
     p->reserved -= c->memory.size;
-    give(p, c);
+    give(p, c, 0);
     free(c);
+}
+
+/* Gives the end of a large unused chunk back. Its one block is not bound. */
+static void shorten(struct chunk *c, uint64_t bytes)
+{
+    struct mempool *p = c->pool;
+    block_remove_free(p, c->first);
+    c->first->size -= bytes;
+    block_insert_free(p, c->first);
+    give(p, c, c->memory.size - bytes);
+    c->memory.size -= bytes;
+    p->reserved -= bytes;
 }
 
 bool chunks_release(struct mempool *p, uint64_t keep)
 {
     bool any = false;
-    for (struct chunk *c = p->chunks, *next; c; c = next) {
+    for (struct chunk *c = p->chunks, *next; c && p->reserved > keep; c = next) {
+        uint64_t most = (p->reserved - keep) / CHUNK_SIZE * CHUNK_SIZE;
         next = c->next;
-        if (p->reserved < keep || p->reserved - keep < c->memory.size || !chunk_unused(c)) continue;
-        chunk_release(c);
+        if (!most || !chunk_unused(c)) continue;
+        if (c->memory.size <= most) chunk_release(c);
+        else if (!c->managed && !p->imported && !c->first->above && !c->first->bound) shorten(c, most);
+        else continue;
         any = true;
     }
     return any;

@@ -192,6 +192,26 @@ static void memory_beyond_the_threshold_goes_with_the_next_synchronization(void 
     assert_int_equal(figure(CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH), CHUNK);
 }
 
+static void a_large_piece_is_given_back_in_part(void **state)
+{
+    (void)state;
+    size_t before, after, total;
+    CUdeviceptr p = take(4 * CHUNK - 5, a);
+    ok(cuMemFreeAsync(p, a));
+    ok(cuStreamSynchronize(a));
+    ok(cuMemGetInfo(&before, &total));
+    ok(cuMemPoolTrimTo(pool, 2 * CHUNK - 1));
+    assert_int_equal(figure(CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT), 2 * CHUNK);
+    ok(cuMemGetInfo(&after, &total));
+    assert_int_equal(after, before + 2 * CHUNK);
+    p = take(2 * CHUNK, a);
+    ok(cuMemsetD32Async(p, 8, CHUNK / 2, a));
+    ok(rig_launch(rig_kernel("add"), p + 2 * CHUNK - 4096, 1024, 1, a));
+    ok(cuStreamSynchronize(a));
+    assert_int_equal(rig_word(p + 2 * CHUNK - 4), 9);
+    assert_int_equal(figure(CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT), 2 * CHUNK);
+}
+
 static void memory_in_use_is_not_trimmed(void **state)
 {
     (void)state;
@@ -431,6 +451,7 @@ int main(void)
         T(pieces_that_lie_side_by_side_are_one_again),
         T(pieces_freed_by_different_streams_join_for_one_that_follows_both),
         T(memory_beyond_the_threshold_goes_with_the_next_synchronization),
+        T(a_large_piece_is_given_back_in_part),
         T(memory_in_use_is_not_trimmed),
         T(other_allocations_get_what_pools_keep_without_a_need),
         T(a_pool_holds_no_more_than_its_maximum),
