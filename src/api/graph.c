@@ -311,7 +311,7 @@ CUresult CUDAAPI cuGraphExecDestroy(CUgraphExec hGraphExec)
     CUresult r = library_ready();
     if (r || (r = executable_get(hGraphExec, &x))) return r;
     pthread_mutex_lock(&x->launch);
-    if (x->done) cuEventDestroy_v2(x->done);
+    if (x->done && graph_done_lives(x)) cuEventDestroy_v2(x->done);
     pthread_mutex_lock(&graphs_lock);
     executable_free(x);
     pthread_mutex_unlock(&graphs_lock);

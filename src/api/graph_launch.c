@@ -175,6 +175,7 @@ static CUresult note_done(struct executable *x, struct lane *main)
         if ((r = in_context(l.context, make_event, &l))) return r;
         x->done = l.event;
         x->context = l.context;
+        x->context_id = l.context->id;
     }
     return cuEventRecord(x->done, main->stream);
 }
@@ -193,12 +194,17 @@ static CUresult settle_memory(const struct executable *x, CUstream s)
     return r;
 }
 
+/* The event goes with its context. */
+bool graph_done_lives(const struct executable *x)
+{
+    return !atomic_load(&x->context->destroyed) && x->context->id == x->context_id;
+}
+
 CUresult graph_launch(struct executable *x, struct stream *s)
 {
-    struct event *e;
     struct lane main = { .context = stream_context(s), .stream = (CUstream)s };
     pthread_mutex_lock(&x->launch);
-    if (x->done && event_get(x->done, &e)) x->done = NULL; /* it went with its context */
+    if (x->done && !graph_done_lives(x)) x->done = NULL;
     CUresult r = x->done ? cuStreamWaitEvent(main.stream, x->done, 0) : CUDA_SUCCESS;
     if (!r) r = settle_memory(x, main.stream);
     if (!r) r = perform_all(&x->order, &main);

@@ -4,6 +4,7 @@
 
 #include "graph/graph.h"
 
+bool graph_done_lives(const struct executable *x);
 CUresult graph_launch(struct executable *x, struct stream *s);
 
 #endif

@@ -1,6 +1,7 @@
 /* The library as a whole: initialisation, devices, what kernels did wrong. */
 #include "base/log.h"
 #include "context/context.h"
+#include "graph/capture.h"
 #include "ipc/ipc.h"
 #include "pool/mempool.h"
 #include "space/registered.h"
@@ -110,6 +111,7 @@ CUresult library_init(unsigned flags)
         space_add_owner(&registered_owner);
         space_add_owner(&ipc_owner);
         mempool_init();
+        capture_init();
         atomic_store_explicit(&ready, true, memory_order_release);
     }
     pthread_mutex_unlock(&lock);

@@ -1,5 +1,6 @@
 /* Which streams and events are captured, and behind which nodes. */
 #include "graph/capture.h"
+#include "space/space.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +8,7 @@
 /* A stream in a capture, or an event recorded there, and the nodes that what follows comes behind. */
 struct member {
     void *what;
+    struct context *context;
     struct node_list before;
     struct member *next;
 };
@@ -64,7 +66,7 @@ static CUresult add_all(struct node_list *to, const struct node_list *from)
     return r;
 }
 
-static CUresult enter(struct member **list, void *what, const struct node_list *before)
+static CUresult enter(struct member **list, void *what, struct context *context, const struct node_list *before)
 {
     struct member *m = member_of(*list, what);
     if (m) return copy_list(&m->before, before);
@@ -74,6 +76,7 @@ static CUresult enter(struct member **list, void *what, const struct node_list *
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     m->what = what;
+    m->context = context;
     m->next = *list;
     *list = m;
     return CUDA_SUCCESS;
@@ -118,7 +121,7 @@ CUresult capture_begin(struct stream *s, CUstreamCaptureMode mode, struct graph 
         r = graph_new(&graph);
     else if (!r)
         c->given = true;
-    if (!r) r = enter(&c->streams, s, &first);
+    if (!r) r = enter(&c->streams, s, stream_context(s), &first);
     if (!r) {
         c->id = ++newest;
         c->mode = mode;
@@ -312,7 +315,7 @@ bool capture_record(struct event *e, struct stream *s, bool external, CUresult *
     else if (c->invalid)
         *r = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     else
-        *r = enter(&c->events, e, &m->before);
+        *r = enter(&c->events, e, event_context(e), &m->before);
     pthread_mutex_unlock(&graphs_lock);
     return c || *r;
 }
@@ -328,7 +331,7 @@ static CUresult join(struct capture *of_event, struct member *record, struct cap
     }
     if (of_stream) return add_all(&m->before, &record->before);
     if (stream_is_legacy(s)) return spoil(of_event, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
-    return enter(&of_event->streams, s, &record->before);
+    return enter(&of_event->streams, s, stream_context(s), &record->before);
 }
 
 bool capture_wait(struct stream *s, struct event *e, bool external, CUresult *r)
@@ -374,7 +377,7 @@ CUresult capture_refuse_context(struct context *context)
     pthread_mutex_lock(&graphs_lock);
     for (struct capture *c = captures; c; c = c->next)
         for (struct member *m = c->streams; m; m = m->next)
-            if (stream_context(m->what) == context) r = spoil(c, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+            if (m->context == context) r = spoil(c, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     pthread_mutex_unlock(&graphs_lock);
     return r;
 }
@@ -438,3 +441,35 @@ void capture_forget_event(struct event *e)
     if (c) leave(&c->events, e);
     pthread_mutex_unlock(&graphs_lock);
 }
+
+/* ---- a dying context takes its streams and events along */
+
+static void leave_context(struct member **list, const struct context *context)
+{
+    for (struct member *m = *list, *next; m; m = next) {
+        next = m->next;
+        if (m->context == context) leave(list, m->what);
+    }
+}
+
+static void release_context(struct context *context)
+{
+    if (!capture_any()) return;
+    pthread_mutex_lock(&graphs_lock);
+    for (struct capture *c = captures, *next; c; c = next) {
+        next = c->next;
+        struct member *origin = member_of(c->streams, c->origin);
+        bool gone = !origin || origin->context == context;
+        for (struct member *m = c->streams; m; m = m->next) c->invalid |= m->context == context;
+        leave_context(&c->streams, context);
+        leave_context(&c->events, context);
+        if (!gone) continue;
+        if (!c->given) graph_free(c->graph);
+        forget(c);
+    }
+    pthread_mutex_unlock(&graphs_lock);
+}
+
+static const struct space_owner owner = { .release_context = release_context };
+
+void capture_init(void) { space_add_owner(&owner); }

@@ -10,6 +10,9 @@
 
 #include "graph/graph.h"
 
+/* At cuInit. */
+void capture_init(void);
+
 extern _Atomic unsigned capture_count;
 
 static inline bool capture_any(void) { return atomic_load_explicit(&capture_count, memory_order_relaxed) != 0; }

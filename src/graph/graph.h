@@ -54,7 +54,8 @@ struct executable {                /* CUgraphExec_st */
     uint64_t flags;
     struct node_list order;
     CUevent done;                  /* behind the newest launch */
-    struct context *context;       /* of that launch */
+    struct context *context;       /* of that launch, and its number */
+    uint64_t context_id;
 };
 
 /* CUDA_ERROR_INVALID_VALUE unless the handle is valid. */

@@ -196,9 +196,12 @@ bool chunks_release(struct mempool *p, uint64_t keep)
         uint64_t most = (p->reserved - keep) / CHUNK_SIZE * CHUNK_SIZE;
         next = c->next;
         if (!most || !chunk_unused(c)) continue;
-        if (c->memory.size <= most) chunk_release(c);
-        else if (!c->managed && !p->imported && !c->first->above && !c->first->bound) shorten(c, most);
-        else continue;
+        if (c->memory.size <= most)
+            chunk_release(c);
+        else if (!c->managed && !p->imported && !c->first->above && !c->first->bound)
+            shorten(c, most);
+        else
+            continue;
         any = true;
     }
     return any;

@@ -444,6 +444,44 @@ static void nodes_of_two_devices_run_in_order(void **state)
     ok(cuMemFree(there));
 }
 
+static void a_context_takes_its_captures_along_and_leaves_graphs(void **state)
+{
+    (void)state;
+    CUcontext first, own;
+    CUstream s;
+    CUgraph g;
+    CUgraphExec x, y;
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    ok(cuCtxGetCurrent(&first));
+    ok(cuCtxCreate(&own, NULL, 0, 0));
+    CUfunction f = rig_kernel("add");
+    ok(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+    ok(cuStreamBeginCapture(s, mode));
+    ok(rig_launch(f, memory, 16, 1, s));
+    ok(cuStreamEndCapture(s, &g));
+    ok(cuGraphInstantiate(&x, g, 0));
+    ok(cuGraphLaunch(x, s));
+    ok(cuGraphDestroy(g));
+    ok(cuGraphCreate(&g, 0));
+    ok(cuGraphInstantiate(&y, g, 0));
+    ok(cuGraphLaunch(y, s));
+    ok(cuStreamSynchronize(s));
+    ok(cuStreamBeginCapture(s, mode));
+    ok(cuCtxDestroy(own));
+    ok(cuCtxSetCurrent(first));
+    assert_int_equal(cuGraphLaunch(x, a), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    ok(cuGraphLaunch(y, a));
+    start(CU_STREAM_CAPTURE_MODE_GLOBAL);
+    ok(rig_launch(fill, memory, 16, 1, a));
+    ok(cuGraphExecDestroy(x));
+    x = finish(NULL);
+    run(x);
+    assert_int_equal(rig_word(memory), 1);
+    ok(cuGraphExecDestroy(x));
+    ok(cuGraphExecDestroy(y));
+    ok(cuGraphDestroy(g));
+}
+
 static void objects_of_the_user_live_as_long_as_graphs_need_them(void **state)
 {
     (void)state;
@@ -631,6 +669,7 @@ int main(void)
         T(a_graph_launched_into_a_capture_becomes_its_child),
         T(launches_of_one_graph_do_not_overlap),
         T(nodes_of_two_devices_run_in_order),
+        T(a_context_takes_its_captures_along_and_leaves_graphs),
         T(objects_of_the_user_live_as_long_as_graphs_need_them),
         T(memory_allocated_in_a_capture_is_there_in_every_launch),
         T(what_a_graph_leaves_allocated_is_freed_before_it_runs_again),
