@@ -15,8 +15,11 @@ enum { PITCH = 512 };
 /* What pools keep without a need goes first when memory is short. */
 static CUresult alloc_device(struct context *c, size_t bytes, struct allocation **a)
 {
-    vmm_settle();
     CUresult r = space_alloc_device(c, bytes, 512, a);
+    if (r == CUDA_ERROR_OUT_OF_MEMORY) {
+        vmm_settle();
+        r = space_alloc_device(c, bytes, 512, a);
+    }
     if (r == CUDA_ERROR_OUT_OF_MEMORY && mempool_shrink(c->device)) r = space_alloc_device(c, bytes, 512, a);
     return r;
 }

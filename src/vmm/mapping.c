@@ -26,11 +26,13 @@ struct vmm_mapping *mapping_from(uint64_t address)
 
 struct vmm_mapping *mapping_next(struct vmm_mapping *m) { return RB_NEXT(mappings, &mappings, m); }
 
-/* The space's index finds it sooner than the tree, which is for the order. */
+/* The space's index finds it sooner than the tree, which is for the order. Where reservations are nobody else
+ * publishes anything, so that what is found stays there as long as the lock is held. */
 struct vmm_mapping *mapping_at(uint64_t address)
 {
+    if (address < space_reserve_base() || address >= space_reserve_end()) return NULL;
     const struct allocation *a = space_find(address);
-    return a && a->owner == &vmm_owner ? a->detail : NULL;
+    return a ? a->detail : NULL;
 }
 
 static void enter(struct vmm_mapping *m)

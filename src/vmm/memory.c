@@ -62,6 +62,15 @@ static void settle(void)
     for (struct vmm_own *o; (o = own_next_forgotten());) destroy(o->memory);
 }
 
+/* Whether descriptors were closed is looked at only when it matters. */
+static CUresult take(struct device *d, uint64_t size, struct space_chunk *out)
+{
+    CUresult r = space_take(d, size, out);
+    if (r != CUDA_ERROR_OUT_OF_MEMORY || !own_orphans()) return r;
+    settle();
+    return space_take(d, size, out);
+}
+
 CUresult memory_create(uint64_t size, const CUmemAllocationProp *prop, struct vmm_memory **out)
 {
     struct device *d;
@@ -71,8 +80,7 @@ CUresult memory_create(uint64_t size, const CUmemAllocationProp *prop, struct vm
     struct vmm_memory *m = calloc(1, sizeof *m);
     if (!m) return CUDA_ERROR_OUT_OF_MEMORY;
     *m = (struct vmm_memory){ .prop = p, .size = size, .device = d, .references = 1 };
-    settle();
-    if ((r = space_take(d, size, &m->chunk))) {
+    if ((r = take(d, size, &m->chunk))) {
         m->chunk.size = 0;
         goto out;
     }
