@@ -1,0 +1,162 @@
+/* Random changes of entries and random accesses, against a model: a fault
+ * comes exactly where the model says that it must, and no data is ever lost.
+ * FAULTLINE_SEED and FAULTLINE_STEPS choose another walk, another length. */
+#include "unit/mmu_rig.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+enum { BLOCKS = 6, PAGES = BLOCKS * 512, PROCESSORS = 1 + RIG_DEVICES };
+
+static enum mmu_access may[PROCESSORS][PAGES];
+static uint64_t value[PAGES]; /* the first word of each page */
+static uint64_t state;
+
+static uint64_t next_random(void)
+{
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return state;
+}
+
+static unsigned below(unsigned n) { return (unsigned)(next_random() >> 11) % n; }
+static uint64_t address(unsigned page) { return rig.base + (uint64_t)page * RIG_PAGE; }
+
+/* Pages [*first, *first + n): single ones, some, or whole blocks. */
+static unsigned some_pages(unsigned *first)
+{
+    unsigned n;
+    switch (below(4)) {
+    case 0: n = 1; break;
+    case 1: n = 1 + below(40); break;
+    case 2: n = 1 + below(700); break;
+    default:
+        n = 512 * (1 + below(3));
+        *first = 512 * below(BLOCKS - n / 512 + 1);
+        return n;
+    }
+    *first = below(PAGES - n);
+    return n;
+}
+
+static void change_entries(void)
+{
+    unsigned first, n = some_pages(&first), p = below(PROCESSORS);
+    enum mmu_access access = (enum mmu_access)below(3);
+    assert_int_equal(mmu_set(p, address(first), (uint64_t)n * RIG_PAGE, access), CUDA_SUCCESS);
+    for (unsigned k = first; k < first + n; k++) may[p][k] = access;
+}
+
+static void move(void)
+{
+    unsigned first, n = some_pages(&first), to = below(PROCESSORS);
+    for (unsigned p = 0; p < PROCESSORS; p++) {
+        enum mmu_access access = p == to ? MMU_WRITE : MMU_NONE;
+        assert_int_equal(mmu_set(p, address(first), (uint64_t)n * RIG_PAGE, access), CUDA_SUCCESS);
+        for (unsigned k = first; k < first + n; k++) may[p][k] = access;
+    }
+}
+
+static void discard(void)
+{
+    unsigned first, n = some_pages(&first);
+    mmu_discard(address(first), (uint64_t)n * RIG_PAGE);
+    for (unsigned k = first; k < first + n; k++) value[k] = 0;
+}
+
+/* What the access does to the model; true if it faults. */
+static bool touch(unsigned p, unsigned page, bool write)
+{
+    enum mmu_access need = write ? MMU_WRITE : MMU_READ;
+    if (may[p][page] >= need) return false;
+    may[p][page] = need;
+    return true;
+}
+
+static void host_touches(void)
+{
+    for (unsigned n = 1 + below(20), page = below(PAGES - 20); n--; page++) {
+        volatile uint64_t *word = (volatile uint64_t *)address(page);
+        unsigned before = rig_faults(MMU_HOST);
+        bool write = below(2), faults = touch(MMU_HOST, page, write);
+        if (write)
+            *word = value[page] = next_random();
+        else
+            assert_int_equal(*word, value[page]);
+        assert_int_equal(rig_faults(MMU_HOST) - before, faults);
+    }
+}
+
+static void device_touches(void)
+{
+    unsigned count = 1 + below(60), stride = 1 + below(20), first = below(PAGES - count * stride), faults = 0;
+    int k = (int)below(RIG_DEVICES);
+    bool write = below(2);
+    uint64_t sum = 0, wanted = 0, base = next_random();
+    unsigned before = rig_faults(1 + (unsigned)k);
+    for (unsigned i = 0; i < count; i++) {
+        unsigned page = first + i * stride;
+        faults += touch(1 + (unsigned)k, page, write);
+        if (write) value[page] = base + i;
+        wanted += value[page];
+    }
+    struct rig_job job = { write ? RIG_WRITE : RIG_READ, address(first), (uint64_t)stride * RIG_PAGE, count, base, 0 };
+    assert_int_equal(rig_run(k, job, 1, 0, &sum), CUDA_SUCCESS);
+    if (!write) assert_int_equal(sum, wanted);
+    assert_int_equal(rig_faults(1 + (unsigned)k) - before, faults);
+}
+
+static void begin_again(void)
+{
+    mmu_remove(rig.base, (uint64_t)BLOCKS * RIG_BLOCK);
+    assert_int_equal(mmu_add(rig.base, (uint64_t)BLOCKS * RIG_BLOCK), CUDA_SUCCESS);
+    memset(may, 0, sizeof may);
+    memset(value, 0, sizeof value);
+}
+
+static void restart_device(void)
+{
+    int k = (int)below(RIG_DEVICES);
+    rig_device_stop(k);
+    rig_device_start(k);
+    memset(may[1 + k], 0, sizeof may[1 + k]);
+}
+
+static void faults_come_where_they_must_and_nowhere_else(void **unused)
+{
+    const char *seed = getenv("FAULTLINE_SEED"), *steps = getenv("FAULTLINE_STEPS");
+    (void)unused;
+    state = 0x9e3779b97f4a7c15ull * (1 + (seed ? strtoull(seed, NULL, 0) : 0));
+    rig_start(RIG_DEVICES);
+    assert_int_equal(mmu_add(rig.base, (uint64_t)BLOCKS * RIG_BLOCK), CUDA_SUCCESS);
+    for (unsigned n = steps ? (unsigned)atoi(steps) : 4000; n--;) {
+        unsigned what = below(1000);
+        if (what < 300)
+            change_entries();
+        else if (what < 500)
+            move();
+        else if (what < 780)
+            host_touches();
+        else if (what < 960)
+            device_touches();
+        else if (what < 990)
+            discard();
+        else if (what < 996)
+            begin_again();
+        else
+            restart_device();
+    }
+    mmu_remove(rig.base, (uint64_t)BLOCKS * RIG_BLOCK);
+    rig_stop();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(faults_come_where_they_must_and_nowhere_else) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
