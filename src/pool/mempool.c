@@ -15,7 +15,7 @@ struct mempool *mempools;
 /* By location: the devices, memory without a location, the host, its node. */
 enum { AT_NONE = MAX_DEVICES, AT_HOST, AT_NODE, PLACES };
 struct standard {
-    struct mempool *first, *current;
+    _Atomic(struct mempool *) first, current; /* read without a lock, too */
 };
 static struct standard standards[2][PLACES];
 
@@ -200,19 +200,31 @@ static CUresult standard(CUmemLocation l, CUmemAllocationType type, struct stand
     if (r) return r;
     struct standard *s = &standards[type == CU_MEM_ALLOCATION_TYPE_MANAGED][place];
     if (!s->first) {
+        struct mempool *p;
         CUmemPoolProps props = { .allocType = type, .location = l };
-        if ((r = make(&props, &s->first))) return r;
-        s->first->is_default = true;
-        enter(s->first);
+        if ((r = make(&props, &p))) return r;
+        p->is_default = true;
+        enter(p);
+        s->first = p;
     }
     if (!s->current) s->current = s->first;
     *out = s;
     return r;
 }
 
+/* What exists is found without the lock, which others may hold while devices unmap. */
+static struct mempool *known(CUmemLocation l, CUmemAllocationType type, bool current)
+{
+    unsigned place;
+    if (l.type == CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT || place_of(l, type, &place)) return NULL;
+    struct standard *s = &standards[type == CU_MEM_ALLOCATION_TYPE_MANAGED][place];
+    return current ? s->current : s->first;
+}
+
 static CUresult find(CUmemLocation l, CUmemAllocationType type, bool current, struct mempool **out)
 {
     struct standard *s;
+    if ((*out = known(l, type, current))) return CUDA_SUCCESS;
     pthread_mutex_lock(&mempools_lock);
     CUresult r = standard(l, type, &s);
     if (!r) *out = current ? s->current : s->first;
