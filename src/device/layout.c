@@ -14,14 +14,20 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { SANITIZED = 1 };            /* which has a layout of its own */
+#else
+enum { SANITIZED = 0 };
+#endif
+
 extern char **environ;
 static const uint64_t TOP = 0x7ffffffff000;
 enum { STACK = 8 << 20 };
 
 void layout_apply(int argc, char **argv)
 {
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
     struct rlimit limit;
+    if (SANITIZED) return;
     int character = personality(0xffffffff);
     if (getrlimit(RLIMIT_STACK, &limit)) return;
     if (argc < 2) {
@@ -42,7 +48,4 @@ void layout_apply(int argc, char **argv)
     pthread_attr_setstacksize(&attributes, STACK);
     pthread_setattr_default_np(&attributes);
     pthread_attr_destroy(&attributes);
-#else
-    (void)argc, (void)argv;
-#endif
 }
