@@ -278,6 +278,8 @@ static CUresult change(struct table *t, uint64_t va, uint64_t size, enum mmu_acc
         put_off(t, &t->zap, va, size);
         return CUDA_SUCCESS;
     }
+    /* only what is watched can be entered; taking out may wait for its neighbours */
+    if (t->close.lo != t->close.hi) table_finish(t);
     if (t->processor && !device_ready(t)) return CUDA_SUCCESS;
     if (has == MMU_NONE) return enter(t, va, size, may == MMU_WRITE);
     return result_of(userfault_protect(t->fd, va, size, may == MMU_WRITE));
@@ -350,11 +352,7 @@ CUresult leaf_apply(struct table *t, struct leaf *l, unsigned first, unsigned en
             stale_add(t, l);
             continue;
         }
-        if (l->open) {
-            close_leaf(t, l);
-            /* protecting needs it watched; taking out may wait for its neighbours */
-            if (may != MMU_NONE) table_finish(t);
-        }
+        if (l->open) close_leaf(t, l);
         CUresult r = change(t, l->va + first * PAGE_BYTES, (uint64_t)(next - first) * PAGE_BYTES, has, may);
         if (r) return r;
         fill(&l->has_read, &l->has_write, first, next, may);
@@ -371,7 +369,10 @@ void table_settle(struct processor *p)
     while (t->stale && t->processor == p) {
         struct leaf *l = t->stale;
         stale_remove(l);
-        leaf_apply(t, l, 0, BLOCK_PAGES);
+        if (!leaf_apply(t, l, 0, BLOCK_PAGES)) continue;
+        /* better too little than too much */
+        put_off(t, &t->zap, l->va, BLOCK_BYTES);
+        fill(&l->has_read, &l->has_write, 0, BLOCK_PAGES, MMU_NONE);
     }
     table_finish(t);
     t->settling = false;
