@@ -36,7 +36,7 @@
 #define UFFD_USER_MODE_ONLY 1
 #endif
 
-enum { STACK = 128 << 10, PIECE = 4 << 20, WINDOWS = 64, RETRY_MS = 1000 };
+enum { STACK = 1 << 20, PIECE = 4 << 20, WINDOWS = 64, RETRY_MS = 1000 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 

@@ -16,7 +16,13 @@
 #include <cmocka.h>
 #include <cuda.h>
 
-enum { THREADS = 4, ROUNDS = 300, LIVE = 6, KINDS = 4 };
+enum { THREADS = 4, ROUNDS = 300, LIVE = 6 };
+/* a device process under ThreadSanitizer has its mappings where the host's are, so it cannot show registered memory */
+#ifdef __SANITIZE_THREAD__
+enum { KINDS = 3 };
+#else
+enum { KINDS = 4 };
+#endif
 
 static const char ptx[] = ".version 7.0\n.target sm_52\n.address_size 64\n"
                           ".visible .entry poke(.param .u64 a, .param .u32 b){ .reg .b32 %r<2>; .reg .b64 %d<2>;\n"
