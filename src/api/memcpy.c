@@ -25,6 +25,7 @@ static void copy_row(const struct copy *c, size_t to, size_t from)
         run = c->width - done;
         char *t = span_reach(&c->to.span, c->pieces, to + done, &run);
         const char *f = span_reach(&c->from.span, c->pieces, from + done, &run);
+        if (!c->to.pageable && !c->to.span.managed) backing_enlarge_pages(t, run);
         memmove(t, f, run);
     }
 }

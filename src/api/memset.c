@@ -43,6 +43,7 @@ static CUresult perform(void *arg)
         for (size_t done = 0, run; done < f->width * f->unit; done += run) {
             run = f->width * f->unit - done;
             char *bytes = span_reach(&f->span, f->pieces, y * f->pitch + done, &run);
+            if (!f->span.managed) backing_enlarge_pages(bytes, run);
             fill_run(bytes, run, f);
         }
     return CUDA_SUCCESS;

@@ -13,6 +13,11 @@
 #define MFD_NOEXEC_SEAL 8u
 #endif
 
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25
+#endif
+
+enum { HUGE = 2 << 20, REFUSALS = 16 };
 static _Atomic uint64_t last;
 
 void backing_adopt(struct backing *b, int fd, uint64_t size)
@@ -38,12 +43,29 @@ static int open_huge(void)
     return fd;
 }
 
+/* Where the file's large pages can be mapped as such, if there is room for that. */
+static char *map_alias(int fd, uint64_t size)
+{
+    const int flags = MAP_SHARED | MAP_NORESERVE;
+    char *room = mmap(NULL, size + HUGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (room == MAP_FAILED) return mmap(NULL, size, PROT_READ | PROT_WRITE, flags, fd, 0);
+    uint64_t before = -(uintptr_t)room % HUGE;
+    char *alias = mmap(room + before, size, PROT_READ | PROT_WRITE, flags | MAP_FIXED, fd, 0);
+    if (alias == MAP_FAILED) {
+        munmap(room, size + HUGE);
+        return alias;
+    }
+    if (before) munmap(room, before);
+    munmap(alias + size, HUGE - before);
+    return alias;
+}
+
 static CUresult create(struct backing *b, int fd, uint64_t size)
 {
     *b = (struct backing){ .fd = fd, .size = size, .alias = MAP_FAILED };
     if (b->fd < 0) goto failed;
     if (ftruncate(b->fd, (off_t)size)) goto failed;
-    b->alias = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, b->fd, 0);
+    b->alias = map_alias(b->fd, size);
     if (b->alias == MAP_FAILED) goto failed;
     /* a forked child of the application must not reach device memory */
     madvise(b->alias, size, MADV_DONTFORK);
@@ -64,6 +86,17 @@ CUresult backing_create_huge(struct backing *b, const char *name, uint64_t size)
 {
     int fd = open_huge();
     return create(b, fd >= 0 ? fd : memfd_create(name, MFD_CLOEXEC), size);
+}
+
+void backing_enlarge_pages(char *bytes, uint64_t size)
+{
+    static _Atomic unsigned refused;
+    uint64_t before = -(uintptr_t)bytes % HUGE;
+    for (uint64_t at = before; size >= HUGE && at <= size - HUGE && refused < REFUSALS; at += HUGE) {
+        /* where there is nothing at all it is refused */
+        __atomic_fetch_or(bytes + at, 0, __ATOMIC_RELAXED);
+        if (madvise(bytes + at, HUGE, MADV_COLLAPSE)) refused++;
+    }
 }
 
 void backing_destroy(struct backing *b)
