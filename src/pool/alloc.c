@@ -150,7 +150,14 @@ static CUresult free_block(struct allocation *a, CUdeviceptr address, struct str
 
 CUresult mempool_free(struct allocation *a, CUdeviceptr address, struct stream *s) { return free_block(a, address, s); }
 
-CUresult mempool_free_now(struct allocation *a, CUdeviceptr address) { return free_block(a, address, NULL); }
+/* A shared pool's memory leaves this process with its chunk: what the caller has left in progress,
+ * against the rules, must not find nothing there. */
+CUresult mempool_free_now(struct allocation *a, CUdeviceptr address)
+{
+    const struct mempool *p = a->detail;
+    if (p->share && context_top() && !atomic_load(&context_top()->destroyed)) context_synchronize(context_top());
+    return free_block(a, address, NULL);
+}
 
 void mempool_drop_lent(struct mempool *p)
 {
