@@ -39,14 +39,17 @@ struct record {
     struct record *next_free;
 };
 
+/* Behind the entries of a large one comes the count of those that are not empty; a
+ * small one is one cache line, and is counted when it matters. */
 struct table {
-    struct table *next_free;
-    unsigned used;                 /* entries that are not empty */
-    _Atomic uintptr_t entries[];
+    _Atomic uintptr_t entries[1];
 };
+enum { SMALL = 8 };
+
+struct stack { struct table **item; size_t count, room; };
 
 static _Atomic uintptr_t root[1 << 13];
-static struct table *free_tables[LEVELS];
+static struct stack free_tables[LEVELS];
 static struct record *free_records;
 static char *block, *block_end;    /* the newest block's rest */
 
@@ -116,14 +119,45 @@ static struct record *record_new(void)
     return r;
 }
 
+static size_t entries_of(unsigned level) { return (size_t)1 << table_bits[level]; }
+
 static struct table *table_new(unsigned level)
 {
-    struct table *t = free_tables[level];
-    if (t)
-        free_tables[level] = t->next_free;
-    else
-        t = take_bytes(sizeof *t + (sizeof *t->entries << table_bits[level]));
-    return t;
+    struct stack *f = &free_tables[level];
+    if (f->count) return f->item[--f->count];
+    size_t n = entries_of(level);
+    return take_bytes((n > SMALL ? n + 1 : n) * sizeof(uintptr_t));
+}
+
+/* All its entries are empty. Without memory to remember it, it is lost. */
+static void table_free(struct table *t, unsigned level)
+{
+    struct stack *f = &free_tables[level];
+    if (f->count == f->room) {
+        size_t room = f->room ? 2 * f->room : 64;
+        struct table **more = realloc(f->item, room * sizeof *more);
+        if (!more) return;
+        f->item = more;
+        f->room = room;
+    }
+    f->item[f->count++] = t;
+}
+
+static void table_count(struct table *t, unsigned level, int change)
+{
+    size_t n = entries_of(level);
+    if (n > SMALL)
+        atomic_store_explicit(&t->entries[n], atomic_load_explicit(&t->entries[n], memory_order_relaxed) + (uintptr_t)(intptr_t)change,
+                              memory_order_relaxed);
+}
+
+static bool table_empty(const struct table *t, unsigned level)
+{
+    size_t n = entries_of(level);
+    if (n > SMALL) return !atomic_load_explicit(&t->entries[n], memory_order_relaxed);
+    for (size_t k = 0; k < n; k++)
+        if (atomic_load_explicit(&t->entries[k], memory_order_relaxed)) return false;
+    return true;
 }
 
 /* ---- writers */
@@ -144,10 +178,11 @@ struct change {
     uintptr_t from, to;            /* entries */
 };
 
-/* Changes the entries for [c->first, c->last] in the table that begins at address base. False: no memory. */
-static bool change(const struct change *c, unsigned level, _Atomic uintptr_t *entries, unsigned *used, uint64_t base)
+/* Changes the entries for [c->first, c->last] of the table t (NULL: the root), which begins at address base. False: no memory. */
+static bool change(const struct change *c, unsigned level, struct table *t, uint64_t base)
 {
-    uint64_t span = 1ull << span_bits[level], last_entry = (1ull << table_bits[level]) - 1;
+    _Atomic uintptr_t *entries = t ? t->entries : root;
+    uint64_t span = 1ull << span_bits[level], last_entry = entries_of(level) - 1;
     uint64_t k = c->first <= base ? 0 : (c->first - base) >> span_bits[level];
     uint64_t end = (c->last - base) >> span_bits[level];
     for (end = end < last_entry ? end : last_entry; k <= end; k++) {
@@ -155,19 +190,19 @@ static bool change(const struct change *c, unsigned level, _Atomic uintptr_t *en
         uintptr_t e = atomic_load_explicit(&entries[k], memory_order_relaxed);
         if (e == c->from && c->first <= at && c->last - at >= span - 1) {
             atomic_store_explicit(&entries[k], c->to, memory_order_release);
-            *used = *used + !e - !c->to;
+            if (t) table_count(t, level, !e - !c->to);
             continue;
         }
         if (e & TAG_RECORD || (!e && c->from)) continue;
-        struct table *t = (struct table *)e;
-        if (!t && !(t = table_new(level + 1))) return false;
-        if (!e) ++*used;
-        bool done = change(c, level + 1, t->entries, &t->used, at);
-        atomic_store_explicit(&entries[k], t->used ? (uintptr_t)t : 0, memory_order_release);
-        if (!t->used) {
-            t->next_free = free_tables[level + 1];
-            free_tables[level + 1] = t;
-            --*used;
+        struct table *below = (struct table *)e;
+        if (!below && !(below = table_new(level + 1))) return false;
+        if (!e && t) table_count(t, level, 1);
+        bool done = change(c, level + 1, below, at);
+        bool empty = table_empty(below, level + 1);
+        atomic_store_explicit(&entries[k], empty ? 0 : (uintptr_t)below, memory_order_release);
+        if (empty) {
+            table_free(below, level + 1);
+            if (t) table_count(t, level, -1);
         }
         if (!done) return false;
     }
@@ -176,9 +211,8 @@ static bool change(const struct change *c, unsigned level, _Atomic uintptr_t *en
 
 static bool change_all(const struct allocation *a, uintptr_t from, uintptr_t to)
 {
-    unsigned used = 0;
     const struct change c = { a->base, a->base + a->size - 1, from, to };
-    return change(&c, 0, root, &used, 0);
+    return change(&c, 0, NULL, 0);
 }
 
 CUresult index_insert(struct allocation *a)
