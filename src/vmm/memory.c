@@ -21,13 +21,20 @@ static bool all_zero(const void *p, size_t n)
     return !n;
 }
 
+/* To the simulated devices. */
+static int nearest_node(void)
+{
+    int node = profile_attribute(devices[0].profile, CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID);
+    return numa_exists(node) ? node : 0;
+}
+
 static CUresult check_location(CUmemLocation *l, struct device **d)
 {
     *d = NULL;
     switch (l->type) {
     case CU_MEM_LOCATION_TYPE_DEVICE: return device_get(l->id, d);
     case CU_MEM_LOCATION_TYPE_HOST: /* its id is ignored, and it is reported as a node (observed on H200) */
-        *l = (CUmemLocation){ .type = CU_MEM_LOCATION_TYPE_HOST_NUMA, .id = numa_nearest() };
+        *l = (CUmemLocation){ .type = CU_MEM_LOCATION_TYPE_HOST_NUMA, .id = nearest_node() };
         return CUDA_SUCCESS;
     case CU_MEM_LOCATION_TYPE_HOST_NUMA: return numa_exists(l->id) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     default: return CUDA_ERROR_INVALID_VALUE;
