@@ -279,3 +279,24 @@ K misaligned_later(char *p)
     int t = threadIdx.x + threadIdx.y * blockDim.x, i = (blockIdx.x + blockIdx.y * gridDim.x) * blockDim.x * blockDim.y + t; \
     if (i < all) out[i] = name(in, i, t, n); }
 LOOPS(LOOP_KERNEL)
+/* loops between barriers, over shared memory, that write as well */
+K loop_in_step(const int *in, int *out, int n, int all)
+{
+    __shared__ int s[512];
+    int t = threadIdx.x, i = blockIdx.x * blockDim.x + t, sum = 0;
+    s[t] = in[t];
+    s[t + 256] = 0;
+    __syncthreads();
+#pragma unroll 1
+    for (int round = 0; round < n % 4 + 1; round++) {
+#pragma unroll 1
+        for (int k = 0; k < n; k++) sum += s[k] * (k + round);
+        __syncthreads();
+#pragma unroll 1
+        for (int k = 0; k < n; k++) s[t + 256] += sum ^ s[t];
+        __syncthreads();
+        s[t] = s[t + 256] + __shfl_sync(0xffffffff, sum, 3);
+        __syncthreads();
+    }
+    if (i < all) out[i] = sum + s[t];
+}

@@ -117,7 +117,61 @@ LOOP floats(const int *in, int i, int t, int n)
     return (int)(s * 16);
 }
 
+/* one loop right after another, with what the first left */
+LOOP chained(const int *in, int i, int t, int n)
+{
+    int s = i, k = 0;
+    ROLLED for (; k < n; k++) s += in[t + k] * k;
+    ROLLED for (; k < 2 * n + 1; k++) s ^= in[t + 2 * k] + k;
+    ROLLED for (; k > 0; k -= 2) s = s * 3 + in[t + 100 + k];
+    return s + k;
+}
+/* a condition of doubles, predicates and halves of words that live on */
+LOOP doubles(const int *in, int i, int t, int n)
+{
+    double s = i, x = 0;
+    short h = (short)t;
+    int odd = 0;
+    ROLLED while (x <= n) {
+        s = s * 0.25 + in[t] % 100;
+        h = (short)(h * 3 + 1);
+        odd = s > 50;
+        x += 1.0;
+    }
+    return (int)(s * 8) + h + odd + (int)x;
+}
+/* not entered at all by all threads of some blocks, left in the middle of the function by others */
+LOOP returns_early(const int *in, int i, int t, int n)
+{
+    if (i % 500 > 400) return -i;
+    int s = 0;
+    ROLLED for (int k = 0; k < n; k++) s += in[k + t % 5] & 0xff;
+    if (s % 3 == 0) return s;
+    ROLLED for (int k = 0; k < n; k++) s -= in[t + k] & 15;
+    return s * 2;
+}
+/* the same count in all threads, which each of them has read */
+LOOP count_in_memory(const int *in, int i, int t, int n)
+{
+    int rounds = in[n] % 9 + 1, s = i;
+    ROLLED for (int k = 0; k < rounds; k++) s += in[t + k] * rounds;
+    return s;
+}
+/* unsigned and 64-bit inductions that wrap, and end somewhere odd */
+LOOP wraps(const int *in, int i, int t, int n)
+{
+    unsigned a = 0xfffffff0u + (unsigned)t;
+    unsigned long long b = 0xffffffffull - (unsigned)t;
+    int s = 0;
+    ROLLED for (int k = 0; k <= n; k++) {
+        s += (int)(a >> 3) ^ (int)(b >> 5) ^ in[k];
+        a += 7;
+        b += 0x40000001ull;
+    }
+    return s + (int)a + (int)(b >> 8) + i;
+}
+
 #define LOOPS(X) X(dot) X(rows_by_columns) X(last_place) X(own_count) X(some_enter) X(nested) X(odd_steps) X(last_value) \
-    X(wide) X(ends_in_the_middle) X(floats)
+    X(wide) X(ends_in_the_middle) X(floats) X(chained) X(doubles) X(returns_early) X(count_in_memory) X(wraps)
 
 #endif

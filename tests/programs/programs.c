@@ -413,6 +413,25 @@ static void loop(const char *name, int (*reference)(const int *, int, int, int))
         }
 }
 
+static void loops_in_step(void)
+{
+    int in[LOOP_IN], n = 13, all = 1000, s[512], sum[256] = { 0 };
+    for (int k = 0; k < LOOP_IN; k++) in[k] = k * 77 % 1000;
+    CUdeviceptr d = give(in, sizeof in), o = give(NULL, 4000);
+    run("loop_in_step", 4, 1, 256, 1, 0, ARGS(&d, &o, &n, &all));
+    memcpy(s, in, 1024);
+    memset(s + 256, 0, 1024);
+    for (int round = 0; round < n % 4 + 1; round++) {
+        for (int t = 0; t < 256; t++)
+            for (int k = 0; k < n; k++) sum[t] += s[k] * (k + round);
+        for (int t = 0; t < 256; t++)
+            for (int k = 0; k < n; k++) s[t + 256] += sum[t] ^ s[t];
+        for (int t = 0; t < 256; t++) s[t] = s[t + 256] + sum[t / 32 * 32 + 3];
+    }
+    int *result = take(o, 4000);
+    for (int i = 0; i < all; i++) EXPECT(result[i] == sum[i % 256] + s[i % 256]);
+}
+
 static void loops(void)
 {
 #define RUN_LOOP(name) loop("loop_" #name, name);
@@ -423,7 +442,7 @@ static const struct { const char *name; void (*run)(void); } programs[] = {
 #define P(name) { #name, name }
     P(saxpy_float), P(saxpy_double), P(saxpy_half), P(tree_reduction), P(tiled_transpose), P(matrix_product), P(histogram_of_bytes), P(shuffle_scan),
     P(stencil_with_dynamic_shared_memory), P(mandelbrot), P(function_pointer_table), P(device_printf), P(device_assert), P(spin_locks), P(decoupled_look_back),
-    P(persistent_kernel), P(kernels_of_two_streams), P(cooperative_grid), P(device_malloc), P(votes_and_matches), P(mathematics), P(variables_of_modules), P(loops),
+    P(persistent_kernel), P(kernels_of_two_streams), P(cooperative_grid), P(device_malloc), P(votes_and_matches), P(mathematics), P(variables_of_modules), P(loops), P(loops_in_step),
     P(everybody_gets_a_turn), P(blocks_in_turn), P(many_pieces_of_memory), P(broken_heap), P(printf_of_nothing), P(printf_before_a_fault),
     P(misaligned_after_a_barrier),
 };
