@@ -1,4 +1,5 @@
-/* Random changes of entries and random accesses, against a model: a fault
+/* Random changes of entries and random accesses, while devices run kernels
+ * and while they do not, against a model: a fault
  * comes exactly where the model says that it must, and no data is ever lost.
  * FAULTLINE_SEED and FAULTLINE_STEPS choose another walk, another length. */
 #include "unit/mmu_rig.h"
@@ -122,6 +123,7 @@ static void begin_again(void)
 static void restart_device(void)
 {
     int k = (int)below(RIG_DEVICES);
+    rig_keep_busy(k, false);
     rig_device_stop(k);
     rig_device_start(k);
     memset(may[1 + k], 0, sizeof may[1 + k]);
@@ -148,15 +150,19 @@ static void faults_come_where_they_must_and_nowhere_else(void **unused)
             discard();
         else if (what < 996)
             begin_again();
-        else
+        else if (what < 998)
             restart_device();
+        else
+            rig_keep_busy((int)below(RIG_DEVICES), below(2));
     }
+    for (int k = 0; k < RIG_DEVICES; k++) rig_keep_busy(k, false);
     mmu_remove(rig.base, (uint64_t)BLOCKS * RIG_BLOCK);
     rig_stop();
 }
 
 int main(void)
 {
+    setenv("FAULTLINE_WORKERS", "3", 1);
     const struct CMUnitTest tests[] = { cmocka_unit_test(faults_come_where_they_must_and_nowhere_else) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,6 +40,8 @@ kernel(struct fl_block *b, uint32_t first, uint32_t count)
         volatile uint64_t *word = (volatile uint64_t *)va;
         if (j->deed == RIG_READ) sum += *word;
         if (j->deed == RIG_WRITE) *word = j->value + k;
+        if (j->deed == RIG_WAIT)
+            while (!*word) __builtin_ia32_pause();
         if (j->deed == RIG_ADD) __atomic_fetch_add(word, j->value, __ATOMIC_SEQ_CST);
     }
     if (j->deed == RIG_READ) __atomic_fetch_add((uint64_t *)j->sum, sum, __ATOMIC_SEQ_CST);
@@ -96,6 +98,7 @@ void rig_device_start(int k)
     assert_int_equal(processor_map(rig.device[k], WINDOW, CODE, &rig.code, 0, PROT_DEVICE_READ | PROT_DEVICE_EXEC), 0);
     assert_int_equal(processor_map(rig.device[k], WINDOW + CODE, RESULTS, &rig.code, CODE, PROT_DEVICE_WRITE), 0);
     assert_int_equal(processor_channel_open(rig.device[k], &rig.channel[k]), CUDA_SUCCESS);
+    assert_int_equal(processor_channel_open(rig.device[k], &rig.side[k]), CUDA_SUCCESS);
     assert_int_equal(mmu_attach(1 + (unsigned)k), CUDA_SUCCESS);
 }
 
@@ -133,14 +136,33 @@ void rig_stop(void)
 
 uint64_t *rig_results(void) { return (uint64_t *)(rig.code.alias + CODE); }
 
-uint64_t rig_launch(int k, struct rig_job job, unsigned blocks, uint64_t span)
+static uint64_t launch(int k, uint32_t channel, struct rig_job job, unsigned blocks, uint64_t span)
 {
     struct params p = { job, span };
     p.job.sum = WINDOW + CODE;
     struct launch l = {
         .image = WINDOW, .grid = { blocks, 1, 1 }, .block = { 1, 1, 1 }, .params = &p, .params_size = sizeof p
     };
-    return processor_launch(rig.device[k], rig.channel[k], &l);
+    return processor_launch(rig.device[k], channel, &l);
+}
+
+uint64_t rig_launch(int k, struct rig_job job, unsigned blocks, uint64_t span)
+{
+    return launch(k, rig.channel[k], job, blocks, span);
+}
+
+void rig_keep_busy(int k, bool busy)
+{
+    _Atomic uint64_t *go_on = (_Atomic uint64_t *)rig_results() + 8 + k;
+    if (busy && !rig.busy[k]) {
+        atomic_store(go_on, 0);
+        rig.busy[k] = launch(k, rig.side[k],
+                             (struct rig_job){ RIG_WAIT, WINDOW + CODE + 64 + 8 * (uint64_t)k, 0, 1, 0, 0 }, 1, 0);
+    } else if (!busy && rig.busy[k]) {
+        atomic_store(go_on, 1);
+        assert_int_equal(processor_wait(rig.device[k], rig.side[k], rig.busy[k]), CUDA_SUCCESS);
+        rig.busy[k] = 0;
+    }
 }
 
 CUresult rig_run(int k, struct rig_job job, unsigned blocks, uint64_t span, uint64_t *sum)

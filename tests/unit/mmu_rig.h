@@ -11,14 +11,15 @@
 enum { RIG_PAGE = 4096, RIG_BLOCK = 2 << 20, RIG_DEVICES = 2 };
 
 /* What the one kernel does: for k < count, at va + k * stride. */
-enum rig_deed { RIG_READ /* adds all up */, RIG_WRITE /* value + k */, RIG_ADD /* value, atomically */ };
+enum rig_deed { RIG_READ /* adds all up */, RIG_WRITE /* value + k */, RIG_ADD /* value, atomically */, RIG_WAIT /* until it is not 0 */ };
 struct rig_job { uint64_t deed, va, stride, count, value, sum /* device address of the result */; };
 
 struct rig {
     uint64_t base;                 /* of managed memory */
     struct backing memory, code;
     struct processor *device[RIG_DEVICES];
-    uint32_t channel[RIG_DEVICES];
+    uint32_t channel[RIG_DEVICES], side[RIG_DEVICES];
+    uint64_t busy[RIG_DEVICES];    /* the kernel of rig_keep_busy, 0: none */
     /* what the service function has seen, by processor */
     _Atomic unsigned reads[MMU_PROCESSORS], writes[MMU_PROCESSORS], most_pending;
     _Atomic(uint64_t) fatal_lo, fatal_hi;  /* faults there are fatal */
@@ -38,5 +39,7 @@ void rig_forget_faults(void);
 CUresult rig_run(int k, struct rig_job job, unsigned blocks, uint64_t span, uint64_t *sum);
 uint64_t rig_launch(int k, struct rig_job job, unsigned blocks, uint64_t span);
 uint64_t *rig_results(void);
+/* From now on, or no more, a kernel runs on device k, beside all others. */
+void rig_keep_busy(int k, bool busy);
 
 #endif
