@@ -42,6 +42,12 @@ bool numa_exists(int node)
     return node >= 0 && node < NODES && online[node / (int)BITS] >> (node % (int)BITS) & 1;
 }
 
+int numa_nearest(void)
+{
+    unsigned cpu, node;
+    return syscall(SYS_getcpu, &cpu, &node, NULL) || !numa_exists((int)node) ? 0 : (int)node;
+}
+
 void numa_bind(void *p, uint64_t size, int node)
 {
     unsigned long mask[NODES / BITS] = { 0 };

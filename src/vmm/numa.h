@@ -8,6 +8,8 @@
 
 /* A node that is online. */
 bool numa_exists(int node);
+/* Of the calling thread. */
+int numa_nearest(void);
 /* The pages behind [p, p+size), which is shared memory, come from node; pages that are there move. */
 void numa_bind(void *p, uint64_t size, int node);
 void numa_unbind(void *p, uint64_t size);
