@@ -311,10 +311,14 @@ CUresult CUDAAPI cuGraphExecDestroy(CUgraphExec hGraphExec)
     CUresult r = library_ready();
     if (r || (r = executable_get(hGraphExec, &x))) return r;
     pthread_mutex_lock(&x->launch);
-    if (x->done && graph_done_lives(x)) cuEventDestroy_v2(x->done);
-    pthread_mutex_lock(&graphs_lock);
-    executable_free(x);
-    pthread_mutex_unlock(&graphs_lock);
+    if (atomic_load(&x->valid)) {
+        if (x->done && graph_done_lives(x)) cuEventDestroy_v2(x->done);
+        pthread_mutex_lock(&graphs_lock);
+        executable_free(x);
+        pthread_mutex_unlock(&graphs_lock);
+    } else {
+        r = CUDA_ERROR_INVALID_VALUE;
+    }
     pthread_mutex_unlock(&x->launch);
     user_objects_bury();
     return r;
@@ -329,7 +333,7 @@ CUresult CUDAAPI cuGraphExecUpdate_v2(CUgraphExec hGraphExec, CUgraph hGraph, CU
     if (!resultInfo) return CUDA_ERROR_INVALID_VALUE;
     pthread_mutex_lock(&x->launch);
     pthread_mutex_lock(&graphs_lock);
-    r = executable_update(x, g, resultInfo);
+    r = atomic_load(&x->valid) && atomic_load(&g->valid) ? executable_update(x, g, resultInfo) : CUDA_ERROR_INVALID_VALUE;
     pthread_mutex_unlock(&graphs_lock);
     pthread_mutex_unlock(&x->launch);
     return r;

@@ -205,7 +205,8 @@ CUresult graph_launch(struct executable *x, struct stream *s)
     struct lane main = { .context = stream_context(s), .stream = (CUstream)s };
     pthread_mutex_lock(&x->launch);
     if (x->done && !graph_done_lives(x)) x->done = NULL;
-    CUresult r = x->done ? cuStreamWaitEvent(main.stream, x->done, 0) : CUDA_SUCCESS;
+    CUresult r = atomic_load(&x->valid) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; /* destroyed meanwhile */
+    if (!r && x->done) r = cuStreamWaitEvent(main.stream, x->done, 0);
     if (!r) r = settle_memory(x, main.stream);
     if (!r) r = perform_all(&x->order, &main);
     if (!r) r = note_done(x, &main);

@@ -267,8 +267,8 @@ static bool capture_into(struct stream *s, const CUgraphNodeParams *params, cons
     struct capture *c = capture_of(s, &m);
     if (!c) {
         *r = implicit(s);
-    } else if (c->invalid) {
-        *r = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    } else if (c->invalid || !atomic_load(&c->graph->valid)) {
+        *r = spoil(c, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
     } else if (!(*r = node_add(c->graph, (CUgraphNode *)m->before.node, m->before.count, params, &n))) {
         n->attributes = count < NODE_ATTRIBUTES ? count : NODE_ATTRIBUTES;
         if (count) memcpy(n->attribute, attributes, n->attributes * sizeof *attributes);

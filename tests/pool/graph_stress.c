@@ -1,0 +1,94 @@
+/* Threads launch, change and replace one executable graph while another thread
+ * captures new ones: each launch adds some number to a word in device memory,
+ * and at the end the word is the sum of what the launches added. */
+#include "rig.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum { LAUNCHERS = 3, LAUNCHES = 300, CAPTURES = 150 };
+
+#define must(call) do { CUresult r_ = (call); if (r_) { fprintf(stderr, "%s:%d: %s: %d\n", __FILE__, __LINE__, #call, r_); exit(2); } } while (0)
+
+static CUcontext context;
+static CUfunction add;
+static CUdeviceptr word, other;
+static CUgraphExec shared;
+static CUgraphNode node;
+
+static void *launch(void *arg)
+{
+    CUstream s;
+    (void)arg;
+    must(cuCtxSetCurrent(context));
+    must(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+    for (int k = 0; k < LAUNCHES; k++) must(cuGraphLaunch(shared, s));
+    must(cuStreamSynchronize(s));
+    must(cuStreamDestroy(s));
+    return NULL;
+}
+
+/* The same parameters, again and again: what counts is that no launch sees half of them. */
+static void *change(void *arg)
+{
+    uint32_t n = 1, v = 1;
+    void *params[] = { &word, &n, &v };
+    CUDA_KERNEL_NODE_PARAMS k = { .func = add, .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 32, .blockDimY = 1,
+                                  .blockDimZ = 1, .kernelParams = params };
+    (void)arg;
+    must(cuCtxSetCurrent(context));
+    for (int i = 0; i < LAUNCHES; i++) must(cuGraphExecKernelNodeSetParams(shared, node, &k));
+    return NULL;
+}
+
+static void *capture(void *arg)
+{
+    CUstream s;
+    (void)arg;
+    must(cuCtxSetCurrent(context));
+    must(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+    for (int k = 0; k < CAPTURES; k++) {
+        CUgraph g;
+        CUgraphExec x;
+        CUdeviceptr p;
+        must(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_RELAXED));
+        must(cuMemAllocAsync(&p, 4096, s));
+        must(rig_launch(add, other, 1, 2, s));
+        must(cuMemcpyAsync(p, other, 4, s));
+        must(cuMemFreeAsync(p, s));
+        must(cuStreamEndCapture(s, &g));
+        must(cuGraphInstantiate(&x, g, 0));
+        must(cuGraphDestroy(g));
+        must(cuGraphLaunch(x, s));
+        must(cuGraphExecDestroy(x));
+    }
+    must(cuStreamSynchronize(s));
+    must(cuStreamDestroy(s));
+    return NULL;
+}
+
+int main(void)
+{
+    pthread_t t[LAUNCHERS + 2];
+    CUgraph g;
+    uint32_t n = 1, v = 1;
+    void *params[] = { &word, &n, &v };
+    context = rig_context(0);
+    add = rig_kernel("add");
+    must(cuMemAlloc(&word, 4));
+    must(cuMemAlloc(&other, 4));
+    must(cuMemsetD32(word, 0, 1));
+    must(cuMemsetD32(other, 0, 1));
+    CUDA_KERNEL_NODE_PARAMS k = { .func = add, .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 32, .blockDimY = 1,
+                                  .blockDimZ = 1, .kernelParams = params };
+    must(cuGraphCreate(&g, 0));
+    must(cuGraphAddKernelNode(&node, g, NULL, 0, &k));
+    must(cuGraphInstantiate(&shared, g, 0));
+    for (int i = 0; i < LAUNCHERS; i++) pthread_create(&t[i], NULL, launch, NULL);
+    pthread_create(&t[LAUNCHERS], NULL, change, NULL);
+    pthread_create(&t[LAUNCHERS + 1], NULL, capture, NULL);
+    for (int i = 0; i < LAUNCHERS + 2; i++) pthread_join(t[i], NULL);
+    uint32_t sum = rig_word(word), twos = rig_word(other);
+    printf("%u launches of one graph counted, wanted %u; %u of others, wanted %u\n", sum, LAUNCHERS * LAUNCHES, twos / 2, CAPTURES);
+    return sum != LAUNCHERS * LAUNCHES || twos != 2 * CAPTURES;
+}
