@@ -135,7 +135,7 @@ static CUresult perform(const struct node *n, CUstream s)
     case CU_GRAPH_NODE_TYPE_EMPTY: return CUDA_SUCCESS;
     case CU_GRAPH_NODE_TYPE_WAIT_EVENT: return cuStreamWaitEvent(s, p->eventWait.event, 0);
     case CU_GRAPH_NODE_TYPE_EVENT_RECORD: return cuEventRecord(p->eventRecord.event, s);
-    case CU_GRAPH_NODE_TYPE_MEM_ALLOC: return mempool_allocate_kept(p->alloc.dptr, (struct stream *)s);
+    case CU_GRAPH_NODE_TYPE_MEM_ALLOC: return mempool_allocate_kept(n->memory->kept, (struct stream *)s);
     case CU_GRAPH_NODE_TYPE_MEM_FREE: return cuMemFreeAsync(p->free.dptr, s);
     case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
         return cuStreamBatchMemOp_v2(s, p->memOp.count, p->memOp.paramArray, p->memOp.flags);
@@ -187,8 +187,8 @@ static CUresult settle_memory(const struct executable *x, CUstream s)
     for (unsigned k = 0; k < x->order.count && !r; k++) {
         bool allocated;
         const struct node *n = x->order.node[k];
-        if (!n->memory || !mempool_is_kept(n->memory->address, &allocated) || !allocated) continue;
-        r = x->flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH ? cuMemFreeAsync(n->memory->address, s)
+        if (!n->memory || !mempool_is_kept(n->memory->kept, &allocated) || !allocated) continue;
+        r = x->flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH ? cuMemFreeAsync(n->memory->kept.address, s)
                                                                        : CUDA_ERROR_INVALID_VALUE;
     }
     return r;

@@ -143,7 +143,7 @@ static CUresult add_memory(struct node *n, const CUgraphNodeParams *params)
     if (r) return r;
     n->params = *params;
     if (n->memory) {
-        n->params.alloc.dptr = n->memory->address;
+        n->params.alloc.dptr = n->memory->kept.address;
         n->params.alloc.accessDescs = NULL; /* the device's own access, which it has anyway */
         n->params.alloc.accessDescCount = 0;
     }

@@ -23,7 +23,7 @@ CUresult graph_memory_new(const CUDA_MEM_ALLOC_NODE_PARAMS_v2 *p, struct graph_m
     if (!m) return CUDA_ERROR_OUT_OF_MEMORY;
     struct stream *s;
     m->references = 1;
-    if ((r = stream_get(c, CU_STREAM_LEGACY, false, &s)) || (r = mempool_keep(d, p->bytesize, s, &m->address))) {
+    if ((r = stream_get(c, CU_STREAM_LEGACY, false, &s)) || (r = mempool_keep(d, p->bytesize, s, &m->kept))) {
         free(m);
         return r;
     }
@@ -40,7 +40,7 @@ struct graph_memory *graph_memory_share(struct graph_memory *m)
 void graph_memory_drop(struct graph_memory *m)
 {
     if (!m || --m->references) return;
-    mempool_unkeep(m->address);
+    mempool_unkeep(m->kept);
     free(m);
 }
 
@@ -56,7 +56,7 @@ bool graph_has_memory(const struct graph *g)
 /* An address that a graph allocates, freed once in each graph. */
 CUresult graph_check_free(const struct graph *g, CUdeviceptr address)
 {
-    if (!mempool_is_kept(address, NULL)) return CUDA_ERROR_INVALID_VALUE;
+    if (!mempool_is_kept((struct kept){ address, 0 }, NULL)) return CUDA_ERROR_INVALID_VALUE;
     for (unsigned k = 0; k < g->nodes.count; k++)
         if (g->nodes.node[k]->params.type == CU_GRAPH_NODE_TYPE_MEM_FREE &&
             g->nodes.node[k]->params.free.dptr == address)

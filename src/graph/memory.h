@@ -8,7 +8,7 @@
 
 struct graph_memory {
     unsigned references;           /* nodes: the graph's, and its copies in executable graphs */
-    CUdeviceptr address;
+    struct kept kept;
 };
 
 CUresult graph_memory_new(const CUDA_MEM_ALLOC_NODE_PARAMS_v2 *p, struct graph_memory **out);

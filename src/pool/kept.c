@@ -30,47 +30,48 @@ static CUresult pool_of(struct device *d, struct mempool **out)
     return r;
 }
 
-CUresult mempool_keep(struct device *d, uint64_t size, struct stream *s, CUdeviceptr *out)
+CUresult mempool_keep(struct device *d, uint64_t size, struct stream *s, struct kept *out)
 {
     struct mempool *p;
     CUresult r = pool_of(d, &p);
-    if (r || (r = mempool_alloc(p, size, s, out))) return r;
-    struct block *b = (struct block *)space_find(*out);
+    if (r || (r = mempool_alloc(p, size, s, &out->address))) return r;
+    struct block *b = (struct block *)space_find(out->address);
     pthread_mutex_lock(&p->lock);
     b->kept = true;
     b->allocated = false;
     p->used -= b->a.size;
+    out->id = b->a.buffer_id;
     pthread_mutex_unlock(&p->lock);
     return r;
 }
 
 /* The kept block at an address, its pool locked. */
-static struct block *lock_kept(CUdeviceptr address, struct mempool **p)
+static struct block *lock_kept(struct kept k, struct mempool **p)
 {
-    struct allocation *a = space_find(address);
-    if (!a || a->base != address || !a->pool) return NULL;
+    struct allocation *a = space_find(k.address);
+    if (!a || a->base != k.address || !a->pool) return NULL;
     struct block *b = (struct block *)a;
     *p = a->detail;
     pthread_mutex_lock(&(*p)->lock);
-    if (b->state == BLOCK_LENT && b->kept) return b;
+    if (b->state == BLOCK_LENT && b->kept && (!k.id || b->a.buffer_id == k.id)) return b;
     pthread_mutex_unlock(&(*p)->lock);
     return NULL;
 }
 
-bool mempool_is_kept(CUdeviceptr address, bool *allocated)
+bool mempool_is_kept(struct kept k, bool *allocated)
 {
     struct mempool *p;
-    struct block *b = lock_kept(address, &p);
+    struct block *b = lock_kept(k, &p);
     if (!b) return false;
     if (allocated) *allocated = b->allocated;
     pthread_mutex_unlock(&p->lock);
     return true;
 }
 
-CUresult mempool_allocate_kept(CUdeviceptr address, struct stream *s)
+CUresult mempool_allocate_kept(struct kept k, struct stream *s)
 {
     struct mempool *p;
-    struct block *b = lock_kept(address, &p);
+    struct block *b = lock_kept(k, &p);
     if (!b) return CUDA_ERROR_INVALID_VALUE;
     CUresult r = b->allocated ? CUDA_ERROR_INVALID_VALUE : stream_after(s, b->mark);
     if (!r) {
@@ -88,16 +89,16 @@ void mempool_free_kept(struct mempool *p, struct block *b)
     p->used -= b->a.size;
 }
 
-void mempool_unkeep(CUdeviceptr address)
+void mempool_unkeep(struct kept k)
 {
     struct mempool *p;
-    struct block *b = lock_kept(address, &p);
+    struct block *b = lock_kept(k, &p);
     if (!b) return;
     bool allocated = b->allocated;
     b->kept = false; /* if it is allocated, whoever frees it gives it back */
     if (!allocated) p->used += b->a.size;
     pthread_mutex_unlock(&p->lock);
-    if (!allocated) mempool_free_now(&b->a, address);
+    if (!allocated) mempool_free_now(&b->a, k.address);
 }
 
 CUresult mempool_kept_attribute(struct device *d, CUgraphMem_attribute attribute, cuuint64_t *value, bool set)

@@ -52,12 +52,16 @@ bool mempool_shrink(const struct device *d);
 
 /* --- memory kept for a graph: see kept.c --- */
 /* For the life of a graph; not allocated yet. s says which streams come before. */
-CUresult mempool_keep(struct device *d, uint64_t size, struct stream *s, CUdeviceptr *out);
+struct kept {
+    CUdeviceptr address;
+    uint64_t id;                   /* 0: whichever is there */
+};
+CUresult mempool_keep(struct device *d, uint64_t size, struct stream *s, struct kept *out);
 /* The graph is gone. If it is allocated, it is given back when it is freed. */
-void mempool_unkeep(CUdeviceptr address);
-bool mempool_is_kept(CUdeviceptr address, bool *allocated);
+void mempool_unkeep(struct kept k);
+bool mempool_is_kept(struct kept k, bool *allocated);
 /* In stream order, behind the last free. CUDA_ERROR_INVALID_VALUE: it is allocated. */
-CUresult mempool_allocate_kept(CUdeviceptr address, struct stream *s);
+CUresult mempool_allocate_kept(struct kept k, struct stream *s);
 CUresult mempool_kept_attribute(struct device *d, CUgraphMem_attribute attribute, cuuint64_t *value, bool set);
 CUresult mempool_trim_kept(struct device *d);
 
