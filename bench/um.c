@@ -13,7 +13,16 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define CHECK(call) do { CUresult r_ = (call); if (r_) { const char *n_ = "?"; cuGetErrorName(r_, &n_); fprintf(stderr, "%s: %s\n", #call, n_); exit(1); } } while (0)
+#define CHECK(call) \
+    do { \
+        CUresult r_ = (call); \
+        if (r_) { \
+            const char *n_ = "?"; \
+            cuGetErrorName(r_, &n_); \
+            fprintf(stderr, "%s: %s\n", #call, n_); \
+            exit(1); \
+        } \
+    } while (0)
 
 enum { PAGE = 4096, BIG = 16 * PAGE, BLOCK = 2 << 20, ROUNDS = 9 };
 static const size_t GIB = 1ul << 30;
