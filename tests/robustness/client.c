@@ -96,6 +96,46 @@ static void revived(void)
     simple();
 }
 
+/* Mappings are no device process's: the next one has them, with what was done about them meanwhile. */
+static void mapped_revived(void)
+{
+    const size_t page = 2ul << 20;
+    CUmemAllocationProp prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE } };
+    CUmemAccessDesc access = { .location = prop.location, .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
+    CUmemGenericAllocationHandle h[3];
+    CUdeviceptr at;
+    unsigned v;
+    set_up();
+    CHECK(cuMemAddressReserve(&at, 3 * page, 0, 0, 0));
+    for (int k = 0; k < 3; k++) {
+        prop.requestedHandleTypes = k ? CU_MEM_HANDLE_TYPE_NONE : CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+        CHECK(cuMemCreate(&h[k], page, &prop, 0));
+        CHECK(cuMemMap(at + k * page, page, 0, h[k], 0));
+    }
+    CHECK(cuMemSetAccess(at, 2 * page, &access, 1));
+    CHECK(cuMemsetD8(at, 0, 2 * page));
+    CHECK(launch("add", at));
+    CHECK(launch("spin", at + page));
+    usleep(50000);
+    kill(device_pid(), SIGKILL);
+    EXPECT(cuCtxSynchronize() == CUDA_ERROR_LAUNCH_FAILED);
+    CHECK(cuMemSetAccess(at + 2 * page, page, &access, 1));
+    CHECK(cuMemUnmap(at + page, page));
+    CHECK(cuDevicePrimaryCtxReset(0));
+    CHECK(cuDevicePrimaryCtxRetain(&context, 0));
+    CHECK(cuCtxSetCurrent(context));
+    CHECK(cuModuleLoadData(&module, ptx));
+    CHECK(launch("add", at));
+    CHECK(cuMemcpyDtoH(&v, at, 4));
+    EXPECT(v == 256);
+    CHECK(cuMemsetD8(at + 2 * page, 0, page));
+    CHECK(launch("add", at + 2 * page));
+    CHECK(cuMemcpyDtoH(&v, at + 2 * page, 4));
+    EXPECT(v == 128);
+    CHECK(launch("add", at + page));
+    EXPECT(cuCtxSynchronize() == CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
 static void forked(void)
 {
     simple();
@@ -230,7 +270,7 @@ static void spin(void)
 int main(int argc, char **argv)
 {
     static const struct { const char *name; void (*run)(void); } tests[] = {
-        { "simple", simple }, { "killed_device", killed_device }, { "revived", revived }, { "forked", forked }, { "threads", threads },
+        { "simple", simple }, { "killed_device", killed_device }, { "revived", revived }, { "mapped_revived", mapped_revived }, { "forked", forked }, { "threads", threads },
         { "cycles", cycles }, { "printf_and_wait", printf_and_wait }, { "spin", spin } };
     alarm(200);
     for (size_t k = 0; k < sizeof tests / sizeof *tests && argc > 1; k++)
