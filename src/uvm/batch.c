@@ -3,33 +3,38 @@
  * on it. Here the faulting access goes on at once (there is one physical page),
  * the fault is noted, and policy decides on the batch when it is full, when
  * somebody else acts on managed memory, or when the device is waited for.
- * The sizes are those observed on an H200 with one thread (tests/behaviour). */
+ * The sizes are those observed on an H200 with one thread (tests/behaviour).
+ *
+ * Stores are sent off and forgotten. Loads are waited for: those of a loop's
+ * body, four rounds of it, are in flight together. While nobody was awake to
+ * service them their faults come together too. Later a load that is near an
+ * earlier one of its body waits for that one's translation, and faults once it
+ * has been replayed, unless its service has brought both. What is left of a
+ * loop at its end is loaded one by one. */
 #include "uvm/internal.h"
 
 enum {
-    MOST = 32,         /* accesses in flight */
-    GROUP_PAGES = 8,   /* translations come by 32 KiB */
-    GROUPS_MOST = 14,  /* of which so many are in flight */
-    STEADY_STORES = 4, /* a loop's body, once the service keeps up */
-    LOADS = 4
+    MOST = 32,          /* accesses in flight */
+    GROUP_PAGES = 8,    /* translations come by 32 KiB */
+    GROUPS_MOST = 14,   /* of which so many are in flight */
+    SECOND_STORES = 10, /* the batch after the first */
+    STEADY_STORES = 4,  /* a loop's body, once the service keeps up */
+    BODY = 4,           /* loads in flight */
+    NEAR_PAGES = 16     /* a load waits for the translation of one that is no farther before it */
 };
 
 struct batch {
     uint64_t page[MOST]; /* addresses */
     unsigned n, groups;
-    bool write, steady;
-    unsigned phase; /* loads: 1 faults, then the rest of the body */
-    uint64_t last, step;
-    int thread;
+    bool write;
+    unsigned closed; /* batches since the device was waited for: before the first one nobody is awake */
+    uint64_t last;   /* newest fault */
+    uint64_t origin; /* loads: the first fault of the loop */
+    uint64_t stride; /* from one round of the loop to the next, 0: not known yet */
+    uint64_t body;   /* number of the loop's body that page[] is of */
 };
 static struct batch batches[PROCESSORS];
 static uint32_t pending; /* bit p: batches[p] holds faults */
-
-static unsigned limit(const struct batch *b)
-{
-    if (b->write) return b->steady ? STEADY_STORES : MOST;
-    return !b->steady ? LOADS : b->phase ? LOADS - 1 : 1;
-}
 
 /* Numbered as the driver numbers them: over all devices. */
 static uint64_t batch_number;
@@ -74,39 +79,98 @@ static CUresult service_block(struct batch *b, unsigned p, unsigned first)
     }
 }
 
-/* Decides on what has gathered. */
-static CUresult close_batch(unsigned p)
+/* Services what still needs it of the given faults, as one batch. */
+static CUresult service_part(const struct batch *whole, unsigned p, const bool chosen[MOST])
 {
-    struct batch *b = &batches[p];
+    struct batch b = { .write = whole->write };
     CUresult r = CUDA_SUCCESS;
-    if (!b->n) return r;
-    trace_batch(b, p);
-    for (unsigned k = 0; k < b->n; k++)
-        if (b->page[k] && !r) r = service_block(b, p, k);
-    trace_write((struct trace_record){ .kind = TRACE_GPU_FAULT_REPLAY, .processor = (uint8_t)p, .batch = batch_number });
-    b->phase = !b->phase;
-    b->steady = true;
-    b->n = b->groups = 0;
-    pending &= ~bit(p);
+    for (unsigned k = 0; k < whole->n; k++) {
+        struct block *block = block_at(whole->page[k], true);
+        if (!block) return CUDA_ERROR_ILLEGAL_ADDRESS;
+        bool brought = page_prot(block, p, page_of(whole->page[k])) >= (b.write ? PROT_RW : PROT_RO);
+        if (chosen[k] && !brought) b.page[b.n++] = whole->page[k];
+    }
+    if (!b.n) return r;
+    trace_batch(&b, p);
+    for (unsigned k = 0; k < b.n; k++)
+        if (b.page[k] && !r) r = service_block(&b, p, k);
+    trace_write(
+        (struct trace_record){ .kind = TRACE_GPU_FAULT_REPLAY, .processor = (uint8_t)p, .batch = batch_number });
     return r;
+}
+
+/* Whether load k waits for no other of the batch; addresses ascend. */
+static bool leads(const struct batch *b, unsigned k)
+{
+    for (unsigned i = 0; i < k; i++)
+        if (b->page[k] - b->page[i] <= NEAR_PAGES * PAGE_BYTES) return false;
+    return true;
+}
+
+/* Decides on what has gathered. ends: nothing more is coming. */
+static CUresult close_batch(unsigned p, bool ends)
+{
+    struct batch b = batches[p];
+    bool chosen[MOST];
+    CUresult r = CUDA_SUCCESS;
+    if (!b.n) return r;
+    batches[p].n = batches[p].groups = 0;
+    batches[p].closed++;
+    pending &= ~bit(p);
+    if (b.write || !b.closed) {
+        memset(chosen, true, sizeof chosen);
+        return service_part(&b, p, chosen);
+    }
+    if (ends && b.n < BODY) {
+        for (unsigned k = 0; k < b.n && !r; k++) {
+            for (unsigned i = 0; i < b.n; i++) chosen[i] = i == k;
+            r = service_part(&b, p, chosen);
+        }
+        return r;
+    }
+    for (unsigned k = 0; k < b.n; k++) chosen[k] = leads(&b, k);
+    r = service_part(&b, p, chosen);
+    memset(chosen, true, sizeof chosen);
+    return r ? r : service_part(&b, p, chosen);
+}
+
+/* To which body of its loop a load belongs, as far as the addresses tell. */
+static uint64_t body_of(struct batch *b, uint64_t va)
+{
+    if (b->origin && !b->stride && va > b->last) b->stride = va - b->last;
+    if (!b->stride || va <= b->origin || (va - b->origin) % b->stride) {
+        b->origin = va;
+        b->stride = 0;
+        return 0;
+    }
+    return (va - b->origin) / b->stride / BODY;
+}
+
+static bool full(const struct batch *b)
+{
+    unsigned stores = !b->closed ? MOST : b->closed == 1 ? SECOND_STORES : STEADY_STORES;
+    if (b->write) return b->n >= stores || b->groups >= GROUPS_MOST;
+    return b->n >= BODY || (b->stride && (b->last - b->origin) / b->stride % BODY == BODY - 1);
 }
 
 CUresult batch_add(unsigned p, uint64_t va, bool write)
 {
     struct batch *b = &batches[p];
     CUresult r = CUDA_SUCCESS;
-    if (b->n && b->write != write) return close_batch(p); /* it may be what this access needs: it is tried again */
-    uint64_t step = va - b->last, group = va / (GROUP_PAGES * PAGE_BYTES);
-    if (!b->n && step != b->step) b->phase = 0;
+    uint64_t group = va / (GROUP_PAGES * PAGE_BYTES);
+    uint64_t body = write ? 0 : body_of(b, va);
+    bool another_loop = !write && b->origin == va;
+    /* what closing brings may be what this access needs: it is tried again */
+    if (b->n && (b->write != write || b->body != body || another_loop)) return close_batch(p, false);
     if (!b->n || group != b->last / (GROUP_PAGES * PAGE_BYTES)) b->groups++;
-    b->step = step;
+    b->body = body;
     b->last = va;
     b->write = write;
     b->page[b->n++] = va;
     pending |= bit(p);
     atomic_store_explicit(&uvm_unsettled, true, memory_order_relaxed);
     if ((r = mmu_set(p, va, PAGE_BYTES, write ? MMU_WRITE : MMU_READ))) return r;
-    return b->n >= limit(b) || b->groups >= GROUPS_MOST ? close_batch(p) : CUDA_SUCCESS;
+    return full(b) ? close_batch(p, false) : CUDA_SUCCESS;
 }
 
 CUresult batch_close_all(void)
@@ -114,7 +178,7 @@ CUresult batch_close_all(void)
     CUresult r = CUDA_SUCCESS;
     for_each_processor(p, pending)
     {
-        CUresult e = close_batch(p);
+        CUresult e = close_batch(p, true);
         if (e) r = e;
     }
     return r;
@@ -122,7 +186,6 @@ CUresult batch_close_all(void)
 
 void batch_rest(unsigned p)
 {
-    batches[p].steady = false;
-    batches[p].phase = 0;
-    batches[p].step = 0;
+    batches[p].origin = batches[p].stride = 0;
+    batches[p].closed = 0;
 }
