@@ -57,6 +57,11 @@ static void decide(struct piece *p)
 static void prepare(void)
 {
     pthread_mutex_lock(&registrations_lock);
+    /* the child's C library mends its heap, which may have been adopted, before any handler is called */
+    for (struct registration *g = registration_above(0), *next; g; g = next) {
+        next = registration_next(g);
+        if (g->adopted) registration_drop(g);
+    }
     if (!registration_above(0) || pipe2(done, O_CLOEXEC)) done[0] = done[1] = -1;
     for_each(decide);
 }

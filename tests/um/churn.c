@@ -2,7 +2,9 @@
  * prefetch, discard, copy and touch, with kernels on two devices. Each thread
  * knows what its words are; nothing may get lost. Device memory is small, so
  * that pages are evicted all the time.
- * usage: FAULTLINE_DEVICES=2 FAULTLINE_VRAM=16M churn SECONDS [SEED] */
+ * With "ordinary" (and FAULTLINE_PROFILE=h200-hmm) the same in malloc's memory, which grows
+ * and moves by realloc, while children are forked.
+ * usage: FAULTLINE_DEVICES=2 FAULTLINE_VRAM=16M churn SECONDS SEED [ordinary] */
 #include <cuda.h>
 
 #include <pthread.h>
@@ -11,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -39,6 +42,7 @@ static const char kernels[] =
 static CUcontext context[DEVICES];
 static CUfunction poke[DEVICES], bump[DEVICES];
 static double end;
+static bool ordinary;
 
 struct range {
     CUdeviceptr p;
@@ -64,13 +68,31 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
+static CUdeviceptr get(size_t size)
+{
+    CUdeviceptr p = 0;
+    if (!ordinary)
+        MUST(cuMemAllocManaged(&p, size, CU_MEM_ATTACH_GLOBAL));
+    else if (!(p = (CUdeviceptr)malloc(size)))
+        abort();
+    return p;
+}
+
+static void give(CUdeviceptr p)
+{
+    if (ordinary)
+        free((void *)p);
+    else
+        MUST(cuMemFree(p));
+}
+
 static volatile uint32_t *word(struct range *r, uint32_t k) { return (void *)(r->p + k * r->stride); }
 
 static void allocate(struct worker *w, struct range *r)
 {
     r->size = next(w, 2) ? 256 + next(w, 300000) : 65536ul * (1 + next(w, 64));
     r->stride = r->size / WORDS / 4 * 4;
-    MUST(cuMemAllocManaged(&r->p, r->size, CU_MEM_ATTACH_GLOBAL));
+    r->p = get(r->size);
     for (uint32_t k = 0; k < WORDS; k++) *word(r, k) = r->word[k] = w->state >> 20 & 0xffff;
 }
 
@@ -130,19 +152,28 @@ static void operate(struct worker *w)
     } else if (what < 85) {
         MUST(cuMemPrefetchAsync(r->p + at, n, somewhere(w), 0, w->stream[d]));
         if (next(w, 2)) MUST(cuStreamSynchronize(w->stream[d]));
+    } else if (ordinary && what < 88) {
+        if (next(w, 8)) return;
+        if (!(r->p = (CUdeviceptr)realloc((void *)r->p, r->size * 2))) abort();
+        check(r, "a move");
+        r->size *= 2;
+    } else if (ordinary && what >= 91 && what < 96) {
+        if (next(w, 4)) return;
+        pid_t child = fork();
+        if (!child) _exit(0);
+        waitpid(child, NULL, 0);
     } else if (what < 88) {
         MUST(cuMemsetD32Async(r->p, 77, r->size / 4, w->stream[d]));
         MUST(cuStreamSynchronize(w->stream[d]));
         for (uint32_t k = 0; k < WORDS; k++) r->word[k] = 77;
     } else if (what < 91) {
-        CUdeviceptr copy;
-        MUST(cuMemAllocManaged(&copy, r->size, CU_MEM_ATTACH_GLOBAL));
+        CUdeviceptr copy = get(r->size);
         MUST(cuMemcpyAsync(copy, r->p, r->size, w->stream[d]));
         MUST(cuStreamSynchronize(w->stream[d]));
         struct range other = *r;
         other.p = copy;
         check(&other, "a copy");
-        MUST(cuMemFree(copy));
+        give(copy);
     } else if (what < 93) {
         MUST(cuMemDiscardBatchAsync(&r->p, &r->size, 1, 0, w->stream[d]));
         MUST(cuStreamSynchronize(w->stream[d]));
@@ -152,7 +183,7 @@ static void operate(struct worker *w)
     } else {
         for (int k = 0; k < DEVICES; k++) MUST(cuStreamSynchronize(w->stream[k]));
         check(r, "everything");
-        MUST(cuMemFree(r->p));
+        give(r->p);
         r->p = 0;
     }
     w->operations++;
@@ -176,8 +207,10 @@ int main(int argc, char **argv)
 {
     static struct worker workers[THREADS];
     pthread_t thread[THREADS];
-    uint64_t operations = 0, seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
-    if (argc < 2) return 2;
+    uint64_t operations = 0;
+    if (argc < 3) return 2;
+    uint64_t seed = strtoull(argv[2], NULL, 10);
+    ordinary = argc > 3 && !strcmp(argv[3], "ordinary");
     alarm(120 + (unsigned)atoi(argv[1]));
     MUST(cuInit(0));
     for (int d = 0; d < DEVICES; d++) {
