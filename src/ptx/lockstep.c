@@ -8,16 +8,23 @@
 
 #include <string.h>
 
-enum { MOST_CARRIED = 8, MOST_INSTRUCTIONS = 200, MOST_STEPS = 64 };
+enum {
+    MOST_CARRIED = 8,
+    MOST_INSTRUCTIONS = 200,
+    MOST_DEPTH = 64,
+    MOST_STEPS = 20000,
+    MOST_LOOKED_AT = 4000000 /* registers times loops, in one kernel */
+};
 
 struct search {
     struct kernel *k;
     struct lockstep *l;
     const struct block *b;
-    uint8_t *defined;              /* by register: how often the block sets it, up to 2 */
-    const struct instr **outside;  /* by register: the only instruction outside the block that sets it */
+    uint8_t *defined;             /* by register: how often the block sets it, up to 2 */
+    const struct instr **outside; /* by register: the only instruction outside the block that sets it */
     uint8_t *outside_count;
     const struct instr *current;
+    unsigned *steps; /* left for looking where values come from, which may be very many ways */
     bool good;
 };
 
@@ -145,7 +152,7 @@ static bool names_thread(const struct instr *i)
 /* Of an instruction that can be done again, as all are that its operands come from. */
 static bool depends_on_thread(const struct search *s, const struct instr *i, unsigned depth)
 {
-    if (depth > MOST_STEPS || names_thread(i)) return true;
+    if (depth > MOST_DEPTH || names_thread(i)) return true;
     for (unsigned n = 1; n < i->nops; n++) {
         const struct operand *o = &i->ops[n];
         if (o->kind == OPERAND_reg && depends_on_thread(s, s->k->definition[o->reg->index], depth + 1)) return true;
@@ -198,7 +205,7 @@ static void find_induction(struct search *s, struct reg *r)
         !in->ntypes || type_bits(in->types[0]) < 32 || in->types[0] >= T_f16 || type_bits(in->types[0]) > 64 ||
         type_bits(in->types[0]) != type_bits(r->type) || r->type == T_f32 || r->type == T_f64)
         return;
-    const struct operand *step = in->ops[1].kind == OPERAND_reg && in->ops[1].reg == r ? &in->ops[2]
+    const struct operand *step = in->ops[1].kind == OPERAND_reg && in->ops[1].reg == r   ? &in->ops[2]
                                  : in->ops[2].kind == OPERAND_reg && in->ops[2].reg == r ? &in->ops[1]
                                                                                          : NULL;
     if (!step || (step->kind != OPERAND_int && step->kind != OPERAND_reg) || step->reg == r) return;
@@ -217,7 +224,10 @@ static void find_induction(struct search *s, struct reg *r)
 
 /* ---- by how much a value grows from one thread to the next */
 
-struct slope { bool known; int64_t value; };
+struct slope {
+    bool known;
+    int64_t value;
+};
 static const struct slope unknown;
 
 static struct slope slope_of_reg(const struct search *s, const struct reg *r, unsigned depth);
@@ -230,7 +240,8 @@ static struct slope slope_of_operand(const struct search *s, const struct operan
     case OPERAND_var: return o->var->space == SPACE_local ? unknown : (struct slope){ true, 0 };
     case OPERAND_special:
         if (o->special == SR_tid) return (struct slope){ true, o->component == 0 };
-        if (o->special == SR_ntid || o->special == SR_ctaid || o->special == SR_nctaid) return (struct slope){ true, 0 };
+        if (o->special == SR_ntid || o->special == SR_ctaid || o->special == SR_nctaid)
+            return (struct slope){ true, 0 };
         return unknown;
     case OPERAND_reg: return slope_of_reg(s, o->reg, depth + 1);
     default: return unknown;
@@ -247,7 +258,7 @@ static struct slope times(struct slope a, const struct operand *by, struct slope
 static struct slope slope_of_instr(const struct search *s, const struct instr *i, unsigned depth)
 {
     struct slope a = unknown, b = unknown, c = unknown, r = unknown;
-    if (depth > MOST_STEPS || i->guard) return unknown;
+    if (depth > MOST_DEPTH || i->guard) return unknown;
     if (i->op == OP_ld && i->space == SPACE_param) return (struct slope){ true, 0 };
     if (i->op == OP_ld) return unknown;
     if (i->nops > 1) a = slope_of_operand(s, &i->ops[1], depth);
@@ -283,7 +294,8 @@ static struct slope slope_of_instr(const struct search *s, const struct instr *i
 static struct slope slope_of_reg(const struct search *s, const struct reg *r, unsigned depth)
 {
     const struct lockstep *l = s->l;
-    if (depth > MOST_STEPS) return unknown;
+    if (depth > MOST_DEPTH || !*s->steps) return unknown;
+    --*s->steps;
     if (l->role[r->index] == ROLE_SHARED) return (struct slope){ true, 0 };
     if (s->k->definition[r->index]) return slope_of_instr(s, s->k->definition[r->index], depth + 1);
     if (l->role[r->index] == ROLE_INDUCTION && l->start[r->index])
@@ -333,12 +345,12 @@ static bool find_roles(struct search *s)
 static bool examine(struct kernel *k, uint32_t number, struct lockstep *l)
 {
     struct func *f = k->func;
-    if (!has_shape(k, number, l)) return false;
     const struct block *b = &k->cfg.blocks[number];
     if (b->end - b->start > MOST_INSTRUCTIONS) return false;
     for (uint32_t i = b->start; i < l->end; i++)
         if (!vectorises(&f->code[i])) return false;
-    struct search s = { .k = k, .l = l, .b = b, .good = true };
+    unsigned steps = MOST_STEPS;
+    struct search s = { .k = k, .l = l, .b = b, .steps = &steps, .good = true };
     l->role = arena_alloc(f->nregs + 1ul);
     l->start = arena_alloc((f->nregs + 1ul) * sizeof *l->start);
     l->step = arena_alloc((f->nregs + 1ul) * sizeof *l->step);
@@ -355,8 +367,11 @@ void lockstep_find(struct kernel *k)
     struct func *f = k->func;
     for (uint32_t i = 0; i < f->nvars; i++)
         if (f->vars[i]->space == SPACE_local) return;
+    uint64_t looked_at = 0;
     for (uint32_t n = 0; n < k->cfg.nblocks; n++) {
         struct lockstep l = { 0 };
+        if (!has_shape(k, n, &l)) continue;
+        if ((looked_at += f->nregs + 1ull) > MOST_LOOKED_AT) break;
         if (!examine(k, n, &l)) continue;
         l.segment = segment_add(k, k->cfg.blocks[n].start, NULL, FL_SUSPEND_CONTINUE, f->code[l.end].line);
         k->cfg.blocks[n].lockstep = l.segment;
@@ -366,6 +381,7 @@ void lockstep_find(struct kernel *k)
         struct lockstep *l = &k->locksteps[n];
         if (l->exit >= f->ncode) continue;
         l->exit_segment = k->cfg.blocks[k->cfg.block_at[l->exit]].lockstep;
-        if (!l->exit_segment) l->exit_segment = segment_add(k, l->exit, NULL, FL_SUSPEND_CONTINUE, f->code[l->exit].line);
+        if (!l->exit_segment)
+            l->exit_segment = segment_add(k, l->exit, NULL, FL_SUSPEND_CONTINUE, f->code[l->exit].line);
     }
 }
