@@ -168,9 +168,10 @@ void agent_make_private(void)
     RB_FOREACH(m, mappings, &mappings)
     {
         const struct known *k = m->prot & 2 ? find_known(m->backing) : NULL;
-        if (k)
-            mmap((void *)m->va, m->size, protection(m->prot), MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, k->fd,
-                 (off_t)m->offset);
+        /* without a copy of its own the child would write to everybody's */
+        if (k && mmap((void *)m->va, m->size, protection(m->prot), MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, k->fd,
+                      (off_t)m->offset) == MAP_FAILED)
+            _exit(1);
     }
     multimem_make_private();
 }

@@ -67,7 +67,8 @@ int main(int argc, char **argv)
     atomic_store((_Atomic int32_t *)&control->device_pid, getpid());
     if (pool_start(pool_size())) return 1;
     pthread_t helper;
-    if (!pthread_create(&helper, NULL, relieve, NULL)) pthread_detach(helper);
+    if (pthread_create(&helper, NULL, relieve, NULL)) return 1;
+    pthread_detach(helper);
     if (!managed_hello()) return 1;
     struct pollfd watch = { .fd = host, .events = POLLIN };
     while (poll(&watch, 1, -1) <= 0)
