@@ -146,6 +146,7 @@ static bool serve(struct connection *c)
         let_go(c, q.secret);
         return true;
     }
+    a.serial = q.serial;
     struct hold *h = q.verb == IPC_OPEN ? hold(q.secret, q.kind, &a, &fd) : NULL;
     if (h) {
         h->next = c->holds;

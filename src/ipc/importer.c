@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "ipc/exporter.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -116,20 +117,36 @@ static void say_closed(struct peer *p, const struct ticket *t)
     if (p->fd >= 0) ipc_send(p->fd, &q, sizeof q, -1);
 }
 
-static CUresult ask(struct peer *p, const struct ticket *t, struct ipc_reply *a)
+/* The answer to the request with that serial; answers to others were too late. */
+static CUresult hear(struct peer *p, uint64_t serial, struct ipc_reply *a, int *fd)
 {
-    struct ipc_request q = { .verb = IPC_OPEN, .kind = t->kind };
-    int fd = -1;
-    memcpy(q.secret, t->secret, IPC_SECRET);
-    if (!ipc_send(p->fd, &q, sizeof q, -1) || !ipc_receive(p->fd, a, sizeof *a, &fd)) {
+    while (ipc_receive(p->fd, a, sizeof *a, fd)) {
+        if (a->serial == serial || a->result == CUDA_ERROR_NOT_PERMITTED) return (CUresult)a->result;
+        if (*fd >= 0) close(*fd);
+    }
+    if (errno != EAGAIN) {
         close(p->fd);
         p->fd = -1;
-        return CUDA_ERROR_INVALID_VALUE;
+    } else {
+        fl_log_once(FL_LOG_WARN, "an IPC handle is of no use: the process that exported it does not answer");
     }
-    if (a->result) return (CUresult)a->result;
-    CUresult r = fd < 0 ? CUDA_ERROR_OPERATING_SYSTEM : t->kind == IPC_MEMORY ? accept_memory(p, a, fd) : accept_event(p, a, fd);
+    return CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult ask(struct peer *p, const struct ticket *t, struct ipc_reply *a)
+{
+    static uint64_t serial;
+    struct ipc_request q = { .verb = IPC_OPEN, .kind = t->kind, .serial = ++serial };
+    int fd = -1;
+    memcpy(q.secret, t->secret, IPC_SECRET);
+    if (!ipc_send(p->fd, &q, sizeof q, -1)) return CUDA_ERROR_INVALID_VALUE;
+    CUresult r = hear(p, q.serial, a, &fd);
+    bool refused = r && a->serial == q.serial;
+    if (!r && fd < 0) r = CUDA_ERROR_OPERATING_SYSTEM;
+    if (!r) r = t->kind == IPC_MEMORY ? accept_memory(p, a, fd) : accept_event(p, a, fd);
     if (r && fd >= 0) close(fd);
-    if (r) say_closed(p, t);
+    /* also when it will be opened too late */
+    if (r && !refused) say_closed(p, t);
     return r;
 }
 
@@ -142,6 +159,7 @@ static bool plausible(const struct ticket *t)
 CUresult importer_open(const struct ticket *t, struct peer **out, struct ipc_reply *reply)
 {
     struct peer *p;
+    *reply = (struct ipc_reply){ 0 };
     if (!plausible(t)) return CUDA_ERROR_INVALID_VALUE;
     if (exporter_made(t)) return CUDA_ERROR_INVALID_CONTEXT;
     CUresult r = get_peer(t->socket, &p);

@@ -60,8 +60,10 @@ bool ipc_receive(int s, void *bytes, size_t size, int *fd)
     struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&m) : NULL;
     if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) memcpy(fd, CMSG_DATA(c), sizeof *fd);
     if (n == (ssize_t)size) return true;
+    int error = n < 0 ? errno : EPIPE;
     if (*fd >= 0) close(*fd);
     *fd = -1;
+    errno = error;
     return false;
 }
 

@@ -28,6 +28,7 @@ extern const char ipc_magic[8];
 /* One is held for each IPC_OPEN that succeeded until its IPC_CLOSE, or the connection's end. */
 struct ipc_request {
     uint32_t verb, kind;
+    uint64_t serial;               /* comes back with the answer, which may come late */
     unsigned char secret[IPC_SECRET];
 };
 /* To IPC_OPEN, with a descriptor; IPC_CLOSE has no answer. */
@@ -36,12 +37,13 @@ struct ipc_reply {
     uint32_t device;               /* whose memory */
     uint64_t offset, size;         /* in the file, bytes */
     uint64_t index;                /* of the event */
+    uint64_t serial;
 };
 
 socklen_t ipc_address(const unsigned char *name, struct sockaddr_un *out);
 /* fd -1: none. */
 bool ipc_send(int s, const void *bytes, size_t size, int fd);
-/* False at the end of the connection too. *fd is -1 if none came. */
+/* False at the end of the connection too; errno EAGAIN: nothing came in time. *fd is -1 if none came. */
 bool ipc_receive(int s, void *bytes, size_t size, int *fd);
 /* The other end is a process of this process's user. */
 bool ipc_same_user(int s);

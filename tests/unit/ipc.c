@@ -221,6 +221,42 @@ static void an_importer_survives_its_exporter(void **state)
     play(dying_exporter, SIGKILL, surviving_importer, 0);
 }
 
+/* It answers nothing for a while, then everything at once. */
+static void stopped_exporter(int s)
+{
+    size_t before = free_bytes();
+    pid_t me = getpid();
+    CUdeviceptr p = offer(s, SIZE);
+    offer(s, SIZE);
+    say(s, &me, sizeof me);
+    wait_tick(s);
+    DEMAND(!cuMemFree(p));
+    for (int k = 0; k < 5000 && before - free_bytes() != (4 << 20); k++) usleep(1000);
+    DEMAND(before - free_bytes() == (4 << 20));
+}
+
+static void waiting_long_importer(int s)
+{
+    CUipcMemHandle first, second;
+    CUdeviceptr p = take(s, &first), q;
+    pid_t exporter;
+    hear(s, &second, sizeof second);
+    hear(s, &exporter, sizeof exporter);
+    DEMAND(!kill(exporter, SIGSTOP));
+    DEMAND(cuIpcOpenMemHandle(&q, second, 1) == CUDA_ERROR_INVALID_VALUE);
+    DEMAND(!kill(exporter, SIGCONT));
+    /* what was open stays open, and nothing is left open of what came too late */
+    DEMAND(load(p) == 7 && !cuIpcOpenMemHandle(&q, second, 1) && load(q) == 7);
+    DEMAND(!cuIpcCloseMemHandle(q) && !cuIpcCloseMemHandle(p));
+    tick(s);
+}
+
+static void an_exporter_that_does_not_answer_keeps_nobody(void **state)
+{
+    (void)state;
+    play(stopped_exporter, 0, waiting_long_importer, 0);
+}
+
 /* The importer dies: before it opened, with the memory open, after a kernel used it. */
 static int step;
 
@@ -484,6 +520,7 @@ int main(void)
         cmocka_unit_test(kernels_of_both_processes_use_the_same_bytes),
         cmocka_unit_test(memory_freed_while_open_elsewhere_is_kept_until_it_is_closed),
         cmocka_unit_test(an_importer_survives_its_exporter),
+        cmocka_unit_test(an_exporter_that_does_not_answer_keeps_nobody),
         cmocka_unit_test(what_a_dead_importer_had_open_is_given_back),
         cmocka_unit_test(memory_of_another_device_is_opened_with_peer_access),
         cmocka_unit_test(a_handle_with_any_bit_changed_opens_nothing),
