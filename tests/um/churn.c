@@ -153,7 +153,7 @@ static void operate(struct worker *w)
         MUST(cuMemPrefetchAsync(r->p + at, n, somewhere(w), 0, w->stream[d]));
         if (next(w, 2)) MUST(cuStreamSynchronize(w->stream[d]));
     } else if (ordinary && what < 88) {
-        if (next(w, 8)) return;
+        if (r->size > 16000000 || next(w, 8)) return;
         if (!(r->p = (CUdeviceptr)realloc((void *)r->p, r->size * 2))) abort();
         check(r, "a move");
         r->size *= 2;
