@@ -321,8 +321,9 @@ static CUresult collision(uint64_t va, uint64_t size)
 CUresult registered_add(struct context *c, uint64_t va, uint64_t size, unsigned flags)
 {
     uint64_t end;
-    if (!va || !size || __builtin_add_overflow(va, size, &end) || end > ADDRESSES - PAGE) return CUDA_ERROR_INVALID_VALUE;
-    if (size > c->device->profile->host_memory) return CUDA_ERROR_OUT_OF_MEMORY;
+    if (!va || !size || __builtin_add_overflow(va, size, &end)) return CUDA_ERROR_INVALID_VALUE;
+    if (size > c->device->profile->host_memory) return CUDA_ERROR_OUT_OF_MEMORY; /* wherever it would end */
+    if (end > ADDRESSES - PAGE) return CUDA_ERROR_INVALID_VALUE;
     if (end > PROCESSOR_PRIVATE && va < PROCESSOR_PRIVATE_END) return CUDA_ERROR_NOT_SUPPORTED;
     struct registration *g = calloc(1, sizeof *g);
     if (!g) return CUDA_ERROR_OUT_OF_MEMORY;
