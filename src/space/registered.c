@@ -322,11 +322,7 @@ CUresult registered_add(struct context *c, uint64_t va, uint64_t size, unsigned 
 {
     uint64_t end;
     if (!va || !size || __builtin_add_overflow(va, size, &end)) return CUDA_ERROR_INVALID_VALUE;
-<<<<<<< Updated upstream
     if (size > c->device->profile->host_memory) return CUDA_ERROR_OUT_OF_MEMORY; /* wherever it would end */
-=======
-    if (size > c->device->profile->host_memory) return CUDA_ERROR_OUT_OF_MEMORY;
->>>>>>> Stashed changes
     if (end > ADDRESSES - PAGE) return CUDA_ERROR_INVALID_VALUE;
     if (end > PROCESSOR_PRIVATE && va < PROCESSOR_PRIVATE_END) return CUDA_ERROR_NOT_SUPPORTED;
     struct registration *g = calloc(1, sizeof *g);
