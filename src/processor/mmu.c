@@ -40,6 +40,16 @@ static uint64_t quarter_of_memory(void)
     return bytes / 4;
 }
 
+/* A process may have 65530 mappings, or what the administrator says; most are to be left to the program. */
+static unsigned share_of_mappings(void)
+{
+    unsigned most = 65530;
+    FILE *f = fopen("/proc/sys/vm/max_map_count", "re");
+    if (f && fscanf(f, "%u", &most) != 1) most = 65530;
+    if (f) fclose(f);
+    return most / 8 * 3 < 24000 ? most / 8 * 3 : 24000;
+}
+
 CUresult mmu_init(const struct backing *memory, uint64_t base, mmu_service *service)
 {
     mmu.groups = calloc((memory->size + GROUP_BYTES - 1) / GROUP_BYTES, sizeof *mmu.groups);
@@ -50,6 +60,7 @@ CUresult mmu_init(const struct backing *memory, uint64_t base, mmu_service *serv
     mmu.service = service;
     mmu.alias = map_large(memory);
     mmu.large_most = quarter_of_memory();
+    mmu.pieces_most = share_of_mappings();
     mmu.tables[MMU_HOST].attached = true;
     CUresult r = host_open();
     if (!r) r = service_start();

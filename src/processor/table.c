@@ -17,9 +17,8 @@
 #define MADV_COLLAPSE 25
 #endif
 
-/* A process may have 65530 mappings, many of them not ours. Making a large page of small ones costs as
- * much as a few migrations of the block without it. */
-enum { PIECES_MOST = 24000, COLLAPSE_AT = 6 };
+/* Making a large page of small ones costs as much as a few migrations of the block without it. */
+enum { COLLAPSE_AT = 6 };
 
 struct mmu mmu = { .tables = { [0 ... MMU_PROCESSORS - 1] = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 } } };
 
@@ -311,7 +310,7 @@ void leaf_clean(struct table *t, struct leaf *l)
 
 static bool may_open(const struct table *t, const struct leaf *l)
 {
-    return !l->open && !t->signals && t->pieces < PIECES_MOST && mask_full(&l->may_write) && !mask_full(&l->has_write);
+    return !l->open && !t->signals && t->pieces < mmu.pieces_most && mask_full(&l->may_write) && !mask_full(&l->has_write);
 }
 
 /* What a page table is to permit. */
@@ -342,7 +341,7 @@ CUresult leaf_apply(struct table *t, struct leaf *l, unsigned first, unsigned en
     unsigned pieces = pieces_of(t, l);
     struct want want = { l->may_read, l->may_write };
     if (may_open(t, l)) return open_leaf(t, l);
-    if (t->signals && t->pieces >= PIECES_MOST) coarsen(&want, &first, &end);
+    if (t->signals && t->pieces >= mmu.pieces_most) coarsen(&want, &first, &end);
     for (unsigned next; first < end; first = next) {
         next = same_until(&want, l, first, end);
         enum mmu_access may = access_in(&want.read, &want.write, first);

@@ -63,6 +63,7 @@ struct mmu {
     mmu_service *service, *outside;
     enum mmu_rung rung;            /* the host's */
     _Atomic(struct group *) *groups;
+    unsigned pieces_most;          /* mappings of the window that a process may be left with */
     char *alias;                   /* of memory, in large pages where the system has them; NULL: none */
     uint64_t large_most;           /* bytes of blocks that may be made large by their first touch */
     _Atomic uint64_t large_bytes;  /* that are so; more than large_most: this system has no large pages */
