@@ -235,6 +235,20 @@ static void stopped_exporter(int s)
     DEMAND(before - free_bytes() == (4 << 20));
 }
 
+/* No thread of a process runs any more once its first one is stopped. */
+static void stop(pid_t pid)
+{
+    char path[64], state = 0;
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    DEMAND(!kill(pid, SIGSTOP));
+    while (state != 'T') {
+        FILE *f = fopen(path, "r");
+        DEMAND(f && fscanf(f, "%*d (%*[^)]) %c", &state) == 1);
+        fclose(f);
+        usleep(1000);
+    }
+}
+
 static void waiting_long_importer(int s)
 {
     CUipcMemHandle first, second;
@@ -242,7 +256,7 @@ static void waiting_long_importer(int s)
     pid_t exporter;
     hear(s, &second, sizeof second);
     hear(s, &exporter, sizeof exporter);
-    DEMAND(!kill(exporter, SIGSTOP));
+    stop(exporter);
     DEMAND(cuIpcOpenMemHandle(&q, second, 1) == CUDA_ERROR_INVALID_VALUE);
     DEMAND(!kill(exporter, SIGCONT));
     /* what was open stays open, and nothing is left open of what came too late */
