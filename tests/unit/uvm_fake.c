@@ -14,7 +14,7 @@ struct fake_counts fake_counted;
 mmu_service *fake_serve;
 bool fake_verbose;
 uint64_t fake_from, fake_to = UINT64_MAX;
-uint64_t fake_now = 1;
+_Atomic uint64_t fake_now = 1;
 
 uint64_t space_managed_base(void) { return 0x670000000000; }
 uint64_t space_managed_end(void) { return space_managed_base() + FAKE_PAGES * PAGE_BYTES; }
