@@ -46,6 +46,11 @@ int main(int argc, char **argv)
         fprintf(stderr, "everybody may use /dev/userfaultfd here, or nobody may run %s\n", argv[3]);
         return SKIP;
     }
+    const char *device = getenv("FAULTLINE_DEVICE_EXE");
+    if (device && access(device, X_OK)) {
+        fprintf(stderr, "SKIP: nobody but its owner may enter the folder of %s\n", device);
+        return SKIP;
+    }
     setenv("FAULTLINE_EXPECT_RUNG", argv[2], 1);
     execv(argv[3], argv + 3);
     return 1;
