@@ -91,7 +91,8 @@ CUresult CUDAAPI cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUde
     struct allocation a;
     CUresult r = context_current(&c);
     if (r) return r;
-    if (!space_look(dptr, &a) || a.kind == ALLOCATION_RESERVED) return CUDA_ERROR_NOT_FOUND;
+    if (!space_look(dptr, &a) || a.kind == ALLOCATION_RESERVED || (a.pool && a.kind == ALLOCATION_HOST))
+        return CUDA_ERROR_NOT_FOUND; /* the host's pools: observed on H200 */
     if (pbase) *pbase = a.base;
     if (psize) *psize = a.size;
     return CUDA_SUCCESS;

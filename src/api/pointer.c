@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#define POOL_PIECE (32ull << 20)
 struct answer {
     size_t bytes;
     uint64_t value;
@@ -37,6 +38,12 @@ static int ordinal(const struct allocation *a)
 {
     if (a->device) return a->device->ordinal;
     return a->context ? a->context->device->ordinal : 0;
+}
+
+/* Pools are made of mappings of one size. */
+static uint64_t mapping_base(const struct allocation *a, CUdeviceptr ptr)
+{
+    return a->pool ? a->mapping_base + (ptr - a->mapping_base) / POOL_PIECE * POOL_PIECE : a->mapping_base;
 }
 
 static void give(void *data, const struct answer *o)
@@ -74,12 +81,15 @@ static CUresult ask(const struct allocation *a, CUpointer_attribute attribute, C
     case CU_POINTER_ATTRIBUTE_MAPPED: *o = narrow(1); break;
     case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES: *o = wide(a->handle_types); break;
     case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE: *o = narrow(a->rdma_capable); break;
-    case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS: *o = narrow(access_flags(a)); break;
+    case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
+        /* observed on H200: the host's pools say so whoever was given access */
+        *o = narrow(a->pool && on_host(a) ? CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE : access_flags(a));
+        break;
     case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE: *o = wide((uint64_t)a->pool); break;
-    case CU_POINTER_ATTRIBUTE_MAPPING_SIZE: *o = wide(a->mapping_size); break;
-    case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR: *o = wide(a->mapping_base); break;
+    case CU_POINTER_ATTRIBUTE_MAPPING_SIZE: *o = wide(a->pool ? POOL_PIECE : a->mapping_size); break;
+    case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR: *o = wide(mapping_base(a, ptr)); break;
     /* one number for what lies in one mapping */
-    case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID: *o = wide(a->mapping_base >> 12); break;
+    case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID: *o = wide(mapping_base(a, ptr) >> 12); break;
     case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE: *o = narrow(a->decompress_capable); break;
     default: return CUDA_ERROR_INVALID_VALUE;
     }
@@ -139,8 +149,7 @@ CUresult CUDAAPI cuPointerGetAttributes(unsigned int numAttributes, CUpointer_at
     return CUDA_SUCCESS;
 }
 
-/* Reserved addresses have no attribute to set, and mappings do not support this one (observed on
- * H200); pools are made of mappings. */
+/* Reserved addresses have no attribute to set, and mappings do not support this one (observed on H200). */
 CUresult CUDAAPI cuPointerSetAttribute(const void *value, CUpointer_attribute attribute, CUdeviceptr ptr)
 {
     struct allocation a;
@@ -149,6 +158,6 @@ CUresult CUDAAPI cuPointerSetAttribute(const void *value, CUpointer_attribute at
     if (!value || attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS || !space_look(ptr, &a) ||
         a.kind == ALLOCATION_RESERVED)
         return CUDA_ERROR_INVALID_VALUE;
-    if (a.kind == ALLOCATION_MAPPED || a.pool) return CUDA_ERROR_NOT_SUPPORTED;
+    if (a.kind == ALLOCATION_MAPPED) return CUDA_ERROR_NOT_SUPPORTED;
     return space_set_sync_memops(ptr, *(const unsigned *)value != 0);
 }

@@ -14,6 +14,7 @@ struct mempool *mempools;
 
 /* By location: the devices, memory without a location, the host, its node. */
 enum { AT_NONE = MAX_DEVICES, AT_HOST, AT_NODE, PLACES };
+enum { LOCATION_INVISIBLE = 5 }; /* of later headers */
 struct standard {
     _Atomic(struct mempool *) first, current; /* read without a lock, too */
 };
@@ -85,10 +86,9 @@ static CUresult check_handles(const CUmemPoolProps *props)
     switch ((int)props->handleTypes) {
     case CU_MEM_HANDLE_TYPE_NONE: return CUDA_SUCCESS;
     case CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR:
-        return props->allocType == CU_MEM_ALLOCATION_TYPE_PINNED ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-    case CU_MEM_HANDLE_TYPE_FABRIC:
+    case CU_MEM_HANDLE_TYPE_FABRIC: /* of which none can be exported: there is no fabric */
     case CU_MEM_HANDLE_TYPE_FABRIC | CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR:
-        return CUDA_ERROR_NOT_PERMITTED; /* no fabric, as on the recorded machine */
+        return props->allocType == CU_MEM_ALLOCATION_TYPE_PINNED ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     default: return CUDA_ERROR_INVALID_VALUE;
     }
 }
@@ -108,6 +108,7 @@ static CUresult place_of(CUmemLocation l, CUmemAllocationType type, unsigned *pl
     case CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT:
         *place = AT_NODE;
         return managed ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    case LOCATION_INVISIBLE: return managed ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
     default: return CUDA_ERROR_INVALID_VALUE;
     }
 }
@@ -145,8 +146,10 @@ CUresult mempool_create(const CUmemPoolProps *props, struct mempool **out)
 {
     unsigned place;
     CUresult r = place_of(props->location, props->allocType, &place);
+    if (r == CUDA_ERROR_INVALID_DEVICE) r = CUDA_ERROR_INVALID_VALUE;
     if (r || (r = check_handles(props))) return r;
-    if (props->usage & ~CU_MEM_POOL_CREATE_USAGE_HW_DECOMPRESS) return CUDA_ERROR_INVALID_VALUE;
+    /* observed on H200: any usage is accepted, and managed pools have no largest size */
+    if (props->maxSize && props->allocType == CU_MEM_ALLOCATION_TYPE_MANAGED) return CUDA_ERROR_INVALID_VALUE;
     for (unsigned k = 0; k < sizeof props->reserved; k++)
         if (props->reserved[k]) return CUDA_ERROR_INVALID_VALUE;
     if ((r = make(props, out))) return r;
@@ -326,8 +329,7 @@ CUresult mempool_get_access(struct mempool *p, CUmemLocation l, CUmemAccess_flag
         access = p->access[l.id];
         break;
     case CU_MEM_LOCATION_TYPE_HOST:
-    case CU_MEM_LOCATION_TYPE_HOST_NUMA:
-    case CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT: all |= !p->device; break;
+    case CU_MEM_LOCATION_TYPE_HOST_NUMA: all |= !p->device; break;
     default: return CUDA_ERROR_INVALID_VALUE;
     }
     *flags = all || access == (PROT_DEVICE_READ | PROT_DEVICE_WRITE) ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
@@ -346,17 +348,16 @@ static CUresult prot_of(CUmemAccess_flags flags, unsigned *prot)
     }
 }
 
+/* Observed on H200: reading alone cannot be asked for. The host never uses a device's memory, and always its own. */
 static CUresult check_access(const struct mempool *p, const CUmemAccessDesc *m)
 {
     unsigned prot;
+    bool device = m->location.type == CU_MEM_LOCATION_TYPE_DEVICE;
+    bool host = m->location.type == CU_MEM_LOCATION_TYPE_HOST || m->location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA;
+    if (m->flags == CU_MEM_ACCESS_FLAGS_PROT_READ || (p->device && !device)) return CUDA_ERROR_NOT_SUPPORTED;
     CUresult r = prot_of(m->flags, &prot);
-    if (r) return r;
-    if (m->location.type != CU_MEM_LOCATION_TYPE_DEVICE) {
-        /* the host may use the host's memory, and never a device's */
-        bool host = m->location.type == CU_MEM_LOCATION_TYPE_HOST || m->location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA;
-        return host && !p->device && m->flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE ? CUDA_SUCCESS
-                                                                                    : CUDA_ERROR_INVALID_VALUE;
-    }
+    if (r || (!host && !device)) return CUDA_ERROR_INVALID_VALUE;
+    if (host) return prot ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
     if (m->location.id < 0 || m->location.id >= device_count) return CUDA_ERROR_INVALID_DEVICE;
     /* observed on H200: a device keeps the access to its own */
     if (p->device == &devices[m->location.id] && m->flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
@@ -387,9 +388,9 @@ CUresult mempool_set_access(struct mempool *p, const CUmemAccessDesc *map, size_
 {
     CUresult r = CUDA_SUCCESS;
     unsigned prot;
-    if (p->type == CU_MEM_ALLOCATION_TYPE_MANAGED) return CUDA_ERROR_INVALID_VALUE;
     for (size_t k = 0; k < count; k++)
         if ((r = check_access(p, &map[k]))) return r;
+    if (p->type == CU_MEM_ALLOCATION_TYPE_MANAGED) return r; /* all may, anyway */
     pthread_mutex_lock(&p->lock);
     for (size_t k = 0; k < count && !r; k++)
         if (map[k].location.type == CU_MEM_LOCATION_TYPE_DEVICE && !(r = prot_of(map[k].flags, &prot)))
