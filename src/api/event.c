@@ -65,14 +65,14 @@ CUresult CUDAAPI cuEventQuery(CUevent hEvent)
 {
     struct event *e;
     CUresult r = named(hEvent, &e);
-    return r || (r = capture_refuse_event(e)) ? r : event_query(e);
+    return r || (r = capture_refuse_event(e)) || (r = capture_refuse_unsafe()) ? r : event_query(e);
 }
 
 CUresult CUDAAPI cuEventSynchronize(CUevent hEvent)
 {
     struct event *e;
     CUresult r = named(hEvent, &e);
-    if (r || (r = capture_refuse_event(e)) || (r = event_synchronize(e))) return r;
+    if (r || (r = capture_refuse_event(e)) || (r = capture_refuse_unsafe()) || (r = event_synchronize(e))) return r;
     mempool_synchronized(NULL, NULL);
     return CUDA_SUCCESS;
 }

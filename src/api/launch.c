@@ -211,8 +211,10 @@ static CUresult launch(struct request *q)
     CUresult r;
     if ((r = resolve(q)) || (r = limits_of(stream_context(q->stream)->device, &limits)))
         return r;
-    if ((r = check_cluster(q->function)) || (r = check_shape(q, &limits)) || (r = check_cooperative(q, &limits)))
+    if ((r = check_cluster(q->function)) || (r = check_shape(q, &limits)) || (r = check_cooperative(q, &limits))) {
+        capture_spoil(q->stream);
         return r;
+    }
     uint8_t small[SMALL_PARAMS], *params = small;
     size_t size = q->function->kernel->param_size;
     if (size > sizeof small && !(params = malloc(size)))

@@ -83,7 +83,7 @@ CUresult CUDAAPI cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolP
 {
     struct mempool *p;
     CUresult r = ready();
-    if (r) return r;
+    if (r || (r = capture_refuse_unsafe())) return r;
     if (!pool || !poolProps) return CUDA_ERROR_INVALID_VALUE;
     if (!(r = mempool_create(poolProps, &p))) *pool = (CUmemoryPool)p;
     return r;
@@ -171,7 +171,7 @@ CUresult CUDAAPI cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
     struct mempool *p;
     CUresult r = device_get(dev, &d);
     if (r || (r = named(pool, &p))) return r;
-    return mempool_set_current(on_device(d->ordinal), CU_MEM_ALLOCATION_TYPE_PINNED, p);
+    return mempool_set_device(d->ordinal, p);
 }
 
 CUresult CUDAAPI cuMemGetDefaultMemPool(CUmemoryPool *pool_out, CUmemLocation *location, CUmemAllocationType type)

@@ -79,15 +79,14 @@ static CUresult check(CUdeviceptr dst, size_t extent, const struct context *c)
     return r;
 }
 
-/* Whether the memset becomes a node. */
-static bool captured(const struct fill *f, CUdeviceptr dst, size_t extent, struct context *c, CUstream stream,
-                     CUresult *r)
+/* Whether the memset becomes a node. What is there is seen when the graph is launched (observed on H200). */
+static bool captured(const struct fill *f, CUdeviceptr dst, struct context *c, CUstream stream, CUresult *r)
 {
     struct stream *s;
     const CUgraphNodeParams node = { .type = CU_GRAPH_NODE_TYPE_MEMSET,
                                      .memset = { dst, f->pitch, f->value, f->unit, f->width, f->height,
                                                  (CUcontext)c } };
-    if ((*r = check(dst, extent, c)) || (*r = stream_get(c, stream, false, &s))) return true;
+    if ((*r = stream_get(c, stream, false, &s))) return true;
     return capture_node(s, &node, r);
 }
 
@@ -120,7 +119,7 @@ static CUresult fill(CUdeviceptr dst, size_t pitch, unsigned unit, uint32_t valu
     if (height == 1) f.pitch = bytes;
     if (__builtin_mul_overflow(f.pitch, height - 1, &extent) || __builtin_add_overflow(extent, bytes, &extent))
         return CUDA_ERROR_INVALID_VALUE;
-    if (capture_any() && captured(&f, dst, extent, c, stream, &r)) return r;
+    if (capture_any() && captured(&f, dst, c, stream, &r)) return r;
     f.device = c->device->ordinal;
     for (unsigned k = 0, n = span_members(dst); k < n && !r; k++) {
         struct span_pieces pieces = { .member = k };

@@ -137,14 +137,14 @@ CUresult CUDAAPI cuStreamQuery(CUstream hStream)
 {
     struct stream *s;
     CUresult r = named(hStream, &s);
-    return r || (r = capture_refuse(s)) ? r : stream_query(s);
+    return r || (r = capture_refuse(s)) || (r = capture_refuse_unsafe()) ? r : stream_query(s);
 }
 
 CUresult CUDAAPI cuStreamSynchronize(CUstream hStream)
 {
     struct stream *s;
     CUresult r = named(hStream, &s);
-    if (r || (r = capture_refuse(s)) || (r = stream_synchronize(s))) return r;
+    if (r || (r = capture_refuse(s)) || (r = capture_refuse_unsafe()) || (r = stream_synchronize(s))) return r;
     mempool_synchronized(NULL, s);
     return CUDA_SUCCESS;
 }

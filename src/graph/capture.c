@@ -275,7 +275,7 @@ static bool capture_into(struct stream *s, const CUgraphNodeParams *params, cons
         if (address) *address = n->params.alloc.dptr;
         m->before.count = 0;
         list_add(&m->before, n);
-    } else {
+    } else if (params->type != CU_GRAPH_NODE_TYPE_MEM_FREE) { /* a wrong address spoils nothing: observed on H200 */
         c->invalid = true;
     }
     pthread_mutex_unlock(&graphs_lock);
@@ -358,6 +358,16 @@ bool capture_wait(struct stream *s, struct event *e, bool external, CUresult *r)
 }
 
 /* ---- what must not be done meanwhile */
+
+void capture_spoil(struct stream *s)
+{
+    struct member *m;
+    if (!capture_any()) return;
+    pthread_mutex_lock(&graphs_lock);
+    struct capture *c = capture_of(s, &m);
+    if (c) c->invalid = true;
+    pthread_mutex_unlock(&graphs_lock);
+}
 
 CUresult capture_refuse(struct stream *s)
 {

@@ -43,6 +43,8 @@ bool capture_wait(struct stream *s, struct event *e, bool external, CUresult *r)
 
 /* An operation of s that cannot be captured: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED if s is. */
 CUresult capture_refuse(struct stream *s);
+/* An operation of s failed before it could be captured: if s is, its capture is invalid. */
+void capture_spoil(struct stream *s);
 /* Something that waits for all streams of c. */
 CUresult capture_refuse_context(struct context *c);
 /* The event's state is asked for: CUDA_ERROR_CAPTURED_EVENT if its last record was captured. */

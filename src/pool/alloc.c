@@ -136,6 +136,8 @@ static CUresult free_block(struct allocation *a, CUdeviceptr address, struct str
         b->mark = mark;
         b->place = place;
         b->bound = mark || !p->opportunistic;
+        b->chunk->freed = place;
+        b->chunk->unseen = true;
     } else if (!s && b->bound && point_done(b->mark)) {
         block_unbind(p, b);
     }
@@ -143,6 +145,7 @@ static CUresult free_block(struct allocation *a, CUdeviceptr address, struct str
         mempool_free_kept(p, b);
     else if (!r)
         take_back(p, b);
+    if (!r && !s) chunks_release_seen(p);
     bool last = !r && mempool_finished(p);
     pthread_mutex_unlock(&p->lock);
     if (last) mempool_finish(p);
@@ -176,6 +179,17 @@ void mempool_drop_lent(struct mempool *p)
 
 /* ---- synchronisation */
 
+/* Whether chunks are left whose frees the caller has not seen. */
+static bool see_frees(struct mempool *p, struct context *c, struct stream *s)
+{
+    bool left = false;
+    for (struct chunk *k = p->chunks; k; k = k->next) {
+        if (k->unseen && (s ? stream_follows(s, &k->freed) : !c || place_in(&k->freed, c))) k->unseen = false;
+        left |= k->unseen;
+    }
+    return left;
+}
+
 void mempool_synchronized(struct context *c, struct stream *s)
 {
     bool left = false;
@@ -186,8 +200,8 @@ void mempool_synchronized(struct context *c, struct stream *s)
     for (struct mempool *p = mempools; p; p = p->next) {
         pthread_mutex_lock(&p->lock);
         if (p->bound) blocks_settle(p, true, c, s);
-        if (p->reserved > p->threshold) chunks_release(p, p->threshold);
-        left |= p->bound > 0;
+        left |= see_frees(p, c, s) | (p->bound > 0);
+        chunks_release_seen(p);
         if (mempool_finished(p)) done = p;
         pthread_mutex_unlock(&p->lock);
     }

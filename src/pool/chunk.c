@@ -189,13 +189,13 @@ static void shorten(struct chunk *c, uint64_t bytes)
     p->reserved -= bytes;
 }
 
-bool chunks_release(struct mempool *p, uint64_t keep)
+static bool release(struct mempool *p, uint64_t keep, bool only_seen)
 {
     bool any = false;
     for (struct chunk *c = p->chunks, *next; c && p->reserved > keep; c = next) {
         uint64_t most = (p->reserved - keep) / CHUNK_SIZE * CHUNK_SIZE;
         next = c->next;
-        if (!most || !chunk_unused(c)) continue;
+        if (!most || (only_seen && c->unseen) || !chunk_unused(c)) continue;
         if (c->memory.size <= most)
             chunk_release(c);
         else if (!c->managed && !p->imported && !c->first->above && !c->first->bound)
@@ -205,4 +205,11 @@ bool chunks_release(struct mempool *p, uint64_t keep)
         any = true;
     }
     return any;
+}
+
+bool chunks_release(struct mempool *p, uint64_t keep) { return release(p, keep, false); }
+
+void chunks_release_seen(struct mempool *p)
+{
+    if (p->reserved > p->threshold) release(p, p->threshold / CHUNK_SIZE * CHUNK_SIZE, true);
 }

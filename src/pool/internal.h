@@ -43,6 +43,8 @@ struct chunk {
     struct mempool *pool;
     struct block *first;
     unsigned lent;                 /* blocks */
+    bool unseen;                   /* nobody has synchronised with its last free, which was at: */
+    struct place freed;
     struct chunk *next;
 };
 
@@ -96,6 +98,9 @@ CUresult chunk_map(const struct chunk *c, struct device *d);
 void chunk_unmap(const struct chunk *c, struct device *d);
 /* Releases unused chunks while the pool would still hold `keep` bytes. */
 bool chunks_release(struct mempool *p, uint64_t keep);
+/* Releases what is more than the threshold, of the chunks whose frees were seen: whole mappings,
+ * until the pool holds no more than the threshold (observed on H200). */
+void chunks_release_seen(struct mempool *p);
 struct backing *chunk_backing(struct chunk *c);
 
 /* --- block.c --- */

@@ -245,13 +245,13 @@ CUresult mempool_current(CUmemLocation l, CUmemAllocationType type, struct mempo
     return find(l, type, true, out);
 }
 
-CUresult mempool_set_current(CUmemLocation l, CUmemAllocationType type, struct mempool *p)
+static CUresult set_current(CUmemLocation l, CUmemAllocationType type, struct mempool *p, bool any_type)
 {
     struct standard *s;
     unsigned mine = PLACES, asked = PLACES;
     pthread_mutex_lock(&mempools_lock);
     CUresult r = standard(l, type, &s);
-    if (!r && (p->type != type || p->imported || !atomic_load(&p->valid) || place_of(p->location, type, &mine) ||
+    if (!r && ((p->type != type && !any_type) || p->imported || !atomic_load(&p->valid) || place_of(p->location, p->type, &mine) ||
                place_of(l, type, &asked) || mine != asked))
         r = CUDA_ERROR_INVALID_VALUE;
     if (!r) s->current = p;
@@ -259,11 +259,24 @@ CUresult mempool_set_current(CUmemLocation l, CUmemAllocationType type, struct m
     return r;
 }
 
+CUresult mempool_set_current(CUmemLocation l, CUmemAllocationType type, struct mempool *p)
+{
+    return set_current(l, type, p, false);
+}
+
+CUresult mempool_set_device(int ordinal, struct mempool *p)
+{
+    const CUmemLocation l = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = ordinal };
+    return set_current(l, CU_MEM_ALLOCATION_TYPE_PINNED, p, true);
+}
+
 /* ---- attributes */
 
 CUresult mempool_get_attribute(struct mempool *p, CUmemPool_attribute attribute, void *value)
 {
     CUresult r = CUDA_SUCCESS;
+    /* observed on H200: what others reserved and use is not told */
+    if (p->imported && attribute >= CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT) return CUDA_ERROR_INVALID_VALUE;
     pthread_mutex_lock(&p->lock);
     switch (attribute) {
     case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES: *(int *)value = p->follow; break;

@@ -30,6 +30,8 @@ CUresult mempool_destroy(struct mempool *p);
 CUresult mempool_default(CUmemLocation location, CUmemAllocationType type, struct mempool **out);
 CUresult mempool_current(CUmemLocation location, CUmemAllocationType type, struct mempool **out);
 CUresult mempool_set_current(CUmemLocation location, CUmemAllocationType type, struct mempool *p);
+/* Where allocations on a device come from: a pool there, also of managed memory (observed on H200). */
+CUresult mempool_set_device(int ordinal, struct mempool *p);
 
 CUresult mempool_get_attribute(struct mempool *p, CUmemPool_attribute attribute, void *value);
 CUresult mempool_set_attribute(struct mempool *p, CUmemPool_attribute attribute, const void *value);
