@@ -313,9 +313,7 @@ static CUresult collision(uint64_t va, uint64_t size)
 {
     struct allocation found;
     if (!space_first(va, size, &found)) return CUDA_SUCCESS;
-    return found.kind == ALLOCATION_REGISTERED || found.kind == ALLOCATION_HOST
-               ? CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED
-               : CUDA_ERROR_INVALID_VALUE;
+    return found.kind == ALLOCATION_REGISTERED ? CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult registered_add(struct context *c, uint64_t va, uint64_t size, unsigned flags)

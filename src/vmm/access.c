@@ -237,7 +237,7 @@ CUresult vmm_get_access(uint64_t address, const CUmemLocation *l, unsigned long 
     if (l->type == CU_MEM_LOCATION_TYPE_DEVICE)
         r = device_get(l->id, &d);
     else if (!is_host(l))
-        r = CUDA_ERROR_INVALID_VALUE;
+        r = CUDA_ERROR_INVALID_DEVICE; /* cuMemSetAccess says CUDA_ERROR_INVALID_VALUE (observed on H200) */
     if (r) return r;
     pthread_rwlock_rdlock(&vmm_lock);
     struct vmm_mapping *m = mapping_at(address);
