@@ -89,13 +89,12 @@ static bool good_shape(const struct profile *p, const CUDA_ARRAY3D_DESCRIPTOR *d
     return within(p, d, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_WIDTH, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_HEIGHT, 0);
 }
 
-/* Memory that is mapped later, as tiles or as a whole: flat or deep, never a line or a cube (observed on H200). */
-static bool good_mapped(const CUDA_ARRAY3D_DESCRIPTOR *d)
+/* Memory that is mapped tile by tile: flat or deep, never a line or a cube (observed on H200). As a whole: any shape. */
+static bool good_sparse(const CUDA_ARRAY3D_DESCRIPTOR *d)
 {
-    unsigned sparse = d->Flags & CUDA_ARRAY3D_SPARSE, deferred = d->Flags & CUDA_ARRAY3D_DEFERRED_MAPPING;
-    if (!sparse && !deferred) return true;
-    if (!d->Height || d->Flags & CUDA_ARRAY3D_CUBEMAP) return false;
-    return !sparse || (!deferred && !(d->Flags & CUDA_ARRAY3D_SURFACE_LDST));
+    if (!(d->Flags & CUDA_ARRAY3D_SPARSE)) return true;
+    return d->Height &&
+           !(d->Flags & (CUDA_ARRAY3D_CUBEMAP | CUDA_ARRAY3D_DEFERRED_MAPPING | CUDA_ARRAY3D_SURFACE_LDST));
 }
 
 static bool supported(const struct profile *p, unsigned flags)
@@ -108,14 +107,14 @@ static bool supported(const struct profile *p, unsigned flags)
 CUresult array_check(const struct context *c, const CUDA_ARRAY3D_DESCRIPTOR *d)
 {
     const struct profile *p = c->device->profile;
-    if (!element_size(d->Format, d->NumChannels) || !good_shape(p, d) || !good_mapped(d))
+    if (!element_size(d->Format, d->NumChannels) || !good_shape(p, d) || !good_sparse(d))
         return CUDA_ERROR_INVALID_VALUE;
     return supported(p, d->Flags) ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
 }
 
 CUresult array_tiles(const CUDA_ARRAY3D_DESCRIPTOR *d, unsigned levels, struct sparse **out)
 {
-    bool layered = d->Flags & CUDA_ARRAY3D_LAYERED, volume = d->Depth && !layered;
+    bool layered = d->Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP), volume = d->Depth && !layered;
     const struct sparse_shape shape = { .width = d->Width,
                                         .height = d->Height,
                                         .depth = volume ? d->Depth : 1,
@@ -258,7 +257,7 @@ CUresult CUDAAPI cuArrayDestroy(CUarray hArray)
     struct array *a;
     CUresult r = context_current(&c);
     if (r || (r = array_get(hArray, &a))) return r;
-    if (a->mipmap) return CUDA_ERROR_INVALID_HANDLE; /* goes with its mipmapped array */
+    if (a->mipmap) return CUDA_SUCCESS; /* goes with its mipmapped array (observed on H200: no error) */
     if ((r = context_synchronize(c))) return r;
     array_destroy(a);
     return CUDA_SUCCESS;

@@ -1,8 +1,9 @@
 /* Copies to and from arrays made of tiles, piece by piece. What is not mapped
  * reads as zero and takes no writes, unless the array is one that must be
- * mapped as a whole: its memory is then simply not there. */
+ * mapped as a whole: touching it is then a fault of the GPU's. */
 #include "api/array.h"
 #include "api/copy.h"
+#include "context/context.h"
 
 #include <string.h>
 
@@ -23,7 +24,8 @@ static CUresult find(const struct copy *c, const struct side *s, size_t x, size_
     }
     out->bytes = sparse_run(s->array->tiles, s->array->level, s->x + x, s->y + y, s->z + z, &run, &out->held);
     if (run < *bytes) *bytes = run;
-    return out->bytes || s->array->desc.Flags & CUDA_ARRAY3D_SPARSE ? CUDA_SUCCESS : CUDA_ERROR_ILLEGAL_ADDRESS;
+    return out->bytes || s->array->desc.Flags & CUDA_ARRAY3D_SPARSE ? CUDA_SUCCESS
+                                                                    : sticky_set(CUDA_ERROR_LAUNCH_FAILED);
 }
 
 static void let_go(struct piece *p)
@@ -51,5 +53,6 @@ CUresult copy_tiles(const struct copy *c)
     CUresult r = CUDA_SUCCESS;
     for (size_t z = 0; z < c->depth && !r; z++)
         for (size_t y = 0; y < c->height && !r; y++) r = copy_row(c, y, z);
-    return r;
+    /* pageable memory is copied from a staging buffer, after the call has returned */
+    return c->from.pageable ? CUDA_SUCCESS : r;
 }

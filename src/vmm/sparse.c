@@ -7,7 +7,9 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-enum { LEVELS = 32, GOB_WIDTH = 64, GOB_HEIGHT = 8 /* of the GPU's own block-linear layout: bytes, rows */ };
+enum { LEVELS = 32 };
+/* The GPU's own block-linear layout: bytes, rows, and GOBs of a block at most. */
+enum { GOB_WIDTH = 64, GOB_HEIGHT = 8, BLOCK_HEIGHT = 16 };
 
 struct level {
     size_t row, rows, slices; /* bytes of a row, rows, slices of one layer */
@@ -80,7 +82,9 @@ static uint64_t block(uint64_t v, uint64_t most)
 /* What the GPU would need for one layer of a level: rows of whole GOBs, in blocks that shrink with the level. */
 static uint64_t gpu_bytes(const struct sparse *s, const struct level *l)
 {
-    uint64_t rows = block((l->rows + GOB_HEIGHT - 1) / GOB_HEIGHT, s->layout.tile[1] / GOB_HEIGHT) * GOB_HEIGHT;
+    uint64_t most = s->layout.tile[1] / GOB_HEIGHT;
+    if (most > BLOCK_HEIGHT) most = BLOCK_HEIGHT;
+    uint64_t rows = block((l->rows + GOB_HEIGHT - 1) / GOB_HEIGHT, most) * GOB_HEIGHT;
     uint64_t slices = block(l->slices, s->layout.tile[2]);
     return rounded(l->row, GOB_WIDTH) * rounded(l->rows, rows) * rounded(l->slices, slices);
 }
@@ -153,13 +157,15 @@ CUresult sparse_box(const struct sparse *s, unsigned level, unsigned layer, cons
 {
     if (level >= s->layout.tail_first || layer >= s->shape.layers) return CUDA_ERROR_INVALID_VALUE;
     const struct level *l = &s->levels[level];
+    const size_t whole[3] = { l->row / s->shape.element, l->rows, l->slices };
     uint64_t first[3];
     for (int d = 0; d < 3; d++) {
         unsigned tile = s->layout.tile[d];
-        if (offset[d] % tile || !extent[d] || extent[d] % tile) return CUDA_ERROR_INVALID_VALUE;
+        if (offset[d] % tile || offset[d] >= whole[d]) return CUDA_ERROR_INVALID_VALUE;
+        size_t left = whole[d] - offset[d];
+        if (!extent[d] || extent[d] > left || (extent[d] % tile && extent[d] != left)) return CUDA_ERROR_INVALID_VALUE;
         first[d] = offset[d] / tile;
-        out->count[d] = extent[d] / tile;
-        if (first[d] >= l->tiles[d] || out->count[d] > l->tiles[d] - first[d]) return CUDA_ERROR_INVALID_VALUE;
+        out->count[d] = (extent[d] + tile - 1) / tile;
     }
     out->pitch = l->tiles[0];
     out->slice = l->tiles[0] * l->tiles[1];

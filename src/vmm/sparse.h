@@ -51,7 +51,8 @@ struct sparse_region {
     uint64_t first;                /* tile */
     uint64_t count[3], pitch, slice; /* tiles of a row, rows, slices; tiles from one to the next */
 };
-/* A box of a level, in elements. CUDA_ERROR_INVALID_VALUE unless it is made of whole tiles that exist. */
+/* A box of a level, in elements. CUDA_ERROR_INVALID_VALUE unless it begins with a tile and ends with
+ * one or with the level, and not beyond it (the last tiles may be cut off: observed on H200). */
 CUresult sparse_box(const struct sparse *s, unsigned level, unsigned layer, const unsigned offset[3],
                     const unsigned extent[3], struct sparse_region *out);
 /* Bytes of the mip tail of a layer (0 if there is a single one); likewise. */

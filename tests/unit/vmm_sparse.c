@@ -69,16 +69,20 @@ static void the_tail_begins_where_no_whole_tile_fits(void **state)
     sparse_destroy(s);
 }
 
-static void a_box_is_made_of_whole_tiles_that_exist(void **state)
+static void a_box_ends_with_a_tile_or_with_the_level(void **state)
 {
     (void)state;
     struct sparse *s = make(1000, 300, 0, 2, 4, 1);
     struct sparse_region r;
     const unsigned zero[3] = { 0, 0, 0 }, odd[3] = { 1, 0, 0 }, last[3] = { 896, 256, 0 };
-    const unsigned one[3] = { 128, 128, 1 }, all[3] = { 1024, 384, 1 }, more[3] = { 1152, 384, 1 }, flat[3] = { 128, 0, 1 };
+    const unsigned one[3] = { 128, 128, 1 }, all[3] = { 1000, 300, 1 }, flat[3] = { 128, 0, 1 };
+    const unsigned cut[3] = { 104, 44, 1 }, more[3] = { 1024, 384, 1 };
     assert_int_equal(sparse_box(s, 0, 0, zero, all, &r), CUDA_SUCCESS);
     assert_int_equal(sparse_bytes(&r), 24 * SPARSE_TILE);
-    assert_int_equal(sparse_box(s, 0, 1, last, one, &r), CUDA_SUCCESS);
+    assert_int_equal(sparse_box(s, 0, 1, last, cut, &r), CUDA_SUCCESS);
+    assert_int_equal(sparse_bytes(&r), SPARSE_TILE);
+    assert_int_equal(sparse_box(s, 0, 1, last, one, &r), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(sparse_box(s, 0, 1, zero, cut, &r), CUDA_ERROR_INVALID_VALUE);
     assert_int_equal(sparse_box(s, 0, 0, zero, more, &r), CUDA_ERROR_INVALID_VALUE);
     assert_int_equal(sparse_box(s, 0, 0, odd, one, &r), CUDA_ERROR_INVALID_VALUE);
     assert_int_equal(sparse_box(s, 0, 0, zero, flat, &r), CUDA_ERROR_INVALID_VALUE);
@@ -184,7 +188,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_tile_is_64_KiB_for_every_element),
         cmocka_unit_test(the_tail_begins_where_no_whole_tile_fits),
-        cmocka_unit_test(a_box_is_made_of_whole_tiles_that_exist),
+        cmocka_unit_test(a_box_ends_with_a_tile_or_with_the_level),
         cmocka_unit_test(elements_of_different_places_are_different_bytes),
         cmocka_unit_test(a_pool_lives_while_a_tile_shows_it),
         cmocka_unit_test(threads_may_map_and_look_at_once),

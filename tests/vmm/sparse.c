@@ -74,6 +74,13 @@ static void submit(CUarrayMapInfo *m, unsigned count)
     CHECK(cuMemMapArrayAsync(m, count, stream));
 }
 
+/* Elements of tiles from the first on: the last one may be cut off where the level ends. */
+static unsigned extent(size_t first, size_t count, unsigned tile, size_t whole)
+{
+    size_t all = count * tile, left = whole - first * tile;
+    return (unsigned)(all < left ? all : left);
+}
+
 /* A box of tiles of a level, mapped to a run of slots, or unmapped. */
 static void change_box(CUarrayMapInfo *m)
 {
@@ -95,9 +102,9 @@ static void change_box(CUarrayMapInfo *m)
     m->subresource.sparseLevel.offsetX = (unsigned)first[0] * tile[0];
     m->subresource.sparseLevel.offsetY = (unsigned)first[1] * tile[1];
     m->subresource.sparseLevel.offsetZ = (unsigned)first[2] * tile[2];
-    m->subresource.sparseLevel.extentWidth = (unsigned)size[0] * tile[0];
-    m->subresource.sparseLevel.extentHeight = (unsigned)size[1] * tile[1];
-    m->subresource.sparseLevel.extentDepth = (unsigned)size[2] * tile[2];
+    m->subresource.sparseLevel.extentWidth = extent(first[0], size[0], tile[0], width(l));
+    m->subresource.sparseLevel.extentHeight = extent(first[1], size[1], tile[1], height(l));
+    m->subresource.sparseLevel.extentDepth = volume ? extent(first[2], size[2], tile[2], depth(l)) : 1;
     m->memOperationType = at < 0 ? CU_MEM_OPERATION_TYPE_UNMAP : CU_MEM_OPERATION_TYPE_MAP;
     if (at >= 0) m->memHandle.memHandle = tile_pool, m->offset = (unsigned)at * (uint64_t)TILE;
     for (size_t z = 0; z < size[2]; z++)
