@@ -202,7 +202,7 @@ static CUresult prefetch(CUdeviceptr p, size_t count, CUmemLocation l, unsigned 
     struct move m = { .p = p, .size = count, .shown = l };
     CUresult r = moving_stream(handle, &s);
     if (r) return r;
-    if (flags) return CUDA_ERROR_INVALID_VALUE;
+    if (flags || !p || !count) return CUDA_ERROR_INVALID_VALUE;
     if ((r = resolve(l, &m.target))) return r;
     if ((r = managed(p, count, &m.a))) return ordinary(p, count) ? CUDA_SUCCESS : r;
     if (l.type == CU_MEM_LOCATION_TYPE_HOST) m.shown = m.target;
@@ -245,7 +245,7 @@ static CUresult check_batch(const struct batch *b, struct move *moves)
         if (b->prefetch) {
             while (at + 1 < b->locations && b->index[at + 1] <= k) at++;
             m->shown = b->location[at];
-            r = resolve(m->shown, &m->target);
+            if (resolve(m->shown, &m->target)) r = CUDA_ERROR_INVALID_VALUE; /* also for no device (observed on H200) */
         }
         if (!r) r = managed(m->p, m->size, &m->a);
     }
