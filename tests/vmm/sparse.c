@@ -393,6 +393,61 @@ static void deferred(void)
     CHECK(cuMemRelease(h));
 }
 
+/* Lines, layers of lines and cubes can be mapped as a whole too. */
+static void deferred_shape(size_t height, size_t depth, unsigned flags)
+{
+    CUDA_ARRAY3D_DESCRIPTOR d = { 96, height, depth, CU_AD_FORMAT_FLOAT, 1, CUDA_ARRAY3D_DEFERRED_MAPPING | flags };
+    CUDA_ARRAY_MEMORY_REQUIREMENTS r;
+    CUarray a;
+    static float in[6 * 96 * 96], out[6 * 96 * 96];
+    for (int k = 0; k < 6 * 96 * 96; k++) in[k] = (float)k + (float)depth, out[k] = -1;
+    CHECK(cuArray3DCreate(&a, &d));
+    CHECK(cuArrayGetMemoryRequirements(&r, a, 0));
+    CUmemGenericAllocationHandle h = pool(r.size);
+    size_t rows = height ? height : 1, slices = depth ? depth : 1;
+    CUDA_MEMCPY3D to = { .WidthInBytes = 384, .Height = rows, .Depth = slices }, from = to;
+    to.srcMemoryType = CU_MEMORYTYPE_HOST, to.srcHost = in, to.srcPitch = 384, to.srcHeight = rows;
+    to.dstMemoryType = CU_MEMORYTYPE_ARRAY, to.dstArray = a;
+    from.dstMemoryType = CU_MEMORYTYPE_HOST, from.dstHost = out, from.dstPitch = 384, from.dstHeight = rows;
+    from.srcMemoryType = CU_MEMORYTYPE_ARRAY, from.srcArray = a;
+    map_whole(a, h, CU_MEM_OPERATION_TYPE_MAP, CUDA_SUCCESS, 0);
+    CHECK(cuMemcpy3DAsync(&to, stream));
+    CHECK(cuMemcpy3DAsync(&from, stream));
+    CHECK(cuStreamSynchronize(stream));
+    NEED(!memcmp(in, out, slices * rows * 384));
+    CHECK(cuArrayDestroy(a));
+    CHECK(cuMemRelease(h));
+}
+
+/* A level stays with its mipmapped array, whoever destroys it. */
+static void level_destroyed(void)
+{
+    CUDA_ARRAY3D_DESCRIPTOR d = { 64, 64, 0, CU_AD_FORMAT_FLOAT, 1, 0 };
+    CUmipmappedArray m;
+    CUarray level, again;
+    float value = 7, seen = 0;
+    CHECK(cuMipmappedArrayCreate(&m, &d, 3));
+    CHECK(cuMipmappedArrayGetLevel(&level, m, 1));
+    CHECK(cuMemcpyHtoA(level, 8, &value, 4));
+    CHECK(cuArrayDestroy(level));
+    CHECK(cuMipmappedArrayGetLevel(&again, m, 1));
+    CHECK(cuMemcpyAtoH(&seen, again, 8, 4));
+    NEED(seen == 7);
+    CHECK(cuMipmappedArrayDestroy(m));
+}
+
+/* The last thing to do: the context is of no use afterwards. */
+static void deferred_fault(void)
+{
+    CUDA_ARRAY3D_DESCRIPTOR d = { 256, 256, 0, CU_AD_FORMAT_FLOAT, 1, CUDA_ARRAY3D_DEFERRED_MAPPING };
+    CUarray a;
+    float value = 7;
+    CHECK(cuArray3DCreate(&a, &d));
+    CHECK(cuMemcpyHtoA(a, 0, &value, 4));
+    NEED(cuCtxSynchronize() == CUDA_ERROR_LAUNCH_FAILED);
+    NEED(cuMemcpyAtoH(&value, a, 0, 4) == CUDA_ERROR_LAUNCH_FAILED && value == 7);
+}
+
 /* A copy sees what is mapped when its turn comes. */
 static void in_order(void)
 {
@@ -455,8 +510,13 @@ int main(int argc, char **argv)
     CHECK(cuMemAlloc(&buffer, 8 * MIB));
     for (unsigned long k = 0; k < rounds; k++) one_shape(buffer);
     deferred();
+    deferred_shape(0, 0, 0);
+    deferred_shape(0, 6, CUDA_ARRAY3D_LAYERED);
+    deferred_shape(96, 6, CUDA_ARRAY3D_CUBEMAP);
+    level_destroyed();
     in_order();
     context_ends();
+    deferred_fault();
     printf("%lu shapes are as their model\n", rounds);
     return 0;
 }
