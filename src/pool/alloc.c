@@ -51,6 +51,7 @@ static CUresult find(struct mempool *p, uint64_t size, struct stream *s, struct 
     struct chunk *c;
     CUresult r = CUDA_SUCCESS;
     if ((*out = block_find(p, size, s))) return r;
+    if (chunk_grow(p, size, s) && (*out = block_find(p, size, s))) return r;
     if ((r = chunk_new(p, size, 0, &c))) return r;
     *out = c->first;
     return r;

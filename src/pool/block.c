@@ -89,7 +89,7 @@ static void swallow(struct mempool *p, struct block *b)
     drop_mark(gone);
     b->size += gone->size;
     b->above = gone->above;
-    if (b->above) b->above->below = b;
+    *(b->above ? &b->above->below : &b->chunk->last) = b;
     block_spare(p, gone);
 }
 
@@ -127,7 +127,7 @@ bool block_cut(struct mempool *p, struct block *b, uint64_t size)
     rest->mark = b->mark ? point_share(b->mark) : NULL;
     rest->below = b;
     rest->above = b->above;
-    if (rest->above) rest->above->below = rest;
+    *(rest->above ? &rest->above->below : &rest->chunk->last) = rest;
     b->above = rest;
     b->size = size;
     block_insert_free(p, b);
@@ -137,7 +137,7 @@ bool block_cut(struct mempool *p, struct block *b, uint64_t size)
 
 /* ---- finding */
 
-static bool usable(const struct mempool *p, struct block *b, struct stream *s)
+bool block_usable(const struct mempool *p, struct block *b, struct stream *s)
 {
     if (!b->bound || stream_is_at(s, &b->place)) return true;
     if (p->follow && stream_follows(s, &b->place)) return true;
@@ -154,7 +154,7 @@ static struct block *smallest(struct mempool *p, uint64_t size, struct stream *s
             next = RB_RIGHT(next, by_size);
     }
     for (unsigned k = 0; b && k < LOOKS; k++, b = RB_NEXT(free_tree, &p->free, b))
-        if (usable(p, b, s)) return b;
+        if (block_usable(p, b, s)) return b;
     return NULL;
 }
 
@@ -213,7 +213,7 @@ struct block *block_find(struct mempool *p, uint64_t size, struct stream *s)
     if (b || !p->bound) return b;
     blocks_settle(p, false, NULL, NULL);
     if ((b = smallest(p, size, s))) return b;
-    return find_run(p, size, s, usable, &b, &last) ? join(p, b, last, s) : NULL;
+    return find_run(p, size, s, block_usable, &b, &last) ? join(p, b, last, s) : NULL;
 }
 
 struct block *block_find_waiting(struct mempool *p, uint64_t size, struct stream *s)

@@ -99,21 +99,21 @@ give:
     return r;
 }
 
-/* What lies behind the first `kept` bytes; all of a managed chunk. */
-static void give(struct mempool *p, struct chunk *c, uint64_t kept)
+/* `size` bytes from `from` on; all of a managed chunk. */
+static void give(struct mempool *p, struct chunk *c, uint64_t from, uint64_t size)
 {
     struct space_chunk gone = c->memory;
     if (c->managed) {
         give_managed(c);
         return;
     }
-    gone.va += kept, gone.offset += kept, gone.size -= kept;
+    gone.va += from, gone.offset += from, gone.size = size;
     for (int k = 0; k < device_count; k++)
         if (devices[k].processor && p->access[k]) processor_unmap(devices[k].processor, gone.va, gone.size);
     if (!p->device) munmap((void *)gone.va, gone.size);
     if (p->share) {
-        if (!p->imported) backing_discard(&c->view, c->offset + kept, gone.size);
-        munmap(c->view.alias + c->offset + kept, gone.size);
+        if (!p->imported) backing_discard(&c->view, c->offset + from, gone.size);
+        munmap(c->view.alias + c->offset + from, gone.size);
     }
     space_give(p->device, &gone);
 }
@@ -141,13 +141,59 @@ CUresult chunk_new(struct mempool *p, uint64_t size, uint64_t offset, struct chu
     b->chunk = c;
     b->at = 0;
     b->size = bytes;
-    c->first = b;
+    c->first = c->last = b;
     block_insert_free(p, b);
     return r;
 failed:
     if (b) block_spare(p, b);
     free(c);
     return r;
+}
+
+/* Whether its memory is mapped piece by piece: that of files and of managed memory is not. */
+static bool divisible(const struct chunk *c) { return !c->managed && !c->pool->share; }
+
+/* More memory behind a chunk, one free block. */
+static CUresult grow(struct chunk *c, struct block *last, uint64_t bytes)
+{
+    struct mempool *p = c->pool;
+    struct chunk more = { .pool = p };
+    struct block *b = block_new(p);
+    if (!b) return CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult r = space_take_behind(p->device, &c->memory, bytes, &more.memory);
+    if (r) goto spare;
+    more.offset = more.memory.offset;
+    if (!p->device && (r = map_host(&more))) goto give;
+    if ((r = map_devices(&more))) goto unmap;
+    b->chunk = c;
+    b->at = c->memory.size;
+    b->size = bytes;
+    b->below = last;
+    last->above = c->last = b;
+    c->memory.size += bytes;
+    p->reserved += bytes;
+    if (p->reserved > p->reserved_high) p->reserved_high = p->reserved;
+    block_insert_free(p, b);
+    block_merge(p, b);
+    return r;
+unmap:
+    if (!p->device) munmap((void *)more.memory.va, bytes);
+give:
+    space_give(p->device, &more.memory);
+spare:
+    block_spare(p, b);
+    return r;
+}
+
+bool chunk_grow(struct mempool *p, uint64_t size, struct stream *s)
+{
+    for (struct chunk *c = p->chunks; c; c = c->next) {
+        struct block *last = c->last;
+        if (!divisible(c) || last->state != BLOCK_FREE || !block_usable(p, last, s) || last->size >= size) continue;
+        uint64_t bytes = round_up(size - last->size, CHUNK_SIZE);
+        if (bytes <= p->limit && p->reserved <= p->limit - bytes && !grow(c, last, bytes)) return true;
+    }
+    return false;
 }
 
 bool chunk_unused(const struct chunk *c)
@@ -173,7 +219,7 @@ void chunk_release(struct chunk *c)
         block_spare(p, b);
     }
     p->reserved -= c->memory.size;
-    give(p, c, 0);
+    give(p, c, 0, c->memory.size);
     free(c);
 }
 
@@ -184,9 +230,77 @@ static void shorten(struct chunk *c, uint64_t bytes)
     block_remove_free(p, c->first);
     c->first->size -= bytes;
     block_insert_free(p, c->first);
-    give(p, c, c->memory.size - bytes);
+    give(p, c, c->memory.size - bytes, bytes);
     c->memory.size -= bytes;
     p->reserved -= bytes;
+}
+
+/* What lies in a chunk from `at` on becomes a chunk of its own. */
+static void split(struct chunk *c, struct chunk *up, struct block *first, uint64_t at)
+{
+    *up = *c;
+    up->memory.va += at, up->memory.offset += at, up->memory.size -= at;
+    up->offset += at;
+    up->first = first;
+    up->lent = 0;
+    first->below = NULL;
+    for (struct block *b = first; b; b = b->above) {
+        b->chunk = up;
+        b->at -= at;
+        up->lent += b->state == BLOCK_LENT;
+    }
+    c->lent -= up->lent;
+    c->next = up;
+}
+
+/* Gives back what a free block has of a chunk in use, from `from` to `to`. */
+static bool carve(struct chunk *c, struct block *b, uint64_t from, uint64_t to)
+{
+    struct mempool *p = c->pool;
+    struct chunk *up = calloc(1, sizeof *up);
+    if (!up) return false;
+    block_unbind(p, b);
+    if (b->at < from) {
+        if (!block_cut(p, b, from - b->at)) goto failed;
+        b = b->above;
+    }
+    if (!block_cut(p, b, to - from)) goto failed;
+    if (b->above)
+        split(c, up, b->above, to);
+    else
+        free(up);
+    if ((c->last = b->below))
+        c->last->above = NULL;
+    else
+        c->first = NULL;
+    block_remove_free(p, b);
+    block_spare(p, b);
+    give(p, c, from, to - from);
+    p->reserved -= to - from;
+    c->memory.size = from;
+    if (c->first) return true;
+    for (struct chunk **at = &p->chunks; *at; at = &(*at)->next)
+        if (*at == c) {
+            *at = c->next;
+            break;
+        }
+    free(c);
+    return true;
+failed:
+    free(up);
+    return false;
+}
+
+/* Gives back mappings in which nothing is used any more, of a chunk in which something is. */
+static bool release_part(struct chunk *c, uint64_t most)
+{
+    for (struct block *b = c->first; b; b = b->above) {
+        uint64_t from = round_up(b->at, CHUNK_SIZE), to = (b->at + b->size) / CHUNK_SIZE * CHUNK_SIZE;
+        if (b->state != BLOCK_FREE || from >= to || !point_done(b->mark)) continue;
+        if (to - from > most) from = to - most;
+        return carve(c, b, from, to);
+    }
+    return false;
 }
 
 static bool release(struct mempool *p, uint64_t keep, bool only_seen)
@@ -195,7 +309,13 @@ static bool release(struct mempool *p, uint64_t keep, bool only_seen)
     for (struct chunk *c = p->chunks, *next; c && p->reserved > keep; c = next) {
         uint64_t most = (p->reserved - keep) / CHUNK_SIZE * CHUNK_SIZE;
         next = c->next;
-        if (!most || (only_seen && c->unseen) || !chunk_unused(c)) continue;
+        if (!most || (only_seen && c->unseen)) continue;
+        if (!chunk_unused(c)) {
+            if (!divisible(c) || !release_part(c, most)) continue;
+            any = true;
+            next = p->chunks; /* there may be more to give back, and other chunks */
+            continue;
+        }
         if (c->memory.size <= most)
             chunk_release(c);
         else if (!c->managed && !p->imported && !c->first->above && !c->first->bound)

@@ -41,7 +41,7 @@ struct chunk {
     uint64_t offset;               /* in the backing */
     struct allocation *managed;    /* of a managed pool */
     struct mempool *pool;
-    struct block *first;
+    struct block *first, *last;    /* last: not of an imported pool */
     unsigned lent;                 /* blocks */
     bool unseen;                   /* nobody has synchronised with its last free, which was at: */
     struct place freed;
@@ -91,6 +91,8 @@ extern const struct space_owner mempool_owner;
 /* A chunk for size bytes, mapped where the pool's access says, with one free block; of an imported
  * pool with none, showing the file from offset on. */
 CUresult chunk_new(struct mempool *p, uint64_t size, uint64_t offset, struct chunk **out);
+/* Makes a chunk that ends with a free block for s larger, such that it has room for size bytes. */
+bool chunk_grow(struct mempool *p, uint64_t size, struct stream *s);
 /* All of it is free and done. */
 void chunk_release(struct chunk *c);
 bool chunk_unused(const struct chunk *c);
@@ -116,6 +118,8 @@ bool block_cut(struct mempool *p, struct block *b, uint64_t size);
 void block_spare(struct mempool *p, struct block *b);
 /* A free block of at least size bytes that s may use at once. */
 struct block *block_find(struct mempool *p, uint64_t size, struct stream *s);
+/* Whether s may use a free block at once. */
+bool block_usable(const struct mempool *p, struct block *b, struct stream *s);
 /* The same, but s is made to wait for what the memory waits for. */
 struct block *block_find_waiting(struct mempool *p, uint64_t size, struct stream *s);
 /* Unbinds free blocks whose frees are done: those that the policies let everybody use then, and

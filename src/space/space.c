@@ -211,6 +211,18 @@ CUresult space_take(struct device *d, uint64_t size, struct space_chunk *out)
     return r;
 }
 
+CUresult space_take_behind(struct device *d, const struct space_chunk *c, uint64_t size, struct space_chunk *out)
+{
+    CUresult r = CUDA_SUCCESS;
+    struct vram *v = d ? &d->vram : NULL;
+    pthread_rwlock_wrlock(&lock);
+    if (!d) r = place_host(&v);
+    if (!r) r = vram_alloc_at(v, size, c->offset + c->size);
+    *out = (struct space_chunk){ c->va + c->size, c->offset + c->size, size, c->backing };
+    pthread_rwlock_unlock(&lock);
+    return r;
+}
+
 void space_give(struct device *d, const struct space_chunk *c)
 {
     struct vram *v;

@@ -91,6 +91,8 @@ struct space_chunk {
     const struct backing *backing;
 };
 CUresult space_take(struct device *d, uint64_t size, struct space_chunk *out);
+/* The same right behind c, if nothing is there. */
+CUresult space_take_behind(struct device *d, const struct space_chunk *c, uint64_t size, struct space_chunk *out);
 /* No processor maps it any more. */
 void space_give(struct device *d, const struct space_chunk *c);
 

@@ -110,6 +110,22 @@ CUresult vram_alloc(struct vram *v, uint64_t size, uint64_t *offset)
     return take(v, size, offset);
 }
 
+CUresult vram_alloc_at(struct vram *v, uint64_t size, uint64_t offset)
+{
+    CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
+    uint64_t k = offset / VRAM_CHUNK, n = size / VRAM_CHUNK;
+    pthread_mutex_lock(&v->lock);
+    struct vram_chunks *c = v->chunks;
+    if (size <= v->capacity - v->used && n <= c->count && k <= c->count - n && find(c, n, k, k + n) == k) {
+        for (uint64_t j = k; j < k + n; j++) c->words[j / 64] |= 1ull << (j % 64);
+        if (k <= c->next && k + n > c->next && k + n <= c->turn) c->next = k + n;
+        v->used += size;
+        r = CUDA_SUCCESS;
+    }
+    pthread_mutex_unlock(&v->lock);
+    return r;
+}
+
 void vram_drop(struct vram *v, uint64_t offset, uint64_t size)
 {
     backing_discard(&v->backing, offset, size);

@@ -31,6 +31,8 @@ void vram_destroy(struct vram *v);
 /* size bytes (a multiple of VRAM_CHUNK), contiguous in the file.
  * CUDA_ERROR_OUT_OF_MEMORY exactly when capacity - used < size. */
 CUresult vram_alloc(struct vram *v, uint64_t size, uint64_t *offset);
+/* The chunks from offset on, if they are free. */
+CUresult vram_alloc_at(struct vram *v, uint64_t size, uint64_t offset);
 void vram_free(struct vram *v, uint64_t offset, uint64_t size);
 /* Memory of the device that others hold: counted, but with no place in the file. */
 CUresult vram_charge(struct vram *v, uint64_t size);

@@ -1,6 +1,8 @@
 /* Stream-ordered memory, as a program sees it. */
 #include "rig.h"
 
+#include <stdbool.h>
+
 static CUstream a, b;
 static CUmemoryPool pool;
 
@@ -169,6 +171,46 @@ static void pieces_freed_by_different_streams_join_for_one_that_follows_both(voi
     assert_true(both == (p < q ? p : q));
     rig_release(flag);
     ok(cuEventDestroy(e));
+}
+
+/* All of it is this value. */
+static bool filled(CUdeviceptr p, size_t size, unsigned char value)
+{
+    static unsigned char bytes[4096];
+    for (size_t at = 0; at < size; at += 1 << 20) {
+        ok(cuMemcpyDtoH(bytes, p + at, sizeof bytes));
+        for (size_t k = 0; k < sizeof bytes; k++)
+            if (bytes[k] != value) return false;
+    }
+    return true;
+}
+
+static void a_pool_grows_behind_what_it_holds_and_gives_back_mappings_in_between(void **state)
+{
+    (void)state;
+    cuuint64_t none = 0;
+    CUdeviceptr p[4];
+    for (int k = 0; k < 4; k++) { /* 40 MiB each: four share five mappings */
+        p[k] = take(CHUNK / 4 * 5, a);
+        ok(cuMemsetD8Async(p[k], (unsigned char)(k + 1), CHUNK / 4 * 5, a));
+    }
+    assert_int_equal(figure(CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT), 5 * CHUNK);
+    ok(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &none));
+    ok(cuMemFreeAsync(p[1], a));
+    ok(cuMemFreeAsync(p[2], a));
+    ok(cuStreamSynchronize(a)); /* from 40 to 120 MiB: the mapping at 64 MiB */
+    assert_int_equal(figure(CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT), 4 * CHUNK);
+    assert_true(filled(p[0], CHUNK / 4 * 5, 1) && filled(p[3], CHUNK / 4 * 5, 4));
+    CUdeviceptr q = take(CHUNK / 4 * 3, a); /* in what is left of the first piece */
+    assert_true(q == p[1]);
+    ok(cuMemFreeAsync(p[0], a));
+    ok(cuMemFreeAsync(q, a));
+    ok(cuStreamSynchronize(a));
+    assert_int_equal(figure(CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT), 2 * CHUNK);
+    assert_true(filled(p[3], CHUNK / 4 * 5, 4));
+    ok(cuMemFreeAsync(p[3], a));
+    ok(cuStreamSynchronize(a));
+    assert_int_equal(figure(CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT), 0);
 }
 
 static void memory_beyond_the_threshold_goes_with_the_next_synchronization(void **state)
@@ -451,6 +493,7 @@ int main(void)
         T(pieces_that_lie_side_by_side_are_one_again),
         T(pieces_freed_by_different_streams_join_for_one_that_follows_both),
         T(memory_beyond_the_threshold_goes_with_the_next_synchronization),
+        T(a_pool_grows_behind_what_it_holds_and_gives_back_mappings_in_between),
         T(a_large_piece_is_given_back_in_part),
         T(memory_in_use_is_not_trimmed),
         T(other_allocations_get_what_pools_keep_without_a_need),
