@@ -109,6 +109,7 @@ static void take_back(struct mempool *p, struct block *b)
 {
     space_withdraw(&b->a);
     if (b->slot) share_forget(b);
+    if (p->graphs && b->allocated) kept_count(p, b, false);
     p->used -= b->a.size;
     p->lent--;
     b->chunk->lent--;

@@ -150,8 +150,9 @@ failed:
     return r;
 }
 
-/* Whether its memory is mapped piece by piece: that of files and of managed memory is not. */
-static bool divisible(const struct chunk *c) { return !c->managed && !c->pool->share; }
+/* Whether its memory is mapped piece by piece: that of files and of managed memory is not,
+ * and the graphs' chunks are what is counted. */
+static bool divisible(const struct chunk *c) { return !c->managed && !c->pool->share && !c->pool->graphs; }
 
 /* More memory behind a chunk, one free block. */
 static CUresult grow(struct chunk *c, struct block *last, uint64_t bytes)

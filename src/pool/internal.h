@@ -45,6 +45,8 @@ struct chunk {
     unsigned lent;                 /* blocks */
     bool unseen;                   /* nobody has synchronised with its last free, which was at: */
     struct place freed;
+    unsigned allocated;            /* of the graphs' pool: blocks that launches allocated */
+    bool backed;                   /* some were, since it was trimmed */
     struct chunk *next;
 };
 
@@ -63,6 +65,8 @@ struct mempool {
     pthread_mutex_t lock;
     int follow, opportunistic, internal;
     uint64_t threshold, reserved, reserved_high, used, used_high;
+    bool graphs;                   /* the graphs' pool: what is told of it is counted in chunks */
+    struct { uint64_t now, high; } graph_used, graph_reserved;
     unsigned lent;                 /* blocks */
     unsigned bound;                /* free blocks that are */
     struct chunk *chunks;
@@ -136,6 +140,8 @@ void mempool_note_free(void);
 
 /* --- kept.c --- */
 void mempool_free_kept(struct mempool *p, struct block *b);
+/* A launch has allocated the block, or it is freed. */
+void kept_count(struct mempool *p, struct block *b, bool allocated);
 
 /* --- share.c --- */
 CUresult share_new(struct mempool *p);

@@ -16,6 +16,7 @@ static CUresult pool_of(struct device *d, struct mempool **out)
         p->type = CU_MEM_ALLOCATION_TYPE_PINNED;
         p->location = (CUmemLocation){ .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = d->ordinal };
         p->device = d;
+        p->graphs = true;
         p->is_default = true;
         p->limit = p->threshold = UINT64_MAX;
         p->access[d->ordinal] = PROT_DEVICE_READ | PROT_DEVICE_WRITE;
@@ -28,6 +29,29 @@ static CUresult pool_of(struct device *d, struct mempool **out)
     pthread_mutex_unlock(&mempools_lock);
     *out = p;
     return r;
+}
+
+/* Observed on H200: memory of graphs is there from the first launch that allocates it until it is
+ * trimmed, and is used as a whole. */
+static void count(struct mempool *p)
+{
+    p->graph_used.now = p->graph_reserved.now = 0;
+    for (const struct chunk *c = p->chunks; c; c = c->next) {
+        if (c->allocated) p->graph_used.now += c->memory.size;
+        if (c->backed) p->graph_reserved.now += c->memory.size;
+    }
+    if (p->graph_used.now > p->graph_used.high) p->graph_used.high = p->graph_used.now;
+    if (p->graph_reserved.now > p->graph_reserved.high) p->graph_reserved.high = p->graph_reserved.now;
+}
+
+void kept_count(struct mempool *p, struct block *b, bool allocated)
+{
+    struct chunk *c = b->chunk;
+    unsigned before = c->allocated;
+    b->allocated = allocated;
+    c->allocated += allocated ? 1 : -1u;
+    c->backed |= allocated;
+    if (!before || !c->allocated) count(p);
 }
 
 CUresult mempool_keep(struct device *d, uint64_t size, struct stream *s, struct kept *out)
@@ -75,7 +99,7 @@ CUresult mempool_allocate_kept(struct kept k, struct stream *s)
     if (!b) return CUDA_ERROR_INVALID_VALUE;
     CUresult r = b->allocated ? CUDA_ERROR_INVALID_VALUE : stream_after(s, b->mark);
     if (!r) {
-        b->allocated = true;
+        kept_count(p, b, true);
         p->used += b->a.size;
         if (p->used > p->used_high) p->used_high = p->used;
     }
@@ -85,7 +109,7 @@ CUresult mempool_allocate_kept(struct kept k, struct stream *s)
 
 void mempool_free_kept(struct mempool *p, struct block *b)
 {
-    b->allocated = false;
+    kept_count(p, b, false);
     p->used -= b->a.size;
 }
 
@@ -103,19 +127,34 @@ void mempool_unkeep(struct kept k)
 
 CUresult mempool_kept_attribute(struct device *d, CUgraphMem_attribute attribute, cuuint64_t *value, bool set)
 {
-    static const CUmemPool_attribute same[] = { CU_MEMPOOL_ATTR_USED_MEM_CURRENT, CU_MEMPOOL_ATTR_USED_MEM_HIGH,
-                                                CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT,
-                                                CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH };
     struct mempool *p;
-    if ((unsigned)attribute >= sizeof same / sizeof *same) return CUDA_ERROR_INVALID_VALUE;
+    bool high = attribute == CU_GRAPH_MEM_ATTR_USED_MEM_HIGH || attribute == CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH;
+    bool used = attribute == CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT || attribute == CU_GRAPH_MEM_ATTR_USED_MEM_HIGH;
+    if ((unsigned)attribute > CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH || (set && (!high || *value)))
+        return CUDA_ERROR_INVALID_VALUE;
     CUresult r = pool_of(d, &p);
     if (r) return r;
-    return set ? mempool_set_attribute(p, same[attribute], value) : mempool_get_attribute(p, same[attribute], value);
+    pthread_mutex_lock(&p->lock);
+    count(p);
+    uint64_t *now = used ? &p->graph_used.now : &p->graph_reserved.now;
+    uint64_t *most = used ? &p->graph_used.high : &p->graph_reserved.high;
+    if (set)
+        *most = *now;
+    else
+        *value = high ? *most : *now;
+    pthread_mutex_unlock(&p->lock);
+    return r;
 }
 
 CUresult mempool_trim_kept(struct device *d)
 {
     struct mempool *p;
     CUresult r = pool_of(d, &p);
-    return r ? r : mempool_trim(p, 0);
+    if (r || (r = mempool_trim(p, 0))) return r;
+    pthread_mutex_lock(&p->lock);
+    for (struct chunk *c = p->chunks; c; c = c->next) c->backed = c->allocated;
+    pthread_mutex_unlock(&p->lock);
+    return r;
 }
+
+bool mempool_of_graphs(const void *pool) { return ((const struct mempool *)pool)->graphs; }

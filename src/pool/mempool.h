@@ -66,6 +66,8 @@ bool mempool_is_kept(struct kept k, bool *allocated);
 CUresult mempool_allocate_kept(struct kept k, struct stream *s);
 CUresult mempool_kept_attribute(struct device *d, CUgraphMem_attribute attribute, cuuint64_t *value, bool set);
 CUresult mempool_trim_kept(struct device *d);
+/* Whether an allocation's pool is the graphs', which has no handle. */
+bool mempool_of_graphs(const void *pool);
 
 /* --- other processes --- */
 CUresult mempool_export(struct mempool *p, CUmemAllocationHandleType type, int *fd);
