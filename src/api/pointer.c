@@ -106,13 +106,22 @@ static CUresult tokens(const struct allocation *a, CUDA_POINTER_ATTRIBUTE_P2P_TO
     return CUDA_SUCCESS;
 }
 
+/* Memory of a graph is known while it is allocated (observed on H200). */
+static bool known(CUdeviceptr ptr, struct allocation *a)
+{
+    bool allocated;
+    if (!space_look(ptr, a) || a->kind == ALLOCATION_RESERVED) return false;
+    return !a->pool || !mempool_of_graphs(a->pool) ||
+           !mempool_is_kept((struct kept){ a->base, a->buffer_id }, &allocated) || allocated;
+}
+
 CUresult CUDAAPI cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr ptr)
 {
     struct allocation a;
     struct answer o;
     CUresult r = library_ready();
     if (r) return r;
-    if (!data || !space_look(ptr, &a) || a.kind == ALLOCATION_RESERVED) return CUDA_ERROR_INVALID_VALUE;
+    if (!data || !known(ptr, &a)) return CUDA_ERROR_INVALID_VALUE;
     if (attribute == CU_POINTER_ATTRIBUTE_P2P_TOKENS) return tokens(&a, data);
     if ((r = ask(&a, attribute, ptr, &o))) return r;
     give(data, &o);
@@ -138,13 +147,13 @@ CUresult CUDAAPI cuPointerGetAttributes(unsigned int numAttributes, CUpointer_at
     CUresult r = library_ready();
     if (r) return r;
     if (!numAttributes || !attributes || !data) return CUDA_ERROR_INVALID_VALUE;
-    bool known = space_look(ptr, &a) && a.kind != ALLOCATION_RESERVED;
+    bool there = known(ptr, &a);
     for (unsigned k = 0; k < numAttributes; k++) {
         struct answer o;
         if ((int)attributes[k] <= 0 || attributes[k] > CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE ||
             attributes[k] == CU_POINTER_ATTRIBUTE_P2P_TOKENS || !data[k])
             return CUDA_ERROR_INVALID_VALUE;
-        if (!known || ask(&a, attributes[k], ptr, &o)) o = absent(attributes[k], ptr, known);
+        if (!there || ask(&a, attributes[k], ptr, &o)) o = absent(attributes[k], ptr, there);
         give(data[k], &o);
     }
     return CUDA_SUCCESS;
