@@ -165,20 +165,6 @@ CUresult mempool_free_now(struct allocation *a, CUdeviceptr address)
     return free_block(a, address, NULL);
 }
 
-void mempool_drop_lent(struct mempool *p)
-{
-    for (struct chunk *c = p->chunks; c; c = c->next)
-        for (struct block *b = c->first; b; b = b->above) {
-            if (b->state != BLOCK_LENT) continue;
-            if (point_done(b->mark)) block_unbind(p, b);
-            if (b->kept && !b->allocated) p->used += b->a.size;
-            b->kept = false;
-            take_back(p, b);
-            b = c->first; /* neighbours were merged */
-        }
-    blocks_settle(p, true, NULL, NULL);
-}
-
 /* ---- synchronisation */
 
 /* Whether chunks are left whose frees the caller has not seen. */

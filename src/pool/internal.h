@@ -133,8 +133,6 @@ void blocks_settle(struct mempool *p, bool synchronized, struct context *c, stru
 /* --- alloc.c --- */
 /* Publishes a block that is out of the tree. */
 CUresult block_lend(struct mempool *p, struct block *b, uint64_t size);
-/* Takes all back that is lent: nothing uses it any more. */
-void mempool_drop_lent(struct mempool *p);
 /* The next synchronising call has something to do. */
 void mempool_note_free(void);
 

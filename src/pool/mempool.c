@@ -428,7 +428,8 @@ static CUresult attach(struct device *d)
     return r;
 }
 
-/* Pools belong to devices, not to contexts. With its last context a device forgets what it lent. */
+/* Pools belong to devices, not to contexts: what they lent outlives the last (observed on H200, for a
+ * reset). What they hold without a need goes. */
 static void release_context(struct context *c)
 {
     if (c->device->contexts > 1) return;
@@ -437,7 +438,7 @@ static void release_context(struct context *c)
         next = p->next;
         if (p->device != c->device) continue;
         pthread_mutex_lock(&p->lock);
-        mempool_drop_lent(p);
+        blocks_settle(p, true, NULL, NULL);
         chunks_release(p, 0);
         pthread_mutex_unlock(&p->lock);
     }

@@ -453,7 +453,7 @@ static void a_peer_touches_a_pool_only_with_access(void **state)
 }
 
 /* Last: it takes the context away. */
-static void a_device_forgets_with_its_last_context_what_its_pools_lent(void **state)
+static void what_a_pool_lent_outlives_the_last_context(void **state)
 {
     (void)state;
     size_t before, after, total;
@@ -466,14 +466,18 @@ static void a_device_forgets_with_its_last_context_what_its_pools_lent(void **st
     ok(cuCtxCreate(&own, NULL, 0, 1));
     ok(cuMemGetInfo(&before, &total));
     ok(cuMemAllocAsync(&p, CHUNK, NULL));
+    ok(cuMemsetD8(p, 7, CHUNK));
     ok(cuDevicePrimaryCtxReset(1));
     ok(cuMemGetInfo(&after, &total));
     assert_int_equal(after, before - CHUNK);
     ok(cuCtxDestroy(own));
     ok(cuCtxCreate(&own, NULL, 0, 1));
     ok(cuMemGetInfo(&after, &total));
+    assert_int_equal(after, before - CHUNK);
+    assert_true(filled(p, CHUNK, 7));
+    ok(cuMemFree(p));
+    ok(cuMemGetInfo(&after, &total));
     assert_int_equal(after, before);
-    assert_int_equal(cuMemFree(p), CUDA_ERROR_INVALID_VALUE);
     ok(cuMemAllocAsync(&p, 64, NULL));
     ok(cuMemFreeAsync(p, NULL));
     ok(cuCtxDestroy(own));
@@ -505,7 +509,7 @@ int main(void)
         T(memory_of_a_managed_pool_is_managed),
         T(the_current_pool_of_a_device_can_be_changed_and_falls_back),
         T(a_peer_touches_a_pool_only_with_access),
-        T(a_device_forgets_with_its_last_context_what_its_pools_lent),
+        T(what_a_pool_lent_outlives_the_last_context),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
