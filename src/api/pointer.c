@@ -86,7 +86,9 @@ static CUresult ask(const struct allocation *a, CUpointer_attribute attribute, C
         /* observed on H200: the host's pools say so whoever was given access */
         *o = narrow(a->pool && on_host(a) ? CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE : access_flags(a));
         break;
-    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE: *o = wide(a->pool && mempool_of_graphs(a->pool) ? 0 : (uint64_t)a->pool); break;
+    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
+        *o = wide(a->pool && mempool_of_graphs(a->pool) ? 0 : (uint64_t)a->pool);
+        break;
     case CU_POINTER_ATTRIBUTE_MAPPING_SIZE: *o = wide(a->pool ? POOL_PIECE : a->mapping_size); break;
     case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR: *o = wide(mapping_base(a, ptr)); break;
     /* one number for what lies in one mapping */

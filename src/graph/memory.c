@@ -13,7 +13,8 @@ CUresult graph_memory_new(const CUDA_MEM_ALLOC_NODE_PARAMS_v2 *p, struct graph_m
     if (p->poolProps.allocType != CU_MEM_ALLOCATION_TYPE_PINNED || !p->bytesize ||
         (p->accessDescCount && !p->accessDescs))
         return CUDA_ERROR_INVALID_VALUE;
-    if (p->poolProps.location.type != CU_MEM_LOCATION_TYPE_DEVICE || p->poolProps.handleTypes) return CUDA_ERROR_NOT_SUPPORTED;
+    if (p->poolProps.location.type != CU_MEM_LOCATION_TYPE_DEVICE || p->poolProps.handleTypes)
+        return CUDA_ERROR_NOT_SUPPORTED;
     if (device_get(p->poolProps.location.id, &d)) return CUDA_ERROR_INVALID_VALUE;
     for (size_t k = 0; k < p->accessDescCount; k++) /* other devices' access is a pool's, not a node's */
         if (p->accessDescs[k].location.type != CU_MEM_LOCATION_TYPE_DEVICE ||

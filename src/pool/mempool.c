@@ -251,8 +251,8 @@ static CUresult set_current(CUmemLocation l, CUmemAllocationType type, struct me
     unsigned mine = PLACES, asked = PLACES;
     pthread_mutex_lock(&mempools_lock);
     CUresult r = standard(l, type, &s);
-    if (!r && ((p->type != type && !any_type) || p->imported || !atomic_load(&p->valid) || place_of(p->location, p->type, &mine) ||
-               place_of(l, type, &asked) || mine != asked))
+    if (!r && ((p->type != type && !any_type) || p->imported || !atomic_load(&p->valid) ||
+               place_of(p->location, p->type, &mine) || place_of(l, type, &asked) || mine != asked))
         r = CUDA_ERROR_INVALID_VALUE;
     if (!r) s->current = p;
     pthread_mutex_unlock(&mempools_lock);

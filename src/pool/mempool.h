@@ -3,9 +3,10 @@
  * is usable behind the point of the stream it was allocated in; what was freed
  * at a point may be lent again to whatever comes after that point.
  *
- * A chunk is 32 MiB or a multiple (as on H200). It stays mapped, whatever was
- * freed in it, until a synchronising call finds that the pool holds more than
- * its release threshold, the pool is trimmed, or memory is short.
+ * A chunk is mapped in pieces of 32 MiB (as on H200) and grows behind its end. A
+ * piece stays mapped, whatever was freed in it, until a call that synchronises
+ * with the frees finds that the pool holds more than its release threshold, the
+ * pool is trimmed, or memory is short.
  *
  * Locks: the list of pools, then a pool, then stream -> space -> ... */
 #ifndef FL_POOL_MEMPOOL_H
