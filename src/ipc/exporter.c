@@ -140,7 +140,7 @@ static bool serve(struct connection *c)
     struct ipc_request q;
     struct ipc_reply a = { 0 };
     int fd = -1, none;
-    if (!ipc_receive(c->fd, &q, sizeof q, &none)) return false;
+    if (!message_receive(c->fd, &q, sizeof q, &none)) return false;
     if (none >= 0) close(none);
     if (q.verb == IPC_CLOSE) {
         let_go(c, q.secret);
@@ -152,7 +152,7 @@ static bool serve(struct connection *c)
         h->next = c->holds;
         c->holds = h;
     }
-    return q.verb == IPC_OPEN && ipc_send(c->fd, &a, sizeof a, fd);
+    return q.verb == IPC_OPEN && message_send(c->fd, &a, sizeof a, fd);
 }
 
 static void end(unsigned k)
@@ -175,9 +175,9 @@ static void welcome(void)
         if (errno != EINTR && errno != ECONNABORTED) usleep(PAUSE_US); /* out of descriptors, which passes */
         return;
     }
-    ipc_be_impatient(fd);
+    message_be_impatient(fd, IPC_PATIENCE_US);
     if (!ipc_same_user(fd)) {
-        ipc_send(fd, &no, sizeof no, -1);
+        message_send(fd, &no, sizeof no, -1);
         close(fd);
         return;
     }
@@ -225,7 +225,7 @@ static CUresult start(void)
     if (listener >= 0) return CUDA_SUCCESS;
     int s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     if (s < 0 || getrandom(name, IPC_NAME, 0) != IPC_NAME) goto failed;
-    socklen_t length = ipc_address(name, &a);
+    socklen_t length = message_address(ipc_prefix, name, &a);
     if (bind(s, (struct sockaddr *)&a, length) || listen(s, 64) || pthread_atfork(NULL, NULL, in_child)) goto failed;
     listener = s;
     /* the application's signals are not for this thread */

@@ -22,8 +22,8 @@ static int call(const unsigned char *name, CUresult *r)
     int s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     *r = CUDA_ERROR_OPERATING_SYSTEM;
     if (s < 0) return -1;
-    ipc_be_impatient(s);
-    socklen_t length = ipc_address(name, &a);
+    message_be_impatient(s, IPC_PATIENCE_US);
+    socklen_t length = message_address(ipc_prefix, name, &a);
     *r = CUDA_ERROR_INVALID_VALUE;
     if (connect(s, (struct sockaddr *)&a, length)) {
         fl_log_once(FL_LOG_WARN, "an IPC handle is of no use: the process that exported it is gone");
@@ -114,13 +114,13 @@ static void say_closed(struct peer *p, const struct ticket *t)
 {
     struct ipc_request q = { .verb = IPC_CLOSE, .kind = t->kind };
     memcpy(q.secret, t->secret, IPC_SECRET);
-    if (p->fd >= 0) ipc_send(p->fd, &q, sizeof q, -1);
+    if (p->fd >= 0) message_send(p->fd, &q, sizeof q, -1);
 }
 
 /* The answer to the request with that serial; answers to others were too late. */
 static CUresult hear(struct peer *p, uint64_t serial, struct ipc_reply *a, int *fd)
 {
-    while (ipc_receive(p->fd, a, sizeof *a, fd)) {
+    while (message_receive(p->fd, a, sizeof *a, fd)) {
         if (a->serial == serial || a->result == CUDA_ERROR_NOT_PERMITTED) return (CUresult)a->result;
         if (*fd >= 0) close(*fd);
     }
@@ -139,7 +139,7 @@ static CUresult ask(struct peer *p, const struct ticket *t, struct ipc_reply *a)
     struct ipc_request q = { .verb = IPC_OPEN, .kind = t->kind, .serial = ++serial };
     int fd = -1;
     memcpy(q.secret, t->secret, IPC_SECRET);
-    if (!ipc_send(p->fd, &q, sizeof q, -1)) return CUDA_ERROR_INVALID_VALUE;
+    if (!message_send(p->fd, &q, sizeof q, -1)) return CUDA_ERROR_INVALID_VALUE;
     CUresult r = hear(p, q.serial, a, &fd);
     bool refused = r && a->serial == q.serial;
     if (!r && fd < 0) r = CUDA_ERROR_OPERATING_SYSTEM;

@@ -3,14 +3,14 @@
 #ifndef FL_IPC_WIRE_H
 #define FL_IPC_WIRE_H
 
+#include "base/message.h"
+
 #include <cuda.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 
-enum { IPC_NAME = 16, IPC_SECRET = 16 };
+enum { IPC_NAME = MESSAGE_NAME, IPC_SECRET = 16, IPC_PATIENCE_US = 2000000 };
 enum ipc_kind { IPC_MEMORY = 1, IPC_EVENT };
 enum ipc_verb { IPC_OPEN = 1, IPC_CLOSE };
 
@@ -24,6 +24,7 @@ struct ticket {
 _Static_assert(sizeof(struct ticket) == sizeof(CUipcMemHandle) && sizeof(struct ticket) == sizeof(CUipcEventHandle),
                "a ticket is a handle");
 extern const char ipc_magic[8];
+extern const char ipc_prefix[];      /* of sockets' names */
 
 /* One is held for each IPC_OPEN that succeeded until its IPC_CLOSE, or the connection's end. */
 struct ipc_request {
@@ -40,14 +41,7 @@ struct ipc_reply {
     uint64_t serial;
 };
 
-socklen_t ipc_address(const unsigned char *name, struct sockaddr_un *out);
-/* fd -1: none. */
-bool ipc_send(int s, const void *bytes, size_t size, int fd);
-/* False at the end of the connection too; errno EAGAIN: nothing came in time. *fd is -1 if none came. */
-bool ipc_receive(int s, void *bytes, size_t size, int *fd);
 /* The other end is a process of this process's user. */
 bool ipc_same_user(int s);
-/* Nobody who is asked, or asks, can make the other wait for long. */
-void ipc_be_impatient(int s);
 
 #endif

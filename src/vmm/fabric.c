@@ -1,5 +1,6 @@
 /* Both ends of the exchange; see fabric.h. */
 #include "vmm/fabric.h"
+#include "base/message.h"
 #include "vmm/imex.h"
 
 #include <errno.h>
@@ -8,13 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/socket.h>
-#include <sys/time.h>
-#include <sys/un.h>
 #include <unistd.h>
 
-enum { NAME = 16, PATIENCE_US = 500000 };
-static const char MAGIC[8] = "FLfabric";
+enum { NAME = MESSAGE_NAME, PATIENCE_US = 500000 };
+static const char MAGIC[8] = "FLfabric", PREFIX[] = "faultline-fabric-";
 
 struct ticket {
     char magic[sizeof MAGIC];
@@ -36,71 +34,6 @@ struct reply {
 static int listener = -1;
 static unsigned char socket_name[NAME];
 
-/* ---- messages with a descriptor */
-
-union control {
-    struct cmsghdr header;
-    char room[CMSG_SPACE(sizeof(int))];
-};
-
-static bool send_with(int s, void *bytes, size_t size, int fd)
-{
-    struct iovec part = { bytes, size };
-    union control data = { 0 };
-    struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1 };
-    if (fd >= 0) {
-        m.msg_control = &data;
-        m.msg_controllen = sizeof data;
-        struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-        c->cmsg_level = SOL_SOCKET;
-        c->cmsg_type = SCM_RIGHTS;
-        c->cmsg_len = CMSG_LEN(sizeof fd);
-        memcpy(CMSG_DATA(c), &fd, sizeof fd);
-    }
-    ssize_t n;
-    while ((n = sendmsg(s, &m, MSG_NOSIGNAL)) < 0 && errno == EINTR)
-        ;
-    return n == (ssize_t)size;
-}
-
-/* *fd is -1 if none came. */
-static bool receive_with(int s, void *bytes, size_t size, int *fd)
-{
-    struct iovec part = { bytes, size };
-    union control data;
-    struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &data, .msg_controllen = sizeof data };
-    ssize_t n;
-    *fd = -1;
-    while ((n = recvmsg(s, &m, MSG_CMSG_CLOEXEC)) < 0 && errno == EINTR)
-        ;
-    struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&m) : NULL;
-    if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) memcpy(fd, CMSG_DATA(c), sizeof *fd);
-    return n == (ssize_t)size;
-}
-
-/* In the abstract namespace: it goes with its process. */
-static socklen_t address_of(const unsigned char *name, struct sockaddr_un *a)
-{
-    static const char PREFIX[] = "faultline-fabric-", DIGITS[] = "0123456789abcdef";
-    *a = (struct sockaddr_un){ .sun_family = AF_UNIX };
-    char *to = a->sun_path + 1;
-    memcpy(to, PREFIX, sizeof PREFIX - 1);
-    to += sizeof PREFIX - 1;
-    for (unsigned k = 0; k < NAME; k++) {
-        *to++ = DIGITS[name[k] >> 4];
-        *to++ = DIGITS[name[k] & 15];
-    }
-    return (socklen_t)(to - (char *)a);
-}
-
-/* Nobody who is asked, or asks, can make the other wait for long. */
-static void be_impatient(int s)
-{
-    const struct timeval patience = { .tv_usec = PATIENCE_US };
-    setsockopt(s, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-    setsockopt(s, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
-}
-
 /* ---- the exporter */
 
 static void serve(int s)
@@ -108,8 +41,8 @@ static void serve(int s)
     struct request q;
     struct reply a = { CUDA_ERROR_INVALID_VALUE };
     int proof, fd = -1;
-    be_impatient(s);
-    if (receive_with(s, &q, sizeof q, &proof)) {
+    message_be_impatient(s, PATIENCE_US);
+    if (message_receive(s, &q, sizeof q, &proof)) {
         pthread_rwlock_wrlock(&vmm_lock);
         struct vmm_own *o = own_by_secret(q.secret);
         bool invited = o && o->invited && !q.channel.inode;
@@ -119,7 +52,7 @@ static void serve(int s)
         else if (o)
             a.result = own_export(o, &fd);
         pthread_rwlock_unlock(&vmm_lock);
-        send_with(s, &a, sizeof a, fd);
+        message_send(s, &a, sizeof a, fd);
     }
     if (fd >= 0) close(fd);
     if (proof >= 0) close(proof);
@@ -161,7 +94,7 @@ static CUresult start(void)
     CUresult r = CUDA_ERROR_OPERATING_SYSTEM;
     int s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     if (s < 0 || getrandom(socket_name, NAME, 0) != NAME) goto out;
-    socklen_t length = address_of(socket_name, &a);
+    socklen_t length = message_address(PREFIX, socket_name, &a);
     if (bind(s, (struct sockaddr *)&a, length) || listen(s, 64)) goto out;
     listener = s;
     r = start_thread();
@@ -208,12 +141,12 @@ static CUresult ask(const struct ticket *t, int channel, int *fd)
     CUresult r = CUDA_ERROR_OPERATING_SYSTEM;
     int s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     if (s < 0) return r;
-    be_impatient(s);
+    message_be_impatient(s, PATIENCE_US);
     r = CUDA_ERROR_INVALID_VALUE;
     memcpy(q.secret, t->secret, SECRET);
-    socklen_t length = address_of(t->socket, &a);
-    if (!connect(s, (struct sockaddr *)&a, length) && send_with(s, &q, sizeof q, channel) &&
-        receive_with(s, &answer, sizeof answer, fd)) {
+    socklen_t length = message_address(PREFIX, t->socket, &a);
+    if (!connect(s, (struct sockaddr *)&a, length) && message_send(s, &q, sizeof q, channel) &&
+        message_receive(s, &answer, sizeof answer, fd)) {
         r = (CUresult)answer.result;
         if (!r && *fd < 0) r = CUDA_ERROR_OPERATING_SYSTEM;
     }

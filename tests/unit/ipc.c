@@ -393,10 +393,10 @@ static void another_user_by_hand(int s)
     hear(s, &(CUipcEventHandle){ 0 }, sizeof(CUipcEventHandle));
     DEMAND(!setgid(NOBODY) && !setuid(NOBODY));
     memcpy(q.secret, t.secret, sizeof q.secret);
-    socklen_t length = ipc_address(t.socket, &a);
+    socklen_t length = message_address(ipc_prefix, t.socket, &a);
     DEMAND(!connect(c, (struct sockaddr *)&a, length));
-    ipc_send(c, &q, sizeof q, -1); /* may find the connection closed already */
-    DEMAND(!ipc_receive(c, &reply, sizeof reply, &fd) || reply.result == CUDA_ERROR_NOT_PERMITTED);
+    message_send(c, &q, sizeof q, -1); /* may find the connection closed already */
+    DEMAND(!message_receive(c, &reply, sizeof reply, &fd) || reply.result == CUDA_ERROR_NOT_PERMITTED);
     DEMAND(fd < 0);
     tick(s);
 }

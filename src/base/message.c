@@ -1,0 +1,71 @@
+/* Messages with descriptors; see message.h. */
+#include "base/message.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+union control {
+    struct cmsghdr header;
+    char room[CMSG_SPACE(sizeof(int))];
+};
+
+socklen_t message_address(const char *prefix, const unsigned char *name, struct sockaddr_un *out)
+{
+    static const char DIGITS[] = "0123456789abcdef";
+    *out = (struct sockaddr_un){ .sun_family = AF_UNIX };
+    char *to = out->sun_path + 1;
+    to += strlen(strcpy(to, prefix));
+    for (unsigned k = 0; k < MESSAGE_NAME; k++) {
+        *to++ = DIGITS[name[k] >> 4];
+        *to++ = DIGITS[name[k] & 15];
+    }
+    return (socklen_t)(to - (char *)out);
+}
+
+bool message_send(int s, const void *bytes, size_t size, int fd)
+{
+    struct iovec part = { (void *)bytes, size };
+    union control data = { 0 };
+    struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1 };
+    if (fd >= 0) {
+        m.msg_control = &data;
+        m.msg_controllen = sizeof data;
+        struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+        c->cmsg_level = SOL_SOCKET;
+        c->cmsg_type = SCM_RIGHTS;
+        c->cmsg_len = CMSG_LEN(sizeof fd);
+        memcpy(CMSG_DATA(c), &fd, sizeof fd);
+    }
+    ssize_t n;
+    while ((n = sendmsg(s, &m, MSG_NOSIGNAL)) < 0 && errno == EINTR)
+        ;
+    return n == (ssize_t)size;
+}
+
+bool message_receive(int s, void *bytes, size_t size, int *fd)
+{
+    struct iovec part = { bytes, size };
+    union control data;
+    struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &data, .msg_controllen = sizeof data };
+    ssize_t n;
+    *fd = -1;
+    while ((n = recvmsg(s, &m, MSG_CMSG_CLOEXEC)) < 0 && errno == EINTR)
+        ;
+    struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&m) : NULL;
+    if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) memcpy(fd, CMSG_DATA(c), sizeof *fd);
+    if (n == (ssize_t)size) return true;
+    int error = n < 0 ? errno : EPIPE;
+    if (*fd >= 0) close(*fd);
+    *fd = -1;
+    errno = error;
+    return false;
+}
+
+void message_be_impatient(int s, uint64_t us)
+{
+    const struct timeval patience = { .tv_sec = (time_t)(us / 1000000), .tv_usec = (suseconds_t)(us % 1000000) };
+    setsockopt(s, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    setsockopt(s, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+}
