@@ -58,8 +58,8 @@ struct hint { enum { HINT_NONE, HINT_PIN, HINT_THROTTLE } kind; unsigned target;
 uint32_t page_holders(const struct block *b, unsigned page);   /* processors where it is resident */
 enum prot page_prot(const struct block *b, unsigned p, unsigned page);
 unsigned closest(unsigned p, uint32_t candidates);             /* NOBODY: none */
-struct decision policy_select_residency(const struct block *b, unsigned page, unsigned p, enum access strongest,
-                                        bool only_reads, struct hint hint);
+struct decision policy_select_residency(const struct block *b, unsigned page, unsigned p, bool only_reads,
+                                        struct hint hint);
 /* What the faulting processor gets, once the page is resident at `at`. */
 enum prot policy_new_prot(const struct block *b, unsigned page, unsigned p, unsigned at, enum access a);
 /* The most that p may be given without taking anything from anybody. */

@@ -38,14 +38,13 @@ static bool may_duplicate(const struct block *b, unsigned page, struct hint hint
            (d != READ_DUPLICATION_DISABLED && mask_test(&b->read_duplicated, page) && hint.kind != HINT_PIN);
 }
 
-struct decision policy_select_residency(const struct block *b, unsigned page, unsigned p, enum access strongest,
-                                        bool only_reads, struct hint hint)
+struct decision policy_select_residency(const struct block *b, unsigned page, unsigned p, bool only_reads,
+                                        struct hint hint)
 {
     const struct policy *policy = &b->range->policy;
     uint32_t holders = page_holders(b, page);
     unsigned preferred = policy->preferred, near = closest(p, holders);
     bool reaches_preferred = preferred != NOBODY && can_access(p, preferred);
-    (void)strongest;
 
     if (may_duplicate(b, page, hint)) return (struct decision){ p, only_reads };
     if (p == preferred) return (struct decision){ p, false };

@@ -90,7 +90,6 @@ static struct block *block_new(struct window *w, struct range *r)
     b->range = r;
     b->region.first = r->start > w->va ? page_of(r->start) : 0;
     b->region.outer = r->end < w->va + WINDOW_BYTES ? page_of(r->end) : WINDOW_PAGES;
-    b->last_destination = NOBODY;
     while (*at && (*at)->region.first < b->region.first) at = &(*at)->next;
     b->next = *at;
     *at = b;

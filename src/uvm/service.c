@@ -34,7 +34,7 @@ static void decide(struct service *s, const struct request *q, bool copy_engine,
             if (hint.until > *until) *until = hint.until;
             continue;
         }
-        struct decision d = policy_select_residency(s->b, page, s->p, a, a == ACCESS_READ, hint);
+        struct decision d = policy_select_residency(s->b, page, s->p, a == ACCESS_READ, hint);
         mask_set(&s->to[d.residency], page);
         s->destinations |= bit(d.residency);
         if (d.duplicate) mask_set(&s->duplicate, page);
@@ -45,7 +45,6 @@ static void add_prefetched(struct service *s)
 {
     if (!s->destinations || s->destinations & (s->destinations - 1)) return;
     unsigned to = (unsigned)__builtin_ctz(s->destinations);
-    s->b->last_destination = to;
     s->prefetched = prefetch_pages(s->b, to, &s->to[to], thrashing_pages(s->b));
     s->to[to] = mask_or(&s->to[to], &s->prefetched);
     if (s->b->range->policy.read_duplication == READ_DUPLICATION_ENABLED)

@@ -71,7 +71,6 @@ struct block {
     uint32_t resident, mapped;     /* bit p: processor p holds, maps some page */
     struct place *place[PROCESSORS]; /* NULL: nothing there yet */
     struct mask read_duplicated, discarded;
-    unsigned last_destination;     /* of faults; NOBODY */
     struct thrashing *thrashing;   /* NULL until it might */
 };
 

@@ -38,11 +38,11 @@ static void map(unsigned p, enum prot prot)
 
 static unsigned goes(unsigned p, bool write)
 {
-    return policy_select_residency(&block, PAGE, p, write ? ACCESS_WRITE : ACCESS_READ, !write, none).residency;
+    return policy_select_residency(&block, PAGE, p, !write, none).residency;
 }
 static bool duplicates(unsigned p, bool write)
 {
-    return policy_select_residency(&block, PAGE, p, write ? ACCESS_WRITE : ACCESS_READ, !write, none).duplicate;
+    return policy_select_residency(&block, PAGE, p, !write, none).duplicate;
 }
 
 static void without_policy_a_page_goes_to_who_touches_it(void **s)
@@ -130,9 +130,9 @@ static void a_pin_overrides_all_but_duplication_and_preference(void **s)
     const struct hint pin = { HINT_PIN, CPU, 0 };
     with(bit(GPU0));
     range.policy.accessed_by = bit(GPU1);
-    assert_int_equal(policy_select_residency(&block, PAGE, GPU1, ACCESS_WRITE, false, pin).residency, CPU);
+    assert_int_equal(policy_select_residency(&block, PAGE, GPU1, false, pin).residency, CPU);
     range.policy.preferred = GPU1;
-    assert_int_equal(policy_select_residency(&block, PAGE, GPU1, ACCESS_WRITE, false, pin).residency, GPU1);
+    assert_int_equal(policy_select_residency(&block, PAGE, GPU1, false, pin).residency, GPU1);
 }
 
 static void the_closest_holder_is_oneself_then_a_linked_device_then_the_host(void **s)
