@@ -58,13 +58,14 @@ static void channel_go_on(uint32_t channel)
 
 static void enqueue(struct grid *g)
 {
-    struct queue *q = &queues[g->channel];
+    uint32_t channel = g->channel; /* once it is in the queue it may end at any time */
+    struct queue *q = &queues[channel];
     pthread_mutex_lock(&queue_lock);
     if (!q->first) q->last = &q->first;
     *q->last = g;
     q->last = &g->next_queued;
     pthread_mutex_unlock(&queue_lock);
-    channel_go_on(g->channel);
+    channel_go_on(channel);
 }
 
 void grid_done(struct grid *g)

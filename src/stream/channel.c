@@ -1,4 +1,5 @@
 /* A stream's channel into the device process: opened by the first kernel. */
+#include "processor/ring.h"
 #include "space/space.h"
 #include "stream/internal.h"
 
@@ -40,6 +41,22 @@ CUresult channel_launch(struct stream *s, const struct launch *l)
         seq = kernel_behind(s, l, before, seq);
     set_last(s, seq);
     return CUDA_SUCCESS;
+}
+
+void channel_throttle(struct stream *s)
+{
+    enum { LAG = MARKS / 2, STEP = MARKS / 4 };
+    uint64_t last = atomic_load_explicit(&s->last, memory_order_acquire);
+    uint64_t before = atomic_load_explicit(&s->looked_at, memory_order_relaxed);
+    if (last < before + STEP && last >= before)
+        return;
+    if (last > LAG)
+        processor_wait(stream_processor(s), s->channel, last - LAG);
+    pthread_mutex_lock(&s->lock);
+    marks_resolve(s);
+    pthread_mutex_unlock(&s->lock);
+    streams_trace_flush();
+    atomic_store_explicit(&s->looked_at, last, memory_order_relaxed);
 }
 
 bool channel_idle(struct stream *s)

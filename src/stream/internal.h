@@ -69,6 +69,7 @@ struct stream {
     bool open;
     uint32_t channel;
     _Atomic uint64_t last;         /* newest command in the channel, 0: none yet */
+    _Atomic uint64_t looked_at;    /* what it was when channel_throttle last did something */
     struct mark *marks, **marks_end; /* SUBMITTED ones, oldest first */
     struct stream_attributes attributes;
     uint64_t points;               /* that were taken */
@@ -191,6 +192,9 @@ CUresult channel_launch(struct stream *s, const struct launch *l);
 /* With an empty queue or the turn, or by who waited for the queue. */
 CUresult channel_drain(struct stream *s);
 bool channel_idle(struct stream *s);           /* by anyone */
+/* Without the lock, before a command: waits while the device is so far behind that the times of marks
+ * nobody has looked at would be overwritten. */
+void channel_throttle(struct stream *s);
 /* The error that keeps the stream from working, made sticky. */
 CUresult stream_error(struct stream *s);
 

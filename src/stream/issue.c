@@ -141,6 +141,7 @@ CUresult stream_launch(struct stream *s, const struct launch *l)
 {
     struct issue o;
     struct launch noted;
+    channel_throttle(s);
     CUresult r = uvm_watches_launches ? uvm_before_launch(s->set->context->device->ordinal, s) : CUDA_SUCCESS;
     if (r || (r = begin(&o, s)))
         return r;
@@ -268,6 +269,7 @@ CUresult stream_enqueue_short(struct stream *s, stream_work *run, const void *ar
 CUresult stream_record(struct stream *s, struct mark *m)
 {
     struct issue o;
+    channel_throttle(s);
     CUresult r = begin(&o, s);
     if (r)
         return r;

@@ -44,6 +44,8 @@ static void perform(struct stream *s, struct item *i)
 {
     marks_wait(&i->after, false);
     CUresult r = stream_error(s);
+    if (i->kind == ITEM_MARK || i->kind == ITEM_KERNEL)
+        channel_throttle(s);
     if (!r && (i->kind == ITEM_WORK || i->kind == ITEM_HOST))
         r = channel_drain(s);
 

@@ -3,6 +3,7 @@
  * second mark is still to come are in one list, which a thread of its own
  * looks through, and whoever has just waited for the device. */
 #include "base/log.h"
+#include "processor/ring.h"
 #include "stream/internal.h"
 #include "trace/page_map.h"
 #include "trace/region.h"
@@ -29,19 +30,20 @@ static pthread_cond_t more = PTHREAD_COND_INITIALIZER;
 static struct pending *first, **end = &first;
 static bool watched; /* the thread exists, or could not be made */
 
-/* What to add to the device's clock (CLOCK_MONOTONIC) for the trace's. Between the two readings the
- * thread may lose its processor, so the quickest of some tries counts; and as long as the clocks
- * agree with the last answer that one stays, so that kernels of a stream keep their order. */
+/* What to add to the device's clock (CLOCK_MONOTONIC) for the trace's. Between the two readings the thread
+ * may lose its processor, so the quickest of some tries counts, and is off by half of what it took at most.
+ * As long as that agrees with the last answer the last one stays: kernels of a stream keep their order. */
 static uint64_t clock_offset(void)
 {
-    static uint64_t offset;
-    uint64_t best = UINT64_MAX, found = offset;
+    static uint64_t offset, accuracy;
+    uint64_t best = UINT64_MAX, found = 0;
     for (int tries = 0; tries < 4; tries++) {
         uint64_t before = clock_now(), now = trace_now(), took = clock_now() - before;
         if (took < best) found = now - before - took / 2;
         if (took < best) best = took;
     }
-    if (found - offset + 1000 > 2000) offset = found;
+    uint64_t apart = found > offset ? found - offset : offset - found;
+    if (apart > best / 2 + accuracy + 2) offset = found, accuracy = best / 2;
     return offset;
 }
 
@@ -55,17 +57,25 @@ static void record(const struct pending *k, uint64_t from, uint64_t to)
                                        .batch = k->gridid });
 }
 
-/* With the lock: writes records of those that have ended and of the given channel, ended or not. */
+/* The latest look that left a kernel of this channel in the list. */
+static uint32_t left_by[MAX_DEVICES][CHANNELS];
+
+/* With the lock: writes records of those that have ended and of the given channel, ended or not. Of a channel
+ * whose kernels end meanwhile the later ones wait for the next look, so that its records are in order. */
 static void look(struct processor *p, uint32_t channel)
 {
+    static uint32_t this_look;
     bool ended = false;
+    this_look++;
     uint64_t offset = clock_offset();
     struct pending *newest = NULL;
     for (struct pending **at = &first, *k; (k = *at);) {
         bool dead = processor_status(k->processor) != CUDA_SUCCESS;
         bool done = processor_done(k->processor, k->channel, k->behind);
         bool closing = k->processor == p && k->channel == channel;
-        if (!dead && !closing && !done) {
+        uint32_t *left = &left_by[k->device][k->channel];
+        if (!dead && !closing && (!done || *left == this_look)) {
+            *left = this_look;
             at = &k->next;
             continue;
         }
@@ -148,9 +158,7 @@ static uint32_t name_of(const struct launch *l)
 uint64_t kernel_before(struct stream *s, const struct launch *l)
 {
     if (trace_wanted(TRACE_LISTEN_MAP)) {
-        pthread_mutex_lock(&lock);
-        look(NULL, 0);
-        pthread_mutex_unlock(&lock);
+        streams_trace_flush();
         page_map_note(MOMENT_BEFORE, name_of(l), s->set->context->device->ordinal);
     }
     return processor_mark(stream_processor(s), s->channel);
