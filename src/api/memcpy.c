@@ -78,6 +78,7 @@ static CUresult submit(CUstream stream, struct draft *d, bool async)
     struct stream *s;
     CUresult r = context_current(&k);
     if (only_checking) return r;
+    if (d->c.to.span.dormant || d->c.from.span.dormant) return CUDA_ERROR_INVALID_VALUE;
     if (r || (r = stream_get(k, stream, false, &s))) return r;
     flatten(&d->c);
     if (!d->pieces.count) return enqueue(s, &d->c, sizeof d->c, async);
@@ -104,7 +105,7 @@ static CUresult any_side(struct draft *d, uint64_t p, size_t extent, struct side
     if (!p) return CUDA_ERROR_INVALID_VALUE;
     /* where nothing is allocated any more, or mapped, the host cannot look either */
     if (space_is_ours(p) || space_find(p)) return device_side(d, p, extent, s);
-    s->span = (struct span){ (char *)p, 1, 0, 0 };
+    s->span = (struct span){ (char *)p, 1, 0, 0, false };
     s->pageable = true;
     return CUDA_SUCCESS;
 }
@@ -238,7 +239,7 @@ static CUresult array_side(const struct box *b, const struct copy *c, struct sid
         return CUDA_SUCCESS;
     }
     char *bytes = (char *)space_alias(a->memory, a->memory->base) + b->z * s->slice + b->y * s->pitch + b->x;
-    s->span = (struct span){ bytes, 1, 0, 0 };
+    s->span = (struct span){ bytes, 1, 0, 0, false };
     return CUDA_SUCCESS;
 }
 

@@ -58,6 +58,7 @@ static CUresult enqueue(struct stream *s, const struct fill *f, size_t size, boo
 
 static CUresult submit(struct stream *s, const struct fill *f, const struct span_pieces *pieces, bool async)
 {
+    if (f->span.dormant) return CUDA_ERROR_INVALID_VALUE;
     if (!pieces->count) return enqueue(s, f, sizeof *f, async);
     size_t bytes = pieces->count * sizeof *pieces->at;
     struct fill *whole = malloc(sizeof *whole + bytes);

@@ -108,13 +108,32 @@ static CUresult tokens(const struct allocation *a, CUDA_POINTER_ATTRIBUTE_P2P_TO
     return CUDA_SUCCESS;
 }
 
-/* Memory of a graph is known while it is allocated (observed on H200). */
-static bool known(CUdeviceptr ptr, struct allocation *a)
+/* Whether an answer needs more of an allocation than space_glance gives. */
+static bool needs_all(CUpointer_attribute attribute)
 {
-    bool allocated;
-    if (!space_look(ptr, a) || a->kind == ALLOCATION_RESERVED) return false;
-    return !a->pool || !mempool_of_graphs(a->pool) ||
-           !mempool_is_kept((struct kept){ a->base, a->buffer_id }, &allocated) || allocated;
+    switch (attribute) {
+    case CU_POINTER_ATTRIBUTE_CONTEXT:
+    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+    case CU_POINTER_ATTRIBUTE_P2P_TOKENS:
+    case CU_POINTER_ATTRIBUTE_HOST_POINTER:
+    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
+    case CU_POINTER_ATTRIBUTE_BUFFER_ID:
+    case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+    case CU_POINTER_ATTRIBUTE_MAPPED:
+    case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
+    case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
+    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
+    case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE: return false;
+    default: return true;
+    }
+}
+
+/* Memory of a graph is known while it is allocated (observed on H200). */
+static bool known(CUdeviceptr ptr, bool all, struct allocation *a)
+{
+    return (all ? space_look(ptr, a) != NULL : space_glance(ptr, a)) && a->kind != ALLOCATION_RESERVED && !a->dormant;
 }
 
 CUresult CUDAAPI cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr ptr)
@@ -123,7 +142,7 @@ CUresult CUDAAPI cuPointerGetAttribute(void *data, CUpointer_attribute attribute
     struct answer o;
     CUresult r = library_ready();
     if (r) return r;
-    if (!data || !known(ptr, &a)) return CUDA_ERROR_INVALID_VALUE;
+    if (!data || !known(ptr, needs_all(attribute), &a)) return CUDA_ERROR_INVALID_VALUE;
     if (attribute == CU_POINTER_ATTRIBUTE_P2P_TOKENS) return tokens(&a, data);
     if ((r = ask(&a, attribute, ptr, &o))) return r;
     give(data, &o);
@@ -149,7 +168,7 @@ CUresult CUDAAPI cuPointerGetAttributes(unsigned int numAttributes, CUpointer_at
     CUresult r = library_ready();
     if (r) return r;
     if (!numAttributes || !attributes || !data) return CUDA_ERROR_INVALID_VALUE;
-    bool there = known(ptr, &a);
+    bool there = known(ptr, true, &a);
     for (unsigned k = 0; k < numAttributes; k++) {
         struct answer o;
         if ((int)attributes[k] <= 0 || attributes[k] > CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE ||

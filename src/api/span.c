@@ -17,7 +17,7 @@ static CUresult mapped(CUdeviceptr p, size_t size, const struct device *d, bool 
 {
     struct vmm_piece one;
     size_t count = pieces_of(p, size, d, write, pieces->member, &one, 1);
-    *s = (struct span){ one.bytes, count, pieces->count, 0 };
+    *s = (struct span){ one.bytes, count, pieces->count, 0, false };
     if (count <= 1) return count ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     struct vmm_piece *more = reallocarray(pieces->at, pieces->count + count, sizeof *more);
     if (!more) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -44,6 +44,6 @@ CUresult span_find(CUdeviceptr p, size_t size, const struct device *d, bool writ
     if (!space_look(p, &a)) return CUDA_ERROR_INVALID_VALUE;
     if (a.owner == &vmm_owner) return mapped(p, size, d, write, s, pieces);
     if (size > a.base + a.size - p) return CUDA_ERROR_INVALID_VALUE;
-    *s = (struct span){ space_alias(&a, p), 1, 0, a.kind == ALLOCATION_MANAGED ? p : 0 };
+    *s = (struct span){ space_alias(&a, p), 1, 0, a.kind == ALLOCATION_MANAGED ? p : 0, a.dormant };
     return s->bytes ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }

@@ -41,6 +41,8 @@ CUresult executable_new(const struct graph *g, uint64_t flags, struct executable
     if (!x)
         r = CUDA_ERROR_OUT_OF_MEMORY;
     else if (!(r = check_children(copy)) && !(r = graph_order(copy, &x->order))) {
+        for (unsigned k = 0; k < g->nodes.count; k++)
+            if (g->nodes.node[k]->memory) g->nodes.node[k]->memory->settled = true;
         x->graph = copy;
         x->flags = flags;
         x->done = NULL;

@@ -54,13 +54,16 @@ bool graph_has_memory(const struct graph *g)
     return false;
 }
 
-/* An address that a graph allocates, freed once in each graph. */
+/* An address that a graph allocates, freed once in each graph; by its own graph only if that was said
+ * before it was made executable (the H200 refuses it later). */
 CUresult graph_check_free(const struct graph *g, CUdeviceptr address)
 {
     if (!mempool_is_kept((struct kept){ address, 0 }, NULL)) return CUDA_ERROR_INVALID_VALUE;
-    for (unsigned k = 0; k < g->nodes.count; k++)
-        if (g->nodes.node[k]->params.type == CU_GRAPH_NODE_TYPE_MEM_FREE &&
-            g->nodes.node[k]->params.free.dptr == address)
+    for (unsigned k = 0; k < g->nodes.count; k++) {
+        const struct node *n = g->nodes.node[k];
+        if (n->params.type == CU_GRAPH_NODE_TYPE_MEM_FREE && n->params.free.dptr == address)
             return CUDA_ERROR_INVALID_VALUE;
+        if (n->memory && n->memory->settled && n->memory->kept.address == address) return CUDA_ERROR_INVALID_VALUE;
+    }
     return CUDA_SUCCESS;
 }

@@ -8,6 +8,7 @@
 
 struct graph_memory {
     unsigned references;           /* nodes: the graph's, and its copies in executable graphs */
+    bool settled;                  /* an executable graph was made of it: the graph itself frees it, or never will */
     struct kept kept;
 };
 

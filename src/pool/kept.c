@@ -54,6 +54,12 @@ void kept_count(struct mempool *p, struct block *b, bool allocated)
     if (!before || !c->allocated) count(p);
 }
 
+static void show(struct block *b)
+{
+    b->a.dormant = !b->allocated;
+    space_update(&b->a);
+}
+
 CUresult mempool_keep(struct device *d, uint64_t size, struct stream *s, struct kept *out)
 {
     struct mempool *p;
@@ -63,6 +69,7 @@ CUresult mempool_keep(struct device *d, uint64_t size, struct stream *s, struct 
     pthread_mutex_lock(&p->lock);
     b->kept = true;
     b->allocated = false;
+    show(b);
     p->used -= b->a.size;
     out->id = b->a.buffer_id;
     pthread_mutex_unlock(&p->lock);
@@ -100,6 +107,7 @@ CUresult mempool_allocate_kept(struct kept k, struct stream *s)
     CUresult r = b->allocated ? CUDA_ERROR_INVALID_VALUE : stream_after(s, b->mark);
     if (!r) {
         kept_count(p, b, true);
+        show(b);
         p->used += b->a.size;
         if (p->used > p->used_high) p->used_high = p->used;
     }
@@ -110,6 +118,7 @@ CUresult mempool_allocate_kept(struct kept k, struct stream *s)
 void mempool_free_kept(struct mempool *p, struct block *b)
 {
     kept_count(p, b, false);
+    show(b);
     p->used -= b->a.size;
 }
 

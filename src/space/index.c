@@ -28,14 +28,19 @@ enum { LEVELS = 6, ADDRESS_BITS = 47, BLOCK = 2 << 20, TAG_RECORD = 1 };
 /* what an entry of each level spans, as a power of two, and how many entries a table has */
 static const unsigned span_bits[LEVELS] = { 34, 21, 12, 9, 4, 0 }, table_bits[LEVELS] = { 13, 13, 9, 3, 5, 4 };
 
-/* The part of an allocation that readers see: all but its place in the owner's tree. */
-enum { WORDS = offsetof(struct allocation, link) / 8 };
-_Static_assert(offsetof(struct allocation, link) % 8 == 0, "copied in words");
+/* The part of an allocation that readers see: all but its place in the owner's tree; and
+ * what most of them want, which is one cache line together with the version. */
+enum {
+    WORDS = offsetof(struct allocation, link) / 8,
+    FIRST = offsetof(struct allocation, mapping_base) / 8,
+    LINE = 64
+};
+_Static_assert(offsetof(struct allocation, link) % 8 == 0 && (FIRST + 1) * 8 <= LINE, "copied in words");
 
 struct record {
-    _Atomic uint64_t version;
-    _Atomic(struct allocation *) object;
+    _Alignas(LINE) _Atomic uint64_t version;
     _Atomic uint64_t words[WORDS];
+    _Atomic(struct allocation *) object;
     struct record *next_free;
 };
 
@@ -66,7 +71,8 @@ static struct record *walk(uint64_t address)
     return e ? record_of(e) : NULL;
 }
 
-struct allocation *index_find(uint64_t address, struct allocation *copy)
+/* Copies that many words of the allocation that contains address. */
+static inline struct allocation *look(uint64_t address, struct allocation *copy, unsigned count)
 {
     struct record *r = walk(address);
     uint64_t *words = (uint64_t *)copy, before;
@@ -75,11 +81,15 @@ struct allocation *index_find(uint64_t address, struct allocation *copy)
     do {
         while ((before = atomic_load_explicit(&r->version, memory_order_acquire)) & 1)
             __builtin_ia32_pause();
-        for (unsigned k = 0; k < WORDS; k++) words[k] = atomic_load_explicit(&r->words[k], memory_order_acquire);
-        object = atomic_load_explicit(&r->object, memory_order_acquire);
+        for (unsigned k = 0; k < count; k++) words[k] = atomic_load_explicit(&r->words[k], memory_order_acquire);
+        object = count == WORDS ? atomic_load_explicit(&r->object, memory_order_acquire) : copy;
     } while (atomic_load_explicit(&r->version, memory_order_relaxed) != before);
     return address - copy->base < copy->size ? object : NULL;
 }
+
+struct allocation *index_find(uint64_t address, struct allocation *copy) { return look(address, copy, WORDS); }
+
+bool index_glance(uint64_t address, struct allocation *copy) { return look(address, copy, FIRST); }
 
 struct allocation *index_object(uint64_t address)
 {

@@ -49,6 +49,7 @@ static struct allocation *find(uint64_t address)
 
 struct allocation *space_find(uint64_t address) { return index_object(address); }
 struct allocation *space_look(uint64_t address, struct allocation *copy) { return index_find(address, copy); }
+bool space_glance(uint64_t address, struct allocation *copy) { return index_glance(address, copy); }
 
 bool space_first(uint64_t address, uint64_t size, struct allocation *copy)
 {

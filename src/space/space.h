@@ -37,22 +37,25 @@ enum allocation_kind {
  * published one calls space_update. base and size never change. */
 struct allocation {
     uint64_t base, size;           /* as asked for, bytes */
-    enum allocation_kind kind;
     struct device *device;         /* owner, NULL for host memory */
     struct context *context;       /* that it was made in; NULL where the driver says so */
     uint64_t buffer_id;            /* never reused in a process, never 0 */
+    void *pool;                    /* the CUmemoryPool that it came from, or NULL */
+    enum allocation_kind kind : 8;
+    uint8_t
+        location; /* CUmemLocationType: where MAPPED and pool memory is; 0: on device, or on the host if there is none */
+    uint8_t handle_types; /* CUmemAllocationHandleType bits that it can be exported as */
+    bool sync_memops : 1;
+    bool module_owned : 1; /* cuMemFree refuses it */
+    bool dormant : 1;      /* a graph's, not allocated at the moment: pointers to it are unknown */
+    bool host_access : 1;  /* the host may touch MAPPED and pool memory */
+    bool ipc_capable : 1, rdma_capable : 1, decompress_capable : 1; /* as cuMemAlloc's is; MAPPED: as its flags say */
     unsigned flags;                /* of cuMemHostAlloc / cuMemAllocManaged */
+    /* what space_glance leaves out */
     uint64_t mapping_base, mapping_size; /* the slab it lies in; of MAPPED the mapping */
     uint64_t range_base, range_size; /* of MAPPED the reservation; size 0: base and size */
     const struct backing *backing; /* where its bytes are */
     uint64_t offset;               /* of base in backing */
-    CUmemLocationType location;    /* where MAPPED and pool memory is; 0: on device, or on the host if there is none */
-    unsigned handle_types;         /* CUmemAllocationHandleType bits that it can be exported as */
-    bool sync_memops;
-    bool module_owned;             /* cuMemFree refuses it */
-    bool host_access;              /* the host may touch MAPPED and pool memory */
-    bool ipc_capable, rdma_capable, decompress_capable; /* as cuMemAlloc's is; MAPPED: as its flags say */
-    void *pool;                    /* the CUmemoryPool that it came from, or NULL */
     const struct space_owner *owner; /* who published it; NULL: this folder */
     void *detail;                  /* the owner's */
     RB_ENTRY(allocation) link;
@@ -121,6 +124,8 @@ void space_unhold(struct allocation *a);
  * Lock-free, as space_look, which copies the allocation instead: right even if it is freed meanwhile. */
 struct allocation *space_find(uint64_t address);
 struct allocation *space_look(uint64_t address, struct allocation *copy);
+/* The same, cheaper, of the members before mapping_base. */
+bool space_glance(uint64_t address, struct allocation *copy);
 /* Copies the lowest allocation that shares a byte with [address, address+size); false if none does. */
 bool space_first(uint64_t address, uint64_t size, struct allocation *copy);
 /* What kernels of d may do with a, PROT_DEVICE_*. d NULL: what those of the device that owns it may. */

@@ -577,6 +577,35 @@ static void what_a_graph_leaves_allocated_is_freed_before_it_runs_again(void **s
     assert_int_equal(graph_memory(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT), 0);
 }
 
+static void memory_of_a_graph_is_copied_by_its_nodes_only_until_a_launch_allocates_it(void **state)
+{
+    (void)state;
+    CUdeviceptr p;
+    CUgraph g;
+    uint32_t word = 7;
+    start(CU_STREAM_CAPTURE_MODE_RELAXED);
+    ok(cuMemAllocAsync(&p, 4096, a));
+    ok(cuMemsetD32Async(p, 3, 1024, a));
+    const CUDA_MEMCPY2D rows = { .srcMemoryType = CU_MEMORYTYPE_DEVICE,
+                                 .srcDevice = p,
+                                 .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                                 .dstDevice = memory,
+                                 .WidthInBytes = 64,
+                                 .Height = 2 };
+    ok(cuMemcpy2DAsync(&rows, a));
+    CUgraphExec x = finish(&g);
+    assert_int_equal(cuMemcpyDtoH(&word, p, 4), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuMemsetD32(p, 1, 1), CUDA_ERROR_INVALID_VALUE);
+    run(x);
+    assert_int_equal(rig_word(memory + 64), 3);
+    assert_int_equal(rig_word(p + 4092), 3);
+    ok(cuMemFreeAsync(p, a));
+    assert_int_equal(cuMemcpyDtoHAsync(&word, p, 4, a), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(word, 7);
+    ok(cuGraphExecDestroy(x));
+    ok(cuGraphDestroy(g));
+}
+
 static void what_is_not_implemented_says_so(void **state)
 {
     (void)state;
@@ -673,6 +702,7 @@ int main(void)
         T(objects_of_the_user_live_as_long_as_graphs_need_them),
         T(memory_allocated_in_a_capture_is_there_in_every_launch),
         T(what_a_graph_leaves_allocated_is_freed_before_it_runs_again),
+        T(memory_of_a_graph_is_copied_by_its_nodes_only_until_a_launch_allocates_it),
         T(what_is_not_implemented_says_so),
         T(kernels_that_were_unloaded_are_refused),
         T(a_batch_of_copies_is_all_of_them_in_the_stream),

@@ -75,6 +75,24 @@ static void what_changes_is_seen_after_an_update_only(void **state)
     index_remove(&a);
 }
 
+static void a_glance_sees_what_stands_before_the_mapping_and_no_more(void **state)
+{
+    struct allocation a = make(BASE, 100), copy = { .mapping_base = 1 };
+    (void)state;
+    a.pool = &a;
+    a.flags = 7;
+    insert(&a);
+    assert_true(index_glance(BASE + 99, &copy));
+    assert_int_equal(copy.base, a.base);
+    assert_int_equal(copy.buffer_id, a.buffer_id);
+    assert_int_equal(copy.flags, 7);
+    assert_ptr_equal(copy.pool, &a);
+    assert_int_equal(copy.mapping_base, 1);
+    assert_false(index_glance(BASE + 100, &copy));
+    index_remove(&a);
+    assert_false(index_glance(BASE, &copy));
+}
+
 static void addresses_that_no_process_has_are_nothing(void **state)
 {
     (void)state;
@@ -104,6 +122,7 @@ static void *read_on(void *arg)
         uint64_t at = place_of(k, true) + r / STAY % staying[k].size;
         wrong += index_find(at, &copy) != &staying[k] || copy.base != staying[k].base || copy.mapping_base != ~copy.base;
         at = place_of(r % COME, false) + r % SPACING;
+        if (index_glance(at, &copy)) wrong += at - copy.base >= copy.size || copy.buffer_id != (copy.base ^ copy.size);
         if (index_find(at, &copy))
             wrong += at - copy.base >= copy.size || copy.buffer_id != (copy.base ^ copy.size) || copy.mapping_base != ~copy.base;
     }
@@ -148,6 +167,7 @@ int main(void)
         cmocka_unit_test(an_allocation_is_found_at_each_of_its_bytes),
         cmocka_unit_test(neighbours_share_pages_and_512_byte_units),
         cmocka_unit_test(what_changes_is_seen_after_an_update_only),
+        cmocka_unit_test(a_glance_sees_what_stands_before_the_mapping_and_no_more),
         cmocka_unit_test(addresses_that_no_process_has_are_nothing),
         cmocka_unit_test(readers_find_what_stays_and_never_a_mixture),
     };
