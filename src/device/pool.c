@@ -344,6 +344,15 @@ static void back_off(unsigned fruitless, uint32_t seen)
         sched_yield();
 }
 
+/* A moment without work. Where the host's thread is, it is to have the processor: it may have something to ask. */
+static void look_around(void)
+{
+    if (atomic_load_explicit(&control->server_cpu, memory_order_relaxed) == (uint32_t)sched_getcpu() + 1)
+        sched_yield();
+    else
+        for (int k = 0; k < 32; k++) cpu_relax();
+}
+
 static void *work(void *arg)
 {
     worker.number = (unsigned)(uintptr_t)arg;
@@ -370,7 +379,7 @@ static void *work(void *arg)
         }
         if (!idle_since) idle_since = now_ns();
         if (now_ns() - idle_since < SPIN_NS) {
-            for (int k = 0; k < 32; k++) cpu_relax();
+            look_around();
         } else {
             sleep_on_doorbell(seen, 0);
             idle_since = 0;

@@ -1,6 +1,7 @@
 /* Commands to a device process. */
 #include "base/futex.h"
 #include "processor/lazy.h"
+#include "processor/table.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -41,7 +42,9 @@ static void slot_end(struct processor *p, bool ring_bell)
     struct control *c = p->control;
     atomic_fetch_add(&c->head, 1);
     atomic_fetch_add(&c->doorbell, 1);
-    if (ring_bell && atomic_load(&c->sleepers)) futex_wake(&c->doorbell, 1);
+    if (!ring_bell || !atomic_load(&c->sleepers)) return;
+    watch_from_here(c);
+    futex_wake(&c->doorbell, 1);
 }
 
 /* Whether sending is worth another try. */
