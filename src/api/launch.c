@@ -168,6 +168,7 @@ static CUresult submit(struct request *q, uint8_t *params)
     l->symbols = f->module->symbols_va;
     l->params = params;
     l->params_size = f->kernel->param_size;
+    l->stack_limit = (uint32_t)f->module->context->limits[CU_LIMIT_STACK_SIZE];
     l->name = f->name;
     l->static_shared = f->kernel->static_shared;
     l->local = f->kernel->local_reported;

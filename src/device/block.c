@@ -46,7 +46,8 @@ static bool open_window(struct frame *f, uint64_t bytes)
     return true;
 }
 
-bool frame_prepare(struct frame *f, const struct kernel_code *code, const uint32_t block[3], uint32_t dynamic_shared)
+bool frame_prepare(struct frame *f, const struct kernel_code *code, const uint32_t block[3], uint32_t dynamic_shared,
+                   uint32_t stack_limit)
 {
     struct fl_block *b = &f->b;
     const struct fl_image_kernel *k = code->kernel;
@@ -62,8 +63,11 @@ bool frame_prepare(struct frame *f, const struct kernel_code *code, const uint32
     b->shared = (uint8_t *)f->window;
     b->shared_window_size = f->window_size;
     b->local_stride = k->local;
+    f->fibers.sp = NULL;
+    b->stack_lo = b->stack_stride = 0;
     if (k->nsegments == 1) return true;
-    if (!grow(&f->arrays, &f->arrays_size, r * 48ull) ||
+    bool whole = k->flags & FL_KERNEL_WHOLE;
+    if (!grow(&f->arrays, &f->arrays_size, r * (whole ? 56ull : 48ull)) ||
         !grow(&f->context, &f->context_size, (uint64_t)k->context * n + 64) ||
         !grow(&f->local, &f->local_size, (uint64_t)k->local * n + 64))
         return false;
@@ -77,13 +81,14 @@ bool frame_prepare(struct frame *f, const struct kernel_code *code, const uint32
     b->op_pred = (uint8_t *)(b->state + r);
     f->status = b->op_pred + r;
     f->arrived_at = f->status + r;
+    if (whole) f->fibers.sp = (void **)(f->arrived_at + r);
     b->context = (uint8_t *)f->context;
     b->local = (uint8_t *)f->local;
     if (k->local) {
         b->local_lo = (uint64_t)f->local;
         b->local_hi = b->local_lo + f->local_size;
     }
-    return true;
+    return !whole || fibers_prepare(f, k->stack, stack_limit);
 }
 
 void frame_release(struct frame *f)
@@ -92,6 +97,7 @@ void frame_release(struct frame *f)
     if (f->context) munmap(f->context, f->context_size);
     if (f->local) munmap(f->local, f->local_size);
     if (f->window) munmap(f->window, f->window_size);
+    fibers_release(f);
     memset(f, 0, sizeof *f);
 }
 
@@ -105,6 +111,15 @@ void block_begin(struct frame *f)
     f->b.misaligned = 0;
     memset(f->barriers, 0, sizeof f->barriers);
     if (f->code.kernel->nsegments > 1) memset(f->b.state, 0, f->b.nthreads * sizeof *f->b.state);
+    if (f->fibers.sp) memset(f->fibers.sp, 0, f->b.nthreads * sizeof *f->fibers.sp);
+}
+
+static void run_segment(struct frame *f)
+{
+    if (f->fibers.sp)
+        fibers_run(f, f->first, f->count);
+    else
+        segment_code(&f->code, f->segment)(&f->b, f->first, f->count);
 }
 
 /* ---- in step */
@@ -185,7 +200,7 @@ static bool run_uniform(struct frame *f, enum block_outcome *outcome)
     for (;;) {
         f->first = 0;
         f->count = f->live;
-        segment_code(&f->code, f->segment)(b, 0, f->live);
+        run_segment(f);
         if (b->misaligned) return *outcome = BLOCK_FAULT, true;
         if (!still_in_step(f)) break;
         uint32_t s = b->state[0];
@@ -220,7 +235,7 @@ static void run_ready(struct frame *f)
         f->segment = s;
         f->first = t;
         f->count = end - t;
-        segment_code(&f->code, s)(b, t, end - t);
+        run_segment(f);
         f->moved |= b->state[t] != s || !all_equal(b->state + t, end - t);
         arrive(f, t, end);
         t = end;

@@ -4,6 +4,7 @@
 #ifndef FL_DEVICE_BLOCK_H
 #define FL_DEVICE_BLOCK_H
 
+#include "device/fiber.h"
 #include "ptx/abi.h"
 #include "ptx/image.h"
 #include <stdbool.h>
@@ -35,6 +36,7 @@ struct frame {
     uint8_t *status;               /* [t] enum thread_status, while not uniform */
     uint8_t *arrived_at;           /* [t] barrier number */
     struct barrier barriers[16];
+    struct fibers fibers; /* of a kernel that runs whole */
     /* what is allocated */
     char *arrays, *local, *context, *window;
     uint64_t arrays_size, local_size, context_size, window_size, window_open;
@@ -43,8 +45,9 @@ struct frame {
 
 enum block_outcome { BLOCK_DONE, BLOCK_YIELDED, BLOCK_FAULT /* b.misaligned says that an access was */ };
 
-/* Prepares a frame for blocks of this shape. False: no memory. */
-bool frame_prepare(struct frame *f, const struct kernel_code *code, const uint32_t block[3], uint32_t dynamic_shared);
+/* Prepares a frame for blocks of this shape; stack_limit: CU_LIMIT_STACK_SIZE. False: no memory. */
+bool frame_prepare(struct frame *f, const struct kernel_code *code, const uint32_t block[3], uint32_t dynamic_shared,
+                   uint32_t stack_limit);
 void frame_release(struct frame *f);
 /* Starts a block: b.ctaid is set; everything else is from frame_prepare. */
 void block_begin(struct frame *f);

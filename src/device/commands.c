@@ -103,6 +103,7 @@ static void launch(const struct command *c)
     memcpy(g->grid, c->launch.grid, sizeof g->grid);
     memcpy(g->block, c->launch.block, sizeof g->block);
     g->dynamic_shared = c->launch.dynamic_shared;
+    g->stack_limit = c->launch.stack_limit;
     g->cooperative = c->launch.cooperative;
     g->symbols = (const uint64_t *)c->launch.symbols;
     g->heap = c->launch.heap;

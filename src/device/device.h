@@ -74,5 +74,7 @@ bool fault_guarded_batch(struct frame *f, uint64_t count);
 void fault_report(enum fault_kind kind);
 /* Ends the kernel that the calling worker runs, from within it. */
 void fault_raise(enum fault_kind kind, uint32_t thread, uint32_t line, const char *text) __attribute__((noreturn));
+/* The rest of it, after fiber_abandon. */
+void fault_go_on(void) __attribute__((noreturn));
 
 #endif

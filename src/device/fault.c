@@ -31,6 +31,13 @@ static void fill_place(struct fault *f, uint32_t thread)
     f->thread[2] = thread / b->ntid[0] / b->ntid[1];
 }
 
+/* A thread that runs on its own stack has always told where it is. */
+static void place_of_fiber(struct fault *f)
+{
+    fill_place(f, worker.frame->b.probe_thread);
+    if (!f->line) f->line = worker.frame->b.probe_line;
+}
+
 static const char *space_of(uint64_t address)
 {
     const struct fl_block *b = &worker.frame->b;
@@ -57,6 +64,10 @@ static void on_signal(int number, siginfo_t *info, void *context)
     caught.address = number == SIGSEGV || number == SIGBUS ? (uint64_t)info->si_addr : 0;
     caught.address_known = (number == SIGSEGV || number == SIGBUS) && info->si_code != SI_KERNEL;
     caught.write = write;
+    if (worker.frame->fibers.running) {
+        worker.frame->fibers.running = false;
+        place_of_fiber(&caught);
+    }
     if (caught.address_known && caught.address + (1 << 20) >= worker.stack_lo - 8192 &&
         caught.address < worker.stack_lo + 65536)
         caught.kind = FAULT_STACK;
@@ -93,8 +104,18 @@ void fault_raise(enum fault_kind kind, uint32_t thread, uint32_t line, const cha
     caught.kind = kind;
     caught.line = line;
     if (text) strncpy(caught.text, text, sizeof caught.text - 1);
-    fill_place(&caught, thread);
     guarded = false;
+    if (worker.frame->fibers.running) {
+        place_of_fiber(&caught);
+        fiber_abandon(worker.frame);
+    }
+    fill_place(&caught, thread);
+    siglongjmp(escape, 2);
+}
+
+void fault_go_on(void)
+{
+    worker.frame->fibers.raised = false;
     siglongjmp(escape, 2);
 }
 

@@ -61,7 +61,7 @@ static void frame_give(struct frame *f)
         return;
     }
     pthread_mutex_lock(&lock);
-    bool keep = spare_count < MOST_SPARE;
+    bool keep = spare_count < MOST_SPARE && !f->fibers.size;
     if (keep) f->next = spare, spare = f, spare_count++;
     pthread_mutex_unlock(&lock);
     if (keep) return;
@@ -69,9 +69,15 @@ static void frame_give(struct frame *f)
     free(f);
 }
 
+/* Where a thread's local variables are while it runs: on the worker's stack, or in the frame. */
+static bool local_on_worker(const struct fl_image_kernel *k)
+{
+    return k->nsegments == 1 || !(k->local || k->flags & FL_KERNEL_WHOLE);
+}
+
 static bool shape_frame(struct frame *f, struct grid *g)
 {
-    if (!frame_prepare(f, &g->code, g->block, g->dynamic_shared)) return false;
+    if (!frame_prepare(f, &g->code, g->block, g->dynamic_shared, g->stack_limit)) return false;
     struct fl_block *b = &f->b;
     memcpy(b->nctaid, g->grid, sizeof b->nctaid);
     b->params = g->params;
@@ -80,8 +86,7 @@ static bool shape_frame(struct frame *f, struct grid *g)
     b->gridid = g->gridid;
     b->grid_workspace = g->cooperative ? (uint64_t)g->workspace : 0;
     b->nsmid = control->sm_count;
-    if (g->code.kernel->nsegments == 1 || !g->code.kernel->local)
-        b->local_lo = worker.stack_lo, b->local_hi = worker.stack_hi;
+    if (local_on_worker(g->code.kernel)) b->local_lo = worker.stack_lo, b->local_hi = worker.stack_hi;
     return true;
 }
 
@@ -238,7 +243,7 @@ static bool run_new(struct grid *g)
 /* Tries a block that waits once more; true if it moved. */
 static bool run_again(struct grid *g, struct frame *f)
 {
-    if (!g->code.kernel->local) f->b.local_lo = worker.stack_lo, f->b.local_hi = worker.stack_hi;
+    if (local_on_worker(g->code.kernel)) f->b.local_lo = worker.stack_lo, f->b.local_hi = worker.stack_hi;
     worker.frame = f;
     enum block_outcome outcome = fault_guarded_run(f);
     worker.frame = NULL;
@@ -381,6 +386,7 @@ static void *work(void *arg)
         if (now_ns() - idle_since < SPIN_NS) {
             look_around();
         } else {
+            if (worker.spare) fibers_release(worker.spare);
             sleep_on_doorbell(seen, 0);
             idle_since = 0;
         }

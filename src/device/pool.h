@@ -18,7 +18,7 @@ struct part { _Alignas(64) _Atomic uint64_t next; uint64_t end; };
 
 struct grid {
     struct kernel_code code;
-    uint32_t grid[3], block[3], dynamic_shared;
+    uint32_t grid[3], block[3], dynamic_shared, stack_limit;
     bool cooperative;
     uint32_t workspace[16];        /* a cooperative grid's barrier */
     const uint64_t *symbols;

@@ -9,6 +9,7 @@
 #define PROTOTYPE(name, sig, ret, params) ret fl_math_##name params;
 FL_RT_MATH(PROTOTYPE)
 #undef PROTOTYPE
+void fiber_suspend(struct fl_block *b, uint32_t t, uint32_t segment);
 uint32_t device_printf(struct fl_block *b, uint64_t format, uint64_t args);
 uint64_t device_malloc(struct fl_block *b, uint64_t size);
 void device_free(struct fl_block *b, uint64_t address);
@@ -20,6 +21,12 @@ static void rt_trap(struct fl_block *b, uint32_t t, uint32_t line)
 {
     (void)b;
     fault_raise(FAULT_TRAP, t, line, NULL);
+}
+
+static void rt_overflow(struct fl_block *b, uint32_t t, uint32_t line)
+{
+    (void)b;
+    fault_raise(FAULT_STACK, t, line, NULL);
 }
 
 static void rt_misaligned(struct fl_block *b, uint32_t t, uint32_t line)
@@ -64,6 +71,7 @@ static uint64_t rt_globaltimer(struct fl_block *b)
 
 #define CORE(name, sig, ret, params) .name = rt_##name,
 #define MATH(name, sig, ret, params) .name = fl_math_##name,
+#define rt_suspend fiber_suspend
 #define rt_vprintf device_printf
 #define rt_malloc device_malloc
 #define rt_free device_free

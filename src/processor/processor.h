@@ -72,6 +72,7 @@ struct launch {
     uint32_t dynamic_shared;       /* bytes */
     bool cooperative;              /* all blocks are resident at once */
     uint64_t heap, heap_size;      /* device-side malloc's arena, 0: none */
+    uint32_t stack_limit;          /* CU_LIMIT_STACK_SIZE */
     const void *params;            /* copied before return */
     uint32_t params_size;
     uint64_t gridid;

@@ -307,6 +307,7 @@ uint64_t processor_launch(struct processor *p, uint32_t channel, const struct la
         memcpy(c->launch.grid, l->grid, sizeof l->grid);
         memcpy(c->launch.block, l->block, sizeof l->block);
         c->launch.dynamic_shared = l->dynamic_shared;
+        c->launch.stack_limit = l->stack_limit;
         c->launch.cooperative = l->cooperative;
         slot_end(p, true);
     } else {

@@ -22,7 +22,16 @@
  * A kernel without suspension points has one segment and needs none of this:
  * its context is empty and state may be NULL.
  *
- * Every segment exists a second time as a probe: the same code, unoptimised,
+ * A kernel in which something that suspends may be called through an address,
+ * or by itself, cannot be cut: it runs whole (FL_KERNEL_WHOLE). Each thread has
+ * a stack of its own in the device process. The first segment's function runs
+ * one thread from its beginning to its end; at a suspension point it stores
+ * the operands as above and calls rt->suspend, which returns when the thread
+ * is to go on. The other segments have no code, they describe the suspension
+ * points of all that the module runs whole. For the scheduler there is no other
+ * difference. Such code checks and tells where it is as probes do: it needs none.
+ *
+ * Every other segment exists a second time as a probe: the same code, unoptimised,
  * that stores probe_thread and probe_line before each access and checks each
  * alignment exactly. The device runs probes only to explain a fault.
  *
@@ -35,7 +44,7 @@
 
 #include <stdint.h>
 
-#define FL_ABI_VERSION 3u
+#define FL_ABI_VERSION 4u
 #define FL_WARP_SIZE 32u
 #define FL_EXITED 0xffffu          /* state[t]: the thread has ended */
 #define FL_MAX_SEGMENTS 0xfff0u
@@ -75,6 +84,7 @@ struct fl_block {
     volatile uint32_t probe_thread, probe_line;
     uint64_t shared_window_size;   /* a generic address in [shared, shared + this) is shared */
     uint64_t local_lo, local_hi;   /* a generic address in [lo, hi) is local (worker stack or b->local) */
+    uint64_t stack_lo, stack_stride; /* of a kernel that runs whole: thread t's stack begins at lo + t * stride */
     uint64_t grid_workspace;       /* of a cooperative grid: zeroed bytes where its barrier counts; 0 otherwise */
     /* what follows is the scheduler's own */
 };
@@ -131,19 +141,21 @@ enum fl_multimem_type { FL_MULTIMEM_U32, FL_MULTIMEM_S32, FL_MULTIMEM_U64, FL_MU
  * v void, p pointer, i int32, l int64, h int16, f float, d double, b bool (i1, zeroext).
  * A '!' at its end: does not return. All take the block first. */
 #define FL_RT_CORE(X) \
-    X(trap,        "vpii!", void,     (struct fl_block *b, uint32_t t, uint32_t line)) \
-    X(misaligned,  "vpii!", void,     (struct fl_block *b, uint32_t t, uint32_t line)) \
-    X(assertfail,  "vpilliil!", void, (struct fl_block *b, uint32_t t, uint64_t msg, uint64_t file, uint32_t line, \
-                                    uint32_t ptx_line, uint64_t func)) \
-    X(vprintf,     "ipll",  uint32_t, (struct fl_block *b, uint64_t format, uint64_t args)) \
-    X(malloc,      "lpl",   uint64_t, (struct fl_block *b, uint64_t size)) \
-    X(free,        "vpl",   void,     (struct fl_block *b, uint64_t ptr)) \
-    X(nanosleep,   "vpi",   void,     (struct fl_block *b, uint32_t ns)) \
-    X(multimem_load, "vplpi", void,   (struct fl_block *b, uint64_t address, void *out, uint32_t what)) \
-    X(multimem_store, "vplpi", void,  (struct fl_block *b, uint64_t address, const void *in, uint32_t what)) \
-    X(multimem_reduce, "vplpi", void, (struct fl_block *b, uint64_t address, const void *in, uint32_t what)) \
-    X(globaltimer, "lp",    uint64_t, (struct fl_block *b)) \
-    X(bad_call,    "vpiil!", void,    (struct fl_block *b, uint32_t t, uint32_t line, uint64_t target))
+    X(trap, "vpii!", void, (struct fl_block * b, uint32_t t, uint32_t line)) \
+    X(suspend, "vpii", void, (struct fl_block * b, uint32_t t, uint32_t segment /* or FL_EXITED */)) \
+    X(overflow, "vpii!", void, (struct fl_block * b, uint32_t t, uint32_t line)) \
+    X(misaligned, "vpii!", void, (struct fl_block * b, uint32_t t, uint32_t line)) \
+    X(assertfail, "vpilliil!", void, \
+      (struct fl_block * b, uint32_t t, uint64_t msg, uint64_t file, uint32_t line, uint32_t ptx_line, uint64_t func)) \
+    X(vprintf, "ipll", uint32_t, (struct fl_block * b, uint64_t format, uint64_t args)) \
+    X(malloc, "lpl", uint64_t, (struct fl_block * b, uint64_t size)) \
+    X(free, "vpl", void, (struct fl_block * b, uint64_t ptr)) \
+    X(nanosleep, "vpi", void, (struct fl_block * b, uint32_t ns)) \
+    X(multimem_load, "vplpi", void, (struct fl_block * b, uint64_t address, void *out, uint32_t what)) \
+    X(multimem_store, "vplpi", void, (struct fl_block * b, uint64_t address, const void *in, uint32_t what)) \
+    X(multimem_reduce, "vplpi", void, (struct fl_block * b, uint64_t address, const void *in, uint32_t what)) \
+    X(globaltimer, "lp", uint64_t, (struct fl_block * b)) \
+    X(bad_call, "vpiil!", void, (struct fl_block * b, uint32_t t, uint32_t line, uint64_t target))
 
 /* The arithmetic that is not one instruction of the host: src/ptx/rt_math.h
  * lists it as FL_RT_MATH(X) in the same form (without the block parameter),

@@ -10,6 +10,9 @@
 
 struct kernel;
 
+/* Rounds of a waiting loop before the thread lets others run. */
+enum { SPIN_ROUNDS = 32 };
+
 /* Of the parameter %b, with sizeof(struct fl_block): its fields may be read before it is known that
  * they are needed, that is, outside the loop over threads. */
 #define BLOCK_ATTRIBUTES "align 8 dereferenceable(%zu)"
@@ -24,6 +27,7 @@ struct emitter {
     struct func *func;
     struct kernel *kernel;         /* NULL in device functions */
     bool probe;                    /* checks exactly, tells where it is; see abi.h */
+    bool whole;                    /* suspends by calling the run time; a probe as well, but optimised */
     const char *group;             /* metadata suffix of accesses that threads do independently, or "" */
     const char *t, *x, *y, *z;     /* the thread: i32 values */
     uint8_t *reg_used;             /* by register: has its alloca */
@@ -88,6 +92,8 @@ void emit_instruction(struct emitter *e, const struct instr *i);  /* without gua
  * checks or notes its alignment. group: the metadata suffix for the access. */
 const char *address_of(struct emitter *e, const struct instr *i, const struct operand *o, enum ptx_space space,
                        unsigned bytes, const char **group);
+/* In a probe: says that it is i that is executed now. */
+void tell_place(struct emitter *e, const struct instr *i);
 /* A variable's address in its own space, i64 (shared: the offset). */
 const char *variable_address(struct emitter *e, const struct var *v);
 const char *param_pointer(struct emitter *e, const struct var *v);
@@ -95,6 +101,8 @@ uint32_t symbol_index(struct emitter *e, struct var *v);
 
 void emit_kernel(struct emitter *e, struct func *f);
 void emit_function(struct emitter *e, struct func *f);
+/* A function, or a kernel, that runs whole. */
+void emit_whole(struct emitter *e, struct func *f);
 void emit_suspend(struct emitter *e, const struct instr *i);       /* stores the operation's operands */
 void emit_resume(struct emitter *e, const struct instr *i);        /* takes its results */
 

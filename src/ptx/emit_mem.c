@@ -17,7 +17,7 @@ uint32_t symbol_index(struct emitter *e, struct var *v)
 
 /* ---- addresses of variables */
 
-/* An alloca for a .param variable of a call, or a .local one of a function without suspensions. */
+/* An alloca for a .param variable of a call, or a .local one of what is not cut into segments. */
 static const char *stack_variable(struct emitter *e, const struct var *v)
 {
     for (uint32_t k = 0; k < e->func->nvars; k++) {
@@ -100,11 +100,12 @@ static void check_alignment(struct emitter *e, const struct instr *i, const char
     }
 }
 
-static void tell_place(struct emitter *e, const struct instr *i)
+void tell_place(struct emitter *e, const struct instr *i)
 {
     if (!e->probe) return;
-    emit_void(e, "store volatile i32 %s, ptr %s", e->t,
-              emit(e, "getelementptr i8, ptr %%b, i64 %zu", offsetof(struct fl_block, probe_thread)));
+    if (!e->whole)
+        emit_void(e, "store volatile i32 %s, ptr %s", e->t,
+                  emit(e, "getelementptr i8, ptr %%b, i64 %zu", offsetof(struct fl_block, probe_thread)));
     emit_void(e, "store volatile i32 %d, ptr %s", i->line,
               emit(e, "getelementptr i8, ptr %%b, i64 %zu", offsetof(struct fl_block, probe_line)));
 }

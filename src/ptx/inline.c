@@ -1,25 +1,13 @@
 /* Expands calls of functions that suspend into their callers, so that every
- * suspension point stands in a kernel. All other functions stay functions. */
+ * suspension point stands in a kernel. All other functions stay functions, and
+ * kernels for which that is not possible stay whole (whole.h). */
 #include "arena.h"
+#include "calls.h"
 #include "cfg.h"
 #include "ptxc.h"
+#include "whole.h"
 
 #include <string.h>
-
-enum { MAX_EXPANDED = 400000 };
-
-static struct func *callee(const struct instr *i)
-{
-    if (i->op != OP_call) return NULL;
-    for (unsigned k = 0; k < i->nops && k < 2; k++)
-        if (i->ops[k].kind == OPERAND_func) {
-            struct func *f = i->ops[k].func;
-            for (int hops = 0; f->alias && hops < 8; hops++) f = f->alias;
-            if (f->entry) fatal_at(EXIT_INVALID_PTX, i->line, "'%s' is a kernel, which cannot be called", f->name);
-            return f;
-        }
-    return NULL;
-}
 
 /* What ends or suspends its thread can only stand in a kernel, and so do the calls that lead there. */
 static void mark_suspending(struct module_ir *m)
@@ -174,8 +162,6 @@ static void expand(struct func *to, struct instr **code, uint32_t *n, const stru
             i = back;
         }
         ARENA_PUSH(*code, *n) = i;
-        if (*n > MAX_EXPANDED)
-            fatal_at(EXIT_UNSUPPORTED, call->line, "the kernel becomes too large when its calls are expanded");
     }
     end->position = *n;
 }
@@ -222,13 +208,12 @@ void inline_calls(struct module_ir *m)
     for (uint32_t k = 0; k < m->nfuncs; k++)
         if (m->funcs[k]->body) close_function(m->funcs[k]);
     mark_suspending(m);
+    whole_choose(m);
     for (uint32_t k = 0; k < m->nfuncs; k++) {
         struct func *f = m->funcs[k];
-        if (!f->entry || !f->body) continue;
-        for (int level = 0; expand_calls(f); level++)
-            if (level == 64)
-                fatal_at(EXIT_UNSUPPORTED, f->line,
-                         "recursion through a function with a barrier, a warp operation, a waiting loop or an exit");
+        if (!f->entry || !f->body || f->whole) continue;
+        while (expand_calls(f))
+            ;
         close_function(f);
     }
 }

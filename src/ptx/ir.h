@@ -170,6 +170,7 @@ struct func {
     uint32_t max_threads, reqntid[3];
     bool suspends;                 /* contains, or calls what contains, a suspension point */
     bool address_taken, uses_printf, uses_malloc, spins;
+    bool whole;                    /* runs, or is called, on a stack of the thread's own; see whole.h */
     uint32_t search;               /* the last search through calls that came here */
     uint32_t index;                /* symbol index if the address is taken */
     uint32_t number;               /* in the module: names its code @f0, @pf0 */
@@ -183,6 +184,8 @@ struct module_ir {
     uint32_t nvars;
     struct func **funcs;
     uint32_t nfuncs;
+    bool whole;        /* some of them are */
+    uint32_t searches; /* through calls, so far */
 };
 
 #endif

@@ -10,9 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Rounds of a waiting loop before the thread lets others run. */
-enum { SPIN_ROUNDS = 32 };
-
 static void want(struct walk *w, uint32_t block)
 {
     if (w->wanted[block]) return;

@@ -26,10 +26,13 @@ struct kernel {
     bool vector;                   /* threads may run side by side in one loop */
     uint32_t number;               /* in the module: names its functions @k0_s1, @k0_p1 */
     uint32_t flags, registers;
+    uint32_t stack; /* of a kernel that runs whole: bytes per thread, without what recursion takes */
 };
 
 /* Finds the segments and what lives across suspensions. */
 void kernel_analyse(struct kernel *k, struct module_ir *m, struct func *f);
+/* Places its shared and local variables, estimates its registers. */
+void kernel_lay_out(struct kernel *k, struct module_ir *m);
 /* segment.c, for who adds segments of another kind: */
 uint32_t segment_add(struct kernel *k, uint32_t start, const struct instr *cause, enum fl_suspend suspend, int line);
 /* i, done again anywhere, gives the same as long as its operands are the same. */

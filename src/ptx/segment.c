@@ -1,6 +1,7 @@
 /* Cuts a kernel into segments and decides which registers are spilled at a
  * suspension and which are computed anew after it; see abi.h. */
 #include "arena.h"
+#include "calls.h"
 #include "kernel.h"
 #include "lockstep.h"
 #include "ptxc.h"
@@ -172,15 +173,22 @@ static void place(struct var *v, uint32_t *size, uint32_t *align)
     if (v->align > *align) *align = v->align;
 }
 
-static void lay_out(struct kernel *k, struct module_ir *m)
+/* Shared variables that have one place for the whole module. */
+static void cover_placed(struct kernel *k, struct var *const *vars, uint32_t n)
 {
-    struct func *f = k->func;
-    k->shared_align = 16;
-    for (uint32_t i = 0; i < m->nvars; i++)
-        if (m->vars[i]->space == SPACE_shared && m->vars[i]->placed) {
-            uint32_t end = m->vars[i]->offset + (uint32_t)m->vars[i]->size;
+    for (uint32_t i = 0; i < n; i++)
+        if (vars[i]->space == SPACE_shared && vars[i]->placed) {
+            uint32_t end = vars[i]->offset + (uint32_t)vars[i]->size;
             if (end > k->static_shared) k->static_shared = end;
         }
+}
+
+void kernel_lay_out(struct kernel *k, struct module_ir *m)
+{
+    struct func *f = k->func, **list;
+    k->shared_align = 16;
+    cover_placed(k, m->vars, m->nvars);
+    for (uint32_t n = calls_reachable(m, f, &list); n-- > 0;) cover_placed(k, list[n]->vars, list[n]->nvars);
     for (uint32_t i = 0; i < f->nvars; i++) {
         struct var *v = f->vars[i];
         if (v->space == SPACE_shared && !v->placed) place(v, &k->static_shared, &k->shared_align);
@@ -188,6 +196,8 @@ static void lay_out(struct kernel *k, struct module_ir *m)
     }
     k->static_shared = (k->static_shared + 15) & ~15u;
     k->local = (k->local + 15) & ~15u;
+    /* what an allocator would need; at 32 registers no block is kept off a multiprocessor for their sake */
+    k->registers = f->nregs < 10 ? 10 : f->nregs > 32 ? 32 : f->nregs;
 }
 
 static void check_size(struct kernel *k)
@@ -223,10 +233,8 @@ void kernel_analyse(struct kernel *k, struct module_ir *m, struct func *f)
     find_recomputable(k);
     lockstep_find(k);
     assign_slots(k);
-    lay_out(k, m);
+    kernel_lay_out(k, m);
     check_size(k);
     k->vector = !k->local;
     k->flags = f->spins ? FL_KERNEL_SPINS : 0;
-    /* what an allocator would need; at 32 registers no block is kept off a multiprocessor for their sake */
-    k->registers = f->nregs < 10 ? 10 : f->nregs > 32 ? 32 : f->nregs;
 }

@@ -1,10 +1,12 @@
 /* The compiler but for LLVM: see translate.h. */
 #include "translate.h"
 #include "arena.h"
+#include "calls.h"
 #include "emit.h"
 #include "kernel.h"
 #include "llvm.h"
 #include "ptxc.h"
+#include "whole.h"
 
 #include <string.h>
 
@@ -15,12 +17,12 @@ static void add_variable(struct translation *t, struct var *v)
     ARENA_PUSH(t->variables, t->nvariables) = v;
 }
 
-static void note_addresses(struct func *f)
+/* Arrays of no size in shared memory are the launch's. */
+static void note_dynamic_shared(struct func *f)
 {
     for (uint32_t k = 0; k < f->ncode; k++)
         for (unsigned o = 0; o < f->code[k].nops; o++) {
             struct operand *op = &f->code[k].ops[o];
-            if (op->kind == OPERAND_func && f->code[k].op != OP_call) op->func->address_taken = true;
             if (op->kind == OPERAND_var && op->var->space == SPACE_shared && !op->var->size && !op->var->is_extern)
                 op->var->is_extern = true;
         }
@@ -32,17 +34,14 @@ static void number_symbols(struct translation *t)
     for (uint32_t k = 0; k < m->nvars; k++) add_variable(t, m->vars[k]);
     for (uint32_t k = 0; k < m->nfuncs; k++) {
         struct func *f = m->funcs[k];
-        f->number = k;
-        note_addresses(f);
+        note_dynamic_shared(f);
         for (uint32_t v = 0; v < f->nvars; v++) add_variable(t, f->vars[v]);
     }
     for (uint32_t k = 0; k < m->nfuncs; k++) {
         struct func *f = m->funcs[k];
         if (!f->address_taken || f->entry) continue;
-        struct func *target = f;
-        for (int hops = 0; target->alias && hops < 8; hops++) target = target->alias;
+        struct func *target = func_resolve(f);
         if (!target->body) continue;
-        target->address_taken = true;
         f->index = t->nvariables + t->nfunctions;
         ARENA_PUSH(t->functions, t->nfunctions) = target;
     }
@@ -68,59 +67,57 @@ static void place_shared(struct module_ir *m)
     }
 }
 
-/* Whether f may call what the system provides under this name. Each function is looked at once a search. */
-static bool reaches(const struct module_ir *m, struct func *f, const char *name, uint32_t search)
+/* Whether f may call what the system provides under this name. */
+static bool reaches(struct func *const *list, uint32_t count, const char *name)
 {
-    struct func **queue = arena_alloc((m->nfuncs + 1ul) * sizeof *queue);
-    uint32_t n = 0;
-    queue[n++] = f;
-    f->search = search;
-    while (n) {
-        f = queue[--n];
-        for (uint32_t k = 0; k < f->ncode; k++) {
-            if (f->code[k].op != OP_call) continue;
-            bool direct = false;
-            for (unsigned o = 0; o < f->code[k].nops; o++) {
-                struct func *g = f->code[k].ops[o].kind == OPERAND_func ? f->code[k].ops[o].func : NULL;
-                if (!g) continue;
-                direct = true;
-                for (int hops = 0; g->alias && hops < 8; hops++) g = g->alias;
-                if (!g->body && !strcmp(g->name, name)) return true;
-                if (g->search != search) g->search = search, queue[n++] = g;
-            }
-            for (uint32_t a = 0; a < m->nfuncs && !direct; a++)
-                if (m->funcs[a]->address_taken && m->funcs[a]->search != search)
-                    m->funcs[a]->search = search, queue[n++] = m->funcs[a];
-        }
-    }
+    for (uint32_t n = 0; n < count; n++)
+        if (!list[n]->body && !strcmp(list[n]->name, name)) return true;
     return false;
+}
+
+static void analyse_kernels(struct module_ir *m)
+{
+    uint32_t number = 0;
+    for (uint32_t k = 0; k < m->nfuncs; k++) {
+        struct func *f = m->funcs[k], **list;
+        if (!f->body || !f->entry) continue;
+        f->kernel = arena_alloc(sizeof *f->kernel);
+        f->kernel->number = number++;
+        uint32_t count = calls_reachable(m, f, &list);
+        f->uses_printf = reaches(list, count, "vprintf");
+        f->uses_malloc = reaches(list, count, "malloc");
+        if (f->whole)
+            whole_analyse(f->kernel, m, f);
+        else
+            kernel_analyse(f->kernel, m, f);
+    }
+    whole_number(m);
 }
 
 static void emit_all(const struct translation *t, struct emitter *e)
 {
     struct module_ir *m = t->module;
-    fputs("attributes #0 = { nounwind null_pointer_is_valid \"no-builtins\" \"prefer-vector-width\"=\"512\" }\n"
-          "attributes #1 = { nounwind null_pointer_is_valid noinline optnone \"no-builtins\" }\n"
-          "!0 = !{}\n!1 = distinct !{}\n!2 = distinct !{!2, !{!\"llvm.loop.parallel_accesses\", !1}}\n!3 = "
-          "!{!\"branch_weights\", i32 1, i32 100000}\n!5 = !{i64 8}\n"
-          "!6 = distinct !{!6, !{!\"llvm.loop.parallel_accesses\", !1}, !{!\"llvm.loop.interleave.count\", i32 1}}\n"
-          "declare i32 @llvm.umin.i32(i32, i32)\ndeclare i64 @llvm.readcyclecounter()\n",
-          e->out);
+    fputs(
+        "attributes #0 = { nounwind null_pointer_is_valid \"no-builtins\" \"prefer-vector-width\"=\"512\" }\n"
+        "attributes #1 = { nounwind null_pointer_is_valid noinline optnone \"no-builtins\" }\n"
+        "attributes #2 = { nounwind null_pointer_is_valid noinline \"no-builtins\" \"prefer-vector-width\"=\"512\" }\n"
+        "!0 = !{}\n!1 = distinct !{}\n!2 = distinct !{!2, !{!\"llvm.loop.parallel_accesses\", !1}}\n!3 = "
+        "!{!\"branch_weights\", i32 1, i32 100000}\n!5 = !{i64 8}\n"
+        "!6 = distinct !{!6, !{!\"llvm.loop.parallel_accesses\", !1}, !{!\"llvm.loop.interleave.count\", i32 1}}\n"
+        "!7 = !{!\"rsp\"}\n"
+        "declare i64 @llvm.read_register.i64(metadata)\n"
+        "declare i32 @llvm.umin.i32(i32, i32)\ndeclare i64 @llvm.readcyclecounter()\n",
+        e->out);
     fprintf(e->out, "!4 = !{i64 %u}\n", (t->nvariables + t->nfunctions) * 8);
-    uint32_t number = 0;
     for (uint32_t k = 0; k < m->nfuncs; k++) {
         struct func *f = m->funcs[k];
         if (!f->body) continue;
-        if (!f->entry) {
+        if (!f->entry)
             emit_function(e, f);
-            continue;
-        }
-        f->kernel = arena_alloc(sizeof *f->kernel);
-        f->kernel->number = number++;
-        f->uses_printf = reaches(m, f, "vprintf", number * 2);
-        f->uses_malloc = reaches(m, f, "malloc", number * 2 + 1);
-        kernel_analyse(f->kernel, m, f);
-        emit_kernel(e, f);
+        else if (f->whole)
+            emit_whole(e, f);
+        else
+            emit_kernel(e, f);
     }
 }
 
@@ -128,9 +125,11 @@ void translate(const char *text, size_t size, struct translation *t)
 {
     *t = (struct translation){ .module = parse(text, size) };
     check_module(t->module);
+    calls_note_addresses(t->module);
     inline_calls(t->module);
     number_symbols(t);
     place_shared(t->module);
+    analyse_kernels(t->module);
     struct emitter e = { .module = t->module, .out = open_memstream(&t->ir, &t->ir_size), .avoid_fma = !llvm_host_has("fma") };
     if (!e.out) fatal(EXIT_INTERNAL, "out of memory");
     emit_all(t, &e);

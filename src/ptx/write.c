@@ -53,7 +53,8 @@ static void add_kernels(struct module_ir *m, struct fl_image *h, struct buffer *
         o->nparams = f->sig.nparams;
         o->static_shared = k->static_shared;
         o->shared_align = k->shared_align;
-        o->local = k->nsegments > 1 ? k->local : 0;
+        o->local = k->nsegments > 1 && !f->whole ? k->local : 0;
+        o->stack = k->stack;
         o->local_reported = k->local;
         o->context = k->context;
         o->registers = k->registers;
@@ -69,8 +70,9 @@ static void add_kernels(struct module_ir *m, struct fl_image *h, struct buffer *
         for (uint32_t s = 0; s < k->nsegments; s++) {
             struct fl_image_segment *g = &ARENA_PUSH(segments, h->nsegments);
             *g = k->segments[s].image;
+            if (f->whole && s) continue;
             g->code = code + object_symbol(arena_printf("k%u_s%u", k->number, s));
-            g->probe = code + object_symbol(arena_printf("k%u_p%u", k->number, s));
+            if (!f->whole) g->probe = code + object_symbol(arena_printf("k%u_p%u", k->number, s));
         }
     }
     h->kernels = (uint32_t)append(out, kernels, h->nkernels * sizeof *kernels, 16);
@@ -127,7 +129,7 @@ void image_write(struct module_ir *m, struct var **variables, uint32_t nvariable
         s->name = string(&names, functions[k]->name);
         s->kind = FL_SYMBOL_FUNCTION;
         s->linkage = functions[k]->linkage;
-        s->init = h.code + object_symbol(arena_printf("f%u", functions[k]->number));
+        s->init = h.code + object_symbol(arena_printf("%s%u", functions[k]->whole ? "wf" : "f", functions[k]->number));
     }
     h.nsymbols = y.count;
     h.symbols = (uint32_t)append(&out, y.list, y.count * sizeof *y.list, 16);
