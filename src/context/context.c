@@ -91,10 +91,14 @@ CUresult context_current(struct context **out)
 {
     CUresult r = context_current_unchecked(out);
     if (r) return r;
-    if ((r = sticky_get())) return r;
-    if (stream_in_host_function()) return CUDA_ERROR_NOT_PERMITTED;
-    r = processor_status((*out)->device->processor);
-    return r ? sticky_set(r) : CUDA_SUCCESS;
+    struct processor *p = (*out)->device->processor;
+    if (!(r = sticky_get())) {
+        if (stream_in_host_function()) return CUDA_ERROR_NOT_PERMITTED;
+        if ((r = processor_status(p))) r = sticky_set(r);
+    }
+    /* nothing will synchronise any more: what a kernel printed before it failed is to be seen now */
+    if (r) processor_flush_printf(p);
+    return r;
 }
 
 /* ---- the table */
