@@ -4,7 +4,7 @@
 #include "graph/capture.h"
 #include "space/space.h"
 #include "stream/stream.h"
-#include "uvm/attributes.h"
+#include "uvm/pageable.h"
 #include "uvm/uvm.h"
 #include "vmm/numa.h"
 
@@ -41,6 +41,11 @@ static bool concurrent(const struct device *d)
     return profile_attribute(d->profile, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS);
 }
 
+static bool host_tables(const struct device *d)
+{
+    return profile_attribute(d->profile, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES);
+}
+
 /* A device that managed memory may be at while the host touches it. */
 static CUresult check_device(int ordinal)
 {
@@ -71,7 +76,7 @@ static CUmemLocation from_device(CUdevice d)
                             .id = d };
 }
 
-/* Ordinary memory of the host's that kernels reach. What is asked for it has no effect: it is where it is. */
+/* Ordinary memory of the host's that kernels reach. */
 static bool ordinary(CUdeviceptr p, size_t size)
 {
     struct allocation a;
@@ -110,7 +115,8 @@ static CUresult advise(CUdeviceptr p, size_t count, CUmem_advise advice, CUmemLo
     if (r) return r;
     if ((r = advised_location(advice, l, &l)))
         return r == CUDA_ERROR_INVALID_DEVICE && (l.id < 0 || l.id >= device_count) ? no_device : r;
-    if ((r = managed(p, count, &a))) return ordinary(p, count) ? CUDA_SUCCESS : r;
+    if ((r = managed(p, count, &a)))
+        return ordinary(p, count) ? pageable_advise(p, count, advice, l, host_tables(c->device)) : r;
     if (a.pool) return CUDA_ERROR_NOT_SUPPORTED; /* observed on H200: a pool's location is its advice */
     if ((r = attributes_advise(&a, p, count, advice, l))) return r;
     /* no copies are made while a device takes turns with the host */
@@ -136,6 +142,7 @@ struct move {
     CUdeviceptr p;
     size_t size;
     CUmemLocation target, shown; /* for src/uvm; as asked for */
+    bool ordinary;               /* not managed: a is nothing */
 };
 
 /* What is done in stream order. */
@@ -184,15 +191,17 @@ static CUresult move(struct stream *s, const struct move *moves, size_t count, b
     struct steps *steps = bytes <= sizeof few ? (void *)few : malloc(bytes);
     uint64_t total = 0;
     if (!steps) return CUDA_ERROR_OUT_OF_MEMORY;
-    steps->count = count;
+    steps->count = 0;
     for (size_t k = 0; k < count; k++) {
-        steps->step[k] = (struct step){ moves[k].p, moves[k].size, moves[k].target, discard, prefetch };
+        if (moves[k].ordinary) continue;
+        steps->step[steps->count++] = (struct step){ moves[k].p, moves[k].size, moves[k].target, discard, prefetch };
         total += moves[k].size;
     }
     CUresult r = (total <= SHORT_MOVE ? stream_enqueue_short : stream_enqueue)(s, do_steps, steps, bytes);
     if ((char *)steps != few) free(steps);
     for (size_t k = 0; k < count && prefetch && !r; k++)
-        r = attributes_prefetched(&moves[k].a, moves[k].p, moves[k].size, moves[k].shown);
+        r = moves[k].ordinary ? pageable_prefetch(moves[k].p, moves[k].size, moves[k].shown)
+                              : attributes_prefetched(&moves[k].a, moves[k].p, moves[k].size, moves[k].shown);
     return r;
 }
 
@@ -204,7 +213,7 @@ static CUresult prefetch(CUdeviceptr p, size_t count, CUmemLocation l, unsigned 
     if (r) return r;
     if (flags || !p || !count) return CUDA_ERROR_INVALID_VALUE;
     if ((r = resolve(l, &m.target))) return r;
-    if ((r = managed(p, count, &m.a))) return ordinary(p, count) ? CUDA_SUCCESS : r;
+    if ((r = managed(p, count, &m.a)) && !(m.ordinary = ordinary(p, count))) return r;
     if (l.type == CU_MEM_LOCATION_TYPE_HOST) m.shown = m.target;
     return move(s, &m, 1, false, true);
 }
@@ -247,7 +256,8 @@ static CUresult check_batch(const struct batch *b, struct move *moves)
             m->shown = b->location[at];
             if (resolve(m->shown, &m->target)) r = CUDA_ERROR_INVALID_VALUE; /* also for no device (observed on H200) */
         }
-        if (!r) r = managed(m->p, m->size, &m->a);
+        if (!r && (r = managed(m->p, m->size, &m->a)) && !b->discard && (m->ordinary = ordinary(m->p, m->size)))
+            r = CUDA_SUCCESS;
     }
     return r;
 }
@@ -348,8 +358,8 @@ CUresult CUDAAPI cuMemRangeGetAttributes(void **data, size_t *dataSizes, CUmem_r
     if (!data || !dataSizes || !attributes || !numAttributes) return CUDA_ERROR_INVALID_VALUE;
     for (size_t k = 0; k < numAttributes; k++)
         if (!answerable(data[k], dataSizes[k], attributes[k])) return CUDA_ERROR_INVALID_VALUE;
-    if ((r = managed(devPtr, count, &a))) return r;
-    struct attributes v = attributes_get(&a, devPtr, count);
+    if ((r = managed(devPtr, count, &a)) && !ordinary(devPtr, count)) return r;
+    struct attributes v = r ? pageable_attributes(devPtr, count) : attributes_get(&a, devPtr, count);
     for (size_t k = 0; k < numAttributes; k++) answer(data[k], dataSizes[k], attributes[k], &v);
     return CUDA_SUCCESS;
 }

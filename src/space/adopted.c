@@ -94,7 +94,29 @@ CUresult adopted_add(uint64_t va, bool write)
     return r;
 }
 
+CUresult adopted_cover(uint64_t va, uint64_t size)
+{
+    CUresult r = CUDA_SUCCESS;
+    for (uint64_t at = va & ~(uint64_t)(PAGE - 1); at < va + size && !(r = adopted_add(at, false));) {
+        pthread_mutex_lock(&registrations_lock);
+        const struct registration *g = registration_above(at);
+        at = g && g->va <= at ? g->end : at + PAGE;
+        pthread_mutex_unlock(&registrations_lock);
+    }
+    return r;
+}
+
 /* ---- what the application has changed */
+
+static void (*on_loss)(uint64_t va, uint64_t size);
+
+void adopted_on_loss(void (*lost)(uint64_t va, uint64_t size)) { on_loss = lost; }
+
+static void lose(struct registration *g)
+{
+    if (on_loss) on_loss(g->va, g->end - g->va);
+    registration_drop(g);
+}
 
 /* All of g is where it was put, with the access that it had. */
 static bool intact(const struct registration *g, const struct region *list, size_t count)
@@ -123,7 +145,7 @@ void adopted_review(void)
                 registration_rescue(&list[k]);
         for (struct registration *g = registration_above(0), *next; g; g = next) {
             next = registration_next(g);
-            if (g->adopted && !intact(g, list, count)) registration_drop(g);
+            if (g->adopted && !intact(g, list, count)) lose(g);
         }
         free(list);
     }

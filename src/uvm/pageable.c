@@ -1,8 +1,11 @@
 /* Machines whose kernels reach everything that the host's program can. Such
- * memory does not migrate here: all processors see its one place. */
+ * memory does not migrate here: all processors see its one place. What is said
+ * of it is kept and answered, and what is said to be needed by a device is
+ * mapped there at once, so that its kernels do not fault. */
 #include "uvm/pageable.h"
 #include "space/adopted.h"
 #include "trace/trace.h"
+#include "uvm/attributes.h"
 #include "uvm/uvm.h"
 
 bool uvm_pageable;
@@ -19,9 +22,42 @@ static enum mmu_verdict service(const struct mmu_fault *f)
     return MMU_RETRY;
 }
 
+/* All that the program has; what is said of a part ends with its mapping. */
+static const struct allocation everything = { .mapping_size = 1ull << 47, .size = 1ull << 47 };
+
+static void forget(uint64_t va, uint64_t size)
+{
+    struct allocation gone = everything;
+    gone.base = va;
+    gone.size = size;
+    attributes_freed(&gone);
+}
+
 void pageable_begin(void)
 {
-    if (uvm_pageable) mmu_serve_outside(service);
+    if (!uvm_pageable) return;
+    adopted_on_loss(forget);
+    mmu_serve_outside(service);
+}
+
+CUresult pageable_advise(uint64_t va, uint64_t size, CUmem_advise advice, CUmemLocation l, bool host_tables)
+{
+    bool accessed = advice == CU_MEM_ADVISE_SET_ACCESSED_BY || advice == CU_MEM_ADVISE_UNSET_ACCESSED_BY;
+    if (accessed && host_tables) return CUDA_SUCCESS;
+    CUresult r = adopted_cover(va, size);
+    return r ? r : attributes_advise(&everything, va, size, advice, l);
+}
+
+CUresult pageable_prefetch(uint64_t va, uint64_t size, CUmemLocation shown)
+{
+    CUresult r = adopted_cover(va, size);
+    return r ? r : attributes_prefetched(&everything, va, size, shown);
+}
+
+struct attributes pageable_attributes(uint64_t va, uint64_t size)
+{
+    adopted_review();
+    return attributes_get(&everything, va, size);
 }
 
 bool uvm_reaches(uint64_t va, uint64_t size) { return uvm_pageable && adopted_touchable(va, size); }

@@ -1,6 +1,7 @@
 /* Kernels in the application's ordinary memory. Each test runs in a process of its own.
  * usage: FAULTLINE_PROFILE=h200-hmm pageable */
 #include <cuda.h>
+#include <faultline.h>
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -197,7 +198,6 @@ static void advice_is_taken_where_there_is_memory(void)
     char *p = mmap(NULL, 4 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     char *none = mmap(NULL, MIB, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     CUdeviceptr d;
-    int v;
     EXPECT(cuMemAlloc(&d, MIB), 0);
     for (int advice = 1; advice <= 6; advice++) {
         EXPECT(cuMemAdvise((CUdeviceptr)p, 4 * MIB, (CUmem_advise)advice, device), 0);
@@ -209,10 +209,66 @@ static void advice_is_taken_where_there_is_memory(void)
     EXPECT(cuMemPrefetchAsync((CUdeviceptr)p, 4 * MIB, host, 0, NULL), 0);
     EXPECT(cuMemPrefetchAsync((CUdeviceptr)none, MIB, device, 0, NULL), CUDA_ERROR_INVALID_VALUE);
     EXPECT(cuMemPrefetchAsync((CUdeviceptr)p, 1ul << 45, device, 0, NULL), CUDA_ERROR_INVALID_VALUE);
-    EXPECT(cuMemRangeGetAttribute(&v, 4, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, (CUdeviceptr)p, MIB),
-           CUDA_ERROR_INVALID_VALUE);
     munmap(p, 4 * MIB);
     EXPECT(cuMemAdvise((CUdeviceptr)p, MIB, CU_MEM_ADVISE_SET_READ_MOSTLY, device), CUDA_ERROR_INVALID_VALUE);
+}
+
+static int said(CUmem_range_attribute attribute, void *p)
+{
+    int v = -77;
+    EXPECT(cuMemRangeGetAttribute(&v, sizeof v, attribute, (CUdeviceptr)p, MIB), 0);
+    return v;
+}
+
+static void what_is_said_of_memory_lasts_as_long_as_it(void)
+{
+    CUmemLocation device = { .type = CU_MEM_LOCATION_TYPE_DEVICE }, host = { .type = CU_MEM_LOCATION_TYPE_HOST };
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS, host_tables, v;
+    char *p = mmap(NULL, 4 * MIB, PROT_READ | PROT_WRITE, flags, -1, 0), *none = mmap(NULL, MIB, PROT_NONE, flags, -1, 0);
+    CUdeviceptr d = (CUdeviceptr)p;
+    EXPECT(cuDeviceGetAttribute(&host_tables, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES, 0), 0);
+    EXPECT(said(CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, p), 0);
+    EXPECT(said(CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION, p), CU_DEVICE_INVALID);
+    EXPECT(cuMemAdvise(d, 2 * MIB, CU_MEM_ADVISE_SET_READ_MOSTLY, device), 0);
+    EXPECT(cuMemAdvise(d, 2 * MIB, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, device), 0);
+    EXPECT(cuMemAdvise(d, 2 * MIB, CU_MEM_ADVISE_SET_ACCESSED_BY, device), 0);
+    EXPECT(cuMemPrefetchAsync(d, 2 * MIB, device, 0, NULL), 0);
+    EXPECT(said(CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, p), 1);
+    EXPECT(said(CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION, p), 0);
+    EXPECT(said(CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY, p), host_tables ? CU_DEVICE_INVALID : 0);
+    EXPECT(said(CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION, p), 0);
+    EXPECT(said(CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, p + 2 * MIB), 0);
+    EXPECT(cuMemPrefetchAsync(d, 2 * MIB, host, 0, NULL), 0);
+    EXPECT(said(CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION, p), CU_DEVICE_CPU);
+    EXPECT(cuMemRangeGetAttribute(&v, 4, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, (CUdeviceptr)none, MIB),
+           CUDA_ERROR_INVALID_VALUE);
+    EXPECT(mmap(p, 4 * MIB, PROT_READ | PROT_WRITE, flags | MAP_FIXED, -1, 0) == p, true);
+    EXPECT(said(CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, p), 0);
+    EXPECT(said(CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION, p), CU_DEVICE_INVALID);
+}
+
+static size_t device_faults(void)
+{
+    struct faultline_counters c;
+    EXPECT(faultline_get_counters(&c), 0);
+    return c.events[FAULTLINE_GPU_FAULT];
+}
+
+static void prefetched_memory_is_mapped_before_kernels_come(void)
+{
+    CUmemLocation device = { .type = CU_MEM_LOCATION_TYPE_DEVICE };
+    char *p[2];
+    for (int k = 0; k < 2; k++) {
+        p[k] = mmap(NULL, 8 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        memset(p[k], 0, 8 * MIB);
+    }
+    EXPECT(cuMemPrefetchAsync((CUdeviceptr)p[0], 8 * MIB, device, 0, NULL), 0);
+    size_t before = device_faults();
+    add((void *)p[0], 8 * MIB / 4);
+    EXPECT(device_faults(), before);
+    add((void *)p[1], 8 * MIB / 4);
+    EXPECT(device_faults() > before, true);
+    check_added((void *)p[0], 8 * MIB / 4, 0);
 }
 
 static void what_a_kernel_touched_can_be_registered(void)
@@ -274,6 +330,8 @@ IN_CHILD(memory_mapped_anew_is_seen_anew)
 IN_CHILD(memory_that_moves_keeps_its_bytes)
 IN_CHILD(no_store_of_another_thread_is_lost_when_a_kernel_comes)
 IN_CHILD(advice_is_taken_where_there_is_memory)
+IN_CHILD(what_is_said_of_memory_lasts_as_long_as_it)
+IN_CHILD(prefetched_memory_is_mapped_before_kernels_come)
 IN_CHILD(what_a_kernel_touched_can_be_registered)
 IN_CHILD(a_forked_child_has_its_own_copy)
 
@@ -287,6 +345,8 @@ int main(void)
         cmocka_unit_test(test_memory_that_moves_keeps_its_bytes),
         cmocka_unit_test(test_no_store_of_another_thread_is_lost_when_a_kernel_comes),
         cmocka_unit_test(test_advice_is_taken_where_there_is_memory),
+        cmocka_unit_test(test_what_is_said_of_memory_lasts_as_long_as_it),
+        cmocka_unit_test(test_prefetched_memory_is_mapped_before_kernels_come),
         cmocka_unit_test(test_what_a_kernel_touched_can_be_registered),
         cmocka_unit_test(test_a_forked_child_has_its_own_copy),
     };
