@@ -1,6 +1,7 @@
 /* Basic blocks, liveness and spinning loops; see cfg.h. */
 #include "cfg.h"
 #include "arena.h"
+#include "calls.h"
 #include "ptxc.h"
 
 #include <string.h>
@@ -165,7 +166,7 @@ static void spread_taint(struct reg *r, void *arg)
     if (!bit(t->set, r->index)) bit_set(t->set, r->index), t->changed = true;
 }
 
-static bool is_sync_load(const struct instr *i)
+bool is_sync_load(const struct instr *i)
 {
     return (i->op == OP_ld &&
             (has(i, MOD_volatile) || has(i, MOD_relaxed) || has(i, MOD_acquire) || has(i, MOD_mmio))) ||
@@ -177,8 +178,20 @@ static bool has_effect(const struct instr *i)
     return i->op == OP_st || i->op == OP_atom || i->op == OP_red || i->op == OP_call;
 }
 
+/* A call of what looks at memory: its result may be what decides. */
+static bool is_told(const struct instr *i, bool others_look)
+{
+    if (i->op == OP_ld) return i->space == SPACE_param && i->ops[1].var && i->ops[1].var->told;
+    if (i->op != OP_call || i->nops < 2 || i->ops[0].kind != OPERAND_list) return false;
+    const struct func *f = callee(i);
+    if (f ? !f->looks : !others_look) return false;
+    for (uint32_t k = 0; k < i->ops[0].count; k++)
+        if (i->ops[0].elements[k].var) i->ops[0].elements[k].var->told = true;
+    return true;
+}
+
 /* Whether what some memory word holds decides how often the loop goes round. */
-static bool loop_spins(struct cfg *c, const uint8_t *in_loop)
+static bool loop_spins(struct cfg *c, const uint8_t *in_loop, bool others_look)
 {
     struct func *f = c->func;
     uint64_t *defined = arena_alloc(c->words * 8ul);
@@ -196,7 +209,7 @@ static bool loop_spins(struct cfg *c, const uint8_t *in_loop)
     for (uint32_t i = 0; i < f->ncode; i++) {
         const struct instr *in = &f->code[i];
         if (!in_loop[c->block_at[i]]) continue;
-        bool seed = is_sync_load(in);
+        bool seed = is_sync_load(in) || is_told(in, others_look);
         if (in->op == OP_ld && in->space != SPACE_param && !effects && size <= 16)
             seed |= !in->ops[1].reg || !bit(defined, in->ops[1].reg->index);
         if (seed) instr_defs(in, spread_taint, &t);
@@ -231,7 +244,7 @@ static void loop_body(struct cfg *c, uint32_t head, uint32_t tail, uint8_t *in_l
     }
 }
 
-bool mark_spins(struct func *f)
+bool mark_spins(struct func *f, bool others_look)
 {
     struct cfg c;
     bool found = false;
@@ -257,7 +270,7 @@ bool mark_spins(struct func *f)
         } else if (state[to] == 1) {
             bool taken = last->op == OP_bra && c.block_at[target_of(last->ops[0].label)] == to;
             loop_body(&c, to, k, in_loop);
-            if (taken && !last->yield && loop_spins(&c, in_loop)) last->yield = found = true;
+            if (taken && !last->yield && loop_spins(&c, in_loop, others_look)) last->yield = found = true;
         }
     }
     return found;

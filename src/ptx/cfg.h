@@ -29,8 +29,11 @@ void instr_uses(const struct instr *i, reg_visitor *visit, void *arg);
 void instr_defs(const struct instr *i, reg_visitor *visit, void *arg);
 bool has_destination(const struct instr *i);
 
-/* Marks instr.yield on the back edges of loops that may spin; true if there is one. */
-bool mark_spins(struct func *f);
+/* What a thread may look at again and again until another has written it. */
+bool is_sync_load(const struct instr *i);
+/* Marks instr.yield on the back edges of loops that may spin; true if there is one. Which functions look is known;
+ * others_look: one whose address is taken does. */
+bool mark_spins(struct func *f, bool others_look);
 void cfg_build(struct cfg *c, struct func *f);
 void cfg_liveness(struct cfg *c);
 static inline bool bit(const uint64_t *set, uint32_t n) { return set[n / 64] >> (n % 64) & 1; }

@@ -9,13 +9,34 @@
 
 #include <string.h>
 
+/* True if a function that may be called through an address looks at memory that other threads write. */
+static bool mark_looking(struct module_ir *m)
+{
+    bool others_look = false;
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (uint32_t n = 0; n < m->nfuncs; n++) {
+            struct func *f = m->funcs[n];
+            for (uint32_t k = 0; k < f->ncode && !f->looks; k++) {
+                const struct instr *i = &f->code[k];
+                const struct func *g = callee(i);
+                f->looks = is_sync_load(i) || (g && g->looks) || (i->op == OP_call && !g && others_look);
+                changed |= f->looks;
+            }
+            others_look |= f->looks && f->address_taken;
+        }
+    }
+    return others_look;
+}
+
 /* What ends or suspends its thread can only stand in a kernel, and so do the calls that lead there. */
 static void mark_suspending(struct module_ir *m)
 {
+    bool others_look = mark_looking(m);
     for (uint32_t n = 0; n < m->nfuncs; n++) {
         struct func *f = m->funcs[n];
         if (!f->body) continue;
-        f->suspends = f->spins = mark_spins(f);
+        f->suspends = f->spins = mark_spins(f, others_look);
         for (uint32_t k = 0; k < f->ncode; k++)
             f->suspends |= is_suspension(&f->code[k]) || (!f->entry && f->code[k].op == OP_exit);
     }

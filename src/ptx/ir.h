@@ -88,6 +88,7 @@ struct var {
     uint32_t offset;               /* shared: in the window; local: in the thread's frame; param: in the buffer */
     uint32_t index;                /* image symbol, or number among a function's variables */
     bool placed;
+    bool told; /* a call's result that may come from memory that others write */
     int line;
 };
 
@@ -169,6 +170,7 @@ struct func {
     uint32_t nlabels;
     uint32_t max_threads, reqntid[3];
     bool suspends;                 /* contains, or calls what contains, a suspension point */
+    bool looks;                    /* contains, or calls what contains, a load that sees what other threads write */
     bool address_taken, uses_printf, uses_malloc, spins;
     bool whole;                    /* runs, or is called, on a stack of the thread's own; see whole.h */
     uint32_t search;               /* the last search through calls that came here */

@@ -1,56 +1,7 @@
 /* Kernels compiled by nvcc or clang, each against a CPU reference.
  * usage: programs KERNELS.fatbin [NAME]   prints a line per program; exit 1 if one is wrong. */
 #include "loops.h"
-#include <cuda.h>
-#include <math.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-
-#define CHECK(call) do { CUresult r_ = (call); if (r_) { const char *n_ = "?"; cuGetErrorName(r_, &n_); printf("%s: %s\n", #call, n_); exit(1); } } while (0)
-#define ARGS(...) (void *[]){ __VA_ARGS__ }
-#define EXPECT(c) do { if (!(c)) { printf("line %d: %s\n", __LINE__, #c); exit(1); } } while (0)
-
-enum { ABSENT = 77 };
-
-static CUmodule module;
-static const char *file;
-
-static CUfunction kernel(const char *name)
-{
-    CUfunction f;
-    CUresult r = cuModuleGetFunction(&f, module, name);
-    if (r == CUDA_ERROR_NOT_FOUND && strstr(file, "clang")) _exit(ABSENT); /* clang cannot compile all */
-    CHECK(r);
-    return f;
-}
-
-static void run(const char *name, unsigned gx, unsigned gy, unsigned bx, unsigned by, unsigned shared, void **args)
-{
-    CHECK(cuLaunchKernel(kernel(name), gx, gy, 1, bx, by, 1, shared, 0, args, NULL));
-    CHECK(cuCtxSynchronize());
-}
-
-static CUdeviceptr give(const void *data, size_t bytes)
-{
-    CUdeviceptr p;
-    CHECK(cuMemAlloc(&p, bytes));
-    if (data) CHECK(cuMemcpyHtoD(p, data, bytes));
-    else CHECK(cuMemsetD8(p, 0, bytes));
-    return p;
-}
-
-static void *take(CUdeviceptr p, size_t bytes)
-{
-    void *h = malloc(bytes);
-    CHECK(cuMemcpyDtoH(h, p, bytes));
-    return h;
-}
+#include "program.h"
 
 static void saxpy_float(void)
 {
@@ -361,19 +312,10 @@ static void printf_of_nothing(void)
 /* What a failing kernel writes to the descriptor. */
 static void failing(const char *name, int fd, CUdeviceptr p, CUresult want, char *text, size_t size)
 {
-    int ends[2], saved = dup(fd);
-    fflush(stdout);
-    EXPECT(!pipe(ends));
-    dup2(ends[1], fd);
+    struct catch c = catch_begin(fd);
     CHECK(cuLaunchKernel(kernel(name), 1, 1, 1, 64, 1, 1, 0, 0, ARGS(&p), NULL));
-    CUresult r = cuCtxSynchronize();
-    fflush(stdout);
-    dup2(saved, fd);
-    close(ends[1]);
+    CUresult r = catch_end(&c, text, size);
     EXPECT(r == want);
-    size_t n = 0;
-    for (ssize_t got; n < size - 1 && (got = read(ends[0], text + n, size - 1 - n)) > 0;) n += (size_t)got;
-    text[n] = 0;
 }
 
 static void printf_before_a_fault(void)
@@ -438,46 +380,12 @@ static void loops(void)
     LOOPS(RUN_LOOP)
 }
 
-static const struct { const char *name; void (*run)(void); } programs[] = {
-#define P(name) { #name, name }
+static const struct program programs[] = {
     P(saxpy_float), P(saxpy_double), P(saxpy_half), P(tree_reduction), P(tiled_transpose), P(matrix_product), P(histogram_of_bytes), P(shuffle_scan),
     P(stencil_with_dynamic_shared_memory), P(mandelbrot), P(function_pointer_table), P(device_printf), P(device_assert), P(spin_locks), P(decoupled_look_back),
     P(persistent_kernel), P(kernels_of_two_streams), P(cooperative_grid), P(device_malloc), P(votes_and_matches), P(mathematics), P(variables_of_modules), P(loops), P(loops_in_step),
     P(everybody_gets_a_turn), P(blocks_in_turn), P(many_pieces_of_memory), P(broken_heap), P(printf_of_nothing), P(printf_before_a_fault),
-    P(misaligned_after_a_barrier),
+    P(misaligned_after_a_barrier), { 0 },
 };
 
-static void one(void (*program)(void))
-{
-    CUcontext c;
-    alarm(60);
-    setenv("FAULTLINE_LOG", "warn", 1);
-    CHECK(cuInit(0));
-    CHECK(cuDevicePrimaryCtxRetain(&c, 0));
-    CHECK(cuCtxSetCurrent(c));
-    CHECK(cuModuleLoad(&module, file));
-    program();
-}
-
-int main(int argc, char **argv)
-{
-    int wrong = 0;
-    if (argc < 2) return 2;
-    file = argv[1];
-    for (size_t k = 0; k < sizeof programs / sizeof *programs; k++) {
-        if (argc > 2 && strcmp(argv[2], programs[k].name)) continue;
-        fflush(stdout);
-        pid_t child = fork();
-        if (!child) {
-            one(programs[k].run);
-            fflush(stdout);
-            _exit(0);
-        }
-        int status;
-        waitpid(child, &status, 0);
-        bool absent = WIFEXITED(status) && WEXITSTATUS(status) == ABSENT;
-        printf("%-36s %s\n", programs[k].name, absent ? "not compiled" : status ? "WRONG" : "right");
-        wrong += status && !absent;
-    }
-    return wrong != 0;
-}
+int main(int argc, char **argv) { return run_programs(argc, argv, programs); }
