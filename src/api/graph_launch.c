@@ -1,85 +1,33 @@
 /* Launching graphs: each node is issued as the program itself would have done
- * it, one after the other in the launch's stream, an order that the graph
- * allows. A node of another context goes through a stream of that context. */
+ * it, in an order that the graph allows. Branches go into lanes, streams of
+ * their own beside the launch's stream, so that they run side by side; so do
+ * nodes of other contexts. At the end the launch's stream comes after all. */
 #include "api/graph_launch.h"
+#include "graph/lanes.h"
 #include "graph/memory.h"
+#include "stream/point.h"
 
 #include <stdlib.h>
 
-/* Where nodes go: the launch's stream, and one of each other context that is needed. */
-struct lane {
-    struct context *context;
-    CUstream stream;
-    CUevent event;
-    struct lane *next;
+enum { LANES = 8 }; /* beside the first; then branches share */
+
+/* A launch: its first lane is the stream that it is for. */
+struct run {
+    struct lane first;
+    unsigned count;
 };
 
-static CUresult in_context(struct context *c, CUresult (*call)(struct lane *), struct lane *l)
+static CUresult in_context(struct context *c, CUresult (*call)(CUevent *), CUevent *e)
 {
     struct context *popped;
     CUresult r = context_push(c);
     if (r) return r;
-    r = call(l);
+    r = call(e);
     context_pop(&popped);
     return r;
 }
 
-static CUresult open_lane(struct lane *l)
-{
-    CUresult r = cuStreamCreate(&l->stream, CU_STREAM_NON_BLOCKING);
-    if (!r && (r = cuEventCreate(&l->event, CU_EVENT_DISABLE_TIMING))) cuStreamDestroy_v2(l->stream);
-    return r;
-}
-
-static CUresult make_event(struct lane *l) { return cuEventCreate(&l->event, CU_EVENT_DISABLE_TIMING); }
-
-static CUresult close_lane(struct lane *l)
-{
-    cuEventDestroy_v2(l->event);
-    return cuStreamDestroy_v2(l->stream);
-}
-
-static CUresult lane_for(struct lane *first, struct context *c, struct lane **out)
-{
-    for (struct lane *l = first; l; l = l->next)
-        if (l->context == c) {
-            *out = l;
-            return CUDA_SUCCESS;
-        }
-    struct lane *l = calloc(1, sizeof *l);
-    if (!l) return CUDA_ERROR_OUT_OF_MEMORY;
-    l->context = c;
-    CUresult r = in_context(c, open_lane, l);
-    if (r) {
-        free(l);
-        return r;
-    }
-    l->next = first->next;
-    first->next = l;
-    *out = l;
-    return r;
-}
-
-static CUresult follow(struct lane *behind, struct lane *ahead)
-{
-    CUresult r = CUDA_SUCCESS;
-    if (!ahead->event && (r = in_context(ahead->context, make_event, ahead))) return r;
-    if (!(r = cuEventRecord(ahead->event, ahead->stream))) r = cuStreamWaitEvent(behind->stream, ahead->event, 0);
-    return r;
-}
-
-static struct context *context_of(const struct node *n, struct lane *main)
-{
-    CUcontext c = NULL;
-    switch (n->params.type) {
-    case CU_GRAPH_NODE_TYPE_KERNEL: c = n->params.kernel.ctx; break;
-    case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
-        c = (CUcontext)event_context((struct event *)n->params.eventRecord.event);
-        break;
-    default: break;
-    }
-    return c ? (struct context *)c : main->context;
-}
+static CUresult make_event(CUevent *e) { return cuEventCreate(e, CU_EVENT_DISABLE_TIMING); }
 
 static CUresult launch_kernel(const struct node *n, CUstream s)
 {
@@ -112,18 +60,6 @@ static CUresult set_memory(const CUDA_MEMSET_NODE_PARAMS_v2 *p, CUstream s)
     }
 }
 
-static CUresult perform_all(const struct node_list *order, struct lane *main);
-
-static CUresult perform_child(struct graph *child, struct lane *main)
-{
-    struct node_list order;
-    CUresult r = graph_order(child, &order);
-    if (r) return r;
-    r = perform_all(&order, main);
-    free(order.node);
-    return r;
-}
-
 static CUresult perform(const struct node *n, CUstream s)
 {
     const CUgraphNodeParams *p = &n->params;
@@ -143,27 +79,171 @@ static CUresult perform(const struct node *n, CUstream s)
     }
 }
 
-static CUresult perform_all(const struct node_list *order, struct lane *main)
+/* ---- which lane */
+
+static struct context *context_of(const struct node *n, const struct lane *base)
 {
-    CUresult r = CUDA_SUCCESS;
-    for (unsigned k = 0; k < order->count && !r; k++) {
-        const struct node *n = order->node[k];
-        struct lane *l = main;
-        if (n->disabled) continue;
-        if (n->child) {
-            r = perform_child(n->child, main);
-            continue;
-        }
-        if ((r = lane_for(main, context_of(n, main), &l))) break;
-        if (l != main) r = follow(l, main);
-        if (!r) r = perform(n, l->stream);
-        if (!r && l != main) r = follow(main, l);
+    CUcontext c = NULL;
+    switch (n->params.type) {
+    case CU_GRAPH_NODE_TYPE_KERNEL: c = n->params.kernel.ctx; break;
+    case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
+        c = (CUcontext)event_context((struct event *)n->params.eventRecord.event);
+        break;
+    default: break;
+    }
+    return c ? (struct context *)c : base->context;
+}
+
+/* Behind one of the nodes that n depends on, if nothing else was put there. */
+static struct lane *behind_another(const struct node *n, const struct context *c)
+{
+    for (unsigned k = 0; k < n->before.count; k++) {
+        struct lane *l = n->before.node[k]->lane;
+        if (l->tail == n->before.node[k] && l->context == c) return l;
+    }
+    return NULL;
+}
+
+/* A lane of which n comes after everything anyway. */
+static struct lane *joined(struct run *run, const struct node *n, const struct context *c)
+{
+    for (struct lane *l = run->first.next; l; l = l->next)
+        for (unsigned k = 0; l->context == c && k < n->before.count; k++)
+            if (l->joined == n->before.node[k]->lane) return l;
+    return NULL;
+}
+
+static CUresult another(struct run *run, struct context *c, struct lane **out)
+{
+    struct lane *shared = &run->first;
+    while (shared && shared->context != c) shared = shared->next;
+    CUresult r = context_check((CUcontext)c, &c);
+    if (r) return r;
+    r = shared && run->count >= LANES ? CUDA_ERROR_OUT_OF_MEMORY : lane_take(c, out);
+    if (!r) {
+        (*out)->next = run->first.next;
+        run->first.next = *out;
+        run->count++;
+    } else if (shared) {
+        *out = shared;
+        r = CUDA_SUCCESS;
     }
     return r;
 }
 
+static CUresult choose(struct run *run, struct lane *base, const struct node *n, struct lane **out)
+{
+    struct context *c = context_of(n, base);
+    if (!n->before.count && !base->tail && base->context == c)
+        *out = base;
+    else if (!(*out = behind_another(n, c)) && !(*out = joined(run, n, c)))
+        return another(run, c, out);
+    return CUDA_SUCCESS;
+}
+
+/* ---- order between lanes */
+
+static CUresult mark(struct node *n)
+{
+    if (n->marked) return CUDA_SUCCESS;
+    n->marked = true;
+    return stream_mark(n->lane->stream, &n->mark);
+}
+
+static CUresult follow(struct lane *l, struct node *n)
+{
+    CUresult r = mark(n);
+    if (!r) r = stream_follow(l->stream, n->mark);
+    if (n->lane->tail == n) n->lane->joined = l;
+    return r;
+}
+
+/* l comes after all that is in the other one. */
+static CUresult join(struct lane *l, struct lane *other)
+{
+    struct mark *m;
+    CUresult r = stream_mark(other->stream, &m);
+    if (r) return r;
+    r = stream_follow(l->stream, m);
+    point_release(m);
+    other->joined = l;
+    return r;
+}
+
+/* Others than the next node in its lane come after n, so its own point is worth knowing. */
+static bool forks(const struct node *n)
+{
+    return n->after.count > 1 || (n->after.count && n->after.node[0]->before.count > 1);
+}
+
+static CUresult perform_all(struct run *run, struct lane *base, const struct node_list *order);
+
+static CUresult perform_child(struct run *run, struct lane *l, struct graph *child)
+{
+    struct node_list order;
+    CUresult r = graph_order(child, &order);
+    if (r) return r;
+    r = perform_all(run, l, &order);
+    free(order.node);
+    return r;
+}
+
+/* start: the point before the graph's first node. */
+static CUresult issue(struct run *run, struct lane *base, struct mark *start, struct node *n)
+{
+    struct lane *l;
+    CUresult r = choose(run, base, n, &l);
+    if (!r && !n->before.count && l != base) r = stream_follow(l->stream, start);
+    for (unsigned k = 0; k < n->before.count && !r; k++)
+        if (n->before.node[k]->lane != l) r = follow(l, n->before.node[k]);
+    if (r) return r;
+    l->joined = NULL;
+    l->tail = n;
+    n->lane = l;
+    if (n->child)
+        r = perform_child(run, l, n->child);
+    else if (!n->disabled)
+        r = perform(n, (CUstream)l->stream);
+    l->tail = n;
+    return !r && forks(n) ? mark(n) : r;
+}
+
+static bool has_branches(const struct node_list *order, const struct lane *base)
+{
+    unsigned roots = 0;
+    for (unsigned k = 0; k < order->count; k++) {
+        const struct node *n = order->node[k];
+        if (!n->before.count && (++roots > 1 || context_of(n, base) != base->context)) return true;
+    }
+    return false;
+}
+
+/* What is issued stays ordered, even if the rest cannot be. */
+static CUresult perform_all(struct run *run, struct lane *base, const struct node_list *order)
+{
+    struct mark *start = NULL;
+    CUresult r = CUDA_SUCCESS, j;
+    base->tail = NULL;
+    for (unsigned k = 0; k < order->count; k++) {
+        order->node[k]->lane = NULL;
+        order->node[k]->mark = NULL;
+        order->node[k]->marked = false;
+    }
+    if (has_branches(order, base)) r = stream_mark(base->stream, &start);
+    for (unsigned k = 0; k < order->count && !r; k++) r = issue(run, base, start, order->node[k]);
+    for (struct lane *l = &run->first; l; l = l->next) {
+        const struct node *n = l->tail;
+        if (l == base || !n || !order->count || n->graph != order->node[0]->graph) continue;
+        if ((r || !n->after.count) && (j = join(base, l)) && !r) r = j;
+        l->tail = NULL;
+    }
+    for (unsigned k = 0; k < order->count; k++) point_release(order->node[k]->mark);
+    point_release(start);
+    return r;
+}
+
 /* A graph runs once at a time, whatever streams it is launched into. */
-static CUresult note_done(struct executable *x, struct lane *main)
+static CUresult note_done(struct executable *x, const struct lane *main)
 {
     CUresult r = CUDA_SUCCESS;
     if (x->done && x->context != main->context) {
@@ -171,13 +251,11 @@ static CUresult note_done(struct executable *x, struct lane *main)
         x->done = NULL;
     }
     if (!x->done) {
-        struct lane l = { .context = main->context };
-        if ((r = in_context(l.context, make_event, &l))) return r;
-        x->done = l.event;
-        x->context = l.context;
-        x->context_id = l.context->id;
+        if ((r = in_context(main->context, make_event, &x->done))) return r;
+        x->context = main->context;
+        x->context_id = main->context->id;
     }
-    return cuEventRecord(x->done, main->stream);
+    return cuEventRecord(x->done, (CUstream)main->stream);
 }
 
 /* What the last launch allocated and nobody freed: an error, or freed now. */
@@ -202,21 +280,15 @@ bool graph_done_lives(const struct executable *x)
 
 CUresult graph_launch(struct executable *x, struct stream *s)
 {
-    struct lane main = { .context = stream_context(s), .stream = (CUstream)s };
+    struct run run = { .first = { .context = stream_context(s), .stream = s } };
     pthread_mutex_lock(&x->launch);
     if (x->done && !graph_done_lives(x)) x->done = NULL;
     CUresult r = atomic_load(&x->valid) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; /* destroyed meanwhile */
-    if (!r && x->done) r = cuStreamWaitEvent(main.stream, x->done, 0);
-    if (!r) r = settle_memory(x, main.stream);
-    if (!r) r = perform_all(&x->order, &main);
-    if (!r) r = note_done(x, &main);
-    while (main.next) {
-        struct lane *l = main.next;
-        main.next = l->next;
-        in_context(l->context, close_lane, l);
-        free(l);
-    }
-    if (main.event) cuEventDestroy_v2(main.event);
+    if (!r && x->done) r = cuStreamWaitEvent((CUstream)s, x->done, 0);
+    if (!r) r = settle_memory(x, (CUstream)s);
+    if (!r) r = perform_all(&run, &run.first, &x->order);
+    if (!r) r = note_done(x, &run.first);
+    lanes_give(run.first.next);
     pthread_mutex_unlock(&x->launch);
     return r;
 }

@@ -35,6 +35,9 @@ struct node {                      /* CUgraphNode_st */
     struct node_list before, after; /* what it must come after; what must come after it */
     bool disabled;                 /* in an executable graph */
     unsigned missing;              /* while nodes are being ordered */
+    struct lane *lane;             /* during a launch: where it is issued, and the point behind it, */
+    struct mark *mark;             /* if it is known; NULL: it is done, or not needed yet */
+    bool marked;
 };
 
 struct graph {                     /* CUgraph_st */

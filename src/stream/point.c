@@ -78,6 +78,34 @@ CUresult stream_point(struct stream *s, struct place *place, struct mark **mark)
     return CUDA_SUCCESS;
 }
 
+CUresult stream_mark(struct stream *s, struct mark **mark)
+{
+    struct mark *m = mark_new(s, false);
+    if (!m)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    mark_note_clock(m, s);
+    CUresult r = stream_record(s, m);
+    if (r || (mark_done(m) && !m->clock)) {
+        mark_release(m);
+        m = NULL;
+    }
+    *mark = m;
+    return r;
+}
+
+CUresult stream_follow(struct stream *s, struct mark *m)
+{
+    CUresult r = m ? stream_wait(s, m) : CUDA_SUCCESS;
+    if (m && !r)
+        stream_learn_clock(s, m);
+    return r;
+}
+
+bool stream_done(struct stream *s)
+{
+    return stream_idle(s);
+}
+
 bool point_done(struct mark *m)
 {
     return !m || mark_done(m);

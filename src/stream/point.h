@@ -17,6 +17,11 @@ struct place {
 /* The point behind all that was issued into s, and what that comes after. *mark is a reference,
  * or NULL if all is done. */
 CUresult stream_point(struct stream *s, struct place *place, struct mark **mark);
+/* The same for another stream, to come after it with what s knows of further streams. */
+CUresult stream_mark(struct stream *s, struct mark **mark);
+CUresult stream_follow(struct stream *s, struct mark *m);
+/* Whether nothing is left to do of what was issued into s. */
+bool stream_done(struct stream *s);
 bool point_done(struct mark *m);       /* NULL: yes */
 struct mark *point_share(struct mark *m); /* another reference */
 void point_release(struct mark *m);
