@@ -11,33 +11,82 @@
 
 struct queue {
     struct grid *first, **last;
+    struct grid *awaiting; /* first ones of other channels, which wait for this one */
     bool running;
 };
 
 static pthread_mutex_t ring_lock = PTHREAD_MUTEX_INITIALIZER, queue_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct queue queues[CHANNELS];
 
+static _Atomic unsigned awaiting; /* how many there are */
+
+/* Channels that the calling thread is to go on with: one that goes on may set others going, and so on. */
+static _Thread_local struct {
+    bool busy, noted[CHANNELS];
+    unsigned count;
+    uint16_t channel[CHANNELS];
+} agenda;
+
+static void note(uint32_t channel)
+{
+    if (agenda.noted[channel]) return;
+    agenda.noted[channel] = true;
+    agenda.channel[agenda.count++] = (uint16_t)channel;
+}
+
+/* Those that wait for the channel look again, once the caller is back in channel_go_on. */
+static void wake_awaiting(uint32_t channel)
+{
+    struct queue *q = &queues[channel];
+    pthread_mutex_lock(&queue_lock);
+    for (struct grid *g; (g = q->awaiting);) {
+        q->awaiting = g->next_waiting;
+        g->listed = false;
+        note(g->channel);
+        atomic_fetch_sub(&awaiting, 1);
+    }
+    pthread_mutex_unlock(&queue_lock);
+}
+
+/* Who begins to wait raises the count and looks at done behind that; here it is the other way round. */
 static void channel_advance(uint32_t channel, uint64_t seq)
 {
     atomic_store(&control->channels[channel].done, seq);
     atomic_fetch_add(&control->completion, 1);
     if (atomic_load(&control->waiters)) futex_wake(&control->completion, 1 << 30);
+    if (atomic_load(&awaiting)) wake_awaiting(channel);
 }
 
 static void mark(struct grid *g)
 {
-    control->channels[g->channel].time[g->seq % MARKS] = now_ns();
+    if (!g->awaited_seq) control->channels[g->channel].time[g->seq % MARKS] = now_ns();
     channel_advance(g->channel, g->seq);
     free(g);
 }
 
-/* Runs what the channel has next: marks are done on the spot. Called without the lock. */
-static void channel_go_on(uint32_t channel)
+/* Whether g, the first of its channel, must wait; then it is looked at again when that is over. Under the lock. */
+static bool must_wait(struct grid *g)
+{
+    if (!g->awaited_seq || g->listed) return g->listed;
+    atomic_fetch_add(&awaiting, 1);
+    if (atomic_load(&control->channels[g->awaited].done) >= g->awaited_seq) {
+        atomic_fetch_sub(&awaiting, 1);
+        return false;
+    }
+    struct queue *q = &queues[g->awaited];
+    g->next_waiting = q->awaiting;
+    q->awaiting = g;
+    return g->listed = true;
+}
+
+/* Runs what the channel has next: marks are done on the spot. */
+static void go_on(uint32_t channel)
 {
     struct queue *q = &queues[channel];
     for (;;) {
         pthread_mutex_lock(&queue_lock);
         struct grid *g = q->running ? NULL : q->first;
+        if (g && must_wait(g)) g = NULL;
         if (g) {
             q->first = g->next_queued;
             if (!q->first) q->last = &q->first;
@@ -54,6 +103,20 @@ static void channel_go_on(uint32_t channel)
         q->running = false;
         pthread_mutex_unlock(&queue_lock);
     }
+}
+
+/* The same, and for those that waited for it. Called without the lock. */
+static void channel_go_on(uint32_t channel)
+{
+    note(channel);
+    if (agenda.busy) return;
+    agenda.busy = true;
+    while (agenda.count) {
+        uint32_t next = agenda.channel[--agenda.count];
+        agenda.noted[next] = false;
+        go_on(next);
+    }
+    agenda.busy = false;
 }
 
 static void enqueue(struct grid *g)
@@ -138,6 +201,16 @@ static void apply(const struct command *c)
         enqueue(g);
         break;
     }
+    case COMMAND_WAIT: {
+        struct grid *g = calloc(1, sizeof *g);
+        if (!g) _exit(1);
+        g->channel = c->channel;
+        g->seq = c->seq;
+        g->awaited = c->awaited.channel;
+        g->awaited_seq = c->awaited.seq;
+        enqueue(g);
+        break;
+    }
     case COMMAND_STOP: _exit(0);
     }
 }
@@ -152,7 +225,7 @@ bool commands_take(void)
         if (c.kind == COMMAND_LAUNCH && pool_aborted())
             atomic_store(&control->params_tail, c.launch.params + c.launch.params_size),
                 atomic_fetch_sub(&control->running, 1);
-        else if (!(c.kind == COMMAND_MARK && pool_aborted()))
+        else if (!((c.kind == COMMAND_MARK || c.kind == COMMAND_WAIT) && pool_aborted()))
             apply(&c);
         atomic_store(&control->tail, tail + 1);
         any = true;

@@ -26,7 +26,9 @@ struct grid {
     uint8_t *params;               /* owned */
     uint32_t channel;
     uint64_t seq;
-    uint64_t blocks;
+    uint64_t blocks;               /* 0: a mark, or, with an awaited command, a wait */
+    uint64_t awaited_seq;
+    uint32_t awaited;              /* channel */
     _Atomic uint64_t next;         /* block to start, unless there are parts */
     struct part *parts;            /* of a large grid without suspensions, one for each worker; owned */
     _Atomic uint64_t finished;
@@ -37,6 +39,8 @@ struct grid {
     _Atomic bool has_waited;       /* a block was put aside: start others sparingly */
     uint32_t workers;              /* busy with it */
     struct grid *next_active, *next_queued;
+    struct grid *next_waiting;     /* for the same channel; under the queues' lock */
+    bool listed;                   /* is in that list */
 };
 
 /* As many threads as this process may use (FAULTLINE_WORKERS overrides). */

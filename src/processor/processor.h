@@ -85,6 +85,8 @@ uint64_t processor_launch(struct processor *p, uint32_t channel, const struct la
 /* Writes the time (CLOCK_MONOTONIC, ns) at which it is reached to *slot, which
  * processor_mark_time reads once the mark is done. */
 uint64_t processor_mark(struct processor *p, uint32_t channel);
+/* What comes behind it in channel comes after the command seq of awaited. */
+uint64_t processor_wait_for(struct processor *p, uint32_t channel, uint32_t awaited, uint64_t seq);
 uint64_t processor_mark_time(struct processor *p, uint32_t channel, uint64_t seq);
 
 bool processor_done(const struct processor *p, uint32_t channel, uint64_t seq);

@@ -27,12 +27,13 @@ enum command_kind { COMMAND_MAP, COMMAND_UNMAP, COMMAND_PROTECT, COMMAND_FORGET,
     COMMAND_MANAGED, /* as struct page_request */
     COMMAND_MULTICAST, /* one more member's memory behind multicast addresses */
     COMMAND_MULTICAST_END,
+    COMMAND_WAIT, /* what comes behind it in its channel waits until another channel has done `awaited.seq` */
 };
 
 struct command {
     enum command_kind kind;
     uint32_t channel;
-    uint64_t seq;                  /* in the channel: LAUNCH, MARK */
+    uint64_t seq;                  /* in the channel: LAUNCH, MARK, WAIT */
     union {
         struct {
             uint64_t va, size, backing, offset;
@@ -42,6 +43,10 @@ struct command {
             uint64_t image, symbols, heap, heap_size, gridid, params;          /* params: position in the byte ring */
             uint32_t kernel, grid[3], block[3], dynamic_shared, params_size, cooperative, stack_limit;
         } launch;
+        struct {
+            uint64_t seq;
+            uint32_t channel;
+        } awaited;
     };
 };
 
@@ -107,7 +112,7 @@ struct control {
     char text[];                   /* printf_size bytes */
 };
 
-#define RING_VERSION 4u
+#define RING_VERSION 5u
 #define PRINTF_MOST (256ul << 20)  /* address space set aside for text; touched as needed */
 #define CONTROL_BYTES (sizeof(struct control) + PRINTF_MOST)
 

@@ -332,6 +332,23 @@ uint64_t processor_mark(struct processor *p, uint32_t channel)
     return seq;
 }
 
+uint64_t processor_wait_for(struct processor *p, uint32_t channel, uint32_t awaited, uint64_t seq)
+{
+    uint64_t own = 0;
+    pthread_mutex_lock(&p->lock);
+    struct command *c = slot_begin(p);
+    if (c) {
+        c->kind = COMMAND_WAIT;
+        c->channel = channel;
+        c->seq = own = ++p->submitted[channel];
+        c->awaited.channel = awaited;
+        c->awaited.seq = seq;
+        slot_end(p, true);
+    }
+    pthread_mutex_unlock(&p->lock);
+    return own;
+}
+
 uint64_t processor_mark_time(struct processor *p, uint32_t channel, uint64_t seq)
 {
     return p->control->channels[channel].time[seq % MARKS];

@@ -43,6 +43,24 @@ CUresult channel_launch(struct stream *s, const struct launch *l)
     return CUDA_SUCCESS;
 }
 
+bool channel_follow(struct stream *s, const struct marks *after)
+{
+    uint32_t channel;
+    uint64_t seq;
+    struct processor *p = stream_processor(s);
+    for (unsigned k = 0; k < after->count; k++)
+        if (!mark_place(marks_list(after)[k], p, &channel, &seq))
+            return false;
+    if (!p || processor_status(p) || channel_open(s))
+        return false;
+    for (unsigned k = 0; k < after->count; k++) {
+        mark_place(marks_list(after)[k], p, &channel, &seq);
+        if (seq && channel != s->channel && (seq = processor_wait_for(p, s->channel, channel, seq)))
+            set_last(s, seq);
+    }
+    return true;
+}
+
 void channel_throttle(struct stream *s)
 {
     enum { LAG = MARKS / 2, STEP = MARKS / 4 };

@@ -124,7 +124,9 @@ struct mark {
     struct stream *stream;
     struct mark *next;
     uint64_t ticket;               /* of its item: it is QUEUED until this is retired */
-    uint64_t seq;
+    uint64_t seq;                  /* SUBMITTED: it is done when that channel has done that, and not changed any more */
+    uint32_t channel;
+    const struct processor *processor;
     uint64_t time;                 /* ns, CLOCK_MONOTONIC; of timed ones */
     bool timed;
     struct clock *clock;           /* what comes before it, NULL: nothing known */
@@ -138,6 +140,8 @@ void mark_submit(struct mark *m);
 /* Brings the states of the stream's marks up to date; with the lock. */
 void marks_resolve(struct stream *s);
 bool mark_done(struct mark *m);
+/* Whether m is done, *seq is 0, or will be when that channel of p has done *seq. */
+bool mark_place(const struct mark *m, const struct processor *p, uint32_t *channel, uint64_t *seq);
 /* help: the calling thread may do the stream's work while it waits. */
 void mark_wait(struct mark *m, bool help);
 uint64_t clock_now(void);
@@ -154,6 +158,7 @@ void marks_init(struct marks *m);
 CUresult marks_add(struct marks *m, struct mark *reference);
 void marks_wait(struct marks *m, bool help);
 void marks_free(struct marks *m);
+struct mark *const *marks_list(const struct marks *m);
 
 struct item {
     struct item *next;
@@ -189,6 +194,9 @@ CUresult channel_open(struct stream *s);
 void channel_close(struct stream *s);
 /* With the lock, and an empty queue or the turn. */
 CUresult channel_launch(struct stream *s, const struct launch *l);
+/* What comes next in the channel comes after all the marks, if all are of this device's channels, or done.
+ * With the lock, and an empty queue. */
+bool channel_follow(struct stream *s, const struct marks *after);
 /* With an empty queue or the turn, or by who waited for the queue. */
 CUresult channel_drain(struct stream *s);
 bool channel_idle(struct stream *s);           /* by anyone */

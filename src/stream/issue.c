@@ -137,6 +137,13 @@ static bool unobstructed(const struct issue *o)
     return queue_empty(o->stream) && !o->after.count;
 }
 
+/* If the device itself can see to it that what comes next comes after the others, it is told to. */
+static void follow_on_device(struct issue *o)
+{
+    if (o->after.count && queue_empty(o->stream) && channel_follow(o->stream, &o->after))
+        marks_free(&o->after);
+}
+
 CUresult stream_launch(struct stream *s, const struct launch *l)
 {
     struct issue o;
@@ -151,6 +158,8 @@ CUresult stream_launch(struct stream *s, const struct launch *l)
         l = &noted;
     }
     r = channel_open(s);
+    if (!r)
+        follow_on_device(&o);
     if (!r && unobstructed(&o)) {
         r = channel_launch(s, l);
     } else if (!r) {
@@ -295,6 +304,8 @@ CUresult stream_wait(struct stream *s, struct mark *m)
         return r;
     if (m->stream != s)
         r = marks_add(&o.after, mark_reference(m));
+    if (!r)
+        follow_on_device(&o);
     if (!r && o.after.count)
         r = append(&o, item_new(ITEM_NOTHING, NULL, 0));
     end(&o, r);

@@ -60,6 +60,8 @@ void mark_submit(struct mark *m)
         atomic_store_explicit(&s->last, m->seq, memory_order_release);
     else
         m->seq = atomic_load_explicit(&s->last, memory_order_relaxed);
+    m->channel = s->channel;
+    m->processor = stream_processor(s);
     set_state(m, MARK_SUBMITTED);
     m->next = NULL;
     *s->marks_end = mark_reference(m);
@@ -83,6 +85,17 @@ void marks_resolve(struct stream *s)
         set_state(m, MARK_DONE);
         mark_release(m);
     }
+}
+
+bool mark_place(const struct mark *m, const struct processor *p, uint32_t *channel, uint64_t *seq)
+{
+    enum mark_state state = state_of(m);
+    *seq = 0;
+    if (state != MARK_SUBMITTED)
+        return state == MARK_DONE;
+    *channel = m->channel;
+    *seq = m->seq;
+    return m->processor == p;
 }
 
 bool mark_done(struct mark *m)
@@ -123,6 +136,11 @@ void marks_init(struct marks *m)
 }
 
 static struct mark **marks_array(struct marks *m)
+{
+    return m->mark ? m->mark : m->inlined;
+}
+
+struct mark *const *marks_list(const struct marks *m)
 {
     return m->mark ? m->mark : m->inlined;
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-struct command { struct command *next; kernel *run; void *arg; uint64_t time; };
+struct command { struct command *next; kernel *run; void *arg; uint64_t time, awaited_seq; uint32_t awaited; };
 
 struct channel {
     pthread_t thread;
@@ -60,6 +60,7 @@ static void *run_channel(void *arg)
         c->first = k->next;
         if (!c->first)
             c->end = &c->first;
+        while (k->awaited_seq > channels[k->awaited].done && !dead) pthread_cond_wait(&changed, &lock);
         pthread_mutex_unlock(&lock);
         if (k->run && !dead)
             k->run(k->arg);
@@ -82,7 +83,10 @@ CUresult processor_channel_open(struct processor *p, uint32_t *channel)
         struct channel *c = &channels[i];
         if (c->open)
             continue;
+        const uint64_t issued = c->issued, done = c->done; /* go on counting */
         memset(c, 0, sizeof *c);
+        c->issued = issued;
+        c->done = done;
         c->open = true;
         c->end = &c->first;
         pthread_create(&c->thread, NULL, run_channel, c);
@@ -108,14 +112,13 @@ void processor_channel_close(struct processor *p, uint32_t channel)
     pthread_mutex_unlock(&lock);
 }
 
-static uint64_t submit(uint32_t channel, kernel *run, void *arg)
+static uint64_t submit(uint32_t channel, struct command wanted)
 {
     struct channel *c = &channels[channel];
     if (dead)
         return 0;
     struct command *k = calloc(1, sizeof *k);
-    k->run = run;
-    k->arg = arg;
+    *k = wanted;
     pthread_mutex_lock(&lock);
     assert_true(c->open);
     *c->end = k;
@@ -132,13 +135,19 @@ uint64_t processor_launch(struct processor *p, uint32_t channel, const struct la
 {
     (void)p;
     const struct fake_params *params = l->params;
-    return submit(channel, params->run, params->arg);
+    return submit(channel, (struct command){ .run = params->run, .arg = params->arg });
 }
 
 uint64_t processor_mark(struct processor *p, uint32_t channel)
 {
     (void)p;
-    return submit(channel, NULL, NULL);
+    return submit(channel, (struct command){ 0 });
+}
+
+uint64_t processor_wait_for(struct processor *p, uint32_t channel, uint32_t awaited, uint64_t seq)
+{
+    (void)p;
+    return submit(channel, (struct command){ .awaited = awaited, .awaited_seq = seq });
 }
 
 uint64_t processor_mark_time(struct processor *p, uint32_t channel, uint64_t seq)
