@@ -29,8 +29,8 @@ struct kernel {
     uint32_t stack; /* of a kernel that runs whole: bytes per thread, without what recursion takes */
 };
 
-/* Finds the segments and what lives across suspensions. */
-void kernel_analyse(struct kernel *k, struct module_ir *m, struct func *f);
+/* Finds the segments and what lives across suspensions; false: there are too many, or they would be too large. */
+bool kernel_analyse(struct kernel *k, struct module_ir *m, struct func *f);
 /* Places its shared and local variables, estimates its registers. */
 void kernel_lay_out(struct kernel *k, struct module_ir *m);
 /* segment.c, for who adds segments of another kind: */

@@ -6,11 +6,15 @@
 #include "translate.h"
 #include "write.h"
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
+
+/* LLVM follows long chains of values by recursion. Address space: it costs nothing where it is not used. */
+static const size_t STACK = 256ul << 20;
 
 struct options options = { .level = 2 };
 static FILE *log_file;
@@ -71,8 +75,13 @@ static char *read_all(const char *path, size_t *size)
     return text;
 }
 
-static void compile(const char *in, const char *out)
+struct files {
+    const char *in, *out;
+};
+
+static void *compile(void *arg)
 {
+    const char *in = ((struct files *)arg)->in, *out = ((struct files *)arg)->out;
     size_t size;
     char *text = read_all(in, &size);
     struct translation t;
@@ -86,6 +95,7 @@ static void compile(const char *in, const char *out)
     FILE *f = strcmp(out, "-") ? fopen(out, "wb") : stdout;
     if (!f) fatal(EXIT_INTERNAL, "cannot write %s", out);
     image_write(t.module, t.variables, t.nvariables, t.functions, t.nfunctions, &code, f);
+    finish(0);
 }
 
 int main(int argc, char **argv)
@@ -114,6 +124,11 @@ int main(int argc, char **argv)
     if (!in) fatal(EXIT_INTERNAL, "usage: faultline-ptxc [-O0..-O3] [--log FILE] IN.ptx -o OUT.img");
     /* a hostile module must not keep the machine busy for ever */
     setrlimit(RLIMIT_CPU, &(struct rlimit){ 300, 300 });
-    compile(in, out);
-    finish(0);
+    pthread_attr_t attributes;
+    pthread_t thread;
+    struct files files = { in, out };
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, STACK);
+    if (!pthread_create(&thread, &attributes, compile, &files)) pthread_join(thread, NULL);
+    compile(&files);
 }

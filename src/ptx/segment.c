@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHEAP = 24, MAX_WORK = 3000000 };
+enum { CHEAP = 24, MAX_WORK = 3000000, MAX_CUTS = FL_MAX_SEGMENTS - 8192 /* loops in step may add to them */ };
 
 uint32_t segment_add(struct kernel *k, uint32_t start, const struct instr *cause, enum fl_suspend suspend, int line)
 {
@@ -24,11 +24,11 @@ uint32_t segment_add(struct kernel *k, uint32_t start, const struct instr *cause
     return k->nsegments - 1;
 }
 
-static void find_segments(struct kernel *k)
+static bool find_segments(struct kernel *k)
 {
     struct func *f = k->func;
     segment_add(k, 0, NULL, FL_SUSPEND_START, f->line);
-    for (uint32_t i = 0; i < f->ncode; i++) {
+    for (uint32_t i = 0; i < f->ncode && k->nsegments < MAX_CUTS; i++) {
         struct instr *in = &f->code[i];
         in->segment = 0;
         if (is_suspension(in)) {
@@ -40,6 +40,7 @@ static void find_segments(struct kernel *k)
             if (!in->segment) in->segment = segment_add(k, head, NULL, FL_SUSPEND_YIELD, in->line);
         }
     }
+    return k->nsegments < MAX_CUTS;
 }
 
 /* ---- registers that are cheaper to compute again than to keep */
@@ -200,7 +201,8 @@ void kernel_lay_out(struct kernel *k, struct module_ir *m)
     k->registers = f->nregs < 10 ? 10 : f->nregs > 32 ? 32 : f->nregs;
 }
 
-static void check_size(struct kernel *k)
+/* Segments may have much code in common. */
+static bool is_small_enough(const struct kernel *k)
 {
     uint64_t work = 0;
     uint32_t *stack = arena_alloc((k->cfg.nblocks + 1ul) * 4);
@@ -218,23 +220,22 @@ static void check_size(struct kernel *k)
             for (uint32_t i = 0; i < b->nsucc; i++)
                 if (!seen[b->succ[i]]) seen[b->succ[i]] = 1, stack[depth++] = b->succ[i];
         }
-        if (work > MAX_WORK)
-            fatal_at(EXIT_UNSUPPORTED, k->func->line, "kernel '%s' is too large for its number of suspension points",
-                     k->func->name);
+        if (work > MAX_WORK) return false;
     }
+    return true;
 }
 
-void kernel_analyse(struct kernel *k, struct module_ir *m, struct func *f)
+bool kernel_analyse(struct kernel *k, struct module_ir *m, struct func *f)
 {
     k->func = f;
-    find_segments(k);
+    if (!find_segments(k)) return false;
     cfg_build(&k->cfg, f);
     cfg_liveness(&k->cfg);
     find_recomputable(k);
     lockstep_find(k);
     assign_slots(k);
     kernel_lay_out(k, m);
-    check_size(k);
     k->vector = !k->local;
     k->flags = f->spins ? FL_KERNEL_SPINS : 0;
+    return is_small_enough(k);
 }

@@ -86,10 +86,11 @@ static void analyse_kernels(struct module_ir *m)
         uint32_t count = calls_reachable(m, f, &list);
         f->uses_printf = reaches(list, count, "vprintf");
         f->uses_malloc = reaches(list, count, "malloc");
-        if (f->whole)
-            whole_analyse(f->kernel, m, f);
-        else
-            kernel_analyse(f->kernel, m, f);
+        if (!f->whole && !kernel_analyse(f->kernel, m, f)) {
+            *f->kernel = (struct kernel){ .number = f->kernel->number };
+            whole_mark(m, f);
+        }
+        if (f->whole) whole_analyse(f->kernel, m, f);
     }
     whole_number(m);
 }

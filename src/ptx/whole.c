@@ -49,9 +49,17 @@ static bool suspends_through_address(struct func *const *list, uint32_t count)
 static void mark(struct module_ir *m, struct func *f)
 {
     struct func **list;
-    uint32_t count = calls_reachable(m, f, &list);
-    for (uint32_t n = 0; n < count; n++) list[n]->whole |= list[n]->body;
+    for (uint32_t n = calls_reachable(m, f, &list); n-- > 0;) list[n]->whole |= list[n]->body;
+}
+
+void whole_mark(struct module_ir *m, struct func *f)
+{
+    mark(m, f);
+    if (m->whole) return;
     m->whole = true;
+    /* an address means one function to all kernels */
+    for (uint32_t n = 0; n < m->nfuncs; n++)
+        if (m->funcs[n]->address_taken && m->funcs[n]->body && !m->funcs[n]->entry) mark(m, m->funcs[n]);
 }
 
 void whole_choose(struct module_ir *m)
@@ -63,11 +71,8 @@ void whole_choose(struct module_ir *m)
         if (!f->body || (!f->entry && !(f->address_taken && f->suspends))) continue;
         uint32_t count = calls_reachable(m, f, &list);
         if (!f->entry || expand(by_number, f, 0)->size > MOST_EXPANDED || suspends_through_address(list, count))
-            mark(m, f);
+            whole_mark(m, f);
     }
-    /* an address means one function to all kernels */
-    for (uint32_t n = 0; n < m->nfuncs && m->whole; n++)
-        if (m->funcs[n]->address_taken && m->funcs[n]->body) mark(m, m->funcs[n]);
 }
 
 /* ---- what they suspend at */

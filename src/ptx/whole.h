@@ -9,6 +9,8 @@
 
 /* Marks the kernels that run whole, and what they may call. What suspends is known. */
 void whole_choose(struct module_ir *m);
+/* Marks f and what it may call. */
+void whole_mark(struct module_ir *m, struct func *f);
 /* Numbers the suspension points of all that is marked: they are the segments of each of its kernels. */
 void whole_number(struct module_ir *m);
 /* What kernel_analyse does for others. */

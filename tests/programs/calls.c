@@ -25,20 +25,19 @@ static void virtual_functions(void)
 }
 
 /* One step of the lanes of a warp that share a mask. v: the warp's values. */
-static int step_of_lane(int which, const int *v, int lane, uint32_t mask, int count)
+static uint32_t step_of_lane(int which, const uint32_t *v, int lane, uint32_t mask, uint32_t count)
 {
-    int from, match = 0;
-    uint32_t ballot = 0;
+    uint32_t from, match = 0, ballot = 0;
     switch (which) {
     case 0: return v[lane] + (lane < 2 ? v[lane] : v[lane - 2]);
     case 1: from = mask & 1 ? 0 : 1; return v[lane] ^ 3 * v[from];
     case 2:
         for (int l = 0; l < LANES; l++) ballot |= (uint32_t)((mask >> l & 1) && v[l] & 4) << l;
-        return v[lane] * 5 + (int)ballot;
+        return v[lane] * 5 + ballot;
     case 3:
-        for (int l = 0; l < LANES; l++) match |= (int)((uint32_t)((mask >> l & 1) && !((v[l] ^ v[lane]) & 7)) << l);
+        for (int l = 0; l < LANES; l++) match |= (uint32_t)((mask >> l & 1) && !((v[l] ^ v[lane]) & 7)) << l;
         return v[lane] + match;
-    case 4: return v[lane] * 3 + (int)(mask >> 9);
+    case 4: return v[lane] * 3 + (mask >> 9);
     case 5: return v[lane] - v[lane ^ 2];
     default: return v[lane] + count;
     }
@@ -47,14 +46,15 @@ static int step_of_lane(int which, const int *v, int lane, uint32_t mask, int co
 static void lanes_go_different_ways(void)
 {
     enum { THREADS = 256, BLOCKS = 5, ROUNDS = 40, ALL = THREADS * BLOCKS };
-    int rounds = ROUNDS, v[ALL], next[ALL];
+    int rounds = ROUNDS;
+    uint32_t v[ALL], next[ALL];
     static unsigned char plan[ALL / LANES * ROUNDS * 2];
     for (size_t k = 0; k < sizeof plan; k++) plan[k] = (unsigned char)(k * 2654435761u >> 13);
     CUdeviceptr p = give(plan, sizeof plan), o = give(NULL, sizeof v);
     run("steps_of_lanes", BLOCKS, 1, THREADS, 1, 0, ARGS(&p, &o, &rounds));
-    for (int i = 0; i < ALL; i++) v[i] = i * 7 + 1;
+    for (int i = 0; i < ALL; i++) v[i] = (uint32_t)i * 7 + 1;
     for (int r = 0; r < ROUNDS; r++) {
-        int count[BLOCKS] = { 0 };
+        uint32_t count[BLOCKS] = { 0 };
         for (int i = 0; i < ALL; i++) count[i / THREADS] += v[i] & 1;
         for (int i = 0; i < ALL; i++) {
             int odd = i & 1, which = plan[r] % 5 ? plan[(i / 32 * ROUNDS + r) * 2 + odd] % 6 : 6;
@@ -62,7 +62,7 @@ static void lanes_go_different_ways(void)
         }
         memcpy(v, next, sizeof v);
     }
-    int *out = take(o, sizeof v);
+    uint32_t *out = take(o, sizeof v);
     for (int i = 0; i < ALL; i++) EXPECT(out[i] == v[i]);
 }
 
@@ -81,28 +81,28 @@ static void recursion_with_shuffles(void)
 }
 
 /* v: what each thread of the block has at this level; afterwards what the level returns. */
-static void level(int *v, int n, int at, bool even)
+static void level(uint32_t *v, uint32_t n, uint32_t at, bool even)
 {
-    int kept[1024], next[1024];
-    for (int t = 0; t < n; t++) kept[t] = even ? v[t] * at : v[t] ^ at;
-    for (int t = 0; t < n; t++) next[t] = v[t] + (even ? v[(t + at) % n] : t % LANES ? v[t - 1] : v[t]);
+    uint32_t kept[1024], next[1024];
+    for (uint32_t t = 0; t < n; t++) kept[t] = even ? v[t] * at : v[t] ^ at;
+    for (uint32_t t = 0; t < n; t++) next[t] = v[t] + (even ? v[(t + at) % n] : t % LANES ? v[t - 1] : v[t]);
     memcpy(v, next, (size_t)n * 4);
     if (!at) return;
     level(v, n, at - 1, !even);
-    for (int t = 0; t < n; t++) v[t] += even ? kept[t] : -kept[t];
+    for (uint32_t t = 0; t < n; t++) v[t] += even ? kept[t] : -kept[t];
 }
 
 static void two_functions_call_each_other(void)
 {
-    static const int shapes[][2] = { { 32, 3 }, { 96, 9 }, { 1024, 12 } };
+    static const uint32_t shapes[][2] = { { 32, 3 }, { 96, 9 }, { 1024, 12 } };
     for (size_t s = 0; s < 3; s++) {
-        int n = shapes[s][0], levels = shapes[s][1], want[1024];
-        CUdeviceptr o = give(NULL, (size_t)n * 8);
-        run("mutual_recursion", 2, 1, (unsigned)n, 1, (unsigned)n * 4, ARGS(&o, &levels));
-        for (int t = 0; t < n; t++) want[t] = t;
+        uint32_t n = shapes[s][0], levels = shapes[s][1], want[1024];
+        CUdeviceptr o = give(NULL, n * 8);
+        run("mutual_recursion", 2, 1, n, 1, n * 4, ARGS(&o, &levels));
+        for (uint32_t t = 0; t < n; t++) want[t] = t;
         level(want, n, levels, true);
-        int *out = take(o, (size_t)n * 8);
-        for (int t = 0; t < n * 2; t++) EXPECT(out[t] == want[t % n]);
+        uint32_t *out = take(o, n * 8);
+        for (uint32_t t = 0; t < n * 2; t++) EXPECT(out[t] == want[t % n]);
     }
 }
 

@@ -49,29 +49,29 @@ K virtual_reduction(const int *in, int *out, int which)
 
 // ---- a table of functions, chosen anew by each warp or group of lanes
 
-typedef int (*step)(int v, unsigned mask);
-FUNCTION int step_up(int v, unsigned mask) { return v + __shfl_up_sync(mask, v, 2); }
-FUNCTION int step_first(int v, unsigned mask) { return v ^ 3 * __shfl_sync(mask, v, mask & 1 ? 0 : 1); }
-FUNCTION int step_ballot(int v, unsigned mask) { return v * 5 + (int)__ballot_sync(mask, v & 4); }
-FUNCTION int step_match(int v, unsigned mask) { return v + (int)__match_any_sync(mask, (unsigned)v & 7); }
-FUNCTION int step_alone(int v, unsigned mask) { return v * 3 + (int)(mask >> 9); }
-FUNCTION int step_sync(int v, unsigned mask)
+typedef unsigned (*step)(unsigned v, unsigned mask);
+FUNCTION unsigned step_up(unsigned v, unsigned mask) { return v + __shfl_up_sync(mask, v, 2); }
+FUNCTION unsigned step_first(unsigned v, unsigned mask) { return v ^ 3 * __shfl_sync(mask, v, mask & 1 ? 0 : 1); }
+FUNCTION unsigned step_ballot(unsigned v, unsigned mask) { return v * 5 + __ballot_sync(mask, v & 4); }
+FUNCTION unsigned step_match(unsigned v, unsigned mask) { return v + __match_any_sync(mask, v & 7); }
+FUNCTION unsigned step_alone(unsigned v, unsigned mask) { return v * 3 + (mask >> 9); }
+FUNCTION unsigned step_sync(unsigned v, unsigned mask)
 {
-    __shared__ volatile int s[1024];
+    __shared__ volatile unsigned s[1024];
     s[threadIdx.x] = v;
     __syncwarp(mask);
-    int r = s[threadIdx.x ^ 2];
+    unsigned r = s[threadIdx.x ^ 2];
     __syncwarp(mask);
     return v - r;
 }
-FUNCTION int step_block(int v, unsigned mask) { return v + __syncthreads_count(v & 1); }
+FUNCTION unsigned step_block(unsigned v, unsigned mask) { return v + __syncthreads_count(v & 1); }
 __device__ step steps[] = { step_up, step_first, step_ballot, step_match, step_alone, step_sync, step_block };
 enum { STEPS_OF_WARPS = 6, STEP_BLOCK = 6 };
 
 // lanes with and without bit 0 may take different ways; the block goes one way where rounds says so
-K steps_of_lanes(const unsigned char *plan, int *out, int rounds)
+K steps_of_lanes(const unsigned char *plan, unsigned *out, int rounds)
 {
-    int i = blockIdx.x * blockDim.x + threadIdx.x, v = i * 7 + 1;
+    unsigned i = blockIdx.x * blockDim.x + threadIdx.x, v = i * 7 + 1;
     unsigned odd = threadIdx.x & 1, mask = odd ? 0xaaaaaaaau : 0x55555555u;
     for (int r = 0; r < rounds; r++) {
         int which = plan[(i / 32 * rounds + r) * 2 + odd], all = plan[r] % 5 == 0;
@@ -96,27 +96,27 @@ K recursive_sum(const int *in, int *out)
 }
 
 // each calls the other; what is even at a level waits for the block, what is odd for its warp
-FUNCTION int odd_level(int *s, int level, int v);
-FUNCTION int even_level(int *s, int level, int v)
+FUNCTION unsigned odd_level(unsigned *s, unsigned level, unsigned v);
+FUNCTION unsigned even_level(unsigned *s, unsigned level, unsigned v)
 {
-    int kept = v * level;
+    unsigned kept = v * level;
     s[threadIdx.x] = v;
     __syncthreads();
     v += s[(threadIdx.x + level) % blockDim.x];
     __syncthreads();
     return level ? odd_level(s, level - 1, v) + kept : v;
 }
-FUNCTION int odd_level(int *s, int level, int v)
+FUNCTION unsigned odd_level(unsigned *s, unsigned level, unsigned v)
 {
-    int kept = v ^ level;
+    unsigned kept = v ^ level;
     v += __shfl_up_sync(ALL, v, 1);
     return level ? even_level(s, level - 1, v) - kept : v;
 }
-K mutual_recursion(int *out, int levels)
+K mutual_recursion(unsigned *out, unsigned levels)
 {
-    extern __shared__ int dynamic[];
+    extern __shared__ unsigned dynamic[];
     int i = blockIdx.x * blockDim.x + threadIdx.x;
-    out[i] = even_level(dynamic, levels, (int)threadIdx.x);
+    out[i] = even_level(dynamic, levels, threadIdx.x);
 }
 
 // as deep as each thread goes by itself, with local memory on the way; all meet at the end of it
@@ -142,7 +142,7 @@ struct slow_gate : gate {
     __device__ void pass(int me) const override { while (!ready(me)) ; __threadfence(); }
 };
 // the last block first, threads of a block one after the other
-K gates(int *turn, int *sum, int which)
+K gates(int *turn, unsigned *sum, int which)
 {
     gate a;
     slow_gate b;
@@ -150,7 +150,7 @@ K gates(int *turn, int *sum, int which)
     const gate *g = which ? (const gate *)&b : &a;
     int me = (gridDim.x - 1 - blockIdx.x) * blockDim.x + threadIdx.x;
     g->pass(me);
-    *(volatile int *)sum = *(volatile int *)sum * 3 + me;
+    *(volatile unsigned *)sum = *(volatile unsigned *)sum * 3 + me;
     g->open(me + 1);
 }
 
