@@ -1,11 +1,14 @@
 /* Physical memory as a memfd and its alias; see backing.h. */
 #include "base/backing.h"
 
+#include "base/log.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <linux/mount.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -60,11 +63,22 @@ static char *map_alias(int fd, uint64_t size)
     return alias;
 }
 
+int file_resize(int fd, uint64_t size)
+{
+    struct rlimit l;
+    if (getrlimit(RLIMIT_FSIZE, &l) || l.rlim_cur >= size) return ftruncate(fd, (off_t)size);
+    fl_log_once(FL_LOG_ERROR,
+                "memory is made of files, and no file may have more than %llu KiB here: ulimit -f unlimited",
+                (unsigned long long)l.rlim_cur >> 10);
+    errno = EFBIG;
+    return -1;
+}
+
 static CUresult create(struct backing *b, int fd, uint64_t size)
 {
     *b = (struct backing){ .fd = fd, .size = size, .alias = MAP_FAILED };
     if (b->fd < 0) goto failed;
-    if (ftruncate(b->fd, (off_t)size)) goto failed;
+    if (file_resize(b->fd, size)) goto failed;
     b->alias = map_alias(b->fd, size);
     if (b->alias == MAP_FAILED) goto failed;
     /* a forked child of the application must not reach device memory */

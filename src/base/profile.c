@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 enum { MOST_DEVICES = 16 };
@@ -200,7 +201,17 @@ static uint64_t left_in_groups(void)
     return most;
 }
 
-/* What this machine can back: available memory and swap, control groups. */
+/* What this process's own limits leave: memory is a file, which is mapped more than once. */
+static uint64_t left_in_limits(void)
+{
+    uint64_t most = UINT64_MAX;
+    struct rlimit l;
+    if (!getrlimit(RLIMIT_AS, &l) && l.rlim_cur != RLIM_INFINITY) most = l.rlim_cur / 8;
+    if (!getrlimit(RLIMIT_FSIZE, &l) && l.rlim_cur != RLIM_INFINITY && l.rlim_cur < most) most = l.rlim_cur;
+    return most;
+}
+
+/* What this machine can back: available memory and swap, control groups, limits. */
 static uint64_t backable(void)
 {
     char line[128];
@@ -212,8 +223,9 @@ static uint64_t backable(void)
     }
     if (f) fclose(f);
     uint64_t most = f ? (available + swap) << 10 : (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-    uint64_t left = left_in_groups();
-    return left < most ? left : most;
+    uint64_t groups = left_in_groups(), limits = left_in_limits();
+    if (groups < most) most = groups;
+    return limits < most ? limits : most;
 }
 
 static CUresult read_environment(struct profile *p)

@@ -19,12 +19,13 @@
 extern char **environ;
 enum { STACK = 64 << 10 };
 
-/* The sanitizers need not know of functions that never return on a stack that goes;
- * ThreadSanitizer takes clone for fork. */
-#if defined __SANITIZE_THREAD__
-#define UNSEEN __attribute__((no_sanitize_thread))
+/* The application's ThreadSanitizer, if it has one, takes clone for fork. */
 int __clone(int (*f)(void *), void *stack, int flags, void *arg, ...);
 #define clone __clone
+
+/* The sanitizers need not know of functions that never return on a stack that goes. */
+#if defined __SANITIZE_THREAD__
+#define UNSEEN __attribute__((no_sanitize_thread))
 #elif defined __SANITIZE_ADDRESS__
 #define UNSEEN __attribute__((no_sanitize_address))
 #else
@@ -34,6 +35,7 @@ int __clone(int (*f)(void *), void *stack, int flags, void *arg, ...);
 struct plan {
     const char *path;
     char *const *argv;
+    char **environment;
     const int *fds;
     int nfds;
     char *inner_stack;
@@ -55,7 +57,7 @@ UNSEEN static int program(void *arg)
         for (int fd = 3 + p->nfds; fd < 4096; fd++) close(fd);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    execve(p->path, p->argv, environ);
+    execve(p->path, p->argv, p->environment);
 failed:
     p->error = errno;
     _exit(127);
@@ -68,12 +70,27 @@ UNSEEN static int between(void *arg)
     _exit(0);
 }
 
+/* What the application has loaded into itself (an allocator, a sanitizer) is not for our programs. */
+static char **environment(void)
+{
+    size_t n = 0, kept = 0;
+    while (environ && environ[n]) n++;
+    char **own = calloc(n + 1, sizeof *own);
+    for (size_t k = 0; own && k < n; k++)
+        if (strncmp(environ[k], "LD_PRELOAD=", 11) && strncmp(environ[k], "LD_AUDIT=", 9)) own[kept++] = environ[k];
+    return own;
+}
+
 CUresult spawn(const char *path, char *const argv[], const int *fds, int nfds)
 {
-    struct plan p = { path, argv, fds, nfds, NULL, 0 };
+    struct plan p = { path, argv, environment(), fds, nfds, NULL, 0 };
     sigset_t all, old;
+    if (!p.environment) return CUDA_ERROR_OUT_OF_MEMORY;
     char *stacks = mmap(NULL, 2 * STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
-    if (stacks == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
+    if (stacks == MAP_FAILED) {
+        free(p.environment);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
     p.inner_stack = stacks + STACK;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
@@ -83,6 +100,7 @@ CUresult spawn(const char *path, char *const argv[], const int *fds, int nfds)
         ;
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     munmap(stacks, 2 * STACK);
+    free(p.environment);
     if (!p.error) return CUDA_SUCCESS;
     return p.error == ENOENT || p.error == EACCES ? CUDA_ERROR_FILE_NOT_FOUND : CUDA_ERROR_OPERATING_SYSTEM;
 }

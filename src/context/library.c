@@ -4,6 +4,7 @@
 #include "graph/capture.h"
 #include "ipc/ipc.h"
 #include "pool/mempool.h"
+#include "space/layout.h"
 #include "space/registered.h"
 #include "space/space.h"
 #include "uvm/uvm.h"
@@ -81,12 +82,13 @@ static void report(int ordinal, const struct fault *f)
 static CUresult make_devices(void)
 {
     char name[32];
+    layout_choose();
     for (int k = 0; k < profile.devices; k++) {
         struct device *d = &devices[k];
         d->ordinal = k;
         d->profile = &profile;
         snprintf(name, sizeof name, "faultline-vram%d", k);
-        CUresult r = vram_init(&d->vram, profile.memory < VRAM_SPAN ? profile.memory : VRAM_SPAN, name);
+        CUresult r = vram_init(&d->vram, profile.memory < space_layout.span ? profile.memory : space_layout.span, name);
         if (r) {
             while (k--) vram_destroy(&devices[k].vram);
             return r;

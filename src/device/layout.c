@@ -34,8 +34,10 @@ void layout_apply(int argc, char **argv)
         struct rlimit raised = limit;
         raised.rlim_cur = TOP - PROCESSOR_PRIVATE_END;
         if (raised.rlim_cur <= raised.rlim_max) setrlimit(RLIMIT_STACK, &raised);
-        /* the stack has no other place: it is not to be where the host's is (in a debugger, say) */
-        if (character >= 0) personality((unsigned long)character & ~(unsigned long)ADDR_NO_RANDOMIZE);
+        /* the stack has no other place: it is not to be where the host's is (in a debugger, say); and the oldest
+         * layout (setarch -L) asks for no limit */
+        if (character >= 0)
+            personality((unsigned long)character & ~(unsigned long)(ADDR_NO_RANDOMIZE | ADDR_COMPAT_LAYOUT));
         execve("/proc/self/exe", (char *[]){ argv[0], "laid-out", NULL }, environ);
         setrlimit(RLIMIT_STACK, &limit);
         return;

@@ -2,6 +2,7 @@
  * the memory of a ticket once for each time that a connection has opened it, so
  * what a dead importer had is released with its connection. */
 #include "ipc/exporter.h"
+#include "base/thread.h"
 #include "context/context.h"
 #include "space/space.h"
 #include "stream/beacon.h"
@@ -9,7 +10,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -220,21 +220,13 @@ static void in_child(void)
 static CUresult start(void)
 {
     struct sockaddr_un a;
-    pthread_t thread;
-    sigset_t all, before;
     if (listener >= 0) return CUDA_SUCCESS;
     int s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     if (s < 0 || getrandom(name, IPC_NAME, 0) != IPC_NAME) goto failed;
     socklen_t length = message_address(ipc_prefix, name, &a);
     if (bind(s, (struct sockaddr *)&a, length) || listen(s, 64) || pthread_atfork(NULL, NULL, in_child)) goto failed;
     listener = s;
-    /* the application's signals are not for this thread */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&thread, NULL, run, NULL);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (error) goto failed;
-    pthread_detach(thread);
+    if (thread_start(run, NULL, THREAD_STACK)) goto failed;
     return CUDA_SUCCESS;
 failed:
     if (s >= 0) close(s);

@@ -109,15 +109,14 @@ static int wait_for_status(int fd)
 
 static CUresult run(const char *path, const char *text, struct image_file *out, char *log, size_t log_size)
 {
-    char *argv[] = { "faultline-ptxc",  "--status", "6", "--log", "/proc/self/fd/5", "/proc/self/fd/3", "-o",
-                     "/proc/self/fd/4", NULL };
+    char *argv[] = { "faultline-ptxc", "--status", "6", "--log", "fd:5", "fd:3", "-o", "fd:4", NULL };
     int fds[FDS] = { -1, -1, -1, -1 }, ends[2] = { -1, -1 };
     CUresult r = CUDA_ERROR_OPERATING_SYSTEM;
     for (int k = 0; k < STATUS; k++)
         if ((fds[k] = memfd_create("faultline-ptx", MFD_CLOEXEC)) < 0) goto out;
     if (pipe2(ends, O_CLOEXEC)) goto out;
     fds[STATUS] = ends[1];
-    if (!write_all(fds[INPUT], text, strlen(text))) goto out;
+    if (!write_all(fds[INPUT], text, strlen(text)) || lseek(fds[INPUT], 0, SEEK_SET)) goto out;
     if ((r = spawn(path, argv, fds, FDS))) goto out;
     close(ends[1]);
     ends[1] = -1;

@@ -88,7 +88,7 @@ CUresult share_new(struct mempool *p)
     space_give(p->device, &any);
     int fd = memfd_create("faultline-pool", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0) return CUDA_ERROR_OUT_OF_MEMORY;
-    if (ftruncate(fd, (off_t)size) || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) ||
+    if (file_resize(fd, size) || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) ||
         getrandom(secret, sizeof secret, 0) != sizeof secret) {
         close(fd);
         return CUDA_ERROR_OUT_OF_MEMORY;

@@ -2,12 +2,12 @@
  * of a kernel's fault, the pidfd of the process's end. */
 #include "base/futex.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "processor/internal.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -95,16 +95,9 @@ static void ring(void)
 
 static CUresult start_thread(void)
 {
-    pthread_t thread;
-    sigset_t all, old;
     if (thread_owner == getpid()) return CUDA_SUCCESS;
     if (bell < 0 && (bell = eventfd(0, EFD_CLOEXEC)) < 0) return CUDA_ERROR_OPERATING_SYSTEM;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    int error = pthread_create(&thread, NULL, watch, NULL);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (error) return CUDA_ERROR_OPERATING_SYSTEM;
-    pthread_detach(thread);
+    if (thread_start(watch, NULL, THREAD_STACK)) return CUDA_ERROR_OPERATING_SYSTEM;
     thread_owner = getpid();
     return CUDA_SUCCESS;
 }

@@ -3,12 +3,12 @@
  * waits for a device (mmu_serve). */
 #include "base/futex.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "base/userfault.h"
 #include "processor/table.h"
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -224,14 +224,6 @@ static void *service(void *arg)
 
 CUresult service_start(void)
 {
-    pthread_t thread;
-    sigset_t all, old;
     if (service_bell() < 0) return CUDA_ERROR_OUT_OF_MEMORY;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    int error = pthread_create(&thread, NULL, service, NULL);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (error) return CUDA_ERROR_OPERATING_SYSTEM;
-    pthread_detach(thread);
-    return CUDA_SUCCESS;
+    return thread_start(service, NULL, THREAD_STACK) ? CUDA_ERROR_OPERATING_SYSTEM : CUDA_SUCCESS;
 }

@@ -1,4 +1,5 @@
 /* Starting and ending a device process. */
+#include "base/backing.h"
 #include "base/log.h"
 #include "base/spawn.h"
 #include "processor/lazy.h"
@@ -21,7 +22,7 @@ enum { START_MS = 20000, STOP_MS = 1000 };
 static CUresult make_control(struct processor *p, uint32_t sm_count, int *fd)
 {
     *fd = memfd_create("faultline-control", MFD_CLOEXEC);
-    if (*fd < 0 || ftruncate(*fd, (off_t)CONTROL_BYTES)) return CUDA_ERROR_OUT_OF_MEMORY;
+    if (*fd < 0 || file_resize(*fd, CONTROL_BYTES)) return CUDA_ERROR_OUT_OF_MEMORY;
     struct control *c = mmap(NULL, CONTROL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, *fd, 0);
     if (c == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
     madvise(c, CONTROL_BYTES, MADV_DONTFORK);

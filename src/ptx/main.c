@@ -1,5 +1,5 @@
 /* faultline-ptxc [-O0..-O3] [--cpu NAME] [--dump-ir] [--dump-optimised] [--log FILE] IN.ptx -o OUT.img
- * ("-" is standard input or output). Exit status: see ptxc.h; 0 is success. */
+ * ("-" is standard input or output, "fd:N" an open descriptor). Exit status: see ptxc.h; 0 is success. */
 #include "llvm.h"
 #include "object.h"
 #include "ptxc.h"
@@ -57,9 +57,15 @@ void fatal_at(int status, int line, const char *format, ...)
     finish(status);
 }
 
+static FILE *open_file(const char *path, const char *mode)
+{
+    if (!strcmp(path, "-")) return *mode == 'r' ? stdin : stdout;
+    return strncmp(path, "fd:", 3) ? fopen(path, mode) : fdopen(atoi(path + 3), mode);
+}
+
 static char *read_all(const char *path, size_t *size)
 {
-    FILE *f = strcmp(path, "-") ? fopen(path, "rb") : stdin;
+    FILE *f = open_file(path, "rb");
     if (!f) fatal(EXIT_INTERNAL, "cannot read %s", path);
     size_t room = 1 << 16;
     char *text = malloc(room);
@@ -92,7 +98,7 @@ static void *compile(void *arg)
     struct code code;
     llvm_compile(t.ir, t.ir_size, &object, &object_size);
     object_link(object, object_size, &code);
-    FILE *f = strcmp(out, "-") ? fopen(out, "wb") : stdout;
+    FILE *f = open_file(out, "wb");
     if (!f) fatal(EXIT_INTERNAL, "cannot write %s", out);
     image_write(t.module, t.variables, t.nvariables, t.functions, t.nfunctions, &code, f);
     finish(0);
@@ -113,7 +119,7 @@ int main(int argc, char **argv)
         else if (!strcmp(argv[k], "-o") && k + 1 < argc)
             out = argv[++k];
         else if (!strcmp(argv[k], "--log") && k + 1 < argc)
-            log_file = fopen(argv[++k], "w");
+            log_file = open_file(argv[++k], "w");
         else if (!strcmp(argv[k], "--status") && k + 1 < argc)
             status_fd = atoi(argv[++k]);
         else if (argv[k][0] == '-' && argv[k][1])

@@ -1,34 +1,29 @@
 /* Addresses of the simulated machine. They are left free by the loader, by the
- * kernel's own choice of addresses and, in each case, by the sanitizer:
- *   RESERVE    64 TiB  cuMemAddressReserve
- *   IMPORT     memory of other processes
+ * kernel's own choice of addresses and by sanitizers:
+ *   reserve    64 TiB  cuMemAddressReserve
+ *   import     memory of other processes
  *   (PROCESSOR_PRIVATE, processor.h: device processes' own)
- *   WINDOW     a stride of VRAM_SPAN for each device, one for pinned host memory, one for code
- *   MANAGED    after them */
+ *   window     a stride of `span` for each device, one for pinned host memory, one for code
+ *   managed    after them */
 #ifndef FL_SPACE_LAYOUT_H
 #define FL_SPACE_LAYOUT_H
 
-#include "context/context.h"
-#include "space/vram.h"
+#include <stdint.h>
 
-#ifdef __SANITIZE_THREAD__
-#define IMPORT 0x0800000000ul
-#define IMPORT_END 0x1000000000ul
-#define WINDOW 0x1000000000ul
-#define MANAGED_STRIDES 2
-#define RESERVE 0x7400000000ul
-#define RESERVE_END 0x7f00000000ul
-#else
-#define IMPORT 0x501000000000ul
-#define IMPORT_END 0x510000000000ul
-#define WINDOW 0x570000000000ul
-#define MANAGED_STRIDES 4
-#define RESERVE 0x100100000000ul
-#define RESERVE_END 0x500100000000ul
-#endif
-#define HOST_BASE (WINDOW + MAX_DEVICES * VRAM_SPAN)
-#define CODE_BASE (HOST_BASE + VRAM_SPAN)
-#define MANAGED (CODE_BASE + VRAM_SPAN)
-#define MANAGED_END (MANAGED + MANAGED_STRIDES * VRAM_SPAN)
+struct space_layout {
+    uint64_t reserve, reserve_end;
+    uint64_t import, import_end;
+    uint64_t window;
+    uint64_t span; /* addresses that a device's memory may take */
+    uint64_t host_base;
+    uint64_t code_base;
+    uint64_t managed, managed_end;
+};
+
+/* Until layout_choose: what suits most programs. Constant from then on. */
+extern struct space_layout space_layout;
+
+/* What suits this process. Once, before anything has an address. */
+void layout_choose(void);
 
 #endif

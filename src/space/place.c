@@ -27,7 +27,10 @@ static struct vram host_memory;
 static bool host_ready;
 static _Atomic bool unsettled;
 
-uint64_t place_base(const struct device *d) { return d ? WINDOW + (uint64_t)d->ordinal * VRAM_SPAN : HOST_BASE; }
+uint64_t place_base(const struct device *d)
+{
+    return d ? space_layout.window + (uint64_t)d->ordinal * space_layout.span : space_layout.host_base;
+}
 
 CUresult place_host(struct vram **out)
 {
@@ -35,7 +38,7 @@ CUresult place_host(struct vram **out)
     if (!host_ready) {
         /* the machine's memory, whatever the simulated device has */
         uint64_t bytes = devices[0].profile->host_memory;
-        r = vram_init(&host_memory, bytes < VRAM_SPAN / 4 ? bytes : VRAM_SPAN / 4, "faultline-host");
+        r = vram_init(&host_memory, bytes < space_layout.span / 4 ? bytes : space_layout.span / 4, "faultline-host");
         host_ready = !r;
     }
     *out = &host_memory;
@@ -270,7 +273,7 @@ static CUresult take_chunks(struct device *d, uint64_t size, uint64_t *offset, b
 
 static CUresult host_map(uint64_t offset, uint64_t size)
 {
-    char *at = (char *)HOST_BASE + offset;
+    char *at = (char *)space_layout.host_base + offset;
     void *here = mmap(at, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE | MAP_NORESERVE,
                       host_memory.backing.fd, (off_t)offset);
     if (here == at) {
@@ -282,7 +285,7 @@ static CUresult host_map(uint64_t offset, uint64_t size)
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-static void host_unmap(uint64_t offset, uint64_t size) { munmap((char *)HOST_BASE + offset, size); }
+static void host_unmap(uint64_t offset, uint64_t size) { munmap((char *)space_layout.host_base + offset, size); }
 
 /* The pages of a piece of a host slab come or, where no other live piece is on them, go. */
 static CUresult host_follow(struct slab *s, uint64_t at, uint64_t size)

@@ -1,6 +1,7 @@
 /* /proc/self/maps, asked for one region at a time where the kernel can (Linux
  * 6.11), else read as text; see regions.h. */
 #include "space/regions.h"
+#include "base/log.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -63,7 +64,9 @@ struct walk { FILE *text; int maps; char *line; size_t size; };
 static CUresult walk_begin(struct walk *w)
 {
     *w = (struct walk){ .maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC) };
-    return w->maps < 0 ? CUDA_ERROR_OPERATING_SYSTEM : CUDA_SUCCESS;
+    if (w->maps >= 0) return CUDA_SUCCESS;
+    fl_log_once(FL_LOG_ERROR, "host memory cannot be registered: /proc/self/maps cannot be read");
+    return CUDA_ERROR_OPERATING_SYSTEM;
 }
 
 /* The first region that ends above va, which never goes back; false if there is none. */

@@ -1,6 +1,7 @@
 /* Registered host memory; see registered.h. One lock guards the list; it is
  * taken before the space's. */
 #include "space/registered.h"
+#include "base/backing.h"
 #include "base/log.h"
 #include "context/context.h"
 #include "space/registration.h"
@@ -53,7 +54,7 @@ CUresult registrations_open(void)
     if (pages.backing.fd >= 0) return CUDA_SUCCESS;
     int fd = memfd_create("faultline-registered", MFD_CLOEXEC);
     if (fd < 0) return CUDA_ERROR_OUT_OF_MEMORY;
-    if (ftruncate(fd, (off_t)ADDRESSES) || fstat(fd, &s)) {
+    if (file_resize(fd, ADDRESSES) || fstat(fd, &s)) {
         close(fd);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }

@@ -341,28 +341,30 @@ void space_release_context(struct context *c)
 /* What devices that do not exist would have is anybody's: an address sanitizer's heap is there. */
 bool space_is_ours(uint64_t address)
 {
-    return (address >= RESERVE && address < RESERVE_END) || (address >= IMPORT && address < IMPORT_END) ||
-           (address >= WINDOW && address < WINDOW + (uint64_t)device_count * VRAM_SPAN) ||
-           (address >= HOST_BASE && address < MANAGED_END);
+    const struct space_layout *l = &space_layout;
+    return (address >= l->reserve && address < l->reserve_end) || (address >= l->import && address < l->import_end) ||
+           (address >= l->window && address < l->window + (uint64_t)device_count * l->span) ||
+           (address >= l->host_base && address < l->managed_end);
 }
 
-uint64_t space_reserve_base(void) { return RESERVE; }
-uint64_t space_reserve_end(void) { return RESERVE_END; }
-uint64_t space_import_base(void) { return IMPORT; }
-uint64_t space_import_end(void) { return IMPORT_END; }
-uint64_t space_managed_base(void) { return MANAGED; }
+uint64_t space_reserve_base(void) { return space_layout.reserve; }
+uint64_t space_reserve_end(void) { return space_layout.reserve_end; }
+uint64_t space_import_base(void) { return space_layout.import; }
+uint64_t space_import_end(void) { return space_layout.import_end; }
+uint64_t space_managed_base(void) { return space_layout.managed; }
 
 /* All of it has an alias or two; where a process's addresses are limited, others need some too. */
 uint64_t space_managed_end(void)
 {
     static _Atomic uint64_t known;
-    uint64_t end = atomic_load_explicit(&known, memory_order_relaxed), size = MANAGED_END - MANAGED;
+    uint64_t end = atomic_load_explicit(&known, memory_order_relaxed),
+             size = space_layout.managed_end - space_layout.managed;
     struct rlimit limit;
     if (end) return end;
     if (!getrlimit(RLIMIT_AS, &limit) && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur / 16 < size)
         size = limit.rlim_cur / 16 / VRAM_CHUNK * VRAM_CHUNK;
-    atomic_store_explicit(&known, MANAGED + size, memory_order_relaxed);
-    return MANAGED + size;
+    atomic_store_explicit(&known, space_layout.managed + size, memory_order_relaxed);
+    return space_layout.managed + size;
 }
 
 /* ---- code: in host memory, mapped on one device; not found by space_find */
@@ -373,12 +375,12 @@ CUresult space_alloc_code(struct device *d, uint64_t size, uint64_t *va, void **
     struct space_chunk c;
     CUresult r = space_take(NULL, bytes, &c);
     if (r) return r;
-    if ((r = processor_map(d->processor, CODE_BASE + c.offset, bytes, c.backing, c.offset,
+    if ((r = processor_map(d->processor, space_layout.code_base + c.offset, bytes, c.backing, c.offset,
                            PROT_DEVICE_READ | PROT_DEVICE_EXEC))) {
         space_give(NULL, &c);
         return r;
     }
-    *va = CODE_BASE + c.offset;
+    *va = space_layout.code_base + c.offset;
     *alias = c.backing->alias + c.offset;
     return CUDA_SUCCESS;
 }
@@ -387,7 +389,7 @@ void space_free_code(struct device *d, uint64_t va, uint64_t size)
 {
     uint64_t bytes = (size + VRAM_CHUNK - 1) & ~(VRAM_CHUNK - 1);
     if (d->processor) processor_unmap(d->processor, va, bytes);
-    space_give(NULL, &(struct space_chunk){ .offset = va - CODE_BASE, .size = bytes });
+    space_give(NULL, &(struct space_chunk){ .offset = va - space_layout.code_base, .size = bytes });
 }
 
 /* ---- words for addresses */
@@ -433,7 +435,7 @@ void space_describe(uint64_t address, int ordinal, char *out, size_t size)
     else if (above && above->base - address < 1 << 20)
         snprintf(out, size, "%" PRIu64 " bytes before %" PRIu64 " bytes of %s at 0x%" PRIx64, above->base - address,
                  above->size, kind_name(above->kind), above->base);
-    else if (address >= WINDOW && address < MANAGED)
+    else if (address >= space_layout.window && address < space_layout.managed)
         snprintf(out, size, "device address space with nothing there");
     else
         snprintf(out, size, "memory of the host that no kernel can reach, or no address at all");

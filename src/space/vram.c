@@ -6,6 +6,8 @@
  * contents then (Robson 1977: at most log2 of the largest piece times as much). */
 #include "space/vram.h"
 
+#include "space/layout.h"
+
 #include <stdlib.h>
 #include <sys/resource.h>
 
@@ -16,13 +18,15 @@ struct vram_chunks {
     uint64_t words[];
 };
 
-/* Addresses for one memory; where they are limited, others need some too. */
+/* Addresses for one memory; where they are limited, others need some too. And what a file may have. */
 static uint64_t room(void)
 {
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur / 8 > VRAM_SPAN)
-        return VRAM_SPAN;
-    return limit.rlim_cur / 8;
+    struct rlimit addresses, file;
+    uint64_t most = space_layout.span;
+    if (!getrlimit(RLIMIT_AS, &addresses) && addresses.rlim_cur != RLIM_INFINITY && addresses.rlim_cur / 8 < most)
+        most = addresses.rlim_cur / 8;
+    if (!getrlimit(RLIMIT_FSIZE, &file) && file.rlim_cur < most) most = file.rlim_cur;
+    return most;
 }
 
 CUresult vram_init(struct vram *v, uint64_t capacity, const char *name)

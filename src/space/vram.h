@@ -17,15 +17,8 @@ struct vram {
     pthread_mutex_t lock;
 };
 #define VRAM_CHUNK (2ul << 20)
-/* Addresses that a device's memory may take: what the loader, the kernel's own
- * choice of addresses and the sanitizer leave, among the devices. */
-#ifdef __SANITIZE_THREAD__
-#define VRAM_SPAN 0x500000000ul
-#else
-#define VRAM_SPAN 0x10000000000ul
-#endif
 
-/* capacity is at most VRAM_SPAN. */
+/* capacity is at most space_layout.span. */
 CUresult vram_init(struct vram *v, uint64_t capacity, const char *name);
 void vram_destroy(struct vram *v);
 /* size bytes (a multiple of VRAM_CHUNK), contiguous in the file.

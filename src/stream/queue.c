@@ -3,8 +3,9 @@
  * which order is decided in issue.c. */
 #include "stream/internal.h"
 
+#include "base/thread.h"
+
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -126,22 +127,12 @@ static void *worker(void *arg)
     return NULL;
 }
 
-/* With the lock. User's host functions run on this thread: it has the default
- * stack, and takes none of the application's signals. */
+/* With the lock. */
 static CUresult start_worker(struct stream *s)
 {
-    sigset_t all, before;
-    pthread_attr_t attributes;
-    pthread_t thread;
-    if (pthread_attr_init(&attributes))
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    s->worker = !pthread_create(&thread, &attributes, worker, s);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
-    return s->worker ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult r = thread_start(worker, s, THREAD_STACK_DEFAULT);
+    s->worker = !r;
+    return r;
 }
 
 CUresult queue_append(struct stream *s, struct item *i)

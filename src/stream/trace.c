@@ -3,12 +3,12 @@
  * second mark is still to come are in one list, which a thread of its own
  * looks through, and whoever has just waited for the device. */
 #include "base/log.h"
+#include "base/thread.h"
 #include "processor/ring.h"
 #include "stream/internal.h"
 #include "trace/page_map.h"
 #include "trace/region.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -112,18 +112,10 @@ static void *watch(void *arg)
 /* With the lock. Without the thread records come later, but they come. */
 static void start_watch(void)
 {
-    sigset_t all, old;
-    pthread_t thread;
     if (watched) return;
     watched = true;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    int error = pthread_create(&thread, NULL, watch, NULL);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
     atexit(streams_trace_flush); /* what ended just before the process does */
-    if (!error)
-        pthread_detach(thread);
-    else
+    if (thread_start(watch, NULL, THREAD_STACK))
         fl_log_once(FL_LOG_WARN, "no thread to watch kernels end: their times appear when the program synchronises");
 }
 

@@ -1,6 +1,7 @@
 /* Managed allocations, and the way from a fault to its service. */
 #include "uvm/uvm.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "context/context.h"
 #include "space/adopted.h"
 #include "uvm/attributes.h"
@@ -42,11 +43,7 @@ static void *watch_pins(void *arg)
 
 static void watch(void)
 {
-    pthread_t thread;
-    if (!watching && !pthread_create(&thread, NULL, watch_pins, NULL)) {
-        watching = true;
-        pthread_detach(thread);
-    }
+    if (!watching) watching = !thread_start(watch_pins, NULL, THREAD_STACK);
     pthread_cond_signal(&pins);
 }
 

@@ -1,11 +1,11 @@
 /* Both ends of the exchange; see fabric.h. */
 #include "vmm/fabric.h"
 #include "base/message.h"
+#include "base/thread.h"
 #include "vmm/imex.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -73,20 +73,6 @@ static void *listen_on(void *arg)
     return NULL;
 }
 
-/* The application's signals are not for this thread. */
-static CUresult start_thread(void)
-{
-    pthread_t thread;
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&thread, NULL, listen_on, NULL);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (error) return CUDA_ERROR_OUT_OF_MEMORY;
-    pthread_detach(thread);
-    return CUDA_SUCCESS;
-}
-
 static CUresult start(void)
 {
     struct sockaddr_un a;
@@ -97,7 +83,7 @@ static CUresult start(void)
     socklen_t length = message_address(PREFIX, socket_name, &a);
     if (bind(s, (struct sockaddr *)&a, length) || listen(s, 64)) goto out;
     listener = s;
-    r = start_thread();
+    r = thread_start(listen_on, NULL, THREAD_STACK);
 out:
     if (r) {
         listener = -1;

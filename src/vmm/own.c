@@ -1,5 +1,6 @@
 /* Files of memory; see own.h. */
 #include "vmm/own.h"
+#include "base/backing.h"
 #include "vmm/alias.h"
 #include "vmm/descriptor.h"
 
@@ -71,7 +72,7 @@ CUresult own_create(struct vmm_memory *m, bool needed)
 {
     int fd = descriptor_memory("faultline-memory", needed);
     if (fd < 0) return CUDA_ERROR_OUT_OF_MEMORY;
-    if (!ftruncate(fd, (off_t)(m->size + LABEL_PAGE))) return adopt(m, fd, false);
+    if (!file_resize(fd, m->size + LABEL_PAGE)) return adopt(m, fd, false);
     close(fd);
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
