@@ -51,7 +51,7 @@ CUresult CUDAAPI cuGraphClone(CUgraph *phGraphClone, CUgraph originalGraph)
     CUresult r = enter();
     if (r) return r;
     if (!phGraphClone) return leave(CUDA_ERROR_INVALID_VALUE);
-    if (!(r = graph_get(originalGraph, &g)) && graph_has_memory(g)) r = CUDA_ERROR_NOT_SUPPORTED;
+    if (!(r = graph_get(originalGraph, &g)) && graph_is_single(g)) r = CUDA_ERROR_NOT_SUPPORTED;
     if (!r && !(r = graph_clone(g, &copy))) *phGraphClone = (CUgraph)copy;
     return leave(r);
 }
@@ -121,7 +121,7 @@ CUresult CUDAAPI cuGraphDestroyNode(CUgraphNode hNode)
     CUresult r = enter();
     if (r) return r;
     r = node_get(hNode, &n);
-    if (!r && graph_has_memory(n->graph)) r = CUDA_ERROR_NOT_SUPPORTED;
+    if (!r && graph_is_single(n->graph)) r = CUDA_ERROR_NOT_SUPPORTED;
     if (!r) node_remove(n);
     return leave(r);
 }
@@ -241,10 +241,12 @@ CUresult CUDAAPI cuGraphRemoveDependencies(CUgraph hGraph, const CUgraphNode *fr
 
 /* ---- executable graphs */
 
-static CUresult instantiate(CUgraphExec *out, CUgraph hGraph, uint64_t flags)
+static CUresult instantiate(CUgraphExec *out, CUgraph hGraph, uint64_t flags, CUgraphInstantiateResult *why,
+                            CUgraphNode *culprit)
 {
     struct graph *g;
     struct executable *x;
+    const struct node *bad = NULL;
     const uint64_t known = CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD |
                            CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
     CUresult r = enter();
@@ -252,31 +254,40 @@ static CUresult instantiate(CUgraphExec *out, CUgraph hGraph, uint64_t flags)
     if (!out || flags & ~known) return leave(CUDA_ERROR_INVALID_VALUE);
     if ((r = graph_get(hGraph, &g))) return leave(r);
     if (flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) return leave(CUDA_ERROR_NOT_SUPPORTED);
-    if (!(r = executable_new(g, flags, &x))) *out = (CUgraphExec)x;
+    r = executable_new(g, flags, why, &bad, &x);
+    *culprit = (CUgraphNode)bad;
+    if (!r) *out = (CUgraphExec)x;
     return leave(r);
 }
 
 CUresult CUDAAPI cuGraphInstantiateWithFlags(CUgraphExec *phGraphExec, CUgraph hGraph, unsigned long long flags)
 {
-    return instantiate(phGraphExec, hGraph, flags);
+    CUgraphInstantiateResult why;
+    CUgraphNode culprit;
+    return instantiate(phGraphExec, hGraph, flags, &why, &culprit);
 }
 
 CUresult CUDAAPI cuGraphInstantiateWithParams(CUgraphExec *phGraphExec, CUgraph hGraph,
                                               CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams)
 {
-    if (!instantiateParams) return instantiate(NULL, hGraph, 0);
-    CUresult r = instantiate(phGraphExec, hGraph, instantiateParams->flags);
-    instantiateParams->hErrNode_out = NULL;
-    instantiateParams->result_out = r ? CUDA_GRAPH_INSTANTIATE_ERROR : CUDA_GRAPH_INSTANTIATE_SUCCESS;
+    CUgraphInstantiateResult why = CUDA_GRAPH_INSTANTIATE_SUCCESS;
+    CUgraphNode culprit = NULL;
+    if (!instantiateParams) return instantiate(NULL, hGraph, 0, &why, &culprit);
+    CUresult r = instantiate(phGraphExec, hGraph, instantiateParams->flags, &why, &culprit);
+    instantiateParams->hErrNode_out = culprit;
+    instantiateParams->result_out = r && !why ? CUDA_GRAPH_INSTANTIATE_ERROR : why;
     return r;
 }
 
 CUresult CUDAAPI cuGraphInstantiate_v2(CUgraphExec *phGraphExec, CUgraph hGraph, CUgraphNode *phErrorNode,
                                        char *logBuffer, size_t bufferSize)
 {
-    if (phErrorNode) *phErrorNode = NULL;
+    CUgraphInstantiateResult why;
+    CUgraphNode culprit = NULL;
+    CUresult r = instantiate(phGraphExec, hGraph, 0, &why, &culprit);
+    if (phErrorNode) *phErrorNode = culprit;
     if (logBuffer && bufferSize) *logBuffer = 0;
-    return instantiate(phGraphExec, hGraph, 0);
+    return r;
 }
 
 CUresult CUDAAPI cuGraphExecGetFlags(CUgraphExec hGraphExec, cuuint64_t *flags)
@@ -331,11 +342,9 @@ CUresult CUDAAPI cuGraphExecUpdate_v2(CUgraphExec hGraphExec, CUgraph hGraph, CU
     CUresult r = library_ready();
     if (r || (r = executable_get(hGraphExec, &x)) || (r = graph_get(hGraph, &g))) return r;
     if (!resultInfo) return CUDA_ERROR_INVALID_VALUE;
-    pthread_mutex_lock(&x->launch);
-    pthread_mutex_lock(&graphs_lock);
+    executable_lock(x);
     r = atomic_load(&x->valid) && atomic_load(&g->valid) ? executable_update(x, g, resultInfo) : CUDA_ERROR_INVALID_VALUE;
-    pthread_mutex_unlock(&graphs_lock);
-    pthread_mutex_unlock(&x->launch);
+    executable_unlock(x);
     return r;
 }
 

@@ -3,8 +3,10 @@
  * their own beside the launch's stream, so that they run side by side; so do
  * nodes of other contexts. At the end the launch's stream comes after all. */
 #include "api/graph_launch.h"
+#include "graph/conditional.h"
 #include "graph/lanes.h"
 #include "graph/memory.h"
+#include "graph/user.h"
 #include "stream/point.h"
 
 #include <stdlib.h>
@@ -13,6 +15,7 @@ enum { LANES = 8 }; /* beside the first; then branches share */
 
 /* A launch: its first lane is the stream that it is for. */
 struct run {
+    struct executable *executable;
     struct lane first;
     unsigned count;
 };
@@ -89,6 +92,7 @@ static struct context *context_of(const struct node *n, const struct lane *base)
     case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
         c = (CUcontext)event_context((struct event *)n->params.eventRecord.event);
         break;
+    case CU_GRAPH_NODE_TYPE_CONDITIONAL: c = n->params.conditional.ctx; break;
     default: break;
     }
     return c ? (struct context *)c : base->context;
@@ -188,6 +192,83 @@ static CUresult perform_child(struct run *run, struct lane *l, struct graph *chi
     return r;
 }
 
+/* ---- conditional nodes: a thread of the stream looks at the condition when their turn comes */
+
+struct decision {
+    struct executable *executable;
+    struct node *node;
+    struct context *context;
+};
+
+static struct graph *choice(const struct node *n)
+{
+    uint32_t value = atomic_load(condition_word(n->condition));
+    if (n->params.conditional.type != CU_GRAPH_COND_TYPE_SWITCH) value = !value;
+    return value < n->body_count ? n->bodies[value] : NULL;
+}
+
+/* Issues what the condition says, if anything. */
+static CUresult issue_choice(struct run *run, const struct node *n, bool *chosen)
+{
+    CUresult r = CUDA_SUCCESS;
+    pthread_rwlock_rdlock(&run->executable->bodies);
+    struct graph *body = choice(n);
+    *chosen = body;
+    if (body) r = perform_child(run, &run->first, body);
+    pthread_rwlock_unlock(&run->executable->bodies);
+    return r;
+}
+
+static CUresult decide(const struct decision *d)
+{
+    struct lane *lane;
+    bool again = true;
+    CUresult r = lane_take(d->context, &lane);
+    if (r) return r;
+    while (again && !r) {
+        struct run run = { .executable = d->executable, .first = { .context = d->context, .stream = lane->stream } };
+        r = issue_choice(&run, d->node, &again);
+        if (again && !r) r = stream_synchronize(lane->stream);
+        lanes_give(run.first.next);
+        if (d->node->params.conditional.type != CU_GRAPH_COND_TYPE_WHILE) break;
+    }
+    lanes_give(lane);
+    return r;
+}
+
+static void decided(struct executable *x)
+{
+    pthread_mutex_lock(&graphs_lock);
+    bool last = !--x->pending && x->orphan;
+    if (last) executable_free(x);
+    pthread_mutex_unlock(&graphs_lock);
+    if (last) user_objects_bury();
+}
+
+static CUresult decide_in_context(void *arg)
+{
+    const struct decision *d = arg;
+    struct context *popped;
+    CUresult r = context_push(d->context);
+    if (!r) {
+        r = decide(d);
+        context_pop(&popped);
+    }
+    decided(d->executable);
+    return r;
+}
+
+static CUresult perform_conditional(struct run *run, const struct lane *l, struct node *n)
+{
+    const struct decision d = { run->executable, n, l->context };
+    pthread_mutex_lock(&graphs_lock);
+    d.executable->pending++;
+    pthread_mutex_unlock(&graphs_lock);
+    CUresult r = stream_enqueue(l->stream, decide_in_context, &d, sizeof d);
+    if (r) decided(d.executable);
+    return r;
+}
+
 /* start: the point before the graph's first node. */
 static CUresult issue(struct run *run, struct lane *base, struct mark *start, struct node *n)
 {
@@ -202,6 +283,8 @@ static CUresult issue(struct run *run, struct lane *base, struct mark *start, st
     n->lane = l;
     if (n->child)
         r = perform_child(run, l, n->child);
+    else if (n->condition)
+        r = perform_conditional(run, l, n);
     else if (!n->disabled)
         r = perform(n, (CUstream)l->stream);
     l->tail = n;
@@ -272,6 +355,26 @@ static CUresult settle_memory(const struct executable *x, CUstream s)
     return r;
 }
 
+static CUresult assign(void *arg)
+{
+    struct condition *c = *(struct condition **)arg;
+    atomic_store(condition_word(c), c->initial);
+    return CUDA_SUCCESS;
+}
+
+/* Conditions begin with their defaults. */
+static CUresult assign_defaults(const struct graph *g, struct stream *s)
+{
+    CUresult r = CUDA_SUCCESS;
+    for (unsigned k = 0; k < g->nodes.count && !r; k++) {
+        const struct node *n = g->nodes.node[k];
+        if (n->condition && n->condition->assign)
+            r = stream_enqueue_short(s, assign, &n->condition, sizeof n->condition);
+        for (unsigned j = 0; j < n->body_count && !r; j++) r = assign_defaults(n->bodies[j], s);
+    }
+    return r;
+}
+
 /* The event goes with its context. */
 bool graph_done_lives(const struct executable *x)
 {
@@ -280,12 +383,13 @@ bool graph_done_lives(const struct executable *x)
 
 CUresult graph_launch(struct executable *x, struct stream *s)
 {
-    struct run run = { .first = { .context = stream_context(s), .stream = s } };
+    struct run run = { .executable = x, .first = { .context = stream_context(s), .stream = s } };
     pthread_mutex_lock(&x->launch);
     if (x->done && !graph_done_lives(x)) x->done = NULL;
     CUresult r = atomic_load(&x->valid) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; /* destroyed meanwhile */
     if (!r && x->done) r = cuStreamWaitEvent((CUstream)s, x->done, 0);
     if (!r) r = settle_memory(x, (CUstream)s);
+    if (!r) r = assign_defaults(x->graph, s);
     if (!r) r = perform_all(&run, &run.first, &x->order);
     if (!r) r = note_done(x, &run.first);
     lanes_give(run.first.next);

@@ -77,8 +77,7 @@ static CUresult begin_exec(CUgraphExec hExec, CUgraphNode hNode, struct executab
     struct node *n;
     CUresult r = graph_ready();
     if (r || (r = executable_get(hExec, x))) return r;
-    pthread_mutex_lock(&(*x)->launch);
-    pthread_mutex_lock(&graphs_lock);
+    executable_lock(*x);
     r = atomic_load(&(*x)->valid) ? node_get(hNode, &n) : graph_node_missing();
     if (!r && !(*copy = graph_find_copy((*x)->graph, n->id))) r = CUDA_ERROR_INVALID_VALUE;
     return r;
@@ -86,8 +85,7 @@ static CUresult begin_exec(CUgraphExec hExec, CUgraphNode hNode, struct executab
 
 static CUresult end_exec(struct executable *x, CUresult r)
 {
-    pthread_mutex_unlock(&graphs_lock);
-    pthread_mutex_unlock(&x->launch);
+    executable_unlock(x);
     return r;
 }
 
@@ -122,6 +120,8 @@ CUresult CUDAAPI cuGraphAddNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph, con
         if (dependencyData[k].from_port || dependencyData[k].to_port || dependencyData[k].type)
             return CUDA_ERROR_NOT_SUPPORTED;
     CUresult r = graph_node_add(phGraphNode, hGraph, dependencies, numDependencies, nodeParams);
+    if (!r && nodeParams->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
+        nodeParams->conditional.phGraph_out = ((struct node *)*phGraphNode)->params.conditional.phGraph_out;
     if (!r && nodeParams->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC)
         nodeParams->alloc.dptr = ((struct node *)*phGraphNode)->params.alloc.dptr;
     return r;

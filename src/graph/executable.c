@@ -1,10 +1,16 @@
 /* Executable graphs: a copy of a graph in an order that it can be launched in. */
+#include "graph/conditional.h"
 #include "graph/memory.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static void construct(void *object) { pthread_mutex_init(&((struct executable *)object)->launch, NULL); }
+static void construct(void *object)
+{
+    struct executable *x = object;
+    pthread_mutex_init(&x->launch, NULL);
+    pthread_rwlock_init(&x->bodies, NULL);
+}
 
 static struct pool executables = POOL_INIT(struct executable, construct);
 
@@ -22,19 +28,31 @@ static CUresult check_children(const struct graph *g)
     CUresult r = CUDA_SUCCESS;
     for (unsigned k = 0; k < g->nodes.count && !r; k++) {
         struct node_list order;
-        struct graph *child = g->nodes.node[k]->child;
-        if (!child || (r = graph_order(child, &order))) continue;
-        free(order.node);
-        r = check_children(child);
+        const struct node *n = g->nodes.node[k];
+        for (unsigned j = 0; j < n->body_count + (n->child != NULL) && !r; j++) {
+            struct graph *below = n->child ? n->child : n->bodies[j];
+            if ((r = graph_order(below, &order))) break;
+            free(order.node);
+            r = check_children(below);
+        }
     }
     return r;
 }
 
-CUresult executable_new(const struct graph *g, uint64_t flags, struct executable **out)
+static bool has_executable(const struct node *n)
+{
+    return (n->memory && n->memory->references > 1) || (n->condition && n->condition->references > 2);
+}
+
+CUresult executable_new(const struct graph *g, uint64_t flags, CUgraphInstantiateResult *why,
+                        const struct node **culprit, struct executable **out)
 {
     struct graph *copy;
-    for (unsigned k = 0; k < g->nodes.count; k++) /* memory is of one executable graph at a time */
-        if (g->nodes.node[k]->memory && g->nodes.node[k]->memory->references > 1) return CUDA_ERROR_NOT_SUPPORTED;
+    for (unsigned k = 0; k < g->nodes.count; k++)
+        if (has_executable(g->nodes.node[k])) return CUDA_ERROR_NOT_SUPPORTED;
+    if ((*why = conditionals_check(g, culprit)))
+        return *why == CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED ? CUDA_ERROR_INVALID_VALUE
+                                                                        : CUDA_ERROR_NOT_SUPPORTED;
     CUresult r = graph_clone(g, &copy);
     if (r) return r;
     struct executable *x = pool_get(&executables);
@@ -45,6 +63,8 @@ CUresult executable_new(const struct graph *g, uint64_t flags, struct executable
             if (g->nodes.node[k]->memory) g->nodes.node[k]->memory->settled = true;
         x->graph = copy;
         x->flags = flags;
+        x->pending = 0;
+        x->orphan = false;
         x->done = NULL;
         x->context = NULL;
         atomic_store(&x->valid, true);
@@ -59,10 +79,25 @@ CUresult executable_new(const struct graph *g, uint64_t flags, struct executable
 void executable_free(struct executable *x)
 {
     atomic_store(&x->valid, false);
+    if ((x->orphan = x->pending)) return;
     graph_free(x->graph);
     free(x->order.node);
     x->order = (struct node_list){ 0 };
     pool_put(&executables, x);
+}
+
+void executable_lock(struct executable *x)
+{
+    pthread_mutex_lock(&x->launch);
+    pthread_rwlock_wrlock(&x->bodies);
+    pthread_mutex_lock(&graphs_lock);
+}
+
+void executable_unlock(struct executable *x)
+{
+    pthread_mutex_unlock(&graphs_lock);
+    pthread_rwlock_unlock(&x->bodies);
+    pthread_mutex_unlock(&x->launch);
 }
 
 /* ---- updates */
@@ -73,6 +108,9 @@ static CUgraphExecUpdateResult compare(const struct node *old, const struct node
     if (old->before.count != new->before.count) return CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
     if (new->params.type == CU_GRAPH_NODE_TYPE_KERNEL && old->params.kernel.ctx != new->params.kernel.ctx)
         return CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE;
+    if (new->condition &&
+        (old->params.conditional.type != new->params.conditional.type || old->body_count != new->body_count))
+        return CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED;
     return CU_GRAPH_EXEC_UPDATE_SUCCESS;
 }
 
@@ -91,6 +129,7 @@ static CUgraphExecUpdateResult same_shape(const struct graph *old, const struct 
             if (a->before.node[j]->missing != b->before.node[j]->missing)
                 u = CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
         if (!u && b->child) u = same_shape(a->child, b->child, culprit);
+        for (unsigned j = 0; j < b->body_count && !u; j++) u = same_shape(a->bodies[j], b->bodies[j], culprit);
     }
     return u;
 }
@@ -104,6 +143,11 @@ static CUresult take_params(struct graph *old, const struct graph *new)
             r = CUDA_ERROR_NOT_SUPPORTED;
         } else if (b->child) {
             r = take_params(a->child, b->child);
+        } else if (b->condition) {
+            condition_drop(a->condition);
+            a->condition = condition_share(b->condition);
+            a->params.conditional.handle = b->condition->handle;
+            for (unsigned j = 0; j < b->body_count && !r; j++) r = take_params(a->bodies[j], b->bodies[j]);
         } else if (!(r = node_set_params(a, &b->params))) {
             memcpy(a->attribute, b->attribute, sizeof a->attribute);
             a->attributes = b->attributes;

@@ -1,4 +1,5 @@
 /* Graphs and their nodes: handles, edges, copies, order. */
+#include "graph/conditional.h"
 #include "graph/memory.h"
 
 #include <stdlib.h>
@@ -102,6 +103,7 @@ void node_remove(struct node *n)
     list_free(&n->after);
     list_remove(&n->graph->nodes, n);
     if (n->child) graph_free(n->child);
+    conditional_free(n);
     graph_memory_drop(n->memory);
     free(n->owned);
     pool_put(&nodes, n);
@@ -116,7 +118,7 @@ CUresult node_set_params(struct node *n, const CUgraphNodeParams *params)
     if (r) return r;
     if (params->type == CU_GRAPH_NODE_TYPE_GRAPH) {
         if (!(r = graph_get(params->graph.graph, &given)))
-            r = graph_has_memory(given) ? CUDA_ERROR_NOT_SUPPORTED : graph_clone(given, &child);
+            r = graph_is_single(given) ? CUDA_ERROR_NOT_SUPPORTED : graph_clone(given, &child);
         if (r) {
             free(owned);
             return r;
@@ -164,7 +166,10 @@ CUresult node_add(struct graph *g, const CUgraphNode *before, size_t count, cons
         if (!before || node_get(before[k], &other) || other->graph != g) return CUDA_ERROR_INVALID_VALUE;
     struct node *n = node_new(g);
     if (!n) return CUDA_ERROR_OUT_OF_MEMORY;
-    r = about_memory(params) ? add_memory(n, params) : node_set_params(n, params);
+    if (params->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
+        r = conditional_make(n, &params->conditional);
+    else
+        r = about_memory(params) ? add_memory(n, params) : node_set_params(n, params);
     for (size_t k = 0; k < count && !r; k++) {
         other = (struct node *)before[k];
         r = list_has(&n->before, other) ? CUDA_ERROR_INVALID_VALUE : connect(other, n);
@@ -221,6 +226,11 @@ void graph_free(struct graph *g)
     atomic_store(&g->valid, false);
     while (g->nodes.count) node_remove(g->nodes.node[g->nodes.count - 1]);
     list_free(&g->nodes);
+    while (g->conditions) {
+        struct condition *c = g->conditions;
+        g->conditions = c->next;
+        condition_drop(c);
+    }
     user_references_drop(g);
     pool_put(&graphs, g);
 }
@@ -234,7 +244,7 @@ static CUresult copy_node(const struct node *from, struct graph *g)
         n->params = from->params;
         n->memory = graph_memory_share(from->memory);
     } else {
-        r = node_set_params(n, &from->params);
+        r = from->condition ? conditional_copy(n, from) : node_set_params(n, &from->params);
     }
     if (r) return r;
     n->origin = from->id;
@@ -242,6 +252,13 @@ static CUresult copy_node(const struct node *from, struct graph *g)
     memcpy(n->attribute, from->attribute, sizeof n->attribute);
     n->attributes = from->attributes;
     return r;
+}
+
+bool graph_is_single(const struct graph *g)
+{
+    for (unsigned k = 0; k < g->nodes.count; k++)
+        if (about_memory(&g->nodes.node[k]->params) || g->nodes.node[k]->condition) return true;
+    return g->conditions != NULL;
 }
 
 CUresult graph_clone(const struct graph *g, struct graph **out)
@@ -272,6 +289,7 @@ struct node *graph_find_copy(const struct graph *g, uint64_t origin)
         struct node *n = g->nodes.node[k];
         if (n->origin == origin) return n;
         if (n->child) found = graph_find_copy(n->child, origin);
+        for (unsigned j = 0; j < n->body_count && !found; j++) found = graph_find_copy(n->bodies[j], origin);
     }
     return found;
 }

@@ -30,6 +30,9 @@ struct node {                      /* CUgraphNode_st */
     void *owned;                   /* that memory */
     struct graph *child;           /* of CU_GRAPH_NODE_TYPE_GRAPH */
     struct graph_memory *memory;   /* of CU_GRAPH_NODE_TYPE_MEM_ALLOC */
+    struct condition *condition;   /* of CU_GRAPH_NODE_TYPE_CONDITIONAL, and what it may run */
+    struct graph **bodies;
+    unsigned body_count;
     CUlaunchAttribute attribute[NODE_ATTRIBUTES]; /* of kernels */
     unsigned attributes;
     struct node_list before, after; /* what it must come after; what must come after it */
@@ -44,9 +47,10 @@ struct graph {                     /* CUgraph_st */
     struct pool_link link;
     _Atomic bool valid;
     struct node_list nodes;        /* in the order of creation */
-    struct node *parent;           /* the node whose child it is */
+    struct node *parent;           /* the node whose child or body it is */
     struct graph *origin;          /* that it was cloned from */
     struct user_reference *objects;
+    struct condition *conditions; /* that were made for it */
 };
 
 struct executable {                /* CUgraphExec_st */
@@ -56,6 +60,9 @@ struct executable {                /* CUgraphExec_st */
     struct graph *graph;           /* a copy of its own */
     uint64_t flags;
     struct node_list order;
+    pthread_rwlock_t bodies;       /* of conditional nodes: read while they are issued, which threads of streams do */
+    unsigned pending;              /* conditional nodes that have still to run: then it is not freed, */
+    bool orphan;                   /* but by the last of them */
     CUevent done;                  /* behind the newest launch */
     struct context *context;       /* of that launch, and its number */
     uint64_t context_id;
@@ -72,6 +79,9 @@ bool list_has(const struct node_list *l, const struct node *n);
 CUresult graph_new(struct graph **out);
 void graph_free(struct graph *g);
 CUresult graph_clone(const struct graph *g, struct graph **out);
+/* Such a graph is neither cloned nor made a child, and there is one executable graph of it at a time: it allocates memory,
+ * or has conditions. */
+bool graph_is_single(const struct graph *g);
 /* The copy of a node in a graph, its children included, or NULL. */
 struct node *graph_find_copy(const struct graph *g, uint64_t origin);
 
@@ -87,8 +97,12 @@ CUresult graph_order(struct graph *g, struct node_list *out);
 /* params.c: deep copies of parameters, checked. *owned is what they point to. */
 CUresult params_copy(const CUgraphNodeParams *from, CUgraphNodeParams *to, void **owned);
 
-CUresult executable_new(const struct graph *g, uint64_t flags, struct executable **out);
+CUresult executable_new(const struct graph *g, uint64_t flags, CUgraphInstantiateResult *why,
+                        const struct node **culprit, struct executable **out);
 void executable_free(struct executable *x);
+/* Nothing of it is issued meanwhile; takes graphs_lock as well. */
+void executable_lock(struct executable *x);
+void executable_unlock(struct executable *x);
 /* Takes the parameters of g, whose shape is the same, or says why not. */
 CUresult executable_update(struct executable *x, const struct graph *g, CUgraphExecUpdateResultInfo *info);
 

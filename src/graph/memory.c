@@ -45,15 +45,6 @@ void graph_memory_drop(struct graph_memory *m)
     free(m);
 }
 
-bool graph_has_memory(const struct graph *g)
-{
-    for (unsigned k = 0; k < g->nodes.count; k++)
-        if (g->nodes.node[k]->params.type == CU_GRAPH_NODE_TYPE_MEM_ALLOC ||
-            g->nodes.node[k]->params.type == CU_GRAPH_NODE_TYPE_MEM_FREE)
-            return true;
-    return false;
-}
-
 /* An address that a graph allocates, freed once in each graph; by its own graph only if that was said
  * before it was made executable (the H200 refuses it later). */
 CUresult graph_check_free(const struct graph *g, CUdeviceptr address)

@@ -15,8 +15,6 @@ struct graph_memory {
 CUresult graph_memory_new(const CUDA_MEM_ALLOC_NODE_PARAMS_v2 *p, struct graph_memory **out);
 struct graph_memory *graph_memory_share(struct graph_memory *m);
 void graph_memory_drop(struct graph_memory *m);
-/* Such a graph is neither cloned nor made a child, and there is one executable graph of it at a time. */
-bool graph_has_memory(const struct graph *g);
 CUresult graph_check_free(const struct graph *g, CUdeviceptr address);
 
 #endif

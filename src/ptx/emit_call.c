@@ -65,6 +65,9 @@ static bool system_call(struct emitter *e, const struct instr *i, const struct c
         set_result(e, i, c, T_b64, call_rt(e, "malloc", "i64 %s", nth_value(e, i, c, 0, T_b64)));
     } else if (!strcmp(name, "free")) {
         call_rt(e, "free", "i64 %s", nth_value(e, i, c, 0, T_b64));
+    } else if (!strcmp(name, "cudaGraphSetConditional")) { /* a condition's handle is its address */
+        const char *word = emit(e, "inttoptr i64 %s to ptr", nth_value(e, i, c, 0, T_b64));
+        emit_void(e, "store volatile i32 %s, ptr %s", nth_value(e, i, c, 1, T_b32), word);
     } else if (!strcmp(name, "__assertfail")) {
         const char *message = nth_value(e, i, c, 0, T_b64), *file = nth_value(e, i, c, 1, T_b64),
                    *line = nth_value(e, i, c, 2, T_b32), *func = nth_value(e, i, c, 3, T_b64);

@@ -42,8 +42,7 @@ struct allocation {
     uint64_t buffer_id;            /* never reused in a process, never 0 */
     void *pool;                    /* the CUmemoryPool that it came from, or NULL */
     enum allocation_kind kind : 8;
-    uint8_t
-        location; /* CUmemLocationType: where MAPPED and pool memory is; 0: on device, or on the host if there is none */
+    uint8_t location; /* of MAPPED and pool memory, CUmemLocationType; 0: on device, or on the host if there is none */
     uint8_t handle_types; /* CUmemAllocationHandleType bits that it can be exported as */
     bool sync_memops : 1;
     bool module_owned : 1; /* cuMemFree refuses it */

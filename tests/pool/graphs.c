@@ -611,7 +611,7 @@ static void what_is_not_implemented_says_so(void **state)
     (void)state;
     CUgraph g;
     CUgraphNode n;
-    CUgraphNodeParams p = { .type = CU_GRAPH_NODE_TYPE_CONDITIONAL };
+    CUgraphNodeParams p = { .type = CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL };
     ok(cuGraphCreate(&g, 0));
     assert_int_equal(cuGraphAddNode(&n, g, NULL, NULL, 0, &p), CUDA_ERROR_NOT_SUPPORTED);
     p.type = 99;

@@ -1,0 +1,36 @@
+/* Conditions, which decide whether and how often a conditional node's graphs
+ * run, and such nodes. A condition is a word that kernels write
+ * (cudaGraphSetConditional); its handle is the word's address, the same for all
+ * processors. Shared by a graph and the executable graph made of it.
+ * Guarded by graphs_lock, but for what says otherwise. */
+#ifndef FL_GRAPH_CONDITIONAL_H
+#define FL_GRAPH_CONDITIONAL_H
+
+#include "graph/graph.h"
+#include "space/space.h"
+
+struct condition {
+    unsigned references; /* the graph that it was made for, and nodes */
+    CUgraphConditionalHandle handle;
+    struct allocation word; /* a copy: the allocation goes with its context */
+    unsigned initial;
+    bool assign;            /* every launch begins with it */
+    bool used;              /* by a node */
+    struct condition *next; /* of the same graph */
+};
+
+CUresult condition_new(struct graph *g, struct context *c, unsigned initial, unsigned flags, struct condition **out);
+struct condition *condition_share(struct condition *c);
+void condition_drop(struct condition *c);
+/* The word, by anyone while the context lives. */
+_Atomic uint32_t *condition_word(const struct condition *c);
+
+/* n becomes a conditional node with new, empty graphs. */
+CUresult conditional_make(struct node *n, const CUDA_CONDITIONAL_NODE_PARAMS *params);
+/* n becomes a copy. */
+CUresult conditional_copy(struct node *n, const struct node *from);
+void conditional_free(struct node *n);
+/* Whether all conditions of g and what it contains are used, and its conditional graphs contain only what may be there. */
+CUgraphInstantiateResult conditionals_check(const struct graph *g, const struct node **culprit);
+
+#endif

@@ -1,0 +1,323 @@
+/* Conditional nodes of graphs: kernels decide whether, how often and which. */
+#include "rig.h"
+
+#include <stdbool.h>
+#include <time.h>
+
+/* As nvcc compiles calls of cudaGraphSetConditional. count: *p -= 1, and the condition is whether it is still positive.
+ * set: the condition is *p. */
+static const char ptx[] = ".version 8.4\n.target sm_90\n.address_size 64\n"
+                          ".extern .func cudaGraphSetConditional(.param .b64 a, .param .b32 b);\n"
+                          ".visible .entry count(.param .u64 h, .param .u64 p)\n{\n"
+                          " .reg .u64 %d<3>; .reg .u32 %r<3>; .reg .pred %q;\n"
+                          " ld.param.u64 %d0, [h]; ld.param.u64 %d1, [p]; ld.global.u32 %r0, [%d1]; sub.u32 %r0, %r0, "
+                          "1; st.global.u32 [%d1], %r0;\n"
+                          " setp.gt.s32 %q, %r0, 0; selp.u32 %r1, 1, 0, %q;\n"
+                          " { .param .b64 p0; st.param.b64 [p0+0], %d0; .param .b32 p1; st.param.b32 [p1+0], %r1;\n"
+                          " call.uni cudaGraphSetConditional, (p0, p1); }\n ret;\n}\n"
+                          ".visible .entry set(.param .u64 h, .param .u64 p)\n{\n"
+                          " .reg .u64 %d<3>; .reg .u32 %r<3>;\n"
+                          " ld.param.u64 %d0, [h]; ld.param.u64 %d1, [p]; ld.global.u32 %r1, [%d1];\n"
+                          " { .param .b64 p0; st.param.b64 [p0+0], %d0; .param .b32 p1; st.param.b32 [p1+0], %r1;\n"
+                          " call.uni cudaGraphSetConditional, (p0, p1); }\n ret;\n}\n";
+
+static CUstream a;
+static CUcontext context;
+static CUdeviceptr memory;
+static CUfunction add, count, set;
+static CUgraph g;
+
+static int begin(void **state)
+{
+    (void)state;
+    CUmodule m;
+    context = rig_context(0);
+    a = rig_stream();
+    if (!add) {
+        add = rig_kernel("add");
+        ok(cuModuleLoadData(&m, ptx));
+        ok(cuModuleGetFunction(&count, m, "count"));
+        ok(cuModuleGetFunction(&set, m, "set"));
+    }
+    ok(cuMemAlloc(&memory, 4096));
+    ok(cuMemsetD32(memory, 0, 1024));
+    ok(cuGraphCreate(&g, 0));
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    cuGraphDestroy(g);
+    ok(cuStreamDestroy(a));
+    ok(cuCtxSynchronize());
+    ok(cuMemFree(memory));
+    return 0;
+}
+
+static CUgraphNode kernel_node(CUgraph in, const CUgraphNode *before, CUfunction f, void **params)
+{
+    CUgraphNode n;
+    const CUDA_KERNEL_NODE_PARAMS k = { .func = f,
+                                        .gridDimX = 1,
+                                        .gridDimY = 1,
+                                        .gridDimZ = 1,
+                                        .blockDimX = 1,
+                                        .blockDimY = 1,
+                                        .blockDimZ = 1,
+                                        .kernelParams = params };
+    ok(cuGraphAddKernelNode(&n, in, before, before != NULL, &k));
+    return n;
+}
+
+static CUgraphNode add_node(CUgraph in, const CUgraphNode *before, unsigned word, uint32_t value)
+{
+    CUdeviceptr p = memory + 4ul * word;
+    uint32_t one = 1;
+    void *params[] = { &p, &one, &value };
+    return kernel_node(in, before, add, params);
+}
+
+static CUgraphNode decide_node(CUgraph in, const CUgraphNode *before, CUfunction f, CUgraphConditionalHandle h,
+                               unsigned word)
+{
+    CUdeviceptr p = memory + 4ul * word;
+    void *params[] = { &h, &p };
+    return kernel_node(in, before, f, params);
+}
+
+static CUgraphConditionalHandle handle(CUgraph in, unsigned initial, unsigned flags)
+{
+    CUgraphConditionalHandle h;
+    ok(cuGraphConditionalHandleCreate(&h, in, context, initial, flags));
+    return h;
+}
+
+static CUgraph *conditional_node(CUgraph in, const CUgraphNode *before, CUgraphConditionalHandle h,
+                                 CUgraphConditionalNodeType type, unsigned size, CUgraphNode *out)
+{
+    CUgraphNodeParams p = { .type = CU_GRAPH_NODE_TYPE_CONDITIONAL,
+                            .conditional = { .handle = h, .type = type, .size = size, .ctx = context } };
+    ok(cuGraphAddNode(out, in, before, NULL, before != NULL, &p));
+    assert_non_null(p.conditional.phGraph_out);
+    return p.conditional.phGraph_out;
+}
+
+static CUgraphExec instantiate(void)
+{
+    CUgraphExec x;
+    ok(cuGraphInstantiate(&x, g, 0));
+    return x;
+}
+
+static void run(CUgraphExec x)
+{
+    ok(cuGraphLaunch(x, a));
+    ok(cuStreamSynchronize(a));
+}
+
+static void a_loop_runs_until_a_kernel_in_it_says_so(void **state)
+{
+    (void)state;
+    CUgraphNode n;
+    CUgraphConditionalHandle h = handle(g, 1, CU_GRAPH_COND_ASSIGN_DEFAULT);
+    CUgraph *body = conditional_node(g, NULL, h, CU_GRAPH_COND_TYPE_WHILE, 1, &n);
+    CUgraphNode inside = add_node(body[0], NULL, 1, 1);
+    decide_node(body[0], &inside, count, h, 0);
+    add_node(g, &n, 2, 1);
+    CUgraphExec x = instantiate();
+    for (int k = 1; k <= 3; k++) {
+        ok(cuMemsetD32(memory, 10, 1));
+        run(x);
+        assert_int_equal(rig_word(memory), 0);
+        assert_int_equal(rig_word(memory + 4), 10 * k);
+        assert_int_equal(rig_word(memory + 8), k);
+    }
+    ok(cuGraphExecDestroy(x));
+}
+
+static void a_condition_is_looked_at_when_what_precedes_it_is_done(void **state)
+{
+    (void)state;
+    CUgraphNode n, first;
+    CUgraphConditionalHandle h = handle(g, 0, 0);
+    first = decide_node(g, NULL, set, h, 0);
+    CUgraph *body = conditional_node(g, &first, h, CU_GRAPH_COND_TYPE_IF, 2, &n);
+    add_node(body[0], NULL, 1, 1);
+    add_node(body[1], NULL, 2, 1);
+    CUgraphExec x = instantiate();
+    for (uint32_t k = 0; k < 6; k++) {
+        uint32_t *flag = rig_hold(a);
+        ok(cuMemsetD32Async(memory, k % 3, 1, a));
+        ok(cuGraphLaunch(x, a));
+        rig_release(flag);
+        ok(cuStreamSynchronize(a));
+    }
+    assert_int_equal(rig_word(memory + 4), 4);
+    assert_int_equal(rig_word(memory + 8), 2);
+    ok(cuGraphExecDestroy(x));
+}
+
+static void a_switch_runs_one_graph_or_none(void **state)
+{
+    (void)state;
+    CUgraphNode n, first;
+    CUgraphConditionalHandle h = handle(g, 0, 0);
+    first = decide_node(g, NULL, set, h, 0);
+    CUgraph *body = conditional_node(g, &first, h, CU_GRAPH_COND_TYPE_SWITCH, 4, &n);
+    for (uint32_t k = 0; k < 4; k++) add_node(body[k], NULL, 1, 1u << 8 * k);
+    CUgraphExec x = instantiate();
+    for (uint32_t k = 0; k < 7; k++) {
+        ok(cuMemsetD32(memory, k, 1));
+        run(x);
+    }
+    assert_int_equal(rig_word(memory + 4), 0x01010101);
+    ok(cuGraphExecDestroy(x));
+}
+
+static void a_loop_within_a_loop_begins_anew_each_time(void **state)
+{
+    (void)state;
+    CUgraphNode outer, inner, n;
+    CUgraphConditionalHandle h = handle(g, 1, CU_GRAPH_COND_ASSIGN_DEFAULT);
+    CUgraph body = *conditional_node(g, NULL, h, CU_GRAPH_COND_TYPE_WHILE, 1, &outer);
+    CUgraphConditionalHandle k = handle(body, 0, 0);
+    const CUDA_MEMSET_NODE_PARAMS five = { .dst = memory + 4, .elementSize = 4, .value = 5, .width = 1, .height = 1 };
+    ok(cuGraphAddMemsetNode(&n, body, NULL, 0, &five, context));
+    n = decide_node(body, &n, set, k, 1);
+    CUgraph deep = *conditional_node(body, &n, k, CU_GRAPH_COND_TYPE_WHILE, 1, &inner);
+    n = add_node(deep, NULL, 2, 1);
+    decide_node(deep, &n, count, k, 1);
+    decide_node(body, &inner, count, h, 0);
+    CUgraphExec x = instantiate();
+    ok(cuMemsetD32(memory, 7, 1));
+    run(x);
+    assert_int_equal(rig_word(memory + 8), 35);
+    ok(cuGraphExecDestroy(x));
+}
+
+static void a_body_is_captured_from_a_stream(void **state)
+{
+    (void)state;
+    CUgraphNode n;
+    CUgraph same;
+    CUgraphConditionalHandle h = handle(g, 1, CU_GRAPH_COND_ASSIGN_DEFAULT);
+    CUgraph body = *conditional_node(g, NULL, h, CU_GRAPH_COND_TYPE_WHILE, 1, &n);
+    CUdeviceptr p = memory;
+    void *params[] = { &h, &p };
+    ok(cuStreamBeginCaptureToGraph(a, body, NULL, NULL, 0, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    ok(rig_launch(add, memory + 4, 1, 2, a));
+    ok(cuLaunchKernel(count, 1, 1, 1, 1, 1, 1, 0, a, params, NULL));
+    ok(cuStreamEndCapture(a, &same));
+    assert_ptr_equal(same, body);
+    CUgraphExec x = instantiate();
+    ok(cuMemsetD32(memory, 4, 1));
+    run(x);
+    assert_int_equal(rig_word(memory + 4), 8);
+    ok(cuGraphExecDestroy(x));
+}
+
+static void an_executable_graph_may_be_destroyed_while_it_runs(void **state)
+{
+    (void)state;
+    CUgraphNode n;
+    for (int k = 0; k < 20; k++) {
+        CUgraphConditionalHandle h = handle(g, 1, CU_GRAPH_COND_ASSIGN_DEFAULT);
+        CUgraph body = *conditional_node(g, NULL, h, CU_GRAPH_COND_TYPE_WHILE, 1, &n);
+        n = add_node(body, NULL, 1, 1);
+        decide_node(body, &n, count, h, 0);
+        ok(cuMemsetD32(memory, 20, 1));
+        CUgraphExec x = instantiate();
+        ok(cuGraphLaunch(x, a));
+        ok(cuGraphExecDestroy(x));
+        assert_int_equal(cuGraphLaunch(x, a), CUDA_ERROR_INVALID_VALUE);
+        ok(cuGraphDestroy(g));
+        ok(cuGraphCreate(&g, 0));
+        ok(cuStreamSynchronize(a));
+        assert_int_equal(rig_word(memory + 4), 20 * (k + 1));
+    }
+}
+
+static void parameters_of_a_body_can_be_changed(void **state)
+{
+    (void)state;
+    CUgraphNode n;
+    CUgraphConditionalHandle h = handle(g, 1, CU_GRAPH_COND_ASSIGN_DEFAULT);
+    CUgraph body = *conditional_node(g, NULL, h, CU_GRAPH_COND_TYPE_IF, 1, &n);
+    n = add_node(body, NULL, 1, 1);
+    CUgraphExec x = instantiate();
+    run(x);
+    CUdeviceptr p = memory + 4;
+    uint32_t one = 1, value = 10;
+    void *params[] = { &p, &one, &value };
+    CUDA_KERNEL_NODE_PARAMS k = { .func = add,
+                                  .gridDimX = 1,
+                                  .gridDimY = 1,
+                                  .gridDimZ = 1,
+                                  .blockDimX = 1,
+                                  .blockDimY = 1,
+                                  .blockDimZ = 1,
+                                  .kernelParams = params };
+    ok(cuGraphExecKernelNodeSetParams(x, n, &k));
+    run(x);
+    assert_int_equal(rig_word(memory + 4), 11);
+    value = 100;
+    ok(cuGraphKernelNodeSetParams(n, &k));
+    CUgraphExecUpdateResultInfo info;
+    ok(cuGraphExecUpdate(x, g, &info));
+    run(x);
+    assert_int_equal(rig_word(memory + 4), 111);
+    ok(cuGraphExecDestroy(x));
+}
+
+static void what_conditional_graphs_cannot_do_is_refused(void **state)
+{
+    (void)state;
+    CUgraph other;
+    CUgraphNode n, host;
+    CUgraphExec x, y;
+    CUDA_GRAPH_INSTANTIATE_PARAMS ip = { 0 };
+    CUgraphConditionalHandle h = handle(g, 0, 0), none;
+    CUgraphNodeParams p = { .type = CU_GRAPH_NODE_TYPE_CONDITIONAL,
+                            .conditional = { .handle = h, .type = CU_GRAPH_COND_TYPE_WHILE, .size = 2 } };
+    assert_int_equal(cuGraphConditionalHandleCreate(&none, g, context, 0, 2), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuGraphConditionalHandleCreate(NULL, g, context, 0, 0), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuGraphInstantiateWithParams(&x, g, &ip), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(ip.result_out, CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED);
+    assert_int_equal(cuGraphAddNode(&n, g, NULL, NULL, 0, &p), CUDA_ERROR_INVALID_VALUE);
+    p.conditional.size = 0;
+    assert_int_equal(cuGraphAddNode(&n, g, NULL, NULL, 0, &p), CUDA_ERROR_INVALID_VALUE);
+    p.conditional.size = 1;
+    p.conditional.handle = 1234;
+    assert_int_equal(cuGraphAddNode(&n, g, NULL, NULL, 0, &p), CUDA_ERROR_INVALID_VALUE);
+    p.conditional.handle = h;
+    ok(cuGraphAddNode(&n, g, NULL, NULL, 0, &p));
+    CUgraph body = p.conditional.phGraph_out[0];
+    assert_int_equal(cuGraphAddNode(&n, g, NULL, NULL, 0, &p), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuGraphDestroy(body), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuGraphClone(&other, g), CUDA_ERROR_NOT_SUPPORTED);
+    ok(cuGraphCreate(&other, 0));
+    assert_int_equal(cuGraphAddChildGraphNode(&n, other, NULL, 0, g), CUDA_ERROR_NOT_SUPPORTED);
+    ok(cuGraphDestroy(other));
+    ok(cuGraphInstantiate(&x, g, 0));
+    assert_int_equal(cuGraphInstantiate(&y, g, 0), CUDA_ERROR_NOT_SUPPORTED);
+    ok(cuGraphExecDestroy(x));
+    const CUDA_HOST_NODE_PARAMS fn = { free, NULL };
+    ok(cuGraphAddHostNode(&host, body, NULL, 0, &fn));
+    assert_int_equal(cuGraphInstantiateWithParams(&x, g, &ip), CUDA_ERROR_NOT_SUPPORTED);
+    assert_int_equal(ip.result_out, CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED);
+    assert_ptr_equal(ip.hErrNode_out, host);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, begin, end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(a_loop_runs_until_a_kernel_in_it_says_so), T(a_condition_is_looked_at_when_what_precedes_it_is_done),
+        T(a_switch_runs_one_graph_or_none),          T(a_loop_within_a_loop_begins_anew_each_time),
+        T(a_body_is_captured_from_a_stream),         T(an_executable_graph_may_be_destroyed_while_it_runs),
+        T(parameters_of_a_body_can_be_changed),      T(what_conditional_graphs_cannot_do_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
