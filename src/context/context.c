@@ -14,6 +14,7 @@
 enum { NEAR = 8, DEPTH = 1024, REMEMBERED = 4096 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* the context table */
+static pthread_cond_t ended = PTHREAD_COND_INITIALIZER;  /* a context's end is complete */
 static struct context *live;
 static struct context *destroyed[REMEMBERED];
 static unsigned destroyed_count;
@@ -117,6 +118,12 @@ CUresult context_check(CUcontext handle, struct context **out)
     return r;
 }
 
+static void power_off(struct device *d)
+{
+    space_detach(d);
+    processor_stop(d->processor);
+}
+
 /* The device process of d runs and sees what it must. A killed one is replaced
  * once no context of the device is left; what a kernel did wrong stays for the
  * life of the process, as on an H200. Under the table's lock. */
@@ -124,16 +131,18 @@ static CUresult power_on(struct device *d)
 {
     CUresult past = sticky_get();
     if (past && past != CUDA_ERROR_LAUNCH_FAILED) return past;
-    if (d->processor && processor_status(d->processor) && !d->contexts) {
-        space_detach(d);
-        processor_stop(d->processor);
-        d->processor = NULL;
-    }
-    if (d->processor) return processor_status(d->processor);
-    CUresult r = processor_start(&d->processor, d->ordinal,
+    if (d->processor && (!processor_status(d->processor) || d->contexts)) return processor_status(d->processor);
+    if (d->processor) power_off(d);
+    struct processor *new = NULL;
+    CUresult r = processor_start(&new, d->ordinal,
                                  (uint32_t)profile_attribute(d->profile, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT));
-    if (!r) r = space_attach(d);
+    d->processor = new;
     if (r) return r;
+    if ((r = space_attach(d))) {
+        power_off(d);
+        d->processor = NULL;
+        return r;
+    }
     bool healthy = true;
     for (int k = 0; k < device_count; k++) healthy &= !devices[k].processor || !processor_status(devices[k].processor);
     if (healthy) atomic_store(&sticky, CUDA_SUCCESS);
@@ -154,16 +163,25 @@ static CUresult activate(struct context *c)
     return CUDA_SUCCESS;
 }
 
-/* Everything the context had is gone; the object stays. */
-static void deactivate(struct context *c)
+/* Nobody gets c any more. False: it has ended already, or somebody else is at it. Under the lock. */
+static bool end_begin(struct context *c)
 {
-    if (atomic_exchange(&c->destroyed, true)) return;
+    if (atomic_exchange(&c->destroyed, true)) return false;
+    c->ending = true;
+    return true;
+}
+
+/* Everything the context had is gone; the object stays. */
+static void end(struct context *c)
+{
     stream_set_destroy(c);
     module_set_destroy(c);
     space_release_context(c);
     peers_forget(c);
     pthread_mutex_lock(&lock);
     c->device->contexts--;
+    c->ending = false;
+    pthread_cond_broadcast(&ended);
     pthread_mutex_unlock(&lock);
 }
 
@@ -200,7 +218,11 @@ CUresult context_destroy(CUcontext handle)
     CUresult r = context_check(handle, &c);
     if (r) return r;
     if (c->primary) return CUDA_ERROR_INVALID_CONTEXT;
-    deactivate(c);
+    pthread_mutex_lock(&lock);
+    bool mine = end_begin(c);
+    pthread_mutex_unlock(&lock);
+    if (!mine) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    end(c);
     pthread_mutex_lock(&lock);
     for (struct context **at = &live; *at; at = &(*at)->next)
         if (*at == c) {
@@ -227,6 +249,8 @@ CUresult primary_retain(struct device *d, struct context **out)
         else
             c->primary = true, c->next = live, live = d->primary = c;
     }
+    while (!r && d->primary->ending && !stream_in_host_function()) pthread_cond_wait(&ended, &lock);
+    if (!r && d->primary->ending) r = CUDA_ERROR_NOT_PERMITTED; /* the end waits for the host function */
     if (!r && atomic_load(&d->primary->destroyed)) {
         d->primary->flags = d->primary_flags;
         r = activate(d->primary);
@@ -241,17 +265,21 @@ CUresult primary_release(struct device *d)
     pthread_mutex_lock(&lock);
     bool held = d->primary_count, last = d->primary_count == 1;
     if (held) d->primary_count--;
+    if (last) d->primary_flags = 0;
+    bool mine = last && end_begin(d->primary);
     pthread_mutex_unlock(&lock);
-    if (!held) return CUDA_ERROR_INVALID_CONTEXT;
-    if (last) deactivate(d->primary), d->primary_flags = 0;
-    return CUDA_SUCCESS;
+    if (mine) end(d->primary);
+    return held ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 /* The count of retains stays (observed on H200); the next one brings the context back. */
 void primary_reset(struct device *d)
 {
-    if (d->primary) deactivate(d->primary);
+    pthread_mutex_lock(&lock);
     d->primary_flags = 0;
+    bool mine = d->primary && end_begin(d->primary);
+    pthread_mutex_unlock(&lock);
+    if (mine) end(d->primary);
 }
 
 bool primary_active(const struct device *d) { return d->primary && !atomic_load(&d->primary->destroyed); }

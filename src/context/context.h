@@ -39,6 +39,7 @@ struct context {
     unsigned long long id;
     bool primary;
     _Atomic bool destroyed;
+    bool ending;                   /* what it had is going; under the table's lock */
     size_t limits[PROFILE_LIMITS];
     CUfunc_cache cache;
     struct stream_set *streams;

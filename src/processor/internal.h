@@ -28,6 +28,12 @@ struct processor {
 /* monitor.c: watches for faults and deaths. */
 CUresult monitor_add(struct processor *p);
 void monitor_remove(struct processor *p);
+/* The first error stays; whoever waits for the device learns of it. */
+void processor_give_up(struct processor *p, CUresult error);
+
+/* wait.c: nobody takes what kernels print meanwhile. */
+void printf_lock(void);
+void printf_unlock(void);
 
 /* start.c: the running process of a device, NULL: none. */
 struct processor *processor_of(unsigned ordinal);

@@ -17,6 +17,7 @@ enum { MOST = 64 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct processor *watched;
 static fault_reporter *reporter;
+static unsigned changes; /* of the list */
 static int bell = -1;    /* wakes the thread when the list changes */
 static int thread_owner; /* the process in which the thread runs */
 
@@ -36,7 +37,7 @@ static CUresult result_of(enum fault_kind kind)
 }
 
 /* The message comes first, then the error becomes visible, then waiters learn of it. */
-static void give_up(struct processor *p, CUresult error)
+void processor_give_up(struct processor *p, CUresult error)
 {
     int none = CUDA_SUCCESS;
     if (!atomic_compare_exchange_strong(&p->status, &none, (int)error)) return;
@@ -50,12 +51,12 @@ static void look_at(struct processor *p, const struct pollfd *message, const str
     if (message->revents & POLLIN && atomic_load(&p->control->faulted) && !processor_status(p)) {
         if (read(p->socket, &byte, 1) < 0) byte = 0;
         if (reporter) reporter(p->ordinal, &p->control->fault);
-        give_up(p, result_of(p->control->fault.kind));
+        processor_give_up(p, result_of(p->control->fault.kind));
     }
     if (end->revents && !processor_status(p)) {
         fl_log(FL_LOG_ERROR, "the process of device %d (pid %d) ended unexpectedly; its contexts are lost", p->ordinal,
                p->pid);
-        give_up(p, CUDA_ERROR_LAUNCH_FAILED);
+        processor_give_up(p, CUDA_ERROR_LAUNCH_FAILED);
     }
 }
 
@@ -68,6 +69,7 @@ static void *watch(void *arg)
         nfds_t n = 1;
         int count = 0;
         pthread_mutex_lock(&lock);
+        unsigned then = changes;
         for (struct processor *p = watched; p && count < MOST; p = p->next) {
             if (processor_status(p)) continue;
             list[count++] = p;
@@ -79,17 +81,18 @@ static void *watch(void *arg)
         uint64_t rings;
         if (fds[0].revents && read(bell, &rings, sizeof rings) < 0) continue;
         pthread_mutex_lock(&lock);
-        for (int k = 0; k < count; k++)
-            for (struct processor *p = watched; p; p = p->next)
-                if (p == list[k]) look_at(p, &fds[1 + 2 * k], &fds[2 + 2 * k]);
+        /* of those that are gone the numbers may be others' by now: what there is to see is there the next time too */
+        for (int k = 0; k < count && then == changes; k++) look_at(list[k], &fds[1 + 2 * k], &fds[2 + 2 * k]);
         pthread_mutex_unlock(&lock);
     }
     return NULL;
 }
 
-static void ring(void)
+/* Under the lock. */
+static void changed(void)
 {
     uint64_t one = 1;
+    changes++;
     if (write(bell, &one, sizeof one) < 0) return;
 }
 
@@ -109,7 +112,7 @@ CUresult monitor_add(struct processor *p)
     if (!r) {
         p->next = watched;
         watched = p;
-        ring();
+        changed();
     }
     pthread_mutex_unlock(&lock);
     return r;
@@ -121,7 +124,7 @@ void monitor_remove(struct processor *p)
     for (struct processor **at = &watched; *at; at = &(*at)->next)
         if (*at == p) {
             *at = p->next;
-            ring();
+            changed();
             break;
         }
     pthread_mutex_unlock(&lock);

@@ -34,7 +34,7 @@ enum { PROT_DEVICE_NONE = 0, PROT_DEVICE_READ = 1, PROT_DEVICE_WRITE = 2, PROT_D
 /* Starts faultline-device (found beside libcuda.so.1, or FAULTLINE_DEVICE_EXE).
  * name is for messages ("device 0"). */
 CUresult processor_start(struct processor **out, int ordinal, uint32_t sm_count);
-/* Ends the process and waits for its end. */
+/* Ends the process and waits for its end. p stays valid for whoever still has it: a dead processor. */
 void processor_stop(struct processor *p);
 /* CUDA_SUCCESS, or the error this processor has died of: what a kernel did
  * (CUDA_ERROR_ILLEGAL_ADDRESS ...), CUDA_ERROR_LAUNCH_FAILED if the process was killed. */

@@ -1,5 +1,6 @@
 /* Starting and ending a device process. */
 #include "base/backing.h"
+#include "base/futex.h"
 #include "base/log.h"
 #include "base/spawn.h"
 #include "processor/lazy.h"
@@ -72,6 +73,43 @@ static CUresult wait_for_start(struct processor *p)
     return p->pidfd < 0 ? CUDA_ERROR_OPERATING_SYSTEM : CUDA_SUCCESS;
 }
 
+/* Until the process is gone, and with it all that it held; signals do not make that shorter. */
+static void wait_for_end(int pidfd)
+{
+    uint64_t end = now_ns() + STOP_MS * 1000000ull, now;
+    struct pollfd gone = { .fd = pidfd, .events = POLLIN };
+    while ((now = now_ns()) < end && poll(&gone, 1, (int)((end - now) / 1000000) + 1) < 0 && errno == EINTR)
+        ;
+}
+
+static void close_one(int *fd)
+{
+    if (*fd >= 0) close(*fd);
+    *fd = -1;
+}
+
+/* The process ends, and what the host has of it goes. */
+static void end(struct processor *p)
+{
+    monitor_remove(p);
+    if (p->pidfd >= 0) {
+        syscall(SYS_pidfd_send_signal, p->pidfd, SIGKILL, NULL, 0);
+        wait_for_end(p->pidfd);
+    }
+    pthread_mutex_lock(&p->lock);
+    close_one(&p->pidfd);
+    close_one(&p->socket);
+    close_one(&p->userfault);
+    for (int k = 0; k < 64; k++)
+        while (p->sent[k]) {
+            struct sent *s = p->sent[k];
+            p->sent[k] = s->next;
+            free(s);
+        }
+    lazy_free(p);
+    pthread_mutex_unlock(&p->lock);
+}
+
 CUresult processor_start(struct processor **out, int ordinal, uint32_t sm_count)
 {
     struct processor *p = calloc(1, sizeof *p);
@@ -113,35 +151,38 @@ out:
         *out = p;
         return r;
     }
-    processor_stop(p);
+    end(p);
+    if (p->control) munmap(p->control, CONTROL_BYTES);
+    pthread_mutex_destroy(&p->lock);
+    free(p);
     return r == CUDA_ERROR_FILE_NOT_FOUND ? CUDA_ERROR_SYSTEM_NOT_READY : r;
+}
+
+/* Threads that were about to use the device may still look at p: they find one that is dead. */
+static void retire(struct processor *p)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static struct processor *retired;
+    size_t kept = (sizeof *p->control + 4095) & ~4095ul;
+    printf_lock();
+    if (mmap(p->control, kept, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1,
+             0) == p->control)
+        munmap((char *)p->control + kept, CONTROL_BYTES - kept);
+    printf_unlock();
+    pthread_mutex_lock(&lock);
+    p->next = retired;
+    retired = p;
+    pthread_mutex_unlock(&lock);
 }
 
 void processor_stop(struct processor *p)
 {
-    if (!p) return;
     struct processor *self = p;
     if (p->ordinal < MMU_PROCESSORS - 1 && atomic_compare_exchange_strong(&running[p->ordinal], &self, NULL))
         mmu_detach(1 + (unsigned)p->ordinal);
-    monitor_remove(p);
-    if (p->pidfd >= 0) {
-        struct pollfd gone = { .fd = p->pidfd, .events = POLLIN };
-        syscall(SYS_pidfd_send_signal, p->pidfd, SIGKILL, NULL, 0);
-        poll(&gone, 1, STOP_MS);
-        close(p->pidfd);
-    }
-    if (p->socket >= 0) close(p->socket);
-    if (p->userfault >= 0) close(p->userfault);
-    if (p->control) munmap(p->control, CONTROL_BYTES);
-    for (int k = 0; k < 64; k++)
-        while (p->sent[k]) {
-            struct sent *s = p->sent[k];
-            p->sent[k] = s->next;
-            free(s);
-        }
-    lazy_free(p);
-    pthread_mutex_destroy(&p->lock);
-    free(p);
+    processor_give_up(p, CUDA_ERROR_LAUNCH_FAILED);
+    end(p);
+    retire(p);
 }
 
 CUresult processor_status(const struct processor *p) { return (CUresult)atomic_load(&p->status); }

@@ -105,7 +105,8 @@ void processor_settle(struct processor *p)
 CUresult page_command_now(struct processor *p, enum command_kind kind, uint64_t va, uint64_t size,
                           const struct backing *b, uint64_t offset, unsigned prot)
 {
-    CUresult r = b ? send_backing(p, b) : CUDA_SUCCESS;
+    CUresult r = processor_status(p);
+    if (!r && b) r = send_backing(p, b);
     if (r) return r;
     struct command *c = slot_begin(p);
     if (!c) return processor_status(p);
@@ -352,19 +353,4 @@ uint64_t processor_wait_for(struct processor *p, uint32_t channel, uint32_t awai
 uint64_t processor_mark_time(struct processor *p, uint32_t channel, uint64_t seq)
 {
     return p->control->channels[channel].time[seq % MARKS];
-}
-
-CUresult processor_set_printf_size(struct processor *p, uint64_t bytes)
-{
-    if (bytes > PRINTF_MOST) bytes = PRINTF_MOST;
-    pthread_mutex_lock(&p->lock);
-    bool idle = !processor_busy(p);
-    if (idle) {
-        processor_flush_printf(p);
-        p->control->printf_size = bytes < 4096 ? 4096 : bytes;
-        atomic_store(&p->control->printed, 0);
-        atomic_store(&p->control->shown, 0);
-    }
-    pthread_mutex_unlock(&p->lock);
-    return idle ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }

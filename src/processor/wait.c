@@ -59,12 +59,13 @@ CUresult processor_wait(struct processor *p, uint32_t channel, uint64_t seq)
     return processor_status(p);
 }
 
-void processor_flush_printf(struct processor *p)
+static pthread_mutex_t text_lock = PTHREAD_MUTEX_INITIALIZER;
+void printf_lock(void) { pthread_mutex_lock(&text_lock); }
+void printf_unlock(void) { pthread_mutex_unlock(&text_lock); }
+
+/* With the lock. */
+static void show(struct control *c)
 {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    struct control *c = p->control;
-    if (atomic_load(&c->printed) == atomic_load(&c->shown)) return;
-    pthread_mutex_lock(&lock);
     uint64_t from = atomic_load(&c->shown), to = atomic_load(&c->printed), size = c->printf_size;
     while (from < to) {
         uint64_t at = from % size, n = to - from < size - at ? to - from : size - at;
@@ -73,5 +74,29 @@ void processor_flush_printf(struct processor *p)
     }
     fflush(stdout);
     atomic_store(&c->shown, to);
-    pthread_mutex_unlock(&lock);
+}
+
+void processor_flush_printf(struct processor *p)
+{
+    if (atomic_load(&p->control->printed) == atomic_load(&p->control->shown)) return;
+    printf_lock();
+    show(p->control);
+    printf_unlock();
+}
+
+CUresult processor_set_printf_size(struct processor *p, uint64_t bytes)
+{
+    if (bytes > PRINTF_MOST) bytes = PRINTF_MOST;
+    pthread_mutex_lock(&p->lock);
+    bool idle = !processor_busy(p);
+    if (idle) {
+        printf_lock();
+        show(p->control);
+        p->control->printf_size = bytes < 4096 ? 4096 : bytes;
+        atomic_store(&p->control->printed, 0);
+        atomic_store(&p->control->shown, 0);
+        printf_unlock();
+    }
+    pthread_mutex_unlock(&p->lock);
+    return idle ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }

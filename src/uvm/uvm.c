@@ -151,10 +151,12 @@ static CUresult make_ready(void);
 static CUresult attach(struct device *d)
 {
     CUresult r = CUDA_SUCCESS;
-    if (ready) return mmu_attach(1 + (unsigned)d->ordinal);
-    if (!uvm_pageable) return r;
+    /* with the lock: what becomes ready meanwhile attaches the devices that it sees */
     pthread_mutex_lock(&uvm_lock);
-    r = make_ready();
+    if (ready)
+        r = mmu_attach(1 + (unsigned)d->ordinal);
+    else if (uvm_pageable)
+        r = make_ready();
     pthread_mutex_unlock(&uvm_lock);
     return r;
 }
