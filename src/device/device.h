@@ -13,6 +13,7 @@ extern int host_socket, host_bell;
 /* commands.c */
 bool commands_take(void);          /* takes what the ring holds, if nobody else is at it; true if there was something */
 void grid_done(struct grid *g);    /* frees it, advances its channel */
+pid_t commands_fork(void);         /* between two commands: the child finds all tables whole */
 
 /* layout.c: keeps this process's own mappings within PROCESSOR_PRIVATE. First of all; may start the program anew. */
 void layout_apply(int argc, char **argv);

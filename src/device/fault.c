@@ -158,7 +158,7 @@ static void explain(struct fault *f)
     int ends[2];
     struct fault found;
     if (pipe(ends)) return;
-    pid_t child = fork();
+    pid_t child = commands_fork();
     if (!child) {
         alarm(EXPLAIN_MS / 1000 + 1);
         probe_threads(worker.frame, f->kind, f->address_known ? f->address : 0, ends[1]);

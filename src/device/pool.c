@@ -228,6 +228,7 @@ static bool run_new(struct grid *g)
     for (uint64_t n = run.first; n < run.end && !pool_aborted(); n++) {
         place_block(f, g, n);
         if (after_run(g, f, fault_guarded_run(f), false)) continue;
+        worker.frame = NULL;
         f = frame_take();
         if (!f || !shape_frame(f, g)) {
             fault_report(FAULT_RESOURCES);

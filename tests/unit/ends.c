@@ -1,0 +1,168 @@
+/* Ends of kernels, contexts and device processes while others look on, through
+ * the whole library: what a thread is told that was a moment late. What a kernel
+ * does wrong is a process's last deed, so each case is a process. */
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <cuda.h>
+
+enum { PATIENCE_S = 60, THREADS = 2 };
+#define DEMAND(what) \
+    do { \
+        if (!(what)) { \
+            fprintf(stderr, "line %d: %s\n", __LINE__, #what); \
+            _exit(1); \
+        } \
+    } while (0)
+
+static const char ptx[] =
+    ".version 7.0\n.target sm_52\n.address_size 64\n"
+    ".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);\n"
+    ".global .align 1 .b8 text[6] = {72, 101, 108, 108, 111, 0};\n"
+    /* waits, then stores */
+    ".visible .entry poke(.param .u64 a, .param .u32 us){ .reg .b32 %r<3>; .reg .b64 %d<6>; .reg .pred %p<2>;\n"
+    "ld.param.u64 %d1,[a]; ld.param.u32 %r1,[us]; mul.wide.u32 %d2,%r1,1000;\n"
+    "mov.u64 %d3,%globaltimer; add.u64 %d3,%d3,%d2;\n"
+    "again: mov.u64 %d4,%globaltimer; setp.lt.u64 %p1,%d4,%d3; @%p1 bra again;\n"
+    "st.global.u32 [%d1],%r1; ret; }\n"
+    /* says Hello, then stores */
+    ".visible .entry say(.param .u64 a, .param .u32 us){ .reg .b32 %r<3>; .reg .b64 %d<6>;\n"
+    "ld.param.u64 %d1,[a]; mov.u64 %d2,text; cvta.global.u64 %d2,%d2; mov.u64 %d3,0;\n"
+    "{ .param .b64 f; st.param.b64 [f],%d2; .param .b64 v; st.param.b64 [v],%d3; .param .b32 r;\n"
+    "call.uni (r), vprintf, (f, v); ld.param.b32 %r1,[r]; }\n"
+    "st.global.u32 [%d1],%r1; ret; }\n";
+
+static CUfunction kernel(const char *name)
+{
+    CUmodule m;
+    CUfunction f;
+    DEMAND(!cuModuleLoadData(&m, ptx) && !cuModuleGetFunction(&f, m, name));
+    return f;
+}
+
+static CUresult launch(CUfunction f, CUstream s, CUdeviceptr p, unsigned us)
+{
+    void *arguments[] = { &p, &us };
+    return cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, s, arguments, NULL);
+}
+
+static void nap(unsigned us) { nanosleep(&(struct timespec){ .tv_nsec = us * 1000l }, NULL); }
+
+/* The body, times times, each in a process of its own that has one device. */
+static void alone(void (*body)(void), int times)
+{
+    for (int k = 0; k < times; k++) {
+        int status = -1;
+        fflush(NULL);
+        pid_t child = fork();
+        if (!child) {
+            CUcontext c;
+            alarm(PATIENCE_S);
+            DEMAND(!cuInit(0) && !cuDevicePrimaryCtxRetain(&c, 0) && !cuCtxSetCurrent(c));
+            body();
+            _exit(0);
+        }
+        while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+            ;
+        assert_int_equal(status, 0);
+    }
+}
+
+/* ---- kernels that fail */
+
+static void behind_body(void)
+{
+    CUstream s;
+    CUevent e;
+    CUfunction f = kernel("poke");
+    DEMAND(!cuStreamCreate(&s, CU_STREAM_NON_BLOCKING) && !cuEventCreate(&e, 0));
+    CUresult r = launch(f, s, 16, 3000);
+    if (!r) r = cuEventRecord(e, s);
+    if (!r) r = cuEventSynchronize(e);
+    DEMAND(r == CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+static void an_event_behind_a_kernel_that_failed_is_never_complete(void **state)
+{
+    (void)state;
+    alone(behind_body, 20);
+}
+
+static void said_body(void)
+{
+    int ends[2];
+    char text[64] = "";
+    CUfunction f = kernel("say");
+    DEMAND(!pipe(ends) && dup2(ends[1], 1) == 1);
+    DEMAND(!launch(f, NULL, 16, 0));
+    nap(300000); /* the error is known before anybody synchronises */
+    DEMAND(cuCtxSynchronize() == CUDA_ERROR_ILLEGAL_ADDRESS);
+    close(ends[1]);
+    close(1);
+    DEMAND(read(ends[0], text, sizeof text - 1) == 5 && !strcmp(text, "Hello"));
+}
+
+static void what_a_kernel_printed_before_it_failed_is_shown_with_the_error(void **state)
+{
+    (void)state;
+    alone(said_body, 1);
+}
+
+/* ---- contexts that end */
+
+static _Atomic bool over;
+
+static void *come_and_go(void *arg)
+{
+    CUcontext c;
+    (void)arg;
+    while (!atomic_load(&over)) {
+        CUdeviceptr p;
+        unsigned v = 0;
+        DEMAND(!cuDevicePrimaryCtxRetain(&c, 0) && !cuCtxSetCurrent(c));
+        DEMAND(!cuMemAlloc(&p, 4096) && !cuMemsetD32(p, 7, 1024) && !cuMemcpyDtoH(&v, p, 4) && v == 7);
+        /* the end of the context has something to wait for */
+        DEMAND(!launch(kernel("poke"), NULL, p, 500));
+        DEMAND(!cuDevicePrimaryCtxRelease(0));
+    }
+    return NULL;
+}
+
+static void primary_body(void)
+{
+    pthread_t thread[THREADS];
+    DEMAND(!cuDevicePrimaryCtxRelease(0));
+    for (int k = 0; k < THREADS; k++) DEMAND(!pthread_create(&thread[k], NULL, come_and_go, NULL));
+    nap(900000);
+    atomic_store(&over, true);
+    for (int k = 0; k < THREADS; k++) pthread_join(thread[k], NULL);
+}
+
+static void threads_retain_and_release_the_primary_context_as_they_like(void **state)
+{
+    (void)state;
+    alone(primary_body, 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_event_behind_a_kernel_that_failed_is_never_complete),
+        cmocka_unit_test(what_a_kernel_printed_before_it_failed_is_shown_with_the_error),
+        cmocka_unit_test(threads_retain_and_release_the_primary_context_as_they_like),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
