@@ -9,9 +9,9 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Yields in one call for writers that have their number but not yet their record: one that is killed
- * in between never will. */
-enum { PATIENCE = 4000 };
+/* Waits in one call for writers that have their number but not yet their record, the first of them short: a
+ * writer may have lost its processor, but one that was killed in between never comes. */
+enum { YIELDS = 4000, PATIENCE = YIELDS + 2000, NAP_US = 100 };
 
 enum outcome { READ, TOO_LATE, NOT_YET };
 
@@ -36,7 +36,10 @@ size_t trace_read(struct trace_region *r, struct trace_cursor *c, struct trace_r
         }
         enum outcome o = take(&r->slots[c->next % TRACE_SLOTS], c->next, &out[n]);
         if (o == NOT_YET && patience++ < PATIENCE) {
-            sched_yield();
+            if (patience < YIELDS)
+                sched_yield();
+            else
+                usleep(NAP_US);
             continue;
         }
         c->next++;

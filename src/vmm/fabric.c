@@ -11,7 +11,8 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-enum { NAME = MESSAGE_NAME, PATIENCE_US = 500000 };
+/* Who asks waits longer than whoever is asked may be kept by others. */
+enum { NAME = MESSAGE_NAME, PATIENCE_US = 500000, ANSWER_US = 5000000 };
 static const char MAGIC[8] = "FLfabric", PREFIX[] = "faultline-fabric-";
 
 struct ticket {
@@ -127,7 +128,7 @@ static CUresult ask(const struct ticket *t, int channel, int *fd)
     CUresult r = CUDA_ERROR_OPERATING_SYSTEM;
     int s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     if (s < 0) return r;
-    message_be_impatient(s, PATIENCE_US);
+    message_be_impatient(s, ANSWER_US);
     r = CUDA_ERROR_INVALID_VALUE;
     memcpy(q.secret, t->secret, SECRET);
     socklen_t length = message_address(PREFIX, t->socket, &a);

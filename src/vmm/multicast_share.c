@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MOST = 512, ATTEMPTS = 8 };
+enum { MOST = 512, ATTEMPTS = 2 };
 
 static struct multicast *objects;
 static _Atomic unsigned shared_count;
@@ -160,7 +160,6 @@ static void refresh(struct multicast *o, uint64_t generation)
     team_each(o->team, note, &l);
     pthread_rwlock_wrlock(&vmm_lock);
     struct binding *gone = compare(o, &l);
-    o->seen = generation;
     pthread_rwlock_unlock(&vmm_lock);
     bool changed = gone != NULL;
     for (size_t k = 0; k < l.count; k++) {
@@ -173,6 +172,10 @@ static void refresh(struct multicast *o, uint64_t generation)
         changed = true;
     }
     if (changed) vmm_memory_changed(&o->base);
+    /* only now: another thread that is about to use the object waits until all is there */
+    pthread_rwlock_wrlock(&vmm_lock);
+    o->seen = generation;
+    pthread_rwlock_unlock(&vmm_lock);
     for (struct binding *next; gone; gone = next) {
         next = gone->next;
         multicast_free(gone);
