@@ -289,6 +289,55 @@ CUresult CUDAAPI cuCtxResetPersistingL2Cache(void)
     return context_current(&c);
 }
 
+CUresult CUDAAPI cuCtxGetDevice_v2(CUdevice *device, CUcontext ctx)
+{
+    struct context *c;
+    CUresult r = ctx ? library_ready() : context_current(&c);
+    if (!r && ctx) r = context_check(ctx, &c);
+    if (r) return r;
+    if (!device) return CUDA_ERROR_INVALID_VALUE;
+    *device = c->device->ordinal;
+    return CUDA_SUCCESS;
+}
+
+/* A context can have all multiprocessors and no fewer. */
+CUresult CUDAAPI cuCtxGetExecAffinity(CUexecAffinityParam *pExecAffinity, CUexecAffinityType type)
+{
+    struct context *c;
+    CUresult r = context_current(&c);
+    if (r) return r;
+    if (!pExecAffinity || (unsigned)type >= CU_EXEC_AFFINITY_TYPE_MAX) return CUDA_ERROR_INVALID_VALUE;
+    return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
+}
+
+/* ---- events of all of a context's streams */
+
+static CUresult context_event(CUcontext ctx, CUevent hEvent, struct context **c, struct event **e)
+{
+    CUresult r = context_current(c);
+    if (!r && ctx) r = context_check(ctx, c);
+    return r ? r : event_get(hEvent, e);
+}
+
+CUresult CUDAAPI cuCtxRecordEvent(CUcontext hCtx, CUevent hEvent)
+{
+    struct context *c;
+    struct event *e;
+    CUresult r = context_event(hCtx, hEvent, &c, &e);
+    if (r) return r;
+    if (event_context(e) != c) return CUDA_ERROR_INVALID_HANDLE;
+    return (r = capture_refuse_context(c)) ? r : context_record(c, e);
+}
+
+CUresult CUDAAPI cuCtxWaitEvent(CUcontext hCtx, CUevent hEvent)
+{
+    struct context *c;
+    struct event *e;
+    CUresult r = context_event(hCtx, hEvent, &c, &e);
+    if (r || (r = capture_refuse_event(e)) || (r = capture_refuse_context(c))) return r;
+    return context_wait(c, e);
+}
+
 /* ---- limits: each is rounded and bounded in its own way (observed on H200) */
 
 static size_t between(size_t v, size_t least, size_t most) { return v < least ? least : v > most ? most : v; }

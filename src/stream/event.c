@@ -120,7 +120,7 @@ CUresult event_get(CUevent handle, struct event **out)
     return CUDA_SUCCESS;
 }
 
-static struct mark *get_mark(struct event *e)
+struct mark *event_mark(struct event *e)
 {
     pthread_mutex_lock(&e->lock);
     struct mark *m = e->mark ? mark_reference(e->mark) : NULL;
@@ -235,7 +235,7 @@ CUresult event_query(struct event *e)
 {
     if (e->beacon)
         return beacon_done(e->beacon, beacon_newest(e->beacon)) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
-    struct mark *m = get_mark(e);
+    struct mark *m = event_mark(e);
     bool done = !m || mark_done(m);
     mark_release(m);
     if (done)
@@ -245,7 +245,7 @@ CUresult event_query(struct event *e)
 
 CUresult event_synchronize(struct event *e)
 {
-    struct mark *m = e->beacon ? NULL : get_mark(e);
+    struct mark *m = e->beacon ? NULL : event_mark(e);
     if (m)
         mark_wait(m, true);
     mark_release(m);
@@ -263,7 +263,7 @@ CUresult event_elapsed(struct event *start, struct event *end, float *ms)
 {
     if (start->set->context->device != end->set->context->device || (start->flags | end->flags) & CU_EVENT_DISABLE_TIMING)
         return CUDA_ERROR_INVALID_HANDLE;
-    struct mark *a = get_mark(start), *b = get_mark(end);
+    struct mark *a = event_mark(start), *b = event_mark(end);
     CUresult r = CUDA_ERROR_INVALID_HANDLE;
     if (a && b)
         r = mark_done(a) && mark_done(b) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
@@ -278,7 +278,7 @@ CUresult stream_wait_event(struct stream *s, struct event *e)
 {
     if (e->beacon)
         return stream_wait_beacon(s, e->beacon);
-    struct mark *m = get_mark(e);
+    struct mark *m = event_mark(e);
     CUresult r = m ? stream_wait(s, m) : CUDA_SUCCESS;
     if (m && !r)
         stream_learn_clock(s, m);

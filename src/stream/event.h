@@ -26,6 +26,10 @@ CUresult event_synchronize(struct event *e);
 CUresult event_elapsed(struct event *start, struct event *end, float *ms);
 CUresult stream_wait_event(struct stream *s, struct event *e);
 
+/* cuCtxRecordEvent, cuCtxWaitEvent */
+CUresult context_record(struct context *c, struct event *e);
+CUresult context_wait(struct context *c, struct event *e);
+
 /* The events of a dying context; with its set's lock. */
 void events_invalidate(struct stream_set *set);
 

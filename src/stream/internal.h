@@ -76,6 +76,9 @@ struct stream {
     struct clock clock;
 };
 
+struct mark;
+struct marks { unsigned count, capacity; struct mark **mark; struct mark *inlined[4]; };
+
 struct stream_set {
     struct pool_link link;
     struct context *context;
@@ -83,6 +86,7 @@ struct stream_set {
     struct stream *streams;        /* all that are not released; legacy is the last */
     struct event *events;
     struct stream *legacy;
+    struct marks gate;             /* what new streams wait for: see context_event.c */
     unsigned zombies;              /* streams without a handle that are not released */
     _Atomic unsigned blocking;     /* streams that order with legacy */
     _Atomic bool dying;
@@ -153,7 +157,6 @@ void stream_learn_clock(struct stream *s, const struct mark *m); /* s comes afte
 /* --- queue.c --- */
 enum item_kind { ITEM_NOTHING, ITEM_MARK, ITEM_KERNEL, ITEM_WORK, ITEM_HOST };
 
-struct marks { unsigned count, capacity; struct mark **mark; struct mark *inlined[4]; };
 void marks_init(struct marks *m);
 CUresult marks_add(struct marks *m, struct mark *reference);
 void marks_wait(struct marks *m, bool help);
@@ -215,7 +218,17 @@ uint64_t kernel_behind(struct stream *s, const struct launch *l, uint64_t before
 /* With the lock: the channel is about to close. */
 void kernels_forget(struct stream *s);
 
+/* --- context_event.c --- */
+/* A new stream waits for what its context waits for. With the set's lock and the stream's. */
+CUresult stream_pass_gate(struct stream *s);
+
+/* --- event.c --- */
+/* A reference to the mark of the last record, NULL: there was none. */
+struct mark *event_mark(struct event *e);
+
 /* --- issue.c --- */
+/* Adds a mark behind all that has been issued into t, whose lock is held. */
+CUresult mark_behind(struct stream *t, struct marks *after);
 /* Puts the mark behind all that is in s and all that s orders with. */
 CUresult stream_record(struct stream *s, struct mark *m);
 /* What is issued into s from now on comes after the mark. */

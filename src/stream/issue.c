@@ -9,8 +9,7 @@ static uint64_t load(_Atomic uint64_t *v)
     return atomic_load_explicit(v, memory_order_acquire);
 }
 
-/* Adds a mark behind all that has been issued into t. */
-static CUresult after_all_of(struct stream *t, struct marks *after)
+CUresult mark_behind(struct stream *t, struct marks *after)
 {
     CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
     struct mark *m = mark_new(t, false);
@@ -42,7 +41,7 @@ static CUresult after_stream(struct stream *t, struct seen *seen, struct marks *
     if (atomic_load(&t->set->dying))
         r = CUDA_ERROR_CONTEXT_IS_DESTROYED;
     else if (seen->issued != load(&t->issued) || seen->last != load(&t->last))
-        r = after_all_of(t, after);
+        r = mark_behind(t, after);
     if (!r)
         *seen = (struct seen){ load(&t->issued), load(&t->last) };
     pthread_mutex_unlock(&t->lock);

@@ -30,6 +30,16 @@ static void construct_set(void *object)
 static struct pool streams = POOL_INIT(struct stream, construct_stream);
 static struct pool sets = POOL_INIT(struct stream_set, construct_set);
 
+/* With both locks. */
+static void invalidate(struct stream *s)
+{
+    if (atomic_exchange(&s->id, 0))
+        s->set->zombies++;
+    s->quit = true;
+    if (s->worker)
+        pthread_cond_signal(&s->work);
+}
+
 CUresult stream_new(struct stream_set *set, enum stream_kind kind, unsigned flags, int priority, struct stream **out)
 {
     struct stream *s = pool_get(&streams);
@@ -57,7 +67,14 @@ CUresult stream_new(struct stream_set *set, enum stream_kind kind, unsigned flag
     atomic_fetch_add(&set->blocking, stream_orders_with_legacy(s));
     atomic_store_explicit(&s->id, atomic_fetch_add(&newest_id, 1) + 1, memory_order_release);
     *out = s;
-    r = CUDA_SUCCESS;
+    r = stream_pass_gate(s);
+    if (r) {
+        invalidate(s);
+        pthread_mutex_unlock(&s->lock);
+        streams_reap(set);
+        pthread_mutex_unlock(&set->lock);
+        return r;
+    }
 out:
     pthread_mutex_unlock(&s->lock);
     if (r)
@@ -101,16 +118,6 @@ void streams_reap(struct stream_set *set)
         else
             pthread_mutex_unlock(&s->lock);
     }
-}
-
-/* With both locks. */
-static void invalidate(struct stream *s)
-{
-    if (atomic_exchange(&s->id, 0))
-        s->set->zombies++;
-    s->quit = true;
-    if (s->worker)
-        pthread_cond_signal(&s->work);
 }
 
 CUresult stream_create(struct context *c, unsigned flags, int priority, struct stream **out)
@@ -161,6 +168,7 @@ CUresult stream_set_create(struct context *c)
     if (!set)
         return CUDA_ERROR_OUT_OF_MEMORY;
     set->context = c;
+    marks_init(&set->gate);
     atomic_store(&set->dying, false);
     CUresult r = stream_new(set, STREAM_LEGACY, 0, 0, &set->legacy);
     if (r)
@@ -205,6 +213,7 @@ void stream_set_destroy(struct context *c)
         release(set, s);
     }
     pthread_mutex_unlock(&set->lock);
+    marks_free(&set->gate);
     c->streams = NULL;
     pool_put(&sets, set);
 }

@@ -4,6 +4,7 @@
 #include "rig.h"
 
 #include <stdbool.h>
+#include <time.h>
 
 enum { STREAMS = 6, STEPS = 400 };
 
@@ -217,6 +218,60 @@ static void nodes_of_random_graphs_come_after_those_they_depend_on(void **state)
     ok(cuStreamDestroy(s));
 }
 
+static void an_event_of_a_context_is_behind_all_of_its_streams(void **state)
+{
+    (void)state;
+    CUcontext c;
+    CUstream s[2];
+    CUevent e;
+    CUgraph g;
+    ok(cuCtxGetCurrent(&c));
+    ok(cuEventCreate(&e, CU_EVENT_DISABLE_TIMING));
+    for (int k = 0; k < 2; k++) ok(cuStreamCreate(&s[k], CU_STREAM_NON_BLOCKING));
+    uint32_t *first = rig_hold(s[0]), *second = rig_hold(s[1]);
+    ok(cuCtxRecordEvent(c, e));
+    assert_int_equal(cuEventQuery(e), CUDA_ERROR_NOT_READY);
+    rig_release(first);
+    ok(cuStreamSynchronize(s[0]));
+    assert_int_equal(cuEventQuery(e), CUDA_ERROR_NOT_READY);
+    rig_release(second);
+    ok(cuEventSynchronize(e));
+    ok(cuCtxRecordEvent(NULL, e));
+    ok(cuEventSynchronize(e));
+    ok(cuStreamBeginCapture(s[0], CU_STREAM_CAPTURE_MODE_RELAXED));
+    assert_int_equal(cuCtxRecordEvent(c, e), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    assert_int_equal(cuStreamEndCapture(s[0], &g), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    for (int k = 0; k < 2; k++) ok(cuStreamDestroy(s[k]));
+    ok(cuEventDestroy(e));
+}
+
+static void a_context_that_waits_holds_up_old_and_new_streams(void **state)
+{
+    (void)state;
+    CUstream s[3];
+    CUevent e;
+    memset(host, 0, sizeof want);
+    ok(cuEventCreate(&e, CU_EVENT_DISABLE_TIMING));
+    for (int k = 0; k < 2; k++) ok(cuStreamCreate(&s[k], CU_STREAM_NON_BLOCKING));
+    uint32_t *flag = rig_hold(s[0]);
+    ok(cuEventRecord(e, s[0]));
+    ok(cuCtxWaitEvent(NULL, e));
+    ok(cuStreamCreate(&s[2], CU_STREAM_NON_BLOCKING));
+    for (uint32_t k = 1; k < 3; k++) launch(&(struct work){ k, 0, 0 }, s[k]);
+    launch(&(struct work){ 3, 0, 0 }, NULL);
+    nanosleep(&(struct timespec){ 0, 20000000 }, NULL);
+    for (int k = 1; k < 4; k++) assert_int_equal(__atomic_load_n(&host[k], __ATOMIC_SEQ_CST), 0);
+    assert_int_equal(cuStreamQuery(s[2]), CUDA_ERROR_NOT_READY);
+    rig_release(flag);
+    ok(cuCtxSynchronize());
+    for (int k = 1; k < 4; k++) assert_int_equal(host[k], 1);
+    for (int k = 0; k < 3; k++) ok(cuStreamDestroy(s[k]));
+    ok(cuStreamCreate(&s[0], CU_STREAM_NON_BLOCKING));
+    ok(cuStreamQuery(s[0]));
+    ok(cuStreamDestroy(s[0]));
+    ok(cuEventDestroy(e));
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
 int main(void)
@@ -226,6 +281,8 @@ int main(void)
         T(short_lived_streams_are_waited_for_too),
         T(a_long_row_of_waits_is_gone_through_at_once),
         T(the_legacy_stream_and_blocking_streams_take_turns),
+        T(an_event_of_a_context_is_behind_all_of_its_streams),
+        T(a_context_that_waits_holds_up_old_and_new_streams),
         T(nodes_of_random_graphs_come_after_those_they_depend_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

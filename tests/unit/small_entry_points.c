@@ -1,0 +1,69 @@
+/* Entry points that answer from what is known of the machine, without doing anything. Linked with libcuda.so.1. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <cuda.h>
+
+#define ok(call) assert_int_equal(call, CUDA_SUCCESS)
+
+static CUcontext context;
+
+static int begin(void **state)
+{
+    (void)state;
+    ok(cuInit(0));
+    ok(cuDevicePrimaryCtxRetain(&context, 0));
+    ok(cuCtxSetCurrent(context));
+    return 0;
+}
+
+static void a_context_names_its_device(void **state)
+{
+    (void)state;
+    CUdevice d = 7;
+    ok(cuCtxGetDevice_v2(&d, context));
+    assert_int_equal(d, 0);
+    d = 7;
+    ok(cuCtxGetDevice_v2(&d, NULL));
+    assert_int_equal(d, 0);
+    assert_int_equal(cuCtxGetDevice_v2(NULL, context), CUDA_ERROR_INVALID_VALUE);
+    ok(cuCtxSetCurrent(NULL));
+    ok(cuCtxGetDevice_v2(&d, context));
+    assert_int_equal(cuCtxGetDevice_v2(&d, NULL), CUDA_ERROR_INVALID_CONTEXT);
+    ok(cuCtxSetCurrent(context));
+}
+
+static void contexts_cannot_be_bound_to_fewer_multiprocessors(void **state)
+{
+    (void)state;
+    int yes = 7;
+    CUexecAffinityParam p;
+    ok(cuDeviceGetExecAffinitySupport(&yes, CU_EXEC_AFFINITY_TYPE_SM_COUNT, 0));
+    assert_int_equal(yes, 0);
+    assert_int_equal(cuDeviceGetExecAffinitySupport(&yes, 9, 0), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuDeviceGetExecAffinitySupport(&yes, CU_EXEC_AFFINITY_TYPE_SM_COUNT, 99),
+                     CUDA_ERROR_INVALID_DEVICE);
+    assert_int_equal(cuCtxGetExecAffinity(&p, CU_EXEC_AFFINITY_TYPE_SM_COUNT), CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY);
+}
+
+static void writes_of_others_are_seen_without_flushing(void **state)
+{
+    (void)state;
+    const CUflushGPUDirectRDMAWritesTarget here = CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TARGET_CURRENT_CTX;
+    ok(cuFlushGPUDirectRDMAWrites(here, CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER));
+    ok(cuFlushGPUDirectRDMAWrites(here, CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_ALL_DEVICES));
+    assert_int_equal(cuFlushGPUDirectRDMAWrites(here, 1), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuFlushGPUDirectRDMAWrites(3, CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER), CUDA_ERROR_INVALID_VALUE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_context_names_its_device),
+        cmocka_unit_test(contexts_cannot_be_bound_to_fewer_multiprocessors),
+        cmocka_unit_test(writes_of_others_are_seen_without_flushing),
+    };
+    return cmocka_run_group_tests(tests, begin, NULL);
+}
