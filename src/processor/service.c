@@ -175,7 +175,15 @@ static bool serve_devices(bool watched)
     return any;
 }
 
-bool mmu_serve(void) { return serve_devices(true); }
+/* A handler of the application that ran here, with locks held, could touch managed memory itself. */
+bool mmu_serve(void)
+{
+    sigset_t old;
+    signals_hold(&old);
+    bool any = serve_devices(true);
+    signals_release(&old);
+    return any;
+}
 
 /* ---- the thread */
 

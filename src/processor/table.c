@@ -1,6 +1,7 @@
 /* The books of page tables and how they become true; see table.h. */
 #include "processor/table.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "base/userfault.h"
 
 #include <errno.h>
@@ -360,9 +361,22 @@ CUresult leaf_apply(struct table *t, struct leaf *l, unsigned first, unsigned en
     return CUDA_SUCCESS;
 }
 
+static bool settled(struct table *t)
+{
+    pthread_mutex_lock(&t->lock);
+    bool nothing = !t->stale && t->open.lo == t->open.hi && t->close.lo == t->close.hi && t->zap.lo == t->zap.hi &&
+                   t->protect.lo == t->protect.hi;
+    pthread_mutex_unlock(&t->lock);
+    return nothing;
+}
+
 void table_settle(struct processor *p)
 {
     struct table *t = &mmu.tables[1 + p->ordinal];
+    sigset_t old;
+    if (settled(t)) return;
+    /* a handler of the application that ran here could touch managed memory and wait for who waits for this lock */
+    signals_hold(&old);
     pthread_mutex_lock(&t->lock);
     t->settling = true;
     while (t->stale && t->processor == p) {
@@ -376,4 +390,5 @@ void table_settle(struct processor *p)
     table_finish(t);
     t->settling = false;
     pthread_mutex_unlock(&t->lock);
+    signals_release(&old);
 }
