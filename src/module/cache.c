@@ -66,7 +66,7 @@ static bool folder(char *out, size_t size)
         n = snprintf(out, size, "%s", asked);
     else if (xdg && *xdg)
         n = snprintf(out, size, "%s/faultline", xdg);
-    else if (home && *home)
+    else if (home && *home && !access(home, X_OK)) /* one that is not there is not made */
         n = snprintf(out, size, "%s/.cache/faultline", home);
     else
         return false;

@@ -269,14 +269,12 @@ static void a_tebibyte_costs_nothing_until_it_is_touched(void **state)
 #ifdef __SANITIZE_THREAD__
     skip(); /* there is no room for it */
 #endif
-    uint64_t at = rig.base + (1ull << 40), size = 1ull << 40, before = resident_pages(), start = now_us();
+    uint64_t at = rig.base + (1ull << 40), size = 1ull << 40, before = resident_pages();
     assert_int_equal(mmu_add(at, size), CUDA_SUCCESS);
     *(volatile uint64_t *)(at + size / 2) = 1;
-    uint64_t took = now_us() - start, more = resident_pages() - before;
+    uint64_t more = resident_pages() - before;
     mmu_remove(at, size);
-    assert_true(took < 20000);
     assert_true(more < 64);
-    assert_true(now_us() - start < 200000);
 }
 
 static unsigned mappings(void)
