@@ -53,6 +53,42 @@ static void rt_assertfail(struct fl_block *b, uint32_t t, uint64_t message, uint
     fault_raise(FAULT_ASSERT, t, ptx_line, text);
 }
 
+static void rt_copy(struct fl_block *b, uint64_t to, uint64_t from, uint32_t bytes)
+{
+    (void)b;
+    memmove((void *)to, (const void *)from, bytes);
+}
+
+static uint64_t mbarrier_after(uint64_t v, uint32_t op, uint32_t count)
+{
+    const uint64_t most = FL_MBARRIER_MOST, one_phase = 1ull << FL_MBARRIER_PHASE, bytes_mask = (1ull << 21) - 1;
+    uint64_t pending = v & most, expected = v >> FL_MBARRIER_EXPECTED & most,
+             bytes = v >> FL_MBARRIER_BYTES & bytes_mask;
+    uint64_t phase = v & ~(one_phase - 1);
+    switch (op) {
+    case FL_MBARRIER_INIT: pending = expected = count, bytes = phase = 0; break;
+    case FL_MBARRIER_DROP: expected -= count; /* fall through */
+    case FL_MBARRIER_ARRIVE: pending -= count; break;
+    case FL_MBARRIER_EXPECT: bytes += count; break;
+    default: bytes -= count;
+    }
+    if (op != FL_MBARRIER_INIT && op != FL_MBARRIER_EXPECT && !(pending & most) && !(bytes & bytes_mask))
+        pending = expected, phase += one_phase;
+    return (pending & most) | (expected & most) << FL_MBARRIER_EXPECTED | (bytes & bytes_mask) << FL_MBARRIER_BYTES |
+           phase;
+}
+
+/* Returns what it was before. */
+static uint64_t rt_mbarrier(struct fl_block *b, uint64_t address, uint32_t op, uint32_t count)
+{
+    _Atomic uint64_t *at = (_Atomic uint64_t *)address;
+    uint64_t was = atomic_load(at);
+    (void)b;
+    while (!atomic_compare_exchange_weak(at, &was, mbarrier_after(was, op, count)))
+        ;
+    return was;
+}
+
 static void rt_nanosleep(struct fl_block *b, uint32_t ns)
 {
     (void)b;

@@ -44,7 +44,7 @@
 
 #include <stdint.h>
 
-#define FL_ABI_VERSION 4u
+#define FL_ABI_VERSION 5u
 #define FL_WARP_SIZE 32u
 #define FL_EXITED 0xffffu          /* state[t]: the thread has ended */
 #define FL_MAX_SEGMENTS 0xfff0u
@@ -135,6 +135,17 @@ enum fl_multimem_type { FL_MULTIMEM_U32, FL_MULTIMEM_S32, FL_MULTIMEM_U64, FL_MU
                         FL_MULTIMEM_F64, FL_MULTIMEM_F16, FL_MULTIMEM_BF16,
                         FL_MULTIMEM_F16_WIDE, FL_MULTIMEM_BF16_WIDE /* added up in single precision */ };
 
+/* The 64 bits of an mbarrier, and of a state that arriving returns: arrivals that are pending in this
+ * phase, and in each later one, of 20 bits each; bytes that are to come, 21 bits, signed; the phase. */
+enum { FL_MBARRIER_MOST = (1 << 20) - 1, FL_MBARRIER_EXPECTED = 20, FL_MBARRIER_BYTES = 40, FL_MBARRIER_PHASE = 61 };
+enum fl_mbarrier_op {
+    FL_MBARRIER_INIT,
+    FL_MBARRIER_ARRIVE,
+    FL_MBARRIER_DROP,
+    FL_MBARRIER_EXPECT,
+    FL_MBARRIER_COMPLETE
+};
+
 /* What compiled code may call, through b->rt. Each entry:
  *   X(name, "signature", return type, parameters)
  * The signature drives code generation: first the result, then the parameters:
@@ -151,6 +162,8 @@ enum fl_multimem_type { FL_MULTIMEM_U32, FL_MULTIMEM_S32, FL_MULTIMEM_U64, FL_MU
     X(malloc, "lpl", uint64_t, (struct fl_block * b, uint64_t size)) \
     X(free, "vpl", void, (struct fl_block * b, uint64_t ptr)) \
     X(nanosleep, "vpi", void, (struct fl_block * b, uint32_t ns)) \
+    X(copy, "vplli", void, (struct fl_block * b, uint64_t to, uint64_t from, uint32_t bytes)) \
+    X(mbarrier, "lplii", uint64_t, (struct fl_block * b, uint64_t address, uint32_t op, uint32_t count)) \
     X(multimem_load, "vplpi", void, (struct fl_block * b, uint64_t address, void *out, uint32_t what)) \
     X(multimem_store, "vplpi", void, (struct fl_block * b, uint64_t address, const void *in, uint32_t what)) \
     X(multimem_reduce, "vplpi", void, (struct fl_block * b, uint64_t address, const void *in, uint32_t what)) \

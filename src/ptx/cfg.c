@@ -31,6 +31,7 @@ bool has_destination(const struct instr *i)
 {
     switch (i->op) {
     case OP_st:
+    case OP_stackrestore:
     case OP_bra:
     case OP_brx:
     case OP_call:
@@ -170,12 +171,14 @@ bool is_sync_load(const struct instr *i)
 {
     return (i->op == OP_ld &&
             (has(i, MOD_volatile) || has(i, MOD_relaxed) || has(i, MOD_acquire) || has(i, MOD_mmio))) ||
-           (i->op == OP_atom && i->nops && i->ops[0].kind != OPERAND_sink);
+           (i->op == OP_atom && i->nops && i->ops[0].kind != OPERAND_sink) ||
+           (i->op == OP_mbarrier && (has(i, MOD_test_wait) || has(i, MOD_try_wait)));
 }
 
 static bool has_effect(const struct instr *i)
 {
-    return i->op == OP_st || i->op == OP_atom || i->op == OP_red || i->op == OP_call;
+    return i->op == OP_st || i->op == OP_atom || i->op == OP_red || i->op == OP_call || i->op == OP_mbarrier ||
+           i->op == OP_cp;
 }
 
 /* A call of what looks at memory: its result may be what decides. */

@@ -84,8 +84,10 @@ bool emit_compare(struct emitter *e, const struct instr *i);
 bool emit_move(struct emitter *e, const struct instr *i);
 bool emit_memory(struct emitter *e, const struct instr *i);
 bool emit_atomic(struct emitter *e, const struct instr *i);
+bool emit_asynchronous(struct emitter *e, const struct instr *i);
 bool emit_multimem(struct emitter *e, const struct instr *i);
 bool emit_call(struct emitter *e, const struct instr *i);
+bool emit_stack(struct emitter *e, const struct instr *i);
 void emit_instruction(struct emitter *e, const struct instr *i);  /* without guard and control flow */
 
 /* The address (text of a ptr value) that an address operand means, for an access of bytes;

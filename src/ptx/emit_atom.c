@@ -2,6 +2,7 @@
  * the others a compare-and-swap loop. */
 #include "arena.h"
 #include "emit_float.h"
+#include "llvm.h"
 #include "ptxc.h"
 
 #include <string.h>
@@ -133,7 +134,7 @@ bool emit_atomic(struct emitter *e, const struct instr *i)
     enum ptx_type type = need_type(e, i, i->ntypes > 1 ? 1 : 0);
     if (i->ntypes == 1) type = i->types[0];
     check_type(e, i, type);
-    if (type == T_b128) unsupported(e, i, "128-bit atomics");
+    if (type == T_b128 && !llvm_host_has("cx16")) unsupported(e, i, "128-bit atomics on this processor");
     const char *group, *p = address_of(e, i, &i->ops[first], i->space, type_bytes(type) * n, &group);
     const struct operand *b = &i->ops[first + 1], *c = &i->ops[first + 2];
     if (n == 1) {

@@ -291,45 +291,15 @@ static void emit_isspacep(struct emitter *e, const struct instr *i)
     result(e, &i->ops[0], T_pred, v);
 }
 
-/* cp.async: the copy is done at once, so there is never anything to wait for. */
-static void emit_copy(struct emitter *e, const struct instr *i)
-{
-    if (!has(i, MOD_async)) unsupported(e, i, NULL);
-    if (has(i, MOD_commit_group) || has(i, MOD_wait_group) || has(i, MOD_wait_all)) return;
-    if (strstr(i->text, "bulk") || has(i, MOD_arrive) || i->nops < 3 || i->ops[2].kind != OPERAND_int)
-        unsupported(e, i, NULL);
-    uint64_t bytes = i->ops[2].bits;
-    if (bytes != 4 && bytes != 8 && bytes != 16) fail(e, i, "4, 8 or 16 bytes can be copied");
-    const char *group, *from = address_of(e, i, &i->ops[1], SPACE_global, (unsigned)bytes, &group),
-                       *to = address_of(e, i, &i->ops[0], SPACE_shared, (unsigned)bytes, &group);
-    const char *size = i->nops > 3 && i->ops[3].kind != OPERAND_none ? value(e, &i->ops[3], T_b32) : NULL;
-    for (unsigned k = 0; k < bytes; k += 4) {
-        const char *p = emit(e, "getelementptr i8, ptr %s, i64 %u", from, k),
-                   *q = emit(e, "getelementptr i8, ptr %s, i64 %u", to, k), *v;
-        if (size) {
-            const char *read = new_label(e, "read"), *over = new_label(e, "over"),
-                       *slot = arena_printf("%%CP%u", e->next++);
-            fprintf(e->head, "  %s = alloca i32\n", slot);
-            emit_void(e, "store i32 0, ptr %s", slot);
-            const char *inside = emit(e, "icmp ugt i32 %s, %u", size, k);
-            emit_void(e, "br i1 %s, label %%%s, label %%%s", inside, read, over);
-            fprintf(e->body, "%s:\n", read);
-            emit_void(e, "store i32 %s, ptr %s", emit(e, "load i32, ptr %s, align 4%s", p, group), slot);
-            place_label(e, over);
-            v = emit(e, "load i32, ptr %s", slot);
-        } else {
-            v = emit(e, "load i32, ptr %s, align 4%s", p, group);
-        }
-        emit_void(e, "store i32 %s, ptr %s, align 4%s", v, q, group);
-    }
-}
-
 bool emit_memory(struct emitter *e, const struct instr *i)
 {
     switch (i->op) {
     case OP_ld:
     case OP_ldu: emit_load(e, i); return true;
-    case OP_st: emit_store(e, i); return true;
+    case OP_st:
+        if (has(i, MOD_async)) return false;
+        emit_store(e, i);
+        return true;
     case OP_cvta: emit_cvta(e, i); return true;
     case OP_isspacep: emit_isspacep(e, i); return true;
     case OP_membar:
@@ -353,7 +323,6 @@ bool emit_memory(struct emitter *e, const struct instr *i)
     case OP_barrier: return has(i, MOD_cluster) && has(i, MOD_arrive);
     case OP_mapa: result(e, &i->ops[0], need_type(e, i, 0), value(e, &i->ops[1], need_type(e, i, 0))); return true;
     case OP_getctarank: result(e, &i->ops[0], T_b32, "0"); return true;
-    case OP_cp: emit_copy(e, i); return true;
     case OP_nanosleep: call_rt(e, "nanosleep", "i32 %s", value(e, &i->ops[0], T_b32)); return true;
     default: return false;
     }

@@ -96,19 +96,45 @@ static void function_block(struct emitter *e, const struct cfg *c, uint32_t numb
     emit_void(e, "br label %%B%u", c->block_at[b->end]);
 }
 
-/* The frame is there, but nothing has been written to it. */
-static void check_stack(struct emitter *e)
+/* Ends the kernel if the stack, with bytes more on it (an i64 value), is too full. */
+static void check_stack(struct emitter *e, const char *bytes, int line)
 {
     const char *sp = emit(e, "call i64 @llvm.read_register.i64(metadata !7)"), *over = new_label(e, "over"),
                *good = new_label(e, "good");
     const char *mine = emit(e, "mul i64 %s, %s", emit(e, "zext i32 %s to i64", e->t),
                             block_field(e, "i64", offsetof(struct fl_block, stack_stride)));
     const char *least = emit(e, "add i64 %s, %s", mine, block_field(e, "i64", offsetof(struct fl_block, stack_lo)));
-    const char *low = emit(e, "icmp ult i64 %s, %s", sp, emit(e, "add i64 %s, %d", least, ROOM));
-    emit_void(e, "br i1 %s, label %%%s, label %%%s, !prof !3", low, over, good);
+    const char *room = emit(e, "sub i64 %s, %s", sp, emit(e, "add i64 %s, %d", least, ROOM));
+    const char *full =
+        emit(e, "or i1 %s, %s", emit(e, "icmp slt i64 %s, 0", room), emit(e, "icmp ult i64 %s, %s", room, bytes));
+    emit_void(e, "br i1 %s, label %%%s, label %%%s, !prof !3", full, over, good);
     fprintf(e->body, "%s:\n", over);
-    call_rt(e, "overflow", "i32 %s, i32 %d", e->t, e->func->line);
+    call_rt(e, "overflow", "i32 %s, i32 %d", e->t, line);
     fprintf(e->body, "  unreachable\n%s:\n", good);
+}
+
+bool emit_stack(struct emitter *e, const struct instr *i)
+{
+    if (i->op != OP_alloca && i->op != OP_stacksave && i->op != OP_stackrestore) return false;
+    if (e->kernel) unsupported(e, i, NULL);
+    enum ptx_type t = need_type(e, i, 0);
+    need_operands(e, i, 1, 3);
+    if (i->op == OP_stacksave) {
+        result(e, &i->ops[0], T_b64, emit(e, "ptrtoint ptr %s to i64", emit(e, "call ptr @llvm.stacksave()")));
+    } else if (i->op == OP_stackrestore) {
+        emit_void(e, "call void @llvm.stackrestore(ptr %s)",
+                  emit(e, "inttoptr i64 %s to ptr", value(e, &i->ops[0], T_b64)));
+    } else {
+        need_operands(e, i, 2, 3);
+        uint64_t align = i->nops > 2 && i->ops[2].kind == OPERAND_int ? i->ops[2].bits : 8;
+        if (!align || align & (align - 1) || align > 4096) fail(e, i, "the alignment is no power of two");
+        const char *bytes = value(e, &i->ops[1], t);
+        if (type_bits(t) == 32) bytes = emit(e, "zext i32 %s to i64", bytes);
+        if (e->whole) check_stack(e, bytes, i->line);
+        const char *p = emit(e, "alloca i8, i64 %s, align %u", bytes, align < 16 ? 16u : (unsigned)align);
+        result(e, &i->ops[0], t, emit(e, "ptrtoint ptr %s to %s", p, lltype(t)));
+    }
+    return true;
 }
 
 static void emit_version(struct emitter *e, struct func *f, bool probe, bool whole)
@@ -132,7 +158,8 @@ static void emit_version(struct emitter *e, struct func *f, bool probe, bool who
     for (uint32_t b = 0; b < c.nblocks; b++) function_block(e, &c, b);
     fclose(inner);
     e->body = outer;
-    if (whole) check_stack(e);
+    /* the frame is there, but nothing has been written to it */
+    if (whole) check_stack(e, "0", f->line);
     for (uint32_t r = 0; r < f->nregs; r++)
         if (e->reg_used[r]) fprintf(outer, "  store %s zeroinitializer, ptr %%R%u\n", lltype(f->regs[r]->type), r);
     if (e->carry_used) fputs("  store i1 false, ptr %CC\n", outer);

@@ -45,9 +45,24 @@ static enum ptx_mod mod_of(const struct token *t)
 /* Hints about caches, and proxies of them, which change no result. */
 static bool is_hint(const struct token *t)
 {
-    static const char *const exact[] = { ".ca",      ".cg",         ".cs",           ".lu",   ".cv",
-                                         ".wb",      ".wt",         ".L1",           ".L2",   ".tensormap",
-                                         ".generic", ".evict_last", ".evict_normal", ".read", ".to_generic" };
+    static const char *const exact[] = { ".ca",
+                                         ".cg",
+                                         ".cs",
+                                         ".lu",
+                                         ".cv",
+                                         ".wb",
+                                         ".wt",
+                                         ".L1",
+                                         ".L2",
+                                         ".tensormap",
+                                         ".generic",
+                                         ".evict_last",
+                                         ".evict_normal",
+                                         ".read",
+                                         ".to_generic",
+                                         ".mbarrier::complete_tx::bytes",
+                                         ".multicast::cluster",
+                                         ".mbarrier" };
     if (t->length > 6 && (!memcmp(t->text, ".L1::", 5) || !memcmp(t->text, ".L2::", 5))) return true;
     if (t->length > 7 && !memcmp(t->text, ".level::", 7)) return true;
     for (size_t i = 0; i < sizeof exact / sizeof *exact; i++)
@@ -256,8 +271,7 @@ static void opcode(struct parser *p, struct instr *i)
                      token_is(&name, "suld") || token_is(&name, "sust") || token_is(&name, "sured") ||
                      token_is(&name, "suq") || token_is(&name, "wmma") || token_is(&name, "mma") ||
                      token_is(&name, "wgmma") || token_is(&name, "ldmatrix") || token_is(&name, "stmatrix") ||
-                     token_is(&name, "movmatrix") || token_is(&name, "tcgen05") || token_is(&name, "st_async") ||
-                     token_is(&name, "stackrestore") || token_is(&name, "stacksave");
+                     token_is(&name, "movmatrix") || token_is(&name, "tcgen05") || token_is(&name, "st_async");
         fatal_at(known ? EXIT_UNSUPPORTED : EXIT_INVALID_PTX, name.line,
                  known ? "instruction '%.*s' is not supported" : "unknown instruction '%.*s'", (int)(end - start),
                  start);

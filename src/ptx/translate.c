@@ -106,7 +106,8 @@ static void emit_all(const struct translation *t, struct emitter *e)
         "!{!\"branch_weights\", i32 1, i32 100000}\n!5 = !{i64 8}\n"
         "!6 = distinct !{!6, !{!\"llvm.loop.parallel_accesses\", !1}, !{!\"llvm.loop.interleave.count\", i32 1}}\n"
         "!7 = !{!\"rsp\"}\n"
-        "declare i64 @llvm.read_register.i64(metadata)\n"
+        "declare i64 @llvm.read_register.i64(metadata)\ndeclare ptr @llvm.stacksave()\ndeclare void "
+        "@llvm.stackrestore(ptr)\n"
         "declare i32 @llvm.umin.i32(i32, i32)\ndeclare i64 @llvm.readcyclecounter()\n",
         e->out);
     fprintf(e->out, "!4 = !{i64 %u}\n", (t->nvariables + t->nfunctions) * 8);

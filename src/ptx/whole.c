@@ -46,6 +46,14 @@ static bool suspends_through_address(struct func *const *list, uint32_t count)
     return through_address && suspends;
 }
 
+/* A kernel's stack grows with each thread that takes memory from it, unless each has one. */
+static bool takes_from_stack(const struct func *f)
+{
+    for (uint32_t k = 0; k < f->ncode; k++)
+        if (f->code[k].op == OP_alloca) return f->entry || f->suspends;
+    return false;
+}
+
 static void mark(struct module_ir *m, struct func *f)
 {
     struct func **list;
@@ -70,8 +78,10 @@ void whole_choose(struct module_ir *m)
         struct func *f = m->funcs[n], **list;
         if (!f->body || (!f->entry && !(f->address_taken && f->suspends))) continue;
         uint32_t count = calls_reachable(m, f, &list);
-        if (!f->entry || expand(by_number, f, 0)->size > MOST_EXPANDED || suspends_through_address(list, count))
-            whole_mark(m, f);
+        bool whole =
+            !f->entry || expand(by_number, f, 0)->size > MOST_EXPANDED || suspends_through_address(list, count);
+        for (uint32_t k = 0; k < count; k++) whole |= takes_from_stack(list[k]);
+        if (whole) whole_mark(m, f);
     }
 }
 
