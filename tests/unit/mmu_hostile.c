@@ -21,12 +21,6 @@
 enum { BLOCKS = 64 };
 
 static volatile uint64_t *word(uint64_t offset) { return (volatile uint64_t *)(rig.base + offset); }
-static uint64_t now_us(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
-}
 
 static int begin(void **state)
 {
