@@ -66,7 +66,7 @@ child = int(p.stdout.readline())
 p.kill()
 p.wait()
 gone = False
-for _ in range(100):
+for _ in range(400):
     try:
         os.kill(child, 0)
         gone = open(f"/proc/{child}/stat").read().rpartition(")")[2].split()[0] == "Z"

@@ -169,7 +169,7 @@ static void early_exporter(int s)
     for (int k = 0; k < 16; k++) DEMAND(!cuMemFree(other[k]));
     tick(s);
     wait_tick(s);
-    for (int k = 0; k < 1000 && free_bytes() != before; k++) usleep(1000); /* its thread hears of it in a moment */
+    for (int k = 0; k < 20000 && free_bytes() != before; k++) usleep(1000); /* its thread hears of it in a moment */
     DEMAND(free_bytes() == before);
 }
 
@@ -231,7 +231,7 @@ static void stopped_exporter(int s)
     say(s, &me, sizeof me);
     wait_tick(s);
     DEMAND(!cuMemFree(p));
-    for (int k = 0; k < 5000 && before - free_bytes() != (4 << 20); k++) usleep(1000);
+    for (int k = 0; k < 20000 && before - free_bytes() != (4 << 20); k++) usleep(1000);
     DEMAND(before - free_bytes() == (4 << 20));
 }
 
@@ -281,7 +281,7 @@ static void bereft_exporter(int s)
     CUdeviceptr p = offer(s, SIZE);
     DEMAND(read(s, &none, 1) == 0);
     DEMAND(!cuMemFree(p));
-    for (int k = 0; k < 5000 && free_bytes() != before; k++) usleep(1000);
+    for (int k = 0; k < 20000 && free_bytes() != before; k++) usleep(1000);
     DEMAND(free_bytes() == before);
 }
 

@@ -228,7 +228,7 @@ static void faults_while_nobody_waits_for_the_device_are_served(void **state)
     for (unsigned round = 0; round < 5; round++) {
         uint64_t job =
             rig_launch(0, (struct rig_job){ RIG_WRITE, rig.base + round * RIG_BLOCK, RIG_PAGE, 20, 9, 0 }, 1, 0);
-        for (unsigned ms = 0; ms < 5000 && !processor_done(rig.device[0], rig.channel[0], job); ms++) usleep(1000);
+        for (unsigned ms = 0; ms < 20000 && !processor_done(rig.device[0], rig.channel[0], job); ms++) usleep(1000);
         assert_true(processor_done(rig.device[0], rig.channel[0], job));
     }
     assert_int_equal(rig.writes[1], 100);

@@ -61,6 +61,20 @@ static socklen_t name_of(unsigned place, struct sockaddr_un *a)
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 }
 
+/* The name may still be that of who was killed here before: what it was about to start has its descriptors for a moment. */
+static int take_place(unsigned place)
+{
+    struct sockaddr_un a;
+    socklen_t length = name_of(place, &a);
+    int in = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    NEED(in >= 0);
+    for (double patience = now() + 15; bind(in, (struct sockaddr *)&a, length);) {
+        NEED(errno == EADDRINUSE && now() < patience);
+        usleep(1000);
+    }
+    return in;
+}
+
 static void post(int socket, unsigned to, const struct letter *l, int descriptor)
 {
     struct sockaddr_un a;
@@ -172,11 +186,9 @@ static void work(unsigned place)
     static struct device device;
     unsigned count = 0;
     uint32_t *words = malloc(3 * UNIT / 2), *seen = malloc(3 * UNIT / 2);
-    struct sockaddr_un a;
-    int in = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    socklen_t length = name_of(place, &a);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    NEED(words && seen && in >= 0 && !bind(in, (struct sockaddr *)&a, length));
+    int in = take_place(place);
+    NEED(words && seen);
     device_open(&device, 1);
     size_t before = free_memory();
     while (!atomic_load(&board->stop)) {
@@ -200,7 +212,7 @@ static void work(unsigned place)
     close(in);
     while (count) drop(&held[--count], true);
     /* others may still hold what was made here, until they have come to this point too */
-    double patience = now() + 15;
+    double patience = now() + 40;
     while (free_memory() != before && now() < patience) usleep(20000);
     if (free_memory() != before) wrong("device memory is missing at the end", &(struct letter){ 0 });
     CHECK(cuDevicePrimaryCtxRelease(0));
@@ -281,7 +293,7 @@ int main(int argc, char **argv)
             fprintf(stderr, "a worker could not end: status %#x\n", status);
             atomic_fetch_add(&board->wrong, 1);
         }
-    for (unsigned k = 0; k < 100 && left_behind(); k++) usleep(50000);
+    for (unsigned k = 0; k < 600 && left_behind(); k++) usleep(50000);
     unsigned left = left_behind();
     printf("%u workers, %lu killed: %lu made, %lu handed out, %lu received, %lu checked, %lu wrong, %u processes left, seed %llu\n",
            workers, board->killed, board->made, board->passed_on, board->received, board->checked, board->wrong, left, (unsigned long long)seed);
