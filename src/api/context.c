@@ -124,7 +124,7 @@ CUresult CUDAAPI cuCtxPushCurrent_v2(CUcontext ctx)
     CUresult r = library_ready();
     if (r) return r;
     if (!ctx) return CUDA_ERROR_INVALID_VALUE;
-    r = context_check(ctx, &c);
+    r = context_check_named(ctx, &c);
     return r && r != CUDA_ERROR_CONTEXT_IS_DESTROYED ? r : context_push(c);
 }
 
@@ -142,7 +142,7 @@ CUresult CUDAAPI cuCtxSetCurrent(CUcontext ctx)
     struct context *c = NULL;
     CUresult r = library_ready();
     if (r) return r;
-    if (ctx && (r = context_check(ctx, &c)) && r != CUDA_ERROR_CONTEXT_IS_DESTROYED) return r;
+    if (ctx && (r = context_check_named(ctx, &c)) && r != CUDA_ERROR_CONTEXT_IS_DESTROYED) return r;
     context_set(c);
     return CUDA_SUCCESS;
 }
@@ -152,7 +152,7 @@ CUresult CUDAAPI cuCtxGetCurrent(CUcontext *pctx)
     CUresult r = library_ready();
     if (r) return r;
     if (!pctx) return CUDA_ERROR_INVALID_VALUE;
-    *pctx = (CUcontext)context_top();
+    *pctx = (CUcontext)context_top_named();
     return CUDA_SUCCESS;
 }
 
@@ -326,7 +326,7 @@ CUresult CUDAAPI cuCtxRecordEvent(CUcontext hCtx, CUevent hEvent)
     CUresult r = context_event(hCtx, hEvent, &c, &e);
     if (r) return r;
     if (event_context(e) != c) return CUDA_ERROR_INVALID_HANDLE;
-    return (r = capture_refuse_context(c)) ? r : context_record(c, e);
+    return (r = capture_refuse_context(c)) ? r : context_record(c, NULL, e);
 }
 
 CUresult CUDAAPI cuCtxWaitEvent(CUcontext hCtx, CUevent hEvent)
@@ -335,7 +335,7 @@ CUresult CUDAAPI cuCtxWaitEvent(CUcontext hCtx, CUevent hEvent)
     struct event *e;
     CUresult r = context_event(hCtx, hEvent, &c, &e);
     if (r || (r = capture_refuse_event(e)) || (r = capture_refuse_context(c))) return r;
-    return context_wait(c, e);
+    return context_wait(c, NULL, e);
 }
 
 /* ---- limits: each is rounded and bounded in its own way (observed on H200) */

@@ -1,6 +1,7 @@
 /* Launches: the checks in the driver's order, and the parameters as the kernel
  * wants them. */
 #include "api/copy.h"
+#include "api/green.h"
 #include "base/log.h"
 #include "graph/capture.h"
 #include "module/module.h"
@@ -87,7 +88,9 @@ static CUresult check_cooperative(const struct request *q, const struct limits *
     CUresult r = function_occupancy(q->function, (int)(l->block[0] * l->block[1] * l->block[2]), l->dynamic_shared, &blocks);
     if (r)
         return r;
-    uint64_t plane = (uint64_t)l->grid[0] * l->grid[1], most = (uint64_t)blocks * limits->multiprocessors;
+    const struct green *g = green_of(q->stream);
+    uint64_t plane = (uint64_t)l->grid[0] * l->grid[1],
+             most = (uint64_t)blocks * (g ? sm_count(&g->sms) : limits->multiprocessors);
     return plane > most || plane * l->grid[2] > most ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE : CUDA_SUCCESS;
 }
 
@@ -169,6 +172,8 @@ static CUresult submit(struct request *q, uint8_t *params)
     l->params = params;
     l->params_size = f->kernel->param_size;
     l->stack_limit = (uint32_t)f->module->context->limits[CU_LIMIT_STACK_SIZE];
+    const struct green *g = green_of(q->stream);
+    if (g) memcpy(l->sms, g->sms.word, sizeof l->sms);
     l->name = f->name;
     l->static_shared = f->kernel->static_shared;
     l->local = f->kernel->local_reported;

@@ -1,5 +1,6 @@
 /* Stream management. What a stream does is in src/stream; here are the checks
  * of arguments, in the driver's order. */
+#include "api/green.h"
 #include "graph/capture.h"
 #include "pool/mempool.h"
 #include "space/space.h"
@@ -25,7 +26,9 @@ CUresult CUDAAPI cuStreamCreateWithPriority(CUstream *phStream, unsigned int fla
         return r;
     if (!phStream || flags & ~CU_STREAM_NON_BLOCKING)
         return CUDA_ERROR_INVALID_VALUE;
-    r = stream_create(c, flags, stream_clamp_priority(priority), &s);
+    struct green *g = green_current();
+    r = g ? stream_create_green(g, flags, stream_clamp_priority(priority), &s)
+          : stream_create(c, flags, stream_clamp_priority(priority), &s);
     if (!r)
         *phStream = (CUstream)s;
     return r;
@@ -92,7 +95,8 @@ CUresult CUDAAPI cuStreamGetCtx(CUstream hStream, CUcontext *pctx)
         return r;
     if (!pctx)
         return CUDA_ERROR_INVALID_VALUE;
-    *pctx = (CUcontext)stream_context(s);
+    const struct green *g = green_of(s);
+    *pctx = (CUcontext)(g ? g->named : stream_context(s));
     return CUDA_SUCCESS;
 }
 
@@ -105,7 +109,7 @@ CUresult CUDAAPI cuStreamGetCtx_v2(CUstream hStream, CUcontext *pCtx, CUgreenCtx
     if (!pCtx || !pGreenCtx)
         return CUDA_ERROR_INVALID_VALUE;
     *pCtx = (CUcontext)stream_context(s);
-    *pGreenCtx = NULL;
+    *pGreenCtx = (CUgreenCtx)green_of(s);
     return CUDA_SUCCESS;
 }
 
@@ -117,7 +121,7 @@ CUresult CUDAAPI cuStreamGetGreenCtx(CUstream hStream, CUgreenCtx *phCtx)
         return r;
     if (!phCtx)
         return CUDA_ERROR_INVALID_VALUE;
-    *phCtx = NULL;
+    *phCtx = (CUgreenCtx)green_of(s);
     return CUDA_SUCCESS;
 }
 

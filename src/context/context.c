@@ -39,7 +39,13 @@ CUresult sticky_set(CUresult error)
 
 static struct context **at(unsigned k) { return k < NEAR ? &near[k] : &far[k - NEAR]; }
 
-struct context *context_top(void) { return depth ? *at(depth - 1) : NULL; }
+struct context *context_top_named(void) { return depth ? *at(depth - 1) : NULL; }
+
+struct context *context_top(void)
+{
+    struct context *c = context_top_named();
+    return c && c->real ? c->real : c;
+}
 
 /* Other destructors of the thread may still make calls. */
 static void thread_ends(void *p)
@@ -67,7 +73,7 @@ CUresult context_push(struct context *c)
 
 CUresult context_pop(struct context **c)
 {
-    if (!context_top()) return CUDA_ERROR_INVALID_CONTEXT;
+    if (!context_top_named()) return CUDA_ERROR_INVALID_CONTEXT;
     *c = *at(--depth);
     return CUDA_SUCCESS;
 }
@@ -82,9 +88,11 @@ CUresult context_current_unchecked(struct context **out)
 {
     CUresult r = library_ready();
     if (r) return r;
-    struct context *c = context_top();
+    struct context *c = context_top_named();
     if (!c) return CUDA_ERROR_INVALID_CONTEXT;
-    *out = c;
+    *out = c->real ? c->real : c;
+    if (c->real && atomic_load_explicit(&c->destroyed, memory_order_acquire)) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    c = *out;
     return atomic_load_explicit(&c->destroyed, memory_order_acquire) ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_SUCCESS;
 }
 
@@ -105,6 +113,14 @@ CUresult context_current(struct context **out)
 /* ---- the table */
 
 CUresult context_check(CUcontext handle, struct context **out)
+{
+    CUresult r = context_check_named(handle, out);
+    if (r || !(*out)->real) return r;
+    *out = (*out)->real;
+    return atomic_load(&(*out)->destroyed) ? CUDA_ERROR_CONTEXT_IS_DESTROYED : r;
+}
+
+CUresult context_check_named(CUcontext handle, struct context **out)
 {
     struct context *c = (struct context *)handle;
     CUresult r = CUDA_ERROR_INVALID_CONTEXT;
@@ -212,6 +228,20 @@ CUresult context_create(struct device *d, unsigned flags, struct context **out)
     return r;
 }
 
+/* The handle is remembered for long, not for ever. */
+static void remember(struct context *c)
+{
+    pthread_mutex_lock(&lock);
+    for (struct context **at = &live; *at; at = &(*at)->next)
+        if (*at == c) {
+            *at = c->next;
+            break;
+        }
+    free(destroyed[destroyed_count % REMEMBERED]);
+    destroyed[destroyed_count++ % REMEMBERED] = c;
+    pthread_mutex_unlock(&lock);
+}
+
 CUresult context_destroy(CUcontext handle)
 {
     struct context *c;
@@ -223,17 +253,30 @@ CUresult context_destroy(CUcontext handle)
     pthread_mutex_unlock(&lock);
     if (!mine) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     end(c);
-    pthread_mutex_lock(&lock);
-    for (struct context **at = &live; *at; at = &(*at)->next)
-        if (*at == c) {
-            *at = c->next;
-            break;
-        }
-    /* the handle is remembered for long, not for ever */
-    free(destroyed[destroyed_count % REMEMBERED]);
-    destroyed[destroyed_count++ % REMEMBERED] = c;
-    pthread_mutex_unlock(&lock);
+    remember(c);
     return CUDA_SUCCESS;
+}
+
+CUresult context_name(struct context *real, struct green *g, struct context **out)
+{
+    struct context *c = context_new(real->device, real->flags);
+    if (!c) return CUDA_ERROR_OUT_OF_MEMORY;
+    c->real = real;
+    c->green = g;
+    c->id = atomic_fetch_add(&last_id, 1) + 1;
+    atomic_store(&c->destroyed, false);
+    pthread_mutex_lock(&lock);
+    c->next = live;
+    live = c;
+    pthread_mutex_unlock(&lock);
+    *out = c;
+    return CUDA_SUCCESS;
+}
+
+void context_unname(struct context *c)
+{
+    atomic_store(&c->destroyed, true);
+    remember(c);
 }
 
 /* ---- primary contexts */

@@ -44,6 +44,8 @@ struct context {
     CUfunc_cache cache;
     struct stream_set *streams;
     struct module *modules;        /* module/module.h */
+    struct context *real;          /* this is only a name for it, of */
+    struct green *green;           /* that green context; NULL: an ordinary context */
     uint64_t heap, heap_size;      /* device-side malloc's arena, 0: not made yet */
     pthread_mutex_t lock;
     struct context *next;          /* in the table */
@@ -65,6 +67,12 @@ CUresult context_current_unchecked(struct context **out);
 /* Whether handle is a live context (not NULL, not destroyed): CUDA_ERROR_INVALID_CONTEXT, CUDA_ERROR_CONTEXT_IS_DESTROYED. */
 CUresult context_check(CUcontext handle, struct context **out);
 struct context *context_top(void); /* of the calling thread's stack, or NULL; no checks */
+/* The same, but a green context's name is not resolved. */
+CUresult context_check_named(CUcontext handle, struct context **out);
+struct context *context_top_named(void);
+/* Another CUcontext for a context. */
+CUresult context_name(struct context *real, struct green *g, struct context **out);
+void context_unname(struct context *c);
 
 CUresult context_push(struct context *c);
 CUresult context_pop(struct context **c);

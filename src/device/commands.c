@@ -173,6 +173,8 @@ static void launch(const struct command *c)
     g->heap = c->launch.heap;
     g->heap_size = c->launch.heap_size;
     g->gridid = c->launch.gridid;
+    memcpy(g->sms, c->launch.sms, sizeof g->sms);
+    for (int k = 0; k < 4; k++) g->sm_count += (uint32_t)__builtin_popcountll(g->sms[k]);
     g->params = params;
     g->channel = c->channel;
     g->seq = c->seq;

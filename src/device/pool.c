@@ -90,13 +90,28 @@ static bool shape_frame(struct frame *f, struct grid *g)
     return true;
 }
 
+static uint32_t nth_sm(const struct grid *g, uint32_t n)
+{
+    for (uint32_t k = 0; k < 4; k++) {
+        uint32_t here = (uint32_t)__builtin_popcountll(g->sms[k]);
+        uint64_t word = g->sms[k];
+        if (n >= here) {
+            n -= here;
+            continue;
+        }
+        while (n--) word &= word - 1;
+        return 64 * k + (uint32_t)__builtin_ctzll(word);
+    }
+    return 0;
+}
+
 static void place_block(struct frame *f, const struct grid *g, uint64_t number)
 {
     uint32_t *c = f->b.ctaid;
     c[0] = (uint32_t)(number % g->grid[0]);
     c[1] = (uint32_t)(number / g->grid[0] % g->grid[1]);
     c[2] = (uint32_t)(number / g->grid[0] / g->grid[1]);
-    f->b.smid = (uint32_t)(number % control->sm_count);
+    f->b.smid = g->sm_count ? nth_sm(g, (uint32_t)(number % g->sm_count)) : (uint32_t)(number % control->sm_count);
     block_begin(f);
 }
 

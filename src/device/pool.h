@@ -23,6 +23,8 @@ struct grid {
     uint32_t workspace[16];        /* a cooperative grid's barrier */
     const uint64_t *symbols;
     uint64_t heap, heap_size, gridid;
+    uint64_t sms[4];               /* its multiprocessors' bits, */
+    uint32_t sm_count;             /* and how many: 0, all */
     uint8_t *params;               /* owned */
     uint32_t channel;
     uint64_t seq;

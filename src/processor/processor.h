@@ -73,6 +73,7 @@ struct launch {
     bool cooperative;              /* all blocks are resident at once */
     uint64_t heap, heap_size;      /* device-side malloc's arena, 0: none */
     uint32_t stack_limit;          /* CU_LIMIT_STACK_SIZE */
+    uint64_t sms[4];               /* bits: the multiprocessors it is said to run on; none: all */
     const void *params;            /* copied before return */
     uint32_t params_size;
     uint64_t gridid;

@@ -40,6 +40,7 @@ struct command {
             uint32_t prot;
         } map; /* UNMAP and PROTECT use its va, size, prot; FORGET its backing */
         struct {
+            uint64_t sms[4];
             uint64_t image, symbols, heap, heap_size, gridid, params;          /* params: position in the byte ring */
             uint32_t kernel, grid[3], block[3], dynamic_shared, params_size, cooperative, stack_limit;
         } launch;
@@ -112,7 +113,7 @@ struct control {
     char text[];                   /* printf_size bytes */
 };
 
-#define RING_VERSION 5u
+#define RING_VERSION 6u
 #define PRINTF_MOST (256ul << 20)  /* address space set aside for text; touched as needed */
 #define CONTROL_BYTES (sizeof(struct control) + PRINTF_MOST)
 

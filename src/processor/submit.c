@@ -305,6 +305,7 @@ uint64_t processor_launch(struct processor *p, uint32_t channel, const struct la
         c->launch.heap = l->heap;
         c->launch.heap_size = l->heap_size;
         c->launch.gridid = l->gridid;
+        memcpy(c->launch.sms, l->sms, sizeof l->sms);
         memcpy(c->launch.grid, l->grid, sizeof l->grid);
         memcpy(c->launch.block, l->block, sizeof l->block);
         c->launch.dynamic_shared = l->dynamic_shared;

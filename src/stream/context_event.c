@@ -4,8 +4,13 @@
 #include "stream/internal.h"
 #include "stream/operations.h"
 
+static bool concerned(const struct stream *s, const struct green *g)
+{
+    return !g || s->green == g || s->kind != STREAM_CREATED;
+}
+
 /* Behind everything in all streams; without a lock. */
-static CUresult after_all(struct stream_set *set, struct marks *after)
+static CUresult after_all(struct stream_set *set, const struct green *g, struct marks *after)
 {
     CUresult r = CUDA_SUCCESS;
     pthread_mutex_lock(&set->lock);
@@ -13,7 +18,7 @@ static CUresult after_all(struct stream_set *set, struct marks *after)
         pthread_mutex_lock(&t->lock);
         if (atomic_load(&set->dying))
             r = CUDA_ERROR_CONTEXT_IS_DESTROYED;
-        else if (!stream_idle(t))
+        else if (concerned(t, g) && !stream_idle(t))
             r = mark_behind(t, after);
         pthread_mutex_unlock(&t->lock);
     }
@@ -21,7 +26,7 @@ static CUresult after_all(struct stream_set *set, struct marks *after)
     return r;
 }
 
-CUresult context_record(struct context *c, struct event *e)
+CUresult context_record(struct context *c, const struct green *g, struct event *e)
 {
     struct marks after;
     struct stream *s;
@@ -29,7 +34,7 @@ CUresult context_record(struct context *c, struct event *e)
     if (r)
         return r;
     marks_init(&after);
-    r = after_all(c->streams, &after);
+    r = after_all(c->streams, g, &after);
     for (unsigned k = 0; k < after.count && !r; k++) {
         r = stream_wait(s, marks_list(&after)[k]);
         if (!r)
@@ -75,7 +80,7 @@ static void open_gate(struct marks *gate)
     marks_free(gate);
 }
 
-static CUresult wait_everywhere(struct stream_set *set, struct mark *m)
+static CUresult wait_everywhere(struct stream_set *set, const struct green *g, struct mark *m)
 {
     CUresult r;
     pthread_mutex_lock(&set->lock);
@@ -83,7 +88,7 @@ static CUresult wait_everywhere(struct stream_set *set, struct mark *m)
     r = marks_add(&set->gate, mark_reference(m));
     for (struct stream *s = set->streams; s && !r; s = s->next) {
         pthread_mutex_lock(&s->lock);
-        if (s->id && m->stream != s)
+        if (s->id && m->stream != s && concerned(s, g))
             r = wait_here(s, m);
         pthread_mutex_unlock(&s->lock);
     }
@@ -91,12 +96,12 @@ static CUresult wait_everywhere(struct stream_set *set, struct mark *m)
     return r;
 }
 
-CUresult context_wait(struct context *c, struct event *e)
+CUresult context_wait(struct context *c, const struct green *g, struct event *e)
 {
     if (event_adopted(e))
         return CUDA_ERROR_NOT_SUPPORTED; /* its state is another process's */
     struct mark *m = event_mark(e);
-    CUresult r = m && !mark_done(m) ? wait_everywhere(c->streams, m) : CUDA_SUCCESS;
+    CUresult r = m && !mark_done(m) ? wait_everywhere(c->streams, g, m) : CUDA_SUCCESS;
     mark_release(m);
     return r;
 }

@@ -6,6 +6,7 @@
 
 struct event;
 struct beacon;
+struct green;
 
 /* Flags are checked by the caller. */
 CUresult event_create(struct context *c, unsigned flags, struct event **out);
@@ -27,8 +28,9 @@ CUresult event_elapsed(struct event *start, struct event *end, float *ms);
 CUresult stream_wait_event(struct stream *s, struct event *e);
 
 /* cuCtxRecordEvent, cuCtxWaitEvent */
-CUresult context_record(struct context *c, struct event *e);
-CUresult context_wait(struct context *c, struct event *e);
+/* ... of a green context's streams (g not NULL) and the default streams alone; what waits may be more than that. */
+CUresult context_record(struct context *c, const struct green *g, struct event *e);
+CUresult context_wait(struct context *c, const struct green *g, struct event *e);
 
 /* The events of a dying context; with its set's lock. */
 void events_invalidate(struct stream_set *set);

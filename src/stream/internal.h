@@ -52,6 +52,8 @@ struct stream {
     enum stream_kind kind;
     unsigned flags;
     int priority;
+    struct green *green;           /* whose it is, and its number then; NULL: an ordinary context's */
+    unsigned long long green_id;
 
     pthread_mutex_t order;         /* held from finding out what an operation must wait for until
                                       it is issued; guards from_legacy, in legacy everyone's to_legacy */

@@ -4,10 +4,15 @@
 
 #include "stream/stream.h"
 
+struct green;
+
 enum { STREAM_PRIORITY_LEAST = 0, STREAM_PRIORITY_GREATEST = -5 };
 int stream_clamp_priority(int priority);
 
 CUresult stream_create(struct context *c, unsigned flags, int priority, struct stream **out);
+/* One of a green context; it ends with that. */
+CUresult stream_create_green(struct green *g, unsigned flags, int priority, struct stream **out);
+struct green *stream_green(const struct stream *s); /* or NULL */
 /* Invalidates the handle at once; the stream goes when its work is done. The default streams
  * and handles that are no longer valid: CUDA_ERROR_INVALID_HANDLE. */
 CUresult stream_destroy(struct stream *s);

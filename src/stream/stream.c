@@ -1,5 +1,6 @@
 /* Streams come and go: sets, handles, creation and destruction. */
 #include "api/api.h"
+#include "context/green.h"
 #include "stream/event.h"
 #include "stream/internal.h"
 #include "stream/operations.h"
@@ -54,6 +55,7 @@ CUresult stream_new(struct stream_set *set, enum stream_kind kind, unsigned flag
     s->kind = kind;
     s->flags = flags;
     s->priority = priority;
+    s->green = NULL;
     s->quit = false;
     s->attributes = (struct stream_attributes){ .synchronization = CU_SYNC_POLICY_AUTO, .domain_map = { 0, 1 } };
     s->from_legacy = s->to_legacy = (struct seen){ 0, 0 };
@@ -230,12 +232,34 @@ CUresult stream_get(struct context *c, CUstream handle, bool per_thread, struct 
     if (!pool_holds(&streams, s) || !atomic_load_explicit(&s->id, memory_order_acquire))
         return CUDA_ERROR_INVALID_HANDLE;
     *out = s;
-    return CUDA_SUCCESS;
+    return s->green && atomic_load(&s->green->id) != s->green_id ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_SUCCESS;
+}
+
+CUresult stream_create_green(struct green *g, unsigned flags, int priority, struct stream **out)
+{
+    CUresult r = stream_create(g->primary, flags, priority, out);
+    if (r)
+        return r;
+    pthread_mutex_lock(&(*out)->lock);
+    (*out)->green = g;
+    (*out)->green_id = atomic_load(&g->id);
+    pthread_mutex_unlock(&(*out)->lock);
+    return r;
+}
+
+struct green *stream_green(const struct stream *s)
+{
+    return s->green;
 }
 
 struct context *stream_context(const struct stream *s)
 {
     return s->set->context;
+}
+
+bool stream_is_default(const struct stream *s)
+{
+    return s->kind != STREAM_CREATED;
 }
 
 bool stream_is_legacy(const struct stream *s)

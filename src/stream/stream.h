@@ -25,6 +25,7 @@ void stream_set_destroy(struct context *c);
 CUresult stream_get(struct context *c, CUstream handle, bool per_thread, struct stream **out);
 struct context *stream_context(const struct stream *s);
 bool stream_is_legacy(const struct stream *s);
+bool stream_is_default(const struct stream *s); /* that, or a thread's */
 /* Whether the legacy stream waits for s, as for every blocking stream of its context. */
 bool stream_legacy_orders(const struct stream *legacy, const struct stream *s);
 

@@ -158,7 +158,8 @@ struct step {
 static void step(void *arg)
 {
     struct step *s = arg;
-    for (unsigned k = 0; k < s->count; k++) s->early |= !__atomic_load_n(&s->steps[s->before[k]].at, __ATOMIC_SEQ_CST);
+    for (unsigned k = 0; k < s->count; k++)
+        if (!__atomic_load_n(&s->steps[s->before[k]].at, __ATOMIC_SEQ_CST)) __atomic_store_n(&s->early, true, __ATOMIC_SEQ_CST);
     if (rand() % 8 == 0) nanosleep(&(struct timespec){ 0, 100000 }, NULL);
     __atomic_store_n(&s->at, __atomic_add_fetch(s->clock, 1, __ATOMIC_SEQ_CST), __ATOMIC_SEQ_CST);
 }

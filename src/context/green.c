@@ -1,0 +1,60 @@
+/* Green contexts; see green.h. */
+#include "context/green.h"
+
+static void construct(void *object) { (void)object; }
+
+static struct pool greens = POOL_INIT(struct green, construct);
+
+CUresult sm_all(const struct device *d, struct sm_set *out)
+{
+    int n = profile_attribute(d->profile, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    *out = (struct sm_set){ 0 };
+    if (n > SM_MOST) return CUDA_ERROR_NOT_SUPPORTED;
+    for (int k = 0; k < n; k++) out->word[k / 64] |= 1ull << k % 64;
+    return CUDA_SUCCESS;
+}
+
+CUresult green_create(struct device *d, const struct sm_set *sms, struct green **out)
+{
+    struct context *primary;
+    CUresult r = primary_retain(d, &primary);
+    if (r) return r;
+    struct green *g = pool_get(&greens);
+    if (!g) r = CUDA_ERROR_OUT_OF_MEMORY;
+    if (!r) {
+        g->primary = primary;
+        g->sms = *sms;
+        r = context_name(primary, g, &g->named);
+    }
+    if (!r) {
+        atomic_store(&g->id, g->named->id);
+        *out = g;
+        return r;
+    }
+    if (g) pool_put(&greens, g);
+    primary_release(d);
+    return r;
+}
+
+CUresult green_get(CUgreenCtx handle, struct green **out)
+{
+    struct green *g = (struct green *)handle;
+    if (!g || !pool_holds(&greens, g)) return CUDA_ERROR_INVALID_VALUE;
+    *out = g;
+    return atomic_load(&g->id) ? CUDA_SUCCESS : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+}
+
+CUresult green_destroy(struct green *g)
+{
+    struct device *d = g->primary->device;
+    if (!atomic_exchange(&g->id, 0)) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    context_unname(g->named);
+    pool_put(&greens, g);
+    return primary_release(d);
+}
+
+struct green *green_current(void)
+{
+    const struct context *c = context_top_named();
+    return c && c->real && !atomic_load(&c->destroyed) ? c->green : NULL;
+}

@@ -1,0 +1,39 @@
+/* Green contexts: a part of a device's multiprocessors under a name. Everything
+ * else of one is the primary context's: what is made while one is current, or
+ * with its CUcontext, belongs to that. */
+#ifndef FL_CONTEXT_GREEN_H
+#define FL_CONTEXT_GREEN_H
+
+#include "context/context.h"
+#include "stream/pool.h"
+
+enum { SM_MOST = 256 };
+struct sm_set {
+    uint64_t word[SM_MOST / 64];
+};
+
+struct green { /* CUgreenCtx_st */
+    struct pool_link link;
+    _Atomic unsigned long long id; /* 0: the handle is not valid */
+    struct context *primary;
+    struct context *named; /* its CUcontext */
+    struct sm_set sms;
+};
+
+static inline unsigned sm_count(const struct sm_set *s)
+{
+    unsigned n = 0;
+    for (int k = 0; k < SM_MOST / 64; k++) n += (unsigned)__builtin_popcountll(s->word[k]);
+    return n;
+}
+/* All that d has; CUDA_ERROR_NOT_SUPPORTED if they are too many. */
+CUresult sm_all(const struct device *d, struct sm_set *out);
+
+CUresult green_create(struct device *d, const struct sm_set *sms, struct green **out);
+/* CUDA_ERROR_INVALID_VALUE, or CUDA_ERROR_CONTEXT_IS_DESTROYED. */
+CUresult green_get(CUgreenCtx handle, struct green **out);
+CUresult green_destroy(struct green *g);
+/* What the calling thread's current context is part of, or NULL. */
+struct green *green_current(void);
+
+#endif
