@@ -58,7 +58,7 @@ static const char *deed(const struct fault *f)
 /* One line that says what happened where, and what the address is. */
 static void report(int ordinal, const struct fault *f)
 {
-    char place[256] = "", address[512] = "", what[400];
+    char place[512] = "", address[512] = "", what[400];
     if (f->kind == FAULT_ASSERT) {
         fl_log(FL_LOG_ERROR, "device %d, kernel %s: %s", ordinal, f->kernel, f->text);
         return;
@@ -67,9 +67,12 @@ static void report(int ordinal, const struct fault *f)
     if (f->thread_known)
         n += snprintf(place + n, sizeof place - (size_t)n, ", thread (%u,%u,%u)", f->thread[0], f->thread[1],
                       f->thread[2]);
-    if (f->line) snprintf(place + n, sizeof place - (size_t)n, ", PTX line %u", f->line);
+    if (f->line) n += snprintf(place + n, sizeof place - (size_t)n, ", PTX line %u", f->line);
+    if (*f->source) snprintf(place + n, sizeof place - (size_t)n, " (%s)", f->source);
     if (f->address_known && !strcmp(f->space, "shared")) {
         snprintf(address, sizeof address, " of shared memory, outside what the block has");
+    } else if (f->kind == FAULT_STACK) {
+        snprintf(address, sizeof address, ": too many calls within calls");
     } else if (f->address_known) {
         if (!vmm_describe(f->address, ordinal, what, sizeof what))
             space_describe(f->address, ordinal, what, sizeof what);

@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -179,6 +180,23 @@ static void explain(struct fault *f)
     }
 }
 
+/* The last line of the source that is told of before the line of the PTX. */
+static void find_source(struct fault *f, const struct fl_image *h)
+{
+    const struct fl_image_line *lines = (const void *)((const char *)h + h->lines);
+    uint32_t lo = 0, hi = h->nlines;
+    while (lo < hi) {
+        uint32_t middle = lo + (hi - lo) / 2;
+        if (lines[middle].ptx <= f->line)
+            lo = middle + 1;
+        else
+            hi = middle;
+    }
+    if (f->line && lo && lines[lo - 1].line)
+        snprintf(f->source, sizeof f->source, "%s:%u", (const char *)h + h->strings + lines[lo - 1].file,
+                 lines[lo - 1].line);
+}
+
 void fault_report(enum fault_kind kind)
 {
     static _Atomic bool reported;
@@ -192,6 +210,7 @@ void fault_report(enum fault_kind kind)
     if (g)
         strncpy(f.kernel, (const char *)g->code.image + g->code.image->strings + g->code.kernel->name,
                 sizeof f.kernel - 1);
+    if (g) find_source(&f, g->code.image);
     if (worker.frame) memcpy(f.block, worker.frame->b.ctaid, sizeof f.block);
     if (worker.frame && f.address_known) strcpy(f.space, space_of(f.address));
     control->fault = f;

@@ -35,6 +35,7 @@ bool image_check(const void *data, size_t size)
         !table(h->kernels, h->nkernels, sizeof(struct fl_image_kernel), size) ||
         !table(h->segments, h->nsegments, sizeof(struct fl_image_segment), size) ||
         !table(h->params, h->nparams, sizeof(struct fl_image_param), size) ||
+        !table(h->lines, h->nlines, sizeof(struct fl_image_line), size) ||
         !table(h->strings, h->strings_size, 1, size) || !table(h->code, h->code_size, 1, size))
         return false;
     const char *base = data;
@@ -59,6 +60,9 @@ bool image_check(const void *data, size_t size)
         }
     for (uint32_t i = 0; i < h->nsegments; i++)
         if (g[i].code >= size || g[i].probe >= size) return false;
+    const struct fl_image_line *l = (const void *)(base + h->lines);
+    for (uint32_t i = 0; i < h->nlines; i++)
+        if (l[i].file >= h->strings_size) return false;
     const struct fl_image_reloc *r = (const void *)(base + h->relocs);
     for (uint32_t i = 0; i < h->nrelocs; i++)
         if (r[i].symbol >= h->nsymbols || r[i].target >= h->nsymbols || !table(r[i].offset, 8, 1, y[r[i].symbol].size))

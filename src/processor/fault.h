@@ -15,6 +15,7 @@ struct fault {
     uint32_t block[3], thread[3];
     bool thread_known;
     uint32_t line;                 /* in the PTX, 0 unknown */
+    char source[256];              /* "file:line" of what the PTX was made from, or nothing */
     uint64_t address;
     bool write, address_known;
     char space[16];                /* "global", "shared", "local" */

@@ -24,6 +24,7 @@ struct fl_image {
     uint32_t kernels, nkernels;    /* struct fl_image_kernel[] in the order of the PTX */
     uint32_t segments, nsegments;  /* struct fl_image_segment[] */
     uint32_t params, nparams;      /* struct fl_image_param[] */
+    uint32_t lines, nlines;        /* struct fl_image_line[] in the order of the PTX */
     uint32_t strings;              /* NUL-terminated strings */
     uint32_t strings_size;
 };
@@ -75,6 +76,11 @@ struct fl_image_segment {
     uint8_t flags;                 /* FL_SEG_* */
     uint32_t imm0, imm1;           /* barrier number and thread count, where constant */
     uint32_t line;                 /* of the suspension point in the PTX */
+};
+
+/* The PTX from this line on was made from that line of a source; line 0: of none. */
+struct fl_image_line {
+    uint32_t ptx, line, file; /* offset in strings */
 };
 
 struct fl_image_param { uint32_t offset, size, align, pad; };

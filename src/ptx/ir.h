@@ -187,6 +187,16 @@ struct func {
     struct kernel *kernel;         /* of an entry: its segments */
 };
 
+struct source_file {
+    uint64_t number;
+    const char *name;
+    uint32_t written; /* its place in the image, 0: not there yet */
+};
+/* The PTX from this line on was made from that line of a source; 0: of none. */
+struct source_line {
+    uint32_t ptx, line;
+    uint64_t file;
+};
 struct module_ir {
     unsigned version, target;
     struct var **vars;
@@ -194,6 +204,10 @@ struct module_ir {
     struct func **funcs;
     uint32_t nfuncs;
     bool whole;        /* some of them are */
+    struct source_file *files;
+    uint32_t nfiles;
+    struct source_line *lines; /* in the order of the PTX */
+    uint32_t nlines;
     uint32_t searches; /* through calls, so far */
 };
 

@@ -500,24 +500,6 @@ static uint8_t parse_linkage(struct parser *p)
     return found;
 }
 
-/* Debugging information is skipped: .file, .loc, .section { ... }, @@dwarf */
-void skip_debug(struct parser *p)
-{
-    if (accept(p, ".section")) {
-        while (p->token.kind != TOKEN_END && !token_is(&p->token, "{")) next(p);
-        int depth = 0;
-        do {
-            if (token_is(&p->token, "{")) depth++;
-            if (token_is(&p->token, "}")) depth--;
-            if (p->token.kind == TOKEN_END) syntax_error(p, "'}'");
-            next(p);
-        } while (depth);
-        return;
-    }
-    int line = p->token.line;
-    while (p->token.kind != TOKEN_END && p->token.line == line) next(p);
-}
-
 static void parse_header(struct parser *p)
 {
     struct module_ir *m = p->module;
@@ -584,7 +566,7 @@ struct module_ir *parse(const char *text, size_t length)
     while (p.token.kind != TOKEN_END) {
         if (token_is(&p.token, ".file") || token_is(&p.token, ".loc") || token_is(&p.token, ".section") ||
             token_is(&p.token, "@")) {
-            skip_debug(&p);
+            debug_directive(&p);
             continue;
         }
         if (accept(&p, ".pragma")) {
@@ -604,7 +586,7 @@ struct module_ir *parse(const char *text, size_t length)
             parse_function(&p, true, linkage);
         } else if (accept(&p, ".func")) {
             bool noreturn = token_is(&p.token, ".attribute");
-            if (noreturn) skip_debug(&p);
+            if (noreturn) debug_directive(&p);
             parse_function(&p, false, linkage);
         } else if (accept(&p, ".tex") || accept(&p, ".texref") || accept(&p, ".samplerref") || accept(&p, ".surfref")) {
             fatal_at(EXIT_UNSUPPORTED, p.token.line, "textures and surfaces are not supported");

@@ -44,6 +44,9 @@ void parse_params(struct parser *p, struct var **list, uint32_t *count, bool dec
 void parse_body(struct parser *p, struct func *f);
 struct scope *scope_push(struct parser *p);
 void scope_pop(struct parser *p);
-void skip_debug(struct parser *p);
+
+/* debug.c: one directive, to the end of its line; and that from the current line on nothing is known. */
+void debug_directive(struct parser *p);
+void debug_forget(struct parser *p);
 
 #endif

@@ -394,7 +394,7 @@ static void statement(struct parser *p)
                 next(p);
             }
         } else if (token_is(&p->token, ".loc") || token_is(&p->token, ".file") || token_is(&p->token, ".section")) {
-            skip_debug(p);
+            debug_directive(p);
         } else {
             syntax_error(p, "a statement");
         }
@@ -417,6 +417,7 @@ static void statement(struct parser *p)
 void parse_body(struct parser *p, struct func *f)
 {
     unsigned depth = 0;
+    debug_forget(p);
     do {
         if (accept(p, "{")) {
             scope_push(p);

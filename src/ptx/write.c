@@ -80,6 +80,31 @@ static void add_kernels(struct module_ir *m, struct fl_image *h, struct buffer *
     h->params = (uint32_t)append(out, params, h->nparams * sizeof *params, 16);
 }
 
+/* Units that were linked may number different files alike: then it is not known which one is meant. */
+static struct source_file *find_file(const struct module_ir *m, uint64_t number)
+{
+    struct source_file *found = NULL;
+    for (uint32_t f = 0; f < m->nfiles; f++) {
+        if (m->files[f].number != number) continue;
+        if (found && strcmp(found->name, m->files[f].name)) return NULL;
+        if (!found) found = &m->files[f];
+    }
+    return found;
+}
+
+static void add_lines(const struct module_ir *m, struct fl_image *h, struct buffer *out, struct strings *names)
+{
+    struct fl_image_line *lines = arena_alloc((m->nlines + 1ul) * sizeof *lines);
+    for (uint32_t k = 0; k < m->nlines; k++) {
+        const struct source_line *l = &m->lines[k];
+        struct source_file *f = l->line ? find_file(m, l->file) : NULL;
+        if (f && !f->written) f->written = string(names, f->name);
+        lines[k] = (struct fl_image_line){ l->ptx, f ? l->line : 0, f ? f->written : 0 };
+    }
+    h->nlines = m->nlines;
+    h->lines = (uint32_t)append(out, lines, m->nlines * sizeof *lines, 16);
+}
+
 struct image_symbols {
     struct fl_image_symbol *list;
     uint32_t count;
@@ -136,6 +161,7 @@ void image_write(struct module_ir *m, struct var **variables, uint32_t nvariable
     h.nrelocs = y.nrelocs;
     h.relocs = (uint32_t)append(&out, y.relocs, y.nrelocs * sizeof *y.relocs, 16);
     add_kernels(m, &h, &out, &names, h.code, const_size);
+    add_lines(m, &h, &out, &names);
     h.strings_size = (uint32_t)names.text.size;
     h.strings = (uint32_t)append(&out, names.text.bytes, names.text.size, 16);
     append(&out, NULL, 0, 4096);

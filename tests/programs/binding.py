@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The driver API as a Python binding uses it: every function found by cuGetProcAddress_v2, structures and callbacks
 through ctypes, kernels compiled from text with logs, memory shared with another Python.
-usage: binding.py BUILD [the other process's handles]"""
+usage: binding.py BUILD [what a second process is to do]"""
 import ctypes as c
 import os
 import struct
@@ -339,6 +339,40 @@ def the_other(handle, event_handle):
     cu.cuIpcCloseMemHandle(p)
 
 
+WRONG = b"""
+.version 7.0
+.target sm_70
+.address_size 64
+.visible .entry wrong()
+{
+    .reg .b64 %d<1>;
+    .loc 1 40 3
+    mov.u64 %d0, 64;
+    .loc 1 42 7
+    st.global.u32 [%d0], 1;
+    .loc 2 99 1
+    ret;
+}
+    .file 1 "some/folder/wrong.cu"
+    .file 2 "other.cuh"
+"""
+
+
+def a_fault_names_the_source():
+    p = subprocess.run([sys.executable, __file__, build, "wrong"], capture_output=True, text=True, timeout=60, env=dict(os.environ, FAULTLINE_LOG="error"))
+    check("a fault names the line of the source", p.returncode == 0 and "kernel wrong" in p.stderr and "(some/folder/wrong.cu:42)" in p.stderr,
+          (p.returncode, p.stderr))
+
+
+def wrong():
+    module, function = c.c_void_p(), c.c_void_p()
+    cu.cuModuleLoadData(c.byref(module), WRONG)
+    cu.cuModuleGetFunction(c.byref(function), module, b"wrong")
+    cu.cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, None, None, None)
+    assert refused("CUDA_ERROR_ILLEGAL_ADDRESS", cu.cuCtxSynchronize)
+    assert refused("CUDA_ERROR_ILLEGAL_ADDRESS", cu.cuMemAlloc, c.byref(c.c_uint64()), 16)
+
+
 def main():
     context, version, count = c.c_void_p(), c.c_int(), c.c_int()
     cu.cuInit(0)
@@ -347,7 +381,10 @@ def main():
     check("version and devices", version.value == VERSION and count.value >= 1, (version.value, count.value))
     cu.cuDevicePrimaryCtxRetain(c.byref(context), 0)
     cu.cuCtxSetCurrent(context)
-    if len(sys.argv) > 2:
+    if len(sys.argv) == 3:
+        wrong()
+        return
+    if len(sys.argv) > 3:
         the_other(*sys.argv[2:])
         return
     every_function()
@@ -356,6 +393,7 @@ def main():
     pointers_asked()
     segments_expand()
     shared_with_another()
+    a_fault_names_the_source()
     cu.cuModuleUnload(module)
     cu.cuDevicePrimaryCtxRelease(0)
 
