@@ -9,7 +9,11 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-struct backing *chunk_backing(struct chunk *c) { return c->view.id ? &c->view : (struct backing *)c->memory.backing; }
+struct backing *chunk_backing(struct chunk *c)
+{
+    struct backing *whole = share_backing(c->pool);
+    return whole ? whole : c->view.id ? &c->view : (struct backing *)c->memory.backing;
+}
 
 CUresult chunk_map(const struct chunk *c, struct device *d)
 {
@@ -93,7 +97,7 @@ static CUresult take(struct mempool *p, struct chunk *c, uint64_t size)
     if (!(r = map_devices(c))) return r;
     if (!p->device) munmap((void *)c->memory.va, size);
 unshare:
-    share_unmap(c);
+    share_unmap(c, 0, size);
 give:
     space_give(p->device, &c->memory);
     return r;
@@ -112,8 +116,8 @@ static void give(struct mempool *p, struct chunk *c, uint64_t from, uint64_t siz
         if (devices[k].processor && p->access[k]) processor_unmap(devices[k].processor, gone.va, gone.size);
     if (!p->device) munmap((void *)gone.va, gone.size);
     if (p->share) {
-        if (!p->imported) backing_discard(&c->view, c->offset + from, gone.size);
-        munmap(c->view.alias + c->offset + from, gone.size);
+        if (!p->imported) backing_discard(chunk_backing(c), c->offset + from, gone.size);
+        share_unmap(c, from, gone.size);
     }
     space_give(p->device, &gone);
 }
@@ -150,9 +154,9 @@ failed:
     return r;
 }
 
-/* Whether its memory is mapped piece by piece: that of files and of managed memory is not,
- * and the graphs' chunks are what is counted. */
-static bool divisible(const struct chunk *c) { return !c->managed && !c->pool->share && !c->pool->graphs; }
+/* Whether its memory is mapped piece by piece: managed memory is not, what has a view of its own shows
+ * that as a whole, and the graphs' chunks are what is counted. */
+static bool divisible(const struct chunk *c) { return !c->managed && !c->view.id && !c->pool->graphs; }
 
 /* More memory behind a chunk, one free block. */
 static CUresult grow(struct chunk *c, struct block *last, uint64_t bytes)
@@ -164,7 +168,8 @@ static CUresult grow(struct chunk *c, struct block *last, uint64_t bytes)
     CUresult r = space_take_behind(p->device, &c->memory, bytes, &more.memory);
     if (r) goto spare;
     more.offset = more.memory.offset;
-    if (!p->device && (r = map_host(&more))) goto give;
+    if (p->share && (r = share_grow(c, bytes))) goto give;
+    if (!p->device && (r = map_host(&more))) goto unshare;
     if ((r = map_devices(&more))) goto unmap;
     b->chunk = c;
     b->at = c->memory.size;
@@ -179,6 +184,8 @@ static CUresult grow(struct chunk *c, struct block *last, uint64_t bytes)
     return r;
 unmap:
     if (!p->device) munmap((void *)more.memory.va, bytes);
+unshare:
+    if (p->share) share_unmap(&more, 0, bytes);
 give:
     space_give(p->device, &more.memory);
 spare:

@@ -37,7 +37,7 @@ RB_HEAD(free_tree, block);
 
 struct chunk {
     struct space_chunk memory;
-    struct backing view;           /* of an exportable or imported pool: its own memory */
+    struct backing view; /* of an imported pool, and of an exportable one without an alias of the whole file */
     uint64_t offset;               /* in the backing */
     struct allocation *managed;    /* of a managed pool */
     struct mempool *pool;
@@ -146,7 +146,12 @@ CUresult share_new(struct mempool *p);
 void share_free(struct mempool *p);
 /* The chunk's memory is the pool's own; its place in the file is set. */
 CUresult share_chunk(struct mempool *p, struct chunk *c);
-void share_unmap(struct chunk *c);
+/* Its alias is gone: `size` bytes from `from` on. */
+void share_unmap(struct chunk *c, uint64_t from, uint64_t size);
+/* The alias shows as many bytes more of the file. CUDA_ERROR_OUT_OF_MEMORY: it cannot. */
+CUresult share_grow(struct chunk *c, uint64_t bytes);
+/* Where the pool's memory is, whatever the chunk; NULL: each chunk has a view of its own. */
+struct backing *share_backing(const struct mempool *p);
 void share_forget(struct block *b);
 
 #endif

@@ -35,7 +35,8 @@ struct table {
 };
 
 struct share {
-    struct backing file; /* without an alias */
+    struct backing file; /* an exporter's alias is as long as the file, and shows what chunks there are: chunks can grow
+                            and come apart. Without addresses for that, and for importers, it has none */
     struct table *table;
     uint64_t table_at;
     uint32_t used; /* slots that ever were */
@@ -59,6 +60,33 @@ static struct table *map_table(int fd, uint64_t at)
 }
 
 static uint64_t table_size(void) { return round_up(sizeof(struct table), PAGE); }
+
+static char *keep_free(void *at, uint64_t size)
+{
+    void *p = mmap(at, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (at ? MAP_FIXED : 0), -1, 0);
+    return p == MAP_FAILED ? NULL : p;
+}
+
+/* Addresses for an alias in which large pages can be mapped as such. NULL: there are not so many. */
+static char *alias_room(uint64_t size)
+{
+    char *room = keep_free(NULL, size + VRAM_CHUNK);
+    if (!room) return NULL;
+    uint64_t before = -(uintptr_t)room % VRAM_CHUNK;
+    if (before) munmap(room, before);
+    munmap(room + before + size, VRAM_CHUNK - before);
+    return room + before;
+}
+
+/* Shows a piece of the file, at an address or where there is room (NULL). */
+static char *show(const struct backing *f, void *at, uint64_t offset, uint64_t size)
+{
+    void *p =
+        mmap(at, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | (at ? MAP_FIXED : 0), f->fd, (off_t)offset);
+    if (p == MAP_FAILED) return NULL;
+    madvise(p, size, MADV_DONTFORK);
+    return p;
+}
 
 /* Takes the descriptor over, also when it fails. */
 static CUresult open_share(struct mempool *p, int fd, uint64_t size)
@@ -94,6 +122,7 @@ CUresult share_new(struct mempool *p)
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     if ((r = open_share(p, fd, size))) return r;
+    p->share->file.alias = alias_room(size);
     struct table *t = p->share->table;
     memcpy(t->secret, secret, sizeof secret);
     t->location_type = (int32_t)p->location.type;
@@ -114,18 +143,33 @@ void share_free(struct mempool *p)
 CUresult share_chunk(struct mempool *p, struct chunk *c)
 {
     const struct backing *f = &p->share->file;
-    char *alias =
-        mmap(NULL, c->memory.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, f->fd, (off_t)c->offset);
-    if (alias == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
-    madvise(alias, c->memory.size, MADV_DONTFORK);
+    char *alias = show(f, f->alias ? f->alias + c->offset : NULL, c->offset, c->memory.size);
+    if (!alias) return CUDA_ERROR_OUT_OF_MEMORY;
+    if (f->alias) return CUDA_SUCCESS;
     c->view = *f;
     c->view.alias = alias - c->offset; /* only this chunk of the file is there */
     return CUDA_SUCCESS;
 }
 
-void share_unmap(struct chunk *c)
+void share_unmap(struct chunk *c, uint64_t from, uint64_t size)
 {
-    if (c->view.id) munmap(c->view.alias + c->offset, c->memory.size);
+    if (c->view.id)
+        munmap(c->view.alias + c->offset + from, size);
+    else if (c->pool->share)
+        keep_free(c->pool->share->file.alias + c->offset + from, size);
+}
+
+CUresult share_grow(struct chunk *c, uint64_t bytes)
+{
+    const struct backing *f = &c->pool->share->file;
+    if (!f->alias) return CUDA_ERROR_OUT_OF_MEMORY;
+    uint64_t at = c->offset + c->memory.size;
+    return show(f, f->alias + at, at, bytes) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+struct backing *share_backing(const struct mempool *p)
+{
+    return p->share && p->share->file.alias ? &p->share->file : NULL;
 }
 
 /* ---- descriptors */

@@ -185,9 +185,8 @@ static bool filled(CUdeviceptr p, size_t size, unsigned char value)
     return true;
 }
 
-static void a_pool_grows_behind_what_it_holds_and_gives_back_mappings_in_between(void **state)
+static void grow_and_shrink(void)
 {
-    (void)state;
     cuuint64_t none = 0;
     CUdeviceptr p[4];
     for (int k = 0; k < 4; k++) { /* 40 MiB each: four share five mappings */
@@ -211,6 +210,29 @@ static void a_pool_grows_behind_what_it_holds_and_gives_back_mappings_in_between
     ok(cuMemFreeAsync(p[3], a));
     ok(cuStreamSynchronize(a));
     assert_int_equal(figure(CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT), 0);
+}
+
+static void a_pool_grows_behind_what_it_holds_and_gives_back_mappings_in_between(void **state)
+{
+    (void)state;
+    grow_and_shrink();
+}
+
+static void so_does_a_pool_that_can_be_exported(void **state)
+{
+    (void)state;
+    CUmemoryPool other = pool;
+    const CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                   .handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+                                   .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
+    cuuint64_t all = UINT64_MAX;
+    ok(cuMemPoolCreate(&pool, &props));
+    for (int k = 0; k < 3; k++) {
+        ok(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &all));
+        grow_and_shrink();
+    }
+    ok(cuMemPoolDestroy(pool));
+    pool = other;
 }
 
 static void memory_beyond_the_threshold_goes_with_the_next_synchronization(void **state)
@@ -498,6 +520,7 @@ int main(void)
         T(pieces_freed_by_different_streams_join_for_one_that_follows_both),
         T(memory_beyond_the_threshold_goes_with_the_next_synchronization),
         T(a_pool_grows_behind_what_it_holds_and_gives_back_mappings_in_between),
+        T(so_does_a_pool_that_can_be_exported),
         T(a_large_piece_is_given_back_in_part),
         T(memory_in_use_is_not_trimmed),
         T(other_allocations_get_what_pools_keep_without_a_need),

@@ -201,6 +201,82 @@ static void the_exporter_goes_on_when_the_importer_dies(void **state)
     for (int step = 0; step <= 3; step++) run(NEVER, step);
 }
 
+/* ---- a pool that grows while it is shared */
+
+enum { PIECES = 4, PIECE = 20 << 20 };
+
+static void growing_exporter(int other, int last)
+{
+    CUstream s = set_up();
+    CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                             .handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+                             .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
+    CUmemoryPool pool;
+    CUmemPoolPtrExportData data;
+    CUdeviceptr p[PIECES];
+    int fd;
+    (void)last;
+    must(cuMemPoolCreate(&pool, &props));
+    must(cuMemPoolExportToShareableHandle(&fd, pool, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+    send_fd(other, fd);
+    close(fd);
+    for (uint32_t k = 0; k < PIECES; k++) {
+        must(cuMemAllocFromPoolAsync(&p[k], PIECE, pool, s));
+        must(cuMemsetD32Async(p[k] + PIECE - 64, 100 + k, 16, s));
+        must(cuStreamSynchronize(s));
+        must(cuMemPoolExportPointer(&data, p[k]));
+        send(other, &data, sizeof data, MSG_NOSIGNAL);
+        check(hear(other));
+        for (uint32_t j = 0; j <= k; j++)
+            check(word(p[j] + PIECE - 64) == 200 + j && word(p[j] + PIECE - 4) == 100 + j);
+    }
+    uint64_t reserved;
+    must(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &reserved));
+    check(reserved == 3 * CHUNK && p[3] == p[0] + 3ul * PIECE);
+    hear(other);
+    _exit(0);
+}
+
+static void growing_importer(int other, int last)
+{
+    CUstream s = set_up();
+    CUmemoryPool pool;
+    CUmemPoolPtrExportData data;
+    CUdeviceptr p[PIECES];
+    int fd = receive_fd(other);
+    (void)last;
+    must(cuMemPoolImportFromShareableHandle(&pool, (void *)(intptr_t)fd, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+    close(fd);
+    for (uint32_t k = 0; k < PIECES; k++) {
+        check(recv(other, &data, sizeof data, MSG_WAITALL) == sizeof data);
+        must(cuMemPoolImportPointer(&p[k], pool, &data));
+        for (uint32_t j = 0; j <= k; j++) check(word(p[j] + PIECE - 4) == 100 + j);
+        must(rig_launch(rig_kernel("fill"), p[k] + PIECE - 64, 1, 200 + k, s));
+        must(cuStreamSynchronize(s));
+        tell(other);
+    }
+    for (uint32_t k = 0; k < PIECES; k++) must(cuMemFreeAsync(p[k], s));
+    must(cuStreamSynchronize(s));
+    tell(other);
+    must(cuMemPoolDestroy(pool));
+    _exit(0);
+}
+
+static void a_pool_grows_while_another_process_uses_it(void **state)
+{
+    (void)state;
+    int ends[2], status;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    pid_t both[] = { start(growing_exporter, ends[0], ends[1], NEVER),
+                     start(growing_importer, ends[1], ends[0], NEVER) };
+    close(ends[0]);
+    close(ends[1]);
+    for (int k = 0; k < 2; k++) {
+        waitpid(both[k], &status, 0);
+        assert_int_equal(status, 0);
+    }
+}
+
 /* Not a pool's file, or one that could shrink under us. */
 static void refused(void)
 {
@@ -233,6 +309,7 @@ int main(void)
         cmocka_unit_test(two_processes_share_an_allocation),
         cmocka_unit_test(the_importer_goes_on_when_the_exporter_dies),
         cmocka_unit_test(the_exporter_goes_on_when_the_importer_dies),
+        cmocka_unit_test(a_pool_grows_while_another_process_uses_it),
         cmocka_unit_test(a_file_that_is_no_pool_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
