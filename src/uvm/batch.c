@@ -39,7 +39,8 @@ static uint32_t pending; /* bit p: batches[p] holds faults */
 /* Numbered as the driver numbers them: over all devices. */
 static uint64_t batch_number;
 
-static void trace_batch(const struct batch *b, unsigned p)
+/* Returns the batch's number. */
+static uint64_t trace_batch(const struct batch *b, unsigned p)
 {
     trace_begin();
     uint64_t lowest = b->page[0];
@@ -52,31 +53,48 @@ static void trace_batch(const struct batch *b, unsigned p)
                                        .bytes = PAGE_BYTES,
                                        .count = 1,
                                        .batch = ++batch_number });
+    return batch_number;
 }
 
-/* The faults of one block, at once; those throttled are tried again when their nap is over. */
-static CUresult service_block(struct batch *b, unsigned p, unsigned first)
+/* Those of the batch's faults, from the first on, that are in the block; they leave the batch. */
+static struct mask take_faults(struct batch *b, unsigned first, const struct block *block)
 {
-    struct block *block = block_at(b->page[first], true);
-    if (!block) return CUDA_ERROR_ILLEGAL_ADDRESS;
-    struct request q = { { { 0 } }, { { 0 } } };
+    struct mask pages = { { 0 } };
     for (unsigned k = first; k < b->n; k++) {
         unsigned page = page_of(b->page[k]);
         if (b->page[k] / WINDOW_BYTES * WINDOW_BYTES != block->window->va || page < block->region.first ||
             page >= block->region.outer)
             continue;
-        mask_set(&q.pages, page);
+        mask_set(&pages, page);
         b->page[k] = 0;
     }
-    if (b->write) q.writes = q.pages;
-    for (;;) {
-        struct mask throttled = { { 0 } };
+    return pages;
+}
+
+/* The faults of one block, at once; those throttled are tried again when their nap is over. Meanwhile the block may
+ * have been cut, or freed by whoever knows that the kernel has ended: then there is nothing to decide any more. */
+static CUresult service_block(struct batch *b, unsigned p, unsigned first)
+{
+    struct block *block = block_at(b->page[first], true);
+    if (!block) return CUDA_SUCCESS;
+    uint64_t window = block->window->va;
+    struct mask left = take_faults(b, first, block);
+    while (!mask_empty(&left)) {
+        unsigned page = mask_next(&left, 0, WINDOW_PAGES);
+        if (!(block = block_at(window + (uint64_t)page * PAGE_BYTES, true))) return CUDA_SUCCESS;
+        struct mask throttled = { { 0 } }, here = mask_region(block->region);
+        struct request q = { mask_and(&left, &here), { { 0 } } };
         uint64_t until = 0;
+        if (b->write) q.writes = q.pages;
         CUresult r = service_faults(block, p, &q, false, &throttled, &until);
-        if (r || mask_empty(&throttled)) return r;
-        q.pages = mask_and(&q.pages, &throttled);
+        if (r) return r;
+        left = mask_andnot(&left, &here);
+        if (mask_empty(&throttled)) continue;
+        throttled = mask_and(&q.pages, &throttled);
+        left = mask_or(&left, &throttled);
         uvm_sleep(until);
     }
+    return CUDA_SUCCESS;
 }
 
 /* Services what still needs it of the given faults, as one batch. */
@@ -86,16 +104,15 @@ static CUresult service_part(const struct batch *whole, unsigned p, const bool c
     CUresult r = CUDA_SUCCESS;
     for (unsigned k = 0; k < whole->n; k++) {
         struct block *block = block_at(whole->page[k], true);
-        if (!block) return CUDA_ERROR_ILLEGAL_ADDRESS;
+        if (!block) continue; /* freed during a nap */
         bool brought = page_prot(block, p, page_of(whole->page[k])) >= (b.write ? PROT_RW : PROT_RO);
         if (chosen[k] && !brought) b.page[b.n++] = whole->page[k];
     }
     if (!b.n) return r;
-    trace_batch(&b, p);
+    uint64_t number = trace_batch(&b, p);
     for (unsigned k = 0; k < b.n; k++)
         if (b.page[k] && !r) r = service_block(&b, p, k);
-    trace_write(
-        (struct trace_record){ .kind = TRACE_GPU_FAULT_REPLAY, .processor = (uint8_t)p, .batch = batch_number });
+    trace_write((struct trace_record){ .kind = TRACE_GPU_FAULT_REPLAY, .processor = (uint8_t)p, .batch = number });
     return r;
 }
 

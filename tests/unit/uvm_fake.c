@@ -12,6 +12,7 @@ int device_count;
 uint8_t fake_entries[PROCESSORS][FAKE_PAGES];
 struct fake_counts fake_counted;
 mmu_service *fake_serve;
+void (*fake_meanwhile)(void);
 bool fake_verbose;
 uint64_t fake_from, fake_to = UINT64_MAX;
 _Atomic uint64_t fake_now = 1;
@@ -125,6 +126,10 @@ uint64_t uvm_now(void) { return fake_now; }
 void uvm_sleep(uint64_t until)
 {
     if (fake_now < until) fake_now = until;
+    if (!fake_meanwhile) return;
+    pthread_mutex_unlock(&uvm_lock);
+    fake_meanwhile();
+    pthread_mutex_lock(&uvm_lock);
 }
 
 void fake_touch(unsigned p, uint64_t va, bool write)
@@ -132,7 +137,7 @@ void fake_touch(unsigned p, uint64_t va, bool write)
     for (int k = 0; fake_entries[p][fake_page(va)] < (write ? MMU_WRITE : MMU_READ); k++) {
         fake_now += 20000;
         struct mmu_fault f = { .processor = p, .address = va, .write = write, .pending = 1 };
-        if (k == 8 || fake_serve(&f) != MMU_RETRY) {
+        if (k == 64 || fake_serve(&f) != MMU_RETRY) {
             printf("no end of faults at page %lu\n", fake_page(va));
             exit(1);
         }

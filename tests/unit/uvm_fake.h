@@ -11,6 +11,7 @@
 extern uint8_t fake_entries[PROCESSORS][FAKE_PAGES]; /* enum mmu_access, by page of the window */
 extern mmu_service *fake_serve;
 extern _Atomic uint64_t fake_now;   /* ns */
+extern void (*fake_meanwhile)(void); /* what other threads do while one that has to wait sleeps, without the lock */
 extern bool fake_verbose;           /* prints what is traced */
 extern uint64_t fake_from, fake_to; /* addresses whose events are counted */
 extern struct fake_counts {

@@ -51,16 +51,54 @@ static void touch_some(const struct allocation *a, uint64_t pages)
         fake_touch(p, a->base + (first + k * stride) * PAGE_BYTES, write);
 }
 
+/* Processors write the same pages in turn, until some of them have to wait. */
+static void fight_for_some(const struct allocation *a, uint64_t pages)
+{
+    uint64_t first = draw((uint32_t)pages), count = 1 + draw(4);
+    for (unsigned round = 0; round < 12; round++)
+        for (uint64_t k = 0; k < count && first + k < pages; k++)
+            fake_touch(round % (2 + first % DEVICES), a->base + (first + k) * PAGE_BYTES, true);
+}
+
+static int in_use; /* the allocation that the main thread works on: nobody frees it */
+static uint64_t naps;
+
+static void another_thread(void)
+{
+    static bool busy;
+    int k = (int)draw(MOST);
+    const struct allocation *a = memory[k];
+    uint64_t pages = a->size / PAGE_BYTES, first = draw((uint32_t)pages), count = 1 + draw((uint32_t)(pages - first));
+    if (busy) return;
+    busy = true;
+    naps++;
+    switch (draw(4)) {
+    case 0: uvm_settle(); break;
+    case 1: touch_some(a, pages); break;
+    case 2:
+        uvm_advise(a->base + first * PAGE_BYTES, count * PAGE_BYTES, (CUmem_advise)(1 + draw(6)), somewhere());
+        break;
+    default:
+        if (k == in_use) break;
+        uvm_free(memory[k]);
+        new_allocation(k);
+    }
+    busy = false;
+}
+
 static CUresult operate(void)
 {
-    int k = (int)draw(MOST);
+    int k = in_use = (int)draw(MOST);
     struct allocation *a = memory[k];
     uint64_t pages = a->size / PAGE_BYTES, first = draw((uint32_t)pages), count = 1 + draw((uint32_t)(pages - first));
     uint64_t va = a->base + first * PAGE_BYTES, size = count * PAGE_BYTES;
     fake_now += draw(4) ? 1000 : 2000000;
     uint32_t what = draw(100);
     if (what < 80) {
-        touch_some(a, pages);
+        if (what == 0)
+            fight_for_some(a, pages);
+        else
+            touch_some(a, pages);
         return CUDA_SUCCESS;
     }
     if (what < 85) return uvm_prefetch(va, size, somewhere());
@@ -123,14 +161,17 @@ int main(int argc, char **argv)
     if (argc > 2) state = strtoull(argv[2], NULL, 10);
     fake_begin(DEVICES, (uint64_t)CHUNKS * VRAM_CHUNK);
     for (int k = 0; k < MOST; k++) new_allocation(k);
+    fake_meanwhile = another_thread;
     for (uint64_t n = 0; n < operations; n++) {
         refused += operate() != CUDA_SUCCESS;
         if (n % every == 0) check(n);
     }
+    in_use = -1;
+    fake_meanwhile = NULL;
     for (int k = 0; k < MOST; k++) uvm_free(memory[k]);
     for (int d = 0; d < DEVICES; d++)
         if (devices[d].vram.used) fail("device memory left", operations, space_managed_base());
-    printf("%lu operations, %lu refused, %lu host faults, %lu device faults, %lu MiB moved\n", operations, refused,
+    printf("%lu operations, %lu naps, %lu refused, %lu host faults, %lu device faults, %lu MiB moved\n", operations, naps, refused,
            fake_counted.cpu_faults, fake_counted.gpu_faults,
            (fake_counted.htod + fake_counted.dtoh + fake_counted.dtod) >> 20);
     return refused != 0;
