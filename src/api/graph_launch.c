@@ -3,6 +3,7 @@
  * their own beside the launch's stream, so that they run side by side; so do
  * nodes of other contexts. At the end the launch's stream comes after all. */
 #include "api/graph_launch.h"
+#include "api/green.h"
 #include "graph/conditional.h"
 #include "graph/lanes.h"
 #include "graph/memory.h"
@@ -121,7 +122,8 @@ static CUresult another(struct run *run, struct context *c, struct lane **out)
 {
     struct lane *shared = &run->first;
     while (shared && shared->context != c) shared = shared->next;
-    CUresult r = context_check((CUcontext)c, &c);
+    struct context *real;
+    CUresult r = context_check((CUcontext)c, &real);
     if (r) return r;
     r = shared && run->count >= LANES ? CUDA_ERROR_OUT_OF_MEMORY : lane_take(c, out);
     if (!r) {
@@ -328,15 +330,16 @@ static CUresult perform_all(struct run *run, struct lane *base, const struct nod
 /* A graph runs once at a time, whatever streams it is launched into. */
 static CUresult note_done(struct executable *x, const struct lane *main)
 {
+    struct context *c = stream_context(main->stream);
     CUresult r = CUDA_SUCCESS;
-    if (x->done && x->context != main->context) {
+    if (x->done && x->context != c) {
         cuEventDestroy_v2(x->done);
         x->done = NULL;
     }
     if (!x->done) {
-        if ((r = in_context(main->context, make_event, &x->done))) return r;
-        x->context = main->context;
-        x->context_id = main->context->id;
+        if ((r = in_context(c, make_event, &x->done))) return r;
+        x->context = c;
+        x->context_id = c->id;
     }
     return cuEventRecord(x->done, (CUstream)main->stream);
 }
@@ -375,15 +378,22 @@ static CUresult assign_defaults(const struct graph *g, struct stream *s)
     return r;
 }
 
-/* The event goes with its context. */
+/* The event goes with its context, whose memory may be gone as well. */
 bool graph_done_lives(const struct executable *x)
 {
-    return !atomic_load(&x->context->destroyed) && x->context->id == x->context_id;
+    struct context *c;
+    return !context_check((CUcontext)x->context, &c) && c->id == x->context_id;
+}
+
+static struct context *context_named(struct stream *s)
+{
+    const struct green *g = green_of(s);
+    return g ? g->named : stream_context(s);
 }
 
 CUresult graph_launch(struct executable *x, struct stream *s)
 {
-    struct run run = { .executable = x, .first = { .context = stream_context(s), .stream = s } };
+    struct run run = { .executable = x, .first = { .context = context_named(s), .stream = s } };
     pthread_mutex_lock(&x->launch);
     if (x->done && !graph_done_lives(x)) x->done = NULL;
     CUresult r = atomic_load(&x->valid) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; /* destroyed meanwhile */

@@ -141,12 +141,13 @@ static CUresult gather_params(const struct request *q, uint8_t *to)
 static bool captured(const struct request *q, CUresult *r)
 {
     const struct launch *l = &q->launch;
+    const struct green *g = green_of(q->stream);
     CUlaunchAttribute cooperative = { .id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1 };
     CUgraphNodeParams node = { .type = CU_GRAPH_NODE_TYPE_KERNEL, .kernel = {
         .func = (CUfunction)q->function, .kernelParams = q->params, .extra = q->extra, .sharedMemBytes = l->dynamic_shared,
         .gridDimX = l->grid[0], .gridDimY = l->grid[1], .gridDimZ = l->grid[2],
         .blockDimX = l->block[0], .blockDimY = l->block[1], .blockDimZ = l->block[2],
-        .ctx = (CUcontext)stream_context(q->stream) } };
+        .ctx = (CUcontext)(g ? g->named : stream_context(q->stream)) } };
     if (!capture_kernel(q->stream, &node, &cooperative, l->cooperative, r))
         return false;
     if (!*r && q->event && !capture_record(q->event, q->stream, false, r))

@@ -10,10 +10,17 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct lane *spare;
 static unsigned spare_count;
 
-/* The stream goes with its context. */
+/* The stream goes with its context, whose memory may be gone as well. */
 static bool lives(const struct lane *l)
 {
-    return !atomic_load(&l->context->destroyed) && l->context->id == l->context_id;
+    struct context *c;
+    return !context_check((CUcontext)l->context, &c) && l->context->id == l->context_id;
+}
+
+static CUresult make_stream(struct context *c, struct stream **out)
+{
+    return c->real ? stream_create_green(c->green, CU_STREAM_NON_BLOCKING, STREAM_PRIORITY_LEAST, out)
+                   : stream_create(c, CU_STREAM_NON_BLOCKING, STREAM_PRIORITY_LEAST, out);
 }
 
 static struct lane *take_spare(const struct context *c)
@@ -43,7 +50,7 @@ CUresult lane_take(struct context *c, struct lane **out)
     CUresult r = CUDA_SUCCESS;
     if (!l) {
         if (!(l = calloc(1, sizeof *l))) return CUDA_ERROR_OUT_OF_MEMORY;
-        if ((r = stream_create(c, CU_STREAM_NON_BLOCKING, STREAM_PRIORITY_LEAST, &l->stream))) {
+        if ((r = make_stream(c, &l->stream))) {
             free(l);
             return r;
         }

@@ -7,7 +7,7 @@
 #include "graph/graph.h"
 
 struct lane {
-    struct context *context;
+    struct context *context;       /* named, if it is a green context's */
     uint64_t context_id; /* contexts' memory is used again */
     struct stream *stream;
     const struct node *tail;   /* its newest node, during a launch */

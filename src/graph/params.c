@@ -51,7 +51,7 @@ static CUresult copy_kernel(const CUDA_KERNEL_NODE_PARAMS_v3 *from, CUDA_KERNEL_
     }
     *to = *from;
     to->func = (CUfunction)f;
-    to->ctx = (CUcontext)f->module->context;
+    to->ctx = from->ctx ? from->ctx : (CUcontext)f->module->context; /* that, or another name for it */
     to->kernelParams = f->kernel->nparams ? *owned : NULL;
     to->extra = NULL;
     return r;

@@ -202,6 +202,47 @@ static void a_green_context_is_current_as_the_primary_one_with_another_name(void
     ok(cuStreamDestroy(plain));
 }
 
+static void a_graph_keeps_what_was_captured_in_a_green_context_there(void **state)
+{
+    (void)state;
+    CUdevResource all = all_of_it(), part;
+    unsigned n = 1, used_sms = 0;
+    CUstream s, plain;
+    CUgraph graph;
+    CUgraphExec x;
+    uint32_t sm[BLOCKS];
+    bool on[ALL] = { false };
+    void *params[] = { &memory };
+    ok(cuDevSmResourceSplitByCount(&part, &n, &all, NULL, 0, 32));
+    CUgreenCtx g = create(&part, 1);
+    ok(cuGreenCtxStreamCreate(&s, g, CU_STREAM_NON_BLOCKING, 0));
+    ok(cuStreamCreate(&plain, CU_STREAM_NON_BLOCKING));
+    ok(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    ok(cuMemsetD32Async(memory, 99999, BLOCKS, s));
+    ok(cuLaunchKernel(where, BLOCKS, 1, 1, 32, 1, 1, 0, s, params, NULL));
+    ok(cuStreamEndCapture(s, &graph));
+    ok(cuGraphInstantiate(&x, graph, 0));
+    for (int k = 0; k < 4; k++) {
+        ok(cuGraphLaunch(x, k % 2 ? s : plain));
+        ok(cuStreamSynchronize(k % 2 ? s : plain));
+        ok(cuMemcpyDtoH(sm, memory, sizeof sm));
+        memset(on, 0, sizeof on);
+        used_sms = 0;
+        for (int j = 0; j < BLOCKS; j++) {
+            assert_in_range(sm[j], 0, ALL - 1);
+            used_sms += !on[sm[j]];
+            on[sm[j]] = true;
+        }
+        assert_int_equal(used_sms, 32);
+    }
+    ok(cuStreamDestroy(s));
+    ok(cuGreenCtxDestroy(g));
+    assert_int_equal(cuGraphLaunch(x, plain), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    ok(cuGraphExecDestroy(x));
+    ok(cuGraphDestroy(graph));
+    ok(cuStreamDestroy(plain));
+}
+
 static void events_are_of_a_green_contexts_streams(void **state)
 {
     (void)state;
@@ -240,6 +281,7 @@ int main(void)
         cmocka_unit_test(kernels_of_two_green_contexts_are_on_different_multiprocessors),
         cmocka_unit_test(resources_of_one_division_can_be_joined),
         cmocka_unit_test(a_green_context_is_current_as_the_primary_one_with_another_name),
+        cmocka_unit_test(a_graph_keeps_what_was_captured_in_a_green_context_there),
         cmocka_unit_test(events_are_of_a_green_contexts_streams),
     };
     return cmocka_run_group_tests(tests, begin, NULL);
