@@ -113,6 +113,8 @@ static void file_drop(struct file *f)
             *at = f->next;
             break;
         }
+    for (int d = 0; d < device_count; d++)
+        if (devices[d].processor) processor_forget(devices[d].processor, &f->backing);
     backing_destroy(&f->backing);
     free(f);
 }

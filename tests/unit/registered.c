@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -239,6 +240,36 @@ static void memory_unmapped_while_registered_is_not_touched_by_unregistering(voi
     munmap(m, 4 * PAGE);
 }
 
+/* How many descriptors other processes have of the file of that name. */
+static unsigned holders(const char *name)
+{
+    char command[128];
+    unsigned n = 0;
+    snprintf(command, sizeof command, "ls -l /proc/[0-9]*/fd 2>/dev/null | grep -c 'memfd:%s '", name);
+    FILE *f = popen(command, "r");
+    if (f && fscanf(f, "%u", &n) != 1) n = ~0u;
+    if (f) pclose(f);
+    return n;
+}
+
+static void a_shared_file_is_let_go_once_it_is_unregistered(void **state)
+{
+    (void)state;
+    char name[32];
+    snprintf(name, sizeof name, "registered-%d", (int)getpid());
+    int fd = memfd_create(name, MFD_CLOEXEC);
+    assert_return_code(ftruncate(fd, PAGE), 0);
+    char *m = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    ok(cuMemHostRegister(m, PAGE, 0));
+    ok(store(m, 3));
+    ok(cuMemHostUnregister(m));
+    munmap(m, PAGE);
+    close(fd);
+    /* the device does it soon */
+    for (int k = 0; k < 1000 && holders(name); k++) usleep(10000);
+    assert_int_equal(holders(name), 0);
+}
+
 static void what_cannot_be_read_or_written_is_refused(void **state)
 {
     (void)state;
@@ -392,6 +423,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(a_stack_grows_below_a_registered_page, begin, end),
         cmocka_unit_test_setup_teardown(registrations_that_share_a_page_end_in_any_order, begin, end),
         cmocka_unit_test_setup_teardown(memory_unmapped_while_registered_is_not_touched_by_unregistering, begin, end),
+        cmocka_unit_test_setup_teardown(a_shared_file_is_let_go_once_it_is_unregistered, begin, end),
         cmocka_unit_test_setup_teardown(what_cannot_be_read_or_written_is_refused, begin, end),
         cmocka_unit_test_setup_teardown(a_forked_child_has_a_copy_of_its_own, begin, end),
         cmocka_unit_test_setup_teardown(a_fork_survives_memory_unmapped_while_registered, begin, end),
