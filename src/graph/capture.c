@@ -50,6 +50,13 @@ static struct capture *capture_of_event(const struct event *e, struct member **m
     return NULL;
 }
 
+bool capture_is_into(const struct graph *g)
+{
+    for (const struct capture *c = captures; c; c = c->next)
+        if (c->graph == g) return true;
+    return false;
+}
+
 static CUresult copy_list(struct node_list *to, const struct node_list *from)
 {
     CUresult r = CUDA_SUCCESS;

@@ -45,6 +45,8 @@ bool capture_wait(struct stream *s, struct event *e, bool external, CUresult *r)
 CUresult capture_refuse(struct stream *s);
 /* An operation of s failed before it could be captured: if s is, its capture is invalid. */
 void capture_spoil(struct stream *s);
+/* Whether a stream is captured into the graph; under graphs_lock. */
+bool capture_is_into(const struct graph *g);
 /* Something that waits for all streams of c. */
 CUresult capture_refuse_context(struct context *c);
 /* The event's state is asked for: CUDA_ERROR_CAPTURED_EVENT if its last record was captured. */

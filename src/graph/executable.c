@@ -39,17 +39,30 @@ static CUresult check_children(const struct graph *g)
     return r;
 }
 
-static bool has_executable(const struct node *n)
+static bool has_executable(const struct graph *g)
 {
-    return (n->memory && n->memory->references > 1) || (n->condition && n->condition->references > 2);
+    for (unsigned k = 0; k < g->nodes.count; k++) {
+        const struct node *n = g->nodes.node[k];
+        if ((n->memory && n->memory->references > 1) || (n->condition && n->condition->references > 2) ||
+            (n->child && has_executable(n->child)))
+            return true;
+    }
+    return false;
+}
+
+static void settle_memory(const struct graph *g)
+{
+    for (unsigned k = 0; k < g->nodes.count; k++) {
+        if (g->nodes.node[k]->memory) g->nodes.node[k]->memory->settled = true;
+        if (g->nodes.node[k]->child) settle_memory(g->nodes.node[k]->child);
+    }
 }
 
 CUresult executable_new(const struct graph *g, uint64_t flags, CUgraphInstantiateResult *why,
                         const struct node **culprit, struct executable **out)
 {
     struct graph *copy;
-    for (unsigned k = 0; k < g->nodes.count; k++)
-        if (has_executable(g->nodes.node[k])) return CUDA_ERROR_NOT_SUPPORTED;
+    if (has_executable(g)) return CUDA_ERROR_NOT_SUPPORTED;
     if ((*why = conditionals_check(g, culprit)))
         return *why == CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED ? CUDA_ERROR_INVALID_VALUE
                                                                         : CUDA_ERROR_NOT_SUPPORTED;
@@ -59,8 +72,7 @@ CUresult executable_new(const struct graph *g, uint64_t flags, CUgraphInstantiat
     if (!x)
         r = CUDA_ERROR_OUT_OF_MEMORY;
     else if (!(r = check_children(copy)) && !(r = graph_order(copy, &x->order))) {
-        for (unsigned k = 0; k < g->nodes.count; k++)
-            if (g->nodes.node[k]->memory) g->nodes.node[k]->memory->settled = true;
+        settle_memory(g);
         x->graph = copy;
         x->flags = flags;
         x->pending = 0;

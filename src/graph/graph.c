@@ -1,4 +1,5 @@
 /* Graphs and their nodes: handles, edges, copies, order. */
+#include "graph/capture.h"
 #include "graph/conditional.h"
 #include "graph/memory.h"
 
@@ -134,6 +135,36 @@ CUresult node_set_params(struct node *n, const CUgraphNodeParams *params)
     return r;
 }
 
+/* The node takes the graph itself: such a child may have what can be there only once. */
+static CUresult move_child(struct node *n, const CUgraphNodeParams *params)
+{
+    struct graph *given;
+    CUresult r = graph_get(params->graph.graph, &given);
+    if (r || given->parent || capture_is_into(given)) return CUDA_ERROR_INVALID_VALUE;
+    for (const struct graph *g = n->graph; g; g = g->parent ? g->parent->graph : NULL)
+        if (g == given) return CUDA_ERROR_INVALID_VALUE;
+    n->params = *params;
+    n->child = given;
+    given->parent = n;
+    return CUDA_SUCCESS;
+}
+
+static void leave_child(struct node *n)
+{
+    n->child->parent = NULL;
+    n->child = NULL;
+}
+
+static CUresult copy_child(struct node *n, const struct node *from)
+{
+    CUresult r = graph_clone(from->child, &n->child);
+    if (r) return r;
+    n->params = from->params;
+    n->params.graph.graph = (CUgraph)n->child;
+    n->child->parent = n;
+    return r;
+}
+
 /* What only new nodes have: memory, given or to be freed. */
 static CUresult add_memory(struct node *n, const CUgraphNodeParams *params)
 {
@@ -166,14 +197,19 @@ CUresult node_add(struct graph *g, const CUgraphNode *before, size_t count, cons
         if (!before || node_get(before[k], &other) || other->graph != g) return CUDA_ERROR_INVALID_VALUE;
     struct node *n = node_new(g);
     if (!n) return CUDA_ERROR_OUT_OF_MEMORY;
+    const bool move =
+        params->type == CU_GRAPH_NODE_TYPE_GRAPH && params->graph.ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE;
     if (params->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
         r = conditional_make(n, &params->conditional);
+    else if (move)
+        r = move_child(n, params);
     else
         r = about_memory(params) ? add_memory(n, params) : node_set_params(n, params);
     for (size_t k = 0; k < count && !r; k++) {
         other = (struct node *)before[k];
         r = list_has(&n->before, other) ? CUDA_ERROR_INVALID_VALUE : connect(other, n);
     }
+    if (r && move && n->child) leave_child(n);
     if (r)
         node_remove(n);
     else
@@ -244,7 +280,9 @@ static CUresult copy_node(const struct node *from, struct graph *g)
         n->params = from->params;
         n->memory = graph_memory_share(from->memory);
     } else {
-        r = from->condition ? conditional_copy(n, from) : node_set_params(n, &from->params);
+        r = from->condition ? conditional_copy(n, from)
+            : from->child   ? copy_child(n, from)
+                            : node_set_params(n, &from->params);
     }
     if (r) return r;
     n->origin = from->id;
@@ -257,7 +295,9 @@ static CUresult copy_node(const struct node *from, struct graph *g)
 bool graph_is_single(const struct graph *g)
 {
     for (unsigned k = 0; k < g->nodes.count; k++)
-        if (about_memory(&g->nodes.node[k]->params) || g->nodes.node[k]->condition) return true;
+        if (about_memory(&g->nodes.node[k]->params) || g->nodes.node[k]->condition ||
+            (g->nodes.node[k]->child && graph_is_single(g->nodes.node[k]->child)))
+            return true;
     return g->conditions != NULL;
 }
 

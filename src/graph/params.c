@@ -98,7 +98,7 @@ CUresult params_copy(const CUgraphNodeParams *from, CUgraphNodeParams *to, void 
     case CU_GRAPH_NODE_TYPE_MEMSET: return check_memset(&from->memset);
     case CU_GRAPH_NODE_TYPE_HOST: return from->host.fn ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     case CU_GRAPH_NODE_TYPE_GRAPH:
-        return from->graph.ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+        return from->graph.ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     case CU_GRAPH_NODE_TYPE_EMPTY: return CUDA_SUCCESS;
     case CU_GRAPH_NODE_TYPE_WAIT_EVENT: return check_event(from->eventWait.event);
     case CU_GRAPH_NODE_TYPE_EVENT_RECORD: return check_event(from->eventRecord.event);

@@ -251,6 +251,52 @@ static void memory_is_allocated_in_one_branch_and_freed_behind_both(void **state
     ok(cuGraphDestroy(g));
 }
 
+static void a_child_graph_that_is_moved_may_allocate_memory(void **state)
+{
+    (void)state;
+    CUgraph g, child, clone;
+    CUgraphExec x, y;
+    CUgraphNode n, before[2];
+    CUDA_MEM_ALLOC_NODE_PARAMS p = { .poolProps = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                                    .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } },
+                                     .bytesize = 4096 };
+    CUcontext c;
+    ok(cuCtxGetCurrent(&c));
+    ok(cuGraphCreate(&g, 0));
+    ok(cuGraphCreate(&child, 0));
+    ok(cuGraphAddMemAllocNode(&n, child, NULL, 0, &p));
+    const CUDA_MEMSET_NODE_PARAMS five = { .dst = p.dptr, .value = 5, .elementSize = 4, .width = 1024, .height = 1 };
+    ok(cuGraphAddMemsetNode(&n, child, &n, 1, &five, c));
+    CUgraphNodeParams moved = { .type = CU_GRAPH_NODE_TYPE_GRAPH,
+                                .graph = { child, CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE } };
+    assert_int_equal(cuGraphAddNode(&n, g, NULL, NULL, 0, &moved), CUDA_ERROR_NOT_SUPPORTED);
+    moved.graph.ownership = CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE;
+    assert_int_equal(cuGraphAddNode(&n, child, NULL, NULL, 0, &moved), CUDA_ERROR_INVALID_VALUE);
+    before[0] = before[1] = kernel_node(g, NULL, 0, memory, 1);
+    assert_int_equal(cuGraphAddNode(&n, g, before, NULL, 2, &moved), CUDA_ERROR_INVALID_VALUE);
+    ok(cuGraphAddNode(&n, g, before, NULL, 1, &moved)); /* the failed call has not taken it */
+    assert_int_equal(cuGraphAddNode(&n, g, NULL, NULL, 0, &moved), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuGraphDestroy(child), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuGraphClone(&clone, g), CUDA_ERROR_NOT_SUPPORTED);
+    n = kernel_node(g, &n, 1, p.dptr, 2);
+    const CUDA_MEMCPY3D copy = { .srcMemoryType = CU_MEMORYTYPE_DEVICE,
+                                 .srcDevice = p.dptr,
+                                 .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                                 .dstDevice = memory,
+                                 .WidthInBytes = 4,
+                                 .Height = 1,
+                                 .Depth = 1 };
+    ok(cuGraphAddMemcpyNode(&n, g, &n, 1, &copy, c));
+    ok(cuGraphAddMemFreeNode(&n, g, &n, 1, p.dptr));
+    ok(cuGraphInstantiate(&x, g, 0));
+    assert_int_equal(cuGraphInstantiate(&y, g, 0), CUDA_ERROR_NOT_SUPPORTED);
+    for (int k = 0; k < 3; k++) ok(cuGraphLaunch(x, a));
+    ok(cuStreamSynchronize(a));
+    assert_int_equal(rig_word(memory), 7);
+    ok(cuGraphExecDestroy(x));
+    ok(cuGraphDestroy(g));
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
 int main(void)
@@ -260,6 +306,7 @@ int main(void)
         T(roots_run_at_the_same_time_but_not_before_what_precedes_the_launch),
         T(a_branch_waits_for_a_word_that_another_writes),
         T(no_node_of_a_random_graph_is_early),
+        T(a_child_graph_that_is_moved_may_allocate_memory),
         T(memory_is_allocated_in_one_branch_and_freed_behind_both),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
