@@ -69,7 +69,8 @@ bool frame_prepare(struct frame *f, const struct kernel_code *code, const uint32
     bool whole = k->flags & FL_KERNEL_WHOLE;
     if (!grow(&f->arrays, &f->arrays_size, r * (whole ? 56ull : 48ull)) ||
         !grow(&f->context, &f->context_size, (uint64_t)k->context * n + 64) ||
-        !grow(&f->local, &f->local_size, (uint64_t)k->local * n + 64))
+        !grow(&f->local, &f->local_size, (uint64_t)k->local * n + 64) ||
+        (k->flags & FL_KERNEL_MATRIX && !grow(&f->matrix, &f->matrix_size, r * 4ull * FL_MATRIX_WORDS)))
         return false;
     char *p = f->arrays;
     b->op_a = (uint64_t *)p;
@@ -84,6 +85,7 @@ bool frame_prepare(struct frame *f, const struct kernel_code *code, const uint32
     if (whole) f->fibers.sp = (void **)(f->arrived_at + r);
     b->context = (uint8_t *)f->context;
     b->local = (uint8_t *)f->local;
+    b->op_matrix = (uint32_t *)f->matrix;
     if (k->local) {
         b->local_lo = (uint64_t)f->local;
         b->local_hi = b->local_lo + f->local_size;
@@ -96,6 +98,7 @@ void frame_release(struct frame *f)
     if (f->arrays) munmap(f->arrays, f->arrays_size);
     if (f->context) munmap(f->context, f->context_size);
     if (f->local) munmap(f->local, f->local_size);
+    if (f->matrix) munmap(f->matrix, f->matrix_size);
     if (f->window) munmap(f->window, f->window_size);
     fibers_release(f);
     memset(f, 0, sizeof *f);
@@ -268,7 +271,7 @@ static uint32_t complete_group(const struct frame *f, uint32_t base, uint32_t t)
         if (f->status[o] == THREAD_ENDED) continue;
         if (f->status[o] != THREAD_AT_WARP_OP) return 0;
         const struct fl_image_segment *g = &f->code.segments[b->state[o]];
-        if (g != s && (is_converged(g) || g->op != s->op || g->width != s->width)) return 0;
+        if (g != s && (is_converged(g) || g->op != s->op || g->width != s->width || g->imm0 != s->imm0)) return 0;
         if (mask_of(f, g, o) != mask) return 0;
         group |= 1u << lane;
     }

@@ -38,8 +38,8 @@ struct frame {
     struct barrier barriers[16];
     struct fibers fibers; /* of a kernel that runs whole */
     /* what is allocated */
-    char *arrays, *local, *context, *window;
-    uint64_t arrays_size, local_size, context_size, window_size, window_open;
+    char *arrays, *local, *context, *matrix, *window;
+    uint64_t arrays_size, local_size, context_size, matrix_size, window_size, window_open;
     struct frame *next;            /* in a queue */
 };
 
@@ -67,6 +67,9 @@ bool barrier_release(struct frame *f);
 
 /* The lanes of group (bits, from thread base) have all arrived at the operation that s describes. */
 void warp_complete(struct fl_block *b, uint32_t base, uint32_t group, const struct fl_image_segment *s);
+
+/* matrix.c: the same for those of a whole warp that work on op_matrix. */
+void matrix_complete(struct fl_block *b, uint32_t base, const struct fl_image_segment *s);
 
 static inline fl_segment_fn *segment_code(const struct kernel_code *c, uint32_t segment)
 {

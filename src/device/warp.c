@@ -177,6 +177,9 @@ void warp_complete(struct fl_block *b, uint32_t base, uint32_t group, const stru
         set_preds(b, base, group, false);
         b->op_pred[base + leader] = true;
         break;
+    case FL_WARP_MMA:
+    case FL_WARP_ROWS:
+    case FL_WARP_TRANSPOSE: matrix_complete(b, base, s); break;
     default: redux(b, base, group, s->op);
     }
 }

@@ -44,7 +44,7 @@
 
 #include <stdint.h>
 
-#define FL_ABI_VERSION 6u
+#define FL_ABI_VERSION 7u
 #define FL_WARP_SIZE 32u
 #define FL_EXITED 0xffffu          /* state[t]: the thread has ended */
 #define FL_MAX_SEGMENTS 0xfff0u
@@ -70,6 +70,7 @@ struct fl_block {
     uint64_t *op_c;                /* [t] */
     uint64_t *op_result;           /* [t] written by the scheduler */
     uint8_t *op_pred;              /* [t] in: predicate operand; out: predicate result */
+    uint32_t *op_matrix;           /* [t * FL_MATRIX_WORDS] of kernels with FL_KERNEL_MATRIX, see below */
     const uint64_t *symbols;       /* address of each of the image's symbols */
     const struct fl_rt *rt;        /* what compiled code may call */
     uint32_t ntid[3], nctaid[3], ctaid[3];
@@ -108,18 +109,50 @@ enum fl_barrier_op {
 
 /* op_mask = member mask (all lanes if FL_SEG_FULL_MASK). */
 enum fl_warp_op {
-    FL_WARP_SYNC,                                  /* bar.warp.sync */
-    FL_WARP_SHFL_UP, FL_WARP_SHFL_DOWN, FL_WARP_SHFL_BFLY, FL_WARP_SHFL_IDX,
-                                                   /* a = value, b = lane operand, c = clamp operand;
+    FL_WARP_SYNC, /* bar.warp.sync */
+    FL_WARP_SHFL_UP,
+    FL_WARP_SHFL_DOWN,
+    FL_WARP_SHFL_BFLY,
+    FL_WARP_SHFL_IDX,
+    /* a = value, b = lane operand, c = clamp operand;
                                                       result, pred = source in range */
-    FL_WARP_VOTE_ALL, FL_WARP_VOTE_ANY, FL_WARP_VOTE_UNI, /* pred in, pred out */
-    FL_WARP_VOTE_BALLOT,                           /* pred in, result */
-    FL_WARP_MATCH_ANY, FL_WARP_MATCH_ALL,          /* a = value; result (mask); ALL also pred */
-    FL_WARP_REDUX_ADD, FL_WARP_REDUX_MIN_U, FL_WARP_REDUX_MAX_U, FL_WARP_REDUX_MIN_S,
-    FL_WARP_REDUX_MAX_S, FL_WARP_REDUX_AND, FL_WARP_REDUX_OR, FL_WARP_REDUX_XOR, /* a; result */
-    FL_WARP_ACTIVEMASK,                            /* no mask: complete when no lane of the warp can run;
+    FL_WARP_VOTE_ALL,
+    FL_WARP_VOTE_ANY,
+    FL_WARP_VOTE_UNI,    /* pred in, pred out */
+    FL_WARP_VOTE_BALLOT, /* pred in, result */
+    FL_WARP_MATCH_ANY,
+    FL_WARP_MATCH_ALL, /* a = value; result (mask); ALL also pred */
+    FL_WARP_REDUX_ADD,
+    FL_WARP_REDUX_MIN_U,
+    FL_WARP_REDUX_MAX_U,
+    FL_WARP_REDUX_MIN_S,
+    FL_WARP_REDUX_MAX_S,
+    FL_WARP_REDUX_AND,
+    FL_WARP_REDUX_OR,
+    FL_WARP_REDUX_XOR,  /* a; result */
+    FL_WARP_ACTIVEMASK, /* no mask: complete when no lane of the warp can run;
                                                       result = lanes that wait at this very segment */
-    FL_WARP_ELECT,                                 /* result = lowest lane of the mask, pred = am I it */
+    FL_WARP_ELECT,      /* result = lowest lane of the mask, pred = am I it */
+    FL_WARP_MMA,        /* op_matrix: A, B, C; D */
+    FL_WARP_ROWS,       /* op_a = address of a row; op_matrix: the 64-bit addresses that the lane
+                                                      accesses. imm0 = matrices, | 256 if transposed: two for each */
+    FL_WARP_TRANSPOSE,  /* op_matrix: a register; a register */
+};
+
+/* Matrix operations of whole warps. Their operands, and then their results, are registers in op_matrix, one after
+ * the other, of 64 bits in two words. imm0 of FL_WARP_MMA: rows | depth << 8 | type of A << 16 | of B << 20 | of C << 24
+ * | of D << 27 | saturated << 30; imm1: columns | 256 if it is a wmma, whose fragments' layout is our own: element n,
+ * in rows, is one of lane n / (elements / 32). */
+enum { FL_MATRIX_WORDS = 32, FL_MATRIX_DATA = 16 /* stmatrix: where its registers begin */ };
+enum fl_matrix_type {
+    FL_MATRIX_F16,
+    FL_MATRIX_BF16,
+    FL_MATRIX_TF32,
+    FL_MATRIX_S8,
+    FL_MATRIX_U8,
+    FL_MATRIX_F64,
+    FL_MATRIX_F32,
+    FL_MATRIX_S32
 };
 
 enum { FL_SEG_FULL_MASK = 1,       /* the member mask is the constant 0xffffffff; op_mask is not written */

@@ -16,7 +16,12 @@ bool is_suspension(const struct instr *i)
     case OP_match:
     case OP_redux:
     case OP_activemask:
-    case OP_elect: return true;
+    case OP_elect:
+    case OP_mma:
+    case OP_ldmatrix:
+    case OP_stmatrix:
+    case OP_movmatrix: return true;
+    case OP_wmma: return has(i, MOD_mma);
     default: return false;
     }
 }
@@ -50,7 +55,9 @@ bool has_destination(const struct instr *i)
     case OP_applypriority:
     case OP_griddepcontrol:
     case OP_setmaxnreg: return false;
+    case OP_stmatrix:
     case OP_red: return false;
+    case OP_wmma: return !has(i, MOD_store);
     case OP_mbarrier: return i->nops > 1 || has(i, MOD_arrive);
     case OP_bar:
     case OP_barrier: return has(i, MOD_red);

@@ -85,6 +85,7 @@ bool emit_move(struct emitter *e, const struct instr *i);
 bool emit_memory(struct emitter *e, const struct instr *i);
 bool emit_atomic(struct emitter *e, const struct instr *i);
 bool emit_asynchronous(struct emitter *e, const struct instr *i);
+bool emit_matrix(struct emitter *e, const struct instr *i);
 bool emit_multimem(struct emitter *e, const struct instr *i);
 bool emit_call(struct emitter *e, const struct instr *i);
 bool emit_stack(struct emitter *e, const struct instr *i);
@@ -100,6 +101,13 @@ void tell_place(struct emitter *e, const struct instr *i);
 const char *variable_address(struct emitter *e, const struct var *v);
 const char *param_pointer(struct emitter *e, const struct var *v);
 uint32_t symbol_index(struct emitter *e, struct var *v);
+
+/* emit_matrix.c: mma, wmma, ldmatrix and the like; those that suspend, as emit_suspend and emit_resume. */
+bool is_matrix(const struct instr *i);
+void matrix_suspend(struct emitter *e, const struct instr *i);
+void matrix_resume(struct emitter *e, const struct instr *i);
+struct fl_image_segment;
+void matrix_describe(const struct instr *i, struct fl_image_segment *s);
 
 void emit_kernel(struct emitter *e, struct func *f);
 void emit_function(struct emitter *e, struct func *f);

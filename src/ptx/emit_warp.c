@@ -90,6 +90,10 @@ void suspension_describe(const struct instr *i, struct fl_image_segment *s)
         return;
     }
     s->suspend = FL_SUSPEND_WARP;
+    if (is_matrix(i)) {
+        matrix_describe(i, s);
+        return;
+    }
     s->width = i->ntypes ? (uint8_t)type_bits(i->types[0]) : 32;
     switch (i->op) {
     case OP_shfl: s->op = (uint8_t)shuffle_mode(i); break;
@@ -160,6 +164,10 @@ void emit_suspend(struct emitter *e, const struct instr *i)
         suspend_barrier(e, i, &s);
         return;
     }
+    if (is_matrix(i)) {
+        matrix_suspend(e, i);
+        return;
+    }
     const struct operand *mask = mask_of(i);
     if ((i->op == OP_shfl || i->op == OP_vote || i->op == OP_match) && !mask && e->module->target >= 70)
         fail(e, i, "sm_70 and newer need .sync");
@@ -190,6 +198,10 @@ void emit_resume(struct emitter *e, const struct instr *i)
 {
     struct fl_image_segment s = { 0 };
     e->current = i;
+    if (is_matrix(i)) {
+        matrix_resume(e, i);
+        return;
+    }
     suspension_describe(i, &s);
     if (!has_destination(i) || (i->op == OP_bar && !has(i, MOD_red)) || (i->op == OP_barrier && !has(i, MOD_red)))
         return;

@@ -65,7 +65,13 @@ struct fl_image_kernel {
     uint32_t flags;                /* FL_KERNEL_* */
     uint32_t stack;                /* WHOLE: bytes of stack per thread, without what recursion takes */
 };
-enum { FL_KERNEL_MALLOC = 1, FL_KERNEL_PRINTF = 2, FL_KERNEL_SPINS = 4, FL_KERNEL_WHOLE = 8 /* see abi.h */ };
+enum {
+    FL_KERNEL_MALLOC = 1,
+    FL_KERNEL_PRINTF = 2,
+    FL_KERNEL_SPINS = 4,
+    FL_KERNEL_WHOLE = 8 /* see abi.h */,
+    FL_KERNEL_MATRIX = 16 /* it has matrix operations */
+};
 
 struct fl_image_segment {
     uint64_t code;                 /* offset of the fl_segment_fn in the file */

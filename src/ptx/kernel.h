@@ -33,6 +33,8 @@ struct kernel {
 bool kernel_analyse(struct kernel *k, struct module_ir *m, struct func *f);
 /* Places its shared and local variables, estimates its registers. */
 void kernel_lay_out(struct kernel *k, struct module_ir *m);
+/* FL_KERNEL_..., once the segments are known. */
+uint32_t kernel_flags(const struct kernel *k);
 /* segment.c, for who adds segments of another kind: */
 uint32_t segment_add(struct kernel *k, uint32_t start, const struct instr *cause, enum fl_suspend suspend, int line);
 /* i, done again anywhere, gives the same as long as its operands are the same. */

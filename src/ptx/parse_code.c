@@ -257,6 +257,13 @@ static struct operand operand(struct parser *p)
     return o;
 }
 
+/* .m16n8k16 */
+static bool is_shape(const struct token *t)
+{
+    return t->length > 4 && t->text[1] == 'm' && t->text[2] >= '0' && t->text[2] <= '9' &&
+           memchr(t->text, 'n', t->length);
+}
+
 /* The opcode and everything after its dots. */
 static void opcode(struct parser *p, struct instr *i)
 {
@@ -269,9 +276,8 @@ static void opcode(struct parser *p, struct instr *i)
         while (end < p->lexer.end && end - start < 80 && *end > ' ' && *end != ';') end++;
         bool known = token_is(&name, "tex") || token_is(&name, "tld4") || token_is(&name, "txq") ||
                      token_is(&name, "suld") || token_is(&name, "sust") || token_is(&name, "sured") ||
-                     token_is(&name, "suq") || token_is(&name, "wmma") || token_is(&name, "mma") ||
-                     token_is(&name, "wgmma") || token_is(&name, "ldmatrix") || token_is(&name, "stmatrix") ||
-                     token_is(&name, "movmatrix") || token_is(&name, "tcgen05") || token_is(&name, "st_async");
+                     token_is(&name, "suq") || token_is(&name, "wgmma") || token_is(&name, "tcgen05") ||
+                     token_is(&name, "st_async");
         fatal_at(known ? EXIT_UNSUPPORTED : EXIT_INVALID_PTX, name.line,
                  known ? "instruction '%.*s' is not supported" : "unknown instruction '%.*s'", (int)(end - start),
                  start);
@@ -293,7 +299,7 @@ static void opcode(struct parser *p, struct instr *i)
                 i->space = space;
         } else if (mod != MOD_count) {
             i->mods.bits[mod / 64] |= 1ull << (mod % 64);
-        } else if (!is_hint(&t)) {
+        } else if (!is_hint(&t) && !is_shape(&t)) {
             fatal_at(EXIT_INVALID_PTX, t.line, "unknown modifier '%.*s' of '%.*s'", (int)t.length, t.text,
                      (int)(t.text + t.length - start), start);
         }

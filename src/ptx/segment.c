@@ -2,6 +2,7 @@
  * suspension and which are computed anew after it; see abi.h. */
 #include "arena.h"
 #include "calls.h"
+#include "emit.h"
 #include "kernel.h"
 #include "lockstep.h"
 #include "ptxc.h"
@@ -201,6 +202,14 @@ void kernel_lay_out(struct kernel *k, struct module_ir *m)
     k->registers = f->nregs < 10 ? 10 : f->nregs > 32 ? 32 : f->nregs;
 }
 
+uint32_t kernel_flags(const struct kernel *k)
+{
+    uint32_t flags = k->func->spins ? FL_KERNEL_SPINS : 0;
+    for (uint32_t s = 0; s < k->nsegments; s++)
+        if (k->segments[s].cause && is_matrix(k->segments[s].cause)) flags |= FL_KERNEL_MATRIX;
+    return flags;
+}
+
 /* Segments may have much code in common. */
 static bool is_small_enough(const struct kernel *k)
 {
@@ -236,6 +245,6 @@ bool kernel_analyse(struct kernel *k, struct module_ir *m, struct func *f)
     assign_slots(k);
     kernel_lay_out(k, m);
     k->vector = !k->local;
-    k->flags = f->spins ? FL_KERNEL_SPINS : 0;
+    k->flags = kernel_flags(k);
     return is_small_enough(k);
 }

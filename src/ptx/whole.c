@@ -114,6 +114,7 @@ void whole_number(struct module_ir *m)
         if (m->funcs[n]->whole && m->funcs[n]->entry) {
             m->funcs[n]->kernel->segments = all.segments;
             m->funcs[n]->kernel->nsegments = all.nsegments;
+            m->funcs[n]->kernel->flags = FL_KERNEL_WHOLE | kernel_flags(m->funcs[n]->kernel);
         }
 }
 
@@ -133,5 +134,4 @@ void whole_analyse(struct kernel *k, struct module_ir *m, struct func *f)
     k->func = f;
     k->stack = stack < MOST_STACK ? (uint32_t)stack : MOST_STACK;
     kernel_lay_out(k, m);
-    k->flags = FL_KERNEL_WHOLE | (f->spins ? FL_KERNEL_SPINS : 0);
 }

@@ -60,7 +60,7 @@ static void *take(CUdeviceptr p, size_t bytes)
 /* What is written to a descriptor until the device has nothing more to do. */
 struct catch { int fd, saved, end; };
 
-static struct catch catch_begin(int fd)
+__attribute__((unused)) static struct catch catch_begin(int fd)
 {
     int ends[2];
     struct catch c = { .fd = fd, .saved = dup(fd) };
@@ -72,7 +72,7 @@ static struct catch catch_begin(int fd)
     return c;
 }
 
-static CUresult catch_end(struct catch *c, char *text, size_t size)
+__attribute__((unused)) static CUresult catch_end(struct catch *c, char *text, size_t size)
 {
     CUresult r = cuCtxSynchronize();
     size_t n = 0;

@@ -1,0 +1,197 @@
+/* Matrix operations of warps: which lane holds what of a fragment, as the PTX
+ * manual draws it, and the product. Sums are made in double precision and
+ * rounded once; integers are exact. */
+#include "device/block.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { LANES = 32, MOST = 32 * 32 };
+
+struct matrix {
+    enum fl_matrix_type type;
+    uint32_t rows, columns;
+    double v[MOST];
+};
+
+static uint32_t packed(enum fl_matrix_type t)
+{
+    return t == FL_MATRIX_F16 || t == FL_MATRIX_BF16 ? 2 : t == FL_MATRIX_S8 || t == FL_MATRIX_U8 ? 4 : 1;
+}
+
+static uint32_t words_of(enum fl_matrix_type t) { return t == FL_MATRIX_F64 ? 2 : 1; }
+
+/* ---- elements of a register */
+
+static float half_value(uint16_t h)
+{
+    _Float16 v;
+    memcpy(&v, &h, 2);
+    return (float)v;
+}
+
+static float single(uint32_t bits)
+{
+    float f;
+    memcpy(&f, &bits, 4);
+    return f;
+}
+
+static double unpack(enum fl_matrix_type type, const uint32_t *word, uint32_t n)
+{
+    double d;
+    switch (type) {
+    case FL_MATRIX_F16: return half_value((uint16_t)(*word >> 16 * n));
+    case FL_MATRIX_BF16: return single(*word >> 16 * n << 16);
+    case FL_MATRIX_TF32: return single(*word & 0xffffe000u);
+    case FL_MATRIX_S8: return (int8_t)(*word >> 8 * n);
+    case FL_MATRIX_U8: return (uint8_t)(*word >> 8 * n);
+    case FL_MATRIX_F32: return single(*word);
+    case FL_MATRIX_S32: return (int32_t)*word;
+    default: memcpy(&d, word, 8); return d;
+    }
+}
+
+static void pack(enum fl_matrix_type type, bool saturate, double v, uint32_t *word, uint32_t n)
+{
+    float f = (float)v;
+    switch (type) {
+    case FL_MATRIX_F16: {
+        _Float16 h = (_Float16)v;
+        memcpy((uint16_t *)word + n, &h, 2);
+        break;
+    }
+    case FL_MATRIX_S32:
+        if (saturate) v = v > INT32_MAX ? INT32_MAX : v < INT32_MIN ? INT32_MIN : v;
+        *word = (uint32_t)(int64_t)v;
+        break;
+    case FL_MATRIX_F64: memcpy(word, &v, 8); break;
+    default: memcpy(word, &f, 4);
+    }
+}
+
+/* ---- fragments */
+
+enum part { PART_A, PART_B, PART_C };
+
+/* The place, among the matrix's elements, of the n-th element of a lane's register r. */
+static uint32_t place(const struct matrix *m, enum part part, uint32_t lane, uint32_t r, uint32_t n)
+{
+    uint32_t group = lane >> 2, in_group = lane & 3, row, column, per = packed(m->type);
+    if (part == PART_B) {
+        row = (r * 4 + in_group) * per + n;
+        column = group;
+    } else if (part == PART_A) {
+        uint32_t halves = m->rows / 8;
+        row = group + r % halves * 8;
+        column = (r / halves * 4 + in_group) * per + n;
+    } else {
+        uint32_t e = r * per + n;
+        row = group + e / 2 * 8;
+        column = in_group * 2 + e % 2;
+    }
+    return row * m->columns + column;
+}
+
+/* The fragments of a wmma are rows, cut into as many pieces as there are lanes. */
+static uint32_t place_in_rows(const struct matrix *m, uint32_t lane, uint32_t r, uint32_t n)
+{
+    uint32_t each = m->rows * m->columns / LANES;
+    return lane * each + (r * packed(m->type) + n) % each;
+}
+
+static uint32_t registers(const struct matrix *m, enum part part, bool wmma)
+{
+    uint32_t n = m->rows * m->columns / LANES / packed(m->type);
+    return wmma && part != PART_C && m->type == FL_MATRIX_F16 ? 8 : n ? n : 1;
+}
+
+static uint32_t *words(const struct fl_block *b, uint32_t thread)
+{
+    return b->op_matrix + (size_t)thread * FL_MATRIX_WORDS;
+}
+
+/* Returns where in the lanes' words the next matrix begins. */
+static uint32_t gather(struct matrix *m, enum part part, bool wmma, const struct fl_block *b, uint32_t base,
+                       uint32_t at)
+{
+    uint32_t count = registers(m, part, wmma), size = words_of(m->type), per = packed(m->type);
+    for (uint32_t lane = 0; lane < LANES; lane++)
+        for (uint32_t r = 0; r < count; r++)
+            for (uint32_t n = 0; n < per; n++)
+                m->v[wmma ? place_in_rows(m, lane, r, n) : place(m, part, lane, r, n)] =
+                    unpack(m->type, words(b, base + lane) + at + r * size, n);
+    return at + count * size;
+}
+
+static void scatter(const struct matrix *m, bool wmma, bool saturate, struct fl_block *b, uint32_t base)
+{
+    uint32_t count = registers(m, PART_C, wmma), size = words_of(m->type), per = packed(m->type);
+    for (uint32_t lane = 0; lane < LANES; lane++)
+        for (uint32_t r = 0; r < count; r++)
+            for (uint32_t n = 0; n < per; n++)
+                pack(m->type, saturate, m->v[wmma ? place_in_rows(m, lane, r, n) : place(m, PART_C, lane, r, n)],
+                     words(b, base + lane) + r * size, n);
+}
+
+static void shape(struct matrix *m, enum fl_matrix_type type, uint32_t rows, uint32_t columns)
+{
+    m->type = type;
+    m->rows = rows;
+    m->columns = columns;
+}
+
+static void product(struct fl_block *b, uint32_t base, const struct fl_image_segment *s)
+{
+    uint32_t rows = s->imm0 & 255, depth = s->imm0 >> 8 & 255, columns = s->imm1 & 255;
+    bool wmma = s->imm1 & 256, saturate = s->imm0 >> 30 & 1;
+    struct matrix a, x, c;
+    shape(&a, s->imm0 >> 16 & 15, rows, depth);
+    shape(&x, s->imm0 >> 20 & 15, depth, columns);
+    shape(&c, s->imm0 >> 24 & 7, rows, columns);
+    uint32_t at = gather(&a, PART_A, wmma, b, base, 0);
+    at = gather(&x, PART_B, wmma, b, base, at);
+    gather(&c, PART_C, wmma, b, base, at);
+    for (uint32_t i = 0; i < rows; i++)
+        for (uint32_t k = 0; k < depth; k++) {
+            double v = a.v[i * depth + k];
+            for (uint32_t j = 0; j < columns; j++) {
+                double *sum = &c.v[i * columns + j];
+                *sum = a.type == FL_MATRIX_F64 ? fma(v, x.v[k * columns + j], *sum) : *sum + v * x.v[k * columns + j];
+            }
+        }
+    c.type = s->imm0 >> 27 & 7;
+    scatter(&c, wmma, saturate, b, base);
+}
+
+/* ---- rows in memory */
+
+static void rows(struct fl_block *b, uint32_t base, const struct fl_image_segment *s)
+{
+    const uint64_t *row = b->op_a + base;
+    for (uint32_t lane = 0; lane < LANES; lane++)
+        for (uint32_t k = 0; k < (s->imm0 & 255); k++) {
+            uint64_t to[2] = { row[k * 8 + lane / 4] + lane % 4 * 4 };
+            if (s->imm0 & 256)
+                for (uint32_t n = 0; n < 2; n++) to[n] = row[k * 8 + lane % 4 * 2 + n] + lane / 4 * 2;
+            uint32_t each = s->imm0 & 256 ? 2 : 1;
+            memcpy(words(b, base + lane) + k * each * 2, to, each * 8);
+        }
+}
+
+static void transpose(struct fl_block *b, uint32_t base)
+{
+    uint16_t v[8][8];
+    for (uint32_t lane = 0; lane < LANES; lane++) memcpy(&v[lane / 4][lane % 4 * 2], words(b, base + lane), 4);
+    for (uint32_t lane = 0; lane < LANES; lane++)
+        words(b, base + lane)[0] = v[lane % 4 * 2][lane / 4] | (uint32_t)v[lane % 4 * 2 + 1][lane / 4] << 16;
+}
+
+void matrix_complete(struct fl_block *b, uint32_t base, const struct fl_image_segment *s)
+{
+    switch (s->op) {
+    case FL_WARP_MMA: product(b, base, s); break;
+    case FL_WARP_ROWS: rows(b, base, s); break;
+    default: transpose(b, base);
+    }
+}
