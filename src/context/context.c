@@ -201,14 +201,27 @@ static void end(struct context *c)
     pthread_mutex_unlock(&lock);
 }
 
+static void construct(void *object)
+{
+    struct context *c = object;
+    pthread_mutex_init(&c->lock, NULL);
+    atomic_init(&c->destroyed, true);
+}
+
+static struct pool contexts = POOL_INIT(struct context, construct);
+
 static struct context *context_new(struct device *d, unsigned flags)
 {
-    struct context *c = calloc(1, sizeof *c);
+    struct context *c = pool_get(&contexts);
     if (!c) return NULL;
     c->device = d;
     c->flags = flags;
-    atomic_store(&c->destroyed, true);
-    pthread_mutex_init(&c->lock, NULL);
+    c->id = c->heap = c->heap_size = 0;
+    c->primary = c->ending = false;
+    c->streams = NULL;
+    c->modules = NULL;
+    c->real = NULL;
+    c->green = NULL;
     return c;
 }
 
@@ -224,7 +237,7 @@ CUresult context_create(struct device *d, unsigned flags, struct context **out)
         *out = c;
     }
     pthread_mutex_unlock(&lock);
-    if (r) free(c);
+    if (r) pool_put(&contexts, c);
     return r;
 }
 
@@ -237,7 +250,7 @@ static void remember(struct context *c)
             *at = c->next;
             break;
         }
-    free(destroyed[destroyed_count % REMEMBERED]);
+    if (destroyed[destroyed_count % REMEMBERED]) pool_put(&contexts, destroyed[destroyed_count % REMEMBERED]);
     destroyed[destroyed_count++ % REMEMBERED] = c;
     pthread_mutex_unlock(&lock);
 }

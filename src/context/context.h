@@ -12,6 +12,7 @@
 #include "base/profile.h"
 #include "processor/processor.h"
 #include "space/vram.h"
+#include "stream/pool.h"
 #include <cuda.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -34,6 +35,7 @@ struct device {
 };
 
 struct context {
+    struct pool_link link;         /* its memory is never given back: stacks may still name what is gone */
     struct device *device;
     unsigned flags;
     unsigned long long id;

@@ -157,12 +157,33 @@ static void threads_retain_and_release_the_primary_context_as_they_like(void **s
     alone(primary_body, 2);
 }
 
+static void long_gone_body(void)
+{
+    CUcontext c, bottom;
+    CUdeviceptr p;
+    DEMAND(!cuCtxCreate(&bottom, NULL, 0, 0) && !cuCtxDestroy(bottom));
+    /* some live on at the end */
+    for (int k = 0; k < 4108; k++) {
+        DEMAND(!cuCtxCreate(&c, NULL, 0, 0) && !cuCtxPopCurrent(NULL));
+        if (k < 4096) DEMAND(!cuCtxDestroy(c));
+    }
+    DEMAND(!cuCtxGetCurrent(&c) && c == bottom);
+    DEMAND(cuMemAlloc(&p, 4) == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+}
+
+static void a_context_destroyed_long_ago_is_still_that_to_who_has_it_current(void **state)
+{
+    (void)state;
+    alone(long_gone_body, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_event_behind_a_kernel_that_failed_is_never_complete),
         cmocka_unit_test(what_a_kernel_printed_before_it_failed_is_shown_with_the_error),
         cmocka_unit_test(threads_retain_and_release_the_primary_context_as_they_like),
+        cmocka_unit_test(a_context_destroyed_long_ago_is_still_that_to_who_has_it_current),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
