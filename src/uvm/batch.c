@@ -3,35 +3,53 @@
  * on it. Here the faulting access goes on at once (there is one physical page),
  * the fault is noted, and policy decides on the batch when it is full, when
  * somebody else acts on managed memory, or when the device is waited for.
- * The sizes are those observed on an H200 with one thread (tests/behaviour).
  *
- * Stores are sent off and forgotten. Loads are waited for: those of a loop's
- * body, four rounds of it, are in flight together. While nobody was awake to
- * service them their faults come together too. Later a load that is near an
- * earlier one of its body waits for that one's translation, and faults once it
- * has been replayed, unless its service has brought both. What is left of a
- * loop at its end is loaded one by one. */
+ * A batch holds what a GPU sends off until the first fault is known to it, which
+ * takes as long as the walk through its page tables. Observed on an H200 with
+ * one thread (tests/behaviour; strides, offsets and kinds of pages were varied):
+ * entries come in lines of 16, by sectors of 8. The first access to a line takes
+ * longest, to its other sector less, and least where the sector is at hand.
+ * Entries are of 64 KiB for pages that come whole and of 4 KiB for those mapped
+ * singly. They stay at hand from kernel to kernel, until entries are taken away
+ * or a block is split.
+ *
+ * Stores are sent off and forgotten; a kernel's first ones are slower. Loads are
+ * waited for: those of a loop's body, four rounds of it, and what is left of a
+ * loop at its end, a pair and a single one. */
 #include "uvm/internal.h"
 
 enum {
-    MOST = 32,          /* accesses in flight */
+    MOST = 64,          /* accesses in flight, at least those below */
     GROUP_PAGES = 8,    /* translations come by 32 KiB */
     GROUPS_MOST = 14,   /* of which so many are in flight */
-    SECOND_STORES = 10, /* the batch after the first */
-    STEADY_STORES = 4,  /* a loop's body, once the service keeps up */
     BODY = 4,           /* loads in flight */
-    NEAR_PAGES = 16     /* a load waits for the translation of one that is no farther before it */
+    PAIR = 2,           /* where the loop ends */
+    SECTOR_ENTRIES = 8, /* two sectors are a line */
+    SECTORS = 4,        /* at hand */
 };
+
+/* How far the page table entries for an access are. */
+enum distance { AT_HAND, OTHER_SECTOR, FAR, DISTANCES };
+
+/* Accesses until the fault is known. */
+static const unsigned first_stores[DISTANCES] = { 1, 3, 32 }, stores[DISTANCES] = { 4, 9, 52 },
+                      loads[DISTANCES] = { 1, 3, BODY };
 
 struct batch {
     uint64_t page[MOST]; /* addresses */
     unsigned n, groups;
     bool write;
-    unsigned closed; /* batches since the device was waited for: before the first one nobody is awake */
-    uint64_t last;   /* newest fault */
-    uint64_t origin; /* loads: the first fault of the loop */
-    uint64_t stride; /* from one round of the loop to the next, 0: not known yet */
-    uint64_t body;   /* number of the loop's body that page[] is of */
+    enum distance distance; /* of the first */
+    unsigned closed;        /* batches since the device was waited for */
+    uint64_t last;          /* newest fault */
+    unsigned run;           /* pages before it that were faulted at one after the other */
+    uint64_t origin;        /* loads: the first fault of the loop */
+    uint64_t stride;        /* from one round of the loop to the next, 0: not known yet */
+    uint64_t body;          /* number of the loop's body that page[] is of */
+    struct {
+        uint64_t sector[SECTORS];
+        unsigned oldest;
+    } at_hand;
 };
 static struct batch batches[PROCESSORS];
 static uint32_t pending; /* bit p: batches[p] holds faults */
@@ -116,14 +134,6 @@ static CUresult service_part(const struct batch *whole, unsigned p, const bool c
     return r;
 }
 
-/* Whether load k waits for no other of the batch; addresses ascend. */
-static bool leads(const struct batch *b, unsigned k)
-{
-    for (unsigned i = 0; i < k; i++)
-        if (b->page[k] - b->page[i] <= NEAR_PAGES * PAGE_BYTES) return false;
-    return true;
-}
-
 /* Decides on what has gathered. ends: nothing more is coming. */
 static CUresult close_batch(unsigned p, bool ends)
 {
@@ -134,21 +144,17 @@ static CUresult close_batch(unsigned p, bool ends)
     batches[p].n = batches[p].groups = 0;
     batches[p].closed++;
     pending &= ~bit(p);
-    if (b.write || !b.closed) {
+    if (b.write) {
         memset(chosen, true, sizeof chosen);
         return service_part(&b, p, chosen);
     }
-    if (ends && b.n < BODY) {
-        for (unsigned k = 0; k < b.n && !r; k++) {
-            for (unsigned i = 0; i < b.n; i++) chosen[i] = i == k;
-            r = service_part(&b, p, chosen);
-        }
-        return r;
+    unsigned body = ends && b.n < BODY ? PAIR : BODY, first = loads[b.distance] < body ? loads[b.distance] : body;
+    for (unsigned from = 0, to; from < b.n && !r; from = to) {
+        to = !from ? first : from < body ? body : b.n;
+        for (unsigned k = 0; k < b.n; k++) chosen[k] = k >= from && k < to;
+        r = service_part(&b, p, chosen);
     }
-    for (unsigned k = 0; k < b.n; k++) chosen[k] = leads(&b, k);
-    r = service_part(&b, p, chosen);
-    memset(chosen, true, sizeof chosen);
-    return r ? r : service_part(&b, p, chosen);
+    return r;
 }
 
 /* To which body of its loop a load belongs, as far as the addresses tell. */
@@ -165,9 +171,43 @@ static uint64_t body_of(struct batch *b, uint64_t va)
 
 static bool full(const struct batch *b)
 {
-    unsigned stores = !b->closed ? MOST : b->closed == 1 ? SECOND_STORES : STEADY_STORES;
-    if (b->write) return b->n >= stores || b->groups >= GROUPS_MOST;
+    if (b->write) return b->n >= (b->closed ? stores : first_stores)[b->distance] || b->groups >= GROUPS_MOST;
     return b->n >= BODY || (b->stride && (b->last - b->origin) / b->stride % BODY == BODY - 1);
+}
+
+/* Whether the page is, or will be, mapped by itself. */
+static bool mapped_singly(const struct block *b, unsigned p, unsigned page, bool write)
+{
+    struct hint none = { HINT_NONE, NOBODY, 0 };
+    return page_prot(b, p, page) || policy_select_residency(b, page, p, !write, none).residency != p;
+}
+
+/* The device had pages of the block, and has none of the window any more: the walk ends early. */
+static bool ends_early(const struct block *block, unsigned p)
+{
+    for (const struct block *b = block->window->blocks; b; b = b->next)
+        if (b->mapped & bit(p)) return false;
+    return block->place[p];
+}
+
+static bool is_at_hand(const struct batch *b, uint64_t sector)
+{
+    for (unsigned k = 0; k < SECTORS; k++)
+        if (b->at_hand.sector[k] == sector) return true;
+    return false;
+}
+
+/* Reads the entries for an access. A line that was read to its end brings the next. */
+static enum distance walk(struct batch *b, const struct block *block, unsigned p, uint64_t va, bool write)
+{
+    bool singly = mapped_singly(block, p, page_of(va), write);
+    uint64_t entry = singly ? PAGE_BYTES : BIG_PAGE * PAGE_BYTES, number = va / entry / SECTOR_ENTRIES;
+    uint64_t sector = number << 1 | singly, other = (number ^ 1) << 1 | singly;
+    if (is_at_hand(b, sector)) return AT_HAND;
+    enum distance d = is_at_hand(b, other) ? OTHER_SECTOR : FAR;
+    b->at_hand.sector[b->at_hand.oldest++ % SECTORS] = sector;
+    if (b->closed && ends_early(block, p)) return AT_HAND;
+    return d == FAR && b->run >= 2 * SECTOR_ENTRIES ? AT_HAND : d;
 }
 
 CUresult batch_add(unsigned p, uint64_t va, bool write)
@@ -179,6 +219,11 @@ CUresult batch_add(unsigned p, uint64_t va, bool write)
     bool another_loop = !write && b->origin == va;
     /* what closing brings may be what this access needs: it is tried again */
     if (b->n && (b->write != write || b->body != body || another_loop)) return close_batch(p, false);
+    struct block *block = block_at(va, true);
+    if (!block) return CUDA_ERROR_OUT_OF_MEMORY;
+    b->run = va == b->last + PAGE_BYTES ? b->run + 1 : 0;
+    enum distance d = walk(b, block, p, va, write);
+    if (!b->n) b->distance = d;
     if (!b->n || group != b->last / (GROUP_PAGES * PAGE_BYTES)) b->groups++;
     b->body = body;
     b->last = va;
@@ -204,5 +249,7 @@ CUresult batch_close_all(void)
 void batch_rest(unsigned p)
 {
     batches[p].origin = batches[p].stride = 0;
-    batches[p].closed = 0;
+    batches[p].closed = batches[p].run = 0;
 }
+
+void batch_forget(unsigned p) { memset(&batches[p].at_hand, 0, sizeof batches[p].at_hand); }

@@ -57,6 +57,7 @@ void block_unmap(struct block *b, unsigned p, const struct mask *pages)
     struct mask gone = mask_and(&at->mapped[PROT_RO - 1], pages);
     if (mask_empty(&gone)) return;
     set_entries(b, p, &gone, MMU_NONE);
+    batch_forget(p);
     for (int k = 0; k < 3; k++) at->mapped[k] = mask_andnot(&at->mapped[k], &gone);
     note_mapped(b, p);
 }
@@ -73,6 +74,7 @@ CUresult block_revoke(struct block *b, unsigned p, const struct mask *pages, enu
     struct place *at = b->place[p];
     if (prot == PROT_RO) {
         struct mask lowered = mask_and(&at->mapped[PROT_RW - 1], pages);
+        if (!mask_empty(&lowered)) batch_forget(p);
         CUresult r = set_entries(b, p, &lowered, MMU_READ);
         if (r) return r;
         at->mapped[PROT_RW - 1] = mask_andnot(&at->mapped[PROT_RW - 1], pages);

@@ -122,6 +122,8 @@ CUresult batch_add(unsigned p, uint64_t va, bool write);
 CUresult batch_close_all(void);
 /* The device has nothing to do: its next fault is a first one. */
 void batch_rest(unsigned p);
+/* p's translations are invalidated. */
+void batch_forget(unsigned p);
 /* Sleeps, without the lock, until uvm_now() is `until`. */
 void uvm_sleep(uint64_t until);
 /* Takes the lock and closes the batches. */

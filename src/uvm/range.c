@@ -154,8 +154,10 @@ static CUresult block_split(struct block *low, unsigned page)
         return r;
     }
     struct mask upper = mask_region(high->region);
-    for (unsigned p = 0; p < PROCESSORS; p++)
+    for (unsigned p = 0; p < PROCESSORS; p++) {
+        batch_forget(p);
         if (low->place[p]) split_place(low, high, p, &upper);
+    }
     keep(&low->read_duplicated, &high->read_duplicated, &upper);
     keep(&low->discarded, &high->discarded, &upper);
     low->region.outer = page;
