@@ -70,7 +70,9 @@ static CUresult wait_for_start(struct processor *p)
     if (n <= 0 || !receive_hello(p)) return CUDA_ERROR_OPERATING_SYSTEM;
     p->pid = p->control->device_pid;
     p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
-    return p->pidfd < 0 ? CUDA_ERROR_OPERATING_SYSTEM : CUDA_SUCCESS;
+    if (p->pidfd >= 0) return CUDA_SUCCESS;
+    fl_log(FL_LOG_ERROR, "a device process cannot be watched here: pidfd_open: %s", strerror(errno));
+    return CUDA_ERROR_OPERATING_SYSTEM;
 }
 
 /* Until the process is gone, and with it all that it held; signals do not make that shorter. */
