@@ -16,7 +16,15 @@ struct matrix {
 
 static uint32_t packed(enum fl_matrix_type t)
 {
-    return t == FL_MATRIX_F16 || t == FL_MATRIX_BF16 ? 2 : t == FL_MATRIX_S8 || t == FL_MATRIX_U8 ? 4 : 1;
+    switch (t) {
+    case FL_MATRIX_F16:
+    case FL_MATRIX_BF16: return 2;
+    case FL_MATRIX_S8:
+    case FL_MATRIX_U8:
+    case FL_MATRIX_E4M3:
+    case FL_MATRIX_E5M2: return 4;
+    default: return 1;
+    }
 }
 
 static uint32_t words_of(enum fl_matrix_type t) { return t == FL_MATRIX_F64 ? 2 : 1; }
@@ -37,6 +45,14 @@ static float single(uint32_t bits)
     return f;
 }
 
+/* Four bits of exponent, no infinity. */
+static double e4m3_value(uint8_t b)
+{
+    int exponent = b >> 3 & 15, mantissa = b & 7;
+    double v = (b & 127) == 127 ? NAN : exponent ? ldexp(8 + mantissa, exponent - 10) : ldexp(mantissa, -9);
+    return b & 128 ? -v : v;
+}
+
 static double unpack(enum fl_matrix_type type, const uint32_t *word, uint32_t n)
 {
     double d;
@@ -47,6 +63,8 @@ static double unpack(enum fl_matrix_type type, const uint32_t *word, uint32_t n)
     case FL_MATRIX_S8: return (int8_t)(*word >> 8 * n);
     case FL_MATRIX_U8: return (uint8_t)(*word >> 8 * n);
     case FL_MATRIX_F32: return single(*word);
+    case FL_MATRIX_E4M3: return e4m3_value((uint8_t)(*word >> 8 * n));
+    case FL_MATRIX_E5M2: return half_value((uint16_t)((*word >> 8 * n & 255) << 8));
     case FL_MATRIX_S32: return (int32_t)*word;
     default: memcpy(&d, word, 8); return d;
     }

@@ -44,7 +44,7 @@
 
 #include <stdint.h>
 
-#define FL_ABI_VERSION 7u
+#define FL_ABI_VERSION 8u
 #define FL_WARP_SIZE 32u
 #define FL_EXITED 0xffffu          /* state[t]: the thread has ended */
 #define FL_MAX_SEGMENTS 0xfff0u
@@ -152,7 +152,10 @@ enum fl_matrix_type {
     FL_MATRIX_U8,
     FL_MATRIX_F64,
     FL_MATRIX_F32,
-    FL_MATRIX_S32
+    FL_MATRIX_S32,
+    /* of A and B only: */
+    FL_MATRIX_E4M3,
+    FL_MATRIX_E5M2
 };
 
 enum { FL_SEG_FULL_MASK = 1,       /* the member mask is the constant 0xffffffff; op_mask is not written */

@@ -47,6 +47,8 @@ static enum fl_matrix_type matrix_type(const struct instr *i, enum ptx_type t)
     case T_f64: return FL_MATRIX_F64;
     case T_f32: return FL_MATRIX_F32;
     case T_s32: return FL_MATRIX_S32;
+    case T_e4m3: return FL_MATRIX_E4M3;
+    case T_e5m2: return FL_MATRIX_E5M2;
     default: refuse(i); return FL_MATRIX_F16;
     }
 }
@@ -54,7 +56,15 @@ static enum fl_matrix_type matrix_type(const struct instr *i, enum ptx_type t)
 /* Elements in a register. */
 static unsigned packed(enum fl_matrix_type t)
 {
-    return t == FL_MATRIX_F16 || t == FL_MATRIX_BF16 ? 2 : t == FL_MATRIX_S8 || t == FL_MATRIX_U8 ? 4 : 1;
+    switch (t) {
+    case FL_MATRIX_F16:
+    case FL_MATRIX_BF16: return 2;
+    case FL_MATRIX_S8:
+    case FL_MATRIX_U8:
+    case FL_MATRIX_E4M3:
+    case FL_MATRIX_E5M2: return 4;
+    default: return 1;
+    }
 }
 
 static unsigned words_of(enum fl_matrix_type t) { return t == FL_MATRIX_F64 ? 2 : 1; }
@@ -106,6 +116,10 @@ static bool mma_shape(const struct product *p)
     case FL_MATRIX_U8:
         return (p->b == FL_MATRIX_S8 || p->b == FL_MATRIX_U8) && p->d == FL_MATRIX_S32 && p->c == FL_MATRIX_S32 &&
                ((s.m == 8 && s.k == 16) || (s.m == 16 && (s.k == 16 || s.k == 32)));
+    case FL_MATRIX_E4M3:
+    case FL_MATRIX_E5M2:
+        return (p->b == FL_MATRIX_E4M3 || p->b == FL_MATRIX_E5M2) && s.m == 16 && (s.k == 16 || s.k == 32) &&
+               p->d == p->c && (half || p->c == FL_MATRIX_F32);
     case FL_MATRIX_F64:
         return p->b == p->a && p->d == FL_MATRIX_F64 && p->c == FL_MATRIX_F64 &&
                ((s.m == 8 && s.k == 4) || (s.m == 16 && (s.k == 4 || s.k == 8 || s.k == 16)));

@@ -141,6 +141,29 @@ static void bytes(void)
         }
 }
 
+/* Three bits of mantissa, or two: small integers and halves of them. */
+static uint8_t quarter(double v, bool e4m3)
+{
+    uint16_t h = half((float)v);
+    if (!e4m3) return (uint8_t)(h >> 8);
+    return v == 0 ? 0 : (uint8_t)((h >> 8 & 128) | (((h >> 10 & 31) - 15 + 7) << 3 | (h >> 7 & 7)));
+}
+
+static void floats_of_8_bits(void)
+{
+    double a[512], b[256], c[128];
+    uint8_t in_a[512], in_b[256];
+    for (uint32_t k = 0; k < 512; k++) in_a[k] = quarter(a[k] = number(F16, k), true);
+    for (uint32_t i = 0; i < 32; i++)
+        for (uint32_t j = 0; j < 8; j++) in_b[j * 32 + i] = quarter(b[i * 8 + j] = (int)(i * 7 + j * 3) % 5 - 2, false);
+    CUdeviceptr da = give(in_a, sizeof in_a), db = give(in_b, sizeof in_b), o = give(NULL, 512);
+    run("mma_quarters", 1, 1, 32, 1, 0, ARGS(&da, &db, &o));
+    for (int k = 0; k < 128; k++) c[k] = 5;
+    multiply(a, b, c, 16, 8, 32);
+    float *out = take(o, 512);
+    for (int k = 0; k < 128; k++) EXPECT(out[k] == (float)c[k]);
+}
+
 static void short_floats_and_doubles(void)
 {
     double a[128], b[64], c[128];
@@ -191,7 +214,7 @@ static void fragments(void)
 
 int main(int argc, char **argv)
 {
-    static const struct program programs[] = { P(halves_from_shared_memory), P(brain_floats), P(results_in_halves), P(bytes),
+    static const struct program programs[] = { P(halves_from_shared_memory), P(brain_floats), P(results_in_halves), P(bytes), P(floats_of_8_bits),
                                                P(short_floats_and_doubles), P(fragments), { 0 } };
     return run_programs(argc, argv, programs);
 }

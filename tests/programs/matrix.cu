@@ -80,6 +80,18 @@ K mma_bytes(const unsigned *in_a, const unsigned *in_b, int *out)
     for (int k = 0; k < 2; k++) out[128 + g * 8 + t * 2 + k] = d[k];
 }
 
+// the same with floats of 8 bits
+K mma_quarters(const unsigned *in_a, const unsigned *in_b, float *out)
+{
+    int lane = threadIdx.x, g = lane / 4, t = lane % 4;
+    unsigned a[4] = { in_a[g * 8 + t], in_a[(g + 8) * 8 + t], in_a[g * 8 + t + 4], in_a[(g + 8) * 8 + t + 4] };
+    unsigned b[2] = { in_b[g * 8 + t], in_b[g * 8 + t + 4] };
+    float d[4];
+    asm volatile("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e5m2.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %10, %10, %10};"
+        : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(5.f));
+    for (int k = 0; k < 4; k++) out[(g + k / 2 * 8) * 8 + t * 2 + k % 2] = d[k];
+}
+
 // A: 16 x 8 in rows, B: 8 x 8 in columns
 K mma_tf32(const unsigned *in_a, const unsigned *in_b, float *out)
 {
