@@ -108,8 +108,11 @@ static CUresult tokens(const struct allocation *a, CUDA_POINTER_ATTRIBUTE_P2P_TO
     return CUDA_SUCCESS;
 }
 
-/* Whether an answer needs more of an allocation than space_glance gives. */
-static bool needs_all(CUpointer_attribute attribute)
+/* What an answer needs of an allocation: what space_glance gives, all of it, or all if somebody
+ * else has to say which device may touch it. */
+enum need { NEED_LITTLE, NEED_ACCESS, NEED_ALL };
+
+static enum need need_of(CUpointer_attribute attribute)
 {
     switch (attribute) {
     case CU_POINTER_ATTRIBUTE_CONTEXT:
@@ -125,15 +128,22 @@ static bool needs_all(CUpointer_attribute attribute)
     case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
     case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
     case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
-    case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE: return false;
-    default: return true;
+    case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE: return NEED_LITTLE;
+    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+    case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS: return NEED_ACCESS;
+    default: return NEED_ALL;
     }
 }
 
 /* Memory of a graph is known while it is allocated (observed on H200). */
-static bool known(CUdeviceptr ptr, bool all, struct allocation *a)
+static bool known(CUdeviceptr ptr, enum need need, struct allocation *a)
 {
-    return (all ? space_look(ptr, a) != NULL : space_glance(ptr, a)) && a->kind != ALLOCATION_RESERVED && !a->dormant;
+    bool there = need == NEED_ALL ? space_look(ptr, a) != NULL : space_glance(ptr, a);
+    if (there && need == NEED_ACCESS && a->foreign)
+        there = space_look(ptr, a) != NULL;
+    else if (need == NEED_ACCESS)
+        a->owner = NULL; /* which a glance leaves out */
+    return there && a->kind != ALLOCATION_RESERVED && !a->dormant;
 }
 
 CUresult CUDAAPI cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr ptr)
@@ -142,7 +152,7 @@ CUresult CUDAAPI cuPointerGetAttribute(void *data, CUpointer_attribute attribute
     struct answer o;
     CUresult r = library_ready();
     if (r) return r;
-    if (!data || !known(ptr, needs_all(attribute), &a)) return CUDA_ERROR_INVALID_VALUE;
+    if (!data || !known(ptr, need_of(attribute), &a)) return CUDA_ERROR_INVALID_VALUE;
     if (attribute == CU_POINTER_ATTRIBUTE_P2P_TOKENS) return tokens(&a, data);
     if ((r = ask(&a, attribute, ptr, &o))) return r;
     give(data, &o);
@@ -168,7 +178,10 @@ CUresult CUDAAPI cuPointerGetAttributes(unsigned int numAttributes, CUpointer_at
     CUresult r = library_ready();
     if (r) return r;
     if (!numAttributes || !attributes || !data) return CUDA_ERROR_INVALID_VALUE;
-    bool there = known(ptr, true, &a);
+    enum need need = NEED_LITTLE;
+    for (unsigned k = 0; k < numAttributes; k++)
+        if (need_of(attributes[k]) > need) need = need_of(attributes[k]);
+    bool there = known(ptr, need, &a);
     for (unsigned k = 0; k < numAttributes; k++) {
         struct answer o;
         if ((int)attributes[k] <= 0 || attributes[k] > CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE ||

@@ -24,11 +24,16 @@ static enum fl_log_level limit(void)
 
 bool fl_log_enabled(enum fl_log_level level) { return level <= limit(); }
 
+static _Atomic(fl_log_listener *) listener;
+
+void fl_log_listen(fl_log_listener *l) { atomic_store(&listener, l); }
+
 /* One write per message, so that messages of several processes do not mix. */
 void fl_log(enum fl_log_level level, const char *format, ...)
 {
     char text[4096] = "faultline: ";
-    if (!fl_log_enabled(level)) return;
+    fl_log_listener *l = level <= FL_LOG_WARN ? atomic_load_explicit(&listener, memory_order_acquire) : NULL;
+    if (!l && !fl_log_enabled(level)) return;
     va_list list;
     va_start(list, format);
     size_t start = strlen(text);
@@ -36,6 +41,9 @@ void fl_log(enum fl_log_level level, const char *format, ...)
     va_end(list);
     size_t size = n < 0 ? start : start + (size_t)n;
     if (size > sizeof text - 2) size = sizeof text - 2;
+    text[size] = 0;
+    if (l) l(level, text + start);
+    if (!fl_log_enabled(level)) return;
     text[size++] = '\n';
     if (write(STDERR_FILENO, text, size) < 0) return; /* nobody listens */
 }

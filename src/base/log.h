@@ -10,6 +10,10 @@ enum fl_log_level { FL_LOG_OFF, FL_LOG_ERROR, FL_LOG_WARN, FL_LOG_INFO, FL_LOG_D
 bool fl_log_enabled(enum fl_log_level level);
 void fl_log(enum fl_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Errors and warnings also go there, shown or not, without "faultline: ". May be called by any thread that holds any lock. */
+typedef void fl_log_listener(enum fl_log_level level, const char *text);
+void fl_log_listen(fl_log_listener *l);
+
 /* Once per call site. */
 #define fl_log_once(level, ...) \
     do { \

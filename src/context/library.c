@@ -26,7 +26,13 @@ static bool forked; /* this is a forked child of the process that called cuInit 
 /* Who publishes allocations of its own; each is told when a context dies, a device comes or goes. */
 extern const struct space_owner array_owner; /* api/array.c */
 
-static void in_child(void) { forked = true; }
+void logs_init(void);                           /* api/logs.c */
+
+static void in_child(void)
+{
+    forked = true;
+    fl_log_listen(NULL);
+}
 
 CUresult library_ready(void)
 {
@@ -109,6 +115,7 @@ CUresult library_init(unsigned flags)
     pthread_mutex_lock(&lock);
     if (!atomic_load(&ready) && !(r = profile_load(&profile)) && !(r = make_devices())) {
         pthread_atfork(NULL, NULL, in_child);
+        logs_init();
         processor_set_reporter(report);
         space_add_owner(&array_owner);
         uvm_init();

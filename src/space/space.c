@@ -66,6 +66,7 @@ bool space_first(uint64_t address, uint64_t size, struct allocation *copy)
 static CUresult enter(struct allocation *a)
 {
     a->buffer_id = atomic_fetch_add(&last_id, 1) + 1;
+    a->foreign = a->owner != NULL;
     CUresult r = index_insert(a);
     if (!r) RB_INSERT(tree, &allocations, a);
     return r;

@@ -47,6 +47,7 @@ struct allocation {
     bool sync_memops : 1;
     bool module_owned : 1; /* cuMemFree refuses it */
     bool dormant : 1;      /* a graph's, not allocated at the moment: pointers to it are unknown */
+    bool foreign : 1;      /* has an owner, who says which device may touch it */
     bool host_access : 1;  /* the host may touch MAPPED and pool memory */
     bool ipc_capable : 1, rdma_capable : 1, decompress_capable : 1; /* as cuMemAlloc's is; MAPPED: as its flags say */
     unsigned flags;                /* of cuMemHostAlloc / cuMemAllocManaged */

@@ -274,6 +274,25 @@ static void events_are_of_a_green_contexts_streams(void **state)
     ok(cuEventDestroy(e));
 }
 
+static void clusters_are_of_one_block(void **state)
+{
+    (void)state;
+    int clusters = 0, blocks = 0, size = 0;
+    CUlaunchAttribute two = { .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = { 2, 1, 1 } };
+    CUlaunchConfig config = {
+        .gridDimX = 64, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 256, .blockDimY = 1, .blockDimZ = 1
+    };
+    ok(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, where, 256, 0));
+    ok(cuOccupancyMaxActiveClusters(&clusters, where, &config));
+    assert_int_equal(clusters, blocks * ALL);
+    ok(cuOccupancyMaxPotentialClusterSize(&size, where, &config));
+    assert_int_equal(size, 1);
+    config.attrs = &two;
+    config.numAttrs = 1;
+    assert_int_equal(cuOccupancyMaxActiveClusters(&clusters, where, &config), CUDA_ERROR_NOT_SUPPORTED);
+    assert_int_equal(cuOccupancyMaxActiveClusters(NULL, where, &config), CUDA_ERROR_INVALID_VALUE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -282,6 +301,7 @@ int main(void)
         cmocka_unit_test(resources_of_one_division_can_be_joined),
         cmocka_unit_test(a_green_context_is_current_as_the_primary_one_with_another_name),
         cmocka_unit_test(a_graph_keeps_what_was_captured_in_a_green_context_there),
+        cmocka_unit_test(clusters_are_of_one_block),
         cmocka_unit_test(events_are_of_a_green_contexts_streams),
     };
     return cmocka_run_group_tests(tests, begin, NULL);

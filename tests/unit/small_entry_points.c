@@ -1,8 +1,11 @@
 /* Entry points that answer from what is known of the machine, without doing anything. Linked with libcuda.so.1. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
+#include <time.h>
 #include <cmocka.h>
 #include <cuda.h>
 
@@ -58,11 +61,65 @@ static void writes_of_others_are_seen_without_flushing(void **state)
     assert_int_equal(cuFlushGPUDirectRDMAWrites(3, CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER), CUDA_ERROR_INVALID_VALUE);
 }
 
+/* ---- what the library says */
+
+static unsigned heard;
+static char words[512];
+
+static void listen(void *data, CUlogLevel level, char *message, size_t length)
+{
+    assert_int_equal(level, CU_LOG_LEVEL_WARNING);
+    assert_int_equal(strlen(message), length);
+    memcpy(words, message, length + 1);
+    __atomic_fetch_add((unsigned *)data, 1, __ATOMIC_SEQ_CST);
+}
+
+static void warnings_are_kept_and_told_to_listeners(void **state)
+{
+    (void)state;
+    CUlogsCallbackHandle h, none = (CUlogsCallbackHandle)&heard;
+    CUlogIterator before, after;
+    char text[600] = "x";
+    size_t size = sizeof text;
+    bool flag;
+    ok(cuLogsRegisterCallback(listen, &heard, &h));
+    ok(cuLogsCurrent(&before, 0));
+    after = before;
+    ok(cuLogsDumpToMemory(&after, text, &size, 0));
+    assert_int_equal(size, 0);
+    assert_string_equal(text, "");
+    size = sizeof flag;
+    assert_int_equal(cuCoredumpGetAttribute(CU_COREDUMP_ENABLE_ON_EXCEPTION, &flag, &size),
+                     CUDA_ERROR_NOT_SUPPORTED); /* says so, once */
+    for (int k = 0; k < 5000 && !__atomic_load_n(&heard, __ATOMIC_SEQ_CST); k++)
+        nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
+    ok(cuLogsUnregisterCallback(h));
+    assert_int_equal(heard, 1);
+    assert_non_null(strstr(words, "cuCoredumpGetAttribute"));
+    assert_int_equal(cuLogsUnregisterCallback(h), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuLogsUnregisterCallback(none), CUDA_ERROR_INVALID_VALUE);
+    size = 4;
+    assert_int_equal(cuLogsDumpToMemory(&after, text, &size, 0), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(size, 0);
+    size = sizeof text;
+    ok(cuLogsDumpToMemory(&after, text, &size, 0));
+    assert_int_equal(size, strlen(words) + 1);
+    assert_memory_equal(text, words, size - 1);
+    assert_int_equal(text[size - 1], '\n');
+    assert_int_equal(after, before + 1);
+    size = sizeof text;
+    ok(cuLogsDumpToMemory(&after, text, &size, 0));
+    assert_int_equal(size, 0);
+    assert_int_equal(cuLogsCurrent(&after, 1), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuLogsDumpToFile(NULL, "/no/such/place", 0), CUDA_ERROR_INVALID_VALUE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_context_names_its_device),
         cmocka_unit_test(contexts_cannot_be_bound_to_fewer_multiprocessors),
+        cmocka_unit_test(warnings_are_kept_and_told_to_listeners),
         cmocka_unit_test(writes_of_others_are_seen_without_flushing),
     };
     return cmocka_run_group_tests(tests, begin, NULL);
