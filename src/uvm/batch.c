@@ -15,18 +15,32 @@
  *
  * Stores are sent off and forgotten; a kernel's first ones are slower. Loads are
  * waited for: those of a loop's body, four rounds of it, and what is left of a
- * loop at its end, a pair and a single one. */
+ * loop at its end, a pair and a single one.
+ *
+ * Of a kernel of many threads the driver takes 256 faults at a time. Where all
+ * warps run at once these come from all of them in turn, and are spread over as
+ * many pieces of 64 KiB as observed; here warps run one after the other, and a
+ * batch is full with as many pieces. */
+#include "context/context.h"
 #include "uvm/internal.h"
+#include "uvm/uvm.h"
 
 enum {
-    MOST = 64,          /* accesses in flight, at least those below */
     GROUP_PAGES = 8,    /* translations come by 32 KiB */
     GROUPS_MOST = 14,   /* of which so many are in flight */
     BODY = 4,           /* loads in flight */
     PAIR = 2,           /* where the loop ends */
     SECTOR_ENTRIES = 8, /* two sectors are a line */
     SECTORS = 4,        /* at hand */
+    FETCHED = 256,      /* faults that the driver takes at a time */
+    PIECES_MOST = 64,   /* of 64 KiB over which those of a whole kernel are spread, one of two warps to each */
+    MOST = PIECES_MOST * BIG_PAGE,
+    WARP = 32,
+    TRACED_MOST = 16, /* allocations */
 };
+
+/* Who the faults come from. */
+enum crowd { ONE_THREAD, ALL_AT_ONCE, WAVES };
 
 /* How far the page table entries for an access are. */
 enum distance { AT_HAND, OTHER_SECTOR, FAR, DISTANCES };
@@ -37,45 +51,60 @@ static const unsigned first_stores[DISTANCES] = { 1, 3, 32 }, stores[DISTANCES] 
 
 struct batch {
     uint64_t page[MOST]; /* addresses */
-    unsigned n, groups;
-    bool write;
-    enum distance distance; /* of the first */
-    unsigned closed;        /* batches since the device was waited for */
-    uint64_t last;          /* newest fault */
-    unsigned run;           /* pages before it that were faulted at one after the other */
-    uint64_t origin;        /* loads: the first fault of the loop */
-    uint64_t stride;        /* from one round of the loop to the next, 0: not known yet */
-    uint64_t body;          /* number of the loop's body that page[] is of */
+    bool writes[MOST];
+    unsigned n, groups, pieces;
+    uint64_t piece[PIECES_MOST]; /* of a crowd's faults */
+    bool write;                  /* the newest */
+    enum distance distance;      /* of the first */
+    unsigned closed;             /* batches since the device was waited for */
+    uint64_t last;               /* newest fault */
+    unsigned run;                /* pages before it that were faulted at one after the other */
+    uint64_t origin;             /* loads: the first fault of the loop */
+    uint64_t stride;             /* from one round of the loop to the next, 0: not known yet */
+    uint64_t body;               /* number of the loop's body that page[] is of */
     struct {
         uint64_t sector[SECTORS];
         unsigned oldest;
     } at_hand;
 };
 static struct batch batches[PROCESSORS];
-static uint32_t pending; /* bit p: batches[p] holds faults */
+static _Atomic uint64_t running[PROCESSORS]; /* threads of the newest kernel */
+static uint32_t pending;                     /* bit p: batches[p] holds faults */
 
 /* Numbered as the driver numbers them: over all devices. */
 static uint64_t batch_number;
 
-/* Returns the batch's number. */
+/* One record for each allocation's faults, at the lowest of them. Returns the batch's number. */
 static uint64_t trace_batch(const struct batch *b, unsigned p)
 {
+    struct {
+        const struct managed *owner;
+        uint64_t lowest;
+    } of[TRACED_MOST];
+    unsigned owners = 0;
     trace_begin();
-    uint64_t lowest = b->page[0];
-    for (unsigned k = 1; k < b->n; k++)
-        if (b->page[k] < lowest) lowest = b->page[k];
-    trace_write((struct trace_record){ .kind = TRACE_GPU_FAULT,
-                                       .access = b->write ? TRACE_ACCESS_WRITE : TRACE_ACCESS_READ,
-                                       .processor = (uint8_t)p,
-                                       .address = lowest,
-                                       .bytes = PAGE_BYTES,
-                                       .count = 1,
-                                       .batch = ++batch_number });
+    for (unsigned k = 0; k < b->n; k++) {
+        const struct managed *owner = range_at(b->page[k])->owner;
+        unsigned i = 0;
+        while (i < owners && of[i].owner != owner) i++;
+        if (i == TRACED_MOST) continue;
+        if (i == owners || b->page[k] < of[i].lowest) of[i].lowest = b->page[k];
+        if (i == owners) of[owners++].owner = owner;
+    }
+    batch_number++;
+    for (unsigned i = 0; i < owners; i++)
+        trace_write((struct trace_record){ .kind = TRACE_GPU_FAULT,
+                                           .access = b->write ? TRACE_ACCESS_WRITE : TRACE_ACCESS_READ,
+                                           .processor = (uint8_t)p,
+                                           .address = of[i].lowest,
+                                           .bytes = PAGE_BYTES,
+                                           .count = 1,
+                                           .batch = batch_number });
     return batch_number;
 }
 
 /* Those of the batch's faults, from the first on, that are in the block; they leave the batch. */
-static struct mask take_faults(struct batch *b, unsigned first, const struct block *block)
+static struct mask take_faults(struct batch *b, unsigned first, const struct block *block, struct mask *writes)
 {
     struct mask pages = { { 0 } };
     for (unsigned k = first; k < b->n; k++) {
@@ -84,6 +113,7 @@ static struct mask take_faults(struct batch *b, unsigned first, const struct blo
             page >= block->region.outer)
             continue;
         mask_set(&pages, page);
+        if (b->writes[k]) mask_set(writes, page);
         b->page[k] = 0;
     }
     return pages;
@@ -96,14 +126,14 @@ static CUresult service_block(struct batch *b, unsigned p, unsigned first)
     struct block *block = block_at(b->page[first], true);
     if (!block) return CUDA_SUCCESS;
     uint64_t window = block->window->va;
-    struct mask left = take_faults(b, first, block);
+    struct mask writes = { { 0 } }, left = take_faults(b, first, block, &writes);
     while (!mask_empty(&left)) {
         unsigned page = mask_next(&left, 0, WINDOW_PAGES);
         if (!(block = block_at(window + (uint64_t)page * PAGE_BYTES, true))) return CUDA_SUCCESS;
         struct mask throttled = { { 0 } }, here = mask_region(block->region);
         struct request q = { mask_and(&left, &here), { { 0 } } };
         uint64_t until = 0;
-        if (b->write) q.writes = q.pages;
+        q.writes = mask_and(&q.pages, &writes);
         CUresult r = service_faults(block, p, &q, false, &throttled, &until);
         if (r) return r;
         left = mask_andnot(&left, &here);
@@ -118,13 +148,17 @@ static CUresult service_block(struct batch *b, unsigned p, unsigned first)
 /* Services what still needs it of the given faults, as one batch. */
 static CUresult service_part(const struct batch *whole, unsigned p, const bool chosen[MOST])
 {
-    struct batch b = { .write = whole->write };
+    struct batch b;
     CUresult r = CUDA_SUCCESS;
+    b.n = 0;
+    b.write = false;
     for (unsigned k = 0; k < whole->n; k++) {
         struct block *block = block_at(whole->page[k], true);
         if (!block) continue; /* freed during a nap */
-        bool brought = page_prot(block, p, page_of(whole->page[k])) >= (b.write ? PROT_RW : PROT_RO);
-        if (chosen[k] && !brought) b.page[b.n++] = whole->page[k];
+        enum prot wanted = whole->writes[k] ? PROT_RW : PROT_RO;
+        if (!chosen[k] || page_prot(block, p, page_of(whole->page[k])) >= wanted) continue;
+        b.write |= b.writes[b.n] = whole->writes[k];
+        b.page[b.n++] = whole->page[k];
     }
     if (!b.n) return r;
     uint64_t number = trace_batch(&b, p);
@@ -134,6 +168,15 @@ static CUresult service_part(const struct batch *whole, unsigned p, const bool c
     return r;
 }
 
+static enum crowd crowd_of(unsigned p)
+{
+    uint64_t threads = atomic_load_explicit(&running[p], memory_order_relaxed);
+    const struct profile *o = devices[p - 1].profile;
+    uint64_t resident = (uint64_t)profile_attribute(o, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT) *
+                        (uint64_t)profile_attribute(o, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR);
+    return threads <= 1 ? ONE_THREAD : threads <= resident ? ALL_AT_ONCE : WAVES;
+}
+
 /* Decides on what has gathered. ends: nothing more is coming. */
 static CUresult close_batch(unsigned p, bool ends)
 {
@@ -141,10 +184,10 @@ static CUresult close_batch(unsigned p, bool ends)
     bool chosen[MOST];
     CUresult r = CUDA_SUCCESS;
     if (!b.n) return r;
-    batches[p].n = batches[p].groups = 0;
+    batches[p].n = batches[p].groups = batches[p].pieces = 0;
     batches[p].closed++;
     pending &= ~bit(p);
-    if (b.write) {
+    if (b.write || crowd_of(p) != ONE_THREAD) {
         memset(chosen, true, sizeof chosen);
         return service_part(&b, p, chosen);
     }
@@ -167,6 +210,17 @@ static uint64_t body_of(struct batch *b, uint64_t va)
         return 0;
     }
     return (va - b->origin) / b->stride / BODY;
+}
+
+/* Whether the piece of another fault fits. */
+static bool piece_fits(struct batch *b, unsigned p, uint64_t va)
+{
+    uint64_t number = va / (BIG_PAGE * PAGE_BYTES), most = running[p] / WARP / 2;
+    for (unsigned k = 0; k < b->pieces; k++)
+        if (b->piece[k] == number) return true;
+    if (b->pieces && b->pieces >= (most < PIECES_MOST ? most : PIECES_MOST)) return false;
+    b->piece[b->pieces++] = number;
+    return true;
 }
 
 static bool full(const struct batch *b)
@@ -210,11 +264,29 @@ static enum distance walk(struct batch *b, const struct block *block, unsigned p
     return d == FAR && b->run >= 2 * SECTOR_ENTRIES ? AT_HAND : d;
 }
 
+static CUresult note(struct batch *b, unsigned p, uint64_t va, bool write)
+{
+    if (!b->n || va / (GROUP_PAGES * PAGE_BYTES) != b->last / (GROUP_PAGES * PAGE_BYTES)) b->groups++;
+    b->last = va;
+    b->write = b->writes[b->n] = write;
+    b->page[b->n++] = va;
+    pending |= bit(p);
+    atomic_store_explicit(&uvm_unsettled, true, memory_order_relaxed);
+    return mmu_set(p, va, PAGE_BYTES, write ? MMU_WRITE : MMU_READ);
+}
+
+static CUresult crowd_add(struct batch *b, unsigned p, uint64_t va, bool write, enum crowd crowd)
+{
+    bool fits = crowd == WAVES ? b->n < FETCHED : b->n < MOST && piece_fits(b, p, va);
+    if (!fits) return close_batch(p, false);
+    return note(b, p, va, write);
+}
+
 CUresult batch_add(unsigned p, uint64_t va, bool write)
 {
     struct batch *b = &batches[p];
-    CUresult r = CUDA_SUCCESS;
-    uint64_t group = va / (GROUP_PAGES * PAGE_BYTES);
+    enum crowd crowd = crowd_of(p);
+    if (crowd != ONE_THREAD) return crowd_add(b, p, va, write, crowd);
     uint64_t body = write ? 0 : body_of(b, va);
     bool another_loop = !write && b->origin == va;
     /* what closing brings may be what this access needs: it is tried again */
@@ -224,15 +296,9 @@ CUresult batch_add(unsigned p, uint64_t va, bool write)
     b->run = va == b->last + PAGE_BYTES ? b->run + 1 : 0;
     enum distance d = walk(b, block, p, va, write);
     if (!b->n) b->distance = d;
-    if (!b->n || group != b->last / (GROUP_PAGES * PAGE_BYTES)) b->groups++;
     b->body = body;
-    b->last = va;
-    b->write = write;
-    b->page[b->n++] = va;
-    pending |= bit(p);
-    atomic_store_explicit(&uvm_unsettled, true, memory_order_relaxed);
-    if ((r = mmu_set(p, va, PAGE_BYTES, write ? MMU_WRITE : MMU_READ))) return r;
-    return full(b) ? close_batch(p, false) : CUDA_SUCCESS;
+    CUresult r = note(b, p, va, write);
+    return !r && full(b) ? close_batch(p, false) : r;
 }
 
 CUresult batch_close_all(void)
@@ -253,3 +319,8 @@ void batch_rest(unsigned p)
 }
 
 void batch_forget(unsigned p) { memset(&batches[p].at_hand, 0, sizeof batches[p].at_hand); }
+
+void uvm_launching(int ordinal, uint64_t threads)
+{
+    atomic_store_explicit(&running[1 + ordinal], threads, memory_order_relaxed);
+}

@@ -41,6 +41,9 @@ void uvm_settle(void);
 extern bool uvm_watches_launches;
 CUresult uvm_before_launch(int ordinal, const void *stream);
 
+/* A kernel of so many threads is about to be issued; how its faults arrive depends on it. Costs nothing. */
+void uvm_launching(int ordinal, uint64_t threads);
+
 /* Devices with pageable memory access: all of [va, va+size) is ordinary memory of the host that kernels may read. */
 extern bool uvm_pageable;
 bool uvm_reaches(uint64_t va, uint64_t size);

@@ -286,6 +286,7 @@ struct event *new_event(struct context *c, unsigned flags)
 }
 
 void uvm_settle(void) {}
+void uvm_launching(int ordinal, uint64_t threads) { (void)ordinal, (void)threads; }
 bool uvm_exclusive, uvm_watches_launches;
 CUresult uvm_before_launch(int ordinal, const void *stream)
 {

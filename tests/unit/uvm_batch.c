@@ -1,0 +1,116 @@
+/* How many of a kernel's accesses fault together: what is counted is the
+ * records of batches that src/uvm/batch.c makes, on the stand-ins of uvm_fake.c. */
+#include "context/context.h"
+#include "uvm_fake.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+enum { GPU0 = 1, PAGES = 1024 };
+static struct context context;
+static struct allocation *a;
+
+/* 4 MiB that the host has written. */
+static int fresh(void **s)
+{
+    (void)s;
+    uvm_launching(0, 1);
+    if (uvm_alloc(&context, PAGES * PAGE_BYTES, 1, &a)) return 1;
+    for (unsigned k = 0; k < PAGES; k++) fake_touch(CPU, a->base + k * PAGE_BYTES, true);
+    return 0;
+}
+
+static int done(void **s)
+{
+    (void)s;
+    uvm_free(a);
+    return 0;
+}
+
+/* A kernel; returns its batches. */
+static unsigned long kernel(unsigned at, unsigned n, unsigned stride, bool write)
+{
+    unsigned long before = fake_counted.gpu_faults;
+    fake_now += 5000000;
+    for (unsigned k = 0; k < n; k++) fake_touch(GPU0, a->base + (at + k * stride) * PAGE_BYTES, write);
+    uvm_settle();
+    return fake_counted.gpu_faults - before;
+}
+
+static void stores_to_where_nothing_was_walked_fault_together(void **s)
+{
+    (void)s;
+    assert_int_equal(kernel(0, 32, 1, true), 1);
+    assert_int_equal(kernel(512 + 256, 32, 1, true), 1);
+}
+
+static void stores_near_the_last_kernels_fault_one_by_one_at_first(void **s)
+{
+    (void)s;
+    kernel(0, 1, 1, true);                       /* the first 64 KiB come */
+    assert_int_equal(kernel(47, 2, 1, true), 2); /* the same 512 KiB: the second one comes later */
+}
+
+static void stores_in_the_other_half_of_a_line_fault_by_three(void **s)
+{
+    (void)s;
+    kernel(256, 1, 1, true);
+    assert_int_equal(kernel(384, 4, 32, true), 2);
+}
+
+static void what_was_walked_is_forgotten_when_pages_leave(void **s)
+{
+    (void)s;
+    kernel(0, 1, 1, true);
+    fake_touch(CPU, a->base, false);
+    assert_int_equal(kernel(47, 2, 1, true), 1);
+}
+
+static void loads_of_a_loops_body_fault_as_the_first_ones_entry_is_far(void **s)
+{
+    (void)s;
+    CUmemLocation host = { CU_MEM_LOCATION_TYPE_HOST, 0 };
+    uvm_advise(a->base, PAGES * PAGE_BYTES, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, host);
+    /* mapped singly: 64 KiB are a line, 32 KiB a sector, a body every two pages is 32 KiB */
+    assert_int_equal(kernel(0, 4, 2, false), 1);
+    uvm_prefetch(a->base, PAGES * PAGE_BYTES, host);
+    assert_int_equal(kernel(64, 8, 2, false), 1 + 2);
+}
+
+static void what_is_left_of_a_loop_is_a_pair_and_a_single_load(void **s)
+{
+    (void)s;
+    assert_int_equal(kernel(13, 3, 16, false), 2);
+}
+
+static void a_crowds_faults_are_taken_by_256(void **s)
+{
+    (void)s;
+    uvm_launching(0, 1ull << 30);
+    assert_int_equal(kernel(0, 512, 1, true), 2);
+}
+
+static void those_of_a_kernel_that_runs_at_once_are_spread(void **s)
+{
+    (void)s;
+    uvm_launching(0, 1024);
+    assert_int_equal(kernel(0, 1024, 1, true), 4); /* 16 pieces of 64 KiB each, of 32 warps */
+}
+
+int main(void)
+{
+    fake_begin(1, 1ull << 34);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(stores_to_where_nothing_was_walked_fault_together, fresh, done),
+        cmocka_unit_test_setup_teardown(stores_near_the_last_kernels_fault_one_by_one_at_first, fresh, done),
+        cmocka_unit_test_setup_teardown(stores_in_the_other_half_of_a_line_fault_by_three, fresh, done),
+        cmocka_unit_test_setup_teardown(what_was_walked_is_forgotten_when_pages_leave, fresh, done),
+        cmocka_unit_test_setup_teardown(loads_of_a_loops_body_fault_as_the_first_ones_entry_is_far, fresh, done),
+        cmocka_unit_test_setup_teardown(what_is_left_of_a_loop_is_a_pair_and_a_single_load, fresh, done),
+        cmocka_unit_test_setup_teardown(a_crowds_faults_are_taken_by_256, fresh, done),
+        cmocka_unit_test_setup_teardown(those_of_a_kernel_that_runs_at_once_are_spread, fresh, done),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
