@@ -308,19 +308,39 @@ static bool complete_warps(struct frame *f)
     return any;
 }
 
-/* Operations whose members are whoever is there when nobody else can come. */
+static bool waits_converged(const struct frame *f, uint32_t t)
+{
+    return f->status[t] == THREAD_AT_WARP_OP && is_converged(&f->code.segments[f->b.state[t]]);
+}
+
+/* Whoever waits in the warp at segment s. */
+static uint32_t waiting_at(const struct frame *f, uint32_t base, uint32_t s)
+{
+    uint32_t group = 0;
+    for (uint32_t t = base; t < base + 32 && t < f->b.nthreads; t++)
+        if (f->status[t] == THREAD_AT_WARP_OP && f->b.state[t] == s) group |= 1u << (t - base);
+    return group;
+}
+
+/* Operations whose members are whoever is there when nobody else can come. Threads that have parted meet again where
+ * their ways do, as on a GPU: of a warp, those go on that are least far, and others wait for them. Now and then all
+ * go on, for the first may be waiting for the others. */
 static bool complete_converged(struct frame *f)
 {
-    bool any = false;
-    for (uint32_t t = 0; t < f->b.nthreads; t++) {
-        uint32_t s = f->b.state[t], base = t & ~31u, group = 0;
-        if (f->status[t] != THREAD_AT_WARP_OP || !is_converged(&f->code.segments[s])) continue;
-        for (uint32_t o = t; o < base + 32 && o < f->b.nthreads; o++)
-            if (f->status[o] == THREAD_AT_WARP_OP && f->b.state[o] == s) group |= 1u << (o - base);
-        warp_complete(&f->b, base, group, &f->code.segments[s]);
-        wake(f, base, group);
-        any = true;
-    }
+    enum { TURNS = 1024 };
+    bool any = false, all = ++f->reunions % TURNS == 0;
+    for (uint32_t base = 0; base < f->b.nthreads; base += 32)
+        for (;;) {
+            uint32_t least = FL_NONE;
+            for (uint32_t t = base; t < base + 32 && t < f->b.nthreads; t++)
+                if (waits_converged(f, t) && f->b.state[t] < least) least = f->b.state[t];
+            if (least == FL_NONE) break;
+            uint32_t group = waiting_at(f, base, least);
+            warp_complete(&f->b, base, group, &f->code.segments[least]);
+            wake(f, base, group);
+            any = true;
+            if (!all) break;
+        }
     return any;
 }
 

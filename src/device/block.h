@@ -31,6 +31,7 @@ struct frame {
     uint32_t segment;              /* the one that runs, or is to run next while uniform */
     uint32_t first, count;         /* the threads it runs for */
     uint32_t rounds;               /* suspensions since the block was last put aside */
+    uint32_t reunions;             /* how often those of a warp were let go on who waited for nobody in particular */
     bool moved;                    /* block_run did more than look again at what its threads wait for */
     bool stuck_said;
     uint8_t *status;               /* [t] enum thread_status, while not uniform */

@@ -92,7 +92,7 @@ static void histogram(void)
 static void groups(void)
 {
     enum { N = 64 };
-    int in[N], out[3 * N];
+    int in[N], out[4 * N];
     for (int k = 0; k < N; k++) in[k] = (int)(next() % 100);
     CUdeviceptr d = give(in, sizeof in), o = give(NULL, sizeof out);
     run("groups", 1, N, ARGS(&d, &o));
@@ -106,7 +106,8 @@ static void groups(void)
             rank += (in[j] & 1) && j < k;
             alike += in[j] % 3 == in[k] % 3;
         }
-        right &= out[k] == sum * 1000 + before && out[k + N] == (in[k] & 1 ? odd * 100 + rank : -1) && out[k + 2 * N] == alike;
+        right &= out[k] == sum * 1000 + before && out[k + N] == (in[k] & 1 ? odd * 100 + rank : -1) &&
+                 out[k + 2 * N] == alike && out[k + 3 * N] == 32;
     }
     verdict("groups", right);
 }

@@ -57,6 +57,7 @@ extern "C" __global__ void groups(const int *d, int *out)
         auto odd = cg::coalesced_threads();
         out[me + n] = odd.size() * 100 + odd.thread_rank();
     }
+    out[me + 3 * n] = cg::coalesced_threads().size(); /* they have met again, as they do on a GPU */
     out[me + 2 * n] = cg::labeled_partition(warp, v % 3).size();
 }
 
