@@ -2,6 +2,7 @@
 #include "processor/ring.h"
 #include "space/space.h"
 #include "stream/internal.h"
+#include "uvm/uvm.h"
 
 static void set_last(struct stream *s, uint64_t seq)
 {
@@ -26,6 +27,11 @@ void channel_close(struct stream *s)
     set_last(s, 0);
 }
 
+static uint64_t threads_of(const struct launch *l)
+{
+    return (uint64_t)l->grid[0] * l->grid[1] * l->grid[2] * l->block[0] * l->block[1] * l->block[2];
+}
+
 CUresult channel_launch(struct stream *s, const struct launch *l)
 {
     marks_resolve(s);
@@ -33,6 +39,7 @@ CUresult channel_launch(struct stream *s, const struct launch *l)
     if (r)
         return r;
     uint64_t before = l->ticket ? kernel_before(s, l) : 0;
+    uvm_launching(s->set->context->device->ordinal, threads_of(l));
     uint64_t seq = processor_launch(stream_processor(s), s->channel, l);
     if (!seq)
         return stream_error(s);

@@ -148,9 +148,7 @@ CUresult stream_launch(struct stream *s, const struct launch *l)
     struct issue o;
     struct launch noted;
     channel_throttle(s);
-    int ordinal = s->set->context->device->ordinal;
-    CUresult r = uvm_watches_launches ? uvm_before_launch(ordinal, s) : CUDA_SUCCESS;
-    uvm_launching(ordinal, (uint64_t)l->grid[0] * l->grid[1] * l->grid[2] * l->block[0] * l->block[1] * l->block[2]);
+    CUresult r = uvm_watches_launches ? uvm_before_launch(s->set->context->device->ordinal, s) : CUDA_SUCCESS;
     if (r || (r = begin(&o, s)))
         return r;
     if (trace_wanted(TRACE_LISTEN_KERNELS | TRACE_LISTEN_MAP)) {

@@ -41,7 +41,7 @@ void uvm_settle(void);
 extern bool uvm_watches_launches;
 CUresult uvm_before_launch(int ordinal, const void *stream);
 
-/* A kernel of so many threads is about to be issued; how its faults arrive depends on it. Costs nothing. */
+/* A kernel of so many threads is sent to the device; how its faults arrive depends on it. Costs a store. */
 void uvm_launching(int ordinal, uint64_t threads);
 
 /* Devices with pageable memory access: all of [va, va+size) is ordinary memory of the host that kernels may read. */
