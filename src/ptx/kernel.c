@@ -113,7 +113,7 @@ static void suspend(struct walk *w, const struct instr *i)
 /* Every SPIN_ROUNDS-th time round a waiting loop the thread suspends. */
 static const char *yield_label(struct walk *w, const struct instr *i)
 {
-    return arena_printf("Y%u", (unsigned)(i - w->k->func->code));
+    return arena_printf("YIELD%u", (unsigned)(i - w->k->func->code));
 }
 
 static void yield_code(struct walk *w, const struct instr *i)
