@@ -64,10 +64,14 @@ void uvm_leave(void)
 
 void uvm_settle(void)
 {
+    sigset_t old;
     if (!atomic_exchange(&uvm_unsettled, false)) return;
+    /* a handler of the application may touch managed memory, and then wait for the lock that this thread has */
+    signals_hold(&old);
     uvm_enter();
     for (unsigned p = 1; p < topology.processors; p++) batch_rest(p);
     uvm_leave();
+    signals_release(&old);
 }
 
 /* The host faults by the page, and waits. */
