@@ -10,10 +10,13 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { PAGE = 4096, LEAST = 64 << 10, MOST = 2 << 20 };
+enum { PAGE = 4096, LEAST = 64 << 10, MOST = 2 << 20, TRIES = 4 };
 
 static uint64_t expected, step = LEAST; /* where the next fault would be in order; bytes then */
 static bool any;                        /* something was adopted; all under the lock */
+
+struct range { uint64_t start, end; };
+static const struct range anywhere = { 0, UINT64_MAX };
 
 /* A kernel may touch what the program itself may, of its own memory. */
 static bool touchable(const struct region *r, bool write)
@@ -23,8 +26,8 @@ static bool touchable(const struct region *r, bool write)
     return registration_shows(r) || strncmp(r->path, "/memfd:faultline", 16) != 0;
 }
 
-/* The part of the mapping around va that is adopted with it: aligned, and free of other registrations. */
-static CUresult extent(uint64_t va, bool write, struct registration *g)
+/* The part of the mapping around va that is adopted with it: aligned, within bounds, and free of other registrations. */
+static CUresult extent(uint64_t va, bool write, struct range bounds, struct registration *g)
 {
     struct region *list;
     size_t count;
@@ -34,8 +37,8 @@ static CUresult extent(uint64_t va, bool write, struct registration *g)
     r = CUDA_ERROR_INVALID_VALUE;
     for (size_t k = 0; k < count && r; k++)
         if (va >= list[k].start && va < list[k].end && touchable(&list[k], write)) {
-            low = list[k].start;
-            high = list[k].end;
+            low = list[k].start > bounds.start ? list[k].start : bounds.start;
+            high = list[k].end < bounds.end ? list[k].end : bounds.end;
             g->a.flags = list[k].prot & PROT_WRITE ? 0 : CU_MEMHOSTREGISTER_READ_ONLY;
             r = CUDA_SUCCESS;
         }
@@ -66,15 +69,34 @@ static CUresult known(const struct registration *g, uint64_t va, bool write)
     return CUDA_ERROR_INVALID_VALUE;
 }
 
-static CUresult adopt_new(uint64_t va, bool write)
+/* Pages that the application has moved away hold what comes to their old place next: in both places at once. */
+CUresult adopted_part(uint64_t start, uint64_t end)
+{
+    struct region *list;
+    size_t count;
+    if (!any) return CUDA_SUCCESS;
+    CUresult r = regions_of(0, UINT64_MAX, &list, &count);
+    if (r) return r;
+    for (size_t k = 0; k < count && !r; k++) {
+        const struct region *m = &list[k];
+        if (registration_shows(m) && m->offset != m->start && m->prot & PROT_READ && m->offset < end &&
+            m->offset + (m->end - m->start) > start && !registration_rescue(m))
+            r = CUDA_ERROR_NOT_READY;
+    }
+    free(list);
+    return r;
+}
+
+static CUresult adopt_new(uint64_t va, bool write, struct range bounds)
 {
     struct registration *g = calloc(1, sizeof *g);
     if (!g) return CUDA_ERROR_OUT_OF_MEMORY;
     g->adopted = true;
     g->a.kind = ALLOCATION_REGISTERED;
     CUresult r = registrations_open();
-    if (!r) r = extent(va, write, g);
+    if (!r) r = extent(va, write, bounds, g);
     if (!r) r = registration_make_pieces(g);
+    if (!r) r = adopted_part(g->va, g->end);
     if (!r) r = registration_insert(g);
     if (r)
         registration_free(g);
@@ -83,21 +105,29 @@ static CUresult adopt_new(uint64_t va, bool write)
     return r;
 }
 
-CUresult adopted_add(uint64_t va, bool write)
+/* Memory around va that comes and goes is left alone in the end. */
+static CUresult adopt(uint64_t va, bool write, struct range bounds)
 {
+    CUresult r = CUDA_ERROR_NOT_READY;
     if (va < LEAST || (va >= PROCESSOR_PRIVATE && va < PROCESSOR_PRIVATE_END)) return CUDA_ERROR_INVALID_VALUE;
     va &= ~(uint64_t)(PAGE - 1);
     pthread_mutex_lock(&registrations_lock);
     struct registration *g = registration_above(va);
-    CUresult r = g && g->va <= va ? known(g, va, write) : adopt_new(va, write);
+    if (g && g->va <= va) r = known(g, va, write);
+    for (int tries = 0; tries < TRIES && r == CUDA_ERROR_NOT_READY; tries++) r = adopt_new(va, write, bounds);
+    if (r == CUDA_ERROR_NOT_READY) r = adopt_new(va, write, (struct range){ va, va + PAGE });
     pthread_mutex_unlock(&registrations_lock);
     return r;
 }
 
+CUresult adopted_add(uint64_t va, bool write) { return adopt(va, write, anywhere); }
+
+/* Not a page more than that: who names a range knows that it stays. */
 CUresult adopted_cover(uint64_t va, uint64_t size)
 {
     CUresult r = CUDA_SUCCESS;
-    for (uint64_t at = va & ~(uint64_t)(PAGE - 1); at < va + size && !(r = adopted_add(at, false));) {
+    struct range all = { va & ~(uint64_t)(PAGE - 1), (va + size + PAGE - 1) & ~(uint64_t)(PAGE - 1) };
+    for (uint64_t at = all.start; at < all.end && !(r = adopt(at, false, all));) {
         pthread_mutex_lock(&registrations_lock);
         const struct registration *g = registration_above(at);
         at = g && g->va <= at ? g->end : at + PAGE;
@@ -138,11 +168,8 @@ void adopted_review(void)
     struct region *list;
     size_t count;
     pthread_mutex_lock(&registrations_lock);
+    adopted_part(0, UINT64_MAX);
     if (any && !regions_of(0, UINT64_MAX, &list, &count)) {
-        /* pages that moved away hold what comes to their old place next */
-        for (size_t k = 0; k < count; k++)
-            if (registration_shows(&list[k]) && list[k].offset != list[k].start && list[k].prot & PROT_READ)
-                registration_rescue(&list[k]);
         for (struct registration *g = registration_above(0), *next; g; g = next) {
             next = registration_next(g);
             if (g->adopted && !intact(g, list, count)) lose(g);

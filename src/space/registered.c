@@ -137,6 +137,20 @@ CUresult registration_share(struct piece *p)
     return r;
 }
 
+/* Whether the application has moved any of these pages away, or that is not to be known. */
+static bool shown(uint64_t va, uint64_t end)
+{
+    struct region *list;
+    size_t count;
+    bool found = false;
+    if (regions_of(0, UINT64_MAX, &list, &count)) return true;
+    for (size_t k = 0; k < count && !found; k++)
+        found = registration_shows(&list[k]) && list[k].offset < end &&
+                list[k].offset + (list[k].end - list[k].start) > va;
+    free(list);
+    return found;
+}
+
 /* Private pages for those of [va, end) that still are ours; the application may have unmapped some. */
 void registration_unshare(uint64_t va, uint64_t end)
 {
@@ -148,14 +162,16 @@ void registration_unshare(uint64_t va, uint64_t end)
         uint64_t size = list[k].end - list[k].start;
         if (!is_ours(&list[k])) continue;
         void *with = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (with == MAP_FAILED || pages_replace(list[k].start, size, with, list[k].prot, list[k].prot)) {
+        CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
+        if (with != MAP_FAILED) r = pages_replace(list[k].start, size, with, list[k].prot, list[k].prot);
+        if (r && r != CUDA_ERROR_NOT_READY) {
             fl_log(FL_LOG_ERROR, "no memory to make 0x%llx, %llu bytes, private again: it stays shared with devices' processes",
                    (unsigned long long)list[k].start, (unsigned long long)size);
             kept = true;
         }
     }
     free(list);
-    if (!kept) backing_discard(&pages.backing, va, end - va);
+    if (!kept && !shown(va, end)) backing_discard(&pages.backing, va, end - va);
 }
 
 bool registration_rescue(const struct region *r)
@@ -343,6 +359,7 @@ CUresult registered_add(struct context *c, uint64_t va, uint64_t size, unsigned 
     if (!r) r = registrations_open();
     if (!r) drop_adopted(g->va, g->end);
     if (!r) r = registration_make_pieces(g);
+    if (!r) r = adopted_part(g->va, g->end);
     if (!r) r = registration_insert(g);
     if (r) registration_free(g);
     pthread_mutex_unlock(&registrations_lock);

@@ -52,6 +52,9 @@ CUresult registrations_watch_forks(void);
 bool registration_shows(const struct region *r);
 /* The region becomes private memory with the same bytes. */
 bool registration_rescue(const struct region *r);
+/* adopted.c: whatever shows replaced pages of [start, end) elsewhere becomes private memory. CUDA_ERROR_NOT_READY: it
+ * changes all the time. */
+CUresult adopted_part(uint64_t start, uint64_t end);
 /* Something that no kernel may touch: devices, the kernel's own pages. */
 bool registration_special(const struct region *r);
 

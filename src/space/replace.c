@@ -192,7 +192,7 @@ struct job {
     uint64_t va, size;
     char *with;
     int prot, old_prot;
-    bool done;
+    CUresult result;
 };
 
 void pages_copy(char *to, uint64_t from, uint64_t size)
@@ -204,38 +204,44 @@ void pages_copy(char *to, uint64_t from, uint64_t size)
 #endif
 }
 
-static bool replace(uint64_t va, uint64_t size, char *with, int prot, int old_prot)
+/* Pages beside those that somebody needs may go at any time, and others come in their place: those are not
+ * protected, and protecting them once more fails. */
+static CUresult replace(uint64_t va, uint64_t size, char *with, int prot, int old_prot)
 {
+    CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
     bool by_uffd = begin_uffd(va, size);
-    if (!by_uffd && !begin_signals(va, size, old_prot)) return false;
+    if (!by_uffd && !begin_signals(va, size, old_prot)) return r;
     pages_copy(with, va, size);
-    bool moved = (prot == (PROT_READ | PROT_WRITE) || !mprotect(with, size, prot)) &&
-                 mremap(with, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)va) != MAP_FAILED;
+    if (by_uffd && !protect(va, size, true))
+        r = CUDA_ERROR_NOT_READY;
+    else if ((prot == (PROT_READ | PROT_WRITE) || !mprotect(with, size, prot)) &&
+             mremap(with, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)va) != MAP_FAILED)
+        r = CUDA_SUCCESS;
     if (by_uffd)
-        end_uffd(va, size, moved);
+        end_uffd(va, size, !r);
     else
-        end_signals(va, size, old_prot, moved);
-    return moved;
+        end_signals(va, size, old_prot, !r);
+    return r;
 }
 
 static void *run(void *arg)
 {
     struct job j = *(struct job *)arg; /* may lie in what is replaced */
-    j.done = true;
-    for (uint64_t at = 0; at < j.size && j.done; at += PIECE) {
+    j.result = CUDA_SUCCESS;
+    for (uint64_t at = 0; at < j.size && !j.result; at += PIECE) {
         uint64_t size = j.size - at < PIECE ? j.size - at : PIECE;
         /* memory is found before anybody has to wait for it */
-        j.done = !madvise(j.with + at, size, MADV_POPULATE_WRITE) || errno == EINVAL;
-        if (j.done) j.done = replace(j.va + at, size, j.with + at, j.prot, j.old_prot);
-        if (!j.done) munmap(j.with + at, j.size - at);
+        if (madvise(j.with + at, size, MADV_POPULATE_WRITE) && errno != EINVAL) j.result = CUDA_ERROR_OUT_OF_MEMORY;
+        if (!j.result) j.result = replace(j.va + at, size, j.with + at, j.prot, j.old_prot);
+        if (j.result) munmap(j.with + at, j.size - at);
     }
-    ((struct job *)arg)->done = j.done;
+    ((struct job *)arg)->result = j.result;
     return NULL;
 }
 
 CUresult pages_replace(uint64_t va, uint64_t size, void *with, int prot, int old_prot)
 {
-    struct job job = { va, size, with, prot, old_prot, false };
+    struct job job = { va, size, with, prot, old_prot, CUDA_ERROR_OUT_OF_MEMORY };
     pthread_t thread;
     pthread_attr_t attributes;
     sigset_t all, old;
@@ -262,5 +268,5 @@ CUresult pages_replace(uint64_t va, uint64_t size, void *with, int prot, int old
         pthread_join(thread, NULL);
     munmap(stack, STACK);
     pthread_mutex_unlock(&lock);
-    return job.done ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    return job.result;
 }

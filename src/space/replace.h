@@ -10,7 +10,8 @@
  * bytes that [va, va+size) has. Whole pages. To other threads it happens in one
  * moment: no byte they write is lost, before or after. They wait while it lasts.
  * Afterwards nothing is mapped at `with`. CUDA_ERROR_OUT_OF_MEMORY: some of the
- * pages may have been replaced, the bytes are the same.
+ * pages may have been replaced, the bytes are the same. CUDA_ERROR_NOT_READY: the
+ * same, because the program has mapped something else there meanwhile.
  *
  * Where the system permits no userfaultfd, or for private mappings of files, a
  * system call by which another thread has the kernel write there at that

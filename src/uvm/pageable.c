@@ -1,7 +1,7 @@
 /* Machines whose kernels reach everything that the host's program can. Such
  * memory does not migrate here: all processors see its one place. What is said
- * of it is kept and answered, and what is said to be needed by a device is
- * mapped there at once, so that its kernels do not fault. */
+ * of it is kept and answered; what is prefetched is mapped for devices at once,
+ * so that their kernels do not fault. */
 #include "uvm/pageable.h"
 #include "space/adopted.h"
 #include "trace/trace.h"
@@ -43,9 +43,7 @@ void pageable_begin(void)
 CUresult pageable_advise(uint64_t va, uint64_t size, CUmem_advise advice, CUmemLocation l, bool host_tables)
 {
     bool accessed = advice == CU_MEM_ADVISE_SET_ACCESSED_BY || advice == CU_MEM_ADVISE_UNSET_ACCESSED_BY;
-    if (accessed && host_tables) return CUDA_SUCCESS;
-    CUresult r = adopted_cover(va, size);
-    return r ? r : attributes_advise(&everything, va, size, advice, l);
+    return accessed && host_tables ? CUDA_SUCCESS : attributes_advise(&everything, va, size, advice, l);
 }
 
 CUresult pageable_prefetch(uint64_t va, uint64_t size, CUmemLocation shown)
