@@ -70,6 +70,16 @@ static CUresult known(const struct registration *g, uint64_t va, bool write)
 }
 
 /* Pages that the application has moved away hold what comes to their old place next: in both places at once. */
+static CUresult part(const struct region *list, size_t count, uint64_t start, uint64_t end)
+{
+    CUresult r = CUDA_SUCCESS;
+    for (size_t k = 0; k < count; k++)
+        if (list[k].offset != list[k].start && list[k].prot & PROT_READ && registration_shows_of(&list[k], start, end) &&
+            !registration_rescue(&list[k]))
+            r = CUDA_ERROR_NOT_READY;
+    return r;
+}
+
 CUresult adopted_part(uint64_t start, uint64_t end)
 {
     struct region *list;
@@ -77,12 +87,7 @@ CUresult adopted_part(uint64_t start, uint64_t end)
     if (!any) return CUDA_SUCCESS;
     CUresult r = regions_of(0, UINT64_MAX, &list, &count);
     if (r) return r;
-    for (size_t k = 0; k < count && !r; k++) {
-        const struct region *m = &list[k];
-        if (registration_shows(m) && m->offset != m->start && m->prot & PROT_READ && m->offset < end &&
-            m->offset + (m->end - m->start) > start && !registration_rescue(m))
-            r = CUDA_ERROR_NOT_READY;
-    }
+    r = part(list, count, start, end);
     free(list);
     return r;
 }
@@ -168,8 +173,8 @@ void adopted_review(void)
     struct region *list;
     size_t count;
     pthread_mutex_lock(&registrations_lock);
-    adopted_part(0, UINT64_MAX);
     if (any && !regions_of(0, UINT64_MAX, &list, &count)) {
+        part(list, count, 0, UINT64_MAX);
         for (struct registration *g = registration_above(0), *next; g; g = next) {
             next = registration_next(g);
             if (g->adopted && !intact(g, list, count)) lose(g);

@@ -68,6 +68,11 @@ bool registration_shows(const struct region *r)
     return r->shared && r->inode && r->inode == pages.inode && !strncmp(r->path, "/memfd:faultline-registered", 27);
 }
 
+bool registration_shows_of(const struct region *r, uint64_t start, uint64_t end)
+{
+    return registration_shows(r) && r->offset < end && r->offset + (r->end - r->start) > start;
+}
+
 static bool is_ours(const struct region *r)
 {
     return registration_shows(r) && r->offset == r->start;
@@ -145,8 +150,7 @@ static bool shown(uint64_t va, uint64_t end)
     bool found = false;
     if (regions_of(0, UINT64_MAX, &list, &count)) return true;
     for (size_t k = 0; k < count && !found; k++)
-        found = registration_shows(&list[k]) && list[k].offset < end &&
-                list[k].offset + (list[k].end - list[k].start) > va;
+        found = registration_shows_of(&list[k], va, end);
     free(list);
     return found;
 }

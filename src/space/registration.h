@@ -50,6 +50,8 @@ void registrations_clear(void);     /* in a child, which has none */
 CUresult registrations_watch_forks(void);
 /* The region shows replaced pages, at their place or (moved by the application) elsewhere. */
 bool registration_shows(const struct region *r);
+/* Some of those that belong to [start, end). */
+bool registration_shows_of(const struct region *r, uint64_t start, uint64_t end);
 /* The region becomes private memory with the same bytes. */
 bool registration_rescue(const struct region *r);
 /* adopted.c: whatever shows replaced pages of [start, end) elsewhere becomes private memory. CUDA_ERROR_NOT_READY: it
