@@ -31,7 +31,7 @@ int service_bell(void)
 static bool is_protected(const struct mmu_fault *f, const struct leaf *l, unsigned page, bool told)
 {
     if (f->processor == MMU_HOST) return told;
-    return f->write && mask_has(&l->has_read, page) && !mask_has(&l->has_write, page);
+    return f->write && mask_test(&l->has_read, page) && !mask_test(&l->has_write, page);
 }
 
 /* Enters what the processor may do around the page, which is more than the page alone after a loss. */

@@ -33,13 +33,13 @@ static struct block *block_make(uint64_t va)
 
 static enum mmu_access access_in(const struct mask *read, const struct mask *write, unsigned page)
 {
-    return mask_has(write, page) ? MMU_WRITE : mask_has(read, page) ? MMU_READ : MMU_NONE;
+    return mask_test(write, page) ? MMU_WRITE : mask_test(read, page) ? MMU_READ : MMU_NONE;
 }
 
 static void fill(struct mask *read, struct mask *write, unsigned first, unsigned end, enum mmu_access access)
 {
-    mask_fill(read, first, end, access >= MMU_READ);
-    mask_fill(write, first, end, access == MMU_WRITE);
+    mask_assign(read, (struct region){ first, end }, access >= MMU_READ);
+    mask_assign(write, (struct region){ first, end }, access == MMU_WRITE);
 }
 
 void leaf_permit(struct leaf *l, unsigned first, unsigned end, enum mmu_access access)
@@ -49,7 +49,7 @@ void leaf_permit(struct leaf *l, unsigned first, unsigned end, enum mmu_access a
 
 bool leaf_permits(const struct leaf *l, unsigned page, bool write)
 {
-    return mask_has(write ? &l->may_write : &l->may_read, page);
+    return mask_test(write ? &l->may_write : &l->may_read, page);
 }
 
 /* ---- stale leaves */
@@ -110,10 +110,10 @@ static void set_open(struct table *t, struct leaf *l, bool open)
 static unsigned pieces_of(const struct table *t, const struct leaf *l)
 {
     if (!t->signals) return 0;
-    unsigned n = mask_has(&l->has_read, 0);
+    unsigned n = mask_test(&l->has_read, 0);
     for (unsigned first = 0, next; first < BLOCK_PAGES; first = next, n++) {
-        next = mask_run(&l->has_read, first, BLOCK_PAGES);
-        next = mask_run(&l->has_write, first, next);
+        next = mask_run_end(&l->has_read, first, BLOCK_PAGES);
+        next = mask_run_end(&l->has_write, first, next);
     }
     return n - 1;
 }
@@ -132,8 +132,8 @@ void leaf_drop(struct table *t, struct leaf *l)
 void leaf_believe(const struct table *t, struct leaf *l, unsigned page, bool protected_page)
 {
     if (l->open || t->signals) return; /* opened after the fault; what mprotect says is not lost */
-    if (!protected_page) mask_fill(&l->has_read, page, page + 1, false);
-    mask_fill(&l->has_write, page, page + 1, false);
+    if (!protected_page) mask_clear(&l->has_read, page);
+    mask_clear(&l->has_write, page);
 }
 
 /* What is not watched the system fills in by itself. */
@@ -321,17 +321,18 @@ struct want {
 
 static unsigned same_until(const struct want *w, const struct leaf *l, unsigned first, unsigned end)
 {
-    end = mask_run(&w->read, first, end);
-    end = mask_run(&w->write, first, end);
-    end = mask_run(&l->has_read, first, end);
-    return mask_run(&l->has_write, first, end);
+    end = mask_run_end(&w->read, first, end);
+    end = mask_run_end(&w->write, first, end);
+    end = mask_run_end(&l->has_read, first, end);
+    return mask_run_end(&l->has_write, first, end);
 }
 
 /* Too many mappings: the block is permitted as a whole what any page of it is. */
 static void coarsen(struct want *w, unsigned *first, unsigned *end)
 {
-    if (mask_any(&w->read)) mask_fill(&w->read, 0, BLOCK_PAGES, true);
-    if (mask_any(&w->write)) mask_fill(&w->write, 0, BLOCK_PAGES, true);
+    struct region all = { 0, BLOCK_PAGES };
+    if (!mask_empty(&w->read)) mask_fill(&w->read, all);
+    if (!mask_empty(&w->write)) mask_fill(&w->write, all);
     *first = 0;
     *end = BLOCK_PAGES;
 }

@@ -9,12 +9,12 @@
 #ifndef FL_PROCESSOR_TABLE_H
 #define FL_PROCESSOR_TABLE_H
 
+#include "base/mask.h"
 #include "processor/internal.h"
-#include "processor/mask.h"
 #include "processor/mmu.h"
 #include <sched.h>
 
-enum { PAGE_BYTES = 4096, BLOCK_BYTES = BLOCK_PAGES * PAGE_BYTES };
+enum { PAGE_BYTES = 4096, BLOCK_PAGES = MASK_PAGES, BLOCK_BYTES = BLOCK_PAGES * PAGE_BYTES };
 
 /* One processor's entries in one block. */
 struct leaf {

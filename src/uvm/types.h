@@ -23,16 +23,17 @@
 #ifndef FL_UVM_TYPES_H
 #define FL_UVM_TYPES_H
 
+#include "base/mask.h"
 #include "processor/mmu.h"
 #include "space/slab.h"
 #include "space/space.h"
 #include "trace/trace.h"
-#include "uvm/mask.h"
 
 #include <bsd/sys/queue.h>
 #include <bsd/sys/tree.h>
 
-enum { CPU = 0, PROCESSORS = MMU_PROCESSORS, NOBODY = 255, PAGE_BYTES = 4096, WINDOW_BYTES = 2 << 20,
+enum { CPU = 0, PROCESSORS = MMU_PROCESSORS, NOBODY = 255, PAGE_BYTES = 4096, WINDOW_PAGES = MASK_PAGES,
+       WINDOW_BYTES = WINDOW_PAGES * PAGE_BYTES,
        BIG_PAGE = 16 /* pages in 64 KiB, the least that the prefetcher moves */ };
 
 /* Weakest first, as the driver orders them. */

@@ -1,12 +1,12 @@
-/* Sets of the 512 pages of a 2 MiB window. */
-#ifndef FL_UVM_MASK_H
-#define FL_UVM_MASK_H
+/* Sets of the 512 pages of 4 KiB that 2 MiB have. */
+#ifndef FL_BASE_MASK_H
+#define FL_BASE_MASK_H
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
-enum { WINDOW_PAGES = 512, MASK_WORDS = WINDOW_PAGES / 64 };
+enum { MASK_PAGES = 512, MASK_WORDS = MASK_PAGES / 64 };
 
 struct mask { uint64_t w[MASK_WORDS]; };
 /* Pages [first, outer). */
@@ -22,6 +22,12 @@ static inline bool mask_empty(const struct mask *m)
     uint64_t any = 0;
     for (int k = 0; k < MASK_WORDS; k++) any |= m->w[k];
     return !any;
+}
+static inline bool mask_full(const struct mask *m)
+{
+    uint64_t all = ~0ull;
+    for (int k = 0; k < MASK_WORDS; k++) all &= m->w[k];
+    return !~all;
 }
 static inline unsigned mask_weight(const struct mask *m)
 {
@@ -53,25 +59,28 @@ static inline bool mask_subset(const struct mask *a, const struct mask *b)
     for (int k = 0; k < MASK_WORDS; k++) rest |= a->w[k] & ~b->w[k];
     return !rest;
 }
-static inline void mask_fill(struct mask *m, struct region r)
+/* The pages of r come into m, or go. */
+static inline void mask_assign(struct mask *m, struct region r, bool in)
 {
     for (unsigned page = r.first; page < r.outer;) {
         unsigned bit = page % 64, n = 64 - bit < r.outer - page ? 64 - bit : r.outer - page;
-        m->w[page / 64] |= (n == 64 ? ~0ull : (1ull << n) - 1) << bit;
+        uint64_t bits = (n == 64 ? ~0ull : (1ull << n) - 1) << bit;
+        m->w[page / 64] = in ? m->w[page / 64] | bits : m->w[page / 64] & ~bits;
         page += n;
     }
 }
+static inline void mask_fill(struct mask *m, struct region r) { mask_assign(m, r, true); }
 static inline struct mask mask_region(struct region r)
 {
     struct mask m = { { 0 } };
     mask_fill(&m, r);
     return m;
 }
-/* The first page of m in [from, outer), or outer. */
-static inline unsigned mask_next(const struct mask *m, unsigned from, unsigned outer)
+/* The first page in [from, outer) that is in m, if in, or that is not; outer if there is none. */
+static inline unsigned mask_find(const struct mask *m, unsigned from, unsigned outer, bool in)
 {
     while (from < outer) {
-        uint64_t rest = m->w[from / 64] >> (from % 64);
+        uint64_t word = m->w[from / 64], rest = (in ? word : ~word) >> (from % 64);
         if (rest) {
             from += (unsigned)__builtin_ctzll(rest);
             return from < outer ? from : outer;
@@ -80,18 +89,18 @@ static inline unsigned mask_next(const struct mask *m, unsigned from, unsigned o
     }
     return outer;
 }
-/* The first page not in m in [from, outer), or outer. */
+static inline unsigned mask_next(const struct mask *m, unsigned from, unsigned outer)
+{
+    return mask_find(m, from, outer, true);
+}
 static inline unsigned mask_next_clear(const struct mask *m, unsigned from, unsigned outer)
 {
-    while (from < outer) {
-        uint64_t rest = ~m->w[from / 64] >> (from % 64);
-        if (rest) {
-            from += (unsigned)__builtin_ctzll(rest);
-            return from < outer ? from : outer;
-        }
-        from = (from / 64 + 1) * 64;
-    }
-    return outer;
+    return mask_find(m, from, outer, false);
+}
+/* Where the run that page is in, of pages that are in m or of pages that are not, ends; outer at most. */
+static inline unsigned mask_run_end(const struct mask *m, unsigned page, unsigned outer)
+{
+    return mask_find(m, page, outer, !mask_test(m, page));
 }
 static inline unsigned mask_count(const struct mask *m, struct region r)
 {
@@ -101,11 +110,11 @@ static inline unsigned mask_count(const struct mask *m, struct region r)
 }
 
 #define for_each_page(page, m) \
-    for (unsigned page = mask_next(m, 0, WINDOW_PAGES); page < WINDOW_PAGES; page = mask_next(m, page + 1, WINDOW_PAGES))
+    for (unsigned page = mask_next(m, 0, MASK_PAGES); page < MASK_PAGES; page = mask_next(m, page + 1, MASK_PAGES))
 /* Runs of pages of m: region r. */
 #define for_each_run(r, m)                                                                                      \
-    for (struct region r = { mask_next(m, 0, WINDOW_PAGES), 0 };                                                \
-         r.first < WINDOW_PAGES && (r.outer = mask_next_clear(m, r.first, WINDOW_PAGES), true);                 \
-         r.first = mask_next(m, r.outer, WINDOW_PAGES))
+    for (struct region r = { mask_next(m, 0, MASK_PAGES), 0 };                                                \
+         r.first < MASK_PAGES && (r.outer = mask_next_clear(m, r.first, MASK_PAGES), true);                 \
+         r.first = mask_next(m, r.outer, MASK_PAGES))
 
 #endif
