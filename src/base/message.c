@@ -24,7 +24,7 @@ socklen_t message_address(const char *prefix, const unsigned char *name, struct 
     return (socklen_t)(to - (char *)out);
 }
 
-bool message_send(int s, const void *bytes, size_t size, int fd)
+static bool send_with(int s, const void *bytes, size_t size, int fd, int flags)
 {
     struct iovec part = { (void *)bytes, size };
     union control data = { 0 };
@@ -32,17 +32,17 @@ bool message_send(int s, const void *bytes, size_t size, int fd)
     if (fd >= 0) {
         m.msg_control = &data;
         m.msg_controllen = sizeof data;
-        struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-        c->cmsg_level = SOL_SOCKET;
-        c->cmsg_type = SCM_RIGHTS;
-        c->cmsg_len = CMSG_LEN(sizeof fd);
-        memcpy(CMSG_DATA(c), &fd, sizeof fd);
+        data.header = (struct cmsghdr){ CMSG_LEN(sizeof fd), SOL_SOCKET, SCM_RIGHTS };
+        memcpy(CMSG_DATA(&data.header), &fd, sizeof fd);
     }
     ssize_t n;
-    while ((n = sendmsg(s, &m, MSG_NOSIGNAL)) < 0 && errno == EINTR)
+    while ((n = sendmsg(s, &m, MSG_NOSIGNAL | flags)) < 0 && errno == EINTR)
         ;
     return n == (ssize_t)size;
 }
+
+bool message_send(int s, const void *bytes, size_t size, int fd) { return send_with(s, bytes, size, fd, 0); }
+bool message_try(int s, const void *bytes, size_t size, int fd) { return send_with(s, bytes, size, fd, MSG_DONTWAIT); }
 
 bool message_receive(int s, void *bytes, size_t size, int *fd)
 {

@@ -3,6 +3,7 @@
  * first command that names them. */
 #include "device/device.h"
 #include "base/log.h"
+#include "base/message.h"
 #include "processor/processor.h"
 
 #include <bsd/sys/tree.h>
@@ -10,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 enum { BUCKETS = 1024 };
@@ -50,20 +50,10 @@ static int receive(uint64_t id)
         struct known *k = find_known(id);
         if (k) return k->fd;
         struct backing_message message;
-        struct iovec part = { &message, sizeof message };
-        union {
-            struct cmsghdr header;
-            char room[CMSG_SPACE(sizeof(int))];
-        } control_data;
-        struct msghdr m = {
-            .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control_data, .msg_controllen = sizeof control_data
-        };
-        ssize_t n = recvmsg(host_socket, &m, MSG_CMSG_CLOEXEC);
-        if (n < 0 && errno == EINTR) continue;
-        struct cmsghdr *c = n == sizeof message ? CMSG_FIRSTHDR(&m) : NULL;
-        if (!c || !(k = malloc(sizeof *k))) return -1;
-        k->id = message.id;
-        memcpy(&k->fd, CMSG_DATA(c), sizeof k->fd);
+        int fd;
+        if (!message_receive(host_socket, &message, sizeof message, &fd) || fd < 0) return -1;
+        if (!(k = malloc(sizeof *k))) return -1;
+        *k = (struct known){ .id = message.id, .fd = fd };
         k->next = backings[k->id % BUCKETS];
         backings[k->id % BUCKETS] = k;
     }

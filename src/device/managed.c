@@ -6,6 +6,7 @@
 #include "device/device.h"
 #include "base/futex.h"
 #include "base/log.h"
+#include "base/message.h"
 #include "base/userfault.h"
 
 #include <errno.h>
@@ -14,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 enum { SPINS = 2000, SLEEP_NS = 5000000 };
@@ -30,26 +30,8 @@ void managed_open(void)
 
 bool managed_hello(void)
 {
-    char ready = 'r';
-    struct iovec part = { &ready, 1 };
-    union {
-        struct cmsghdr header;
-        char room[CMSG_SPACE(sizeof(int))];
-    } data = { 0 };
-    struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1 };
-    if (userfault >= 0) {
-        m.msg_control = &data;
-        m.msg_controllen = sizeof data;
-        struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-        c->cmsg_level = SOL_SOCKET;
-        c->cmsg_type = SCM_RIGHTS;
-        c->cmsg_len = CMSG_LEN(sizeof(int));
-        memcpy(CMSG_DATA(c), &userfault, sizeof userfault);
-    }
-    ssize_t n;
-    while ((n = sendmsg(host_socket, &m, MSG_NOSIGNAL)) < 0 && errno == EINTR)
-        ;
-    return n == 1;
+    const struct hello_message hello = { .userfault = userfault >= 0 };
+    return message_send(host_socket, &hello, sizeof hello, userfault);
 }
 
 void managed_map(uint64_t va, uint64_t size, uint64_t backing)

@@ -56,7 +56,9 @@ struct channel {
     uint64_t time[MARKS];          /* CLOCK_MONOTONIC ns at which mark seq % MARKS was reached */
 };
 
-/* The host's messages on the socket: a descriptor comes with each. */
+/* On the socket (base/message.h). The device's only message, when it is ready: its userfaultfd comes with it,
+ * if there is one. The host's: the descriptor of a backing comes with each. */
+struct hello_message { bool userfault; };
 struct backing_message { uint64_t id; };
 
 /* A worker's fault in managed memory. The worker fills the box and posts it; the host takes it and

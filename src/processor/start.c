@@ -2,6 +2,7 @@
 #include "base/backing.h"
 #include "base/futex.h"
 #include "base/log.h"
+#include "base/message.h"
 #include "base/spawn.h"
 #include "processor/lazy.h"
 #include "processor/mmu.h"
@@ -42,23 +43,11 @@ struct processor *processor_of(unsigned ordinal)
     return ordinal < MMU_PROCESSORS - 1 ? atomic_load(&running[ordinal]) : NULL;
 }
 
-/* The first message, which says that the device is ready, brings its userfaultfd. */
+/* The first message says that the device is ready, and brings its userfaultfd. */
 static bool receive_hello(struct processor *p)
 {
-    char hello;
-    struct iovec part = { &hello, 1 };
-    union {
-        struct cmsghdr header;
-        char room[CMSG_SPACE(sizeof(int))];
-    } data;
-    struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &data, .msg_controllen = sizeof data };
-    ssize_t n;
-    while ((n = recvmsg(p->socket, &m, MSG_CMSG_CLOEXEC)) < 0 && errno == EINTR)
-        ;
-    if (n != 1 || m.msg_flags & MSG_CTRUNC) return false;
-    struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-    if (c && c->cmsg_type == SCM_RIGHTS) memcpy(&p->userfault, CMSG_DATA(c), sizeof p->userfault);
-    return true;
+    struct hello_message hello;
+    return message_receive(p->socket, &hello, sizeof hello, &p->userfault) && hello.userfault == (p->userfault >= 0);
 }
 
 static CUresult wait_for_start(struct processor *p)

@@ -1,13 +1,12 @@
 /* Commands to a device process. */
 #include "base/futex.h"
+#include "base/message.h"
 #include "processor/lazy.h"
 #include "processor/table.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 /* Pauses until the device has moved on; false once it is dead. */
@@ -47,39 +46,20 @@ static void slot_end(struct processor *p, bool ring_bell)
     futex_wake(&c->doorbell, 1);
 }
 
-/* Whether sending is worth another try. */
-static bool still_there(struct processor *p, int error, unsigned *rounds)
-{
-    return error == EINTR || ((error == EAGAIN || error == ETOOMANYREFS) && pause_for_device(p, rounds));
-}
-
 static CUresult send_backing(struct processor *p, const struct backing *b)
 {
     for (struct sent *s = p->sent[b->id % 64]; s; s = s->next)
         if (s->id == b->id) return CUDA_SUCCESS;
     struct sent *s = malloc(sizeof *s);
     if (!s) return CUDA_ERROR_OUT_OF_MEMORY;
-    struct backing_message message = { b->id };
-    struct iovec part = { &message, sizeof message };
-    union {
-        struct cmsghdr header;
-        char room[CMSG_SPACE(sizeof(int))];
-    } data = { 0 };
-    struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &data, .msg_controllen = sizeof data };
-    struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-    c->cmsg_level = SOL_SOCKET;
-    c->cmsg_type = SCM_RIGHTS;
-    c->cmsg_len = CMSG_LEN(sizeof(int));
-    memcpy(CMSG_DATA(c), &b->fd, sizeof b->fd);
-    ssize_t n;
+    const struct backing_message message = { b->id };
     unsigned rounds = 0;
     /* a full socket empties as the device takes the commands that the messages in it belong to */
-    while ((n = sendmsg(p->socket, &m, MSG_NOSIGNAL | MSG_DONTWAIT)) < 0 && still_there(p, errno, &rounds))
-        ;
-    if (n < 0) {
-        free(s);
-        return CUDA_ERROR_OPERATING_SYSTEM;
-    }
+    while (!message_try(p->socket, &message, sizeof message, b->fd))
+        if ((errno != EAGAIN && errno != ETOOMANYREFS) || !pause_for_device(p, &rounds)) {
+            free(s);
+            return CUDA_ERROR_OPERATING_SYSTEM;
+        }
     s->id = b->id;
     s->next = p->sent[b->id % 64];
     p->sent[b->id % 64] = s;
