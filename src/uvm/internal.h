@@ -79,7 +79,6 @@ void thrashing_reset(struct block *b, const struct mask *pages);
 const struct mask *thrashing_pages(const struct block *b);     /* NULL: none */
 uint32_t thrashing_processors(const struct block *b, unsigned page);
 bool thrashing_pinned(const struct block *b, unsigned page);
-void thrashing_pin(struct block *b, unsigned page, unsigned target, uint64_t now);
 CUresult thrashing_split(struct block *low, struct block *high);
 void thrashing_free(struct block *b);
 bool thrashing_pinned_any(void);

@@ -65,10 +65,18 @@ static void unpin(struct thrashing *t, unsigned page)
         block_unmap(t->block, p, &one);
 }
 
+/* The events are forgotten, not the naps: a page whose events are slow because its
+ * processors are throttled would never be pinned (observed on H200: the tenth nap
+ * pins, however often the page was reset in between). */
 static void reset_page(struct thrashing *t, unsigned page)
 {
     unpin(t, page);
-    t->pages[page] = (struct page){ .privileged = NOBODY, .target = NOBODY };
+    struct page *g = &t->pages[page];
+    g->last = g->pin_end = 0;
+    g->processors = 0;
+    g->events = 0;
+    g->target = NOBODY;
+    g->revoked = false;
     mask_clear(&t->mask, page);
     t->any = !mask_empty(&t->mask);
 }
