@@ -77,6 +77,7 @@ void carry_store(struct emitter *e, const char *v);
 
 /* Each returns false if the opcode is not its own. */
 bool emit_integer(struct emitter *e, const struct instr *i);
+bool emit_bits(struct emitter *e, const struct instr *i);
 bool emit_float(struct emitter *e, const struct instr *i);
 bool emit_half(struct emitter *e, const struct instr *i);
 bool emit_convert(struct emitter *e, const struct instr *i);

@@ -19,9 +19,8 @@ static unsigned hash(const char *s, size_t n)
     return h;
 }
 
-void declare(struct parser *p, struct scope *s, const char *text, enum name_kind kind, void *object)
+void declare(struct scope *s, const char *text, enum name_kind kind, void *object)
 {
-    (void)p;
     struct name **slot = &s->names[hash(text, strlen(text)) % 64], *n = arena_alloc(sizeof *n);
     *n = (struct name){ text, kind, object, *slot };
     *slot = n;
@@ -66,7 +65,7 @@ static struct reg *find_range(struct parser *p, struct scope *s, const struct to
     struct reg_range *r = range_of(s, t);
     if (!r) return NULL;
     struct reg *reg = reg_new(p, arena_text(t->text, t->length), r->type);
-    declare(p, s, reg->name, NAME_REG, reg);
+    declare(s, reg->name, NAME_REG, reg);
     return reg;
 }
 
@@ -104,7 +103,7 @@ void scope_pop(struct parser *p)
             if (outer && outer->kind == NAME_LABEL)
                 l->same = outer->object;
             else
-                declare(p, s->outer, n->text, NAME_LABEL, l);
+                declare(s->outer, n->text, NAME_LABEL, l);
         }
     p->depth--;
     p->scope = s->outer;
@@ -121,7 +120,7 @@ struct label *label_use(struct parser *p, const struct token *t)
     l->name = arena_text(t->text, t->length);
     l->line = t->line;
     ARENA_PUSH(p->func->labels, p->func->nlabels) = l;
-    declare(p, p->scope, l->name, NAME_LABEL, l);
+    declare(p->scope, l->name, NAME_LABEL, l);
     return l;
 }
 
@@ -135,7 +134,7 @@ void label_define(struct parser *p, const struct token *t)
         l = arena_alloc(sizeof *l);
         l->name = arena_text(t->text, t->length);
         ARENA_PUSH(p->func->labels, p->func->nlabels) = l;
-        declare(p, p->scope, l->name, NAME_LABEL, l);
+        declare(p->scope, l->name, NAME_LABEL, l);
     }
     l->defined = true;
     l->position = p->func->ncode;

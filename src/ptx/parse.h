@@ -1,5 +1,7 @@
-/* The parser's own state: parse.c reads the module's level, parse_code.c
- * function bodies. */
+/* The parser: parse.c reads the module's level, parse_var.c declarations,
+ * parse_code.c function bodies, parse_operand.c operands, debug.c debugging
+ * information; names.c knows what is declared. An error ends the process
+ * (fatal_at), so nothing here returns one. */
 #ifndef FL_PTX_PARSE_H
 #define FL_PTX_PARSE_H
 
@@ -21,29 +23,37 @@ struct parser {
     unsigned depth;
 };
 
+/* names.c */
 enum name_kind { NAME_REG, NAME_VAR, NAME_FUNC, NAME_LABEL, NAME_PROTO, NAME_TARGETS };
-void declare(struct parser *p, struct scope *s, const char *name, enum name_kind kind, void *object);
+struct scope *scope_push(struct parser *p);
+void scope_pop(struct parser *p);
+/* object: the struct reg, var, func, label or proto. */
+void declare(struct scope *s, const char *name, enum name_kind kind, void *object);
+bool declared_here(struct scope *s, const struct token *t);
+/* What the innermost scope that knows the name has, NULL: nothing, or something of another kind. */
 void *lookup(struct parser *p, const struct token *t, enum name_kind kind);
 struct reg *reg_new(struct parser *p, const char *name, enum ptx_type type);
-bool declared_here(struct scope *s, const struct token *t);
-
+/* The label of that name, which may be defined later; NULL: the name is something else's. */
 struct label *label_use(struct parser *p, const struct token *t);
 void label_define(struct parser *p, const struct token *t);
 
+/* parse_token.c: next() goes to the next token, the others past what they read. */
 void next(struct parser *p);
 bool accept(struct parser *p, const char *text);
 void expect(struct parser *p, const char *text);
-char *word(struct parser *p, const char *what);
+char *word(struct parser *p, const char *what);    /* a name or keyword */
 uint64_t constant(struct parser *p);               /* an integer constant expression */
+void skip_statement(struct parser *p);             /* to its ';' */
 enum ptx_type type_of(const struct token *t);      /* of ".u32", T_none if it is none */
-enum ptx_space space_of(const struct token *t);
+enum ptx_space space_of(const struct token *t);    /* of ".global", SPACE_none */
 void syntax_error(struct parser *p, const char *wanted) __attribute__((noreturn));
 
+/* parse_var.c: what follows ".global" or the like, to its ';' (linkage: FL_LINK_*); a list of parameters in brackets. */
 void parse_variable(struct parser *p, enum ptx_space space, uint8_t linkage);
 void parse_params(struct parser *p, struct var **list, uint32_t *count, bool declare_them);
+
+struct operand parse_operand(struct parser *p);
 void parse_body(struct parser *p, struct func *f);
-struct scope *scope_push(struct parser *p);
-void scope_pop(struct parser *p);
 
 /* debug.c: one directive, to the end of its line; and that from the current line on nothing is known. */
 void debug_directive(struct parser *p);

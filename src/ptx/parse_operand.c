@@ -1,0 +1,193 @@
+/* Operands of instructions: registers, special ones too, variables, addresses,
+ * constants, vectors of them. */
+#include "arena.h"
+#include "parse.h"
+
+#include <string.h>
+
+static const struct {
+    const char *name;
+    enum special special;
+    enum ptx_type type;
+    bool vector;
+} specials[] = {
+    { "%tid", SR_tid, T_u32, true },
+    { "%ntid", SR_ntid, T_u32, true },
+    { "%ctaid", SR_ctaid, T_u32, true },
+    { "%nctaid", SR_nctaid, T_u32, true },
+    { "%laneid", SR_laneid, T_u32, false },
+    { "%warpid", SR_warpid, T_u32, false },
+    { "%nwarpid", SR_nwarpid, T_u32, false },
+    { "%smid", SR_smid, T_u32, false },
+    { "%nsmid", SR_nsmid, T_u32, false },
+    { "%gridid", SR_gridid, T_u64, false },
+    { "%lanemask_eq", SR_lanemask_eq, T_u32, false },
+    { "%lanemask_le", SR_lanemask_le, T_u32, false },
+    { "%lanemask_lt", SR_lanemask_lt, T_u32, false },
+    { "%lanemask_ge", SR_lanemask_ge, T_u32, false },
+    { "%lanemask_gt", SR_lanemask_gt, T_u32, false },
+    { "%clock", SR_clock, T_u32, false },
+    { "%clock_hi", SR_clock_hi, T_u32, false },
+    { "%clock64", SR_clock64, T_u64, false },
+    { "%globaltimer", SR_globaltimer, T_u64, false },
+    { "%globaltimer_lo", SR_globaltimer_lo, T_u32, false },
+    { "%globaltimer_hi", SR_globaltimer_hi, T_u32, false },
+    { "%total_smem_size", SR_total_smem_size, T_u32, false },
+    { "%aggr_smem_size", SR_total_smem_size, T_u32, false },
+    { "%dynamic_smem_size", SR_dynamic_smem_size, T_u32, false },
+    { "%reserved_smem_offset_begin", SR_zero, T_u32, false },
+    { "%reserved_smem_offset_end", SR_zero, T_u32, false },
+    { "%reserved_smem_offset_cap", SR_zero, T_u32, false },
+    { "%current_graph_exec", SR_zero, T_u64, false },
+    { "%is_explicit_cluster", SR_zero, T_pred, false },
+    /* where cooperative groups look for the grid's barrier */
+    { "%envreg1", SR_workspace_hi, T_u32, false },
+    { "%envreg2", SR_workspace_lo, T_u32, false },
+    /* a cluster is one block */
+    { "%clusterid", SR_ctaid, T_u32, true },
+    { "%nclusterid", SR_nctaid, T_u32, true },
+    { "%cluster_ctaid", SR_zero, T_u32, true },
+    { "%cluster_nctaid", SR_one, T_u32, true },
+    { "%cluster_ctarank", SR_zero, T_u32, false },
+    { "%cluster_nctarank", SR_one, T_u32, false },
+    { "WARP_SZ", SR_warp_size, T_u32, false },
+};
+
+static bool special_register(struct parser *p, struct operand *o)
+{
+    for (size_t i = 0; i < sizeof specials / sizeof *specials; i++) {
+        if (!token_is(&p->token, specials[i].name)) continue;
+        o->kind = OPERAND_special;
+        o->special = specials[i].special;
+        o->type = specials[i].type;
+        next(p);
+        if (specials[i].vector) {
+            static const char *const parts[] = { ".x", ".y", ".z", ".w" };
+            int c = 0;
+            while (c < 4 && !token_is(&p->token, parts[c])) c++;
+            if (c == 4) syntax_error(p, "'.x', '.y', '.z' or '.w'");
+            o->component = (uint8_t)c;
+            next(p);
+        }
+        return true;
+    }
+    static const char *const zeros[] = { "%envreg", "%pm", "%reserved_" };
+    for (size_t i = 0; i < 3; i++)
+        if (p->token.length > strlen(zeros[i]) && !memcmp(p->token.text, zeros[i], strlen(zeros[i])) &&
+            !lookup(p, &p->token, NAME_REG)) {
+            *o = (struct operand){ .kind = OPERAND_special, .special = SR_zero, .type = T_u32 };
+            next(p);
+            return true;
+        }
+    return false;
+}
+
+static void name_operand(struct parser *p, struct operand *o)
+{
+    struct token *t = &p->token;
+    if ((o->reg = lookup(p, t, NAME_REG))) {
+        o->kind = OPERAND_reg;
+    } else if ((o->var = lookup(p, t, NAME_VAR))) {
+        o->kind = OPERAND_var;
+    } else if ((o->func = lookup(p, t, NAME_FUNC))) {
+        o->kind = OPERAND_func;
+    } else if ((o->proto = lookup(p, t, NAME_PROTO))) {
+        o->kind = OPERAND_proto;
+    } else if (special_register(p, o)) {
+        return;
+    } else {
+        if (t->text[0] == '%') fatal_at(EXIT_INVALID_PTX, t->line, "unknown register '%.*s'", (int)t->length, t->text);
+        o->label = label_use(p, t);
+        if (!o->label) syntax_error(p, "an operand");
+        o->kind = OPERAND_label;
+    }
+    next(p);
+}
+
+/* [reg], [reg+4], [var+-8], [var][%r1] is not in the language, [4096] is */
+static struct operand address(struct parser *p)
+{
+    struct operand o = { .kind = OPERAND_address };
+    if (p->token.kind == TOKEN_WORD) {
+        struct operand base = { 0 };
+        name_operand(p, &base);
+        if (base.kind != OPERAND_reg && base.kind != OPERAND_var)
+            fatal_at(EXIT_INVALID_PTX, p->token.line, "an address is a register or a variable");
+        o.reg = base.reg;
+        o.var = base.var;
+        if (accept(p, "+"))
+            o.offset = (int64_t)constant(p);
+        else if (token_is(&p->token, "-"))
+            o.offset = (int64_t)constant(p);
+    } else {
+        o.offset = (int64_t)constant(p);
+    }
+    if (accept(p, ",")) fatal_at(EXIT_UNSUPPORTED, p->token.line, "textures, surfaces and tensors are not supported");
+    expect(p, "]");
+    return o;
+}
+
+static void elements(struct parser *p, struct operand *o, const char *end)
+{
+    if (++p->depth > 200) fatal_at(EXIT_UNSUPPORTED, p->token.line, "operands are nested too deeply");
+    while (!accept(p, end)) {
+        struct operand e = parse_operand(p);
+        ARENA_PUSH(o->elements, o->count) = e;
+        if (!token_is(&p->token, end)) expect(p, ",");
+    }
+    p->depth--;
+}
+
+struct operand parse_operand(struct parser *p)
+{
+    struct operand o = { 0 };
+    if (accept(p, "[")) return address(p);
+    if (accept(p, "{")) {
+        o.kind = OPERAND_vector;
+        elements(p, &o, "}");
+        return o;
+    }
+    if (accept(p, "(")) {
+        o.kind = OPERAND_list;
+        elements(p, &o, ")");
+        return o;
+    }
+    if (accept(p, "!")) o.negated = true;
+    bool minus = p->token.kind == TOKEN_PUNCT && token_is(&p->token, "-");
+    if (minus) {
+        struct parser ahead = *p;
+        next(&ahead);
+        minus = ahead.token.kind == TOKEN_FLOAT;
+        if (minus) next(p);
+    }
+    if (p->token.kind == TOKEN_FLOAT) {
+        o.kind = OPERAND_float;
+        o.bits = p->token.value ^ (uint64_t)minus << 63;
+        o.single = p->token.is_single;
+        o.fbits = p->token.single ^ (uint32_t)minus << 31;
+        next(p);
+    } else if (p->token.kind == TOKEN_WORD) {
+        if (token_is(&p->token, "_")) {
+            o.kind = OPERAND_sink;
+            next(p);
+        } else {
+            name_operand(p, &o);
+        }
+        if (o.kind == OPERAND_var && (token_is(&p->token, "+") || token_is(&p->token, "-"))) {
+            accept(p, "+");
+            o.offset = (int64_t)constant(p);
+        }
+    } else {
+        o.kind = OPERAND_int;
+        o.bits = constant(p);
+    }
+    if (accept(p, "|")) {
+        struct operand q = { 0 };
+        if (accept(p, "_")) return o;
+        name_operand(p, &q);
+        if (q.kind != OPERAND_reg) syntax_error(p, "a predicate");
+        o.second = q.reg;
+    }
+    return o;
+}
+
