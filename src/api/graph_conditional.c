@@ -1,6 +1,6 @@
 /* Graph management: conditions of conditional nodes. The nodes are made by
  * cuGraphAddNode alone. */
-#include "api/graph_node.h"
+#include "api/graph_api.h"
 #include "graph/conditional.h"
 
 CUresult CUDAAPI cuGraphConditionalHandleCreate(CUgraphConditionalHandle *pHandle_out, CUgraph hGraph, CUcontext ctx,

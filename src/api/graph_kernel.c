@@ -1,36 +1,36 @@
 /* Graph management: kernel nodes and their attributes. */
-#include "api/graph_node.h"
+#include "api/graph_api.h"
 
 #include <string.h>
 
-static CUgraphNodeParams kernel_params(const CUDA_KERNEL_NODE_PARAMS *p)
+static const CUgraphNodeParams *kernel_params(CUgraphNodeParams *q, const CUDA_KERNEL_NODE_PARAMS *p)
 {
-    CUgraphNodeParams q = { .type = CU_GRAPH_NODE_TYPE_KERNEL };
-    memcpy(&q.kernel, p, sizeof q.kernel); /* the same members */
+    if (!p) return NULL;
+    *q = (CUgraphNodeParams){ .type = CU_GRAPH_NODE_TYPE_KERNEL };
+    memcpy(&q->kernel, p, sizeof q->kernel); /* the same members */
     return q;
 }
 
-static CUDA_KERNEL_NODE_PARAMS widen(const CUDA_KERNEL_NODE_PARAMS_v1 *p)
+static const CUgraphNodeParams *kernel_params_v1(CUgraphNodeParams *q, const CUDA_KERNEL_NODE_PARAMS_v1 *p)
 {
-    CUDA_KERNEL_NODE_PARAMS q = { 0 };
-    memcpy(&q, p, sizeof *p); /* the first members */
+    if (!p) return NULL;
+    *q = (CUgraphNodeParams){ .type = CU_GRAPH_NODE_TYPE_KERNEL };
+    memcpy(&q->kernel, p, sizeof *p); /* the first members */
     return q;
 }
 
 CUresult CUDAAPI cuGraphAddKernelNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
                                          size_t numDependencies, const CUDA_KERNEL_NODE_PARAMS *nodeParams)
 {
-    if (!nodeParams) return graph_node_missing();
-    CUgraphNodeParams p = kernel_params(nodeParams);
-    return graph_node_add(phGraphNode, hGraph, dependencies, numDependencies, &p);
+    CUgraphNodeParams p;
+    return graph_node_add(phGraphNode, hGraph, dependencies, numDependencies, kernel_params(&p, nodeParams));
 }
 
 CUresult CUDAAPI cuGraphAddKernelNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
                                       size_t numDependencies, const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams)
 {
-    if (!nodeParams) return graph_node_missing();
-    CUDA_KERNEL_NODE_PARAMS p = widen(nodeParams);
-    return cuGraphAddKernelNode_v2(phGraphNode, hGraph, dependencies, numDependencies, &p);
+    CUgraphNodeParams p;
+    return graph_node_add(phGraphNode, hGraph, dependencies, numDependencies, kernel_params_v1(&p, nodeParams));
 }
 
 CUresult CUDAAPI cuGraphKernelNodeGetParams_v2(CUgraphNode hNode, CUDA_KERNEL_NODE_PARAMS *nodeParams)
@@ -51,32 +51,28 @@ CUresult CUDAAPI cuGraphKernelNodeGetParams(CUgraphNode hNode, CUDA_KERNEL_NODE_
 
 CUresult CUDAAPI cuGraphKernelNodeSetParams_v2(CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS *nodeParams)
 {
-    if (!nodeParams) return graph_node_missing();
-    CUgraphNodeParams p = kernel_params(nodeParams);
-    return graph_node_set(hNode, &p);
+    CUgraphNodeParams p;
+    return graph_node_set(hNode, kernel_params(&p, nodeParams));
 }
 
 CUresult CUDAAPI cuGraphKernelNodeSetParams(CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams)
 {
-    if (!nodeParams) return graph_node_missing();
-    CUDA_KERNEL_NODE_PARAMS p = widen(nodeParams);
-    return cuGraphKernelNodeSetParams_v2(hNode, &p);
+    CUgraphNodeParams p;
+    return graph_node_set(hNode, kernel_params_v1(&p, nodeParams));
 }
 
 CUresult CUDAAPI cuGraphExecKernelNodeSetParams_v2(CUgraphExec hGraphExec, CUgraphNode hNode,
                                                    const CUDA_KERNEL_NODE_PARAMS *nodeParams)
 {
-    if (!nodeParams) return graph_node_missing();
-    CUgraphNodeParams p = kernel_params(nodeParams);
-    return graph_node_set_exec(hGraphExec, hNode, &p);
+    CUgraphNodeParams p;
+    return graph_node_set_exec(hGraphExec, hNode, kernel_params(&p, nodeParams));
 }
 
 CUresult CUDAAPI cuGraphExecKernelNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
                                                 const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams)
 {
-    if (!nodeParams) return graph_node_missing();
-    CUDA_KERNEL_NODE_PARAMS p = widen(nodeParams);
-    return cuGraphExecKernelNodeSetParams_v2(hGraphExec, hNode, &p);
+    CUgraphNodeParams p;
+    return graph_node_set_exec(hGraphExec, hNode, kernel_params_v1(&p, nodeParams));
 }
 
 static CUlaunchAttribute *attribute_of(struct node *n, CUlaunchAttributeID id)

@@ -1,5 +1,5 @@
 /* Graph management: nodes that allocate and free memory, and what graphs hold. */
-#include "api/graph_node.h"
+#include "api/graph_api.h"
 #include "pool/mempool.h"
 
 #include <string.h>

@@ -1,17 +1,11 @@
-/* Graph management: nodes of each kind, in graphs and in executable graphs. All
- * forms come down to CUgraphNodeParams. */
+/* Graph management: nodes of any kind, in graphs and in executable graphs. What
+ * is of one kind comes down to this; see graph_api.h. */
 #include "api/copy.h"
-#include "api/graph_node.h"
+#include "api/graph_api.h"
 #include "graph/memory.h"
 #include "module/module.h"
 
 #include <string.h>
-
-CUresult graph_ready(void)
-{
-    CUresult r = library_ready();
-    return r ? r : sticky_get();
-}
 
 CUresult graph_node_missing(void)
 {
@@ -24,6 +18,7 @@ CUresult graph_node_missing(void)
 /* What src/graph cannot know: where memory is. */
 static CUresult check(const CUgraphNodeParams *p)
 {
+    if (!p) return CUDA_ERROR_INVALID_VALUE;
     if (p->type == CU_GRAPH_NODE_TYPE_KERNEL) return launch_check(&p->kernel);
     if (p->type == CU_GRAPH_NODE_TYPE_MEMCPY) return copy_check(&p->memcpy.copyParams);
     if (p->type != CU_GRAPH_NODE_TYPE_MEMSET || !p->memset.height || !p->memset.width) return CUDA_SUCCESS;
@@ -37,7 +32,7 @@ CUresult graph_node_add(CUgraphNode *out, CUgraph hGraph, const CUgraphNode *bef
     struct node *n;
     CUresult r = graph_ready();
     if (r) return r;
-    if (!out || (count && !before)) return CUDA_ERROR_INVALID_VALUE;
+    if (!params || !out || (count && !before)) return CUDA_ERROR_INVALID_VALUE;
     if ((r = check(params))) return r;
     pthread_mutex_lock(&graphs_lock);
     if (!(r = graph_get(hGraph, &g)) && !(r = node_add(g, before, count, params, &n))) *out = (CUgraphNode)n;
@@ -135,12 +130,12 @@ CUresult CUDAAPI cuGraphAddNode(CUgraphNode *phGraphNode, CUgraph hGraph, const 
 
 CUresult CUDAAPI cuGraphNodeSetParams(CUgraphNode hNode, CUgraphNodeParams *nodeParams)
 {
-    return nodeParams ? graph_node_set(hNode, nodeParams) : graph_node_missing();
+    return graph_node_set(hNode, nodeParams);
 }
 
 CUresult CUDAAPI cuGraphExecNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode, CUgraphNodeParams *nodeParams)
 {
-    return nodeParams ? graph_node_set_exec(hGraphExec, hNode, nodeParams) : graph_node_missing();
+    return graph_node_set_exec(hGraphExec, hNode, nodeParams);
 }
 
 /* Kernels, copies and memsets are what can be switched off. */
@@ -169,263 +164,4 @@ CUresult CUDAAPI cuGraphNodeGetEnabled(CUgraphExec hGraphExec, CUgraphNode hNode
     if (!x) return r;
     if (!r) *isEnabled = !n->disabled;
     return end_exec(x, r);
-}
-
-/* ---- copies */
-
-static CUgraphNodeParams copy_params(const CUDA_MEMCPY3D *p, CUcontext c)
-{
-    return (CUgraphNodeParams){ .type = CU_GRAPH_NODE_TYPE_MEMCPY, .memcpy = { .copyCtx = c, .copyParams = *p } };
-}
-
-CUresult CUDAAPI cuGraphAddMemcpyNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
-                                      size_t numDependencies, const CUDA_MEMCPY3D *copyParams, CUcontext ctx)
-{
-    if (!copyParams) return graph_node_missing();
-    CUgraphNodeParams p = copy_params(copyParams, ctx);
-    return graph_node_add(phGraphNode, hGraph, dependencies, numDependencies, &p);
-}
-
-CUresult CUDAAPI cuGraphMemcpyNodeGetParams(CUgraphNode hNode, CUDA_MEMCPY3D *nodeParams)
-{
-    CUgraphNodeParams p;
-    CUresult r = nodeParams ? graph_node_get(hNode, CU_GRAPH_NODE_TYPE_MEMCPY, &p) : graph_node_missing();
-    if (!r) *nodeParams = p.memcpy.copyParams;
-    return r;
-}
-
-CUresult CUDAAPI cuGraphMemcpyNodeSetParams(CUgraphNode hNode, const CUDA_MEMCPY3D *nodeParams)
-{
-    CUgraphNodeParams old;
-    CUresult r = nodeParams ? graph_node_get(hNode, CU_GRAPH_NODE_TYPE_MEMCPY, &old) : graph_node_missing();
-    if (r) return r;
-    CUgraphNodeParams p = copy_params(nodeParams, old.memcpy.copyCtx);
-    return graph_node_set(hNode, &p);
-}
-
-CUresult CUDAAPI cuGraphExecMemcpyNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
-                                                const CUDA_MEMCPY3D *copyParams, CUcontext ctx)
-{
-    if (!copyParams) return graph_node_missing();
-    CUgraphNodeParams p = copy_params(copyParams, ctx);
-    return graph_node_set_exec(hGraphExec, hNode, &p);
-}
-
-/* ---- memsets */
-
-static CUgraphNodeParams memset_params(const CUDA_MEMSET_NODE_PARAMS *p, CUcontext c)
-{
-    return (CUgraphNodeParams){ .type = CU_GRAPH_NODE_TYPE_MEMSET,
-                                .memset = { p->dst, p->pitch, p->value, p->elementSize, p->width, p->height, c } };
-}
-
-CUresult CUDAAPI cuGraphAddMemsetNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
-                                      size_t numDependencies, const CUDA_MEMSET_NODE_PARAMS *memsetParams,
-                                      CUcontext ctx)
-{
-    if (!memsetParams) return graph_node_missing();
-    CUgraphNodeParams p = memset_params(memsetParams, ctx);
-    return graph_node_add(phGraphNode, hGraph, dependencies, numDependencies, &p);
-}
-
-CUresult CUDAAPI cuGraphMemsetNodeGetParams(CUgraphNode hNode, CUDA_MEMSET_NODE_PARAMS *nodeParams)
-{
-    CUgraphNodeParams p;
-    CUresult r = nodeParams ? graph_node_get(hNode, CU_GRAPH_NODE_TYPE_MEMSET, &p) : graph_node_missing();
-    if (!r)
-        *nodeParams = (CUDA_MEMSET_NODE_PARAMS){ p.memset.dst,         p.memset.pitch, p.memset.value,
-                                                 p.memset.elementSize, p.memset.width, p.memset.height };
-    return r;
-}
-
-CUresult CUDAAPI cuGraphMemsetNodeSetParams(CUgraphNode hNode, const CUDA_MEMSET_NODE_PARAMS *nodeParams)
-{
-    CUgraphNodeParams old;
-    CUresult r = nodeParams ? graph_node_get(hNode, CU_GRAPH_NODE_TYPE_MEMSET, &old) : graph_node_missing();
-    if (r) return r;
-    CUgraphNodeParams p = memset_params(nodeParams, old.memset.ctx);
-    return graph_node_set(hNode, &p);
-}
-
-CUresult CUDAAPI cuGraphExecMemsetNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
-                                                const CUDA_MEMSET_NODE_PARAMS *memsetParams, CUcontext ctx)
-{
-    if (!memsetParams) return graph_node_missing();
-    CUgraphNodeParams p = memset_params(memsetParams, ctx);
-    return graph_node_set_exec(hGraphExec, hNode, &p);
-}
-
-/* ---- host functions */
-
-static CUgraphNodeParams host_params(const CUDA_HOST_NODE_PARAMS *p)
-{
-    return (CUgraphNodeParams){ .type = CU_GRAPH_NODE_TYPE_HOST, .host = { p->fn, p->userData } };
-}
-
-CUresult CUDAAPI cuGraphAddHostNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
-                                    size_t numDependencies, const CUDA_HOST_NODE_PARAMS *nodeParams)
-{
-    if (!nodeParams) return graph_node_missing();
-    CUgraphNodeParams p = host_params(nodeParams);
-    return graph_node_add(phGraphNode, hGraph, dependencies, numDependencies, &p);
-}
-
-CUresult CUDAAPI cuGraphHostNodeGetParams(CUgraphNode hNode, CUDA_HOST_NODE_PARAMS *nodeParams)
-{
-    CUgraphNodeParams p;
-    CUresult r = nodeParams ? graph_node_get(hNode, CU_GRAPH_NODE_TYPE_HOST, &p) : graph_node_missing();
-    if (!r) *nodeParams = (CUDA_HOST_NODE_PARAMS){ p.host.fn, p.host.userData };
-    return r;
-}
-
-CUresult CUDAAPI cuGraphHostNodeSetParams(CUgraphNode hNode, const CUDA_HOST_NODE_PARAMS *nodeParams)
-{
-    if (!nodeParams) return graph_node_missing();
-    CUgraphNodeParams p = host_params(nodeParams);
-    return graph_node_set(hNode, &p);
-}
-
-CUresult CUDAAPI cuGraphExecHostNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
-                                              const CUDA_HOST_NODE_PARAMS *nodeParams)
-{
-    if (!nodeParams) return graph_node_missing();
-    CUgraphNodeParams p = host_params(nodeParams);
-    return graph_node_set_exec(hGraphExec, hNode, &p);
-}
-
-/* ---- graphs in graphs, and nothing */
-
-CUresult CUDAAPI cuGraphAddChildGraphNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
-                                          size_t numDependencies, CUgraph childGraph)
-{
-    CUgraphNodeParams p = { .type = CU_GRAPH_NODE_TYPE_GRAPH, .graph = { .graph = childGraph } };
-    return graph_node_add(phGraphNode, hGraph, dependencies, numDependencies, &p);
-}
-
-CUresult CUDAAPI cuGraphChildGraphNodeGetGraph(CUgraphNode hNode, CUgraph *phGraph)
-{
-    CUgraphNodeParams p;
-    CUresult r = phGraph ? graph_node_get(hNode, CU_GRAPH_NODE_TYPE_GRAPH, &p) : graph_node_missing();
-    if (!r) *phGraph = p.graph.graph;
-    return r;
-}
-
-CUresult CUDAAPI cuGraphAddEmptyNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
-                                     size_t numDependencies)
-{
-    CUgraphNodeParams p = { .type = CU_GRAPH_NODE_TYPE_EMPTY };
-    return graph_node_add(phGraphNode, hGraph, dependencies, numDependencies, &p);
-}
-
-/* ---- events */
-
-static CUgraphNodeParams record_params(CUevent e)
-{
-    return (CUgraphNodeParams){ .type = CU_GRAPH_NODE_TYPE_EVENT_RECORD, .eventRecord = { e } };
-}
-
-static CUgraphNodeParams wait_params(CUevent e)
-{
-    return (CUgraphNodeParams){ .type = CU_GRAPH_NODE_TYPE_WAIT_EVENT, .eventWait = { e } };
-}
-
-CUresult CUDAAPI cuGraphAddEventRecordNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
-                                           size_t numDependencies, CUevent event)
-{
-    CUgraphNodeParams p = record_params(event);
-    return graph_node_add(phGraphNode, hGraph, dependencies, numDependencies, &p);
-}
-
-CUresult CUDAAPI cuGraphEventRecordNodeGetEvent(CUgraphNode hNode, CUevent *event_out)
-{
-    CUgraphNodeParams p;
-    CUresult r = event_out ? graph_node_get(hNode, CU_GRAPH_NODE_TYPE_EVENT_RECORD, &p) : graph_node_missing();
-    if (!r) *event_out = p.eventRecord.event;
-    return r;
-}
-
-CUresult CUDAAPI cuGraphEventRecordNodeSetEvent(CUgraphNode hNode, CUevent event)
-{
-    CUgraphNodeParams p = record_params(event);
-    return graph_node_set(hNode, &p);
-}
-
-CUresult CUDAAPI cuGraphExecEventRecordNodeSetEvent(CUgraphExec hGraphExec, CUgraphNode hNode, CUevent event)
-{
-    CUgraphNodeParams p = record_params(event);
-    return graph_node_set_exec(hGraphExec, hNode, &p);
-}
-
-CUresult CUDAAPI cuGraphAddEventWaitNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
-                                         size_t numDependencies, CUevent event)
-{
-    CUgraphNodeParams p = wait_params(event);
-    return graph_node_add(phGraphNode, hGraph, dependencies, numDependencies, &p);
-}
-
-CUresult CUDAAPI cuGraphEventWaitNodeGetEvent(CUgraphNode hNode, CUevent *event_out)
-{
-    CUgraphNodeParams p;
-    CUresult r = event_out ? graph_node_get(hNode, CU_GRAPH_NODE_TYPE_WAIT_EVENT, &p) : graph_node_missing();
-    if (!r) *event_out = p.eventWait.event;
-    return r;
-}
-
-CUresult CUDAAPI cuGraphEventWaitNodeSetEvent(CUgraphNode hNode, CUevent event)
-{
-    CUgraphNodeParams p = wait_params(event);
-    return graph_node_set(hNode, &p);
-}
-
-CUresult CUDAAPI cuGraphExecEventWaitNodeSetEvent(CUgraphExec hGraphExec, CUgraphNode hNode, CUevent event)
-{
-    CUgraphNodeParams p = wait_params(event);
-    return graph_node_set_exec(hGraphExec, hNode, &p);
-}
-
-CUresult CUDAAPI cuGraphExecChildGraphNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode, CUgraph childGraph)
-{
-    CUgraphNodeParams p = { .type = CU_GRAPH_NODE_TYPE_GRAPH, .graph = { .graph = childGraph } };
-    return graph_node_set_exec(hGraphExec, hNode, &p);
-}
-
-/* ---- waiting for values and writing them */
-
-static CUgraphNodeParams operation_params(const CUDA_BATCH_MEM_OP_NODE_PARAMS *p)
-{
-    return (CUgraphNodeParams){ .type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,
-                                .memOp = { p->ctx, p->count, p->paramArray, p->flags } };
-}
-
-CUresult CUDAAPI cuGraphAddBatchMemOpNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
-                                          size_t numDependencies, const CUDA_BATCH_MEM_OP_NODE_PARAMS *nodeParams)
-{
-    if (!nodeParams) return graph_node_missing();
-    CUgraphNodeParams p = operation_params(nodeParams);
-    return graph_node_add(phGraphNode, hGraph, dependencies, numDependencies, &p);
-}
-
-CUresult CUDAAPI cuGraphBatchMemOpNodeGetParams(CUgraphNode hNode, CUDA_BATCH_MEM_OP_NODE_PARAMS *nodeParams_out)
-{
-    CUgraphNodeParams p;
-    CUresult r = nodeParams_out ? graph_node_get(hNode, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, &p) : graph_node_missing();
-    if (!r)
-        *nodeParams_out =
-            (CUDA_BATCH_MEM_OP_NODE_PARAMS){ p.memOp.ctx, p.memOp.count, p.memOp.paramArray, p.memOp.flags };
-    return r;
-}
-
-CUresult CUDAAPI cuGraphBatchMemOpNodeSetParams(CUgraphNode hNode, const CUDA_BATCH_MEM_OP_NODE_PARAMS *nodeParams)
-{
-    if (!nodeParams) return graph_node_missing();
-    CUgraphNodeParams p = operation_params(nodeParams);
-    return graph_node_set(hNode, &p);
-}
-
-CUresult CUDAAPI cuGraphExecBatchMemOpNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
-                                                    const CUDA_BATCH_MEM_OP_NODE_PARAMS *nodeParams)
-{
-    if (!nodeParams) return graph_node_missing();
-    CUgraphNodeParams p = operation_params(nodeParams);
-    return graph_node_set_exec(hGraphExec, hNode, &p);
 }

@@ -1,0 +1,123 @@
+/* Graph management: executable graphs. Their nodes are graph_node.c's, what a
+ * launch does is graph_launch.c's. */
+#include "api/graph_api.h"
+#include "api/graph_launch.h"
+#include "graph/capture.h"
+#include "graph/user.h"
+
+static CUresult instantiate(CUgraphExec *out, CUgraph hGraph, uint64_t flags, CUgraphInstantiateResult *why,
+                            CUgraphNode *culprit)
+{
+    struct graph *g;
+    struct executable *x;
+    const struct node *bad = NULL;
+    const uint64_t known = CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD |
+                           CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
+    CUresult r = graph_begin();
+    if (r) return r;
+    if (!out || flags & ~known) return graph_end(CUDA_ERROR_INVALID_VALUE);
+    if ((r = graph_get(hGraph, &g))) return graph_end(r);
+    if (flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) return graph_end(CUDA_ERROR_NOT_SUPPORTED);
+    r = executable_new(g, flags, why, &bad, &x);
+    *culprit = (CUgraphNode)bad;
+    if (!r) *out = (CUgraphExec)x;
+    return graph_end(r);
+}
+
+CUresult CUDAAPI cuGraphInstantiateWithFlags(CUgraphExec *phGraphExec, CUgraph hGraph, unsigned long long flags)
+{
+    CUgraphInstantiateResult why;
+    CUgraphNode culprit;
+    return instantiate(phGraphExec, hGraph, flags, &why, &culprit);
+}
+
+CUresult CUDAAPI cuGraphInstantiateWithParams(CUgraphExec *phGraphExec, CUgraph hGraph,
+                                              CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams)
+{
+    CUgraphInstantiateResult why = CUDA_GRAPH_INSTANTIATE_SUCCESS;
+    CUgraphNode culprit = NULL;
+    if (!instantiateParams) return instantiate(NULL, hGraph, 0, &why, &culprit);
+    CUresult r = instantiate(phGraphExec, hGraph, instantiateParams->flags, &why, &culprit);
+    instantiateParams->hErrNode_out = culprit;
+    instantiateParams->result_out = r && !why ? CUDA_GRAPH_INSTANTIATE_ERROR : why;
+    return r;
+}
+
+CUresult CUDAAPI cuGraphInstantiate_v2(CUgraphExec *phGraphExec, CUgraph hGraph, CUgraphNode *phErrorNode,
+                                       char *logBuffer, size_t bufferSize)
+{
+    CUgraphInstantiateResult why;
+    CUgraphNode culprit = NULL;
+    CUresult r = instantiate(phGraphExec, hGraph, 0, &why, &culprit);
+    if (phErrorNode) *phErrorNode = culprit;
+    if (logBuffer && bufferSize) *logBuffer = 0;
+    return r;
+}
+
+CUresult CUDAAPI cuGraphExecGetFlags(CUgraphExec hGraphExec, cuuint64_t *flags)
+{
+    struct executable *x;
+    CUresult r = graph_begin();
+    if (r) return r;
+    if (!flags) return graph_end(CUDA_ERROR_INVALID_VALUE);
+    if (!(r = executable_get(hGraphExec, &x))) *flags = x->flags;
+    return graph_end(r);
+}
+
+static CUresult launch(CUgraphExec hGraphExec, CUstream hStream, bool upload)
+{
+    struct context *c;
+    struct stream *s;
+    struct executable *x;
+    CUresult r = context_current(&c);
+    if (r || (r = stream_get(c, hStream, false, &s)) || (r = executable_get(hGraphExec, &x))) return r;
+    if (upload) return capture_refuse(s);
+    CUgraphNodeParams node = { .type = CU_GRAPH_NODE_TYPE_GRAPH, .graph = { .graph = (CUgraph)x->graph } };
+    return capture_node(s, &node, &r) ? r : graph_launch(x, s);
+}
+
+CUresult CUDAAPI cuGraphLaunch(CUgraphExec hGraphExec, CUstream hStream) { return launch(hGraphExec, hStream, false); }
+
+CUresult CUDAAPI cuGraphUpload(CUgraphExec hGraphExec, CUstream hStream) { return launch(hGraphExec, hStream, true); }
+
+CUresult CUDAAPI cuGraphExecDestroy(CUgraphExec hGraphExec)
+{
+    struct executable *x;
+    CUresult r = library_ready();
+    if (r || (r = executable_get(hGraphExec, &x))) return r;
+    pthread_mutex_lock(&x->launch);
+    if (atomic_load(&x->valid)) {
+        if (x->done && graph_done_lives(x)) cuEventDestroy_v2(x->done);
+        pthread_mutex_lock(&graphs_lock);
+        executable_free(x);
+        pthread_mutex_unlock(&graphs_lock);
+    } else {
+        r = CUDA_ERROR_INVALID_VALUE;
+    }
+    pthread_mutex_unlock(&x->launch);
+    user_objects_bury();
+    return r;
+}
+
+CUresult CUDAAPI cuGraphExecUpdate_v2(CUgraphExec hGraphExec, CUgraph hGraph, CUgraphExecUpdateResultInfo *resultInfo)
+{
+    struct executable *x;
+    struct graph *g;
+    CUresult r = library_ready();
+    if (r || (r = executable_get(hGraphExec, &x)) || (r = graph_get(hGraph, &g))) return r;
+    if (!resultInfo) return CUDA_ERROR_INVALID_VALUE;
+    executable_lock(x);
+    r = atomic_load(&x->valid) && atomic_load(&g->valid) ? executable_update(x, g, resultInfo) : CUDA_ERROR_INVALID_VALUE;
+    executable_unlock(x);
+    return r;
+}
+
+CUresult CUDAAPI cuGraphExecUpdate(CUgraphExec hGraphExec, CUgraph hGraph, CUgraphNode *hErrorNode_out,
+                                   CUgraphExecUpdateResult *updateResult_out)
+{
+    CUgraphExecUpdateResultInfo info = { 0 };
+    CUresult r = cuGraphExecUpdate_v2(hGraphExec, hGraph, &info);
+    if (hErrorNode_out) *hErrorNode_out = info.errorNode;
+    if (updateResult_out) *updateResult_out = info.result;
+    return r;
+}
