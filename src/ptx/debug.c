@@ -42,6 +42,7 @@ void debug_directive(struct parser *p)
 {
     int line = p->token.line;
     if (accept(p, ".section")) {
+        p->module->described = true;
         skip_section(p);
         return;
     }

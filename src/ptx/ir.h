@@ -208,6 +208,8 @@ struct module_ir {
     struct func **funcs;
     uint32_t nfuncs;
     bool whole;        /* some of them are */
+    int debug;         /* the line of the target option of that name, or 0 */
+    bool described;    /* it has sections of debugging information */
     struct source_file *files;
     uint32_t nfiles;
     struct source_line *lines; /* in the order of the PTX */

@@ -148,7 +148,7 @@ static void parse_target(struct parser *p)
         p->module->target = sm;
         check_target(p, t, sm);
     } else if (!strcmp(t, "debug")) {
-        fatal_at(EXIT_INVALID_PTX, p->token.line, "target option 'debug' needs debugging information");
+        p->module->debug = p->token.line;
     } else if (strcmp(t, "texmode_unified") && strcmp(t, "texmode_independent") && strcmp(t, "map_f64_to_f32")) {
         fatal_at(EXIT_INVALID_PTX, p->token.line, "unknown target '%s'", t);
     }
@@ -231,5 +231,7 @@ struct module_ir *parse(const char *text, size_t length)
         else
             parse_definition(&p);
     }
+    if (p.module->debug && !p.module->described)
+        fatal_at(EXIT_INVALID_PTX, p.module->debug, "target option 'debug' needs debugging information");
     return p.module;
 }
