@@ -267,6 +267,8 @@ CUresult context_destroy(CUcontext handle)
     if (!mine) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     end(c);
     remember(c);
+    /* the caller's stack loses it, once; deeper in it and in other threads' it stays */
+    if (context_top_named() == c) depth--;
     return CUDA_SUCCESS;
 }
 

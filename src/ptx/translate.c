@@ -85,7 +85,7 @@ static void analyse_kernels(struct module_ir *m)
         f->kernel->number = number++;
         uint32_t count = calls_reachable(m, f, &list);
         f->uses_printf = reaches(list, count, "vprintf");
-        f->uses_malloc = reaches(list, count, "malloc");
+        f->uses_malloc = reaches(list, count, "malloc") || reaches(list, count, "free");
         if (!f->whole && !kernel_analyse(f->kernel, m, f)) {
             *f->kernel = (struct kernel){ .number = f->kernel->number };
             whole_mark(m, f);

@@ -29,6 +29,7 @@ DEVICE int __popc(unsigned v) { return __builtin_popcount(v); }
 DEVICE int atomicAdd(int *p, int v) { return __nvvm_atom_add_gen_i(p, v); }
 DEVICE unsigned atomicAdd(unsigned *p, unsigned v) { return (unsigned)__nvvm_atom_add_gen_i((int *)p, (int)v); }
 DEVICE int atomicCAS(int *p, int was, int is) { return __nvvm_atom_cas_gen_i(p, was, is); }
+DEVICE unsigned long long atomicCAS(unsigned long long *p, unsigned long long was, unsigned long long is) { return (unsigned long long)__nvvm_atom_cas_gen_ll((long long *)p, (long long)was, (long long)is); }
 DEVICE int atomicExch(int *p, int v) { return __nvvm_atom_xchg_gen_i(p, v); }
 
 #define SHUFFLE(name, mode, clamp) \

@@ -250,6 +250,25 @@ K many_pieces(void **list, int n, int *failed)
         if (!(list[k] = malloc(16 + k % 3 * 16))) *failed = 1;
     for (int k = 0; k < n; k++) free(list[k]);
 }
+struct link { int value; link *next; };
+K push_links(link **top, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    link *l = (link *)malloc(sizeof *l);
+    l->value = i;
+    do l->next = *(link *volatile *)top;
+    while (atomicCAS((unsigned long long *)top, (unsigned long long)l->next, (unsigned long long)l) != (unsigned long long)l->next);
+}
+K pop_links(link **top, int *count, int *sum)
+{
+    for (link *l = *top, *next; l; l = next) {
+        next = l->next;
+        *sum += l->value;
+        ++*count;
+        free(l);
+    }
+}
 K breaks_heap(int *done)
 {
     long *p[8];

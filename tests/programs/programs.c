@@ -295,6 +295,15 @@ static void many_pieces_of_memory(void)
 }
 
 /* Whatever comes of it, the kernel ends. */
+static void one_kernel_frees_what_another_made(void)
+{
+    int n = 3000;
+    CUdeviceptr top = give(NULL, 8), count = give(NULL, 4), sum = give(NULL, 4);
+    run("push_links", (n + 127) / 128, 1, 128, 1, 0, ARGS(&top, &n));
+    run("pop_links", 1, 1, 1, 1, 0, ARGS(&top, &count, &sum));
+    EXPECT(*(int *)take(count, 4) == n && *(int *)take(sum, 4) == n * (n - 1) / 2);
+}
+
 static void broken_heap(void)
 {
     CUdeviceptr done = give(NULL, 4);
@@ -384,7 +393,7 @@ static const struct program programs[] = {
     P(saxpy_float), P(saxpy_double), P(saxpy_half), P(tree_reduction), P(tiled_transpose), P(matrix_product), P(histogram_of_bytes), P(shuffle_scan),
     P(stencil_with_dynamic_shared_memory), P(mandelbrot), P(function_pointer_table), P(device_printf), P(device_assert), P(spin_locks), P(decoupled_look_back),
     P(persistent_kernel), P(kernels_of_two_streams), P(cooperative_grid), P(device_malloc), P(votes_and_matches), P(mathematics), P(variables_of_modules), P(loops), P(loops_in_step),
-    P(everybody_gets_a_turn), P(blocks_in_turn), P(many_pieces_of_memory), P(broken_heap), P(printf_of_nothing), P(printf_before_a_fault),
+    P(everybody_gets_a_turn), P(blocks_in_turn), P(many_pieces_of_memory), P(one_kernel_frees_what_another_made), P(broken_heap), P(printf_of_nothing), P(printf_before_a_fault),
     P(misaligned_after_a_barrier), { 0 },
 };
 

@@ -161,7 +161,7 @@ static void long_gone_body(void)
 {
     CUcontext c, bottom;
     CUdeviceptr p;
-    DEMAND(!cuCtxCreate(&bottom, NULL, 0, 0) && !cuCtxDestroy(bottom));
+    DEMAND(!cuCtxCreate(&bottom, NULL, 0, 0) && !cuCtxPushCurrent(bottom) && !cuCtxDestroy(bottom));
     /* some live on at the end */
     for (int k = 0; k < 4108; k++) {
         DEMAND(!cuCtxCreate(&c, NULL, 0, 0) && !cuCtxPopCurrent(NULL));
@@ -177,12 +177,28 @@ static void a_context_destroyed_long_ago_is_still_that_to_who_has_it_current(voi
     alone(long_gone_body, 1);
 }
 
+static void nested_body(void)
+{
+    CUcontext before, outer, inner, now;
+    CUdeviceptr p;
+    DEMAND(!cuCtxGetCurrent(&before) && !cuCtxCreate(&outer, NULL, 0, 0) && !cuCtxCreate(&inner, NULL, 0, 0) && !cuCtxDestroy(inner));
+    DEMAND(!cuCtxGetCurrent(&now) && now == outer && !cuMemAlloc(&p, 4));
+    DEMAND(!cuCtxDestroy(outer) && !cuCtxGetCurrent(&now) && now == before);
+}
+
+static void who_destroys_the_current_context_is_back_in_the_one_before(void **state)
+{
+    (void)state;
+    alone(nested_body, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_event_behind_a_kernel_that_failed_is_never_complete),
         cmocka_unit_test(what_a_kernel_printed_before_it_failed_is_shown_with_the_error),
         cmocka_unit_test(threads_retain_and_release_the_primary_context_as_they_like),
+        cmocka_unit_test(who_destroys_the_current_context_is_back_in_the_one_before),
         cmocka_unit_test(a_context_destroyed_long_ago_is_still_that_to_who_has_it_current),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
