@@ -82,6 +82,9 @@ static inline uint64_t round_up(uint64_t n, uint64_t unit) { return (n + unit - 
 extern pthread_mutex_t mempools_lock;  /* before a pool's */
 extern struct mempool *mempools;
 struct mempool *mempool_new(void);
+/* The same with these properties, which were checked. */
+CUresult mempool_make(const CUmemPoolProps *props, struct mempool **out);
+/* With the list's lock: its handle is valid from now on. */
 void mempool_enter(struct mempool *p);
 /* One that was not entered. */
 void mempool_discard(struct mempool *p);
@@ -89,6 +92,15 @@ void mempool_discard(struct mempool *p);
 bool mempool_finished(const struct mempool *p);
 /* Without locks: forgets a pool that is finished, once its memory is. */
 void mempool_finish(struct mempool *p);
+
+/* --- location.c --- */
+/* The number of a location that may have pools of this type. CUDA_ERROR_INVALID_DEVICE: a device that is not there;
+ * CUDA_ERROR_INVALID_VALUE: no such location; CUDA_ERROR_NOT_SUPPORTED. */
+CUresult mempool_place(CUmemLocation l, CUmemAllocationType type, unsigned *place);
+/* With the list's lock: allocations do not come from p any more, which ends. */
+void location_forget(struct mempool *p);
+
+/* --- access.c --- */
 extern const struct space_owner mempool_owner;
 
 /* --- chunk.c --- */

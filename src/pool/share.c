@@ -222,7 +222,9 @@ CUresult mempool_import(int handle, CUmemAllocationHandleType type, struct mempo
         p->device = &devices[l.id];
         p->access[l.id] = PROT_DEVICE_READ | PROT_DEVICE_WRITE;
     }
+    pthread_mutex_lock(&mempools_lock);
     mempool_enter(p);
+    pthread_mutex_unlock(&mempools_lock);
     *out = p;
     return CUDA_SUCCESS;
 failed:

@@ -1,0 +1,43 @@
+/* What capture.c and captured.c share; under graphs_lock. */
+#ifndef FL_GRAPH_CAPTURE_INTERNAL_H
+#define FL_GRAPH_CAPTURE_INTERNAL_H
+
+#include "graph/capture.h"
+
+/* A stream in a capture, or an event recorded there, and the nodes that what follows comes behind. */
+struct member {
+    void *what;
+    struct context *context;
+    struct node_list before;
+    struct member *next;
+};
+
+struct capture {
+    uint64_t id;
+    CUstreamCaptureMode mode;
+    pthread_t thread;
+    struct graph *graph;
+    bool given; /* the graph is the caller's */
+    bool invalid;
+    struct stream *origin;
+    struct member *streams, *events;
+    struct capture *next;
+};
+
+extern struct capture *captures;
+
+/* The capture that the stream is in, the one that the event was last recorded in, and what it knows of them; NULL: none. */
+struct capture *capture_of(const struct stream *s, struct member **m);
+struct capture *capture_of_event(const struct event *e, struct member **m);
+/* What comes next for the member, which is new or known, comes behind these nodes. */
+CUresult member_enter(struct member **list, void *what, struct context *context, const struct node_list *before);
+void member_leave(struct member **list, const void *what);
+
+/* An error after which the capture is invalid. */
+static inline CUresult spoil(struct capture *c, CUresult r)
+{
+    c->invalid = true;
+    return r;
+}
+
+#endif

@@ -1,0 +1,196 @@
+/* What the program issues while streams are captured: operations become nodes,
+ * events carry a capture from stream to stream, and what cannot be done
+ * meanwhile is refused. */
+#include "graph/capture_internal.h"
+
+#include <string.h>
+
+static _Thread_local CUstreamCaptureMode thread_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+
+static CUresult add_all(struct node_list *to, const struct node_list *from)
+{
+    CUresult r = CUDA_SUCCESS;
+    for (unsigned k = 0; k < from->count && !r; k++)
+        if (!list_has(to, from->node[k])) r = list_add(to, from->node[k]);
+    return r;
+}
+
+/* ---- operations */
+
+/* s is not captured, but would wait for a stream that is. */
+static CUresult implicit(struct stream *s)
+{
+    CUresult r = CUDA_SUCCESS;
+    if (!stream_is_legacy(s)) return r;
+    for (struct capture *c = captures; c; c = c->next)
+        for (struct member *m = c->streams; m; m = m->next)
+            if (stream_legacy_orders(s, m->what)) r = spoil(c, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
+    return r;
+}
+
+static bool capture_into(struct stream *s, const CUgraphNodeParams *params, const CUlaunchAttribute *attributes,
+                         unsigned count, CUdeviceptr *address, CUresult *r)
+{
+    struct member *m;
+    struct node *n;
+    if (!capture_any()) return false;
+    pthread_mutex_lock(&graphs_lock);
+    struct capture *c = capture_of(s, &m);
+    if (!c) {
+        *r = implicit(s);
+    } else if (c->invalid || !atomic_load(&c->graph->valid)) {
+        *r = spoil(c, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    } else if (!(*r = node_add(c->graph, (CUgraphNode *)m->before.node, m->before.count, params, &n))) {
+        n->attributes = count < NODE_ATTRIBUTES ? count : NODE_ATTRIBUTES;
+        if (count) memcpy(n->attribute, attributes, n->attributes * sizeof *attributes);
+        if (address) *address = n->params.alloc.dptr;
+        m->before.count = 0;
+        list_add(&m->before, n);
+    } else if (params->type != CU_GRAPH_NODE_TYPE_MEM_FREE) { /* a wrong address spoils nothing: observed on H200 */
+        c->invalid = true;
+    }
+    pthread_mutex_unlock(&graphs_lock);
+    return c || *r;
+}
+
+bool capture_kernel(struct stream *s, const CUgraphNodeParams *params, const CUlaunchAttribute *attributes,
+                    unsigned count, CUresult *r)
+{
+    return capture_into(s, params, attributes, count, NULL, r);
+}
+
+bool capture_node(struct stream *s, const CUgraphNodeParams *params, CUresult *r)
+{
+    return capture_into(s, params, NULL, 0, NULL, r);
+}
+
+bool capture_alloc(struct stream *s, const CUgraphNodeParams *params, CUdeviceptr *address, CUresult *r)
+{
+    return capture_into(s, params, NULL, 0, address, r);
+}
+
+bool capture_record(struct event *e, struct stream *s, bool external, CUresult *r)
+{
+    struct member *m;
+    if (!capture_any()) return false;
+    if (external) {
+        CUgraphNodeParams p = { .type = CU_GRAPH_NODE_TYPE_EVENT_RECORD, .eventRecord = { (CUevent)e } };
+        return capture_node(s, &p, r);
+    }
+    pthread_mutex_lock(&graphs_lock);
+    struct capture *old, *c = capture_of(s, &m);
+    struct member *was;
+    while ((old = capture_of_event(e, &was)) && old != c) member_leave(&old->events, e);
+    if (!c)
+        *r = implicit(s);
+    else if (c->invalid)
+        *r = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    else
+        *r = member_enter(&c->events, e, event_context(e), &m->before);
+    pthread_mutex_unlock(&graphs_lock);
+    return c || *r;
+}
+
+/* The event's capture takes the stream in. */
+static CUresult join(struct capture *of_event, struct member *record, struct capture *of_stream, struct member *m,
+                     struct stream *s)
+{
+    if (of_event->invalid) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    if (of_stream && of_stream != of_event) {
+        of_stream->invalid = true;
+        return spoil(of_event, CUDA_ERROR_STREAM_CAPTURE_MERGE);
+    }
+    if (of_stream) return add_all(&m->before, &record->before);
+    if (stream_is_legacy(s)) return spoil(of_event, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
+    return member_enter(&of_event->streams, s, stream_context(s), &record->before);
+}
+
+bool capture_wait(struct stream *s, struct event *e, bool external, CUresult *r)
+{
+    struct member *m, *record;
+    if (!capture_any()) return false;
+    if (external) {
+        CUgraphNodeParams p = { .type = CU_GRAPH_NODE_TYPE_WAIT_EVENT, .eventWait = { (CUevent)e } };
+        return capture_node(s, &p, r);
+    }
+    pthread_mutex_lock(&graphs_lock);
+    struct capture *of_stream = capture_of(s, &m), *of_event = capture_of_event(e, &record);
+    bool handled = true;
+    if (of_event)
+        *r = join(of_event, record, of_stream, m, s);
+    else if (of_stream && of_stream->invalid)
+        *r = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    else if (of_stream)
+        *r = spoil(of_stream, CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
+    else
+        handled = (*r = implicit(s)) != CUDA_SUCCESS;
+    pthread_mutex_unlock(&graphs_lock);
+    return handled;
+}
+
+/* ---- what must not be done meanwhile */
+
+void capture_spoil(struct stream *s)
+{
+    struct member *m;
+    if (!capture_any()) return;
+    pthread_mutex_lock(&graphs_lock);
+    struct capture *c = capture_of(s, &m);
+    if (c) c->invalid = true;
+    pthread_mutex_unlock(&graphs_lock);
+}
+
+CUresult capture_refuse(struct stream *s)
+{
+    struct member *m;
+    if (!capture_any()) return CUDA_SUCCESS;
+    pthread_mutex_lock(&graphs_lock);
+    struct capture *c = capture_of(s, &m);
+    CUresult r = c ? spoil(c, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED) : implicit(s);
+    pthread_mutex_unlock(&graphs_lock);
+    return r;
+}
+
+CUresult capture_refuse_context(struct context *context)
+{
+    CUresult r = CUDA_SUCCESS;
+    if (!capture_any()) return r;
+    pthread_mutex_lock(&graphs_lock);
+    for (struct capture *c = captures; c; c = c->next)
+        for (struct member *m = c->streams; m; m = m->next)
+            if (m->context == context) r = spoil(c, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    pthread_mutex_unlock(&graphs_lock);
+    return r;
+}
+
+CUresult capture_refuse_event(struct event *e)
+{
+    struct member *m;
+    if (!capture_any()) return CUDA_SUCCESS;
+    pthread_mutex_lock(&graphs_lock);
+    struct capture *c = capture_of_event(e, &m);
+    CUresult r = c ? spoil(c, CUDA_ERROR_CAPTURED_EVENT) : CUDA_SUCCESS;
+    pthread_mutex_unlock(&graphs_lock);
+    return r;
+}
+
+CUresult capture_refuse_unsafe(void)
+{
+    CUresult r = CUDA_SUCCESS;
+    if (!capture_any() || thread_mode == CU_STREAM_CAPTURE_MODE_RELAXED) return r;
+    pthread_mutex_lock(&graphs_lock);
+    for (struct capture *c = captures; c; c = c->next) {
+        bool mine = pthread_equal(c->thread, pthread_self()) && c->mode != CU_STREAM_CAPTURE_MODE_RELAXED;
+        bool everyones = c->mode == CU_STREAM_CAPTURE_MODE_GLOBAL && thread_mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
+        if (mine || everyones) r = spoil(c, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    }
+    pthread_mutex_unlock(&graphs_lock);
+    return r;
+}
+
+CUstreamCaptureMode capture_exchange_mode(CUstreamCaptureMode mode)
+{
+    CUstreamCaptureMode before = thread_mode;
+    thread_mode = mode;
+    return before;
+}

@@ -1,0 +1,129 @@
+/* Who may touch the memory of pools, in new device processes and when a context
+ * ends, too. */
+#include "context/context.h"
+#include "pool/internal.h"
+
+/* ---- access */
+
+CUresult mempool_get_access(struct mempool *p, CUmemLocation l, CUmemAccess_flags *flags)
+{
+    bool all = p->type == CU_MEM_ALLOCATION_TYPE_MANAGED;
+    unsigned access = PROT_DEVICE_NONE;
+    switch ((int)l.type) {
+    case CU_MEM_LOCATION_TYPE_DEVICE:
+        if (l.id < 0 || l.id >= device_count) return CUDA_ERROR_INVALID_DEVICE;
+        access = p->access[l.id];
+        break;
+    case CU_MEM_LOCATION_TYPE_HOST:
+    case CU_MEM_LOCATION_TYPE_HOST_NUMA: all |= !p->device; break;
+    default: return CUDA_ERROR_INVALID_VALUE;
+    }
+    *flags = all || access == (PROT_DEVICE_READ | PROT_DEVICE_WRITE) ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+             : access                                                ? CU_MEM_ACCESS_FLAGS_PROT_READ
+                                                                     : CU_MEM_ACCESS_FLAGS_PROT_NONE;
+    return CUDA_SUCCESS;
+}
+
+static CUresult prot_of(CUmemAccess_flags flags, unsigned *prot)
+{
+    switch ((int)flags) {
+    case CU_MEM_ACCESS_FLAGS_PROT_NONE: *prot = PROT_DEVICE_NONE; return CUDA_SUCCESS;
+    case CU_MEM_ACCESS_FLAGS_PROT_READ: *prot = PROT_DEVICE_READ; return CUDA_SUCCESS;
+    case CU_MEM_ACCESS_FLAGS_PROT_READWRITE: *prot = PROT_DEVICE_READ | PROT_DEVICE_WRITE; return CUDA_SUCCESS;
+    default: return CUDA_ERROR_INVALID_VALUE;
+    }
+}
+
+/* Observed on H200: reading alone cannot be asked for. The host never uses a device's memory, and always its own. */
+static CUresult check_access(const struct mempool *p, const CUmemAccessDesc *m)
+{
+    unsigned prot;
+    bool device = m->location.type == CU_MEM_LOCATION_TYPE_DEVICE;
+    bool host = m->location.type == CU_MEM_LOCATION_TYPE_HOST || m->location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA;
+    if (m->flags == CU_MEM_ACCESS_FLAGS_PROT_READ || (p->device && !device)) return CUDA_ERROR_NOT_SUPPORTED;
+    CUresult r = prot_of(m->flags, &prot);
+    if (r || (!host && !device)) return CUDA_ERROR_INVALID_VALUE;
+    if (host) return prot ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+    if (m->location.id < 0 || m->location.id >= device_count) return CUDA_ERROR_INVALID_DEVICE;
+    /* observed on H200: a device keeps the access to its own */
+    if (p->device == &devices[m->location.id] && m->flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
+        return CUDA_ERROR_INVALID_DEVICE;
+    return CUDA_SUCCESS;
+}
+
+/* With the pool's lock. */
+static CUresult change_access(struct mempool *p, struct device *d, unsigned prot)
+{
+    unsigned before = p->access[d->ordinal];
+    CUresult r = CUDA_SUCCESS;
+    if (before == prot) return r;
+    if (before)
+        for (struct chunk *c = p->chunks; c; c = c->next) chunk_unmap(c, d);
+    p->access[d->ordinal] = (unsigned char)prot;
+    struct chunk *failed = p->chunks;
+    for (; failed && !r; failed = failed->next)
+        if ((r = chunk_map(failed, d))) break;
+    if (!r) return r;
+    for (struct chunk *c = p->chunks; c != failed; c = c->next) chunk_unmap(c, d);
+    p->access[d->ordinal] = (unsigned char)before;
+    for (struct chunk *c = p->chunks; c; c = c->next) chunk_map(c, d);
+    return r;
+}
+
+CUresult mempool_set_access(struct mempool *p, const CUmemAccessDesc *map, size_t count)
+{
+    CUresult r = CUDA_SUCCESS;
+    unsigned prot;
+    for (size_t k = 0; k < count; k++)
+        if ((r = check_access(p, &map[k]))) return r;
+    if (p->type == CU_MEM_ALLOCATION_TYPE_MANAGED) return r; /* all may, anyway */
+    pthread_mutex_lock(&p->lock);
+    for (size_t k = 0; k < count && !r; k++)
+        if (map[k].location.type == CU_MEM_LOCATION_TYPE_DEVICE && !(r = prot_of(map[k].flags, &prot)))
+            r = change_access(p, &devices[map[k].location.id], prot);
+    pthread_mutex_unlock(&p->lock);
+    return r;
+}
+
+/* ---- what src/space asks */
+
+static CUresult attach(struct device *d)
+{
+    CUresult r = CUDA_SUCCESS;
+    pthread_mutex_lock(&mempools_lock);
+    for (struct mempool *p = mempools; p && !r; p = p->next) {
+        pthread_mutex_lock(&p->lock);
+        for (struct chunk *c = p->chunks; c && !r; c = c->next)
+            if (!c->managed) r = chunk_map(c, d);
+        pthread_mutex_unlock(&p->lock);
+    }
+    pthread_mutex_unlock(&mempools_lock);
+    return r;
+}
+
+/* Pools belong to devices, not to contexts: what they lent outlives the last (observed on H200, for a
+ * reset). What they hold without a need goes. */
+static void release_context(struct context *c)
+{
+    if (c->device->contexts > 1) return;
+    pthread_mutex_lock(&mempools_lock);
+    for (struct mempool *p = mempools, *next; p; p = next) {
+        next = p->next;
+        if (p->device != c->device) continue;
+        pthread_mutex_lock(&p->lock);
+        blocks_settle(p, true, NULL, NULL);
+        chunks_release(p, 0);
+        pthread_mutex_unlock(&p->lock);
+    }
+    pthread_mutex_unlock(&mempools_lock);
+}
+
+static unsigned access_of(const struct allocation *a, const struct device *d)
+{
+    const struct mempool *p = a->detail;
+    return p->type == CU_MEM_ALLOCATION_TYPE_MANAGED ? PROT_DEVICE_READ | PROT_DEVICE_WRITE : p->access[d->ordinal];
+}
+
+const struct space_owner mempool_owner = { .attach = attach, .release_context = release_context, .access = access_of };
+
+void mempool_init(void) { space_add_owner(&mempool_owner); }
