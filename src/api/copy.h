@@ -1,4 +1,5 @@
-/* What every form of copy becomes: two sides of rows and slices. */
+/* What every form of copy becomes: two sides of rows and slices. memcpy.c and
+ * memcpy_box.c make one of their arguments, copy.c does the rest. */
 #ifndef FL_API_COPY_H
 #define FL_API_COPY_H
 
@@ -19,6 +20,23 @@ struct copy {
     size_t width, height, depth;
     struct vmm_piece pieces[];     /* of both sides' spans */
 };
+
+/* What is known of a copy while its arguments are looked at. */
+struct draft {
+    struct copy c;
+    struct span_pieces pieces;
+};
+
+/* One side, to or from, of d: extent bytes from p on. Its device is set. */
+CUresult copy_device_side(struct draft *d, CUdeviceptr p, size_t extent, struct side *s);
+/* The same where p may be any memory of the host's, too. */
+CUresult copy_any_side(struct draft *d, uint64_t p, size_t extent, struct side *s);
+/* Issues it into the stream; not async, or with a side in pageable memory, it is done on return. */
+CUresult copy_submit(CUstream stream, struct draft *d, bool async);
+/* The calling thread only wants to know whether a copy is well formed: nothing is submitted. */
+extern _Thread_local bool copy_only_checked;
+/* Whether the copy becomes a node, because the stream is captured, or must not be issued: *r. */
+bool copy_captured_linear(uint64_t to, uint64_t from, size_t bytes, CUstream stream, CUresult *r);
 
 /* A copy of which at least one side is an array of tiles. */
 CUresult copy_tiles(const struct copy *c);

@@ -1,0 +1,102 @@
+/* Copies of every form: their sides are found and checked, and the stream
+ * performs them through this process's aliases. */
+#include "api/array.h"
+#include "api/copy.h"
+#include "context/context.h"
+#include "stream/stream.h"
+#include "uvm/uvm.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { SHORT = 64 << 10 }; /* bytes that are copied sooner than a thread wakes up */
+
+static void copy_row(const struct copy *c, size_t to, size_t from)
+{
+    for (size_t done = 0, run; done < c->width; done += run) {
+        run = c->width - done;
+        char *t = span_reach(&c->to.span, c->pieces, to + done, &run);
+        const char *f = span_reach(&c->from.span, c->pieces, from + done, &run);
+        if (!c->to.pageable && !c->to.span.managed) backing_enlarge_pages(t, run);
+        memmove(t, f, run);
+    }
+}
+
+/* The copy engine of the side's device goes over managed memory. */
+static CUresult engine(const struct copy *c, const struct side *s, bool write)
+{
+    if (!s->span.managed) return CUDA_SUCCESS;
+    size_t extent = (c->depth - 1) * s->slice + (c->height - 1) * s->pitch + c->width;
+    return uvm_copy_engine(s->device->ordinal, s->span.managed, extent, write);
+}
+
+static CUresult perform(void *arg)
+{
+    const struct copy *c = arg;
+    CUresult r = engine(c, &c->from, false);
+    if (r || (r = engine(c, &c->to, true))) return r;
+    if (c->to.array || c->from.array) return copy_tiles(c);
+    for (size_t z = 0; z < c->depth; z++)
+        for (size_t y = 0; y < c->height; y++)
+            copy_row(c, z * c->to.slice + y * c->to.pitch, z * c->from.slice + y * c->from.pitch);
+    return CUDA_SUCCESS;
+}
+
+/* Rows without a gap between them are one row. */
+static void flatten(struct copy *c)
+{
+    if (c->to.array || c->from.array) return;
+    if (c->to.pitch == c->width && c->from.pitch == c->width &&
+        (c->depth == 1 || (c->to.slice == c->width * c->height && c->from.slice == c->to.slice))) {
+        c->width *= c->height * c->depth;
+        c->height = c->depth = 1;
+    }
+}
+
+static CUresult enqueue(struct stream *s, const struct copy *c, size_t size, bool async)
+{
+    /* the source in pageable memory has been read when the call returns, as on the GPU */
+    if (!async || c->from.pageable || c->to.pageable) return stream_run(s, perform, c, size);
+    return c->width * c->height * c->depth <= SHORT ? stream_enqueue_short(s, perform, c, size)
+                                                    : stream_enqueue(s, perform, c, size);
+}
+
+_Thread_local bool copy_only_checked;
+
+CUresult copy_submit(CUstream stream, struct draft *d, bool async)
+{
+    struct context *k;
+    struct stream *s;
+    CUresult r = context_current(&k);
+    if (copy_only_checked) return r;
+    if (d->c.to.span.dormant || d->c.from.span.dormant) return CUDA_ERROR_INVALID_VALUE;
+    if (r || (r = stream_get(k, stream, false, &s))) return r;
+    flatten(&d->c);
+    if (!d->pieces.count) return enqueue(s, &d->c, sizeof d->c, async);
+    size_t bytes = d->pieces.count * sizeof *d->pieces.at;
+    struct copy *c = malloc(sizeof *c + bytes);
+    if (!c) return CUDA_ERROR_OUT_OF_MEMORY;
+    *c = d->c;
+    memcpy(c->pieces, d->pieces.at, bytes);
+    r = enqueue(s, c, sizeof *c + bytes, async);
+    free(c);
+    return r;
+}
+
+/* ---- one side */
+
+CUresult copy_device_side(struct draft *d, CUdeviceptr p, size_t extent, struct side *s)
+{
+    return span_find(p, extent, s->device, s == &d->c.to, &s->span, &d->pieces);
+}
+
+/* Host memory, or what a unified address means. */
+CUresult copy_any_side(struct draft *d, uint64_t p, size_t extent, struct side *s)
+{
+    if (!p) return CUDA_ERROR_INVALID_VALUE;
+    /* where nothing is allocated any more, or mapped, the host cannot look either */
+    if (space_is_ours(p) || space_find(p)) return copy_device_side(d, p, extent, s);
+    s->span = (struct span){ (char *)p, 1, 0, 0, false };
+    s->pageable = true;
+    return CUDA_SUCCESS;
+}

@@ -1,0 +1,241 @@
+/* Copies of rows and slices, and of pieces of arrays. */
+#include "api/api.h"
+#include "api/array.h"
+#include "api/copy.h"
+#include "context/context.h"
+#include "graph/capture.h"
+
+#include <stddef.h>
+
+/* ---- rows and slices */
+
+struct box {
+    CUmemorytype type;
+    const void *host;
+    CUdeviceptr device;
+    CUarray array;
+    size_t x, y, z, pitch, height;
+};
+
+static CUresult array_side(const struct box *b, const struct copy *c, struct side *s)
+{
+    struct array *a;
+    if (!b->array || array_get(b->array, &a)) return CUDA_ERROR_INVALID_VALUE;
+    if (b->x > a->row || c->width > a->row - b->x || b->y > a->rows || c->height > a->rows - b->y || b->z > a->slices ||
+        c->depth > a->slices - b->z)
+        return CUDA_ERROR_INVALID_VALUE;
+    s->pitch = a->row;
+    s->slice = a->row * a->rows;
+    if (a->tiles) {
+        s->array = a;
+        s->x = b->x;
+        s->y = b->y;
+        s->z = b->z;
+        return CUDA_SUCCESS;
+    }
+    char *bytes = (char *)space_alias(a->memory, a->memory->base) + b->z * s->slice + b->y * s->pitch + b->x;
+    s->span = (struct span){ bytes, 1, 0, 0, false };
+    return CUDA_SUCCESS;
+}
+
+static CUresult box_side(struct draft *d, const struct box *b, struct side *s)
+{
+    const struct copy *c = &d->c;
+    if (b->type == CU_MEMORYTYPE_ARRAY) return array_side(b, c, s);
+    size_t start, extent, rows = b->height ? b->height : c->height, t;
+    s->pitch = b->pitch ? b->pitch : b->x + c->width;
+    if (b->x + c->width > s->pitch || (c->depth > 1 && b->y + c->height > rows)) return CUDA_ERROR_INVALID_VALUE;
+    if (__builtin_mul_overflow(s->pitch, rows, &s->slice) || __builtin_mul_overflow(b->z, s->slice, &start) ||
+        __builtin_mul_overflow(b->y, s->pitch, &t) || __builtin_add_overflow(start, t + b->x, &start))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (__builtin_mul_overflow(c->depth - 1, s->slice, &extent) ||
+        __builtin_mul_overflow(c->height - 1, s->pitch, &t) || __builtin_add_overflow(extent, t + c->width, &extent))
+        return CUDA_ERROR_INVALID_VALUE;
+    switch (b->type) {
+    case CU_MEMORYTYPE_HOST:
+        return b->host ? copy_any_side(d, (uint64_t)b->host + start, extent, s) : CUDA_ERROR_INVALID_VALUE;
+    case CU_MEMORYTYPE_DEVICE:
+        return b->device ? copy_device_side(d, b->device + start, extent, s) : CUDA_ERROR_INVALID_VALUE;
+    case CU_MEMORYTYPE_UNIFIED:
+        return b->device ? copy_any_side(d, b->device + start, extent, s) : CUDA_ERROR_INVALID_VALUE;
+    default: return CUDA_ERROR_INVALID_VALUE;
+    }
+}
+
+/* Whether the copy becomes a node. */
+static bool captured(CUstream stream, const struct box *to, const struct box *from, const struct copy *c, CUresult *r)
+{
+    struct context *k;
+    struct stream *s;
+    const CUgraphNodeParams node = {
+        .type = CU_GRAPH_NODE_TYPE_MEMCPY,
+        .memcpy.copyParams = { .dstMemoryType = to->type, .dstHost = (void *)to->host, .dstDevice = to->device,
+                               .dstArray = to->array, .dstXInBytes = to->x, .dstY = to->y, .dstZ = to->z,
+                               .dstPitch = to->pitch, .dstHeight = to->height,
+                               .srcMemoryType = from->type, .srcHost = from->host, .srcDevice = from->device,
+                               .srcArray = from->array, .srcXInBytes = from->x, .srcY = from->y, .srcZ = from->z,
+                               .srcPitch = from->pitch, .srcHeight = from->height,
+                               .WidthInBytes = c->width, .Height = c->height, .Depth = c->depth }
+    };
+    if ((*r = context_current(&k)) || (*r = stream_get(k, stream, false, &s))) return true;
+    return capture_node(s, &node, r);
+}
+
+bool copy_captured_linear(uint64_t to, uint64_t from, size_t bytes, CUstream stream, CUresult *r)
+{
+    const struct copy c = { .width = bytes, .height = 1, .depth = 1 };
+    const struct box a = { .type = CU_MEMORYTYPE_UNIFIED, .device = to }, b = { .type = CU_MEMORYTYPE_UNIFIED, .device = from };
+    return captured(stream, &a, &b, &c, r);
+}
+
+static bool good_type(CUmemorytype t) { return t >= CU_MEMORYTYPE_HOST && t <= CU_MEMORYTYPE_UNIFIED; }
+
+static CUresult boxes_member(const struct device *device, const struct box *to, unsigned member, const struct box *from,
+                             const struct copy *c, CUstream stream, bool async)
+{
+    CUresult r;
+    struct draft d = { .c = { .width = c->width, .height = c->height, .depth = c->depth }, .pieces.member = member };
+    d.c.to.device = d.c.from.device = device;
+    if (!(r = box_side(&d, to, &d.c.to)) && !(r = box_side(&d, from, &d.c.from)) &&
+        (copy_only_checked || !capture_any() || !captured(stream, to, from, &d.c, &r)))
+        r = copy_submit(stream, &d, async);
+    free(d.pieces.at);
+    return r;
+}
+
+static CUresult boxes(const struct box *to, const struct box *from, size_t width, size_t height, size_t depth,
+                      CUstream stream, bool async)
+{
+    struct context *k;
+    const struct copy c = { .width = width, .height = height, .depth = depth };
+    CUresult r = context_current(&k);
+    if (r) return r;
+    if (!good_type(to->type) || !good_type(from->type)) return CUDA_ERROR_INVALID_VALUE;
+    if (!width || !height || !depth) return CUDA_SUCCESS;
+    bool address = to->type == CU_MEMORYTYPE_DEVICE || to->type == CU_MEMORYTYPE_UNIFIED;
+    for (unsigned m = 0, n = address ? span_members(to->device) : 1; m < n && !r; m++)
+        r = boxes_member(k->device, to, m, from, &c, stream, async);
+    return r;
+}
+
+static CUresult copy_2d(const CUDA_MEMCPY2D *p, CUstream stream, bool async)
+{
+    struct context *k;
+    CUresult r = context_current(&k);
+    if (r) return r;
+    if (!p) return CUDA_ERROR_INVALID_VALUE;
+    const struct box to = { p->dstMemoryType, p->dstHost, p->dstDevice, p->dstArray, p->dstXInBytes, p->dstY, 0,
+                            p->dstPitch,      0 };
+    const struct box from = { p->srcMemoryType, p->srcHost, p->srcDevice, p->srcArray, p->srcXInBytes, p->srcY, 0,
+                              p->srcPitch,      0 };
+    return boxes(&to, &from, p->WidthInBytes, p->Height, 1, stream, async);
+}
+
+CUresult CUDAAPI cuMemcpy2D_v2(const CUDA_MEMCPY2D *pCopy) { return copy_2d(pCopy, NULL, false); }
+CUresult CUDAAPI cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D *pCopy) { return copy_2d(pCopy, NULL, false); }
+CUresult CUDAAPI cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *pCopy, CUstream hStream)
+{
+    return copy_2d(pCopy, hStream, true);
+}
+
+static CUresult copy_3d(const CUDA_MEMCPY3D *p, CUstream stream, bool async)
+{
+    struct context *k;
+    CUresult r = context_current(&k);
+    if (r) return r;
+    if (!p) return CUDA_ERROR_INVALID_VALUE;
+    const struct box to = { p->dstMemoryType, p->dstHost, p->dstDevice, p->dstArray, p->dstXInBytes,
+                            p->dstY,          p->dstZ,    p->dstPitch,  p->dstHeight };
+    const struct box from = { p->srcMemoryType, p->srcHost, p->srcDevice, p->srcArray, p->srcXInBytes,
+                              p->srcY,          p->srcZ,    p->srcPitch,  p->srcHeight };
+    return boxes(&to, &from, p->WidthInBytes, p->Height, p->Depth, stream, async);
+}
+
+CUresult copy_check(const CUDA_MEMCPY3D *p)
+{
+    copy_only_checked = true;
+    CUresult r = copy_3d(p, NULL, true);
+    copy_only_checked = false;
+    return r;
+}
+
+CUresult CUDAAPI cuMemcpy3D_v2(const CUDA_MEMCPY3D *pCopy) { return copy_3d(pCopy, NULL, false); }
+CUresult CUDAAPI cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *pCopy, CUstream hStream)
+{
+    return copy_3d(pCopy, hStream, true);
+}
+
+/* The same members: the contexts are where a copy within one has nothing. The copy engine needs neither. */
+static CUresult copy_3d_peer(const CUDA_MEMCPY3D_PEER *p, CUstream stream, bool async)
+{
+    _Static_assert(sizeof(CUDA_MEMCPY3D_PEER) == sizeof(CUDA_MEMCPY3D) &&
+                       offsetof(CUDA_MEMCPY3D_PEER, srcContext) == offsetof(CUDA_MEMCPY3D, reserved0) &&
+                       offsetof(CUDA_MEMCPY3D_PEER, dstContext) == offsetof(CUDA_MEMCPY3D, reserved1),
+                   "the members are the same");
+    return copy_3d((const CUDA_MEMCPY3D *)p, stream, async);
+}
+
+CUresult CUDAAPI cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER *pCopy) { return copy_3d_peer(pCopy, NULL, false); }
+CUresult CUDAAPI cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *pCopy, CUstream hStream)
+{
+    return copy_3d_peer(pCopy, hStream, true);
+}
+
+/* ---- linear pieces of arrays: within the first row */
+
+static CUresult array_piece(CUarray array, size_t offset, size_t bytes, struct box *b)
+{
+    struct array *a;
+    if (!array || array_get(array, &a)) return CUDA_ERROR_INVALID_VALUE;
+    if (offset > a->row || bytes > a->row - offset) return CUDA_ERROR_INVALID_VALUE;
+    *b = (struct box){ .type = CU_MEMORYTYPE_ARRAY, .array = array, .x = offset };
+    return CUDA_SUCCESS;
+}
+
+static CUresult with_array(CUarray to, size_t to_offset, CUarray from, size_t from_offset, struct box other,
+                           size_t bytes, CUstream stream, bool async)
+{
+    struct context *k;
+    struct box a = other, b = other;
+    CUresult r = context_current(&k);
+    if (r) return r;
+    if (to && (r = array_piece(to, to_offset, bytes, &a))) return r;
+    if (from && (r = array_piece(from, from_offset, bytes, &b))) return r;
+    if (!to && !from) return CUDA_ERROR_INVALID_VALUE;
+    return boxes(&a, &b, bytes, 1, 1, stream, async);
+}
+
+static struct box host_box(const void *p) { return (struct box){ .type = CU_MEMORYTYPE_HOST, .host = p }; }
+static struct box device_box(CUdeviceptr p) { return (struct box){ .type = CU_MEMORYTYPE_DEVICE, .device = p }; }
+
+CUresult CUDAAPI cuMemcpyHtoA_v2(CUarray dstArray, size_t dstOffset, const void *srcHost, size_t ByteCount)
+{
+    return with_array(dstArray, dstOffset, NULL, 0, host_box(srcHost), ByteCount, NULL, false);
+}
+CUresult CUDAAPI cuMemcpyHtoAAsync_v2(CUarray dstArray, size_t dstOffset, const void *srcHost, size_t ByteCount,
+                                      CUstream hStream)
+{
+    return with_array(dstArray, dstOffset, NULL, 0, host_box(srcHost), ByteCount, hStream, true);
+}
+CUresult CUDAAPI cuMemcpyAtoH_v2(void *dstHost, CUarray srcArray, size_t srcOffset, size_t ByteCount)
+{
+    return with_array(NULL, 0, srcArray, srcOffset, host_box(dstHost), ByteCount, NULL, false);
+}
+CUresult CUDAAPI cuMemcpyAtoHAsync_v2(void *dstHost, CUarray srcArray, size_t srcOffset, size_t ByteCount,
+                                      CUstream hStream)
+{
+    return with_array(NULL, 0, srcArray, srcOffset, host_box(dstHost), ByteCount, hStream, true);
+}
+CUresult CUDAAPI cuMemcpyDtoA_v2(CUarray dstArray, size_t dstOffset, CUdeviceptr srcDevice, size_t ByteCount)
+{
+    return with_array(dstArray, dstOffset, NULL, 0, device_box(srcDevice), ByteCount, NULL, false);
+}
+CUresult CUDAAPI cuMemcpyAtoD_v2(CUdeviceptr dstDevice, CUarray srcArray, size_t srcOffset, size_t ByteCount)
+{
+    return with_array(NULL, 0, srcArray, srcOffset, device_box(dstDevice), ByteCount, NULL, false);
+}
+CUresult CUDAAPI cuMemcpyAtoA_v2(CUarray dstArray, size_t dstOffset, CUarray srcArray, size_t srcOffset,
+                                 size_t ByteCount)
+{
+    return with_array(dstArray, dstOffset, srcArray, srcOffset, host_box(NULL), ByteCount, NULL, false);
+}
