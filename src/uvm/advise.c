@@ -5,21 +5,20 @@
 
 typedef CUresult block_effect(struct block *b, const struct mask *pages, unsigned p);
 
-/* For each existing block in [start, end). */
-static CUresult for_blocks(uint64_t start, uint64_t end, block_effect *effect, unsigned p)
+/* For each block of the range that there is. */
+static CUresult for_blocks(const struct range *r, block_effect *effect, unsigned p)
 {
-    CUresult r = CUDA_SUCCESS;
-    for (uint64_t va = start; va < end && !r; va = (va / WINDOW_BYTES + 1) * WINDOW_BYTES) {
+    CUresult e = CUDA_SUCCESS;
+    for (uint64_t va = r->start; va < r->end && !e; va = (va / WINDOW_BYTES + 1) * WINDOW_BYTES) {
         struct window *w = window_at(va, false);
-        for (struct block *b = w ? w->blocks : NULL; b && !r; b = b->next) {
-            struct region part = block_overlap(b, start, end);
-            if (part.first >= part.outer) continue;
-            struct mask pages = mask_region(part);
-            r = effect(b, &pages, p);
+        for (struct block *b = w ? w->blocks : NULL; b && !e; b = b->next) {
+            if (b->range != r) continue;
+            struct mask pages = mask_region(b->region);
+            e = effect(b, &pages, p);
             block_check(b);
         }
     }
-    return r;
+    return e;
 }
 
 /* Every page's remote mappings go, its owner keeps to reading. */
@@ -117,32 +116,36 @@ static bool differs(const struct range *r, const void *arg)
     }
 }
 
-static CUresult change_preferred(struct range *r, uint64_t start, uint64_t end, unsigned p, int node)
+static CUresult change_preferred(struct range *r, unsigned p, int node)
 {
     unsigned before = r->policy.preferred;
     if (before == p && (p != CPU || r->policy.preferred_node == node)) return CUDA_SUCCESS;
     r->policy.preferred = p;
     r->policy.preferred_node = p == CPU ? node : -1;
-    CUresult e = for_blocks(start, end, prefer, p);
-    if (!e && before != NOBODY && r->policy.accessed_by & bit(before)) e = for_blocks(start, end, map_accessor, before);
+    CUresult e = for_blocks(r, prefer, p);
+    if (!e && before != NOBODY && r->policy.accessed_by & bit(before)) e = for_blocks(r, map_accessor, before);
     return e;
 }
 
-static CUresult apply(struct range *r, const struct change *c, uint64_t start, uint64_t end)
+static CUresult change_duplication(struct range *r, enum read_duplication to, block_effect *effect)
+{
+    if (r->policy.read_duplication == to) return CUDA_SUCCESS;
+    r->policy.read_duplication = to;
+    return for_blocks(r, effect, NOBODY);
+}
+
+/* To all of the range, which goes on outside of what was advised if its policy was the same before. */
+static CUresult apply(struct range *r, const struct change *c)
 {
     struct policy *policy = &r->policy;
     switch (c->advice) {
-    case CU_MEM_ADVISE_SET_READ_MOSTLY:
-        policy->read_duplication = READ_DUPLICATION_ENABLED;
-        return for_blocks(start, end, begin_duplication, NOBODY);
-    case CU_MEM_ADVISE_UNSET_READ_MOSTLY:
-        policy->read_duplication = READ_DUPLICATION_DISABLED;
-        return for_blocks(start, end, end_duplication, NOBODY);
-    case CU_MEM_ADVISE_SET_PREFERRED_LOCATION: return change_preferred(r, start, end, c->p, c->node);
-    case CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION: return change_preferred(r, start, end, NOBODY, -1);
+    case CU_MEM_ADVISE_SET_READ_MOSTLY: return change_duplication(r, READ_DUPLICATION_ENABLED, begin_duplication);
+    case CU_MEM_ADVISE_UNSET_READ_MOSTLY: return change_duplication(r, READ_DUPLICATION_DISABLED, end_duplication);
+    case CU_MEM_ADVISE_SET_PREFERRED_LOCATION: return change_preferred(r, c->p, c->node);
+    case CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION: return change_preferred(r, NOBODY, -1);
     case CU_MEM_ADVISE_SET_ACCESSED_BY:
         policy->accessed_by |= bit(c->p);
-        return for_blocks(start, end, map_accessor, c->p);
+        return for_blocks(r, map_accessor, c->p);
     default: policy->accessed_by &= ~bit(c->p); return CUDA_SUCCESS;
     }
 }
@@ -151,8 +154,7 @@ CUresult advise(uint64_t start, uint64_t end, CUmem_advise advice, unsigned p, i
 {
     struct change c = { advice, p, node };
     CUresult e = range_split(start, end, differs, &c);
-    for (struct range *r = range_at(start); r && r->start < end && !e; r = range_next(r))
-        e = apply(r, &c, r->start > start ? r->start : start, r->end < end ? r->end : end);
+    for (struct range *r = range_at(start); r && r->start < end && !e; r = range_next(r)) e = apply(r, &c);
     return e;
 }
 

@@ -226,8 +226,8 @@ CUresult block_make_resident(struct block *b, unsigned to, const struct mask *pa
         CUresult r = chunk_take(b->window, to);
         if (r) return r;
     }
-    struct mask need = mask_andnot(pages, &at->resident);
-    if (b->resident & bit(to)) block_collapse(b, to, pages);
+    struct mask need = mask_andnot(pages, &at->resident), there = mask_and(pages, &at->resident);
+    block_collapse(b, to, &there);
     for_each_processor(q, b->mapped) block_unmap(b, q, &need);
     by_source(b, to, &need, sources, &which);
     for_each_processor(q, which) trace_migration(b, to, q, &sources[q], prefetched, cause);

@@ -15,7 +15,7 @@ uint64_t uvm_now(void);
 /* --- range.c --- */
 CUresult range_init(void);
 uint64_t range_place(uint64_t size);           /* a free address, 0: none */
-struct range *range_new(struct managed *m);    /* all of it, without policy */
+struct range *range_new(struct managed *m, uint64_t end); /* from its start, without policy */
 void range_remove(struct managed *m);
 struct range *range_first(void);
 struct range *range_next(struct range *r);

@@ -58,12 +58,12 @@ uint64_t range_place(uint64_t size)
     return va;
 }
 
-struct range *range_new(struct managed *m)
+struct range *range_new(struct managed *m, uint64_t end)
 {
     struct range *r = malloc(sizeof *r);
     if (!r) return NULL;
     *r = (struct range){
-        .start = m->start, .end = m->end, .owner = m, .policy = { .preferred = NOBODY, .preferred_node = -1 }
+        .start = m->start, .end = end, .owner = m, .policy = { .preferred = NOBODY, .preferred_node = -1 }
     };
     RB_INSERT(ranges, &all, r);
     return r;

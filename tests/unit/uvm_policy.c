@@ -250,6 +250,83 @@ static void thrashing_pages_are_not_prefetched(void **s)
     assert_int_equal(mask_weight(&more), 0); /* its 64 KiB do not grow */
 }
 
+/* ---- whole allocations, as programs use them */
+
+enum { PAGES = 768 };
+static struct allocation *a;
+static const CUmemLocation on_host = { CU_MEM_LOCATION_TYPE_HOST, 0 }, on_gpu0 = { CU_MEM_LOCATION_TYPE_DEVICE, 0 };
+
+static int allocated(void **s)
+{
+    static struct context context;
+    (void)s;
+    memset(&fake_counted, 0, sizeof fake_counted);
+    fake_now += 5000000;
+    uvm_launching(0, 1);
+    uvm_launching(1, 1);
+    return uvm_alloc(&context, PAGES * PAGE_BYTES, 1, &a);
+}
+
+static int freed(void **s)
+{
+    (void)s;
+    uvm_free(a);
+    return 0;
+}
+
+static uint64_t at(unsigned page) { return a->base + page * (uint64_t)PAGE_BYTES; }
+
+static void touch(unsigned p, unsigned from, unsigned to, bool write)
+{
+    for (unsigned k = from; k < to; k++) fake_touch(p, at(k), write);
+    uvm_settle();
+}
+
+static void nothing_moves_beyond_the_last_page_of_a_large_allocation(void **s)
+{
+    (void)s;
+    uvm_advise(at(513), 255 * PAGE_BYTES, CU_MEM_ADVISE_SET_READ_MOSTLY, on_gpu0); /* a block of 255 pages */
+    touch(CPU, 512, PAGES, true);
+    touch(GPU0, 513, PAGES, false);
+    assert_int_equal(fake_counted.htod, 255 * PAGE_BYTES);
+    assert_null(range_at(at(PAGES)));
+}
+
+static void accessed_by_maps_the_whole_of_a_range_that_was_so_advised_before(void **s)
+{
+    (void)s;
+    touch(CPU, 0, 512, true);
+    uvm_advise(at(0), 512 * PAGE_BYTES, CU_MEM_ADVISE_SET_READ_MOSTLY, on_gpu0);
+    uvm_advise(at(0), 512 * PAGE_BYTES, CU_MEM_ADVISE_SET_ACCESSED_BY, on_gpu0);
+    uvm_advise(at(0), 512 * PAGE_BYTES, CU_MEM_ADVISE_UNSET_READ_MOSTLY, on_gpu0);
+    assert_int_equal(page_prot(block_at(at(0), false), GPU0, page_of(at(0))), PROT_NOTHING);
+    uvm_advise(at(100), 10 * PAGE_BYTES, CU_MEM_ADVISE_SET_ACCESSED_BY, on_gpu0);
+    assert_int_not_equal(page_prot(block_at(at(0), false), GPU0, page_of(at(0))), PROT_NOTHING);
+    assert_int_not_equal(page_prot(block_at(at(511), false), GPU0, page_of(at(511))), PROT_NOTHING);
+}
+
+static void read_mostly_again_takes_no_writer_its_right(void **s)
+{
+    (void)s;
+    uvm_advise(at(0), 512 * PAGE_BYTES, CU_MEM_ADVISE_SET_READ_MOSTLY, on_host);
+    touch(CPU, 0, 1, true);
+    uvm_advise(at(0), 512 * PAGE_BYTES, CU_MEM_ADVISE_SET_READ_MOSTLY, on_host);
+    touch(CPU, 0, 1, true);
+    assert_int_equal(fake_counted.cpu_faults, 1);
+}
+
+static void a_third_processor_that_writes_copies_from_the_nearest_duplicate(void **s)
+{
+    (void)s;
+    uvm_advise(at(0), 512 * PAGE_BYTES, CU_MEM_ADVISE_SET_READ_MOSTLY, on_host);
+    touch(GPU0, 256, 257, false); /* holds some of the block */
+    touch(CPU, 0, 16, true);
+    touch(GPU1, 0, 16, false);
+    touch(GPU0, 0, 16, true);
+    assert_int_equal(fake_counted.dtod, 16 * PAGE_BYTES);
+    assert_int_equal(fake_counted.htod, 16 * PAGE_BYTES);
+}
+
 int main(void)
 {
     fake_begin(3, 1ull << 30);
@@ -271,6 +348,10 @@ int main(void)
         cmocka_unit_test(every_second_64_kib_never_triggers_more),
         cmocka_unit_test(a_first_touch_at_the_preferred_location_brings_the_block),
         cmocka_unit_test(thrashing_pages_are_not_prefetched),
+        cmocka_unit_test_setup_teardown(nothing_moves_beyond_the_last_page_of_a_large_allocation, allocated, freed),
+        cmocka_unit_test_setup_teardown(accessed_by_maps_the_whole_of_a_range_that_was_so_advised_before, allocated, freed),
+        cmocka_unit_test_setup_teardown(read_mostly_again_takes_no_writer_its_right, allocated, freed),
+        cmocka_unit_test_setup_teardown(a_third_processor_that_writes_copies_from_the_nearest_duplicate, allocated, freed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
