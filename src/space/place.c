@@ -1,28 +1,19 @@
 /* Slabs, chunks and the page tables that follow them; see place.h. */
 #include "space/place.h"
 #include "space/layout.h"
+#include "space/parked.h"
 #include "space/slab.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
-enum { LARGE = 1 << 20, QUARANTINE = 8, WORD = 64 };
-static const uint64_t PAGE = 4096, PARKED_MOST = 64 << 20;
-
-struct parked {
-    struct device *device;
-    uint64_t offset, size;
-    bool mapped;                   /* devices have it mapped still */
-    TAILQ_ENTRY(parked) link;
-};
+enum { LARGE = 1 << 20, WORD = 64 };
+static const uint64_t PAGE = 4096;
 
 static struct slab *slabs, *dirty;
 static LIST_HEAD(, node) own = LIST_HEAD_INITIALIZER(own);     /* with chunks of their own, mapped */
 static LIST_HEAD(, node) fresh = LIST_HEAD_INITIALIZER(fresh); /* not mapped yet */
-static TAILQ_HEAD(parked_list, parked) parked = TAILQ_HEAD_INITIALIZER(parked); /* the longest parked first */
-static unsigned parked_count;
-static uint64_t parked_bytes;
 static struct vram host_memory;
 static bool host_ready;
 static _Atomic bool unsettled;
@@ -68,12 +59,28 @@ static CUresult map(struct device *owner, uint64_t offset, uint64_t size)
     return r;
 }
 
-static void unmap(struct device *owner, uint64_t offset, uint64_t size)
+void place_unmap(struct device *owner, uint64_t offset, uint64_t size)
 {
     for (int k = 0; k < device_count; k++)
         if (devices[k].processor && place_sees(&devices[k], owner))
             processor_unmap(devices[k].processor, place_base(owner) + offset, size);
 }
+
+static CUresult host_map(uint64_t offset, uint64_t size)
+{
+    char *at = (char *)space_layout.host_base + offset;
+    void *here = mmap(at, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE | MAP_NORESERVE,
+                      host_memory.backing.fd, (off_t)offset);
+    if (here == at) {
+        /* a forked child must not reach devices' memory */
+        madvise(here, size, MADV_DONTFORK);
+        return CUDA_SUCCESS;
+    }
+    if (here != MAP_FAILED) munmap(here, size);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static void host_unmap(uint64_t offset, uint64_t size) { munmap((char *)space_layout.host_base + offset, size); }
 
 static bool bit(const uint64_t *words, unsigned k) { return words[k / WORD] >> (k % WORD) & 1; }
 static void set_bit(uint64_t *words, unsigned k, bool on)
@@ -81,21 +88,34 @@ static void set_bit(uint64_t *words, unsigned k, bool on)
     words[k / WORD] = (words[k / WORD] & ~(1ull << (k % WORD))) | (uint64_t)on << (k % WORD);
 }
 
-static CUresult settle_slab(struct slab *s)
+/* Pages [first, end) of the slab come or, where no live piece is on them, go: on devices or in the host. */
+static CUresult follow(struct slab *s, bool host, unsigned first, unsigned end)
 {
     CUresult r = CUDA_SUCCESS;
-    for (unsigned k = 0, end; k < SLAB_PAGES && !r; k = end) {
-        bool have = bit(s->on_devices, k), want = slab_page_used(s, k);
-        for (end = k + 1; end < SLAB_PAGES && bit(s->on_devices, end) == have && slab_page_used(s, end) == want; end++)
+    uint64_t *there = host ? s->on_host : s->on_devices;
+    for (unsigned k = first, next; k < end && !r; k = next) {
+        bool have = bit(there, k), want = slab_page_used(s, k);
+        for (next = k + 1; next < end && bit(there, next) == have && slab_page_used(s, next) == want; next++)
             ;
         if (have == want) continue;
+        uint64_t offset = s->offset + k * PAGE, size = (next - k) * PAGE;
         if (want)
-            r = map(s->device, s->offset + k * PAGE, (end - k) * PAGE);
+            r = host ? host_map(offset, size) : map(s->device, offset, size);
+        else if (host)
+            host_unmap(offset, size);
         else
-            unmap(s->device, s->offset + k * PAGE, (end - k) * PAGE);
-        for (unsigned j = k; j < end && !r; j++) set_bit(s->on_devices, j, want);
+            place_unmap(s->device, offset, size);
+        for (unsigned j = k; j < next && !r; j++) set_bit(there, j, want);
     }
     return r;
+}
+
+static CUresult settle_slab(struct slab *s) { return follow(s, false, 0, SLAB_PAGES); }
+
+/* The host's page table, around a piece. */
+static CUresult host_follow(struct slab *s, uint64_t at, uint64_t size)
+{
+    return follow(s, true, (unsigned)(at / PAGE), (unsigned)((at + size + PAGE - 1) / PAGE));
 }
 
 bool place_unsettled(void) { return atomic_load(&unsettled); }
@@ -104,12 +124,7 @@ CUresult place_settle(void)
 {
     CUresult r = CUDA_SUCCESS;
     if (!atomic_load(&unsettled)) return r;
-    struct parked *p;
-    TAILQ_FOREACH(p, &parked, link)
-    if (p->mapped) {
-        unmap(p->device, p->offset, p->size);
-        p->mapped = false;
-    }
+    parked_settle();
     while (dirty && !r) {
         if ((r = settle_slab(dirty))) break;
         dirty->dirty = false;
@@ -130,7 +145,7 @@ CUresult place_settle(void)
 /* Something changed. A kernel that runs must see it now; one that is launched at this
  * moment settles after it was, and either it or this sees the other (both are
  * sequentially consistent: the note before the look). */
-static void note(void)
+void place_note(void)
 {
     atomic_store(&unsettled, true);
     for (int k = 0; k < device_count; k++)
@@ -147,7 +162,7 @@ static void note_slab(struct slab *s)
         s->next_dirty = dirty;
         dirty = s;
     }
-    note();
+    place_note();
 }
 
 static CUresult attach_slab(struct device *d, struct slab *s)
@@ -202,60 +217,6 @@ CUresult place_set_peer(struct device *d, struct device *peer, bool enabled)
 
 /* ---- chunks */
 
-static void drop(struct parked *p)
-{
-    if (p->mapped) unmap(p->device, p->offset, p->size);
-    vram_drop(&p->device->vram, p->offset, p->size);
-    TAILQ_REMOVE(&parked, p, link);
-    parked_count--;
-    parked_bytes -= p->size;
-    free(p);
-}
-
-void place_trim(struct device *d)
-{
-    struct parked *p, *next;
-    TAILQ_FOREACH_SAFE(p, &parked, link, next)
-    if (p->device == d) drop(p);
-}
-
-/* Chunks of d that nobody uses any more. */
-static void park(struct device *d, uint64_t offset, uint64_t size, bool mapped)
-{
-    struct parked *p = size <= PARKED_MOST / 2 ? malloc(sizeof *p) : NULL;
-    if (!p) {
-        if (mapped) unmap(d, offset, size);
-        vram_free(&d->vram, offset, size);
-        return;
-    }
-    *p = (struct parked){ .device = d, .offset = offset, .size = size, .mapped = mapped };
-    vram_uncharge(&d->vram, size);
-    TAILQ_INSERT_TAIL(&parked, p, link);
-    parked_count++;
-    parked_bytes += size;
-    while (parked_bytes > PARKED_MOST) drop(TAILQ_FIRST(&parked));
-    if (mapped) note();
-}
-
-/* The longest parked one of that size, unless it was freed just now: a use of it is to fault for a while. */
-static bool unpark(struct device *d, uint64_t size, uint64_t *offset, bool *mapped)
-{
-    struct parked *p;
-    if (parked_count < QUARANTINE && parked_bytes < PARKED_MOST / 2) return false;
-    TAILQ_FOREACH(p, &parked, link)
-    if (p->device == d && p->size == size) {
-        if (vram_charge(&d->vram, size)) return false;
-        *offset = p->offset;
-        *mapped = p->mapped;
-        TAILQ_REMOVE(&parked, p, link);
-        parked_count--;
-        parked_bytes -= size;
-        free(p);
-        return true;
-    }
-    return false;
-}
-
 static CUresult take_chunks(struct device *d, uint64_t size, uint64_t *offset, bool *mapped)
 {
     *mapped = false;
@@ -263,45 +224,8 @@ static CUresult take_chunks(struct device *d, uint64_t size, uint64_t *offset, b
     CUresult r = vram_alloc(memory_of(d), size, offset);
     /* there may be memory but no addresses in a row */
     if (r && d && d->vram.used + size <= d->vram.capacity) {
-        place_trim(d);
+        parked_trim(d);
         r = vram_alloc(&d->vram, size, offset);
-    }
-    return r;
-}
-
-/* ---- the host's page table */
-
-static CUresult host_map(uint64_t offset, uint64_t size)
-{
-    char *at = (char *)space_layout.host_base + offset;
-    void *here = mmap(at, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE | MAP_NORESERVE,
-                      host_memory.backing.fd, (off_t)offset);
-    if (here == at) {
-        /* a forked child must not reach devices' memory */
-        madvise(here, size, MADV_DONTFORK);
-        return CUDA_SUCCESS;
-    }
-    if (here != MAP_FAILED) munmap(here, size);
-    return CUDA_ERROR_OUT_OF_MEMORY;
-}
-
-static void host_unmap(uint64_t offset, uint64_t size) { munmap((char *)space_layout.host_base + offset, size); }
-
-/* The pages of a piece of a host slab come or, where no other live piece is on them, go. */
-static CUresult host_follow(struct slab *s, uint64_t at, uint64_t size)
-{
-    CUresult r = CUDA_SUCCESS;
-    unsigned last = (unsigned)((at + size + PAGE - 1) / PAGE);
-    for (unsigned k = (unsigned)(at / PAGE), end; k < last && !r; k = end) {
-        bool have = bit(s->on_host, k), want = slab_page_used(s, k);
-        for (end = k + 1; end < last && bit(s->on_host, end) == have && slab_page_used(s, end) == want; end++)
-            ;
-        if (have == want) continue;
-        if (want)
-            r = host_map(s->offset + k * PAGE, (end - k) * PAGE);
-        else
-            host_unmap(s->offset + k * PAGE, (end - k) * PAGE);
-        for (unsigned j = k; j < end && !r; j++) set_bit(s->on_host, j, want);
     }
     return r;
 }
@@ -383,7 +307,7 @@ static CUresult take_own(struct node *n)
         LIST_INSERT_HEAD(&own, n, link);
     } else {
         LIST_INSERT_HEAD(&fresh, n, link);
-        note();
+        place_note();
     }
     return CUDA_SUCCESS;
 }
@@ -430,7 +354,7 @@ void place_give(struct node *n)
         if (!a->device) host_unmap(a->offset, a->mapping_size);
         /* parked chunks are unmapped later; what is kept for others, or given back to the system, now */
         if (mapped && (!a->device || n->holds)) {
-            unmap(a->device, a->offset, a->mapping_size);
+            place_unmap(a->device, a->offset, a->mapping_size);
             mapped = false;
         }
     }

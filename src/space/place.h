@@ -7,9 +7,8 @@
  * costs no page-table command at all, and a freed address still faults in every
  * kernel that is launched later. The host's page table follows at once.
  *
- * Freed chunks of a device are parked: they keep address and contents until some
- * others were freed after them, and are then used again. They are the process's
- * own, so their contents are nobody else's.
+ * Freed chunks of a device are parked (parked.h). They are the process's own, so
+ * their contents are nobody else's.
  *
  * All functions want the space's lock for writing. */
 #ifndef FL_SPACE_PLACE_H
@@ -47,8 +46,10 @@ CUresult place_settle(void);
 /* As the functions of space.h. */
 CUresult place_attach(struct device *d);
 CUresult place_set_peer(struct device *d, struct device *peer, bool enabled);
-/* Gives parked chunks of d back. */
-void place_trim(struct device *d);
+/* Devices that see the owner's memory have these bytes of it mapped no more. */
+void place_unmap(struct device *owner, uint64_t offset, uint64_t size);
+/* Something is to be settled: at once if a kernel runs. */
+void place_note(void);
 
 /* Whether kernels of d may touch memory of owner; NULL: the host. */
 bool place_sees(const struct device *d, const struct device *owner);

@@ -3,20 +3,19 @@
  * the device's base + offset in its memfd; likewise the host memory that devices
  * see. In the host only the latter is mapped. */
 #include "space/space.h"
-#include "base/log.h"
 #include "context/context.h"
+#include "space/describe.h"
 #include "space/index.h"
 #include "space/layout.h"
+#include "space/parked.h"
 #include "space/place.h"
 
-#include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 
-enum { FREED = 1024, OWNERS = 8 };
+enum { OWNERS = 8 };
 
 RB_HEAD(tree, allocation);
 
@@ -30,12 +29,6 @@ static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
 static struct tree allocations = RB_INITIALIZER(&allocations);
 static _Atomic uint64_t last_id;
 
-struct freed {
-    uint64_t base, size;
-    enum allocation_kind kind;
-};
-static struct freed freed[FREED];
-static unsigned freed_count;
 static const struct space_owner *owners[OWNERS]; /* written by cuInit alone */
 static unsigned owner_count;
 
@@ -77,7 +70,7 @@ static void leave(struct allocation *a)
 {
     index_remove(a);
     RB_REMOVE(tree, &allocations, a);
-    freed[freed_count++ % FREED] = (struct freed){ a->base, a->size, a->kind };
+    describe_freed(a);
 }
 
 void *space_alias(const struct allocation *a, uint64_t address)
@@ -120,7 +113,7 @@ CUresult space_settle(void)
 void space_trim(struct device *d)
 {
     pthread_rwlock_wrlock(&lock);
-    place_trim(d);
+    parked_trim(d);
     pthread_rwlock_unlock(&lock);
 }
 
@@ -202,7 +195,7 @@ CUresult space_take(struct device *d, uint64_t size, struct space_chunk *out)
     *out = (struct space_chunk){ .size = size };
     if (!r) r = vram_alloc(v, size, &out->offset);
     if (r == CUDA_ERROR_OUT_OF_MEMORY && d) {
-        place_trim(d);
+        parked_trim(d);
         r = vram_alloc(v, size, &out->offset);
     }
     if (!r) {
@@ -339,6 +332,23 @@ void space_release_context(struct context *c)
     pthread_rwlock_unlock(&lock);
 }
 
+void space_describe(uint64_t address, int ordinal, char *out, size_t size)
+{
+    pthread_rwlock_rdlock(&lock);
+    struct allocation *a = find(address), key = { .base = address }, *above = RB_NFIND(tree, &allocations, &key);
+    const struct surroundings around = { .at = a,
+                                         .below = above ? RB_PREV(tree, &allocations, above) : RB_MAX(tree, &allocations),
+                                         .above = above };
+    bool denied = a && a->device && a->device->ordinal != ordinal && !visible(&devices[ordinal], a);
+    if (denied)
+        snprintf(out, size, "memory of device %d, to which device %d has no peer access", a->device->ordinal, ordinal);
+    else
+        describe(address, &around, out, size);
+    pthread_rwlock_unlock(&lock);
+}
+
+/* ---- which addresses are whose */
+
 /* What devices that do not exist would have is anybody's: an address sanitizer's heap is there. */
 bool space_is_ours(uint64_t address)
 {
@@ -366,79 +376,4 @@ uint64_t space_managed_end(void)
         size = limit.rlim_cur / 16 / VRAM_CHUNK * VRAM_CHUNK;
     atomic_store_explicit(&known, space_layout.managed + size, memory_order_relaxed);
     return space_layout.managed + size;
-}
-
-/* ---- code: in host memory, mapped on one device; not found by space_find */
-
-CUresult space_alloc_code(struct device *d, uint64_t size, uint64_t *va, void **alias)
-{
-    uint64_t bytes = (size + VRAM_CHUNK - 1) & ~(VRAM_CHUNK - 1);
-    struct space_chunk c;
-    CUresult r = space_take(NULL, bytes, &c);
-    if (r) return r;
-    if ((r = processor_map(d->processor, space_layout.code_base + c.offset, bytes, c.backing, c.offset,
-                           PROT_DEVICE_READ | PROT_DEVICE_EXEC))) {
-        space_give(NULL, &c);
-        return r;
-    }
-    *va = space_layout.code_base + c.offset;
-    *alias = c.backing->alias + c.offset;
-    return CUDA_SUCCESS;
-}
-
-void space_free_code(struct device *d, uint64_t va, uint64_t size)
-{
-    uint64_t bytes = (size + VRAM_CHUNK - 1) & ~(VRAM_CHUNK - 1);
-    if (d->processor) processor_unmap(d->processor, va, bytes);
-    space_give(NULL, &(struct space_chunk){ .offset = va - space_layout.code_base, .size = bytes });
-}
-
-/* ---- words for addresses */
-
-static const char *kind_name(enum allocation_kind k)
-{
-    static const char *const names[] = { "device memory",  "pinned host memory", "registered host memory",
-                                         "managed memory", "a reservation",      "mapped memory",
-                                         "another process's memory" };
-    return names[k];
-}
-
-static const struct freed *find_freed(uint64_t address)
-{
-    for (unsigned k = 0; k < FREED && k < freed_count; k++) {
-        const struct freed *f = &freed[(freed_count - 1 - k) % FREED];
-        if (address - f->base < f->size) return f;
-    }
-    return NULL;
-}
-
-void space_describe(uint64_t address, int ordinal, char *out, size_t size)
-{
-    pthread_rwlock_rdlock(&lock);
-    struct allocation *a = find(address), key = { .base = address }, *above = RB_NFIND(tree, &allocations, &key),
-                      *below = above ? RB_PREV(tree, &allocations, above) : RB_MAX(tree, &allocations);
-    const struct freed *f = a ? NULL : find_freed(address);
-    if (f && below && f->base < below->base + below->size) f = NULL; /* its place was taken since */
-    if (a && a->device && a->device->ordinal != ordinal && !visible(&devices[ordinal], a))
-        snprintf(out, size, "memory of device %d, to which device %d has no peer access", a->device->ordinal,
-                 ordinal);
-    else if (a)
-        snprintf(out, size, "byte %" PRIu64 " of %" PRIu64 " bytes of %s at 0x%" PRIx64, address - a->base, a->size,
-                 kind_name(a->kind), a->base);
-    else if (address < 65536)
-        snprintf(out, size, "a null pointer%s", address ? " with an offset" : "");
-    else if (f)
-        snprintf(out, size, "byte %" PRIu64 " of %" PRIu64 " bytes of %s at 0x%" PRIx64 " that were freed",
-                 address - f->base, f->size, kind_name(f->kind), f->base);
-    else if (below && address - (below->base + below->size) < 64ull << 20)
-        snprintf(out, size, "%" PRIu64 " bytes past the end of %" PRIu64 " bytes of %s at 0x%" PRIx64,
-                 address - (below->base + below->size), below->size, kind_name(below->kind), below->base);
-    else if (above && above->base - address < 1 << 20)
-        snprintf(out, size, "%" PRIu64 " bytes before %" PRIu64 " bytes of %s at 0x%" PRIx64, above->base - address,
-                 above->size, kind_name(above->kind), above->base);
-    else if (address >= space_layout.window && address < space_layout.managed)
-        snprintf(out, size, "device address space with nothing there");
-    else
-        snprintf(out, size, "memory of the host that no kernel can reach, or no address at all");
-    pthread_rwlock_unlock(&lock);
 }
