@@ -233,7 +233,6 @@ static void cycles(void)
             CHECK(cuModuleLoadData(&m, ptx));
             CHECK(cuModuleUnload(m));
             CHECK(cuCtxDestroy(c));
-            CHECK(cuCtxPopCurrent(NULL));
         }
         if (k == 5000) before = resident_kib(), fds = descriptors();
     }
