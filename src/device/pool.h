@@ -54,6 +54,17 @@ void pool_submit(struct grid *g);
 void pool_abort(void);
 bool pool_aborted(void);
 
+extern pthread_mutex_t pool_lock;
+extern unsigned pool_workers;      /* how many there are */
+
+/* run.c: before the grid is in any list. */
+void grid_begin(struct grid *g);
+/* Under pool_lock: whether there is a block to start or to try again. */
+bool grid_has_work(struct grid *g);
+/* The calling worker does something for g. */
+enum progress { MOVED, TRIED, STILL /* a round is over and nothing could be started */ };
+enum progress grid_run(struct grid *g);
+
 /* The calling worker's: what it runs at the moment. */
 struct worker {
     unsigned number; /* from 1 on; 0: no worker */

@@ -1,31 +1,16 @@
 /* Registered host memory; see registered.h. One lock guards the list; it is
- * taken before the space's. */
+ * taken before the space's. What lies behind the pages is registration_pages.c's. */
 #include "space/registered.h"
-#include "base/backing.h"
-#include "base/log.h"
 #include "context/context.h"
 #include "space/registration.h"
-#include "space/replace.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
-#include <unistd.h>
 
-static const uint64_t PAGE = 4096, ADDRESSES = 1ull << 47, HUGETLBFS = 0x958458f6;
-enum { GROW = 4096 };
-
-struct file {
-    struct backing backing;        /* without an alias */
-    dev_t device;
-    ino_t inode;
-    unsigned users;
-    struct file *next;
-};
+static const uint64_t PAGE = 4096;
 
 RB_HEAD(registrations, registration);
 
@@ -40,157 +25,15 @@ RB_GENERATE_INTERNAL(registrations, registration, link, by_base, static)
 
 pthread_mutex_t registrations_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct registrations all = RB_INITIALIZER(&all);
-static struct file *files;
-static struct file pages = { .backing.fd = -1 }; /* replaced pages: offset = address */
-
 static uint64_t down(uint64_t va) { return va & ~(PAGE - 1); }
 static uint64_t up(uint64_t va) { return (va + PAGE - 1) & ~(PAGE - 1); }
-
-/* ---- files */
-
-CUresult registrations_open(void)
-{
-    struct stat s;
-    if (pages.backing.fd >= 0) return CUDA_SUCCESS;
-    int fd = memfd_create("faultline-registered", MFD_CLOEXEC);
-    if (fd < 0) return CUDA_ERROR_OUT_OF_MEMORY;
-    if (file_resize(fd, ADDRESSES) || fstat(fd, &s)) {
-        close(fd);
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    backing_adopt(&pages.backing, fd, ADDRESSES);
-    pages.inode = s.st_ino;
-    return CUDA_SUCCESS;
-}
-
-bool registration_shows(const struct region *r)
-{
-    return r->shared && r->inode && r->inode == pages.inode && !strncmp(r->path, "/memfd:faultline-registered", 27);
-}
-
-bool registration_shows_of(const struct region *r, uint64_t start, uint64_t end)
-{
-    return registration_shows(r) && r->offset < end && r->offset + (r->end - r->start) > start;
-}
-
-static bool is_ours(const struct region *r)
-{
-    return registration_shows(r) && r->offset == r->start;
-}
-
-/* The file of a shared mapping. */
-static CUresult file_use(const struct region *r, struct file **out)
-{
-    struct file *f;
-    struct statfs fs;
-    for (f = files; f; f = f->next)
-        if (f->device == r->device && f->inode == r->inode) {
-            f->users++;
-            *out = f;
-            return CUDA_SUCCESS;
-        }
-    int fd = region_open(r);
-    if (fd < 0 || fstatfs(fd, &fs) || (uint64_t)fs.f_type == HUGETLBFS) {
-        fl_log(FL_LOG_WARN, "cuMemHostRegister: the shared mapping of %s at 0x%llx cannot be given to devices",
-               *r->path ? r->path : "anonymous memory", (unsigned long long)r->start);
-        if (fd >= 0) close(fd);
-        return CUDA_ERROR_NOT_SUPPORTED;
-    }
-    if (!(f = calloc(1, sizeof *f))) {
-        close(fd);
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    backing_adopt(&f->backing, fd, ADDRESSES);
-    f->device = r->device;
-    f->inode = r->inode;
-    f->users = 1;
-    f->next = files;
-    files = f;
-    *out = f;
-    return CUDA_SUCCESS;
-}
-
-static void file_drop(struct file *f)
-{
-    if (!f || --f->users) return;
-    for (struct file **at = &files; *at; at = &(*at)->next)
-        if (*at == f) {
-            *at = f->next;
-            break;
-        }
-    for (int d = 0; d < device_count; d++)
-        if (devices[d].processor) processor_forget(devices[d].processor, &f->backing);
-    backing_destroy(&f->backing);
-    free(f);
-}
-
-/* ---- private pages */
-
-/* If the stack began with p, it could not grow any more; so it grows now. */
-static void keep_stack_growing(const struct piece *p)
-{
-    if (p->main_stack && p->va > GROW) *(volatile char *)(p->va - GROW);
-}
-
-CUresult registration_share(struct piece *p)
-{
-    void *with = mmap(NULL, p->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, pages.backing.fd, (off_t)p->va);
-    if (with == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
-    keep_stack_growing(p);
-    CUresult r = pages_replace(p->va, p->size, with, p->prot, p->prot);
-    p->here = !r;
-    return r;
-}
-
-/* Whether the application has moved any of these pages away, or that is not to be known. */
-static bool shown(uint64_t va, uint64_t end)
-{
-    struct region *list;
-    size_t count;
-    bool found = false;
-    if (regions_of(0, UINT64_MAX, &list, &count)) return true;
-    for (size_t k = 0; k < count && !found; k++)
-        found = registration_shows_of(&list[k], va, end);
-    free(list);
-    return found;
-}
-
-/* Private pages for those of [va, end) that still are ours; the application may have unmapped some. */
-void registration_unshare(uint64_t va, uint64_t end)
-{
-    struct region *list;
-    size_t count;
-    bool kept = false;
-    if (regions_of(va, end, &list, &count)) return;
-    for (size_t k = 0; k < count; k++) {
-        uint64_t size = list[k].end - list[k].start;
-        if (!is_ours(&list[k])) continue;
-        void *with = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
-        if (with != MAP_FAILED) r = pages_replace(list[k].start, size, with, list[k].prot, list[k].prot);
-        if (r && r != CUDA_ERROR_NOT_READY) {
-            fl_log(FL_LOG_ERROR, "no memory to make 0x%llx, %llu bytes, private again: it stays shared with devices' processes",
-                   (unsigned long long)list[k].start, (unsigned long long)size);
-            kept = true;
-        }
-    }
-    free(list);
-    if (!kept && !shown(va, end)) backing_discard(&pages.backing, va, end - va);
-}
-
-bool registration_rescue(const struct region *r)
-{
-    uint64_t size = r->end - r->start;
-    void *with = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return with != MAP_FAILED && !pages_replace(r->start, size, with, r->prot, r->prot);
-}
 
 /* ---- devices */
 
 static CUresult map_piece(struct device *d, const struct registration *g, const struct piece *p)
 {
     bool writes = p->prot & PROT_WRITE && !(g->a.flags & CU_MEMHOSTREGISTER_READ_ONLY);
-    return processor_map(d->processor, p->va, p->size, p->file ? &p->file->backing : &pages.backing,
+    return processor_map(d->processor, p->va, p->size, registration_backing(p),
                          p->file ? p->offset : p->va,
                          PROT_DEVICE_READ | (writes ? PROT_DEVICE_WRITE : 0) | PROT_DEVICE_KEEP);
 }
@@ -268,9 +111,9 @@ CUresult registration_make_pieces(struct registration *g)
         else if (!strncmp(m->path, "/anon_hugepage", 14)) r = CUDA_ERROR_NOT_SUPPORTED;
         if (r) break;
         *p = (struct piece){ .va = m->start, .size = m->end - m->start, .prot = m->prot, .offset = m->offset };
-        p->here = is_ours(m);
+        p->here = registration_in_place(m);
         p->main_stack = !strcmp(m->path, "[stack]");
-        if (m->shared && !p->here) r = file_use(m, &p->file);
+        if (m->shared && !p->here) r = registration_use_file(m, &p->file);
         if (!r) g->count++;
         at = m->end;
     }
@@ -281,7 +124,7 @@ CUresult registration_make_pieces(struct registration *g)
 
 void registration_free(struct registration *g)
 {
-    for (size_t k = 0; k < g->count; k++) file_drop(g->pieces[k].file);
+    for (size_t k = 0; k < g->count; k++) registration_drop_file(g->pieces[k].file);
     free(g->pieces);
     free(g);
 }
@@ -344,7 +187,7 @@ CUresult registered_add(struct context *c, uint64_t va, uint64_t size, unsigned 
     uint64_t end;
     if (!va || !size || __builtin_add_overflow(va, size, &end)) return CUDA_ERROR_INVALID_VALUE;
     if (size > c->device->profile->host_memory) return CUDA_ERROR_OUT_OF_MEMORY; /* wherever it would end */
-    if (end > ADDRESSES - PAGE) return CUDA_ERROR_INVALID_VALUE;
+    if (end > REGISTRATION_END) return CUDA_ERROR_INVALID_VALUE;
     if (end > PROCESSOR_PRIVATE && va < PROCESSOR_PRIVATE_END) return CUDA_ERROR_NOT_SUPPORTED;
     struct registration *g = calloc(1, sizeof *g);
     if (!g) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -396,7 +239,6 @@ CUresult registered_remove(uint64_t va)
     return r;
 }
 
-int registrations_descriptor(void) { return pages.backing.fd; }
 void registrations_clear(void) { RB_INIT(&all); }
 
 /* ---- as the space's owner */

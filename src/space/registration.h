@@ -33,7 +33,8 @@ struct registration {
 
 /* All that follows with the lock held. */
 extern pthread_mutex_t registrations_lock;
-CUresult registrations_open(void);
+/* No registered address is as high as this. */
+static const uint64_t REGISTRATION_END = (1ull << 47) - 4096;
 /* The lowest that ends above va, and the one after g; NULL: none. */
 struct registration *registration_above(uint64_t va);
 struct registration *registration_next(struct registration *g);
@@ -41,23 +42,35 @@ CUresult registration_make_pieces(struct registration *g);
 CUresult registration_insert(struct registration *g);
 void registration_drop(struct registration *g);
 void registration_free(struct registration *g);
-/* p's private pages become devices' too, and those of [va, end) that still are ours private again. */
-CUresult registration_share(struct piece *p);
-void registration_unshare(uint64_t va, uint64_t end);
-int registrations_descriptor(void); /* of the file with replaced pages; offset = address */
 void registrations_clear(void);     /* in a child, which has none */
-/* fork.c: sees to forks from now on. */
-CUresult registrations_watch_forks(void);
+
+/* --- registration_pages.c --- */
+/* Before anything is registered. */
+CUresult registrations_open(void);
+/* p's private pages become devices' too. */
+CUresult registration_share(struct piece *p);
+/* Those of [va, end) that still are ours, for the application may have unmapped some, become private again. */
+void registration_unshare(uint64_t va, uint64_t end);
+/* The file of a shared mapping. CUDA_ERROR_NOT_SUPPORTED: it cannot be given to devices. */
+CUresult registration_use_file(const struct region *r, struct file **out);
+void registration_drop_file(struct file *f); /* NULL: nothing */
+/* The file that has p's pages: at p->offset, or, of replaced ones, where their address says. */
+struct backing *registration_backing(const struct piece *p);
+int registrations_descriptor(void); /* of the file with replaced pages */
 /* The region shows replaced pages, at their place or (moved by the application) elsewhere. */
 bool registration_shows(const struct region *r);
+bool registration_in_place(const struct region *r);
 /* Some of those that belong to [start, end). */
 bool registration_shows_of(const struct region *r, uint64_t start, uint64_t end);
 /* The region becomes private memory with the same bytes. */
 bool registration_rescue(const struct region *r);
+
+/* registered.c: something that no kernel may touch: devices, the kernel's own pages. */
+bool registration_special(const struct region *r);
+/* fork.c: sees to forks from now on. */
+CUresult registrations_watch_forks(void);
 /* adopted.c: whatever shows replaced pages of [start, end) elsewhere becomes private memory. CUDA_ERROR_NOT_READY: it
  * changes all the time. */
 CUresult adopted_part(uint64_t start, uint64_t end);
-/* Something that no kernel may touch: devices, the kernel's own pages. */
-bool registration_special(const struct region *r);
 
 #endif

@@ -1,0 +1,168 @@
+/* What lies behind registered pages: private ones are replaced by pages of one
+ * sparse memfd, and back; of shared mappings it is their files. */
+#include "base/backing.h"
+#include "base/log.h"
+#include "context/context.h"
+#include "space/registration.h"
+#include "space/replace.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+static const uint64_t ADDRESSES = 1ull << 47 /* all there are */, HUGETLBFS = 0x958458f6;
+enum { GROW = 4096 };
+
+struct file {
+    struct backing backing;        /* without an alias */
+    dev_t device;
+    ino_t inode;
+    unsigned users;
+    struct file *next;
+};
+
+static struct file *files;
+static struct file pages = { .backing.fd = -1 }; /* replaced pages: offset = address */
+
+/* ---- files */
+
+CUresult registrations_open(void)
+{
+    struct stat s;
+    if (pages.backing.fd >= 0) return CUDA_SUCCESS;
+    int fd = memfd_create("faultline-registered", MFD_CLOEXEC);
+    if (fd < 0) return CUDA_ERROR_OUT_OF_MEMORY;
+    if (file_resize(fd, ADDRESSES) || fstat(fd, &s)) {
+        close(fd);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    backing_adopt(&pages.backing, fd, ADDRESSES);
+    pages.inode = s.st_ino;
+    return CUDA_SUCCESS;
+}
+
+bool registration_shows(const struct region *r)
+{
+    return r->shared && r->inode && r->inode == pages.inode && !strncmp(r->path, "/memfd:faultline-registered", 27);
+}
+
+bool registration_shows_of(const struct region *r, uint64_t start, uint64_t end)
+{
+    return registration_shows(r) && r->offset < end && r->offset + (r->end - r->start) > start;
+}
+
+bool registration_in_place(const struct region *r)
+{
+    return registration_shows(r) && r->offset == r->start;
+}
+
+CUresult registration_use_file(const struct region *r, struct file **out)
+{
+    struct file *f;
+    struct statfs fs;
+    for (f = files; f; f = f->next)
+        if (f->device == r->device && f->inode == r->inode) {
+            f->users++;
+            *out = f;
+            return CUDA_SUCCESS;
+        }
+    int fd = region_open(r);
+    if (fd < 0 || fstatfs(fd, &fs) || (uint64_t)fs.f_type == HUGETLBFS) {
+        fl_log(FL_LOG_WARN, "cuMemHostRegister: the shared mapping of %s at 0x%llx cannot be given to devices",
+               *r->path ? r->path : "anonymous memory", (unsigned long long)r->start);
+        if (fd >= 0) close(fd);
+        return CUDA_ERROR_NOT_SUPPORTED;
+    }
+    if (!(f = calloc(1, sizeof *f))) {
+        close(fd);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    backing_adopt(&f->backing, fd, ADDRESSES);
+    f->device = r->device;
+    f->inode = r->inode;
+    f->users = 1;
+    f->next = files;
+    files = f;
+    *out = f;
+    return CUDA_SUCCESS;
+}
+
+void registration_drop_file(struct file *f)
+{
+    if (!f || --f->users) return;
+    for (struct file **at = &files; *at; at = &(*at)->next)
+        if (*at == f) {
+            *at = f->next;
+            break;
+        }
+    for (int d = 0; d < device_count; d++)
+        if (devices[d].processor) processor_forget(devices[d].processor, &f->backing);
+    backing_destroy(&f->backing);
+    free(f);
+}
+
+/* ---- private pages */
+
+/* If the stack began with p, it could not grow any more; so it grows now. */
+static void keep_stack_growing(const struct piece *p)
+{
+    if (p->main_stack && p->va > GROW) *(volatile char *)(p->va - GROW);
+}
+
+CUresult registration_share(struct piece *p)
+{
+    void *with = mmap(NULL, p->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, pages.backing.fd, (off_t)p->va);
+    if (with == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
+    keep_stack_growing(p);
+    CUresult r = pages_replace(p->va, p->size, with, p->prot, p->prot);
+    p->here = !r;
+    return r;
+}
+
+/* Whether the application has moved any of these pages away, or that is not to be known. */
+static bool shown(uint64_t va, uint64_t end)
+{
+    struct region *list;
+    size_t count;
+    bool found = false;
+    if (regions_of(0, UINT64_MAX, &list, &count)) return true;
+    for (size_t k = 0; k < count && !found; k++)
+        found = registration_shows_of(&list[k], va, end);
+    free(list);
+    return found;
+}
+
+void registration_unshare(uint64_t va, uint64_t end)
+{
+    struct region *list;
+    size_t count;
+    bool kept = false;
+    if (regions_of(va, end, &list, &count)) return;
+    for (size_t k = 0; k < count; k++) {
+        uint64_t size = list[k].end - list[k].start;
+        if (!registration_in_place(&list[k])) continue;
+        void *with = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
+        if (with != MAP_FAILED) r = pages_replace(list[k].start, size, with, list[k].prot, list[k].prot);
+        if (r && r != CUDA_ERROR_NOT_READY) {
+            fl_log(FL_LOG_ERROR, "no memory to make 0x%llx, %llu bytes, private again: it stays shared with devices' processes",
+                   (unsigned long long)list[k].start, (unsigned long long)size);
+            kept = true;
+        }
+    }
+    free(list);
+    if (!kept && !shown(va, end)) backing_discard(&pages.backing, va, end - va);
+}
+
+bool registration_rescue(const struct region *r)
+{
+    uint64_t size = r->end - r->start;
+    void *with = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return with != MAP_FAILED && !pages_replace(r->start, size, with, r->prot, r->prot);
+}
+
+struct backing *registration_backing(const struct piece *p) { return p->file ? &p->file->backing : &pages.backing; }
+int registrations_descriptor(void) { return pages.backing.fd; }
