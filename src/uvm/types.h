@@ -119,8 +119,8 @@ extern struct topology topology;
 static inline bool can_access(unsigned p, unsigned q) { return topology.can_access[p] >> q & 1; }
 static inline bool native_atomics(unsigned p, unsigned q) { return topology.native_atomics[p] >> q & 1; }
 static inline uint32_t bit(unsigned p) { return 1u << p; }
+/* Those in the set as it is at first. */
 #define for_each_processor(p, set) \
-    for (unsigned p = 0; p < PROCESSORS; p++) \
-        if ((set) >> p & 1)
+    for (unsigned left_##p = (set), p; left_##p && (p = (unsigned)__builtin_ctz(left_##p), true); left_##p &= left_##p - 1)
 
 #endif
