@@ -13,8 +13,7 @@ static int by_name(const void *key, const void *element)
 static const struct entry_point *find(const char *name)
 {
     const struct entry_point *e = bsearch(name, entry_points, entry_point_count, sizeof *e, by_name);
-    while (e && e > entry_points && !strcmp(e[-1].name, name))
-        e--;
+    while (e && e > entry_points && !strcmp(e[-1].name, name)) e--;
     return e;
 }
 
@@ -22,10 +21,9 @@ static const struct entry_point *find(const char *name)
 static void *select_version(const struct entry_point *first, int version, bool per_thread)
 {
     void *plain = NULL, *variant = NULL;
-    for (const struct entry_point *e = first;
-         e < entry_points + entry_point_count && !strcmp(e->name, first->name); e++) {
-        if (e->since > version)
-            break;
+    for (const struct entry_point *e = first; e < entry_points + entry_point_count && !strcmp(e->name, first->name);
+         e++) {
+        if (e->since > version) break;
         plain = e->function;
         variant = e->per_thread && e->since_per_thread <= version ? e->per_thread : NULL;
         if (!e->implemented)
@@ -38,13 +36,12 @@ CUresult CUDAAPI cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVer
                                      CUdriverProcAddressQueryResult *symbolStatus)
 {
     const cuuint64_t known = CU_GET_PROC_ADDRESS_LEGACY_STREAM | CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
-    if (!symbol || !pfn || cudaVersion > CUDA_VERSION || flags & ~known)
-        return CUDA_ERROR_INVALID_VALUE;
+    if (!symbol || !pfn || cudaVersion > CUDA_VERSION || flags & ~known) return CUDA_ERROR_INVALID_VALUE;
     const struct entry_point *e = find(symbol);
     *pfn = e ? select_version(e, cudaVersion, flags == CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) : NULL;
     if (symbolStatus)
         *symbolStatus = *pfn ? CU_GET_PROC_ADDRESS_SUCCESS
-                      : e    ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT
+                        : e  ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT
                              : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
     return CUDA_SUCCESS;
 }
@@ -58,10 +55,9 @@ CUresult CUDAAPI cuGetProcAddress(const char *symbol, void **pfn, int cudaVersio
 
 CUresult CUDAAPI cuGetExportTable(const void **ppExportTable, const CUuuid *pExportTableId)
 {
-    if (!ppExportTable || !pExportTableId)
-        return CUDA_ERROR_INVALID_VALUE;
+    if (!ppExportTable || !pExportTableId) return CUDA_ERROR_INVALID_VALUE;
     *ppExportTable = NULL;
     fl_log_once(FL_LOG_WARN, "this program asks for private tables of NVIDIA's driver: NVIDIA's own CUDA runtime is "
-                "linked into it and cannot run here. Link it with a shared runtime (nvcc -cudart shared)");
+                             "linked into it and cannot run here. Link it with a shared runtime (nvcc -cudart shared)");
     return CUDA_ERROR_NOT_FOUND;
 }

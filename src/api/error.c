@@ -8,7 +8,10 @@ struct description {
 };
 
 /* Sorted by code. */
-#define E(code, text) { code, #code, text }
+#define E(code, text) \
+    { \
+        code, #code, text \
+    }
 static const struct description descriptions[] = {
     E(CUDA_SUCCESS, "success"),
     E(CUDA_ERROR_INVALID_VALUE, "an argument has a value that is not allowed"),
@@ -127,8 +130,7 @@ static const struct description *describe(CUresult code)
 
 CUresult CUDAAPI cuGetErrorName(CUresult error, const char **pStr)
 {
-    if (!pStr)
-        return CUDA_ERROR_INVALID_VALUE;
+    if (!pStr) return CUDA_ERROR_INVALID_VALUE;
     const struct description *d = describe(error);
     *pStr = d ? d->name : NULL;
     return d ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
@@ -136,8 +138,7 @@ CUresult CUDAAPI cuGetErrorName(CUresult error, const char **pStr)
 
 CUresult CUDAAPI cuGetErrorString(CUresult error, const char **pStr)
 {
-    if (!pStr)
-        return CUDA_ERROR_INVALID_VALUE;
+    if (!pStr) return CUDA_ERROR_INVALID_VALUE;
     const struct description *d = describe(error);
     *pStr = d ? d->text : NULL;
     return d ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;

@@ -15,15 +15,12 @@ CUresult CUDAAPI cuEventCreate(CUevent *phEvent, unsigned int Flags)
     struct context *c;
     struct event *e;
     CUresult r = context_current(&c);
-    if (r)
-        return r;
+    if (r) return r;
     if (!phEvent || Flags & ~(CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS))
         return CUDA_ERROR_INVALID_VALUE;
-    if (Flags & CU_EVENT_INTERPROCESS && !(Flags & CU_EVENT_DISABLE_TIMING))
-        return CUDA_ERROR_INVALID_VALUE;
+    if (Flags & CU_EVENT_INTERPROCESS && !(Flags & CU_EVENT_DISABLE_TIMING)) return CUDA_ERROR_INVALID_VALUE;
     r = event_create(c, Flags, &e);
-    if (!r)
-        *phEvent = (CUevent)e;
+    if (!r) *phEvent = (CUevent)e;
     return r;
 }
 
@@ -31,8 +28,7 @@ CUresult CUDAAPI cuEventDestroy_v2(CUevent hEvent)
 {
     struct event *e;
     CUresult r = named(hEvent, &e);
-    if (r || (r = event_destroy(e)))
-        return r;
+    if (r || (r = event_destroy(e))) return r;
     capture_forget_event(e);
     return CUDA_SUCCESS;
 }
@@ -43,16 +39,11 @@ CUresult CUDAAPI cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsign
     struct event *e;
     struct stream *s;
     CUresult r = context_current(&c);
-    if (r)
-        return r;
-    if (flags & ~CU_EVENT_RECORD_EXTERNAL)
-        return CUDA_ERROR_INVALID_VALUE;
-    if ((r = event_get(hEvent, &e)) || (r = stream_get(c, hStream, false, &s)))
-        return r;
-    if (event_context(e) != stream_context(s))
-        return CUDA_ERROR_INVALID_HANDLE;
-    if (capture_record(e, s, flags, &r))
-        return r;
+    if (r) return r;
+    if (flags & ~CU_EVENT_RECORD_EXTERNAL) return CUDA_ERROR_INVALID_VALUE;
+    if ((r = event_get(hEvent, &e)) || (r = stream_get(c, hStream, false, &s))) return r;
+    if (event_context(e) != stream_context(s)) return CUDA_ERROR_INVALID_HANDLE;
+    if (capture_record(e, s, flags, &r)) return r;
     return flags ? CUDA_ERROR_ILLEGAL_STATE : event_record(e, s);
 }
 
@@ -81,9 +72,7 @@ CUresult CUDAAPI cuEventElapsedTime_v2(float *pMilliseconds, CUevent hStart, CUe
 {
     struct event *start, *end;
     CUresult r = named(hStart, &start);
-    if (r || (r = named(hEnd, &end)))
-        return r;
-    if ((r = capture_refuse_event(start)) || (r = capture_refuse_event(end)))
-        return r;
+    if (r || (r = named(hEnd, &end))) return r;
+    if ((r = capture_refuse_event(start)) || (r = capture_refuse_event(end))) return r;
     return pMilliseconds ? event_elapsed(start, end, pMilliseconds) : CUDA_ERROR_INVALID_HANDLE;
 }

@@ -107,7 +107,8 @@ CUresult CUDAAPI cuGraphExecUpdate_v2(CUgraphExec hGraphExec, CUgraph hGraph, CU
     if (r || (r = executable_get(hGraphExec, &x)) || (r = graph_get(hGraph, &g))) return r;
     if (!resultInfo) return CUDA_ERROR_INVALID_VALUE;
     executable_lock(x);
-    r = atomic_load(&x->valid) && atomic_load(&g->valid) ? executable_update(x, g, resultInfo) : CUDA_ERROR_INVALID_VALUE;
+    r = atomic_load(&x->valid) && atomic_load(&g->valid) ? executable_update(x, g, resultInfo)
+                                                         : CUDA_ERROR_INVALID_VALUE;
     executable_unlock(x);
     return r;
 }

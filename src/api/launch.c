@@ -15,14 +15,16 @@
 
 enum { SMALL_PARAMS = 4096, LARGEST_PORTABLE_CLUSTER = 8 };
 
-struct limits { unsigned grid[3], block[3], threads, multiprocessors; };
+struct limits {
+    unsigned grid[3], block[3], threads, multiprocessors;
+};
 
 /* What the caller asked for, and what it means. */
 struct request {
     CUfunction handle;
     CUstream stream_handle;
     void **params, **extra;
-    struct event *event;           /* recorded behind the kernel, or NULL */
+    struct event *event; /* recorded behind the kernel, or NULL */
     struct stream *stream;
     struct function *function;
     struct launch launch;
@@ -30,10 +32,16 @@ struct request {
 
 static CUresult read_limits(int ordinal, struct limits *l)
 {
-    struct { CUdevice_attribute attribute; unsigned *to; } all[] = {
-        { CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, &l->grid[0] }, { CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, &l->grid[1] },
-        { CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z, &l->grid[2] }, { CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, &l->block[0] },
-        { CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, &l->block[1] }, { CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z, &l->block[2] },
+    struct {
+        CUdevice_attribute attribute;
+        unsigned *to;
+    } all[] = {
+        { CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, &l->grid[0] },
+        { CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, &l->grid[1] },
+        { CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z, &l->grid[2] },
+        { CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, &l->block[0] },
+        { CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, &l->block[1] },
+        { CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z, &l->block[2] },
         { CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, &l->threads },
         { CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, &l->multiprocessors },
     };
@@ -51,8 +59,7 @@ static CUresult limits_of(const struct device *d, struct limits *out)
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     if (!atomic_load_explicit(&ready[d->ordinal], memory_order_acquire)) {
         CUresult r = read_limits(d->ordinal, out);
-        if (r)
-            return r;
+        if (r) return r;
         pthread_mutex_lock(&lock);
         known[d->ordinal] = *out;
         atomic_store_explicit(&ready[d->ordinal], true, memory_order_release);
@@ -70,12 +77,10 @@ static CUresult check_shape(const struct request *q, const struct limits *limits
     for (int i = 0; i < 3; i++) {
         if (!l->grid[i] || l->grid[i] > limits->grid[i] || !l->block[i] || l->block[i] > limits->block[i])
             return CUDA_ERROR_INVALID_VALUE;
-        if (k->reqntid[0] && l->block[i] != k->reqntid[i])
-            return CUDA_ERROR_INVALID_VALUE;
+        if (k->reqntid[0] && l->block[i] != k->reqntid[i]) return CUDA_ERROR_INVALID_VALUE;
         threads *= l->block[i];
     }
-    if (threads > limits->threads || (k->max_threads && threads > k->max_threads))
-        return CUDA_ERROR_INVALID_VALUE;
+    if (threads > limits->threads || (k->max_threads && threads > k->max_threads)) return CUDA_ERROR_INVALID_VALUE;
     return l->dynamic_shared > (uint64_t)q->function->max_dynamic_shared ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
@@ -83,11 +88,10 @@ static CUresult check_cooperative(const struct request *q, const struct limits *
 {
     const struct launch *l = &q->launch;
     int blocks = 0;
-    if (!l->cooperative)
-        return CUDA_SUCCESS;
-    CUresult r = function_occupancy(q->function, (int)(l->block[0] * l->block[1] * l->block[2]), l->dynamic_shared, &blocks);
-    if (r)
-        return r;
+    if (!l->cooperative) return CUDA_SUCCESS;
+    CUresult r =
+        function_occupancy(q->function, (int)(l->block[0] * l->block[1] * l->block[2]), l->dynamic_shared, &blocks);
+    if (r) return r;
     const struct green *g = green_of(q->stream);
     uint64_t plane = (uint64_t)l->grid[0] * l->grid[1],
              most = (uint64_t)blocks * (g ? sm_count(&g->sms) : limits->multiprocessors);
@@ -107,11 +111,9 @@ static CUresult gather_buffer(void **extra, uint8_t *to, size_t room)
         else
             return CUDA_ERROR_INVALID_VALUE;
     }
-    if (!room)
-        return CUDA_SUCCESS;
-    if (!size || !buffer)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (*size > room)                  /* observed on H200; too few bytes are no error there */
+    if (!room) return CUDA_SUCCESS;
+    if (!size || !buffer) return CUDA_ERROR_INVALID_VALUE;
+    if (*size > room) /* observed on H200; too few bytes are no error there */
         return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
     memcpy(to, buffer, *size);
     return CUDA_SUCCESS;
@@ -122,16 +124,12 @@ static CUresult gather_params(const struct request *q, uint8_t *to)
     const struct fl_image_kernel *k = q->function->kernel;
     const struct fl_image *image = q->function->module->image;
     const struct fl_image_param *param = (const void *)((const char *)image + image->params);
-    if (q->params && q->extra)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (q->extra)
-        return gather_buffer(q->extra, to, k->param_size);
-    if (k->nparams && !q->params)
-        return CUDA_ERROR_INVALID_VALUE;
+    if (q->params && q->extra) return CUDA_ERROR_INVALID_VALUE;
+    if (q->extra) return gather_buffer(q->extra, to, k->param_size);
+    if (k->nparams && !q->params) return CUDA_ERROR_INVALID_VALUE;
     for (uint32_t i = 0; i < k->nparams; i++) {
         const struct fl_image_param *p = &param[k->first_param + i];
-        if (!q->params[i])
-            return CUDA_ERROR_INVALID_VALUE;
+        if (!q->params[i]) return CUDA_ERROR_INVALID_VALUE;
         memcpy(to + p->offset, q->params[i], p->size);
     }
     return CUDA_SUCCESS;
@@ -143,15 +141,20 @@ static bool captured(const struct request *q, CUresult *r)
     const struct launch *l = &q->launch;
     const struct green *g = green_of(q->stream);
     CUlaunchAttribute cooperative = { .id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1 };
-    CUgraphNodeParams node = { .type = CU_GRAPH_NODE_TYPE_KERNEL, .kernel = {
-        .func = (CUfunction)q->function, .kernelParams = q->params, .extra = q->extra, .sharedMemBytes = l->dynamic_shared,
-        .gridDimX = l->grid[0], .gridDimY = l->grid[1], .gridDimZ = l->grid[2],
-        .blockDimX = l->block[0], .blockDimY = l->block[1], .blockDimZ = l->block[2],
-        .ctx = (CUcontext)(g ? g->named : stream_context(q->stream)) } };
-    if (!capture_kernel(q->stream, &node, &cooperative, l->cooperative, r))
-        return false;
-    if (!*r && q->event && !capture_record(q->event, q->stream, false, r))
-        *r = CUDA_ERROR_UNKNOWN;
+    CUgraphNodeParams node = { .type = CU_GRAPH_NODE_TYPE_KERNEL,
+                               .kernel = { .func = (CUfunction)q->function,
+                                           .kernelParams = q->params,
+                                           .extra = q->extra,
+                                           .sharedMemBytes = l->dynamic_shared,
+                                           .gridDimX = l->grid[0],
+                                           .gridDimY = l->grid[1],
+                                           .gridDimZ = l->grid[2],
+                                           .blockDimX = l->block[0],
+                                           .blockDimY = l->block[1],
+                                           .blockDimZ = l->block[2],
+                                           .ctx = (CUcontext)(g ? g->named : stream_context(q->stream)) } };
+    if (!capture_kernel(q->stream, &node, &cooperative, l->cooperative, r)) return false;
+    if (!*r && q->event && !capture_record(q->event, q->stream, false, r)) *r = CUDA_ERROR_UNKNOWN;
     return true;
 }
 
@@ -161,12 +164,9 @@ static CUresult submit(struct request *q, uint8_t *params)
     struct launch *l = &q->launch;
     const struct function *f = q->function;
     CUresult r = gather_params(q, params);
-    if (!r && capture_any() && captured(q, &r))
-        return r;
-    if (!r && f->kernel->flags & FL_KERNEL_MALLOC)
-        r = module_heap(f->module->context, &l->heap, &l->heap_size);
-    if (r)
-        return r;
+    if (!r && capture_any() && captured(q, &r)) return r;
+    if (!r && f->kernel->flags & FL_KERNEL_MALLOC) r = module_heap(f->module->context, &l->heap, &l->heap_size);
+    if (r) return r;
     l->image = f->module->image_va;
     l->kernel = f->index;
     l->symbols = f->module->symbols_va;
@@ -190,14 +190,10 @@ static CUresult resolve(struct request *q)
 {
     struct context *c;
     CUresult r = context_current(&c);
-    if (r)
-        return r;
-    if (!q->handle)
-        return CUDA_ERROR_INVALID_HANDLE;
-    if ((r = stream_get(c, q->stream_handle, false, &q->stream)))
-        return r;
-    if ((r = function_get(stream_context(q->stream), q->handle, &q->function)))
-        return r;
+    if (r) return r;
+    if (!q->handle) return CUDA_ERROR_INVALID_HANDLE;
+    if ((r = stream_get(c, q->stream_handle, false, &q->stream))) return r;
+    if ((r = function_get(stream_context(q->stream), q->handle, &q->function))) return r;
     return q->function->module->context == stream_context(q->stream) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
@@ -205,10 +201,8 @@ static CUresult resolve(struct request *q)
 static CUresult check_cluster(const struct function *f)
 {
     uint64_t blocks = 1;
-    for (int i = 0; i < 3; i++)
-        blocks *= f->cluster[i] > 1 ? (unsigned)f->cluster[i] : 1;
-    if (blocks > 1)
-        fl_log_once(FL_LOG_WARN, "clusters of more than one block are not implemented");
+    for (int i = 0; i < 3; i++) blocks *= f->cluster[i] > 1 ? (unsigned)f->cluster[i] : 1;
+    if (blocks > 1) fl_log_once(FL_LOG_WARN, "clusters of more than one block are not implemented");
     return blocks > 1 ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
 }
 
@@ -216,20 +210,17 @@ static CUresult launch(struct request *q)
 {
     struct limits limits;
     CUresult r;
-    if ((r = resolve(q)) || (r = limits_of(stream_context(q->stream)->device, &limits)))
-        return r;
+    if ((r = resolve(q)) || (r = limits_of(stream_context(q->stream)->device, &limits))) return r;
     if ((r = check_cluster(q->function)) || (r = check_shape(q, &limits)) || (r = check_cooperative(q, &limits))) {
         capture_spoil(q->stream);
         return r;
     }
     uint8_t small[SMALL_PARAMS], *params = small;
     size_t size = q->function->kernel->param_size;
-    if (size > sizeof small && !(params = malloc(size)))
-        return CUDA_ERROR_OUT_OF_MEMORY;
+    if (size > sizeof small && !(params = malloc(size))) return CUDA_ERROR_OUT_OF_MEMORY;
     memset(params, 0, size);
     r = submit(q, params);
-    if (params != small)
-        free(params);
+    if (params != small) free(params);
     return r;
 }
 
@@ -238,12 +229,11 @@ CUresult launch_check(const CUDA_KERNEL_NODE_PARAMS_v3 *p)
     struct context *c;
     struct limits limits;
     struct request q = { .launch = { .grid = { p->gridDimX, p->gridDimY, p->gridDimZ },
-                                     .block = { p->blockDimX, p->blockDimY, p->blockDimZ }, .dynamic_shared = p->sharedMemBytes } };
+                                     .block = { p->blockDimX, p->blockDimY, p->blockDimZ },
+                                     .dynamic_shared = p->sharedMemBytes } };
     CUresult r = p->ctx ? context_check(p->ctx, &c) : context_current(&c);
-    if (r || (r = function_get(c, p->func ? p->func : (CUfunction)p->kern, &q.function)))
-        return r;
-    if ((r = limits_of(c->device, &limits)) || (r = check_cluster(q.function)))
-        return r;
+    if (r || (r = function_get(c, p->func ? p->func : (CUfunction)p->kern, &q.function))) return r;
+    if ((r = limits_of(c->device, &limits)) || (r = check_cluster(q.function))) return r;
     return check_shape(&q, &limits);
 }
 
@@ -252,17 +242,16 @@ static CUresult cluster(const CUlaunchConfig *config, unsigned x, unsigned y, un
     if (!x || !y || !z || config->gridDimX % x || config->gridDimY % y || config->gridDimZ % z)
         return CUDA_ERROR_INVALID_CLUSTER_SIZE;
     uint64_t blocks = (uint64_t)x * y * z;
-    if (blocks > 1)
-        fl_log_once(FL_LOG_WARN, "clusters of more than one block are not implemented");
-    return blocks == 1 ? CUDA_SUCCESS :
-           blocks > LARGEST_PORTABLE_CLUSTER ? CUDA_ERROR_INVALID_CLUSTER_SIZE : CUDA_ERROR_NOT_SUPPORTED;
+    if (blocks > 1) fl_log_once(FL_LOG_WARN, "clusters of more than one block are not implemented");
+    return blocks == 1                         ? CUDA_SUCCESS
+           : blocks > LARGEST_PORTABLE_CLUSTER ? CUDA_ERROR_INVALID_CLUSTER_SIZE
+                                               : CUDA_ERROR_NOT_SUPPORTED;
 }
 
 static CUresult completion_event(struct request *q, CUevent handle, int flags)
 {
     CUresult r = event_get(handle, &q->event);
-    if (r)
-        return r;
+    if (r) return r;
     bool fit = event_flags(q->event) & CU_EVENT_DISABLE_TIMING && !(event_flags(q->event) & CU_EVENT_INTERPROCESS);
     return flags || !fit ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
@@ -271,9 +260,7 @@ static CUresult apply(struct request *q, const CUlaunchConfig *config, const CUl
 {
     const CUlaunchAttributeValue *v = &a->value;
     switch (a->id) {
-    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
-        q->launch.cooperative = v->cooperative != 0;
-        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE: q->launch.cooperative = v->cooperative != 0; return CUDA_SUCCESS;
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
         return cluster(config, v->clusterDim.x, v->clusterDim.y, v->clusterDim.z);
     case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
@@ -293,9 +280,8 @@ static CUresult apply(struct request *q, const CUlaunchConfig *config, const CUl
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
     case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
     case CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING:
-        return CUDA_SUCCESS;           /* hints: nothing here differs by them */
-    default:
-        return CUDA_ERROR_INVALID_VALUE;
+        return CUDA_SUCCESS; /* hints: nothing here differs by them */
+    default: return CUDA_ERROR_INVALID_VALUE;
     }
 }
 
@@ -304,21 +290,30 @@ CUresult CUDAAPI cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned in
                                 unsigned int sharedMemBytes, CUstream hStream, void **kernelParams, void **extra)
 {
     struct request q = {
-        .handle = f, .stream_handle = hStream, .params = kernelParams, .extra = extra,
-        .launch = { .grid = { gridDimX, gridDimY, gridDimZ }, .block = { blockDimX, blockDimY, blockDimZ },
+        .handle = f,
+        .stream_handle = hStream,
+        .params = kernelParams,
+        .extra = extra,
+        .launch = { .grid = { gridDimX, gridDimY, gridDimZ },
+                    .block = { blockDimX, blockDimY, blockDimZ },
                     .dynamic_shared = sharedMemBytes },
     };
     return launch(&q);
 }
 
-CUresult CUDAAPI cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
-                                           unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
-                                           unsigned int sharedMemBytes, CUstream hStream, void **kernelParams)
+CUresult CUDAAPI cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY,
+                                           unsigned int gridDimZ, unsigned int blockDimX, unsigned int blockDimY,
+                                           unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream,
+                                           void **kernelParams)
 {
     struct request q = {
-        .handle = f, .stream_handle = hStream, .params = kernelParams,
-        .launch = { .grid = { gridDimX, gridDimY, gridDimZ }, .block = { blockDimX, blockDimY, blockDimZ },
-                    .dynamic_shared = sharedMemBytes, .cooperative = true },
+        .handle = f,
+        .stream_handle = hStream,
+        .params = kernelParams,
+        .launch = { .grid = { gridDimX, gridDimY, gridDimZ },
+                    .block = { blockDimX, blockDimY, blockDimZ },
+                    .dynamic_shared = sharedMemBytes,
+                    .cooperative = true },
     };
     return launch(&q);
 }
@@ -327,17 +322,17 @@ CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, vo
 {
     struct context *c;
     CUresult r = context_current(&c);
-    if (r)
-        return r;
-    if (!config || (config->numAttrs && !config->attrs))
-        return CUDA_ERROR_INVALID_VALUE;
+    if (r) return r;
+    if (!config || (config->numAttrs && !config->attrs)) return CUDA_ERROR_INVALID_VALUE;
     struct request q = {
-        .handle = f, .stream_handle = config->hStream, .params = kernelParams, .extra = extra,
+        .handle = f,
+        .stream_handle = config->hStream,
+        .params = kernelParams,
+        .extra = extra,
         .launch = { .grid = { config->gridDimX, config->gridDimY, config->gridDimZ },
                     .block = { config->blockDimX, config->blockDimY, config->blockDimZ },
                     .dynamic_shared = config->sharedMemBytes },
     };
-    for (unsigned i = 0; i < config->numAttrs && !r; i++)
-        r = apply(&q, config, &config->attrs[i]);
+    for (unsigned i = 0; i < config->numAttrs && !r; i++) r = apply(&q, config, &config->attrs[i]);
     return r ? r : launch(&q);
 }

@@ -24,11 +24,9 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static CUresult find(CUfunction f, struct setting **out)
 {
     struct setting **bucket = &settings[(uintptr_t)f / sizeof(struct function) % BUCKETS], *s = *bucket;
-    while (s && s->function != f)
-        s = s->next;
+    while (s && s->function != f) s = s->next;
     if (!s) {
-        if (!(s = calloc(1, sizeof *s)))
-            return CUDA_ERROR_OUT_OF_MEMORY;
+        if (!(s = calloc(1, sizeof *s))) return CUDA_ERROR_OUT_OF_MEMORY;
         *s = (struct setting){ .next = *bucket, .function = f, .block = { 1, 1, 1 } };
         *bucket = s;
     }
@@ -42,11 +40,9 @@ static CUresult open_setting(CUfunction f, struct setting **out)
     struct context *c;
     struct function *known;
     CUresult r = context_current(&c);
-    if (r || (r = function_get(c, f, &known)))
-        return r;
+    if (r || (r = function_get(c, f, &known))) return r;
     pthread_mutex_lock(&lock);
-    if ((r = find(f, out)))
-        pthread_mutex_unlock(&lock);
+    if ((r = find(f, out))) pthread_mutex_unlock(&lock);
     return r;
 }
 
@@ -54,8 +50,7 @@ CUresult CUDAAPI cuFuncSetBlockShape(CUfunction hfunc, int x, int y, int z)
 {
     struct setting *s;
     CUresult r = open_setting(hfunc, &s);
-    if (r)
-        return r;
+    if (r) return r;
     if (x > 0 && y > 0 && z > 0)
         memcpy(s->block, (unsigned[]){ x, y, z }, sizeof s->block);
     else
@@ -68,8 +63,7 @@ CUresult CUDAAPI cuFuncSetSharedSize(CUfunction hfunc, unsigned int bytes)
 {
     struct setting *s;
     CUresult r = open_setting(hfunc, &s);
-    if (r)
-        return r;
+    if (r) return r;
     s->shared = bytes;
     pthread_mutex_unlock(&lock);
     return r;
@@ -79,8 +73,7 @@ CUresult CUDAAPI cuParamSetSize(CUfunction hfunc, unsigned int numbytes)
 {
     struct setting *s;
     CUresult r = open_setting(hfunc, &s);
-    if (r)
-        return r;
+    if (r) return r;
     if (numbytes <= MOST_PARAMS)
         s->param_size = numbytes;
     else
@@ -93,8 +86,7 @@ CUresult CUDAAPI cuParamSetv(CUfunction hfunc, int offset, void *ptr, unsigned i
 {
     struct setting *s;
     CUresult r = open_setting(hfunc, &s);
-    if (r)
-        return r;
+    if (r) return r;
     if (ptr && offset >= 0 && offset <= MOST_PARAMS && numbytes <= MOST_PARAMS - (unsigned)offset)
         memcpy(s->params + offset, ptr, numbytes);
     else
@@ -117,13 +109,12 @@ CUresult CUDAAPI cuLaunchGridAsync(CUfunction f, int grid_width, int grid_height
 {
     struct setting *s, now;
     CUresult r = open_setting(f, &s);
-    if (r)
-        return r;
+    if (r) return r;
     now = *s;
     pthread_mutex_unlock(&lock);
-    if (grid_width <= 0 || grid_height <= 0)
-        return CUDA_ERROR_INVALID_VALUE;
-    void *extra[] = { CU_LAUNCH_PARAM_BUFFER_POINTER, now.params, CU_LAUNCH_PARAM_BUFFER_SIZE, &now.param_size, CU_LAUNCH_PARAM_END };
+    if (grid_width <= 0 || grid_height <= 0) return CUDA_ERROR_INVALID_VALUE;
+    void *extra[] = { CU_LAUNCH_PARAM_BUFFER_POINTER, now.params, CU_LAUNCH_PARAM_BUFFER_SIZE, &now.param_size,
+                      CU_LAUNCH_PARAM_END };
     return cuLaunchKernel(f, (unsigned)grid_width, (unsigned)grid_height, 1, now.block[0], now.block[1], now.block[2],
                           now.shared, hStream, NULL, extra);
 }
@@ -133,7 +124,4 @@ CUresult CUDAAPI cuLaunchGrid(CUfunction f, int grid_width, int grid_height)
     return cuLaunchGridAsync(f, grid_width, grid_height, NULL);
 }
 
-CUresult CUDAAPI cuLaunch(CUfunction f)
-{
-    return cuLaunchGrid(f, 1, 1);
-}
+CUresult CUDAAPI cuLaunch(CUfunction f) { return cuLaunchGrid(f, 1, 1); }

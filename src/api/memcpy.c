@@ -9,7 +9,8 @@
 enum way { TO_DEVICE, TO_HOST, ON_DEVICE, UNIFIED };
 
 static CUresult linear_member(enum way way, const struct device *to_device, uint64_t to, unsigned member,
-                              const struct device *from_device, uint64_t from, size_t bytes, CUstream stream, bool async)
+                              const struct device *from_device, uint64_t from, size_t bytes, CUstream stream,
+                              bool async)
 {
     struct draft d = { .c = { .width = bytes, .height = 1, .depth = 1 }, .pieces.member = member };
     struct copy *c = &d.c;

@@ -67,16 +67,28 @@ static bool captured(CUstream stream, const struct box *to, const struct box *fr
 {
     struct context *k;
     struct stream *s;
-    const CUgraphNodeParams node = {
-        .type = CU_GRAPH_NODE_TYPE_MEMCPY,
-        .memcpy.copyParams = { .dstMemoryType = to->type, .dstHost = (void *)to->host, .dstDevice = to->device,
-                               .dstArray = to->array, .dstXInBytes = to->x, .dstY = to->y, .dstZ = to->z,
-                               .dstPitch = to->pitch, .dstHeight = to->height,
-                               .srcMemoryType = from->type, .srcHost = from->host, .srcDevice = from->device,
-                               .srcArray = from->array, .srcXInBytes = from->x, .srcY = from->y, .srcZ = from->z,
-                               .srcPitch = from->pitch, .srcHeight = from->height,
-                               .WidthInBytes = c->width, .Height = c->height, .Depth = c->depth }
-    };
+    const CUgraphNodeParams node = { .type = CU_GRAPH_NODE_TYPE_MEMCPY,
+                                     .memcpy.copyParams = { .dstMemoryType = to->type,
+                                                            .dstHost = (void *)to->host,
+                                                            .dstDevice = to->device,
+                                                            .dstArray = to->array,
+                                                            .dstXInBytes = to->x,
+                                                            .dstY = to->y,
+                                                            .dstZ = to->z,
+                                                            .dstPitch = to->pitch,
+                                                            .dstHeight = to->height,
+                                                            .srcMemoryType = from->type,
+                                                            .srcHost = from->host,
+                                                            .srcDevice = from->device,
+                                                            .srcArray = from->array,
+                                                            .srcXInBytes = from->x,
+                                                            .srcY = from->y,
+                                                            .srcZ = from->z,
+                                                            .srcPitch = from->pitch,
+                                                            .srcHeight = from->height,
+                                                            .WidthInBytes = c->width,
+                                                            .Height = c->height,
+                                                            .Depth = c->depth } };
     if ((*r = context_current(&k)) || (*r = stream_get(k, stream, false, &s))) return true;
     return capture_node(s, &node, r);
 }
@@ -84,7 +96,8 @@ static bool captured(CUstream stream, const struct box *to, const struct box *fr
 bool copy_captured_linear(uint64_t to, uint64_t from, size_t bytes, CUstream stream, CUresult *r)
 {
     const struct copy c = { .width = bytes, .height = 1, .depth = 1 };
-    const struct box a = { .type = CU_MEMORYTYPE_UNIFIED, .device = to }, b = { .type = CU_MEMORYTYPE_UNIFIED, .device = from };
+    const struct box a = { .type = CU_MEMORYTYPE_UNIFIED, .device = to },
+                     b = { .type = CU_MEMORYTYPE_UNIFIED, .device = from };
     return captured(stream, &a, &b, &c, r);
 }
 

@@ -9,16 +9,12 @@ static CUresult issue(CUstream handle, const CUstreamBatchMemOpParams *ops, unsi
     struct context *c;
     struct stream *s;
     CUresult r = context_current(&c);
-    if (r || (r = stream_get(c, handle, false, &s)))
-        return r;
-    if (!ops || count > MOST_OPERATIONS)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (!count)
-        return CUDA_SUCCESS;
+    if (r || (r = stream_get(c, handle, false, &s))) return r;
+    if (!ops || count > MOST_OPERATIONS) return CUDA_ERROR_INVALID_VALUE;
+    if (!count) return CUDA_SUCCESS;
     CUgraphNodeParams node = { .type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,
                                .memOp = { (CUcontext)stream_context(s), count, (CUstreamBatchMemOpParams *)ops, 0 } };
-    if (capture_node(s, &node, &r))
-        return r;
+    if (capture_node(s, &node, &r)) return r;
     int may_flush = 0;
     cuDeviceGetAttribute(&may_flush, CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES, stream_context(s)->device->ordinal);
     return stream_memory_operations(s, ops, count, may_flush);
@@ -26,33 +22,39 @@ static CUresult issue(CUstream handle, const CUstreamBatchMemOpParams *ops, unsi
 
 CUresult CUDAAPI cuStreamWaitValue32_v2(CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags)
 {
-    CUstreamBatchMemOpParams op = { .waitValue = { .operation = CU_STREAM_MEM_OP_WAIT_VALUE_32, .address = addr,
-                                                   .value = value, .flags = flags } };
+    CUstreamBatchMemOpParams op = {
+        .waitValue = { .operation = CU_STREAM_MEM_OP_WAIT_VALUE_32, .address = addr, .value = value, .flags = flags }
+    };
     return issue(stream, &op, 1);
 }
 
 CUresult CUDAAPI cuStreamWaitValue64_v2(CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags)
 {
-    CUstreamBatchMemOpParams op = { .waitValue = { .operation = CU_STREAM_MEM_OP_WAIT_VALUE_64, .address = addr,
-                                                   .value64 = value, .flags = flags } };
+    CUstreamBatchMemOpParams op = {
+        .waitValue = { .operation = CU_STREAM_MEM_OP_WAIT_VALUE_64, .address = addr, .value64 = value, .flags = flags }
+    };
     return issue(stream, &op, 1);
 }
 
 CUresult CUDAAPI cuStreamWriteValue32_v2(CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags)
 {
-    CUstreamBatchMemOpParams op = { .writeValue = { .operation = CU_STREAM_MEM_OP_WRITE_VALUE_32, .address = addr,
-                                                    .value = value, .flags = flags } };
+    CUstreamBatchMemOpParams op = {
+        .writeValue = { .operation = CU_STREAM_MEM_OP_WRITE_VALUE_32, .address = addr, .value = value, .flags = flags }
+    };
     return issue(stream, &op, 1);
 }
 
 CUresult CUDAAPI cuStreamWriteValue64_v2(CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags)
 {
-    CUstreamBatchMemOpParams op = { .writeValue = { .operation = CU_STREAM_MEM_OP_WRITE_VALUE_64, .address = addr,
-                                                    .value64 = value, .flags = flags } };
+    CUstreamBatchMemOpParams op = { .writeValue = { .operation = CU_STREAM_MEM_OP_WRITE_VALUE_64,
+                                                    .address = addr,
+                                                    .value64 = value,
+                                                    .flags = flags } };
     return issue(stream, &op, 1);
 }
 
-CUresult CUDAAPI cuStreamBatchMemOp_v2(CUstream stream, unsigned int count, CUstreamBatchMemOpParams *paramArray, unsigned int flags)
+CUresult CUDAAPI cuStreamBatchMemOp_v2(CUstream stream, unsigned int count, CUstreamBatchMemOpParams *paramArray,
+                                       unsigned int flags)
 {
     return issue(stream, flags ? NULL : paramArray, count);
 }
@@ -90,7 +92,8 @@ CUresult CUDAAPI cuStreamWriteValue64(CUstream stream, CUdeviceptr addr, cuuint6
     return switched_off();
 }
 
-CUresult CUDAAPI cuStreamBatchMemOp(CUstream stream, unsigned int count, CUstreamBatchMemOpParams *paramArray, unsigned int flags)
+CUresult CUDAAPI cuStreamBatchMemOp(CUstream stream, unsigned int count, CUstreamBatchMemOpParams *paramArray,
+                                    unsigned int flags)
 {
     (void)stream, (void)count, (void)paramArray, (void)flags;
     return switched_off();

@@ -122,8 +122,7 @@ CUresult CUDAAPI cuMemAllocHost_v2(void **pp, size_t bytesize) { return cuMemHos
 /* Pinned or registered memory that contains p. */
 static bool pinned(const void *p, struct allocation *a)
 {
-    return space_look((uint64_t)p, a) &&
-           ((a->kind == ALLOCATION_HOST && !a->pool) || a->kind == ALLOCATION_REGISTERED);
+    return space_look((uint64_t)p, a) && ((a->kind == ALLOCATION_HOST && !a->pool) || a->kind == ALLOCATION_REGISTERED);
 }
 
 CUresult CUDAAPI cuMemFreeHost(void *p)

@@ -22,7 +22,8 @@ CUresult CUDAAPI cuMulticastCreate(CUmemGenericAllocationHandle *mcHandle, const
     CUresult r = supported();
     if (r) return r;
     if (!mcHandle || !good_properties(prop) || prop->size % MULTICAST_GRANULARITY) return CUDA_ERROR_INVALID_VALUE;
-    if (prop->handleTypes & ~(unsigned long long)CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) return CUDA_ERROR_NOT_SUPPORTED;
+    if (prop->handleTypes & ~(unsigned long long)CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
+        return CUDA_ERROR_NOT_SUPPORTED;
     return multicast_create(prop, mcHandle);
 }
 

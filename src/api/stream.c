@@ -22,15 +22,12 @@ CUresult CUDAAPI cuStreamCreateWithPriority(CUstream *phStream, unsigned int fla
     struct context *c;
     struct stream *s;
     CUresult r = context_current(&c);
-    if (r)
-        return r;
-    if (!phStream || flags & ~CU_STREAM_NON_BLOCKING)
-        return CUDA_ERROR_INVALID_VALUE;
+    if (r) return r;
+    if (!phStream || flags & ~CU_STREAM_NON_BLOCKING) return CUDA_ERROR_INVALID_VALUE;
     struct green *g = green_current();
     r = g ? stream_create_green(g, flags, stream_clamp_priority(priority), &s)
           : stream_create(c, flags, stream_clamp_priority(priority), &s);
-    if (!r)
-        *phStream = (CUstream)s;
+    if (!r) *phStream = (CUstream)s;
     return r;
 }
 
@@ -42,11 +39,9 @@ CUresult CUDAAPI cuStreamCreate(CUstream *phStream, unsigned int Flags)
 CUresult CUDAAPI cuStreamDestroy_v2(CUstream hStream)
 {
     struct stream *s;
-    if (!hStream)
-        hStream = CU_STREAM_LEGACY;    /* refused, whatever the default stream is */
+    if (!hStream) hStream = CU_STREAM_LEGACY; /* refused, whatever the default stream is */
     CUresult r = named(hStream, &s);
-    if (r || (r = stream_destroy(s)))
-        return r;
+    if (r || (r = stream_destroy(s))) return r;
     capture_forget_stream(s);
     return CUDA_SUCCESS;
 }
@@ -55,10 +50,8 @@ CUresult CUDAAPI cuStreamGetPriority(CUstream hStream, int *priority)
 {
     struct stream *s;
     CUresult r = named(hStream, &s);
-    if (r)
-        return r;
-    if (!priority)
-        return CUDA_ERROR_INVALID_VALUE;
+    if (r) return r;
+    if (!priority) return CUDA_ERROR_INVALID_VALUE;
     *priority = stream_describe(s).priority;
     return CUDA_SUCCESS;
 }
@@ -67,10 +60,8 @@ CUresult CUDAAPI cuStreamGetFlags(CUstream hStream, unsigned int *flags)
 {
     struct stream *s;
     CUresult r = named(hStream, &s);
-    if (r)
-        return r;
-    if (!flags)
-        return CUDA_ERROR_INVALID_VALUE;
+    if (r) return r;
+    if (!flags) return CUDA_ERROR_INVALID_VALUE;
     *flags = stream_describe(s).flags;
     return CUDA_SUCCESS;
 }
@@ -79,10 +70,8 @@ CUresult CUDAAPI cuStreamGetId(CUstream hStream, unsigned long long *streamId)
 {
     struct stream *s;
     CUresult r = named(hStream, &s);
-    if (r)
-        return r;
-    if (!streamId)
-        return CUDA_ERROR_INVALID_VALUE;
+    if (r) return r;
+    if (!streamId) return CUDA_ERROR_INVALID_VALUE;
     *streamId = stream_describe(s).id;
     return CUDA_SUCCESS;
 }
@@ -91,10 +80,8 @@ CUresult CUDAAPI cuStreamGetCtx(CUstream hStream, CUcontext *pctx)
 {
     struct stream *s;
     CUresult r = named(hStream, &s);
-    if (r)
-        return r;
-    if (!pctx)
-        return CUDA_ERROR_INVALID_VALUE;
+    if (r) return r;
+    if (!pctx) return CUDA_ERROR_INVALID_VALUE;
     const struct green *g = green_of(s);
     *pctx = (CUcontext)(g ? g->named : stream_context(s));
     return CUDA_SUCCESS;
@@ -104,10 +91,8 @@ CUresult CUDAAPI cuStreamGetCtx_v2(CUstream hStream, CUcontext *pCtx, CUgreenCtx
 {
     struct stream *s;
     CUresult r = named(hStream, &s);
-    if (r)
-        return r;
-    if (!pCtx || !pGreenCtx)
-        return CUDA_ERROR_INVALID_VALUE;
+    if (r) return r;
+    if (!pCtx || !pGreenCtx) return CUDA_ERROR_INVALID_VALUE;
     *pCtx = (CUcontext)stream_context(s);
     *pGreenCtx = (CUgreenCtx)green_of(s);
     return CUDA_SUCCESS;
@@ -117,10 +102,8 @@ CUresult CUDAAPI cuStreamGetGreenCtx(CUstream hStream, CUgreenCtx *phCtx)
 {
     struct stream *s;
     CUresult r = named(hStream, &s);
-    if (r)
-        return r;
-    if (!phCtx)
-        return CUDA_ERROR_INVALID_VALUE;
+    if (r) return r;
+    if (!phCtx) return CUDA_ERROR_INVALID_VALUE;
     *phCtx = (CUgreenCtx)green_of(s);
     return CUDA_SUCCESS;
 }
@@ -129,10 +112,8 @@ CUresult CUDAAPI cuStreamGetDevice(CUstream hStream, CUdevice *device)
 {
     struct stream *s;
     CUresult r = named(hStream, &s);
-    if (r)
-        return r;
-    if (!device)
-        return CUDA_ERROR_INVALID_VALUE;
+    if (r) return r;
+    if (!device) return CUDA_ERROR_INVALID_VALUE;
     *device = stream_context(s)->device->ordinal;
     return CUDA_SUCCESS;
 }
@@ -158,40 +139,40 @@ CUresult CUDAAPI cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned in
     struct stream *s;
     struct event *e;
     CUresult r = named(hStream, &s);
-    if (r)
-        return r;
-    if (Flags & ~CU_EVENT_WAIT_EXTERNAL)
-        return CUDA_ERROR_INVALID_VALUE;
-    if ((r = event_get(hEvent, &e)) || capture_wait(s, e, Flags, &r))
-        return r;
+    if (r) return r;
+    if (Flags & ~CU_EVENT_WAIT_EXTERNAL) return CUDA_ERROR_INVALID_VALUE;
+    if ((r = event_get(hEvent, &e)) || capture_wait(s, e, Flags, &r)) return r;
     return Flags ? CUDA_ERROR_ILLEGAL_STATE : stream_wait_event(s, e);
 }
 
-struct host_function { CUhostFn function; void *data; };
+struct host_function {
+    CUhostFn function;
+    void *data;
+};
 
 static void call_function(void *arg, CUresult status)
 {
     struct host_function *h = arg;
-    if (!status)
-        h->function(h->data);
+    if (!status) h->function(h->data);
 }
 
 CUresult CUDAAPI cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void *userData)
 {
     struct stream *s;
     CUresult r = named(hStream, &s);
-    if (r)
-        return r;
-    if (!fn)
-        return CUDA_ERROR_INVALID_VALUE;
+    if (r) return r;
+    if (!fn) return CUDA_ERROR_INVALID_VALUE;
     CUgraphNodeParams node = { .type = CU_GRAPH_NODE_TYPE_HOST, .host = { fn, userData } };
-    if (capture_node(s, &node, &r))
-        return r;
+    if (capture_node(s, &node, &r)) return r;
     struct host_function h = { fn, userData };
     return stream_call(s, call_function, &h, sizeof h);
 }
 
-struct callback { CUstreamCallback function; CUstream stream; void *data; };
+struct callback {
+    CUstreamCallback function;
+    CUstream stream;
+    void *data;
+};
 
 static void call_callback(void *arg, CUresult status)
 {
@@ -203,12 +184,9 @@ CUresult CUDAAPI cuStreamAddCallback(CUstream hStream, CUstreamCallback callback
 {
     struct stream *s;
     CUresult r = named(hStream, &s);
-    if (r)
-        return r;
-    if (!callback || flags)
-        return CUDA_ERROR_INVALID_VALUE;
-    if ((r = capture_refuse(s)))
-        return r;
+    if (r) return r;
+    if (!callback || flags) return CUDA_ERROR_INVALID_VALUE;
+    if ((r = capture_refuse(s))) return r;
     struct callback b = { callback, hStream, userData };
     return stream_call(s, call_callback, &b, sizeof b);
 }
@@ -217,8 +195,7 @@ CUresult CUDAAPI cuStreamCopyAttributes(CUstream dst, CUstream src)
 {
     struct stream *to, *from;
     CUresult r = named(dst, &to);
-    if (r || (r = named(src, &from)))
-        return r;
+    if (r || (r = named(src, &from))) return r;
     stream_copy_attributes(to, from);
     return CUDA_SUCCESS;
 }
@@ -227,8 +204,7 @@ CUresult CUDAAPI cuStreamGetAttribute(CUstream hStream, CUstreamAttrID attr, CUs
 {
     struct stream *s;
     CUresult r = named(hStream, &s);
-    if (r)
-        return r;
+    if (r) return r;
     return value_out ? stream_get_attribute(s, attr, value_out) : CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -236,7 +212,6 @@ CUresult CUDAAPI cuStreamSetAttribute(CUstream hStream, CUstreamAttrID attr, con
 {
     struct stream *s;
     CUresult r = named(hStream, &s);
-    if (r)
-        return r;
+    if (r) return r;
     return value ? stream_set_attribute(s, attr, value) : CUDA_ERROR_INVALID_VALUE;
 }

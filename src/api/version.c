@@ -3,8 +3,7 @@
 
 CUresult CUDAAPI cuDriverGetVersion(int *driverVersion)
 {
-    if (!driverVersion)
-        return CUDA_ERROR_INVALID_VALUE;
+    if (!driverVersion) return CUDA_ERROR_INVALID_VALUE;
     *driverVersion = CUDA_VERSION;
     return CUDA_SUCCESS;
 }

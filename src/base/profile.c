@@ -132,7 +132,8 @@ static CUresult read_profile(struct profile *p)
     if (read_built_in(p, asked)) return CUDA_SUCCESS;
     int line = ini_parse(asked, on_entry, p);
     if (line < 0)
-        fl_log(FL_LOG_ERROR, "FAULTLINE_PROFILE: %s cannot be read (it is %s or the path of an INI file)", asked, built_in_names());
+        fl_log(FL_LOG_ERROR, "FAULTLINE_PROFILE: %s cannot be read (it is %s or the path of an INI file)", asked,
+               built_in_names());
     else if (line > 0)
         fl_log(FL_LOG_ERROR, "FAULTLINE_PROFILE: %s: line %d is wrong", asked, line);
     return line ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;

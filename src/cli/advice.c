@@ -34,7 +34,8 @@ static bool back_and_forth(const struct trace_statistics *s, char *out, size_t s
     if (n < 0 || (size_t)n >= size) return true;
     snprintf(out + n, size - (size_t)n, "%s",
              reads(s) >= 90
-                 ? "nearly all faults were reads; if hardly anything is written there, advise read-mostly (CU_MEM_ADVISE_SET_READ_MOSTLY)"
+                 ? "nearly all faults were reads; if hardly anything is written there, advise read-mostly "
+                   "(CU_MEM_ADVISE_SET_READ_MOSTLY)"
                  : "set a preferred location and accessed-by for the others, or separate what each of them writes");
     return true;
 }

@@ -14,10 +14,7 @@
 
 static void *library;
 
-static void *find(const char *symbol)
-{
-    return dlsym(library, symbol);
-}
+static void *find(const char *symbol) { return dlsym(library, symbol); }
 
 enum unit { COUNT, KIB, MIB, KHZ, YES_NO };
 
@@ -74,25 +71,20 @@ static CUresult print_device(CUdevice dev, int count)
         (r = ENTRY_POINT(cuDeviceGetAttribute)(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, dev)))
         return r;
     printf("device %d: %s\n", dev, name);
-    printf("  %-32s%d.%d\n  %-32s%.1f GiB\n  %-32s%s\n", "compute capability", major, minor,
-           "memory", (double)memory / (1ull << 30), "PCI address", bus);
+    printf("  %-32s%d.%d\n  %-32s%.1f GiB\n  %-32s%s\n", "compute capability", major, minor, "memory",
+           (double)memory / (1ull << 30), "PCI address", bus);
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         int value;
-        if ((r = ENTRY_POINT(cuDeviceGetAttribute)(&value, lines[i].attribute, dev)))
-            return r;
+        if ((r = ENTRY_POINT(cuDeviceGetAttribute)(&value, lines[i].attribute, dev))) return r;
         print_line(lines[i].text, lines[i].unit, value);
     }
-    if (count > 1)
-        printf("  %-32s", "peers");
+    if (count > 1) printf("  %-32s", "peers");
     for (CUdevice peer = 0; count > 1 && peer < count; peer++) {
         int can = 0;
-        if (peer != dev && (r = ENTRY_POINT(cuDeviceCanAccessPeer)(&can, dev, peer)))
-            return r;
-        if (can)
-            printf("%d ", peer);
+        if (peer != dev && (r = ENTRY_POINT(cuDeviceCanAccessPeer)(&can, dev, peer))) return r;
+        if (can) printf("%d ", peer);
     }
-    if (count > 1)
-        putchar('\n');
+    if (count > 1) putchar('\n');
     return CUDA_SUCCESS;
 }
 
@@ -103,9 +95,9 @@ static CUresult print_machine(void)
     if ((r = ENTRY_POINT(cuInit)(0)) || (r = ENTRY_POINT(cuDriverGetVersion)(&version)) ||
         (r = ENTRY_POINT(cuDeviceGetCount)(&count)))
         return r;
-    printf("CUDA driver API %d.%d, %d simulated device%s\n", version / 1000, version % 1000 / 10, count, count == 1 ? "" : "s");
-    for (CUdevice dev = 0; !r && dev < count; dev++)
-        r = print_device(dev, count);
+    printf("CUDA driver API %d.%d, %d simulated device%s\n", version / 1000, version % 1000 / 10, count,
+           count == 1 ? "" : "s");
+    for (CUdevice dev = 0; !r && dev < count; dev++) r = print_device(dev, count);
     return r;
 }
 
@@ -117,8 +109,7 @@ int command_devices(int argc, char **argv)
         return strcmp(argv[1], "--help") ? 2 : 0;
     }
     const char *folder = library_folder();
-    if (!folder)
-        return 126;
+    if (!folder) return 126;
     snprintf(path, sizeof path, "%s/libcuda.so.1", folder);
     library = dlopen(path, RTLD_NOW);
     if (!library) {
@@ -126,8 +117,7 @@ int command_devices(int argc, char **argv)
         return 126;
     }
     CUresult r = print_machine();
-    if (!r)
-        return 0;
+    if (!r) return 0;
     const char *name = NULL;
     ENTRY_POINT(cuGetErrorName)(r, &name);
     complain("the library answered %s", name ? name : "an unknown error");

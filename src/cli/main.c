@@ -14,7 +14,8 @@ static const struct {
 } commands[] = {
     { "run", command_run, "run [OPTION...] -- PROGRAM [ARGUMENT...]   run a CUDA program on simulated GPUs" },
     { "devices", command_devices, "devices                                    what the simulated machine looks like" },
-    { "ptxc", command_ptxc, "ptxc FILE                                  compile a PTX file and show what the compiler says" },
+    { "ptxc", command_ptxc,
+      "ptxc FILE                                  compile a PTX file and show what the compiler says" },
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
@@ -55,8 +56,7 @@ const char *library_folder(void)
 static void print_usage(FILE *to)
 {
     fputs("usage:\n", to);
-    for (int i = 0; i < COMMANDS; i++)
-        fprintf(to, "  faultline %s\n", commands[i].usage);
+    for (int i = 0; i < COMMANDS; i++) fprintf(to, "  faultline %s\n", commands[i].usage);
     fputs("\nfaultline COMMAND --help says more.\n", to);
 }
 
@@ -67,10 +67,8 @@ int main(int argc, char **argv)
         return 0;
     }
     for (int i = 0; argc > 1 && i < COMMANDS; i++)
-        if (!strcmp(argv[1], commands[i].name))
-            return commands[i].run(argc - 1, argv + 1);
-    if (argc > 1)
-        complain("there is no command %s", argv[1]);
+        if (!strcmp(argv[1], commands[i].name)) return commands[i].run(argc - 1, argv + 1);
+    if (argc > 1) complain("there is no command %s", argv[1]);
     print_usage(stderr);
     return 2;
 }

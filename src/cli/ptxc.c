@@ -14,13 +14,10 @@ int command_ptxc(int argc, char **argv)
         puts("usage: faultline ptxc FILE\nCompiles FILE and prints warnings and errors, with the line they are about.");
         return 0;
     }
-    if (argc != 2)
-        return complain("ptxc: usage: faultline ptxc FILE");
-    if (access(argv[1], R_OK))
-        return complain("%s: %s", argv[1], strerror(errno));
+    if (argc != 2) return complain("ptxc: usage: faultline ptxc FILE");
+    if (access(argv[1], R_OK)) return complain("%s: %s", argv[1], strerror(errno));
     const char *folder = library_folder();
-    if (!folder)
-        return 126;
+    if (!folder) return 126;
     snprintf(compiler, sizeof compiler, "%s/faultline-ptxc", folder);
     execl(compiler, compiler, argv[1], "-o", "/dev/null", (char *)NULL);
     complain("cannot run %s: %s", compiler, strerror(errno));

@@ -40,8 +40,7 @@ static volatile sig_atomic_t child;
 
 static void pass_on(int signal)
 {
-    if (child)
-        kill(child, signal);
+    if (child) kill(child, signal);
 }
 
 /* A file that the library notes failed calls in, or "" if there is no place for one. */
@@ -60,11 +59,9 @@ static void report_print(const char *path)
 {
     char line[256];
     FILE *f = fopen(path, "r");
-    if (!f)
-        return;
+    if (!f) return;
     for (bool first = true; fgets(line, sizeof line, f); first = false) {
-        if (first)
-            fputs("faultline: driver calls that failed:\n", stderr);
+        if (first) fputs("faultline: driver calls that failed:\n", stderr);
         fprintf(stderr, "    %s", line);
     }
     fclose(f);
@@ -85,11 +82,12 @@ static int explain(const char *program, int status)
     if (WIFSIGNALED(status)) {
         int n = WTERMSIG(status);
         complain("%s was ended by signal %d (%s)%s", program, n, strsignal(n),
-                 n == SIGSEGV || n == SIGBUS ? ": host code touched memory it may not; device memory is not for the host" : "");
+                 n == SIGSEGV || n == SIGBUS
+                     ? ": host code touched memory it may not; device memory is not for the host"
+                     : "");
         return 128 + n;
     }
-    if (WEXITSTATUS(status))
-        complain("%s ended with exit status %d", program, WEXITSTATUS(status));
+    if (WEXITSTATUS(status)) complain("%s ended with exit status %d", program, WEXITSTATUS(status));
     return WEXITSTATUS(status);
 }
 
@@ -99,8 +97,7 @@ static int run_program(char **argv)
     struct sigaction action = { .sa_handler = pass_on, .sa_flags = SA_RESTART };
     int status;
     report_create(report);
-    if (*report)
-        setenv("FAULTLINE_REPORT", report, 1);
+    if (*report) setenv("FAULTLINE_REPORT", report, 1);
     pid_t parent = getpid(), pid = fork();
     if (pid < 0) {
         unlink(report);
@@ -109,8 +106,7 @@ static int run_program(char **argv)
     }
     if (!pid) {
         prctl(PR_SET_PDEATHSIG, SIGTERM);
-        if (getppid() != parent)
-            _exit(126);
+        if (getppid() != parent) _exit(126);
         execvp(*argv, argv);
         int error = errno;
         complain("cannot run %s: %s", *argv, strerror(error));
@@ -123,12 +119,10 @@ static int run_program(char **argv)
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGHUP, &action, NULL);
     while (waitpid(pid, &status, 0) < 0)
-        if (errno != EINTR)
-            return 126;
+        if (errno != EINTR) return 126;
     int result = explain(*argv, status);
     if (*report) {
-        if (result)
-            report_print(report);
+        if (result) report_print(report);
         unlink(report);
     }
     return result;
@@ -157,11 +151,9 @@ int command_run(int argc, char **argv)
         return 2;
     }
     const char *folder = library_folder();
-    if (!folder)
-        return 126;
+    if (!folder) return 126;
     set_library_path(folder);
-    if (!watch_begin(&watch))
-        return 126;
+    if (!watch_begin(&watch)) return 126;
     int result = run_program(argv + optind);
     watch_end();
     return result;

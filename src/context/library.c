@@ -26,7 +26,7 @@ static bool forked; /* this is a forked child of the process that called cuInit 
 /* Who publishes allocations of its own; each is told when a context dies, a device comes or goes. */
 extern const struct space_owner array_owner; /* api/array.c */
 
-void logs_init(void);                           /* api/logs.c */
+void logs_init(void); /* api/logs.c */
 
 static void in_child(void)
 {

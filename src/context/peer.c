@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 struct pair {
-    struct context *from, *to;     /* kernels of from may use memory of to */
+    struct context *from, *to; /* kernels of from may use memory of to */
     struct pair *next;
 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* before the space's */

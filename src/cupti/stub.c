@@ -8,7 +8,8 @@
 static CUptiResult not_supported(const char *name)
 {
     const char *level = getenv("FAULTLINE_LOG");
-    if (level && (!strcmp(level, "info") || !strcmp(level, "debug"))) fprintf(stderr, "faultline: %s is not supported\n", name);
+    if (level && (!strcmp(level, "info") || !strcmp(level, "debug")))
+        fprintf(stderr, "faultline: %s is not supported\n", name);
     return CUPTI_ERROR_NOT_SUPPORTED;
 }
 

@@ -4,9 +4,9 @@
 #include "device/device.h"
 #include "base/log.h"
 #include "base/message.h"
+#include "base/tree.h"
 #include "processor/processor.h"
 
-#include <bsd/sys/tree.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,10 +30,7 @@ struct mapping {
 };
 static int by_va(struct mapping *x, struct mapping *y) { return x->va < y->va ? -1 : x->va > y->va; }
 RB_HEAD(mappings, mapping);
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wunused-function"
-RB_GENERATE_INTERNAL(mappings, mapping, link, by_va, static)
-#pragma GCC diagnostic pop
+TREE_FUNCTIONS(mappings, mapping, link, by_va)
 static struct mappings mappings = RB_INITIALIZER(&mappings);
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 

@@ -190,9 +190,7 @@ static void apply(const struct command *c)
     case COMMAND_PROTECT: agent_protect(c->map.va, c->map.size, c->map.prot); break;
     case COMMAND_MANAGE: managed_map(c->map.va, c->map.size, c->map.backing); break;
     case COMMAND_MANAGED: managed_change(c->map.va, c->map.size, (int)c->map.prot); break;
-    case COMMAND_MULTICAST:
-        multimem_map(c->map.va, c->map.size, c->map.backing, c->map.offset, c->map.prot);
-        break;
+    case COMMAND_MULTICAST: multimem_map(c->map.va, c->map.size, c->map.backing, c->map.offset, c->map.prot); break;
     case COMMAND_MULTICAST_END: multimem_unmap(c->map.va, c->map.size); break;
     case COMMAND_FORGET: agent_forget(c->map.backing); break;
     case COMMAND_LAUNCH: launch(c); break;

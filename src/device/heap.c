@@ -9,7 +9,9 @@ struct heap {
     uint32_t ready;
     uint64_t size, next /* offset of the piece where the search begins */;
 };
-struct piece { uint64_t size /* with this header */, used; };
+struct piece {
+    uint64_t size /* with this header */, used;
+};
 enum { USED = 0x46415553u, FREE = 0x45455246u, FIRST = 64 };
 
 uint64_t device_malloc(struct fl_block *b, uint64_t size);
@@ -42,11 +44,15 @@ static struct piece *piece_at(struct heap *h, uint64_t offset)
     struct piece *p = (struct piece *)((char *)h + offset);
     if (offset == room) return NULL;
     if (offset < FIRST || offset % 16 || offset > room - sizeof *p) damaged(h);
-    if ((p->used != USED && p->used != FREE) || p->size < sizeof *p || p->size % 16 || p->size > room - offset) damaged(h);
+    if ((p->used != USED && p->used != FREE) || p->size < sizeof *p || p->size % 16 || p->size > room - offset)
+        damaged(h);
     return p;
 }
 
-static uint64_t offset_of(const struct heap *h, const struct piece *p) { return (uint64_t)((const char *)p - (const char *)h); }
+static uint64_t offset_of(const struct heap *h, const struct piece *p)
+{
+    return (uint64_t)((const char *)p - (const char *)h);
+}
 
 /* A free piece of at least need bytes among those from offset begin to end. */
 static struct piece *find(struct heap *h, uint64_t begin, uint64_t end, uint64_t need)

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { SANITIZED = 1 };            /* which has a layout of its own */
+enum { SANITIZED = 1 }; /* which has a layout of its own */
 #else
 enum { SANITIZED = 0 };
 #endif

@@ -59,8 +59,7 @@ static struct grid *grid_take(void)
 {
     pthread_mutex_lock(&pool_lock);
     struct grid *g = active, **at = &active;
-    while (g && !grid_has_work(g))
-        at = &g->next_active, g = *at;
+    while (g && !grid_has_work(g)) at = &g->next_active, g = *at;
     if (g) {
         g->workers++;
         /* to the end of the list, so that all grids get their turn */

@@ -139,7 +139,9 @@ static bool after_run(struct grid *g, struct frame *f, enum block_outcome outcom
 }
 
 /* Blocks that one worker starts together. */
-struct run { uint64_t first, end; };
+struct run {
+    uint64_t first, end;
+};
 
 /* How many blocks of g a worker starts at a time. */
 static uint64_t share_of(const struct grid *g)

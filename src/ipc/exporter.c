@@ -20,7 +20,7 @@ enum { BUCKETS = 256, MOST = 4096, PAUSE_US = 50000 };
 struct offer {
     unsigned char secret[IPC_SECRET];
     enum ipc_kind kind;
-    uint64_t base, number;         /* number: the allocation's buffer_id, the event's id */
+    uint64_t base, number; /* number: the allocation's buffer_id, the event's id */
     struct event *event;
     struct offer *next;
 };
@@ -32,7 +32,10 @@ struct hold {
     struct beacon *beacon;
     struct hold *next;
 };
-struct connection { int fd; struct hold *holds; };
+struct connection {
+    int fd;
+    struct hold *holds;
+};
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* offers; before the space's */
 static struct offer *offers[BUCKETS];

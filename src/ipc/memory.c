@@ -13,19 +13,20 @@ struct import {
     struct allocation a;
     struct ticket ticket;
     struct peer *peer;
-    struct backing view;           /* the peer's memory, with an alias of these pages alone */
-    char *pages;                   /* the alias */
-    uint64_t span;                 /* bytes of whole pages */
-    unsigned count;                /* of opens */
+    struct backing view; /* the peer's memory, with an alias of these pages alone */
+    char *pages;         /* the alias */
+    uint64_t span;       /* bytes of whole pages */
+    unsigned count;      /* of opens */
     struct import *next;
 };
-static struct import *imports;     /* under the importer's lock */
+static struct import *imports; /* under the importer's lock */
 
 CUresult ipc_export_memory(uint64_t address, CUipcMemHandle *out)
 {
     struct allocation a;
     struct ticket t;
-    if (!space_look(address, &a) || a.kind != ALLOCATION_DEVICE || !a.ipc_capable || a.owner) return CUDA_ERROR_INVALID_VALUE;
+    if (!space_look(address, &a) || a.kind != ALLOCATION_DEVICE || !a.ipc_capable || a.owner)
+        return CUDA_ERROR_INVALID_VALUE;
     CUresult r = exporter_memory(a.base, a.buffer_id, &t);
     if (!r) memcpy(out, &t, sizeof t);
     return r;

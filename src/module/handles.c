@@ -33,8 +33,10 @@ void handles_put(struct handles *h, void *array)
     struct handles_array *a = (void *)((char *)array - offsetof(struct handles_array, handles));
     pthread_mutex_lock(&h->lock);
     a->next = NULL;
-    if (h->first[a->index]) h->last[a->index]->next = a;
-    else h->first[a->index] = a;
+    if (h->first[a->index])
+        h->last[a->index]->next = a;
+    else
+        h->first[a->index] = a;
     h->last[a->index] = a;
     pthread_mutex_unlock(&h->lock);
 }

@@ -286,7 +286,8 @@ static int blocks_by_registers(const struct profile *p, int registers, int warps
     if (registers <= 0) return INT_MAX;
     int each = (registers * 32 + unit - 1) / unit * unit;
     int per_block = profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK) / each;
-    int all = profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR) / each / schedulers * schedulers;
+    int all =
+        profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR) / each / schedulers * schedulers;
     return warps > per_block ? 0 : all / warps;
 }
 

@@ -1,6 +1,7 @@
 /* The blocks of chunks: found by size, cut, merged. Who may use a free block
  * is decided here too: the pool's policies say what counts as an order. */
 #include "pool/internal.h"
+#include "base/tree.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,10 +14,7 @@ static int by_size(struct block *x, struct block *y)
     uint64_t a = x->chunk->memory.va + x->at, b = y->chunk->memory.va + y->at;
     return a < b ? -1 : a > b;
 }
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wunused-function"
-RB_GENERATE_INTERNAL(free_tree, block, by_size, by_size, static)
-#pragma GCC diagnostic pop
+TREE_FUNCTIONS(free_tree, block, by_size, by_size)
 
 struct block *block_new(struct mempool *p)
 {

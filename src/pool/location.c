@@ -115,4 +115,3 @@ CUresult mempool_set_device(int ordinal, struct mempool *p)
     const CUmemLocation l = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = ordinal };
     return set_current(l, CU_MEM_ALLOCATION_TYPE_PINNED, p, true);
 }
-

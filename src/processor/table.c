@@ -311,7 +311,8 @@ void leaf_clean(struct table *t, struct leaf *l)
 
 static bool may_open(const struct table *t, const struct leaf *l)
 {
-    return !l->open && !t->signals && t->pieces < mmu.pieces_most && mask_full(&l->may_write) && !mask_full(&l->has_write);
+    return !l->open && !t->signals && t->pieces < mmu.pieces_most && mask_full(&l->may_write) &&
+           !mask_full(&l->has_write);
 }
 
 /* What a page table is to permit. */

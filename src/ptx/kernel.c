@@ -347,9 +347,7 @@ static void emit_segment(struct emitter *e, struct kernel *k, uint32_t number)
     function_begin(e, f);
     e->kernel = k;
     e->group = k->vector && !e->probe ? ", !llvm.access.group !1" : "";
-    struct walk w = {
-        e, k, arena_alloc(k->cfg.nblocks + 1ul), arena_alloc((k->cfg.nblocks + 1ul) * 4), 0, "NEXT0"
-    };
+    struct walk w = { e, k, arena_alloc(k->cfg.nblocks + 1ul), arena_alloc((k->cfg.nblocks + 1ul) * 4), 0, "NEXT0" };
     prologue(e, k);
     if (l) {
         lockstep_emit(&w, l);

@@ -148,9 +148,9 @@ static void write_shared_part(struct walk *w, const struct lockstep *l)
     e->t = "%first";
     for (uint32_t r = 0; r < f->nregs; r++) {
         if (l->role[r] != ROLE_INDUCTION) continue;
-        const char *type = lltype(f->regs[r]->type),
-                   *by = l->step[r]->kind == OPERAND_int ? arena_printf("%" PRId64, (int64_t)l->step[r]->bits)
-                                                         : load_reg(e, l->step[r]->reg);
+        const char *type = lltype(f->regs[r]->type), *by = l->step[r]->kind == OPERAND_int
+                                                               ? arena_printf("%" PRId64, (int64_t)l->step[r]->bits)
+                                                               : load_reg(e, l->step[r]->reg);
         if (l->step[r]->kind == OPERAND_int && type_bits(f->regs[r]->type) == 32)
             by = arena_printf("%" PRId32, (int32_t)l->step[r]->bits);
         const char *sum = emit(e, "load %s, ptr %%D%u", type, r);

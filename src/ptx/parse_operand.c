@@ -190,4 +190,3 @@ struct operand parse_operand(struct parser *p)
     }
     return o;
 }
-

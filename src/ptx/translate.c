@@ -132,7 +132,9 @@ void translate(const char *text, size_t size, struct translation *t)
     number_symbols(t);
     place_shared(t->module);
     analyse_kernels(t->module);
-    struct emitter e = { .module = t->module, .out = open_memstream(&t->ir, &t->ir_size), .avoid_fma = !llvm_host_has("fma") };
+    struct emitter e = { .module = t->module,
+                         .out = open_memstream(&t->ir, &t->ir_size),
+                         .avoid_fma = !llvm_host_has("fma") };
     if (!e.out) fatal(EXIT_INTERNAL, "out of memory");
     emit_all(t, &e);
     fclose(e.out);

@@ -15,7 +15,9 @@ enum { PAGE = 4096, LEAST = 64 << 10, MOST = 2 << 20, TRIES = 4 };
 static uint64_t expected, step = LEAST; /* where the next fault would be in order; bytes then */
 static bool any;                        /* something was adopted; all under the lock */
 
-struct range { uint64_t start, end; };
+struct range {
+    uint64_t start, end;
+};
 static const struct range anywhere = { 0, UINT64_MAX };
 
 /* A kernel may touch what the program itself may, of its own memory. */
@@ -74,8 +76,8 @@ static CUresult part(const struct region *list, size_t count, uint64_t start, ui
 {
     CUresult r = CUDA_SUCCESS;
     for (size_t k = 0; k < count; k++)
-        if (list[k].offset != list[k].start && list[k].prot & PROT_READ && registration_shows_of(&list[k], start, end) &&
-            !registration_rescue(&list[k]))
+        if (list[k].offset != list[k].start && list[k].prot & PROT_READ &&
+            registration_shows_of(&list[k], start, end) && !registration_rescue(&list[k]))
             r = CUDA_ERROR_NOT_READY;
     return r;
 }

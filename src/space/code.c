@@ -26,4 +26,3 @@ void space_free_code(struct device *d, uint64_t va, uint64_t size)
     if (d->processor) processor_unmap(d->processor, va, bytes);
     space_give(NULL, &(struct space_chunk){ .offset = va - space_layout.code_base, .size = bytes });
 }
-

@@ -23,8 +23,8 @@ void describe_freed(const struct allocation *a)
 
 static const char *kind_name(enum allocation_kind k)
 {
-    static const char *const names[] = { "device memory",  "pinned host memory", "registered host memory",
-                                         "managed memory", "a reservation",      "mapped memory",
+    static const char *const names[] = { "device memory",           "pinned host memory", "registered host memory",
+                                         "managed memory",          "a reservation",      "mapped memory",
                                          "another process's memory" };
     return names[k];
 }

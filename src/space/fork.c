@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static int done[2] = { -1, -1 };   /* the child closes it when it has its copies */
+static int done[2] = { -1, -1 }; /* the child closes it when it has its copies */
 
 static bool on_my_stack(const struct piece *p)
 {
@@ -36,7 +36,8 @@ static bool intact(const struct piece *p)
     size_t count;
     uint64_t at = p->va;
     if (regions_of(p->va, p->va + p->size, &list, &count)) return false;
-    for (size_t k = 0; k < count && list[k].start == at && registration_shows(&list[k]) && list[k].prot & PROT_READ; k++)
+    for (size_t k = 0; k < count && list[k].start == at && registration_shows(&list[k]) && list[k].prot & PROT_READ;
+         k++)
         at = list[k].end;
     free(list);
     return at == p->va + p->size;

@@ -51,12 +51,15 @@ struct table {
 };
 enum { SMALL = 8 };
 
-struct stack { struct table **item; size_t count, room; };
+struct stack {
+    struct table **item;
+    size_t count, room;
+};
 
 static _Atomic uintptr_t root[1 << 13];
 static struct stack free_tables[LEVELS];
 static struct record *free_records;
-static char *block, *block_end;    /* the newest block's rest */
+static char *block, *block_end; /* the newest block's rest */
 
 static struct record *record_of(uintptr_t entry) { return (struct record *)(entry - TAG_RECORD); }
 
@@ -64,10 +67,12 @@ static struct record *record_of(uintptr_t entry) { return (struct record *)(entr
 
 static struct record *walk(uint64_t address)
 {
-    uintptr_t e = address >> ADDRESS_BITS ? 0 : atomic_load_explicit(&root[address >> span_bits[0]], memory_order_acquire);
+    uintptr_t e =
+        address >> ADDRESS_BITS ? 0 : atomic_load_explicit(&root[address >> span_bits[0]], memory_order_acquire);
     for (unsigned level = 1; e && !(e & TAG_RECORD); level++)
-        e = atomic_load_explicit(&((struct table *)e)->entries[address >> span_bits[level] & ((1u << table_bits[level]) - 1)],
-                                 memory_order_acquire);
+        e = atomic_load_explicit(
+            &((struct table *)e)->entries[address >> span_bits[level] & ((1u << table_bits[level]) - 1)],
+            memory_order_acquire);
     return e ? record_of(e) : NULL;
 }
 
@@ -79,8 +84,7 @@ static inline struct allocation *look(uint64_t address, struct allocation *copy,
     struct allocation *object;
     if (!r) return NULL;
     do {
-        while ((before = atomic_load_explicit(&r->version, memory_order_acquire)) & 1)
-            __builtin_ia32_pause();
+        while ((before = atomic_load_explicit(&r->version, memory_order_acquire)) & 1) __builtin_ia32_pause();
         for (unsigned k = 0; k < count; k++) words[k] = atomic_load_explicit(&r->words[k], memory_order_acquire);
         object = count == WORDS ? atomic_load_explicit(&r->object, memory_order_acquire) : copy;
     } while (atomic_load_explicit(&r->version, memory_order_relaxed) != before);
@@ -157,7 +161,8 @@ static void table_count(struct table *t, unsigned level, int change)
 {
     size_t n = entries_of(level);
     if (n > SMALL)
-        atomic_store_explicit(&t->entries[n], atomic_load_explicit(&t->entries[n], memory_order_relaxed) + (uintptr_t)(intptr_t)change,
+        atomic_store_explicit(&t->entries[n],
+                              atomic_load_explicit(&t->entries[n], memory_order_relaxed) + (uintptr_t)(intptr_t)change,
                               memory_order_relaxed);
 }
 
@@ -184,8 +189,8 @@ static void record_write(struct record *r, const struct allocation *a)
 }
 
 struct change {
-    uint64_t first, last;          /* bytes, both included */
-    uintptr_t from, to;            /* entries */
+    uint64_t first, last; /* bytes, both included */
+    uintptr_t from, to;   /* entries */
 };
 
 /* Changes the entries for [c->first, c->last] of the table t (NULL: the root), which begins at address base. False: no memory. */

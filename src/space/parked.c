@@ -10,7 +10,7 @@ static const uint64_t PARKED_MOST = 64 << 20;
 struct parked {
     struct device *device;
     uint64_t offset, size;
-    bool mapped;                   /* devices have it mapped still */
+    bool mapped; /* devices have it mapped still */
     TAILQ_ENTRY(parked) link;
 };
 

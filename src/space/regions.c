@@ -25,8 +25,8 @@ static bool parse(const char *line, struct region *r)
     if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %lu %n", &r->start, &r->end, access, &r->offset,
                &major, &minor, &inode, &path) < 7)
         return false;
-    r->prot = (access[0] == 'r' ? PROT_READ : 0) | (access[1] == 'w' ? PROT_WRITE : 0) |
-              (access[2] == 'x' ? PROT_EXEC : 0);
+    r->prot =
+        (access[0] == 'r' ? PROT_READ : 0) | (access[1] == 'w' ? PROT_WRITE : 0) | (access[2] == 'x' ? PROT_EXEC : 0);
     r->shared = access[3] == 's';
     r->device = makedev(major, minor);
     r->inode = inode;
@@ -59,7 +59,12 @@ static int query(int maps, uint64_t va, struct region *r)
 }
 
 /* Where in the list of regions we are. */
-struct walk { FILE *text; int maps; char *line; size_t size; };
+struct walk {
+    FILE *text;
+    int maps;
+    char *line;
+    size_t size;
+};
 
 static CUresult walk_begin(struct walk *w)
 {

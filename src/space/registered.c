@@ -1,6 +1,7 @@
 /* Registered host memory; see registered.h. One lock guards the list; it is
  * taken before the space's. What lies behind the pages is registration_pages.c's. */
 #include "space/registered.h"
+#include "base/tree.h"
 #include "context/context.h"
 #include "space/registration.h"
 
@@ -18,10 +19,7 @@ static int by_base(struct registration *x, struct registration *y)
 {
     return x->a.base < y->a.base ? -1 : x->a.base > y->a.base;
 }
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wunused-function"
-RB_GENERATE_INTERNAL(registrations, registration, link, by_base, static)
-#pragma GCC diagnostic pop
+TREE_FUNCTIONS(registrations, registration, link, by_base)
 
 pthread_mutex_t registrations_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct registrations all = RB_INITIALIZER(&all);
@@ -33,8 +31,7 @@ static uint64_t up(uint64_t va) { return (va + PAGE - 1) & ~(PAGE - 1); }
 static CUresult map_piece(struct device *d, const struct registration *g, const struct piece *p)
 {
     bool writes = p->prot & PROT_WRITE && !(g->a.flags & CU_MEMHOSTREGISTER_READ_ONLY);
-    return processor_map(d->processor, p->va, p->size, registration_backing(p),
-                         p->file ? p->offset : p->va,
+    return processor_map(d->processor, p->va, p->size, registration_backing(p), p->file ? p->offset : p->va,
                          PROT_DEVICE_READ | (writes ? PROT_DEVICE_WRITE : 0) | PROT_DEVICE_KEEP);
 }
 
@@ -84,7 +81,8 @@ bool registration_special(const struct region *r)
 {
     struct stat s;
     if (!strncmp(r->path, "[v", 2)) return true;
-    return r->path[0] == '/' && !stat(r->path, &s) && s.st_ino == r->inode && (S_ISCHR(s.st_mode) || S_ISBLK(s.st_mode));
+    return r->path[0] == '/' && !stat(r->path, &s) && s.st_ino == r->inode &&
+           (S_ISCHR(s.st_mode) || S_ISBLK(s.st_mode));
 }
 
 /* Not so behind the end of a file. Kernels that cannot tell (before Linux 5.14) say EINVAL. */
@@ -107,8 +105,10 @@ CUresult registration_make_pieces(struct registration *g)
     for (size_t k = 0; k < count && !r; k++) {
         struct region *m = &list[k];
         struct piece *p = &g->pieces[g->count];
-        if (m->start != at || (m->prot & need) != need || registration_special(m) || !readable(m)) r = CUDA_ERROR_INVALID_VALUE;
-        else if (!strncmp(m->path, "/anon_hugepage", 14)) r = CUDA_ERROR_NOT_SUPPORTED;
+        if (m->start != at || (m->prot & need) != need || registration_special(m) || !readable(m))
+            r = CUDA_ERROR_INVALID_VALUE;
+        else if (!strncmp(m->path, "/anon_hugepage", 14))
+            r = CUDA_ERROR_NOT_SUPPORTED;
         if (r) break;
         *p = (struct piece){ .va = m->start, .size = m->end - m->start, .prot = m->prot, .offset = m->offset };
         p->here = registration_in_place(m);
@@ -273,4 +273,6 @@ static unsigned may_access(const struct allocation *a, const struct device *d)
     return PROT_DEVICE_READ | (a->flags & CU_MEMHOSTREGISTER_READ_ONLY ? 0 : PROT_DEVICE_WRITE);
 }
 
-const struct space_owner registered_owner = { .attach = attach, .release_context = release_context, .access = may_access };
+const struct space_owner registered_owner = { .attach = attach,
+                                              .release_context = release_context,
+                                              .access = may_access };

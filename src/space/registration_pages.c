@@ -17,7 +17,7 @@ static const uint64_t ADDRESSES = 1ull << 47 /* all there are */, HUGETLBFS = 0x
 enum { GROW = 4096 };
 
 struct file {
-    struct backing backing;        /* without an alias */
+    struct backing backing; /* without an alias */
     dev_t device;
     ino_t inode;
     unsigned users;
@@ -54,10 +54,7 @@ bool registration_shows_of(const struct region *r, uint64_t start, uint64_t end)
     return registration_shows(r) && r->offset < end && r->offset + (r->end - r->start) > start;
 }
 
-bool registration_in_place(const struct region *r)
-{
-    return registration_shows(r) && r->offset == r->start;
-}
+bool registration_in_place(const struct region *r) { return registration_shows(r) && r->offset == r->start; }
 
 CUresult registration_use_file(const struct region *r, struct file **out)
 {
@@ -114,7 +111,8 @@ static void keep_stack_growing(const struct piece *p)
 
 CUresult registration_share(struct piece *p)
 {
-    void *with = mmap(NULL, p->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, pages.backing.fd, (off_t)p->va);
+    void *with =
+        mmap(NULL, p->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, pages.backing.fd, (off_t)p->va);
     if (with == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
     keep_stack_growing(p);
     CUresult r = pages_replace(p->va, p->size, with, p->prot, p->prot);
@@ -129,8 +127,7 @@ static bool shown(uint64_t va, uint64_t end)
     size_t count;
     bool found = false;
     if (regions_of(0, UINT64_MAX, &list, &count)) return true;
-    for (size_t k = 0; k < count && !found; k++)
-        found = registration_shows_of(&list[k], va, end);
+    for (size_t k = 0; k < count && !found; k++) found = registration_shows_of(&list[k], va, end);
     free(list);
     return found;
 }
@@ -148,7 +145,8 @@ void registration_unshare(uint64_t va, uint64_t end)
         CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
         if (with != MAP_FAILED) r = pages_replace(list[k].start, size, with, list[k].prot, list[k].prot);
         if (r && r != CUDA_ERROR_NOT_READY) {
-            fl_log(FL_LOG_ERROR, "no memory to make 0x%llx, %llu bytes, private again: it stays shared with devices' processes",
+            fl_log(FL_LOG_ERROR,
+                   "no memory to make 0x%llx, %llu bytes, private again: it stays shared with devices' processes",
                    (unsigned long long)list[k].start, (unsigned long long)size);
             kept = true;
         }

@@ -42,7 +42,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- userfaultfd */
 
-static int uffd = -2;              /* -2: not asked for yet, -1: not to be had; under the lock */
+static int uffd = -2; /* -2: not asked for yet, -1: not to be had; under the lock */
 
 static bool usable(int fd)
 {
@@ -114,7 +114,7 @@ struct window {
     _Atomic uint64_t start, end, closed_ms;
 };
 static struct window windows[WINDOWS];
-static unsigned window;            /* the newest; under the lock */
+static unsigned window; /* the newest; under the lock */
 static struct sigaction previous;
 
 static uint64_t now_ms(void)
@@ -145,8 +145,8 @@ static void on_fault(int number, siginfo_t *info, void *context)
         return;
     }
     /* who is before us may pass it on to us */
-    if (passing || (!(previous.sa_flags & SA_SIGINFO) &&
-                    (previous.sa_handler == SIG_DFL || previous.sa_handler == SIG_IGN))) {
+    if (passing ||
+        (!(previous.sa_flags & SA_SIGINFO) && (previous.sa_handler == SIG_DFL || previous.sa_handler == SIG_IGN))) {
         signal(number, SIG_DFL);
         return;
     }

@@ -44,10 +44,7 @@ uint64_t slab_hole(const struct slab *s, uint64_t size, uint64_t *at)
     return (uint64_t)best_run * SLAB_UNIT;
 }
 
-void slab_fill(struct slab *s, uint64_t at, uint64_t size)
-{
-    occupy(s, (uint32_t)(at / SLAB_UNIT), units_of(size));
-}
+void slab_fill(struct slab *s, uint64_t at, uint64_t size) { occupy(s, (uint32_t)(at / SLAB_UNIT), units_of(size)); }
 
 void slab_give(struct slab *s, uint64_t at, uint64_t size)
 {

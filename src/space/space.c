@@ -3,6 +3,7 @@
  * the device's base + offset in its memfd; likewise the host memory that devices
  * see. In the host only the latter is mapped. */
 #include "space/space.h"
+#include "base/tree.h"
 #include "context/context.h"
 #include "space/describe.h"
 #include "space/index.h"
@@ -20,10 +21,7 @@ enum { OWNERS = 8 };
 RB_HEAD(tree, allocation);
 
 static int by_base(struct allocation *x, struct allocation *y) { return x->base < y->base ? -1 : x->base > y->base; }
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wunused-function"
-RB_GENERATE_INTERNAL(tree, allocation, link, by_base, static)
-#pragma GCC diagnostic pop
+TREE_FUNCTIONS(tree, allocation, link, by_base)
 
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
 static struct tree allocations = RB_INITIALIZER(&allocations);
@@ -232,7 +230,8 @@ void space_give(struct device *d, const struct space_chunk *c)
 
 /* ---- allocation */
 
-static CUresult allocate(const struct allocation *wanted, enum place_class class, uint64_t align, struct allocation **out)
+static CUresult allocate(const struct allocation *wanted, enum place_class class, uint64_t align,
+                         struct allocation **out)
 {
     struct node *n = calloc(1, sizeof *n);
     if (!n) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -336,9 +335,9 @@ void space_describe(uint64_t address, int ordinal, char *out, size_t size)
 {
     pthread_rwlock_rdlock(&lock);
     struct allocation *a = find(address), key = { .base = address }, *above = RB_NFIND(tree, &allocations, &key);
-    const struct surroundings around = { .at = a,
-                                         .below = above ? RB_PREV(tree, &allocations, above) : RB_MAX(tree, &allocations),
-                                         .above = above };
+    const struct surroundings around = {
+        .at = a, .below = above ? RB_PREV(tree, &allocations, above) : RB_MAX(tree, &allocations), .above = above
+    };
     bool denied = a && a->device && a->device->ordinal != ordinal && !visible(&devices[ordinal], a);
     if (denied)
         snprintf(out, size, "memory of device %d, to which device %d has no peer access", a->device->ordinal, ordinal);

@@ -3,15 +3,15 @@
 
 int stream_clamp_priority(int priority)
 {
-    return priority < STREAM_PRIORITY_GREATEST ? STREAM_PRIORITY_GREATEST :
-           priority > STREAM_PRIORITY_LEAST ? STREAM_PRIORITY_LEAST : priority;
+    return priority < STREAM_PRIORITY_GREATEST ? STREAM_PRIORITY_GREATEST
+           : priority > STREAM_PRIORITY_LEAST  ? STREAM_PRIORITY_LEAST
+                                               : priority;
 }
 
 struct stream_info stream_describe(struct stream *s)
 {
     struct stream_info i = { atomic_load(&s->id), s->flags, s->priority };
-    if (s->kind == STREAM_LEGACY)
-        i.id = (uintptr_t)CU_STREAM_LEGACY;
+    if (s->kind == STREAM_LEGACY) i.id = (uintptr_t)CU_STREAM_LEGACY;
     return i;
 }
 
@@ -20,23 +20,12 @@ CUresult stream_get_attribute(struct stream *s, CUstreamAttrID id, CUstreamAttrV
     CUresult r = CUDA_SUCCESS;
     pthread_mutex_lock(&s->lock);
     switch (id) {
-    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
-        value->accessPolicyWindow = s->attributes.window;
-        break;
-    case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
-        value->syncPolicy = s->attributes.synchronization;
-        break;
-    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
-        value->priority = s->priority;
-        break;
-    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
-        value->memSyncDomainMap = s->attributes.domain_map;
-        break;
-    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
-        value->memSyncDomain = s->attributes.domain;
-        break;
-    default:
-        r = CUDA_ERROR_INVALID_VALUE;
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW: value->accessPolicyWindow = s->attributes.window; break;
+    case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY: value->syncPolicy = s->attributes.synchronization; break;
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY: value->priority = s->priority; break;
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP: value->memSyncDomainMap = s->attributes.domain_map; break;
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN: value->memSyncDomain = s->attributes.domain; break;
+    default: r = CUDA_ERROR_INVALID_VALUE;
     }
     pthread_mutex_unlock(&s->lock);
     return r;
@@ -50,20 +39,17 @@ static bool valid(CUstreamAttrID id, const CUstreamAttrValue *value)
     case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
         return value->syncPolicy >= CU_SYNC_POLICY_AUTO && value->syncPolicy <= CU_SYNC_POLICY_BLOCKING_SYNC;
     case CU_LAUNCH_ATTRIBUTE_PRIORITY:
-    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
-        return true;
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP: return true;
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
         return value->memSyncDomain == CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT ||
                value->memSyncDomain == CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE;
-    default:
-        return false;
+    default: return false;
     }
 }
 
 CUresult stream_set_attribute(struct stream *s, CUstreamAttrID id, const CUstreamAttrValue *value)
 {
-    if (!valid(id, value))
-        return CUDA_ERROR_INVALID_VALUE;
+    if (!valid(id, value)) return CUDA_ERROR_INVALID_VALUE;
     pthread_mutex_lock(&s->lock);
     if (id == CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW)
         s->attributes.window = value->accessPolicyWindow;

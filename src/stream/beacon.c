@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-enum { LOOK_NS = 100000000 };      /* how often a waiter makes sure that the recorder lives */
+enum { LOOK_NS = 100000000 }; /* how often a waiter makes sure that the recorder lives */
 static const size_t BYTES = BEACONS * sizeof(struct beacon);
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -4,15 +4,11 @@
 #include "stream/internal.h"
 #include "uvm/uvm.h"
 
-static void set_last(struct stream *s, uint64_t seq)
-{
-    atomic_store_explicit(&s->last, seq, memory_order_release);
-}
+static void set_last(struct stream *s, uint64_t seq) { atomic_store_explicit(&s->last, seq, memory_order_release); }
 
 CUresult channel_open(struct stream *s)
 {
-    if (s->open)
-        return CUDA_SUCCESS;
+    if (s->open) return CUDA_SUCCESS;
     CUresult r = processor_channel_open(stream_processor(s), &s->channel);
     s->open = !r;
     return r;
@@ -21,8 +17,7 @@ CUresult channel_open(struct stream *s)
 void channel_close(struct stream *s)
 {
     kernels_forget(s);
-    if (s->open)
-        processor_channel_close(stream_processor(s), s->channel);
+    if (s->open) processor_channel_close(stream_processor(s), s->channel);
     s->open = false;
     set_last(s, 0);
 }
@@ -36,16 +31,13 @@ CUresult channel_launch(struct stream *s, const struct launch *l)
 {
     marks_resolve(s);
     CUresult r = space_settle();
-    if (r)
-        return r;
+    if (r) return r;
     uint64_t before = l->ticket ? kernel_before(s, l) : 0;
     uvm_launching(s->set->context->device->ordinal, threads_of(l));
     uint64_t seq = processor_launch(stream_processor(s), s->channel, l);
-    if (!seq)
-        return stream_error(s);
+    if (!seq) return stream_error(s);
     space_settle();
-    if (l->ticket)
-        seq = kernel_behind(s, l, before, seq);
+    if (l->ticket) seq = kernel_behind(s, l, before, seq);
     set_last(s, seq);
     return CUDA_SUCCESS;
 }
@@ -56,14 +48,11 @@ bool channel_follow(struct stream *s, const struct marks *after)
     uint64_t seq;
     struct processor *p = stream_processor(s);
     for (unsigned k = 0; k < after->count; k++)
-        if (!mark_place(marks_list(after)[k], p, &channel, &seq))
-            return false;
-    if (!p || processor_status(p) || channel_open(s))
-        return false;
+        if (!mark_place(marks_list(after)[k], p, &channel, &seq)) return false;
+    if (!p || processor_status(p) || channel_open(s)) return false;
     for (unsigned k = 0; k < after->count; k++) {
         mark_place(marks_list(after)[k], p, &channel, &seq);
-        if (seq && channel != s->channel && (seq = processor_wait_for(p, s->channel, channel, seq)))
-            set_last(s, seq);
+        if (seq && channel != s->channel && (seq = processor_wait_for(p, s->channel, channel, seq))) set_last(s, seq);
     }
     return true;
 }
@@ -73,10 +62,8 @@ void channel_throttle(struct stream *s)
     enum { LAG = MARKS / 2, STEP = MARKS / 4 };
     uint64_t last = atomic_load_explicit(&s->last, memory_order_acquire);
     uint64_t before = atomic_load_explicit(&s->looked_at, memory_order_relaxed);
-    if (last < before + STEP && last >= before)
-        return;
-    if (last > LAG)
-        processor_wait(stream_processor(s), s->channel, last - LAG);
+    if (last < before + STEP && last >= before) return;
+    if (last > LAG) processor_wait(stream_processor(s), s->channel, last - LAG);
     pthread_mutex_lock(&s->lock);
     marks_resolve(s);
     pthread_mutex_unlock(&s->lock);
@@ -87,8 +74,7 @@ void channel_throttle(struct stream *s)
 bool channel_idle(struct stream *s)
 {
     uint64_t last = atomic_load_explicit(&s->last, memory_order_acquire);
-    if (!last)
-        return true;
+    if (!last) return true;
     struct processor *p = stream_processor(s);
     return processor_done(p, s->channel, last) || processor_status(p);
 }
@@ -96,8 +82,7 @@ bool channel_idle(struct stream *s)
 CUresult channel_drain(struct stream *s)
 {
     uint64_t last = atomic_load_explicit(&s->last, memory_order_acquire);
-    if (last && processor_wait(stream_processor(s), s->channel, last))
-        return stream_error(s);
+    if (last && processor_wait(stream_processor(s), s->channel, last)) return stream_error(s);
     return CUDA_SUCCESS;
 }
 

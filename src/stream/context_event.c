@@ -31,18 +31,15 @@ CUresult context_record(struct context *c, const struct green *g, struct event *
     struct marks after;
     struct stream *s;
     CUresult r = stream_create(c, CU_STREAM_NON_BLOCKING, 0, &s);
-    if (r)
-        return r;
+    if (r) return r;
     marks_init(&after);
     r = after_all(c->streams, g, &after);
     for (unsigned k = 0; k < after.count && !r; k++) {
         r = stream_wait(s, marks_list(&after)[k]);
-        if (!r)
-            stream_learn_clock(s, marks_list(&after)[k]);
+        if (!r) stream_learn_clock(s, marks_list(&after)[k]);
     }
     marks_free(&after);
-    if (!r)
-        r = event_record(e, s);
+    if (!r) r = event_record(e, s);
     stream_destroy(s); /* goes when its work is done */
     return r;
 }
@@ -52,10 +49,8 @@ static CUresult wait_here(struct stream *s, struct mark *m)
 {
     struct item *i = item_new(ITEM_NOTHING, NULL, 0);
     CUresult r = i ? marks_add(&i->after, mark_reference(m)) : CUDA_ERROR_OUT_OF_MEMORY;
-    if (!r)
-        return queue_append(s, i);
-    if (i)
-        item_free(i);
+    if (!r) return queue_append(s, i);
+    if (i) item_free(i);
     return r;
 }
 
@@ -66,8 +61,7 @@ CUresult stream_pass_gate(struct stream *s)
     uint32_t channel;
     uint64_t seq;
     for (unsigned k = 0; k < gate->count && !r; k++)
-        if (!mark_place(marks_list(gate)[k], NULL, &channel, &seq) || seq)
-            r = wait_here(s, marks_list(gate)[k]);
+        if (!mark_place(marks_list(gate)[k], NULL, &channel, &seq) || seq) r = wait_here(s, marks_list(gate)[k]);
     return r;
 }
 
@@ -75,8 +69,7 @@ CUresult stream_pass_gate(struct stream *s)
 static void open_gate(struct marks *gate)
 {
     for (unsigned k = 0; k < gate->count; k++)
-        if (!mark_done(marks_list(gate)[k]))
-            return;
+        if (!mark_done(marks_list(gate)[k])) return;
     marks_free(gate);
 }
 
@@ -88,8 +81,7 @@ static CUresult wait_everywhere(struct stream_set *set, const struct green *g, s
     r = marks_add(&set->gate, mark_reference(m));
     for (struct stream *s = set->streams; s && !r; s = s->next) {
         pthread_mutex_lock(&s->lock);
-        if (s->id && m->stream != s && concerned(s, g))
-            r = wait_here(s, m);
+        if (s->id && m->stream != s && concerned(s, g)) r = wait_here(s, m);
         pthread_mutex_unlock(&s->lock);
     }
     pthread_mutex_unlock(&set->lock);
@@ -98,8 +90,7 @@ static CUresult wait_everywhere(struct stream_set *set, const struct green *g, s
 
 CUresult context_wait(struct context *c, const struct green *g, struct event *e)
 {
-    if (event_adopted(e))
-        return CUDA_ERROR_NOT_SUPPORTED; /* its state is another process's */
+    if (event_adopted(e)) return CUDA_ERROR_NOT_SUPPORTED; /* its state is another process's */
     struct mark *m = event_mark(e);
     CUresult r = m && !mark_done(m) ? wait_everywhere(c->streams, g, m) : CUDA_SUCCESS;
     mark_release(m);

@@ -8,21 +8,18 @@
 
 struct event {
     struct pool_link link;
-    _Atomic uint64_t id;           /* 0: the handle is not valid */
+    _Atomic uint64_t id; /* 0: the handle is not valid */
     struct stream_set *set;
-    struct event *next, **from;    /* in the set's list, guarded by the set's lock */
+    struct event *next, **from; /* in the set's list, guarded by the set's lock */
     unsigned flags;
-    pthread_mutex_t lock;          /* guards mark */
-    struct mark *mark;             /* NULL: never recorded */
-    struct beacon *beacon;         /* its state, if interprocess: the mark is this process's view alone */
-    void (*left)(void *arg);       /* the beacon is another process's: to be called when the event goes */
+    pthread_mutex_t lock;    /* guards mark */
+    struct mark *mark;       /* NULL: never recorded */
+    struct beacon *beacon;   /* its state, if interprocess: the mark is this process's view alone */
+    void (*left)(void *arg); /* the beacon is another process's: to be called when the event goes */
     void *arg;
 };
 
-static void construct_event(void *object)
-{
-    pthread_mutex_init(&((struct event *)object)->lock, NULL);
-}
+static void construct_event(void *object) { pthread_mutex_init(&((struct event *)object)->lock, NULL); }
 
 static struct pool events = POOL_INIT(struct event, construct_event);
 static _Atomic uint64_t newest_id;
@@ -68,8 +65,7 @@ static CUresult enter(struct context *c, unsigned flags, struct beacon *b, void 
         e->flags = flags;
         e->from = &set->events;
         e->next = set->events;
-        if (e->next)
-            e->next->from = &e->next;
+        if (e->next) e->next->from = &e->next;
         set->events = e;
         atomic_store_explicit(&e->id, atomic_fetch_add(&newest_id, 1) + 1, memory_order_release);
     }
@@ -86,8 +82,7 @@ static CUresult enter(struct context *c, unsigned flags, struct beacon *b, void 
 CUresult event_create(struct context *c, unsigned flags, struct event **out)
 {
     struct beacon *b = NULL;
-    if (flags & CU_EVENT_INTERPROCESS && !(b = beacon_new()))
-        return CUDA_ERROR_OUT_OF_MEMORY;
+    if (flags & CU_EVENT_INTERPROCESS && !(b = beacon_new())) return CUDA_ERROR_OUT_OF_MEMORY;
     return enter(c, flags, b, NULL, NULL, out);
 }
 
@@ -96,20 +91,11 @@ CUresult event_adopt(struct context *c, struct beacon *b, void (*left)(void *arg
     return enter(c, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING, b, left, arg, out);
 }
 
-struct beacon *event_beacon(const struct event *e)
-{
-    return e->beacon;
-}
+struct beacon *event_beacon(const struct event *e) { return e->beacon; }
 
-uint64_t event_id(const struct event *e)
-{
-    return atomic_load(&e->id);
-}
+uint64_t event_id(const struct event *e) { return atomic_load(&e->id); }
 
-bool event_adopted(const struct event *e)
-{
-    return e->left != NULL;
-}
+bool event_adopted(const struct event *e) { return e->left != NULL; }
 
 CUresult event_get(CUevent handle, struct event **out)
 {
@@ -132,8 +118,7 @@ struct mark *event_mark(struct event *e)
 static void invalidate(struct event *e)
 {
     *e->from = e->next;
-    if (e->next)
-        e->next->from = e->from;
+    if (e->next) e->next->from = e->from;
     set_mark(e, NULL);
     leave_beacon(e);
     pool_put(&events, e);
@@ -144,8 +129,7 @@ CUresult event_destroy(struct event *e)
     struct stream_set *set = e->set;
     pthread_mutex_lock(&set->lock);
     bool valid = e->set == set && atomic_exchange(&e->id, 0);
-    if (valid)
-        invalidate(e);
+    if (valid) invalidate(e);
     pthread_mutex_unlock(&set->lock);
     return valid ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
@@ -158,24 +142,21 @@ void events_invalidate(struct stream_set *set)
     }
 }
 
-struct context *event_context(const struct event *e)
-{
-    return e->set->context;
-}
+struct context *event_context(const struct event *e) { return e->set->context; }
 
-unsigned event_flags(const struct event *e)
-{
-    return e->flags;
-}
+unsigned event_flags(const struct event *e) { return e->flags; }
 
 /* ---- interprocess events */
 
-struct beacon_work { struct beacon *beacon; uint64_t n; };
+struct beacon_work {
+    struct beacon *beacon;
+    uint64_t n;
+};
 
 static void complete(void *arg, CUresult status)
 {
     struct beacon_work *w = arg;
-    (void)status;                      /* what will not be done any more keeps nobody waiting */
+    (void)status; /* what will not be done any more keeps nobody waiting */
     beacon_complete(w->beacon, w->n);
     beacon_release(w->beacon);
 }
@@ -185,8 +166,7 @@ static CUresult record_beacon(struct beacon *b, struct stream *s)
     beacon_hold(b);
     struct beacon_work w = { b, beacon_record(b) };
     CUresult r = stream_call(s, complete, &w, sizeof w);
-    if (r)
-        complete(&w, r);
+    if (r) complete(&w, r);
     return r;
 }
 
@@ -201,12 +181,10 @@ static CUresult wait_for_beacon(void *arg)
 static CUresult stream_wait_beacon(struct stream *s, struct beacon *b)
 {
     struct beacon_work w = { b, beacon_newest(b) };
-    if (beacon_done(b, w.n))
-        return CUDA_SUCCESS;
+    if (beacon_done(b, w.n)) return CUDA_SUCCESS;
     beacon_hold(b);
     CUresult r = stream_enqueue(s, wait_for_beacon, &w, sizeof w);
-    if (r)
-        beacon_release(b);
+    if (r) beacon_release(b);
     return r;
 }
 
@@ -216,12 +194,10 @@ CUresult event_record(struct event *e, struct stream *s)
 {
     if (e->beacon) {
         CUresult r = record_beacon(e->beacon, s);
-        if (r)
-            return r;
+        if (r) return r;
     }
     struct mark *m = mark_new(s, !(e->flags & CU_EVENT_DISABLE_TIMING));
-    if (!m)
-        return CUDA_ERROR_OUT_OF_MEMORY;
+    if (!m) return CUDA_ERROR_OUT_OF_MEMORY;
     mark_note_clock(m, s);
     CUresult r = stream_record(s, m);
     if (r)
@@ -233,42 +209,36 @@ CUresult event_record(struct event *e, struct stream *s)
 
 CUresult event_query(struct event *e)
 {
-    if (e->beacon)
-        return beacon_done(e->beacon, beacon_newest(e->beacon)) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+    if (e->beacon) return beacon_done(e->beacon, beacon_newest(e->beacon)) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
     struct mark *m = event_mark(e);
     bool done = !m || mark_done(m);
     mark_release(m);
-    if (done)
-        streams_take_back(e->set);
+    if (done) streams_take_back(e->set);
     return done ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
 CUresult event_synchronize(struct event *e)
 {
     struct mark *m = e->beacon ? NULL : event_mark(e);
-    if (m)
-        mark_wait(m, true);
+    if (m) mark_wait(m, true);
     mark_release(m);
-    if (e->beacon)
-        beacon_wait(e->beacon, beacon_newest(e->beacon));
+    if (e->beacon) beacon_wait(e->beacon, beacon_newest(e->beacon));
     streams_take_back(e->set);
     struct processor *p = e->set->context->device->processor;
-    if (p)
-        processor_flush_printf(p);
+    if (p) processor_flush_printf(p);
     CUresult r = p ? processor_status(p) : CUDA_SUCCESS;
     return r ? sticky_set(r) : CUDA_SUCCESS;
 }
 
 CUresult event_elapsed(struct event *start, struct event *end, float *ms)
 {
-    if (start->set->context->device != end->set->context->device || (start->flags | end->flags) & CU_EVENT_DISABLE_TIMING)
+    if (start->set->context->device != end->set->context->device ||
+        (start->flags | end->flags) & CU_EVENT_DISABLE_TIMING)
         return CUDA_ERROR_INVALID_HANDLE;
     struct mark *a = event_mark(start), *b = event_mark(end);
     CUresult r = CUDA_ERROR_INVALID_HANDLE;
-    if (a && b)
-        r = mark_done(a) && mark_done(b) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
-    if (!r)
-        *ms = (float)((double)(int64_t)(b->time - a->time) / 1e6);
+    if (a && b) r = mark_done(a) && mark_done(b) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+    if (!r) *ms = (float)((double)(int64_t)(b->time - a->time) / 1e6);
     mark_release(a);
     mark_release(b);
     return r;
@@ -276,12 +246,10 @@ CUresult event_elapsed(struct event *start, struct event *end, float *ms)
 
 CUresult stream_wait_event(struct stream *s, struct event *e)
 {
-    if (e->beacon)
-        return stream_wait_beacon(s, e->beacon);
+    if (e->beacon) return stream_wait_beacon(s, e->beacon);
     struct mark *m = event_mark(e);
     CUresult r = m ? stream_wait(s, m) : CUDA_SUCCESS;
-    if (m && !r)
-        stream_learn_clock(s, m);
+    if (m && !r) stream_learn_clock(s, m);
     mark_release(m);
     return r;
 }

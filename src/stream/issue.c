@@ -4,17 +4,13 @@
 #include "stream/operations.h"
 #include "uvm/uvm.h"
 
-static uint64_t load(_Atomic uint64_t *v)
-{
-    return atomic_load_explicit(v, memory_order_acquire);
-}
+static uint64_t load(_Atomic uint64_t *v) { return atomic_load_explicit(v, memory_order_acquire); }
 
 CUresult mark_behind(struct stream *t, struct marks *after)
 {
     CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
     struct mark *m = mark_new(t, false);
-    if (!m)
-        return r;
+    if (!m) return r;
     if (queue_empty(t)) {
         mark_submit(m);
         r = CUDA_SUCCESS;
@@ -25,8 +21,7 @@ CUresult mark_behind(struct stream *t, struct marks *after)
             r = queue_append(t, i);
         }
     }
-    if (!r)
-        return marks_add(after, m);
+    if (!r) return marks_add(after, m);
     mark_release(m);
     return r;
 }
@@ -35,15 +30,13 @@ CUresult mark_behind(struct stream *t, struct marks *after)
 static CUresult after_stream(struct stream *t, struct seen *seen, struct marks *after)
 {
     CUresult r = CUDA_SUCCESS;
-    if (stream_idle(t))
-        return r;
+    if (stream_idle(t)) return r;
     pthread_mutex_lock(&t->lock);
     if (atomic_load(&t->set->dying))
         r = CUDA_ERROR_CONTEXT_IS_DESTROYED;
     else if (seen->issued != load(&t->issued) || seen->last != load(&t->last))
         r = mark_behind(t, after);
-    if (!r)
-        *seen = (struct seen){ load(&t->issued), load(&t->last) };
+    if (!r) *seen = (struct seen){ load(&t->issued), load(&t->last) };
     pthread_mutex_unlock(&t->lock);
     return r;
 }
@@ -53,8 +46,7 @@ static CUresult after_blocking_streams(struct stream_set *set, struct marks *aft
     CUresult r = CUDA_SUCCESS;
     pthread_mutex_lock(&set->lock);
     for (struct stream *t = set->streams; t && !r; t = t->next)
-        if (stream_orders_with_legacy(t))
-            r = after_stream(t, &t->to_legacy, after);
+        if (stream_orders_with_legacy(t)) r = after_stream(t, &t->to_legacy, after);
     pthread_mutex_unlock(&set->lock);
     return r;
 }
@@ -63,41 +55,39 @@ static CUresult after_blocking_streams(struct stream_set *set, struct marks *aft
 static void forget(struct stream *s)
 {
     s->from_legacy = (struct seen){ 0, 0 };
-    if (s->kind != STREAM_LEGACY)
-        return;
+    if (s->kind != STREAM_LEGACY) return;
     pthread_mutex_lock(&s->set->lock);
-    for (struct stream *t = s->set->streams; t; t = t->next)
-        t->to_legacy = (struct seen){ 0, 0 };
+    for (struct stream *t = s->set->streams; t; t = t->next) t->to_legacy = (struct seen){ 0, 0 };
     pthread_mutex_unlock(&s->set->lock);
 }
 
 /* Whether an operation issued into s has to look at other streams. */
 static bool ordered(struct stream *s)
 {
-    if (s->kind == STREAM_LEGACY)
-        return atomic_load_explicit(&s->set->blocking, memory_order_acquire) > 0;
+    if (s->kind == STREAM_LEGACY) return atomic_load_explicit(&s->set->blocking, memory_order_acquire) > 0;
     return stream_orders_with_legacy(s) && !stream_idle(s->set->legacy);
 }
 
 /* One operation on its way into a stream. Between begin and end the stream is locked. */
-struct issue { struct stream *stream; struct marks after; bool ordered; };
+struct issue {
+    struct stream *stream;
+    struct marks after;
+    bool ordered;
+};
 
 static void end(struct issue *o, CUresult r)
 {
     pthread_mutex_unlock(&o->stream->lock);
     marks_free(&o->after);
-    if (!o->ordered)
-        return;
-    if (r)
-        forget(o->stream);
+    if (!o->ordered) return;
+    if (r) forget(o->stream);
     pthread_mutex_unlock(&o->stream->order);
 }
 
 /* The operation is in its place: others may be issued behind it from now on. */
 static void placed(struct issue *o)
 {
-    if (o->ordered)
-        pthread_mutex_unlock(&o->stream->order);
+    if (o->ordered) pthread_mutex_unlock(&o->stream->order);
     o->ordered = false;
 }
 
@@ -113,34 +103,27 @@ static CUresult begin(struct issue *o, struct stream *s)
                                      : after_stream(s->set->legacy, &s->from_legacy, &o->after);
     }
     pthread_mutex_lock(&s->lock);
-    if (!r && !s->id)
-        r = CUDA_ERROR_INVALID_HANDLE;
-    if (r)
-        end(o, r);
+    if (!r && !s->id) r = CUDA_ERROR_INVALID_HANDLE;
+    if (r) end(o, r);
     return r;
 }
 
 /* Takes the item over. */
 static CUresult append(struct issue *o, struct item *i)
 {
-    if (!i)
-        return CUDA_ERROR_OUT_OF_MEMORY;
+    if (!i) return CUDA_ERROR_OUT_OF_MEMORY;
     i->after = o->after;
     marks_init(&o->after);
     return queue_append(o->stream, i);
 }
 
 /* Whether the operation may go ahead of nothing: neither queue nor other streams hold it up. */
-static bool unobstructed(const struct issue *o)
-{
-    return queue_empty(o->stream) && !o->after.count;
-}
+static bool unobstructed(const struct issue *o) { return queue_empty(o->stream) && !o->after.count; }
 
 /* If the device itself can see to it that what comes next comes after the others, it is told to. */
 static void follow_on_device(struct issue *o)
 {
-    if (o->after.count && queue_empty(o->stream) && channel_follow(o->stream, &o->after))
-        marks_free(&o->after);
+    if (o->after.count && queue_empty(o->stream) && channel_follow(o->stream, &o->after)) marks_free(&o->after);
 }
 
 CUresult stream_launch(struct stream *s, const struct launch *l)
@@ -149,16 +132,14 @@ CUresult stream_launch(struct stream *s, const struct launch *l)
     struct launch noted;
     channel_throttle(s);
     CUresult r = uvm_watches_launches ? uvm_before_launch(s->set->context->device->ordinal, s) : CUDA_SUCCESS;
-    if (r || (r = begin(&o, s)))
-        return r;
+    if (r || (r = begin(&o, s))) return r;
     if (trace_wanted(TRACE_LISTEN_KERNELS | TRACE_LISTEN_MAP)) {
         noted = *l;
         noted.ticket = kernel_note(s, l);
         l = &noted;
     }
     r = channel_open(s);
-    if (!r)
-        follow_on_device(&o);
+    if (!r) follow_on_device(&o);
     if (!r && unobstructed(&o)) {
         r = channel_launch(s, l);
     } else if (!r) {
@@ -176,8 +157,7 @@ CUresult stream_launch(struct stream *s, const struct launch *l)
 static CUresult enqueue(struct issue *o, stream_work *run, const void *arg, size_t size)
 {
     struct item *i = item_new(ITEM_WORK, arg, size);
-    if (i)
-        i->run = run;
+    if (i) i->run = run;
     return append(o, i);
 }
 
@@ -185,8 +165,7 @@ CUresult stream_enqueue(struct stream *s, stream_work *run, const void *arg, siz
 {
     struct issue o;
     CUresult r = begin(&o, s);
-    if (r)
-        return r;
+    if (r) return r;
     r = enqueue(&o, run, arg, size);
     end(&o, r);
     return r;
@@ -196,11 +175,9 @@ CUresult stream_call(struct stream *s, host_work *call, const void *arg, size_t 
 {
     struct issue o;
     CUresult r = begin(&o, s);
-    if (r)
-        return r;
+    if (r) return r;
     struct item *i = item_new(ITEM_HOST, arg, size);
-    if (i)
-        i->call = call;
+    if (i) i->call = call;
     r = append(&o, i);
     end(&o, r);
     return r;
@@ -218,8 +195,7 @@ static CUresult run_queued(struct issue *o, stream_work *run, const void *arg)
         i->result = &result;
     }
     CUresult r = append(o, i);
-    if (r)
-        return r;
+    if (r) return r;
     placed(o);
     s->pins++;
     queue_wait(s, load(&s->issued), true);
@@ -236,10 +212,8 @@ static CUresult run_here(struct issue *o, stream_work *run, const void *arg)
     pthread_mutex_unlock(&s->lock);
     marks_wait(&o->after, true);
     CUresult r = channel_drain(s);
-    if (!r)
-        r = stream_error(s);
-    if (!r)
-        r = run((void *)arg);
+    if (!r) r = stream_error(s);
+    if (!r) r = run((void *)arg);
     pthread_mutex_lock(&s->lock);
     queue_end_turn(s);
     return r;
@@ -250,13 +224,11 @@ CUresult stream_run(struct stream *s, stream_work *run, const void *arg, size_t 
     (void)size;
     struct issue o;
     CUresult r = begin(&o, s);
-    if (r)
-        return r;
+    if (r) return r;
     r = queue_empty(s) ? run_here(&o, run, arg) : run_queued(&o, run, arg);
     end(&o, r);
     streams_take_back(s->set);
-    if (stream_processor(s))
-        processor_flush_printf(stream_processor(s));
+    if (stream_processor(s)) processor_flush_printf(stream_processor(s));
     return r;
 }
 
@@ -264,8 +236,7 @@ CUresult stream_enqueue_short(struct stream *s, stream_work *run, const void *ar
 {
     struct issue o;
     CUresult r = begin(&o, s);
-    if (r)
-        return r;
+    if (r) return r;
     if (unobstructed(&o) && channel_idle(s))
         r = run_here(&o, run, arg);
     else
@@ -279,14 +250,12 @@ CUresult stream_record(struct stream *s, struct mark *m)
     struct issue o;
     channel_throttle(s);
     CUresult r = begin(&o, s);
-    if (r)
-        return r;
+    if (r) return r;
     if (unobstructed(&o)) {
         mark_submit(m);
     } else {
         struct item *i = item_new(ITEM_MARK, NULL, 0);
-        if (i)
-            i->mark = mark_reference(m);
+        if (i) i->mark = mark_reference(m);
         r = append(&o, i);
     }
     end(&o, r);
@@ -295,18 +264,13 @@ CUresult stream_record(struct stream *s, struct mark *m)
 
 CUresult stream_wait(struct stream *s, struct mark *m)
 {
-    if (mark_done(m))
-        return CUDA_SUCCESS;
+    if (mark_done(m)) return CUDA_SUCCESS;
     struct issue o;
     CUresult r = begin(&o, s);
-    if (r)
-        return r;
-    if (m->stream != s)
-        r = marks_add(&o.after, mark_reference(m));
-    if (!r)
-        follow_on_device(&o);
-    if (!r && o.after.count)
-        r = append(&o, item_new(ITEM_NOTHING, NULL, 0));
+    if (r) return r;
+    if (m->stream != s) r = marks_add(&o.after, mark_reference(m));
+    if (!r) follow_on_device(&o);
+    if (!r && o.after.count) r = append(&o, item_new(ITEM_NOTHING, NULL, 0));
     end(&o, r);
     return r;
 }

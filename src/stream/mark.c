@@ -14,8 +14,7 @@ uint64_t clock_now(void)
 struct mark *mark_new(struct stream *s, bool timed)
 {
     struct mark *m = calloc(1, sizeof *m);
-    if (!m)
-        return NULL;
+    if (!m) return NULL;
     atomic_init(&m->references, 1);
     atomic_init(&m->state, MARK_QUEUED);
     m->stream = s;
@@ -42,10 +41,7 @@ static void set_state(struct mark *m, enum mark_state state)
     atomic_store_explicit(&m->state, state, memory_order_release);
 }
 
-static enum mark_state state_of(const struct mark *m)
-{
-    return atomic_load_explicit(&m->state, memory_order_acquire);
-}
+static enum mark_state state_of(const struct mark *m) { return atomic_load_explicit(&m->state, memory_order_acquire); }
 
 void mark_submit(struct mark *m)
 {
@@ -70,18 +66,14 @@ void mark_submit(struct mark *m)
 
 void marks_resolve(struct stream *s)
 {
-    if (!s->marks)
-        return;
+    if (!s->marks) return;
     struct processor *p = stream_processor(s);
     for (struct mark *m; (m = s->marks);) {
         bool dead = processor_status(p) != CUDA_SUCCESS;
-        if (!dead && !processor_done(p, s->channel, m->seq))
-            return;
-        if (m->timed)
-            m->time = dead ? clock_now() : processor_mark_time(p, s->channel, m->seq);
+        if (!dead && !processor_done(p, s->channel, m->seq)) return;
+        if (m->timed) m->time = dead ? clock_now() : processor_mark_time(p, s->channel, m->seq);
         s->marks = m->next;
-        if (!s->marks)
-            s->marks_end = &s->marks;
+        if (!s->marks) s->marks_end = &s->marks;
         set_state(m, MARK_DONE);
         mark_release(m);
     }
@@ -91,8 +83,7 @@ bool mark_place(const struct mark *m, const struct processor *p, uint32_t *chann
 {
     enum mark_state state = state_of(m);
     *seq = 0;
-    if (state != MARK_SUBMITTED)
-        return state == MARK_DONE;
+    if (state != MARK_SUBMITTED) return state == MARK_DONE;
     *channel = m->channel;
     *seq = m->seq;
     return m->processor == p;
@@ -110,14 +101,12 @@ bool mark_done(struct mark *m)
 
 void mark_wait(struct mark *m, bool help)
 {
-    if (mark_done(m))
-        return;
+    if (mark_done(m)) return;
     struct stream *s = m->stream;
     pthread_mutex_lock(&s->lock);
     /* A mark that is not done keeps its stream from being released, so s is still its stream. */
     s->pins++;
-    if (state_of(m) == MARK_QUEUED)
-        queue_wait(s, m->ticket, help);
+    if (state_of(m) == MARK_QUEUED) queue_wait(s, m->ticket, help);
     while (state_of(m) == MARK_SUBMITTED) {
         pthread_mutex_unlock(&s->lock);
         processor_wait(stream_processor(s), s->channel, m->seq);
@@ -135,15 +124,9 @@ void marks_init(struct marks *m)
     m->mark = NULL;
 }
 
-static struct mark **marks_array(struct marks *m)
-{
-    return m->mark ? m->mark : m->inlined;
-}
+static struct mark **marks_array(struct marks *m) { return m->mark ? m->mark : m->inlined; }
 
-struct mark *const *marks_list(const struct marks *m)
-{
-    return m->mark ? m->mark : m->inlined;
-}
+struct mark *const *marks_list(const struct marks *m) { return m->mark ? m->mark : m->inlined; }
 
 CUresult marks_add(struct marks *m, struct mark *reference)
 {
@@ -153,8 +136,7 @@ CUresult marks_add(struct marks *m, struct mark *reference)
             mark_release(reference);
             return CUDA_ERROR_OUT_OF_MEMORY;
         }
-        for (unsigned i = 0; i < m->count; i++)
-            more[i] = marks_array(m)[i];
+        for (unsigned i = 0; i < m->count; i++) more[i] = marks_array(m)[i];
         free(m->mark);
         m->mark = more;
         m->capacity *= 2;
@@ -165,14 +147,12 @@ CUresult marks_add(struct marks *m, struct mark *reference)
 
 void marks_wait(struct marks *m, bool help)
 {
-    for (unsigned i = 0; i < m->count; i++)
-        mark_wait(marks_array(m)[i], help);
+    for (unsigned i = 0; i < m->count; i++) mark_wait(marks_array(m)[i], help);
 }
 
 void marks_free(struct marks *m)
 {
-    for (unsigned i = 0; i < m->count; i++)
-        mark_release(marks_array(m)[i]);
+    for (unsigned i = 0; i < m->count; i++) mark_release(marks_array(m)[i]);
     free(m->mark);
     marks_init(m);
 }

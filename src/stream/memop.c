@@ -7,21 +7,24 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { SPINS = 2000, SHORTEST_NAP_NS = 10 * 1000, LONGEST_NAP_NS = 200 * 1000,
-       GRACE_NS = 200 * 1000 * 1000 };
+enum { SPINS = 2000, SHORTEST_NAP_NS = 10 * 1000, LONGEST_NAP_NS = 200 * 1000, GRACE_NS = 200 * 1000 * 1000 };
 
 enum op_kind { OP_WAIT, OP_WRITE, OP_BARRIER };
 
 struct op {
     enum op_kind kind;
-    bool wide;                     /* 64 bits */
-    unsigned comparison;           /* CU_STREAM_WAIT_VALUE_* */
+    bool wide;           /* 64 bits */
+    unsigned comparison; /* CU_STREAM_WAIT_VALUE_* */
     uint64_t value;
     void *alias;
-    const struct device *device;   /* the stream's */
+    const struct device *device; /* the stream's */
 };
 
-struct batch { struct stream *stream; unsigned count; struct op op[]; };
+struct batch {
+    struct stream *stream;
+    unsigned count;
+    struct op op[];
+};
 
 static bool satisfied(const struct op *o)
 {
@@ -29,34 +32,26 @@ static bool satisfied(const struct op *o)
                           : __atomic_load_n((uint32_t *)o->alias, __ATOMIC_ACQUIRE);
     uint64_t mask = o->wide ? ~0ull : 0xffffffffull, sign = o->wide ? 1ull << 63 : 1ull << 31;
     switch (o->comparison) {
-    case CU_STREAM_WAIT_VALUE_GEQ:
-        return !((is - o->value) & sign);
-    case CU_STREAM_WAIT_VALUE_EQ:
-        return is == (o->value & mask);
-    case CU_STREAM_WAIT_VALUE_AND:
-        return (is & o->value & mask) != 0;
-    default:
-        return (~(is | o->value) & mask) != 0;
+    case CU_STREAM_WAIT_VALUE_GEQ: return !((is - o->value) & sign);
+    case CU_STREAM_WAIT_VALUE_EQ: return is == (o->value & mask);
+    case CU_STREAM_WAIT_VALUE_AND: return (is & o->value & mask) != 0;
+    default: return (~(is | o->value) & mask) != 0;
     }
 }
 
 /* A context that is destroyed does not wait for ever. */
 static bool given_up(struct stream *s, uint64_t *dying_since)
 {
-    if (stream_error(s))
-        return true;
-    if (!atomic_load(&s->set->dying))
-        return false;
-    if (!*dying_since)
-        *dying_since = clock_now();
+    if (stream_error(s)) return true;
+    if (!atomic_load(&s->set->dying)) return false;
+    if (!*dying_since) *dying_since = clock_now();
     return clock_now() - *dying_since > GRACE_NS;
 }
 
 static void wait_for(struct stream *s, const struct op *o)
 {
     for (unsigned i = 0; i < SPINS; i++) {
-        if (satisfied(o))
-            return;
+        if (satisfied(o)) return;
         __builtin_ia32_pause();
     }
     uint64_t dying_since = 0;
@@ -85,15 +80,12 @@ static CUresult perform(void *arg)
 
 static CUresult address(struct op *o, CUdeviceptr at)
 {
-    if (!at || at % (o->wide ? 8 : 4))
-        return CUDA_ERROR_INVALID_VALUE;
+    if (!at || at % (o->wide ? 8 : 4)) return CUDA_ERROR_INVALID_VALUE;
     struct allocation *a = space_find(at);
-    if (!a || at - a->base > a->size - (o->wide ? 8 : 4))
-        return CUDA_ERROR_INVALID_VALUE;
+    if (!a || at - a->base > a->size - (o->wide ? 8 : 4)) return CUDA_ERROR_INVALID_VALUE;
     /* mapped memory is what each device was given; anything else a stream reaches */
     unsigned need = o->kind == OP_WRITE ? PROT_DEVICE_WRITE : PROT_DEVICE_READ;
-    if (a->kind == ALLOCATION_MAPPED && !(space_access(a, o->device) & need))
-        return CUDA_ERROR_INVALID_VALUE;
+    if (a->kind == ALLOCATION_MAPPED && !(space_access(a, o->device) & need)) return CUDA_ERROR_INVALID_VALUE;
     o->alias = space_alias(a, at);
     return o->alias ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
@@ -101,10 +93,8 @@ static CUresult address(struct op *o, CUdeviceptr at)
 static CUresult check_wait(struct op *o, const CUstreamBatchMemOpParams *p, bool may_flush)
 {
     unsigned flags = p->waitValue.flags;
-    if (flags & ~(CU_STREAM_WAIT_VALUE_NOR | CU_STREAM_WAIT_VALUE_FLUSH))
-        return CUDA_ERROR_INVALID_VALUE;
-    if (flags & CU_STREAM_WAIT_VALUE_FLUSH && !may_flush)
-        return CUDA_ERROR_NOT_SUPPORTED;
+    if (flags & ~(CU_STREAM_WAIT_VALUE_NOR | CU_STREAM_WAIT_VALUE_FLUSH)) return CUDA_ERROR_INVALID_VALUE;
+    if (flags & CU_STREAM_WAIT_VALUE_FLUSH && !may_flush) return CUDA_ERROR_NOT_SUPPORTED;
     o->kind = OP_WAIT;
     o->comparison = flags & CU_STREAM_WAIT_VALUE_NOR;
     o->value = o->wide ? p->waitValue.value64 : p->waitValue.value;
@@ -113,8 +103,7 @@ static CUresult check_wait(struct op *o, const CUstreamBatchMemOpParams *p, bool
 
 static CUresult check_write(struct op *o, const CUstreamBatchMemOpParams *p)
 {
-    if (p->writeValue.flags & ~CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER)
-        return CUDA_ERROR_INVALID_VALUE;
+    if (p->writeValue.flags & ~CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER) return CUDA_ERROR_INVALID_VALUE;
     o->kind = OP_WRITE;
     o->value = o->wide ? p->writeValue.value64 : p->writeValue.value;
     return address(o, p->writeValue.address);
@@ -124,22 +113,17 @@ static CUresult check(struct op *o, const CUstreamBatchMemOpParams *p, bool may_
 {
     o->kind = OP_BARRIER;
     switch (p->operation) {
-    case CU_STREAM_MEM_OP_WAIT_VALUE_64:
-        o->wide = true;
-        return check_wait(o, p, may_flush);
-    case CU_STREAM_MEM_OP_WAIT_VALUE_32:
-        return check_wait(o, p, may_flush);
-    case CU_STREAM_MEM_OP_WRITE_VALUE_64:
-        o->wide = true;
-        return check_write(o, p);
-    case CU_STREAM_MEM_OP_WRITE_VALUE_32:
-        return check_write(o, p);
+    case CU_STREAM_MEM_OP_WAIT_VALUE_64: o->wide = true; return check_wait(o, p, may_flush);
+    case CU_STREAM_MEM_OP_WAIT_VALUE_32: return check_wait(o, p, may_flush);
+    case CU_STREAM_MEM_OP_WRITE_VALUE_64: o->wide = true; return check_write(o, p);
+    case CU_STREAM_MEM_OP_WRITE_VALUE_32: return check_write(o, p);
     case CU_STREAM_MEM_OP_BARRIER:
         return p->memoryBarrier.flags <= CU_STREAM_MEMORY_BARRIER_TYPE_GPU ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     case CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES:
-        return p->flushRemoteWrites.flags ? CUDA_ERROR_INVALID_VALUE : may_flush ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
-    default:
-        return CUDA_ERROR_INVALID_VALUE;
+        return p->flushRemoteWrites.flags ? CUDA_ERROR_INVALID_VALUE
+               : may_flush                ? CUDA_SUCCESS
+                                          : CUDA_ERROR_NOT_SUPPORTED;
+    default: return CUDA_ERROR_INVALID_VALUE;
     }
 }
 
@@ -147,8 +131,7 @@ static CUresult check(struct op *o, const CUstreamBatchMemOpParams *p, bool may_
 static bool immediate(const struct batch *b)
 {
     for (unsigned i = 0; i < b->count; i++)
-        if (b->op[i].kind == OP_WAIT && (b->count > 1 || !satisfied(&b->op[i])))
-            return false;
+        if (b->op[i].kind == OP_WAIT && (b->count > 1 || !satisfied(&b->op[i]))) return false;
     return true;
 }
 
@@ -156,8 +139,7 @@ CUresult stream_memory_operations(struct stream *s, const CUstreamBatchMemOpPara
 {
     size_t size = sizeof(struct batch) + count * sizeof(struct op);
     struct batch *b = malloc(size);
-    if (!b)
-        return CUDA_ERROR_OUT_OF_MEMORY;
+    if (!b) return CUDA_ERROR_OUT_OF_MEMORY;
     b->stream = s;
     b->count = count;
     CUresult r = CUDA_SUCCESS;
@@ -165,8 +147,7 @@ CUresult stream_memory_operations(struct stream *s, const CUstreamBatchMemOpPara
         b->op[i] = (struct op){ .device = s->set->context->device };
         r = check(&b->op[i], &ops[i], may_flush);
     }
-    if (!r)
-        r = immediate(b) ? stream_enqueue_short(s, perform, b, size) : stream_enqueue(s, perform, b, size);
+    if (!r) r = immediate(b) ? stream_enqueue_short(s, perform, b, size) : stream_enqueue(s, perform, b, size);
     free(b);
     return r;
 }

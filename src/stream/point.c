@@ -11,8 +11,7 @@ static void learn(struct clock *c, uint64_t id, uint64_t number)
     unsigned oldest = 0;
     for (unsigned i = 0; i < CLOCK_ENTRIES; i++) {
         if (c->entry[i].id == id) {
-            if (c->entry[i].number < number)
-                c->entry[i].number = number;
+            if (c->entry[i].number < number) c->entry[i].number = number;
             return;
         }
         if (c->entry[i].number && c->entry[oldest].number && c->entry[i].id < c->entry[oldest].id)
@@ -26,20 +25,17 @@ static void learn(struct clock *c, uint64_t id, uint64_t number)
 void mark_note_clock(struct mark *m, struct stream *s)
 {
     pthread_mutex_lock(&s->lock);
-    if (s->points || s->clock.entry[0].number)
-        m->clock = malloc(sizeof *m->clock);
+    if (s->points || s->clock.entry[0].number) m->clock = malloc(sizeof *m->clock);
     if (m->clock) {
         *m->clock = s->clock;
-        if (s->points)
-            learn(m->clock, s->id, s->points);
+        if (s->points) learn(m->clock, s->id, s->points);
     }
     pthread_mutex_unlock(&s->lock);
 }
 
 void stream_learn_clock(struct stream *s, const struct mark *m)
 {
-    if (!m->clock)
-        return;
+    if (!m->clock) return;
     pthread_mutex_lock(&s->lock);
     for (unsigned i = 0; i < CLOCK_ENTRIES; i++)
         if (m->clock->entry[i].number && m->clock->entry[i].id != s->id)
@@ -50,8 +46,7 @@ void stream_learn_clock(struct stream *s, const struct mark *m)
 /* A stream whose legacy stream has nothing to do, or no other streams to order with. */
 static bool all_done(struct stream *s)
 {
-    if (!stream_idle(s))
-        return false;
+    if (!stream_idle(s)) return false;
     return s->kind == STREAM_LEGACY ? !atomic_load(&s->set->blocking)
                                     : !stream_orders_with_legacy(s) || stream_idle(s->set->legacy);
 }
@@ -61,16 +56,14 @@ CUresult stream_point(struct stream *s, struct place *place, struct mark **mark)
     CUresult r = CUDA_SUCCESS;
     struct mark *m = NULL;
     if (!all_done(s)) {
-        if (!(m = mark_new(s, false)))
-            return CUDA_ERROR_OUT_OF_MEMORY;
+        if (!(m = mark_new(s, false))) return CUDA_ERROR_OUT_OF_MEMORY;
         r = stream_record(s, m);
     }
     if (r || (m && mark_done(m))) {
         mark_release(m);
         m = NULL;
     }
-    if (r)
-        return r;
+    if (r) return r;
     pthread_mutex_lock(&s->lock);
     *place = (struct place){ s, s->id, ++s->points };
     pthread_mutex_unlock(&s->lock);
@@ -81,8 +74,7 @@ CUresult stream_point(struct stream *s, struct place *place, struct mark **mark)
 CUresult stream_mark(struct stream *s, struct mark **mark)
 {
     struct mark *m = mark_new(s, false);
-    if (!m)
-        return CUDA_ERROR_OUT_OF_MEMORY;
+    if (!m) return CUDA_ERROR_OUT_OF_MEMORY;
     mark_note_clock(m, s);
     CUresult r = stream_record(s, m);
     if (r || (mark_done(m) && !m->clock)) {
@@ -96,35 +88,19 @@ CUresult stream_mark(struct stream *s, struct mark **mark)
 CUresult stream_follow(struct stream *s, struct mark *m)
 {
     CUresult r = m ? stream_wait(s, m) : CUDA_SUCCESS;
-    if (m && !r)
-        stream_learn_clock(s, m);
+    if (m && !r) stream_learn_clock(s, m);
     return r;
 }
 
-bool stream_done(struct stream *s)
-{
-    return stream_idle(s);
-}
+bool stream_done(struct stream *s) { return stream_idle(s); }
 
-bool point_done(struct mark *m)
-{
-    return !m || mark_done(m);
-}
+bool point_done(struct mark *m) { return !m || mark_done(m); }
 
-struct mark *point_share(struct mark *m)
-{
-    return mark_reference(m);
-}
+struct mark *point_share(struct mark *m) { return mark_reference(m); }
 
-void point_release(struct mark *m)
-{
-    mark_release(m);
-}
+void point_release(struct mark *m) { mark_release(m); }
 
-CUresult stream_after(struct stream *s, struct mark *m)
-{
-    return m ? stream_wait(s, m) : CUDA_SUCCESS;
-}
+CUresult stream_after(struct stream *s, struct mark *m) { return m ? stream_wait(s, m) : CUDA_SUCCESS; }
 
 bool stream_is_at(const struct stream *s, const struct place *place)
 {
@@ -149,10 +125,10 @@ static bool knows(struct stream *s, const struct place *place)
 bool stream_follows(struct stream *s, const struct place *place)
 {
     struct stream *t = place->stream;
-    if (stream_is_at(s, place))
-        return true;
+    if (stream_is_at(s, place)) return true;
     if (t->id == place->id && t->set == s->set &&
-        ((s->kind == STREAM_LEGACY && stream_orders_with_legacy(t)) || (t->kind == STREAM_LEGACY && stream_orders_with_legacy(s))))
+        ((s->kind == STREAM_LEGACY && stream_orders_with_legacy(t)) ||
+         (t->kind == STREAM_LEGACY && stream_orders_with_legacy(s))))
         return true;
     return knows(s, place);
 }

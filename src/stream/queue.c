@@ -10,26 +10,21 @@
 #include <string.h>
 #include <time.h>
 
-enum { LINGER_NS = 300 * 1000 * 1000 };  /* how long a worker without work stays */
+enum { LINGER_NS = 300 * 1000 * 1000 }; /* how long a worker without work stays */
 
 static _Thread_local bool in_host_function;
 
-bool stream_in_host_function(void)
-{
-    return in_host_function;
-}
+bool stream_in_host_function(void) { return in_host_function; }
 
 struct item *item_new(enum item_kind kind, const void *arg, size_t size)
 {
     struct item *i = malloc(sizeof *i + size);
-    if (!i)
-        return NULL;
+    if (!i) return NULL;
     memset(i, 0, sizeof *i);
     i->kind = kind;
     marks_init(&i->after);
     i->arg = i->data;
-    if (size)
-        memcpy(i->data, arg, size);
+    if (size) memcpy(i->data, arg, size);
     return i;
 }
 
@@ -45,14 +40,11 @@ static void perform(struct stream *s, struct item *i)
 {
     marks_wait(&i->after, false);
     CUresult r = stream_error(s);
-    if (i->kind == ITEM_MARK || i->kind == ITEM_KERNEL)
-        channel_throttle(s);
-    if (!r && (i->kind == ITEM_WORK || i->kind == ITEM_HOST))
-        r = channel_drain(s);
+    if (i->kind == ITEM_MARK || i->kind == ITEM_KERNEL) channel_throttle(s);
+    if (!r && (i->kind == ITEM_WORK || i->kind == ITEM_HOST)) r = channel_drain(s);
 
     switch (i->kind) {
-    case ITEM_NOTHING:
-        break;
+    case ITEM_NOTHING: break;
     case ITEM_MARK:
         pthread_mutex_lock(&s->lock);
         mark_submit(i->mark);
@@ -60,13 +52,11 @@ static void perform(struct stream *s, struct item *i)
         break;
     case ITEM_KERNEL:
         pthread_mutex_lock(&s->lock);
-        if (!r)
-            channel_launch(s, &i->launch);
+        if (!r) channel_launch(s, &i->launch);
         pthread_mutex_unlock(&s->lock);
         break;
     case ITEM_WORK:
-        if (!r)
-            r = i->run(i->arg);
+        if (!r) r = i->run(i->arg);
         if (i->result)
             *i->result = r;
         else if (r)
@@ -85,8 +75,7 @@ static void do_first(struct stream *s)
 {
     struct item *i = s->first;
     s->first = i->next;
-    if (!s->first)
-        s->end = &s->first;
+    if (!s->first) s->end = &s->first;
     s->turn = true;
     pthread_mutex_unlock(&s->lock);
     perform(s, i);
@@ -117,13 +106,10 @@ static void *worker(void *arg)
     }
     s->worker = false;
     bool last_user = s->quit;
-    if (s->sleepers)
-        pthread_cond_broadcast(&s->changed);
-    if (last_user)
-        s->pins++;
+    if (s->sleepers) pthread_cond_broadcast(&s->changed);
+    if (last_user) s->pins++;
     pthread_mutex_unlock(&s->lock);
-    if (last_user)
-        stream_leave(s);
+    if (last_user) stream_leave(s);
     return NULL;
 }
 
@@ -143,13 +129,11 @@ CUresult queue_append(struct stream *s, struct item *i)
         return r;
     }
     uint64_t ticket = atomic_load_explicit(&s->issued, memory_order_relaxed) + 1;
-    if (i->mark)
-        i->mark->ticket = ticket;
+    if (i->mark) i->mark->ticket = ticket;
     *s->end = i;
     s->end = &i->next;
     atomic_store_explicit(&s->issued, ticket, memory_order_release);
-    if (!s->turn)
-        pthread_cond_signal(&s->work);
+    if (!s->turn) pthread_cond_signal(&s->work);
     return CUDA_SUCCESS;
 }
 
@@ -163,10 +147,8 @@ void queue_end_turn(struct stream *s)
 {
     s->turn = false;
     atomic_fetch_add_explicit(&s->retired, 1, memory_order_release);
-    if (s->sleepers)
-        pthread_cond_broadcast(&s->changed);
-    if (s->worker && (s->first || s->quit))
-        pthread_cond_signal(&s->work);
+    if (s->sleepers) pthread_cond_broadcast(&s->changed);
+    if (s->worker && (s->first || s->quit)) pthread_cond_signal(&s->work);
 }
 
 void queue_wait(struct stream *s, uint64_t ticket, bool help)

@@ -6,7 +6,7 @@
 #include "stream/operations.h"
 #include "uvm/uvm.h"
 
-static _Atomic uint64_t newest_id = 2;     /* 1 and 2 are the default streams' handles */
+static _Atomic uint64_t newest_id = 2; /* 1 and 2 are the default streams' handles */
 
 static void construct_stream(void *object)
 {
@@ -23,10 +23,7 @@ static void construct_stream(void *object)
     s->marks_end = &s->marks;
 }
 
-static void construct_set(void *object)
-{
-    pthread_mutex_init(&((struct stream_set *)object)->lock, NULL);
-}
+static void construct_set(void *object) { pthread_mutex_init(&((struct stream_set *)object)->lock, NULL); }
 
 static struct pool streams = POOL_INIT(struct stream, construct_stream);
 static struct pool sets = POOL_INIT(struct stream_set, construct_set);
@@ -34,23 +31,19 @@ static struct pool sets = POOL_INIT(struct stream_set, construct_set);
 /* With both locks. */
 static void invalidate(struct stream *s)
 {
-    if (atomic_exchange(&s->id, 0))
-        s->set->zombies++;
+    if (atomic_exchange(&s->id, 0)) s->set->zombies++;
     s->quit = true;
-    if (s->worker)
-        pthread_cond_signal(&s->work);
+    if (s->worker) pthread_cond_signal(&s->work);
 }
 
 CUresult stream_new(struct stream_set *set, enum stream_kind kind, unsigned flags, int priority, struct stream **out)
 {
     struct stream *s = pool_get(&streams);
-    if (!s)
-        return CUDA_ERROR_OUT_OF_MEMORY;
+    if (!s) return CUDA_ERROR_OUT_OF_MEMORY;
     CUresult r = CUDA_ERROR_CONTEXT_IS_DESTROYED;
     pthread_mutex_lock(&set->lock);
     pthread_mutex_lock(&s->lock);
-    if (atomic_load(&set->dying))
-        goto out;
+    if (atomic_load(&set->dying)) goto out;
     s->set = set;
     s->kind = kind;
     s->flags = flags;
@@ -63,8 +56,7 @@ CUresult stream_new(struct stream_set *set, enum stream_kind kind, unsigned flag
     s->clock = (struct clock){ 0 };
     s->from = &set->streams;
     s->next = set->streams;
-    if (s->next)
-        s->next->from = &s->next;
+    if (s->next) s->next->from = &s->next;
     set->streams = s;
     atomic_fetch_add(&set->blocking, stream_orders_with_legacy(s));
     atomic_store_explicit(&s->id, atomic_fetch_add(&newest_id, 1) + 1, memory_order_release);
@@ -91,27 +83,21 @@ out:
 static void release(struct stream_set *set, struct stream *s)
 {
     marks_resolve(s);
-    if (uvm_exclusive)
-        uvm_stream_gone(s);
+    if (uvm_exclusive) uvm_stream_gone(s);
     channel_close(s);
     *s->from = s->next;
-    if (s->next)
-        s->next->from = s->from;
+    if (s->next) s->next->from = s->from;
     atomic_fetch_sub(&set->blocking, stream_orders_with_legacy(s));
     set->zombies--;
     pthread_mutex_unlock(&s->lock);
     pool_put(&streams, s);
 }
 
-static bool finished(struct stream *s)
-{
-    return queue_empty(s) && !s->worker && !s->pins && channel_idle(s);
-}
+static bool finished(struct stream *s) { return queue_empty(s) && !s->worker && !s->pins && channel_idle(s); }
 
 void streams_reap(struct stream_set *set)
 {
-    if (atomic_load(&set->dying))
-        return;
+    if (atomic_load(&set->dying)) return;
     for (struct stream *s = set->streams, *next; s && set->zombies; s = next) {
         next = s->next;
         pthread_mutex_lock(&s->lock);
@@ -133,8 +119,7 @@ CUresult stream_end(struct stream *s, uint64_t id)
     pthread_mutex_lock(&set->lock);
     pthread_mutex_lock(&s->lock);
     bool valid = id && s->id == id && s->set == set;
-    if (valid)
-        invalidate(s);
+    if (valid) invalidate(s);
     pthread_mutex_unlock(&s->lock);
     streams_reap(set);
     pthread_mutex_unlock(&set->lock);
@@ -149,8 +134,7 @@ CUresult stream_destroy(struct stream *s)
 void stream_unpin(struct stream *s)
 {
     s->pins--;
-    if (s->sleepers)
-        pthread_cond_broadcast(&s->changed);
+    if (s->sleepers) pthread_cond_broadcast(&s->changed);
 }
 
 void stream_leave(struct stream *s)
@@ -167,8 +151,7 @@ void stream_leave(struct stream *s)
 CUresult stream_set_create(struct context *c)
 {
     struct stream_set *set = pool_get(&sets);
-    if (!set)
-        return CUDA_ERROR_OUT_OF_MEMORY;
+    if (!set) return CUDA_ERROR_OUT_OF_MEMORY;
     set->context = c;
     marks_init(&set->gate);
     atomic_store(&set->dying, false);
@@ -196,8 +179,7 @@ static void finish(struct stream *s)
 void stream_set_destroy(struct context *c)
 {
     struct stream_set *set = c->streams;
-    if (!set)
-        return;
+    if (!set) return;
     atomic_store(&set->dying, true);
     pthread_mutex_lock(&set->lock);
     for (struct stream *s = set->streams; s; s = s->next) {
@@ -238,8 +220,7 @@ CUresult stream_get(struct context *c, CUstream handle, bool per_thread, struct 
 CUresult stream_create_green(struct green *g, unsigned flags, int priority, struct stream **out)
 {
     CUresult r = stream_create(g->primary, flags, priority, out);
-    if (r)
-        return r;
+    if (r) return r;
     pthread_mutex_lock(&(*out)->lock);
     (*out)->green = g;
     (*out)->green_id = atomic_load(&g->id);
@@ -247,25 +228,13 @@ CUresult stream_create_green(struct green *g, unsigned flags, int priority, stru
     return r;
 }
 
-struct green *stream_green(const struct stream *s)
-{
-    return s->green;
-}
+struct green *stream_green(const struct stream *s) { return s->green; }
 
-struct context *stream_context(const struct stream *s)
-{
-    return s->set->context;
-}
+struct context *stream_context(const struct stream *s) { return s->set->context; }
 
-bool stream_is_default(const struct stream *s)
-{
-    return s->kind != STREAM_CREATED;
-}
+bool stream_is_default(const struct stream *s) { return s->kind != STREAM_CREATED; }
 
-bool stream_is_legacy(const struct stream *s)
-{
-    return s->kind == STREAM_LEGACY;
-}
+bool stream_is_legacy(const struct stream *s) { return s->kind == STREAM_LEGACY; }
 
 bool stream_legacy_orders(const struct stream *legacy, const struct stream *s)
 {

@@ -2,16 +2,12 @@
 #include "uvm/uvm.h"
 #include "stream/internal.h"
 
-bool stream_idle(struct stream *s)
-{
-    return queue_empty(s) && channel_idle(s);
-}
+bool stream_idle(struct stream *s) { return queue_empty(s) && channel_idle(s); }
 
 /* All that is in s now. */
 static void finish_issued(struct stream *s)
 {
-    if (stream_idle(s))
-        return;
+    if (stream_idle(s)) return;
     pthread_mutex_lock(&s->lock);
     s->pins++;
     queue_wait(s, atomic_load(&s->issued), true);
@@ -31,8 +27,7 @@ static void finish_chosen(struct stream_set *set, stream_choice *chosen)
 {
     pthread_mutex_lock(&set->lock);
     for (struct stream *s = set->streams; s; s = s->next) {
-        if (!chosen(s) || stream_idle(s))
-            continue;
+        if (!chosen(s) || stream_idle(s)) continue;
         pthread_mutex_lock(&s->lock);
         s->pins++;
         pthread_mutex_unlock(&s->lock);
@@ -55,12 +50,10 @@ static bool any(const struct stream *s)
 
 void streams_take_back(struct stream_set *set)
 {
-    if (!uvm_exclusive)
-        return;
+    if (!uvm_exclusive) return;
     pthread_mutex_lock(&set->lock);
     for (struct stream *s = set->streams; s; s = s->next)
-        if (stream_idle(s))
-            uvm_take_back(s);
+        if (stream_idle(s)) uvm_take_back(s);
     pthread_mutex_unlock(&set->lock);
 }
 
@@ -68,18 +61,15 @@ static CUresult synchronized(struct stream *s)
 {
     uvm_settle();
     streams_take_back(s->set);
-    if (trace_wanted(TRACE_LISTEN_KERNELS | TRACE_LISTEN_MAP))
-        streams_trace_flush();
-    if (stream_processor(s))
-        processor_flush_printf(stream_processor(s));
+    if (trace_wanted(TRACE_LISTEN_KERNELS | TRACE_LISTEN_MAP)) streams_trace_flush();
+    if (stream_processor(s)) processor_flush_printf(stream_processor(s));
     return stream_error(s);
 }
 
 /* The legacy stream is done when all that it orders with is. */
 CUresult stream_synchronize(struct stream *s)
 {
-    if (s->kind == STREAM_LEGACY && atomic_load(&s->set->blocking))
-        finish_chosen(s->set, stream_orders_with_legacy);
+    if (s->kind == STREAM_LEGACY && atomic_load(&s->set->blocking)) finish_chosen(s->set, stream_orders_with_legacy);
     finish_issued(s);
     return synchronized(s);
 }
@@ -100,7 +90,6 @@ CUresult stream_query(struct stream *s)
         pthread_mutex_unlock(&s->set->lock);
     }
     CUresult r = stream_error(s);
-    if (idle)
-        streams_take_back(s->set);
+    if (idle) streams_take_back(s->set);
     return r ? r : idle ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }

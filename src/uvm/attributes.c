@@ -1,6 +1,7 @@
 /* The pieces of each advised mapping, in a tree, and the driver's way through
  * them; see attributes.h. A mapping that nobody advised has no tree. */
 #include "uvm/attributes.h"
+#include "base/tree.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -26,11 +27,8 @@ RB_HEAD(mappings, mapping);
 
 static int by_start(struct piece *x, struct piece *y) { return x->start < y->start ? -1 : x->start > y->start; }
 static int by_base(struct mapping *x, struct mapping *y) { return x->base < y->base ? -1 : x->base > y->base; }
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wunused-function"
-RB_GENERATE_INTERNAL(pieces, piece, link, by_start, static)
-RB_GENERATE_INTERNAL(mappings, mapping, link, by_base, static)
-#pragma GCC diagnostic pop
+TREE_FUNCTIONS(pieces, piece, link, by_start)
+TREE_FUNCTIONS(mappings, mapping, link, by_base)
 
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER; /* innermost */
 static struct mappings mappings = RB_INITIALIZER(&mappings);

@@ -1,16 +1,14 @@
 /* Which addresses are managed: ranges by address, windows and their blocks by
  * index. Splits ranges, and blocks with them, where policies part. */
 #include "uvm/internal.h"
+#include "base/tree.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
 
 RB_HEAD(ranges, range);
 static int by_start(struct range *x, struct range *y) { return x->start < y->start ? -1 : x->start > y->start; }
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wunused-function"
-RB_GENERATE_INTERNAL(ranges, range, link, by_start, static)
-#pragma GCC diagnostic pop
+TREE_FUNCTIONS(ranges, range, link, by_start)
 
 static struct ranges all = RB_INITIALIZER(&all);
 static struct window **windows; /* by (va - base) / WINDOW_BYTES; touched as needed */

@@ -47,8 +47,9 @@ static void serve(int s)
         pthread_rwlock_wrlock(&vmm_lock);
         struct vmm_own *o = own_by_secret(q.secret);
         bool invited = o && o->invited && !q.channel.inode;
-        if (o && !invited && (o->channel.device != q.channel.device || o->channel.inode != q.channel.inode || proof < 0 ||
-                  !imex_proves(proof, &o->channel)))
+        if (o && !invited &&
+            (o->channel.device != q.channel.device || o->channel.inode != q.channel.inode || proof < 0 ||
+             !imex_proves(proof, &o->channel)))
             a.result = CUDA_ERROR_NOT_PERMITTED;
         else if (o)
             a.result = own_export(o, &fd);

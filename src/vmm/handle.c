@@ -9,7 +9,7 @@
 enum { CHUNK = 256, CHUNKS = 1 << 16, REMEMBERED = 1024 };
 
 static struct vmm_handle *chunks[CHUNKS];
-static uint32_t made;              /* slots handed out at least once */
+static uint32_t made; /* slots handed out at least once */
 static struct vmm_handle *oldest, *newest;
 static uint32_t released;
 

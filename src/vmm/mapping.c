@@ -1,6 +1,7 @@
 /* Mappings: which memory is at which addresses. They are published in the
  * space; access.c puts them into page tables. */
 #include "vmm/internal.h"
+#include "base/tree.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,10 +12,7 @@ static int by_base(struct vmm_mapping *x, struct vmm_mapping *y)
     return x->a.base < y->a.base ? -1 : x->a.base > y->a.base;
 }
 RB_HEAD(mappings, vmm_mapping);
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wunused-function"
-RB_GENERATE_INTERNAL(mappings, vmm_mapping, link, by_base, static)
-#pragma GCC diagnostic pop
+TREE_FUNCTIONS(mappings, vmm_mapping, link, by_base)
 static struct mappings mappings = RB_INITIALIZER(&mappings);
 
 struct vmm_mapping *mapping_from(uint64_t address)

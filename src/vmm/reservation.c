@@ -3,6 +3,7 @@
  * that nobody else uses. Gaps are kept by size too, so that finding a place
  * does not get slower with the number of reservations. */
 #include "vmm/internal.h"
+#include "base/tree.h"
 
 #include <stdlib.h>
 
@@ -23,12 +24,9 @@ static int order_by_size(struct gap *x, struct gap *y)
 RB_HEAD(reservations, reservation);
 RB_HEAD(bases, gap);
 RB_HEAD(sizes, gap);
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wunused-function"
-RB_GENERATE_INTERNAL(reservations, reservation, link, order_reservations, static)
-RB_GENERATE_INTERNAL(bases, gap, by_base, order_by_base, static)
-RB_GENERATE_INTERNAL(sizes, gap, by_size, order_by_size, static)
-#pragma GCC diagnostic pop
+TREE_FUNCTIONS(reservations, reservation, link, order_reservations)
+TREE_FUNCTIONS(bases, gap, by_base, order_by_base)
+TREE_FUNCTIONS(sizes, gap, by_size, order_by_size)
 
 pthread_rwlock_t vmm_lock = PTHREAD_RWLOCK_INITIALIZER;
 static struct reservations reservations = RB_INITIALIZER(&reservations);
@@ -38,8 +36,7 @@ static struct sizes sizes = RB_INITIALIZER(&sizes);
 const struct reservation *reservation_find(uint64_t address)
 {
     struct reservation key = { .base = address }, *r = RB_NFIND(reservations, &reservations, &key);
-    if (!r || r->base != address)
-        r = r ? RB_PREV(reservations, &reservations, r) : RB_MAX(reservations, &reservations);
+    if (!r || r->base != address) r = r ? RB_PREV(reservations, &reservations, r) : RB_MAX(reservations, &reservations);
     return r && address - r->base < r->size ? r : NULL;
 }
 
