@@ -93,12 +93,15 @@ static void parse_function(struct parser *p, bool entry, uint8_t linkage)
         struct scope *inside = arena_alloc(sizeof *inside);
         inside->outer = outside;
         p->scope = inside;
-        for (uint32_t i = 0; i < f->sig.nrets; i++) declare(inside, f->sig.rets[i].name, NAME_VAR, &f->sig.rets[i]);
+        for (uint32_t i = 0; i < f->sig.nrets; i++)
+            if (!f->sig.rets[i].is_register) declare(inside, f->sig.rets[i].name, NAME_VAR, &f->sig.rets[i]);
         for (uint32_t i = 0; i < f->sig.nparams; i++)
-            declare(inside, f->sig.params[i].name, NAME_VAR, &f->sig.params[i]);
+            if (!f->sig.params[i].is_register) declare(inside, f->sig.params[i].name, NAME_VAR, &f->sig.params[i]);
         f->body = true;
         p->func = f;
+        registers_begin(p, f);
         parse_body(p, f);
+        registers_return(p, &(struct instr){ .line = p->token.line }); /* if it ends without ret */
     } else {
         f->is_extern |= linkage == FL_LINK_EXTERN;
         expect(p, ";");

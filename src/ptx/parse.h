@@ -52,7 +52,13 @@ void syntax_error(struct parser *p, const char *wanted) __attribute__((noreturn)
 void parse_variable(struct parser *p, enum ptx_space space, uint8_t linkage);
 void parse_params(struct parser *p, struct var **list, uint32_t *count, bool declare_them);
 
+/* parse_call.c: calls, and parameters in registers, become what the rest knows. */
+void parsed_call(struct parser *p, struct instr *call); /* appends it to the function */
+void registers_begin(struct parser *p, struct func *f); /* before the body's first instruction */
+void registers_return(struct parser *p, const struct instr *ret);
+
 struct operand parse_operand(struct parser *p);
+struct operand parse_list(struct parser *p); /* (a, b), of a call */
 void parse_body(struct parser *p, struct func *f);
 
 /* debug.c: one directive, to the end of its line; and that from the current line on nothing is known. */

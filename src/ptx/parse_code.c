@@ -127,13 +127,17 @@ static void instruction(struct parser *p)
     opcode(p, &i);
     while (!token_is(&p->token, ";")) {
         if (i.nops == MAX_OPERANDS) fatal_at(EXIT_INVALID_PTX, i.line, "too many operands of '%s'", i.text);
-        i.ops[i.nops++] = parse_operand(p);
+        i.ops[i.nops++] = i.op == OP_call && token_is(&p->token, "(") ? parse_list(p) : parse_operand(p);
         if (!token_is(&p->token, ";")) expect(p, ",");
     }
     expect(p, ";");
     check_branch(&i);
     struct func *f = p->func;
-    ARENA_PUSH(f->code, f->ncode) = i;
+    if (i.op == OP_ret) registers_return(p, &i);
+    if (i.op == OP_call)
+        parsed_call(p, &i);
+    else
+        ARENA_PUSH(f->code, f->ncode) = i;
 }
 
 /* name: .callprototype (.param .b32 _) _ (.param .b64 _) ;

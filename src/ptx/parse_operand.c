@@ -147,11 +147,6 @@ struct operand parse_operand(struct parser *p)
         elements(p, &o, "}");
         return o;
     }
-    if (accept(p, "(")) {
-        o.kind = OPERAND_list;
-        elements(p, &o, ")");
-        return o;
-    }
     if (accept(p, "!")) o.negated = true;
     bool minus = p->token.kind == TOKEN_PUNCT && token_is(&p->token, "-");
     if (minus) {
@@ -188,5 +183,13 @@ struct operand parse_operand(struct parser *p)
         if (q.kind != OPERAND_reg) syntax_error(p, "a predicate");
         o.second = q.reg;
     }
+    return o;
+}
+
+struct operand parse_list(struct parser *p)
+{
+    struct operand o = { .kind = OPERAND_list };
+    expect(p, "(");
+    elements(p, &o, ")");
     return o;
 }

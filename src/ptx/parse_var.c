@@ -303,7 +303,7 @@ static void parse_param(struct parser *p, struct var *v, uint32_t *offset)
     check_alignment(p, v->align);
     v->offset = (*offset + v->align - 1) & ~(v->align - 1);
     *offset = v->offset + (uint32_t)v->size;
-    if (space == SPACE_reg) fatal_at(EXIT_UNSUPPORTED, v->line, "parameters in registers");
+    v->is_register = space == SPACE_reg;
 }
 
 void parse_params(struct parser *p, struct var **list, uint32_t *count, bool declare_them)
