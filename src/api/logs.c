@@ -6,8 +6,9 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { KEPT = 50, LONGEST = 512, LISTENERS = 16 };
+enum { KEPT = 50, LONGEST = 512, LISTENERS = 16, PATIENCE_MS = 20 };
 
 struct listener { /* CUlogsCallbackEntry_st */
     CUlogsCallback call;
@@ -56,9 +57,20 @@ static void *tell(void *unused)
     return unused;
 }
 
+/* Whoever holds the lock may wait for the caller, who serves faults: of the buffer that is filled, or of a signal's
+ * handler. Such a message is shown, but not kept. */
+static bool lock_in_time(void)
+{
+    for (int k = 0; k < PATIENCE_MS; k++) {
+        if (!pthread_mutex_trylock(&lock)) return true;
+        usleep(1000);
+    }
+    return false;
+}
+
 static void hear(enum fl_log_level level, const char *text)
 {
-    pthread_mutex_lock(&lock);
+    if (!lock_in_time()) return;
     snprintf(kept[newest % KEPT], LONGEST, "%s", text);
     level_of[newest % KEPT] = level == FL_LOG_ERROR ? CU_LOG_LEVEL_ERROR : CU_LOG_LEVEL_WARNING;
     newest++;

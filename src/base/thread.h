@@ -3,7 +3,6 @@
 #define FL_BASE_THREAD_H
 
 #include <cuda.h>
-#include <signal.h>
 #include <stddef.h>
 
 #define THREAD_STACK (2ul << 20)
@@ -11,9 +10,5 @@
 
 /* Nobody joins it. The application's signals do not reach it, save those for what it does itself. */
 CUresult thread_start(void *(*run)(void *), void *argument, size_t stack);
-
-/* Until signals_release the application's signals wait, save those for what this thread does itself. Two system calls. */
-void signals_hold(sigset_t *old);
-void signals_release(const sigset_t *old);
 
 #endif

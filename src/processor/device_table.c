@@ -60,8 +60,7 @@ static void ask(struct processor *p, uint64_t va, uint64_t size, int prot)
 
 void device_change(struct table *t, uint64_t va, uint64_t size, int prot)
 {
-    if (t->settling || !processor_busy(t->processor))
-        processor_managed(t->processor, va, size, prot, &t->position);
-    else if (device_ready(t))
-        ask(t->processor, va, size, prot);
+    bool by_ring = t->settling || !processor_busy(t->processor);
+    if (by_ring && processor_managed(t->processor, va, size, prot, &t->position)) return;
+    if (device_ready(t)) ask(t->processor, va, size, prot);
 }

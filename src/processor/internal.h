@@ -43,7 +43,8 @@ CUresult page_command_now(struct processor *p, enum command_kind kind, uint64_t 
                           const struct backing *b, uint64_t offset, unsigned prot);
 /* submit.c: managed memory. *position: where in the ring the command is. */
 CUresult processor_manage(struct processor *p, uint64_t va, uint64_t size, const struct backing *b, uint64_t *position);
-void processor_managed(struct processor *p, uint64_t va, uint64_t size, int prot, uint64_t *position);
+/* False: somebody has the lock, who may have been interrupted by what waits for the caller (quiet.h). */
+bool processor_managed(struct processor *p, uint64_t va, uint64_t size, int prot, uint64_t *position);
 /* Waits until the device has applied all up to position; false: it is dead. */
 bool processor_applied(struct processor *p, uint64_t position);
 

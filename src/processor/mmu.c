@@ -97,7 +97,7 @@ static void remove_block(uint64_t va)
     block_punched(block_find(va), 0, BLOCK_PAGES);
     for (unsigned n = 0; n < MMU_PROCESSORS; n++) {
         struct table *t = &mmu.tables[n];
-        pthread_mutex_lock(&t->lock);
+        quiet_lock(&t->lock);
         struct leaf *l = leaf_find(n, va);
         if (l) {
             /* the host's mapping goes; the others' stay */
@@ -105,7 +105,7 @@ static void remove_block(uint64_t va)
             leaf_drop(t, l);
             table_finish(t);
         }
-        pthread_mutex_unlock(&t->lock);
+        quiet_unlock(&t->lock);
     }
 }
 
@@ -130,22 +130,22 @@ CUresult mmu_attach(unsigned p)
     struct processor *device = processor_of(p - 1);
     if (!device) return CUDA_ERROR_INVALID_DEVICE;
     mmu_detach(p);
-    pthread_mutex_lock(&t->lock);
+    quiet_lock(&t->lock);
     CUresult r = device_attach(t, device);
-    pthread_mutex_unlock(&t->lock);
+    quiet_unlock(&t->lock);
     return r;
 }
 
 void mmu_detach(unsigned p)
 {
     struct table *t = &mmu.tables[p];
-    pthread_mutex_lock(&t->lock);
+    quiet_lock(&t->lock);
     while (t->leaves) leaf_drop(t, t->leaves);
     t->pieces = 0;
     t->attached = false;
     t->processor = NULL;
     t->fd = -1;
-    pthread_mutex_unlock(&t->lock);
+    quiet_unlock(&t->lock);
 }
 
 /* ---- entries */
@@ -155,7 +155,7 @@ CUresult mmu_set(unsigned p, uint64_t va, uint64_t size, enum mmu_access access)
     struct table *t = &mmu.tables[p];
     CUresult r = CUDA_SUCCESS;
     if (p == MMU_HOST) host_check_handler(false);
-    pthread_mutex_lock(&t->lock);
+    quiet_lock(&t->lock);
     for (uint64_t at = va, next; t->attached && at < va + size && !r; at = next) {
         next = (at / BLOCK_BYTES + 1) * BLOCK_BYTES;
         if (next > va + size) next = va + size;
@@ -173,7 +173,7 @@ CUresult mmu_set(unsigned p, uint64_t va, uint64_t size, enum mmu_access access)
         }
     }
     table_finish(t);
-    pthread_mutex_unlock(&t->lock);
+    quiet_unlock(&t->lock);
     return r;
 }
 
@@ -186,10 +186,10 @@ void mmu_discard(uint64_t va, uint64_t size)
         if (block_find(at)) block_punched(block_find(at), first, end);
         for (unsigned n = 0; block_find(at) && n < MMU_PROCESSORS; n++) {
             struct table *t = &mmu.tables[n];
-            pthread_mutex_lock(&t->lock);
+            quiet_lock(&t->lock);
             struct leaf *l = leaf_find(n, at);
             if (l) leaf_lose(t, l, first, end);
-            pthread_mutex_unlock(&t->lock);
+            quiet_unlock(&t->lock);
         }
     }
     punch(va, size);

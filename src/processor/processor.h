@@ -12,7 +12,8 @@
  * channel's completed count has reached it.
  *
  * All functions may be called by any thread; none calls back. Locks: one per
- * processor, the innermost of the host's lock order. */
+ * processor, the innermost of the host's lock order. Who holds a lock of base/quiet.h
+ * does not wait for it but where a device process begins. */
 #ifndef FL_PROCESSOR_PROCESSOR_H
 #define FL_PROCESSOR_PROCESSOR_H
 

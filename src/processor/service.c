@@ -14,15 +14,15 @@
 
 enum { EVENTS = 16 };
 
-static int bell = -1;
+static _Atomic int bell = -1;
 
 int service_bell(void)
 {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    pthread_mutex_lock(&lock);
-    if (bell < 0) bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    pthread_mutex_unlock(&lock);
-    return bell;
+    int has = atomic_load(&bell), made;
+    if (has >= 0 || (made = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0) return has;
+    if (atomic_compare_exchange_strong(&bell, &has, made)) return made;
+    close(made);
+    return has;
 }
 
 /* ---- one fault */
@@ -53,23 +53,23 @@ enum mmu_verdict fault_serve(const struct mmu_fault *f, bool protected_page, boo
     struct table *t = &mmu.tables[f->processor];
     unsigned page = page_of(f->address);
     enum mmu_verdict verdict = MMU_RETRY;
-    pthread_mutex_lock(&t->lock);
+    quiet_lock(&t->lock);
     struct leaf *l = leaf_find(f->processor, f->address);
     if (l) leaf_believe(t, l, page, is_protected(f, l, page, protected_page));
     bool lost = l && leaf_permits(l, page, f->write);
     t->woken = (struct span){ 0, 0 };
     if (lost && restore(t, l, page)) verdict = MMU_FATAL;
     *woken = is_woken(t, f->address);
-    pthread_mutex_unlock(&t->lock);
+    quiet_unlock(&t->lock);
     if (lost) return verdict;
 
     verdict = mmu.service(f);
     if (verdict == MMU_FATAL) return verdict;
-    pthread_mutex_lock(&t->lock);
+    quiet_lock(&t->lock);
     l = leaf_find(f->processor, f->address);
     if (l && leaf_permits(l, page, f->write) && restore(t, l, page)) verdict = MMU_FATAL;
     *woken = is_woken(t, f->address);
-    pthread_mutex_unlock(&t->lock);
+    quiet_unlock(&t->lock);
     return verdict;
 }
 
@@ -122,7 +122,7 @@ static unsigned collect(unsigned number, bool watched, const struct processor **
 {
     struct table *t = &mmu.tables[number];
     unsigned n = 0, pages = 0;
-    if (pthread_mutex_trylock(&t->lock)) return 0;
+    if (!quiet_trylock(&t->lock)) return 0;
     struct control *c = t->processor ? t->processor->control : NULL;
     *of = t->processor;
     if (c && !watched && atomic_load(&c->watchers)) c = NULL; /* a thread that waits for it does it */
@@ -134,7 +134,7 @@ static unsigned collect(unsigned number, bool watched, const struct processor **
         out[n] = (struct mmu_fault){ number, c->mail[k].address, c->mail[k].write, 0, 0 };
         box[n++] = k;
     }
-    pthread_mutex_unlock(&t->lock);
+    quiet_unlock(&t->lock);
     for (unsigned k = 0; k < n; k++) {
         bool first = true;
         for (unsigned j = 0; j < k && first; j++) first = (out[j].address ^ out[k].address) >= PAGE_BYTES;
@@ -147,13 +147,13 @@ static unsigned collect(unsigned number, bool watched, const struct processor **
 static void answer(unsigned number, const struct processor *of, unsigned box, enum mmu_verdict verdict)
 {
     struct table *t = &mmu.tables[number];
-    pthread_mutex_lock(&t->lock);
+    quiet_lock(&t->lock);
     if (t->processor == of) {
         struct mailbox *m = &of->control->mail[box];
         atomic_store(&m->state, verdict == MMU_RETRY ? MAIL_RETRY : MAIL_FATAL);
         if (atomic_load(&m->asleep)) futex_wake(&m->state, 1);
     }
-    pthread_mutex_unlock(&t->lock);
+    quiet_unlock(&t->lock);
 }
 
 static bool serve_device(unsigned number, bool watched)
@@ -175,13 +175,11 @@ static bool serve_devices(bool watched)
     return any;
 }
 
-/* A handler of the application that ran here, with locks held, could touch managed memory itself. */
 bool mmu_serve(void)
 {
-    sigset_t old;
-    signals_hold(&old);
+    quiet_begin();
     bool any = serve_devices(true);
-    signals_release(&old);
+    quiet_end();
     return any;
 }
 
@@ -193,13 +191,13 @@ static bool need_bell(bool needed)
     bool mail = false;
     for (unsigned n = 1; n < MMU_PROCESSORS; n++) {
         struct table *t = &mmu.tables[n];
-        pthread_mutex_lock(&t->lock);
+        quiet_lock(&t->lock);
         if (t->processor) {
             atomic_store(&t->processor->control->need_bell, needed);
             if (needed) atomic_store(&t->processor->control->server_cpu, 0);
             mail |= atomic_load(&t->processor->control->mail_count) && !atomic_load(&t->processor->control->watchers);
         }
-        pthread_mutex_unlock(&t->lock);
+        quiet_unlock(&t->lock);
     }
     return mail;
 }
@@ -218,6 +216,7 @@ static void sleep_until_fault(void)
 static void *service(void *arg)
 {
     (void)arg;
+    quiet_begin(); /* for ever: no signal is for this thread */
     uint64_t spin = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? SPIN_NS : 0, last = now_ns();
     for (;;) {
         if (serve_all())

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { LOCK_TRIES = 500 };
+
 /* Pauses until the device has moved on; false once it is dead. */
 static bool pause_for_device(struct processor *p, unsigned *rounds)
 {
@@ -123,9 +125,12 @@ CUresult processor_manage(struct processor *p, uint64_t va, uint64_t size, const
     return r;
 }
 
-void processor_managed(struct processor *p, uint64_t va, uint64_t size, int prot, uint64_t *position)
+bool processor_managed(struct processor *p, uint64_t va, uint64_t size, int prot, uint64_t *position)
 {
-    pthread_mutex_lock(&p->lock);
+    for (unsigned k = 0; pthread_mutex_trylock(&p->lock); k++) {
+        if (k == LOCK_TRIES) return false;
+        cpu_relax();
+    }
     struct command *c = slot_begin(p);
     if (c) {
         c->kind = COMMAND_MANAGED;
@@ -136,6 +141,7 @@ void processor_managed(struct processor *p, uint64_t va, uint64_t size, int prot
         *position = atomic_load(&p->control->head);
     }
     pthread_mutex_unlock(&p->lock);
+    return true;
 }
 
 bool processor_applied(struct processor *p, uint64_t position)

@@ -1,12 +1,11 @@
 /* The books of page tables and how they become true; see table.h. */
 #include "processor/table.h"
+#include "base/heap.h"
 #include "base/log.h"
-#include "base/thread.h"
 #include "base/userfault.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -21,13 +20,13 @@
 /* Making a large page of small ones costs as much as a few migrations of the block without it. */
 enum { COLLAPSE_AT = 6 };
 
-struct mmu mmu = { .tables = { [0 ... MMU_PROCESSORS - 1] = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 } } };
+struct mmu mmu = { .tables = { [0 ... MMU_PROCESSORS - 1] = { .lock = QUIET_MUTEX_INITIALIZER, .fd = -1 } } };
 
 static struct block *block_make(uint64_t va)
 {
     _Atomic(struct group *) *at = &mmu.groups[(va - mmu.base) / GROUP_BYTES];
-    struct group *g = atomic_load(at), *new = g ? NULL : calloc(1, sizeof *new);
-    if (new && !atomic_compare_exchange_strong(at, &g, new)) free(new);
+    struct group *g = atomic_load(at), *new = g ? NULL : heap_take(sizeof *new);
+    if (new && !atomic_compare_exchange_strong(at, &g, new)) heap_give(new);
     return block_find(va);
 }
 
@@ -83,7 +82,7 @@ struct leaf *leaf_make(unsigned number, uint64_t va)
     struct table *t = &mmu.tables[number];
     struct block *b = block_make(va);
     if (!b || b->leaf[number]) return b ? b->leaf[number] : NULL;
-    struct leaf *l = calloc(1, sizeof *l);
+    struct leaf *l = heap_take(sizeof *l);
     if (!l) return NULL;
     l->va = va & ~(uint64_t)(BLOCK_BYTES - 1);
     if ((l->next = t->leaves)) t->leaves->link = &l->next;
@@ -126,7 +125,7 @@ void leaf_drop(struct table *t, struct leaf *l)
     *l->link = l->next;
     if (l->next) l->next->link = l->link;
     block_find(l->va)->leaf[t - mmu.tables] = NULL;
-    free(l);
+    heap_give(l);
 }
 
 void leaf_believe(const struct table *t, struct leaf *l, unsigned page, bool protected_page)
@@ -338,9 +337,17 @@ static void coarsen(struct want *w, unsigned *first, unsigned *end)
     *end = BLOCK_PAGES;
 }
 
+/* Whether the device may keep what it has until its next kernel. A launch says that the device is busy, and then
+ * looks at unsettled; here it is the other way round. */
+static bool may_wait(struct table *t)
+{
+    if (!t->processor) return false;
+    atomic_store(&t->unsettled, true);
+    return !processor_busy(t->processor);
+}
+
 CUresult leaf_apply(struct table *t, struct leaf *l, unsigned first, unsigned end)
 {
-    bool idle = t->processor && !processor_busy(t->processor);
     unsigned pieces = pieces_of(t, l);
     struct want want = { l->may_read, l->may_write };
     if (may_open(t, l)) return open_leaf(t, l);
@@ -350,7 +357,7 @@ CUresult leaf_apply(struct table *t, struct leaf *l, unsigned first, unsigned en
         enum mmu_access may = access_in(&want.read, &want.write, first);
         enum mmu_access has = access_in(&l->has_read, &l->has_write, first);
         if (may == has) continue;
-        if (may < has && idle) {
+        if (may < has && may_wait(t)) {
             stale_add(t, l);
             continue;
         }
@@ -363,23 +370,11 @@ CUresult leaf_apply(struct table *t, struct leaf *l, unsigned first, unsigned en
     return CUDA_SUCCESS;
 }
 
-static bool settled(struct table *t)
-{
-    pthread_mutex_lock(&t->lock);
-    bool nothing = !t->stale && t->open.lo == t->open.hi && t->close.lo == t->close.hi && t->zap.lo == t->zap.hi &&
-                   t->protect.lo == t->protect.hi;
-    pthread_mutex_unlock(&t->lock);
-    return nothing;
-}
-
 void table_settle(struct processor *p)
 {
     struct table *t = &mmu.tables[1 + p->ordinal];
-    sigset_t old;
-    if (settled(t)) return;
-    /* a handler of the application that ran here could touch managed memory and wait for who waits for this lock */
-    signals_hold(&old);
-    pthread_mutex_lock(&t->lock);
+    if (!atomic_load(&t->unsettled)) return;
+    quiet_lock(&t->lock);
     t->settling = true;
     while (t->stale && t->processor == p) {
         struct leaf *l = t->stale;
@@ -391,6 +386,6 @@ void table_settle(struct processor *p)
     }
     table_finish(t);
     t->settling = false;
-    pthread_mutex_unlock(&t->lock);
-    signals_release(&old);
+    atomic_store(&t->unsettled, t->stale != NULL);
+    quiet_unlock(&t->lock);
 }

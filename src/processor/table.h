@@ -10,6 +10,7 @@
 #define FL_PROCESSOR_TABLE_H
 
 #include "base/mask.h"
+#include "base/quiet.h"
 #include "processor/internal.h"
 #include "processor/mmu.h"
 #include <sched.h>
@@ -39,7 +40,7 @@ static const uint64_t GROUP_BYTES = (uint64_t)GROUP_BLOCKS * BLOCK_BYTES;
 struct span { uint64_t lo, hi; };  /* empty: both 0 */
 
 struct table {
-    pthread_mutex_t lock;          /* of all below; processor.lock alone may be taken while it is held */
+    struct quiet_mutex lock;       /* of all below; processor.lock may be tried while it is held */
     _Atomic bool attached;         /* also read without the lock */
     int fd;                        /* userfaultfd of the processor; -1: it has none and */
     bool signals;                  /* entries are what mprotect says */
@@ -53,6 +54,7 @@ struct table {
     struct span woken;             /* entered last; who waited there goes on */
     unsigned pieces;               /* mappings that the window is cut into, about */
     bool settling;                 /* a kernel is about to be launched: the ring's order is enough */
+    _Atomic bool unsettled;        /* there may be stale leaves; read without the lock before a launch */
     struct leaf *leaves;
     struct leaf *stale;            /* leaves of an idle device that permit more than they may */
 };
@@ -119,7 +121,7 @@ bool device_ready(struct table *t);
 
 /* service.c */
 CUresult service_start(void);
-/* An eventfd that wakes the service thread; -1: no descriptor to be had. */
+/* An eventfd that wakes the service thread; -1: no descriptor to be had. In a signal handler, too. */
 int service_bell(void);
 /* The calling thread is about to look at the device's mail, here. */
 static inline void watch_from_here(struct control *c)

@@ -8,7 +8,8 @@
  *
  * Lock order (outermost first), for the whole library:
  *   context table -> context -> stream -> vmm -> space -> vram -> processor
- * Nobody touches a user's address while holding one of them. */
+ * Nobody touches a user's address while holding one of them. Those that the service of a fault
+ * in managed memory needs are a kind of their own: base/quiet.h. */
 #ifndef FL_SPACE_SPACE_H
 #define FL_SPACE_SPACE_H
 

@@ -8,6 +8,7 @@
 
 #include "space/layout.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 
@@ -95,10 +96,9 @@ static CUresult take(struct vram *v, uint64_t size, uint64_t *offset)
     struct vram_chunks *c = v->chunks;
     if (size <= v->capacity - v->used) {
         uint64_t k = place(c, n);
-        if (k < c->count) {
+        if (k < c->count && !vram_charge(v, size)) {
             for (uint64_t j = k; j < k + n; j++) c->words[j / 64] |= 1ull << (j % 64);
             if (k + n <= c->turn) c->next = k + n;
-            v->used += size;
             *offset = k * VRAM_CHUNK;
             r = CUDA_SUCCESS;
         }
@@ -120,10 +120,9 @@ CUresult vram_alloc_at(struct vram *v, uint64_t size, uint64_t offset)
     uint64_t k = offset / VRAM_CHUNK, n = size / VRAM_CHUNK;
     pthread_mutex_lock(&v->lock);
     struct vram_chunks *c = v->chunks;
-    if (size <= v->capacity - v->used && n <= c->count && k <= c->count - n && find(c, n, k, k + n) == k) {
+    if (n <= c->count && k <= c->count - n && find(c, n, k, k + n) == k && !vram_charge(v, size)) {
         for (uint64_t j = k; j < k + n; j++) c->words[j / 64] |= 1ull << (j % 64);
         if (k <= c->next && k + n > c->next && k + n <= c->turn) c->next = k + n;
-        v->used += size;
         r = CUDA_SUCCESS;
     }
     pthread_mutex_unlock(&v->lock);
@@ -141,19 +140,14 @@ void vram_drop(struct vram *v, uint64_t offset, uint64_t size)
 
 CUresult vram_charge(struct vram *v, uint64_t size)
 {
-    pthread_mutex_lock(&v->lock);
-    CUresult r = size <= v->capacity - v->used ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
-    if (!r) v->used += size;
-    pthread_mutex_unlock(&v->lock);
-    return r;
+    uint64_t used = atomic_load(&v->used);
+    do {
+        if (size > v->capacity - used) return CUDA_ERROR_OUT_OF_MEMORY;
+    } while (!atomic_compare_exchange_weak(&v->used, &used, used + size));
+    return CUDA_SUCCESS;
 }
 
-void vram_uncharge(struct vram *v, uint64_t size)
-{
-    pthread_mutex_lock(&v->lock);
-    v->used -= size;
-    pthread_mutex_unlock(&v->lock);
-}
+void vram_uncharge(struct vram *v, uint64_t size) { atomic_fetch_sub(&v->used, size); }
 
 void vram_free(struct vram *v, uint64_t offset, uint64_t size)
 {

@@ -10,11 +10,12 @@
 struct vram_chunks;
 struct vram {
     struct backing backing;
-    uint64_t capacity, used;       /* bytes, multiples of 2 MiB */
+    uint64_t capacity;     /* bytes, a multiple of 2 MiB; as is */
+    _Atomic uint64_t used; /* charged without the lock: serving a fault takes chunks */
     struct vram_chunks *chunks;
     /* Asks who holds charged memory to give so much back; NULL: nobody does. Called without the lock. */
     CUresult (*reclaim)(struct vram *v, uint64_t size);
-    pthread_mutex_t lock;
+    pthread_mutex_t lock; /* of the chunks' places */
 };
 #define VRAM_CHUNK (2ul << 20)
 

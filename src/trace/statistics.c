@@ -2,9 +2,9 @@
  * address; entries of the region are used again, oldest first, once all are
  * taken by allocations that were freed: what they counted goes to entry 0. */
 #include "trace/statistics.h"
+#include "base/heap.h"
+#include "base/quiet.h"
 
-#include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct live {
@@ -14,7 +14,7 @@ struct live {
 
 #define BLOCK (2ull << 20)
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* a leaf; guards the statics and the region's allocations */
+static struct quiet_mutex lock = QUIET_MUTEX_INITIALIZER; /* a leaf; guards the statics and the region's allocations */
 static struct live *live;
 static size_t live_count, live_room;
 static uint64_t last_ordinal;
@@ -68,8 +68,10 @@ static void enter(struct trace_region *r, const struct trace_record *record)
 {
     if (live_count == live_room) {
         size_t room = live_room ? 2 * live_room : 64;
-        struct live *more = realloc(live, room * sizeof *more);
+        struct live *more = heap_take(room * sizeof *more);
         if (!more) return; /* what happens to it is counted in entry 0 */
+        if (live) memcpy(more, live, live_count * sizeof *more);
+        heap_give(live);
         live = more;
         live_room = room;
     }
@@ -133,7 +135,7 @@ void statistics_count(struct trace_region *r, const struct trace_record *record,
     count(&r->total, record);
     bool changes = record->kind == TRACE_ALLOC || record->kind == TRACE_FREE;
     if (record->kind == TRACE_KERNEL || record->kind == TRACE_GPU_FAULT_REPLAY || (!of_allocation && !changes)) return;
-    pthread_mutex_lock(&lock);
+    quiet_lock(&lock);
     if (record->kind == TRACE_ALLOC) enter(r, record);
     if (of_allocation) {
         counted = true;
@@ -142,12 +144,12 @@ void statistics_count(struct trace_region *r, const struct trace_record *record,
         s->returns += returns(record);
     }
     if (record->kind == TRACE_FREE) leave(r, record);
-    pthread_mutex_unlock(&lock);
+    quiet_unlock(&lock);
 }
 
 void statistics_forget(void)
 {
-    pthread_mutex_init(&lock, NULL);
+    lock = (struct quiet_mutex)QUIET_MUTEX_INITIALIZER;
     live_count = 0;
     freed = 0;
     last_ordinal = 0;
@@ -156,11 +158,11 @@ void statistics_forget(void)
 
 size_t statistics_live(struct trace_region *r, struct live_allocation *out, size_t most)
 {
-    pthread_mutex_lock(&lock);
+    quiet_lock(&lock);
     size_t n = live_count;
     for (size_t k = 0; k < n && k < most; k++)
         out[k] = (struct live_allocation){ live[k].address, live[k].end - live[k].address,
                                            r->allocations[live[k].entry].ordinal, live[k].entry };
-    pthread_mutex_unlock(&lock);
+    quiet_unlock(&lock);
     return n;
 }

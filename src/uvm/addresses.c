@@ -4,16 +4,14 @@
  * in a shared chunk is made as if it had never been. */
 #include "uvm/internal.h"
 
-#include <stdlib.h>
-
 static LIST_HEAD(, managed) shared = LIST_HEAD_INITIALIZER(shared);
 
 static CUresult chunk_new(struct context *c, bool of_module, uint64_t size, struct managed **out)
 {
-    struct managed *m = calloc(1, sizeof *m);
+    struct managed *m = heap_take(sizeof *m);
     CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
     if (!m) return r;
-    if (size < WINDOW_BYTES && !(m->slab = calloc(1, sizeof *m->slab))) goto failed;
+    if (size < WINDOW_BYTES && !(m->slab = heap_take(sizeof *m->slab))) goto failed;
     uint64_t bytes = (size + WINDOW_BYTES - 1) / WINDOW_BYTES * WINDOW_BYTES;
     if (!(m->start = range_place(bytes))) goto failed;
     m->end = m->start + bytes;
@@ -30,8 +28,8 @@ static CUresult chunk_new(struct context *c, bool of_module, uint64_t size, stru
     *out = m;
     return CUDA_SUCCESS;
 failed:
-    free(m->slab);
-    free(m);
+    heap_give(m->slab);
+    heap_give(m);
     return r;
 }
 

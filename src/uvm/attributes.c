@@ -30,7 +30,7 @@ static int by_base(struct mapping *x, struct mapping *y) { return x->base < y->b
 TREE_FUNCTIONS(pieces, piece, link, by_start)
 TREE_FUNCTIONS(mappings, mapping, link, by_base)
 
-static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER; /* innermost */
+static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER; /* not waited for under uvm_lock */
 static struct mappings mappings = RB_INITIALIZER(&mappings);
 
 static const CUmemLocation nowhere = { .type = CU_MEM_LOCATION_TYPE_INVALID, .id = ATTRIBUTES_NOBODY };

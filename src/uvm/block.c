@@ -4,19 +4,17 @@
 #include "base/log.h"
 #include "context/context.h"
 
-#include <stdlib.h>
-
 struct place *place_at(struct block *b, unsigned p)
 {
-    if (!b->place[p]) b->place[p] = calloc(1, sizeof *b->place[p]);
+    if (!b->place[p]) b->place[p] = heap_take(sizeof *b->place[p]);
     return b->place[p];
 }
 
 void block_free(struct block *b)
 {
-    for (unsigned p = 0; p < PROCESSORS; p++) free(b->place[p]);
+    for (unsigned p = 0; p < PROCESSORS; p++) heap_give(b->place[p]);
     thrashing_free(b);
-    free(b);
+    heap_give(b);
 }
 
 static uint64_t address(const struct block *b, unsigned page) { return b->window->va + (uint64_t)page * PAGE_BYTES; }

@@ -12,7 +12,7 @@ uint64_t uvm_now(void)
 
 void uvm_sleep(uint64_t until)
 {
-    pthread_mutex_unlock(&uvm_lock);
+    quiet_unlock(&uvm_lock);
     for (uint64_t now; (now = uvm_now()) < until;) nanosleep(&(struct timespec){ 0, (long)(until - now) }, NULL);
-    pthread_mutex_lock(&uvm_lock);
+    quiet_lock(&uvm_lock);
 }

@@ -4,8 +4,6 @@
 #include "uvm/internal.h"
 #include "context/context.h"
 
-#include <stdlib.h>
-
 TAILQ_HEAD(chunks, chunk);
 static struct chunks lists[PROCESSORS][CHUNK_LISTS];
 
@@ -65,7 +63,7 @@ static void drop(struct chunk *c)
     TAILQ_REMOVE(&lists[c->processor][c->list], c, link);
     c->window->chunk[c->processor] = NULL;
     vram_uncharge(&devices[c->processor - 1].vram, VRAM_CHUNK);
-    free(c);
+    heap_give(c);
 }
 
 /* One chunk of the device goes; CUDA_ERROR_OUT_OF_MEMORY if none can. */
@@ -84,11 +82,11 @@ static CUresult evict_one(unsigned p)
 CUresult chunk_take(struct window *w, unsigned p)
 {
     if (w->chunk[p]) return CUDA_SUCCESS;
-    struct chunk *c = calloc(1, sizeof *c);
+    struct chunk *c = heap_take(sizeof *c);
     if (!c) return CUDA_ERROR_OUT_OF_MEMORY;
     while (vram_charge(&devices[p - 1].vram, VRAM_CHUNK)) {
         if (evict_one(p)) {
-            free(c);
+            heap_give(c);
             return CUDA_ERROR_OUT_OF_MEMORY;
         }
     }

@@ -6,8 +6,6 @@
 #include "context/context.h"
 #include "uvm/uvm.h"
 
-#include <stdlib.h>
-
 bool uvm_exclusive;
 
 static const void **loans; /* streams that something is lent to */
@@ -86,17 +84,22 @@ static CUresult lend_all(unsigned to, const void *stream)
     return r;
 }
 
+static CUresult make_room(void)
+{
+    const void **more = heap_take((loan_room + 16) * sizeof *loans);
+    if (!more) return CUDA_ERROR_OUT_OF_MEMORY;
+    for (unsigned k = 0; k < loan_count; k++) more[k] = loans[k];
+    heap_give(loans);
+    loans = more;
+    loan_room += 16;
+    return CUDA_SUCCESS;
+}
+
 CUresult exclusive_lend(int ordinal, const void *stream)
 {
     CUresult r = CUDA_SUCCESS;
     uvm_enter();
-    if (!lent_to(stream) && loan_count == loan_room) {
-        const void **more = realloc(loans, (loan_room + 16) * sizeof *loans);
-        if (more)
-            loans = more, loan_room += 16;
-        else
-            r = CUDA_ERROR_OUT_OF_MEMORY;
-    }
+    if (!lent_to(stream) && loan_count == loan_room) r = make_room();
     if (!r && !lent_to(stream)) loans[loan_count++] = stream;
     if (!r) r = lend_all(1 + (unsigned)ordinal, stream);
     uvm_leave();
@@ -105,10 +108,10 @@ CUresult exclusive_lend(int ordinal, const void *stream)
 
 void uvm_take_back(const void *stream)
 {
-    pthread_mutex_lock(&uvm_lock);
+    quiet_lock(&uvm_lock);
     for (unsigned k = 0; k < loan_count; k++)
         if (loans[k] == stream) loans[k] = loans[--loan_count];
-    pthread_mutex_unlock(&uvm_lock);
+    quiet_unlock(&uvm_lock);
 }
 
 /* ---- attaching */
@@ -151,12 +154,12 @@ CUresult uvm_attach(uint64_t va, unsigned flags, const void *stream)
 
 void uvm_stream_gone(const void *stream)
 {
-    pthread_mutex_lock(&uvm_lock);
+    quiet_lock(&uvm_lock);
     for (struct range *g = range_first(); g; g = range_next(g)) {
         struct piece *p;
         LIST_FOREACH(p, &g->owner->pieces, link)
         if (p->attached == CU_MEM_ATTACH_SINGLE && p->stream == stream) p->attached = p->a.flags;
     }
-    pthread_mutex_unlock(&uvm_lock);
+    quiet_unlock(&uvm_lock);
     uvm_take_back(stream);
 }

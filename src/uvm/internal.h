@@ -2,12 +2,13 @@
 #ifndef FL_UVM_INTERNAL_H
 #define FL_UVM_INTERNAL_H
 
+#include "base/heap.h"
+#include "base/quiet.h"
 #include "uvm/types.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 
-extern pthread_mutex_t uvm_lock;
+extern struct quiet_mutex uvm_lock;
 extern _Atomic bool uvm_unsettled;              /* some device has faulted since it was last waited for */
 /* CLOCK_MONOTONIC, ns. */
 uint64_t uvm_now(void);

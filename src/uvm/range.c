@@ -3,7 +3,6 @@
 #include "uvm/internal.h"
 #include "base/tree.h"
 
-#include <stdlib.h>
 #include <sys/mman.h>
 
 RB_HEAD(ranges, range);
@@ -58,7 +57,7 @@ uint64_t range_place(uint64_t size)
 
 struct range *range_new(struct managed *m, uint64_t end)
 {
-    struct range *r = malloc(sizeof *r);
+    struct range *r = heap_take(sizeof *r);
     if (!r) return NULL;
     *r = (struct range){
         .start = m->start, .end = end, .owner = m, .policy = { .preferred = NOBODY, .preferred_node = -1 }
@@ -75,14 +74,14 @@ struct window *window_at(uint64_t va, bool create)
 {
     struct window **w = slot(va);
     if (*w || !create) return *w;
-    *w = calloc(1, sizeof **w);
+    *w = heap_take(sizeof **w);
     if (*w) (*w)->va = va / WINDOW_BYTES * WINDOW_BYTES;
     return *w;
 }
 
 static struct block *block_new(struct window *w, struct range *r)
 {
-    struct block *b = calloc(1, sizeof *b), **at = &w->blocks;
+    struct block *b = heap_take(sizeof *b), **at = &w->blocks;
     if (!b) return NULL;
     b->window = w;
     b->range = r;
@@ -137,7 +136,7 @@ static void split_place(struct block *low, struct block *high, unsigned p, const
 
 static CUresult block_split(struct block *low, unsigned page)
 {
-    struct block *high = malloc(sizeof *high);
+    struct block *high = heap_take(sizeof *high);
     if (!high) return CUDA_ERROR_OUT_OF_MEMORY;
     *high = *low;
     high->region.first = page;
@@ -169,12 +168,12 @@ static CUresult split_at(uint64_t va, range_differs *differs, const void *arg)
 {
     struct range *r = range_at(va);
     if (!r || r->start == va || !differs(r, arg)) return CUDA_SUCCESS;
-    struct range *high = malloc(sizeof *high);
+    struct range *high = heap_take(sizeof *high);
     if (!high) return CUDA_ERROR_OUT_OF_MEMORY;
     struct block *b = page_of(va) ? block_at(va, false) : NULL;
     CUresult e = b ? block_split(b, page_of(va)) : CUDA_SUCCESS;
     if (e) {
-        free(high);
+        heap_give(high);
         return e;
     }
     *high = *r;
@@ -208,12 +207,12 @@ void range_remove(struct managed *m)
             next = b->next;
             block_free(b);
         }
-        free(w);
+        heap_give(w);
     }
     for (struct range *r = range_at(m->start), *next; r && r->owner == m; r = next) {
         next = RB_NEXT(ranges, &all, r);
         RB_REMOVE(ranges, &all, r);
-        free(r);
+        heap_give(r);
     }
 }
 

@@ -3,8 +3,6 @@
  * real driver's constants and tables. */
 #include "uvm/internal.h"
 
-#include <stdlib.h>
-
 static const uint64_t LAPSE = 500000, NAP = 500000, EPOCH = 1000000000, PIN = 150000000; /* ns */
 enum { THRESHOLD = 3, EVENTS_MOST = 7, PIN_THRESHOLD = 10, RESETS_MOST = 4 };
 
@@ -94,8 +92,8 @@ void thrashing_free(struct block *b)
     struct thrashing *t = b->thrashing;
     if (!t) return;
     if (t->pinned) LIST_REMOVE(t, link);
-    free(t->pages);
-    free(t);
+    heap_give(t->pages);
+    heap_give(t);
     b->thrashing = NULL;
 }
 
@@ -104,15 +102,15 @@ CUresult thrashing_split(struct block *low, struct block *high)
     struct thrashing *t = low->thrashing;
     high->thrashing = NULL;
     if (!t) return CUDA_SUCCESS;
-    struct thrashing *n = malloc(sizeof *n);
+    struct thrashing *n = heap_take(sizeof *n);
     if (!n) return CUDA_ERROR_OUT_OF_MEMORY;
     *n = *t;
     n->block = high;
     n->pinned = 0;
     if (t->pages) {
-        n->pages = calloc(WINDOW_PAGES, sizeof *n->pages);
+        n->pages = heap_take(WINDOW_PAGES * sizeof *n->pages);
         if (!n->pages) {
-            free(n);
+            heap_give(n);
             return CUDA_ERROR_OUT_OF_MEMORY;
         }
         memcpy(n->pages, t->pages, WINDOW_PAGES * sizeof *n->pages);
@@ -138,7 +136,7 @@ static bool begin_pages(struct thrashing *t, unsigned p, uint64_t now)
     t->last = now;
     t->last_processor = p;
     if (t->pages || !quick) return t->pages;
-    t->pages = calloc(WINDOW_PAGES, sizeof *t->pages);
+    t->pages = heap_take(WINDOW_PAGES * sizeof *t->pages);
     for (unsigned k = 0; t->pages && k < WINDOW_PAGES; k++) t->pages[k].privileged = t->pages[k].target = NOBODY;
     return t->pages;
 }
@@ -166,7 +164,7 @@ void thrashing_event(struct block *b, const struct mask *pages, unsigned p, bool
 {
     struct thrashing *t = b->thrashing;
     if (!t) {
-        t = b->thrashing = calloc(1, sizeof *t);
+        t = b->thrashing = heap_take(sizeof *t);
         if (!t) return;
         t->last_processor = NOBODY;
         t->block = b;
@@ -240,7 +238,7 @@ static void take_nap(struct page *g, unsigned p, uint64_t now)
 static void start_over(struct thrashing *t)
 {
     for_each_page(page, &t->mask) reset_page(t, page);
-    free(t->pages);
+    heap_give(t->pages);
     t->pages = NULL;
     t->last = t->last_thrashing = 0;
     t->last_processor = NOBODY;

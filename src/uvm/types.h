@@ -19,7 +19,7 @@
  *
  * Processors: 0 is the host, 1 + k device k. Pages are numbered within their
  * window, in blocks that are smaller than it too. One lock guards everything
- * (space -> uvm -> vram -> processor in the order of locks). */
+ * (base/quiet.h): who holds it waits for page tables' locks alone. */
 #ifndef FL_UVM_TYPES_H
 #define FL_UVM_TYPES_H
 

@@ -8,10 +8,9 @@
 #include "uvm/internal.h"
 #include "uvm/pageable.h"
 
-#include <stdlib.h>
 #include <time.h>
 
-pthread_mutex_t uvm_lock = PTHREAD_MUTEX_INITIALIZER;
+struct quiet_mutex uvm_lock = QUIET_MUTEX_INITIALIZER;
 struct topology topology;
 _Atomic bool uvm_unsettled;
 
@@ -24,11 +23,12 @@ static bool watching;
 
 static void *watch_pins(void *arg)
 {
-    pthread_mutex_lock(&uvm_lock);
+    quiet_begin(); /* for ever: no signal is for this thread */
+    quiet_lock(&uvm_lock);
     for (;;) {
         uint64_t next = thrashing_unpin(uvm_now());
         if (!next) {
-            pthread_cond_wait(&pins, &uvm_lock);
+            pthread_cond_wait(&pins, &uvm_lock.mutex);
             continue;
         }
         struct timespec t;
@@ -36,42 +36,32 @@ static void *watch_pins(void *arg)
         uint64_t wait = next - uvm_now(), at = (uint64_t)t.tv_nsec + wait + 20000;
         t.tv_sec += (time_t)(at / 1000000000u);
         t.tv_nsec = (long)(at % 1000000000u);
-        pthread_cond_timedwait(&pins, &uvm_lock, &t);
+        pthread_cond_timedwait(&pins, &uvm_lock.mutex, &t);
     }
     return arg;
-}
-
-static void watch(void)
-{
-    if (!watching) watching = !thread_start(watch_pins, NULL, THREAD_STACK);
-    pthread_cond_signal(&pins);
 }
 
 /* ---- faults */
 
 void uvm_enter(void)
 {
-    pthread_mutex_lock(&uvm_lock);
+    quiet_lock(&uvm_lock);
     trace_begin();
     if (batch_close_all()) sticky_set(CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
 void uvm_leave(void)
 {
-    if (thrashing_pinned_any()) watch();
-    pthread_mutex_unlock(&uvm_lock);
+    if (thrashing_pinned_any()) pthread_cond_signal(&pins);
+    quiet_unlock(&uvm_lock);
 }
 
 void uvm_settle(void)
 {
-    sigset_t old;
     if (!atomic_exchange(&uvm_unsettled, false)) return;
-    /* a handler of the application may touch managed memory, and then wait for the lock that this thread has */
-    signals_hold(&old);
     uvm_enter();
     for (unsigned p = 1; p < topology.processors; p++) batch_rest(p);
     uvm_leave();
-    signals_release(&old);
 }
 
 /* The host faults by the page, and waits. */
@@ -112,7 +102,7 @@ static enum mmu_verdict service(const struct mmu_fault *f)
     if (f->processor == CPU)
         uvm_enter();
     else
-        pthread_mutex_lock(&uvm_lock);
+        quiet_lock(&uvm_lock);
     CUresult r = service_locked(f);
     if (r)
         trace_write((struct trace_record){ .kind = TRACE_FATAL_FAULT,
@@ -126,7 +116,6 @@ static enum mmu_verdict service(const struct mmu_fault *f)
 
 /* ---- processes */
 
-
 /* A device that is gone holds nothing: what it held is the host's, as it was last written. */
 static void detach(struct device *d)
 {
@@ -135,15 +124,15 @@ static void detach(struct device *d)
     mmu_detach(p);
     uvm_enter();
     ranges_forget_processor(p);
-    pthread_mutex_unlock(&uvm_lock);
+    quiet_unlock(&uvm_lock);
 }
 
 static void release_context(struct context *c)
 {
     for (;;) {
-        pthread_mutex_lock(&uvm_lock);
+        quiet_lock(&uvm_lock);
         struct managed *m = ready ? range_owned_by(c) : NULL;
-        pthread_mutex_unlock(&uvm_lock);
+        quiet_unlock(&uvm_lock);
         if (!m) return;
         uvm_free(&LIST_FIRST(&m->pieces)->a);
     }
@@ -156,12 +145,12 @@ static CUresult attach(struct device *d)
 {
     CUresult r = CUDA_SUCCESS;
     /* with the lock: what becomes ready meanwhile attaches the devices that it sees */
-    pthread_mutex_lock(&uvm_lock);
+    quiet_lock(&uvm_lock);
     if (ready)
         r = mmu_attach(1 + (unsigned)d->ordinal);
     else if (uvm_pageable)
         r = make_ready();
-    pthread_mutex_unlock(&uvm_lock);
+    quiet_unlock(&uvm_lock);
     return r;
 }
 
@@ -212,6 +201,8 @@ static CUresult make_ready(void)
     if (ready) return CUDA_SUCCESS;
     CUresult r = range_init();
     if (r) return r;
+    if (!watching && (r = thread_start(watch_pins, NULL, THREAD_STACK))) return r;
+    watching = true;
     if (!memory.id &&
         (r = backing_create_huge(&memory, "faultline-managed", space_managed_end() - space_managed_base())))
         return r;
@@ -229,29 +220,30 @@ static CUresult make_ready(void)
 static void give(struct piece *p)
 {
     struct managed *m = p->chunk;
-    uvm_enter();
+    /* while the address is nobody else's yet */
     attributes_freed(&p->a);
+    uvm_enter();
     bool gone = addresses_give(p);
-    if (gone) attributes_unmapped(m->start);
-    pthread_mutex_unlock(&uvm_lock);
-    free(p);
+    quiet_unlock(&uvm_lock);
+    heap_give(p);
     if (!gone) return;
+    attributes_unmapped(m->start);
     mmu_remove(m->start, m->end - m->start);
-    free(m->slab);
-    free(m);
+    heap_give(m->slab);
+    heap_give(m);
 }
 
 static CUresult alloc(struct context *c, uint64_t size, unsigned attach_flags, bool of_module, struct allocation **out)
 {
-    struct piece *p = calloc(1, sizeof *p);
+    struct piece *p = heap_take(sizeof *p);
     if (!p) return CUDA_ERROR_OUT_OF_MEMORY;
-    pthread_mutex_lock(&uvm_lock);
+    quiet_lock(&uvm_lock);
     CUresult r = make_ready();
     if (!r && uvm_exclusive && !exclusive_fits(c, size)) r = CUDA_ERROR_OUT_OF_MEMORY;
     if (!r) r = addresses_take(c, of_module, size, p);
-    pthread_mutex_unlock(&uvm_lock);
+    quiet_unlock(&uvm_lock);
     if (r) {
-        free(p);
+        heap_give(p);
         return r;
     }
     struct managed *m = p->chunk;
@@ -295,14 +287,14 @@ void uvm_free(struct allocation *a)
 
 bool uvm_covers(uint64_t va, uint64_t size)
 {
-    pthread_mutex_lock(&uvm_lock);
+    quiet_lock(&uvm_lock);
     struct range *r = ready ? range_at(va) : NULL;
     while (r && r->end - va < size && r->end < space_managed_end()) {
         size -= r->end - va;
         va = r->end;
         r = range_at(va);
     }
-    pthread_mutex_unlock(&uvm_lock);
+    quiet_unlock(&uvm_lock);
     return r && size;
 }
 
@@ -315,5 +307,5 @@ void uvm_residency(uint64_t va, uint64_t pages, uint8_t *out)
         out[k] = holders ? (uint8_t)(1 + __builtin_ctz(holders)) : 0;
         if (holders & (holders - 1)) out[k] |= 0x80;
     }
-    pthread_mutex_unlock(&uvm_lock);
+    quiet_unlock(&uvm_lock);
 }

@@ -127,9 +127,9 @@ void uvm_sleep(uint64_t until)
 {
     if (fake_now < until) fake_now = until;
     if (!fake_meanwhile) return;
-    pthread_mutex_unlock(&uvm_lock);
+    quiet_unlock(&uvm_lock);
     fake_meanwhile();
-    pthread_mutex_lock(&uvm_lock);
+    quiet_lock(&uvm_lock);
 }
 
 void fake_touch(unsigned p, uint64_t va, bool write)

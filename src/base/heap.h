@@ -1,0 +1,14 @@
+/* Memory for the books that the service of faults keeps. Not the C library's: an application's handler may have
+ * interrupted malloc, or the application's malloc may itself take managed memory. What is given back is used
+ * again, not returned to the system, but for large pieces. */
+#ifndef FL_BASE_HEAP_H
+#define FL_BASE_HEAP_H
+
+#include <stddef.h>
+
+/* Zeroed, aligned to 16 bytes; NULL: the system has none. */
+void *heap_take(size_t size);
+/* p may be NULL. */
+void heap_give(void *p);
+
+#endif
