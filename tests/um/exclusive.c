@@ -1,34 +1,10 @@
 /* Managed memory where host and kernels take turns. Each test runs in a process of its own.
  * usage: FAULTLINE_PROFILE=wddm FAULTLINE_VRAM=64M exclusive */
-#include <cuda.h>
-
-#include <setjmp.h>
-#include <signal.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-/* after the others */
-#include <cmocka.h>
-
-#define MIB ((size_t)1 << 20)
-#define EXPECT(what, want) expect((long)(what), (long)(want), #what, __LINE__)
-static void expect(long saw, long want, const char *what, int line)
-{
-    if (saw == want) return;
-    fprintf(stderr, "line %d: %s is %ld, not %ld\n", line, what, saw, want);
-    _exit(1);
-}
+#include "rig.h"
 
 static const char kernels[] =
-    ".version 7.0\n.target sm_70\n.address_size 64\n"
-    ".visible .entry poke(.param .u64 at, .param .u32 value) { .reg .b32 %r<2>; .reg .b64 %a<2>;\n"
-    "ld.param.u64 %a1, [at]; ld.param.u32 %r1, [value]; st.global.u32 [%a1], %r1; ret; }\n";
+    PTX_HEADER
+    PTX_POKE;
 
 static const CUmemLocation device = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0 };
 static CUfunction poke_kernel;
@@ -193,27 +169,6 @@ static void no_more_can_be_allocated_than_the_device_has(void)
     EXPECT(cuMemAllocManaged(&p, 32 * MIB, CU_MEM_ATTACH_GLOBAL), 0);
 }
 
-static int status_of(void (*test)(void))
-{
-    int status;
-    fflush(NULL);
-    pid_t child = fork();
-    if (!child) {
-        signal(SIGSEGV, SIG_DFL); /* cmocka has a handler */
-        start();
-        test();
-        _exit(0);
-    }
-    waitpid(child, &status, 0);
-    return status;
-}
-
-#define IN_CHILD(name, ending) \
-    static void test_##name(void **unused) \
-    { \
-        (void)unused; \
-        assert_int_equal(status_of(name), ending); \
-    }
 IN_CHILD(after_a_launch_the_host_may_not_touch_managed_memory, SIGSEGV)
 IN_CHILD(every_way_to_wait_gives_it_back, 0)
 IN_CHILD(what_is_attached_to_the_host_stays_with_it, 0)

@@ -1,41 +1,19 @@
 /* Managed memory as programs use it, through the whole library, with two
  * devices. Each test runs in a process of its own.
  * usage: FAULTLINE_DEVICES=2 managed */
-#include <cuda.h>
+#include "rig.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <signal.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
-#include <cmocka.h>
-
-#define MIB ((size_t)1 << 20)
-#define EXPECT(what, want) expect((long)(what), (long)(want), #what, __LINE__)
-static void expect(long saw, long want, const char *what, int line)
-{
-    if (saw == want) return;
-    fprintf(stderr, "line %d: %s is %ld, not %ld\n", line, what, saw, want);
-    _exit(1);
-}
 
 static const char kernels[] =
-    ".version 7.0\n.target sm_70\n.address_size 64\n"
+    PTX_HEADER
     ".visible .global .attribute(.managed) .align 8 .u32 counter[2] = {7, 8};\n"
     ".visible .global .attribute(.managed) .align 8 .u64 where = counter;\n"
     ".visible .entry bump() { .reg .b32 %r<3>; .reg .b64 %a<2>;\n"
     "mov.u64 %a1, counter; cvta.global.u64 %a1, %a1; atom.global.add.u32 %r1, [%a1], 1; ret; }\n"
-    ".visible .entry poke(.param .u64 at, .param .u32 value) { .reg .b32 %r<2>; .reg .b64 %a<2>;\n"
-    "ld.param.u64 %a1, [at]; ld.param.u32 %r1, [value]; st.global.u32 [%a1], %r1; ret; }\n";
+    PTX_POKE;
 
 static CUcontext context[2];
 static CUfunction poke_kernel;
@@ -270,27 +248,6 @@ static void a_forked_child_has_no_managed_memory(void)
 
 /* ---- each in a process of its own */
 
-static int status_of(void (*test)(void))
-{
-    int status;
-    fflush(NULL);
-    pid_t child = fork();
-    if (!child) {
-        signal(SIGSEGV, SIG_DFL); /* cmocka has a handler */
-        start();
-        test();
-        _exit(0);
-    }
-    waitpid(child, &status, 0);
-    return status;
-}
-
-#define IN_CHILD(name, ending) \
-    static void test_##name(void **unused) \
-    { \
-        (void)unused; \
-        assert_int_equal(status_of(name), ending); \
-    }
 IN_CHILD(a_librarys_managed_variable_is_one_for_all_devices_and_the_host, 0)
 IN_CHILD(a_modules_managed_variable_takes_advice_and_is_not_freed, 0)
 IN_CHILD(small_allocations_share_pages_and_keep_their_bytes, 0)

@@ -1,43 +1,20 @@
 /* Kernels in the application's ordinary memory. Each test runs in a process of its own.
  * usage: FAULTLINE_PROFILE=h200-hmm pageable */
-#include <cuda.h>
+#include "rig.h"
+
 #include <faultline.h>
-
 #include <pthread.h>
-#include <setjmp.h>
-#include <signal.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
-/* after the others */
-#include <cmocka.h>
-
-#define MIB ((size_t)1 << 20)
-#define EXPECT(what, want) expect((long)(what), (long)(want), #what, __LINE__)
-static void expect(long saw, long want, const char *what, int line)
-{
-    if (saw == want) return;
-    fprintf(stderr, "line %d: %s is %ld, not %ld\n", line, what, saw, want);
-    _exit(1);
-}
 
 /* add: thread i of n adds i to the word at + 4 * i; poke writes one word. */
 static const char kernels[] =
-    ".version 7.0\n.target sm_70\n.address_size 64\n"
+    PTX_HEADER
     ".visible .entry add(.param .u64 at, .param .u32 n) { .reg .pred %p; .reg .b32 %r<8>; .reg .b64 %a<4>;\n"
     "ld.param.u64 %a1, [at]; ld.param.u32 %r1, [n]; mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ntid.x; mov.u32 %r4, %tid.x;\n"
     "mad.lo.u32 %r5, %r2, %r3, %r4; setp.ge.u32 %p, %r5, %r1; @%p bra E; mul.wide.u32 %a2, %r5, 4; add.u64 %a1, %a1, "
     "%a2;\n"
     "ld.global.u32 %r6, [%a1]; add.u32 %r6, %r6, %r5; st.global.u32 [%a1], %r6; E: ret; }\n"
-    ".visible .entry poke(.param .u64 at, .param .u32 value) { .reg .b32 %r<2>; .reg .b64 %a<2>;\n"
-    "ld.param.u64 %a1, [at]; ld.param.u32 %r1, [value]; st.global.u32 [%a1], %r1; ret; }\n"
+    PTX_POKE
     ".visible .entry peek(.param .u64 at, .param .u64 to) { .reg .b32 %r<2>; .reg .b64 %a<3>;\n"
     "ld.param.u64 %a1, [at]; ld.param.u64 %a2, [to]; ld.global.u32 %r1, [%a1]; st.global.u32 [%a2], %r1; ret; }\n";
 
@@ -302,38 +279,17 @@ static void a_forked_child_has_its_own_copy(void)
     EXPECT(p[0], 3);
 }
 
-static int status_of(void (*test)(void))
-{
-    int status;
-    fflush(NULL);
-    pid_t child = fork();
-    if (!child) {
-        signal(SIGSEGV, SIG_DFL); /* cmocka has a handler */
-        start();
-        test();
-        _exit(0);
-    }
-    waitpid(child, &status, 0);
-    return status;
-}
-
-#define IN_CHILD(name) \
-    static void test_##name(void **unused) \
-    { \
-        (void)unused; \
-        assert_int_equal(status_of(name), 0); \
-    }
-IN_CHILD(kernels_reach_malloc_the_stack_globals_and_mmap)
-IN_CHILD(constants_can_be_read_but_not_written)
-IN_CHILD(memory_that_is_not_there_is_an_illegal_address)
-IN_CHILD(memory_mapped_anew_is_seen_anew)
-IN_CHILD(memory_that_moves_keeps_its_bytes)
-IN_CHILD(no_store_of_another_thread_is_lost_when_a_kernel_comes)
-IN_CHILD(advice_is_taken_where_there_is_memory)
-IN_CHILD(what_is_said_of_memory_lasts_as_long_as_it)
-IN_CHILD(prefetched_memory_is_mapped_before_kernels_come)
-IN_CHILD(what_a_kernel_touched_can_be_registered)
-IN_CHILD(a_forked_child_has_its_own_copy)
+IN_CHILD(kernels_reach_malloc_the_stack_globals_and_mmap, 0)
+IN_CHILD(constants_can_be_read_but_not_written, 0)
+IN_CHILD(memory_that_is_not_there_is_an_illegal_address, 0)
+IN_CHILD(memory_mapped_anew_is_seen_anew, 0)
+IN_CHILD(memory_that_moves_keeps_its_bytes, 0)
+IN_CHILD(no_store_of_another_thread_is_lost_when_a_kernel_comes, 0)
+IN_CHILD(advice_is_taken_where_there_is_memory, 0)
+IN_CHILD(what_is_said_of_memory_lasts_as_long_as_it, 0)
+IN_CHILD(prefetched_memory_is_mapped_before_kernels_come, 0)
+IN_CHILD(what_a_kernel_touched_can_be_registered, 0)
+IN_CHILD(a_forked_child_has_its_own_copy, 0)
 
 int main(void)
 {
