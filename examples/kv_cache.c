@@ -22,20 +22,28 @@
             exit(1); \
         } \
     } while (0)
-#define NEED(condition) do { if (!(condition)) { perror(#condition); exit(1); } } while (0)
+#define NEED(condition) \
+    do { \
+        if (!(condition)) { \
+            perror(#condition); \
+            exit(1); \
+        } \
+    } while (0)
 
-enum { HEADS = 4, DIM = 64, TOKEN = 2 * HEADS * DIM };  /* as in kv_cache_kernels.cu */
+enum { HEADS = 4, DIM = 64, TOKEN = 2 * HEADS * DIM }; /* as in kv_cache_kernels.cu */
 enum { PAGE = 2 << 20, PAGE_TOKENS = PAGE / (TOKEN * 4), MOST_PAGES = 512, SEED = 4711 };
 
 struct cache {
-    CUdeviceptr base;              /* of MOST_PAGES reserved pages */
+    CUdeviceptr base; /* of MOST_PAGES reserved pages */
     unsigned pages, tokens;
     CUmemGenericAllocationHandle page[MOST_PAGES];
     CUmodule module;
     CUdeviceptr query, scores, out;
 };
 /* What the owner of the cache tells its reader. A message with new_page brings a descriptor. */
-struct message { unsigned tokens, new_page; };
+struct message {
+    unsigned tokens, new_page;
+};
 
 /* ---- the cache */
 
@@ -169,7 +177,8 @@ static void tell(int socket, struct message m, int descriptor)
     if (m.new_page) {
         h.msg_control = &data;
         h.msg_controllen = sizeof data;
-        data.header = (struct cmsghdr){ .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int)) };
+        data.header =
+            (struct cmsghdr){ .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int)) };
         memcpy(CMSG_DATA(&data.header), &descriptor, sizeof descriptor);
     }
     NEED(sendmsg(socket, &h, 0) == sizeof m);
@@ -202,7 +211,8 @@ static void reader(int socket, const char *kernels)
     while (hear(socket, &m, &descriptor)) {
         if (m.new_page) {
             CUmemGenericAllocationHandle page;
-            CHECK(cuMemImportFromShareableHandle(&page, (void *)(long)descriptor, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
+            CHECK(cuMemImportFromShareableHandle(&page, (void *)(long)descriptor,
+                                                 CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
             close(descriptor);
             cache_map(&c, page, CU_MEM_ACCESS_FLAGS_PROT_READ);
             continue;
@@ -249,7 +259,7 @@ int main(int argc, char **argv)
     size_t before, after, total;
     if (argc != 2) return 2;
     NEED(!socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sockets));
-    pid_t child = fork();          /* before either process has spoken to CUDA */
+    pid_t child = fork(); /* before either process has spoken to CUDA */
     NEED(child >= 0);
     if (!child) {
         close(sockets[0]);

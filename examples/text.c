@@ -58,7 +58,8 @@ static float run(CUfunction f, unsigned gx, unsigned gy, unsigned bx, unsigned b
 
 static void verdict(const char *what, int good, unsigned blocks, unsigned threads, float ms)
 {
-    printf("  %-12s %4u blocks of %4u threads  %8.3f ms  %s\n", what, blocks, threads, ms, good ? "as on the CPU" : "WRONG");
+    printf("  %-12s %4u blocks of %4u threads  %8.3f ms  %s\n", what, blocks, threads, ms,
+           good ? "as on the CPU" : "WRONG");
     if (!good) exit(1);
 }
 

@@ -3,16 +3,15 @@
 #include <cuda.h>
 #include <stdio.h>
 
-static const char ptx[] =
-    ".version 7.0\n.target sm_70\n.address_size 64\n"
-    ".visible .entry fill(.param .u64 p)\n{\n"
-    "    .reg .b32 %i; .reg .b64 %a, %o;\n"
-    "    ld.param.u64 %a, [p];\n"
-    "    mov.u32 %i, %tid.x;\n"
-    "    mul.wide.u32 %o, %i, 4096;\n"
-    "    add.u64 %a, %a, %o;\n"
-    "    st.global.u32 [%a], %i;\n"
-    "    ret;\n}\n";
+static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
+                          ".visible .entry fill(.param .u64 p)\n{\n"
+                          "    .reg .b32 %i; .reg .b64 %a, %o;\n"
+                          "    ld.param.u64 %a, [p];\n"
+                          "    mov.u32 %i, %tid.x;\n"
+                          "    mul.wide.u32 %o, %i, 4096;\n"
+                          "    add.u64 %a, %a, %o;\n"
+                          "    st.global.u32 [%a], %i;\n"
+                          "    ret;\n}\n";
 
 int main(void)
 {

@@ -42,14 +42,7 @@ static CUgraphNode kernel_node(CUgraph g, const CUgraphNode *before, size_t coun
     CUgraphNode n;
     uint32_t words = 1;
     void *params[] = { &p, &words, &value };
-    const CUDA_KERNEL_NODE_PARAMS k = { .func = add,
-                                        .gridDimX = 1,
-                                        .gridDimY = 1,
-                                        .gridDimZ = 1,
-                                        .blockDimX = 32,
-                                        .blockDimY = 1,
-                                        .blockDimZ = 1,
-                                        .kernelParams = params };
+    const CUDA_KERNEL_NODE_PARAMS k = rig_node(add, params);
     ok(cuGraphAddKernelNode(&n, g, before, count, &k));
     return n;
 }
@@ -159,7 +152,8 @@ static void step(void *arg)
 {
     struct step *s = arg;
     for (unsigned k = 0; k < s->count; k++)
-        if (!__atomic_load_n(&s->steps[s->before[k]].at, __ATOMIC_SEQ_CST)) __atomic_store_n(&s->early, true, __ATOMIC_SEQ_CST);
+        if (!__atomic_load_n(&s->steps[s->before[k]].at, __ATOMIC_SEQ_CST))
+            __atomic_store_n(&s->early, true, __ATOMIC_SEQ_CST);
     if (rand() % 8 == 0) nanosleep(&(struct timespec){ 0, 100000 }, NULL);
     __atomic_store_n(&s->at, __atomic_add_fetch(s->clock, 1, __ATOMIC_SEQ_CST), __ATOMIC_SEQ_CST);
 }

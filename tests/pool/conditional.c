@@ -58,14 +58,7 @@ static int end(void **state)
 static CUgraphNode kernel_node(CUgraph in, const CUgraphNode *before, CUfunction f, void **params)
 {
     CUgraphNode n;
-    const CUDA_KERNEL_NODE_PARAMS k = { .func = f,
-                                        .gridDimX = 1,
-                                        .gridDimY = 1,
-                                        .gridDimZ = 1,
-                                        .blockDimX = 1,
-                                        .blockDimY = 1,
-                                        .blockDimZ = 1,
-                                        .kernelParams = params };
+    const CUDA_KERNEL_NODE_PARAMS k = rig_node(f, params);
     ok(cuGraphAddKernelNode(&n, in, before, before != NULL, &k));
     return n;
 }
@@ -250,14 +243,7 @@ static void parameters_of_a_body_can_be_changed(void **state)
     CUdeviceptr p = memory + 4;
     uint32_t one = 1, value = 10;
     void *params[] = { &p, &one, &value };
-    CUDA_KERNEL_NODE_PARAMS k = { .func = add,
-                                  .gridDimX = 1,
-                                  .gridDimY = 1,
-                                  .gridDimZ = 1,
-                                  .blockDimX = 1,
-                                  .blockDimY = 1,
-                                  .blockDimZ = 1,
-                                  .kernelParams = params };
+    CUDA_KERNEL_NODE_PARAMS k = rig_node(add, params);
     ok(cuGraphExecKernelNodeSetParams(x, n, &k));
     run(x);
     assert_int_equal(rig_word(memory + 4), 11);

@@ -8,7 +8,14 @@
 
 enum { LAUNCHERS = 3, LAUNCHES = 300, CAPTURES = 150 };
 
-#define must(call) do { CUresult r_ = (call); if (r_) { fprintf(stderr, "%s:%d: %s: %d\n", __FILE__, __LINE__, #call, r_); exit(2); } } while (0)
+#define must(call) \
+    do { \
+        CUresult r_ = (call); \
+        if (r_) { \
+            fprintf(stderr, "%s:%d: %s: %d\n", __FILE__, __LINE__, #call, r_); \
+            exit(2); \
+        } \
+    } while (0)
 
 static CUcontext context;
 static CUfunction add;
@@ -33,8 +40,7 @@ static void *change(void *arg)
 {
     uint32_t n = 1, v = 1;
     void *params[] = { &word, &n, &v };
-    CUDA_KERNEL_NODE_PARAMS k = { .func = add, .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 32, .blockDimY = 1,
-                                  .blockDimZ = 1, .kernelParams = params };
+    CUDA_KERNEL_NODE_PARAMS k = rig_node(add, params);
     (void)arg;
     must(cuCtxSetCurrent(context));
     for (int i = 0; i < LAUNCHES; i++) must(cuGraphExecKernelNodeSetParams(shared, node, &k));
@@ -79,8 +85,7 @@ int main(void)
     must(cuMemAlloc(&other, 4));
     must(cuMemsetD32(word, 0, 1));
     must(cuMemsetD32(other, 0, 1));
-    CUDA_KERNEL_NODE_PARAMS k = { .func = add, .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 32, .blockDimY = 1,
-                                  .blockDimZ = 1, .kernelParams = params };
+    CUDA_KERNEL_NODE_PARAMS k = rig_node(add, params);
     must(cuGraphCreate(&g, 0));
     must(cuGraphAddKernelNode(&node, g, NULL, 0, &k));
     must(cuGraphInstantiate(&shared, g, 0));
@@ -89,6 +94,7 @@ int main(void)
     pthread_create(&t[LAUNCHERS + 1], NULL, capture, NULL);
     for (int i = 0; i < LAUNCHERS + 2; i++) pthread_join(t[i], NULL);
     uint32_t sum = rig_word(word), twos = rig_word(other);
-    printf("%u launches of one graph counted, wanted %u; %u of others, wanted %u\n", sum, LAUNCHERS * LAUNCHES, twos / 2, CAPTURES);
+    printf("%u launches of one graph counted, wanted %u; %u of others, wanted %u\n", sum, LAUNCHERS * LAUNCHES,
+           twos / 2, CAPTURES);
     return sum != LAUNCHERS * LAUNCHES || twos != 2 * CAPTURES;
 }

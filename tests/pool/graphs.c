@@ -39,8 +39,10 @@ static CUgraphExec finish(CUgraph *graph)
     CUgraphExec x;
     ok(cuStreamEndCapture(a, &g));
     ok(cuGraphInstantiate(&x, g, 0));
-    if (graph) *graph = g;
-    else ok(cuGraphDestroy(g));
+    if (graph)
+        *graph = g;
+    else
+        ok(cuGraphDestroy(g));
     return x;
 }
 
@@ -191,7 +193,8 @@ static void a_capture_is_ended_by_its_thread_unless_relaxed(void **state)
 }
 
 /* The call fails with `error` while a is captured, and spoils the capture. */
-#define spoils(mode, call, error) do { \
+#define spoils(mode, call, error) \
+    do { \
         CUgraph g_; \
         CUstreamCaptureStatus s_; \
         start(mode); \
@@ -274,8 +277,14 @@ static void two_captures_do_not_mix(void **state)
 
 static CUDA_KERNEL_NODE_PARAMS kernel(CUfunction f, void **params)
 {
-    return (CUDA_KERNEL_NODE_PARAMS){ .func = f, .gridDimX = 8, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 128,
-                                      .blockDimY = 1, .blockDimZ = 1, .kernelParams = params };
+    return (CUDA_KERNEL_NODE_PARAMS){ .func = f,
+                                      .gridDimX = 8,
+                                      .gridDimY = 1,
+                                      .gridDimZ = 1,
+                                      .blockDimX = 128,
+                                      .blockDimY = 1,
+                                      .blockDimZ = 1,
+                                      .kernelParams = params };
 }
 
 static void a_graph_made_by_hand_runs_in_the_order_of_its_edges(void **state)
@@ -293,8 +302,13 @@ static void a_graph_made_by_hand_runs_in_the_order_of_its_edges(void **state)
     ok(cuGraphCreate(&g, 0));
     CUDA_KERNEL_NODE_PARAMS k = kernel(add, params);
     CUDA_MEMSET_NODE_PARAMS m = { .dst = memory, .value = 100, .elementSize = 4, .width = 1024, .height = 1 };
-    CUDA_MEMCPY3D d = { .srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = memory + 400, .dstMemoryType = CU_MEMORYTYPE_HOST,
-                        .dstHost = &out, .WidthInBytes = 4, .Height = 1, .Depth = 1 };
+    CUDA_MEMCPY3D d = { .srcMemoryType = CU_MEMORYTYPE_DEVICE,
+                        .srcDevice = memory + 400,
+                        .dstMemoryType = CU_MEMORYTYPE_HOST,
+                        .dstHost = &out,
+                        .WidthInBytes = 4,
+                        .Height = 1,
+                        .Depth = 1 };
     CUDA_HOST_NODE_PARAMS h = { count, &calls };
     ok(cuGraphAddHostNode(&host, g, NULL, 0, &h));
     ok(cuGraphAddMemcpyNode(&copy, g, NULL, 0, &d, c));
@@ -426,8 +440,13 @@ static void nodes_of_two_devices_run_in_order(void **state)
     ok(cuCtxSetCurrent(first));
     void *here_params[] = { &memory, &count_, &one }, *there_params[] = { &there, &count_, &ten };
     CUDA_KERNEL_NODE_PARAMS k = kernel(add, here_params);
-    CUDA_MEMCPY3D copy = { .srcMemoryType = CU_MEMORYTYPE_UNIFIED, .srcDevice = memory, .dstMemoryType = CU_MEMORYTYPE_UNIFIED,
-                           .dstDevice = there, .WidthInBytes = 4096, .Height = 1, .Depth = 1 };
+    CUDA_MEMCPY3D copy = { .srcMemoryType = CU_MEMORYTYPE_UNIFIED,
+                           .srcDevice = memory,
+                           .dstMemoryType = CU_MEMORYTYPE_UNIFIED,
+                           .dstDevice = there,
+                           .WidthInBytes = 4096,
+                           .Height = 1,
+                           .Depth = 1 };
     ok(cuGraphCreate(&g, 0));
     ok(cuGraphAddKernelNode(&n[0], g, NULL, 0, &k));
     ok(cuGraphAddMemcpyNode(&n[1], g, &n[0], 1, &copy, first));
@@ -551,7 +570,8 @@ static void what_a_graph_leaves_allocated_is_freed_before_it_runs_again(void **s
     CUgraphNode node;
     CUgraphExec x;
     CUDA_MEM_ALLOC_NODE_PARAMS p = { .poolProps = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
-                                                    .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } }, .bytesize = 8192 };
+                                                    .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } },
+                                     .bytesize = 8192 };
     ok(cuGraphCreate(&g, 0));
     ok(cuGraphAddMemAllocNode(&node, g, NULL, 0, &p));
     assert_int_equal(cuGraphDestroyNode(node), CUDA_ERROR_NOT_SUPPORTED);
@@ -653,10 +673,12 @@ static void a_batch_of_copies_is_all_of_them_in_the_stream(void **state)
 {
     (void)state;
     uint32_t in[3] = { 1, 2, 3 }, out[3] = { 0 };
-    CUdeviceptr to[] = { memory, memory + 100, memory + 200 }, from[] = { (CUdeviceptr)&in[0], (CUdeviceptr)&in[1], (CUdeviceptr)&in[2] };
+    CUdeviceptr to[] = { memory, memory + 100, memory + 200 },
+                from[] = { (CUdeviceptr)&in[0], (CUdeviceptr)&in[1], (CUdeviceptr)&in[2] };
     CUdeviceptr back[] = { (CUdeviceptr)&out[0], (CUdeviceptr)&out[1], (CUdeviceptr)&out[2] };
     size_t sizes[] = { 4, 4, 4 }, index[] = { 0, 2 };
-    CUmemcpyAttributes how[] = { { .srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM }, { .srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_ANY } };
+    CUmemcpyAttributes how[] = { { .srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM },
+                                 { .srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_ANY } };
     ok(cuMemcpyBatchAsync(to, from, sizes, 3, how, index, 2, a));
     ok(cuMemcpyBatchAsync(back, to, sizes, 3, how, index, 1, a));
     ok(cuStreamSynchronize(a));
@@ -667,10 +689,11 @@ static void a_batch_of_copies_is_all_of_them_in_the_stream(void **state)
     to[2] = memory + 4094;
     assert_int_equal(cuMemcpyBatchAsync(to, from, sizes, 3, how, index, 2, a), CUDA_ERROR_INVALID_VALUE);
     assert_int_equal(rig_word(memory), 1);
-    CUDA_MEMCPY3D_BATCH_OP op = {
-        .src = { CU_MEMCPY_OPERAND_TYPE_POINTER, { { .ptr = memory, .rowLength = 100, .layerHeight = 2 } } },
-        .dst = { CU_MEMCPY_OPERAND_TYPE_POINTER, { { .ptr = memory + 1024 } } },
-        .extent = { 4, 2, 1 }, .srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM };
+    CUDA_MEMCPY3D_BATCH_OP op = { .src = { CU_MEMCPY_OPERAND_TYPE_POINTER,
+                                           { { .ptr = memory, .rowLength = 100, .layerHeight = 2 } } },
+                                  .dst = { CU_MEMCPY_OPERAND_TYPE_POINTER, { { .ptr = memory + 1024 } } },
+                                  .extent = { 4, 2, 1 },
+                                  .srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM };
     ok(cuMemcpy3DBatchAsync(1, &op, 0, a));
     ok(cuStreamSynchronize(a));
     assert_int_equal(rig_word(memory + 1028), 2);

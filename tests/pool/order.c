@@ -190,14 +190,7 @@ static void nodes_of_random_graphs_come_after_those_they_depend_on(void **state)
             if (w[k].a) before[count++] = n[w[k].a];
             if (w[k].b && w[k].b != w[k].a) before[count++] = n[w[k].b];
             void *params[] = { &words, &w[k].to, &w[k].a, &w[k].b, &delay };
-            const CUDA_KERNEL_NODE_PARAMS p = { .func = sum,
-                                                .gridDimX = 1,
-                                                .gridDimY = 1,
-                                                .gridDimZ = 1,
-                                                .blockDimX = 1,
-                                                .blockDimY = 1,
-                                                .blockDimZ = 1,
-                                                .kernelParams = params };
+            const CUDA_KERNEL_NODE_PARAMS p = rig_node(sum, params);
             const CUDA_HOST_NODE_PARAMS h = { on_host, &w[k] };
             if (rand() % 32)
                 ok(cuGraphAddKernelNode(&n[k], g, before, count, &p));

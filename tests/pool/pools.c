@@ -33,7 +33,8 @@ static int begin(void **state)
     rig_context(0);
     a = rig_stream();
     b = rig_stream();
-    CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
+    CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                             .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
     ok(cuMemPoolCreate(&pool, &props));
     cuuint64_t keep = UINT64_MAX;
     ok(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &keep));
@@ -306,7 +307,8 @@ static void other_allocations_get_what_pools_keep_without_a_need(void **state)
 static void a_pool_holds_no_more_than_its_maximum(void **state)
 {
     (void)state;
-    CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
+    CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                             .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
                              .maxSize = CHUNK };
     CUmemoryPool small;
     CUdeviceptr p, q;
@@ -393,7 +395,8 @@ static void the_host_reads_what_kernels_write_to_host_pools(void **state)
 static void memory_of_a_managed_pool_is_managed(void **state)
 {
     (void)state;
-    CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_MANAGED, .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
+    CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_MANAGED,
+                             .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
     CUmemLocation device = props.location;
     CUmemoryPool managed;
     CUdeviceptr p, q;

@@ -80,6 +80,13 @@ static inline CUresult rig_launch(CUfunction f, CUdeviceptr p, uint32_t n, uint3
     return cuLaunchKernel(f, (n + 127) / 128, 1, 1, 128, 1, 1, 0, s, params, NULL);
 }
 
+/* A node in which one thread runs f. */
+static inline CUDA_KERNEL_NODE_PARAMS rig_node(CUfunction f, void **params)
+{
+    return (CUDA_KERNEL_NODE_PARAMS){ .func = f, .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 1,
+                                      .blockDimY = 1, .blockDimZ = 1, .kernelParams = params };
+}
+
 static inline uint32_t rig_word(CUdeviceptr p)
 {
     uint32_t v = 0xdead;

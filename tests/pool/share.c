@@ -12,8 +12,21 @@
 
 enum { WORDS = 1 << 20, NEVER = 99 };
 
-#define must(call) do { CUresult r_ = (call); if (r_) { fprintf(stderr, "%s:%d: %s: %d\n", __FILE__, __LINE__, #call, r_); _exit(2); } } while (0)
-#define check(what) do { if (!(what)) { fprintf(stderr, "%s:%d: not %s\n", __FILE__, __LINE__, #what); _exit(3); } } while (0)
+#define must(call) \
+    do { \
+        CUresult r_ = (call); \
+        if (r_) { \
+            fprintf(stderr, "%s:%d: %s: %d\n", __FILE__, __LINE__, #call, r_); \
+            _exit(2); \
+        } \
+    } while (0)
+#define check(what) \
+    do { \
+        if (!(what)) { \
+            fprintf(stderr, "%s:%d: not %s\n", __FILE__, __LINE__, #what); \
+            _exit(3); \
+        } \
+    } while (0)
 
 static void die_after(int step, int last)
 {
@@ -38,7 +51,8 @@ static int receive_fd(int from)
     struct iovec v = { &byte, 1 };
     struct msghdr m = { .msg_iov = &v, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof room };
     int fd = -1;
-    if (recvmsg(from, &m, MSG_CMSG_CLOEXEC) == 1 && CMSG_FIRSTHDR(&m)) memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof fd);
+    if (recvmsg(from, &m, MSG_CMSG_CLOEXEC) == 1 && CMSG_FIRSTHDR(&m))
+        memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof fd);
     return fd;
 }
 
@@ -74,7 +88,8 @@ static uint32_t word(CUdeviceptr p)
 static void exporter(int other, int last)
 {
     CUstream s = set_up();
-    CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+    CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                             .handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
                              .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
     CUmemoryPool pool;
     CUmemPoolPtrExportData data;
@@ -122,7 +137,8 @@ static void importer(int other, int last)
     close(fd);
     die_after(0, last);
     check(cuMemAllocFromPoolAsync(&q, 64, pool, s) == CUDA_ERROR_INVALID_VALUE);
-    check(cuMemPoolExportToShareableHandle(&fd, pool, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0) == CUDA_ERROR_INVALID_VALUE);
+    check(cuMemPoolExportToShareableHandle(&fd, pool, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0) ==
+          CUDA_ERROR_INVALID_VALUE);
     if (recv(other, &data, sizeof data, MSG_WAITALL) != sizeof data) {
         must(cuMemPoolDestroy(pool));
         _exit(0);
@@ -176,11 +192,15 @@ static void run(int exporter_last, int importer_last)
     close(ends[0]);
     close(ends[1]);
     waitpid(e, &status, 0);
-    if (exporter_last == NEVER) assert_int_equal(status, 0);
-    else assert_true(WIFSIGNALED(status));
+    if (exporter_last == NEVER)
+        assert_int_equal(status, 0);
+    else
+        assert_true(WIFSIGNALED(status));
     waitpid(i, &status, 0);
-    if (importer_last == NEVER) assert_int_equal(status, 0);
-    else assert_true(WIFSIGNALED(status));
+    if (importer_last == NEVER)
+        assert_int_equal(status, 0);
+    else
+        assert_true(WIFSIGNALED(status));
 }
 
 static void two_processes_share_an_allocation(void **state)
@@ -282,12 +302,14 @@ static void refused(void)
 {
     set_up();
     CUmemoryPool pool;
-    int files[] = { open("/dev/null", O_RDWR | O_CLOEXEC), memfd_create("x", MFD_CLOEXEC | MFD_ALLOW_SEALING), -1, 12345 };
+    int files[] = { open("/dev/null", O_RDWR | O_CLOEXEC), memfd_create("x", MFD_CLOEXEC | MFD_ALLOW_SEALING), -1,
+                    12345 };
     check(ftruncate(files[1], 64 << 20) == 0);
     for (int pass = 0; pass < 2; pass++) {
         for (unsigned k = 0; k < sizeof files / sizeof *files; k++)
-            check(cuMemPoolImportFromShareableHandle(&pool, (void *)(intptr_t)files[k], CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0) ==
-                  CUDA_ERROR_INVALID_VALUE);
+            check(cuMemPoolImportFromShareableHandle(&pool, (void *)(intptr_t)files[k],
+                                                     CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+                                                     0) == CUDA_ERROR_INVALID_VALUE);
         check(fcntl(files[1], F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0);
     }
     _exit(0);

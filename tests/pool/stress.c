@@ -10,7 +10,14 @@
 
 enum { THREADS = 4, STREAMS = 3, HELD = 24, MOST_WORDS = 300000 };
 
-#define must(call) do { CUresult r_ = (call); if (r_) { fprintf(stderr, "%s:%d: %s: %d\n", __FILE__, __LINE__, #call, r_); exit(2); } } while (0)
+#define must(call) \
+    do { \
+        CUresult r_ = (call); \
+        if (r_) { \
+            fprintf(stderr, "%s:%d: %s: %d\n", __FILE__, __LINE__, #call, r_); \
+            exit(2); \
+        } \
+    } while (0)
 
 static CUcontext context;
 static CUmemoryPool pool;
@@ -28,7 +35,7 @@ static double now(void)
 
 /* What a check finds, when its turn comes in the stream. */
 struct look {
-    uint32_t expected, *found;     /* first, middle and last word */
+    uint32_t expected, *found; /* first, middle and last word */
 };
 
 static void look(void *arg)
@@ -88,8 +95,10 @@ static void *work(void *arg)
     for (int k = 0; k < STREAMS; k++) must(cuStreamCreate(&s[k], k ? CU_STREAM_NON_BLOCKING : 0));
     for (unsigned n = 0; now() < until; n++) {
         struct held *h = &held[rand_r(&seed) % HELD];
-        if (h->p) give(h, s[rand_r(&seed) % STREAMS], e, &seed, pinned + 3 * (n % 4096));
-        else take(h, s[rand_r(&seed) % STREAMS], &seed);
+        if (h->p)
+            give(h, s[rand_r(&seed) % STREAMS], e, &seed, pinned + 3 * (n % 4096));
+        else
+            take(h, s[rand_r(&seed) % STREAMS], &seed);
         if (rand_r(&seed) % 50 == 0) must(cuStreamSynchronize(s[rand_r(&seed) % STREAMS]));
         if (rand_r(&seed) % 200 == 0) must(cuMemPoolTrimTo(pool, 0));
         if (n % 1024 == 1023) /* the pinned words are used again */
@@ -111,7 +120,8 @@ int main(int argc, char **argv)
     cuuint64_t used;
     context = rig_context(0);
     fill = rig_kernel("fill");
-    CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
+    CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                             .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
     must(cuMemGetInfo(&before, &total));
     must(cuMemPoolCreate(&pool, &props));
     until = now() + (argc > 1 ? atof(argv[1]) : 2000);

@@ -58,7 +58,8 @@ static void lanes_go_different_ways(void)
         for (int i = 0; i < ALL; i++) count[i / THREADS] += v[i] & 1;
         for (int i = 0; i < ALL; i++) {
             int odd = i & 1, which = plan[r] % 5 ? plan[(i / 32 * ROUNDS + r) * 2 + odd] % 6 : 6;
-            next[i] = step_of_lane(which, v + i / LANES * LANES, i % LANES, odd ? 0xaaaaaaaau : 0x55555555u, count[i / THREADS]);
+            next[i] = step_of_lane(which, v + i / LANES * LANES, i % LANES, odd ? 0xaaaaaaaau : 0x55555555u,
+                                   count[i / THREADS]);
         }
         memcpy(v, next, sizeof v);
     }
@@ -234,7 +235,8 @@ static void a_grid_waits_for_itself(void)
 {
     int blocks = 20, threads = 256, n = blocks * threads;
     CUdeviceptr d = give(NULL, (size_t)n * 4);
-    CHECK(cuLaunchCooperativeKernel(kernel("grid_exchange"), (unsigned)blocks, 1, 1, (unsigned)threads, 1, 1, 0, 0, ARGS(&d, &n)));
+    CHECK(cuLaunchCooperativeKernel(kernel("grid_exchange"), (unsigned)blocks, 1, 1, (unsigned)threads, 1, 1, 0, 0,
+                                    ARGS(&d, &n)));
     CHECK(cuCtxSynchronize());
     int *out = take(d, (size_t)n * 4);
     for (int i = 0; i < n; i++) EXPECT(out[i] == (i + n / 2) % n + 1);
@@ -243,10 +245,25 @@ static void a_grid_waits_for_itself(void)
 int main(int argc, char **argv)
 {
     static const struct program programs[] = {
-        P(virtual_functions), P(lanes_go_different_ways), P(recursion_with_shuffles), P(two_functions_call_each_other),
-        P(threads_meet_at_different_depths), P(the_stack_limit_makes_room), P(too_deep), P(threads_and_blocks_wait_in_functions),
-        P(locks_taken_by_functions), P(printf_and_malloc), P(threads_end_in_functions), P(active_masks), P(bad_address),
-        P(bad_alignment), P(bad_trap), P(bad_call), P(bad_assertion), P(a_grid_waits_for_itself), { 0 },
+        P(virtual_functions),
+        P(lanes_go_different_ways),
+        P(recursion_with_shuffles),
+        P(two_functions_call_each_other),
+        P(threads_meet_at_different_depths),
+        P(the_stack_limit_makes_room),
+        P(too_deep),
+        P(threads_and_blocks_wait_in_functions),
+        P(locks_taken_by_functions),
+        P(printf_and_malloc),
+        P(threads_end_in_functions),
+        P(active_masks),
+        P(bad_address),
+        P(bad_alignment),
+        P(bad_trap),
+        P(bad_call),
+        P(bad_assertion),
+        P(a_grid_waits_for_itself),
+        { 0 },
     };
     return run_programs(argc, argv, programs);
 }

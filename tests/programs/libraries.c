@@ -7,8 +7,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHECK(call) do { CUresult r_ = (call); if (r_) { const char *n_ = "?"; cuGetErrorName(r_, &n_); printf("%s: %s\n", #call, n_); exit(1); } } while (0)
-#define ARGS(...) (void *[]){ __VA_ARGS__ }
+#define CHECK(call) \
+    do { \
+        CUresult r_ = (call); \
+        if (r_) { \
+            const char *n_ = "?"; \
+            cuGetErrorName(r_, &n_); \
+            printf("%s: %s\n", #call, n_); \
+            exit(1); \
+        } \
+    } while (0)
+#define ARGS(...) \
+    (void *[]) { __VA_ARGS__ }
 
 static CUmodule module;
 static bool failed;
@@ -186,8 +196,9 @@ static void functions_of(void)
     CHECK(cuMemcpyDtoH(out, o, sizeof out));
     for (int k = 0; k < N; k++) {
         double x = in[k], p = fabs(x) + .5;
-        const double want[F] = { sin(x), tan(x), exp(x / 10), log(p), pow(p, 1.3), atan2(x, 2), sinh(x / 10), erf(x),
-                                 tgamma(p / 4), lgamma(p), cbrt(x), fmod(x, .7), hypot(x, 3), j0(x), 1 / sqrt(p), remainder(x, 3) };
+        const double want[F] = { sin(x),       tan(x), exp(x / 10),   log(p),         pow(p, 1.3), atan2(x, 2),
+                                 sinh(x / 10), erf(x), tgamma(p / 4), lgamma(p),      cbrt(x),     fmod(x, .7),
+                                 hypot(x, 3),  j0(x),  1 / sqrt(p),   remainder(x, 3) };
         for (int f = 0; f < F; f++)
             if (!(fabs(out[k * F + f] - want[f]) <= 1e-13 * fmax(1, fabs(want[f])))) {
                 printf("function %d of %g: %.17g instead of %.17g\n", f, x, out[k * F + f], want[f]);

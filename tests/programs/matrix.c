@@ -85,11 +85,13 @@ static void warps(const char *name, enum element t, int rows)
     for (uint32_t p = 0; p < PRODUCTS; p++) {
         for (uint32_t k = 0; k < 256; k++) set(in_a + p * 256, t, k, a[p][k] = number(t, k + p * 777));
         for (uint32_t i = 0; i < 16; i++)
-            for (uint32_t j = 0; j < 8; j++) set(in_b + p * 128, t, rows ? i * 8 + j : j * 16 + i, b[p][i * 8 + j] = number(t, i * 8 + j + p * 555));
+            for (uint32_t j = 0; j < 8; j++)
+                set(in_b + p * 128, t, rows ? i * 8 + j : j * 16 + i, b[p][i * 8 + j] = number(t, i * 8 + j + p * 555));
         for (uint32_t k = 0; k < 128; k++) in_c[p * 128 + k] = (float)(c[p][k] = k);
         multiply(a[p], b[p], c[p], 16, 8, 16);
     }
-    CUdeviceptr da = give(in_a, sizeof in_a), db = give(in_b, sizeof in_b), dc = give(in_c, sizeof in_c), dd = give(NULL, sizeof in_c);
+    CUdeviceptr da = give(in_a, sizeof in_a), db = give(in_b, sizeof in_b), dc = give(in_c, sizeof in_c),
+                dd = give(NULL, sizeof in_c);
     run(name, PRODUCTS / 4, 1, 128, 1, 0, ARGS(&da, &db, &dc, &dd, &rows));
     float *out = take(dd, sizeof in_c);
     for (uint32_t k = 0; k < PRODUCTS * 128; k++) EXPECT(out[k] == (float)c[k / 128][k % 128]);
@@ -181,12 +183,12 @@ static void short_floats_and_doubles(void)
     for (int k = 0; k < 64; k++) EXPECT(wide[k] == c[k]);
 }
 
-static void wmma(const char *name, uint32_t m, uint32_t n, uint32_t k, enum element in, enum element out, bool rows_a, bool rows_b,
-                 bool rows_d, int times)
+static void wmma(const char *name, uint32_t m, uint32_t n, uint32_t k, enum element in, enum element out, bool rows_a,
+                 bool rows_b, bool rows_d, int times)
 {
     double a[512], b[512], c[256];
-    CUdeviceptr da = matrix(a, in, m, k, rows_a, m), db = matrix(b, in, k, n, rows_b, n), dc = matrix(c, out, m, n, true, k),
-                dd = give(NULL, m * n * size_of(out));
+    CUdeviceptr da = matrix(a, in, m, k, rows_a, m), db = matrix(b, in, k, n, rows_b, n),
+                dc = matrix(c, out, m, n, true, k), dd = give(NULL, m * n * size_of(out));
     run(name, 1, 1, 32, 1, 0, ARGS(&da, &db, &dc, &dd));
     for (uint32_t i = 0; i < m * k; i++) a[i] *= times;
     multiply(a, b, c, m, n, k);
@@ -214,7 +216,13 @@ static void fragments(void)
 
 int main(int argc, char **argv)
 {
-    static const struct program programs[] = { P(halves_from_shared_memory), P(brain_floats), P(results_in_halves), P(bytes), P(floats_of_8_bits),
-                                               P(short_floats_and_doubles), P(fragments), { 0 } };
+    static const struct program programs[] = { P(halves_from_shared_memory),
+                                               P(brain_floats),
+                                               P(results_in_halves),
+                                               P(bytes),
+                                               P(floats_of_8_bits),
+                                               P(short_floats_and_doubles),
+                                               P(fragments),
+                                               { 0 } };
     return run_programs(argc, argv, programs);
 }

@@ -129,8 +129,17 @@ static void hints_change_nothing(void)
 int main(int argc, char **argv)
 {
     static const struct program programs[] = {
-        P(phases_of_an_mbarrier), P(threads_drop_out), P(one_warp_fetches_for_others), P(bulk_copies), P(asynchronous_stores),
-        P(atomics_of_128_bits), P(memory_from_the_stack), P(too_much_from_the_stack), P(differences_of_bytes), P(hints_change_nothing), { 0 },
+        P(phases_of_an_mbarrier),
+        P(threads_drop_out),
+        P(one_warp_fetches_for_others),
+        P(bulk_copies),
+        P(asynchronous_stores),
+        P(atomics_of_128_bits),
+        P(memory_from_the_stack),
+        P(too_much_from_the_stack),
+        P(differences_of_bytes),
+        P(hints_change_nothing),
+        { 0 },
     };
     return run_programs(argc, argv, programs);
 }

@@ -61,7 +61,8 @@ static void tiled_transpose(void)
     CUdeviceptr d = give(in, w * h * 4), o = give(NULL, w * h * 4);
     run("transpose", (w + 31) / 32, (h + 31) / 32, 32, 8, 0, ARGS(&d, &o, &w, &h));
     float *r = take(o, w * h * 4);
-    for (int y = 0; y < h; y++) for (int x = 0; x < w; x++) EXPECT(r[x * h + y] == in[y * w + x]);
+    for (int y = 0; y < h; y++)
+        for (int x = 0; x < w; x++) EXPECT(r[x * h + y] == in[y * w + x]);
 }
 
 static void matrix_product(void)
@@ -72,7 +73,12 @@ static void matrix_product(void)
     CUdeviceptr da = give(a, n * n * 4), db = give(b, n * n * 4), dc = give(NULL, n * n * 4);
     run("matmul", n / 16, n / 16, 16, 16, 0, ARGS(&da, &db, &dc, &n));
     float *c = take(dc, n * n * 4);
-    for (int y = 0; y < n; y++) for (int x = 0; x < n; x++) { float s = 0; for (int k = 0; k < n; k++) s += a[y * n + k] * b[k * n + x]; EXPECT(c[y * n + x] == s); }
+    for (int y = 0; y < n; y++)
+        for (int x = 0; x < n; x++) {
+            float s = 0;
+            for (int k = 0; k < n; k++) s += a[y * n + k] * b[k * n + x];
+            EXPECT(c[y * n + x] == s);
+        }
 }
 
 static void histogram_of_bytes(void)
@@ -104,7 +110,12 @@ static void stencil_with_dynamic_shared_memory(void)
     CUdeviceptr d = give(in, n * 4), o = give(NULL, n * 4);
     run("stencil", (n + 63) / 64, 1, 64, 1, 68 * 4, ARGS(&d, &o, &n));
     float *r = take(o, n * 4);
-    for (int i = 0; i < n; i++) { float s = 0; for (int k = -2; k <= 2; k++) if (i + k >= 0 && i + k < n) s += in[i + k]; EXPECT(r[i] == s); }
+    for (int i = 0; i < n; i++) {
+        float s = 0;
+        for (int k = -2; k <= 2; k++)
+            if (i + k >= 0 && i + k < n) s += in[i + k];
+        EXPECT(r[i] == s);
+    }
 }
 
 static void mandelbrot(void)
@@ -145,7 +156,8 @@ static void device_printf(void)
     dup2(saved, 1);
     close(ends[1]);
     EXPECT(read(ends[0], text, sizeof text - 1) > 0);
-    EXPECT(strstr(text, "thread 0 of say:  0.00 a 123456789abc 50%\n") && strstr(text, "thread 1 of say:  1.50 b 123456789abc 50%\n"));
+    EXPECT(strstr(text, "thread 0 of say:  0.00 a 123456789abc 50%\n") &&
+           strstr(text, "thread 1 of say:  1.50 b 123456789abc 50%\n"));
 }
 
 static void device_assert(void)
@@ -168,7 +180,8 @@ static void decoupled_look_back(void)
 {
     int blocks = 200, n = blocks * 128, *in = malloc(n * 4), sum = 0;
     for (int i = 0; i < n; i++) in[i] = i % 7;
-    CUdeviceptr d = give(in, n * 4), o = give(NULL, n * 4), f = give(NULL, blocks * 4), p = give(NULL, blocks * 4), t = give(NULL, 4);
+    CUdeviceptr d = give(in, n * 4), o = give(NULL, n * 4), f = give(NULL, blocks * 4), p = give(NULL, blocks * 4),
+                t = give(NULL, 4);
     run("look_back", blocks, 1, 128, 1, 0, ARGS(&d, &o, &f, &p, &t));
     int *r = take(o, n * 4);
     for (int i = 0; i < n; i++) EXPECT(r[i] == (sum += in[i]));
@@ -183,7 +196,8 @@ static void persistent_kernel(void)
     CHECK(cuLaunchKernel(kernel("persistent"), 1, 1, 1, 1, 1, 1, 0, 0, ARGS(&request, &answer), NULL));
     for (int k = 1; k <= 100; k++) {
         io[0] = k;
-        while (io[17] != k) ;
+        while (io[17] != k)
+            ;
         EXPECT(io[16] == k * k);
     }
     io[0] = -1;
@@ -226,7 +240,9 @@ static void votes_and_matches(void)
     CUdeviceptr o = give(NULL, 160 * 4);
     run("votes", 1, 1, 32, 1, 0, ARGS(&o));
     unsigned *r = take(o, 160 * 4);
-    for (unsigned t = 0; t < 32; t++) EXPECT(r[t] == 0xaaaaaaaa && r[32 + t] == (t < 10 ? 10 : 0) && r[96 + t] == 0xfu << (t / 4 * 4) && r[128 + t] == 5);
+    for (unsigned t = 0; t < 32; t++)
+        EXPECT(r[t] == 0xaaaaaaaa && r[32 + t] == (t < 10 ? 10 : 0) && r[96 + t] == 0xfu << (t / 4 * 4) &&
+               r[128 + t] == 5);
 }
 
 static void mathematics(void)
@@ -344,7 +360,9 @@ static void misaligned_after_a_barrier(void)
 
 static void loop(const char *name, int (*reference)(const int *, int, int, int))
 {
-    static const struct { unsigned x, y; } shapes[] = { { 256, 1 }, { 16, 16 }, { 7, 5 }, { 64, 2 } };
+    static const struct {
+        unsigned x, y;
+    } shapes[] = { { 256, 1 }, { 16, 16 }, { 7, 5 }, { 64, 2 } };
     static const int rounds[] = { 0, 1, 2, 7, 64 };
     int in[LOOP_IN];
     for (int k = 0; k < LOOP_IN; k++) in[k] = (int)((unsigned)k * 2654435761u >> 12);
@@ -357,7 +375,8 @@ static void loop(const char *name, int (*reference)(const int *, int, int, int))
             for (int i = 0; i < all; i++) {
                 int want = reference(in, i, i % threads, n);
                 if (result[i] == want) continue;
-                printf("%s, %ux%u threads, n %d: thread %d has %d, not %d\n", name, shapes[s].x, shapes[s].y, n, i, result[i], want);
+                printf("%s, %ux%u threads, n %d: thread %d has %d, not %d\n", name, shapes[s].x, shapes[s].y, n, i,
+                       result[i], want);
                 exit(1);
             }
             free(result);
@@ -390,11 +409,39 @@ static void loops(void)
 }
 
 static const struct program programs[] = {
-    P(saxpy_float), P(saxpy_double), P(saxpy_half), P(tree_reduction), P(tiled_transpose), P(matrix_product), P(histogram_of_bytes), P(shuffle_scan),
-    P(stencil_with_dynamic_shared_memory), P(mandelbrot), P(function_pointer_table), P(device_printf), P(device_assert), P(spin_locks), P(decoupled_look_back),
-    P(persistent_kernel), P(kernels_of_two_streams), P(cooperative_grid), P(device_malloc), P(votes_and_matches), P(mathematics), P(variables_of_modules), P(loops), P(loops_in_step),
-    P(everybody_gets_a_turn), P(blocks_in_turn), P(many_pieces_of_memory), P(one_kernel_frees_what_another_made), P(broken_heap), P(printf_of_nothing), P(printf_before_a_fault),
-    P(misaligned_after_a_barrier), { 0 },
+    P(saxpy_float),
+    P(saxpy_double),
+    P(saxpy_half),
+    P(tree_reduction),
+    P(tiled_transpose),
+    P(matrix_product),
+    P(histogram_of_bytes),
+    P(shuffle_scan),
+    P(stencil_with_dynamic_shared_memory),
+    P(mandelbrot),
+    P(function_pointer_table),
+    P(device_printf),
+    P(device_assert),
+    P(spin_locks),
+    P(decoupled_look_back),
+    P(persistent_kernel),
+    P(kernels_of_two_streams),
+    P(cooperative_grid),
+    P(device_malloc),
+    P(votes_and_matches),
+    P(mathematics),
+    P(variables_of_modules),
+    P(loops),
+    P(loops_in_step),
+    P(everybody_gets_a_turn),
+    P(blocks_in_turn),
+    P(many_pieces_of_memory),
+    P(one_kernel_frees_what_another_made),
+    P(broken_heap),
+    P(printf_of_nothing),
+    P(printf_before_a_fault),
+    P(misaligned_after_a_barrier),
+    { 0 },
 };
 
 int main(int argc, char **argv) { return run_programs(argc, argv, programs); }

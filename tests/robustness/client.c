@@ -9,13 +9,28 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define CHECK(call) do { CUresult r_ = (call); if (r_) { printf("line %d: %s: %d\n", __LINE__, #call, r_); exit(1); } } while (0)
-#define EXPECT(c) do { if (!(c)) { printf("line %d: %s\n", __LINE__, #c); exit(1); } } while (0)
+#define CHECK(call) \
+    do { \
+        CUresult r_ = (call); \
+        if (r_) { \
+            printf("line %d: %s: %d\n", __LINE__, #call, r_); \
+            exit(1); \
+        } \
+    } while (0)
+#define EXPECT(c) \
+    do { \
+        if (!(c)) { \
+            printf("line %d: %s\n", __LINE__, #c); \
+            exit(1); \
+        } \
+    } while (0)
 
 static const char ptx[] =
     ".version 7.0\n.target sm_70\n.address_size 64\n"
-    ".visible .entry add(.param .u64 p) { .reg .b64 %a; .reg .b32 %v; ld.param.u64 %a,[p]; atom.global.add.u32 %v,[%a],1; ret; }\n"
-    ".visible .entry spin(.param .u64 p) { .reg .b64 %a; .reg .b32 %v; .reg .pred %q; ld.param.u64 %a,[p]; L: ld.volatile.global.u32 %v,[%a]; setp.eq.u32 %q,%v,0; @%q bra L; ret; }\n";
+    ".visible .entry add(.param .u64 p) { .reg .b64 %a; .reg .b32 %v; ld.param.u64 %a,[p]; atom.global.add.u32 "
+    "%v,[%a],1; ret; }\n"
+    ".visible .entry spin(.param .u64 p) { .reg .b64 %a; .reg .b32 %v; .reg .pred %q; ld.param.u64 %a,[p]; L: "
+    "ld.volatile.global.u32 %v,[%a]; setp.eq.u32 %q,%v,0; @%q bra L; ret; }\n";
 
 static CUcontext context;
 static CUmodule module;
@@ -100,7 +115,8 @@ static void revived(void)
 static void mapped_revived(void)
 {
     const size_t page = 2ul << 20;
-    CUmemAllocationProp prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE } };
+    CUmemAllocationProp prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                 .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE } };
     CUmemAccessDesc access = { .location = prop.location, .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
     CUmemGenericAllocationHandle h[3];
     CUdeviceptr at;
@@ -147,7 +163,7 @@ static void forked(void)
     int status;
     waitpid(child, &status, 0);
     EXPECT(!status);
-    EXPECT(waitpid(-1, &status, WNOHANG) < 0);        /* no process of the library's is our child */
+    EXPECT(waitpid(-1, &status, WNOHANG) < 0); /* no process of the library's is our child */
     CUdeviceptr p;
     CHECK(cuMemAlloc(&p, 4096));
     CHECK(cuMemsetD8(p, 0, 4096));
@@ -268,9 +284,14 @@ static void spin(void)
 
 int main(int argc, char **argv)
 {
-    static const struct { const char *name; void (*run)(void); } tests[] = {
-        { "simple", simple }, { "killed_device", killed_device }, { "revived", revived }, { "mapped_revived", mapped_revived }, { "forked", forked }, { "threads", threads },
-        { "cycles", cycles }, { "printf_and_wait", printf_and_wait }, { "spin", spin } };
+    static const struct {
+        const char *name;
+        void (*run)(void);
+    } tests[] = { { "simple", simple },   { "killed_device", killed_device },
+                  { "revived", revived }, { "mapped_revived", mapped_revived },
+                  { "forked", forked },   { "threads", threads },
+                  { "cycles", cycles },   { "printf_and_wait", printf_and_wait },
+                  { "spin", spin } };
     alarm(200);
     for (size_t k = 0; k < sizeof tests / sizeof *tests && argc > 1; k++)
         if (!strcmp(argv[1], tests[k].name)) return tests[k].run(), 0;

@@ -11,23 +11,45 @@
 #include <string.h>
 #include <unistd.h>
 
-#define CHECK(call) do { CUresult r_ = (call); if (r_) { const char *n_ = "?"; cuGetErrorName(r_, &n_); printf("line %d: %s: %s\n", __LINE__, #call, n_); fflush(stdout); _exit(1); } } while (0)
-#define EXPECT(c) do { if (!(c)) { printf("line %d: %s\n", __LINE__, #c); fflush(stdout); _exit(1); } } while (0)
+#define CHECK(call) \
+    do { \
+        CUresult r_ = (call); \
+        if (r_) { \
+            const char *n_ = "?"; \
+            cuGetErrorName(r_, &n_); \
+            printf("line %d: %s: %s\n", __LINE__, #call, n_); \
+            fflush(stdout); \
+            _exit(1); \
+        } \
+    } while (0)
+#define EXPECT(c) \
+    do { \
+        if (!(c)) { \
+            printf("line %d: %s\n", __LINE__, #c); \
+            fflush(stdout); \
+            _exit(1); \
+        } \
+    } while (0)
 
 enum { THREADS = 8 };
 
-static const char ptx[] =
-    ".version 7.0\n.target sm_70\n.address_size 64\n.visible .global .align 4 .u32 count = 7;\n"
-    ".visible .entry add(.param .u64 p, .param .u32 n) { .reg .b64 %a; .reg .b32 %v, %w; ld.param.u64 %a,[p]; ld.param.u32 %w,[n]; atom.global.add.u32 %v,[%a],%w; ret; }\n"
-    ".visible .entry fill(.param .u64 p, .param .u32 n) { .reg .b64 %a, %o; .reg .b32 %t, %c, %d, %w; ld.param.u64 %a,[p]; ld.param.u32 %w,[n];"
-    " mov.u32 %t,%tid.x; mov.u32 %c,%ctaid.x; mov.u32 %d,%ntid.x; mad.lo.u32 %t,%c,%d,%t; mul.wide.u32 %o,%t,4; add.s64 %a,%a,%o; st.global.u32 [%a],%w; ret; }\n";
+static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n.visible .global .align 4 .u32 count = 7;\n"
+                          ".visible .entry add(.param .u64 p, .param .u32 n) { .reg .b64 %a; .reg .b32 %v, %w; "
+                          "ld.param.u64 %a,[p]; ld.param.u32 %w,[n]; atom.global.add.u32 %v,[%a],%w; ret; }\n"
+                          ".visible .entry fill(.param .u64 p, .param .u32 n) { .reg .b64 %a, %o; .reg .b32 %t, %c, "
+                          "%d, %w; ld.param.u64 %a,[p]; ld.param.u32 %w,[n];"
+                          " mov.u32 %t,%tid.x; mov.u32 %c,%ctaid.x; mov.u32 %d,%ntid.x; mad.lo.u32 %t,%c,%d,%t; "
+                          "mul.wide.u32 %o,%t,4; add.s64 %a,%a,%o; st.global.u32 [%a],%w; ret; }\n";
 
 static CUcontext primary;
 static CUmodule common;
 static CUdeviceptr counter;
 static _Atomic unsigned counted, host_calls;
 
-struct self { unsigned random; int number; };
+struct self {
+    unsigned random;
+    int number;
+};
 
 static unsigned any(struct self *s, unsigned below)
 {
@@ -89,7 +111,8 @@ static void streams_and_events(struct self *s)
 static void counting(struct self *s)
 {
     unsigned by = any(s, 9) + 1;
-    CHECK(cuLaunchKernel(function(common, "add"), 3, 1, 1, 32, 1, 1, 0, any(s, 2) ? CU_STREAM_PER_THREAD : 0, (void *[]){ &counter, &by }, NULL));
+    CHECK(cuLaunchKernel(function(common, "add"), 3, 1, 1, 32, 1, 1, 0, any(s, 2) ? CU_STREAM_PER_THREAD : 0,
+                         (void *[]){ &counter, &by }, NULL));
     counted += 96 * by;
     if (any(s, 3) == 0) CHECK(cuStreamSynchronize(CU_STREAM_PER_THREAD));
     if (any(s, 5) == 0) CHECK(cuCtxSynchronize());
@@ -193,7 +216,8 @@ static void share(CUmemGenericAllocationHandle h, CUdeviceptr va, size_t bytes, 
     unsigned long long flags, size;
     CUdeviceptr alias;
     CUmemGenericAllocationHandle again;
-    CUmemAccessDesc access = { .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0 }, .flags = CU_MEM_ACCESS_FLAGS_PROT_READ };
+    CUmemAccessDesc access = { .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0 },
+                               .flags = CU_MEM_ACCESS_FLAGS_PROT_READ };
     CHECK(cuMemExportToShareableHandle(&fd, h, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
     CHECK(cuMemImportFromShareableHandle(&again, (void *)(intptr_t)fd, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
     close(fd);
@@ -217,7 +241,8 @@ static void reservations(struct self *s)
     size_t bytes = (any(s, 3) + 1ul) << 21;
     CUdeviceptr va;
     CUmemGenericAllocationHandle h;
-    CUmemAllocationProp prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0 } };
+    CUmemAllocationProp prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                 .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0 } };
     CUmemAccessDesc access = { .location = prop.location, .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
     unsigned value = any(s, 1000), got;
     bool shared = any(s, 2);
@@ -226,7 +251,8 @@ static void reservations(struct self *s)
     CHECK(cuMemCreate(&h, bytes, &prop, 0));
     CHECK(cuMemMap(va, bytes, 0, h, 0));
     CHECK(cuMemSetAccess(va, bytes, &access, 1));
-    CHECK(cuLaunchKernel(function(common, "fill"), 2, 1, 1, 32, 1, 1, 0, CU_STREAM_PER_THREAD, (void *[]){ &va, &value }, NULL));
+    CHECK(cuLaunchKernel(function(common, "fill"), 2, 1, 1, 32, 1, 1, 0, CU_STREAM_PER_THREAD,
+                         (void *[]){ &va, &value }, NULL));
     CHECK(cuStreamSynchronize(CU_STREAM_PER_THREAD));
     CHECK(cuMemcpyDtoH(&got, va + 252, 4));
     EXPECT(got == value);
@@ -245,7 +271,8 @@ static void managed(struct self *s)
     CHECK(r);
     volatile unsigned *h = (volatile unsigned *)p;
     h[100] = 5;
-    CHECK(cuLaunchKernel(function(common, "fill"), 2, 1, 1, 32, 1, 1, 0, CU_STREAM_PER_THREAD, (void *[]){ &p, &value }, NULL));
+    CHECK(cuLaunchKernel(function(common, "fill"), 2, 1, 1, 32, 1, 1, 0, CU_STREAM_PER_THREAD, (void *[]){ &p, &value },
+                         NULL));
     CHECK(cuStreamSynchronize(CU_STREAM_PER_THREAD));
     EXPECT(h[0] == value && h[63] == value && h[100] == 5);
     CHECK(cuMemFree(p));
@@ -266,8 +293,9 @@ static void questions(struct self *s)
 
 static void *worker(void *arg)
 {
-    static void (*const deeds[])(struct self *) = { streams_and_events, counting, modules, memory, contexts, waiting_for_values, stream_ordered,
-        reservations, managed, questions };
+    static void (*const deeds[])(
+        struct self *) = { streams_and_events, counting,       modules,      memory,  contexts,
+                           waiting_for_values, stream_ordered, reservations, managed, questions };
     struct self *s = arg;
     int rounds = s->number;
     s->number = (int)(s->random % THREADS);

@@ -177,7 +177,8 @@ int main(void)
     records_name_streams_as_cupti_does(c);
     a_kernel_that_still_runs_has_no_event();
     events_far_behind_have_their_own_times();
-    NEED(!faultline_get_counters(&counters) && counters.events[FAULTLINE_KERNEL] == LAUNCHES + 4); /* while somebody wanted them */
+    NEED(!faultline_get_counters(&counters) &&
+         counters.events[FAULTLINE_KERNEL] == LAUNCHES + 4); /* while somebody wanted them */
     a_dying_context_has_the_events_of_all_its_kernels(c);
     puts("all as it should be");
     return 0;

@@ -2,9 +2,7 @@
  * usage: FAULTLINE_PROFILE=wddm FAULTLINE_VRAM=64M exclusive */
 #include "rig.h"
 
-static const char kernels[] =
-    PTX_HEADER
-    PTX_POKE;
+static const char kernels[] = PTX_HEADER PTX_POKE;
 
 static const CUmemLocation device = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0 };
 static CUfunction poke_kernel;

@@ -8,12 +8,10 @@
 #include <sys/syscall.h>
 
 static const char kernels[] =
-    PTX_HEADER
-    ".visible .global .attribute(.managed) .align 8 .u32 counter[2] = {7, 8};\n"
-    ".visible .global .attribute(.managed) .align 8 .u64 where = counter;\n"
-    ".visible .entry bump() { .reg .b32 %r<3>; .reg .b64 %a<2>;\n"
-    "mov.u64 %a1, counter; cvta.global.u64 %a1, %a1; atom.global.add.u32 %r1, [%a1], 1; ret; }\n"
-    PTX_POKE;
+    PTX_HEADER ".visible .global .attribute(.managed) .align 8 .u32 counter[2] = {7, 8};\n"
+               ".visible .global .attribute(.managed) .align 8 .u64 where = counter;\n"
+               ".visible .entry bump() { .reg .b32 %r<3>; .reg .b64 %a<2>;\n"
+               "mov.u64 %a1, counter; cvta.global.u64 %a1, %a1; atom.global.add.u32 %r1, [%a1], 1; ret; }\n" PTX_POKE;
 
 static CUcontext context[2];
 static CUfunction poke_kernel;

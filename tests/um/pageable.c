@@ -7,14 +7,12 @@
 #include <sys/mman.h>
 
 /* add: thread i of n adds i to the word at + 4 * i; poke writes one word. */
-static const char kernels[] =
-    PTX_HEADER
+static const char kernels[] = PTX_HEADER
     ".visible .entry add(.param .u64 at, .param .u32 n) { .reg .pred %p; .reg .b32 %r<8>; .reg .b64 %a<4>;\n"
     "ld.param.u64 %a1, [at]; ld.param.u32 %r1, [n]; mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ntid.x; mov.u32 %r4, %tid.x;\n"
     "mad.lo.u32 %r5, %r2, %r3, %r4; setp.ge.u32 %p, %r5, %r1; @%p bra E; mul.wide.u32 %a2, %r5, 4; add.u64 %a1, %a1, "
     "%a2;\n"
-    "ld.global.u32 %r6, [%a1]; add.u32 %r6, %r6, %r5; st.global.u32 [%a1], %r6; E: ret; }\n"
-    PTX_POKE
+    "ld.global.u32 %r6, [%a1]; add.u32 %r6, %r6, %r5; st.global.u32 [%a1], %r6; E: ret; }\n" PTX_POKE
     ".visible .entry peek(.param .u64 at, .param .u64 to) { .reg .b32 %r<2>; .reg .b64 %a<3>;\n"
     "ld.param.u64 %a1, [at]; ld.param.u64 %a2, [to]; ld.global.u32 %r1, [%a1]; st.global.u32 [%a2], %r1; ret; }\n";
 
@@ -201,7 +199,8 @@ static void what_is_said_of_memory_lasts_as_long_as_it(void)
 {
     CUmemLocation device = { .type = CU_MEM_LOCATION_TYPE_DEVICE }, host = { .type = CU_MEM_LOCATION_TYPE_HOST };
     int flags = MAP_PRIVATE | MAP_ANONYMOUS, host_tables, v;
-    char *p = mmap(NULL, 4 * MIB, PROT_READ | PROT_WRITE, flags, -1, 0), *none = mmap(NULL, MIB, PROT_NONE, flags, -1, 0);
+    char *p = mmap(NULL, 4 * MIB, PROT_READ | PROT_WRITE, flags, -1, 0),
+         *none = mmap(NULL, MIB, PROT_NONE, flags, -1, 0);
     CUdeviceptr d = (CUdeviceptr)p;
     EXPECT(cuDeviceGetAttribute(&host_tables, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES, 0), 0);
     EXPECT(said(CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, p), 0);

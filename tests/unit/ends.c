@@ -181,7 +181,8 @@ static void nested_body(void)
 {
     CUcontext before, outer, inner, now;
     CUdeviceptr p;
-    DEMAND(!cuCtxGetCurrent(&before) && !cuCtxCreate(&outer, NULL, 0, 0) && !cuCtxCreate(&inner, NULL, 0, 0) && !cuCtxDestroy(inner));
+    DEMAND(!cuCtxGetCurrent(&before) && !cuCtxCreate(&outer, NULL, 0, 0) && !cuCtxCreate(&inner, NULL, 0, 0) &&
+           !cuCtxDestroy(inner));
     DEMAND(!cuCtxGetCurrent(&now) && now == outer && !cuMemAlloc(&p, 4));
     DEMAND(!cuCtxDestroy(outer) && !cuCtxGetCurrent(&now) && now == before);
 }

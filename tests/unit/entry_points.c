@@ -17,8 +17,7 @@ static const char *find(const char *name, int version, cuuint64_t flags, CUdrive
     void *function;
     Dl_info info;
     assert_int_equal(cuGetProcAddress(name, &function, version, flags, status), CUDA_SUCCESS);
-    if (!function)
-        return "-";
+    if (!function) return "-";
     assert_true(dladdr(function, &info));
     return info.dli_sname;
 }
@@ -26,15 +25,27 @@ static const char *find(const char *name, int version, cuuint64_t flags, CUdrive
 static void the_version_asked_for_selects_the_abi_version(void **state)
 {
     (void)state;
-    static const struct { const char *name; int version; const char *symbol; } cases[] = {
-        { "cuMemAdvise", 8000, "cuMemAdvise" }, { "cuMemAdvise", 12010, "cuMemAdvise" },
-        { "cuMemAdvise", 12020, "cuMemAdvise_v2" }, { "cuMemAdvise", 13000, "cuMemAdvise_v2" },
-        { "cuMemAlloc", 3010, "cuMemAlloc" }, { "cuMemAlloc", 3020, "cuMemAlloc_v2" },
-        { "cuCtxCreate", 2000, "cuCtxCreate" }, { "cuCtxCreate", 11030, "cuCtxCreate_v2" },
-        { "cuCtxCreate", 12040, "cuCtxCreate_v3" }, { "cuCtxCreate", 13000, "cuCtxCreate_v4" },
-        { "cuStreamGetCaptureInfo", 10010, "cuStreamGetCaptureInfo" }, { "cuStreamGetCaptureInfo", 13000, "cuStreamGetCaptureInfo_v3" },
-        { "cuGetProcAddress", 11030, "cuGetProcAddress" }, { "cuGetProcAddress", 12000, "cuGetProcAddress_v2" },
-        { "cuCtxGetDevice", 12080, "cuCtxGetDevice" }, { "cuInit", 13000, "cuInit" },
+    static const struct {
+        const char *name;
+        int version;
+        const char *symbol;
+    } cases[] = {
+        { "cuMemAdvise", 8000, "cuMemAdvise" },
+        { "cuMemAdvise", 12010, "cuMemAdvise" },
+        { "cuMemAdvise", 12020, "cuMemAdvise_v2" },
+        { "cuMemAdvise", 13000, "cuMemAdvise_v2" },
+        { "cuMemAlloc", 3010, "cuMemAlloc" },
+        { "cuMemAlloc", 3020, "cuMemAlloc_v2" },
+        { "cuCtxCreate", 2000, "cuCtxCreate" },
+        { "cuCtxCreate", 11030, "cuCtxCreate_v2" },
+        { "cuCtxCreate", 12040, "cuCtxCreate_v3" },
+        { "cuCtxCreate", 13000, "cuCtxCreate_v4" },
+        { "cuStreamGetCaptureInfo", 10010, "cuStreamGetCaptureInfo" },
+        { "cuStreamGetCaptureInfo", 13000, "cuStreamGetCaptureInfo_v3" },
+        { "cuGetProcAddress", 11030, "cuGetProcAddress" },
+        { "cuGetProcAddress", 12000, "cuGetProcAddress_v2" },
+        { "cuCtxGetDevice", 12080, "cuCtxGetDevice" },
+        { "cuInit", 13000, "cuInit" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         assert_string_equal(find(cases[i].name, cases[i].version, CU_GET_PROC_ADDRESS_DEFAULT, NULL), cases[i].symbol);

@@ -99,7 +99,10 @@ static void every_packing_is_opened_and_the_newest_that_fits_is_taken(void **sta
         assert_int_equal(fatbin_ptx(at_end(data, n), 0, 90, &text), CUDA_SUCCESS);
         assert_string_equal(text, ptx);
         free(text);
-        struct { uint32_t magic, version; void *data, *unused; } wrapper = { 0x466243b1, 1, end - n, NULL };
+        struct {
+            uint32_t magic, version;
+            void *data, *unused;
+        } wrapper = { 0x466243b1, 1, end - n, NULL };
         assert_int_equal(fatbin_ptx(&wrapper, 0, 90, &text), CUDA_SUCCESS);
         assert_string_equal(text, ptx);
         free(text);

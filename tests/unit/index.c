@@ -23,10 +23,12 @@ static void insert(struct allocation *a) { assert_int_equal(index_insert(a), CUD
 
 static void an_allocation_is_found_at_each_of_its_bytes(void **state)
 {
-    static const struct { uint64_t at, size; } cases[] = {
-        { 0, 1 },           { 511, 2 },           { 512, 512 },        { 4095, 4098 },
-        { 100, 2 << 20 },   { 2 << 20, 2 << 20 }, { 4096, 64 << 20 },  { 0, 1ul << 34 },
-        { 17, 3ul << 34 },  { (2 << 20) - 1, 1 }, { 1ul << 34, 4096 }, { 8191, 1 },
+    static const struct {
+        uint64_t at, size;
+    } cases[] = {
+        { 0, 1 },          { 511, 2 },           { 512, 512 },        { 4095, 4098 },
+        { 100, 2 << 20 },  { 2 << 20, 2 << 20 }, { 4096, 64 << 20 },  { 0, 1ul << 34 },
+        { 17, 3ul << 34 }, { (2 << 20) - 1, 1 }, { 1ul << 34, 4096 }, { 8191, 1 },
     };
     (void)state;
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
@@ -120,11 +122,13 @@ static void *read_on(void *arg)
         struct allocation copy;
         unsigned r = (state = state * 1664525u + 1013904223u) >> 8, k = r % STAY;
         uint64_t at = place_of(k, true) + r / STAY % staying[k].size;
-        wrong += index_find(at, &copy) != &staying[k] || copy.base != staying[k].base || copy.mapping_base != ~copy.base;
+        wrong +=
+            index_find(at, &copy) != &staying[k] || copy.base != staying[k].base || copy.mapping_base != ~copy.base;
         at = place_of(r % COME, false) + r % SPACING;
         if (index_glance(at, &copy)) wrong += at - copy.base >= copy.size || copy.buffer_id != (copy.base ^ copy.size);
         if (index_find(at, &copy))
-            wrong += at - copy.base >= copy.size || copy.buffer_id != (copy.base ^ copy.size) || copy.mapping_base != ~copy.base;
+            wrong += at - copy.base >= copy.size || copy.buffer_id != (copy.base ^ copy.size) ||
+                     copy.mapping_base != ~copy.base;
     }
     return (void *)wrong;
 }

@@ -27,7 +27,13 @@ static const char ptx[] = ".version 7.0\n.target sm_52\n.address_size 64\n"
 
 /* ---- one process: what it says, it says by its exit status or over its end of a socket */
 
-#define DEMAND(what) do { if (!(what)) { fprintf(stderr, "pid %d, line %d: %s\n", getpid(), __LINE__, #what); _exit(1); } } while (0)
+#define DEMAND(what) \
+    do { \
+        if (!(what)) { \
+            fprintf(stderr, "pid %d, line %d: %s\n", getpid(), __LINE__, #what); \
+            _exit(1); \
+        } \
+    } while (0)
 
 static CUfunction poke;
 
@@ -72,7 +78,9 @@ static void wait_tick(int s)
 /* ---- two processes */
 
 typedef void role(int s);
-struct pair { pid_t exporter, importer; };
+struct pair {
+    pid_t exporter, importer;
+};
 
 static pid_t begin(role *r, int mine, int other)
 {

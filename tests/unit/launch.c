@@ -13,15 +13,23 @@
 #include <string.h>
 #include <cmocka.h>
 
-struct stream { int unused; };
-struct event { unsigned flags; };
+struct stream {
+    int unused;
+};
+struct event {
+    unsigned flags;
+};
 
 static struct device device;
 static struct context context = { .device = &device };
 static struct stream stream;
 static struct event event;
 static struct module module = { .context = &context, .image_va = 0x1000, .symbols_va = 0x2000 };
-static struct { struct fl_image image; struct fl_image_kernel kernel; struct fl_image_param param[3]; } file;
+static struct {
+    struct fl_image image;
+    struct fl_image_kernel kernel;
+    struct fl_image_param param[3];
+} file;
 static struct function function = { .module = &module, .kernel = &file.kernel, .max_dynamic_shared = 49152 };
 static int blocks_per_multiprocessor = 2, records;
 static struct launch launched;
@@ -57,7 +65,7 @@ CUresult stream_launch(struct stream *s, const struct launch *l)
 void fl_log(enum fl_log_level level, const char *format, ...) { (void)level, (void)format; }
 
 _Atomic unsigned capture_count, multicast_objects;
-void multicast_refresh(void) { }
+void multicast_refresh(void) {}
 
 CUresult context_check(CUcontext handle, struct context **out)
 {
@@ -73,7 +81,8 @@ struct green *green_of(const struct stream *s)
 }
 
 void capture_spoil(struct stream *s) { (void)s; }
-bool capture_kernel(struct stream *s, const CUgraphNodeParams *p, const CUlaunchAttribute *a, unsigned count, CUresult *r)
+bool capture_kernel(struct stream *s, const CUgraphNodeParams *p, const CUlaunchAttribute *a, unsigned count,
+                    CUresult *r)
 {
     (void)s, (void)p, (void)a, (void)count, (void)r;
     return false;
@@ -91,10 +100,7 @@ CUresult event_get(CUevent handle, struct event **out)
     return handle ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-unsigned event_flags(const struct event *e)
-{
-    return e->flags;
-}
+unsigned event_flags(const struct event *e) { return e->flags; }
 
 CUresult event_record(struct event *e, struct stream *s)
 {
@@ -128,10 +134,11 @@ CUresult module_heap(struct context *c, uint64_t *va, uint64_t *size)
 CUresult CUDAAPI cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib, CUdevice dev)
 {
     (void)dev;
-    *pi = attrib == CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X ? 0x7fffffff :
-          attrib == CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y || attrib == CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z ? 65535 :
-          attrib == CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z ? 64 :
-          attrib == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT ? 132 : 1024;
+    *pi = attrib == CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X                                                   ? 0x7fffffff
+          : attrib == CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y || attrib == CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z ? 65535
+          : attrib == CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z                                                ? 64
+          : attrib == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT                                           ? 132
+                                                                                                         : 1024;
     return CUDA_SUCCESS;
 }
 
@@ -195,7 +202,8 @@ static void handles_are_checked(void **state)
     (void)state;
     assert_int_equal(cuLaunchKernel(NULL, 1, 1, 1, 1, 1, 1, 0, NULL, args, NULL), CUDA_ERROR_INVALID_HANDLE);
     assert_int_equal(cuLaunchKernel((CUfunction)&a, 1, 1, 1, 1, 1, 1, 0, NULL, args, NULL), CUDA_ERROR_INVALID_HANDLE);
-    assert_int_equal(cuLaunchKernel((CUfunction)&function, 1, 1, 1, 1, 1, 1, 0, (CUstream)99, args, NULL), CUDA_ERROR_INVALID_HANDLE);
+    assert_int_equal(cuLaunchKernel((CUfunction)&function, 1, 1, 1, 1, 1, 1, 0, (CUstream)99, args, NULL),
+                     CUDA_ERROR_INVALID_HANDLE);
     static struct context other = { .device = &device };
     module.context = &other;
     assert_int_equal(shape(1, 1, 1, 1, 1, 1, 0), CUDA_ERROR_INVALID_HANDLE);
@@ -258,22 +266,30 @@ static void a_cooperative_grid_must_fit_the_device(void **state)
     CUfunction f = (CUfunction)&function;
     assert_int_equal(cuLaunchCooperativeKernel(f, 264, 1, 1, 32, 1, 1, 0, NULL, args), CUDA_SUCCESS);
     assert_true(launched.cooperative);
-    assert_int_equal(cuLaunchCooperativeKernel(f, 265, 1, 1, 32, 1, 1, 0, NULL, args), CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
+    assert_int_equal(cuLaunchCooperativeKernel(f, 265, 1, 1, 32, 1, 1, 0, NULL, args),
+                     CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
     assert_int_equal(cuLaunchCooperativeKernel(f, 0x7fffffff, 65535, 65535, 32, 1, 1, 0, NULL, args),
                      CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
 }
 
 static CUresult with_attribute(CUlaunchAttribute attribute)
 {
-    CUlaunchConfig config = { .gridDimX = 8, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 32, .blockDimY = 1, .blockDimZ = 1,
-                              .attrs = &attribute, .numAttrs = 1 };
+    CUlaunchConfig config = { .gridDimX = 8,
+                              .gridDimY = 1,
+                              .gridDimZ = 1,
+                              .blockDimX = 32,
+                              .blockDimY = 1,
+                              .blockDimZ = 1,
+                              .attrs = &attribute,
+                              .numAttrs = 1 };
     return cuLaunchKernelEx(&config, (CUfunction)&function, args, NULL);
 }
 
 static void launch_attributes_are_honoured_or_refused(void **state)
 {
     (void)state;
-#define WITH(kind, field, ...) with_attribute((CUlaunchAttribute){ .id = CU_LAUNCH_ATTRIBUTE_##kind, .value.field = __VA_ARGS__ })
+#define WITH(kind, field, ...) \
+    with_attribute((CUlaunchAttribute){ .id = CU_LAUNCH_ATTRIBUTE_##kind, .value.field = __VA_ARGS__ })
     assert_int_equal(WITH(COOPERATIVE, cooperative, 1), CUDA_SUCCESS);
     assert_true(launched.cooperative);
     assert_int_equal(WITH(PRIORITY, priority, -3), CUDA_SUCCESS);
@@ -284,7 +300,8 @@ static void launch_attributes_are_honoured_or_refused(void **state)
     assert_int_equal(WITH(LAUNCH_COMPLETION_EVENT, launchCompletionEvent, { (CUevent)&event, 0 }), CUDA_SUCCESS);
     assert_int_equal(records, 1);
     event.flags = 0;
-    assert_int_equal(WITH(LAUNCH_COMPLETION_EVENT, launchCompletionEvent, { (CUevent)&event, 0 }), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(WITH(LAUNCH_COMPLETION_EVENT, launchCompletionEvent, { (CUevent)&event, 0 }),
+                     CUDA_ERROR_INVALID_VALUE);
     assert_int_equal(WITH(SYNCHRONIZATION_POLICY, syncPolicy, CU_SYNC_POLICY_SPIN), CUDA_ERROR_INVALID_VALUE);
     assert_int_equal(cuLaunchKernelEx(NULL, (CUfunction)&function, args, NULL), CUDA_ERROR_INVALID_VALUE);
 }

@@ -31,7 +31,11 @@ static const char ptx[] = ".version 7.0\n.target sm_52\n.address_size 64\n"
 static CUcontext context;
 static CUfunction poke;
 
-struct piece { CUdeviceptr at; size_t size; unsigned kind, value; };
+struct piece {
+    CUdeviceptr at;
+    size_t size;
+    unsigned kind, value;
+};
 
 static bool get(struct piece *p, unsigned *state)
 {

@@ -13,8 +13,6 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-static volatile uint64_t *word(uint64_t offset) { return (volatile uint64_t *)(rig.base + offset); }
-
 static int with_devices(void **state)
 {
     (void)state;

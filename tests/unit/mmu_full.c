@@ -16,8 +16,6 @@
 enum { BLOCKS = 32 };
 static const uint64_t SPAN = 1ull << 36;
 
-static volatile uint64_t *word(uint64_t offset) { return (volatile uint64_t *)(rig.base + offset); }
-
 static bool make_small_memory(void)
 {
     int context = (int)syscall(SYS_fsopen, "tmpfs", 0), mount, fd;
@@ -31,21 +29,8 @@ static bool make_small_memory(void)
     return rig.memory.alias != MAP_FAILED;
 }
 
-static int begin(void **state)
-{
-    (void)state;
-    rig_start(1);
-    assert_int_equal(mmu_add(rig.base, (uint64_t)BLOCKS * RIG_BLOCK), CUDA_SUCCESS);
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    mmu_remove(rig.base, (uint64_t)BLOCKS * RIG_BLOCK);
-    rig_stop();
-    return 0;
-}
+static int begin(void **state) { return (void)state, rig_begin(BLOCKS); }
+static int end(void **state) { return (void)state, rig_end(BLOCKS); }
 
 static void more_than_there_is_is_out_of_memory_and_can_be_given_back(void **state)
 {

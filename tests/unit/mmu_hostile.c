@@ -20,23 +20,8 @@
 
 enum { BLOCKS = 64 };
 
-static volatile uint64_t *word(uint64_t offset) { return (volatile uint64_t *)(rig.base + offset); }
-
-static int begin(void **state)
-{
-    (void)state;
-    rig_start(1);
-    assert_int_equal(mmu_add(rig.base, (uint64_t)BLOCKS * RIG_BLOCK), CUDA_SUCCESS);
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    mmu_remove(rig.base, (uint64_t)BLOCKS * RIG_BLOCK);
-    rig_stop();
-    return 0;
-}
+static int begin(void **state) { return (void)state, rig_begin(BLOCKS); }
+static int end(void **state) { return (void)state, rig_end(BLOCKS); }
 
 /* ---- processes */
 

@@ -134,6 +134,20 @@ void rig_stop(void)
         if (rig.device[k]) rig_device_stop(k);
 }
 
+int rig_begin(unsigned blocks)
+{
+    rig_start(1);
+    assert_int_equal(mmu_add(rig.base, (uint64_t)blocks * RIG_BLOCK), CUDA_SUCCESS);
+    return 0;
+}
+
+int rig_end(unsigned blocks)
+{
+    mmu_remove(rig.base, (uint64_t)blocks * RIG_BLOCK);
+    rig_stop();
+    return 0;
+}
+
 uint64_t *rig_results(void) { return (uint64_t *)(rig.code.alias + CODE); }
 
 static uint64_t launch(int k, uint32_t channel, struct rig_job job, unsigned blocks, uint64_t span)

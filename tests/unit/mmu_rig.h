@@ -29,8 +29,13 @@ struct rig {
 };
 extern struct rig rig;
 
+static inline volatile uint64_t *word(uint64_t offset) { return (volatile uint64_t *)(rig.base + offset); }
+
 void rig_start(int devices);
 void rig_stop(void);
+/* One device, and managed memory of so many blocks from rig.base on. */
+int rig_begin(unsigned blocks);
+int rig_end(unsigned blocks);
 void rig_device_start(int k);
 void rig_device_stop(int k);
 unsigned rig_faults(unsigned processor);

@@ -16,7 +16,13 @@
 #include <cuda.h>
 
 enum { PATIENCE_S = 60 };
-#define DEMAND(what) do { if (!(what)) { fprintf(stderr, "line %d: %s\n", __LINE__, #what); _exit(1); } } while (0)
+#define DEMAND(what) \
+    do { \
+        if (!(what)) { \
+            fprintf(stderr, "line %d: %s\n", __LINE__, #what); \
+            _exit(1); \
+        } \
+    } while (0)
 
 static const char ptx[] = ".version 7.0\n.target sm_52\n.address_size 64\n"
                           ".visible .entry poke(.param .u64 a, .param .u32 b){ .reg .b32 %r<2>; .reg .b64 %d<2>;\n"
@@ -171,7 +177,8 @@ static void end_body(void)
     DEMAND(!cuMemHostAlloc(&pinned, 4096, CU_MEMHOSTALLOC_PORTABLE) && !cuMemHostRegister(own, 4096, 0));
     ((char *)own)[7] = 7;
     DEMAND(!cuCtxDestroy(c) && !cuCtxSetCurrent(on[0]));
-    DEMAND(attribute(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p) == -1 && attribute(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, q) == -1);
+    DEMAND(attribute(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p) == -1 &&
+           attribute(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, q) == -1);
     DEMAND(attribute(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (CUdeviceptr)pinned) == -1);
     DEMAND(attribute(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (CUdeviceptr)own) == -1);
     DEMAND(cuMemHostUnregister(own) == CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED && ((char *)own)[7] == 7);

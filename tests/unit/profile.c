@@ -108,8 +108,11 @@ static void built_in_machines_differ_in_what_processors_reach(void **state)
     static const struct {
         const char *name;
         int concurrent, pageable, host_tables, direct, atomics;
-    } machines[] = { { "h200", 1, 0, 0, 0, 0 },     { "h200-nvswitch", 1, 0, 0, 0, 0 }, { "h200-hmm", 1, 1, 0, 0, 0 },
-                     { "gh200", 1, 1, 1, 1, 1 }, { "wddm", 0, 0, 0, 0, 0 } };
+    } machines[] = { { "h200", 1, 0, 0, 0, 0 },
+                     { "h200-nvswitch", 1, 0, 0, 0, 0 },
+                     { "h200-hmm", 1, 1, 0, 0, 0 },
+                     { "gh200", 1, 1, 1, 1, 1 },
+                     { "wddm", 0, 0, 0, 0, 0 } };
     (void)state;
     for (size_t k = 0; k < sizeof machines / sizeof *machines; k++) {
         setenv("FAULTLINE_PROFILE", machines[k].name, 1);
@@ -117,8 +120,10 @@ static void built_in_machines_differ_in_what_processors_reach(void **state)
         assert_int_equal(profile_attribute(&p, CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY), 1);
         assert_int_equal(profile_attribute(&p, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS), machines[k].concurrent);
         assert_int_equal(profile_attribute(&p, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS), machines[k].pageable);
-        assert_int_equal(profile_attribute(&p, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES), machines[k].host_tables);
-        assert_int_equal(profile_attribute(&p, CU_DEVICE_ATTRIBUTE_DIRECT_MANAGED_MEM_ACCESS_FROM_HOST), machines[k].direct);
+        assert_int_equal(profile_attribute(&p, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES),
+                         machines[k].host_tables);
+        assert_int_equal(profile_attribute(&p, CU_DEVICE_ATTRIBUTE_DIRECT_MANAGED_MEM_ACCESS_FROM_HOST),
+                         machines[k].direct);
         assert_int_equal(profile_attribute(&p, CU_DEVICE_ATTRIBUTE_HOST_NATIVE_ATOMIC_SUPPORTED), machines[k].atomics);
     }
 }

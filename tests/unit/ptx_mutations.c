@@ -87,10 +87,48 @@ static size_t word_at(const char *text, size_t n, size_t at, size_t *start)
 static size_t damage(char *text, size_t n, uint64_t *r)
 {
     static const char *const odd[] = {
-        "0", "-1", "4294967296", "99999999999999999999", "0x", "0fFFFFFFFF", "_", "%p1", "%r1", "%rd1", "%f1", ".f64",
-        ".u8", ".pred", ".v4", ".b128", "@", "{", "}", "(", ")", "[", "]", ";", "<1000000>", "<99999999999>",
-        "%tid.x", "%tid.w", ".shared", ".local", "bra", "call", "ret", "bar.sync 0;", "shfl.sync.idx.b32", "\"", "/*",
-        "//", "\\", "!", "~", "\0",
+        "0",
+        "-1",
+        "4294967296",
+        "99999999999999999999",
+        "0x",
+        "0fFFFFFFFF",
+        "_",
+        "%p1",
+        "%r1",
+        "%rd1",
+        "%f1",
+        ".f64",
+        ".u8",
+        ".pred",
+        ".v4",
+        ".b128",
+        "@",
+        "{",
+        "}",
+        "(",
+        ")",
+        "[",
+        "]",
+        ";",
+        "<1000000>",
+        "<99999999999>",
+        "%tid.x",
+        "%tid.w",
+        ".shared",
+        ".local",
+        "bra",
+        "call",
+        "ret",
+        "bar.sync 0;",
+        "shfl.sync.idx.b32",
+        "\"",
+        "/*",
+        "//",
+        "\\",
+        "!",
+        "~",
+        "\0",
     };
     for (uint32_t k = any(r, 4) + 1; k-- && n;) {
         const char *line;
@@ -99,7 +137,9 @@ static size_t damage(char *text, size_t n, uint64_t *r)
         case 0: text[at] = (char)any(r, 256); break;
         case 1: n = replace(text, n, at, any(r, 40) + 1, "", 0); break;
         case 2: size = some_line(r, &line), n = replace(text, n, at, 0, line, size); break;
-        case 3: if (any(r, 8) == 0) n = at; break;
+        case 3:
+            if (any(r, 8) == 0) n = at;
+            break;
         case 4:
             line = odd[any(r, sizeof odd / sizeof *odd)];
             length = word_at(text, n, at, &start);
@@ -144,7 +184,8 @@ static size_t make(int batch, int k, char *text)
 static void translate_batch(int batch, int out)
 {
     /* the text ends where memory that can be read ends */
-    char *text = malloc(LONGEST), *room = mmap(NULL, LONGEST * 2, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *text = malloc(LONGEST),
+         *room = mmap(NULL, LONGEST * 2, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (room == MAP_FAILED || mprotect(room + LONGEST, LONGEST, PROT_NONE)) _exit(1);
     alarm(SECONDS);
     for (volatile int k = 0; k < BATCH; k++) {

@@ -43,7 +43,7 @@ static CUresult store(void *p, unsigned value)
 
 struct writer {
     volatile uint64_t *at;
-    size_t count, stride;          /* places, and how many words lie between them */
+    size_t count, stride; /* places, and how many words lie between them */
     _Atomic bool *stop;
     _Atomic uint64_t rounds;
     bool lost;
@@ -69,7 +69,8 @@ static void churn(void *p, size_t size)
     uint64_t *words = p;
     size_t count = size / 8 - 1;
     for (int k = 0; k < WRITERS; k++) {
-        w[k] = (struct writer){ words + 1 + k, (count - (size_t)k) / WRITERS / 16, (size_t)WRITERS * 16, &stop, 0, false };
+        w[k] =
+            (struct writer){ words + 1 + k, (count - (size_t)k) / WRITERS / 16, (size_t)WRITERS * 16, &stop, 0, false };
         pthread_create(&threads[k], NULL, count_up, &w[k]);
     }
     for (int k = 0; k < WRITERS; k++)
@@ -162,14 +163,19 @@ static void a_stack_grows_below_a_registered_page(void **state)
 
 /* ---- system calls that write while pages are replaced */
 
-struct copier { int file; char *to; _Atomic bool *stop; _Atomic uint64_t calls; bool wrong; };
+struct copier {
+    int file;
+    char *to;
+    _Atomic bool *stop;
+    _Atomic uint64_t calls;
+    bool wrong;
+};
 
 static void *copy_on(void *arg)
 {
     struct copier *c = arg;
     for (uint64_t n = 0; !atomic_load(c->stop); n++) {
-        if (pread(c->file, c->to, 2 * PAGE, (off_t)(n % 2) * 2 * PAGE) != 2 * PAGE)
-            c->wrong = true;
+        if (pread(c->file, c->to, 2 * PAGE, (off_t)(n % 2) * 2 * PAGE) != 2 * PAGE) c->wrong = true;
         for (int k = 0; k < 2 * PAGE; k += 512) c->wrong |= c->to[k] != (char)(n % 2 + 1);
         atomic_fetch_add(&c->calls, 1);
     }
@@ -431,7 +437,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(memory_is_out_of_reach_once_unregistered),
     };
     const struct CMUnitTest read_only[] = { cmocka_unit_test_setup(a_kernel_does_not_write_read_only_memory, begin) };
-    const struct CMUnitTest unregistered[] = { cmocka_unit_test_setup(a_kernel_does_not_reach_unregistered_memory, begin) };
+    const struct CMUnitTest unregistered[] = { cmocka_unit_test_setup(a_kernel_does_not_reach_unregistered_memory,
+                                                                      begin) };
     if (argc < 2) return cmocka_run_group_tests(tests, NULL, NULL);
     return !strcmp(argv[1], "read-only") ? cmocka_run_group_tests(read_only, NULL, NULL)
                                          : cmocka_run_group_tests(unregistered, NULL, NULL);

@@ -253,8 +253,10 @@ static void small_pinned_allocations_share_a_chunk_unless_write_combined(void **
     struct allocation *a, *b, *w;
     (void)state;
     assert_int_equal(space_alloc_host(&contexts[0], 10000, 0, ALLOCATION_HOST, &a), CUDA_SUCCESS);
-    assert_int_equal(space_alloc_host(&contexts[0], 10000, CU_MEMHOSTALLOC_WRITECOMBINED, ALLOCATION_HOST, &w), CUDA_SUCCESS);
-    assert_int_equal(space_alloc_host(&contexts[0], 10000, CU_MEMHOSTALLOC_PORTABLE, ALLOCATION_HOST, &b), CUDA_SUCCESS);
+    assert_int_equal(space_alloc_host(&contexts[0], 10000, CU_MEMHOSTALLOC_WRITECOMBINED, ALLOCATION_HOST, &w),
+                     CUDA_SUCCESS);
+    assert_int_equal(space_alloc_host(&contexts[0], 10000, CU_MEMHOSTALLOC_PORTABLE, ALLOCATION_HOST, &b),
+                     CUDA_SUCCESS);
     assert_int_equal(b->base - a->base, 10240);
     assert_int_equal(b->mapping_base, a->mapping_base);
     assert_int_equal(w->mapping_base, w->base);

@@ -1,39 +1,7 @@
 /* Events: what a record captures, who waits for it, and for how long it is valid. */
 #include "stream_fake.h"
 
-static struct context *c;
-static _Atomic bool gate;
-static _Atomic int count;
-
-static int setup(void **state)
-{
-    (void)state;
-    c = fake_context();
-    gate = false;
-    count = 0;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    gate = true;
-    fake_context_destroy(c);
-    return 0;
-}
-
-static void gated(void *arg)
-{
-    (void)arg;
-    while (!gate)
-        nap(1);
-    count++;
-}
-
-static void counted(void *at)
-{
-    *(int *)at = ++count;
-}
+static void counted(void *at) { *(int *)at = ++count; }
 
 static void slow(void *arg)
 {
@@ -43,8 +11,7 @@ static void slow(void *arg)
 
 static void held(void *go)
 {
-    while (!*(_Atomic bool *)go)
-        nap(1);
+    while (!*(_Atomic bool *)go) nap(1);
 }
 
 static void hold(void *arg, CUresult status)
@@ -188,8 +155,7 @@ static void a_time_survives_the_stream_and_many_later_kernels(void **state)
     assert_int_equal(stream_synchronize(s), CUDA_SUCCESS);
     assert_int_equal(event_elapsed(e, f, &before), CUDA_SUCCESS);
     int t;
-    for (int i = 0; i < 10000; i++)
-        assert_int_equal(fake_launch(s, counted, &t), CUDA_SUCCESS);
+    for (int i = 0; i < 10000; i++) assert_int_equal(fake_launch(s, counted, &t), CUDA_SUCCESS);
     assert_int_equal(stream_destroy(s), CUDA_SUCCESS);
     assert_int_equal(context_synchronize(c), CUDA_SUCCESS);
     assert_int_equal(event_elapsed(e, f, &after), CUDA_SUCCESS);

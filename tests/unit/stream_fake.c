@@ -8,7 +8,13 @@
 #include <string.h>
 #include <time.h>
 
-struct command { struct command *next; kernel *run; void *arg; uint64_t time, awaited_seq; uint32_t awaited; };
+struct command {
+    struct command *next;
+    kernel *run;
+    void *arg;
+    uint64_t time, awaited_seq;
+    uint32_t awaited;
+};
 
 struct channel {
     pthread_t thread;
@@ -18,7 +24,9 @@ struct channel {
     uint64_t times[4096];
 };
 
-struct processor { int unused; };
+struct processor {
+    int unused;
+};
 
 _Thread_local bool api_per_thread_default;
 
@@ -37,15 +45,9 @@ static uint64_t now(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-double now_ms(void)
-{
-    return (double)now() / 1e6;
-}
+double now_ms(void) { return (double)now() / 1e6; }
 
-void nap(unsigned ms)
-{
-    nanosleep(&(struct timespec){ .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000l }, NULL);
-}
+void nap(unsigned ms) { nanosleep(&(struct timespec){ .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000l }, NULL); }
 
 static void *run_channel(void *arg)
 {
@@ -58,12 +60,10 @@ static void *run_channel(void *arg)
             continue;
         }
         c->first = k->next;
-        if (!c->first)
-            c->end = &c->first;
+        if (!c->first) c->end = &c->first;
         while (k->awaited_seq > channels[k->awaited].done && !dead) pthread_cond_wait(&changed, &lock);
         pthread_mutex_unlock(&lock);
-        if (k->run && !dead)
-            k->run(k->arg);
+        if (k->run && !dead) k->run(k->arg);
         pthread_mutex_lock(&lock);
         c->done++;
         c->times[c->done % 4096] = now();
@@ -81,8 +81,7 @@ CUresult processor_channel_open(struct processor *p, uint32_t *channel)
     pthread_mutex_lock(&lock);
     for (uint32_t i = 0; i < 1024 && r; i++) {
         struct channel *c = &channels[i];
-        if (c->open)
-            continue;
+        if (c->open) continue;
         const uint64_t issued = c->issued, done = c->done; /* go on counting */
         memset(c, 0, sizeof *c);
         c->issued = issued;
@@ -115,8 +114,7 @@ void processor_channel_close(struct processor *p, uint32_t channel)
 static uint64_t submit(uint32_t channel, struct command wanted)
 {
     struct channel *c = &channels[channel];
-    if (dead)
-        return 0;
+    if (dead) return 0;
     struct command *k = calloc(1, sizeof *k);
     *k = wanted;
     pthread_mutex_lock(&lock);
@@ -129,7 +127,10 @@ static uint64_t submit(uint32_t channel, struct command wanted)
     return seq;
 }
 
-struct fake_params { kernel *run; void *arg; };
+struct fake_params {
+    kernel *run;
+    void *arg;
+};
 
 uint64_t processor_launch(struct processor *p, uint32_t channel, const struct launch *l)
 {
@@ -172,8 +173,7 @@ CUresult processor_wait(struct processor *p, uint32_t channel, uint64_t seq)
 {
     (void)p;
     pthread_mutex_lock(&lock);
-    while (channels[channel].done < seq && !dead)
-        pthread_cond_wait(&changed, &lock);
+    while (channels[channel].done < seq && !dead) pthread_cond_wait(&changed, &lock);
     pthread_mutex_unlock(&lock);
     return dead;
 }
@@ -184,10 +184,7 @@ CUresult processor_status(const struct processor *p)
     return dead;
 }
 
-void processor_flush_printf(struct processor *p)
-{
-    (void)p;
-}
+void processor_flush_printf(struct processor *p) { (void)p; }
 
 CUresult sticky_set(CUresult error)
 {
@@ -196,10 +193,7 @@ CUresult sticky_set(CUresult error)
     return sticky;
 }
 
-CUresult sticky_get(void)
-{
-    return sticky;
-}
+CUresult sticky_get(void) { return sticky; }
 
 struct allocation *space_find(uint64_t address)
 {
@@ -249,17 +243,13 @@ void fake_kill(CUresult error)
     pthread_mutex_unlock(&lock);
 }
 
-void fake_revive(void)
-{
-    dead = sticky = 0;
-}
+void fake_revive(void) { dead = sticky = 0; }
 
 unsigned fake_channels_open(void)
 {
     unsigned n = 0;
     pthread_mutex_lock(&lock);
-    for (int i = 0; i < 1024; i++)
-        n += channels[i].open;
+    for (int i = 0; i < 1024; i++) n += channels[i].open;
     pthread_mutex_unlock(&lock);
     return n;
 }
@@ -296,3 +286,35 @@ CUresult uvm_before_launch(int ordinal, const void *stream)
 void uvm_take_back(const void *stream) { (void)stream; }
 void uvm_stream_gone(const void *stream) { (void)stream; }
 CUresult space_settle(void) { return CUDA_SUCCESS; }
+
+/* ---- what most tests have */
+
+struct context *c;
+_Atomic bool gate;
+_Atomic int count;
+
+int setup(void **state)
+{
+    (void)state;
+    c = fake_context();
+    gate = false;
+    count = 0;
+    return 0;
+}
+
+int teardown(void **state)
+{
+    (void)state;
+    gate = true;
+    if (c) fake_context_destroy(c);
+    c = NULL;
+    fake_revive();
+    return 0;
+}
+
+void gated(void *arg)
+{
+    (void)arg;
+    while (!gate) nap(1);
+    count++;
+}

@@ -22,6 +22,14 @@ void fake_kill(CUresult error);                /* the processor dies of it */
 void fake_revive(void);
 unsigned fake_channels_open(void);
 
+/* What most tests have: a context, and kernels that wait at a gate until the test opens it. */
+extern struct context *c;
+extern _Atomic bool gate;
+extern _Atomic int count;                      /* of kernels that have passed it */
+int setup(void **state);
+int teardown(void **state);
+void gated(void *arg);
+
 struct stream *new_stream(struct context *c, unsigned flags);
 struct stream *legacy(struct context *c);
 struct event *new_event(struct context *c, unsigned flags);

@@ -6,35 +6,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-static struct context *c;
-static _Atomic bool gate;
-static _Atomic int count;
-
-static int setup(void **state)
-{
-    (void)state;
-    c = fake_context();
-    gate = false;
-    count = 0;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    gate = true;
-    fake_context_destroy(c);
-    return 0;
-}
-
-static void gated(void *arg)
-{
-    (void)arg;
-    while (!gate)
-        nap(1);
-    count++;
-}
-
 static void counted(void *arg)
 {
     (void)arg;
@@ -52,8 +23,7 @@ static unsigned threads(void)
 {
     unsigned n = 0;
     DIR *d = opendir("/proc/self/task");
-    while (readdir(d))
-        n++;
+    while (readdir(d)) n++;
     closedir(d);
     return n - 2;
 }
@@ -163,37 +133,29 @@ static void an_idle_stream_has_no_thread(void **state)
     assert_int_equal(stream_call(s, called, NULL, 0), CUDA_SUCCESS);
     assert_int_equal(stream_synchronize(s), CUDA_SUCCESS);
     assert_int_equal(threads(), before + 1);
-    for (int i = 0; i < 100 && threads() > before; i++)
-        nap(20);
+    for (int i = 0; i < 100 && threads() > before; i++) nap(20);
     assert_int_equal(threads(), before);
 }
 
-static size_t used(void)
-{
-    return mallinfo2().uordblks;
-}
+static size_t used(void) { return mallinfo2().uordblks; }
 
 static void cycle(int i)
 {
     struct stream *s = new_stream(c, i % 2);
     struct event *e = new_event(c, 0);
-    if (i % 4 == 0)
-        assert_int_equal(fake_launch(s, counted, NULL), CUDA_SUCCESS);
-    if (i % 8 == 0)
-        assert_int_equal(stream_call(s, called, NULL, 0), CUDA_SUCCESS);
+    if (i % 4 == 0) assert_int_equal(fake_launch(s, counted, NULL), CUDA_SUCCESS);
+    if (i % 8 == 0) assert_int_equal(stream_call(s, called, NULL, 0), CUDA_SUCCESS);
     assert_int_equal(event_record(e, s), CUDA_SUCCESS);
     assert_int_equal(stream_wait_event(legacy(c), e), CUDA_SUCCESS);
     assert_int_equal(event_destroy(e), CUDA_SUCCESS);
     assert_int_equal(stream_destroy(s), CUDA_SUCCESS);
-    if (i % 32 == 0)
-        assert_int_equal(context_synchronize(c), CUDA_SUCCESS);
+    if (i % 32 == 0) assert_int_equal(context_synchronize(c), CUDA_SUCCESS);
 }
 
 static void quiet(void)
 {
     assert_int_equal(context_synchronize(c), CUDA_SUCCESS);
-    for (int i = 0; i < 200 && threads() > 2; i++)
-        nap(10);
+    for (int i = 0; i < 200 && threads() > 2; i++) nap(10);
     assert_int_equal(context_synchronize(c), CUDA_SUCCESS);
 }
 
@@ -201,18 +163,16 @@ static void ten_thousand_streams_and_events_leave_nothing_behind(void **state)
 {
     (void)state;
     gate = true;
-    for (int i = 0; i < 1000; i++)
-        cycle(i);
+    for (int i = 0; i < 1000; i++) cycle(i);
     quiet();
     size_t before = used();
-    for (int i = 0; i < 10000; i++)
-        cycle(i);
+    for (int i = 0; i < 10000; i++) cycle(i);
     quiet();
     assert_in_range(used(), 0, before + 65536);
     assert_in_range(fake_channels_open(), 0, 1);
 }
 
-#if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__   /* they do not live with so little */
+#if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__ /* they do not live with so little */
 static CUresult work(void *arg)
 {
     counted(arg);
@@ -227,11 +187,10 @@ static void a_stream_that_gets_no_thread_refuses_the_work_and_lives_on(void **st
     assert_int_equal(stream_run(s, work, NULL, 0), CUDA_SUCCESS);
     getrlimit(RLIMIT_AS, &before);
     none.rlim_max = before.rlim_max;
-    if (setrlimit(RLIMIT_AS, &none))
-        skip();
+    if (setrlimit(RLIMIT_AS, &none)) skip();
     CUresult r = stream_enqueue(s, work, NULL, 0);
     setrlimit(RLIMIT_AS, &before);
-    assert_true(r == CUDA_ERROR_OUT_OF_MEMORY || r == CUDA_SUCCESS);   /* a cached stack may serve the thread */
+    assert_true(r == CUDA_ERROR_OUT_OF_MEMORY || r == CUDA_SUCCESS); /* a cached stack may serve the thread */
     assert_int_equal(stream_synchronize(s), CUDA_SUCCESS);
     assert_int_equal(count, r ? 1 : 2);
     assert_int_equal(stream_enqueue(s, work, NULL, 0), CUDA_SUCCESS);

@@ -1,31 +1,15 @@
 /* What comes after what, and what may go on side by side. */
 #include "stream_fake.h"
 
-static struct context *c;
 static _Atomic int clock_;
-static _Atomic bool gate;
 
-static int setup(void **state)
+static int begin(void **state)
 {
-    (void)state;
-    c = fake_context();
     clock_ = 0;
-    gate = false;
-    return 0;
+    return setup(state);
 }
 
-static int teardown(void **state)
-{
-    (void)state;
-    fake_context_destroy(c);
-    fake_revive();
-    return 0;
-}
-
-static void stamp(void *at)                    /* a kernel */
-{
-    *(int *)at = ++clock_;
-}
+static void stamp(void *at) /* a kernel */ { *(int *)at = ++clock_; }
 
 static void slow_stamp(void *at)
 {
@@ -35,12 +19,11 @@ static void slow_stamp(void *at)
 
 static void gated_stamp(void *at)
 {
-    while (!gate)
-        nap(1);
+    while (!gate) nap(1);
     stamp(at);
 }
 
-static CUresult work_stamp(void *arg)          /* host work; arg points to a copy of the pointer */
+static CUresult work_stamp(void *arg) /* host work; arg points to a copy of the pointer */
 {
     stamp(*(int **)arg);
     return CUDA_SUCCESS;
@@ -48,14 +31,10 @@ static CUresult work_stamp(void *arg)          /* host work; arg points to a cop
 
 static void call_stamp(void *arg, CUresult status)
 {
-    if (!status)
-        stamp(*(int **)arg);
+    if (!status) stamp(*(int **)arg);
 }
 
-static CUresult work(struct stream *s, int *at)
-{
-    return stream_enqueue(s, work_stamp, &at, sizeof at);
-}
+static CUresult work(struct stream *s, int *at) { return stream_enqueue(s, work_stamp, &at, sizeof at); }
 
 static void operations_of_one_stream_happen_in_order(void **state)
 {
@@ -70,8 +49,7 @@ static void operations_of_one_stream_happen_in_order(void **state)
     assert_int_equal(fake_launch(s, slow_stamp, &t[4]), CUDA_SUCCESS);
     at = &t[5];
     assert_int_equal(stream_run(s, work_stamp, &at, sizeof at), CUDA_SUCCESS);
-    for (int i = 0; i < 6; i++)
-        assert_int_equal(t[i], i + 1);
+    for (int i = 0; i < 6; i++) assert_int_equal(t[i], i + 1);
 }
 
 static void a_launch_returns_before_the_kernel_is_done(void **state)
@@ -174,10 +152,13 @@ static void a_wait_that_is_not_satisfied_holds_up_its_own_stream_only(void **sta
     struct stream *a = new_stream(c, CU_STREAM_NON_BLOCKING), *b = new_stream(c, CU_STREAM_NON_BLOCKING);
     static uint32_t flag;
     int t[2] = { 0 };
-    CUstreamBatchMemOpParams wait = { .waitValue = { .operation = CU_STREAM_MEM_OP_WAIT_VALUE_32, .address = (uintptr_t)&flag,
-                                                     .value = 7, .flags = CU_STREAM_WAIT_VALUE_EQ } };
-    CUstreamBatchMemOpParams write = { .writeValue = { .operation = CU_STREAM_MEM_OP_WRITE_VALUE_32, .address = (uintptr_t)&flag,
-                                                       .value = 7 } };
+    CUstreamBatchMemOpParams wait = { .waitValue = { .operation = CU_STREAM_MEM_OP_WAIT_VALUE_32,
+                                                     .address = (uintptr_t)&flag,
+                                                     .value = 7,
+                                                     .flags = CU_STREAM_WAIT_VALUE_EQ } };
+    CUstreamBatchMemOpParams write = {
+        .writeValue = { .operation = CU_STREAM_MEM_OP_WRITE_VALUE_32, .address = (uintptr_t)&flag, .value = 7 }
+    };
     assert_int_equal(stream_memory_operations(a, &wait, 1, false), CUDA_SUCCESS);
     assert_int_equal(fake_launch(a, stamp, &t[0]), CUDA_SUCCESS);
     assert_int_equal(fake_launch(b, stamp, &t[1]), CUDA_SUCCESS);
@@ -194,8 +175,10 @@ static void a_context_can_be_destroyed_while_a_stream_waits_for_ever(void **stat
     struct context *d = fake_context();
     struct stream *a = new_stream(d, 0);
     static uint64_t flag;
-    CUstreamBatchMemOpParams wait = { .waitValue = { .operation = CU_STREAM_MEM_OP_WAIT_VALUE_64, .address = (uintptr_t)&flag,
-                                                     .value64 = 1, .flags = CU_STREAM_WAIT_VALUE_EQ } };
+    CUstreamBatchMemOpParams wait = { .waitValue = { .operation = CU_STREAM_MEM_OP_WAIT_VALUE_64,
+                                                     .address = (uintptr_t)&flag,
+                                                     .value64 = 1,
+                                                     .flags = CU_STREAM_WAIT_VALUE_EQ } };
     assert_int_equal(stream_memory_operations(a, &wait, 1, false), CUDA_SUCCESS);
     fake_context_destroy(d);
 }
@@ -205,17 +188,27 @@ static void every_comparison_of_a_wait_means_what_it_says(void **state)
     (void)state;
     struct stream *s = new_stream(c, 0);
     static uint32_t v;
-    struct { uint32_t is, value; unsigned flags; bool passes; } cases[] = {
-        { 5, 5, CU_STREAM_WAIT_VALUE_EQ, true }, { 5, 4, CU_STREAM_WAIT_VALUE_EQ, false },
-        { 5, 4, CU_STREAM_WAIT_VALUE_GEQ, true }, { 4, 5, CU_STREAM_WAIT_VALUE_GEQ, false },
+    struct {
+        uint32_t is, value;
+        unsigned flags;
+        bool passes;
+    } cases[] = {
+        { 5, 5, CU_STREAM_WAIT_VALUE_EQ, true },
+        { 5, 4, CU_STREAM_WAIT_VALUE_EQ, false },
+        { 5, 4, CU_STREAM_WAIT_VALUE_GEQ, true },
+        { 4, 5, CU_STREAM_WAIT_VALUE_GEQ, false },
         { 2, 0xfffffffe, CU_STREAM_WAIT_VALUE_GEQ, true },
-        { 6, 2, CU_STREAM_WAIT_VALUE_AND, true }, { 5, 2, CU_STREAM_WAIT_VALUE_AND, false },
-        { 0xfffffff0, 7, CU_STREAM_WAIT_VALUE_NOR, true }, { 0xfffffff0, 15, CU_STREAM_WAIT_VALUE_NOR, false },
+        { 6, 2, CU_STREAM_WAIT_VALUE_AND, true },
+        { 5, 2, CU_STREAM_WAIT_VALUE_AND, false },
+        { 0xfffffff0, 7, CU_STREAM_WAIT_VALUE_NOR, true },
+        { 0xfffffff0, 15, CU_STREAM_WAIT_VALUE_NOR, false },
     };
     for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
         v = cases[i].is;
-        CUstreamBatchMemOpParams wait = { .waitValue = { .operation = CU_STREAM_MEM_OP_WAIT_VALUE_32, .address = (uintptr_t)&v,
-                                                         .value = cases[i].value, .flags = cases[i].flags } };
+        CUstreamBatchMemOpParams wait = { .waitValue = { .operation = CU_STREAM_MEM_OP_WAIT_VALUE_32,
+                                                         .address = (uintptr_t)&v,
+                                                         .value = cases[i].value,
+                                                         .flags = cases[i].flags } };
         assert_int_equal(stream_memory_operations(s, &wait, 1, false), CUDA_SUCCESS);
         nap(2);
         assert_int_equal(stream_query(s), cases[i].passes ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY);
@@ -262,7 +255,7 @@ static void failing_host_work_is_sticky_but_a_failing_synchronous_copy_is_not(vo
 
 int main(void)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, begin, teardown)
     const struct CMUnitTest tests[] = {
         T(operations_of_one_stream_happen_in_order),
         T(a_launch_returns_before_the_kernel_is_done),

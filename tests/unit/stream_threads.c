@@ -5,7 +5,6 @@
 
 enum { THREADS = 8, ROUNDS = 400, SHARED = 6 };
 
-static struct context *c;
 static struct stream *shared[SHARED];
 static struct event *events[SHARED];
 static _Atomic uint64_t kernels, works, calls;
@@ -28,7 +27,10 @@ static void count_call(void *arg, CUresult status)
     calls += !status;
 }
 
-struct tally { unsigned seed; uint64_t kernels, works, calls; };
+struct tally {
+    unsigned seed;
+    uint64_t kernels, works, calls;
+};
 
 static void ok(CUresult r)
 {
@@ -44,54 +46,36 @@ static void step(struct tally *t)
     struct event *e = events[rand_r(&t->seed) % SHARED];
     struct stream *s = shared[rand_r(&t->seed) % SHARED];
     static uint32_t word;
-    CUstreamBatchMemOpParams write = { .writeValue = { .operation = CU_STREAM_MEM_OP_WRITE_VALUE_32, .address = (uintptr_t)&word } };
+    CUstreamBatchMemOpParams write = { .writeValue = { .operation = CU_STREAM_MEM_OP_WRITE_VALUE_32,
+                                                       .address = (uintptr_t)&word } };
     float ms;
     unsigned kind = rand_r(&t->seed) % 16;
-    if (kind == 14)
-        ok(stream_get(c, NULL, true, &s));
-    if (kind == 15)
-        ok(stream_create(c, rand_r(&t->seed) % 2, 0, &s));
+    if (kind == 14) ok(stream_get(c, NULL, true, &s));
+    if (kind == 15) ok(stream_create(c, rand_r(&t->seed) % 2, 0, &s));
     switch (rand_r(&t->seed) % 12) {
-    case 0: case 1: case 2:
-        ok(fake_launch(s, count_kernel, NULL)), t->kernels++;
-        break;
-    case 3: case 4:
-        ok(stream_enqueue(s, count_work, &one, sizeof one)), t->works++;
-        break;
-    case 5:
-        ok(stream_run(s, count_work, &one, sizeof one)), t->works++;
-        break;
-    case 6:
-        ok(stream_call(s, count_call, NULL, 0)), t->calls++;
-        break;
-    case 7:
-        ok(event_record(e, s));
-        break;
-    case 8:
-        ok(stream_wait_event(s, e));
-        break;
+    case 0:
+    case 1:
+    case 2: ok(fake_launch(s, count_kernel, NULL)), t->kernels++; break;
+    case 3:
+    case 4: ok(stream_enqueue(s, count_work, &one, sizeof one)), t->works++; break;
+    case 5: ok(stream_run(s, count_work, &one, sizeof one)), t->works++; break;
+    case 6: ok(stream_call(s, count_call, NULL, 0)), t->calls++; break;
+    case 7: ok(event_record(e, s)); break;
+    case 8: ok(stream_wait_event(s, e)); break;
     case 9:
         ok(event_query(e)), ok(stream_query(s));
-        if (event_elapsed(e, e, &ms) == CUDA_SUCCESS && ms != 0)
-            abort();
+        if (event_elapsed(e, e, &ms) == CUDA_SUCCESS && ms != 0) abort();
         break;
-    case 10:
-        ok(rand_r(&t->seed) % 2 ? event_synchronize(e) : stream_synchronize(s));
-        break;
-    case 11:
-        ok(stream_memory_operations(s, &write, 1, false));
-        break;
+    case 10: ok(rand_r(&t->seed) % 2 ? event_synchronize(e) : stream_synchronize(s)); break;
+    case 11: ok(stream_memory_operations(s, &write, 1, false)); break;
     }
-    if (kind == 15)
-        ok(stream_destroy(s));
-    if (rand_r(&t->seed) % 64 == 0)
-        ok(context_synchronize(c));
+    if (kind == 15) ok(stream_destroy(s));
+    if (rand_r(&t->seed) % 64 == 0) ok(context_synchronize(c));
 }
 
 static void *churn(void *arg)
 {
-    for (int i = 0; i < ROUNDS; i++)
-        step(arg);
+    for (int i = 0; i < ROUNDS; i++) step(arg);
     return NULL;
 }
 

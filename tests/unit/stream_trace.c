@@ -5,33 +5,21 @@
 
 #include <stdlib.h>
 
-static struct context *c;
 static struct trace_cursor cursor;
-static _Atomic bool gate;
 
-static int setup(void **state)
+static int listen(void **state)
 {
-    (void)state;
-    c = fake_context();
-    gate = false;
+    setup(state);
     trace_listen(TRACE_LISTEN_RECORDS | TRACE_LISTEN_KERNELS, true);
     cursor = (struct trace_cursor){ .next = atomic_load(&trace_region()->head) };
     return 0;
 }
 
-static int teardown(void **state)
+static int stop_listening(void **state)
 {
-    (void)state;
-    gate = true;
-    if (c) fake_context_destroy(c);
+    teardown(state);
     trace_listen(TRACE_LISTEN_RECORDS | TRACE_LISTEN_KERNELS, false);
     return 0;
-}
-
-static void gated(void *arg)
-{
-    (void)arg;
-    while (!gate) nap(1);
 }
 
 static void sleeps(void *arg) { nap((unsigned)(uintptr_t)arg); }
@@ -132,7 +120,7 @@ static void nobody_listens_nothing_is_recorded(void **state)
 
 int main(void)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, listen, stop_listening)
     const struct CMUnitTest tests[] = {
         T(a_record_spans_its_kernel_and_no_more),      T(a_kernel_that_runs_has_no_record_yet),
         T(records_come_without_anybody_waiting),       T(a_destroyed_streams_kernels_leave_records),

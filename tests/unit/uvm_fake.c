@@ -146,9 +146,10 @@ void fake_touch(unsigned p, uint64_t va, bool write)
 
 void fake_begin(int count, uint64_t capacity)
 {
-    static const struct profile machine = { .attribute[CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS] = 1,
-                                            .p2p = { [CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED] = 1,
-                                                     [CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED] = 1 } };
+    static const struct profile machine = {
+        .attribute[CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS] = 1,
+        .p2p = { [CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED] = 1, [CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED] = 1 }
+    };
     device_count = count;
     for (int k = 0; k < count; k++)
         devices[k] = (struct device){ .ordinal = k, .vram.capacity = capacity, .profile = &machine };

@@ -349,9 +349,11 @@ int main(void)
         cmocka_unit_test(a_first_touch_at_the_preferred_location_brings_the_block),
         cmocka_unit_test(thrashing_pages_are_not_prefetched),
         cmocka_unit_test_setup_teardown(nothing_moves_beyond_the_last_page_of_a_large_allocation, allocated, freed),
-        cmocka_unit_test_setup_teardown(accessed_by_maps_the_whole_of_a_range_that_was_so_advised_before, allocated, freed),
+        cmocka_unit_test_setup_teardown(accessed_by_maps_the_whole_of_a_range_that_was_so_advised_before, allocated,
+                                        freed),
         cmocka_unit_test_setup_teardown(read_mostly_again_takes_no_writer_its_right, allocated, freed),
-        cmocka_unit_test_setup_teardown(a_third_processor_that_writes_copies_from_the_nearest_duplicate, allocated, freed),
+        cmocka_unit_test_setup_teardown(a_third_processor_that_writes_copies_from_the_nearest_duplicate, allocated,
+                                        freed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -171,8 +171,8 @@ int main(int argc, char **argv)
     for (int k = 0; k < MOST; k++) uvm_free(memory[k]);
     for (int d = 0; d < DEVICES; d++)
         if (devices[d].vram.used) fail("device memory left", operations, space_managed_base());
-    printf("%lu operations, %lu naps, %lu refused, %lu host faults, %lu device faults, %lu MiB moved\n", operations, naps, refused,
-           fake_counted.cpu_faults, fake_counted.gpu_faults,
+    printf("%lu operations, %lu naps, %lu refused, %lu host faults, %lu device faults, %lu MiB moved\n", operations,
+           naps, refused, fake_counted.cpu_faults, fake_counted.gpu_faults,
            (fake_counted.htod + fake_counted.dtoh + fake_counted.dtod) >> 20);
     return refused != 0;
 }

@@ -214,8 +214,9 @@ static void a_change_of_access_that_fails_halfway_is_undone(void **state)
     const CUmemAccessDesc two[] = { { device_location(0), CU_MEM_ACCESS_FLAGS_PROT_READ },
                                     { { .type = CU_MEM_LOCATION_TYPE_HOST }, CU_MEM_ACCESS_FLAGS_PROT_READ } };
     for (int k = 0; k < 2; k++) {
-        assert_int_equal(create(1, (CUmemLocation){ .type = CU_MEM_LOCATION_TYPE_HOST }, CU_MEM_HANDLE_TYPE_NONE, &h[k]),
-                         CUDA_SUCCESS);
+        assert_int_equal(
+            create(1, (CUmemLocation){ .type = CU_MEM_LOCATION_TYPE_HOST }, CU_MEM_HANDLE_TYPE_NONE, &h[k]),
+            CUDA_SUCCESS);
         vmm_map(range + k * PAGE, PAGE, 0, h[k]);
         vmm_release(h[k]);
     }

@@ -32,8 +32,13 @@ static struct tile_pool *open_pool(void)
 static struct sparse *make(size_t width, size_t height, size_t depth, size_t layers, size_t element, unsigned levels)
 {
     struct sparse *s;
-    const struct sparse_shape shape = { .width = width, .height = height, .depth = depth ? depth : 1, .layers = layers,
-                                        .element = element, .levels = levels, .volume = depth != 0 };
+    const struct sparse_shape shape = { .width = width,
+                                        .height = height,
+                                        .depth = depth ? depth : 1,
+                                        .layers = layers,
+                                        .element = element,
+                                        .levels = levels,
+                                        .volume = depth != 0 };
     assert_int_equal(sparse_create(&shape, &s), CUDA_SUCCESS);
     return s;
 }
@@ -134,7 +139,7 @@ static void a_pool_lives_while_a_tile_shows_it(void **state)
     assert_ptr_equal(sparse_run(s, 0, 4, 1, 0, &run, &held), file.alias + SPARSE_TILE + 512 + 4);
     assert_int_equal(run, 508);
     sparse_map(s, &r, NULL, 0);
-    assert_int_equal(put_back, 0);     /* a copy is still at it */
+    assert_int_equal(put_back, 0); /* a copy is still at it */
     tile_pool_put(held);
     assert_int_equal(put_back, 1);
     assert_null(sparse_run(s, 0, 4, 1, 0, &run, &held));

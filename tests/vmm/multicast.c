@@ -16,7 +16,16 @@ static CUmemGenericAllocationHandle object, memory[TEAM];
 static CUdeviceptr object_at, memory_at[TEAM];
 static int failures;
 
-#define EXPECT(call, wanted) do { CUresult r_ = (call); if (r_ != (wanted)) { const char *n_ = "?"; cuGetErrorName(r_, &n_); fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, n_); failures++; } } while (0)
+#define EXPECT(call, wanted) \
+    do { \
+        CUresult r_ = (call); \
+        if (r_ != (wanted)) { \
+            const char *n_ = "?"; \
+            cuGetErrorName(r_, &n_); \
+            fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, n_); \
+            failures++; \
+        } \
+    } while (0)
 
 static CUdeviceptr map(CUmemGenericAllocationHandle h, size_t size)
 {
@@ -40,7 +49,8 @@ static void set_up(void)
     CHECK(cuInit(0));
     CHECK(cuMulticastCreate(&object, &prop));
     for (int k = 0; k < TEAM; k++) {
-        const CUmemAllocationProp p = { .type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = { CU_MEM_LOCATION_TYPE_DEVICE, k } };
+        const CUmemAllocationProp p = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                        .location = { CU_MEM_LOCATION_TYPE_DEVICE, k } };
         CHECK(cuDevicePrimaryCtxRetain(&contexts[k], k));
         CHECK(cuMulticastAddDevice(object, k));
         CHECK(cuMemCreate(&memory[k], SIZE, &p, 0));
@@ -82,16 +92,23 @@ static void get(int member, size_t offset, void *p, size_t size)
 /* The type's operations: "+" add, "<" min and max, "&" and, or, xor; loads and reductions apart. */
 struct form {
     const char *type, *load, *reduce;
-    unsigned bytes;                /* of an element that is operated on */
-    unsigned width;                /* of the type */
-    unsigned vectors;              /* bit n: .vn is a form */
+    unsigned bytes;   /* of an element that is operated on */
+    unsigned width;   /* of the type */
+    unsigned vectors; /* bit n: .vn is a form */
 };
 static const struct form forms[] = {
-    { "u32", "+<", "+<", 4, 4, 2 }, { "s32", "+<", "+<", 4, 4, 2 }, { "u64", "+<", "+<", 8, 8, 2 },
-    { "s64", "<", "<", 8, 8, 2 },   { "b32", "&", "&", 4, 4, 2 },   { "b64", "&", "&", 8, 8, 2 },
-    { "f32", "+", "+", 4, 4, 2 | 4 | 16 }, { "f64", "+", "+", 8, 8, 2 },
-    { "f16", "+<", "+", 2, 2, 4 | 16 | 256 }, { "f16x2", "+<", "+", 2, 4, 2 | 4 | 16 },
-    { "bf16", "+<", "+", 2, 2, 4 | 16 | 256 }, { "bf16x2", "+<", "+", 2, 4, 2 | 4 | 16 },
+    { "u32", "+<", "+<", 4, 4, 2 },
+    { "s32", "+<", "+<", 4, 4, 2 },
+    { "u64", "+<", "+<", 8, 8, 2 },
+    { "s64", "<", "<", 8, 8, 2 },
+    { "b32", "&", "&", 4, 4, 2 },
+    { "b64", "&", "&", 8, 8, 2 },
+    { "f32", "+", "+", 4, 4, 2 | 4 | 16 },
+    { "f64", "+", "+", 8, 8, 2 },
+    { "f16", "+<", "+", 2, 2, 4 | 16 | 256 },
+    { "f16x2", "+<", "+", 2, 4, 2 | 4 | 16 },
+    { "bf16", "+<", "+", 2, 2, 4 | 16 | 256 },
+    { "bf16x2", "+<", "+", 2, 4, 2 | 4 | 16 },
 };
 
 static double decode(const char *type, uint64_t v)
@@ -100,7 +117,13 @@ static double decode(const char *type, uint64_t v)
     double d;
     uint32_t bits = type[0] == 'b' && type[1] == 'f' ? (uint32_t)v << 16 : (uint32_t)v;
     if (!strcmp(type, "f64")) return memcpy(&d, &v, 8), d;
-    if (!strncmp(type, "f16", 3)) return (double)({ _Float16 h; uint16_t b = (uint16_t)v; memcpy(&h, &b, 2); h; });
+    if (!strncmp(type, "f16", 3))
+        return (double)({
+            _Float16 h;
+            uint16_t b = (uint16_t)v;
+            memcpy(&h, &b, 2);
+            h;
+        });
     memcpy(&f, &bits, 4);
     return (double)f;
 }
@@ -110,7 +133,13 @@ static uint64_t encode(const char *type, double x)
     float f = (float)x;
     uint64_t v = 0;
     if (!strcmp(type, "f64")) return memcpy(&v, &x, 8), v;
-    if (!strncmp(type, "f16", 3)) return ({ _Float16 h = (_Float16)f; uint16_t b; memcpy(&b, &h, 2); b; });
+    if (!strncmp(type, "f16", 3))
+        return ({
+            _Float16 h = (_Float16)f;
+            uint16_t b;
+            memcpy(&b, &h, 2);
+            b;
+        });
     memcpy(&v, &f, 4);
     if (strncmp(type, "bf16", 4)) return v;
     return (v + 0x7fff + (v >> 16 & 1)) >> 16;
@@ -144,7 +173,8 @@ static void make_up(const struct form *f, int member, void *out)
     for (unsigned k = 0; k < 16 / f->bytes; k++) {
         double x = (double)(int)random_below(64) - 32;
         if (k == 0 && f->bytes == 2) x = member ? 1 : f->type[0] == 'b' ? 256 : 2048;
-        uint64_t v = is_float(f->type) ? encode(f->type, x) : (uint64_t)random_below(1u << 31) * 0x100000001ull * (1 + random_below(7));
+        uint64_t v = is_float(f->type) ? encode(f->type, x)
+                                       : (uint64_t)random_below(1u << 31) * 0x100000001ull * (1 + random_below(7));
         memcpy((char *)out + k * f->bytes, &v, f->bytes);
     }
 }
@@ -175,7 +205,8 @@ static void run(int device, const struct form *f, const char *instruction, unsig
     snprintf(ptx, sizeof ptx,
              ".version 8.1\n.target sm_90\n.address_size 64\n.visible .entry one(.param .u64 p, .param .u64 q)\n{\n"
              ".reg .b64 %%a<2>; %s\nld.param.u64 %%a0, [p]; ld.param.u64 %%a1, [q];\n%smultimem.%s %s%s;\n%sret;\n}\n",
-             declare, load ? "" : plain, instruction, load ? list : "[%a0], ", load ? ", [%a0]" : list, load ? plain : "");
+             declare, load ? "" : plain, instruction, load ? list : "[%a0], ", load ? ", [%a0]" : list,
+             load ? plain : "");
     on(device);
     CHECK(cuModuleLoadData(&m, ptx));
     CHECK(cuModuleGetFunction(&fn, m, "one"));
@@ -190,7 +221,8 @@ static void run(int device, const struct form *f, const char *instruction, unsig
 static void differ(const char *instruction, int device, const void *saw, const void *wanted)
 {
     const uint32_t *s = saw, *w = wanted;
-    fprintf(stderr, "multimem.%s on device %d: saw %08x %08x %08x %08x, wanted %08x %08x %08x %08x\n", instruction, device, s[0], s[1], s[2], s[3], w[0], w[1], w[2], w[3]);
+    fprintf(stderr, "multimem.%s on device %d: saw %08x %08x %08x %08x, wanted %08x %08x %08x %08x\n", instruction,
+            device, s[0], s[1], s[2], s[3], w[0], w[1], w[2], w[3]);
     failures++;
 }
 
@@ -207,7 +239,8 @@ static void try_load(const struct form *f, const char *op, unsigned vector, cons
         uint64_t sum = element(in[0], k, f->bytes);
         for (int m = 1; m < TEAM; m++) sum = combine(f->type, op, sum, element(in[m], k, f->bytes));
         if (*precision && strstr(precision, "f32"))
-            sum = encode(f->type, decode(f->type, element(in[0], k, 2)) + decode(f->type, element(in[1], k, 2)) + decode(f->type, element(in[2], k, 2)));
+            sum = encode(f->type, decode(f->type, element(in[0], k, 2)) + decode(f->type, element(in[1], k, 2)) +
+                                      decode(f->type, element(in[2], k, 2)));
         memcpy((char *)wanted + k * f->bytes, &sum, f->bytes);
     }
     run(device, f, name, vector, offset, out);
@@ -249,7 +282,8 @@ static void instructions(void)
             for (int group = 0; group < 3; group++)
                 for (int k = 0; k < 3 && ops[group][k]; k++) {
                     if (strchr(f->load, "+<&"[group])) try_load(f, ops[group][k], vector, "", device);
-                    if (strchr(f->load, "+<&"[group]) && f->bytes == 2 && !group) try_load(f, "add", vector, ".acc::f32", device);
+                    if (strchr(f->load, "+<&"[group]) && f->bytes == 2 && !group)
+                        try_load(f, "add", vector, ".acc::f32", device);
                     if (strchr(f->reduce, "+<&"[group])) try_write(f, ops[group][k], vector, device);
                 }
         }
@@ -259,23 +293,31 @@ static void instructions(void)
 static void wrong_forms(void)
 {
     static const char *const wrong[] = {
-        "red.relaxed.sys.global.add.v2.u32 [%a], {%r, %r}", "red.relaxed.sys.global.add.f16 [%a], %h",
-        "red.relaxed.sys.global.add.v2.f64 [%a], {%d, %d}", "red.relaxed.sys.global.min.f16x2 [%a], %r",
-        "red.relaxed.sys.global.add.b32 [%a], %r",          "red.relaxed.sys.global.add.s64 [%a], %l",
-        "red.relaxed.sys.global.xor.u32 [%a], %r",          "red.relaxed.sys.global.u32 [%a], %r",
-        "ld_reduce.relaxed.sys.global.min.f32 %f, [%a]",    "ld_reduce.relaxed.sys.global.add.acc::f32.f32 %f, [%a]",
-        "ld_reduce.relaxed.sys.global.add.v4.f64 {%d, %d, %d, %d}, [%a]", "st.relaxed.sys.global.v8.f32 [%a], {%f, %f, %f, %f, %f, %f, %f, %f}",
-        "ld_reduce.relaxed.sys.global.add.v2.f32 %f, [%a]", "st.relaxed.sys.global.v2.f32 [%a], %f",
+        "red.relaxed.sys.global.add.v2.u32 [%a], {%r, %r}",
+        "red.relaxed.sys.global.add.f16 [%a], %h",
+        "red.relaxed.sys.global.add.v2.f64 [%a], {%d, %d}",
+        "red.relaxed.sys.global.min.f16x2 [%a], %r",
+        "red.relaxed.sys.global.add.b32 [%a], %r",
+        "red.relaxed.sys.global.add.s64 [%a], %l",
+        "red.relaxed.sys.global.xor.u32 [%a], %r",
+        "red.relaxed.sys.global.u32 [%a], %r",
+        "ld_reduce.relaxed.sys.global.min.f32 %f, [%a]",
+        "ld_reduce.relaxed.sys.global.add.acc::f32.f32 %f, [%a]",
+        "ld_reduce.relaxed.sys.global.add.v4.f64 {%d, %d, %d, %d}, [%a]",
+        "st.relaxed.sys.global.v8.f32 [%a], {%f, %f, %f, %f, %f, %f, %f, %f}",
+        "ld_reduce.relaxed.sys.global.add.v2.f32 %f, [%a]",
+        "st.relaxed.sys.global.v2.f32 [%a], %f",
     };
     char ptx[1024];
     CUmodule m;
     on(0);
     for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
-        snprintf(ptx, sizeof ptx,
-                 ".version 8.1\n.target sm_90\n.address_size 64\n.visible .entry one(.param .u64 p)\n{\n"
-                 ".reg .b64 %%a, %%l; .reg .b32 %%r; .reg .b16 %%h; .reg .f32 %%f; .reg .f64 %%d;\nld.param.u64 %%a, [p];\n"
-                 "multimem.%s;\nret;\n}\n",
-                 wrong[k]);
+        snprintf(
+            ptx, sizeof ptx,
+            ".version 8.1\n.target sm_90\n.address_size 64\n.visible .entry one(.param .u64 p)\n{\n"
+            ".reg .b64 %%a, %%l; .reg .b32 %%r; .reg .b16 %%h; .reg .f32 %%f; .reg .f64 %%d;\nld.param.u64 %%a, [p];\n"
+            "multimem.%s;\nret;\n}\n",
+            wrong[k]);
         CUresult r = cuModuleLoadData(&m, ptx);
         if (r == CUDA_ERROR_INVALID_PTX) continue;
         fprintf(stderr, "multimem.%s: %d\n", wrong[k], r);
@@ -291,9 +333,11 @@ static const char stores_ptx[] =
     ".reg .pred %q; .reg .b32 %r<6>; .reg .b64 %a<3>;\n"
     "ld.param.u64 %a0, [p]; ld.param.u32 %r0, [n]; mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mov.u32 %r3, %tid.x;\n"
     "mad.lo.u32 %r4, %r1, %r2, %r3; setp.ge.u32 %q, %r4, %r0; @%q bra END;\n"
-    "mul.wide.u32 %a1, %r4, 4; add.u64 %a1, %a0, %a1; mul.lo.u32 %r5, %r4, 2654435761; st.global.u32 [%a1], %r5;\nEND: ret;\n}\n"
+    "mul.wide.u32 %a1, %r4, 4; add.u64 %a1, %a0, %a1; mul.lo.u32 %r5, %r4, 2654435761; st.global.u32 [%a1], %r5;\nEND: "
+    "ret;\n}\n"
     ".visible .entry sizes(.param .u64 p)\n{\n.reg .b64 %a<2>; .reg .b32 %r<4>; .reg .b16 %h; .reg .f64 %d;\n"
-    "ld.param.u64 %a0, [p]; mov.u16 %h, 0x1234; mov.b32 %r0, 0x01020304; mov.b32 %r1, -1; mov.b32 %r2, 0; mov.b32 %r3, 7;\n"
+    "ld.param.u64 %a0, [p]; mov.u16 %h, 0x1234; mov.b32 %r0, 0x01020304; mov.b32 %r1, -1; mov.b32 %r2, 0; mov.b32 %r3, "
+    "7;\n"
     "st.global.u8 [%a0+1], %r0; st.global.u16 [%a0+2], %h; st.global.v4.u32 [%a0+16], {%r0, %r1, %r2, %r3};\n"
     "mov.b64 %a1, {%r0, %r1}; st.global.u64 [%a0+8], %a1; st.volatile.global.u32 [%a0+4], %r1;\n"
     "mov.f64 %d, 0d3ff8000000000000; st.global.f64 [%a0+32], %d; ret;\n}\n";
@@ -317,7 +361,8 @@ static void ordinary_stores(void)
         NEED(!memcmp(out, wanted, sizeof out));
     }
     static const uint32_t before[10] = { 0xabababab, 0xabababab, 0, 0, 0, 0, 0, 0, 0, 0 };
-    static const uint32_t after[10] = { 0x123404ab, 0xffffffff, 0x01020304, 0xffffffff, 0x01020304, 0xffffffff, 0, 7, 0, 0x3ff80000 };
+    static const uint32_t after[10] = { 0x123404ab, 0xffffffff, 0x01020304, 0xffffffff, 0x01020304,
+                                        0xffffffff, 0,          7,          0,          0x3ff80000 };
     for (int k = 0; k < TEAM; k++) put(k, HALF + 64, before, sizeof before);
     at = object_at + HALF + 64;
     on(1);
@@ -344,8 +389,14 @@ static void copies(void)
             get(k, MIB / 2 + o, out, MIB / 2);
             NEED(!memcmp(out, in + o, MIB / 2));
         }
-    CUDA_MEMCPY2D rows = { .srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = in, .srcPitch = 100, .dstMemoryType = CU_MEMORYTYPE_DEVICE,
-                           .dstDevice = object_at, .dstPitch = 128, .WidthInBytes = 100, .Height = 50 };
+    CUDA_MEMCPY2D rows = { .srcMemoryType = CU_MEMORYTYPE_HOST,
+                           .srcHost = in,
+                           .srcPitch = 100,
+                           .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                           .dstDevice = object_at,
+                           .dstPitch = 128,
+                           .WidthInBytes = 100,
+                           .Height = 50 };
     CHECK(cuMemcpy2D(&rows));
     CHECK(cuMemsetD2D8(object_at + 8192, 256, 0x77, 10, 20));
     for (int k = 0; k < TEAM; k++) {
@@ -370,7 +421,12 @@ static void wrong_arguments(void)
     size_t g;
     CHECK(cuMulticastGetGranularity(&g, &good, CU_MULTICAST_GRANULARITY_MINIMUM));
     NEED(g && SIZE % g == 0);
-#define BAD(change) do { p = good; change; EXPECT(cuMulticastCreate(&h, &p), CUDA_ERROR_INVALID_VALUE); } while (0)
+#define BAD(change) \
+    do { \
+        p = good; \
+        change; \
+        EXPECT(cuMulticastCreate(&h, &p), CUDA_ERROR_INVALID_VALUE); \
+    } while (0)
     BAD(p.numDevices = 0);
     BAD(p.numDevices = TEAM + 1);
     BAD(p.size = 0);
@@ -446,8 +502,10 @@ static void unbound_faults(void)
     CUmodule m;
     CUfunction fn;
     CUdeviceptr p = object_at;
-    static const char ptx[] = ".version 8.1\n.target sm_90\n.address_size 64\n.visible .entry one(.param .u64 p)\n{\n.reg .b64 %a; .reg .b32 %r;\n"
-                              "ld.param.u64 %a, [p]; mov.u32 %r, 1; multimem.red.relaxed.sys.global.add.u32 [%a], %r;\nret;\n}\n";
+    static const char ptx[] =
+        ".version 8.1\n.target sm_90\n.address_size 64\n.visible .entry one(.param .u64 p)\n{\n.reg .b64 %a; .reg .b32 "
+        "%r;\n"
+        "ld.param.u64 %a, [p]; mov.u32 %r, 1; multimem.red.relaxed.sys.global.add.u32 [%a], %r;\nret;\n}\n";
     run(0, &word, "ld_reduce.relaxed.sys.global.add.u32", 1, 0, v);
     CHECK(cuMulticastUnbind(object, 1, 0, SIZE));
     CHECK(cuModuleLoadData(&m, ptx));
@@ -462,7 +520,8 @@ static void ordinary_load_faults(void)
     device_open(&d, 1);
     const struct tagged t = { object_at, 4, 1 };
     CHECK(cuMemcpyHtoD(d.list, &t, sizeof t));
-    CHECK(cuLaunchKernel(d.tags, 1, 1, 1, 1, 1, 1, 0, 0, (void *[]){ &d.list, &(unsigned){ 1 }, &d.wrong, &(unsigned){ 0 } }, NULL));
+    CHECK(cuLaunchKernel(d.tags, 1, 1, 1, 1, 1, 1, 0, 0,
+                         (void *[]){ &d.list, &(unsigned){ 1 }, &d.wrong, &(unsigned){ 0 } }, NULL));
     EXPECT(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
@@ -472,8 +531,10 @@ static void read_only_faults(void)
     CUmodule m;
     CUfunction fn;
     CUdeviceptr p = object_at;
-    static const char ptx[] = ".version 8.1\n.target sm_90\n.address_size 64\n.visible .entry one(.param .u64 p)\n{\n.reg .b64 %a; .reg .b32 %r;\n"
-                              "ld.param.u64 %a, [p]; mov.u32 %r, 1; multimem.st.relaxed.sys.global.u32 [%a], %r;\nret;\n}\n";
+    static const char ptx[] =
+        ".version 8.1\n.target sm_90\n.address_size 64\n.visible .entry one(.param .u64 p)\n{\n.reg .b64 %a; .reg .b32 "
+        "%r;\n"
+        "ld.param.u64 %a, [p]; mov.u32 %r, 1; multimem.st.relaxed.sys.global.u32 [%a], %r;\nret;\n}\n";
     access_by(object_at, SIZE, 0, CU_MEM_ACCESS_FLAGS_PROT_READ);
     run(0, &word, "ld_reduce.relaxed.sys.global.add.u32", 1, 0, v);
     EXPECT(cuMemsetD8(object_at, 0, 16), CUDA_ERROR_INVALID_VALUE);
@@ -494,7 +555,10 @@ static void hand_over(int socket, int descriptor)
         char room[CMSG_SPACE(sizeof(int))];
     } data = { .header = { .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int)) } };
     memcpy(CMSG_DATA(&data.header), &descriptor, sizeof descriptor);
-    NEED(sendmsg(socket, &(struct msghdr){ .msg_iov = &part, .msg_iovlen = 1, .msg_control = &data, .msg_controllen = sizeof data }, 0) == 1);
+    NEED(sendmsg(
+             socket,
+             &(struct msghdr){ .msg_iov = &part, .msg_iovlen = 1, .msg_control = &data, .msg_controllen = sizeof data },
+             0) == 1);
 }
 
 static int take_over(int socket)
@@ -522,8 +586,11 @@ static void meet(int socket)
 /* What each rank of a job does: its device joins, its memory is bound, it adds up what all have. */
 static void rank(int me, int socket)
 {
-    const CUmulticastObjectProp prop = { .numDevices = 2, .size = SIZE, .handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR };
-    const CUmemAllocationProp p = { .type = CU_MEM_ALLOCATION_TYPE_PINNED, .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+    const CUmulticastObjectProp prop = { .numDevices = 2,
+                                         .size = SIZE,
+                                         .handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR };
+    const CUmemAllocationProp p = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                    .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
                                     .location = { CU_MEM_LOCATION_TYPE_DEVICE, me } };
     static const struct form word = { "u32", "+", "+", 4, 4, 2 };
     uint32_t v[4];
@@ -537,8 +604,9 @@ static void rank(int me, int socket)
         hand_over(socket, descriptor);
     } else {
         descriptor = take_over(socket);
-        CHECK(cuMemImportFromShareableHandle(&object, (void *)(long)descriptor, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
-        usleep(50000);             /* the other waits for the team */
+        CHECK(cuMemImportFromShareableHandle(&object, (void *)(long)descriptor,
+                                             CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
+        usleep(50000); /* the other waits for the team */
     }
     close(descriptor);
     CHECK(cuMulticastAddDevice(object, me));
@@ -593,7 +661,7 @@ static void two_processes(void)
 static const struct {
     const char *name;
     void (*test)(void);
-    bool alone;                    /* makes what it needs itself */
+    bool alone; /* makes what it needs itself */
     bool bound;
 } tests[] = {
     { "multimem computes what the CPU computes", instructions, false, true },

@@ -246,7 +246,8 @@ static void count_while_shared(int s)
     EXPECT((long)(before - free_memory()), SIZE);
     signal_other(s);
     wait_end(s);
-    for (int k = 0; k < 20000 && free_memory() != before; k++) usleep(1000); /* the other's device ends a little later */
+    for (int k = 0; k < 20000 && free_memory() != before; k++)
+        usleep(1000); /* the other's device ends a little later */
     EXPECT((long)(before - free_memory()), 0);
 }
 

@@ -14,7 +14,7 @@ struct shape {
     unsigned channels, element;
     size_t width, height, depth;
     bool layered;
-    unsigned levels;               /* 0: not mipmapped */
+    unsigned levels; /* 0: not mipmapped */
 };
 static struct device device;
 static struct shape shape;
@@ -27,8 +27,8 @@ static CUstream stream;
 static CUmemGenericAllocationHandle tile_pool, tail_pool;
 
 /* The model: what each tile shows, and what is in each place of the pools. */
-static int *shown[LEVELS];         /* by tile: slot, or -1 */
-static int tail_shown[LAYERS];     /* by layer: place in the tail pool, or -1 */
+static int *shown[LEVELS];     /* by tile: slot, or -1 */
+static int tail_shown[LAYERS]; /* by layer: place in the tail pool, or -1 */
 static unsigned char slot[SLOTS][TILE], *tail[TAILS][LEVELS];
 
 static size_t most(size_t a, size_t b) { return a > b ? a : b; }
@@ -42,7 +42,8 @@ static bool single(void) { return properties.flags & CU_ARRAY_SPARSE_PROPERTIES_
 static size_t tile_index(unsigned l, size_t tx, size_t ty, size_t z)
 {
     size_t deep = volume ? z / properties.tileExtent.depth : z;
-    return (deep * tiles(height(l), properties.tileExtent.height) + ty) * tiles(width(l), properties.tileExtent.width) + tx;
+    return (deep * tiles(height(l), properties.tileExtent.height) + ty) * tiles(width(l), properties.tileExtent.width) +
+           tx;
 }
 
 /* Where the model keeps an element, or NULL. */
@@ -110,7 +111,8 @@ static void change_box(CUarrayMapInfo *m)
     for (size_t z = 0; z < size[2]; z++)
         for (size_t y = 0; y < size[1]; y++)
             for (size_t x = 0; x < size[0]; x++)
-                shown[l][tile_index(l, first[0] + x, first[1] + y, volume ? (first[2] + z) * tile[2] : layer)] = at < 0 ? -1 : at++;
+                shown[l][tile_index(l, first[0] + x, first[1] + y, volume ? (first[2] + z) * tile[2] : layer)] =
+                    at < 0 ? -1 : at++;
 }
 
 static void change_tail(CUarrayMapInfo *m)
@@ -257,8 +259,9 @@ static void read_box(CUdeviceptr buffer)
             for (size_t x = 0; x < b.width; x++, at += shape.element) {
                 const unsigned char *e = element(b.level, b.x + x, b.y + y, b.z + z);
                 if (!memcmp(data + at, e ? e : zero, shape.element)) continue;
-                fprintf(stderr, "%zux%zux%zu of %u bytes, level %u, element %zu,%zu,%zu is wrong (%s)\n", shape.width, shape.height,
-                        shape.depth, shape.element, b.level, b.x + x, b.y + y, b.z + z, e ? "mapped" : "not mapped");
+                fprintf(stderr, "%zux%zux%zu of %u bytes, level %u, element %zu,%zu,%zu is wrong (%s)\n", shape.width,
+                        shape.height, shape.depth, shape.element, b.level, b.x + x, b.y + y, b.z + z,
+                        e ? "mapped" : "not mapped");
                 exit(1);
             }
     free(data);
@@ -268,8 +271,9 @@ static void read_box(CUdeviceptr buffer)
 
 static void make(void)
 {
-    CUDA_ARRAY3D_DESCRIPTOR d = { shape.width, shape.height, shape.depth, shape.format, shape.channels,
-                                  CUDA_ARRAY3D_SPARSE | (shape.layered ? CUDA_ARRAY3D_LAYERED : 0) };
+    CUDA_ARRAY3D_DESCRIPTOR d = { shape.width,    shape.height,
+                                  shape.depth,    shape.format,
+                                  shape.channels, CUDA_ARRAY3D_SPARSE | (shape.layered ? CUDA_ARRAY3D_LAYERED : 0) };
     volume = shape.depth && !shape.layered;
     layers = shape.layered ? (unsigned)shape.depth : 1;
     levels = shape.levels ? shape.levels : 1;
@@ -281,10 +285,12 @@ static void make(void)
         CHECK(cuArray3DCreate(&array, &d));
         CHECK(cuArrayGetSparseProperties(&properties, array));
     }
-    NEED(properties.tileExtent.width * properties.tileExtent.height * properties.tileExtent.depth * shape.element == TILE);
+    NEED(properties.tileExtent.width * properties.tileExtent.height * properties.tileExtent.depth * shape.element ==
+         TILE);
     NEED(properties.miptailSize <= TAIL_MOST);
     for (unsigned l = 0; l < levels; l++) {
-        size_t n = tiles(width(l), properties.tileExtent.width) * tiles(height(l), properties.tileExtent.height) * depth(l);
+        size_t n =
+            tiles(width(l), properties.tileExtent.width) * tiles(height(l), properties.tileExtent.height) * depth(l);
         shown[l] = malloc(n * sizeof **shown);
         for (size_t k = 0; k < n; k++) shown[l][k] = -1;
         for (unsigned t = 0; t < TAILS; t++) tail[t][l] = calloc(width(l) * height(l) * depth(l), shape.element);
@@ -317,9 +323,12 @@ static CUmemGenericAllocationHandle pool(size_t size)
 
 static void random_shape(void)
 {
-    static const struct { CUarray_format format; unsigned channels, element; } kinds[] = {
-        { CU_AD_FORMAT_UNSIGNED_INT8, 1, 1 }, { CU_AD_FORMAT_HALF, 1, 2 }, { CU_AD_FORMAT_FLOAT, 1, 4 },
-        { CU_AD_FORMAT_SIGNED_INT16, 4, 8 }, { CU_AD_FORMAT_UNSIGNED_INT32, 4, 16 }, { CU_AD_FORMAT_UNSIGNED_INT8, 2, 2 } };
+    static const struct {
+        CUarray_format format;
+        unsigned channels, element;
+    } kinds[] = { { CU_AD_FORMAT_UNSIGNED_INT8, 1, 1 },   { CU_AD_FORMAT_HALF, 1, 2 },
+                  { CU_AD_FORMAT_FLOAT, 1, 4 },           { CU_AD_FORMAT_SIGNED_INT16, 4, 8 },
+                  { CU_AD_FORMAT_UNSIGNED_INT32, 4, 16 }, { CU_AD_FORMAT_UNSIGNED_INT8, 2, 2 } };
     unsigned k = random_below(6), dimensions = random_below(3);
     shape = (struct shape){ kinds[k].format, kinds[k].channels, kinds[k].element, 0, 0, 0, dimensions == 1, 0 };
     unsigned longest = dimensions == 2 ? 100 : 600;
@@ -361,10 +370,16 @@ static void one_shape(CUdeviceptr buffer)
 
 /* ---- the rest */
 
-static void map_whole(CUarray a, CUmemGenericAllocationHandle h, CUmemOperationType type, CUresult wanted, uint64_t offset)
+static void map_whole(CUarray a, CUmemGenericAllocationHandle h, CUmemOperationType type, CUresult wanted,
+                      uint64_t offset)
 {
-    CUarrayMapInfo m = { .resourceType = CU_RESOURCE_TYPE_ARRAY, .resource.array = a, .memOperationType = type, .memHandle.memHandle = h,
-                         .offset = offset, .deviceBitMask = 1, .subresourceType = 77 /* is not looked at */ };
+    CUarrayMapInfo m = { .resourceType = CU_RESOURCE_TYPE_ARRAY,
+                         .resource.array = a,
+                         .memOperationType = type,
+                         .memHandle.memHandle = h,
+                         .offset = offset,
+                         .deviceBitMask = 1,
+                         .subresourceType = 77 /* is not looked at */ };
     NEED(cuMemMapArrayAsync(&m, 1, stream) == wanted);
 }
 
@@ -379,10 +394,20 @@ static void deferred(void)
     CHECK(cuArrayGetMemoryRequirements(&r, a, 0));
     NEED(r.size >= sizeof in && r.alignment == TILE && r.size % TILE == 0);
     CUmemGenericAllocationHandle h = pool(r.size + TILE);
-    CUDA_MEMCPY2D to = { .srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = in, .srcPitch = 1200, .dstMemoryType = CU_MEMORYTYPE_ARRAY,
-                         .dstArray = a, .WidthInBytes = 1200, .Height = 200 };
-    CUDA_MEMCPY2D from = { .dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = out, .dstPitch = 1200, .srcMemoryType = CU_MEMORYTYPE_ARRAY,
-                           .srcArray = a, .WidthInBytes = 1200, .Height = 200 };
+    CUDA_MEMCPY2D to = { .srcMemoryType = CU_MEMORYTYPE_HOST,
+                         .srcHost = in,
+                         .srcPitch = 1200,
+                         .dstMemoryType = CU_MEMORYTYPE_ARRAY,
+                         .dstArray = a,
+                         .WidthInBytes = 1200,
+                         .Height = 200 };
+    CUDA_MEMCPY2D from = { .dstMemoryType = CU_MEMORYTYPE_HOST,
+                           .dstHost = out,
+                           .dstPitch = 1200,
+                           .srcMemoryType = CU_MEMORYTYPE_ARRAY,
+                           .srcArray = a,
+                           .WidthInBytes = 1200,
+                           .Height = 200 };
     map_whole(a, h, CU_MEM_OPERATION_TYPE_MAP, CUDA_ERROR_INVALID_VALUE, 2 * MIB);
     map_whole(a, h, CU_MEM_OPERATION_TYPE_MAP, CUDA_SUCCESS, TILE);
     CHECK(cuMemcpy2DAsync(&to, stream));
@@ -484,7 +509,9 @@ static void context_ends(void)
     CUcontext c;
     CUarray a;
     CUDA_ARRAY3D_DESCRIPTOR d = { 128, 128, 0, CU_AD_FORMAT_FLOAT, 1, CUDA_ARRAY3D_SPARSE };
-    CUarrayMapInfo m = { .resourceType = CU_RESOURCE_TYPE_ARRAY, .memOperationType = CU_MEM_OPERATION_TYPE_MAP, .deviceBitMask = 1 };
+    CUarrayMapInfo m = { .resourceType = CU_RESOURCE_TYPE_ARRAY,
+                         .memOperationType = CU_MEM_OPERATION_TYPE_MAP,
+                         .deviceBitMask = 1 };
     size_t before = free_memory();
     CHECK(cuCtxCreate(&c, NULL, 0, 0));
     CHECK(cuArray3DCreate(&a, &d));

@@ -42,7 +42,7 @@ struct held {
     CUmemGenericAllocationHandle handle;
     CUdeviceptr at;
     bool received;
-    int descriptor;                /* of what was received, which cannot be exported again; or -1 */
+    int descriptor; /* of what was received, which cannot be exported again; or -1 */
 };
 
 static double now(void)
@@ -149,7 +149,8 @@ static void make(struct held *m, uint32_t *words)
 static bool take(struct held *m, int socket)
 {
     if (!fetch(socket, &m->letter, &m->descriptor)) return false;
-    CHECK(cuMemImportFromShareableHandle(&m->handle, (void *)(long)m->descriptor, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
+    CHECK(cuMemImportFromShareableHandle(&m->handle, (void *)(long)m->descriptor,
+                                         CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
     m->received = true;
     map(m);
     if (random_below(2)) close(m->descriptor), m->descriptor = -1;
@@ -161,7 +162,8 @@ static void send_out(const struct held *m, int socket)
 {
     int descriptor = m->descriptor;
     if (m->received && descriptor < 0) return;
-    if (!m->received) CHECK(cuMemExportToShareableHandle(&descriptor, m->handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+    if (!m->received)
+        CHECK(cuMemExportToShareableHandle(&descriptor, m->handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
     post(socket, random_below(workers), &m->letter, descriptor);
     if (!m->received) close(descriptor);
     atomic_fetch_add(&board->passed_on, 1);
@@ -295,7 +297,9 @@ int main(int argc, char **argv)
         }
     for (unsigned k = 0; k < 600 && left_behind(); k++) usleep(50000);
     unsigned left = left_behind();
-    printf("%u workers, %lu killed: %lu made, %lu handed out, %lu received, %lu checked, %lu wrong, %u processes left, seed %llu\n",
-           workers, board->killed, board->made, board->passed_on, board->received, board->checked, board->wrong, left, (unsigned long long)seed);
+    printf("%u workers, %lu killed: %lu made, %lu handed out, %lu received, %lu checked, %lu wrong, %u processes left, "
+           "seed %llu\n",
+           workers, board->killed, board->made, board->passed_on, board->received, board->checked, board->wrong, left,
+           (unsigned long long)seed);
     return board->wrong || left || !board->checked;
 }

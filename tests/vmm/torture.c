@@ -7,24 +7,31 @@
 #include <dirent.h>
 #include <sys/resource.h>
 
-enum { SEGMENTS = 6, SMALL = 2 * MIB, LARGE = 20 * MIB, SLOTS = 1200 /* of a segment */, PAGES = 3000, CHECK_EVERY = 1000 };
+enum {
+    SEGMENTS = 6,
+    SMALL = 2 * MIB,
+    LARGE = 20 * MIB,
+    SLOTS = 1200 /* of a segment */,
+    PAGES = 3000,
+    CHECK_EVERY = 1000
+};
 
 struct segment {
     CUdeviceptr base;
-    size_t page;                   /* bytes: SMALL or LARGE */
-    int slot[SLOTS];               /* page that is mapped there, or -1 */
+    size_t page;     /* bytes: SMALL or LARGE */
+    int slot[SLOTS]; /* page that is mapped there, or -1 */
 };
 struct page {
     CUmemGenericAllocationHandle handle;
     size_t size;
     uint32_t tag;
-    int segment, slot;             /* -1: lies about without an address */
+    int segment, slot; /* -1: lies about without an address */
 };
 
 static struct device device;
 static struct segment segments[SEGMENTS];
 static struct page pages[PAGES];
-static unsigned count;             /* of pages */
+static unsigned count; /* of pages */
 static unsigned long created, moved, gone, checked;
 
 static unsigned descriptors(void)
@@ -70,7 +77,8 @@ static void create(void)
     static uint32_t last_tag;
     /* frameworks ask for all of it to be exportable, and export little of it */
     const CUmemAllocationProp prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
-                                       .requestedHandleTypes = random_below(4) ? CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR : 0,
+                                       .requestedHandleTypes =
+                                           random_below(4) ? CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR : 0,
                                        .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
     struct page *p = &pages[count];
     *p = (struct page){ .size = random_below(4) ? SMALL : LARGE, .tag = (last_tag += 64), .segment = -1, .slot = -1 };
@@ -88,7 +96,8 @@ static void verify_one(const struct page *p)
     unsigned k = random_below(TAGS);
     CHECK(cuMemcpyDtoH(&word, address(p) + k * (p->size / TAGS), 4));
     if (word != (p->tag ^ k)) {
-        fprintf(stderr, "page %#x of %zu bytes at %#llx: word %u is %#x\n", p->tag, p->size, (unsigned long long)address(p), k, word);
+        fprintf(stderr, "page %#x of %zu bytes at %#llx: word %u is %#x\n", p->tag, p->size,
+                (unsigned long long)address(p), k, word);
         exit(1);
     }
     checked++;
@@ -161,7 +170,8 @@ int main(int argc, char **argv)
         if (k % CHECK_EVERY == 0) verify_all();
     }
     verify_all();
-    printf("%lu pages created, %lu moved, %lu released, %u alive, %lu checked, %u descriptors\n", created, moved, gone, count, checked, descriptors());
+    printf("%lu pages created, %lu moved, %lu released, %u alive, %lu checked, %u descriptors\n", created, moved, gone,
+           count, checked, descriptors());
     while (count) destroy(count - 1);
     for (unsigned k = 0; k < SEGMENTS; k++) CHECK(cuMemAddressFree(segments[k].base, SLOTS * segments[k].page));
     NEED(free_memory() == before);
