@@ -68,7 +68,12 @@ CUresult mmu_init(const struct backing *memory, uint64_t base, mmu_service *serv
     return r;
 }
 
-void mmu_serve_outside(mmu_service *service) { mmu.outside = service; }
+CUresult mmu_serve_outside(mmu_service *service)
+{
+    CUresult r = outside_start();
+    if (!r) mmu.outside = service;
+    return r;
+}
 
 enum mmu_rung mmu_rung(void) { return mmu.rung; }
 

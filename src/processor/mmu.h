@@ -49,8 +49,9 @@ typedef enum mmu_verdict mmu_service(const struct mmu_fault *f);
 /* Before the first mmu_add. Once. The window is [base, base + memory->size); memory stays. */
 CUresult mmu_init(const struct backing *memory, uint64_t base, mmu_service *service);
 /* Devices' faults outside the window go to this function, which maps what it permits by other means
- * (processor_map); without it they are fatal. Before the first mmu_attach. */
-void mmu_serve_outside(mmu_service *service);
+ * (processor_map); without it they are fatal. It may wait for locks that the application's threads hold
+ * without minding signals. Before the first mmu_attach. */
+CUresult mmu_serve_outside(mmu_service *service);
 /* [va, va+size), 2 MiB aligned, comes into being: no processor has an entry. */
 CUresult mmu_add(uint64_t va, uint64_t size);
 /* It goes: every processor faults there, fatally; the physical pages are given back. */

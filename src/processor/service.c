@@ -47,9 +47,11 @@ static bool is_woken(const struct table *t, uint64_t address)
     return address >= t->woken.lo && address < t->woken.hi;
 }
 
+static bool is_outside(uint64_t address) { return address < mmu.base || address >= mmu.end; }
+
 enum mmu_verdict fault_serve(const struct mmu_fault *f, bool protected_page, bool *woken)
 {
-    if (f->address < mmu.base || f->address >= mmu.end) return mmu.outside ? mmu.outside(f) : MMU_FATAL;
+    if (is_outside(f->address)) return mmu.outside ? mmu.outside(f) : MMU_FATAL;
     struct table *t = &mmu.tables[f->processor];
     unsigned page = page_of(f->address);
     enum mmu_verdict verdict = MMU_RETRY;
@@ -117,39 +119,36 @@ static bool serve_host(void)
 /* ---- the devices' */
 
 /* Takes what device number's workers have posted; the count of faults. */
-static unsigned collect(unsigned number, bool watched, const struct processor **of, struct mmu_fault *out,
-                        unsigned *box)
+static unsigned collect(unsigned number, bool watched, struct errand *out)
 {
     struct table *t = &mmu.tables[number];
     unsigned n = 0, pages = 0;
     if (!quiet_trylock(&t->lock)) return 0;
     struct control *c = t->processor ? t->processor->control : NULL;
-    *of = t->processor;
     if (c && !watched && atomic_load(&c->watchers)) c = NULL; /* a thread that waits for it does it */
     if (c && !watched) watch_from_here(c);
     for (unsigned k = 0; c && atomic_load(&c->mail_count) && k < WORKERS_MOST; k++) {
         uint32_t posted = MAIL_POSTED;
         if (!atomic_compare_exchange_strong(&c->mail[k].state, &posted, MAIL_TAKEN)) continue;
         atomic_fetch_sub(&c->mail_count, 1);
-        out[n] = (struct mmu_fault){ number, c->mail[k].address, c->mail[k].write, 0, 0 };
-        box[n++] = k;
+        out[n++] = (struct errand){ { number, c->mail[k].address, c->mail[k].write, 0, 0 }, t->processor, k };
     }
     quiet_unlock(&t->lock);
     for (unsigned k = 0; k < n; k++) {
         bool first = true;
-        for (unsigned j = 0; j < k && first; j++) first = (out[j].address ^ out[k].address) >= PAGE_BYTES;
+        for (unsigned j = 0; j < k && first; j++) first = (out[j].fault.address ^ out[k].fault.address) >= PAGE_BYTES;
         pages += first;
     }
-    for (unsigned k = 0; k < n; k++) out[k].pending = pages;
+    for (unsigned k = 0; k < n; k++) out[k].fault.pending = pages;
     return n;
 }
 
-static void answer(unsigned number, const struct processor *of, unsigned box, enum mmu_verdict verdict)
+void errand_answer(const struct errand *e, enum mmu_verdict verdict)
 {
-    struct table *t = &mmu.tables[number];
+    struct table *t = &mmu.tables[e->fault.processor];
     quiet_lock(&t->lock);
-    if (t->processor == of) {
-        struct mailbox *m = &of->control->mail[box];
+    if (t->processor == e->of) {
+        struct mailbox *m = &t->processor->control->mail[e->box];
         atomic_store(&m->state, verdict == MMU_RETRY ? MAIL_RETRY : MAIL_FATAL);
         if (atomic_load(&m->asleep)) futex_wake(&m->state, 1);
     }
@@ -158,12 +157,14 @@ static void answer(unsigned number, const struct processor *of, unsigned box, en
 
 static bool serve_device(unsigned number, bool watched)
 {
-    struct mmu_fault faults[WORKERS_MOST];
-    unsigned box[WORKERS_MOST];
-    const struct processor *of = NULL;
-    unsigned n = collect(number, watched, &of, faults, box);
+    struct errand errands[WORKERS_MOST];
+    unsigned n = collect(number, watched, errands);
     bool woken;
-    for (unsigned k = 0; k < n; k++) answer(number, of, box[k], fault_serve(&faults[k], false, &woken));
+    for (unsigned k = 0; k < n; k++) {
+        const struct errand *e = &errands[k];
+        if (!watched && mmu.outside && is_outside(e->fault.address) && outside_bring(e)) continue;
+        errand_answer(e, fault_serve(&e->fault, false, &woken));
+    }
     return n > 0;
 }
 

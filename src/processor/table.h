@@ -129,7 +129,19 @@ static inline void watch_from_here(struct control *c)
     uint32_t here = (uint32_t)sched_getcpu() + 1;
     if (atomic_load_explicit(&c->server_cpu, memory_order_relaxed) != here) atomic_store(&c->server_cpu, here);
 }
+/* A fault of a device's, and the mailbox that waits for the verdict. */
+struct errand {
+    struct mmu_fault fault;
+    const struct processor *of;
+    unsigned box;
+};
+void errand_answer(const struct errand *e, enum mmu_verdict verdict);
 /* *woken: whoever waited for the page goes on already. */
 enum mmu_verdict fault_serve(const struct mmu_fault *f, bool protected_page, bool *woken);
+
+/* outside.c */
+CUresult outside_start(void);
+/* For the service thread: another one serves it. False: too many wait. */
+bool outside_bring(const struct errand *e);
 
 #endif

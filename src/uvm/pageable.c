@@ -33,11 +33,11 @@ static void forget(uint64_t va, uint64_t size)
     attributes_freed(&gone);
 }
 
-void pageable_begin(void)
+CUresult pageable_begin(void)
 {
-    if (!uvm_pageable) return;
+    if (!uvm_pageable) return CUDA_SUCCESS;
     adopted_on_loss(forget);
-    mmu_serve_outside(service);
+    return mmu_serve_outside(service);
 }
 
 CUresult pageable_advise(uint64_t va, uint64_t size, CUmem_advise advice, CUmemLocation l, bool host_tables)

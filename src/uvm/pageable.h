@@ -6,7 +6,7 @@
 #include "uvm/attributes.h"
 
 /* Page tables are there, no device has one yet. */
-void pageable_begin(void);
+CUresult pageable_begin(void);
 
 /* As their namesakes for managed memory, for memory that uvm_reaches. Where devices go through the host's page
  * tables they have access anyway: who accesses it is not noted then (cuMemAdvise). */

@@ -207,7 +207,7 @@ static CUresult make_ready(void)
         (r = backing_create_huge(&memory, "faultline-managed", space_managed_end() - space_managed_base())))
         return r;
     if ((r = mmu_init(&memory, space_managed_base(), service))) return r;
-    pageable_begin();
+    r = pageable_begin();
     for (int k = 0; k < device_count && !r; k++)
         if (devices[k].processor) r = mmu_attach(1 + (unsigned)k);
     ready = !r;

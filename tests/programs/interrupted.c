@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -97,6 +98,25 @@ static void *move_about(void *unused)
         CHECK(cuMemAllocManaged(&p, 1 << 20, CU_MEM_ATTACH_GLOBAL));
         CHECK(cuMemFree(p));
         usleep(10);
+    }
+    CHECK(cuStreamDestroy(own));
+    return unused;
+}
+
+/* Where kernels reach ordinary memory: their faults are served as the handler's are, by who waits for other locks. */
+static void *reach_ordinary(void *unused)
+{
+    CUstream own;
+    CUcontext context;
+    CHECK(cuDevicePrimaryCtxRetain(&context, 0));
+    CHECK(cuCtxSetCurrent(context));
+    CHECK(cuStreamCreate(&own, CU_STREAM_NON_BLOCKING));
+    while (!over) {
+        char *fresh = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        CHECK(cuLaunchKernel(touch, 1, 1, 1, THREADS, 1, 1, 0, own, (void *[]){ &fresh }, NULL));
+        while (cuStreamQuery(own) == CUDA_ERROR_NOT_READY) usleep(50); /* waiting would be serving */
+        CHECK(cuStreamQuery(own));
+        munmap(fresh, SIZE);
     }
     CHECK(cuStreamDestroy(own));
     return unused;
@@ -315,7 +335,8 @@ int main(int argc, char **argv)
 {
     double each = (argc > 1 ? atoi(argv[1]) : 200) / 1000.0;
     const struct sigaction a = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
-    pthread_t sender, mover, watcher;
+    pthread_t sender, mover, watcher, reacher;
+    int reaches;
     sigset_t one, before;
     set_up();
     main_thread = pthread_self();
@@ -324,6 +345,8 @@ int main(int argc, char **argv)
     sigaddset(&one, SIGUSR1);
     pthread_create(&watcher, NULL, watch, NULL);
     pthread_create(&mover, NULL, move_about, NULL);
+    CHECK(cuDeviceGetAttribute(&reaches, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, 0));
+    if (reaches) pthread_create(&reacher, NULL, reach_ordinary, NULL);
     pthread_create(&sender, NULL, send_signals, NULL);
     for (size_t k = 0; k < sizeof calls / sizeof *calls; k++) {
         double end = seconds() + each;
@@ -336,6 +359,7 @@ int main(int argc, char **argv)
     pthread_join(sender, NULL);
     pthread_sigmask(SIG_BLOCK, &one, &before);
     pthread_join(mover, NULL);
+    if (reaches) pthread_join(reacher, NULL);
     CHECK(cuCtxSynchronize());
     return !all_counted() || !strcmp(now, "wrong values");
 }

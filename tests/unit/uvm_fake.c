@@ -41,7 +41,11 @@ void adopted_review(void) {}
 void adopted_on_loss(void (*lost)(uint64_t va, uint64_t size)) { (void)lost; }
 CUresult adopted_cover(uint64_t va, uint64_t size) { return va + size ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS; }
 bool adopted_touchable(uint64_t va, uint64_t size) { return va + size == 0; }
-void mmu_serve_outside(mmu_service *service) { (void)service; }
+CUresult mmu_serve_outside(mmu_service *service)
+{
+    (void)service;
+    return CUDA_SUCCESS;
+}
 CUresult sticky_set(CUresult e)
 {
     fprintf(stderr, "sticky error %d\n", e);
