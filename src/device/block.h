@@ -44,6 +44,9 @@ struct frame {
     struct frame *next;            /* in a queue */
 };
 
+/* Whether subnormals are taken and given as zeros, by this thread, as the kernel's code counts on. */
+void flush_subnormals(bool yes);
+
 enum block_outcome { BLOCK_DONE, BLOCK_YIELDED, BLOCK_FAULT /* b.misaligned says that an access was */ };
 
 /* frame.c: prepares a frame for blocks of this shape; stack_limit: CU_LIMIT_STACK_SIZE. False: no memory. */

@@ -130,6 +130,7 @@ static void probe_threads(struct frame *f, enum fault_kind kind, uint64_t addres
     agent_make_private();
     managed_make_private(address);
     printf_mute();
+    flush_subnormals(f->code.kernel->flags & FL_KERNEL_FLUSHED);
     for (volatile uint32_t t = f->first; t < f->first + f->count; t++) {
         if (kind != FAULT_MISALIGNED && f->code.kernel->nsegments > 1 && b->state[t] != f->segment) continue;
         memset(&caught, 0, sizeof caught);
@@ -219,15 +220,20 @@ void fault_report(enum fault_kind kind)
     if (write(host_socket, "f", 1) < 0) _exit(1);
 }
 
+static bool flushed(const struct frame *f) { return f->code.kernel->flags & FL_KERNEL_FLUSHED; }
+
 bool fault_guarded_batch(struct frame *f, uint64_t count)
 {
     if (!sigsetjmp(escape, 0)) {
         guarded = true;
+        if (flushed(f)) flush_subnormals(true);
         block_run_batch(f, count);
+        if (flushed(f)) flush_subnormals(false);
         guarded = false;
         if (f->b.misaligned) memset(&caught, 0, sizeof caught);
         return true;
     }
+    if (flushed(f)) flush_subnormals(false);
     fault_report(caught.kind);
     return false;
 }
@@ -236,11 +242,14 @@ enum block_outcome fault_guarded_run(struct frame *f)
 {
     if (!sigsetjmp(escape, 0)) {
         guarded = true;
+        if (flushed(f)) flush_subnormals(true);
         enum block_outcome outcome = block_run(f);
+        if (flushed(f)) flush_subnormals(false);
         guarded = false;
         if (outcome == BLOCK_FAULT) memset(&caught, 0, sizeof caught);
         return outcome;
     }
+    if (flushed(f)) flush_subnormals(false);
     fault_report(caught.kind);
     return BLOCK_DONE;
 }

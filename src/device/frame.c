@@ -3,6 +3,7 @@
 
 #include <string.h>
 #include <sys/mman.h>
+#include <xmmintrin.h>
 
 static const uint64_t WINDOW = 5ull << 30, SMALL_WINDOW = 1 << 20; /* address space behind a shared window */
 
@@ -39,6 +40,12 @@ static bool open_window(struct frame *f, uint64_t bytes)
         return false;
     f->window_open = bytes;
     return true;
+}
+
+void flush_subnormals(bool yes)
+{
+    enum { ALL_MASKED = 0x1f80, FLUSH_TO_ZERO = 0x8000, DENORMALS_ARE_ZEROS = 0x40 };
+    _mm_setcsr(yes ? ALL_MASKED | FLUSH_TO_ZERO | DENORMALS_ARE_ZEROS : ALL_MASKED);
 }
 
 bool frame_prepare(struct frame *f, const struct kernel_code *code, const uint32_t block[3], uint32_t dynamic_shared,

@@ -205,11 +205,20 @@ static void transpose(struct fl_block *b, uint32_t base)
         words(b, base + lane)[0] = v[lane % 4 * 2][lane / 4] | (uint32_t)v[lane % 4 * 2 + 1][lane / 4] << 16;
 }
 
-void matrix_complete(struct fl_block *b, uint32_t base, const struct fl_image_segment *s)
+static void complete(struct fl_block *b, uint32_t base, const struct fl_image_segment *s)
 {
     switch (s->op) {
     case FL_WARP_MMA: product(b, base, s); break;
     case FL_WARP_ROWS: rows(b, base, s); break;
     default: transpose(b, base);
     }
+}
+
+/* Subnormals count in matrices, whatever the kernel's other instructions do with them. */
+void matrix_complete(struct fl_block *b, uint32_t base, const struct fl_image_segment *s)
+{
+    bool flushed = ((struct frame *)b)->code.kernel->flags & FL_KERNEL_FLUSHED;
+    if (flushed) flush_subnormals(false);
+    complete(b, base, s);
+    if (flushed) flush_subnormals(true);
 }

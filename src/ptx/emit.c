@@ -68,6 +68,11 @@ void function_begin(struct emitter *e, struct func *f)
     e->carry_used = e->misaligned_used = false;
 }
 
+const char *subnormals(const struct emitter *e)
+{
+    return e->func->flushed ? " \"denormal-fp-math-f32\"=\"preserve-sign,preserve-sign\"" : "";
+}
+
 void function_end(struct emitter *e, const char *header)
 {
     fclose(e->head);

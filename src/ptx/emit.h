@@ -46,6 +46,8 @@ const char *new_label(struct emitter *e, const char *stem);
 void place_label(struct emitter *e, const char *label);
 void function_begin(struct emitter *e, struct func *f);
 void function_end(struct emitter *e, const char *header);
+/* What LLVM has to know of subnormals in the function being written, as an attribute of its header. */
+const char *subnormals(const struct emitter *e);
 
 /* LLVM's type for a value of a PTX type: f32 float, f64 double, pred i1, everything else (f16 too) iN. */
 const char *lltype(enum ptx_type t);

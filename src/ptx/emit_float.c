@@ -70,18 +70,39 @@ const char *f32_to_bf16(struct emitter *e, const char *v)
 
 /* ---- operands and results with .ftz and .sat */
 
+/* Whether the processor flushes what the instruction takes and gives. What a constant is combined with LLVM may leave
+ * as it is. */
+static bool processor_flushes(const struct emitter *e, const struct instr *i)
+{
+    if (!e->func->flushed || rounding_mode(i)) return false;
+    for (unsigned k = 1; k < i->nops; k++)
+        if (i->ops[k].kind != OPERAND_reg) return false;
+    switch (i->op) {
+    case OP_add:
+    case OP_sub:
+    case OP_mul:
+    case OP_div:
+    case OP_rcp:
+    case OP_sqrt:
+    case OP_rsqrt: return true;
+    case OP_fma:
+    case OP_mad: return !e->avoid_fma;
+    default: return false;
+    }
+}
+
 static const char *arg(struct emitter *e, const struct instr *i, unsigned n, enum ptx_type t)
 {
     if (i->nops <= n) fail(e, i, "wrong number of operands");
     fits(e, &i->ops[n], t);
     const char *v = value(e, &i->ops[n], t);
-    return t == T_f32 && has(i, MOD_ftz) ? flush_f32(e, v) : v;
+    return t == T_f32 && has(i, MOD_ftz) && !processor_flushes(e, i) ? flush_f32(e, v) : v;
 }
 
 static void give(struct emitter *e, const struct instr *i, enum ptx_type t, const char *v)
 {
     fits(e, &i->ops[0], t);
-    if (t == T_f32 && has(i, MOD_ftz)) v = flush_f32(e, v);
+    if (t == T_f32 && has(i, MOD_ftz) && !processor_flushes(e, i)) v = flush_f32(e, v);
     if (has(i, MOD_sat)) v = saturate(e, t, v);
     result(e, &i->ops[0], t, v);
 }

@@ -174,7 +174,7 @@ static void emit_version(struct emitter *e, struct func *f, bool probe, bool who
     for (uint32_t k = 0; k < f->sig.nparams && !f->entry; k++) list = arena_printf("%s, ptr %%A%u", list, k);
     bool keep = f->address_taken && whole == f->whole && (whole || !probe);
     function_end(e, arena_printf("define %s void @%s%u(ptr " BLOCK_ATTRIBUTES
-                                 " %%b, i32 %%t, i32 %%x, i32 %%y, i32 %%z%s) #%d",
+                                 " %%b, i32 %%t, i32 %%x, i32 %%y, i32 %%z%s) #%d%s",
                                  keep ? "" : "internal",
                                  whole   ? "wf"
                                  : probe ? "pf"
@@ -182,7 +182,8 @@ static void emit_version(struct emitter *e, struct func *f, bool probe, bool who
                                  f->number, sizeof(struct fl_block), list,
                                  whole   ? 2
                                  : probe ? 1
-                                         : 0));
+                                         : 0,
+                                 subnormals(e)));
     e->probe = e->whole = false;
 }
 

@@ -31,6 +31,8 @@ struct module_ir *parse(const char *text, size_t length);
 void check_module(struct module_ir *m);
 /* Marks what suspends, expands calls of functions that do. */
 void inline_calls(struct module_ir *m);
+/* Sets func.flushed; after that. */
+void flush_choose(struct module_ir *m);
 
 /* Source line i (1-based) of the PTX, for messages; never NULL. */
 

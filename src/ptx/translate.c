@@ -129,6 +129,7 @@ void translate(const char *text, size_t size, struct translation *t)
     check_module(t->module);
     calls_note_addresses(t->module);
     inline_calls(t->module);
+    flush_choose(t->module);
     number_symbols(t);
     place_shared(t->module);
     analyse_kernels(t->module);

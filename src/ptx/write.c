@@ -61,7 +61,8 @@ static void add_kernels(struct module_ir *m, struct fl_image *h, struct buffer *
         o->max_threads = f->max_threads;
         memcpy(o->reqntid, f->reqntid, sizeof o->reqntid);
         o->const_size = const_size;
-        o->flags = k->flags | (f->uses_printf ? FL_KERNEL_PRINTF : 0) | (f->uses_malloc ? FL_KERNEL_MALLOC : 0);
+        o->flags = k->flags | (f->uses_printf ? FL_KERNEL_PRINTF : 0) | (f->uses_malloc ? FL_KERNEL_MALLOC : 0) |
+                   (f->flushed ? FL_KERNEL_FLUSHED : 0);
         for (uint32_t p = 0; p < f->sig.nparams; p++) {
             const struct var *v = &f->sig.params[p];
             ARENA_PUSH(params, h->nparams) = (struct fl_image_param){ v->offset, (uint32_t)v->size, v->align, 0 };
