@@ -1,5 +1,4 @@
 /* Error handling: names and descriptions of result codes. */
-#include "api/api.h"
 #include <stdlib.h>
 
 struct description {

@@ -56,7 +56,7 @@ CUresult function_set_attribute(struct function *f, CUfunction_attribute attribu
     }
 }
 
-CUresult function_param(const struct function *f, size_t index, size_t *offset, size_t *size)
+static CUresult function_param(const struct function *f, size_t index, size_t *offset, size_t *size)
 {
     if (!offset || index >= f->kernel->nparams) return CUDA_ERROR_INVALID_VALUE;
     const struct fl_image_param *p = &image_params(f->module->image)[f->kernel->first_param + index];

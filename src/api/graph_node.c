@@ -2,10 +2,7 @@
  * is of one kind comes down to this; see graph_api.h. */
 #include "api/copy.h"
 #include "api/graph_api.h"
-#include "graph/memory.h"
 #include "module/module.h"
-
-#include <string.h>
 
 CUresult graph_node_missing(void)
 {

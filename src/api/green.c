@@ -5,7 +5,6 @@
 #include "stream/event.h"
 #include "stream/operations.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static const char MAGIC[8] = "FLsmres";

@@ -21,6 +21,5 @@ CUresult read_file(const char *name, void **data, size_t *size);
 CUresult give_variable(const struct allocation *a, CUdeviceptr *dptr, size_t *bytes);
 CUresult function_attribute(const struct function *f, CUfunction_attribute attribute, int *value);
 CUresult function_set_attribute(struct function *f, CUfunction_attribute attribute, int value);
-CUresult function_param(const struct function *f, size_t index, size_t *offset, size_t *size);
 
 #endif

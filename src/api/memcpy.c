@@ -1,5 +1,4 @@
 /* Copies of bytes that lie in a row, within a device and between two. */
-#include "api/api.h"
 #include "api/copy.h"
 #include "context/context.h"
 #include "graph/capture.h"

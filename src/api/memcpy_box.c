@@ -1,5 +1,4 @@
 /* Copies of rows and slices, and of pieces of arrays. */
-#include "api/api.h"
 #include "api/array.h"
 #include "api/copy.h"
 #include "context/context.h"

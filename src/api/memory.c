@@ -1,5 +1,4 @@
 /* Device and pinned memory: allocation and what can be asked of it. */
-#include "base/log.h"
 #include "context/context.h"
 #include "graph/capture.h"
 #include "pool/mempool.h"
@@ -7,8 +6,6 @@
 #include "stream/stream.h"
 #include "uvm/uvm.h"
 #include "vmm/vmm.h"
-
-#include <string.h>
 
 enum { PITCH = 512 };
 

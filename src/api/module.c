@@ -4,7 +4,6 @@
 #include "module/fatbin.h"
 #include "stream/stream.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

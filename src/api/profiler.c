@@ -1,6 +1,5 @@
 /* Profiler control. There is no profiler to control; programs mark regions
  * with these whether or not one listens. */
-#include "api/api.h"
 #include "context/context.h"
 
 CUresult CUDAAPI cuProfilerStart(void)

@@ -1,5 +1,4 @@
 /* Version management: which driver API this library is. */
-#include "api/api.h"
 
 CUresult CUDAAPI cuDriverGetVersion(int *driverVersion)
 {

@@ -22,8 +22,6 @@ static enum fl_log_level limit(void)
     return (enum fl_log_level)level;
 }
 
-bool fl_log_enabled(enum fl_log_level level) { return level <= limit(); }
-
 static _Atomic(fl_log_listener *) listener;
 
 void fl_log_listen(fl_log_listener *l) { atomic_store(&listener, l); }
@@ -33,7 +31,7 @@ void fl_log(enum fl_log_level level, const char *format, ...)
 {
     char text[4096] = "faultline: ";
     fl_log_listener *l = level <= FL_LOG_WARN ? atomic_load_explicit(&listener, memory_order_acquire) : NULL;
-    if (!l && !fl_log_enabled(level)) return;
+    if (!l && level > limit()) return;
     va_list list;
     va_start(list, format);
     size_t start = strlen(text);
@@ -43,7 +41,7 @@ void fl_log(enum fl_log_level level, const char *format, ...)
     if (size > sizeof text - 2) size = sizeof text - 2;
     text[size] = 0;
     if (l) l(level, text + start);
-    if (!fl_log_enabled(level)) return;
+    if (level > limit()) return;
     text[size++] = '\n';
     if (write(STDERR_FILENO, text, size) < 0) return; /* nobody listens */
 }

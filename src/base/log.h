@@ -7,7 +7,6 @@
 
 enum fl_log_level { FL_LOG_OFF, FL_LOG_ERROR, FL_LOG_WARN, FL_LOG_INFO, FL_LOG_DEBUG };
 
-bool fl_log_enabled(enum fl_log_level level);
 void fl_log(enum fl_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Errors and warnings also go there, shown or not, without "faultline: ". May be called by any thread that holds any lock. */

@@ -9,7 +9,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { NEAR = 8, DEPTH = 1024, REMEMBERED = 4096 };
 

@@ -2,7 +2,6 @@
  * then a forked copy of this process, in which all memory is private, runs the
  * segment's probe thread by thread to find out who did it and where. */
 #include "device/device.h"
-#include "base/futex.h"
 #include "base/log.h"
 
 #include <errno.h>
@@ -10,7 +9,6 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>

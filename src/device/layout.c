@@ -7,9 +7,6 @@
 #include "processor/processor.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/personality.h>
 #include <sys/resource.h>
 #include <unistd.h>

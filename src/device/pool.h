@@ -6,7 +6,6 @@
 #define FL_DEVICE_POOL_H
 
 #include "device/block.h"
-#include "processor/fault.h"
 #include <pthread.h>
 #include <stdatomic.h>
 

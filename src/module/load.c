@@ -1,7 +1,6 @@
 /* Loading an image into a device: code, variables, initial values, symbols. */
 #include "module/handles.h"
 #include "module/module.h"
-#include "stream/stream.h"
 #include "uvm/uvm.h"
 
 #include <limits.h>

@@ -204,14 +204,14 @@ bool chunk_grow(struct mempool *p, uint64_t size, struct stream *s)
     return false;
 }
 
-bool chunk_unused(const struct chunk *c)
+static bool unused(const struct chunk *c)
 {
     for (struct block *b = c->first; b; b = b->above)
         if (b->state != BLOCK_FREE || !point_done(b->mark)) return false;
     return true;
 }
 
-void chunk_release(struct chunk *c)
+static void release_chunk(struct chunk *c)
 {
     struct mempool *p = c->pool;
     for (struct chunk **at = &p->chunks; *at; at = &(*at)->next)
@@ -318,14 +318,14 @@ static bool release(struct mempool *p, uint64_t keep, bool only_seen)
         uint64_t most = (p->reserved - keep) / CHUNK_SIZE * CHUNK_SIZE;
         next = c->next;
         if (!most || (only_seen && c->unseen)) continue;
-        if (!chunk_unused(c)) {
+        if (!unused(c)) {
             if (!divisible(c) || !release_part(c, most)) continue;
             any = true;
             next = p->chunks; /* there may be more to give back, and other chunks */
             continue;
         }
         if (c->memory.size <= most)
-            chunk_release(c);
+            release_chunk(c);
         else if (!c->managed && !p->imported && !c->first->above && !c->first->bound)
             shorten(c, most);
         else

@@ -109,9 +109,6 @@ extern const struct space_owner mempool_owner;
 CUresult chunk_new(struct mempool *p, uint64_t size, uint64_t offset, struct chunk **out);
 /* Makes a chunk that ends with a free block for s larger, such that it has room for size bytes. */
 bool chunk_grow(struct mempool *p, uint64_t size, struct stream *s);
-/* All of it is free and done. */
-void chunk_release(struct chunk *c);
-bool chunk_unused(const struct chunk *c);
 CUresult chunk_map(const struct chunk *c, struct device *d);
 void chunk_unmap(const struct chunk *c, struct device *d);
 /* Releases unused chunks while the pool would still hold `keep` bytes. */

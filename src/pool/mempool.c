@@ -3,7 +3,6 @@
  * lending it alloc.c's. */
 #include "pool/internal.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static void construct(void *object) { pthread_mutex_init(&((struct mempool *)object)->lock, NULL); }

@@ -7,7 +7,6 @@
 #include "context/context.h"
 #include "pool/internal.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 /* A device's page table, from the host: entries are made through the device's
  * userfaultfd; taking them out is asked of the process, which alone can. */
 #include "base/futex.h"
-#include "base/userfault.h"
 #include "processor/table.h"
 
 #include <poll.h>

@@ -2,7 +2,6 @@
 #include "cfg.h"
 #include "arena.h"
 #include "calls.h"
-#include "ptxc.h"
 
 #include <string.h>
 

@@ -19,7 +19,7 @@ unsigned type_bits(enum ptx_type t)
     return bits[t];
 }
 
-const char *type_name(enum ptx_type t)
+static const char *type_name(enum ptx_type t)
 {
     static const char *const names[] = { [T_none] = "none",
 #define X(name, n) [T_##name] = #name,

@@ -103,7 +103,6 @@ void tell_place(struct emitter *e, const struct instr *i);
 /* A variable's address in its own space, i64 (shared: the offset). */
 const char *variable_address(struct emitter *e, const struct var *v);
 const char *param_pointer(struct emitter *e, const struct var *v);
-uint32_t symbol_index(struct emitter *e, struct var *v);
 
 /* emit_matrix.c: mma, wmma, ldmatrix and the like; those that suspend, as emit_suspend and emit_resume. */
 bool is_matrix(const struct instr *i);

@@ -3,9 +3,6 @@
 #include "arena.h"
 #include "emit_float.h"
 #include "llvm.h"
-#include "ptxc.h"
-
-#include <string.h>
 
 static const char *order_of(const struct instr *i)
 {

@@ -1,7 +1,6 @@
 /* Calls. A device function is an LLVM function
  *   (ptr b, i32 t, i32 x, i32 y, i32 z, ptr for each result and parameter)
  * Its address, as PTX sees it, is the address of its code. function.c writes it. */
-#include "abi.h"
 #include "arena.h"
 #include "calls.h"
 #include "emit.h"

@@ -1,7 +1,5 @@
 /* Comparison and selection: setp, set, selp, slct, testp. */
-#include "arena.h"
 #include "emit_float.h"
-#include "ptxc.h"
 
 static bool is_half(enum ptx_type t) { return t == T_f16 || t == T_bf16 || t == T_f16x2 || t == T_bf16x2; }
 

@@ -1,10 +1,8 @@
 /* cvt: conversions between all types, with rounding, saturation, packing. */
 #include "arena.h"
 #include "emit_float.h"
-#include "ptxc.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 static bool half_type(enum ptx_type t) { return t == T_f16 || t == T_bf16; }
 static bool integer_rounding(const struct instr *i)

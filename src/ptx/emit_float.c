@@ -3,7 +3,6 @@
 #include "emit_float.h"
 #include "arena.h"
 #include "llvm.h"
-#include "ptxc.h"
 
 #include <string.h>
 

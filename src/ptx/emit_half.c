@@ -1,9 +1,7 @@
 /* Half precision and bfloat16, one or two to a register. Sums and products are
  * exact enough in single precision to be rounded once; fused operations are
  * calls (src/device/math.c) unless the processor has them. */
-#include "arena.h"
 #include "emit_float.h"
-#include "ptxc.h"
 
 struct half {
     bool bf;

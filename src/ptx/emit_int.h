@@ -3,7 +3,6 @@
 #define FL_PTX_EMIT_INT_H
 
 #include "emit.h"
-#include "ptxc.h"
 
 /* Operand n, which must be of that type or be bits of its size. */
 static inline const char *arg(struct emitter *e, const struct instr *i, unsigned n, enum ptx_type type)

@@ -7,13 +7,6 @@
 #include "ptxc.h"
 
 #include <inttypes.h>
-#include <string.h>
-
-uint32_t symbol_index(struct emitter *e, struct var *v)
-{
-    (void)e;
-    return v->index;
-}
 
 /* ---- addresses of variables */
 

@@ -1,8 +1,6 @@
 /* mov in all its forms: registers, constants, special registers, addresses,
  * packing and unpacking of vectors. */
-#include "arena.h"
 #include "emit.h"
-#include "ptxc.h"
 
 static const char *pack(struct emitter *e, const struct instr *i, const struct operand *v, unsigned bits)
 {

@@ -5,8 +5,6 @@
 #include "arena.h"
 #include "emit.h"
 
-#include <string.h>
-
 static bool narrow(enum ptx_type t) { return t == T_f16 || t == T_f16x2 || t == T_bf16 || t == T_bf16x2; }
 static bool floating(enum ptx_type t) { return narrow(t) || t == T_f32 || t == T_f64; }
 

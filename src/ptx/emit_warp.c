@@ -1,11 +1,8 @@
 /* Suspension points: what a barrier or warp operation stores before its thread
  * suspends, and what the thread finds when it resumes. See abi.h. */
-#include "arena.h"
 #include "emit.h"
 #include "kernel.h"
 #include "ptxc.h"
-
-#include <string.h>
 
 static const struct operand no_operand;
 

@@ -23,7 +23,6 @@ enum ptx_type {
 };
 unsigned type_bits(enum ptx_type t);
 static inline unsigned type_bytes(enum ptx_type t) { return (type_bits(t) + 7) / 8; }
-const char *type_name(enum ptx_type t);
 static inline bool type_signed(enum ptx_type t) { return t >= T_s8 && t <= T_s64; }
 static inline bool type_unsigned(enum ptx_type t) { return t >= T_u8 && t <= T_u64; }
 static inline bool type_integer(enum ptx_type t) { return t >= T_u8 && t <= T_s64; }
@@ -111,8 +110,8 @@ enum operand_kind {
 enum special {
     SR_none, SR_tid, SR_ntid, SR_ctaid, SR_nctaid, SR_laneid, SR_warpid, SR_nwarpid, SR_smid, SR_nsmid, SR_gridid,
     SR_lanemask_eq, SR_lanemask_le, SR_lanemask_lt, SR_lanemask_ge, SR_lanemask_gt, SR_clock, SR_clock_hi, SR_clock64,
-    SR_globaltimer, SR_globaltimer_lo, SR_globaltimer_hi, SR_total_smem_size, SR_aggr_smem_size, SR_dynamic_smem_size,
-    SR_zero, SR_one, SR_is_explicit_cluster, SR_warp_size, SR_workspace_lo, SR_workspace_hi, SR_current_graph_exec, SR_reserved_smem,
+    SR_globaltimer, SR_globaltimer_lo, SR_globaltimer_hi, SR_total_smem_size, SR_dynamic_smem_size,
+    SR_zero, SR_one, SR_warp_size, SR_workspace_lo, SR_workspace_hi,
 };
 struct operand {
     enum operand_kind kind;

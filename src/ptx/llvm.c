@@ -12,7 +12,7 @@
 
 static char *host_cpu, *host_features;
 
-void llvm_host(const char **cpu, const char **features)
+static void host(const char **cpu, const char **features)
 {
     if (!host_cpu) host_cpu = LLVMGetHostCPUName();
     if (!host_features) host_features = LLVMGetHostCPUFeatures();
@@ -23,7 +23,7 @@ void llvm_host(const char **cpu, const char **features)
 bool llvm_host_has(const char *feature)
 {
     const char *cpu, *features;
-    llvm_host(&cpu, &features);
+    host(&cpu, &features);
     if (options.cpu) return true;
     size_t n = strlen(feature);
     for (const char *p = features; (p = strstr(p, feature)); p += n)
@@ -40,7 +40,7 @@ void llvm_compile(const char *text, size_t size, const unsigned char **object, s
 {
     const char *cpu, *features;
     char *message = NULL, *triple = LLVMGetDefaultTargetTriple();
-    llvm_host(&cpu, &features);
+    host(&cpu, &features);
     LLVMInitializeNativeTarget();
     LLVMInitializeNativeAsmPrinter();
     LLVMContextRef context = LLVMContextCreate();

@@ -4,9 +4,6 @@
  * the loop is entered, unless it follows from the kernel's parameters. */
 #include "lockstep.h"
 #include "arena.h"
-#include "ptxc.h"
-
-#include <string.h>
 
 enum {
     MOST_CARRIED = 8,

@@ -10,7 +10,6 @@
  * If the test fails the function calls itself for each thread alone. */
 #include "arena.h"
 #include "lockstep.h"
-#include "ptxc.h"
 #include "walk.h"
 
 #include <inttypes.h>

@@ -24,7 +24,7 @@ struct parser {
 };
 
 /* names.c */
-enum name_kind { NAME_REG, NAME_VAR, NAME_FUNC, NAME_LABEL, NAME_PROTO, NAME_TARGETS };
+enum name_kind { NAME_REG, NAME_VAR, NAME_FUNC, NAME_LABEL, NAME_PROTO };
 struct scope *scope_push(struct parser *p);
 void scope_pop(struct parser *p);
 /* object: the struct reg, var, func, label or proto. */

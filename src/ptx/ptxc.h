@@ -25,7 +25,6 @@ extern struct options options;
 void fatal(int status, const char *format, ...) __attribute__((noreturn, format(printf, 2, 3)));
 /* ptxas's form: "line 12; error: ..." */
 void fatal_at(int status, int line, const char *format, ...) __attribute__((noreturn, format(printf, 3, 4)));
-void warn_at(int line, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 struct module_ir *parse(const char *text, size_t length);
 void check_module(struct module_ir *m);
@@ -33,7 +32,5 @@ void check_module(struct module_ir *m);
 void inline_calls(struct module_ir *m);
 /* Sets func.flushed; after that. */
 void flush_choose(struct module_ir *m);
-
-/* Source line i (1-based) of the PTX, for messages; never NULL. */
 
 #endif

@@ -2,7 +2,6 @@
 #include "whole.h"
 #include "arena.h"
 #include "calls.h"
-#include "ptxc.h"
 
 enum {
     MOST_EXPANDED = 300000, /* instructions of a kernel after its calls are expanded */

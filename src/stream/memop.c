@@ -3,7 +3,6 @@
 #include "space/space.h"
 #include "stream/internal.h"
 
-#include <sched.h>
 #include <stdlib.h>
 #include <time.h>
 

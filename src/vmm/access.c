@@ -4,7 +4,6 @@
 #include "vmm/internal.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 
 static bool attached[MAX_DEVICES]; /* the device's process sees mappings */

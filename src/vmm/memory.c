@@ -6,7 +6,6 @@
 #include "vmm/own.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* Bits of requestedHandleTypes that Linux knows; those of other systems are refused, others ignored (observed on H200). */
 enum {

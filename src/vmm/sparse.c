@@ -47,7 +47,7 @@ CUresult tile_pool_open(struct vmm_memory *m, struct tile_pool **out)
     return CUDA_SUCCESS;
 }
 
-void tile_pool_get(struct tile_pool *p) { atomic_fetch_add_explicit(&p->references, 1, memory_order_relaxed); }
+static void tile_pool_get(struct tile_pool *p) { atomic_fetch_add_explicit(&p->references, 1, memory_order_relaxed); }
 
 void tile_pool_put(struct tile_pool *p)
 {

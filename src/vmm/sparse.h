@@ -24,7 +24,6 @@ struct vmm_memory;
 struct tile_pool;
 /* Takes over the caller's reference of m. CUDA_ERROR_OUT_OF_MEMORY: it is put back. */
 CUresult tile_pool_open(struct vmm_memory *m, struct tile_pool **out);
-void tile_pool_get(struct tile_pool *p);
 void tile_pool_put(struct tile_pool *p);
 
 struct sparse_shape {

@@ -1,9 +1,6 @@
 /* Conditional nodes of graphs: kernels decide whether, how often and which. */
 #include "rig.h"
 
-#include <stdbool.h>
-#include <time.h>
-
 /* As nvcc compiles calls of cudaGraphSetConditional. count: *p -= 1, and the condition is whether it is still positive.
  * set: the condition is *p. */
 static const char ptx[] = ".version 8.4\n.target sm_90\n.address_size 64\n"

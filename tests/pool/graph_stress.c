@@ -4,7 +4,6 @@
 #include "rig.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 
 enum { LAUNCHERS = 3, LAUNCHES = 300, CAPTURES = 150 };
 

@@ -3,7 +3,6 @@
  * what two others have left, so one that is early is seen in the sum. */
 #include "rig.h"
 
-#include <stdbool.h>
 #include <time.h>
 
 enum { STREAMS = 6, STEPS = 400 };

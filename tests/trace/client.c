@@ -4,7 +4,6 @@
 #include <cupti.h>
 #include <faultline.h>
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { ALLOCATIONS = 5, PAGES = 6144, PAGE = 4096, HOSTS = 2, LAUNCHERS = 3 };

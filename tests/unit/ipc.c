@@ -1,7 +1,6 @@
 /* Legacy IPC between processes that use the whole library: what is shared, what
  * is refused, and what stays when one of them dies, at every step. */
 #include <errno.h>
-#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>

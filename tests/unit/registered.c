@@ -1,6 +1,5 @@
 /* Registered host memory, through the whole library: other threads use the
  * memory while it is registered and unregistered, and no byte is lost. */
-#include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <spawn.h>

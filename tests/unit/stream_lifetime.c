@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <malloc.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 static void counted(void *arg)
 {

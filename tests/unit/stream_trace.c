@@ -3,8 +3,6 @@
 #include "stream_fake.h"
 #include "trace/region.h"
 
-#include <stdlib.h>
-
 static struct trace_cursor cursor;
 
 static int listen(void **state)
