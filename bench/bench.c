@@ -71,20 +71,6 @@ static void tell(_Atomic unsigned *word, unsigned value, int spin)
     if (!spin) syscall(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
-/* To one processor or another: on the same one a wake-up is but a switch. */
-static void pin(const cpu_set_t *all, int last)
-{
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    for (int k = 0; k < CPU_SETSIZE; k++) {
-        if (!CPU_ISSET(k, all)) continue;
-        if (last) CPU_ZERO(&one);
-        CPU_SET(k, &one);
-        if (!last) break;
-    }
-    sched_setaffinity(0, sizeof one, &one);
-}
-
 static double raw_wakeup(int spin, int rounds)
 {
     cpu_set_t all;

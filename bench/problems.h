@@ -1,7 +1,9 @@
-/* The problems that both bench programs solve, so that their figures compare. */
+/* What the bench programs share: the problems that the peers solve, too, and how
+ * time is taken and told. */
 #ifndef BENCH_PROBLEMS_H
 #define BENCH_PROBLEMS_H
 
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -25,6 +27,20 @@ static inline double median(double *v, int n)
 {
     qsort(v, n, sizeof *v, compare_doubles);
     return v[n / 2];
+}
+
+/* To one processor or another: on the same one a wake-up is but a switch. */
+static inline void pin(const cpu_set_t *all, int last)
+{
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    for (int k = 0; k < CPU_SETSIZE; k++) {
+        if (!CPU_ISSET(k, all)) continue;
+        if (last) CPU_ZERO(&one);
+        CPU_SET(k, &one);
+        if (!last) break;
+    }
+    sched_setaffinity(0, sizeof one, &one);
 }
 
 /* One line per figure: "name value"; bench/run puts them side by side. */

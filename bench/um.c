@@ -48,7 +48,7 @@ static void touch(CUdeviceptr p, size_t bytes, size_t step)
 
 /* ---- a fault, and the same by hand: a thread that spins, an entry for as many pages */
 
-struct raw { int fd; char *at; _Atomic int over; };
+struct raw { int fd; char *at; const cpu_set_t *processors; _Atomic int over; };
 
 static void *resolve(void *arg)
 {
@@ -70,40 +70,67 @@ static int raw_open(struct raw *r, size_t bytes)
     r->fd = maker >= 0 ? ioctl(maker, USERFAULTFD_IOC_NEW, O_NONBLOCK) : (int)syscall(SYS_userfaultfd, O_NONBLOCK);
     if (r->fd < 0 || ioctl(r->fd, UFFDIO_API, &api) || ftruncate(memory, (off_t)bytes)) return -1;
     r->at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+    close(memory);
+    if (maker >= 0) close(maker);
     memset(r->at, 1, bytes);
     madvise(r->at, bytes, MADV_DONTNEED);
     struct uffdio_register reg = { { (uintptr_t)r->at, bytes }, UFFDIO_REGISTER_MODE_MINOR | UFFDIO_REGISTER_MODE_MISSING, 0 };
     return ioctl(r->fd, UFFDIO_REGISTER, &reg);
 }
 
-static void measure_fault(void)
+static void *resolve_elsewhere(void *arg)
 {
-    enum { N = 100 };
-    struct raw raw = { 0 };
-    pthread_t thread;
-    CUdeviceptr p = managed((size_t)N * BLOCK);
-    double us[N], theirs[N];
-    touch(p, (size_t)N * BLOCK, PAGE);
-    prefetch(p, (size_t)N * BLOCK, device);
-    for (int k = 0; k < N; k++) {
+    pin(((struct raw *)arg)->processors, 1);
+    return resolve(arg);
+}
+
+/* Once for each of n pages, step apart. */
+static double fault_each(volatile char *at, size_t step, int n)
+{
+    double us[n];
+    for (int k = 0; k < n; k++) {
         double t = now_us();
-        *(volatile char *)(p + (size_t)k * BLOCK) = 1;
+        at[k * step] = 1;
         us[k] = now_us() - t;
     }
-    report("um.fault", median(us, N));
-    CHECK(cuMemFree(p));
-    if (raw_open(&raw, (size_t)N * BIG)) return;
-    pthread_create(&thread, NULL, resolve, &raw);
+    return median(us, n);
+}
+
+static double raw_faults(const cpu_set_t *all, int n)
+{
+    struct raw raw = { .processors = all };
+    pthread_t thread;
+    if (raw_open(&raw, (size_t)n * BIG)) return 0;
+    pthread_create(&thread, NULL, resolve_elsewhere, &raw);
     usleep(1000);
-    for (int k = 0; k < N; k++) {
-        double t = now_us();
-        raw.at[(size_t)k * BIG] = 1;
-        theirs[k] = now_us() - t;
-    }
+    double us = fault_each(raw.at, BIG, n);
     raw.over = 1;
     pthread_join(thread, NULL);
     close(raw.fd);
-    report("um.fault.raw", median(theirs, N));
+    munmap(raw.at, (size_t)n * BIG);
+    return us;
+}
+
+/* In turn, and whoever serves a fault is on another processor than the thread that
+ * waits for it: on the same one a fault is but a switch. */
+static void measure_fault(void)
+{
+    enum { N = 50 };
+    cpu_set_t all;
+    CUdeviceptr p = managed((size_t)N * BLOCK);
+    double ours[ROUNDS], theirs[ROUNDS];
+    sched_getaffinity(0, sizeof all, &all);
+    pin(&all, 0);
+    for (int k = 0; k < ROUNDS; k++) {
+        touch(p, (size_t)N * BLOCK, PAGE);
+        prefetch(p, (size_t)N * BLOCK, device);
+        ours[k] = fault_each((volatile char *)p, BLOCK, N);
+        theirs[k] = raw_faults(&all, N);
+    }
+    sched_setaffinity(0, sizeof all, &all);
+    report("um.fault", median(ours, ROUNDS));
+    report("um.fault.raw", median(theirs, ROUNDS));
+    CHECK(cuMemFree(p));
 }
 
 static void measure_sweep(void)

@@ -29,10 +29,17 @@ static inline bool mask_full(const struct mask *m)
     for (int k = 0; k < MASK_WORDS; k++) all &= m->w[k];
     return !~all;
 }
+/* Not the compiler's own: without the newest instructions that is a call. */
+static inline unsigned word_weight(uint64_t w)
+{
+    w -= w >> 1 & 0x5555555555555555;
+    w = (w & 0x3333333333333333) + (w >> 2 & 0x3333333333333333);
+    return (unsigned)(((w + (w >> 4)) & 0x0f0f0f0f0f0f0f0f) * 0x0101010101010101 >> 56);
+}
 static inline unsigned mask_weight(const struct mask *m)
 {
     unsigned n = 0;
-    for (int k = 0; k < MASK_WORDS; k++) n += (unsigned)__builtin_popcountll(m->w[k]);
+    for (int k = 0; k < MASK_WORDS; k++) n += word_weight(m->w[k]);
     return n;
 }
 static inline struct mask mask_or(const struct mask *a, const struct mask *b)
@@ -59,14 +66,20 @@ static inline bool mask_subset(const struct mask *a, const struct mask *b)
     for (int k = 0; k < MASK_WORDS; k++) rest |= a->w[k] & ~b->w[k];
     return !rest;
 }
+/* The bits of [page, outer) in page's word. */
+static inline uint64_t word_bits(unsigned page, unsigned outer)
+{
+    unsigned bit = page % 64, n = 64 - bit < outer - page ? 64 - bit : outer - page;
+    return (n == 64 ? ~0ull : (1ull << n) - 1) << bit;
+}
+#define for_each_word(page, r) for (unsigned page = (r).first; page < (r).outer; page = (page / 64 + 1) * 64)
 /* The pages of r come into m, or go. */
 static inline void mask_assign(struct mask *m, struct region r, bool in)
 {
-    for (unsigned page = r.first; page < r.outer;) {
-        unsigned bit = page % 64, n = 64 - bit < r.outer - page ? 64 - bit : r.outer - page;
-        uint64_t bits = (n == 64 ? ~0ull : (1ull << n) - 1) << bit;
-        m->w[page / 64] = in ? m->w[page / 64] | bits : m->w[page / 64] & ~bits;
-        page += n;
+    for_each_word(page, r)
+    {
+        uint64_t *w = &m->w[page / 64], bits = word_bits(page, r.outer);
+        *w = in ? *w | bits : *w & ~bits;
     }
 }
 static inline void mask_fill(struct mask *m, struct region r) { mask_assign(m, r, true); }
@@ -104,9 +117,9 @@ static inline unsigned mask_run_end(const struct mask *m, unsigned page, unsigne
 }
 static inline unsigned mask_count(const struct mask *m, struct region r)
 {
-    struct mask inside = mask_region(r);
-    inside = mask_and(&inside, m);
-    return mask_weight(&inside);
+    unsigned n = 0;
+    for_each_word(page, r) n += word_weight(m->w[page / 64] & word_bits(page, r.outer));
+    return n;
 }
 
 #define for_each_page(page, m) \
