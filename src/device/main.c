@@ -23,7 +23,8 @@ int host_socket = 4, host_bell = 5;
 static void *relieve(void *arg)
 {
     (void)arg;
-    uint64_t pause = 500000, active = 0;
+    const uint64_t least = 500000, most_running = 2000000, most = 100000000;
+    uint64_t pause = least, active = 0;
     for (;;) {
         uint32_t seen = atomic_load(&control->agent_bell);
         if (managed_requests()) active = now_ns();
@@ -38,8 +39,9 @@ static void *relieve(void *arg)
         if (atomic_load(&control->agent_bell) == seen) futex_wait(&control->agent_bell, seen, pause);
         atomic_store(&control->agent_asleep, 0);
         bool running = atomic_load(&control->running);
-        if (running) commands_take();
-        pause = running ? 500000 : pause < 100000000 ? pause * 2 : pause;
+        bool took = running && commands_take();
+        uint64_t longest = running ? most_running : most;
+        pause = took ? least : pause * 2 < longest ? pause * 2 : longest;
     }
     return NULL;
 }

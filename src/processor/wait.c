@@ -42,10 +42,8 @@ CUresult processor_wait(struct processor *p, uint32_t channel, uint64_t seq)
         watch_from_here(c);
         if (atomic_load_explicit(&c->mail_count, memory_order_relaxed) && mmu_serve()) start = now_ns();
         if (now_ns() - start < spin) {
-            /* whoever was woken to take the commands may be waiting for this very processor */
-            if (atomic_load(&c->tail) != atomic_load_explicit(&c->head, memory_order_relaxed) &&
-                now_ns() - start > TAKEN_NS)
-                sched_yield();
+            /* whoever was woken to take the commands, or works on them, may be waiting for this very processor */
+            if (now_ns() - start > TAKEN_NS) sched_yield();
             for (int k = 0; k < 16; k++) cpu_relax();
             continue;
         }
