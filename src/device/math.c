@@ -60,12 +60,6 @@ float fl_math_add_f32(float a, float b, uint32_t mode) DIRECTED(add, float, x + 
     return r;
 }
 
-float fl_math_sin_f32(float x) { return sinf(x); }
-float fl_math_cos_f32(float x) { return cosf(x); }
-float fl_math_log2_f32(float x) { return log2f(x); }
-float fl_math_exp2_f32(float x) { return exp2f(x); }
-float fl_math_tanh_f32(float x) { return tanhf(x); }
-
 /* ---- one rounding from an exact value */
 
 struct format {

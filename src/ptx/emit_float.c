@@ -90,7 +90,7 @@ static bool processor_flushes(const struct emitter *e, const struct instr *i)
     }
 }
 
-static const char *arg(struct emitter *e, const struct instr *i, unsigned n, enum ptx_type t)
+const char *float_operand(struct emitter *e, const struct instr *i, unsigned n, enum ptx_type t)
 {
     if (i->nops <= n) fail(e, i, "wrong number of operands");
     fits(e, &i->ops[n], t);
@@ -98,7 +98,7 @@ static const char *arg(struct emitter *e, const struct instr *i, unsigned n, enu
     return t == T_f32 && has(i, MOD_ftz) && !processor_flushes(e, i) ? flush_f32(e, v) : v;
 }
 
-static void give(struct emitter *e, const struct instr *i, enum ptx_type t, const char *v)
+void float_result(struct emitter *e, const struct instr *i, enum ptx_type t, const char *v)
 {
     fits(e, &i->ops[0], t);
     if (t == T_f32 && has(i, MOD_ftz) && !processor_flushes(e, i)) v = flush_f32(e, v);
@@ -119,33 +119,36 @@ static const char *fused(struct emitter *e, enum ptx_type t, const char *a, cons
 static void emit_basic(struct emitter *e, const struct instr *i, enum ptx_type t, const char *op)
 {
     need_operands(e, i, 3, 3);
-    const char *ll = lltype(t), *a = arg(e, i, 1, t), *b = arg(e, i, 2, t);
+    const char *ll = lltype(t), *a = float_operand(e, i, 1, t), *b = float_operand(e, i, 2, t);
     unsigned mode = rounding_mode(i);
     if (!mode)
-        give(e, i, t, emit(e, "f%s %s %s, %s", op, ll, a, b));
+        float_result(e, i, t, emit(e, "f%s %s %s, %s", op, ll, a, b));
     else
-        give(e, i, t, call_rt(e, arena_printf("%s_%s", op, suffix(t)), "%s %s, %s %s, i32 %u", ll, a, ll, b, mode));
+        float_result(e, i, t,
+                     call_rt(e, arena_printf("%s_%s", op, suffix(t)), "%s %s, %s %s, i32 %u", ll, a, ll, b, mode));
 }
 
 static void emit_fused(struct emitter *e, const struct instr *i, enum ptx_type t)
 {
     need_operands(e, i, 4, 4);
     if (!has_rounding(i)) fail(e, i, "a rounding is missing");
-    const char *ll = lltype(t), *a = arg(e, i, 1, t), *b = arg(e, i, 2, t), *c = arg(e, i, 3, t);
+    const char *ll = lltype(t), *a = float_operand(e, i, 1, t), *b = float_operand(e, i, 2, t),
+               *c = float_operand(e, i, 3, t);
     unsigned mode = rounding_mode(i);
     if (!mode)
-        give(e, i, t, fused(e, t, a, b, c));
+        float_result(e, i, t, fused(e, t, a, b, c));
     else
-        give(e, i, t,
-             call_rt(e, arena_printf("fma_%s", suffix(t)), "%s %s, %s %s, %s %s, i32 %u", ll, a, ll, b, ll, c, mode));
+        float_result(
+            e, i, t,
+            call_rt(e, arena_printf("fma_%s", suffix(t)), "%s %s, %s %s, %s %s, i32 %u", ll, a, ll, b, ll, c, mode));
 }
 
 static void emit_minmax(struct emitter *e, const struct instr *i, enum ptx_type t)
 {
     need_operands(e, i, 3, 4);
-    const char *ll = lltype(t), *v = arg(e, i, 1, t), *sign = NULL;
+    const char *ll = lltype(t), *v = float_operand(e, i, 1, t), *sign = NULL;
     for (unsigned k = 2; k < i->nops; k++) {
-        const char *b = arg(e, i, k, t);
+        const char *b = float_operand(e, i, k, t);
         if (has(i, MOD_xorsign)) {
             sign =
                 emit(e, "xor i32 %s, %s", emit(e, "bitcast float %s to i32", v), emit(e, "bitcast float %s to i32", b));
@@ -160,7 +163,7 @@ static void emit_minmax(struct emitter *e, const struct instr *i, enum ptx_type 
             v = emit(e, "call float @llvm.copysign.f32(float %s, float %s)", v,
                      emit(e, "bitcast i32 %s to float", sign));
     }
-    give(e, i, t, v);
+    float_result(e, i, t, v);
 }
 
 /* ---- division and roots */
@@ -179,7 +182,7 @@ static void emit_root(struct emitter *e, const struct instr *i, enum ptx_type t)
     need_operands(e, i, 2, 2);
     bool approximate = has(i, MOD_approx);
     if (!approximate && !has_rounding(i)) fail(e, i, "a rounding or .approx is missing");
-    const char *ll = lltype(t), *a = arg(e, i, 1, t), *v;
+    const char *ll = lltype(t), *a = float_operand(e, i, 1, t), *v;
     unsigned mode = rounding_mode(i);
     switch (i->op) {
     case OP_rcp:
@@ -196,52 +199,7 @@ static void emit_root(struct emitter *e, const struct instr *i, enum ptx_type t)
         break;
     default: v = emit(e, "fdiv %s 1.0, %s", ll, emit(e, "call %s @llvm.sqrt.%s(%s %s)", ll, suffix(t), ll, a));
     }
-    give(e, i, t, v);
-}
-
-/* 2^x: 2^n by the exponent, 2^f by a polynomial (relative error below 2^-22). */
-static const char *exp2_f32(struct emitter *e, const char *x)
-{
-    const char *clamped = emit(e, "call float @llvm.minnum.f32(float %s, float 129.0)",
-                               emit(e, "call float @llvm.maxnum.f32(float %s, float -160.0)", x));
-    const char *n = emit(e, "call float @llvm.rint.f32(float %s)", clamped),
-               *f = emit(e, "fsub float %s, %s", clamped, n);
-    static const char *const c[] = { "0x3F24309120000000", "0x3F55D87FE0000000", "0x3F83B2AB60000000",
-                                     "0x3FAC6B08E0000000", "0x3FCEBFBE00000000", "0x3FE62E4300000000",
-                                     "0x3FF0000000000000" };
-    const char *p = c[0];
-    for (unsigned k = 1; k < 7; k++) p = emit(e, "fadd float %s, %s", emit(e, "fmul float %s, %s", p, f), c[k]);
-    /* in two steps, so that subnormal results come out right */
-    const char *in = emit(e, "fptosi float %s to i32", n), *half = emit(e, "ashr i32 %s, 1", in),
-               *rest = emit(e, "sub i32 %s, %s", in, half);
-    const char *s1 = emit(e, "bitcast i32 %s to float", emit(e, "shl i32 %s, 23", emit(e, "add i32 %s, 127", half)));
-    const char *s2 = emit(e, "bitcast i32 %s to float", emit(e, "shl i32 %s, 23", emit(e, "add i32 %s, 127", rest)));
-    const char *v = emit(e, "fmul float %s, %s", emit(e, "fmul float %s, %s", p, s1), s2);
-    return emit(e, "select i1 %s, float %s, float %s", emit(e, "fcmp uno float %s, 0.0", x), x, v);
-}
-
-static void emit_transcendental(struct emitter *e, const struct instr *i, enum ptx_type t)
-{
-    need_operands(e, i, 2, 2);
-    if (t != T_f32) fail(e, i, "the type does not fit the operation");
-    if (!has(i, MOD_approx)) fail(e, i, ".approx is missing");
-    const char *a = arg(e, i, 1, t);
-    if (i->op == OP_ex2) {
-        give(e, i, t, exp2_f32(e, a));
-        return;
-    }
-    if (i->op == OP_sin || i->op == OP_cos) {
-        /* the GPU works in turns, with the precision that a single has there: large angles lose theirs */
-        const char *turns = call_rt(e, "mul_f32", "float %s, float bitcast (i32 1042479491 to float), i32 1", a);
-        const char *part = emit(e, "fsub float %s, %s", turns, emit(e, "call float @llvm.rint.f32(float %s)", turns));
-        const char *angle =
-            emit(e, "fmul float %s, bitcast (i32 1086918619 to float)",
-                 emit(e, "call float @llvm.copysign.f32(float %s, float %s)", part,
-                      emit(e, "select i1 %s, float %s, float %s", emit(e, "fcmp oeq float %s, 0.0", part), a, part)));
-        give(e, i, t, call_rt(e, i->op == OP_sin ? "sin_f32" : "cos_f32", "float %s", angle));
-        return;
-    }
-    give(e, i, t, call_rt(e, i->op == OP_lg2 ? "log2_f32" : "tanh_f32", "float %s", a));
+    float_result(e, i, t, v);
 }
 
 static void emit_sign(struct emitter *e, const struct instr *i, enum ptx_type t)
@@ -249,16 +207,16 @@ static void emit_sign(struct emitter *e, const struct instr *i, enum ptx_type t)
     const char *ll = lltype(t);
     if (i->op == OP_copysign) {
         need_operands(e, i, 3, 3);
-        give(e, i, t,
-             emit(e, "call %s @llvm.copysign.%s(%s %s, %s %s)", ll, suffix(t), ll, arg(e, i, 2, t), ll,
-                  arg(e, i, 1, t)));
+        float_result(e, i, t,
+                     emit(e, "call %s @llvm.copysign.%s(%s %s, %s %s)", ll, suffix(t), ll, float_operand(e, i, 2, t),
+                          ll, float_operand(e, i, 1, t)));
         return;
     }
     need_operands(e, i, 2, 2);
-    const char *a = arg(e, i, 1, t);
-    give(e, i, t,
-         i->op == OP_neg ? emit(e, "fneg %s %s", ll, a)
-                         : emit(e, "call %s @llvm.fabs.%s(%s %s)", ll, suffix(t), ll, a));
+    const char *a = float_operand(e, i, 1, t);
+    float_result(e, i, t,
+                 i->op == OP_neg ? emit(e, "fneg %s %s", ll, a)
+                                 : emit(e, "call %s @llvm.fabs.%s(%s %s)", ll, suffix(t), ll, a));
 }
 
 /* Two singles in one 64-bit register, each as the scalar operation. */
@@ -317,7 +275,7 @@ bool emit_float(struct emitter *e, const struct instr *i)
     case OP_cos:
     case OP_lg2:
     case OP_ex2:
-    case OP_tanh: emit_transcendental(e, i, t); return true;
+    case OP_tanh: emit_approximation(e, i, t); return true;
     case OP_min:
     case OP_max: emit_minmax(e, i, t); return true;
     case OP_abs:

@@ -14,4 +14,10 @@ const char *f32_to_f16(struct emitter *e, const char *f);              /* neares
 const char *bf16_to_f32(struct emitter *e, const char *bits16);
 const char *f32_to_bf16(struct emitter *e, const char *f);             /* nearest even */
 
+/* Operand n as .ftz says, and the result as .ftz and .sat say. */
+const char *float_operand(struct emitter *e, const struct instr *i, unsigned n, enum ptx_type t);
+void float_result(struct emitter *e, const struct instr *i, enum ptx_type t, const char *v);
+const char *approximate(struct emitter *e, enum ptx_op op, const char *x); /* op: ex2, lg2, sin, cos or tanh */
+void emit_approximation(struct emitter *e, const struct instr *i, enum ptx_type t);
+
 #endif

@@ -36,8 +36,7 @@ static const char *operate(struct emitter *e, const struct instr *i, const struc
     if (i->op == OP_abs) return emit(e, "and i16 %s, 32767", in[0]);
     if (i->op == OP_fma)
         return call_rt(e, h->bf ? "fma_bf16" : "fma_f16", "i16 %s, i16 %s, i16 %s", in[0], in[1], in[2]);
-    if (i->op == OP_ex2 || i->op == OP_tanh)
-        return down(e, h, call_rt(e, i->op == OP_ex2 ? "exp2_f32" : "tanh_f32", "float %s", up(e, h, in[0])));
+    if (i->op == OP_ex2 || i->op == OP_tanh) return down(e, h, approximate(e, i->op, up(e, h, in[0])));
     const char *a = up(e, h, in[0]), *b = up(e, h, in[1]);
     switch (i->op) {
     case OP_add: return down(e, h, emit(e, "fadd float %s, %s", a, b));

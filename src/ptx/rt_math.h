@@ -19,11 +19,6 @@
     X(div_f64, "dddi", double, (double a, double b, uint32_t mode)) \
     X(fma_f64, "ddddi", double, (double a, double b, double c, uint32_t mode)) \
     X(sqrt_f64, "ddi", double, (double a, uint32_t mode)) \
-    X(sin_f32, "ff", float, (float x)) \
-    X(cos_f32, "ff", float, (float x)) \
-    X(log2_f32, "ff", float, (float x)) \
-    X(exp2_f32, "ff", float, (float x)) \
-    X(tanh_f32, "ff", float, (float x)) \
     X(fma_f16, "hhhh", uint16_t, (uint16_t a, uint16_t b, uint16_t c)) \
     X(fma_bf16, "hhhh", uint16_t, (uint16_t a, uint16_t b, uint16_t c)) \
     X(f32_from_f16, "fh", float, (uint16_t x)) \
