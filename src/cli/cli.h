@@ -17,6 +17,10 @@ const char *library_folder(void);
 /* "faultline: ..." on standard error. Returns 2, the exit status of wrong usage. */
 int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* program.c: 0, or after a message the exit status for a program that cannot be run. Warns of those that would
+ * run without our library. */
+int program_check(const char *name);
+
 /* --- watch.c: what a program that is run does with managed memory */
 struct watch_options { bool summary, page_map; const char *trace_file; };
 /* Before the program starts: sets FAULTLINE_TRACE. False after a message. */

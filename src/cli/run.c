@@ -96,6 +96,7 @@ static int run_program(char **argv)
     char report[PATH_MAX];
     struct sigaction action = { .sa_handler = pass_on, .sa_flags = SA_RESTART };
     int status;
+    if ((status = program_check(*argv))) return status;
     report_create(report);
     if (*report) setenv("FAULTLINE_REPORT", report, 1);
     pid_t parent = getpid(), pid = fork();
@@ -132,6 +133,7 @@ int command_run(int argc, char **argv)
 {
     struct watch_options watch = { 0 };
     int c;
+    opterr = 0;
     while ((c = getopt_long(argc, argv, "+", options, NULL)) != -1) {
         switch (c) {
         case 'd': setenv("FAULTLINE_DEVICES", optarg, 1); break;
@@ -142,7 +144,10 @@ int command_run(int argc, char **argv)
         case 'm': watch.page_map = true; break;
         case 't': watch.trace_file = optarg; break;
         case 'h': fputs(usage, stdout); return 0;
-        default: fputs(usage, stderr); return 2;
+        default:
+            complain("run: %s is no option, or lacks its argument", argv[optind - 1]);
+            fputs(usage, stderr);
+            return 2;
         }
     }
     if (optind == argc) {

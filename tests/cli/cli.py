@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 FAULTLINE = sys.argv[1]
@@ -32,8 +33,26 @@ r = faultline("run")
 check("run without a program fails", r[0] == 2, r)
 r = faultline("run", "--", "/no/such/program")
 check("a program that is not there gives 127", r[0] == 127 and "/no/such/program" in r[2], r)
+check("that is said once", r[2].count("\n") == 1, r)
+r = faultline("run", "nosuchprogram")
+check("a program that is nowhere in PATH gives 127", r[0] == 127 and "PATH" in r[2], r)
 r = faultline("run", "--", "/etc/passwd")
-check("a program that cannot run gives 126", r[0] == 126, r)
+check("a program that cannot run gives 126", r[0] == 126 and "executable" in r[2], r)
+r = faultline("run", "/etc")
+check("a folder is called one", r[0] == 126 and "directory" in r[2], r)
+r = faultline("run", "--bogus", "true")
+check("an unknown option is named", r[0] == 2 and "--bogus" in r[2], r)
+with tempfile.TemporaryDirectory() as folder:
+    program = folder + "/static"
+    made = subprocess.run(["cc", "-static", "-x", "c", "-o", program, "-"], input="int main(void) { return 5; }", text=True,
+                          capture_output=True)
+    if made.returncode == 0:
+        r = faultline("run", program)
+        check("a static program runs, and it is said that it goes without us", r[0] == 5 and "statically" in r[2], r)
+    with open(folder + "/kernel.cu", "w") as f:
+        f.write("__global__ void k() { }\n")
+    r = faultline("ptxc", folder + "/kernel.cu")
+    check("who gives ptxc CUDA C++ learns how to make PTX of it", r[0] == 2 and "nvcc -ptx" in r[2], r)
 r = faultline("run", "--", "sh", "-c", "exit 7")
 check("the exit status is passed on and said", r[0] == 7 and "status 7" in r[2], r)
 r = faultline("run", "--", "sh", "-c", "kill -SEGV $$")
