@@ -1,7 +1,8 @@
-/* The linker: pieces of PTX become one text, and that one fatbinary. Two
- * pieces must not name different things alike: no symbol is renamed here. */
+/* The linker: pieces of PTX become one text, and that one fatbinary. The
+ * compiler is told where a piece begins: what no linkage is said of ends there. */
 #include "api/library.h"
 #include "module/fatbin.h"
+#include "ptx/image.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -64,15 +65,17 @@ static void blank_header(char *text)
 
 static CUresult join(struct link *l, char *piece)
 {
+    static const char border[] = "\n.pragma \"" FL_PIECE_PRAGMA "\";\n";
     size_t n = l->text ? strlen(l->text) : 0;
-    char *all = realloc(l->text, n + strlen(piece) + 2);
+    char *all = realloc(l->text, n + sizeof border + strlen(piece));
     if (!all) return CUDA_ERROR_OUT_OF_MEMORY;
+    l->text = all;
+    all[n] = '\0';
     if (n) {
         blank_header(piece);
-        all[n++] = '\n';
+        strcat(all, border);
     }
-    strcpy(all + n, piece);
-    l->text = all;
+    strcat(all, piece);
     return CUDA_SUCCESS;
 }
 

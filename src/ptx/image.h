@@ -30,6 +30,8 @@ struct fl_image {
 };
 
 enum fl_symbol_kind { FL_SYMBOL_GLOBAL, FL_SYMBOL_CONST, FL_SYMBOL_MANAGED, FL_SYMBOL_FUNCTION };
+/* The linker writes this pragma between the files that it makes one of. */
+#define FL_PIECE_PRAGMA "faultline: another file"
 enum fl_linkage { FL_LINK_STATIC, FL_LINK_VISIBLE, FL_LINK_WEAK, FL_LINK_COMMON, FL_LINK_EXTERN };
 
 /* A variable of the module, or a function whose address is taken.

@@ -1,6 +1,7 @@
 /* Names and scopes of PTX: registers, variables, functions, labels. A label
  * may be used before it is defined, in an inner scope too. */
 #include "arena.h"
+#include "image.h"
 #include "parse.h"
 
 #include <string.h>
@@ -57,6 +58,19 @@ struct reg *reg_new(struct parser *p, const char *name, enum ptx_type type)
     *r = (struct reg){ name, type, p->func->nregs };
     ARENA_PUSH(p->func->regs, p->func->nregs) = r;
     return r;
+}
+
+void names_forget(struct scope *s)
+{
+    for (int k = 0; k < 64; k++)
+        for (struct name **at = &s->names[k]; *at;) {
+            const struct name *n = *at;
+            if (n->kind == NAME_VAR ? ((struct var *)n->object)->linkage == FL_LINK_STATIC
+                                    : n->kind == NAME_FUNC && ((struct func *)n->object)->linkage == FL_LINK_STATIC)
+                *at = n->next;
+            else
+                at = &(*at)->next;
+        }
 }
 
 /* A register of a range comes to be when it is first named. */

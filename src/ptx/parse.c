@@ -66,6 +66,8 @@ static struct func *signature(struct parser *p, bool entry, uint8_t linkage, str
 static struct func *function_of(struct parser *p, struct func *f, const struct token *name, bool body)
 {
     struct func *known = lookup(p, name, NAME_FUNC);
+    bool weak = known && (known->linkage == FL_LINK_WEAK || f->linkage == FL_LINK_WEAK);
+    if (known && known->body && body && weak) return f; /* the first one holds, nobody sees this one */
     if (known && known->body && body) fatal_at(EXIT_INVALID_PTX, name->line, "function '%s' is defined twice", f->name);
     if (!known) {
         if (declared_here(p->global, name)) fatal_at(EXIT_INVALID_PTX, name->line, "'%s' is declared twice", f->name);
@@ -227,9 +229,10 @@ struct module_ir *parse(const char *text, size_t length)
         if (token_is(&p.token, ".file") || token_is(&p.token, ".loc") || token_is(&p.token, ".section") ||
             token_is(&p.token, "@"))
             debug_directive(&p);
-        else if (accept(&p, ".pragma"))
+        else if (accept(&p, ".pragma")) {
+            if (token_is(&p.token, "\"" FL_PIECE_PRAGMA "\"")) names_forget(p.global);
             skip_statement(&p);
-        else if (accept(&p, ".alias"))
+        } else if (accept(&p, ".alias"))
             parse_alias(&p);
         else
             parse_definition(&p);

@@ -35,6 +35,8 @@ void *lookup(struct parser *p, const struct token *t, enum name_kind kind);
 struct reg *reg_new(struct parser *p, const char *name, enum ptx_type type);
 /* The label of that name, which may be defined later; NULL: the name is something else's. */
 struct label *label_use(struct parser *p, const struct token *t);
+/* Ends the life of a file's own names: of variables and functions of no linkage. */
+void names_forget(struct scope *s);
 void label_define(struct parser *p, const struct token *t);
 
 /* parse_token.c: next() goes to the next token, the others past what they read. */

@@ -159,10 +159,22 @@ static void parse_registers(struct parser *p)
     expect(p, ";");
 }
 
-static struct var *variable_new(struct parser *p, const struct token *name, char *text, enum ptx_space space)
+/* Whether a file may say again what another has defined. */
+static bool repeatable(uint8_t linkage)
+{
+    return linkage == FL_LINK_EXTERN || linkage == FL_LINK_WEAK || linkage == FL_LINK_COMMON;
+}
+
+static struct var *variable_new(struct parser *p, const struct token *name, char *text, enum ptx_space space,
+                                uint8_t linkage)
 {
     struct scope *s = p->scope;
     struct var *v = p->func ? NULL : lookup(p, name, NAME_VAR);
+    if (v && !v->is_extern && (repeatable(linkage) || v->linkage == FL_LINK_WEAK)) {
+        struct var *unseen = arena_alloc(sizeof *unseen);
+        *unseen = (struct var){ .name = text, .space = space, .line = name->line };
+        return unseen;
+    }
     if (v && !v->is_extern) fatal_at(EXIT_INVALID_PTX, name->line, "'%s' is declared twice", text);
     if (!v) {
         if (declared_here(s, name)) fatal_at(EXIT_INVALID_PTX, name->line, "'%s' is declared twice", text);
@@ -249,7 +261,7 @@ void parse_variable(struct parser *p, enum ptx_space space, uint8_t linkage)
     struct declaration d = declaration(p);
     do {
         struct token name = p->token;
-        struct var *v = variable_new(p, &name, word(p, "a variable's name"), space);
+        struct var *v = variable_new(p, &name, word(p, "a variable's name"), space, linkage);
         if (accept(p, "<")) fatal_at(EXIT_UNSUPPORTED, name.line, "parameterised variable names");
         v->type = d.type;
         v->size = element_count(p, v, d.vector, linkage) * type_bytes(d.type);

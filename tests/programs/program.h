@@ -35,7 +35,8 @@ static CUfunction kernel(const char *name)
     return f;
 }
 
-static void run(const char *name, unsigned gx, unsigned gy, unsigned bx, unsigned by, unsigned shared, void **args)
+__attribute__((unused)) static void run(const char *name, unsigned gx, unsigned gy, unsigned bx, unsigned by,
+                                        unsigned shared, void **args)
 {
     CHECK(cuLaunchKernel(kernel(name), gx, gy, 1, bx, by, 1, shared, 0, args, NULL));
     CHECK(cuCtxSynchronize());
