@@ -114,6 +114,28 @@ static CUresult element_of(const CUDA_MEMCPY3D_BATCH_OP *op, size_t *bytes)
     return CUDA_SUCCESS;
 }
 
+/* Where a box is on one side. */
+struct corner {
+    CUmemorytype type;
+    CUdeviceptr address;
+    CUarray array;
+    size_t pitch, height, x, y, z;
+};
+
+static struct corner corner_of(const CUmemcpy3DOperand *o, size_t bytes)
+{
+    if (o->type == CU_MEMCPY_OPERAND_TYPE_POINTER)
+        return (struct corner){ .type = CU_MEMORYTYPE_UNIFIED,
+                                .address = o->op.ptr.ptr,
+                                .pitch = o->op.ptr.rowLength * bytes,
+                                .height = o->op.ptr.layerHeight };
+    return (struct corner){ .type = CU_MEMORYTYPE_ARRAY,
+                            .array = o->op.array.array,
+                            .x = o->op.array.offset.x * bytes,
+                            .y = o->op.array.offset.y,
+                            .z = o->op.array.offset.z };
+}
+
 static CUresult convert(const CUDA_MEMCPY3D_BATCH_OP *op, CUDA_MEMCPY3D *c)
 {
     size_t bytes;
@@ -124,30 +146,13 @@ static CUresult convert(const CUDA_MEMCPY3D_BATCH_OP *op, CUDA_MEMCPY3D *c)
     *c = (CUDA_MEMCPY3D){ .WidthInBytes = op->extent.width * bytes,
                           .Height = op->extent.height,
                           .Depth = op->extent.depth };
-    if (op->src.type == CU_MEMCPY_OPERAND_TYPE_POINTER) {
-        c->srcMemoryType = CU_MEMORYTYPE_UNIFIED;
-        c->srcDevice = op->src.op.ptr.ptr;
-        c->srcPitch = op->src.op.ptr.rowLength * bytes;
-        c->srcHeight = op->src.op.ptr.layerHeight;
-    } else {
-        c->srcMemoryType = CU_MEMORYTYPE_ARRAY;
-        c->srcArray = op->src.op.array.array;
-        c->srcXInBytes = op->src.op.array.offset.x * bytes;
-        c->srcY = op->src.op.array.offset.y;
-        c->srcZ = op->src.op.array.offset.z;
-    }
-    if (op->dst.type == CU_MEMCPY_OPERAND_TYPE_POINTER) {
-        c->dstMemoryType = CU_MEMORYTYPE_UNIFIED;
-        c->dstDevice = op->dst.op.ptr.ptr;
-        c->dstPitch = op->dst.op.ptr.rowLength * bytes;
-        c->dstHeight = op->dst.op.ptr.layerHeight;
-    } else {
-        c->dstMemoryType = CU_MEMORYTYPE_ARRAY;
-        c->dstArray = op->dst.op.array.array;
-        c->dstXInBytes = op->dst.op.array.offset.x * bytes;
-        c->dstY = op->dst.op.array.offset.y;
-        c->dstZ = op->dst.op.array.offset.z;
-    }
+    const struct corner src = corner_of(&op->src, bytes), dst = corner_of(&op->dst, bytes);
+    c->srcMemoryType = src.type, c->srcDevice = src.address, c->srcArray = src.array;
+    c->srcPitch = src.pitch, c->srcHeight = src.height;
+    c->srcXInBytes = src.x, c->srcY = src.y, c->srcZ = src.z;
+    c->dstMemoryType = dst.type, c->dstDevice = dst.address, c->dstArray = dst.array;
+    c->dstPitch = dst.pitch, c->dstHeight = dst.height;
+    c->dstXInBytes = dst.x, c->dstY = dst.y, c->dstZ = dst.z;
     return r;
 }
 

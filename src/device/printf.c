@@ -47,79 +47,66 @@ static const char *flags_and_widths(const char *f, struct arguments *a, char *sp
     return f;
 }
 
-static const char *conversion(const char *f, struct arguments *a, struct output *o)
+/* hh, h, l and the like: the size of the argument, and of what is shown of it. */
+static const char *lengths(const char *f, unsigned *bytes, unsigned *shown)
 {
-    char spec[64], text[1024];
-    int n = 0;
-    f = flags_and_widths(f, a, spec, sizeof spec - 8);
-    unsigned bytes = 4;
-    bool is_short = false, is_char = false;
+    unsigned halved = 0;
+    *bytes = 4;
     for (; *f && strchr("hlLzjtq", *f); f++) {
         if (*f == 'h')
-            is_char = is_short, is_short = true;
+            halved++;
         else
-            bytes = 8;
+            *bytes = 8;
     }
-    size_t end = strlen(spec);
-    switch (*f) {
+    *shown = halved > 1 ? 1 : halved ? 2 : *bytes;
+    return f;
+}
+
+/* An argument of one conversion, formatted; spec has its flags and widths, to which the letter is added. As snprintf's
+ * result. */
+static int format(char *spec, char letter, struct arguments *a, unsigned bytes, unsigned shown, char *text, size_t room)
+{
+    char *end = spec + strlen(spec);
+    unsigned unused = 64 - 8 * shown;
+    switch (letter) {
     case 'd':
-    case 'i': {
-        int64_t v = bytes == 8 ? (int64_t)take(a, 8) : (int32_t)take(a, 4);
-        if (is_char)
-            v = (int8_t)v;
-        else if (is_short)
-            v = (int16_t)v;
-        strcpy(spec + end, "lld");
-        n = snprintf(text, sizeof text, spec, (long long)v);
-        break;
-    }
+    case 'i': strcpy(end, "lld"); return snprintf(text, room, spec, (long long)(take(a, bytes) << unused) >> unused);
     case 'u':
     case 'x':
     case 'X':
-    case 'o': {
-        uint64_t v = take(a, bytes);
-        if (is_char)
-            v = (uint8_t)v;
-        else if (is_short)
-            v = (uint16_t)v;
-        snprintf(spec + end, 8, "ll%c", *f);
-        n = snprintf(text, sizeof text, spec, (unsigned long long)v);
-        break;
-    }
-    case 'c':
-        strcpy(spec + end, "c");
-        n = snprintf(text, sizeof text, spec, (int)take(a, 4));
-        break;
-    case 'p':
-        strcpy(spec + end, "p");
-        n = snprintf(text, sizeof text, spec, (void *)take(a, 8));
-        break;
+    case 'o':
+        snprintf(end, 8, "ll%c", letter);
+        return snprintf(text, room, spec, (unsigned long long)(take(a, bytes) << unused >> unused));
+    case 'c': strcpy(end, "c"); return snprintf(text, room, spec, (int)take(a, 4));
+    case 'p': strcpy(end, "p"); return snprintf(text, room, spec, (void *)take(a, 8));
     case 's': {
         const char *s = (const char *)take(a, 8);
-        strcpy(spec + end, "s");
-        n = snprintf(text, sizeof text, spec, s ? s : "(null)");
-        break;
+        strcpy(end, "s");
+        return snprintf(text, room, spec, s ? s : "(null)");
     }
-    case 'f':
-    case 'F':
-    case 'e':
-    case 'E':
-    case 'g':
-    case 'G':
-    case 'a':
-    case 'A': {
+    default: {
         uint64_t bits = take(a, 8);
         double d;
         memcpy(&d, &bits, 8);
-        snprintf(spec + end, 8, "%c", *f);
-        n = snprintf(text, sizeof text, spec, d);
-        break;
+        snprintf(end, 8, "%c", letter);
+        return snprintf(text, room, spec, d);
     }
-    case '%': add(o, "%", 1); return f + 1;
-    case 0: return f;
-    default: add(o, f, 1); return f + 1;
     }
-    add(o, text, n < 0 ? 0 : (size_t)n < sizeof text ? (size_t)n : sizeof text - 1);
+}
+
+static const char *conversion(const char *f, struct arguments *a, struct output *o)
+{
+    char spec[64], text[1024];
+    unsigned bytes, shown;
+    f = flags_and_widths(f, a, spec, sizeof spec - 8);
+    f = lengths(f, &bytes, &shown);
+    if (!*f) return f;
+    if (strchr("diuxXocpsfFeEgGaA", *f)) {
+        int n = format(spec, *f, a, bytes, shown, text, sizeof text);
+        add(o, text, n < 0 ? 0 : (size_t)n < sizeof text ? (size_t)n : sizeof text - 1);
+    } else {
+        add(o, f, 1); /* a percent sign, or what is no conversion */
+    }
     return f + 1;
 }
 

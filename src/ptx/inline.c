@@ -124,25 +124,23 @@ static struct label *label_new(struct func *f)
     return l;
 }
 
-static void expand(struct func *to, struct instr **code, uint32_t *n, const struct instr *call, struct func *from)
+/* Registers and variables of its own for the copy; shared variables are the same. */
+static void copy_declarations(struct copy *c)
 {
-    struct copy c = { .from = from, .to = to };
-    bool rets = call->nops && call->ops[0].kind == OPERAND_list;
-    const struct operand *args =
-        call->nops > rets + 1u && call->ops[rets + 1].kind == OPERAND_list ? &call->ops[rets + 1] : NULL;
-    c.regs = arena_alloc((from->nregs + 1ul) * sizeof *c.regs);
+    struct func *to = c->to, *from = c->from;
+    c->regs = arena_alloc((from->nregs + 1ul) * sizeof *c->regs);
     for (uint32_t k = 0; k < from->nregs; k++) {
         struct reg *r = arena_alloc(sizeof *r);
         *r = (struct reg){ from->regs[k]->name, from->regs[k]->type, to->nregs };
         ARENA_PUSH(to->regs, to->nregs) = r;
-        c.regs[k] = r;
+        c->regs[k] = r;
     }
     for (uint32_t k = 0; k < from->nvars; k++) {
         struct var *v = from->vars[k];
         if (v->space == SPACE_global || v->space == SPACE_const || v->space == SPACE_shared) continue;
         struct var *fresh = arena_alloc(sizeof *fresh);
         *fresh = *v;
-        add_var(&c, v, fresh);
+        add_var(c, v, fresh);
         ARENA_PUSH(to->vars, to->nvars) = fresh;
     }
     for (uint32_t k = 0; k < from->nvars; k++)
@@ -151,39 +149,56 @@ static void expand(struct func *to, struct instr **code, uint32_t *n, const stru
             for (uint32_t j = 0; j < to->nvars; j++) known |= to->vars[j] == from->vars[k];
             if (!known) ARENA_PUSH(to->vars, to->nvars) = from->vars[k];
         }
+}
+
+/* The copy's code begins at base. */
+static void place_labels(struct copy *c, uint32_t base)
+{
+    struct func *from = c->from;
+    for (uint32_t k = 0; k < from->nlabels; k++) {
+        struct label *l = from->labels[k];
+        c->labels[k]->position = label_resolve(l)->position + base;
+        for (uint32_t j = 0; j < l->ntargets; j++) {
+            struct label *target = label_resolve(l->targets[j]);
+            for (uint32_t m = 0; m < from->nlabels; m++)
+                if (from->labels[m] == target) ARENA_PUSH(c->labels[k]->targets, c->labels[k]->ntargets) = c->labels[m];
+        }
+    }
+}
+
+/* A return is a jump to the end. */
+static struct instr copy_instruction(struct copy *c, const struct instr *original, struct label *end)
+{
+    struct instr i = *original;
+    if (i.guard) i.guard = c->regs[i.guard->index];
+    for (unsigned o = 0; o < i.nops; o++) map_operand(c, &i.ops[o]);
+    if (i.op != OP_ret) return i;
+    struct instr back = jump(end, i.line);
+    back.guard = i.guard;
+    back.guard_negated = i.guard_negated;
+    return back;
+}
+
+static void expand(struct func *to, struct instr **code, uint32_t *n, const struct instr *call, struct func *from)
+{
+    struct copy c = { .from = from, .to = to };
+    bool rets = call->nops && call->ops[0].kind == OPERAND_list;
+    const struct operand *args =
+        call->nops > rets + 1u && call->ops[rets + 1].kind == OPERAND_list ? &call->ops[rets + 1] : NULL;
+    copy_declarations(&c);
     bind_params(&c, call, rets ? &call->ops[0] : NULL, from->sig.rets, from->sig.nrets);
     bind_params(&c, call, args, from->sig.params, from->sig.nparams);
-    struct label *skip = label_new(to), *end = skip;
+    struct label *end = label_new(to);
     c.labels = arena_alloc((from->nlabels + 1ul) * sizeof *c.labels);
     for (uint32_t k = 0; k < from->nlabels; k++) c.labels[k] = label_new(to);
     if (call->guard) {
-        struct instr around = jump(skip, call->line);
+        struct instr around = jump(end, call->line);
         around.guard = call->guard;
         around.guard_negated = !call->guard_negated;
         ARENA_PUSH(*code, *n) = around;
     }
-    uint32_t base = *n;
-    for (uint32_t k = 0; k < from->nlabels; k++) {
-        struct label *l = from->labels[k];
-        c.labels[k]->position = label_resolve(l)->position + base;
-        for (uint32_t j = 0; j < l->ntargets; j++) {
-            struct label *target = label_resolve(l->targets[j]);
-            for (uint32_t m = 0; m < from->nlabels; m++)
-                if (from->labels[m] == target) ARENA_PUSH(c.labels[k]->targets, c.labels[k]->ntargets) = c.labels[m];
-        }
-    }
-    for (uint32_t k = 0; k < from->ncode; k++) {
-        struct instr i = from->code[k];
-        if (i.guard) i.guard = c.regs[i.guard->index];
-        for (unsigned o = 0; o < i.nops; o++) map_operand(&c, &i.ops[o]);
-        if (i.op == OP_ret) {
-            struct instr back = jump(end, i.line);
-            back.guard = i.guard;
-            back.guard_negated = i.guard_negated;
-            i = back;
-        }
-        ARENA_PUSH(*code, *n) = i;
-    }
+    place_labels(&c, *n);
+    for (uint32_t k = 0; k < from->ncode; k++) ARENA_PUSH(*code, *n) = copy_instruction(&c, &from->code[k], end);
     end->position = *n;
 }
 
