@@ -84,52 +84,17 @@ static size_t word_at(const char *text, size_t n, size_t at, size_t *start)
     return end - at;
 }
 
+/* clang-format off */
+static const char *const odd[] = {
+    "0", "-1", "4294967296", "99999999999999999999", "0x", "0fFFFFFFFF", "_", "%p1", "%r1", "%rd1", "%f1", ".f64",
+    ".u8", ".pred", ".v4", ".b128", "@", "{", "}", "(", ")", "[", "]", ";", "<1000000>", "<99999999999>", "%tid.x",
+    "%tid.w", ".shared", ".local", "bra", "call", "ret", "bar.sync 0;", "shfl.sync.idx.b32", "\"", "/*", "//",
+    "\\", "!", "~", "\0"
+};
+/* clang-format on */
+
 static size_t damage(char *text, size_t n, uint64_t *r)
 {
-    static const char *const odd[] = {
-        "0",
-        "-1",
-        "4294967296",
-        "99999999999999999999",
-        "0x",
-        "0fFFFFFFFF",
-        "_",
-        "%p1",
-        "%r1",
-        "%rd1",
-        "%f1",
-        ".f64",
-        ".u8",
-        ".pred",
-        ".v4",
-        ".b128",
-        "@",
-        "{",
-        "}",
-        "(",
-        ")",
-        "[",
-        "]",
-        ";",
-        "<1000000>",
-        "<99999999999>",
-        "%tid.x",
-        "%tid.w",
-        ".shared",
-        ".local",
-        "bra",
-        "call",
-        "ret",
-        "bar.sync 0;",
-        "shfl.sync.idx.b32",
-        "\"",
-        "/*",
-        "//",
-        "\\",
-        "!",
-        "~",
-        "\0",
-    };
     for (uint32_t k = any(r, 4) + 1; k-- && n;) {
         const char *line;
         size_t at = any(r, (uint32_t)n), start, length, size;
