@@ -4,7 +4,9 @@
 
 #include "graph/graph.h"
 
-bool graph_done_lives(const struct executable *x);
+/* Issues all of x into s and lanes beside it; s comes after all. What a call of a node answers that fails. */
 CUresult graph_launch(struct executable *x, struct stream *s);
+/* Whether x->done, the event behind the last launch, is there still: it goes with its context. With x->launch. */
+bool graph_done_lives(const struct executable *x);
 
 #endif

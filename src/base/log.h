@@ -7,6 +7,7 @@
 
 enum fl_log_level { FL_LOG_OFF, FL_LOG_ERROR, FL_LOG_WARN, FL_LOG_INFO, FL_LOG_DEBUG };
 
+/* Any thread, any lock; not in signal handlers. */
 void fl_log(enum fl_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Errors and warnings also go there, shown or not, without "faultline: ". May be called by any thread that holds any lock. */

@@ -63,6 +63,8 @@ CUresult library_ready(void);
 /* CUDA_ERROR_NOT_INITIALIZED, CUDA_ERROR_INVALID_DEVICE. */
 CUresult device_get(CUdevice dev, struct device **out);
 
+/* The calling thread's context, working: CUDA_ERROR_NOT_INITIALIZED, CUDA_ERROR_INVALID_CONTEXT (none),
+ * CUDA_ERROR_CONTEXT_IS_DESTROYED, the sticky error, CUDA_ERROR_NOT_PERMITTED (in a host function). */
 CUresult context_current(struct context **out);
 /* As context_current, but does not look at the sticky error. */
 CUresult context_current_unchecked(struct context **out);
@@ -76,11 +78,16 @@ struct context *context_top_named(void);
 CUresult context_name(struct context *real, struct green *g, struct context **out);
 void context_unname(struct context *c);
 
+/* The calling thread's stack of contexts. push: CUDA_ERROR_OUT_OF_MEMORY, it is full. pop: CUDA_ERROR_INVALID_CONTEXT,
+ * there is none. set replaces the top. */
 CUresult context_push(struct context *c);
 CUresult context_pop(struct context **c);
 void context_set(struct context *c);
+/* A new context, of nobody's stack; its end, for which it waits. */
 CUresult context_create(struct device *d, unsigned flags, struct context **out);
 CUresult context_destroy(CUcontext handle);
+/* The primary context begins with the first retain and ends with the last release, CUDA_ERROR_INVALID_CONTEXT if there
+ * was no retain, or with a reset, after which the retains still count and the next one brings it back. */
 CUresult primary_retain(struct device *d, struct context **out);
 CUresult primary_release(struct device *d);
 void primary_reset(struct device *d);
@@ -92,7 +99,8 @@ CUresult peer_disable(struct context *from, struct context *to);
 /* c is dying: it is nobody's peer any more. */
 void peers_forget(const struct context *c);
 
-/* The first error wins and stays. Returns the sticky error. */
+/* The error after which every call fails, in the whole process (observed on H200); CUDA_SUCCESS: none yet. The first
+ * one wins and stays; set returns it. */
 CUresult sticky_set(CUresult error);
 CUresult sticky_get(void);
 

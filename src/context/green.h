@@ -29,9 +29,11 @@ static inline unsigned sm_count(const struct sm_set *s)
 /* All that d has; CUDA_ERROR_NOT_SUPPORTED if they are too many. */
 CUresult sm_all(const struct device *d, struct sm_set *out);
 
+/* Retains the primary context. CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult green_create(struct device *d, const struct sm_set *sms, struct green **out);
 /* CUDA_ERROR_INVALID_VALUE, or CUDA_ERROR_CONTEXT_IS_DESTROYED. */
 CUresult green_get(CUgreenCtx handle, struct green **out);
+/* Its streams end, the primary context is released. */
 CUresult green_destroy(struct green *g);
 /* What the calling thread's current context is part of, or NULL. */
 struct green *green_current(void);

@@ -52,6 +52,7 @@ enum block_outcome { BLOCK_DONE, BLOCK_YIELDED, BLOCK_FAULT /* b.misaligned says
 /* frame.c: prepares a frame for blocks of this shape; stack_limit: CU_LIMIT_STACK_SIZE. False: no memory. */
 bool frame_prepare(struct frame *f, const struct kernel_code *code, const uint32_t block[3], uint32_t dynamic_shared,
                    uint32_t stack_limit);
+/* All of its memory goes; it can be prepared again. */
 void frame_release(struct frame *f);
 /* Starts a block: b.ctaid is set; everything else is from frame_prepare. */
 void block_begin(struct frame *f);

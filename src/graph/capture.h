@@ -29,7 +29,11 @@ struct capture_info {
     const CUgraphNode *before;     /* valid until the capture goes on */
     size_t count;
 };
+/* What cuStreamGetCaptureInfo answers. CUDA_ERROR_STREAM_CAPTURE_IMPLICIT: the legacy stream, while it would order
+ * with a captured one. */
 CUresult capture_describe(struct stream *s, struct capture_info *out);
+/* What is issued into s next comes behind these nodes; add: also behind what it comes behind now.
+ * CUDA_ERROR_ILLEGAL_STATE: s is not captured. */
 CUresult capture_set_dependencies(struct stream *s, const CUgraphNode *before, size_t count, bool add);
 
 /* An operation is about to be issued into s. Whether it is captured, or must not be issued: *r. */
@@ -38,6 +42,7 @@ bool capture_node(struct stream *s, const CUgraphNodeParams *params, CUresult *r
 bool capture_kernel(struct stream *s, const CUgraphNodeParams *params, const CUlaunchAttribute *attributes, unsigned count, CUresult *r);
 /* The same, and says where the memory is that the node allocates. */
 bool capture_alloc(struct stream *s, const CUgraphNodeParams *params, CUdeviceptr *address, CUresult *r);
+/* The same for a record of e, a wait for e. Not external: no node, but e carries the capture on. */
 bool capture_record(struct event *e, struct stream *s, bool external, CUresult *r);
 bool capture_wait(struct stream *s, struct event *e, bool external, CUresult *r);
 
@@ -53,6 +58,7 @@ CUresult capture_refuse_context(struct context *c);
 CUresult capture_refuse_event(struct event *e);
 /* A call that the calling thread's mode may forbid while something is captured. */
 CUresult capture_refuse_unsafe(void);
+/* The calling thread's mode; the one before. */
 CUstreamCaptureMode capture_exchange_mode(CUstreamCaptureMode mode);
 /* They end. */
 void capture_forget_stream(struct stream *s);

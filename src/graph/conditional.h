@@ -19,7 +19,9 @@ struct condition {
     struct condition *next; /* of the same graph */
 };
 
+/* Of graph g: a word in memory of c. flags: CU_GRAPH_COND_ASSIGN_DEFAULT. CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult condition_new(struct graph *g, struct context *c, unsigned initial, unsigned flags, struct condition **out);
+/* One reference more; one less, the word goes with the last. */
 struct condition *condition_share(struct condition *c);
 void condition_drop(struct condition *c);
 /* The word, by anyone while the context lives. */

@@ -73,9 +73,11 @@ CUresult graph_get(CUgraph handle, struct graph **out);
 CUresult node_get(CUgraphNode handle, struct node **out);
 CUresult executable_get(CUgraphExec handle, struct executable **out);
 
+/* Lists of nodes, in the order of additions. CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult list_add(struct node_list *l, struct node *n);
 bool list_has(const struct node_list *l, const struct node *n);
 
+/* An empty one; its end and that of its nodes; a copy. CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult graph_new(struct graph **out);
 void graph_free(struct graph *g);
 CUresult graph_clone(const struct graph *g, struct graph **out);
@@ -97,8 +99,10 @@ CUresult graph_order(struct graph *g, struct node_list *out);
 /* params.c: deep copies of parameters, checked. *owned is what they point to. */
 CUresult params_copy(const CUgraphNodeParams *from, CUgraphNodeParams *to, void **owned);
 
+/* A copy of g to be launched. *why and *culprit say what keeps g from being one. */
 CUresult executable_new(const struct graph *g, uint64_t flags, CUgraphInstantiateResult *why,
                         const struct node **culprit, struct executable **out);
+/* Its handle is invalid at once; it goes when nothing of it is left to run. With graphs_lock and x->launch. */
 void executable_free(struct executable *x);
 /* Nothing of it is issued meanwhile; takes graphs_lock as well. */
 void executable_lock(struct executable *x);

@@ -12,9 +12,12 @@ struct graph_memory {
     struct kept kept;
 };
 
+/* Keeps memory for an allocation node; the address is in out->kept. CUDA_ERROR_INVALID_VALUE: of no such kind. */
 CUresult graph_memory_new(const CUDA_MEM_ALLOC_NODE_PARAMS_v2 *p, struct graph_memory **out);
+/* One reference more; one less, with the last the memory is not kept any more. */
 struct graph_memory *graph_memory_share(struct graph_memory *m);
 void graph_memory_drop(struct graph_memory *m);
+/* Whether a node of g may free address: CUDA_ERROR_INVALID_VALUE if no graph allocates it or another node frees it. */
 CUresult graph_check_free(const struct graph *g, CUdeviceptr address);
 
 #endif

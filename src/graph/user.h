@@ -1,6 +1,6 @@
 /* User objects: things of the application that live as long as references to
- * them do, its own and those of graphs. Guarded by graphs_lock, but for what
- * user_object_release returns, which is to be called without it. */
+ * them do, its own and those of graphs. Guarded by graphs_lock; destructors are
+ * called later, without it. */
 #ifndef FL_GRAPH_USER_H
 #define FL_GRAPH_USER_H
 
@@ -19,10 +19,13 @@ struct user_reference {
     struct user_reference *next;
 };
 
+/* CUDA_ERROR_INVALID_VALUE unless the handle is valid. */
 CUresult user_object_get(CUuserObject handle, struct user_object **out);
+/* destroy(value) is called when all references are gone. CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult user_object_new(void *value, CUhostFn destroy, unsigned references, struct user_object **out);
+/* CUDA_ERROR_INVALID_VALUE: it has not so many. With the last it goes; user_objects_bury calls its destructor. */
 CUresult user_object_release(struct user_object *o, uint64_t count);
-/* From the caller's references (move) or new ones. */
+/* The graph holds count references: the caller's (move) or new ones. release: CUDA_ERROR_INVALID_VALUE, it has not so many. */
 CUresult graph_retain(struct graph *g, struct user_object *o, unsigned count, bool move);
 CUresult graph_release(struct graph *g, struct user_object *o, unsigned count);
 /* Destructors of objects without references. Without graphs_lock. */

@@ -50,7 +50,9 @@ struct library {                   /* CUlib_st */
     struct library *next;
 };
 
+/* Puts an image on c's device: code, variables, symbol table. library: whose module it is, or NULL. */
 CUresult module_load(struct context *c, const struct image_file *file, struct library *library, struct module **out);
+/* Nothing of it may run any more. */
 void module_unload(struct module *m);
 /* CUDA_ERROR_INVALID_HANDLE unless it is loaded. */
 CUresult module_get(CUmodule handle, struct module **out);

@@ -34,12 +34,16 @@ CUresult mempool_set_current(CUmemLocation location, CUmemAllocationType type, s
 /* Where allocations on a device come from: a pool there, also of managed memory (observed on H200). */
 CUresult mempool_set_device(int ordinal, struct mempool *p);
 
+/* value: as cuMemPoolGetAttribute describes. CUDA_ERROR_INVALID_VALUE: no such attribute, or no value for it. */
 CUresult mempool_get_attribute(struct mempool *p, CUmemPool_attribute attribute, void *value);
 CUresult mempool_set_attribute(struct mempool *p, CUmemPool_attribute attribute, const void *value);
+/* Gives unused memory back while at least keep bytes stay reserved. */
 CUresult mempool_trim(struct mempool *p, uint64_t keep);
+/* Who may touch it. CUDA_ERROR_INVALID_DEVICE, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_NOT_SUPPORTED (check_access says what). */
 CUresult mempool_get_access(struct mempool *p, CUmemLocation location, CUmemAccess_flags *flags);
 CUresult mempool_set_access(struct mempool *p, const CUmemAccessDesc *map, size_t count);
 
+/* size bytes, usable behind what s has now. CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult mempool_alloc(struct mempool *p, uint64_t size, struct stream *s, CUdeviceptr *out);
 /* a->pool is set. CUDA_ERROR_INVALID_VALUE unless address is where a live allocation begins. */
 CUresult mempool_free(struct allocation *a, CUdeviceptr address, struct stream *s);
@@ -59,6 +63,7 @@ struct kept {
     CUdeviceptr address;
     uint64_t id;                   /* 0: whichever is there */
 };
+/* Addresses and memory for size bytes. CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult mempool_keep(struct device *d, uint64_t size, struct stream *s, struct kept *out);
 /* The graph is gone. If it is allocated, it is given back when it is freed. */
 void mempool_unkeep(struct kept k);
@@ -70,7 +75,8 @@ CUresult mempool_trim_kept(struct device *d);
 /* Whether an allocation's pool is the graphs', which has no handle. */
 bool mempool_of_graphs(const void *pool);
 
-/* --- other processes --- */
+/* --- other processes: see share.c. CUDA_ERROR_INVALID_VALUE: what is asked for was not made to be shared, or what came
+ * from elsewhere is not what it should be. A descriptor that was exported is the caller's. --- */
 CUresult mempool_export(struct mempool *p, CUmemAllocationHandleType type, int *fd);
 CUresult mempool_import(int fd, CUmemAllocationHandleType type, struct mempool **out);
 CUresult mempool_export_pointer(CUdeviceptr address, CUmemPoolPtrExportData *out);

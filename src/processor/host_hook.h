@@ -4,6 +4,7 @@
 
 #include <signal.h>
 
+/* Once: our handler of SIGSEGV; from now on what sigaction and signal are asked for is only remembered. */
 void hook_install(void (*handler)(int, siginfo_t *, void *));
 /* Libraries may have been loaded. */
 void hook_objects(void);

@@ -33,7 +33,8 @@ enum { PROT_DEVICE_NONE = 0, PROT_DEVICE_READ = 1, PROT_DEVICE_WRITE = 2, PROT_D
 #define PROCESSOR_PRIVATE_END 0x550000000000ul
 
 /* Starts faultline-device (found beside libcuda.so.1, or FAULTLINE_DEVICE_EXE).
- * name is for messages ("device 0"). */
+ * ordinal: which device it is, for messages; sm_count: what %nsmid says. CUDA_ERROR_SYSTEM_NOT_READY: it is missing,
+ * CUDA_ERROR_OPERATING_SYSTEM: it does not start here, CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult processor_start(struct processor **out, int ordinal, uint32_t sm_count);
 /* Ends the process and waits for its end. p stays valid for whoever still has it: a dead processor. */
 void processor_stop(struct processor *p);
@@ -50,6 +51,7 @@ CUresult processor_unmap(struct processor *p, uint64_t va, uint64_t size);
 CUresult processor_multicast(struct processor *p, uint64_t va, uint64_t size, const struct backing *b, uint64_t offset,
                              unsigned prot, unsigned team);
 CUresult processor_multicast_end(struct processor *p, uint64_t va, uint64_t size);
+/* What is mapped there permits prot (PROT_DEVICE_*) from now on. */
 CUresult processor_protect(struct processor *p, uint64_t va, uint64_t size, unsigned prot);
 /* The same for ranges that are only ever mapped, protected and unmapped as a whole: what an idle device would see is
  * put off until its next kernel, and what was unmapped by then it never sees. */
@@ -61,6 +63,7 @@ void processor_settle(struct processor *p);
 /* Nothing that the device has mapped shows b, and nothing will: its descriptor goes there too. */
 void processor_forget(struct processor *p, const struct backing *b);
 
+/* A queue of commands that are done in order. CUDA_ERROR_OUT_OF_MEMORY: all are in use. */
 CUresult processor_channel_open(struct processor *p, uint32_t *channel);
 /* The channel must be drained. */
 void processor_channel_close(struct processor *p, uint32_t channel);
@@ -91,6 +94,7 @@ uint64_t processor_mark(struct processor *p, uint32_t channel);
 uint64_t processor_wait_for(struct processor *p, uint32_t channel, uint32_t awaited, uint64_t seq);
 uint64_t processor_mark_time(struct processor *p, uint32_t channel, uint64_t seq);
 
+/* Whether the channel has done its command seq. */
 bool processor_done(const struct processor *p, uint32_t channel, uint64_t seq);
 /* Spins for a short time, then sleeps. Returns processor_status at the end. */
 CUresult processor_wait(struct processor *p, uint32_t channel, uint64_t seq);

@@ -25,8 +25,10 @@ bool is_suspension(const struct instr *i);
 bool is_terminator(const struct instr *i);
 
 typedef void reg_visitor(struct reg *r, void *arg);
+/* Calls visit for each register that i reads, or writes, its guard included. */
 void instr_uses(const struct instr *i, reg_visitor *visit, void *arg);
 void instr_defs(const struct instr *i, reg_visitor *visit, void *arg);
+/* Whether the first operand is what i writes. */
 bool has_destination(const struct instr *i);
 
 /* What a thread may look at again and again until another has written it. */

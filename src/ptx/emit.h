@@ -66,6 +66,7 @@ void fits(struct emitter *e, const struct operand *o, enum ptx_type type);
 
 void fail(struct emitter *e, const struct instr *i, const char *what) __attribute__((noreturn));        /* INVALID_PTX */
 void unsupported(struct emitter *e, const struct instr *i, const char *what) __attribute__((noreturn));
+/* Fails unless there are so many. */
 void need_operands(struct emitter *e, const struct instr *i, unsigned least, unsigned most);
 /* The instruction's type: types[n], or an error. */
 enum ptx_type need_type(struct emitter *e, const struct instr *i, unsigned n);
@@ -111,6 +112,7 @@ void matrix_resume(struct emitter *e, const struct instr *i);
 struct fl_image_segment;
 void matrix_describe(const struct instr *i, struct fl_image_segment *s);
 
+/* A kernel, cut into segments; a function that does not suspend. */
 void emit_kernel(struct emitter *e, struct func *f);
 void emit_function(struct emitter *e, struct func *f);
 /* A function, or a kernel, that runs whole. */

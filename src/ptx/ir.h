@@ -21,7 +21,7 @@ enum ptx_type {
 #undef X
     T_count
 };
-unsigned type_bits(enum ptx_type t);
+unsigned type_bits(enum ptx_type t);               /* 0: T_none */
 static inline unsigned type_bytes(enum ptx_type t) { return (type_bits(t) + 7) / 8; }
 static inline bool type_signed(enum ptx_type t) { return t >= T_s8 && t <= T_s64; }
 static inline bool type_unsigned(enum ptx_type t) { return t >= T_u8 && t <= T_u64; }

@@ -22,7 +22,9 @@ struct token {
 };
 struct lexer { const char *p, *end; int line; };
 
+/* text need not end with a 0. */
 void lex_init(struct lexer *l, const char *text, size_t length);
+/* Comments and white space are skipped. What is no token ends the process (fatal_at). */
 void lex_next(struct lexer *l, struct token *t);
 bool token_is(const struct token *t, const char *text);
 

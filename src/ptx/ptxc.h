@@ -22,10 +22,12 @@ enum {
 struct options { int level; const char *cpu; bool dump_ir, dump_optimised; };
 extern struct options options;
 
+/* Ends the process with the status; the message goes to the log. */
 void fatal(int status, const char *format, ...) __attribute__((noreturn, format(printf, 2, 3)));
 /* ptxas's form: "line 12; error: ..." */
 void fatal_at(int status, int line, const char *format, ...) __attribute__((noreturn, format(printf, 3, 4)));
 
+/* The steps; an error in the PTX is fatal. */
 struct module_ir *parse(const char *text, size_t length);
 void check_module(struct module_ir *m);
 /* Marks what suspends, expands calls of functions that do. */

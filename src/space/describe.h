@@ -8,6 +8,7 @@
 /* The allocation at an address, and the next ones on both sides; NULL: none. */
 struct surroundings { const struct allocation *at, *below, *above; };
 
+/* Writes at most size bytes, as snprintf. */
 void describe(uint64_t address, const struct surroundings *s, char *out, size_t size);
 /* The allocation goes. The last thousand or so are remembered. */
 void describe_freed(const struct allocation *a);

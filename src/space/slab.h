@@ -27,7 +27,9 @@ bool slab_take(struct slab *s, uint64_t size, uint64_t align, uint64_t *at);
 /* The smallest hole for size bytes (up to the whole chunk), the lowest of equal ones: where it is, and its
  * size; 0: there is none. Managed memory is placed so (what cuMemRangeGetAttribute answers shows it). */
 uint64_t slab_hole(const struct slab *s, uint64_t size, uint64_t *at);
+/* The piece, which slab_hole found, is taken. */
 void slab_fill(struct slab *s, uint64_t at, uint64_t size);
+/* It is free again. */
 void slab_give(struct slab *s, uint64_t at, uint64_t size);
 /* The piece is no longer live, and not free either until slab_give. */
 void slab_bury(struct slab *s, uint64_t at, uint64_t size);

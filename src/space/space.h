@@ -94,6 +94,7 @@ struct space_chunk {
     uint64_t va, offset, size;
     const struct backing *backing;
 };
+/* A chunk: size bytes, whole multiples of 2 MiB, of d's memory (NULL: the host's). CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult space_take(struct device *d, uint64_t size, struct space_chunk *out);
 /* The same right behind c, if nothing is there. */
 CUresult space_take_behind(struct device *d, const struct space_chunk *c, uint64_t size, struct space_chunk *out);

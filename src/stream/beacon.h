@@ -35,6 +35,7 @@ int beacons_descriptor(void);
 /* All of another process's, from a descriptor of its file; they stay mapped. NULL: it is no such file. */
 struct beacon *beacons_open(int fd);
 
+/* A record's number; it is complete; the newest number, 0: never recorded; whether number n is complete. */
 uint64_t beacon_record(struct beacon *b);
 void beacon_complete(struct beacon *b, uint64_t n);
 uint64_t beacon_newest(const struct beacon *b);

@@ -22,9 +22,12 @@ struct context *event_context(const struct event *e);
 unsigned event_flags(const struct event *e);
 
 CUresult event_record(struct event *e, struct stream *s);
+/* CUDA_ERROR_NOT_READY until what was recorded last is done. */
 CUresult event_query(struct event *e);
 CUresult event_synchronize(struct event *e);
+/* CUDA_ERROR_INVALID_HANDLE: never recorded, of two devices, or without times; CUDA_ERROR_NOT_READY. */
 CUresult event_elapsed(struct event *start, struct event *end, float *ms);
+/* What is issued into s from now on comes after e's last record. */
 CUresult stream_wait_event(struct stream *s, struct event *e);
 
 /* cuCtxRecordEvent, cuCtxWaitEvent */

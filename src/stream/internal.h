@@ -137,7 +137,9 @@ struct mark {
     bool timed;
     struct clock *clock;           /* what comes before it, NULL: nothing known */
 };
+/* A point in s's order that is not set yet; NULL: no memory. timed: when it was reached is wanted. */
 struct mark *mark_new(struct stream *s, bool timed);
+/* Counted. */
 struct mark *mark_reference(struct mark *m);
 void mark_release(struct mark *m);
 /* Puts the mark behind all that the channel has. The caller has the stream's lock, and the
@@ -159,6 +161,7 @@ void stream_learn_clock(struct stream *s, const struct mark *m); /* s comes afte
 /* --- queue.c --- */
 enum item_kind { ITEM_NOTHING, ITEM_MARK, ITEM_KERNEL, ITEM_WORK, ITEM_HOST };
 
+/* What an operation comes after. add takes the reference over, on failure too. */
 void marks_init(struct marks *m);
 CUresult marks_add(struct marks *m, struct mark *reference);
 void marks_wait(struct marks *m, bool help);
@@ -177,6 +180,7 @@ struct item {
     void *arg;
     _Alignas(16) char data[];
 };
+/* With a copy of size bytes of arg. NULL: no memory. */
 struct item *item_new(enum item_kind kind, const void *arg, size_t size);
 void item_free(struct item *i);
 

@@ -7,8 +7,10 @@
 struct green;
 
 enum { STREAM_PRIORITY_LEAST = 0, STREAM_PRIORITY_GREATEST = -5 };
+/* To what there is. */
 int stream_clamp_priority(int priority);
 
+/* Flags are checked by the caller. CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult stream_create(struct context *c, unsigned flags, int priority, struct stream **out);
 /* One of a green context; it ends with that. */
 CUresult stream_create_green(struct green *g, unsigned flags, int priority, struct stream **out);
@@ -18,6 +20,7 @@ struct green *stream_green(const struct stream *s); /* or NULL */
 CUresult stream_destroy(struct stream *s);
 
 struct stream_info { unsigned long long id; unsigned flags; int priority; };
+/* What cuStreamGetId, GetFlags and GetPriority answer. */
 struct stream_info stream_describe(struct stream *s);
 
 /* CUDA_ERROR_INVALID_VALUE: no attribute of streams, or no value of it. */

@@ -15,6 +15,7 @@
 struct stream;                     /* CUstream_st */
 struct event;                      /* CUevent_st */
 
+/* The streams of a context that begins: the default ones. */
 CUresult stream_set_create(struct context *c);
 /* Waits for all work, ends all threads, frees streams and events. */
 void stream_set_destroy(struct context *c);
@@ -42,6 +43,7 @@ CUresult stream_run(struct stream *s, stream_work *run, const void *arg, size_t 
 /* A kernel. Its parameters are copied. */
 CUresult stream_launch(struct stream *s, const struct launch *l);
 
+/* All that was issued into s, by whomever, is done. */
 CUresult stream_synchronize(struct stream *s);
 /* CUDA_ERROR_NOT_READY while something is left to do. */
 CUresult stream_query(struct stream *s);

@@ -42,6 +42,7 @@ extern _Atomic unsigned trace_listeners;
  * not in a signal handler that may have interrupted the library. */
 void trace_write(struct trace_record r);
 
+/* trace_wanted and trace_begin need them. */
 void trace_ask_environment(void);
 void trace_note_begin(void);
 /* Whether somebody wants any of these: for writers whose record costs something to make. */

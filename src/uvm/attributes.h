@@ -29,7 +29,9 @@ struct attributes {
  * location: as it will be answered. CUDA_ERROR_OUT_OF_MEMORY: nothing has changed. */
 CUresult attributes_advise(const struct allocation *a, uint64_t va, uint64_t size, CUmem_advise advice,
                            CUmemLocation location);
+/* A prefetch was called, whether it moved anything or not. */
 CUresult attributes_prefetched(const struct allocation *a, uint64_t va, uint64_t size, CUmemLocation location);
+/* What cuMemRangeGetAttribute answers of the range. */
 struct attributes attributes_get(const struct allocation *a, uint64_t va, uint64_t size);
 
 /* a is freed: whoever gets its addresses next starts anew. */

@@ -94,6 +94,7 @@ CUresult block_make_resident(struct block *b, unsigned to, const struct mask *pa
 /* A read-only copy of each page comes to `to`. */
 CUresult block_duplicate(struct block *b, unsigned to, const struct mask *pages, const struct mask *prefetched,
                          enum trace_cause cause);
+/* p may do prot with the pages from now on, which may be less than it may; nothing. */
 CUresult block_map(struct block *b, unsigned p, const struct mask *pages, enum prot prot, enum trace_cause cause);
 void block_unmap(struct block *b, unsigned p, const struct mask *pages);
 void block_forget_mappings(struct block *b, unsigned p);        /* p's page table is gone */

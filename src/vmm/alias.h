@@ -6,7 +6,9 @@
 
 #include <stdint.h>
 
+/* NULL: no addresses left. Not in forked children. */
 char *alias_map(int fd, uint64_t size);
+/* The file's memory is no longer seen there; the addresses stay usable for now. */
 void alias_retire(char *alias, uint64_t size);
 
 #endif

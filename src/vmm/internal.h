@@ -51,6 +51,7 @@ struct vmm_mapping {
     unsigned char old_access[MAX_DEVICES], old_host; /* what a change that fails goes back to */
     _Atomic unsigned char access[MAX_DEVICES], host; /* CUmemAccess_flags; the space looks at them without vmm_lock */
 };
+/* The mapping that shows the address, or NULL. */
 struct vmm_mapping *mapping_at(uint64_t address);
 /* The lowest that ends above address, or NULL; the one above m. */
 struct vmm_mapping *mapping_from(uint64_t address);

@@ -9,6 +9,7 @@
 
 enum { MULTICAST_GRANULARITY = 2 << 20, MULTICAST_RECOMMENDED = 512 << 20 };
 
+/* An object without devices and memory. */
 CUresult multicast_create(const CUmulticastObjectProp *prop, CUmemGenericAllocationHandle *out);
 /* CUDA_ERROR_INVALID_VALUE: no multicast object, or the team has d already, or is complete. */
 CUresult multicast_add(CUmemGenericAllocationHandle h, struct device *d);
@@ -16,6 +17,7 @@ CUresult multicast_add(CUmemGenericAllocationHandle h, struct device *d);
  * the team is complete. */
 CUresult multicast_bind(CUmemGenericAllocationHandle h, uint64_t offset, struct vmm_memory *memory,
                         uint64_t memory_offset, uint64_t size);
+/* CUDA_ERROR_INVALID_VALUE: d has nothing bound there. */
 CUresult multicast_unbind(CUmemGenericAllocationHandle h, const struct device *d, uint64_t offset, uint64_t size);
 /* Whether there is any object: while there is none, nobody need ask further. */
 extern _Atomic unsigned multicast_objects;

@@ -40,6 +40,7 @@ struct sparse_layout {
     bool single;
 };
 
+/* Without memory. The shape was checked. CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult sparse_create(const struct sparse_shape *shape, struct sparse **out);
 /* Lets go of all memory that tiles still hold. */
 void sparse_destroy(struct sparse *s);

@@ -22,6 +22,7 @@ struct team_binding {
     unsigned char socket[TEAM_KEY], secret[TEAM_KEY];
 };
 
+/* A new one, with a file if prop names a kind of handle. CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult team_create(const CUmulticastObjectProp *prop, struct team **out);
 /* The team behind a descriptor, which stays the caller's. CUDA_ERROR_UNKNOWN: it is none. */
 CUresult team_open(int fd, struct team **out);
