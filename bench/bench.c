@@ -55,14 +55,18 @@ static void measure_copy(void)
 }
 
 /* A message to another process and back: both sides spin, or both sleep in a futex. */
-struct pair { _Atomic unsigned ping, pong; };
+struct pair {
+    _Atomic unsigned ping, pong;
+};
 
 static void wait_for(_Atomic unsigned *word, unsigned value, int spin)
 {
     unsigned seen;
     while ((seen = atomic_load(word)) != value)
-        if (spin) __builtin_ia32_pause();
-        else syscall(SYS_futex, word, FUTEX_WAIT, seen, NULL, NULL, 0);
+        if (spin)
+            __builtin_ia32_pause();
+        else
+            syscall(SYS_futex, word, FUTEX_WAIT, seen, NULL, NULL, 0);
 }
 
 static void tell(_Atomic unsigned *word, unsigned value, int spin)

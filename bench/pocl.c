@@ -5,7 +5,14 @@
 #include <CL/cl.h>
 #include <string.h>
 
-#define CHECK(call) do { cl_int e_ = (call); if (e_) { fprintf(stderr, "%s: %d\n", #call, e_); exit(1); } } while (0)
+#define CHECK(call) \
+    do { \
+        cl_int e_ = (call); \
+        if (e_) { \
+            fprintf(stderr, "%s: %d\n", #call, e_); \
+            exit(1); \
+        } \
+    } while (0)
 
 static cl_context context;
 static cl_command_queue queue;
@@ -23,7 +30,8 @@ static cl_mem buffer(size_t bytes, int fill)
     return m;
 }
 
-static void measure(const char *name, cl_mem *buffers, int count, cl_int n, cl_uint dims, size_t *global, size_t *local, int runs)
+static void measure(const char *name, cl_mem *buffers, int count, cl_int n, cl_uint dims, size_t *global, size_t *local,
+                    int runs)
 {
     cl_int e;
     cl_kernel k = clCreateKernel(program, name, &e);
@@ -47,7 +55,8 @@ int main(int argc, char **argv)
     cl_device_id device;
     cl_uint n = 0;
     cl_int e;
-    if (argc < 2 || clGetPlatformIDs(8, platforms, &n) || !n || clGetDeviceIDs(platforms[0], CL_DEVICE_TYPE_CPU, 1, &device, NULL)) {
+    if (argc < 2 || clGetPlatformIDs(8, platforms, &n) || !n ||
+        clGetDeviceIDs(platforms[0], CL_DEVICE_TYPE_CPU, 1, &device, NULL)) {
         puts("SKIP no OpenCL CPU device");
         return 77;
     }

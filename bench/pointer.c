@@ -48,7 +48,10 @@ static double query_ns(bool in_order)
 /* The cost of hopping about in an array of that many cache lines: what any index must pay. */
 static double hop_ns(void)
 {
-    struct line { volatile unsigned word; unsigned other[31]; } *lines = calloc(LIVE, sizeof *lines);
+    struct line {
+        volatile unsigned word;
+        unsigned other[31];
+    } *lines = calloc(LIVE, sizeof *lines);
     unsigned state = 1, sum = 0;
     double t = now_us();
     for (int k = 0; k < QUERIES; k++) sum += lines[(hop(&state) + sum) % LIVE].word;

@@ -26,7 +26,8 @@
 
 enum { PAGE = 4096, BIG = 16 * PAGE, BLOCK = 2 << 20, ROUNDS = 9 };
 static const size_t GIB = 1ul << 30;
-static const CUmemLocation device = { .type = CU_MEM_LOCATION_TYPE_DEVICE }, host = { .type = CU_MEM_LOCATION_TYPE_HOST };
+static const CUmemLocation device = { .type = CU_MEM_LOCATION_TYPE_DEVICE },
+                           host = { .type = CU_MEM_LOCATION_TYPE_HOST };
 
 static CUdeviceptr managed(size_t bytes)
 {
@@ -48,7 +49,12 @@ static void touch(CUdeviceptr p, size_t bytes, size_t step)
 
 /* ---- a fault, and the same by hand: a thread that spins, an entry for as many pages */
 
-struct raw { int fd; char *at; const cpu_set_t *processors; _Atomic int over; };
+struct raw {
+    int fd;
+    char *at;
+    const cpu_set_t *processors;
+    _Atomic int over;
+};
 
 static void *resolve(void *arg)
 {
@@ -74,7 +80,9 @@ static int raw_open(struct raw *r, size_t bytes)
     if (maker >= 0) close(maker);
     memset(r->at, 1, bytes);
     madvise(r->at, bytes, MADV_DONTNEED);
-    struct uffdio_register reg = { { (uintptr_t)r->at, bytes }, UFFDIO_REGISTER_MODE_MINOR | UFFDIO_REGISTER_MODE_MISSING, 0 };
+    struct uffdio_register reg = { { (uintptr_t)r->at, bytes },
+                                   UFFDIO_REGISTER_MODE_MINOR | UFFDIO_REGISTER_MODE_MISSING,
+                                   0 };
     return ioctl(r->fd, UFFDIO_REGISTER, &reg);
 }
 
@@ -192,7 +200,8 @@ static void measure_calls(void)
     prefetch(p, BLOCK, device);
     for (int k = 0; k < N; k++) {
         double t = now_us();
-        CHECK(cuMemAdvise(p, BLOCK, k % 2 ? CU_MEM_ADVISE_SET_PREFERRED_LOCATION : CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION, device));
+        CHECK(cuMemAdvise(
+            p, BLOCK, k % 2 ? CU_MEM_ADVISE_SET_PREFERRED_LOCATION : CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION, device));
         advise[k] = now_us() - t;
         t = now_us();
         CHECK(cuMemPrefetchAsync(p, BLOCK, device, 0, NULL));
@@ -203,7 +212,9 @@ static void measure_calls(void)
     report("um.advise", median(advise, N));
     report("um.prefetch.call", median(move, N));
     for (int k = 0; k < N; k++)
-        if (k % 2) CHECK(cuMemAdvise(p + (size_t)k * piece, piece, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, k % 4 == 1 ? device : host));
+        if (k % 2)
+            CHECK(cuMemAdvise(p + (size_t)k * piece, piece, CU_MEM_ADVISE_SET_PREFERRED_LOCATION,
+                              k % 4 == 1 ? device : host));
     for (int k = 0; k < 100; k++) {
         int where;
         double t = now_us();

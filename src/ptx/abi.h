@@ -87,6 +87,7 @@ struct fl_block {
     uint64_t local_lo, local_hi;   /* a generic address in [lo, hi) is local (worker stack or b->local) */
     uint64_t stack_lo, stack_stride; /* of a kernel that runs whole: thread t's stack begins at lo + t * stride */
     uint64_t grid_workspace;       /* of a cooperative grid: zeroed bytes where its barrier counts; 0 otherwise */
+    uint64_t keep_cached;          /* 0: vector stores of a kernel that streams go past the cache; else ~0 */
     /* what follows is the scheduler's own */
 };
 

@@ -24,6 +24,7 @@ struct kernel {
     uint32_t context;              /* bytes per thread */
     uint32_t static_shared, shared_align, local;
     bool vector;                   /* threads may run side by side in one loop */
+    bool streams;                  /* see STREAMS_ATTRIBUTE */
     uint32_t number;               /* in the module: names its functions @k0_s1, @k0_p1 */
     uint32_t flags, registers;
     uint32_t stack; /* of a kernel that runs whole: bytes per thread, without what recursion takes */
@@ -33,6 +34,9 @@ struct kernel {
 bool kernel_analyse(struct kernel *k, struct module_ir *m, struct func *f);
 /* Places its shared and local variables, estimates its registers. */
 void kernel_lay_out(struct kernel *k, struct module_ir *m);
+/* Of the functions of a kernel that streams: it only reads and writes global memory, in no order that others
+ * could see, and does not read where it writes. What that is for: stream.h. */
+#define STREAMS_ATTRIBUTE "faultline-streams"
 /* FL_KERNEL_..., once the segments are known. */
 uint32_t kernel_flags(const struct kernel *k);
 /* segment.c, for who adds segments of another kind: */

@@ -1,6 +1,7 @@
 /* Runs LLVM over the emitted IR; see llvm.h. Only the native target is there. */
 #include "llvm.h"
 #include "ptxc.h"
+#include "stream.h"
 
 #include <llvm-c/Analysis.h>
 #include <llvm-c/Core.h>
@@ -62,6 +63,7 @@ void llvm_compile(const char *text, size_t size, const unsigned char **object, s
     LLVMPassBuilderOptionsSetSLPVectorization(passes, 1);
     const char *pipeline[] = { "default<O0>", "default<O1>", "default<O2>", "default<O3>" };
     check(LLVMRunPasses(module, pipeline[options.level], machine, passes));
+    if (stream_stores(module)) check(LLVMRunPasses(module, "always-inline", machine, passes));
     if (options.dump_optimised) {
         char *ir = LLVMPrintModuleToString(module);
         fputs(ir, stdout);

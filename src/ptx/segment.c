@@ -234,6 +234,52 @@ static bool is_small_enough(const struct kernel *k)
     return true;
 }
 
+/* ---- stores that may go past the cache */
+
+static bool is_plain(const struct instr *i)
+{
+    return i->space == SPACE_global && !is_sync_load(i) && !has(i, MOD_volatile) && !has(i, MOD_relaxed) &&
+           !has(i, MOD_release) && !has(i, MOD_mmio);
+}
+
+static bool reads_at(const struct kernel *k, const struct operand *o)
+{
+    const struct func *f = k->func;
+    for (uint32_t n = 0; n < f->ncode; n++) {
+        const struct instr *i = &f->code[n];
+        if (i->op == OP_ld && i->ops[1].reg == o->reg && i->ops[1].offset == o->offset) return true;
+    }
+    return false;
+}
+
+static bool streams(const struct kernel *k)
+{
+    const struct func *f = k->func;
+    bool any = false;
+    if (!k->vector || k->nsegments != 1 || k->static_shared) return false;
+    for (uint32_t n = 0; n < f->ncode; n++) {
+        const struct instr *i = &f->code[n];
+        switch (i->op) {
+        case OP_st:
+            if (!is_plain(i) || reads_at(k, &i->ops[0])) return false;
+            any = true;
+            break;
+        case OP_ld:
+            if (i->space != SPACE_param && i->space != SPACE_const && !is_plain(i)) return false;
+            break;
+        case OP_call:
+        case OP_atom:
+        case OP_red:
+        case OP_membar:
+        case OP_fence:
+        case OP_mbarrier:
+        case OP_cp: return false;
+        default: break;
+        }
+    }
+    return any;
+}
+
 bool kernel_analyse(struct kernel *k, struct module_ir *m, struct func *f)
 {
     k->func = f;
@@ -245,6 +291,7 @@ bool kernel_analyse(struct kernel *k, struct module_ir *m, struct func *f)
     assign_slots(k);
     kernel_lay_out(k, m);
     k->vector = !k->local;
+    k->streams = streams(k);
     k->flags = kernel_flags(k);
     return is_small_enough(k);
 }

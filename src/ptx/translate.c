@@ -102,6 +102,8 @@ static void emit_all(const struct translation *t, struct emitter *e)
         "attributes #0 = { nounwind null_pointer_is_valid \"no-builtins\" \"prefer-vector-width\"=\"512\" }\n"
         "attributes #1 = { nounwind null_pointer_is_valid noinline optnone \"no-builtins\" }\n"
         "attributes #2 = { nounwind null_pointer_is_valid noinline \"no-builtins\" \"prefer-vector-width\"=\"512\" }\n"
+        "attributes #3 = { nounwind null_pointer_is_valid \"no-builtins\" \"prefer-vector-width\"=\"512\" "
+        "\"" STREAMS_ATTRIBUTE "\" }\n"
         "!0 = !{}\n!1 = distinct !{}\n!2 = distinct !{!2, !{!\"llvm.loop.parallel_accesses\", !1}}\n!3 = "
         "!{!\"branch_weights\", i32 1, i32 100000}\n!5 = !{i64 8}\n"
         "!6 = distinct !{!6, !{!\"llvm.loop.parallel_accesses\", !1}, !{!\"llvm.loop.interleave.count\", i32 1}}\n"
