@@ -40,11 +40,17 @@ static bool back_and_forth(const struct trace_statistics *s, char *out, size_t s
     return true;
 }
 
+static uint64_t evicted_bytes(const struct trace_statistics *s)
+{
+    uint64_t bytes = 0;
+    for (int d = 0; d < TRACE_DIRECTIONS; d++) bytes += s->moved[d][TRACE_CAUSE_EVICTION];
+    return bytes;
+}
+
 static bool oversubscribed(const struct trace_statistics *s, char *out, size_t size)
 {
     char evicted[16], fetched[16];
-    uint64_t bytes = 0;
-    for (int d = 0; d < TRACE_DIRECTIONS; d++) bytes += s->moved[d][TRACE_CAUSE_EVICTION];
+    uint64_t bytes = evicted_bytes(s);
     if (bytes < WORTHWHILE) return false;
     snprintf(out, size,
              "%s was evicted from device memory (%s moved there in all): more is in use than fits; work in pieces, "
@@ -78,5 +84,8 @@ static bool page_by_page(const struct trace_statistics *s, char *out, size_t siz
 
 bool advice_give(const struct trace_statistics *s, char *out, size_t size)
 {
+    /* pages that return because there was no room for them took no turns */
+    bool no_room = !s->events[TRACE_THRASHING] && evicted_bytes(s) >= trace_moved(s, TRACE_TO_HOST) / 2;
+    if (no_room && oversubscribed(s, out, size)) return true;
     return back_and_forth(s, out, size) || oversubscribed(s, out, size) || page_by_page(s, out, size);
 }

@@ -92,6 +92,17 @@ static void oversubscribed(void)
     for (int k = 0; k < 2; k++) kernel(p, 160 * MIB, 1);
 }
 
+/* Much returns, but because it does not fit. */
+static void oversubscribed_and_read(void)
+{
+    char *p = managed(160 * MIB);
+    volatile int sum = 0;
+    for (int k = 0; k < 3; k++) {
+        for (int round = 0; round < 2; round++) kernel(p, 160 * MIB, 1);
+        for (int i = 0; i < 160 * MIB; i += 4096) sum += p[i];
+    }
+}
+
 static void crashed(void)
 {
     kernel(managed(16 * MIB), 16 * MIB, 0);
@@ -108,6 +119,7 @@ static const struct {
     { "reads-in-turns", reads_in_turns },
     { "read-mostly", read_mostly },
     { "oversubscribed", oversubscribed },
+    { "oversubscribed-and-read", oversubscribed_and_read },
     { "crashed", crashed },
 };
 

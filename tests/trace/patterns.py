@@ -15,6 +15,7 @@ EXPECTED = {
     "reads-in-turns": (TURNS + ".*advise read-mostly", None, 0),
     "read-mostly": (r"#1 .* 4 MiB +4 MiB +- +\d+ +0 +4 MiB", r"\n {8}\S", 0),
     "oversubscribed": (r"MiB was evicted from device memory", None, 0),
+    "oversubscribed-and-read": (r"MiB was evicted from device memory", TURNS, 0),
     "crashed": (FAULTS, None, 137),
 }
 failures = 0
