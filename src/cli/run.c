@@ -99,6 +99,12 @@ static int run_program(char **argv)
     if ((status = program_check(*argv))) return status;
     report_create(report);
     if (*report) setenv("FAULTLINE_REPORT", report, 1);
+    /* who asks the program to end may do so before it is known here whom to tell */
+    sigset_t wait, before;
+    sigemptyset(&wait);
+    sigaddset(&wait, SIGTERM);
+    sigaddset(&wait, SIGHUP);
+    sigprocmask(SIG_BLOCK, &wait, &before);
     pid_t parent = getpid(), pid = fork();
     if (pid < 0) {
         unlink(report);
@@ -106,6 +112,7 @@ static int run_program(char **argv)
         return 126;
     }
     if (!pid) {
+        sigprocmask(SIG_SETMASK, &before, NULL);
         prctl(PR_SET_PDEATHSIG, SIGTERM);
         if (getppid() != parent) _exit(126);
         execvp(*argv, argv);
@@ -119,6 +126,7 @@ static int run_program(char **argv)
     child = pid;
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGHUP, &action, NULL);
+    sigprocmask(SIG_SETMASK, &before, NULL);
     while (waitpid(pid, &status, 0) < 0)
         if (errno != EINTR) return 126;
     int result = explain(*argv, status);

@@ -99,7 +99,7 @@ static void oversubscribed_and_read(void)
     volatile int sum = 0;
     for (int k = 0; k < 3; k++) {
         for (int round = 0; round < 2; round++) kernel(p, 160 * MIB, 1);
-        for (int i = 0; i < 160 * MIB; i += 4096) sum += p[i];
+        for (size_t i = 0; i < 160 * MIB; i += 4096) sum += p[i];
     }
 }
 
