@@ -17,10 +17,6 @@ struct entry_point {
 extern const struct entry_point entry_points[];
 extern const size_t entry_point_count;
 
-/* Set while the calling thread is in a _ptds or _ptsz entry point that takes no
- * stream: the default stream is then the per-thread one. */
-extern _Thread_local bool api_per_thread_default;
-
 /* Warns once that name is not implemented. CUDA_ERROR_NOT_INITIALIZED before cuInit, else CUDA_ERROR_NOT_SUPPORTED. */
 CUresult api_not_supported(const char *name, _Atomic bool *said);
 

@@ -152,15 +152,16 @@ def per_thread_wrapper(entry):
     if any(t == "CUstream" for t, _ in params):
         args = [f"per_thread({n})" if t == "CUstream" else n for t, n in params]
         return f"{name}\n{{\n    return {call(entry.symbol, args)};\n}}\n"
-    return (f"{name}\n{{\n    bool before = api_per_thread_default;\n    api_per_thread_default = true;\n"
+    return (f"{name}\n{{\n    bool before = stream_default_per_thread;\n    stream_default_per_thread = true;\n"
             f"    CUresult r = {call(entry.symbol, [n for _, n in params])};\n"
-            f"    api_per_thread_default = before;\n    return r;\n}}\n")
+            f"    stream_default_per_thread = before;\n    return r;\n}}\n")
 
 
 def make_code(table):
     out = [textwrap.dedent("""\
         /* Written by src/api/generate.py. */
         #include "api/api.h"
+        #include "stream/stream.h"
 
         #pragma GCC diagnostic ignored "-Wunused-parameter"
 

@@ -4,8 +4,6 @@
 #include "context/context.h"
 #include <stdatomic.h>
 
-_Thread_local bool api_per_thread_default;
-
 CUresult api_not_supported(const char *name, _Atomic bool *said)
 {
     CUresult r = library_ready();

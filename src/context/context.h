@@ -12,7 +12,7 @@
 #include "base/profile.h"
 #include "processor/processor.h"
 #include "space/vram.h"
-#include "stream/pool.h"
+#include "base/pool.h"
 #include <cuda.h>
 #include <pthread.h>
 #include <stdatomic.h>

@@ -5,7 +5,7 @@
 #define FL_CONTEXT_GREEN_H
 
 #include "context/context.h"
-#include "stream/pool.h"
+#include "base/pool.h"
 
 enum { SM_MOST = 256 };
 struct sm_set {

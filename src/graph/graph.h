@@ -9,7 +9,7 @@
 #define FL_GRAPH_GRAPH_H
 
 #include "stream/event.h"
-#include "stream/pool.h"
+#include "base/pool.h"
 #include "stream/stream.h"
 
 extern pthread_mutex_t graphs_lock;

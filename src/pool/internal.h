@@ -12,7 +12,7 @@
 
 #include "pool/mempool.h"
 #include "stream/point.h"
-#include "stream/pool.h"
+#include "base/pool.h"
 
 #define CHUNK_SIZE (32ull << 20)
 enum { BLOCK_UNIT = 512, PAGE = 4096 };

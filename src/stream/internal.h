@@ -21,7 +21,7 @@
 #define FL_STREAM_INTERNAL_H
 
 #include "stream/operations.h"
-#include "stream/pool.h"
+#include "base/pool.h"
 #include "stream/stream.h"
 #include "trace/trace.h"
 

@@ -1,5 +1,4 @@
 /* Streams come and go: sets, handles, creation and destruction. */
-#include "api/api.h"
 #include "context/green.h"
 #include "stream/event.h"
 #include "stream/internal.h"
@@ -202,9 +201,11 @@ void stream_set_destroy(struct context *c)
     pool_put(&sets, set);
 }
 
+_Thread_local bool stream_default_per_thread;
+
 CUresult stream_get(struct context *c, CUstream handle, bool per_thread, struct stream **out)
 {
-    if (handle == CU_STREAM_PER_THREAD || (!handle && (per_thread || api_per_thread_default)))
+    if (handle == CU_STREAM_PER_THREAD || (!handle && (per_thread || stream_default_per_thread)))
         return stream_of_thread(c, out);
     if (!handle || handle == CU_STREAM_LEGACY) {
         *out = c->streams->legacy;

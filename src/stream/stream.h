@@ -20,6 +20,9 @@ CUresult stream_set_create(struct context *c);
 /* Waits for all work, ends all threads, frees streams and events. */
 void stream_set_destroy(struct context *c);
 
+/* Set while the calling thread is in a _ptds or _ptsz entry point that takes no
+ * stream: the default stream is then the per-thread one. */
+extern _Thread_local bool stream_default_per_thread;
 /* The stream that handle means: NULL and CU_STREAM_LEGACY, CU_STREAM_PER_THREAD, or one of
  * cuStreamCreate, of any context. per_thread: NULL means the per-thread stream (the _ptsz
  * entry points). CUDA_ERROR_INVALID_HANDLE. */

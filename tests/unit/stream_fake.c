@@ -1,7 +1,6 @@
 /* A processor whose channels are threads, and what else src/stream links to. */
 #include "stream_fake.h"
 #include "uvm/uvm.h"
-#include "api/api.h"
 #include "space/space.h"
 
 #include <stdlib.h>
@@ -27,8 +26,6 @@ struct channel {
 struct processor {
     int unused;
 };
-
-_Thread_local bool api_per_thread_default;
 
 static struct processor the_processor;
 static struct device the_device = { .processor = &the_processor };

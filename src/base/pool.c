@@ -1,6 +1,6 @@
 /* Chunks double in size, so a lookup compares with a handful of ranges and
  * needs no lock: a chunk is published once and stays. */
-#include "stream/pool.h"
+#include "base/pool.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* Objects behind handles. Their memory is reused but never given back, so a
  * stale handle still points to an object of its kind, and any other value is
  * told apart without touching it. What an object means is its owner's affair. */
-#ifndef FL_STREAM_POOL_H
-#define FL_STREAM_POOL_H
+#ifndef FL_BASE_POOL_H
+#define FL_BASE_POOL_H
 
 #include <pthread.h>
 #include <stdatomic.h>
