@@ -29,19 +29,16 @@ static inline bool type_integer(enum ptx_type t) { return t >= T_u8 && t <= T_s6
 static inline bool type_bitwise(enum ptx_type t) { return t >= T_b8 && t <= T_b128; }
 
 #define FL_PTX_OPS(X) \
-    X(abs) \
-    X(activemask) \
-    X(add) X(addc) X(alloca) X(and) X(applypriority) X(atom) X(bar) X(barrier) X(bfe) X(bfi) X(bfind) X(bmsk) X(bra) \
-        X(brev) X(brkpt) X(brx) X(call) X(clz) X(cnot) X(copysign) X(cos) X(cp) X(createpolicy) X(cvt) X(cvta) \
-            X(discard) X(div) X(dp2a) X(dp4a) X(elect) X(ex2) X(exit) X(fence) X(fma) X(fns) X(getctarank) \
-                X(griddepcontrol) X(isspacep) X(istypep) X(ld) X(ldmatrix) X(ldu) X(lg2) X(lop3) X(mad) X(mad24) \
-                    X(madc) X(mapa) X(match) X(max) X(mbarrier) X(membar) X(min) X(mma) X(mov) X(movmatrix) X(mul) \
-                        X(mul24) X(multimem) X(nanosleep) X(neg) X(not ) X(or) X(pmevent) X(popc) X(prefetch) \
-                            X(prefetchu) X(prmt) X(rcp) X(red) X(redux) X(rem) X(ret) X(rsqrt) X(sad) X(selp) X(set) \
-                                X(setmaxnreg) X(setp) X(shf) X(shfl) X(shl) X(shr) X(sin) X(slct) X(sqrt) X(st) \
-                                    X(stackrestore) X(stacksave) X(stmatrix) X(sub) X(subc) X(szext) X(tanh) X(testp) \
-                                        X(trap) X(vabsdiff) X(vabsdiff2) X(vabsdiff4) X(vadd) X(vmad) X(vmax) X(vmin) \
-                                            X(vote) X(vset) X(vshl) X(vshr) X(vsub) X(wmma) X(xor)
+    X(abs) X(activemask) X(add) X(addc) X(alloca) X(and) X(applypriority) X(atom) X(bar) X(barrier) X(bfe) \
+    X(bfi) X(bfind) X(bmsk) X(bra) X(brev) X(brkpt) X(brx) X(call) X(clz) X(cnot) X(copysign) X(cos) X(cp) \
+    X(createpolicy) X(cvt) X(cvta) X(discard) X(div) X(dp2a) X(dp4a) X(elect) X(ex2) X(exit) X(fence) X(fma) \
+    X(fns) X(getctarank) X(griddepcontrol) X(isspacep) X(istypep) X(ld) X(ldmatrix) X(ldu) X(lg2) X(lop3) X(mad) \
+    X(mad24) X(madc) X(mapa) X(match) X(max) X(mbarrier) X(membar) X(min) X(mma) X(mov) X(movmatrix) X(mul) \
+    X(mul24) X(multimem) X(nanosleep) X(neg) X(not) X(or) X(pmevent) X(popc) X(prefetch) X(prefetchu) X(prmt) \
+    X(rcp) X(red) X(redux) X(rem) X(ret) X(rsqrt) X(sad) X(selp) X(set) X(setmaxnreg) X(setp) X(shf) X(shfl) \
+    X(shl) X(shr) X(sin) X(slct) X(sqrt) X(st) X(stackrestore) X(stacksave) X(stmatrix) X(sub) X(subc) X(szext) \
+    X(tanh) X(testp) X(trap) X(vabsdiff) X(vabsdiff2) X(vabsdiff4) X(vadd) X(vmad) X(vmax) X(vmin) X(vote) \
+    X(vset) X(vshl) X(vshr) X(vsub) X(wmma) X(xor)
 enum ptx_op {
     OP_none,
 #define X(name) OP_##name,
@@ -52,23 +49,18 @@ enum ptx_op {
 
 /* Everything after the opcode that is neither a type nor a state space. */
 #define FL_PTX_MODS(X) \
-    X(rn) \
-    X(rz) \
-    X(rm) X(rp) X(rna) X(rs) X(rni) X(rzi) X(rmi) X(rpi) X(ftz) X(sat) X(satfinite) X(approx) X(full) X(noftz) X(relu) \
-        X(NaN) X(xorsign) X(abs) X(oob) X(hi) X(lo) X(wide) X(cc) X(clamp) X(wrap) X(shiftamt) X(l) X(r) X(f4e) X(b4e) \
-            X(rc8) X(ecl) X(ecr) X(rc16) X(eq) X(ne) X(lt) X(le) X(gt) X(ge) X(ls) X(hs) X(equ) X(neu) X(ltu) X(leu) \
-                X(gtu) X(geu) X(num) X(nan) X(and) X(or) X(xor) X(add) X(inc) X(dec) X(min) X(max) X(exch) X(cas) \
-                    X(popc) X(finite) X(infinite) X(number) X(notanumber) X(normal) X(subnormal) X(up) X(down) X(bfly) \
-                        X(idx) X(all) X(any) X(uni) X(ballot) X(sync) X(arrive) X(red) X(warp) X(wait) X(aligned) \
-                            X(noinc) X(v2) X(v4) X(v8) X(volatile) X(relaxed) X(acquire) X(release) X(acq_rel) X(sc) \
-                                X(weak) X(mmio) X(cta) X(cluster) X(gpu) X(gl) X(sys) X(nc) X(to) X(pack) X(ld_reduce) \
-                                    X(st) X(acc_f16) X(acc_f32) X(async) X(commit_group) X(wait_group) X(wait_all) \
-                                        X(noreturn) X(proxy) X(alias) X(unified) X(init) X(inval) X(arrive_drop) \
-                                            X(expect_tx) X(complete_tx) X(test_wait) X(try_wait) X(pending_count) \
-                                                X(parity) X(noComplete) X(bulk) X(bulk_group) X(prefetch) \
-                                                    X(launch_dependents) X(fractional) X(range) X(cvt) \
-                                                        X(mbarrier_init) X(trans) X(x1) X(x2) X(x4) X(load) X(store) \
-                                                            X(mma) X(row) X(col) X(a) X(b) X(c) X(d)
+    X(rn) X(rz) X(rm) X(rp) X(rna) X(rs) X(rni) X(rzi) X(rmi) X(rpi) X(ftz) X(sat) X(satfinite) X(approx) \
+    X(full) X(noftz) X(relu) X(NaN) X(xorsign) X(abs) X(oob) X(hi) X(lo) X(wide) X(cc) X(clamp) X(wrap) \
+    X(shiftamt) X(l) X(r) X(f4e) X(b4e) X(rc8) X(ecl) X(ecr) X(rc16) X(eq) X(ne) X(lt) X(le) X(gt) X(ge) X(ls) \
+    X(hs) X(equ) X(neu) X(ltu) X(leu) X(gtu) X(geu) X(num) X(nan) X(and) X(or) X(xor) X(add) X(inc) X(dec) \
+    X(min) X(max) X(exch) X(cas) X(popc) X(finite) X(infinite) X(number) X(notanumber) X(normal) X(subnormal) \
+    X(up) X(down) X(bfly) X(idx) X(all) X(any) X(uni) X(ballot) X(sync) X(arrive) X(red) X(warp) X(wait) \
+    X(aligned) X(noinc) X(v2) X(v4) X(v8) X(volatile) X(relaxed) X(acquire) X(release) X(acq_rel) X(sc) X(weak) \
+    X(mmio) X(cta) X(cluster) X(gpu) X(gl) X(sys) X(nc) X(to) X(pack) X(ld_reduce) X(st) X(acc_f16) X(acc_f32) \
+    X(async) X(commit_group) X(wait_group) X(wait_all) X(noreturn) X(proxy) X(alias) X(unified) X(init) X(inval) \
+    X(arrive_drop) X(expect_tx) X(complete_tx) X(test_wait) X(try_wait) X(pending_count) X(parity) X(noComplete) \
+    X(bulk) X(bulk_group) X(prefetch) X(launch_dependents) X(fractional) X(range) X(cvt) X(mbarrier_init) \
+    X(trans) X(x1) X(x2) X(x4) X(load) X(store) X(mma) X(row) X(col) X(a) X(b) X(c) X(d)
 enum ptx_mod {
 #define X(name) MOD_##name,
     FL_PTX_MODS(X)
