@@ -1,20 +1,12 @@
 /* Threads launch, change and replace one executable graph while another thread
  * captures new ones: each launch adds some number to a word in device memory,
  * and at the end the word is the sum of what the launches added. */
+#include "../check.h"
 #include "rig.h"
 
 #include <pthread.h>
 
 enum { LAUNCHERS = 3, LAUNCHES = 300, CAPTURES = 150 };
-
-#define must(call) \
-    do { \
-        CUresult r_ = (call); \
-        if (r_) { \
-            fprintf(stderr, "%s:%d: %s: %d\n", __FILE__, __LINE__, #call, r_); \
-            exit(2); \
-        } \
-    } while (0)
 
 static CUcontext context;
 static CUfunction add;
@@ -26,11 +18,11 @@ static void *launch(void *arg)
 {
     CUstream s;
     (void)arg;
-    must(cuCtxSetCurrent(context));
-    must(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
-    for (int k = 0; k < LAUNCHES; k++) must(cuGraphLaunch(shared, s));
-    must(cuStreamSynchronize(s));
-    must(cuStreamDestroy(s));
+    CHECK(cuCtxSetCurrent(context));
+    CHECK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+    for (int k = 0; k < LAUNCHES; k++) CHECK(cuGraphLaunch(shared, s));
+    CHECK(cuStreamSynchronize(s));
+    CHECK(cuStreamDestroy(s));
     return NULL;
 }
 
@@ -41,8 +33,8 @@ static void *change(void *arg)
     void *params[] = { &word, &n, &v };
     CUDA_KERNEL_NODE_PARAMS k = rig_node(add, params);
     (void)arg;
-    must(cuCtxSetCurrent(context));
-    for (int i = 0; i < LAUNCHES; i++) must(cuGraphExecKernelNodeSetParams(shared, node, &k));
+    CHECK(cuCtxSetCurrent(context));
+    for (int i = 0; i < LAUNCHES; i++) CHECK(cuGraphExecKernelNodeSetParams(shared, node, &k));
     return NULL;
 }
 
@@ -50,25 +42,25 @@ static void *capture(void *arg)
 {
     CUstream s;
     (void)arg;
-    must(cuCtxSetCurrent(context));
-    must(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+    CHECK(cuCtxSetCurrent(context));
+    CHECK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
     for (int k = 0; k < CAPTURES; k++) {
         CUgraph g;
         CUgraphExec x;
         CUdeviceptr p;
-        must(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_RELAXED));
-        must(cuMemAllocAsync(&p, 4096, s));
-        must(rig_launch(add, other, 1, 2, s));
-        must(cuMemcpyAsync(p, other, 4, s));
-        must(cuMemFreeAsync(p, s));
-        must(cuStreamEndCapture(s, &g));
-        must(cuGraphInstantiate(&x, g, 0));
-        must(cuGraphDestroy(g));
-        must(cuGraphLaunch(x, s));
-        must(cuGraphExecDestroy(x));
+        CHECK(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_RELAXED));
+        CHECK(cuMemAllocAsync(&p, 4096, s));
+        CHECK(rig_launch(add, other, 1, 2, s));
+        CHECK(cuMemcpyAsync(p, other, 4, s));
+        CHECK(cuMemFreeAsync(p, s));
+        CHECK(cuStreamEndCapture(s, &g));
+        CHECK(cuGraphInstantiate(&x, g, 0));
+        CHECK(cuGraphDestroy(g));
+        CHECK(cuGraphLaunch(x, s));
+        CHECK(cuGraphExecDestroy(x));
     }
-    must(cuStreamSynchronize(s));
-    must(cuStreamDestroy(s));
+    CHECK(cuStreamSynchronize(s));
+    CHECK(cuStreamDestroy(s));
     return NULL;
 }
 
@@ -80,14 +72,14 @@ int main(void)
     void *params[] = { &word, &n, &v };
     context = rig_context(0);
     add = rig_kernel("add");
-    must(cuMemAlloc(&word, 4));
-    must(cuMemAlloc(&other, 4));
-    must(cuMemsetD32(word, 0, 1));
-    must(cuMemsetD32(other, 0, 1));
+    CHECK(cuMemAlloc(&word, 4));
+    CHECK(cuMemAlloc(&other, 4));
+    CHECK(cuMemsetD32(word, 0, 1));
+    CHECK(cuMemsetD32(other, 0, 1));
     CUDA_KERNEL_NODE_PARAMS k = rig_node(add, params);
-    must(cuGraphCreate(&g, 0));
-    must(cuGraphAddKernelNode(&node, g, NULL, 0, &k));
-    must(cuGraphInstantiate(&shared, g, 0));
+    CHECK(cuGraphCreate(&g, 0));
+    CHECK(cuGraphAddKernelNode(&node, g, NULL, 0, &k));
+    CHECK(cuGraphInstantiate(&shared, g, 0));
     for (int i = 0; i < LAUNCHERS; i++) pthread_create(&t[i], NULL, launch, NULL);
     pthread_create(&t[LAUNCHERS], NULL, change, NULL);
     pthread_create(&t[LAUNCHERS + 1], NULL, capture, NULL);

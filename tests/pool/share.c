@@ -1,5 +1,6 @@
 /* A pool shared by two processes, either of which dies after each of its steps:
  * the other one goes on, with the contents it had, or with a clear error. */
+#include "../check.h"
 #include "rig.h"
 
 #include <fcntl.h>
@@ -12,14 +13,6 @@
 
 enum { WORDS = 1 << 20, NEVER = 99 };
 
-#define must(call) \
-    do { \
-        CUresult r_ = (call); \
-        if (r_) { \
-            fprintf(stderr, "%s:%d: %s: %d\n", __FILE__, __LINE__, #call, r_); \
-            _exit(2); \
-        } \
-    } while (0)
 #define check(what) \
     do { \
         if (!(what)) { \
@@ -69,18 +62,18 @@ static CUstream set_up(void)
     CUdevice d;
     CUcontext c;
     CUstream s;
-    must(cuInit(0));
-    must(cuDeviceGet(&d, 0));
-    must(cuDevicePrimaryCtxRetain(&c, d));
-    must(cuCtxSetCurrent(c));
-    must(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+    CHECK(cuInit(0));
+    CHECK(cuDeviceGet(&d, 0));
+    CHECK(cuDevicePrimaryCtxRetain(&c, d));
+    CHECK(cuCtxSetCurrent(c));
+    CHECK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
     return s;
 }
 
 static uint32_t word(CUdeviceptr p)
 {
     uint32_t v;
-    must(cuMemcpyDtoH(&v, p, 4));
+    CHECK(cuMemcpyDtoH(&v, p, 4));
     return v;
 }
 
@@ -95,17 +88,17 @@ static void exporter(int other, int last)
     CUmemPoolPtrExportData data;
     CUdeviceptr p, q;
     int fd;
-    must(cuMemPoolCreate(&pool, &props));
+    CHECK(cuMemPoolCreate(&pool, &props));
     die_after(0, last);
-    must(cuMemPoolExportToShareableHandle(&fd, pool, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+    CHECK(cuMemPoolExportToShareableHandle(&fd, pool, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
     send_fd(other, fd);
     close(fd);
     die_after(1, last);
-    must(cuMemAllocFromPoolAsync(&q, 3 * MiB, pool, s));
-    must(cuMemAllocFromPoolAsync(&p, 4 * WORDS, pool, s));
-    must(cuMemsetD32Async(p, 0x600d, WORDS, s));
-    must(cuStreamSynchronize(s));
-    must(cuMemPoolExportPointer(&data, p));
+    CHECK(cuMemAllocFromPoolAsync(&q, 3 * MiB, pool, s));
+    CHECK(cuMemAllocFromPoolAsync(&p, 4 * WORDS, pool, s));
+    CHECK(cuMemsetD32Async(p, 0x600d, WORDS, s));
+    CHECK(cuStreamSynchronize(s));
+    CHECK(cuMemPoolExportPointer(&data, p));
     die_after(2, last);
     send(other, &data, sizeof data, MSG_NOSIGNAL);
     die_after(3, last);
@@ -113,14 +106,14 @@ static void exporter(int other, int last)
     check(word(p) == 0x600d);
     if (heard) check(word(p + 4 * (WORDS - 1)) == 0xbeef);
     die_after(4, last);
-    must(cuMemFreeAsync(p, s));
-    must(cuStreamSynchronize(s));
+    CHECK(cuMemFreeAsync(p, s));
+    CHECK(cuStreamSynchronize(s));
     tell(other);
     hear(other); /* it has tried the stale data */
     die_after(5, last);
-    must(cuMemFreeAsync(q, s));
-    must(cuMemPoolDestroy(pool));
-    must(cuCtxSynchronize());
+    CHECK(cuMemFreeAsync(q, s));
+    CHECK(cuMemPoolDestroy(pool));
+    CHECK(cuCtxSynchronize());
     tell(other);
     _exit(0);
 }
@@ -133,14 +126,14 @@ static void importer(int other, int last)
     CUdeviceptr p, q;
     int fd = receive_fd(other);
     if (fd < 0) _exit(0);
-    must(cuMemPoolImportFromShareableHandle(&pool, (void *)(intptr_t)fd, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+    CHECK(cuMemPoolImportFromShareableHandle(&pool, (void *)(intptr_t)fd, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
     close(fd);
     die_after(0, last);
     check(cuMemAllocFromPoolAsync(&q, 64, pool, s) == CUDA_ERROR_INVALID_VALUE);
     check(cuMemPoolExportToShareableHandle(&fd, pool, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0) ==
           CUDA_ERROR_INVALID_VALUE);
     if (recv(other, &data, sizeof data, MSG_WAITALL) != sizeof data) {
-        must(cuMemPoolDestroy(pool));
+        CHECK(cuMemPoolDestroy(pool));
         _exit(0);
     }
     for (size_t k = 0; k < 32; k++) {
@@ -148,27 +141,27 @@ static void importer(int other, int last)
         wrong.reserved[k] ^= 0x5a;
         check(cuMemPoolImportPointer(&p, pool, &wrong) == CUDA_ERROR_INVALID_VALUE);
     }
-    must(cuMemPoolImportPointer(&p, pool, &data));
+    CHECK(cuMemPoolImportPointer(&p, pool, &data));
     check(cuMemPoolImportPointer(&q, pool, &data) == CUDA_ERROR_INVALID_VALUE);
     die_after(1, last);
     size_t size;
-    must(cuMemGetAddressRange(&q, &size, p + 100));
+    CHECK(cuMemGetAddressRange(&q, &size, p + 100));
     check(q == p && size == 4 * WORDS);
     check(word(p) == 0x600d && word(p + 4 * (WORDS - 1)) == 0x600d);
-    must(rig_launch(rig_kernel("fill"), p + 4 * (WORDS - 16), 16, 0xbeef, s));
-    must(cuStreamSynchronize(s));
+    CHECK(rig_launch(rig_kernel("fill"), p + 4 * (WORDS - 16), 16, 0xbeef, s));
+    CHECK(cuStreamSynchronize(s));
     die_after(2, last);
     tell(other);
-    must(cuMemFreeAsync(p, s)); /* before the exporter does */
-    must(cuStreamSynchronize(s));
+    CHECK(cuMemFreeAsync(p, s)); /* before the exporter does */
+    CHECK(cuStreamSynchronize(s));
     check(cuMemFreeAsync(p, s) == CUDA_ERROR_INVALID_VALUE);
     die_after(3, last);
     if (hear(other)) check(cuMemPoolImportPointer(&p, pool, &data) == CUDA_ERROR_INVALID_VALUE);
     tell(other);
     hear(other);
     /* the exporter is gone or going: what was imported stays what it is */
-    must(cuMemPoolDestroy(pool));
-    must(cuCtxSynchronize());
+    CHECK(cuMemPoolDestroy(pool));
+    CHECK(cuCtxSynchronize());
     _exit(0);
 }
 
@@ -236,22 +229,22 @@ static void growing_exporter(int other, int last)
     CUdeviceptr p[PIECES];
     int fd;
     (void)last;
-    must(cuMemPoolCreate(&pool, &props));
-    must(cuMemPoolExportToShareableHandle(&fd, pool, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+    CHECK(cuMemPoolCreate(&pool, &props));
+    CHECK(cuMemPoolExportToShareableHandle(&fd, pool, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
     send_fd(other, fd);
     close(fd);
     for (uint32_t k = 0; k < PIECES; k++) {
-        must(cuMemAllocFromPoolAsync(&p[k], PIECE, pool, s));
-        must(cuMemsetD32Async(p[k] + PIECE - 64, 100 + k, 16, s));
-        must(cuStreamSynchronize(s));
-        must(cuMemPoolExportPointer(&data, p[k]));
+        CHECK(cuMemAllocFromPoolAsync(&p[k], PIECE, pool, s));
+        CHECK(cuMemsetD32Async(p[k] + PIECE - 64, 100 + k, 16, s));
+        CHECK(cuStreamSynchronize(s));
+        CHECK(cuMemPoolExportPointer(&data, p[k]));
         send(other, &data, sizeof data, MSG_NOSIGNAL);
         check(hear(other));
         for (uint32_t j = 0; j <= k; j++)
             check(word(p[j] + PIECE - 64) == 200 + j && word(p[j] + PIECE - 4) == 100 + j);
     }
     uint64_t reserved;
-    must(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &reserved));
+    CHECK(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &reserved));
     check(reserved == 3 * CHUNK && p[3] == p[0] + 3ul * PIECE);
     hear(other);
     _exit(0);
@@ -265,20 +258,20 @@ static void growing_importer(int other, int last)
     CUdeviceptr p[PIECES];
     int fd = receive_fd(other);
     (void)last;
-    must(cuMemPoolImportFromShareableHandle(&pool, (void *)(intptr_t)fd, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+    CHECK(cuMemPoolImportFromShareableHandle(&pool, (void *)(intptr_t)fd, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
     close(fd);
     for (uint32_t k = 0; k < PIECES; k++) {
         check(recv(other, &data, sizeof data, MSG_WAITALL) == sizeof data);
-        must(cuMemPoolImportPointer(&p[k], pool, &data));
+        CHECK(cuMemPoolImportPointer(&p[k], pool, &data));
         for (uint32_t j = 0; j <= k; j++) check(word(p[j] + PIECE - 4) == 100 + j);
-        must(rig_launch(rig_kernel("fill"), p[k] + PIECE - 64, 1, 200 + k, s));
-        must(cuStreamSynchronize(s));
+        CHECK(rig_launch(rig_kernel("fill"), p[k] + PIECE - 64, 1, 200 + k, s));
+        CHECK(cuStreamSynchronize(s));
         tell(other);
     }
-    for (uint32_t k = 0; k < PIECES; k++) must(cuMemFreeAsync(p[k], s));
-    must(cuStreamSynchronize(s));
+    for (uint32_t k = 0; k < PIECES; k++) CHECK(cuMemFreeAsync(p[k], s));
+    CHECK(cuStreamSynchronize(s));
     tell(other);
-    must(cuMemPoolDestroy(pool));
+    CHECK(cuMemPoolDestroy(pool));
     _exit(0);
 }
 

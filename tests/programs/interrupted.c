@@ -2,7 +2,8 @@
  * call, or another thread, takes to the device again. What serves the handler's fault must need nothing
  * that the interrupted thread holds. Prints nothing and exits 0 if all is well; what hangs is named.
  * usage: interrupted [MILLISECONDS for each call] */
-#include <cuda.h>
+#include "../check.h"
+
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -13,17 +14,6 @@
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
-
-#define CHECK(call) \
-    do { \
-        CUresult r_ = (call); \
-        if (r_) { \
-            const char *n_ = "?"; \
-            cuGetErrorName(r_, &n_); \
-            printf("line %d: %s: %s\n", __LINE__, #call, n_); \
-            _exit(1); \
-        } \
-    } while (0)
 
 enum { PAGE = 4096, PAGES = 64, SIZE = PAGES * PAGE, THREADS = 256, PATIENCE_S = 15, LARGE = 8 << 20 };
 

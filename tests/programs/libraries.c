@@ -1,22 +1,13 @@
 /* What kernels of C++ libraries compute (libraries.cu), against the CPU.
  * usage: libraries KERNELS.fatbin   prints a line per kernel; exit 1 if one is wrong */
-#include <cuda.h>
+#include "../check.h"
+
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define CHECK(call) \
-    do { \
-        CUresult r_ = (call); \
-        if (r_) { \
-            const char *n_ = "?"; \
-            cuGetErrorName(r_, &n_); \
-            printf("%s: %s\n", #call, n_); \
-            exit(1); \
-        } \
-    } while (0)
 #define ARGS(...) \
     (void *[]) { __VA_ARGS__ }
 

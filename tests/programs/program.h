@@ -3,7 +3,8 @@
 #ifndef PROGRAM_H
 #define PROGRAM_H
 
-#include <cuda.h>
+#include "../check.h"
+
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,9 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CHECK(call) do { CUresult r_ = (call); if (r_) { const char *n_ = "?"; cuGetErrorName(r_, &n_); printf("%s: %s\n", #call, n_); exit(1); } } while (0)
 #define ARGS(...) (void *[]){ __VA_ARGS__ }
-#define EXPECT(c) do { if (!(c)) { printf("line %d: %s\n", __LINE__, #c); exit(1); } } while (0)
 
 enum { ABSENT = 77 };
 

@@ -1,31 +1,14 @@
 /* Signals of the application while managed memory moves: its own SIGSEGV handler, installed before cuInit or after it,
  * gets the faults that are not ours, and a timer's handler that touches managed memory itself interrupts whatever runs.
  * usage: signals before|after   prints nothing and exits 0 if all is well */
-#include <cuda.h>
+#include "../check.h"
+
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
-
-#define CHECK(call) \
-    do { \
-        CUresult r_ = (call); \
-        if (r_) { \
-            const char *n_ = "?"; \
-            cuGetErrorName(r_, &n_); \
-            printf("line %d: %s: %s\n", __LINE__, #call, n_); \
-            exit(1); \
-        } \
-    } while (0)
-#define EXPECT(c) \
-    do { \
-        if (!(c)) { \
-            printf("line %d: not so: %s\n", __LINE__, #c); \
-            exit(1); \
-        } \
-    } while (0)
 
 static const char ptx[] =
     ".version 7.0\n.target sm_70\n.address_size 64\n"

@@ -1,23 +1,13 @@
 /* A little of everything that a CUDA program does, for environments.py to run in strange places: device, managed,
  * mapped, stream-ordered, registered and pinned memory, a kernel on each. Exit 0: all bytes were right.
  * usage: workload [unregistered]   without host memory registered, which needs /proc */
-#include <cuda.h>
+#include "../check.h"
+
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define CHECK(call) \
-    do { \
-        CUresult r_ = (call); \
-        if (r_) { \
-            const char *n_ = "?"; \
-            cuGetErrorName(r_, &n_); \
-            printf("line %d: %s: %s\n", __LINE__, #call, n_); \
-            exit(1); \
-        } \
-    } while (0)
 
 static const char ptx[] =
     ".version 7.0\n.target sm_70\n.address_size 64\n"

@@ -1,5 +1,6 @@
 /* One hostile condition a run; see run. Exit status 0: as it should be. */
-#include <cuda.h>
+#include "../check.h"
+
 #include <dirent.h>
 #include <pthread.h>
 #include <signal.h>
@@ -8,22 +9,6 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#define CHECK(call) \
-    do { \
-        CUresult r_ = (call); \
-        if (r_) { \
-            printf("line %d: %s: %d\n", __LINE__, #call, r_); \
-            exit(1); \
-        } \
-    } while (0)
-#define EXPECT(c) \
-    do { \
-        if (!(c)) { \
-            printf("line %d: %s\n", __LINE__, #c); \
-            exit(1); \
-        } \
-    } while (0)
 
 static const char ptx[] =
     ".version 7.0\n.target sm_70\n.address_size 64\n"

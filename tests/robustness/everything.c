@@ -1,7 +1,8 @@
 /* Eight threads that do everything at once, in an order of their own: under
  * ThreadSanitizer (./dev tsan) this finds races, otherwise wrong results.
  * usage: everything [ROUNDS [SEED]] */
-#include <cuda.h>
+#include "../check.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -10,26 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#define CHECK(call) \
-    do { \
-        CUresult r_ = (call); \
-        if (r_) { \
-            const char *n_ = "?"; \
-            cuGetErrorName(r_, &n_); \
-            printf("line %d: %s: %s\n", __LINE__, #call, n_); \
-            fflush(stdout); \
-            _exit(1); \
-        } \
-    } while (0)
-#define EXPECT(c) \
-    do { \
-        if (!(c)) { \
-            printf("line %d: %s\n", __LINE__, #c); \
-            fflush(stdout); \
-            _exit(1); \
-        } \
-    } while (0)
 
 enum { THREADS = 8 };
 

@@ -1,7 +1,8 @@
 /* Host threads and kernels of two devices add to the same words of managed
  * memory, while other threads prefetch and advise it to and fro and system
  * calls write beside them: every addition counts. usage: managed_fight SEED */
-#include <cuda.h>
+#include "../check.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -9,17 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#define CHECK(call) \
-    do { \
-        CUresult r_ = (call); \
-        if (r_) { \
-            const char *n_ = "?"; \
-            cuGetErrorName(r_, &n_); \
-            fprintf(stderr, "%s: %s\n", #call, n_); \
-            exit(1); \
-        } \
-    } while (0)
 
 enum {
     WORDS = 64,

@@ -5,7 +5,8 @@
  * With "ordinary" (and FAULTLINE_PROFILE=h200-hmm) the same in malloc's memory, which grows
  * and moves by realloc, while children are forked.
  * usage: FAULTLINE_DEVICES=2 FAULTLINE_VRAM=16M churn SECONDS SEED [ordinary] */
-#include <cuda.h>
+
+#include "../check.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -18,15 +19,6 @@
 #include <unistd.h>
 
 enum { THREADS = 4, RANGES = 6, WORDS = 64, DEVICES = 2 };
-#define MUST(call) must((call), #call, __LINE__)
-static void must(CUresult r, const char *what, int line)
-{
-    const char *name = "?";
-    if (!r) return;
-    cuGetErrorName(r, &name);
-    fprintf(stderr, "line %d: %s: %s\n", line, what, name);
-    exit(1);
-}
 
 /* poke: one word. bump: thread i adds 1 to the word at + i * stride, for i below n. */
 static const char kernels[] =
@@ -72,7 +64,7 @@ static CUdeviceptr get(size_t size)
 {
     CUdeviceptr p = 0;
     if (!ordinary)
-        MUST(cuMemAllocManaged(&p, size, CU_MEM_ATTACH_GLOBAL));
+        CHECK(cuMemAllocManaged(&p, size, CU_MEM_ATTACH_GLOBAL));
     else if (!(p = (CUdeviceptr)malloc(size)))
         abort();
     return p;
@@ -83,7 +75,7 @@ static void give(CUdeviceptr p)
     if (ordinary)
         free((void *)p);
     else
-        MUST(cuMemFree(p));
+        CHECK(cuMemFree(p));
 }
 
 static volatile uint32_t *word(struct range *r, uint32_t k) { return (void *)(r->p + k * r->stride); }
@@ -118,15 +110,15 @@ static void launch(struct worker *w, struct range *r, int d)
     uint32_t k = next(w, WORDS), value = next(w, 1 << 20), n = WORDS;
     CUdeviceptr at = r->p + k * r->stride;
     void *one[] = { &at, &value }, *all[] = { &r->p, &r->stride, &n };
-    MUST(cuCtxSetCurrent(context[d]));
+    CHECK(cuCtxSetCurrent(context[d]));
     if (next(w, 2)) {
-        MUST(cuLaunchKernel(poke[d], 1, 1, 1, 1, 1, 1, 0, w->stream[d], one, NULL));
+        CHECK(cuLaunchKernel(poke[d], 1, 1, 1, 1, 1, 1, 0, w->stream[d], one, NULL));
         r->word[k] = value;
     } else {
-        MUST(cuLaunchKernel(bump[d], 1, 1, 1, WORDS, 1, 1, 0, w->stream[d], all, NULL));
+        CHECK(cuLaunchKernel(bump[d], 1, 1, 1, WORDS, 1, 1, 0, w->stream[d], all, NULL));
         for (k = 0; k < WORDS; k++) r->word[k]++;
     }
-    MUST(cuStreamSynchronize(w->stream[d]));
+    CHECK(cuStreamSynchronize(w->stream[d]));
 }
 
 static void operate(struct worker *w)
@@ -139,7 +131,7 @@ static void operate(struct worker *w)
         return;
     }
     size_t at = next(w, (uint32_t)r->size), n = 1 + next(w, (uint32_t)(r->size - at));
-    MUST(cuCtxSetCurrent(context[d]));
+    CHECK(cuCtxSetCurrent(context[d]));
     if (what < 20) {
         uint32_t k = next(w, WORDS);
         *word(r, k) = r->word[k] = next(w, 1 << 20);
@@ -148,10 +140,10 @@ static void operate(struct worker *w)
     } else if (what < 50) {
         launch(w, r, d);
     } else if (what < 70) {
-        MUST(cuMemAdvise(r->p + at, n, (CUmem_advise)(1 + next(w, 6)), somewhere(w)));
+        CHECK(cuMemAdvise(r->p + at, n, (CUmem_advise)(1 + next(w, 6)), somewhere(w)));
     } else if (what < 85) {
-        MUST(cuMemPrefetchAsync(r->p + at, n, somewhere(w), 0, w->stream[d]));
-        if (next(w, 2)) MUST(cuStreamSynchronize(w->stream[d]));
+        CHECK(cuMemPrefetchAsync(r->p + at, n, somewhere(w), 0, w->stream[d]));
+        if (next(w, 2)) CHECK(cuStreamSynchronize(w->stream[d]));
     } else if (ordinary && what < 88) {
         if (r->size > 16000000 || next(w, 8)) return;
         if (!(r->p = (CUdeviceptr)realloc((void *)r->p, r->size * 2))) abort();
@@ -163,25 +155,25 @@ static void operate(struct worker *w)
         if (!child) _exit(0);
         waitpid(child, NULL, 0);
     } else if (what < 88) {
-        MUST(cuMemsetD32Async(r->p, 77, r->size / 4, w->stream[d]));
-        MUST(cuStreamSynchronize(w->stream[d]));
+        CHECK(cuMemsetD32Async(r->p, 77, r->size / 4, w->stream[d]));
+        CHECK(cuStreamSynchronize(w->stream[d]));
         for (uint32_t k = 0; k < WORDS; k++) r->word[k] = 77;
     } else if (what < 91) {
         CUdeviceptr copy = get(r->size);
-        MUST(cuMemcpyAsync(copy, r->p, r->size, w->stream[d]));
-        MUST(cuStreamSynchronize(w->stream[d]));
+        CHECK(cuMemcpyAsync(copy, r->p, r->size, w->stream[d]));
+        CHECK(cuStreamSynchronize(w->stream[d]));
         struct range other = *r;
         other.p = copy;
         check(&other, "a copy");
         give(copy);
     } else if (what < 93) {
-        MUST(cuMemDiscardBatchAsync(&r->p, &r->size, 1, 0, w->stream[d]));
-        MUST(cuStreamSynchronize(w->stream[d]));
+        CHECK(cuMemDiscardBatchAsync(&r->p, &r->size, 1, 0, w->stream[d]));
+        CHECK(cuStreamSynchronize(w->stream[d]));
         for (uint32_t k = 0; k < WORDS; k++) *word(r, k) = r->word[k] = k;
     } else if (what < 96) {
-        MUST(cuMemRangeGetAttribute(&v, 4, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, r->p + at, n));
+        CHECK(cuMemRangeGetAttribute(&v, 4, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, r->p + at, n));
     } else {
-        for (int k = 0; k < DEVICES; k++) MUST(cuStreamSynchronize(w->stream[k]));
+        for (int k = 0; k < DEVICES; k++) CHECK(cuStreamSynchronize(w->stream[k]));
         check(r, "everything");
         give(r->p);
         r->p = 0;
@@ -193,11 +185,11 @@ static void *work(void *arg)
 {
     struct worker *w = arg;
     for (int d = 0; d < DEVICES; d++) {
-        MUST(cuCtxSetCurrent(context[d]));
-        MUST(cuStreamCreate(&w->stream[d], CU_STREAM_NON_BLOCKING));
+        CHECK(cuCtxSetCurrent(context[d]));
+        CHECK(cuStreamCreate(&w->stream[d], CU_STREAM_NON_BLOCKING));
     }
     while (now() < end) operate(w);
-    for (int d = 0; d < DEVICES; d++) MUST(cuStreamSynchronize(w->stream[d]));
+    for (int d = 0; d < DEVICES; d++) CHECK(cuStreamSynchronize(w->stream[d]));
     for (int k = 0; k < RANGES; k++)
         if (w->range[k].p) check(&w->range[k], "the end");
     return NULL;
@@ -212,14 +204,14 @@ int main(int argc, char **argv)
     uint64_t seed = strtoull(argv[2], NULL, 10);
     ordinary = argc > 3 && !strcmp(argv[3], "ordinary");
     alarm(120 + (unsigned)atoi(argv[1]));
-    MUST(cuInit(0));
+    CHECK(cuInit(0));
     for (int d = 0; d < DEVICES; d++) {
         CUmodule m;
-        MUST(cuDevicePrimaryCtxRetain(&context[d], d));
-        MUST(cuCtxSetCurrent(context[d]));
-        MUST(cuModuleLoadData(&m, kernels));
-        MUST(cuModuleGetFunction(&poke[d], m, "poke"));
-        MUST(cuModuleGetFunction(&bump[d], m, "bump"));
+        CHECK(cuDevicePrimaryCtxRetain(&context[d], d));
+        CHECK(cuCtxSetCurrent(context[d]));
+        CHECK(cuModuleLoadData(&m, kernels));
+        CHECK(cuModuleGetFunction(&poke[d], m, "poke"));
+        CHECK(cuModuleGetFunction(&bump[d], m, "bump"));
     }
     end = now() + atof(argv[1]);
     for (int k = 0; k < THREADS; k++) {

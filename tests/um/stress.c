@@ -1,7 +1,8 @@
 /* Threads of the host, kernels of two devices, prefetches and advice on the same
  * pages at once, in several times the devices' memory: no increment is lost.
  * usage: FAULTLINE_DEVICES=2 FAULTLINE_VRAM=32M stress SECONDS */
-#include <cuda.h>
+
+#include "../check.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -11,11 +12,6 @@
 #include <unistd.h>
 
 enum { ALLOCATIONS = 5, PAGES = 6144, PAGE = 4096, HOSTS = 2, LAUNCHERS = 3 };
-#define OK(call) \
-    do { \
-        CUresult r_ = (call); \
-        if (r_) fprintf(stderr, "line %d: %s is %d\n", __LINE__, #call, r_), _exit(1); \
-    } while (0)
 
 /* bump(base, pages, stride): each thread adds 1 to the first word of a page */
 static const char kernels[] =
@@ -81,24 +77,24 @@ static void *launcher(void *arg)
     int d = (uintptr_t)arg % 2;
     uint64_t s = 0xc2b2ae3d27d4eb4fu * (1 + (uintptr_t)arg);
     CUstream stream;
-    OK(cuCtxSetCurrent(context[d]));
-    OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    CHECK(cuCtxSetCurrent(context[d]));
+    CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     while (!stop) {
         struct place p = draw_place(&s, 1500);
         CUdeviceptr base = memory[p.a] + (uint64_t)p.first * PAGE;
         void *parameters[] = { &base, &p.count, &p.stride };
-        OK(cuLaunchKernel(bump[d], (p.count + 31) / 32, 1, 1, 32, 1, 1, 0, stream, parameters, NULL));
+        CHECK(cuLaunchKernel(bump[d], (p.count + 31) / 32, 1, 1, 32, 1, 1, 0, stream, parameters, NULL));
         expect(p);
-        if (draw(&s, 2)) OK(cuStreamSynchronize(stream));
+        if (draw(&s, 2)) CHECK(cuStreamSynchronize(stream));
     }
-    OK(cuStreamSynchronize(stream));
+    CHECK(cuStreamSynchronize(stream));
     return NULL;
 }
 
 static void *adviser(void *arg)
 {
     uint64_t s = 77;
-    OK(cuCtxSetCurrent(context[0]));
+    CHECK(cuCtxSetCurrent(context[0]));
     while (!stop) {
         struct place p = draw_place(&s, 3000);
         CUdeviceptr base = memory[p.a] + (uint64_t)p.first * PAGE;
@@ -106,10 +102,10 @@ static void *adviser(void *arg)
         CUmemLocation where = { CU_MEM_LOCATION_TYPE_DEVICE, (int)draw(&s, 3) };
         if (where.id == 2) where = (CUmemLocation){ CU_MEM_LOCATION_TYPE_HOST, 0 };
         if (draw(&s, 3))
-            OK(cuMemPrefetchAsync(base, (size_t)pages * PAGE, where, 0, NULL));
+            CHECK(cuMemPrefetchAsync(base, (size_t)pages * PAGE, where, 0, NULL));
         else
-            OK(cuMemAdvise(base, (size_t)pages * PAGE, (CUmem_advise)(1 + draw(&s, 6)), where));
-        if (!draw(&s, 4)) OK(cuStreamSynchronize(NULL));
+            CHECK(cuMemAdvise(base, (size_t)pages * PAGE, (CUmem_advise)(1 + draw(&s, 6)), where));
+        if (!draw(&s, 4)) CHECK(cuStreamSynchronize(NULL));
         usleep(200);
     }
     return arg;
@@ -119,15 +115,15 @@ int main(int argc, char **argv)
 {
     pthread_t threads[HOSTS + LAUNCHERS + 1];
     int count = 0;
-    OK(cuInit(0));
+    CHECK(cuInit(0));
     for (int d = 1; d >= 0; d--) {
         CUmodule m;
-        OK(cuDevicePrimaryCtxRetain(&context[d], d));
-        OK(cuCtxSetCurrent(context[d]));
-        OK(cuModuleLoadData(&m, kernels));
-        OK(cuModuleGetFunction(&bump[d], m, "bump"));
+        CHECK(cuDevicePrimaryCtxRetain(&context[d], d));
+        CHECK(cuCtxSetCurrent(context[d]));
+        CHECK(cuModuleLoadData(&m, kernels));
+        CHECK(cuModuleGetFunction(&bump[d], m, "bump"));
     }
-    for (int a = 0; a < ALLOCATIONS; a++) OK(cuMemAllocManaged(&memory[a], (size_t)PAGES * PAGE, CU_MEM_ATTACH_GLOBAL));
+    for (int a = 0; a < ALLOCATIONS; a++) CHECK(cuMemAllocManaged(&memory[a], (size_t)PAGES * PAGE, CU_MEM_ATTACH_GLOBAL));
     for (uintptr_t k = 0; k < HOSTS; k++) pthread_create(&threads[count++], NULL, host, (void *)k);
     for (uintptr_t k = 0; k < LAUNCHERS; k++) pthread_create(&threads[count++], NULL, launcher, (void *)k);
     pthread_create(&threads[count++], NULL, adviser, NULL);
@@ -135,8 +131,8 @@ int main(int argc, char **argv)
     stop = 1;
     while (count) pthread_join(threads[--count], NULL);
     for (int d = 0; d < 2; d++) {
-        OK(cuCtxSetCurrent(context[d]));
-        OK(cuCtxSynchronize());
+        CHECK(cuCtxSetCurrent(context[d]));
+        CHECK(cuCtxSynchronize());
     }
     long wrong = 0;
     for (int a = 0; a < ALLOCATIONS; a++)

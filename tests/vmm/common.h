@@ -3,13 +3,13 @@
 #ifndef COMMON_H
 #define COMMON_H
 
-#include <cuda.h>
+#include "../check.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#define CHECK(call) do { CUresult r_ = (call); if (r_) { const char *n_ = "?"; cuGetErrorName(r_, &n_); fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, n_); exit(1); } } while (0)
 #define NEED(condition) do { if (!(condition)) { fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); perror("errno"); exit(1); } } while (0)
 
 enum { MIB = 1 << 20, TAGS = 16 };

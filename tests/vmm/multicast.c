@@ -16,7 +16,7 @@ static CUmemGenericAllocationHandle object, memory[TEAM];
 static CUdeviceptr object_at, memory_at[TEAM];
 static int failures;
 
-#define EXPECT(call, wanted) \
+#define ANSWERS(call, wanted) \
     do { \
         CUresult r_ = (call); \
         if (r_ != (wanted)) { \
@@ -410,7 +410,7 @@ static void copies(void)
         get(k, 64, out, 4000);
         for (size_t o = 0; o < 4000; o += 4) NEED(!memcmp(out + o, "\4\3\2\1", 4));
     }
-    EXPECT(cuMemcpyDtoH(out, object_at, 16), CUDA_ERROR_INVALID_VALUE); /* whose bytes should that be? */
+    ANSWERS(cuMemcpyDtoH(out, object_at, 16), CUDA_ERROR_INVALID_VALUE); /* whose bytes should that be? */
 }
 
 static void wrong_arguments(void)
@@ -425,28 +425,28 @@ static void wrong_arguments(void)
     do { \
         p = good; \
         change; \
-        EXPECT(cuMulticastCreate(&h, &p), CUDA_ERROR_INVALID_VALUE); \
+        ANSWERS(cuMulticastCreate(&h, &p), CUDA_ERROR_INVALID_VALUE); \
     } while (0)
     BAD(p.numDevices = 0);
     BAD(p.numDevices = TEAM + 1);
     BAD(p.size = 0);
     BAD(p.size = g / 2);
     BAD(p.flags = 1);
-    EXPECT(cuMulticastCreate(NULL, &good), CUDA_ERROR_INVALID_VALUE);
-    EXPECT(cuMulticastAddDevice(object, 0), CUDA_ERROR_INVALID_VALUE);
-    EXPECT(cuMulticastAddDevice(object, TEAM), CUDA_ERROR_INVALID_DEVICE);
-    EXPECT(cuMulticastAddDevice(memory[0], 0), CUDA_ERROR_INVALID_VALUE);
-    EXPECT(cuMulticastBindMem(object, 0, memory[0], 0, SIZE, 1), CUDA_ERROR_INVALID_VALUE);
-    EXPECT(cuMulticastBindMem(object, 0, memory[0], 0, SIZE + g, 0), CUDA_ERROR_INVALID_VALUE);
-    EXPECT(cuMulticastBindMem(object, g / 2, memory[0], 0, g, 0), CUDA_ERROR_INVALID_VALUE);
-    EXPECT(cuMulticastBindMem(object, SIZE, memory[0], 0, g, 0), CUDA_ERROR_INVALID_VALUE);
-    EXPECT(cuMulticastBindMem(object, 0, object, 0, g, 0), CUDA_ERROR_INVALID_VALUE);
-    EXPECT(cuMulticastBindMem(memory[0], 0, memory[1], 0, g, 0), CUDA_ERROR_INVALID_VALUE);
-    EXPECT(cuMulticastBindAddr(object, 0, memory_at[0] + HALF, SIZE, 0), CUDA_ERROR_INVALID_VALUE);
-    EXPECT(cuMulticastUnbind(object, 0, 0, g), CUDA_ERROR_INVALID_VALUE);
+    ANSWERS(cuMulticastCreate(NULL, &good), CUDA_ERROR_INVALID_VALUE);
+    ANSWERS(cuMulticastAddDevice(object, 0), CUDA_ERROR_INVALID_VALUE);
+    ANSWERS(cuMulticastAddDevice(object, TEAM), CUDA_ERROR_INVALID_DEVICE);
+    ANSWERS(cuMulticastAddDevice(memory[0], 0), CUDA_ERROR_INVALID_VALUE);
+    ANSWERS(cuMulticastBindMem(object, 0, memory[0], 0, SIZE, 1), CUDA_ERROR_INVALID_VALUE);
+    ANSWERS(cuMulticastBindMem(object, 0, memory[0], 0, SIZE + g, 0), CUDA_ERROR_INVALID_VALUE);
+    ANSWERS(cuMulticastBindMem(object, g / 2, memory[0], 0, g, 0), CUDA_ERROR_INVALID_VALUE);
+    ANSWERS(cuMulticastBindMem(object, SIZE, memory[0], 0, g, 0), CUDA_ERROR_INVALID_VALUE);
+    ANSWERS(cuMulticastBindMem(object, 0, object, 0, g, 0), CUDA_ERROR_INVALID_VALUE);
+    ANSWERS(cuMulticastBindMem(memory[0], 0, memory[1], 0, g, 0), CUDA_ERROR_INVALID_VALUE);
+    ANSWERS(cuMulticastBindAddr(object, 0, memory_at[0] + HALF, SIZE, 0), CUDA_ERROR_INVALID_VALUE);
+    ANSWERS(cuMulticastUnbind(object, 0, 0, g), CUDA_ERROR_INVALID_VALUE);
     CHECK(cuMulticastBindMem(object, 0, memory[0], 0, g, 0));
-    EXPECT(cuMulticastBindMem(object, 0, memory[0], g, g, 0), CUDA_ERROR_INVALID_VALUE);
-    EXPECT(cuMulticastUnbind(object, 1, 0, g), CUDA_ERROR_INVALID_VALUE);
+    ANSWERS(cuMulticastBindMem(object, 0, memory[0], g, g, 0), CUDA_ERROR_INVALID_VALUE);
+    ANSWERS(cuMulticastUnbind(object, 1, 0, g), CUDA_ERROR_INVALID_VALUE);
     CHECK(cuMulticastUnbind(object, 0, 0, g));
 }
 
@@ -482,7 +482,7 @@ static void stream_ordered_memory(void)
     CHECK(cuMemAllocAsync(&p, SIZE + 2 * MIB, NULL));
     CHECK(cuStreamSynchronize(NULL));
     CUdeviceptr at = (p + 2 * MIB - 1) / (2 * MIB) * (2 * MIB);
-    EXPECT(cuMulticastBindAddr(object, 0, at, SIZE + 4 * MIB, 0), CUDA_ERROR_INVALID_VALUE);
+    ANSWERS(cuMulticastBindAddr(object, 0, at, SIZE + 4 * MIB, 0), CUDA_ERROR_INVALID_VALUE);
     CHECK(cuMulticastBindAddr(object, 0, at, SIZE, 0));
     for (int k = 1; k < TEAM; k++) CHECK(cuMulticastBindMem(object, 0, memory[k], 0, SIZE, 0));
     object_at = map(object, SIZE);
@@ -511,7 +511,7 @@ static void unbound_faults(void)
     CHECK(cuModuleLoadData(&m, ptx));
     CHECK(cuModuleGetFunction(&fn, m, "one"));
     CHECK(cuLaunchKernel(fn, 1, 1, 1, 1, 1, 1, 0, 0, (void *[]){ &p }, NULL));
-    EXPECT(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+    ANSWERS(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
 static void ordinary_load_faults(void)
@@ -522,7 +522,7 @@ static void ordinary_load_faults(void)
     CHECK(cuMemcpyHtoD(d.list, &t, sizeof t));
     CHECK(cuLaunchKernel(d.tags, 1, 1, 1, 1, 1, 1, 0, 0,
                          (void *[]){ &d.list, &(unsigned){ 1 }, &d.wrong, &(unsigned){ 0 } }, NULL));
-    EXPECT(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+    ANSWERS(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
 static void read_only_faults(void)
@@ -537,11 +537,11 @@ static void read_only_faults(void)
         "ld.param.u64 %a, [p]; mov.u32 %r, 1; multimem.st.relaxed.sys.global.u32 [%a], %r;\nret;\n}\n";
     access_by(object_at, SIZE, 0, CU_MEM_ACCESS_FLAGS_PROT_READ);
     run(0, &word, "ld_reduce.relaxed.sys.global.add.u32", 1, 0, v);
-    EXPECT(cuMemsetD8(object_at, 0, 16), CUDA_ERROR_INVALID_VALUE);
+    ANSWERS(cuMemsetD8(object_at, 0, 16), CUDA_ERROR_INVALID_VALUE);
     CHECK(cuModuleLoadData(&m, ptx));
     CHECK(cuModuleGetFunction(&fn, m, "one"));
     CHECK(cuLaunchKernel(fn, 1, 1, 1, 1, 1, 1, 0, 0, (void *[]){ &p }, NULL));
-    EXPECT(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+    ANSWERS(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
 /* ---- two processes */
