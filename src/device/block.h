@@ -19,6 +19,7 @@ struct kernel_code {
     const struct fl_image *image;
     const struct fl_image_kernel *kernel;
     const struct fl_image_segment *segments;
+    bool told; /* the probes run, for what they tell of accesses */
 };
 
 struct frame {
@@ -78,7 +79,8 @@ void matrix_complete(struct fl_block *b, uint32_t base, const struct fl_image_se
 
 static inline fl_segment_fn *segment_code(const struct kernel_code *c, uint32_t segment)
 {
-    return (fl_segment_fn *)((const char *)c->image + c->segments[segment].code);
+    const struct fl_image_segment *s = &c->segments[segment];
+    return (fl_segment_fn *)((const char *)c->image + (c->told ? s->probe : s->code));
 }
 
 #endif

@@ -148,6 +148,19 @@ void grid_done(struct grid *g)
     channel_go_on(channel);
 }
 
+/* The host wants to know what a single thread accesses of managed memory (probes are slow: only if it may). */
+static bool is_told(const struct grid *g, uint32_t params_size)
+{
+    if (g->blocks != 1 || g->block[0] * g->block[1] * g->block[2] != 1 || g->code.kernel->flags & FL_KERNEL_WHOLE)
+        return false;
+    for (uint32_t k = 0; k + sizeof(uint64_t) <= params_size; k += sizeof(uint64_t)) {
+        uint64_t p;
+        memcpy(&p, g->params + k, sizeof p);
+        if (p >= control->managed_base && p < control->managed_end) return true;
+    }
+    return false;
+}
+
 static void launch(const struct command *c)
 {
     struct grid *g = calloc(1, sizeof *g);
@@ -179,6 +192,7 @@ static void launch(const struct command *c)
     g->channel = c->channel;
     g->seq = c->seq;
     g->blocks = (uint64_t)g->grid[0] * g->grid[1] * g->grid[2];
+    g->code.told = is_told(g, size);
     enqueue(g);
 }
 

@@ -35,6 +35,10 @@ void managed_map(uint64_t va, uint64_t size, uint64_t backing);
 void managed_change(uint64_t va, uint64_t size, int prot);
 /* Does what the host has asked for, if nobody else is at it. Async-signal-safe. */
 bool managed_requests(void);
+/* A probe is about to access memory; the host is told if it is managed. */
+void managed_accessed(struct fl_block *b, uint64_t address, uint32_t write);
+/* A kernel begins of which that is told. */
+void managed_begins(void);
 /* In a signal handler: true if it was a fault that has been served, the access is to be tried again. */
 bool managed_fault(const siginfo_t *info, bool write);
 /* The same for a kernel's access to the application's ordinary memory, which the host may make known. */

@@ -68,6 +68,28 @@ bool managed_requests(void)
     return true;
 }
 
+/* ---- what kernels of one thread access */
+
+/* Of several such kernels at a time some notes may be lost. */
+static void tell(uint64_t note)
+{
+    struct access_notes *a = &control->accesses;
+    uint64_t k = atomic_load_explicit(&a->told, memory_order_relaxed);
+    a->note[k % NOTES] = note;
+    atomic_store_explicit(&a->told, k + 1, memory_order_release);
+}
+
+void managed_accessed(struct fl_block *b, uint64_t address, uint32_t write)
+{
+    (void)b;
+    if (address >= control->managed_base && address < control->managed_end && !private_copy)
+        tell(address << 1 | (write != 0));
+}
+
+void managed_begins(void) { tell(NOTE_BEGINS); }
+
+/* ---- faults */
+
 /* The mail is posted before the host is looked at: it looks at the mail after it has said that it sleeps. */
 static void post(struct mailbox *m, uint64_t address, bool write_access)
 {

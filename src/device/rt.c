@@ -105,6 +105,7 @@ static uint64_t rt_globaltimer(struct fl_block *b)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+#define rt_accessed managed_accessed
 #define CORE(name, sig, ret, params) .name = rt_##name,
 #define MATH(name, sig, ret, params) .name = fl_math_##name,
 #define rt_suspend fiber_suspend

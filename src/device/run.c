@@ -273,6 +273,7 @@ bool grid_has_work(struct grid *g) { return g->waiting.first || g->tried.first |
 
 void grid_begin(struct grid *g)
 {
+    if (g->code.told) managed_begins();
     queue_init(&g->waiting);
     queue_init(&g->tried);
     divide(g);

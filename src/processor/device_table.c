@@ -13,6 +13,7 @@ CUresult device_attach(struct table *t, struct processor *p)
     atomic_store(&p->control->need_bell, 1);
     atomic_store(&p->control->asks, mmu.outside != NULL);
     t->processor = p;
+    t->heard = 0;
     t->fd = p->userfault;
     t->signals = t->fd < 0;
     t->attached = true;

@@ -182,6 +182,22 @@ CUresult mmu_set(unsigned p, uint64_t va, uint64_t size, enum mmu_access access)
     return r;
 }
 
+bool mmu_next_access(unsigned p, struct mmu_access_note *n)
+{
+    struct table *t = &mmu.tables[p];
+    quiet_lock(&t->lock);
+    struct access_notes *a = t->processor ? &t->processor->control->accesses : NULL;
+    uint64_t told = a ? atomic_load_explicit(&a->told, memory_order_acquire) : 0;
+    bool new = t->heard < told;
+    if (new) {
+        if (told - t->heard > NOTES) t->heard = told - NOTES;
+        uint64_t note = a->note[t->heard++ % NOTES];
+        *n = (struct mmu_access_note){ note >> 1, note & 1, note == NOTE_BEGINS };
+    }
+    quiet_unlock(&t->lock);
+    return new;
+}
+
 void mmu_discard(uint64_t va, uint64_t size)
 {
     for (uint64_t at = va, next; at < va + size; at = next) {

@@ -70,6 +70,14 @@ CUresult mmu_set(unsigned p, uint64_t va, uint64_t size, enum mmu_access access)
  * by whom mmu_set gave access, which stays. */
 void mmu_discard(uint64_t va, uint64_t size);
 
+/* What kernels of one thread have accessed of the window since the last call, in order; what faults is told of
+ * before its fault is. begins: a kernel does, the rest means nothing. False: nothing new. Old notes get lost. */
+struct mmu_access_note {
+    uint64_t address;
+    bool write, begins;
+};
+bool mmu_next_access(unsigned p, struct mmu_access_note *n);
+
 /* Services what faults wait, without blocking; true if there was one. For threads that wait for a device. */
 bool mmu_serve(void);
 enum mmu_rung { MMU_USERFAULTFD, MMU_USERFAULTFD_USER, MMU_SIGNALS };

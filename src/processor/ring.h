@@ -71,6 +71,13 @@ struct mailbox {
     uint32_t write;
 };
 
+/* What kernels of one thread accessed of managed memory, before it faulted or not: address << 1 | write. */
+enum { NOTES = 1 << 15, NOTE_BEGINS = 0 };
+struct access_notes {
+    _Alignas(64) _Atomic uint64_t told; /* ever; the newest NOTES are there */
+    uint64_t note[NOTES];
+};
+
 /* What the host wants of managed memory's entries while kernels run: whichever thread of the device first
  * moves taken on to posted does it and then sets done. The host posts the next one after that. */
 enum { MANAGED_ZAP = -1 };         /* prot: the entries go; otherwise what mprotect is given */
@@ -109,13 +116,14 @@ struct control {
     _Atomic uint32_t agent_asleep;
     struct page_request request;
     struct mailbox mail[WORKERS_MOST];
+    struct access_notes accesses;
     struct command slots[RING_SLOTS];
     uint8_t params[PARAM_BYTES];
     struct channel channels[CHANNELS];
     char text[];                   /* printf_size bytes */
 };
 
-#define RING_VERSION 6u
+#define RING_VERSION 7u
 #define PRINTF_MOST (256ul << 20)  /* address space set aside for text; touched as needed */
 #define CONTROL_BYTES (sizeof(struct control) + PRINTF_MOST)
 

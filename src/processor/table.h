@@ -45,6 +45,7 @@ struct table {
     int fd;                        /* userfaultfd of the processor; -1: it has none and */
     bool signals;                  /* entries are what mprotect says */
     struct processor *processor;   /* NULL for the host */
+    uint64_t heard;                /* notes of accesses that were taken */
     uint64_t position;             /* of the device's last command that concerns this table, in its ring */
     /* what table_finish is to do, in this order */
     struct span open, close;       /* to be watched no more; to be watched again */

@@ -32,8 +32,10 @@
  * difference. Such code checks and tells where it is as probes do: it needs none.
  *
  * Every other segment exists a second time as a probe: the same code, unoptimised,
- * that stores probe_thread and probe_line before each access and checks each
- * alignment exactly. The device runs probes only to explain a fault.
+ * that stores probe_thread and probe_line before each access, tells the run time
+ * of its address if it may be global, and checks each alignment exactly. The
+ * device runs probes to explain a fault, and where the host wants to know what a
+ * single thread accesses.
  *
  * Address spaces
  * global, const, generic and param addresses are addresses of the device
@@ -204,6 +206,7 @@ enum fl_mbarrier_op {
     X(multimem_load, "vplpi", void, (struct fl_block * b, uint64_t address, void *out, uint32_t what)) \
     X(multimem_store, "vplpi", void, (struct fl_block * b, uint64_t address, const void *in, uint32_t what)) \
     X(multimem_reduce, "vplpi", void, (struct fl_block * b, uint64_t address, const void *in, uint32_t what)) \
+    X(accessed, "vpli", void, (struct fl_block * b, uint64_t address, uint32_t write)) \
     X(globaltimer, "lp", uint64_t, (struct fl_block * b)) \
     X(bad_call, "vpiil!", void, (struct fl_block * b, uint32_t t, uint32_t line, uint64_t target))
 

@@ -155,7 +155,9 @@ const char *address_of(struct emitter *e, const struct instr *i, const struct op
     /* not inttoptr: LLVM follows only pointer arithmetic when it looks for consecutive accesses */
     const char *p = emit(e, "getelementptr i8, ptr null, i64 %s", a);
     if (o->offset) p = emit(e, "getelementptr i8, ptr %s, i64 %" PRId64, p, o->offset);
-    check_alignment(e, i, o->offset ? emit(e, "add i64 %s, %" PRId64, a, o->offset) : a, bytes);
+    const char *low = o->offset ? emit(e, "add i64 %s, %" PRId64, a, o->offset) : a;
+    check_alignment(e, i, low, bytes);
+    if (e->probe && !e->whole) call_rt(e, "accessed", "i64 %s, i32 %d", low, i->op != OP_ld);
     return p;
 }
 

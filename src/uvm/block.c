@@ -55,14 +55,16 @@ void block_unmap(struct block *b, unsigned p, const struct mask *pages)
     struct mask gone = mask_and(&at->mapped[PROT_RO - 1], pages);
     if (mask_empty(&gone)) return;
     set_entries(b, p, &gone, MMU_NONE);
-    batch_forget(p);
     for (int k = 0; k < 3; k++) at->mapped[k] = mask_andnot(&at->mapped[k], &gone);
     note_mapped(b, p);
+    entries_changed(b, p, &gone, PROT_NOTHING);
 }
 
 void block_forget_mappings(struct block *b, unsigned p)
 {
     memset(b->place[p]->mapped, 0, sizeof b->place[p]->mapped);
+    b->place[p]->layout = (struct layout){ 0 };
+    entries_forget(p);
     note_mapped(b, p);
 }
 
@@ -70,14 +72,13 @@ CUresult block_revoke(struct block *b, unsigned p, const struct mask *pages, enu
 {
     if (!(b->mapped & bit(p)) || prot == PROT_RWA) return CUDA_SUCCESS;
     struct place *at = b->place[p];
+    struct mask lowered = mask_and(&at->mapped[prot], pages);
     if (prot == PROT_RO) {
-        struct mask lowered = mask_and(&at->mapped[PROT_RW - 1], pages);
-        if (!mask_empty(&lowered)) batch_forget(p);
         CUresult r = set_entries(b, p, &lowered, MMU_READ);
         if (r) return r;
-        at->mapped[PROT_RW - 1] = mask_andnot(&at->mapped[PROT_RW - 1], pages);
     }
-    at->mapped[PROT_RWA - 1] = mask_andnot(&at->mapped[PROT_RWA - 1], pages);
+    for (unsigned k = prot; k < PROT_RWA; k++) at->mapped[k] = mask_andnot(&at->mapped[k], pages);
+    entries_changed(b, p, &lowered, prot);
     return CUDA_SUCCESS;
 }
 
@@ -104,6 +105,7 @@ CUresult block_map(struct block *b, unsigned p, const struct mask *pages, enum p
     if (r) return r;
     for (int k = 0; k < (int)prot; k++) at->mapped[k] = mask_or(&at->mapped[k], &raised);
     note_mapped(b, p);
+    entries_changed(b, p, &raised, prot);
     trace_remote(b, p, &raised, cause);
     return CUDA_SUCCESS;
 }

@@ -116,15 +116,43 @@ struct request { struct mask pages, writes; };  /* pages that fault at the same 
 CUresult service_faults(struct block *b, unsigned p, const struct request *q, bool copy_engine, struct mask *throttled,
                         uint64_t *until);
 
+/* --- entries.c --- */
+/* Where the page table entry for an access is, seen from a device's translation. */
+enum distance { AT_HAND, OTHER_SECTOR, FAR, DISTANCES };
+struct sector {
+    uint64_t number; /* 0: the walk ends before it comes to one, */
+    bool ends_early; /* at an entry that was for the whole block */
+};
+struct sector sector_of(const struct block *b, unsigned p, unsigned page);
+enum distance sector_distance(unsigned p, struct sector s);
+void sector_read(unsigned p, struct sector s);
+/* Mappings of device p have changed to prot; what is at hand of them is read anew. */
+void entries_changed(struct block *b, unsigned p, const struct mask *pages, enum prot prot);
+void entries_split(struct block *low, struct block *high, unsigned p);
+void entries_forget(unsigned p); /* p's process is gone */
+
 /* --- batch.c --- */
+enum { FAULTS_MOST = 1024 };
+struct faults {
+    uint64_t page[FAULTS_MOST]; /* addresses */
+    bool writes[FAULTS_MOST];
+    unsigned n;
+};
+/* The access may go on. */
+CUresult faults_note(struct faults *f, unsigned p, uint64_t va, bool write);
+/* Decides on what still needs it, as one batch. */
+CUresult faults_service(struct faults *f, unsigned p);
 /* The device faults at va, a page's address; the access may go on. */
 CUresult batch_add(unsigned p, uint64_t va, bool write);
 /* Decides on all faults that have gathered. Before anything else looks at or changes blocks. */
 CUresult batch_close_all(void);
-/* The device has nothing to do: its next fault is a first one. */
-void batch_rest(unsigned p);
-/* p's translations are invalidated. */
-void batch_forget(unsigned p);
+
+/* --- lone.c: kernels of one thread --- */
+CUresult lone_fault(unsigned p, uint64_t va, bool write);
+CUresult lone_close(unsigned p);
+/* The device has nothing to do: its next access is a kernel's first. */
+CUresult lone_rest(unsigned p);
+
 /* Sleeps, without the lock, until uvm_now() is `until`. */
 void uvm_sleep(uint64_t until);
 /* Takes the lock and closes the batches. */

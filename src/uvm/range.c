@@ -152,8 +152,9 @@ static CUresult block_split(struct block *low, unsigned page)
     }
     struct mask upper = mask_region(high->region);
     for (unsigned p = 0; p < PROCESSORS; p++) {
-        batch_forget(p);
-        if (low->place[p]) split_place(low, high, p, &upper);
+        if (!low->place[p]) continue;
+        entries_split(low, high, p);
+        split_place(low, high, p, &upper);
     }
     keep(&low->read_duplicated, &high->read_duplicated, &upper);
     keep(&low->discarded, &high->discarded, &upper);

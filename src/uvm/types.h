@@ -56,11 +56,20 @@ struct range {
     RB_ENTRY(range) link;
 };
 
+/* The entries that a device's page table has for a block (entries.c). */
+struct layout {
+    bool made;               /* there are some */
+    bool whole;              /* one for all of it */
+    bool has_big, has_small; /* tables by 64 KiB and by page; once made they stay */
+    uint32_t big;            /* bit k: that of the window's piece k decides, not those of its pages */
+};
+
 /* What a block knows of one processor. */
 struct place {
     struct mask resident;
     struct mask mapped[3];         /* by prot - 1: readable, writable, atomic; each within the one before */
     struct mask evicted;           /* left this device by eviction and has not come back */
+    struct layout layout;
 };
 
 struct thrashing;                  /* thrashing.c */

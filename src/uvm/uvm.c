@@ -60,7 +60,8 @@ void uvm_settle(void)
 {
     if (!atomic_exchange(&uvm_unsettled, false)) return;
     uvm_enter();
-    for (unsigned p = 1; p < topology.processors; p++) batch_rest(p);
+    for (unsigned p = 1; p < topology.processors; p++)
+        if (lone_rest(p)) sticky_set(CUDA_ERROR_ILLEGAL_ADDRESS);
     uvm_leave();
 }
 

@@ -1,5 +1,5 @@
 /* How many of a kernel's accesses fault together: what is counted is the
- * records of batches that src/uvm/batch.c makes, on the stand-ins of uvm_fake.c. */
+ * records of batches that src/uvm makes (lone.c, batch.c, entries.c), on the stand-ins of uvm_fake.c. */
 #include "context/context.h"
 #include "uvm_fake.h"
 
@@ -34,6 +34,7 @@ static unsigned long kernel(unsigned at, unsigned n, unsigned stride, bool write
 {
     unsigned long before = fake_counted.gpu_faults;
     fake_now += 5000000;
+    fake_kernel(GPU0);
     for (unsigned k = 0; k < n; k++) fake_touch(GPU0, a->base + (at + k * stride) * PAGE_BYTES, write);
     uvm_settle();
     return fake_counted.gpu_faults - before;
@@ -79,6 +80,55 @@ static void loads_of_a_loops_body_fault_as_the_first_ones_entry_is_far(void **s)
     assert_int_equal(kernel(64, 8, 2, false), 1 + 2);
 }
 
+static const CUmemLocation gpu0 = { CU_MEM_LOCATION_TYPE_DEVICE, 0 };
+static void come(unsigned at, unsigned n) { uvm_prefetch(a->base + at * PAGE_BYTES, n * PAGE_BYTES, gpu0); }
+
+static void loads_that_do_not_fault_bring_entries_to_hand(void **s)
+{
+    (void)s;
+    CUmemLocation host = { CU_MEM_LOCATION_TYPE_HOST, 0 };
+    uvm_advise(a->base, PAGES * PAGE_BYTES, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, host); /* mapped singly */
+    kernel(0, 4, 1, false);
+    entries_forget(GPU0);
+    assert_int_equal(kernel(0, 8, 1, false), 2); /* the fifth alone, then the three others */
+}
+
+static void what_a_body_begins_to_read_is_at_hand_for_none_of_its_loads(void **s)
+{
+    (void)s;
+    come(0, 64);
+    entries_forget(GPU0);
+    assert_int_equal(kernel(32, 4, 16, false), 1); /* two that do not fault, two that do */
+}
+
+static enum distance distance_of(unsigned page)
+{
+    uint64_t va = a->base + page * PAGE_BYTES;
+    return sector_distance(GPU0, sector_of(block_at(va, true), GPU0, page_of(va)));
+}
+
+static void entries_are_dropped_one_by_one_up_to_four(void **s)
+{
+    (void)s;
+    kernel(0, 1, 1, true);
+    assert_int_equal(distance_of(16), AT_HAND);
+    come(512, 16);     /* the window's table */
+    come(528, 4 * 16); /* four entries of 64 KiB */
+    assert_int_equal(distance_of(16), AT_HAND);
+    come(592, 5 * 16);
+    assert_int_equal(distance_of(16), FAR);
+}
+
+static void a_page_that_is_not_mapped_yet_uses_its_windows_tables(void **s)
+{
+    (void)s;
+    CUmemLocation host = { CU_MEM_LOCATION_TYPE_HOST, 0 };
+    uvm_advise(a->base + 192 * PAGE_BYTES, 320 * PAGE_BYTES, CU_MEM_ADVISE_SET_READ_MOSTLY, host); /* another block */
+    assert_int_equal(distance_of(192), FAR);
+    kernel(191, 1, 1, true);
+    assert_int_equal(distance_of(192), AT_HAND);
+}
+
 static void what_is_left_of_a_loop_is_a_pair_and_a_single_load(void **s)
 {
     (void)s;
@@ -108,6 +158,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(stores_in_the_other_half_of_a_line_fault_by_three, fresh, done),
         cmocka_unit_test_setup_teardown(what_was_walked_is_forgotten_when_pages_leave, fresh, done),
         cmocka_unit_test_setup_teardown(loads_of_a_loops_body_fault_as_the_first_ones_entry_is_far, fresh, done),
+        cmocka_unit_test_setup_teardown(loads_that_do_not_fault_bring_entries_to_hand, fresh, done),
+        cmocka_unit_test_setup_teardown(what_a_body_begins_to_read_is_at_hand_for_none_of_its_loads, fresh, done),
+        cmocka_unit_test_setup_teardown(entries_are_dropped_one_by_one_up_to_four, fresh, done),
+        cmocka_unit_test_setup_teardown(a_page_that_is_not_mapped_yet_uses_its_windows_tables, fresh, done),
         cmocka_unit_test_setup_teardown(what_is_left_of_a_loop_is_a_pair_and_a_single_load, fresh, done),
         cmocka_unit_test_setup_teardown(a_crowds_faults_are_taken_by_256, fresh, done),
         cmocka_unit_test_setup_teardown(those_of_a_kernel_that_runs_at_once_are_spread, fresh, done),

@@ -102,6 +102,21 @@ CUresult mmu_set(unsigned p, uint64_t va, uint64_t size, enum mmu_access access)
     return CUDA_SUCCESS;
 }
 
+/* Notes wait here as they do in a device's memory. */
+static struct mmu_access_note notes[PROCESSORS][1 << 16];
+static unsigned noted[PROCESSORS], told[PROCESSORS];
+static void note_access(unsigned p, uint64_t va, bool write, bool begins)
+{
+    notes[p][noted[p]++ % (1 << 16)] = (struct mmu_access_note){ va, write, begins };
+}
+bool mmu_next_access(unsigned p, struct mmu_access_note *n)
+{
+    if (told[p] == noted[p]) return false;
+    *n = notes[p][told[p]++ % (1 << 16)];
+    return true;
+}
+void fake_kernel(unsigned p) { note_access(p, 0, false, true); }
+
 _Atomic unsigned trace_listeners;
 void trace_ask_environment(void) {}
 void trace_note_begin(void) {}
@@ -138,6 +153,7 @@ void uvm_sleep(uint64_t until)
 
 void fake_touch(unsigned p, uint64_t va, bool write)
 {
+    if (p != CPU) note_access(p, va, write, false);
     for (int k = 0; fake_entries[p][fake_page(va)] < (write ? MMU_WRITE : MMU_READ); k++) {
         fake_now += 20000;
         struct mmu_fault f = { .processor = p, .address = va, .write = write, .pending = 1 };

@@ -21,6 +21,8 @@ extern struct fake_counts {
 /* A machine of so many linked devices, each with so much memory. */
 void fake_begin(int count, uint64_t capacity);
 static inline uint64_t fake_page(uint64_t va) { return (va - space_managed_base()) / PAGE_BYTES; }
+/* A kernel begins on p. */
+void fake_kernel(unsigned p);
 /* p reads or writes the page, faulting as often as it must. */
 void fake_touch(unsigned p, uint64_t va, bool write);
 

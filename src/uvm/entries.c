@@ -1,0 +1,187 @@
+/* Which entries a device's page table has for a block, laid out as the real
+ * driver does, and which of them its translation has at hand. What is mapped is
+ * block.c's; how far entries are decides which faults come together (batch.c).
+ *
+ * A block of 2 MiB whose pages are all mapped alike, or not at all, has one
+ * entry. Others have entries of 64 KiB for pieces that are mapped alike when
+ * they change, or unmapped, and of 4 KiB below the rest. Whoever writes entries
+ * makes the device drop them: one by one, or everything if they are more than
+ * four. Observed on an H200 (tests/behaviour): entries are read by sectors of 8,
+ * two to a line, and some eight sectors stay at hand, from kernel to kernel. */
+#include "uvm/internal.h"
+
+enum {
+    PIECES = MASK_PAGES / BIG_PAGE,
+    ONE_BY_ONE = 4,     /* entries dropped */
+    SECTOR_ENTRIES = 8, /* two sectors are a line */
+    SECTORS = 8,        /* at hand */
+};
+
+static struct {
+    uint64_t number[SECTORS]; /* newest first */
+} at_hand[PROCESSORS];
+
+/* ---- what is at hand */
+
+static uint64_t sector_number(uint64_t va, bool small)
+{
+    return va / (small ? PAGE_BYTES : BIG_PAGE * PAGE_BYTES) / SECTOR_ENTRIES << 1 | small;
+}
+
+static struct sector by_address(const struct block *b, unsigned page, bool small)
+{
+    return (struct sector){ .number = sector_number(b->window->va + (uint64_t)page * PAGE_BYTES, small) };
+}
+
+struct sector sector_of(const struct block *b, unsigned p, unsigned page)
+{
+    const struct layout *l = b->place[p] ? &b->place[p]->layout : NULL;
+    if (l && l->made) return l->whole ? (struct sector){ .ends_early = true } : by_address(b, page, !(l->big >> (page / BIG_PAGE) & 1));
+    /* tables are the window's */
+    bool big = false;
+    for (const struct block *o = b->window->blocks; o; o = o->next) {
+        l = o->place[p] ? &o->place[p]->layout : NULL;
+        if (!l || !l->made || l->whole) continue;
+        if (l->has_small) return by_address(b, page, true);
+        big |= l->has_big;
+    }
+    return big ? by_address(b, page, false) : (struct sector){ .number = 0 };
+}
+
+static struct sector other_sector(struct sector s) { return (struct sector){ .number = s.number ^ 2 }; }
+
+static unsigned place_at_hand(unsigned p, uint64_t number)
+{
+    unsigned k = 0;
+    while (k < SECTORS && at_hand[p].number[k] != number) k++;
+    return k;
+}
+
+enum distance sector_distance(unsigned p, struct sector s)
+{
+    if (!s.number) return FAR;
+    if (place_at_hand(p, s.number) < SECTORS) return AT_HAND;
+    return place_at_hand(p, other_sector(s).number) < SECTORS ? OTHER_SECTOR : FAR;
+}
+
+void sector_read(unsigned p, struct sector s)
+{
+    uint64_t *list = at_hand[p].number;
+    if (!s.number) return;
+    unsigned k = place_at_hand(p, s.number);
+    memmove(list + 1, list, (k < SECTORS ? k : SECTORS - 1) * sizeof *list);
+    list[0] = s.number;
+}
+
+void entries_forget(unsigned p) { memset(&at_hand[p], 0, sizeof at_hand[p]); }
+
+static void drop(unsigned p, struct sector s)
+{
+    unsigned k = place_at_hand(p, s.number);
+    if (k < SECTORS) at_hand[p].number[k] = 0;
+}
+
+/* Who takes a page's entry away drops its line. */
+static void drop_pages(const struct block *b, unsigned p, const struct mask *pages, bool away)
+{
+    for_each_run(run, pages)
+        for (unsigned page = run.first; page < run.outer; page = (page / SECTOR_ENTRIES + 1) * SECTOR_ENTRIES) {
+            struct sector small = by_address(b, page, true);
+            drop(p, small);
+            if (away) drop(p, other_sector(small));
+            drop(p, by_address(b, page, false));
+        }
+}
+
+/* ---- layout */
+
+static unsigned piece_pages(const struct mask *m, unsigned piece)
+{
+    return m->w[piece / 4] >> (piece % 4 * BIG_PAGE) & 0xffff;
+}
+
+/* Pieces of which m has pages; all: of which it has every one. */
+static uint32_t pieces_of(const struct mask *m, bool all)
+{
+    uint32_t pieces = 0;
+    for (unsigned k = 0; k < PIECES; k++)
+        if (all ? piece_pages(m, k) == 0xffff : piece_pages(m, k)) pieces |= 1u << k;
+    return pieces;
+}
+
+static struct mask pages_in(const struct mask *m, uint32_t pieces)
+{
+    struct mask out = { { 0 } };
+    for (unsigned k = 0; k < PIECES; k++)
+        if (pieces >> k & 1) out.w[k / 4] |= (uint64_t)piece_pages(m, k) << (k % 4 * BIG_PAGE);
+    return out;
+}
+
+/* Pages that are mapped now as those of `pages` are. */
+static struct mask alike(const struct block *b, unsigned p, const struct mask *pages, enum prot prot)
+{
+    const struct place *at = b->place[p];
+    struct mask region = mask_region(b->region), out;
+    if (!prot) return mask_andnot(&region, &at->mapped[PROT_RO - 1]);
+    out = at->mapped[prot - 1];
+    if (prot < PROT_RWA) out = mask_andnot(&out, &at->mapped[prot]);
+    unsigned holder = closest(p, page_holders(b, mask_next(pages, 0, MASK_PAGES)));
+    return holder == NOBODY ? out : mask_and(&out, &b->place[holder]->resident);
+}
+
+static bool is_window(const struct block *b) { return b->region.outer - b->region.first == MASK_PAGES; }
+
+/* Returns how many entries are written of those that the device may know. */
+static unsigned lay_out(struct layout *l, const struct block *b, const struct mask *pages, const struct mask *after,
+                        enum prot prot)
+{
+    struct mask region = mask_region(b->region);
+    bool was_whole = l->whole || (is_window(b) && !l->made);
+    if (is_window(b) && mask_full(after)) {
+        l->whole = l->made = true;
+        l->big = 0;
+        return 1;
+    }
+    uint32_t inside = pieces_of(&region, true), covered = pieces_of(pages, false) & inside;
+    struct mask in_pieces = pages_in(pages, inside), ragged = mask_andnot(pages, &in_pieces);
+    bool may_grow = prot || l->has_big || l->whole; /* unmapping makes no table */
+    uint32_t big = may_grow ? covered & pieces_of(after, true) : 0;
+    bool small = covered & ~big || !mask_empty(&ragged);
+    big |= (was_whole || (!l->has_small && !small) ? ~covered : l->big & ~covered) & inside;
+    struct mask in_big = pages_in(pages, l->big | big), singly = mask_andnot(pages, &in_big);
+    unsigned written = was_whole ? 1
+                                 : mask_weight(&singly) + (unsigned)__builtin_popcount(l->big & big & covered) +
+                                       2 * (unsigned)__builtin_popcount(big & ~l->big) +
+                                       (unsigned)__builtin_popcount(l->big & ~big);
+    *l = (struct layout){ true, false, l->has_big || big, l->has_small || small, big };
+    return written;
+}
+
+void entries_changed(struct block *b, unsigned p, const struct mask *pages, enum prot prot)
+{
+    if (p == CPU || mask_empty(pages)) return;
+    struct mask after = alike(b, p, pages, prot);
+    if (lay_out(&b->place[p]->layout, b, pages, &after, prot) > ONE_BY_ONE)
+        entries_forget(p);
+    else
+        drop_pages(b, p, pages, !prot);
+}
+
+/* The high block begins with the page at which they part. */
+void entries_split(struct block *low, struct block *high, unsigned p)
+{
+    struct layout *l = &low->place[p]->layout, *h = &high->place[p]->layout;
+    unsigned page = high->region.first, piece = page / BIG_PAGE;
+    uint32_t above = piece ? ~0u << piece : ~0u;
+    if (l->made) {
+        if (l->whole) *l = (struct layout){ true, false, true, l->has_small, ~0u };
+        if (page % BIG_PAGE && l->big >> piece & 1) {
+            l->has_small = true;
+            l->big &= ~(1u << piece);
+            drop(p, by_address(low, page, false));
+        }
+    }
+    *h = *l;
+    l->big &= ~above;
+    h->big &= above;
+}

@@ -1,0 +1,225 @@
+/* Which accesses of a kernel of one thread fault together. A batch holds what a
+ * GPU sends off until the first fault is known to it, which takes as long as the
+ * walk to its page table entry (entries.c). Observed on an H200 (tests/behaviour;
+ * strides, offsets and kinds of pages were varied):
+ *
+ * Loads are waited for. Those of four rounds of a loop are a body; what is left of
+ * the loop is a pair and a single one. A body's loads set out together, so a walk
+ * that one of them begins is at an end for none of the others. What set out before
+ * the first fault was known is one batch, the rest of the body's faults another.
+ *
+ * Stores are sent off and forgotten; a kernel's first ones are slower.
+ *
+ * All are made anew when their batch has been serviced. It is then that their
+ * entries come to hand, as those of accesses that do not fault do. Of these the
+ * device tells (mmu_next_access); where it does not, faults are all that is seen. */
+#include "uvm/internal.h"
+
+enum {
+    GROUP_PAGES = 8,  /* translations come by 32 KiB */
+    GROUPS_MOST = 14, /* of which so many are in flight */
+    BODY = 4,         /* loads in flight */
+    PAIR = 2,         /* where the loop ends */
+    HELD_MOST = 64,
+    WALKS = 16,
+};
+
+/* Accesses until a fault is known. */
+static const unsigned first_stores[DISTANCES] = { 1, 3, 32 }, stores[DISTANCES] = { 4, 9, 52 },
+                      loads[DISTANCES] = { 1, 3, BODY + BODY };
+
+struct visit {
+    uint64_t va; /* of its page */
+    bool write, fault;
+};
+static struct lone {
+    struct visit held[HELD_MOST]; /* undecided: of a body, or from the first store that faulted on */
+    unsigned n, groups;
+    unsigned batches;       /* of this kernel */
+    uint64_t loads, stores; /* of this kernel */
+    uint64_t known;         /* stores: how many there will be when the first fault is known */
+    struct walk {
+        struct sector sector;
+        uint64_t ends;
+    } walks[WALKS]; /* that stores have begun; the oldest goes */
+    unsigned newest_walk;
+    struct visit newest; /* that the device has told of */
+    bool open;           /* and of which it is not known whether it faults */
+} lone[PROCESSORS];
+
+static struct sector sector_at(unsigned p, uint64_t va)
+{
+    struct block *b = block_at(va, false);
+    return b ? sector_of(b, p, page_of(va)) : (struct sector){ .number = 0 };
+}
+
+static void read_entries(unsigned p, const struct visit *list, unsigned n)
+{
+    for (unsigned k = 0; k < n; k++) sector_read(p, sector_at(p, list[k].va));
+}
+
+static CUresult service(struct lone *t, unsigned p, const struct visit *list, unsigned from, unsigned to)
+{
+    struct faults f;
+    f.n = 0;
+    for (unsigned k = from; k < to; k++)
+        if (list[k].fault) {
+            f.page[f.n] = list[k].va;
+            f.writes[f.n++] = list[k].write;
+        }
+    if (f.n) t->batches++;
+    return f.n ? faults_service(&f, p) : CUDA_SUCCESS;
+}
+
+/* How many of loads that set out together have done so when the first fault is known. */
+static unsigned set_out(unsigned p, const struct visit *list, unsigned n)
+{
+    struct sector walked[BODY];
+    unsigned ends[BODY], known = n;
+    for (unsigned k = 0; k < n && k < known; k++) {
+        struct sector s = sector_at(p, list[k].va);
+        enum distance d = sector_distance(p, s);
+        unsigned first = 0;
+        while (first < k && (walked[first].number != s.number || !s.number)) first++;
+        walked[k] = s;
+        ends[k] = k + loads[d];
+        if (first < k && ends[first] < ends[k]) ends[k] = ends[first] > k + 1 ? ends[first] : k + 1;
+        if (list[k].fault && ends[k] < known) known = ends[k];
+    }
+    return known;
+}
+
+static CUresult decide_loads(struct lone *t, unsigned p, const struct visit *list, unsigned n)
+{
+    unsigned first = set_out(p, list, n);
+    CUresult r = service(t, p, list, 0, first);
+    if (!r) r = service(t, p, list, first, n);
+    read_entries(p, list, n);
+    return r;
+}
+
+/* How many stores there will have been when the walk for this one is at an end. */
+static uint64_t walk_for_store(struct lone *t, unsigned p, uint64_t va)
+{
+    const unsigned *until = t->batches ? stores : first_stores;
+    struct sector s = sector_at(p, va);
+    enum distance d = t->batches && s.ends_early ? AT_HAND : sector_distance(p, s);
+    uint64_t ends = t->stores + until[AT_HAND];
+    if (d == AT_HAND) return ends;
+    for (unsigned k = 0; k < WALKS && s.number; k++)
+        if (t->walks[k].sector.number == s.number) return t->walks[k].ends > ends ? t->walks[k].ends : ends;
+    t->walks[t->newest_walk++ % WALKS] = (struct walk){ s, ends = t->stores + until[d] };
+    return ends;
+}
+
+static void retire_walks(struct lone *t, unsigned p, uint64_t now)
+{
+    for (unsigned k = 0; k < WALKS; k++) {
+        struct walk *w = &t->walks[(t->newest_walk + k) % WALKS];
+        if (w->sector.number && w->ends <= now) {
+            sector_read(p, w->sector);
+            w->sector.number = 0;
+        }
+    }
+}
+
+/* Decides on what is held. A body that is not complete is a loop's end. */
+static CUresult decide(struct lone *t, unsigned p)
+{
+    struct visit list[HELD_MOST];
+    unsigned n = t->n;
+    memcpy(list, t->held, n * sizeof *list);
+    t->n = t->groups = 0;
+    if (!n) return CUDA_SUCCESS;
+    if (list[0].write) {
+        retire_walks(t, p, UINT64_MAX);
+        CUresult r = service(t, p, list, 0, n);
+        read_entries(p, list, n);
+        return r;
+    }
+    unsigned body = n < BODY && n > PAIR ? PAIR : n;
+    CUresult r = decide_loads(t, p, list, body);
+    return r || body == n ? r : decide_loads(t, p, list + body, n - body);
+}
+
+/* Whether what is held has to be decided before this access can be. */
+static bool another_batch(const struct lone *t, bool write)
+{
+    return t->n && (t->held[0].write != write || (!write && t->loads % BODY == 0));
+}
+
+static CUresult hold(struct lone *t, unsigned p, struct visit a)
+{
+    const uint64_t group = GROUP_PAGES * PAGE_BYTES;
+    if (a.write) {
+        if (!t->n) retire_walks(t, p, t->stores);
+        uint64_t ends = walk_for_store(t, p, a.va);
+        if (a.fault && (!t->groups || ends < t->known)) t->known = ends;
+        t->stores++;
+    }
+    if (a.fault && (!t->n || a.va / group != t->held[t->n - 1].va / group)) t->groups++;
+    t->held[t->n++] = a;
+    t->loads += !a.write;
+    bool full = a.write ? t->stores >= t->known || t->groups >= GROUPS_MOST || t->n == HELD_MOST : t->loads % BODY == 0;
+    return full ? decide(t, p) : CUDA_SUCCESS;
+}
+
+/* An access that did not fault. */
+static CUresult pass(struct lone *t, unsigned p, struct visit a)
+{
+    CUresult r = another_batch(t, a.write) ? decide(t, p) : CUDA_SUCCESS;
+    if (r) return r;
+    if (!a.write || t->n) return hold(t, p, a);
+    retire_walks(t, p, t->stores);
+    walk_for_store(t, p, a.va);
+    t->stores++;
+    return CUDA_SUCCESS;
+}
+
+/* What the device has told of; all but the newest have not faulted. */
+static CUresult catch_up(struct lone *t, unsigned p)
+{
+    struct mmu_access_note note;
+    CUresult r = CUDA_SUCCESS;
+    while (!r && mmu_next_access(p, &note)) {
+        if (t->open) r = pass(t, p, t->newest);
+        t->open = !note.begins;
+        t->newest = (struct visit){ note.address / PAGE_BYTES * PAGE_BYTES, note.write, false };
+        if (note.begins && !r) r = lone_rest(p);
+    }
+    return r;
+}
+
+CUresult lone_fault(unsigned p, uint64_t va, bool write)
+{
+    struct lone *t = &lone[p];
+    struct visit a = { va, write, true };
+    CUresult r = catch_up(t, p);
+    /* what comes may be what this access needs: it is tried again */
+    if (!r && another_batch(t, write)) return decide(t, p);
+    struct block *b = r ? NULL : block_at(va, true);
+    if (!b) return r ? r : CUDA_ERROR_OUT_OF_MEMORY;
+    if (page_prot(b, p, page_of(va)) >= (write ? PROT_RW : PROT_RO)) return CUDA_SUCCESS;
+    t->open = false;
+    struct faults one = { .n = 0 };
+    r = faults_note(&one, p, va, write);
+    return r ? r : hold(t, p, a);
+}
+
+CUresult lone_close(unsigned p)
+{
+    CUresult r = catch_up(&lone[p], p);
+    return r ? r : decide(&lone[p], p);
+}
+
+CUresult lone_rest(unsigned p)
+{
+    struct lone *t = &lone[p];
+    CUresult r = t->open ? pass(t, p, t->newest) : CUDA_SUCCESS;
+    if (!r) r = decide(t, p);
+    retire_walks(t, p, UINT64_MAX);
+    t->open = false;
+    t->batches = 0;
+    t->loads = t->stores = 0;
+    return r;
+}
