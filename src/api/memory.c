@@ -63,9 +63,7 @@ CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)
         return CUDA_ERROR_INVALID_VALUE;
     /* as on the GPU: nothing that was launched before may still use it */
     if (a.context && (r = context_synchronize(a.context))) return r;
-    if (a.kind == ALLOCATION_DEVICE) return space_free_same(&a);
-    uvm_free(living);
-    return CUDA_SUCCESS;
+    return a.kind == ALLOCATION_DEVICE ? space_free_same(&a) : uvm_free_same(&a);
 }
 
 CUresult CUDAAPI cuMemGetInfo_v2(size_t *freeBytes, size_t *total)

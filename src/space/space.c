@@ -172,6 +172,16 @@ void space_withdraw(struct allocation *a)
     pthread_rwlock_unlock(&lock);
 }
 
+struct allocation *space_withdraw_same(const struct space_owner *o, const struct allocation *copy)
+{
+    pthread_rwlock_wrlock(&lock);
+    struct allocation *a = find(copy->base);
+    if (a && (a->owner != o || a->buffer_id != copy->buffer_id)) a = NULL;
+    if (a) leave(a);
+    pthread_rwlock_unlock(&lock);
+    return a;
+}
+
 CUresult space_set_sync_memops(uint64_t address, bool on)
 {
     pthread_rwlock_wrlock(&lock);

@@ -87,6 +87,8 @@ CUresult space_publish(struct allocation *a);
 void space_update(struct allocation *a);
 /* Takes it out; the memory of *a is its owner's. */
 void space_withdraw(struct allocation *a);
+/* The same of the allocation of o's that copy is of. NULL: somebody was faster. */
+struct allocation *space_withdraw_same(const struct space_owner *o, const struct allocation *copy);
 
 /* Addresses and physical memory for an owner to map and to publish pieces of: of d, or of the
  * host (d NULL). size is a multiple of 2 MiB. */

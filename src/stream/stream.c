@@ -197,7 +197,7 @@ void stream_set_destroy(struct context *c)
     }
     pthread_mutex_unlock(&set->lock);
     marks_free(&set->gate);
-    c->streams = NULL;
+    /* c keeps it: a call that was on its way when the context ended finds a dying set, never none */
     pool_put(&sets, set);
 }
 

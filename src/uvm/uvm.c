@@ -8,6 +8,7 @@
 #include "uvm/internal.h"
 #include "uvm/pageable.h"
 
+#include <sched.h>
 #include <time.h>
 
 struct quiet_mutex uvm_lock = QUIET_MUTEX_INITIALIZER;
@@ -128,14 +129,18 @@ static void detach(struct device *d)
     quiet_unlock(&uvm_lock);
 }
 
+/* Others may be about to publish, or to free, what is found here: then it is looked at again. */
 static void release_context(struct context *c)
 {
     for (;;) {
+        struct allocation a;
         quiet_lock(&uvm_lock);
         struct managed *m = ready ? range_owned_by(c) : NULL;
+        uint64_t base = m ? LIST_FIRST(&m->pieces)->a.base : 0;
         quiet_unlock(&uvm_lock);
         if (!m) return;
-        uvm_free(&LIST_FIRST(&m->pieces)->a);
+        bool freed = space_look(base, &a) && a.base == base && a.context == c && !uvm_free_same(&a);
+        if (!freed) sched_yield();
     }
 }
 
@@ -234,20 +239,9 @@ static void give(struct piece *p)
     heap_give(m);
 }
 
-static CUresult alloc(struct context *c, uint64_t size, unsigned attach_flags, bool of_module, struct allocation **out)
+static void describe(struct piece *p, struct context *c, uint64_t size, unsigned attach_flags, bool of_module)
 {
-    struct piece *p = heap_take(sizeof *p);
-    if (!p) return CUDA_ERROR_OUT_OF_MEMORY;
-    quiet_lock(&uvm_lock);
-    CUresult r = make_ready();
-    if (!r && uvm_exclusive && !exclusive_fits(c, size)) r = CUDA_ERROR_OUT_OF_MEMORY;
-    if (!r) r = addresses_take(c, of_module, size, p);
-    quiet_unlock(&uvm_lock);
-    if (r) {
-        heap_give(p);
-        return r;
-    }
-    struct managed *m = p->chunk;
+    const struct managed *m = p->chunk;
     p->attached = attach_flags;
     p->a = (struct allocation){ .base = p->a.base,
                                 .size = size,
@@ -260,6 +254,21 @@ static CUresult alloc(struct context *c, uint64_t size, unsigned attach_flags, b
                                 .offset = p->a.base - space_managed_base(),
                                 .owner = &owner,
                                 .module_owned = of_module };
+}
+
+static CUresult alloc(struct context *c, uint64_t size, unsigned attach_flags, bool of_module, struct allocation **out)
+{
+    struct piece *p = heap_take(sizeof *p);
+    if (!p) return CUDA_ERROR_OUT_OF_MEMORY;
+    quiet_lock(&uvm_lock);
+    CUresult r = make_ready();
+    if (!r && uvm_exclusive && !exclusive_fits(c, size)) r = CUDA_ERROR_OUT_OF_MEMORY;
+    if (!r && !(r = addresses_take(c, of_module, size, p))) describe(p, c, size, attach_flags, of_module);
+    quiet_unlock(&uvm_lock);
+    if (r) {
+        heap_give(p);
+        return r;
+    }
     if ((r = space_publish(&p->a))) {
         give(p);
         return r;
@@ -279,11 +288,24 @@ CUresult uvm_alloc_module(struct context *c, uint64_t size, struct allocation **
     return alloc(c, size, CU_MEM_ATTACH_GLOBAL, true, out);
 }
 
-void uvm_free(struct allocation *a)
+static void free_withdrawn(struct allocation *a)
 {
     trace_write((struct trace_record){ .kind = TRACE_FREE, .address = a->base, .bytes = a->size });
-    space_withdraw(a);
     give((struct piece *)a);
+}
+
+void uvm_free(struct allocation *a)
+{
+    space_withdraw(a);
+    free_withdrawn(a);
+}
+
+CUresult uvm_free_same(const struct allocation *copy)
+{
+    struct allocation *a = space_withdraw_same(&owner, copy);
+    if (!a) return CUDA_ERROR_INVALID_VALUE;
+    free_withdrawn(a);
+    return CUDA_SUCCESS;
 }
 
 bool uvm_covers(uint64_t va, uint64_t size)

@@ -19,6 +19,8 @@ CUresult uvm_alloc(struct context *c, uint64_t size, unsigned attach, struct all
 /* __managed__ variables. */
 CUresult uvm_alloc_module(struct context *c, uint64_t size, struct allocation **out);
 void uvm_free(struct allocation *a);
+/* The same of the allocation that copy is of. CUDA_ERROR_INVALID_VALUE: somebody freed it already. */
+CUresult uvm_free_same(const struct allocation *copy);
 
 /* Whether [va, va+size) lies in managed memory with no gap. */
 bool uvm_covers(uint64_t va, uint64_t size);
