@@ -14,7 +14,7 @@ for line in lines:
     if test["result"] in ("OK", "EXPECTEDFAIL"):
         passed += 1
     elif test["result"] == "SKIP":
-        out = (test.get("stdout") or "").strip().splitlines()
+        out = ((test.get("stdout") or "") + "\n" + (test.get("stderr") or "")).strip().splitlines()
         reason = next((l for l in out if "SKIP" in l), "SKIP")
         skipped.append((test["name"], reason))
     else:
