@@ -1,0 +1,306 @@
+/* Stream capture, as a program sees it. */
+#include "graph_rig.h"
+
+#include <pthread.h>
+
+static void what_is_captured_happens_at_every_launch_and_not_before(void **state)
+{
+    (void)state;
+    static int calls;
+    uint32_t host[4] = { 0 };
+    calls = 0;
+    start(CU_STREAM_CAPTURE_MODE_GLOBAL);
+    ok(cuMemsetD32Async(memory, 5, 1024, a));
+    ok(rig_launch(add, memory, 1024, 3, a));
+    ok(cuMemcpyDtoHAsync(host, memory + 4092, 4, a));
+    ok(cuMemcpyAsync(memory + 8, memory, 8, a));
+    ok(cuLaunchHostFunc(a, count, &calls));
+    CUgraphExec x = finish(NULL);
+    assert_int_equal(rig_word(memory), 0);
+    run(x);
+    assert_int_equal(host[0], 8);
+    run(x);
+    run(x);
+    assert_int_equal(calls, 3);
+    assert_int_equal(rig_word(memory), 8);
+    ok(cuGraphExecDestroy(x));
+    assert_int_equal(cuGraphLaunch(x, a), CUDA_ERROR_INVALID_VALUE);
+}
+
+static void parameters_are_those_of_the_time_of_capture(void **state)
+{
+    (void)state;
+    CUdeviceptr p = memory;
+    uint32_t n = 16, v = 11;
+    void *params[] = { &p, &n, &v };
+    start(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+    ok(cuLaunchKernel(fill, 1, 1, 1, 128, 1, 1, 0, a, params, NULL));
+    p = 0, n = 0, v = 0;
+    CUgraphExec x = finish(NULL);
+    run(x);
+    assert_int_equal(rig_word(memory + 60), 11);
+    ok(cuGraphExecDestroy(x));
+}
+
+static void events_carry_a_capture_to_other_streams_and_back(void **state)
+{
+    (void)state;
+    CUevent fork, join;
+    CUstreamCaptureStatus status;
+    CUgraph g;
+    size_t nodes = 0, edges = 0;
+    ok(cuEventCreate(&fork, CU_EVENT_DISABLE_TIMING));
+    ok(cuEventCreate(&join, CU_EVENT_DISABLE_TIMING));
+    start(CU_STREAM_CAPTURE_MODE_GLOBAL);
+    ok(rig_launch(fill, memory, 512, 1, a));
+    ok(cuEventRecord(fork, a));
+    ok(cuStreamWaitEvent(b, fork, 0));
+    ok(cuStreamIsCapturing(b, &status));
+    assert_int_equal(status, CU_STREAM_CAPTURE_STATUS_ACTIVE);
+    ok(rig_launch(fill, memory + 2048, 512, 2, b));
+    ok(rig_launch(add, memory, 512, 10, a));
+    ok(cuEventRecord(join, b));
+    ok(cuStreamWaitEvent(a, join, 0));
+    ok(rig_launch(add, memory, 1024, 100, a));
+    CUgraphExec x = finish(&g);
+    ok(cuStreamIsCapturing(b, &status));
+    assert_int_equal(status, CU_STREAM_CAPTURE_STATUS_NONE);
+    ok(cuGraphGetNodes(g, NULL, &nodes));
+    ok(cuGraphGetEdges(g, NULL, NULL, NULL, &edges));
+    assert_int_equal(nodes, 4);
+    assert_int_equal(edges, 4);
+    run(x);
+    assert_int_equal(rig_word(memory), 111);
+    assert_int_equal(rig_word(memory + 4092), 102);
+    ok(cuGraphDestroy(g));
+    ok(cuGraphExecDestroy(x));
+    ok(cuEventDestroy(fork));
+    ok(cuEventDestroy(join));
+}
+
+static void a_capture_ends_with_an_error_while_a_stream_is_not_joined(void **state)
+{
+    (void)state;
+    CUevent e;
+    CUgraph g;
+    CUstreamCaptureStatus status;
+    ok(cuEventCreate(&e, CU_EVENT_DISABLE_TIMING));
+    start(CU_STREAM_CAPTURE_MODE_GLOBAL);
+    ok(rig_launch(fill, memory, 16, 1, a));
+    ok(cuEventRecord(e, a));
+    ok(cuStreamWaitEvent(b, e, 0));
+    ok(rig_launch(fill, memory, 16, 2, b));
+    assert_int_equal(cuStreamEndCapture(a, &g), CUDA_ERROR_STREAM_CAPTURE_UNJOINED);
+    assert_null(g);
+    ok(cuStreamIsCapturing(b, &status));
+    assert_int_equal(status, CU_STREAM_CAPTURE_STATUS_NONE);
+    ok(cuEventDestroy(e));
+}
+
+static void a_capture_is_ended_where_it_began(void **state)
+{
+    (void)state;
+    CUevent e;
+    CUgraph g;
+    ok(cuEventCreate(&e, CU_EVENT_DISABLE_TIMING));
+    assert_int_equal(cuStreamEndCapture(a, &g), CUDA_ERROR_ILLEGAL_STATE);
+    start(CU_STREAM_CAPTURE_MODE_GLOBAL);
+    assert_int_equal(cuStreamBeginCapture(a, CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_ERROR_ILLEGAL_STATE);
+    ok(cuEventRecord(e, a));
+    ok(cuStreamWaitEvent(b, e, 0));
+    assert_int_equal(cuStreamEndCapture(b, &g), CUDA_ERROR_STREAM_CAPTURE_UNMATCHED);
+    assert_int_equal(cuStreamEndCapture(a, &g), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    assert_int_equal(cuStreamBeginCapture(NULL, CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    assert_int_equal(cuStreamBeginCapture(a, 3), CUDA_ERROR_INVALID_VALUE);
+    ok(cuEventDestroy(e));
+}
+
+static void *end_elsewhere(void *arg)
+{
+    CUgraph g;
+    rig_context(0);
+    *(CUresult *)arg = cuStreamEndCapture(a, &g);
+    return NULL;
+}
+
+static void a_capture_is_ended_by_its_thread_unless_relaxed(void **state)
+{
+    (void)state;
+    CUgraph g;
+    CUresult r;
+    pthread_t t;
+    start(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+    pthread_create(&t, NULL, end_elsewhere, &r);
+    pthread_join(t, NULL);
+    assert_int_equal(r, CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD);
+    ok(cuStreamEndCapture(a, &g));
+    ok(cuGraphDestroy(g));
+    start(CU_STREAM_CAPTURE_MODE_RELAXED);
+    pthread_create(&t, NULL, end_elsewhere, &r);
+    pthread_join(t, NULL);
+    ok(r);
+}
+
+/* The call fails with `error` while a is captured, and spoils the capture. */
+#define spoils(mode, call, error) \
+    do { \
+        CUgraph g_; \
+        CUstreamCaptureStatus s_; \
+        start(mode); \
+        assert_int_equal(call, error); \
+        ok(cuStreamIsCapturing(a, &s_)); \
+        assert_int_equal(s_, CU_STREAM_CAPTURE_STATUS_INVALIDATED); \
+        assert_int_equal(rig_launch(fill, memory, 1, 1, a), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED); \
+        assert_int_equal(cuStreamEndCapture(a, &g_), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED); \
+        assert_null(g_); \
+    } while (0)
+
+static void calls_that_need_the_captured_work_spoil_the_capture(void **state)
+{
+    (void)state;
+    CUdeviceptr p;
+    CUevent e;
+    ok(cuEventCreate(&e, CU_EVENT_DISABLE_TIMING));
+    ok(cuEventRecord(e, b));
+    spoils(CU_STREAM_CAPTURE_MODE_RELAXED, cuStreamSynchronize(a), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    spoils(CU_STREAM_CAPTURE_MODE_RELAXED, cuStreamQuery(a), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    spoils(CU_STREAM_CAPTURE_MODE_RELAXED, cuCtxSynchronize(), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    spoils(CU_STREAM_CAPTURE_MODE_RELAXED, cuStreamWaitEvent(a, e, 0), CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
+    spoils(CU_STREAM_CAPTURE_MODE_RELAXED, (cuEventRecord(e, a), cuEventQuery(e)), CUDA_ERROR_CAPTURED_EVENT);
+    spoils(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL, cuMemAlloc(&p, 64), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    spoils(CU_STREAM_CAPTURE_MODE_GLOBAL, cuMemFree(memory), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    ok(cuEventDestroy(e));
+}
+
+static void a_relaxed_thread_may_allocate_meanwhile(void **state)
+{
+    (void)state;
+    CUdeviceptr p;
+    CUgraph g;
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    start(CU_STREAM_CAPTURE_MODE_RELAXED);
+    ok(cuMemAlloc(&p, 64));
+    ok(cuMemFree(p));
+    ok(cuStreamEndCapture(a, &g));
+    ok(cuGraphDestroy(g));
+    ok(cuThreadExchangeStreamCaptureMode(&mode));
+    assert_int_equal(mode, CU_STREAM_CAPTURE_MODE_GLOBAL);
+    start(CU_STREAM_CAPTURE_MODE_GLOBAL);
+    ok(cuMemAlloc(&p, 64));
+    ok(cuMemFree(p));
+    ok(cuStreamEndCapture(a, &g));
+    ok(cuGraphDestroy(g));
+    ok(cuThreadExchangeStreamCaptureMode(&mode));
+}
+
+static void the_legacy_stream_cannot_wait_for_a_captured_one(void **state)
+{
+    (void)state;
+    CUstream blocking;
+    CUgraph g;
+    ok(cuStreamCreate(&blocking, 0));
+    ok(cuStreamBeginCapture(blocking, CU_STREAM_CAPTURE_MODE_RELAXED));
+    assert_int_equal(cuMemsetD32Async(memory, 1, 1, NULL), CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
+    assert_int_equal(cuStreamEndCapture(blocking, &g), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    ok(cuStreamDestroy(blocking));
+    start(CU_STREAM_CAPTURE_MODE_RELAXED);
+    ok(cuMemsetD32Async(memory, 1, 1, NULL));
+    ok(cuStreamEndCapture(a, &g));
+    ok(cuGraphDestroy(g));
+}
+
+static void two_captures_do_not_mix(void **state)
+{
+    (void)state;
+    CUevent e;
+    CUgraph g;
+    ok(cuEventCreate(&e, CU_EVENT_DISABLE_TIMING));
+    start(CU_STREAM_CAPTURE_MODE_RELAXED);
+    ok(cuStreamBeginCapture(b, CU_STREAM_CAPTURE_MODE_RELAXED));
+    ok(cuEventRecord(e, b));
+    assert_int_equal(cuStreamWaitEvent(a, e, 0), CUDA_ERROR_STREAM_CAPTURE_MERGE);
+    assert_int_equal(cuStreamEndCapture(b, &g), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    assert_int_equal(cuStreamEndCapture(a, &g), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    ok(cuEventDestroy(e));
+}
+
+static void a_graph_launched_into_a_capture_becomes_its_child(void **state)
+{
+    (void)state;
+    CUgraph g;
+    CUgraphNode node;
+    CUgraphNodeType type;
+    size_t one = 1;
+    start(CU_STREAM_CAPTURE_MODE_GLOBAL);
+    ok(rig_launch(add, memory, 16, 1, a));
+    CUgraphExec inner = finish(NULL);
+    start(CU_STREAM_CAPTURE_MODE_GLOBAL);
+    ok(cuGraphLaunch(inner, a));
+    ok(cuGraphLaunch(inner, a));
+    CUgraphExec outer = finish(&g);
+    ok(cuGraphGetRootNodes(g, &node, &one));
+    ok(cuGraphNodeGetType(node, &type));
+    assert_int_equal(type, CU_GRAPH_NODE_TYPE_GRAPH);
+    ok(cuGraphExecDestroy(inner));
+    run(outer);
+    assert_int_equal(rig_word(memory), 2);
+    ok(cuGraphDestroy(g));
+    ok(cuGraphExecDestroy(outer));
+}
+
+static void a_context_takes_its_captures_along_and_leaves_graphs(void **state)
+{
+    (void)state;
+    CUcontext first, own;
+    CUstream s;
+    CUgraph g;
+    CUgraphExec x, y;
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    ok(cuCtxGetCurrent(&first));
+    ok(cuCtxCreate(&own, NULL, 0, 0));
+    CUfunction f = rig_kernel("add");
+    ok(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+    ok(cuStreamBeginCapture(s, mode));
+    ok(rig_launch(f, memory, 16, 1, s));
+    ok(cuStreamEndCapture(s, &g));
+    ok(cuGraphInstantiate(&x, g, 0));
+    ok(cuGraphLaunch(x, s));
+    ok(cuGraphDestroy(g));
+    ok(cuGraphCreate(&g, 0));
+    ok(cuGraphInstantiate(&y, g, 0));
+    ok(cuGraphLaunch(y, s));
+    ok(cuStreamSynchronize(s));
+    ok(cuStreamBeginCapture(s, mode));
+    ok(cuCtxDestroy(own));
+    ok(cuCtxSetCurrent(first));
+    assert_int_equal(cuGraphLaunch(x, a), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    ok(cuGraphLaunch(y, a));
+    start(CU_STREAM_CAPTURE_MODE_GLOBAL);
+    ok(rig_launch(fill, memory, 16, 1, a));
+    ok(cuGraphExecDestroy(x));
+    x = finish(NULL);
+    run(x);
+    assert_int_equal(rig_word(memory), 1);
+    ok(cuGraphExecDestroy(x));
+    ok(cuGraphExecDestroy(y));
+    ok(cuGraphDestroy(g));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(what_is_captured_happens_at_every_launch_and_not_before),
+        T(parameters_are_those_of_the_time_of_capture),
+        T(events_carry_a_capture_to_other_streams_and_back),
+        T(a_capture_ends_with_an_error_while_a_stream_is_not_joined),
+        T(a_capture_is_ended_where_it_began),
+        T(a_capture_is_ended_by_its_thread_unless_relaxed),
+        T(calls_that_need_the_captured_work_spoil_the_capture),
+        T(a_relaxed_thread_may_allocate_meanwhile),
+        T(the_legacy_stream_cannot_wait_for_a_captured_one),
+        T(two_captures_do_not_mix),
+        T(a_graph_launched_into_a_capture_becomes_its_child),
+        T(a_context_takes_its_captures_along_and_leaves_graphs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
