@@ -249,10 +249,10 @@ CUresult block_duplicate(struct block *b, unsigned to, const struct mask *pages,
     if (to != CPU && (r = chunk_take(b->window, to))) return r;
     struct mask need = mask_andnot(pages, &at->resident), copied = { { 0 } };
     by_source(b, to, &need, sources, &which);
-    for_each_processor(q, b->resident & ~bit(to))
+    for_each_processor(q, b->resident) /* `to` as well: of pages that it has it keeps to reading */
     {
-        struct mask held = mask_and(&b->place[q]->resident, &need);
-        copied = mask_or(&copied, &held);
+        struct mask held = mask_and(&b->place[q]->resident, pages), fresh = mask_and(&held, &need);
+        copied = mask_or(&copied, &fresh);
         if ((r = block_revoke(b, q, &held, PROT_RO))) return r;
     }
     for_each_processor(q, b->mapped)

@@ -315,6 +315,28 @@ static void read_mostly_again_takes_no_writer_its_right(void **s)
     assert_int_equal(fake_counted.cpu_faults, 1);
 }
 
+static void bringing_a_copy_takes_the_right_to_write_from_who_has_one_already(void **s)
+{
+    (void)s;
+    uvm_advise(at(0), 512 * PAGE_BYTES, CU_MEM_ADVISE_SET_READ_MOSTLY, on_gpu0);
+    touch(GPU0, 0, 1, true);
+    uvm_prefetch(at(0), PAGE_BYTES, on_gpu0);
+    touch(GPU0, 0, 1, true);
+    assert_int_equal(fake_counted.gpu_faults, 2);
+}
+
+static void a_prefetch_of_several_blocks_lets_the_destination_write_single_copies(void **s)
+{
+    (void)s;
+    uvm_advise(at(0), PAGES * PAGE_BYTES, CU_MEM_ADVISE_SET_READ_MOSTLY, on_gpu0);
+    uvm_prefetch(at(0), PAGES * PAGE_BYTES, on_gpu0);
+    touch(GPU0, 0, 1, true);
+    assert_int_equal(fake_counted.gpu_faults, 0);
+    uvm_prefetch(at(0), 256 * PAGE_BYTES, on_gpu0);
+    touch(GPU0, 1, 2, true);
+    assert_int_equal(fake_counted.gpu_faults, 1);
+}
+
 static void a_third_processor_that_writes_copies_from_the_nearest_duplicate(void **s)
 {
     (void)s;
@@ -352,6 +374,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(accessed_by_maps_the_whole_of_a_range_that_was_so_advised_before, allocated,
                                         freed),
         cmocka_unit_test_setup_teardown(read_mostly_again_takes_no_writer_its_right, allocated, freed),
+        cmocka_unit_test_setup_teardown(bringing_a_copy_takes_the_right_to_write_from_who_has_one_already, allocated, freed),
+        cmocka_unit_test_setup_teardown(a_prefetch_of_several_blocks_lets_the_destination_write_single_copies, allocated, freed),
         cmocka_unit_test_setup_teardown(a_third_processor_that_writes_copies_from_the_nearest_duplicate, allocated,
                                         freed),
     };
