@@ -133,9 +133,7 @@ CUresult host_catch_signals(void)
     return CUDA_SUCCESS;
 }
 
-void host_check_handler(bool libraries)
+void host_check_handler(void)
 {
-    if (!mmu.tables[MMU_HOST].signals) return;
-    hook_look_again();
-    if (libraries) hook_objects();
+    if (mmu.tables[MMU_HOST].signals) hook_look_again();
 }

@@ -3,6 +3,7 @@
 #include "processor/mmu.h"
 #include "base/log.h"
 #include "base/userfault.h"
+#include "processor/host_hook.h"
 #include "processor/table.h"
 
 #include <errno.h>
@@ -61,8 +62,8 @@ CUresult mmu_init(const struct backing *memory, uint64_t base, mmu_service *serv
     mmu.alias = map_large(memory);
     mmu.large_most = quarter_of_memory();
     mmu.pieces_most = share_of_mappings();
-    mmu.tables[MMU_HOST].attached = true;
     CUresult r = host_open();
+    mmu.tables[MMU_HOST].attached = !r;
     if (!r) r = service_start();
     if (r) free(mmu.groups);
     return r;
@@ -79,11 +80,16 @@ enum mmu_rung mmu_rung(void) { return mmu.rung; }
 
 /* ---- address space */
 
+void mmu_look_for_handlers(void)
+{
+    const struct table *host = &mmu.tables[MMU_HOST];
+    if (atomic_load(&host->attached) && host->signals) hook_objects();
+}
+
 CUresult mmu_add(uint64_t va, uint64_t size)
 {
     int error = ENOMEM;
     const struct table *host = &mmu.tables[MMU_HOST];
-    host_check_handler(true);
     void *here = mmap((void *)va, size, host->signals ? PROT_NONE : PROT_READ | PROT_WRITE,
                       MAP_SHARED | MAP_FIXED_NOREPLACE | MAP_NORESERVE, mmu.memory->fd, (off_t)(va - mmu.base));
     if (here == (void *)va && !madvise(here, size, MADV_DONTFORK) &&
@@ -100,6 +106,7 @@ static void punch(uint64_t va, uint64_t size) { backing_discard((struct backing 
 static void remove_block(uint64_t va)
 {
     block_punched(block_find(va), 0, BLOCK_PAGES);
+    quiet_begin(); /* once for all tables */
     for (unsigned n = 0; n < MMU_PROCESSORS; n++) {
         struct table *t = &mmu.tables[n];
         quiet_lock(&t->lock);
@@ -112,6 +119,7 @@ static void remove_block(uint64_t va)
         }
         quiet_unlock(&t->lock);
     }
+    quiet_end();
 }
 
 void mmu_remove(uint64_t va, uint64_t size)
@@ -159,7 +167,7 @@ CUresult mmu_set(unsigned p, uint64_t va, uint64_t size, enum mmu_access access)
 {
     struct table *t = &mmu.tables[p];
     CUresult r = CUDA_SUCCESS;
-    if (p == MMU_HOST) host_check_handler(false);
+    if (p == MMU_HOST) host_check_handler();
     quiet_lock(&t->lock);
     for (uint64_t at = va, next; t->attached && at < va + size && !r; at = next) {
         next = (at / BLOCK_BYTES + 1) * BLOCK_BYTES;

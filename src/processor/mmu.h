@@ -52,6 +52,8 @@ CUresult mmu_init(const struct backing *memory, uint64_t base, mmu_service *serv
  * (processor_map); without it they are fatal. It may wait for locks that the application's threads hold
  * without minding signals. Before the first mmu_attach. */
 CUresult mmu_serve_outside(mmu_service *service);
+/* Libraries that were loaded since may set handlers of SIGSEGV: to be called now and then, by who holds no lock. */
+void mmu_look_for_handlers(void);
 /* [va, va+size), 2 MiB aligned, comes into being: no processor has an entry. */
 CUresult mmu_add(uint64_t va, uint64_t size);
 /* It goes: every processor faults there, fatally; the physical pages are given back. */

@@ -110,8 +110,8 @@ void host_fatal(const struct mmu_fault *f);
 CUresult host_catch_signals(void);
 /* Serves faults that came as signals. True if there was one. */
 bool host_serve_signals(void);
-/* The program may have set a signal handler of its own, or loaded libraries that will. */
-void host_check_handler(bool libraries);
+/* The program may have set a signal handler of its own. */
+void host_check_handler(void);
 
 /* device_table.c */
 CUresult device_attach(struct table *t, struct processor *p);

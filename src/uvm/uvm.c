@@ -260,6 +260,7 @@ static CUresult alloc(struct context *c, uint64_t size, unsigned attach_flags, b
 {
     struct piece *p = heap_take(sizeof *p);
     if (!p) return CUDA_ERROR_OUT_OF_MEMORY;
+    mmu_look_for_handlers();
     quiet_lock(&uvm_lock);
     CUresult r = make_ready();
     if (!r && uvm_exclusive && !exclusive_fits(c, size)) r = CUDA_ERROR_OUT_OF_MEMORY;
