@@ -9,7 +9,8 @@ struct block {
     uint32_t start, end;           /* instructions [start, end) */
     uint32_t *succ, nsucc;         /* block numbers */
     uint64_t *live_in;             /* bit per register */
-    uint32_t lockstep;             /* the segment that runs it as a loop of all threads (lockstep.h), 0: none */
+    uint32_t cut;                  /* the segment that alone has its code: a loop of all threads (lockstep.h), or what
+                                      would be written too often (cuts.c); 0: none */
 };
 struct cfg {
     struct func *func;

@@ -29,8 +29,14 @@ const char *slot_pointer(struct walk *w, uint32_t reg, const char *thread)
 {
     struct emitter *e = w->e;
     unsigned bytes = type_bytes(w->k->func->regs[reg]->type);
+    int32_t slot = w->k->slot[reg];
+    if (!w->slot_used[slot]) {
+        w->slot_used[slot] = 1;
+        fprintf(e->head, "  %%CO%d = mul i64 %%NT64, %d\n  %%C%d = getelementptr i8, ptr %%CTX, i64 %%CO%d\n", slot,
+                slot, slot, slot);
+    }
     const char *t = emit(e, "zext i32 %s to i64", thread);
-    return emit(e, "getelementptr i8, ptr %%C%d, i64 %s", w->k->slot[reg],
+    return emit(e, "getelementptr i8, ptr %%C%d, i64 %s", slot,
                 bytes == 1 ? t : emit(e, "mul nuw nsw i64 %s, %u", t, bytes));
 }
 
@@ -206,9 +212,9 @@ static void write_block(struct walk *w, uint32_t number)
 {
     const struct block *b = &w->k->cfg.blocks[number];
     fprintf(w->e->body, "B%u:\n", number);
-    if (b->lockstep) {
-        save(w, b->lockstep);
-        set_state(w, b->lockstep);
+    if (b->cut && b->cut != w->segment) {
+        save(w, b->cut);
+        set_state(w, b->cut);
         emit_void(w->e, "br label %%%s", w->next_thread);
         return;
     }
@@ -234,17 +240,14 @@ static void prologue(struct emitter *e, const struct kernel *k)
             e->body,
             "  %%STATEP = getelementptr i8, ptr %%b, i64 %zu\n  %%STATE = load ptr, ptr %%STATEP, !invariant.load !0\n",
             offsetof(struct fl_block, state));
-        fprintf(e->body,
+        /* the slots' places follow there, as they are needed */
+        fprintf(e->head,
                 "  %%CTXP = getelementptr i8, ptr %%b, i64 %zu\n  %%CTX = load ptr, ptr %%CTXP, !invariant.load !0\n",
                 offsetof(struct fl_block, context));
-        fprintf(e->body,
+        fprintf(e->head,
                 "  %%NTP = getelementptr i8, ptr %%b, i64 %zu\n  %%NT = load i32, ptr %%NTP, !invariant.load !0\n  "
                 "%%NT64 = zext i32 %%NT to i64\n",
                 offsetof(struct fl_block, nthreads));
-        for (uint32_t r = 0; r < k->func->nregs; r++)
-            if (k->slot[r] >= 0)
-                fprintf(e->body, "  %%CO%d = mul i64 %%NT64, %d\n  %%C%d = getelementptr i8, ptr %%CTX, i64 %%CO%d\n",
-                        k->slot[r], k->slot[r], k->slot[r], k->slot[r]);
     }
     fputs("  %X0 = urem i32 %first, %NX\n  %YZ = udiv i32 %first, %NX\n  %Y0 = urem i32 %YZ, %NY\n"
           "  %Z0 = udiv i32 %YZ, %NY\n",
@@ -347,7 +350,8 @@ static void emit_segment(struct emitter *e, struct kernel *k, uint32_t number)
     function_begin(e, f);
     e->kernel = k;
     e->group = k->vector && !e->probe ? ", !llvm.access.group !1" : "";
-    struct walk w = { e, k, arena_alloc(k->cfg.nblocks + 1ul), arena_alloc((k->cfg.nblocks + 1ul) * 4), 0, "NEXT0" };
+    struct walk w = { e,       k,      arena_alloc(k->cfg.nblocks + 1ul), arena_alloc((k->cfg.nblocks + 1ul) * 4), 0,
+                      "NEXT0", number, arena_alloc(k->context + 1ul) };
     prologue(e, k);
     if (l) {
         lockstep_emit(&w, l);

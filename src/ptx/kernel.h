@@ -32,6 +32,8 @@ struct kernel {
 
 /* Finds the segments and what lives across suspensions; false: there are too many, or they would be too large. */
 bool kernel_analyse(struct kernel *k, struct module_ir *m, struct func *f);
+/* cuts.c: adds segments where too much code would be in several; after lockstep_find. */
+void cuts_find(struct kernel *k);
 /* Places its shared and local variables, estimates its registers. */
 void kernel_lay_out(struct kernel *k, struct module_ir *m);
 /* Of the functions of a kernel that streams: it only reads and writes global memory, in no order that others

@@ -371,13 +371,13 @@ void lockstep_find(struct kernel *k)
         if ((looked_at += f->nregs + 1ull) > MOST_LOOKED_AT) break;
         if (!examine(k, n, &l)) continue;
         l.segment = segment_add(k, k->cfg.blocks[n].start, NULL, FL_SUSPEND_CONTINUE, f->code[l.end].line);
-        k->cfg.blocks[n].lockstep = l.segment;
+        k->cfg.blocks[n].cut = l.segment;
         ARENA_PUSH(k->locksteps, k->nlocksteps) = l;
     }
     for (uint32_t n = 0; n < k->nlocksteps; n++) {
         struct lockstep *l = &k->locksteps[n];
         if (l->exit >= f->ncode) continue;
-        l->exit_segment = k->cfg.blocks[k->cfg.block_at[l->exit]].lockstep;
+        l->exit_segment = k->cfg.blocks[k->cfg.block_at[l->exit]].cut;
         if (!l->exit_segment)
             l->exit_segment = segment_add(k, l->exit, NULL, FL_SUSPEND_CONTINUE, f->code[l->exit].line);
     }

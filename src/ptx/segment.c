@@ -288,6 +288,7 @@ bool kernel_analyse(struct kernel *k, struct module_ir *m, struct func *f)
     cfg_liveness(&k->cfg);
     find_recomputable(k);
     lockstep_find(k);
+    cuts_find(k);
     assign_slots(k);
     kernel_lay_out(k, m);
     k->vector = !k->local;

@@ -11,6 +11,8 @@ struct walk {
     uint8_t *wanted;               /* by block: is, or will be, written */
     uint32_t *stack, depth;        /* those still to write */
     const char *next_thread;       /* label */
+    uint32_t segment;
+    uint8_t *slot_used; /* by byte of the context: the place of the slot there is known */
 };
 
 /* The n-th loop over threads of a function, entered from block from; what is written between begin

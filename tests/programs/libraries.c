@@ -199,6 +199,24 @@ static void functions_of(void)
     verdict("functions", right);
 }
 
+static void staged(void)
+{
+    enum { PIECES = 20, PIECE = 128, N = 3 * PIECE };
+    static float in[PIECES * PIECE], out[N];
+    int pieces = PIECES;
+    for (int i = 0; i < PIECES * PIECE; i++) in[i] = (float)(i % 19);
+    CUdeviceptr d = give(in, sizeof in), o = give(NULL, sizeof out);
+    run("staged", N / PIECE, PIECE, ARGS(&d, &o, &pieces));
+    CHECK(cuMemcpyDtoH(out, o, sizeof out));
+    bool right = true;
+    for (int t = 0; t < N; t++) {
+        float sum = 0;
+        for (int k = 0; k < PIECES; k++) sum += in[k * PIECE + t * 3 % PIECE] * (float)(k + 1);
+        right &= out[t] == sum;
+    }
+    verdict("staged copies", right);
+}
+
 int main(int argc, char **argv)
 {
     CUcontext context;
@@ -217,5 +235,6 @@ int main(int argc, char **argv)
     objects();
     halves();
     functions_of();
+    staged();
     return failed;
 }

@@ -8,6 +8,7 @@
 #include <cub/block/block_scan.cuh>
 #include <cuda/atomic>
 #include <cuda/barrier>
+#include <cuda/pipeline>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -148,4 +149,26 @@ extern "C" __global__ void functions_of(const double *a, double *out, int n)
     o[0] = sin(x), o[1] = tan(x), o[2] = exp(x / 10), o[3] = log(p), o[4] = pow(p, 1.3), o[5] = atan2(x, 2.);
     o[6] = sinh(x / 10), o[7] = erf(x), o[8] = tgamma(p / 4), o[9] = lgamma(p), o[10] = cbrt(x), o[11] = fmod(x, .7);
     o[12] = hypot(x, 3.), o[13] = j0(x), o[14] = rsqrt(p), o[15] = remainder(x, 3.);
+}
+
+/* Copies two pieces ahead of the sums. It waits in many places, from each of which much of it follows. */
+extern "C" __global__ void staged(const float *in, float *out, int pieces)
+{
+    constexpr int STAGES = 2, PIECE = 128;
+    __shared__ float room[STAGES][PIECE];
+    __shared__ cuda::pipeline_shared_state<cuda::thread_scope_block, STAGES> state;
+    auto block = cg::this_thread_block();
+    auto pipe = cuda::make_pipeline(block, &state);
+    float sum = 0;
+    for (int done = 0, asked = 0; done < pieces; done++) {
+        for (; asked < pieces && asked < done + STAGES; asked++) {
+            pipe.producer_acquire();
+            cuda::memcpy_async(block, room[asked % STAGES], in + asked * PIECE, sizeof room[0], pipe);
+            pipe.producer_commit();
+        }
+        pipe.consumer_wait();
+        sum += room[done % STAGES][threadIdx.x * 3 % PIECE] * (done + 1);
+        pipe.consumer_release();
+    }
+    out[blockIdx.x * blockDim.x + threadIdx.x] = sum;
 }
