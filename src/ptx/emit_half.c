@@ -64,59 +64,59 @@ static const char *finish(struct emitter *e, const struct instr *i, const struct
     return v;
 }
 
-bool emit_half(struct emitter *e, const struct instr *i)
+/* False: the instruction is of another type. */
+static bool half_of(const struct instr *i, struct half *h)
 {
-    struct half h = { .type = i->ntypes ? i->types[0] : T_none };
-    switch (h.type) {
-    case T_f16: h.lanes = 1; break;
-    case T_f16x2: h.lanes = 2; break;
-    case T_bf16:
-        h.bf = true;
-        h.lanes = 1;
-        break;
-    case T_bf16x2:
-        h.bf = true;
-        h.lanes = 2;
-        break;
-    default: return false;
-    }
-    unsigned n;
+    enum ptx_type t = i->ntypes ? i->types[0] : T_none;
+    bool two = t == T_f16x2 || t == T_bf16x2;
+    *h = (struct half){ .bf = t == T_bf16 || t == T_bf16x2, .lanes = two ? 2 : 1, .type = t };
+    return two || t == T_f16 || t == T_bf16;
+}
+
+/* How many operands the operation takes beside the destination; 0: it is not for this file. */
+static unsigned operand_count(const struct instr *i)
+{
     switch (i->op) {
     case OP_neg:
     case OP_abs:
     case OP_ex2:
-    case OP_tanh: n = 1; break;
+    case OP_tanh: return 1;
     case OP_add:
     case OP_sub:
-    case OP_mul: n = 2; break;
+    case OP_mul: return 2;
     case OP_min:
-    case OP_max: n = 2; break;
-    case OP_fma: n = 3; break;
-    default: return false;
+    case OP_max: return i->nops == 4 ? 3 : 2;
+    case OP_fma: return 3;
+    default: return 0;
     }
-    bool many = (i->op == OP_min || i->op == OP_max) && i->nops == 4;
-    need_operands(e, i, n + 1 + many, n + 1 + many);
+}
+
+bool emit_half(struct emitter *e, const struct instr *i)
+{
+    struct half h;
+    unsigned n = operand_count(i);
+    if (!half_of(i, &h) || !n) return false;
+    need_operands(e, i, n + 1, n + 1);
     if (has(i, MOD_oob)) unsupported(e, i, NULL);
-    const char *in[3], *whole[3], *sum = NULL, *ll = h.lanes == 2 ? "i32" : "i16";
+    const char *in[3], *whole[3], *sum = NULL;
     enum ptx_type bits = h.lanes == 2 ? T_b32 : T_b16;
-    for (unsigned k = 0; k < n + many; k++) {
+    for (unsigned k = 0; k < n; k++) {
         fits(e, &i->ops[k + 1], h.type);
         whole[k] = value(e, &i->ops[k + 1], bits);
     }
     for (unsigned lane = 0; lane < h.lanes; lane++) {
-        for (unsigned k = 0; k < n + many; k++) {
+        for (unsigned k = 0; k < n; k++) {
             in[k] = h.lanes == 2
                         ? emit(e, "trunc i32 %s to i16", lane ? emit(e, "lshr i32 %s, 16", whole[k]) : whole[k])
                         : whole[k];
             if (has(i, MOD_ftz)) in[k] = flush(e, in[k]);
         }
         const char *v = operate(e, i, &h, in);
-        if (many) v = operate(e, i, &h, (const char *[]){ v, in[2] });
+        if (n == 3 && i->op != OP_fma) v = operate(e, i, &h, (const char *[]){ v, in[2] });
         v = finish(e, i, &h, v);
         if (h.lanes == 2) v = emit(e, "zext i16 %s to i32", v);
         sum = lane ? emit(e, "or i32 %s, %s", sum, emit(e, "shl i32 %s, 16", v)) : v;
     }
-    (void)ll;
     fits(e, &i->ops[0], h.type);
     result(e, &i->ops[0], bits, sum);
     return true;
