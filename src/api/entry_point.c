@@ -57,7 +57,9 @@ CUresult CUDAAPI cuGetExportTable(const void **ppExportTable, const CUuuid *pExp
 {
     if (!ppExportTable || !pExportTableId) return CUDA_ERROR_INVALID_VALUE;
     *ppExportTable = NULL;
-    fl_log_once(FL_LOG_WARN, "this program asks for private tables of NVIDIA's driver: NVIDIA's own CUDA runtime is "
-                             "linked into it and cannot run here. Link it with a shared runtime (nvcc -cudart shared)");
+    fl_log_once(FL_LOG_WARN,
+                "this program asks for private tables of NVIDIA's driver: NVIDIA's own CUDA runtime is "
+                "linked into it (cudaMalloc, <<<...>>>), and neither the static nor the shared one can run "
+                "here. Programs that call the driver API alone (cuMemAlloc, cuLaunchKernel) do");
     return CUDA_ERROR_NOT_FOUND;
 }
