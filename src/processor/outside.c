@@ -36,4 +36,7 @@ static void *serve(void *arg)
     return arg;
 }
 
-CUresult outside_start(void) { return thread_start(serve, NULL, THREAD_STACK) ? CUDA_ERROR_OPERATING_SYSTEM : CUDA_SUCCESS; }
+CUresult outside_start(void)
+{
+    return thread_start(serve, NULL, THREAD_STACK) ? CUDA_ERROR_OPERATING_SYSTEM : CUDA_SUCCESS;
+}

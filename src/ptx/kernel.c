@@ -363,7 +363,10 @@ static void emit_segment(struct emitter *e, struct kernel *k, uint32_t number)
     epilogue(e);
     function_end(e, arena_printf("define void @k%u_%c%u(ptr noalias " BLOCK_ATTRIBUTES
                                  " %%b, i32 %%first, i32 %%count) #%d%s",
-                                 k->number, e->probe ? 'p' : 's', number, sizeof(struct fl_block), e->probe ? 1 : k->streams ? 3 : 0,
+                                 k->number, e->probe ? 'p' : 's', number, sizeof(struct fl_block),
+                                 e->probe     ? 1
+                                 : k->streams ? 3
+                                              : 0,
                                  subnormals(e)));
     e->kernel = NULL;
 }
