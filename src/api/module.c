@@ -1,6 +1,7 @@
 /* Modules: loading, functions, variables, JIT options. */
 #include "module/module.h"
 #include "api/library.h"
+#include "base/log.h"
 #include "module/fatbin.h"
 #include "stream/stream.h"
 
@@ -66,10 +67,16 @@ CUresult image_from_ptx(const char *text, const struct jit *j, struct image_file
 CUresult ptx_from_data(const void *data, size_t size, char **text)
 {
     const struct profile *p = devices[0].profile;
-    return fatbin_ptx(data, size,
-                      10 * (unsigned)profile_attribute(p, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
-                          (unsigned)profile_attribute(p, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR),
-                      text);
+    unsigned sm = 10 * (unsigned)profile_attribute(p, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
+                  (unsigned)profile_attribute(p, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+    CUresult r = fatbin_ptx(data, size, sm, text);
+    if (r == CUDA_ERROR_NO_BINARY_FOR_GPU)
+        fl_log_once(
+            FL_LOG_WARN,
+            "an image holds machine code, but no PTX for compute capability %u.%u or less, and only PTX can run "
+            "here: compile it with nvcc -gencode arch=compute_%u,code=compute_%u",
+            sm / 10, sm % 10, sm, sm);
+    return r;
 }
 
 CUresult image_from_data(const void *data, size_t size, unsigned noptions, CUjit_option *options, void **values,
