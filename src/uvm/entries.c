@@ -1,6 +1,6 @@
 /* Which entries a device's page table has for a block, laid out as the real
  * driver does, and which of them its translation has at hand. What is mapped is
- * block.c's; how far entries are decides which faults come together (batch.c).
+ * block.c's; how far entries are decides which faults come together (lone.c).
  *
  * A block of 2 MiB whose pages are all mapped alike, or not at all, has one
  * entry. Others have entries of 64 KiB for pieces that are mapped alike when
@@ -23,32 +23,44 @@ static struct {
 
 /* ---- what is at hand */
 
-static uint64_t sector_number(uint64_t va, bool small)
+enum level { BIG, SMALL, WHOLE, LEVELS };
+static const uint64_t entry_bytes[LEVELS] = { BIG_PAGE * PAGE_BYTES, PAGE_BYTES, WINDOW_BYTES };
+
+static uint64_t sector_number(uint64_t va, enum level level)
 {
-    return va / (small ? PAGE_BYTES : BIG_PAGE * PAGE_BYTES) / SECTOR_ENTRIES << 1 | small;
+    return va / entry_bytes[level] / SECTOR_ENTRIES << 2 | level;
 }
 
-static struct sector by_address(const struct block *b, unsigned page, bool small)
+static struct sector by_address(const struct block *b, unsigned page, enum level level)
 {
-    return (struct sector){ .number = sector_number(b->window->va + (uint64_t)page * PAGE_BYTES, small) };
+    return (struct sector){ .number = sector_number(b->window->va + (uint64_t)page * PAGE_BYTES, level) };
+}
+
+/* A block that is smaller than its window, or cut, is never mapped by one entry. */
+static bool is_window(const struct block *b) { return b->region.outer - b->region.first == MASK_PAGES; }
+
+/* Tables are the window's: which decides on a page of which this block has no entry? */
+static enum level level_in(const struct window *w, unsigned p)
+{
+    enum level level = WHOLE;
+    for (const struct block *b = w->blocks; b && level != SMALL; b = b->next) {
+        const struct layout *l = b->place[p] ? &b->place[p]->layout : NULL;
+        if (l && l->made && !l->whole) level = l->has_small ? SMALL : BIG;
+    }
+    return level;
 }
 
 struct sector sector_of(const struct block *b, unsigned p, unsigned page)
 {
-    const struct layout *l = b->place[p] ? &b->place[p]->layout : NULL;
-    if (l && l->made) return l->whole ? (struct sector){ .ends_early = true } : by_address(b, page, !(l->big >> (page / BIG_PAGE) & 1));
-    /* tables are the window's */
-    bool big = false;
-    for (const struct block *o = b->window->blocks; o; o = o->next) {
-        l = o->place[p] ? &o->place[p]->layout : NULL;
-        if (!l || !l->made || l->whole) continue;
-        if (l->has_small) return by_address(b, page, true);
-        big |= l->has_big;
-    }
-    return big ? by_address(b, page, false) : (struct sector){ .number = 0 };
+    const struct layout *l = b->place[p] && b->place[p]->layout.made ? &b->place[p]->layout : NULL;
+    enum level level = !l ? level_in(b->window, p) : l->whole ? WHOLE : (l->big >> (page / BIG_PAGE) & 1 ? BIG : SMALL);
+    struct sector s = by_address(b, page, level);
+    if (level == WHOLE && !is_window(b)) s.number = 0;
+    s.ends_early = l && l->whole;
+    return s;
 }
 
-static struct sector other_sector(struct sector s) { return (struct sector){ .number = s.number ^ 2 }; }
+static struct sector other_sector(struct sector s) { return (struct sector){ .number = s.number ^ 4 }; }
 
 static unsigned place_at_hand(unsigned p, uint64_t number)
 {
@@ -85,12 +97,14 @@ static void drop(unsigned p, struct sector s)
 static void drop_pages(const struct block *b, unsigned p, const struct mask *pages, bool away)
 {
     for_each_run(run, pages)
+    {
         for (unsigned page = run.first; page < run.outer; page = (page / SECTOR_ENTRIES + 1) * SECTOR_ENTRIES) {
-            struct sector small = by_address(b, page, true);
+            struct sector small = by_address(b, page, SMALL);
             drop(p, small);
             if (away) drop(p, other_sector(small));
-            drop(p, by_address(b, page, false));
+            drop(p, by_address(b, page, BIG));
         }
+    }
 }
 
 /* ---- layout */
@@ -129,8 +143,6 @@ static struct mask alike(const struct block *b, unsigned p, const struct mask *p
     return holder == NOBODY ? out : mask_and(&out, &b->place[holder]->resident);
 }
 
-static bool is_window(const struct block *b) { return b->region.outer - b->region.first == MASK_PAGES; }
-
 /* Returns how many entries are written of those that the device may know. */
 static unsigned lay_out(struct layout *l, const struct block *b, const struct mask *pages, const struct mask *after,
                         enum prot prot)
@@ -161,10 +173,10 @@ void entries_changed(struct block *b, unsigned p, const struct mask *pages, enum
 {
     if (p == CPU || mask_empty(pages)) return;
     struct mask after = alike(b, p, pages, prot);
-    if (lay_out(&b->place[p]->layout, b, pages, &after, prot) > ONE_BY_ONE)
-        entries_forget(p);
-    else
-        drop_pages(b, p, pages, !prot);
+    struct layout *l = &b->place[p]->layout, before = *l;
+    if (lay_out(l, b, pages, &after, prot) > ONE_BY_ONE) return entries_forget(p);
+    drop_pages(b, p, pages, !prot);
+    if (!before.made || before.whole || l->whole) drop(p, by_address(b, 0, WHOLE));
 }
 
 /* The high block begins with the page at which they part. */
@@ -178,7 +190,7 @@ void entries_split(struct block *low, struct block *high, unsigned p)
         if (page % BIG_PAGE && l->big >> piece & 1) {
             l->has_small = true;
             l->big &= ~(1u << piece);
-            drop(p, by_address(low, page, false));
+            drop(p, by_address(low, page, BIG));
         }
     }
     *h = *l;

@@ -17,6 +17,7 @@ static int fresh(void **s)
 {
     (void)s;
     uvm_launching(0, 1);
+    entries_forget(GPU0);
     if (uvm_alloc(&context, PAGES * PAGE_BYTES, 1, &a)) return 1;
     for (unsigned k = 0; k < PAGES; k++) fake_touch(CPU, a->base + k * PAGE_BYTES, true);
     return 0;
@@ -129,6 +130,15 @@ static void a_page_that_is_not_mapped_yet_uses_its_windows_tables(void **s)
     assert_int_equal(distance_of(192), AT_HAND);
 }
 
+static void a_whole_windows_entry_brings_its_neighbours_to_hand(void **s)
+{
+    (void)s;
+    come(0, 512);
+    assert_int_equal(distance_of(512), FAR);
+    kernel(0, 1, 1, false);
+    assert_int_equal(distance_of(512), AT_HAND);
+}
+
 static void what_is_left_of_a_loop_is_a_pair_and_a_single_load(void **s)
 {
     (void)s;
@@ -162,6 +172,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_a_body_begins_to_read_is_at_hand_for_none_of_its_loads, fresh, done),
         cmocka_unit_test_setup_teardown(entries_are_dropped_one_by_one_up_to_four, fresh, done),
         cmocka_unit_test_setup_teardown(a_page_that_is_not_mapped_yet_uses_its_windows_tables, fresh, done),
+        cmocka_unit_test_setup_teardown(a_whole_windows_entry_brings_its_neighbours_to_hand, fresh, done),
         cmocka_unit_test_setup_teardown(what_is_left_of_a_loop_is_a_pair_and_a_single_load, fresh, done),
         cmocka_unit_test_setup_teardown(a_crowds_faults_are_taken_by_256, fresh, done),
         cmocka_unit_test_setup_teardown(those_of_a_kernel_that_runs_at_once_are_spread, fresh, done),
