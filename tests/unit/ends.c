@@ -192,6 +192,42 @@ static void who_destroys_the_current_context_is_back_in_the_one_before(void **st
     alone(nested_body, 1);
 }
 
+static CUcontext top(void)
+{
+    CUcontext c;
+    DEMAND(!cuCtxGetCurrent(&c));
+    return c;
+}
+
+static CUcontext popped(void)
+{
+    CUcontext c;
+    DEMAND(!cuCtxPopCurrent(&c));
+    return c;
+}
+
+/* As an H200 answers. */
+static void below_body(void)
+{
+    CUcontext a, b, none;
+    while (top()) popped();
+    DEMAND(!cuCtxCreate(&b, NULL, 0, 0) && !cuCtxCreate(&a, NULL, 0, 0));
+    DEMAND(!cuCtxDestroy(b) && top() == a);
+    DEMAND(popped() == a && popped() == b && !top() && cuCtxPopCurrent(&none) == CUDA_ERROR_INVALID_CONTEXT);
+    DEMAND(!cuCtxPushCurrent(a) && !cuCtxPushCurrent(a) && !cuCtxDestroy(a));
+    DEMAND(top() == a && cuCtxSynchronize() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    DEMAND(popped() == a && !top() && cuCtxPopCurrent(&none) == CUDA_ERROR_INVALID_CONTEXT);
+    DEMAND(!cuCtxCreate(&a, NULL, 0, 0) && popped() == a && !cuCtxCreate(&b, NULL, 0, 0));
+    DEMAND(!cuCtxSetCurrent(a) && top() == a && !cuCtxDestroy(a)); /* in the place of b */
+    DEMAND(!top() && cuCtxPopCurrent(&none) == CUDA_ERROR_INVALID_CONTEXT && !cuCtxDestroy(b));
+}
+
+static void a_destroyed_context_stays_where_it_is_not_on_top(void **state)
+{
+    (void)state;
+    alone(below_body, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -199,6 +235,7 @@ int main(void)
         cmocka_unit_test(what_a_kernel_printed_before_it_failed_is_shown_with_the_error),
         cmocka_unit_test(threads_retain_and_release_the_primary_context_as_they_like),
         cmocka_unit_test(who_destroys_the_current_context_is_back_in_the_one_before),
+        cmocka_unit_test(a_destroyed_context_stays_where_it_is_not_on_top),
         cmocka_unit_test(a_context_destroyed_long_ago_is_still_that_to_who_has_it_current),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
