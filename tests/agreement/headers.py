@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 
-CC = os.environ.get("CC", "cc")
+CC = os.environ.get("CC", "cc").split()
 MODES = {"as programs see it": [], "with per-thread default streams": ["-DCUDA_API_PER_THREAD_DEFAULT_STREAM"],
          "with every ABI version": ["-D__CUDA_API_VERSION_INTERNAL"]}
 
@@ -48,7 +48,7 @@ class Header:
         self.read_typedefs(text)
 
     def preprocess(self, more):
-        return subprocess.run([CC, "-E", *more, *self.flags, self.path], capture_output=True, text=True, check=True).stdout
+        return subprocess.run([*CC, "-E", *more, *self.flags, self.path], capture_output=True, text=True, check=True).stdout
 
     @staticmethod
     def type_only(parameter):
@@ -110,7 +110,7 @@ class Header:
         with tempfile.TemporaryDirectory() as d:
             source, program = os.path.join(d, "facts.c"), os.path.join(d, "facts")
             open(source, "w").write("\n".join(out))
-            subprocess.run([CC, "-std=gnu17", "-w", *self.flags, "-o", program, source], check=True)
+            subprocess.run([*CC, "-std=gnu17", "-w", *self.flags, "-o", program, source], check=True)
             return subprocess.run([program], capture_output=True, text=True, check=True).stdout.splitlines()
 
 
