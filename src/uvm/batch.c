@@ -194,6 +194,9 @@ CUresult batch_close_all(void)
 void uvm_launching(int ordinal, uint64_t threads)
 {
     atomic_store_explicit(&running[1 + ordinal], threads, memory_order_relaxed);
-    /* what it tells of its accesses is to be heard even if none faults */
-    if (threads <= 1) atomic_store_explicit(&uvm_unsettled, true, memory_order_relaxed);
+    if (threads > 1) return;
+    /* it tells of its accesses, which makes it slow, if somebody looks; that is to be heard even if none faults */
+    bool told = trace_wanted(TRACE_LISTEN_RECORDS | TRACE_LISTEN_ALLOCATIONS | TRACE_LISTEN_MAP);
+    mmu_hear_accesses(1 + (unsigned)ordinal, told);
+    if (told) atomic_store_explicit(&uvm_unsettled, true, memory_order_relaxed);
 }

@@ -12,7 +12,8 @@
  *
  * All are made anew when their batch has been serviced. It is then that their
  * entries come to hand, as those of accesses that do not fault do. Of these the
- * device tells (mmu_next_access); where it does not, faults are all that is seen. */
+ * device tells (mmu_next_access) while somebody looks at what memory does, for it makes
+ * kernels slow; otherwise faults are all that is seen. */
 #include "uvm/internal.h"
 
 enum {
