@@ -12,7 +12,7 @@ from headers import CC, find_vendor, skip
 
 
 def preprocess(folder):
-    return subprocess.run([CC, "-E", "-P", "-I", folder, os.path.join(folder, "cupti.h")], capture_output=True, text=True, check=True).stdout
+    return subprocess.run([*CC, "-E", "-P", "-I", folder, os.path.join(folder, "cupti.h")], capture_output=True, text=True, check=True).stdout
 
 
 def facts(text):
@@ -40,7 +40,7 @@ def run(folder, statements, prototypes):
     with tempfile.TemporaryDirectory() as d:
         c, program = os.path.join(d, "facts.c"), os.path.join(d, "facts")
         open(c, "w").write("\n".join(source))
-        subprocess.run([CC, "-std=gnu17", "-w", "-I", folder, "-o", program, c], check=True)
+        subprocess.run([*CC, "-std=gnu17", "-w", "-I", folder, "-o", program, c], check=True)
         return subprocess.run([program], capture_output=True, text=True, check=True).stdout.splitlines()
 
 
