@@ -151,7 +151,6 @@ void grid_done(struct grid *g)
 /* The host wants to know what a single thread accesses of managed memory (probes are slow: only if it may). */
 static bool is_told(const struct grid *g, uint32_t params_size)
 {
-    if (!atomic_load_explicit(&control->accesses.wanted, memory_order_relaxed)) return false;
     if (g->blocks != 1 || g->block[0] * g->block[1] * g->block[2] != 1 || g->code.kernel->flags & FL_KERNEL_WHOLE)
         return false;
     for (uint32_t k = 0; k + sizeof(uint64_t) <= params_size; k += sizeof(uint64_t)) {
@@ -193,7 +192,7 @@ static void launch(const struct command *c)
     g->channel = c->channel;
     g->seq = c->seq;
     g->blocks = (uint64_t)g->grid[0] * g->grid[1] * g->grid[2];
-    g->code.told = is_told(g, size);
+    g->code.told = c->launch.tells && is_told(g, size);
     enqueue(g);
 }
 

@@ -190,14 +190,6 @@ CUresult mmu_set(unsigned p, uint64_t va, uint64_t size, enum mmu_access access)
     return r;
 }
 
-void mmu_hear_accesses(unsigned p, bool hear)
-{
-    struct table *t = &mmu.tables[p];
-    quiet_lock(&t->lock);
-    if (t->processor) atomic_store_explicit(&t->processor->control->accesses.wanted, hear, memory_order_relaxed);
-    quiet_unlock(&t->lock);
-}
-
 bool mmu_next_access(unsigned p, struct mmu_access_note *n)
 {
     struct table *t = &mmu.tables[p];

@@ -72,9 +72,7 @@ CUresult mmu_set(unsigned p, uint64_t va, uint64_t size, enum mmu_access access)
  * by whom mmu_set gave access, which stays. */
 void mmu_discard(uint64_t va, uint64_t size);
 
-/* Whether kernels of one thread that are launched from now on are to tell what they access. */
-void mmu_hear_accesses(unsigned p, bool hear);
-/* What those that are have accessed of the window since the last call, in order; what faults is told of
+/* What kernels that are to tell of it have accessed of the window since the last call, in order; what faults is told of
  * before its fault is. begins: a kernel does, the rest means nothing. False: nothing new. Old notes get lost. */
 struct mmu_access_note {
     uint64_t address;

@@ -85,8 +85,9 @@ struct launch {
     uint32_t static_shared, local, registers;
     uint64_t ticket;               /* set by src/stream: the trace's entry for this launch, 0: not traced */
 };
-/* Returns the command's sequence number in the channel, 0 if the processor is dead. */
-uint64_t processor_launch(struct processor *p, uint32_t channel, const struct launch *l);
+/* Returns the command's sequence number in the channel, 0 if the processor is dead. tells: of one thread, it is to
+ * tell of its accesses to managed memory (mmu_next_access). */
+uint64_t processor_launch(struct processor *p, uint32_t channel, const struct launch *l, bool tells);
 /* Writes the time (CLOCK_MONOTONIC, ns) at which it is reached to *slot, which
  * processor_mark_time reads once the mark is done. */
 uint64_t processor_mark(struct processor *p, uint32_t channel);

@@ -42,7 +42,7 @@ struct command {
         struct {
             uint64_t sms[4];
             uint64_t image, symbols, heap, heap_size, gridid, params;          /* params: position in the byte ring */
-            uint32_t kernel, grid[3], block[3], dynamic_shared, params_size, cooperative, stack_limit;
+            uint32_t kernel, grid[3], block[3], dynamic_shared, params_size, cooperative, stack_limit, tells;
         } launch;
         struct {
             uint64_t seq;
@@ -74,7 +74,6 @@ struct mailbox {
 /* What kernels of one thread accessed of managed memory, before it faulted or not: address << 1 | write. */
 enum { NOTES = 1 << 15, NOTE_BEGINS = 0 };
 struct access_notes {
-    _Atomic bool wanted;           /* of kernels that are launched now */
     _Alignas(64) _Atomic uint64_t told; /* ever; the newest NOTES are there */
     uint64_t note[NOTES];
 };
@@ -124,7 +123,7 @@ struct control {
     char text[];                   /* printf_size bytes */
 };
 
-#define RING_VERSION 8u
+#define RING_VERSION 9u
 #define PRINTF_MOST (256ul << 20)  /* address space set aside for text; touched as needed */
 #define CONTROL_BYTES (sizeof(struct control) + PRINTF_MOST)
 

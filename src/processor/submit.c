@@ -273,7 +273,7 @@ static bool put_params(struct processor *p, const struct launch *l, struct comma
     return true;
 }
 
-uint64_t processor_launch(struct processor *p, uint32_t channel, const struct launch *l)
+uint64_t processor_launch(struct processor *p, uint32_t channel, const struct launch *l, bool tells)
 {
     uint64_t seq = 0;
     /* from here on what is taken away is waited for, and what was put off is done first */
@@ -297,6 +297,7 @@ uint64_t processor_launch(struct processor *p, uint32_t channel, const struct la
         c->launch.dynamic_shared = l->dynamic_shared;
         c->launch.stack_limit = l->stack_limit;
         c->launch.cooperative = l->cooperative;
+        c->launch.tells = tells;
         slot_end(p, true);
     } else {
         atomic_fetch_sub(&p->control->running, 1);

@@ -33,8 +33,8 @@ CUresult channel_launch(struct stream *s, const struct launch *l)
     CUresult r = space_settle();
     if (r) return r;
     uint64_t before = l->ticket ? kernel_before(s, l) : 0;
-    uvm_launching(s->set->context->device->ordinal, threads_of(l));
-    uint64_t seq = processor_launch(stream_processor(s), s->channel, l);
+    bool tells = uvm_launching(s->set->context->device->ordinal, threads_of(l));
+    uint64_t seq = processor_launch(stream_processor(s), s->channel, l, tells);
     if (!seq) return stream_error(s);
     space_settle();
     if (l->ticket) seq = kernel_behind(s, l, before, seq);

@@ -191,12 +191,11 @@ CUresult batch_close_all(void)
     return r;
 }
 
-void uvm_launching(int ordinal, uint64_t threads)
+bool uvm_launching(int ordinal, uint64_t threads)
 {
     atomic_store_explicit(&running[1 + ordinal], threads, memory_order_relaxed);
-    if (threads > 1) return;
-    /* it tells of its accesses, which makes it slow, if somebody looks; that is to be heard even if none faults */
-    bool told = trace_wanted(TRACE_LISTEN_RECORDS | TRACE_LISTEN_ALLOCATIONS | TRACE_LISTEN_MAP);
-    mmu_hear_accesses(1 + (unsigned)ordinal, told);
-    if (told) atomic_store_explicit(&uvm_unsettled, true, memory_order_relaxed);
+    /* telling of accesses makes it slow; it is to be heard even if none faults */
+    bool tells = threads <= 1 && trace_wanted(TRACE_LISTEN_RECORDS | TRACE_LISTEN_ALLOCATIONS | TRACE_LISTEN_MAP);
+    if (tells) atomic_store_explicit(&uvm_unsettled, true, memory_order_relaxed);
+    return tells;
 }

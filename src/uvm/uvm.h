@@ -43,8 +43,9 @@ void uvm_settle(void);
 extern bool uvm_watches_launches;
 CUresult uvm_before_launch(int ordinal, const void *stream);
 
-/* A kernel of so many threads is sent to the device; how its faults arrive depends on it. Costs a store. */
-void uvm_launching(int ordinal, uint64_t threads);
+/* A kernel of so many threads is sent to the device; how its faults arrive depends on it. Costs a store. True: it
+ * is to tell of its accesses to managed memory. */
+bool uvm_launching(int ordinal, uint64_t threads);
 
 /* Devices with pageable memory access: all of [va, va+size) is ordinary memory of the host that kernels may read. */
 extern bool uvm_pageable;

@@ -156,7 +156,7 @@ static uint64_t launch(int k, uint32_t channel, struct rig_job job, unsigned blo
     struct launch l = {
         .image = WINDOW, .grid = { blocks, 1, 1 }, .block = { 1, 1, 1 }, .params = &p, .params_size = sizeof p
     };
-    return processor_launch(rig.device[k], channel, &l);
+    return processor_launch(rig.device[k], channel, &l, false);
 }
 
 uint64_t rig_launch(int k, struct rig_job job, unsigned blocks, uint64_t span)

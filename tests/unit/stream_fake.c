@@ -129,8 +129,9 @@ struct fake_params {
     void *arg;
 };
 
-uint64_t processor_launch(struct processor *p, uint32_t channel, const struct launch *l)
+uint64_t processor_launch(struct processor *p, uint32_t channel, const struct launch *l, bool tells)
 {
+    (void)tells;
     (void)p;
     const struct fake_params *params = l->params;
     return submit(channel, (struct command){ .run = params->run, .arg = params->arg });
@@ -273,7 +274,7 @@ struct event *new_event(struct context *c, unsigned flags)
 }
 
 void uvm_settle(void) {}
-void uvm_launching(int ordinal, uint64_t threads) { (void)ordinal, (void)threads; }
+bool uvm_launching(int ordinal, uint64_t threads) { return (void)ordinal, (void)threads, false; }
 bool uvm_exclusive, uvm_watches_launches;
 CUresult uvm_before_launch(int ordinal, const void *stream)
 {

@@ -131,7 +131,6 @@ bool mmu_next_access(unsigned p, struct mmu_access_note *n)
 void fake_kernel(unsigned p) { note_access(p, 0, false, true); }
 
 _Atomic unsigned trace_listeners = TRACE_LISTEN_RECORDS;
-void mmu_hear_accesses(unsigned p, bool hear) { (void)p, (void)hear; }
 void trace_ask_environment(void) {}
 void trace_note_begin(void) {}
 
