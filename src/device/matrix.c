@@ -14,21 +14,6 @@ struct matrix {
     double v[MOST];
 };
 
-static uint32_t packed(enum fl_matrix_type t)
-{
-    switch (t) {
-    case FL_MATRIX_F16:
-    case FL_MATRIX_BF16: return 2;
-    case FL_MATRIX_S8:
-    case FL_MATRIX_U8:
-    case FL_MATRIX_E4M3:
-    case FL_MATRIX_E5M2: return 4;
-    default: return 1;
-    }
-}
-
-static uint32_t words_of(enum fl_matrix_type t) { return t == FL_MATRIX_F64 ? 2 : 1; }
-
 /* ---- elements of a register */
 
 static float half_value(uint16_t h)
@@ -95,7 +80,7 @@ enum part { PART_A, PART_B, PART_C };
 /* The place, among the matrix's elements, of the n-th element of a lane's register r. */
 static uint32_t place(const struct matrix *m, enum part part, uint32_t lane, uint32_t r, uint32_t n)
 {
-    uint32_t group = lane >> 2, in_group = lane & 3, row, column, per = packed(m->type);
+    uint32_t group = lane >> 2, in_group = lane & 3, row, column, per = fl_matrix_packed(m->type);
     if (part == PART_B) {
         row = (r * 4 + in_group) * per + n;
         column = group;
@@ -115,12 +100,12 @@ static uint32_t place(const struct matrix *m, enum part part, uint32_t lane, uin
 static uint32_t place_in_rows(const struct matrix *m, uint32_t lane, uint32_t r, uint32_t n)
 {
     uint32_t each = m->rows * m->columns / LANES;
-    return lane * each + (r * packed(m->type) + n) % each;
+    return lane * each + (r * fl_matrix_packed(m->type) + n) % each;
 }
 
 static uint32_t registers(const struct matrix *m, enum part part, bool wmma)
 {
-    uint32_t n = m->rows * m->columns / LANES / packed(m->type);
+    uint32_t n = m->rows * m->columns / LANES / fl_matrix_packed(m->type);
     return wmma && part != PART_C && m->type == FL_MATRIX_F16 ? 8 : n ? n : 1;
 }
 
@@ -133,7 +118,7 @@ static uint32_t *words(const struct fl_block *b, uint32_t thread)
 static uint32_t gather(struct matrix *m, enum part part, bool wmma, const struct fl_block *b, uint32_t base,
                        uint32_t at)
 {
-    uint32_t count = registers(m, part, wmma), size = words_of(m->type), per = packed(m->type);
+    uint32_t count = registers(m, part, wmma), size = fl_matrix_words(m->type), per = fl_matrix_packed(m->type);
     for (uint32_t lane = 0; lane < LANES; lane++)
         for (uint32_t r = 0; r < count; r++)
             for (uint32_t n = 0; n < per; n++)
@@ -144,7 +129,7 @@ static uint32_t gather(struct matrix *m, enum part part, bool wmma, const struct
 
 static void scatter(const struct matrix *m, bool wmma, bool saturate, struct fl_block *b, uint32_t base)
 {
-    uint32_t count = registers(m, PART_C, wmma), size = words_of(m->type), per = packed(m->type);
+    uint32_t count = registers(m, PART_C, wmma), size = fl_matrix_words(m->type), per = fl_matrix_packed(m->type);
     for (uint32_t lane = 0; lane < LANES; lane++)
         for (uint32_t r = 0; r < count; r++)
             for (uint32_t n = 0; n < per; n++)

@@ -160,6 +160,20 @@ enum fl_matrix_type {
     FL_MATRIX_E4M3,
     FL_MATRIX_E5M2
 };
+/* Elements in a register, registers for an element. */
+static inline uint32_t fl_matrix_packed(enum fl_matrix_type t)
+{
+    switch (t) {
+    case FL_MATRIX_F16:
+    case FL_MATRIX_BF16: return 2;
+    case FL_MATRIX_S8:
+    case FL_MATRIX_U8:
+    case FL_MATRIX_E4M3:
+    case FL_MATRIX_E5M2: return 4;
+    default: return 1;
+    }
+}
+static inline uint32_t fl_matrix_words(enum fl_matrix_type t) { return t == FL_MATRIX_F64 ? 2 : 1; }
 
 enum { FL_SEG_FULL_MASK = 1,       /* the member mask is the constant 0xffffffff; op_mask is not written */
        FL_SEG_CONVERGED = 2,       /* a warp operation without .sync: its members are the lanes that wait

@@ -53,22 +53,6 @@ static enum fl_matrix_type matrix_type(const struct instr *i, enum ptx_type t)
     }
 }
 
-/* Elements in a register. */
-static unsigned packed(enum fl_matrix_type t)
-{
-    switch (t) {
-    case FL_MATRIX_F16:
-    case FL_MATRIX_BF16: return 2;
-    case FL_MATRIX_S8:
-    case FL_MATRIX_U8:
-    case FL_MATRIX_E4M3:
-    case FL_MATRIX_E5M2: return 4;
-    default: return 1;
-    }
-}
-
-static unsigned words_of(enum fl_matrix_type t) { return t == FL_MATRIX_F64 ? 2 : 1; }
-
 struct product {
     struct shape shape;
     enum fl_matrix_type d, a, b, c;
@@ -79,7 +63,7 @@ struct product {
 static unsigned wmma_registers(enum fl_matrix_type t, unsigned elements, bool accumulator)
 {
     if (t == FL_MATRIX_F16 && !accumulator) return 8;
-    return elements / LANES / packed(t) ? elements / LANES / packed(t) : 1;
+    return elements / LANES / fl_matrix_packed(t) ? elements / LANES / fl_matrix_packed(t) : 1;
 }
 
 static bool wmma_shape(const struct product *p)
@@ -144,8 +128,8 @@ static struct product product_of(const struct instr *i)
         p.regs_c = wmma_registers(p.c, s.m * s.n, true);
         p.regs_d = wmma_registers(p.d, s.m * s.n, true);
     } else {
-        p.regs_b = s.k / (4 * packed(p.b));
-        p.regs_a = s.m / 8 * s.k / (4 * packed(p.a));
+        p.regs_b = s.k / (4 * fl_matrix_packed(p.b));
+        p.regs_a = s.m / 8 * s.k / (4 * fl_matrix_packed(p.a));
         p.regs_c = p.regs_d = s.m / 8 * (p.c == FL_MATRIX_F16 ? 1 : 2);
     }
     return p;
@@ -231,9 +215,9 @@ void matrix_suspend(struct emitter *e, const struct instr *i)
     } else {
         struct product p = product_of(i);
         need_operands(e, i, 4, 4);
-        unsigned at = put(e, i, 1, p.regs_a, words_of(p.a), 0);
-        at = put(e, i, 2, p.regs_b, words_of(p.b), at);
-        put(e, i, 3, p.regs_c, words_of(p.c), at);
+        unsigned at = put(e, i, 1, p.regs_a, fl_matrix_words(p.a), 0);
+        at = put(e, i, 2, p.regs_b, fl_matrix_words(p.b), at);
+        put(e, i, 3, p.regs_c, fl_matrix_words(p.c), at);
     }
 }
 
@@ -275,7 +259,7 @@ void matrix_resume(struct emitter *e, const struct instr *i)
         rows_access(e, i);
     } else {
         struct product p = product_of(i);
-        get(e, i, p.regs_d, words_of(p.d));
+        get(e, i, p.regs_d, fl_matrix_words(p.d));
     }
 }
 
@@ -311,7 +295,7 @@ static struct fragment fragment_of(const struct instr *i)
 static const char *element_at(struct emitter *e, const struct fragment *f, const char *base, const char *stride,
                               unsigned n)
 {
-    unsigned bytes = f->type == FL_MATRIX_F64 ? 8 : 4 / packed(f->type), shift = (unsigned)__builtin_ctz(f->columns);
+    unsigned bytes = f->type == FL_MATRIX_F64 ? 8 : 4 / fl_matrix_packed(f->type), shift = (unsigned)__builtin_ctz(f->columns);
     const char *linear =
         emit(e, "add i32 %s, %u", emit(e, "mul i32 %s, %u", emit(e, "and i32 %s, 31", e->t), f->each), n);
     const char *row = emit(e, "lshr i32 %s, %u", linear, shift),
@@ -327,7 +311,7 @@ bool emit_matrix(struct emitter *e, const struct instr *i)
     if (i->op != OP_wmma) return false;
     if (!has(i, MOD_load) && !has(i, MOD_store)) refuse(i);
     struct fragment f = fragment_of(i);
-    unsigned memory = f.store ? 0 : 1, bits = f.type == FL_MATRIX_F64 ? 64 : 32 / packed(f.type), per = packed(f.type),
+    unsigned memory = f.store ? 0 : 1, bits = f.type == FL_MATRIX_F64 ? 64 : 32 / fl_matrix_packed(f.type), per = fl_matrix_packed(f.type),
              whole = f.type == FL_MATRIX_F64 ? 64 : 32;
     need_operands(e, i, 2, 3);
     const char *group, *base = address_of(e, i, &i->ops[memory], i->space, bits / 8, &group),

@@ -10,9 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A store: the value, where, and which lanes (NULL: all). */
+/* A store: the value, where, which lanes (NULL: all), and how many bytes. */
 struct store {
     LLVMValueRef value, pointer, lanes;
+    unsigned bytes;
 };
 
 static bool is_wide(LLVMTypeRef type, unsigned *bytes)
@@ -33,19 +34,18 @@ static bool is_wide(LLVMTypeRef type, unsigned *bytes)
 
 static bool is_vector_store(LLVMValueRef i, struct store *s)
 {
-    unsigned bytes;
     size_t length;
     LLVMOpcode op = LLVMGetInstructionOpcode(i);
     if (op == LLVMStore) {
-        *s = (struct store){ LLVMGetOperand(i, 0), LLVMGetOperand(i, 1), NULL };
-        return !LLVMGetVolatile(i) && is_wide(LLVMTypeOf(s->value), &bytes);
+        *s = (struct store){ LLVMGetOperand(i, 0), LLVMGetOperand(i, 1), NULL, 0 };
+        return !LLVMGetVolatile(i) && is_wide(LLVMTypeOf(s->value), &s->bytes);
     }
     LLVMValueRef callee = op == LLVMCall ? LLVMGetCalledValue(i) : NULL;
     if (!callee || !LLVMIsAFunction(callee)) return false;
     const char *name = LLVMGetValueName2(callee, &length), *masked = "llvm.masked.store.";
     if (length < strlen(masked) || strncmp(name, masked, strlen(masked))) return false;
-    *s = (struct store){ LLVMGetOperand(i, 0), LLVMGetOperand(i, 1), LLVMGetOperand(i, 3) };
-    return is_wide(LLVMTypeOf(s->value), &bytes);
+    *s = (struct store){ LLVMGetOperand(i, 0), LLVMGetOperand(i, 1), LLVMGetOperand(i, 3), 0 };
+    return is_wide(LLVMTypeOf(s->value), &s->bytes);
 }
 
 static void add_attribute(LLVMContextRef c, LLVMValueRef f, const char *name)
@@ -102,15 +102,13 @@ static LLVMValueRef choice(LLVMModuleRef m, LLVMValueRef original, const struct 
 {
     LLVMContextRef c = LLVMGetModuleContext(m);
     LLVMTypeRef type = LLVMTypeOf(s->value), i64 = LLVMInt64TypeInContext(c), parameters[4];
-    unsigned bytes,
-        n = 0,
-        align = s->lanes ? (unsigned)LLVMConstIntGetZExtValue(LLVMGetOperand(original, 2)) : LLVMGetAlignment(original);
+    unsigned n = 0, align = s->lanes ? (unsigned)LLVMConstIntGetZExtValue(LLVMGetOperand(original, 2))
+                                     : LLVMGetAlignment(original);
     char name[128], *type_name = LLVMPrintTypeToString(type);
     snprintf(name, sizeof name, "stream.%s.%u%s", type_name, align, s->lanes ? ".masked" : "");
     LLVMDisposeMessage(type_name);
     LLVMValueRef f = LLVMGetNamedFunction(m, name);
     if (f) return f;
-    is_wide(type, &bytes);
     parameters[n++] = type;
     parameters[n++] = LLVMTypeOf(s->pointer);
     if (s->lanes) parameters[n++] = LLVMTypeOf(s->lanes);
@@ -119,7 +117,7 @@ static LLVMValueRef choice(LLVMModuleRef m, LLVMValueRef original, const struct 
     LLVMSetLinkage(f, LLVMInternalLinkage);
     add_attribute(c, f, "alwaysinline");
     add_attribute(c, f, "nounwind");
-    write_body(c, f, original, s->lanes != NULL, bytes);
+    write_body(c, f, original, s->lanes != NULL, s->bytes);
     return f;
 }
 

@@ -162,9 +162,9 @@ static unsigned lay_out(struct layout *l, const struct block *b, const struct ma
     big |= (was_whole || (!l->has_small && !small) ? ~covered : l->big & ~covered) & inside;
     struct mask in_big = pages_in(pages, l->big | big), singly = mask_andnot(pages, &in_big);
     unsigned written = was_whole ? 1
-                                 : mask_weight(&singly) + (unsigned)__builtin_popcount(l->big & big & covered) +
-                                       2 * (unsigned)__builtin_popcount(big & ~l->big) +
-                                       (unsigned)__builtin_popcount(l->big & ~big);
+                                 : mask_weight(&singly) + word_weight(l->big & big & covered) +
+                                       2 * word_weight(big & ~l->big) +
+                                       word_weight(l->big & ~big);
     *l = (struct layout){ true, false, l->has_big || big, l->has_small || small, big };
     return written;
 }

@@ -18,14 +18,9 @@
 #include <cmocka.h>
 #include <cuda.h>
 
+#include "demand.h"
+
 enum { PATIENCE_S = 60, THREADS = 2 };
-#define DEMAND(what) \
-    do { \
-        if (!(what)) { \
-            fprintf(stderr, "line %d: %s\n", __LINE__, #what); \
-            _exit(1); \
-        } \
-    } while (0)
 
 static const char ptx[] =
     ".version 7.0\n.target sm_52\n.address_size 64\n"

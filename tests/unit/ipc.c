@@ -15,6 +15,8 @@
 
 #include <cmocka.h>
 #include <cuda.h>
+
+#include "demand.h"
 #include "ipc/wire.h"
 
 enum { NOBODY = 65534, PATIENCE_S = 60, SIZE = 3 << 20 };
@@ -25,14 +27,6 @@ static const char ptx[] = ".version 7.0\n.target sm_52\n.address_size 64\n"
                           "st.global.u32 [%d1],%r1; ret; }\n";
 
 /* ---- one process: what it says, it says by its exit status or over its end of a socket */
-
-#define DEMAND(what) \
-    do { \
-        if (!(what)) { \
-            fprintf(stderr, "pid %d, line %d: %s\n", getpid(), __LINE__, #what); \
-            _exit(1); \
-        } \
-    } while (0)
 
 static CUfunction poke;
 
