@@ -1,5 +1,5 @@
 /* Stream-ordered memory, as a program sees it. */
-#include "rig.h"
+#include "../rig.h"
 
 #include <stdbool.h>
 

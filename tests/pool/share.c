@@ -1,7 +1,7 @@
 /* A pool shared by two processes, either of which dies after each of its steps:
  * the other one goes on, with the contents it had, or with a clear error. */
 #include "../check.h"
-#include "rig.h"
+#include "../rig.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -3,7 +3,7 @@
  * allocation's own number and checked in stream order before it is freed: a
  * piece lent twice, or lent too early, is seen. argv[1]: milliseconds. */
 #include "../check.h"
-#include "rig.h"
+#include "../rig.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

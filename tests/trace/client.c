@@ -1,20 +1,13 @@
 /* A client of faultline.h and of CUPTI in the whole library: each kernel leaves
  * one event and one record, with plausible times, and nothing else does. */
-#include <cuda.h>
+#include "../check.h"
+
 #include <cupti.h>
 #include <faultline.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define NEED(condition) \
-    do { \
-        if (!(condition)) { \
-            fprintf(stderr, "line %d: %s does not hold\n", __LINE__, #condition); \
-            exit(1); \
-        } \
-    } while (0)
 
 enum { STREAMS = 4, LAUNCHES = 3000 };
 
@@ -57,32 +50,32 @@ static CUfunction spin;
 
 static void launch(CUstream s, unsigned n)
 {
-    NEED(!cuLaunchKernel(spin, 2, 1, 1, 4, 1, 1, 128, s, (void *[]){ &memory, &n }, NULL));
+    EXPECT(!cuLaunchKernel(spin, 2, 1, 1, 4, 1, 1, 128, s, (void *[]){ &memory, &n }, NULL));
 }
 
 static void kernels_leave_cupti_records(void)
 {
     CUstream s[STREAMS];
     size_t dropped;
-    NEED(!cuptiActivityRegisterCallbacks(request, complete));
+    EXPECT(!cuptiActivityRegisterCallbacks(request, complete));
     launch(NULL, 1); /* before: leaves none */
-    NEED(!cuCtxSynchronize());
-    NEED(!cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
-    NEED(!cuptiActivityEnableLatencyTimestamps(1));
-    NEED(!cuptiGetTimestamp(&begin));
-    for (int k = 0; k < STREAMS; k++) NEED(!cuStreamCreate(&s[k], CU_STREAM_NON_BLOCKING));
+    EXPECT(!cuCtxSynchronize());
+    EXPECT(!cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
+    EXPECT(!cuptiActivityEnableLatencyTimestamps(1));
+    EXPECT(!cuptiGetTimestamp(&begin));
+    for (int k = 0; k < STREAMS; k++) EXPECT(!cuStreamCreate(&s[k], CU_STREAM_NON_BLOCKING));
     for (int k = 0; k < LAUNCHES; k++) launch(s[k % STREAMS], 50);
-    for (int k = 0; k < STREAMS; k++) NEED(!cuStreamDestroy(s[k])); /* with work left to do */
-    NEED(!cuCtxSynchronize());
-    NEED(!cuptiActivityFlushAll(1));
+    for (int k = 0; k < STREAMS; k++) EXPECT(!cuStreamDestroy(s[k])); /* with work left to do */
+    EXPECT(!cuCtxSynchronize());
+    EXPECT(!cuptiActivityFlushAll(1));
     if (records != LAUNCHES || wrong) fprintf(stderr, "%zu records, %zu wrong\n", records, wrong);
-    NEED(records == LAUNCHES && !wrong);
-    NEED(!cuptiActivityDisable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
+    EXPECT(records == LAUNCHES && !wrong);
+    EXPECT(!cuptiActivityDisable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
     launch(NULL, 1);
-    NEED(!cuCtxSynchronize());
-    NEED(!cuptiActivityFlushAll(1));
-    NEED(records == LAUNCHES);
-    NEED(!cuptiActivityGetNumDroppedRecords(NULL, 0, &dropped) && !dropped);
+    EXPECT(!cuCtxSynchronize());
+    EXPECT(!cuptiActivityFlushAll(1));
+    EXPECT(records == LAUNCHES);
+    EXPECT(!cuptiActivityGetNumDroppedRecords(NULL, 0, &dropped) && !dropped);
 }
 
 static uint32_t wanted[3], named;
@@ -101,19 +94,19 @@ static void CUPTIAPI compare_names(CUcontext c, uint32_t stream, uint8_t *b, siz
 static void records_name_streams_as_cupti_does(CUcontext c)
 {
     CUstream s, all[] = { NULL, CU_STREAM_PER_THREAD, NULL };
-    NEED(!cuptiActivityRegisterCallbacks(request, compare_names) && !cuptiActivityEnable(CUPTI_ACTIVITY_KIND_KERNEL));
-    NEED(!cuStreamCreate(&s, 0));
+    EXPECT(!cuptiActivityRegisterCallbacks(request, compare_names) && !cuptiActivityEnable(CUPTI_ACTIVITY_KIND_KERNEL));
+    EXPECT(!cuStreamCreate(&s, 0));
     all[2] = s;
-    NEED(!cuptiGetContextId(c, &wanted[0]) && !cuptiGetDeviceId(c, &wanted[2]));
+    EXPECT(!cuptiGetContextId(c, &wanted[0]) && !cuptiGetDeviceId(c, &wanted[2]));
     for (int k = 0; k < 3; k++) {
-        NEED(!cuptiGetStreamId(c, all[k], &wanted[1]));
+        EXPECT(!cuptiGetStreamId(c, all[k], &wanted[1]));
         launch(all[k], 1);
-        NEED(!cuCtxSynchronize() && !cuptiActivityFlushAll(0));
+        EXPECT(!cuCtxSynchronize() && !cuptiActivityFlushAll(0));
     }
-    NEED(named == 3 && !cuStreamDestroy(s));
-    NEED(cuptiGetStreamId(c, s, &wanted[1]) == CUPTI_ERROR_INVALID_STREAM &&
+    EXPECT(named == 3 && !cuStreamDestroy(s));
+    EXPECT(cuptiGetStreamId(c, s, &wanted[1]) == CUPTI_ERROR_INVALID_STREAM &&
          cuptiGetContextId(NULL, &named) == CUPTI_ERROR_INVALID_CONTEXT);
-    NEED(!cuptiActivityDisable(CUPTI_ACTIVITY_KIND_KERNEL));
+    EXPECT(!cuptiActivityDisable(CUPTI_ACTIVITY_KIND_KERNEL));
 }
 
 static void a_kernel_that_still_runs_has_no_event(void)
@@ -122,18 +115,18 @@ static void a_kernel_that_still_runs_has_no_event(void)
     struct faultline_event e[8];
     struct faultline_kernel k;
     uint64_t before, after;
-    NEED(!faultline_subscribe(&cursor, 1));
-    NEED(!cuptiGetTimestamp(&before));
+    EXPECT(!faultline_subscribe(&cursor, 1));
+    EXPECT(!cuptiGetTimestamp(&before));
     launch(NULL, 200000000);
     faultline_flush();
     size_t early = faultline_read(&cursor, e, 8);
-    NEED(!cuCtxSynchronize());
+    EXPECT(!cuCtxSynchronize());
     faultline_flush();
     size_t late = faultline_read(&cursor, e, 8);
-    NEED(!cuptiGetTimestamp(&after));
-    NEED(early == 0 && late == 1 && e[0].kind == FAULTLINE_KERNEL && e[0].processor == 0);
-    NEED(e[0].time >= before && e[0].end <= after && e[0].end - e[0].time > (after - before) / 2);
-    NEED(!faultline_get_kernel(&e[0], &k) && !strcmp(k.name, "spin") && k.block[0] == 4 && k.dynamic_shared == 128);
+    EXPECT(!cuptiGetTimestamp(&after));
+    EXPECT(early == 0 && late == 1 && e[0].kind == FAULTLINE_KERNEL && e[0].processor == 0);
+    EXPECT(e[0].time >= before && e[0].end <= after && e[0].end - e[0].time > (after - before) / 2);
+    EXPECT(!faultline_get_kernel(&e[0], &k) && !strcmp(k.name, "spin") && k.block[0] == 4 && k.dynamic_shared == 128);
     faultline_unsubscribe(1);
 }
 
@@ -144,20 +137,20 @@ static void events_far_behind_have_their_own_times(void)
     static CUevent e[EVENTS];
     float ms, last = 0;
     launch(NULL, 50000000);
-    for (int k = 0; k < EVENTS; k++) NEED(!cuEventCreate(&e[k], CU_EVENT_DEFAULT) && !cuEventRecord(e[k], NULL));
-    NEED(!cuCtxSynchronize());
-    for (int k = 1; k < EVENTS; k++, last = ms) NEED(!cuEventElapsedTime(&ms, e[0], e[k]) && ms >= last);
-    for (int k = 0; k < EVENTS; k++) NEED(!cuEventDestroy(e[k]));
+    for (int k = 0; k < EVENTS; k++) EXPECT(!cuEventCreate(&e[k], CU_EVENT_DEFAULT) && !cuEventRecord(e[k], NULL));
+    EXPECT(!cuCtxSynchronize());
+    for (int k = 1; k < EVENTS; k++, last = ms) EXPECT(!cuEventElapsedTime(&ms, e[0], e[k]) && ms >= last);
+    for (int k = 0; k < EVENTS; k++) EXPECT(!cuEventDestroy(e[k]));
 }
 
 static void a_dying_context_has_the_events_of_all_its_kernels(CUcontext c)
 {
     struct faultline_cursor cursor;
     static struct faultline_event e[256];
-    NEED(!faultline_subscribe(&cursor, 1));
+    EXPECT(!faultline_subscribe(&cursor, 1));
     for (int k = 0; k < 100; k++) launch(NULL, 1000);
-    NEED(!cuCtxDestroy(c));
-    NEED(faultline_read(&cursor, e, 256) == 100);
+    EXPECT(!cuCtxDestroy(c));
+    EXPECT(faultline_read(&cursor, e, 256) == 100);
     faultline_unsubscribe(1);
 }
 
@@ -167,16 +160,16 @@ int main(void)
     CUmodule m;
     struct faultline_counters counters;
     uint8_t where;
-    NEED(faultline_residency(&c, 1, &where) == CUDA_ERROR_NOT_INITIALIZED);
-    NEED(!cuInit(0) && !cuCtxCreate(&c, NULL, 0, 0) && !cuModuleLoadData(&m, ptx) &&
+    EXPECT(faultline_residency(&c, 1, &where) == CUDA_ERROR_NOT_INITIALIZED);
+    EXPECT(!cuInit(0) && !cuCtxCreate(&c, NULL, 0, 0) && !cuModuleLoadData(&m, ptx) &&
          !cuModuleGetFunction(&spin, m, "spin"));
-    NEED(!cuMemAlloc(&memory, 4096));
-    NEED(faultline_residency(&c, 1, &where) != CUDA_SUCCESS);
+    EXPECT(!cuMemAlloc(&memory, 4096));
+    EXPECT(faultline_residency(&c, 1, &where) != CUDA_SUCCESS);
     kernels_leave_cupti_records();
     records_name_streams_as_cupti_does(c);
     a_kernel_that_still_runs_has_no_event();
     events_far_behind_have_their_own_times();
-    NEED(!faultline_get_counters(&counters) &&
+    EXPECT(!faultline_get_counters(&counters) &&
          counters.events[FAULTLINE_KERNEL] == LAUNCHES + 4); /* while somebody wanted them */
     a_dying_context_has_the_events_of_all_its_kernels(c);
     puts("all as it should be");

@@ -1,20 +1,13 @@
 /* Programs that use managed memory well or badly: what `faultline run
  * --um-summary` should say of each. usage: patterns NAME */
-#include <cuda.h>
+#include "../check.h"
+
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define CHECK(call) \
-    do { \
-        int r_ = (int)(call); \
-        if (r_) { \
-            fprintf(stderr, "%s: %d\n", #call, r_); \
-            exit(1); \
-        } \
-    } while (0)
 #define MIB (1ul << 20)
 
 /* One thread touches n pages in order; mode 1 writes. */

@@ -1,8 +1,6 @@
 /* What processors can do with mapped memory: kernels that run while it changes,
  * the host, several devices, contexts that come and go. Each test runs in a
  * process of its own, for what a kernel does wrong stays. */
-#include <cuda.h>
-
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -16,15 +14,9 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#define PAGE ((size_t)2 << 20)
-#define EXPECT(what, want) expect(what, want, #what, __LINE__)
-static void expect(long saw, long want, const char *what, int line)
-{
-    if (saw == want) return;
-    fprintf(stderr, "line %d: %s is %ld, not %ld\n", line, what, saw, want);
-    _exit(1);
-}
+#include "../check.h"
 
+#define PAGE ((size_t)2 << 20)
 /* wait: says it is there by flag[0] = 1, waits for flag[1], then writes a word. poke: writes it at once. */
 static const char kernels[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
                               ".visible .entry wait(.param .u64 flag, .param .u64 at, .param .u32 value) {\n"
@@ -44,19 +36,19 @@ static volatile uint32_t *flag;
 static void load(int device)
 {
     CUmodule m;
-    EXPECT(cuDevicePrimaryCtxRetain(&contexts[device], device), 0);
-    EXPECT(cuCtxSetCurrent(contexts[device]), 0);
-    EXPECT(cuModuleLoadData(&m, kernels), 0);
-    EXPECT(cuModuleGetFunction(&wait_kernel, m, "wait"), 0);
-    EXPECT(cuModuleGetFunction(&poke_kernel, m, "poke"), 0);
+    CHECK(cuDevicePrimaryCtxRetain(&contexts[device], device));
+    CHECK(cuCtxSetCurrent(contexts[device]));
+    CHECK(cuModuleLoadData(&m, kernels));
+    CHECK(cuModuleGetFunction(&wait_kernel, m, "wait"));
+    CHECK(cuModuleGetFunction(&poke_kernel, m, "poke"));
 }
 
 static void start(void)
 {
     alarm(60);
-    EXPECT(cuInit(0), 0);
+    CHECK(cuInit(0));
     load(0);
-    EXPECT(cuMemAllocHost((void **)&flag, 8), 0);
+    CHECK(cuMemAllocHost((void **)&flag, 8));
     flag[0] = flag[1] = 0;
 }
 
@@ -67,21 +59,21 @@ static CUmemGenericAllocationHandle create(CUmemLocation where, size_t size)
 {
     CUmemAllocationProp p = { .type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = where };
     CUmemGenericAllocationHandle h;
-    EXPECT(cuMemCreate(&h, size, &p, 0), 0);
+    CHECK(cuMemCreate(&h, size, &p, 0));
     return h;
 }
 
 static CUdeviceptr reserve(size_t size)
 {
     CUdeviceptr at;
-    EXPECT(cuMemAddressReserve(&at, size, 0, 0, 0), 0);
+    CHECK(cuMemAddressReserve(&at, size, 0, 0, 0));
     return at;
 }
 
 static void give(CUdeviceptr at, size_t size, CUmemLocation who, CUmemAccess_flags flags)
 {
     CUmemAccessDesc d = { .location = who, .flags = flags };
-    EXPECT(cuMemSetAccess(at, size, &d, 1), 0);
+    CHECK(cuMemSetAccess(at, size, &d, 1));
 }
 static const CUmemAccess_flags RW = CU_MEM_ACCESS_FLAGS_PROT_READWRITE, RO = CU_MEM_ACCESS_FLAGS_PROT_READ,
                                NONE = CU_MEM_ACCESS_FLAGS_PROT_NONE;
@@ -89,27 +81,27 @@ static const CUmemAccess_flags RW = CU_MEM_ACCESS_FLAGS_PROT_READWRITE, RO = CU_
 static CUdeviceptr map_new(CUmemLocation where)
 {
     CUdeviceptr at = reserve(PAGE);
-    EXPECT(cuMemMap(at, PAGE, 0, create(where, PAGE), 0), 0);
+    CHECK(cuMemMap(at, PAGE, 0, create(where, PAGE), 0));
     return at;
 }
 
 static uint32_t word(CUdeviceptr at)
 {
     uint32_t w = 0;
-    EXPECT(cuMemcpyDtoH(&w, at, sizeof w), 0);
+    CHECK(cuMemcpyDtoH(&w, at, sizeof w));
     return w;
 }
 
 static void launch_wait(CUstream s, CUdeviceptr at, uint32_t value)
 {
     CUdeviceptr f = (CUdeviceptr)flag;
-    EXPECT(cuLaunchKernel(wait_kernel, 1, 1, 1, 1, 1, 1, 0, s, (void *[]){ &f, &at, &value }, NULL), 0);
+    CHECK(cuLaunchKernel(wait_kernel, 1, 1, 1, 1, 1, 1, 0, s, (void *[]){ &f, &at, &value }, NULL));
     while (!flag[0]) usleep(100);
 }
 
 static CUresult poke(CUdeviceptr at, uint32_t value)
 {
-    EXPECT(cuLaunchKernel(poke_kernel, 1, 1, 1, 1, 1, 1, 0, 0, (void *[]){ &at, &value }, NULL), 0);
+    CHECK(cuLaunchKernel(poke_kernel, 1, 1, 1, 1, 1, 1, 0, 0, (void *[]){ &at, &value }, NULL));
     return cuCtxSynchronize();
 }
 
@@ -119,40 +111,40 @@ static void grant(void)
 {
     CUstream s;
     start();
-    EXPECT(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING), 0);
+    CHECK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
     CUdeviceptr at = reserve(PAGE);
     launch_wait(s, at + 8, 7);
-    EXPECT(cuMemMap(at, PAGE, 0, create(on_device(0), PAGE), 0), 0);
+    CHECK(cuMemMap(at, PAGE, 0, create(on_device(0), PAGE), 0));
     give(at, PAGE, on_device(0), RW);
     flag[1] = 1;
-    EXPECT(cuStreamSynchronize(s), 0);
-    EXPECT(word(at + 8), 7);
+    CHECK(cuStreamSynchronize(s));
+    EXPECT_EQUAL(word(at + 8), 7);
 }
 
 static void take_away(void)
 {
     CUstream s;
     start();
-    EXPECT(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING), 0);
+    CHECK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
     CUdeviceptr at = map_new(on_device(0));
     give(at, PAGE, on_device(0), RW);
     launch_wait(s, at, 7);
     give(at, PAGE, on_device(0), RO);
     flag[1] = 1;
-    EXPECT(cuStreamSynchronize(s), CUDA_ERROR_ILLEGAL_ADDRESS);
+    ANSWERS(cuStreamSynchronize(s), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
 static void unmap(void)
 {
     CUstream s;
     start();
-    EXPECT(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING), 0);
+    CHECK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
     CUdeviceptr at = map_new(on_device(0));
     give(at, PAGE, on_device(0), RW);
     launch_wait(s, at, 7);
-    EXPECT(cuMemUnmap(at, PAGE), 0);
+    CHECK(cuMemUnmap(at, PAGE));
     flag[1] = 1;
-    EXPECT(cuStreamSynchronize(s), CUDA_ERROR_ILLEGAL_ADDRESS);
+    ANSWERS(cuStreamSynchronize(s), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
 /* What an idle device was not told yet must be there, or gone, when its next kernel runs. */
@@ -162,18 +154,18 @@ static void remap_idle(void)
     CUmemGenericAllocationHandle h[2] = { create(on_device(0), PAGE), create(on_device(0), PAGE) };
     CUdeviceptr at = reserve(3 * PAGE);
     for (uint32_t k = 0; k < 64; k++) {
-        EXPECT(cuMemMap(at + k % 3 * PAGE, PAGE, 0, h[k % 2], 0), 0);
+        CHECK(cuMemMap(at + k % 3 * PAGE, PAGE, 0, h[k % 2], 0));
         give(at + k % 3 * PAGE, PAGE, on_device(0), RO);
         give(at + k % 3 * PAGE, PAGE, on_device(0), NONE);
         give(at + k % 3 * PAGE, PAGE, on_device(0), RW);
-        if (k % 4 == 3) EXPECT(poke(at + k % 3 * PAGE, k), 0);
-        if (k % 4 == 3) EXPECT(word(at + k % 3 * PAGE), k);
-        EXPECT(cuMemUnmap(at + k % 3 * PAGE, PAGE), 0);
+        if (k % 4 == 3) EXPECT_EQUAL(poke(at + k % 3 * PAGE, k), 0);
+        if (k % 4 == 3) EXPECT_EQUAL(word(at + k % 3 * PAGE), k);
+        CHECK(cuMemUnmap(at + k % 3 * PAGE, PAGE));
     }
-    EXPECT(cuMemMap(at, PAGE, 0, h[0], 0), 0);
+    CHECK(cuMemMap(at, PAGE, 0, h[0], 0));
     give(at, PAGE, on_device(0), RW);
-    EXPECT(cuMemUnmap(at, PAGE), 0);
-    EXPECT(poke(at, 1), CUDA_ERROR_ILLEGAL_ADDRESS);
+    CHECK(cuMemUnmap(at, PAGE));
+    EXPECT_EQUAL(poke(at, 1), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
 /* ---- aliases, spans */
@@ -183,13 +175,13 @@ static void alias(void)
     start();
     CUmemGenericAllocationHandle h = create(on_device(0), PAGE);
     CUdeviceptr at = reserve(2 * PAGE);
-    EXPECT(cuMemMap(at, PAGE, 0, h, 0), 0);
-    EXPECT(cuMemMap(at + PAGE, PAGE, 0, h, 0), 0);
+    CHECK(cuMemMap(at, PAGE, 0, h, 0));
+    CHECK(cuMemMap(at + PAGE, PAGE, 0, h, 0));
     give(at, PAGE, on_device(0), RW);
     give(at + PAGE, PAGE, on_device(0), RO);
-    EXPECT(poke(at + 40, 5), 0);
-    EXPECT(word(at + PAGE + 40), 5);
-    EXPECT(poke(at + PAGE + 40, 6), CUDA_ERROR_ILLEGAL_ADDRESS);
+    EXPECT_EQUAL(poke(at + 40, 5), 0);
+    EXPECT_EQUAL(word(at + PAGE + 40), 5);
+    EXPECT_EQUAL(poke(at + PAGE + 40, 6), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
 static void span(void)
@@ -197,14 +189,14 @@ static void span(void)
     enum { ROW = 3 << 20, ROWS = 3 };
     start();
     CUdeviceptr at = reserve(5 * PAGE);
-    for (int k = 4; k >= 0; k--) EXPECT(cuMemMap(at + k * PAGE, PAGE, 0, create(on_device(0), PAGE), 0), 0);
+    for (int k = 4; k >= 0; k--) CHECK(cuMemMap(at + k * PAGE, PAGE, 0, create(on_device(0), PAGE), 0));
     give(at, 5 * PAGE, on_device(0), RW);
     unsigned char *host = malloc(5 * PAGE), *back = malloc(5 * PAGE);
     for (size_t k = 0; k < 5 * PAGE; k++) host[k] = (unsigned char)(k * 7 + k / 4093);
-    EXPECT(cuMemcpyHtoD(at, host, 5 * PAGE), 0);
-    EXPECT(cuMemcpyDtoH(back, at, 5 * PAGE), 0);
-    EXPECT(memcmp(host, back, 5 * PAGE), 0);
-    EXPECT(cuMemcpyDtoH(back, at + 1, 5 * PAGE), CUDA_ERROR_INVALID_VALUE);
+    CHECK(cuMemcpyHtoD(at, host, 5 * PAGE));
+    CHECK(cuMemcpyDtoH(back, at, 5 * PAGE));
+    EXPECT_EQUAL(memcmp(host, back, 5 * PAGE), 0);
+    ANSWERS(cuMemcpyDtoH(back, at + 1, 5 * PAGE), CUDA_ERROR_INVALID_VALUE);
     CUDA_MEMCPY2D c = { .srcMemoryType = CU_MEMORYTYPE_DEVICE,
                         .srcDevice = at + 17,
                         .srcPitch = ROW,
@@ -213,16 +205,16 @@ static void span(void)
                         .dstPitch = ROW - 100,
                         .WidthInBytes = ROW - 1000,
                         .Height = ROWS };
-    EXPECT(cuMemcpy2D(&c), 0);
-    for (int y = 0; y < ROWS; y++) EXPECT(memcmp(back + y * (ROW - 100), host + 17 + y * ROW, ROW - 1000), 0);
-    EXPECT(cuMemsetD2D16(at + 2, ROW, 0x1234, ROW / 2 - 1, ROWS), 0);
-    EXPECT(cuMemcpyDtoH(back, at, 5 * PAGE), 0);
+    CHECK(cuMemcpy2D(&c));
+    for (int y = 0; y < ROWS; y++) EXPECT_EQUAL(memcmp(back + y * (ROW - 100), host + 17 + y * ROW, ROW - 1000), 0);
+    CHECK(cuMemsetD2D16(at + 2, ROW, 0x1234, ROW / 2 - 1, ROWS));
+    CHECK(cuMemcpyDtoH(back, at, 5 * PAGE));
     for (size_t k = 2; k < ROW * ROWS; k++)
-        if (k % ROW >= 2) EXPECT(back[k], k % 2 ? 0x12 : 0x34);
-    EXPECT(back[1], host[1]);
+        if (k % ROW >= 2) EXPECT_EQUAL(back[k], k % 2 ? 0x12 : 0x34);
+    EXPECT_EQUAL(back[1], host[1]);
     give(at + 2 * PAGE, PAGE, on_device(0), RO);
-    EXPECT(cuMemsetD8(at + PAGE, 1, PAGE + 1), CUDA_ERROR_INVALID_VALUE);
-    EXPECT(cuMemcpyDtoD(at + 3 * PAGE, at + 2 * PAGE, PAGE), 0);
+    ANSWERS(cuMemsetD8(at + PAGE, 1, PAGE + 1), CUDA_ERROR_INVALID_VALUE);
+    CHECK(cuMemcpyDtoD(at + 3 * PAGE, at + 2 * PAGE, PAGE));
 }
 
 /* Streams touch memory on behalf of their device. */
@@ -230,13 +222,13 @@ static void stream_values(void)
 {
     start();
     CUdeviceptr at = map_new(on_device(0));
-    EXPECT(cuStreamWriteValue32(0, at, 5, 0), CUDA_ERROR_INVALID_VALUE);
+    ANSWERS(cuStreamWriteValue32(0, at, 5, 0), CUDA_ERROR_INVALID_VALUE);
     give(at, PAGE, on_device(0), RO);
-    EXPECT(cuStreamWriteValue32(0, at, 5, 0), CUDA_ERROR_INVALID_VALUE);
-    EXPECT(cuStreamWaitValue32(0, at, 0, CU_STREAM_WAIT_VALUE_EQ), 0);
+    ANSWERS(cuStreamWriteValue32(0, at, 5, 0), CUDA_ERROR_INVALID_VALUE);
+    CHECK(cuStreamWaitValue32(0, at, 0, CU_STREAM_WAIT_VALUE_EQ));
     give(at, PAGE, on_device(0), RW);
-    EXPECT(cuStreamWriteValue32(0, at, 5, 0), 0);
-    EXPECT(word(at), 5);
+    CHECK(cuStreamWriteValue32(0, at, 5, 0));
+    EXPECT_EQUAL(word(at), 5);
 }
 
 /* ---- the host */
@@ -265,22 +257,22 @@ static void host_access(void)
     signal(SIGSEGV, on_fault);
     CUdeviceptr at = map_new(on(CU_MEM_LOCATION_TYPE_HOST_NUMA, 0)), d = map_new(on_device(0));
     const CUmemLocation here = on(CU_MEM_LOCATION_TYPE_HOST, 0);
-    EXPECT(touch(at, false), false);
+    EXPECT_EQUAL(touch(at, false), false);
     give(at, PAGE, here, RO);
-    EXPECT(touch(at, false), true);
-    EXPECT(touch(at, true), false);
+    EXPECT_EQUAL(touch(at, false), true);
+    EXPECT_EQUAL(touch(at, true), false);
     give(at, PAGE, here, RW);
-    EXPECT(touch(at, true), true);
+    EXPECT_EQUAL(touch(at, true), true);
     give(at, PAGE, on_device(0), RW);
-    EXPECT(poke(at + 4, 8), 0);
-    EXPECT(((volatile uint32_t *)at)[1], 8);
-    EXPECT(word(at), 9);
+    EXPECT_EQUAL(poke(at + 4, 8), 0);
+    EXPECT_EQUAL(((volatile uint32_t *)at)[1], 8);
+    EXPECT_EQUAL(word(at), 9);
     give(at, PAGE, here, NONE);
-    EXPECT(touch(at, false), false);
+    EXPECT_EQUAL(touch(at, false), false);
     give(d, PAGE, on_device(0), RW);
-    EXPECT(touch(d, false), false);
-    EXPECT(cuMemUnmap(at, PAGE), 0);
-    EXPECT(touch(at, false), false);
+    EXPECT_EQUAL(touch(d, false), false);
+    CHECK(cuMemUnmap(at, PAGE));
+    EXPECT_EQUAL(touch(at, false), false);
 }
 
 /* ---- devices and contexts */
@@ -290,29 +282,29 @@ static void other_device(void)
     start();
     CUdeviceptr at = map_new(on_device(1));
     give(at, PAGE, on_device(0), RW);
-    EXPECT(poke(at, 3), 0);
+    EXPECT_EQUAL(poke(at, 3), 0);
     give(at, PAGE, on_device(1), RO);
     load(1);
-    EXPECT(word(at), 3);
+    EXPECT_EQUAL(word(at), 3);
     give(at, PAGE, on_device(0), NONE);
-    EXPECT(cuCtxSetCurrent(contexts[0]), 0);
+    CHECK(cuCtxSetCurrent(contexts[0]));
     uint32_t w;
-    EXPECT(cuMemcpyDtoH(&w, at, 4), CUDA_ERROR_INVALID_VALUE);
-    EXPECT(cuCtxSetCurrent(contexts[1]), 0);
-    EXPECT(poke(at, 4), CUDA_ERROR_ILLEGAL_ADDRESS);
+    ANSWERS(cuMemcpyDtoH(&w, at, 4), CUDA_ERROR_INVALID_VALUE);
+    CHECK(cuCtxSetCurrent(contexts[1]));
+    EXPECT_EQUAL(poke(at, 4), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
 static void outlive_contexts(void)
 {
     alarm(60);
-    EXPECT(cuInit(0), 0);
+    CHECK(cuInit(0));
     CUdeviceptr at = map_new(on_device(0));
     give(at, PAGE, on_device(0), RW);
     for (uint32_t k = 1; k < 4; k++) {
         load(0);
-        if (k > 1) EXPECT(word(at), k - 1);
-        EXPECT(poke(at, k), 0);
-        EXPECT(cuDevicePrimaryCtxRelease(0), 0);
+        if (k > 1) EXPECT_EQUAL(word(at), k - 1);
+        EXPECT_EQUAL(poke(at, k), 0);
+        CHECK(cuDevicePrimaryCtxRelease(0));
     }
 }
 
@@ -320,12 +312,12 @@ static void reserve_most(void)
 {
     start();
     CUdeviceptr at = reserve(1ul << 46), last = at + (1ul << 46) - PAGE;
-    EXPECT(cuMemMap(last, PAGE, 0, create(on_device(0), PAGE), 0), 0);
+    CHECK(cuMemMap(last, PAGE, 0, create(on_device(0), PAGE), 0));
     give(last, PAGE, on_device(0), RW);
-    EXPECT(poke(last + PAGE - 4, 3), 0);
-    EXPECT(word(last + PAGE - 4), 3);
-    EXPECT(cuMemUnmap(at, 1ul << 46), 0);
-    EXPECT(cuMemAddressFree(at, 1ul << 46), 0);
+    EXPECT_EQUAL(poke(last + PAGE - 4, 3), 0);
+    EXPECT_EQUAL(word(last + PAGE - 4), 3);
+    CHECK(cuMemUnmap(at, 1ul << 46));
+    CHECK(cuMemAddressFree(at, 1ul << 46));
 }
 
 /* ---- running them */

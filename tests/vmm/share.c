@@ -1,8 +1,6 @@
 /* Memory shared between processes. Each test is played by processes that are
  * forked before any of them knows CUDA, with a socket between them; this one
  * only watches how they end. */
-#include <cuda.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -21,18 +19,11 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "../check.h"
+
 enum { SIZE = 4 << 20 };
 static const CUmemAllocationHandleType POSIX = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
                                        FABRIC = CU_MEM_HANDLE_TYPE_FABRIC;
-
-/* In the players there is no cmocka: a wrong answer is said and ends the process. */
-#define EXPECT(what, want) expect(what, want, #what, __LINE__)
-static void expect(long saw, long want, const char *what, int line)
-{
-    if (saw == want) return;
-    fprintf(stderr, "line %d: %s is %ld, not %ld\n", line, what, saw, want);
-    _exit(1);
-}
 
 /* ---- players */
 
@@ -42,16 +33,16 @@ static void start_cuda(void)
 {
     CUcontext c;
     alarm(60);
-    EXPECT(cuInit(0), 0);
-    EXPECT(cuDeviceGet(&device, 0), 0);
-    EXPECT(cuDevicePrimaryCtxRetain(&c, device), 0);
-    EXPECT(cuCtxSetCurrent(c), 0);
+    CHECK(cuInit(0));
+    CHECK(cuDeviceGet(&device, 0));
+    CHECK(cuDevicePrimaryCtxRetain(&c, device));
+    CHECK(cuCtxSetCurrent(c));
 }
 
 static size_t free_memory(void)
 {
     size_t free, total;
-    EXPECT(cuMemGetInfo(&free, &total), 0);
+    CHECK(cuMemGetInfo(&free, &total));
     return free;
 }
 
@@ -61,7 +52,7 @@ static CUmemGenericAllocationHandle create(CUmemAllocationHandleType type)
                               .requestedHandleTypes = type,
                               .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE } };
     CUmemGenericAllocationHandle h;
-    EXPECT(cuMemCreate(&h, SIZE, &p, 0), 0);
+    CHECK(cuMemCreate(&h, SIZE, &p, 0));
     return h;
 }
 
@@ -69,43 +60,43 @@ static CUdeviceptr map(CUmemGenericAllocationHandle h)
 {
     CUdeviceptr at;
     CUmemAccessDesc d = { { .type = CU_MEM_LOCATION_TYPE_DEVICE }, CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
-    EXPECT(cuMemAddressReserve(&at, SIZE, 0, 0, 0), 0);
-    EXPECT(cuMemMap(at, SIZE, 0, h, 0), 0);
-    EXPECT(cuMemSetAccess(at, SIZE, &d, 1), 0);
+    CHECK(cuMemAddressReserve(&at, SIZE, 0, 0, 0));
+    CHECK(cuMemMap(at, SIZE, 0, h, 0));
+    CHECK(cuMemSetAccess(at, SIZE, &d, 1));
     return at;
 }
 
 static void unmap(CUdeviceptr at)
 {
-    EXPECT(cuMemUnmap(at, SIZE), 0);
-    EXPECT(cuMemAddressFree(at, SIZE), 0);
+    CHECK(cuMemUnmap(at, SIZE));
+    CHECK(cuMemAddressFree(at, SIZE));
 }
 
 static int export_fd(CUmemGenericAllocationHandle h)
 {
     int fd = -1;
-    EXPECT(cuMemExportToShareableHandle(&fd, h, POSIX, 0), 0);
+    CHECK(cuMemExportToShareableHandle(&fd, h, POSIX, 0));
     return fd;
 }
 
 static CUmemGenericAllocationHandle import_fd(int fd)
 {
     CUmemGenericAllocationHandle h;
-    EXPECT(cuMemImportFromShareableHandle(&h, (void *)(intptr_t)fd, POSIX), 0);
+    CHECK(cuMemImportFromShareableHandle(&h, (void *)(intptr_t)fd, POSIX));
     return h;
 }
 
 static unsigned word(CUdeviceptr at)
 {
     unsigned w = 0;
-    EXPECT(cuMemcpyDtoH(&w, at, sizeof w), 0);
+    CHECK(cuMemcpyDtoH(&w, at, sizeof w));
     return w;
 }
 
 /* ---- the socket between them */
 
-static void tell(int s, const void *bytes, size_t size) { EXPECT(write(s, bytes, size), (long)size); }
-static void hear(int s, void *bytes, size_t size) { EXPECT(recv(s, bytes, size, MSG_WAITALL), (long)size); }
+static void tell(int s, const void *bytes, size_t size) { EXPECT_EQUAL(write(s, bytes, size), (long)size); }
+static void hear(int s, void *bytes, size_t size) { EXPECT_EQUAL(recv(s, bytes, size, MSG_WAITALL), (long)size); }
 static void signal_other(int s) { tell(s, "", 1); }
 static void wait_other(int s)
 {
@@ -115,7 +106,7 @@ static void wait_other(int s)
 static void wait_end(int s)
 {
     char c;
-    EXPECT(read(s, &c, 1), 0);
+    EXPECT_EQUAL(read(s, &c, 1), 0);
 }
 
 static void send_fd(int s, int fd)
@@ -128,7 +119,7 @@ static void send_fd(int s, int fd)
     h->cmsg_type = SCM_RIGHTS;
     h->cmsg_len = CMSG_LEN(sizeof fd);
     memcpy(CMSG_DATA(h), &fd, sizeof fd);
-    EXPECT(sendmsg(s, &m, 0), 1);
+    EXPECT_EQUAL(sendmsg(s, &m, 0), 1);
     close(fd);
 }
 
@@ -138,7 +129,7 @@ static int receive_fd(int s)
     char c, room[CMSG_SPACE(sizeof fd)];
     struct iovec part = { &c, 1 };
     struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof room };
-    EXPECT(recvmsg(s, &m, MSG_CMSG_CLOEXEC), 1);
+    EXPECT_EQUAL(recvmsg(s, &m, MSG_CMSG_CLOEXEC), 1);
     memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof fd);
     return fd;
 }
@@ -176,10 +167,10 @@ static void export_and_look(int s)
     start_cuda();
     CUmemGenericAllocationHandle h = create(POSIX);
     CUdeviceptr at = map(h);
-    EXPECT(cuMemsetD32(at, 0x1234, SIZE / 4), 0);
+    CHECK(cuMemsetD32(at, 0x1234, SIZE / 4));
     send_fd(s, export_fd(h));
     wait_other(s);
-    EXPECT(word(at + SIZE - 4), 0x5678);
+    EXPECT_EQUAL(word(at + SIZE - 4), 0x5678);
     wait_end(s);
 }
 
@@ -190,12 +181,12 @@ static void import_and_write(int s)
     int fd = receive_fd(s);
     CUmemGenericAllocationHandle h = import_fd(fd), again = import_fd(fd);
     close(fd);
-    EXPECT(h != again, 1);
-    EXPECT((long)(before - free_memory()), 0);
+    EXPECT_EQUAL(h != again, 1);
+    EXPECT_EQUAL((long)(before - free_memory()), 0);
     CUdeviceptr at = map(h), alias = map(again);
-    EXPECT(word(at + 64), 0x1234);
-    EXPECT(cuMemsetD32(at + SIZE - 4, 0x5678, 1), 0);
-    EXPECT(word(alias + SIZE - 4), 0x5678);
+    EXPECT_EQUAL(word(at + 64), 0x1234);
+    CHECK(cuMemsetD32(at + SIZE - 4, 0x5678, 1));
+    EXPECT_EQUAL(word(alias + SIZE - 4), 0x5678);
     signal_other(s);
 }
 
@@ -209,7 +200,7 @@ static void export_and_die(int s)
 {
     start_cuda();
     CUmemGenericAllocationHandle h = create(POSIX);
-    EXPECT(cuMemsetD32(map(h), 0x1234, SIZE / 4), 0);
+    CHECK(cuMemsetD32(map(h), 0x1234, SIZE / 4));
     send_fd(s, export_fd(h));
     kill(getpid(), SIGKILL);
 }
@@ -221,9 +212,9 @@ static void import_from_the_dead(int s)
     start_cuda();
     CUdeviceptr at = map(import_fd(fd));
     close(fd);
-    EXPECT(word(at + SIZE - 4), 0x1234);
-    EXPECT(cuMemsetD32(at, 1, SIZE / 4), 0);
-    EXPECT(word(at), 1);
+    EXPECT_EQUAL(word(at + SIZE - 4), 0x1234);
+    CHECK(cuMemsetD32(at, 1, SIZE / 4));
+    EXPECT_EQUAL(word(at), 1);
 }
 
 static void memory_outlives_its_exporter(void **state)
@@ -241,13 +232,13 @@ static void count_while_shared(int s)
     send_fd(s, export_fd(h));
     wait_other(s);
     unmap(at);
-    EXPECT(cuMemRelease(h), 0);
-    EXPECT((long)(before - free_memory()), SIZE);
+    CHECK(cuMemRelease(h));
+    EXPECT_EQUAL((long)(before - free_memory()), SIZE);
     signal_other(s);
     wait_end(s);
     for (int k = 0; k < 20000 && free_memory() != before; k++)
         usleep(1000); /* the other's device ends a little later */
-    EXPECT((long)(before - free_memory()), 0);
+    EXPECT_EQUAL((long)(before - free_memory()), 0);
 }
 
 static void hold_and_die(int s)
@@ -270,7 +261,7 @@ static void memory_counts_until_the_last_importer_is_dead(void **state)
 static void refuse(int fd)
 {
     CUmemGenericAllocationHandle h;
-    EXPECT(cuMemImportFromShareableHandle(&h, (void *)(intptr_t)fd, POSIX), CUDA_ERROR_UNKNOWN);
+    ANSWERS(cuMemImportFromShareableHandle(&h, (void *)(intptr_t)fd, POSIX), CUDA_ERROR_UNKNOWN);
     close(fd);
 }
 
@@ -283,16 +274,16 @@ static void try_foreign_descriptors(int s)
     refuse(open("/dev/null", O_RDWR));
     refuse(socket(AF_UNIX, SOCK_STREAM, 0));
     int fd = memfd_create("faultline-memory", MFD_ALLOW_SEALING);
-    EXPECT(ftruncate(fd, SIZE + 4096), 0);
-    EXPECT(fcntl(fd, F_ADD_SEALS, SEALS), 0);
+    EXPECT_EQUAL(ftruncate(fd, SIZE + 4096), 0);
+    EXPECT_EQUAL(fcntl(fd, F_ADD_SEALS, SEALS), 0);
     refuse(fd);
     int real = export_fd(create(POSIX));
-    EXPECT(ftruncate(real, 0), -1);
+    EXPECT_EQUAL(ftruncate(real, 0), -1);
     /* the label alone, without the seals, is not enough */
-    EXPECT(pread(real, page, sizeof page, SIZE), sizeof page);
+    EXPECT_EQUAL(pread(real, page, sizeof page, SIZE), sizeof page);
     fd = memfd_create("faultline-memory", MFD_ALLOW_SEALING);
-    EXPECT(ftruncate(fd, SIZE + 4096), 0);
-    EXPECT(pwrite(fd, page, sizeof page, SIZE), sizeof page);
+    EXPECT_EQUAL(ftruncate(fd, SIZE + 4096), 0);
+    EXPECT_EQUAL(pwrite(fd, page, sizeof page, SIZE), sizeof page);
     refuse(fd);
     snprintf(path, sizeof path, "/proc/self/fd/%d", real);
     refuse(open(path, O_RDONLY));
@@ -322,22 +313,22 @@ static void make_thousands(int s)
     limit.rlim_cur = 1024;
     setrlimit(RLIMIT_NOFILE, &limit);
     start_cuda();
-    EXPECT(cuMemAddressReserve(&at, (size_t)COUNT * PAGE, 0, 0, 0), 0);
+    CHECK(cuMemAddressReserve(&at, (size_t)COUNT * PAGE, 0, 0, 0));
     for (int k = 0; k < COUNT; k++) {
-        EXPECT(cuMemCreate(&h[k], PAGE, &p, 0), 0);
-        EXPECT(cuMemMap(at + (size_t)k * PAGE, PAGE, 0, h[k], 0), 0);
+        CHECK(cuMemCreate(&h[k], PAGE, &p, 0));
+        CHECK(cuMemMap(at + (size_t)k * PAGE, PAGE, 0, h[k], 0));
     }
-    EXPECT(cuMemSetAccess(at, (size_t)COUNT * PAGE, &d, 1), 0);
-    for (int k = 0; k < COUNT; k++) EXPECT(cuMemsetD32(at + (size_t)k * PAGE, (unsigned)k, 1), 0);
-    for (int k = 0; k < COUNT; k++) EXPECT(word(at + (size_t)k * PAGE), k);
+    CHECK(cuMemSetAccess(at, (size_t)COUNT * PAGE, &d, 1));
+    for (int k = 0; k < COUNT; k++) CHECK(cuMemsetD32(at + (size_t)k * PAGE, (unsigned)k, 1));
+    for (int k = 0; k < COUNT; k++) EXPECT_EQUAL(word(at + (size_t)k * PAGE), k);
     getrlimit(RLIMIT_NOFILE, &after);
-    EXPECT((long)after.rlim_cur, 1024);
+    EXPECT_EQUAL((long)after.rlim_cur, 1024);
     int fd = open("/dev/null", O_RDONLY);
-    EXPECT(fd >= 0 && fd < 1024, 1);
+    EXPECT_EQUAL(fd >= 0 && fd < 1024, 1);
     int shared = export_fd(h[COUNT - 1]);
     import_fd(shared);
-    EXPECT(cuMemUnmap(at, (size_t)COUNT * PAGE), 0);
-    for (int k = 0; k < COUNT; k++) EXPECT(cuMemRelease(h[k]), 0);
+    CHECK(cuMemUnmap(at, (size_t)COUNT * PAGE));
+    for (int k = 0; k < COUNT; k++) CHECK(cuMemRelease(h[k]));
 }
 
 static void thousands_of_exportable_pages_leave_the_application_its_descriptors(void **state)
@@ -358,29 +349,29 @@ static void export_late(int s)
     struct rlimit few = { 100, 100 };
     start_cuda();
     size_t before = free_memory();
-    EXPECT(setrlimit(RLIMIT_NOFILE, &few), 0);
+    EXPECT_EQUAL(setrlimit(RLIMIT_NOFILE, &few), 0);
     for (int k = 0; k < COUNT; k++) {
         h[k] = create(POSIX);
         at[k] = map(h[k]);
-        EXPECT(cuMemsetD32(at[k], (unsigned)k, 1), 0);
+        CHECK(cuMemsetD32(at[k], (unsigned)k, 1));
     }
     for (int k = 0; k < COUNT / 2; k++) {
         unmap(at[k]);
-        EXPECT(cuMemRelease(h[k]), 0);
+        CHECK(cuMemRelease(h[k]));
     }
     send_fd(s, export_fd(h[COUNT - 1]));
     wait_other(s);
-    EXPECT(word(at[COUNT - 1]), COUNT - 1);
-    EXPECT(word(at[COUNT - 1] + SIZE - 4), 0x5678);
-    EXPECT((long)(before - free_memory()), (long)COUNT / 2 * SIZE);
+    EXPECT_EQUAL(word(at[COUNT - 1]), COUNT - 1);
+    EXPECT_EQUAL(word(at[COUNT - 1] + SIZE - 4), 0x5678);
+    EXPECT_EQUAL((long)(before - free_memory()), (long)COUNT / 2 * SIZE);
 }
 
 static void import_late(int s)
 {
     start_cuda();
     CUdeviceptr at = map(import_fd(receive_fd(s)));
-    EXPECT(word(at), 199);
-    EXPECT(cuMemsetD32(at + SIZE - 4, 0x5678, 1), 0);
+    EXPECT_EQUAL(word(at), 199);
+    CHECK(cuMemsetD32(at + SIZE - 4, 0x5678, 1));
     signal_other(s);
 }
 
@@ -408,8 +399,8 @@ static void export_fabric(int s)
     setenv("FAULTLINE_IMEX_CHANNELS", channels, 1);
     start_cuda();
     CUmemGenericAllocationHandle h = create(FABRIC);
-    EXPECT(cuMemsetD32(map(h), 0x1234, SIZE / 4), 0);
-    EXPECT(cuMemExportToShareableHandle(&f, h, FABRIC, 0), 0);
+    CHECK(cuMemsetD32(map(h), 0x1234, SIZE / 4));
+    CHECK(cuMemExportToShareableHandle(&f, h, FABRIC, 0));
     tell(s, &f, sizeof f);
     wait_end(s);
 }
@@ -421,12 +412,12 @@ static void import_fabric(int s)
     setenv("FAULTLINE_IMEX_CHANNELS", channels, 1);
     hear(s, &f, sizeof f);
     start_cuda();
-    EXPECT(cuMemImportFromShareableHandle(&h, &f, FABRIC), 0);
-    EXPECT(word(map(h) + SIZE - 4), 0x1234);
+    CHECK(cuMemImportFromShareableHandle(&h, &f, FABRIC));
+    EXPECT_EQUAL(word(map(h) + SIZE - 4), 0x1234);
     for (size_t k = 0; k < 56; k++) { /* what is left is zero */
         wrong = f;
         wrong.data[k] ^= 0x10;
-        EXPECT(cuMemImportFromShareableHandle(&h, &wrong, FABRIC) != 0, 1);
+        ANSWERS(cuMemImportFromShareableHandle(&h, &wrong, FABRIC) != 0, 1);
     }
 }
 
@@ -443,11 +434,11 @@ static void import_without_channel(int s)
     CUmemGenericAllocationHandle h;
     hear(s, &f, sizeof f);
     start_cuda();
-    EXPECT(cuMemImportFromShareableHandle(&h, &f, FABRIC), CUDA_ERROR_NOT_PERMITTED);
+    ANSWERS(cuMemImportFromShareableHandle(&h, &f, FABRIC), CUDA_ERROR_NOT_PERMITTED);
     CUmemAllocationProp p = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
                               .requestedHandleTypes = FABRIC,
                               .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE } };
-    EXPECT(cuMemCreate(&h, SIZE, &p, 0), CUDA_ERROR_NOT_PERMITTED);
+    ANSWERS(cuMemCreate(&h, SIZE, &p, 0), CUDA_ERROR_NOT_PERMITTED);
 }
 
 static void without_the_channel_a_fabric_handle_is_not_permitted(void **state)
@@ -462,7 +453,7 @@ static void export_fabric_and_die(int s)
     CUmemFabricHandle f;
     setenv("FAULTLINE_IMEX_CHANNELS", channels, 1);
     start_cuda();
-    EXPECT(cuMemExportToShareableHandle(&f, create(FABRIC), FABRIC, 0), 0);
+    CHECK(cuMemExportToShareableHandle(&f, create(FABRIC), FABRIC, 0));
     tell(s, &f, sizeof f);
     kill(getpid(), SIGKILL);
 }
@@ -475,7 +466,7 @@ static void import_fabric_from_the_dead(int s)
     hear(s, &f, sizeof f);
     wait_end(s);
     start_cuda();
-    EXPECT(cuMemImportFromShareableHandle(&h, &f, FABRIC), CUDA_ERROR_INVALID_VALUE);
+    ANSWERS(cuMemImportFromShareableHandle(&h, &f, FABRIC), CUDA_ERROR_INVALID_VALUE);
 }
 
 static void a_fabric_handle_of_a_dead_process_is_invalid(void **state)

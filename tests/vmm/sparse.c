@@ -3,7 +3,7 @@
  * every element size, flat, deep, layered and mipmapped. Then arrays that are
  * mapped as a whole, the order of a stream, and what tiles keep alive.
  * usage: sparse [rounds [seed]] */
-#include "common.h"
+#include "rig.h"
 
 #include <string.h>
 
@@ -285,9 +285,9 @@ static void make(void)
         CHECK(cuArray3DCreate(&array, &d));
         CHECK(cuArrayGetSparseProperties(&properties, array));
     }
-    NEED(properties.tileExtent.width * properties.tileExtent.height * properties.tileExtent.depth * shape.element ==
+    EXPECT(properties.tileExtent.width * properties.tileExtent.height * properties.tileExtent.depth * shape.element ==
          TILE);
-    NEED(properties.miptailSize <= TAIL_MOST);
+    EXPECT(properties.miptailSize <= TAIL_MOST);
     for (unsigned l = 0; l < levels; l++) {
         size_t n =
             tiles(width(l), properties.tileExtent.width) * tiles(height(l), properties.tileExtent.height) * depth(l);
@@ -365,7 +365,7 @@ static void one_shape(CUdeviceptr buffer)
     unmake();
     if (!early) CHECK(cuMemRelease(tile_pool));
     CHECK(cuMemRelease(tail_pool));
-    NEED(free_memory() == before);
+    EXPECT(free_memory() == before);
 }
 
 /* ---- the rest */
@@ -380,7 +380,7 @@ static void map_whole(CUarray a, CUmemGenericAllocationHandle h, CUmemOperationT
                          .offset = offset,
                          .deviceBitMask = 1,
                          .subresourceType = 77 /* is not looked at */ };
-    NEED(cuMemMapArrayAsync(&m, 1, stream) == wanted);
+    EXPECT(cuMemMapArrayAsync(&m, 1, stream) == wanted);
 }
 
 static void deferred(void)
@@ -392,7 +392,7 @@ static void deferred(void)
     for (int k = 0; k < 300 * 200; k++) in[k] = (float)k;
     CHECK(cuArray3DCreate(&a, &d));
     CHECK(cuArrayGetMemoryRequirements(&r, a, 0));
-    NEED(r.size >= sizeof in && r.alignment == TILE && r.size % TILE == 0);
+    EXPECT(r.size >= sizeof in && r.alignment == TILE && r.size % TILE == 0);
     CUmemGenericAllocationHandle h = pool(r.size + TILE);
     CUDA_MEMCPY2D to = { .srcMemoryType = CU_MEMORYTYPE_HOST,
                          .srcHost = in,
@@ -413,7 +413,7 @@ static void deferred(void)
     CHECK(cuMemcpy2DAsync(&to, stream));
     CHECK(cuMemcpy2DAsync(&from, stream));
     CHECK(cuStreamSynchronize(stream));
-    NEED(!memcmp(in, out, sizeof in));
+    EXPECT(!memcmp(in, out, sizeof in));
     CHECK(cuArrayDestroy(a));
     CHECK(cuMemRelease(h));
 }
@@ -439,7 +439,7 @@ static void deferred_shape(size_t height, size_t depth, unsigned flags)
     CHECK(cuMemcpy3DAsync(&to, stream));
     CHECK(cuMemcpy3DAsync(&from, stream));
     CHECK(cuStreamSynchronize(stream));
-    NEED(!memcmp(in, out, slices * rows * 384));
+    EXPECT(!memcmp(in, out, slices * rows * 384));
     CHECK(cuArrayDestroy(a));
     CHECK(cuMemRelease(h));
 }
@@ -457,7 +457,7 @@ static void level_destroyed(void)
     CHECK(cuArrayDestroy(level));
     CHECK(cuMipmappedArrayGetLevel(&again, m, 1));
     CHECK(cuMemcpyAtoH(&seen, again, 8, 4));
-    NEED(seen == 7);
+    EXPECT(seen == 7);
     CHECK(cuMipmappedArrayDestroy(m));
 }
 
@@ -469,8 +469,8 @@ static void deferred_fault(void)
     float value = 7;
     CHECK(cuArray3DCreate(&a, &d));
     CHECK(cuMemcpyHtoA(a, 0, &value, 4));
-    NEED(cuCtxSynchronize() == CUDA_ERROR_LAUNCH_FAILED);
-    NEED(cuMemcpyAtoH(&value, a, 0, 4) == CUDA_ERROR_LAUNCH_FAILED && value == 7);
+    EXPECT(cuCtxSynchronize() == CUDA_ERROR_LAUNCH_FAILED);
+    EXPECT(cuMemcpyAtoH(&value, a, 0, 4) == CUDA_ERROR_LAUNCH_FAILED && value == 7);
 }
 
 /* A copy sees what is mapped when its turn comes. */
@@ -498,7 +498,7 @@ static void in_order(void)
     }
     CHECK(cuMemRelease(h));
     CHECK(cuStreamSynchronize(stream));
-    for (uint32_t k = 0; k < 100; k++) NEED(values[100 + k] == (k % 5 == 4 ? 0 : 1000 + k));
+    for (uint32_t k = 0; k < 100; k++) EXPECT(values[100 + k] == (k % 5 == 4 ? 0 : 1000 + k));
     CHECK(cuArrayDestroy(a));
     CHECK(cuMemFreeHost(values));
 }
@@ -524,7 +524,7 @@ static void context_ends(void)
     CHECK(cuMemRelease(m.memHandle.memHandle));
     CHECK(cuCtxDestroy(c));
     CHECK(cuCtxSetCurrent(device.context));
-    NEED(free_memory() == before);
+    EXPECT(free_memory() == before);
 }
 
 int main(int argc, char **argv)

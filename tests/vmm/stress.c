@@ -5,7 +5,7 @@
  * and are killed, in the midst of anything; new ones take their places.
  * Afterwards no process and no device memory may be left.
  * usage: [FAULTLINE_STRESS_SECONDS=8] stress WORKERS [seed] */
-#include "common.h"
+#include "rig.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -67,9 +67,9 @@ static int take_place(unsigned place)
     struct sockaddr_un a;
     socklen_t length = name_of(place, &a);
     int in = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    NEED(in >= 0);
+    EXPECT(in >= 0);
     for (double patience = now() + 15; bind(in, (struct sockaddr *)&a, length);) {
-        NEED(errno == EADDRINUSE && now() < patience);
+        EXPECT(errno == EADDRINUSE && now() < patience);
         usleep(1000);
     }
     return in;
@@ -86,7 +86,7 @@ static void post(int socket, unsigned to, const struct letter *l, int descriptor
     memcpy(CMSG_DATA(&data.header), &descriptor, sizeof descriptor);
     struct msghdr h = { &a, name_of(to, &a), &part, 1, &data, sizeof data, 0 };
     if (sendmsg(socket, &h, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) /* nobody there just now, or too much to read */
-        NEED(errno == ECONNREFUSED || errno == EAGAIN || errno == ENOENT || errno == ETOOMANYREFS);
+        EXPECT(errno == ECONNREFUSED || errno == EAGAIN || errno == ENOENT || errno == ETOOMANYREFS);
 }
 
 static bool fetch(int socket, struct letter *l, int *descriptor)
@@ -190,7 +190,7 @@ static void work(unsigned place)
     uint32_t *words = malloc(3 * UNIT / 2), *seen = malloc(3 * UNIT / 2);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     int in = take_place(place);
-    NEED(words && seen);
+    EXPECT(words && seen);
     device_open(&device, 1);
     size_t before = free_memory();
     while (!atomic_load(&board->stop)) {
@@ -226,7 +226,7 @@ static void work(unsigned place)
 static pid_t start(unsigned place, uint64_t seed)
 {
     pid_t child = fork();
-    NEED(child >= 0);
+    EXPECT(child >= 0);
     if (child) return child;
     random_state = seed * 0x9e3779b97f4a7c15u + 1;
     random_below(1);
@@ -251,7 +251,7 @@ static unsigned left_behind(void)
 {
     unsigned n = 0;
     DIR *d = opendir("/proc");
-    NEED(d);
+    EXPECT(d);
     for (struct dirent *e; (e = readdir(d));)
         if (strtol(e->d_name, NULL, 10) > 0 && strtol(e->d_name, NULL, 10) != coordinator && marked(e->d_name)) n++;
     closedir(d);
@@ -262,16 +262,16 @@ int main(int argc, char **argv)
 {
     pid_t pids[WORKERS];
     char mark[32];
-    NEED(argc >= 2);
+    EXPECT(argc >= 2);
     const char *asked = getenv("FAULTLINE_STRESS_SECONDS");
     workers = (unsigned)strtoul(argv[1], NULL, 10);
     double end = now() + (asked ? strtod(asked, NULL) : 8);
     const uint64_t seed = argc > 2 ? strtoul(argv[2], NULL, 10) : (uint64_t)time(NULL);
     uint64_t worker_seed = seed << 20;
-    NEED(workers > 1 && workers <= WORKERS);
+    EXPECT(workers > 1 && workers <= WORKERS);
     coordinator = getpid();
     board = mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    NEED(board != MAP_FAILED);
+    EXPECT(board != MAP_FAILED);
     random_state = seed * 2 + 1;
     snprintf(mark, sizeof mark, "%d", (int)coordinator);
     setenv("FAULTLINE_STRESS", mark, 1);

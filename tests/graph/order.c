@@ -1,7 +1,7 @@
 /* Kernels of many streams that wait for each other through events, the legacy
  * stream and edges of graphs, with work of the host between them: each one adds
  * what two others have left, so one that is early is seen in the sum. */
-#include "rig.h"
+#include "../rig.h"
 
 #include <time.h>
 

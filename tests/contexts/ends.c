@@ -18,7 +18,7 @@
 #include <cmocka.h>
 #include <cuda.h>
 
-#include "demand.h"
+#include "../check.h"
 
 enum { PATIENCE_S = 60, THREADS = 2 };
 
@@ -43,7 +43,7 @@ static CUfunction kernel(const char *name)
 {
     CUmodule m;
     CUfunction f;
-    DEMAND(!cuModuleLoadData(&m, ptx) && !cuModuleGetFunction(&f, m, name));
+    EXPECT(!cuModuleLoadData(&m, ptx) && !cuModuleGetFunction(&f, m, name));
     return f;
 }
 
@@ -65,7 +65,7 @@ static void alone(void (*body)(void), int times)
         if (!child) {
             CUcontext c;
             alarm(PATIENCE_S);
-            DEMAND(!cuInit(0) && !cuDevicePrimaryCtxRetain(&c, 0) && !cuCtxSetCurrent(c));
+            EXPECT(!cuInit(0) && !cuDevicePrimaryCtxRetain(&c, 0) && !cuCtxSetCurrent(c));
             body();
             _exit(0);
         }
@@ -82,11 +82,11 @@ static void behind_body(void)
     CUstream s;
     CUevent e;
     CUfunction f = kernel("poke");
-    DEMAND(!cuStreamCreate(&s, CU_STREAM_NON_BLOCKING) && !cuEventCreate(&e, 0));
+    EXPECT(!cuStreamCreate(&s, CU_STREAM_NON_BLOCKING) && !cuEventCreate(&e, 0));
     CUresult r = launch(f, s, 16, 3000);
     if (!r) r = cuEventRecord(e, s);
     if (!r) r = cuEventSynchronize(e);
-    DEMAND(r == CUDA_ERROR_ILLEGAL_ADDRESS);
+    EXPECT(r == CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
 static void an_event_behind_a_kernel_that_failed_is_never_complete(void **state)
@@ -100,13 +100,13 @@ static void said_body(void)
     int ends[2];
     char text[64] = "";
     CUfunction f = kernel("say");
-    DEMAND(!pipe(ends) && dup2(ends[1], 1) == 1);
-    DEMAND(!launch(f, NULL, 16, 0));
+    EXPECT(!pipe(ends) && dup2(ends[1], 1) == 1);
+    EXPECT(!launch(f, NULL, 16, 0));
     nap(300000); /* the error is known before anybody synchronises */
-    DEMAND(cuCtxSynchronize() == CUDA_ERROR_ILLEGAL_ADDRESS);
+    EXPECT(cuCtxSynchronize() == CUDA_ERROR_ILLEGAL_ADDRESS);
     close(ends[1]);
     close(1);
-    DEMAND(read(ends[0], text, sizeof text - 1) == 5 && !strcmp(text, "Hello"));
+    EXPECT(read(ends[0], text, sizeof text - 1) == 5 && !strcmp(text, "Hello"));
 }
 
 static void what_a_kernel_printed_before_it_failed_is_shown_with_the_error(void **state)
@@ -126,11 +126,11 @@ static void *come_and_go(void *arg)
     while (!atomic_load(&over)) {
         CUdeviceptr p;
         unsigned v = 0;
-        DEMAND(!cuDevicePrimaryCtxRetain(&c, 0) && !cuCtxSetCurrent(c));
-        DEMAND(!cuMemAlloc(&p, 4096) && !cuMemsetD32(p, 7, 1024) && !cuMemcpyDtoH(&v, p, 4) && v == 7);
+        EXPECT(!cuDevicePrimaryCtxRetain(&c, 0) && !cuCtxSetCurrent(c));
+        EXPECT(!cuMemAlloc(&p, 4096) && !cuMemsetD32(p, 7, 1024) && !cuMemcpyDtoH(&v, p, 4) && v == 7);
         /* the end of the context has something to wait for */
-        DEMAND(!launch(kernel("poke"), NULL, p, 500));
-        DEMAND(!cuDevicePrimaryCtxRelease(0));
+        EXPECT(!launch(kernel("poke"), NULL, p, 500));
+        EXPECT(!cuDevicePrimaryCtxRelease(0));
     }
     return NULL;
 }
@@ -138,8 +138,8 @@ static void *come_and_go(void *arg)
 static void primary_body(void)
 {
     pthread_t thread[THREADS];
-    DEMAND(!cuDevicePrimaryCtxRelease(0));
-    for (int k = 0; k < THREADS; k++) DEMAND(!pthread_create(&thread[k], NULL, come_and_go, NULL));
+    EXPECT(!cuDevicePrimaryCtxRelease(0));
+    for (int k = 0; k < THREADS; k++) EXPECT(!pthread_create(&thread[k], NULL, come_and_go, NULL));
     nap(900000);
     atomic_store(&over, true);
     for (int k = 0; k < THREADS; k++) pthread_join(thread[k], NULL);
@@ -155,14 +155,14 @@ static void long_gone_body(void)
 {
     CUcontext c, bottom;
     CUdeviceptr p;
-    DEMAND(!cuCtxCreate(&bottom, NULL, 0, 0) && !cuCtxPushCurrent(bottom) && !cuCtxDestroy(bottom));
+    EXPECT(!cuCtxCreate(&bottom, NULL, 0, 0) && !cuCtxPushCurrent(bottom) && !cuCtxDestroy(bottom));
     /* some live on at the end */
     for (int k = 0; k < 4108; k++) {
-        DEMAND(!cuCtxCreate(&c, NULL, 0, 0) && !cuCtxPopCurrent(NULL));
-        if (k < 4096) DEMAND(!cuCtxDestroy(c));
+        EXPECT(!cuCtxCreate(&c, NULL, 0, 0) && !cuCtxPopCurrent(NULL));
+        if (k < 4096) EXPECT(!cuCtxDestroy(c));
     }
-    DEMAND(!cuCtxGetCurrent(&c) && c == bottom);
-    DEMAND(cuMemAlloc(&p, 4) == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    EXPECT(!cuCtxGetCurrent(&c) && c == bottom);
+    EXPECT(cuMemAlloc(&p, 4) == CUDA_ERROR_CONTEXT_IS_DESTROYED);
 }
 
 static void a_context_destroyed_long_ago_is_still_that_to_who_has_it_current(void **state)
@@ -175,10 +175,10 @@ static void nested_body(void)
 {
     CUcontext before, outer, inner, now;
     CUdeviceptr p;
-    DEMAND(!cuCtxGetCurrent(&before) && !cuCtxCreate(&outer, NULL, 0, 0) && !cuCtxCreate(&inner, NULL, 0, 0) &&
+    EXPECT(!cuCtxGetCurrent(&before) && !cuCtxCreate(&outer, NULL, 0, 0) && !cuCtxCreate(&inner, NULL, 0, 0) &&
            !cuCtxDestroy(inner));
-    DEMAND(!cuCtxGetCurrent(&now) && now == outer && !cuMemAlloc(&p, 4));
-    DEMAND(!cuCtxDestroy(outer) && !cuCtxGetCurrent(&now) && now == before);
+    EXPECT(!cuCtxGetCurrent(&now) && now == outer && !cuMemAlloc(&p, 4));
+    EXPECT(!cuCtxDestroy(outer) && !cuCtxGetCurrent(&now) && now == before);
 }
 
 static void who_destroys_the_current_context_is_back_in_the_one_before(void **state)
@@ -190,14 +190,14 @@ static void who_destroys_the_current_context_is_back_in_the_one_before(void **st
 static CUcontext top(void)
 {
     CUcontext c;
-    DEMAND(!cuCtxGetCurrent(&c));
+    EXPECT(!cuCtxGetCurrent(&c));
     return c;
 }
 
 static CUcontext popped(void)
 {
     CUcontext c;
-    DEMAND(!cuCtxPopCurrent(&c));
+    EXPECT(!cuCtxPopCurrent(&c));
     return c;
 }
 
@@ -206,15 +206,15 @@ static void below_body(void)
 {
     CUcontext a, b, none;
     while (top()) popped();
-    DEMAND(!cuCtxCreate(&b, NULL, 0, 0) && !cuCtxCreate(&a, NULL, 0, 0));
-    DEMAND(!cuCtxDestroy(b) && top() == a);
-    DEMAND(popped() == a && popped() == b && !top() && cuCtxPopCurrent(&none) == CUDA_ERROR_INVALID_CONTEXT);
-    DEMAND(!cuCtxPushCurrent(a) && !cuCtxPushCurrent(a) && !cuCtxDestroy(a));
-    DEMAND(top() == a && cuCtxSynchronize() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
-    DEMAND(popped() == a && !top() && cuCtxPopCurrent(&none) == CUDA_ERROR_INVALID_CONTEXT);
-    DEMAND(!cuCtxCreate(&a, NULL, 0, 0) && popped() == a && !cuCtxCreate(&b, NULL, 0, 0));
-    DEMAND(!cuCtxSetCurrent(a) && top() == a && !cuCtxDestroy(a)); /* in the place of b */
-    DEMAND(!top() && cuCtxPopCurrent(&none) == CUDA_ERROR_INVALID_CONTEXT && !cuCtxDestroy(b));
+    EXPECT(!cuCtxCreate(&b, NULL, 0, 0) && !cuCtxCreate(&a, NULL, 0, 0));
+    EXPECT(!cuCtxDestroy(b) && top() == a);
+    EXPECT(popped() == a && popped() == b && !top() && cuCtxPopCurrent(&none) == CUDA_ERROR_INVALID_CONTEXT);
+    EXPECT(!cuCtxPushCurrent(a) && !cuCtxPushCurrent(a) && !cuCtxDestroy(a));
+    EXPECT(top() == a && cuCtxSynchronize() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    EXPECT(popped() == a && !top() && cuCtxPopCurrent(&none) == CUDA_ERROR_INVALID_CONTEXT);
+    EXPECT(!cuCtxCreate(&a, NULL, 0, 0) && popped() == a && !cuCtxCreate(&b, NULL, 0, 0));
+    EXPECT(!cuCtxSetCurrent(a) && top() == a && !cuCtxDestroy(a)); /* in the place of b */
+    EXPECT(!top() && cuCtxPopCurrent(&none) == CUDA_ERROR_INVALID_CONTEXT && !cuCtxDestroy(b));
 }
 
 static void a_destroyed_context_stays_where_it_is_not_on_top(void **state)

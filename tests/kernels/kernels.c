@@ -1,5 +1,5 @@
 /* Kernels compiled by nvcc or clang, each against a CPU reference.
- * usage: programs KERNELS.fatbin [NAME]   prints a line per program; exit 1 if one is wrong. */
+ * usage: kernels KERNELS.fatbin [NAME]   prints a line per program; exit 1 if one is wrong. */
 #include "loops.h"
 #include "program.h"
 

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 #include <cuda.h>
 
-#include "demand.h"
+#include "../check.h"
 
 enum { PATIENCE_S = 60 };
 
@@ -30,7 +30,7 @@ static CUfunction kernel(CUcontext c)
 {
     CUmodule m;
     CUfunction f;
-    DEMAND(!cuCtxSetCurrent(c) && !cuModuleLoadData(&m, ptx) && !cuModuleGetFunction(&f, m, "poke"));
+    EXPECT(!cuCtxSetCurrent(c) && !cuModuleLoadData(&m, ptx) && !cuModuleGetFunction(&f, m, "poke"));
     return f;
 }
 
@@ -44,14 +44,14 @@ static CUresult store(CUfunction f, CUdeviceptr p, unsigned value)
 static CUdeviceptr memory(CUcontext c)
 {
     CUdeviceptr p;
-    DEMAND(!cuCtxSetCurrent(c) && !cuMemAlloc(&p, 4096) && !cuMemsetD32(p, 1, 1024));
+    EXPECT(!cuCtxSetCurrent(c) && !cuMemAlloc(&p, 4096) && !cuMemsetD32(p, 1, 1024));
     return p;
 }
 
 static unsigned value_at(CUdeviceptr p)
 {
     unsigned v = 0;
-    DEMAND(!cuMemcpyDtoH(&v, p, 4));
+    EXPECT(!cuMemcpyDtoH(&v, p, 4));
     return v;
 }
 
@@ -68,8 +68,8 @@ static void alone(void (*body)(void))
     if (!child) {
         alarm(PATIENCE_S);
         setenv("FAULTLINE_DEVICES", "2", 1);
-        DEMAND(!cuInit(0));
-        for (int k = 0; k < 2; k++) DEMAND(!cuDevicePrimaryCtxRetain(&on[k], k));
+        EXPECT(!cuInit(0));
+        for (int k = 0; k < 2; k++) EXPECT(!cuDevicePrimaryCtxRetain(&on[k], k));
         body();
         _exit(0);
     }
@@ -84,21 +84,21 @@ static void access_body(void)
 {
     CUdeviceptr other = memory(on[1]), before = memory(on[1]);
     CUfunction f = kernel(on[0]);
-    DEMAND(attribute(CU_POINTER_ATTRIBUTE_ACCESS_FLAGS, other) == CU_POINTER_ATTRIBUTE_ACCESS_FLAG_NONE);
-    DEMAND(!cuCtxEnablePeerAccess(on[1], 0));
-    DEMAND(cuCtxEnablePeerAccess(on[1], 0) == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
-    DEMAND(attribute(CU_POINTER_ATTRIBUTE_ACCESS_FLAGS, other) == CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE);
-    DEMAND(!store(f, other, 5) && value_at(other) == 5);
+    EXPECT(attribute(CU_POINTER_ATTRIBUTE_ACCESS_FLAGS, other) == CU_POINTER_ATTRIBUTE_ACCESS_FLAG_NONE);
+    EXPECT(!cuCtxEnablePeerAccess(on[1], 0));
+    EXPECT(cuCtxEnablePeerAccess(on[1], 0) == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
+    EXPECT(attribute(CU_POINTER_ATTRIBUTE_ACCESS_FLAGS, other) == CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE);
+    EXPECT(!store(f, other, 5) && value_at(other) == 5);
     /* also what is allocated later */
     CUdeviceptr later = memory(on[1]);
-    DEMAND(!cuCtxSetCurrent(on[0]) && !store(f, later, 6) && value_at(later) == 6);
+    EXPECT(!cuCtxSetCurrent(on[0]) && !store(f, later, 6) && value_at(later) == 6);
     /* not the other way round */
     CUdeviceptr mine = memory(on[0]);
-    DEMAND(!cuCtxSetCurrent(on[1]));
-    DEMAND(attribute(CU_POINTER_ATTRIBUTE_ACCESS_FLAGS, mine) == CU_POINTER_ATTRIBUTE_ACCESS_FLAG_NONE);
-    DEMAND(!cuCtxSetCurrent(on[0]) && !cuCtxDisablePeerAccess(on[1]));
-    DEMAND(cuCtxDisablePeerAccess(on[1]) == CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
-    DEMAND(store(f, before, 7) == CUDA_ERROR_ILLEGAL_ADDRESS);
+    EXPECT(!cuCtxSetCurrent(on[1]));
+    EXPECT(attribute(CU_POINTER_ATTRIBUTE_ACCESS_FLAGS, mine) == CU_POINTER_ATTRIBUTE_ACCESS_FLAG_NONE);
+    EXPECT(!cuCtxSetCurrent(on[0]) && !cuCtxDisablePeerAccess(on[1]));
+    EXPECT(cuCtxDisablePeerAccess(on[1]) == CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
+    EXPECT(store(f, before, 7) == CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
 static void kernels_reach_a_peers_memory_while_access_is_enabled(void **state)
@@ -111,14 +111,14 @@ static void second_context_body(void)
 {
     CUcontext second;
     CUdeviceptr other = memory(on[1]);
-    DEMAND(!cuCtxCreate(&second, NULL, 0, 0));
+    EXPECT(!cuCtxCreate(&second, NULL, 0, 0));
     CUfunction f = kernel(second);
-    DEMAND(!cuCtxEnablePeerAccess(on[1], 0));
-    DEMAND(!cuCtxSetCurrent(on[0]) && !cuCtxEnablePeerAccess(on[1], 0) && !cuCtxDisablePeerAccess(on[1]));
-    DEMAND(!cuCtxSetCurrent(second) && !store(f, other, 5) && value_at(other) == 5);
-    DEMAND(!cuCtxDestroy(second));
+    EXPECT(!cuCtxEnablePeerAccess(on[1], 0));
+    EXPECT(!cuCtxSetCurrent(on[0]) && !cuCtxEnablePeerAccess(on[1], 0) && !cuCtxDisablePeerAccess(on[1]));
+    EXPECT(!cuCtxSetCurrent(second) && !store(f, other, 5) && value_at(other) == 5);
+    EXPECT(!cuCtxDestroy(second));
     f = kernel(on[0]);
-    DEMAND(store(f, other, 6) == CUDA_ERROR_ILLEGAL_ADDRESS);
+    EXPECT(store(f, other, 6) == CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
 static void one_contexts_peer_access_ends_with_it_and_not_with_anothers(void **state)
@@ -130,9 +130,9 @@ static void one_contexts_peer_access_ends_with_it_and_not_with_anothers(void **s
 static void copies_body(void)
 {
     CUdeviceptr a = memory(on[0]), b = memory(on[1]);
-    DEMAND(!cuMemsetD32(b, 9, 1024) && !cuCtxSetCurrent(on[0]));
-    DEMAND(!cuMemcpyPeer(a, on[0], b, on[1], 4096) && value_at(a) == 9);
-    DEMAND(!cuMemsetD32(b, 8, 1024) && !cuMemcpyDtoD(a, b, 4096) && value_at(a) == 8);
+    EXPECT(!cuMemsetD32(b, 9, 1024) && !cuCtxSetCurrent(on[0]));
+    EXPECT(!cuMemcpyPeer(a, on[0], b, on[1], 4096) && value_at(a) == 9);
+    EXPECT(!cuMemsetD32(b, 8, 1024) && !cuMemcpyDtoD(a, b, 4096) && value_at(a) == 8);
 }
 
 static void copies_between_devices_need_no_peer_access(void **state)
@@ -145,11 +145,11 @@ static void everyone_body(void)
 {
     void *pinned, *own = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     CUfunction f[2] = { kernel(on[0]), kernel(on[1]) };
-    DEMAND(!cuMemAllocHost(&pinned, 4096) && !cuMemHostRegister(own, 8192, 0));
+    EXPECT(!cuMemAllocHost(&pinned, 4096) && !cuMemHostRegister(own, 8192, 0));
     for (int k = 0; k < 2; k++) {
-        DEMAND(!cuCtxSetCurrent(on[k]) && !store(f[k], (CUdeviceptr)pinned + 4 * (unsigned)k, 3 + (unsigned)k));
-        DEMAND(!store(f[k], (CUdeviceptr)own + 4096 + 4 * (unsigned)k, 5 + (unsigned)k));
-        DEMAND(((unsigned *)pinned)[k] == 3 + (unsigned)k && ((unsigned *)own)[1024 + k] == 5 + (unsigned)k);
+        EXPECT(!cuCtxSetCurrent(on[k]) && !store(f[k], (CUdeviceptr)pinned + 4 * (unsigned)k, 3 + (unsigned)k));
+        EXPECT(!store(f[k], (CUdeviceptr)own + 4096 + 4 * (unsigned)k, 5 + (unsigned)k));
+        EXPECT(((unsigned *)pinned)[k] == 3 + (unsigned)k && ((unsigned *)own)[1024 + k] == 5 + (unsigned)k);
     }
 }
 
@@ -167,19 +167,19 @@ static void end_body(void)
     CUdeviceptr p, q;
     void *pinned, *own = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     size_t before, after, total;
-    DEMAND(!cuCtxSetCurrent(on[0]) && !cuMemGetInfo(&before, &total));
-    DEMAND(!cuCtxCreate(&c, NULL, 0, 0) && !cuMemAlloc(&p, 100) && !cuMemAlloc(&q, 5 << 20));
-    DEMAND(!cuMemHostAlloc(&pinned, 4096, CU_MEMHOSTALLOC_PORTABLE) && !cuMemHostRegister(own, 4096, 0));
+    EXPECT(!cuCtxSetCurrent(on[0]) && !cuMemGetInfo(&before, &total));
+    EXPECT(!cuCtxCreate(&c, NULL, 0, 0) && !cuMemAlloc(&p, 100) && !cuMemAlloc(&q, 5 << 20));
+    EXPECT(!cuMemHostAlloc(&pinned, 4096, CU_MEMHOSTALLOC_PORTABLE) && !cuMemHostRegister(own, 4096, 0));
     ((char *)own)[7] = 7;
-    DEMAND(!cuCtxDestroy(c) && !cuCtxSetCurrent(on[0]));
-    DEMAND(attribute(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p) == -1 &&
+    EXPECT(!cuCtxDestroy(c) && !cuCtxSetCurrent(on[0]));
+    EXPECT(attribute(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p) == -1 &&
            attribute(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, q) == -1);
-    DEMAND(attribute(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (CUdeviceptr)pinned) == -1);
-    DEMAND(attribute(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (CUdeviceptr)own) == -1);
-    DEMAND(cuMemHostUnregister(own) == CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED && ((char *)own)[7] == 7);
-    DEMAND(cuMemFree(p) == CUDA_ERROR_INVALID_VALUE);
-    DEMAND(!cuMemGetInfo(&after, &total) && after == before);
-    DEMAND(!cuMemHostRegister(own, 4096, 0) && !cuMemHostUnregister(own));
+    EXPECT(attribute(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (CUdeviceptr)pinned) == -1);
+    EXPECT(attribute(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (CUdeviceptr)own) == -1);
+    EXPECT(cuMemHostUnregister(own) == CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED && ((char *)own)[7] == 7);
+    EXPECT(cuMemFree(p) == CUDA_ERROR_INVALID_VALUE);
+    EXPECT(!cuMemGetInfo(&after, &total) && after == before);
+    EXPECT(!cuMemHostRegister(own, 4096, 0) && !cuMemHostUnregister(own));
 }
 
 static void a_destroyed_context_leaves_nothing_behind(void **state)
@@ -192,9 +192,9 @@ static void reset_body(void)
 {
     CUdeviceptr p = memory(on[1]), kept = memory(on[0]);
     CUfunction f = kernel(on[0]);
-    DEMAND(!cuCtxEnablePeerAccess(on[1], 0) && !store(f, p, 1) && !cuDevicePrimaryCtxReset(1));
-    DEMAND(attribute(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p) == -1 && !store(f, kept, 2) && value_at(kept) == 2);
-    DEMAND(store(f, p, 3) == CUDA_ERROR_ILLEGAL_ADDRESS);
+    EXPECT(!cuCtxEnablePeerAccess(on[1], 0) && !store(f, p, 1) && !cuDevicePrimaryCtxReset(1));
+    EXPECT(attribute(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p) == -1 && !store(f, kept, 2) && value_at(kept) == 2);
+    EXPECT(store(f, p, 3) == CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
 static void the_reset_of_a_peer_takes_its_memory_from_everyone(void **state)

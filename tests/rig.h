@@ -1,7 +1,7 @@
-/* What the tests of pools and graphs share: a context, a stream that can be
+/* What cmocka tests of streams, pools and graphs share: a context, a stream that can be
  * held up, and kernels. */
-#ifndef POOL_RIG_H
-#define POOL_RIG_H
+#ifndef FL_TESTS_RIG_H
+#define FL_TESTS_RIG_H
 
 #include <cuda.h>
 #include <setjmp.h>

@@ -2,7 +2,7 @@
  * captures new ones: each launch adds some number to a word in device memory,
  * and at the end the word is the sum of what the launches added. */
 #include "../check.h"
-#include "rig.h"
+#include "../rig.h"
 
 #include <pthread.h>
 

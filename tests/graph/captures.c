@@ -1,5 +1,5 @@
 /* Stream capture, as a program sees it. */
-#include "graph_rig.h"
+#include "capture_rig.h"
 
 #include <pthread.h>
 

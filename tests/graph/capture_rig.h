@@ -1,9 +1,9 @@
 /* What the tests of captures and of graphs share: two streams, memory of zeros,
  * and how a capture becomes something to run. */
-#ifndef POOL_GRAPH_RIG_H
-#define POOL_GRAPH_RIG_H
+#ifndef FL_TESTS_CAPTURE_RIG_H
+#define FL_TESTS_CAPTURE_RIG_H
 
-#include "rig.h"
+#include "../rig.h"
 
 static CUstream a, b;
 static CUdeviceptr memory;

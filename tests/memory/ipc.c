@@ -16,7 +16,7 @@
 #include <cmocka.h>
 #include <cuda.h>
 
-#include "demand.h"
+#include "../check.h"
 #include "ipc/wire.h"
 
 enum { NOBODY = 65534, PATIENCE_S = 60, SIZE = 3 << 20 };
@@ -35,32 +35,32 @@ static void start(void)
     CUcontext c;
     CUmodule m;
     alarm(PATIENCE_S);
-    DEMAND(!cuInit(0) && !cuDevicePrimaryCtxRetain(&c, 0) && !cuCtxSetCurrent(c));
-    DEMAND(!cuModuleLoadData(&m, ptx) && !cuModuleGetFunction(&poke, m, "poke"));
+    EXPECT(!cuInit(0) && !cuDevicePrimaryCtxRetain(&c, 0) && !cuCtxSetCurrent(c));
+    EXPECT(!cuModuleLoadData(&m, ptx) && !cuModuleGetFunction(&poke, m, "poke"));
 }
 
 static void store(CUdeviceptr p, unsigned value)
 {
     void *arguments[] = { &p, &value };
-    DEMAND(!cuLaunchKernel(poke, 1, 1, 1, 1, 1, 1, 0, NULL, arguments, NULL) && !cuCtxSynchronize());
+    EXPECT(!cuLaunchKernel(poke, 1, 1, 1, 1, 1, 1, 0, NULL, arguments, NULL) && !cuCtxSynchronize());
 }
 
 static unsigned load(CUdeviceptr p)
 {
     unsigned value = 0;
-    DEMAND(!cuMemcpyDtoH(&value, p, sizeof value));
+    EXPECT(!cuMemcpyDtoH(&value, p, sizeof value));
     return value;
 }
 
 static size_t free_bytes(void)
 {
     size_t free, total;
-    DEMAND(!cuMemGetInfo(&free, &total));
+    EXPECT(!cuMemGetInfo(&free, &total));
     return free;
 }
 
-static void say(int s, const void *what, size_t size) { DEMAND(write(s, what, size) == (ssize_t)size); }
-static void hear(int s, void *what, size_t size) { DEMAND(read(s, what, size) == (ssize_t)size); }
+static void say(int s, const void *what, size_t size) { EXPECT(write(s, what, size) == (ssize_t)size); }
+static void hear(int s, void *what, size_t size) { EXPECT(read(s, what, size) == (ssize_t)size); }
 static void tick(int s) { say(s, "x", 1); }
 static void wait_tick(int s)
 {
@@ -111,7 +111,7 @@ static CUdeviceptr offer(int s, size_t size)
 {
     CUdeviceptr p;
     CUipcMemHandle h;
-    DEMAND(!cuMemAlloc(&p, size) && !cuMemsetD32(p, 7, size / 4) && !cuIpcGetMemHandle(&h, p));
+    EXPECT(!cuMemAlloc(&p, size) && !cuMemsetD32(p, 7, size / 4) && !cuIpcGetMemHandle(&h, p));
     say(s, &h, sizeof h);
     return p;
 }
@@ -120,7 +120,7 @@ static CUdeviceptr take(int s, CUipcMemHandle *h)
 {
     CUdeviceptr p;
     hear(s, h, sizeof *h);
-    DEMAND(!cuIpcOpenMemHandle(&p, *h, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
+    EXPECT(!cuIpcOpenMemHandle(&p, *h, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
     return p;
 }
 
@@ -128,27 +128,27 @@ static void share_exporter(int s)
 {
     CUdeviceptr p = offer(s, SIZE);
     wait_tick(s);
-    DEMAND(load(p + SIZE - 4) == 8 && load(p) == 7);
+    EXPECT(load(p + SIZE - 4) == 8 && load(p) == 7);
     store(p, 9);
     tick(s);
     wait_tick(s);
-    DEMAND(!cuMemFree(p));
+    EXPECT(!cuMemFree(p));
 }
 
 static void share_importer(int s)
 {
     CUipcMemHandle h;
     CUdeviceptr p = take(s, &h), again;
-    DEMAND(load(p) == 7);
+    EXPECT(load(p) == 7);
     store(p + SIZE - 4, 8);
     tick(s);
     wait_tick(s);
-    DEMAND(load(p) == 9);
-    DEMAND(!cuIpcOpenMemHandle(&again, h, 1) && again == p);
-    DEMAND(!cuIpcCloseMemHandle(p) && load(p) == 9);
-    DEMAND(cuMemFree(p) == CUDA_ERROR_INVALID_VALUE && cuIpcCloseMemHandle(p + 4) == CUDA_ERROR_INVALID_VALUE);
-    DEMAND(!cuIpcCloseMemHandle(p) && cuIpcCloseMemHandle(p) == CUDA_ERROR_INVALID_VALUE);
-    DEMAND(cuMemcpyDtoH(&again, p, 4) == CUDA_ERROR_INVALID_VALUE);
+    EXPECT(load(p) == 9);
+    EXPECT(!cuIpcOpenMemHandle(&again, h, 1) && again == p);
+    EXPECT(!cuIpcCloseMemHandle(p) && load(p) == 9);
+    EXPECT(cuMemFree(p) == CUDA_ERROR_INVALID_VALUE && cuIpcCloseMemHandle(p + 4) == CUDA_ERROR_INVALID_VALUE);
+    EXPECT(!cuIpcCloseMemHandle(p) && cuIpcCloseMemHandle(p) == CUDA_ERROR_INVALID_VALUE);
+    EXPECT(cuMemcpyDtoH(&again, p, 4) == CUDA_ERROR_INVALID_VALUE);
     tick(s);
 }
 
@@ -164,14 +164,14 @@ static void early_exporter(int s)
     size_t before = free_bytes();
     CUdeviceptr p = offer(s, SIZE), small = offer(s, 1000), other[16];
     wait_tick(s);
-    DEMAND(!cuMemFree(p) && !cuMemFree(small));
-    DEMAND(before - free_bytes() == (6 << 20));
-    for (int k = 0; k < 16; k++) DEMAND(!cuMemAlloc(&other[k], SIZE) && !cuMemsetD32(other[k], 1, SIZE / 4));
-    for (int k = 0; k < 16; k++) DEMAND(!cuMemFree(other[k]));
+    EXPECT(!cuMemFree(p) && !cuMemFree(small));
+    EXPECT(before - free_bytes() == (6 << 20));
+    for (int k = 0; k < 16; k++) EXPECT(!cuMemAlloc(&other[k], SIZE) && !cuMemsetD32(other[k], 1, SIZE / 4));
+    for (int k = 0; k < 16; k++) EXPECT(!cuMemFree(other[k]));
     tick(s);
     wait_tick(s);
     for (int k = 0; k < 20000 && free_bytes() != before; k++) usleep(1000); /* its thread hears of it in a moment */
-    DEMAND(free_bytes() == before);
+    EXPECT(free_bytes() == before);
 }
 
 static void early_importer(int s)
@@ -180,10 +180,10 @@ static void early_importer(int s)
     CUdeviceptr p = take(s, &h), small = take(s, &h), again;
     tick(s);
     wait_tick(s);
-    DEMAND(load(p) == 7 && load(p + SIZE - 4) == 7 && load(small) == 7);
+    EXPECT(load(p) == 7 && load(p + SIZE - 4) == 7 && load(small) == 7);
     store(p, 8);
-    DEMAND(!cuIpcCloseMemHandle(p) && !cuIpcCloseMemHandle(small));
-    DEMAND(cuIpcOpenMemHandle(&again, h, 1) == CUDA_ERROR_INVALID_VALUE);
+    EXPECT(!cuIpcCloseMemHandle(p) && !cuIpcCloseMemHandle(small));
+    EXPECT(cuIpcOpenMemHandle(&again, h, 1) == CUDA_ERROR_INVALID_VALUE);
     tick(s);
 }
 
@@ -208,12 +208,12 @@ static void surviving_importer(int s)
     char none;
     hear(s, &h, sizeof h);
     tick(s);
-    DEMAND(read(s, &none, 1) == 0);
-    DEMAND(load(p) == 7);
+    EXPECT(read(s, &none, 1) == 0);
+    EXPECT(load(p) == 7);
     store(p, 8);
-    DEMAND(load(p) == 8);
-    DEMAND(cuIpcOpenMemHandle(&never, h, 1) == CUDA_ERROR_INVALID_VALUE);
-    DEMAND(!cuIpcCloseMemHandle(p));
+    EXPECT(load(p) == 8);
+    EXPECT(cuIpcOpenMemHandle(&never, h, 1) == CUDA_ERROR_INVALID_VALUE);
+    EXPECT(!cuIpcCloseMemHandle(p));
 }
 
 static void an_importer_survives_its_exporter(void **state)
@@ -231,9 +231,9 @@ static void stopped_exporter(int s)
     offer(s, SIZE);
     say(s, &me, sizeof me);
     wait_tick(s);
-    DEMAND(!cuMemFree(p));
+    EXPECT(!cuMemFree(p));
     for (int k = 0; k < 20000 && before - free_bytes() != (4 << 20); k++) usleep(1000);
-    DEMAND(before - free_bytes() == (4 << 20));
+    EXPECT(before - free_bytes() == (4 << 20));
 }
 
 /* No thread of a process runs any more once its first one is stopped. */
@@ -241,10 +241,10 @@ static void stop(pid_t pid)
 {
     char path[64], state = 0;
     snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    DEMAND(!kill(pid, SIGSTOP));
+    EXPECT(!kill(pid, SIGSTOP));
     while (state != 'T') {
         FILE *f = fopen(path, "r");
-        DEMAND(f && fscanf(f, "%*d (%*[^)]) %c", &state) == 1);
+        EXPECT(f && fscanf(f, "%*d (%*[^)]) %c", &state) == 1);
         fclose(f);
         usleep(1000);
     }
@@ -258,11 +258,11 @@ static void waiting_long_importer(int s)
     hear(s, &second, sizeof second);
     hear(s, &exporter, sizeof exporter);
     stop(exporter);
-    DEMAND(cuIpcOpenMemHandle(&q, second, 1) == CUDA_ERROR_INVALID_VALUE);
-    DEMAND(!kill(exporter, SIGCONT));
+    EXPECT(cuIpcOpenMemHandle(&q, second, 1) == CUDA_ERROR_INVALID_VALUE);
+    EXPECT(!kill(exporter, SIGCONT));
     /* what was open stays open, and nothing is left open of what came too late */
-    DEMAND(load(p) == 7 && !cuIpcOpenMemHandle(&q, second, 1) && load(q) == 7);
-    DEMAND(!cuIpcCloseMemHandle(q) && !cuIpcCloseMemHandle(p));
+    EXPECT(load(p) == 7 && !cuIpcOpenMemHandle(&q, second, 1) && load(q) == 7);
+    EXPECT(!cuIpcCloseMemHandle(q) && !cuIpcCloseMemHandle(p));
     tick(s);
 }
 
@@ -280,10 +280,10 @@ static void bereft_exporter(int s)
     size_t before = free_bytes();
     char none;
     CUdeviceptr p = offer(s, SIZE);
-    DEMAND(read(s, &none, 1) == 0);
-    DEMAND(!cuMemFree(p));
+    EXPECT(read(s, &none, 1) == 0);
+    EXPECT(!cuMemFree(p));
     for (int k = 0; k < 20000 && free_bytes() != before; k++) usleep(1000);
-    DEMAND(free_bytes() == before);
+    EXPECT(free_bytes() == before);
 }
 
 static void dying_importer(int s)
@@ -306,10 +306,10 @@ static void what_a_dead_importer_had_open_is_given_back(void **state)
 static void second_device_exporter(int s)
 {
     CUcontext c;
-    DEMAND(!cuDevicePrimaryCtxRetain(&c, 1) && !cuCtxSetCurrent(c));
+    EXPECT(!cuDevicePrimaryCtxRetain(&c, 1) && !cuCtxSetCurrent(c));
     CUdeviceptr p = offer(s, SIZE);
     wait_tick(s);
-    DEMAND(load(p) == 8);
+    EXPECT(load(p) == 8);
 }
 
 static void first_device_importer(int s)
@@ -317,7 +317,7 @@ static void first_device_importer(int s)
     CUipcMemHandle h;
     CUdeviceptr p = take(s, &h);
     int ordinal;
-    DEMAND(!cuPointerGetAttribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, p) && ordinal == 1);
+    EXPECT(!cuPointerGetAttribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, p) && ordinal == 1);
     store(p, 8);
     tick(s);
 }
@@ -337,10 +337,10 @@ static void patient_exporter(int s)
     CUdeviceptr p = offer(s, SIZE);
     CUipcMemHandle h, same;
     CUdeviceptr own;
-    DEMAND(!cuIpcGetMemHandle(&h, p) && !cuIpcGetMemHandle(&same, p + 100) && !memcmp(&h, &same, sizeof h));
-    DEMAND(cuIpcOpenMemHandle(&own, h, 1) == CUDA_ERROR_INVALID_CONTEXT);
+    EXPECT(!cuIpcGetMemHandle(&h, p) && !cuIpcGetMemHandle(&same, p + 100) && !memcmp(&h, &same, sizeof h));
+    EXPECT(cuIpcOpenMemHandle(&own, h, 1) == CUDA_ERROR_INVALID_CONTEXT);
     wait_tick(s);
-    DEMAND(load(p) == 7);
+    EXPECT(load(p) == 7);
 }
 
 static void guessing_importer(int s)
@@ -352,11 +352,11 @@ static void guessing_importer(int s)
         for (int bit = 0; bit < 8; bit += 3) {
             CUipcMemHandle guess = h;
             guess.reserved[k] ^= (char)(1 << bit);
-            DEMAND(cuIpcOpenMemHandle(&p, guess, 1) == CUDA_ERROR_INVALID_VALUE);
+            EXPECT(cuIpcOpenMemHandle(&p, guess, 1) == CUDA_ERROR_INVALID_VALUE);
         }
-    DEMAND(cuIpcOpenMemHandle(&p, h, 0) == CUDA_ERROR_INVALID_VALUE);
-    DEMAND(cuIpcOpenMemHandle(&p, h, 3) == CUDA_ERROR_INVALID_VALUE);
-    DEMAND(!cuIpcOpenMemHandle(&p, h, 1));
+    EXPECT(cuIpcOpenMemHandle(&p, h, 0) == CUDA_ERROR_INVALID_VALUE);
+    EXPECT(cuIpcOpenMemHandle(&p, h, 3) == CUDA_ERROR_INVALID_VALUE);
+    EXPECT(!cuIpcOpenMemHandle(&p, h, 1));
     tick(s);
 }
 
@@ -376,9 +376,9 @@ static void another_user(int s)
     CUevent e;
     hear(s, &h, sizeof h);
     hear(s, &eh, sizeof eh);
-    DEMAND(!setgid(NOBODY) && !setuid(NOBODY));
-    DEMAND(cuIpcOpenMemHandle(&p, h, 1) == CUDA_ERROR_NOT_PERMITTED);
-    DEMAND(cuIpcOpenEventHandle(&e, eh) == CUDA_ERROR_NOT_PERMITTED);
+    EXPECT(!setgid(NOBODY) && !setuid(NOBODY));
+    EXPECT(cuIpcOpenMemHandle(&p, h, 1) == CUDA_ERROR_NOT_PERMITTED);
+    EXPECT(cuIpcOpenEventHandle(&e, eh) == CUDA_ERROR_NOT_PERMITTED);
     tick(s);
 }
 
@@ -392,13 +392,13 @@ static void another_user_by_hand(int s)
     int fd = -1, c = socket(AF_UNIX, SOCK_SEQPACKET, 0);
     hear(s, &t, sizeof t);
     hear(s, &(CUipcEventHandle){ 0 }, sizeof(CUipcEventHandle));
-    DEMAND(!setgid(NOBODY) && !setuid(NOBODY));
+    EXPECT(!setgid(NOBODY) && !setuid(NOBODY));
     memcpy(q.secret, t.secret, sizeof q.secret);
     socklen_t length = message_address(ipc_prefix, t.socket, &a);
-    DEMAND(!connect(c, (struct sockaddr *)&a, length));
+    EXPECT(!connect(c, (struct sockaddr *)&a, length));
     message_send(c, &q, sizeof q, -1); /* may find the connection closed already */
-    DEMAND(!message_receive(c, &reply, sizeof reply, &fd) || reply.result == CUDA_ERROR_NOT_PERMITTED);
-    DEMAND(fd < 0);
+    EXPECT(!message_receive(c, &reply, sizeof reply, &fd) || reply.result == CUDA_ERROR_NOT_PERMITTED);
+    EXPECT(fd < 0);
     tick(s);
 }
 
@@ -406,7 +406,7 @@ static void both_exporter(int s)
 {
     CUdeviceptr p = offer(s, SIZE);
     event_exporter(s);
-    DEMAND(load(p) == 7);
+    EXPECT(load(p) == 7);
 }
 
 static void another_users_process_opens_nothing(void **state)
@@ -423,10 +423,10 @@ static void event_exporter(int s)
 {
     CUevent plain, e;
     CUipcEventHandle h;
-    DEMAND(!cuEventCreate(&plain, CU_EVENT_DISABLE_TIMING));
-    DEMAND(!cuEventCreate(&e, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING));
-    DEMAND(cuIpcGetEventHandle(&h, plain) == CUDA_ERROR_INVALID_HANDLE);
-    DEMAND(!cuIpcGetEventHandle(&h, e));
+    EXPECT(!cuEventCreate(&plain, CU_EVENT_DISABLE_TIMING));
+    EXPECT(!cuEventCreate(&e, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING));
+    EXPECT(cuIpcGetEventHandle(&h, plain) == CUDA_ERROR_INVALID_HANDLE);
+    EXPECT(!cuIpcGetEventHandle(&h, e));
     say(s, &h, sizeof h);
     wait_tick(s);
 }
@@ -445,19 +445,19 @@ static void recording_exporter(int s)
     CUdeviceptr p = offer(s, 4096);
     static int held;
     held = s;
-    DEMAND(!cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-    DEMAND(!cuEventCreate(&e, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING) && !cuIpcGetEventHandle(&h, e));
+    EXPECT(!cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    EXPECT(!cuEventCreate(&e, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING) && !cuIpcGetEventHandle(&h, e));
     say(s, &h, sizeof h);
     wait_tick(s);
-    DEMAND(!cuLaunchHostFunc(stream, hold_up, &held));
-    DEMAND(!cuMemsetD32Async(p, 99, 1024, stream) && !cuEventRecord(e, stream));
-    DEMAND(cuEventQuery(e) == CUDA_ERROR_NOT_READY);
+    EXPECT(!cuLaunchHostFunc(stream, hold_up, &held));
+    EXPECT(!cuMemsetD32Async(p, 99, 1024, stream) && !cuEventRecord(e, stream));
+    EXPECT(cuEventQuery(e) == CUDA_ERROR_NOT_READY);
     tick(s);
-    DEMAND(!cuEventSynchronize(e) && !cuEventQuery(e));
+    EXPECT(!cuEventSynchronize(e) && !cuEventQuery(e));
     tick(s);
     wait_tick(s);
     /* the importer recorded it now */
-    DEMAND(!cuEventSynchronize(e) && load(p) == 5);
+    EXPECT(!cuEventSynchronize(e) && load(p) == 5);
 }
 
 static void waiting_importer(int s)
@@ -468,20 +468,20 @@ static void waiting_importer(int s)
     CUstream stream;
     CUdeviceptr p = take(s, &h), copy;
     hear(s, &eh, sizeof eh);
-    DEMAND(!cuIpcOpenEventHandle(&e, eh) && !cuEventQuery(e));
-    DEMAND(cuIpcGetEventHandle(&no, e) == CUDA_ERROR_INVALID_HANDLE);
+    EXPECT(!cuIpcOpenEventHandle(&e, eh) && !cuEventQuery(e));
+    EXPECT(cuIpcGetEventHandle(&no, e) == CUDA_ERROR_INVALID_HANDLE);
     tick(s);
     wait_tick(s);
-    DEMAND(cuEventQuery(e) == CUDA_ERROR_NOT_READY);
-    DEMAND(!cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) && !cuMemAlloc(&copy, 4096));
-    DEMAND(!cuStreamWaitEvent(stream, e, 0) && !cuMemcpyDtoDAsync(copy, p, 4096, stream));
-    DEMAND(cuStreamQuery(stream) == CUDA_ERROR_NOT_READY);
+    EXPECT(cuEventQuery(e) == CUDA_ERROR_NOT_READY);
+    EXPECT(!cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) && !cuMemAlloc(&copy, 4096));
+    EXPECT(!cuStreamWaitEvent(stream, e, 0) && !cuMemcpyDtoDAsync(copy, p, 4096, stream));
+    EXPECT(cuStreamQuery(stream) == CUDA_ERROR_NOT_READY);
     tick(s);
-    DEMAND(!cuStreamSynchronize(stream) && load(copy) == 99 && !cuEventQuery(e));
+    EXPECT(!cuStreamSynchronize(stream) && load(copy) == 99 && !cuEventQuery(e));
     wait_tick(s);
-    DEMAND(!cuMemsetD32Async(p, 5, 1024, stream) && !cuEventRecord(e, stream));
+    EXPECT(!cuMemsetD32Async(p, 5, 1024, stream) && !cuEventRecord(e, stream));
     tick(s);
-    DEMAND(!cuEventSynchronize(e) && !cuEventDestroy(e));
+    EXPECT(!cuEventSynchronize(e) && !cuEventDestroy(e));
 }
 
 static void an_event_orders_streams_of_two_processes(void **state)
@@ -497,9 +497,9 @@ static void stuck_exporter(int s)
     CUstream stream;
     static int held;
     held = s;
-    DEMAND(!cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-    DEMAND(!cuEventCreate(&e, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING) && !cuIpcGetEventHandle(&h, e));
-    DEMAND(!cuLaunchHostFunc(stream, hold_up, &held) && !cuEventRecord(e, stream));
+    EXPECT(!cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    EXPECT(!cuEventCreate(&e, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING) && !cuIpcGetEventHandle(&h, e));
+    EXPECT(!cuLaunchHostFunc(stream, hold_up, &held) && !cuEventRecord(e, stream));
     say(s, &h, sizeof h);
     for (;;) pause();
 }
@@ -511,9 +511,9 @@ static void freed_importer(int s)
     CUevent e;
     CUipcEventHandle h;
     hear(s, &h, sizeof h);
-    DEMAND(!cuIpcOpenEventHandle(&e, h) && cuEventQuery(e) == CUDA_ERROR_NOT_READY);
-    DEMAND(!kill(stuck, SIGKILL));
-    DEMAND(!cuEventSynchronize(e));
+    EXPECT(!cuIpcOpenEventHandle(&e, h) && cuEventQuery(e) == CUDA_ERROR_NOT_READY);
+    EXPECT(!kill(stuck, SIGKILL));
+    EXPECT(!cuEventSynchronize(e));
 }
 
 static void nobody_waits_for_an_event_of_a_dead_process(void **state)

@@ -1,5 +1,5 @@
 /* Conditional nodes of graphs: kernels decide whether, how often and which. */
-#include "rig.h"
+#include "../rig.h"
 
 /* As nvcc compiles calls of cudaGraphSetConditional. count: *p -= 1, and the condition is whether it is still positive.
  * set: the condition is *p. */

@@ -1,5 +1,5 @@
 /* Graphs, as a program sees them: made by hand or captured, launched, changed. */
-#include "graph_rig.h"
+#include "capture_rig.h"
 
 static CUDA_KERNEL_NODE_PARAMS kernel(CUfunction f, void **params)
 {

@@ -1,6 +1,6 @@
 /* Branches of graphs: they run side by side, and everything that depends on
  * something comes after it. */
-#include "rig.h"
+#include "../rig.h"
 
 #include <stdbool.h>
 #include <time.h>

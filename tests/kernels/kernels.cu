@@ -1,4 +1,4 @@
-// Kernels as CUDA programmers write them; programs.c runs each against a CPU
+// Kernels as CUDA programmers write them; kernels.c runs each against a CPU
 // reference. Compiled by nvcc to PTX in a fatbinary, and by clang to PTX, but
 // for what needs NVIDIA's headers.
 #ifdef __clang__

@@ -1,7 +1,7 @@
 /* What the tests of mapped memory share: a device to work on, memory mapped in
  * one call, and a kernel that writes or checks tags all over many pages. */
-#ifndef COMMON_H
-#define COMMON_H
+#ifndef FL_TESTS_VMM_RIG_H
+#define FL_TESTS_VMM_RIG_H
 
 #include "../check.h"
 
@@ -9,8 +9,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#define NEED(condition) do { if (!(condition)) { fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); perror("errno"); exit(1); } } while (0)
 
 enum { MIB = 1 << 20, TAGS = 16 };
 
@@ -63,7 +61,7 @@ static inline unsigned tags_run(struct device *d, const struct tagged *list, uns
 {
     unsigned wrong = 0;
     if (!count) return 0;
-    NEED(count <= d->most);
+    EXPECT(count <= d->most);
     CHECK(cuMemcpyHtoD(d->list, list, count * sizeof *list));
     CHECK(cuMemcpyHtoD(d->wrong, &wrong, 4));
     CHECK(cuLaunchKernel(d->tags, (count + 63) / 64, 1, 1, 64, 1, 1, 0, 0,

@@ -1,0 +1,160 @@
+/* Two processes share a multicast object, as ranks of a job do: one makes it,
+ * the other gets its descriptor, each brings a device, and one of them dies.
+ * usage: FAULTLINE_PROFILE=h200-nvswitch FAULTLINE_DEVICES=3 multicast_share */
+#include "multicast_rig.h"
+
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* Room for a control message with one descriptor. */
+union control {
+    struct cmsghdr header;
+    char room[CMSG_SPACE(sizeof(int))];
+};
+
+static void send_descriptor(int socket, int descriptor)
+{
+    char byte = 0;
+    struct iovec part = { &byte, 1 };
+    union control control = {
+        .header = { .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int)) }
+    };
+    struct msghdr m = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control
+    };
+    memcpy(CMSG_DATA(&control.header), &descriptor, sizeof descriptor);
+    EXPECT_EQUAL(sendmsg(socket, &m, 0), 1);
+}
+
+static int receive_descriptor(int socket)
+{
+    char byte;
+    int descriptor;
+    struct iovec part = { &byte, 1 };
+    union control control;
+    struct msghdr m = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control
+    };
+    EXPECT_EQUAL(recvmsg(socket, &m, 0), 1);
+    EXPECT(CMSG_FIRSTHDR(&m));
+    memcpy(&descriptor, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof descriptor);
+    return descriptor;
+}
+
+/* Returns when both have come here. */
+static void meet(int socket)
+{
+    char byte = 1;
+    EXPECT_EQUAL(write(socket, &byte, 1), 1);
+    EXPECT_EQUAL(read(socket, &byte, 1), 1);
+}
+
+static void make_object(int socket)
+{
+    const CUmulticastObjectProp prop = { .numDevices = 2,
+                                         .size = SIZE,
+                                         .handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR };
+    int descriptor;
+    CHECK(cuMulticastCreate(&object, &prop));
+    CHECK(cuMemExportToShareableHandle(&descriptor, object, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+    send_descriptor(socket, descriptor);
+    close(descriptor);
+}
+
+static void import_object(int socket)
+{
+    int descriptor = receive_descriptor(socket);
+    CHECK(cuMemImportFromShareableHandle(&object, (void *)(long)descriptor,
+                                         CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
+    close(descriptor);
+    usleep(50000); /* the other waits for the team to be whole: it should really have to */
+}
+
+/* This process's device becomes a member, with memory of its own. */
+static void join(int me)
+{
+    const CUmemAllocationProp p = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                    .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+                                    .location = { CU_MEM_LOCATION_TYPE_DEVICE, me } };
+    CHECK(cuMulticastAddDevice(object, me));
+    CHECK(cuMemCreate(&memory[me], SIZE, &p, 0));
+    memory_at[me] = map(memory[me], SIZE);
+    access_by(memory_at[me], SIZE, me, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+    object_at = map(object, SIZE);
+    access_by(object_at, SIZE, me, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+    CHECK(cuMulticastBindMem(object, 0, memory[me], 0, SIZE, 0));
+}
+
+static uint32_t word_of(int member, size_t offset)
+{
+    uint32_t v;
+    get(member, offset, &v, sizeof v);
+    return v;
+}
+
+/* Each finds the sum of what both have, and what both have added. */
+static void add_up_together(int me, int socket)
+{
+    for (uint32_t round = 0; round < 20; round++) {
+        uint32_t mine = 1000 * (uint32_t)me + round;
+        put(me, 64, &mine, sizeof mine);
+        meet(socket);
+        EXPECT_EQUAL(add_up(object_at + 64), 1000 + 2 * round);
+        CHECK(run_one(ADD_7, object_at + 128, 0));
+        meet(socket);
+        EXPECT_EQUAL(word_of(me, 128), 2 * 7 * (round + 1));
+        meet(socket);
+    }
+}
+
+static void see_memsets_of_both(int me, int socket)
+{
+    CHECK(cuMemsetD32(object_at + 4096u * (unsigned)(me + 1), 0x5a5a0000u + (unsigned)me, 1024));
+    meet(socket);
+    for (unsigned rank = 0; rank < 2; rank++) EXPECT_EQUAL(word_of(me, 4096 * (rank + 1) + 400), 0x5a5a0000u + rank);
+    meet(socket);
+}
+
+static void work(int me, int socket)
+{
+    CHECK(cuInit(0));
+    CHECK(cuDevicePrimaryCtxRetain(&contexts[me], me));
+    on(me);
+    if (me == 0)
+        make_object(socket);
+    else
+        import_object(socket);
+    join(me);
+    add_up_together(me, socket);
+    see_memsets_of_both(me, socket);
+}
+
+static void two_processes(void)
+{
+    int sockets[2], status;
+    EXPECT(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets));
+    pid_t child = fork();
+    if (!child) {
+        work(1, sockets[1]);
+        kill(getpid(), SIGKILL);
+    }
+    close(sockets[1]);
+    work(0, sockets[0]);
+    EXPECT_EQUAL(waitpid(child, &status, 0), child);
+    EXPECT(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    /* what it had bound is still there; nothing of ours is lost */
+    CHECK(cuMemsetD32(object_at, 9, 4));
+    EXPECT_EQUAL(word_of(0, 0), 9);
+    CHECK(cuMulticastUnbind(object, 0, 0, SIZE));
+    CHECK(cuMemUnmap(object_at, SIZE));
+    CHECK(cuMemRelease(object));
+}
+
+int main(void)
+{
+    static const struct multicast_test tests[] = {
+        { "two processes add up what both have, and one survives the other", two_processes, NOTHING },
+    };
+    return run_tests(tests, sizeof tests / sizeof *tests);
+}
