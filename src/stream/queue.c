@@ -4,6 +4,7 @@
 #include "stream/internal.h"
 
 #include "base/thread.h"
+#include "uvm/uvm.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -35,6 +36,28 @@ void item_free(struct item *i)
     free(i);
 }
 
+static bool kernels_follow(struct stream *s)
+{
+    bool any = false;
+    pthread_mutex_lock(&s->lock);
+    for (const struct item *i = s->first; i && !any; i = i->next) any = i->kind == ITEM_KERNEL;
+    pthread_mutex_unlock(&s->lock);
+    return any;
+}
+
+/* The stream has nothing on the device meanwhile, so the host may touch what is managed. */
+static CUresult call_host(struct stream *s, const struct item *i, CUresult status)
+{
+    if (uvm_exclusive) {
+        streams_take_back(s->set);
+        uvm_pause_loan(s->set->context->device->ordinal, s);
+    }
+    in_host_function = true;
+    i->call((void *)i->arg, status);
+    in_host_function = false;
+    return uvm_exclusive ? uvm_resume_loan(s, kernels_follow(s)) : CUDA_SUCCESS;
+}
+
 /* The part of an item that may take long; without the lock. */
 static void perform(struct stream *s, struct item *i)
 {
@@ -63,9 +86,7 @@ static void perform(struct stream *s, struct item *i)
             sticky_set(r);
         break;
     case ITEM_HOST:
-        in_host_function = true;
-        i->call(i->arg, r);
-        in_host_function = false;
+        if ((r = call_host(s, i, r))) sticky_set(r);
         break;
     }
 }

@@ -2,10 +2,14 @@
  * full the chunk that is unused, then discarded, then least recently the
  * destination of a service leaves: its pages move to the host. */
 #include "uvm/internal.h"
+#include "uvm/uvm.h"
 #include "context/context.h"
 
 TAILQ_HEAD(chunks, chunk);
 static struct chunks lists[PROCESSORS][CHUNK_LISTS];
+static uint64_t taken[PROCESSORS];
+
+uint64_t chunks_taken(unsigned p) { return taken[p]; }
 
 void chunk_init(void)
 {
@@ -62,6 +66,7 @@ static void drop(struct chunk *c)
 {
     TAILQ_REMOVE(&lists[c->processor][c->list], c, link);
     c->window->chunk[c->processor] = NULL;
+    taken[c->processor]--;
     vram_uncharge(&devices[c->processor - 1].vram, VRAM_CHUNK);
     heap_give(c);
 }
@@ -92,6 +97,7 @@ CUresult chunk_take(struct window *w, unsigned p)
     }
     *c = (struct chunk){ .window = w, .processor = p, .list = CHUNK_UNUSED };
     w->chunk[p] = c;
+    taken[p]++;
     TAILQ_INSERT_TAIL(&lists[p][CHUNK_UNUSED], c, link);
     return CUDA_SUCCESS;
 }
@@ -107,6 +113,7 @@ CUresult chunk_reclaim(struct vram *v, uint64_t size)
     unsigned p = 1;
     while (&devices[p - 1].vram != v) p++;
     uvm_enter();
+    if (uvm_exclusive && !exclusive_fits(p, size)) r = CUDA_ERROR_OUT_OF_MEMORY;
     while (v->capacity - v->used < size && !r) r = evict_one(p);
     uvm_leave();
     return r;

@@ -8,13 +8,33 @@
 
 bool uvm_exclusive;
 
-static const void **loans; /* streams that something is lent to */
+/* A stream that something is lent to. */
+struct loan {
+    const void *stream;
+    unsigned to;
+    bool paused; /* the host has it meanwhile: a host function of the stream runs */
+    bool goes_on; /* after the pause */
+};
+static struct loan *loans;
 static unsigned loan_count, loan_room;
+
+static struct loan *loan_of(const void *stream)
+{
+    for (unsigned k = 0; k < loan_count; k++)
+        if (loans[k].stream == stream) return &loans[k];
+    return NULL;
+}
 
 static bool lent_to(const void *stream)
 {
+    const struct loan *l = loan_of(stream);
+    return l && !l->paused;
+}
+
+static bool lent_to_any(void)
+{
     for (unsigned k = 0; k < loan_count; k++)
-        if (loans[k] == stream) return true;
+        if (!loans[k].paused) return true;
     return false;
 }
 
@@ -26,23 +46,46 @@ static struct piece *piece_with(const struct managed *m, uint64_t va)
     return NULL;
 }
 
+static bool host_may_touch(const struct piece *p)
+{
+    return p->attached == CU_MEM_ATTACH_HOST ||
+           !(p->attached == CU_MEM_ATTACH_SINGLE ? lent_to(p->stream) : lent_to_any());
+}
+
 bool exclusive_permits(const struct managed *m, const struct mmu_fault *f)
 {
     const struct piece *p = piece_with(m, f->address);
     if (!p) return true;
-    if (f->processor != CPU) return p->attached != CU_MEM_ATTACH_HOST;
-    return p->attached == CU_MEM_ATTACH_HOST ||
-           !(p->attached == CU_MEM_ATTACH_SINGLE ? lent_to(p->stream) : loan_count);
+    return f->processor == CPU ? host_may_touch(p) : p->attached != CU_MEM_ATTACH_HOST;
 }
 
-bool exclusive_fits(const struct context *c, uint64_t size)
+/* All managed memory of such a device is its own from the beginning. */
+bool exclusive_fits(unsigned p, uint64_t size)
 {
-    uint64_t all = size;
-    for (struct range *r = range_first(); r; r = range_next(r)) all += r->end - r->start;
-    return !c || all <= c->device->vram.capacity;
+    const struct vram *v = &devices[p - 1].vram;
+    uint64_t all = v->used - chunks_taken(p) * VRAM_CHUNK + size;
+    for (struct range *r = range_first(); r; r = range_next(r)) {
+        const struct context *c = r->owner->context;
+        if (!c || 1 + (unsigned)c->device->ordinal == p) all += r->end - r->start;
+    }
+    return all <= v->capacity;
 }
 
 /* ---- lending */
+
+/* Where the memory is while devices have it: on the one that was current when it was made, where `user` reaches that. */
+static unsigned home(const struct block *b, unsigned user)
+{
+    const struct context *c = b->range->owner->context;
+    unsigned at = c ? 1 + (unsigned)c->device->ordinal : user;
+    return can_access(user, at) ? at : CPU;
+}
+
+struct hint exclusive_hint(const struct block *b, unsigned p)
+{
+    bool free_to_choose = p == CPU || b->range->policy.preferred == CPU;
+    return free_to_choose ? (struct hint){ HINT_NONE, NOBODY, 0 } : (struct hint){ HINT_PIN, home(b, p), 0 };
+}
 
 /* The pages of b that kernels of the stream may touch. */
 static struct mask lendable(const struct block *b, const void *stream)
@@ -62,12 +105,17 @@ static struct mask lendable(const struct block *b, const void *stream)
 static CUresult lend_block(struct block *b, unsigned to, const void *stream)
 {
     struct mask pages = lendable(b, stream);
+    unsigned at = b->range->policy.preferred == CPU ? CPU : home(b, to);
+    CUresult r = CUDA_SUCCESS;
     block_unmap(b, CPU, &pages);
-    if (!(b->resident & bit(CPU)) || b->range->policy.preferred == CPU) return CUDA_SUCCESS;
-    pages = mask_and(&pages, &b->place[CPU]->resident);
-    if (mask_empty(&pages)) return CUDA_SUCCESS;
-    CUresult r = block_make_resident(b, to, &pages, NULL, TRACE_CAUSE_USER);
-    if (!r) r = block_map(b, to, &pages, PROT_RWA, TRACE_CAUSE_POLICY);
+    if (at != CPU && b->resident & bit(CPU)) {
+        struct mask away = mask_and(&pages, &b->place[CPU]->resident);
+        if (!mask_empty(&away)) r = block_make_resident(b, at, &away, NULL, TRACE_CAUSE_USER);
+    }
+    if (!r && b->resident & bit(at)) {
+        pages = mask_and(&pages, &b->place[at]->resident);
+        if (!mask_empty(&pages)) r = block_map(b, to, &pages, PROT_RWA, TRACE_CAUSE_POLICY);
+    }
     block_check(b);
     return r;
 }
@@ -86,7 +134,7 @@ static CUresult lend_all(unsigned to, const void *stream)
 
 static CUresult make_room(void)
 {
-    const void **more = heap_take((loan_room + 16) * sizeof *loans);
+    struct loan *more = heap_take((loan_room + 16) * sizeof *loans);
     if (!more) return CUDA_ERROR_OUT_OF_MEMORY;
     for (unsigned k = 0; k < loan_count; k++) more[k] = loans[k];
     heap_give(loans);
@@ -95,42 +143,96 @@ static CUresult make_room(void)
     return CUDA_SUCCESS;
 }
 
+/* The stream's loan, made if there is none; NULL: no memory. */
+static struct loan *loan_to(const void *stream, unsigned to)
+{
+    struct loan *l = loan_of(stream);
+    if (l) return l;
+    if (loan_count == loan_room && make_room()) return NULL;
+    l = &loans[loan_count++];
+    *l = (struct loan){ .stream = stream, .to = to };
+    return l;
+}
+
 CUresult exclusive_lend(int ordinal, const void *stream)
 {
     CUresult r = CUDA_SUCCESS;
     uvm_enter();
-    if (!lent_to(stream) && loan_count == loan_room) r = make_room();
-    if (!r && !lent_to(stream)) loans[loan_count++] = stream;
-    if (!r) r = lend_all(1 + (unsigned)ordinal, stream);
+    struct loan *l = loan_to(stream, 1 + (unsigned)ordinal);
+    if (!l)
+        r = CUDA_ERROR_OUT_OF_MEMORY;
+    else if (l->paused)
+        l->goes_on = true;
+    else
+        r = lend_all(l->to, stream);
     uvm_leave();
     return r;
 }
 
+static void end_loan(struct loan *l) { *l = loans[--loan_count]; }
+
 void uvm_take_back(const void *stream)
 {
     quiet_lock(&uvm_lock);
-    for (unsigned k = 0; k < loan_count; k++)
-        if (loans[k] == stream) loans[k] = loans[--loan_count];
+    struct loan *l = loan_of(stream);
+    if (l && !l->paused) end_loan(l);
     quiet_unlock(&uvm_lock);
+}
+
+void uvm_pause_loan(int ordinal, const void *stream)
+{
+    quiet_lock(&uvm_lock);
+    struct loan *l = loan_to(stream, 1 + (unsigned)ordinal);
+    if (l) l->paused = true;
+    quiet_unlock(&uvm_lock);
+}
+
+CUresult uvm_resume_loan(const void *stream, bool kernels_follow)
+{
+    CUresult r = CUDA_SUCCESS;
+    uvm_enter();
+    struct loan *l = loan_of(stream);
+    if (l && (kernels_follow || l->goes_on)) {
+        l->paused = l->goes_on = false;
+        r = lend_all(l->to, stream);
+    } else if (l) {
+        end_loan(l);
+    }
+    uvm_leave();
+    return r;
 }
 
 /* ---- attaching */
 
-static CUresult to_host(const struct piece *p)
+static CUresult to_host(struct block *b, const struct mask *pages)
+{
+    struct mask away = { { 0 } };
+    CUresult r = CUDA_SUCCESS;
+    for_each_processor(q, b->resident & ~bit(CPU))
+    {
+        struct mask there = mask_and(pages, &b->place[q]->resident);
+        away = mask_or(&away, &there);
+    }
+    if (!mask_empty(&away)) r = block_make_resident(b, CPU, &away, NULL, TRACE_CAUSE_USER);
+    for_each_processor(q, b->mapped & ~bit(CPU)) block_unmap(b, q, pages);
+    return r;
+}
+
+static CUresult from_host(struct block *b, const struct mask *pages)
+{
+    block_unmap(b, CPU, pages);
+    return CUDA_SUCCESS;
+}
+
+static CUresult for_blocks_of(const struct piece *p, CUresult (*f)(struct block *b, const struct mask *pages))
 {
     CUresult r = CUDA_SUCCESS;
     uint64_t start = p->a.base / PAGE_BYTES * PAGE_BYTES, end = p->a.base + p->a.size + PAGE_BYTES - 1;
     for (uint64_t va = start; va < end && !r; va = (va / WINDOW_BYTES + 1) * WINDOW_BYTES) {
         struct window *w = window_at(va, false);
         for (struct block *b = w ? w->blocks : NULL; b && !r; b = b->next) {
-            struct mask pages = mask_region(block_overlap(b, start, end)), away = { { 0 } };
-            for_each_processor(q, b->resident & ~bit(CPU))
-            {
-                struct mask there = mask_and(&pages, &b->place[q]->resident);
-                away = mask_or(&away, &there);
-            }
-            if (!mask_empty(&away)) r = block_make_resident(b, CPU, &away, NULL, TRACE_CAUSE_USER);
-            for_each_processor(q, b->mapped & ~bit(CPU)) block_unmap(b, q, &pages);
+            struct mask pages = mask_region(block_overlap(b, start, end));
+            r = f(b, &pages);
             block_check(b);
         }
     }
@@ -146,7 +248,10 @@ CUresult uvm_attach(uint64_t va, unsigned flags, const void *stream)
     if (p) {
         p->attached = flags;
         p->stream = stream;
-        if (flags == CU_MEM_ATTACH_HOST) r = to_host(p);
+        if (flags == CU_MEM_ATTACH_HOST)
+            r = for_blocks_of(p, to_host);
+        else if (!host_may_touch(p))
+            r = for_blocks_of(p, from_host);
     }
     uvm_leave();
     return r;

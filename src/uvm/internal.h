@@ -48,14 +48,16 @@ CUresult advise(uint64_t start, uint64_t end, CUmem_advise advice, unsigned p, i
 /* --- exclusive.c, where uvm_exclusive --- */
 CUresult exclusive_lend(int ordinal, const void *stream); /* as uvm_before_launch; takes the lock */
 bool exclusive_permits(const struct managed *m, const struct mmu_fault *f);
-bool exclusive_fits(const struct context *c, uint64_t size); /* all of managed memory, and size, in c's device */
+bool exclusive_fits(unsigned p, uint64_t size); /* size beside all else that device p has */
+/* Devices do not take memory from one another. */
+struct hint { enum { HINT_NONE, HINT_PIN, HINT_THROTTLE } kind; unsigned target; uint64_t until; };
+struct hint exclusive_hint(const struct block *b, unsigned p);
 
 /* --- policy.c: decisions, without effects --- */
 struct decision {
     unsigned residency;            /* where the page is to be */
     bool duplicate;                /* as an additional copy */
 };
-struct hint { enum { HINT_NONE, HINT_PIN, HINT_THROTTLE } kind; unsigned target; uint64_t until; };
 uint32_t page_holders(const struct block *b, unsigned page);   /* processors where it is resident */
 enum prot page_prot(const struct block *b, unsigned p, unsigned page);
 unsigned closest(unsigned p, uint32_t candidates);             /* NOBODY: none */
@@ -166,6 +168,7 @@ void chunk_give(struct window *w, unsigned p);
 /* Residency on p has changed; used: it was the destination of a service. */
 void chunk_update(struct window *w, unsigned p, bool used);
 void chunk_init(void);
+uint64_t chunks_taken(unsigned p);
 struct vram;
 /* vram.reclaim: managed pages leave a full device. */
 CUresult chunk_reclaim(struct vram *v, uint64_t size);

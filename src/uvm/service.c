@@ -1,6 +1,7 @@
 /* What happens when a processor touches pages it may not: decide for each page,
  * let the prefetcher add others, move, revoke, map. */
 #include "uvm/internal.h"
+#include "uvm/uvm.h"
 
 struct service {
     struct block *b;
@@ -28,7 +29,10 @@ static void decide(struct service *s, const struct request *q, bool copy_engine,
         enum access a = access_of(s, page);
         if (page_prot(s->b, s->p, page) >= (a == ACCESS_READ ? PROT_RO : PROT_RW)) continue;
         struct hint hint = { HINT_NONE, NOBODY, 0 };
-        if (!copy_engine) hint = thrashing_hint(s->b, page, s->p, now);
+        if (uvm_exclusive)
+            hint = exclusive_hint(s->b, s->p);
+        else if (!copy_engine)
+            hint = thrashing_hint(s->b, page, s->p, now);
         if (hint.kind == HINT_THROTTLE) {
             mask_set(throttled, page);
             if (hint.until > *until) *until = hint.until;

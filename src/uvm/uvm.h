@@ -56,6 +56,10 @@ bool uvm_reaches(uint64_t va, uint64_t size);
  * stream idle. */
 extern bool uvm_exclusive;
 void uvm_take_back(const void *stream);
+/* A host function of the stream runs, which may touch managed memory; whatever is launched behind it waits. The end:
+ * kernels follow, or the stream's loan is over. */
+void uvm_pause_loan(int ordinal, const void *stream);
+CUresult uvm_resume_loan(const void *stream, bool kernels_follow);
 /* In stream order: who may touch the allocation at va from now on. */
 CUresult uvm_attach(uint64_t va, unsigned flags, const void *stream);
 /* The stream is no more: what was attached to it is as it was allocated. */

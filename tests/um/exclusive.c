@@ -1,6 +1,8 @@
 /* Managed memory where host and kernels take turns. Each test runs in a process of its own.
- * usage: FAULTLINE_PROFILE=wddm FAULTLINE_VRAM=64M exclusive */
+ * usage: FAULTLINE_PROFILE=wddm FAULTLINE_VRAM=64M FAULTLINE_DEVICES=2 exclusive */
 #include "rig.h"
+
+#include <faultline.h>
 
 static const char kernels[] = PTX_HEADER PTX_POKE;
 
@@ -160,11 +162,64 @@ static void advice_to_devices_and_prefetches_are_refused(void)
     EXPECT(*(int *)p, 9);
 }
 
+static void touch(void *at) { ++*(volatile uint32_t *)at; }
+
+static void a_host_function_may_touch_what_its_stream_left(void)
+{
+    CUdeviceptr p = managed(4 * MIB, CU_MEM_ATTACH_GLOBAL);
+    poke(p, 5, streams[0]);
+    EXPECT(cuLaunchHostFunc(streams[0], touch, (void *)p), 0);
+    EXPECT(cuStreamSynchronize(streams[0]), 0);
+    EXPECT(*(uint32_t *)p, 6);
+}
+
+static void after_a_host_function_the_next_kernel_has_the_memory(void)
+{
+    CUdeviceptr p = managed(4 * MIB, CU_MEM_ATTACH_GLOBAL);
+    poke(p, 5, streams[0]);
+    EXPECT(cuLaunchHostFunc(streams[0], touch, (void *)p), 0);
+    poke(p + 64, 7, streams[0]);
+    usleep(50000);
+    *(volatile uint32_t *)p = 1;
+}
+
+static void what_becomes_global_while_a_kernel_runs_is_not_the_hosts(void)
+{
+    CUdeviceptr p = managed(4 * MIB, CU_MEM_ATTACH_GLOBAL), mine = managed(4 * MIB, CU_MEM_ATTACH_HOST);
+    poke(p, 5, streams[0]);
+    *(volatile uint32_t *)mine = 1;
+    EXPECT(cuStreamAttachMemAsync(streams[1], mine, 0, CU_MEM_ATTACH_GLOBAL), 0);
+    *(volatile uint32_t *)mine = 2;
+}
+
+static void devices_share_what_one_of_them_has(void)
+{
+    CUcontext other;
+    CUmodule m;
+    CUfunction f;
+    CUdeviceptr p = managed(4 * MIB, CU_MEM_ATTACH_GLOBAL);
+    uint8_t at;
+    uint32_t value = 8;
+    void *parameters[] = { &p, &value };
+    *(uint32_t *)p = 1;
+    EXPECT(cuDevicePrimaryCtxRetain(&other, 1), 0);
+    EXPECT(cuCtxPushCurrent(other), 0);
+    EXPECT(cuModuleLoadData(&m, kernels), 0);
+    EXPECT(cuModuleGetFunction(&f, m, "poke"), 0);
+    EXPECT(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, parameters, NULL), 0);
+    EXPECT(cuCtxSynchronize(), 0);
+    EXPECT(faultline_residency((void *)p, 1, &at), 0);
+    EXPECT(at, FAULTLINE_ON_DEVICE); /* device 0's, whose context made it */
+    EXPECT(*(uint32_t *)p, 8);
+}
+
 static void no_more_can_be_allocated_than_the_device_has(void)
 {
     CUdeviceptr p;
     EXPECT(cuMemAllocManaged(&p, 128 * MIB, CU_MEM_ATTACH_GLOBAL), CUDA_ERROR_OUT_OF_MEMORY);
     EXPECT(cuMemAllocManaged(&p, 32 * MIB, CU_MEM_ATTACH_GLOBAL), 0);
+    EXPECT(cuMemAlloc(&p, 24 * MIB), 0);
+    EXPECT(cuMemAllocManaged(&p, 16 * MIB, CU_MEM_ATTACH_GLOBAL), CUDA_ERROR_OUT_OF_MEMORY);
 }
 
 IN_CHILD(after_a_launch_the_host_may_not_touch_managed_memory, SIGSEGV)
@@ -175,6 +230,10 @@ IN_CHILD(what_is_attached_to_an_idle_stream_is_the_hosts, 0)
 IN_CHILD(what_is_attached_to_a_busy_stream_is_not, SIGSEGV)
 IN_CHILD(a_destroyed_streams_memory_is_everybodys, 0)
 IN_CHILD(advice_to_devices_and_prefetches_are_refused, 0)
+IN_CHILD(a_host_function_may_touch_what_its_stream_left, 0)
+IN_CHILD(after_a_host_function_the_next_kernel_has_the_memory, SIGSEGV)
+IN_CHILD(what_becomes_global_while_a_kernel_runs_is_not_the_hosts, SIGSEGV)
+IN_CHILD(devices_share_what_one_of_them_has, 0)
 IN_CHILD(no_more_can_be_allocated_than_the_device_has, 0)
 
 int main(void)
@@ -188,6 +247,10 @@ int main(void)
         cmocka_unit_test(test_what_is_attached_to_a_busy_stream_is_not),
         cmocka_unit_test(test_a_destroyed_streams_memory_is_everybodys),
         cmocka_unit_test(test_advice_to_devices_and_prefetches_are_refused),
+        cmocka_unit_test(test_a_host_function_may_touch_what_its_stream_left),
+        cmocka_unit_test(test_after_a_host_function_the_next_kernel_has_the_memory),
+        cmocka_unit_test(test_what_becomes_global_while_a_kernel_runs_is_not_the_hosts),
+        cmocka_unit_test(test_devices_share_what_one_of_them_has),
         cmocka_unit_test(test_no_more_can_be_allocated_than_the_device_has),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
