@@ -53,12 +53,12 @@ CUresult CUDAAPI cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t Wi
 
 CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)
 {
-    struct allocation a, *living;
+    struct allocation a;
     CUresult r = library_ready();
     if (r || (r = sticky_get()) || (r = capture_refuse_unsafe())) return r;
     if (!dptr) return CUDA_SUCCESS;
-    if (!(living = space_look(dptr, &a))) return CUDA_ERROR_INVALID_VALUE;
-    if (a.pool) return mempool_free_now(living, dptr);
+    if (!space_look(dptr, &a)) return CUDA_ERROR_INVALID_VALUE;
+    if (a.pool) return mempool_free_now(&a, dptr);
     if (a.base != dptr || a.module_owned || (a.kind != ALLOCATION_DEVICE && a.kind != ALLOCATION_MANAGED))
         return CUDA_ERROR_INVALID_VALUE;
     /* as on the GPU: nothing that was launched before may still use it */

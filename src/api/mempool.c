@@ -71,9 +71,10 @@ CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
     if (!dptr) return CUDA_SUCCESS;
     const CUgraphNodeParams node = { .type = CU_GRAPH_NODE_TYPE_MEM_FREE, .free = { dptr } };
     if (capture_node(s, &node, &r)) return r;
-    struct allocation *a = space_find(dptr);
-    if (a && a->pool) return mempool_free(a, dptr, s);
-    if (!a || a->kind != ALLOCATION_DEVICE) return CUDA_ERROR_INVALID_VALUE;
+    struct allocation a;
+    if (!space_look(dptr, &a)) return CUDA_ERROR_INVALID_VALUE;
+    if (a.pool) return mempool_free(&a, dptr, s);
+    if (a.kind != ALLOCATION_DEVICE) return CUDA_ERROR_INVALID_VALUE;
     return cuMemFree_v2(dptr); /* waits for the stream, and for more */
 }
 

@@ -120,7 +120,7 @@ static void release_context(struct context *c)
 
 static unsigned access_of(const struct allocation *a, const struct device *d)
 {
-    const struct mempool *p = a->detail;
+    const struct mempool *p = a->pool;
     return p->type == CU_MEM_ALLOCATION_TYPE_MANAGED ? PROT_DEVICE_READ | PROT_DEVICE_WRITE : p->access[d->ordinal];
 }
 

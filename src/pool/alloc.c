@@ -33,7 +33,7 @@ CUresult block_lend(struct mempool *p, struct block *b, uint64_t size)
         .owner = &mempool_owner,
         .handle_types = p->handle_types,
         .pool = p,
-        .detail = p,
+        .detail = b,
     };
     b->state = BLOCK_LENT;
     CUresult r = space_publish(&b->a);
@@ -118,20 +118,20 @@ static void take_back(struct mempool *p, struct block *b)
     mempool_note_free();
 }
 
-static bool lent_at(const struct block *b, CUdeviceptr address)
+bool block_is(const struct block *b, const struct allocation *copy)
 {
-    return b->state == BLOCK_LENT && b->a.base == address;
+    return b->state == BLOCK_LENT && b->a.buffer_id == copy->buffer_id;
 }
 
-static CUresult free_block(struct allocation *a, CUdeviceptr address, struct stream *s)
+static CUresult free_block(const struct allocation *copy, CUdeviceptr address, struct stream *s)
 {
-    struct mempool *p = a->detail;
-    struct block *b = (struct block *)a;
+    struct mempool *p = copy->pool;
+    struct block *b = copy->detail;
     CUresult r = CUDA_SUCCESS;
     struct place place;
     struct mark *mark = NULL;
     pthread_mutex_lock(&p->lock);
-    if (!lent_at(b, address) || (b->kept && !b->allocated))
+    if (copy->base != address || !block_is(b, copy) || (b->kept && !b->allocated))
         r = CUDA_ERROR_INVALID_VALUE;
     else if (s && !(r = stream_point(s, &place, &mark))) {
         if (b->mark) point_release(b->mark);
@@ -154,14 +154,16 @@ static CUresult free_block(struct allocation *a, CUdeviceptr address, struct str
     return r;
 }
 
-CUresult mempool_free(struct allocation *a, CUdeviceptr address, struct stream *s) { return free_block(a, address, s); }
+CUresult mempool_free(const struct allocation *a, CUdeviceptr address, struct stream *s)
+{
+    return free_block(a, address, s);
+}
 
 /* A shared pool's memory leaves this process with its chunk: what the caller has left in progress,
  * against the rules, must not find nothing there. */
-CUresult mempool_free_now(struct allocation *a, CUdeviceptr address)
+CUresult mempool_free_now(const struct allocation *a, CUdeviceptr address)
 {
-    const struct mempool *p = a->detail;
-    if (p->share && context_top() && !atomic_load(&context_top()->destroyed)) context_synchronize(context_top());
+    if (a->handle_types && context_top() && !atomic_load(&context_top()->destroyed)) context_synchronize(context_top());
     return free_block(a, address, NULL);
 }
 

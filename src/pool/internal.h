@@ -142,6 +142,8 @@ void blocks_settle(struct mempool *p, bool synchronized, struct context *c, stru
 /* --- alloc.c --- */
 /* Publishes a block that is out of the tree. */
 CUresult block_lend(struct mempool *p, struct block *b, uint64_t size);
+/* Whether b, the copy's detail, is still lent as it was then. */
+bool block_is(const struct block *b, const struct allocation *copy);
 /* The next synchronising call has something to do. */
 void mempool_note_free(void);
 

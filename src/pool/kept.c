@@ -60,13 +60,25 @@ static void show(struct block *b)
     space_update(&b->a);
 }
 
+/* The lent block that begins at an address, its pool locked. */
+static struct block *lock_lent(CUdeviceptr address, struct mempool **p)
+{
+    struct allocation a;
+    if (!space_look(address, &a) || a.base != address || !a.pool) return NULL;
+    *p = a.pool;
+    pthread_mutex_lock(&(*p)->lock);
+    if (block_is(a.detail, &a)) return a.detail;
+    pthread_mutex_unlock(&(*p)->lock);
+    return NULL;
+}
+
 CUresult mempool_keep(struct device *d, uint64_t size, struct stream *s, struct kept *out)
 {
     struct mempool *p;
     CUresult r = pool_of(d, &p);
     if (r || (r = mempool_alloc(p, size, s, &out->address))) return r;
-    struct block *b = (struct block *)space_find(out->address);
-    pthread_mutex_lock(&p->lock);
+    struct block *b = lock_lent(out->address, &p);
+    if (!b) return CUDA_ERROR_INVALID_VALUE; /* somebody else has freed it */
     b->kept = true;
     b->allocated = false;
     show(b);
@@ -79,12 +91,8 @@ CUresult mempool_keep(struct device *d, uint64_t size, struct stream *s, struct 
 /* The kept block at an address, its pool locked. */
 static struct block *lock_kept(struct kept k, struct mempool **p)
 {
-    struct allocation *a = space_find(k.address);
-    if (!a || a->base != k.address || !a->pool) return NULL;
-    struct block *b = (struct block *)a;
-    *p = a->detail;
-    pthread_mutex_lock(&(*p)->lock);
-    if (b->state == BLOCK_LENT && b->kept && (!k.id || b->a.buffer_id == k.id)) return b;
+    struct block *b = lock_lent(k.address, p);
+    if (!b || (b->kept && (!k.id || b->a.buffer_id == k.id))) return b;
     pthread_mutex_unlock(&(*p)->lock);
     return NULL;
 }
@@ -128,10 +136,11 @@ void mempool_unkeep(struct kept k)
     struct block *b = lock_kept(k, &p);
     if (!b) return;
     bool allocated = b->allocated;
+    const struct allocation a = b->a;
     b->kept = false; /* if it is allocated, whoever frees it gives it back */
     if (!allocated) p->used += b->a.size;
     pthread_mutex_unlock(&p->lock);
-    if (!allocated) mempool_free_now(&b->a, k.address);
+    if (!allocated) mempool_free_now(&a, k.address);
 }
 
 CUresult mempool_kept_attribute(struct device *d, CUgraphMem_attribute attribute, cuuint64_t *value, bool set)

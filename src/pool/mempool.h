@@ -45,10 +45,11 @@ CUresult mempool_set_access(struct mempool *p, const CUmemAccessDesc *map, size_
 
 /* size bytes, usable behind what s has now. CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult mempool_alloc(struct mempool *p, uint64_t size, struct stream *s, CUdeviceptr *out);
-/* a->pool is set. CUDA_ERROR_INVALID_VALUE unless address is where a live allocation begins. */
-CUresult mempool_free(struct allocation *a, CUdeviceptr address, struct stream *s);
+/* a: what space_look found at address; a->pool is set. CUDA_ERROR_INVALID_VALUE: it does not begin there, or somebody freed
+ * it already. */
+CUresult mempool_free(const struct allocation *a, CUdeviceptr address, struct stream *s);
 /* Not in any stream's order: the caller answers for uses in progress. */
-CUresult mempool_free_now(struct allocation *a, CUdeviceptr address);
+CUresult mempool_free_now(const struct allocation *a, CUdeviceptr address);
 
 /* The calling thread has seen that all that was issued into s, or into c's streams (s NULL), or
  * before some event (both NULL) is done: frees among it are usable by all, and pools give back

@@ -274,12 +274,12 @@ void share_forget(struct block *b)
 
 CUresult mempool_export_pointer(CUdeviceptr address, CUmemPoolPtrExportData *out)
 {
-    struct allocation *a = space_find(address);
-    if (!a || !a->pool) return CUDA_ERROR_INVALID_VALUE;
-    struct mempool *p = a->detail;
-    struct block *b = (struct block *)a;
+    struct allocation a;
+    if (!space_look(address, &a) || !a.pool || a.base != address) return CUDA_ERROR_INVALID_VALUE;
+    struct mempool *p = a.pool;
+    struct block *b = a.detail;
     pthread_mutex_lock(&p->lock);
-    bool fit = b->state == BLOCK_LENT && b->a.base == address && p->share && !p->imported;
+    bool fit = block_is(b, &a) && p->share && !p->imported;
     CUresult r = fit ? export_block(p, b, out) : CUDA_ERROR_INVALID_VALUE;
     pthread_mutex_unlock(&p->lock);
     return r;

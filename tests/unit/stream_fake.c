@@ -193,11 +193,10 @@ CUresult sticky_set(CUresult error)
 
 CUresult sticky_get(void) { return sticky; }
 
-struct allocation *space_find(uint64_t address)
+struct allocation *space_look(uint64_t address, struct allocation *copy)
 {
-    static _Thread_local struct allocation a;
-    a = (struct allocation){ .base = address, .size = 4096 };
-    return address < 4096 ? NULL : &a;
+    *copy = (struct allocation){ .base = address, .size = 4096 };
+    return address < 4096 ? NULL : copy;
 }
 
 unsigned space_access(const struct allocation *a, const struct device *d)
