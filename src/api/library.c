@@ -86,23 +86,26 @@ CUresult CUDAAPI cuLibraryLoadFromFile(CUlibrary *library, const char *fileName,
     return r;
 }
 
+/* Nobody finds it any more. NULL: somebody else has taken it out. */
+static struct library *take_out(CUlibrary handle)
+{
+    pthread_mutex_lock(&lock);
+    struct library **at = &libraries;
+    while (*at && *at != (struct library *)handle) at = &(*at)->next;
+    struct library *l = *at;
+    if (l) *at = l->next;
+    pthread_mutex_unlock(&lock);
+    return l;
+}
+
 CUresult CUDAAPI cuLibraryUnload(CUlibrary library)
 {
-    struct library *l;
-    CUresult r = library_get(library, &l);
+    CUresult r = library_ready();
     if (r) return r;
-    while (l->nmodules) {
-        context_synchronize(l->modules[0]->context);
-        module_unload(l->modules[0]);
-    }
+    struct library *l = take_out(library);
+    if (!l) return CUDA_ERROR_INVALID_HANDLE;
+    for (struct context *c; (c = library_context(l)); library_leave(l, c)) context_synchronize(c);
     library_free_variables(l);
-    pthread_mutex_lock(&lock);
-    for (struct library **at = &libraries; *at; at = &(*at)->next)
-        if (*at == l) {
-            *at = l->next;
-            break;
-        }
-    pthread_mutex_unlock(&lock);
     for (uint32_t k = 0; k < image_of(l)->nkernels; k++) l->kernels[k].magic = 0;
     image_release(&l->file);
     handles_put(&kernel_handles, l->kernels);

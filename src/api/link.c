@@ -157,16 +157,16 @@ out:
 
 CUresult CUDAAPI cuLinkDestroy(CUlinkState state)
 {
-    struct link *l;
-    CUresult r = link_get(state, &l);
+    struct context *c;
+    CUresult r = context_current(&c);
     if (r) return r;
     pthread_mutex_lock(&lock);
-    for (struct link **at = &links; *at; at = &(*at)->next)
-        if (*at == l) {
-            *at = l->next;
-            break;
-        }
+    struct link **at = &links;
+    while (*at && *at != (struct link *)state) at = &(*at)->next;
+    struct link *l = *at;
+    if (l) *at = l->next;
     pthread_mutex_unlock(&lock);
+    if (!l) return CUDA_ERROR_INVALID_HANDLE;
     pthread_mutex_destroy(&l->lock);
     free(l->text);
     free(l->binary);

@@ -125,7 +125,7 @@ static CUresult load(CUmodule *module, const void *data, size_t size, unsigned n
     if (r) return r;
     if (!module || !data) return CUDA_ERROR_INVALID_VALUE;
     if ((r = image_from_data(data, size, n, options, values, &file))) return r;
-    r = module_load(c, &file, NULL, &m);
+    r = module_load(c, &file, &m);
     image_release(&file);
     if (!r) *module = (CUmodule)m;
     return r;
@@ -167,13 +167,10 @@ static CUresult named(CUmodule handle, struct module **m)
 
 CUresult CUDAAPI cuModuleUnload(CUmodule hmod)
 {
-    struct module *m;
-    CUresult r = named(hmod, &m);
-    if (r) return r;
-    if (m->library) return CUDA_ERROR_NOT_PERMITTED;
-    if ((r = context_synchronize(m->context))) return r;
-    module_unload(m);
-    return CUDA_SUCCESS;
+    struct context *c;
+    CUresult r = context_current(&c);
+    if (r || (r = module_check_own(hmod)) || (r = context_synchronize(c))) return r;
+    return module_unload(hmod);
 }
 
 CUresult CUDAAPI cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const char *name)

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* lists of modules */
+/* Loads and unloads, one at a time, and the lists of modules. Before a library's own. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 const char *image_string(const struct fl_image *image, uint32_t offset)
 {
@@ -47,7 +48,7 @@ static void free_variables(struct module *m)
     free(m->variables);
 }
 
-void library_free_variables(struct library *l)
+static void free_managed(struct library *l)
 {
     const struct fl_image *h = l->file.data;
     for (uint32_t k = 0; l->managed && k < h->nsymbols; k++) free_variable(l->managed[k]);
@@ -133,12 +134,24 @@ static CUresult make_functions(struct module *m)
     return CUDA_SUCCESS;
 }
 
-/* The symbol table follows the image in code memory, which kernels may read but not write. */
-CUresult module_load(struct context *c, const struct image_file *file, struct library *library, struct module **out)
+static void enter(struct module *m)
+{
+    struct library *l = m->library;
+    m->next = m->context->modules;
+    m->context->modules = m;
+    if (!l) return;
+    pthread_mutex_lock(&l->lock);
+    l->modules[l->nmodules++] = m;
+    pthread_mutex_unlock(&l->lock);
+}
+
+/* The symbol table follows the image in code memory, which kernels may read but not write. Under the lock. */
+static CUresult load(struct context *c, const struct image_file *file, struct library *library, struct module **out)
 {
     const struct fl_image *h = file->data;
-    struct module *m = calloc(1, sizeof *m);
     void *alias;
+    if (atomic_load(&c->destroyed)) return CUDA_ERROR_CONTEXT_IS_DESTROYED; /* nobody would unload it */
+    struct module *m = calloc(1, sizeof *m);
     if (!m) return CUDA_ERROR_OUT_OF_MEMORY;
     m->context = c;
     m->library = library;
@@ -150,10 +163,7 @@ CUresult module_load(struct context *c, const struct image_file *file, struct li
     m->symbols_va = m->image_va + file->size;
     m->addresses = (uint64_t *)((char *)alias + file->size);
     if ((r = make_symbols(m)) || (r = make_functions(m))) goto failed;
-    pthread_mutex_lock(&lock);
-    m->next = c->modules;
-    c->modules = m;
-    pthread_mutex_unlock(&lock);
+    enter(m);
     *out = m;
     return CUDA_SUCCESS;
 failed:
@@ -163,25 +173,33 @@ failed:
     return r;
 }
 
-static void unlink_module(struct module *m)
+CUresult module_load(struct context *c, const struct image_file *file, struct module **out)
+{
+    pthread_mutex_lock(&lock);
+    CUresult r = load(c, file, NULL, out);
+    pthread_mutex_unlock(&lock);
+    return r;
+}
+
+/* ---- unloading: whoever finds a module in a list under the lock unloads it before he drops the lock */
+
+static void leave(struct module *m)
 {
     struct library *l = m->library;
     if (l) pthread_mutex_lock(&l->lock);
     for (unsigned k = 0; l && k < l->nmodules; k++)
         if (l->modules[k] == m) l->modules[k] = l->modules[--l->nmodules];
     if (l) pthread_mutex_unlock(&l->lock);
-    pthread_mutex_lock(&lock);
     for (struct module **at = &m->context->modules; *at; at = &(*at)->next)
         if (*at == m) {
             *at = m->next;
             break;
         }
-    pthread_mutex_unlock(&lock);
 }
 
-void module_unload(struct module *m)
+static void unload(struct module *m)
 {
-    unlink_module(m);
+    leave(m);
     free_variables(m);
     for (uint32_t k = 0; k < m->image->nkernels; k++) m->functions[k].magic = 0;
     space_free_code(m->context->device, m->image_va, m->loaded_size);
@@ -191,18 +209,50 @@ void module_unload(struct module *m)
 
 void module_set_destroy(struct context *c)
 {
-    while (c->modules) module_unload(c->modules);
+    pthread_mutex_lock(&lock);
+    while (c->modules) unload(c->modules);
     c->heap = c->heap_size = 0;
+    pthread_mutex_unlock(&lock);
+}
+
+/* Under the lock. */
+static CUresult find(CUmodule handle, struct module **out)
+{
+    struct context *c = context_top();
+    for (struct module *m = c ? c->modules : NULL; m; m = m->next)
+        if (m == (struct module *)handle) return *out = m, CUDA_SUCCESS;
+    return CUDA_ERROR_INVALID_HANDLE;
 }
 
 CUresult module_get(CUmodule handle, struct module **out)
 {
-    struct context *c = context_top();
-    CUresult r = CUDA_ERROR_INVALID_HANDLE;
-    if (!handle || !c) return r;
     pthread_mutex_lock(&lock);
-    for (struct module *m = c->modules; m && r; m = m->next)
-        if (m == (struct module *)handle) *out = m, r = CUDA_SUCCESS;
+    CUresult r = find(handle, out);
+    pthread_mutex_unlock(&lock);
+    return r;
+}
+
+static CUresult find_own(CUmodule handle, struct module **out)
+{
+    CUresult r = find(handle, out);
+    return !r && (*out)->library ? CUDA_ERROR_NOT_PERMITTED : r;
+}
+
+CUresult module_check_own(CUmodule handle)
+{
+    struct module *m;
+    pthread_mutex_lock(&lock);
+    CUresult r = find_own(handle, &m);
+    pthread_mutex_unlock(&lock);
+    return r;
+}
+
+CUresult module_unload(CUmodule handle)
+{
+    struct module *m;
+    pthread_mutex_lock(&lock);
+    CUresult r = find_own(handle, &m);
+    if (!r) unload(m);
     pthread_mutex_unlock(&lock);
     return r;
 }
@@ -223,22 +273,50 @@ CUresult module_find_variable(struct module *m, const char *name, unsigned kinds
     return CUDA_ERROR_NOT_FOUND;
 }
 
+/* ---- libraries */
+
+static struct module *module_of(struct library *l, const struct context *c)
+{
+    struct module *m = NULL;
+    pthread_mutex_lock(&l->lock);
+    for (unsigned k = 0; k < l->nmodules && !m; k++)
+        if (l->modules[k]->context == c) m = l->modules[k];
+    pthread_mutex_unlock(&l->lock);
+    return m;
+}
+
 CUresult library_module(struct library *l, struct context *c, struct module **out)
 {
     CUresult r = CUDA_SUCCESS;
-    pthread_mutex_lock(&l->lock);
-    for (unsigned k = 0; k < l->nmodules; k++)
-        if (l->modules[k]->context == c) {
-            *out = l->modules[k];
-            goto out;
-        }
-    if (l->nmodules == sizeof l->modules / sizeof *l->modules)
-        r = CUDA_ERROR_OUT_OF_MEMORY;
-    else if (!(r = module_load(c, &l->file, l, out)))
-        l->modules[l->nmodules++] = *out;
-out:
-    pthread_mutex_unlock(&l->lock);
+    if ((*out = module_of(l, c))) return r;
+    pthread_mutex_lock(&lock);
+    if (!(*out = module_of(l, c)))
+        r = l->nmodules == sizeof l->modules / sizeof *l->modules ? CUDA_ERROR_OUT_OF_MEMORY : load(c, &l->file, l, out);
+    pthread_mutex_unlock(&lock);
     return r;
+}
+
+struct context *library_context(struct library *l)
+{
+    pthread_mutex_lock(&l->lock);
+    struct context *c = l->nmodules ? l->modules[0]->context : NULL;
+    pthread_mutex_unlock(&l->lock);
+    return c;
+}
+
+void library_leave(struct library *l, const struct context *c)
+{
+    pthread_mutex_lock(&lock);
+    struct module *m = module_of(l, c);
+    if (m) unload(m);
+    pthread_mutex_unlock(&lock);
+}
+
+void library_free_variables(struct library *l)
+{
+    pthread_mutex_lock(&lock);
+    free_managed(l);
+    pthread_mutex_unlock(&lock);
 }
 
 CUresult function_get(struct context *c, CUfunction handle, struct function **out)

@@ -50,17 +50,23 @@ struct library {                   /* CUlib_st */
     struct library *next;
 };
 
-/* Puts an image on c's device: code, variables, symbol table. library: whose module it is, or NULL. */
-CUresult module_load(struct context *c, const struct image_file *file, struct library *library, struct module **out);
-/* Nothing of it may run any more. */
-void module_unload(struct module *m);
-/* CUDA_ERROR_INVALID_HANDLE unless it is loaded. */
+/* Puts an image on c's device: code, variables, symbol table. CUDA_ERROR_CONTEXT_IS_DESTROYED, CUDA_ERROR_OUT_OF_MEMORY. */
+CUresult module_load(struct context *c, const struct image_file *file, struct module **out);
+/* CUDA_ERROR_INVALID_HANDLE unless it is loaded in the calling thread's context. */
 CUresult module_get(CUmodule handle, struct module **out);
+/* The same, and CUDA_ERROR_NOT_PERMITTED if it is a library's. */
+CUresult module_check_own(CUmodule handle);
+/* The same again, and then it is gone. Nothing of it may run any more. */
+CUresult module_unload(CUmodule handle);
 CUresult module_find_function(struct module *m, const char *name, struct function **out);
 /* A variable of this kind (or kinds: bits 1 << enum fl_symbol_kind). */
 CUresult module_find_variable(struct module *m, const char *name, unsigned kinds, struct allocation **out);
 /* The library's module in context c, loaded when first asked for. */
 CUresult library_module(struct library *l, struct context *c, struct module **out);
+/* A context that has such a module; NULL: none has. */
+struct context *library_context(struct library *l);
+/* Unloads c's, if it still has one. Nothing of it may run any more. */
+void library_leave(struct library *l, const struct context *c);
 const struct fl_image_kernel *image_kernels(const struct fl_image *image);
 const struct fl_image_param *image_params(const struct fl_image *image);
 
