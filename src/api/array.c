@@ -10,14 +10,20 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct array *arrays;
 
+/* Under the lock. */
+static struct array *find(CUarray handle)
+{
+    struct array *a = arrays;
+    while (a && a != (struct array *)handle) a = a->next;
+    return a;
+}
+
 CUresult array_get(CUarray handle, struct array **out)
 {
-    CUresult r = CUDA_ERROR_INVALID_HANDLE;
     pthread_mutex_lock(&lock);
-    for (struct array *a = arrays; a && r; a = a->next)
-        if (a == (struct array *)handle) *out = a, r = CUDA_SUCCESS;
+    struct array *a = *out = find(handle);
     pthread_mutex_unlock(&lock);
-    return r;
+    return a ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
 /* Bytes of an element; 0 if format and channels do not go together. */
@@ -163,35 +169,35 @@ CUresult array_create(struct context *c, const CUDA_ARRAY3D_DESCRIPTOR *d, struc
     return CUDA_SUCCESS;
 }
 
-void array_destroy(struct array *a)
+/* Under the lock: two ends at the same moment are of one array only once. */
+static void destroy(struct array *a)
 {
-    pthread_mutex_lock(&lock);
     for (struct array **at = &arrays; *at; at = &(*at)->next)
         if (*at == a) {
             *at = a->next;
             break;
         }
-    pthread_mutex_unlock(&lock);
     if (a->memory) space_free(a->memory);
     if (a->tiles && !a->mipmap) sparse_destroy(a->tiles);
     free(a);
 }
 
-/* An array of c that is no level of a mipmapped one, or NULL. */
-static struct array *one_of(const struct context *c)
+void array_destroy_level(struct array *a)
 {
     pthread_mutex_lock(&lock);
-    struct array *a = arrays;
-    while (a && (a->context != c || a->mipmap)) a = a->next;
+    destroy(a);
     pthread_mutex_unlock(&lock);
-    return a;
 }
 
 static void release_context(struct context *c)
 {
-    struct array *a;
     mipmap_release_context(c);
-    while ((a = one_of(c))) array_destroy(a);
+    pthread_mutex_lock(&lock);
+    for (struct array *a = arrays, *next; a; a = next) {
+        next = a->next;
+        if (a->context == c && !a->mipmap) destroy(a);
+    }
+    pthread_mutex_unlock(&lock);
 }
 
 const struct space_owner array_owner = { .release_context = release_context };
@@ -256,11 +262,14 @@ CUresult CUDAAPI cuArrayDestroy(CUarray hArray)
     struct context *c;
     struct array *a;
     CUresult r = context_current(&c);
-    if (r || (r = array_get(hArray, &a))) return r;
-    if (a->mipmap) return CUDA_SUCCESS; /* goes with its mipmapped array (observed on H200: no error) */
-    if ((r = context_synchronize(c))) return r;
-    array_destroy(a);
-    return CUDA_SUCCESS;
+    if (r || (r = array_get(hArray, &a)) || (r = context_synchronize(c))) return r;
+    pthread_mutex_lock(&lock);
+    if (!(a = find(hArray)))
+        r = CUDA_ERROR_INVALID_HANDLE;
+    else if (!a->mipmap) /* goes with its mipmapped array (observed on H200: no error) */
+        destroy(a);
+    pthread_mutex_unlock(&lock);
+    return r;
 }
 
 /* No format that is supported has planes. */

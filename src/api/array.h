@@ -37,7 +37,8 @@ CUresult array_check(const struct context *c, const CUDA_ARRAY3D_DESCRIPTOR *d);
 CUresult array_tiles(const CUDA_ARRAY3D_DESCRIPTOR *d, unsigned levels, struct sparse **out);
 /* The caller has checked d. Without tiles the array gets memory. */
 CUresult array_create(struct context *c, const CUDA_ARRAY3D_DESCRIPTOR *d, struct sparse *tiles, struct array **out);
-void array_destroy(struct array *a);
+/* One that is a level of a mipmapped one. */
+void array_destroy_level(struct array *a);
 void mipmap_release_context(struct context *c);
 
 /* Frees the arrays of a dying context. */

@@ -36,7 +36,7 @@ static CUresult add_level(struct mipmapped *m)
 
 static void unmake(struct mipmapped *m)
 {
-    while (m->count) array_destroy(m->levels[--m->count]);
+    while (m->count) array_destroy_level(m->levels[--m->count]);
     if (m->tiles) sparse_destroy(m->tiles);
     free(m);
 }
@@ -69,13 +69,19 @@ CUresult CUDAAPI cuMipmappedArrayCreate(CUmipmappedArray *pHandle, const CUDA_AR
     return CUDA_SUCCESS;
 }
 
+/* Where the list has it; the list's end: it has not. Under the lock. */
+static struct mipmapped **find(CUmipmappedArray handle)
+{
+    struct mipmapped **at = &mipmaps;
+    while (*at && *at != (struct mipmapped *)handle) at = &(*at)->next;
+    return at;
+}
+
 CUresult mipmap_get(CUmipmappedArray handle, struct mipmapped **out)
 {
     pthread_mutex_lock(&lock);
-    struct mipmapped *m = mipmaps;
-    while (m && m != (struct mipmapped *)handle) m = m->next;
+    struct mipmapped *m = *out = *find(handle);
     pthread_mutex_unlock(&lock);
-    *out = m;
     return m ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
@@ -90,15 +96,12 @@ CUresult CUDAAPI cuMipmappedArrayGetLevel(CUarray *pLevelArray, CUmipmappedArray
     return CUDA_SUCCESS;
 }
 
-static void take_out(struct mipmapped *m)
+/* Under the lock. */
+static void destroy(struct mipmapped **at)
 {
-    pthread_mutex_lock(&lock);
-    for (struct mipmapped **at = &mipmaps; *at; at = &(*at)->next)
-        if (*at == m) {
-            *at = m->next;
-            break;
-        }
-    pthread_mutex_unlock(&lock);
+    struct mipmapped *m = *at;
+    *at = m->next;
+    unmake(m);
 }
 
 CUresult CUDAAPI cuMipmappedArrayDestroy(CUmipmappedArray hMipmappedArray)
@@ -106,22 +109,24 @@ CUresult CUDAAPI cuMipmappedArrayDestroy(CUmipmappedArray hMipmappedArray)
     struct context *c;
     struct mipmapped *m;
     CUresult r = context_current(&c);
-    if (r || (r = mipmap_get(hMipmappedArray, &m))) return r;
-    if ((r = context_synchronize(c))) return r;
-    take_out(m);
-    unmake(m);
-    return CUDA_SUCCESS;
+    if (r || (r = mipmap_get(hMipmappedArray, &m)) || (r = context_synchronize(c))) return r;
+    pthread_mutex_lock(&lock);
+    struct mipmapped **at = find(hMipmappedArray);
+    if (*at)
+        destroy(at);
+    else
+        r = CUDA_ERROR_INVALID_HANDLE;
+    pthread_mutex_unlock(&lock);
+    return r;
 }
 
 void mipmap_release_context(struct context *c)
 {
-    for (;;) {
-        pthread_mutex_lock(&lock);
-        struct mipmapped *m = mipmaps;
-        while (m && m->context != c) m = m->next;
-        pthread_mutex_unlock(&lock);
-        if (!m) return;
-        take_out(m);
-        unmake(m);
-    }
+    pthread_mutex_lock(&lock);
+    for (struct mipmapped **at = &mipmaps; *at;)
+        if ((*at)->context == c)
+            destroy(at);
+        else
+            at = &(*at)->next;
+    pthread_mutex_unlock(&lock);
 }
