@@ -291,7 +291,8 @@ CUresult library_module(struct library *l, struct context *c, struct module **ou
     if ((*out = module_of(l, c))) return r;
     pthread_mutex_lock(&lock);
     if (!(*out = module_of(l, c)))
-        r = l->nmodules == sizeof l->modules / sizeof *l->modules ? CUDA_ERROR_OUT_OF_MEMORY : load(c, &l->file, l, out);
+        r = l->nmodules == sizeof l->modules / sizeof *l->modules ? CUDA_ERROR_OUT_OF_MEMORY
+                                                                  : load(c, &l->file, l, out);
     pthread_mutex_unlock(&lock);
     return r;
 }
