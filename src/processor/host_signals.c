@@ -107,6 +107,28 @@ static void on_segv(int number, siginfo_t *info, void *context)
     errno = saved;
 }
 
+/* What the page's entry permits, and has permitted, cannot fault; unless the program has protected the page itself.
+ * Another thread's fault may have mended it a moment ago: so it takes several times, one right after the other. */
+static bool protected_by_program(const struct mmu_fault *f)
+{
+    enum { TIMES = 32 };
+    static struct {
+        uint64_t address;
+        int thread;
+        unsigned times;
+    } last;
+    struct table *t = &mmu.tables[MMU_HOST];
+    unsigned page = page_of(f->address);
+    quiet_lock(&t->lock);
+    const struct leaf *l = leaf_find(MMU_HOST, f->address);
+    bool in_place = l && (l->open || mask_test(f->write ? &l->has_write : &l->has_read, page));
+    quiet_unlock(&t->lock);
+    if (!in_place || last.address != f->address || last.thread != f->thread) last.times = 0;
+    last.address = f->address;
+    last.thread = f->thread;
+    return in_place && ++last.times > TIMES;
+}
+
 bool host_serve_signals(void)
 {
     bool any = false;
@@ -119,7 +141,8 @@ bool host_serve_signals(void)
         atomic_fetch_sub(&posted, 1);
         bool woken;
         struct mmu_fault f = { MMU_HOST, m->address, m->write, threads[k], 1 };
-        atomic_store(&m->state, fault_serve(&f, false, &woken) == MMU_RETRY ? MAIL_RETRY : MAIL_FATAL);
+        bool again = !protected_by_program(&f) && fault_serve(&f, false, &woken) == MMU_RETRY;
+        atomic_store(&m->state, again ? MAIL_RETRY : MAIL_FATAL);
         if (atomic_load(&m->asleep)) futex_wake(&m->state, 1);
         any = true;
     }

@@ -326,6 +326,32 @@ static void a_handler_installed_later_gets_what_is_not_ours(void **state)
     munmap(none, RIG_PAGE);
 }
 
+static bool faults(volatile uint64_t *at, bool write)
+{
+    if (sigsetjmp(after, 1)) return true;
+    if (write)
+        *at = 1;
+    else
+        (void)*at;
+    return false;
+}
+
+static void what_the_program_protects_itself_faults_and_ends(void **state)
+{
+    (void)state;
+    struct sigaction a = { .sa_handler = on_segv, .sa_flags = SA_NODEFER }, old;
+    sigaction(SIGSEGV, &a, &old);
+    *word(0) = 1;
+    mprotect((void *)word(0), RIG_PAGE, PROT_READ);
+    assert_true(faults(word(0), true));
+    assert_false(faults(word(0), false));
+    mprotect((void *)word(0), RIG_PAGE, PROT_NONE);
+    assert_true(faults(word(0), false));
+    mprotect((void *)word(0), RIG_PAGE, PROT_READ | PROT_WRITE);
+    assert_false(faults(word(0), true));
+    sigaction(SIGSEGV, &old, NULL);
+}
+
 static void descriptors_that_run_out_are_an_error_and_not_more(void **state)
 {
     (void)state;
@@ -366,6 +392,7 @@ int main(int argc, char **argv)
         TEST(every_other_page_permitted_leaves_mappings_to_the_program),
         TEST(a_fatal_access_by_a_system_call_is_efault),
         TEST(a_handler_installed_later_gets_what_is_not_ours),
+        TEST(what_the_program_protects_itself_faults_and_ends),
         TEST(descriptors_that_run_out_are_an_error_and_not_more),
     };
     setenv("FAULTLINE_WORKERS", "4", 1);
