@@ -20,6 +20,7 @@ CUresult CUDAAPI cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned 
     struct allocation *a;
     CUresult r = context_current(&c);
     if (r || (r = capture_refuse_unsafe())) return r;
+    if (!profile_attribute(c->device->profile, CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY)) return CUDA_ERROR_NOT_SUPPORTED;
     if (!dptr || !bytesize || (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST))
         return CUDA_ERROR_INVALID_VALUE;
     if ((r = uvm_alloc(c, bytesize, flags, &a))) return r;
@@ -142,7 +143,7 @@ struct move {
     CUdeviceptr p;
     size_t size;
     CUmemLocation target, shown; /* for src/uvm; as asked for */
-    bool ordinary;               /* not managed: a is nothing */
+    bool ordinary;               /* not managed: a is nothing; what is discarded of it stays */
 };
 
 /* What is done in stream order. */
@@ -256,8 +257,7 @@ static CUresult check_batch(const struct batch *b, struct move *moves)
             m->shown = b->location[at];
             if (resolve(m->shown, &m->target)) r = CUDA_ERROR_INVALID_VALUE; /* also for no device (observed on H200) */
         }
-        if (!r && (r = managed(m->p, m->size, &m->a)) && !b->discard && (m->ordinary = ordinary(m->p, m->size)))
-            r = CUDA_SUCCESS;
+        if (!r && (r = managed(m->p, m->size, &m->a)) && (m->ordinary = ordinary(m->p, m->size))) r = CUDA_SUCCESS;
     }
     return r;
 }

@@ -12,7 +12,7 @@ bool uvm_exclusive;
 struct loan {
     const void *stream;
     unsigned to;
-    bool paused; /* the host has it meanwhile: a host function of the stream runs */
+    bool paused;  /* the host has it meanwhile: a host function of the stream runs */
     bool goes_on; /* after the pause */
 };
 static struct loan *loans;

@@ -50,7 +50,11 @@ CUresult exclusive_lend(int ordinal, const void *stream); /* as uvm_before_launc
 bool exclusive_permits(const struct managed *m, const struct mmu_fault *f);
 bool exclusive_fits(unsigned p, uint64_t size); /* size beside all else that device p has */
 /* Devices do not take memory from one another. */
-struct hint { enum { HINT_NONE, HINT_PIN, HINT_THROTTLE } kind; unsigned target; uint64_t until; };
+struct hint {
+    enum { HINT_NONE, HINT_PIN, HINT_THROTTLE } kind;
+    unsigned target;
+    uint64_t until;
+};
 struct hint exclusive_hint(const struct block *b, unsigned p);
 
 /* --- policy.c: decisions, without effects --- */

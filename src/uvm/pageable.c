@@ -42,7 +42,8 @@ CUresult pageable_begin(void)
 
 CUresult pageable_advise(uint64_t va, uint64_t size, CUmem_advise advice, CUmemLocation l, bool host_tables)
 {
-    bool accessed = advice == CU_MEM_ADVISE_SET_ACCESSED_BY || advice == CU_MEM_ADVISE_UNSET_ACCESSED_BY;
+    bool accessed = (advice == CU_MEM_ADVISE_SET_ACCESSED_BY || advice == CU_MEM_ADVISE_UNSET_ACCESSED_BY) &&
+                    l.type == CU_MEM_LOCATION_TYPE_DEVICE;
     return accessed && host_tables ? CUDA_SUCCESS : attributes_advise(&everything, va, size, advice, l);
 }
 

@@ -263,7 +263,8 @@ static CUresult alloc(struct context *c, uint64_t size, unsigned attach_flags, b
     mmu_look_for_handlers();
     quiet_lock(&uvm_lock);
     CUresult r = make_ready();
-    if (!r && uvm_exclusive && c && !exclusive_fits(1 + (unsigned)c->device->ordinal, size)) r = CUDA_ERROR_OUT_OF_MEMORY;
+    if (!r && uvm_exclusive && c && !exclusive_fits(1 + (unsigned)c->device->ordinal, size))
+        r = CUDA_ERROR_OUT_OF_MEMORY;
     if (!r && !(r = addresses_take(c, of_module, size, p))) describe(p, c, size, attach_flags, of_module);
     quiet_unlock(&uvm_lock);
     if (r) {

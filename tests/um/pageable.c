@@ -188,6 +188,21 @@ static void advice_is_taken_where_there_is_memory(void)
     EXPECT(cuMemAdvise((CUdeviceptr)p, MIB, CU_MEM_ADVISE_SET_READ_MOSTLY, device), CUDA_ERROR_INVALID_VALUE);
 }
 
+static void what_is_discarded_keeps_its_bytes(void)
+{
+    CUmemLocation device = { .type = CU_MEM_LOCATION_TYPE_DEVICE };
+    char *p = mmap(NULL, 4 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CUdeviceptr ranges[2] = { (CUdeviceptr)p, (CUdeviceptr)p + 2 * MIB };
+    size_t sizes[2] = { MIB, MIB }, first = 0;
+    memset(p, 1, 4 * MIB);
+    EXPECT(cuMemDiscardBatchAsync(ranges, sizes, 2, 0, CU_STREAM_PER_THREAD), 0);
+    EXPECT(cuMemDiscardAndPrefetchBatchAsync(ranges, sizes, 2, &device, &first, 1, 0, CU_STREAM_PER_THREAD), 0);
+    EXPECT(cuStreamSynchronize(CU_STREAM_PER_THREAD), 0);
+    EXPECT(p[100], 1);
+    munmap(p + 2 * MIB, MIB);
+    EXPECT(cuMemDiscardBatchAsync(ranges, sizes, 2, 0, CU_STREAM_PER_THREAD), CUDA_ERROR_INVALID_VALUE);
+}
+
 static int said(CUmem_range_attribute attribute, void *p)
 {
     int v = -77;
@@ -212,6 +227,9 @@ static void what_is_said_of_memory_lasts_as_long_as_it(void)
     EXPECT(said(CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, p), 1);
     EXPECT(said(CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION, p), 0);
     EXPECT(said(CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY, p), host_tables ? CU_DEVICE_INVALID : 0);
+    EXPECT(cuMemAdvise(d + MIB, MIB, CU_MEM_ADVISE_UNSET_ACCESSED_BY, device), 0);
+    EXPECT(cuMemAdvise(d + MIB, MIB, CU_MEM_ADVISE_SET_ACCESSED_BY, host), 0);
+    EXPECT(said(CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY, p + MIB), CU_DEVICE_CPU);
     EXPECT(said(CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION, p), 0);
     EXPECT(said(CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, p + 2 * MIB), 0);
     EXPECT(cuMemPrefetchAsync(d, 2 * MIB, host, 0, NULL), 0);
@@ -285,6 +303,7 @@ IN_CHILD(memory_mapped_anew_is_seen_anew, 0)
 IN_CHILD(memory_that_moves_keeps_its_bytes, 0)
 IN_CHILD(no_store_of_another_thread_is_lost_when_a_kernel_comes, 0)
 IN_CHILD(advice_is_taken_where_there_is_memory, 0)
+IN_CHILD(what_is_discarded_keeps_its_bytes, 0)
 IN_CHILD(what_is_said_of_memory_lasts_as_long_as_it, 0)
 IN_CHILD(prefetched_memory_is_mapped_before_kernels_come, 0)
 IN_CHILD(what_a_kernel_touched_can_be_registered, 0)
@@ -300,6 +319,7 @@ int main(void)
         cmocka_unit_test(test_memory_that_moves_keeps_its_bytes),
         cmocka_unit_test(test_no_store_of_another_thread_is_lost_when_a_kernel_comes),
         cmocka_unit_test(test_advice_is_taken_where_there_is_memory),
+        cmocka_unit_test(test_what_is_discarded_keeps_its_bytes),
         cmocka_unit_test(test_what_is_said_of_memory_lasts_as_long_as_it),
         cmocka_unit_test(test_prefetched_memory_is_mapped_before_kernels_come),
         cmocka_unit_test(test_what_a_kernel_touched_can_be_registered),
