@@ -13,68 +13,127 @@ static CUDA_KERNEL_NODE_PARAMS kernel(CUfunction f, void **params)
                                       .kernelParams = params };
 }
 
+/* A graph made by hand: sets a word to 100, adds added to it, copies it to out, counts a call. Its nodes are made in
+ * another order than that in which they run. */
+struct chain {
+    CUgraph graph;
+    CUgraphNode set, add, copy, host;
+    uint32_t words, added, out;
+    int calls;
+    CUdeviceptr at;
+    void *params[3];
+    CUDA_KERNEL_NODE_PARAMS add_params;
+};
+
+static void chain_nodes(struct chain *c)
+{
+    const CUDA_MEMSET_NODE_PARAMS set = { .dst = memory, .value = 100, .elementSize = 4, .width = 1024, .height = 1 };
+    const CUDA_MEMCPY3D copy = { .srcMemoryType = CU_MEMORYTYPE_DEVICE,
+                                 .srcDevice = memory + 400,
+                                 .dstMemoryType = CU_MEMORYTYPE_HOST,
+                                 .dstHost = &c->out,
+                                 .WidthInBytes = 4,
+                                 .Height = 1,
+                                 .Depth = 1 };
+    const CUDA_HOST_NODE_PARAMS host = { count, &c->calls };
+    CUcontext context;
+    ok(cuCtxGetCurrent(&context));
+    ok(cuGraphAddHostNode(&c->host, c->graph, NULL, 0, &host));
+    ok(cuGraphAddMemcpyNode(&c->copy, c->graph, NULL, 0, &copy, context));
+    ok(cuGraphAddKernelNode(&c->add, c->graph, NULL, 0, &c->add_params));
+    ok(cuGraphAddMemsetNode(&c->set, c->graph, NULL, 0, &set, context));
+}
+
+/* c stays where it is: the graph refers to it. */
+static void chain_make(struct chain *c)
+{
+    *c = (struct chain){ .words = 1024, .added = 7, .at = memory };
+    c->params[0] = &c->at;
+    c->params[1] = &c->words;
+    c->params[2] = &c->added;
+    c->add_params = kernel(add, c->params);
+    ok(cuGraphCreate(&c->graph, 0));
+    chain_nodes(c);
+    const CUgraphNode from[] = { c->set, c->add, c->copy }, to[] = { c->add, c->copy, c->host };
+    ok(cuGraphAddDependencies(c->graph, from, to, NULL, 3));
+}
+
 static void a_graph_made_by_hand_runs_in_the_order_of_its_edges(void **state)
 {
     (void)state;
-    CUgraph g, clone;
-    CUgraphNode set, kern, copy, host, found;
-    CUgraphExec x, y;
-    CUcontext c;
-    static int calls;
-    uint32_t out = 0, n = 1024, v = 7;
-    void *params[] = { &memory, &n, &v };
-    calls = 0;
-    ok(cuCtxGetCurrent(&c));
-    ok(cuGraphCreate(&g, 0));
-    CUDA_KERNEL_NODE_PARAMS k = kernel(add, params);
-    CUDA_MEMSET_NODE_PARAMS m = { .dst = memory, .value = 100, .elementSize = 4, .width = 1024, .height = 1 };
-    CUDA_MEMCPY3D d = { .srcMemoryType = CU_MEMORYTYPE_DEVICE,
-                        .srcDevice = memory + 400,
-                        .dstMemoryType = CU_MEMORYTYPE_HOST,
-                        .dstHost = &out,
-                        .WidthInBytes = 4,
-                        .Height = 1,
-                        .Depth = 1 };
-    CUDA_HOST_NODE_PARAMS h = { count, &calls };
-    ok(cuGraphAddHostNode(&host, g, NULL, 0, &h));
-    ok(cuGraphAddMemcpyNode(&copy, g, NULL, 0, &d, c));
-    ok(cuGraphAddKernelNode(&kern, g, NULL, 0, &k));
-    ok(cuGraphAddMemsetNode(&set, g, NULL, 0, &m, c));
-    CUgraphNode from[] = { set, kern, copy }, to[] = { kern, copy, host };
-    ok(cuGraphAddDependencies(g, from, to, NULL, 3));
-    assert_int_equal(cuGraphAddDependencies(g, from, to, NULL, 1), CUDA_ERROR_INVALID_VALUE);
-    ok(cuGraphInstantiate(&x, g, 0));
+    struct chain c;
+    CUgraphExec x;
+    chain_make(&c);
+    assert_int_equal(cuGraphAddDependencies(c.graph, &c.set, &c.add, NULL, 1), CUDA_ERROR_INVALID_VALUE);
+    ok(cuGraphInstantiate(&x, c.graph, 0));
     run(x);
-    assert_int_equal(out, 107);
-    assert_int_equal(calls, 1);
-    CUgraphNode back_from = host, back_to = set;
-    ok(cuGraphAddDependencies(g, &back_from, &back_to, NULL, 1));
-    assert_int_equal(cuGraphInstantiate(&y, g, 0), CUDA_ERROR_INVALID_VALUE);
-    ok(cuGraphRemoveDependencies(g, &back_from, &back_to, NULL, 1));
-    v = 50;
-    ok(cuGraphExecKernelNodeSetParams(x, kern, &k));
-    run(x);
-    assert_int_equal(out, 150);
-    CUDA_KERNEL_NODE_PARAMS seen;
-    ok(cuGraphKernelNodeGetParams(kern, &seen));
-    assert_int_equal(*(uint32_t *)seen.kernelParams[2], 7);
-    ok(cuGraphClone(&clone, g));
-    ok(cuGraphNodeFindInClone(&found, kern, clone));
-    assert_ptr_not_equal(found, kern);
-    ok(cuGraphDestroyNode(host));
-    ok(cuGraphInstantiate(&y, clone, 0));
-    run(y);
-    assert_int_equal(out, 107);
-    assert_int_equal(calls, 3);
-    ok(cuGraphNodeSetEnabled(y, found, 0));
-    run(y);
-    assert_int_equal(out, 100);
-    ok(cuGraphDestroy(clone));
-    ok(cuGraphDestroy(g));
-    run(y);
+    assert_int_equal(c.out, 107);
+    assert_int_equal(c.calls, 1);
     ok(cuGraphExecDestroy(x));
-    ok(cuGraphExecDestroy(y));
-    assert_int_equal(cuGraphKernelNodeGetParams(kern, &seen), CUDA_ERROR_INVALID_VALUE);
+    ok(cuGraphDestroy(c.graph));
+}
+
+static void edges_that_form_a_circle_cannot_be_instantiated(void **state)
+{
+    (void)state;
+    struct chain c;
+    CUgraphExec x;
+    chain_make(&c);
+    ok(cuGraphAddDependencies(c.graph, &c.host, &c.set, NULL, 1));
+    assert_int_equal(cuGraphInstantiate(&x, c.graph, 0), CUDA_ERROR_INVALID_VALUE);
+    ok(cuGraphRemoveDependencies(c.graph, &c.host, &c.set, NULL, 1));
+    ok(cuGraphInstantiate(&x, c.graph, 0));
+    ok(cuGraphExecDestroy(x));
+    ok(cuGraphDestroy(c.graph));
+}
+
+static void parameters_of_an_executable_graph_are_its_own(void **state)
+{
+    (void)state;
+    struct chain c;
+    CUgraphExec x, later;
+    CUDA_KERNEL_NODE_PARAMS seen;
+    chain_make(&c);
+    ok(cuGraphInstantiate(&x, c.graph, 0));
+    c.added = 50;
+    ok(cuGraphExecKernelNodeSetParams(x, c.add, &c.add_params));
+    run(x);
+    assert_int_equal(c.out, 150);
+    ok(cuGraphKernelNodeGetParams(c.add, &seen));
+    assert_int_equal(*(uint32_t *)seen.kernelParams[2], 7);
+    ok(cuGraphInstantiate(&later, c.graph, 0));
+    run(later);
+    assert_int_equal(c.out, 107);
+    ok(cuGraphExecDestroy(x));
+    ok(cuGraphExecDestroy(later));
+    ok(cuGraphDestroy(c.graph));
+    assert_int_equal(cuGraphKernelNodeGetParams(c.add, &seen), CUDA_ERROR_INVALID_VALUE);
+}
+
+static void a_clone_does_not_need_its_original(void **state)
+{
+    (void)state;
+    struct chain c;
+    CUgraph clone;
+    CUgraphNode found;
+    CUgraphExec x;
+    chain_make(&c);
+    ok(cuGraphClone(&clone, c.graph));
+    ok(cuGraphNodeFindInClone(&found, c.add, clone));
+    assert_ptr_not_equal(found, c.add);
+    ok(cuGraphDestroyNode(c.host));
+    ok(cuGraphInstantiate(&x, clone, 0));
+    run(x);
+    assert_int_equal(c.out, 107);
+    assert_int_equal(c.calls, 1);
+    ok(cuGraphNodeSetEnabled(x, found, 0));
+    run(x);
+    assert_int_equal(c.out, 100);
+    ok(cuGraphDestroy(clone));
+    ok(cuGraphDestroy(c.graph));
+    run(x);
+    assert_int_equal(c.calls, 3);
+    ok(cuGraphExecDestroy(x));
 }
 
 static void an_executable_graph_takes_the_parameters_of_one_of_its_shape(void **state)
@@ -369,6 +428,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         T(a_graph_made_by_hand_runs_in_the_order_of_its_edges),
+        T(edges_that_form_a_circle_cannot_be_instantiated),
+        T(parameters_of_an_executable_graph_are_its_own),
+        T(a_clone_does_not_need_its_original),
         T(an_executable_graph_takes_the_parameters_of_one_of_its_shape),
         T(launches_of_one_graph_do_not_overlap),
         T(nodes_of_two_devices_run_in_order),

@@ -8,15 +8,20 @@
 #define __shared__ __attribute__((shared))
 #define __constant__ __attribute__((constant))
 #define __noinline__ __attribute__((noinline))
-struct uint3 { unsigned x, y, z; };
-struct dim3 { unsigned x, y, z; };
+struct uint3 {
+    unsigned x, y, z;
+};
+struct dim3 {
+    unsigned x, y, z;
+};
 #include <__clang_cuda_builtin_vars.h>
 
 typedef unsigned long size_t;
 extern "C" __device__ int printf(const char *, ...);
 extern "C" __device__ void *malloc(size_t);
 extern "C" __device__ void free(void *);
-extern "C" __device__ __attribute__((noreturn)) void __assertfail(const char *, const char *, unsigned, const char *, size_t);
+extern "C" __device__ __attribute__((noreturn)) void __assertfail(const char *, const char *, unsigned, const char *,
+                                                                  size_t);
 #define assert(c) ((c) ? (void)0 : __assertfail(#c, __FILE__, __LINE__, __PRETTY_FUNCTION__, 1))
 
 #define DEVICE static __inline__ __device__ __attribute__((always_inline))
@@ -29,14 +34,20 @@ DEVICE int __popc(unsigned v) { return __builtin_popcount(v); }
 DEVICE int atomicAdd(int *p, int v) { return __nvvm_atom_add_gen_i(p, v); }
 DEVICE unsigned atomicAdd(unsigned *p, unsigned v) { return (unsigned)__nvvm_atom_add_gen_i((int *)p, (int)v); }
 DEVICE int atomicCAS(int *p, int was, int is) { return __nvvm_atom_cas_gen_i(p, was, is); }
-DEVICE unsigned long long atomicCAS(unsigned long long *p, unsigned long long was, unsigned long long is) { return (unsigned long long)__nvvm_atom_cas_gen_ll((long long *)p, (long long)was, (long long)is); }
+DEVICE unsigned long long atomicCAS(unsigned long long *p, unsigned long long was, unsigned long long is)
+{
+    return (unsigned long long)__nvvm_atom_cas_gen_ll((long long *)p, (long long)was, (long long)is);
+}
 DEVICE int atomicExch(int *p, int v) { return __nvvm_atom_xchg_gen_i(p, v); }
 
 #define SHUFFLE(name, mode, clamp) \
     DEVICE int name(unsigned mask, int v, int by) \
     { \
         int r; \
-        asm volatile("shfl.sync." mode ".b32 %0, %1, %2, " clamp ", %3;" : "=r"(r) : "r"(v), "r"(by), "r"(mask) : "memory"); \
+        asm volatile("shfl.sync." mode ".b32 %0, %1, %2, " clamp ", %3;" \
+                     : "=r"(r) \
+                     : "r"(v), "r"(by), "r"(mask) \
+                     : "memory"); \
         return r; \
     }
 SHUFFLE(__shfl_sync, "idx", "31")
@@ -45,7 +56,10 @@ SHUFFLE(__shfl_up_sync, "up", "0")
 DEVICE unsigned __ballot_sync(unsigned mask, int p)
 {
     unsigned r;
-    asm volatile("{ .reg .pred p; setp.ne.s32 p, %1, 0; vote.sync.ballot.b32 %0, p, %2; }" : "=r"(r) : "r"(p), "r"(mask) : "memory");
+    asm volatile("{ .reg .pred p; setp.ne.s32 p, %1, 0; vote.sync.ballot.b32 %0, p, %2; }"
+                 : "=r"(r)
+                 : "r"(p), "r"(mask)
+                 : "memory");
     return r;
 }
 DEVICE unsigned __activemask()

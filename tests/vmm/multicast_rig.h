@@ -89,24 +89,24 @@ static inline CUresult run_one(const char *ptx, CUdeviceptr first, CUdeviceptr s
     return r;
 }
 
-#define MULTIMEM_KERNEL_BEGIN                            \
+#define MULTIMEM_KERNEL_BEGIN \
     ".version 8.1\n.target sm_90\n.address_size 64\n" \
     ".visible .entry one(.param .u64 object, .param .u64 other)\n{\n"
 /* Puts all members' words together; *other = the sum */
-#define ADD_UP                                                                                      \
-    MULTIMEM_KERNEL_BEGIN ".reg .b64 %a<2>; .reg .b32 %r;\n"                                       \
-                          "ld.param.u64 %a0, [object]; ld.param.u64 %a1, [other];\n"               \
-                          "multimem.ld_reduce.relaxed.sys.global.add.u32 %r, [%a0];\n"             \
+#define ADD_UP \
+    MULTIMEM_KERNEL_BEGIN ".reg .b64 %a<2>; .reg .b32 %r;\n" \
+                          "ld.param.u64 %a0, [object]; ld.param.u64 %a1, [other];\n" \
+                          "multimem.ld_reduce.relaxed.sys.global.add.u32 %r, [%a0];\n" \
                           "st.global.u32 [%a1], %r; ret;\n}\n"
 /* Each member's word += 7 */
-#define ADD_7                                                                                       \
-    MULTIMEM_KERNEL_BEGIN ".reg .b64 %a; .reg .b32 %r;\n"                                          \
-                          "ld.param.u64 %a, [object]; mov.u32 %r, 7;\n"                            \
+#define ADD_7 \
+    MULTIMEM_KERNEL_BEGIN ".reg .b64 %a; .reg .b32 %r;\n" \
+                          "ld.param.u64 %a, [object]; mov.u32 %r, 7;\n" \
                           "multimem.red.relaxed.sys.global.add.u32 [%a], %r; ret;\n}\n"
 /* Each member's word = 5 */
-#define STORE_5                                                                                     \
-    MULTIMEM_KERNEL_BEGIN ".reg .b64 %a; .reg .b32 %r;\n"                                          \
-                          "ld.param.u64 %a, [object]; mov.u32 %r, 5;\n"                            \
+#define STORE_5 \
+    MULTIMEM_KERNEL_BEGIN ".reg .b64 %a; .reg .b32 %r;\n" \
+                          "ld.param.u64 %a, [object]; mov.u32 %r, 5;\n" \
                           "multimem.st.relaxed.sys.global.u32 [%a], %r; ret;\n}\n"
 
 static inline uint32_t add_up(CUdeviceptr at)

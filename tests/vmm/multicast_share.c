@@ -20,9 +20,7 @@ static void send_descriptor(int socket, int descriptor)
     union control control = {
         .header = { .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int)) }
     };
-    struct msghdr m = {
-        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control
-    };
+    struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control };
     memcpy(CMSG_DATA(&control.header), &descriptor, sizeof descriptor);
     EXPECT_EQUAL(sendmsg(socket, &m, 0), 1);
 }
@@ -33,9 +31,7 @@ static int receive_descriptor(int socket)
     int descriptor;
     struct iovec part = { &byte, 1 };
     union control control;
-    struct msghdr m = {
-        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control
-    };
+    struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control };
     EXPECT_EQUAL(recvmsg(socket, &m, 0), 1);
     EXPECT(CMSG_FIRSTHDR(&m));
     memcpy(&descriptor, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof descriptor);
@@ -65,8 +61,7 @@ static void make_object(int socket)
 static void import_object(int socket)
 {
     int descriptor = receive_descriptor(socket);
-    CHECK(cuMemImportFromShareableHandle(&object, (void *)(long)descriptor,
-                                         CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
+    CHECK(cuMemImportFromShareableHandle(&object, (void *)(long)descriptor, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
     close(descriptor);
     usleep(50000); /* the other waits for the team to be whole: it should really have to */
 }

@@ -10,10 +10,10 @@ enum { ADD = 1, MIN_MAX = 2, AND_OR_XOR = 4 };
 struct form {
     const char *type;
     enum number number;
-    unsigned bytes;                /* of one number */
-    unsigned width;                /* of the type in bytes: f16x2 is two numbers */
-    unsigned loads, reductions;    /* the operations that ld_reduce and red have */
-    unsigned lengths;              /* of vectors, added up; 1: no vector */
+    unsigned bytes;             /* of one number */
+    unsigned width;             /* of the type in bytes: f16x2 is two numbers */
+    unsigned loads, reductions; /* the operations that ld_reduce and red have */
+    unsigned lengths;           /* of vectors, added up; 1: no vector */
 };
 static const struct form forms[] = {
     { "u32", UNSIGNED, 4, 4, ADD | MIN_MAX, ADD | MIN_MAX, 1 },
@@ -42,8 +42,8 @@ struct operand {
 
 static int wrong_results;
 
-static void expect_operand(const char *instruction, int device, const struct operand *saw,
-                           const struct operand *wanted, unsigned size)
+static void expect_operand(const char *instruction, int device, const struct operand *saw, const struct operand *wanted,
+                           unsigned size)
 {
     uint32_t s[4], w[4];
     if (!memcmp(saw, wanted, size)) return;
@@ -144,8 +144,10 @@ static void execute(int device, const struct form *f, const char *instruction, u
     char list[128], ptx[4096], *at = ptx;
     CUdeviceptr buffer;
     list_registers(length, list);
-    at += sprintf(at, MULTIMEM_KERNEL_BEGIN ".reg .b64 %%a<2>; .reg .%s %%r<%u>;\n"
-                                            "ld.param.u64 %%a0, [object]; ld.param.u64 %%a1, [other];\n", word, length);
+    at += sprintf(at,
+                  MULTIMEM_KERNEL_BEGIN ".reg .b64 %%a<2>; .reg .%s %%r<%u>;\n"
+                                        "ld.param.u64 %%a0, [object]; ld.param.u64 %%a1, [other];\n",
+                  word, length);
     for (unsigned k = 0; k < length && !load; k++)
         at += sprintf(at, "ld.global.%s %%r%u, [%%a1+%u];\n", word, k, k * f->width);
     at += load ? sprintf(at, "multimem.%s %s, [%%a0];\n", instruction, list)
