@@ -43,7 +43,8 @@ static CUfunction kernel(const char *name)
 {
     CUmodule m;
     CUfunction f;
-    EXPECT(!cuModuleLoadData(&m, ptx) && !cuModuleGetFunction(&f, m, name));
+    CHECK(cuModuleLoadData(&m, ptx));
+    CHECK(cuModuleGetFunction(&f, m, name));
     return f;
 }
 
@@ -65,7 +66,9 @@ static void alone(void (*body)(void), int times)
         if (!child) {
             CUcontext c;
             alarm(PATIENCE_S);
-            EXPECT(!cuInit(0) && !cuDevicePrimaryCtxRetain(&c, 0) && !cuCtxSetCurrent(c));
+            CHECK(cuInit(0));
+            CHECK(cuDevicePrimaryCtxRetain(&c, 0));
+            CHECK(cuCtxSetCurrent(c));
             body();
             _exit(0);
         }
@@ -82,11 +85,12 @@ static void behind_body(void)
     CUstream s;
     CUevent e;
     CUfunction f = kernel("poke");
-    EXPECT(!cuStreamCreate(&s, CU_STREAM_NON_BLOCKING) && !cuEventCreate(&e, 0));
+    CHECK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+    CHECK(cuEventCreate(&e, 0));
     CUresult r = launch(f, s, 16, 3000);
     if (!r) r = cuEventRecord(e, s);
     if (!r) r = cuEventSynchronize(e);
-    EXPECT(r == CUDA_ERROR_ILLEGAL_ADDRESS);
+    EXPECT_EQUAL(r, CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
 static void an_event_behind_a_kernel_that_failed_is_never_complete(void **state)
@@ -100,13 +104,15 @@ static void said_body(void)
     int ends[2];
     char text[64] = "";
     CUfunction f = kernel("say");
-    EXPECT(!pipe(ends) && dup2(ends[1], 1) == 1);
+    EXPECT(!pipe(ends));
+    EXPECT_EQUAL(dup2(ends[1], 1), 1);
     EXPECT(!launch(f, NULL, 16, 0));
     nap(300000); /* the error is known before anybody synchronises */
-    EXPECT(cuCtxSynchronize() == CUDA_ERROR_ILLEGAL_ADDRESS);
+    ANSWERS(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
     close(ends[1]);
     close(1);
-    EXPECT(read(ends[0], text, sizeof text - 1) == 5 && !strcmp(text, "Hello"));
+    EXPECT_EQUAL(read(ends[0], text, sizeof text - 1), 5);
+    EXPECT(!strcmp(text, "Hello"));
 }
 
 static void what_a_kernel_printed_before_it_failed_is_shown_with_the_error(void **state)
@@ -126,11 +132,15 @@ static void *come_and_go(void *arg)
     while (!atomic_load(&over)) {
         CUdeviceptr p;
         unsigned v = 0;
-        EXPECT(!cuDevicePrimaryCtxRetain(&c, 0) && !cuCtxSetCurrent(c));
-        EXPECT(!cuMemAlloc(&p, 4096) && !cuMemsetD32(p, 7, 1024) && !cuMemcpyDtoH(&v, p, 4) && v == 7);
+        CHECK(cuDevicePrimaryCtxRetain(&c, 0));
+        CHECK(cuCtxSetCurrent(c));
+        CHECK(cuMemAlloc(&p, 4096));
+        CHECK(cuMemsetD32(p, 7, 1024));
+        CHECK(cuMemcpyDtoH(&v, p, 4));
+        EXPECT_EQUAL(v, 7);
         /* the end of the context has something to wait for */
         EXPECT(!launch(kernel("poke"), NULL, p, 500));
-        EXPECT(!cuDevicePrimaryCtxRelease(0));
+        CHECK(cuDevicePrimaryCtxRelease(0));
     }
     return NULL;
 }
@@ -138,7 +148,7 @@ static void *come_and_go(void *arg)
 static void primary_body(void)
 {
     pthread_t thread[THREADS];
-    EXPECT(!cuDevicePrimaryCtxRelease(0));
+    CHECK(cuDevicePrimaryCtxRelease(0));
     for (int k = 0; k < THREADS; k++) EXPECT(!pthread_create(&thread[k], NULL, come_and_go, NULL));
     nap(900000);
     atomic_store(&over, true);
@@ -155,14 +165,18 @@ static void long_gone_body(void)
 {
     CUcontext c, bottom;
     CUdeviceptr p;
-    EXPECT(!cuCtxCreate(&bottom, NULL, 0, 0) && !cuCtxPushCurrent(bottom) && !cuCtxDestroy(bottom));
+    CHECK(cuCtxCreate(&bottom, NULL, 0, 0));
+    CHECK(cuCtxPushCurrent(bottom));
+    CHECK(cuCtxDestroy(bottom));
     /* some live on at the end */
     for (int k = 0; k < 4108; k++) {
-        EXPECT(!cuCtxCreate(&c, NULL, 0, 0) && !cuCtxPopCurrent(NULL));
-        if (k < 4096) EXPECT(!cuCtxDestroy(c));
+        CHECK(cuCtxCreate(&c, NULL, 0, 0));
+        CHECK(cuCtxPopCurrent(NULL));
+        if (k < 4096) CHECK(cuCtxDestroy(c));
     }
-    EXPECT(!cuCtxGetCurrent(&c) && c == bottom);
-    EXPECT(cuMemAlloc(&p, 4) == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    CHECK(cuCtxGetCurrent(&c));
+    EXPECT_EQUAL(c, bottom);
+    ANSWERS(cuMemAlloc(&p, 4), CUDA_ERROR_CONTEXT_IS_DESTROYED);
 }
 
 static void a_context_destroyed_long_ago_is_still_that_to_who_has_it_current(void **state)
@@ -175,10 +189,16 @@ static void nested_body(void)
 {
     CUcontext before, outer, inner, now;
     CUdeviceptr p;
-    EXPECT(!cuCtxGetCurrent(&before) && !cuCtxCreate(&outer, NULL, 0, 0) && !cuCtxCreate(&inner, NULL, 0, 0) &&
-           !cuCtxDestroy(inner));
-    EXPECT(!cuCtxGetCurrent(&now) && now == outer && !cuMemAlloc(&p, 4));
-    EXPECT(!cuCtxDestroy(outer) && !cuCtxGetCurrent(&now) && now == before);
+    CHECK(cuCtxGetCurrent(&before));
+    CHECK(cuCtxCreate(&outer, NULL, 0, 0));
+    CHECK(cuCtxCreate(&inner, NULL, 0, 0));
+    CHECK(cuCtxDestroy(inner));
+    CHECK(cuCtxGetCurrent(&now));
+    EXPECT_EQUAL(now, outer);
+    CHECK(cuMemAlloc(&p, 4));
+    CHECK(cuCtxDestroy(outer));
+    CHECK(cuCtxGetCurrent(&now));
+    EXPECT_EQUAL(now, before);
 }
 
 static void who_destroys_the_current_context_is_back_in_the_one_before(void **state)
@@ -190,14 +210,14 @@ static void who_destroys_the_current_context_is_back_in_the_one_before(void **st
 static CUcontext top(void)
 {
     CUcontext c;
-    EXPECT(!cuCtxGetCurrent(&c));
+    CHECK(cuCtxGetCurrent(&c));
     return c;
 }
 
 static CUcontext popped(void)
 {
     CUcontext c;
-    EXPECT(!cuCtxPopCurrent(&c));
+    CHECK(cuCtxPopCurrent(&c));
     return c;
 }
 
@@ -206,15 +226,31 @@ static void below_body(void)
 {
     CUcontext a, b, none;
     while (top()) popped();
-    EXPECT(!cuCtxCreate(&b, NULL, 0, 0) && !cuCtxCreate(&a, NULL, 0, 0));
-    EXPECT(!cuCtxDestroy(b) && top() == a);
-    EXPECT(popped() == a && popped() == b && !top() && cuCtxPopCurrent(&none) == CUDA_ERROR_INVALID_CONTEXT);
-    EXPECT(!cuCtxPushCurrent(a) && !cuCtxPushCurrent(a) && !cuCtxDestroy(a));
-    EXPECT(top() == a && cuCtxSynchronize() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
-    EXPECT(popped() == a && !top() && cuCtxPopCurrent(&none) == CUDA_ERROR_INVALID_CONTEXT);
-    EXPECT(!cuCtxCreate(&a, NULL, 0, 0) && popped() == a && !cuCtxCreate(&b, NULL, 0, 0));
-    EXPECT(!cuCtxSetCurrent(a) && top() == a && !cuCtxDestroy(a)); /* in the place of b */
-    EXPECT(!top() && cuCtxPopCurrent(&none) == CUDA_ERROR_INVALID_CONTEXT && !cuCtxDestroy(b));
+    CHECK(cuCtxCreate(&b, NULL, 0, 0));
+    CHECK(cuCtxCreate(&a, NULL, 0, 0));
+    CHECK(cuCtxDestroy(b));
+    EXPECT_EQUAL(top(), a);
+    EXPECT_EQUAL(popped(), a);
+    EXPECT_EQUAL(popped(), b);
+    EXPECT(!top());
+    ANSWERS(cuCtxPopCurrent(&none), CUDA_ERROR_INVALID_CONTEXT);
+    CHECK(cuCtxPushCurrent(a));
+    CHECK(cuCtxPushCurrent(a));
+    CHECK(cuCtxDestroy(a));
+    EXPECT_EQUAL(top(), a);
+    ANSWERS(cuCtxSynchronize(), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    EXPECT_EQUAL(popped(), a);
+    EXPECT(!top());
+    ANSWERS(cuCtxPopCurrent(&none), CUDA_ERROR_INVALID_CONTEXT);
+    CHECK(cuCtxCreate(&a, NULL, 0, 0));
+    EXPECT_EQUAL(popped(), a);
+    CHECK(cuCtxCreate(&b, NULL, 0, 0));
+    CHECK(cuCtxSetCurrent(a));
+    EXPECT_EQUAL(top(), a);
+    CHECK(cuCtxDestroy(a)); /* in the place of b */
+    EXPECT(!top());
+    ANSWERS(cuCtxPopCurrent(&none), CUDA_ERROR_INVALID_CONTEXT);
+    CHECK(cuCtxDestroy(b));
 }
 
 static void a_destroyed_context_stays_where_it_is_not_on_top(void **state)

@@ -30,7 +30,9 @@ static CUfunction kernel(CUcontext c)
 {
     CUmodule m;
     CUfunction f;
-    EXPECT(!cuCtxSetCurrent(c) && !cuModuleLoadData(&m, ptx) && !cuModuleGetFunction(&f, m, "poke"));
+    CHECK(cuCtxSetCurrent(c));
+    CHECK(cuModuleLoadData(&m, ptx));
+    CHECK(cuModuleGetFunction(&f, m, "poke"));
     return f;
 }
 
@@ -44,14 +46,16 @@ static CUresult store(CUfunction f, CUdeviceptr p, unsigned value)
 static CUdeviceptr memory(CUcontext c)
 {
     CUdeviceptr p;
-    EXPECT(!cuCtxSetCurrent(c) && !cuMemAlloc(&p, 4096) && !cuMemsetD32(p, 1, 1024));
+    CHECK(cuCtxSetCurrent(c));
+    CHECK(cuMemAlloc(&p, 4096));
+    CHECK(cuMemsetD32(p, 1, 1024));
     return p;
 }
 
 static unsigned value_at(CUdeviceptr p)
 {
     unsigned v = 0;
-    EXPECT(!cuMemcpyDtoH(&v, p, 4));
+    CHECK(cuMemcpyDtoH(&v, p, 4));
     return v;
 }
 
@@ -68,8 +72,8 @@ static void alone(void (*body)(void))
     if (!child) {
         alarm(PATIENCE_S);
         setenv("FAULTLINE_DEVICES", "2", 1);
-        EXPECT(!cuInit(0));
-        for (int k = 0; k < 2; k++) EXPECT(!cuDevicePrimaryCtxRetain(&on[k], k));
+        CHECK(cuInit(0));
+        for (int k = 0; k < 2; k++) CHECK(cuDevicePrimaryCtxRetain(&on[k], k));
         body();
         _exit(0);
     }
@@ -84,21 +88,25 @@ static void access_body(void)
 {
     CUdeviceptr other = memory(on[1]), before = memory(on[1]);
     CUfunction f = kernel(on[0]);
-    EXPECT(attribute(CU_POINTER_ATTRIBUTE_ACCESS_FLAGS, other) == CU_POINTER_ATTRIBUTE_ACCESS_FLAG_NONE);
-    EXPECT(!cuCtxEnablePeerAccess(on[1], 0));
-    EXPECT(cuCtxEnablePeerAccess(on[1], 0) == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
-    EXPECT(attribute(CU_POINTER_ATTRIBUTE_ACCESS_FLAGS, other) == CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE);
-    EXPECT(!store(f, other, 5) && value_at(other) == 5);
+    EXPECT_EQUAL(attribute(CU_POINTER_ATTRIBUTE_ACCESS_FLAGS, other), CU_POINTER_ATTRIBUTE_ACCESS_FLAG_NONE);
+    CHECK(cuCtxEnablePeerAccess(on[1], 0));
+    ANSWERS(cuCtxEnablePeerAccess(on[1], 0), CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
+    EXPECT_EQUAL(attribute(CU_POINTER_ATTRIBUTE_ACCESS_FLAGS, other), CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE);
+    EXPECT(!store(f, other, 5));
+    EXPECT_EQUAL(value_at(other), 5);
     /* also what is allocated later */
     CUdeviceptr later = memory(on[1]);
-    EXPECT(!cuCtxSetCurrent(on[0]) && !store(f, later, 6) && value_at(later) == 6);
+    CHECK(cuCtxSetCurrent(on[0]));
+    EXPECT(!store(f, later, 6));
+    EXPECT_EQUAL(value_at(later), 6);
     /* not the other way round */
     CUdeviceptr mine = memory(on[0]);
-    EXPECT(!cuCtxSetCurrent(on[1]));
-    EXPECT(attribute(CU_POINTER_ATTRIBUTE_ACCESS_FLAGS, mine) == CU_POINTER_ATTRIBUTE_ACCESS_FLAG_NONE);
-    EXPECT(!cuCtxSetCurrent(on[0]) && !cuCtxDisablePeerAccess(on[1]));
-    EXPECT(cuCtxDisablePeerAccess(on[1]) == CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
-    EXPECT(store(f, before, 7) == CUDA_ERROR_ILLEGAL_ADDRESS);
+    CHECK(cuCtxSetCurrent(on[1]));
+    EXPECT_EQUAL(attribute(CU_POINTER_ATTRIBUTE_ACCESS_FLAGS, mine), CU_POINTER_ATTRIBUTE_ACCESS_FLAG_NONE);
+    CHECK(cuCtxSetCurrent(on[0]));
+    CHECK(cuCtxDisablePeerAccess(on[1]));
+    ANSWERS(cuCtxDisablePeerAccess(on[1]), CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
+    EXPECT_EQUAL(store(f, before, 7), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
 static void kernels_reach_a_peers_memory_while_access_is_enabled(void **state)
@@ -111,14 +119,18 @@ static void second_context_body(void)
 {
     CUcontext second;
     CUdeviceptr other = memory(on[1]);
-    EXPECT(!cuCtxCreate(&second, NULL, 0, 0));
+    CHECK(cuCtxCreate(&second, NULL, 0, 0));
     CUfunction f = kernel(second);
-    EXPECT(!cuCtxEnablePeerAccess(on[1], 0));
-    EXPECT(!cuCtxSetCurrent(on[0]) && !cuCtxEnablePeerAccess(on[1], 0) && !cuCtxDisablePeerAccess(on[1]));
-    EXPECT(!cuCtxSetCurrent(second) && !store(f, other, 5) && value_at(other) == 5);
-    EXPECT(!cuCtxDestroy(second));
+    CHECK(cuCtxEnablePeerAccess(on[1], 0));
+    CHECK(cuCtxSetCurrent(on[0]));
+    CHECK(cuCtxEnablePeerAccess(on[1], 0));
+    CHECK(cuCtxDisablePeerAccess(on[1]));
+    CHECK(cuCtxSetCurrent(second));
+    EXPECT(!store(f, other, 5));
+    EXPECT_EQUAL(value_at(other), 5);
+    CHECK(cuCtxDestroy(second));
     f = kernel(on[0]);
-    EXPECT(store(f, other, 6) == CUDA_ERROR_ILLEGAL_ADDRESS);
+    EXPECT_EQUAL(store(f, other, 6), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
 static void one_contexts_peer_access_ends_with_it_and_not_with_anothers(void **state)
@@ -130,9 +142,13 @@ static void one_contexts_peer_access_ends_with_it_and_not_with_anothers(void **s
 static void copies_body(void)
 {
     CUdeviceptr a = memory(on[0]), b = memory(on[1]);
-    EXPECT(!cuMemsetD32(b, 9, 1024) && !cuCtxSetCurrent(on[0]));
-    EXPECT(!cuMemcpyPeer(a, on[0], b, on[1], 4096) && value_at(a) == 9);
-    EXPECT(!cuMemsetD32(b, 8, 1024) && !cuMemcpyDtoD(a, b, 4096) && value_at(a) == 8);
+    CHECK(cuMemsetD32(b, 9, 1024));
+    CHECK(cuCtxSetCurrent(on[0]));
+    CHECK(cuMemcpyPeer(a, on[0], b, on[1], 4096));
+    EXPECT_EQUAL(value_at(a), 9);
+    CHECK(cuMemsetD32(b, 8, 1024));
+    CHECK(cuMemcpyDtoD(a, b, 4096));
+    EXPECT_EQUAL(value_at(a), 8);
 }
 
 static void copies_between_devices_need_no_peer_access(void **state)
@@ -145,11 +161,14 @@ static void everyone_body(void)
 {
     void *pinned, *own = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     CUfunction f[2] = { kernel(on[0]), kernel(on[1]) };
-    EXPECT(!cuMemAllocHost(&pinned, 4096) && !cuMemHostRegister(own, 8192, 0));
+    CHECK(cuMemAllocHost(&pinned, 4096));
+    CHECK(cuMemHostRegister(own, 8192, 0));
     for (int k = 0; k < 2; k++) {
-        EXPECT(!cuCtxSetCurrent(on[k]) && !store(f[k], (CUdeviceptr)pinned + 4 * (unsigned)k, 3 + (unsigned)k));
+        CHECK(cuCtxSetCurrent(on[k]));
+        EXPECT(!store(f[k], (CUdeviceptr)pinned + 4 * (unsigned)k, 3 + (unsigned)k));
         EXPECT(!store(f[k], (CUdeviceptr)own + 4096 + 4 * (unsigned)k, 5 + (unsigned)k));
-        EXPECT(((unsigned *)pinned)[k] == 3 + (unsigned)k && ((unsigned *)own)[1024 + k] == 5 + (unsigned)k);
+        EXPECT_EQUAL(((unsigned *)pinned)[k], 3 + (unsigned)k);
+        EXPECT_EQUAL(((unsigned *)own)[1024 + k], 5 + (unsigned)k);
     }
 }
 
@@ -167,19 +186,27 @@ static void end_body(void)
     CUdeviceptr p, q;
     void *pinned, *own = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     size_t before, after, total;
-    EXPECT(!cuCtxSetCurrent(on[0]) && !cuMemGetInfo(&before, &total));
-    EXPECT(!cuCtxCreate(&c, NULL, 0, 0) && !cuMemAlloc(&p, 100) && !cuMemAlloc(&q, 5 << 20));
-    EXPECT(!cuMemHostAlloc(&pinned, 4096, CU_MEMHOSTALLOC_PORTABLE) && !cuMemHostRegister(own, 4096, 0));
+    CHECK(cuCtxSetCurrent(on[0]));
+    CHECK(cuMemGetInfo(&before, &total));
+    CHECK(cuCtxCreate(&c, NULL, 0, 0));
+    CHECK(cuMemAlloc(&p, 100));
+    CHECK(cuMemAlloc(&q, 5 << 20));
+    CHECK(cuMemHostAlloc(&pinned, 4096, CU_MEMHOSTALLOC_PORTABLE));
+    CHECK(cuMemHostRegister(own, 4096, 0));
     ((char *)own)[7] = 7;
-    EXPECT(!cuCtxDestroy(c) && !cuCtxSetCurrent(on[0]));
-    EXPECT(attribute(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p) == -1 &&
-           attribute(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, q) == -1);
-    EXPECT(attribute(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (CUdeviceptr)pinned) == -1);
-    EXPECT(attribute(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (CUdeviceptr)own) == -1);
-    EXPECT(cuMemHostUnregister(own) == CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED && ((char *)own)[7] == 7);
-    EXPECT(cuMemFree(p) == CUDA_ERROR_INVALID_VALUE);
-    EXPECT(!cuMemGetInfo(&after, &total) && after == before);
-    EXPECT(!cuMemHostRegister(own, 4096, 0) && !cuMemHostUnregister(own));
+    CHECK(cuCtxDestroy(c));
+    CHECK(cuCtxSetCurrent(on[0]));
+    EXPECT_EQUAL(attribute(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p), -1);
+    EXPECT_EQUAL(attribute(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, q), -1);
+    EXPECT_EQUAL(attribute(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (CUdeviceptr)pinned), -1);
+    EXPECT_EQUAL(attribute(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (CUdeviceptr)own), -1);
+    ANSWERS(cuMemHostUnregister(own), CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
+    EXPECT_EQUAL(((char *)own)[7], 7);
+    ANSWERS(cuMemFree(p), CUDA_ERROR_INVALID_VALUE);
+    CHECK(cuMemGetInfo(&after, &total));
+    EXPECT_EQUAL(after, before);
+    CHECK(cuMemHostRegister(own, 4096, 0));
+    CHECK(cuMemHostUnregister(own));
 }
 
 static void a_destroyed_context_leaves_nothing_behind(void **state)
@@ -192,9 +219,13 @@ static void reset_body(void)
 {
     CUdeviceptr p = memory(on[1]), kept = memory(on[0]);
     CUfunction f = kernel(on[0]);
-    EXPECT(!cuCtxEnablePeerAccess(on[1], 0) && !store(f, p, 1) && !cuDevicePrimaryCtxReset(1));
-    EXPECT(attribute(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p) == -1 && !store(f, kept, 2) && value_at(kept) == 2);
-    EXPECT(store(f, p, 3) == CUDA_ERROR_ILLEGAL_ADDRESS);
+    CHECK(cuCtxEnablePeerAccess(on[1], 0));
+    EXPECT(!store(f, p, 1));
+    CHECK(cuDevicePrimaryCtxReset(1));
+    EXPECT_EQUAL(attribute(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p), -1);
+    EXPECT(!store(f, kept, 2));
+    EXPECT_EQUAL(value_at(kept), 2);
+    EXPECT_EQUAL(store(f, p, 3), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
 static void the_reset_of_a_peer_takes_its_memory_from_everyone(void **state)

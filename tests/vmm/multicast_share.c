@@ -1,50 +1,8 @@
 /* Two processes share a multicast object, as ranks of a job do: one makes it,
  * the other gets its descriptor, each brings a device, and one of them dies.
  * usage: FAULTLINE_PROFILE=h200-nvswitch FAULTLINE_DEVICES=3 multicast_share */
+#include "../players.h"
 #include "multicast_rig.h"
-
-#include <signal.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
-/* Room for a control message with one descriptor. */
-union control {
-    struct cmsghdr header;
-    char room[CMSG_SPACE(sizeof(int))];
-};
-
-static void send_descriptor(int socket, int descriptor)
-{
-    char byte = 0;
-    struct iovec part = { &byte, 1 };
-    union control control = {
-        .header = { .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int)) }
-    };
-    struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control };
-    memcpy(CMSG_DATA(&control.header), &descriptor, sizeof descriptor);
-    EXPECT_EQUAL(sendmsg(socket, &m, 0), 1);
-}
-
-static int receive_descriptor(int socket)
-{
-    char byte;
-    int descriptor;
-    struct iovec part = { &byte, 1 };
-    union control control;
-    struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control };
-    EXPECT_EQUAL(recvmsg(socket, &m, 0), 1);
-    EXPECT(CMSG_FIRSTHDR(&m));
-    memcpy(&descriptor, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof descriptor);
-    return descriptor;
-}
-
-/* Returns when both have come here. */
-static void meet(int socket)
-{
-    char byte = 1;
-    EXPECT_EQUAL(write(socket, &byte, 1), 1);
-    EXPECT_EQUAL(read(socket, &byte, 1), 1);
-}
 
 static void make_object(int socket)
 {
@@ -54,13 +12,12 @@ static void make_object(int socket)
     int descriptor;
     CHECK(cuMulticastCreate(&object, &prop));
     CHECK(cuMemExportToShareableHandle(&descriptor, object, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
-    send_descriptor(socket, descriptor);
-    close(descriptor);
+    hand_over(socket, descriptor);
 }
 
 static void import_object(int socket)
 {
-    int descriptor = receive_descriptor(socket);
+    int descriptor = take_over(socket);
     CHECK(cuMemImportFromShareableHandle(&object, (void *)(long)descriptor, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
     close(descriptor);
     usleep(50000); /* the other waits for the team to be whole: it should really have to */
@@ -125,26 +82,25 @@ static void work(int me, int socket)
     see_memsets_of_both(me, socket);
 }
 
-static void two_processes(void)
+static void second_rank(int socket)
 {
-    int sockets[2], status;
-    EXPECT(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets));
-    pid_t child = fork();
-    if (!child) {
-        work(1, sockets[1]);
-        kill(getpid(), SIGKILL);
-    }
-    close(sockets[1]);
-    work(0, sockets[0]);
-    EXPECT_EQUAL(waitpid(child, &status, 0), child);
-    EXPECT(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-    /* what it had bound is still there; nothing of ours is lost */
+    work(1, socket);
+    kill(getpid(), SIGKILL);
+}
+
+static void first_rank(int socket)
+{
+    work(0, socket);
+    wait_end(socket);
+    /* what the other had bound is still there; nothing of ours is lost */
     CHECK(cuMemsetD32(object_at, 9, 4));
     EXPECT_EQUAL(word_of(0, 0), 9);
     CHECK(cuMulticastUnbind(object, 0, 0, SIZE));
     CHECK(cuMemUnmap(object_at, SIZE));
     CHECK(cuMemRelease(object));
 }
+
+static void two_processes(void) { EXPECT(play_pair(first_rank, ENDS_WELL, second_rank, IS_KILLED)); }
 
 int main(void)
 {

@@ -1,25 +1,17 @@
-/* Memory shared between processes. Each test is played by processes that are
- * forked before any of them knows CUDA, with a socket between them; this one
- * only watches how they end. */
-#include <errno.h>
+/* Memory shared between processes by descriptors and by fabric handles: who sees
+ * what, what is refused, and what stays when one of them dies. */
 #include <fcntl.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 #include <cmocka.h>
 
-#include "../check.h"
+#include "../players.h"
 
 enum { SIZE = 4 << 20 };
 static const CUmemAllocationHandleType POSIX = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
@@ -32,7 +24,6 @@ static CUdevice device;
 static void start_cuda(void)
 {
     CUcontext c;
-    alarm(60);
     CHECK(cuInit(0));
     CHECK(cuDeviceGet(&device, 0));
     CHECK(cuDevicePrimaryCtxRetain(&c, device));
@@ -93,73 +84,6 @@ static unsigned word(CUdeviceptr at)
     return w;
 }
 
-/* ---- the socket between them */
-
-static void tell(int s, const void *bytes, size_t size) { EXPECT_EQUAL(write(s, bytes, size), (long)size); }
-static void hear(int s, void *bytes, size_t size) { EXPECT_EQUAL(recv(s, bytes, size, MSG_WAITALL), (long)size); }
-static void signal_other(int s) { tell(s, "", 1); }
-static void wait_other(int s)
-{
-    char c;
-    hear(s, &c, 1);
-}
-static void wait_end(int s)
-{
-    char c;
-    EXPECT_EQUAL(read(s, &c, 1), 0);
-}
-
-static void send_fd(int s, int fd)
-{
-    char c = 0, room[CMSG_SPACE(sizeof fd)] = { 0 };
-    struct iovec part = { &c, 1 };
-    struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof room };
-    struct cmsghdr *h = CMSG_FIRSTHDR(&m);
-    h->cmsg_level = SOL_SOCKET;
-    h->cmsg_type = SCM_RIGHTS;
-    h->cmsg_len = CMSG_LEN(sizeof fd);
-    memcpy(CMSG_DATA(h), &fd, sizeof fd);
-    EXPECT_EQUAL(sendmsg(s, &m, 0), 1);
-    close(fd);
-}
-
-static int receive_fd(int s)
-{
-    int fd;
-    char c, room[CMSG_SPACE(sizeof fd)];
-    struct iovec part = { &c, 1 };
-    struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof room };
-    EXPECT_EQUAL(recvmsg(s, &m, MSG_CMSG_CLOEXEC), 1);
-    memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof fd);
-    return fd;
-}
-
-typedef void player(int socket);
-
-static pid_t play_one(player *p, int mine, int other)
-{
-    pid_t pid = fork();
-    assert_true(pid >= 0);
-    if (pid) return pid;
-    close(other);
-    p(mine);
-    _exit(0);
-}
-
-/* Both end with 0, or as a SIGKILL of their own ends them. */
-static void play(player *a, player *b)
-{
-    int ends[2], status;
-    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
-    pid_t pids[2] = { play_one(a, ends[0], ends[1]), play_one(b, ends[1], ends[0]) };
-    close(ends[0]);
-    close(ends[1]);
-    for (int k = 0; k < 2; k++) {
-        assert_int_equal(waitpid(pids[k], &status, 0), pids[k]);
-        assert_true(WIFEXITED(status) ? WEXITSTATUS(status) == 0 : WTERMSIG(status) == SIGKILL);
-    }
-}
-
 /* ---- descriptors */
 
 static void export_and_look(int s)
@@ -168,7 +92,7 @@ static void export_and_look(int s)
     CUmemGenericAllocationHandle h = create(POSIX);
     CUdeviceptr at = map(h);
     CHECK(cuMemsetD32(at, 0x1234, SIZE / 4));
-    send_fd(s, export_fd(h));
+    hand_over(s, export_fd(h));
     wait_other(s);
     EXPECT_EQUAL(word(at + SIZE - 4), 0x5678);
     wait_end(s);
@@ -178,11 +102,11 @@ static void import_and_write(int s)
 {
     start_cuda();
     size_t before = free_memory();
-    int fd = receive_fd(s);
+    int fd = take_over(s);
     CUmemGenericAllocationHandle h = import_fd(fd), again = import_fd(fd);
     close(fd);
-    EXPECT_EQUAL(h != again, 1);
-    EXPECT_EQUAL((long)(before - free_memory()), 0);
+    EXPECT(h != again);
+    EXPECT_EQUAL(before - free_memory(), 0);
     CUdeviceptr at = map(h), alias = map(again);
     EXPECT_EQUAL(word(at + 64), 0x1234);
     CHECK(cuMemsetD32(at + SIZE - 4, 0x5678, 1));
@@ -193,7 +117,7 @@ static void import_and_write(int s)
 static void both_processes_see_one_memory(void **state)
 {
     (void)state;
-    play(export_and_look, import_and_write);
+    play(export_and_look, ENDS_WELL, import_and_write, ENDS_WELL);
 }
 
 static void export_and_die(int s)
@@ -201,13 +125,13 @@ static void export_and_die(int s)
     start_cuda();
     CUmemGenericAllocationHandle h = create(POSIX);
     CHECK(cuMemsetD32(map(h), 0x1234, SIZE / 4));
-    send_fd(s, export_fd(h));
+    hand_over(s, export_fd(h));
     kill(getpid(), SIGKILL);
 }
 
 static void import_from_the_dead(int s)
 {
-    int fd = receive_fd(s);
+    int fd = take_over(s);
     wait_end(s);
     start_cuda();
     CUdeviceptr at = map(import_fd(fd));
@@ -220,7 +144,7 @@ static void import_from_the_dead(int s)
 static void memory_outlives_its_exporter(void **state)
 {
     (void)state;
-    play(export_and_die, import_from_the_dead);
+    play(export_and_die, IS_KILLED, import_from_the_dead, ENDS_WELL);
 }
 
 static void count_while_shared(int s)
@@ -229,22 +153,22 @@ static void count_while_shared(int s)
     size_t before = free_memory();
     CUmemGenericAllocationHandle h = create(POSIX);
     CUdeviceptr at = map(h);
-    send_fd(s, export_fd(h));
+    hand_over(s, export_fd(h));
     wait_other(s);
     unmap(at);
     CHECK(cuMemRelease(h));
-    EXPECT_EQUAL((long)(before - free_memory()), SIZE);
+    EXPECT_EQUAL(before - free_memory(), SIZE);
     signal_other(s);
     wait_end(s);
     for (int k = 0; k < 20000 && free_memory() != before; k++)
         usleep(1000); /* the other's device ends a little later */
-    EXPECT_EQUAL((long)(before - free_memory()), 0);
+    EXPECT_EQUAL(before - free_memory(), 0);
 }
 
 static void hold_and_die(int s)
 {
     start_cuda();
-    int fd = receive_fd(s);
+    int fd = take_over(s);
     map(import_fd(fd));
     close(fd);
     signal_other(s);
@@ -255,7 +179,7 @@ static void hold_and_die(int s)
 static void memory_counts_until_the_last_importer_is_dead(void **state)
 {
     (void)state;
-    play(count_while_shared, hold_and_die);
+    play(count_while_shared, ENDS_WELL, hold_and_die, IS_KILLED);
 }
 
 static void refuse(int fd)
@@ -290,12 +214,10 @@ static void try_foreign_descriptors(int s)
     import_fd(real);
 }
 
-static void nothing(int s) { (void)s; }
-
 static void foreign_descriptors_are_refused(void **state)
 {
     (void)state;
-    play(try_foreign_descriptors, nothing);
+    play_alone(try_foreign_descriptors);
 }
 
 static void make_thousands(int s)
@@ -322,9 +244,9 @@ static void make_thousands(int s)
     for (int k = 0; k < COUNT; k++) CHECK(cuMemsetD32(at + (size_t)k * PAGE, (unsigned)k, 1));
     for (int k = 0; k < COUNT; k++) EXPECT_EQUAL(word(at + (size_t)k * PAGE), k);
     getrlimit(RLIMIT_NOFILE, &after);
-    EXPECT_EQUAL((long)after.rlim_cur, 1024);
+    EXPECT_EQUAL(after.rlim_cur, 1024);
     int fd = open("/dev/null", O_RDONLY);
-    EXPECT_EQUAL(fd >= 0 && fd < 1024, 1);
+    EXPECT(fd >= 0 && fd < 1024);
     int shared = export_fd(h[COUNT - 1]);
     import_fd(shared);
     CHECK(cuMemUnmap(at, (size_t)COUNT * PAGE));
@@ -337,7 +259,7 @@ static void thousands_of_exportable_pages_leave_the_application_its_descriptors(
     (void)state;
     getrlimit(RLIMIT_NOFILE, &limit);
     if (limit.rlim_max < 8192) skip();
-    play(make_thousands, nothing);
+    play_alone(make_thousands);
 }
 
 /* So few descriptors that most memory gets its own only when it is exported. */
@@ -359,17 +281,17 @@ static void export_late(int s)
         unmap(at[k]);
         CHECK(cuMemRelease(h[k]));
     }
-    send_fd(s, export_fd(h[COUNT - 1]));
+    hand_over(s, export_fd(h[COUNT - 1]));
     wait_other(s);
     EXPECT_EQUAL(word(at[COUNT - 1]), COUNT - 1);
     EXPECT_EQUAL(word(at[COUNT - 1] + SIZE - 4), 0x5678);
-    EXPECT_EQUAL((long)(before - free_memory()), (long)COUNT / 2 * SIZE);
+    EXPECT_EQUAL(before - free_memory(), (long)COUNT / 2 * SIZE);
 }
 
 static void import_late(int s)
 {
     start_cuda();
-    CUdeviceptr at = map(import_fd(receive_fd(s)));
+    CUdeviceptr at = map(import_fd(take_over(s)));
     EXPECT_EQUAL(word(at), 199);
     CHECK(cuMemsetD32(at + SIZE - 4, 0x5678, 1));
     signal_other(s);
@@ -378,7 +300,7 @@ static void import_late(int s)
 static void without_descriptors_memory_gets_its_own_when_it_is_exported(void **state)
 {
     (void)state;
-    play(export_late, import_late);
+    play(export_late, ENDS_WELL, import_late, ENDS_WELL);
 }
 
 /* ---- fabric */
@@ -417,7 +339,7 @@ static void import_fabric(int s)
     for (size_t k = 0; k < 56; k++) { /* what is left is zero */
         wrong = f;
         wrong.data[k] ^= 0x10;
-        ANSWERS(cuMemImportFromShareableHandle(&h, &wrong, FABRIC) != 0, 1);
+        EXPECT(cuMemImportFromShareableHandle(&h, &wrong, FABRIC) != CUDA_SUCCESS);
     }
 }
 
@@ -425,7 +347,7 @@ static void a_fabric_handle_works_between_processes_of_a_channel(void **state)
 {
     (void)state;
     put_channel("channel0", true);
-    play(export_fabric, import_fabric);
+    play(export_fabric, ENDS_WELL, import_fabric, ENDS_WELL);
 }
 
 static void import_without_channel(int s)
@@ -445,7 +367,7 @@ static void without_the_channel_a_fabric_handle_is_not_permitted(void **state)
 {
     (void)state;
     put_channel("channel0", true);
-    play(export_fabric, import_without_channel);
+    play(export_fabric, ENDS_WELL, import_without_channel, ENDS_WELL);
 }
 
 static void export_fabric_and_die(int s)
@@ -473,7 +395,7 @@ static void a_fabric_handle_of_a_dead_process_is_invalid(void **state)
 {
     (void)state;
     put_channel("channel0", true);
-    play(export_fabric_and_die, import_fabric_from_the_dead);
+    play(export_fabric_and_die, IS_KILLED, import_fabric_from_the_dead, ENDS_WELL);
 }
 
 static int make_channels(void **state)

@@ -1,0 +1,124 @@
+/* Legacy IPC of events: what is recorded in one process orders streams of another. */
+#include "ipc_rig.h"
+
+/* A host function: its stream waits until the other process says so. */
+static void hold_up(void *socket) { wait_other(*(int *)socket); }
+
+static void a_plain_event_has_no_handle(int s)
+{
+    start_cuda();
+    CUevent plain;
+    CUipcEventHandle h;
+    (void)s;
+    CHECK(cuEventCreate(&plain, CU_EVENT_DISABLE_TIMING));
+    ANSWERS(cuIpcGetEventHandle(&h, plain), CUDA_ERROR_INVALID_HANDLE);
+}
+
+static void only_interprocess_events_have_handles(void **state)
+{
+    (void)state;
+    play_alone(a_plain_event_has_no_handle);
+}
+
+static void recording_exporter(int s)
+{
+    start_cuda();
+    CUstream stream;
+    CUdeviceptr p = offer(s, 4096);
+    CUevent e = offer_event(s);
+    CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    wait_other(s);
+    CHECK(cuLaunchHostFunc(stream, hold_up, &s));
+    CHECK(cuMemsetD32Async(p, 99, 1024, stream));
+    CHECK(cuEventRecord(e, stream));
+    ANSWERS(cuEventQuery(e), CUDA_ERROR_NOT_READY);
+    signal_other(s);
+    CHECK(cuEventSynchronize(e));
+    CHECK(cuEventQuery(e));
+    signal_other(s);
+    wait_other(s);
+    /* the importer recorded it now */
+    CHECK(cuEventSynchronize(e));
+    EXPECT_EQUAL(load(p), 5);
+}
+
+static void waiting_importer(int s)
+{
+    start_cuda();
+    CUipcMemHandle h;
+    CUipcEventHandle event_handle, none;
+    CUevent e;
+    CUstream stream;
+    CUdeviceptr p = take(s, &h), copy;
+    hear(s, &event_handle, sizeof event_handle);
+    CHECK(cuIpcOpenEventHandle(&e, event_handle));
+    CHECK(cuEventQuery(e));
+    ANSWERS(cuIpcGetEventHandle(&none, e), CUDA_ERROR_INVALID_HANDLE);
+    signal_other(s);
+    wait_other(s);
+    ANSWERS(cuEventQuery(e), CUDA_ERROR_NOT_READY);
+    CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    CHECK(cuMemAlloc(&copy, 4096));
+    CHECK(cuStreamWaitEvent(stream, e, 0));
+    CHECK(cuMemcpyDtoDAsync(copy, p, 4096, stream));
+    ANSWERS(cuStreamQuery(stream), CUDA_ERROR_NOT_READY);
+    signal_other(s);
+    CHECK(cuStreamSynchronize(stream));
+    EXPECT_EQUAL(load(copy), 99);
+    CHECK(cuEventQuery(e));
+    wait_other(s);
+    CHECK(cuMemsetD32Async(p, 5, 1024, stream));
+    CHECK(cuEventRecord(e, stream));
+    signal_other(s);
+    CHECK(cuEventSynchronize(e));
+    CHECK(cuEventDestroy(e));
+}
+
+static void an_event_orders_streams_of_two_processes(void **state)
+{
+    (void)state;
+    play(recording_exporter, ENDS_WELL, waiting_importer, ENDS_WELL);
+}
+
+static void stuck_exporter(int s)
+{
+    start_cuda();
+    CUstream stream;
+    pid_t me = getpid();
+    CUevent e = offer_event(s);
+    CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    CHECK(cuLaunchHostFunc(stream, hold_up, &s));
+    CHECK(cuEventRecord(e, stream));
+    tell(s, &me, sizeof me);
+    for (;;) pause();
+}
+
+static void freed_importer(int s)
+{
+    start_cuda();
+    CUevent e;
+    CUipcEventHandle h;
+    pid_t exporter;
+    hear(s, &h, sizeof h);
+    hear(s, &exporter, sizeof exporter);
+    CHECK(cuIpcOpenEventHandle(&e, h));
+    ANSWERS(cuEventQuery(e), CUDA_ERROR_NOT_READY);
+    EXPECT(!kill(exporter, SIGKILL));
+    CHECK(cuEventSynchronize(e));
+}
+
+static void nobody_waits_for_an_event_of_a_dead_process(void **state)
+{
+    (void)state;
+    play(stuck_exporter, IS_KILLED, freed_importer, ENDS_WELL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(only_interprocess_events_have_handles),
+        cmocka_unit_test(an_event_orders_streams_of_two_processes),
+        cmocka_unit_test(nobody_waits_for_an_event_of_a_dead_process),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
