@@ -1,7 +1,6 @@
 /* Ends of kernels, contexts and device processes while others look on, through
  * the whole library: what a thread is told that was a moment late. What a kernel
  * does wrong is a process's last deed, so each case is a process. */
-#include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,16 +10,15 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 #include <cuda.h>
 
-#include "../check.h"
+#include "../child.h"
 
-enum { PATIENCE_S = 60, THREADS = 2 };
+enum { THREADS = 2 };
 
 static const char ptx[] =
     ".version 7.0\n.target sm_52\n.address_size 64\n"
@@ -56,32 +54,26 @@ static CUresult launch(CUfunction f, CUstream s, CUdeviceptr p, unsigned us)
 
 static void nap(unsigned us) { nanosleep(&(struct timespec){ .tv_nsec = us * 1000l }, NULL); }
 
-/* The body, times times, each in a process of its own that has one device. */
+/* What each case begins with. */
+static void start(void)
+{
+    CUcontext c;
+    CHECK(cuInit(0));
+    CHECK(cuDevicePrimaryCtxRetain(&c, 0));
+    CHECK(cuCtxSetCurrent(c));
+}
+
+/* The body, times times, each in a process of its own. */
 static void alone(void (*body)(void), int times)
 {
-    for (int k = 0; k < times; k++) {
-        int status = -1;
-        fflush(NULL);
-        pid_t child = fork();
-        if (!child) {
-            CUcontext c;
-            alarm(PATIENCE_S);
-            CHECK(cuInit(0));
-            CHECK(cuDevicePrimaryCtxRetain(&c, 0));
-            CHECK(cuCtxSetCurrent(c));
-            body();
-            _exit(0);
-        }
-        while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-            ;
-        assert_int_equal(status, 0);
-    }
+    for (int k = 0; k < times; k++) assert_int_equal(status_of(body), 0);
 }
 
 /* ---- kernels that fail */
 
 static void behind_body(void)
 {
+    start();
     CUstream s;
     CUevent e;
     CUfunction f = kernel("poke");
@@ -101,6 +93,7 @@ static void an_event_behind_a_kernel_that_failed_is_never_complete(void **state)
 
 static void said_body(void)
 {
+    start();
     int ends[2];
     char text[64] = "";
     CUfunction f = kernel("say");
@@ -147,6 +140,7 @@ static void *come_and_go(void *arg)
 
 static void primary_body(void)
 {
+    start();
     pthread_t thread[THREADS];
     CHECK(cuDevicePrimaryCtxRelease(0));
     for (int k = 0; k < THREADS; k++) EXPECT(!pthread_create(&thread[k], NULL, come_and_go, NULL));
@@ -163,6 +157,7 @@ static void threads_retain_and_release_the_primary_context_as_they_like(void **s
 
 static void long_gone_body(void)
 {
+    start();
     CUcontext c, bottom;
     CUdeviceptr p;
     CHECK(cuCtxCreate(&bottom, NULL, 0, 0));
@@ -187,6 +182,7 @@ static void a_context_destroyed_long_ago_is_still_that_to_who_has_it_current(voi
 
 static void nested_body(void)
 {
+    start();
     CUcontext before, outer, inner, now;
     CUdeviceptr p;
     CHECK(cuCtxGetCurrent(&before));
@@ -224,6 +220,7 @@ static CUcontext popped(void)
 /* As an H200 answers. */
 static void below_body(void)
 {
+    start();
     CUcontext a, b, none;
     while (top()) popped();
     CHECK(cuCtxCreate(&b, NULL, 0, 0));

@@ -1,7 +1,6 @@
 /* Two devices, through the whole library: what peer access and the end of a
  * context do to each kind of memory. A kernel's fault is the process's last deed
  * on a device, so each case is a process. */
-#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,15 +8,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 #include <cuda.h>
 
-#include "../check.h"
-
-enum { PATIENCE_S = 60 };
+#include "../child.h"
 
 static const char ptx[] = ".version 7.0\n.target sm_52\n.address_size 64\n"
                           ".visible .entry poke(.param .u64 a, .param .u32 b){ .reg .b32 %r<2>; .reg .b64 %d<2>;\n"
@@ -65,27 +61,21 @@ static int attribute(CUpointer_attribute a, CUdeviceptr p)
     return cuPointerGetAttribute(&v, a, p) ? -1 : v;
 }
 
-static void alone(void (*body)(void))
+/* What each case begins with. */
+static void start(void)
 {
-    int status = -1;
-    pid_t child = fork();
-    if (!child) {
-        alarm(PATIENCE_S);
-        setenv("FAULTLINE_DEVICES", "2", 1);
-        CHECK(cuInit(0));
-        for (int k = 0; k < 2; k++) CHECK(cuDevicePrimaryCtxRetain(&on[k], k));
-        body();
-        _exit(0);
-    }
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-        ;
-    assert_int_equal(status, 0);
+    setenv("FAULTLINE_DEVICES", "2", 1);
+    CHECK(cuInit(0));
+    for (int k = 0; k < 2; k++) CHECK(cuDevicePrimaryCtxRetain(&on[k], k));
 }
+
+static void alone(void (*body)(void)) { assert_int_equal(status_of(body), 0); }
 
 /* ---- peers */
 
 static void access_body(void)
 {
+    start();
     CUdeviceptr other = memory(on[1]), before = memory(on[1]);
     CUfunction f = kernel(on[0]);
     EXPECT_EQUAL(attribute(CU_POINTER_ATTRIBUTE_ACCESS_FLAGS, other), CU_POINTER_ATTRIBUTE_ACCESS_FLAG_NONE);
@@ -117,6 +107,7 @@ static void kernels_reach_a_peers_memory_while_access_is_enabled(void **state)
 
 static void second_context_body(void)
 {
+    start();
     CUcontext second;
     CUdeviceptr other = memory(on[1]);
     CHECK(cuCtxCreate(&second, NULL, 0, 0));
@@ -141,6 +132,7 @@ static void one_contexts_peer_access_ends_with_it_and_not_with_anothers(void **s
 
 static void copies_body(void)
 {
+    start();
     CUdeviceptr a = memory(on[0]), b = memory(on[1]);
     CHECK(cuMemsetD32(b, 9, 1024));
     CHECK(cuCtxSetCurrent(on[0]));
@@ -159,6 +151,7 @@ static void copies_between_devices_need_no_peer_access(void **state)
 
 static void everyone_body(void)
 {
+    start();
     void *pinned, *own = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     CUfunction f[2] = { kernel(on[0]), kernel(on[1]) };
     CHECK(cuMemAllocHost(&pinned, 4096));
@@ -182,6 +175,7 @@ static void every_device_reaches_pinned_and_registered_memory(void **state)
 
 static void end_body(void)
 {
+    start();
     CUcontext c;
     CUdeviceptr p, q;
     void *pinned, *own = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -217,6 +211,7 @@ static void a_destroyed_context_leaves_nothing_behind(void **state)
 
 static void reset_body(void)
 {
+    start();
     CUdeviceptr p = memory(on[1]), kept = memory(on[0]);
     CUfunction f = kernel(on[0]);
     CHECK(cuCtxEnablePeerAccess(on[1], 0));

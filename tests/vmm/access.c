@@ -10,11 +10,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "../check.h"
+#include "../child.h"
 
 #define PAGE ((size_t)2 << 20)
 /* wait: says it is there by flag[0] = 1, waits for flag[1], then writes a word. poke: writes it at once. */
@@ -45,7 +44,6 @@ static void load(int device)
 
 static void start(void)
 {
-    alarm(60);
     CHECK(cuInit(0));
     load(0);
     CHECK(cuMemAllocHost((void **)&flag, 8));
@@ -296,7 +294,6 @@ static void other_device(void)
 
 static void outlive_contexts(void)
 {
-    alarm(60);
     CHECK(cuInit(0));
     CUdeviceptr at = map_new(on_device(0));
     give(at, PAGE, on_device(0), RW);
@@ -322,17 +319,7 @@ static void reserve_most(void)
 
 /* ---- running them */
 
-static void in_a_process(void (*f)(void))
-{
-    int status;
-    pid_t pid = fork();
-    if (!pid) {
-        f();
-        _exit(0);
-    }
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_int_equal(status, 0);
-}
+static void in_a_process(void (*body)(void)) { assert_int_equal(status_of(body), 0); }
 
 static void a_kernel_that_runs_has_the_access_it_is_given(void **s) { (void)s, in_a_process(grant); }
 static void a_kernel_that_runs_loses_the_access_that_is_taken(void **s) { (void)s, in_a_process(take_away); }

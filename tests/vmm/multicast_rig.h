@@ -3,10 +3,10 @@
 #ifndef FL_TESTS_MULTICAST_RIG_H
 #define FL_TESTS_MULTICAST_RIG_H
 
+#include "../child.h"
 #include "rig.h"
 
 #include <string.h>
-#include <sys/wait.h>
 
 enum { TEAM = 3, SIZE = 4 * MIB, HALF = SIZE / 2 };
 
@@ -127,21 +127,22 @@ struct multicast_test {
     enum needs needs;
 };
 
+static const struct multicast_test *running;
+
+static inline void run_running(void)
+{
+    if (running->needs >= TEAM_FORMED) form_team();
+    if (running->needs == TEAM_BOUND) bind_team();
+    running->run();
+}
+
 /* main of a file of tests; 0: all were right. */
 static inline int run_tests(const struct multicast_test *tests, size_t count)
 {
-    int wrong = 0, status;
-    for (size_t k = 0; k < count; k++) {
-        pid_t child = fork();
-        EXPECT(child >= 0);
-        if (!child) {
-            if (tests[k].needs >= TEAM_FORMED) form_team();
-            if (tests[k].needs == TEAM_BOUND) bind_team();
-            tests[k].run();
-            exit(0);
-        }
-        bool good = waitpid(child, &status, 0) == child && WIFEXITED(status) && !WEXITSTATUS(status);
-        printf("%s: %s\n", good ? "right" : "WRONG", tests[k].name);
+    int wrong = 0;
+    for (running = tests; running < tests + count; running++) {
+        bool good = !status_of(run_running);
+        printf("%s: %s\n", good ? "right" : "WRONG", running->name);
         fflush(stdout);
         wrong += !good;
     }
