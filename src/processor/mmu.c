@@ -190,6 +190,29 @@ CUresult mmu_set(unsigned p, uint64_t va, uint64_t size, enum mmu_access access)
     return r;
 }
 
+void mmu_take_late(unsigned p, uint64_t va, uint64_t size)
+{
+    struct table *t = &mmu.tables[p];
+    quiet_lock(&t->lock);
+    for (uint64_t at = va, next; t->attached && at < va + size; at = next) {
+        next = (at / BLOCK_BYTES + 1) * BLOCK_BYTES;
+        if (next > va + size) next = va + size;
+        struct leaf *l = leaf_find(p, at);
+        unsigned first = page_of(at), end = first + (unsigned)((next - at) / PAGE_BYTES);
+        if (l) leaf_forbid_late(t, l, first, end);
+    }
+    quiet_unlock(&t->lock);
+}
+
+uint32_t mmu_progress(unsigned p)
+{
+    struct table *t = &mmu.tables[p];
+    quiet_lock(&t->lock);
+    uint32_t n = t->processor ? atomic_load_explicit(&t->processor->control->completion, memory_order_relaxed) : 0;
+    quiet_unlock(&t->lock);
+    return n;
+}
+
 bool mmu_next_access(unsigned p, struct mmu_access_note *n)
 {
     struct table *t = &mmu.tables[p];

@@ -68,6 +68,10 @@ void mmu_detach(unsigned p);
  * before the one that failed may have got theirs. A device without a process has no entries;
  * setting them succeeds and does nothing. Whole blocks of one access in one call are cheapest. */
 CUresult mmu_set(unsigned p, uint64_t va, uint64_t size, enum mmu_access access);
+/* Device p may do nothing with it: in effect before the next kernel that is launched; one that runs may go on. */
+void mmu_take_late(unsigned p, uint64_t va, uint64_t size);
+/* A number that changes whenever device p has done something it was given. */
+uint32_t mmu_progress(unsigned p);
 /* The physical pages' contents are not needed any more: they read as zeros when next accessed,
  * by whom mmu_set gave access, which stays. */
 void mmu_discard(uint64_t va, uint64_t size);

@@ -370,6 +370,14 @@ CUresult leaf_apply(struct table *t, struct leaf *l, unsigned first, unsigned en
     return CUDA_SUCCESS;
 }
 
+void leaf_forbid_late(struct table *t, struct leaf *l, unsigned first, unsigned end)
+{
+    leaf_permit(l, first, end, MMU_NONE);
+    if (!t->processor) return;
+    atomic_store(&t->unsettled, true);
+    stale_add(t, l);
+}
+
 void table_settle(struct processor *p)
 {
     struct table *t = &mmu.tables[1 + p->ordinal];

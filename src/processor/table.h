@@ -100,6 +100,8 @@ CUresult leaf_populate(const struct leaf *l, unsigned page);
 /* The page table comes to permit what the leaf may, for pages [first, end): at once, or, where an
  * idle device would lose something, when it is settled. table_finish completes it. */
 CUresult leaf_apply(struct table *t, struct leaf *l, unsigned first, unsigned end);
+/* A device's leaf permits nothing there, once it is settled. */
+void leaf_forbid_late(struct table *t, struct leaf *l, unsigned first, unsigned end);
 void table_finish(struct table *t);
 
 /* host_table.c */

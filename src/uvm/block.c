@@ -48,17 +48,21 @@ static void note_mapped(struct block *b, unsigned p)
         b->mapped &= ~bit(p);
 }
 
-void block_unmap(struct block *b, unsigned p, const struct mask *pages)
+static void unmap(struct block *b, unsigned p, const struct mask *pages, bool late)
 {
     if (!(b->mapped & bit(p))) return;
     struct place *at = b->place[p];
     struct mask gone = mask_and(&at->mapped[PROT_RO - 1], pages);
     if (mask_empty(&gone)) return;
-    set_entries(b, p, &gone, MMU_NONE);
+    if (!late) set_entries(b, p, &gone, MMU_NONE);
+    if (late) for_each_run(run, &gone) mmu_take_late(p, address(b, run.first), bytes(run));
     for (int k = 0; k < 3; k++) at->mapped[k] = mask_andnot(&at->mapped[k], &gone);
     note_mapped(b, p);
     entries_changed(b, p, &gone, PROT_NOTHING);
 }
+
+void block_unmap(struct block *b, unsigned p, const struct mask *pages) { unmap(b, p, pages, false); }
+void block_unmap_late(struct block *b, unsigned p, const struct mask *pages) { unmap(b, p, pages, true); }
 
 void block_forget_mappings(struct block *b, unsigned p)
 {

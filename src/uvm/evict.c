@@ -1,6 +1,10 @@
 /* Device memory that managed pages take, by chunks of 2 MiB. When a device is
  * full the chunk that is unused, then discarded, then least recently the
- * destination of a service leaves: its pages move to the host. */
+ * destination of a service leaves: its pages move to the host.
+ *
+ * Threads that on a GPU go over the same memory side by side come one after the
+ * other here, and each would fetch all of it again. So what one kernel has
+ * fetched MOST_FETCHED times stays in its reach until it ends. */
 #include "uvm/internal.h"
 #include "uvm/uvm.h"
 #include "context/context.h"
@@ -39,10 +43,22 @@ void chunk_update(struct window *w, unsigned p, bool used)
     if (list != c->list || (used && list == CHUNK_USED && w->blocks && !w->blocks->next)) move(c, list);
 }
 
+enum { MOST_FETCHED = 4 };
+
+static void note_taken(struct window *w, unsigned p)
+{
+    uint32_t now = mmu_progress(p);
+    if (w->taken[p].since != now) w->taken[p].times = 0;
+    w->taken[p].since = now;
+    w->taken[p].times++;
+}
+
 static CUresult evict_block(struct block *b, unsigned p)
 {
     if (!(b->resident & bit(p))) return CUDA_SUCCESS;
     struct mask pages = b->place[p]->resident;
+    bool too_often = b->window->taken[p].times >= MOST_FETCHED && b->window->taken[p].since == mmu_progress(p);
+    if (too_often) block_unmap_late(b, p, &pages);
     /* no processor keeps a copy of what was duplicated but the host */
     CUresult r = block_make_resident(b, CPU, &pages, NULL, TRACE_CAUSE_EVICTION);
     if (r) return r;
@@ -98,6 +114,7 @@ CUresult chunk_take(struct window *w, unsigned p)
     *c = (struct chunk){ .window = w, .processor = p, .list = CHUNK_UNUSED };
     w->chunk[p] = c;
     taken[p]++;
+    note_taken(w, p);
     TAILQ_INSERT_TAIL(&lists[p][CHUNK_UNUSED], c, link);
     return CUDA_SUCCESS;
 }

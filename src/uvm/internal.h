@@ -103,6 +103,8 @@ CUresult block_duplicate(struct block *b, unsigned to, const struct mask *pages,
 /* p may do prot with the pages from now on, which may be less than it may; nothing. */
 CUresult block_map(struct block *b, unsigned p, const struct mask *pages, enum prot prot, enum trace_cause cause);
 void block_unmap(struct block *b, unsigned p, const struct mask *pages);
+/* The same for all that p launches from now on; a kernel of it that runs may still go there unnoticed. */
+void block_unmap_late(struct block *b, unsigned p, const struct mask *pages);
 void block_forget_mappings(struct block *b, unsigned p);        /* p's page table is gone */
 /* p keeps at most prot. */
 CUresult block_revoke(struct block *b, unsigned p, const struct mask *pages, enum prot prot);

@@ -96,6 +96,10 @@ struct window {
     uint64_t va;
     struct block *blocks;          /* by pages */
     struct chunk *chunk[PROCESSORS];
+    /* How often a chunk was taken for it since the processor last got something done: mmu_progress was `since`. */
+    struct {
+        uint32_t since, times;
+    } taken[PROCESSORS];
 };
 
 /* An allocation. */

@@ -13,6 +13,7 @@ uint8_t fake_entries[PROCESSORS][FAKE_PAGES];
 struct fake_counts fake_counted;
 mmu_service *fake_serve;
 void (*fake_meanwhile)(void);
+bool fake_ends_often = true;
 bool fake_verbose;
 uint64_t fake_from, fake_to = UINT64_MAX;
 _Atomic uint64_t fake_now = 1;
@@ -114,6 +115,24 @@ CUresult mmu_set(unsigned p, uint64_t va, uint64_t size, enum mmu_access access)
     memset(&fake_entries[p][fake_page(va)], access, size / PAGE_BYTES);
     return CUDA_SUCCESS;
 }
+static struct {
+    uint64_t va, size;
+} late[PROCESSORS][1 << 12];
+static unsigned lates[PROCESSORS];
+void mmu_take_late(unsigned p, uint64_t va, uint64_t size)
+{
+    late[p][lates[p]].va = va;
+    late[p][lates[p]++].size = size;
+}
+void fake_settle(unsigned p)
+{
+    while (lates[p]) {
+        lates[p]--;
+        mmu_set(p, late[p][lates[p]].va, late[p][lates[p]].size, MMU_NONE);
+    }
+}
+uint32_t fake_progress;
+uint32_t mmu_progress(unsigned p) { return (void)p, fake_ends_often ? ++fake_progress : fake_progress; }
 
 /* Notes wait here as they do in a device's memory. */
 static struct mmu_access_note notes[PROCESSORS][1 << 16];

@@ -12,6 +12,8 @@ extern uint8_t fake_entries[PROCESSORS][FAKE_PAGES]; /* enum mmu_access, by page
 extern mmu_service *fake_serve;
 extern _Atomic uint64_t fake_now;   /* ns */
 extern void (*fake_meanwhile)(void); /* what other threads do while one that has to wait sleeps, without the lock */
+extern bool fake_ends_often;         /* whenever it is asked, the device has got something done */
+extern uint32_t fake_progress;
 extern bool fake_verbose;           /* prints what is traced */
 extern uint64_t fake_from, fake_to; /* addresses whose events are counted */
 extern struct fake_counts {
@@ -21,6 +23,8 @@ extern struct fake_counts {
 /* A machine of so many linked devices, each with so much memory. */
 void fake_begin(int count, uint64_t capacity);
 static inline uint64_t fake_page(uint64_t va) { return (va - space_managed_base()) / PAGE_BYTES; }
+/* What was to be taken from p before its next kernel goes. */
+void fake_settle(unsigned p);
 /* A kernel begins on p. */
 void fake_kernel(unsigned p);
 /* p reads or writes the page, faulting as often as it must. */

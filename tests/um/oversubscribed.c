@@ -1,0 +1,115 @@
+/* Managed memory of which there is more than the device has. Each test runs in a process of its own.
+ * usage: FAULTLINE_VRAM=16M oversubscribed */
+#include "rig.h"
+
+#include <faultline.h>
+
+enum { TIMES = 4 }; /* the device's memory */
+#define WORDS (TIMES * 16 * MIB / 4)
+
+/* add: n threads add 1 to the words, each to every n-th. */
+static const char kernels[] = PTX_HEADER
+    ".visible .entry add(.param .u64 at, .param .u32 words) { .reg .pred %p; .reg .b32 %r<8>; .reg .b64 %a<4>;\n"
+    "ld.param.u64 %a1, [at]; ld.param.u32 %r1, [words]; mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ntid.x; mov.u32 %r4, "
+    "%tid.x; mad.lo.u32 %r5, %r2, %r3, %r4; mov.u32 %r6, %nctaid.x; mul.lo.u32 %r6, %r6, %r3;\n"
+    "L: setp.ge.u32 %p, %r5, %r1; @%p bra E; mul.wide.u32 %a2, %r5, 4; add.u64 %a3, %a1, %a2;\n"
+    "ld.global.u32 %r7, [%a3]; add.u32 %r7, %r7, 1; st.global.u32 [%a3], %r7; add.u32 %r5, %r5, %r6; bra L;\n"
+    "E: ret; }\n";
+static const CUmemLocation device = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0 };
+static CUfunction add_kernel;
+static uint32_t *words;
+
+static void start(void)
+{
+    CUcontext c;
+    CUmodule m;
+    CUdeviceptr p;
+    alarm(60);
+    EXPECT(cuInit(0), 0);
+    EXPECT(cuDevicePrimaryCtxRetain(&c, 0), 0);
+    EXPECT(cuCtxSetCurrent(c), 0);
+    EXPECT(cuModuleLoadData(&m, kernels), 0);
+    EXPECT(cuModuleGetFunction(&add_kernel, m, "add"), 0);
+    EXPECT(cuMemAllocManaged(&p, WORDS * 4, CU_MEM_ATTACH_GLOBAL), 0);
+    words = (void *)p;
+}
+
+static void add(unsigned blocks)
+{
+    uint32_t n = WORDS;
+    void *parameters[] = { &words, &n };
+    EXPECT(cuLaunchKernel(add_kernel, blocks, 1, 1, 256, 1, 1, 0, NULL, parameters, NULL), 0);
+    EXPECT(cuCtxSynchronize(), 0);
+}
+
+static void check(uint32_t sum)
+{
+    for (size_t k = 0; k < WORDS; k++)
+        if (words[k] != sum + (uint32_t)k) EXPECT(words[k], sum + (uint32_t)k);
+}
+
+static void fill(void)
+{
+    for (size_t k = 0; k < WORDS; k++) words[k] = (uint32_t)k;
+}
+
+static void threads_that_all_go_over_all_of_it_end_soon(void)
+{
+    struct faultline_counters c;
+    fill();
+    add(16);
+    EXPECT(faultline_get_counters(&c), 0);
+    EXPECT(c.bytes_evicted >= (TIMES - 1) * 16 * MIB, true);
+    EXPECT(c.bytes_evicted <= 6 * WORDS * 4, true);
+    check(1);
+}
+
+static void each_kernel_fetches_it_anew(void)
+{
+    struct faultline_counters before, after;
+    add(16);
+    EXPECT(faultline_get_counters(&before), 0);
+    add(16);
+    EXPECT(faultline_get_counters(&after), 0);
+    EXPECT(after.bytes_to_device - before.bytes_to_device >= WORDS * 4, true);
+}
+
+static void advice_loses_nothing(void)
+{
+    static const CUmem_advise advice[] = { CU_MEM_ADVISE_SET_READ_MOSTLY, CU_MEM_ADVISE_SET_ACCESSED_BY,
+                                           CU_MEM_ADVISE_SET_PREFERRED_LOCATION };
+    uint32_t sum = 0;
+    fill();
+    for (unsigned k = 0; k < 3; k++) {
+        EXPECT(cuMemAdvise((CUdeviceptr)words, WORDS * 2, advice[k], device), 0);
+        add(WORDS / 256);
+        check(++sum);
+    }
+}
+
+static void other_memory_takes_all_of_the_device(void)
+{
+    CUdeviceptr p;
+    size_t available = 0;
+    fill();
+    add(16);
+    while (!cuMemAlloc(&p, 2 * MIB)) available += 2 * MIB;
+    EXPECT(available >= 12 * MIB, true);
+    check(1);
+}
+
+IN_CHILD(threads_that_all_go_over_all_of_it_end_soon, 0)
+IN_CHILD(each_kernel_fetches_it_anew, 0)
+IN_CHILD(advice_loses_nothing, 0)
+IN_CHILD(other_memory_takes_all_of_the_device, 0)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_threads_that_all_go_over_all_of_it_end_soon),
+        cmocka_unit_test(test_each_kernel_fetches_it_anew),
+        cmocka_unit_test(test_advice_loses_nothing),
+        cmocka_unit_test(test_other_memory_takes_all_of_the_device),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
