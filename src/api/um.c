@@ -6,7 +6,7 @@
 #include "stream/stream.h"
 #include "uvm/pageable.h"
 #include "uvm/uvm.h"
-#include "vmm/numa.h"
+#include "base/numa.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,6 +2,7 @@
  * and table.h for the books. */
 #include "processor/mmu.h"
 #include "base/log.h"
+#include "base/numa.h"
 #include "base/userfault.h"
 #include "processor/host_hook.h"
 #include "processor/table.h"
@@ -80,6 +81,8 @@ enum mmu_rung mmu_rung(void) { return mmu.rung; }
 
 /* ---- address space */
 
+static _Atomic bool some_node_preferred;
+
 void mmu_look_for_handlers(void)
 {
     const struct table *host = &mmu.tables[MMU_HOST];
@@ -122,8 +125,20 @@ static void remove_block(uint64_t va)
     quiet_end();
 }
 
+/* The file keeps what is said of one of its mappings, so this one need not stay: in those that do it would part
+ * mappings, which userfaultfd does not reach across. */
+void mmu_prefer_node(uint64_t va, uint64_t size, int node)
+{
+    void *p = mmap(NULL, size, PROT_NONE, MAP_SHARED | MAP_NORESERVE, mmu.memory->fd, (off_t)(va - mmu.base));
+    if (p == MAP_FAILED) return;
+    numa_prefer(p, size, node);
+    munmap(p, size);
+    atomic_store(&some_node_preferred, true);
+}
+
 void mmu_remove(uint64_t va, uint64_t size)
 {
+    if (atomic_load(&some_node_preferred)) mmu_prefer_node(va, size, -1);
     for (uint64_t at = va; at < va + size;) {
         if (block_find(at)) {
             remove_block(at);

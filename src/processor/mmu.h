@@ -72,6 +72,8 @@ CUresult mmu_set(unsigned p, uint64_t va, uint64_t size, enum mmu_access access)
 void mmu_take_late(unsigned p, uint64_t va, uint64_t size);
 /* A number that changes whenever device p has done something it was given. */
 uint32_t mmu_progress(unsigned p);
+/* Physical pages that are not there yet come from the host's NUMA node, if it has any; -1: from any. */
+void mmu_prefer_node(uint64_t va, uint64_t size, int node);
 /* The physical pages' contents are not needed any more: they read as zeros when next accessed,
  * by whom mmu_set gave access, which stays. */
 void mmu_discard(uint64_t va, uint64_t size);

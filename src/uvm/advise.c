@@ -120,8 +120,10 @@ static CUresult change_preferred(struct range *r, unsigned p, int node)
 {
     unsigned before = r->policy.preferred;
     if (before == p && (p != CPU || r->policy.preferred_node == node)) return CUDA_SUCCESS;
+    int node_before = r->policy.preferred_node;
     r->policy.preferred = p;
     r->policy.preferred_node = p == CPU ? node : -1;
+    if (r->policy.preferred_node != node_before) mmu_prefer_node(r->start, r->end - r->start, r->policy.preferred_node);
     CUresult e = for_blocks(r, prefer, p);
     if (!e && before != NOBODY && r->policy.accessed_by & bit(before)) e = for_blocks(r, map_accessor, before);
     return e;

@@ -87,6 +87,8 @@ static bool lies_in_one_block(uint64_t va, uint64_t size)
 CUresult uvm_prefetch(uint64_t va, uint64_t size, CUmemLocation location)
 {
     unsigned to = location.type == CU_MEM_LOCATION_TYPE_DEVICE ? 1 + (unsigned)location.id : CPU;
+    uint64_t start = va / PAGE_BYTES * PAGE_BYTES, end = (va + size + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+    if (location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA) mmu_prefer_node(start, end - start, location.id);
     return for_all_blocks(va, size, size && lies_in_one_block(va, size) ? prefetch_block : prefetch_one_of_several, to);
 }
 

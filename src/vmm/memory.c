@@ -2,7 +2,7 @@
  * capacity it counts against. One that may be exported has a memfd of its own,
  * so that its descriptor can be handed out without anything else. */
 #include "vmm/fabric.h"
-#include "vmm/numa.h"
+#include "base/numa.h"
 #include "vmm/own.h"
 
 #include <stdlib.h>

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/mempolicy.h>
 #include <sys/syscall.h>
 
 static const char kernels[] =
@@ -229,6 +230,39 @@ static void system_calls_read_and_write_what_is_on_a_device(void)
     EXPECT(((char *)p)[65536 + 4095], 4);
 }
 
+/* What the system was told of the page's node; -1 where it knows none. */
+static int policy_of(CUdeviceptr at)
+{
+    int policy = -1;
+    unsigned long nodes[16];
+    syscall(SYS_get_mempolicy, &policy, nodes, 8 * sizeof nodes, at, MPOL_F_ADDR);
+    return policy;
+}
+
+static void a_preferred_node_is_the_memory_policy_of_its_pages(void)
+{
+    static const CUmemLocation node = { .type = CU_MEM_LOCATION_TYPE_HOST_NUMA },
+                               host = { .type = CU_MEM_LOCATION_TYPE_HOST };
+    CUdeviceptr p = managed(8 * MIB);
+    *(volatile char *)p = 1;
+    if (policy_of(p) < 0) return;
+    EXPECT(cuMemAdvise(p + MIB, 2 * MIB, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, node), 0);
+    EXPECT(policy_of(p), MPOL_DEFAULT);
+    EXPECT(policy_of(p + MIB), MPOL_PREFERRED);
+    EXPECT(policy_of(p + 3 * MIB), MPOL_DEFAULT);
+    EXPECT(cuMemAdvise(p + MIB, MIB, CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION, node), 0);
+    EXPECT(policy_of(p + MIB), MPOL_DEFAULT);
+    EXPECT(cuMemAdvise(p + 2 * MIB, MIB, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, host), 0);
+    EXPECT(policy_of(p + 2 * MIB), MPOL_DEFAULT);
+    EXPECT(cuMemPrefetchAsync(p + 4 * MIB, MIB, node, 0, NULL), 0);
+    EXPECT(cuCtxSynchronize(), 0);
+    EXPECT(policy_of(p + 4 * MIB), MPOL_PREFERRED);
+    memset((void *)p, 1, 8 * MIB);
+    poke(p + MIB, 5);
+    EXPECT(cuCtxSynchronize(), 0);
+    EXPECT(*(uint32_t *)(p + MIB), 5);
+}
+
 static void a_forked_child_has_no_managed_memory(void)
 {
     CUdeviceptr p = managed(MIB);
@@ -255,6 +289,7 @@ IN_CHILD(the_host_may_not_touch_a_freed_one_among_others, SIGSEGV)
 IN_CHILD(a_dying_context_takes_its_managed_memory_with_it, 0)
 IN_CHILD(batches_prefetch_and_discard_in_stream_order, 0)
 IN_CHILD(system_calls_read_and_write_what_is_on_a_device, 0)
+IN_CHILD(a_preferred_node_is_the_memory_policy_of_its_pages, 0)
 IN_CHILD(a_forked_child_has_no_managed_memory, 0)
 
 int main(void)
@@ -269,6 +304,7 @@ int main(void)
         cmocka_unit_test(test_a_dying_context_takes_its_managed_memory_with_it),
         cmocka_unit_test(test_batches_prefetch_and_discard_in_stream_order),
         cmocka_unit_test(test_system_calls_read_and_write_what_is_on_a_device),
+        cmocka_unit_test(test_a_preferred_node_is_the_memory_policy_of_its_pages),
         cmocka_unit_test(test_a_forked_child_has_no_managed_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -104,6 +104,7 @@ CUresult mmu_attach(unsigned p)
     (void)p;
     return CUDA_SUCCESS;
 }
+void mmu_prefer_node(uint64_t va, uint64_t size, int node) { (void)va, (void)size, (void)node; }
 void mmu_detach(unsigned p) { (void)p; }
 void mmu_discard(uint64_t va, uint64_t size)
 {

@@ -1,5 +1,5 @@
 /* Which NUMA nodes there are, and binding memory to one; see numa.h. */
-#include "vmm/numa.h"
+#include "base/numa.h"
 #include "base/log.h"
 
 #include <errno.h>
@@ -48,15 +48,28 @@ int numa_nearest(void)
     return syscall(SYS_getcpu, &cpu, &node, NULL) || !numa_exists((int)node) ? 0 : (int)node;
 }
 
-void numa_bind(void *p, uint64_t size, int node)
+static void set_policy(void *p, uint64_t size, int policy, int node, unsigned flags)
 {
     unsigned long mask[NODES / BITS] = { 0 };
     mask[node / (int)BITS] = 1ul << (node % (int)BITS);
-    if (syscall(SYS_mbind, p, size, MPOL_BIND, mask, (unsigned long)NODES + 1, MPOL_MF_MOVE) && count > 1)
+    if (syscall(SYS_mbind, p, size, policy, mask, (unsigned long)NODES + 1, flags) && count > 1)
         fl_log(FL_LOG_WARN, "memory cannot be bound to node %d: %s", node, strerror(errno));
 }
+
+void numa_bind(void *p, uint64_t size, int node) { set_policy(p, size, MPOL_BIND, node, MPOL_MF_MOVE); }
 
 void numa_unbind(void *p, uint64_t size)
 {
     if (count > 1) syscall(SYS_mbind, p, size, MPOL_DEFAULT, NULL, 0ul, 0u);
+}
+
+void numa_prefer(void *p, uint64_t size, int node)
+{
+    if (node >= 0) {
+        set_policy(p, size, MPOL_PREFERRED, node, 0);
+        return;
+    }
+    /* a mapping that has none is not asked for what its file has */
+    syscall(SYS_mbind, p, size, MPOL_LOCAL, NULL, 0ul, 0u);
+    syscall(SYS_mbind, p, size, MPOL_DEFAULT, NULL, 0ul, 0u);
 }
