@@ -1,7 +1,10 @@
 /* The problems of problems.h on PoCL's CPU device, in microseconds per run
- * (median of several, after compilation). Peer of bench.c. */
+ * (median of several, after compilation). Peer of
+ * basics.c. usage: pocl KERNELS.cl */
 #define CL_TARGET_OPENCL_VERSION 120
+#include "measure.h"
 #include "problems.h"
+
 #include <CL/cl.h>
 #include <string.h>
 
@@ -18,35 +21,57 @@ static cl_context context;
 static cl_command_queue queue;
 static cl_program program;
 
-static cl_mem buffer(size_t bytes, int fill)
+static cl_mem numbers(size_t count, enum fill fill)
 {
     cl_int e;
-    cl_mem m = clCreateBuffer(context, CL_MEM_READ_WRITE, bytes, NULL, &e);
+    float *h = make_numbers(count, fill);
+    cl_mem m = clCreateBuffer(context, CL_MEM_READ_WRITE, count * sizeof *h, NULL, &e);
     CHECK(e);
-    float *h = malloc(bytes);
-    for (size_t i = 0; i < bytes / 4; i++) h[i] = fill ? (float)(i % 1000) / 1000 : 0;
-    CHECK(clEnqueueWriteBuffer(queue, m, CL_TRUE, 0, bytes, h, 0, NULL, NULL));
+    CHECK(clEnqueueWriteBuffer(queue, m, CL_TRUE, 0, count * sizeof *h, h, 0, NULL, NULL));
     free(h);
     return m;
 }
 
-static void measure(const char *name, cl_mem *buffers, int count, cl_int n, cl_uint dims, size_t *global, size_t *local,
-                    int runs)
+/* side threads each way (1 or 2 ways) in blocks of block each way; the last argument of every kernel is n. */
+struct shape {
+    cl_uint ways;
+    size_t side, block;
+    cl_int n;
+    int runs;
+};
+
+static void measure(const char *name, struct shape s, const cl_mem *buffers, cl_uint count)
 {
     cl_int e;
     cl_kernel k = clCreateKernel(program, name, &e);
+    size_t global[2] = { s.side, s.side }, local[2] = { s.block, s.block };
+    double us[MOST_RUNS];
     CHECK(e);
-    for (int i = 0; i < count; i++) CHECK(clSetKernelArg(k, i, sizeof *buffers, &buffers[i]));
-    CHECK(clSetKernelArg(k, count, sizeof n, &n));
-    double us[64];
-    for (int r = -2; r < runs; r++) {
+    for (cl_uint i = 0; i < count; i++) CHECK(clSetKernelArg(k, i, sizeof *buffers, &buffers[i]));
+    CHECK(clSetKernelArg(k, count, sizeof s.n, &s.n));
+    for (int r = -RUNS_BEFORE; r < s.runs; r++) {
         double t = now_us();
-        CHECK(clEnqueueNDRangeKernel(queue, k, dims, NULL, global, local, 0, NULL, NULL));
+        CHECK(clEnqueueNDRangeKernel(queue, k, s.ways, NULL, global, local, 0, NULL, NULL));
         CHECK(clFinish(queue));
         if (r >= 0) us[r] = now_us() - t;
     }
-    report(name, median(us, runs));
+    report(name, median(us, s.runs));
     clReleaseKernel(k);
+}
+
+static void measure_problems(void)
+{
+    const struct shape add = { 1, ADD_N, LINE_BLOCK, ADD_N, LINE_RUNS };
+    const struct shape reduce = { 1, REDUCE_N, LINE_BLOCK, REDUCE_N, LINE_RUNS };
+    const struct shape matmul = { 2, MATMUL_N, SQUARE_BLOCK, MATMUL_N, SQUARE_RUNS };
+    cl_mem a = numbers(ADD_N, FRACTIONS), b = numbers(ADD_N, FRACTIONS), sum = numbers(ADD_N, ZEROS);
+    cl_mem parts = numbers(REDUCE_N / LINE_BLOCK, ZEROS);
+    const size_t square = (size_t)MATMUL_N * MATMUL_N;
+    cl_mem m = numbers(square, FRACTIONS), n = numbers(square, FRACTIONS), product = numbers(square, ZEROS);
+    measure("vector_add", add, (cl_mem[]){ a, b, sum }, 3);
+    measure("reduce", reduce, (cl_mem[]){ a, parts }, 2);
+    measure("matmul_naive", matmul, (cl_mem[]){ m, n, product }, 3);
+    measure("matmul_tiled", matmul, (cl_mem[]){ m, n, product }, 3);
 }
 
 int main(int argc, char **argv)
@@ -73,15 +98,6 @@ int main(int argc, char **argv)
     program = clCreateProgramWithSource(context, 1, &text, &length, &e);
     CHECK(e);
     CHECK(clBuildProgram(program, 1, &device, "", NULL, NULL));
-
-    cl_mem add[3] = { buffer(ADD_N * 4, 1), buffer(ADD_N * 4, 1), buffer(ADD_N * 4, 0) };
-    measure("vector_add", add, 3, ADD_N, 1, (size_t[]){ ADD_N }, (size_t[]){ 256 }, 15);
-    cl_mem reduce[2] = { add[0], buffer(REDUCE_N / 256 * 4, 0) };
-    measure("reduce", reduce, 2, REDUCE_N, 1, (size_t[]){ REDUCE_N }, (size_t[]){ 256 }, 15);
-    size_t bytes = (size_t)MATMUL_N * MATMUL_N * 4;
-    cl_mem mat[3] = { buffer(bytes, 1), buffer(bytes, 1), buffer(bytes, 0) };
-    size_t square[2] = { MATMUL_N, MATMUL_N }, block[2] = { 16, 16 };
-    measure("matmul_naive", mat, 3, MATMUL_N, 2, square, block, 7);
-    measure("matmul_tiled", mat, 3, MATMUL_N, 2, square, block, 7);
+    measure_problems();
     return 0;
 }

@@ -1,18 +1,6 @@
 /* What a pair of stream-ordered allocation and free costs, warm, beside the
  * same pair of malloc: the pool keeps its memory, so no system call is made. */
-#include "problems.h"
-#include <cuda.h>
-
-#define CHECK(call) \
-    do { \
-        CUresult r_ = (call); \
-        if (r_) { \
-            const char *n_ = "?"; \
-            cuGetErrorName(r_, &n_); \
-            fprintf(stderr, "%s: %s\n", #call, n_); \
-            exit(1); \
-        } \
-    } while (0)
+#include "client.h"
 
 enum { ROUNDS = 9, PAIRS = 20000 };
 
@@ -48,14 +36,11 @@ static double raw(size_t bytes)
 int main(void)
 {
     CUdevice d;
-    CUcontext c;
     CUstream s;
     CUmemoryPool pool;
     cuuint64_t all = UINT64_MAX;
-    CHECK(cuInit(0));
-    CHECK(cuDeviceGet(&d, 0));
-    CHECK(cuDevicePrimaryCtxRetain(&c, d));
-    CHECK(cuCtxSetCurrent(c));
+    use_device();
+    CHECK(cuCtxGetDevice(&d));
     CHECK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
     CHECK(cuDeviceGetDefaultMemPool(&pool, d));
     CHECK(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &all));

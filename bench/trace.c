@@ -1,28 +1,14 @@
 /* What observation costs: an event that nobody listens to, one that is
  * recorded, beside the two atomic additions that counting takes; and launches
- * that leave records beside launches that do not. Prints "name value" in ns. */
+ * that leave records beside launches that do not. In
+ * nanoseconds. */
+#include "client.h"
 #include "trace/trace.h"
 
-#include <cuda.h>
 #include <faultline.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
+#include <stdbool.h>
 
 enum { EVENTS = 100000, ROUNDS = 15, LAUNCHES = 400 };
-
-static double now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
-static int ascending(const void *a, const void *b)
-{
-    return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b);
-}
 
 static void event(void)
 {
@@ -41,12 +27,11 @@ static double each(void (*what)(void))
 {
     double ns[ROUNDS];
     for (int k = 0; k < ROUNDS; k++) {
-        double from = now_ns();
+        double t = now_us();
         for (int i = 0; i < EVENTS; i++) what();
-        ns[k] = (now_ns() - from) / EVENTS;
+        ns[k] = (now_us() - t) * 1e3 / EVENTS;
     }
-    qsort(ns, ROUNDS, sizeof *ns, ascending);
-    return ns[ROUNDS / 2];
+    return median(ns, ROUNDS);
 }
 
 static CUfunction empty;
@@ -55,31 +40,29 @@ static double launch(void)
 {
     double ns[ROUNDS];
     for (int k = 0; k < ROUNDS; k++) {
-        double from = now_ns();
-        for (int i = 0; i < LAUNCHES; i++)
-            if (cuLaunchKernel(empty, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL)) exit(1);
-        if (cuCtxSynchronize()) exit(1);
-        ns[k] = (now_ns() - from) / LAUNCHES;
+        double t = now_us();
+        for (int i = 0; i < LAUNCHES; i++) CHECK(cuLaunchKernel(empty, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
+        CHECK(cuCtxSynchronize());
+        ns[k] = (now_us() - t) * 1e3 / LAUNCHES;
     }
-    qsort(ns, ROUNDS, sizeof *ns, ascending);
-    return ns[ROUNDS / 2];
+    return median(ns, ROUNDS);
 }
 
 int main(void)
 {
     struct faultline_cursor cursor;
-    CUcontext c;
     CUmodule m;
     static const char ptx[] = ".version 7.0\n.target sm_52\n.address_size 64\n.visible .entry empty(){ ret; }\n";
-    if (cuInit(0) || cuCtxCreate(&c, NULL, 0, 0) || cuModuleLoadData(&m, ptx) ||
-        cuModuleGetFunction(&empty, m, "empty"))
-        return 1;
-    printf("trace.add.ns %.2f\ntrace.idle.ns %.2f\n", each(add), each(event));
+    use_device();
+    CHECK(cuModuleLoadData(&m, ptx));
+    CHECK(cuModuleGetFunction(&empty, m, "empty"));
+    report("trace.add.ns", each(add));
+    report("trace.idle.ns", each(event));
     trace_listen(TRACE_LISTEN_RECORDS, true);
-    printf("trace.recorded.ns %.2f\n", each(event));
+    report("trace.recorded.ns", each(event));
     trace_listen(TRACE_LISTEN_RECORDS, false);
-    printf("trace.launch.ns %.1f\n", launch());
-    if (faultline_subscribe(&cursor, 1)) return 1;
-    printf("trace.launch.recorded.ns %.1f\n", launch());
+    report("trace.launch.ns", launch());
+    EXPECT(!faultline_subscribe(&cursor, 1));
+    report("trace.launch.recorded.ns", launch());
     return 0;
 }

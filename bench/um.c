@@ -1,7 +1,8 @@
 /* What Unified Memory costs, in microseconds, beside the raw primitives it
  * stands on, measured in turn. bench/run prints the ratios. */
+#include "client.h"
 #include "problems.h"
-#include <cuda.h>
+
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <pthread.h>
@@ -12,17 +13,6 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#define CHECK(call) \
-    do { \
-        CUresult r_ = (call); \
-        if (r_) { \
-            const char *n_ = "?"; \
-            cuGetErrorName(r_, &n_); \
-            fprintf(stderr, "%s: %s\n", #call, n_); \
-            exit(1); \
-        } \
-    } while (0)
 
 enum { PAGE = 4096, BIG = 16 * PAGE, BLOCK = 2 << 20, ROUNDS = 9 };
 static const size_t GIB = 1ul << 30;
@@ -88,7 +78,7 @@ static int raw_open(struct raw *r, size_t bytes)
 
 static void *resolve_elsewhere(void *arg)
 {
-    pin(((struct raw *)arg)->processors, 1);
+    pin(((struct raw *)arg)->processors, LAST_PROCESSOR);
     return resolve(arg);
 }
 
@@ -128,7 +118,7 @@ static void measure_fault(void)
     CUdeviceptr p = managed((size_t)N * BLOCK);
     double ours[ROUNDS], theirs[ROUNDS];
     sched_getaffinity(0, sizeof all, &all);
-    pin(&all, 0);
+    pin(&all, FIRST_PROCESSOR);
     for (int k = 0; k < ROUNDS; k++) {
         touch(p, (size_t)N * BLOCK, PAGE);
         prefetch(p, (size_t)N * BLOCK, device);
@@ -269,10 +259,7 @@ static void measure_stream(const char *kernels)
 
 int main(int argc, char **argv)
 {
-    CUcontext c;
-    CHECK(cuInit(0));
-    CHECK(cuDevicePrimaryCtxRetain(&c, 0));
-    CHECK(cuCtxSetCurrent(c));
+    use_device();
     measure_fault();
     measure_sweep();
     measure_prefetch();

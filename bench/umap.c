@@ -1,6 +1,7 @@
 /* The same touches as um.c's through LLNL's UMap, a library of user-space page
  * faults, over a file in memory; built where it is installed. */
-#include "problems.h"
+#include "measure.h"
+
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <umap/umap.h>

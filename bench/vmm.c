@@ -1,9 +1,8 @@
 /* What mapping 2 MiB costs, from the reservation to its end: untouched, touched
  * by a kernel (beside the same system calls made by hand), and with 10,000 other
  * pages mapped. usage: vmm */
-#include "problems.h"
+#include "client.h"
 
-#include <cuda.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,14 +12,6 @@
 
 enum { ROUNDS = 400, TOUCHED = 60, PAGES = 10000, THOUSAND = 1000 };
 #define SIZE ((size_t)2 << 20)
-#define CHECK(call) check(call, #call, __LINE__)
-
-static void check(CUresult r, const char *call, int line)
-{
-    if (!r) return;
-    fprintf(stderr, "line %d: %s: error %d\n", line, call, r);
-    exit(1);
-}
 
 static const char touch_ptx[] = ".version 7.0\n.target sm_52\n.address_size 64\n"
                                 ".visible .entry touch(.param .u64 at) {\n"
@@ -38,14 +29,9 @@ static CUfunction touch;
 
 static void prepare(void)
 {
-    CUdevice d;
-    CUcontext c;
     CUmodule m;
     setenv("FAULTLINE_VRAM", "32G", 0); /* most of it is never touched */
-    CHECK(cuInit(0));
-    CHECK(cuDeviceGet(&d, 0));
-    CHECK(cuDevicePrimaryCtxRetain(&c, d));
-    CHECK(cuCtxSetCurrent(c));
+    use_device();
     CHECK(cuModuleLoadData(&m, touch_ptx));
     CHECK(cuModuleGetFunction(&touch, m, "touch"));
 }

@@ -1,8 +1,9 @@
-/* What Faultline costs, in microseconds, on the problems of problems.h and on
- * the paths that every program takes, each beside the raw primitive it stands
- * on. bench/run starts it and prints the ratios. */
+/* What the paths cost that every program takes (copies, launches, compilation),
+ * each beside the raw primitive it stands on, and the problems of problems.h.
+ * usage: bench-basics KERNELS.ptx */
+#include "client.h"
 #include "problems.h"
-#include <cuda.h>
+
 #include <linux/futex.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -11,17 +12,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#define CHECK(call) \
-    do { \
-        CUresult r_ = (call); \
-        if (r_) { \
-            const char *n_ = "?"; \
-            cuGetErrorName(r_, &n_); \
-            fprintf(stderr, "%s: %s\n", #call, n_); \
-            exit(1); \
-        } \
-    } while (0)
 
 static CUmodule module;
 
@@ -81,7 +71,7 @@ static double raw_wakeup(int spin, int rounds)
     sched_getaffinity(0, sizeof all, &all);
     struct pair *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     pid_t child = fork();
-    pin(&all, child != 0);
+    pin(&all, child ? LAST_PROCESSOR : FIRST_PROCESSOR);
     if (!child) {
         for (int i = 1; i <= rounds; i++) wait_for(&p->ping, i, spin), tell(&p->pong, i, spin);
         _exit(0);
@@ -123,32 +113,49 @@ static void measure_launch(void)
     report("launch.cold.raw", raw_wakeup(0, 200));
 }
 
-static CUdeviceptr buffer(size_t bytes, int fill)
+static CUdeviceptr numbers(size_t count, enum fill fill)
 {
     CUdeviceptr d;
-    CHECK(cuMemAlloc(&d, bytes));
-    float *h = malloc(bytes);
-    for (size_t i = 0; i < bytes / 4; i++) h[i] = fill ? (float)(i % 1000) / 1000 : 0;
-    CHECK(cuMemcpyHtoD(d, h, bytes));
+    float *h = make_numbers(count, fill);
+    CHECK(cuMemAlloc(&d, count * sizeof *h));
+    CHECK(cuMemcpyHtoD(d, h, count * sizeof *h));
     free(h);
     return d;
 }
 
-static void measure_kernel(const char *name, CUdeviceptr *buffers, int count, int n, unsigned gx, unsigned gy,
-                           unsigned bx, unsigned by, int runs)
+/* Blocks of side threads each way (1 or 2 ways), as many of them; the last argument of every kernel is n. */
+struct shape {
+    unsigned ways, blocks, side;
+    int n, runs;
+};
+
+static void measure_kernel(const char *name, struct shape s, void **args)
 {
     CUfunction f = function(name);
-    void *args[5];
-    double us[64];
-    for (int i = 0; i < count; i++) args[i] = &buffers[i];
-    args[count] = &n;
-    for (int r = -2; r < runs; r++) {
+    unsigned blocks_y = s.ways == 2 ? s.blocks : 1, side_y = s.ways == 2 ? s.side : 1;
+    double us[MOST_RUNS];
+    for (int r = -RUNS_BEFORE; r < s.runs; r++) {
         double t = now_us();
-        CHECK(cuLaunchKernel(f, gx, gy, 1, bx, by, 1, 0, 0, args, NULL));
+        CHECK(cuLaunchKernel(f, s.blocks, blocks_y, 1, s.side, side_y, 1, 0, 0, args, NULL));
         CHECK(cuCtxSynchronize());
         if (r >= 0) us[r] = now_us() - t;
     }
-    report(name, median(us, runs));
+    report(name, median(us, s.runs));
+}
+
+static void measure_problems(void)
+{
+    struct shape add = { 1, ADD_N / LINE_BLOCK, LINE_BLOCK, ADD_N, LINE_RUNS };
+    struct shape reduce = { 1, REDUCE_N / LINE_BLOCK, LINE_BLOCK, REDUCE_N, LINE_RUNS };
+    struct shape matmul = { 2, MATMUL_N / SQUARE_BLOCK, SQUARE_BLOCK, MATMUL_N, SQUARE_RUNS };
+    CUdeviceptr a = numbers(ADD_N, FRACTIONS), b = numbers(ADD_N, FRACTIONS), sum = numbers(ADD_N, ZEROS);
+    CUdeviceptr parts = numbers(REDUCE_N / LINE_BLOCK, ZEROS);
+    const size_t square = (size_t)MATMUL_N * MATMUL_N;
+    CUdeviceptr m = numbers(square, FRACTIONS), n = numbers(square, FRACTIONS), product = numbers(square, ZEROS);
+    measure_kernel("vector_add", add, (void *[]){ &a, &b, &sum, &add.n });
+    measure_kernel("reduce", reduce, (void *[]){ &a, &parts, &reduce.n });
+    measure_kernel("matmul_naive", matmul, (void *[]){ &m, &n, &product, &matmul.n });
+    measure_kernel("matmul_tiled", matmul, (void *[]){ &m, &n, &product, &matmul.n });
 }
 
 static void measure_compile(const char *ptx)
@@ -169,26 +176,15 @@ static void measure_compile(const char *ptx)
 
 int main(int argc, char **argv)
 {
-    CUcontext c;
     static char ptx[1 << 18];
     FILE *f = argc > 1 ? fopen(argv[1], "r") : NULL;
     if (!f || !fread(ptx, 1, sizeof ptx - 1, f)) return 1;
     fclose(f);
-    CHECK(cuInit(0));
-    CHECK(cuDevicePrimaryCtxRetain(&c, 0));
-    CHECK(cuCtxSetCurrent(c));
+    use_device();
     CHECK(cuModuleLoadData(&module, ptx));
     measure_compile(ptx);
     measure_copy();
     measure_launch();
-
-    CUdeviceptr add[3] = { buffer(ADD_N * 4ul, 1), buffer(ADD_N * 4ul, 1), buffer(ADD_N * 4ul, 0) };
-    measure_kernel("vector_add", add, 3, ADD_N, ADD_N / 256, 1, 256, 1, 15);
-    CUdeviceptr reduce[2] = { add[0], buffer(REDUCE_N / 256 * 4, 0) };
-    measure_kernel("reduce", reduce, 2, REDUCE_N, REDUCE_N / 256, 1, 256, 1, 15);
-    size_t bytes = (size_t)MATMUL_N * MATMUL_N * 4;
-    CUdeviceptr mat[3] = { buffer(bytes, 1), buffer(bytes, 1), buffer(bytes, 0) };
-    measure_kernel("matmul_naive", mat, 3, MATMUL_N, MATMUL_N / 16, MATMUL_N / 16, 16, 16, 7);
-    measure_kernel("matmul_tiled", mat, 3, MATMUL_N, MATMUL_N / 16, MATMUL_N / 16, 16, 16, 7);
+    measure_problems();
     return 0;
 }
