@@ -34,8 +34,8 @@ static bool back_and_forth(const struct trace_statistics *s, char *out, size_t s
     if (n < 0 || (size_t)n >= size) return true;
     snprintf(out + n, size - (size_t)n, "%s",
              reads(s) >= 90
-                 ? "nearly all faults were reads; if hardly anything is written there, advise read-mostly "
-                   "(CU_MEM_ADVISE_SET_READ_MOSTLY)"
+                 ? "nearly all faults were reads; if hardly anything is written afterwards, advise read-mostly "
+                   "(CU_MEM_ADVISE_SET_READ_MOSTLY), otherwise set a preferred location and accessed-by for the others"
                  : "set a preferred location and accessed-by for the others, or separate what each of them writes");
     return true;
 }
@@ -45,6 +45,20 @@ static uint64_t evicted_bytes(const struct trace_statistics *s)
     uint64_t bytes = 0;
     for (int d = 0; d < TRACE_DIRECTIONS; d++) bytes += s->moved[d][TRACE_CAUSE_EVICTION];
     return bytes;
+}
+
+/* Each write to a page ends its copies, and the next read makes them again. */
+static bool copies_written(const struct trace_statistics *s, char *out, size_t size)
+{
+    char text[16];
+    uint64_t ended = s->bytes[TRACE_READ_DUPLICATE_INVALIDATE];
+    if (ended < WORTHWHILE || s->events[TRACE_READ_DUPLICATE_INVALIDATE] < MANY_FAULTS || evicted_bytes(s))
+        return false;
+    snprintf(out, size,
+             "it is read-mostly, but writes ended %s of copies: write it before that is advised, or unset it "
+             "(CU_MEM_ADVISE_UNSET_READ_MOSTLY)",
+             bytes_text(ended, text));
+    return true;
 }
 
 static bool oversubscribed(const struct trace_statistics *s, char *out, size_t size)
@@ -87,5 +101,6 @@ bool advice_give(const struct trace_statistics *s, char *out, size_t size)
     /* pages that return because there was no room for them took no turns */
     bool no_room = !s->events[TRACE_THRASHING] && evicted_bytes(s) >= trace_moved(s, TRACE_TO_HOST) / 2;
     if (no_room && oversubscribed(s, out, size)) return true;
-    return back_and_forth(s, out, size) || oversubscribed(s, out, size) || page_by_page(s, out, size);
+    return copies_written(s, out, size) || back_and_forth(s, out, size) || oversubscribed(s, out, size) ||
+           page_by_page(s, out, size);
 }

@@ -79,6 +79,16 @@ static void read_mostly(void)
     }
 }
 
+static void written_copies(void)
+{
+    char *p = managed(4 * MIB);
+    CHECK(cuMemAdvise((CUdeviceptr)p, 4 * MIB, CU_MEM_ADVISE_SET_READ_MOSTLY, gpu));
+    for (int k = 0; k < 3; k++) {
+        kernel(p, 4 * MIB, 0);
+        for (size_t i = 0; i < 4 * MIB; i += 4096) p[i]++;
+    }
+}
+
 static void oversubscribed(void)
 {
     char *p = managed(160 * MIB);
@@ -111,6 +121,7 @@ static const struct {
     { "turns", turns },
     { "reads-in-turns", reads_in_turns },
     { "read-mostly", read_mostly },
+    { "written-copies", written_copies },
     { "oversubscribed", oversubscribed },
     { "oversubscribed-and-read", oversubscribed_and_read },
     { "crashed", crashed },
