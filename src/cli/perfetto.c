@@ -4,8 +4,19 @@
 #include "cli/watch.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
+#include <time.h>
 
 enum { TRACK_FAULTS = 1, TRACK_MIGRATIONS = 100, TRACK_STREAMS = 1000 };
+
+static uint64_t began; /* times are told from here on: a double has too few digits for those since 1970 */
+
+/* Those that have their name. */
+static struct track {
+    uint64_t number;
+    uint32_t pid;
+} * tracks;
+static size_t track_count, track_room;
 
 static const char *const kinds[TRACE_KINDS] = {
     [TRACE_CPU_FAULT] = "CPU fault",
@@ -49,7 +60,9 @@ static void processor_text(unsigned p, char out[24])
         snprintf(out, 24, "host");
 }
 
-/* Microseconds with all digits: a double has too few for times since 1970. */
+static uint64_t since_began(uint64_t time) { return time > began ? time - began : 0; }
+
+/* Microseconds. */
 static void put_time(FILE *to, const char *what, uint64_t ns)
 {
     fprintf(to, ",\"%s\":%" PRIu64 ".%03u", what, ns / 1000, (unsigned)(ns % 1000));
@@ -61,8 +74,24 @@ static void begin_event(FILE *to, const char *phase, const char *name, uint32_t 
     put_string(to, name);
 }
 
+/* Without memory for it, a track has its name several times. */
+static bool has_name(uint32_t pid, uint64_t number)
+{
+    for (size_t k = track_count; k--;)
+        if (tracks[k].number == number && tracks[k].pid == pid) return true;
+    if (track_count == track_room) {
+        struct track *more = realloc(tracks, (track_room + 64) * sizeof *tracks);
+        if (!more) return false;
+        tracks = more;
+        track_room += 64;
+    }
+    tracks[track_count++] = (struct track){ number, pid };
+    return false;
+}
+
 static void name_track(FILE *to, uint32_t pid, uint64_t track, const char *name)
 {
+    if (has_name(pid, track)) return;
     begin_event(to, "M", "thread_name", pid, track);
     fputs(",\"args\":{\"name\":", to);
     put_string(to, name);
@@ -71,6 +100,9 @@ static void name_track(FILE *to, uint32_t pid, uint64_t track, const char *name)
 
 void perfetto_begin(FILE *to)
 {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    began = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
     fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n{\"ph\":\"M\",\"pid\":0,\"name\":\"faultline\",\"args\":{}}",
           to);
 }
@@ -82,14 +114,6 @@ void perfetto_process(FILE *to, const struct trace_region *r)
     fputs(",\"args\":{\"name\":", to);
     put_string(to, program_text(r, name, sizeof name));
     fputs("}}", to);
-    name_track(to, r->pid, TRACK_FAULTS, "host: faults");
-    name_track(to, r->pid, TRACK_MIGRATIONS, "migrations to the host");
-    for (unsigned k = 1; k <= 16; k++) {
-        snprintf(name, sizeof name, "device %u: faults", k - 1);
-        name_track(to, r->pid, TRACK_FAULTS + k, name);
-        snprintf(name, sizeof name, "migrations to device %u", k - 1);
-        name_track(to, r->pid, TRACK_MIGRATIONS + k, name);
-    }
 }
 
 static void put_kernel(FILE *to, struct trace_region *r, const struct trace_record *e)
@@ -97,9 +121,12 @@ static void put_kernel(FILE *to, struct trace_region *r, const struct trace_reco
     struct trace_kernel k = { 0 };
     bool known = trace_kernel_details(r, e->address, &k);
     uint64_t track = TRACK_STREAMS * (1 + (uint64_t)(known ? k.device : 0)) + k.stream % TRACK_STREAMS;
+    char name[64];
+    snprintf(name, sizeof name, "device %u: kernels of stream %" PRIu64, known ? k.device : 0, k.stream);
+    name_track(to, r->pid, track, name);
     begin_event(to, "X", known ? trace_name(r, k.name) : "a kernel", r->pid, track);
     fputs(",\"cat\":\"kernel\"", to);
-    put_time(to, "ts", e->time);
+    put_time(to, "ts", since_began(e->time));
     put_time(to, "dur", e->end - e->time);
     fprintf(to,
             ",\"args\":{\"grid\":[%u,%u,%u],\"block\":[%u,%u,%u],\"shared\":%u,\"registers\":%u,\"device\":%u,"
@@ -134,13 +161,16 @@ void perfetto_record(FILE *to, struct trace_region *r, const struct trace_record
         return;
     }
     if (!kinds[e->kind]) return;
+    uint64_t track = (migration ? TRACK_MIGRATIONS : TRACK_FAULTS) + (uint64_t)e->processor;
+    processor_text(e->processor, processor);
+    snprintf(name, sizeof name, migration ? "migrations to %s" : "%s: faults", processor);
+    name_track(to, r->pid, track, name);
     processor_text(e->source, processor);
     snprintf(name, sizeof name, "%s from %s", bytes_text(e->bytes, bytes), processor);
-    begin_event(to, migration ? "X" : "i", migration ? name : kinds[e->kind], r->pid,
-                (migration ? TRACK_MIGRATIONS : TRACK_FAULTS) + (uint64_t)e->processor);
+    begin_event(to, migration ? "X" : "i", migration ? name : kinds[e->kind], r->pid, track);
     fprintf(to, ",\"cat\":\"%s\"", migration ? "migration" : "fault");
     if (!migration) fputs(",\"s\":\"t\"", to);
-    put_time(to, "ts", e->time);
+    put_time(to, "ts", since_began(e->time));
     if (migration) put_time(to, "dur", e->end - e->time);
     put_arguments(to, e);
 }

@@ -47,6 +47,8 @@ with tempfile.TemporaryDirectory() as folder:
     events = json.load(open(path))["traceEvents"]
     check("trace: every migration", sum(e.get("cat") == "migration" for e in events) == 1481, text)
     check("trace: every fault", sum(e["name"] in ("GPU fault", "CPU fault") for e in events) == 780, text)
+    named = [e["tid"] for e in events if e["name"] == "thread_name"]
+    check("trace: the tracks that are used have a name", sorted(named) == sorted({e["tid"] for e in events if e["ph"] in "Xi"}), named)
     kernels = [e for e in events if e.get("cat") == "kernel"]
     check("trace: kernels with any name", len(kernels) == 1 and kernels[0]["name"].startswith('a "kernel" \\ with\ttabs') and kernels[0]["dur"] == 2.5, kernels)
 
