@@ -45,20 +45,26 @@ void chunk_update(struct window *w, unsigned p, bool used)
 
 enum { MOST_FETCHED = 4 };
 
+static bool same_work(const struct window *w, unsigned p)
+{
+    return w->taken.processor == p && w->taken.since == mmu_progress(p);
+}
+
 static void note_taken(struct window *w, unsigned p)
 {
-    uint32_t now = mmu_progress(p);
-    if (w->taken[p].since != now) w->taken[p].times = 0;
-    w->taken[p].since = now;
-    w->taken[p].times++;
+    if (!same_work(w, p)) {
+        w->taken.times = 0;
+        w->taken.since = mmu_progress(p);
+        w->taken.processor = (uint8_t)p;
+    }
+    if (w->taken.times < MOST_FETCHED) w->taken.times++;
 }
 
 static CUresult evict_block(struct block *b, unsigned p)
 {
     if (!(b->resident & bit(p))) return CUDA_SUCCESS;
     struct mask pages = b->place[p]->resident;
-    bool too_often = b->window->taken[p].times >= MOST_FETCHED && b->window->taken[p].since == mmu_progress(p);
-    if (too_often) block_unmap_late(b, p, &pages);
+    if (b->window->taken.times == MOST_FETCHED && same_work(b->window, p)) block_unmap_late(b, p, &pages);
     /* no processor keeps a copy of what was duplicated but the host */
     CUresult r = block_make_resident(b, CPU, &pages, NULL, TRACE_CAUSE_EVICTION);
     if (r) return r;

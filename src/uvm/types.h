@@ -96,10 +96,12 @@ struct window {
     uint64_t va;
     struct block *blocks;          /* by pages */
     struct chunk *chunk[PROCESSORS];
-    /* How often a chunk was taken for it since the processor last got something done: mmu_progress was `since`. */
+    /* How often a chunk was taken for it, of one processor, since that last got something done (mmu_progress was `since`). */
     struct {
-        uint32_t since, times;
-    } taken[PROCESSORS];
+        uint32_t since;
+        uint16_t times;
+        uint8_t processor;
+    } taken;
 };
 
 /* An allocation. */
