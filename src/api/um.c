@@ -173,7 +173,13 @@ static CUresult do_steps(void *arg)
         if (t->discard) r = discard_whole_pages(t->va, t->size);
         if (t->prefetch && !r) r = uvm_prefetch(t->va, t->size, t->target);
     }
-    return r;
+    /* who called is told of no room if it can be known then; later it does no harm: nothing depends on where memory is */
+    return r == CUDA_ERROR_OUT_OF_MEMORY ? CUDA_SUCCESS : r;
+}
+
+static bool has_room(const struct move *m)
+{
+    return m->ordinary || m->target.type != CU_MEM_LOCATION_TYPE_DEVICE || uvm_has_room(m->target.id);
 }
 
 /* The stream that the caller means. */
@@ -191,14 +197,17 @@ static CUresult move(struct stream *s, const struct move *moves, size_t count, b
     _Alignas(struct steps) char few[sizeof(struct steps) + 4 * sizeof(struct step)];
     struct steps *steps = bytes <= sizeof few ? (void *)few : malloc(bytes);
     uint64_t total = 0;
+    bool full = false;
     if (!steps) return CUDA_ERROR_OUT_OF_MEMORY;
     steps->count = 0;
     for (size_t k = 0; k < count; k++) {
+        if (prefetch && !has_room(&moves[k]) && !stream_query(s)) full = true;
         if (moves[k].ordinary) continue;
         steps->step[steps->count++] = (struct step){ moves[k].p, moves[k].size, moves[k].target, discard, prefetch };
         total += moves[k].size;
     }
-    CUresult r = (total <= SHORT_MOVE ? stream_enqueue_short : stream_enqueue)(s, do_steps, steps, bytes);
+    CUresult r = full ? CUDA_ERROR_OUT_OF_MEMORY
+                      : (total <= SHORT_MOVE ? stream_enqueue_short : stream_enqueue)(s, do_steps, steps, bytes);
     if ((char *)steps != few) free(steps);
     for (size_t k = 0; k < count && prefetch && !r; k++)
         r = moves[k].ordinary ? pageable_prefetch(moves[k].p, moves[k].size, moves[k].shown)

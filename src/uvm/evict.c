@@ -5,6 +5,7 @@
  * Threads that on a GPU go over the same memory side by side come one after the
  * other here, and each would fetch all of it again. So what one kernel has
  * fetched MOST_FETCHED times stays in its reach until it ends. */
+#include "base/log.h"
 #include "uvm/internal.h"
 #include "uvm/uvm.h"
 #include "context/context.h"
@@ -84,6 +85,17 @@ static struct chunk *victim(unsigned p)
     return NULL;
 }
 
+static bool has_space(const struct vram *v) { return v->capacity - v->used >= VRAM_CHUNK; }
+
+bool uvm_has_room(int ordinal)
+{
+    if (has_space(&devices[ordinal].vram)) return true;
+    quiet_lock(&uvm_lock);
+    bool some = victim(1 + (unsigned)ordinal) != NULL || has_space(&devices[ordinal].vram);
+    quiet_unlock(&uvm_lock);
+    return some;
+}
+
 static void drop(struct chunk *c)
 {
     TAILQ_REMOVE(&lists[c->processor][c->list], c, link);
@@ -113,6 +125,8 @@ CUresult chunk_take(struct window *w, unsigned p)
     if (!c) return CUDA_ERROR_OUT_OF_MEMORY;
     while (vram_charge(&devices[p - 1].vram, VRAM_CHUNK)) {
         if (evict_one(p)) {
+            fl_log_once(FL_LOG_ERROR,
+                        "device %u is full of memory that cannot be evicted: managed memory cannot come to it", p - 1);
             heap_give(c);
             return CUDA_ERROR_OUT_OF_MEMORY;
         }

@@ -98,10 +98,45 @@ static void other_memory_takes_all_of_the_device(void)
     check(1);
 }
 
+static void take_the_device(void)
+{
+    CUdeviceptr p;
+    while (!cuMemAlloc(&p, 2 * MIB)) continue;
+}
+
+static void a_prefetch_without_room_is_an_error_and_not_more(void)
+{
+    CUdeviceptr p = (CUdeviceptr)words;
+    take_the_device();
+    EXPECT(cuMemPrefetchAsync(p, 4096, device, 0, NULL), CUDA_ERROR_OUT_OF_MEMORY);
+    EXPECT(cuMemPrefetchAsync(p, 32 * MIB, device, 0, NULL), CUDA_ERROR_OUT_OF_MEMORY);
+    EXPECT(cuCtxSynchronize(), 0);
+}
+
+static void block(void *done)
+{
+    while (!*(volatile int *)done) usleep(100);
+}
+
+static void a_prefetch_that_finds_no_room_later_does_no_harm(void)
+{
+    static volatile int done;
+    CUdeviceptr p = (CUdeviceptr)words;
+    EXPECT(cuLaunchHostFunc(NULL, block, (void *)&done), 0);
+    EXPECT(cuMemPrefetchAsync(p, 32 * MIB, device, 0, NULL), 0);
+    take_the_device();
+    done = 1;
+    EXPECT(cuCtxSynchronize(), 0);
+    words[0] = 5;
+    EXPECT(words[0], 5);
+}
+
 IN_CHILD(threads_that_all_go_over_all_of_it_end_soon, 0)
 IN_CHILD(each_kernel_fetches_it_anew, 0)
 IN_CHILD(advice_loses_nothing, 0)
 IN_CHILD(other_memory_takes_all_of_the_device, 0)
+IN_CHILD(a_prefetch_without_room_is_an_error_and_not_more, 0)
+IN_CHILD(a_prefetch_that_finds_no_room_later_does_no_harm, 0)
 
 int main(void)
 {
@@ -110,6 +145,8 @@ int main(void)
         cmocka_unit_test(test_each_kernel_fetches_it_anew),
         cmocka_unit_test(test_advice_loses_nothing),
         cmocka_unit_test(test_other_memory_takes_all_of_the_device),
+        cmocka_unit_test(test_a_prefetch_without_room_is_an_error_and_not_more),
+        cmocka_unit_test(test_a_prefetch_that_finds_no_room_later_does_no_harm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
