@@ -55,17 +55,22 @@ static uint32_t take_entry(struct trace_region *r)
 {
     if (r->allocation_count < TRACE_ALLOCATIONS) return (uint32_t)r->allocation_count++;
     if (!freed) return 0;
-    while (!r->allocations[oldest].freed) oldest = oldest + 1 < TRACE_ALLOCATIONS ? oldest + 1 : 1;
+    uint32_t entry;
+    do {
+        entry = oldest;
+        oldest = oldest + 1 < TRACE_ALLOCATIONS ? oldest + 1 : 1;
+    } while (!r->allocations[entry].freed);
     freed--;
     if (counted) {
-        add_up(&r->statistics[0], &r->statistics[oldest]);
-        memset(&r->statistics[oldest], 0, sizeof *r->statistics);
+        add_up(&r->statistics[0], &r->statistics[entry]);
+        memset(&r->statistics[entry], 0, sizeof *r->statistics);
     }
-    return oldest;
+    return entry;
 }
 
 static void enter(struct trace_region *r, const struct trace_record *record)
 {
+    uint64_t ordinal = ++last_ordinal;
     if (live_count == live_room) {
         size_t room = live_room ? 2 * live_room : 64;
         struct live *more = heap_take(room * sizeof *more);
@@ -82,7 +87,7 @@ static void enter(struct trace_region *r, const struct trace_record *record)
     live_count++;
     live[at] = (struct live){ record->address, record->address + record->bytes, entry };
     r->allocations[entry] = (struct trace_allocation){
-        .address = record->address, .bytes = record->bytes, .made = record->time, .ordinal = ++last_ordinal
+        .address = record->address, .bytes = record->bytes, .made = record->time, .ordinal = ordinal
     };
 }
 

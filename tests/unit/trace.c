@@ -199,6 +199,11 @@ static void a_million_allocations_keep_their_sum(void **state)
     for (uint64_t k = 0; k < r->allocation_count; k++) sum += r->statistics[k].events[TRACE_CPU_FAULT];
     assert_int_equal(sum - others, 1000001);
     assert_int_equal(r->total.events[TRACE_CPU_FAULT] - before, 1000001);
+    /* those that were freed last are still there */
+    unsigned kept = 0;
+    for (uint64_t k = 1; k < r->allocation_count; k++)
+        kept += r->allocations[k].ordinal > 1000000 - 1000 && r->statistics[k].events[TRACE_CPU_FAULT] == 1;
+    assert_true(kept >= 1000);
     release(0x900000);
     trace_listen(TRACE_LISTEN_ALLOCATIONS, false);
 }
