@@ -125,7 +125,7 @@ bool emit_atomic(struct emitter *e, const struct instr *i)
     if (i->op != OP_atom && i->op != OP_red) return false;
     if (has(i, MOD_async) || has(i, MOD_mmio)) unsupported(e, i, NULL);
     bool red = i->op == OP_red;
-    unsigned first = red ? 0 : 1, n = has(i, MOD_v2) ? 2 : has(i, MOD_v4) ? 4 : has(i, MOD_v8) ? 8 : 1;
+    unsigned first = red ? 0 : 1, n = vector_length(i);
     need_operands(e, i, first + 2, first + 4);
     if (has(i, MOD_cas) && i->nops < first + 3) fail(e, i, "wrong number of operands");
     enum ptx_type type = need_type(e, i, i->ntypes > 1 ? 1 : 0);

@@ -163,11 +163,6 @@ const char *address_of(struct emitter *e, const struct instr *i, const struct op
 
 /* ---- ld, st */
 
-static unsigned vector_count(const struct instr *i)
-{
-    return has(i, MOD_v2) ? 2 : has(i, MOD_v4) ? 4 : has(i, MOD_v8) ? 8 : 1;
-}
-
 /* Volatile, relaxed and stronger accesses are single, ordered, and seen by everybody. */
 static const char *ordering(const struct instr *i, bool store)
 {
@@ -194,7 +189,7 @@ static void emit_load(struct emitter *e, const struct instr *i)
 {
     need_operands(e, i, 2, 3);
     enum ptx_type type = need_type(e, i, 0);
-    unsigned n = vector_count(i), bytes = type_bytes(type);
+    unsigned n = vector_length(i), bytes = type_bytes(type);
     if (type == T_pred) fail(e, i, "predicates are not kept in memory");
     const struct operand *d = &i->ops[0];
     if ((d->kind == OPERAND_vector) != (n > 1) || (n > 1 && d->count != n))
@@ -222,7 +217,7 @@ static void emit_store(struct emitter *e, const struct instr *i)
 {
     need_operands(e, i, 2, 3);
     enum ptx_type type = need_type(e, i, 0);
-    unsigned n = vector_count(i), bytes = type_bytes(type);
+    unsigned n = vector_length(i), bytes = type_bytes(type);
     if (type == T_pred) fail(e, i, "predicates are not kept in memory");
     const struct operand *s = &i->ops[1];
     if ((s->kind == OPERAND_vector) != (n > 1) || (n > 1 && s->count != n))

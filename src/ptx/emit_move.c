@@ -2,16 +2,30 @@
  * packing and unpacking of vectors. */
 #include "emit.h"
 
+/* The type of each of v's elements, if together they have bits. */
+static enum ptx_type element_type(struct emitter *e, const struct instr *i, const struct operand *v, unsigned bits)
+{
+    enum ptx_type type = T_none;
+    if (v->count < 2 || bits % v->count) fail(e, i, "the vector's length does not fit");
+    switch (bits / v->count) {
+    case 8: type = T_b8; break;
+    case 16: type = T_b16; break;
+    case 32: type = T_b32; break;
+    case 64: type = T_b64; break;
+    default: fail(e, i, "the vector's length does not fit");
+    }
+    for (uint32_t k = 0; k < v->count; k++)
+        if (v->elements[k].kind == OPERAND_reg && type_bits(v->elements[k].reg->type) != type_bits(type))
+            fail(e, i, "the vector's elements do not fit");
+    return type;
+}
+
 static const char *pack(struct emitter *e, const struct instr *i, const struct operand *v, unsigned bits)
 {
-    if (v->count < 2 || bits % v->count) fail(e, i, "the vector's length does not fit");
-    unsigned part = bits / v->count;
-    enum ptx_type type = part == 8 ? T_b8 : part == 16 ? T_b16 : part == 32 ? T_b32 : part == 64 ? T_b64 : T_none;
-    if (!type) fail(e, i, "the vector's length does not fit");
+    enum ptx_type type = element_type(e, i, v, bits);
+    unsigned part = type_bits(type);
     const char *sum = NULL;
     for (uint32_t k = 0; k < v->count; k++) {
-        if (v->elements[k].kind == OPERAND_reg && type_bits(v->elements[k].reg->type) != part)
-            fail(e, i, "the vector's elements do not fit");
         const char *x = emit(e, "zext %s %s to %s", lltype(type), value(e, &v->elements[k], type), lltype_bits(bits));
         if (k) x = emit(e, "shl %s %s, %u", lltype_bits(bits), x, k * part);
         sum = sum ? emit(e, "or %s %s, %s", lltype_bits(bits), sum, x) : x;
@@ -21,13 +35,9 @@ static const char *pack(struct emitter *e, const struct instr *i, const struct o
 
 static void unpack(struct emitter *e, const struct instr *i, const struct operand *d, const char *v, unsigned bits)
 {
-    if (d->count < 2 || bits % d->count) fail(e, i, "the vector's length does not fit");
-    unsigned part = bits / d->count;
-    enum ptx_type type = part == 8 ? T_b8 : part == 16 ? T_b16 : part == 32 ? T_b32 : part == 64 ? T_b64 : T_none;
-    if (!type) fail(e, i, "the vector's length does not fit");
+    enum ptx_type type = element_type(e, i, d, bits);
+    unsigned part = type_bits(type);
     for (uint32_t k = 0; k < d->count; k++) {
-        if (d->elements[k].kind == OPERAND_reg && type_bits(d->elements[k].reg->type) != part)
-            fail(e, i, "the vector's elements do not fit");
         const char *x = k ? emit(e, "lshr %s %s, %u", lltype_bits(bits), v, k * part) : v;
         result(e, &d->elements[k], type, emit(e, "trunc %s %s to %s", lltype_bits(bits), x, lltype_bits(part)));
     }

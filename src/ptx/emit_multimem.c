@@ -8,14 +8,9 @@
 static bool narrow(enum ptx_type t) { return t == T_f16 || t == T_f16x2 || t == T_bf16 || t == T_bf16x2; }
 static bool floating(enum ptx_type t) { return narrow(t) || t == T_f32 || t == T_f64; }
 
-static unsigned lanes(const struct instr *i)
-{
-    return has(i, MOD_v2) ? 2 : has(i, MOD_v4) ? 4 : has(i, MOD_v8) ? 8 : 1;
-}
-
 static void check_width(struct emitter *e, const struct instr *i, enum ptx_type t)
 {
-    unsigned n = lanes(i), bytes = type_bytes(t) * n;
+    unsigned n = vector_length(i), bytes = type_bytes(t) * n;
     if (n > 1 && (!floating(t) || t == T_f64)) fail(e, i, "this type has no vectors here");
     if (!(floating(t) || t == T_b32 || t == T_b64 || t == T_u32 || t == T_u64 || t == T_s32 || t == T_s64))
         unsupported(e, i, NULL);
@@ -65,7 +60,7 @@ static const char *room(struct emitter *e)
 
 static const struct operand *lane(struct emitter *e, const struct instr *i, const struct operand *o, unsigned k)
 {
-    unsigned n = lanes(i);
+    unsigned n = vector_length(i);
     if ((o->kind == OPERAND_vector) != (n > 1) || (n > 1 && o->count != n))
         fail(e, i, "the vector's length does not fit");
     return n > 1 ? &o->elements[k] : o;
@@ -79,7 +74,7 @@ bool emit_multimem(struct emitter *e, const struct instr *i)
     need_operands(e, i, 2, 3);
     enum ptx_type type = need_type(e, i, 0);
     check_width(e, i, type);
-    unsigned n = lanes(i), bytes = type_bytes(type);
+    unsigned n = vector_length(i), bytes = type_bytes(type);
     uint32_t what = (uint32_t)element(e, i, type) << 8 | (n * bytes) << 16;
     if (!store) what |= (uint32_t)operation(e, i, type);
     const struct operand *at = &i->ops[load ? 1 : 0], *data = &i->ops[load ? 0 : 1];

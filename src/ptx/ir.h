@@ -154,6 +154,11 @@ struct instr {
     uint32_t segment;              /* that begins where this suspension or yield ends, 0: none */
 };
 static inline bool has(const struct instr *i, enum ptx_mod m) { return i->mods.bits[m / 64] >> (m % 64) & 1; }
+/* Of .v2, .v4, .v8; 1: there is none. */
+static inline unsigned vector_length(const struct instr *i)
+{
+    return has(i, MOD_v2) ? 2 : has(i, MOD_v4) ? 4 : has(i, MOD_v8) ? 8 : 1;
+}
 
 struct proto { struct var *rets, *params; uint32_t nrets, nparams; bool noreturn; };
 

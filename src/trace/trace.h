@@ -1,6 +1,6 @@
 /* What happened to managed memory, in the driver's vocabulary: one record an
- * event, in a ring of this process. Writers are src/uvm (policy), src/stream
- * (kernels) and src/api (calls); readers are faultline.h, CUPTI and the summary. */
+ * event, in a ring of this process. Writers are src/uvm (faults and policy) and
+ * src/stream (kernels); readers are faultline.h, CUPTI and the reports of src/cli. */
 #ifndef FL_TRACE_TRACE_H
 #define FL_TRACE_TRACE_H
 
