@@ -131,14 +131,14 @@ static uint64_t count_initial(struct parser *p)
     return n;
 }
 
-static unsigned vector_length(struct parser *p)
+static unsigned accept_vector(struct parser *p)
 {
     return accept(p, ".v2") ? 2 : accept(p, ".v4") ? 4 : accept(p, ".v8") ? 8 : 1;
 }
 
 static void parse_registers(struct parser *p)
 {
-    if (vector_length(p) != 1) fatal_at(EXIT_UNSUPPORTED, p->token.line, "vector registers");
+    if (accept_vector(p) != 1) fatal_at(EXIT_UNSUPPORTED, p->token.line, "vector registers");
     enum ptx_type type = type_of(&p->token);
     if (!type) syntax_error(p, "a type");
     if (!p->func) fatal_at(EXIT_UNSUPPORTED, p->token.line, "registers outside functions");
@@ -226,7 +226,7 @@ static struct declaration declaration(struct parser *p)
         else if (accept(p, ".ptr"))
             continue;
         else if (token_is(&p->token, ".v2") || token_is(&p->token, ".v4"))
-            d.vector = vector_length(p);
+            d.vector = accept_vector(p);
         else if (type_of(&p->token))
             d.type = type_of(&p->token), next(p);
         else
