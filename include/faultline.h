@@ -63,7 +63,8 @@ struct faultline_event {
     uint32_t thread;               /* CPU_FAULT: the thread's id; THRASHING: bit 0 the host, bit 1 + k device k takes part */
     uint32_t count;                /* GPU_FAULT: accesses that this event stands for */
     uint32_t reserved;
-    uint64_t batch;                /* GPU_FAULT, GPU_FAULT_REPLAY: number of the batch; KERNEL: number of the launch */
+    uint64_t batch; /* GPU_FAULT, GPU_FAULT_REPLAY: number of the batch; KERNEL: number of the launch;
+                                      CPU_FAULT: the program counter, 0 if it is not known */
 };
 
 /* The place of one reader in the events of the process. Events that were not read soon

@@ -147,7 +147,7 @@ static void put_arguments(FILE *to, const struct trace_record *e)
     if (e->cause) fprintf(to, ",\"cause\":\"%s\"", causes[e->cause % TRACE_CAUSES]);
     if (e->access) fprintf(to, ",\"access\":\"%s\"", accesses[e->access & 7]);
     if (e->kind == TRACE_GPU_FAULT) fprintf(to, ",\"accesses\":%u,\"batch\":%" PRIu64, e->count, e->batch);
-    if (e->kind == TRACE_CPU_FAULT) fprintf(to, ",\"thread\":%u", e->thread);
+    if (e->kind == TRACE_CPU_FAULT) fprintf(to, ",\"thread\":%u,\"pc\":\"0x%" PRIx64 "\"", e->thread, e->batch);
     fputs("}}", to);
 }
 

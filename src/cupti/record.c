@@ -107,7 +107,10 @@ static size_t make_memory(const struct faultline_event *e, const struct selectio
         r->srcId = id(e->processor);
         r->flags = e->access;
         break;
-    case FAULTLINE_CPU_FAULT: r->flags = e->access; break;
+    case FAULTLINE_CPU_FAULT:
+        r->flags = e->access;
+        r->value = e->batch;
+        break;
     case FAULTLINE_THRASHING: thrashing(e, r); break;
     case FAULTLINE_THROTTLING_END: throttling_ends(e, r); break;
     case FAULTLINE_MAP_REMOTE:

@@ -15,6 +15,7 @@ enum { BOXES = 64, SPINS = 2000, SLEEP_NS = 10000000 };
 
 static struct mailbox boxes[BOXES]; /* MAIL_NONE: free; its thread's from then on until it is free again */
 static int threads[BOXES];
+static uint64_t instructions[BOXES];
 static _Atomic uint32_t server_cpu; /* where the service thread last was, plus 1 */
 static _Atomic uint32_t posted;     /* boxes posted and not taken */
 
@@ -66,13 +67,14 @@ static struct mailbox *claim(void)
     }
 }
 
-static bool ask(uint64_t address, bool write_access)
+static bool ask(uint64_t address, bool write_access, uint64_t pc)
 {
     struct mailbox *m = claim();
     uint64_t one = 1;
     uint32_t state;
     m->address = address;
     m->write = write_access;
+    instructions[m - boxes] = pc;
     atomic_store(&m->state, MAIL_POSTED);
     atomic_fetch_add(&posted, 1);
     if (write(service_bell(), &one, sizeof one) < 0) return false;
@@ -99,7 +101,8 @@ static void on_segv(int number, siginfo_t *info, void *context)
     bool called = (char *)context != (char *)__builtin_frame_address(0) + 16;
 #endif
     if (info->si_code == SEGV_ACCERR && address >= mmu.base && address < mmu.end && getpid() == owner) {
-        bool again = ask(address, ((const ucontext_t *)context)->uc_mcontext.gregs[REG_ERR] & 2);
+        const greg_t *registers = ((const ucontext_t *)context)->uc_mcontext.gregs;
+        bool again = ask(address, registers[REG_ERR] & 2, (uint64_t)registers[REG_RIP]);
         errno = saved;
         if (again) return;
     }
@@ -140,7 +143,7 @@ bool host_serve_signals(void)
         if (!atomic_compare_exchange_strong(&m->state, &state, MAIL_TAKEN)) continue;
         atomic_fetch_sub(&posted, 1);
         bool woken;
-        struct mmu_fault f = { MMU_HOST, m->address, m->write, threads[k], 1 };
+        struct mmu_fault f = { MMU_HOST, m->address, m->write, threads[k], 1, instructions[k] };
         bool again = !protected_by_program(&f) && fault_serve(&f, false, &woken) == MMU_RETRY;
         atomic_store(&m->state, again ? MAIL_RETRY : MAIL_FATAL);
         if (atomic_load(&m->asleep)) futex_wake(&m->state, 1);

@@ -49,6 +49,17 @@ static bool read_about(int thread, const char *what, char *out, size_t size)
     return n > 0;
 }
 
+uint64_t mmu_where(const struct mmu_fault *f)
+{
+    char text[256] = "running";
+    if (f->pc || !f->thread) return f->pc;
+    /* its fault is known a moment before it sleeps */
+    for (unsigned k = 0; k < 100 && !strncmp(text, "running", 7); k++)
+        if (!read_about(f->thread, "syscall", text, sizeof text)) return 0;
+    const char *last = strrchr(text, ' ');
+    return last ? strtoull(last, NULL, 16) : 0;
+}
+
 /* A signal sent to it would not end the thread's fault: it faults within a system call, or blocks the signal. */
 static bool must_see_it_itself(int thread)
 {

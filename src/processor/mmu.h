@@ -39,6 +39,7 @@ struct mmu_fault {
     int thread;                    /* the host thread that faulted, 0: unknown */
     /* Pages that the same device was found waiting for at the same time, this one included. */
     unsigned pending;
+    uint64_t pc; /* the host's instruction, 0: not known (mmu_where) */
 };
 /* Called on a thread of this file's or on one that waits for a device (in processor_wait),
  * without locks of this folder's, for several faults at a time; must leave the processor's
@@ -86,6 +87,8 @@ struct mmu_access_note {
 };
 bool mmu_next_access(unsigned p, struct mmu_access_note *n);
 
+/* The instruction at which the host's thread waits for this fault; 0: not known. Costs some system calls. */
+uint64_t mmu_where(const struct mmu_fault *f);
 /* Services what faults wait, without blocking; true if there was one. For threads that wait for a device. */
 bool mmu_serve(void);
 enum mmu_rung { MMU_USERFAULTFD, MMU_USERFAULTFD_USER, MMU_SIGNALS };

@@ -106,7 +106,7 @@ static bool serve_host(void)
     if (fd < 0) return host_serve_signals();
     unsigned n = userfault_read(fd, events, EVENTS);
     for (unsigned k = 0; k < n; k++) {
-        struct mmu_fault f = { MMU_HOST, events[k].address, events[k].write, events[k].thread, 1 };
+        struct mmu_fault f = { MMU_HOST, events[k].address, events[k].write, events[k].thread, 1, 0 };
         bool woken = false;
         if (fault_serve(&f, events[k].protected_page, &woken) == MMU_FATAL && (!f.thread || second_time(&f)))
             host_fatal(&f);
@@ -131,7 +131,7 @@ static unsigned collect(unsigned number, bool watched, struct errand *out)
         uint32_t posted = MAIL_POSTED;
         if (!atomic_compare_exchange_strong(&c->mail[k].state, &posted, MAIL_TAKEN)) continue;
         atomic_fetch_sub(&c->mail_count, 1);
-        out[n++] = (struct errand){ { number, c->mail[k].address, c->mail[k].write, 0, 0 }, t->processor, k };
+        out[n++] = (struct errand){ { number, c->mail[k].address, c->mail[k].write, 0, 0, 0 }, t->processor, k };
     }
     quiet_unlock(&t->lock);
     for (unsigned k = 0; k < n; k++) {

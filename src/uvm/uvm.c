@@ -74,7 +74,8 @@ static CUresult host_fault(const struct mmu_fault *f, struct block *b)
                                        .access = f->write ? TRACE_ACCESS_WRITE : TRACE_ACCESS_READ,
                                        .address = f->address / PAGE_BYTES * PAGE_BYTES,
                                        .bytes = PAGE_BYTES,
-                                       .thread = (uint32_t)f->thread });
+                                       .thread = (uint32_t)f->thread,
+                                       .batch = trace_wanted(TRACE_LISTEN_RECORDS) ? mmu_where(f) : 0 });
     mask_set(&q.pages, page_of(f->address));
     if (f->write) q.writes = q.pages;
     for (;;) {

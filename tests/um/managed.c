@@ -4,6 +4,7 @@
 #include "rig.h"
 
 #include <errno.h>
+#include <faultline.h>
 #include <fcntl.h>
 #include <linux/mempolicy.h>
 #include <sys/syscall.h>
@@ -263,6 +264,22 @@ static void a_preferred_node_is_the_memory_policy_of_its_pages(void)
     EXPECT(*(uint32_t *)(p + MIB), 5);
 }
 
+__attribute__((noinline)) static void write_here(CUdeviceptr p) { *(volatile char *)p = 1; }
+
+static void a_fault_of_the_host_is_told_with_its_instruction(void)
+{
+    struct faultline_cursor cursor;
+    struct faultline_event e[64];
+    uint64_t pc = 0;
+    CUdeviceptr p = managed(2 * MIB);
+    EXPECT(faultline_subscribe(&cursor, 0), 0);
+    write_here(p);
+    size_t n = faultline_read(&cursor, e, 64);
+    for (size_t k = 0; k < n; k++)
+        if (e[k].kind == FAULTLINE_CPU_FAULT) pc = e[k].batch;
+    EXPECT(pc >= (uint64_t)write_here && pc < (uint64_t)write_here + 64, true);
+}
+
 static void a_forked_child_has_no_managed_memory(void)
 {
     CUdeviceptr p = managed(MIB);
@@ -290,6 +307,7 @@ IN_CHILD(a_dying_context_takes_its_managed_memory_with_it, 0)
 IN_CHILD(batches_prefetch_and_discard_in_stream_order, 0)
 IN_CHILD(system_calls_read_and_write_what_is_on_a_device, 0)
 IN_CHILD(a_preferred_node_is_the_memory_policy_of_its_pages, 0)
+IN_CHILD(a_fault_of_the_host_is_told_with_its_instruction, 0)
 IN_CHILD(a_forked_child_has_no_managed_memory, 0)
 
 int main(void)
@@ -305,6 +323,7 @@ int main(void)
         cmocka_unit_test(test_batches_prefetch_and_discard_in_stream_order),
         cmocka_unit_test(test_system_calls_read_and_write_what_is_on_a_device),
         cmocka_unit_test(test_a_preferred_node_is_the_memory_policy_of_its_pages),
+        cmocka_unit_test(test_a_fault_of_the_host_is_told_with_its_instruction),
         cmocka_unit_test(test_a_forked_child_has_no_managed_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -105,6 +105,7 @@ CUresult mmu_attach(unsigned p)
     return CUDA_SUCCESS;
 }
 void mmu_prefer_node(uint64_t va, uint64_t size, int node) { (void)va, (void)size, (void)node; }
+uint64_t mmu_where(const struct mmu_fault *f) { return f->pc; }
 void mmu_detach(unsigned p) { (void)p; }
 void mmu_discard(uint64_t va, uint64_t size)
 {
