@@ -82,9 +82,7 @@ static int explain(const char *program, int status)
     if (WIFSIGNALED(status)) {
         int n = WTERMSIG(status);
         complain("%s was ended by signal %d (%s)%s", program, n, strsignal(n),
-                 n == SIGSEGV || n == SIGBUS
-                     ? ": host code touched memory it may not; device memory is not for the host"
-                     : "");
+                 n == SIGSEGV || n == SIGBUS ? ": host code touched memory that is not for the host, or not now" : "");
         return 128 + n;
     }
     if (WEXITSTATUS(status)) complain("%s ended with exit status %d", program, WEXITSTATUS(status));

@@ -93,11 +93,27 @@ static CUresult service_locked(const struct mmu_fault *f)
     struct block *b = block_at(f->address, true);
     uint64_t va = f->address / PAGE_BYTES * PAGE_BYTES;
     if (!b || !addresses_live(b->range->owner, va)) return CUDA_ERROR_ILLEGAL_ADDRESS;
-    if (uvm_exclusive && !exclusive_permits(b->range->owner, f)) return CUDA_ERROR_ILLEGAL_ADDRESS;
+    if (uvm_exclusive && !exclusive_permits(b->range->owner, f)) return CUDA_ERROR_NOT_PERMITTED;
     enum prot has = page_prot(b, f->processor, page_of(va));
     if (has >= (f->write ? PROT_RW : PROT_RO)) /* somebody else's fault brought it, or the entry was lost */
         return mmu_set(f->processor, va, PAGE_BYTES, has >= PROT_RW ? MMU_WRITE : MMU_READ);
     return f->processor == CPU ? host_fault(f, b) : batch_add(f->processor, va, f->write);
+}
+
+/* Where devices have no concurrent managed access. Once each: a program may expect its SIGSEGV. */
+static void explain_exclusion(const struct mmu_fault *f)
+{
+    unsigned long long at = f->address;
+    if (f->processor == CPU)
+        fl_log_once(FL_LOG_ERROR,
+                    "the host touched managed memory at 0x%llx, which kernels may be using: on this machine it has to "
+                    "wait for them first",
+                    at);
+    else
+        fl_log_once(FL_LOG_ERROR,
+                    "a kernel touched managed memory at 0x%llx that is not attached to its stream or to all "
+                    "(cuStreamAttachMemAsync)",
+                    at);
 }
 
 static enum mmu_verdict service(const struct mmu_fault *f)
@@ -114,6 +130,7 @@ static enum mmu_verdict service(const struct mmu_fault *f)
                                            .address = f->address,
                                            .thread = (uint32_t)f->thread });
     uvm_leave();
+    if (r == CUDA_ERROR_NOT_PERMITTED) explain_exclusion(f);
     return r ? MMU_FATAL : MMU_RETRY;
 }
 
