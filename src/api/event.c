@@ -28,9 +28,9 @@ CUresult CUDAAPI cuEventDestroy_v2(CUevent hEvent)
 {
     struct event *e;
     CUresult r = named(hEvent, &e);
-    if (r || (r = event_destroy(e))) return r;
-    capture_forget_event(e);
-    return CUDA_SUCCESS;
+    if (r) return r;
+    capture_forget_event(e); /* before somebody else's new event can have its handle */
+    return event_destroy(e);
 }
 
 CUresult CUDAAPI cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned int flags)

@@ -41,9 +41,10 @@ CUresult CUDAAPI cuStreamDestroy_v2(CUstream hStream)
     struct stream *s;
     if (!hStream) hStream = CU_STREAM_LEGACY; /* refused, whatever the default stream is */
     CUresult r = named(hStream, &s);
-    if (r || (r = stream_destroy(s))) return r;
-    capture_forget_stream(s);
-    return CUDA_SUCCESS;
+    if (r) return r;
+    if (stream_is_default(s)) return CUDA_ERROR_INVALID_HANDLE;
+    capture_forget_stream(s); /* before somebody else's new stream can have its handle */
+    return stream_destroy(s);
 }
 
 CUresult CUDAAPI cuStreamGetPriority(CUstream hStream, int *priority)

@@ -127,7 +127,8 @@ CUresult stream_end(struct stream *s, uint64_t id)
 
 CUresult stream_destroy(struct stream *s)
 {
-    return s->kind == STREAM_CREATED ? stream_end(s, atomic_load(&s->id)) : CUDA_ERROR_INVALID_HANDLE;
+    uint64_t id = atomic_load(&s->id); /* first: what has this number is of this kind */
+    return s->kind == STREAM_CREATED ? stream_end(s, id) : CUDA_ERROR_INVALID_HANDLE;
 }
 
 void stream_unpin(struct stream *s)
