@@ -191,10 +191,17 @@ void block_collapse(struct block *b, unsigned keep, const struct mask *pages)
     b->read_duplicated = mask_andnot(&b->read_duplicated, &dups);
 }
 
+/* Devices that do not reach each other copy by way of the host. */
+static bool by_way_of_host(unsigned to, unsigned from) { return to != CPU && from != CPU && !can_access(to, from); }
+
 /* Tells of pages that come from `from`, faulted and prefetched ones apart; what was discarded is not copied. */
 static void trace_migration(const struct block *b, unsigned to, unsigned from, const struct mask *pages,
                             const struct mask *prefetched, enum trace_cause cause)
 {
+    if (by_way_of_host(to, from)) {
+        trace_migration(b, CPU, from, pages, prefetched, cause);
+        from = CPU;
+    }
     struct mask copied = mask_andnot(pages, &b->discarded), part = copied;
     if (prefetched) {
         part = mask_and(&copied, prefetched);
@@ -242,6 +249,15 @@ CUresult block_make_resident(struct block *b, unsigned to, const struct mask *pa
     return CUDA_SUCCESS;
 }
 
+/* What was copied by way of the host stays there as a further copy. */
+static CUresult keep_on_host(struct block *b, unsigned from, const struct mask *pages, enum trace_cause cause)
+{
+    if (!place_at(b, CPU)) return CUDA_ERROR_OUT_OF_MEMORY;
+    gain(b, CPU, pages);
+    for_each_run(run, pages) trace(b, TRACE_READ_DUPLICATE, cause, CPU, from, run);
+    return CUDA_SUCCESS;
+}
+
 CUresult block_duplicate(struct block *b, unsigned to, const struct mask *pages, const struct mask *prefetched,
                          enum trace_cause cause)
 {
@@ -267,6 +283,7 @@ CUresult block_duplicate(struct block *b, unsigned to, const struct mask *pages,
     for_each_processor(q, which)
     {
         trace_migration(b, to, q, &sources[q], prefetched, cause);
+        if (by_way_of_host(to, q) && (r = keep_on_host(b, q, &sources[q], cause))) return r;
         for_each_run(run, &sources[q]) trace(b, TRACE_READ_DUPLICATE, cause, to, q, run);
     }
     gain(b, to, &need);

@@ -349,6 +349,48 @@ static void a_third_processor_that_writes_copies_from_the_nearest_duplicate(void
     assert_int_equal(fake_counted.htod, 16 * PAGE_BYTES);
 }
 
+/* GPU0 and GPU1 reach only the host. */
+static void part_devices(void)
+{
+    topology.can_access[GPU0] &= ~bit(GPU1);
+    topology.can_access[GPU1] &= ~bit(GPU0);
+    topology.fast_link[GPU0] &= ~bit(GPU1);
+    topology.fast_link[GPU1] &= ~bit(GPU0);
+}
+
+static int link_devices(void **s)
+{
+    topology.can_access[GPU0] |= bit(GPU1);
+    topology.can_access[GPU1] |= bit(GPU0);
+    topology.fast_link[GPU0] |= bit(GPU1);
+    topology.fast_link[GPU1] |= bit(GPU0);
+    return freed(s);
+}
+
+static void between_devices_without_a_link_pages_go_by_way_of_the_host(void **s)
+{
+    (void)s;
+    part_devices();
+    uvm_prefetch(at(0), 16 * PAGE_BYTES, on_gpu0);
+    touch(GPU1, 0, 16, true);
+    assert_int_equal(fake_counted.dtod, 0);
+    assert_int_equal(fake_counted.dtoh, 16 * PAGE_BYTES);
+    assert_int_equal(fake_counted.htod, 16 * PAGE_BYTES);
+    assert_int_equal(page_holders(block_at(at(0), false), page_of(at(0))), bit(GPU1));
+}
+
+static void duplicates_between_devices_without_a_link_leave_one_on_the_host(void **s)
+{
+    (void)s;
+    part_devices();
+    uvm_advise(at(0), 512 * PAGE_BYTES, CU_MEM_ADVISE_SET_READ_MOSTLY, on_host);
+    uvm_prefetch(at(0), 16 * PAGE_BYTES, on_gpu0);
+    touch(GPU1, 0, 16, false);
+    assert_int_equal(page_holders(block_at(at(0), false), page_of(at(0))), bit(CPU) | bit(GPU0) | bit(GPU1));
+    touch(CPU, 0, 16, false);
+    assert_int_equal(fake_counted.dtoh, 16 * PAGE_BYTES);
+}
+
 int main(void)
 {
     fake_begin(3, 1ull << 30);
@@ -374,10 +416,16 @@ int main(void)
         cmocka_unit_test_setup_teardown(accessed_by_maps_the_whole_of_a_range_that_was_so_advised_before, allocated,
                                         freed),
         cmocka_unit_test_setup_teardown(read_mostly_again_takes_no_writer_its_right, allocated, freed),
-        cmocka_unit_test_setup_teardown(bringing_a_copy_takes_the_right_to_write_from_who_has_one_already, allocated, freed),
-        cmocka_unit_test_setup_teardown(a_prefetch_of_several_blocks_lets_the_destination_write_single_copies, allocated, freed),
+        cmocka_unit_test_setup_teardown(bringing_a_copy_takes_the_right_to_write_from_who_has_one_already, allocated,
+                                        freed),
+        cmocka_unit_test_setup_teardown(a_prefetch_of_several_blocks_lets_the_destination_write_single_copies,
+                                        allocated, freed),
         cmocka_unit_test_setup_teardown(a_third_processor_that_writes_copies_from_the_nearest_duplicate, allocated,
                                         freed),
+        cmocka_unit_test_setup_teardown(between_devices_without_a_link_pages_go_by_way_of_the_host, allocated,
+                                        link_devices),
+        cmocka_unit_test_setup_teardown(duplicates_between_devices_without_a_link_leave_one_on_the_host, allocated,
+                                        link_devices),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
