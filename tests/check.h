@@ -34,6 +34,7 @@ static inline void check_equal(long saw, long wanted, const char *what, const ch
 #define ANSWERS(call, wanted) check_answer((call), (wanted), #call, __FILE__, __LINE__)
 #define CHECK(call) ANSWERS(call, CUDA_SUCCESS)
 #define EXPECT(condition) ((condition) ? (void)0 : check_failed(#condition, "is not so", __FILE__, __LINE__))
+/* Whole numbers and addresses. */
 #define EXPECT_EQUAL(saw, wanted) check_equal((long)(saw), (long)(wanted), #saw, __FILE__, __LINE__)
 
 #endif

@@ -70,8 +70,11 @@ static void atomics_of_128_bits(void)
     CUdeviceptr p = give(start, sizeof start), sums = give(NULL, 16);
     run("wide_atomics", 8, 1, 100, 1, 0, ARGS(&p, &sums));
     uint64_t *out = take(p, sizeof start), *sum = take(sums, 16);
-    EXPECT(out[0] == n && out[1] == n * (n - 1) / 2);
-    EXPECT(sum[0] + out[2] == n * (n - 1) / 2 + 5 && !sum[1] && out[3] == ~out[2]);
+    EXPECT(out[0] == n);
+    EXPECT(out[1] == n * (n - 1) / 2);
+    EXPECT(sum[0] + out[2] == n * (n - 1) / 2 + 5);
+    EXPECT(!sum[1]);
+    EXPECT(out[3] == ~out[2]);
 }
 
 static void memory_from_the_stack(void)

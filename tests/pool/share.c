@@ -93,9 +93,9 @@ static void importer(int other)
     CHECK(cuMemPoolImportFromShareableHandle(&pool, (void *)(intptr_t)fd, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
     close(fd);
     die_after(0, importer_last);
-    EXPECT(cuMemAllocFromPoolAsync(&q, 64, pool, s) == CUDA_ERROR_INVALID_VALUE);
-    EXPECT(cuMemPoolExportToShareableHandle(&fd, pool, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0) ==
-           CUDA_ERROR_INVALID_VALUE);
+    ANSWERS(cuMemAllocFromPoolAsync(&q, 64, pool, s), CUDA_ERROR_INVALID_VALUE);
+    ANSWERS(cuMemPoolExportToShareableHandle(&fd, pool, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0),
+            CUDA_ERROR_INVALID_VALUE);
     if (!try_hear(other, &data, sizeof data)) {
         CHECK(cuMemPoolDestroy(pool));
         _exit(0);
@@ -103,24 +103,26 @@ static void importer(int other)
     for (size_t k = 0; k < 32; k++) {
         wrong = data;
         wrong.reserved[k] ^= 0x5a;
-        EXPECT(cuMemPoolImportPointer(&p, pool, &wrong) == CUDA_ERROR_INVALID_VALUE);
+        ANSWERS(cuMemPoolImportPointer(&p, pool, &wrong), CUDA_ERROR_INVALID_VALUE);
     }
     CHECK(cuMemPoolImportPointer(&p, pool, &data));
-    EXPECT(cuMemPoolImportPointer(&q, pool, &data) == CUDA_ERROR_INVALID_VALUE);
+    ANSWERS(cuMemPoolImportPointer(&q, pool, &data), CUDA_ERROR_INVALID_VALUE);
     die_after(1, importer_last);
     size_t size;
     CHECK(cuMemGetAddressRange(&q, &size, p + 100));
-    EXPECT(q == p && size == 4 * WORDS);
-    EXPECT(word(p) == 0x600d && word(p + 4 * (WORDS - 1)) == 0x600d);
+    EXPECT(q == p);
+    EXPECT(size == 4 * WORDS);
+    EXPECT(word(p) == 0x600d);
+    EXPECT(word(p + 4 * (WORDS - 1)) == 0x600d);
     CHECK(rig_launch(rig_kernel("fill"), p + 4 * (WORDS - 16), 16, 0xbeef, s));
     CHECK(cuStreamSynchronize(s));
     die_after(2, importer_last);
     signal_if_there(other);
     CHECK(cuMemFreeAsync(p, s)); /* before the exporter does */
     CHECK(cuStreamSynchronize(s));
-    EXPECT(cuMemFreeAsync(p, s) == CUDA_ERROR_INVALID_VALUE);
+    ANSWERS(cuMemFreeAsync(p, s), CUDA_ERROR_INVALID_VALUE);
     die_after(3, importer_last);
-    if (wait_if_there(other)) EXPECT(cuMemPoolImportPointer(&p, pool, &data) == CUDA_ERROR_INVALID_VALUE);
+    if (wait_if_there(other)) ANSWERS(cuMemPoolImportPointer(&p, pool, &data), CUDA_ERROR_INVALID_VALUE);
     signal_if_there(other);
     wait_if_there(other);
     /* the exporter is gone or going: what was imported stays what it is */
@@ -178,12 +180,15 @@ static void growing_exporter(int other)
         CHECK(cuMemPoolExportPointer(&data, p[k]));
         try_tell(other, &data, sizeof data);
         EXPECT(wait_if_there(other));
-        for (uint32_t j = 0; j <= k; j++)
-            EXPECT(word(p[j] + PIECE - 64) == 200 + j && word(p[j] + PIECE - 4) == 100 + j);
+        for (uint32_t j = 0; j <= k; j++) {
+            EXPECT(word(p[j] + PIECE - 64) == 200 + j);
+            EXPECT(word(p[j] + PIECE - 4) == 100 + j);
+        }
     }
     uint64_t reserved;
     CHECK(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &reserved));
-    EXPECT(reserved == 3 * CHUNK && p[3] == p[0] + 3ul * PIECE);
+    EXPECT(reserved == 3 * CHUNK);
+    EXPECT(p[3] == p[0] + 3ul * PIECE);
     wait_if_there(other);
 }
 
@@ -227,9 +232,9 @@ static void import_what_is_no_pool(int other)
     EXPECT(ftruncate(files[1], 64 << 20) == 0);
     for (int pass = 0; pass < 2; pass++) {
         for (unsigned k = 0; k < sizeof files / sizeof *files; k++)
-            EXPECT(cuMemPoolImportFromShareableHandle(&pool, (void *)(intptr_t)files[k],
-                                                      CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
-                                                      0) == CUDA_ERROR_INVALID_VALUE);
+            ANSWERS(cuMemPoolImportFromShareableHandle(&pool, (void *)(intptr_t)files[k],
+                                                       CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0),
+                    CUDA_ERROR_INVALID_VALUE);
         EXPECT(fcntl(files[1], F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0);
     }
 }

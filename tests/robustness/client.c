@@ -83,8 +83,8 @@ static void killed_device(void)
     usleep(50000);
     EXPECT(device_pid() > 0);
     kill(device_pid(), SIGKILL);
-    EXPECT(cuCtxSynchronize() == CUDA_ERROR_LAUNCH_FAILED);
-    EXPECT(cuMemAlloc(&p, 4) == CUDA_ERROR_LAUNCH_FAILED);
+    ANSWERS(cuCtxSynchronize(), CUDA_ERROR_LAUNCH_FAILED);
+    ANSWERS(cuMemAlloc(&p, 4), CUDA_ERROR_LAUNCH_FAILED);
 }
 
 static void revived(void)
@@ -119,7 +119,7 @@ static void mapped_revived(void)
     CHECK(launch("spin", at + page));
     usleep(50000);
     kill(device_pid(), SIGKILL);
-    EXPECT(cuCtxSynchronize() == CUDA_ERROR_LAUNCH_FAILED);
+    ANSWERS(cuCtxSynchronize(), CUDA_ERROR_LAUNCH_FAILED);
     CHECK(cuMemSetAccess(at + 2 * page, page, &access, 1));
     CHECK(cuMemUnmap(at + page, page));
     CHECK(cuDevicePrimaryCtxReset(0));
@@ -134,7 +134,7 @@ static void mapped_revived(void)
     CHECK(cuMemcpyDtoH(&v, at + 2 * page, 4));
     EXPECT(v == 128);
     CHECK(launch("add", at + page));
-    EXPECT(cuCtxSynchronize() == CUDA_ERROR_ILLEGAL_ADDRESS);
+    ANSWERS(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
 static void forked(void)
@@ -250,7 +250,7 @@ static void printf_and_wait(void)
     CHECK(cuMemAlloc(&p, 64));
     CHECK(cuMemsetD8(p, 0, 64));
     CHECK(cuStreamWaitValue32(s, p, 7, CU_STREAM_WAIT_VALUE_EQ));
-    EXPECT(cuStreamQuery(s) == CUDA_ERROR_NOT_READY);
+    ANSWERS(cuStreamQuery(s), CUDA_ERROR_NOT_READY);
     CHECK(cuStreamWriteValue32(0, p, 7, 0));
     CHECK(cuStreamSynchronize(s));
 }

@@ -50,7 +50,7 @@ static CUfunction spin;
 
 static void launch(CUstream s, unsigned n)
 {
-    EXPECT(!cuLaunchKernel(spin, 2, 1, 1, 4, 1, 1, 128, s, (void *[]){ &memory, &n }, NULL));
+    CHECK(cuLaunchKernel(spin, 2, 1, 1, 4, 1, 1, 128, s, (void *[]){ &memory, &n }, NULL));
 }
 
 static void kernels_leave_cupti_records(void)
@@ -59,23 +59,25 @@ static void kernels_leave_cupti_records(void)
     size_t dropped;
     EXPECT(!cuptiActivityRegisterCallbacks(request, complete));
     launch(NULL, 1); /* before: leaves none */
-    EXPECT(!cuCtxSynchronize());
+    CHECK(cuCtxSynchronize());
     EXPECT(!cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
     EXPECT(!cuptiActivityEnableLatencyTimestamps(1));
     EXPECT(!cuptiGetTimestamp(&begin));
-    for (int k = 0; k < STREAMS; k++) EXPECT(!cuStreamCreate(&s[k], CU_STREAM_NON_BLOCKING));
+    for (int k = 0; k < STREAMS; k++) CHECK(cuStreamCreate(&s[k], CU_STREAM_NON_BLOCKING));
     for (int k = 0; k < LAUNCHES; k++) launch(s[k % STREAMS], 50);
-    for (int k = 0; k < STREAMS; k++) EXPECT(!cuStreamDestroy(s[k])); /* with work left to do */
-    EXPECT(!cuCtxSynchronize());
+    for (int k = 0; k < STREAMS; k++) CHECK(cuStreamDestroy(s[k])); /* with work left to do */
+    CHECK(cuCtxSynchronize());
     EXPECT(!cuptiActivityFlushAll(1));
     if (records != LAUNCHES || wrong) fprintf(stderr, "%zu records, %zu wrong\n", records, wrong);
-    EXPECT(records == LAUNCHES && !wrong);
+    EXPECT(records == LAUNCHES);
+    EXPECT(!wrong);
     EXPECT(!cuptiActivityDisable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
     launch(NULL, 1);
-    EXPECT(!cuCtxSynchronize());
+    CHECK(cuCtxSynchronize());
     EXPECT(!cuptiActivityFlushAll(1));
     EXPECT(records == LAUNCHES);
-    EXPECT(!cuptiActivityGetNumDroppedRecords(NULL, 0, &dropped) && !dropped);
+    EXPECT(!cuptiActivityGetNumDroppedRecords(NULL, 0, &dropped));
+    EXPECT(!dropped);
 }
 
 static uint32_t wanted[3], named;
@@ -94,18 +96,22 @@ static void CUPTIAPI compare_names(CUcontext c, uint32_t stream, uint8_t *b, siz
 static void records_name_streams_as_cupti_does(CUcontext c)
 {
     CUstream s, all[] = { NULL, CU_STREAM_PER_THREAD, NULL };
-    EXPECT(!cuptiActivityRegisterCallbacks(request, compare_names) && !cuptiActivityEnable(CUPTI_ACTIVITY_KIND_KERNEL));
-    EXPECT(!cuStreamCreate(&s, 0));
+    EXPECT(!cuptiActivityRegisterCallbacks(request, compare_names));
+    EXPECT(!cuptiActivityEnable(CUPTI_ACTIVITY_KIND_KERNEL));
+    CHECK(cuStreamCreate(&s, 0));
     all[2] = s;
-    EXPECT(!cuptiGetContextId(c, &wanted[0]) && !cuptiGetDeviceId(c, &wanted[2]));
+    EXPECT(!cuptiGetContextId(c, &wanted[0]));
+    EXPECT(!cuptiGetDeviceId(c, &wanted[2]));
     for (int k = 0; k < 3; k++) {
         EXPECT(!cuptiGetStreamId(c, all[k], &wanted[1]));
         launch(all[k], 1);
-        EXPECT(!cuCtxSynchronize() && !cuptiActivityFlushAll(0));
+        CHECK(cuCtxSynchronize());
+        EXPECT(!cuptiActivityFlushAll(0));
     }
-    EXPECT(named == 3 && !cuStreamDestroy(s));
-    EXPECT(cuptiGetStreamId(c, s, &wanted[1]) == CUPTI_ERROR_INVALID_STREAM &&
-         cuptiGetContextId(NULL, &named) == CUPTI_ERROR_INVALID_CONTEXT);
+    EXPECT(named == 3);
+    CHECK(cuStreamDestroy(s));
+    EXPECT(cuptiGetStreamId(c, s, &wanted[1]) == CUPTI_ERROR_INVALID_STREAM);
+    EXPECT(cuptiGetContextId(NULL, &named) == CUPTI_ERROR_INVALID_CONTEXT);
     EXPECT(!cuptiActivityDisable(CUPTI_ACTIVITY_KIND_KERNEL));
 }
 
@@ -120,13 +126,21 @@ static void a_kernel_that_still_runs_has_no_event(void)
     launch(NULL, 200000000);
     faultline_flush();
     size_t early = faultline_read(&cursor, e, 8);
-    EXPECT(!cuCtxSynchronize());
+    CHECK(cuCtxSynchronize());
     faultline_flush();
     size_t late = faultline_read(&cursor, e, 8);
     EXPECT(!cuptiGetTimestamp(&after));
-    EXPECT(early == 0 && late == 1 && e[0].kind == FAULTLINE_KERNEL && e[0].processor == 0);
-    EXPECT(e[0].time >= before && e[0].end <= after && e[0].end - e[0].time > (after - before) / 2);
-    EXPECT(!faultline_get_kernel(&e[0], &k) && !strcmp(k.name, "spin") && k.block[0] == 4 && k.dynamic_shared == 128);
+    EXPECT(early == 0);
+    EXPECT(late == 1);
+    EXPECT(e[0].kind == FAULTLINE_KERNEL);
+    EXPECT(e[0].processor == 0);
+    EXPECT(e[0].time >= before);
+    EXPECT(e[0].end <= after);
+    EXPECT(e[0].end - e[0].time > (after - before) / 2);
+    EXPECT(!faultline_get_kernel(&e[0], &k));
+    EXPECT(!strcmp(k.name, "spin"));
+    EXPECT(k.block[0] == 4);
+    EXPECT(k.dynamic_shared == 128);
     faultline_unsubscribe(1);
 }
 
@@ -137,10 +151,16 @@ static void events_far_behind_have_their_own_times(void)
     static CUevent e[EVENTS];
     float ms, last = 0;
     launch(NULL, 50000000);
-    for (int k = 0; k < EVENTS; k++) EXPECT(!cuEventCreate(&e[k], CU_EVENT_DEFAULT) && !cuEventRecord(e[k], NULL));
-    EXPECT(!cuCtxSynchronize());
-    for (int k = 1; k < EVENTS; k++, last = ms) EXPECT(!cuEventElapsedTime(&ms, e[0], e[k]) && ms >= last);
-    for (int k = 0; k < EVENTS; k++) EXPECT(!cuEventDestroy(e[k]));
+    for (int k = 0; k < EVENTS; k++) {
+        CHECK(cuEventCreate(&e[k], CU_EVENT_DEFAULT));
+        CHECK(cuEventRecord(e[k], NULL));
+    }
+    CHECK(cuCtxSynchronize());
+    for (int k = 1; k < EVENTS; k++, last = ms) {
+        CHECK(cuEventElapsedTime(&ms, e[0], e[k]));
+        EXPECT(ms >= last);
+    }
+    for (int k = 0; k < EVENTS; k++) CHECK(cuEventDestroy(e[k]));
 }
 
 static void a_dying_context_has_the_events_of_all_its_kernels(CUcontext c)
@@ -149,7 +169,7 @@ static void a_dying_context_has_the_events_of_all_its_kernels(CUcontext c)
     static struct faultline_event e[256];
     EXPECT(!faultline_subscribe(&cursor, 1));
     for (int k = 0; k < 100; k++) launch(NULL, 1000);
-    EXPECT(!cuCtxDestroy(c));
+    CHECK(cuCtxDestroy(c));
     EXPECT(faultline_read(&cursor, e, 256) == 100);
     faultline_unsubscribe(1);
 }
@@ -161,16 +181,18 @@ int main(void)
     struct faultline_counters counters;
     uint8_t where;
     EXPECT(faultline_residency(&c, 1, &where) == CUDA_ERROR_NOT_INITIALIZED);
-    EXPECT(!cuInit(0) && !cuCtxCreate(&c, NULL, 0, 0) && !cuModuleLoadData(&m, ptx) &&
-         !cuModuleGetFunction(&spin, m, "spin"));
-    EXPECT(!cuMemAlloc(&memory, 4096));
+    CHECK(cuInit(0));
+    CHECK(cuCtxCreate(&c, NULL, 0, 0));
+    CHECK(cuModuleLoadData(&m, ptx));
+    CHECK(cuModuleGetFunction(&spin, m, "spin"));
+    CHECK(cuMemAlloc(&memory, 4096));
     EXPECT(faultline_residency(&c, 1, &where) != CUDA_SUCCESS);
     kernels_leave_cupti_records();
     records_name_streams_as_cupti_does(c);
     a_kernel_that_still_runs_has_no_event();
     events_far_behind_have_their_own_times();
-    EXPECT(!faultline_get_counters(&counters) &&
-         counters.events[FAULTLINE_KERNEL] == LAUNCHES + 4); /* while somebody wanted them */
+    EXPECT(!faultline_get_counters(&counters));
+    EXPECT(counters.events[FAULTLINE_KERNEL] == LAUNCHES + 4); /* while somebody wanted them */
     a_dying_context_has_the_events_of_all_its_kernels(c);
     puts("all as it should be");
     return 0;

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MIB = 1 << 20, TAGS = 16 };
+enum { MIB = 1 << 20, TAGS = 16, TILE = 64 << 10 };
 
 /* TAGS words from address on, stride bytes apart: word k is tag ^ k. */
 struct tagged {
@@ -21,7 +21,7 @@ struct tagged {
 struct device {
     CUcontext context;
     CUfunction tags;
-    CUdeviceptr list, wrong;       /* room for most entries; a counter */
+    CUdeviceptr list, wrong; /* room for most entries; a counter */
     unsigned most;
 };
 
@@ -81,6 +81,17 @@ static inline size_t free_memory(void)
     size_t available, total;
     CHECK(cuMemGetInfo(&available, &total));
     return available;
+}
+
+/* Memory for at least size bytes of tiles of sparse arrays. */
+static inline CUmemGenericAllocationHandle tile_pool_of(size_t size)
+{
+    CUmemGenericAllocationHandle h;
+    const CUmemAllocationProp p = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                    .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
+                                    .allocFlags.usage = CU_MEM_CREATE_USAGE_TILE_POOL };
+    CHECK(cuMemCreate(&h, (size + 2 * MIB - 1) / (2 * MIB) * (2 * MIB), &p, 0));
+    return h;
 }
 
 /* A generator of its own, so that a failed run can be repeated by its seed. */

@@ -69,7 +69,8 @@ static int take_place(unsigned place)
     int in = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     EXPECT(in >= 0);
     for (double patience = now() + 15; bind(in, (struct sockaddr *)&a, length);) {
-        EXPECT(errno == EADDRINUSE && now() < patience);
+        EXPECT(errno == EADDRINUSE);
+        EXPECT(now() < patience);
         usleep(1000);
     }
     return in;
@@ -190,7 +191,8 @@ static void work(unsigned place)
     uint32_t *words = malloc(3 * UNIT / 2), *seen = malloc(3 * UNIT / 2);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     int in = take_place(place);
-    EXPECT(words && seen);
+    EXPECT(words);
+    EXPECT(seen);
     device_open(&device, 1);
     size_t before = free_memory();
     while (!atomic_load(&board->stop)) {
@@ -268,7 +270,8 @@ int main(int argc, char **argv)
     double end = now() + (asked ? strtod(asked, NULL) : 8);
     const uint64_t seed = argc > 2 ? strtoul(argv[2], NULL, 10) : (uint64_t)time(NULL);
     uint64_t worker_seed = seed << 20;
-    EXPECT(workers > 1 && workers <= WORKERS);
+    EXPECT(workers > 1);
+    EXPECT(workers <= WORKERS);
     coordinator = getpid();
     board = mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     EXPECT(board != MAP_FAILED);
