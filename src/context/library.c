@@ -7,6 +7,7 @@
 #include "space/layout.h"
 #include "space/registered.h"
 #include "space/space.h"
+#include "stream/stream.h"
 #include "uvm/uvm.h"
 #include "vmm/vmm.h"
 
@@ -118,7 +119,7 @@ CUresult library_init(unsigned flags)
         logs_init();
         processor_set_reporter(report);
         space_add_owner(&array_owner);
-        uvm_init();
+        uvm_init(stream_runs);
         space_add_owner(&vmm_owner);
         space_add_owner(&registered_owner);
         space_add_owner(&ipc_owner);

@@ -36,26 +36,24 @@ void item_free(struct item *i)
     free(i);
 }
 
-static bool kernels_follow(struct stream *s)
+static bool nothing_follows(struct stream *s)
 {
-    bool any = false;
     pthread_mutex_lock(&s->lock);
-    for (const struct item *i = s->first; i && !any; i = i->next) any = i->kind == ITEM_KERNEL;
+    bool last = !s->first;
     pthread_mutex_unlock(&s->lock);
-    return any;
+    return last;
 }
 
-/* The stream has nothing on the device meanwhile, so the host may touch what is managed. */
 static CUresult call_host(struct stream *s, const struct item *i, CUresult status)
 {
-    if (uvm_exclusive) {
-        streams_take_back(s->set);
-        uvm_pause_loan(s->set->context->device->ordinal, s);
-    }
+    if (uvm_exclusive) uvm_host_function_begins();
     in_host_function = true;
     i->call((void *)i->arg, status);
     in_host_function = false;
-    return uvm_exclusive ? uvm_resume_loan(s, kernels_follow(s)) : CUDA_SUCCESS;
+    if (!uvm_exclusive) return CUDA_SUCCESS;
+    if (nothing_follows(s)) uvm_take_back(s);
+    streams_take_back(s->set);
+    return uvm_host_function_ends();
 }
 
 /* The part of an item that may take long; without the lock. */

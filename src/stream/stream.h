@@ -52,6 +52,9 @@ CUresult stream_synchronize(struct stream *s);
 CUresult stream_query(struct stream *s);
 CUresult context_synchronize(struct context *c);   /* cuCtxSynchronize */
 
+/* Whether the stream has something on its device. */
+bool stream_runs(const void *s);
+
 /* Afterwards each kernel that has ended is in the trace. */
 void streams_trace_flush(void);
 

@@ -2,6 +2,8 @@
 #include "uvm/uvm.h"
 #include "stream/internal.h"
 
+bool stream_runs(const void *s) { return !channel_idle((struct stream *)s); }
+
 bool stream_idle(struct stream *s) { return queue_empty(s) && channel_idle(s); }
 
 /* All that is in s now. */

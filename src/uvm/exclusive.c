@@ -12,11 +12,13 @@ bool uvm_exclusive;
 struct loan {
     const void *stream;
     unsigned to;
-    bool paused;  /* the host has it meanwhile: a host function of the stream runs */
-    bool goes_on; /* after the pause */
 };
 static struct loan *loans;
 static unsigned loan_count, loan_room;
+static unsigned host_functions; /* that run, of any stream */
+static bool (*stream_runs)(const void *stream);
+
+void exclusive_init(bool (*runs)(const void *stream)) { stream_runs = runs; }
 
 static struct loan *loan_of(const void *stream)
 {
@@ -25,16 +27,19 @@ static struct loan *loan_of(const void *stream)
     return NULL;
 }
 
+/* A host function may touch what belongs to streams that have nothing on the device. */
+static bool holds(const struct loan *l) { return !host_functions || stream_runs(l->stream); }
+
 static bool lent_to(const void *stream)
 {
     const struct loan *l = loan_of(stream);
-    return l && !l->paused;
+    return l && holds(l);
 }
 
 static bool lent_to_any(void)
 {
     for (unsigned k = 0; k < loan_count; k++)
-        if (!loans[k].paused) return true;
+        if (holds(&loans[k])) return true;
     return false;
 }
 
@@ -156,48 +161,34 @@ static struct loan *loan_to(const void *stream, unsigned to)
 
 CUresult exclusive_lend(int ordinal, const void *stream)
 {
-    CUresult r = CUDA_SUCCESS;
     uvm_enter();
-    struct loan *l = loan_to(stream, 1 + (unsigned)ordinal);
-    if (!l)
-        r = CUDA_ERROR_OUT_OF_MEMORY;
-    else if (l->paused)
-        l->goes_on = true;
-    else
-        r = lend_all(l->to, stream);
+    const struct loan *l = loan_to(stream, 1 + (unsigned)ordinal);
+    CUresult r = l ? lend_all(l->to, stream) : CUDA_ERROR_OUT_OF_MEMORY;
     uvm_leave();
     return r;
 }
-
-static void end_loan(struct loan *l) { *l = loans[--loan_count]; }
 
 void uvm_take_back(const void *stream)
 {
     quiet_lock(&uvm_lock);
     struct loan *l = loan_of(stream);
-    if (l && !l->paused) end_loan(l);
+    if (l) *l = loans[--loan_count];
     quiet_unlock(&uvm_lock);
 }
 
-void uvm_pause_loan(int ordinal, const void *stream)
+void uvm_host_function_begins(void)
 {
     quiet_lock(&uvm_lock);
-    struct loan *l = loan_to(stream, 1 + (unsigned)ordinal);
-    if (l) l->paused = true;
+    host_functions++;
     quiet_unlock(&uvm_lock);
 }
 
-CUresult uvm_resume_loan(const void *stream, bool kernels_follow)
+CUresult uvm_host_function_ends(void)
 {
     CUresult r = CUDA_SUCCESS;
     uvm_enter();
-    struct loan *l = loan_of(stream);
-    if (l && (kernels_follow || l->goes_on)) {
-        l->paused = l->goes_on = false;
-        r = lend_all(l->to, stream);
-    } else if (l) {
-        end_loan(l);
-    }
+    if (!--host_functions)
+        for (unsigned k = 0; k < loan_count && !r; k++) r = lend_all(loans[k].to, loans[k].stream);
     uvm_leave();
     return r;
 }

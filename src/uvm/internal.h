@@ -46,6 +46,7 @@ bool addresses_live(const struct managed *m, uint64_t va); /* some allocation to
 CUresult advise(uint64_t start, uint64_t end, CUmem_advise advice, unsigned p, int node);
 
 /* --- exclusive.c, where uvm_exclusive --- */
+void exclusive_init(bool (*runs)(const void *stream));    /* as uvm_init */
 CUresult exclusive_lend(int ordinal, const void *stream); /* as uvm_before_launch; takes the lock */
 bool exclusive_permits(const struct managed *m, const struct mmu_fault *f);
 bool exclusive_fits(unsigned p, uint64_t size); /* size beside all else that device p has */

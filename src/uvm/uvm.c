@@ -208,8 +208,9 @@ CUresult uvm_before_launch(int ordinal, const void *stream)
     return uvm_exclusive ? exclusive_lend(ordinal, stream) : CUDA_SUCCESS;
 }
 
-void uvm_init(void)
+void uvm_init(bool (*runs)(const void *stream))
 {
+    exclusive_init(runs);
     describe_machine();
     uvm_exclusive = !profile_attribute(devices[0].profile, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS);
     uvm_pageable = profile_attribute(devices[0].profile, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS);

@@ -10,8 +10,8 @@
 
 #include "space/space.h"
 
-/* At cuInit. */
-void uvm_init(void);
+/* At cuInit. runs: whether a stream has something on its device; waits for no lock. */
+void uvm_init(bool (*runs)(const void *stream));
 
 /* cuMemAllocManaged, managed pools (c NULL: of no context). Published; attach is CU_MEM_ATTACH_*. What is
  * smaller than 2 MiB shares chunks of 2 MiB: mapping_base and mapping_size say which. */
@@ -58,10 +58,9 @@ bool uvm_reaches(uint64_t va, uint64_t size);
  * stream idle. */
 extern bool uvm_exclusive;
 void uvm_take_back(const void *stream);
-/* A host function of the stream runs, which may touch managed memory; whatever is launched behind it waits. The end:
- * kernels follow, or the stream's loan is over. */
-void uvm_pause_loan(int ordinal, const void *stream);
-CUresult uvm_resume_loan(const void *stream, bool kernels_follow);
+/* While a host function runs the host may touch what was lent to streams that have nothing on the device. */
+void uvm_host_function_begins(void);
+CUresult uvm_host_function_ends(void);
 /* In stream order: who may touch the allocation at va from now on. */
 CUresult uvm_attach(uint64_t va, unsigned flags, const void *stream);
 /* The stream is no more: what was attached to it is as it was allocated. */

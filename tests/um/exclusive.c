@@ -173,6 +173,29 @@ static void a_host_function_may_touch_what_its_stream_left(void)
     EXPECT(*(uint32_t *)p, 6);
 }
 
+static void a_graphs_host_node_may_touch_what_its_branches_left(void)
+{
+    CUdeviceptr p = managed(4 * MIB, CU_MEM_ATTACH_GLOBAL);
+    CUevent forked, joined;
+    CUgraph graph;
+    CUgraphExec executable;
+    EXPECT(cuEventCreate(&forked, CU_EVENT_DISABLE_TIMING), 0);
+    EXPECT(cuEventCreate(&joined, CU_EVENT_DISABLE_TIMING), 0);
+    EXPECT(cuStreamBeginCapture(streams[0], CU_STREAM_CAPTURE_MODE_GLOBAL), 0);
+    EXPECT(cuEventRecord(forked, streams[0]), 0);
+    EXPECT(cuStreamWaitEvent(streams[1], forked, 0), 0);
+    poke(p, 5, streams[0]);
+    poke(p + MIB, 6, streams[1]);
+    EXPECT(cuEventRecord(joined, streams[1]), 0);
+    EXPECT(cuStreamWaitEvent(streams[0], joined, 0), 0);
+    EXPECT(cuLaunchHostFunc(streams[0], touch, (void *)p), 0);
+    EXPECT(cuStreamEndCapture(streams[0], &graph), 0);
+    EXPECT(cuGraphInstantiate(&executable, graph, 0), 0);
+    EXPECT(cuGraphLaunch(executable, streams[0]), 0);
+    EXPECT(cuStreamSynchronize(streams[0]), 0);
+    EXPECT(*(uint32_t *)p, 6);
+}
+
 static void after_a_host_function_the_next_kernel_has_the_memory(void)
 {
     CUdeviceptr p = managed(4 * MIB, CU_MEM_ATTACH_GLOBAL);
@@ -231,6 +254,7 @@ IN_CHILD(what_is_attached_to_a_busy_stream_is_not, SIGSEGV)
 IN_CHILD(a_destroyed_streams_memory_is_everybodys, 0)
 IN_CHILD(advice_to_devices_and_prefetches_are_refused, 0)
 IN_CHILD(a_host_function_may_touch_what_its_stream_left, 0)
+IN_CHILD(a_graphs_host_node_may_touch_what_its_branches_left, 0)
 IN_CHILD(after_a_host_function_the_next_kernel_has_the_memory, SIGSEGV)
 IN_CHILD(what_becomes_global_while_a_kernel_runs_is_not_the_hosts, SIGSEGV)
 IN_CHILD(devices_share_what_one_of_them_has, 0)
@@ -248,6 +272,7 @@ int main(void)
         cmocka_unit_test(test_a_destroyed_streams_memory_is_everybodys),
         cmocka_unit_test(test_advice_to_devices_and_prefetches_are_refused),
         cmocka_unit_test(test_a_host_function_may_touch_what_its_stream_left),
+        cmocka_unit_test(test_a_graphs_host_node_may_touch_what_its_branches_left),
         cmocka_unit_test(test_after_a_host_function_the_next_kernel_has_the_memory),
         cmocka_unit_test(test_what_becomes_global_while_a_kernel_runs_is_not_the_hosts),
         cmocka_unit_test(test_devices_share_what_one_of_them_has),

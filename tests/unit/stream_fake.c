@@ -281,11 +281,8 @@ CUresult uvm_before_launch(int ordinal, const void *stream)
     return CUDA_SUCCESS;
 }
 void uvm_take_back(const void *stream) { (void)stream; }
-void uvm_pause_loan(int ordinal, const void *stream) { (void)ordinal, (void)stream; }
-CUresult uvm_resume_loan(const void *stream, bool kernels_follow)
-{
-    return (void)stream, (void)kernels_follow, CUDA_SUCCESS;
-}
+void uvm_host_function_begins(void) {}
+CUresult uvm_host_function_ends(void) { return CUDA_SUCCESS; }
 void uvm_stream_gone(const void *stream) { (void)stream; }
 CUresult space_settle(void) { return CUDA_SUCCESS; }
 

@@ -207,5 +207,5 @@ void fake_begin(int count, uint64_t capacity)
     device_count = count;
     for (int k = 0; k < count; k++)
         devices[k] = (struct device){ .ordinal = k, .vram.capacity = capacity, .profile = &machine };
-    uvm_init();
+    uvm_init(NULL);
 }
