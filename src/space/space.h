@@ -6,10 +6,7 @@
  * an address that only devices may touch is PROT_NONE, so a host program that
  * dereferences it gets SIGSEGV.
  *
- * Lock order (outermost first), for the whole library:
- *   context table -> context -> stream -> vmm -> space -> vram -> processor
- * Nobody touches a user's address while holding one of them. Those that the service of a fault
- * in managed memory needs are a kind of their own: base/quiet.h. */
+ * The lock order of the whole library is in doc/architecture.md, "Locks". */
 #ifndef FL_SPACE_SPACE_H
 #define FL_SPACE_SPACE_H
 
