@@ -133,6 +133,14 @@ static enum prot bystander_prot(unsigned P, unsigned at, unsigned q, enum prot p
     return P == CPU ? PROT_RW : PROT_RO;
 }
 
+/* Another one is to write pages at `at`: who may do atomics that the memory does not see may only write now. */
+static CUresult end_foreign_atomics(struct block *b, unsigned at, const struct mask *pages)
+{
+    CUresult r = CUDA_SUCCESS;
+    for_each_processor(q, b->mapped) if (!native_atomics(q, at) && !r) r = block_revoke(b, q, pages, PROT_RW);
+    return r;
+}
+
 CUresult block_map_others(struct block *b, unsigned P, unsigned at, const struct mask *pages, enum prot prot)
 {
     const struct policy *policy = &b->range->policy;
@@ -150,8 +158,11 @@ CUresult block_map_others(struct block *b, unsigned P, unsigned at, const struct
             for_each_page(page, &single) if (thrashing_pinned(b, page) && thrashing_processors(b, page) & bit(q))
                 mask_set(&some, page);
         }
-        if (!mask_empty(&some))
-            r = block_map(b, q, &some, bystander_prot(P, at, q, prot),
+        if (mask_empty(&some)) continue;
+        enum prot given = bystander_prot(P, at, q, prot);
+        if (given >= PROT_RW) r = end_foreign_atomics(b, at, &some);
+        if (!r)
+            r = block_map(b, q, &some, given,
                           policy->accessed_by & bit(q) ? TRACE_CAUSE_POLICY : TRACE_CAUSE_THRASHING);
     }
     return r;
@@ -297,6 +308,19 @@ CUresult block_duplicate(struct block *b, unsigned to, const struct mask *pages,
 #ifdef NDEBUG
 void block_check(const struct block *b) { (void)b; }
 #else
+/* Who may do atomics that the memory at `at` does not see is the only one who may, and the only writer. */
+static bool atomics_are_sound(const struct block *b, unsigned page, unsigned at)
+{
+    unsigned writers = 0, foreign = 0;
+    for_each_processor(p, b->mapped)
+    {
+        enum prot prot = page_prot(b, p, page);
+        writers += prot >= PROT_RW;
+        foreign += prot == PROT_RWA && !native_atomics(p, at);
+    }
+    return !foreign || writers == 1;
+}
+
 static bool page_is_sound(const struct block *b, unsigned page)
 {
     uint32_t holders = page_holders(b, page);
@@ -311,7 +335,7 @@ static bool page_is_sound(const struct block *b, unsigned page)
         if (several && (prot > PROT_RO || !(holders & bit(p)))) return false;
         if (!several && !can_access(p, (unsigned)__builtin_ctz(holders))) return false;
     }
-    return true;
+    return !holders || several || atomics_are_sound(b, page, (unsigned)__builtin_ctz(holders));
 }
 
 void block_check(const struct block *b)
