@@ -5,7 +5,6 @@
 #include "stream/stream.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct array *arrays;
@@ -141,7 +140,7 @@ static CUresult own_memory(struct context *c, struct array *a)
     if (r) return r;
     a->memory->module_owned = true;
     space_update(a->memory);
-    memset(space_alias(a->memory, a->memory->base), 0, bytes);
+    space_clear(a->memory);
     return CUDA_SUCCESS;
 }
 

@@ -116,7 +116,7 @@ void backing_destroy(struct backing *b)
     *b = (struct backing){ .fd = -1 };
 }
 
-void backing_discard(struct backing *b, uint64_t offset, uint64_t size)
+void backing_discard(const struct backing *b, uint64_t offset, uint64_t size)
 {
     while (fallocate(b->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)size) && errno == EINTR)
         ;

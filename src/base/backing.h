@@ -21,7 +21,7 @@ CUresult backing_create_huge(struct backing *b, const char *name, uint64_t size)
 void backing_adopt(struct backing *b, int fd, uint64_t size);
 void backing_destroy(struct backing *b);
 /* Gives the pages of [offset, offset+size) back to the system; they read as zeros afterwards. */
-void backing_discard(struct backing *b, uint64_t offset, uint64_t size);
+void backing_discard(const struct backing *b, uint64_t offset, uint64_t size);
 
 /* ftruncate, but where RLIMIT_FSIZE forbids the size it says so instead of raising a signal: -1, EFBIG. */
 int file_resize(int fd, uint64_t size);

@@ -104,7 +104,7 @@ CUresult mmu_add(uint64_t va, uint64_t size)
 }
 
 /* Gives the pages of [va, va+size) back, which takes all processors' entries there with it. */
-static void punch(uint64_t va, uint64_t size) { backing_discard((struct backing *)mmu.memory, va - mmu.base, size); }
+static void punch(uint64_t va, uint64_t size) { backing_discard(mmu.memory, va - mmu.base, size); }
 
 static void remove_block(uint64_t va)
 {

@@ -14,9 +14,11 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 
 enum { OWNERS = 8 };
+static const uint64_t PAGE = 4096;
 
 RB_HEAD(tree, allocation);
 
@@ -75,6 +77,19 @@ void *space_alias(const struct allocation *a, uint64_t address)
 {
     if (a->kind == ALLOCATION_REGISTERED) return (void *)address;
     return a->backing ? a->backing->alias + a->offset + (address - a->base) : NULL;
+}
+
+void space_clear(const struct allocation *a)
+{
+    uint64_t first = (a->offset + PAGE - 1) & ~(PAGE - 1), end = (a->offset + a->size) & ~(PAGE - 1);
+    char *bytes = a->backing->alias;
+    if (a->size < VRAM_CHUNK) {
+        memset(bytes + a->offset, 0, a->size);
+        return;
+    }
+    memset(bytes + a->offset, 0, first - a->offset);
+    backing_discard(a->backing, first, end - first);
+    memset(bytes + end, 0, a->offset + a->size - end);
 }
 
 /* ---- what processors see */

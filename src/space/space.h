@@ -141,6 +141,8 @@ void space_describe(uint64_t address, int ordinal, char *out, size_t size);
  * without a fault, if one allocation holds them all; NULL otherwise. For
  * memory that is no allocation of ours, NULL. */
 void *space_alias(const struct allocation *a, uint64_t address);
+/* Its bytes, which nobody else has seen yet, become zeros; large ones take no memory for it. */
+void space_clear(const struct allocation *a);
 
 /* Peer access of device d to memory of device peer, as cuCtxEnablePeerAccess. */
 CUresult space_set_peer(struct device *d, struct device *peer, bool enabled);

@@ -55,6 +55,6 @@ CUresult own_move(struct vmm_memory *m)
     if (!m->device || m->references > 1 || !wait_idle() || own_create(m, true)) return CUDA_ERROR_OPERATING_SYSTEM;
     copy(m->backing->alias, old->alias + offset, m->size);
     for (struct vmm_mapping *k = m->mappings; k && !r; k = k->next) r = show(k);
-    backing_discard((struct backing *)old, offset, m->size);
+    backing_discard(old, offset, m->size);
     return r;
 }

@@ -114,6 +114,24 @@ static void every_byte_of_an_allocation_finds_it_and_no_other_does(void **state)
     assert_null(space_find((uint64_t)&a));
 }
 
+static void what_is_cleared_is_zero_and_what_lies_beside_it_stays(void **state)
+{
+    static const uint64_t sizes[] = { 100, 70000, (4 << 20) + 700 };
+    (void)state;
+    for (unsigned k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+        struct allocation *a = take(0, 3 << 20), *b = take(0, sizes[k]), *c = take(0, 3 << 20);
+        char *bytes = space_alias(b, b->base);
+        memset(space_alias(a, a->base), 5, a->size);
+        memset(bytes, 6, b->size);
+        memset(space_alias(c, c->base), 7, c->size);
+        space_clear(b);
+        for (uint64_t i = 0; i < b->size; i++) assert_int_equal(bytes[i], 0);
+        assert_int_equal(((char *)space_alias(a, a->base))[a->size - 1], 5);
+        assert_int_equal(*(char *)space_alias(c, c->base), 7);
+        space_free(a), space_free(b), space_free(c);
+    }
+}
+
 static void a_page_stays_visible_while_an_allocation_on_it_lives(void **state)
 {
     (void)state;
@@ -292,6 +310,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(small_allocations_lie_512_bytes_apart),
         CASE(every_byte_of_an_allocation_finds_it_and_no_other_does),
+        CASE(what_is_cleared_is_zero_and_what_lies_beside_it_stays),
         CASE(a_page_stays_visible_while_an_allocation_on_it_lives),
         CASE(module_memory_shares_no_chunk_with_the_users),
         CASE(only_a_peer_with_access_sees_a_devices_memory),
