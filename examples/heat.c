@@ -170,7 +170,10 @@ int main(int argc, char **argv)
         run(&p, spread, count_warm, told);
         check(told ? "with advice and prefetches:" : "pages move as they are touched:", &p, want);
         free(want);
-        release(p.now), release(p.next), release(p.material), release(p.warm);
+        release(p.now);
+        release(p.next);
+        release(p.material);
+        release(p.warm);
     }
     CHECK(cuCtxDestroy(context));
     return 0;

@@ -16,7 +16,10 @@ static CUresult library_get(CUlibrary handle, struct library **out)
     r = CUDA_ERROR_INVALID_HANDLE;
     pthread_mutex_lock(&lock);
     for (struct library *l = libraries; l && r; l = l->next)
-        if (l == (struct library *)handle) *out = l, r = CUDA_SUCCESS;
+        if (l == (struct library *)handle) {
+            *out = l;
+            r = CUDA_SUCCESS;
+        }
     pthread_mutex_unlock(&lock);
     return r;
 }
@@ -121,8 +124,10 @@ CUresult CUDAAPI cuLibraryGetKernel(CUkernel *pKernel, CUlibrary library, const 
     if (!pKernel || !name) return CUDA_ERROR_INVALID_VALUE;
     const struct fl_image *h = image_of(l);
     for (uint32_t k = 0; k < h->nkernels; k++)
-        if (!__builtin_strcmp(image_string(h, image_kernels(h)[k].name), name))
-            return *pKernel = (CUkernel)&l->kernels[k], CUDA_SUCCESS;
+        if (!__builtin_strcmp(image_string(h, image_kernels(h)[k].name), name)) {
+            *pKernel = (CUkernel)&l->kernels[k];
+            return CUDA_SUCCESS;
+        }
     return CUDA_ERROR_NOT_FOUND;
 }
 

@@ -26,7 +26,10 @@ static CUresult link_get(CUlinkState state, struct link **out)
     r = CUDA_ERROR_INVALID_HANDLE;
     pthread_mutex_lock(&lock);
     for (struct link *l = links; l && r; l = l->next)
-        if (l == (struct link *)state) *out = l, r = CUDA_SUCCESS;
+        if (l == (struct link *)state) {
+            *out = l;
+            r = CUDA_SUCCESS;
+        }
     pthread_mutex_unlock(&lock);
     return r;
 }

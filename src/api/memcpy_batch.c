@@ -147,12 +147,22 @@ static CUresult convert(const CUDA_MEMCPY3D_BATCH_OP *op, CUDA_MEMCPY3D *c)
                           .Height = op->extent.height,
                           .Depth = op->extent.depth };
     const struct corner src = corner_of(&op->src, bytes), dst = corner_of(&op->dst, bytes);
-    c->srcMemoryType = src.type, c->srcDevice = src.address, c->srcArray = src.array;
-    c->srcPitch = src.pitch, c->srcHeight = src.height;
-    c->srcXInBytes = src.x, c->srcY = src.y, c->srcZ = src.z;
-    c->dstMemoryType = dst.type, c->dstDevice = dst.address, c->dstArray = dst.array;
-    c->dstPitch = dst.pitch, c->dstHeight = dst.height;
-    c->dstXInBytes = dst.x, c->dstY = dst.y, c->dstZ = dst.z;
+    c->srcMemoryType = src.type;
+    c->srcDevice = src.address;
+    c->srcArray = src.array;
+    c->srcPitch = src.pitch;
+    c->srcHeight = src.height;
+    c->srcXInBytes = src.x;
+    c->srcY = src.y;
+    c->srcZ = src.z;
+    c->dstMemoryType = dst.type;
+    c->dstDevice = dst.address;
+    c->dstArray = dst.array;
+    c->dstPitch = dst.pitch;
+    c->dstHeight = dst.height;
+    c->dstXInBytes = dst.x;
+    c->dstY = dst.y;
+    c->dstZ = dst.z;
     return r;
 }
 

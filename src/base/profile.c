@@ -85,7 +85,10 @@ static bool set_device(struct profile *p, const char *name, const char *value)
     if (!strcmp(name, "name")) return snprintf(p->name, sizeof p->name, "%s", value) > 0;
     if (!strcmp(name, "memory")) return parse_size(value, &p->memory);
     for (size_t k = 0; k < sizeof p2p / sizeof *p2p; k++)
-        if (!strcmp(name, p2p[k].name)) return p->p2p[p2p[k].index] = atoi(value), true;
+        if (!strcmp(name, p2p[k].name)) {
+            p->p2p[p2p[k].index] = atoi(value);
+            return true;
+        }
     return false;
 }
 

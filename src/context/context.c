@@ -303,8 +303,11 @@ CUresult primary_retain(struct device *d, struct context **out)
         struct context *c = context_new(d, 0);
         if (!c)
             r = CUDA_ERROR_OUT_OF_MEMORY;
-        else
-            c->primary = true, c->next = live, live = d->primary = c;
+        else {
+            c->primary = true;
+            c->next = live;
+            live = d->primary = c;
+        }
     }
     while (!r && d->primary->ending && !stream_in_host_function()) pthread_cond_wait(&ended, &lock);
     if (!r && d->primary->ending) r = CUDA_ERROR_NOT_PERMITTED; /* the end waits for the host function */
@@ -312,7 +315,10 @@ CUresult primary_retain(struct device *d, struct context **out)
         d->primary->flags = d->primary_flags;
         r = activate(d->primary);
     }
-    if (!r) d->primary_count++, *out = d->primary;
+    if (!r) {
+        d->primary_count++;
+        *out = d->primary;
+    }
     pthread_mutex_unlock(&lock);
     return r;
 }

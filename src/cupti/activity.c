@@ -157,8 +157,10 @@ static CUptiResult select_now(const struct selection *next)
         }
         if (subscribed)
             faultline_unsubscribe(had_kernels);
-        else
-            cursor = fresh, lost_before = 0;
+        else {
+            cursor = fresh;
+            lost_before = 0;
+        }
         subscribed = true;
         start_watch();
     } else if (!want && subscribed) {

@@ -108,10 +108,16 @@ static bool run_uniform(struct frame *f, enum block_outcome *outcome)
         f->first = 0;
         f->count = f->live;
         run_segment(f);
-        if (b->misaligned) return *outcome = BLOCK_FAULT, true;
+        if (b->misaligned) {
+            *outcome = BLOCK_FAULT;
+            return true;
+        }
         if (!still_in_step(f)) break;
         uint32_t s = b->state[0];
-        if (s == FL_EXITED) return *outcome = BLOCK_DONE, true;
+        if (s == FL_EXITED) {
+            *outcome = BLOCK_DONE;
+            return true;
+        }
         const struct fl_image_segment *g = &f->code.segments[s];
         if (g->suspend == FL_SUSPEND_BARRIER && !barrier_uniform(f, g)) break;
         if (g->suspend == FL_SUSPEND_WARP && !uniform_warp(f, g)) break;
@@ -120,7 +126,8 @@ static bool run_uniform(struct frame *f, enum block_outcome *outcome)
         if (g->suspend == FL_SUSPEND_YIELD ||
             (g->suspend != FL_SUSPEND_CONTINUE && ++f->rounds >= ROUNDS_BEFORE_YIELD)) {
             f->rounds = 0;
-            return *outcome = BLOCK_YIELDED, true;
+            *outcome = BLOCK_YIELDED;
+            return true;
         }
     }
     fall_out_of_step(f);

@@ -167,8 +167,11 @@ static void explain(struct fault *f)
     struct pollfd p = { .fd = ends[0], .events = POLLIN };
     if (child > 0 && poll(&p, 1, EXPLAIN_MS) > 0 && read(ends[0], &found, sizeof found) == sizeof found) {
         found.kind = f->kind;
-        if (f->kind == FAULT_ADDRESS && f->address_known)
-            found.address = f->address, found.address_known = true, found.write = f->write;
+        if (f->kind == FAULT_ADDRESS && f->address_known) {
+            found.address = f->address;
+            found.address_known = true;
+            found.write = f->write;
+        }
         *f = found;
     }
     close(ends[0]);

@@ -17,7 +17,10 @@ bool fibers_prepare(struct frame *f, uint32_t stack, uint32_t limit)
     if (size > x->size) {
         fibers_release(f);
         x->stacks = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (x->stacks == MAP_FAILED) return x->stacks = NULL, false;
+        if (x->stacks == MAP_FAILED) {
+            x->stacks = NULL;
+            return false;
+        }
         x->size = size;
         madvise(x->stacks, size, MADV_NOHUGEPAGE);
     }

@@ -30,7 +30,10 @@ static bool open_window(struct frame *f, uint64_t bytes)
         if (f->window == MAP_FAILED)
             f->window = mmap(NULL, f->window_size = SMALL_WINDOW, PROT_NONE,
                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (f->window == MAP_FAILED) return f->window = NULL, false;
+        if (f->window == MAP_FAILED) {
+            f->window = NULL;
+            return false;
+        }
         f->window_open = 0;
     }
     if (bytes == f->window_open) return true;

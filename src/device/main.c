@@ -59,8 +59,14 @@ int main(int argc, char **argv)
     prctl(PR_SET_NAME, "faultline-device");
     /* the application's limits on its address space and its descriptors are not this process's */
     struct rlimit limit;
-    if (!getrlimit(RLIMIT_AS, &limit)) limit.rlim_cur = limit.rlim_max, setrlimit(RLIMIT_AS, &limit);
-    if (!getrlimit(RLIMIT_NOFILE, &limit)) limit.rlim_cur = limit.rlim_max, setrlimit(RLIMIT_NOFILE, &limit);
+    if (!getrlimit(RLIMIT_AS, &limit)) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_AS, &limit);
+    }
+    if (!getrlimit(RLIMIT_NOFILE, &limit)) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
     setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
     fault_handlers_install();
     managed_open();

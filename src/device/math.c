@@ -89,7 +89,10 @@ static uint64_t pack(bool negative, uint64_t m, int e, struct format f, uint32_t
         }
     }
     kept += up;
-    if (kept >> (f.fraction + 1)) kept >>= 1, unit++;
+    if (kept >> (f.fraction + 1)) {
+        kept >>= 1;
+        unit++;
+    }
     int field = kept >> f.fraction ? unit + f.fraction + bias : 0;
     if (field >= (1 << f.exponent) - 1) {
         bool to_infinity = mode == 0 || (mode == 2 && negative) || (mode == 3 && !negative);

@@ -48,7 +48,10 @@ static void *memory(size_t size)
 static void publish(struct table *t)
 {
     struct table *old = atomic_exchange(&table, t);
-    if (old) old->next = replaced, replaced = old;
+    if (old) {
+        old->next = replaced;
+        replaced = old;
+    }
 }
 
 /* Kernels may still look at what was replaced, so it goes when none runs. */
@@ -195,14 +198,16 @@ static uint64_t combine(uint64_t a, uint64_t b, uint32_t op, uint32_t type)
     case FL_MULTIMEM_F32: {
         float x, y;
         uint32_t bits;
-        memcpy(&x, &a, 4), memcpy(&y, &b, 4);
+        memcpy(&x, &a, 4);
+        memcpy(&y, &b, 4);
         x += y;
         memcpy(&bits, &x, 4);
         return bits;
     }
     case FL_MULTIMEM_F64: {
         double x, y;
-        memcpy(&x, &a, 8), memcpy(&y, &b, 8);
+        memcpy(&x, &a, 8);
+        memcpy(&y, &b, 8);
         x += y;
         memcpy(&a, &x, 8);
         return a;

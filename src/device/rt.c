@@ -72,8 +72,10 @@ static uint64_t mbarrier_after(uint64_t v, uint32_t op, uint32_t count)
     case FL_MBARRIER_EXPECT: bytes += count; break;
     default: bytes -= count;
     }
-    if (op != FL_MBARRIER_INIT && op != FL_MBARRIER_EXPECT && !(pending & most) && !(bytes & bytes_mask))
-        pending = expected, phase += one_phase;
+    if (op != FL_MBARRIER_INIT && op != FL_MBARRIER_EXPECT && !(pending & most) && !(bytes & bytes_mask)) {
+        pending = expected;
+        phase += one_phase;
+    }
     return (pending & most) | (expected & most) << FL_MBARRIER_EXPECTED | (bytes & bytes_mask) << FL_MBARRIER_BYTES |
            phase;
 }

@@ -18,10 +18,16 @@ static unsigned spare_count;
 static struct frame *frame_take(void)
 {
     struct frame *f = worker.spare;
-    if (f) return worker.spare = NULL, f;
+    if (f) {
+        worker.spare = NULL;
+        return f;
+    }
     pthread_mutex_lock(&pool_lock);
     f = spare;
-    if (f) spare = f->next, spare_count--;
+    if (f) {
+        spare = f->next;
+        spare_count--;
+    }
     pthread_mutex_unlock(&pool_lock);
     return f ? f : calloc(1, sizeof *f);
 }
@@ -34,7 +40,11 @@ static void frame_give(struct frame *f)
     }
     pthread_mutex_lock(&pool_lock);
     bool keep = spare_count < MOST_SPARE && !f->fibers.size;
-    if (keep) f->next = spare, spare = f, spare_count++;
+    if (keep) {
+        f->next = spare;
+        spare = f;
+        spare_count++;
+    }
     pthread_mutex_unlock(&pool_lock);
     if (keep) return;
     frame_release(f);
@@ -59,7 +69,10 @@ static bool shape_frame(struct frame *f, struct grid *g)
     b->grid_workspace = g->cooperative ? (uint64_t)g->workspace : 0;
     b->nsmid = control->sm_count;
     b->keep_cached = g->blocks * b->nthreads < STREAM_THREADS ? ~0ull : 0;
-    if (local_on_worker(g->code.kernel)) b->local_lo = worker.stack_lo, b->local_hi = worker.stack_hi;
+    if (local_on_worker(g->code.kernel)) {
+        b->local_lo = worker.stack_lo;
+        b->local_hi = worker.stack_hi;
+    }
     return true;
 }
 
@@ -235,7 +248,10 @@ static bool run_new(struct grid *g)
 /* Tries a block that waits once more; true if it moved. */
 static bool run_again(struct grid *g, struct frame *f)
 {
-    if (local_on_worker(g->code.kernel)) f->b.local_lo = worker.stack_lo, f->b.local_hi = worker.stack_hi;
+    if (local_on_worker(g->code.kernel)) {
+        f->b.local_lo = worker.stack_lo;
+        f->b.local_hi = worker.stack_hi;
+    }
     worker.frame = f;
     enum block_outcome outcome = fault_guarded_run(f);
     worker.frame = NULL;

@@ -133,7 +133,10 @@ static bool reaches(const struct node_list *from, struct graph *g)
     for (unsigned k = 0; k < todo.count; k++)
         for (unsigned j = 0; j < todo.node[k]->before.count; j++) {
             struct node *n = todo.node[k]->before.node[j];
-            if (!n->missing) n->missing = 1, failed |= list_add(&todo, n);
+            if (!n->missing) {
+                n->missing = 1;
+                failed |= list_add(&todo, n);
+            }
         }
     free(todo.node);
     return !failed;
@@ -159,11 +162,13 @@ CUresult capture_end(struct stream *s, struct graph **out)
     struct capture *c = capture_of(s, &m);
     if (!c)
         r = CUDA_ERROR_ILLEGAL_STATE;
-    else if (c->mode != CU_STREAM_CAPTURE_MODE_RELAXED && !pthread_equal(c->thread, pthread_self()))
-        r = CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD, c = NULL;
-    else if (c->origin != s)
-        r = spoil(c, CUDA_ERROR_STREAM_CAPTURE_UNMATCHED), c = NULL;
-    else if (c->invalid)
+    else if (c->mode != CU_STREAM_CAPTURE_MODE_RELAXED && !pthread_equal(c->thread, pthread_self())) {
+        r = CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+        c = NULL;
+    } else if (c->origin != s) {
+        r = spoil(c, CUDA_ERROR_STREAM_CAPTURE_UNMATCHED);
+        c = NULL;
+    } else if (c->invalid)
         r = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     else if (!joined(c))
         r = CUDA_ERROR_STREAM_CAPTURE_UNJOINED;

@@ -42,7 +42,10 @@ static int call(const unsigned char *name, CUresult *r)
 static void in_child(void)
 {
     for (struct peer *p = peers; p; p = p->next)
-        if (p->fd >= 0) close(p->fd), p->fd = -1;
+        if (p->fd >= 0) {
+            close(p->fd);
+            p->fd = -1;
+        }
 }
 
 /* *out has one user more, whatever the result; NULL: no memory. */

@@ -165,7 +165,10 @@ static void prune(const char *dir)
                 stat(name, &s) || !S_ISREG(s.st_mode))
                 continue;
             total += (uint64_t)s.st_size;
-            if (!*oldest || s.st_mtim.tv_sec < when.tv_sec) strcpy(oldest, name), when = s.st_mtim;
+            if (!*oldest || s.st_mtim.tv_sec < when.tv_sec) {
+                strcpy(oldest, name);
+                when = s.st_mtim;
+            }
         }
         closedir(d);
         if (total <= BOUND || unlink(oldest)) return;

@@ -93,7 +93,10 @@ static CUresult take_output(int fd, struct image_file *out)
     if (fstat(fd, &s) || s.st_size <= 0) return CUDA_ERROR_UNKNOWN;
     out->size = (size_t)s.st_size;
     out->data = mmap(NULL, out->size, PROT_READ, MAP_SHARED, fd, 0);
-    if (out->data == MAP_FAILED) return out->data = NULL, CUDA_ERROR_OUT_OF_MEMORY;
+    if (out->data == MAP_FAILED) {
+        out->data = NULL;
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
     if (image_check(out->data, out->size)) return CUDA_SUCCESS;
     image_release(out);
     return CUDA_ERROR_UNKNOWN;

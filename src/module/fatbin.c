@@ -49,7 +49,9 @@ static int through_pipe(const char *from, char *to, size_t n)
     while (n && good) {
         size_t part = n < 4096 ? n : 4096;
         good = write(ends[1], from, part) == (ssize_t)part && read(ends[0], to, part) == (ssize_t)part;
-        from += part, to += part, n -= part;
+        from += part;
+        to += part;
+        n -= part;
     }
     close(ends[0]);
     close(ends[1]);
@@ -128,9 +130,10 @@ static CUresult from_fatbin(const struct source *s, unsigned sm, char **text)
         if (!fetch(s, at, &e, sizeof e) || e.header_size < sizeof e || e.header_size > 65536 || e.size > end - at ||
             e.header_size > end - at - e.size)
             return CUDA_ERROR_INVALID_IMAGE;
-        if (e.kind == KIND_PTX && e.arch <= sm && e.arch >= best.arch)
-            best = e, best_at = at + e.header_size;
-        else
+        if (e.kind == KIND_PTX && e.arch <= sm && e.arch >= best.arch) {
+            best = e;
+            best_at = at + e.header_size;
+        } else
             code = 1;
         at += e.header_size + e.size;
     }

@@ -167,7 +167,10 @@ static CUresult load(struct context *c, const struct image_file *file, struct li
     *out = m;
     return CUDA_SUCCESS;
 failed:
-    if (m->image) free_variables(m), space_free_code(c->device, m->image_va, m->loaded_size);
+    if (m->image) {
+        free_variables(m);
+        space_free_code(c->device, m->image_va, m->loaded_size);
+    }
     handles_put(&functions, m->functions);
     free(m);
     return r;
@@ -220,7 +223,10 @@ static CUresult find(CUmodule handle, struct module **out)
 {
     struct context *c = context_top();
     for (struct module *m = c ? c->modules : NULL; m; m = m->next)
-        if (m == (struct module *)handle) return *out = m, CUDA_SUCCESS;
+        if (m == (struct module *)handle) {
+            *out = m;
+            return CUDA_SUCCESS;
+        }
     return CUDA_ERROR_INVALID_HANDLE;
 }
 
@@ -260,7 +266,10 @@ CUresult module_unload(CUmodule handle)
 CUresult module_find_function(struct module *m, const char *name, struct function **out)
 {
     for (uint32_t k = 0; k < m->image->nkernels; k++)
-        if (!strcmp(m->functions[k].name, name)) return *out = &m->functions[k], CUDA_SUCCESS;
+        if (!strcmp(m->functions[k].name, name)) {
+            *out = &m->functions[k];
+            return CUDA_SUCCESS;
+        }
     return CUDA_ERROR_NOT_FOUND;
 }
 
@@ -268,8 +277,10 @@ CUresult module_find_variable(struct module *m, const char *name, unsigned kinds
 {
     const struct fl_image_symbol *s = symbols_of(m->image);
     for (uint32_t k = 0; k < m->image->nsymbols; k++)
-        if (kinds >> s[k].kind & 1 && m->variables[k] && !strcmp(image_string(m->image, s[k].name), name))
-            return *out = m->variables[k], CUDA_SUCCESS;
+        if (kinds >> s[k].kind & 1 && m->variables[k] && !strcmp(image_string(m->image, s[k].name), name)) {
+            *out = m->variables[k];
+            return CUDA_SUCCESS;
+        }
     return CUDA_ERROR_NOT_FOUND;
 }
 

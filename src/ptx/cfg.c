@@ -151,7 +151,10 @@ void cfg_liveness(struct cfg *c)
                 if (!in->guard) instr_defs(in, clear_bit_of, live);
                 instr_uses(in, set_bit_of, live);
             }
-            if (memcmp(live, b->live_in, c->words * 8ul)) memcpy(b->live_in, live, c->words * 8ul), changed = true;
+            if (memcmp(live, b->live_in, c->words * 8ul)) {
+                memcpy(b->live_in, live, c->words * 8ul);
+                changed = true;
+            }
         }
     }
 }
@@ -170,7 +173,10 @@ static void test_taint(struct reg *r, void *arg)
 static void spread_taint(struct reg *r, void *arg)
 {
     struct taint *t = arg;
-    if (!bit(t->set, r->index)) bit_set(t->set, r->index), t->changed = true;
+    if (!bit(t->set, r->index)) {
+        bit_set(t->set, r->index);
+        t->changed = true;
+    }
 }
 
 bool is_sync_load(const struct instr *i)
@@ -247,7 +253,10 @@ static void loop_body(struct cfg *c, uint32_t head, uint32_t tail, uint8_t *in_l
             if (in_loop[k]) continue;
             for (uint32_t s = 0; s < c->blocks[k].nsucc; s++) {
                 uint32_t to = c->blocks[k].succ[s];
-                if (in_loop[to] && to != head && !in_loop[k]) in_loop[k] = 1, changed = true;
+                if (in_loop[to] && to != head && !in_loop[k]) {
+                    in_loop[k] = 1;
+                    changed = true;
+                }
             }
         }
     }

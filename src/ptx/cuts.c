@@ -104,7 +104,10 @@ static uint32_t best(struct plan *p)
     for (uint32_t b = 1; b < p->k->cfg.nblocks && p->steps < MOST_STEPS; b++) {
         if (!p->possible[b] || p->times[b] < 2 || p->k->cfg.blocks[b].cut) continue;
         uint64_t saved = spread(p, b) * (p->times[b] - 1);
-        if (saved > most) most = saved, found = b;
+        if (saved > most) {
+            most = saved;
+            found = b;
+        }
     }
     return found;
 }

@@ -392,13 +392,19 @@ const char *call_rt(struct emitter *e, const char *name, const char *args, ...)
 
 const char *carry_load(struct emitter *e)
 {
-    if (!e->carry_used) fputs("  %CC = alloca i1\n", e->head), e->carry_used = true;
+    if (!e->carry_used) {
+        fputs("  %CC = alloca i1\n", e->head);
+        e->carry_used = true;
+    }
     return emit(e, "load i1, ptr %%CC");
 }
 
 void carry_store(struct emitter *e, const char *v)
 {
-    if (!e->carry_used) fputs("  %CC = alloca i1\n", e->head), e->carry_used = true;
+    if (!e->carry_used) {
+        fputs("  %CC = alloca i1\n", e->head);
+        e->carry_used = true;
+    }
     emit_void(e, "store i1 %s, ptr %%CC", v);
 }
 

@@ -32,7 +32,10 @@ static void emit_arrive(struct emitter *e, const struct instr *i)
     const char *at = address64(e, i, first, i->space, 8),
                *count = i->nops > first + 1 ? value(e, &i->ops[first + 1], T_b32) : "1";
     if (expects && i->nops == first + 1) fail(e, i, "wrong number of operands");
-    if (expects) change(e, at, FL_MBARRIER_EXPECT, count), count = "1";
+    if (expects) {
+        change(e, at, FL_MBARRIER_EXPECT, count);
+        count = "1";
+    }
     const char *was = change(e, at, has(i, MOD_arrive_drop) ? FL_MBARRIER_DROP : FL_MBARRIER_ARRIVE, count);
     if (state) result(e, &i->ops[0], T_b64, was);
 }

@@ -57,7 +57,10 @@ static const char *compare(struct emitter *e, const struct instr *i, enum ptx_ty
     }
     const char *a = value(e, oa, t), *b = value(e, ob, t);
     if (is_float_value(t)) {
-        if (t == T_f32 && has(i, MOD_ftz) && !e->func->flushed) a = flush_f32(e, a), b = flush_f32(e, b);
+        if (t == T_f32 && has(i, MOD_ftz) && !e->func->flushed) {
+            a = flush_f32(e, a);
+            b = flush_f32(e, b);
+        }
         return emit(e, "fcmp %s %s %s, %s", float_condition(e, i), lltype(t), a, b);
     }
     return emit(e, "icmp %s %s %s, %s", integer_condition(e, i, t), lltype(t), a, b);

@@ -126,7 +126,10 @@ static const char *float_to_float(struct emitter *e, const struct instr *i, enum
             v = round_to_integral(e, i, d, v);
         }
     } else if (half_type(d)) {
-        if (half_type(s)) v = s == T_f16 ? f16_to_f32(e, v) : bf16_to_f32(e, v), s = T_f32;
+        if (half_type(s)) {
+            v = s == T_f16 ? f16_to_f32(e, v) : bf16_to_f32(e, v);
+            s = T_f32;
+        }
         if (!float_rounding(i)) fail(e, i, "a rounding is missing");
         v = narrow(e, i, d, s, v);
     } else if (half_type(s)) {

@@ -46,8 +46,10 @@ static const char *operate(struct emitter *e, const struct instr *i, const struc
     }
     const char *sign =
         has(i, MOD_xorsign) ? emit(e, "and i16 %s, -32768", emit(e, "xor i16 %s, %s", in[0], in[1])) : NULL;
-    if (sign)
-        a = emit(e, "call float @llvm.fabs.f32(float %s)", a), b = emit(e, "call float @llvm.fabs.f32(float %s)", b);
+    if (sign) {
+        a = emit(e, "call float @llvm.fabs.f32(float %s)", a);
+        b = emit(e, "call float @llvm.fabs.f32(float %s)", b);
+    }
     const char *v = down(e, h, minmax_float(e, "float", i->op == OP_max, has(i, MOD_NaN), a, b));
     return sign ? emit(e, "or i16 %s, %s", v, sign) : v;
 }

@@ -285,8 +285,10 @@ static struct fragment fragment_of(const struct instr *i)
     struct product p = { .shape = s, .a = f.type, .b = f.type, .c = FL_MATRIX_F32, .d = FL_MATRIX_F32 };
     if (f.type == FL_MATRIX_S8 || f.type == FL_MATRIX_U8) p.c = p.d = FL_MATRIX_S32;
     if (f.type == FL_MATRIX_F64) p.c = p.d = FL_MATRIX_F64;
-    if (accumulator && f.type != FL_MATRIX_F64)
-        p.a = p.b = s.k == 8 ? FL_MATRIX_TF32 : FL_MATRIX_F16, p.c = p.d = FL_MATRIX_F32;
+    if (accumulator && f.type != FL_MATRIX_F64) {
+        p.a = p.b = s.k == 8 ? FL_MATRIX_TF32 : FL_MATRIX_F16;
+        p.c = p.d = FL_MATRIX_F32;
+    }
     if (!wmma_shape(&p)) refuse(i);
     return f;
 }

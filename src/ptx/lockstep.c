@@ -121,7 +121,10 @@ static bool bypassed(const struct search *s, const struct instr *i)
         if (at == s->l->block) return true;
         if (at == wall) continue;
         for (uint32_t n = 0; n < c->blocks[at].nsucc; n++)
-            if (!seen[c->blocks[at].succ[n]]) seen[c->blocks[at].succ[n]] = 1, stack[depth++] = c->blocks[at].succ[n];
+            if (!seen[c->blocks[at].succ[n]]) {
+                seen[c->blocks[at].succ[n]] = 1;
+                stack[depth++] = c->blocks[at].succ[n];
+            }
     }
     return false;
 }
@@ -331,10 +334,13 @@ static bool find_roles(struct search *s)
         if (bit(s->b->live_in, r)) find_induction(s, k->func->regs[r]);
     for (uint32_t r = 0; r < k->func->nregs; r++) {
         if (l->role[r] || !s->defined[r] || k->definition[r]) continue;
-        if (bit(s->b->live_in, r))
-            l->role[r] = ROLE_CARRIED, carried++;
-        else if (after && bit(after, r))
-            l->role[r] = ROLE_RESULT, carried++;
+        if (bit(s->b->live_in, r)) {
+            l->role[r] = ROLE_CARRIED;
+            carried++;
+        } else if (after && bit(after, r)) {
+            l->role[r] = ROLE_RESULT;
+            carried++;
+        }
     }
     return s->good && carried <= MOST_CARRIED;
 }

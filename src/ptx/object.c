@@ -36,7 +36,10 @@ static void lay_out(const unsigned char *object, struct code *out)
                 memcpy(out->bytes + place[s], object + h->sh_offset, h->sh_size);
             }
         }
-        if (!pass) out->bytes = arena_alloc(size + 1), out->size = size;
+        if (!pass) {
+            out->bytes = arena_alloc(size + 1);
+            out->size = size;
+        }
     }
 }
 

@@ -126,7 +126,10 @@ static uint8_t parse_linkage(struct parser *p)
     };
     uint8_t found = FL_LINK_STATIC;
     for (size_t i = 0; i < 4; i++)
-        if (accept(p, names[i].name)) found = names[i].linkage, i = (size_t)-1;
+        if (accept(p, names[i].name)) {
+            found = names[i].linkage;
+            i = (size_t)-1;
+        }
     return found;
 }
 

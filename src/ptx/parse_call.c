@@ -20,7 +20,10 @@ static void transfer(struct parser *p, const struct instr *like, bool load, stru
     struct operand address = { .kind = OPERAND_address, .var = v };
     i.ops[0] = load ? o : address;
     i.ops[1] = load ? address : o;
-    if (load) i.guard = like->guard, i.guard_negated = like->guard_negated;
+    if (load) {
+        i.guard = like->guard;
+        i.guard_negated = like->guard_negated;
+    }
     ARENA_PUSH(p->func->code, p->func->ncode) = i;
 }
 

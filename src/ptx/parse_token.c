@@ -91,8 +91,10 @@ static uint64_t primary(struct parser *p)
         if (p->token.kind == TOKEN_DIRECTIVE) next(p); /* (.s64) and (.u64) casts */
         if (accept(p, ")"))
             v = primary(p);
-        else
-            v = constant(p), expect(p, ")");
+        else {
+            v = constant(p);
+            expect(p, ")");
+        }
     }
     p->depth--;
     return v;

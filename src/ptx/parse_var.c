@@ -119,11 +119,14 @@ static uint64_t count_initial(struct parser *p)
     do {
         if (token_is(&ahead.token, "{"))
             depth++;
-        else if (token_is(&ahead.token, "}"))
-            depth--, n += value, value = false;
-        else if (token_is(&ahead.token, ","))
-            n += value, value = false;
-        else
+        else if (token_is(&ahead.token, "}")) {
+            depth--;
+            n += value;
+            value = false;
+        } else if (token_is(&ahead.token, ",")) {
+            n += value;
+            value = false;
+        } else
             value = true;
         if (ahead.token.kind == TOKEN_END) syntax_error(p, "the end of the initial values");
         next(&ahead);
@@ -227,9 +230,10 @@ static struct declaration declaration(struct parser *p)
             continue;
         else if (token_is(&p->token, ".v2") || token_is(&p->token, ".v4"))
             d.vector = accept_vector(p);
-        else if (type_of(&p->token))
-            d.type = type_of(&p->token), next(p);
-        else
+        else if (type_of(&p->token)) {
+            d.type = type_of(&p->token);
+            next(p);
+        } else
             break;
     }
     if (!d.type) syntax_error(p, "a type");
@@ -298,9 +302,10 @@ static void parse_param(struct parser *p, struct var *v, uint32_t *offset)
             next(p);
         else if (token_is(&p->token, ".v2") || token_is(&p->token, ".v4"))
             syntax_error(p, "a scalar type");
-        else if (type_of(&p->token))
-            v->type = type_of(&p->token), next(p);
-        else
+        else if (type_of(&p->token)) {
+            v->type = type_of(&p->token);
+            next(p);
+        } else
             break;
     }
     if (!v->type) syntax_error(p, "a type");

@@ -227,7 +227,10 @@ static bool is_small_enough(const struct kernel *k)
             work += b->end - b->start;
             if (last->segment && !last->guard && !last->yield) continue;
             for (uint32_t i = 0; i < b->nsucc; i++)
-                if (!seen[b->succ[i]]) seen[b->succ[i]] = 1, stack[depth++] = b->succ[i];
+                if (!seen[b->succ[i]]) {
+                    seen[b->succ[i]] = 1;
+                    stack[depth++] = b->succ[i];
+                }
         }
         if (work > MAX_WORK) return false;
     }

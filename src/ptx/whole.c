@@ -104,7 +104,10 @@ void whole_number(struct module_ir *m)
     for (uint32_t n = 0; n < m->nfuncs; n++) {
         struct func *f = m->funcs[n];
         if (!f->whole) continue;
-        if (!all.func) all.func = f, segment_add(&all, 0, NULL, FL_SUSPEND_START, f->line);
+        if (!all.func) {
+            all.func = f;
+            segment_add(&all, 0, NULL, FL_SUSPEND_START, f->line);
+        }
         number_function(&all, f);
     }
     /* a kernel of one segment would be run as one that never suspends */

@@ -109,7 +109,10 @@ CUresult regions_of(uint64_t va, uint64_t end, struct region **out, size_t *coun
             list = more;
         }
         list[n] = r;
-        if (r.start < va) list[n].offset += va - r.start, list[n].start = va;
+        if (r.start < va) {
+            list[n].offset += va - r.start;
+            list[n].start = va;
+        }
         if (r.end > end) list[n].end = end;
         n++;
     }

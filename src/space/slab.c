@@ -37,7 +37,10 @@ uint64_t slab_hole(const struct slab *s, uint64_t size, uint64_t *at)
     if (SLAB_UNITS - s->used < n) return 0;
     for (uint32_t k = 0, run; k < SLAB_UNITS; k += run + 1) {
         for (run = 0; k + run < SLAB_UNITS && !unit(s, k + run);) run++;
-        if (run >= n && run < best_run) best = k, best_run = run;
+        if (run >= n && run < best_run) {
+            best = k;
+            best_run = run;
+        }
     }
     if (best_run == UINT32_MAX) return 0;
     *at = (uint64_t)best * SLAB_UNIT;

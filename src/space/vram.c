@@ -46,7 +46,10 @@ CUresult vram_init(struct vram *v, uint64_t capacity, const char *name)
         v->chunks->count = chunks * times;
         v->chunks->turn = times > IN_TURN ? chunks * IN_TURN : v->chunks->count;
         r = backing_create(&v->backing, name, v->chunks->count * VRAM_CHUNK);
-        if (r) free(v->chunks), v->chunks = NULL;
+        if (r) {
+            free(v->chunks);
+            v->chunks = NULL;
+        }
     }
     if (!r) pthread_mutex_init(&v->lock, NULL);
     return r;

@@ -43,7 +43,10 @@ static uint64_t clock_offset(void)
         if (took < best) best = took;
     }
     uint64_t apart = found > offset ? found - offset : offset - found;
-    if (apart > best / 2 + accuracy + 2) offset = found, accuracy = best / 2;
+    if (apart > best / 2 + accuracy + 2) {
+        offset = found;
+        accuracy = best / 2;
+    }
     return offset;
 }
 

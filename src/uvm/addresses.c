@@ -39,8 +39,11 @@ static bool take_shared(struct context *c, bool of_module, struct piece *p, uint
     struct managed *m, *best = NULL;
     uint64_t at, best_at = 0, hole, best_hole = UINT64_MAX;
     LIST_FOREACH(m, &shared, link)
-    if (m->context == c && m->of_module == of_module && (hole = slab_hole(m->slab, size, &at)) && hole < best_hole)
-        best = m, best_at = at, best_hole = hole;
+    if (m->context == c && m->of_module == of_module && (hole = slab_hole(m->slab, size, &at)) && hole < best_hole) {
+        best = m;
+        best_at = at;
+        best_hole = hole;
+    }
     if (!best) return false;
     slab_fill(best->slab, best_at, size);
     p->chunk = best;

@@ -115,7 +115,8 @@ CUresult vmm_reserve(uint64_t size, uint64_t alignment, uint64_t hint, uint64_t 
     remove_gap(g);
     if (before) {
         add_gap(g, g->base, before);
-        g = rest, rest = NULL;
+        g = rest;
+        rest = NULL;
     }
     if (after)
         add_gap(g, at + size, after);

@@ -35,7 +35,9 @@ static void parameters_are_those_of_the_time_of_capture(void **state)
     void *params[] = { &p, &n, &v };
     start(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
     ok(cuLaunchKernel(fill, 1, 1, 1, 128, 1, 1, 0, a, params, NULL));
-    p = 0, n = 0, v = 0;
+    p = 0;
+    n = 0;
+    v = 0;
     CUgraphExec x = finish(NULL);
     run(x);
     assert_int_equal(rig_word(memory + 60), 11);

@@ -175,7 +175,8 @@ static void short_floats_and_doubles(void)
     multiply(a, b, c, 16, 8, 8);
     float *out = take(o, 512);
     for (int k = 0; k < 128; k++) EXPECT(out[k] == (float)c[k]);
-    da = matrix(a, F64, 8, 4, true, 9), db = matrix(b, F64, 4, 8, false, 10);
+    da = matrix(a, F64, 8, 4, true, 9);
+    db = matrix(b, F64, 4, 8, false, 10);
     run("mma_f64", 1, 1, 32, 1, 0, ARGS(&da, &db, &o));
     for (int k = 0; k < 64; k++) c[k] = .25;
     multiply(a, b, c, 8, 8, 4);

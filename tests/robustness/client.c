@@ -235,7 +235,10 @@ static void cycles(void)
             CHECK(cuModuleUnload(m));
             CHECK(cuCtxDestroy(c));
         }
-        if (k == 5000) before = resident_kib(), fds = descriptors();
+        if (k == 5000) {
+            before = resident_kib();
+            fds = descriptors();
+        }
     }
     EXPECT(descriptors() <= fds);
     EXPECT(resident_kib() < before + 2048);
@@ -279,6 +282,9 @@ int main(int argc, char **argv)
                   { "spin", spin } };
     alarm(200);
     for (size_t k = 0; k < sizeof tests / sizeof *tests && argc > 1; k++)
-        if (!strcmp(argv[1], tests[k].name)) return tests[k].run(), 0;
+        if (!strcmp(argv[1], tests[k].name)) {
+            tests[k].run();
+            return 0;
+        }
     return 2;
 }

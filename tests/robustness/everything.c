@@ -76,7 +76,10 @@ static void streams_and_events(struct self *s)
     CHECK(cuStreamWaitEvent(b, f, 0));
     CHECK(cuLaunchHostFunc(b, on_host, NULL));
     CHECK(cuMemcpyDtoHAsync(got, p, n * 4, b));
-    if (any(s, 2)) cuEventQuery(f), cuStreamQuery(b);
+    if (any(s, 2)) {
+        cuEventQuery(f);
+        cuStreamQuery(b);
+    }
     CHECK(cuStreamAddCallback(b, on_stream, NULL, 0));
     CHECK(cuStreamSynchronize(b));
     CHECK(cuEventSynchronize(f));

@@ -84,7 +84,10 @@ static void CUPTIAPI complete(CUcontext c, uint32_t stream, uint8_t *b, size_t s
     assert_true(valid <= size);
     while (!cuptiActivityGetNextRecord(b, valid, &r)) {
         if (r->kind == CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER) memcpy(&got[memories++], r, sizeof *got);
-        if (r->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) memcpy(&kernel, r, sizeof kernel), kernels++;
+        if (r->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) {
+            memcpy(&kernel, r, sizeof kernel);
+            kernels++;
+        }
     }
     free(b);
 }

@@ -191,7 +191,9 @@ static void bounds_of_the_kernel_are_kept(void **state)
     file.kernel.max_threads = 128;
     assert_int_equal(shape(1, 1, 1, 128, 1, 1, 0), CUDA_SUCCESS);
     assert_int_equal(shape(1, 1, 1, 129, 1, 1, 0), CUDA_ERROR_INVALID_VALUE);
-    file.kernel.reqntid[0] = 32, file.kernel.reqntid[1] = 2, file.kernel.reqntid[2] = 1;
+    file.kernel.reqntid[0] = 32;
+    file.kernel.reqntid[1] = 2;
+    file.kernel.reqntid[2] = 1;
     assert_int_equal(shape(1, 1, 1, 32, 2, 1, 0), CUDA_SUCCESS);
     assert_int_equal(shape(1, 1, 1, 64, 1, 1, 0), CUDA_ERROR_INVALID_VALUE);
 }

@@ -15,7 +15,9 @@ static struct profile p;
 static int clean(void **state)
 {
     (void)state;
-    unsetenv("FAULTLINE_DEVICES"), unsetenv("FAULTLINE_VRAM"), unsetenv("FAULTLINE_PROFILE");
+    unsetenv("FAULTLINE_DEVICES");
+    unsetenv("FAULTLINE_VRAM");
+    unsetenv("FAULTLINE_PROFILE");
     return setenv("FAULTLINE_LOG", "off", 1);
 }
 

@@ -122,7 +122,8 @@ static size_t damage(char *text, size_t n, uint64_t *r)
         }
         default:
             while (at > 0 && text[at - 1] != '\n') at--;
-            size = some_line(r, &line), n = replace(text, n, at, 0, line, size);
+            size = some_line(r, &line);
+            n = replace(text, n, at, 0, line, size);
         }
     }
     text[n] = 0;
@@ -189,7 +190,10 @@ static void damaged_ptx_is_refused_or_translated(void **state)
             size_t n = make(batch, k, text);
             snprintf(name, sizeof name, "mutation-%d-%d.ptx", batch, k);
             FILE *f = fopen(name, "w");
-            if (f) fwrite(text, 1, n, f), fclose(f);
+            if (f) {
+                fwrite(text, 1, n, f);
+                fclose(f);
+            }
             print_error("batch %d, input %d: %s %d; it is in %s\n", batch, k, WIFSIGNALED(status) ? "signal" : "exit",
                         WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status), name);
             wrong++;

@@ -63,7 +63,8 @@ static void step(struct tally *t)
     case 7: ok(event_record(e, s)); break;
     case 8: ok(stream_wait_event(s, e)); break;
     case 9:
-        ok(event_query(e)), ok(stream_query(s));
+        ok(event_query(e));
+        ok(stream_query(s));
         if (event_elapsed(e, e, &ms) == CUDA_SUCCESS && ms != 0) abort();
         break;
     case 10: ok(rand_r(&t->seed) % 2 ? event_synchronize(e) : stream_synchronize(s)); break;

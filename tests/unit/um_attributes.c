@@ -122,7 +122,10 @@ static bool operate(struct model *m, uint64_t *state)
 {
     struct allocation a = whole(m->base, m->pages * (uint64_t)PAGE);
     unsigned first = (unsigned)(next(state) % m->pages), count = 1 + (unsigned)(next(state) % (m->pages - first));
-    if (!(next(state) % 3)) first = 0, count = m->pages;
+    if (!(next(state) % 3)) {
+        first = 0;
+        count = m->pages;
+    }
     uint64_t odd = next(state) % PAGE, va = a.base + first * (uint64_t)PAGE + odd;
     uint64_t size = count * (uint64_t)PAGE - odd - next(state) % (count == 1 ? PAGE - odd : PAGE);
     CUmemLocation l = some_place(state);
@@ -132,7 +135,8 @@ static bool operate(struct model *m, uint64_t *state)
         model_clear(m);
     } else if (what == 1) {
         struct allocation part = a;
-        part.base = va, part.size = size;
+        part.base = va;
+        part.size = size;
         attributes_freed(&part);
         model_change(m, first, first + count, -1, l);
     } else if (what < 16) {
@@ -142,7 +146,8 @@ static bool operate(struct model *m, uint64_t *state)
         attributes_advise(&a, va, size, (CUmem_advise)(1 + what % 6), l);
         model_change(m, first, first + count, 1 + (int)(what % 6), l);
     }
-    first = (unsigned)(next(state) % m->pages), count = 1 + (unsigned)(next(state) % (m->pages - first));
+    first = (unsigned)(next(state) % m->pages);
+    count = 1 + (unsigned)(next(state) % (m->pages - first));
     struct value want = model_get(m, first, first + count);
     struct attributes got = attributes_get(&a, a.base + first * (uint64_t)PAGE, count * (uint64_t)PAGE);
     struct value seen = { got.read_mostly, got.preferred, got.prefetched, got.accessed_by };
@@ -267,7 +272,8 @@ static void allocations_of_one_chunk_are_told_apart_and_a_freed_one_is_forgotten
     (void)unused;
     struct allocation a = whole(1 << 30, 2 << 20), b = a;
     a.size = 3 * PAGE;
-    b.base += 3 * PAGE, b.size = 2 * PAGE;
+    b.base += 3 * PAGE;
+    b.size = 2 * PAGE;
     attributes_advise(&a, a.base, a.size, CU_MEM_ADVISE_SET_READ_MOSTLY, host);
     assert_false(attributes_get(&b, b.base, b.size).read_mostly);
     attributes_advise(&b, b.base, b.size, CU_MEM_ADVISE_SET_READ_MOSTLY, host);

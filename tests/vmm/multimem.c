@@ -63,8 +63,14 @@ static double decode(const struct form *f, uint64_t bits)
     double d;
     float single;
     _Float16 half;
-    if (f->bytes == 8) return memcpy(&d, &bits, 8), d;
-    if (f->bytes == 2 && f->number == FLOAT) return memcpy(&half, &bits, 2), (double)half;
+    if (f->bytes == 8) {
+        memcpy(&d, &bits, 8);
+        return d;
+    }
+    if (f->bytes == 2 && f->number == FLOAT) {
+        memcpy(&half, &bits, 2);
+        return (double)half;
+    }
     if (f->number == BFLOAT) bits <<= 16;
     memcpy(&single, &bits, 4);
     return (double)single;
@@ -75,8 +81,14 @@ static uint64_t encode(const struct form *f, double x)
     uint64_t bits = 0;
     float single = (float)x;
     _Float16 half = (_Float16)single;
-    if (f->bytes == 8) return memcpy(&bits, &x, 8), bits;
-    if (f->bytes == 2 && f->number == FLOAT) return memcpy(&bits, &half, 2), bits;
+    if (f->bytes == 8) {
+        memcpy(&bits, &x, 8);
+        return bits;
+    }
+    if (f->bytes == 2 && f->number == FLOAT) {
+        memcpy(&bits, &half, 2);
+        return bits;
+    }
     memcpy(&bits, &single, 4);
     /* to the nearest bfloat16, to the even one of two */
     return f->number == BFLOAT ? (bits + 0x7fff + (bits >> 16 & 1)) >> 16 : bits;

@@ -105,7 +105,10 @@ static void change_box(CUarrayMapInfo *m)
     m->subresource.sparseLevel.extentHeight = extent(first[1], size[1], tile[1], height(l));
     m->subresource.sparseLevel.extentDepth = volume ? extent(first[2], size[2], tile[2], depth(l)) : 1;
     m->memOperationType = at < 0 ? CU_MEM_OPERATION_TYPE_UNMAP : CU_MEM_OPERATION_TYPE_MAP;
-    if (at >= 0) m->memHandle.memHandle = tile_pool, m->offset = (unsigned)at * (uint64_t)TILE;
+    if (at >= 0) {
+        m->memHandle.memHandle = tile_pool;
+        m->offset = (unsigned)at * (uint64_t)TILE;
+    }
     for (size_t z = 0; z < size[2]; z++)
         for (size_t y = 0; y < size[1]; y++)
             for (size_t x = 0; x < size[0]; x++)
@@ -121,7 +124,10 @@ static void change_tail(CUarrayMapInfo *m)
     m->subresource.miptail.layer = layer;
     m->subresource.miptail.size = properties.miptailSize;
     m->memOperationType = at < 0 ? CU_MEM_OPERATION_TYPE_UNMAP : CU_MEM_OPERATION_TYPE_MAP;
-    if (at >= 0) m->memHandle.memHandle = tail_pool, m->offset = (unsigned)at * (uint64_t)TAIL_MOST;
+    if (at >= 0) {
+        m->memHandle.memHandle = tail_pool;
+        m->offset = (unsigned)at * (uint64_t)TAIL_MOST;
+    }
     tail_shown[layer] = at;
 }
 
@@ -164,13 +170,27 @@ static void copy(const struct box *b, void *host, CUdeviceptr device, bool to_ar
     CUmemorytype type = host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
     size_t pitch = b->width * shape.element, rows = b->height;
     if (to_array) {
-        c.dstMemoryType = CU_MEMORYTYPE_ARRAY, c.dstArray = array_of(b->level);
-        c.dstXInBytes = b->x * shape.element, c.dstY = b->y, c.dstZ = b->z;
-        c.srcMemoryType = type, c.srcHost = host, c.srcDevice = device, c.srcPitch = pitch, c.srcHeight = rows;
+        c.dstMemoryType = CU_MEMORYTYPE_ARRAY;
+        c.dstArray = array_of(b->level);
+        c.dstXInBytes = b->x * shape.element;
+        c.dstY = b->y;
+        c.dstZ = b->z;
+        c.srcMemoryType = type;
+        c.srcHost = host;
+        c.srcDevice = device;
+        c.srcPitch = pitch;
+        c.srcHeight = rows;
     } else {
-        c.srcMemoryType = CU_MEMORYTYPE_ARRAY, c.srcArray = array_of(b->level);
-        c.srcXInBytes = b->x * shape.element, c.srcY = b->y, c.srcZ = b->z;
-        c.dstMemoryType = type, c.dstHost = host, c.dstDevice = device, c.dstPitch = pitch, c.dstHeight = rows;
+        c.srcMemoryType = CU_MEMORYTYPE_ARRAY;
+        c.srcArray = array_of(b->level);
+        c.srcXInBytes = b->x * shape.element;
+        c.srcY = b->y;
+        c.srcZ = b->z;
+        c.dstMemoryType = type;
+        c.dstHost = host;
+        c.dstDevice = device;
+        c.dstPitch = pitch;
+        c.dstHeight = rows;
     }
     CHECK(cuMemcpy3DAsync(&c, stream));
 }
@@ -191,18 +211,31 @@ static void copy_by_array(const struct box *b, void *host, bool to_array)
     size_t row = b->width * shape.element;
     CUDA_MEMCPY3D c = { .WidthInBytes = row, .Height = b->height, .Depth = b->depth }, h = c;
     c.srcMemoryType = c.dstMemoryType = CU_MEMORYTYPE_ARRAY;
-    h.srcPitch = h.dstPitch = row, h.srcHeight = h.dstHeight = b->height;
+    h.srcPitch = h.dstPitch = row;
+    h.srcHeight = h.dstHeight = b->height;
     if (to_array) {
-        h.srcMemoryType = CU_MEMORYTYPE_HOST, h.srcHost = host, h.dstMemoryType = CU_MEMORYTYPE_ARRAY, h.dstArray = a;
+        h.srcMemoryType = CU_MEMORYTYPE_HOST;
+        h.srcHost = host;
+        h.dstMemoryType = CU_MEMORYTYPE_ARRAY;
+        h.dstArray = a;
         CHECK(cuMemcpy3DAsync(&h, stream));
-        c.srcArray = a, c.dstArray = array_of(b->level);
-        c.dstXInBytes = b->x * shape.element, c.dstY = b->y, c.dstZ = b->z;
+        c.srcArray = a;
+        c.dstArray = array_of(b->level);
+        c.dstXInBytes = b->x * shape.element;
+        c.dstY = b->y;
+        c.dstZ = b->z;
         CHECK(cuMemcpy3DAsync(&c, stream));
     } else {
-        c.dstArray = a, c.srcArray = array_of(b->level);
-        c.srcXInBytes = b->x * shape.element, c.srcY = b->y, c.srcZ = b->z;
+        c.dstArray = a;
+        c.srcArray = array_of(b->level);
+        c.srcXInBytes = b->x * shape.element;
+        c.srcY = b->y;
+        c.srcZ = b->z;
         CHECK(cuMemcpy3DAsync(&c, stream));
-        h.dstMemoryType = CU_MEMORYTYPE_HOST, h.dstHost = host, h.srcMemoryType = CU_MEMORYTYPE_ARRAY, h.srcArray = a;
+        h.dstMemoryType = CU_MEMORYTYPE_HOST;
+        h.dstHost = host;
+        h.srcMemoryType = CU_MEMORYTYPE_ARRAY;
+        h.srcArray = a;
         CHECK(cuMemcpy3DAsync(&h, stream));
     }
     CHECK(cuStreamSynchronize(stream));

@@ -154,7 +154,10 @@ static bool take(struct held *m, int socket)
                                          CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
     m->received = true;
     map(m);
-    if (random_below(2)) close(m->descriptor), m->descriptor = -1;
+    if (random_below(2)) {
+        close(m->descriptor);
+        m->descriptor = -1;
+    }
     atomic_fetch_add(&board->received, 1);
     return true;
 }

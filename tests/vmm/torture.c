@@ -106,7 +106,10 @@ static void verify_one(const struct page *p)
 static void destroy(unsigned k)
 {
     struct page *p = &pages[k], *last = &pages[--count];
-    if (p->slot >= 0) verify_one(p), take_away(p);
+    if (p->slot >= 0) {
+        verify_one(p);
+        take_away(p);
+    }
     CHECK(cuMemRelease(p->handle));
     if (p != last) {
         *p = *last;
