@@ -97,11 +97,21 @@ def check_lines(path, lines):
             start = None
 
 
+def check_opcodes(text):
+    """The compiler finds an opcode by bisection."""
+    opcodes = re.findall(r"X\((\w+)\)", text[text.index("#define FL_PTX_OPS"):text.index("enum ptx_op")])
+    for before, after in zip(opcodes, opcodes[1:]):
+        if before >= after:
+            findings.append(f"src/ptx/ir.h: FL_PTX_OPS: {after} comes before {before}")
+
+
 def check(path):
     text = open(path, encoding="utf-8", errors="replace").read()
     check_lines(path, text.split("\n"))
     if not text.startswith(("/*", "//")):
         findings.append(f"{path}: the first comment should say what the file owns")
+    if path == "src/ptx/ir.h":
+        check_opcodes(text)
     if path.startswith("src/"):
         check_includes(path, text.split("\n"))
 
