@@ -12,7 +12,10 @@ struct place *place_at(struct block *b, unsigned p)
 
 void block_free(struct block *b)
 {
-    for (unsigned p = 0; p < PROCESSORS; p++) heap_give(b->place[p]);
+    for (unsigned p = 0; p < PROCESSORS; p++) {
+        if (b->place[p] && b->place[p]->layout.made) entries_forget(p); /* its tables go, the directory changes */
+        heap_give(b->place[p]);
+    }
     thrashing_free(b);
     heap_give(b);
 }

@@ -14,26 +14,27 @@ enum {
     PIECES = MASK_PAGES / BIG_PAGE,
     ONE_BY_ONE = 4,     /* entries dropped */
     SECTOR_ENTRIES = 8, /* two sectors are a line */
-    SECTORS = 8,        /* at hand */
+    SECTORS_AT_HAND = 20,
+    SECTORS = 128, /* with those that are close */
 };
 
 static struct {
     uint64_t number[SECTORS]; /* newest first */
-} at_hand[PROCESSORS];
+} known[PROCESSORS];
 
-/* ---- what is at hand */
+/* ---- what is known */
 
-enum level { BIG, SMALL, WHOLE, LEVELS };
-static const uint64_t entry_bytes[LEVELS] = { BIG_PAGE * PAGE_BYTES, PAGE_BYTES, WINDOW_BYTES };
+enum level { BIG, SMALL, WHOLE, DIRECTORY, LEVELS };
+static const uint64_t entry_bytes[LEVELS] = { BIG_PAGE * PAGE_BYTES, PAGE_BYTES, WINDOW_BYTES, WINDOW_BYTES };
 
 static uint64_t sector_number(uint64_t va, enum level level)
 {
     return va / entry_bytes[level] / SECTOR_ENTRIES << 2 | level;
 }
 
-static struct sector by_address(const struct block *b, unsigned page, enum level level)
+static uint64_t entry_sector(const struct block *b, unsigned page, enum level level)
 {
-    return (struct sector){ .number = sector_number(b->window->va + (uint64_t)page * PAGE_BYTES, level) };
+    return sector_number(b->window->va + (uint64_t)page * PAGE_BYTES, level);
 }
 
 /* A block that is smaller than its window, or cut, is never mapped by one entry. */
@@ -54,43 +55,57 @@ struct sector sector_of(const struct block *b, unsigned p, unsigned page)
 {
     const struct layout *l = b->place[p] && b->place[p]->layout.made ? &b->place[p]->layout : NULL;
     enum level level = !l ? level_in(b->window, p) : l->whole ? WHOLE : (l->big >> (page / BIG_PAGE) & 1 ? BIG : SMALL);
-    struct sector s = by_address(b, page, level);
-    if (level == WHOLE && !is_window(b)) s.number = 0;
-    s.ends_early = l && l->whole;
-    return s;
+    return (struct sector){ entry_sector(b, page, level), entry_sector(b, page, DIRECTORY),
+                            level == WHOLE && !page_prot(b, p, page) };
 }
 
-static struct sector other_sector(struct sector s) { return (struct sector){ .number = s.number ^ 4 }; }
+static uint64_t other_sector(uint64_t number) { return number ^ 4; }
 
-static unsigned place_at_hand(unsigned p, uint64_t number)
+static unsigned place_known(unsigned p, uint64_t number)
 {
     unsigned k = 0;
-    while (k < SECTORS && at_hand[p].number[k] != number) k++;
+    while (k < SECTORS && known[p].number[k] != number) k++;
     return k;
 }
 
 enum distance sector_distance(unsigned p, struct sector s)
 {
-    if (!s.number) return FAR;
-    if (place_at_hand(p, s.number) < SECTORS) return AT_HAND;
-    return place_at_hand(p, other_sector(s).number) < SECTORS ? OTHER_SECTOR : FAR;
+    bool directory = place_known(p, s.directory) < SECTORS;
+    unsigned place = place_known(p, s.number);
+    if (place < SECTORS_AT_HAND) return AT_HAND;
+    if (s.no_table) return directory ? NO_TABLE : NO_TABLE_LOST;
+    if (place < SECTORS || place_known(p, other_sector(s.number)) < SECTORS) return CLOSE;
+    return directory ? FAR : FAR_LOST;
 }
 
+static void put_first(unsigned p, uint64_t number)
+{
+    uint64_t *list = known[p].number;
+    unsigned k = place_known(p, number);
+    memmove(list + 1, list, (k < SECTORS ? k : SECTORS - 1) * sizeof *list);
+    list[0] = number;
+}
+
+/* The directory is asked only for what is not known. */
 void sector_read(unsigned p, struct sector s)
 {
-    uint64_t *list = at_hand[p].number;
     if (!s.number) return;
-    unsigned k = place_at_hand(p, s.number);
-    memmove(list + 1, list, (k < SECTORS ? k : SECTORS - 1) * sizeof *list);
-    list[0] = s.number;
+    if (s.no_table || place_known(p, s.number) == SECTORS) put_first(p, s.directory);
+    if (!s.no_table) put_first(p, s.number);
 }
 
-void entries_forget(unsigned p) { memset(&at_hand[p], 0, sizeof at_hand[p]); }
+void entries_forget(unsigned p) { memset(&known[p], 0, sizeof known[p]); }
 
-static void drop(unsigned p, struct sector s)
+static void drop(unsigned p, uint64_t number)
 {
-    unsigned k = place_at_hand(p, s.number);
-    if (k < SECTORS) at_hand[p].number[k] = 0;
+    unsigned k = place_known(p, number);
+    if (k < SECTORS) known[p].number[k] = 0;
+}
+
+static void drop_all(unsigned p, bool directory)
+{
+    for (unsigned k = 0; k < SECTORS; k++)
+        if (directory || (known[p].number[k] & 3) != DIRECTORY) known[p].number[k] = 0;
 }
 
 /* Who takes a page's entry away drops its line. */
@@ -99,10 +114,10 @@ static void drop_pages(const struct block *b, unsigned p, const struct mask *pag
     for_each_run(run, pages)
     {
         for (unsigned page = run.first; page < run.outer; page = (page / SECTOR_ENTRIES + 1) * SECTOR_ENTRIES) {
-            struct sector small = by_address(b, page, SMALL);
+            uint64_t small = entry_sector(b, page, SMALL);
             drop(p, small);
             if (away) drop(p, other_sector(small));
-            drop(p, by_address(b, page, BIG));
+            drop(p, entry_sector(b, page, BIG));
         }
     }
 }
@@ -174,9 +189,13 @@ void entries_changed(struct block *b, unsigned p, const struct mask *pages, enum
     if (p == CPU || mask_empty(pages)) return;
     struct mask after = alike(b, p, pages, prot);
     struct layout *l = &b->place[p]->layout, before = *l;
-    if (lay_out(l, b, pages, &after, prot) > ONE_BY_ONE) return entries_forget(p);
+    unsigned written = lay_out(l, b, pages, &after, prot);
+    bool one_entry = before.whole || l->whole;
+    if (written > ONE_BY_ONE) return drop_all(p, one_entry);
     drop_pages(b, p, pages, !prot);
-    if (!before.made || before.whole || l->whole) drop(p, by_address(b, 0, WHOLE));
+    if (before.made && !one_entry) return;
+    drop(p, entry_sector(b, 0, WHOLE));
+    drop(p, entry_sector(b, 0, DIRECTORY));
 }
 
 /* The high block begins with the page at which they part. */
@@ -190,7 +209,7 @@ void entries_split(struct block *low, struct block *high, unsigned p)
         if (page % BIG_PAGE && l->big >> piece & 1) {
             l->has_small = true;
             l->big &= ~(1u << piece);
-            drop(p, by_address(low, page, BIG));
+            drop(p, entry_sector(low, page, BIG));
         }
     }
     *h = *l;

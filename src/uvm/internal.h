@@ -127,10 +127,16 @@ CUresult service_faults(struct block *b, unsigned p, const struct request *q, bo
 
 /* --- entries.c --- */
 /* Where the page table entry for an access is, seen from a device's translation. */
-enum distance { AT_HAND, OTHER_SECTOR, FAR, DISTANCES };
+enum distance {
+    AT_HAND,
+    CLOSE,                   /* read some time ago, or its line's other sector was */
+    NO_TABLE, FAR,           /* only the directory is known, and says that there is none, or where */
+    NO_TABLE_LOST, FAR_LOST, /* nor is that */
+    DISTANCES
+};
 struct sector {
-    uint64_t number; /* 0: the walk ends before it comes to one, */
-    bool ends_early; /* at an entry that was for the whole block */
+    uint64_t number, directory; /* what leads there */
+    bool no_table;              /* nothing does */
 };
 struct sector sector_of(const struct block *b, unsigned p, unsigned page);
 enum distance sector_distance(unsigned p, struct sector s);
@@ -138,7 +144,7 @@ void sector_read(unsigned p, struct sector s);
 /* Mappings of device p have changed to prot; what is at hand of them is read anew. */
 void entries_changed(struct block *b, unsigned p, const struct mask *pages, enum prot prot);
 void entries_split(struct block *low, struct block *high, unsigned p);
-void entries_forget(unsigned p); /* p's process is gone */
+void entries_forget(unsigned p); /* nothing is known any more */
 
 /* --- batch.c --- */
 enum { FAULTS_MOST = 1024 };

@@ -45,7 +45,33 @@ static void stores_to_where_nothing_was_walked_fault_together(void **s)
 {
     (void)s;
     assert_int_equal(kernel(0, 32, 1, true), 1);
-    assert_int_equal(kernel(512 + 256, 32, 1, true), 1);
+}
+
+static void by_ten_where_only_the_directory_was_walked(void **s)
+{
+    (void)s;
+    kernel(0, 1, 1, true);
+    assert_int_equal(kernel(512, 12, 32, true), 2); /* each in a piece of 64 KiB of its own */
+}
+
+static void by_30_where_a_tables_entries_are_far(void **s)
+{
+    (void)s;
+    kernel(511, 1, 1, true);
+    assert_int_equal(kernel(0, 30, 1, true), 1);
+    kernel(1023, 1, 1, true);
+    assert_int_equal(kernel(512, 34, 1, true), 2);
+}
+
+static void by_48_where_the_directory_has_changed(void **s)
+{
+    (void)s;
+    const CUmemLocation gpu0 = { CU_MEM_LOCATION_TYPE_DEVICE, 0 }, host = { CU_MEM_LOCATION_TYPE_HOST, 0 };
+    uvm_prefetch(a->base, 512 * PAGE_BYTES, gpu0);
+    uvm_prefetch(a->base + 128 * PAGE_BYTES, 128 * PAGE_BYTES, host);
+    kernel(0, 1, 1, true); /* elsewhere in the window, which a table maps now */
+    uvm_prefetch(a->base + 512 * PAGE_BYTES, 512 * PAGE_BYTES, gpu0);
+    assert_int_equal(kernel(128, 48, 1, true), 1);
 }
 
 static void stores_near_the_last_kernels_fault_one_by_one_at_first(void **s)
@@ -116,6 +142,7 @@ static void entries_are_dropped_one_by_one_up_to_four(void **s)
     come(512, 16);     /* the window's table */
     come(528, 4 * 16); /* four entries of 64 KiB */
     assert_int_equal(distance_of(16), AT_HAND);
+    kernel(512, 2, 1, false);
     come(592, 5 * 16);
     assert_int_equal(distance_of(16), FAR);
 }
@@ -125,7 +152,7 @@ static void a_page_that_is_not_mapped_yet_uses_its_windows_tables(void **s)
     (void)s;
     CUmemLocation host = { CU_MEM_LOCATION_TYPE_HOST, 0 };
     uvm_advise(a->base + 192 * PAGE_BYTES, 320 * PAGE_BYTES, CU_MEM_ADVISE_SET_READ_MOSTLY, host); /* another block */
-    assert_int_equal(distance_of(192), FAR);
+    assert_int_equal(distance_of(192), NO_TABLE_LOST);
     kernel(191, 1, 1, true);
     assert_int_equal(distance_of(192), AT_HAND);
 }
@@ -133,10 +160,30 @@ static void a_page_that_is_not_mapped_yet_uses_its_windows_tables(void **s)
 static void a_whole_windows_entry_brings_its_neighbours_to_hand(void **s)
 {
     (void)s;
-    come(0, 512);
-    assert_int_equal(distance_of(512), FAR);
+    come(0, 1024);
+    assert_int_equal(distance_of(512), FAR_LOST);
     kernel(0, 1, 1, false);
     assert_int_equal(distance_of(512), AT_HAND);
+}
+
+static void an_entry_of_a_whole_window_that_is_not_mapped_is_read_each_time(void **s)
+{
+    (void)s;
+    assert_int_equal(distance_of(512), NO_TABLE_LOST);
+    kernel(0, 1, 1, false);
+    assert_int_equal(distance_of(512), NO_TABLE);
+}
+
+static void the_newest_sectors_stay_at_hand_and_others_close(void **s)
+{
+    (void)s;
+    CUmemLocation host = { CU_MEM_LOCATION_TYPE_HOST, 0 };
+    uvm_advise(a->base, PAGES * PAGE_BYTES, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, host); /* mapped singly */
+    kernel(0, 14, 8, false);
+    assert_int_equal(distance_of(0), AT_HAND);
+    kernel(14 * 8, 14, 8, false);
+    assert_int_equal(distance_of(0), CLOSE);
+    assert_int_equal(distance_of(14 * 8), AT_HAND);
 }
 
 static void what_is_left_of_a_loop_is_a_pair_and_a_single_load(void **s)
@@ -164,6 +211,9 @@ int main(void)
     fake_begin(1, 1ull << 34);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(stores_to_where_nothing_was_walked_fault_together, fresh, done),
+        cmocka_unit_test_setup_teardown(by_ten_where_only_the_directory_was_walked, fresh, done),
+        cmocka_unit_test_setup_teardown(by_30_where_a_tables_entries_are_far, fresh, done),
+        cmocka_unit_test_setup_teardown(by_48_where_the_directory_has_changed, fresh, done),
         cmocka_unit_test_setup_teardown(stores_near_the_last_kernels_fault_one_by_one_at_first, fresh, done),
         cmocka_unit_test_setup_teardown(stores_in_the_other_half_of_a_line_fault_by_three, fresh, done),
         cmocka_unit_test_setup_teardown(what_was_walked_is_forgotten_when_pages_leave, fresh, done),
@@ -173,6 +223,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(entries_are_dropped_one_by_one_up_to_four, fresh, done),
         cmocka_unit_test_setup_teardown(a_page_that_is_not_mapped_yet_uses_its_windows_tables, fresh, done),
         cmocka_unit_test_setup_teardown(a_whole_windows_entry_brings_its_neighbours_to_hand, fresh, done),
+        cmocka_unit_test_setup_teardown(an_entry_of_a_whole_window_that_is_not_mapped_is_read_each_time, fresh, done),
+        cmocka_unit_test_setup_teardown(the_newest_sectors_stay_at_hand_and_others_close, fresh, done),
         cmocka_unit_test_setup_teardown(what_is_left_of_a_loop_is_a_pair_and_a_single_load, fresh, done),
         cmocka_unit_test_setup_teardown(a_crowds_faults_are_taken_by_256, fresh, done),
         cmocka_unit_test_setup_teardown(those_of_a_kernel_that_runs_at_once_are_spread, fresh, done),
