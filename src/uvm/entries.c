@@ -1,13 +1,19 @@
 /* Which entries a device's page table has for a block, laid out as the real
- * driver does, and which of them its translation has at hand. What is mapped is
+ * driver does, and which of them its translation knows. What is mapped is
  * block.c's; how far entries are decides which faults come together (lone.c).
  *
  * A block of 2 MiB whose pages are all mapped alike, or not at all, has one
  * entry. Others have entries of 64 KiB for pieces that are mapped alike when
- * they change, or unmapped, and of 4 KiB below the rest. Whoever writes entries
- * makes the device drop them: one by one, or everything if they are more than
- * four. Observed on an H200 (tests/behaviour): entries are read by sectors of 8,
- * two to a line, and some eight sectors stay at hand, from kernel to kernel. */
+ * they change, or unmapped, and of 4 KiB below the rest; a directory says where
+ * these tables are. Whoever writes entries makes the device drop them: one by
+ * one, or all of the tables' if they are more than four, and the directory's
+ * where a window's one entry comes, goes or gives way to tables.
+ *
+ * Observed on an H200 (tests/behaviour): entries are read by sectors of 8, two to
+ * a line, after the directory that leads there. Some 20 sectors stay at hand, from
+ * kernel to kernel, and many more close by. A sector of windows' entries that
+ * comes to hand has those of its neighbours, mapped or not; that there is no
+ * table is not remembered. */
 #include "uvm/internal.h"
 
 enum {
@@ -178,8 +184,7 @@ static unsigned lay_out(struct layout *l, const struct block *b, const struct ma
     struct mask in_big = pages_in(pages, l->big | big), singly = mask_andnot(pages, &in_big);
     unsigned written = was_whole ? 1
                                  : mask_weight(&singly) + word_weight(l->big & big & covered) +
-                                       2 * word_weight(big & ~l->big) +
-                                       word_weight(l->big & ~big);
+                                       2 * word_weight(big & ~l->big) + word_weight(l->big & ~big);
     *l = (struct layout){ true, false, l->has_big || big, l->has_small || small, big };
     return written;
 }
