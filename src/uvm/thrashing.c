@@ -114,7 +114,11 @@ CUresult thrashing_split(struct block *low, struct block *high)
             return CUDA_ERROR_OUT_OF_MEMORY;
         }
         memcpy(n->pages, t->pages, WINDOW_PAGES * sizeof *n->pages);
-        for (unsigned page = high->region.first; page < high->region.outer; page++) n->pinned += t->pages[page].pinned;
+        for (unsigned page = 0; page < WINDOW_PAGES; page++) {
+            bool is_high = page >= high->region.first;
+            n->pinned += is_high && t->pages[page].pinned;
+            (is_high ? t : n)->pages[page].pinned = false; /* is the other's */
+        }
         if (n->pinned) LIST_INSERT_HEAD(&with_pins, n, link);
         t->pinned -= n->pinned;
         if (n->pinned && !t->pinned) LIST_REMOVE(t, link);

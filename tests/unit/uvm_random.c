@@ -1,12 +1,13 @@
 /* A million random operations on managed memory of three small devices: after
  * every so many, page tables are what residency and policy permit, every block is sound,
  * and a device's memory is exactly what its chunks take.
- * usage: uvm-random [OPERATIONS [SEED [EVERY]]] */
+ * usage: uvm-random [OPERATIONS [SEED [EVERY [LINKS]]]]; LINKS: devices, host, all or none */
 #include "context/context.h"
 #include "uvm_fake.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { DEVICES = 3, MOST = 6, CHUNKS = 4 };
 static struct allocation *memory[MOST];
@@ -159,7 +160,10 @@ int main(int argc, char **argv)
     uint64_t every = argc > 3 ? strtoull(argv[3], NULL, 10) : 256;
     uint64_t operations = argc > 1 ? strtoull(argv[1], NULL, 10) : 1000000, refused = 0;
     if (argc > 2) state = strtoull(argv[2], NULL, 10);
-    fake_begin(DEVICES, (uint64_t)CHUNKS * VRAM_CHUNK);
+    const char *links = argc > 4 ? argv[4] : "devices";
+    bool all = !strcmp(links, "all");
+    fake_begin_linked(DEVICES, (uint64_t)CHUNKS * VRAM_CHUNK, all || !strcmp(links, "devices"),
+                      all || !strcmp(links, "host"));
     for (int k = 0; k < MOST; k++) new_allocation(k);
     fake_meanwhile = another_thread;
     for (uint64_t n = 0; n < operations; n++) {
