@@ -87,6 +87,24 @@ static void another_thread(void)
     busy = false;
 }
 
+/* What nobody asks of managed memory: pins end, other memory needs room, a device process dies. */
+static CUresult happen(void)
+{
+    unsigned p = 1 + draw(DEVICES);
+    struct vram *v = &devices[p - 1].vram;
+    uint32_t what = draw(20);
+    if (what > 9) return v->reclaim(v, (uint64_t)draw(CHUNKS + 1) * VRAM_CHUNK);
+    uvm_enter();
+    if (what) {
+        thrashing_unpin(fake_now);
+    } else {
+        memset(fake_entries[p], 0, sizeof fake_entries[p]);
+        ranges_forget_processor(p);
+    }
+    uvm_leave();
+    return CUDA_SUCCESS;
+}
+
 static CUresult operate(void)
 {
     int k = in_use = (int)draw(MOST);
@@ -106,7 +124,8 @@ static CUresult operate(void)
     if (what < 92) return uvm_advise(va, size, (CUmem_advise)(1 + draw(6)), somewhere());
     if (what < 93) return uvm_discard(va, size);
     if (what < 95) return uvm_copy_engine((int)draw(DEVICES), va, size, draw(2));
-    if (what < 98) uvm_settle();
+    if (what < 97) uvm_settle();
+    if (what == 97) return happen();
     if (what == 99) {
         uvm_free(a);
         new_allocation(k);
