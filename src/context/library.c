@@ -32,6 +32,7 @@ void logs_init(void); /* api/logs.c */
 static void in_child(void)
 {
     forked = true;
+    uvm_in_child();
     fl_log_listen(NULL);
 }
 

@@ -9,6 +9,7 @@
 #include "uvm/pageable.h"
 
 #include <sched.h>
+#include <sys/mman.h>
 #include <time.h>
 
 struct quiet_mutex uvm_lock = QUIET_MUTEX_INITIALIZER;
@@ -237,6 +238,11 @@ static CUresult make_ready(void)
         if (devices[k].processor) r = mmu_attach(1 + (unsigned)k);
     ready = !r;
     return r;
+}
+
+void uvm_in_child(void)
+{
+    if (ready) munmap((void *)space_managed_base(), space_managed_end() - space_managed_base());
 }
 
 /* ---- allocations */

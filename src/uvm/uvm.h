@@ -13,6 +13,9 @@
 /* At cuInit. runs: whether a stream has something on its device; waits for no lock. */
 void uvm_init(bool (*runs)(const void *stream));
 
+/* In a forked child, which has no managed memory whatever the program told the system of it. */
+void uvm_in_child(void);
+
 /* cuMemAllocManaged, managed pools (c NULL: of no context). Published; attach is CU_MEM_ATTACH_*. What is
  * smaller than 2 MiB shares chunks of 2 MiB: mapping_base and mapping_size say which. */
 CUresult uvm_alloc(struct context *c, uint64_t size, unsigned attach, struct allocation **out);

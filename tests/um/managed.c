@@ -7,6 +7,7 @@
 #include <faultline.h>
 #include <fcntl.h>
 #include <linux/mempolicy.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 
 static const char kernels[] =
@@ -282,17 +283,20 @@ static void a_fault_of_the_host_is_told_with_its_instruction(void)
 
 static void a_forked_child_has_no_managed_memory(void)
 {
-    CUdeviceptr p = managed(MIB);
+    CUdeviceptr p = managed(2 * MIB);
     *(int *)p = 1;
-    pid_t child = fork();
-    if (!child) {
-        *(volatile int *)p = 2;
-        _exit(0);
+    for (int told = 0; told < 2; told++) {
+        if (told) EXPECT(madvise((void *)p, 2 * MIB, MADV_DOFORK), 0);
+        pid_t child = fork();
+        if (!child) {
+            *(volatile int *)p = 2;
+            _exit(0);
+        }
+        int status;
+        waitpid(child, &status, 0);
+        EXPECT(WIFSIGNALED(status) && (WTERMSIG(status) == SIGSEGV || WTERMSIG(status) == SIGBUS), true);
+        EXPECT(*(int *)p, 1);
     }
-    int status;
-    waitpid(child, &status, 0);
-    EXPECT(WIFSIGNALED(status) && (WTERMSIG(status) == SIGSEGV || WTERMSIG(status) == SIGBUS), true);
-    EXPECT(*(int *)p, 1);
 }
 
 /* ---- each in a process of its own */
