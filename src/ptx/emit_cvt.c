@@ -14,6 +14,22 @@ static bool float_rounding(const struct instr *i)
     return has(i, MOD_rn) || has(i, MOD_rz) || has(i, MOD_rm) || has(i, MOD_rp);
 }
 
+static const char *half_to_f32(struct emitter *e, enum ptx_type half, const char *v)
+{
+    return half == T_f16 ? f16_to_f32(e, v) : bf16_to_f32(e, v);
+}
+static const char *f32_to_half(struct emitter *e, enum ptx_type half, const char *v)
+{
+    return half == T_f16 ? f32_to_f16(e, v) : f32_to_bf16(e, v);
+}
+
+/* To [0, 1], whatever floating-point type v has. */
+static const char *saturate_float(struct emitter *e, enum ptx_type t, const char *v)
+{
+    if (!half_type(t)) return saturate(e, t, v);
+    return f32_to_half(e, t, saturate(e, T_f32, half_to_f32(e, t, v)));
+}
+
 /* ---- integers */
 
 static const char *saturate_integer(struct emitter *e, enum ptx_type d, enum ptx_type s, const char *v)
@@ -57,7 +73,7 @@ static const char *float_to_integer(struct emitter *e, const struct instr *i, en
                                     const char *v)
 {
     if (!integer_rounding(i)) fail(e, i, "an integer rounding is missing");
-    if (half_type(s)) v = s == T_f16 ? f16_to_f32(e, v) : bf16_to_f32(e, v);
+    if (half_type(s)) v = half_to_f32(e, s, v);
     enum ptx_type t = s == T_f64 ? T_f64 : T_f32;
     if (t == T_f32 && has(i, MOD_ftz)) v = flush_f32(e, v);
     const char *r = has(i, MOD_rzi) ? v : round_to_integral(e, i, t, v), *ll = lltype(d);
@@ -92,7 +108,7 @@ static const char *narrow(struct emitter *e, const struct instr *i, enum ptx_typ
     const char *name = d == T_f16 ? "f16" : "bf16";
     if (s == T_f64) return call_rt(e, arena_printf("%s_from_f64", name), "double %s, i32 %u", v, mode);
     if (mode) return call_rt(e, arena_printf("%s_from_f32", name), "float %s, i32 %u", v, mode);
-    return d == T_f16 ? f32_to_f16(e, v) : f32_to_bf16(e, v);
+    return f32_to_half(e, d, v);
 }
 
 static const char *relu(struct emitter *e, enum ptx_type d, const char *v)
@@ -111,46 +127,36 @@ static const char *cap(struct emitter *e, enum ptx_type d, const char *v)
     return emit(e, "select i1 %s, i16 %s, i16 %s", is, emit(e, "sub i16 %s, 1", v), v);
 }
 
+static const char *round_in_place(struct emitter *e, const struct instr *i, enum ptx_type t, const char *v)
+{
+    if (!integer_rounding(i)) return v;
+    if (!half_type(t)) return round_to_integral(e, i, t, v);
+    return f32_to_half(e, t, round_to_integral(e, i, T_f32, half_to_f32(e, t, v)));
+}
+
+static const char *change_format(struct emitter *e, const struct instr *i, enum ptx_type d, enum ptx_type s,
+                                 const char *v)
+{
+    if (d == s) return round_in_place(e, i, d, v);
+    if (half_type(s)) {
+        v = half_to_f32(e, s, v);
+        s = T_f32;
+        if (d == T_f32) return v;
+    }
+    if (d == T_f64) return emit(e, "fpext float %s to double", v);
+    if (!float_rounding(i)) fail(e, i, "a rounding is missing");
+    if (half_type(d)) return narrow(e, i, d, s, v);
+    unsigned mode = rounding_mode(i);
+    return mode ? call_rt(e, "f32_from_f64", "double %s, i32 %u", v, mode) : emit(e, "fptrunc double %s to float", v);
+}
+
 static const char *float_to_float(struct emitter *e, const struct instr *i, enum ptx_type d, enum ptx_type s,
                                   const char *v)
 {
     if (s == T_f32 && has(i, MOD_ftz)) v = flush_f32(e, v);
-    if (d == s) {
-        if (half_type(d)) {
-            if (integer_rounding(i)) {
-                v = d == T_f16 ? f16_to_f32(e, v) : bf16_to_f32(e, v);
-                v = round_to_integral(e, i, T_f32, v);
-                v = d == T_f16 ? f32_to_f16(e, v) : f32_to_bf16(e, v);
-            }
-        } else if (integer_rounding(i)) {
-            v = round_to_integral(e, i, d, v);
-        }
-    } else if (half_type(d)) {
-        if (half_type(s)) {
-            v = s == T_f16 ? f16_to_f32(e, v) : bf16_to_f32(e, v);
-            s = T_f32;
-        }
-        if (!float_rounding(i)) fail(e, i, "a rounding is missing");
-        v = narrow(e, i, d, s, v);
-    } else if (half_type(s)) {
-        v = s == T_f16 ? f16_to_f32(e, v) : bf16_to_f32(e, v);
-        if (d == T_f64) v = emit(e, "fpext float %s to double", v);
-    } else if (d == T_f64) {
-        v = emit(e, "fpext float %s to double", v);
-    } else {
-        if (!float_rounding(i)) fail(e, i, "a rounding is missing");
-        unsigned mode = rounding_mode(i);
-        v = mode ? call_rt(e, "f32_from_f64", "double %s, i32 %u", v, mode) : emit(e, "fptrunc double %s to float", v);
-    }
+    v = change_format(e, i, d, s, v);
     if (d == T_f32 && has(i, MOD_ftz)) v = flush_f32(e, v);
-    if (has(i, MOD_sat)) {
-        if (half_type(d)) {
-            const char *f = saturate(e, T_f32, d == T_f16 ? f16_to_f32(e, v) : bf16_to_f32(e, v));
-            v = d == T_f16 ? f32_to_f16(e, f) : f32_to_bf16(e, f);
-        } else {
-            v = saturate(e, d, v);
-        }
-    }
+    if (has(i, MOD_sat)) v = saturate_float(e, d, v);
     if (has(i, MOD_satfinite) && half_type(d)) v = cap(e, d, v);
     return has(i, MOD_relu) ? relu(e, d, v) : v;
 }
@@ -191,30 +197,32 @@ static void emit_packed(struct emitter *e, const struct instr *i, enum ptx_type 
     result(e, &i->ops[0], T_b32, emit(e, "or i32 %s, %s", emit(e, "shl i32 %s, 16", v[0]), v[1]));
 }
 
-static void emit_fp8(struct emitter *e, const struct instr *i, enum ptx_type d, enum ptx_type s)
+/* Two numbers, from a pair of halves or from two singles, to a pair of 8 bits each; the first goes high. */
+static void emit_to_fp8(struct emitter *e, const struct instr *i, enum ptx_type d, enum ptx_type s)
 {
-    bool to = d == T_e4m3x2 || d == T_e5m2x2, wide = (to ? d : s) == T_e5m2x2;
+    bool from_pair = s == T_f16x2;
     const char *v[2];
-    if (to) {
-        bool from_pair = s == T_f16x2;
-        need_operands(e, i, from_pair ? 2 : 3, from_pair ? 2 : 3);
-        const char *pair = from_pair ? value(e, &i->ops[1], T_b32) : NULL;
-        for (unsigned k = 0; k < 2; k++) {
-            const char *f =
-                from_pair ? f16_to_f32(e, emit(e, "trunc i32 %s to i16", k ? pair : emit(e, "lshr i32 %s, 16", pair)))
-                          : value(e, &i->ops[k + 1], T_f32);
-            if (has(i, MOD_relu)) f = relu(e, T_f32, f);
-            v[k] = emit(e, "trunc i32 %s to i16", call_rt(e, "fp8_from_f32", "float %s, i32 %d", f, wide));
-        }
-        result(e, &i->ops[0], T_b16, emit(e, "or i16 %s, %s", emit(e, "shl i16 %s, 8", v[0]), v[1]));
-        return;
+    need_operands(e, i, from_pair ? 2 : 3, from_pair ? 2 : 3);
+    const char *pair = from_pair ? value(e, &i->ops[1], T_b32) : NULL;
+    for (unsigned k = 0; k < 2; k++) {
+        const char *f = from_pair
+                            ? f16_to_f32(e, emit(e, "trunc i32 %s to i16", k ? pair : emit(e, "lshr i32 %s, 16", pair)))
+                            : value(e, &i->ops[k + 1], T_f32);
+        if (has(i, MOD_relu)) f = relu(e, T_f32, f);
+        v[k] = emit(e, "trunc i32 %s to i16", call_rt(e, "fp8_from_f32", "float %s, i32 %d", f, d == T_e5m2x2));
     }
+    result(e, &i->ops[0], T_b16, emit(e, "or i16 %s, %s", emit(e, "shl i16 %s, 8", v[0]), v[1]));
+}
+
+static void emit_from_fp8(struct emitter *e, const struct instr *i, enum ptx_type d, enum ptx_type s)
+{
+    const char *v[2];
     if (d != T_f16x2) unsupported(e, i, NULL);
     need_operands(e, i, 2, 2);
     const char *pair = emit(e, "zext i16 %s to i32", value(e, &i->ops[1], T_b16));
     for (unsigned k = 0; k < 2; k++) {
         v[k] = call_rt(e, "f16_from_fp8", "i32 %s, i32 %d",
-                       emit(e, "and i32 %s, 255", k ? pair : emit(e, "lshr i32 %s, 8", pair)), wide);
+                       emit(e, "and i32 %s, 255", k ? pair : emit(e, "lshr i32 %s, 8", pair)), s == T_e5m2x2);
         if (has(i, MOD_relu)) v[k] = relu(e, T_f16, v[k]);
         v[k] = emit(e, "zext i16 %s to i32", v[k]);
     }
@@ -238,44 +246,43 @@ static void emit_pack(struct emitter *e, const struct instr *i)
     result(e, &i->ops[0], T_b32, v);
 }
 
-bool emit_convert(struct emitter *e, const struct instr *i)
+static bool is_fp8(enum ptx_type t) { return t == T_e4m3x2 || t == T_e5m2x2; }
+
+/* One number to one number. */
+static void emit_single(struct emitter *e, const struct instr *i, enum ptx_type d, enum ptx_type s)
 {
-    if (i->op != OP_cvt) return false;
-    enum ptx_type d = need_type(e, i, 0), s = need_type(e, i, 1);
-    if (has(i, MOD_pack)) {
-        emit_pack(e, i);
-        return true;
-    }
-    if (d == T_tf32) {
-        emit_tf32(e, i);
-        return true;
-    }
-    if (d == T_e4m3x2 || d == T_e5m2x2 || s == T_e4m3x2 || s == T_e5m2x2) {
-        emit_fp8(e, i, d, s);
-        return true;
-    }
-    if (d == T_f16x2 || d == T_bf16x2) {
-        emit_packed(e, i, d);
-        return true;
-    }
     need_operands(e, i, 2, 2);
     bool to_float = is_float_value(d) || half_type(d), from_float = is_float_value(s) || half_type(s);
     if (!(to_float || type_integer(d)) || !(from_float || type_integer(s)))
         fail(e, i, "the types do not fit the operation");
-    const char *v = value(e, &i->ops[1], s), *r;
-    if (to_float) {
-        r = from_float ? float_to_float(e, i, d, s, v) : integer_to_float(e, i, d, s, v);
-        if (!from_float && has(i, MOD_sat)) {
-            if (half_type(d))
-                r = d == T_f16 ? f32_to_f16(e, saturate(e, T_f32, f16_to_f32(e, r)))
-                               : f32_to_bf16(e, saturate(e, T_f32, bf16_to_f32(e, r)));
-            else
-                r = saturate(e, d, r);
-        }
-        if (!from_float && integer_rounding(i)) fail(e, i, "an integer rounding does not fit here");
+    const char *v = value(e, &i->ops[1], s);
+    if (to_float && from_float) {
+        v = float_to_float(e, i, d, s, v);
+    } else if (to_float) {
+        v = integer_to_float(e, i, d, s, v);
+        if (has(i, MOD_sat)) v = saturate_float(e, d, v);
+        if (integer_rounding(i)) fail(e, i, "an integer rounding does not fit here");
     } else {
-        r = from_float ? float_to_integer(e, i, d, s, v) : integer_to_integer(e, i, d, s, v);
+        v = from_float ? float_to_integer(e, i, d, s, v) : integer_to_integer(e, i, d, s, v);
     }
-    result(e, &i->ops[0], d, r);
+    result(e, &i->ops[0], d, v);
+}
+
+bool emit_convert(struct emitter *e, const struct instr *i)
+{
+    if (i->op != OP_cvt) return false;
+    enum ptx_type d = need_type(e, i, 0), s = need_type(e, i, 1);
+    if (has(i, MOD_pack))
+        emit_pack(e, i);
+    else if (d == T_tf32)
+        emit_tf32(e, i);
+    else if (is_fp8(d))
+        emit_to_fp8(e, i, d, s);
+    else if (is_fp8(s))
+        emit_from_fp8(e, i, d, s);
+    else if (d == T_f16x2 || d == T_bf16x2)
+        emit_packed(e, i, d);
+    else
+        emit_single(e, i, d, s);
     return true;
 }
