@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Style checks: what a machine can see of how this repository should read.
 Prints one line per finding; exit status 1 if there is any."""
+
 import os
 import re
 import subprocess
@@ -71,7 +72,9 @@ def check_includes(path, lines):
         if not own and (header.endswith("/internal.h") or header.startswith("ptx/") and header not in PTX_SHARED):
             findings.append(f"{path}:{number}: {header} is that folder's own")
         elif not below(inside, header) and not excepted(inside, header):
-            findings.append(f"{path}:{number}: {header} is not below {os.path.dirname(inside)} (LAYERS in tests/lint.py)")
+            findings.append(
+                f"{path}:{number}: {header} is not below {os.path.dirname(inside)} (LAYERS in tests/lint.py)"
+            )
 
 
 def check_lines(path, lines):
@@ -99,7 +102,7 @@ def check_lines(path, lines):
 
 def check_opcodes(text):
     """The compiler finds an opcode by bisection."""
-    opcodes = re.findall(r"X\((\w+)\)", text[text.index("#define FL_PTX_OPS"):text.index("enum ptx_op")])
+    opcodes = re.findall(r"X\((\w+)\)", text[text.index("#define FL_PTX_OPS") : text.index("enum ptx_op")])
     for before, after in zip(opcodes, opcodes[1:]):
         if before >= after:
             findings.append(f"src/ptx/ir.h: FL_PTX_OPS: {after} comes before {before}")

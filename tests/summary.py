@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Counts a Meson test run: names what was skipped and why, and ends with
 'N passed, M failed'. usage: summary.py TESTLOG.json (one JSON object a line)"""
+
 import json
 import sys
 

@@ -8,6 +8,7 @@ usage: generate.py map TABLE OUT                 the linker's list of exported s
        generate.py readme TABLE README SOURCE... rewrites the support table of README.md
 With --check, header and readme change nothing and fail if the file is out of date.
 """
+
 import re
 import sys
 import textwrap
@@ -30,8 +31,19 @@ def read_table(path):
         if not m:
             sys.exit(f"{path}:{number}: not an entry: {line}")
         since, since_pt, name, symbol, variant, params, summary = m.groups()
-        entries.append(Entry(chapter, header, int(since), 0 if since_pt == "-" else int(since_pt),
-                             None if name == "-" else name, symbol, variant, params, summary))
+        entries.append(
+            Entry(
+                chapter,
+                header,
+                int(since),
+                0 if since_pt == "-" else int(since_pt),
+                None if name == "-" else name,
+                symbol,
+                variant,
+                params,
+                summary,
+            )
+        )
     return entries
 
 
@@ -93,13 +105,14 @@ class Table:
 
 # ---- the linker's list
 
+
 def make_map(table):
     out = ["{", "global:"]
     for e in table.entries:
         out.append(f"    {e.symbol};")
         if e.variant:
             out.append(f"    {e.symbol}_{e.variant};")
-    out.append("    faultline_*;")         # include/faultline.h
+    out.append("    faultline_*;")  # include/faultline.h
     return "\n".join(out + ["local:", "    *;", "};", ""])
 
 
@@ -108,6 +121,7 @@ def make_map(table):
 # A definition of cuInit in src/api becomes the symbol impl_cuInit. The exported
 # cuInit calls it and reports a failure; calls within the library do not pass
 # through the export.
+
 
 def symbols(entries):
     for e in entries:
@@ -119,7 +133,7 @@ def symbols(entries):
 def make_names(table):
     lines = ["/* Written by src/api/generate.py. */"]
     lines += [f"#pragma redefine_extname {e.symbol}{s} impl_{e.symbol}{s}" for e, s in symbols(table.entries)]
-    lines += ["#include <cuda.h>"]       # the new names hold for what is declared before it is defined
+    lines += ["#include <cuda.h>"]  # the new names hold for what is declared before it is defined
     lines += [signature(e, s) + ";" for e, s in symbols(e for e in table.entries if e.header)]
     return "\n".join(lines + [""])
 
@@ -128,9 +142,11 @@ def export(entry, suffix):
     name = entry.symbol + suffix
     params = "void" if entry.header else entry.params
     args = "" if entry.header else ", ".join(n for _, n in parameters(entry))
-    return (f'CUresult CUDAAPI export_{name}({params}) __asm__("{name}");\n'
-            f"CUresult CUDAAPI export_{name}({params})\n{{\n    CUresult r = {name}({args});\n"
-            f'    return __builtin_expect(r, CUDA_SUCCESS) ? api_failed("{name}", r) : r;\n}}\n')
+    return (
+        f'CUresult CUDAAPI export_{name}({params}) __asm__("{name}");\n'
+        f"CUresult CUDAAPI export_{name}({params})\n{{\n    CUresult r = {name}({args});\n"
+        f'    return __builtin_expect(r, CUDA_SUCCESS) ? api_failed("{name}", r) : r;\n}}\n'
+    )
 
 
 def signature(entry, suffix=""):
@@ -138,8 +154,10 @@ def signature(entry, suffix=""):
 
 
 def stub(entry, suffix=""):
-    return (f'{signature(entry, suffix)}\n{{\n    static _Atomic bool said;\n'
-            f'    return api_not_supported("{entry.symbol}", &said);\n}}\n')
+    return (
+        f"{signature(entry, suffix)}\n{{\n    static _Atomic bool said;\n"
+        f'    return api_not_supported("{entry.symbol}", &said);\n}}\n'
+    )
 
 
 def call(symbol, args):
@@ -152,9 +170,11 @@ def per_thread_wrapper(entry):
     if any(t == "CUstream" for t, _ in params):
         args = [f"per_thread({n})" if t == "CUstream" else n for t, n in params]
         return f"{name}\n{{\n    return {call(entry.symbol, args)};\n}}\n"
-    return (f"{name}\n{{\n    bool before = stream_default_per_thread;\n    stream_default_per_thread = true;\n"
-            f"    CUresult r = {call(entry.symbol, [n for _, n in params])};\n"
-            f"    stream_default_per_thread = before;\n    return r;\n}}\n")
+    return (
+        f"{name}\n{{\n    bool before = stream_default_per_thread;\n    stream_default_per_thread = true;\n"
+        f"    CUresult r = {call(entry.symbol, [n for _, n in params])};\n"
+        f"    stream_default_per_thread = before;\n    return r;\n}}\n"
+    )
 
 
 def make_code(table):
@@ -184,8 +204,10 @@ def make_code(table):
     rows = []
     for e in sorted(table.entries, key=lambda e: (base_name(e.symbol), e.since)):
         variant = f"(void *)export_{e.symbol}_{e.variant}" if e.variant else "NULL"
-        rows.append(f'    {{ "{base_name(e.symbol)}", {e.since}, {e.since_pt}, {str(table.implemented(e)).lower()}, '
-                    f"(void *)export_{e.symbol}, {variant} }},")
+        rows.append(
+            f'    {{ "{base_name(e.symbol)}", {e.since}, {e.since_pt}, {str(table.implemented(e)).lower()}, '
+            f"(void *)export_{e.symbol}, {variant} }},"
+        )
     out.append("#pragma GCC visibility pop\n")
     out.append("const struct entry_point entry_points[] = {\n" + "\n".join(rows) + "\n};")
     out.append("const size_t entry_point_count = sizeof entry_points / sizeof *entry_points;\n")
@@ -193,6 +215,7 @@ def make_code(table):
 
 
 # ---- cuda.h
+
 
 def prototype(name, params):
     """Breaks long lines between parameters."""
@@ -240,23 +263,36 @@ def make_header(table):
 
 # ---- README.md
 
+
 def make_readme(table):
     chapters = {}
     for e in table.entries:
         if e.name:
             chapters.setdefault(e.chapter, []).append(e)
+
     def works(e):
         return table.implemented(e) and "always CUDA_ERROR_NOT_SUPPORTED" not in (e.summary or "")
 
     total = [e for es in chapters.values() for e in es]
     done = sum(works(e) for e in total)
-    out = ["", f"{done} of {len(total)} entry points of the driver API are implemented; "
-           "the others answer `CUDA_ERROR_NOT_SUPPORTED`.", "",
-           "| chapter of the driver API manual | implemented | not yet |", "|---|---|---|"]
+    out = [
+        "",
+        f"{done} of {len(total)} entry points of the driver API are implemented; "
+        "the others answer `CUDA_ERROR_NOT_SUPPORTED`.",
+        "",
+        "| chapter of the driver API manual | implemented | not yet |",
+        "|---|---|---|",
+    ]
     for chapter, es in chapters.items():
         missing = [f"`{e.name}`" for e in es if not works(e)]
         have = len(es) - len(missing)
-        text = "" if not missing else "all of it" if not have else ", ".join(missing) if len(missing) <= 8 else f"{len(missing)} entry points"
+        text = (
+            ""
+            if not missing
+            else (
+                "all of it" if not have else ", ".join(missing) if len(missing) <= 8 else f"{len(missing)} entry points"
+            )
+        )
         out.append(f"| {chapter} | {have} of {len(es)} | {text} |")
     return "\n".join(out + ["", ""])
 
@@ -270,7 +306,7 @@ def update(path, text, check, kind):
     m = re.search(rf"(?<=\n)([^\n]*{BEGIN}[^\n]*\n)(.*?)([^\n]*{END})", old, re.S)
     if not m:
         sys.exit(f"{path}: has no generated part")
-    new = old[:m.start(2)] + text + old[m.end(2):]
+    new = old[: m.start(2)] + text + old[m.end(2) :]
     if check and new != old:
         sys.exit(f"{path} does not agree with src/api/entrypoints.txt; run ninja update-{kind} in the build folder")
     if not check and new != old:

@@ -2,6 +2,7 @@
 """Compares our cupti.h with NVIDIA's, where it is installed: every constant,
 structure layout and prototype that ours offers. usage: cupti.py OUR_INCLUDE
 Exit status 77 (skipped) where NVIDIA's header of the same version is missing."""
+
 import os
 import re
 import subprocess
@@ -12,7 +13,9 @@ from headers import CC, find_vendor, skip
 
 
 def preprocess(folder):
-    return subprocess.run([*CC, "-E", "-P", "-I", folder, os.path.join(folder, "cupti.h")], capture_output=True, text=True, check=True).stdout
+    return subprocess.run(
+        [*CC, "-E", "-P", "-I", folder, os.path.join(folder, "cupti.h")], capture_output=True, text=True, check=True
+    ).stdout
 
 
 def facts(text):
@@ -31,12 +34,22 @@ def facts(text):
             found = re.search(r"(\w+)\s*(?:\[\w*\])?\s*$", member)
             if found:
                 f = found.group(1)
-                out.append(f'printf("{name}.{f} at %zu, size %zu\\n", offsetof({name}, {f}), sizeof((({name} *)0)->{f}));')
+                out.append(
+                    f'printf("{name}.{f} at %zu, size %zu\\n", offsetof({name}, {f}), sizeof((({name} *)0)->{f}));'
+                )
     return out
 
 
 def run(folder, statements, prototypes):
-    source = ['#include <cupti.h>', "#include <stdio.h>", "#include <stddef.h>", *prototypes, "int main(void) {", *statements, "return 0; }"]
+    source = [
+        "#include <cupti.h>",
+        "#include <stdio.h>",
+        "#include <stddef.h>",
+        *prototypes,
+        "int main(void) {",
+        *statements,
+        "return 0; }",
+    ]
     with tempfile.TemporaryDirectory() as d:
         c, program = os.path.join(d, "facts.c"), os.path.join(d, "facts")
         open(c, "w").write("\n".join(source))
@@ -56,7 +69,11 @@ def main():
     statements = facts(ours)
     # a redeclaration that differs does not compile
     prototypes = [p.strip() for p in re.findall(r"CUptiResult\s+cupti\w+\([^;]*\)\s*;", ours)]
-    wrong = [f"{a}; should be {b}" for a, b in zip(run(sys.argv[1], statements, []), run(folder, statements, prototypes)) if a != b]
+    wrong = [
+        f"{a}; should be {b}"
+        for a, b in zip(run(sys.argv[1], statements, []), run(folder, statements, prototypes))
+        if a != b
+    ]
     print("\n".join(wrong))
     print(f"{len(statements)} facts and {len(prototypes)} prototypes compared, {len(wrong)} differ")
     sys.exit(bool(wrong) or not prototypes or len(statements) < 100)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The library exports exactly the entry points of the table.
 usage: exports.py LIBCUDA TABLE GENERATE_PY"""
+
 import importlib.util
 import subprocess
 import sys
@@ -14,7 +15,9 @@ for e in generate.read_table(sys.argv[2]):
     wanted.add(e.symbol)
     if e.variant:
         wanted.add(f"{e.symbol}_{e.variant}")
-nm = subprocess.run(["nm", "-D", "--defined-only", "-P", sys.argv[1]], capture_output=True, text=True, check=True).stdout
+nm = subprocess.run(
+    ["nm", "-D", "--defined-only", "-P", sys.argv[1]], capture_output=True, text=True, check=True
+).stdout
 exported = {line.split()[0].split("@")[0] for line in nm.splitlines()}
 exported = {name for name in exported if not name.startswith("faultline_")}
 for name in sorted(wanted - exported):

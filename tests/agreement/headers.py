@@ -2,6 +2,7 @@
 """Compares our cuda.h with NVIDIA's, where it is installed: every enumeration
 value, macro, structure layout, type and prototype. usage: headers.py OUR_CUDA_H
 Exit status 77 (skipped) where NVIDIA's header of the same version is missing."""
+
 import os
 import re
 import shutil
@@ -10,13 +11,21 @@ import sys
 import tempfile
 
 CC = os.environ.get("CC", "cc").split()
-MODES = {"as programs see it": [], "with per-thread default streams": ["-DCUDA_API_PER_THREAD_DEFAULT_STREAM"],
-         "with every ABI version": ["-D__CUDA_API_VERSION_INTERNAL"]}
+MODES = {
+    "as programs see it": [],
+    "with per-thread default streams": ["-DCUDA_API_PER_THREAD_DEFAULT_STREAM"],
+    "with every ABI version": ["-D__CUDA_API_VERSION_INTERNAL"],
+}
 
 
 def find_vendor():
     nvcc = shutil.which("nvcc")
-    for root in (os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), nvcc and os.path.dirname(os.path.dirname(nvcc)), "/usr/local/cuda"):
+    for root in (
+        os.environ.get("CUDA_HOME"),
+        os.environ.get("CUDA_PATH"),
+        nvcc and os.path.dirname(os.path.dirname(nvcc)),
+        "/usr/local/cuda",
+    ):
         path = root and os.path.join(root, "include", "cuda.h")
         if path and os.path.exists(path):
             return path
@@ -48,7 +57,9 @@ class Header:
         self.read_typedefs(text)
 
     def preprocess(self, more):
-        return subprocess.run([*CC, "-E", *more, *self.flags, self.path], capture_output=True, text=True, check=True).stdout
+        return subprocess.run(
+            [*CC, "-E", *more, *self.flags, self.path], capture_output=True, text=True, check=True
+        ).stdout
 
     @staticmethod
     def type_only(parameter):
@@ -69,7 +80,7 @@ class Header:
             while depth or text[end] != ";":
                 depth += (text[end] == "{") - (text[end] == "}")
                 end += 1
-            declaration, at = text[m.end():end], end
+            declaration, at = text[m.end() : end], end
             function = re.search(r"\(\s*\*\s*(CU\w+)\s*\)", declaration)
             plain = re.search(r"(\w+)\s*$", declaration)
             name = function.group(1) if function else plain.group(1) if plain else ""
@@ -88,7 +99,9 @@ class Header:
             member, at = body[at:end], end + 1
             nested = re.match(r"\s*(?:struct|union)\s*\w*\s*\{(.*)\}\s*(\w*)\s*$", member, re.S)
             if not nested:
-                yield prefix + re.search(r"(\w+)\s*(?:\[[^;]*\])*\s*$", re.sub(r"\[.*", "", member, flags=re.S)).group(1)
+                yield prefix + re.search(r"(\w+)\s*(?:\[[^;]*\])*\s*$", re.sub(r"\[.*", "", member, flags=re.S)).group(
+                    1
+                )
             else:
                 if nested.group(2):
                     yield prefix + nested.group(2)
@@ -115,7 +128,9 @@ class Header:
 
 
 def missing(what, theirs, ours):
-    return [f"{what} {n}: missing" for n in theirs if n not in ours] + [f"{what} {n}: not in NVIDIA's header" for n in ours if n not in theirs]
+    return [f"{what} {n}: missing" for n in theirs if n not in ours] + [
+        f"{what} {n}: not in NVIDIA's header" for n in ours if n not in theirs
+    ]
 
 
 def compare(ours, theirs):
@@ -146,8 +161,10 @@ def main():
         failed = failed or bool(wrong)
         for line in wrong[:40]:
             print(line)
-        print(f"{mode}: {len(theirs.constants)} constants, {len(theirs.types)} types, {len(theirs.macros)} macros, "
-              f"{len(theirs.prototypes)} prototypes compared, {len(wrong)} differ")
+        print(
+            f"{mode}: {len(theirs.constants)} constants, {len(theirs.types)} types, {len(theirs.macros)} macros, "
+            f"{len(theirs.prototypes)} prototypes compared, {len(wrong)} differ"
+        )
     sys.exit(failed)
 
 

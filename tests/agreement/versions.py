@@ -2,6 +2,7 @@
 """Compares the table of entry points with NVIDIA's toolkit, where it is
 installed: the CUDA version of every ABI version with cudaTypedefs.h and its
 siblings, and the symbols with the stub library. usage: versions.py TABLE GENERATE_PY"""
+
 import glob
 import importlib.util
 import os
@@ -24,7 +25,7 @@ if not folder or "#define CUDA_VERSION 13000" not in open(vendor, errors="replac
 theirs, ours, symbols = set(), set(), set()
 for path in glob.glob(os.path.join(folder, "cuda*Typedefs.h")):
     for m in re.finditer(r"PFN_(cu\w+?)_v(\d+)(?:_(ptsz|ptds))?\)\(", open(path, errors="replace").read()):
-        if not m.group(1).startswith("cuWGL"):     # Windows only
+        if not m.group(1).startswith("cuWGL"):  # Windows only
             theirs.add((m.group(1), int(m.group(2)), m.group(3) or ""))
 for e in generate.read_table(sys.argv[1]):
     name = generate.base_name(e.symbol)
@@ -33,7 +34,9 @@ for e in generate.read_table(sys.argv[1]):
     if e.variant:
         ours.add((name, e.since_pt, e.variant))
         symbols.add(f"{e.symbol}_{e.variant}")
-wrong = [f"{n} of {v} {k}: missing" for n, v, k in theirs - ours] + [f"{n} of {v} {k}: not NVIDIA's" for n, v, k in ours - theirs]
+wrong = [f"{n} of {v} {k}: missing" for n, v, k in theirs - ours] + [
+    f"{n} of {v} {k}: not NVIDIA's" for n, v, k in ours - theirs
+]
 
 stub = os.path.join(folder, "..", "lib64", "stubs", "libcuda.so")
 if os.path.exists(stub):

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The faultline command: what it passes on and what it says. usage: cli.py FAULTLINE"""
+
 import os
 import signal
 import subprocess
@@ -44,8 +45,12 @@ r = faultline("run", "--bogus", "true")
 check("an unknown option is named", r[0] == 2 and "--bogus" in r[2], r)
 with tempfile.TemporaryDirectory() as folder:
     program = folder + "/static"
-    made = subprocess.run(["cc", "-static", "-x", "c", "-o", program, "-"], input="int main(void) { return 5; }", text=True,
-                          capture_output=True)
+    made = subprocess.run(
+        ["cc", "-static", "-x", "c", "-o", program, "-"],
+        input="int main(void) { return 5; }",
+        text=True,
+        capture_output=True,
+    )
     if made.returncode == 0:
         r = faultline("run", program)
         check("a static program runs, and it is said that it goes without us", r[0] == 5 and "statically" in r[2], r)
@@ -59,8 +64,21 @@ r = faultline("run", "--", "sh", "-c", "kill -SEGV $$")
 check("a signal gives 128 + n and is named", r[0] == 128 + signal.SIGSEGV and "Segmentation" in r[2], r)
 r = faultline("run", "true")
 check("success is silent", r == (0, "", ""), r)
-r = faultline("run", "--devices", "3", "--vram", "2G", "--profile", "h200", "--", "sh", "-c",
-              "echo $FAULTLINE_DEVICES $FAULTLINE_VRAM $FAULTLINE_PROFILE", "--devices", "4")
+r = faultline(
+    "run",
+    "--devices",
+    "3",
+    "--vram",
+    "2G",
+    "--profile",
+    "h200",
+    "--",
+    "sh",
+    "-c",
+    "echo $FAULTLINE_DEVICES $FAULTLINE_VRAM $FAULTLINE_PROFILE",
+    "--devices",
+    "4",
+)
 check("options become variables, up to the program", r[1].split() == ["3", "2G", "h200"], r)
 r = faultline("run", "--", "sh", "-c", "echo $LD_LIBRARY_PATH", LD_LIBRARY_PATH="/somewhere/else")
 folder, _, rest = r[1].strip().partition(":")
@@ -70,8 +88,12 @@ check("failed calls are shown when the program fails", "cuThing: failed" in r[2]
 r = faultline("run", "--", "sh", "-c", "echo $FAULTLINE_REPORT")
 check("nothing is left behind", r[1].strip() and not os.path.exists(r[1].strip()), r)
 
-p = subprocess.Popen([FAULTLINE, "run", "--", "sh", "-c", "trap 'exit 9' TERM; echo ready; while :; do sleep 0.05; done"],
-                     stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+p = subprocess.Popen(
+    [FAULTLINE, "run", "--", "sh", "-c", "trap 'exit 9' TERM; echo ready; while :; do sleep 0.05; done"],
+    stdout=subprocess.PIPE,
+    stderr=subprocess.PIPE,
+    text=True,
+)
 p.stdout.readline()
 p.send_signal(signal.SIGTERM)
 try:

@@ -2,6 +2,7 @@
 """The driver API as a Python binding uses it: every function found by cuGetProcAddress_v2, structures and callbacks
 through ctypes, kernels compiled from text with logs, memory shared with another Python.
 usage: binding.py BUILD [what a second process is to do]"""
+
 import ctypes as c
 import os
 import struct
@@ -40,6 +41,7 @@ class Driver:
                 text = c.c_char_p()
                 cuda.cuGetErrorName(r, c.byref(text))
                 raise CudaError(text.value.decode())
+
         setattr(self, name, call)
         return call
 
@@ -66,7 +68,13 @@ class Location(c.Structure):
 
 
 class AllocationProp(c.Structure):
-    _fields_ = [("type", c.c_int), ("handles", c.c_int), ("location", Location), ("metadata", c.c_void_p), ("flags", c.c_ubyte * 8)]
+    _fields_ = [
+        ("type", c.c_int),
+        ("handles", c.c_int),
+        ("location", Location),
+        ("metadata", c.c_void_p),
+        ("flags", c.c_ubyte * 8),
+    ]
 
 
 class AccessDesc(c.Structure):
@@ -82,8 +90,14 @@ class LaunchAttribute(c.Structure):
 
 
 class LaunchConfig(c.Structure):
-    _fields_ = [("grid", c.c_uint * 3), ("block", c.c_uint * 3), ("shared", c.c_uint), ("stream", c.c_void_p),
-                ("attributes", c.POINTER(LaunchAttribute)), ("count", c.c_uint)]
+    _fields_ = [
+        ("grid", c.c_uint * 3),
+        ("block", c.c_uint * 3),
+        ("shared", c.c_uint),
+        ("stream", c.c_void_p),
+        ("attributes", c.POINTER(LaunchAttribute)),
+        ("count", c.c_uint),
+    ]
 
 
 PTX = b"""
@@ -149,11 +163,19 @@ def wanted(n, first, scale=3):
 
 def every_function():
     """Each name that the table has is found with either flag, from the version on that it says."""
-    table = open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "src", "api", "entrypoints.txt")).read()
+    table = open(
+        os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "src", "api", "entrypoints.txt")
+    ).read()
     names = 0
     for line in table.splitlines():
         word = line.split()
-        if line.startswith("#") or len(word) < 4 or not word[0].isdigit() or word[2] == "-" or not word[2].startswith("cu"):
+        if (
+            line.startswith("#")
+            or len(word) < 4
+            or not word[0].isdigit()
+            or word[2] == "-"
+            or not word[2].startswith("cu")
+        ):
             continue
         name, since = word[2].partition("_v")[0], int(word[0])
         names += 1
@@ -171,11 +193,16 @@ def every_function():
 def compiled_with_logs():
     """cuModuleLoadDataEx and the linker, options as a binding passes them: values in an array of pointers."""
     log, errors = c.create_string_buffer(4096), c.create_string_buffer(4096)
-    keys = (c.c_int * 6)(3, 4, 5, 6, 12, 0)       # INFO_LOG_BUFFER, its size, ERROR_LOG_BUFFER, its size, LOG_VERBOSE, MAX_REGISTERS
+    keys = (c.c_int * 6)(
+        3, 4, 5, 6, 12, 0
+    )  # INFO_LOG_BUFFER, its size, ERROR_LOG_BUFFER, its size, LOG_VERBOSE, MAX_REGISTERS
     values = (c.c_void_p * 6)(c.addressof(log), len(log), c.addressof(errors), len(errors), 1, 32)
     module = c.c_void_p()
     broken = PTX.replace(b"mad.lo.u32 %r5", b"mad.low.u32 %r5")
-    check("wrong PTX is refused", refused("CUDA_ERROR_INVALID_PTX", cu.cuModuleLoadDataEx, c.byref(module), broken, 6, keys, values))
+    check(
+        "wrong PTX is refused",
+        refused("CUDA_ERROR_INVALID_PTX", cu.cuModuleLoadDataEx, c.byref(module), broken, 6, keys, values),
+    )
     check("the log names line and instruction", b"line 19" in errors.value or b"mad" in errors.value, errors.value)
     check("the log's size is what was written", 0 < (values[3] or 0) <= len(errors), values[3])
 
@@ -190,7 +217,10 @@ def compiled_with_logs():
     cu.cuLinkDestroy(state)
     function = c.c_void_p()
     cu.cuModuleGetFunction(c.byref(function), module, b"fill")
-    check("an unknown function is not found", refused("CUDA_ERROR_NOT_FOUND", cu.cuModuleGetFunction, c.byref(c.c_void_p()), module, b"nothing"))
+    check(
+        "an unknown function is not found",
+        refused("CUDA_ERROR_NOT_FOUND", cu.cuModuleGetFunction, c.byref(c.c_void_p()), module, b"nothing"),
+    )
     return module, function
 
 
@@ -210,7 +240,10 @@ def launched_in_every_way(module, function):
     cu.cuLaunchKernel(function, 8, 1, 1, 128, 1, 1, 0, stream, None, extra)
     cu.cuStreamSynchronize(stream)
     check("parameters in one buffer", words(p, n) == wanted(n, 11))
-    check("both at once are refused", refused("CUDA_ERROR_INVALID_VALUE", cu.cuLaunchKernel, function, 8, 1, 1, 128, 1, 1, 0, stream, params, extra))
+    check(
+        "both at once are refused",
+        refused("CUDA_ERROR_INVALID_VALUE", cu.cuLaunchKernel, function, 8, 1, 1, 128, 1, 1, 0, stream, params, extra),
+    )
 
     first.value = 12
     config = LaunchConfig((8, 1, 1), (128, 1, 1), 0, stream.value, None, 0)
@@ -234,7 +267,11 @@ def launched_in_every_way(module, function):
     grid, block, asked = c.c_int(), c.c_int(), []
     dynamic = c.CFUNCTYPE(c.c_size_t, c.c_int)(lambda threads: asked.append(threads) or 4 * threads)
     cu.cuOccupancyMaxPotentialBlockSize(c.byref(grid), c.byref(block), function, dynamic, 0, 0)
-    check("occupancy asks for shared memory by a callback", asked and 0 < block.value <= 1024 and grid.value > 0, (grid.value, block.value))
+    check(
+        "occupancy asks for shared memory by a callback",
+        asked and 0 < block.value <= 1024 and grid.value > 0,
+        (grid.value, block.value),
+    )
     cu.cuOccupancyMaxActiveBlocksPerMultiprocessor(c.byref(value), function, 128, 0)
     check("blocks of 128 that fit", value.value == 16, value.value)
 
@@ -263,18 +300,38 @@ def pointers_asked():
     p, host = c.c_uint64(), c.c_void_p()
     cu.cuMemAlloc(c.byref(p), 4096)
     cu.cuMemAllocHost(c.byref(host), 4096)
-    context, kind, device, host_pointer, ordinal, managed = c.c_void_p(), c.c_int(), c.c_uint64(), c.c_void_p(), c.c_int(-9), c.c_uint(9)
-    keys = (c.c_int * 6)(1, 2, 3, 4, 9, 8)        # CONTEXT, MEMORY_TYPE, DEVICE_POINTER, HOST_POINTER, DEVICE_ORDINAL, IS_MANAGED
+    context, kind, device, host_pointer, ordinal, managed = (
+        c.c_void_p(),
+        c.c_int(),
+        c.c_uint64(),
+        c.c_void_p(),
+        c.c_int(-9),
+        c.c_uint(9),
+    )
+    keys = (c.c_int * 6)(
+        1, 2, 3, 4, 9, 8
+    )  # CONTEXT, MEMORY_TYPE, DEVICE_POINTER, HOST_POINTER, DEVICE_ORDINAL, IS_MANAGED
     into = [context, kind, device, host_pointer, ordinal, managed]
     data = (c.c_void_p * 6)(*[c.addressof(x) for x in into])
     cu.cuPointerGetAttributes(6, keys, data, c.c_uint64(p.value + 16))
-    check("what device memory is", (kind.value, device.value, host_pointer.value, ordinal.value, managed.value) == (2, p.value + 16, None, 0, 0),
-          [x.value for x in into])
+    check(
+        "what device memory is",
+        (kind.value, device.value, host_pointer.value, ordinal.value, managed.value) == (2, p.value + 16, None, 0, 0),
+        [x.value for x in into],
+    )
     cu.cuPointerGetAttributes(6, keys, data, c.c_uint64(host.value))
-    check("what pinned memory is", (kind.value, host_pointer.value, ordinal.value, managed.value) == (1, host.value, 0, 0), [x.value for x in into])
+    check(
+        "what pinned memory is",
+        (kind.value, host_pointer.value, ordinal.value, managed.value) == (1, host.value, 0, 0),
+        [x.value for x in into],
+    )
     ordinary = c.create_string_buffer(64)
     cu.cuPointerGetAttributes(6, keys, data, c.c_uint64(c.addressof(ordinary)))
-    check("what ordinary memory is", (context.value, kind.value, device.value, ordinal.value) == (None, 0, 0, -2), [x.value for x in into])
+    check(
+        "what ordinary memory is",
+        (context.value, kind.value, device.value, ordinal.value) == (None, 0, 0, -2),
+        [x.value for x in into],
+    )
     cu.cuMemFree(p)
     cu.cuMemFreeHost(host)
 
@@ -310,16 +367,21 @@ def shared_with_another():
     cu.cuMemAlloc(c.byref(p), 4096)
     cu.cuMemsetD32(p, 1234, 1024)
     cu.cuIpcGetMemHandle(c.byref(handle), p)
-    cu.cuEventCreate(c.byref(event), 4 | 2)       # INTERPROCESS, DISABLE_TIMING
+    cu.cuEventCreate(c.byref(event), 4 | 2)  # INTERPROCESS, DISABLE_TIMING
     cu.cuEventRecord(event, None)
     cu.cuIpcGetEventHandle(c.byref(event_handle), event)
-    other = subprocess.run([sys.executable, __file__, build, bytes(handle).hex(), bytes(event_handle).hex()], capture_output=True, text=True, timeout=60)
+    other = subprocess.run(
+        [sys.executable, __file__, build, bytes(handle).hex(), bytes(event_handle).hex()],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     check("another Python opens memory and event", other.returncode == 0, other.stdout + other.stderr)
     cu.cuCtxSynchronize()
     check("what it wrote is here", words(p, 2) == [4321, 1234], words(p, 2))
     cu.cuEventDestroy(event)
     cu.cuMemFree(p)
-    child = os.fork()                             # without exec: no CUDA there, and no damage here
+    child = os.fork()  # without exec: no CUDA there, and no damage here
     if not child:
         os._exit(0 if refused("CUDA_ERROR_NOT_INITIALIZED", cu.cuMemAlloc, c.byref(c.c_uint64()), 16) else 1)
     check("a forked child is told that there is no CUDA", os.waitpid(child, 0)[1] == 0)
@@ -359,9 +421,18 @@ WRONG = b"""
 
 
 def a_fault_names_the_source():
-    p = subprocess.run([sys.executable, __file__, build, "wrong"], capture_output=True, text=True, timeout=60, env=dict(os.environ, FAULTLINE_LOG="error"))
-    check("a fault names the line of the source", p.returncode == 0 and "kernel wrong" in p.stderr and "(some/folder/wrong.cu:42)" in p.stderr,
-          (p.returncode, p.stderr))
+    p = subprocess.run(
+        [sys.executable, __file__, build, "wrong"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=dict(os.environ, FAULTLINE_LOG="error"),
+    )
+    check(
+        "a fault names the line of the source",
+        p.returncode == 0 and "kernel wrong" in p.stderr and "(some/folder/wrong.cu:42)" in p.stderr,
+        (p.returncode, p.stderr),
+    )
 
 
 def wrong():

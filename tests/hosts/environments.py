@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """One program in the places where programs find themselves: limits, layouts of
 addresses, file systems that are not there, sanitizers. usage: environments.py BUILD"""
+
 import os
 import resource
 import shutil
@@ -24,9 +25,24 @@ def check(name, good, saw=""):
 def compiled(work, name, *flags):
     """None where this compiler has no such thing."""
     out = os.path.join(work, name)
-    p = subprocess.run([os.environ.get("CC", "gcc").split()[-1], "-std=gnu17", "-O1", "-w", "-I", os.path.join(root, "include"), *flags, "-o", out,
-                        os.path.join(here, "workload.c"), os.path.join(build, "libcuda.so.1"), "-Wl,-rpath," + build, "-lpthread"],
-                       capture_output=True)
+    p = subprocess.run(
+        [
+            os.environ.get("CC", "gcc").split()[-1],
+            "-std=gnu17",
+            "-O1",
+            "-w",
+            "-I",
+            os.path.join(root, "include"),
+            *flags,
+            "-o",
+            out,
+            os.path.join(here, "workload.c"),
+            os.path.join(build, "libcuda.so.1"),
+            "-Wl,-rpath," + build,
+            "-lpthread",
+        ],
+        capture_output=True,
+    )
     return out if p.returncode == 0 else None
 
 
@@ -54,8 +70,12 @@ with tempfile.TemporaryDirectory() as work:
     exe = compiled(work, "workload")
     works("at home", exe)
 
-    for what, values in (("RLIMIT_NOFILE", (1024, 256, 32)), ("RLIMIT_AS", (64 << 30, 4 << 30)), ("RLIMIT_MEMLOCK", (0,)),
-                         ("RLIMIT_STACK", (256 << 10, 1 << 40, resource.RLIM_INFINITY))):
+    for what, values in (
+        ("RLIMIT_NOFILE", (1024, 256, 32)),
+        ("RLIMIT_AS", (64 << 30, 4 << 30)),
+        ("RLIMIT_MEMLOCK", (0,)),
+        ("RLIMIT_STACK", (256 << 10, 1 << 40, resource.RLIM_INFINITY)),
+    ):
         for value in values:
             works(f"with {what} {value}", exe, preexec_fn=limit(what, value))
     r = run(exe, preexec_fn=limit("RLIMIT_FSIZE", 1 << 20))
@@ -65,31 +85,58 @@ with tempfile.TemporaryDirectory() as work:
         if run(["setarch", how, "true"])[0] == 0:
             works(f"with addresses as setarch {how} wants them", ["setarch", how, exe])
     works("without any variable", ["env", "-i", exe])
-    works("with a home and a folder for temporary files that are not there", exe, env={"HOME": "/nowhere", "TMPDIR": "/nowhere"})
-    works("with signals ignored", ["sh", "-c", 'trap "" HUP INT QUIT ILL BUS FPE USR1 USR2 PIPE ALRM TERM CHLD; exec "$0"', exe])
+    works(
+        "with a home and a folder for temporary files that are not there",
+        exe,
+        env={"HOME": "/nowhere", "TMPDIR": "/nowhere"},
+    )
+    works(
+        "with signals ignored",
+        ["sh", "-c", 'trap "" HUP INT QUIT ILL BUS FPE USR1 USR2 PIPE ALRM TERM CHLD; exec "$0"', exe],
+    )
     works("without standard input, output and error", ["sh", "-c", '"$0" <&- >&- 2>&-', exe])
-    works("in a folder that is gone", ["sh", "-c", 'mkdir "$1/gone" && cd "$1/gone" && rmdir "$1/gone" && exec "$0"', exe, work])
+    works(
+        "in a folder that is gone",
+        ["sh", "-c", 'mkdir "$1/gone" && cd "$1/gone" && rmdir "$1/gone" && exec "$0"', exe, work],
+    )
     works("with 50,000 arguments", [exe] + ["x"] * 50000)
 
     if os.getuid() == 0 and run(unshared("true"))[0] == 0:
         quiet = ' "$0" unregistered'
-        for name, commands in (("without /proc", "umount -l /proc;" + quiet), ("without /sys", 'umount -l /sys; "$0"'),
-                               ("with a small /dev/shm", 'mount -t tmpfs -o size=64k none /dev/shm; "$0"'),
-                               ("without devices", 'mount -t tmpfs none /dev; "$0"'),
-                               ("on a read-only file system, without /proc",
-                                f'mkdir {work}/r; mount --bind / {work}/r; mount -o remount,bind,ro {work}/r; chroot {work}/r' + quiet)):
+        for name, commands in (
+            ("without /proc", "umount -l /proc;" + quiet),
+            ("without /sys", 'umount -l /sys; "$0"'),
+            ("with a small /dev/shm", 'mount -t tmpfs -o size=64k none /dev/shm; "$0"'),
+            ("without devices", 'mount -t tmpfs none /dev; "$0"'),
+            (
+                "on a read-only file system, without /proc",
+                f"mkdir {work}/r; mount --bind / {work}/r; mount -o remount,bind,ro {work}/r; chroot {work}/r" + quiet,
+            ),
+        ):
             works(name, unshared(commands) + [exe])
         r = run(unshared('umount -l /proc; "$0"') + [exe])
-        check("host memory that cannot be registered for lack of /proc is said", r[0] == 1 and "/proc/self/maps" in r[1], r)
+        check(
+            "host memory that cannot be registered for lack of /proc is said",
+            r[0] == 1 and "/proc/self/maps" in r[1],
+            r,
+        )
 
     # compiled or preloaded: sanitizers keep large parts of the address space for themselves
     for name in ("address", "thread"):
         exe = compiled(work, name, "-g", "-fsanitize=" + name)
         if exe and run(exe, env={"FAULTLINE_DEVICES": "bad"})[0] == 1:
             for rung in ("on", "off"):
-                works(f"beside the {name} sanitizer, FAULTLINE_UFFD={rung}", exe, env={"FAULTLINE_UFFD": rung, "ASAN_OPTIONS": "detect_leaks=0"})
+                works(
+                    f"beside the {name} sanitizer, FAULTLINE_UFFD={rung}",
+                    exe,
+                    env={"FAULTLINE_UFFD": rung, "ASAN_OPTIONS": "detect_leaks=0"},
+                )
     asan = subprocess.run(["gcc", "-print-file-name=libasan.so"], capture_output=True, text=True).stdout.strip()
     if os.path.isabs(asan):
-        works("with the address sanitizer preloaded", os.path.join(work, "workload"), env={"LD_PRELOAD": asan, "ASAN_OPTIONS": "detect_leaks=0"})
+        works(
+            "with the address sanitizer preloaded",
+            os.path.join(work, "workload"),
+            env={"LD_PRELOAD": asan, "ASAN_OPTIONS": "detect_leaks=0"},
+        )
 print(f"environments: {len(failed)} wrong")
 sys.exit(1 if failed else 0)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What `faultline run --um-summary` says of programs that use managed memory
 well or badly. usage: patterns.py FAULTLINE PATTERNS"""
+
 import re
 import subprocess
 import sys
@@ -21,7 +22,12 @@ EXPECTED = {
 }
 failures = 0
 for name, (want, never, status) in EXPECTED.items():
-    r = subprocess.run([faultline, "run", "--vram", "64M", "--um-summary", "--", program, name], capture_output=True, text=True, timeout=120)
+    r = subprocess.run(
+        [faultline, "run", "--vram", "64M", "--um-summary", "--", program, name],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     good = re.search(want, r.stderr) and not (never and re.search(never, r.stderr)) and r.returncode == status
     failures += not good
     print(f"{'ok      ' if good else 'NOT OK  '}{name}" + ("" if good else f": exit status {r.returncode}\n{r.stderr}"))

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The reports of `faultline run`, on a program that writes a known trace.
 usage: reports.py FAULTLINE PROGRAM"""
+
 import json
 import os
 import re
@@ -25,9 +26,15 @@ def run(*args):
 
 code, text = run("--um-summary", "--", program)
 check("a watched program's exit status is its own", code == 0, text)
-check("faults one by one: advice to prefetch", "40 MiB moved to the GPU page by page by 640 faults: prefetch it before the launch" in text, text)
+check(
+    "faults one by one: advice to prefetch",
+    "40 MiB moved to the GPU page by page by 640 faults: prefetch it before the launch" in text,
+    text,
+)
 check("turns: advice to settle the pages", re.search(r"again and again, 98 times.*preferred location", text), text)
-check("thrashing reads: advice to duplicate", re.search(r"went back and forth.*noticed 1 time:.*read-mostly", text), text)
+check(
+    "thrashing reads: advice to duplicate", re.search(r"went back and forth.*noticed 1 time:.*read-mostly", text), text
+)
 check("eviction is named", "200 MiB was evicted from device memory" in text, text)
 check("memory that was only prefetched gets no advice", not re.search(r"#5 .*\n   ", text), text)
 check("the sum is there", re.search(r"all +59 MiB +203 MiB +70 +710", text), text)
@@ -37,8 +44,13 @@ check("a killed program's summary is printed", code == 137 and "640 faults" in t
 
 code, text = run("--page-map", "--", program)
 rows = [line for line in text.split("\n") if line.endswith("|") or " more time" in line]
-check("page map: nowhere, host, device", any("|" + "-" * 64 + "|" in r for r in rows) and any("|" + "H" * 64 + "|" in r for r in rows)
-      and any("|" + "H" * 32 + "0" * 32 + "|" in r for r in rows), text)
+check(
+    "page map: nowhere, host, device",
+    any("|" + "-" * 64 + "|" in r for r in rows)
+    and any("|" + "H" * 64 + "|" in r for r in rows)
+    and any("|" + "H" * 32 + "0" * 32 + "|" in r for r in rows),
+    text,
+)
 check("page map: what did not change is one row", "and 1 more time" in text, text)
 
 with tempfile.TemporaryDirectory() as folder:
@@ -48,9 +60,17 @@ with tempfile.TemporaryDirectory() as folder:
     check("trace: every migration", sum(e.get("cat") == "migration" for e in events) == 1481, text)
     check("trace: every fault", sum(e["name"] in ("GPU fault", "CPU fault") for e in events) == 780, text)
     named = [e["tid"] for e in events if e["name"] == "thread_name"]
-    check("trace: the tracks that are used have a name", sorted(named) == sorted({e["tid"] for e in events if e["ph"] in "Xi"}), named)
+    check(
+        "trace: the tracks that are used have a name",
+        sorted(named) == sorted({e["tid"] for e in events if e["ph"] in "Xi"}),
+        named,
+    )
     kernels = [e for e in events if e.get("cat") == "kernel"]
-    check("trace: kernels with any name", len(kernels) == 1 and kernels[0]["name"].startswith('a "kernel" \\ with\ttabs') and kernels[0]["dur"] == 2.5, kernels)
+    check(
+        "trace: kernels with any name",
+        len(kernels) == 1 and kernels[0]["name"].startswith('a "kernel" \\ with\ttabs') and kernels[0]["dur"] == 2.5,
+        kernels,
+    )
 
 with tempfile.TemporaryDirectory() as folder:
     path = os.path.join(folder, "trace.json")
@@ -61,5 +81,9 @@ with tempfile.TemporaryDirectory() as folder:
 code, text = run("--um-summary", "--", "true")
 check("a program without managed memory is told so", code == 0 and "nothing was recorded" in text, text)
 code, text = run("--trace", "/nowhere/at/all", "--", "true")
-check("a file that cannot be written is an error before the program starts", code == 126 and "/nowhere/at/all" in text, text)
+check(
+    "a file that cannot be written is an error before the program starts",
+    code == 126 and "/nowhere/at/all" in text,
+    text,
+)
 sys.exit(failures > 0)
