@@ -107,10 +107,19 @@ static struct mask lendable(const struct block *b, const void *stream)
     return pages;
 }
 
+/* The host has nothing of the block, and `to` maps all that is at `at`. */
+static bool is_lent(const struct block *b, unsigned to, unsigned at)
+{
+    if (b->mapped & bit(CPU) || (at != CPU && b->resident & bit(CPU))) return false;
+    if (!(b->resident & bit(at))) return true;
+    return b->mapped & bit(to) && mask_subset(&b->place[at]->resident, &b->place[to]->mapped[PROT_RW - 1]);
+}
+
 static CUresult lend_block(struct block *b, unsigned to, const void *stream)
 {
-    struct mask pages = lendable(b, stream);
     unsigned at = b->range->policy.preferred == CPU ? CPU : home(b, to);
+    if (is_lent(b, to, at)) return CUDA_SUCCESS;
+    struct mask pages = lendable(b, stream);
     CUresult r = CUDA_SUCCESS;
     block_unmap(b, CPU, &pages);
     if (at != CPU && b->resident & bit(CPU)) {
