@@ -41,7 +41,9 @@ static const struct {
     { CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING, YES_NO, "unified addressing" },
     { CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY, YES_NO, "managed memory" },
     { CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, YES_NO, "concurrent managed access" },
+    { CU_DEVICE_ATTRIBUTE_DIRECT_MANAGED_MEM_ACCESS_FROM_HOST, YES_NO, "the host reaches it on devices" },
     { CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, YES_NO, "pageable memory access" },
+    { CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES, YES_NO, "by the host's page tables" },
     { CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, YES_NO, "virtual memory management" },
     { CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, YES_NO, "memory pools" },
 };
