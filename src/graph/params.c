@@ -6,27 +6,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-static CUresult gather(const CUDA_KERNEL_NODE_PARAMS_v3 *from, const struct function *f, char *to, void **pointer)
+/* All parameters as one buffer (CU_LAUNCH_PARAM_*) to `to`. */
+static CUresult gather_buffer(void *const *extra, const struct fl_image_kernel *k, char *to)
 {
-    const struct fl_image_kernel *k = f->kernel;
-    const struct fl_image_param *param = image_params(f->module->image) + k->first_param;
     const char *buffer = NULL;
     size_t size = 0;
-    for (void **e = from->extra; e && *e != CU_LAUNCH_PARAM_END; e += 2) {
-        if (*e == CU_LAUNCH_PARAM_BUFFER_POINTER)
-            buffer = e[1];
-        else if (*e == CU_LAUNCH_PARAM_BUFFER_SIZE)
-            size = *(size_t *)e[1];
+    for (; *extra != CU_LAUNCH_PARAM_END; extra += 2) {
+        if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER)
+            buffer = extra[1];
+        else if (*extra == CU_LAUNCH_PARAM_BUFFER_SIZE)
+            size = *(size_t *)extra[1];
         else
             return CUDA_ERROR_INVALID_VALUE;
     }
-    if (from->extra && k->nparams && (!buffer || size > k->param_size)) return CUDA_ERROR_INVALID_VALUE;
+    if (k->nparams && (!buffer || size > k->param_size)) return CUDA_ERROR_INVALID_VALUE;
     if (buffer) memcpy(to, buffer, size);
-    if (!from->extra && k->nparams && !from->kernelParams) return CUDA_ERROR_INVALID_VALUE;
+    return CUDA_SUCCESS;
+}
+
+/* The same, one by one. */
+static CUresult gather_each(void *const *params, const struct function *f, char *to)
+{
+    const struct fl_image_kernel *k = f->kernel;
+    const struct fl_image_param *param = image_params(f->module->image) + k->first_param;
+    if (k->nparams && !params) return CUDA_ERROR_INVALID_VALUE;
     for (uint32_t i = 0; i < k->nparams; i++) {
-        if (!from->extra && !from->kernelParams[i]) return CUDA_ERROR_INVALID_VALUE;
-        if (!from->extra) memcpy(to + param[i].offset, from->kernelParams[i], param[i].size);
-        pointer[i] = to + param[i].offset;
+        if (!params[i]) return CUDA_ERROR_INVALID_VALUE;
+        memcpy(to + param[i].offset, params[i], param[i].size);
     }
     return CUDA_SUCCESS;
 }
@@ -45,10 +51,14 @@ static CUresult copy_kernel(const CUDA_KERNEL_NODE_PARAMS_v3 *from, CUDA_KERNEL_
         return CUDA_ERROR_INVALID_VALUE;
     size_t pointers = (f->kernel->nparams + 1) * sizeof(void *);
     if (!(*owned = calloc(1, pointers + f->kernel->param_size))) return CUDA_ERROR_OUT_OF_MEMORY;
-    if ((r = gather(from, f, (char *)*owned + pointers, *owned))) {
+    char *values = (char *)*owned + pointers;
+    r = from->extra ? gather_buffer(from->extra, f->kernel, values) : gather_each(from->kernelParams, f, values);
+    if (r) {
         free(*owned);
         return r;
     }
+    const struct fl_image_param *param = image_params(f->module->image) + f->kernel->first_param;
+    for (uint32_t i = 0; i < f->kernel->nparams; i++) ((void **)*owned)[i] = values + param[i].offset;
     *to = *from;
     to->func = (CUfunction)f;
     to->ctx = from->ctx ? from->ctx : (CUcontext)f->module->context; /* that, or another name for it */

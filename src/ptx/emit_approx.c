@@ -6,6 +6,11 @@
 #include <inttypes.h>
 #include <string.h>
 
+/* LLVM writes a single as the bits of the same number in double precision. */
+static const char plus_infinity[] = "0x7FF0000000000000", minus_infinity[] = "0xFFF0000000000000",
+                  quiet_nan[] = "0x7FFFFFFFE0000000", one_over_two_pi[] = "0x3FC45F3060000000";
+enum { SQRT_HALF_BITS = 0x3f3504f3 }; /* of the single nearest to the square root of 1/2 */
+
 static const char *constant(float v)
 {
     double wide = v;
@@ -35,11 +40,11 @@ static const char *exp2_f32(struct emitter *e, const char *x)
                                emit(e, "call float @llvm.maxnum.f32(float %s, float -160.0)", x));
     const char *n = emit(e, "call float @llvm.rint.f32(float %s)", clamped),
                *f = emit(e, "fsub float %s, %s", clamped, n);
-    static const char *const c[] = { "0x3F24309120000000", "0x3F55D87FE0000000", "0x3F83B2AB60000000",
-                                     "0x3FAC6B08E0000000", "0x3FCEBFBE00000000", "0x3FE62E4300000000",
-                                     "0x3FF0000000000000" };
-    const char *p = c[0];
-    for (unsigned k = 1; k < 7; k++) p = emit(e, "fadd float %s, %s", emit(e, "fmul float %s, %s", p, f), c[k]);
+    static const float series[] = { 0.0001540353f, 0.0013333558f, 0.009618129f, 0.05550411f,
+                                    0.2402265f,    0.6931472f,    1.0f };
+    const char *p = constant(series[0]);
+    for (unsigned k = 1; k < 7; k++)
+        p = emit(e, "fadd float %s, %s", emit(e, "fmul float %s, %s", p, f), constant(series[k]));
     /* in two steps, so that subnormal results come out right */
     const char *in = emit(e, "fptosi float %s to i32", n), *half = emit(e, "ashr i32 %s, 1", in),
                *rest = emit(e, "sub i32 %s, %s", in, half);
@@ -54,28 +59,28 @@ static const char *log2_f32(struct emitter *e, const char *x)
 {
     static const float series[] = { 0.32059890f, 0.41219858f, 0.57707802f, 0.96179669f, 2.88539008f };
     const char *tiny = emit(e, "fcmp olt float %s, %s", x, constant(0x1p-126f));
-    const char *y = emit(e, "select i1 %s, float %s, float %s", tiny,
-                         emit(e, "fmul float %s, %s", x, constant(0x1p23f)), x);
-    const char *bits = bits_of(e, y), *n = emit(e, "ashr i32 %s, 23", emit(e, "sub i32 %s, 1060439283", bits));
+    const char *y =
+        emit(e, "select i1 %s, float %s, float %s", tiny, emit(e, "fmul float %s, %s", x, constant(0x1p23f)), x);
+    const char *bits = bits_of(e, y), *n = emit(e, "ashr i32 %s, 23", emit(e, "sub i32 %s, %d", bits, SQRT_HALF_BITS));
     const char *m = emit(e, "bitcast i32 %s to float", emit(e, "sub i32 %s, %s", bits, emit(e, "shl i32 %s, 23", n)));
     const char *f = emit(e, "fsub float %s, 1.0", m),
                *s = emit(e, "fdiv float %s, %s", f, emit(e, "fadd float %s, 2.0", f));
     const char *log = emit(e, "fmul float %s, %s", s, polynomial(e, emit(e, "fmul float %s, %s", s, s), series, 5));
     const char *whole = emit(e, "sub i32 %s, %s", n, emit(e, "select i1 %s, i32 23, i32 0", tiny));
     const char *v = emit(e, "fadd float %s, %s", emit(e, "sitofp i32 %s to float", whole), log);
-    const char *infinity = "0x7FF0000000000000", *nan = "0x7FFFFFFFE0000000";
-    v = emit(e, "select i1 %s, float %s, float %s", emit(e, "fcmp oeq float %s, %s", x, infinity), x, v);
-    v = emit(e, "select i1 %s, float 0xFFF0000000000000, float %s", emit(e, "fcmp oeq float %s, 0.0", x), v);
-    return emit(e, "select i1 %s, float %s, float %s", emit(e, "fcmp ult float %s, 0.0", x), nan, v);
+    v = emit(e, "select i1 %s, float %s, float %s", emit(e, "fcmp oeq float %s, %s", x, plus_infinity), x, v);
+    v = emit(e, "select i1 %s, float %s, float %s", emit(e, "fcmp oeq float %s, 0.0", x), minus_infinity, v);
+    return emit(e, "select i1 %s, float %s, float %s", emit(e, "fcmp ult float %s, 0.0", x), quiet_nan, v);
 }
 
 static const char *tanh_f32(struct emitter *e, const char *x)
 {
-    static const float series[] = { -5.70498872745e-3f, 2.06390887954e-2f, -5.37397155531e-2f, 1.33314422036e-1f,
-                                    -3.33332819422e-1f, 0 };
+    static const float series[] = { -5.70498872745e-3f, 2.06390887954e-2f,  -5.37397155531e-2f,
+                                    1.33314422036e-1f,  -3.33332819422e-1f, 0 };
     const char *size = emit(e, "call float @llvm.fabs.f32(float %s)", x);
     const char *power = exp2_f32(e, emit(e, "fmul float %s, %s", size, constant(2.88539008f)));
-    const char *large = emit(e, "fsub float 1.0, %s", emit(e, "fdiv float 2.0, %s", emit(e, "fadd float %s, 1.0", power)));
+    const char *large =
+        emit(e, "fsub float 1.0, %s", emit(e, "fdiv float 2.0, %s", emit(e, "fadd float %s, 1.0", power)));
     const char *bend = polynomial(e, emit(e, "fmul float %s, %s", x, x), series, 6);
     const char *little = emit(e, "fadd float %s, %s", emit(e, "fmul float %s, %s", bend, size), size);
     const char *near = emit(e, "fcmp olt float %s, 0.625", size);
@@ -87,7 +92,7 @@ static const char *tanh_f32(struct emitter *e, const char *x)
  * their precision here, too. */
 static const char *turns(struct emitter *e, const char *angle)
 {
-    const char *exact = emit(e, "fmul double %s, 0x3FC45F3060000000", emit(e, "fpext float %s to double", angle));
+    const char *exact = emit(e, "fmul double %s, %s", emit(e, "fpext float %s to double", angle), one_over_two_pi);
     const char *near = emit(e, "fptrunc double %s to float", exact), *back = emit(e, "fpext float %s to double", near);
     const char *beyond = emit(e, "fcmp ogt double %s, %s", emit(e, "call double @llvm.fabs.f64(double %s)", back),
                               emit(e, "call double @llvm.fabs.f64(double %s)", exact));
@@ -98,10 +103,11 @@ static const char *turns(struct emitter *e, const char *angle)
 /* sin of so many turns, a quarter at most */
 static const char *sin_turns(struct emitter *e, const char *part)
 {
-    static const float series[] = { -2.50521084e-8f, 2.75573192e-6f, -1.98412698e-4f, 8.33333333e-3f, -1.66666667e-1f, 1 };
+    static const float series[] = {
+        -2.50521084e-8f, 2.75573192e-6f, -1.98412698e-4f, 8.33333333e-3f, -1.66666667e-1f, 1
+    };
     const char *angle = emit(e, "fmul float %s, %s", part, constant(6.28318531f));
-    return emit(e, "fmul float %s, %s", angle,
-                polynomial(e, emit(e, "fmul float %s, %s", angle, angle), series, 6));
+    return emit(e, "fmul float %s, %s", angle, polynomial(e, emit(e, "fmul float %s, %s", angle, angle), series, 6));
 }
 
 static const char *sin_or_cos(struct emitter *e, bool sine, const char *x)
