@@ -71,6 +71,16 @@ static void put(const union record *r, size_t size, CUpti_BuffersCallbackRequest
     buffer.records++;
 }
 
+/* A device's faults last until their batch is replayed, if that is among the n events. */
+static void end_faults(struct faultline_event *e, size_t n)
+{
+    const struct faultline_event *replay = NULL;
+    for (size_t k = n; k--;) {
+        if (e[k].kind == FAULTLINE_GPU_FAULT_REPLAY) replay = &e[k];
+        if (e[k].kind == FAULTLINE_GPU_FAULT && replay && replay->batch == e[k].batch) e[k].end = replay->time;
+    }
+}
+
 /* All events up to now become records; flush: and records go to the client. With the delivery lock. */
 static void deliver(bool flush)
 {
@@ -85,11 +95,13 @@ static void deliver(bool flush)
     pthread_mutex_unlock(&settings);
     if (!ask) return;
     if (any) faultline_flush();
-    while (any && (n = faultline_read(&cursor, e, BATCH)))
+    while (any && (n = faultline_read(&cursor, e, BATCH))) {
+        end_faults(e, n);
         for (size_t k = 0; k < n; k++) {
             size_t size = record_make(&e[k], &wanted, &r);
             if (size) put(&r, size, ask, give);
         }
+    }
     atomic_fetch_add(&dropped, cursor.lost - lost_before);
     lost_before = cursor.lost;
     if (flush && buffer.base && buffer.records) hand_over(give);

@@ -5,6 +5,7 @@
 #include <cupti.h>
 #include <faultline.h>
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,6 +92,48 @@ static void CUPTIAPI compare_names(CUcontext c, uint32_t stream, uint8_t *b, siz
         named += k->contextId == wanted[0] && k->streamId == wanted[1] && k->deviceId == wanted[2];
     }
     free(b);
+}
+
+static size_t faults[2]; /* the host's, devices', with all that they tell of */
+
+static void CUPTIAPI complete_faults(CUcontext c, uint32_t stream, uint8_t *b, size_t size, size_t valid)
+{
+    CUpti_Activity *r = NULL;
+    (void)c, (void)stream, (void)size;
+    while (!cuptiActivityGetNextRecord(b, valid, &r)) {
+        const CUpti_ActivityUnifiedMemoryCounter3 *m = (const CUpti_ActivityUnifiedMemoryCounter3 *)r;
+        bool host = m->counterKind == CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_CPU_PAGE_FAULT_COUNT;
+        faults[host ? 0 : 1] += host ? m->value != 0 : m->end > m->start;
+    }
+    free(b);
+}
+
+static void faults_tell_where_the_host_was_and_how_long_devices_waited(void)
+{
+    CUpti_ActivityUnifiedMemoryCounterConfig wanted[2];
+    CUdeviceptr p;
+    for (int k = 0; k < 2; k++)
+        wanted[k] = (CUpti_ActivityUnifiedMemoryCounterConfig){
+            .scope = CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_SCOPE_PROCESS_SINGLE_DEVICE,
+            .kind = k ? CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_GPU_PAGE_FAULT
+                      : CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_CPU_PAGE_FAULT_COUNT,
+            .enable = 1
+        };
+    EXPECT(!cuptiActivityRegisterCallbacks(request, complete_faults));
+    EXPECT(!cuptiActivityConfigureUnifiedMemoryCounter(wanted, 2));
+    EXPECT(!cuptiActivityEnable(CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER));
+    CHECK(cuMemAllocManaged(&p, 4 << 20, CU_MEM_ATTACH_GLOBAL));
+    *(volatile int *)p = 1;
+    CUdeviceptr before = memory;
+    memory = p;
+    launch(NULL, 1);
+    CHECK(cuCtxSynchronize());
+    memory = before;
+    EXPECT(!cuptiActivityFlushAll(1));
+    EXPECT(faults[0] == 1 && faults[1] == 1);
+    EXPECT(!cuptiActivityDisable(CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER));
+    EXPECT(!cuptiActivityRegisterCallbacks(request, complete));
+    CHECK(cuMemFree(p));
 }
 
 static void records_name_streams_as_cupti_does(CUcontext c)
@@ -188,6 +231,7 @@ int main(void)
     CHECK(cuMemAlloc(&memory, 4096));
     EXPECT(faultline_residency(&c, 1, &where) != CUDA_SUCCESS);
     kernels_leave_cupti_records();
+    faults_tell_where_the_host_was_and_how_long_devices_waited();
     records_name_streams_as_cupti_does(c);
     a_kernel_that_still_runs_has_no_event();
     events_far_behind_have_their_own_times();
