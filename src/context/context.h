@@ -28,26 +28,26 @@ struct device {
     const struct profile *profile;
     struct vram vram;
     struct processor *processor;   /* NULL until the first context */
-    struct context *primary;       /* one object for the process's life; active while primary_count > 0 */
+    struct context *primary;       /* the same object all the time; active while primary_count > 0 */
     unsigned primary_count, primary_flags;
     uint32_t peers;                /* bit i: kernels of this device may touch memory of device i */
-    _Atomic unsigned contexts;     /* that are alive; changed under the lock of context.c */
+    _Atomic unsigned contexts;     /* how many are alive; changed under the lock of context.c */
 };
 
 struct context {
-    struct pool_link link;         /* its memory is never given back: stacks may still name what is gone */
+    struct pool_link link;         /* its memory is never given back: stacks may still name a destroyed context */
     struct device *device;
     unsigned flags;
     unsigned long long id;
     bool primary;
     _Atomic bool destroyed;
-    bool ending;                   /* what it had is going; under the table's lock */
+    bool ending;                   /* what belongs to it is being freed; under the table's lock */
     size_t limits[PROFILE_LIMITS];
     CUfunc_cache cache;
     struct stream_set *streams;
     struct module *modules;        /* module/module.h */
-    struct context *real;          /* this is only a name for it, of */
-    struct green *green;           /* that green context; NULL: an ordinary context */
+    struct context *real;          /* if this is only a green context's name: the context that it names; else NULL */
+    struct green *green;           /* that green context; NULL: this is an ordinary context */
     uint64_t heap, heap_size;      /* device-side malloc's arena, 0: not made yet */
     pthread_mutex_t lock;
     struct context *next;          /* in the table */
@@ -58,23 +58,23 @@ extern int device_count;
 
 /* cuInit. Reads the profile and the environment once. */
 CUresult library_init(unsigned flags);
-/* CUDA_SUCCESS or CUDA_ERROR_NOT_INITIALIZED. After fork, in the child: CUDA_ERROR_NOT_INITIALIZED. */
+/* CUDA_SUCCESS, or CUDA_ERROR_NOT_INITIALIZED: before cuInit, and in a forked child. */
 CUresult library_ready(void);
 /* CUDA_ERROR_NOT_INITIALIZED, CUDA_ERROR_INVALID_DEVICE. */
 CUresult device_get(CUdevice dev, struct device **out);
 
-/* The calling thread's context, working: CUDA_ERROR_NOT_INITIALIZED, CUDA_ERROR_INVALID_CONTEXT (none),
- * CUDA_ERROR_CONTEXT_IS_DESTROYED, the sticky error, CUDA_ERROR_NOT_PERMITTED (in a host function). */
+/* The calling thread's context, if calls may use it. Otherwise CUDA_ERROR_NOT_INITIALIZED, CUDA_ERROR_INVALID_CONTEXT
+ * (there is none), CUDA_ERROR_CONTEXT_IS_DESTROYED, the sticky error, or CUDA_ERROR_NOT_PERMITTED (in a host function). */
 CUresult context_current(struct context **out);
 /* As context_current, but does not look at the sticky error. */
 CUresult context_current_unchecked(struct context **out);
 /* Whether handle is a live context (not NULL, not destroyed): CUDA_ERROR_INVALID_CONTEXT, CUDA_ERROR_CONTEXT_IS_DESTROYED. */
 CUresult context_check(CUcontext handle, struct context **out);
 struct context *context_top(void); /* of the calling thread's stack, or NULL; no checks */
-/* The same, but a green context's name is not resolved. */
+/* As context_check and context_top, but the name of a green context is given as it is, not the context it names. */
 CUresult context_check_named(CUcontext handle, struct context **out);
 struct context *context_top_named(void);
-/* Another CUcontext for a context. */
+/* Makes another CUcontext for a context: the name of a green one. Its end. */
 CUresult context_name(struct context *real, struct green *g, struct context **out);
 void context_unname(struct context *c);
 
@@ -83,11 +83,11 @@ void context_unname(struct context *c);
 CUresult context_push(struct context *c);
 CUresult context_pop(struct context **c);
 void context_set(struct context *c);
-/* A new context, of nobody's stack; its end, for which it waits. */
+/* A new context, on no thread's stack. Its end: waits for its work, then frees all that belongs to it. */
 CUresult context_create(struct device *d, unsigned flags, struct context **out);
 CUresult context_destroy(CUcontext handle);
-/* The primary context begins with the first retain and ends with the last release, CUDA_ERROR_INVALID_CONTEXT if there
- * was no retain, or with a reset, after which the retains still count and the next one brings it back. */
+/* The primary context begins with the first retain and ends with the last release (CUDA_ERROR_INVALID_CONTEXT: there
+ * was no retain), or with a reset. Retains before a reset still count; the next retain makes the context work again. */
 CUresult primary_retain(struct device *d, struct context **out);
 CUresult primary_release(struct device *d);
 void primary_reset(struct device *d);
@@ -99,8 +99,8 @@ CUresult peer_disable(struct context *from, struct context *to);
 /* c is dying: it is nobody's peer any more. */
 void peers_forget(const struct context *c);
 
-/* The error after which every call fails, in the whole process (observed on H200); CUDA_SUCCESS: none yet. The first
- * one wins and stays; set returns it. */
+/* The error after which every call of the process fails (observed on H200); CUDA_SUCCESS: none yet. The first
+ * error stays; sticky_set returns the one that stays. */
 CUresult sticky_set(CUresult error);
 CUresult sticky_get(void);
 

@@ -54,30 +54,30 @@ struct library {                   /* CUlib_st */
 CUresult module_load(struct context *c, const struct image_file *file, struct module **out);
 /* CUDA_ERROR_INVALID_HANDLE unless it is loaded in the calling thread's context. */
 CUresult module_get(CUmodule handle, struct module **out);
-/* The same, and CUDA_ERROR_NOT_PERMITTED if it is a library's. */
+/* As module_get, and CUDA_ERROR_NOT_PERMITTED if the module is a library's. */
 CUresult module_check_own(CUmodule handle);
-/* The same again, and then it is gone. Nothing of it may run any more. */
+/* As module_check_own; then unloads the module. None of its kernels may be running. */
 CUresult module_unload(CUmodule handle);
 CUresult module_find_function(struct module *m, const char *name, struct function **out);
-/* A variable of this kind (or kinds: bits 1 << enum fl_symbol_kind). */
+/* A variable of one of the kinds (bits 1 << enum fl_symbol_kind). CUDA_ERROR_NOT_FOUND. */
 CUresult module_find_variable(struct module *m, const char *name, unsigned kinds, struct allocation **out);
 /* The library's module in context c, loaded when first asked for. */
 CUresult library_module(struct library *l, struct context *c, struct module **out);
-/* A context that has such a module; NULL: none has. */
+/* A context in which the library has a module; NULL: there is none. */
 struct context *library_context(struct library *l);
-/* Unloads c's, if it still has one. Nothing of it may run any more. */
+/* Unloads the library's module of c, if there is one. None of its kernels may be running. */
 void library_leave(struct library *l, const struct context *c);
 const struct fl_image_kernel *image_kernels(const struct fl_image *image);
 const struct fl_image_param *image_params(const struct fl_image *image);
 
-/* Its modules are unloaded. */
+/* Frees the __managed__ variables; the library's modules are unloaded already. */
 void library_free_variables(struct library *l);
 
 /* The function a launch's handle means: a CUfunction, or a CUkernel (resolved
  * for context c). CUDA_ERROR_INVALID_HANDLE. */
 CUresult function_get(struct context *c, CUfunction handle, struct function **out);
 const char *image_string(const struct fl_image *image, uint32_t offset);
-/* Blocks of the function that fit one multiprocessor of the profile. */
+/* *blocks: how many blocks of block_size threads fit on one multiprocessor of the profile. */
 CUresult function_occupancy(const struct function *f, int block_size, size_t dynamic_shared, int *blocks);
 /* Unloads all modules of a dying context. */
 void module_set_destroy(struct context *c);

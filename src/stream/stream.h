@@ -1,12 +1,12 @@
 /* Order and asynchrony. A stream is a queue of operations that are done one
- * after the other; streams run side by side. The legacy default stream orders
- * with all blocking streams of its context.
+ * after the other; streams run side by side. The legacy default stream waits
+ * for all blocking streams of its context, and they for it.
  *
- * An operation is either a kernel, which goes into the stream's channel of the
- * device process without a detour when nothing of the host's is queued before
- * it, or work of the host (copy, memset, host function, wait), which a thread
- * of the stream performs, or the calling thread itself when it is going to
- * wait anyway and the stream is idle. */
+ * An operation is either a kernel or work of the host (a copy, memset, host
+ * function or wait). A kernel goes straight into the stream's channel of the
+ * device process if no host work is queued before it. Host work is done by a
+ * thread of the stream, or by the calling thread if the stream is idle and the
+ * caller would wait anyway. */
 #ifndef FL_STREAM_STREAM_H
 #define FL_STREAM_STREAM_H
 
@@ -15,7 +15,7 @@
 struct stream;                     /* CUstream_st */
 struct event;                      /* CUevent_st */
 
-/* The streams of a context that begins: the default ones. */
+/* For a new context: its default streams. */
 CUresult stream_set_create(struct context *c);
 /* Waits for all work, ends all threads, frees streams and events. */
 void stream_set_destroy(struct context *c);
@@ -29,30 +29,30 @@ extern _Thread_local bool stream_default_per_thread;
 CUresult stream_get(struct context *c, CUstream handle, bool per_thread, struct stream **out);
 struct context *stream_context(const struct stream *s);
 bool stream_is_legacy(const struct stream *s);
-bool stream_is_default(const struct stream *s); /* that, or a thread's */
+bool stream_is_default(const struct stream *s); /* the legacy one, or a thread's */
 /* Whether the legacy stream waits for s, as for every blocking stream of its context. */
 bool stream_legacy_orders(const struct stream *legacy, const struct stream *s);
 
-/* Host work: run(arg) in stream order on some thread; a non-zero result becomes sticky.
- * arg is copied (size bytes). Dropped if an error makes the context unusable before. */
+/* Host work: run(arg) in stream order, on some thread; an error that it returns becomes sticky.
+ * arg is copied (size bytes). It is not run if the context has become unusable by then. */
 typedef CUresult stream_work(void *arg);
 CUresult stream_enqueue(struct stream *s, stream_work *run, const void *arg, size_t size);
 /* The same for work that takes no longer than waking a thread: the calling thread does it at
  * once if the stream is idle. */
 CUresult stream_enqueue_short(struct stream *s, stream_work *run, const void *arg, size_t size);
-/* The same, done when it returns, on the calling thread when nothing of the host's is queued.
- * The result is returned and does not become sticky. */
+/* The same, but waits until it is done; on the calling thread if no host work is queued.
+ * What run returns is returned and does not become sticky. */
 CUresult stream_run(struct stream *s, stream_work *run, const void *arg, size_t size);
 /* A kernel. Its parameters are copied. */
 CUresult stream_launch(struct stream *s, const struct launch *l);
 
-/* All that was issued into s, by whomever, is done. */
+/* Returns when all that any thread has issued into s is done. */
 CUresult stream_synchronize(struct stream *s);
 /* CUDA_ERROR_NOT_READY while something is left to do. */
 CUresult stream_query(struct stream *s);
 CUresult context_synchronize(struct context *c);   /* cuCtxSynchronize */
 
-/* Whether the stream has something on its device. */
+/* Whether the stream has work on its device. Takes no lock. */
 bool stream_runs(const void *s);
 
 /* Afterwards each kernel that has ended is in the trace. */

@@ -1,5 +1,5 @@
 /* Page tables of managed memory: what faults, and what does not any more. */
-#include "unit/mmu_rig.h"
+#include "mmu_rig.h"
 
 #include <errno.h>
 #include <setjmp.h>

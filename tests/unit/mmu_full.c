@@ -1,5 +1,5 @@
 /* Page tables of managed memory when the system has no memory left: a file system of 16 MiB stands for it. */
-#include "unit/mmu_rig.h"
+#include "mmu_rig.h"
 
 #include <fcntl.h>
 #include <linux/mount.h>

@@ -1,5 +1,5 @@
 /* Page tables of managed memory when things go wrong, or happen at the same time. */
-#include "unit/mmu_rig.h"
+#include "mmu_rig.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -2,7 +2,7 @@
  * and while they do not, against a model: a fault
  * comes exactly where the model says that it must, and no data is ever lost.
  * FAULTLINE_SEED and FAULTLINE_STEPS choose another walk, another length. */
-#include "unit/mmu_rig.h"
+#include "mmu_rig.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* See mmu_rig.h. */
-#include "unit/mmu_rig.h"
+#include "mmu_rig.h"
 #include "ptx/abi.h"
 #include "ptx/image.h"
 
