@@ -82,9 +82,10 @@ void space_add_owner(const struct space_owner *o);
 CUresult space_publish(struct allocation *a);
 /* Shows readers what changed in *a. */
 void space_update(struct allocation *a);
-/* Takes it out; the memory of *a is its owner's. */
+/* Takes it out of the tree; freeing *a is up to its owner. */
 void space_withdraw(struct allocation *a);
-/* The same of the allocation of o's that copy is of. NULL: somebody was faster. */
+/* As space_withdraw, for the allocation of o's that *copy is a copy of (space_look). NULL: another thread has
+ * withdrawn it already. */
 struct allocation *space_withdraw_same(const struct space_owner *o, const struct allocation *copy);
 
 /* Addresses and physical memory for an owner to map and to publish pieces of: of d, or of the
@@ -95,24 +96,25 @@ struct space_chunk {
 };
 /* A chunk: size bytes, whole multiples of 2 MiB, of d's memory (NULL: the host's). CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult space_take(struct device *d, uint64_t size, struct space_chunk *out);
-/* The same right behind c, if nothing is there. */
+/* As space_take, with the addresses right behind c. CUDA_ERROR_OUT_OF_MEMORY, too, if these are taken. */
 CUresult space_take_behind(struct device *d, const struct space_chunk *c, uint64_t size, struct space_chunk *out);
-/* No processor maps it any more. */
+/* Gives a chunk back. No processor may have it mapped any more. */
 void space_give(struct device *d, const struct space_chunk *c);
 
 /* cuMemAlloc memory of d; 256-byte aligned. align is a power of two, at most 2 MiB. */
 CUresult space_alloc_device(struct context *c, uint64_t size, uint64_t align, struct allocation **out);
-/* The same for what a module needs: module_owned, apart from what cuMemAlloc gives. */
+/* As space_alloc_device, for what a module needs: module_owned, and not beside memory of cuMemAlloc. */
 CUresult space_alloc_module(struct context *c, uint64_t size, uint64_t align, struct allocation **out);
 /* Pinned host memory, the same address on the host and every device. */
 CUresult space_alloc_host(struct context *c, uint64_t size, unsigned flags, enum allocation_kind kind, struct allocation **out);
 /* Gives the addresses and the memory back; on return no processor can touch them. */
 void space_free(struct allocation *a);
-/* The same for the allocation of this folder that copy is of. CUDA_ERROR_INVALID_VALUE: somebody freed it already. */
+/* As space_free, for the allocation of this folder that *copy is a copy of (space_look). CUDA_ERROR_INVALID_VALUE:
+ * another thread has freed it already. */
 CUresult space_free_same(const struct allocation *copy);
 
-/* Processors' page tables follow late: to be called before every launch of a kernel, and
- * after it, so that what was allocated at that moment is not missed. */
+/* Brings the devices' page tables to what is allocated now. To be called before every launch of a kernel, and
+ * once more after it, so that memory that was allocated meanwhile is not missed. */
 CUresult space_settle(void);
 /* Gives memory of d that is kept for the next cuMemAlloc back to the system. */
 void space_trim(struct device *d);
@@ -121,11 +123,11 @@ void space_trim(struct device *d);
 struct allocation *space_hold(uint64_t base, uint64_t buffer_id);
 void space_unhold(struct allocation *a);
 
-/* The allocation that contains address, or NULL. The pointer stays valid until that allocation is freed.
- * Lock-free, as space_look, which copies the allocation instead: right even if it is freed meanwhile. */
+/* The allocation that contains address, or NULL. space_find: the pointer is valid until the allocation is freed.
+ * space_look copies the allocation instead, and is right even if it is freed meanwhile. Neither takes a lock. */
 struct allocation *space_find(uint64_t address);
 struct allocation *space_look(uint64_t address, struct allocation *copy);
-/* The same, cheaper, of the members before mapping_base. */
+/* As space_look, but cheaper: copies only the members before mapping_base. */
 bool space_glance(uint64_t address, struct allocation *copy);
 /* Copies the lowest allocation that shares a byte with [address, address+size); false if none does. */
 bool space_first(uint64_t address, uint64_t size, struct allocation *copy);
@@ -141,7 +143,7 @@ void space_describe(uint64_t address, int ordinal, char *out, size_t size);
  * without a fault, if one allocation holds them all; NULL otherwise. For
  * memory that is no allocation of ours, NULL. */
 void *space_alias(const struct allocation *a, uint64_t address);
-/* Its bytes, which nobody else has seen yet, become zeros; large ones take no memory for it. */
+/* Zeroes a new allocation, which nobody else has seen yet; a large one takes no memory for that. */
 void space_clear(const struct allocation *a);
 
 /* Peer access of device d to memory of device peer, as cuCtxEnablePeerAccess. */
@@ -153,7 +155,7 @@ void space_detach(struct device *d);
 /* Frees all of a dying context's allocations. */
 void space_release_context(struct context *c);
 
-/* Whether address is one that only the simulated machine uses; whatever is there or not. */
+/* Whether address is one that only the simulated machine uses, allocated or not. */
 bool space_is_ours(uint64_t address);
 /* The addresses that reservations, and managed memory, come from. */
 uint64_t space_reserve_base(void);

@@ -78,7 +78,8 @@ CUresult vmm_export(CUmemGenericAllocationHandle h, CUmemAllocationHandleType ty
 CUresult vmm_import_descriptor(int fd, CUmemGenericAllocationHandle *out);
 /* See fabric.h for what can be wrong. */
 CUresult vmm_import_fabric(const CUmemFabricHandle *from, CUmemGenericAllocationHandle *out);
-/* Memory of which only descriptors were left goes back if they are closed by now. Before free memory is counted, or taken. */
+/* Frees memory of which only exported descriptors were left, if these are closed by now. To be called before free
+ * memory is counted or taken. */
 void vmm_settle(void);
 /* For other kinds: a handle for a memory whose fields the caller has set; takes over one reference of it. */
 CUresult vmm_handle_new(struct vmm_memory *m, CUmemGenericAllocationHandle *out);
@@ -94,7 +95,7 @@ CUresult vmm_memory_changed(struct vmm_memory *m);
 /* ---- mappings */
 /* A whole memory: offset 0 and its size, else CUDA_ERROR_NOT_SUPPORTED. No access is given. */
 CUresult vmm_map(uint64_t va, uint64_t size, uint64_t offset, CUmemGenericAllocationHandle h);
-/* Whole mappings; where nothing is mapped there is nothing to do. */
+/* [va, va+size) lies in reservations and cuts through no mapping; parts of it where nothing is mapped are skipped. */
 CUresult vmm_unmap(uint64_t va, uint64_t size);
 CUresult vmm_retain(uint64_t address, CUmemGenericAllocationHandle *out);
 
