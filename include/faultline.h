@@ -63,7 +63,7 @@ struct faultline_event {
     uint32_t thread;               /* CPU_FAULT: the thread's id; THRASHING: bit 0 the host, bit 1 + k device k takes part */
     uint32_t count;                /* GPU_FAULT: accesses that this event stands for */
     uint32_t reserved;
-    uint64_t batch; /* GPU_FAULT, GPU_FAULT_REPLAY: number of the batch; KERNEL: number of the launch;
+    uint64_t batch;                /* GPU_FAULT, GPU_FAULT_REPLAY: number of the batch; KERNEL: number of the launch;
                                       CPU_FAULT: the program counter, 0 if it is not known */
 };
 
@@ -71,15 +71,15 @@ struct faultline_event {
  * enough are lost, oldest first (131,072 are kept); each cursor knows how many. */
 struct faultline_cursor { uint64_t next, lost; };
 
-/* Events are recorded while there is at least one subscriber. kernels: KERNEL events too, whose
- * times are the device's. The cursor begins at what happens from now on. */
+/* Events are recorded while there is at least one subscriber. kernels not 0: KERNEL events too, whose
+ * times are the device's. The cursor's first event is the next one that happens. */
 FAULTLINE_API int faultline_subscribe(struct faultline_cursor *cursor, int kernels);
 FAULTLINE_API void faultline_unsubscribe(int kernels);
 /* Up to most events, oldest first. Returns how many; does not wait. */
 FAULTLINE_API size_t faultline_read(struct faultline_cursor *cursor, struct faultline_event *out, size_t most);
-/* Sleeps until a quarter of the kept events is new, or for the given time. */
+/* Sleeps until a quarter of the events that are kept are new, or for the given time. */
 FAULTLINE_API void faultline_wait(unsigned milliseconds);
-/* Afterwards each kernel that has ended has its event. */
+/* On return each kernel that had ended has its event. */
 FAULTLINE_API void faultline_flush(void);
 
 struct faultline_kernel {
@@ -108,12 +108,12 @@ FAULTLINE_API int faultline_get_counters(struct faultline_counters *out);
 struct faultline_allocation {
     uint64_t address, bytes;
     uint64_t made, freed;          /* times; freed 0: it is still there */
-    uint64_t ordinal;              /* the how manyth managed allocation of this process, from 1 */
+    uint64_t ordinal;              /* 1: the first managed allocation of this process, 2: the second, ... */
     struct faultline_counters counters; /* from faultline_count_allocations on */
 };
-/* Makes the process count for each allocation too. */
+/* From now on counters are kept for each allocation, too. */
 FAULTLINE_API int faultline_count_allocations(void);
-/* The managed allocations of this process, freed ones too. Returns how many there are; writes most at most. */
+/* The managed allocations of this process, freed ones too. Writes at most `most` of them; returns how many there are. */
 FAULTLINE_API size_t faultline_get_allocations(struct faultline_allocation *out, size_t most);
 
 /* ---- where pages are */

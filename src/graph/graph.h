@@ -77,12 +77,12 @@ CUresult executable_get(CUgraphExec handle, struct executable **out);
 CUresult list_add(struct node_list *l, struct node *n);
 bool list_has(const struct node_list *l, const struct node *n);
 
-/* An empty one; its end and that of its nodes; a copy. CUDA_ERROR_OUT_OF_MEMORY. */
+/* An empty graph; the end of a graph and its nodes; a copy of one. CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult graph_new(struct graph **out);
 void graph_free(struct graph *g);
 CUresult graph_clone(const struct graph *g, struct graph **out);
-/* Such a graph is neither cloned nor made a child, and there is one executable graph of it at a time: it allocates memory,
- * or has conditions. */
+/* Whether the graph allocates memory or has conditions: such a graph can be neither cloned nor made a child, and has
+ * one executable graph at a time. */
 bool graph_is_single(const struct graph *g);
 /* The copy of a node in a graph, its children included, or NULL. */
 struct node *graph_find_copy(const struct graph *g, uint64_t origin);
@@ -102,9 +102,10 @@ CUresult params_copy(const CUgraphNodeParams *from, CUgraphNodeParams *to, void 
 /* A copy of g to be launched. *why and *culprit say what keeps g from being one. */
 CUresult executable_new(const struct graph *g, uint64_t flags, CUgraphInstantiateResult *why,
                         const struct node **culprit, struct executable **out);
-/* Its handle is invalid at once; it goes when nothing of it is left to run. With graphs_lock and x->launch. */
+/* Its handle is invalid at once; its memory is freed when nothing of it is left to run. With graphs_lock and
+ * x->launch held. */
 void executable_free(struct executable *x);
-/* Nothing of it is issued meanwhile; takes graphs_lock as well. */
+/* Between these nothing of x is issued. executable_lock takes graphs_lock as well. */
 void executable_lock(struct executable *x);
 void executable_unlock(struct executable *x);
 /* Takes the parameters of g, whose shape is the same, or says why not. */
