@@ -57,11 +57,34 @@ static bool host_may_touch(const struct piece *p)
            !(p->attached == CU_MEM_ATTACH_SINGLE ? lent_to(p->stream) : lent_to_any());
 }
 
+static bool may_touch(const struct piece *p, unsigned processor)
+{
+    return processor == CPU ? host_may_touch(p) : p->attached != CU_MEM_ATTACH_HOST;
+}
+
 bool exclusive_permits(const struct managed *m, const struct mmu_fault *f)
 {
     const struct piece *p = piece_with(m, f->address);
-    if (!p) return true;
-    return f->processor == CPU ? host_may_touch(p) : p->attached != CU_MEM_ATTACH_HOST;
+    return !p || may_touch(p, f->processor);
+}
+
+static struct mask pages_of(const struct block *b, const struct piece *p)
+{
+    uint64_t start = p->a.base / PAGE_BYTES * PAGE_BYTES;
+    return mask_region(block_overlap(b, start, p->a.base + p->a.size + PAGE_BYTES - 1));
+}
+
+struct mask exclusive_denied(const struct block *b, unsigned processor)
+{
+    struct mask pages = { { 0 } };
+    const struct piece *p;
+    LIST_FOREACH(p, &b->range->owner->pieces, link)
+    {
+        if (may_touch(p, processor)) continue;
+        struct mask own = pages_of(b, p);
+        pages = mask_or(&pages, &own);
+    }
+    return pages;
 }
 
 /* All managed memory of such a device is its own from the beginning. */
@@ -100,8 +123,7 @@ static struct mask lendable(const struct block *b, const void *stream)
     LIST_FOREACH(p, &b->range->owner->pieces, link)
     {
         if (p->attached == CU_MEM_ATTACH_HOST || (p->attached == CU_MEM_ATTACH_SINGLE && p->stream != stream)) continue;
-        uint64_t start = p->a.base / PAGE_BYTES * PAGE_BYTES;
-        struct mask own = mask_region(block_overlap(b, start, p->a.base + p->a.size + PAGE_BYTES - 1));
+        struct mask own = pages_of(b, p);
         pages = mask_or(&pages, &own);
     }
     return pages;

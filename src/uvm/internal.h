@@ -50,6 +50,7 @@ void exclusive_init(bool (*runs)(const void *stream));    /* as uvm_init */
 CUresult exclusive_lend(int ordinal, const void *stream); /* as uvm_before_launch; takes the lock */
 bool exclusive_permits(const struct managed *m, const struct mmu_fault *f);
 bool exclusive_fits(unsigned p, uint64_t size); /* size beside all else that device p has */
+struct mask exclusive_denied(const struct block *b, unsigned processor); /* pages of it that are another's now */
 /* Devices do not take memory from one another. */
 struct hint {
     enum { HINT_NONE, HINT_PIN, HINT_THROTTLE } kind;

@@ -50,6 +50,10 @@ static void add_prefetched(struct service *s)
     if (!s->destinations || s->destinations & (s->destinations - 1)) return;
     unsigned to = (unsigned)__builtin_ctz(s->destinations);
     s->prefetched = prefetch_pages(s->b, to, &s->to[to], thrashing_pages(s->b));
+    if (uvm_exclusive) {
+        struct mask denied = exclusive_denied(s->b, s->p);
+        s->prefetched = mask_andnot(&s->prefetched, &denied);
+    }
     s->to[to] = mask_or(&s->to[to], &s->prefetched);
     if (s->b->range->policy.read_duplication == READ_DUPLICATION_ENABLED)
         s->duplicate = mask_or(&s->duplicate, &s->prefetched);

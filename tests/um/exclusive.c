@@ -5,6 +5,9 @@
 #include <faultline.h>
 
 static const char kernels[] = PTX_HEADER PTX_POKE;
+static const char waiting[] = PTX_HEADER
+    ".visible .entry wait(.param .u64 at) { .reg .pred %p; .reg .b32 %r; .reg .b64 %a; ld.param.u64 %a, [at];\n"
+    "L: ld.volatile.global.u32 %r, [%a]; setp.eq.u32 %p, %r, 0; @%p bra L; ret; }\n";
 
 static const CUmemLocation device = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0 };
 static CUfunction poke_kernel;
@@ -236,6 +239,91 @@ static void devices_share_what_one_of_them_has(void)
     EXPECT(*(uint32_t *)p, 8);
 }
 
+/* ---- at random */
+
+enum { MEMORIES = 6, STEPS = 1500 };
+static struct {
+    CUdeviceptr at;
+    unsigned attached;
+    int stream;
+} memory[MEMORIES];
+static volatile uint32_t *go_on[2]; /* what a stream's kernel waits for */
+static bool busy[2];
+static sigjmp_buf back;
+static void on_segv(int number) { siglongjmp(back, number); }
+
+static bool host_may_touch(int k)
+{
+    if (memory[k].attached == CU_MEM_ATTACH_HOST) return true;
+    return memory[k].attached == CU_MEM_ATTACH_SINGLE ? !busy[memory[k].stream] : !busy[0] && !busy[1];
+}
+
+static bool host_touches(CUdeviceptr at)
+{
+    if (sigsetjmp(back, 1)) return false;
+    *(volatile uint32_t *)at = 1;
+    return true;
+}
+
+static void run_until_told(CUfunction wait_kernel, int s)
+{
+    void *parameters[] = { &go_on[s] };
+    *go_on[s] = 0;
+    EXPECT(cuLaunchKernel(wait_kernel, 1, 1, 1, 1, 1, 1, 0, streams[s], parameters, NULL), 0);
+    busy[s] = true;
+    for (int k = 0; k < MEMORIES; k++)
+        if (memory[k].attached == CU_MEM_ATTACH_GLOBAL ||
+            (memory[k].attached == CU_MEM_ATTACH_SINGLE && memory[k].stream == s))
+            poke(memory[k].at, 7, streams[s]);
+}
+
+/* No kernel that runs may be using it. */
+static void attach(int k, int s, unsigned flags)
+{
+    bool used = memory[k].attached != CU_MEM_ATTACH_HOST && !host_may_touch(k);
+    if (used || busy[s]) return;
+    EXPECT(cuStreamAttachMemAsync(streams[s], memory[k].at, 0, flags), 0);
+    EXPECT(cuStreamSynchronize(streams[s]), 0);
+    memory[k].attached = flags;
+    memory[k].stream = s;
+}
+
+static void attach_at_random(size_t size)
+{
+    static const unsigned flags[] = { CU_MEM_ATTACH_GLOBAL, CU_MEM_ATTACH_HOST, CU_MEM_ATTACH_SINGLE };
+    struct sigaction a = { .sa_handler = on_segv, .sa_flags = SA_NODEFER };
+    CUmodule m;
+    CUfunction wait_kernel;
+    unsigned seed = (unsigned)size;
+    EXPECT(cuModuleLoadData(&m, waiting), 0);
+    EXPECT(cuModuleGetFunction(&wait_kernel, m, "wait"), 0);
+    sigaction(SIGSEGV, &a, NULL);
+    for (int s = 0; s < 2; s++) EXPECT(cuMemAllocHost((void **)&go_on[s], 4), 0);
+    for (int k = 0; k < MEMORIES; k++) {
+        memory[k].attached = flags[k % 2];
+        memory[k].at = managed(size, memory[k].attached);
+    }
+    for (int step = 0; step < STEPS; step++) {
+        int k = rand_r(&seed) % MEMORIES, s = rand_r(&seed) % 2, what = rand_r(&seed) % 10;
+        if (what < 5) {
+            EXPECT(host_touches(memory[k].at + rand_r(&seed) % size / 4 * 4), host_may_touch(k));
+        } else if (what < 6) {
+            attach(k, s, flags[rand_r(&seed) % 3]);
+        } else if (busy[s]) {
+            *go_on[s] = 1;
+            EXPECT(cuStreamSynchronize(streams[s]), 0);
+            busy[s] = false;
+        } else {
+            run_until_told(wait_kernel, s);
+        }
+    }
+    for (int s = 0; s < 2; s++) *go_on[s] = 1;
+    EXPECT(cuCtxSynchronize(), 0);
+}
+
+static void memory_that_shares_a_block_has_one_owner_each(void) { attach_at_random(64 << 10); }
+static void memory_of_its_own_has_one_owner(void) { attach_at_random(2 * MIB); }
+
 static void no_more_can_be_allocated_than_the_device_has(void)
 {
     CUdeviceptr p;
@@ -258,6 +346,8 @@ IN_CHILD(a_graphs_host_node_may_touch_what_its_branches_left, 0)
 IN_CHILD(after_a_host_function_the_next_kernel_has_the_memory, SIGSEGV)
 IN_CHILD(what_becomes_global_while_a_kernel_runs_is_not_the_hosts, SIGSEGV)
 IN_CHILD(devices_share_what_one_of_them_has, 0)
+IN_CHILD(memory_that_shares_a_block_has_one_owner_each, 0)
+IN_CHILD(memory_of_its_own_has_one_owner, 0)
 IN_CHILD(no_more_can_be_allocated_than_the_device_has, 0)
 
 int main(void)
@@ -276,6 +366,8 @@ int main(void)
         cmocka_unit_test(test_after_a_host_function_the_next_kernel_has_the_memory),
         cmocka_unit_test(test_what_becomes_global_while_a_kernel_runs_is_not_the_hosts),
         cmocka_unit_test(test_devices_share_what_one_of_them_has),
+        cmocka_unit_test(test_memory_that_shares_a_block_has_one_owner_each),
+        cmocka_unit_test(test_memory_of_its_own_has_one_owner),
         cmocka_unit_test(test_no_more_can_be_allocated_than_the_device_has),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
