@@ -150,7 +150,8 @@ static CUresult lend_block(struct block *b, unsigned to, const void *stream)
     }
     if (!r && b->resident & bit(at)) {
         pages = mask_and(&pages, &b->place[at]->resident);
-        if (!mask_empty(&pages)) r = block_map(b, to, &pages, PROT_RWA, TRACE_CAUSE_POLICY);
+        enum prot prot = native_atomics(to, at) ? PROT_RWA : PROT_RW;
+        if (!mask_empty(&pages)) r = block_map(b, to, &pages, prot, TRACE_CAUSE_POLICY);
     }
     block_check(b);
     return r;

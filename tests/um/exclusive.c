@@ -237,6 +237,17 @@ static void devices_share_what_one_of_them_has(void)
     EXPECT(faultline_residency((void *)p, 1, &at), 0);
     EXPECT(at, FAULTLINE_ON_DEVICE); /* device 0's, whose context made it */
     EXPECT(*(uint32_t *)p, 8);
+    EXPECT(cuMemAdvise(p, 4 * MIB, CU_MEM_ADVISE_SET_PREFERRED_LOCATION,
+                       (CUmemLocation){ .type = CU_MEM_LOCATION_TYPE_HOST }),
+           0);
+    EXPECT(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, parameters, NULL), 0);
+    EXPECT(cuCtxSynchronize(), 0);
+    EXPECT(cuCtxPopCurrent(&other), 0);
+    poke(p, 9, NULL);
+    EXPECT(cuCtxSynchronize(), 0);
+    EXPECT(faultline_residency((void *)p, 1, &at), 0);
+    EXPECT(at, FAULTLINE_ON_HOST);
+    EXPECT(*(uint32_t *)p, 9);
 }
 
 /* ---- at random */
