@@ -68,6 +68,7 @@ void faultline_wait(unsigned milliseconds)
 void faultline_flush(void)
 {
     uvm_settle();
+    uvm_catch_up();
     streams_trace_flush();
 }
 
@@ -114,6 +115,7 @@ int faultline_get_counters(struct faultline_counters *out)
     struct trace_region *r = trace_region();
     if (!out) return CUDA_ERROR_INVALID_VALUE;
     if (!r) return CUDA_ERROR_OUT_OF_MEMORY;
+    uvm_catch_up();
     *out = counters_of(&r->total);
     return CUDA_SUCCESS;
 }
@@ -129,6 +131,7 @@ size_t faultline_get_allocations(struct faultline_allocation *out, size_t most)
 {
     struct trace_region *r = trace_region();
     size_t n = 0;
+    uvm_catch_up();
     for (uint64_t k = 1; r && k < r->allocation_count; k++) {
         const struct trace_allocation *a = &r->allocations[k];
         if (n < most)

@@ -67,6 +67,12 @@ void uvm_settle(void)
     uvm_leave();
 }
 
+void uvm_catch_up(void)
+{
+    quiet_lock(&uvm_lock);
+    quiet_unlock(&uvm_lock);
+}
+
 /* The host faults by the page, and waits. */
 static CUresult host_fault(const struct mmu_fault *f, struct block *b)
 {

@@ -44,6 +44,9 @@ CUresult uvm_copy_engine(int ordinal, uint64_t va, uint64_t size, bool write);
  * Whoever waits for a device, or reads what was traced, calls it. */
 void uvm_settle(void);
 
+/* Faults whose threads have gone on are told of completely: a thread goes on before the service of its fault ends. */
+void uvm_catch_up(void);
+
 /* A kernel is about to be issued into the stream. Called if uvm_watches_launches. */
 extern bool uvm_watches_launches;
 CUresult uvm_before_launch(int ordinal, const void *stream);

@@ -281,6 +281,25 @@ static void a_fault_of_the_host_is_told_with_its_instruction(void)
     EXPECT(pc >= (uint64_t)write_here && pc < (uint64_t)write_here + 64, true);
 }
 
+static size_t mapped_remotely(void)
+{
+    struct faultline_counters c;
+    EXPECT(faultline_get_counters(&c), 0);
+    return c.bytes_mapped_remotely;
+}
+
+static void counters_know_all_of_the_fault_that_has_just_been_served(void)
+{
+    static const CUmemLocation device = { .type = CU_MEM_LOCATION_TYPE_DEVICE };
+    CUdeviceptr p = managed(64 * MIB);
+    EXPECT(cuMemAdvise(p, 64 * MIB, CU_MEM_ADVISE_SET_ACCESSED_BY, device), 0);
+    for (CUdeviceptr at = p; at < p + 64 * MIB; at += 2 * MIB) {
+        size_t before = mapped_remotely();
+        *(volatile char *)at = 1;
+        EXPECT(mapped_remotely(), before + 65536);
+    }
+}
+
 static void a_forked_child_has_no_managed_memory(void)
 {
     CUdeviceptr p = managed(2 * MIB);
@@ -312,6 +331,7 @@ IN_CHILD(batches_prefetch_and_discard_in_stream_order, 0)
 IN_CHILD(system_calls_read_and_write_what_is_on_a_device, 0)
 IN_CHILD(a_preferred_node_is_the_memory_policy_of_its_pages, 0)
 IN_CHILD(a_fault_of_the_host_is_told_with_its_instruction, 0)
+IN_CHILD(counters_know_all_of_the_fault_that_has_just_been_served, 0)
 IN_CHILD(a_forked_child_has_no_managed_memory, 0)
 
 int main(void)
@@ -328,6 +348,7 @@ int main(void)
         cmocka_unit_test(test_system_calls_read_and_write_what_is_on_a_device),
         cmocka_unit_test(test_a_preferred_node_is_the_memory_policy_of_its_pages),
         cmocka_unit_test(test_a_fault_of_the_host_is_told_with_its_instruction),
+        cmocka_unit_test(test_counters_know_all_of_the_fault_that_has_just_been_served),
         cmocka_unit_test(test_a_forked_child_has_no_managed_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
