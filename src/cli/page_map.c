@@ -47,7 +47,7 @@ static void print_cells(FILE *to, const struct trace_map_row *row, unsigned widt
 static void print_row(FILE *to, const struct trace_region *r, const struct trace_map_row *row, unsigned width,
                       bool colour)
 {
-    static const char *const moments[] = { "launch of", "end of", "at", "at the end" };
+    static const char *const moments[] = { "launch of", "after", "at", "at the end" };
     double ms = row->time > r->started ? (double)(row->time - r->started) / 1e6 : 0;
     char kernel[21];
     snprintf(kernel, sizeof kernel, "%s", trace_name(r, row->name));
