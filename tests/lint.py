@@ -64,6 +64,8 @@ def excepted(path, header):
 def check_includes(path, lines):
     inside = path.removeprefix("src/")
     for number, line in enumerate(lines, 1):
+        if path.endswith(".c") and line.startswith("extern ") and "environ" not in line:
+            findings.append(f"{path}:{number}: what another file defines is declared in its header")
         m = re.match(r'#include "(\w+/\w+\.h)"', line)
         if not m or not os.path.exists("src/" + m.group(1)):
             continue

@@ -20,6 +20,9 @@ extern const size_t entry_point_count;
 /* Warns once that name is not implemented. CUDA_ERROR_NOT_INITIALIZED before cuInit, else CUDA_ERROR_NOT_SUPPORTED. */
 CUresult api_not_supported(const char *name, _Atomic bool *said);
 
+/* cuLogs*: from now on hears what the library says. At cuInit. */
+void logs_init(void);
+
 /* Notes that an entry point failed; called by every export. Returns r. */
 CUresult api_failed(const char *name, CUresult r);
 

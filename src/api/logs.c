@@ -1,5 +1,6 @@
 /* Error log management: what the library says on standard error, kept and told
  * to whoever asked. Errors and warnings only, whatever FAULTLINE_LOG shows. */
+#include "api/api.h"
 #include "base/log.h"
 #include "base/thread.h"
 #include "context/context.h"

@@ -1,4 +1,6 @@
 /* The library as a whole: initialisation, devices, what kernels did wrong. */
+#include "api/api.h"
+#include "api/array.h"
 #include "base/log.h"
 #include "context/context.h"
 #include "graph/capture.h"
@@ -23,11 +25,6 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct profile profile;
 static _Atomic bool ready;
 static bool forked; /* this is a forked child of the process that called cuInit */
-
-/* Who publishes allocations of its own; each is told when a context dies, a device comes or goes. */
-extern const struct space_owner array_owner; /* api/array.c */
-
-void logs_init(void); /* api/logs.c */
 
 static void in_child(void)
 {

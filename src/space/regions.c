@@ -35,14 +35,18 @@ static bool parse(const char *line, struct region *r)
     return true;
 }
 
+/* PROCMAP_QUERY of <linux/fs.h>, which the headers of older systems lack. */
+struct procmap_query {
+    uint64_t size, flags, address, start, end, access, page_size, offset, inode;
+    uint32_t major, minor, name_size, build_id_size;
+    uint64_t name, build_id;
+};
+enum { QUERY_COVERING_OR_NEXT = 0x10, QUERY_SHARED = 8 };
+
 /* The first region that ends above va. 1: found, 0: none, -1: cannot be asked. */
 static int query(int maps, uint64_t va, struct region *r)
 {
-    struct {
-        uint64_t size, flags, address, start, end, access, page_size, offset, inode;
-        uint32_t major, minor, name_size, build_id_size;
-        uint64_t name, build_id;
-    } q = { .size = sizeof q, .flags = 0x10 /* or the next one */, .address = va };
+    struct procmap_query q = { .size = sizeof q, .flags = QUERY_COVERING_OR_NEXT, .address = va };
     char name[4096] = "";
     q.name = (uint64_t)name;
     q.name_size = sizeof name;
@@ -50,7 +54,7 @@ static int query(int maps, uint64_t va, struct region *r)
     *r = (struct region){ .start = q.start,
                           .end = q.end,
                           .prot = (int)(q.access & (PROT_READ | PROT_WRITE | PROT_EXEC)),
-                          .shared = q.access & 8,
+                          .shared = q.access & QUERY_SHARED,
                           .offset = q.offset,
                           .device = makedev(q.major, q.minor),
                           .inode = q.inode };
