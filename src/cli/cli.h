@@ -4,6 +4,9 @@
 
 #include <stdbool.h>
 
+/* Exit statuses, as shells have them; EXIT_BY_SIGNAL + n: signal n ended the program. */
+enum { EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127, EXIT_BY_SIGNAL = 128 };
+
 /* Each gets its own name as argv[0] and returns the exit status. */
 int command_run(int argc, char **argv);
 int command_devices(int argc, char **argv);

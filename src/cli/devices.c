@@ -111,12 +111,12 @@ int command_devices(int argc, char **argv)
         return strcmp(argv[1], "--help") ? 2 : 0;
     }
     const char *folder = library_folder();
-    if (!folder) return 126;
+    if (!folder) return EXIT_CANNOT_RUN;
     snprintf(path, sizeof path, "%s/libcuda.so.1", folder);
     library = dlopen(path, RTLD_NOW);
     if (!library) {
         complain("cannot load %s", dlerror());
-        return 126;
+        return EXIT_CANNOT_RUN;
     }
     CUresult r = print_machine();
     if (!r) return 0;

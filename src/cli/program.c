@@ -60,20 +60,20 @@ int program_check(const char *name)
         bool here = !access(name, F_OK);
         complain("cannot run %s: there is no such program in PATH%s%s", name, here ? "; did you mean ./" : "",
                  here ? name : "");
-        return 127;
+        return EXIT_NOT_FOUND;
     }
     if (stat(path, &s)) {
         int error = errno;
         complain("cannot run %s: %s", name, strerror(error));
-        return error == ENOENT ? 127 : 126;
+        return error == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
     }
     if (S_ISDIR(s.st_mode)) {
         complain("cannot run %s: it is a directory", name);
-        return 126;
+        return EXIT_CANNOT_RUN;
     }
     if (access(path, X_OK)) {
         complain("cannot run %s: it is not executable (chmod +x makes it so, if it is a program)", name);
-        return 126;
+        return EXIT_CANNOT_RUN;
     }
     look_inside(name, path);
     return 0;

@@ -41,9 +41,9 @@ int command_ptxc(int argc, char **argv)
     if (argc != 2) return complain("ptxc: usage: faultline ptxc FILE");
     if (!looks_like_ptx(argv[1])) return 2;
     const char *folder = library_folder();
-    if (!folder) return 126;
+    if (!folder) return EXIT_CANNOT_RUN;
     snprintf(compiler, sizeof compiler, "%s/faultline-ptxc", folder);
     execl(compiler, compiler, argv[1], "-o", "/dev/null", (char *)NULL);
     complain("cannot run %s: %s", compiler, strerror(errno));
-    return 126;
+    return EXIT_CANNOT_RUN;
 }

@@ -83,7 +83,7 @@ static int explain(const char *program, int status)
         int n = WTERMSIG(status);
         complain("%s was ended by signal %d (%s)%s", program, n, strsignal(n),
                  n == SIGSEGV || n == SIGBUS ? ": host code touched memory that is not for the host, or not now" : "");
-        return 128 + n;
+        return EXIT_BY_SIGNAL + n;
     }
     if (WEXITSTATUS(status)) complain("%s ended with exit status %d", program, WEXITSTATUS(status));
     return WEXITSTATUS(status);
@@ -107,16 +107,16 @@ static int run_program(char **argv)
     if (pid < 0) {
         unlink(report);
         complain("cannot start another process: %s", strerror(errno));
-        return 126;
+        return EXIT_CANNOT_RUN;
     }
     if (!pid) {
         sigprocmask(SIG_SETMASK, &before, NULL);
         prctl(PR_SET_PDEATHSIG, SIGTERM);
-        if (getppid() != parent) _exit(126);
+        if (getppid() != parent) _exit(EXIT_CANNOT_RUN);
         execvp(*argv, argv);
         int error = errno;
         complain("cannot run %s: %s", *argv, strerror(error));
-        _exit(error == ENOENT ? 127 : 126);
+        _exit(error == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN);
     }
     /* The terminal sends these to the program as well; it decides whether they end it. */
     signal(SIGINT, SIG_IGN);
@@ -126,7 +126,7 @@ static int run_program(char **argv)
     sigaction(SIGHUP, &action, NULL);
     sigprocmask(SIG_SETMASK, &before, NULL);
     while (waitpid(pid, &status, 0) < 0)
-        if (errno != EINTR) return 126;
+        if (errno != EINTR) return EXIT_CANNOT_RUN;
     int result = explain(*argv, status);
     if (*report) {
         if (result) report_print(report);
@@ -162,9 +162,9 @@ int command_run(int argc, char **argv)
         return 2;
     }
     const char *folder = library_folder();
-    if (!folder) return 126;
+    if (!folder) return EXIT_CANNOT_RUN;
     set_library_path(folder);
-    if (!watch_begin(&watch)) return 126;
+    if (!watch_begin(&watch)) return EXIT_CANNOT_RUN;
     int result = run_program(argv + optind);
     watch_end();
     return result;
