@@ -146,25 +146,24 @@ static void shape(struct matrix *m, enum fl_matrix_type type, uint32_t rows, uin
 
 static void product(struct fl_block *b, uint32_t base, const struct fl_image_segment *s)
 {
-    uint32_t rows = s->imm0 & 255, depth = s->imm0 >> 8 & 255, columns = s->imm1 & 255;
-    bool wmma = s->imm1 & 256, saturate = s->imm0 >> 30 & 1;
+    const struct fl_matrix_product p = fl_product(s->imm0, s->imm1);
     struct matrix a, x, c;
-    shape(&a, s->imm0 >> 16 & 15, rows, depth);
-    shape(&x, s->imm0 >> 20 & 15, depth, columns);
-    shape(&c, s->imm0 >> 24 & 7, rows, columns);
-    uint32_t at = gather(&a, PART_A, wmma, b, base, 0);
-    at = gather(&x, PART_B, wmma, b, base, at);
-    gather(&c, PART_C, wmma, b, base, at);
-    for (uint32_t i = 0; i < rows; i++)
-        for (uint32_t k = 0; k < depth; k++) {
-            double v = a.v[i * depth + k];
-            for (uint32_t j = 0; j < columns; j++) {
-                double *sum = &c.v[i * columns + j];
-                *sum = a.type == FL_MATRIX_F64 ? fma(v, x.v[k * columns + j], *sum) : *sum + v * x.v[k * columns + j];
+    shape(&a, p.a, p.rows, p.depth);
+    shape(&x, p.b, p.depth, p.columns);
+    shape(&c, p.c, p.rows, p.columns);
+    uint32_t at = gather(&a, PART_A, p.wmma, b, base, 0);
+    at = gather(&x, PART_B, p.wmma, b, base, at);
+    gather(&c, PART_C, p.wmma, b, base, at);
+    for (uint32_t i = 0; i < p.rows; i++)
+        for (uint32_t k = 0; k < p.depth; k++) {
+            double v = a.v[i * p.depth + k];
+            for (uint32_t j = 0; j < p.columns; j++) {
+                double *sum = &c.v[i * p.columns + j], y = x.v[k * p.columns + j];
+                *sum = p.a == FL_MATRIX_F64 ? fma(v, y, *sum) : *sum + v * y;
             }
         }
-    c.type = s->imm0 >> 27 & 7;
-    scatter(&c, wmma, saturate, b, base);
+    c.type = p.d;
+    scatter(&c, p.wmma, p.saturated, b, base);
 }
 
 /* ---- rows in memory */
@@ -172,12 +171,13 @@ static void product(struct fl_block *b, uint32_t base, const struct fl_image_seg
 static void rows(struct fl_block *b, uint32_t base, const struct fl_image_segment *s)
 {
     const uint64_t *row = b->op_a + base;
+    bool transposed = s->imm0 & FL_ROWS_TRANSPOSED;
     for (uint32_t lane = 0; lane < LANES; lane++)
-        for (uint32_t k = 0; k < (s->imm0 & 255); k++) {
+        for (uint32_t k = 0; k < (s->imm0 & FL_ROWS_MATRICES); k++) {
             uint64_t to[2] = { row[k * 8 + lane / 4] + lane % 4 * 4 };
-            if (s->imm0 & 256)
+            if (transposed)
                 for (uint32_t n = 0; n < 2; n++) to[n] = row[k * 8 + lane % 4 * 2 + n] + lane / 4 * 2;
-            uint32_t each = s->imm0 & 256 ? 2 : 1;
+            uint32_t each = transposed ? 2 : 1;
             memcpy(words(b, base + lane) + k * each * 2, to, each * 8);
         }
 }

@@ -44,6 +44,7 @@
 #ifndef FL_PTX_ABI_H
 #define FL_PTX_ABI_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define FL_ABI_VERSION 11u
@@ -138,15 +139,14 @@ enum fl_warp_op {
     FL_WARP_ELECT,      /* result = lowest lane of the mask, pred = am I it */
     FL_WARP_MMA,        /* op_matrix: A, B, C; D */
     FL_WARP_ROWS,       /* op_a = address of a row; op_matrix: the 64-bit addresses that the lane
-                                                      accesses. imm0 = matrices, | 256 if transposed: two for each */
+                                                      accesses, two for each register if transposed. imm0: FL_ROWS_* */
     FL_WARP_TRANSPOSE,  /* op_matrix: a register; a register */
 };
 
 /* Matrix operations of whole warps. Their operands, and then their results, are registers in op_matrix, one after
- * the other, of 64 bits in two words. imm0 of FL_WARP_MMA: rows | depth << 8 | type of A << 16 | of B << 20 | of C << 24
- * | of D << 27 | saturated << 30; imm1: columns | 256 if it is a wmma, whose fragments' layout is our own: element n,
- * in rows, is one of lane n / (elements / 32). */
+ * the other, of 64 bits in two words. */
 enum { FL_MATRIX_WORDS = 32, FL_MATRIX_DATA = 16 /* stmatrix: where its registers begin */ };
+enum { FL_ROWS_MATRICES = 255, FL_ROWS_TRANSPOSED = 256 }; /* imm0: how many matrices, and whether they are */
 enum fl_matrix_type {
     FL_MATRIX_F16,
     FL_MATRIX_BF16,
@@ -174,6 +174,33 @@ static inline uint32_t fl_matrix_packed(enum fl_matrix_type t)
     }
 }
 static inline uint32_t fl_matrix_words(enum fl_matrix_type t) { return t == FL_MATRIX_F64 ? 2 : 1; }
+
+/* What FL_WARP_MMA computes: D = A B + C. A has rows and depth, B depth and columns. */
+struct fl_matrix_product {
+    uint32_t rows, depth, columns;
+    enum fl_matrix_type a, b, c, d;
+    bool saturated;
+    bool wmma; /* fragments have a layout of our own: element n, in rows, is one of lane n / (elements / 32) */
+};
+/* As imm0 and imm1 of its segment, and back. */
+static inline uint32_t fl_product_imm0(const struct fl_matrix_product *p)
+{
+    return p->rows | p->depth << 8 | (uint32_t)p->a << 16 | (uint32_t)p->b << 20 | (uint32_t)p->c << 24 |
+           (uint32_t)p->d << 27 | (uint32_t)p->saturated << 30;
+}
+static inline uint32_t fl_product_imm1(const struct fl_matrix_product *p) { return p->columns | (uint32_t)p->wmma << 8; }
+static inline struct fl_matrix_product fl_product(uint32_t imm0, uint32_t imm1)
+{
+    return (struct fl_matrix_product){ .rows = imm0 & 255,
+                                       .depth = imm0 >> 8 & 255,
+                                       .columns = imm1 & 255,
+                                       .a = (enum fl_matrix_type)(imm0 >> 16 & 15),
+                                       .b = (enum fl_matrix_type)(imm0 >> 20 & 15),
+                                       .c = (enum fl_matrix_type)(imm0 >> 24 & 7),
+                                       .d = (enum fl_matrix_type)(imm0 >> 27 & 7),
+                                       .saturated = imm0 >> 30 & 1,
+                                       .wmma = imm1 >> 8 & 1 };
+}
 
 enum { FL_SEG_FULL_MASK = 1,       /* the member mask is the constant 0xffffffff; op_mask is not written */
        FL_SEG_CONVERGED = 2,       /* a warp operation without .sync: its members are the lanes that wait

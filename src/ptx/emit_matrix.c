@@ -151,13 +151,21 @@ void matrix_describe(const struct instr *i, struct fl_image_segment *s)
         s->op = FL_WARP_TRANSPOSE;
     } else if (i->op == OP_ldmatrix || i->op == OP_stmatrix) {
         s->op = FL_WARP_ROWS;
-        s->imm0 = matrices(i) | (has(i, MOD_trans) ? 256u : 0);
+        s->imm0 = matrices(i) | (has(i, MOD_trans) ? (uint32_t)FL_ROWS_TRANSPOSED : 0);
     } else {
         struct product p = product_of(i);
+        const struct fl_matrix_product product = { .rows = p.shape.m,
+                                                   .depth = p.shape.k,
+                                                   .columns = p.shape.n,
+                                                   .a = p.a,
+                                                   .b = p.b,
+                                                   .c = p.c,
+                                                   .d = p.d,
+                                                   .saturated = has(i, MOD_satfinite),
+                                                   .wmma = i->op == OP_wmma };
         s->op = FL_WARP_MMA;
-        s->imm0 = p.shape.m | p.shape.k << 8 | (uint32_t)p.a << 16 | (uint32_t)p.b << 20 | (uint32_t)p.c << 24 |
-                  (uint32_t)p.d << 27 | (uint32_t)has(i, MOD_satfinite) << 30;
-        s->imm1 = p.shape.n | (i->op == OP_wmma ? 256u : 0);
+        s->imm0 = fl_product_imm0(&product);
+        s->imm1 = fl_product_imm1(&product);
     }
 }
 
@@ -297,7 +305,8 @@ static struct fragment fragment_of(const struct instr *i)
 static const char *element_at(struct emitter *e, const struct fragment *f, const char *base, const char *stride,
                               unsigned n)
 {
-    unsigned bytes = f->type == FL_MATRIX_F64 ? 8 : 4 / fl_matrix_packed(f->type), shift = (unsigned)__builtin_ctz(f->columns);
+    unsigned bytes = f->type == FL_MATRIX_F64 ? 8 : 4 / fl_matrix_packed(f->type),
+             shift = (unsigned)__builtin_ctz(f->columns);
     const char *linear =
         emit(e, "add i32 %s, %u", emit(e, "mul i32 %s, %u", emit(e, "and i32 %s, 31", e->t), f->each), n);
     const char *row = emit(e, "lshr i32 %s, %u", linear, shift),
@@ -313,8 +322,8 @@ bool emit_matrix(struct emitter *e, const struct instr *i)
     if (i->op != OP_wmma) return false;
     if (!has(i, MOD_load) && !has(i, MOD_store)) refuse(i);
     struct fragment f = fragment_of(i);
-    unsigned memory = f.store ? 0 : 1, bits = f.type == FL_MATRIX_F64 ? 64 : 32 / fl_matrix_packed(f.type), per = fl_matrix_packed(f.type),
-             whole = f.type == FL_MATRIX_F64 ? 64 : 32;
+    unsigned memory = f.store ? 0 : 1, bits = f.type == FL_MATRIX_F64 ? 64 : 32 / fl_matrix_packed(f.type),
+             per = fl_matrix_packed(f.type), whole = f.type == FL_MATRIX_F64 ? 64 : 32;
     need_operands(e, i, 2, 3);
     const char *group, *base = address_of(e, i, &i->ops[memory], i->space, bits / 8, &group),
                        *stride = i->nops > 2 ? value(e, &i->ops[2], T_b32) : arena_printf("%u", f.columns);
