@@ -25,6 +25,7 @@ static void finish(int status)
 {
     char byte = (char)status;
     if (status_fd >= 0 && write(status_fd, &byte, 1) != 1) status = EXIT_INTERNAL;
+    fflush(stdout); /* what was asked to be dumped */
     /* nothing is worth being taken apart: the process ends */
     _Exit(status);
 }
