@@ -4,14 +4,17 @@
  *
  * While pages are protected a store to them waits, so the thread that copies
  * must not make one: not to the heap, not to its caller's stack. It is a thread
- * of its own, and between protecting and moving calls nothing that could. */
+ * of its own, and between protecting and moving calls nothing that could. Nor
+ * does its caller make one meanwhile: for a SIGSEGV there would be no stack. */
 #include "space/replace.h"
 #include "base/log.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <linux/userfaultfd.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -224,10 +227,34 @@ static CUresult replace(uint64_t va, uint64_t size, char *with, int prot, int ol
     return r;
 }
 
+/* The caller waits, and does nothing else; the thread is done. Under the lock. */
+static _Atomic int waiting, done;
+
+/* Begins to wait, and waits, without a store to the stack, whatever the compiler would make of it. */
+static void wait_for_thread(void)
+{
+#if defined __x86_64__
+    register long timeout __asm__("r10") = 0;
+    __asm__ volatile("movl $1, (%[waiting])\n"
+                     "1: movl %[futex], %%eax\n"
+                     "syscall\n"
+                     "cmpl $0, (%%rdi)\n"
+                     "je 1b"
+                     :
+                     : [waiting] "r"(&waiting), [futex] "i"(SYS_futex), "D"(&done), "S"((long)FUTEX_WAIT_PRIVATE),
+                       "d"(0L), "r"(timeout)
+                     : "rax", "rcx", "r11", "cc", "memory");
+#else
+    atomic_store(&waiting, 1);
+    while (!atomic_load(&done)) syscall(SYS_futex, &done, FUTEX_WAIT_PRIVATE, 0, NULL);
+#endif
+}
+
 static void *run(void *arg)
 {
     struct job j = *(struct job *)arg; /* may lie in what is replaced */
     j.result = CUDA_SUCCESS;
+    while (!atomic_load(&waiting)) sched_yield();
     for (uint64_t at = 0; at < j.size && !j.result; at += PIECE) {
         uint64_t size = j.size - at < PIECE ? j.size - at : PIECE;
         /* memory is found before anybody has to wait for it */
@@ -236,6 +263,8 @@ static void *run(void *arg)
         if (j.result) munmap(j.with + at, j.size - at);
     }
     ((struct job *)arg)->result = j.result;
+    atomic_store(&done, 1);
+    syscall(SYS_futex, &done, FUTEX_WAKE_PRIVATE, 1);
     return NULL;
 }
 
@@ -259,13 +288,18 @@ CUresult pages_replace(uint64_t va, uint64_t size, void *with, int prot, int old
     sigfillset(&all);
     sigdelset(&all, SIGSEGV);
     pthread_sigmask(SIG_SETMASK, &all, &old);
+    atomic_store(&waiting, 0);
+    atomic_store(&done, 0);
     int error = pthread_create(&thread, &attributes, run, &job);
+    if (error) {
+        munmap(with, size);
+    } else {
+        wait_for_thread();
+        pthread_join(thread, NULL);
+    }
+    /* the application's handlers would have stored to the stack, too */
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     pthread_attr_destroy(&attributes);
-    if (error)
-        munmap(with, size);
-    else
-        pthread_join(thread, NULL);
     munmap(stack, STACK);
     pthread_mutex_unlock(&lock);
     return job.result;
