@@ -173,21 +173,17 @@ static CUresult do_steps(void *arg)
         if (t->discard) r = discard_whole_pages(t->va, t->size);
         if (t->prefetch && !r) r = uvm_prefetch(t->va, t->size, t->target);
     }
-    /* who called is told of no room if it can be known then; later it does no harm: nothing depends on where memory is */
+    /* to a full device nothing comes, and nobody is told (observed on H200): nothing depends on where memory is */
     return r == CUDA_ERROR_OUT_OF_MEMORY ? CUDA_SUCCESS : r;
 }
 
-static bool has_room(const struct move *m)
-{
-    return m->ordinary || m->target.type != CU_MEM_LOCATION_TYPE_DEVICE || uvm_has_room(m->target.id);
-}
-
-/* The stream that the caller means. */
-static CUresult moving_stream(CUstream handle, struct stream **out)
+/* The stream that the caller means. What is refused for its flags ends no capture (observed on H200). */
+static CUresult moving_stream(CUstream handle, unsigned long long flags, struct stream **out)
 {
     struct context *c;
     CUresult r = context_current(&c);
-    return r || (r = stream_get(c, handle, false, out)) ? r : capture_refuse(*out);
+    if (r || (r = stream_get(c, handle, false, out))) return r;
+    return flags ? CUDA_ERROR_INVALID_VALUE : capture_refuse(*out);
 }
 
 static CUresult move(struct stream *s, const struct move *moves, size_t count, bool discard, bool prefetch)
@@ -197,17 +193,14 @@ static CUresult move(struct stream *s, const struct move *moves, size_t count, b
     _Alignas(struct steps) char few[sizeof(struct steps) + 4 * sizeof(struct step)];
     struct steps *steps = bytes <= sizeof few ? (void *)few : malloc(bytes);
     uint64_t total = 0;
-    bool full = false;
     if (!steps) return CUDA_ERROR_OUT_OF_MEMORY;
     steps->count = 0;
     for (size_t k = 0; k < count; k++) {
-        if (prefetch && !has_room(&moves[k]) && !stream_query(s)) full = true;
         if (moves[k].ordinary) continue;
         steps->step[steps->count++] = (struct step){ moves[k].p, moves[k].size, moves[k].target, discard, prefetch };
         total += moves[k].size;
     }
-    CUresult r = full ? CUDA_ERROR_OUT_OF_MEMORY
-                      : (total <= SHORT_MOVE ? stream_enqueue_short : stream_enqueue)(s, do_steps, steps, bytes);
+    CUresult r = (total <= SHORT_MOVE ? stream_enqueue_short : stream_enqueue)(s, do_steps, steps, bytes);
     if ((char *)steps != few) free(steps);
     for (size_t k = 0; k < count && prefetch && !r; k++)
         r = moves[k].ordinary ? pageable_prefetch(moves[k].p, moves[k].size, moves[k].shown)
@@ -219,9 +212,9 @@ static CUresult prefetch(CUdeviceptr p, size_t count, CUmemLocation l, unsigned 
 {
     struct stream *s;
     struct move m = { .p = p, .size = count, .shown = l };
-    CUresult r = moving_stream(handle, &s);
+    CUresult r = moving_stream(handle, flags, &s);
     if (r) return r;
-    if (flags || !p || !count) return CUDA_ERROR_INVALID_VALUE;
+    if (!p || !count) return CUDA_ERROR_INVALID_VALUE;
     if ((r = resolve(l, &m.target))) return r;
     if ((r = managed(p, count, &m.a)) && !(m.ordinary = ordinary(p, count))) return r;
     if (l.type == CU_MEM_LOCATION_TYPE_HOST) m.shown = m.target;
@@ -275,10 +268,9 @@ static CUresult do_batch(const struct batch *b, CUstream handle)
 {
     struct stream *s;
     struct move *moves;
-    CUresult r = moving_stream(handle, &s);
+    CUresult r = moving_stream(handle, b->flags, &s);
     if (r) return r;
-    if (!handle || handle == CU_STREAM_LEGACY || b->flags || !b->p || !b->size || !b->count)
-        return CUDA_ERROR_INVALID_VALUE;
+    if (!handle || handle == CU_STREAM_LEGACY || !b->p || !b->size || !b->count) return CUDA_ERROR_INVALID_VALUE;
     if (b->prefetch && (!b->location || !b->index || !b->locations || b->locations > b->count))
         return CUDA_ERROR_INVALID_VALUE;
     if (!(moves = calloc(b->count, sizeof *moves))) return CUDA_ERROR_OUT_OF_MEMORY;

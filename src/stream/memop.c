@@ -82,6 +82,7 @@ static CUresult address(struct op *o, CUdeviceptr at)
     if (!at || at % (o->wide ? 8 : 4)) return CUDA_ERROR_INVALID_VALUE;
     struct allocation a;
     if (!space_look(at, &a) || at - a.base > a.size - (o->wide ? 8 : 4)) return CUDA_ERROR_INVALID_VALUE;
+    if (a.kind == ALLOCATION_MANAGED) return CUDA_ERROR_INVALID_VALUE; /* observed on H200 */
     /* mapped memory is what each device was given; anything else a stream reaches */
     unsigned need = o->kind == OP_WRITE ? PROT_DEVICE_WRITE : PROT_DEVICE_READ;
     if (a.kind == ALLOCATION_MAPPED && !(space_access(&a, o->device) & need)) return CUDA_ERROR_INVALID_VALUE;

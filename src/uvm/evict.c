@@ -85,17 +85,6 @@ static struct chunk *victim(unsigned p)
     return NULL;
 }
 
-static bool has_space(const struct vram *v) { return v->capacity - v->used >= VRAM_CHUNK; }
-
-bool uvm_has_room(int ordinal)
-{
-    if (has_space(&devices[ordinal].vram)) return true;
-    quiet_lock(&uvm_lock);
-    bool some = victim(1 + (unsigned)ordinal) != NULL || has_space(&devices[ordinal].vram);
-    quiet_unlock(&uvm_lock);
-    return some;
-}
-
 static void drop(struct chunk *c)
 {
     TAILQ_REMOVE(&lists[c->processor][c->list], c, link);

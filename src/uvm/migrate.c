@@ -147,5 +147,6 @@ static CUresult engine_writes(struct block *b, const struct mask *pages, unsigne
 CUresult uvm_copy_engine(int ordinal, uint64_t va, uint64_t size, bool write)
 {
     if (!size || va < space_managed_base() || va >= space_managed_end()) return CUDA_SUCCESS;
-    return for_all_blocks(va, size, write ? engine_writes : engine_reads, 1 + (unsigned)ordinal);
+    CUresult r = for_all_blocks(va, size, write ? engine_writes : engine_reads, 1 + (unsigned)ordinal);
+    return r == CUDA_ERROR_OUT_OF_MEMORY ? sticky_set(CUDA_ERROR_ILLEGAL_ADDRESS) : r;
 }

@@ -33,11 +33,10 @@ CUresult uvm_advise(uint64_t va, uint64_t size, CUmem_advise advice, CUmemLocati
 /* Moves, duplicates, populates; the calling thread does the work (a stream's turn has come). */
 CUresult uvm_prefetch(uint64_t va, uint64_t size, CUmemLocation location);
 CUresult uvm_discard(uint64_t va, uint64_t size);
-/* Whether managed memory can come to the device: it has some already, or has room. */
-bool uvm_has_room(int ordinal);
 
 /* A device's copy engine is about to touch managed memory (copies, memsets): faults and migrates
- * by the same table. Memory that is not managed is skipped. */
+ * by the same table. Memory that is not managed is skipped. To a full device, from which nothing can be
+ * evicted, it is an access to nothing, as a kernel's (observed on H200): CUDA_ERROR_ILLEGAL_ADDRESS, which stays. */
 CUresult uvm_copy_engine(int ordinal, uint64_t va, uint64_t size, bool write);
 
 /* The devices are idle, as far as somebody waited for them: decides on the faults that have gathered.

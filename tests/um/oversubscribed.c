@@ -104,13 +104,31 @@ static void take_the_device(void)
     while (!cuMemAlloc(&p, 2 * MIB)) continue;
 }
 
-static void a_prefetch_without_room_is_an_error_and_not_more(void)
+static void a_prefetch_without_room_brings_nothing(void)
 {
     CUdeviceptr p = (CUdeviceptr)words;
     take_the_device();
-    EXPECT(cuMemPrefetchAsync(p, 4096, device, 0, NULL), CUDA_ERROR_OUT_OF_MEMORY);
-    EXPECT(cuMemPrefetchAsync(p, 32 * MIB, device, 0, NULL), CUDA_ERROR_OUT_OF_MEMORY);
+    EXPECT(cuMemPrefetchAsync(p, 4096, device, 0, NULL), 0);
+    EXPECT(cuMemPrefetchAsync(p, 32 * MIB, device, 0, NULL), 0);
     EXPECT(cuCtxSynchronize(), 0);
+}
+
+/* As an H200 answers. */
+static void a_copy_without_room_is_an_access_to_nothing(void)
+{
+    CUdeviceptr p = (CUdeviceptr)words, other;
+    EXPECT(cuMemAlloc(&other, 2 * MIB), 0);
+    take_the_device();
+    EXPECT(cuMemcpyDtoD(other, p, 2 * MIB), CUDA_ERROR_ILLEGAL_ADDRESS);
+    EXPECT(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+    EXPECT(cuMemsetD8(other, 0, 1), CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+static void a_memset_without_room_is_an_access_to_nothing(void)
+{
+    take_the_device();
+    EXPECT(cuMemsetD8Async((CUdeviceptr)words, 1, 2 * MIB, NULL), 0);
+    EXPECT(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
 static void block(void *done)
@@ -135,7 +153,9 @@ IN_CHILD(threads_that_all_go_over_all_of_it_end_soon, 0)
 IN_CHILD(each_kernel_fetches_it_anew, 0)
 IN_CHILD(advice_loses_nothing, 0)
 IN_CHILD(other_memory_takes_all_of_the_device, 0)
-IN_CHILD(a_prefetch_without_room_is_an_error_and_not_more, 0)
+IN_CHILD(a_prefetch_without_room_brings_nothing, 0)
+IN_CHILD(a_copy_without_room_is_an_access_to_nothing, 0)
+IN_CHILD(a_memset_without_room_is_an_access_to_nothing, 0)
 IN_CHILD(a_prefetch_that_finds_no_room_later_does_no_harm, 0)
 
 int main(void)
@@ -145,7 +165,9 @@ int main(void)
         cmocka_unit_test(test_each_kernel_fetches_it_anew),
         cmocka_unit_test(test_advice_loses_nothing),
         cmocka_unit_test(test_other_memory_takes_all_of_the_device),
-        cmocka_unit_test(test_a_prefetch_without_room_is_an_error_and_not_more),
+        cmocka_unit_test(test_a_prefetch_without_room_brings_nothing),
+        cmocka_unit_test(test_a_copy_without_room_is_an_access_to_nothing),
+        cmocka_unit_test(test_a_memset_without_room_is_an_access_to_nothing),
         cmocka_unit_test(test_a_prefetch_that_finds_no_room_later_does_no_harm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
