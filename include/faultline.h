@@ -125,7 +125,7 @@ enum {
     FAULTLINE_DUPLICATED = 0x80    /* set beside one of these: further processors have a copy to read */
 };
 /* One byte for each 4 KiB page from address on, which is rounded down to a page. All must be managed
- * memory: CUDA_ERROR_INVALID_VALUE. */
+ * memory, or ordinary memory that kernels reach: CUDA_ERROR_INVALID_VALUE. */
 FAULTLINE_API int faultline_residency(const void *address, size_t pages, uint8_t *out);
 
 #ifdef __cplusplus

@@ -150,7 +150,7 @@ struct move {
 struct step {
     uint64_t va, size;
     CUmemLocation target;
-    bool discard, prefetch;
+    bool discard, prefetch, ordinary;
 };
 struct steps {
     size_t count;
@@ -171,7 +171,7 @@ static CUresult do_steps(void *arg)
     for (size_t k = 0; k < s->count && !r; k++) {
         const struct step *t = &s->step[k];
         if (t->discard) r = discard_whole_pages(t->va, t->size);
-        if (t->prefetch && !r) r = uvm_prefetch(t->va, t->size, t->target);
+        if (t->prefetch && !r) r = (t->ordinary ? pageable_prefetch : uvm_prefetch)(t->va, t->size, t->target);
     }
     /* to a full device nothing comes, and nobody is told (observed on H200): nothing depends on where memory is */
     return r == CUDA_ERROR_OUT_OF_MEMORY ? CUDA_SUCCESS : r;
@@ -196,14 +196,17 @@ static CUresult move(struct stream *s, const struct move *moves, size_t count, b
     if (!steps) return CUDA_ERROR_OUT_OF_MEMORY;
     steps->count = 0;
     for (size_t k = 0; k < count; k++) {
-        if (moves[k].ordinary) continue;
-        steps->step[steps->count++] = (struct step){ moves[k].p, moves[k].size, moves[k].target, discard, prefetch };
+        /* discarding ordinary memory does nothing */
+        if (moves[k].ordinary && !prefetch) continue;
+        steps->step[steps->count++] = (struct step){
+            moves[k].p, moves[k].size, moves[k].target, discard && !moves[k].ordinary, prefetch, moves[k].ordinary
+        };
         total += moves[k].size;
     }
     CUresult r = (total <= SHORT_MOVE ? stream_enqueue_short : stream_enqueue)(s, do_steps, steps, bytes);
     if ((char *)steps != few) free(steps);
     for (size_t k = 0; k < count && prefetch && !r; k++)
-        r = moves[k].ordinary ? pageable_prefetch(moves[k].p, moves[k].size, moves[k].shown)
+        r = moves[k].ordinary ? pageable_prefetched(moves[k].p, moves[k].size, moves[k].shown)
                               : attributes_prefetched(&moves[k].a, moves[k].p, moves[k].size, moves[k].shown);
     return r;
 }

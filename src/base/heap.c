@@ -11,6 +11,13 @@
 /* it sees what is used too late, or never given back */
 void *heap_take(size_t size) { return calloc(1, size); }
 void heap_give(void *p) { free(p); }
+bool heap_is_apart(void) { return false; }
+bool heap_overlaps(uint64_t va, uint64_t end, uint64_t *from, uint64_t *to)
+{
+    *from = va;
+    *to = end;
+    return true;
+}
 #else
 
 enum { SIZES = 24, REGION = 1 << 20 };
@@ -27,10 +34,59 @@ static char *at, *end; /* what is left of the newest region */
 /* 32, 48, 64, 96, ... */
 static size_t bytes(unsigned step) { return (step % 2 ? (size_t)48 : 32) << step / 2; }
 
+/* What has been mapped; neighbours are one. More than there is room for: there are some anywhere. */
+enum { SPANS = 1024 };
+static struct span {
+    uint64_t from, to;
+} spans[SPANS];
+static unsigned span_count;
+static bool spans_full;
+
+bool heap_is_apart(void) { return true; }
+
+/* Under the lock. */
+static void note(uint64_t from, uint64_t to)
+{
+    for (unsigned k = 0; k < span_count; k++) {
+        struct span *s = &spans[k];
+        if (from > s->to || to < s->from) continue;
+        if (from < s->from) s->from = from;
+        if (to > s->to) s->to = to;
+        return;
+    }
+    if (span_count < SPANS)
+        spans[span_count++] = (struct span){ from, to };
+    else
+        spans_full = true;
+}
+
+bool heap_overlaps(uint64_t va, uint64_t end, uint64_t *from, uint64_t *to)
+{
+    bool found = false;
+    quiet_lock(&lock);
+    for (unsigned k = 0; k < span_count; k++) {
+        const struct span *s = &spans[k];
+        if (s->from >= end || s->to <= va || (found && s->from >= *from)) continue;
+        *from = s->from;
+        *to = s->to;
+        found = true;
+    }
+    if (spans_full) {
+        *from = va;
+        *to = end;
+        found = true;
+    }
+    quiet_unlock(&lock);
+    return found;
+}
+
+/* Under the lock. */
 static void *map(size_t size)
 {
     void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return p == MAP_FAILED ? NULL : p;
+    if (p == MAP_FAILED) return NULL;
+    note((uint64_t)p, (uint64_t)p + ((size + 4095) & ~4095ul));
+    return p;
 }
 
 /* Under the lock. */
@@ -46,14 +102,15 @@ static struct cell *cut(size_t size)
     return (struct cell *)(at - size);
 }
 
-static struct cell *take(unsigned step)
+/* Of the size of a step; step SIZES: a mapping of its own. */
+static struct cell *take(unsigned step, size_t size)
 {
     quiet_lock(&lock);
-    struct cell *c = unused[step];
+    struct cell *c = step < SIZES ? unused[step] : NULL;
     if (c)
         unused[step] = c->next;
     else
-        c = cut(bytes(step));
+        c = step < SIZES ? cut(bytes(step)) : map(size);
     quiet_unlock(&lock);
     return c;
 }
@@ -63,7 +120,7 @@ void *heap_take(size_t size)
     unsigned step = 0;
     size += sizeof(struct cell);
     while (step < SIZES && bytes(step) < size) step++;
-    struct cell *c = step < SIZES ? take(step) : map(size);
+    struct cell *c = take(step, size);
     if (!c) return NULL;
     c->size = step < SIZES ? step : size;
     return memset(c + 1, 0, size - sizeof *c);

@@ -53,6 +53,12 @@ static int call(int fd, unsigned long request, void *argument)
     return r < 0 ? errno : 0;
 }
 
+int userfault_register_present(int fd, uint64_t va, uint64_t size)
+{
+    struct uffdio_register r = { .range = { va, size }, .mode = UFFDIO_REGISTER_MODE_MINOR | UFFDIO_REGISTER_MODE_WP };
+    return call(fd, UFFDIO_REGISTER, &r);
+}
+
 int userfault_register(int fd, uint64_t va, uint64_t size)
 {
     struct uffdio_register r = {

@@ -19,6 +19,8 @@ int userfault_open(enum userfault_kind kind);
 
 /* Each returns 0 or an errno value. Any process that holds the descriptor may call them. */
 int userfault_register(int fd, uint64_t va, uint64_t size);
+/* The same, but pages that have no memory yet get it from the kernel, unseen. */
+int userfault_register_present(int fd, uint64_t va, uint64_t size);
 /* Entries that are missing are filled in by the kernel from now on; write protection is lifted. Wakes nobody. */
 int userfault_unregister(int fd, uint64_t va, uint64_t size);
 /* Enters pages that have physical memory, and wakes who waits for them; those already entered get the protection

@@ -3,6 +3,7 @@
 #include "device/device.h"
 #include "base/futex.h"
 #include "base/log.h"
+#include "processor/processor.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -199,7 +200,10 @@ static void launch(const struct command *c)
 static void apply(const struct command *c)
 {
     switch (c->kind) {
-    case COMMAND_MAP: agent_map(c->map.va, c->map.size, c->map.backing, c->map.offset, c->map.prot); break;
+    case COMMAND_MAP:
+        agent_map(c->map.va, c->map.size, c->map.backing, c->map.offset, c->map.prot);
+        if (c->map.prot & PROT_DEVICE_WATCHED) managed_watch(c->map.va, c->map.size);
+        break;
     case COMMAND_UNMAP: agent_unmap(c->map.va, c->map.size); break;
     case COMMAND_PROTECT: agent_protect(c->map.va, c->map.size, c->map.prot); break;
     case COMMAND_MANAGE: managed_map(c->map.va, c->map.size, c->map.backing); break;

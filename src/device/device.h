@@ -32,6 +32,8 @@ void managed_open(void);           /* before there are other threads */
 /* Tells the host that this process is ready, and gives it what it needs; false: the host is gone. */
 bool managed_hello(void);
 void managed_map(uint64_t va, uint64_t size, uint64_t backing);
+/* What is mapped there permits nothing until the host makes entries. */
+void managed_watch(uint64_t va, uint64_t size);
 void managed_change(uint64_t va, uint64_t size, int prot);
 /* Does what the host has asked for, if nobody else is at it. Async-signal-safe. */
 bool managed_requests(void);

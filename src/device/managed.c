@@ -34,10 +34,8 @@ bool managed_hello(void)
     return message_send(host_socket, &hello, sizeof hello, userfault);
 }
 
-void managed_map(uint64_t va, uint64_t size, uint64_t backing)
+void managed_watch(uint64_t va, uint64_t size)
 {
-    agent_map(va, size, backing, 0, 3);
-    /* what is mapped is mapped for reading and writing: a child that makes it private wants that */
     int error = userfault >= 0                          ? userfault_register(userfault, va, size)
                 : mprotect((void *)va, size, PROT_NONE) ? errno
                                                         : 0;
@@ -45,6 +43,13 @@ void managed_map(uint64_t va, uint64_t size, uint64_t backing)
         fl_log(FL_LOG_ERROR, "the device process cannot watch managed memory: %s", strerror(error));
         _exit(1);
     }
+}
+
+void managed_map(uint64_t va, uint64_t size, uint64_t backing)
+{
+    /* what is mapped is mapped for reading and writing: a child that makes it private wants that */
+    agent_map(va, size, backing, 0, 3);
+    managed_watch(va, size);
     control->managed_base = va;
     control->managed_end = va + size;
 }
@@ -91,11 +96,11 @@ void managed_begins(void) { tell(NOTE_BEGINS); }
 /* ---- faults */
 
 /* The mail is posted before the host is looked at: it looks at the mail after it has said that it sleeps. */
-static void post(struct mailbox *m, uint64_t address, bool write_access)
+static void post(struct mailbox *m, uint64_t address, uint32_t access)
 {
     uint64_t one = 1;
     m->address = address;
-    m->write = write_access;
+    m->access = access;
     atomic_store(&m->state, MAIL_POSTED);
     atomic_fetch_add(&control->mail_count, 1);
     if (atomic_load(&control->need_bell) && !atomic_load(&control->watchers) && write(host_bell, &one, sizeof one) < 0)
@@ -123,12 +128,12 @@ static uint32_t wait_for_verdict(struct mailbox *m)
 }
 
 /* Asks the host; true: the access is to be tried again. */
-static bool ask(uint64_t address, bool write_access)
+static bool ask(uint64_t address, uint32_t access)
 {
     if (!worker.number || private_copy) return false;
     int saved = errno;
     struct mailbox *m = &control->mail[worker.number - 1];
-    post(m, address, write_access);
+    post(m, address, access);
     bool again = wait_for_verdict(m) == MAIL_RETRY;
     atomic_store(&m->state, MAIL_NONE);
     errno = saved;
@@ -140,14 +145,17 @@ bool managed_fault(const siginfo_t *info, bool write_access)
     uint64_t address = (uint64_t)info->si_addr;
     bool missing =
         userfault >= 0 ? info->si_signo == SIGBUS : info->si_signo == SIGSEGV && info->si_code == SEGV_ACCERR;
-    if (!missing || address < control->managed_base || address >= control->managed_end) return false;
-    return ask(address, write_access);
+    if (missing && address >= control->managed_base && address < control->managed_end)
+        return ask(address, write_access ? MAIL_WRITE : 0);
+    /* ordinary memory of the application's that is watched, or a file that has ended */
+    return info->si_signo == SIGBUS && atomic_load(&control->asks) &&
+           ask(address, MAIL_MISSING | (write_access ? MAIL_WRITE : 0));
 }
 
 bool pageable_fault(const siginfo_t *info, bool write_access)
 {
     bool mapping = info->si_signo == SIGSEGV && (info->si_code == SEGV_MAPERR || info->si_code == SEGV_ACCERR);
-    return mapping && atomic_load(&control->asks) && ask((uint64_t)info->si_addr, write_access);
+    return mapping && atomic_load(&control->asks) && ask((uint64_t)info->si_addr, write_access ? MAIL_WRITE : 0);
 }
 
 void managed_make_private(uint64_t address)

@@ -73,7 +73,7 @@ static bool ask(uint64_t address, bool write_access, uint64_t pc)
     uint64_t one = 1;
     uint32_t state;
     m->address = address;
-    m->write = write_access;
+    m->access = write_access ? MAIL_WRITE : 0;
     instructions[m - boxes] = pc;
     atomic_store(&m->state, MAIL_POSTED);
     atomic_fetch_add(&posted, 1);
@@ -143,7 +143,7 @@ bool host_serve_signals(void)
         if (!atomic_compare_exchange_strong(&m->state, &state, MAIL_TAKEN)) continue;
         atomic_fetch_sub(&posted, 1);
         bool woken;
-        struct mmu_fault f = { MMU_HOST, m->address, m->write, threads[k], 1, instructions[k] };
+        struct mmu_fault f = { MMU_HOST, m->address, m->access, threads[k], 1, instructions[k], false };
         bool again = !protected_by_program(&f) && fault_serve(&f, false, &woken) == MMU_RETRY;
         atomic_store(&m->state, again ? MAIL_RETRY : MAIL_FATAL);
         if (atomic_load(&m->asleep)) futex_wake(&m->state, 1);

@@ -40,6 +40,7 @@ struct mmu_fault {
     /* Pages that the same device was found waiting for at the same time, this one included. */
     unsigned pending;
     uint64_t pc; /* the host's instruction, 0: not known (mmu_where) */
+    bool missing;                  /* of a device outside the window: something is mapped there, without an entry */
 };
 /* Called on a thread of this file's or on one that waits for a device (in processor_wait),
  * without locks of this folder's, for several faults at a time; must leave the processor's
@@ -53,6 +54,20 @@ CUresult mmu_init(const struct backing *memory, uint64_t base, mmu_service *serv
  * (processor_map); without it they are fatal. It may wait for locks that the application's threads hold
  * without minding signals. Before the first mmu_attach. */
 CUresult mmu_serve_outside(mmu_service *service);
+/* Ordinary memory of the program, outside the window, can have entries as well, where its pages are those of one more
+ * memory: address = offset. It begins with the host's entries, which are all there. Pages without memory get it from
+ * the system, unseen, when the host touches them, and zeros when a device is given access. Faults there go to the
+ * function of mmu_serve_outside. False: this system cannot do it without danger to the program. Once. */
+bool mmu_ordinary_init(const struct backing *memory);
+/* The host's part: the program may have mapped something else there meanwhile, or do so at any time; that is left alone.
+ * False: it has. */
+bool mmu_ordinary_add(uint64_t va, uint64_t size);
+/* Device p has been sent the mapping (processor_map with PROT_DEVICE_WATCHED). */
+void mmu_ordinary_mapped(unsigned p);
+/* The host has all of [va, va+size); devices, from which it is to be unmapped then, nothing. */
+void mmu_ordinary_remove(uint64_t va, uint64_t size);
+/* The host has these entries, as it has touched pages that had no memory. */
+CUresult mmu_ordinary_touched(uint64_t va, uint64_t size);
 /* Libraries that were loaded since may set handlers of SIGSEGV: to be called now and then, by who holds no lock. */
 void mmu_look_for_handlers(void);
 /* [va, va+size), 2 MiB aligned, comes into being: no processor has an entry. */

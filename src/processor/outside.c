@@ -31,7 +31,8 @@ static void *serve(void *arg)
         }
         struct errand e = errands[at % ROOM];
         atomic_store(&taken, at + 1);
-        errand_answer(&e, mmu.outside(&e.fault));
+        bool woken;
+        errand_answer(&e, fault_serve(&e.fault, false, &woken));
     }
     return arg;
 }

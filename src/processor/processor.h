@@ -26,7 +26,8 @@
 struct processor;
 
 enum { PROT_DEVICE_NONE = 0, PROT_DEVICE_READ = 1, PROT_DEVICE_WRITE = 2, PROT_DEVICE_EXEC = 4,
-       PROT_DEVICE_KEEP = 8 };     /* for the host's own addresses: the device ends rather than lose a mapping of its own */
+       PROT_DEVICE_KEEP = 8,       /* for the host's own addresses: the device ends rather than lose a mapping of its own */
+       PROT_DEVICE_WATCHED = 16 }; /* permits what mmu_set says */
 
 /* Where a device process has its own mappings: nothing of the user's may be mapped there. */
 #define PROCESSOR_PRIVATE 0x510000000000ul

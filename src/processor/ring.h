@@ -68,8 +68,9 @@ struct mailbox {
     _Alignas(64) _Atomic uint32_t state;
     _Atomic uint32_t asleep;
     uint64_t address;
-    uint32_t write;
+    uint32_t access;
 };
+enum { MAIL_WRITE = 1, MAIL_MISSING = 2 /* there is a mapping that has no entry */ }; /* access */
 
 /* What kernels of one thread accessed of managed memory, before it faulted or not: address << 1 | write. */
 enum { NOTES = 1 << 15, NOTE_BEGINS = 0 };

@@ -47,11 +47,14 @@ static bool is_woken(const struct table *t, uint64_t address)
     return address >= t->woken.lo && address < t->woken.hi;
 }
 
-static bool is_outside(uint64_t address) { return address < mmu.base || address >= mmu.end; }
+static enum mmu_verdict ask_policy(const struct mmu_fault *f)
+{
+    mmu_service *service = in_window(f->address) ? mmu.service : mmu.outside;
+    return service ? service(f) : MMU_FATAL;
+}
 
 enum mmu_verdict fault_serve(const struct mmu_fault *f, bool protected_page, bool *woken)
 {
-    if (is_outside(f->address)) return mmu.outside ? mmu.outside(f) : MMU_FATAL;
     struct table *t = &mmu.tables[f->processor];
     unsigned page = page_of(f->address);
     enum mmu_verdict verdict = MMU_RETRY;
@@ -65,7 +68,7 @@ enum mmu_verdict fault_serve(const struct mmu_fault *f, bool protected_page, boo
     quiet_unlock(&t->lock);
     if (lost) return verdict;
 
-    verdict = mmu.service(f);
+    verdict = ask_policy(f);
     if (verdict == MMU_FATAL) return verdict;
     quiet_lock(&t->lock);
     l = leaf_find(f->processor, f->address);
@@ -106,7 +109,7 @@ static bool serve_host(void)
     if (fd < 0) return host_serve_signals();
     unsigned n = userfault_read(fd, events, EVENTS);
     for (unsigned k = 0; k < n; k++) {
-        struct mmu_fault f = { MMU_HOST, events[k].address, events[k].write, events[k].thread, 1, 0 };
+        struct mmu_fault f = { MMU_HOST, events[k].address, events[k].write, events[k].thread, 1, 0, false };
         bool woken = false;
         if (fault_serve(&f, events[k].protected_page, &woken) == MMU_FATAL && (!f.thread || second_time(&f)))
             host_fatal(&f);
@@ -131,7 +134,10 @@ static unsigned collect(unsigned number, bool watched, struct errand *out)
         uint32_t posted = MAIL_POSTED;
         if (!atomic_compare_exchange_strong(&c->mail[k].state, &posted, MAIL_TAKEN)) continue;
         atomic_fetch_sub(&c->mail_count, 1);
-        out[n++] = (struct errand){ { number, c->mail[k].address, c->mail[k].write, 0, 0, 0 }, t->processor, k };
+        out[n++] = (struct errand){ { number, c->mail[k].address, c->mail[k].access & MAIL_WRITE, 0, 0, 0,
+                                    c->mail[k].access & MAIL_MISSING },
+                                  t->processor,
+                                  k };
     }
     quiet_unlock(&t->lock);
     for (unsigned k = 0; k < n; k++) {
@@ -162,7 +168,7 @@ static bool serve_device(unsigned number, bool watched)
     bool woken;
     for (unsigned k = 0; k < n; k++) {
         const struct errand *e = &errands[k];
-        if (!watched && mmu.outside && is_outside(e->fault.address) && outside_bring(e)) continue;
+        if (!watched && mmu.outside && !in_window(e->fault.address) && outside_bring(e)) continue;
         errand_answer(e, fault_serve(&e->fault, false, &woken));
     }
     return n > 0;

@@ -1,6 +1,7 @@
 /* Starting and ending a device process. */
 #include "base/backing.h"
 #include "base/futex.h"
+#include "base/heap.h"
 #include "base/log.h"
 #include "base/message.h"
 #include "base/spawn.h"
@@ -102,7 +103,7 @@ static void end(struct processor *p)
 
 CUresult processor_start(struct processor **out, int ordinal, uint32_t sm_count)
 {
-    struct processor *p = calloc(1, sizeof *p);
+    struct processor *p = heap_take(sizeof *p); /* looked at while faults are served */
     int control = -1, ends[2] = { -1, -1 };
     char path[4096], *argv[] = { "faultline-device", NULL };
     if (!p) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -144,7 +145,7 @@ out:
     end(p);
     if (p->control) munmap(p->control, CONTROL_BYTES);
     pthread_mutex_destroy(&p->lock);
-    free(p);
+    heap_give(p);
     return r == CUDA_ERROR_FILE_NOT_FOUND ? CUDA_ERROR_SYSTEM_NOT_READY : r;
 }
 

@@ -24,7 +24,8 @@ struct mmu mmu = { .tables = { [0 ... MMU_PROCESSORS - 1] = { .lock = QUIET_MUTE
 
 static struct block *block_make(uint64_t va)
 {
-    _Atomic(struct group *) *at = &mmu.groups[(va - mmu.base) / GROUP_BYTES];
+    _Atomic(struct group *) *at = group_slot(va);
+    if (!at) return NULL;
     struct group *g = atomic_load(at), *new = g ? NULL : heap_take(sizeof *new);
     if (new && !atomic_compare_exchange_strong(at, &g, new)) heap_give(new);
     return block_find(va);
@@ -170,7 +171,10 @@ void table_finish(struct table *t)
     if (open.lo != open.hi && there) userfault_unregister(t->fd, open.lo, open.hi - open.lo);
     if (close.lo != close.hi && there) userfault_register(t->fd, close.lo, close.hi - close.lo);
     if (zap.lo != zap.hi && t->processor) device_change(t, zap.lo, zap.hi - zap.lo, MANAGED_ZAP);
-    if (zap.lo != zap.hi && !t->processor) madvise((void *)zap.lo, zap.hi - zap.lo, MADV_DONTNEED);
+    if (zap.lo != zap.hi && !t->processor && in_window(zap.lo))
+        madvise((void *)zap.lo, zap.hi - zap.lo, MADV_DONTNEED);
+    else if (zap.lo != zap.hi && !t->processor)
+        ordinary_zap(zap.lo, zap.hi - zap.lo);
     if (protect.lo == protect.hi) return;
     int prot = t->protect_as == MMU_WRITE ? PROT_READ | PROT_WRITE : t->protect_as == MMU_READ ? PROT_READ : PROT_NONE;
     if (t->processor)
@@ -190,7 +194,7 @@ static void put_off_protect(struct table *t, uint64_t va, uint64_t size, enum mm
 static CUresult populate(uint64_t va, uint64_t size)
 {
     int r;
-    while ((r = fallocate(mmu.memory->fd, FALLOC_FL_KEEP_SIZE, (off_t)(va - mmu.base), (off_t)size)) && errno == EINTR)
+    while ((r = fallocate(memory_fd(va), FALLOC_FL_KEEP_SIZE, (off_t)(va - memory_base(va)), (off_t)size)) && errno == EINTR)
         ;
     return r ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
@@ -205,6 +209,7 @@ CUresult leaf_populate(const struct leaf *l, unsigned page)
 static void begin_block(struct block *b, uint64_t va)
 {
     unsigned char resident = 0;
+    if (!in_window(va)) return;
     char *alias = mmu.alias + (va - mmu.base);
     if (atomic_load(&b->begun) || atomic_exchange(&b->begun, true)) return;
     if (!mmu.alias || atomic_load(&mmu.large_bytes) >= mmu.large_most) return;
@@ -249,18 +254,24 @@ static CUresult result_of(int error)
     return error == ENOMEM || error == ENOSPC ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_UNKNOWN;
 }
 
+/* The userfaultfd that watches va. */
+static int watcher(const struct table *t, uint64_t va)
+{
+    return t->processor || in_window(va) ? t->fd : mmu.ordinary_fd;
+}
+
 static CUresult enter(struct table *t, uint64_t va, uint64_t size, bool writable)
 {
     uint64_t done;
     bool stepped;
-    int error = userfault_enter(t->fd, va, size, writable, &done, &stepped);
+    int error = userfault_enter(watcher(t, va), va, size, writable, &done, &stepped);
     if (error == EFAULT) {
         va += done;
         size -= done;
         begin_block(block_find(va), va & ~(uint64_t)(BLOCK_BYTES - 1));
         CUresult r = populate(va, size);
         if (r) return r;
-        error = userfault_enter(t->fd, va, size, writable, &done, &stepped);
+        error = userfault_enter(watcher(t, va), va, size, writable, &done, &stepped);
     }
     if (!error && !stepped) t->woken = (struct span){ va, va + size };
     return result_of(error);
@@ -281,7 +292,7 @@ static CUresult change(struct table *t, uint64_t va, uint64_t size, enum mmu_acc
     if (t->close.lo != t->close.hi) table_finish(t);
     if (t->processor && !device_ready(t)) return CUDA_SUCCESS;
     if (has == MMU_NONE) return enter(t, va, size, may == MMU_WRITE);
-    return result_of(userfault_protect(t->fd, va, size, may == MMU_WRITE));
+    return result_of(userfault_protect(watcher(t, va), va, size, may == MMU_WRITE));
 }
 
 /* ---- whole blocks */
@@ -310,7 +321,7 @@ void leaf_clean(struct table *t, struct leaf *l)
 
 static bool may_open(const struct table *t, const struct leaf *l)
 {
-    return !l->open && !t->signals && t->pieces < mmu.pieces_most && mask_full(&l->may_write) &&
+    return !l->open && !t->signals && in_window(l->va) && t->pieces < mmu.pieces_most && mask_full(&l->may_write) &&
            !mask_full(&l->has_write);
 }
 

@@ -66,6 +66,9 @@ struct mmu {
     mmu_service *service, *outside;
     enum mmu_rung rung;            /* the host's */
     _Atomic(struct group *) *groups;
+    const struct backing *ordinary; /* memory outside the window (ordinary.c); NULL: none is watched, and */
+    _Atomic(struct group *) *_Atomic ordinary_groups; /* so is this */
+    int ordinary_fd;               /* the host's userfaultfd for it */
     unsigned pieces_most;          /* mappings of the window that a process may be left with */
     char *alias;                   /* of memory, in large pages where the system has them; NULL: none */
     uint64_t large_most;           /* bytes of blocks that may be made large by their first touch */
@@ -74,10 +77,22 @@ struct mmu {
 };
 extern struct mmu mmu;
 
+static const uint64_t ORDINARY_END = 1ull << 47;
+static inline bool in_window(uint64_t va) { return va >= mmu.base && va < mmu.end; }
+/* Where the address's memory begins to be counted: its offset there is the difference. */
+static inline uint64_t memory_base(uint64_t va) { return in_window(va) ? mmu.base : 0; }
+static inline int memory_fd(uint64_t va) { return in_window(va) ? mmu.memory->fd : mmu.ordinary->fd; }
+/* NULL: no page table has entries there. */
+static inline _Atomic(struct group *) *group_slot(uint64_t va)
+{
+    _Atomic(struct group *) *groups = in_window(va) ? mmu.groups : va < ORDINARY_END ? mmu.ordinary_groups : NULL;
+    return groups ? &groups[(va - memory_base(va)) / GROUP_BYTES] : NULL;
+}
 static inline struct block *block_find(uint64_t va)
 {
-    struct group *g = va < mmu.base || va >= mmu.end ? NULL : atomic_load(&mmu.groups[(va - mmu.base) / GROUP_BYTES]);
-    return g ? &g->block[(va - mmu.base) / BLOCK_BYTES % GROUP_BLOCKS] : NULL;
+    _Atomic(struct group *) *slot = group_slot(va);
+    struct group *g = slot ? atomic_load(slot) : NULL;
+    return g ? &g->block[(va - memory_base(va)) / BLOCK_BYTES % GROUP_BLOCKS] : NULL;
 }
 /* Physical memory of pages [first, end) of the block goes. */
 void block_punched(struct block *b, unsigned first, unsigned end);
@@ -141,6 +156,10 @@ struct errand {
 void errand_answer(const struct errand *e, enum mmu_verdict verdict);
 /* *woken: whoever waited for the page goes on already. */
 enum mmu_verdict fault_serve(const struct mmu_fault *f, bool protected_page, bool *woken);
+
+/* ordinary.c */
+/* The host's entries for [va, va+size) go, if it still is what was put there. */
+void ordinary_zap(uint64_t va, uint64_t size);
 
 /* outside.c */
 CUresult outside_start(void);

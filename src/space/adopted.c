@@ -3,7 +3,10 @@
  * while kernels go through memory in order. What the application does to its
  * mappings is noticed before the next kernel. */
 #include "space/adopted.h"
+#include "base/log.h"
 #include "context/context.h"
+#include "processor/mmu.h"
+#include "space/movable.h"
 #include "space/registration.h"
 
 #include <stdlib.h>
@@ -28,44 +31,85 @@ static bool touchable(const struct region *r, bool write)
     return registration_shows(r) || strncmp(r->path, "/memfd:faultline", 16) != 0;
 }
 
-/* The part of the mapping around va that is adopted with it: aligned, within bounds, and free of other registrations. */
+/* ---- pages that move */
+
+static const struct adopted_client *client; /* NULL: none does; */
+static bool moves;                          /* and whether they can, once that is known */
+
+static void find_out_whether_pages_move(void)
+{
+    static bool known;
+    if (known || !client) return;
+    known = true;
+    moves = mmu_ordinary_init(registrations_backing());
+    if (!moves)
+        fl_log(FL_LOG_WARN, "this system permits no userfaultfd with faults of system calls: ordinary memory does not "
+                            "migrate, devices reach it where it is");
+}
+
+void adopted_leaves(const struct registration *g)
+{
+    client->leaves(g->va, g->end);
+    mmu_ordinary_remove(g->va, g->end - g->va);
+}
+
+/* ---- what is adopted together */
+
+/* What devices reach where it is: aligned pieces, which grow while kernels go through memory in order. */
+static void extent_in_place(uint64_t va, uint64_t *low, uint64_t *high)
+{
+    uint64_t size = va == expected ? step : LEAST, first = va & ~(size - 1);
+    if (first > *low) *low = first;
+    if (first + size < *high) *high = first + size;
+    step = size < MOST ? size * 2 : MOST;
+    expected = *high;
+}
+
+/* The part of the mapping around va that is adopted with it: within bounds, and free of other registrations. Of
+ * memory that moves it is all in the same 2 MiB, unless one page alone is asked for. */
 static CUresult extent(uint64_t va, bool write, struct range bounds, struct registration *g)
 {
     struct region *list;
-    size_t count;
-    uint64_t size = va == expected ? step : LEAST, low = va & ~(size - 1), high = low + size;
-    CUresult r = regions_of(low, high, &list, &count);
+    size_t count, at = 0;
+    bool one = bounds.end - bounds.start == PAGE;
+    uint64_t low = va & ~(uint64_t)(MOST - 1), high = low + MOST, reach = movable_reach();
+    CUresult r = regions_of(low > reach ? low - reach : 0, high, &list, &count);
     if (r) return r;
-    r = CUDA_ERROR_INVALID_VALUE;
-    for (size_t k = 0; k < count && r; k++)
-        if (va >= list[k].start && va < list[k].end && touchable(&list[k], write)) {
-            low = list[k].start > bounds.start ? list[k].start : bounds.start;
-            high = list[k].end < bounds.end ? list[k].end : bounds.end;
-            g->a.flags = list[k].prot & PROT_WRITE ? 0 : CU_MEMHOSTREGISTER_READ_ONLY;
-            r = CUDA_SUCCESS;
-        }
+    while (at < count && list[at].end <= va) at++;
+    if (at == count || va < list[at].start || !touchable(&list[at], write)) {
+        free(list);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    g->watched = moves && movable_page(list, at, va, &low, &high);
+    if (list[at].start > low) low = list[at].start;
+    if (list[at].end < high) high = list[at].end;
+    if (!g->watched || one) {
+        if (bounds.start > low) low = bounds.start;
+        if (bounds.end < high) high = bounds.end;
+    }
+    if (!g->watched) extent_in_place(va, &low, &high);
+    g->a.flags = list[at].prot & PROT_WRITE ? 0 : CU_MEMHOSTREGISTER_READ_ONLY;
     free(list);
-    for (struct registration *o = registration_above(low); o && o->va < high && !r; o = registration_next(o)) {
+    for (struct registration *o = registration_above(low); o && o->va < high; o = registration_next(o)) {
         if (o->va > va)
             high = o->va;
         else
             low = o->end;
     }
-    if (r || low >= high) return CUDA_ERROR_INVALID_VALUE;
-    step = size < MOST ? size * 2 : MOST;
-    expected = high;
+    if (low >= high) return CUDA_ERROR_INVALID_VALUE;
     g->va = g->a.base = g->a.mapping_base = low;
     g->end = high;
     g->a.size = g->a.mapping_size = high - low;
     return CUDA_SUCCESS;
 }
 
-/* The page is known to devices: a kernel faults there because its device has not caught up, or for good reason. */
-static CUresult known(const struct registration *g, uint64_t va, bool write)
+/* The page is known to devices: a kernel faults there because its device has not caught up, or for good reason.
+ * missing: it is mapped, but there is nothing; a file has become shorter. */
+static CUresult known(const struct registration *g, uint64_t va, bool write, bool missing)
 {
     for (size_t k = 0; k < g->count; k++)
         if (va >= g->pieces[k].va && va - g->pieces[k].va < g->pieces[k].size)
-            return write && (!(g->pieces[k].prot & PROT_WRITE) || g->a.flags & CU_MEMHOSTREGISTER_READ_ONLY)
+            return (missing && g->pieces[k].file) || (write && (!(g->pieces[k].prot & PROT_WRITE) || g->a.flags & CU_MEMHOSTREGISTER_READ_ONLY))
                        ? CUDA_ERROR_INVALID_VALUE
                        : CUDA_SUCCESS;
     return CUDA_ERROR_INVALID_VALUE;
@@ -101,40 +145,49 @@ static CUresult adopt_new(uint64_t va, bool write, struct range bounds)
     g->adopted = true;
     g->a.kind = ALLOCATION_REGISTERED;
     CUresult r = registrations_open();
+    if (!r) find_out_whether_pages_move();
     if (!r) r = extent(va, write, bounds, g);
     if (!r) r = registration_make_pieces(g);
     if (!r) r = adopted_part(g->va, g->end);
     if (!r) r = registration_insert(g);
-    if (r)
+    if (r) {
         registration_free(g);
-    else
-        any = true;
+        return r;
+    }
+    any = true;
+    if (g->watched && (r = client->comes(g->va, g->end))) registration_drop(g);
     return r;
 }
 
 /* Memory around va that comes and goes is left alone in the end. */
-static CUresult adopt(uint64_t va, bool write, struct range bounds)
+static CUresult adopt(uint64_t va, bool write, bool missing, struct range bounds, bool *watched)
 {
     CUresult r = CUDA_ERROR_NOT_READY;
     if (va < LEAST || (va >= PROCESSOR_PRIVATE && va < PROCESSOR_PRIVATE_END)) return CUDA_ERROR_INVALID_VALUE;
     va &= ~(uint64_t)(PAGE - 1);
     pthread_mutex_lock(&registrations_lock);
     struct registration *g = registration_above(va);
-    if (g && g->va <= va) r = known(g, va, write);
+    if (g && g->va <= va) r = known(g, va, write, missing);
     for (int tries = 0; tries < TRIES && r == CUDA_ERROR_NOT_READY; tries++) r = adopt_new(va, write, bounds);
     if (r == CUDA_ERROR_NOT_READY) r = adopt_new(va, write, (struct range){ va, va + PAGE });
+    g = registration_above(va);
+    *watched = g && g->va <= va && g->watched;
     pthread_mutex_unlock(&registrations_lock);
     return r;
 }
 
-CUresult adopted_add(uint64_t va, bool write) { return adopt(va, write, anywhere); }
+CUresult adopted_add(uint64_t va, bool write, bool missing, bool *watched)
+{
+    return adopt(va, write, missing, anywhere, watched);
+}
 
 /* Not a page more than that: who names a range knows that it stays. */
 CUresult adopted_cover(uint64_t va, uint64_t size)
 {
     CUresult r = CUDA_SUCCESS;
+    bool watched;
     struct range all = { va & ~(uint64_t)(PAGE - 1), (va + size + PAGE - 1) & ~(uint64_t)(PAGE - 1) };
-    for (uint64_t at = all.start; at < all.end && !(r = adopt(at, false, all));) {
+    for (uint64_t at = all.start; at < all.end && !(r = adopt(at, false, false, all, &watched));) {
         pthread_mutex_lock(&registrations_lock);
         const struct registration *g = registration_above(at);
         at = g && g->va <= at ? g->end : at + PAGE;
@@ -145,29 +198,38 @@ CUresult adopted_cover(uint64_t va, uint64_t size)
 
 /* ---- what the application has changed */
 
-static void (*on_loss)(uint64_t va, uint64_t size);
+static void (*on_loss)(uint64_t va, uint64_t end);
 
-void adopted_on_loss(void (*lost)(uint64_t va, uint64_t size)) { on_loss = lost; }
-
-static void lose(struct registration *g)
+void adopted_begin(const struct adopted_client *c, bool pages_move)
 {
-    if (on_loss) on_loss(g->va, g->end - g->va);
-    registration_drop(g);
+    on_loss = c->lost;
+    if (pages_move) client = c;
 }
 
-/* All of g is where it was put, with the access that it had. */
-static bool intact(const struct registration *g, const struct region *list, size_t count)
+enum state { INTACT, CHANGED, LOST };
+
+/* LOST: not all of g is where it was put; CHANGED: it has not the access that it had. */
+static enum state look_at(const struct registration *g, const struct region *list, size_t count)
 {
     size_t k = 0;
+    enum state s = INTACT;
     for (size_t n = 0; n < g->count; n++) {
         const struct piece *p = &g->pieces[n];
         for (uint64_t at = p->va; at < p->va + p->size; at = list[k].end) {
             while (k < count && list[k].end <= at) k++;
-            if (k == count || list[k].start > at || list[k].prot != p->prot) return false;
-            if (p->file ? registration_shows(&list[k]) : !registration_shows(&list[k])) return false;
+            if (k == count || list[k].start > at) return LOST;
+            if (p->file ? registration_shows(&list[k]) : !registration_in_place(&list[k])) return LOST;
+            if (list[k].prot != p->prot) s = CHANGED;
         }
     }
-    return true;
+    return s;
+}
+
+static void review(struct registration *g, const struct region *list, size_t count)
+{
+    enum state s = look_at(g, list, count);
+    if (s == LOST && on_loss) on_loss(g->va, g->end);
+    if (s != INTACT) registration_drop(g);
 }
 
 void adopted_review(void)
@@ -179,7 +241,7 @@ void adopted_review(void)
         part(list, count, 0, UINT64_MAX);
         for (struct registration *g = registration_above(0), *next; g; g = next) {
             next = registration_next(g);
-            if (g->adopted && !intact(g, list, count)) lose(g);
+            if (g->adopted) review(g, list, count);
         }
         free(list);
     }
@@ -195,4 +257,15 @@ bool adopted_touchable(uint64_t va, uint64_t size)
     for (size_t k = 0; k < count && list[k].start <= at && touchable(&list[k], false); k++) at = list[k].end;
     free(list);
     return at >= end;
+}
+
+bool adopted_unmapped(uint64_t va, uint64_t end, uint64_t *from, uint64_t *to)
+{
+    struct region *list;
+    size_t count, k = 0;
+    if (va >= end || regions_of(va, end, &list, &count)) return false;
+    for (*from = va; k < count && list[k].start <= *from; k++) *from = list[k].end;
+    *to = k < count ? list[k].start : end;
+    free(list);
+    return *from < end;
 }

@@ -6,15 +6,28 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A kernel touches va: devices see the memory around it from now on. CUDA_ERROR_INVALID_VALUE: it may not,
+/* Whom memory is told of: who decides which processor has which page of what moves (movable.h). These functions
+ * take no lock of src/space. */
+struct adopted_client {
+    /* Pages of [va, end) can have entries (mmu_ordinary_add) from now on: with the host's they begin. */
+    CUresult (*comes)(uint64_t va, uint64_t end);
+    /* All of it is the host's again, as if no device had ever seen it. */
+    void (*leaves)(uint64_t va, uint64_t end);
+    /* The program has unmapped some of it, whether it moves or not: nothing that was said of it holds. */
+    void (*lost)(uint64_t va, uint64_t end);
+};
+/* Before the first of the following. pages_move: they may, where the system can do that. */
+void adopted_begin(const struct adopted_client *c, bool pages_move);
+/* A kernel touches va: devices see the memory around it from now on, or, if it moves, policy decides. missing: there is
+ * a mapping, but it has no such page. watched: it moves. CUDA_ERROR_INVALID_VALUE: it may not,
  * there is none, or it is not the application's own. */
-CUresult adopted_add(uint64_t va, bool write);
+CUresult adopted_add(uint64_t va, bool write, bool missing, bool *watched);
 /* The same for all of a range that kernels may read: none of them faults there any more. */
 CUresult adopted_cover(uint64_t va, uint64_t size);
-/* Is told of what is forgotten; at most one. It takes no lock of src/space. */
-void adopted_on_loss(void (*lost)(uint64_t va, uint64_t size));
 /* Before each kernel: what the application has unmapped, moved or protected is forgotten. */
 void adopted_review(void);
+/* The first part of [va, end) where the program has nothing mapped; false: there is none. */
+bool adopted_unmapped(uint64_t va, uint64_t end, uint64_t *from, uint64_t *to);
 /* All of [va, va+size) is memory that kernels may read. */
 bool adopted_touchable(uint64_t va, uint64_t size);
 

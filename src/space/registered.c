@@ -3,6 +3,7 @@
 #include "space/registered.h"
 #include "base/tree.h"
 #include "context/context.h"
+#include "processor/mmu.h"
 #include "space/registration.h"
 
 #include <errno.h>
@@ -31,8 +32,11 @@ static uint64_t up(uint64_t va) { return (va + PAGE - 1) & ~(PAGE - 1); }
 static CUresult map_piece(struct device *d, const struct registration *g, const struct piece *p)
 {
     bool writes = p->prot & PROT_WRITE && !(g->a.flags & CU_MEMHOSTREGISTER_READ_ONLY);
-    return processor_map(d->processor, p->va, p->size, registration_backing(p), p->file ? p->offset : p->va,
-                         PROT_DEVICE_READ | (writes ? PROT_DEVICE_WRITE : 0) | PROT_DEVICE_KEEP);
+    CUresult r = processor_map(d->processor, p->va, p->size, registration_backing(p), p->file ? p->offset : p->va,
+                               PROT_DEVICE_READ | (writes ? PROT_DEVICE_WRITE : 0) | PROT_DEVICE_KEEP |
+                                   (g->watched ? PROT_DEVICE_WATCHED : 0));
+    if (!r && g->watched) mmu_ordinary_mapped(1 + (unsigned)d->ordinal);
+    return r;
 }
 
 /* The pages of p without those that the neighbours below and above have too. They
@@ -105,7 +109,7 @@ CUresult registration_make_pieces(struct registration *g)
     for (size_t k = 0; k < count && !r; k++) {
         struct region *m = &list[k];
         struct piece *p = &g->pieces[g->count];
-        if (m->start != at || (m->prot & need) != need || registration_special(m) || !readable(m))
+        if (m->start != at || (m->prot & need) != need || registration_special(m) || (!g->watched && !readable(m)))
             r = CUDA_ERROR_INVALID_VALUE;
         else if (!strncmp(m->path, "/anon_hugepage", 14))
             r = CUDA_ERROR_NOT_SUPPORTED;
@@ -145,11 +149,14 @@ CUresult registration_insert(struct registration *g)
     if (r) return r;
     RB_INSERT(registrations, &all, g);
     for (size_t k = 0; k < g->count && !r; k++)
-        if (!g->pieces[k].file && !g->pieces[k].here) r = registration_share(&g->pieces[k]);
+        if (!g->pieces[k].file && !g->pieces[k].here)
+            r = (g->watched ? registration_share_thinly : registration_share)(&g->pieces[k]);
+    if (!r && g->watched && !mmu_ordinary_add(g->va, g->end - g->va)) r = CUDA_ERROR_NOT_READY;
     for (int d = 0; d < device_count && !r; d++)
         if (devices[d].processor) r = map_own(&devices[d], g);
     if (!r && !g->adopted) r = space_publish(&g->a);
     if (!r) return r;
+    if (g->watched) mmu_ordinary_remove(g->va, g->end - g->va);
     unmap_own(g);
     restore(g);
     RB_REMOVE(registrations, &all, g);
@@ -217,6 +224,7 @@ CUresult registered_add(struct context *c, uint64_t va, uint64_t size, unsigned 
 void registration_drop(struct registration *g)
 {
     if (!g->adopted) space_withdraw(&g->a);
+    if (g->watched) adopted_leaves(g);
     unmap_own(g);
     restore(g);
     RB_REMOVE(registrations, &all, g);

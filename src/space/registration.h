@@ -26,6 +26,7 @@ struct registration {
     struct allocation a;
     uint64_t va, end;              /* of its pages */
     bool adopted;                  /* because a kernel touched them: not published, whole pages, overlaps no other */
+    bool watched;                  /* adopted, and its pages move: page tables say who may touch them (processor/mmu.h) */
     size_t count;
     struct piece *pieces;
     RB_ENTRY(registration) link;
@@ -49,6 +50,8 @@ void registrations_clear(void);     /* in a child, which has none */
 CUresult registrations_open(void);
 /* p's private pages become devices' too. */
 CUresult registration_share(struct piece *p);
+/* The same for pages of which those without memory are to stay so. */
+CUresult registration_share_thinly(struct piece *p);
 /* Those of [va, end) that still are ours, for the application may have unmapped some, become private again. */
 void registration_unshare(uint64_t va, uint64_t end);
 /* The file of a shared mapping. CUDA_ERROR_NOT_SUPPORTED: it cannot be given to devices. */
@@ -57,6 +60,7 @@ void registration_drop_file(struct file *f); /* NULL: nothing */
 /* The file that has p's pages: at p->offset, or, of replaced ones, where their address says. */
 struct backing *registration_backing(const struct piece *p);
 int registrations_descriptor(void); /* of the file with replaced pages */
+const struct backing *registrations_backing(void);
 /* The region shows replaced pages, at their place or (moved by the application) elsewhere. */
 bool registration_shows(const struct region *r);
 bool registration_in_place(const struct region *r);
@@ -72,5 +76,7 @@ CUresult registrations_watch_forks(void);
 /* adopted.c: whatever shows replaced pages of [start, end) elsewhere becomes private memory. CUDA_ERROR_NOT_READY: it
  * changes all the time. */
 CUresult adopted_part(uint64_t start, uint64_t end);
+/* g, which is watched, is about to be dropped: all of its pages are the host's. */
+void adopted_leaves(const struct registration *g);
 
 #endif

@@ -6,6 +6,7 @@
 #include "space/registration.h"
 #include "space/replace.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -109,15 +110,25 @@ static void keep_stack_growing(const struct piece *p)
     if (p->main_stack && p->va > GROW) *(volatile char *)(p->va - GROW);
 }
 
-CUresult registration_share(struct piece *p)
+static CUresult share(struct piece *p, bool thinly)
 {
-    void *with =
-        mmap(NULL, p->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, pages.backing.fd, (off_t)p->va);
+    /* with the flags of what maps it anew (processor/ordinary.c), so that both are one mapping */
+    void *with = mmap(NULL, p->size, PROT_READ | PROT_WRITE, MAP_SHARED, pages.backing.fd, (off_t)p->va);
     if (with == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
     keep_stack_growing(p);
-    CUresult r = pages_replace(p->va, p->size, with, p->prot, p->prot);
+    CUresult r = thinly ? pages_replace_thinly(p->va, p->size, with, p->prot)
+                        : pages_replace(p->va, p->size, with, p->prot, p->prot);
     p->here = !r;
     return r;
+}
+
+CUresult registration_share(struct piece *p) { return share(p, false); }
+
+/* Nobody shows these pages, but they may have bytes of former times. */
+CUresult registration_share_thinly(struct piece *p)
+{
+    backing_discard(&pages.backing, p->va, p->size);
+    return share(p, true);
 }
 
 /* Whether the application has moved any of these pages away, or that is not to be known. */
@@ -132,6 +143,23 @@ static bool shown(uint64_t va, uint64_t end)
     return found;
 }
 
+/* What the program may not read it cannot write either: nobody has to wait while it is copied. */
+static CUresult replace_unread(const struct region *r, char *with)
+{
+    uint64_t size = r->end - r->start;
+    for (uint64_t done = 0; done < size;) {
+        ssize_t n = pread(pages.backing.fd, with + done, size - done, (off_t)(r->start + done));
+        if (n <= 0 && errno != EINTR) goto fail;
+        if (n > 0) done += (uint64_t)n;
+    }
+    if (!mprotect(with, size, r->prot) &&
+        mremap(with, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)r->start) != MAP_FAILED)
+        return CUDA_SUCCESS;
+fail:
+    munmap(with, size);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
 void registration_unshare(uint64_t va, uint64_t end)
 {
     struct region *list;
@@ -143,7 +171,9 @@ void registration_unshare(uint64_t va, uint64_t end)
         if (!registration_in_place(&list[k])) continue;
         void *with = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
-        if (with != MAP_FAILED) r = pages_replace(list[k].start, size, with, list[k].prot, list[k].prot);
+        if (with != MAP_FAILED)
+            r = list[k].prot & PROT_READ ? pages_replace(list[k].start, size, with, list[k].prot, list[k].prot)
+                                         : replace_unread(&list[k], with);
         if (r && r != CUDA_ERROR_NOT_READY) {
             fl_log(FL_LOG_ERROR,
                    "no memory to make 0x%llx, %llu bytes, private again: it stays shared with devices' processes",
@@ -164,3 +194,4 @@ bool registration_rescue(const struct region *r)
 
 struct backing *registration_backing(const struct piece *p) { return p->file ? &p->file->backing : &pages.backing; }
 int registrations_descriptor(void) { return pages.backing.fd; }
+const struct backing *registrations_backing(void) { return &pages.backing; }

@@ -39,7 +39,7 @@
 #define UFFD_USER_MODE_ONLY 1
 #endif
 
-enum { STACK = 1 << 20, PIECE = 4 << 20, WINDOWS = 64, RETRY_MS = 1000 };
+enum { PAGE = 4096, STACK = 1 << 20, PIECE = 4 << 20, WINDOWS = 64, RETRY_MS = 1000 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -195,6 +195,7 @@ struct job {
     uint64_t va, size;
     char *with;
     int prot, old_prot;
+    bool thin;
     CUresult result;
 };
 
@@ -207,14 +208,48 @@ void pages_copy(char *to, uint64_t from, uint64_t size)
 #endif
 }
 
+static bool all_zero(uint64_t va)
+{
+    const volatile uint64_t *word = (void *)va;
+    for (unsigned k = 0; k < PAGE / sizeof *word; k++)
+        if (word[k]) return false;
+    return true;
+}
+
+/* Which of the pages have memory; which do not, may still have bytes: those that were swapped out. */
+static void look(uint64_t va, uint64_t size, unsigned char *there)
+{
+    if (mincore((void *)va, size, there)) memset(there, 1, size / PAGE);
+}
+
+static void copy_thinly(char *with, uint64_t va, uint64_t size, const unsigned char *there)
+{
+    for (uint64_t at = 0; at < size; at += PAGE)
+        if (there[at / PAGE] & 1 || !all_zero(va + at)) pages_copy(with + at, va + at, PAGE);
+}
+
+static bool populate(char *with, uint64_t size, const unsigned char *there)
+{
+    for (uint64_t at = 0, end; at < size; at = end) {
+        end = at + PAGE;
+        if (!(there[at / PAGE] & 1)) continue;
+        while (end < size && there[end / PAGE] & 1) end += PAGE;
+        if (madvise(with + at, end - at, MADV_POPULATE_WRITE) && errno != EINVAL) return false;
+    }
+    return true;
+}
+
 /* Pages beside those that somebody needs may go at any time, and others come in their place: those are not
  * protected, and protecting them once more fails. */
-static CUresult replace(uint64_t va, uint64_t size, char *with, int prot, int old_prot)
+static CUresult replace(uint64_t va, uint64_t size, char *with, int prot, int old_prot, const unsigned char *there)
 {
     CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
     bool by_uffd = begin_uffd(va, size);
     if (!by_uffd && !begin_signals(va, size, old_prot)) return r;
-    pages_copy(with, va, size);
+    if (there)
+        copy_thinly(with, va, size, there);
+    else
+        pages_copy(with, va, size);
     if (by_uffd && !protect(va, size, true))
         r = CUDA_ERROR_NOT_READY;
     else if ((prot == (PROT_READ | PROT_WRITE) || !mprotect(with, size, prot)) &&
@@ -253,13 +288,16 @@ static void wait_for_thread(void)
 static void *run(void *arg)
 {
     struct job j = *(struct job *)arg; /* may lie in what is replaced */
+    static unsigned char there[PIECE / PAGE], all[PIECE / PAGE];
+    memset(all, 1, sizeof all);
     j.result = CUDA_SUCCESS;
     while (!atomic_load(&waiting)) sched_yield();
     for (uint64_t at = 0; at < j.size && !j.result; at += PIECE) {
         uint64_t size = j.size - at < PIECE ? j.size - at : PIECE;
         /* memory is found before anybody has to wait for it */
-        if (madvise(j.with + at, size, MADV_POPULATE_WRITE) && errno != EINVAL) j.result = CUDA_ERROR_OUT_OF_MEMORY;
-        if (!j.result) j.result = replace(j.va + at, size, j.with + at, j.prot, j.old_prot);
+        if (j.thin) look(j.va + at, size, there);
+        if (!populate(j.with + at, size, j.thin ? there : all)) j.result = CUDA_ERROR_OUT_OF_MEMORY;
+        if (!j.result) j.result = replace(j.va + at, size, j.with + at, j.prot, j.old_prot, j.thin ? there : NULL);
         if (j.result) munmap(j.with + at, j.size - at);
     }
     ((struct job *)arg)->result = j.result;
@@ -268,9 +306,8 @@ static void *run(void *arg)
     return NULL;
 }
 
-CUresult pages_replace(uint64_t va, uint64_t size, void *with, int prot, int old_prot)
+static CUresult start(struct job job)
 {
-    struct job job = { va, size, with, prot, old_prot, CUDA_ERROR_OUT_OF_MEMORY };
     pthread_t thread;
     pthread_attr_t attributes;
     sigset_t all, old;
@@ -279,9 +316,16 @@ CUresult pages_replace(uint64_t va, uint64_t size, void *with, int prot, int old
     /* mapped now: one that the library kept of an earlier thread could lie in what is replaced */
     void *stack = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
     if (stack == MAP_FAILED) {
-        munmap(with, size);
+        munmap(job.with, job.size);
         pthread_mutex_unlock(&lock);
         return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    /* the program has unmapped some of it */
+    if ((uint64_t)stack < job.va + job.size && (uint64_t)stack + STACK > job.va) {
+        munmap(stack, STACK);
+        munmap(job.with, job.size);
+        pthread_mutex_unlock(&lock);
+        return CUDA_ERROR_NOT_READY;
     }
     pthread_attr_init(&attributes);
     pthread_attr_setstack(&attributes, stack, STACK);
@@ -292,7 +336,7 @@ CUresult pages_replace(uint64_t va, uint64_t size, void *with, int prot, int old
     atomic_store(&done, 0);
     int error = pthread_create(&thread, &attributes, run, &job);
     if (error) {
-        munmap(with, size);
+        munmap(job.with, job.size);
     } else {
         wait_for_thread();
         pthread_join(thread, NULL);
@@ -303,4 +347,14 @@ CUresult pages_replace(uint64_t va, uint64_t size, void *with, int prot, int old
     munmap(stack, STACK);
     pthread_mutex_unlock(&lock);
     return job.result;
+}
+
+CUresult pages_replace(uint64_t va, uint64_t size, void *with, int prot, int old_prot)
+{
+    return start((struct job){ va, size, with, prot, old_prot, false, CUDA_ERROR_OUT_OF_MEMORY });
+}
+
+CUresult pages_replace_thinly(uint64_t va, uint64_t size, void *with, int prot)
+{
+    return start((struct job){ va, size, with, prot, prot, true, CUDA_ERROR_OUT_OF_MEMORY });
 }

@@ -17,6 +17,8 @@
  * system call by which another thread has the kernel write there at that
  * moment fails with EFAULT; a program's own stores wait in every case. */
 CUresult pages_replace(uint64_t va, uint64_t size, void *with, int prot, int old_prot);
+/* The same for `with` whose pages have no memory yet: they get it where the old ones have. */
+CUresult pages_replace_thinly(uint64_t va, uint64_t size, void *with, int prot);
 
 /* Whole pages of the program's, whatever lies in them: not memcpy, which the
  * program's AddressSanitizer would check. */

@@ -18,7 +18,7 @@ static CUresult chunk_new(struct context *c, bool of_module, uint64_t size, stru
     m->context = c;
     m->of_module = of_module;
     if ((r = mmu_add(m->start, bytes))) goto failed;
-    if (!range_new(m, m->start + (m->slab ? bytes : (size + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES))) {
+    if (!range_new(m, m->start, m->start + (m->slab ? bytes : (size + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES))) {
         mmu_remove(m->start, bytes);
         r = CUDA_ERROR_OUT_OF_MEMORY;
         goto failed;

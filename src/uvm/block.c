@@ -260,7 +260,19 @@ CUresult block_make_resident(struct block *b, unsigned to, const struct mask *pa
     gain(b, to, &need);
     for_each_processor(q, b->resident & ~bit(to)) block_lose(b, q, &need);
     if (to != CPU) chunk_update(b->window, to, true);
-    return CUDA_SUCCESS;
+    return to == CPU && b->window->ordinary ? block_map(b, CPU, &need, PROT_RWA, cause) : CUDA_SUCCESS;
+}
+
+CUresult block_found(struct block *b, const struct mask *pages)
+{
+    struct place *at = place_at(b, CPU);
+    CUresult r = at ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    for_each_run(run, pages) if (!r) r = mmu_ordinary_touched(address(b, run.first), bytes(run));
+    if (r) return r;
+    gain(b, CPU, pages);
+    for (int k = 0; k < 3; k++) at->mapped[k] = mask_or(&at->mapped[k], pages);
+    note_mapped(b, CPU);
+    return r;
 }
 
 /* What was copied by way of the host stays there as a further copy. */

@@ -41,7 +41,7 @@ void chunk_update(struct window *w, unsigned p, bool used)
     }
     enum chunk_list list = !resident ? CHUNK_UNUSED : kept ? CHUNK_USED : CHUNK_DISCARDED;
     /* being a destination refreshes whole windows only */
-    if (list != c->list || (used && list == CHUNK_USED && w->blocks && !w->blocks->next)) move(c, list);
+    if (list != c->list || (used && !w->ordinary && list == CHUNK_USED && w->blocks && !w->blocks->next)) move(c, list);
 }
 
 enum { MOST_FETCHED = 4 };

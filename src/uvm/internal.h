@@ -16,7 +16,11 @@ uint64_t uvm_now(void);
 /* --- range.c --- */
 CUresult range_init(void);
 uint64_t range_place(uint64_t size);           /* a free address, 0: none */
-struct range *range_new(struct managed *m, uint64_t end); /* from its start, without policy */
+CUresult range_init_ordinary(void);            /* for memory that is not managed */
+struct range *range_new(struct managed *m, uint64_t start, uint64_t end); /* without policy */
+void range_drop(struct range *r);              /* it has no blocks */
+/* The lowest that ends above va: of managed ones, or of others, as va is. NULL: none. */
+struct range *range_above(uint64_t va);
 void range_remove(struct managed *m);
 struct range *range_first(void);
 struct range *range_next(struct range *r);
@@ -28,8 +32,11 @@ struct range *range_at(uint64_t va);           /* or NULL */
 typedef bool range_differs(const struct range *r, const void *arg);
 CUresult range_split(uint64_t start, uint64_t end, range_differs *differs, const void *arg);
 struct window *window_at(uint64_t va, bool create);
-/* The block that holds the page; NULL: there is none (create: no memory). */
+/* The block that holds the page; NULL: there is none (create: no memory). Of memory that is not managed none is made. */
 struct block *block_at(uint64_t va, bool create);
+/* [start, end), as far as it lies in the window. */
+struct block *block_make(struct window *w, struct range *r, uint64_t start, uint64_t end);
+void block_remove(struct block *b);            /* its window too, if there is nothing else in it */
 static inline unsigned page_of(uint64_t va) { return (unsigned)(va % WINDOW_BYTES / PAGE_BYTES); }
 /* The part of [start, end) that lies in b. */
 struct region block_overlap(const struct block *b, uint64_t start, uint64_t end);
@@ -99,6 +106,8 @@ struct place *place_at(struct block *b, unsigned p);           /* made if needed
 /* The pages come to `to`, and to nobody else. */
 CUresult block_make_resident(struct block *b, unsigned to, const struct mask *pages, const struct mask *prefetched,
                              enum trace_cause cause);
+/* Ordinary memory, resident nowhere so far: the host has touched the pages. */
+CUresult block_found(struct block *b, const struct mask *pages);
 /* A read-only copy of each page comes to `to`. */
 CUresult block_duplicate(struct block *b, unsigned to, const struct mask *pages, const struct mask *prefetched,
                          enum trace_cause cause);
@@ -119,6 +128,29 @@ void block_collapse(struct block *b, unsigned keep, const struct mask *pages);
 void block_lose(struct block *b, unsigned p, const struct mask *pages); /* p's copy is dropped */
 void block_check(const struct block *b);       /* the invariants; nothing in release builds */
 void block_free(struct block *b);
+
+/* --- migrate.c --- */
+/* As a prefetch does it. among_others: there are other blocks in the range. */
+CUresult block_bring(struct block *b, const struct mask *pages, unsigned to, bool among_others);
+
+/* --- ordinary.c: the program's memory that is not managed --- */
+/* All of [start, end) has a policy. */
+CUresult ordinary_cover(uint64_t start, uint64_t end);
+/* What was said of it is forgotten. */
+void ordinary_forget(uint64_t start, uint64_t end);
+/* Pages of [start, end) may have entries from now on, or have none any more. */
+CUresult ordinary_begin(uint64_t start, uint64_t end);
+void ordinary_end(uint64_t start, uint64_t end);
+/* A device is about to get access to the page; or a block's pages are about to be moved. */
+CUresult ordinary_touch(struct block *b, unsigned page);
+CUresult ordinary_look(struct block *b);
+bool ordinary_touched(uint64_t va);            /* the page is not managed, and has memory */
+/* What of [start, end) lies in the window of `at` and can move comes to `to`. */
+void ordinary_bring(uint64_t at, uint64_t start, uint64_t end, unsigned to);
+
+/* --- uvm.c --- */
+/* The page's block decides on the fault. */
+CUresult fault_locked(const struct mmu_fault *f);
 
 /* --- service.c --- */
 struct request { struct mask pages, writes; };  /* pages that fault at the same time; those written */

@@ -29,7 +29,7 @@ static CUresult map_in_second_pass(struct block *b, unsigned to, const struct ma
     return mask_empty(&fresh) ? CUDA_SUCCESS : block_map(b, to, &fresh, PROT_RWA, TRACE_CAUSE_POLICY);
 }
 
-static CUresult bring_block(struct block *b, const struct mask *pages, unsigned to, bool among_others)
+CUresult block_bring(struct block *b, const struct mask *pages, unsigned to, bool among_others)
 {
     struct mask before = { { 0 } }, moved;
     if (b->resident & bit(to)) before = b->place[to]->resident;
@@ -48,12 +48,12 @@ static CUresult bring_block(struct block *b, const struct mask *pages, unsigned 
 
 static CUresult prefetch_block(struct block *b, const struct mask *pages, unsigned to)
 {
-    return bring_block(b, pages, to, false);
+    return block_bring(b, pages, to, false);
 }
 
 static CUresult prefetch_one_of_several(struct block *b, const struct mask *pages, unsigned to)
 {
-    return bring_block(b, pages, to, true);
+    return block_bring(b, pages, to, true);
 }
 
 /* Calls f for each block of [va, va+size), making those that do not exist. */

@@ -1,62 +1,160 @@
-/* Machines whose kernels reach everything that the host's program can. Such
- * memory does not migrate here: all processors see its one place. What is said
- * of it is kept and answered; what is prefetched is mapped for devices at once,
- * so that their kernels do not fault. */
+/* Machines whose kernels reach everything that the host's program can. Where
+ * devices have page tables of their own, what can move does (ordinary.c); other
+ * memory, and all of it where they go through the host's, has one place, which
+ * all processors see. What is said of memory is kept and answered. */
 #include "uvm/pageable.h"
 #include "space/adopted.h"
 #include "trace/trace.h"
 #include "uvm/attributes.h"
+#include "uvm/internal.h"
 #include "uvm/uvm.h"
 
-bool uvm_pageable;
+enum { TRIES = 8 };
 
-static enum mmu_verdict service(const struct mmu_fault *f)
+bool uvm_pageable;
+static bool moves; /* where this system can do it */
+
+/* ---- faults */
+
+static bool decided(const struct mmu_fault *f, CUresult *r)
 {
-    if (adopted_add(f->address, f->write)) return MMU_FATAL;
+    if (f->processor == CPU)
+        uvm_enter();
+    else
+        quiet_lock(&uvm_lock);
+    bool has_block = block_at(f->address, false);
+    if (has_block) *r = fault_locked(f);
+    uvm_leave();
+    return has_block;
+}
+
+static void trace_in_place(const struct mmu_fault *f)
+{
     trace_write((struct trace_record){ .kind = TRACE_GPU_FAULT,
                                        .access = f->write ? TRACE_ACCESS_WRITE : TRACE_ACCESS_READ,
                                        .processor = (uint8_t)f->processor,
                                        .address = f->address & ~4095ull,
                                        .bytes = 4096,
                                        .count = 1 });
+}
+
+static enum mmu_verdict service(const struct mmu_fault *f)
+{
+    CUresult r = CUDA_SUCCESS;
+    bool watched = true;
+    /* what is adopted may be lost before it is looked at */
+    for (unsigned k = 0; k < TRIES && watched; k++) {
+        if (decided(f, &r)) return r ? MMU_FATAL : MMU_RETRY;
+        if (f->processor == CPU) return MMU_RETRY; /* the program has it to itself */
+        if (adopted_add(f->address, f->write, f->missing, &watched)) return MMU_FATAL;
+    }
+    if (!watched) trace_in_place(f);
     return MMU_RETRY;
 }
 
-/* All that the program has; what is said of a part ends with its mapping. */
-static const struct allocation everything = { .mapping_size = 1ull << 47, .size = 1ull << 47 };
+/* ---- what is adopted, and lost */
 
-static void forget(uint64_t va, uint64_t size)
+/* All that the program has; what is said of a part ends with its mapping. */
+static const struct allocation all_of_it = { .mapping_size = 1ull << 47, .size = 1ull << 47 };
+
+static CUresult comes(uint64_t va, uint64_t end)
 {
-    struct allocation gone = everything;
-    gone.base = va;
-    gone.size = size;
-    attributes_freed(&gone);
+    uvm_enter();
+    CUresult r = ordinary_begin(va, end);
+    uvm_leave();
+    return r;
 }
 
-CUresult pageable_begin(void)
+static void leaves(uint64_t va, uint64_t end)
 {
+    uvm_enter();
+    ordinary_end(va, end);
+    uvm_leave();
+}
+
+static void lost(uint64_t va, uint64_t end)
+{
+    struct allocation gone = all_of_it;
+    gone.base = va;
+    gone.size = end - va;
+    attributes_freed(&gone);
+    uvm_enter();
+    ordinary_forget(va, end);
+    uvm_leave();
+}
+
+CUresult pageable_begin(bool pages_move)
+{
+    static const struct adopted_client client = { comes, leaves, lost };
     if (!uvm_pageable) return CUDA_SUCCESS;
-    adopted_on_loss(forget);
+    moves = pages_move;
+    adopted_begin(&client, moves);
     return mmu_serve_outside(service);
 }
+
+/* Of memory that was never adopted nobody says that it is gone. */
+static void review_policy(void)
+{
+    uint64_t at = 0, from, to;
+    for (;; at = to) {
+        quiet_lock(&uvm_lock);
+        const struct range *r = range_above(at);
+        from = r ? r->start : 0;
+        to = r ? r->end : 0;
+        quiet_unlock(&uvm_lock);
+        if (!to) return;
+        for (uint64_t gap, end; adopted_unmapped(from, to, &gap, &end); from = end) lost(gap, end);
+    }
+}
+
+void pageable_review(void)
+{
+    adopted_review();
+    if (moves) review_policy();
+}
+
+/* ---- what is asked for */
+
+static uint64_t page_down(uint64_t va) { return va / PAGE_BYTES * PAGE_BYTES; }
+static uint64_t page_up(uint64_t va) { return page_down(va + PAGE_BYTES - 1); }
 
 CUresult pageable_advise(uint64_t va, uint64_t size, CUmem_advise advice, CUmemLocation l, bool host_tables)
 {
     bool accessed = (advice == CU_MEM_ADVISE_SET_ACCESSED_BY || advice == CU_MEM_ADVISE_UNSET_ACCESSED_BY) &&
                     l.type == CU_MEM_LOCATION_TYPE_DEVICE;
-    return accessed && host_tables ? CUDA_SUCCESS : attributes_advise(&everything, va, size, advice, l);
+    if (accessed && host_tables) return CUDA_SUCCESS;
+    CUresult r = attributes_advise(&all_of_it, va, size, advice, l);
+    /* nothing is duplicated */
+    if (r || !moves || advice == CU_MEM_ADVISE_SET_READ_MOSTLY || advice == CU_MEM_ADVISE_UNSET_READ_MOSTLY) return r;
+    uvm_enter();
+    r = ordinary_cover(page_down(va), page_up(va + size));
+    uvm_leave();
+    return r ? r : uvm_advise(va, size, advice, l);
 }
 
-CUresult pageable_prefetch(uint64_t va, uint64_t size, CUmemLocation shown)
+CUresult pageable_prefetched(uint64_t va, uint64_t size, CUmemLocation shown)
 {
-    CUresult r = adopted_cover(va, size);
-    return r ? r : attributes_prefetched(&everything, va, size, shown);
+    return attributes_prefetched(&all_of_it, va, size, shown);
+}
+
+/* As much of it as can be had; nobody is told of the rest. */
+CUresult pageable_prefetch(uint64_t va, uint64_t size, CUmemLocation location)
+{
+    unsigned to = location.type == CU_MEM_LOCATION_TYPE_DEVICE ? 1 + (unsigned)location.id : CPU;
+    uint64_t start = page_down(va), end = page_up(va + size);
+    if (!moves || to != CPU) adopted_cover(va, size);
+    for (uint64_t at = start; moves && at < end; at = (at / WINDOW_BYTES + 1) * WINDOW_BYTES) {
+        uvm_enter();
+        ordinary_bring(at, start, end, to);
+        uvm_leave();
+    }
+    return CUDA_SUCCESS;
 }
 
 struct attributes pageable_attributes(uint64_t va, uint64_t size)
 {
-    adopted_review();
-    return attributes_get(&everything, va, size);
+    pageable_review();
+    return attributes_get(&all_of_it, va, size);
 }
 
 bool uvm_reaches(uint64_t va, uint64_t size) { return uvm_pageable && adopted_touchable(va, size); }

@@ -48,6 +48,7 @@ struct decision policy_select_residency(const struct block *b, unsigned page, un
 
     if (may_duplicate(b, page, hint)) return (struct decision){ p, only_reads };
     if (p == preferred) return (struct decision){ p, false };
+    if (p == CPU && b->window->ordinary) return (struct decision){ p, false };
     if (hint.kind == HINT_PIN) return (struct decision){ hint.target, false };
     if (!holders) return (struct decision){ reaches_preferred ? preferred : p, false };
     if (policy->accessed_by & bit(p) && can_access(p, near)) return (struct decision){ near, false };
@@ -89,6 +90,8 @@ enum prot policy_highest_prot(const struct block *b, unsigned page, unsigned p)
         mapped |= mask_test(&b->place[q]->mapped[PROT_RO - 1], page);
         written |= mask_test(&b->place[q]->mapped[PROT_RW - 1], page);
     }
+    /* the host may write to its own at any time, where that is no page table's of the driver's */
+    if (b->window->ordinary && at == CPU && p != CPU) return native_atomics(p, at) ? PROT_RWA : PROT_RW;
     if (!mapped) return PROT_RWA;
     if (foreign_atomics(b, page, p, at)) return PROT_RO;
     return native_atomics(p, at) || !written ? PROT_RWA : PROT_RW;

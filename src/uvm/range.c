@@ -9,8 +9,14 @@ RB_HEAD(ranges, range);
 static int by_start(struct range *x, struct range *y) { return x->start < y->start ? -1 : x->start > y->start; }
 TREE_FUNCTIONS(ranges, range, link, by_start)
 
-static struct ranges all = RB_INITIALIZER(&all);
+static struct ranges all = RB_INITIALIZER(&all), ordinary = RB_INITIALIZER(&ordinary);
 static struct window **windows; /* by (va - base) / WINDOW_BYTES; touched as needed */
+/* The same for memory that is not managed: by GiB, NULL where there is none. */
+enum { GROUP_WINDOWS = 512, GROUPS = 1 << 17 };
+static struct window ***groups;
+
+static bool is_managed(uint64_t va) { return va >= space_managed_base() && va < space_managed_end(); }
+static struct ranges *ranges_of(uint64_t va) { return is_managed(va) ? &all : &ordinary; }
 
 CUresult range_init(void)
 {
@@ -22,12 +28,24 @@ CUresult range_init(void)
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
+CUresult range_init_ordinary(void)
+{
+    if (!groups) groups = heap_take(GROUPS * sizeof *groups);
+    return groups ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+struct range *range_above(uint64_t va)
+{
+    struct ranges *in = ranges_of(va);
+    struct range key = { .start = va }, *r = RB_NFIND(ranges, in, &key),
+                 *below = r ? RB_PREV(ranges, in, r) : RB_MAX(ranges, in);
+    return below && va < below->end ? below : r;
+}
+
 struct range *range_at(uint64_t va)
 {
-    struct range key = { .start = va }, *r = RB_NFIND(ranges, &all, &key);
-    if (r && r->start == va) return r;
-    r = r ? RB_PREV(ranges, &all, r) : RB_MAX(ranges, &all);
-    return r && va < r->end ? r : NULL;
+    struct range *r = range_above(va);
+    return r && va >= r->start ? r : NULL;
 }
 
 struct range *range_first(void) { return RB_MIN(ranges, &all); }
@@ -55,38 +73,55 @@ uint64_t range_place(uint64_t size)
     return va;
 }
 
-struct range *range_new(struct managed *m, uint64_t end)
+struct range *range_new(struct managed *m, uint64_t start, uint64_t end)
 {
     struct range *r = heap_take(sizeof *r);
     if (!r) return NULL;
     *r = (struct range){
-        .start = m->start, .end = end, .owner = m, .policy = { .preferred = NOBODY, .preferred_node = -1 }
+        .start = start, .end = end, .owner = m, .policy = { .preferred = NOBODY, .preferred_node = -1 }
     };
-    RB_INSERT(ranges, &all, r);
+    RB_INSERT(ranges, ranges_of(start), r);
     return r;
+}
+
+void range_drop(struct range *r)
+{
+    RB_REMOVE(ranges, ranges_of(r->start), r);
+    heap_give(r);
 }
 
 /* ---- windows and blocks */
 
-static struct window **slot(uint64_t va) { return &windows[(va - space_managed_base()) / WINDOW_BYTES]; }
+/* NULL: there is none, or (create) no memory. */
+static struct window **slot(uint64_t va, bool create)
+{
+    if (is_managed(va)) return &windows[(va - space_managed_base()) / WINDOW_BYTES];
+    uint64_t number = va / WINDOW_BYTES, group = number / GROUP_WINDOWS;
+    if (!groups || group >= GROUPS) return NULL;
+    if (!groups[group] && create) groups[group] = heap_take(GROUP_WINDOWS * sizeof **groups);
+    return groups[group] ? &groups[group][number % GROUP_WINDOWS] : NULL;
+}
 
 struct window *window_at(uint64_t va, bool create)
 {
-    struct window **w = slot(va);
+    struct window **w = slot(va, create);
+    if (!w) return NULL;
     if (*w || !create) return *w;
     *w = heap_take(sizeof **w);
-    if (*w) (*w)->va = va / WINDOW_BYTES * WINDOW_BYTES;
+    if (!*w) return NULL;
+    (*w)->va = va / WINDOW_BYTES * WINDOW_BYTES;
+    (*w)->ordinary = !is_managed(va);
     return *w;
 }
 
-static struct block *block_new(struct window *w, struct range *r)
+struct block *block_make(struct window *w, struct range *r, uint64_t start, uint64_t end)
 {
     struct block *b = heap_take(sizeof *b), **at = &w->blocks;
     if (!b) return NULL;
     b->window = w;
     b->range = r;
-    b->region.first = r->start > w->va ? page_of(r->start) : 0;
-    b->region.outer = r->end < w->va + WINDOW_BYTES ? page_of(r->end) : WINDOW_PAGES;
+    b->region.first = start > w->va ? page_of(start) : 0;
+    b->region.outer = end < w->va + WINDOW_BYTES ? page_of(end) : WINDOW_PAGES;
     while (*at && (*at)->region.first < b->region.first) at = &(*at)->next;
     b->next = *at;
     *at = b;
@@ -95,12 +130,12 @@ static struct block *block_new(struct window *w, struct range *r)
 
 struct block *block_at(uint64_t va, bool create)
 {
-    struct window *w = window_at(va, create);
+    struct window *w = window_at(va, create && is_managed(va));
     if (!w) return NULL;
     for (struct block *b = w->blocks; b; b = b->next)
         if (page_of(va) >= b->region.first && page_of(va) < b->region.outer) return b;
-    struct range *r = create ? range_at(va) : NULL;
-    return r ? block_new(w, r) : NULL;
+    struct range *r = create && !w->ordinary ? range_at(va) : NULL;
+    return r ? block_make(w, r, r->start, r->end) : NULL;
 }
 
 struct region block_overlap(const struct block *b, uint64_t start, uint64_t end)
@@ -180,7 +215,7 @@ static CUresult split_at(uint64_t va, range_differs *differs, const void *arg)
     *high = *r;
     high->start = va;
     r->end = va;
-    RB_INSERT(ranges, &all, high);
+    RB_INSERT(ranges, ranges_of(va), high);
     for (uint64_t at = va; at < high->end; at = (at / WINDOW_BYTES + 1) * WINDOW_BYTES) {
         struct window *w = window_at(at, false);
         for (b = w ? w->blocks : NULL; b; b = b->next)
@@ -200,9 +235,9 @@ CUresult range_split(uint64_t start, uint64_t end, range_differs *differs, const
 void range_remove(struct managed *m)
 {
     for (uint64_t va = m->start; va < m->end; va += WINDOW_BYTES) {
-        struct window *w = *slot(va);
+        struct window *w = *slot(va, false);
         if (!w) continue;
-        *slot(va) = NULL;
+        *slot(va, false) = NULL;
         for (unsigned p = 1; p < PROCESSORS; p++) chunk_give(w, p);
         for (struct block *b = w->blocks, *next; b; b = next) {
             next = b->next;
@@ -217,10 +252,10 @@ void range_remove(struct managed *m)
     }
 }
 
-void ranges_forget_processor(unsigned p)
+static void forget_processor(struct ranges *in, unsigned p)
 {
     struct range *r;
-    RB_FOREACH(r, ranges, &all)
+    RB_FOREACH(r, ranges, in)
     for (uint64_t va = r->start; va < r->end; va = (va / WINDOW_BYTES + 1) * WINDOW_BYTES) {
         struct window *w = window_at(va, false);
         for (struct block *b = w ? w->blocks : NULL; b; b = b->next) {
@@ -231,6 +266,29 @@ void ranges_forget_processor(unsigned p)
         }
         if (w) chunk_give(w, p);
     }
+}
+
+void ranges_forget_processor(unsigned p)
+{
+    forget_processor(&all, p);
+    forget_processor(&ordinary, p);
+}
+
+void block_remove(struct block *b)
+{
+    struct window *w = b->window;
+    struct block **at = &w->blocks;
+    while (*at != b) at = &(*at)->next;
+    *at = b->next;
+    for (unsigned p = 1; p < PROCESSORS; p++)
+        if (w->blocks)
+            chunk_update(w, p, false);
+        else
+            chunk_give(w, p);
+    block_free(b);
+    if (w->blocks) return;
+    *slot(w->va, false) = NULL;
+    heap_give(w);
 }
 
 struct managed *range_owned_by(const struct context *c)

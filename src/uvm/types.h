@@ -17,6 +17,9 @@
  * nothing; block.c makes it so. A device's memory is taken by *chunks* of 2 MiB,
  * one a window; evict.c takes one back when the device is full.
  *
+ * Memory of the program that is not managed, where devices reach it, is cut in
+ * the same way; ordinary.c says what is different.
+ *
  * Processors: 0 is the host, 1 + k device k. Pages are numbered within their
  * window, in blocks that are smaller than it too. One lock guards everything
  * (base/quiet.h): who holds it waits for page tables' locks alone. */
@@ -81,6 +84,7 @@ struct block {
     uint32_t resident, mapped;     /* bit p: processor p holds, maps some page */
     struct place *place[PROCESSORS]; /* NULL: nothing there yet */
     struct mask read_duplicated, discarded;
+    struct mask asked_for;         /* ordinary memory: pages that a device has touched, or is about to, before anybody else */
     struct thrashing *thrashing;   /* NULL until it might */
 };
 
@@ -94,6 +98,7 @@ struct chunk {
 };
 struct window {
     uint64_t va;
+    bool ordinary;                 /* not managed (ordinary.c) */
     struct block *blocks;          /* by pages */
     struct chunk *chunk[PROCESSORS];
     /* How often a chunk was taken for it, of one processor, since that last got something done (mmu_progress was `since`). */

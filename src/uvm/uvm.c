@@ -3,7 +3,6 @@
 #include "base/log.h"
 #include "base/thread.h"
 #include "context/context.h"
-#include "space/adopted.h"
 #include "uvm/attributes.h"
 #include "uvm/internal.h"
 #include "uvm/pageable.h"
@@ -95,16 +94,18 @@ static CUresult host_fault(const struct mmu_fault *f, struct block *b)
     }
 }
 
-static CUresult service_locked(const struct mmu_fault *f)
+CUresult fault_locked(const struct mmu_fault *f)
 {
     struct block *b = block_at(f->address, true);
     uint64_t va = f->address / PAGE_BYTES * PAGE_BYTES;
-    if (!b || !addresses_live(b->range->owner, va)) return CUDA_ERROR_ILLEGAL_ADDRESS;
+    if (!b || (!b->window->ordinary && !addresses_live(b->range->owner, va))) return CUDA_ERROR_ILLEGAL_ADDRESS;
     if (uvm_exclusive && !exclusive_permits(b->range->owner, f)) return CUDA_ERROR_NOT_PERMITTED;
     enum prot has = page_prot(b, f->processor, page_of(va));
     if (has >= (f->write ? PROT_RW : PROT_RO)) /* somebody else's fault brought it, or the entry was lost */
         return mmu_set(f->processor, va, PAGE_BYTES, has >= PROT_RW ? MMU_WRITE : MMU_READ);
-    return f->processor == CPU ? host_fault(f, b) : batch_add(f->processor, va, f->write);
+    if (f->processor == CPU) return host_fault(f, b);
+    CUresult r = b->window->ordinary ? ordinary_touch(b, page_of(va)) : CUDA_SUCCESS;
+    return r ? r : batch_add(f->processor, va, f->write);
 }
 
 /* Where devices have no concurrent managed access. Once each: a program may expect its SIGSEGV. */
@@ -129,7 +130,7 @@ static enum mmu_verdict service(const struct mmu_fault *f)
         uvm_enter();
     else
         quiet_lock(&uvm_lock);
-    CUresult r = service_locked(f);
+    CUresult r = fault_locked(f);
     if (r)
         trace_write((struct trace_record){ .kind = TRACE_FATAL_FAULT,
                                            .access = f->write ? TRACE_ACCESS_WRITE : TRACE_ACCESS_READ,
@@ -211,7 +212,7 @@ bool uvm_watches_launches;
 
 CUresult uvm_before_launch(int ordinal, const void *stream)
 {
-    if (uvm_pageable) adopted_review();
+    if (uvm_pageable) pageable_review();
     return uvm_exclusive ? exclusive_lend(ordinal, stream) : CUDA_SUCCESS;
 }
 
@@ -239,7 +240,9 @@ static CUresult make_ready(void)
         (r = backing_create_huge(&memory, "faultline-managed", space_managed_end() - space_managed_base())))
         return r;
     if ((r = mmu_init(&memory, space_managed_base(), service))) return r;
-    r = pageable_begin();
+    r = pageable_begin(
+        !profile_attribute(devices[0].profile, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES));
+    if (r) return r;
     for (int k = 0; k < device_count && !r; k++)
         if (devices[k].processor) r = mmu_attach(1 + (unsigned)k);
     ready = !r;
@@ -358,9 +361,9 @@ void uvm_residency(uint64_t va, uint64_t pages, uint8_t *out)
 {
     uvm_enter();
     for (uint64_t k = 0; k < pages; k++, va += PAGE_BYTES) {
-        struct block *b = ready && va >= space_managed_base() && va < space_managed_end() ? block_at(va, false) : NULL;
+        struct block *b = ready ? block_at(va, false) : NULL;
         uint32_t holders = b ? page_holders(b, page_of(va)) : 0;
-        out[k] = holders ? (uint8_t)(1 + __builtin_ctz(holders)) : 0;
+        out[k] = holders || !ordinary_touched(va) ? (uint8_t)__builtin_ffs((int)holders) : 1;
         if (holders & (holders - 1)) out[k] |= 0x80;
     }
     quiet_unlock(&uvm_lock);

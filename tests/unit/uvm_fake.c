@@ -45,15 +45,21 @@ CUresult backing_create_huge(struct backing *b, const char *n, uint64_t size)
     *b = (struct backing){ .size = size, .id = 1 };
     return CUDA_SUCCESS;
 }
-CUresult adopted_add(uint64_t va, bool write)
+void adopted_begin(const struct adopted_client *c, bool pages_move) { (void)c, (void)pages_move; }
+CUresult adopted_add(uint64_t va, bool write, bool missing, bool *watched)
 {
-    (void)va, (void)write;
+    (void)va, (void)write, (void)missing, (void)watched;
     return CUDA_ERROR_INVALID_VALUE;
 }
 void adopted_review(void) {}
-void adopted_on_loss(void (*lost)(uint64_t va, uint64_t size)) { (void)lost; }
 CUresult adopted_cover(uint64_t va, uint64_t size) { return va + size ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS; }
 bool adopted_touchable(uint64_t va, uint64_t size) { return va + size == 0; }
+bool adopted_unmapped(uint64_t va, uint64_t end, uint64_t *from, uint64_t *to)
+{
+    *from = *to = va + end;
+    return false;
+}
+CUresult mmu_ordinary_touched(uint64_t va, uint64_t size) { return va + size ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN; }
 void mmu_look_for_handlers(void) {}
 CUresult mmu_serve_outside(mmu_service *service)
 {
