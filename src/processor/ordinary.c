@@ -9,7 +9,7 @@
  * waits for it, unasked: there is one physical page, so only the count suffers. */
 #include "base/futex.h"
 #include "base/heap.h"
-#include "base/log.h"
+#include "base/tasks.h"
 #include "base/thread.h"
 #include "base/userfault.h"
 #include "processor/table.h"
@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { STUCK_MS = 20, IDLE_ROUNDS = 50 };
+enum { STUCK_MS = 20, IDLE_ROUNDS = 50, KEPT_MOST = 32, TRIES = 100 };
 
 /* ---- entries that go */
 
@@ -41,10 +41,68 @@ static bool zap(uint64_t va, uint64_t size)
     return is_watched(va, size) && map_anew(va, size) && !userfault_register_present(mmu.ordinary_fd, va, size);
 }
 
+static void zap_all(uint64_t va, uint64_t end)
+{
+    if (va >= end || zap(va, end - va)) return;
+    for (uint64_t at = va; at < end; at += PAGE_BYTES) zap(at, PAGE_BYTES);
+}
+
+/* When a thread ends, the system writes to its descriptor and takes no for an answer if the page has no entry; who
+ * joins the thread would wait for ever. So these pages keep theirs, wherever a program has its threads' stacks. */
+struct kept {
+    uint64_t va, end;
+    unsigned count;
+    uint64_t pages[KEPT_MOST];     /* ascending; each and the next one is kept */
+    bool unknown;                  /* some thread begins or ends */
+};
+
+/* Threads that have no descriptor for long are not the C library's. */
+static int strangers[64];
+static unsigned stranger;
+
+static bool is_stranger(int thread)
+{
+    for (unsigned k = 0; k < sizeof strangers / sizeof *strangers; k++)
+        if (strangers[k] == thread) return true;
+    return false;
+}
+
+static void note_descriptor(void *arg, int thread, uint64_t descriptor)
+{
+    struct kept *k = arg;
+    uint64_t page = descriptor & ~(uint64_t)(PAGE_BYTES - 1);
+    if (!descriptor) k->unknown |= !is_stranger(thread);
+    if (page + 2 * PAGE_BYTES <= k->va || page >= k->end) return;
+    if (k->count == KEPT_MOST) {
+        k->end = k->va; /* so many: nothing goes */
+        return;
+    }
+    unsigned at = k->count++;
+    for (; at && k->pages[at - 1] > page; at--) k->pages[at] = k->pages[at - 1];
+    k->pages[at] = page;
+}
+
+static void note_stranger(void *arg, int thread, uint64_t descriptor)
+{
+    (void)arg;
+    if (!descriptor && !is_stranger(thread)) strangers[stranger++ % (sizeof strangers / sizeof *strangers)] = thread;
+}
+
 void ordinary_zap(uint64_t va, uint64_t size)
 {
-    if (zap(va, size)) return;
-    for (uint64_t at = va; at < va + size; at += PAGE_BYTES) zap(at, PAGE_BYTES);
+    struct kept k;
+    for (unsigned tries = 0;; tries++) {
+        k = (struct kept){ .va = va, .end = va + size };
+        if (!tasks_each(note_descriptor, &k)) return;
+        if (!k.unknown || tries == TRIES) break;
+        syscall(SYS_sched_yield);
+    }
+    if (k.unknown) tasks_each(note_stranger, NULL);
+    for (unsigned n = 0; n < k.count; n++) {
+        zap_all(va, k.pages[n] < k.end ? k.pages[n] : k.end);
+        if (k.pages[n] + 2 * PAGE_BYTES > va) va = k.pages[n] + 2 * PAGE_BYTES;
+    }
+    zap_all(va, k.end);
 }
 
 /* ---- faults */

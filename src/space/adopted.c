@@ -253,7 +253,11 @@ bool adopted_touchable(uint64_t va, uint64_t size)
     struct region *list;
     size_t count;
     uint64_t at = va, end;
-    if (!size || __builtin_add_overflow(va, size, &end) || regions_of(va, end, &list, &count)) return false;
+    if (!size || __builtin_add_overflow(va, size, &end)) return false;
+    pthread_mutex_lock(&registrations_lock); /* what is being replaced seems to be missing for a moment */
+    CUresult r = regions_of(va, end, &list, &count);
+    pthread_mutex_unlock(&registrations_lock);
+    if (r) return false;
     for (size_t k = 0; k < count && list[k].start <= at && touchable(&list[k], false); k++) at = list[k].end;
     free(list);
     return at >= end;

@@ -1,15 +1,13 @@
 /* See movable.h. */
 #include "space/movable.h"
 #include "base/heap.h"
+#include "base/tasks.h"
 #include "space/registration.h"
 
-#include <dirent.h>
-#include <linux/futex.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { PAGE = 4096, GUARD_MOST = 64 << 10, DESCRIPTOR = 8 << 10, STATIC_MOST = 64 << 10 };
@@ -51,33 +49,22 @@ static void cut(struct bounds *b, uint64_t from, uint64_t to)
 
 static bool is_guard(const struct region *r) { return !r->prot && !r->shared && !r->inode; }
 
-/* The descriptor of a thread, where the system's list of locks begins; 0: not known. */
-static uint64_t descriptor_of(int thread)
-{
-    struct robust_list_head *head = NULL;
-    size_t size;
-    return syscall(SYS_get_robust_list, thread, &head, &size) ? 0 : (uint64_t)head;
-}
+struct cut {
+    struct bounds *bounds;
+    const struct region *region;
+    bool guarded;
+};
 
-/* stack: what of the region begins a stack, if it lies above a guard. */
-static void cut_threads(struct bounds *b, const struct region *r, bool guarded)
+static void cut_thread(void *arg, int thread, uint64_t descriptor)
 {
-    uint64_t most = stack_size();
-    DIR *d = opendir("/proc/self/task");
-    if (!d) {
-        b->stays = true;
-        return;
-    }
-    for (struct dirent *e; (e = readdir(d));) {
-        int thread = atoi(e->d_name);
-        uint64_t at = thread ? descriptor_of(thread) & -(uint64_t)PAGE : 0, from;
-        if (at < r->start || at >= r->end) continue;
-        /* the main thread's stack is elsewhere */
-        from = at - (thread == getpid() ? STATIC_MOST : most);
-        if (guarded && thread != getpid() && at - r->start < 2 * most) from = r->start;
-        cut(b, from, at + DESCRIPTOR);
-    }
-    closedir(d);
+    const struct cut *c = arg;
+    const struct region *r = c->region;
+    uint64_t at = descriptor & -(uint64_t)PAGE, most = stack_size();
+    if (at < r->start || at >= r->end) return;
+    /* the main thread's stack is elsewhere */
+    uint64_t from = at - (thread == getpid() ? STATIC_MOST : most);
+    if (c->guarded && thread != getpid() && at - r->start < 2 * most) from = r->start;
+    cut(c->bounds, from, at + DESCRIPTOR);
 }
 
 /* Of the program's own file the zeroed data may move, as that of others may not. */
@@ -103,7 +90,8 @@ bool movable_page(const struct region *list, size_t at, uint64_t va, uint64_t *l
     b.stays = !anonymous(r) || r->prot != (PROT_READ | PROT_WRITE) || (below && of_shared_object(below));
     if (!b.stays && below && is_guard(below) && below->end - below->start <= GUARD_MOST)
         cut(&b, r->start, r->start + stack_size());
-    if (!b.stays) cut_threads(&b, r, below && is_guard(below));
+    struct cut c = { &b, r, below && is_guard(below) };
+    if (!tasks_each(cut_thread, &c)) b.stays = true;
     while (!b.stays && heap_overlaps(b.low, b.high, &from, &to)) cut(&b, from, to);
     *low = b.low;
     *high = b.high;

@@ -6,7 +6,6 @@
 #include "space/registration.h"
 #include "space/replace.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -116,8 +115,8 @@ static CUresult share(struct piece *p, bool thinly)
     void *with = mmap(NULL, p->size, PROT_READ | PROT_WRITE, MAP_SHARED, pages.backing.fd, (off_t)p->va);
     if (with == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
     keep_stack_growing(p);
-    CUresult r = thinly ? pages_replace_thinly(p->va, p->size, with, p->prot)
-                        : pages_replace(p->va, p->size, with, p->prot, p->prot);
+    CUresult r = pages_replace(p->va, p->size, with, p->prot, p->prot,
+                               (struct page_file){ pages.backing.fd, p->va, true, thinly });
     p->here = !r;
     return r;
 }
@@ -143,23 +142,6 @@ static bool shown(uint64_t va, uint64_t end)
     return found;
 }
 
-/* What the program may not read it cannot write either: nobody has to wait while it is copied. */
-static CUresult replace_unread(const struct region *r, char *with)
-{
-    uint64_t size = r->end - r->start;
-    for (uint64_t done = 0; done < size;) {
-        ssize_t n = pread(pages.backing.fd, with + done, size - done, (off_t)(r->start + done));
-        if (n <= 0 && errno != EINTR) goto fail;
-        if (n > 0) done += (uint64_t)n;
-    }
-    if (!mprotect(with, size, r->prot) &&
-        mremap(with, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)r->start) != MAP_FAILED)
-        return CUDA_SUCCESS;
-fail:
-    munmap(with, size);
-    return CUDA_ERROR_OUT_OF_MEMORY;
-}
-
 void registration_unshare(uint64_t va, uint64_t end)
 {
     struct region *list;
@@ -172,8 +154,8 @@ void registration_unshare(uint64_t va, uint64_t end)
         void *with = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
         if (with != MAP_FAILED)
-            r = list[k].prot & PROT_READ ? pages_replace(list[k].start, size, with, list[k].prot, list[k].prot)
-                                         : replace_unread(&list[k], with);
+            r = pages_replace(list[k].start, size, with, list[k].prot, list[k].prot,
+                              (struct page_file){ pages.backing.fd, list[k].start, false, false });
         if (r && r != CUDA_ERROR_NOT_READY) {
             fl_log(FL_LOG_ERROR,
                    "no memory to make 0x%llx, %llu bytes, private again: it stays shared with devices' processes",
@@ -189,7 +171,8 @@ bool registration_rescue(const struct region *r)
 {
     uint64_t size = r->end - r->start;
     void *with = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return with != MAP_FAILED && !pages_replace(r->start, size, with, r->prot, r->prot);
+    return with != MAP_FAILED && !pages_replace(r->start, size, with, r->prot, r->prot,
+                                                (struct page_file){ pages.backing.fd, r->offset, false, false });
 }
 
 struct backing *registration_backing(const struct piece *p) { return p->file ? &p->file->backing : &pages.backing; }

@@ -7,7 +7,7 @@
  * of its own, and between protecting and moving calls nothing that could. Nor
  * does its caller make one meanwhile: for a SIGSEGV there would be no stack. */
 #include "space/replace.h"
-#include "base/log.h"
+#include "space/joiners.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -195,7 +195,7 @@ struct job {
     uint64_t va, size;
     char *with;
     int prot, old_prot;
-    bool thin;
+    struct page_file file;
     CUresult result;
 };
 
@@ -208,57 +208,77 @@ void pages_copy(char *to, uint64_t from, uint64_t size)
 #endif
 }
 
-static bool all_zero(uint64_t va)
-{
-    const volatile uint64_t *word = (void *)va;
-    for (unsigned k = 0; k < PAGE / sizeof *word; k++)
-        if (word[k]) return false;
-    return true;
-}
-
-/* Which of the pages have memory; which do not, may still have bytes: those that were swapped out. */
+/* Which of the old pages have bytes, in memory or swapped out. */
 static void look(uint64_t va, uint64_t size, unsigned char *there)
 {
-    if (mincore((void *)va, size, there)) memset(there, 1, size / PAGE);
+    static uint64_t entry[PIECE / PAGE];
+    static const uint64_t present = 1ull << 63, swapped = 1ull << 62;
+    size_t bytes = size / PAGE * sizeof *entry;
+    int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    bool known = fd >= 0 && pread(fd, entry, bytes, (off_t)(va / PAGE * sizeof *entry)) == (ssize_t)bytes;
+    if (fd >= 0) close(fd);
+    for (uint64_t k = 0; k < size / PAGE; k++) there[k] = !known || entry[k] & (present | swapped);
 }
 
-static void copy_thinly(char *with, uint64_t va, uint64_t size, const unsigned char *there)
+/* Some may have been touched until all was protected. */
+static void look_again(uint64_t va, uint64_t size, unsigned char *there)
 {
-    for (uint64_t at = 0; at < size; at += PAGE)
-        if (there[at / PAGE] & 1 || !all_zero(va + at)) pages_copy(with + at, va + at, PAGE);
+    static unsigned char now[PIECE / PAGE];
+    if (mincore((void *)va, size, now)) return;
+    for (uint64_t k = 0; k < size / PAGE; k++) there[k] |= now[k] & 1;
 }
 
-static bool populate(char *with, uint64_t size, const unsigned char *there)
+/* Calls f for each run of pages that are there. */
+static bool for_runs(const struct job *j, uint64_t size, const unsigned char *there,
+                     bool (*f)(const struct job *j, uint64_t at, uint64_t size))
 {
-    for (uint64_t at = 0, end; at < size; at = end) {
+    bool good = true;
+    for (uint64_t at = 0, end; at < size && good; at = end) {
         end = at + PAGE;
-        if (!(there[at / PAGE] & 1)) continue;
-        while (end < size && there[end / PAGE] & 1) end += PAGE;
-        if (madvise(with + at, end - at, MADV_POPULATE_WRITE) && errno != EINVAL) return false;
+        if (!there[at / PAGE]) continue;
+        while (end < size && there[end / PAGE]) end += PAGE;
+        good = f(j, at, end - at);
+    }
+    return good;
+}
+
+static bool populate(const struct job *j, uint64_t at, uint64_t size)
+{
+    return !madvise(j->with + at, size, MADV_POPULATE_WRITE) || errno == EINVAL;
+}
+
+/* By the system, which takes it well if old pages are gone. */
+static bool copy(const struct job *j, uint64_t at, uint64_t size)
+{
+    for (uint64_t done = 0; done < size;) {
+        off_t offset = (off_t)(j->file.offset + at + done);
+        ssize_t n = j->file.new ? pwrite(j->file.fd, (const char *)j->va + at + done, size - done, offset)
+                                : pread(j->file.fd, j->with + at + done, size - done, offset);
+        if (n <= 0 && errno != EINTR) return false;
+        if (n > 0) done += (uint64_t)n;
     }
     return true;
 }
 
 /* Pages beside those that somebody needs may go at any time, and others come in their place: those are not
  * protected, and protecting them once more fails. */
-static CUresult replace(uint64_t va, uint64_t size, char *with, int prot, int old_prot, const unsigned char *there)
+static CUresult replace(const struct job *j, unsigned char *there)
 {
     CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
-    bool by_uffd = begin_uffd(va, size);
-    if (!by_uffd && !begin_signals(va, size, old_prot)) return r;
-    if (there)
-        copy_thinly(with, va, size, there);
-    else
-        pages_copy(with, va, size);
-    if (by_uffd && !protect(va, size, true))
+    bool by_uffd = begin_uffd(j->va, j->size);
+    if (!by_uffd && !begin_signals(j->va, j->size, j->old_prot)) return r;
+    if (j->file.thin) look_again(j->va, j->size, there);
+    if (!for_runs(j, j->size, there, copy))
+        r = errno == EFAULT ? CUDA_ERROR_NOT_READY : CUDA_ERROR_OUT_OF_MEMORY;
+    else if (by_uffd && !protect(j->va, j->size, true))
         r = CUDA_ERROR_NOT_READY;
-    else if ((prot == (PROT_READ | PROT_WRITE) || !mprotect(with, size, prot)) &&
-             mremap(with, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)va) != MAP_FAILED)
+    else if ((j->prot == (PROT_READ | PROT_WRITE) || !mprotect(j->with, j->size, j->prot)) &&
+             mremap(j->with, j->size, j->size, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)j->va) != MAP_FAILED)
         r = CUDA_SUCCESS;
     if (by_uffd)
-        end_uffd(va, size, !r);
+        end_uffd(j->va, j->size, !r);
     else
-        end_signals(va, size, old_prot, !r);
+        end_signals(j->va, j->size, j->old_prot, !r);
     return r;
 }
 
@@ -287,20 +307,26 @@ static void wait_for_thread(void)
 
 static void *run(void *arg)
 {
-    struct job j = *(struct job *)arg; /* may lie in what is replaced */
-    static unsigned char there[PIECE / PAGE], all[PIECE / PAGE];
-    memset(all, 1, sizeof all);
-    j.result = CUDA_SUCCESS;
+    struct job all = *(struct job *)arg; /* may lie in what is replaced */
+    static unsigned char there[PIECE / PAGE];
+    all.result = CUDA_SUCCESS;
     while (!atomic_load(&waiting)) sched_yield();
-    for (uint64_t at = 0; at < j.size && !j.result; at += PIECE) {
-        uint64_t size = j.size - at < PIECE ? j.size - at : PIECE;
+    for (uint64_t at = 0; at < all.size && !all.result; at += PIECE) {
+        struct job j = all;
+        j.va += at;
+        j.with += at;
+        j.file.offset += at;
+        j.size = all.size - at < PIECE ? all.size - at : PIECE;
+        memset(there, 1, sizeof there);
+        if (j.file.thin) look(j.va, j.size, there);
         /* memory is found before anybody has to wait for it */
-        if (j.thin) look(j.va + at, size, there);
-        if (!populate(j.with + at, size, j.thin ? there : all)) j.result = CUDA_ERROR_OUT_OF_MEMORY;
-        if (!j.result) j.result = replace(j.va + at, size, j.with + at, j.prot, j.old_prot, j.thin ? there : NULL);
-        if (j.result) munmap(j.with + at, j.size - at);
+        all.result = for_runs(&j, j.size, there, populate) ? replace(&j, there) : CUDA_ERROR_OUT_OF_MEMORY;
+        if (all.result)
+            munmap(j.with, all.size - at);
+        else
+            joiners_look_again(j.va, j.size);
     }
-    ((struct job *)arg)->result = j.result;
+    ((struct job *)arg)->result = all.result;
     atomic_store(&done, 1);
     syscall(SYS_futex, &done, FUTEX_WAKE_PRIVATE, 1);
     return NULL;
@@ -349,12 +375,7 @@ static CUresult start(struct job job)
     return job.result;
 }
 
-CUresult pages_replace(uint64_t va, uint64_t size, void *with, int prot, int old_prot)
+CUresult pages_replace(uint64_t va, uint64_t size, void *with, int prot, int old_prot, struct page_file file)
 {
-    return start((struct job){ va, size, with, prot, old_prot, false, CUDA_ERROR_OUT_OF_MEMORY });
-}
-
-CUresult pages_replace_thinly(uint64_t va, uint64_t size, void *with, int prot)
-{
-    return start((struct job){ va, size, with, prot, prot, true, CUDA_ERROR_OUT_OF_MEMORY });
+    return start((struct job){ va, size, with, prot, old_prot, file, CUDA_ERROR_OUT_OF_MEMORY });
 }

@@ -3,7 +3,16 @@
 #define FL_SPACE_REPLACE_H
 
 #include <cuda.h>
+#include <stdbool.h>
 #include <stdint.h>
+
+/* The one of both that is shared memory shows this file. */
+struct page_file {
+    int fd;
+    uint64_t offset;               /* of the first page */
+    bool new;                      /* it is the new pages: they have no bytes yet, nor memory */
+    bool thin;                     /* those that need none, as the old ones have none, get none */
+};
 
 /* [va, va+size), which is mapped and may be read, becomes the writable private or
  * shared mapping of the same size at `with`, with the access `prot`, holding the
@@ -11,14 +20,12 @@
  * moment: no byte they write is lost, before or after. They wait while it lasts.
  * Afterwards nothing is mapped at `with`. CUDA_ERROR_OUT_OF_MEMORY: some of the
  * pages may have been replaced, the bytes are the same. CUDA_ERROR_NOT_READY: the
- * same, because the program has mapped something else there meanwhile.
+ * same, because the program has unmapped some, or mapped something else there.
  *
  * Where the system permits no userfaultfd, or for private mappings of files, a
  * system call by which another thread has the kernel write there at that
  * moment fails with EFAULT; a program's own stores wait in every case. */
-CUresult pages_replace(uint64_t va, uint64_t size, void *with, int prot, int old_prot);
-/* The same for `with` whose pages have no memory yet: they get it where the old ones have. */
-CUresult pages_replace_thinly(uint64_t va, uint64_t size, void *with, int prot);
+CUresult pages_replace(uint64_t va, uint64_t size, void *with, int prot, int old_prot, struct page_file file);
 
 /* Whole pages of the program's, whatever lies in them: not memcpy, which the
  * program's AddressSanitizer would check. */
