@@ -129,7 +129,8 @@ static void remove_block(uint64_t va)
  * mappings, which userfaultfd does not reach across. */
 void mmu_prefer_node(uint64_t va, uint64_t size, int node)
 {
-    void *p = mmap(NULL, size, PROT_NONE, MAP_SHARED | MAP_NORESERVE, mmu.memory->fd, (off_t)(va - mmu.base));
+    if (!in_window(va) && !mmu.ordinary) return;
+    void *p = mmap(NULL, size, PROT_NONE, MAP_SHARED | MAP_NORESERVE, memory_fd(va), (off_t)(va - memory_base(va)));
     if (p == MAP_FAILED) return;
     numa_prefer(p, size, node);
     munmap(p, size);

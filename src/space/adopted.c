@@ -80,7 +80,7 @@ static CUresult extent(uint64_t va, bool write, struct range bounds, struct regi
         free(list);
         return CUDA_ERROR_INVALID_VALUE;
     }
-    g->watched = moves && movable_page(list, at, va, &low, &high);
+    g->watched = moves && movable_page(list, at, va, &low, &high) && region_bounds(va, &g->mapping, &g->mapping_end);
     if (list[at].start > low) low = list[at].start;
     if (list[at].end < high) high = list[at].end;
     if (!g->watched || one) {
@@ -155,7 +155,7 @@ static CUresult adopt_new(uint64_t va, bool write, struct range bounds)
         return r;
     }
     any = true;
-    if (g->watched && (r = client->comes(g->va, g->end))) registration_drop(g);
+    if (g->watched && (r = client->comes(g->va, g->end, g->mapping, g->mapping_end))) registration_drop(g);
     return r;
 }
 

@@ -9,8 +9,9 @@
 /* Whom memory is told of: who decides which processor has which page of what moves (movable.h). These functions
  * take no lock of src/space. */
 struct adopted_client {
-    /* Pages of [va, end) can have entries (mmu_ordinary_add) from now on: with the host's they begin. */
-    CUresult (*comes)(uint64_t va, uint64_t end);
+    /* Pages of [va, end) can have entries (mmu_ordinary_add) from now on: with the host's they begin. The program has
+     * mapped them as part of [mapping, mapping_end). */
+    CUresult (*comes)(uint64_t va, uint64_t end, uint64_t mapping, uint64_t mapping_end);
     /* All of it is the host's again, as if no device had ever seen it. */
     void (*leaves)(uint64_t va, uint64_t end);
     /* The program has unmapped some of it, whether it moves or not: nothing that was said of it holds. */

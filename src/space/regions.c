@@ -130,6 +130,18 @@ CUresult regions_of(uint64_t va, uint64_t end, struct region **out, size_t *coun
     return CUDA_SUCCESS;
 }
 
+bool region_bounds(uint64_t va, uint64_t *start, uint64_t *end)
+{
+    struct region r;
+    struct walk w;
+    if (walk_begin(&w)) return false;
+    bool found = walk_to(&w, va, &r) && r.start <= va;
+    walk_end(&w);
+    *start = r.start;
+    *end = r.end;
+    return found;
+}
+
 static int open_if_same(const char *path, const struct region *r)
 {
     struct stat s;

@@ -27,6 +27,7 @@ struct registration {
     uint64_t va, end;              /* of its pages */
     bool adopted;                  /* because a kernel touched them: not published, whole pages, overlaps no other */
     bool watched;                  /* adopted, and its pages move: page tables say who may touch them (processor/mmu.h) */
+    uint64_t mapping, mapping_end; /* then: what it was a part of */
     size_t count;
     struct piece *pieces;
     RB_ENTRY(registration) link;

@@ -148,6 +148,12 @@ bool ordinary_touched(uint64_t va);            /* the page is not managed, and h
 /* What of [start, end) lies in the window of `at` and can move comes to `to`. */
 void ordinary_bring(uint64_t at, uint64_t start, uint64_t end, unsigned to);
 
+/* --- spans.c --- */
+/* A device comes to va, which the program has mapped as a part of [start, end). */
+void spans_note(uint64_t va, uint64_t start, uint64_t end);
+/* Some of it is mapped no more. */
+void spans_forget(uint64_t start, uint64_t end);
+
 /* --- uvm.c --- */
 /* The page's block decides on the fault. */
 CUresult fault_locked(const struct mmu_fault *f);

@@ -57,10 +57,11 @@ static enum mmu_verdict service(const struct mmu_fault *f)
 /* All that the program has; what is said of a part ends with its mapping. */
 static const struct allocation all_of_it = { .mapping_size = 1ull << 47, .size = 1ull << 47 };
 
-static CUresult comes(uint64_t va, uint64_t end)
+static CUresult comes(uint64_t va, uint64_t end, uint64_t mapping, uint64_t mapping_end)
 {
     uvm_enter();
     CUresult r = ordinary_begin(va, end);
+    if (!r) spans_note(va, mapping, mapping_end);
     uvm_leave();
     return r;
 }
@@ -80,6 +81,7 @@ static void lost(uint64_t va, uint64_t end)
     attributes_freed(&gone);
     uvm_enter();
     ordinary_forget(va, end);
+    spans_forget(va, end);
     uvm_leave();
 }
 

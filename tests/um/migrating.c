@@ -11,7 +11,7 @@
 
 enum { PAGE = 4096, WINDOW = 2 << 20 };
 
-/* sum: one thread reads words 4 KiB apart, count of them, and writes their sum. fill: thread i writes i to word i. */
+/* peek copies a word; fill: thread i writes i to word i; spin waits until a word is not 0. */
 static const char kernels[] = PTX_HEADER PTX_POKE
     ".visible .entry peek(.param .u64 at, .param .u64 to) { .reg .b32 %r<2>; .reg .b64 %a<3>;\n"
     "ld.param.u64 %a1, [at]; ld.param.u64 %a2, [to]; ld.global.u32 %r1, [%a1]; st.global.u32 [%a2], %r1; ret; }\n"
@@ -250,6 +250,25 @@ static void what_is_freed_is_given_back_to_the_device(void)
     EXPECT(write_word(q, 1), 0);
     EXPECT(cuMemGetInfo(&free, &total), 0);
     EXPECT(before - free, WINDOW);
+}
+
+static void a_mapping_that_devices_use_is_told_of_as_an_allocation(void)
+{
+    struct faultline_allocation a[4];
+    char *p = memory(3 * WINDOW, true);
+    EXPECT(faultline_count_allocations(), 0);
+    EXPECT(faultline_get_allocations(a, 4), 0);
+    EXPECT(write_word(p + WINDOW, 7), 0);
+    EXPECT(write_word(p, 7), 0);
+    EXPECT(faultline_get_allocations(a, 4), 1);
+    EXPECT(a[0].address, p);
+    EXPECT(a[0].bytes, 3 * WINDOW);
+    EXPECT(a[0].freed, 0);
+    EXPECT(a[0].counters.bytes_to_device, 32 * PAGE);
+    munmap(p, 3 * WINDOW);
+    EXPECT(write_word(memory(PAGE, true), 7), 0);
+    EXPECT(faultline_get_allocations(a, 4), 2);
+    EXPECT(a[0].freed > 0, true);
 }
 
 /* ---- policy */
@@ -622,6 +641,7 @@ static void a_device_that_is_reset_has_nothing(void)
     X(another_device_takes_the_page) \
     X(a_device_that_is_full_evicts) \
     X(what_is_freed_is_given_back_to_the_device) \
+    X(a_mapping_that_devices_use_is_told_of_as_an_allocation) \
     X(preferred_on_the_host_it_is_mapped_remotely) \
     X(preferred_on_a_device_the_hosts_touch_pulls_it_all_the_same) \
     X(who_is_said_to_access_it_maps_it_where_it_is) \

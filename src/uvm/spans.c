@@ -1,0 +1,40 @@
+/* What the trace takes for an allocation where memory is not managed: a mapping
+ * of the program's, as it was when a device first touched it. */
+#include "uvm/internal.h"
+
+struct span {
+    uint64_t start, end;
+    LIST_ENTRY(span) link;
+};
+static LIST_HEAD(, span) spans = LIST_HEAD_INITIALIZER(spans);
+
+static void trace(enum trace_kind kind, const struct span *s)
+{
+    trace_write((struct trace_record){ .kind = (uint8_t)kind, .address = s->start, .bytes = s->end - s->start });
+}
+
+void spans_note(uint64_t va, uint64_t start, uint64_t end)
+{
+    struct span *s;
+    LIST_FOREACH(s, &spans, link)
+    {
+        if (va >= s->start && va < s->end) return;
+        if (s->end <= va && s->end > start) start = s->end;
+        if (s->start > va && s->start < end) end = s->start;
+    }
+    if (!(s = heap_take(sizeof *s))) return;
+    *s = (struct span){ .start = start, .end = end };
+    LIST_INSERT_HEAD(&spans, s, link);
+    trace(TRACE_ALLOC, s);
+}
+
+void spans_forget(uint64_t start, uint64_t end)
+{
+    for (struct span *s = LIST_FIRST(&spans), *next; s; s = next) {
+        next = LIST_NEXT(s, link);
+        if (s->end <= start || s->start >= end) continue;
+        trace(TRACE_FREE, s);
+        LIST_REMOVE(s, link);
+        heap_give(s);
+    }
+}
