@@ -94,19 +94,23 @@ CUresult pageable_begin(bool pages_move)
     return mmu_serve_outside(service);
 }
 
+/* The next range from `at` on of which something was said. */
+static bool next_policy(uint64_t at, uint64_t *from, uint64_t *to)
+{
+    quiet_lock(&uvm_lock);
+    const struct range *r = range_above(at);
+    while (r && r->policy.preferred == NOBODY && !r->policy.accessed_by) r = range_above(r->end);
+    if (r) *from = r->start;
+    if (r) *to = r->end;
+    quiet_unlock(&uvm_lock);
+    return r;
+}
+
 /* Of memory that was never adopted nobody says that it is gone. */
 static void review_policy(void)
 {
-    uint64_t at = 0, from, to;
-    for (;; at = to) {
-        quiet_lock(&uvm_lock);
-        const struct range *r = range_above(at);
-        from = r ? r->start : 0;
-        to = r ? r->end : 0;
-        quiet_unlock(&uvm_lock);
-        if (!to) return;
+    for (uint64_t at = 0, from, to; next_policy(at, &from, &to); at = to)
         for (uint64_t gap, end; adopted_unmapped(from, to, &gap, &end); from = end) lost(gap, end);
-    }
 }
 
 void pageable_review(void)

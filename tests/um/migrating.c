@@ -425,6 +425,38 @@ static void threads_come_and_go_while_a_device_takes_what_lies_beside_their_stac
     }
 }
 
+static volatile bool stop;
+
+/* The library holds its locks while it runs on this stack. */
+static _Atomic uint32_t rounds;
+static void *advise_until_told(void *arg)
+{
+    CUdeviceptr managed = *(CUdeviceptr *)arg;
+    CUmemLocation host = { .type = CU_MEM_LOCATION_TYPE_HOST };
+    on(1);
+    while (!stop) {
+        EXPECT(cuMemAdvise(managed, PAGE, (CUmem_advise)(3 + rounds % 2), host), 0);
+        rounds++;
+    }
+    return arg;
+}
+
+static void a_thread_goes_on_whose_stack_lies_in_memory_that_devices_take(void)
+{
+    char *p = memory(WINDOW, true);
+    CUdeviceptr managed;
+    pthread_attr_t a;
+    pthread_t t;
+    EXPECT(cuMemAllocManaged(&managed, PAGE, CU_MEM_ATTACH_GLOBAL), 0);
+    EXPECT(write_word(p, 1), 0);
+    pthread_attr_init(&a);
+    EXPECT(pthread_attr_setstack(&a, p, WINDOW), 0);
+    EXPECT(pthread_create(&t, &a, advise_until_told, &managed), 0);
+    for (int k = 0; rounds < 500; k++) prefetch(p, WINDOW, k % 2);
+    stop = true;
+    EXPECT(pthread_join(t, NULL), 0);
+}
+
 static char *watched_by_handler;
 static volatile uint32_t seen_by_handler;
 static void on_alarm(int number)
@@ -470,7 +502,6 @@ static void the_heap_itself_moves(void)
 }
 
 static uint32_t *counters;
-static volatile bool stop;
 static void *count_up(void *arg)
 {
     uint64_t n = 0;
@@ -652,6 +683,7 @@ static void a_device_that_is_reset_has_nothing(void)
     X(system_calls_read_and_write_what_a_device_has) \
     X(stacks_are_reached_but_stay) \
     X(threads_come_and_go_while_a_device_takes_what_lies_beside_their_stacks) \
+    X(a_thread_goes_on_whose_stack_lies_in_memory_that_devices_take) \
     X(a_signal_handler_on_the_heap_touches_what_a_device_has) \
     X(the_heap_itself_moves) \
     X(no_store_is_lost_while_pages_go_back_and_forth) \
