@@ -425,7 +425,7 @@ static void threads_come_and_go_while_a_device_takes_what_lies_beside_their_stac
     }
 }
 
-static volatile bool stop;
+static _Atomic bool stop;
 
 /* The library holds its locks while it runs on this stack. */
 static _Atomic uint32_t rounds;
@@ -482,7 +482,7 @@ static void a_signal_handler_on_the_heap_touches_what_a_device_has(void)
     }
 }
 
-/* Everything that malloc and this library have on the heap is on the device again and again. */
+/* What malloc notes beside the pieces, and what this library has on the heap, goes to devices as well. */
 static void the_heap_itself_moves(void)
 {
     unsigned char *piece[200];
@@ -491,8 +491,7 @@ static void the_heap_itself_moves(void)
             piece[k] = malloc((size_t)(100 + 50 * k));
             memset(piece[k], k, (size_t)(100 + 50 * k));
         }
-        unsigned char *whole = sbrk(0);
-        prefetch(piece[0], (size_t)(whole - piece[0]) / 2, round % 2);
+        for (int k = 0; k < 200; k += 10) prefetch(piece[k], (size_t)(100 + 50 * k), round % 2);
         EXPECT(write_word(piece[7] + 4, 8), 0);
         for (int k = 0; k < 200; k++) {
             EXPECT(piece[k][99], k);
