@@ -198,9 +198,9 @@ static CUresult move(struct stream *s, const struct move *moves, size_t count, b
     for (size_t k = 0; k < count; k++) {
         /* discarding ordinary memory does nothing */
         if (moves[k].ordinary && !prefetch) continue;
-        steps->step[steps->count++] = (struct step){
-            moves[k].p, moves[k].size, moves[k].target, discard && !moves[k].ordinary, prefetch, moves[k].ordinary
-        };
+        steps->step[steps->count++] =
+            (struct step){ moves[k].p, moves[k].size,    moves[k].target, discard && !moves[k].ordinary,
+                           prefetch,   moves[k].ordinary };
         total += moves[k].size;
     }
     CUresult r = (total <= SHORT_MOVE ? stream_enqueue_short : stream_enqueue)(s, do_steps, steps, bytes);

@@ -52,8 +52,8 @@ static void zap_all(uint64_t va, uint64_t end)
 struct kept {
     uint64_t va, end;
     unsigned count;
-    uint64_t pages[KEPT_MOST];     /* ascending; each and the next one is kept */
-    bool unknown;                  /* some thread begins or ends */
+    uint64_t pages[KEPT_MOST]; /* ascending; each and the next one is kept */
+    bool unknown;              /* some thread begins or ends */
 };
 
 /* Threads that have no descriptor for long are not the C library's. */
@@ -137,8 +137,7 @@ static void *serve(void *arg)
     struct userfault_event e;
     struct pollfd faults = { .fd = mmu.ordinary_fd, .events = POLLIN };
     quiet_begin(); /* for ever: no signal is for this thread */
-    for (;;)
-        /* one at a time: what is not taken, the other thread sees */
+    for (;;)       /* one at a time: what is not taken, the other thread sees */
         if (userfault_read(mmu.ordinary_fd, &e, 1))
             serve_one(&e);
         else

@@ -135,9 +135,9 @@ static unsigned collect(unsigned number, bool watched, struct errand *out)
         if (!atomic_compare_exchange_strong(&c->mail[k].state, &posted, MAIL_TAKEN)) continue;
         atomic_fetch_sub(&c->mail_count, 1);
         out[n++] = (struct errand){ { number, c->mail[k].address, c->mail[k].access & MAIL_WRITE, 0, 0, 0,
-                                    c->mail[k].access & MAIL_MISSING },
-                                  t->processor,
-                                  k };
+                                      c->mail[k].access & MAIL_MISSING },
+                                    t->processor,
+                                    k };
     }
     quiet_unlock(&t->lock);
     for (unsigned k = 0; k < n; k++) {

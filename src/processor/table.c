@@ -194,7 +194,8 @@ static void put_off_protect(struct table *t, uint64_t va, uint64_t size, enum mm
 static CUresult populate(uint64_t va, uint64_t size)
 {
     int r;
-    while ((r = fallocate(memory_fd(va), FALLOC_FL_KEEP_SIZE, (off_t)(va - memory_base(va)), (off_t)size)) && errno == EINTR)
+    while ((r = fallocate(memory_fd(va), FALLOC_FL_KEEP_SIZE, (off_t)(va - memory_base(va)), (off_t)size)) &&
+           errno == EINTR)
         ;
     return r ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
@@ -247,8 +248,11 @@ static CUresult populate_block(struct block *b, uint64_t va)
     return CUDA_SUCCESS;
 }
 
-static CUresult result_of(int error)
+/* va: where what was asked of the system begins. */
+static CUresult result_of(const struct table *t, uint64_t va, int error)
 {
+    /* of its own memory the program may have unmapped some */
+    if (!t->processor && !in_window(va) && error != ENOMEM && error != ENOSPC) return CUDA_SUCCESS;
     /* a process that is gone needs no entries; whoever waits for it learns of it elsewhere */
     if (!error || error == ESRCH) return CUDA_SUCCESS;
     return error == ENOMEM || error == ENOSPC ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_UNKNOWN;
@@ -274,7 +278,7 @@ static CUresult enter(struct table *t, uint64_t va, uint64_t size, bool writable
         error = userfault_enter(watcher(t, va), va, size, writable, &done, &stepped);
     }
     if (!error && !stepped) t->woken = (struct span){ va, va + size };
-    return result_of(error);
+    return result_of(t, va, error);
 }
 
 static CUresult change(struct table *t, uint64_t va, uint64_t size, enum mmu_access has, enum mmu_access may)
@@ -292,7 +296,7 @@ static CUresult change(struct table *t, uint64_t va, uint64_t size, enum mmu_acc
     if (t->close.lo != t->close.hi) table_finish(t);
     if (t->processor && !device_ready(t)) return CUDA_SUCCESS;
     if (has == MMU_NONE) return enter(t, va, size, may == MMU_WRITE);
-    return result_of(userfault_protect(watcher(t, va), va, size, may == MMU_WRITE));
+    return result_of(t, va, userfault_protect(watcher(t, va), va, size, may == MMU_WRITE));
 }
 
 /* ---- whole blocks */

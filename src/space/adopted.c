@@ -43,8 +43,10 @@ static void find_out_whether_pages_move(void)
     known = true;
     moves = mmu_ordinary_init(registrations_backing());
     if (!moves)
-        fl_log(FL_LOG_WARN, "this system permits no userfaultfd with faults of system calls: ordinary memory does not "
-                            "migrate, devices reach it where it is");
+        fl_log(
+            FL_LOG_WARN,
+            "ordinary memory does not migrate here, devices reach it where it is: this system permits no userfaultfd "
+            "that serves system calls");
 }
 
 void adopted_leaves(const struct registration *g)
@@ -107,11 +109,12 @@ static CUresult extent(uint64_t va, bool write, struct range bounds, struct regi
  * missing: it is mapped, but there is nothing; a file has become shorter. */
 static CUresult known(const struct registration *g, uint64_t va, bool write, bool missing)
 {
-    for (size_t k = 0; k < g->count; k++)
-        if (va >= g->pieces[k].va && va - g->pieces[k].va < g->pieces[k].size)
-            return (missing && g->pieces[k].file) || (write && (!(g->pieces[k].prot & PROT_WRITE) || g->a.flags & CU_MEMHOSTREGISTER_READ_ONLY))
-                       ? CUDA_ERROR_INVALID_VALUE
-                       : CUDA_SUCCESS;
+    for (size_t k = 0; k < g->count; k++) {
+        const struct piece *p = &g->pieces[k];
+        if (va < p->va || va - p->va >= p->size) continue;
+        bool writes = p->prot & PROT_WRITE && !(g->a.flags & CU_MEMHOSTREGISTER_READ_ONLY);
+        return (missing && p->file) || (write && !writes) ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+    }
     return CUDA_ERROR_INVALID_VALUE;
 }
 

@@ -105,6 +105,20 @@ static void memory_that_is_not_there_is_an_illegal_address(void)
     EXPECT(poke(p, 3), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
+static void what_a_file_has_no_more_is_an_illegal_address(void)
+{
+    char name[] = "/tmp/faultline-pageable-XXXXXX";
+    int fd = mkstemp(name);
+    unlink(name);
+    EXPECT(ftruncate(fd, MIB), 0);
+    char *p = mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    EXPECT(poke(p, 2), 0);
+    EXPECT(*(volatile uint32_t *)p, 2);
+    EXPECT(ftruncate(fd, 4096), 0);
+    EXPECT(poke(p, 3), 0);
+    EXPECT(poke(p + 8192, 3), CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
 static void memory_mapped_anew_is_seen_anew(void)
 {
     char *p = mmap(NULL, 4 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -299,6 +313,7 @@ static void a_forked_child_has_its_own_copy(void)
 IN_CHILD(kernels_reach_malloc_the_stack_globals_and_mmap, 0)
 IN_CHILD(constants_can_be_read_but_not_written, 0)
 IN_CHILD(memory_that_is_not_there_is_an_illegal_address, 0)
+IN_CHILD(what_a_file_has_no_more_is_an_illegal_address, 0)
 IN_CHILD(memory_mapped_anew_is_seen_anew, 0)
 IN_CHILD(memory_that_moves_keeps_its_bytes, 0)
 IN_CHILD(no_store_of_another_thread_is_lost_when_a_kernel_comes, 0)
@@ -315,6 +330,7 @@ int main(void)
         cmocka_unit_test(test_kernels_reach_malloc_the_stack_globals_and_mmap),
         cmocka_unit_test(test_constants_can_be_read_but_not_written),
         cmocka_unit_test(test_memory_that_is_not_there_is_an_illegal_address),
+        cmocka_unit_test(test_what_a_file_has_no_more_is_an_illegal_address),
         cmocka_unit_test(test_memory_mapped_anew_is_seen_anew),
         cmocka_unit_test(test_memory_that_moves_keeps_its_bytes),
         cmocka_unit_test(test_no_store_of_another_thread_is_lost_when_a_kernel_comes),
