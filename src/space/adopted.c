@@ -43,10 +43,9 @@ static void find_out_whether_pages_move(void)
     known = true;
     moves = mmu_ordinary_init(registrations_backing());
     if (!moves)
-        fl_log(
-            FL_LOG_WARN,
-            "ordinary memory does not migrate here, devices reach it where it is: this system permits no userfaultfd "
-            "that serves system calls");
+        fl_log(FL_LOG_WARN,
+               "ordinary memory does not migrate, devices reach it where it is: that would take a userfaultfd that "
+               "serves system calls, and remap_file_pages");
 }
 
 void adopted_leaves(const struct registration *g)
