@@ -32,7 +32,7 @@ enum faultline_kind {
     FAULTLINE_THROTTLING_START = 9,
     FAULTLINE_THROTTLING_END = 10,
     FAULTLINE_MAP_REMOTE = 11,     /* a processor maps pages that are and stay elsewhere */
-    FAULTLINE_ALLOC = 12,          /* managed memory was allocated */
+    FAULTLINE_ALLOC = 12,          /* managed memory was allocated, or a device came to a mapping that migrates */
     FAULTLINE_FREE = 13,
     FAULTLINE_KERNEL = 14          /* a kernel has run */
 };
@@ -113,7 +113,8 @@ struct faultline_allocation {
 };
 /* From now on counters are kept for each allocation, too. */
 FAULTLINE_API int faultline_count_allocations(void);
-/* The managed allocations of this process, freed ones too. Writes at most `most` of them; returns how many there are. */
+/* The managed allocations of this process, and what else migrates (ordinary memory, by mapping), freed ones too.
+ * Writes at most `most` of them; returns how many there are. */
 FAULTLINE_API size_t faultline_get_allocations(struct faultline_allocation *out, size_t most);
 
 /* ---- where pages are */
