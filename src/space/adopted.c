@@ -8,6 +8,7 @@
 #include "processor/mmu.h"
 #include "space/movable.h"
 #include "space/registration.h"
+#include "space/signal_stack.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -238,6 +239,7 @@ void adopted_review(void)
 {
     struct region *list;
     size_t count;
+    signal_stack_give();
     pthread_mutex_lock(&registrations_lock);
     if (any && !regions_of(0, UINT64_MAX, &list, &count)) {
         part(list, count, 0, UINT64_MAX);

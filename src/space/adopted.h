@@ -25,7 +25,7 @@ void adopted_begin(const struct adopted_client *c, bool pages_move);
 CUresult adopted_add(uint64_t va, bool write, bool missing, bool *watched);
 /* The same for all of a range that kernels may read: none of them faults there any more. */
 CUresult adopted_cover(uint64_t va, uint64_t size);
-/* Before each kernel: what the application has unmapped, moved or protected is forgotten. */
+/* Before each kernel, by the thread that launches it: what the application has unmapped, moved or protected is forgotten. */
 void adopted_review(void);
 /* The first part of [va, end) where the program has nothing mapped; false: there is none. */
 bool adopted_unmapped(uint64_t va, uint64_t end, uint64_t *from, uint64_t *to);
