@@ -199,13 +199,21 @@ static void a_graphs_host_node_may_touch_what_its_branches_left(void)
     EXPECT(*(uint32_t *)p, 6);
 }
 
+static volatile bool touched;
+static void touch_and_tell(void *at)
+{
+    touch(at);
+    touched = true;
+}
+
 static void after_a_host_function_the_next_kernel_has_the_memory(void)
 {
     CUdeviceptr p = managed(4 * MIB, CU_MEM_ATTACH_GLOBAL);
     poke(p, 5, streams[0]);
-    EXPECT(cuLaunchHostFunc(streams[0], touch, (void *)p), 0);
+    EXPECT(cuLaunchHostFunc(streams[0], touch_and_tell, (void *)p), 0);
     poke(p + 64, 7, streams[0]);
-    usleep(50000);
+    while (!touched) usleep(1000);
+    usleep(500000); /* its thread may be slow to come back */
     *(volatile uint32_t *)p = 1;
 }
 
