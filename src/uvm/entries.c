@@ -114,18 +114,21 @@ static void drop_all(unsigned p, bool directory)
         if (directory || (known[p].number[k] & 3) != DIRECTORY) known[p].number[k] = 0;
 }
 
-/* Who takes a page's entry away drops its line. */
+/* Whether the sector has entries of the pages; of its line, if they are taken away. */
+static bool has_entries(uint64_t number, const struct block *b, const struct mask *pages, bool away)
+{
+    enum level level = number & 3;
+    uint64_t bytes = SECTOR_ENTRIES * entry_bytes[level] * (level == SMALL && away ? 2 : 1);
+    uint64_t va = (number >> 2) * SECTOR_ENTRIES * entry_bytes[level] / bytes * bytes;
+    if (level >= WHOLE || va < b->window->va || va >= b->window->va + WINDOW_BYTES) return false;
+    unsigned first = page_of(va), outer = first + (unsigned)(bytes / PAGE_BYTES);
+    return mask_next(pages, first, outer) < outer;
+}
+
 static void drop_pages(const struct block *b, unsigned p, const struct mask *pages, bool away)
 {
-    for_each_run(run, pages)
-    {
-        for (unsigned page = run.first; page < run.outer; page = (page / SECTOR_ENTRIES + 1) * SECTOR_ENTRIES) {
-            uint64_t small = entry_sector(b, page, SMALL);
-            drop(p, small);
-            if (away) drop(p, other_sector(small));
-            drop(p, entry_sector(b, page, BIG));
-        }
-    }
+    for (unsigned k = 0; k < SECTORS; k++)
+        if (has_entries(known[p].number[k], b, pages, away)) known[p].number[k] = 0;
 }
 
 /* ---- layout */
