@@ -72,7 +72,7 @@ static void note_descriptor(void *arg, int thread, uint64_t descriptor)
     struct kept *k = arg;
     uint64_t page = descriptor & ~(uint64_t)(PAGE_BYTES - 1);
     if (!descriptor) k->unknown |= !is_stranger(thread);
-    if (page + 2 * PAGE_BYTES <= k->va || page >= k->end) return;
+    if (page + TASK_DESCRIPTOR <= k->va || page >= k->end) return;
     if (k->count == KEPT_MOST) {
         k->end = k->va; /* so many: nothing goes */
         return;
@@ -100,7 +100,7 @@ void ordinary_zap(uint64_t va, uint64_t size)
     if (k.unknown) tasks_each(note_stranger, NULL);
     for (unsigned n = 0; n < k.count; n++) {
         zap_all(va, k.pages[n] < k.end ? k.pages[n] : k.end);
-        if (k.pages[n] + 2 * PAGE_BYTES > va) va = k.pages[n] + 2 * PAGE_BYTES;
+        if (k.pages[n] + TASK_DESCRIPTOR > va) va = k.pages[n] + TASK_DESCRIPTOR;
     }
     zap_all(va, k.end);
 }

@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { ROUNDS = 3, PAUSE_NS = 300000, DESCRIPTOR = 8192 };
+enum { ROUNDS = 3, PAUSE_NS = 300000 };
 
 struct range {
     uint64_t va, end;
@@ -22,7 +22,7 @@ static void note(void *arg, int thread, uint64_t descriptor)
 {
     struct range *r = arg;
     (void)thread;
-    if (descriptor + DESCRIPTOR > r->va && descriptor < r->end) r->found = 1;
+    if (descriptor + TASK_DESCRIPTOR > r->va && descriptor < r->end) r->found = 1;
 }
 
 static void nothing(int number) { (void)number; }

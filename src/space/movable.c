@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { PAGE = 4096, GUARD_MOST = 64 << 10, DESCRIPTOR = 8 << 10, STATIC_MOST = 64 << 10 };
+enum { PAGE = 4096, GUARD_MOST = 64 << 10, STATIC_MOST = 64 << 10 };
 
 static uint64_t stack_size(void)
 {
@@ -64,7 +64,7 @@ static void cut_thread(void *arg, int thread, uint64_t descriptor)
     /* the main thread's stack is elsewhere */
     uint64_t from = at - (thread == getpid() ? STATIC_MOST : most);
     if (c->guarded && thread != getpid() && at - r->start < 2 * most) from = r->start;
-    cut(c->bounds, from, at + DESCRIPTOR);
+    cut(c->bounds, from, at + TASK_DESCRIPTOR);
 }
 
 /* Of the program's own file the zeroed data may move, as that of others may not. */
