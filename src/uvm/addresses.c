@@ -18,7 +18,7 @@ static CUresult chunk_new(struct context *c, bool of_module, uint64_t size, stru
     m->context = c;
     m->of_module = of_module;
     if ((r = mmu_add(m->start, bytes))) goto failed;
-    if (!range_new(m, m->start, m->start + (m->slab ? bytes : (size + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES))) {
+    if (!range_new(m, m->start, m->start + (m->slab ? bytes : page_up(size)))) {
         mmu_remove(m->start, bytes);
         r = CUDA_ERROR_OUT_OF_MEMORY;
         goto failed;
@@ -94,8 +94,7 @@ static void forget(struct managed *m, uint64_t start, uint64_t end)
 bool addresses_give(struct piece *p)
 {
     struct managed *m = p->chunk;
-    uint64_t first = p->a.base / PAGE_BYTES * PAGE_BYTES,
-             end = (p->a.base + p->a.size + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+    uint64_t first = page_down(p->a.base), end = page_up(p->a.base + p->a.size);
     LIST_REMOVE(p, link);
     if (m->slab) slab_give(m->slab, p->a.base - m->start, p->a.size);
     if (LIST_EMPTY(&m->pieces)) {

@@ -47,7 +47,8 @@ static CUresult remap_accessed_by(struct block *b, const struct mask *pages, boo
     for_each_processor(q, policy->accessed_by)
     {
         struct mask mine = some, none = { { 0 } };
-        if (local || q == policy->preferred) mine = mask_and(&some, b->resident & bit(q) ? &b->place[q]->resident : &none);
+        if (local || q == policy->preferred)
+            mine = mask_and(&some, b->resident & bit(q) ? &b->place[q]->resident : &none);
         if (!r) r = block_add_mappings(b, q, &mine, TRACE_CAUSE_POLICY);
     }
     return r;
@@ -145,9 +146,7 @@ static CUresult apply(struct range *r, const struct change *c)
     case CU_MEM_ADVISE_UNSET_READ_MOSTLY: return change_duplication(r, READ_DUPLICATION_DISABLED, end_duplication);
     case CU_MEM_ADVISE_SET_PREFERRED_LOCATION: return change_preferred(r, c->p, c->node);
     case CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION: return change_preferred(r, NOBODY, -1);
-    case CU_MEM_ADVISE_SET_ACCESSED_BY:
-        policy->accessed_by |= bit(c->p);
-        return for_blocks(r, map_accessor, c->p);
+    case CU_MEM_ADVISE_SET_ACCESSED_BY: policy->accessed_by |= bit(c->p); return for_blocks(r, map_accessor, c->p);
     default: policy->accessed_by &= ~bit(c->p); return CUDA_SUCCESS;
     }
 }
@@ -162,7 +161,7 @@ CUresult advise(uint64_t start, uint64_t end, CUmem_advise advice, unsigned p, i
 
 CUresult uvm_advise(uint64_t va, uint64_t size, CUmem_advise advice, CUmemLocation location)
 {
-    uint64_t start = va / PAGE_BYTES * PAGE_BYTES, end = (va + size + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+    uint64_t start = page_down(va), end = page_up(va + size);
     unsigned p = location.type == CU_MEM_LOCATION_TYPE_DEVICE ? 1 + (unsigned)location.id : CPU;
     uvm_enter();
     CUresult e = advise(start, end, advice, p, location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA ? location.id : -1);

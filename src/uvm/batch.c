@@ -150,23 +150,18 @@ static enum crowd crowd_of(unsigned p)
     return threads <= 1 ? ONE_THREAD : threads <= resident ? ALL_AT_ONCE : WAVES;
 }
 
-/* Those that were tried again last: the kernels of one thread that follow find their entries at hand. */
-static void read_entries(unsigned p, const struct faults *f)
-{
-    for (unsigned k = f->n > WARP ? f->n - WARP : 0; k < f->n; k++) {
-        const struct block *b = block_at(f->page[k], false);
-        if (b) sector_read(p, sector_of(b, p, page_of(f->page[k])));
-    }
-}
-
-/* Decides on what has gathered; naps let others gather more meanwhile. */
+/* Decides on what has gathered; naps let others gather more meanwhile. Kernels of one thread that follow find the
+ * entries of those at hand that were tried again last. */
 static CUresult close_batch(unsigned p)
 {
-    struct faults f = batches[p].faults, left = f;
+    struct faults f = batches[p].faults;
+    uint64_t last[WARP];
+    unsigned n = f.n < WARP ? f.n : WARP;
+    memcpy(last, f.page + f.n - n, n * sizeof *last);
     batches[p].faults.n = batches[p].pieces = 0;
     pending &= ~bit(p);
-    CUresult r = faults_service(&left, p);
-    read_entries(p, &f);
+    CUresult r = faults_service(&f, p);
+    for (unsigned k = 0; k < n; k++) sector_read(p, sector_at(p, last[k]));
     return r;
 }
 

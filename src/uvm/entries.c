@@ -57,12 +57,18 @@ static enum level level_in(const struct window *w, unsigned p)
     return level;
 }
 
-struct sector sector_of(const struct block *b, unsigned p, unsigned page)
+static struct sector sector_of(const struct block *b, unsigned p, unsigned page)
 {
     const struct layout *l = b->place[p] && b->place[p]->layout.made ? &b->place[p]->layout : NULL;
     enum level level = !l ? level_in(b->window, p) : l->whole ? WHOLE : (l->big >> (page / BIG_PAGE) & 1 ? BIG : SMALL);
     return (struct sector){ entry_sector(b, page, level), entry_sector(b, page, DIRECTORY),
                             level == WHOLE && !page_prot(b, p, page) };
+}
+
+struct sector sector_at(unsigned p, uint64_t va)
+{
+    const struct block *b = block_at(va, false);
+    return b ? sector_of(b, p, page_of(va)) : (struct sector){ .number = 0 };
 }
 
 static uint64_t other_sector(uint64_t number) { return number ^ 4; }

@@ -70,7 +70,7 @@ bool exclusive_permits(const struct managed *m, const struct mmu_fault *f)
 
 static struct mask pages_of(const struct block *b, const struct piece *p)
 {
-    uint64_t start = p->a.base / PAGE_BYTES * PAGE_BYTES;
+    uint64_t start = page_down(p->a.base);
     return mask_region(block_overlap(b, start, p->a.base + p->a.size + PAGE_BYTES - 1));
 }
 
@@ -250,7 +250,7 @@ static CUresult from_host(struct block *b, const struct mask *pages)
 static CUresult for_blocks_of(const struct piece *p, CUresult (*f)(struct block *b, const struct mask *pages))
 {
     CUresult r = CUDA_SUCCESS;
-    uint64_t start = p->a.base / PAGE_BYTES * PAGE_BYTES, end = p->a.base + p->a.size + PAGE_BYTES - 1;
+    uint64_t start = page_down(p->a.base), end = p->a.base + p->a.size + PAGE_BYTES - 1;
     for (uint64_t va = start; va < end && !r; va = (va / WINDOW_BYTES + 1) * WINDOW_BYTES) {
         struct window *w = window_at(va, false);
         for (struct block *b = w ? w->blocks : NULL; b && !r; b = b->next) {

@@ -37,6 +37,8 @@ struct block *block_at(uint64_t va, bool create);
 /* [start, end), as far as it lies in the window. */
 struct block *block_make(struct window *w, struct range *r, uint64_t start, uint64_t end);
 void block_remove(struct block *b);            /* its window too, if there is nothing else in it */
+static inline uint64_t page_down(uint64_t va) { return va / PAGE_BYTES * PAGE_BYTES; }
+static inline uint64_t page_up(uint64_t va) { return page_down(va + PAGE_BYTES - 1); }
 static inline unsigned page_of(uint64_t va) { return (unsigned)(va % WINDOW_BYTES / PAGE_BYTES); }
 /* The part of [start, end) that lies in b. */
 struct region block_overlap(const struct block *b, uint64_t start, uint64_t end);
@@ -177,7 +179,8 @@ struct sector {
     uint64_t number, directory; /* what leads there */
     bool no_table;              /* nothing does */
 };
-struct sector sector_of(const struct block *b, unsigned p, unsigned page);
+/* Of the entry for va; number 0: its block was freed meanwhile. */
+struct sector sector_at(unsigned p, uint64_t va);
 enum distance sector_distance(unsigned p, struct sector s);
 void sector_read(unsigned p, struct sector s);
 /* Mappings of device p have changed to prot; what is at hand of them is read anew. */

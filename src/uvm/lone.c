@@ -52,12 +52,6 @@ static struct lone {
     bool open;           /* and of which it is not known whether it faults */
 } lone[PROCESSORS];
 
-static struct sector sector_at(unsigned p, uint64_t va)
-{
-    struct block *b = block_at(va, false);
-    return b ? sector_of(b, p, page_of(va)) : (struct sector){ .number = 0 }; /* freed meanwhile */
-}
-
 static void read_entries(unsigned p, const struct visit *list, unsigned n)
 {
     for (unsigned k = 0; k < n; k++) sector_read(p, sector_at(p, list[k].va));
@@ -189,7 +183,7 @@ static CUresult catch_up(struct lone *t, unsigned p)
     while (!r && mmu_next_access(p, &note)) {
         if (t->open) r = pass(t, p, t->newest);
         t->open = !note.begins;
-        t->newest = (struct visit){ note.address / PAGE_BYTES * PAGE_BYTES, note.write, false };
+        t->newest = (struct visit){ page_down(note.address), note.write, false };
         if (note.begins && !r) r = lone_rest(p);
     }
     return r;

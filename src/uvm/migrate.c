@@ -60,7 +60,7 @@ static CUresult prefetch_one_of_several(struct block *b, const struct mask *page
 typedef CUresult block_action(struct block *b, const struct mask *pages, unsigned p);
 static CUresult for_all_blocks(uint64_t va, uint64_t size, block_action *f, unsigned p)
 {
-    uint64_t start = va / PAGE_BYTES * PAGE_BYTES, end = (va + size + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+    uint64_t start = page_down(va), end = page_up(va + size);
     CUresult r = CUDA_SUCCESS;
     for (uint64_t at = start; at < end && !r;) {
         uvm_enter();
@@ -87,7 +87,7 @@ static bool lies_in_one_block(uint64_t va, uint64_t size)
 CUresult uvm_prefetch(uint64_t va, uint64_t size, CUmemLocation location)
 {
     unsigned to = location.type == CU_MEM_LOCATION_TYPE_DEVICE ? 1 + (unsigned)location.id : CPU;
-    uint64_t start = va / PAGE_BYTES * PAGE_BYTES, end = (va + size + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+    uint64_t start = page_down(va), end = page_up(va + size);
     if (location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA) mmu_prefer_node(start, end - start, location.id);
     return for_all_blocks(va, size, size && lies_in_one_block(va, size) ? prefetch_block : prefetch_one_of_several, to);
 }

@@ -121,9 +121,6 @@ void pageable_review(void)
 
 /* ---- what is asked for */
 
-static uint64_t page_down(uint64_t va) { return va / PAGE_BYTES * PAGE_BYTES; }
-static uint64_t page_up(uint64_t va) { return page_down(va + PAGE_BYTES - 1); }
-
 CUresult pageable_advise(uint64_t va, uint64_t size, CUmem_advise advice, CUmemLocation l, bool host_tables)
 {
     bool accessed = (advice == CU_MEM_ADVISE_SET_ACCESSED_BY || advice == CU_MEM_ADVISE_UNSET_ACCESSED_BY) &&

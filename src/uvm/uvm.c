@@ -78,7 +78,7 @@ static CUresult host_fault(const struct mmu_fault *f, struct block *b)
     struct request q = { { { 0 } }, { { 0 } } };
     trace_write((struct trace_record){ .kind = TRACE_CPU_FAULT,
                                        .access = f->write ? TRACE_ACCESS_WRITE : TRACE_ACCESS_READ,
-                                       .address = f->address / PAGE_BYTES * PAGE_BYTES,
+                                       .address = page_down(f->address),
                                        .bytes = PAGE_BYTES,
                                        .thread = (uint32_t)f->thread,
                                        .batch = trace_wanted(TRACE_LISTEN_RECORDS) ? mmu_where(f) : 0 });
@@ -97,7 +97,7 @@ static CUresult host_fault(const struct mmu_fault *f, struct block *b)
 CUresult fault_locked(const struct mmu_fault *f)
 {
     struct block *b = block_at(f->address, true);
-    uint64_t va = f->address / PAGE_BYTES * PAGE_BYTES;
+    uint64_t va = page_down(f->address);
     if (!b || (!b->window->ordinary && !addresses_live(b->range->owner, va))) return CUDA_ERROR_ILLEGAL_ADDRESS;
     if (uvm_exclusive && !exclusive_permits(b->range->owner, f)) return CUDA_ERROR_NOT_PERMITTED;
     enum prot has = page_prot(b, f->processor, page_of(va));

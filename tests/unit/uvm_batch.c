@@ -131,7 +131,7 @@ static void what_a_body_begins_to_read_is_at_hand_for_none_of_its_loads(void **s
 static enum distance distance_of(unsigned page)
 {
     uint64_t va = a->base + page * PAGE_BYTES;
-    return sector_distance(GPU0, sector_of(block_at(va, true), GPU0, page_of(va)));
+    return sector_distance(GPU0, sector_at(GPU0, va));
 }
 
 static void entries_are_dropped_one_by_one_up_to_four(void **s)
