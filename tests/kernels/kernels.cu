@@ -15,7 +15,11 @@
 K saxpy_f(float a, const float *x, float *y, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) y[i] = a * x[i] + y[i]; }
 K saxpy_d(double a, const double *x, double *y, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) y[i] = a * x[i] + y[i]; }
 #ifdef NVCC
-K saxpy_h(float a, const __half *x, __half *y, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) y[i] = __hfma(__float2half(a), x[i], y[i]); }
+K saxpy_h(float a, const __half *x, __half *y, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = __hfma(__float2half(a), x[i], y[i]);
+}
 #endif
 
 K reduce(const int *in, int *out, int n)
@@ -70,7 +74,11 @@ K scan(const int *in, int *out)
     for (int d = 1; d < 32; d <<= 1) { int o = __shfl_up_sync(0xffffffff, v, d); if (lane >= d) v += o; }
     if (lane == 31) sums[w] = v;
     __syncthreads();
-    if (w == 0) { int s = sums[lane]; for (int d = 1; d < 32; d <<= 1) { int o = __shfl_up_sync(0xffffffff, s, d); if (lane >= d) s += o; } sums[lane] = s; }
+    if (w == 0) {
+        int s = sums[lane];
+        for (int d = 1; d < 32; d <<= 1) { int o = __shfl_up_sync(0xffffffff, s, d); if (lane >= d) s += o; }
+        sums[lane] = s;
+    }
     __syncthreads();
     out[t] = v + (w ? sums[w - 1] : 0);
 }
@@ -108,7 +116,12 @@ K pointers(const int *which, int *out) { int t = threadIdx.x; out[t] = table[whi
 __device__ __noinline__ int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
 K recursion(int *out) { out[threadIdx.x] = fib(threadIdx.x); }
 
-K say(int n) { if (threadIdx.x < n) printf("thread %d of %s: %5.2f %c %llx %u%%\n", threadIdx.x, "say", threadIdx.x * 1.5, 'a' + threadIdx.x, 0x123456789abcull, 50u); }
+K say(int n)
+{
+    if (threadIdx.x < n)
+        printf("thread %d of %s: %5.2f %c %llx %u%%\n", threadIdx.x, "say", threadIdx.x * 1.5, 'a' + threadIdx.x,
+               0x123456789abcull, 50u);
+}
 K fails(int v) { assert(v != 42); }
 
 // every thread of a warp takes the same lock
@@ -116,7 +129,12 @@ K spin_lock(int *lock, int *count)
 {
     bool done = false;
     while (!done) {
-        if (atomicCAS(lock, 0, 1) == 0) { *(volatile int *)count = *(volatile int *)count + 1; __threadfence(); atomicExch(lock, 0); done = true; }
+        if (atomicCAS(lock, 0, 1) == 0) {
+            *(volatile int *)count = *(volatile int *)count + 1;
+            __threadfence();
+            atomicExch(lock, 0);
+            done = true;
+        }
     }
 }
 K spin_lock_naive(int *lock, int *count)

@@ -56,9 +56,11 @@ K mma_half(const unsigned short *in_a, const unsigned short *in_b, unsigned shor
     LDMATRIX_B(b, sb);
     asm volatile("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%0, %1}, {%2, %3, %4, %5}, {%6, %7}, {%8, %8};"
         : "=r"(d[0]), "=r"(d[1]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(0x3c003c00));
-    asm volatile("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1, %2};" : : "r"(offset(sd + lane % 16 * 8)), "r"(d[0]), "r"(d[1]) : "memory");
+    asm volatile("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1, %2};"
+        : : "r"(offset(sd + lane % 16 * 8)), "r"(d[0]), "r"(d[1]) : "memory");
     // transposed: by the instruction and, its first half, between registers
-    asm volatile("stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%0], {%1, %2};" : : "r"(offset(st + lane % 16 * 8)), "r"(d[0]), "r"(d[1]) : "memory");
+    asm volatile("stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%0], {%1, %2};"
+        : : "r"(offset(st + lane % 16 * 8)), "r"(d[0]), "r"(d[1]) : "memory");
     asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %0;" : "+r"(d[0]));
     __syncwarp();
     for (int k = lane; k < 128; k += 32) out[k] = sd[k], out[128 + k] = st[k];

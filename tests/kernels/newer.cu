@@ -6,7 +6,10 @@
 typedef unsigned long long u64;
 
 __device__ static unsigned offset(const void *p) { return (unsigned)__cvta_generic_to_shared(p); }
-__device__ static void init(u64 *bar, unsigned n) { asm volatile("mbarrier.init.shared.b64 [%0], %1;" : : "r"(offset(bar)), "r"(n) : "memory"); }
+__device__ static void init(u64 *bar, unsigned n)
+{
+    asm volatile("mbarrier.init.shared.b64 [%0], %1;" : : "r"(offset(bar)), "r"(n) : "memory");
+}
 __device__ static u64 arrive(u64 *bar)
 {
     u64 state;
@@ -19,7 +22,8 @@ __device__ static void wait(u64 *bar, u64 state)
 }
 __device__ static void wait_parity(u64 *bar, unsigned parity)
 {
-    asm volatile("{ .reg .pred p; L: mbarrier.test_wait.parity.shared::cta.b64 p, [%0], %1; @!p bra L; }" : : "r"(offset(bar)), "r"(parity) : "memory");
+    asm volatile("{ .reg .pred p; L: mbarrier.test_wait.parity.shared::cta.b64 p, [%0], %1; @!p bra L; }"
+        : : "r"(offset(bar)), "r"(parity) : "memory");
 }
 
 // rounds of all threads, each of which sees what the others wrote in the round before
@@ -91,7 +95,8 @@ K bulk(const unsigned *in, unsigned *out)
     if (!t) init(&bar, blockDim.x);
     __syncthreads();
     if (!t) {
-        asm volatile("mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 %0, [%1], %2;" : "=l"(state) : "r"(offset(&bar)), "r"(2048) : "memory");
+        asm volatile("mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 %0, [%1], %2;"
+            : "=l"(state) : "r"(offset(&bar)), "r"(2048) : "memory");
         for (int k = 0; k < 2; k++)
             asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
                          : : "r"(offset(s + k * 256)), "l"(in + blockIdx.x * 512 + k * 256), "r"(1024), "r"(offset(&bar)) : "memory");
@@ -104,7 +109,8 @@ K bulk(const unsigned *in, unsigned *out)
     asm volatile("fence.proxy.async.shared::cta;" : : : "memory");
     __syncthreads();
     if (t) return;
-    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" : : "l"(out + blockIdx.x * 512), "r"(offset(s)), "r"(2048) : "memory");
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;"
+        : : "l"(out + blockIdx.x * 512), "r"(offset(s)), "r"(2048) : "memory");
     asm volatile("cp.async.bulk.commit_group; cp.async.bulk.wait_group.read 0;" : : : "memory");
 }
 
@@ -139,7 +145,8 @@ __device__ static pair swap128(pair *p, pair v)
 __device__ static pair cas128(pair *p, pair was, pair is)
 {
     pair r;
-    asm volatile("{ .reg .b128 x, y, z; mov.b128 x, {%3, %4}; mov.b128 z, {%5, %6}; atom.global.cas.b128 y, [%2], x, z; mov.b128 {%0, %1}, y; }"
+    asm volatile("{ .reg .b128 x, y, z; mov.b128 x, {%3, %4}; mov.b128 z, {%5, %6}; atom.global.cas.b128 y, [%2], x, z; "
+                 "mov.b128 {%0, %1}, y; }"
                  : "=l"(r.a), "=l"(r.b) : "l"(p), "l"(was.a), "l"(was.b), "l"(is.a), "l"(is.b) : "memory");
     return r;
 }
