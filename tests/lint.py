@@ -36,7 +36,7 @@ LAYERS = (
     ("space", "device", "cli"),
     ("uvm", "vmm"),
     ("stream",),
-    ("module", "pool", "ipc"),
+    ("module", "mempool", "ipc"),
     ("graph",),
     ("api",),
 )

@@ -1,7 +1,7 @@
 /* Primary contexts, contexts and what can be asked and set of them. */
 #include "context/context.h"
 #include "graph/capture.h"
-#include "pool/mempool.h"
+#include "mempool/mempool.h"
 #include "processor/processor.h"
 #include "space/space.h"
 #include "stream/stream.h"

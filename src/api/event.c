@@ -1,6 +1,6 @@
 /* Event management: the checks of arguments, in the driver's order. */
 #include "graph/capture.h"
-#include "pool/mempool.h"
+#include "mempool/mempool.h"
 #include "stream/event.h"
 
 static CUresult named(CUevent handle, struct event **out)

@@ -1,6 +1,6 @@
 /* Graph management: nodes that allocate and free memory, and what graphs hold. */
 #include "api/graph_api.h"
-#include "pool/mempool.h"
+#include "mempool/mempool.h"
 
 #include <string.h>
 

@@ -19,14 +19,14 @@ struct hidden {
 _Static_assert(sizeof(struct hidden) <= sizeof((CUdevResource *)0)->_internal_padding, "it fits");
 
 struct descriptor { /* CUdevResourceDesc_st */
-    struct pool_link link;
+    struct object_link link;
     int32_t device;
     struct sm_set sms;
 };
 
 static void construct(void *object) { (void)object; }
 
-static struct pool descriptors = POOL_INIT(struct descriptor, construct);
+static struct objects descriptors = OBJECTS_INIT(struct descriptor, construct);
 static _Atomic uint32_t newest_split;
 
 /* How many multiprocessors can be had, and in which steps: by the manual. */
@@ -153,7 +153,7 @@ CUresult CUDAAPI cuDevResourceGenerateDesc(CUdevResourceDesc *phDesc, CUdevResou
             return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
         for (int j = 0; j < SM_MOST / 64; j++) all.sms.word[j] |= h.sms.word[j];
     }
-    struct descriptor *p = pool_get(&descriptors); /* there is no call that gives one back */
+    struct descriptor *p = object_take(&descriptors); /* there is no call that gives one back */
     if (!p) return CUDA_ERROR_OUT_OF_MEMORY;
     p->device = all.device;
     p->sms = all.sms;
@@ -168,7 +168,7 @@ CUresult CUDAAPI cuGreenCtxCreate(CUgreenCtx *phCtx, CUdevResourceDesc desc, CUd
     struct descriptor *p = (struct descriptor *)desc;
     CUresult r = device_get(dev, &d);
     if (r || (r = sticky_get())) return r;
-    if (!phCtx || flags != CU_GREEN_CTX_DEFAULT_STREAM || !p || !pool_holds(&descriptors, p))
+    if (!phCtx || flags != CU_GREEN_CTX_DEFAULT_STREAM || !p || !objects_hold(&descriptors, p))
         return CUDA_ERROR_INVALID_VALUE;
     if (p->device != d->ordinal) return CUDA_ERROR_INVALID_DEVICE;
     if (!(r = green_create(d, &p->sms, &g))) *phCtx = (CUgreenCtx)g;

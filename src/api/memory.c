@@ -1,7 +1,7 @@
 /* Device and pinned memory: allocation and what can be asked of it. */
 #include "context/context.h"
 #include "graph/capture.h"
-#include "pool/mempool.h"
+#include "mempool/mempool.h"
 #include "space/space.h"
 #include "stream/stream.h"
 #include "uvm/uvm.h"

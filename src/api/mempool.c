@@ -1,7 +1,7 @@
 /* Stream-ordered memory: the checks of arguments, in the driver's order. Pools
- * and what they lend are src/pool's affair. */
+ * and what they lend are src/mempool's affair. */
 #include "graph/capture.h"
-#include "pool/mempool.h"
+#include "mempool/mempool.h"
 
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 /* Unified addressing: what a pointer is. Answers come from a copy of the
  * allocation, so they need no lock and are right whatever is freed meanwhile. */
 #include "context/context.h"
-#include "pool/mempool.h"
+#include "mempool/mempool.h"
 #include "space/space.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
  * of arguments, in the driver's order. */
 #include "api/green.h"
 #include "graph/capture.h"
-#include "pool/mempool.h"
+#include "mempool/mempool.h"
 #include "space/space.h"
 #include "stream/event.h"
 #include "stream/operations.h"

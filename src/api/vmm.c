@@ -2,7 +2,7 @@
  * src/vmm does the rest. None of it needs a context, and none looks at the
  * sticky error (observed on H200). */
 #include "vmm/multicast.h"
-#include "pool/mempool.h"
+#include "mempool/mempool.h"
 #include "vmm/vmm.h"
 
 /* The properties do not matter, not even a device that does not exist (observed on H200). */

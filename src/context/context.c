@@ -207,11 +207,11 @@ static void construct(void *object)
     atomic_init(&c->destroyed, true);
 }
 
-static struct pool contexts = POOL_INIT(struct context, construct);
+static struct objects contexts = OBJECTS_INIT(struct context, construct);
 
 static struct context *context_new(struct device *d, unsigned flags)
 {
-    struct context *c = pool_get(&contexts);
+    struct context *c = object_take(&contexts);
     if (!c) return NULL;
     c->device = d;
     c->flags = flags;
@@ -236,7 +236,7 @@ CUresult context_create(struct device *d, unsigned flags, struct context **out)
         *out = c;
     }
     pthread_mutex_unlock(&lock);
-    if (r) pool_put(&contexts, c);
+    if (r) object_give(&contexts, c);
     return r;
 }
 
@@ -249,7 +249,7 @@ static void remember(struct context *c)
             *at = c->next;
             break;
         }
-    if (destroyed[destroyed_count % REMEMBERED]) pool_put(&contexts, destroyed[destroyed_count % REMEMBERED]);
+    if (destroyed[destroyed_count % REMEMBERED]) object_give(&contexts, destroyed[destroyed_count % REMEMBERED]);
     destroyed[destroyed_count++ % REMEMBERED] = c;
     pthread_mutex_unlock(&lock);
 }

@@ -12,7 +12,7 @@
 #include "base/profile.h"
 #include "processor/processor.h"
 #include "space/vram.h"
-#include "base/pool.h"
+#include "base/objects.h"
 #include <cuda.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -35,7 +35,7 @@ struct device {
 };
 
 struct context {
-    struct pool_link link;         /* its memory is never given back: stacks may still name a destroyed context */
+    struct object_link link;       /* its memory is never given back: stacks may still name a destroyed context */
     struct device *device;
     unsigned flags;
     unsigned long long id;

@@ -3,7 +3,7 @@
 
 static void construct(void *object) { (void)object; }
 
-static struct pool greens = POOL_INIT(struct green, construct);
+static struct objects greens = OBJECTS_INIT(struct green, construct);
 
 CUresult sm_all(const struct device *d, struct sm_set *out)
 {
@@ -19,7 +19,7 @@ CUresult green_create(struct device *d, const struct sm_set *sms, struct green *
     struct context *primary;
     CUresult r = primary_retain(d, &primary);
     if (r) return r;
-    struct green *g = pool_get(&greens);
+    struct green *g = object_take(&greens);
     if (!g) r = CUDA_ERROR_OUT_OF_MEMORY;
     if (!r) {
         g->primary = primary;
@@ -31,7 +31,7 @@ CUresult green_create(struct device *d, const struct sm_set *sms, struct green *
         *out = g;
         return r;
     }
-    if (g) pool_put(&greens, g);
+    if (g) object_give(&greens, g);
     primary_release(d);
     return r;
 }
@@ -39,7 +39,7 @@ CUresult green_create(struct device *d, const struct sm_set *sms, struct green *
 CUresult green_get(CUgreenCtx handle, struct green **out)
 {
     struct green *g = (struct green *)handle;
-    if (!g || !pool_holds(&greens, g)) return CUDA_ERROR_INVALID_VALUE;
+    if (!g || !objects_hold(&greens, g)) return CUDA_ERROR_INVALID_VALUE;
     *out = g;
     return atomic_load(&g->id) ? CUDA_SUCCESS : CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
@@ -49,7 +49,7 @@ CUresult green_destroy(struct green *g)
     struct device *d = g->primary->device;
     if (!atomic_exchange(&g->id, 0)) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     context_unname(g->named);
-    pool_put(&greens, g);
+    object_give(&greens, g);
     return primary_release(d);
 }
 

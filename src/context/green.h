@@ -5,7 +5,7 @@
 #define FL_CONTEXT_GREEN_H
 
 #include "context/context.h"
-#include "base/pool.h"
+#include "base/objects.h"
 
 enum { SM_MOST = 256 };
 struct sm_set {
@@ -13,7 +13,7 @@ struct sm_set {
 };
 
 struct green { /* CUgreenCtx_st */
-    struct pool_link link;
+    struct object_link link;
     _Atomic unsigned long long id; /* 0: the handle is not valid */
     struct context *primary;
     struct context *named; /* its CUcontext */

@@ -5,7 +5,7 @@
 #include "context/context.h"
 #include "graph/capture.h"
 #include "ipc/ipc.h"
-#include "pool/mempool.h"
+#include "mempool/mempool.h"
 #include "space/layout.h"
 #include "space/registered.h"
 #include "space/space.h"

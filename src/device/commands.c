@@ -62,7 +62,7 @@ static void channel_advance(uint32_t channel, uint64_t seq)
 static void mark(struct grid *g)
 {
     if (!g->awaited_seq) control->channels[g->channel].time[g->seq % MARKS] = now_ns();
-    if (!pool_aborted()) channel_advance(g->channel, g->seq);
+    if (!grids_aborted()) channel_advance(g->channel, g->seq);
     free(g);
 }
 
@@ -97,7 +97,7 @@ static void go_on(uint32_t channel)
         pthread_mutex_unlock(&queue_lock);
         if (!g) return;
         if (g->blocks) {
-            pool_submit(g);
+            grid_submit(g);
             return;
         }
         mark(g);
@@ -142,7 +142,7 @@ void grid_done(struct grid *g)
     free(g);
     atomic_fetch_sub(&control->running, 1);
     /* before anyone may go on: what comes next must not be overtaken by this number */
-    if (!pool_aborted()) channel_advance(channel, seq);
+    if (!grids_aborted()) channel_advance(channel, seq);
     pthread_mutex_lock(&queue_lock);
     queues[channel].running = false;
     pthread_mutex_unlock(&queue_lock);
@@ -249,10 +249,10 @@ bool commands_take(void)
     if (pthread_mutex_trylock(&ring_lock)) return false;
     for (uint64_t tail = atomic_load(&control->tail); tail != atomic_load(&control->head); tail++) {
         struct command c = control->slots[tail % RING_SLOTS];
-        if (c.kind == COMMAND_LAUNCH && pool_aborted())
+        if (c.kind == COMMAND_LAUNCH && grids_aborted())
             atomic_store(&control->params_tail, c.launch.params + c.launch.params_size),
                 atomic_fetch_sub(&control->running, 1);
-        else if (!((c.kind == COMMAND_MARK || c.kind == COMMAND_WAIT) && pool_aborted()))
+        else if (!((c.kind == COMMAND_MARK || c.kind == COMMAND_WAIT) && grids_aborted()))
             apply(&c);
         atomic_store(&control->tail, tail + 1);
         any = true;

@@ -3,7 +3,7 @@
 #ifndef FL_DEVICE_DEVICE_H
 #define FL_DEVICE_DEVICE_H
 
-#include "device/pool.h"
+#include "device/workers.h"
 #include "processor/ring.h"
 #include <signal.h>
 

@@ -203,7 +203,7 @@ void fault_report(enum fault_kind kind)
 {
     static _Atomic bool reported;
     struct fault f = { .kind = kind };
-    pool_abort();
+    grids_abort();
     if (atomic_exchange(&reported, true)) return;
     if (caught.kind == kind) f = caught;
     const struct grid *g = worker.grid;

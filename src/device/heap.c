@@ -31,7 +31,7 @@ static void lock(struct heap *h)
     for (unsigned n = 0; atomic_exchange(&h->lock, 1); n++)
         if (n < 100)
             cpu_relax();
-        else if (pool_aborted())
+        else if (grids_aborted())
             fault_raise(FAULT_TRAP, 0, 0, NULL);
         else
             futex_wait(&h->lock, 1, 20000);

@@ -71,7 +71,7 @@ int main(int argc, char **argv)
     fault_handlers_install();
     managed_open();
     atomic_store((_Atomic int32_t *)&control->device_pid, getpid());
-    if (pool_start(pool_size())) return 1;
+    if (workers_start(workers_wanted())) return 1;
     pthread_t helper;
     if (pthread_create(&helper, NULL, relieve, NULL)) return 1;
     pthread_detach(helper);

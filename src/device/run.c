@@ -10,7 +10,7 @@ enum { MOST_WAITING = 132 * 16, MOST_SPARE = 64 };
  * 16 MiB they and who reads the result were slower by 7 to 20 %, with 32 MiB faster by 20 %. */
 static const uint64_t STREAM_THREADS = 8 << 20;
 
-static struct frame *spare; /* frames without a block; under pool_lock */
+static struct frame *spare; /* frames without a block; under grids_lock */
 static unsigned spare_count;
 
 /* ---- frames */
@@ -22,13 +22,13 @@ static struct frame *frame_take(void)
         worker.spare = NULL;
         return f;
     }
-    pthread_mutex_lock(&pool_lock);
+    pthread_mutex_lock(&grids_lock);
     f = spare;
     if (f) {
         spare = f->next;
         spare_count--;
     }
-    pthread_mutex_unlock(&pool_lock);
+    pthread_mutex_unlock(&grids_lock);
     return f ? f : calloc(1, sizeof *f);
 }
 
@@ -38,14 +38,14 @@ static void frame_give(struct frame *f)
         worker.spare = f;
         return;
     }
-    pthread_mutex_lock(&pool_lock);
+    pthread_mutex_lock(&grids_lock);
     bool keep = spare_count < MOST_SPARE && !f->fibers.size;
     if (keep) {
         f->next = spare;
         spare = f;
         spare_count++;
     }
-    pthread_mutex_unlock(&pool_lock);
+    pthread_mutex_unlock(&grids_lock);
     if (keep) return;
     frame_release(f);
     free(f);
@@ -137,19 +137,19 @@ static struct frame *queue_take(struct frame_queue *q)
 static bool after_run(struct grid *g, struct frame *f, enum block_outcome outcome, bool again)
 {
     if (outcome == BLOCK_FAULT) fault_report(FAULT_MISALIGNED);
-    if (outcome == BLOCK_YIELDED && !pool_aborted()) {
-        pthread_mutex_lock(&pool_lock);
+    if (outcome == BLOCK_YIELDED && !grids_aborted()) {
+        pthread_mutex_lock(&grids_lock);
         queue_add(&g->tried, f);
         if (!again) atomic_fetch_add(&g->waiting_count, 1);
         atomic_store(&g->has_waited, true);
-        pthread_mutex_unlock(&pool_lock);
+        pthread_mutex_unlock(&grids_lock);
         return false;
     }
     if (atomic_load(&g->waiting_count)) {
-        pthread_mutex_lock(&pool_lock);
+        pthread_mutex_lock(&grids_lock);
         queue_prepend(&g->waiting, &g->tried);
         if (again) atomic_fetch_sub(&g->waiting_count, 1);
-        pthread_mutex_unlock(&pool_lock);
+        pthread_mutex_unlock(&grids_lock);
     }
     atomic_fetch_add(&g->finished, 1);
     return true;
@@ -163,7 +163,7 @@ struct run {
 /* How many blocks of g a worker starts at a time. */
 static uint64_t share_of(const struct grid *g)
 {
-    uint64_t share = g->blocks / (pool_workers * 8ull) + 1, most = g->code.kernel->nsegments > 1 ? 16 : 256;
+    uint64_t share = g->blocks / (worker_count * 8ull) + 1, most = g->code.kernel->nsegments > 1 ? 16 : 256;
     if (atomic_load(&g->has_waited)) share = atomic_load(&g->waiting_count) / 2 + 1;
     return share < most ? share : most;
 }
@@ -180,8 +180,8 @@ static struct run take_blocks(struct grid *g)
 {
     uint64_t share = share_of(g);
     if (!g->parts) return take_from(&g->next, g->blocks, share);
-    for (unsigned k = 0; k < pool_workers; k++) {
-        struct part *p = &g->parts[(worker.number + k) % pool_workers];
+    for (unsigned k = 0; k < worker_count; k++) {
+        struct part *p = &g->parts[(worker.number + k) % worker_count];
         struct run r = take_from(&p->next, p->end, k ? share / 4 + 1 : share);
         if (r.first < r.end) return r;
     }
@@ -191,7 +191,7 @@ static struct run take_blocks(struct grid *g)
 static bool has_new_blocks(struct grid *g)
 {
     if (!g->parts) return atomic_load(&g->next) < g->blocks;
-    for (unsigned k = 0; k < pool_workers; k++)
+    for (unsigned k = 0; k < worker_count; k++)
         if (atomic_load(&g->parts[k].next) < g->parts[k].end) return true;
     return false;
 }
@@ -199,11 +199,11 @@ static bool has_new_blocks(struct grid *g)
 /* Without memory for it, blocks are simply taken in turn. */
 static void divide(struct grid *g)
 {
-    if (g->code.kernel->nsegments > 1 || g->blocks < pool_workers * 16ull || pool_workers == 1) return;
-    g->parts = aligned_alloc(64, pool_workers * sizeof *g->parts);
-    for (unsigned k = 0; k < pool_workers && g->parts; k++) {
-        atomic_init(&g->parts[k].next, g->blocks / pool_workers * k);
-        g->parts[k].end = k + 1 < pool_workers ? g->blocks / pool_workers * (k + 1) : g->blocks;
+    if (g->code.kernel->nsegments > 1 || g->blocks < worker_count * 16ull || worker_count == 1) return;
+    g->parts = aligned_alloc(64, worker_count * sizeof *g->parts);
+    for (unsigned k = 0; k < worker_count && g->parts; k++) {
+        atomic_init(&g->parts[k].next, g->blocks / worker_count * k);
+        g->parts[k].end = k + 1 < worker_count ? g->blocks / worker_count * (k + 1) : g->blocks;
     }
 }
 
@@ -229,7 +229,7 @@ static bool run_new(struct grid *g)
         frame_give(f);
         return true;
     }
-    for (uint64_t n = run.first; n < run.end && !pool_aborted(); n++) {
+    for (uint64_t n = run.first; n < run.end && !grids_aborted(); n++) {
         place_block(f, g, n);
         if (after_run(g, f, fault_guarded_run(f), false)) continue;
         worker.frame = NULL;
@@ -263,17 +263,17 @@ static bool run_again(struct grid *g, struct frame *f)
 
 static struct frame *next_of_round(struct grid *g)
 {
-    pthread_mutex_lock(&pool_lock);
+    pthread_mutex_lock(&grids_lock);
     struct frame *f = queue_take(&g->waiting);
-    pthread_mutex_unlock(&pool_lock);
+    pthread_mutex_unlock(&grids_lock);
     return f;
 }
 
 static void begin_round(struct grid *g)
 {
-    pthread_mutex_lock(&pool_lock);
+    pthread_mutex_lock(&grids_lock);
     queue_prepend(&g->waiting, &g->tried);
-    pthread_mutex_unlock(&pool_lock);
+    pthread_mutex_unlock(&grids_lock);
 }
 
 enum progress grid_run(struct grid *g)

@@ -12,12 +12,12 @@ static void construct(void *object)
     pthread_rwlock_init(&x->bodies, NULL);
 }
 
-static struct pool executables = POOL_INIT(struct executable, construct);
+static struct objects executables = OBJECTS_INIT(struct executable, construct);
 
 CUresult executable_get(CUgraphExec handle, struct executable **out)
 {
     struct executable *x = (struct executable *)handle;
-    if (!pool_holds(&executables, x) || !atomic_load(&x->valid)) return CUDA_ERROR_INVALID_VALUE;
+    if (!objects_hold(&executables, x) || !atomic_load(&x->valid)) return CUDA_ERROR_INVALID_VALUE;
     *out = x;
     return CUDA_SUCCESS;
 }
@@ -68,7 +68,7 @@ CUresult executable_new(const struct graph *g, uint64_t flags, CUgraphInstantiat
                                                                         : CUDA_ERROR_NOT_SUPPORTED;
     CUresult r = graph_clone(g, &copy);
     if (r) return r;
-    struct executable *x = pool_get(&executables);
+    struct executable *x = object_take(&executables);
     if (!x)
         r = CUDA_ERROR_OUT_OF_MEMORY;
     else if (!(r = check_children(copy)) && !(r = graph_order(copy, &x->order))) {
@@ -83,7 +83,7 @@ CUresult executable_new(const struct graph *g, uint64_t flags, CUgraphInstantiat
         *out = x;
         return r;
     }
-    if (x) pool_put(&executables, x);
+    if (x) object_give(&executables, x);
     graph_free(copy);
     return r;
 }
@@ -95,7 +95,7 @@ void executable_free(struct executable *x)
     graph_free(x->graph);
     free(x->order.node);
     x->order = (struct node_list){ 0 };
-    pool_put(&executables, x);
+    object_give(&executables, x);
 }
 
 void executable_lock(struct executable *x)

@@ -10,13 +10,13 @@ pthread_mutex_t graphs_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void construct(void *object) { (void)object; }
 
-static struct pool graphs = POOL_INIT(struct graph, construct), nodes = POOL_INIT(struct node, construct);
+static struct objects graphs = OBJECTS_INIT(struct graph, construct), nodes = OBJECTS_INIT(struct node, construct);
 static uint64_t newest;
 
 CUresult graph_get(CUgraph handle, struct graph **out)
 {
     struct graph *g = (struct graph *)handle;
-    if (!pool_holds(&graphs, g) || !atomic_load(&g->valid)) return CUDA_ERROR_INVALID_VALUE;
+    if (!objects_hold(&graphs, g) || !atomic_load(&g->valid)) return CUDA_ERROR_INVALID_VALUE;
     *out = g;
     return CUDA_SUCCESS;
 }
@@ -24,7 +24,7 @@ CUresult graph_get(CUgraph handle, struct graph **out)
 CUresult node_get(CUgraphNode handle, struct node **out)
 {
     struct node *n = (struct node *)handle;
-    if (!pool_holds(&nodes, n) || !atomic_load(&n->valid)) return CUDA_ERROR_INVALID_VALUE;
+    if (!objects_hold(&nodes, n) || !atomic_load(&n->valid)) return CUDA_ERROR_INVALID_VALUE;
     *out = n;
     return CUDA_SUCCESS;
 }
@@ -84,11 +84,11 @@ static void disconnect(struct node *from, struct node *to)
 
 static struct node *node_new(struct graph *g)
 {
-    struct node *n = pool_get(&nodes);
+    struct node *n = object_take(&nodes);
     if (!n) return NULL;
     *n = (struct node){ .graph = g, .id = ++newest };
     if (list_add(&g->nodes, n)) {
-        pool_put(&nodes, n);
+        object_give(&nodes, n);
         return NULL;
     }
     atomic_store(&n->valid, true);
@@ -107,7 +107,7 @@ void node_remove(struct node *n)
     conditional_free(n);
     graph_memory_drop(n->memory);
     free(n->owned);
-    pool_put(&nodes, n);
+    object_give(&nodes, n);
 }
 
 CUresult node_set_params(struct node *n, const CUgraphNodeParams *params)
@@ -249,7 +249,7 @@ CUresult edges_remove(struct graph *g, const CUgraphNode *from, const CUgraphNod
 
 CUresult graph_new(struct graph **out)
 {
-    struct graph *g = pool_get(&graphs);
+    struct graph *g = object_take(&graphs);
     if (!g) return CUDA_ERROR_OUT_OF_MEMORY;
     *g = (struct graph){ 0 };
     atomic_store(&g->valid, true);
@@ -268,7 +268,7 @@ void graph_free(struct graph *g)
         condition_drop(c);
     }
     user_references_drop(g);
-    pool_put(&graphs, g);
+    object_give(&graphs, g);
 }
 
 static CUresult copy_node(const struct node *from, struct graph *g)

@@ -9,7 +9,7 @@
 #define FL_GRAPH_GRAPH_H
 
 #include "stream/event.h"
-#include "base/pool.h"
+#include "base/objects.h"
 #include "stream/stream.h"
 
 extern pthread_mutex_t graphs_lock;
@@ -22,7 +22,7 @@ struct node_list {
 enum { NODE_ATTRIBUTES = 12 };
 
 struct node {                      /* CUgraphNode_st */
-    struct pool_link link;
+    struct object_link link;
     _Atomic bool valid;
     uint64_t id, origin;           /* its own; that of the node it is a copy of, 0: of none */
     struct graph *graph;
@@ -44,7 +44,7 @@ struct node {                      /* CUgraphNode_st */
 };
 
 struct graph {                     /* CUgraph_st */
-    struct pool_link link;
+    struct object_link link;
     _Atomic bool valid;
     struct node_list nodes;        /* in the order of creation */
     struct node *parent;           /* the node whose child or body it is */
@@ -54,7 +54,7 @@ struct graph {                     /* CUgraph_st */
 };
 
 struct executable {                /* CUgraphExec_st */
-    struct pool_link link;
+    struct object_link link;
     _Atomic bool valid;
     pthread_mutex_t launch;        /* one launch at a time; before graphs_lock */
     struct graph *graph;           /* a copy of its own */

@@ -1,10 +1,10 @@
-/* Memory that graphs allocate and free; see pool/mempool.h for what is kept.
+/* Memory that graphs allocate and free; see mempool/mempool.h for what is kept.
  * Guarded by graphs_lock. */
 #ifndef FL_GRAPH_MEMORY_H
 #define FL_GRAPH_MEMORY_H
 
 #include "graph/graph.h"
-#include "pool/mempool.h"
+#include "mempool/mempool.h"
 
 struct graph_memory {
     unsigned references;           /* nodes: the graph's, and its copies in executable graphs */

@@ -5,7 +5,7 @@
 
 static void construct(void *object) { (void)object; }
 
-static struct pool objects = POOL_INIT(struct user_object, construct);
+static struct objects user_objects = OBJECTS_INIT(struct user_object, construct);
 
 struct grave {
     CUhostFn destroy;
@@ -17,14 +17,14 @@ static struct grave *graves;
 CUresult user_object_get(CUuserObject handle, struct user_object **out)
 {
     struct user_object *o = (struct user_object *)handle;
-    if (!pool_holds(&objects, o) || !atomic_load(&o->valid)) return CUDA_ERROR_INVALID_VALUE;
+    if (!objects_hold(&user_objects, o) || !atomic_load(&o->valid)) return CUDA_ERROR_INVALID_VALUE;
     *out = o;
     return CUDA_SUCCESS;
 }
 
 CUresult user_object_new(void *value, CUhostFn destroy, unsigned references, struct user_object **out)
 {
-    struct user_object *o = pool_get(&objects);
+    struct user_object *o = object_take(&user_objects);
     if (!o) return CUDA_ERROR_OUT_OF_MEMORY;
     o->references = references;
     o->destroy = destroy;
@@ -44,7 +44,7 @@ CUresult user_object_release(struct user_object *o, uint64_t count)
         graves = g;
     }
     atomic_store(&o->valid, false);
-    pool_put(&objects, o);
+    object_give(&user_objects, o);
     return CUDA_SUCCESS;
 }
 

@@ -7,7 +7,7 @@
 #include "graph/graph.h"
 
 struct user_object {               /* CUuserObject_st */
-    struct pool_link link;
+    struct object_link link;
     _Atomic bool valid;
     uint64_t references;
     CUhostFn destroy;

@@ -7,7 +7,7 @@
 #include "stream/operations.h"
 
 struct event {
-    struct pool_link link;
+    struct object_link link;
     _Atomic uint64_t id; /* 0: the handle is not valid */
     struct stream_set *set;
     struct event *next, **from; /* in the set's list, guarded by the set's lock */
@@ -21,7 +21,7 @@ struct event {
 
 static void construct_event(void *object) { pthread_mutex_init(&((struct event *)object)->lock, NULL); }
 
-static struct pool events = POOL_INIT(struct event, construct_event);
+static struct objects events = OBJECTS_INIT(struct event, construct_event);
 static _Atomic uint64_t newest_id;
 
 /* Replaces the event's mark; takes the reference over. */
@@ -49,7 +49,7 @@ static CUresult enter(struct context *c, unsigned flags, struct beacon *b, void 
                       struct event **out)
 {
     struct stream_set *set = c->streams;
-    struct event *e = pool_get(&events);
+    struct event *e = object_take(&events);
     if (!e) {
         leave_beacon(&(struct event){ .beacon = b, .left = left, .arg = arg });
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -72,7 +72,7 @@ static CUresult enter(struct context *c, unsigned flags, struct beacon *b, void 
     pthread_mutex_unlock(&set->lock);
     if (dying) {
         leave_beacon(e);
-        pool_put(&events, e);
+        object_give(&events, e);
         return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     }
     *out = e;
@@ -100,7 +100,7 @@ bool event_adopted(const struct event *e) { return e->left != NULL; }
 CUresult event_get(CUevent handle, struct event **out)
 {
     struct event *e = (struct event *)handle;
-    if (!pool_holds(&events, e) || !atomic_load_explicit(&e->id, memory_order_acquire))
+    if (!objects_hold(&events, e) || !atomic_load_explicit(&e->id, memory_order_acquire))
         return CUDA_ERROR_INVALID_HANDLE;
     *out = e;
     return CUDA_SUCCESS;
@@ -121,7 +121,7 @@ static void invalidate(struct event *e)
     if (e->next) e->next->from = e->from;
     set_mark(e, NULL);
     leave_beacon(e);
-    pool_put(&events, e);
+    object_give(&events, e);
 }
 
 CUresult event_destroy(struct event *e)

@@ -21,7 +21,7 @@
 #define FL_STREAM_INTERNAL_H
 
 #include "stream/operations.h"
-#include "base/pool.h"
+#include "base/objects.h"
 #include "stream/stream.h"
 #include "trace/trace.h"
 
@@ -45,7 +45,7 @@ struct stream_attributes {
 struct seen { uint64_t issued, last; };
 
 struct stream {
-    struct pool_link link;
+    struct object_link link;
     _Atomic uint64_t id;           /* unique in the process; 0: the handle is not valid */
     struct stream_set *set;
     struct stream *next, **from;   /* in the set's list */
@@ -82,7 +82,7 @@ struct mark;
 struct marks { unsigned count, capacity; struct mark **mark; struct mark *inlined[4]; };
 
 struct stream_set {
-    struct pool_link link;
+    struct object_link link;
     struct context *context;
     pthread_mutex_t lock;          /* guards the lists */
     struct stream *streams;        /* all that are not released; legacy is the last */

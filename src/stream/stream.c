@@ -24,8 +24,8 @@ static void construct_stream(void *object)
 
 static void construct_set(void *object) { pthread_mutex_init(&((struct stream_set *)object)->lock, NULL); }
 
-static struct pool streams = POOL_INIT(struct stream, construct_stream);
-static struct pool sets = POOL_INIT(struct stream_set, construct_set);
+static struct objects streams = OBJECTS_INIT(struct stream, construct_stream);
+static struct objects sets = OBJECTS_INIT(struct stream_set, construct_set);
 
 /* With both locks. */
 static void invalidate(struct stream *s)
@@ -37,7 +37,7 @@ static void invalidate(struct stream *s)
 
 CUresult stream_new(struct stream_set *set, enum stream_kind kind, unsigned flags, int priority, struct stream **out)
 {
-    struct stream *s = pool_get(&streams);
+    struct stream *s = object_take(&streams);
     if (!s) return CUDA_ERROR_OUT_OF_MEMORY;
     CUresult r = CUDA_ERROR_CONTEXT_IS_DESTROYED;
     pthread_mutex_lock(&set->lock);
@@ -71,7 +71,7 @@ CUresult stream_new(struct stream_set *set, enum stream_kind kind, unsigned flag
 out:
     pthread_mutex_unlock(&s->lock);
     if (r)
-        pool_put(&streams, s);
+        object_give(&streams, s);
     else
         streams_reap(set);
     pthread_mutex_unlock(&set->lock);
@@ -89,7 +89,7 @@ static void release(struct stream_set *set, struct stream *s)
     atomic_fetch_sub(&set->blocking, stream_orders_with_legacy(s));
     set->zombies--;
     pthread_mutex_unlock(&s->lock);
-    pool_put(&streams, s);
+    object_give(&streams, s);
 }
 
 static bool finished(struct stream *s) { return queue_empty(s) && !s->worker && !s->pins && channel_idle(s); }
@@ -150,14 +150,14 @@ void stream_leave(struct stream *s)
 
 CUresult stream_set_create(struct context *c)
 {
-    struct stream_set *set = pool_get(&sets);
+    struct stream_set *set = object_take(&sets);
     if (!set) return CUDA_ERROR_OUT_OF_MEMORY;
     set->context = c;
     marks_init(&set->gate);
     atomic_store(&set->dying, false);
     CUresult r = stream_new(set, STREAM_LEGACY, 0, 0, &set->legacy);
     if (r)
-        pool_put(&sets, set);
+        object_give(&sets, set);
     else
         c->streams = set;
     return r;
@@ -199,7 +199,7 @@ void stream_set_destroy(struct context *c)
     pthread_mutex_unlock(&set->lock);
     marks_free(&set->gate);
     /* c keeps it: a call that was on its way when the context ended finds a dying set, never none */
-    pool_put(&sets, set);
+    object_give(&sets, set);
 }
 
 _Thread_local bool stream_default_per_thread;
@@ -213,7 +213,7 @@ CUresult stream_get(struct context *c, CUstream handle, bool per_thread, struct 
         return CUDA_SUCCESS;
     }
     struct stream *s = (struct stream *)handle;
-    if (!pool_holds(&streams, s) || !atomic_load_explicit(&s->id, memory_order_acquire))
+    if (!objects_hold(&streams, s) || !atomic_load_explicit(&s->id, memory_order_acquire))
         return CUDA_ERROR_INVALID_HANDLE;
     *out = s;
     return s->green && atomic_load(&s->green->id) != s->green_id ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_SUCCESS;

@@ -1,13 +1,13 @@
 /* Pools: which there are, what can be asked of them and set. Which ones a
  * location has is location.c's affair, who may touch their memory access.c's,
  * lending it alloc.c's. */
-#include "pool/internal.h"
+#include "mempool/internal.h"
 
 #include <string.h>
 
 static void construct(void *object) { pthread_mutex_init(&((struct mempool *)object)->lock, NULL); }
 
-static struct pool objects = POOL_INIT(struct mempool, construct);
+static struct objects pools = OBJECTS_INIT(struct mempool, construct);
 pthread_mutex_t mempools_lock = PTHREAD_MUTEX_INITIALIZER;
 struct mempool *mempools;
 
@@ -15,7 +15,7 @@ struct mempool *mempools;
 
 struct mempool *mempool_new(void)
 {
-    struct mempool *p = pool_get(&objects);
+    struct mempool *p = object_take(&pools);
     if (!p) return NULL;
     struct block *spare = p->spare; /* what stays with the object: its lock and its blocks */
     memset((char *)p + offsetof(struct mempool, in_use), 0,
@@ -37,7 +37,7 @@ void mempool_enter(struct mempool *p)
 void mempool_discard(struct mempool *p)
 {
     share_free(p);
-    pool_put(&objects, p);
+    object_give(&pools, p);
 }
 
 bool mempool_finished(const struct mempool *p) { return !atomic_load(&p->valid) && !p->lent; }
@@ -63,7 +63,7 @@ void mempool_finish(struct mempool *p)
 CUresult mempool_get(CUmemoryPool handle, struct mempool **out)
 {
     struct mempool *p = (struct mempool *)handle;
-    if (!pool_holds(&objects, p) || !atomic_load_explicit(&p->valid, memory_order_acquire))
+    if (!objects_hold(&pools, p) || !atomic_load_explicit(&p->valid, memory_order_acquire))
         return CUDA_ERROR_INVALID_VALUE;
     *out = p;
     return CUDA_SUCCESS;

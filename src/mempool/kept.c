@@ -2,7 +2,7 @@
  * launches allocate and somebody frees, again and again. What is freed stays
  * kept; the next launch comes after that free. */
 #include "context/context.h"
-#include "pool/internal.h"
+#include "mempool/internal.h"
 
 static struct mempool *pools[MAX_DEVICES]; /* guarded by mempools_lock */
 

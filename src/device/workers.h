@@ -2,8 +2,8 @@
  * has nothing to do reads the host's commands (device.h); one that has runs
  * blocks: of every grid in turn, earlier blocks of a grid before later ones,
  * blocks that wait again and again. */
-#ifndef FL_DEVICE_POOL_H
-#define FL_DEVICE_POOL_H
+#ifndef FL_DEVICE_WORKERS_H
+#define FL_DEVICE_WORKERS_H
 
 #include "device/block.h"
 #include <pthread.h>
@@ -33,7 +33,7 @@ struct grid {
     _Atomic uint64_t next;         /* block to start, unless there are parts */
     struct part *parts;            /* of a large grid without suspensions, one for each worker; owned */
     _Atomic uint64_t finished;
-    /* under the pool's lock: */
+    /* under grids_lock: */
     struct frame_queue waiting;    /* blocks put aside that are to be tried again, the earliest first */
     struct frame_queue tried;      /* those that still waited when tried since a block ended */
     _Atomic uint32_t waiting_count; /* in both, and those being tried; read without the lock */
@@ -45,20 +45,20 @@ struct grid {
 };
 
 /* As many threads as this process may use (FAULTLINE_WORKERS overrides). */
-unsigned pool_size(void);
-int pool_start(unsigned workers);
+unsigned workers_wanted(void);
+int workers_start(unsigned workers);
 /* Takes ownership of g and runs it. */
-void pool_submit(struct grid *g);
+void grid_submit(struct grid *g);
 /* No block is started any more; running ones end at their next suspension. */
-void pool_abort(void);
-bool pool_aborted(void);
+void grids_abort(void);
+bool grids_aborted(void);
 
-extern pthread_mutex_t pool_lock;
-extern unsigned pool_workers;      /* how many there are */
+extern pthread_mutex_t grids_lock;
+extern unsigned worker_count;      /* how many there are */
 
 /* run.c: before the grid is in any list. */
 void grid_begin(struct grid *g);
-/* Under pool_lock: whether there is a block to start or to try again. */
+/* Under grids_lock: whether there is a block to start or to try again. */
 bool grid_has_work(struct grid *g);
 /* The calling worker does something for g. */
 enum progress { MOVED, TRIED, STILL /* a round is over and nothing could be started */ };

@@ -2,7 +2,7 @@
  * devices and of the host comes from src/space, that of exportable pools from
  * the pool's own file, managed memory from whoever cuMemAllocManaged asks. */
 #include "context/context.h"
-#include "pool/internal.h"
+#include "mempool/internal.h"
 #include "uvm/attributes.h"
 #include "uvm/uvm.h"
 

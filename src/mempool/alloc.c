@@ -1,7 +1,7 @@
 /* Lending and taking back, in the order of streams, and what synchronisation
  * does for pools. */
 #include "context/context.h"
-#include "pool/internal.h"
+#include "mempool/internal.h"
 
 /* Something was freed since the last synchronising call looked at the pools. */
 static _Atomic bool freed;

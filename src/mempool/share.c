@@ -5,7 +5,7 @@
  * from the file is believed without a check, and the exporter never reads it. */
 #include "base/backing.h"
 #include "context/context.h"
-#include "pool/internal.h"
+#include "mempool/internal.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Who may touch the memory of pools, in new device processes and when a context
  * ends, too. */
 #include "context/context.h"
-#include "pool/internal.h"
+#include "mempool/internal.h"
 
 /* ---- access */
 

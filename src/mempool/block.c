@@ -1,6 +1,6 @@
 /* The blocks of chunks: found by size, cut, merged. Who may use a free block
  * is decided here too: the pool's policies say what counts as an order. */
-#include "pool/internal.h"
+#include "mempool/internal.h"
 #include "base/tree.h"
 
 #include <stdlib.h>

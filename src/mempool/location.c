@@ -1,7 +1,7 @@
 /* The pools that locations have: each one from the start, and one, that or
  * another, that allocations there come from. */
 #include "context/context.h"
-#include "pool/internal.h"
+#include "mempool/internal.h"
 
 /* By location: the devices, memory without a location, the host, its node. */
 enum { AT_NONE = MAX_DEVICES, AT_HOST, AT_NODE, PLACES };

@@ -1,4 +1,4 @@
-/* Workers and grids; see pool.h. What a worker does for a grid is run.c's. */
+/* Workers and grids; see workers.h. What a worker does for a grid is run.c's. */
 #include "device/device.h"
 #include "base/futex.h"
 
@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 _Thread_local struct worker worker;
-pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
-unsigned pool_workers;
+pthread_mutex_t grids_lock = PTHREAD_MUTEX_INITIALIZER;
+unsigned worker_count;
 static struct grid *active; /* the one whose turn it is comes first */
 static _Atomic bool aborted;
 
@@ -22,33 +22,33 @@ static unsigned cgroup_cpus(void)
     return n == 2 && period ? (unsigned)((quota + period - 1) / period) : ~0u;
 }
 
-unsigned pool_size(void)
+unsigned workers_wanted(void)
 {
     const char *asked = getenv("FAULTLINE_WORKERS");
     cpu_set_t set;
     unsigned n = asked ? (unsigned)atoi(asked) : 0;
-    if (n) return n > 256 ? 256 : n;
+    if (n) return n > WORKERS_MOST ? WORKERS_MOST : n;
     n = sched_getaffinity(0, sizeof set, &set) ? 1 : (unsigned)CPU_COUNT(&set);
     unsigned limit = cgroup_cpus();
     return n > limit ? limit : n ? n : 1;
 }
 
-bool pool_aborted(void) { return atomic_load(&aborted); }
-void pool_abort(void) { atomic_store(&aborted, true); }
+bool grids_aborted(void) { return atomic_load(&aborted); }
+void grids_abort(void) { atomic_store(&aborted, true); }
 
 /* ---- grids */
 
-void pool_submit(struct grid *g)
+void grid_submit(struct grid *g)
 {
     uint64_t blocks = g->blocks; /* once it is in the list it may end at any time */
     g->next_active = NULL;
     grid_begin(g);
-    pthread_mutex_lock(&pool_lock);
+    pthread_mutex_lock(&grids_lock);
     struct grid **end = &active;
     while (*end) end = &(*end)->next_active;
     bool others = end != &active;
     *end = g;
-    pthread_mutex_unlock(&pool_lock);
+    pthread_mutex_unlock(&grids_lock);
     atomic_fetch_add(&control->doorbell, 1);
     if ((blocks > 1 || others) && atomic_load(&control->sleepers))
         futex_wake(&control->doorbell, blocks > 64 ? 64 : (int)blocks);
@@ -57,7 +57,7 @@ void pool_submit(struct grid *g)
 /* The next grid that has something to do; the caller becomes one of its workers. */
 static struct grid *grid_take(void)
 {
-    pthread_mutex_lock(&pool_lock);
+    pthread_mutex_lock(&grids_lock);
     struct grid *g = active, **at = &active;
     while (g && !grid_has_work(g)) at = &g->next_active, g = *at;
     if (g) {
@@ -69,20 +69,20 @@ static struct grid *grid_take(void)
         *end = g;
         g->next_active = NULL;
     }
-    pthread_mutex_unlock(&pool_lock);
+    pthread_mutex_unlock(&grids_lock);
     return g;
 }
 
 static void grid_put(struct grid *g)
 {
-    pthread_mutex_lock(&pool_lock);
+    pthread_mutex_lock(&grids_lock);
     bool over = !--g->workers && atomic_load(&g->finished) == g->blocks;
     if (over) {
         struct grid **at = &active;
         while (*at != g) at = &(*at)->next_active;
         *at = g->next_active;
     }
-    pthread_mutex_unlock(&pool_lock);
+    pthread_mutex_unlock(&grids_lock);
     if (over) grid_done(g);
 }
 
@@ -122,7 +122,7 @@ static void *work(void *arg)
         uint32_t seen = atomic_load(&control->doorbell);
         bool busy = commands_take();
         managed_requests();
-        struct grid *g = pool_aborted() ? NULL : grid_take();
+        struct grid *g = grids_aborted() ? NULL : grid_take();
         if (g) {
             worker.grid = g;
             enum progress progress = grid_run(g);
@@ -148,12 +148,12 @@ static void *work(void *arg)
     return NULL;
 }
 
-int pool_start(unsigned workers)
+int workers_start(unsigned workers)
 {
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, 8 << 20);
-    pool_workers = workers;
+    worker_count = workers;
     for (unsigned k = 0; k < workers; k++) {
         pthread_t thread;
         int error = pthread_create(&thread, &attributes, work, (void *)(uintptr_t)(k + 1));

@@ -7,12 +7,12 @@
  * stay with their pool, so a stale pointer to one is still a block.
  *
  * Everything of a pool is guarded by its lock. */
-#ifndef FL_POOL_INTERNAL_H
-#define FL_POOL_INTERNAL_H
+#ifndef FL_MEMPOOL_INTERNAL_H
+#define FL_MEMPOOL_INTERNAL_H
 
-#include "pool/mempool.h"
+#include "mempool/mempool.h"
 #include "stream/point.h"
-#include "base/pool.h"
+#include "base/objects.h"
 
 #define CHUNK_SIZE (32ull << 20)
 enum { BLOCK_UNIT = 512, PAGE = 4096 };
@@ -51,7 +51,7 @@ struct chunk {
 };
 
 struct mempool {
-    struct pool_link link;
+    struct object_link link;
     _Atomic bool valid;            /* the handle */
     bool in_use;                   /* the object: until the last allocation is freed */
     bool is_default, imported;

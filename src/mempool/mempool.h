@@ -9,8 +9,8 @@
  * pool is trimmed, or memory is short.
  *
  * Locks: the list of pools, then a pool, then stream -> space -> ... */
-#ifndef FL_POOL_MEMPOOL_H
-#define FL_POOL_MEMPOOL_H
+#ifndef FL_MEMPOOL_H
+#define FL_MEMPOOL_H
 
 #include "space/space.h"
 #include "stream/stream.h"
