@@ -143,7 +143,12 @@ bool host_serve_signals(void)
         if (!atomic_compare_exchange_strong(&m->state, &state, MAIL_TAKEN)) continue;
         atomic_fetch_sub(&posted, 1);
         bool woken;
-        struct mmu_fault f = { MMU_HOST, m->address, m->access, threads[k], 1, instructions[k], false };
+        struct mmu_fault f = { .processor = MMU_HOST,
+                               .address = m->address,
+                               .write = m->access,
+                               .thread = threads[k],
+                               .pending = 1,
+                               .pc = instructions[k] };
         bool again = !protected_by_program(&f) && fault_serve(&f, false, &woken) == MMU_RETRY;
         atomic_store(&m->state, again ? MAIL_RETRY : MAIL_FATAL);
         if (atomic_load(&m->asleep)) futex_wake(&m->state, 1);

@@ -30,7 +30,7 @@
 
 enum { MMU_HOST = 0, MMU_PROCESSORS = 17 };
 enum mmu_access { MMU_NONE, MMU_READ, MMU_WRITE };
-enum mmu_verdict { MMU_RETRY, MMU_FATAL };
+enum mmu_verdict { MMU_RETRY, MMU_FATAL, MMU_ELSEWHERE };
 
 struct mmu_fault {
     unsigned processor;
@@ -41,6 +41,7 @@ struct mmu_fault {
     unsigned pending;
     uint64_t pc; /* the host's instruction, 0: not known (mmu_where) */
     bool missing;                  /* of a device outside the window: something is mapped there, without an entry */
+    bool at_once;                  /* likewise: MMU_ELSEWHERE if it takes more than page tables; then another thread asks */
 };
 /* Called on a thread of this file's or on one that waits for a device (in processor_wait),
  * without locks of this folder's, for several faults at a time; must leave the processor's
@@ -51,8 +52,8 @@ typedef enum mmu_verdict mmu_service(const struct mmu_fault *f);
 /* Before the first mmu_add. Once. The window is [base, base + memory->size); memory stays. */
 CUresult mmu_init(const struct backing *memory, uint64_t base, mmu_service *service);
 /* Devices' faults outside the window go to this function, which maps what it permits by other means
- * (processor_map); without it they are fatal. It may wait for locks that the application's threads hold
- * without minding signals. Before the first mmu_attach. */
+ * (processor_map); without it they are fatal. But for those to be decided at once it may wait for locks that the
+ * application's threads hold without minding signals. Before the first mmu_attach. */
 CUresult mmu_serve_outside(mmu_service *service);
 /* Ordinary memory of the program, outside the window, can have entries as well, where its pages are those of one more
  * memory: address = offset. It begins with the host's entries, which are all there. Pages without memory get it from

@@ -120,7 +120,9 @@ static void grant(uint64_t page)
 
 static void serve_one(const struct userfault_event *e)
 {
-    struct mmu_fault f = { MMU_HOST, e->address, e->write, e->thread, 1, 0, false };
+    struct mmu_fault f = {
+        .processor = MMU_HOST, .address = e->address, .write = e->write, .thread = e->thread, .pending = 1
+    };
     uint64_t page = e->address & ~(uint64_t)(PAGE_BYTES - 1);
     bool woken = false;
     atomic_store(&serving, page);

@@ -1,4 +1,4 @@
-/* The thread that serves devices' faults outside the window. Who serves one waits for locks that a thread of the
+/* The thread that serves devices' faults outside the window which cannot be decided at once. Who serves one waits for locks that a thread of the
  * application may hold; if that is interrupted, and its signal's handler touches managed memory, the service
  * thread must be free for the handler's fault. */
 #include "base/futex.h"
@@ -23,6 +23,7 @@ bool outside_bring(const struct errand *e)
 
 static void *serve(void *arg)
 {
+    quiet_begin(); /* for ever: no signal is for this thread */
     for (;;) {
         uint32_t at = atomic_load_explicit(&taken, memory_order_relaxed);
         if (at == atomic_load(&brought)) {

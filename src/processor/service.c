@@ -69,7 +69,7 @@ enum mmu_verdict fault_serve(const struct mmu_fault *f, bool protected_page, boo
     if (lost) return verdict;
 
     verdict = ask_policy(f);
-    if (verdict == MMU_FATAL) return verdict;
+    if (verdict != MMU_RETRY) return verdict;
     quiet_lock(&t->lock);
     l = leaf_find(f->processor, f->address);
     if (l && leaf_permits(l, page, f->write) && restore(t, l, page)) verdict = MMU_FATAL;
@@ -109,7 +109,11 @@ static bool serve_host(void)
     if (fd < 0) return host_serve_signals();
     unsigned n = userfault_read(fd, events, EVENTS);
     for (unsigned k = 0; k < n; k++) {
-        struct mmu_fault f = { MMU_HOST, events[k].address, events[k].write, events[k].thread, 1, 0, false };
+        struct mmu_fault f = { .processor = MMU_HOST,
+                               .address = events[k].address,
+                               .write = events[k].write,
+                               .thread = events[k].thread,
+                               .pending = 1 };
         bool woken = false;
         if (fault_serve(&f, events[k].protected_page, &woken) == MMU_FATAL && (!f.thread || second_time(&f)))
             host_fatal(&f);
@@ -134,8 +138,10 @@ static unsigned collect(unsigned number, bool watched, struct errand *out)
         uint32_t posted = MAIL_POSTED;
         if (!atomic_compare_exchange_strong(&c->mail[k].state, &posted, MAIL_TAKEN)) continue;
         atomic_fetch_sub(&c->mail_count, 1);
-        out[n++] = (struct errand){ { number, c->mail[k].address, c->mail[k].access & MAIL_WRITE, 0, 0, 0,
-                                      c->mail[k].access & MAIL_MISSING },
+        out[n++] = (struct errand){ { .processor = number,
+                                      .address = c->mail[k].address,
+                                      .write = c->mail[k].access & MAIL_WRITE,
+                                      .missing = c->mail[k].access & MAIL_MISSING },
                                     t->processor,
                                     k };
     }
@@ -167,9 +173,13 @@ static bool serve_device(unsigned number, bool watched)
     unsigned n = collect(number, watched, errands);
     bool woken;
     for (unsigned k = 0; k < n; k++) {
-        const struct errand *e = &errands[k];
-        if (!watched && mmu.outside && !in_window(e->fault.address) && outside_bring(e)) continue;
-        errand_answer(e, fault_serve(&e->fault, false, &woken));
+        struct errand *e = &errands[k];
+        e->fault.at_once = !watched && mmu.outside && !in_window(e->fault.address);
+        enum mmu_verdict verdict = fault_serve(&e->fault, false, &woken);
+        e->fault.at_once = false;
+        if (verdict == MMU_ELSEWHERE && outside_bring(e)) continue;
+        if (verdict == MMU_ELSEWHERE) verdict = fault_serve(&e->fault, false, &woken);
+        errand_answer(e, verdict);
     }
     return n > 0;
 }

@@ -46,6 +46,7 @@ static enum mmu_verdict service(const struct mmu_fault *f)
     for (unsigned k = 0; k < TRIES && watched; k++) {
         if (decided(f, &r)) return r ? MMU_FATAL : MMU_RETRY;
         if (f->processor == CPU) return MMU_RETRY; /* the program has it to itself */
+        if (f->at_once) return MMU_ELSEWHERE;
         if (adopted_add(f->address, f->write, f->missing, &watched)) return MMU_FATAL;
     }
     if (!watched) trace_in_place(f);
