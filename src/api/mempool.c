@@ -101,7 +101,8 @@ CUresult CUDAAPI cuMemPoolTrimTo(CUmemoryPool pool, size_t minBytesToKeep)
 {
     struct mempool *p;
     CUresult r = named(pool, &p);
-    return r ? r : mempool_trim(p, minBytesToKeep);
+    if (!r) mempool_trim(p, minBytesToKeep);
+    return r;
 }
 
 CUresult CUDAAPI cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void *value)

@@ -6,7 +6,6 @@
 
 #include <string.h>
 
-#define POOL_PIECE (32ull << 20)
 struct answer {
     size_t bytes;
     uint64_t value;
@@ -44,7 +43,7 @@ static int ordinal(const struct allocation *a)
 /* Pools are made of mappings of one size. */
 static uint64_t mapping_base(const struct allocation *a, CUdeviceptr ptr)
 {
-    return a->pool ? a->mapping_base + (ptr - a->mapping_base) / POOL_PIECE * POOL_PIECE : a->mapping_base;
+    return a->pool ? a->mapping_base + (ptr - a->mapping_base) / MEMPOOL_MAPPING * MEMPOOL_MAPPING : a->mapping_base;
 }
 
 static void give(void *data, const struct answer *o)
@@ -89,7 +88,7 @@ static CUresult ask(const struct allocation *a, CUpointer_attribute attribute, C
     case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
         *o = wide(a->pool && mempool_of_graphs(a->pool) ? 0 : (uint64_t)a->pool);
         break;
-    case CU_POINTER_ATTRIBUTE_MAPPING_SIZE: *o = wide(a->pool ? POOL_PIECE : a->mapping_size); break;
+    case CU_POINTER_ATTRIBUTE_MAPPING_SIZE: *o = wide(a->pool ? MEMPOOL_MAPPING : a->mapping_size); break;
     case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR: *o = wide(mapping_base(a, ptr)); break;
     /* one number for what lies in one mapping */
     case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID: *o = wide(mapping_base(a, ptr) >> 12); break;

@@ -42,20 +42,22 @@ static int open_huge(void)
     return fd;
 }
 
-/* Where the file's large pages can be mapped as such, if there is room for that. */
+char *backing_room(uint64_t size)
+{
+    char *room = mmap(NULL, size + HUGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (room == MAP_FAILED) return NULL;
+    uint64_t before = -(uintptr_t)room % HUGE;
+    if (before) munmap(room, before);
+    munmap(room + before + size, HUGE - before);
+    return room + before;
+}
+
 static char *map_alias(int fd, uint64_t size)
 {
-    const int flags = MAP_SHARED | MAP_NORESERVE;
-    char *room = mmap(NULL, size + HUGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (room == MAP_FAILED) return mmap(NULL, size, PROT_READ | PROT_WRITE, flags, fd, 0);
-    uint64_t before = -(uintptr_t)room % HUGE;
-    char *alias = mmap(room + before, size, PROT_READ | PROT_WRITE, flags | MAP_FIXED, fd, 0);
-    if (alias == MAP_FAILED) {
-        munmap(room, size + HUGE);
-        return alias;
-    }
-    if (before) munmap(room, before);
-    munmap(alias + size, HUGE - before);
+    char *room = backing_room(size); /* without it, small pages will do */
+    int place = room ? MAP_FIXED : 0;
+    char *alias = mmap(room, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | place, fd, 0);
+    if (alias == MAP_FAILED && room) munmap(room, size);
     return alias;
 }
 

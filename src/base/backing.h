@@ -23,6 +23,10 @@ void backing_destroy(struct backing *b);
 /* Gives the pages of [offset, offset+size) back to the system; they read as zeros afterwards. */
 void backing_discard(const struct backing *b, uint64_t offset, uint64_t size);
 
+/* Addresses for an alias of size bytes in which large pages can be mapped as such: nothing is there yet, and
+ * touching it faults. NULL: there are not so many. */
+char *backing_room(uint64_t size);
+
 /* ftruncate, but where RLIMIT_FSIZE forbids the size it says so instead of raising a signal: -1, EFBIG. */
 int file_resize(int fd, uint64_t size);
 

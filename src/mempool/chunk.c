@@ -1,6 +1,7 @@
-/* Chunks: addresses and memory of a pool, and who has them mapped. Memory of
- * devices and of the host comes from src/space, that of exportable pools from
- * the pool's own file, managed memory from whoever cuMemAllocManaged asks. */
+/* Chunks: addresses and memory of a pool, who has them mapped, how they come
+ * and grow. Memory of devices and of the host comes from src/space, that of
+ * exportable pools from the pool's own file, managed memory from whoever
+ * cuMemAllocManaged asks. What is given back, and when, is release.c's. */
 #include "context/context.h"
 #include "mempool/internal.h"
 #include "uvm/attributes.h"
@@ -103,9 +104,9 @@ give:
     return r;
 }
 
-/* `size` bytes from `from` on; all of a managed chunk. */
-static void give(struct mempool *p, struct chunk *c, uint64_t from, uint64_t size)
+void chunk_free_memory(struct chunk *c, uint64_t from, uint64_t size)
 {
+    struct mempool *p = c->pool;
     struct space_chunk gone = c->memory;
     if (c->managed) {
         give_managed(c);
@@ -124,7 +125,7 @@ static void give(struct mempool *p, struct chunk *c, uint64_t from, uint64_t siz
 
 CUresult chunk_new(struct mempool *p, uint64_t size, uint64_t offset, struct chunk **out)
 {
-    uint64_t bytes = round_up(size, CHUNK_SIZE);
+    uint64_t bytes = round_up(size, MEMPOOL_MAPPING);
     if (size > bytes || bytes > p->limit || p->reserved > p->limit - bytes) return CUDA_ERROR_OUT_OF_MEMORY;
     struct chunk *c = calloc(1, sizeof *c);
     struct block *b = block_new(p);
@@ -154,9 +155,7 @@ failed:
     return r;
 }
 
-/* Whether its memory is mapped piece by piece: managed memory is not, what has a view of its own shows
- * that as a whole, and the graphs' chunks are what is counted. */
-static bool divisible(const struct chunk *c) { return !c->managed && !c->view.id && !c->pool->graphs; }
+bool chunk_divisible(const struct chunk *c) { return !c->managed && !c->view.id && !c->pool->graphs; }
 
 /* More memory behind a chunk, one free block. */
 static CUresult grow(struct chunk *c, struct block *last, uint64_t bytes)
@@ -197,147 +196,9 @@ bool chunk_grow(struct mempool *p, uint64_t size, struct stream *s)
 {
     for (struct chunk *c = p->chunks; c; c = c->next) {
         struct block *last = c->last;
-        if (!divisible(c) || last->state != BLOCK_FREE || !block_usable(p, last, s) || last->size >= size) continue;
-        uint64_t bytes = round_up(size - last->size, CHUNK_SIZE);
+        if (!chunk_divisible(c) || last->state != BLOCK_FREE || !block_usable(p, last, s) || last->size >= size) continue;
+        uint64_t bytes = round_up(size - last->size, MEMPOOL_MAPPING);
         if (bytes <= p->limit && p->reserved <= p->limit - bytes && !grow(c, last, bytes)) return true;
     }
     return false;
-}
-
-static bool unused(const struct chunk *c)
-{
-    for (struct block *b = c->first; b; b = b->above)
-        if (b->state != BLOCK_FREE || !point_done(b->mark)) return false;
-    return true;
-}
-
-static void release_chunk(struct chunk *c)
-{
-    struct mempool *p = c->pool;
-    for (struct chunk **at = &p->chunks; *at; at = &(*at)->next)
-        if (*at == c) {
-            *at = c->next;
-            break;
-        }
-    for (struct block *b = c->first, *next; b; b = next) {
-        next = b->above;
-        block_remove_free(p, b);
-        b->bound = false;
-        block_unbind(p, b);
-        block_spare(p, b);
-    }
-    p->reserved -= c->memory.size;
-    give(p, c, 0, c->memory.size);
-    free(c);
-}
-
-/* Gives the end of a large unused chunk back. Its one block is not bound. */
-static void shorten(struct chunk *c, uint64_t bytes)
-{
-    struct mempool *p = c->pool;
-    block_remove_free(p, c->first);
-    c->first->size -= bytes;
-    block_insert_free(p, c->first);
-    give(p, c, c->memory.size - bytes, bytes);
-    c->memory.size -= bytes;
-    p->reserved -= bytes;
-}
-
-/* What lies in a chunk from `at` on becomes a chunk of its own. */
-static void split(struct chunk *c, struct chunk *up, struct block *first, uint64_t at)
-{
-    *up = *c;
-    up->memory.va += at, up->memory.offset += at, up->memory.size -= at;
-    up->offset += at;
-    up->first = first;
-    up->lent = 0;
-    first->below = NULL;
-    for (struct block *b = first; b; b = b->above) {
-        b->chunk = up;
-        b->at -= at;
-        up->lent += b->state == BLOCK_LENT;
-    }
-    c->lent -= up->lent;
-    c->next = up;
-}
-
-/* Gives back what a free block has of a chunk in use, from `from` to `to`. */
-static bool carve(struct chunk *c, struct block *b, uint64_t from, uint64_t to)
-{
-    struct mempool *p = c->pool;
-    struct chunk *up = calloc(1, sizeof *up);
-    if (!up) return false;
-    block_unbind(p, b);
-    if (b->at < from) {
-        if (!block_cut(p, b, from - b->at)) goto failed;
-        b = b->above;
-    }
-    if (!block_cut(p, b, to - from)) goto failed;
-    if (b->above)
-        split(c, up, b->above, to);
-    else
-        free(up);
-    if ((c->last = b->below))
-        c->last->above = NULL;
-    else
-        c->first = NULL;
-    block_remove_free(p, b);
-    block_spare(p, b);
-    give(p, c, from, to - from);
-    p->reserved -= to - from;
-    c->memory.size = from;
-    if (c->first) return true;
-    for (struct chunk **at = &p->chunks; *at; at = &(*at)->next)
-        if (*at == c) {
-            *at = c->next;
-            break;
-        }
-    free(c);
-    return true;
-failed:
-    free(up);
-    return false;
-}
-
-/* Gives back mappings in which nothing is used any more, of a chunk in which something is. */
-static bool release_part(struct chunk *c, uint64_t most)
-{
-    for (struct block *b = c->first; b; b = b->above) {
-        uint64_t from = round_up(b->at, CHUNK_SIZE), to = (b->at + b->size) / CHUNK_SIZE * CHUNK_SIZE;
-        if (b->state != BLOCK_FREE || from >= to || !point_done(b->mark)) continue;
-        if (to - from > most) from = to - most;
-        return carve(c, b, from, to);
-    }
-    return false;
-}
-
-static bool release(struct mempool *p, uint64_t keep, bool only_seen)
-{
-    bool any = false;
-    for (struct chunk *c = p->chunks, *next; c && p->reserved > keep; c = next) {
-        uint64_t most = (p->reserved - keep) / CHUNK_SIZE * CHUNK_SIZE;
-        next = c->next;
-        if (!most || (only_seen && c->unseen)) continue;
-        if (!unused(c)) {
-            if (!divisible(c) || !release_part(c, most)) continue;
-            any = true;
-            next = p->chunks; /* there may be more to give back, and other chunks */
-            continue;
-        }
-        if (c->memory.size <= most)
-            release_chunk(c);
-        else if (!c->managed && !p->imported && !c->first->above && !c->first->bound)
-            shorten(c, most);
-        else
-            continue;
-        any = true;
-    }
-    return any;
-}
-
-bool chunks_release(struct mempool *p, uint64_t keep) { return release(p, keep, false); }
-
-void chunks_release_seen(struct mempool *p)
-{
-    if (p->reserved > p->threshold) release(p, p->threshold / CHUNK_SIZE * CHUNK_SIZE, true);
 }

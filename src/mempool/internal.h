@@ -14,8 +14,7 @@
 #include "stream/point.h"
 #include "base/objects.h"
 
-#define CHUNK_SIZE (32ull << 20)
-enum { BLOCK_UNIT = 512, PAGE = 4096 };
+enum { BLOCK_UNIT = 512 /* addresses are multiples of it, as on H200 */, PAGE = 4096 };
 
 enum block_state { BLOCK_SPARE, BLOCK_FREE, BLOCK_LENT };
 
@@ -23,23 +22,23 @@ struct block {
     struct allocation a;           /* of a lent block; published */
     enum block_state state;
     struct chunk *chunk;
-    uint64_t at, size;             /* in the chunk */
+    uint64_t at, size;             /* bytes in the chunk */
     struct block *below, *above;   /* neighbours; above also links spare blocks */
-    bool bound;                    /* free: usable only where place allows it; lent: place is where
-                                      it was allocated */
-    struct place place;
-    struct mark *mark;             /* of the free that must be done first, NULL: it is */
-    bool kept, allocated;          /* lent: for a graph; by a launch, and not freed since */
-    uint32_t slot;                 /* in the export table, 0: none */
-    RB_ENTRY(block) by_size;
+    bool bound;                    /* usable only where place allows it; of a lent block, as it was before */
+    struct place place;            /* where it was last freed */
+    struct mark *mark;             /* of that free, which must be done first; NULL: it is */
+    bool kept;                     /* lent: for a graph (kept.c), and if so */
+    bool allocated;                /* by a launch, and not freed since */
+    uint32_t slot;                 /* in the export table (share.c), 0: none */
+    RB_ENTRY(block) by_size;       /* of the pool's free blocks */
 };
 RB_HEAD(free_tree, block);
 
 struct chunk {
-    struct space_chunk memory;
-    struct backing view; /* of an imported pool, and of an exportable one without an alias of the whole file */
+    struct space_chunk memory;     /* addresses and, but for exportable and managed pools, the memory itself */
+    struct backing view;           /* of an imported pool, and of an exportable one without an alias of the whole file */
     uint64_t offset;               /* in the backing */
-    struct allocation *managed;    /* of a managed pool */
+    struct allocation *managed;    /* of a managed pool: the allocation that nobody sees */
     struct mempool *pool;
     struct block *first, *last;    /* last: not of an imported pool */
     unsigned lent;                 /* blocks */
@@ -63,15 +62,17 @@ struct mempool {
     unsigned char access[MAX_DEVICES]; /* PROT_DEVICE_* of each device's kernels */
 
     pthread_mutex_t lock;
-    int follow, opportunistic, internal;
-    uint64_t threshold, reserved, reserved_high, used, used_high;
+    int follow, opportunistic, internal; /* CU_MEMPOOL_ATTR_REUSE_*: 0 or 1 */
+    uint64_t threshold;            /* bytes that may stay when nobody needs them */
+    uint64_t reserved, used;       /* bytes held; lent. Here and below, high: the most since it was set to now */
+    uint64_t reserved_high, used_high;
     bool graphs;                   /* the graphs' pool: what is told of it is counted in chunks */
     struct { uint64_t now, high; } graph_used, graph_reserved;
     unsigned lent;                 /* blocks */
     unsigned bound;                /* free blocks that are */
     struct chunk *chunks;
     struct free_tree free;
-    struct block *spare;
+    struct block *spare;           /* for use again */
     struct share *share;           /* exportable and imported ones: share.c */
     struct mempool *next;          /* in the list of pools in use */
 };
@@ -109,14 +110,21 @@ extern const struct space_owner mempool_owner;
 CUresult chunk_new(struct mempool *p, uint64_t size, uint64_t offset, struct chunk **out);
 /* Makes a chunk that ends with a free block for s larger, such that it has room for size bytes. */
 bool chunk_grow(struct mempool *p, uint64_t size, struct stream *s);
+/* Whether its memory is mapped piece by piece: managed memory is not, what has a view of its own shows
+ * that as a whole, and the graphs' chunks are what is counted. */
+bool chunk_divisible(const struct chunk *c);
+/* The memory of size bytes, from `from` on, is the system's again; of a managed chunk all of it. */
+void chunk_free_memory(struct chunk *c, uint64_t from, uint64_t size);
 CUresult chunk_map(const struct chunk *c, struct device *d);
 void chunk_unmap(const struct chunk *c, struct device *d);
-/* Releases unused chunks while the pool would still hold `keep` bytes. */
+struct backing *chunk_backing(struct chunk *c);
+
+/* --- release.c --- */
+/* Releases unused chunks while the pool would still hold `keep` bytes. Whether there was anything. */
 bool chunks_release(struct mempool *p, uint64_t keep);
 /* Releases what is more than the threshold, of the chunks whose frees were seen: whole mappings,
  * until the pool holds no more than the threshold (observed on H200). */
 void chunks_release_seen(struct mempool *p);
-struct backing *chunk_backing(struct chunk *c);
 
 /* --- block.c --- */
 struct block *block_new(struct mempool *p);
@@ -126,7 +134,7 @@ void block_remove_free(struct mempool *p, struct block *b);
 void block_unbind(struct mempool *p, struct block *b);
 /* Joins a free block with its neighbours where they are bound alike. The result. */
 struct block *block_merge(struct mempool *p, struct block *b);
-/* Cuts size bytes off a free block; the rest stays free. false: no memory. */
+/* A free block becomes one of size bytes and, above it, a free rest. False: no memory for that. */
 bool block_cut(struct mempool *p, struct block *b, uint64_t size);
 void block_spare(struct mempool *p, struct block *b);
 /* A free block of at least size bytes that s may use at once. */

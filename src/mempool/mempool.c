@@ -102,7 +102,7 @@ CUresult mempool_make(const CUmemPoolProps *props, struct mempool **out)
     p->type = props->allocType;
     p->handle_types = props->handleTypes;
     p->limit =
-        props->maxSize && props->maxSize < UINT64_MAX - CHUNK_SIZE ? round_up(props->maxSize, CHUNK_SIZE) : UINT64_MAX;
+        props->maxSize && props->maxSize < UINT64_MAX - MEMPOOL_MAPPING ? round_up(props->maxSize, MEMPOOL_MAPPING) : UINT64_MAX;
     set_location(p, props->location);
     if (props->handleTypes) r = share_new(p);
     if (r)
@@ -204,11 +204,10 @@ CUresult mempool_set_attribute(struct mempool *p, CUmemPool_attribute attribute,
     return r;
 }
 
-CUresult mempool_trim(struct mempool *p, uint64_t keep)
+void mempool_trim(struct mempool *p, uint64_t keep)
 {
     pthread_mutex_lock(&p->lock);
     blocks_settle(p, false, NULL, NULL);
     chunks_release(p, keep);
     pthread_mutex_unlock(&p->lock);
-    return CUDA_SUCCESS;
 }

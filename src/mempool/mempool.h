@@ -1,14 +1,20 @@
-/* Stream-ordered memory: pools that reserve memory in chunks and lend pieces
- * of it in the order of streams. An allocation's address is known at once and
- * is usable behind the point of the stream it was allocated in; what was freed
- * at a point may be lent again to whatever comes after that point.
+/* Stream-ordered memory: pools, which hold memory in chunks and lend pieces of
+ * it in the order of streams. What an allocation is (its kind, its address) is
+ * src/space's to answer; the arguments of entry points are checked in src/api.
  *
- * A chunk is mapped in pieces of 32 MiB (as on H200) and grows behind its end. A
- * piece stays mapped, whatever was freed in it, until a call that synchronises
- * with the frees finds that the pool holds more than its release threshold, the
- * pool is trimmed, or memory is short.
+ * Lending. An address is known at once and usable behind the point of the stream
+ * that it was allocated at. What was freed at a point may be lent again to what
+ * comes after that point; the CU_MEMPOOL_ATTR_REUSE_* attributes say what counts
+ * as coming after.
  *
- * Locks: the list of pools, then a pool, then stream -> space -> ... */
+ * Holding. A chunk is mapped in pieces of MEMPOOL_MAPPING bytes and grows behind
+ * its end. A piece stays mapped, whatever was freed in it, until a call that
+ * synchronises with the frees finds that the pool holds more than its release
+ * threshold, or the pool is trimmed, or memory is short.
+ *
+ * All sizes are in bytes. Any thread may call any function; a call that fails
+ * changes nothing. "(H200)": found in what a real driver answered, not in its
+ * manual. Locks: the list of pools, then a pool, then stream -> space -> ... */
 #ifndef FL_MEMPOOL_H
 #define FL_MEMPOOL_H
 
@@ -17,70 +23,102 @@
 
 struct mempool;                    /* CUmemPoolHandle_st */
 
-/* At cuInit. */
+/* How much is mapped and given back at a time (H200): CU_POINTER_ATTRIBUTE_MAPPING_SIZE, and what attributes count. */
+#define MEMPOOL_MAPPING (32ull << 20)
+
+/* At cuInit, once. */
 void mempool_init(void);
 
-/* CUDA_ERROR_INVALID_VALUE unless it is a pool that was not destroyed. */
+/* ---- pools */
+
+/* The pool of a handle, which may be any value. CUDA_ERROR_INVALID_VALUE: it is none, or destroyed. */
 CUresult mempool_get(CUmemoryPool handle, struct mempool **out);
+/* As cuMemPoolCreate describes. CUDA_ERROR_INVALID_VALUE: a property that cannot be, a device that is not there;
+ * CUDA_ERROR_NOT_SUPPORTED: a location that pools cannot have; CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult mempool_create(const CUmemPoolProps *props, struct mempool **out);
+/* Type, handle types and location, as they were given at creation, but that the current NUMA node is a node by now. */
 void mempool_describe(const struct mempool *p, CUmemPoolProps *props);
-/* Default pools: CUDA_ERROR_INVALID_VALUE. What is allocated stays until it is freed. */
+/* The handle is invalid on return; what is lent stays until it is freed. CUDA_ERROR_INVALID_VALUE: a default pool, or
+ * another thread has destroyed it. */
 CUresult mempool_destroy(struct mempool *p);
 
-/* The pool that a location has from the start, and the one that allocations there come from. */
+/* The pool that a location has from the start, and the one that allocations there come from: the same, until it is
+ * set. CUDA_ERROR_INVALID_DEVICE: a device that is not there; CUDA_ERROR_INVALID_VALUE: no location for this type;
+ * CUDA_ERROR_NOT_SUPPORTED: one that cannot have pools; CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult mempool_default(CUmemLocation location, CUmemAllocationType type, struct mempool **out);
 CUresult mempool_current(CUmemLocation location, CUmemAllocationType type, struct mempool **out);
+/* Further CUDA_ERROR_INVALID_VALUE: p is of another location or type, or imported. */
 CUresult mempool_set_current(CUmemLocation location, CUmemAllocationType type, struct mempool *p);
-/* Where allocations on a device come from: a pool there, also of managed memory (observed on H200). */
+/* The same for a device's allocations without a pool; p may be of managed memory as well (H200). */
 CUresult mempool_set_device(int ordinal, struct mempool *p);
 
-/* value: as cuMemPoolGetAttribute describes. CUDA_ERROR_INVALID_VALUE: no such attribute, or no value for it. */
+/* *value is an int or a cuuint64_t, as cuMemPoolGetAttribute describes. CUDA_ERROR_INVALID_VALUE: no such attribute; a
+ * value that it cannot have (high-water marks can only be set to 0: to what is held now); an imported pool, which does
+ * not tell what it holds (H200). */
 CUresult mempool_get_attribute(struct mempool *p, CUmemPool_attribute attribute, void *value);
 CUresult mempool_set_attribute(struct mempool *p, CUmemPool_attribute attribute, const void *value);
-/* Gives unused memory back while at least keep bytes stay reserved. */
-CUresult mempool_trim(struct mempool *p, uint64_t keep);
-/* Who may touch it. CUDA_ERROR_INVALID_DEVICE, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_NOT_SUPPORTED (check_access says what). */
+/* Gives back mappings that nothing is lent of, while at least keep bytes stay. */
+void mempool_trim(struct mempool *p, uint64_t keep);
+/* Gives back all that no pool of d, or, d NULL, of the host, needs. Whether that was anything. */
+bool mempool_shrink(const struct device *d);
+
+/* Who may touch the pool's memory, now and in future. CUDA_ERROR_INVALID_DEVICE: a device that is not there, or the
+ * pool's own, which keeps its access (H200); CUDA_ERROR_INVALID_VALUE: no such location or flags;
+ * CUDA_ERROR_NOT_SUPPORTED: reading alone, the host's access to a device's memory or none to its own (H200). Of several
+ * descriptions all are checked first; one that then finds no memory leaves the earlier ones in effect. */
 CUresult mempool_get_access(struct mempool *p, CUmemLocation location, CUmemAccess_flags *flags);
 CUresult mempool_set_access(struct mempool *p, const CUmemAccessDesc *map, size_t count);
 
-/* size bytes, usable behind what s has now. CUDA_ERROR_OUT_OF_MEMORY. */
+/* ---- lending */
+
+/* size bytes, usable behind what s has now. size 0: address 0 and no error (H200). CUDA_ERROR_INVALID_VALUE: an imported
+ * pool, or one destroyed meanwhile; CUDA_ERROR_OUT_OF_MEMORY: nor would waiting for what others have freed help. */
 CUresult mempool_alloc(struct mempool *p, uint64_t size, struct stream *s, CUdeviceptr *out);
-/* a: what space_look found at address; a->pool is set. CUDA_ERROR_INVALID_VALUE: it does not begin there, or somebody freed
- * it already. */
+/* Behind what s has now. a: what space_look found at address, with a->pool set. CUDA_ERROR_INVALID_VALUE: it does not
+ * begin there, or somebody has freed it already. */
 CUresult mempool_free(const struct allocation *a, CUdeviceptr address, struct stream *s);
-/* Not in any stream's order: the caller answers for uses in progress. */
+/* The same in no stream's order: the caller answers for uses in progress (cuMemFree). */
 CUresult mempool_free_now(const struct allocation *a, CUdeviceptr address);
 
-/* The calling thread has seen that all that was issued into s, or into c's streams (s NULL), or
- * before some event (both NULL) is done: frees among it are usable by all, and pools give back
- * what is more than their threshold. */
+/* The calling thread has seen that all is done that was issued into s, or (s NULL) into c's streams, or (both NULL)
+ * before some event: frees among it are usable by all, and pools give back what is more than their threshold. */
 void mempool_synchronized(struct context *c, struct stream *s);
-/* Gives back what no pool of d (NULL: of the host) needs. Whether that was anything. */
-bool mempool_shrink(const struct device *d);
 
-/* --- memory kept for a graph: see kept.c --- */
-/* For the life of a graph; not allocated yet. s says which streams come before. */
+/* ---- memory of graphs: kept at one address for a graph's life, while launches allocate it and somebody frees it, again
+ * and again (kept.c). It comes from one more pool of each device, which has no handle. */
+
 struct kept {
     CUdeviceptr address;
-    uint64_t id;                   /* 0: whichever is there */
+    uint64_t id;                   /* of the allocation; 0: whichever begins at address */
 };
-/* Addresses and memory for size bytes. CUDA_ERROR_OUT_OF_MEMORY. */
+/* Keeps size bytes, not allocated yet, behind what s has now. CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult mempool_keep(struct device *d, uint64_t size, struct stream *s, struct kept *out);
-/* The graph is gone. If it is allocated, it is given back when it is freed. */
+/* The graph is gone: so is the memory, or, if it is allocated, with its free. */
 void mempool_unkeep(struct kept k);
+/* Whether it still is kept; if so, *allocated (which may be NULL): whether it is allocated now. */
 bool mempool_is_kept(struct kept k, bool *allocated);
-/* In stream order, behind the last free. CUDA_ERROR_INVALID_VALUE: it is allocated. */
+/* A launch in s allocates it, behind its last free. CUDA_ERROR_INVALID_VALUE: it is allocated, or not kept any more. */
 CUresult mempool_allocate_kept(struct kept k, struct stream *s);
+/* What cuDeviceGetGraphMemAttribute answers, or (set) cuDeviceSetGraphMemAttribute does. CUDA_ERROR_INVALID_VALUE: no such
+ * attribute, or one that cannot be set to *value. */
 CUresult mempool_kept_attribute(struct device *d, CUgraphMem_attribute attribute, cuuint64_t *value, bool set);
+/* Gives back what no graph keeps. */
 CUresult mempool_trim_kept(struct device *d);
-/* Whether an allocation's pool is the graphs', which has no handle. */
+/* Whether pool, an allocation's, is one of graphs. */
 bool mempool_of_graphs(const void *pool);
 
-/* --- other processes: see share.c. CUDA_ERROR_INVALID_VALUE: what is asked for was not made to be shared, or what came
- * from elsewhere is not what it should be. A descriptor that was exported is the caller's. --- */
+/* ---- sharing with other processes, by descriptor (share.c) */
+
+/* *fd is the caller's. CUDA_ERROR_INVALID_VALUE: the pool was not made to be shared so, or is imported;
+ * CUDA_ERROR_OPERATING_SYSTEM: no descriptor to be had. */
 CUresult mempool_export(struct mempool *p, CUmemAllocationHandleType type, int *fd);
+/* fd stays the caller's. CUDA_ERROR_INVALID_VALUE: it is no pool's; CUDA_ERROR_OPERATING_SYSTEM, CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult mempool_import(int fd, CUmemAllocationHandleType type, struct mempool **out);
+/* What another process needs to find the allocation that begins at address. CUDA_ERROR_INVALID_VALUE: none of a pool
+ * that is shared does; CUDA_ERROR_OUT_OF_MEMORY: too many were exported. */
 CUresult mempool_export_pointer(CUdeviceptr address, CUmemPoolPtrExportData *out);
+/* The allocation in p, an imported pool. CUDA_ERROR_INVALID_VALUE: data is not such an allocation's, or it is freed by
+ * now; CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult mempool_import_pointer(struct mempool *p, const CUmemPoolPtrExportData *data, CUdeviceptr *out);
 
 #endif

@@ -60,21 +60,9 @@ static struct table *map_table(int fd, uint64_t at)
 
 static uint64_t table_size(void) { return round_up(sizeof(struct table), PAGE); }
 
-static char *keep_free(void *at, uint64_t size)
+static void hide(char *at, uint64_t size)
 {
-    void *p = mmap(at, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (at ? MAP_FIXED : 0), -1, 0);
-    return p == MAP_FAILED ? NULL : p;
-}
-
-/* Addresses for an alias in which large pages can be mapped as such. NULL: there are not so many. */
-static char *alias_room(uint64_t size)
-{
-    char *room = keep_free(NULL, size + VRAM_CHUNK);
-    if (!room) return NULL;
-    uint64_t before = -(uintptr_t)room % VRAM_CHUNK;
-    if (before) munmap(room, before);
-    munmap(room + before + size, VRAM_CHUNK - before);
-    return room + before;
+    mmap(at, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
 
 /* Shows a piece of the file, at an address or where there is room (NULL). */
@@ -121,7 +109,7 @@ CUresult share_new(struct mempool *p)
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     if ((r = open_share(p, fd, size))) return r;
-    p->share->file.alias = alias_room(size);
+    p->share->file.alias = backing_room(size);
     struct table *t = p->share->table;
     memcpy(t->secret, secret, sizeof secret);
     t->location_type = (int32_t)p->location.type;
@@ -155,7 +143,7 @@ void share_unmap(struct chunk *c, uint64_t from, uint64_t size)
     if (c->view.id)
         munmap(c->view.alias + c->offset + from, size);
     else if (c->pool->share)
-        keep_free(c->pool->share->file.alias + c->offset + from, size);
+        hide(c->pool->share->file.alias + c->offset + from, size);
 }
 
 CUresult share_grow(struct chunk *c, uint64_t bytes)
@@ -296,7 +284,7 @@ static CUresult read_slot(const struct share *s, const CUmemPoolPtrExportData *d
     struct slot *t = &s->table->slot[e.slot];
     if (atomic_load_explicit(&t->generation, memory_order_acquire) != e.generation) return CUDA_ERROR_INVALID_VALUE;
     out->chunk = t->chunk, out->chunk_size = t->chunk_size, out->at = t->at, out->size = t->size;
-    if (!out->chunk_size || out->chunk % VRAM_CHUNK || out->chunk_size % CHUNK_SIZE || out->chunk_size > s->table_at ||
+    if (!out->chunk_size || out->chunk % VRAM_CHUNK || out->chunk_size % MEMPOOL_MAPPING || out->chunk_size > s->table_at ||
         out->chunk > s->table_at - out->chunk_size)
         return CUDA_ERROR_INVALID_VALUE;
     if (!out->size || out->at % BLOCK_UNIT || out->size > out->chunk_size || out->at > out->chunk_size - out->size)

@@ -20,14 +20,13 @@
 /* An alias aligned to large pages, apart from the one that others use: whoever touches that wants a few bytes. */
 static char *map_large(const struct backing *memory)
 {
-    char *room = mmap(NULL, memory->size + BLOCK_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (room == MAP_FAILED) return NULL;
-    char *at = (char *)(((uintptr_t)room + BLOCK_BYTES - 1) & ~(uintptr_t)(BLOCK_BYTES - 1));
+    char *at = backing_room(memory->size);
+    if (!at) return NULL;
     if (mmap(at, memory->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, memory->fd, 0) != at) {
-        munmap(room, memory->size + BLOCK_BYTES);
+        munmap(at, memory->size);
         return NULL;
     }
-    madvise(room, memory->size + BLOCK_BYTES, MADV_DONTFORK);
+    madvise(at, memory->size, MADV_DONTFORK);
     madvise(at, memory->size, MADV_HUGEPAGE);
     return at;
 }
