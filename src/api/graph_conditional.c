@@ -1,7 +1,10 @@
-/* Graph management: conditions of conditional nodes. The nodes are made by
- * cuGraphAddNode alone. */
+/* Graph management: conditions, and the turn of a conditional node: a thread of
+ * the stream looks at the condition and issues the graph that it selects. The
+ * nodes are made by cuGraphAddNode alone. */
 #include "api/graph_api.h"
+#include "api/graph_run.h"
 #include "graph/conditional.h"
+#include "graph/user.h"
 
 CUresult CUDAAPI cuGraphConditionalHandleCreate(CUgraphConditionalHandle *pHandle_out, CUgraph hGraph, CUcontext ctx,
                                                 unsigned int defaultLaunchValue, unsigned int flags)
@@ -17,5 +20,82 @@ CUresult CUDAAPI cuGraphConditionalHandleCreate(CUgraphConditionalHandle *pHandl
     if (!(r = graph_get(hGraph, &g)) && !(r = condition_new(g, c, defaultLaunchValue, flags, &k)))
         *pHandle_out = k->handle;
     pthread_mutex_unlock(&graphs_lock);
+    return r;
+}
+
+/* ---- a node's turn */
+
+struct decision {
+    struct executable *executable;
+    struct node *node;
+    struct context *context;
+};
+
+static struct graph *choice(const struct node *n)
+{
+    uint32_t value = atomic_load(condition_word(n->condition));
+    if (n->params.conditional.type != CU_GRAPH_COND_TYPE_SWITCH) value = !value;
+    return value < n->body_count ? n->bodies[value] : NULL;
+}
+
+/* Issues what the condition says, if anything. */
+static CUresult issue_choice(struct graph_run *run, const struct node *n, bool *chosen)
+{
+    CUresult r = CUDA_SUCCESS;
+    pthread_rwlock_rdlock(&run->executable->bodies);
+    struct graph *body = choice(n);
+    *chosen = body;
+    if (body) r = graph_run_whole(run, &run->first, body);
+    pthread_rwlock_unlock(&run->executable->bodies);
+    return r;
+}
+
+static CUresult decide(const struct decision *d)
+{
+    struct lane *lane;
+    bool again = true;
+    CUresult r = lane_take(d->context, &lane);
+    if (r) return r;
+    while (again && !r) {
+        struct graph_run run = { .executable = d->executable, .first = { .context = d->context, .stream = lane->stream } };
+        r = issue_choice(&run, d->node, &again);
+        if (again && !r) r = stream_synchronize(lane->stream);
+        lanes_give(run.first.next);
+        if (d->node->params.conditional.type != CU_GRAPH_COND_TYPE_WHILE) break;
+    }
+    lanes_give(lane);
+    return r;
+}
+
+static void decided(struct executable *x)
+{
+    pthread_mutex_lock(&graphs_lock);
+    bool last = !--x->pending && x->orphan;
+    if (last) executable_free(x);
+    pthread_mutex_unlock(&graphs_lock);
+    if (last) user_objects_bury();
+}
+
+static CUresult decide_in_context(void *arg)
+{
+    const struct decision *d = arg;
+    struct context *popped;
+    CUresult r = context_push(d->context);
+    if (!r) {
+        r = decide(d);
+        context_pop(&popped);
+    }
+    decided(d->executable);
+    return r;
+}
+
+CUresult graph_run_conditional(struct graph_run *run, const struct lane *l, struct node *n)
+{
+    const struct decision d = { run->executable, n, l->context };
+    pthread_mutex_lock(&graphs_lock);
+    d.executable->pending++;
+    pthread_mutex_unlock(&graphs_lock);
+    CUresult r = stream_enqueue(l->stream, decide_in_context, &d, sizeof d);
+    if (r) decided(d.executable);
     return r;
 }

@@ -36,7 +36,7 @@ CUresult CUDAAPI cuGraphAddKernelNode(CUgraphNode *phGraphNode, CUgraph hGraph, 
 CUresult CUDAAPI cuGraphKernelNodeGetParams_v2(CUgraphNode hNode, CUDA_KERNEL_NODE_PARAMS *nodeParams)
 {
     CUgraphNodeParams p;
-    CUresult r = nodeParams ? graph_node_get(hNode, CU_GRAPH_NODE_TYPE_KERNEL, &p) : graph_node_missing();
+    CUresult r = graph_node_get(hNode, CU_GRAPH_NODE_TYPE_KERNEL, nodeParams, &p);
     if (!r) memcpy(nodeParams, &p.kernel, sizeof *nodeParams);
     return r;
 }
@@ -44,7 +44,7 @@ CUresult CUDAAPI cuGraphKernelNodeGetParams_v2(CUgraphNode hNode, CUDA_KERNEL_NO
 CUresult CUDAAPI cuGraphKernelNodeGetParams(CUgraphNode hNode, CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams)
 {
     CUgraphNodeParams p;
-    CUresult r = nodeParams ? graph_node_get(hNode, CU_GRAPH_NODE_TYPE_KERNEL, &p) : graph_node_missing();
+    CUresult r = graph_node_get(hNode, CU_GRAPH_NODE_TYPE_KERNEL, nodeParams, &p);
     if (!r) memcpy(nodeParams, &p.kernel, sizeof *nodeParams);
     return r;
 }

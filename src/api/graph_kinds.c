@@ -21,7 +21,7 @@ CUresult CUDAAPI cuGraphAddMemcpyNode(CUgraphNode *phGraphNode, CUgraph hGraph, 
 CUresult CUDAAPI cuGraphMemcpyNodeGetParams(CUgraphNode hNode, CUDA_MEMCPY3D *nodeParams)
 {
     CUgraphNodeParams p;
-    CUresult r = nodeParams ? graph_node_get(hNode, CU_GRAPH_NODE_TYPE_MEMCPY, &p) : graph_node_missing();
+    CUresult r = graph_node_get(hNode, CU_GRAPH_NODE_TYPE_MEMCPY, nodeParams, &p);
     if (!r) *nodeParams = p.memcpy.copyParams;
     return r;
 }
@@ -29,7 +29,7 @@ CUresult CUDAAPI cuGraphMemcpyNodeGetParams(CUgraphNode hNode, CUDA_MEMCPY3D *no
 CUresult CUDAAPI cuGraphMemcpyNodeSetParams(CUgraphNode hNode, const CUDA_MEMCPY3D *nodeParams)
 {
     CUgraphNodeParams old, p;
-    CUresult r = nodeParams ? graph_node_get(hNode, CU_GRAPH_NODE_TYPE_MEMCPY, &old) : graph_node_missing();
+    CUresult r = graph_node_get(hNode, CU_GRAPH_NODE_TYPE_MEMCPY, nodeParams, &old);
     if (r) return r;
     return graph_node_set(hNode, copy_params(&p, nodeParams, old.memcpy.copyCtx));
 }
@@ -62,7 +62,7 @@ CUresult CUDAAPI cuGraphAddMemsetNode(CUgraphNode *phGraphNode, CUgraph hGraph, 
 CUresult CUDAAPI cuGraphMemsetNodeGetParams(CUgraphNode hNode, CUDA_MEMSET_NODE_PARAMS *nodeParams)
 {
     CUgraphNodeParams p;
-    CUresult r = nodeParams ? graph_node_get(hNode, CU_GRAPH_NODE_TYPE_MEMSET, &p) : graph_node_missing();
+    CUresult r = graph_node_get(hNode, CU_GRAPH_NODE_TYPE_MEMSET, nodeParams, &p);
     if (!r)
         *nodeParams = (CUDA_MEMSET_NODE_PARAMS){ p.memset.dst,         p.memset.pitch, p.memset.value,
                                                  p.memset.elementSize, p.memset.width, p.memset.height };
@@ -72,7 +72,7 @@ CUresult CUDAAPI cuGraphMemsetNodeGetParams(CUgraphNode hNode, CUDA_MEMSET_NODE_
 CUresult CUDAAPI cuGraphMemsetNodeSetParams(CUgraphNode hNode, const CUDA_MEMSET_NODE_PARAMS *nodeParams)
 {
     CUgraphNodeParams old, p;
-    CUresult r = nodeParams ? graph_node_get(hNode, CU_GRAPH_NODE_TYPE_MEMSET, &old) : graph_node_missing();
+    CUresult r = graph_node_get(hNode, CU_GRAPH_NODE_TYPE_MEMSET, nodeParams, &old);
     if (r) return r;
     return graph_node_set(hNode, memset_params(&p, nodeParams, old.memset.ctx));
 }
@@ -103,7 +103,7 @@ CUresult CUDAAPI cuGraphAddHostNode(CUgraphNode *phGraphNode, CUgraph hGraph, co
 CUresult CUDAAPI cuGraphHostNodeGetParams(CUgraphNode hNode, CUDA_HOST_NODE_PARAMS *nodeParams)
 {
     CUgraphNodeParams p;
-    CUresult r = nodeParams ? graph_node_get(hNode, CU_GRAPH_NODE_TYPE_HOST, &p) : graph_node_missing();
+    CUresult r = graph_node_get(hNode, CU_GRAPH_NODE_TYPE_HOST, nodeParams, &p);
     if (!r) *nodeParams = (CUDA_HOST_NODE_PARAMS){ p.host.fn, p.host.userData };
     return r;
 }
@@ -133,7 +133,7 @@ CUresult CUDAAPI cuGraphAddChildGraphNode(CUgraphNode *phGraphNode, CUgraph hGra
 CUresult CUDAAPI cuGraphChildGraphNodeGetGraph(CUgraphNode hNode, CUgraph *phGraph)
 {
     CUgraphNodeParams p;
-    CUresult r = phGraph ? graph_node_get(hNode, CU_GRAPH_NODE_TYPE_GRAPH, &p) : graph_node_missing();
+    CUresult r = graph_node_get(hNode, CU_GRAPH_NODE_TYPE_GRAPH, phGraph, &p);
     if (!r) *phGraph = p.graph.graph;
     return r;
 }
@@ -173,7 +173,7 @@ CUresult CUDAAPI cuGraphAddEventRecordNode(CUgraphNode *phGraphNode, CUgraph hGr
 CUresult CUDAAPI cuGraphEventRecordNodeGetEvent(CUgraphNode hNode, CUevent *event_out)
 {
     CUgraphNodeParams p;
-    CUresult r = event_out ? graph_node_get(hNode, CU_GRAPH_NODE_TYPE_EVENT_RECORD, &p) : graph_node_missing();
+    CUresult r = graph_node_get(hNode, CU_GRAPH_NODE_TYPE_EVENT_RECORD, event_out, &p);
     if (!r) *event_out = p.eventRecord.event;
     return r;
 }
@@ -200,7 +200,7 @@ CUresult CUDAAPI cuGraphAddEventWaitNode(CUgraphNode *phGraphNode, CUgraph hGrap
 CUresult CUDAAPI cuGraphEventWaitNodeGetEvent(CUgraphNode hNode, CUevent *event_out)
 {
     CUgraphNodeParams p;
-    CUresult r = event_out ? graph_node_get(hNode, CU_GRAPH_NODE_TYPE_WAIT_EVENT, &p) : graph_node_missing();
+    CUresult r = graph_node_get(hNode, CU_GRAPH_NODE_TYPE_WAIT_EVENT, event_out, &p);
     if (!r) *event_out = p.eventWait.event;
     return r;
 }
@@ -237,7 +237,7 @@ CUresult CUDAAPI cuGraphAddBatchMemOpNode(CUgraphNode *phGraphNode, CUgraph hGra
 CUresult CUDAAPI cuGraphBatchMemOpNodeGetParams(CUgraphNode hNode, CUDA_BATCH_MEM_OP_NODE_PARAMS *nodeParams_out)
 {
     CUgraphNodeParams p;
-    CUresult r = nodeParams_out ? graph_node_get(hNode, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, &p) : graph_node_missing();
+    CUresult r = graph_node_get(hNode, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, nodeParams_out, &p);
     if (!r)
         *nodeParams_out =
             (CUDA_BATCH_MEM_OP_NODE_PARAMS){ p.memOp.ctx, p.memOp.count, p.memOp.paramArray, p.memOp.flags };

@@ -18,7 +18,7 @@ CUresult CUDAAPI cuGraphAddMemAllocNode(CUgraphNode *phGraphNode, CUgraph hGraph
 CUresult CUDAAPI cuGraphMemAllocNodeGetParams(CUgraphNode hNode, CUDA_MEM_ALLOC_NODE_PARAMS *params_out)
 {
     CUgraphNodeParams p;
-    CUresult r = params_out ? graph_node_get(hNode, CU_GRAPH_NODE_TYPE_MEM_ALLOC, &p) : graph_node_missing();
+    CUresult r = graph_node_get(hNode, CU_GRAPH_NODE_TYPE_MEM_ALLOC, params_out, &p);
     if (!r) memcpy(params_out, &p.alloc, sizeof *params_out);
     return r;
 }
@@ -33,7 +33,7 @@ CUresult CUDAAPI cuGraphAddMemFreeNode(CUgraphNode *phGraphNode, CUgraph hGraph,
 CUresult CUDAAPI cuGraphMemFreeNodeGetParams(CUgraphNode hNode, CUdeviceptr *dptr_out)
 {
     CUgraphNodeParams p;
-    CUresult r = dptr_out ? graph_node_get(hNode, CU_GRAPH_NODE_TYPE_MEM_FREE, &p) : graph_node_missing();
+    CUresult r = graph_node_get(hNode, CU_GRAPH_NODE_TYPE_MEM_FREE, dptr_out, &p);
     if (!r) *dptr_out = p.free.dptr;
     return r;
 }

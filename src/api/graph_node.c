@@ -37,11 +37,12 @@ CUresult graph_node_add(CUgraphNode *out, CUgraph hGraph, const CUgraphNode *bef
     return r;
 }
 
-CUresult graph_node_get(CUgraphNode hNode, CUgraphNodeType type, CUgraphNodeParams *out)
+CUresult graph_node_get(CUgraphNode hNode, CUgraphNodeType type, const void *wanted, CUgraphNodeParams *out)
 {
     struct node *n;
     CUresult r = graph_ready();
     if (r) return r;
+    if (!wanted) return CUDA_ERROR_INVALID_VALUE;
     pthread_mutex_lock(&graphs_lock);
     r = node_get(hNode, &n);
     if (!r && n->params.type != type) r = CUDA_ERROR_INVALID_VALUE;

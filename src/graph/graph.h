@@ -1,7 +1,7 @@
 /* Graphs: operations and what each must come after, to be launched as one; and
  * streams in capture, whose operations become the nodes of a graph instead of
  * being done. What a node does when its turn comes is src/api's affair
- * (graph_launch.c): a launch issues each node as the program itself would have.
+ * (graph_run.h): a launch issues each node as the program itself would have.
  *
  * Everything here is guarded by graphs_lock, the outermost lock, which callers
  * take, but for what says otherwise. */
@@ -49,8 +49,8 @@ struct graph {                     /* CUgraph_st */
     struct node_list nodes;        /* in the order of creation */
     struct node *parent;           /* the node whose child or body it is */
     struct graph *origin;          /* that it was cloned from */
-    struct user_reference *objects;
-    struct condition *conditions; /* that were made for it */
+    struct user_reference *objects; /* that it keeps alive (user.h) */
+    struct condition *conditions;  /* that were made for it */
 };
 
 struct executable {                /* CUgraphExec_st */

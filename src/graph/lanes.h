@@ -8,10 +8,10 @@
 
 struct lane {
     struct context *context;       /* named, if it is a green context's */
-    uint64_t context_id; /* contexts' memory is used again */
+    uint64_t context_id;           /* contexts' memory is used again */
     struct stream *stream;
-    const struct node *tail;   /* its newest node, during a launch */
-    const struct lane *joined; /* that comes after all that is in this one */
+    const struct node *tail;       /* its newest node, during a launch */
+    const struct lane *joined;     /* that comes after all that is in this one */
     struct lane *next;
 };
 
