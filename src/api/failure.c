@@ -4,17 +4,39 @@
 #include "base/log.h"
 #include <fcntl.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define MAX_REPORTED 16 /* after an illegal access every call fails: the first ones tell the story */
 
-static void report(const char *name, const char *code, const char *text)
+/* Whether this process has not reported the same before, and has not reported too much:
+ * bindings ask for hundreds of functions of newer drivers, which would hide all else. */
+static bool worth_reporting(const char *name, CUresult r)
 {
-    static atomic_int lines;
+    static struct {
+        _Atomic(const char *) name;
+        CUresult code;
+    } reported[MAX_REPORTED];
+    static atomic_int claimed;
+    for (int k = 0; k < MAX_REPORTED; k++) {
+        const char *known = atomic_load_explicit(&reported[k].name, memory_order_acquire);
+        if (known && !strcmp(known, name) && reported[k].code == r) return false;
+    }
+    if (atomic_load(&claimed) >= MAX_REPORTED) return false;
+    int mine = atomic_fetch_add(&claimed, 1);
+    if (mine >= MAX_REPORTED) return false;
+    reported[mine].code = r;
+    atomic_store_explicit(&reported[mine].name, name, memory_order_release);
+    return true;
+}
+
+static void report(const char *name, CUresult r, const char *code, const char *text)
+{
     const char *path = getenv("FAULTLINE_REPORT");
-    if (!path || !*path || atomic_load(&lines) >= MAX_REPORTED || atomic_fetch_add(&lines, 1) >= MAX_REPORTED) return;
+    if (!path || !*path || !worth_reporting(name, r)) return;
     int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
     if (fd < 0) return;
     dprintf(fd, "%s: %s (%s)\n", name, code, text);
@@ -26,6 +48,6 @@ CUresult api_failed(const char *name, CUresult r)
     const char *code, *text;
     if (r == CUDA_ERROR_NOT_READY || cuGetErrorName(r, &code) || cuGetErrorString(r, &text)) return r;
     fl_log(FL_LOG_INFO, "%s: %s (%s)", name, code, text);
-    report(name, code, text);
+    report(name, r, code, text);
     return r;
 }

@@ -5,6 +5,7 @@
 #include "module/fatbin.h"
 #include "stream/stream.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,6 +61,12 @@ CUresult image_from_ptx(const char *text, const struct jit *j, struct image_file
         memcpy(j->time_slot, &ms, sizeof ms);
     }
     give_log(r ? log : "", j->error, j->error_size, j->error_slot);
+    /* what is wrong with it is the program's affair if it asked for the log; what is missing here never is */
+    bool told = j->error && j->error_size;
+    if (*log && (r == CUDA_ERROR_NOT_SUPPORTED || (r && !told)))
+        fl_log(FL_LOG_WARN, "PTX that cannot be %s: %.*s", r == CUDA_ERROR_NOT_SUPPORTED ? "run here" : "compiled",
+               (int)strcspn(log, "\n"), log);
+    if (r == CUDA_ERROR_NOT_SUPPORTED) r = CUDA_ERROR_INVALID_PTX;
     give_log(r ? "" : "compiled for this machine's processor\n", j->info, j->info_size, j->info_slot);
     return r;
 }
@@ -74,8 +81,9 @@ CUresult ptx_from_data(const void *data, size_t size, char **text)
         fl_log_once(
             FL_LOG_WARN,
             "an image holds machine code, but no PTX for compute capability %u.%u or less, and only PTX can run "
-            "here: compile it with nvcc -gencode arch=compute_%u,code=compute_%u",
-            sm / 10, sm % 10, sm, sm);
+            "here: compile it with nvcc -gencode arch=compute_%u,code=compute_%u, or with NVRTC for compute_%u (not "
+            "sm_%u) and nvrtcGetPTX",
+            sm / 10, sm % 10, sm, sm, sm, sm);
     return r;
 }
 

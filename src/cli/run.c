@@ -55,14 +55,20 @@ static void report_create(char path[PATH_MAX])
         close(fd);
 }
 
+/* Several processes may have noted the same. */
 static void report_print(const char *path)
 {
-    char line[256];
+    enum { MOST_LINES = 32 };
+    char line[MOST_LINES][256];
+    int lines = 0;
     FILE *f = fopen(path, "r");
     if (!f) return;
-    for (bool first = true; fgets(line, sizeof line, f); first = false) {
-        if (first) fputs("faultline: driver calls that failed:\n", stderr);
-        fprintf(stderr, "    %s", line);
+    while (lines < MOST_LINES && fgets(line[lines], sizeof line[lines], f)) {
+        int known = 0;
+        while (known < lines && strcmp(line[known], line[lines])) known++;
+        if (known < lines) continue;
+        if (!lines) fputs("faultline: driver calls that failed:\n", stderr);
+        fprintf(stderr, "    %s", line[lines++]);
     }
     fclose(f);
 }

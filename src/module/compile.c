@@ -131,14 +131,13 @@ static CUresult run(const char *path, const char *text, struct image_file *out, 
     if (log_size) log[n > 0 ? n : 0] = 0;
     switch (status) {
     case 0: r = take_output(fds[OUTPUT], out); break;
-    case STATUS_INVALID:
-    case STATUS_UNSUPPORTED: r = CUDA_ERROR_INVALID_PTX; break;
+    case STATUS_INVALID: r = CUDA_ERROR_INVALID_PTX; break;
+    case STATUS_UNSUPPORTED: r = CUDA_ERROR_NOT_SUPPORTED; break;
     case STATUS_VERSION: r = CUDA_ERROR_UNSUPPORTED_PTX_VERSION; break;
     default:
         fl_log(FL_LOG_ERROR, "faultline-ptxc failed: %s", log_size && *log ? log : "it ended without a word");
         r = CUDA_ERROR_INVALID_PTX;
     }
-    if (status == STATUS_UNSUPPORTED && log_size) fl_log(FL_LOG_WARN, "PTX that cannot be run: %s", log);
 out:
     for (int k = 0; k < STATUS; k++)
         if (fds[k] >= 0) close(fds[k]);

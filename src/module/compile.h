@@ -10,7 +10,8 @@ struct image_file { void *data; size_t size; };
 
 /* *out is mapped memory, to be given back with image_release. log receives what the
  * compiler said (NUL-terminated, cut at log_size).
- * CUDA_ERROR_INVALID_PTX, CUDA_ERROR_UNSUPPORTED_PTX_VERSION, CUDA_ERROR_JIT_COMPILER_NOT_FOUND. */
+ * CUDA_ERROR_INVALID_PTX, CUDA_ERROR_UNSUPPORTED_PTX_VERSION, CUDA_ERROR_JIT_COMPILER_NOT_FOUND;
+ * CUDA_ERROR_NOT_SUPPORTED: a GPU could run it. */
 CUresult compile_ptx(const char *text, struct image_file *out, char *log, size_t log_size);
 void image_release(struct image_file *f);
 /* Whether every table of the image lies within it. */

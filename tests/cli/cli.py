@@ -85,6 +85,8 @@ folder, _, rest = r[1].strip().partition(":")
 check("our library comes first", os.path.exists(folder + "/libcuda.so.1") and rest == "/somewhere/else", r)
 r = faultline("run", "--", "sh", "-c", 'echo "cuThing: failed" >>"$FAULTLINE_REPORT"; exit 1')
 check("failed calls are shown when the program fails", "cuThing: failed" in r[2], r)
+r = faultline("run", "--", "sh", "-c", 'for k in 1 2; do echo "cuThing: failed" >>"$FAULTLINE_REPORT"; done; exit 1')
+check("what failed in several processes is shown once", r[2].count("cuThing") == 1, r)
 r = faultline("run", "--", "sh", "-c", "echo $FAULTLINE_REPORT")
 check("nothing is left behind", r[1].strip() and not os.path.exists(r[1].strip()), r)
 

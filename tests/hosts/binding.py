@@ -8,6 +8,7 @@ import os
 import struct
 import subprocess
 import sys
+import tempfile
 
 build = os.path.abspath(sys.argv[1])
 cuda = c.CDLL(os.path.join(build, "libcuda.so.1"))
@@ -420,14 +421,38 @@ WRONG = b"""
 """
 
 
-def a_fault_names_the_source():
-    p = subprocess.run(
-        [sys.executable, __file__, build, "wrong"],
+def in_another(what, **env):
+    return subprocess.run(
+        [sys.executable, __file__, build, what],
         capture_output=True,
         text=True,
         timeout=60,
-        env=dict(os.environ, FAULTLINE_LOG="error"),
+        env=dict(os.environ, **env),
     )
+
+
+def what_is_wrong_is_said():
+    """Without a buffer for the compiler's log; by what a binding asks for and NVRTC looks up, nothing is hidden."""
+    with tempfile.NamedTemporaryFile("r") as report:
+        p = in_another("refused", FAULTLINE_LOG="warn", FAULTLINE_REPORT=report.name)
+        lines = report.read().splitlines()
+    check("what is wrong with PTX is said", p.returncode == 0 and "unresolved extern function 'twice'" in p.stderr, p)
+    check("what NVRTC can do without is not", "private tables" not in p.stderr, p.stderr)
+    names = [line.partition(":")[0] for line in lines]
+    wanted = ["cuGetProcAddress_v2", "cuGetExportTable", "cuModuleLoadData"]
+    check("calls that failed are noted once", names == wanted, names)
+
+
+def refuse():
+    for name in ("cuInit", "cuMemAlloc", "cuMemFree") * 10:
+        assert found(name, VERSION + 60)[2] == 1
+    table, cache = c.c_void_p(), bytes.fromhex("da9151d33ae6cc41a5c04f26d533e328")
+    assert refused("CUDA_ERROR_NOT_FOUND", cu.cuGetExportTable, c.byref(table), cache)
+    assert refused("CUDA_ERROR_INVALID_PTX", cu.cuModuleLoadData, c.byref(c.c_void_p()), PTX)
+
+
+def a_fault_names_the_source():
+    p = in_another("wrong", FAULTLINE_LOG="error")
     check(
         "a fault names the line of the source",
         p.returncode == 0 and "kernel wrong" in p.stderr and "(some/folder/wrong.cu:42)" in p.stderr,
@@ -453,7 +478,7 @@ def main():
     cu.cuDevicePrimaryCtxRetain(c.byref(context), 0)
     cu.cuCtxSetCurrent(context)
     if len(sys.argv) == 3:
-        wrong()
+        {"wrong": wrong, "refused": refuse}[sys.argv[2]]()
         return
     if len(sys.argv) > 3:
         the_other(*sys.argv[2:])
@@ -465,6 +490,7 @@ def main():
     segments_expand()
     shared_with_another()
     a_fault_names_the_source()
+    what_is_wrong_is_said()
     cu.cuModuleUnload(module)
     cu.cuDevicePrimaryCtxRelease(0)
 
