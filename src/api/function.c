@@ -1,5 +1,6 @@
 /* Functions: attributes, parameters, occupancy. */
 #include "api/library.h"
+#include "module/image.h"
 
 CUresult function_attribute(const struct function *f, CUfunction_attribute attribute, int *value)
 {
@@ -54,15 +55,6 @@ CUresult function_set_attribute(struct function *f, CUfunction_attribute attribu
     case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE: f->cluster_policy = value; return CUDA_SUCCESS;
     default: return CUDA_ERROR_INVALID_VALUE;
     }
-}
-
-static CUresult function_param(const struct function *f, size_t index, size_t *offset, size_t *size)
-{
-    if (!offset || index >= f->kernel->nparams) return CUDA_ERROR_INVALID_VALUE;
-    const struct fl_image_param *p = &image_params(f->module->image)[f->kernel->first_param + index];
-    *offset = p->offset;
-    if (size) *size = p->size;
-    return CUDA_SUCCESS;
 }
 
 static CUresult named(CUfunction handle, struct function **f)
@@ -129,7 +121,7 @@ CUresult CUDAAPI cuFuncGetParamInfo(CUfunction func, size_t paramIndex, size_t *
 {
     struct function *f;
     CUresult r = named(func, &f);
-    return r ? r : function_param(f, paramIndex, paramOffset, paramSize);
+    return r ? r : image_param_info(f->module->image, f->kernel, paramIndex, paramOffset, paramSize);
 }
 
 /* Loading is complete when the module is. */

@@ -98,43 +98,6 @@ static CUresult check_cooperative(const struct request *q, const struct limits *
     return plane > most || plane * l->grid[2] > most ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE : CUDA_SUCCESS;
 }
 
-/* One buffer, laid out by the caller. A short one is filled up with zeros. */
-static CUresult gather_buffer(void **extra, uint8_t *to, size_t room)
-{
-    const void *buffer = NULL;
-    const size_t *size = NULL;
-    for (; *extra != CU_LAUNCH_PARAM_END; extra += 2) {
-        if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER)
-            buffer = extra[1];
-        else if (*extra == CU_LAUNCH_PARAM_BUFFER_SIZE)
-            size = extra[1];
-        else
-            return CUDA_ERROR_INVALID_VALUE;
-    }
-    if (!room) return CUDA_SUCCESS;
-    if (!size || !buffer) return CUDA_ERROR_INVALID_VALUE;
-    if (*size > room) /* observed on H200; too few bytes are no error there */
-        return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
-    memcpy(to, buffer, *size);
-    return CUDA_SUCCESS;
-}
-
-static CUresult gather_params(const struct request *q, uint8_t *to)
-{
-    const struct fl_image_kernel *k = q->function->kernel;
-    const struct fl_image *image = q->function->module->image;
-    const struct fl_image_param *param = (const void *)((const char *)image + image->params);
-    if (q->params && q->extra) return CUDA_ERROR_INVALID_VALUE;
-    if (q->extra) return gather_buffer(q->extra, to, k->param_size);
-    if (k->nparams && !q->params) return CUDA_ERROR_INVALID_VALUE;
-    for (uint32_t i = 0; i < k->nparams; i++) {
-        const struct fl_image_param *p = &param[k->first_param + i];
-        if (!q->params[i]) return CUDA_ERROR_INVALID_VALUE;
-        memcpy(to + p->offset, q->params[i], p->size);
-    }
-    return CUDA_SUCCESS;
-}
-
 /* Whether the launch becomes a node. */
 static bool captured(const struct request *q, CUresult *r)
 {
@@ -163,7 +126,7 @@ static CUresult submit(struct request *q, uint8_t *params)
     static _Atomic uint64_t newest;
     struct launch *l = &q->launch;
     const struct function *f = q->function;
-    CUresult r = gather_params(q, params);
+    CUresult r = function_gather(f, q->params, q->extra, params);
     if (!r && capture_any() && captured(q, &r)) return r;
     if (!r && f->kernel->flags & FL_KERNEL_MALLOC) r = module_heap(f->module->context, &l->heap, &l->heap_size);
     if (r) return r;
@@ -197,13 +160,20 @@ static CUresult resolve(struct request *q)
     return q->function->module->context == stream_context(q->stream) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
+static CUresult one_block_clusters(uint64_t blocks)
+{
+    if (blocks == 1) return CUDA_SUCCESS;
+    fl_log_once(FL_LOG_WARN, "clusters of more than one block are not implemented: such launches answer "
+                             "CUDA_ERROR_NOT_SUPPORTED");
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
 /* cuFuncSetAttribute may ask for clusters too. */
 static CUresult check_cluster(const struct function *f)
 {
     uint64_t blocks = 1;
     for (int i = 0; i < 3; i++) blocks *= f->cluster[i] > 1 ? (unsigned)f->cluster[i] : 1;
-    if (blocks > 1) fl_log_once(FL_LOG_WARN, "clusters of more than one block are not implemented");
-    return blocks > 1 ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
+    return one_block_clusters(blocks);
 }
 
 static CUresult launch(struct request *q)
@@ -242,10 +212,7 @@ static CUresult cluster(const CUlaunchConfig *config, unsigned x, unsigned y, un
     if (!x || !y || !z || config->gridDimX % x || config->gridDimY % y || config->gridDimZ % z)
         return CUDA_ERROR_INVALID_CLUSTER_SIZE;
     uint64_t blocks = (uint64_t)x * y * z;
-    if (blocks > 1) fl_log_once(FL_LOG_WARN, "clusters of more than one block are not implemented");
-    return blocks == 1                         ? CUDA_SUCCESS
-           : blocks > LARGEST_PORTABLE_CLUSTER ? CUDA_ERROR_INVALID_CLUSTER_SIZE
-                                               : CUDA_ERROR_NOT_SUPPORTED;
+    return blocks > LARGEST_PORTABLE_CLUSTER ? CUDA_ERROR_INVALID_CLUSTER_SIZE : one_block_clusters(blocks);
 }
 
 static CUresult completion_event(struct request *q, CUevent handle, int flags)

@@ -1,9 +1,11 @@
 /* Libraries: modules that belong to the process, and their kernels. */
 #include "api/library.h"
+#include "module/image.h"
 #include "module/handles.h"
 #include "stream/stream.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct library *libraries;
@@ -124,7 +126,7 @@ CUresult CUDAAPI cuLibraryGetKernel(CUkernel *pKernel, CUlibrary library, const 
     if (!pKernel || !name) return CUDA_ERROR_INVALID_VALUE;
     const struct fl_image *h = image_of(l);
     for (uint32_t k = 0; k < h->nkernels; k++)
-        if (!__builtin_strcmp(image_string(h, image_kernels(h)[k].name), name)) {
+        if (!strcmp(image_string(h, image_kernels(h)[k].name), name)) {
             *pKernel = (CUkernel)&l->kernels[k];
             return CUDA_SUCCESS;
         }
@@ -278,9 +280,5 @@ CUresult CUDAAPI cuKernelGetParamInfo(CUkernel kernel, size_t paramIndex, size_t
     CUresult r = kernel_get(kernel, &k);
     if (r) return r;
     const struct fl_image *h = image_of(k->library);
-    const struct fl_image_kernel *i = &image_kernels(h)[k->index];
-    if (!paramOffset || paramIndex >= i->nparams) return CUDA_ERROR_INVALID_VALUE;
-    *paramOffset = image_params(h)[i->first_param + paramIndex].offset;
-    if (paramSize) *paramSize = image_params(h)[i->first_param + paramIndex].size;
-    return CUDA_SUCCESS;
+    return image_param_info(h, &image_kernels(h)[k->index], paramIndex, paramOffset, paramSize);
 }

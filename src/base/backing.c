@@ -1,14 +1,12 @@
 /* Physical memory as a memfd and its alias; see backing.h. */
 #include "base/backing.h"
-
-#include "base/log.h"
+#include "base/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <linux/mount.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -59,17 +57,6 @@ static char *map_alias(int fd, uint64_t size)
     char *alias = mmap(room, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | place, fd, 0);
     if (alias == MAP_FAILED && room) munmap(room, size);
     return alias;
-}
-
-int file_resize(int fd, uint64_t size)
-{
-    struct rlimit l;
-    if (getrlimit(RLIMIT_FSIZE, &l) || l.rlim_cur >= size) return ftruncate(fd, (off_t)size);
-    fl_log_once(FL_LOG_ERROR,
-                "memory is made of files, and no file may have more than %llu KiB here: ulimit -f unlimited",
-                (unsigned long long)l.rlim_cur >> 10);
-    errno = EFBIG;
-    return -1;
 }
 
 static CUresult create(struct backing *b, int fd, uint64_t size)

@@ -27,9 +27,6 @@ void backing_discard(const struct backing *b, uint64_t offset, uint64_t size);
  * touching it faults. NULL: there are not so many. */
 char *backing_room(uint64_t size);
 
-/* ftruncate, but where RLIMIT_FSIZE forbids the size it says so instead of raising a signal: -1, EFBIG. */
-int file_resize(int fd, uint64_t size);
-
 /* All of [bytes, bytes+size) in an alias is about to be written: large pages for what can have them, which
  * costs less than the small ones. Where the system has none it soon gives up. */
 void backing_enlarge_pages(char *bytes, uint64_t size);

@@ -1,41 +1,11 @@
 /* Parameters of nodes: what they point to is copied, since the caller's memory
  * is its own again when the call returns. */
 #include "graph/graph.h"
+#include "module/image.h"
 #include "module/module.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* All parameters as one buffer (CU_LAUNCH_PARAM_*) to `to`. */
-static CUresult gather_buffer(void *const *extra, const struct fl_image_kernel *k, char *to)
-{
-    const char *buffer = NULL;
-    size_t size = 0;
-    for (; *extra != CU_LAUNCH_PARAM_END; extra += 2) {
-        if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER)
-            buffer = extra[1];
-        else if (*extra == CU_LAUNCH_PARAM_BUFFER_SIZE)
-            size = *(size_t *)extra[1];
-        else
-            return CUDA_ERROR_INVALID_VALUE;
-    }
-    if (k->nparams && (!buffer || size > k->param_size)) return CUDA_ERROR_INVALID_VALUE;
-    if (buffer) memcpy(to, buffer, size);
-    return CUDA_SUCCESS;
-}
-
-/* The same, one by one. */
-static CUresult gather_each(void *const *params, const struct function *f, char *to)
-{
-    const struct fl_image_kernel *k = f->kernel;
-    const struct fl_image_param *param = image_params(f->module->image) + k->first_param;
-    if (k->nparams && !params) return CUDA_ERROR_INVALID_VALUE;
-    for (uint32_t i = 0; i < k->nparams; i++) {
-        if (!params[i]) return CUDA_ERROR_INVALID_VALUE;
-        memcpy(to + param[i].offset, params[i], param[i].size);
-    }
-    return CUDA_SUCCESS;
-}
 
 /* The pointers to the parameters, then the parameters. */
 static CUresult copy_kernel(const CUDA_KERNEL_NODE_PARAMS_v3 *from, CUDA_KERNEL_NODE_PARAMS_v3 *to, void **owned)
@@ -52,12 +22,11 @@ static CUresult copy_kernel(const CUDA_KERNEL_NODE_PARAMS_v3 *from, CUDA_KERNEL_
     size_t pointers = (f->kernel->nparams + 1) * sizeof(void *);
     if (!(*owned = calloc(1, pointers + f->kernel->param_size))) return CUDA_ERROR_OUT_OF_MEMORY;
     char *values = (char *)*owned + pointers;
-    r = from->extra ? gather_buffer(from->extra, f->kernel, values) : gather_each(from->kernelParams, f, values);
-    if (r) {
+    if ((r = function_gather(f, from->kernelParams, from->extra, values))) {
         free(*owned);
-        return r;
+        return r == CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES ? CUDA_ERROR_INVALID_VALUE : r; /* nothing is launched yet */
     }
-    const struct fl_image_param *param = image_params(f->module->image) + f->kernel->first_param;
+    const struct fl_image_param *param = image_params(f->module->image, f->kernel);
     for (uint32_t i = 0; i < f->kernel->nparams; i++) ((void **)*owned)[i] = values + param[i].offset;
     *to = *from;
     to->func = (CUfunction)f;

@@ -4,6 +4,7 @@
  * has the descriptor is trusted with the pool's bytes, but nothing that is read
  * from the file is believed without a check, and the exporter never reads it. */
 #include "base/backing.h"
+#include "base/file.h"
 #include "context/context.h"
 #include "mempool/internal.h"
 

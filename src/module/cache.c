@@ -2,11 +2,12 @@
  * compiler and the processor. FAULTLINE_CACHE=off; FAULTLINE_CACHE_DIR, else
  * $XDG_CACHE_HOME/faultline, else ~/.cache/faultline. */
 #include "module/compile.h"
+#include "base/file.h"
 #include "base/spawn.h"
+#include "module/image.h"
 #include "ptx/abi.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -90,30 +91,6 @@ static struct key content_key(const void *data, size_t n)
     return k;
 }
 
-static bool read_all(int fd, void *to, size_t n)
-{
-    for (char *p = to; n;) {
-        ssize_t got = read(fd, p, n);
-        if (got < 0 && errno == EINTR) continue;
-        if (got <= 0) return false;
-        p += got;
-        n -= (size_t)got;
-    }
-    return true;
-}
-
-static bool write_all(int fd, const void *from, size_t n)
-{
-    for (const char *p = from; n;) {
-        ssize_t put = write(fd, p, n);
-        if (put < 0 && errno == EINTR) continue;
-        if (put <= 0) return false;
-        p += put;
-        n -= (size_t)put;
-    }
-    return true;
-}
-
 /* A file is the key of its content and the content. It is read, not mapped:
  * who shortens a mapped file kills those who look at it. */
 bool cache_read(const char *text, struct image_file *out)
@@ -124,14 +101,14 @@ bool cache_read(const char *text, struct image_file *out)
     if (!file_name(text, name, sizeof name)) return false;
     int fd = open(name, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return false;
-    bool good = !fstat(fd, &s) && s.st_size > (off_t)sizeof kept && read_all(fd, &kept, sizeof kept);
+    bool good = !fstat(fd, &s) && s.st_size > (off_t)sizeof kept && file_read(fd, &kept, sizeof kept);
     out->data = MAP_FAILED;
     if (good) {
         out->size = (size_t)s.st_size - sizeof kept;
         out->data = mmap(NULL, out->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     }
     if (out->data == MAP_FAILED) out->data = NULL;
-    good = good && out->data && read_all(fd, out->data, out->size);
+    good = good && out->data && file_read(fd, out->data, out->size);
     futimens(fd, NULL);
     close(fd);
     if (good) {
@@ -195,7 +172,7 @@ void cache_write(const char *text, const struct image_file *f)
     int fd = open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0) return;
     struct key k = content_key(f->data, f->size);
-    bool good = write_all(fd, &k, sizeof k) && write_all(fd, f->data, f->size);
+    bool good = file_write(fd, &k, sizeof k) && file_write(fd, f->data, f->size);
     if (close(fd) || !good || rename(fresh, name)) unlink(fresh);
     strcpy(dir, name);
     *strrchr(dir, '/') = 0;

@@ -14,8 +14,6 @@ struct image_file { void *data; size_t size; };
  * CUDA_ERROR_NOT_SUPPORTED: a GPU could run it. */
 CUresult compile_ptx(const char *text, struct image_file *out, char *log, size_t log_size);
 void image_release(struct image_file *f);
-/* Whether every table of the image lies within it. */
-bool image_check(const void *data, size_t size);
 
 /* cache.c: files named by their content's key. */
 bool cache_read(const char *text, struct image_file *out);

@@ -1,36 +1,21 @@
-/* Loading an image into a device: code, variables, initial values, symbols. */
+/* Modules: an image is loaded into a device (code, variables, initial values,
+ * symbols), found by its handle, and unloaded again; a library's, one in each
+ * context. What a function is asked is function.c's. */
 #include "module/handles.h"
+#include "module/image.h"
 #include "module/module.h"
 #include "uvm/uvm.h"
 
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Loads and unloads, one at a time, and the lists of modules. Before a library's own. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-const char *image_string(const struct fl_image *image, uint32_t offset)
-{
-    return (const char *)image + image->strings + offset;
-}
-const struct fl_image_kernel *image_kernels(const struct fl_image *image)
-{
-    return (const struct fl_image_kernel *)((const char *)image + image->kernels);
-}
-const struct fl_image_param *image_params(const struct fl_image *image)
-{
-    return (const struct fl_image_param *)((const char *)image + image->params);
-}
-static const struct fl_image_symbol *symbols_of(const struct fl_image *image)
-{
-    return (const struct fl_image_symbol *)((const char *)image + image->symbols);
-}
-
 /* Shared with the library's other modules, which outlive this one. */
 static bool is_shared(const struct module *m, uint32_t k)
 {
-    return m->library && m->library->managed && symbols_of(m->image)[k].kind == FL_SYMBOL_MANAGED;
+    return m->library && m->library->managed && image_symbols(m->image)[k].kind == FL_SYMBOL_MANAGED;
 }
 
 static void free_variable(struct allocation *a)
@@ -58,7 +43,7 @@ static void free_managed(struct library *l)
 
 static CUresult make_variable(struct module *m, uint32_t k)
 {
-    const struct fl_image_symbol *s = &symbols_of(m->image)[k];
+    const struct fl_image_symbol *s = &image_symbols(m->image)[k];
     struct allocation *a;
     CUresult r;
     uint64_t size = s->size ? s->size : 1;
@@ -85,7 +70,7 @@ static CUresult share_managed(struct module *m)
     struct allocation **managed = calloc(n + 1ul, sizeof *managed);
     if (!managed) return CUDA_ERROR_OUT_OF_MEMORY;
     for (uint32_t k = 0; k < n; k++)
-        if (symbols_of(m->image)[k].kind == FL_SYMBOL_MANAGED) managed[k] = m->variables[k];
+        if (image_symbols(m->image)[k].kind == FL_SYMBOL_MANAGED) managed[k] = m->variables[k];
     l->managed = managed;
     return CUDA_SUCCESS;
 }
@@ -93,8 +78,8 @@ static CUresult share_managed(struct module *m)
 static CUresult make_symbols(struct module *m)
 {
     const struct fl_image *h = m->image;
-    const struct fl_image_symbol *s = symbols_of(h);
-    const struct fl_image_reloc *r = (const struct fl_image_reloc *)((const char *)h + h->relocs);
+    const struct fl_image_symbol *s = image_symbols(h);
+    const struct fl_image_reloc *r = image_relocs(h);
     CUresult result = CUDA_SUCCESS;
     m->variables = calloc(h->nsymbols + 1ul, sizeof *m->variables);
     if (!m->variables) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -275,7 +260,7 @@ CUresult module_find_function(struct module *m, const char *name, struct functio
 
 CUresult module_find_variable(struct module *m, const char *name, unsigned kinds, struct allocation **out)
 {
-    const struct fl_image_symbol *s = symbols_of(m->image);
+    const struct fl_image_symbol *s = image_symbols(m->image);
     for (uint32_t k = 0; k < m->image->nsymbols; k++)
         if (kinds >> s[k].kind & 1 && m->variables[k] && !strcmp(image_string(m->image, s[k].name), name)) {
             *out = m->variables[k];
@@ -331,23 +316,6 @@ void library_free_variables(struct library *l)
     pthread_mutex_unlock(&lock);
 }
 
-CUresult function_get(struct context *c, CUfunction handle, struct function **out)
-{
-    struct function *f = (struct function *)handle;
-    if (!handle) return CUDA_ERROR_INVALID_HANDLE;
-    if (f->magic == KERNEL_MAGIC) {
-        struct kernel_handle *k = (struct kernel_handle *)handle;
-        struct module *m;
-        CUresult r = library_module(k->library, c, &m);
-        if (r) return r;
-        *out = &m->functions[k->index];
-        return CUDA_SUCCESS;
-    }
-    if (f->magic != FUNCTION_MAGIC) return CUDA_ERROR_INVALID_HANDLE;
-    *out = f;
-    return CUDA_SUCCESS;
-}
-
 CUresult module_heap(struct context *c, uint64_t *va, uint64_t *size)
 {
     struct allocation *a;
@@ -364,40 +332,4 @@ CUresult module_heap(struct context *c, uint64_t *va, uint64_t *size)
     *size = c->heap_size;
     pthread_mutex_unlock(&c->lock);
     return r;
-}
-
-/* Blocks that fit one multiprocessor: by threads, by number, by shared memory,
- * which comes in units of 128 bytes with 1 KiB more for each block. */
-/* Registers are given out to warps, 256 at a time, by each of a multiprocessor's four schedulers. */
-static int blocks_by_registers(const struct profile *p, int registers, int warps)
-{
-    const int unit = 256, schedulers = 4;
-    if (registers <= 0) return INT_MAX;
-    int each = (registers * 32 + unit - 1) / unit * unit;
-    int per_block = profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK) / each;
-    int all =
-        profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR) / each / schedulers * schedulers;
-    return warps > per_block ? 0 : all / warps;
-}
-
-CUresult function_occupancy(const struct function *f, int block_size, size_t dynamic_shared, int *blocks)
-{
-    const struct profile *p = f->module->context->device->profile;
-    int warps = (block_size + 31) / 32, n = profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR);
-    if (block_size <= 0) return CUDA_ERROR_INVALID_VALUE;
-    *blocks = 0;
-    if (block_size > profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK) ||
-        dynamic_shared > (size_t)f->max_dynamic_shared)
-        return CUDA_SUCCESS;
-    int by_threads = profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR) / 32 / warps;
-    size_t shared = (f->kernel->static_shared + dynamic_shared +
-                     (size_t)profile_attribute(p, CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK) + 127) &
-                    ~(size_t)127;
-    int by_shared =
-        (int)((size_t)profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR) / shared);
-    int by_registers = blocks_by_registers(p, (int)f->kernel->registers, warps);
-    if (by_threads < n) n = by_threads;
-    if (by_registers < n) n = by_registers;
-    *blocks = by_shared < n ? by_shared : n;
-    return CUDA_SUCCESS;
 }

@@ -1,5 +1,6 @@
 /* Starting and ending a device process. */
 #include "base/backing.h"
+#include "base/file.h"
 #include "base/futex.h"
 #include "base/heap.h"
 #include "base/log.h"

@@ -94,4 +94,12 @@ struct fl_image_line {
 
 struct fl_image_param { uint32_t offset, size, align, pad; };
 
+/* How faultline-ptxc ends without an image; its log says more. The library answers CUDA_ERROR_ and: */
+enum {
+    EXIT_INVALID_PTX = 10,         /* INVALID_PTX */
+    EXIT_VERSION = 11,             /* UNSUPPORTED_PTX_VERSION */
+    EXIT_UNSUPPORTED = 12,         /* NOT_SUPPORTED: legal PTX that Faultline does not run */
+    EXIT_INTERNAL = 13,            /* INVALID_PTX, and an error in its log: something went wrong here */
+};
+
 #endif

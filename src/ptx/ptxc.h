@@ -9,15 +9,9 @@
 #ifndef FL_PTX_PTXC_H
 #define FL_PTX_PTXC_H
 
+#include "image.h"
 #include "ir.h"
 #include <stdio.h>
-
-enum {
-    EXIT_INVALID_PTX = 10,         /* CUDA_ERROR_INVALID_PTX */
-    EXIT_VERSION = 11,             /* CUDA_ERROR_UNSUPPORTED_PTX_VERSION */
-    EXIT_UNSUPPORTED = 12,         /* legal PTX that Faultline does not run: CUDA_ERROR_INVALID_PTX, the log says what */
-    EXIT_INTERNAL = 13,            /* CUDA_ERROR_UNKNOWN */
-};
 
 struct options { int level; const char *cpu; bool dump_ir, dump_optimised; };
 extern struct options options;

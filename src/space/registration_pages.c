@@ -1,6 +1,7 @@
 /* What lies behind registered pages: private ones are replaced by pages of one
  * sparse memfd, and back; of shared mappings it is their files. */
 #include "base/backing.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "context/context.h"
 #include "space/registration.h"

@@ -1,6 +1,7 @@
 /* Files of memory; see own.h. */
 #include "vmm/own.h"
 #include "base/backing.h"
+#include "base/file.h"
 #include "vmm/alias.h"
 #include "vmm/descriptor.h"
 

@@ -392,6 +392,26 @@ static void kernels_that_were_unloaded_are_refused(void **state)
     ok(cuGraphDestroy(graph));
 }
 
+static void a_kernel_without_parameters_takes_none_from_a_buffer(void **state)
+{
+    (void)state;
+    static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry idle() { ret; }\n";
+    static char buffer[1 << 20];
+    size_t size = sizeof buffer;
+    void *extra[] = { CU_LAUNCH_PARAM_BUFFER_POINTER, buffer, CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END };
+    CUDA_KERNEL_NODE_PARAMS p = kernel(NULL, NULL);
+    CUmodule m;
+    CUgraph g;
+    CUgraphNode n;
+    ok(cuModuleLoadData(&m, ptx));
+    ok(cuModuleGetFunction(&p.func, m, "idle"));
+    p.extra = extra;
+    ok(cuGraphCreate(&g, 0));
+    ok(cuGraphAddKernelNode(&n, g, NULL, 0, &p));
+    ok(cuGraphDestroy(g));
+    ok(cuModuleUnload(m));
+}
+
 static void a_batch_of_copies_is_all_of_them_in_the_stream(void **state)
 {
     (void)state;
@@ -440,6 +460,7 @@ int main(void)
         T(memory_of_a_graph_is_copied_by_its_nodes_only_until_a_launch_allocates_it),
         T(what_is_not_implemented_says_so),
         T(kernels_that_were_unloaded_are_refused),
+        T(a_kernel_without_parameters_takes_none_from_a_buffer),
         T(a_batch_of_copies_is_all_of_them_in_the_stream),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,42 @@
+/* See file.h. */
+#include "base/file.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+bool file_read(int fd, void *to, size_t size)
+{
+    for (char *p = to; size;) {
+        ssize_t got = read(fd, p, size);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) return false;
+        p += got;
+        size -= (size_t)got;
+    }
+    return true;
+}
+
+bool file_write(int fd, const void *from, size_t size)
+{
+    for (const char *p = from; size;) {
+        ssize_t put = write(fd, p, size);
+        if (put < 0 && errno == EINTR) continue;
+        if (put <= 0) return false;
+        p += put;
+        size -= (size_t)put;
+    }
+    return true;
+}
+
+int file_resize(int fd, uint64_t size)
+{
+    struct rlimit l;
+    if (getrlimit(RLIMIT_FSIZE, &l) || l.rlim_cur >= size) return ftruncate(fd, (off_t)size);
+    fl_log_once(FL_LOG_ERROR,
+                "memory is made of files, and no file may have more than %llu KiB here: ulimit -f unlimited",
+                (unsigned long long)l.rlim_cur >> 10);
+    errno = EFBIG;
+    return -1;
+}

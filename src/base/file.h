@@ -1,0 +1,15 @@
+/* Reading, writing and sizing files by descriptor, whatever signals come. */
+#ifndef FL_BASE_FILE_H
+#define FL_BASE_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* All size bytes, or false. */
+bool file_read(int fd, void *to, size_t size);
+bool file_write(int fd, const void *from, size_t size);
+/* ftruncate, but where RLIMIT_FSIZE forbids the size it says so instead of raising a signal: -1, EFBIG. */
+int file_resize(int fd, uint64_t size);
+
+#endif

@@ -1,0 +1,60 @@
+/* Functions: which one a handle means, how many of its blocks fit a
+ * multiprocessor. Parameters are params.c's. */
+#include "module/module.h"
+
+#include <limits.h>
+
+CUresult function_get(struct context *c, CUfunction handle, struct function **out)
+{
+    struct function *f = (struct function *)handle;
+    if (!handle) return CUDA_ERROR_INVALID_HANDLE;
+    if (f->magic == KERNEL_MAGIC) {
+        struct kernel_handle *k = (struct kernel_handle *)handle;
+        struct module *m;
+        CUresult r = library_module(k->library, c, &m);
+        if (r) return r;
+        *out = &m->functions[k->index];
+        return CUDA_SUCCESS;
+    }
+    if (f->magic != FUNCTION_MAGIC) return CUDA_ERROR_INVALID_HANDLE;
+    *out = f;
+    return CUDA_SUCCESS;
+}
+
+/* ---- occupancy: how many blocks fit by threads, by number, by registers and by shared memory. The units are those of
+ * NVIDIA's occupancy calculator for compute capability 9.0. */
+
+enum { WARP = 32, REGISTER_UNIT = 256, SCHEDULERS = 4, SHARED_UNIT = 128 };
+
+/* Registers are given out to whole warps, by each of a multiprocessor's schedulers. */
+static int blocks_by_registers(const struct profile *p, int registers, int warps)
+{
+    if (registers <= 0) return INT_MAX;
+    int each = (registers * WARP + REGISTER_UNIT - 1) / REGISTER_UNIT * REGISTER_UNIT;
+    int per_block = profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK) / each;
+    int all =
+        profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR) / each / SCHEDULERS * SCHEDULERS;
+    return warps > per_block ? 0 : all / warps;
+}
+
+CUresult function_occupancy(const struct function *f, int block_size, size_t dynamic_shared, int *blocks)
+{
+    const struct profile *p = f->module->context->device->profile;
+    int warps = (block_size + WARP - 1) / WARP, n = profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR);
+    if (block_size <= 0) return CUDA_ERROR_INVALID_VALUE;
+    *blocks = 0;
+    if (block_size > profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK) ||
+        dynamic_shared > (size_t)f->max_dynamic_shared)
+        return CUDA_SUCCESS;
+    int by_threads = profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR) / WARP / warps;
+    size_t shared = (f->kernel->static_shared + dynamic_shared +
+                     (size_t)profile_attribute(p, CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK) + SHARED_UNIT - 1) /
+                    SHARED_UNIT * SHARED_UNIT;
+    int by_shared =
+        (int)((size_t)profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR) / shared);
+    int by_registers = blocks_by_registers(p, (int)f->kernel->registers, warps);
+    if (by_threads < n) n = by_threads;
+    if (by_registers < n) n = by_registers;
+    *blocks = by_shared < n ? by_shared : n;
+    return CUDA_SUCCESS;
+}

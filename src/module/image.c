@@ -1,0 +1,96 @@
+/* See image.h. An image may come from a file that anybody has written. */
+#include "module/image.h"
+#include "ptx/abi.h"
+
+#include <string.h>
+
+static const void *table(const struct fl_image *image, uint64_t offset) { return (const char *)image + offset; }
+
+const char *image_string(const struct fl_image *image, uint32_t offset)
+{
+    return (const char *)table(image, image->strings) + offset;
+}
+const struct fl_image_symbol *image_symbols(const struct fl_image *image) { return table(image, image->symbols); }
+const struct fl_image_reloc *image_relocs(const struct fl_image *image) { return table(image, image->relocs); }
+const struct fl_image_kernel *image_kernels(const struct fl_image *image) { return table(image, image->kernels); }
+const struct fl_image_param *image_params(const struct fl_image *image, const struct fl_image_kernel *k)
+{
+    return (const struct fl_image_param *)table(image, image->params) + k->first_param;
+}
+
+CUresult image_param_info(const struct fl_image *image, const struct fl_image_kernel *k, size_t index, size_t *offset,
+                          size_t *size)
+{
+    if (!offset || index >= k->nparams) return CUDA_ERROR_INVALID_VALUE;
+    const struct fl_image_param *p = &image_params(image, k)[index];
+    *offset = p->offset;
+    if (size) *size = p->size;
+    return CUDA_SUCCESS;
+}
+
+/* ---- checks */
+
+/* Whether count elements from `at` on lie within size. */
+static bool fits(uint64_t at, uint64_t count, uint64_t element, uint64_t size)
+{
+    return at <= size && count <= (size - at) / element;
+}
+
+static bool check_tables(const struct fl_image *h, size_t size)
+{
+    return fits(h->symbols, h->nsymbols, sizeof(struct fl_image_symbol), size) &&
+           fits(h->relocs, h->nrelocs, sizeof(struct fl_image_reloc), size) &&
+           fits(h->kernels, h->nkernels, sizeof(struct fl_image_kernel), size) &&
+           fits(h->segments, h->nsegments, sizeof(struct fl_image_segment), size) &&
+           fits(h->params, h->nparams, sizeof(struct fl_image_param), size) &&
+           fits(h->lines, h->nlines, sizeof(struct fl_image_line), size) &&
+           fits(h->strings, h->strings_size, 1, size) && fits(h->code, h->code_size, 1, size) && h->strings_size &&
+           !*image_string(h, h->strings_size - 1);
+}
+
+static bool check_symbols(const struct fl_image *h, size_t size)
+{
+    const struct fl_image_symbol *s = image_symbols(h);
+    const struct fl_image_reloc *r = image_relocs(h);
+    for (uint32_t i = 0; i < h->nsymbols; i++) {
+        uint64_t bytes = s[i].kind == FL_SYMBOL_FUNCTION ? 1 : s[i].size;
+        if (s[i].name >= h->strings_size || (s[i].init && !fits(s[i].init, bytes, 1, size))) return false;
+    }
+    for (uint32_t i = 0; i < h->nrelocs; i++)
+        if (r[i].symbol >= h->nsymbols || r[i].target >= h->nsymbols || !fits(r[i].offset, 8, 1, s[r[i].symbol].size))
+            return false;
+    return true;
+}
+
+static bool check_kernel(const struct fl_image *h, const struct fl_image_kernel *k)
+{
+    if (k->name >= h->strings_size || !k->nsegments || !fits(k->first_segment, k->nsegments, 1, h->nsegments) ||
+        !fits(k->first_param, k->nparams, 1, h->nparams))
+        return false;
+    const struct fl_image_param *p = image_params(h, k);
+    for (uint32_t i = 0; i < k->nparams; i++)
+        if (!fits(p[i].offset, p[i].size, 1, k->param_size)) return false;
+    return true;
+}
+
+static bool check_code(const struct fl_image *h, size_t size)
+{
+    const struct fl_image_segment *s = table(h, h->segments);
+    const struct fl_image_line *l = table(h, h->lines);
+    for (uint32_t i = 0; i < h->nsegments; i++)
+        if (s[i].code >= size || s[i].probe >= size) return false;
+    for (uint32_t i = 0; i < h->nlines; i++)
+        if (l[i].file >= h->strings_size) return false;
+    return true;
+}
+
+bool image_check(const void *data, size_t size)
+{
+    const struct fl_image *h = data;
+    if (size < sizeof *h || memcmp(h->magic, FL_IMAGE_MAGIC, 8) || h->abi != FL_ABI_VERSION || h->size != size)
+        return false;
+    if (!check_tables(h, size) || !check_symbols(h, size) || !check_code(h, size)) return false;
+    for (uint32_t i = 0; i < h->nkernels; i++)
+        if (!check_kernel(h, &image_kernels(h)[i])) return false;
+    return true;
+}
