@@ -34,6 +34,7 @@ LAYERS = (
     ("base", "ptx"),
     ("processor", "trace"),
     ("space", "device", "cli"),
+    ("ordinary",),
     ("uvm", "vmm"),
     ("stream",),
     ("module", "mempool", "ipc"),

@@ -1,7 +1,7 @@
 /* Registration of the application's own memory. */
 #include "context/context.h"
 #include "graph/capture.h"
-#include "space/registered.h"
+#include "ordinary/registered.h"
 #include "stream/stream.h"
 
 enum { KNOWN = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP | CU_MEMHOSTREGISTER_READ_ONLY };

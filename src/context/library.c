@@ -7,7 +7,7 @@
 #include "ipc/ipc.h"
 #include "mempool/mempool.h"
 #include "space/layout.h"
-#include "space/registered.h"
+#include "ordinary/registered.h"
 #include "space/space.h"
 #include "stream/stream.h"
 #include "uvm/uvm.h"

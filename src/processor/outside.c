@@ -1,6 +1,7 @@
-/* The thread that serves devices' faults outside the window which cannot be decided at once. Who serves one waits for locks that a thread of the
- * application may hold; if that is interrupted, and its signal's handler touches managed memory, the service
- * thread must be free for the handler's fault. */
+/* The thread that serves those faults of devices outside the window that cannot
+ * be decided at once. Who serves one waits for locks that a thread of the
+ * application may hold; if that is interrupted, and its signal's handler touches
+ * managed memory, the service thread must be free for the handler's fault. */
 #include "base/futex.h"
 #include "base/thread.h"
 #include "processor/table.h"

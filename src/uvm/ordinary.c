@@ -1,5 +1,5 @@
 /* The program's ordinary memory, which devices reach, as far as it can move
- * (space/movable.h): its ranges and blocks, as the driver has them with the
+ * (ordinary/movable.h): its ranges and blocks, as the driver has them with the
  * kernel's heterogeneous memory management. They differ from managed ones:
  *
  * - Policy is of addresses, whether there are blocks or not, and ends with what

@@ -3,7 +3,7 @@
  * memory, and all of it where they go through the host's, has one place, which
  * all processors see. What is said of memory is kept and answered. */
 #include "uvm/pageable.h"
-#include "space/adopted.h"
+#include "ordinary/adopted.h"
 #include "trace/trace.h"
 #include "uvm/attributes.h"
 #include "uvm/internal.h"

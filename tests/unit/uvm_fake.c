@@ -1,7 +1,7 @@
 /* What lies below and beside src/uvm in its unit tests; see uvm_fake.h. */
 #include "uvm_fake.h"
 #include "context/context.h"
-#include "space/adopted.h"
+#include "ordinary/adopted.h"
 
 #include <stdarg.h>
 #include <stdio.h>

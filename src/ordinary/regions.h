@@ -1,6 +1,6 @@
 /* What this process has mapped, as /proc/self/maps tells. */
-#ifndef FL_SPACE_REGIONS_H
-#define FL_SPACE_REGIONS_H
+#ifndef FL_ORDINARY_REGIONS_H
+#define FL_ORDINARY_REGIONS_H
 
 #include <cuda.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* Who waits for a thread to end sleeps on a word of its descriptor, and is found by the memory that the word lies in. */
-#ifndef FL_SPACE_JOINERS_H
-#define FL_SPACE_JOINERS_H
+#ifndef FL_ORDINARY_JOINERS_H
+#define FL_ORDINARY_JOINERS_H
 
 #include <stdint.h>
 

@@ -1,5 +1,5 @@
 /* See signal_stack.h. */
-#include "space/signal_stack.h"
+#include "ordinary/signal_stack.h"
 
 #include <pthread.h>
 #include <signal.h>

@@ -1,10 +1,10 @@
 /* Registered host memory; see registered.h. One lock guards the list; it is
  * taken before the space's. What lies behind the pages is registration_pages.c's. */
-#include "space/registered.h"
+#include "ordinary/registered.h"
 #include "base/tree.h"
 #include "context/context.h"
 #include "processor/mmu.h"
-#include "space/registration.h"
+#include "ordinary/registration.h"
 
 #include <errno.h>
 #include <stdlib.h>

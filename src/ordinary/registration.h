@@ -1,8 +1,8 @@
 /* What registered.c and adopted.c share: pages of the application's that devices see. */
-#ifndef FL_SPACE_REGISTRATION_H
-#define FL_SPACE_REGISTRATION_H
+#ifndef FL_ORDINARY_REGISTRATION_H
+#define FL_ORDINARY_REGISTRATION_H
 
-#include "space/regions.h"
+#include "ordinary/regions.h"
 #include "space/space.h"
 
 #include <bsd/sys/tree.h>

@@ -1,6 +1,6 @@
 /* Pages of this process change what is behind them while other threads use them. */
-#ifndef FL_SPACE_REPLACE_H
-#define FL_SPACE_REPLACE_H
+#ifndef FL_ORDINARY_REPLACE_H
+#define FL_ORDINARY_REPLACE_H
 
 #include <cuda.h>
 #include <stdbool.h>

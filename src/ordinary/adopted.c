@@ -2,13 +2,13 @@
  * memory is registered there and then, unseen, a piece at a time. Pieces grow
  * while kernels go through memory in order. What the application does to its
  * mappings is noticed before the next kernel. */
-#include "space/adopted.h"
+#include "ordinary/adopted.h"
 #include "base/log.h"
 #include "context/context.h"
 #include "processor/mmu.h"
-#include "space/movable.h"
-#include "space/registration.h"
-#include "space/signal_stack.h"
+#include "ordinary/movable.h"
+#include "ordinary/registration.h"
+#include "ordinary/signal_stack.h"
 
 #include <stdlib.h>
 #include <string.h>

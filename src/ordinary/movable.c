@@ -1,8 +1,8 @@
 /* See movable.h. */
-#include "space/movable.h"
+#include "ordinary/movable.h"
 #include "base/heap.h"
 #include "base/tasks.h"
-#include "space/registration.h"
+#include "ordinary/registration.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* Which of the program's pages may be taken out of the host's page table while it runs (processor/ordinary.c). */
-#ifndef FL_SPACE_MOVABLE_H
-#define FL_SPACE_MOVABLE_H
+#ifndef FL_ORDINARY_MOVABLE_H
+#define FL_ORDINARY_MOVABLE_H
 
-#include "space/regions.h"
+#include "ordinary/regions.h"
 
 /* How far below an address the regions have to be known. */
 uint64_t movable_reach(void);

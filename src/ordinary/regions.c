@@ -1,6 +1,6 @@
 /* /proc/self/maps, asked for one region at a time where the kernel can (Linux
  * 6.11), else read as text; see regions.h. */
-#include "space/regions.h"
+#include "ordinary/regions.h"
 #include "base/log.h"
 
 #include <dirent.h>

@@ -6,8 +6,8 @@
  * must not make one: not to the heap, not to its caller's stack. It is a thread
  * of its own, and between protecting and moving calls nothing that could. Nor
  * does its caller make one meanwhile: for a SIGSEGV there would be no stack. */
-#include "space/replace.h"
-#include "space/joiners.h"
+#include "ordinary/replace.h"
+#include "ordinary/joiners.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,9 +4,9 @@
  * system calls and copies. The stack of the thread that forks is made private
  * before, and the parent's shared with devices again afterwards. */
 #include "base/log.h"
-#include "space/registered.h"
-#include "space/registration.h"
-#include "space/replace.h"
+#include "ordinary/registered.h"
+#include "ordinary/registration.h"
+#include "ordinary/replace.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,7 @@
-/* The application's ordinary memory, reachable by kernels (profiles with pageable memory access). */
-#ifndef FL_SPACE_ADOPTED_H
-#define FL_SPACE_ADOPTED_H
+/* The application's ordinary memory, reachable by kernels without being registered (profiles with pageable memory
+ * access): what a kernel touches is adopted, unseen, with what lies around it. */
+#ifndef FL_ORDINARY_ADOPTED_H
+#define FL_ORDINARY_ADOPTED_H
 
 #include <cuda.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* See joiners.h. A signal that does nothing has the system begin their call again. */
-#include "space/joiners.h"
+#include "ordinary/joiners.h"
 #include "base/tasks.h"
 
 #include <fcntl.h>

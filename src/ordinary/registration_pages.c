@@ -4,8 +4,8 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "context/context.h"
-#include "space/registration.h"
-#include "space/replace.h"
+#include "ordinary/registration.h"
+#include "ordinary/replace.h"
 
 #include <stdlib.h>
 #include <string.h>

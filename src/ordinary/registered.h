@@ -10,8 +10,8 @@
  * FORK_COPIES bytes it sees the parent's later changes to pages that it has not
  * itself written. A child made by clone or _Fork shares the pages with its parent.
  * Page properties set with madvise, mlock or mbind are lost. */
-#ifndef FL_SPACE_REGISTERED_H
-#define FL_SPACE_REGISTERED_H
+#ifndef FL_ORDINARY_REGISTERED_H
+#define FL_ORDINARY_REGISTERED_H
 
 #include "space/space.h"
 
