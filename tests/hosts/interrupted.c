@@ -256,6 +256,51 @@ static void make_streams(void)
     CHECK(cuMemGetInfo(&free_bytes, &total));
 }
 
+static void make_contexts(void)
+{
+    CUcontext own, back;
+    CHECK(cuCtxCreate(&own, NULL, 0, 0));
+    CHECK(cuMemPrefetchAsync(shared, SIZE, on_device, 0, NULL));
+    CHECK(cuMemAllocManaged(&(CUdeviceptr){ 0 }, 1 << 20, CU_MEM_ATTACH_GLOBAL)); /* goes with its context */
+    CHECK(cuCtxDestroy(own));
+    CHECK(cuCtxGetCurrent(&back));
+}
+
+static void launch_graph(void)
+{
+    CUgraph graph;
+    CUgraphExec executable;
+    CHECK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+    CHECK(cuMemsetD8Async(beside, 7, SIZE, stream));
+    CHECK(cuMemcpyAsync(plain, shared, SIZE, stream));
+    CHECK(cuStreamEndCapture(stream, &graph));
+    CHECK(cuGraphInstantiate(&executable, graph, 0));
+    CHECK(cuGraphLaunch(executable, stream));
+    CHECK(cuGraphExecDestroy(executable));
+    CHECK(cuGraphDestroy(graph));
+}
+
+static void on_stream(void *words)
+{
+    for (unsigned k = 0; k < PAGES; k++) ((volatile unsigned *)words)[k * PAGE / 4 + 2]++;
+}
+
+static void call_back(void)
+{
+    CHECK(cuMemPrefetchAsync(beside, SIZE, on_device, 0, stream));
+    CHECK(cuLaunchHostFunc(stream, on_stream, (void *)beside));
+}
+
+/* What the library says is said by who serves faults, too. */
+static void read_log(void)
+{
+    char text[4096];
+    size_t size = sizeof text;
+    CUlogIterator at;
+    CHECK(cuLogsCurrent(&at, 0));
+    CHECK(cuLogsDumpToMemory(&at, text, &size, 0));
+}
+
 static const struct {
     const char *name;
     void (*call)(void);
@@ -276,6 +321,10 @@ static const struct {
     { "cuMemHostRegister", register_host },
     { "cuModuleLoadData", load },
     { "cuStreamCreate", make_streams },
+    { "cuCtxCreate, cuCtxDestroy", make_contexts },
+    { "cuGraphLaunch", launch_graph },
+    { "cuLaunchHostFunc", call_back },
+    { "cuLogsDumpToMemory", read_log },
 };
 
 static double seconds(void)
