@@ -3,6 +3,7 @@
  * (recorded answers of cuMemRangeGetAttribute show who shares with whom). What a freed one leaves
  * in a shared chunk is made as if it had never been. */
 #include "uvm/internal.h"
+#include "uvm/uvm.h"
 
 static LIST_HEAD(, managed) shared = LIST_HEAD_INITIALIZER(shared);
 
@@ -17,16 +18,20 @@ static CUresult chunk_new(struct context *c, bool of_module, uint64_t size, stru
     m->end = m->start + bytes;
     m->context = c;
     m->of_module = of_module;
-    if ((r = mmu_add(m->start, bytes))) goto failed;
+    if (uvm_exclusive && (r = exclusive_take(m))) goto failed;
+    if ((r = mmu_add(m->start, bytes))) goto no_page_tables;
     if (!range_new(m, m->start, m->start + (m->slab ? bytes : page_up(size)))) {
-        mmu_remove(m->start, bytes);
         r = CUDA_ERROR_OUT_OF_MEMORY;
-        goto failed;
+        goto no_range;
     }
     LIST_INIT(&m->pieces);
     if (m->slab) LIST_INSERT_HEAD(&shared, m, link);
     *out = m;
     return CUDA_SUCCESS;
+no_range:
+    mmu_remove(m->start, bytes);
+no_page_tables:
+    if (uvm_exclusive) exclusive_give(m);
 failed:
     heap_give(m->slab);
     heap_give(m);
@@ -100,6 +105,7 @@ bool addresses_give(struct piece *p)
     if (LIST_EMPTY(&m->pieces)) {
         if (m->slab) LIST_REMOVE(m, link);
         range_remove(m);
+        if (uvm_exclusive) exclusive_give(m);
         return true;
     }
     forget(m, first, end);

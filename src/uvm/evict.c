@@ -12,9 +12,6 @@
 
 TAILQ_HEAD(chunks, chunk);
 static struct chunks lists[PROCESSORS][CHUNK_LISTS];
-static uint64_t taken[PROCESSORS];
-
-uint64_t chunks_taken(unsigned p) { return taken[p]; }
 
 void chunk_init(void)
 {
@@ -89,8 +86,7 @@ static void drop(struct chunk *c)
 {
     TAILQ_REMOVE(&lists[c->processor][c->list], c, link);
     c->window->chunk[c->processor] = NULL;
-    taken[c->processor]--;
-    vram_uncharge(&devices[c->processor - 1].vram, VRAM_CHUNK);
+    if (!uvm_exclusive) vram_uncharge(&devices[c->processor - 1].vram, VRAM_CHUNK);
     heap_give(c);
 }
 
@@ -112,7 +108,8 @@ CUresult chunk_take(struct window *w, unsigned p)
     if (w->chunk[p]) return CUDA_SUCCESS;
     struct chunk *c = heap_take(sizeof *c);
     if (!c) return CUDA_ERROR_OUT_OF_MEMORY;
-    while (vram_charge(&devices[p - 1].vram, VRAM_CHUNK)) {
+    /* where host and kernels take turns its allocation has taken it */
+    while (!uvm_exclusive && vram_charge(&devices[p - 1].vram, VRAM_CHUNK)) {
         if (evict_one(p)) {
             fl_log_once(FL_LOG_ERROR,
                         "device %u is full of memory that cannot be evicted: managed memory cannot come to it", p - 1);
@@ -122,7 +119,6 @@ CUresult chunk_take(struct window *w, unsigned p)
     }
     *c = (struct chunk){ .window = w, .processor = p, .list = CHUNK_UNUSED };
     w->chunk[p] = c;
-    taken[p]++;
     note_taken(w, p);
     TAILQ_INSERT_TAIL(&lists[p][CHUNK_UNUSED], c, link);
     return CUDA_SUCCESS;
@@ -139,7 +135,6 @@ CUresult chunk_reclaim(struct vram *v, uint64_t size)
     unsigned p = 1;
     while (&devices[p - 1].vram != v) p++;
     uvm_enter();
-    if (uvm_exclusive && !exclusive_fits(p, size)) r = CUDA_ERROR_OUT_OF_MEMORY;
     while (v->capacity - v->used < size && !r) r = evict_one(p);
     uvm_leave();
     return r;

@@ -87,16 +87,27 @@ struct mask exclusive_denied(const struct block *b, unsigned processor)
     return pages;
 }
 
-/* All managed memory of such a device is its own from the beginning. */
-bool exclusive_fits(unsigned p, uint64_t size)
+/* Whether the memory is p's while devices have it; what no context made may be any device's. */
+static bool may_be_at(const struct managed *m, unsigned p)
 {
-    const struct vram *v = &devices[p - 1].vram;
-    uint64_t all = v->used - chunks_taken(p) * VRAM_CHUNK + size;
-    for (struct range *r = range_first(); r; r = range_next(r)) {
-        const struct context *c = r->owner->context;
-        if (!c || 1 + (unsigned)c->device->ordinal == p) all += r->end - r->start;
+    return !m->context || 1 + (unsigned)m->context->device->ordinal == p;
+}
+
+void exclusive_give(const struct managed *m)
+{
+    for (unsigned p = 1; p < topology.processors; p++)
+        if (may_be_at(m, p)) vram_uncharge(&devices[p - 1].vram, m->end - m->start);
+}
+
+CUresult exclusive_take(const struct managed *m)
+{
+    for (unsigned p = 1; p < topology.processors; p++) {
+        if (!may_be_at(m, p) || !vram_charge(&devices[p - 1].vram, m->end - m->start)) continue;
+        while (--p)
+            if (may_be_at(m, p)) vram_uncharge(&devices[p - 1].vram, m->end - m->start);
+        return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    return all <= v->capacity;
+    return CUDA_SUCCESS;
 }
 
 /* ---- lending */

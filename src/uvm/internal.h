@@ -58,7 +58,9 @@ CUresult advise(uint64_t start, uint64_t end, CUmem_advise advice, unsigned p, i
 void exclusive_init(bool (*runs)(const void *stream));    /* as uvm_init */
 CUresult exclusive_lend(int ordinal, const void *stream); /* as uvm_before_launch; takes the lock */
 bool exclusive_permits(const struct managed *m, const struct mmu_fault *f);
-bool exclusive_fits(unsigned p, uint64_t size); /* size beside all else that device p has */
+/* The device has room for all of its managed memory from its allocation on. */
+CUresult exclusive_take(const struct managed *m);
+void exclusive_give(const struct managed *m);
 struct mask exclusive_denied(const struct block *b, unsigned processor); /* pages of it that are another's now */
 /* Devices do not take memory from one another. */
 struct hint {
@@ -223,7 +225,6 @@ void chunk_give(struct window *w, unsigned p);
 /* Residency on p has changed; used: it was the destination of a service. */
 void chunk_update(struct window *w, unsigned p, bool used);
 void chunk_init(void);
-uint64_t chunks_taken(unsigned p);
 struct vram;
 /* vram.reclaim: managed pages leave a full device. */
 CUresult chunk_reclaim(struct vram *v, uint64_t size);

@@ -225,7 +225,7 @@ void uvm_init(bool (*runs)(const void *stream))
     uvm_watches_launches = uvm_exclusive || uvm_pageable;
     chunk_init();
     space_add_owner(&owner);
-    for (int k = 0; k < device_count; k++) devices[k].vram.reclaim = chunk_reclaim;
+    for (int k = 0; k < device_count && !uvm_exclusive; k++) devices[k].vram.reclaim = chunk_reclaim;
 }
 
 /* The first managed allocation brings the machinery. */
@@ -297,8 +297,6 @@ static CUresult alloc(struct context *c, uint64_t size, unsigned attach_flags, b
     mmu_look_for_handlers();
     quiet_lock(&uvm_lock);
     CUresult r = make_ready();
-    if (!r && uvm_exclusive && c && !exclusive_fits(1 + (unsigned)c->device->ordinal, size))
-        r = CUDA_ERROR_OUT_OF_MEMORY;
     if (!r && !(r = addresses_take(c, of_module, size, p))) describe(p, c, size, attach_flags, of_module);
     quiet_unlock(&uvm_lock);
     if (r) {

@@ -352,6 +352,30 @@ static void no_more_can_be_allocated_than_the_device_has(void)
     EXPECT(cuMemAllocManaged(&p, 16 * MIB, CU_MEM_ATTACH_GLOBAL), CUDA_ERROR_OUT_OF_MEMORY);
 }
 
+static size_t free_bytes(void)
+{
+    size_t free, total;
+    EXPECT(cuMemGetInfo(&free, &total), 0);
+    return free;
+}
+
+static void managed_memory_takes_the_devices_before_it_is_touched(void)
+{
+    CUdeviceptr small, large, other;
+    size_t before = free_bytes();
+    small = managed(64 << 10, CU_MEM_ATTACH_GLOBAL);
+    large = managed(40 * MIB, CU_MEM_ATTACH_GLOBAL);
+    EXPECT(before - free_bytes(), 42 * MIB);
+    EXPECT(cuMemAlloc(&other, 24 * MIB), CUDA_ERROR_OUT_OF_MEMORY);
+    poke(large, 1, NULL);
+    EXPECT(cuCtxSynchronize(), 0);
+    EXPECT(before - free_bytes(), 42 * MIB);
+    EXPECT(cuMemFree(small), 0);
+    EXPECT(cuMemFree(large), 0);
+    EXPECT(free_bytes(), before);
+    EXPECT(cuMemAlloc(&other, 40 * MIB), 0);
+}
+
 IN_CHILD(after_a_launch_the_host_may_not_touch_managed_memory, SIGSEGV)
 IN_CHILD(every_way_to_wait_gives_it_back, 0)
 IN_CHILD(what_is_attached_to_the_host_stays_with_it, 0)
@@ -368,6 +392,7 @@ IN_CHILD(devices_share_what_one_of_them_has, 0)
 IN_CHILD(memory_that_shares_a_block_has_one_owner_each, 0)
 IN_CHILD(memory_of_its_own_has_one_owner, 0)
 IN_CHILD(no_more_can_be_allocated_than_the_device_has, 0)
+IN_CHILD(managed_memory_takes_the_devices_before_it_is_touched, 0)
 
 int main(void)
 {
@@ -388,6 +413,7 @@ int main(void)
         cmocka_unit_test(test_memory_that_shares_a_block_has_one_owner_each),
         cmocka_unit_test(test_memory_of_its_own_has_one_owner),
         cmocka_unit_test(test_no_more_can_be_allocated_than_the_device_has),
+        cmocka_unit_test(test_managed_memory_takes_the_devices_before_it_is_touched),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
