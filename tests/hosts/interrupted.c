@@ -289,6 +289,7 @@ static void call_back(void)
 {
     CHECK(cuMemPrefetchAsync(beside, SIZE, on_device, 0, stream));
     CHECK(cuLaunchHostFunc(stream, on_stream, (void *)beside));
+    CHECK(cuStreamSynchronize(stream));
 }
 
 /* What the library says is said by who serves faults, too. */
