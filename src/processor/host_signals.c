@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -20,7 +21,7 @@ static _Atomic uint32_t server_cpu; /* where the service thread last was, plus 1
 static _Atomic uint32_t posted;     /* boxes posted and not taken */
 
 static _Thread_local bool passing __attribute__((tls_model("initial-exec")));
-static pid_t owner; /* a forked child has no managed memory */
+static const volatile char *has_memory; /* 1; in a forked child, which has no managed memory, 0 */
 
 /* ---- signals that are not ours */
 
@@ -100,7 +101,7 @@ static void on_segv(int number, siginfo_t *info, void *context)
     /* the system puts the context next to the return address */
     bool called = (char *)context != (char *)__builtin_frame_address(0) + 16;
 #endif
-    if (info->si_code == SEGV_ACCERR && address >= mmu.base && address < mmu.end && getpid() == owner) {
+    if (info->si_code == SEGV_ACCERR && address >= mmu.base && address < mmu.end && *has_memory) {
         const greg_t *registers = ((const ucontext_t *)context)->uc_mcontext.gregs;
         bool again = ask(address, registers[REG_ERR] & 2, (uint64_t)registers[REG_RIP]);
         errno = saved;
@@ -159,7 +160,11 @@ bool host_serve_signals(void)
 
 CUresult host_catch_signals(void)
 {
-    owner = getpid();
+    char *page = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
+    madvise(page, PAGE_BYTES, MADV_WIPEONFORK);
+    *page = 1;
+    has_memory = page;
     hook_install(on_segv);
     return CUDA_SUCCESS;
 }

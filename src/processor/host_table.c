@@ -60,41 +60,86 @@ uint64_t mmu_where(const struct mmu_fault *f)
     return last ? strtoull(last, NULL, 16) : 0;
 }
 
-/* A signal sent to it would not end the thread's fault: it faults within a system call, or blocks the signal. */
-static bool must_see_it_itself(int thread)
+/* What would end a thread's fault. */
+enum remedy {
+    NONE_NEEDED, /* it does not wait in one any more */
+    SIGNAL,
+    BAR /* it faults within a system call, or blocks the signal, or is no thread of this process */
+};
+
+static enum remedy remedy_for(int thread)
 {
     char text[4096] = "running";
     /* its fault is known a moment before it sleeps; "-1 ...": it sleeps, in no system call */
     for (unsigned k = 0; k < 1000 && !strncmp(text, "running", 7); k++)
-        if (!read_about(thread, "syscall", text, sizeof text)) break;
-    if (text[0] >= '0' && text[0] <= '9') return true;
+        if (!read_about(thread, "syscall", text, sizeof text)) return BAR;
+    if (text[0] != '-') return text[0] == 'r' ? NONE_NEEDED : BAR;
     const char *blocked = read_about(thread, "status", text, sizeof text) ? strstr(text, "SigBlk:") : NULL;
-    return blocked && strtoull(blocked + 7, NULL, 16) >> (SIGSEGV - 1) & 1;
+    return blocked && strtoull(blocked + 7, NULL, 16) >> (SIGSEGV - 1) & 1 ? BAR : SIGNAL;
 }
 
-/* Until the thread has seen it, the page cannot be touched by anybody. If it is too slow it faults again. */
-static void forbid(uint64_t page, int thread)
+static struct {
+    struct quiet_mutex lock;
+    unsigned permits;           /* how often mmu_permit was called */
+    _Atomic uint64_t page;      /* that nobody may touch, for a thread has to see that it may not; 0: none */
+} barred = { .lock = QUIET_MUTEX_INITIALIZER };
+
+unsigned host_permits(void)
+{
+    quiet_lock(&barred.lock);
+    unsigned n = barred.permits;
+    quiet_unlock(&barred.lock);
+    return n;
+}
+
+static void lift_bar(void)
+{
+    if (barred.page) mprotect((void *)barred.page, PAGE_BYTES, PROT_READ | PROT_WRITE);
+    barred.page = 0;
+}
+
+void mmu_permit(void)
+{
+    quiet_lock(&barred.lock);
+    barred.permits++;
+    lift_bar();
+    quiet_unlock(&barred.lock);
+}
+
+/* Until the thread has seen it, or somebody may touch it, the page cannot be touched by anybody. If the thread is too
+ * slow it faults again. */
+static void forbid(uint64_t page, int thread, unsigned permits)
 {
     char before[256], now[256];
     bool known = read_about(thread, "syscall", before, sizeof before);
-    if (mprotect((void *)page, PAGE_BYTES, PROT_NONE)) return;
+    quiet_lock(&barred.lock);
+    if (barred.permits == permits && !mprotect((void *)page, PAGE_BYTES, PROT_NONE)) barred.page = page;
+    quiet_unlock(&barred.lock);
     userfault_wake(mmu.tables[MMU_HOST].fd, page, PAGE_BYTES);
-    for (unsigned k = 0; k < 200 && known; k++)
+    for (unsigned k = 0; k < 200 && known && barred.page; k++)
         known = read_about(thread, "syscall", now, sizeof now) && (!strncmp(now, "running", 7) || !strcmp(now, before));
-    mprotect((void *)page, PAGE_BYTES, PROT_READ | PROT_WRITE);
+    quiet_lock(&barred.lock);
+    lift_bar();
+    quiet_unlock(&barred.lock);
 }
 
 /* The thread waits in its fault, which the signal ends; if its handler returns, it faults again.
  * The system lets nobody but itself claim SEGV_ACCERR as the reason; the address it passes on. */
-void host_fatal(const struct mmu_fault *f)
+static bool send_signal(const struct mmu_fault *f)
 {
     siginfo_t info = { .si_signo = SIGSEGV, .si_code = SI_QUEUE, .si_addr = (void *)f->address };
+    return !syscall(SYS_rt_tgsigqueueinfo, getpid(), f->thread, SIGSEGV, &info);
+}
+
+void host_fatal(const struct mmu_fault *f, unsigned permits)
+{
     uint64_t page = f->address & ~(uint64_t)(PAGE_BYTES - 1);
     unsigned char resident;
-    if (mincore((void *)page, PAGE_BYTES, &resident))
-        userfault_wake(mmu.tables[MMU_HOST].fd, page, PAGE_BYTES); /* removed meanwhile: the system says so */
-    else if (must_see_it_itself(f->thread))
-        forbid(page, f->thread);
-    else
-        syscall(SYS_rt_tgsigqueueinfo, getpid(), f->thread, SIGSEGV, &info);
+    enum remedy remedy = NONE_NEEDED;
+    /* removed meanwhile: the system says so; permitted meanwhile: it comes again */
+    if (!mincore((void *)page, PAGE_BYTES, &resident) && host_permits() == permits) remedy = remedy_for(f->thread);
+    if (remedy == BAR)
+        forbid(page, f->thread, permits);
+    else if (remedy == NONE_NEEDED || !send_signal(f))
+        userfault_wake(mmu.tables[MMU_HOST].fd, page, PAGE_BYTES);
 }

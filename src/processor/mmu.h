@@ -80,6 +80,9 @@ CUresult mmu_attach(unsigned p);
 /* Its process is gone. */
 void mmu_detach(unsigned p);
 
+/* The service function would permit the host more than before: what it said MMU_FATAL to is in nobody's way from now on. */
+void mmu_permit(void);
+
 /* What p may do with [va, va+size) from now on: page-granular, within one added range. Pages
  * without physical memory get it (zeros) when access is given. CUDA_ERROR_OUT_OF_MEMORY: blocks
  * before the one that failed may have got theirs. A device without a process has no entries;

@@ -81,17 +81,20 @@ enum mmu_verdict fault_serve(const struct mmu_fault *f, bool protected_page, boo
 /* ---- the host's */
 
 /* A thread may have gone on before its fault is looked at: another one's on the page was answered, and by
- * then the memory can be freed. So what is fatal has to come a second time, which it does at once. */
-static bool second_time(const struct mmu_fault *f)
+ * then the memory can be freed. So what is fatal has to come a second time, which it does at once, without
+ * that anything was permitted in between. */
+static bool second_time(const struct mmu_fault *f, unsigned permits)
 {
     static struct {
         uint64_t page, time;
         int thread;
+        unsigned permits;
     } seen[16];
     static unsigned newest;
     uint64_t page = f->address / PAGE_BYTES, now = now_ns();
     for (unsigned k = 0; k < 16; k++)
-        if (seen[k].thread == f->thread && seen[k].page == page && now - seen[k].time < 1000000000) {
+        if (seen[k].thread == f->thread && seen[k].page == page && seen[k].permits == permits &&
+            now - seen[k].time < 1000000000) {
             seen[k].thread = 0;
             return true;
         }
@@ -99,6 +102,7 @@ static bool second_time(const struct mmu_fault *f)
     seen[newest].page = page;
     seen[newest].time = now;
     seen[newest].thread = f->thread;
+    seen[newest].permits = permits;
     return false;
 }
 
@@ -107,7 +111,7 @@ static bool serve_host(void)
     struct userfault_event events[EVENTS];
     int fd = mmu.tables[MMU_HOST].fd;
     if (fd < 0) return host_serve_signals();
-    unsigned n = userfault_read(fd, events, EVENTS);
+    unsigned n = userfault_read(fd, events, EVENTS), permits = n ? host_permits() : 0;
     for (unsigned k = 0; k < n; k++) {
         struct mmu_fault f = { .processor = MMU_HOST,
                                .address = events[k].address,
@@ -115,8 +119,8 @@ static bool serve_host(void)
                                .thread = events[k].thread,
                                .pending = 1 };
         bool woken = false;
-        if (fault_serve(&f, events[k].protected_page, &woken) == MMU_FATAL && (!f.thread || second_time(&f)))
-            host_fatal(&f);
+        if (fault_serve(&f, events[k].protected_page, &woken) == MMU_FATAL && (!f.thread || second_time(&f, permits)))
+            host_fatal(&f, permits);
         else if (!woken)
             userfault_wake(fd, f.address & ~(uint64_t)(PAGE_BYTES - 1), PAGE_BYTES);
     }

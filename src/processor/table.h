@@ -121,7 +121,9 @@ void table_finish(struct table *t);
 
 /* host_table.c */
 CUresult host_open(void);
-void host_fatal(const struct mmu_fault *f);
+/* permits: host_permits before it was decided. */
+void host_fatal(const struct mmu_fault *f, unsigned permits);
+unsigned host_permits(void);
 
 /* host_signals.c */
 CUresult host_catch_signals(void);

@@ -216,6 +216,7 @@ void uvm_take_back(const void *stream)
     quiet_lock(&uvm_lock);
     struct loan *l = loan_of(stream);
     if (l) *l = loans[--loan_count];
+    if (l) mmu_permit();
     quiet_unlock(&uvm_lock);
 }
 
@@ -223,6 +224,7 @@ void uvm_host_function_begins(void)
 {
     quiet_lock(&uvm_lock);
     host_functions++;
+    mmu_permit();
     quiet_unlock(&uvm_lock);
 }
 
@@ -282,6 +284,7 @@ CUresult uvm_attach(uint64_t va, unsigned flags, const void *stream)
     if (p) {
         p->attached = flags;
         p->stream = stream;
+        mmu_permit();
         if (flags == CU_MEM_ATTACH_HOST)
             r = for_blocks_of(p, to_host);
         else if (!host_may_touch(p))

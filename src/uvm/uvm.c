@@ -297,7 +297,10 @@ static CUresult alloc(struct context *c, uint64_t size, unsigned attach_flags, b
     mmu_look_for_handlers();
     quiet_lock(&uvm_lock);
     CUresult r = make_ready();
-    if (!r && !(r = addresses_take(c, of_module, size, p))) describe(p, c, size, attach_flags, of_module);
+    if (!r && !(r = addresses_take(c, of_module, size, p))) {
+        describe(p, c, size, attach_flags, of_module);
+        mmu_permit(); /* it may share a page with what was freed */
+    }
     quiet_unlock(&uvm_lock);
     if (r) {
         heap_give(p);

@@ -4,6 +4,10 @@
 
 #include <faultline.h>
 
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+
 static const char kernels[] = PTX_HEADER PTX_POKE;
 static const char waiting[] = PTX_HEADER
     ".visible .entry wait(.param .u64 at) { .reg .pred %p; .reg .b32 %r; .reg .b64 %a; ld.param.u64 %a, [at];\n"
@@ -352,6 +356,38 @@ static void no_more_can_be_allocated_than_the_device_has(void)
     EXPECT(cuMemAllocManaged(&p, 16 * MIB, CU_MEM_ATTACH_GLOBAL), CUDA_ERROR_OUT_OF_MEMORY);
 }
 
+static _Atomic int rounds;
+static _Atomic bool over;
+
+/* Reads into managed memory all the time, whoever has it. */
+static void *read_into(void *at)
+{
+    int zeros = open("/dev/zero", O_RDONLY);
+    while (!over) {
+        ssize_t n = read(zeros, (char *)at + 2048, 8);
+        EXPECT(n == 8 || (n < 0 && errno == EFAULT), true);
+        rounds++;
+    }
+    close(zeros);
+    return NULL;
+}
+
+static void a_refused_system_call_is_in_nobodys_way(void)
+{
+    CUdeviceptr p = managed(4096, CU_MEM_ATTACH_GLOBAL);
+    pthread_t reader;
+    pthread_create(&reader, NULL, read_into, (void *)p);
+    for (uint32_t k = 0; k < 300; k++) {
+        int before = rounds;
+        poke(p, k, streams[0]);
+        while (rounds == before) usleep(1);
+        EXPECT(cuStreamSynchronize(streams[0]), 0);
+        EXPECT(*(volatile uint32_t *)p, k);
+    }
+    over = true;
+    pthread_join(reader, NULL);
+}
+
 static size_t free_bytes(void)
 {
     size_t free, total;
@@ -391,6 +427,7 @@ IN_CHILD(what_becomes_global_while_a_kernel_runs_is_not_the_hosts, SIGSEGV)
 IN_CHILD(devices_share_what_one_of_them_has, 0)
 IN_CHILD(memory_that_shares_a_block_has_one_owner_each, 0)
 IN_CHILD(memory_of_its_own_has_one_owner, 0)
+IN_CHILD(a_refused_system_call_is_in_nobodys_way, 0)
 IN_CHILD(no_more_can_be_allocated_than_the_device_has, 0)
 IN_CHILD(managed_memory_takes_the_devices_before_it_is_touched, 0)
 
@@ -412,6 +449,7 @@ int main(void)
         cmocka_unit_test(test_devices_share_what_one_of_them_has),
         cmocka_unit_test(test_memory_that_shares_a_block_has_one_owner_each),
         cmocka_unit_test(test_memory_of_its_own_has_one_owner),
+        cmocka_unit_test(test_a_refused_system_call_is_in_nobodys_way),
         cmocka_unit_test(test_no_more_can_be_allocated_than_the_device_has),
         cmocka_unit_test(test_managed_memory_takes_the_devices_before_it_is_touched),
     };

@@ -300,24 +300,6 @@ static void counters_know_all_of_the_fault_that_has_just_been_served(void)
     }
 }
 
-static void a_forked_child_has_no_managed_memory(void)
-{
-    CUdeviceptr p = managed(2 * MIB);
-    *(int *)p = 1;
-    for (int told = 0; told < 2; told++) {
-        if (told) EXPECT(madvise((void *)p, 2 * MIB, MADV_DOFORK), 0);
-        pid_t child = fork();
-        if (!child) {
-            *(volatile int *)p = 2;
-            _exit(0);
-        }
-        int status;
-        waitpid(child, &status, 0);
-        EXPECT(WIFSIGNALED(status) && (WTERMSIG(status) == SIGSEGV || WTERMSIG(status) == SIGBUS), true);
-        EXPECT(*(int *)p, 1);
-    }
-}
-
 /* ---- each in a process of its own */
 
 IN_CHILD(a_librarys_managed_variable_is_one_for_all_devices_and_the_host, 0)
@@ -332,7 +314,6 @@ IN_CHILD(system_calls_read_and_write_what_is_on_a_device, 0)
 IN_CHILD(a_preferred_node_is_the_memory_policy_of_its_pages, 0)
 IN_CHILD(a_fault_of_the_host_is_told_with_its_instruction, 0)
 IN_CHILD(counters_know_all_of_the_fault_that_has_just_been_served, 0)
-IN_CHILD(a_forked_child_has_no_managed_memory, 0)
 
 int main(void)
 {
@@ -349,7 +330,6 @@ int main(void)
         cmocka_unit_test(test_a_preferred_node_is_the_memory_policy_of_its_pages),
         cmocka_unit_test(test_a_fault_of_the_host_is_told_with_its_instruction),
         cmocka_unit_test(test_counters_know_all_of_the_fault_that_has_just_been_served),
-        cmocka_unit_test(test_a_forked_child_has_no_managed_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
