@@ -1,6 +1,7 @@
-/* Reads the simulated machine's description; see profile.h. */
+/* Reads the simulated machine's description, and what the environment says of it; see profile.h. */
 #include "base/profile.h"
 #include "base/log.h"
+#include "base/machine.h"
 #include "profile_data.h"
 
 #include <ctype.h>
@@ -9,8 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 enum { MOST_DEVICES = 16 };
 static const uint64_t CHUNK = 2ul << 20, MOST_MEMORY = 1ul << 40;
@@ -18,29 +17,16 @@ static const uint64_t CHUNK = 2ul << 20, MOST_MEMORY = 1ul << 40;
 /* "64M" and the like; false if it is no size. */
 static bool parse_size(const char *text, uint64_t *out)
 {
+    static const char units[] = "KMGT";
     char *end;
     errno = 0;
     unsigned long long v = strtoull(text, &end, 0);
     int shift = 0;
     if (end == text || errno || strchr(text, '-')) return false;
-    switch (toupper((unsigned char)*end)) {
-    case 'K':
-        shift = 10;
+    const char *unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
+    if (unit) {
+        shift = 10 * (int)(unit - units + 1);
         end++;
-        break;
-    case 'M':
-        shift = 20;
-        end++;
-        break;
-    case 'G':
-        shift = 30;
-        end++;
-        break;
-    case 'T':
-        shift = 40;
-        end++;
-        break;
-    default: break;
     }
     if (*end == 'i' || *end == 'I') end++;
     if (*end == 'B' || *end == 'b') end++;
@@ -75,18 +61,18 @@ static bool set_device(struct profile *p, const char *name, const char *value)
 {
     static const struct {
         const char *name;
-        int index;
-    } p2p[] = { { "p2p_performance_rank", 1 },
-                { "p2p_access", 2 },
-                { "p2p_native_atomics", 3 },
-                { "p2p_array_access", 4 },
-                { "p2p_only_partial_native_atomics", 5 } };
+        CUdevice_P2PAttribute attribute;
+    } p2p[] = { { "p2p_performance_rank", CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK },
+                { "p2p_access", CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED },
+                { "p2p_native_atomics", CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED },
+                { "p2p_array_access", CU_DEVICE_P2P_ATTRIBUTE_CUDA_ARRAY_ACCESS_SUPPORTED },
+                { "p2p_only_partial_native_atomics", CU_DEVICE_P2P_ATTRIBUTE_ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED } };
     if (!strcmp(name, "like")) return read_built_in(p, value);
     if (!strcmp(name, "name")) return snprintf(p->name, sizeof p->name, "%s", value) > 0;
     if (!strcmp(name, "memory")) return parse_size(value, &p->memory);
     for (size_t k = 0; k < sizeof p2p / sizeof *p2p; k++)
         if (!strcmp(name, p2p[k].name)) {
-            p->p2p[p2p[k].index] = atoi(value);
+            p->p2p[p2p[k].attribute] = atoi(value);
             return true;
         }
     return false;
@@ -142,101 +128,11 @@ static CUresult read_profile(struct profile *p)
     return line ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
-static uint64_t number_in(const char *path)
-{
-    unsigned long long v;
-    FILE *f = fopen(path, "re");
-    int n = f ? fscanf(f, "%llu", &v) : 0;
-    if (f) fclose(f);
-    return n == 1 ? v : UINT64_MAX;
-}
-
-static uint64_t left_in(const char *folder, const char *limit_name, const char *used_name)
-{
-    char path[1024];
-    snprintf(path, sizeof path, "%s/%s", folder, limit_name);
-    uint64_t limit = number_in(path);
-    snprintf(path, sizeof path, "%s/%s", folder, used_name);
-    uint64_t used = number_in(path);
-    return limit == UINT64_MAX || used == UINT64_MAX ? limit : used < limit ? limit - used : 0;
-}
-
-/* What a control group and those above it leave; group is its path as in /proc/self/cgroup. */
-static uint64_t left_in_group(const char *root, const char *group, const char *limit_name, const char *used_name)
-{
-    char folder[768];
-    uint64_t most = UINT64_MAX;
-    size_t top = strlen(root);
-    if (snprintf(folder, sizeof folder, "%s%s", root, group) >= (int)sizeof folder) folder[top] = 0;
-    for (;;) {
-        uint64_t left = left_in(folder, limit_name, used_name);
-        if (left < most) most = left;
-        char *slash = strrchr(folder + top, '/');
-        if (!slash) return most;
-        *slash = 0;
-    }
-}
-
-static bool lists_memory(const char *controllers)
-{
-    const char *at = strstr(controllers, "memory");
-    return at && (at == controllers || at[-1] == ',') && (!at[6] || at[6] == ',');
-}
-
-/* Lines of /proc/self/cgroup: "0::/path" (version 2), "4:cpu,memory:/path" (version 1). */
-static uint64_t left_in_groups(void)
-{
-    char line[768];
-    uint64_t most = UINT64_MAX;
-    FILE *f = fopen("/proc/self/cgroup", "re");
-    while (f && fgets(line, sizeof line, f)) {
-        line[strcspn(line, "\n")] = 0;
-        char *controllers = strchr(line, ':'), *group = controllers ? strchr(++controllers, ':') : NULL;
-        if (!group) continue;
-        *group++ = 0;
-        uint64_t left = UINT64_MAX;
-        if (!*controllers)
-            left = left_in_group("/sys/fs/cgroup", group, "memory.max", "memory.current");
-        else if (lists_memory(controllers))
-            left = left_in_group("/sys/fs/cgroup/memory", group, "memory.limit_in_bytes", "memory.usage_in_bytes");
-        if (left < most) most = left;
-    }
-    if (f) fclose(f);
-    return most;
-}
-
-/* What this process's own limits leave: memory is a file, which is mapped more than once. */
-static uint64_t left_in_limits(void)
-{
-    uint64_t most = UINT64_MAX;
-    struct rlimit l;
-    if (!getrlimit(RLIMIT_AS, &l) && l.rlim_cur != RLIM_INFINITY) most = l.rlim_cur / 8;
-    if (!getrlimit(RLIMIT_FSIZE, &l) && l.rlim_cur != RLIM_INFINITY && l.rlim_cur < most) most = l.rlim_cur;
-    return most;
-}
-
-/* What this machine can back: available memory and swap, control groups, limits. */
-static uint64_t backable(void)
-{
-    char line[128];
-    unsigned long long kib, available = 0, swap = 0;
-    FILE *f = fopen("/proc/meminfo", "re");
-    while (f && fgets(line, sizeof line, f)) {
-        if (sscanf(line, "MemAvailable: %llu", &kib) == 1) available = kib;
-        if (sscanf(line, "SwapFree: %llu", &kib) == 1) swap = kib;
-    }
-    if (f) fclose(f);
-    uint64_t most = f ? (available + swap) << 10 : (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-    uint64_t groups = left_in_groups(), limits = left_in_limits();
-    if (groups < most) most = groups;
-    return limits < most ? limits : most;
-}
-
 static CUresult read_environment(struct profile *p)
 {
     const char *devices = getenv("FAULTLINE_DEVICES"), *memory = getenv("FAULTLINE_VRAM");
     p->devices = 1;
-    p->host_memory = backable() / CHUNK * CHUNK;
+    p->host_memory = machine_room() / CHUNK * CHUNK;
     if (p->host_memory < 32 * CHUNK) p->host_memory = 32 * CHUNK;
     if (devices && *devices) {
         char *end;

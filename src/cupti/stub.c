@@ -9,7 +9,7 @@ static CUptiResult not_supported(const char *name)
 {
     const char *level = getenv("FAULTLINE_LOG");
     if (level && (!strcmp(level, "info") || !strcmp(level, "debug")))
-        fprintf(stderr, "faultline: %s is not supported\n", name);
+        fprintf(stderr, "faultline: %s is not implemented; it answers CUPTI_ERROR_NOT_SUPPORTED\n", name);
     return CUPTI_ERROR_NOT_SUPPORTED;
 }
 

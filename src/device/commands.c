@@ -168,7 +168,7 @@ static void launch(const struct command *c)
     uint32_t size = c->launch.params_size;
     uint8_t *params = g ? malloc(size + 64ul) : NULL;
     if (!params) {
-        fl_log(FL_LOG_ERROR, "out of memory for a launch");
+        fl_log(FL_LOG_ERROR, "the device process has no memory left for a launch");
         _exit(1);
     }
     for (uint32_t k = 0; k < size; k++) params[k] = control->params[(c->launch.params + k) % PARAM_BYTES];
@@ -206,8 +206,8 @@ static void apply(const struct command *c)
         break;
     case COMMAND_UNMAP: agent_unmap(c->map.va, c->map.size); break;
     case COMMAND_PROTECT: agent_protect(c->map.va, c->map.size, c->map.prot); break;
-    case COMMAND_MANAGE: managed_map(c->map.va, c->map.size, c->map.backing); break;
-    case COMMAND_MANAGED: managed_change(c->map.va, c->map.size, (int)c->map.prot); break;
+    case COMMAND_WINDOW: managed_map(c->map.va, c->map.size, c->map.backing); break;
+    case COMMAND_ENTRIES: managed_change(c->map.va, c->map.size, (int)c->map.prot); break;
     case COMMAND_MULTICAST: multimem_map(c->map.va, c->map.size, c->map.backing, c->map.offset, c->map.prot); break;
     case COMMAND_MULTICAST_END: multimem_unmap(c->map.va, c->map.size); break;
     case COMMAND_FORGET: agent_forget(c->map.backing); break;

@@ -56,7 +56,7 @@ void managed_map(uint64_t va, uint64_t size, uint64_t backing)
 
 void managed_change(uint64_t va, uint64_t size, int prot)
 {
-    if (prot == MANAGED_ZAP)
+    if (prot == ENTRIES_ZAP)
         madvise((void *)va, size, MADV_DONTNEED);
     else
         mprotect((void *)va, size, prot);

@@ -41,7 +41,7 @@ static void *memory(size_t size)
 {
     void *p = calloc(1, size);
     if (p) return p;
-    fl_log(FL_LOG_ERROR, "out of memory for multicast addresses");
+    fl_log(FL_LOG_ERROR, "the device process has no memory left for multicast addresses");
     _exit(1);
 }
 

@@ -7,7 +7,7 @@
 
 CUresult device_attach(struct table *t, struct processor *p)
 {
-    CUresult r = processor_manage(p, mmu.base, mmu.end - mmu.base, mmu.memory, &t->position);
+    CUresult r = window_command(p, mmu.base, mmu.end - mmu.base, mmu.memory, &t->position);
     if (r) return r;
     /* the service thread may be asleep already */
     atomic_store(&p->control->need_bell, 1);
@@ -20,7 +20,7 @@ CUresult device_attach(struct table *t, struct processor *p)
     return CUDA_SUCCESS;
 }
 
-bool device_ready(struct table *t) { return processor_applied(t->processor, t->position); }
+bool device_ready(struct table *t) { return commands_applied(t->processor, t->position); }
 
 static void wake_agent(struct control *c)
 {
@@ -61,6 +61,6 @@ static void ask(struct processor *p, uint64_t va, uint64_t size, int prot)
 void device_change(struct table *t, uint64_t va, uint64_t size, int prot)
 {
     bool by_ring = t->settling || !processor_busy(t->processor);
-    if (by_ring && processor_managed(t->processor, va, size, prot, &t->position)) return;
+    if (by_ring && entries_command(t->processor, va, size, prot, &t->position)) return;
     if (device_ready(t)) ask(t->processor, va, size, prot);
 }

@@ -38,15 +38,17 @@ void printf_unlock(void);
 /* start.c: the running process of a device, NULL: none. */
 struct processor *processor_of(unsigned ordinal);
 
-/* submit.c: into the ring; with the lock. */
+/* submit.c */
+/* Into the ring at once; with the lock. */
 CUresult page_command_now(struct processor *p, enum command_kind kind, uint64_t va, uint64_t size,
                           const struct backing *b, uint64_t offset, unsigned prot);
-/* submit.c: managed memory. *position: where in the ring the command is. */
-CUresult processor_manage(struct processor *p, uint64_t va, uint64_t size, const struct backing *b, uint64_t *position);
-/* False: somebody has the lock, who may have been interrupted by what waits for the caller (quiet.h). */
-bool processor_managed(struct processor *p, uint64_t va, uint64_t size, int prot, uint64_t *position);
+/* The window of managed memory is there. *position, here and below: where in the ring the command is. */
+CUresult window_command(struct processor *p, uint64_t va, uint64_t size, const struct backing *b, uint64_t *position);
+/* Entries in the window become prot. False: somebody has the lock, who may have been interrupted by what waits for the
+ * caller (quiet.h). */
+bool entries_command(struct processor *p, uint64_t va, uint64_t size, int prot, uint64_t *position);
 /* Waits until the device has applied all up to position; false: it is dead. */
-bool processor_applied(struct processor *p, uint64_t position);
+bool commands_applied(struct processor *p, uint64_t position);
 
 /* table.c: p is about to run; its page table comes to permit no more than it may. */
 void table_settle(struct processor *p);

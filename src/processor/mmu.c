@@ -2,6 +2,7 @@
  * and table.h for the books. */
 #include "processor/mmu.h"
 #include "base/log.h"
+#include "base/machine.h"
 #include "base/numa.h"
 #include "base/userfault.h"
 #include "processor/host_hook.h"
@@ -10,6 +11,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -31,24 +33,15 @@ static char *map_large(const struct backing *memory)
     return at;
 }
 
-/* A quarter of the memory that this process may have. */
-static uint64_t quarter_of_memory(void)
-{
-    unsigned long long bytes = (unsigned long long)sysconf(_SC_PHYS_PAGES) * PAGE_BYTES, limit;
-    FILE *f = fopen("/sys/fs/cgroup/memory.max", "re");
-    if (f && fscanf(f, "%llu", &limit) == 1 && limit < bytes) bytes = limit;
-    if (f) fclose(f);
-    return bytes / 4;
-}
-
-/* A process may have 65530 mappings, or what the administrator says; most are to be left to the program. */
+/* A process may have so many mappings, or what the administrator says; most are to be left to the program. */
 static unsigned share_of_mappings(void)
 {
-    unsigned most = 65530;
+    enum { BY_DEFAULT = 65530, SHARE_MOST = BY_DEFAULT / 8 * 3 };
+    unsigned most = BY_DEFAULT;
     FILE *f = fopen("/proc/sys/vm/max_map_count", "re");
-    if (f && fscanf(f, "%u", &most) != 1) most = 65530;
+    if (f && fscanf(f, "%u", &most) != 1) most = BY_DEFAULT;
     if (f) fclose(f);
-    return most / 8 * 3 < 24000 ? most / 8 * 3 : 24000;
+    return most / 8 * 3 < SHARE_MOST ? most / 8 * 3 : SHARE_MOST;
 }
 
 CUresult mmu_init(const struct backing *memory, uint64_t base, mmu_service *service)
@@ -60,7 +53,7 @@ CUresult mmu_init(const struct backing *memory, uint64_t base, mmu_service *serv
     mmu.end = base + memory->size;
     mmu.service = service;
     mmu.alias = map_large(memory);
-    mmu.large_most = quarter_of_memory();
+    mmu.large_most = machine_memory() / 4;
     mmu.pieces_most = share_of_mappings();
     CUresult r = host_open();
     mmu.tables[MMU_HOST].attached = !r;
@@ -98,7 +91,7 @@ CUresult mmu_add(uint64_t va, uint64_t size)
         (host->signals || !(error = userfault_register(host->fd, va, size))))
         return CUDA_SUCCESS;
     if (here != MAP_FAILED) munmap(here, size);
-    fl_log(FL_LOG_ERROR, "managed memory cannot be mapped at 0x%llx (error %d)", (unsigned long long)va, error);
+    fl_log(FL_LOG_ERROR, "managed memory cannot be mapped at 0x%llx: %s", (unsigned long long)va, strerror(error));
     return error == ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_OPERATING_SYSTEM;
 }
 
@@ -186,8 +179,7 @@ CUresult mmu_set(unsigned p, uint64_t va, uint64_t size, enum mmu_access access)
     if (p == MMU_HOST) host_check_handler();
     quiet_lock(&t->lock);
     for (uint64_t at = va, next; t->attached && at < va + size && !r; at = next) {
-        next = (at / BLOCK_BYTES + 1) * BLOCK_BYTES;
-        if (next > va + size) next = va + size;
+        next = piece_end(at, va + size);
         struct leaf *l = access == MMU_NONE ? leaf_find(p, at) : leaf_make(p, at);
         if (!l) {
             if (access != MMU_NONE) r = CUDA_ERROR_OUT_OF_MEMORY;
@@ -211,8 +203,7 @@ void mmu_take_late(unsigned p, uint64_t va, uint64_t size)
     struct table *t = &mmu.tables[p];
     quiet_lock(&t->lock);
     for (uint64_t at = va, next; t->attached && at < va + size; at = next) {
-        next = (at / BLOCK_BYTES + 1) * BLOCK_BYTES;
-        if (next > va + size) next = va + size;
+        next = piece_end(at, va + size);
         struct leaf *l = leaf_find(p, at);
         unsigned first = page_of(at), end = first + (unsigned)((next - at) / PAGE_BYTES);
         if (l) leaf_forbid_late(t, l, first, end);
@@ -248,8 +239,7 @@ bool mmu_next_access(unsigned p, struct mmu_access_note *n)
 void mmu_discard(uint64_t va, uint64_t size)
 {
     for (uint64_t at = va, next; at < va + size; at = next) {
-        next = (at / BLOCK_BYTES + 1) * BLOCK_BYTES;
-        if (next > va + size) next = va + size;
+        next = piece_end(at, va + size);
         unsigned first = page_of(at), end = first + (unsigned)((next - at) / PAGE_BYTES);
         if (block_find(at)) block_punched(block_find(at), first, end);
         for (unsigned n = 0; block_find(at) && n < MMU_PROCESSORS; n++) {

@@ -70,7 +70,7 @@ static bool is_stranger(int thread)
 static void note_descriptor(void *arg, int thread, uint64_t descriptor)
 {
     struct kept *k = arg;
-    uint64_t page = descriptor & ~(uint64_t)(PAGE_BYTES - 1);
+    uint64_t page = page_start(descriptor);
     if (!descriptor) k->unknown |= !is_stranger(thread);
     if (page + TASK_DESCRIPTOR <= k->va || page >= k->end) return;
     if (k->count == KEPT_MOST) {
@@ -123,7 +123,7 @@ static void serve_one(const struct userfault_event *e)
     struct mmu_fault f = {
         .processor = MMU_HOST, .address = e->address, .write = e->write, .thread = e->thread, .pending = 1
     };
-    uint64_t page = e->address & ~(uint64_t)(PAGE_BYTES - 1);
+    uint64_t page = page_start(e->address);
     bool woken = false;
     atomic_store(&serving, page);
     if (!atomic_exchange(&awake, 1)) futex_wake(&awake, 1);
@@ -159,7 +159,7 @@ static void *rescue(void *arg)
         uint64_t page = atomic_load(&serving);
         if (page && atomic_load(&served) == before) {
             grant(page);
-            while (userfault_read(mmu.ordinary_fd, &e, 1)) grant(e.address & ~(uint64_t)(PAGE_BYTES - 1));
+            while (userfault_read(mmu.ordinary_fd, &e, 1)) grant(page_start(e.address));
         }
         idle = atomic_load(&served) == before && !page ? idle + 1 : 0;
         if (idle < IDLE_ROUNDS) continue;
@@ -242,8 +242,7 @@ static CUresult for_leaves(unsigned number, uint64_t va, uint64_t size, bool mak
     CUresult r = CUDA_SUCCESS;
     quiet_lock(&t->lock);
     for (uint64_t at = va, next; at < va + size; at = next) {
-        next = (at / BLOCK_BYTES + 1) * BLOCK_BYTES;
-        if (next > va + size) next = va + size;
+        next = piece_end(at, va + size);
         struct leaf *l = make ? leaf_make(number, at) : leaf_find(number, at);
         if (l) f(t, l, page_of(at), page_of(at) + (unsigned)((next - at) / PAGE_BYTES));
         if (!l && make) r = CUDA_ERROR_OUT_OF_MEMORY;

@@ -16,29 +16,36 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-enum { RING_SLOTS = 1024, CHANNELS = 4096, MARKS = 4096, PARAM_BYTES = 1 << 20, PRINTF_DEFAULT = 8650752,
-       WORKERS_MOST = 256 };
+enum { RING_SLOTS = 1024, CHANNELS = 4096, MARKS = 4096, PARAM_BYTES = 1 << 20, WORKERS_MOST = 256 };
+enum { PRINTF_DEFAULT = 8650752 }; /* bytes; CU_LIMIT_PRINTF_FIFO_SIZE of an H200 */
 /* How long an idle worker, and a thread of the host that waits, looks before it sleeps: the host
  * for longer than a worker that slept takes to wake up, or it would have to be woken up as well. */
 enum { SPIN_NS = 50000, HOST_SPIN_NS = 200000 };
 
-enum command_kind { COMMAND_MAP, COMMAND_UNMAP, COMMAND_PROTECT, COMMAND_FORGET, COMMAND_LAUNCH, COMMAND_MARK, COMMAND_STOP,
-    COMMAND_MANAGE, /* the window of managed memory: mapped, no entries */
-    COMMAND_MANAGED, /* as struct page_request */
-    COMMAND_MULTICAST, /* one more member's memory behind multicast addresses */
-    COMMAND_MULTICAST_END,
-    COMMAND_WAIT, /* what comes behind it in its channel waits until another channel has done `awaited.seq` */
+/* What it does, and which of command's members it uses. Those with seq are in their channel's order. */
+enum command_kind {
+    COMMAND_MAP,                   /* map: all of it */
+    COMMAND_UNMAP, COMMAND_PROTECT, /* map: va, size, prot */
+    COMMAND_FORGET,                /* map: backing, which nothing shows any more */
+    COMMAND_LAUNCH,                /* launch; seq */
+    COMMAND_MARK,                  /* seq: the time at which it is reached */
+    COMMAND_STOP,
+    COMMAND_WINDOW,                /* map: the window of managed memory is there, without entries */
+    COMMAND_ENTRIES,               /* map: va, size, prot, as in struct page_request: managed memory's entries */
+    COMMAND_MULTICAST,             /* map: one more member's memory behind multicast addresses */
+    COMMAND_MULTICAST_END,         /* map: va, size */
+    COMMAND_WAIT,                  /* awaited; seq: what comes behind it waits until another channel has done awaited.seq */
 };
 
 struct command {
     enum command_kind kind;
     uint32_t channel;
-    uint64_t seq;                  /* in the channel: LAUNCH, MARK, WAIT */
+    uint64_t seq;
     union {
         struct {
             uint64_t va, size, backing, offset;
             uint32_t prot;
-        } map; /* UNMAP and PROTECT use its va, size, prot; FORGET its backing */
+        } map;
         struct {
             uint64_t sms[4];
             uint64_t image, symbols, heap, heap_size, gridid, params;          /* params: position in the byte ring */
@@ -81,7 +88,7 @@ struct access_notes {
 
 /* What the host wants of managed memory's entries while kernels run: whichever thread of the device first
  * moves taken on to posted does it and then sets done. The host posts the next one after that. */
-enum { MANAGED_ZAP = -1 };         /* prot: the entries go; otherwise what mprotect is given */
+enum { ENTRIES_ZAP = -1 };         /* prot: the entries go; otherwise what mprotect is given */
 struct page_request {
     _Alignas(64) _Atomic uint32_t posted, taken, done;
     _Atomic uint32_t asleep;       /* the host waits for done */

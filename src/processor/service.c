@@ -122,7 +122,7 @@ static bool serve_host(void)
         if (fault_serve(&f, events[k].protected_page, &woken) == MMU_FATAL && (!f.thread || second_time(&f, permits)))
             host_fatal(&f, permits);
         else if (!woken)
-            userfault_wake(fd, f.address & ~(uint64_t)(PAGE_BYTES - 1), PAGE_BYTES);
+            userfault_wake(fd, page_start(f.address), PAGE_BYTES);
     }
     return n > 0;
 }

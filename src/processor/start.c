@@ -57,11 +57,18 @@ static CUresult wait_for_start(struct processor *p)
     int n;
     while ((n = poll(&ready, 1, START_MS)) < 0 && errno == EINTR)
         ;
-    if (n <= 0 || !receive_hello(p)) return CUDA_ERROR_OPERATING_SYSTEM;
+    if (n <= 0 || !receive_hello(p)) {
+        if (n)
+            fl_log(FL_LOG_ERROR, "the process of device %d ended before it was ready", p->ordinal);
+        else
+            fl_log(FL_LOG_ERROR, "the process of device %d is not ready after %d seconds: this machine is too busy",
+                   p->ordinal, START_MS / 1000);
+        return CUDA_ERROR_OPERATING_SYSTEM;
+    }
     p->pid = p->control->device_pid;
     p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
     if (p->pidfd >= 0) return CUDA_SUCCESS;
-    fl_log(FL_LOG_ERROR, "a device process cannot be watched here: pidfd_open: %s", strerror(errno));
+    fl_log(FL_LOG_ERROR, "a device process cannot be watched: pidfd_open: %s (Linux 5.3 or newer has it)", strerror(errno));
     return CUDA_ERROR_OPERATING_SYSTEM;
 }
 

@@ -105,7 +105,7 @@ CUresult page_command_now(struct processor *p, enum command_kind kind, uint64_t 
 /* Access must be gone from a running device on return. */
 static void revoke_now(struct processor *p, enum command_kind kind)
 {
-    if (kind != COMMAND_MAP && kind != COMMAND_MANAGE && processor_busy(p)) wait_applied(p);
+    if (kind != COMMAND_MAP && kind != COMMAND_WINDOW && processor_busy(p)) wait_applied(p);
 }
 
 static CUresult page_command(struct processor *p, enum command_kind kind, uint64_t va, uint64_t size,
@@ -118,14 +118,14 @@ static CUresult page_command(struct processor *p, enum command_kind kind, uint64
     return r;
 }
 
-CUresult processor_manage(struct processor *p, uint64_t va, uint64_t size, const struct backing *b, uint64_t *position)
+CUresult window_command(struct processor *p, uint64_t va, uint64_t size, const struct backing *b, uint64_t *position)
 {
-    CUresult r = page_command(p, COMMAND_MANAGE, va, size, b, 0, 0);
+    CUresult r = page_command(p, COMMAND_WINDOW, va, size, b, 0, 0);
     *position = atomic_load(&p->control->head);
     return r;
 }
 
-bool processor_managed(struct processor *p, uint64_t va, uint64_t size, int prot, uint64_t *position)
+bool entries_command(struct processor *p, uint64_t va, uint64_t size, int prot, uint64_t *position)
 {
     for (unsigned k = 0; pthread_mutex_trylock(&p->lock); k++) {
         if (k == LOCK_TRIES) return false;
@@ -133,7 +133,7 @@ bool processor_managed(struct processor *p, uint64_t va, uint64_t size, int prot
     }
     struct command *c = slot_begin(p);
     if (c) {
-        c->kind = COMMAND_MANAGED;
+        c->kind = COMMAND_ENTRIES;
         c->map.prot = (uint32_t)prot;
         c->map.va = va;
         c->map.size = size;
@@ -144,7 +144,7 @@ bool processor_managed(struct processor *p, uint64_t va, uint64_t size, int prot
     return true;
 }
 
-bool processor_applied(struct processor *p, uint64_t position)
+bool commands_applied(struct processor *p, uint64_t position)
 {
     for (unsigned rounds = 0; atomic_load(&p->control->tail) < position;)
         if (!pause_for_device(p, &rounds)) return false;
@@ -161,6 +161,7 @@ CUresult processor_unmap(struct processor *p, uint64_t va, uint64_t size)
 {
     return page_command(p, COMMAND_UNMAP, va, size, NULL, 0, 0);
 }
+
 CUresult processor_multicast(struct processor *p, uint64_t va, uint64_t size, const struct backing *b, uint64_t offset,
                              unsigned prot, unsigned team)
 {
@@ -306,36 +307,32 @@ uint64_t processor_launch(struct processor *p, uint32_t channel, const struct la
     return seq;
 }
 
-uint64_t processor_mark(struct processor *p, uint32_t channel)
+/* A command in its channel's order that needs no more than that. */
+static uint64_t channel_command(struct processor *p, const struct command *command)
 {
     uint64_t seq = 0;
     pthread_mutex_lock(&p->lock);
     struct command *c = slot_begin(p);
     if (c) {
-        c->kind = COMMAND_MARK;
-        c->channel = channel;
-        c->seq = seq = ++p->submitted[channel];
+        *c = *command;
+        c->seq = seq = ++p->submitted[c->channel];
         slot_end(p, true);
     }
     pthread_mutex_unlock(&p->lock);
     return seq;
 }
 
+uint64_t processor_mark(struct processor *p, uint32_t channel)
+{
+    return channel_command(p, &(struct command){ .kind = COMMAND_MARK, .channel = channel });
+}
+
 uint64_t processor_wait_for(struct processor *p, uint32_t channel, uint32_t awaited, uint64_t seq)
 {
-    uint64_t own = 0;
-    pthread_mutex_lock(&p->lock);
-    struct command *c = slot_begin(p);
-    if (c) {
-        c->kind = COMMAND_WAIT;
-        c->channel = channel;
-        c->seq = own = ++p->submitted[channel];
-        c->awaited.channel = awaited;
-        c->awaited.seq = seq;
-        slot_end(p, true);
-    }
-    pthread_mutex_unlock(&p->lock);
-    return own;
+    const struct command c = { .kind = COMMAND_WAIT,
+                               .channel = channel,
+                               .awaited = { .channel = awaited, .seq = seq } };
+    return channel_command(p, &c);
 }
 
 uint64_t processor_mark_time(struct processor *p, uint32_t channel, uint64_t seq)

@@ -1,24 +1,13 @@
-/* The books of page tables and how they become true; see table.h. */
+/* The books of page tables and how they become true; see table.h. Physical
+ * memory is pages.c's. */
 #include "processor/table.h"
 #include "base/heap.h"
 #include "base/log.h"
 #include "base/userfault.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
-
-/* Missing in the headers of some systems we build on. */
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
-#ifndef MADV_COLLAPSE
-#define MADV_COLLAPSE 25
-#endif
-
-/* Making a large page of small ones costs as much as a few migrations of the block without it. */
-enum { COLLAPSE_AT = 6 };
 
 struct mmu mmu = { .tables = { [0 ... MMU_PROCESSORS - 1] = { .lock = QUIET_MUTEX_INITIALIZER, .fd = -1 } } };
 
@@ -85,7 +74,7 @@ struct leaf *leaf_make(unsigned number, uint64_t va)
     if (!b || b->leaf[number]) return b ? b->leaf[number] : NULL;
     struct leaf *l = heap_take(sizeof *l);
     if (!l) return NULL;
-    l->va = va & ~(uint64_t)(BLOCK_BYTES - 1);
+    l->va = block_start(va);
     if ((l->next = t->leaves)) t->leaves->link = &l->next;
     l->link = &t->leaves;
     t->leaves = l;
@@ -170,7 +159,7 @@ void table_finish(struct table *t)
     bool there = (open.lo == open.hi && close.lo == close.hi) || !t->processor || device_ready(t);
     if (open.lo != open.hi && there) userfault_unregister(t->fd, open.lo, open.hi - open.lo);
     if (close.lo != close.hi && there) userfault_register(t->fd, close.lo, close.hi - close.lo);
-    if (zap.lo != zap.hi && t->processor) device_change(t, zap.lo, zap.hi - zap.lo, MANAGED_ZAP);
+    if (zap.lo != zap.hi && t->processor) device_change(t, zap.lo, zap.hi - zap.lo, ENTRIES_ZAP);
     if (zap.lo != zap.hi && !t->processor && in_window(zap.lo))
         madvise((void *)zap.lo, zap.hi - zap.lo, MADV_DONTNEED);
     else if (zap.lo != zap.hi && !t->processor)
@@ -188,64 +177,6 @@ static void put_off_protect(struct table *t, uint64_t va, uint64_t size, enum mm
     if (t->protect_as != access) table_finish(t);
     t->protect_as = access;
     put_off(t, &t->protect, va, size);
-}
-
-/* Physical memory for [va, va+size), zeros where there was none. */
-static CUresult populate(uint64_t va, uint64_t size)
-{
-    int r;
-    while ((r = fallocate(memory_fd(va), FALLOC_FL_KEEP_SIZE, (off_t)(va - memory_base(va)), (off_t)size)) &&
-           errno == EINTR)
-        ;
-    return r ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
-}
-
-CUresult leaf_populate(const struct leaf *l, unsigned page)
-{
-    return populate(l->va + (uint64_t)page * PAGE_BYTES, PAGE_BYTES);
-}
-
-/* The first page of a block brings all of it, as one large page, where there are large pages and plenty of
- * memory: 512 small ones take five times as long to make, and ten times as long to take away again. */
-static void begin_block(struct block *b, uint64_t va)
-{
-    unsigned char resident = 0;
-    if (!in_window(va)) return;
-    char *alias = mmu.alias + (va - mmu.base);
-    if (atomic_load(&b->begun) || atomic_exchange(&b->begun, true)) return;
-    if (!mmu.alias || atomic_load(&mmu.large_bytes) >= mmu.large_most) return;
-    if (madvise(alias, PAGE_BYTES, MADV_POPULATE_WRITE)) return;
-    if (!mincore(alias + BLOCK_BYTES - PAGE_BYTES, PAGE_BYTES, &resident) && resident & 1) {
-        atomic_fetch_add(&mmu.large_bytes, BLOCK_BYTES);
-        atomic_store(&b->large, true);
-        atomic_store(&b->populated, true);
-    } else {
-        atomic_store(&mmu.large_bytes, UINT64_MAX / 2);
-    }
-    madvise(alias, BLOCK_BYTES, MADV_DONTNEED);
-}
-
-void block_punched(struct block *b, unsigned first, unsigned end)
-{
-    atomic_store(&b->populated, false);
-    if (first || end != BLOCK_PAGES) return;
-    if (atomic_exchange(&b->large, false)) atomic_fetch_sub(&mmu.large_bytes, BLOCK_BYTES);
-    atomic_store(&b->begun, false);
-}
-
-/* The block's pages exist; small ones become a large one when that has been worth it for some time. */
-static CUresult populate_block(struct block *b, uint64_t va)
-{
-    begin_block(b, va);
-    if (!atomic_load(&b->populated)) {
-        CUresult r = populate(va, BLOCK_BYTES);
-        if (r) return r;
-        atomic_store(&b->populated, true);
-    }
-    if (mmu.alias && !atomic_load(&b->large) && atomic_load(&b->opened) < COLLAPSE_AT &&
-        atomic_fetch_add(&b->opened, 1) + 1 == COLLAPSE_AT)
-        madvise(mmu.alias + (va - mmu.base), BLOCK_BYTES, MADV_COLLAPSE);
-    return CUDA_SUCCESS;
 }
 
 /* va: where what was asked of the system begins. */
@@ -272,7 +203,7 @@ static CUresult enter(struct table *t, uint64_t va, uint64_t size, bool writable
     if (error == EFAULT) {
         va += done;
         size -= done;
-        begin_block(block_find(va), va & ~(uint64_t)(BLOCK_BYTES - 1));
+        block_begin(block_find(va), block_start(va));
         CUresult r = populate(va, size);
         if (r) return r;
         error = userfault_enter(watcher(t, va), va, size, writable, &done, &stepped);
@@ -303,7 +234,7 @@ static CUresult change(struct table *t, uint64_t va, uint64_t size, enum mmu_acc
 
 static CUresult open_leaf(struct table *t, struct leaf *l)
 {
-    CUresult r = populate_block(block_find(l->va), l->va);
+    CUresult r = block_populate(block_find(l->va), l->va);
     if (r) return r;
     set_open(t, l, true);
     fill(&l->has_read, &l->has_write, 0, BLOCK_PAGES, MMU_WRITE);

@@ -94,9 +94,15 @@ static inline struct block *block_find(uint64_t va)
     struct group *g = slot ? atomic_load(slot) : NULL;
     return g ? &g->block[(va - memory_base(va)) / BLOCK_BYTES % GROUP_BLOCKS] : NULL;
 }
-/* Physical memory of pages [first, end) of the block goes. */
-void block_punched(struct block *b, unsigned first, unsigned end);
 static inline unsigned page_of(uint64_t va) { return (unsigned)(va / PAGE_BYTES % BLOCK_PAGES); }
+static inline uint64_t page_start(uint64_t va) { return va / PAGE_BYTES * PAGE_BYTES; }
+static inline uint64_t block_start(uint64_t va) { return va / BLOCK_BYTES * BLOCK_BYTES; }
+/* Where the part of [at, end) that lies in at's block ends. */
+static inline uint64_t piece_end(uint64_t at, uint64_t end)
+{
+    uint64_t next = (at / BLOCK_BYTES + 1) * BLOCK_BYTES;
+    return next < end ? next : end;
+}
 
 /* table.c; under the table's lock */
 struct leaf *leaf_find(unsigned number, uint64_t va);
@@ -110,14 +116,23 @@ void leaf_believe(const struct table *t, struct leaf *l, unsigned page, bool pro
 void leaf_lose(const struct table *t, struct leaf *l, unsigned first, unsigned end);
 /* The leaf, about to be dropped, has nothing that the next one there would not expect. table_finish completes it. */
 void leaf_clean(struct table *t, struct leaf *l);
-/* There is physical memory for the page. */
-CUresult leaf_populate(const struct leaf *l, unsigned page);
 /* The page table comes to permit what the leaf may, for pages [first, end): at once, or, where an
  * idle device would lose something, when it is settled. table_finish completes it. */
 CUresult leaf_apply(struct table *t, struct leaf *l, unsigned first, unsigned end);
 /* A device's leaf permits nothing there, once it is settled. */
 void leaf_forbid_late(struct table *t, struct leaf *l, unsigned first, unsigned end);
 void table_finish(struct table *t);
+
+/* pages.c */
+/* Physical memory for [va, va+size), zeros where there was none. CUDA_ERROR_OUT_OF_MEMORY. */
+CUresult populate(uint64_t va, uint64_t size);
+CUresult leaf_populate(const struct leaf *l, unsigned page);
+/* Some page of the block, which begins at va, is about to get physical memory: all of it does, if as one large page. */
+void block_begin(struct block *b, uint64_t va);
+/* All of it has; small pages become a large one when that has been worth it for some time. CUDA_ERROR_OUT_OF_MEMORY. */
+CUresult block_populate(struct block *b, uint64_t va);
+/* The physical memory of pages [first, end) of the block is gone. */
+void block_punched(struct block *b, unsigned first, unsigned end);
 
 /* host_table.c */
 CUresult host_open(void);
@@ -134,7 +149,7 @@ void host_check_handler(void);
 
 /* device_table.c */
 CUresult device_attach(struct table *t, struct processor *p);
-/* prot: MANAGED_ZAP or mprotect's. */
+/* prot: ENTRIES_ZAP or mprotect's. */
 void device_change(struct table *t, uint64_t va, uint64_t size, int prot);
 /* The device has made what entries need, on return; false: it is dead. */
 bool device_ready(struct table *t);
