@@ -9,15 +9,14 @@ typedef CUresult block_effect(struct block *b, const struct mask *pages, unsigne
 static CUresult for_blocks(const struct range *r, block_effect *effect, unsigned p)
 {
     CUresult e = CUDA_SUCCESS;
-    for (uint64_t va = r->start; va < r->end && !e; va = (va / WINDOW_BYTES + 1) * WINDOW_BYTES) {
-        struct window *w = window_at(va, false);
-        for (struct block *b = w ? w->blocks : NULL; b && !e; b = b->next) {
+    uint64_t va = r->start;
+    for (struct window *w; !e && (w = window_next(&va, r->end));)
+        for (struct block *b = w->blocks; b && !e; b = b->next) {
             if (b->range != r) continue;
             struct mask pages = mask_region(b->region);
             e = effect(b, &pages, p);
             block_check(b);
         }
-    }
     return e;
 }
 

@@ -171,12 +171,12 @@ static CUresult lend_block(struct block *b, unsigned to, const void *stream)
 static CUresult lend_all(unsigned to, const void *stream)
 {
     CUresult r = CUDA_SUCCESS;
-    for (struct range *g = range_first(); g && !r; g = range_next(g))
-        for (uint64_t va = g->start; va < g->end && !r; va = (va / WINDOW_BYTES + 1) * WINDOW_BYTES) {
-            struct window *w = window_at(va, false);
-            for (struct block *b = w ? w->blocks : NULL; b && !r; b = b->next)
+    for (struct range *g = range_first(); g && !r; g = range_next(g)) {
+        uint64_t va = g->start;
+        for (struct window *w; !r && (w = window_next(&va, g->end));)
+            for (struct block *b = w->blocks; b && !r; b = b->next)
                 if (b->range == g) r = lend_block(b, to, stream);
-        }
+    }
     return r;
 }
 
@@ -264,14 +264,13 @@ static CUresult for_blocks_of(const struct piece *p, CUresult (*f)(struct block 
 {
     CUresult r = CUDA_SUCCESS;
     uint64_t start = page_down(p->a.base), end = p->a.base + p->a.size + PAGE_BYTES - 1;
-    for (uint64_t va = start; va < end && !r; va = (va / WINDOW_BYTES + 1) * WINDOW_BYTES) {
-        struct window *w = window_at(va, false);
-        for (struct block *b = w ? w->blocks : NULL; b && !r; b = b->next) {
+    uint64_t va = start;
+    for (struct window *w; !r && (w = window_next(&va, end));)
+        for (struct block *b = w->blocks; b && !r; b = b->next) {
             struct mask pages = mask_region(block_overlap(b, start, end));
             r = f(b, &pages);
             block_check(b);
         }
-    }
     return r;
 }
 

@@ -13,10 +13,13 @@ extern _Atomic bool uvm_unsettled;              /* some device has faulted since
 /* CLOCK_MONOTONIC, ns. */
 uint64_t uvm_now(void);
 
+static inline uint64_t page_down(uint64_t va) { return va / PAGE_BYTES * PAGE_BYTES; }
+static inline uint64_t page_up(uint64_t va) { return page_down(va + PAGE_BYTES - 1); }
+static inline unsigned page_of(uint64_t va) { return (unsigned)(va % WINDOW_BYTES / PAGE_BYTES); }
+static inline bool is_managed(uint64_t va) { return va >= space_managed_base() && va < space_managed_end(); }
+
 /* --- range.c --- */
-CUresult range_init(void);
-uint64_t range_place(uint64_t size);           /* a free address, 0: none */
-CUresult range_init_ordinary(void);            /* for memory that is not managed */
+uint64_t range_place(uint64_t size);                                      /* a free address, 0: none */
 struct range *range_new(struct managed *m, uint64_t start, uint64_t end); /* without policy */
 void range_drop(struct range *r);              /* it has no blocks */
 /* The lowest that ends above va: of managed ones, or of others, as va is. NULL: none. */
@@ -31,15 +34,22 @@ struct range *range_at(uint64_t va);           /* or NULL */
  * differ in the way that `differs` tells. */
 typedef bool range_differs(const struct range *r, const void *arg);
 CUresult range_split(uint64_t start, uint64_t end, range_differs *differs, const void *arg);
+
+/* --- windows.c --- */
+CUresult windows_init(void);
 struct window *window_at(uint64_t va, bool create);
+/* The first of [*va, end) that there is, NULL: none; *va is behind it. */
+struct window *window_next(uint64_t *va, uint64_t end);
+/* From va, a window's beginning, on, whole windows that do not exist are discarded. Up to which, or where there is no memory. */
+uint64_t windows_discard(uint64_t va, uint64_t end);
+void windows_remove(uint64_t start, uint64_t end);
 /* The block that holds the page; NULL: there is none (create: no memory). Of memory that is not managed none is made. */
 struct block *block_at(uint64_t va, bool create);
 /* [start, end), as far as it lies in the window. */
 struct block *block_make(struct window *w, struct range *r, uint64_t start, uint64_t end);
-void block_remove(struct block *b);            /* its window too, if there is nothing else in it */
-static inline uint64_t page_down(uint64_t va) { return va / PAGE_BYTES * PAGE_BYTES; }
-static inline uint64_t page_up(uint64_t va) { return page_down(va + PAGE_BYTES - 1); }
-static inline unsigned page_of(uint64_t va) { return (unsigned)(va % WINDOW_BYTES / PAGE_BYTES); }
+/* Ends at page; the next one begins there. */
+CUresult block_split(struct block *low, unsigned page);
+void block_remove(struct block *b); /* its window too, if there is nothing else in it */
 /* The part of [start, end) that lies in b. */
 struct region block_overlap(const struct block *b, uint64_t start, uint64_t end);
 

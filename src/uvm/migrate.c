@@ -56,20 +56,25 @@ static CUresult prefetch_one_of_several(struct block *b, const struct mask *page
     return block_bring(b, pages, to, true);
 }
 
-/* Calls f for each block of [va, va+size), making those that do not exist. */
+/* Calls f for what of [*at, end) lies in one block, which is made if it does not exist; *at is behind it. */
 typedef CUresult block_action(struct block *b, const struct mask *pages, unsigned p);
+static CUresult for_block(uint64_t *at, uint64_t end, block_action *f, unsigned p)
+{
+    struct block *b = block_at(*at, true);
+    if (!b) return range_at(*at) ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_VALUE;
+    struct region part = block_overlap(b, *at, end);
+    struct mask pages = mask_region(part);
+    *at = b->window->va + (uint64_t)part.outer * PAGE_BYTES;
+    return f(b, &pages, p);
+}
+
 static CUresult for_all_blocks(uint64_t va, uint64_t size, block_action *f, unsigned p)
 {
-    uint64_t start = page_down(va), end = page_up(va + size);
+    uint64_t at = page_down(va), end = page_up(va + size);
     CUresult r = CUDA_SUCCESS;
-    for (uint64_t at = start; at < end && !r;) {
+    while (at < end && !r) {
         uvm_enter();
-        struct block *b = block_at(at, true);
-        struct region part = { 0, 0 };
-        if (b) part = block_overlap(b, start, end);
-        struct mask pages = mask_region(part);
-        r = b ? f(b, &pages, p) : range_at(at) ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_VALUE;
-        if (b) at = b->window->va + (uint64_t)part.outer * PAGE_BYTES;
+        r = for_block(&at, end, f, p);
         uvm_leave();
     }
     return r;
@@ -105,7 +110,18 @@ static CUresult discard_block(struct block *b, const struct mask *pages, unsigne
     return CUDA_SUCCESS;
 }
 
-CUresult uvm_discard(uint64_t va, uint64_t size) { return for_all_blocks(va, size, discard_block, CPU); }
+CUresult uvm_discard(uint64_t va, uint64_t size)
+{
+    uint64_t at = page_down(va), end = page_up(va + size);
+    CUresult r = CUDA_SUCCESS;
+    while (at < end && !r) {
+        uvm_enter();
+        at = windows_discard(at, end);
+        if (at < end) r = for_block(&at, end, discard_block, CPU);
+        uvm_leave();
+    }
+    return r;
+}
 
 /* ---- the copy engine: requests of 1 MiB, each as many faults at once as pages are missing */
 

@@ -54,8 +54,7 @@ static CUresult begin_window(uint64_t start, uint64_t end)
 
 CUresult ordinary_begin(uint64_t start, uint64_t end)
 {
-    CUresult r = range_init_ordinary();
-    if (!r) r = ordinary_cover(start, end);
+    CUresult r = ordinary_cover(start, end);
     for (uint64_t at = start, next; at < end && !r; at = next) {
         next = (at / WINDOW_BYTES + 1) * WINDOW_BYTES;
         if (next > end) next = end;

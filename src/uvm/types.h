@@ -99,6 +99,7 @@ struct chunk {
 struct window {
     uint64_t va;
     bool ordinary;                 /* not managed (ordinary.c) */
+    bool discarded;                /* all of it was when it had no blocks: they begin so */
     struct block *blocks;          /* by pages */
     struct chunk *chunk[PROCESSORS];
     /* How often a chunk was taken for it, of one processor, since that last got something done (mmu_progress was `since`). */

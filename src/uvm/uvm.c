@@ -232,7 +232,7 @@ void uvm_init(bool (*runs)(const void *stream))
 static CUresult make_ready(void)
 {
     if (ready) return CUDA_SUCCESS;
-    CUresult r = range_init();
+    CUresult r = windows_init();
     if (r) return r;
     if (!watching && (r = thread_start(watch_pins, NULL, THREAD_STACK))) return r;
     watching = true;

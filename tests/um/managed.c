@@ -300,6 +300,42 @@ static void counters_know_all_of_the_fault_that_has_just_been_served(void)
     }
 }
 
+static long resident_kib(void)
+{
+    char line[256];
+    long kib = 0;
+    FILE *f = fopen("/proc/self/status", "r");
+    while (f && fgets(line, sizeof line, f))
+        if (!strncmp(line, "VmRSS:", 6)) kib = strtol(line + 6, NULL, 10);
+    if (f) fclose(f);
+    return kib;
+}
+
+static void a_tebibyte_costs_nothing_until_it_is_touched(void)
+{
+    CUstream s;
+    CUmemLocation device = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0 };
+    size_t size = (size_t)1 << 40;
+    int v;
+    EXPECT(cuStreamCreate(&s, CU_STREAM_DEFAULT), 0);
+    *(int *)managed(4) = 1;
+    EXPECT(cuMemDiscardBatchAsync(&(CUdeviceptr){ managed(MIB) }, &(size_t){ MIB }, 1, 0, s), 0);
+    EXPECT(cuStreamSynchronize(s), 0);
+    long before = resident_kib();
+    CUdeviceptr p = managed(size);
+    for (CUmem_advise what = CU_MEM_ADVISE_SET_READ_MOSTLY; what <= CU_MEM_ADVISE_UNSET_ACCESSED_BY; what++)
+        EXPECT(cuMemAdvise(p, size, what, device), 0);
+    EXPECT(cuMemRangeGetAttribute(&v, 4, CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION, p, size), 0);
+    EXPECT(cuStreamAttachMemAsync(s, p, 0, CU_MEM_ATTACH_GLOBAL), 0);
+    EXPECT(cuMemDiscardBatchAsync(&p, &size, 1, 0, s), 0);
+    EXPECT(cuStreamSynchronize(s), 0);
+    EXPECT(resident_kib() - before < 1024, true);
+    poke(p + size / 2, 7);
+    EXPECT(cuCtxSynchronize(), 0);
+    EXPECT(*(uint32_t *)(p + size / 2), 7);
+    EXPECT(cuMemFree(p), 0);
+}
+
 /* ---- each in a process of its own */
 
 IN_CHILD(a_librarys_managed_variable_is_one_for_all_devices_and_the_host, 0)
@@ -314,6 +350,7 @@ IN_CHILD(system_calls_read_and_write_what_is_on_a_device, 0)
 IN_CHILD(a_preferred_node_is_the_memory_policy_of_its_pages, 0)
 IN_CHILD(a_fault_of_the_host_is_told_with_its_instruction, 0)
 IN_CHILD(counters_know_all_of_the_fault_that_has_just_been_served, 0)
+IN_CHILD(a_tebibyte_costs_nothing_until_it_is_touched, 0)
 
 int main(void)
 {
@@ -330,6 +367,7 @@ int main(void)
         cmocka_unit_test(test_a_preferred_node_is_the_memory_policy_of_its_pages),
         cmocka_unit_test(test_a_fault_of_the_host_is_told_with_its_instruction),
         cmocka_unit_test(test_counters_know_all_of_the_fault_that_has_just_been_served),
+        cmocka_unit_test(test_a_tebibyte_costs_nothing_until_it_is_touched),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
