@@ -16,7 +16,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern char **environ;
 enum { STACK = 64 << 10 };
 
 /* The application's ThreadSanitizer, if it has one, takes clone for fork. */

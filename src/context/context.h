@@ -9,10 +9,10 @@
 #ifndef FL_CONTEXT_CONTEXT_H
 #define FL_CONTEXT_CONTEXT_H
 
+#include "base/objects.h"
 #include "base/profile.h"
 #include "processor/processor.h"
 #include "space/vram.h"
-#include "base/objects.h"
 #include <cuda.h>
 #include <pthread.h>
 #include <stdatomic.h>

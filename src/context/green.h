@@ -4,8 +4,8 @@
 #ifndef FL_CONTEXT_GREEN_H
 #define FL_CONTEXT_GREEN_H
 
-#include "context/context.h"
 #include "base/objects.h"
+#include "context/context.h"
 
 enum { SM_MOST = 256 };
 struct sm_set {

@@ -71,8 +71,8 @@ void agent_forget(uint64_t backing)
 
 static int protection(uint32_t prot)
 {
-    return (prot & 1 ? PROT_READ : 0) | (prot & 2 ? PROT_READ | PROT_WRITE : 0) |
-           (prot & 4 ? PROT_READ | PROT_EXEC : 0);
+    return (prot & PROT_DEVICE_READ ? PROT_READ : 0) | (prot & PROT_DEVICE_WRITE ? PROT_READ | PROT_WRITE : 0) |
+           (prot & PROT_DEVICE_EXEC ? PROT_READ | PROT_EXEC : 0);
 }
 
 static void fatal_mapping(const char *what, uint64_t va, uint64_t size)
@@ -95,7 +95,7 @@ static void split(uint64_t at)
 {
     struct mapping *m = from(at), *rest;
     if (!m || m->va >= at) return;
-    if (!(rest = malloc(sizeof *rest))) _exit(1);
+    if (!(rest = malloc(sizeof *rest))) fatal_mapping("keep account of", m->va, m->size);
     *rest = *m;
     m->size = at - m->va;
     rest->va = at;
@@ -154,7 +154,7 @@ void agent_make_private(void)
     struct mapping *m;
     RB_FOREACH(m, mappings, &mappings)
     {
-        const struct known *k = m->prot & 2 ? find_known(m->backing) : NULL;
+        const struct known *k = m->prot & PROT_DEVICE_WRITE ? find_known(m->backing) : NULL;
         /* without a copy of its own the child would write to everybody's */
         if (k && mmap((void *)m->va, m->size, protection(m->prot), MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, k->fd,
                       (off_t)m->offset) == MAP_FAILED)

@@ -25,7 +25,6 @@ struct kernel_code {
 struct frame {
     struct fl_block b;
     struct kernel_code code;
-    uint32_t rounded;              /* threads rounded up to whole warps */
     uint32_t ended;
     bool uniform;                  /* threads 0 .. live-1 are ready at the same segment, the others have ended */
     uint32_t live;

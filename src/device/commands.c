@@ -162,15 +162,19 @@ static bool is_told(const struct grid *g, uint32_t params_size)
     return false;
 }
 
+static void *memory(size_t size)
+{
+    void *p = calloc(1, size);
+    if (p) return p;
+    fl_log(FL_LOG_ERROR, "the device process has no memory left for a launch");
+    _exit(1);
+}
+
 static void launch(const struct command *c)
 {
-    struct grid *g = calloc(1, sizeof *g);
     uint32_t size = c->launch.params_size;
-    uint8_t *params = g ? malloc(size + 64ul) : NULL;
-    if (!params) {
-        fl_log(FL_LOG_ERROR, "the device process has no memory left for a launch");
-        _exit(1);
-    }
+    struct grid *g = memory(sizeof *g);
+    uint8_t *params = memory(size + 64ul);
     for (uint32_t k = 0; k < size; k++) params[k] = control->params[(c->launch.params + k) % PARAM_BYTES];
     atomic_store(&control->params_tail, c->launch.params + size);
     g->code.image = (const struct fl_image *)c->launch.image;
@@ -197,6 +201,19 @@ static void launch(const struct command *c)
     enqueue(g);
 }
 
+/* A mark, or a wait for another channel: no grid, but it has its turn as one. */
+static void enqueue_point(const struct command *c)
+{
+    struct grid *g = memory(sizeof *g);
+    g->channel = c->channel;
+    g->seq = c->seq;
+    if (c->kind == COMMAND_WAIT) {
+        g->awaited = c->awaited.channel;
+        g->awaited_seq = c->awaited.seq;
+    }
+    enqueue(g);
+}
+
 static void apply(const struct command *c)
 {
     switch (c->kind) {
@@ -212,24 +229,8 @@ static void apply(const struct command *c)
     case COMMAND_MULTICAST_END: multimem_unmap(c->map.va, c->map.size); break;
     case COMMAND_FORGET: agent_forget(c->map.backing); break;
     case COMMAND_LAUNCH: launch(c); break;
-    case COMMAND_MARK: {
-        struct grid *g = calloc(1, sizeof *g);
-        if (!g) _exit(1);
-        g->channel = c->channel;
-        g->seq = c->seq;
-        enqueue(g);
-        break;
-    }
-    case COMMAND_WAIT: {
-        struct grid *g = calloc(1, sizeof *g);
-        if (!g) _exit(1);
-        g->channel = c->channel;
-        g->seq = c->seq;
-        g->awaited = c->awaited.channel;
-        g->awaited_seq = c->awaited.seq;
-        enqueue(g);
-        break;
-    }
+    case COMMAND_MARK:
+    case COMMAND_WAIT: enqueue_point(c); break;
     case COMMAND_STOP: _exit(0);
     }
 }

@@ -7,8 +7,10 @@
 #include "processor/ring.h"
 #include <signal.h>
 
+/* main.c */
 extern struct control *control;
-extern int host_socket, host_bell;
+extern int host_socket;            /* to the host: the hello, then backings from it, then a byte when a kernel has failed */
+extern int host_bell;              /* eventfd of the host's service thread */
 
 /* commands.c */
 bool commands_take(void);          /* takes what the ring holds, if nobody else is at it; true if there was something */
@@ -18,14 +20,17 @@ pid_t commands_fork(void);         /* between two commands: the child finds all 
 /* layout.c: keeps this process's own mappings within PROCESSOR_PRIVATE. First of all; may start the program anew. */
 void layout_apply(int argc, char **argv);
 
-/* agent.c: the page table */
+/* agent.c: the page table. prot: PROT_DEVICE_*. Where the system refuses, this process ends. */
 void agent_map(uint64_t va, uint64_t size, uint64_t backing, uint64_t offset, uint32_t prot);
 void agent_unmap(uint64_t va, uint64_t size);
 void agent_protect(uint64_t va, uint64_t size, uint32_t prot);
 /* No mapping shows the backing any more, and its descriptor goes. */
 void agent_forget(uint64_t backing);
-/* In a forked child: every writable mapping becomes a private copy of itself. */
+/* At addresses of this process's own choice: physical memory that no kernel knows by its address. */
+void *agent_map_anywhere(uint64_t size, uint64_t backing, uint64_t offset);
+/* In a forked child: every writable mapping becomes a private copy of itself; the same for one mapped anywhere. */
 void agent_make_private(void);
+void agent_remap_private(void *at, uint64_t size, uint64_t backing, uint64_t offset);
 
 /* managed.c: managed memory's part of it */
 void managed_open(void);           /* before there are other threads */
@@ -34,24 +39,19 @@ bool managed_hello(void);
 void managed_map(uint64_t va, uint64_t size, uint64_t backing);
 /* What is mapped there permits nothing until the host makes entries. */
 void managed_watch(uint64_t va, uint64_t size);
+/* prot: ENTRIES_ZAP or mprotect's. */
 void managed_change(uint64_t va, uint64_t size, int prot);
 /* Does what the host has asked for, if nobody else is at it. Async-signal-safe. */
 bool managed_requests(void);
-/* A probe is about to access memory; the host is told if it is managed. */
-void managed_accessed(struct fl_block *b, uint64_t address, uint32_t write);
-/* A kernel begins of which that is told. */
+/* A kernel begins whose accesses are told of; a probe of it is about to access memory, which is told if it is managed. */
 void managed_begins(void);
+void managed_accessed(struct fl_block *b, uint64_t address, uint32_t write);
 /* In a signal handler: true if it was a fault that has been served, the access is to be tried again. */
 bool managed_fault(const siginfo_t *info, bool write);
 /* The same for a kernel's access to the application's ordinary memory, which the host may make known. */
 bool pageable_fault(const siginfo_t *info, bool write);
 /* In a forked child, whose memory is private: no faults are served, access to the page at address faults. */
 void managed_make_private(uint64_t address);
-
-/* At addresses of this process's own choice: physical memory that no kernel knows by its address. */
-void *agent_map_anywhere(uint64_t size, uint64_t backing, uint64_t offset);
-/* In a forked child: the same memory, private. */
-void agent_remap_private(void *at, uint64_t size, uint64_t backing, uint64_t offset);
 
 /* multimem.c: which memories lie behind the addresses of a multicast object. prot: see processor_multicast */
 void multimem_map(uint64_t va, uint64_t size, uint64_t backing, uint64_t offset, uint32_t prot);
@@ -61,15 +61,18 @@ enum { MULTIMEM_MEMBERS = 16 };
 /* Where [address, address + bytes) is in each member's memory, if it is there in all and permitted; else 0. */
 uint32_t multimem_members(uint64_t address, uint32_t bytes, bool write, uint64_t out[MULTIMEM_MEMBERS]);
 
-/* multistore.c. In a signal handler: an access to address faulted that wrote. True: it was an ordinary store to a
- * multicast address, and is being done. */
+/* multistore.c */
+void multimem_store_install(void); /* process-wide */
+/* In a signal handler: an access to address faulted that wrote. True: it was an ordinary store to a multicast address,
+ * and is being done. */
 bool multimem_store_fault(void *context, uint64_t address);
-void multimem_store_install(void);
 
 /* printf.c */
 void printf_mute(void);            /* in a forked child: what kernels print has been printed */
-/* rt.c */
+
+/* rt.c: what compiled kernels call */
 extern const struct fl_rt runtime;
+
 /* fault.c */
 void fault_handlers_install(void); /* process-wide */
 void fault_thread_begin(void);     /* the worker's alternate stack */
@@ -79,7 +82,7 @@ enum block_outcome fault_guarded_run(struct frame *f);
 bool fault_guarded_batch(struct frame *f, uint64_t count);
 /* The worker's block has failed; explains and reports. */
 void fault_report(enum fault_kind kind);
-/* Ends the kernel that the calling worker runs, from within it. */
+/* Ends the kernel that the calling worker runs, from within it. text may be NULL. */
 void fault_raise(enum fault_kind kind, uint32_t thread, uint32_t line, const char *text) __attribute__((noreturn));
 /* The rest of it, after fiber_abandon. */
 void fault_go_on(void) __attribute__((noreturn));

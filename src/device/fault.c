@@ -16,6 +16,9 @@
 #include <unistd.h>
 
 enum { STACK = 64 << 10, EXPLAIN_MS = 2000 };
+/* How far from what it belongs to an address may be: a shared array's negative index; a frame larger than the guard
+ * page, and what the kernel pushed before it. */
+enum { BELOW_SHARED = 64 << 10, BELOW_STACK = 1 << 20, WITHIN_STACK = 64 << 10, GUARD = 8 << 10 };
 
 static _Thread_local sigjmp_buf escape;
 static _Thread_local volatile bool guarded;
@@ -41,7 +44,7 @@ static const char *space_of(uint64_t address)
 {
     const struct fl_block *b = &worker.frame->b;
     uint64_t shared = (uint64_t)b->shared;
-    if (address + 65536 >= shared && address < shared + b->shared_window_size) return "shared";
+    if (address + BELOW_SHARED >= shared && address < shared + b->shared_window_size) return "shared";
     if (address >= b->local_lo && address < b->local_hi) return "local";
     return "global";
 }
@@ -67,8 +70,8 @@ static void on_signal(int number, siginfo_t *info, void *context)
         worker.frame->fibers.running = false;
         place_of_fiber(&caught);
     }
-    if (caught.address_known && caught.address + (1 << 20) >= worker.stack_lo - 8192 &&
-        caught.address < worker.stack_lo + 65536)
+    if (caught.address_known && caught.address + BELOW_STACK >= worker.stack_lo - GUARD &&
+        caught.address < worker.stack_lo + WITHIN_STACK)
         caught.kind = FAULT_STACK;
     siglongjmp(escape, 1);
 }

@@ -1,6 +1,7 @@
 /* Stacks of threads and the way from one to the next; see fiber.h. */
 #include "device/fiber.h"
 #include "device/device.h"
+#include "device/rt.h"
 
 #include <sys/mman.h>
 

@@ -7,7 +7,9 @@
 
 static const uint64_t WINDOW = 5ull << 30, SMALL_WINDOW = 1 << 20; /* address space behind a shared window */
 
-/* ---- frames */
+/* Bytes of the arrays that a waiting thread has an entry in: op_a, op_b, op_c, op_result; op_mask; state; op_pred,
+ * status, arrived_at. */
+enum { ARRAYS = 4 * 8 + 4 + 2 + 3 };
 
 static bool grow(char **p, uint64_t *have, uint64_t want)
 {
@@ -60,7 +62,6 @@ bool frame_prepare(struct frame *f, const struct kernel_code *code, const uint32
     f->code = *code;
     memcpy(b->ntid, block, sizeof b->ntid);
     b->nthreads = n;
-    f->rounded = r;
     b->dynamic_shared = k->static_shared;
     b->dynamic_shared_size = dynamic_shared;
     b->total_shared_size = k->static_shared + dynamic_shared;
@@ -72,7 +73,7 @@ bool frame_prepare(struct frame *f, const struct kernel_code *code, const uint32
     b->stack_lo = b->stack_stride = 0;
     if (k->nsegments == 1) return true;
     bool whole = k->flags & FL_KERNEL_WHOLE;
-    if (!grow(&f->arrays, &f->arrays_size, r * (whole ? 56ull : 48ull)) ||
+    if (!grow(&f->arrays, &f->arrays_size, r * (uint64_t)(whole ? ARRAYS + sizeof *f->fibers.sp : ARRAYS)) ||
         !grow(&f->context, &f->context_size, (uint64_t)k->context * n + 64) ||
         !grow(&f->local, &f->local_size, (uint64_t)k->local * n + 64) ||
         (k->flags & FL_KERNEL_MATRIX && !grow(&f->matrix, &f->matrix_size, r * 4ull * FL_MATRIX_WORDS)))

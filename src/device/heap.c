@@ -3,6 +3,7 @@
  * piece goes on where the last one ended: it seldom has far to go. */
 #include "device/device.h"
 #include "base/futex.h"
+#include "device/rt.h"
 
 struct heap {
     _Atomic uint32_t lock;
@@ -12,10 +13,8 @@ struct heap {
 struct piece {
     uint64_t size /* with this header */, used;
 };
-enum { USED = 0x46415553u, FREE = 0x45455246u, FIRST = 64 };
-
-uint64_t device_malloc(struct fl_block *b, uint64_t size);
-void device_free(struct fl_block *b, uint64_t address);
+enum { USED = 0x46415553u, FREE = 0x45455246u }; /* as unlikely in damaged memory as any other numbers */
+enum { FIRST = 64 };                             /* offset of the first piece, behind struct heap */
 
 static void unlock(struct heap *h) { atomic_store(&h->lock, 0); }
 

@@ -17,7 +17,6 @@ enum { SANITIZED = 1 }; /* which has a layout of its own */
 enum { SANITIZED = 0 };
 #endif
 
-extern char **environ;
 static const uint64_t TOP = 0x7ffffffff000;
 enum { STACK = 8 << 20 };
 

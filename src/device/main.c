@@ -15,6 +15,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+enum { PAUSE_LEAST = 500000, PAUSE_RUNNING = 2000000, PAUSE_MOST = 100000000 }; /* ns: 0.5 ms; 2 ms; 0.1 s */
+
 struct control *control;
 int host_socket = 4, host_bell = 5;
 
@@ -23,8 +25,7 @@ int host_socket = 4, host_bell = 5;
 static void *relieve(void *arg)
 {
     (void)arg;
-    const uint64_t least = 500000, most_running = 2000000, most = 100000000;
-    uint64_t pause = least, active = 0;
+    uint64_t pause = PAUSE_LEAST, active = 0;
     for (;;) {
         uint32_t seen = atomic_load(&control->agent_bell);
         if (managed_requests()) active = now_ns();
@@ -40,8 +41,8 @@ static void *relieve(void *arg)
         atomic_store(&control->agent_asleep, 0);
         bool running = atomic_load(&control->running);
         bool took = running && commands_take();
-        uint64_t longest = running ? most_running : most;
-        pause = took ? least : pause * 2 < longest ? pause * 2 : longest;
+        uint64_t longest = running ? PAUSE_RUNNING : PAUSE_MOST;
+        pause = took ? PAUSE_LEAST : pause * 2 < longest ? pause * 2 : longest;
     }
     return NULL;
 }

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/message.h"
 #include "base/userfault.h"
+#include "processor/processor.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -48,7 +49,7 @@ void managed_watch(uint64_t va, uint64_t size)
 void managed_map(uint64_t va, uint64_t size, uint64_t backing)
 {
     /* what is mapped is mapped for reading and writing: a child that makes it private wants that */
-    agent_map(va, size, backing, 0, 3);
+    agent_map(va, size, backing, 0, PROT_DEVICE_READ | PROT_DEVICE_WRITE);
     managed_watch(va, size);
     control->managed_base = va;
     control->managed_end = va + size;

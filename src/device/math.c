@@ -1,17 +1,13 @@
 /* What compiled kernels call for arithmetic (src/ptx/rt_math.h). Directed
  * rounding of singles and doubles is the processor's, under another rounding
  * mode; everything narrower is rounded here, once, from an exact value. */
-#include "ptx/rt_math.h"
+#include "device/rt.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <xmmintrin.h>
-
-#define PROTOTYPE(name, sig, ret, params) ret fl_math_##name params;
-FL_RT_MATH(PROTOTYPE)
-#undef PROTOTYPE
 
 static unsigned enter(uint32_t mode)
 {

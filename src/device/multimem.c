@@ -7,17 +7,14 @@
  * change makes a new one; what it replaces goes when no kernel runs. */
 #include "device/device.h"
 #include "base/log.h"
-#include "ptx/rt_math.h"
+#include "device/rt.h"
+#include "processor/processor.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#define PROTOTYPE(name, sig, ret, params) ret fl_math_##name params;
-FL_RT_MATH(PROTOTYPE)
-#undef PROTOTYPE
 
 /* A piece of one member's memory behind multicast addresses. */
 struct piece {
@@ -126,7 +123,9 @@ uint32_t multimem_members(uint64_t address, uint32_t bytes, bool write, uint64_t
     uint32_t found = 0, team = 0;
     for (size_t k = 0; t && k < t->count && found < MULTIMEM_MEMBERS; k++) {
         const struct piece *p = t->pieces[k];
-        if (address < p->va || address - p->va > p->size - bytes || !(p->prot & (write ? 2 : 3))) continue;
+        if (address < p->va || address - p->va > p->size - bytes ||
+            !(p->prot & (write ? PROT_DEVICE_WRITE : PROT_DEVICE_READ | PROT_DEVICE_WRITE)))
+            continue;
         out[found++] = (uint64_t)p->bytes + (address - p->va);
         team = p->team;
     }

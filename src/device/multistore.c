@@ -68,15 +68,19 @@ static const unsigned char *read_prefixes(const unsigned char *p, struct prefixe
     return p + (o->map == 1 ? 1 : 2);
 }
 
-/* Whether the instruction only stores: moves of general and vector registers, whole, masked, narrowed or in part. */
+/* Whether the instruction only stores: moves of general and vector registers, whole, masked, narrowed or in part. The
+ * opcode maps are those of Intel's manual, volume 2, appendix A. */
 static bool stores(const struct prefixes *o, unsigned opcode)
 {
-    static const unsigned char moves[] = { 0x11, 0x13, 0x17, 0x29, 0x2b, 0x7f, 0xc3, 0xd6, 0xe7 },
-                               parts[] = { 0x14, 0x15, 0x16, 0x17, 0x19, 0x1b, 0x1d, 0x39, 0x3b };
+    /* movups, movlps, movhps, movaps, movntps, movdqa, movnti, movq, movntdq */
+    static const unsigned char moves[] = { 0x11, 0x13, 0x17, 0x29, 0x2b, 0x7f, 0xc3, 0xd6, 0xe7 };
+    /* pextrb, pextrw, pextrd, extractps, vextractf128, vextractf32x8, vcvtps2ph, vextracti128, vextracti32x8 */
+    static const unsigned char parts[] = { 0x14, 0x15, 0x16, 0x17, 0x19, 0x1b, 0x1d, 0x39, 0x3b };
     switch (o->map) {
-    case 0: return !o->rep && !o->rep_ne && (opcode == 0x88 || opcode == 0x89 || opcode == 0xc6 || opcode == 0xc7);
-    case 1: return (opcode == 0x7e && !o->rep) || memchr(moves, (int)opcode, sizeof moves);
-    case 2:
+    case 0: /* mov */
+        return !o->rep && !o->rep_ne && (opcode == 0x88 || opcode == 0x89 || opcode == 0xc6 || opcode == 0xc7);
+    case 1: /* 7e: movd */ return (opcode == 0x7e && !o->rep) || memchr(moves, (int)opcode, sizeof moves);
+    case 2: /* vmaskmovps, vmaskmovpd, vpmaskmov; vpmov*, which narrow */
         return (o->vex && (opcode == 0x2e || opcode == 0x2f || opcode == 0x8e)) ||
                (o->evex && o->rep && opcode >= 0x10 && opcode <= 0x35 && (opcode & 15) <= 5);
     case 3: return memchr(parts, (int)opcode, sizeof parts);

@@ -1,6 +1,7 @@
 /* printf of kernels: the format's conversions one by one, each with the next
  * argument of the packed buffer, into text that the host shows later. */
 #include "device/device.h"
+#include "device/rt.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -1,21 +1,11 @@
 /* What compiled kernels may call (src/ptx/abi.h): errors and time. printf is in
  * printf.c, malloc in heap.c, arithmetic in math.c. */
-#include "device/device.h"
+#include "device/rt.h"
 #include "base/futex.h"
+#include "device/device.h"
 
 #include <stdio.h>
 #include <string.h>
-
-#define PROTOTYPE(name, sig, ret, params) ret fl_math_##name params;
-FL_RT_MATH(PROTOTYPE)
-#undef PROTOTYPE
-void fiber_suspend(struct fl_block *b, uint32_t t, uint32_t segment);
-uint32_t device_printf(struct fl_block *b, uint64_t format, uint64_t args);
-uint64_t device_malloc(struct fl_block *b, uint64_t size);
-void device_free(struct fl_block *b, uint64_t address);
-void device_multimem_load(struct fl_block *b, uint64_t address, void *out, uint32_t what);
-void device_multimem_store(struct fl_block *b, uint64_t address, const void *in, uint32_t what);
-void device_multimem_reduce(struct fl_block *b, uint64_t address, const void *in, uint32_t what);
 
 static void rt_trap(struct fl_block *b, uint32_t t, uint32_t line)
 {

@@ -8,8 +8,8 @@
 #ifndef FL_GRAPH_GRAPH_H
 #define FL_GRAPH_GRAPH_H
 
-#include "stream/event.h"
 #include "base/objects.h"
+#include "stream/event.h"
 #include "stream/stream.h"
 
 extern pthread_mutex_t graphs_lock;

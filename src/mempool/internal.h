@@ -10,9 +10,9 @@
 #ifndef FL_MEMPOOL_INTERNAL_H
 #define FL_MEMPOOL_INTERNAL_H
 
+#include "base/objects.h"
 #include "mempool/mempool.h"
 #include "stream/point.h"
-#include "base/objects.h"
 
 enum { BLOCK_UNIT = 512 /* addresses are multiples of it, as on H200 */, PAGE = 4096 };
 

@@ -48,7 +48,6 @@
 #include <stdint.h>
 
 #define FL_ABI_VERSION 11u
-#define FL_WARP_SIZE 32u
 #define FL_EXITED 0xffffu          /* state[t]: the thread has ended */
 #define FL_MAX_SEGMENTS 0xfff0u
 

@@ -82,7 +82,7 @@ struct var {
     enum ptx_type type;
     uint32_t align;
     uint64_t size;                 /* bytes; 0: extern shared array of the launch's size */
-    bool managed, is_extern, has_init, is_argument, is_result, is_pointer, is_register;
+    bool managed, is_extern, is_argument, is_result, is_pointer, is_register;
     struct reg *reg;               /* of a parameter that is_register, in its function's body */
     uint8_t linkage;               /* enum fl_linkage */
     uint8_t *init;                 /* size bytes, NULL: zeros */

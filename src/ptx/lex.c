@@ -98,10 +98,7 @@ static void number(struct lexer *l, struct token *t)
             t->value = strtoull(buffer + 2, &end, 2);
         else
             t->value = strtoull(buffer, &end, 0);
-        if (*end == 'U' || *end == 'u') {
-            end++;
-            t->is_unsigned = true;
-        }
+        if (*end == 'U' || *end == 'u') end++;
     }
     if (*end) fatal_at(EXIT_INVALID_PTX, t->line, "'%s' is not a number", buffer);
 }

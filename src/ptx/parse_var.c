@@ -278,7 +278,6 @@ void parse_variable(struct parser *p, enum ptx_space space, uint8_t linkage)
             if (space != SPACE_global && space != SPACE_const)
                 fatal_at(EXIT_INVALID_PTX, name.line, "'%s' cannot have an initial value", v->name);
             v->init = arena_alloc(v->size);
-            v->has_init = true;
             initial_value(p, v, 0, v->size);
         }
     } while (accept(p, ","));

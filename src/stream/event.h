@@ -30,8 +30,8 @@ CUresult event_elapsed(struct event *start, struct event *end, float *ms);
 /* What is issued into s from now on comes after e's last record. */
 CUresult stream_wait_event(struct stream *s, struct event *e);
 
-/* cuCtxRecordEvent, cuCtxWaitEvent */
-/* ... of a green context's streams (g not NULL) and the default streams alone; what waits may be more than that. */
+/* cuCtxRecordEvent, cuCtxWaitEvent: of all streams of c, or, g not NULL, of that green context's streams and the default
+ * streams. What waits may be more than that. */
 CUresult context_record(struct context *c, const struct green *g, struct event *e);
 CUresult context_wait(struct context *c, const struct green *g, struct event *e);
 

@@ -20,8 +20,8 @@
 #ifndef FL_STREAM_INTERNAL_H
 #define FL_STREAM_INTERNAL_H
 
-#include "stream/operations.h"
 #include "base/objects.h"
+#include "stream/operations.h"
 #include "stream/stream.h"
 #include "trace/trace.h"
 

@@ -137,7 +137,6 @@ uint64_t kernel_note(struct stream *s, const struct launch *l)
     k->device = (uint32_t)s->set->context->device->ordinal;
     k->context = s->set->context->id;
     k->stream = stream_describe(s).id;
-    k->grid_id = l->gridid;
     k->queued = trace_now();
     trace_kernel_publish(k, ticket);
     return ticket;

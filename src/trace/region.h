@@ -25,7 +25,7 @@ enum {
     TRACE_KERNELS = 1 << 17,
     TRACE_NAME_BYTES = 1 << 20,
     TRACE_WORDS = sizeof(struct trace_record) / 8,
-    TRACE_VERSION = 1,
+    TRACE_VERSION = 2,
 };
 
 enum trace_direction { TRACE_TO_DEVICE, TRACE_TO_HOST, TRACE_BETWEEN_DEVICES, TRACE_WITHIN_HOST, TRACE_DIRECTIONS };
@@ -61,7 +61,7 @@ struct trace_kernel {
     uint32_t grid[3], block[3];
     uint32_t shared_static, shared_dynamic, registers, local;
     uint32_t device;
-    uint64_t context, stream, grid_id, queued;
+    uint64_t context, stream, queued;
 };
 
 /* Where the pages of an allocation were at one moment: a cell is a MAP_CELLS-th of it. */

@@ -1,0 +1,26 @@
+/* What compiled kernels call, under the names that rt.c puts into their table
+ * (struct fl_rt, src/ptx/abi.h, which says what each does). */
+#ifndef FL_DEVICE_RT_H
+#define FL_DEVICE_RT_H
+
+#include "ptx/abi.h"
+#include "ptx/rt_math.h"
+
+/* math.c */
+#define PROTOTYPE(name, sig, ret, params) ret fl_math_##name params;
+FL_RT_MATH(PROTOTYPE)
+#undef PROTOTYPE
+
+/* fiber.c */
+void fiber_suspend(struct fl_block *b, uint32_t t, uint32_t segment);
+/* printf.c */
+uint32_t device_printf(struct fl_block *b, uint64_t format, uint64_t args);
+/* heap.c */
+uint64_t device_malloc(struct fl_block *b, uint64_t size);
+void device_free(struct fl_block *b, uint64_t address);
+/* multimem.c */
+void device_multimem_load(struct fl_block *b, uint64_t address, void *out, uint32_t what);
+void device_multimem_store(struct fl_block *b, uint64_t address, const void *in, uint32_t what);
+void device_multimem_reduce(struct fl_block *b, uint64_t address, const void *in, uint32_t what);
+
+#endif
