@@ -158,7 +158,9 @@ int main(int argc, char **argv)
     CHECK(cuInit(0));
     CHECK(cuCtxCreate(&context, NULL, 0, 0));
     CHECK(cuDeviceGetName(name, sizeof name, 0));
-    CHECK(cuModuleLoadData(&module, read_file(argv[1])));
+    char *ptx = read_file(argv[1]);
+    CHECK(cuModuleLoadData(&module, ptx));
+    free(ptx);
     CHECK(cuModuleGetFunction(&spread, module, "spread"));
     CHECK(cuModuleGetFunction(&count_warm, module, "count_warm"));
     printf("%s: heat on a plate of %d x %d, %d steps\n", name, SIDE, SIDE, STEPS);

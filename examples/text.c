@@ -111,5 +111,8 @@ int main(int argc, char **argv)
     verdict("transpose", good, tiles * tiles, 256, ms);
     printf("  %u words; the most frequent letter is 'e' with %u\n", words, counts['e']);
     CHECK(cuCtxDestroy(context));
+    free(turned);
+    free(text);
+    free(ptx);
     return 0;
 }

@@ -59,6 +59,12 @@ static char *map_alias(int fd, uint64_t size)
     return alias;
 }
 
+void backing_hide(void *alias, uint64_t size)
+{
+    madvise(alias, size, MADV_DONTFORK);
+    madvise(alias, size, MADV_DONTDUMP);
+}
+
 static CUresult create(struct backing *b, int fd, uint64_t size)
 {
     *b = (struct backing){ .fd = fd, .size = size, .alias = MAP_FAILED };
@@ -66,8 +72,7 @@ static CUresult create(struct backing *b, int fd, uint64_t size)
     if (file_resize(b->fd, size)) goto failed;
     b->alias = map_alias(b->fd, size);
     if (b->alias == MAP_FAILED) goto failed;
-    /* a forked child of the application must not reach device memory */
-    madvise(b->alias, size, MADV_DONTFORK);
+    backing_hide(b->alias, size);
     b->id = atomic_fetch_add(&last, 1) + 1;
     return CUDA_SUCCESS;
 failed:

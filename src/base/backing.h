@@ -26,6 +26,9 @@ void backing_discard(const struct backing *b, uint64_t offset, uint64_t size);
 /* Addresses for an alias of size bytes in which large pages can be mapped as such: nothing is there yet, and
  * touching it faults. NULL: there are not so many. */
 char *backing_room(uint64_t size);
+/* An alias of devices' memory: a forked child of the application must not reach it, and a core dump, which would have to
+ * make every page of it, leaves it out. */
+void backing_hide(void *alias, uint64_t size);
 
 /* All of [bytes, bytes+size) in an alias is about to be written: large pages for what can have them, which
  * costs less than the small ones. Where the system has none it soon gives up. */

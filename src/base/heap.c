@@ -3,22 +3,22 @@
 #include "base/quiet.h"
 
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
+/* AddressSanitizer is told of cells, so that it sees what is used too late or beyond its end; and LeakSanitizer, that
+ * they may point to the C library's. */
 #ifdef __SANITIZE_ADDRESS__
-/* it sees what is used too late, or never given back */
-void *heap_take(size_t size) { return calloc(1, size); }
-void heap_give(void *p) { free(p); }
-bool heap_is_apart(void) { return false; }
-bool heap_overlaps(uint64_t va, uint64_t end, uint64_t *from, uint64_t *to)
-{
-    *from = va;
-    *to = end;
-    return true;
-}
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/lsan_interface.h>
+enum { RESTING = 4096 };
 #else
+#define ASAN_POISON_MEMORY_REGION(p, size) ((void)0)
+#define ASAN_UNPOISON_MEMORY_REGION(p, size) ((void)0)
+#define __lsan_register_root_region(p, size) ((void)0)
+#define __lsan_unregister_root_region(p, size) ((void)0)
+enum { RESTING = 0 };
+#endif
 
 enum { SIZES = 24, REGION = 1 << 20 };
 
@@ -41,8 +41,6 @@ static struct span {
 } spans[SPANS];
 static unsigned span_count;
 static bool spans_full;
-
-bool heap_is_apart(void) { return true; }
 
 /* Under the lock. */
 static void note(uint64_t from, uint64_t to)
@@ -86,6 +84,7 @@ static void *map(size_t size)
     void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED) return NULL;
     note((uint64_t)p, (uint64_t)p + ((size + 4095) & ~4095ul));
+    __lsan_register_root_region(p, size);
     return p;
 }
 
@@ -95,6 +94,7 @@ static struct cell *cut(size_t size)
     if ((size_t)(end - at) < size) {
         char *region = map(REGION);
         if (!region) return NULL;
+        ASAN_POISON_MEMORY_REGION(region, REGION);
         at = region;
         end = region + REGION;
     }
@@ -102,15 +102,22 @@ static struct cell *cut(size_t size)
     return (struct cell *)(at - size);
 }
 
+/* Under the lock. */
+static struct cell *first_unused(unsigned step)
+{
+    struct cell *c = unused[step];
+    if (!c) return NULL;
+    ASAN_UNPOISON_MEMORY_REGION(c, sizeof *c);
+    unused[step] = c->next;
+    return c;
+}
+
 /* Of the size of a step; step SIZES: a mapping of its own. */
 static struct cell *take(unsigned step, size_t size)
 {
     quiet_lock(&lock);
-    struct cell *c = step < SIZES ? unused[step] : NULL;
-    if (c)
-        unused[step] = c->next;
-    else
-        c = step < SIZES ? cut(bytes(step)) : map(size);
+    struct cell *c = step < SIZES ? first_unused(step) : NULL;
+    if (!c) c = step < SIZES ? cut(bytes(step)) : map(size);
     quiet_unlock(&lock);
     return c;
 }
@@ -122,21 +129,45 @@ void *heap_take(size_t size)
     while (step < SIZES && bytes(step) < size) step++;
     struct cell *c = take(step, size);
     if (!c) return NULL;
+    ASAN_UNPOISON_MEMORY_REGION(c, size);
     c->size = step < SIZES ? step : size;
-    return memset(c + 1, 0, size - sizeof *c);
+    memset(c + 1, 0, size - sizeof *c);
+    ASAN_POISON_MEMORY_REGION(c, sizeof *c);
+    return c + 1;
+}
+
+/* Under the lock. The cell that may be used again now; for AddressSanitizer not the one that was just given back. */
+static struct cell *rest(struct cell *c)
+{
+    static struct cell *resting[RESTING + 1];
+    static unsigned turn;
+    struct cell *rested = resting[turn];
+    if (!RESTING) return c;
+    resting[turn] = c;
+    turn = (turn + 1) % (RESTING + 1);
+    return rested;
 }
 
 void heap_give(void *p)
 {
-    struct cell *c = (struct cell *)p - 1;
     if (!p) return;
+    struct cell *c = (struct cell *)p - 1;
+    ASAN_UNPOISON_MEMORY_REGION(c, sizeof *c);
     if (c->size >= SIZES) {
+        __lsan_unregister_root_region(c, c->size);
+        ASAN_UNPOISON_MEMORY_REGION(c, c->size);
         munmap(c, c->size);
         return;
     }
+    ASAN_POISON_MEMORY_REGION(c, bytes((unsigned)c->size));
     quiet_lock(&lock);
-    c->next = unused[c->size];
-    unused[c->size] = c;
+    c = rest(c);
+    if (c) {
+        ASAN_UNPOISON_MEMORY_REGION(c, sizeof *c);
+        unsigned step = (unsigned)c->size;
+        c->next = unused[step];
+        unused[step] = c;
+        ASAN_POISON_MEMORY_REGION(c, sizeof *c);
+    }
     quiet_unlock(&lock);
 }
-#endif

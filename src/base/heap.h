@@ -14,7 +14,5 @@ void *heap_take(size_t size);
 void heap_give(void *p);
 /* The lowest addresses of [va, end), if any, that are the heap's, or lie in large pieces given back. */
 bool heap_overlaps(uint64_t va, uint64_t end, uint64_t *from, uint64_t *to);
-/* False: it is the C library's after all (under AddressSanitizer). */
-bool heap_is_apart(void);
 
 #endif

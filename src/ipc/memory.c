@@ -102,7 +102,7 @@ static CUresult fill_in(struct import *m, struct context *c, const struct ipc_re
     m->pages = mmap(NULL, m->span, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, m->view.fd,
                     (off_t)(reply->offset - inner));
     if (m->pages == MAP_FAILED || !(at = place(in_chunk + reply->size))) return CUDA_ERROR_OUT_OF_MEMORY;
-    madvise(m->pages, m->span, MADV_DONTFORK);
+    backing_hide(m->pages, m->span);
     m->view.alias = (char *)((uintptr_t)m->pages - (reply->offset - inner));
     m->a = (struct allocation){ .base = at + in_chunk,
                                 .size = reply->size,

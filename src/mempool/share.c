@@ -72,7 +72,7 @@ static char *show(const struct backing *f, void *at, uint64_t offset, uint64_t s
     void *p =
         mmap(at, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | (at ? MAP_FIXED : 0), f->fd, (off_t)offset);
     if (p == MAP_FAILED) return NULL;
-    madvise(p, size, MADV_DONTFORK);
+    backing_hide(p, size);
     return p;
 }
 

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 enum { PAGE = 4096, LEAST = 64 << 10, MOST = 2 << 20, TRIES = 4 };
 
@@ -37,13 +38,28 @@ static bool touchable(const struct region *r, bool write)
 static const struct adopted_client *client; /* NULL: none does; */
 static bool moves;                          /* and whether they can, once that is known */
 
+/* When the program ends, a leak checker stops all threads and reads the whole heap: nobody could serve its faults. */
+static void move_no_more(void)
+{
+    struct timespec latest;
+    clock_gettime(CLOCK_REALTIME, &latest);
+    latest.tv_sec++;
+    if (pthread_mutex_timedlock(&registrations_lock, &latest)) return; /* this thread's own, perhaps */
+    moves = false;
+    for (struct registration *g = registration_above(0); g; g = registration_next(g))
+        if (g->watched) mmu_ordinary_remove(g->va, g->end - g->va);
+    pthread_mutex_unlock(&registrations_lock);
+}
+
 static void find_out_whether_pages_move(void)
 {
     static bool known;
     if (known || !client) return;
     known = true;
     moves = mmu_ordinary_init(registrations_backing());
-    if (!moves)
+    if (moves)
+        atexit(move_no_more);
+    else
         fl_log(FL_LOG_WARN,
                "ordinary memory does not migrate, devices reach it where it is: that would take a userfaultfd that "
                "serves system calls, and remap_file_pages");

@@ -28,7 +28,7 @@ static char *map_large(const struct backing *memory)
         munmap(at, memory->size);
         return NULL;
     }
-    madvise(at, memory->size, MADV_DONTFORK);
+    backing_hide(at, memory->size);
     madvise(at, memory->size, MADV_HUGEPAGE);
     return at;
 }
@@ -87,6 +87,8 @@ CUresult mmu_add(uint64_t va, uint64_t size)
     const struct table *host = &mmu.tables[MMU_HOST];
     void *here = mmap((void *)va, size, host->signals ? PROT_NONE : PROT_READ | PROT_WRITE,
                       MAP_SHARED | MAP_FIXED_NOREPLACE | MAP_NORESERVE, mmu.memory->fd, (off_t)(va - mmu.base));
+    /* a core dump gets what the host has; where that is not known to Linux, it would make every page */
+    if (here == (void *)va && host->signals) backing_hide(here, size);
     if (here == (void *)va && !madvise(here, size, MADV_DONTFORK) &&
         (host->signals || !(error = userfault_register(host->fd, va, size))))
         return CUDA_SUCCESS;

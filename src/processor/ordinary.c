@@ -185,7 +185,7 @@ static bool can_zap(const struct backing *memory)
 
 bool mmu_ordinary_init(const struct backing *memory)
 {
-    if (mmu.rung != MMU_USERFAULTFD || !mmu.outside || !heap_is_apart()) return false;
+    if (mmu.rung != MMU_USERFAULTFD || !mmu.outside) return false;
     for (unsigned n = 1; n < MMU_PROCESSORS; n++)
         if (mmu.tables[n].attached && mmu.tables[n].signals) return false;
     _Atomic(struct group *) *groups = heap_take(ORDINARY_END / GROUP_BYTES * sizeof *groups);

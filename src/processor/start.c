@@ -28,7 +28,7 @@ static CUresult make_control(struct processor *p, uint32_t sm_count, int *fd)
     if (*fd < 0 || file_resize(*fd, CONTROL_BYTES)) return CUDA_ERROR_OUT_OF_MEMORY;
     struct control *c = mmap(NULL, CONTROL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, *fd, 0);
     if (c == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
-    madvise(c, CONTROL_BYTES, MADV_DONTFORK);
+    backing_hide(c, CONTROL_BYTES);
     c->version = RING_VERSION;
     c->host_pid = getpid();
     c->sm_count = sm_count;

@@ -1,5 +1,6 @@
 /* Views of files, and the addresses of those that are gone; see alias.h. */
 #include "vmm/alias.h"
+#include "base/backing.h"
 
 #include <stddef.h>
 #include <sys/mman.h>
@@ -31,7 +32,7 @@ char *alias_map(int fd, uint64_t size)
         if (old) munmap(old, size);
         return NULL;
     }
-    madvise(at, size, MADV_DONTFORK); /* a forked child must not reach the memory */
+    backing_hide(at, size);
     return at;
 }
 

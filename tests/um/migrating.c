@@ -254,5 +254,6 @@ TESTS(DEFINE)
 int main(void)
 {
     const struct CMUnitTest tests[] = { TESTS(LIST) };
+    if (!migrates_here()) return 77;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -223,6 +223,8 @@ static void work(unsigned place)
     while (free_memory() != before && now() < patience) usleep(20000);
     if (free_memory() != before) wrong("device memory is missing at the end", &(struct letter){ 0 });
     CHECK(cuDevicePrimaryCtxRelease(0));
+    free(words);
+    free(seen);
     exit(0);
 }
 
