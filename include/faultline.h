@@ -21,20 +21,20 @@ extern "C" {
 /* ---- events */
 
 enum faultline_kind {
-    FAULTLINE_CPU_FAULT = 1,       /* the host touched a page that it had no access to */
-    FAULTLINE_MIGRATION = 2,       /* a run of pages moved, or was copied for a duplicate */
-    FAULTLINE_GPU_FAULT = 3,       /* a device touched a page that it had no access to */
+    FAULTLINE_CPU_FAULT = 1, /* the host touched a page that it had no access to */
+    FAULTLINE_MIGRATION = 2, /* a run of pages moved, or was copied for a duplicate */
+    FAULTLINE_GPU_FAULT = 3, /* a device touched a page that it had no access to */
     FAULTLINE_GPU_FAULT_REPLAY = 4,
-    FAULTLINE_FATAL_FAULT = 5,
+    FAULTLINE_FATAL_FAULT = 5, /* an access that ends the kernel, or the host's thread */
     FAULTLINE_READ_DUPLICATE = 6,
     FAULTLINE_READ_DUPLICATE_INVALIDATE = 7,
     FAULTLINE_THRASHING = 8,
     FAULTLINE_THROTTLING_START = 9,
     FAULTLINE_THROTTLING_END = 10,
-    FAULTLINE_MAP_REMOTE = 11,     /* a processor maps pages that are and stay elsewhere */
-    FAULTLINE_ALLOC = 12,          /* managed memory was allocated, or a device came to a mapping that migrates */
+    FAULTLINE_MAP_REMOTE = 11, /* a processor maps pages that are and stay elsewhere */
+    FAULTLINE_ALLOC = 12,      /* managed memory was allocated, or a device came to a mapping that migrates */
     FAULTLINE_FREE = 13,
-    FAULTLINE_KERNEL = 14          /* a kernel has run */
+    FAULTLINE_KERNEL = 14 /* a kernel has run */
 };
 enum { FAULTLINE_KINDS = 16 };
 
@@ -54,6 +54,12 @@ enum faultline_access {
     FAULTLINE_ACCESS_ATOMIC = 3, FAULTLINE_ACCESS_PREFETCH = 4
 };
 
+enum faultline_reason {
+    FAULTLINE_REASON_ADDRESS = 1,    /* there is nothing, or it may not be accessed in this way */
+    FAULTLINE_REASON_PERMISSION = 2, /* not now: it is somebody else's (machines where host and kernels take turns) */
+    FAULTLINE_REASON_MEMORY = 4      /* no memory for the page to come to */
+};
+
 struct faultline_event {
     uint64_t time, end;            /* ns since 1970; end: of a migration, a throttling, a kernel */
     uint64_t address, bytes;       /* what is concerned; of a KERNEL: its ticket for faultline_get_kernel, and 0 */
@@ -61,7 +67,7 @@ struct faultline_event {
     int32_t processor;             /* that faulted, maps, or is moved to */
     int32_t source;                /* MIGRATION: moved from; MAP_REMOTE: who holds the pages; READ_DUPLICATE: copied from */
     uint32_t thread;               /* CPU_FAULT: the thread's id; THRASHING: bit 0 the host, bit 1 + k device k takes part */
-    uint32_t count;                /* GPU_FAULT: accesses that this event stands for */
+    uint32_t count; /* GPU_FAULT: accesses that this event stands for; FATAL_FAULT: enum faultline_reason */
     uint32_t reserved;
     uint64_t batch;                /* GPU_FAULT, GPU_FAULT_REPLAY: number of the batch; KERNEL: number of the launch;
                                       CPU_FAULT: the program counter, 0 if it is not known */

@@ -10,6 +10,7 @@
 #include "space/layout.h"
 #include "space/space.h"
 #include "stream/stream.h"
+#include "trace/trace.h"
 #include "uvm/uvm.h"
 #include "vmm/vmm.h"
 
@@ -60,10 +61,23 @@ static const char *deed(const struct fault *f)
     }
 }
 
+/* As the driver records a fault of the device's that it cannot service. */
+static void record(int ordinal, const struct fault *f)
+{
+    if (f->kind != FAULT_ADDRESS || !f->address_known || strcmp(f->space, "global")) return;
+    trace_write((struct trace_record){ .kind = TRACE_FATAL_FAULT,
+                                       .access = f->write ? TRACE_ACCESS_WRITE : TRACE_ACCESS_READ,
+                                       .processor = (uint8_t)(1 + ordinal),
+                                       .address = f->address & -4096ull,
+                                       .bytes = 4096,
+                                       .count = TRACE_REASON_ADDRESS });
+}
+
 /* One line that says what happened where, and what the address is. */
 static void report(int ordinal, const struct fault *f)
 {
     char place[512] = "", address[512] = "", what[400];
+    record(ordinal, f);
     if (f->kind == FAULT_ASSERT) {
         fl_log(FL_LOG_ERROR, "device %d, kernel %s: %s", ordinal, f->kernel, f->text);
         return;

@@ -41,6 +41,7 @@ struct mmu_fault {
     unsigned pending;
     uint64_t pc; /* the host's instruction, 0: not known (mmu_where) */
     bool missing;                  /* of a device outside the window: something is mapped there, without an entry */
+    bool doubtful;                 /* if it is fatal it comes once more: the thread may not wait for it any more */
     bool at_once;                  /* likewise: MMU_ELSEWHERE if it takes more than page tables; then another thread asks */
 };
 /* Called on a thread of this file's or on one that waits for a device (in processor_wait),

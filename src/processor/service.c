@@ -83,27 +83,36 @@ enum mmu_verdict fault_serve(const struct mmu_fault *f, bool protected_page, boo
 /* A thread may have gone on before its fault is looked at: another one's on the page was answered, and by
  * then the memory can be freed. So what is fatal has to come a second time, which it does at once, without
  * that anything was permitted in between. */
-static bool second_time(const struct mmu_fault *f, unsigned permits)
+static struct {
+    uint64_t page, time;
+    int thread;
+    unsigned permits;
+} doubted[16];
+
+static bool is_second(const struct mmu_fault *f, unsigned permits)
 {
-    static struct {
-        uint64_t page, time;
-        int thread;
-        unsigned permits;
-    } seen[16];
+    uint64_t page = f->address / PAGE_BYTES;
+    bool second = !f->thread;
+    for (unsigned k = 0; k < 16 && !second; k++)
+        second = doubted[k].thread == f->thread && doubted[k].page == page && doubted[k].permits == permits &&
+                 now_ns() - doubted[k].time < 1000000000;
+    return second;
+}
+
+static void doubt(const struct mmu_fault *f, unsigned permits)
+{
     static unsigned newest;
-    uint64_t page = f->address / PAGE_BYTES, now = now_ns();
-    for (unsigned k = 0; k < 16; k++)
-        if (seen[k].thread == f->thread && seen[k].page == page && seen[k].permits == permits &&
-            now - seen[k].time < 1000000000) {
-            seen[k].thread = 0;
-            return true;
-        }
     newest = (newest + 1) % 16;
-    seen[newest].page = page;
-    seen[newest].time = now;
-    seen[newest].thread = f->thread;
-    seen[newest].permits = permits;
-    return false;
+    doubted[newest].page = f->address / PAGE_BYTES;
+    doubted[newest].time = now_ns();
+    doubted[newest].thread = f->thread;
+    doubted[newest].permits = permits;
+}
+
+static void believe(const struct mmu_fault *f)
+{
+    for (unsigned k = 0; k < 16; k++)
+        if (doubted[k].thread == f->thread) doubted[k].thread = 0;
 }
 
 static bool serve_host(void)
@@ -119,10 +128,15 @@ static bool serve_host(void)
                                .thread = events[k].thread,
                                .pending = 1 };
         bool woken = false;
-        if (fault_serve(&f, events[k].protected_page, &woken) == MMU_FATAL && (!f.thread || second_time(&f, permits)))
+        f.doubtful = !is_second(&f, permits);
+        enum mmu_verdict verdict = fault_serve(&f, events[k].protected_page, &woken);
+        if (verdict == MMU_FATAL && !f.doubtful) {
+            believe(&f);
             host_fatal(&f, permits);
-        else if (!woken)
-            userfault_wake(fd, page_start(f.address), PAGE_BYTES);
+            continue;
+        }
+        if (verdict == MMU_FATAL) doubt(&f, permits);
+        if (!woken) userfault_wake(fd, page_start(f.address), PAGE_BYTES);
     }
     return n > 0;
 }

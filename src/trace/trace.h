@@ -15,6 +15,7 @@ enum trace_kind {
 };
 enum trace_cause { TRACE_CAUSE_NONE, TRACE_CAUSE_USER, TRACE_CAUSE_COHERENCE, TRACE_CAUSE_PREFETCH, TRACE_CAUSE_EVICTION,
                    TRACE_CAUSE_POLICY, TRACE_CAUSE_THRASHING };
+enum trace_reason { TRACE_REASON_ADDRESS = 1, TRACE_REASON_PERMISSION = 2, TRACE_REASON_MEMORY = 4 };
 enum trace_access { TRACE_ACCESS_NONE, TRACE_ACCESS_READ, TRACE_ACCESS_WRITE, TRACE_ACCESS_ATOMIC, TRACE_ACCESS_PREFETCH };
 
 /* Processor numbers: 0 the host, 1 + k device k. */
@@ -24,8 +25,9 @@ struct trace_record {
     uint8_t kind, cause, access, processor; /* processor: faulting, mapping, destination of a migration */
     uint8_t source;                /* a migration's source; a remote mapping's holder; a duplicate's origin */
     uint32_t thread;               /* CPU_FAULT: the host thread; GPU_FAULT: 0; THRASHING: bit k: processor k takes part */
-    uint32_t count;                /* GPU_FAULT: faults that this record stands for */
-    uint64_t batch; /* GPU_FAULT: number of its batch; KERNEL: grid id; CPU_FAULT: the instruction, 0: not known */
+    uint32_t count;                /* GPU_FAULT: faults that this record stands for; FATAL_FAULT: enum trace_reason */
+    uint64_t
+        batch; /* GPU_FAULT: number of its batch; KERNEL: grid id; CPU_FAULT: the instruction, 0: not known */
 };
 
 /* What somebody wants to see. Counters of the process are always kept. */

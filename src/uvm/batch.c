@@ -18,6 +18,7 @@ enum {
     PIECES_MOST = 64, /* of 64 KiB over which those of a whole kernel are spread, one of two warps to each */
     WARP = 32,
     TRACED_MOST = 16, /* allocations */
+    DECIDED = 1,      /* in the address of a fault's page: it has left the batch */
 };
 
 /* Who the faults come from. */
@@ -71,12 +72,12 @@ static struct mask take_faults(struct faults *f, unsigned first, const struct bl
     struct mask pages = { { 0 } };
     for (unsigned k = first; k < f->n; k++) {
         unsigned page = page_of(f->page[k]);
-        if (f->page[k] / WINDOW_BYTES * WINDOW_BYTES != block->window->va || page < block->region.first ||
-            page >= block->region.outer)
+        if (f->page[k] & DECIDED || f->page[k] / WINDOW_BYTES * WINDOW_BYTES != block->window->va ||
+            page < block->region.first || page >= block->region.outer)
             continue;
         mask_set(&pages, page);
         if (f->writes[k]) mask_set(writes, page);
-        f->page[k] = 0;
+        f->page[k] |= DECIDED;
     }
     return pages;
 }
@@ -128,7 +129,9 @@ CUresult faults_service(struct faults *f, unsigned p)
     if (!f->n) return r;
     uint64_t number = trace_batch(f, p);
     for (unsigned k = 0; k < f->n; k++)
-        if (f->page[k] && !r) r = service_block(f, p, k);
+        if (!(f->page[k] & DECIDED) && !r) r = service_block(f, p, k);
+    /* all are cancelled, whoever is to blame */
+    for (unsigned k = 0; k < f->n && r; k++) trace_fatal(p, f->page[k], f->writes[k], r);
     trace_write((struct trace_record){ .kind = TRACE_GPU_FAULT_REPLAY, .processor = (uint8_t)p, .batch = number });
     return r;
 }

@@ -169,6 +169,7 @@ void spans_note(uint64_t va, uint64_t start, uint64_t end);
 void spans_forget(uint64_t start, uint64_t end);
 
 /* --- uvm.c --- */
+void trace_fatal(unsigned p, uint64_t va, bool write, CUresult why);
 /* The page's block decides on the fault. */
 CUresult fault_locked(const struct mmu_fault *f);
 

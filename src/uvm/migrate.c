@@ -147,6 +147,7 @@ static CUresult request(struct block *b, const struct mask *pages, unsigned p, b
                                            .bytes = PAGE_BYTES,
                                            .count = 1 });
         r = service_faults(b, p, &q, true, &throttled, &until);
+        if (r) trace_fatal(p, b->window->va + (uint64_t)mask_next(&q.pages, 0, WINDOW_PAGES) * PAGE_BYTES, write, r);
     }
     return r;
 }

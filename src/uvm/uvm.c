@@ -124,6 +124,20 @@ static void explain_exclusion(const struct mmu_fault *f)
                     at);
 }
 
+void trace_fatal(unsigned p, uint64_t va, bool write, CUresult why)
+{
+    enum trace_reason reason = why == CUDA_ERROR_OUT_OF_MEMORY   ? TRACE_REASON_MEMORY
+                               : why == CUDA_ERROR_NOT_PERMITTED ? TRACE_REASON_PERMISSION
+                                                                 : TRACE_REASON_ADDRESS;
+    trace_write((struct trace_record){ .kind = TRACE_FATAL_FAULT,
+                                       .access = write ? TRACE_ACCESS_WRITE : TRACE_ACCESS_READ,
+                                       .processor = (uint8_t)p,
+                                       .address = page_down(va),
+                                       .bytes = PAGE_BYTES,
+                                       .count = reason });
+}
+
+/* A device's fatal fault is told of when its kernel ends by it (context/library.c), as those elsewhere are. */
 static enum mmu_verdict service(const struct mmu_fault *f)
 {
     if (f->processor == CPU)
@@ -131,12 +145,7 @@ static enum mmu_verdict service(const struct mmu_fault *f)
     else
         quiet_lock(&uvm_lock);
     CUresult r = fault_locked(f);
-    if (r)
-        trace_write((struct trace_record){ .kind = TRACE_FATAL_FAULT,
-                                           .access = f->write ? TRACE_ACCESS_WRITE : TRACE_ACCESS_READ,
-                                           .processor = (uint8_t)f->processor,
-                                           .address = f->address,
-                                           .thread = (uint32_t)f->thread });
+    if (r && f->processor == CPU && !f->doubtful) trace_fatal(CPU, f->address, f->write, r);
     uvm_leave();
     if (r == CUDA_ERROR_NOT_PERMITTED) explain_exclusion(f);
     return r ? MMU_FATAL : MMU_RETRY;
