@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { STREAMS = 4, LAUNCHES = 3000 };
 
@@ -17,7 +18,11 @@ static const char ptx[] =
     ".visible .entry spin(.param .u64 to, .param .u32 n)\n{\n.reg .pred %p; .reg .b32 %r<3>; .reg .b64 %d;\n"
     "ld.param.u64 %d, [to]; ld.param.u32 %r1, [n]; mov.u32 %r2, 0;\n"
     "L: setp.ge.u32 %p, %r2, %r1; @%p bra E; st.volatile.global.u32 [%d], %r2; add.u32 %r2, %r2, 1; bra L;\nE: "
-    "ret;\n}\n";
+    "ret;\n}\n"
+    /* says that it has begun, and ends when it may */
+    ".visible .entry hold(.param .u64 words)\n{\n.reg .pred %p; .reg .b32 %r; .reg .b64 %d;\n"
+    "ld.param.u64 %d, [words]; st.volatile.global.u32 [%d], 1;\n"
+    "L: ld.volatile.global.u32 %r, [%d+4]; setp.eq.u32 %p, %r, 0; @%p bra L; ret;\n}\n";
 
 static size_t records, wrong;
 static uint64_t begin, end_of[STREAMS + 8];
@@ -47,7 +52,7 @@ static void CUPTIAPI complete(CUcontext c, uint32_t stream, uint8_t *b, size_t s
 }
 
 static CUdeviceptr memory;
-static CUfunction spin;
+static CUfunction spin, hold;
 
 static void launch(CUstream s, unsigned n)
 {
@@ -163,12 +168,19 @@ static void a_kernel_that_still_runs_has_no_event(void)
     struct faultline_cursor cursor;
     struct faultline_event e[8];
     struct faultline_kernel k;
-    uint64_t before, after;
+    uint64_t before, begun, released, after;
+    volatile uint32_t *words;
+    CHECK(cuMemHostAlloc((void **)&words, 8, 0));
+    words[0] = words[1] = 0;
     EXPECT(!faultline_subscribe(&cursor, 1));
     EXPECT(!cuptiGetTimestamp(&before));
-    launch(NULL, 200000000);
+    CHECK(cuLaunchKernel(hold, 1, 1, 1, 4, 1, 1, 128, NULL, (void *[]){ &words }, NULL));
+    while (!words[0]) usleep(100);
+    EXPECT(!cuptiGetTimestamp(&begun));
     faultline_flush();
     size_t early = faultline_read(&cursor, e, 8);
+    EXPECT(!cuptiGetTimestamp(&released));
+    words[1] = 1;
     CHECK(cuCtxSynchronize());
     faultline_flush();
     size_t late = faultline_read(&cursor, e, 8);
@@ -178,13 +190,15 @@ static void a_kernel_that_still_runs_has_no_event(void)
     EXPECT(e[0].kind == FAULTLINE_KERNEL);
     EXPECT(e[0].processor == 0);
     EXPECT(e[0].time >= before);
+    EXPECT(e[0].time <= begun);
+    EXPECT(e[0].end >= released);
     EXPECT(e[0].end <= after);
-    EXPECT(e[0].end - e[0].time > (after - before) / 2);
     EXPECT(!faultline_get_kernel(&e[0], &k));
-    EXPECT(!strcmp(k.name, "spin"));
+    EXPECT(!strcmp(k.name, "hold"));
     EXPECT(k.block[0] == 4);
     EXPECT(k.dynamic_shared == 128);
     faultline_unsubscribe(1);
+    CHECK(cuMemFreeHost((void *)words));
 }
 
 /* Also when the device lags behind by more commands than it keeps times of. */
@@ -228,6 +242,7 @@ int main(void)
     CHECK(cuCtxCreate(&c, NULL, 0, 0));
     CHECK(cuModuleLoadData(&m, ptx));
     CHECK(cuModuleGetFunction(&spin, m, "spin"));
+    CHECK(cuModuleGetFunction(&hold, m, "hold"));
     CHECK(cuMemAlloc(&memory, 4096));
     EXPECT(faultline_residency(&c, 1, &where) != CUDA_SUCCESS);
     kernels_leave_cupti_records();
