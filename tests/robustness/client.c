@@ -73,6 +73,25 @@ static void simple(void)
     EXPECT(v == 128);
 }
 
+/* As much as a device says it has is there, however little that is, and then no more. */
+static void filled(void)
+{
+    enum { PIECE = 16 << 20 };
+    CUdeviceptr p;
+    CUresult r;
+    size_t pieces = 0, free_bytes, all;
+    set_up();
+    CHECK(cuMemGetInfo(&free_bytes, &all));
+    while (!(r = cuMemAlloc(&p, PIECE))) {
+        CHECK(cuMemsetD8(p, 1, PIECE));
+        CHECK(cuCtxSynchronize());
+        pieces++;
+    }
+    ANSWERS(r, CUDA_ERROR_OUT_OF_MEMORY);
+    EXPECT(pieces >= 2 && pieces == free_bytes / PIECE);
+    simple();
+}
+
 static void killed_device(void)
 {
     CUdeviceptr p;
@@ -277,10 +296,15 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(void);
-    } tests[] = { { "simple", simple },   { "killed_device", killed_device },
-                  { "revived", revived }, { "mapped_revived", mapped_revived },
-                  { "forked", forked },   { "threads", threads },
-                  { "cycles", cycles },   { "printf_and_wait", printf_and_wait },
+    } tests[] = { { "simple", simple },
+                  { "filled", filled },
+                  { "killed_device", killed_device },
+                  { "revived", revived },
+                  { "mapped_revived", mapped_revived },
+                  { "forked", forked },
+                  { "threads", threads },
+                  { "cycles", cycles },
+                  { "printf_and_wait", printf_and_wait },
                   { "spin", spin } };
     alarm(200);
     for (size_t k = 0; k < sizeof tests / sizeof *tests && argc > 1; k++)
