@@ -110,36 +110,24 @@ enum fl_barrier_op {
     FL_BAR_RED_AND, FL_BAR_RED_OR /* op_pred */,
 };
 
-/* op_mask = member mask (all lanes if FL_SEG_FULL_MASK). */
+/* op_mask = member mask (all lanes if FL_SEG_FULL_MASK). Behind each: its operands; its results. */
 enum fl_warp_op {
-    FL_WARP_SYNC, /* bar.warp.sync */
-    FL_WARP_SHFL_UP,
-    FL_WARP_SHFL_DOWN,
-    FL_WARP_SHFL_BFLY,
-    FL_WARP_SHFL_IDX,
-    /* a = value, b = lane operand, c = clamp operand;
-                                                      result, pred = source in range */
-    FL_WARP_VOTE_ALL,
-    FL_WARP_VOTE_ANY,
-    FL_WARP_VOTE_UNI,    /* pred in, pred out */
-    FL_WARP_VOTE_BALLOT, /* pred in, result */
-    FL_WARP_MATCH_ANY,
-    FL_WARP_MATCH_ALL, /* a = value; result (mask); ALL also pred */
-    FL_WARP_REDUX_ADD,
-    FL_WARP_REDUX_MIN_U,
-    FL_WARP_REDUX_MAX_U,
-    FL_WARP_REDUX_MIN_S,
-    FL_WARP_REDUX_MAX_S,
-    FL_WARP_REDUX_AND,
-    FL_WARP_REDUX_OR,
-    FL_WARP_REDUX_XOR,  /* a; result */
-    FL_WARP_ACTIVEMASK, /* no mask: complete when no lane of the warp can run;
-                                                      result = lanes that wait at this very segment */
-    FL_WARP_ELECT,      /* result = lowest lane of the mask, pred = am I it */
-    FL_WARP_MMA,        /* op_matrix: A, B, C; D */
-    FL_WARP_ROWS,       /* op_a = address of a row; op_matrix: the 64-bit addresses that the lane
-                                                      accesses, two for each register if transposed. imm0: FL_ROWS_* */
-    FL_WARP_TRANSPOSE,  /* op_matrix: a register; a register */
+    FL_WARP_SYNC,                  /* bar.warp.sync */
+    /* op_a = value, op_b = lane operand, op_c = clamp operand; op_result, op_pred = source in range */
+    FL_WARP_SHFL_UP, FL_WARP_SHFL_DOWN, FL_WARP_SHFL_BFLY, FL_WARP_SHFL_IDX,
+    FL_WARP_VOTE_ALL, FL_WARP_VOTE_ANY, FL_WARP_VOTE_UNI, /* op_pred; op_pred */
+    FL_WARP_VOTE_BALLOT,           /* op_pred; op_result */
+    FL_WARP_MATCH_ANY, FL_WARP_MATCH_ALL, /* op_a = value; op_result = mask, of ALL also op_pred */
+    /* op_a; op_result */
+    FL_WARP_REDUX_ADD, FL_WARP_REDUX_MIN_U, FL_WARP_REDUX_MAX_U, FL_WARP_REDUX_MIN_S, FL_WARP_REDUX_MAX_S,
+    FL_WARP_REDUX_AND, FL_WARP_REDUX_OR, FL_WARP_REDUX_XOR,
+    FL_WARP_ACTIVEMASK,            /* no mask: complete when no lane of the warp can run; op_result = lanes that wait
+                                      at this very segment */
+    FL_WARP_ELECT,                 /* ; op_result = lowest lane of the mask, op_pred = am I it */
+    FL_WARP_MMA,                   /* op_matrix: A, B, C; D. imm0, imm1: fl_product */
+    FL_WARP_ROWS,                  /* op_a = address of a row; op_matrix: the 64-bit addresses that the lane accesses,
+                                      two for each register if transposed. imm0: FL_ROWS_* */
+    FL_WARP_TRANSPOSE,             /* op_matrix: a register; a register */
 };
 
 /* Matrix operations of whole warps. Their operands, and then their results, are registers in op_matrix, one after
@@ -147,17 +135,9 @@ enum fl_warp_op {
 enum { FL_MATRIX_WORDS = 32, FL_MATRIX_DATA = 16 /* stmatrix: where its registers begin */ };
 enum { FL_ROWS_MATRICES = 255, FL_ROWS_TRANSPOSED = 256 }; /* imm0: how many matrices, and whether they are */
 enum fl_matrix_type {
-    FL_MATRIX_F16,
-    FL_MATRIX_BF16,
-    FL_MATRIX_TF32,
-    FL_MATRIX_S8,
-    FL_MATRIX_U8,
-    FL_MATRIX_F64,
-    FL_MATRIX_F32,
+    FL_MATRIX_F16, FL_MATRIX_BF16, FL_MATRIX_TF32, FL_MATRIX_S8, FL_MATRIX_U8, FL_MATRIX_F64, FL_MATRIX_F32,
     FL_MATRIX_S32,
-    /* of A and B only: */
-    FL_MATRIX_E4M3,
-    FL_MATRIX_E5M2
+    FL_MATRIX_E4M3, FL_MATRIX_E5M2, /* of A and B only: fl_product_imm0 has three bits for C and D */
 };
 /* Elements in a register, registers for an element. */
 static inline uint32_t fl_matrix_packed(enum fl_matrix_type t)
@@ -217,19 +197,25 @@ enum fl_multimem_type { FL_MULTIMEM_U32, FL_MULTIMEM_S32, FL_MULTIMEM_U64, FL_MU
 /* The 64 bits of an mbarrier, and of a state that arriving returns: arrivals that are pending in this
  * phase, and in each later one, of 20 bits each; bytes that are to come, 21 bits, signed; the phase. */
 enum { FL_MBARRIER_MOST = (1 << 20) - 1, FL_MBARRIER_EXPECTED = 20, FL_MBARRIER_BYTES = 40, FL_MBARRIER_PHASE = 61 };
-enum fl_mbarrier_op {
-    FL_MBARRIER_INIT,
-    FL_MBARRIER_ARRIVE,
-    FL_MBARRIER_DROP,
-    FL_MBARRIER_EXPECT,
-    FL_MBARRIER_COMPLETE
-};
+enum fl_mbarrier_op { FL_MBARRIER_INIT, FL_MBARRIER_ARRIVE, FL_MBARRIER_DROP, FL_MBARRIER_EXPECT, FL_MBARRIER_COMPLETE };
 
 /* What compiled code may call, through b->rt. Each entry:
  *   X(name, "signature", return type, parameters)
  * The signature drives code generation: first the result, then the parameters:
  * v void, p pointer, i int32, l int64, h int16, f float, d double, b bool (i1, zeroext).
- * A '!' at its end: does not return. All take the block first. */
+ * A '!' at its end: does not return. All take the block first; t is the thread, line one of the PTX.
+ *
+ *   trap, overflow, misaligned, assertfail, bad_call   end the kernel: a trap instruction, recursion beyond the stack,
+ *       a misaligned access, __assertfail, a call of what is no function
+ *   suspend            of a kernel that runs whole: returns when the operation of that segment is complete
+ *   vprintf            args: the packed arguments; returns how many there were
+ *   malloc, free       device-side malloc: 0, there is no room
+ *   nanosleep          about as long, 2 us at most
+ *   copy               memmove: asynchronous and bulk copies
+ *   mbarrier           an enum fl_mbarrier_op on the mbarrier at address; returns what it was before
+ *   multimem_*         as above; out and in: the bytes
+ *   accessed           a probe is about to access address
+ *   globaltimer        ns */
 #define FL_RT_CORE(X) \
     X(trap, "vpii!", void, (struct fl_block * b, uint32_t t, uint32_t line)) \
     X(suspend, "vpii", void, (struct fl_block * b, uint32_t t, uint32_t segment /* or FL_EXITED */)) \

@@ -27,7 +27,7 @@ struct kernel {
     bool streams;                  /* see STREAMS_ATTRIBUTE */
     uint32_t number;               /* in the module: names its functions @k0_s1, @k0_p1 */
     uint32_t flags, registers;
-    uint32_t stack; /* of a kernel that runs whole: bytes per thread, without what recursion takes */
+    uint32_t stack;                /* of a kernel that runs whole: bytes per thread, without what recursion takes */
 };
 
 /* Finds the segments and what lives across suspensions; false: there are too many, or they would be too large. */

@@ -1,21 +1,41 @@
-/* Kernels written by hand, against what its PTX says.
+/* Kernels written by hand, against what their PTX says.
  * usage: written KERNEL.ptx */
 #include "program.h"
+
+/* What a thread of the kernel writes, by the piece of PTX that it comes from. */
+struct written {
+    int by, quotient, remainder, branch;    /* shift: its argument, and what divide and brx gave, moved by that */
+    int through_pointer, before_it;         /* table[2], and the word below, through an address among initial values */
+    int rounded, of_two_dimensions;         /* two_and_a_half, to even; grid[1][1] */
+    int two_predicates, rounds, constant;   /* setp with a second predicate and one never set; a loop; an expression */
+    int has_address;                        /* of a function */
+    float under_a_predicate, in_a_register; /* lerp, called by some threads; with 0, which it returns early for */
+    int unused[2];
+};
 
 static void handwritten(void)
 {
     enum { N = 64 };
-    CUdeviceptr out = give(NULL, N * 64);
+    CUdeviceptr out = give(NULL, N * sizeof(struct written));
     run("written", 1, 1, N, 1, 0, ARGS(&out));
-    const int *r = take(out, N * 64);
-    for (int t = 0; t < N; t++, r += 16) {
-        const float *f = (const float *)r;
-        EXPECT(r[0] == t && r[1] == t / 7 + t && r[2] == t % 7 + t && r[3] == 100 * (t % 4 + 1) + t);
-        EXPECT(r[4] == 30 && r[5] == 20 && r[6] == 2 && r[7] == 5);
-        EXPECT(r[8] == (t == 5 ? 9 : 7) && r[9] == 10 && r[10] == (-4 | 1) && r[11] == 1);
-        EXPECT(f[12] == (t > 9 ? -1 : 2 + (t - 2) * .5f) && f[13] == t);
+    const struct written *w = take(out, N * sizeof *w);
+    for (int t = 0; t < N; t++, w++) {
+        EXPECT(w->by == t && w->quotient == t / 7 + t && w->remainder == t % 7 + t);
+        EXPECT(w->branch == 100 * (t % 4 + 1) + t);
+        EXPECT(w->through_pointer == 30 && w->before_it == 20);
+        EXPECT(w->rounded == 2 && w->of_two_dimensions == 5);
+        EXPECT(w->two_predicates == (t == 5 ? 9 : 7) && w->rounds == 10 && w->constant == (-4 | 1));
+        EXPECT(w->has_address == 1);
+        EXPECT(w->under_a_predicate == (t > 9 ? -1 : 2 + (t - 2) * .5f) && w->in_a_register == t);
     }
 }
+
+/* What kernels flushed and mixed write. */
+struct flushed {
+    float product, sum, fma, quotient;
+    int equal;
+    float times_one, larger, twice;
+};
 
 static float zeroed(float v) { return fpclassify(v) == FP_SUBNORMAL ? copysignf(0, v) : v; }
 
@@ -29,15 +49,15 @@ static void subnormals_are_zeros_where_it_says_so(void)
     float in[N][3];
     for (int k = 0; k < N; k++) in[k][0] = values[k % M], in[k][1] = values[k / M], in[k][2] = values[k * 7 / 3 % M];
     for (int mixed = 0; mixed < 2; mixed++) {
-        CUdeviceptr from = give(in, sizeof in), out = give(NULL, N * 32);
+        CUdeviceptr from = give(in, sizeof in), out = give(NULL, N * sizeof(struct flushed));
         run(mixed ? "mixed" : "flushed", 1, 1, N, 1, 0, ARGS(&from, &out));
-        const float(*r)[8] = take(out, N * 32);
-        for (int k = 0; k < N; k++) {
+        const struct flushed *f = take(out, N * sizeof *f);
+        for (int k = 0; k < N; k++, f++) {
             float a = zeroed(in[k][0]), b = zeroed(in[k][1]), c = zeroed(in[k][2]);
-            EXPECT(same(r[k][0], zeroed(a * b)) && same(r[k][1], zeroed(a + c)) &&
-                   same(r[k][2], zeroed(fmaf(a, b, c))));
-            EXPECT(same(r[k][3], zeroed(a / b)) && ((const int *)r[k])[4] == (a == c) && same(r[k][5], a));
-            EXPECT(r[k][6] == fmaxf(a, c) && same(r[k][7], zeroed(a + a)));
+            EXPECT(same(f->product, zeroed(a * b)) && same(f->sum, zeroed(a + c)));
+            EXPECT(same(f->fma, zeroed(fmaf(a, b, c))) && same(f->quotient, zeroed(a / b)));
+            EXPECT(f->equal == (a == c) && same(f->times_one, a) && f->larger == fmaxf(a, c));
+            EXPECT(same(f->twice, zeroed(a + a)));
         }
     }
 }

@@ -43,13 +43,14 @@ static uint32_t word(CUdeviceptr p)
     return v;
 }
 
+static const CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                      .handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+                                      .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
+
 /* Its steps; it ends well whatever becomes of the importer. */
 static void exporter(int other)
 {
     CUstream s = set_up();
-    CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
-                             .handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
-                             .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
     CUmemoryPool pool;
     CUmemPoolPtrExportData data;
     CUdeviceptr p, q;
@@ -163,9 +164,6 @@ enum { PIECES = 4, PIECE = 20 << 20 };
 static void growing_exporter(int other)
 {
     CUstream s = set_up();
-    CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
-                             .handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
-                             .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
     CUmemoryPool pool;
     CUmemPoolPtrExportData data;
     CUdeviceptr p[PIECES];

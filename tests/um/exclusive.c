@@ -19,14 +19,7 @@ static CUstream streams[2];
 
 static void start(void)
 {
-    CUcontext c;
-    CUmodule m;
-    alarm(60);
-    EXPECT(cuInit(0), 0);
-    EXPECT(cuDevicePrimaryCtxRetain(&c, 0), 0);
-    EXPECT(cuCtxSetCurrent(c), 0);
-    EXPECT(cuModuleLoadData(&m, kernels), 0);
-    EXPECT(cuModuleGetFunction(&poke_kernel, m, "poke"), 0);
+    poke_kernel = function_of(start_with(0, kernels), "poke");
     for (int k = 0; k < 2; k++) EXPECT(cuStreamCreate(&streams[k], CU_STREAM_NON_BLOCKING), 0);
 }
 

@@ -39,17 +39,13 @@ static inline bool migrates_here(void)
 
 static inline void start(void)
 {
-    alarm(60);
-    EXPECT(cuInit(0), 0);
     for (int d = 0; d < 2; d++) {
-        CUmodule m;
-        EXPECT(cuDevicePrimaryCtxRetain(&context[d], d), 0);
-        EXPECT(cuCtxSetCurrent(context[d]), 0);
-        EXPECT(cuModuleLoadData(&m, kernels), 0);
-        EXPECT(cuModuleGetFunction(&poke_kernel[d], m, "poke"), 0);
-        EXPECT(cuModuleGetFunction(&peek_kernel[d], m, "peek"), 0);
-        EXPECT(cuModuleGetFunction(&fill_kernel[d], m, "fill"), 0);
-        EXPECT(cuModuleGetFunction(&spin_kernel[d], m, "spin"), 0);
+        CUmodule m = start_with(d, kernels);
+        EXPECT(cuCtxGetCurrent(&context[d]), 0);
+        poke_kernel[d] = function_of(m, "poke");
+        peek_kernel[d] = function_of(m, "peek");
+        fill_kernel[d] = function_of(m, "fill");
+        spin_kernel[d] = function_of(m, "spin");
         EXPECT(cuMemAlloc(&scratch[d], 4096), 0);
     }
     EXPECT(cuCtxSetCurrent(context[0]), 0);

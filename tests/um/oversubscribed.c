@@ -21,15 +21,8 @@ static uint32_t *words;
 
 static void start(void)
 {
-    CUcontext c;
-    CUmodule m;
     CUdeviceptr p;
-    alarm(60);
-    EXPECT(cuInit(0), 0);
-    EXPECT(cuDevicePrimaryCtxRetain(&c, 0), 0);
-    EXPECT(cuCtxSetCurrent(c), 0);
-    EXPECT(cuModuleLoadData(&m, kernels), 0);
-    EXPECT(cuModuleGetFunction(&add_kernel, m, "add"), 0);
+    add_kernel = function_of(start_with(0, kernels), "add");
     EXPECT(cuMemAllocManaged(&p, WORDS * 4, CU_MEM_ATTACH_GLOBAL), 0);
     words = (void *)p;
 }

@@ -22,16 +22,10 @@ static const uint32_t constant_words[2000] = { [77] = 12 };
 
 static void start(void)
 {
-    CUcontext c;
-    CUmodule m;
-    alarm(60);
-    EXPECT(cuInit(0), 0);
-    EXPECT(cuDevicePrimaryCtxRetain(&c, 0), 0);
-    EXPECT(cuCtxSetCurrent(c), 0);
-    EXPECT(cuModuleLoadData(&m, kernels), 0);
-    EXPECT(cuModuleGetFunction(&add_kernel, m, "add"), 0);
-    EXPECT(cuModuleGetFunction(&poke_kernel, m, "poke"), 0);
-    EXPECT(cuModuleGetFunction(&peek_kernel, m, "peek"), 0);
+    CUmodule m = start_with(0, kernels);
+    add_kernel = function_of(m, "add");
+    poke_kernel = function_of(m, "poke");
+    peek_kernel = function_of(m, "peek");
 }
 
 static void launch(CUfunction f, unsigned blocks, void *first, void *second)

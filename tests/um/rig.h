@@ -32,6 +32,26 @@ static void expect(long saw, long want, const char *what, int line)
     ".visible .entry poke(.param .u64 at, .param .u32 value) { .reg .b32 %r<2>; .reg .b64 %a<2>;\n" \
     "ld.param.u64 %a1, [at]; ld.param.u32 %r1, [value]; st.global.u32 [%a1], %r1; ret; }\n"
 
+/* For start(): the context of a device, current, with a module of these kernels. No test takes longer than a minute. */
+static inline CUmodule start_with(int ordinal, const char *kernels)
+{
+    CUcontext c;
+    CUmodule m;
+    alarm(60);
+    EXPECT(cuInit(0), 0);
+    EXPECT(cuDevicePrimaryCtxRetain(&c, ordinal), 0);
+    EXPECT(cuCtxSetCurrent(c), 0);
+    EXPECT(cuModuleLoadData(&m, kernels), 0);
+    return m;
+}
+
+static inline CUfunction function_of(CUmodule m, const char *name)
+{
+    CUfunction f;
+    EXPECT(cuModuleGetFunction(&f, m, name), 0);
+    return f;
+}
+
 static void start(void);
 
 /* How a process ends that runs the test: as waitpid says. */

@@ -119,7 +119,8 @@ static void grant(void)
     EXPECT_EQUAL(word(at + 8), 7);
 }
 
-static void take_away(void)
+/* The kernel that waits may not write there any more. */
+static void lose(void (*away)(CUdeviceptr at))
 {
     CUstream s;
     start();
@@ -127,23 +128,15 @@ static void take_away(void)
     CUdeviceptr at = map_new(on_device(0));
     give(at, PAGE, on_device(0), RW);
     launch_wait(s, at, 7);
-    give(at, PAGE, on_device(0), RO);
+    away(at);
     flag[1] = 1;
     ANSWERS(cuStreamSynchronize(s), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
-static void unmap(void)
-{
-    CUstream s;
-    start();
-    CHECK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
-    CUdeviceptr at = map_new(on_device(0));
-    give(at, PAGE, on_device(0), RW);
-    launch_wait(s, at, 7);
-    CHECK(cuMemUnmap(at, PAGE));
-    flag[1] = 1;
-    ANSWERS(cuStreamSynchronize(s), CUDA_ERROR_ILLEGAL_ADDRESS);
-}
+static void make_read_only(CUdeviceptr at) { give(at, PAGE, on_device(0), RO); }
+static void unmap_page(CUdeviceptr at) { CHECK(cuMemUnmap(at, PAGE)); }
+static void take_away(void) { lose(make_read_only); }
+static void unmap(void) { lose(unmap_page); }
 
 /* What an idle device was not told yet must be there, or gone, when its next kernel runs. */
 static void remap_idle(void)
