@@ -160,6 +160,7 @@ bool host_serve_signals(void)
 
 CUresult host_catch_signals(void)
 {
+    if (has_memory) return CUDA_SUCCESS;
     char *page = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (page == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
     madvise(page, PAGE_BYTES, MADV_WIPEONFORK);

@@ -33,7 +33,17 @@ CUresult host_open(void)
                "%s: system calls cannot touch managed memory that is resident on a device (they fail with EFAULT)",
                host->signals ? "this system allows no userfaultfd"
                              : "this system allows userfaultfd for user mode only");
-    return host->signals ? host_catch_signals() : CUDA_SUCCESS;
+    CUresult r = host->signals ? host_catch_signals() : CUDA_SUCCESS;
+    host->attached = !r;
+    return r;
+}
+
+void host_close(void)
+{
+    struct table *host = &mmu.tables[MMU_HOST];
+    host->attached = false;
+    if (host->fd >= 0) close(host->fd);
+    host->fd = -1;
 }
 
 /* ---- what may not be */

@@ -44,6 +44,15 @@ static unsigned share_of_mappings(void)
     return most / 8 * 3 < SHARE_MOST ? most / 8 * 3 : SHARE_MOST;
 }
 
+static void forget_window(void)
+{
+    if (mmu.alias) munmap(mmu.alias, mmu.memory->size);
+    free(mmu.groups);
+    mmu.alias = NULL;
+    mmu.groups = NULL;
+    mmu.memory = NULL;
+}
+
 CUresult mmu_init(const struct backing *memory, uint64_t base, mmu_service *service)
 {
     mmu.groups = calloc((memory->size + GROUP_BYTES - 1) / GROUP_BYTES, sizeof *mmu.groups);
@@ -56,9 +65,8 @@ CUresult mmu_init(const struct backing *memory, uint64_t base, mmu_service *serv
     mmu.large_most = machine_memory() / 4;
     mmu.pieces_most = share_of_mappings();
     CUresult r = host_open();
-    mmu.tables[MMU_HOST].attached = !r;
-    if (!r) r = service_start();
-    if (r) free(mmu.groups);
+    if (!r && (r = service_start())) host_close();
+    if (r) forget_window();
     return r;
 }
 

@@ -50,7 +50,7 @@ struct mmu_fault {
  * the window, also where nothing was added. It must not touch managed addresses itself. */
 typedef enum mmu_verdict mmu_service(const struct mmu_fault *f);
 
-/* Before the first mmu_add. Once. The window is [base, base + memory->size); memory stays. */
+/* Before the first mmu_add. Once, or until it succeeds. The window is [base, base + memory->size); memory stays. */
 CUresult mmu_init(const struct backing *memory, uint64_t base, mmu_service *service);
 /* Devices' faults outside the window go to this function, which maps what it permits by other means
  * (processor_map); without it they are fatal. But for those to be decided at once it may wait for locks that the

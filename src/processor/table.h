@@ -136,6 +136,7 @@ void block_punched(struct block *b, unsigned first, unsigned end);
 
 /* host_table.c */
 CUresult host_open(void);
+void host_close(void);
 /* permits: host_permits before it was decided. */
 void host_fatal(const struct mmu_fault *f, unsigned permits);
 unsigned host_permits(void);

@@ -90,9 +90,11 @@ CUresult pageable_begin(bool pages_move)
 {
     static const struct adopted_client client = { comes, leaves, lost };
     if (!uvm_pageable) return CUDA_SUCCESS;
+    CUresult r = mmu_serve_outside(service);
+    if (r) return r;
     moves = pages_move;
     adopted_begin(&client, moves);
-    return mmu_serve_outside(service);
+    return r;
 }
 
 /* The next range from `at` on of which something was said. */

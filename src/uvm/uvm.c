@@ -18,7 +18,6 @@ _Atomic bool uvm_unsettled;
 static bool ready;            /* under the lock: memory and page tables are there */
 static struct backing memory; /* of all managed pages: offset = address - base */
 static pthread_cond_t pins = PTHREAD_COND_INITIALIZER;
-static bool watching;
 
 /* ---- pins that end by themselves */
 
@@ -237,24 +236,57 @@ void uvm_init(bool (*runs)(const void *stream))
     for (int k = 0; k < device_count && !uvm_exclusive; k++) devices[k].vram.reclaim = chunk_reclaim;
 }
 
+/* What is there once, whoever asks again after a failure. */
+
+static CUresult begin_watching(void)
+{
+    static bool begun;
+    CUresult r = begun ? CUDA_SUCCESS : thread_start(watch_pins, NULL, THREAD_STACK);
+    begun = !r;
+    return r;
+}
+
+static CUresult make_memory(void)
+{
+    if (memory.id) return CUDA_SUCCESS;
+    return backing_create_huge(&memory, "faultline-managed", space_managed_end() - space_managed_base());
+}
+
+static CUresult make_tables(void)
+{
+    static bool made;
+    CUresult r = made ? CUDA_SUCCESS : mmu_init(&memory, space_managed_base(), service);
+    made = !r;
+    return r;
+}
+
+static CUresult begin_pageable(void)
+{
+    static bool begun;
+    bool host_tables =
+        profile_attribute(devices[0].profile, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES);
+    CUresult r = begun ? CUDA_SUCCESS : pageable_begin(!host_tables);
+    begun = !r;
+    return r;
+}
+
+static CUresult attach_all(void)
+{
+    CUresult r = CUDA_SUCCESS;
+    for (int k = 0; k < device_count && !r; k++)
+        if (devices[k].processor) r = mmu_attach(1 + (unsigned)k);
+    return r;
+}
+
 /* The first managed allocation brings the machinery. */
 static CUresult make_ready(void)
 {
-    if (ready) return CUDA_SUCCESS;
-    CUresult r = windows_init();
-    if (r) return r;
-    if (!watching && (r = thread_start(watch_pins, NULL, THREAD_STACK))) return r;
-    watching = true;
-    if (!memory.id &&
-        (r = backing_create_huge(&memory, "faultline-managed", space_managed_end() - space_managed_base())))
+    CUresult r = CUDA_SUCCESS;
+    if (ready) return r;
+    if ((r = windows_init()) || (r = begin_watching()) || (r = make_memory()) || (r = make_tables()) ||
+        (r = begin_pageable()) || (r = attach_all()))
         return r;
-    if ((r = mmu_init(&memory, space_managed_base(), service))) return r;
-    r = pageable_begin(
-        !profile_attribute(devices[0].profile, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES));
-    if (r) return r;
-    for (int k = 0; k < device_count && !r; k++)
-        if (devices[k].processor) r = mmu_attach(1 + (unsigned)k);
-    ready = !r;
+    ready = true;
     return r;
 }
 
