@@ -1,5 +1,6 @@
 /* The functions of faultline.h: the trace as the program itself sees it. */
 #include "context/context.h"
+#include "base/units.h"
 #include "stream/stream.h"
 #include "trace/region.h"
 #include "uvm/uvm.h"
@@ -144,7 +145,7 @@ size_t faultline_get_allocations(struct faultline_allocation *out, size_t most)
 
 int faultline_residency(const void *address, size_t pages, uint8_t *out)
 {
-    uint64_t va = (uint64_t)address & ~4095ull;
+    uint64_t va = page_down((uint64_t)address);
     CUresult r = library_ready();
     if (r) return r;
     if (!out || !pages) return CUDA_ERROR_INVALID_VALUE;

@@ -1,6 +1,7 @@
 /* Unified Memory: what the entry points check and what they note. What advice and
  * prefetches do is in src/uvm; what is answered about them in uvm/attributes.h. */
 #include "context/context.h"
+#include "base/units.h"
 #include "graph/capture.h"
 #include "space/space.h"
 #include "stream/stream.h"
@@ -160,7 +161,7 @@ struct steps {
 /* What shares a page with the range keeps its bytes. */
 static CUresult discard_whole_pages(uint64_t va, uint64_t size)
 {
-    uint64_t start = (va + 4095) & -4096ull, end = (va + size) & -4096ull;
+    uint64_t start = page_up(va), end = page_down(va + size);
     return start < end ? uvm_discard(start, end - start) : CUDA_SUCCESS;
 }
 

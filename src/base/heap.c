@@ -1,6 +1,7 @@
 /* See heap.h. Cells of some sizes, cut from regions; what is larger has a mapping of its own. */
 #include "base/heap.h"
 #include "base/quiet.h"
+#include "base/units.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -83,7 +84,7 @@ static void *map(size_t size)
 {
     void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED) return NULL;
-    note((uint64_t)p, (uint64_t)p + ((size + 4095) & ~4095ul));
+    note((uint64_t)p, (uint64_t)p + page_up(size));
     __lsan_register_root_region(p, size);
     return p;
 }

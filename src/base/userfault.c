@@ -1,5 +1,6 @@
 /* Linux's userfaultfd over shared memory; see userfault.h. */
 #include "base/userfault.h"
+#include "base/units.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,8 +18,6 @@
 #ifndef UFFDIO_CONTINUE_MODE_WP
 #define UFFDIO_CONTINUE_MODE_WP ((__u64)1 << 1)
 #endif
-
-static const uint64_t PAGE = 4096;
 
 static int shake_hands(int fd, enum userfault_kind kind)
 {
@@ -113,7 +112,7 @@ int userfault_enter(int fd, uint64_t va, uint64_t size, bool writable, uint64_t 
         /* what is entered already gets its protection all at once; then it is stepped over */
         if (!*stepped && (error = userfault_protect(fd, va + *done, size - *done, writable))) return error;
         *stepped = true;
-        *done += PAGE;
+        *done += PAGE_BYTES;
     }
     return 0;
 }

@@ -1,4 +1,5 @@
 /* faultline run --page-map: where the pages of each allocation were, over time. */
+#include "base/units.h"
 #include "cli/watch.h"
 
 enum { MOST_ROWS = 48, DEVICES = 16 };
@@ -27,7 +28,7 @@ static int colour_of(char g)
 /* An allocation of few pages has as many characters. */
 static unsigned width_of(const struct trace_allocation *a)
 {
-    uint64_t pages = a->bytes / 4096 + (a->bytes % 4096 != 0);
+    uint64_t pages = a->bytes / PAGE_BYTES + (a->bytes % PAGE_BYTES != 0);
     return pages && pages < MAP_CELLS ? (unsigned)pages : MAP_CELLS;
 }
 
@@ -51,8 +52,8 @@ static void print_row(FILE *to, const struct trace_region *r, const struct trace
     double ms = row->time > r->started ? (double)(row->time - r->started) / 1e6 : 0;
     char kernel[21];
     snprintf(kernel, sizeof kernel, "%s", trace_name(r, row->name));
-    for (char *c = kernel; *c; c++)
-        if ((unsigned char)*c < ' ') *c = '?';
+    for (char *c = kernel; *c; c++) /* it is cut, and not at the end of a character */
+        if ((unsigned char)*c < ' ' || (unsigned char)*c > '~') *c = '?';
     fprintf(to, "  %9.2f ms %-10s %-20s ", ms, moments[row->moment <= MOMENT_END ? row->moment : MOMENT_TIME], kernel);
     print_cells(to, row, width, colour);
     if (row->repeats) fprintf(to, " and %u more time%s", row->repeats, row->repeats == 1 ? "" : "s");
@@ -69,7 +70,7 @@ static void print_allocation(FILE *to, struct trace_region *r, const struct trac
     if (!mine) return;
     fprintf(to, " #%llu at 0x%llx, %s; a character is %s\n", (unsigned long long)a->ordinal,
             (unsigned long long)a->address, bytes_text(a->bytes, size),
-            bytes_text(width < MAP_CELLS ? 4096 : a->bytes / width, cell));
+            bytes_text(width < MAP_CELLS ? PAGE_BYTES : a->bytes / width, cell));
     for (uint64_t k = 0; k < rows; k++) {
         if (r->map[k].ordinal != a->ordinal) continue;
         if (mine <= MOST_ROWS || seen < MOST_ROWS / 2 || seen >= mine - MOST_ROWS / 2)

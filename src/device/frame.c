@@ -1,5 +1,6 @@
 /* The memory of frames: shared memory, and what threads keep while they wait. */
 #include "device/block.h"
+#include "base/units.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -15,7 +16,7 @@ static bool grow(char **p, uint64_t *have, uint64_t want)
 {
     if (want <= *have) return true;
     if (*p) munmap(*p, *have);
-    want = (want + 4095) & ~4095ull;
+    want = page_up(want);
     *p = mmap(NULL, want, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     *have = *p == MAP_FAILED ? 0 : want;
     if (*p == MAP_FAILED) *p = NULL;
@@ -25,7 +26,7 @@ static bool grow(char **p, uint64_t *have, uint64_t want)
 /* Only the launch's bytes, rounded up to a page, can be touched; what lies behind faults. */
 static bool open_window(struct frame *f, uint64_t bytes)
 {
-    bytes = (bytes + 4095) & ~4095ull;
+    bytes = page_up(bytes);
     if (!f->window) {
         f->window_size = WINDOW;
         f->window = mmap(NULL, WINDOW, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -7,6 +7,7 @@
 #include "base/futex.h"
 #include "base/log.h"
 #include "base/message.h"
+#include "base/units.h"
 #include "base/userfault.h"
 #include "processor/processor.h"
 
@@ -163,5 +164,5 @@ void managed_make_private(uint64_t address)
 {
     private_copy = true;
     if (address >= control->managed_base && address < control->managed_end)
-        mprotect((void *)(address & ~4095ull), 4096, PROT_NONE);
+        mprotect((void *)page_down(address), PAGE_BYTES, PROT_NONE);
 }

@@ -1,13 +1,12 @@
 /* Memory of other processes, and handles of this process's; see ipc.h. */
 #include "ipc/exporter.h"
+#include "base/units.h"
 #include "ipc/importer.h"
 #include "ipc/ipc.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-
-static const uint64_t PAGE = 4096;
 
 struct import {
     struct allocation a;
@@ -42,7 +41,7 @@ static bool visible(const struct import *m, const struct device *d)
 
 static CUresult map_on(struct device *d, const struct import *m)
 {
-    uint64_t first = m->a.base & ~(PAGE - 1);
+    uint64_t first = page_down(m->a.base);
     return processor_map(d->processor, first, m->span, &m->view, m->a.offset - (m->a.base - first),
                          PROT_DEVICE_READ | PROT_DEVICE_WRITE);
 }
@@ -51,12 +50,12 @@ static void unmap(const struct import *m)
 {
     for (int k = 0; k < device_count; k++)
         if (devices[k].processor && visible(m, &devices[k]))
-            processor_unmap(devices[k].processor, m->a.base & ~(PAGE - 1), m->span);
+            processor_unmap(devices[k].processor, page_down(m->a.base), m->span);
 }
 
 /* ---- addresses */
 
-static uint64_t chunks(uint64_t bytes) { return (bytes + VRAM_CHUNK - 1) & ~(VRAM_CHUNK - 1); }
+static uint64_t chunks(uint64_t bytes) { return round_up(bytes, VRAM_CHUNK); }
 
 /* Taken in turn, so that an address that was just closed is not used again soon. */
 static uint64_t place(uint64_t span)
@@ -94,10 +93,10 @@ static CUresult fill_in(struct import *m, struct context *c, const struct ipc_re
 {
     struct device *d = &devices[reply->device];
     /* in its chunk it lies where it does in the exporter */
-    uint64_t inner = reply->offset % PAGE, in_chunk = reply->offset % VRAM_CHUNK, at;
+    uint64_t inner = reply->offset % PAGE_BYTES, in_chunk = reply->offset % VRAM_CHUNK, at;
     if (d != c->device && !c->device->profile->p2p[CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED])
         return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
-    m->span = (inner + reply->size + PAGE - 1) & ~(PAGE - 1);
+    m->span = page_up(inner + reply->size);
     m->view = m->peer->memory[reply->device];
     m->pages = mmap(NULL, m->span, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, m->view.fd,
                     (off_t)(reply->offset - inner));
@@ -225,7 +224,7 @@ static CUresult set_peer(struct device *d, struct device *peer, bool enabled)
     importer_lock();
     for (struct import *m = imports; m && !r && d->processor; m = m->next) {
         if (m->a.device != peer || m->a.context->device == d) continue;
-        r = enabled ? map_on(d, m) : processor_unmap(d->processor, m->a.base & ~(PAGE - 1), m->span);
+        r = enabled ? map_on(d, m) : processor_unmap(d->processor, page_down(m->a.base), m->span);
     }
     importer_unlock();
     return r;

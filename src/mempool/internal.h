@@ -11,10 +11,11 @@
 #define FL_MEMPOOL_INTERNAL_H
 
 #include "base/objects.h"
+#include "base/units.h"
 #include "mempool/mempool.h"
 #include "stream/point.h"
 
-enum { BLOCK_UNIT = 512 /* addresses are multiples of it, as on H200 */, PAGE = 4096 };
+enum { BLOCK_UNIT = 512 /* addresses are multiples of it, as on H200 */ };
 
 enum block_state { BLOCK_SPARE, BLOCK_FREE, BLOCK_LENT };
 
@@ -76,8 +77,6 @@ struct mempool {
     struct share *share;           /* exportable and imported ones: share.c */
     struct mempool *next;          /* in the list of pools in use */
 };
-
-static inline uint64_t round_up(uint64_t n, uint64_t unit) { return (n + unit - 1) / unit * unit; }
 
 /* --- mempool.c: the list --- */
 extern pthread_mutex_t mempools_lock;  /* before a pool's */

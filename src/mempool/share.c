@@ -59,7 +59,7 @@ static struct table *map_table(int fd, uint64_t at)
     return t;
 }
 
-static uint64_t table_size(void) { return round_up(sizeof(struct table), PAGE); }
+static uint64_t table_size(void) { return page_up(sizeof(struct table)); }
 
 static void hide(char *at, uint64_t size)
 {

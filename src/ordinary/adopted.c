@@ -4,6 +4,7 @@
  * mappings is noticed before the next kernel. */
 #include "ordinary/adopted.h"
 #include "base/log.h"
+#include "base/units.h"
 #include "context/context.h"
 #include "processor/mmu.h"
 #include "ordinary/movable.h"
@@ -15,7 +16,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-enum { PAGE = 4096, LEAST = 64 << 10, MOST = 2 << 20, TRIES = 4 };
+enum { LEAST = 64 << 10, MOST = 2 << 20, TRIES = 4 };
 
 static uint64_t expected, step = LEAST; /* where the next fault would be in order; bytes then */
 static bool any;                        /* something was adopted; all under the lock */
@@ -89,7 +90,7 @@ static CUresult extent(uint64_t va, bool write, struct range bounds, struct regi
 {
     struct region *list;
     size_t count, at = 0;
-    bool one = bounds.end - bounds.start == PAGE;
+    bool one = bounds.end - bounds.start == PAGE_BYTES;
     uint64_t low = va & ~(uint64_t)(MOST - 1), high = low + MOST, reach = movable_reach();
     CUresult r = regions_of(low > reach ? low - reach : 0, high, &list, &count);
     if (r) return r;
@@ -183,12 +184,12 @@ static CUresult adopt(uint64_t va, bool write, bool missing, struct range bounds
 {
     CUresult r = CUDA_ERROR_NOT_READY;
     if (va < LEAST || (va >= PROCESSOR_PRIVATE && va < PROCESSOR_PRIVATE_END)) return CUDA_ERROR_INVALID_VALUE;
-    va &= ~(uint64_t)(PAGE - 1);
+    va = page_down(va);
     pthread_mutex_lock(&registrations_lock);
     struct registration *g = registration_above(va);
     if (g && g->va <= va) r = known(g, va, write, missing);
     for (int tries = 0; tries < TRIES && r == CUDA_ERROR_NOT_READY; tries++) r = adopt_new(va, write, bounds);
-    if (r == CUDA_ERROR_NOT_READY) r = adopt_new(va, write, (struct range){ va, va + PAGE });
+    if (r == CUDA_ERROR_NOT_READY) r = adopt_new(va, write, (struct range){ va, va + PAGE_BYTES });
     g = registration_above(va);
     *watched = g && g->va <= va && g->watched;
     pthread_mutex_unlock(&registrations_lock);
@@ -205,11 +206,11 @@ CUresult adopted_cover(uint64_t va, uint64_t size)
 {
     CUresult r = CUDA_SUCCESS;
     bool watched;
-    struct range all = { va & ~(uint64_t)(PAGE - 1), (va + size + PAGE - 1) & ~(uint64_t)(PAGE - 1) };
+    struct range all = { page_down(va), page_up(va + size) };
     for (uint64_t at = all.start; at < all.end && !(r = adopt(at, false, false, all, &watched));) {
         pthread_mutex_lock(&registrations_lock);
         const struct registration *g = registration_above(at);
-        at = g && g->va <= at ? g->end : at + PAGE;
+        at = g && g->va <= at ? g->end : at + PAGE_BYTES;
         pthread_mutex_unlock(&registrations_lock);
     }
     return r;

@@ -4,6 +4,7 @@
  * system calls and copies. The stack of the thread that forks is made private
  * before, and the parent's shared with devices again afterwards. */
 #include "base/log.h"
+#include "base/units.h"
 #include "ordinary/registered.h"
 #include "ordinary/registration.h"
 #include "ordinary/replace.h"
@@ -25,7 +26,7 @@ static bool on_my_stack(const struct piece *p)
     pthread_attr_getstack(&attributes, &stack, &size);
     pthread_attr_destroy(&attributes);
     /* of the main thread's stack that tells the part above a registered page alone */
-    uint64_t top = (uint64_t)stack + size, here = (uint64_t)&attributes & ~4095ull;
+    uint64_t top = (uint64_t)stack + size, here = page_down((uint64_t)&attributes);
     return p->va < top && p->va + p->size > (here < (uint64_t)stack ? here : (uint64_t)stack);
 }
 

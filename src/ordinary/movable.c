@@ -2,6 +2,7 @@
 #include "ordinary/movable.h"
 #include "base/heap.h"
 #include "base/tasks.h"
+#include "base/units.h"
 #include "ordinary/registration.h"
 
 #include <pthread.h>
@@ -10,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { PAGE = 4096, GUARD_MOST = 64 << 10, STATIC_MOST = 64 << 10 };
+enum { GUARD_MOST = 64 << 10, STATIC_MOST = 64 << 10 };
 
 static uint64_t stack_size(void)
 {
@@ -24,7 +25,7 @@ static uint64_t stack_size(void)
     return size < least ? least : size > most ? most : size;
 }
 
-uint64_t movable_reach(void) { return stack_size() + GUARD_MOST + PAGE; }
+uint64_t movable_reach(void) { return stack_size() + GUARD_MOST + PAGE_BYTES; }
 
 /* ---- what stays: pieces [from, to) are cut off the bounds, or are the bounds if va is in one */
 
@@ -59,7 +60,7 @@ static void cut_thread(void *arg, int thread, uint64_t descriptor)
 {
     const struct cut *c = arg;
     const struct region *r = c->region;
-    uint64_t at = descriptor & -(uint64_t)PAGE, most = stack_size();
+    uint64_t at = descriptor & -(uint64_t)PAGE_BYTES, most = stack_size();
     if (at < r->start || at >= r->end) return;
     /* the main thread's stack is elsewhere */
     uint64_t from = at - (thread == getpid() ? STATIC_MOST : most);

@@ -2,6 +2,7 @@
  * taken before the space's. What lies behind the pages is registration_pages.c's. */
 #include "ordinary/registered.h"
 #include "base/tree.h"
+#include "base/units.h"
 #include "context/context.h"
 #include "processor/mmu.h"
 #include "ordinary/registration.h"
@@ -11,8 +12,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-
-static const uint64_t PAGE = 4096;
 
 RB_HEAD(registrations, registration);
 
@@ -24,9 +23,6 @@ TREE_FUNCTIONS(registrations, registration, link, by_base)
 
 pthread_mutex_t registrations_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct registrations all = RB_INITIALIZER(&all);
-static uint64_t down(uint64_t va) { return va & ~(PAGE - 1); }
-static uint64_t up(uint64_t va) { return (va + PAGE - 1) & ~(PAGE - 1); }
-
 /* ---- devices */
 
 static CUresult map_piece(struct device *d, const struct registration *g, const struct piece *p)
@@ -46,11 +42,11 @@ static struct piece own_part(const struct registration *g, const struct piece *p
 {
     struct piece own = *p;
     if (own.size && own.va == g->va && ((below && below->end > g->va) || (above && above->va == g->va))) {
-        own.va += PAGE;
-        own.offset += PAGE;
-        own.size -= PAGE;
+        own.va += PAGE_BYTES;
+        own.offset += PAGE_BYTES;
+        own.size -= PAGE_BYTES;
     }
-    if (own.size && own.va + own.size == g->end && above && above->va < g->end) own.size -= PAGE;
+    if (own.size && own.va + own.size == g->end && above && above->va < g->end) own.size -= PAGE_BYTES;
     return own;
 }
 
@@ -198,8 +194,8 @@ CUresult registered_add(struct context *c, uint64_t va, uint64_t size, unsigned 
     if (end > PROCESSOR_PRIVATE && va < PROCESSOR_PRIVATE_END) return CUDA_ERROR_NOT_SUPPORTED;
     struct registration *g = calloc(1, sizeof *g);
     if (!g) return CUDA_ERROR_OUT_OF_MEMORY;
-    g->va = down(va);
-    g->end = up(end);
+    g->va = page_down(va);
+    g->end = page_up(end);
     g->a = (struct allocation){ .base = va,
                                 .size = size,
                                 .kind = ALLOCATION_REGISTERED,

@@ -7,6 +7,7 @@
  * of its own, and between protecting and moving calls nothing that could. Nor
  * does its caller make one meanwhile: for a SIGSEGV there would be no stack. */
 #include "ordinary/replace.h"
+#include "base/units.h"
 #include "ordinary/joiners.h"
 
 #include <errno.h>
@@ -39,7 +40,7 @@
 #define UFFD_USER_MODE_ONLY 1
 #endif
 
-enum { PAGE = 4096, STACK = 1 << 20, PIECE = 4 << 20, WINDOWS = 64, RETRY_MS = 1000 };
+enum { STACK = 1 << 20, PIECE = 4 << 20, WINDOWS = 64, RETRY_MS = 1000 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -211,21 +212,21 @@ void pages_copy(char *to, uint64_t from, uint64_t size)
 /* Which of the old pages have bytes, in memory or swapped out. */
 static void look(uint64_t va, uint64_t size, unsigned char *there)
 {
-    static uint64_t entry[PIECE / PAGE];
+    static uint64_t entry[PIECE / PAGE_BYTES];
     static const uint64_t present = 1ull << 63, swapped = 1ull << 62;
-    size_t bytes = size / PAGE * sizeof *entry;
+    size_t bytes = size / PAGE_BYTES * sizeof *entry;
     int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
-    bool known = fd >= 0 && pread(fd, entry, bytes, (off_t)(va / PAGE * sizeof *entry)) == (ssize_t)bytes;
+    bool known = fd >= 0 && pread(fd, entry, bytes, (off_t)(va / PAGE_BYTES * sizeof *entry)) == (ssize_t)bytes;
     if (fd >= 0) close(fd);
-    for (uint64_t k = 0; k < size / PAGE; k++) there[k] = !known || entry[k] & (present | swapped);
+    for (uint64_t k = 0; k < size / PAGE_BYTES; k++) there[k] = !known || entry[k] & (present | swapped);
 }
 
 /* Some may have been touched until all was protected. */
 static void look_again(uint64_t va, uint64_t size, unsigned char *there)
 {
-    static unsigned char now[PIECE / PAGE];
+    static unsigned char now[PIECE / PAGE_BYTES];
     if (mincore((void *)va, size, now)) return;
-    for (uint64_t k = 0; k < size / PAGE; k++) there[k] |= now[k] & 1;
+    for (uint64_t k = 0; k < size / PAGE_BYTES; k++) there[k] |= now[k] & 1;
 }
 
 /* Calls f for each run of pages that are there. */
@@ -234,9 +235,9 @@ static bool for_runs(const struct job *j, uint64_t size, const unsigned char *th
 {
     bool good = true;
     for (uint64_t at = 0, end; at < size && good; at = end) {
-        end = at + PAGE;
-        if (!there[at / PAGE]) continue;
-        while (end < size && there[end / PAGE]) end += PAGE;
+        end = at + PAGE_BYTES;
+        if (!there[at / PAGE_BYTES]) continue;
+        while (end < size && there[end / PAGE_BYTES]) end += PAGE_BYTES;
         good = f(j, at, end - at);
     }
     return good;
@@ -309,7 +310,7 @@ static void wait_for_thread(void)
 static void *run(void *arg)
 {
     struct job all = *(struct job *)arg; /* may lie in what is replaced */
-    static unsigned char there[PIECE / PAGE];
+    static unsigned char there[PIECE / PAGE_BYTES];
     all.result = CUDA_SUCCESS;
     while (!atomic_load(&waiting)) sched_yield();
     for (uint64_t at = 0; at < all.size && !all.result; at += PIECE) {

@@ -3,6 +3,7 @@
  * addresses that each of them calls other libraries by. What they install is
  * remembered, and called for signals that are not ours (host_signals.c). */
 #include "processor/host_hook.h"
+#include "base/units.h"
 
 #include <elf.h>
 #include <link.h>
@@ -86,10 +87,10 @@ static struct tables tables_of(const struct dl_phdr_info *o, const ElfW(Dyn) * d
 /* The page may have been made read-only after loading. */
 static void store(void **at, void *value, int prot)
 {
-    void *page = (void *)((uintptr_t)at & ~4095ul);
-    if (*at == value || mprotect(page, 4096, PROT_READ | PROT_WRITE)) return;
+    void *page = (void *)page_down((uint64_t)at);
+    if (*at == value || mprotect(page, PAGE_BYTES, PROT_READ | PROT_WRITE)) return;
     *(void *volatile *)at = value;
-    mprotect(page, 4096, prot);
+    mprotect(page, PAGE_BYTES, prot);
 }
 
 static void lead(const struct dl_phdr_info *o, const struct tables *t, const ElfW(Rela) * r, size_t size,
@@ -117,10 +118,10 @@ static int lead_object(struct dl_phdr_info *o, size_t size, void *arg)
     }
     if (!dynamic) return 0;
     struct tables t = tables_of(o, (const ElfW(Dyn) *)(o->dlpi_addr + dynamic->p_vaddr));
-    ElfW(Addr) from = relro ? o->dlpi_addr + relro->p_vaddr : 0, to = relro ? (from + relro->p_memsz) & ~4095ul : 0;
+    ElfW(Addr) from = relro ? o->dlpi_addr + relro->p_vaddr : 0, to = relro ? page_down(from + relro->p_memsz) : 0;
     if (!t.symbols || !t.strings) return 0;
-    lead(o, &t, t.calls, t.calls_size, from & ~4095ul, to);
-    lead(o, &t, t.data, t.data_size, from & ~4095ul, to);
+    lead(o, &t, t.calls, t.calls_size, page_down(from), to);
+    lead(o, &t, t.data, t.data_size, page_down(from), to);
     return 0;
 }
 

@@ -143,7 +143,7 @@ static bool send_signal(const struct mmu_fault *f)
 
 void host_fatal(const struct mmu_fault *f, unsigned permits)
 {
-    uint64_t page = page_start(f->address);
+    uint64_t page = page_down(f->address);
     unsigned char resident;
     enum remedy remedy = NONE_NEEDED;
     /* removed meanwhile: the system says so; permitted meanwhile: it comes again */

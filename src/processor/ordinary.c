@@ -70,7 +70,7 @@ static bool is_stranger(int thread)
 static void note_descriptor(void *arg, int thread, uint64_t descriptor)
 {
     struct kept *k = arg;
-    uint64_t page = page_start(descriptor);
+    uint64_t page = page_down(descriptor);
     if (!descriptor) k->unknown |= !is_stranger(thread);
     if (page + TASK_DESCRIPTOR <= k->va || page >= k->end) return;
     if (k->count == KEPT_MOST) {
@@ -123,7 +123,7 @@ static void serve_one(const struct userfault_event *e)
     struct mmu_fault f = {
         .processor = MMU_HOST, .address = e->address, .write = e->write, .thread = e->thread, .pending = 1
     };
-    uint64_t page = page_start(e->address);
+    uint64_t page = page_down(e->address);
     bool woken = false;
     atomic_store(&serving, page);
     if (!atomic_exchange(&awake, 1)) futex_wake(&awake, 1);
@@ -159,7 +159,7 @@ static void *rescue(void *arg)
         uint64_t page = atomic_load(&serving);
         if (page && atomic_load(&served) == before) {
             grant(page);
-            while (userfault_read(mmu.ordinary_fd, &e, 1)) grant(page_start(e.address));
+            while (userfault_read(mmu.ordinary_fd, &e, 1)) grant(page_down(e.address));
         }
         idle = atomic_load(&served) == before && !page ? idle + 1 : 0;
         if (idle < IDLE_ROUNDS) continue;

@@ -136,7 +136,7 @@ static bool serve_host(void)
             continue;
         }
         if (verdict == MMU_FATAL) doubt(&f, permits);
-        if (!woken) userfault_wake(fd, page_start(f.address), PAGE_BYTES);
+        if (!woken) userfault_wake(fd, page_down(f.address), PAGE_BYTES);
     }
     return n > 0;
 }

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/message.h"
 #include "base/spawn.h"
+#include "base/units.h"
 #include "processor/lazy.h"
 #include "processor/mmu.h"
 #include "processor/table.h"
@@ -162,7 +163,7 @@ static void retire(struct processor *p)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static struct processor *retired;
-    size_t kept = (sizeof *p->control + 4095) & ~4095ul;
+    size_t kept = page_up(sizeof *p->control);
     printf_lock();
     if (mmap(p->control, kept, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1,
              0) == p->control)

@@ -11,11 +11,12 @@
 
 #include "base/mask.h"
 #include "base/quiet.h"
+#include "base/units.h"
 #include "processor/internal.h"
 #include "processor/mmu.h"
 #include <sched.h>
 
-enum { PAGE_BYTES = 4096, BLOCK_PAGES = MASK_PAGES, BLOCK_BYTES = BLOCK_PAGES * PAGE_BYTES };
+enum { BLOCK_PAGES = MASK_PAGES, BLOCK_BYTES = BLOCK_PAGES * PAGE_BYTES };
 
 /* One processor's entries in one block. */
 struct leaf {
@@ -95,8 +96,7 @@ static inline struct block *block_find(uint64_t va)
     return g ? &g->block[(va - memory_base(va)) / BLOCK_BYTES % GROUP_BLOCKS] : NULL;
 }
 static inline unsigned page_of(uint64_t va) { return (unsigned)(va / PAGE_BYTES % BLOCK_PAGES); }
-static inline uint64_t page_start(uint64_t va) { return va / PAGE_BYTES * PAGE_BYTES; }
-static inline uint64_t block_start(uint64_t va) { return va / BLOCK_BYTES * BLOCK_BYTES; }
+static inline uint64_t block_start(uint64_t va) { return round_down(va, BLOCK_BYTES); }
 /* Where the part of [at, end) that lies in at's block ends. */
 static inline uint64_t piece_end(uint64_t at, uint64_t end)
 {

@@ -2,6 +2,7 @@
  * have the ordinary ones. */
 #include "space/layout.h"
 
+#include "base/units.h"
 #include "context/context.h"
 
 #include <dlfcn.h>
@@ -38,11 +39,11 @@ struct space_layout space_layout = ORDINARY;
  * in the midst of ours. Reservations then begin above it. */
 static void make_room(struct space_layout *l)
 {
-    enum { PAGE = 4096, GROWS = 4, LEAST = 8 };
-    void *page = mmap(NULL, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    enum { GROWS = 4, LEAST = 8 };
+    void *page = mmap(NULL, PAGE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (page == MAP_FAILED) return;
     uint64_t here = (uintptr_t)page, above = (here + GROWS * TIB) / TIB * TIB + TIB;
-    munmap(page, PAGE);
+    munmap(page, PAGE_BYTES);
     if (here < l->reserve || here >= l->reserve_end) return;
     if (above + LEAST * TIB <= l->reserve_end)
         l->reserve = above;

@@ -1,5 +1,6 @@
 /* Slabs, chunks and the page tables that follow them; see place.h. */
 #include "space/place.h"
+#include "base/units.h"
 #include "space/layout.h"
 #include "space/parked.h"
 #include "space/slab.h"
@@ -9,7 +10,6 @@
 #include <sys/mman.h>
 
 enum { LARGE = 1 << 20, WORD = 64 };
-static const uint64_t PAGE = 4096;
 
 static struct slab *slabs, *dirty;
 static LIST_HEAD(, node) own = LIST_HEAD_INITIALIZER(own);     /* with chunks of their own, mapped */
@@ -98,7 +98,7 @@ static CUresult follow(struct slab *s, bool host, unsigned first, unsigned end)
         for (next = k + 1; next < end && bit(there, next) == have && slab_page_used(s, next) == want; next++)
             ;
         if (have == want) continue;
-        uint64_t offset = s->offset + k * PAGE, size = (next - k) * PAGE;
+        uint64_t offset = s->offset + k * PAGE_BYTES, size = (next - k) * PAGE_BYTES;
         if (want)
             r = host ? host_map(offset, size) : map(s->device, offset, size);
         else if (host)
@@ -115,7 +115,7 @@ static CUresult settle_slab(struct slab *s) { return follow(s, false, 0, SLAB_PA
 /* The host's page table, around a piece. */
 static CUresult host_follow(struct slab *s, uint64_t at, uint64_t size)
 {
-    return follow(s, true, (unsigned)(at / PAGE), (unsigned)((at + size + PAGE - 1) / PAGE));
+    return follow(s, true, (unsigned)(at / PAGE_BYTES), (unsigned)(page_up(at + size) / PAGE_BYTES));
 }
 
 bool place_unsettled(void) { return atomic_load(&unsettled); }
@@ -169,7 +169,7 @@ static CUresult attach_slab(struct device *d, struct slab *s)
 {
     CUresult r = CUDA_SUCCESS;
     for (unsigned k = 0; k < SLAB_PAGES && !r; k++)
-        if (bit(s->on_devices, k)) r = map_on(d, s->device, s->offset + k * PAGE, PAGE);
+        if (bit(s->on_devices, k)) r = map_on(d, s->device, s->offset + k * PAGE_BYTES, PAGE_BYTES);
     return r;
 }
 
@@ -292,7 +292,7 @@ static CUresult take_piece(struct node *n, void *owner, uint64_t align)
 
 static CUresult take_own(struct node *n)
 {
-    uint64_t size = (n->a.size + VRAM_CHUNK - 1) & ~(VRAM_CHUNK - 1);
+    uint64_t size = round_up(n->a.size, VRAM_CHUNK);
     bool mapped;
     CUresult r = take_chunks(n->a.device, size, &n->a.offset, &mapped);
     if (r) return r;

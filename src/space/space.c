@@ -4,6 +4,7 @@
  * see. In the host only the latter is mapped. */
 #include "space/space.h"
 #include "base/tree.h"
+#include "base/units.h"
 #include "context/context.h"
 #include "space/describe.h"
 #include "space/index.h"
@@ -18,7 +19,6 @@
 #include <sys/resource.h>
 
 enum { OWNERS = 8 };
-static const uint64_t PAGE = 4096;
 
 RB_HEAD(tree, allocation);
 
@@ -81,7 +81,7 @@ void *space_alias(const struct allocation *a, uint64_t address)
 
 void space_clear(const struct allocation *a)
 {
-    uint64_t first = (a->offset + PAGE - 1) & ~(PAGE - 1), end = (a->offset + a->size) & ~(PAGE - 1);
+    uint64_t first = page_up(a->offset), end = page_down(a->offset + a->size);
     char *bytes = a->backing->alias;
     if (a->size < VRAM_CHUNK) {
         memset(bytes + a->offset, 0, a->size);

@@ -1,6 +1,7 @@
 /* The page map's rows; see page_map.h. A row that looks like the one before it
  * of the same allocation is not written: that one counts the repetition. */
 #include "trace/page_map.h"
+#include "base/units.h"
 #include "trace/statistics.h"
 #include "uvm/uvm.h"
 
@@ -11,7 +12,7 @@
 /* src/trace is also tested without src/uvm */
 #pragma weak uvm_residency
 
-enum { PAGE = 4096, PIECE = 4096 }; /* PIECE: pages asked for at once */
+enum { PIECE = 4096 }; /* PIECE: pages asked for at once */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the rows */
 
@@ -29,11 +30,11 @@ static void look(const struct live_allocation *a, uint8_t cell[MAP_CELLS])
 {
     uint8_t place[PIECE];
     bool empty[MAP_CELLS];
-    uint64_t pages = (a->bytes + PAGE - 1) / PAGE;
+    uint64_t pages = page_up(a->bytes) / PAGE_BYTES;
     memset(empty, true, sizeof empty);
     for (uint64_t from = 0; from < pages; from += PIECE) {
         uint64_t n = pages - from < PIECE ? pages - from : PIECE;
-        uvm_residency(a->address + from * PAGE, n, place);
+        uvm_residency(a->address + from * PAGE_BYTES, n, place);
         for (uint64_t k = 0; k < n; k++) {
             uint64_t low = (from + k) * MAP_CELLS / pages, high = (from + k + 1) * MAP_CELLS / pages;
             for (uint64_t c = low; c < (high > low ? high : low + 1); c++) merge(&cell[c], &empty[c], place[k]);

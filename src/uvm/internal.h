@@ -13,8 +13,6 @@ extern _Atomic bool uvm_unsettled;              /* some device has faulted since
 /* CLOCK_MONOTONIC, ns. */
 uint64_t uvm_now(void);
 
-static inline uint64_t page_down(uint64_t va) { return va / PAGE_BYTES * PAGE_BYTES; }
-static inline uint64_t page_up(uint64_t va) { return page_down(va + PAGE_BYTES - 1); }
 static inline unsigned page_of(uint64_t va) { return (unsigned)(va % WINDOW_BYTES / PAGE_BYTES); }
 static inline bool is_managed(uint64_t va) { return va >= space_managed_base() && va < space_managed_end(); }
 

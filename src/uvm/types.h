@@ -27,6 +27,7 @@
 #define FL_UVM_TYPES_H
 
 #include "base/mask.h"
+#include "base/units.h"
 #include "processor/mmu.h"
 #include "space/slab.h"
 #include "space/space.h"
@@ -35,7 +36,7 @@
 #include <bsd/sys/queue.h>
 #include <bsd/sys/tree.h>
 
-enum { CPU = 0, PROCESSORS = MMU_PROCESSORS, NOBODY = 255, PAGE_BYTES = 4096, WINDOW_PAGES = MASK_PAGES,
+enum { CPU = 0, PROCESSORS = MMU_PROCESSORS, NOBODY = 255, WINDOW_PAGES = MASK_PAGES,
        WINDOW_BYTES = WINDOW_PAGES * PAGE_BYTES,
        BIG_PAGE = 16 /* pages in 64 KiB, the least that the prefetcher moves */ };
 

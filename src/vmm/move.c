@@ -2,11 +2,12 @@
  * addresses stay, and so does what each processor may do there. Nobody must
  * write meanwhile, so this waits, for a while, until no kernel runs. */
 #include "vmm/own.h"
+#include "base/units.h"
 
 #include <string.h>
 #include <unistd.h>
 
-enum { PAGE = 4096, PATIENCE_MS = 2000 };
+enum { PATIENCE_MS = 2000 };
 
 static bool any_busy(void)
 {
@@ -27,9 +28,9 @@ static bool wait_idle(void)
 /* What was never touched is not touched now. */
 static void copy(char *to, const char *from, uint64_t size)
 {
-    static const char zeros[PAGE];
-    for (uint64_t at = 0; at < size; at += PAGE)
-        if (memcmp(from + at, zeros, PAGE)) memcpy(to + at, from + at, PAGE);
+    static const char zeros[PAGE_BYTES];
+    for (uint64_t at = 0; at < size; at += PAGE_BYTES)
+        if (memcmp(from + at, zeros, PAGE_BYTES)) memcpy(to + at, from + at, PAGE_BYTES);
 }
 
 /* Every processor's page table shows the new bytes. */

@@ -4,6 +4,7 @@
  * does not get slower with the number of reservations. */
 #include "vmm/internal.h"
 #include "base/tree.h"
+#include "base/units.h"
 
 #include <stdlib.h>
 
@@ -74,8 +75,6 @@ static bool window_ready(void)
     return ready |= g != NULL;
 }
 
-static uint64_t align_up(uint64_t x, uint64_t alignment) { return (x + alignment - 1) & ~(alignment - 1); }
-
 static bool fits(const struct gap *g, uint64_t base, uint64_t size)
 {
     return base >= g->base && base - g->base <= g->size && size <= g->size - (base - g->base);
@@ -96,7 +95,7 @@ static struct gap *find_place(uint64_t size, uint64_t alignment, uint64_t hint, 
     *base = hint;
     if (g) return g;
     for (g = RB_NFIND(sizes, &sizes, &key); g; g = RB_NEXT(sizes, &sizes, g))
-        if (fits(g, *base = align_up(g->base, alignment), size)) return g;
+        if (fits(g, *base = round_up(g->base, alignment), size)) return g;
     return NULL;
 }
 

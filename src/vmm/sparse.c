@@ -1,6 +1,7 @@
 /* Tiles of sparse arrays; see sparse.h. Extents as recorded on H200: the
  * standard 64 KiB block of each element size. */
 #include "vmm/sparse.h"
+#include "base/units.h"
 #include "vmm/vmm.h"
 
 #include <pthread.h>
@@ -56,7 +57,6 @@ void tile_pool_put(struct tile_pool *p)
     free(p);
 }
 
-static uint64_t rounded(uint64_t v, uint64_t to) { return (v + to - 1) / to * to; }
 static size_t halved(size_t v, unsigned times) { return v >> times ? v >> times : 1; }
 
 static void tile_extent(const struct sparse_shape *p, unsigned out[3])
@@ -86,7 +86,7 @@ static uint64_t gpu_bytes(const struct sparse *s, const struct level *l)
     if (most > BLOCK_HEIGHT) most = BLOCK_HEIGHT;
     uint64_t rows = block((l->rows + GOB_HEIGHT - 1) / GOB_HEIGHT, most) * GOB_HEIGHT;
     uint64_t slices = block(l->slices, s->layout.tile[2]);
-    return rounded(l->row, GOB_WIDTH) * rounded(l->rows, rows) * rounded(l->slices, slices);
+    return round_up(l->row, GOB_WIDTH) * round_up(l->rows, rows) * round_up(l->slices, slices);
 }
 
 static bool tiled(const struct sparse *s, const struct level *l)
@@ -121,7 +121,7 @@ static void lay_out(struct sparse *s)
     y->single = tail && !y->tail_first;
     s->tail_tile = s->count;
     s->tail_stride = y->single ? tail : 0;
-    y->tail_size = rounded(y->single ? tail * p->layers : tail, SPARSE_TILE);
+    y->tail_size = round_up(y->single ? tail * p->layers : tail, SPARSE_TILE);
     s->count += y->tail_size / SPARSE_TILE * (y->single ? 1 : p->layers);
 }
 

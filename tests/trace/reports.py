@@ -20,7 +20,8 @@ def check(what, good, seen=""):
 
 
 def run(*args):
-    r = subprocess.run([faultline, "run", *args], capture_output=True, text=True, timeout=60)
+    # programs have names in any encoding
+    r = subprocess.run([faultline, "run", *args], capture_output=True, text=True, errors="replace", timeout=60)
     return r.returncode, r.stderr
 
 
