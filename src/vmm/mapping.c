@@ -188,12 +188,17 @@ out:
 static void describe_mapping(const struct vmm_mapping *m, uint64_t address, int ordinal, char *out, size_t size)
 {
     static const char *const rights[] = { "may not touch", "may only read", "may not touch", "may read and write" };
+    const struct vmm_memory *memory = m->handle->memory;
+    unsigned access = m->access[ordinal] & 3;
     char whose[32] = "the host";
-    if (m->handle->memory->kind) snprintf(whose, sizeof whose, "a multicast object");
+    if (memory->kind) snprintf(whose, sizeof whose, "a multicast object");
     if (m->a.device) snprintf(whose, sizeof whose, "device %d", m->a.device->ordinal);
+    bool permitted = access == CU_MEM_ACCESS_FLAGS_PROT_READWRITE && memory->kind && memory->kind->hint;
+    const char *hint = permitted ? memory->kind->hint(memory, address - m->a.base) : NULL;
     snprintf(out, size,
-             "byte %" PRIu64 " of %" PRIu64 " bytes of memory of %s mapped at 0x%" PRIx64 ", which device %d %s",
-             address - m->a.base, m->a.size, whose, m->a.base, ordinal, rights[m->access[ordinal] & 3]);
+             "byte %" PRIu64 " of %" PRIu64 " bytes of memory of %s mapped at 0x%" PRIx64 ", which device %d %s%s%s",
+             address - m->a.base, m->a.size, whose, m->a.base, ordinal, rights[access], hint ? " and which " : "",
+             hint ? hint : "");
 }
 
 bool vmm_describe(uint64_t address, int ordinal, char *out, size_t size)

@@ -40,6 +40,14 @@ static CUresult may_access(const struct vmm_memory *m, const struct device *d)
     return d && member_of(of(m), d) >= 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
+static const char *hint(const struct vmm_memory *m, uint64_t at)
+{
+    unsigned bound = 0;
+    for (const struct binding *b = of(m)->bindings; b; b = b->next) bound += at - b->offset < b->size;
+    return bound < of(m)->prop.numDevices ? "has a member there with nothing bound"
+                                          : "has many values there: only multimem instructions read it or add to it";
+}
+
 static void destroy(struct vmm_memory *m)
 {
     struct multicast *o = of(m);
@@ -55,7 +63,7 @@ static void destroy(struct vmm_memory *m)
 }
 
 static const struct vmm_memory_kind kind = {
-    .view = view, .show = show, .may_access = may_access, .export = share_export, .destroy = destroy
+    .view = view, .show = show, .may_access = may_access, .export = share_export, .hint = hint, .destroy = destroy
 };
 
 /* ---- making */

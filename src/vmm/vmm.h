@@ -48,6 +48,8 @@ struct vmm_memory_kind {
     CUresult (*may_access)(const struct vmm_memory *m, const struct device *d);
     /* A new descriptor by which another process can import it. NULL: there is none. */
     CUresult (*export)(const struct vmm_memory *m, int *fd);
+    /* What is special about a permitted access at `at`, in words for a message. NULL: nothing. */
+    const char *(*hint)(const struct vmm_memory *m, uint64_t at);
     /* The last reference is gone; frees what detail has. Under vmm_lock. */
     void (*destroy)(struct vmm_memory *m);
 };

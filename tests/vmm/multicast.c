@@ -205,12 +205,23 @@ static void wrong_binds(void)
     CHECK(cuMulticastUnbind(object, 0, 0, g));
 }
 
+/* The message about what a kernel did wrong says so. */
+static void explained(const char *why)
+{
+    char text[4096];
+    size_t size = sizeof text;
+    CHECK(cuLogsDumpToMemory(NULL, text, &size, 0));
+    if (!strstr(text, why)) printf("\"%s\" does not say \"%s\"\n", text, why);
+    EXPECT(strstr(text, why));
+}
+
 static void an_address_that_one_member_lacks(void)
 {
     on(0);
     add_up(object_at);
     CHECK(cuMulticastUnbind(object, 1, 0, SIZE));
     ANSWERS(run_one(ADD_7, object_at, 0), CUDA_ERROR_ILLEGAL_ADDRESS);
+    explained("has a member there with nothing bound");
 }
 
 static void an_ordinary_load(void)
@@ -219,6 +230,27 @@ static void an_ordinary_load(void)
         ".reg .b64 %a; .reg .b32 %r;\nld.param.u64 %a, [object]; ld.volatile.global.u32 %r, [%a]; ret;\n}\n";
     on(0);
     ANSWERS(run_one(load, object_at, 0), CUDA_ERROR_ILLEGAL_ADDRESS);
+    explained("only multimem instructions read it");
+}
+
+static void an_ordinary_store_that_one_member_lacks(void)
+{
+    static const char store[] =
+        MULTIMEM_KERNEL_BEGIN ".reg .b64 %a;\nld.param.u64 %a, [object]; st.global.u32 [%a+8], 1; ret;\n}\n";
+    on(0);
+    CHECK(cuMulticastUnbind(object, 1, 0, SIZE));
+    ANSWERS(run_one(store, object_at, 0), CUDA_ERROR_ILLEGAL_ADDRESS);
+    explained("has a member there with nothing bound");
+    explained("an illegal write");
+}
+
+static void an_ordinary_atomic(void)
+{
+    static const char atomic[] = MULTIMEM_KERNEL_BEGIN
+        ".reg .b64 %a; .reg .b32 %r;\nld.param.u64 %a, [object]; atom.global.add.u32 %r, [%a], 1; ret;\n}\n";
+    on(0);
+    ANSWERS(run_one(atomic, object_at, 0), CUDA_ERROR_ILLEGAL_ADDRESS);
+    explained("only multimem instructions read it or add to it");
 }
 
 static void a_store_where_only_loads_are_permitted(void)
@@ -228,6 +260,7 @@ static void a_store_where_only_loads_are_permitted(void)
     add_up(object_at);
     ANSWERS(cuMemsetD8(object_at, 0, 16), CUDA_ERROR_INVALID_VALUE);
     ANSWERS(run_one(STORE_5, object_at, 0), CUDA_ERROR_ILLEGAL_ADDRESS);
+    explained("which device 0 may only read");
 }
 
 int main(void)
@@ -244,6 +277,9 @@ int main(void)
         { "wrong bindings are refused", wrong_binds, TEAM_FORMED },
         { "an address that one member lacks faults", an_address_that_one_member_lacks, TEAM_BOUND },
         { "an ordinary load from a multicast address faults", an_ordinary_load, TEAM_BOUND },
+        { "an ordinary store where one member lacks memory faults", an_ordinary_store_that_one_member_lacks,
+          TEAM_BOUND },
+        { "an ordinary atomic on a multicast address faults", an_ordinary_atomic, TEAM_BOUND },
         { "a store where only loads are permitted faults", a_store_where_only_loads_are_permitted, TEAM_BOUND },
     };
     return run_tests(tests, sizeof tests / sizeof *tests);
