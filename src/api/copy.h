@@ -41,9 +41,4 @@ bool copy_captured_linear(uint64_t to, uint64_t from, size_t bytes, CUstream str
 /* A copy of which at least one side is an array of tiles. */
 CUresult copy_tiles(const struct copy *c);
 
-/* Whether the operation would be refused, for a node of a graph. */
-CUresult copy_check(const CUDA_MEMCPY3D *p);
-CUresult launch_check(const CUDA_KERNEL_NODE_PARAMS_v3 *p);
-CUresult memset_check(const CUDA_MEMSET_NODE_PARAMS_v2 *p);
-
 #endif

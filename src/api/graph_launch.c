@@ -76,15 +76,9 @@ bool graph_done_lives(const struct executable *x)
     return !context_check((CUcontext)x->context, &c) && c->id == x->context_id;
 }
 
-static struct context *context_named(struct stream *s)
-{
-    const struct green *g = green_of(s);
-    return g ? g->named : stream_context(s);
-}
-
 CUresult graph_launch(struct executable *x, struct stream *s)
 {
-    struct graph_run run = { .executable = x, .first = { .context = context_named(s), .stream = s } };
+    struct graph_run run = { .executable = x, .first = { .context = named_context_of(s), .stream = s } };
     pthread_mutex_lock(&x->launch);
     if (x->done && !graph_done_lives(x)) x->done = NULL;
     CUresult r = atomic_load(&x->valid) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; /* destroyed meanwhile */

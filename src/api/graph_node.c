@@ -1,8 +1,7 @@
 /* Graph management: nodes of any kind, in graphs and in executable graphs. What
  * is of one kind comes down to this; see graph_api.h. */
-#include "api/copy.h"
 #include "api/graph_api.h"
-#include "module/module.h"
+#include "api/node_check.h"
 
 CUresult graph_node_missing(void)
 {

@@ -181,6 +181,12 @@ struct green *green_of(const struct stream *s)
     return g || !stream_is_default(s) ? g : green_current();
 }
 
+struct context *named_context_of(const struct stream *s)
+{
+    const struct green *g = green_of(s);
+    return g ? g->named : stream_context(s);
+}
+
 /* A call that names a green context. */
 static CUresult named(CUgreenCtx handle, struct green **g)
 {

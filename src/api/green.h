@@ -7,5 +7,7 @@
 #include "stream/stream.h"
 
 struct green *green_of(const struct stream *s); /* or NULL */
+/* What a program knows the stream's context as: the green context's CUcontext if it is of one. */
+struct context *named_context_of(const struct stream *s);
 
 #endif

@@ -1,7 +1,7 @@
 /* Launches: the checks in the driver's order, and the parameters as the kernel
  * wants them. */
-#include "api/copy.h"
 #include "api/green.h"
+#include "api/node_check.h"
 #include "base/log.h"
 #include "graph/capture.h"
 #include "module/module.h"
@@ -102,7 +102,6 @@ static CUresult check_cooperative(const struct request *q, const struct limits *
 static bool captured(const struct request *q, CUresult *r)
 {
     const struct launch *l = &q->launch;
-    const struct green *g = green_of(q->stream);
     CUlaunchAttribute cooperative = { .id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1 };
     CUgraphNodeParams node = { .type = CU_GRAPH_NODE_TYPE_KERNEL,
                                .kernel = { .func = (CUfunction)q->function,
@@ -115,7 +114,7 @@ static bool captured(const struct request *q, CUresult *r)
                                            .blockDimX = l->block[0],
                                            .blockDimY = l->block[1],
                                            .blockDimZ = l->block[2],
-                                           .ctx = (CUcontext)(g ? g->named : stream_context(q->stream)) } };
+                                           .ctx = (CUcontext)named_context_of(q->stream) } };
     if (!capture_kernel(q->stream, &node, &cooperative, l->cooperative, r)) return false;
     if (!*r && q->event && !capture_record(q->event, q->stream, false, r)) *r = CUDA_ERROR_UNKNOWN;
     return true;

@@ -1,6 +1,7 @@
 /* Copies of rows and slices, and of pieces of arrays. */
 #include "api/array.h"
 #include "api/copy.h"
+#include "api/node_check.h"
 #include "context/context.h"
 #include "graph/capture.h"
 

@@ -1,5 +1,6 @@
 /* Memsets: checked, then done by the stream through this process's alias. */
 #include "api/copy.h"
+#include "api/node_check.h"
 #include "api/span.h"
 #include "context/context.h"
 #include "graph/capture.h"

@@ -83,8 +83,7 @@ CUresult CUDAAPI cuStreamGetCtx(CUstream hStream, CUcontext *pctx)
     CUresult r = named(hStream, &s);
     if (r) return r;
     if (!pctx) return CUDA_ERROR_INVALID_VALUE;
-    const struct green *g = green_of(s);
-    *pctx = (CUcontext)(g ? g->named : stream_context(s));
+    *pctx = (CUcontext)named_context_of(s);
     return CUDA_SUCCESS;
 }
 

@@ -9,12 +9,13 @@
 
 enum { MULTICAST_GRANULARITY = 2 << 20, MULTICAST_RECOMMENDED = 512 << 20 };
 
-/* An object without devices and memory. */
+/* An object without devices and memory. CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult multicast_create(const CUmulticastObjectProp *prop, CUmemGenericAllocationHandle *out);
 /* CUDA_ERROR_INVALID_VALUE: no multicast object, or the team has d already, or is complete. */
 CUresult multicast_add(CUmemGenericAllocationHandle h, struct device *d);
-/* [memory_offset, + size) of memory, whose reference the call takes over, is d's part of [offset, + size). Waits until
- * the team is complete. */
+/* [memory_offset, + size) of memory, whose reference the call takes over, is its device's part of [offset, + size). Waits
+ * until the team is complete. CUDA_ERROR_INVALID_VALUE: no multicast object, the device is not in the team, or has
+ * something bound there already; CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult multicast_bind(CUmemGenericAllocationHandle h, uint64_t offset, struct vmm_memory *memory,
                         uint64_t memory_offset, uint64_t size);
 /* CUDA_ERROR_INVALID_VALUE: d has nothing bound there. */

@@ -13,6 +13,8 @@
  * all. Each processor's page table holds exactly what its access says; nothing
  * here is checked by software on a kernel's path.
  *
+ * Sizes and offsets are in bytes. "(H200)": found in what a real driver answered.
+ *
  * Lock: one, vmm_lock, between the context table's and the space's. Functions
  * named vmm_* take it; those named memory_*, mapping_* (internal.h) want it held. */
 #ifndef FL_VMM_VMM_H
@@ -28,8 +30,10 @@
 enum { VMM_GRANULARITY = 2 << 20 };
 
 /* ---- reservations */
+/* size: a multiple of VMM_GRANULARITY; alignment: a power of two, 0: any; hint: taken if it is free and fits, else
+ * passed over. CUDA_ERROR_OUT_OF_MEMORY: no addresses in a row, or no memory to remember them. */
 CUresult vmm_reserve(uint64_t size, uint64_t alignment, uint64_t hint, uint64_t *base);
-/* CUDA_ERROR_INVALID_VALUE unless exactly this was reserved and nothing is mapped in it. */
+/* CUDA_ERROR_INVALID_VALUE unless exactly this was reserved and nothing is mapped in it; CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult vmm_reservation_free(uint64_t base, uint64_t size);
 
 /* ---- physical memory */
@@ -68,10 +72,13 @@ struct vmm_memory {
     struct vmm_own *own;           /* its own memfd (memory.c), or NULL */
 };
 
-/* Checks prop as cuMemCreate does. CUDA_ERROR_OUT_OF_MEMORY: the capacity, or the system's. */
+/* size: a multiple of VMM_GRANULARITY. Checks prop as cuMemCreate does: CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_DEVICE;
+ * CUDA_ERROR_NOT_PERMITTED: a fabric handle without a channel (fabric.h). CUDA_ERROR_OUT_OF_MEMORY: the capacity, or the
+ * system's. */
 CUresult vmm_create(uint64_t size, const CUmemAllocationProp *prop, CUmemGenericAllocationHandle *out);
+/* The user holds the handle once less. CUDA_ERROR_INVALID_VALUE: he does not hold it. */
 CUresult vmm_release(CUmemGenericAllocationHandle h);
-/* Answers for a released handle too, as long as it is remembered (observed on H200). */
+/* Answers for a released handle too, as long as it is remembered (H200). CUDA_ERROR_INVALID_VALUE: it is none. */
 CUresult vmm_properties(CUmemGenericAllocationHandle h, CUmemAllocationProp *prop);
 /* type is one bit, which was requested when the memory was made: else CUDA_ERROR_INVALID_VALUE. out: an int, or a
  * CUmemFabricHandle. */
@@ -88,21 +95,28 @@ CUresult vmm_handle_new(struct vmm_memory *m, CUmemGenericAllocationHandle *out)
 /* The memory that a live handle names, with a reference for the caller, which vmm_memory_put returns.
  * CUDA_ERROR_INVALID_VALUE. */
 CUresult vmm_memory_get(CUmemGenericAllocationHandle h, struct vmm_memory **out);
-/* The memory mapped at address, where address lies in it, and how much of the mapping is left from there. */
+/* The same of the memory mapped at address; where address lies in it, and how much of the mapping is left from there. */
 CUresult vmm_memory_at(uint64_t address, struct vmm_memory **out, uint64_t *offset, uint64_t *left);
 void vmm_memory_put(struct vmm_memory *m);
 /* kind->view answers differently from now on: every mapping of m shows it on return. */
 CUresult vmm_memory_changed(struct vmm_memory *m);
 
 /* ---- mappings */
-/* A whole memory: offset 0 and its size, else CUDA_ERROR_NOT_SUPPORTED. No access is given. */
+/* A whole memory: offset 0 and its size, else CUDA_ERROR_NOT_SUPPORTED. No access is given. CUDA_ERROR_INVALID_VALUE: no
+ * handle, a tile pool, not all of it reserved, or something is mapped there; CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult vmm_map(uint64_t va, uint64_t size, uint64_t offset, CUmemGenericAllocationHandle h);
-/* [va, va+size) lies in reservations and cuts through no mapping; parts of it where nothing is mapped are skipped. */
+/* [va, va+size) lies in reservations and cuts through no mapping, else CUDA_ERROR_INVALID_VALUE; parts of it where nothing
+ * is mapped are skipped. On return no processor can touch it. */
 CUresult vmm_unmap(uint64_t va, uint64_t size);
+/* The handle that was mapped at address, which the user holds once more. CUDA_ERROR_INVALID_VALUE: nothing is mapped. */
 CUresult vmm_retain(uint64_t address, CUmemGenericAllocationHandle *out);
 
-/* ---- access */
+/* ---- access: in effect for every processor on return */
+/* [va, va+size) is one or more whole mappings in a row. All descriptions, or none. CUDA_ERROR_INVALID_VALUE: it is not,
+ * or a description is wrong; CUDA_ERROR_NOT_SUPPORTED: the location cannot reach the memory;
+ * CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult vmm_set_access(uint64_t va, uint64_t size, const CUmemAccessDesc *desc, size_t count);
+/* *flags: a CUmemAccess_flags. CUDA_ERROR_INVALID_VALUE: nothing is mapped at address; CUDA_ERROR_INVALID_DEVICE. */
 CUresult vmm_get_access(uint64_t address, const CUmemLocation *location, unsigned long long *flags);
 
 /* ---- for those who ask what an address is, or copy */
