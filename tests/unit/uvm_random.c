@@ -1,7 +1,7 @@
-/* A million random operations on managed memory of three small devices: after
+/* A million random operations on managed memory of some small devices: after
  * every so many, page tables are what residency and policy permit, every block is sound,
  * and a device's memory is exactly what its chunks take.
- * usage: uvm-random [OPERATIONS [SEED [EVERY [LINKS]]]]; LINKS: devices, host, all or none */
+ * usage: uvm-random [OPERATIONS [SEED [EVERY [LINKS [DEVICES]]]]]; LINKS: devices, host, all or none */
 #include "context/context.h"
 #include "uvm_fake.h"
 
@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEVICES = 3, MOST = 6, CHUNKS = 4 };
+enum { MOST = 6, CHUNKS = 4 };
+static unsigned some_devices = 3;
 static struct allocation *memory[MOST];
 static struct context context;
 static uint64_t state = 1;
@@ -38,14 +39,14 @@ static void new_allocation(int k)
 
 static CUmemLocation somewhere(void)
 {
-    uint32_t d = draw(DEVICES + 1);
-    if (d == DEVICES) return (CUmemLocation){ CU_MEM_LOCATION_TYPE_HOST, 0 };
+    uint32_t d = draw(some_devices + 1);
+    if (d == some_devices) return (CUmemLocation){ CU_MEM_LOCATION_TYPE_HOST, 0 };
     return (CUmemLocation){ CU_MEM_LOCATION_TYPE_DEVICE, (int)d };
 }
 
 static void touch_some(const struct allocation *a, uint64_t pages)
 {
-    unsigned p = draw(DEVICES + 1), n = 1 + draw(8), stride = 1 + draw(20);
+    unsigned p = draw(some_devices + 1), n = 1 + draw(8), stride = 1 + draw(20);
     bool write = draw(2);
     uint64_t first = draw((uint32_t)pages);
     for (uint64_t k = 0; k < n && first + k * stride < pages; k++)
@@ -58,7 +59,7 @@ static void fight_for_some(const struct allocation *a, uint64_t pages)
     uint64_t first = draw((uint32_t)pages), count = 1 + draw(4);
     for (unsigned round = 0; round < 12; round++)
         for (uint64_t k = 0; k < count && first + k < pages; k++)
-            fake_touch(round % (2 + first % DEVICES), a->base + (first + k) * PAGE_BYTES, true);
+            fake_touch(round % (2 + first % some_devices), a->base + (first + k) * PAGE_BYTES, true);
 }
 
 static int in_use; /* the allocation that the main thread works on: nobody frees it */
@@ -90,7 +91,7 @@ static void another_thread(void)
 /* What nobody asks of managed memory: pins end, other memory needs room, a device process dies. */
 static CUresult happen(void)
 {
-    unsigned p = 1 + draw(DEVICES);
+    unsigned p = 1 + draw(some_devices);
     struct vram *v = &devices[p - 1].vram;
     uint32_t what = draw(20);
     if (what > 9) return v->reclaim(v, (uint64_t)draw(CHUNKS + 1) * VRAM_CHUNK);
@@ -123,7 +124,7 @@ static CUresult operate(void)
     if (what < 85) return uvm_prefetch(va, size, somewhere());
     if (what < 92) return uvm_advise(va, size, (CUmem_advise)(1 + draw(6)), somewhere());
     if (what < 93) return uvm_discard(va, size);
-    if (what < 95) return uvm_copy_engine((int)draw(DEVICES), va, size, draw(2));
+    if (what < 95) return uvm_copy_engine((int)draw(some_devices), va, size, draw(2));
     if (what < 97) uvm_settle();
     if (what == 97) return happen();
     if (what == 99) {
@@ -146,16 +147,16 @@ static void check_window(const struct window *w, uint64_t operation, unsigned ch
     for (const struct block *b = w->blocks; b; b = b->next) {
         block_check(b);
         for (unsigned page = b->region.first; page < b->region.outer; page++)
-            for (unsigned p = 0; p <= DEVICES; p++) {
+            for (unsigned p = 0; p <= some_devices; p++) {
                 uint64_t va = w->va + (uint64_t)page * PAGE_BYTES;
                 if (fake_entries[p][fake_page(va)] == permitted(b, p, page)) continue;
                 printf("processor %u may %d, should %d\n", p, fake_entries[p][fake_page(va)], permitted(b, p, page));
                 fail("a page table differs", operation, va);
             }
-        for (unsigned p = 1; p <= DEVICES; p++)
+        for (unsigned p = 1; p <= some_devices; p++)
             if (b->resident >> p & 1 && !w->chunk[p]) fail("pages on a device without memory", operation, w->va);
     }
-    for (unsigned p = 1; p <= DEVICES; p++) chunks[p] += w->chunk[p] != NULL;
+    for (unsigned p = 1; p <= some_devices; p++) chunks[p] += w->chunk[p] != NULL;
 }
 
 static void check(uint64_t operation)
@@ -166,7 +167,7 @@ static void check(uint64_t operation)
         const struct window *w = window_at(va, false);
         if (w) check_window(w, operation, chunks);
     }
-    for (unsigned p = 1; p <= DEVICES; p++) {
+    for (unsigned p = 1; p <= some_devices; p++) {
         const struct vram *v = &devices[p - 1].vram;
         if (v->used > v->capacity) fail("more device memory than there is", operation, space_managed_base());
         if (v->used < (uint64_t)chunks[p] * VRAM_CHUNK)
@@ -181,7 +182,8 @@ int main(int argc, char **argv)
     if (argc > 2) state = strtoull(argv[2], NULL, 10);
     const char *links = argc > 4 ? argv[4] : "devices";
     bool all = !strcmp(links, "all");
-    fake_begin_linked(DEVICES, (uint64_t)CHUNKS * VRAM_CHUNK, all || !strcmp(links, "devices"),
+    if (argc > 5) some_devices = (unsigned)atoi(argv[5]);
+    fake_begin_linked((int)some_devices, (uint64_t)CHUNKS * VRAM_CHUNK, all || !strcmp(links, "devices"),
                       all || !strcmp(links, "host"));
     for (int k = 0; k < MOST; k++) new_allocation(k);
     fake_meanwhile = another_thread;
@@ -192,7 +194,7 @@ int main(int argc, char **argv)
     in_use = -1;
     fake_meanwhile = NULL;
     for (int k = 0; k < MOST; k++) uvm_free(memory[k]);
-    for (int d = 0; d < DEVICES; d++)
+    for (unsigned d = 0; d < some_devices; d++)
         if (devices[d].vram.used) fail("device memory left", operations, space_managed_base());
     printf("%lu operations, %lu naps, %lu refused, %lu host faults, %lu device faults, %lu MiB moved\n", operations,
            naps, refused, fake_counted.cpu_faults, fake_counted.gpu_faults,
