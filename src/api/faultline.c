@@ -95,8 +95,9 @@ int faultline_get_kernel(const struct faultline_event *event, struct faultline_k
     return CUDA_SUCCESS;
 }
 
-static struct faultline_counters counters_of(const struct trace_statistics *s)
+static struct faultline_counters counters_of(const struct trace_statistics *counting)
 {
+    const struct trace_statistics copy = trace_counted(counting), *s = &copy;
     struct faultline_counters c = {
         .cpu_faults = s->events[TRACE_CPU_FAULT],
         .gpu_faults = s->events[TRACE_GPU_FAULT],

@@ -73,6 +73,16 @@ void trace_sleep(struct trace_region *r, unsigned milliseconds)
     atomic_fetch_sub(&r->sleepers, 1);
 }
 
+struct trace_statistics trace_counted(const struct trace_statistics *s)
+{
+    struct trace_statistics copy;
+    _Static_assert(sizeof copy % sizeof(uint64_t) == 0, "counters and nothing else");
+    const uint64_t *from = (const uint64_t *)s;
+    uint64_t *to = (uint64_t *)&copy;
+    for (size_t k = 0; k < sizeof copy / sizeof *to; k++) to[k] = __atomic_load_n(&from[k], __ATOMIC_RELAXED);
+    return copy;
+}
+
 uint64_t trace_moved(const struct trace_statistics *s, enum trace_direction d)
 {
     uint64_t bytes = 0;

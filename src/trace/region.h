@@ -124,6 +124,8 @@ bool trace_kernel_details(struct trace_region *r, uint64_t ticket, struct trace_
 const char *trace_name(const struct trace_region *r, uint32_t name);
 /* Sleeps until a quarter of the ring is new, or for the given time. */
 void trace_sleep(struct trace_region *r, unsigned milliseconds);
+/* A copy of what others may be counting in: each number is one that was there. */
+struct trace_statistics trace_counted(const struct trace_statistics *s);
 uint64_t trace_moved(const struct trace_statistics *s, enum trace_direction d);
 
 #endif

@@ -10,7 +10,7 @@ static const CUmemLocation device = { .type = CU_MEM_LOCATION_TYPE_DEVICE };
 static void start(void)
 {
     CUcontext c;
-    alarm(60);
+    alarm(240);
     EXPECT(cuInit(0), 0);
     EXPECT(cuDevicePrimaryCtxRetain(&c, 0), 0);
     EXPECT(cuCtxSetCurrent(c), 0);

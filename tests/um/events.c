@@ -48,7 +48,7 @@ static void CUPTIAPI complete(CUcontext c, uint32_t stream, uint8_t *b, size_t s
 static void start(void)
 {
     CUpti_ActivityUnifiedMemoryCounterConfig configs[8];
-    alarm(60);
+    alarm(240);
     EXPECT(cuInit(0), 0);
     for (int d = 1; d >= 0; d--) {
         CUmodule m;

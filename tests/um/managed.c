@@ -22,7 +22,7 @@ static CUfunction poke_kernel;
 static void start(void)
 {
     CUmodule m;
-    alarm(60);
+    alarm(240);
     EXPECT(cuInit(0), 0);
     for (int k = 1; k >= 0; k--)
         EXPECT(cuDevicePrimaryCtxRetain(&context[k], k), 0), EXPECT(cuCtxSetCurrent(context[k]), 0);

@@ -126,12 +126,12 @@ static void a_memset_without_room_is_an_access_to_nothing(void)
 
 static void block(void *done)
 {
-    while (!*(volatile int *)done) usleep(100);
+    while (!*(_Atomic int *)done) usleep(100);
 }
 
 static void a_prefetch_that_finds_no_room_later_does_no_harm(void)
 {
-    static volatile int done;
+    static _Atomic int done;
     CUdeviceptr p = (CUdeviceptr)words;
     EXPECT(cuLaunchHostFunc(NULL, block, (void *)&done), 0);
     EXPECT(cuMemPrefetchAsync(p, 32 * MIB, device, 0, NULL), 0);

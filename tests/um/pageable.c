@@ -147,7 +147,7 @@ static void memory_that_moves_keeps_its_bytes(void)
     EXPECT(q[SIZE - 1], 7);
 }
 
-static volatile bool stop;
+static _Atomic bool stop;
 static uint32_t *shared_words;
 
 static void *count_up(void *arg)
