@@ -1,6 +1,6 @@
 /* Finds the loops of lockstep.h: one block, whose condition comes from values
- * that are the same in all threads, whose accesses are to neighbouring places
- * in neighbouring threads. That such a value really is the same is tested when
+ * that are the same in all threads, or from an induction and what the loop does
+ * not change, and whose accesses are to neighbouring places in neighbouring threads. That such a value really is the same is tested when
  * the loop is entered, unless it follows from the kernel's parameters. */
 #include "lockstep.h"
 #include "arena.h"
@@ -323,15 +323,49 @@ static bool accesses_vectorise(const struct search *s)
 
 /* ---- */
 
-static bool find_roles(struct search *s)
+/* Which comparison decides, after the induction's step, whether a thread goes round again. */
+static const struct instr *own_condition(const struct search *s)
+{
+    const struct func *f = s->k->func;
+    const struct reg *holds = f->code[s->l->end].guard;
+    const struct instr *compare = NULL;
+    bool stepped = false;
+    for (uint32_t i = s->b->start; i < s->l->end && !compare; i++)
+        if (has_destination(&f->code[i]) && f->code[i].ops[0].kind == OPERAND_reg && f->code[i].ops[0].reg == holds)
+            compare = &f->code[i];
+    if (!compare || s->defined[holds->index] != 1 || compare->op != OP_setp || compare->guard || compare->nops != 3 ||
+        compare->ops[0].second)
+        return NULL;
+    for (unsigned n = 1; n < 3; n++) {
+        const struct operand *o = &compare->ops[n];
+        if (o->kind == OPERAND_int) continue;
+        if (o->kind != OPERAND_reg) return NULL;
+        if (!s->defined[o->reg->index]) continue;
+        if (s->l->role[o->reg->index] != ROLE_INDUCTION) return NULL;
+        for (const struct instr *i = &f->code[s->b->start]; i < compare; i++)
+            stepped |= has_destination(i) && i->ops[0].kind == OPERAND_reg && i->ops[0].reg == o->reg;
+        if (!stepped) return NULL;
+    }
+    return stepped ? compare : NULL;
+}
+
+/* own: as if each thread left by a condition of its own. */
+static bool find_roles(struct search *s, bool own)
 {
     struct kernel *k = s->k;
     struct lockstep *l = s->l;
     const uint64_t *after = l->exit < k->func->ncode ? k->cfg.blocks[k->cfg.block_at[l->exit]].live_in : NULL;
     unsigned carried = 0;
-    need_shared(s, k->func->code[l->end].guard);
+    s->good = true;
+    l->role = arena_alloc(k->func->nregs + 1ul);
+    l->start = arena_alloc((k->func->nregs + 1ul) * sizeof *l->start);
+    l->step = arena_alloc((k->func->nregs + 1ul) * sizeof *l->step);
+    l->in_slice = arena_alloc(s->b->end - s->b->start + 1ul);
+    if (!own) need_shared(s, k->func->code[l->end].guard);
     for (uint32_t r = 0; r < k->func->nregs && s->good; r++)
         if (bit(s->b->live_in, r)) find_induction(s, k->func->regs[r]);
+    l->own = own ? own_condition(s) : NULL;
+    if (!s->good || own != !!l->own) return false;
     for (uint32_t r = 0; r < k->func->nregs; r++) {
         if (l->role[r] || !s->defined[r] || k->definition[r]) continue;
         if (bit(s->b->live_in, r)) {
@@ -342,7 +376,7 @@ static bool find_roles(struct search *s)
             carried++;
         }
     }
-    return s->good && carried <= MOST_CARRIED;
+    return carried <= MOST_CARRIED && accesses_vectorise(s);
 }
 
 static bool examine(struct kernel *k, uint32_t number, struct lockstep *l)
@@ -353,17 +387,15 @@ static bool examine(struct kernel *k, uint32_t number, struct lockstep *l)
     for (uint32_t i = b->start; i < l->end; i++)
         if (!vectorises(&f->code[i])) return false;
     unsigned steps = MOST_STEPS;
-    struct search s = { .k = k, .l = l, .b = b, .steps = &steps, .good = true };
-    l->role = arena_alloc(f->nregs + 1ul);
-    l->start = arena_alloc((f->nregs + 1ul) * sizeof *l->start);
-    l->step = arena_alloc((f->nregs + 1ul) * sizeof *l->step);
-    l->in_slice = arena_alloc(b->end - b->start + 1ul);
+    struct search s = { .k = k, .l = l, .b = b, .steps = &steps };
     s.defined = arena_alloc(f->nregs + 1ul);
     s.outside = arena_alloc((f->nregs + 1ul) * sizeof *s.outside);
     s.outside_count = arena_alloc(f->nregs + 1ul);
     count_definitions(&s);
-    return find_roles(&s) && accesses_vectorise(&s);
+    return find_roles(&s, false) || find_roles(&s, true);
 }
+
+static bool ends_thread(const struct instr *i) { return (i->op == OP_ret || i->op == OP_exit) && !i->guard; }
 
 void lockstep_find(struct kernel *k)
 {
@@ -382,7 +414,7 @@ void lockstep_find(struct kernel *k)
     }
     for (uint32_t n = 0; n < k->nlocksteps; n++) {
         struct lockstep *l = &k->locksteps[n];
-        if (l->exit >= f->ncode) continue;
+        if (l->exit >= f->ncode || ends_thread(&f->code[l->exit])) continue;
         l->exit_segment = k->cfg.blocks[k->cfg.block_at[l->exit]].cut;
         if (!l->exit_segment)
             l->exit_segment = segment_add(k, l->exit, NULL, FL_SUSPEND_CONTINUE, f->code[l->exit].line);

@@ -1,8 +1,10 @@
-/* Loops that all threads of a block go round equally often, found so that they
- * can be turned inside out: one round for all threads, then the next. What the
- * threads compute side by side becomes vector code; as a loop within each
- * thread it would be scalar. Such a loop is a segment of its own that runs to
- * its end in one call; see abi.h. */
+/* Loops that all threads of a block go round together, found so that they can
+ * be turned inside out: one round for all threads, then the next. What the
+ * threads compute side by side becomes vector code, and goes through memory in
+ * order; as a loop within each thread it would do neither. Threads go round
+ * equally often, or each compares an induction of its own (a loop in strides of
+ * the grid): then they go together until the first one leaves. Such a loop is a
+ * segment of its own that runs to its end in one call; see abi.h. */
 #ifndef FL_PTX_LOCKSTEP_H
 #define FL_PTX_LOCKSTEP_H
 
@@ -22,6 +24,7 @@ struct lockstep {
     uint32_t segment, exit_segment; /* the loop's own; where threads go on, 0: nowhere, they end */
     uint32_t exit;                 /* instruction */
     bool taken_goes_round;         /* the branch that ends the block; otherwise it leaves the loop */
+    const struct instr *own;       /* the comparison by which each thread leaves; NULL: all leave together */
     uint8_t *role;                 /* by register */
     const struct instr **start;    /* by register, SHARED and INDUCTION: what sets it before the loop, if
                                       that can be computed anew in the loop; NULL: the context has it */

@@ -7,7 +7,9 @@
  *     } while (the condition, which is among that)
  *     for each thread: leave in the context what is read after the loop
  *
- * If the test fails the function calls itself for each thread alone. */
+ * If the test fails the function calls itself for each thread alone. Where each
+ * thread has a condition of its own, the first loop goes on while all of them
+ * hold, and before a thread leaves it goes round alone while its own does. */
 #include "arena.h"
 #include "lockstep.h"
 #include "walk.h"
@@ -126,25 +128,39 @@ static void begin_round(struct walk *w, const struct lockstep *l)
     }
 }
 
-static void write_round(struct walk *w, const void *arg)
+/* Whether the thread goes round again, i1, once its registers are set. */
+static const char *goes_round(struct emitter *e, const struct lockstep *l)
 {
-    const struct lockstep *l = arg;
+    const char *holds = guard(e, &e->func->code[l->end]);
+    return l->taken_goes_round ? holds : emit(e, "xor i1 %s, true", holds);
+}
+
+static void round_of_thread(struct walk *w, const struct lockstep *l)
+{
     struct func *f = w->e->func;
-    begin_round(w, l);
     for (uint32_t i = w->k->cfg.blocks[l->block].start; i < l->end; i++) plain(w->e, &f->code[i]);
     for (uint32_t r = 0; r < f->nregs; r++)
         if (l->role[r] == ROLE_CARRIED || l->role[r] == ROLE_RESULT) context_move(w, r, true);
-    emit_void(w->e, "br label %%NEXT0");
 }
 
-/* What all threads compute alike, once; ends with the branch back. */
-static void write_shared_part(struct walk *w, const struct lockstep *l)
+static void write_round(struct walk *w, const void *arg)
+{
+    const struct lockstep *l = arg;
+    struct emitter *e = w->e;
+    begin_round(w, l);
+    round_of_thread(w, l);
+    if (l->own) {
+        const char *leaves = emit(e, "zext i1 %s to i32", emit(e, "xor i1 %s, true", goes_round(e, l)));
+        emit_void(e, "store i32 %s, ptr %%LEAVING",
+                  emit(e, "add i32 %s, %s", emit(e, "load i32, ptr %%LEAVING"), leaves));
+    }
+    emit_void(e, "br label %%NEXT0");
+}
+
+static void step_inductions(struct walk *w, const struct lockstep *l)
 {
     struct emitter *e = w->e;
     struct func *f = e->func;
-    const struct block *b = &w->k->cfg.blocks[l->block];
-    e->shared = true;
-    e->t = "%first";
     for (uint32_t r = 0; r < f->nregs; r++) {
         if (l->role[r] != ROLE_INDUCTION) continue;
         const char *type = lltype(f->regs[r]->type), *by = l->step[r]->kind == OPERAND_int
@@ -155,17 +171,56 @@ static void write_shared_part(struct walk *w, const struct lockstep *l)
         const char *sum = emit(e, "load %s, ptr %%D%u", type, r);
         emit_void(e, "store %s %s, ptr %%D%u", type, emit(e, "add %s %s, %s", type, sum, by), r);
     }
+}
+
+/* What all threads compute alike, once; ends with the branch back. */
+static void write_shared_part(struct walk *w, const struct lockstep *l)
+{
+    struct emitter *e = w->e;
+    struct func *f = e->func;
+    const struct block *b = &w->k->cfg.blocks[l->block];
+    e->shared = true;
+    e->t = "%first";
+    step_inductions(w, l);
     for (uint32_t i = b->start; i < l->end; i++)
         if (l->in_slice[i - b->start]) plain(e, &f->code[i]);
-    const char *holds = guard(e, &f->code[l->end]);
-    if (!l->taken_goes_round) holds = emit(e, "xor i1 %s, true", holds);
+    const char *holds = l->own ? emit(e, "icmp eq i32 %s, 0", emit(e, "load i32, ptr %%LEAVING")) : goes_round(e, l);
     emit_void(e, "br i1 %s, label %%ROUND, label %%LEAVE", holds);
     e->shared = false;
 }
 
-static void write_leave(struct walk *w, const void *arg)
+/* How far the inductions are, for one thread or (save) for all. */
+static void move_sums(struct walk *w, const struct lockstep *l, bool save)
 {
-    const struct lockstep *l = arg;
+    struct emitter *e = w->e;
+    for (uint32_t r = 0; r < e->func->nregs; r++) {
+        if (l->role[r] != ROLE_INDUCTION) continue;
+        const char *type = lltype(e->func->regs[r]->type);
+        if (save) fprintf(e->head, "  %%DS%u = alloca %s\n", r, type);
+        emit_void(e, "store %s %s, ptr %%D%s%u", type, emit(e, "load %s, ptr %%D%s%u", type, save ? "" : "S", r),
+                  save ? "S" : "", r);
+    }
+}
+
+/* The rounds that this thread goes and others do not. */
+static void go_round_alone(struct walk *w, const struct lockstep *l)
+{
+    struct emitter *e = w->e;
+    const char *test = new_label(e, "test"), *body = new_label(e, "body"), *out = new_label(e, "out");
+    move_sums(w, l, false);
+    place_label(e, test);
+    begin_round(w, l);
+    plain(e, l->own);
+    emit_void(e, "br i1 %s, label %%%s, label %%%s", goes_round(e, l), body, out);
+    fprintf(e->body, "%s:\n", body);
+    round_of_thread(w, l);
+    step_inductions(w, l);
+    emit_void(e, "br label %%%s", test);
+    fprintf(e->body, "%s:\n", out);
+}
+
+static void leave(struct walk *w, const struct lockstep *l)
+{
     struct emitter *e = w->e;
     struct kernel *k = w->k;
     uint8_t *done = arena_alloc(k->func->nregs + 1ul);
@@ -187,7 +242,36 @@ static void write_leave(struct walk *w, const void *arg)
         }
     }
     set_state(w, l->exit_segment ? l->exit_segment : FL_EXITED);
-    emit_void(e, "br label %%NEXT1");
+}
+
+static void write_leave(struct walk *w, const void *arg)
+{
+    leave(w, arg);
+    emit_void(w->e, "br label %%NEXT1");
+}
+
+static void write_leave_alone(struct walk *w, const void *arg)
+{
+    go_round_alone(w, arg);
+    leave(w, arg);
+    emit_void(w->e, "br label %%NEXT2");
+}
+
+/* Most often all threads leave after the same round. */
+static void leave_together_or_not(struct walk *w, const struct lockstep *l, const char *metadata)
+{
+    struct emitter *e = w->e;
+    const char *all = emit(e, "icmp eq i32 %s, %%count", emit(e, "load i32, ptr %%LEAVING"));
+    emit_void(e, "br i1 %s, label %%TOGETHER, label %%APART\nAPART:", all);
+    move_sums(w, l, true);
+    threads_begin(e, 2, "APART");
+    thread_code(w, write_leave_alone, l);
+    threads_end(e, 2, metadata);
+    emit_void(e, "br label %%LEFT\nTOGETHER:");
+    threads_begin(e, 1, "TOGETHER");
+    thread_code(w, write_leave, l);
+    threads_end(e, 1, metadata);
+    place_label(e, "LEFT");
 }
 
 void lockstep_emit(struct walk *w, const struct lockstep *l)
@@ -197,11 +281,19 @@ void lockstep_emit(struct walk *w, const struct lockstep *l)
     set_up_shared(w, l);
     test_agreement(w, l);
     fputs("ROUND:\n", e->body);
+    if (l->own) {
+        fputs("  %LEAVING = alloca i32\n", e->head);
+        emit_void(e, "store i32 0, ptr %%LEAVING");
+    }
     threads_begin(e, 0, "ROUND");
     thread_code(w, write_round, l);
     threads_end(e, 0, metadata);
     write_shared_part(w, l);
     fputs("LEAVE:\n", e->body);
+    if (l->own) {
+        leave_together_or_not(w, l, metadata);
+        return;
+    }
     threads_begin(e, 1, "LEAVE");
     thread_code(w, write_leave, l);
     threads_end(e, 1, metadata);

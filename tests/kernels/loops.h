@@ -170,8 +170,67 @@ LOOP wraps(const int *in, int i, int t, int n)
     }
     return s + (int)a + (int)(b >> 8) + i;
 }
+/* in strides, to an end that not all threads reach in the same round; what the rounds left is read */
+LOOP strides(const int *in, int i, int t, int n)
+{
+    int s = i, last = -1, k = t;
+    ROLLED for (; k < 10 * n + 50; k += 128) s = s * 3 + in[k], last = k;
+    return s + last * 5 + k;
+}
+/* the same downwards, unsigned, until a value that each thread has read */
+LOOP strides_down(const int *in, int i, int t, int n)
+{
+    unsigned k = 3000u + (unsigned)t, end = (unsigned)(in[t] & 1023) + 100, s = (unsigned)i;
+    ROLLED do
+    {
+        s = s * 5 + (unsigned)in[k];
+        k -= 37;
+    }
+    while (k >= end + (unsigned)n)
+        ;
+    return (int)(s + k);
+}
+/* each thread has a stride of its own, or all have one that was read */
+LOOP own_strides(const int *in, int i, int t, int n)
+{
+    int s = 0, by = in[n] % 5 + 200, own = t % 3 + 1;
+    ROLLED for (int k = t; k < 2000; k += by) s += in[k] ^ k;
+    ROLLED for (int k = 0; k < n + 9; k += own) s = s * 3 + in[k + t];
+    return s + i;
+}
+/* the condition looks at the index before its step, or at what the loop has read */
+LOOP looks_back(const int *in, int i, int t, int n)
+{
+    int s = i, k = t, v;
+    ROLLED while (k++ < 300 + n) s += in[k] * 7;
+    ROLLED do
+    {
+        v = in[k % 1000 + t];
+        s ^= v, k += 11;
+    }
+    while (v % 5)
+        ;
+    return s + k;
+}
+/* strides within strides, and after a return */
+LOOP strides_nested(const int *in, int i, int t, int n)
+{
+    int s = i;
+    if (t % 7 == 2) return s;
+    ROLLED for (int k = t; k < 500; k += 64)
+    {
+        ROLLED for (int j = k; j < 600 + n; j += 70) s = s * 3 + in[j];
+        s ^= k;
+    }
+    return s;
+}
 
-#define LOOPS(X) X(dot) X(rows_by_columns) X(last_place) X(own_count) X(some_enter) X(nested) X(odd_steps) X(last_value) \
-    X(wide) X(ends_in_the_middle) X(floats) X(chained) X(doubles) X(returns_early) X(count_in_memory) X(wraps)
+#define LOOPS(X) \
+    X(strides) \
+    X(strides_down) \
+    X(own_strides) \
+    X(looks_back) X(strides_nested) X(dot) X(rows_by_columns) X(last_place) X(own_count) X(some_enter) X(nested) \
+        X(odd_steps) X(last_value) X(wide) X(ends_in_the_middle) X(floats) X(chained) X(doubles) X(returns_early) \
+            X(count_in_memory) X(wraps)
 
 #endif
