@@ -18,7 +18,7 @@
 
 enum {
     GROUP_PAGES = 8,  /* translations come by 32 KiB */
-    GROUPS_MOST = 14, /* of which so many are in flight */
+    GROUPS_MOST = 14, /* of which so many are walked for at a time */
     BODY = 4,         /* loads in flight */
     PAIR = 2,         /* where the loop ends */
     HELD_MOST = 64,
@@ -32,6 +32,7 @@ enum { ALL = 2 * BODY };
 static const unsigned first_stores[DISTANCES] = { [AT_HAND] = 1, [CLOSE] = 3, [NO_TABLE] = 10, 30, 32, 48 };
 static const unsigned stores[DISTANCES] = { [AT_HAND] = 4, [CLOSE] = 9, [NO_TABLE] = 52, 52, 52, 52 };
 static const unsigned loads[DISTANCES] = { [AT_HAND] = 1, [CLOSE] = 3, [NO_TABLE] = ALL, ALL, ALL, ALL };
+static const unsigned loads_of_pair[DISTANCES] = { [AT_HAND] = 1, [CLOSE] = 1, [NO_TABLE] = ALL, ALL, ALL, ALL };
 
 struct visit {
     uint64_t va; /* of its page */
@@ -81,7 +82,7 @@ static unsigned set_out(unsigned p, const struct visit *list, unsigned n)
         unsigned first = 0;
         while (first < k && (walked[first].number != s.number || !s.number)) first++;
         walked[k] = s;
-        ends[k] = k + loads[d];
+        ends[k] = k + (n == PAIR ? loads_of_pair : loads)[d];
         if (first < k && ends[first] < ends[k]) ends[k] = ends[first] > k + 1 ? ends[first] : k + 1;
         if (list[k].fault && ends[k] < known) known = ends[k];
     }
@@ -156,7 +157,8 @@ static CUresult hold(struct lone *t, unsigned p, struct visit a)
         if (a.fault && (!t->groups || ends < t->known)) t->known = ends;
         t->stores++;
     }
-    if (a.fault && (!t->n || a.va / group != t->held[t->n - 1].va / group)) t->groups++;
+    bool walked_for = a.fault || (t->n && sector_distance(p, sector_at(p, a.va)) != AT_HAND);
+    if (walked_for && (!t->n || a.va / group != t->held[t->n - 1].va / group)) t->groups++;
     t->held[t->n++] = a;
     t->loads += !a.write;
     bool full = a.write ? t->stores >= t->known || t->groups >= GROUPS_MOST || t->n == HELD_MOST : t->loads % BODY == 0;
