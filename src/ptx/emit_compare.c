@@ -1,4 +1,5 @@
 /* Comparison and selection: setp, set, selp, slct, testp. */
+#include "arena.h"
 #include "emit_float.h"
 
 static bool is_half(enum ptx_type t) { return t == T_f16 || t == T_bf16 || t == T_f16x2 || t == T_bf16x2; }
@@ -100,7 +101,7 @@ static void emit_set(struct emitter *e, const struct instr *i)
         const char *v[2];
         for (unsigned k = 0; k < 2; k++) {
             const char *c = combine(e, i, compare(e, i, t, 1, k), 3);
-            unsigned one = d == T_f16x2 ? 0x3c00 : d == T_bf16x2 ? 0x3f80 : 0xffff;
+            unsigned one = d == T_f16x2 ? F16_ONE : d == T_bf16x2 ? BF16_ONE : 0xffff;
             v[k] = emit(e, "select i1 %s, i32 %u, i32 0", c, one);
         }
         result(e, &i->ops[0], T_b32, emit(e, "or i32 %s, %s", v[0], emit(e, "shl i32 %s, 16", v[1])));
@@ -111,7 +112,7 @@ static void emit_set(struct emitter *e, const struct instr *i)
     if (is_float_value(d))
         result(e, &i->ops[0], d, emit(e, "select i1 %s, %s 1.0, %s 0.0", c, lltype(d), lltype(d)));
     else if (is_half(d))
-        result(e, &i->ops[0], d, emit(e, "select i1 %s, i16 %u, i16 0", c, d == T_f16 ? 0x3c00u : 0x3f80u));
+        result(e, &i->ops[0], d, emit(e, "select i1 %s, i16 %d, i16 0", c, d == T_f16 ? F16_ONE : BF16_ONE));
     else
         result(e, &i->ops[0], d, emit(e, "sext i1 %s to %s", c, lltype(d)));
 }
@@ -124,9 +125,9 @@ static void emit_testp(struct emitter *e, const struct instr *i)
     unsigned w = type_bits(t);
     fits(e, &i->ops[1], t);
     const char *bits = emit(e, "bitcast %s %s to i%u", lltype(t), value(e, &i->ops[1], t), w);
-    const char *infinite = w == 32 ? "2139095040" : "9218868437227405312",
-               *least = w == 32 ? "8388608" : "4503599627370496";
-    const char *magnitude = emit(e, "and i%u %s, %s", w, bits, w == 32 ? "2147483647" : "9223372036854775807"), *v;
+    const char *infinite = arena_printf("%ld", w == 32 ? F32_INFINITY : F64_INFINITY),
+               *least = arena_printf("%ld", w == 32 ? F32_LEAST_NORMAL : F64_LEAST_NORMAL);
+    const char *magnitude = emit(e, "and i%u %s, %ld", w, bits, w == 32 ? F32_MAGNITUDE : F64_MAGNITUDE), *v;
     if (has(i, MOD_finite))
         v = emit(e, "icmp ult i%u %s, %s", w, magnitude, infinite);
     else if (has(i, MOD_infinite))

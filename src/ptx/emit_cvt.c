@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 static bool half_type(enum ptx_type t) { return t == T_f16 || t == T_bf16; }
+static int infinity_of(enum ptx_type half) { return half == T_f16 ? F16_INFINITY : BF16_INFINITY; }
 static bool integer_rounding(const struct instr *i)
 {
     return has(i, MOD_rni) || has(i, MOD_rzi) || has(i, MOD_rmi) || has(i, MOD_rpi);
@@ -114,16 +115,15 @@ static const char *narrow(struct emitter *e, const struct instr *i, enum ptx_typ
 static const char *relu(struct emitter *e, enum ptx_type d, const char *v)
 {
     if (d == T_f32) return emit(e, "select i1 %s, float %s, float 0.0", emit(e, "fcmp ogt float %s, 0.0", v), v);
-    const char *nan = emit(e, "icmp ugt i16 %s, %u", emit(e, "and i16 %s, 32767", v), d == T_f16 ? 0x7c00u : 0x7f80u);
-    return emit(e, "select i1 %s, i16 32767, i16 %s", nan,
+    const char *nan = emit(e, "icmp ugt i16 %s, %d", emit(e, "and i16 %s, %d", v, HALF_MAGNITUDE), infinity_of(d));
+    return emit(e, "select i1 %s, i16 %d, i16 %s", nan, HALF_NAN,
                 emit(e, "select i1 %s, i16 0, i16 %s", emit(e, "icmp slt i16 %s, 0", v), v));
 }
 
 /* Values beyond the largest finite one become it. */
 static const char *cap(struct emitter *e, enum ptx_type d, const char *v)
 {
-    unsigned infinity = d == T_f16 ? 0x7c00 : 0x7f80;
-    const char *is = emit(e, "icmp eq i16 %s, %u", emit(e, "and i16 %s, 32767", v), infinity);
+    const char *is = emit(e, "icmp eq i16 %s, %d", emit(e, "and i16 %s, %d", v, HALF_MAGNITUDE), infinity_of(d));
     return emit(e, "select i1 %s, i16 %s, i16 %s", is, emit(e, "sub i16 %s, 1", v), v);
 }
 
@@ -161,20 +161,21 @@ static const char *float_to_float(struct emitter *e, const struct instr *i, enum
     return has(i, MOD_relu) ? relu(e, d, v) : v;
 }
 
-/* tf32: a single with 10 bits of fraction */
+/* tf32: a single with 10 bits of fraction; the 13 bits below are 0. */
 static void emit_tf32(struct emitter *e, const struct instr *i)
 {
+    enum { LOW = 13, HALF = 1 << (LOW - 1) };
     need_operands(e, i, 2, 2);
     const char *f = value(e, &i->ops[1], T_f32), *bits = emit(e, "bitcast float %s to i32", f), *r;
     if (has(i, MOD_rz))
         r = bits;
     else if (has(i, MOD_rna))
-        r = emit(e, "add i32 %s, 4096", bits);
+        r = emit(e, "add i32 %s, %d", bits, HALF);
     else
-        r = emit(e, "add i32 %s, %s", emit(e, "add i32 %s, 4095", bits),
-                 emit(e, "and i32 %s, 1", emit(e, "lshr i32 %s, 13", bits)));
-    r = emit(e, "and i32 %s, -8192", r);
-    const char *special = emit(e, "icmp eq i32 %s, 2139095040", emit(e, "and i32 %s, 2139095040", bits));
+        r = emit(e, "add i32 %s, %s", emit(e, "add i32 %s, %d", bits, HALF - 1),
+                 emit(e, "and i32 %s, 1", emit(e, "lshr i32 %s, %d", bits, LOW)));
+    r = emit(e, "and i32 %s, %d", r, -(1 << LOW));
+    const char *special = emit(e, "icmp eq i32 %s, %d", emit(e, "and i32 %s, %d", bits, F32_INFINITY), F32_INFINITY);
     r = emit(e, "select i1 %s, i32 %s, i32 %s", special, bits, r);
     if (has(i, MOD_relu)) r = emit(e, "select i1 %s, i32 0, i32 %s", emit(e, "icmp slt i32 %s, 0", r), r);
     result(e, &i->ops[0], T_b32, r);

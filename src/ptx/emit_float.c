@@ -19,9 +19,9 @@ static bool has_rounding(const struct instr *i)
 const char *flush_f32(struct emitter *e, const char *v)
 {
     const char *bits = emit(e, "bitcast float %s to i32", v),
-               *tiny = emit(e, "icmp eq i32 %s, 0", emit(e, "and i32 %s, 2139095040", bits));
+               *tiny = emit(e, "icmp eq i32 %s, 0", emit(e, "and i32 %s, %d", bits, F32_INFINITY));
     return emit(e, "bitcast i32 %s to float",
-                emit(e, "select i1 %s, i32 %s, i32 %s", tiny, emit(e, "and i32 %s, -2147483648", bits), bits));
+                emit(e, "select i1 %s, i32 %s, i32 %s", tiny, emit(e, "and i32 %s, %d", bits, F32_SIGN), bits));
 }
 
 const char *saturate(struct emitter *e, enum ptx_type t, const char *v)
@@ -62,9 +62,9 @@ const char *f32_to_bf16(struct emitter *e, const char *v)
 {
     const char *bits = emit(e, "bitcast float %s to i32", v),
                *odd = emit(e, "and i32 %s, 1", emit(e, "lshr i32 %s, 16", bits));
-    const char *r = emit(e, "lshr i32 %s, 16", emit(e, "add i32 %s, %s", emit(e, "add i32 %s, 32767", bits), odd));
+    const char *r = emit(e, "lshr i32 %s, 16", emit(e, "add i32 %s, %s", emit(e, "add i32 %s, %d", bits, 0x7fff), odd));
     return emit(e, "trunc i32 %s to i16",
-                emit(e, "select i1 %s, i32 32767, i32 %s", emit(e, "fcmp uno float %s, 0.0", v), r));
+                emit(e, "select i1 %s, i32 %d, i32 %s", emit(e, "fcmp uno float %s, 0.0", v), HALF_NAN, r));
 }
 
 /* ---- operands and results with .ftz and .sat */

@@ -4,6 +4,17 @@
 
 #include "emit.h"
 
+/* Numbers as bits: of f16, bf16, f32 (IEEE 754). What is above the infinity, without the sign, is no number. */
+enum {
+    F16_ONE = 0x3c00, F16_INFINITY = 0x7c00,
+    BF16_ONE = 0x3f80, BF16_INFINITY = 0x7f80,
+    HALF_MAGNITUDE = 0x7fff, HALF_SIGN = -0x8000, HALF_NAN = 0x7fff, /* of both; the NaN that GPUs make */
+    F32_INFINITY = 0x7f800000, F32_LEAST_NORMAL = 0x00800000, F32_MAGNITUDE = 0x7fffffff,
+};
+static const int F32_SIGN = -0x7fffffff - 1;
+static const long F64_INFINITY = 0x7ff0000000000000, F64_LEAST_NORMAL = 0x0010000000000000,
+                  F64_MAGNITUDE = 0x7fffffffffffffff;
+
 /* 0 nearest, 1 towards zero, 2 down, 3 up: as the run-time functions take it. */
 unsigned rounding_mode(const struct instr *i);
 const char *flush_f32(struct emitter *e, const char *v);               /* subnormals to zero of the same sign */

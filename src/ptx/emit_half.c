@@ -21,19 +21,20 @@ static const char *down(struct emitter *e, const struct half *h, const char *v)
 /* Subnormals of f16 (there is no .ftz of bf16) to zero. */
 static const char *flush(struct emitter *e, const char *v)
 {
-    const char *tiny = emit(e, "icmp eq i16 %s, 0", emit(e, "and i16 %s, 31744", v));
-    return emit(e, "select i1 %s, i16 %s, i16 %s", tiny, emit(e, "and i16 %s, -32768", v), v);
+    const char *tiny = emit(e, "icmp eq i16 %s, 0", emit(e, "and i16 %s, %d", v, F16_INFINITY));
+    return emit(e, "select i1 %s, i16 %s, i16 %s", tiny, emit(e, "and i16 %s, %d", v, HALF_SIGN), v);
 }
 
 static const char *is_nan(struct emitter *e, const struct half *h, const char *v)
 {
-    return emit(e, "icmp ugt i16 %s, %u", emit(e, "and i16 %s, 32767", v), h->bf ? 0x7f80u : 0x7c00u);
+    return emit(e, "icmp ugt i16 %s, %d", emit(e, "and i16 %s, %d", v, HALF_MAGNITUDE),
+                h->bf ? BF16_INFINITY : F16_INFINITY);
 }
 
 static const char *operate(struct emitter *e, const struct instr *i, const struct half *h, const char *const *in)
 {
-    if (i->op == OP_neg) return emit(e, "xor i16 %s, -32768", in[0]);
-    if (i->op == OP_abs) return emit(e, "and i16 %s, 32767", in[0]);
+    if (i->op == OP_neg) return emit(e, "xor i16 %s, %d", in[0], HALF_SIGN);
+    if (i->op == OP_abs) return emit(e, "and i16 %s, %d", in[0], HALF_MAGNITUDE);
     if (i->op == OP_fma)
         return call_rt(e, h->bf ? "fma_bf16" : "fma_f16", "i16 %s, i16 %s, i16 %s", in[0], in[1], in[2]);
     if (i->op == OP_ex2 || i->op == OP_tanh) return down(e, h, approximate(e, i->op, up(e, h, in[0])));
@@ -45,7 +46,7 @@ static const char *operate(struct emitter *e, const struct instr *i, const struc
     default: break;
     }
     const char *sign =
-        has(i, MOD_xorsign) ? emit(e, "and i16 %s, -32768", emit(e, "xor i16 %s, %s", in[0], in[1])) : NULL;
+        has(i, MOD_xorsign) ? emit(e, "and i16 %s, %d", emit(e, "xor i16 %s, %s", in[0], in[1]), HALF_SIGN) : NULL;
     if (sign) {
         a = emit(e, "call float @llvm.fabs.f32(float %s)", a);
         b = emit(e, "call float @llvm.fabs.f32(float %s)", b);
@@ -61,7 +62,7 @@ static const char *finish(struct emitter *e, const struct instr *i, const struct
     if (has(i, MOD_relu)) {
         const char *nan = is_nan(e, h, v), *negative = emit(e, "icmp slt i16 %s, 0", v);
         v = emit(e, "select i1 %s, i16 0, i16 %s", negative, v);
-        v = emit(e, "select i1 %s, i16 32767, i16 %s", nan, v);
+        v = emit(e, "select i1 %s, i16 %d, i16 %s", nan, HALF_NAN, v);
     }
     return v;
 }

@@ -2,6 +2,8 @@
  * those of the GPU. */
 #include "emit_int.h"
 
+#include <inttypes.h>
+
 static void need_integer(struct emitter *e, const struct instr *i, enum ptx_type t)
 {
     if (!type_integer(t) || type_bits(t) < 16) fail(e, i, "the type does not fit the operation");
@@ -161,10 +163,7 @@ static void emit_divide(struct emitter *e, const struct instr *i)
     const char *a = arg(e, i, 1, t), *b = arg(e, i, 2, t), *ll = lltype(t), *zero = emit(e, "icmp eq %s %s, 0", ll, b),
                *bad = zero;
     if (type_signed(t)) {
-        const char *least = emit(e, "icmp eq %s %s, %s", ll, a,
-                                 type_bits(t) == 64   ? "-9223372036854775808"
-                                 : type_bits(t) == 32 ? "-2147483648"
-                                                      : "-32768");
+        const char *least = emit(e, "icmp eq %s %s, %" PRId64, ll, a, INT64_MIN >> (64 - type_bits(t)));
         bad = emit(e, "or i1 %s, %s", zero, emit(e, "and i1 %s, %s", least, emit(e, "icmp eq %s %s, -1", ll, b)));
     }
     const char *by = emit(e, "select i1 %s, %s 1, %s %s", bad, ll, ll, b), *v;
