@@ -318,7 +318,7 @@ CUresult block_duplicate(struct block *b, unsigned to, const struct mask *pages,
     return r;
 }
 
-/* ---- invariants */
+/* ---- invariants: types.h says what they are about */
 
 #ifdef NDEBUG
 void block_check(const struct block *b) { (void)b; }
@@ -336,12 +336,12 @@ static bool atomics_are_sound(const struct block *b, unsigned page, unsigned at)
     return !foreign || writers == 1;
 }
 
+/* Several holders: each reads its own copy, and nobody else has access. One: who has access reaches it. None: nobody has. */
 static bool page_is_sound(const struct block *b, unsigned page)
 {
     uint32_t holders = page_holders(b, page);
-    bool several = holders & (holders - 1);
-    if (several != mask_test(&b->read_duplicated, page) && !(holders && mask_test(&b->read_duplicated, page)))
-        return false;
+    bool several = holders & (holders - 1), duplicated = mask_test(&b->read_duplicated, page);
+    if ((several && !duplicated) || (duplicated && !holders)) return false;
     for_each_processor(p, b->mapped)
     {
         enum prot prot = page_prot(b, p, page);
@@ -353,22 +353,36 @@ static bool page_is_sound(const struct block *b, unsigned page)
     return !holders || several || atomics_are_sound(b, page, (unsigned)__builtin_ctz(holders));
 }
 
+/* Its masks lie in the block and in each other, their summaries are right, and pages on a device are in its memory. */
+static bool place_is_sound(const struct block *b, unsigned p, const struct mask *all)
+{
+    const struct place *at = b->place[p];
+    if (!at) return !((b->resident | b->mapped) & bit(p));
+    return mask_subset(&at->resident, all) && mask_subset(&at->evicted, all) && mask_subset(&at->mapped[0], all) &&
+           mask_subset(&at->mapped[1], &at->mapped[0]) && mask_subset(&at->mapped[2], &at->mapped[1]) &&
+           !mask_empty(&at->resident) == !!(b->resident & bit(p)) &&
+           !mask_empty(&at->mapped[0]) == !!(b->mapped & bit(p)) &&
+           (p == CPU || mask_empty(&at->resident) || b->window->chunk[p]);
+}
+
+/* It lies in its range, before the next one of its window. */
+static bool is_in_place(const struct block *b)
+{
+    uint64_t va = b->window->va;
+    return b->region.first < b->region.outer && b->region.outer <= WINDOW_PAGES &&
+           (!b->next || b->region.outer <= b->next->region.first) && b->range->start <= address(b, b->region.first) &&
+           b->range->end >= va + (uint64_t)b->region.outer * PAGE_BYTES;
+}
+
 void block_check(const struct block *b)
 {
-    struct mask outside = mask_region(b->region);
-    bool sound = true;
-    for (unsigned p = 0; p < PROCESSORS; p++) {
-        const struct place *at = b->place[p];
-        if (!at) continue;
-        sound &= mask_subset(&at->resident, &outside) && mask_subset(&at->mapped[0], &outside) &&
-                 mask_subset(&at->mapped[1], &at->mapped[0]) && mask_subset(&at->mapped[2], &at->mapped[1]) &&
-                 !mask_empty(&at->resident) == !!(b->resident & bit(p)) &&
-                 !mask_empty(&at->mapped[0]) == !!(b->mapped & bit(p));
-    }
+    struct mask all = mask_region(b->region);
+    bool sound = is_in_place(b) && mask_subset(&b->read_duplicated, &all) && mask_subset(&b->discarded, &all);
+    for (unsigned p = 0; p < PROCESSORS && sound; p++) sound = place_is_sound(b, p, &all);
     for (unsigned page = b->region.first; page < b->region.outer && sound; page++) sound = page_is_sound(b, page);
     if (sound) return;
     fl_log(FL_LOG_ERROR, "managed memory at 0x%llx is in a state that cannot be",
-           (unsigned long long)(b->window->va + (uint64_t)b->region.first * PAGE_BYTES));
+           (unsigned long long)address(b, b->region.first));
     sticky_set(CUDA_ERROR_UNKNOWN);
 }
 #endif

@@ -58,6 +58,18 @@ static void note_taken(struct window *w, unsigned p)
     if (w->taken.times < MOST_FETCHED) w->taken.times++;
 }
 
+/* Who is to have access wherever the pages go has it to those that are the host's now; without memory for that it faults. */
+static void map_accessors(struct block *b, unsigned evicted_from, const struct mask *pages)
+{
+    const struct policy *policy = &b->range->policy;
+    if (policy->read_duplication == READ_DUPLICATION_ENABLED) return;
+    for_each_processor(q, policy->accessed_by & ~bit(evicted_from))
+    {
+        if (!can_access(q, CPU)) continue;
+        if (block_add_mappings(b, q, pages, TRACE_CAUSE_EVICTION)) return;
+    }
+}
+
 static CUresult evict_block(struct block *b, unsigned p)
 {
     if (!(b->resident & bit(p))) return CUDA_SUCCESS;
@@ -67,10 +79,7 @@ static CUresult evict_block(struct block *b, unsigned p)
     CUresult r = block_make_resident(b, CPU, &pages, NULL, TRACE_CAUSE_EVICTION);
     if (r) return r;
     b->place[p]->evicted = mask_or(&b->place[p]->evicted, &pages);
-    for_each_processor(q,
-                       b->range->policy.accessed_by) if (!r && q != p && can_access(q, CPU) &&
-                                                         b->range->policy.read_duplication != READ_DUPLICATION_ENABLED)
-        r = block_add_mappings(b, q, &pages, TRACE_CAUSE_EVICTION);
+    map_accessors(b, p, &pages);
     block_check(b);
     return CUDA_SUCCESS;
 }
