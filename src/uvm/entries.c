@@ -61,8 +61,11 @@ static struct sector sector_of(const struct block *b, unsigned p, unsigned page)
 {
     const struct layout *l = b->place[p] && b->place[p]->layout.made ? &b->place[p]->layout : NULL;
     enum level level = !l ? level_in(b->window, p) : l->whole ? WHOLE : (l->big >> (page / BIG_PAGE) & 1 ? BIG : SMALL);
-    return (struct sector){ entry_sector(b, page, level), entry_sector(b, page, DIRECTORY),
-                            level == WHOLE && !page_prot(b, p, page) };
+    struct sector s = { entry_sector(b, page, level), entry_sector(b, page, DIRECTORY), ONE };
+    if (level == WHOLE && !page_prot(b, p, page)) s.tables = NONE;
+    if (level != WHOLE && level_in(b->window, p) == SMALL) s.tables = TWO;
+    if (s.tables == TWO && level == BIG && l && l->fresh >> (page / BIG_PAGE) & 1) s.tables = NEW;
+    return s;
 }
 
 struct sector sector_at(unsigned p, uint64_t va)
@@ -85,9 +88,8 @@ enum distance sector_distance(unsigned p, struct sector s)
     bool directory = place_known(p, s.directory) < SECTORS;
     unsigned place = place_known(p, s.number);
     if (place < SECTORS_AT_HAND) return AT_HAND;
-    if (s.no_table) return directory ? NO_TABLE : NO_TABLE_LOST;
-    if (place < SECTORS || place_known(p, other_sector(s.number)) < SECTORS) return CLOSE;
-    return directory ? FAR : FAR_LOST;
+    if (s.tables && (place < SECTORS || place_known(p, other_sector(s.number)) < SECTORS)) return CLOSE;
+    return (directory ? NO_TABLE : NO_TABLE_LOST) + s.tables;
 }
 
 static void put_first(unsigned p, uint64_t number)
@@ -102,8 +104,8 @@ static void put_first(unsigned p, uint64_t number)
 void sector_read(unsigned p, struct sector s)
 {
     if (!s.number) return;
-    if (s.no_table || place_known(p, s.number) == SECTORS) put_first(p, s.directory);
-    if (!s.no_table) put_first(p, s.number);
+    if (!s.tables || place_known(p, s.number) == SECTORS) put_first(p, s.directory);
+    if (s.tables) put_first(p, s.number);
 }
 
 void entries_forget(unsigned p) { memset(&known[p], 0, sizeof known[p]); }
@@ -173,6 +175,13 @@ static struct mask alike(const struct block *b, unsigned p, const struct mask *p
     return holder == NOBODY ? out : mask_and(&out, &b->place[holder]->resident);
 }
 
+static bool window_is_full(const struct window *w)
+{
+    unsigned pages = 0;
+    for (const struct block *b = w->blocks; b; b = b->next) pages += b->region.outer - b->region.first;
+    return pages == MASK_PAGES;
+}
+
 /* Returns how many entries are written of those that the device may know. */
 static unsigned lay_out(struct layout *l, const struct block *b, const struct mask *pages, const struct mask *after,
                         enum prot prot)
@@ -194,7 +203,8 @@ static unsigned lay_out(struct layout *l, const struct block *b, const struct ma
     unsigned written = was_whole ? 1
                                  : mask_weight(&singly) + word_weight(l->big & big & covered) +
                                        2 * word_weight(big & ~l->big) + word_weight(l->big & ~big);
-    *l = (struct layout){ true, false, l->has_big || big, l->has_small || small, big };
+    uint32_t fresh = l->whole || (small && !l->has_small && window_is_full(b->window)) ? ~0u : l->fresh;
+    *l = (struct layout){ true, false, l->has_big || big, l->has_small || small, big, prot ? fresh & ~covered : fresh };
     return written;
 }
 
@@ -219,7 +229,7 @@ void entries_split(struct block *low, struct block *high, unsigned p)
     unsigned page = high->region.first, piece = page / BIG_PAGE;
     uint32_t above = piece ? ~0u << piece : ~0u;
     if (l->made) {
-        if (l->whole) *l = (struct layout){ true, false, true, l->has_small, ~0u };
+        if (l->whole) *l = (struct layout){ true, false, true, l->has_small, ~0u, ~0u };
         if (page % BIG_PAGE && l->big >> piece & 1) {
             l->has_small = true;
             l->big &= ~(1u << piece);

@@ -181,14 +181,15 @@ CUresult service_faults(struct block *b, unsigned p, const struct request *q, bo
 /* Where the page table entry for an access is, seen from a device's translation. */
 enum distance {
     AT_HAND,
-    CLOSE,                   /* read some time ago, or its line's other sector was */
-    NO_TABLE, FAR,           /* only the directory is known, and says that there is none, or where */
-    NO_TABLE_LOST, FAR_LOST, /* nor is that */
+    CLOSE,                           /* read some time ago, or its line's other sector was */
+    NO_TABLE, FAR, FAR_TWO, FAR_NEW, /* only the directory is known, and says that there is none, or where */
+    NO_TABLE_LOST, FAR_LOST, FAR_TWO_LOST, FAR_NEW_LOST, /* nor is that */
     DISTANCES
 };
 struct sector {
     uint64_t number, directory; /* what leads there */
-    bool no_table;              /* nothing does */
+    /* To how many tables; TWO: by 64 KiB and by page, both are read; NEW: the latter has nothing of it yet. */
+    enum { NONE, ONE, TWO, NEW } tables;
 };
 /* Of the entry for va; number 0: its block was freed meanwhile. */
 struct sector sector_at(unsigned p, uint64_t va);

@@ -66,6 +66,7 @@ struct layout {
     bool whole;              /* one for all of it */
     bool has_big, has_small; /* tables by 64 KiB and by page; once made they stay */
     uint32_t big;            /* bit k: that of the window's piece k decides, not those of its pages */
+    uint32_t fresh;          /* bit k: nothing was mapped there since there are tables (again) */
 };
 
 /* What a block knows of one processor. */
