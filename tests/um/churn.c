@@ -1,5 +1,5 @@
 /* Managed memory under everything at once: threads that allocate, free, advise,
- * prefetch, discard, copy and touch, with kernels on two devices. Each thread
+ * prefetch, discard, copy and touch, with kernels on all devices. Each thread
  * knows what its words are; nothing may get lost. Device memory is small, so
  * that pages are evicted all the time.
  * With "ordinary" (and FAULTLINE_PROFILE=h200-hmm) the same in malloc's memory, which grows
@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { THREADS = 4, RANGES = 6, WORDS = 64, DEVICES = 2 };
+enum { THREADS = 4, RANGES = 6, WORDS = 64, DEVICES_MOST = 16 };
 
 /* poke: one word. bump: thread i adds 1 to the word at + i * stride, for i below n. */
 static const char kernels[] =
@@ -31,8 +31,9 @@ static const char kernels[] =
     "setp.ge.u32 %p, %r2, %r1; @%p bra E; cvt.u64.u32 %a3, %r2; mul.lo.u64 %a3, %a3, %a2; add.u64 %a1, %a1, %a3;\n"
     "atom.sys.global.add.u32 %r3, [%a1], 1; E: ret; }\n";
 
-static CUcontext context[DEVICES];
-static CUfunction poke[DEVICES], bump[DEVICES];
+static CUcontext context[DEVICES_MOST];
+static CUfunction poke[DEVICES_MOST], bump[DEVICES_MOST];
+static int devices;
 static double end;
 static bool ordinary;
 
@@ -43,7 +44,7 @@ struct range {
 };
 struct worker {
     uint64_t state, operations;
-    CUstream stream[DEVICES];
+    CUstream stream[DEVICES_MOST];
     struct range range[RANGES];
 };
 
@@ -100,9 +101,9 @@ static void check(struct range *r, const char *after)
 
 static CUmemLocation somewhere(struct worker *w)
 {
-    uint32_t k = next(w, 3);
-    return (CUmemLocation){ .type = k == 2 ? CU_MEM_LOCATION_TYPE_HOST : CU_MEM_LOCATION_TYPE_DEVICE,
-                            .id = k == 2 ? 0 : (int)k };
+    int k = (int)next(w, (uint32_t)devices + 1);
+    return (CUmemLocation){ .type = k == devices ? CU_MEM_LOCATION_TYPE_HOST : CU_MEM_LOCATION_TYPE_DEVICE,
+                            .id = k == devices ? 0 : k };
 }
 
 static void launch(struct worker *w, struct range *r, int d)
@@ -124,7 +125,7 @@ static void launch(struct worker *w, struct range *r, int d)
 static void operate(struct worker *w)
 {
     struct range *r = &w->range[next(w, RANGES)];
-    int d = (int)next(w, DEVICES), v;
+    int d = (int)next(w, (uint32_t)devices), v;
     uint32_t what = next(w, 100);
     if (!r->p) {
         allocate(w, r);
@@ -173,7 +174,7 @@ static void operate(struct worker *w)
     } else if (what < 96) {
         CHECK(cuMemRangeGetAttribute(&v, 4, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, r->p + at, n));
     } else {
-        for (int k = 0; k < DEVICES; k++) CHECK(cuStreamSynchronize(w->stream[k]));
+        for (int k = 0; k < devices; k++) CHECK(cuStreamSynchronize(w->stream[k]));
         check(r, "everything");
         give(r->p);
         r->p = 0;
@@ -184,12 +185,12 @@ static void operate(struct worker *w)
 static void *work(void *arg)
 {
     struct worker *w = arg;
-    for (int d = 0; d < DEVICES; d++) {
+    for (int d = 0; d < devices; d++) {
         CHECK(cuCtxSetCurrent(context[d]));
         CHECK(cuStreamCreate(&w->stream[d], CU_STREAM_NON_BLOCKING));
     }
     while (now() < end) operate(w);
-    for (int d = 0; d < DEVICES; d++) CHECK(cuStreamSynchronize(w->stream[d]));
+    for (int d = 0; d < devices; d++) CHECK(cuStreamSynchronize(w->stream[d]));
     for (int k = 0; k < RANGES; k++)
         if (w->range[k].p) check(&w->range[k], "the end");
     return NULL;
@@ -205,7 +206,9 @@ int main(int argc, char **argv)
     ordinary = argc > 3 && !strcmp(argv[3], "ordinary");
     alarm(120 + (unsigned)atoi(argv[1]));
     CHECK(cuInit(0));
-    for (int d = 0; d < DEVICES; d++) {
+    CHECK(cuDeviceGetCount(&devices));
+    EXPECT(devices <= DEVICES_MOST);
+    for (int d = 0; d < devices; d++) {
         CUmodule m;
         CHECK(cuDevicePrimaryCtxRetain(&context[d], d));
         CHECK(cuCtxSetCurrent(context[d]));
