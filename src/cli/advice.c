@@ -2,8 +2,9 @@
  * expensive pattern that it shows, and what the program could do about it. */
 #include "cli/watch.h"
 
-enum { MANY_FAULTS = 8, MANY_RETURNS = 8 };
+enum { MANY_FAULTS = 8, MANY_RETURNS = 8, MANY_TIMES = 4 };
 #define WORTHWHILE (512ull << 10) /* bytes moved below this are not worth a word */
+#define SHARED_BELOW (2ull << 20) /* smaller allocations lie in a block with others */
 
 static uint64_t by_faults(const struct trace_statistics *s, enum trace_direction d)
 {
@@ -96,8 +97,25 @@ static bool page_by_page(const struct trace_statistics *s, char *out, size_t siz
     return true;
 }
 
-bool advice_give(const struct trace_statistics *s, char *out, size_t size)
+/* A fault of its own moves no more than all of it: what moved beyond that was fetched beside
+ * pages of other allocations, which lie in the same block because all are small. */
+static bool with_its_neighbours(uint64_t bytes, const struct trace_statistics *s, char *out, size_t size)
 {
+    char text[16];
+    uint64_t moved = by_faults(s, TRACE_TO_DEVICE) + by_faults(s, TRACE_BETWEEN_DEVICES) + by_faults(s, TRACE_TO_HOST),
+             own = bytes * (s->events[TRACE_GPU_FAULT] + s->events[TRACE_CPU_FAULT]);
+    if (bytes >= SHARED_BELOW || moved < own + MANY_TIMES * bytes || moved < WORTHWHILE / 8) return false;
+    snprintf(
+        out, size,
+        "%s of it moved along with its neighbours: allocations below 2 MiB share blocks of 2 MiB, in which a fault "
+        "fetches pages of others, too; allocate together what is used together, and apart what is not",
+        bytes_text(moved - own, text));
+    return true;
+}
+
+bool advice_give(uint64_t bytes, const struct trace_statistics *s, char *out, size_t size)
+{
+    if (with_its_neighbours(bytes, s, out, size)) return true;
     /* pages that return because there was no room for them took no turns */
     bool no_room = !s->events[TRACE_THRASHING] && evicted_bytes(s) >= trace_moved(s, TRACE_TO_HOST) / 2;
     if (no_room && oversubscribed(s, out, size)) return true;

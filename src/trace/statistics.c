@@ -13,6 +13,7 @@ struct live {
 };
 
 #define BLOCK (2ull << 20)
+#define PAGE 4096ull
 
 static struct quiet_mutex lock = QUIET_MUTEX_INITIALIZER; /* a leaf; guards the statics and the region's allocations */
 static struct live *live;
@@ -41,6 +42,16 @@ static uint32_t entry_at(uint64_t address)
 {
     size_t n = below(address);
     return n && address < (live[n - 1].end + BLOCK - 1) / BLOCK * BLOCK ? live[n - 1].entry : 0;
+}
+
+/* Where the pages from address on, up to end, become another allocation's. */
+static uint64_t piece_end(uint64_t address, uint64_t end)
+{
+    size_t n = below(address);
+    uint64_t next = end;
+    do next = n < live_count ? (live[n].address + PAGE - 1) / PAGE * PAGE : end;
+    while (next <= address && n++ < live_count);
+    return next < end ? next : end;
 }
 
 static void add_up(struct trace_statistics *to, const struct trace_statistics *from)
@@ -135,6 +146,21 @@ static void count(struct trace_statistics *s, const struct trace_record *r)
     }
 }
 
+/* A migration may concern several small allocations: each has its own part of it. */
+static void count_by_allocation(struct trace_region *r, const struct trace_record *record)
+{
+    bool fault = record->kind == TRACE_CPU_FAULT || record->kind == TRACE_GPU_FAULT;
+    struct trace_record piece = *record;
+    uint64_t end = record->address + record->bytes;
+    do {
+        if (!fault && record->bytes) piece.bytes = piece_end(piece.address, end) - piece.address;
+        struct trace_statistics *s = &r->statistics[entry_at(piece.address)];
+        count(s, &piece);
+        s->returns += returns(&piece);
+        piece.address += piece.bytes;
+    } while (!fault && piece.address < end);
+}
+
 void statistics_count(struct trace_region *r, const struct trace_record *record, bool of_allocation)
 {
     count(&r->total, record);
@@ -144,9 +170,7 @@ void statistics_count(struct trace_region *r, const struct trace_record *record,
     if (record->kind == TRACE_ALLOC) enter(r, record);
     if (of_allocation) {
         counted = true;
-        struct trace_statistics *s = &r->statistics[entry_at(record->address)];
-        count(s, record);
-        s->returns += returns(record);
+        count_by_allocation(r, record);
     }
     if (record->kind == TRACE_FREE) leave(r, record);
     quiet_unlock(&lock);

@@ -106,6 +106,21 @@ static void oversubscribed_and_read(void)
     }
 }
 
+/* one that nobody uses lies among others that are used in turns */
+static void neighbours(void)
+{
+    enum { ALLOCATIONS = 32, UNUSED = 20, BYTES = 64 << 10 };
+    char *p[ALLOCATIONS];
+    for (int k = 0; k < ALLOCATIONS; k++) p[k] = managed(BYTES);
+    memset(p[UNUSED], 1, BYTES);
+    for (int round = 0; round < 4; round++) {
+        for (int k = 0; k < ALLOCATIONS; k++)
+            if (k != UNUSED) memset(p[k], round, BYTES);
+        for (int k = 0; k < ALLOCATIONS; k++)
+            if (k != UNUSED) kernel(p[k], BYTES, 0);
+    }
+}
+
 static void crashed(void)
 {
     kernel(managed(16 * MIB), 16 * MIB, 0);
@@ -124,6 +139,7 @@ static const struct {
     { "written-copies", written_copies },
     { "oversubscribed", oversubscribed },
     { "oversubscribed-and-read", oversubscribed_and_read },
+    { "neighbours", neighbours },
     { "crashed", crashed },
 };
 
