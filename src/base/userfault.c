@@ -26,6 +26,7 @@ static int shake_hands(int fd, enum userfault_kind kind)
                                           UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM |
                                           UFFD_FEATURE_EXACT_ADDRESS };
     api.features |= kind == USERFAULT_SIGBUS ? UFFD_FEATURE_SIGBUS : UFFD_FEATURE_THREAD_ID;
+    if (kind == USERFAULT_TOLD) api.features |= UFFD_FEATURE_EVENT_REMOVE;
     if (fd < 0 || !ioctl(fd, UFFDIO_API, &api)) return fd;
     close(fd);
     return -1;
@@ -33,7 +34,7 @@ static int shake_hands(int fd, enum userfault_kind kind)
 
 int userfault_open(enum userfault_kind kind)
 {
-    if (kind != USERFAULT_KERNEL)
+    if (kind == USERFAULT_USER || kind == USERFAULT_SIGBUS)
         return shake_hands((int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY), kind);
     int fd = -1, maker = open("/dev/userfaultfd", O_RDWR | O_CLOEXEC);
     if (maker >= 0) {
@@ -52,10 +53,22 @@ static int call(int fd, unsigned long request, void *argument)
     return r < 0 ? errno : 0;
 }
 
-int userfault_register_present(int fd, uint64_t va, uint64_t size)
+static _Atomic int told = -1;
+static void (*read_told)(void);
+
+void userfault_when_refused(int fd, void (*read)(void))
 {
-    struct uffdio_register r = { .range = { va, size }, .mode = UFFDIO_REGISTER_MODE_MINOR | UFFDIO_REGISTER_MODE_WP };
-    return call(fd, UFFDIO_REGISTER, &r);
+    read_told = read;
+    atomic_store(&told, fd);
+}
+
+/* EAGAIN: the address space is changing under it. */
+static int patient_call(int fd, unsigned long request, void *argument)
+{
+    int error;
+    while ((error = call(fd, request, argument)) == EAGAIN)
+        if (fd == atomic_load_explicit(&told, memory_order_relaxed)) read_told();
+    return error;
 }
 
 int userfault_register(int fd, uint64_t va, uint64_t size)
@@ -76,11 +89,13 @@ int userfault_unregister(int fd, uint64_t va, uint64_t size)
 int userfault_protect(int fd, uint64_t va, uint64_t size, bool writable)
 {
     struct uffdio_writeprotect w = { { va, size }, writable ? 0 : UFFDIO_WRITEPROTECT_MODE_WP };
-    int error;
-    /* EAGAIN: the address space is changing under it */
-    while ((error = call(fd, UFFDIO_WRITEPROTECT, &w)) == EAGAIN)
-        ;
-    return error;
+    return patient_call(fd, UFFDIO_WRITEPROTECT, &w);
+}
+
+int userfault_zero(int fd, uint64_t va, uint64_t size)
+{
+    struct uffdio_zeropage z = { .range = { va, size } };
+    return patient_call(fd, UFFDIO_ZEROPAGE, &z);
 }
 
 /* Before Linux 6.4 an entry is made writable first. There is one physical page, so nothing is lost by it. */
@@ -107,6 +122,7 @@ int userfault_enter(int fd, uint64_t va, uint64_t size, bool writable, uint64_t 
         int64_t entered = 0;
         int error = continue_range(fd, va + *done, size - *done, writable, &entered);
         *done += (uint64_t)entered;
+        if (error == EAGAIN && fd == atomic_load_explicit(&told, memory_order_relaxed)) read_told();
         if (!error || error == EAGAIN) continue;
         if (error != EEXIST) return error;
         /* what is entered already gets its protection all at once; then it is stepped over */
@@ -131,11 +147,15 @@ unsigned userfault_read(int fd, struct userfault_event *out, unsigned most)
     unsigned count = 0;
     for (ssize_t k = 0; n > 0 && k < n / (ssize_t)sizeof *messages; k++) {
         const struct uffd_msg *m = &messages[k];
+        if (m->event == UFFD_EVENT_REMOVE)
+            out[count++] = (struct userfault_event){ .address = m->arg.remove.start, .end = m->arg.remove.end };
         if (m->event != UFFD_EVENT_PAGEFAULT) continue;
+        uint64_t flags = m->arg.pagefault.flags;
         out[count++] = (struct userfault_event){
             .address = m->arg.pagefault.address,
-            .write = m->arg.pagefault.flags & (UFFD_PAGEFAULT_FLAG_WRITE | UFFD_PAGEFAULT_FLAG_WP),
-            .protected_page = m->arg.pagefault.flags & UFFD_PAGEFAULT_FLAG_WP,
+            .write = flags & (UFFD_PAGEFAULT_FLAG_WRITE | UFFD_PAGEFAULT_FLAG_WP),
+            .protected_page = flags & UFFD_PAGEFAULT_FLAG_WP,
+            .missing = !(flags & (UFFD_PAGEFAULT_FLAG_WP | UFFD_PAGEFAULT_FLAG_MINOR)),
             .thread = (int)m->arg.pagefault.feat.ptid,
         };
     }

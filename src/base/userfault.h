@@ -8,9 +8,10 @@
 #include <stdint.h>
 
 enum userfault_kind {
-    USERFAULT_KERNEL,              /* also faults that system calls take on the program's behalf */
-    USERFAULT_USER,                /* those of the program's own instructions alone */
-    USERFAULT_SIGBUS,              /* the faulting thread gets SIGBUS; nothing is read from the descriptor */
+    USERFAULT_KERNEL, /* also faults that system calls take on the program's behalf */
+    USERFAULT_TOLD,   /* the same, and of memory that is given back */
+    USERFAULT_USER,   /* those of the program's own instructions alone */
+    USERFAULT_SIGBUS, /* the faulting thread gets SIGBUS; nothing is read from the descriptor */
 };
 
 /* A non-blocking descriptor that works on shared memfd, or -1: this system or
@@ -19,20 +20,26 @@ int userfault_open(enum userfault_kind kind);
 
 /* Each returns 0 or an errno value. Any process that holds the descriptor may call them. */
 int userfault_register(int fd, uint64_t va, uint64_t size);
-/* The same, but pages that have no memory yet get it from the kernel, unseen. */
-int userfault_register_present(int fd, uint64_t va, uint64_t size);
 /* Entries that are missing are filled in by the kernel from now on; write protection is lifted. Wakes nobody. */
 int userfault_unregister(int fd, uint64_t va, uint64_t size);
 /* Enters pages that have physical memory, and wakes who waits for them; those already entered get the protection
  * asked for (*stepped). EFAULT: a page has none. *done: bytes that are entered. */
 int userfault_enter(int fd, uint64_t va, uint64_t size, bool writable, uint64_t *done, bool *stepped);
 int userfault_protect(int fd, uint64_t va, uint64_t size, bool writable);
+/* Enters zeros where there is no memory, and wakes who waits. EEXIST: there is some. */
+int userfault_zero(int fd, uint64_t va, uint64_t size);
+/* As long as memory is being given back and nobody has read of it (USERFAULT_TOLD), the system refuses to enter, protect
+ * and zero pages. Whoever does that calls this function until it is read. For one descriptor of the process. */
+void userfault_when_refused(int fd, void (*read)(void));
 /* Who waits in the range tries again. */
 void userfault_wake(int fd, uint64_t va, uint64_t size);
 
 struct userfault_event {
     uint64_t address;
+    uint64_t end; /* not 0: no fault; [address, end) is being given back (MADV_DONTNEED), which its caller
+                                      does not wait any more to go on with */
     bool write, protected_page;    /* protected_page: there is an entry, but it does not permit writing */
+    bool missing;                  /* there is no memory either */
     int thread;
 };
 /* Takes up to most events; 0 if none waits. */

@@ -57,13 +57,13 @@ static void find_out_whether_pages_move(void)
     static bool known;
     if (known || !client) return;
     known = true;
-    moves = mmu_ordinary_init(registrations_backing());
+    moves = mmu_ordinary_init(registrations_backing(), client->gone);
     if (moves)
         atexit(move_no_more);
     else
         fl_log(FL_LOG_WARN,
                "ordinary memory does not migrate, devices reach it where it is: that would take a userfaultfd that "
-               "serves system calls, and remap_file_pages");
+               "serves system calls, and mremap with MREMAP_DONTUNMAP (Linux 5.14)");
 }
 
 void adopted_leaves(const struct registration *g)

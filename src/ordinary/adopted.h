@@ -15,6 +15,8 @@ struct adopted_client {
     CUresult (*comes)(uint64_t va, uint64_t end, uint64_t mapping, uint64_t mapping_end);
     /* All of it is the host's again, as if no device had ever seen it. */
     void (*leaves)(uint64_t va, uint64_t end);
+    /* The program has given pages back: they have no bytes, and nobody has them. By who serves the host's faults. */
+    void (*gone)(uint64_t va, uint64_t end);
     /* The program has unmapped some of it, whether it moves or not: nothing that was said of it holds. */
     void (*lost)(uint64_t va, uint64_t end);
 };

@@ -6,6 +6,7 @@
 #include "context/context.h"
 #include "ordinary/registration.h"
 #include "ordinary/replace.h"
+#include "processor/mmu.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +48,8 @@ CUresult registrations_open(void)
 
 bool registration_shows(const struct region *r)
 {
-    return r->shared && r->inode && r->inode == pages.inode && !strncmp(r->path, "/memfd:faultline-registered", 27);
+    return r->shared && r->inode && r->inode == pages.inode && !strncmp(r->path, "/memfd:faultline-registered", 27) &&
+           !mmu_ordinary_scratch(r->start);
 }
 
 bool registration_shows_of(const struct region *r, uint64_t start, uint64_t end)

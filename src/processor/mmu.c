@@ -106,7 +106,10 @@ CUresult mmu_add(uint64_t va, uint64_t size)
 }
 
 /* Gives the pages of [va, va+size) back, which takes all processors' entries there with it. */
-static void punch(uint64_t va, uint64_t size) { backing_discard(mmu.memory, va - mmu.base, size); }
+static void punch(uint64_t va, uint64_t size)
+{
+    backing_discard(in_window(va) ? mmu.memory : mmu.ordinary, va - memory_base(va), size);
+}
 
 static void remove_block(uint64_t va)
 {

@@ -40,7 +40,7 @@ struct mmu_fault {
     /* Pages that the same device was found waiting for at the same time, this one included. */
     unsigned pending;
     uint64_t pc; /* the host's instruction, 0: not known (mmu_where) */
-    bool missing;                  /* of a device outside the window: something is mapped there, without an entry */
+    bool missing;                  /* outside the window: something is mapped there, without an entry; the host's: nor memory */
     bool doubtful;                 /* if it is fatal it comes once more: the thread may not wait for it any more */
     bool at_once;                  /* likewise: MMU_ELSEWHERE if it takes more than page tables; then another thread asks */
 };
@@ -57,10 +57,11 @@ CUresult mmu_init(const struct backing *memory, uint64_t base, mmu_service *serv
  * application's threads hold without minding signals. Before the first mmu_attach. */
 CUresult mmu_serve_outside(mmu_service *service);
 /* Ordinary memory of the program, outside the window, can have entries as well, where its pages are those of one more
- * memory: address = offset. It begins with the host's entries, which are all there. Pages without memory get it from
- * the system, unseen, when the host touches them, and zeros when a device is given access. Faults there go to the
- * function of mmu_serve_outside. False: this system cannot do it without danger to the program. Once. */
-bool mmu_ordinary_init(const struct backing *memory);
+ * memory: address = offset. It begins with the host's entries, which are all there. Pages without memory get zeros when
+ * the host touches them, or a device is given access. Faults there go to the function of mmu_serve_outside. gone: the
+ * program has given pages back (MADV_DONTNEED): they have no memory and nobody has entries; called without locks.
+ * False: this system cannot do it without danger to the program. Once. */
+bool mmu_ordinary_init(const struct backing *memory, void (*gone)(uint64_t va, uint64_t end));
 /* The host's part: the program may have mapped something else there meanwhile, or do so at any time; that is left alone.
  * False: it has. */
 bool mmu_ordinary_add(uint64_t va, uint64_t size);
@@ -68,6 +69,10 @@ bool mmu_ordinary_add(uint64_t va, uint64_t size);
 void mmu_ordinary_mapped(unsigned p);
 /* The host has all of [va, va+size); devices, from which it is to be unmapped then, nothing. */
 void mmu_ordinary_remove(uint64_t va, uint64_t size);
+/* What the program has given back by now is gone. Not with locks that `gone` takes. */
+void mmu_ordinary_settle(void);
+/* Pages of that memory which are shown here are on their way; nobody uses the address. */
+bool mmu_ordinary_scratch(uint64_t va);
 /* The host has these entries, as it has touched pages that had no memory. */
 CUresult mmu_ordinary_touched(uint64_t va, uint64_t size);
 /* Libraries that were loaded since may set handlers of SIGSEGV: to be called now and then, by who holds no lock. */

@@ -1,5 +1,5 @@
 /* The program's ordinary memory with page tables as managed memory has them, in
- * the host's process: entries that go, and the faults that bring them back.
+ * the host's process: the faults that bring entries back. How they go is ordinary_zap.c's.
  *
  * It is the program's heap, and whatever else it likes, so nobody who is needed
  * to serve its faults may touch it: the library keeps what these threads need
@@ -9,7 +9,6 @@
  * waits for it, unasked: there is one physical page, so only the count suffers. */
 #include "base/futex.h"
 #include "base/heap.h"
-#include "base/tasks.h"
 #include "base/thread.h"
 #include "base/userfault.h"
 #include "processor/table.h"
@@ -17,203 +16,14 @@
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
-#include <sys/mman.h>
+#include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { STUCK_MS = 20, IDLE_ROUNDS = 50, KEPT_MOST = 32, TRIES = 100 };
+enum { STUCK_MS = 20, IDLE_ROUNDS = 50 };
 
-/* ---- entries that go */
-
-/* What the program has put there since is not watched, nor is what it has moved there. */
-static bool is_watched(uint64_t va, uint64_t size) { return !userfault_protect(mmu.ordinary_fd, va, size, true); }
-
-/* Not madvise: between the look and that, the program may map private memory, whose bytes would be gone. This call
- * changes shared mappings alone, and looks for itself: it maps the same pages anew. */
-static bool map_anew(uint64_t va, uint64_t size)
-{
-    return !syscall(SYS_remap_file_pages, va, size, 0, va / PAGE_BYTES, MAP_NONBLOCK);
-}
-
-static bool zap(uint64_t va, uint64_t size)
-{
-    return is_watched(va, size) && map_anew(va, size) && !userfault_register_present(mmu.ordinary_fd, va, size);
-}
-
-static void zap_all(uint64_t va, uint64_t end)
-{
-    if (va >= end || zap(va, end - va)) return;
-    for (uint64_t at = va; at < end; at += PAGE_BYTES) zap(at, PAGE_BYTES);
-}
-
-/* When a thread ends, the system writes to its descriptor and takes no for an answer if the page has no entry; who
- * joins the thread would wait for ever. So these pages keep theirs, wherever a program has its threads' stacks. */
-struct kept {
-    uint64_t va, end;
-    unsigned count;
-    uint64_t pages[KEPT_MOST]; /* ascending; each and the next one is kept */
-    bool unknown;              /* some thread begins or ends */
-};
-
-/* Threads that have no descriptor for long are not the C library's. */
-static int strangers[64];
-static unsigned stranger;
-
-static bool is_stranger(int thread)
-{
-    for (unsigned k = 0; k < sizeof strangers / sizeof *strangers; k++)
-        if (strangers[k] == thread) return true;
-    return false;
-}
-
-static void note_descriptor(void *arg, int thread, uint64_t descriptor)
-{
-    struct kept *k = arg;
-    uint64_t page = page_down(descriptor);
-    if (!descriptor) k->unknown |= !is_stranger(thread);
-    if (page + TASK_DESCRIPTOR <= k->va || page >= k->end) return;
-    if (k->count == KEPT_MOST) {
-        k->end = k->va; /* so many: nothing goes */
-        return;
-    }
-    unsigned at = k->count++;
-    for (; at && k->pages[at - 1] > page; at--) k->pages[at] = k->pages[at - 1];
-    k->pages[at] = page;
-}
-
-static void note_stranger(void *arg, int thread, uint64_t descriptor)
-{
-    (void)arg;
-    if (!descriptor && !is_stranger(thread)) strangers[stranger++ % (sizeof strangers / sizeof *strangers)] = thread;
-}
-
-void ordinary_zap(uint64_t va, uint64_t size)
-{
-    struct kept k;
-    for (unsigned tries = 0;; tries++) {
-        k = (struct kept){ .va = va, .end = va + size };
-        if (!tasks_each(note_descriptor, &k)) return;
-        if (!k.unknown || tries == TRIES) break;
-        syscall(SYS_sched_yield);
-    }
-    if (k.unknown) tasks_each(note_stranger, NULL);
-    for (unsigned n = 0; n < k.count; n++) {
-        zap_all(va, k.pages[n] < k.end ? k.pages[n] : k.end);
-        if (k.pages[n] + TASK_DESCRIPTOR > va) va = k.pages[n] + TASK_DESCRIPTOR;
-    }
-    zap_all(va, k.end);
-}
-
-/* ---- faults */
-
-static _Atomic uint64_t serving;       /* the page whose fault is being served; 0: none */
-static _Atomic uint32_t served, awake; /* faults so far; the rescuer looks at them */
-
-static void grant(uint64_t page)
-{
-    uint64_t done;
-    bool stepped;
-    if (userfault_enter(mmu.ordinary_fd, page, PAGE_BYTES, true, &done, &stepped) || stepped)
-        userfault_wake(mmu.ordinary_fd, page, PAGE_BYTES);
-}
-
-static void serve_one(const struct userfault_event *e)
-{
-    struct mmu_fault f = {
-        .processor = MMU_HOST, .address = e->address, .write = e->write, .thread = e->thread, .pending = 1
-    };
-    uint64_t page = page_down(e->address);
-    bool woken = false;
-    atomic_store(&serving, page);
-    if (!atomic_exchange(&awake, 1)) futex_wake(&awake, 1);
-    fault_serve(&f, e->protected_page, &woken);
-    /* whatever was decided: it is the program's own memory */
-    if (!woken) grant(page);
-    atomic_fetch_add(&served, 1);
-    atomic_store(&serving, 0);
-}
-
-static void *serve(void *arg)
-{
-    struct userfault_event e;
-    struct pollfd faults = { .fd = mmu.ordinary_fd, .events = POLLIN };
-    quiet_begin(); /* for ever: no signal is for this thread */
-    for (;;)       /* one at a time: what is not taken, the other thread sees */
-        if (userfault_read(mmu.ordinary_fd, &e, 1))
-            serve_one(&e);
-        else
-            poll(&faults, 1, -1);
-    return arg;
-}
-
-/* Takes no lock and nothing from the heap. */
-static void *rescue(void *arg)
-{
-    const struct timespec pause = { .tv_nsec = STUCK_MS * 1000000l };
-    struct userfault_event e;
-    unsigned idle = 0;
-    for (;;) {
-        uint32_t before = atomic_load(&served);
-        nanosleep(&pause, NULL);
-        uint64_t page = atomic_load(&serving);
-        if (page && atomic_load(&served) == before) {
-            grant(page);
-            while (userfault_read(mmu.ordinary_fd, &e, 1)) grant(page_down(e.address));
-        }
-        idle = atomic_load(&served) == before && !page ? idle + 1 : 0;
-        if (idle < IDLE_ROUNDS) continue;
-        atomic_store(&awake, 0);
-        if (!atomic_load(&serving)) futex_wait(&awake, 0, 0);
-        idle = 0;
-    }
-    return arg;
-}
-
-/* ---- beginning */
-
-/* Whether entries can be taken out as zap does it. */
-static bool can_zap(const struct backing *memory)
-{
-    /* any place: address and offset differ only here */
-    char *p = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, memory->fd, 0);
-    if (p == MAP_FAILED) return false;
-    bool can = !userfault_register_present(mmu.ordinary_fd, (uint64_t)p, PAGE_BYTES) && zap((uint64_t)p, PAGE_BYTES);
-    munmap(p, PAGE_BYTES);
-    return can;
-}
-
-bool mmu_ordinary_init(const struct backing *memory)
-{
-    if (mmu.rung != MMU_USERFAULTFD || !mmu.outside) return false;
-    for (unsigned n = 1; n < MMU_PROCESSORS; n++)
-        if (mmu.tables[n].attached && mmu.tables[n].signals) return false;
-    _Atomic(struct group *) *groups = heap_take(ORDINARY_END / GROUP_BYTES * sizeof *groups);
-    if (!groups) return false;
-    mmu.ordinary_fd = userfault_open(USERFAULT_KERNEL);
-    if (mmu.ordinary_fd < 0 || !can_zap(memory)) goto fail;
-    mmu.ordinary = memory;
-    atomic_store(&mmu.ordinary_groups, groups);
-    if (!thread_start(serve, NULL, THREAD_STACK) && !thread_start(rescue, NULL, THREAD_STACK)) return true;
-    atomic_store(&mmu.ordinary_groups, NULL); /* a thread that did start has nothing to do */
-    return false;
-fail:
-    if (mmu.ordinary_fd >= 0) close(mmu.ordinary_fd);
-    heap_give(groups);
-    return false;
-}
-
-/* ---- what is watched */
-
-bool mmu_ordinary_add(uint64_t va, uint64_t size) { return !userfault_register_present(mmu.ordinary_fd, va, size); }
-
-void mmu_ordinary_mapped(unsigned p)
-{
-    struct table *t = &mmu.tables[p];
-    quiet_lock(&t->lock);
-    if (t->processor) t->position = atomic_load(&t->processor->control->head);
-    quiet_unlock(&t->lock);
-}
+/* ---- the books */
 
 /* Calls f for each table's leaves in [va, va+size), which it may make. */
 typedef void leaf_action(struct table *t, struct leaf *l, unsigned first, unsigned end);
@@ -236,6 +46,8 @@ static void believe(struct table *t, struct leaf *l, unsigned first, unsigned en
     l->has_write = mask_or(&l->has_write, &l->may_write);
 }
 
+static void lose(struct table *t, struct leaf *l, unsigned first, unsigned end) { leaf_lose(t, l, first, end); }
+
 static CUresult for_leaves(unsigned number, uint64_t va, uint64_t size, bool make, leaf_action *f)
 {
     struct table *t = &mmu.tables[number];
@@ -249,6 +61,206 @@ static CUresult for_leaves(unsigned number, uint64_t va, uint64_t size, bool mak
     }
     quiet_unlock(&t->lock);
     return r;
+}
+
+/* ---- faults */
+
+static void (*gone)(uint64_t va, uint64_t end);
+static _Atomic bool busy;              /* there is something to serve */
+static _Atomic bool leaving;           /* it may be memory that the program gives back */
+static _Atomic uint64_t serving;       /* the page whose fault that is; 0: none, or not known yet */
+static _Atomic uint32_t served, awake; /* so far; the rescuer looks */
+
+static void grant(uint64_t page)
+{
+    uint64_t done;
+    bool stepped;
+    int error = userfault_enter(mmu.ordinary_fd, page, PAGE_BYTES, true, &done, &stepped);
+    if (error == EFAULT) error = userfault_zero(mmu.ordinary_fd, page, PAGE_BYTES);
+    if (error || stepped) userfault_wake(mmu.ordinary_fd, page, PAGE_BYTES);
+}
+
+static void serve_one(const struct userfault_event *e)
+{
+    struct mmu_fault f = { .processor = MMU_HOST,
+                           .address = e->address,
+                           .write = e->write,
+                           .thread = e->thread,
+                           .pending = 1,
+                           .missing = e->missing };
+    bool woken = false;
+    atomic_store(&serving, page_down(e->address));
+    fault_serve(&f, e->protected_page, &woken);
+    /* whatever was decided: it is the program's own memory */
+    if (!woken) {
+        quiet_lock(&mmu.tables[MMU_HOST].lock); /* read_in_passing */
+        grant(page_down(e->address));
+        quiet_unlock(&mmu.tables[MMU_HOST].lock);
+    }
+    atomic_store(&serving, 0);
+}
+
+/* ---- what the program gives back */
+
+static void discard(const struct userfault_event *e) { backing_discard(mmu.ordinary, e->address, e->end - e->address); }
+
+/* Read by others than the thread that serves, which is told of it. What does not fit is counted where it was. */
+static struct {
+    _Atomic uint64_t va, end; /* end 0: free */
+} passed_on[64];
+static _Atomic unsigned passed;
+static int bell;
+
+static void pass_on(const struct userfault_event *e)
+{
+    uint64_t one = 1;
+    unsigned k = atomic_fetch_add(&passed, 1) % 64;
+    if (atomic_load(&passed_on[k].end)) return;
+    atomic_store(&passed_on[k].va, e->address);
+    atomic_store(&passed_on[k].end, e->end);
+    if (write(bell, &one, sizeof one) < 0) return;
+}
+
+/* By whoever cannot go on before it is done, mostly with the lock of the host's table (next_event). */
+static void read_in_passing(void)
+{
+    struct userfault_event e;
+    while (userfault_read(mmu.ordinary_fd, &e, 1)) {
+        if (!e.end) {
+            userfault_wake(mmu.ordinary_fd, page_down(e.address), PAGE_BYTES); /* to fault once more */
+            continue;
+        }
+        discard(&e);
+        pass_on(&e);
+        return;
+    }
+}
+
+/* Who gives memory back goes on as soon as that is read, and may touch it at once: that fault is served when the bytes
+ * are gone. Nobody may make the host an entry meanwhile. */
+static bool next_event(struct userfault_event *e)
+{
+    struct table *host = &mmu.tables[MMU_HOST];
+    quiet_lock(&host->lock);
+    atomic_store(&leaving, true); /* before anybody can ask who has given memory back */
+    bool any = userfault_read(mmu.ordinary_fd, e, 1);
+    if (any && e->end)
+        discard(e);
+    else
+        atomic_store(&leaving, false);
+    quiet_unlock(&host->lock);
+    return any;
+}
+
+static void note_gone(uint64_t va, uint64_t end)
+{
+    for (unsigned n = 0; n < MMU_PROCESSORS; n++) for_leaves(n, va, end - va, false, lose);
+    gone(va, end);
+    atomic_store(&leaving, false);
+}
+
+void mmu_ordinary_settle(void)
+{
+    while (atomic_load(&leaving)) syscall(SYS_sched_yield);
+}
+
+static void note_what_was_passed_on(void)
+{
+    uint64_t rings;
+    if (read(bell, &rings, sizeof rings) < 0) return;
+    for (unsigned k = 0; k < sizeof passed_on / sizeof *passed_on; k++) {
+        uint64_t va = atomic_load(&passed_on[k].va), end = atomic_exchange(&passed_on[k].end, 0);
+        if (end) note_gone(va, end);
+    }
+}
+
+/* ---- the threads */
+
+static void *serve(void *arg)
+{
+    struct userfault_event e;
+    struct pollfd fds[] = { { .fd = mmu.ordinary_fd, .events = POLLIN }, { .fd = bell, .events = POLLIN } };
+    quiet_begin(); /* for ever: no signal is for this thread */
+    for (;;) {
+        poll(fds, 2, -1);
+        atomic_store(&busy, true);
+        if (!atomic_exchange(&awake, 1)) futex_wake(&awake, 1);
+        if (fds[1].revents) note_what_was_passed_on();
+        while (next_event(&e)) { /* one at a time: what is not taken, the other thread sees */
+            if (e.end)
+                note_gone(e.address, e.end);
+            else
+                serve_one(&e);
+            atomic_fetch_add(&served, 1);
+        }
+        atomic_store(&busy, false);
+    }
+    return arg;
+}
+
+/* Takes no lock and nothing from the heap. */
+static void *rescue(void *arg)
+{
+    const struct timespec pause = { .tv_nsec = STUCK_MS * 1000000l };
+    struct userfault_event e;
+    unsigned idle = 0;
+    for (;;) {
+        uint32_t before = atomic_load(&served);
+        nanosleep(&pause, NULL);
+        bool stuck = atomic_load(&busy) && atomic_load(&served) == before;
+        if (stuck) {
+            if (atomic_load(&serving)) grant(atomic_load(&serving));
+            while (userfault_read(mmu.ordinary_fd, &e, 1))
+                if (e.end)
+                    discard(&e);
+                else
+                    grant(page_down(e.address));
+        }
+        idle = atomic_load(&served) == before && !stuck ? idle + 1 : 0;
+        if (idle < IDLE_ROUNDS) continue;
+        atomic_store(&awake, 0);
+        if (!atomic_load(&busy)) futex_wait(&awake, 0, 0);
+        idle = 0;
+    }
+    return arg;
+}
+
+/* ---- beginning */
+
+bool mmu_ordinary_init(const struct backing *memory, void (*when_gone)(uint64_t va, uint64_t end))
+{
+    if (mmu.rung != MMU_USERFAULTFD || !mmu.outside) return false;
+    for (unsigned n = 1; n < MMU_PROCESSORS; n++)
+        if (mmu.tables[n].attached && mmu.tables[n].signals) return false;
+    _Atomic(struct group *) *groups = heap_take(ORDINARY_END / GROUP_BYTES * sizeof *groups);
+    if (!groups) return false;
+    mmu.ordinary_fd = userfault_open(USERFAULT_TOLD);
+    bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (mmu.ordinary_fd < 0 || bell < 0 || !ordinary_can_zap(memory)) goto fail;
+    userfault_when_refused(mmu.ordinary_fd, read_in_passing);
+    mmu.ordinary = memory;
+    gone = when_gone;
+    atomic_store(&mmu.ordinary_groups, groups);
+    if (!thread_start(serve, NULL, THREAD_STACK) && !thread_start(rescue, NULL, THREAD_STACK)) return true;
+    atomic_store(&mmu.ordinary_groups, NULL); /* a thread that did start has nothing to do */
+    return false;
+fail:
+    if (bell >= 0) close(bell);
+    if (mmu.ordinary_fd >= 0) close(mmu.ordinary_fd);
+    heap_give(groups);
+    return false;
+}
+
+/* ---- what is watched */
+
+bool mmu_ordinary_add(uint64_t va, uint64_t size) { return !userfault_register(mmu.ordinary_fd, va, size); }
+
+void mmu_ordinary_mapped(unsigned p)
+{
+    struct table *t = &mmu.tables[p];
+    quiet_lock(&t->lock);
+    if (t->processor) t->position = atomic_load(&t->processor->control->head);
+    quiet_unlock(&t->lock);
 }
 
 void mmu_ordinary_remove(uint64_t va, uint64_t size)

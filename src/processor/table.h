@@ -175,7 +175,9 @@ void errand_answer(const struct errand *e, enum mmu_verdict verdict);
 /* *woken: whoever waited for the page goes on already. */
 enum mmu_verdict fault_serve(const struct mmu_fault *f, bool protected_page, bool *woken);
 
-/* ordinary.c */
+/* ordinary_zap.c */
+/* Whether entries can be taken out at all. */
+bool ordinary_can_zap(const struct backing *memory);
 /* The host's entries for [va, va+size) go, if it still is what was put there. */
 void ordinary_zap(uint64_t va, uint64_t size);
 

@@ -153,6 +153,10 @@ void ordinary_forget(uint64_t start, uint64_t end);
 /* Pages of [start, end) may have entries from now on, or have none any more. */
 CUresult ordinary_begin(uint64_t start, uint64_t end);
 void ordinary_end(uint64_t start, uint64_t end);
+/* Their bytes are gone, it is as if nobody had touched them. */
+void ordinary_gone(uint64_t start, uint64_t end);
+/* The host is the first to touch the page. */
+CUresult ordinary_begun(struct block *b, unsigned page);
 /* A device is about to get access to the page; or a block's pages are about to be moved. */
 CUresult ordinary_touch(struct block *b, unsigned page);
 CUresult ordinary_look(struct block *b);

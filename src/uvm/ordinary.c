@@ -7,8 +7,8 @@
  *   in a window, as it was when a device first came there.
  * - Who faults on the host gets the page there, whatever policy says.
  * - Pages are never duplicated.
- * - The host's first touch is nobody's business: a page that was touched is found
- *   when a device comes, on the host and mapped there, as every page on the host is. */
+ * - The host's first touch is no fault that counts. What it had touched when a device
+ *   first came is found then, on the host and mapped there, as every page on the host is. */
 #include "uvm/internal.h"
 
 #include <sys/mman.h>
@@ -103,6 +103,28 @@ CUresult ordinary_touch(struct block *b, unsigned page)
     CUresult r = ordinary_look(b);
     if (!r && !page_holders(b, page)) mask_set(&b->asked_for, page);
     return r;
+}
+
+CUresult ordinary_begun(struct block *b, unsigned page)
+{
+    struct mask one = mask_region((struct region){ page, page + 1 });
+    return block_found(b, &one);
+}
+
+void ordinary_gone(uint64_t start, uint64_t end)
+{
+    for (uint64_t at = start; at < end; at = (at / WINDOW_BYTES + 1) * WINDOW_BYTES) {
+        struct window *w = window_at(at, false);
+        for (struct block *b = w ? w->blocks : NULL; b; b = b->next) {
+            struct region part = block_overlap(b, start, end);
+            if (part.first >= part.outer) continue;
+            struct mask pages = mask_region(part);
+            for_each_processor(p, b->mapped) block_unmap(b, p, &pages);
+            for_each_processor(p, b->resident) block_lose(b, p, &pages);
+            b->asked_for = mask_andnot(&b->asked_for, &pages);
+            block_check(b);
+        }
+    }
 }
 
 /* ---- prefetches */

@@ -74,6 +74,13 @@ static void leaves(uint64_t va, uint64_t end)
     uvm_leave();
 }
 
+static void gone(uint64_t va, uint64_t end)
+{
+    uvm_enter();
+    ordinary_gone(va, end);
+    uvm_leave();
+}
+
 static void lost(uint64_t va, uint64_t end)
 {
     struct allocation gone = all_of_it;
@@ -88,7 +95,7 @@ static void lost(uint64_t va, uint64_t end)
 
 CUresult pageable_begin(bool pages_move)
 {
-    static const struct adopted_client client = { comes, leaves, lost };
+    static const struct adopted_client client = { comes, leaves, gone, lost };
     if (!uvm_pageable) return CUDA_SUCCESS;
     CUresult r = mmu_serve_outside(service);
     if (r) return r;

@@ -102,7 +102,10 @@ CUresult fault_locked(const struct mmu_fault *f)
     enum prot has = page_prot(b, f->processor, page_of(va));
     if (has >= (f->write ? PROT_RW : PROT_RO)) /* somebody else's fault brought it, or the entry was lost */
         return mmu_set(f->processor, va, PAGE_BYTES, has >= PROT_RW ? MMU_WRITE : MMU_READ);
-    if (f->processor == CPU) return host_fault(f, b);
+    if (f->processor == CPU) {
+        bool first = f->missing && b->window->ordinary && !page_holders(b, page_of(va));
+        return first ? ordinary_begun(b, page_of(va)) : host_fault(f, b);
+    }
     CUresult r = b->window->ordinary ? ordinary_touch(b, page_of(va)) : CUDA_SUCCESS;
     return r ? r : batch_add(f->processor, va, f->write);
 }
@@ -401,6 +404,7 @@ bool uvm_covers(uint64_t va, uint64_t size)
 
 void uvm_residency(uint64_t va, uint64_t pages, uint8_t *out)
 {
+    mmu_ordinary_settle();
     uvm_enter();
     for (uint64_t k = 0; k < pages; k++, va += PAGE_BYTES) {
         struct block *b = ready ? block_at(va, false) : NULL;

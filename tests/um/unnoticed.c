@@ -281,6 +281,59 @@ static void a_child_of_vfork_uses_what_a_device_has(void)
     EXPECT(status, 0);
 }
 
+static void what_is_given_back_is_zeros_for_all_and_on_none(void)
+{
+    char *p = memory(WINDOW, true);
+    fill(p, WINDOW / 2);
+    EXPECT(read_word(p + WINDOW / 2), 0x01010101);
+    EXPECT(madvise(p + PAGE, WINDOW - 2 * PAGE, MADV_DONTNEED), 0);
+    EXPECT(pages_at(p, WINDOW, NOWHERE), WINDOW / PAGE - 2);
+    EXPECT(look(p + 4), 1);
+    struct faultline_counters before = counted();
+    for (size_t at = PAGE; at < WINDOW - PAGE; at += 2 * PAGE) EXPECT(look(p + at), 0);
+    EXPECT(counted().cpu_faults, before.cpu_faults);
+    for (size_t at = 2 * PAGE; at < WINDOW - PAGE; at += 64 * PAGE) EXPECT(read_word(p + at), 0);
+    EXPECT(write_word(p + 5 * PAGE, 7), 0);
+    EXPECT(look(p + 5 * PAGE), 7);
+    EXPECT(look(p + WINDOW - PAGE), 0x01010101);
+}
+
+/* Each page is one thread's: it gives it back, and stores to it at once; devices take all of them. */
+static char *given_back;
+static void *give_back_and_store(void *arg)
+{
+    size_t mine = (size_t)arg;
+    for (uint32_t n = 1; !stop; n++)
+        for (size_t page = mine; page < 64; page += 2) {
+            volatile uint32_t *word = (uint32_t *)(given_back + page * PAGE);
+            if (madvise((void *)word, PAGE, MADV_DONTNEED)) return "madvise";
+            if (word[1]) return "not zero";
+            word[0] = word[1] = n;
+            sched_yield();
+            if (word[0] != n || word[1] != n) return "store lost";
+        }
+    return NULL;
+}
+
+static void who_gives_back_and_stores_at_once_loses_nothing(void)
+{
+    pthread_t t[2];
+    void *wrong;
+    given_back = memory(WINDOW, true);
+    EXPECT(write_word(given_back, 1), 0);
+    for (size_t k = 0; k < 2; k++) pthread_create(&t[k], NULL, give_back_and_store, (void *)k);
+    for (uint32_t k = 0; k < 300; k++) {
+        EXPECT(write_word(given_back + (100 + k) * PAGE, k), 0);
+        prefetch(given_back + 64 * PAGE, WINDOW - 64 * PAGE, k % 3 ? 0 : -1);
+    }
+    stop = true;
+    for (size_t k = 0; k < 2; k++) {
+        pthread_join(t[k], &wrong);
+        if (wrong) fprintf(stderr, "%s\n", (char *)wrong);
+        EXPECT(wrong, 0);
+    }
+}
+
 static void a_registered_page_stays(void)
 {
     char *p = memory(WINDOW, true);
@@ -325,6 +378,8 @@ static void a_device_that_is_reset_has_nothing(void)
     X(what_may_not_be_written_any_more_kernels_may_not_write) \
     X(a_child_sees_what_a_device_had) \
     X(a_child_of_vfork_uses_what_a_device_has) \
+    X(what_is_given_back_is_zeros_for_all_and_on_none) \
+    X(who_gives_back_and_stores_at_once_loses_nothing) \
     X(a_registered_page_stays) \
     X(a_device_that_is_reset_has_nothing)
 

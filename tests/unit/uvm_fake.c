@@ -60,6 +60,7 @@ bool adopted_unmapped(uint64_t va, uint64_t end, uint64_t *from, uint64_t *to)
     return false;
 }
 CUresult mmu_ordinary_touched(uint64_t va, uint64_t size) { return va + size ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN; }
+void mmu_ordinary_settle(void) {}
 void mmu_look_for_handlers(void) {}
 void mmu_permit(void) {}
 CUresult mmu_serve_outside(mmu_service *service)
