@@ -156,6 +156,37 @@ static void mapped_revived(void)
     ANSWERS(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
+/* What a killed device had of managed memory is the host's, whichever of its pages moved meanwhile. */
+static void managed_revived(void)
+{
+    const size_t page = 4096, pages = 600;
+    const CUmemLocation device = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0 };
+    CUdeviceptr p, q;
+    set_up();
+    for (int round = 0; round < 3; round++) {
+        CHECK(cuMemAllocManaged(&p, pages * page, CU_MEM_ATTACH_GLOBAL));
+        for (size_t k = 0; k < pages; k++) *(unsigned *)(p + k * page) = k < 599 ? (unsigned)k : 0;
+        CHECK(cuMemAdvise(p, pages * page / 3, CU_MEM_ADVISE_SET_READ_MOSTLY, device));
+        CHECK(cuMemAdvise(p + 200 * page, 200 * page, CU_MEM_ADVISE_SET_ACCESSED_BY, device));
+        CHECK(cuMemPrefetchAsync(p, pages * page, device, 0, NULL));
+        for (int k = 0; k < 600; k += 150) CHECK(launch("add", p + (size_t)k * page));
+        CHECK(cuCtxSynchronize());
+        CHECK(launch("spin", p + 599 * page));
+        usleep(50000);
+        kill(device_pid(), SIGKILL);
+        for (size_t k = 0; k < pages; k++)
+            EXPECT(*(volatile unsigned *)(p + k * page) == (k < 599 ? k + (k % 150 ? 0 : 128) : 0));
+        ANSWERS(cuCtxSynchronize(), CUDA_ERROR_LAUNCH_FAILED);
+        ANSWERS(cuMemAllocManaged(&q, page, CU_MEM_ATTACH_GLOBAL), CUDA_ERROR_LAUNCH_FAILED);
+        for (size_t k = 0; k < pages; k++) *(volatile unsigned *)(p + k * page) = 1;
+        CHECK(cuDevicePrimaryCtxReset(0));
+        CHECK(cuDevicePrimaryCtxRetain(&context, 0));
+        CHECK(cuCtxSetCurrent(context));
+        CHECK(cuModuleLoadData(&module, ptx));
+    }
+    simple();
+}
+
 static void forked(void)
 {
     simple();
@@ -301,6 +332,7 @@ int main(int argc, char **argv)
                   { "killed_device", killed_device },
                   { "revived", revived },
                   { "mapped_revived", mapped_revived },
+                  { "managed_revived", managed_revived },
                   { "forked", forked },
                   { "threads", threads },
                   { "cycles", cycles },
