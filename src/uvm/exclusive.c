@@ -87,6 +87,17 @@ struct mask exclusive_denied(const struct block *b, unsigned processor)
     return pages;
 }
 
+void exclusive_review(uint64_t start, uint64_t end)
+{
+    uint64_t va = start;
+    for (struct window *w; (w = window_next(&va, end));)
+        for (struct block *b = w->blocks; b; b = b->next) {
+            struct mask denied = exclusive_denied(b, CPU), part = mask_region(block_overlap(b, start, end));
+            denied = mask_and(&denied, &part);
+            block_unmap(b, CPU, &denied);
+        }
+}
+
 /* Whether the memory is p's while devices have it; what no context made may be any device's. */
 static bool may_be_at(const struct managed *m, unsigned p)
 {

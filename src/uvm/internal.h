@@ -70,6 +70,8 @@ bool exclusive_permits(const struct managed *m, const struct mmu_fault *f);
 CUresult exclusive_take(const struct managed *m);
 void exclusive_give(const struct managed *m);
 struct mask exclusive_denied(const struct block *b, unsigned processor); /* pages of it that are another's now */
+/* Allocations have come or gone there: the host loses what it had beside them, where that is another's now. */
+void exclusive_review(uint64_t start, uint64_t end);
 /* Devices do not take memory from one another. */
 struct hint {
     enum { HINT_NONE, HINT_PIN, HINT_THROTTLE } kind;

@@ -308,6 +308,7 @@ static void give(struct piece *p)
     attributes_freed(&p->a);
     uvm_enter();
     bool gone = addresses_give(p);
+    if (uvm_exclusive && !gone) exclusive_review(page_down(p->a.base), page_up(p->a.base + p->a.size));
     quiet_unlock(&uvm_lock);
     heap_give(p);
     if (!gone) return;
@@ -344,6 +345,7 @@ static CUresult alloc(struct context *c, uint64_t size, unsigned attach_flags, b
     if (!r && !(r = addresses_take(c, of_module, size, p))) {
         describe(p, c, size, attach_flags, of_module);
         mmu_permit(); /* it may share a page with what was freed */
+        if (uvm_exclusive) exclusive_review(page_down(p->a.base), page_up(p->a.base + size));
     }
     quiet_unlock(&uvm_lock);
     if (r) {

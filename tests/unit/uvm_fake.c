@@ -208,14 +208,26 @@ void fake_touch(unsigned p, uint64_t va, bool write)
 
 void fake_begin(int count, uint64_t capacity) { fake_begin_linked(count, capacity, true, false); }
 
-void fake_begin_linked(int count, uint64_t capacity, bool devices_linked, bool host_linked)
+static void begin(int count, uint64_t capacity, bool devices_linked, bool host_linked, bool concurrent,
+                  bool (*runs)(const void *stream))
 {
-    static struct profile machine = { .attribute[CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS] = 1 };
+    static struct profile machine;
+    machine.attribute[CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS] = concurrent;
     machine.p2p[CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED] = devices_linked;
     machine.p2p[CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED] = devices_linked;
     machine.attribute[CU_DEVICE_ATTRIBUTE_DIRECT_MANAGED_MEM_ACCESS_FROM_HOST] = host_linked;
     device_count = count;
     for (int k = 0; k < count; k++)
         devices[k] = (struct device){ .ordinal = k, .vram.capacity = capacity, .profile = &machine };
-    uvm_init(NULL);
+    uvm_init(runs);
+}
+
+void fake_begin_linked(int count, uint64_t capacity, bool devices_linked, bool host_linked)
+{
+    begin(count, capacity, devices_linked, host_linked, true, NULL);
+}
+
+void fake_begin_turns(int count, uint64_t capacity, bool devices_linked, bool (*runs)(const void *stream))
+{
+    begin(count, capacity, devices_linked, false, false, runs);
 }

@@ -24,6 +24,8 @@ extern struct fake_counts {
 void fake_begin(int count, uint64_t capacity);
 /* Devices that reach each other, or not; a host that reaches their memory, or not. */
 void fake_begin_linked(int count, uint64_t capacity, bool devices_linked, bool host_linked);
+/* One whose host and devices take turns; runs: as uvm_init. */
+void fake_begin_turns(int count, uint64_t capacity, bool devices_linked, bool (*runs)(const void *stream));
 static inline uint64_t fake_page(uint64_t va) { return (va - space_managed_base()) / PAGE_BYTES; }
 /* What was to be taken from p before its next kernel goes. */
 void fake_settle(unsigned p);
