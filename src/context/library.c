@@ -123,7 +123,12 @@ static CUresult make_devices(void)
 CUresult library_init(unsigned flags)
 {
     if (flags) return CUDA_ERROR_INVALID_VALUE;
-    if (forked) return CUDA_ERROR_NOT_INITIALIZED;
+    if (forked) {
+        fl_log_once(FL_LOG_WARN,
+                    "cuInit in a forked child of a process that has called it: there is no CUDA here. "
+                    "Children that use it must be started by exec (in Python: multiprocessing's \"spawn\")");
+        return CUDA_ERROR_NOT_INITIALIZED;
+    }
     CUresult r = CUDA_SUCCESS;
     pthread_mutex_lock(&lock);
     if (!atomic_load(&ready) && !(r = profile_load(&profile)) && !(r = make_devices())) {

@@ -382,10 +382,18 @@ def shared_with_another():
     check("what it wrote is here", words(p, 2) == [4321, 1234], words(p, 2))
     cu.cuEventDestroy(event)
     cu.cuMemFree(p)
-    child = os.fork()  # without exec: no CUDA there, and no damage here
-    if not child:
-        os._exit(0 if refused("CUDA_ERROR_NOT_INITIALIZED", cu.cuMemAlloc, c.byref(c.c_uint64()), 16) else 1)
-    check("a forked child is told that there is no CUDA", os.waitpid(child, 0)[1] == 0)
+    with tempfile.TemporaryFile() as said:
+        child = os.fork()  # without exec: no CUDA there, and no damage here
+        if not child:
+            os.dup2(said.fileno(), 2)
+            refusals = [
+                refused("CUDA_ERROR_NOT_INITIALIZED", cu.cuMemAlloc, c.byref(c.c_uint64()), 16),
+                refused("CUDA_ERROR_NOT_INITIALIZED", cu.cuInit, 0),
+            ]
+            os._exit(0 if all(refusals) else 1)
+        check("a forked child is told that there is no CUDA", os.waitpid(child, 0)[1] == 0)
+        said.seek(0)
+        check("and what to do", b"spawn" in said.read())
 
 
 def the_other(handle, event_handle):
