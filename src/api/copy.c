@@ -56,7 +56,7 @@ static void flatten(struct copy *c)
 static CUresult enqueue(struct stream *s, const struct copy *c, size_t size, bool async)
 {
     /* the source in pageable memory has been read when the call returns, as on the GPU */
-    if (!async || c->from.pageable || c->to.pageable) return stream_run(s, perform, c, size);
+    if (!async || c->from.pageable || c->to.pageable) return stream_run(s, perform, c);
     return c->width * c->height * c->depth <= SHORT ? stream_enqueue_short(s, perform, c, size)
                                                     : stream_enqueue(s, perform, c, size);
 }

@@ -52,7 +52,7 @@ static CUresult perform(void *arg)
 
 static CUresult enqueue(struct stream *s, const struct fill *f, size_t size, bool async)
 {
-    if (!async) return stream_run(s, perform, f, size);
+    if (!async) return stream_run(s, perform, f);
     return f->width * f->unit * f->height <= SHORT ? stream_enqueue_short(s, perform, f, size)
                                                    : stream_enqueue(s, perform, f, size);
 }

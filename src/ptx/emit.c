@@ -98,27 +98,25 @@ const char *lltype_bits(unsigned bits)
 const char *lltype(enum ptx_type t) { return t == T_f32 ? "float" : t == T_f64 ? "double" : lltype_bits(type_bits(t)); }
 bool is_float_value(enum ptx_type t) { return t == T_f32 || t == T_f64; }
 
-void fail(struct emitter *e, const struct instr *i, const char *what)
+void fail(const struct instr *i, const char *what)
 {
-    (void)e;
     fatal_at(EXIT_INVALID_PTX, i->line, "instruction '%s': %s", i->text, what);
 }
 
-void unsupported(struct emitter *e, const struct instr *i, const char *what)
+void unsupported(const struct instr *i, const char *what)
 {
-    (void)e;
     fatal_at(EXIT_UNSUPPORTED, i->line, "instruction '%s' is not supported%s%s", i->text, what ? ": " : "",
              what ? what : "");
 }
 
-void need_operands(struct emitter *e, const struct instr *i, unsigned least, unsigned most)
+void need_operands(const struct instr *i, unsigned least, unsigned most)
 {
-    if (i->nops < least || i->nops > most) fail(e, i, "wrong number of operands");
+    if (i->nops < least || i->nops > most) fail(i, "wrong number of operands");
 }
 
-enum ptx_type need_type(struct emitter *e, const struct instr *i, unsigned n)
+enum ptx_type need_type(const struct instr *i, unsigned n)
 {
-    if (i->ntypes <= n) fail(e, i, "a type is missing");
+    if (i->ntypes <= n) fail(i, "a type is missing");
     return i->types[n];
 }
 
@@ -184,7 +182,7 @@ static const char *float_constant(struct emitter *e, const struct operand *o, en
     case T_f64: return arena_printf("bitcast (i64 %" PRIu64 " to double)", o->bits);
     case T_b32: return arena_printf("%u", single);
     case T_b64: return arena_printf("%" PRIu64, o->bits);
-    default: fail(e, e->current, "a floating-point constant does not fit here");
+    default: fail(e->current, "a floating-point constant does not fit here");
     }
 }
 
@@ -194,7 +192,7 @@ static const char *convert_bits(struct emitter *e, const char *v, enum ptx_type 
     if (have == want)
         return strcmp(lltype(from), lltype(to)) ? emit(e, "bitcast %s %s to %s", lltype(from), v, lltype(to)) : v;
     if (have < want || from == T_pred || to == T_pred)
-        fail(e, e->current, arena_printf("a .%s register where .%s is needed", type_name(from), type_name(to)));
+        fail(e->current, arena_printf("a .%s register where .%s is needed", type_name(from), type_name(to)));
     if (is_float_value(from)) v = emit(e, "bitcast %s %s to %s", lltype(from), v, lltype_bits(have));
     v = emit(e, "trunc %s %s to %s", lltype_bits(have), v, lltype_bits(want));
     return is_float_value(to) ? emit(e, "bitcast %s %s to %s", lltype_bits(want), v, lltype(to)) : v;
@@ -290,7 +288,7 @@ const char *value(struct emitter *e, const struct operand *o, enum ptx_type type
         return o->negated && type == T_pred ? emit(e, "xor i1 %s, true", v) : v;
     }
     case OPERAND_int:
-        if (float_class(type)) fail(e, e->current, "an integer constant where a floating-point value is needed");
+        if (float_class(type)) fail(e->current, "an integer constant where a floating-point value is needed");
         return int_constant(o->bits, type);
     case OPERAND_float: return float_constant(e, o, type);
     case OPERAND_special: {
@@ -298,7 +296,7 @@ const char *value(struct emitter *e, const struct operand *o, enum ptx_type type
         if (o->type == T_pred || type == T_pred || bits < 32) {
             if (o->type == type) return v;
             if (bits == 16 && o->special != SR_gridid) return emit(e, "trunc i32 %s to i16", v);
-            fail(e, e->current, "a special register does not fit here");
+            fail(e->current, "a special register does not fit here");
         }
         v = widen(e, v, type_bits(o->type), bits, false);
         return is_float_value(type) ? emit(e, "bitcast %s %s to %s", lltype_bits(bits), v, lltype(type)) : v;
@@ -306,18 +304,18 @@ const char *value(struct emitter *e, const struct operand *o, enum ptx_type type
     case OPERAND_var: {
         const char *a = variable_address(e, o->var);
         if (o->offset) a = emit(e, "add i64 %s, %" PRId64, a, o->offset);
-        if (bits != 64 && bits != 32) fail(e, e->current, "an address needs a 64-bit register");
+        if (bits != 64 && bits != 32) fail(e->current, "an address needs a 64-bit register");
         if (bits == 32 && o->var->space != SPACE_shared && o->var->space != SPACE_local &&
             o->var->space != SPACE_const && o->var->space != SPACE_param)
-            fail(e, e->current, "an address needs a 64-bit register");
+            fail(e->current, "an address needs a 64-bit register");
         return widen(e, a, 64, bits, false);
     }
     case OPERAND_func: {
-        if (bits != 64) fail(e, e->current, "an address needs a 64-bit register");
+        if (bits != 64) fail(e->current, "an address needs a 64-bit register");
         return symbol_address(e, o->func->index);
     }
     case OPERAND_sink:
-    default: fail(e, e->current, "an operand of this kind does not belong here");
+    default: fail(e->current, "an operand of this kind does not belong here");
     }
 }
 
@@ -326,16 +324,15 @@ const char *predicate(struct emitter *e, const struct operand *o) { return value
 void result(struct emitter *e, const struct operand *o, enum ptx_type type, const char *v)
 {
     if (o->kind == OPERAND_sink) return;
-    if (o->kind != OPERAND_reg) fail(e, e->current, "the destination is no register");
+    if (o->kind != OPERAND_reg) fail(e->current, "the destination is no register");
     enum ptx_type reg = o->reg->type;
     unsigned have = type_bits(type), want = type_bits(reg);
     if ((reg == T_pred) != (type == T_pred))
-        fail(e, e->current,
+        fail(e->current,
              arena_printf("register '%s' of type .%s cannot take .%s", o->reg->name, type_name(reg), type_name(type)));
     if (have > want)
-        fail(e, e->current,
-             arena_printf("register '%s' of type .%s is too small for .%s", o->reg->name, type_name(reg),
-                          type_name(type)));
+        fail(e->current, arena_printf("register '%s' of type .%s is too small for .%s", o->reg->name, type_name(reg),
+                                      type_name(type)));
     if (have < want) {
         if (is_float_value(type)) v = emit(e, "bitcast %s %s to %s", lltype(type), v, lltype_bits(have));
         v = widen(e, v, have, want, type_signed(type));
@@ -415,5 +412,5 @@ void emit_instruction(struct emitter *e, const struct instr *i)
         emit_matrix(e, i) || emit_call(e, i) || emit_stack(e, i) || emit_convert(e, i) || emit_compare(e, i) ||
         emit_half(e, i) || emit_float(e, i) || emit_integer(e, i) || emit_bits(e, i))
         return;
-    unsupported(e, i, NULL);
+    unsupported(i, NULL);
 }

@@ -64,12 +64,12 @@ const char *predicate(struct emitter *e, const struct operand *o);          /* i
 /* Register bits must be exactly those of type, of a fitting class; PTX's rule for all but ld, st, cvt. */
 void fits(struct emitter *e, const struct operand *o, enum ptx_type type);
 
-void fail(struct emitter *e, const struct instr *i, const char *what) __attribute__((noreturn));        /* INVALID_PTX */
-void unsupported(struct emitter *e, const struct instr *i, const char *what) __attribute__((noreturn));
+void fail(const struct instr *i, const char *what) __attribute__((noreturn));        /* INVALID_PTX */
+void unsupported(const struct instr *i, const char *what) __attribute__((noreturn));
 /* Fails unless there are so many. */
-void need_operands(struct emitter *e, const struct instr *i, unsigned least, unsigned most);
+void need_operands(const struct instr *i, unsigned least, unsigned most);
 /* The instruction's type: types[n], or an error. */
-enum ptx_type need_type(struct emitter *e, const struct instr *i, unsigned n);
+enum ptx_type need_type(const struct instr *i, unsigned n);
 
 const char *block_field(struct emitter *e, const char *type, size_t offset);   /* a load of b's field */
 const char *symbol_address(struct emitter *e, uint32_t index);                 /* i64: of the image's symbol */

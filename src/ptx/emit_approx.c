@@ -137,8 +137,8 @@ const char *approximate(struct emitter *e, enum ptx_op op, const char *x)
 
 void emit_approximation(struct emitter *e, const struct instr *i, enum ptx_type t)
 {
-    need_operands(e, i, 2, 2);
-    if (t != T_f32) fail(e, i, "the type does not fit the operation");
-    if (!has(i, MOD_approx)) fail(e, i, ".approx is missing");
+    need_operands(i, 2, 2);
+    if (t != T_f32) fail(i, "the type does not fit the operation");
+    if (!has(i, MOD_approx)) fail(i, ".approx is missing");
     float_result(e, i, t, approximate(e, i->op, float_operand(e, i, 1, t)));
 }

@@ -8,7 +8,7 @@
 static const char *address(struct emitter *e, const struct instr *i, unsigned n, enum ptx_space space, unsigned bytes)
 {
     const char *group;
-    if (i->nops <= n) fail(e, i, "wrong number of operands");
+    if (i->nops <= n) fail(i, "wrong number of operands");
     return address_of(e, i, &i->ops[n], space, bytes, &group);
 }
 
@@ -28,10 +28,10 @@ static void emit_arrive(struct emitter *e, const struct instr *i)
 {
     bool state = i->nops && i->ops[0].kind != OPERAND_address, expects = has(i, MOD_expect_tx);
     unsigned first = state ? 1 : 0;
-    need_operands(e, i, first + 1, first + 2);
+    need_operands(i, first + 1, first + 2);
     const char *at = address64(e, i, first, i->space, 8),
                *count = i->nops > first + 1 ? value(e, &i->ops[first + 1], T_b32) : "1";
-    if (expects && i->nops == first + 1) fail(e, i, "wrong number of operands");
+    if (expects && i->nops == first + 1) fail(i, "wrong number of operands");
     if (expects) {
         change(e, at, FL_MBARRIER_EXPECT, count);
         count = "1";
@@ -42,7 +42,7 @@ static void emit_arrive(struct emitter *e, const struct instr *i)
 
 static void emit_wait(struct emitter *e, const struct instr *i)
 {
-    need_operands(e, i, 3, 4);
+    need_operands(i, 3, 4);
     const char *now = emit(e, "load atomic volatile i64, ptr %s acquire, align 8", address(e, i, 1, i->space, 8));
     const char *phase = emit(e, "lshr i64 %s, %d", now, FL_MBARRIER_PHASE), *differs;
     if (has(i, MOD_parity)) {
@@ -62,21 +62,21 @@ static void emit_mbarrier(struct emitter *e, const struct instr *i)
     } else if (has(i, MOD_test_wait) || has(i, MOD_try_wait)) {
         emit_wait(e, i);
     } else if (has(i, MOD_pending_count)) {
-        need_operands(e, i, 2, 2);
+        need_operands(i, 2, 2);
         const char *v = emit(e, "trunc i64 %s to i32", value(e, &i->ops[1], T_b64));
         result(e, &i->ops[0], T_b32, emit(e, "and i32 %s, %d", v, FL_MBARRIER_MOST));
     } else if (has(i, MOD_init) || has(i, MOD_expect_tx) || has(i, MOD_complete_tx)) {
-        need_operands(e, i, 2, 2);
+        need_operands(i, 2, 2);
         change(e, address64(e, i, 0, i->space, 8),
                has(i, MOD_init)        ? FL_MBARRIER_INIT
                : has(i, MOD_expect_tx) ? FL_MBARRIER_EXPECT
                                        : FL_MBARRIER_COMPLETE,
                value(e, &i->ops[1], T_b32));
     } else if (has(i, MOD_inval)) {
-        need_operands(e, i, 1, 1);
+        need_operands(i, 1, 1);
         address(e, i, 0, i->space, 8);
     } else {
-        fail(e, i, "an operation is missing");
+        fail(i, "an operation is missing");
     }
 }
 
@@ -84,9 +84,9 @@ static void emit_mbarrier(struct emitter *e, const struct instr *i)
 
 static void emit_copy(struct emitter *e, const struct instr *i)
 {
-    if (i->nops < 3 || i->ops[2].kind != OPERAND_int) unsupported(e, i, NULL);
+    if (i->nops < 3 || i->ops[2].kind != OPERAND_int) unsupported(i, NULL);
     uint64_t bytes = i->ops[2].bits;
-    if (bytes != 4 && bytes != 8 && bytes != 16) fail(e, i, "4, 8 or 16 bytes can be copied");
+    if (bytes != 4 && bytes != 8 && bytes != 16) fail(i, "4, 8 or 16 bytes can be copied");
     const char *group, *from = address_of(e, i, &i->ops[1], SPACE_global, (unsigned)bytes, &group),
                        *to = address_of(e, i, &i->ops[0], SPACE_shared, (unsigned)bytes, &group);
     const char *size = i->nops > 3 && i->ops[3].kind != OPERAND_none ? value(e, &i->ops[3], T_b32) : NULL;
@@ -114,14 +114,14 @@ static void emit_copy(struct emitter *e, const struct instr *i)
 /* Any number of bytes, between shared and global memory. */
 static void emit_bulk(struct emitter *e, const struct instr *i)
 {
-    if (i->op != OP_cp || has(i, MOD_red)) unsupported(e, i, NULL);
+    if (i->op != OP_cp || has(i, MOD_red)) unsupported(i, NULL);
     if (has(i, MOD_prefetch)) {
-        need_operands(e, i, 2, 3);
+        need_operands(i, 2, 3);
         return;
     }
     bool counted = !has(i, MOD_bulk_group);
-    need_operands(e, i, counted ? 4 : 3, 6);
-    if (!i->space || !i->space2) fail(e, i, "state spaces are missing");
+    need_operands(i, counted ? 4 : 3, 6);
+    if (!i->space || !i->space2) fail(i, "state spaces are missing");
     const char *to = address64(e, i, 0, i->space, 16), *from = address64(e, i, 1, i->space2, 16),
                *bytes = value(e, &i->ops[2], T_b32);
     call_rt(e, "copy", "i64 %s, i64 %s, i32 %s", to, from, bytes);
@@ -130,7 +130,7 @@ static void emit_bulk(struct emitter *e, const struct instr *i)
 
 static void emit_cp(struct emitter *e, const struct instr *i)
 {
-    if (!has(i, MOD_async)) unsupported(e, i, NULL);
+    if (!has(i, MOD_async)) unsupported(i, NULL);
     if (has(i, MOD_commit_group) || has(i, MOD_wait_group) || has(i, MOD_wait_all)) return;
     if (has(i, MOD_arrive)) {
         /* the copies are complete: the arrival that they cause is one more than before, or one of those that are counted */
@@ -146,12 +146,11 @@ static void emit_cp(struct emitter *e, const struct instr *i)
 /* st.async: a store, and as many bytes complete at the mbarrier. */
 static void emit_store_async(struct emitter *e, const struct instr *i)
 {
-    need_operands(e, i, 3, 3);
-    enum ptx_type type = need_type(e, i, 0);
+    need_operands(i, 3, 3);
+    enum ptx_type type = need_type(i, 0);
     unsigned n = has(i, MOD_v2) ? 2 : has(i, MOD_v4) ? 4 : 1, bytes = type_bytes(type);
     const struct operand *s = &i->ops[1];
-    if ((s->kind == OPERAND_vector) != (n > 1) || (n > 1 && s->count != n))
-        fail(e, i, "the vector's length does not fit");
+    if ((s->kind == OPERAND_vector) != (n > 1) || (n > 1 && s->count != n)) fail(i, "the vector's length does not fit");
     const char *p = address(e, i, 0, i->space, bytes * n);
     for (unsigned k = 0; k < n; k++)
         emit_void(e, "store %s %s, ptr %s, align %u", lltype(type), value(e, n > 1 ? &s->elements[k] : s, type),

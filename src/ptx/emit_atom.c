@@ -88,7 +88,7 @@ static const char *one(struct emitter *e, const struct instr *i, enum ptx_type t
         return emit(e, "extractvalue { %s, i1 } %s, 0", t, pair);
     }
     if (type == T_f16 || type == T_f16x2 || type == T_bf16 || type == T_bf16x2) {
-        if (!has(i, MOD_add) && !has(i, MOD_min) && !has(i, MOD_max)) fail(e, i, "the operation does not fit the type");
+        if (!has(i, MOD_add) && !has(i, MOD_min) && !has(i, MOD_max)) fail(i, "the operation does not fit the type");
         return exchange_loop(e, i, type, p, v);
     }
     /* single-precision sums in global memory flush subnormals, as the manual says */
@@ -97,11 +97,11 @@ static const char *one(struct emitter *e, const struct instr *i, enum ptx_type t
         return emit(e, "bitcast i32 %s to float", old);
     }
     const char *op = rmw_name(i, type);
-    if (!op) fail(e, i, "an operation is missing");
+    if (!op) fail(i, "an operation is missing");
     return emit(e, "atomicrmw %s ptr %s, %s %s %s", op, p, t, v, order_of(i));
 }
 
-static void check_type(struct emitter *e, const struct instr *i, enum ptx_type t)
+static void check_type(const struct instr *i, enum ptx_type t)
 {
     bool good;
     if (has(i, MOD_exch) || has(i, MOD_cas))
@@ -117,21 +117,21 @@ static void check_type(struct emitter *e, const struct instr *i, enum ptx_type t
     else
         good = t == T_u32 || t == T_s32 || t == T_u64 || t == T_s64 || t == T_f16 || t == T_f16x2 || t == T_bf16 ||
                t == T_bf16x2;
-    if (!good) fail(e, i, "the type does not fit the operation");
+    if (!good) fail(i, "the type does not fit the operation");
 }
 
 bool emit_atomic(struct emitter *e, const struct instr *i)
 {
     if (i->op != OP_atom && i->op != OP_red) return false;
-    if (has(i, MOD_async) || has(i, MOD_mmio)) unsupported(e, i, NULL);
+    if (has(i, MOD_async) || has(i, MOD_mmio)) unsupported(i, NULL);
     bool red = i->op == OP_red;
     unsigned first = red ? 0 : 1, n = vector_length(i);
-    need_operands(e, i, first + 2, first + 4);
-    if (has(i, MOD_cas) && i->nops < first + 3) fail(e, i, "wrong number of operands");
-    enum ptx_type type = need_type(e, i, i->ntypes > 1 ? 1 : 0);
+    need_operands(i, first + 2, first + 4);
+    if (has(i, MOD_cas) && i->nops < first + 3) fail(i, "wrong number of operands");
+    enum ptx_type type = need_type(i, i->ntypes > 1 ? 1 : 0);
     if (i->ntypes == 1) type = i->types[0];
-    check_type(e, i, type);
-    if (type == T_b128 && !llvm_host_has("cx16")) unsupported(e, i, "128-bit atomics on this processor");
+    check_type(i, type);
+    if (type == T_b128 && !llvm_host_has("cx16")) unsupported(i, "128-bit atomics on this processor");
     const char *group, *p = address_of(e, i, &i->ops[first], i->space, type_bytes(type) * n, &group);
     const struct operand *b = &i->ops[first + 1], *c = &i->ops[first + 2];
     if (n == 1) {
@@ -139,7 +139,7 @@ bool emit_atomic(struct emitter *e, const struct instr *i)
         if (!red) result(e, &i->ops[0], type, old);
         return true;
     }
-    if (b->kind != OPERAND_vector || b->count != n) fail(e, i, "the vector's length does not fit");
+    if (b->kind != OPERAND_vector || b->count != n) fail(i, "the vector's length does not fit");
     for (unsigned k = 0; k < n; k++) {
         const char *q = k ? emit(e, "getelementptr i8, ptr %s, i64 %u", p, k * type_bytes(type)) : p;
         const char *old = one(e, i, type, q, &b->elements[k], c);

@@ -2,17 +2,17 @@
 #include "arena.h"
 #include "emit_int.h"
 
-static void need_bits(struct emitter *e, const struct instr *i, enum ptx_type t, bool predicates)
+static void need_bits(const struct instr *i, enum ptx_type t, bool predicates)
 {
     if (!(type_bitwise(t) && type_bits(t) >= 16 && type_bits(t) <= 64) && !(predicates && t == T_pred))
-        fail(e, i, "the type does not fit the operation");
+        fail(i, "the type does not fit the operation");
 }
 
 static void emit_unary(struct emitter *e, const struct instr *i)
 {
-    enum ptx_type t = need_type(e, i, 0);
-    need_operands(e, i, 2, 2);
-    need_bits(e, i, t, i->op == OP_not);
+    enum ptx_type t = need_type(i, 0);
+    need_operands(i, 2, 2);
+    need_bits(i, t, i->op == OP_not);
     const char *a = arg(e, i, 1, t), *ll = lltype(t), *v;
     switch (i->op) {
     case OP_not: v = emit(e, "xor %s %s, -1", ll, a); break;
@@ -31,21 +31,21 @@ static void emit_unary(struct emitter *e, const struct instr *i)
 
 static void emit_logic(struct emitter *e, const struct instr *i)
 {
-    enum ptx_type t = need_type(e, i, 0);
-    need_operands(e, i, 3, 3);
-    need_bits(e, i, t, true);
+    enum ptx_type t = need_type(i, 0);
+    need_operands(i, 3, 3);
+    need_bits(i, t, true);
     const char *a = arg(e, i, 1, t), *b = arg(e, i, 2, t);
     give(e, i, t, emit(e, "%s %s %s, %s", i->op == OP_and ? "and" : i->op == OP_or ? "or" : "xor", lltype(t), a, b));
 }
 
 static void emit_shift(struct emitter *e, const struct instr *i)
 {
-    enum ptx_type t = need_type(e, i, 0);
+    enum ptx_type t = need_type(i, 0);
     unsigned bits = type_bits(t);
-    need_operands(e, i, 3, 3);
+    need_operands(i, 3, 3);
     if (i->op == OP_shl ? !type_bitwise(t) : !type_bitwise(t) && !type_integer(t))
-        fail(e, i, "the type does not fit the operation");
-    if (bits < 16 || bits > 64) fail(e, i, "the type does not fit the operation");
+        fail(i, "the type does not fit the operation");
+    if (bits < 16 || bits > 64) fail(i, "the type does not fit the operation");
     const char *a = arg(e, i, 1, t), *n = arg(e, i, 2, T_u32), *ll = lltype(t);
     bool arithmetic = i->op == OP_shr && type_signed(t);
     const char *most = emit(e, "call i32 @llvm.umin.i32(i32 %s, i32 %u)", n, bits - 1);
@@ -57,7 +57,7 @@ static void emit_shift(struct emitter *e, const struct instr *i)
 
 static void emit_funnel(struct emitter *e, const struct instr *i)
 {
-    need_operands(e, i, 4, 4);
+    need_operands(i, 4, 4);
     const char *a = arg(e, i, 1, T_b32), *b = arg(e, i, 2, T_b32), *c = arg(e, i, 3, T_u32);
     const char *n =
         has(i, MOD_clamp) ? emit(e, "call i32 @llvm.umin.i32(i32 %s, i32 32)", c) : emit(e, "and i32 %s, 31", c);
@@ -90,9 +90,9 @@ static const char *at_most(struct emitter *e, unsigned bits, const char *v, cons
 
 static void emit_bfe(struct emitter *e, const struct instr *i)
 {
-    enum ptx_type t = need_type(e, i, 0);
-    need_operands(e, i, 4, 4);
-    if (t != T_u32 && t != T_s32 && t != T_u64 && t != T_s64) fail(e, i, "the type does not fit the operation");
+    enum ptx_type t = need_type(i, 0);
+    need_operands(i, 4, 4);
+    if (t != T_u32 && t != T_s32 && t != T_u64 && t != T_s64) fail(i, "the type does not fit the operation");
     unsigned w = type_bits(t), d = w * 2;
     const char *a = arg(e, i, 1, t), *size = arena_printf("%u", w);
     const char *pos = at_most(e, d, field_number(e, i, 2, d), size), *len = field_number(e, i, 3, d);
@@ -115,9 +115,9 @@ static void emit_bfe(struct emitter *e, const struct instr *i)
 
 static void emit_bfi(struct emitter *e, const struct instr *i)
 {
-    enum ptx_type t = need_type(e, i, 0);
-    need_operands(e, i, 5, 5);
-    if (t != T_b32 && t != T_b64) fail(e, i, "the type does not fit the operation");
+    enum ptx_type t = need_type(i, 0);
+    need_operands(i, 5, 5);
+    if (t != T_b32 && t != T_b64) fail(i, "the type does not fit the operation");
     unsigned w = type_bits(t), d = w * 2;
     const char *a = emit(e, "zext i%u %s to i%u", w, arg(e, i, 1, t), d),
                *b = emit(e, "zext i%u %s to i%u", w, arg(e, i, 2, t), d), *size = arena_printf("%u", w);
@@ -132,9 +132,9 @@ static void emit_bfi(struct emitter *e, const struct instr *i)
 
 static void emit_bfind(struct emitter *e, const struct instr *i)
 {
-    enum ptx_type t = need_type(e, i, 0);
-    need_operands(e, i, 2, 2);
-    if (t != T_u32 && t != T_s32 && t != T_u64 && t != T_s64) fail(e, i, "the type does not fit the operation");
+    enum ptx_type t = need_type(i, 0);
+    need_operands(i, 2, 2);
+    if (t != T_u32 && t != T_s32 && t != T_u64 && t != T_s64) fail(i, "the type does not fit the operation");
     unsigned w = type_bits(t);
     const char *a = arg(e, i, 1, t), *ll = lltype(t);
     if (type_signed(t)) a = emit(e, "xor %s %s, %s", ll, a, emit(e, "ashr %s %s, %u", ll, a, w - 1));
@@ -146,7 +146,7 @@ static void emit_bfind(struct emitter *e, const struct instr *i)
 
 static void emit_bmsk(struct emitter *e, const struct instr *i)
 {
-    need_operands(e, i, 3, 3);
+    need_operands(i, 3, 3);
     const char *a = arg(e, i, 1, T_b32), *b = arg(e, i, 2, T_b32);
     const char *a1 = emit(e, "and i32 %s, 31", a), *sum = emit(e, "add i32 %s, %s", a1, emit(e, "and i32 %s, 31", b));
     const char *over = emit(e, "icmp uge i32 %s, 32", sum), *from = emit(e, "shl i32 -1, %s", a1);
@@ -162,8 +162,8 @@ static void emit_bmsk(struct emitter *e, const struct instr *i)
 
 static void emit_szext(struct emitter *e, const struct instr *i)
 {
-    enum ptx_type t = need_type(e, i, 0);
-    need_operands(e, i, 3, 3);
+    enum ptx_type t = need_type(i, 0);
+    need_operands(i, 3, 3);
     const char *a = arg(e, i, 1, t), *b = arg(e, i, 2, T_u32), *n = emit(e, "and i32 %s, 31", b),
                *mask = emit(e, "shl i32 -1, %s", n);
     const char *none = emit(e, "icmp eq i32 %s, 0", n);
@@ -210,8 +210,8 @@ static const char *table2(struct emitter *e, unsigned table, const char *a, cons
 static void emit_lop3(struct emitter *e, const struct instr *i)
 {
     bool with_predicate = has(i, MOD_and) || has(i, MOD_or) || has(i, MOD_xor);
-    need_operands(e, i, with_predicate ? 6 : 5, with_predicate ? 6 : 5);
-    if (i->ops[4].kind != OPERAND_int || i->ops[4].bits > 255) fail(e, i, "the table is a constant of 8 bits");
+    need_operands(i, with_predicate ? 6 : 5, with_predicate ? 6 : 5);
+    if (i->ops[4].kind != OPERAND_int || i->ops[4].bits > 255) fail(i, "the table is a constant of 8 bits");
     unsigned lut = (unsigned)i->ops[4].bits, with = 0, without = 0;
     for (unsigned k = 0; k < 4; k++) without |= (lut >> (2 * k) & 1) << k, with |= (lut >> (2 * k + 1) & 1) << k;
     const char *a = arg(e, i, 1, T_b32), *b = arg(e, i, 2, T_b32), *c = arg(e, i, 3, T_b32), *v;
@@ -249,7 +249,7 @@ static const char *permute_index(struct emitter *e, const struct instr *i, const
 
 static void emit_prmt(struct emitter *e, const struct instr *i)
 {
-    need_operands(e, i, 4, 4);
+    need_operands(i, 4, 4);
     const char *a = arg(e, i, 1, T_b32), *b = arg(e, i, 2, T_b32), *c = arg(e, i, 3, T_b32), *v = "0";
     const char *x = emit(e, "or i64 %s, %s", emit(e, "shl i64 %s, 32", emit(e, "zext i32 %s to i64", b)),
                          emit(e, "zext i32 %s to i64", a));
@@ -267,7 +267,7 @@ static void emit_prmt(struct emitter *e, const struct instr *i)
 
 static void emit_fns(struct emitter *e, const struct instr *i)
 {
-    need_operands(e, i, 4, 4);
+    need_operands(i, 4, 4);
     const char *m = arg(e, i, 1, T_b32), *b = arg(e, i, 2, T_b32), *n = arg(e, i, 3, T_b32);
     give(e, i, T_b32, call_rt(e, "fns", "i32 %s, i32 %s, i32 %s", m, b, n));
 }

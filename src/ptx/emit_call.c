@@ -12,7 +12,7 @@ struct call {
     const struct operand *rets, *target, *args, *proto;
 };
 
-static struct call parts(struct emitter *e, const struct instr *i)
+static struct call parts(const struct instr *i)
 {
     struct call c = { 0 };
     unsigned k = 0;
@@ -20,20 +20,20 @@ static struct call parts(struct emitter *e, const struct instr *i)
     if (k < i->nops) c.target = &i->ops[k++];
     if (k < i->nops && i->ops[k].kind == OPERAND_list) c.args = &i->ops[k++];
     if (k < i->nops) c.proto = &i->ops[k++];
-    if (!c.target || k != i->nops) fail(e, i, "wrong operands");
+    if (!c.target || k != i->nops) fail(i, "wrong operands");
     return c;
 }
 
 static const char *argument(struct emitter *e, const struct instr *i, const struct operand *o)
 {
     if (o->kind == OPERAND_var && o->var->space == SPACE_param) return param_pointer(e, o->var);
-    fail(e, i, "arguments and results are .param variables");
+    fail(i, "arguments and results are .param variables");
 }
 
 static const char *pointers(struct emitter *e, const struct instr *i, const struct call *c, const struct proto *sig)
 {
     uint32_t rets = c->rets ? c->rets->count : 0, args = c->args ? c->args->count : 0;
-    if (rets != sig->nrets || args != sig->nparams) fail(e, i, "wrong number of arguments");
+    if (rets != sig->nrets || args != sig->nparams) fail(i, "wrong number of arguments");
     const char *text = "";
     for (uint32_t k = 0; k < rets; k++) text = arena_printf("%s, ptr %s", text, argument(e, i, &c->rets->elements[k]));
     for (uint32_t k = 0; k < args; k++) text = arena_printf("%s, ptr %s", text, argument(e, i, &c->args->elements[k]));
@@ -43,7 +43,7 @@ static const char *pointers(struct emitter *e, const struct instr *i, const stru
 static const char *nth_value(struct emitter *e, const struct instr *i, const struct call *c, unsigned n,
                              enum ptx_type type)
 {
-    if (!c->args || c->args->count <= n) fail(e, i, "wrong number of arguments");
+    if (!c->args || c->args->count <= n) fail(i, "wrong number of arguments");
     return emit(e, "load %s, ptr %s", lltype(type), argument(e, i, &c->args->elements[n]));
 }
 
@@ -81,7 +81,7 @@ static bool system_call(struct emitter *e, const struct instr *i, const struct c
 bool emit_call(struct emitter *e, const struct instr *i)
 {
     if (i->op != OP_call) return false;
-    struct call c = parts(e, i);
+    struct call c = parts(i);
     tell_place(e, i);
     if (c.target->kind == OPERAND_func) {
         struct func *f = func_resolve(c.target->func);
@@ -89,7 +89,7 @@ bool emit_call(struct emitter *e, const struct instr *i)
             if (system_call(e, i, &c, f->name)) return true;
             fatal_at(EXIT_INVALID_PTX, i->line, "unresolved extern function '%s'", f->name);
         }
-        if (f->entry) unsupported(e, i, "calling a kernel");
+        if (f->entry) unsupported(i, "calling a kernel");
         const char *p = pointers(e, i, &c, &f->sig);
         emit_void(e, "call void @%s%u(ptr %%b, i32 %s, i32 %s, i32 %s, i32 %s%s)",
                   e->whole   ? "wf"
@@ -98,8 +98,8 @@ bool emit_call(struct emitter *e, const struct instr *i)
                   f->number, e->t, e->x, e->y, e->z, p);
         return true;
     }
-    if (c.target->kind != OPERAND_reg) fail(e, i, "a function was expected");
-    if (!c.proto || c.proto->kind != OPERAND_proto) fail(e, i, "a call through a register needs a prototype");
+    if (c.target->kind != OPERAND_reg) fail(i, "a function was expected");
+    if (!c.proto || c.proto->kind != OPERAND_proto) fail(i, "a call through a register needs a prototype");
     const char *p = pointers(e, i, &c, c.proto->proto), *target = value(e, c.target, T_b64);
     const char *null = emit(e, "icmp eq i64 %s, 0", target), *bad = new_label(e, "bad"), *good = new_label(e, "good");
     emit_void(e, "br i1 %s, label %%%s, label %%%s, !prof !3", null, bad, good);

@@ -4,7 +4,7 @@
 
 static bool is_half(enum ptx_type t) { return t == T_f16 || t == T_bf16 || t == T_f16x2 || t == T_bf16x2; }
 
-static const char *integer_condition(struct emitter *e, const struct instr *i, enum ptx_type t)
+static const char *integer_condition(const struct instr *i, enum ptx_type t)
 {
     bool s = type_signed(t), u = type_unsigned(t);
     if (has(i, MOD_eq)) return "eq";
@@ -21,10 +21,10 @@ static const char *integer_condition(struct emitter *e, const struct instr *i, e
         if (has(i, MOD_hi)) return "ugt";
         if (has(i, MOD_hs)) return "uge";
     }
-    fail(e, i, "the comparison does not fit the type");
+    fail(i, "the comparison does not fit the type");
 }
 
-static const char *float_condition(struct emitter *e, const struct instr *i)
+static const char *float_condition(const struct instr *i)
 {
     static const struct {
         enum ptx_mod mod;
@@ -35,7 +35,7 @@ static const char *float_condition(struct emitter *e, const struct instr *i)
                        { MOD_num, "ord" }, { MOD_nan, "uno" } };
     for (size_t k = 0; k < sizeof conditions / sizeof *conditions; k++)
         if (has(i, conditions[k].mod)) return conditions[k].name;
-    fail(e, i, "a comparison is missing");
+    fail(i, "a comparison is missing");
 }
 
 /* One lane's value as a single, for half types. */
@@ -47,14 +47,14 @@ static const char *half_lane(struct emitter *e, enum ptx_type t, const char *v, 
 
 static const char *compare(struct emitter *e, const struct instr *i, enum ptx_type t, unsigned first, unsigned lane)
 {
-    if (i->nops < first + 2) fail(e, i, "wrong number of operands");
+    if (i->nops < first + 2) fail(i, "wrong number of operands");
     const struct operand *oa = &i->ops[first], *ob = &i->ops[first + 1];
     fits(e, oa, t);
     fits(e, ob, t);
     if (is_half(t)) {
         enum ptx_type bits = type_bits(t) == 32 ? T_b32 : T_b16;
         const char *a = half_lane(e, t, value(e, oa, bits), lane), *b = half_lane(e, t, value(e, ob, bits), lane);
-        return emit(e, "fcmp %s float %s, %s", float_condition(e, i), a, b);
+        return emit(e, "fcmp %s float %s, %s", float_condition(i), a, b);
     }
     const char *a = value(e, oa, t), *b = value(e, ob, t);
     if (is_float_value(t)) {
@@ -62,9 +62,9 @@ static const char *compare(struct emitter *e, const struct instr *i, enum ptx_ty
             a = flush_f32(e, a);
             b = flush_f32(e, b);
         }
-        return emit(e, "fcmp %s %s %s, %s", float_condition(e, i), lltype(t), a, b);
+        return emit(e, "fcmp %s %s %s, %s", float_condition(i), lltype(t), a, b);
     }
-    return emit(e, "icmp %s %s %s, %s", integer_condition(e, i, t), lltype(t), a, b);
+    return emit(e, "icmp %s %s %s, %s", integer_condition(i, t), lltype(t), a, b);
 }
 
 /* The optional second operation with a predicate: .and .or .xor */
@@ -72,16 +72,16 @@ static const char *combine(struct emitter *e, const struct instr *i, const char 
 {
     const char *op = has(i, MOD_and) ? "and" : has(i, MOD_or) ? "or" : has(i, MOD_xor) ? "xor" : NULL;
     if (!op) {
-        if (i->nops > n) fail(e, i, "wrong number of operands");
+        if (i->nops > n) fail(i, "wrong number of operands");
         return v;
     }
-    if (i->nops != n + 1) fail(e, i, "wrong number of operands");
+    if (i->nops != n + 1) fail(i, "wrong number of operands");
     return emit(e, "%s i1 %s, %s", op, v, predicate(e, &i->ops[n]));
 }
 
 static void emit_setp(struct emitter *e, const struct instr *i)
 {
-    enum ptx_type t = need_type(e, i, 0);
+    enum ptx_type t = need_type(i, 0);
     const char *c = compare(e, i, t, 1, 0), *p = combine(e, i, c, 3);
     const struct operand *d = &i->ops[0];
     const char *q = NULL;
@@ -89,14 +89,14 @@ static void emit_setp(struct emitter *e, const struct instr *i)
         q = combine(e, i, compare(e, i, t, 1, 1), 3);
     else if (d->second)
         q = combine(e, i, emit(e, "xor i1 %s, true", c), 3);
-    if (d->kind == OPERAND_reg && d->reg->type != T_pred) fail(e, i, "the destination is no predicate");
+    if (d->kind == OPERAND_reg && d->reg->type != T_pred) fail(i, "the destination is no predicate");
     result(e, d, T_pred, p);
     if (q) store_reg(e, d->second, q);
 }
 
 static void emit_set(struct emitter *e, const struct instr *i)
 {
-    enum ptx_type d = need_type(e, i, 0), t = need_type(e, i, 1);
+    enum ptx_type d = need_type(i, 0), t = need_type(i, 1);
     if (type_bits(t) == 32 && is_half(t)) {
         const char *v[2];
         for (unsigned k = 0; k < 2; k++) {
@@ -119,9 +119,9 @@ static void emit_set(struct emitter *e, const struct instr *i)
 
 static void emit_testp(struct emitter *e, const struct instr *i)
 {
-    enum ptx_type t = need_type(e, i, 0);
-    need_operands(e, i, 2, 2);
-    if (!is_float_value(t)) fail(e, i, "the type does not fit the operation");
+    enum ptx_type t = need_type(i, 0);
+    need_operands(i, 2, 2);
+    if (!is_float_value(t)) fail(i, "the type does not fit the operation");
     unsigned w = type_bits(t);
     fits(e, &i->ops[1], t);
     const char *bits = emit(e, "bitcast %s %s to i%u", lltype(t), value(e, &i->ops[1], t), w);
@@ -145,22 +145,21 @@ static void emit_testp(struct emitter *e, const struct instr *i)
         v = emit(e, "and i1 %s, %s", emit(e, "icmp ult i%u %s, %s", w, magnitude, least),
                  emit(e, "icmp ne i%u %s, 0", w, magnitude));
     else
-        fail(e, i, "a property is missing");
+        fail(i, "a property is missing");
     result(e, &i->ops[0], T_pred, v);
 }
 
 static void emit_select(struct emitter *e, const struct instr *i)
 {
-    enum ptx_type t = need_type(e, i, 0);
-    need_operands(e, i, 4, 4);
+    enum ptx_type t = need_type(i, 0);
+    need_operands(i, 4, 4);
     for (unsigned k = 0; k < 3; k++) fits(e, &i->ops[k], t);
     const char *a = value(e, &i->ops[1], t), *b = value(e, &i->ops[2], t), *c;
     if (i->op == OP_selp) {
-        if (i->ops[3].kind == OPERAND_reg && i->ops[3].reg->type != T_pred)
-            fail(e, i, "the last operand is no predicate");
+        if (i->ops[3].kind == OPERAND_reg && i->ops[3].reg->type != T_pred) fail(i, "the last operand is no predicate");
         c = predicate(e, &i->ops[3]);
     } else {
-        enum ptx_type by = need_type(e, i, 1);
+        enum ptx_type by = need_type(i, 1);
         fits(e, &i->ops[3], by);
         const char *v = value(e, &i->ops[3], by);
         if (by == T_f32 && has(i, MOD_ftz)) v = flush_f32(e, v);

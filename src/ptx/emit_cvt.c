@@ -73,7 +73,7 @@ static const char *round_to_integral(struct emitter *e, const struct instr *i, e
 static const char *float_to_integer(struct emitter *e, const struct instr *i, enum ptx_type d, enum ptx_type s,
                                     const char *v)
 {
-    if (!integer_rounding(i)) fail(e, i, "an integer rounding is missing");
+    if (!integer_rounding(i)) fail(i, "an integer rounding is missing");
     if (half_type(s)) v = half_to_f32(e, s, v);
     enum ptx_type t = s == T_f64 ? T_f64 : T_f32;
     if (t == T_f32 && has(i, MOD_ftz)) v = flush_f32(e, v);
@@ -91,7 +91,7 @@ static const char *float_to_integer(struct emitter *e, const struct instr *i, en
 static const char *integer_to_float(struct emitter *e, const struct instr *i, enum ptx_type d, enum ptx_type s,
                                     const char *v)
 {
-    if (!float_rounding(i)) fail(e, i, "a rounding is missing");
+    if (!float_rounding(i)) fail(i, "a rounding is missing");
     bool sign = type_signed(s);
     unsigned mode = rounding_mode(i);
     if (!mode && is_float_value(d))
@@ -144,7 +144,7 @@ static const char *change_format(struct emitter *e, const struct instr *i, enum 
         if (d == T_f32) return v;
     }
     if (d == T_f64) return emit(e, "fpext float %s to double", v);
-    if (!float_rounding(i)) fail(e, i, "a rounding is missing");
+    if (!float_rounding(i)) fail(i, "a rounding is missing");
     if (half_type(d)) return narrow(e, i, d, s, v);
     unsigned mode = rounding_mode(i);
     return mode ? call_rt(e, "f32_from_f64", "double %s, i32 %u", v, mode) : emit(e, "fptrunc double %s to float", v);
@@ -165,7 +165,7 @@ static const char *float_to_float(struct emitter *e, const struct instr *i, enum
 static void emit_tf32(struct emitter *e, const struct instr *i)
 {
     enum { LOW = 13, HALF = 1 << (LOW - 1) };
-    need_operands(e, i, 2, 2);
+    need_operands(i, 2, 2);
     const char *f = value(e, &i->ops[1], T_f32), *bits = emit(e, "bitcast float %s to i32", f), *r;
     if (has(i, MOD_rz))
         r = bits;
@@ -184,7 +184,7 @@ static void emit_tf32(struct emitter *e, const struct instr *i)
 /* Two singles to two halves: the first goes high. */
 static void emit_packed(struct emitter *e, const struct instr *i, enum ptx_type d)
 {
-    need_operands(e, i, 3, 3);
+    need_operands(i, 3, 3);
     enum ptx_type one = d == T_f16x2 ? T_f16 : T_bf16;
     const char *v[2];
     for (unsigned k = 0; k < 2; k++) {
@@ -203,7 +203,7 @@ static void emit_to_fp8(struct emitter *e, const struct instr *i, enum ptx_type 
 {
     bool from_pair = s == T_f16x2;
     const char *v[2];
-    need_operands(e, i, from_pair ? 2 : 3, from_pair ? 2 : 3);
+    need_operands(i, from_pair ? 2 : 3, from_pair ? 2 : 3);
     const char *pair = from_pair ? value(e, &i->ops[1], T_b32) : NULL;
     for (unsigned k = 0; k < 2; k++) {
         const char *f = from_pair
@@ -218,8 +218,8 @@ static void emit_to_fp8(struct emitter *e, const struct instr *i, enum ptx_type 
 static void emit_from_fp8(struct emitter *e, const struct instr *i, enum ptx_type d, enum ptx_type s)
 {
     const char *v[2];
-    if (d != T_f16x2) unsupported(e, i, NULL);
-    need_operands(e, i, 2, 2);
+    if (d != T_f16x2) unsupported(i, NULL);
+    need_operands(i, 2, 2);
     const char *pair = emit(e, "zext i16 %s to i32", value(e, &i->ops[1], T_b16));
     for (unsigned k = 0; k < 2; k++) {
         v[k] = call_rt(e, "f16_from_fp8", "i32 %s, i32 %d",
@@ -233,10 +233,10 @@ static void emit_from_fp8(struct emitter *e, const struct instr *i, enum ptx_typ
 /* cvt.pack.sat: two integers, narrowed, in one register; the third operand, if any, goes above them. */
 static void emit_pack(struct emitter *e, const struct instr *i)
 {
-    enum ptx_type d = need_type(e, i, 0);
+    enum ptx_type d = need_type(i, 0);
     unsigned w = type_bits(d);
     bool more = i->ntypes > 2;
-    need_operands(e, i, more ? 4 : 3, more ? 4 : 3);
+    need_operands(i, more ? 4 : 3, more ? 4 : 3);
     const char *v = NULL;
     for (unsigned k = 0; k < 2; k++) {
         const char *x = saturate_integer(e, d, T_s32, value(e, &i->ops[k + 1], T_s32));
@@ -252,17 +252,17 @@ static bool is_fp8(enum ptx_type t) { return t == T_e4m3x2 || t == T_e5m2x2; }
 /* One number to one number. */
 static void emit_single(struct emitter *e, const struct instr *i, enum ptx_type d, enum ptx_type s)
 {
-    need_operands(e, i, 2, 2);
+    need_operands(i, 2, 2);
     bool to_float = is_float_value(d) || half_type(d), from_float = is_float_value(s) || half_type(s);
     if (!(to_float || type_integer(d)) || !(from_float || type_integer(s)))
-        fail(e, i, "the types do not fit the operation");
+        fail(i, "the types do not fit the operation");
     const char *v = value(e, &i->ops[1], s);
     if (to_float && from_float) {
         v = float_to_float(e, i, d, s, v);
     } else if (to_float) {
         v = integer_to_float(e, i, d, s, v);
         if (has(i, MOD_sat)) v = saturate_float(e, d, v);
-        if (integer_rounding(i)) fail(e, i, "an integer rounding does not fit here");
+        if (integer_rounding(i)) fail(i, "an integer rounding does not fit here");
     } else {
         v = from_float ? float_to_integer(e, i, d, s, v) : integer_to_integer(e, i, d, s, v);
     }
@@ -272,7 +272,7 @@ static void emit_single(struct emitter *e, const struct instr *i, enum ptx_type 
 bool emit_convert(struct emitter *e, const struct instr *i)
 {
     if (i->op != OP_cvt) return false;
-    enum ptx_type d = need_type(e, i, 0), s = need_type(e, i, 1);
+    enum ptx_type d = need_type(i, 0), s = need_type(i, 1);
     if (has(i, MOD_pack))
         emit_pack(e, i);
     else if (d == T_tf32)

@@ -92,7 +92,7 @@ static bool processor_flushes(const struct emitter *e, const struct instr *i)
 
 const char *float_operand(struct emitter *e, const struct instr *i, unsigned n, enum ptx_type t)
 {
-    if (i->nops <= n) fail(e, i, "wrong number of operands");
+    if (i->nops <= n) fail(i, "wrong number of operands");
     fits(e, &i->ops[n], t);
     const char *v = value(e, &i->ops[n], t);
     return t == T_f32 && has(i, MOD_ftz) && !processor_flushes(e, i) ? flush_f32(e, v) : v;
@@ -118,7 +118,7 @@ static const char *fused(struct emitter *e, enum ptx_type t, const char *a, cons
 
 static void emit_basic(struct emitter *e, const struct instr *i, enum ptx_type t, const char *op)
 {
-    need_operands(e, i, 3, 3);
+    need_operands(i, 3, 3);
     const char *ll = lltype(t), *a = float_operand(e, i, 1, t), *b = float_operand(e, i, 2, t);
     unsigned mode = rounding_mode(i);
     if (!mode)
@@ -130,8 +130,8 @@ static void emit_basic(struct emitter *e, const struct instr *i, enum ptx_type t
 
 static void emit_fused(struct emitter *e, const struct instr *i, enum ptx_type t)
 {
-    need_operands(e, i, 4, 4);
-    if (!has_rounding(i)) fail(e, i, "a rounding is missing");
+    need_operands(i, 4, 4);
+    if (!has_rounding(i)) fail(i, "a rounding is missing");
     const char *ll = lltype(t), *a = float_operand(e, i, 1, t), *b = float_operand(e, i, 2, t),
                *c = float_operand(e, i, 3, t);
     unsigned mode = rounding_mode(i);
@@ -145,7 +145,7 @@ static void emit_fused(struct emitter *e, const struct instr *i, enum ptx_type t
 
 static void emit_minmax(struct emitter *e, const struct instr *i, enum ptx_type t)
 {
-    need_operands(e, i, 3, 4);
+    need_operands(i, 3, 4);
     const char *ll = lltype(t), *v = float_operand(e, i, 1, t), *sign = NULL;
     for (unsigned k = 2; k < i->nops; k++) {
         const char *b = float_operand(e, i, k, t);
@@ -170,18 +170,18 @@ static void emit_minmax(struct emitter *e, const struct instr *i, enum ptx_type 
 
 static void emit_divide(struct emitter *e, const struct instr *i, enum ptx_type t)
 {
-    need_operands(e, i, 3, 3);
+    need_operands(i, 3, 3);
     if (!has_rounding(i) && !has(i, MOD_approx) && !has(i, MOD_full))
-        fail(e, i, "a rounding, .approx or .full is missing");
-    if (t == T_f64 && !has_rounding(i)) fail(e, i, "a rounding is missing");
+        fail(i, "a rounding, .approx or .full is missing");
+    if (t == T_f64 && !has_rounding(i)) fail(i, "a rounding is missing");
     emit_basic(e, i, t, "div");
 }
 
 static void emit_root(struct emitter *e, const struct instr *i, enum ptx_type t)
 {
-    need_operands(e, i, 2, 2);
+    need_operands(i, 2, 2);
     bool approximate = has(i, MOD_approx);
-    if (!approximate && !has_rounding(i)) fail(e, i, "a rounding or .approx is missing");
+    if (!approximate && !has_rounding(i)) fail(i, "a rounding or .approx is missing");
     const char *ll = lltype(t), *a = float_operand(e, i, 1, t), *v;
     unsigned mode = rounding_mode(i);
     switch (i->op) {
@@ -206,13 +206,13 @@ static void emit_sign(struct emitter *e, const struct instr *i, enum ptx_type t)
 {
     const char *ll = lltype(t);
     if (i->op == OP_copysign) {
-        need_operands(e, i, 3, 3);
+        need_operands(i, 3, 3);
         float_result(e, i, t,
                      emit(e, "call %s @llvm.copysign.%s(%s %s, %s %s)", ll, suffix(t), ll, float_operand(e, i, 2, t),
                           ll, float_operand(e, i, 1, t)));
         return;
     }
-    need_operands(e, i, 2, 2);
+    need_operands(i, 2, 2);
     const char *a = float_operand(e, i, 1, t);
     float_result(e, i, t,
                  i->op == OP_neg ? emit(e, "fneg %s %s", ll, a)
@@ -224,7 +224,7 @@ static void emit_pair(struct emitter *e, const struct instr *i)
 {
     const char *in[3][2], *out[2];
     unsigned n = i->op == OP_fma ? 3 : 2;
-    need_operands(e, i, n + 1, n + 1);
+    need_operands(i, n + 1, n + 1);
     for (unsigned k = 0; k < n; k++) {
         const char *v = value(e, &i->ops[k + 1], T_b64);
         for (unsigned h = 0; h < 2; h++) {
@@ -259,8 +259,8 @@ bool emit_float(struct emitter *e, const struct instr *i)
     }
     if (t != T_f32 && t != T_f64) return false;
     if ((has(i, MOD_sat) && t == T_f64) || (has(i, MOD_ftz) && t == T_f64 && i->op != OP_rcp && i->op != OP_rsqrt))
-        fail(e, i, "the modifier does not fit .f64");
-    if (has(i, MOD_lo) || has(i, MOD_hi) || has(i, MOD_wide)) fail(e, i, "the modifier does not fit the type");
+        fail(i, "the modifier does not fit .f64");
+    if (has(i, MOD_lo) || has(i, MOD_hi) || has(i, MOD_wide)) fail(i, "the modifier does not fit the type");
     switch (i->op) {
     case OP_add: emit_basic(e, i, t, "add"); return true;
     case OP_sub: emit_basic(e, i, t, "sub"); return true;

@@ -99,8 +99,8 @@ bool emit_half(struct emitter *e, const struct instr *i)
     struct half h;
     unsigned n = operand_count(i);
     if (!half_of(i, &h) || !n) return false;
-    need_operands(e, i, n + 1, n + 1);
-    if (has(i, MOD_oob)) unsupported(e, i, NULL);
+    need_operands(i, n + 1, n + 1);
+    if (has(i, MOD_oob)) unsupported(i, NULL);
     const char *in[3], *whole[3], *sum = NULL;
     enum ptx_type bits = h.lanes == 2 ? T_b32 : T_b16;
     for (unsigned k = 0; k < n; k++) {

@@ -4,9 +4,9 @@
 
 #include <inttypes.h>
 
-static void need_integer(struct emitter *e, const struct instr *i, enum ptx_type t)
+static void need_integer(const struct instr *i, enum ptx_type t)
 {
-    if (!type_integer(t) || type_bits(t) < 16) fail(e, i, "the type does not fit the operation");
+    if (!type_integer(t) || type_bits(t) < 16) fail(i, "the type does not fit the operation");
 }
 
 static const char *extend(struct emitter *e, const char *v, enum ptx_type t, unsigned bits)
@@ -70,9 +70,9 @@ static const char *carry_chain(struct emitter *e, const struct instr *i, bool su
 
 static void emit_add(struct emitter *e, const struct instr *i)
 {
-    enum ptx_type t = need_type(e, i, 0);
+    enum ptx_type t = need_type(i, 0);
     bool use_carry = i->op == OP_addc || i->op == OP_subc, subtract = i->op == OP_sub || i->op == OP_subc;
-    need_operands(e, i, 3, 3);
+    need_operands(i, 3, 3);
     if (t == T_u16x2 || t == T_s16x2) {
         const char *a = emit(e, "bitcast i32 %s to <2 x i16>", arg(e, i, 1, T_b32)),
                    *b = emit(e, "bitcast i32 %s to <2 x i16>", arg(e, i, 2, T_b32));
@@ -80,12 +80,12 @@ static void emit_add(struct emitter *e, const struct instr *i)
              emit(e, "bitcast <2 x i16> %s to i32", emit(e, "%s <2 x i16> %s, %s", subtract ? "sub" : "add", a, b)));
         return;
     }
-    need_integer(e, i, t);
+    need_integer(i, t);
     const char *a = arg(e, i, 1, t), *b = arg(e, i, 2, t), *v;
     if (has(i, MOD_cc) || use_carry) {
         v = carry_chain(e, i, subtract, use_carry, a, b);
     } else if (has(i, MOD_sat)) {
-        if (t != T_s32) fail(e, i, "only .s32 saturates");
+        if (t != T_s32) fail(i, "only .s32 saturates");
         v = emit(e, "call i32 @llvm.%s.sat.i32(i32 %s, i32 %s)", subtract ? "ssub" : "sadd", a, b);
     } else {
         v = emit(e, "%s %s %s, %s", subtract ? "sub" : "add", lltype(t), a, b);
@@ -95,41 +95,41 @@ static void emit_add(struct emitter *e, const struct instr *i)
 
 static void emit_mul(struct emitter *e, const struct instr *i)
 {
-    enum ptx_type t = need_type(e, i, 0);
-    need_operands(e, i, 3, 3);
-    need_integer(e, i, t);
+    enum ptx_type t = need_type(i, 0);
+    need_operands(i, 3, 3);
+    need_integer(i, t);
     const char *a = arg(e, i, 1, t), *b = arg(e, i, 2, t);
     if (has(i, MOD_wide)) {
-        if (!wider(t)) fail(e, i, "the type does not fit .wide");
+        if (!wider(t)) fail(i, "the type does not fit .wide");
         give(e, i, wider(t), product(e, t, a, b));
     } else if (has(i, MOD_hi)) {
         give(e, i, t, high_half(e, t, product(e, t, a, b)));
     } else if (has(i, MOD_lo)) {
         give(e, i, t, emit(e, "mul %s %s, %s", lltype(t), a, b));
     } else {
-        fail(e, i, ".lo, .hi or .wide is missing");
+        fail(i, ".lo, .hi or .wide is missing");
     }
 }
 
 static void emit_mad(struct emitter *e, const struct instr *i)
 {
-    enum ptx_type t = need_type(e, i, 0);
-    need_operands(e, i, 4, 4);
-    need_integer(e, i, t);
+    enum ptx_type t = need_type(i, 0);
+    need_operands(i, 4, 4);
+    need_integer(i, t);
     const char *a = arg(e, i, 1, t), *b = arg(e, i, 2, t), *v;
     if (has(i, MOD_wide)) {
-        if (!wider(t)) fail(e, i, "the type does not fit .wide");
+        if (!wider(t)) fail(i, "the type does not fit .wide");
         enum ptx_type w = wider(t);
         give(e, i, w, emit(e, "add %s %s, %s", lltype(w), product(e, t, a, b), arg(e, i, 3, w)));
         return;
     }
-    if (!has(i, MOD_hi) && !has(i, MOD_lo)) fail(e, i, ".lo, .hi or .wide is missing");
+    if (!has(i, MOD_hi) && !has(i, MOD_lo)) fail(i, ".lo, .hi or .wide is missing");
     const char *p = has(i, MOD_hi) ? high_half(e, t, product(e, t, a, b)) : emit(e, "mul %s %s, %s", lltype(t), a, b),
                *add = arg(e, i, 3, t);
     if (has(i, MOD_cc) || i->op == OP_madc) {
         v = carry_chain(e, i, false, i->op == OP_madc, p, add);
     } else if (has(i, MOD_sat)) {
-        if (t != T_s32 || !has(i, MOD_hi)) fail(e, i, "only .hi.s32 saturates");
+        if (t != T_s32 || !has(i, MOD_hi)) fail(i, "only .hi.s32 saturates");
         v = emit(e, "call i32 @llvm.sadd.sat.i32(i32 %s, i32 %s)", p, add);
     } else {
         v = emit(e, "add %s %s, %s", lltype(t), p, add);
@@ -139,10 +139,10 @@ static void emit_mad(struct emitter *e, const struct instr *i)
 
 static void emit_mul24(struct emitter *e, const struct instr *i)
 {
-    enum ptx_type t = need_type(e, i, 0);
+    enum ptx_type t = need_type(i, 0);
     bool mad = i->op == OP_mad24;
-    need_operands(e, i, mad ? 4 : 3, mad ? 4 : 3);
-    if (t != T_u32 && t != T_s32) fail(e, i, "the type does not fit the operation");
+    need_operands(i, mad ? 4 : 3, mad ? 4 : 3);
+    if (t != T_u32 && t != T_s32) fail(i, "the type does not fit the operation");
     const char *shift = t == T_s32 ? "ashr" : "lshr", *p[2];
     for (unsigned k = 0; k < 2; k++)
         p[k] = extend(e, emit(e, "%s i32 %s, 8", shift, emit(e, "shl i32 %s, 8", arg(e, i, k + 1, t))), t, 64);
@@ -157,9 +157,9 @@ static void emit_mul24(struct emitter *e, const struct instr *i)
 
 static void emit_divide(struct emitter *e, const struct instr *i)
 {
-    enum ptx_type t = need_type(e, i, 0);
-    need_operands(e, i, 3, 3);
-    need_integer(e, i, t);
+    enum ptx_type t = need_type(i, 0);
+    need_operands(i, 3, 3);
+    need_integer(i, t);
     const char *a = arg(e, i, 1, t), *b = arg(e, i, 2, t), *ll = lltype(t), *zero = emit(e, "icmp eq %s %s, 0", ll, b),
                *bad = zero;
     if (type_signed(t)) {
@@ -179,9 +179,9 @@ static void emit_divide(struct emitter *e, const struct instr *i)
 
 static void emit_sign(struct emitter *e, const struct instr *i)
 {
-    enum ptx_type t = need_type(e, i, 0);
-    need_operands(e, i, 2, 2);
-    if (!type_signed(t) || type_bits(t) < 16) fail(e, i, "the type does not fit the operation");
+    enum ptx_type t = need_type(i, 0);
+    need_operands(i, 2, 2);
+    if (!type_signed(t) || type_bits(t) < 16) fail(i, "the type does not fit the operation");
     const char *a = arg(e, i, 1, t), *ll = lltype(t);
     give(e, i, t,
          i->op == OP_neg ? emit(e, "sub %s 0, %s", ll, a)
@@ -190,10 +190,10 @@ static void emit_sign(struct emitter *e, const struct instr *i)
 
 static void emit_minmax(struct emitter *e, const struct instr *i)
 {
-    enum ptx_type t = need_type(e, i, 0);
-    need_operands(e, i, 3, 4);
+    enum ptx_type t = need_type(i, 0);
+    need_operands(i, 3, 4);
     bool packed = t == T_u16x2 || t == T_s16x2, sign = type_signed(t) || t == T_s16x2;
-    if (!packed) need_integer(e, i, t);
+    if (!packed) need_integer(i, t);
     enum ptx_type in = packed ? T_b32 : t;
     const char *ll = packed ? "<2 x i16>" : lltype(t), *name = packed ? "v2i16" : lltype(t), *v = NULL;
     for (unsigned k = 1; k < i->nops; k++) {
@@ -215,8 +215,8 @@ static const char *byte_of(struct emitter *e, const char *v, unsigned at, unsign
 
 static void emit_dot(struct emitter *e, const struct instr *i)
 {
-    need_operands(e, i, 4, 4);
-    bool sa = type_signed(need_type(e, i, 0)), sb = type_signed(need_type(e, i, 1)), two = i->op == OP_dp2a;
+    need_operands(i, 4, 4);
+    bool sa = type_signed(need_type(i, 0)), sb = type_signed(need_type(i, 1)), two = i->op == OP_dp2a;
     const char *a = arg(e, i, 1, T_b32), *b = arg(e, i, 2, T_b32), *sum = arg(e, i, 3, T_b32);
     unsigned n = two ? 2 : 4, base = two && has(i, MOD_hi) ? 16 : 0;
     for (unsigned k = 0; k < n; k++)
@@ -228,9 +228,9 @@ static void emit_dot(struct emitter *e, const struct instr *i)
 
 static void emit_sad(struct emitter *e, const struct instr *i)
 {
-    enum ptx_type t = need_type(e, i, 0);
-    need_operands(e, i, 4, 4);
-    need_integer(e, i, t);
+    enum ptx_type t = need_type(i, 0);
+    need_operands(i, 4, 4);
+    need_integer(i, t);
     const char *a = arg(e, i, 1, t), *b = arg(e, i, 2, t), *ll = lltype(t),
                *less = emit(e, "icmp %s %s %s, %s", type_signed(t) ? "slt" : "ult", ll, a, b);
     const char *d = emit(e, "select i1 %s, %s %s, %s %s", less, ll, emit(e, "sub %s %s, %s", ll, b, a), ll,
@@ -242,14 +242,14 @@ static void emit_sad(struct emitter *e, const struct instr *i)
 static void emit_differences(struct emitter *e, const struct instr *i)
 {
     unsigned bits = i->op == OP_vabsdiff4 ? 8 : 16;
-    bool sat = has(i, MOD_sat), result_signed = type_signed(need_type(e, i, 0)), add = has(i, MOD_add);
-    need_operands(e, i, 4, 4);
+    bool sat = has(i, MOD_sat), result_signed = type_signed(need_type(i, 0)), add = has(i, MOD_add);
+    need_operands(i, 4, 4);
     const char *of[2] = { arg(e, i, 1, T_b32), arg(e, i, 2, T_b32) }, *c = arg(e, i, 3, T_b32), *sum = add ? c : "0";
     for (unsigned k = 0; k < 32; k += bits) {
         const char *part[2];
         for (unsigned n = 0; n < 2; n++) {
             const char *v = emit(e, "trunc i32 %s to i%u", emit(e, "lshr i32 %s, %u", of[n], k), bits);
-            part[n] = emit(e, "%s i%u %s to i32", type_signed(need_type(e, i, n + 1)) ? "sext" : "zext", bits, v);
+            part[n] = emit(e, "%s i%u %s to i32", type_signed(need_type(i, n + 1)) ? "sext" : "zext", bits, v);
         }
         const char *d = emit(e, "sub i32 %s, %s", part[0], part[1]), *negative = emit(e, "icmp slt i32 %s, 0", d);
         d = emit(e, "select i1 %s, i32 %s, i32 %s", negative, emit(e, "sub i32 0, %s", d), d);

@@ -7,7 +7,7 @@
 /* Operand n, which must be of that type or be bits of its size. */
 static inline const char *arg(struct emitter *e, const struct instr *i, unsigned n, enum ptx_type type)
 {
-    if (i->nops <= n) fail(e, i, "wrong number of operands");
+    if (i->nops <= n) fail(i, "wrong number of operands");
     fits(e, &i->ops[n], type);
     return value(e, &i->ops[n], type);
 }

@@ -22,17 +22,12 @@ bool is_matrix(const struct instr *i)
     return i->op == OP_mma || i->op == OP_ldmatrix || i->op == OP_stmatrix || i->op == OP_movmatrix || i->op == OP_wmma;
 }
 
-static void refuse(const struct instr *i)
-{
-    fatal_at(EXIT_UNSUPPORTED, i->line, "instruction '%s' is not supported", i->text);
-}
-
 static struct shape shape_of(const struct instr *i)
 {
     struct shape s = { 0 };
     const char *at = strstr(i->text, ".m");
     while (at && sscanf(at, ".m%un%uk%u", &s.m, &s.n, &s.k) != 3) at = strstr(at + 1, ".m");
-    if (!at) refuse(i);
+    if (!at) unsupported(i, NULL);
     return s;
 }
 
@@ -49,7 +44,7 @@ static enum fl_matrix_type matrix_type(const struct instr *i, enum ptx_type t)
     case T_s32: return FL_MATRIX_S32;
     case T_e4m3: return FL_MATRIX_E4M3;
     case T_e5m2: return FL_MATRIX_E5M2;
-    default: refuse(i); return FL_MATRIX_F16;
+    default: unsupported(i, NULL); return FL_MATRIX_F16;
     }
 }
 
@@ -116,12 +111,12 @@ static struct product product_of(const struct instr *i)
     struct product p = { .shape = shape_of(i) };
     const struct shape s = p.shape;
     bool wmma = i->op == OP_wmma, halves = wmma && i->ntypes == 2; /* f16: only D's and C's types are told */
-    if (i->ntypes != 4 && !halves) refuse(i);
+    if (i->ntypes != 4 && !halves) unsupported(i, NULL);
     p.d = matrix_type(i, i->types[0]);
     p.a = halves ? FL_MATRIX_F16 : matrix_type(i, i->types[1]);
     p.b = halves ? FL_MATRIX_F16 : matrix_type(i, i->types[2]);
     p.c = matrix_type(i, i->types[halves ? 1 : 3]);
-    if (wmma ? !wmma_shape(&p) : !mma_shape(&p)) refuse(i);
+    if (wmma ? !wmma_shape(&p) : !mma_shape(&p)) unsupported(i, NULL);
     if (wmma) {
         p.regs_a = wmma_registers(p.a, s.m * s.k, false);
         p.regs_b = wmma_registers(p.b, s.k * s.n, false);
@@ -138,7 +133,7 @@ static struct product product_of(const struct instr *i)
 /* Rows of 8 times 16 bytes in ldmatrix, stmatrix. */
 static unsigned matrices(const struct instr *i)
 {
-    if (!strstr(i->text, ".m8n8") || !i->ntypes || i->types[0] != T_b16) refuse(i);
+    if (!strstr(i->text, ".m8n8") || !i->ntypes || i->types[0] != T_b16) unsupported(i, NULL);
     return has(i, MOD_x4) ? 4 : has(i, MOD_x2) ? 2 : 1;
 }
 
@@ -147,7 +142,7 @@ void matrix_describe(const struct instr *i, struct fl_image_segment *s)
     s->flags |= FL_SEG_FULL_MASK;
     s->width = 32;
     if (i->op == OP_movmatrix) {
-        if (!strstr(i->text, ".m8n8") || !has(i, MOD_trans)) refuse(i);
+        if (!strstr(i->text, ".m8n8") || !has(i, MOD_trans)) unsupported(i, NULL);
         s->op = FL_WARP_TRANSPOSE;
     } else if (i->op == OP_ldmatrix || i->op == OP_stmatrix) {
         s->op = FL_WARP_ROWS;
@@ -178,13 +173,12 @@ static const char *word(struct emitter *e, unsigned n)
     return emit(e, "getelementptr i32, ptr %s, i64 %s", base, emit(e, "add i64 %s, %u", mine, n));
 }
 
-static const struct operand *element(struct emitter *e, const struct instr *i, unsigned operand, unsigned n,
-                                     unsigned count)
+static const struct operand *element(const struct instr *i, unsigned operand, unsigned n, unsigned count)
 {
-    if (i->nops <= operand) fail(e, i, "wrong number of operands");
+    if (i->nops <= operand) fail(i, "wrong number of operands");
     const struct operand *o = &i->ops[operand];
     if (o->kind != OPERAND_vector && count == 1) return o;
-    if (o->kind != OPERAND_vector || o->count != count) fail(e, i, "the number of registers does not fit the shape");
+    if (o->kind != OPERAND_vector || o->count != count) fail(i, "the number of registers does not fit the shape");
     return &o->elements[n];
 }
 
@@ -192,7 +186,7 @@ static unsigned put(struct emitter *e, const struct instr *i, unsigned operand, 
                     unsigned at)
 {
     for (unsigned n = 0; n < count; n++, at += words) {
-        const char *v = value(e, element(e, i, operand, n, count), words == 2 ? T_b64 : T_b32);
+        const char *v = value(e, element(i, operand, n, count), words == 2 ? T_b64 : T_b32);
         emit_void(e, "store i%u %s, ptr %s, align 4", words * 32, v, word(e, at));
     }
     return at;
@@ -201,19 +195,19 @@ static unsigned put(struct emitter *e, const struct instr *i, unsigned operand, 
 static void get(struct emitter *e, const struct instr *i, unsigned count, unsigned words)
 {
     for (unsigned n = 0; n < count; n++)
-        result(e, element(e, i, 0, n, count), words == 2 ? T_b64 : T_b32,
+        result(e, element(i, 0, n, count), words == 2 ? T_b64 : T_b32,
                emit(e, "load i%u, ptr %s, align 4", words * 32, word(e, n * words)));
 }
 
 void matrix_suspend(struct emitter *e, const struct instr *i)
 {
     if (i->op == OP_movmatrix) {
-        need_operands(e, i, 2, 2);
+        need_operands(i, 2, 2);
         put(e, i, 1, 1, 1, 0);
     } else if (i->op == OP_ldmatrix || i->op == OP_stmatrix) {
         unsigned memory = i->op == OP_ldmatrix ? 1 : 0;
         const char *group, *t = emit(e, "zext i32 %s to i64", e->t);
-        need_operands(e, i, 2, 2);
+        need_operands(i, 2, 2);
         /* lanes whose row is not among the matrices need not have an address */
         const char *p = address_of(e, i, &i->ops[memory], i->space, 1, &group);
         emit_void(
@@ -222,7 +216,7 @@ void matrix_suspend(struct emitter *e, const struct instr *i)
         if (i->op == OP_stmatrix) put(e, i, 1, matrices(i), 1, FL_MATRIX_DATA);
     } else {
         struct product p = product_of(i);
-        need_operands(e, i, 4, 4);
+        need_operands(i, 4, 4);
         unsigned at = put(e, i, 1, p.regs_a, fl_matrix_words(p.a), 0);
         at = put(e, i, 2, p.regs_b, fl_matrix_words(p.b), at);
         put(e, i, 3, p.regs_c, fl_matrix_words(p.c), at);
@@ -246,7 +240,7 @@ static void rows_access(struct emitter *e, const struct instr *i)
         if (!trans && store) {
             emit_void(e, "store i32 %s, ptr %s, align 4", v, place(e, i, n));
         } else if (!trans) {
-            result(e, element(e, i, 0, n, count), T_b32, emit(e, "load i32, ptr %s, align 4", place(e, i, n)));
+            result(e, element(i, 0, n, count), T_b32, emit(e, "load i32, ptr %s, align 4", place(e, i, n)));
         } else if (store) {
             emit_void(e, "store i16 %s, ptr %s", emit(e, "trunc i32 %s to i16", v), place(e, i, n * 2));
             v = emit(e, "lshr i32 %s, 16", v);
@@ -254,7 +248,7 @@ static void rows_access(struct emitter *e, const struct instr *i)
         } else {
             const char *lo = emit(e, "zext i16 %s to i32", emit(e, "load i16, ptr %s", place(e, i, n * 2)));
             const char *hi = emit(e, "zext i16 %s to i32", emit(e, "load i16, ptr %s", place(e, i, n * 2 + 1)));
-            result(e, element(e, i, 0, n, count), T_b32, emit(e, "or i32 %s, %s", lo, emit(e, "shl i32 %s, 16", hi)));
+            result(e, element(i, 0, n, count), T_b32, emit(e, "or i32 %s, %s", lo, emit(e, "shl i32 %s, 16", hi)));
         }
     }
 }
@@ -283,7 +277,7 @@ static struct fragment fragment_of(const struct instr *i)
 {
     struct shape s = shape_of(i);
     struct fragment f = { .by_rows = has(i, MOD_row), .store = has(i, MOD_store) };
-    if (i->ntypes != 1 || has(i, MOD_row) == has(i, MOD_col)) refuse(i);
+    if (i->ntypes != 1 || has(i, MOD_row) == has(i, MOD_col)) unsupported(i, NULL);
     f.type = matrix_type(i, i->types[0]);
     bool a = has(i, MOD_a), accumulator = has(i, MOD_c) || has(i, MOD_d);
     unsigned rows = has(i, MOD_b) ? s.k : s.m;
@@ -297,7 +291,7 @@ static struct fragment fragment_of(const struct instr *i)
         p.a = p.b = s.k == 8 ? FL_MATRIX_TF32 : FL_MATRIX_F16;
         p.c = p.d = FL_MATRIX_F32;
     }
-    if (!wmma_shape(&p)) refuse(i);
+    if (!wmma_shape(&p)) unsupported(i, NULL);
     return f;
 }
 
@@ -320,15 +314,15 @@ static const char *element_at(struct emitter *e, const struct fragment *f, const
 bool emit_matrix(struct emitter *e, const struct instr *i)
 {
     if (i->op != OP_wmma) return false;
-    if (!has(i, MOD_load) && !has(i, MOD_store)) refuse(i);
+    if (!has(i, MOD_load) && !has(i, MOD_store)) unsupported(i, NULL);
     struct fragment f = fragment_of(i);
     unsigned memory = f.store ? 0 : 1, bits = f.type == FL_MATRIX_F64 ? 64 : 32 / fl_matrix_packed(f.type),
              per = fl_matrix_packed(f.type), whole = f.type == FL_MATRIX_F64 ? 64 : 32;
-    need_operands(e, i, 2, 3);
+    need_operands(i, 2, 3);
     const char *group, *base = address_of(e, i, &i->ops[memory], i->space, bits / 8, &group),
                        *stride = i->nops > 2 ? value(e, &i->ops[2], T_b32) : arena_printf("%u", f.columns);
     for (unsigned r = 0; r < f.registers; r++) {
-        const struct operand *o = element(e, i, f.store ? 1 : 0, r, f.registers);
+        const struct operand *o = element(i, f.store ? 1 : 0, r, f.registers);
         const char *v = f.store ? value(e, o, whole == 64 ? T_b64 : T_b32) : "0";
         for (unsigned k = 0; k < per; k++) {
             const char *p = element_at(e, &f, base, stride, (r * per + k) % f.each);

@@ -113,13 +113,13 @@ static const char *shared_pointer(struct emitter *e, const char *offset32, int64
 const char *address_of(struct emitter *e, const struct instr *i, const struct operand *o, enum ptx_space space,
                        unsigned bytes, const char **group)
 {
-    if (o->kind != OPERAND_address) fail(e, i, "an address in brackets was expected");
+    if (o->kind != OPERAND_address) fail(i, "an address in brackets was expected");
     *group = e->group;
     tell_place(e, i);
     if (o->var && (o->var->space == SPACE_param || o->var->space == SPACE_local)) {
         const char *p = o->var->space == SPACE_param ? param_pointer(e, o->var) : local_pointer(e, o->var);
         if (o->offset < 0 || (uint64_t)o->offset + bytes > o->var->size) {
-            if (o->var->space == SPACE_param) fail(e, i, "the access is outside the parameter");
+            if (o->var->space == SPACE_param) fail(i, "the access is outside the parameter");
         }
         if (!(o->var->is_argument && e->func->entry)) *group = "";
         return o->offset ? emit(e, "getelementptr i8, ptr %s, i64 %" PRId64, p, o->offset) : p;
@@ -148,9 +148,9 @@ const char *address_of(struct emitter *e, const struct instr *i, const struct op
     else if (type_bits(o->reg->type) == 64)
         a = value(e, &(struct operand){ .kind = OPERAND_reg, .reg = o->reg }, T_b64);
     else if (space == SPACE_const || space == SPACE_local || space == SPACE_param)
-        fail(e, i, "an address needs a 64-bit register");
+        fail(i, "an address needs a 64-bit register");
     else
-        fail(e, i, "an address needs a 64-bit register");
+        fail(i, "an address needs a 64-bit register");
     if (space == SPACE_local) *group = "";
     /* not inttoptr: LLVM follows only pointer arithmetic when it looks for consecutive accesses */
     const char *p = emit(e, "getelementptr i8, ptr null, i64 %s", a);
@@ -187,13 +187,12 @@ static const char *kernel_parameter(struct emitter *e, const struct var *v, int6
 
 static void emit_load(struct emitter *e, const struct instr *i)
 {
-    need_operands(e, i, 2, 3);
-    enum ptx_type type = need_type(e, i, 0);
+    need_operands(i, 2, 3);
+    enum ptx_type type = need_type(i, 0);
     unsigned n = vector_length(i), bytes = type_bytes(type);
-    if (type == T_pred) fail(e, i, "predicates are not kept in memory");
+    if (type == T_pred) fail(i, "predicates are not kept in memory");
     const struct operand *d = &i->ops[0];
-    if ((d->kind == OPERAND_vector) != (n > 1) || (n > 1 && d->count != n))
-        fail(e, i, "the vector's length does not fit");
+    if ((d->kind == OPERAND_vector) != (n > 1) || (n > 1 && d->count != n)) fail(i, "the vector's length does not fit");
     const char *group, *p = address_of(e, i, &i->ops[1], i->space, bytes * n, &group), *order = ordering(i, false);
     const char *loaded[8];
     if (n == 1 && i->ops[1].var && i->ops[1].var->is_argument && e->func->entry && !i->ops[1].reg) {
@@ -215,13 +214,12 @@ static void emit_load(struct emitter *e, const struct instr *i)
 
 static void emit_store(struct emitter *e, const struct instr *i)
 {
-    need_operands(e, i, 2, 3);
-    enum ptx_type type = need_type(e, i, 0);
+    need_operands(i, 2, 3);
+    enum ptx_type type = need_type(i, 0);
     unsigned n = vector_length(i), bytes = type_bytes(type);
-    if (type == T_pred) fail(e, i, "predicates are not kept in memory");
+    if (type == T_pred) fail(i, "predicates are not kept in memory");
     const struct operand *s = &i->ops[1];
-    if ((s->kind == OPERAND_vector) != (n > 1) || (n > 1 && s->count != n))
-        fail(e, i, "the vector's length does not fit");
+    if ((s->kind == OPERAND_vector) != (n > 1) || (n > 1 && s->count != n)) fail(i, "the vector's length does not fit");
     const char *v[8], *group;
     for (unsigned k = 0; k < n; k++) v[k] = value(e, n > 1 ? &s->elements[k] : s, type);
     const char *p = address_of(e, i, &i->ops[0], i->space, bytes * n, &group), *order = ordering(i, true);
@@ -246,10 +244,10 @@ static const char *shared_base(struct emitter *e)
 
 static void emit_cvta(struct emitter *e, const struct instr *i)
 {
-    need_operands(e, i, 2, 2);
-    enum ptx_type type = need_type(e, i, 0);
+    need_operands(i, 2, 2);
+    enum ptx_type type = need_type(i, 0);
     const char *v = value(e, &i->ops[1], type);
-    if (type_bits(type) != 64) fail(e, i, "addresses have 64 bits");
+    if (type_bits(type) != 64) fail(i, "addresses have 64 bits");
     if (i->space == SPACE_shared) v = emit(e, "%s i64 %s, %s", has(i, MOD_to) ? "sub" : "add", v, shared_base(e));
     result(e, &i->ops[0], type, v);
 }
@@ -261,7 +259,7 @@ static const char *within(struct emitter *e, const char *a, const char *lo, cons
 
 static void emit_isspacep(struct emitter *e, const struct instr *i)
 {
-    need_operands(e, i, 2, 2);
+    need_operands(i, 2, 2);
     const char *a = value(e, &i->ops[1], T_b64), *lo = shared_base(e);
     const char *shared = within(
         e, a, lo, emit(e, "add i64 %s, %s", lo, block_field(e, "i64", offsetof(struct fl_block, shared_window_size))));
@@ -277,7 +275,7 @@ static void emit_isspacep(struct emitter *e, const struct instr *i)
     else if (i->space == SPACE_const || i->space == SPACE_param)
         v = "false";
     else
-        fail(e, i, "a state space is missing");
+        fail(i, "a state space is missing");
     result(e, &i->ops[0], T_pred, v);
 }
 
@@ -311,7 +309,7 @@ bool emit_memory(struct emitter *e, const struct instr *i)
     case OP_createpolicy: result(e, &i->ops[0], T_b64, "0"); return true;
     case OP_bar:
     case OP_barrier: return has(i, MOD_cluster) && has(i, MOD_arrive);
-    case OP_mapa: result(e, &i->ops[0], need_type(e, i, 0), value(e, &i->ops[1], need_type(e, i, 0))); return true;
+    case OP_mapa: result(e, &i->ops[0], need_type(i, 0), value(e, &i->ops[1], need_type(i, 0))); return true;
     case OP_getctarank: result(e, &i->ops[0], T_b32, "0"); return true;
     case OP_nanosleep: call_rt(e, "nanosleep", "i32 %s", value(e, &i->ops[0], T_b32)); return true;
     default: return false;

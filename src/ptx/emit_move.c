@@ -3,26 +3,26 @@
 #include "emit.h"
 
 /* The type of each of v's elements, if together they have bits. */
-static enum ptx_type element_type(struct emitter *e, const struct instr *i, const struct operand *v, unsigned bits)
+static enum ptx_type element_type(const struct instr *i, const struct operand *v, unsigned bits)
 {
     enum ptx_type type = T_none;
-    if (v->count < 2 || bits % v->count) fail(e, i, "the vector's length does not fit");
+    if (v->count < 2 || bits % v->count) fail(i, "the vector's length does not fit");
     switch (bits / v->count) {
     case 8: type = T_b8; break;
     case 16: type = T_b16; break;
     case 32: type = T_b32; break;
     case 64: type = T_b64; break;
-    default: fail(e, i, "the vector's length does not fit");
+    default: fail(i, "the vector's length does not fit");
     }
     for (uint32_t k = 0; k < v->count; k++)
         if (v->elements[k].kind == OPERAND_reg && type_bits(v->elements[k].reg->type) != type_bits(type))
-            fail(e, i, "the vector's elements do not fit");
+            fail(i, "the vector's elements do not fit");
     return type;
 }
 
 static const char *pack(struct emitter *e, const struct instr *i, const struct operand *v, unsigned bits)
 {
-    enum ptx_type type = element_type(e, i, v, bits);
+    enum ptx_type type = element_type(i, v, bits);
     unsigned part = type_bits(type);
     const char *sum = NULL;
     for (uint32_t k = 0; k < v->count; k++) {
@@ -35,7 +35,7 @@ static const char *pack(struct emitter *e, const struct instr *i, const struct o
 
 static void unpack(struct emitter *e, const struct instr *i, const struct operand *d, const char *v, unsigned bits)
 {
-    enum ptx_type type = element_type(e, i, d, bits);
+    enum ptx_type type = element_type(i, d, bits);
     unsigned part = type_bits(type);
     for (uint32_t k = 0; k < d->count; k++) {
         const char *x = k ? emit(e, "lshr %s %s, %u", lltype_bits(bits), v, k * part) : v;
@@ -46,19 +46,19 @@ static void unpack(struct emitter *e, const struct instr *i, const struct operan
 bool emit_move(struct emitter *e, const struct instr *i)
 {
     if (i->op != OP_mov) return false;
-    need_operands(e, i, 2, 2);
-    enum ptx_type type = need_type(e, i, 0);
+    need_operands(i, 2, 2);
+    enum ptx_type type = need_type(i, 0);
     const struct operand *d = &i->ops[0], *s = &i->ops[1];
     unsigned bits = type_bits(type);
     if (has(i, MOD_v2) || has(i, MOD_v4)) {
         if (d->kind != OPERAND_vector || s->kind != OPERAND_vector || d->count != s->count)
-            fail(e, i, "the vector's length does not fit");
+            fail(i, "the vector's length does not fit");
         const char *v[8];
         for (uint32_t k = 0; k < d->count && k < 8; k++) v[k] = value(e, &s->elements[k], type);
         for (uint32_t k = 0; k < d->count && k < 8; k++) result(e, &d->elements[k], type, v[k]);
         return true;
     }
-    if (d->kind == OPERAND_vector && s->kind == OPERAND_vector) fail(e, i, "one side is a scalar");
+    if (d->kind == OPERAND_vector && s->kind == OPERAND_vector) fail(i, "one side is a scalar");
     if (s->kind == OPERAND_vector) {
         fits(e, d, type);
         const char *v = pack(e, i, s, bits);
@@ -76,7 +76,7 @@ bool emit_move(struct emitter *e, const struct instr *i)
     fits(e, d, type);
     fits(e, s, type);
     if (s->kind == OPERAND_float && !is_float_value(type) && (type_integer(type) || bits < 32))
-        fail(e, i, "a floating-point constant does not fit here");
+        fail(i, "a floating-point constant does not fit here");
     result(e, d, type, value(e, s, type));
     return true;
 }

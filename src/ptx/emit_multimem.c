@@ -8,16 +8,16 @@
 static bool narrow(enum ptx_type t) { return t == T_f16 || t == T_f16x2 || t == T_bf16 || t == T_bf16x2; }
 static bool floating(enum ptx_type t) { return narrow(t) || t == T_f32 || t == T_f64; }
 
-static void check_width(struct emitter *e, const struct instr *i, enum ptx_type t)
+static void check_width(const struct instr *i, enum ptx_type t)
 {
     unsigned n = vector_length(i), bytes = type_bytes(t) * n;
-    if (n > 1 && (!floating(t) || t == T_f64)) fail(e, i, "this type has no vectors here");
+    if (n > 1 && (!floating(t) || t == T_f64)) fail(i, "this type has no vectors here");
     if (!(floating(t) || t == T_b32 || t == T_b64 || t == T_u32 || t == T_u64 || t == T_s32 || t == T_s64))
-        unsupported(e, i, NULL);
-    if (bytes != 4 && bytes != 8 && bytes != 16) fail(e, i, "4, 8 or 16 bytes can be accessed");
+        unsupported(i, NULL);
+    if (bytes != 4 && bytes != 8 && bytes != 16) fail(i, "4, 8 or 16 bytes can be accessed");
 }
 
-static enum fl_multimem_op operation(struct emitter *e, const struct instr *i, enum ptx_type t)
+static enum fl_multimem_op operation(const struct instr *i, enum ptx_type t)
 {
     bool load = has(i, MOD_ld_reduce);
     if (has(i, MOD_add) && !type_bitwise(t) && t != T_s64) return FL_MULTIMEM_ADD;
@@ -28,14 +28,14 @@ static enum fl_multimem_op operation(struct emitter *e, const struct instr *i, e
         if (has(i, MOD_or)) return FL_MULTIMEM_OR;
         if (has(i, MOD_xor)) return FL_MULTIMEM_XOR;
     }
-    fail(e, i, "the type does not fit the operation");
+    fail(i, "the type does not fit the operation");
 }
 
-static enum fl_multimem_type element(struct emitter *e, const struct instr *i, enum ptx_type t)
+static enum fl_multimem_type element(const struct instr *i, enum ptx_type t)
 {
     bool wide = has(i, MOD_acc_f32);
     if (wide && (!narrow(t) || !has(i, MOD_ld_reduce) || !has(i, MOD_add)))
-        fail(e, i, "the accumulator does not fit the operation");
+        fail(i, "the accumulator does not fit the operation");
     switch (t) {
     case T_f16:
     case T_f16x2: return wide ? FL_MULTIMEM_F16_WIDE : FL_MULTIMEM_F16;
@@ -58,11 +58,10 @@ static const char *room(struct emitter *e)
     return slot;
 }
 
-static const struct operand *lane(struct emitter *e, const struct instr *i, const struct operand *o, unsigned k)
+static const struct operand *lane(const struct instr *i, const struct operand *o, unsigned k)
 {
     unsigned n = vector_length(i);
-    if ((o->kind == OPERAND_vector) != (n > 1) || (n > 1 && o->count != n))
-        fail(e, i, "the vector's length does not fit");
+    if ((o->kind == OPERAND_vector) != (n > 1) || (n > 1 && o->count != n)) fail(i, "the vector's length does not fit");
     return n > 1 ? &o->elements[k] : o;
 }
 
@@ -70,17 +69,17 @@ bool emit_multimem(struct emitter *e, const struct instr *i)
 {
     if (i->op != OP_multimem) return false;
     bool load = has(i, MOD_ld_reduce), store = has(i, MOD_st);
-    if (load + store + has(i, MOD_red) != 1) unsupported(e, i, NULL);
-    need_operands(e, i, 2, 3);
-    enum ptx_type type = need_type(e, i, 0);
-    check_width(e, i, type);
+    if (load + store + has(i, MOD_red) != 1) unsupported(i, NULL);
+    need_operands(i, 2, 3);
+    enum ptx_type type = need_type(i, 0);
+    check_width(i, type);
     unsigned n = vector_length(i), bytes = type_bytes(type);
-    uint32_t what = (uint32_t)element(e, i, type) << 8 | (n * bytes) << 16;
-    if (!store) what |= (uint32_t)operation(e, i, type);
+    uint32_t what = (uint32_t)element(i, type) << 8 | (n * bytes) << 16;
+    if (!store) what |= (uint32_t)operation(i, type);
     const struct operand *at = &i->ops[load ? 1 : 0], *data = &i->ops[load ? 0 : 1];
     const char *slot = room(e), *group;
     for (unsigned k = 0; k < n && !load; k++)
-        emit_void(e, "store %s %s, ptr %s", lltype(type), value(e, lane(e, i, data, k), type),
+        emit_void(e, "store %s %s, ptr %s", lltype(type), value(e, lane(i, data, k), type),
                   emit(e, "getelementptr i8, ptr %s, i64 %u", slot, k * bytes));
     const char *p = address_of(e, i, at, SPACE_global, n * bytes, &group);
     call_rt(e,
@@ -90,7 +89,7 @@ bool emit_multimem(struct emitter *e, const struct instr *i)
             "i64 %s, ptr %s, i32 %u", emit(e, "ptrtoint ptr %s to i64", p), slot, what);
     for (unsigned k = 0; k < n && load; k++) {
         const char *q = emit(e, "getelementptr i8, ptr %s, i64 %u", slot, k * bytes);
-        result(e, lane(e, i, data, k), type, emit(e, "load %s, ptr %s", lltype(type), q));
+        result(e, lane(i, data, k), type, emit(e, "load %s, ptr %s", lltype(type), q));
     }
     return true;
 }

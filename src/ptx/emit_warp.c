@@ -167,24 +167,24 @@ void emit_suspend(struct emitter *e, const struct instr *i)
     }
     const struct operand *mask = mask_of(i);
     if ((i->op == OP_shfl || i->op == OP_vote || i->op == OP_match) && !mask && e->module->target >= 70)
-        fail(e, i, "sm_70 and newer need .sync");
-    if (i->op == OP_redux && e->module->target < 80) fail(e, i, "it needs sm_80 or newer");
-    if (mask && mask->kind == OPERAND_none) fail(e, i, "the member mask is missing");
+        fail(i, "sm_70 and newer need .sync");
+    if (i->op == OP_redux && e->module->target < 80) fail(i, "it needs sm_80 or newer");
+    if (mask && mask->kind == OPERAND_none) fail(i, "the member mask is missing");
     if (mask && !(s.flags & FL_SEG_FULL_MASK)) put(e, offsetof(struct fl_block, op_mask), 4, value(e, mask, T_b32));
     switch (i->op) {
     case OP_shfl:
-        need_operands(e, i, mask ? 5 : 4, mask ? 5 : 4);
+        need_operands(i, mask ? 5 : 4, mask ? 5 : 4);
         put64(e, offsetof(struct fl_block, op_a), &i->ops[1], T_b32);
         put64(e, offsetof(struct fl_block, op_b), &i->ops[2], T_b32);
         put64(e, offsetof(struct fl_block, op_c), &i->ops[3], T_b32);
         break;
     case OP_vote:
-        need_operands(e, i, mask ? 3 : 2, mask ? 3 : 2);
+        need_operands(i, mask ? 3 : 2, mask ? 3 : 2);
         put_predicate(e, &i->ops[1]);
         break;
     case OP_match:
     case OP_redux:
-        need_operands(e, i, 3, 3);
+        need_operands(i, 3, 3);
         put64(e, offsetof(struct fl_block, op_a), &i->ops[1], bits_type(i));
         break;
     default: break;

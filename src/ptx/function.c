@@ -30,7 +30,7 @@ static void give_way(struct emitter *e, const struct instr *i)
 static void branch_indexed(struct emitter *e, const struct cfg *c, const struct instr *i)
 {
     const struct label *table = i->nops == 2 && i->ops[1].kind == OPERAND_label ? label_resolve(i->ops[1].label) : NULL;
-    if (!table || !table->ntargets) fail(e, i, "the second operand names no .branchtargets");
+    if (!table || !table->ntargets) fail(i, "the second operand names no .branchtargets");
     const char *index = value(e, &i->ops[0], T_u32), *none = new_label(e, "none");
     fprintf(e->body, "  switch i32 %s, label %%%s [", index, none);
     for (uint32_t t = 0; t < table->ntargets; t++)
@@ -43,14 +43,14 @@ static void terminate(struct emitter *e, const struct cfg *c, const struct instr
 {
     switch (i->op) {
     case OP_bra:
-        if (i->nops != 1 || i->ops[0].kind != OPERAND_label) fail(e, i, "a label was expected");
+        if (i->nops != 1 || i->ops[0].kind != OPERAND_label) fail(i, "a label was expected");
         if (e->whole && i->yield) give_way(e, i);
         emit_void(e, "br label %%B%u", c->block_at[label_resolve(i->ops[0].label)->position]);
         return;
     case OP_brx: branch_indexed(e, c, i); return;
     case OP_ret: emit_void(e, "ret void"); return;
     case OP_exit:
-        if (!e->whole) unsupported(e, i, "in a function that is not expanded into its kernel");
+        if (!e->whole) unsupported(i, "in a function that is not expanded into its kernel");
         suspend_at(e, FL_EXITED);
         break;
     default: call_rt(e, "trap", "i32 %s, i32 %d", e->t, i->line);
@@ -116,18 +116,18 @@ static void check_stack(struct emitter *e, const char *bytes, int line)
 bool emit_stack(struct emitter *e, const struct instr *i)
 {
     if (i->op != OP_alloca && i->op != OP_stacksave && i->op != OP_stackrestore) return false;
-    if (e->kernel) unsupported(e, i, NULL);
-    enum ptx_type t = need_type(e, i, 0);
-    need_operands(e, i, 1, 3);
+    if (e->kernel) unsupported(i, NULL);
+    enum ptx_type t = need_type(i, 0);
+    need_operands(i, 1, 3);
     if (i->op == OP_stacksave) {
         result(e, &i->ops[0], T_b64, emit(e, "ptrtoint ptr %s to i64", emit(e, "call ptr @llvm.stacksave()")));
     } else if (i->op == OP_stackrestore) {
         emit_void(e, "call void @llvm.stackrestore(ptr %s)",
                   emit(e, "inttoptr i64 %s to ptr", value(e, &i->ops[0], T_b64)));
     } else {
-        need_operands(e, i, 2, 3);
+        need_operands(i, 2, 3);
         uint64_t align = i->nops > 2 && i->ops[2].kind == OPERAND_int ? i->ops[2].bits : 8;
-        if (!align || align & (align - 1) || align > 4096) fail(e, i, "the alignment is no power of two");
+        if (!align || align & (align - 1) || align > 4096) fail(i, "the alignment is no power of two");
         const char *bytes = value(e, &i->ops[1], t);
         if (type_bits(t) == 32) bytes = emit(e, "zext i32 %s to i64", bytes);
         if (e->whole) check_stack(e, bytes, i->line);

@@ -146,9 +146,9 @@ const char *guard(struct emitter *e, const struct instr *i)
 static void branch_indexed(struct walk *w, const struct instr *i)
 {
     struct emitter *e = w->e;
-    need_operands(e, i, 2, 2);
+    need_operands(i, 2, 2);
     const struct label *table = i->ops[1].kind == OPERAND_label ? label_resolve(i->ops[1].label) : NULL;
-    if (!table || !table->ntargets) fail(e, i, "the second operand names no .branchtargets");
+    if (!table || !table->ntargets) fail(i, "the second operand names no .branchtargets");
     const char *index = value(e, &i->ops[0], T_u32), *none = new_label(e, "none");
     fprintf(e->body, "  switch i32 %s, label %%%s [", index, none);
     for (uint32_t k = 0; k < table->ntargets; k++)
@@ -177,7 +177,7 @@ static bool control(struct walk *w, const struct instr *i, uint32_t after)
         fprintf(e->body, "%s:\n", then);
     }
     if (i->op == OP_bra) {
-        if (i->nops != 1 || i->ops[0].kind != OPERAND_label) fail(e, i, "a label was expected");
+        if (i->nops != 1 || i->ops[0].kind != OPERAND_label) fail(i, "a label was expected");
         emit_void(e, "br label %%%s",
                   i->yield ? yield_label(w, i) : jump_to(w, label_resolve(i->ops[0].label)->position));
         if (i->yield) yield_code(w, i);

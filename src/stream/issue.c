@@ -219,9 +219,8 @@ static CUresult run_here(struct issue *o, stream_work *run, const void *arg)
     return r;
 }
 
-CUresult stream_run(struct stream *s, stream_work *run, const void *arg, size_t size)
+CUresult stream_run(struct stream *s, stream_work *run, const void *arg)
 {
-    (void)size;
     struct issue o;
     CUresult r = begin(&o, s);
     if (r) return r;

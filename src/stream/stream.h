@@ -40,9 +40,9 @@ CUresult stream_enqueue(struct stream *s, stream_work *run, const void *arg, siz
 /* The same for work that takes no longer than waking a thread: the calling thread does it at
  * once if the stream is idle. */
 CUresult stream_enqueue_short(struct stream *s, stream_work *run, const void *arg, size_t size);
-/* The same, but waits until it is done; on the calling thread if no host work is queued.
+/* The same, but waits until it is done, so arg is not copied; on the calling thread if no host work is queued.
  * What run returns is returned and does not become sticky. */
-CUresult stream_run(struct stream *s, stream_work *run, const void *arg, size_t size);
+CUresult stream_run(struct stream *s, stream_work *run, const void *arg);
 /* A kernel. Its parameters are copied. */
 CUresult stream_launch(struct stream *s, const struct launch *l);
 

@@ -183,7 +183,7 @@ static void a_stream_that_gets_no_thread_refuses_the_work_and_lives_on(void **st
     (void)state;
     struct stream *s = new_stream(c, 0);
     struct rlimit before, none = { 0, 0 };
-    assert_int_equal(stream_run(s, work, NULL, 0), CUDA_SUCCESS);
+    assert_int_equal(stream_run(s, work, NULL), CUDA_SUCCESS);
     getrlimit(RLIMIT_AS, &before);
     none.rlim_max = before.rlim_max;
     if (setrlimit(RLIMIT_AS, &none)) skip();

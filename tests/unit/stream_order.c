@@ -48,7 +48,7 @@ static void operations_of_one_stream_happen_in_order(void **state)
     assert_int_equal(stream_call(s, call_stamp, &at, sizeof at), CUDA_SUCCESS);
     assert_int_equal(fake_launch(s, slow_stamp, &t[4]), CUDA_SUCCESS);
     at = &t[5];
-    assert_int_equal(stream_run(s, work_stamp, &at, sizeof at), CUDA_SUCCESS);
+    assert_int_equal(stream_run(s, work_stamp, &at), CUDA_SUCCESS);
     for (int i = 0; i < 6; i++) assert_int_equal(t[i], i + 1);
 }
 
@@ -124,7 +124,7 @@ static void a_synchronous_copy_in_legacy_waits_for_blocking_streams(void **state
     struct stream *a = new_stream(c, 0);
     int t[2], *at = &t[1];
     assert_int_equal(fake_launch(a, slow_stamp, &t[0]), CUDA_SUCCESS);
-    assert_int_equal(stream_run(legacy(c), work_stamp, &at, sizeof at), CUDA_SUCCESS);
+    assert_int_equal(stream_run(legacy(c), work_stamp, &at), CUDA_SUCCESS);
     assert_int_equal(t[0], 1);
     assert_int_equal(t[1], 2);
 }
@@ -247,7 +247,7 @@ static void failing_host_work_is_sticky_but_a_failing_synchronous_copy_is_not(vo
 {
     (void)state;
     struct stream *a = new_stream(c, 0);
-    assert_int_equal(stream_run(a, failing, NULL, 0), CUDA_ERROR_ILLEGAL_ADDRESS);
+    assert_int_equal(stream_run(a, failing, NULL), CUDA_ERROR_ILLEGAL_ADDRESS);
     assert_int_equal(stream_synchronize(a), CUDA_SUCCESS);
     assert_int_equal(stream_enqueue(a, failing, NULL, 0), CUDA_SUCCESS);
     assert_int_equal(stream_synchronize(a), CUDA_ERROR_ILLEGAL_ADDRESS);

@@ -58,7 +58,7 @@ static void step(struct tally *t)
     case 2: ok(fake_launch(s, count_kernel, NULL)), t->kernels++; break;
     case 3:
     case 4: ok(stream_enqueue(s, count_work, &one, sizeof one)), t->works++; break;
-    case 5: ok(stream_run(s, count_work, &one, sizeof one)), t->works++; break;
+    case 5: ok(stream_run(s, count_work, &one)), t->works++; break;
     case 6: ok(stream_call(s, count_call, NULL, 0)), t->calls++; break;
     case 7: ok(event_record(e, s)); break;
     case 8: ok(stream_wait_event(s, e)); break;
