@@ -18,6 +18,10 @@ bool fake_verbose;
 uint64_t fake_from, fake_to = UINT64_MAX;
 _Atomic uint64_t fake_now = 1;
 
+bool (*fake_refuses)(void);
+void *heap_take(size_t size) { return fake_refuses && fake_refuses() ? NULL : calloc(1, size); }
+void heap_give(void *p) { free(p); }
+
 uint64_t space_managed_base(void) { return 0x670000000000; }
 uint64_t space_managed_end(void) { return space_managed_base() + FAKE_PAGES * PAGE_BYTES; }
 void space_add_owner(const struct space_owner *o) { (void)o; }
@@ -70,6 +74,7 @@ CUresult mmu_serve_outside(mmu_service *service)
 }
 CUresult sticky_set(CUresult e)
 {
+    if (fake_refuses && e != CUDA_ERROR_UNKNOWN) return e;
     fprintf(stderr, "sticky error %d\n", e);
     exit(1);
 }
@@ -199,7 +204,9 @@ void fake_touch(unsigned p, uint64_t va, bool write)
     for (int k = 0; fake_entries[p][fake_page(va)] < (write ? MMU_WRITE : MMU_READ); k++) {
         fake_now += 20000;
         struct mmu_fault f = { .processor = p, .address = va, .write = write, .pending = 1 };
-        if (k == 64 || fake_serve(&f) != MMU_RETRY) {
+        enum mmu_verdict verdict = fake_serve(&f);
+        if (verdict == MMU_FATAL && fake_refuses) return;
+        if (k == 64 || verdict != MMU_RETRY) {
             printf("no end of faults at page %lu\n", fake_page(va));
             exit(1);
         }

@@ -14,6 +14,7 @@ extern _Atomic uint64_t fake_now;   /* ns */
 extern void (*fake_meanwhile)(void); /* what other threads do while one that has to wait sleeps, without the lock */
 extern bool fake_ends_often;         /* whenever it is asked, the device has got something done */
 extern uint32_t fake_progress;
+extern bool (*fake_refuses)(void);  /* whether there is no memory for the next thing; NULL: there always is */
 extern bool fake_verbose;           /* prints what is traced */
 extern uint64_t fake_from, fake_to; /* addresses whose events are counted */
 extern struct fake_counts {
