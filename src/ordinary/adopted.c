@@ -36,39 +36,42 @@ static bool touchable(const struct region *r, bool write)
 
 /* ---- pages that move */
 
-static const struct adopted_client *client; /* NULL: none does; */
-static bool moves;                          /* and whether they can, once that is known */
+static const struct adopted_client *client;
+static bool may_move;       /* as adopted_begin said; */
+static bool watches, moves; /* and what this system can do, once that is known */
 
 /* When the program ends, a leak checker stops all threads and reads the whole heap: nobody could serve its faults. */
-static void move_no_more(void)
+static void watch_no_more(void)
 {
     struct timespec latest;
     clock_gettime(CLOCK_REALTIME, &latest);
     latest.tv_sec++;
     if (pthread_mutex_timedlock(&registrations_lock, &latest)) return; /* this thread's own, perhaps */
-    moves = false;
+    watches = moves = false;
     for (struct registration *g = registration_above(0); g; g = registration_next(g))
         if (g->watched) mmu_ordinary_remove(g->va, g->end - g->va);
     pthread_mutex_unlock(&registrations_lock);
 }
 
-static void find_out_whether_pages_move(void)
+static void find_out_what_can_be_done(void)
 {
     static bool known;
-    if (known || !client) return;
+    if (known) return;
     known = true;
-    moves = mmu_ordinary_init(registrations_backing(), client->gone);
-    if (moves)
-        atexit(move_no_more);
+    watches = mmu_ordinary_init(registrations_backing(), client->gone);
+    moves = watches && may_move;
+    if (watches)
+        atexit(watch_no_more);
     else
         fl_log(FL_LOG_WARN,
-               "ordinary memory does not migrate, devices reach it where it is: that would take a userfaultfd that "
-               "serves system calls, and mremap with MREMAP_DONTUNMAP (Linux 5.14)");
+               "ordinary memory does not migrate, and what the program gives back of it (MADV_DONTNEED) keeps its "
+               "bytes once a kernel has touched it: else it would take a userfaultfd that serves system calls, and "
+               "mremap with MREMAP_DONTUNMAP (Linux 5.14)");
 }
 
 void adopted_leaves(const struct registration *g)
 {
-    client->leaves(g->va, g->end);
+    if (g->moves) client->leaves(g->va, g->end);
     mmu_ordinary_remove(g->va, g->end - g->va);
 }
 
@@ -99,14 +102,15 @@ static CUresult extent(uint64_t va, bool write, struct range bounds, struct regi
         free(list);
         return CUDA_ERROR_INVALID_VALUE;
     }
-    g->watched = moves && movable_page(list, at, va, &low, &high) && region_bounds(va, &g->mapping, &g->mapping_end);
+    g->watched = watches && movable_page(list, at, va, &low, &high) && region_bounds(va, &g->mapping, &g->mapping_end);
+    g->moves = g->watched && moves;
     if (list[at].start > low) low = list[at].start;
     if (list[at].end < high) high = list[at].end;
-    if (!g->watched || one) {
+    if (!g->moves || one) {
         if (bounds.start > low) low = bounds.start;
         if (bounds.end < high) high = bounds.end;
     }
-    if (!g->watched) extent_in_place(va, &low, &high);
+    if (!g->moves) extent_in_place(va, &low, &high);
     g->a.flags = list[at].prot & PROT_WRITE ? 0 : CU_MEMHOSTREGISTER_READ_ONLY;
     free(list);
     for (struct registration *o = registration_above(low); o && o->va < high; o = registration_next(o)) {
@@ -165,7 +169,7 @@ static CUresult adopt_new(uint64_t va, bool write, struct range bounds)
     g->adopted = true;
     g->a.kind = ALLOCATION_REGISTERED;
     CUresult r = registrations_open();
-    if (!r) find_out_whether_pages_move();
+    if (!r) find_out_what_can_be_done();
     if (!r) r = extent(va, write, bounds, g);
     if (!r) r = registration_make_pieces(g);
     if (!r) r = adopted_part(g->va, g->end);
@@ -175,12 +179,12 @@ static CUresult adopt_new(uint64_t va, bool write, struct range bounds)
         return r;
     }
     any = true;
-    if (g->watched && (r = client->comes(g->va, g->end, g->mapping, g->mapping_end))) registration_drop(g);
+    if (g->moves && (r = client->comes(g->va, g->end, g->mapping, g->mapping_end))) registration_drop(g);
     return r;
 }
 
 /* Memory around va that comes and goes is left alone in the end. */
-static CUresult adopt(uint64_t va, bool write, bool missing, struct range bounds, bool *watched)
+static CUresult adopt(uint64_t va, bool write, bool missing, struct range bounds, bool *moving)
 {
     CUresult r = CUDA_ERROR_NOT_READY;
     if (va < LEAST || (va >= PROCESSOR_PRIVATE && va < PROCESSOR_PRIVATE_END)) return CUDA_ERROR_INVALID_VALUE;
@@ -191,23 +195,23 @@ static CUresult adopt(uint64_t va, bool write, bool missing, struct range bounds
     for (int tries = 0; tries < TRIES && r == CUDA_ERROR_NOT_READY; tries++) r = adopt_new(va, write, bounds);
     if (r == CUDA_ERROR_NOT_READY) r = adopt_new(va, write, (struct range){ va, va + PAGE_BYTES });
     g = registration_above(va);
-    *watched = g && g->va <= va && g->watched;
+    *moving = g && g->va <= va && g->moves;
     pthread_mutex_unlock(&registrations_lock);
     return r;
 }
 
-CUresult adopted_add(uint64_t va, bool write, bool missing, bool *watched)
+CUresult adopted_add(uint64_t va, bool write, bool missing, bool *moving)
 {
-    return adopt(va, write, missing, anywhere, watched);
+    return adopt(va, write, missing, anywhere, moving);
 }
 
 /* Not a page more than that: who names a range knows that it stays. */
 CUresult adopted_cover(uint64_t va, uint64_t size)
 {
     CUresult r = CUDA_SUCCESS;
-    bool watched;
+    bool moving;
     struct range all = { page_down(va), page_up(va + size) };
-    for (uint64_t at = all.start; at < all.end && !(r = adopt(at, false, false, all, &watched));) {
+    for (uint64_t at = all.start; at < all.end && !(r = adopt(at, false, false, all, &moving));) {
         pthread_mutex_lock(&registrations_lock);
         const struct registration *g = registration_above(at);
         at = g && g->va <= at ? g->end : at + PAGE_BYTES;
@@ -218,12 +222,10 @@ CUresult adopted_cover(uint64_t va, uint64_t size)
 
 /* ---- what the application has changed */
 
-static void (*on_loss)(uint64_t va, uint64_t end);
-
 void adopted_begin(const struct adopted_client *c, bool pages_move)
 {
-    on_loss = c->lost;
-    if (pages_move) client = c;
+    client = c;
+    may_move = pages_move;
 }
 
 enum state { INTACT, CHANGED, LOST };
@@ -248,7 +250,7 @@ static enum state look_at(const struct registration *g, const struct region *lis
 static void review(struct registration *g, const struct region *list, size_t count)
 {
     enum state s = look_at(g, list, count);
-    if (s == LOST && on_loss) on_loss(g->va, g->end);
+    if (s == LOST) client->lost(g->va, g->end);
     if (s != INTACT) registration_drop(g);
 }
 

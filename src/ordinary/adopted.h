@@ -23,9 +23,9 @@ struct adopted_client {
 /* Before the first of the following. pages_move: they may, where the system can do that. */
 void adopted_begin(const struct adopted_client *c, bool pages_move);
 /* A kernel touches va: devices see the memory around it from now on, or, if it moves, policy decides. missing: there is
- * a mapping, but it has no such page. watched: it moves. CUDA_ERROR_INVALID_VALUE: it may not,
+ * a mapping, but it has no such page. moving: it moves. CUDA_ERROR_INVALID_VALUE: it may not,
  * there is none, or it is not the application's own. */
-CUresult adopted_add(uint64_t va, bool write, bool missing, bool *watched);
+CUresult adopted_add(uint64_t va, bool write, bool missing, bool *moving);
 /* The same for all of a range that kernels may read: none of them faults there any more. */
 CUresult adopted_cover(uint64_t va, uint64_t size);
 /* Before each kernel, by the thread that launches it: what the application has unmapped, moved or protected is forgotten. */

@@ -30,8 +30,8 @@ static CUresult map_piece(struct device *d, const struct registration *g, const 
     bool writes = p->prot & PROT_WRITE && !(g->a.flags & CU_MEMHOSTREGISTER_READ_ONLY);
     CUresult r = processor_map(d->processor, p->va, p->size, registration_backing(p), p->file ? p->offset : p->va,
                                PROT_DEVICE_READ | (writes ? PROT_DEVICE_WRITE : 0) | PROT_DEVICE_KEEP |
-                                   (g->watched ? PROT_DEVICE_WATCHED : 0));
-    if (!r && g->watched) mmu_ordinary_mapped(1 + (unsigned)d->ordinal);
+                                   (g->moves ? PROT_DEVICE_WATCHED : 0));
+    if (!r && g->moves) mmu_ordinary_mapped(1 + (unsigned)d->ordinal);
     return r;
 }
 
@@ -105,7 +105,7 @@ CUresult registration_make_pieces(struct registration *g)
     for (size_t k = 0; k < count && !r; k++) {
         struct region *m = &list[k];
         struct piece *p = &g->pieces[g->count];
-        if (m->start != at || (m->prot & need) != need || registration_special(m) || (!g->watched && !readable(m)))
+        if (m->start != at || (m->prot & need) != need || registration_special(m) || (!g->moves && !readable(m)))
             r = CUDA_ERROR_INVALID_VALUE;
         else if (!strncmp(m->path, "/anon_hugepage", 14))
             r = CUDA_ERROR_NOT_SUPPORTED;
@@ -146,7 +146,7 @@ CUresult registration_insert(struct registration *g)
     RB_INSERT(registrations, &all, g);
     for (size_t k = 0; k < g->count && !r; k++)
         if (!g->pieces[k].file && !g->pieces[k].here)
-            r = (g->watched ? registration_share_thinly : registration_share)(&g->pieces[k]);
+            r = (g->moves ? registration_share_thinly : registration_share)(&g->pieces[k]);
     if (!r && g->watched && !mmu_ordinary_add(g->va, g->end - g->va)) r = CUDA_ERROR_NOT_READY;
     for (int d = 0; d < device_count && !r; d++)
         if (devices[d].processor) r = map_own(&devices[d], g);

@@ -26,7 +26,8 @@ struct registration {
     struct allocation a;
     uint64_t va, end;              /* of its pages */
     bool adopted;                  /* because a kernel touched them: not published, whole pages, overlaps no other */
-    bool watched;                  /* adopted, and its pages move: page tables say who may touch them (processor/mmu.h) */
+    bool watched;                  /* adopted, and what the program gives back of it is seen (mmu_ordinary_add) */
+    bool moves;                    /* watched, and page tables say who may touch its pages (processor/mmu.h) */
     uint64_t mapping, mapping_end; /* then: what it was a part of */
     size_t count;
     struct piece *pieces;

@@ -41,15 +41,15 @@ static void trace_in_place(const struct mmu_fault *f)
 static enum mmu_verdict service(const struct mmu_fault *f)
 {
     CUresult r = CUDA_SUCCESS;
-    bool watched = true;
+    bool moving = true;
     /* what is adopted may be lost before it is looked at */
-    for (unsigned k = 0; k < TRIES && watched; k++) {
+    for (unsigned k = 0; k < TRIES && moving; k++) {
         if (decided(f, &r)) return r ? MMU_FATAL : MMU_RETRY;
         if (f->processor == CPU) return MMU_RETRY; /* the program has it to itself */
         if (f->at_once) return MMU_ELSEWHERE;
-        if (adopted_add(f->address, f->write, f->missing, &watched)) return MMU_FATAL;
+        if (adopted_add(f->address, f->write, f->missing, &moving)) return MMU_FATAL;
     }
-    if (!watched) trace_in_place(f);
+    if (!moving) trace_in_place(f);
     return MMU_RETRY;
 }
 

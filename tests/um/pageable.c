@@ -286,6 +286,27 @@ static void what_a_kernel_touched_can_be_registered(void)
     EXPECT(p[4 * MIB - 1], 1);
 }
 
+/* Without a userfaultfd that sees system calls nobody tells of it. */
+static void what_is_given_back_is_zeros_again(void)
+{
+    const char *rung = getenv("FAULTLINE_UFFD");
+    uint32_t *to = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    char *p = mmap(NULL, 4 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (rung && strcmp(rung, "on")) return;
+    memset(p, 1, 4 * MIB);
+    add((void *)p, 4 * MIB / 4);
+    EXPECT(madvise(p + MIB, 2 * MIB, MADV_DONTNEED), 0);
+    for (size_t at = MIB; at < 3 * MIB; at += 8192) EXPECT(*(volatile uint32_t *)(p + at), 0);
+    launch(peek_kernel, 1, &(char *){ p + MIB + 4096 }, &to);
+    EXPECT(cuCtxSynchronize(), 0);
+    EXPECT(*(volatile uint32_t *)to, 0);
+    *(volatile uint32_t *)(p + 2 * MIB) = 5;
+    EXPECT(poke(p + 2 * MIB + 4, 6), 0);
+    EXPECT(*(volatile uint32_t *)(p + 2 * MIB), 5);
+    EXPECT(*(volatile uint32_t *)(p + 2 * MIB + 4), 6);
+    EXPECT(*(volatile uint32_t *)(p + 3 * MIB), 0x01010101 + 3 * MIB / 4);
+}
+
 static void a_forked_child_has_its_own_copy(void)
 {
     volatile uint32_t *p = malloc(4 * MIB);
@@ -316,6 +337,7 @@ IN_CHILD(what_is_discarded_keeps_its_bytes, 0)
 IN_CHILD(what_is_said_of_memory_lasts_as_long_as_it, 0)
 IN_CHILD(prefetched_memory_is_mapped_before_kernels_come, 0)
 IN_CHILD(what_a_kernel_touched_can_be_registered, 0)
+IN_CHILD(what_is_given_back_is_zeros_again, 0)
 IN_CHILD(a_forked_child_has_its_own_copy, 0)
 
 int main(void)
@@ -333,6 +355,7 @@ int main(void)
         cmocka_unit_test(test_what_is_said_of_memory_lasts_as_long_as_it),
         cmocka_unit_test(test_prefetched_memory_is_mapped_before_kernels_come),
         cmocka_unit_test(test_what_a_kernel_touched_can_be_registered),
+        cmocka_unit_test(test_what_is_given_back_is_zeros_again),
         cmocka_unit_test(test_a_forked_child_has_its_own_copy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
