@@ -1,5 +1,5 @@
 /* What a core dump of the program would have in it: what the host has, and nothing of devices' memory, every page of
- * which would have to be made for it. Linux says so of each mapping in /proc/self/smaps.
+ * which would have to be made for it. Linux says so of each mapping in /proc/self/smaps. A forked child has neither.
  * usage: dumped BYTES   of managed memory that belong into the dump */
 #include "../check.h"
 
@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define MIB ((size_t)1 << 20)
 enum { LARGE = 64, SMALL = 16 };
@@ -44,6 +46,21 @@ static void take_devices_memory(void)
     CHECK(cuMemsetD8(p, 1, LARGE * MIB));
     map(CU_MEM_HANDLE_TYPE_NONE);
     map(CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+}
+
+static bool child_shares_memory(void)
+{
+    int status;
+    pid_t child = fork();
+    if (!child) {
+        char line[512], sharing;
+        FILE *f = fopen("/proc/self/maps", "r");
+        while (f && fgets(line, sizeof line, f))
+            if (sscanf(line, "%*x-%*x %*c%*c%*c%c", &sharing) == 1 && sharing == 's') _exit(1);
+        _exit(!f);
+    }
+    EXPECT(waitpid(child, &status, 0) == child);
+    return status;
 }
 
 /* Bytes of [from, to): shared mappings are dumped whole, of private ones what is there. */
@@ -85,5 +102,6 @@ int main(int argc, char **argv)
     EXPECT(of_managed == strtoul(argv[1], NULL, 0));
     EXPECT(of_pinned == SMALL * MIB);
     EXPECT(all < (2 * SMALL + 32) * MIB);
+    EXPECT(!child_shares_memory());
     return 0;
 }
