@@ -23,7 +23,19 @@ static unsigned reads(const struct trace_statistics *s)
     return all ? (unsigned)(read * 100 / all) : 0;
 }
 
-static bool back_and_forth(const struct trace_statistics *s, char *out, size_t size)
+/* Ordinary memory is never duplicated, and the host's touch brings it back wherever it is preferred. */
+static const char *what_ends_turns(const struct trace_statistics *s, bool ordinary)
+{
+    if (ordinary)
+        return "set the host as its preferred location, where devices then reach it, or separate what each of them "
+               "uses";
+    return reads(s) >= 90
+               ? "nearly all faults were reads; if hardly anything is written afterwards, advise read-mostly "
+                 "(CU_MEM_ADVISE_SET_READ_MOSTLY), otherwise set a preferred location and accessed-by for the others"
+               : "set a preferred location and accessed-by for the others, or separate what each of them writes";
+}
+
+static bool back_and_forth(const struct trace_statistics *s, bool ordinary, char *out, size_t size)
 {
     uint64_t times = s->events[TRACE_THRASHING];
     if (!times && s->returns < MANY_RETURNS) return false;
@@ -33,11 +45,7 @@ static bool back_and_forth(const struct trace_statistics *s, char *out, size_t s
               : snprintf(out, size, "the same pages moved again and again, %llu times, because processors took turns: ",
                          (unsigned long long)s->returns);
     if (n < 0 || (size_t)n >= size) return true;
-    snprintf(out + n, size - (size_t)n, "%s",
-             reads(s) >= 90
-                 ? "nearly all faults were reads; if hardly anything is written afterwards, advise read-mostly "
-                   "(CU_MEM_ADVISE_SET_READ_MOSTLY), otherwise set a preferred location and accessed-by for the others"
-                 : "set a preferred location and accessed-by for the others, or separate what each of them writes");
+    snprintf(out + n, size - (size_t)n, "%s", what_ends_turns(s, ordinary));
     return true;
 }
 
@@ -113,12 +121,12 @@ static bool with_its_neighbours(uint64_t bytes, const struct trace_statistics *s
     return true;
 }
 
-bool advice_give(uint64_t bytes, const struct trace_statistics *s, char *out, size_t size)
+bool advice_give(const struct trace_allocation *a, const struct trace_statistics *s, char *out, size_t size)
 {
-    if (with_its_neighbours(bytes, s, out, size)) return true;
+    if (!a->ordinary && with_its_neighbours(a->bytes, s, out, size)) return true;
     /* pages that return because there was no room for them took no turns */
     bool no_room = !s->events[TRACE_THRASHING] && evicted_bytes(s) >= trace_moved(s, TRACE_TO_HOST) / 2;
     if (no_room && oversubscribed(s, out, size)) return true;
-    return copies_written(s, out, size) || back_and_forth(s, out, size) || oversubscribed(s, out, size) ||
+    return copies_written(s, out, size) || back_and_forth(s, a->ordinary, out, size) || oversubscribed(s, out, size) ||
            page_by_page(s, out, size);
 }

@@ -62,7 +62,7 @@ static void print_allocation(FILE *to, const struct trace_allocation *a, const s
     fprintf(to, "  #%-4llu 0x%012llx %10s", (unsigned long long)a->ordinal, (unsigned long long)a->address,
             bytes_text(a->bytes, text));
     print_numbers(to, s, devices);
-    if (advice_give(a->bytes, s, text, sizeof text)) fprintf(to, "        %s\n", text);
+    if (advice_give(a, s, text, sizeof text)) fprintf(to, "        %s\n", text);
 }
 
 static void print_table(FILE *to, struct trace_region *r, struct line *line, size_t n, bool devices)

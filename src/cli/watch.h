@@ -14,7 +14,7 @@ void summary_print(FILE *to, struct trace_region *r);
 void page_map_print(FILE *to, struct trace_region *r, bool colour);
 
 /* One line of advice on an allocation; false if there is none to give. */
-bool advice_give(uint64_t bytes, const struct trace_statistics *s, char *out, size_t size);
+bool advice_give(const struct trace_allocation *a, const struct trace_statistics *s, char *out, size_t size);
 
 /* The trace file: begin, records as they come, end. */
 void perfetto_begin(FILE *to);

@@ -25,7 +25,7 @@ enum {
     TRACE_KERNELS = 1 << 17,
     TRACE_NAME_BYTES = 1 << 20,
     TRACE_WORDS = sizeof(struct trace_record) / 8,
-    TRACE_VERSION = 2,
+    TRACE_VERSION = 3,
 };
 
 enum trace_direction { TRACE_TO_DEVICE, TRACE_TO_HOST, TRACE_BETWEEN_DEVICES, TRACE_WITHIN_HOST, TRACE_DIRECTIONS };
@@ -52,6 +52,7 @@ struct trace_allocation {
     uint64_t made, freed;          /* times; freed 0: lives */
     uint64_t ordinal;              /* the how manyth managed allocation, from 1; 0: an unused entry */
     uint64_t last_row;             /* of the map, + 1; 0: none yet */
+    bool ordinary;                 /* a mapping of the program's, not managed memory */
 };
 
 /* What a kernel record cannot hold; entry ticket % TRACE_KERNELS, valid while ticket is the record's. */

@@ -23,7 +23,7 @@ struct trace_record {
     uint64_t time, end;            /* CLOCK_REALTIME ns as CUPTI gives; end: of a migration, a kernel, a throttling */
     uint64_t address, bytes;       /* bytes: of a migration, an allocation; pages concerned times 4096. KERNEL: address is its ticket */
     uint8_t kind, cause, access, processor; /* processor: faulting, mapping, destination of a migration */
-    uint8_t source;                /* a migration's source; a remote mapping's holder; a duplicate's origin */
+    uint8_t source;                /* a migration's source; a remote mapping's holder; a duplicate's origin; ALLOC: 1: not managed */
     uint32_t thread;               /* CPU_FAULT: the host thread; GPU_FAULT: 0; THRASHING: bit k: processor k takes part */
     uint32_t count;                /* GPU_FAULT: faults that this record stands for; FATAL_FAULT: enum trace_reason */
     uint64_t

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define MIB (1ul << 20)
@@ -61,6 +62,18 @@ static void reads_in_turns(void)
 {
     char *p = managed(4 * MIB);
     volatile int sum = 0;
+    for (int k = 0; k < 40; k++) {
+        kernel(p, 65536, 0);
+        for (int i = 0; i < 65536; i += 4096) sum += p[i];
+    }
+}
+
+/* Not managed: nothing is duplicated there. */
+static void ordinary_in_turns(void)
+{
+    char *p = mmap(NULL, 4 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    volatile int sum = 0;
+    memset(p, 1, 4 * MIB);
     for (int k = 0; k < 40; k++) {
         kernel(p, 65536, 0);
         for (int i = 0; i < 65536; i += 4096) sum += p[i];
@@ -135,6 +148,7 @@ static const struct {
     { "prefetched", prefetched },
     { "turns", turns },
     { "reads-in-turns", reads_in_turns },
+    { "ordinary-in-turns", ordinary_in_turns },
     { "read-mostly", read_mostly },
     { "written-copies", written_copies },
     { "oversubscribed", oversubscribed },

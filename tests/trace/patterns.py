@@ -14,6 +14,7 @@ EXPECTED = {
     "prefetched": (r"#1 .* 16 MiB +16 MiB +- +\d+ +0 ", r"\n {8}\S", 0),
     "turns": (TURNS + ".*preferred location", None, 0),
     "reads-in-turns": (TURNS + ".*advise read-mostly.*preferred location", None, 0),
+    "ordinary-in-turns": (TURNS + ".*set the host as its preferred location", "read-mostly", 0),
     "read-mostly": (r"#1 .* 4 MiB +4 MiB +- +\d+ +0 +4 MiB", r"\n {8}\S", 0),
     "written-copies": (r"read-mostly, but writes ended 12 MiB of copies.*UNSET_READ_MOSTLY", TURNS, 0),
     "oversubscribed": (r"MiB was evicted from device memory", None, 0),
@@ -24,7 +25,8 @@ EXPECTED = {
 failures = 0
 for name, (want, never, status) in EXPECTED.items():
     r = subprocess.run(
-        [faultline, "run", "--vram", "64M", "--um-summary", "--", program, name],
+        [faultline, "run", "--profile", "h200-hmm" if name.startswith("ordinary") else "h200"]
+        + ["--vram", "64M", "--um-summary", "--", program, name],
         capture_output=True,
         text=True,
         timeout=120,
