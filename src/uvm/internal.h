@@ -172,10 +172,19 @@ void spans_note(uint64_t va, uint64_t start, uint64_t end);
 /* Some of it is mapped no more. */
 void spans_forget(uint64_t start, uint64_t end);
 
-/* --- uvm.c --- */
+/* --- faults.c --- */
+CUresult pins_watch(void); /* begins to end pins whose time is over; once */
+mmu_service fault_service;
 void trace_fatal(unsigned p, uint64_t va, bool write, CUresult why);
 /* The page's block decides on the fault. */
 CUresult fault_locked(const struct mmu_fault *f);
+
+/* --- start.c --- */
+extern bool uvm_ready;            /* under the lock: memory and page tables are there */
+extern struct backing uvm_memory; /* of all managed pages: offset = address - base */
+extern const struct space_owner uvm_owner;
+/* Has begun everything, or does now. What failed is tried again by the next call. */
+CUresult uvm_make_ready(void);
 
 /* --- service.c --- */
 struct request { struct mask pages, writes; };  /* pages that fault at the same time; those written */

@@ -1,0 +1,156 @@
+/* The way from a fault to its service, and the lock under which everything is done. */
+#include "base/log.h"
+#include "base/thread.h"
+#include "context/context.h"
+#include "uvm/internal.h"
+#include "uvm/uvm.h"
+
+#include <time.h>
+
+struct quiet_mutex uvm_lock = QUIET_MUTEX_INITIALIZER;
+_Atomic bool uvm_unsettled;
+
+enum { SLACK = 20000 /* ns, of the end of a pin */ };
+static pthread_cond_t pins = PTHREAD_COND_INITIALIZER;
+
+void uvm_enter(void)
+{
+    quiet_lock(&uvm_lock);
+    trace_begin();
+    if (batch_close_all()) sticky_set(CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+void uvm_leave(void)
+{
+    if (thrashing_pinned_any()) pthread_cond_signal(&pins);
+    quiet_unlock(&uvm_lock);
+}
+
+void uvm_settle(void)
+{
+    if (!atomic_exchange(&uvm_unsettled, false)) return;
+    uvm_enter();
+    for (unsigned p = 1; p < topology.processors; p++)
+        if (lone_rest(p)) sticky_set(CUDA_ERROR_ILLEGAL_ADDRESS);
+    uvm_leave();
+}
+
+void uvm_catch_up(void)
+{
+    quiet_lock(&uvm_lock);
+    quiet_unlock(&uvm_lock);
+}
+
+/* ---- pins that end by themselves */
+
+static void *watch_pins(void *arg)
+{
+    quiet_begin(); /* for ever: no signal is for this thread */
+    quiet_lock(&uvm_lock);
+    for (;;) {
+        uint64_t now = uvm_now(), next = thrashing_unpin(now);
+        if (!next) {
+            pthread_cond_wait(&pins, &uvm_lock.mutex);
+            continue;
+        }
+        struct timespec t;
+        clock_gettime(CLOCK_REALTIME, &t);
+        uint64_t at = (uint64_t)t.tv_nsec + (next - now) + SLACK;
+        t.tv_sec += (time_t)(at / 1000000000u);
+        t.tv_nsec = (long)(at % 1000000000u);
+        pthread_cond_timedwait(&pins, &uvm_lock.mutex, &t);
+    }
+    return arg;
+}
+
+CUresult pins_watch(void)
+{
+    static bool begun;
+    CUresult r = begun ? CUDA_SUCCESS : thread_start(watch_pins, NULL, THREAD_STACK);
+    begun = !r;
+    return r;
+}
+
+/* ---- faults */
+
+/* The host faults by the page, and waits. */
+static CUresult host_fault(const struct mmu_fault *f, struct block *b)
+{
+    struct request q = { { { 0 } }, { { 0 } } };
+    trace_write((struct trace_record){ .kind = TRACE_CPU_FAULT,
+                                       .access = f->write ? TRACE_ACCESS_WRITE : TRACE_ACCESS_READ,
+                                       .address = page_down(f->address),
+                                       .bytes = PAGE_BYTES,
+                                       .thread = (uint32_t)f->thread,
+                                       .batch = trace_wanted(TRACE_LISTEN_RECORDS) ? mmu_where(f) : 0 });
+    mask_set(&q.pages, page_of(f->address));
+    if (f->write) q.writes = q.pages;
+    for (;;) {
+        struct mask throttled = { { 0 } };
+        uint64_t until = 0;
+        CUresult r = service_faults(b, CPU, &q, false, &throttled, &until);
+        if (r || mask_empty(&throttled)) return r;
+        uvm_sleep(until);
+        if (!(b = block_at(f->address, true))) return CUDA_ERROR_ILLEGAL_ADDRESS;
+    }
+}
+
+CUresult fault_locked(const struct mmu_fault *f)
+{
+    struct block *b = block_at(f->address, true);
+    uint64_t va = page_down(f->address);
+    if (!b || (!b->window->ordinary && !addresses_live(b->range->owner, va))) return CUDA_ERROR_ILLEGAL_ADDRESS;
+    if (uvm_exclusive && !exclusive_permits(b->range->owner, f)) return CUDA_ERROR_NOT_PERMITTED;
+    enum prot has = page_prot(b, f->processor, page_of(va));
+    if (has >= (f->write ? PROT_RW : PROT_RO)) /* somebody else's fault brought it, or the entry was lost */
+        return mmu_set(f->processor, va, PAGE_BYTES, has >= PROT_RW ? MMU_WRITE : MMU_READ);
+    if (f->processor == CPU) {
+        bool first = f->missing && b->window->ordinary && !page_holders(b, page_of(va));
+        return first ? ordinary_begun(b, page_of(va)) : host_fault(f, b);
+    }
+    CUresult r = b->window->ordinary ? ordinary_touch(b, page_of(va)) : CUDA_SUCCESS;
+    return r ? r : batch_add(f->processor, va, f->write);
+}
+
+/* Where devices have no concurrent managed access. Once each: a program may expect its SIGSEGV. */
+static void explain_exclusion(const struct mmu_fault *f)
+{
+    unsigned long long at = f->address;
+    if (f->processor == CPU)
+        fl_log_once(FL_LOG_ERROR,
+                    "the host touched managed memory at 0x%llx, which kernels may be using: on this machine it has to "
+                    "wait for them first",
+                    at);
+    else
+        fl_log_once(FL_LOG_ERROR,
+                    "a kernel touched managed memory at 0x%llx that is not attached to its stream or to all "
+                    "(cuStreamAttachMemAsync)",
+                    at);
+}
+
+void trace_fatal(unsigned p, uint64_t va, bool write, CUresult why)
+{
+    enum trace_reason reason = why == CUDA_ERROR_OUT_OF_MEMORY   ? TRACE_REASON_MEMORY
+                               : why == CUDA_ERROR_NOT_PERMITTED ? TRACE_REASON_PERMISSION
+                                                                 : TRACE_REASON_ADDRESS;
+    trace_write((struct trace_record){ .kind = TRACE_FATAL_FAULT,
+                                       .access = write ? TRACE_ACCESS_WRITE : TRACE_ACCESS_READ,
+                                       .processor = (uint8_t)p,
+                                       .address = page_down(va),
+                                       .bytes = PAGE_BYTES,
+                                       .count = reason });
+}
+
+/* A device's fatal fault is told of when its kernel ends by it (context/library.c), as those elsewhere are. */
+enum mmu_verdict fault_service(const struct mmu_fault *f)
+{
+    if (f->processor == CPU)
+        uvm_enter();
+    else
+        quiet_lock(&uvm_lock);
+    CUresult r = fault_locked(f);
+    if (r && f->processor == CPU && !f->doubtful) trace_fatal(CPU, f->address, f->write, r);
+    uvm_leave();
+    if (r == CUDA_ERROR_NOT_PERMITTED) explain_exclusion(f);
+    return r ? MMU_FATAL : MMU_RETRY;
+}
