@@ -9,18 +9,18 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct array *arrays;
 
-/* Under the lock. */
-static struct array *find(CUarray handle)
+/* Where the list has it; the list's end: it has not. Under the lock. */
+static struct array **find(const void *handle)
 {
-    struct array *a = arrays;
-    while (a && a != (struct array *)handle) a = a->next;
-    return a;
+    struct array **at = &arrays;
+    while (*at && *at != handle) at = &(*at)->next;
+    return at;
 }
 
 CUresult array_get(CUarray handle, struct array **out)
 {
     pthread_mutex_lock(&lock);
-    struct array *a = *out = find(handle);
+    struct array *a = *out = *find(handle);
     pthread_mutex_unlock(&lock);
     return a ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
@@ -30,7 +30,7 @@ static size_t element_size(CUarray_format format, unsigned channels)
 {
     static const struct {
         int format;
-        unsigned bytes, channels;
+        unsigned bytes, channels; /* of a channel; how many the format has, 0: as many as are asked for */
     } formats[] = { { CU_AD_FORMAT_UNSIGNED_INT8, 1, 0 },  { CU_AD_FORMAT_UNSIGNED_INT16, 2, 0 },
                     { CU_AD_FORMAT_UNSIGNED_INT32, 4, 0 }, { CU_AD_FORMAT_SIGNED_INT8, 1, 0 },
                     { CU_AD_FORMAT_SIGNED_INT16, 2, 0 },   { CU_AD_FORMAT_SIGNED_INT32, 4, 0 },
@@ -169,13 +169,10 @@ CUresult array_create(struct context *c, const CUDA_ARRAY3D_DESCRIPTOR *d, struc
 }
 
 /* Under the lock: two ends at the same moment are of one array only once. */
-static void destroy(struct array *a)
+static void destroy(struct array **at)
 {
-    for (struct array **at = &arrays; *at; at = &(*at)->next)
-        if (*at == a) {
-            *at = a->next;
-            break;
-        }
+    struct array *a = *at;
+    *at = a->next;
     if (a->memory) space_free(a->memory);
     if (a->tiles && !a->mipmap) sparse_destroy(a->tiles);
     free(a);
@@ -184,7 +181,7 @@ static void destroy(struct array *a)
 void array_destroy_level(struct array *a)
 {
     pthread_mutex_lock(&lock);
-    destroy(a);
+    destroy(find(a));
     pthread_mutex_unlock(&lock);
 }
 
@@ -192,10 +189,11 @@ static void release_context(struct context *c)
 {
     mipmap_release_context(c);
     pthread_mutex_lock(&lock);
-    for (struct array *a = arrays, *next; a; a = next) {
-        next = a->next;
-        if (a->context == c && !a->mipmap) destroy(a);
-    }
+    for (struct array **at = &arrays; *at;)
+        if ((*at)->context == c && !(*at)->mipmap)
+            destroy(at);
+        else
+            at = &(*at)->next;
     pthread_mutex_unlock(&lock);
 }
 
@@ -263,10 +261,11 @@ CUresult CUDAAPI cuArrayDestroy(CUarray hArray)
     CUresult r = context_current(&c);
     if (r || (r = array_get(hArray, &a)) || (r = context_synchronize(c))) return r;
     pthread_mutex_lock(&lock);
-    if (!(a = find(hArray)))
+    struct array **at = find(hArray);
+    if (!*at)
         r = CUDA_ERROR_INVALID_HANDLE;
-    else if (!a->mipmap) /* goes with its mipmapped array (observed on H200: no error) */
-        destroy(a);
+    else if (!(*at)->mipmap) /* goes with its mipmapped array (observed on H200: no error) */
+        destroy(at);
     pthread_mutex_unlock(&lock);
     return r;
 }

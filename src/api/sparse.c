@@ -125,24 +125,29 @@ static void perform(void *arg, CUresult status)
     let_go(l);
 }
 
-/* Which tiles m means, of an array of device d. */
-static CUresult resource(const CUarrayMapInfo *m, const struct device *d, struct map_operation *o)
+/* The tiles of the array that m speaks of, if it is one of device d; *whole: they are mapped all at once. */
+static struct sparse *tiles_of(const CUarrayMapInfo *m, const struct device *d, bool *whole)
 {
-    bool whole;
     struct array *a;
     struct mipmapped *p;
-    if (m->resourceType == CU_RESOURCE_TYPE_ARRAY) {
-        if (array_get(m->resource.array, &a) || !a->tiles || a->mipmap || a->context->device != d)
-            return CUDA_ERROR_INVALID_VALUE;
-        o->tiles = a->tiles;
-        whole = a->desc.Flags & CUDA_ARRAY3D_DEFERRED_MAPPING;
-    } else if (m->resourceType == CU_RESOURCE_TYPE_MIPMAPPED_ARRAY) {
-        if (mipmap_get(m->resource.mipmap, &p) || !p->tiles || p->context->device != d) return CUDA_ERROR_INVALID_VALUE;
-        o->tiles = p->tiles;
-        whole = p->desc.Flags & CUDA_ARRAY3D_DEFERRED_MAPPING;
-    } else {
-        return CUDA_ERROR_INVALID_VALUE;
+    switch (m->resourceType) {
+    case CU_RESOURCE_TYPE_ARRAY:
+        if (array_get(m->resource.array, &a) || a->mipmap || a->context->device != d) return NULL;
+        *whole = a->desc.Flags & CUDA_ARRAY3D_DEFERRED_MAPPING;
+        return a->tiles;
+    case CU_RESOURCE_TYPE_MIPMAPPED_ARRAY:
+        if (mipmap_get(m->resource.mipmap, &p) || p->context->device != d) return NULL;
+        *whole = p->desc.Flags & CUDA_ARRAY3D_DEFERRED_MAPPING;
+        return p->tiles;
+    default: return NULL;
     }
+}
+
+/* Which of its tiles m means. */
+static CUresult find_region(const CUarrayMapInfo *m, const struct device *d, struct map_operation *o)
+{
+    bool whole;
+    if (!(o->tiles = tiles_of(m, d, &whole))) return CUDA_ERROR_INVALID_VALUE;
     if (whole) {
         sparse_whole(o->tiles, &o->region);
         return CUDA_SUCCESS;
@@ -184,7 +189,7 @@ static CUresult check(const CUarrayMapInfo *m, const struct device *d, struct ma
         return CUDA_ERROR_INVALID_VALUE;
     if (m->memOperationType != CU_MEM_OPERATION_TYPE_MAP && m->memOperationType != CU_MEM_OPERATION_TYPE_UNMAP)
         return CUDA_ERROR_INVALID_VALUE;
-    CUresult r = resource(m, d, o);
+    CUresult r = find_region(m, d, o);
     return r || m->memOperationType == CU_MEM_OPERATION_TYPE_UNMAP ? r : pool(m, d, o);
 }
 

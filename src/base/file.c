@@ -3,8 +3,11 @@
 #include "base/log.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
+
+enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
 
 bool file_read(int fd, void *to, size_t size)
 {
@@ -39,4 +42,12 @@ int file_resize(int fd, uint64_t size)
                 (unsigned long long)l.rlim_cur >> 10);
     errno = EFBIG;
     return -1;
+}
+
+bool file_seal(int fd) { return !fcntl(fd, F_ADD_SEALS, SEALS); }
+
+bool file_sealed(int fd)
+{
+    int seals = fcntl(fd, F_GET_SEALS);
+    return seals >= 0 && (seals & SEALS) == SEALS;
 }

@@ -10,15 +10,19 @@
 
 static enum fl_log_level limit(void)
 {
+    static const char *const names[] = { "off", "error", "warn", "info", "debug" };
     static _Atomic int known = -1;
     int level = atomic_load_explicit(&known, memory_order_relaxed);
     if (level >= 0) return (enum fl_log_level)level;
-    static const char *const names[] = { "off", "error", "warn", "info", "debug" };
     const char *asked = getenv("FAULTLINE_LOG");
-    level = FL_LOG_WARN;
     for (int k = 0; asked && k < 5; k++)
         if (!strcmp(asked, names[k])) level = k;
-    atomic_store_explicit(&known, level, memory_order_relaxed);
+    bool wrong = asked && *asked && level < 0;
+    if (level < 0) level = FL_LOG_WARN;
+    /* the first thread alone says what is wrong: by then what it says is shown */
+    int before = atomic_exchange_explicit(&known, level, memory_order_relaxed);
+    if (wrong && before < 0)
+        fl_log(FL_LOG_WARN, "FAULTLINE_LOG=%s: off, error, warn, info or debug is wanted; it is warn now", asked);
     return (enum fl_log_level)level;
 }
 

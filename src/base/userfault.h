@@ -36,11 +36,11 @@ void userfault_wake(int fd, uint64_t va, uint64_t size);
 
 struct userfault_event {
     uint64_t address;
-    uint64_t end; /* not 0: no fault; [address, end) is being given back (MADV_DONTNEED), which its caller
-                                      does not wait any more to go on with */
-    bool write, protected_page;    /* protected_page: there is an entry, but it does not permit writing */
-    bool missing;                  /* there is no memory either */
-    int thread;
+    uint64_t end;        /* not 0: no fault, but [address, end) is given back (MADV_DONTNEED); the caller goes on */
+    bool write;          /* the access that faults writes */
+    bool protected_page; /* there is an entry, but it does not permit writing */
+    bool missing;        /* there is no memory either */
+    int thread;          /* its id */
 };
 /* Takes up to most events; 0 if none waits. */
 unsigned userfault_read(int fd, struct userfault_event *out, unsigned most);

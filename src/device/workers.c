@@ -1,6 +1,7 @@
 /* Workers and grids; see workers.h. What a worker does for a grid is run.c's. */
 #include "device/device.h"
 #include "base/futex.h"
+#include "base/log.h"
 
 #include <sched.h>
 #include <stdio.h>
@@ -22,12 +23,23 @@ static unsigned cgroup_cpus(void)
     return n == 2 && period ? (unsigned)((quota + period - 1) / period) : ~0u;
 }
 
-unsigned workers_wanted(void)
+/* 0 if the user leaves it to us. */
+static unsigned workers_asked(void)
 {
     const char *asked = getenv("FAULTLINE_WORKERS");
+    char *end;
+    if (!asked || !*asked) return 0;
+    long n = strtol(asked, &end, 10);
+    if (!*end && n >= 1) return n > WORKERS_MOST ? WORKERS_MOST : (unsigned)n;
+    fl_log(FL_LOG_WARN, "FAULTLINE_WORKERS=%s: a number of threads is wanted; it is as if it were not set", asked);
+    return 0;
+}
+
+unsigned workers_wanted(void)
+{
     cpu_set_t set;
-    unsigned n = asked ? (unsigned)atoi(asked) : 0;
-    if (n) return n > WORKERS_MOST ? WORKERS_MOST : n;
+    unsigned n = workers_asked();
+    if (n) return n;
     n = sched_getaffinity(0, sizeof set, &set) ? 1 : (unsigned)CPU_COUNT(&set);
     unsigned limit = cgroup_cpus();
     return n > limit ? limit : n ? n : 1;

@@ -104,8 +104,7 @@ CUresult share_new(struct mempool *p)
     space_give(p->device, &any);
     int fd = memfd_create("faultline-pool", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0) return CUDA_ERROR_OUT_OF_MEMORY;
-    if (file_resize(fd, size) || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) ||
-        getrandom(secret, sizeof secret, 0) != sizeof secret) {
+    if (file_resize(fd, size) || !file_seal(fd) || getrandom(secret, sizeof secret, 0) != sizeof secret) {
         close(fd);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -176,9 +175,7 @@ CUresult mempool_export(struct mempool *p, CUmemAllocationHandleType type, int *
 static CUresult check_file(int fd, uint64_t *size)
 {
     struct stat s;
-    int want = F_SEAL_SHRINK | F_SEAL_GROW, seals = fcntl(fd, F_GET_SEALS);
-    if (seals < 0 || (seals & want) != want || fstat(fd, &s) || (uint64_t)s.st_size <= table_size())
-        return CUDA_ERROR_INVALID_VALUE;
+    if (!file_sealed(fd) || fstat(fd, &s) || (uint64_t)s.st_size <= table_size()) return CUDA_ERROR_INVALID_VALUE;
     *size = (uint64_t)s.st_size;
     return CUDA_SUCCESS;
 }

@@ -16,8 +16,11 @@
 static enum mmu_rung lowest_asked(void)
 {
     const char *asked = getenv("FAULTLINE_UFFD");
-    if (asked && !strcmp(asked, "off")) return MMU_SIGNALS;
-    return asked && !strcmp(asked, "user") ? MMU_USERFAULTFD_USER : MMU_USERFAULTFD;
+    if (!asked || !*asked || !strcmp(asked, "on")) return MMU_USERFAULTFD;
+    if (!strcmp(asked, "user")) return MMU_USERFAULTFD_USER;
+    if (!strcmp(asked, "off")) return MMU_SIGNALS;
+    fl_log(FL_LOG_WARN, "FAULTLINE_UFFD=%s: on, user or off is wanted; it is as if it were not set", asked);
+    return MMU_USERFAULTFD;
 }
 
 CUresult host_open(void)

@@ -130,7 +130,8 @@ CUresult multicast_add(CUmemGenericAllocationHandle h, struct device *d)
 static void wait_for_team(const struct multicast *o)
 {
     if (team_complete(o->team)) return;
-    fl_log(FL_LOG_WARN, "waiting until all devices have been added to a multicast object");
+    fl_log(FL_LOG_WARN, "waiting until cuMulticastAddDevice has added all %u devices to a multicast object",
+           o->prop.numDevices);
     while (team_shared(o->team) && !team_complete(o->team)) usleep(1000);
     pthread_mutex_lock(&team_lock);
     while (!team_complete(o->team)) pthread_cond_wait(&team_grew, &team_lock);
@@ -185,7 +186,12 @@ static CUresult bind(struct multicast *o, uint64_t offset, struct vmm_memory *me
         return CUDA_ERROR_INVALID_VALUE;
     struct binding *b = malloc(sizeof *b);
     if (!b) return CUDA_ERROR_OUT_OF_MEMORY;
-    *b = (struct binding){ (unsigned)member, offset, size, memory, memory_offset, 0, -1, NULL };
+    *b = (struct binding){ .member = (unsigned)member,
+                           .offset = offset,
+                           .size = size,
+                           .memory = memory,
+                           .memory_offset = memory_offset,
+                           .place = -1 };
     pthread_rwlock_wrlock(&vmm_lock);
     CUresult r = team_shared(o->team) && !memory->own ? own_move(memory) : CUDA_SUCCESS;
     if (!r) r = multicast_enter(o, b);

@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { BUCKETS = 4096, SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
+enum { BUCKETS = 4096 };
 
 static const char MAGIC[16] = "Faultline memory";
 struct label {
@@ -104,7 +104,7 @@ CUresult own_label(struct vmm_own *o)
     if (o->labelled) return CUDA_SUCCESS;
     memcpy(l.magic, MAGIC, sizeof MAGIC);
     if (getrandom(l.secret, SECRET, 0) != SECRET || pwrite(o->file.fd, &l, sizeof l, (off_t)o->file.size) != sizeof l ||
-        fcntl(o->file.fd, F_ADD_SEALS, SEALS))
+        !file_seal(o->file.fd))
         return CUDA_ERROR_OPERATING_SYSTEM;
     memcpy(o->secret, l.secret, SECRET);
     o->labelled = true;
@@ -168,9 +168,7 @@ bool own_orphans(void) { return __atomic_load_n(&orphans, __ATOMIC_RELAXED) != N
 
 static bool read_label(int fd, struct stat *s, struct label *l)
 {
-    int seals = fcntl(fd, F_GET_SEALS);
-    return seals >= 0 && (seals & SEALS) == SEALS && !fstat(fd, s) && s->st_size > LABEL_PAGE &&
-           (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDWR &&
+    return file_sealed(fd) && !fstat(fd, s) && s->st_size > LABEL_PAGE && (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDWR &&
            pread(fd, l, sizeof *l, s->st_size - LABEL_PAGE) == sizeof *l && !memcmp(l->magic, MAGIC, sizeof MAGIC) &&
            l->size == (uint64_t)s->st_size - LABEL_PAGE && !(l->size % VMM_GRANULARITY);
 }
@@ -193,8 +191,8 @@ static CUresult import_new(int fd, const struct label *l, struct vmm_memory **ou
     struct vmm_memory *m = calloc(1, sizeof *m);
     if (!m) return CUDA_ERROR_OUT_OF_MEMORY;
     *m = (struct vmm_memory){ .prop = l->prop, .size = l->size, .device = d, .references = 1 };
-    m->prop.requestedHandleTypes =
-        CU_MEM_HANDLE_TYPE_NONE; /* what was imported cannot be exported (observed on H200) */
+    /* what was imported cannot be exported (observed on H200) */
+    m->prop.requestedHandleTypes = CU_MEM_HANDLE_TYPE_NONE;
     m->prop.win32HandleMetaData = NULL;
     int copy = descriptor_copy(fd);
     r = copy < 0 ? CUDA_ERROR_OUT_OF_MEMORY : adopt(m, copy, true);

@@ -1,5 +1,6 @@
 /* The team's record, in memory or in a sealed file; see team.h. */
 #include "vmm/team.h"
+#include "base/file.h"
 #include "vmm/descriptor.h"
 #include "vmm/vmm.h"
 
@@ -11,7 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PLACES = 512, SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL, FREE = 0, CLAIMED, READY };
+enum { PLACES = 512 };         /* for bindings */
+enum { FREE, CLAIMED, READY }; /* what a place is; CLAIMED: somebody writes its binding */
 static const char MAGIC[16] = "Faultline team 1";
 
 struct place {
@@ -44,7 +46,7 @@ static CUresult make_file(struct team *t)
 {
     t->fd = descriptor_memory("faultline-multicast", true);
     if (t->fd < 0 || ftruncate(t->fd, sizeof *t->record)) return CUDA_ERROR_OUT_OF_MEMORY;
-    if (fcntl(t->fd, F_ADD_SEALS, SEALS)) return CUDA_ERROR_OPERATING_SYSTEM;
+    if (!file_seal(t->fd)) return CUDA_ERROR_OPERATING_SYSTEM;
     return view(t);
 }
 
@@ -72,8 +74,7 @@ CUresult team_create(const CUmulticastObjectProp *prop, struct team **out)
 static bool good_file(int fd)
 {
     struct stat s;
-    int seals = fcntl(fd, F_GET_SEALS);
-    return seals >= 0 && (seals & SEALS) == SEALS && !fstat(fd, &s) && s.st_size == sizeof(struct record);
+    return file_sealed(fd) && !fstat(fd, &s) && s.st_size == sizeof(struct record);
 }
 
 CUresult team_open(int fd, struct team **out)
