@@ -3,6 +3,7 @@
 #include "base/backing.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/units.h"
 #include "context/context.h"
 #include "ordinary/registration.h"
 #include "ordinary/replace.h"
@@ -16,7 +17,7 @@
 #include <unistd.h>
 
 static const uint64_t ADDRESSES = 1ull << 47 /* all there are */, HUGETLBFS = 0x958458f6;
-enum { GROW = 4096 };
+enum { GROW = 4096, LARGE = 2 << 20 };
 
 struct file {
     struct backing backing; /* without an alias */
@@ -126,10 +127,34 @@ static CUresult share(struct piece *p, bool thinly)
 
 CUresult registration_share(struct piece *p) { return share(p, false); }
 
+static bool all_there(uint64_t va)
+{
+    unsigned char there[LARGE / PAGE_BYTES];
+    if (mincore((void *)va, LARGE, there)) return false;
+    for (size_t k = 0; k < sizeof there; k++)
+        if (!(there[k] & 1)) return false;
+    return true;
+}
+
+/* One large page for [va, va+LARGE), in which entries are found sooner. Made where it can be mapped as such, which the
+ * program's mapping is not to be: then it would lose all of its entries with one. */
+static void enlarge(uint64_t va)
+{
+    char *room = mmap(NULL, 2 * LARGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (room == MAP_FAILED) return;
+    char *at = room + -(uintptr_t)room % LARGE;
+    if (mmap(at, LARGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, pages.backing.fd, (off_t)va) == at)
+        backing_enlarge_pages(at, LARGE);
+    munmap(room, 2 * LARGE);
+}
+
 /* Nobody shows these pages, but they may have bytes of former times. */
 CUresult registration_share_thinly(struct piece *p)
 {
+    uint64_t end = p->va + p->size;
     backing_discard(&pages.backing, p->va, p->size);
+    for (uint64_t at = p->va + -p->va % LARGE; at + LARGE <= end; at += LARGE)
+        if (all_there(at)) enlarge(at);
     return share(p, true);
 }
 
