@@ -1,6 +1,7 @@
 /* Finds the loops of lockstep.h: one block, whose condition comes from values
- * that are the same in all threads, or from an induction and what the loop does
- * not change, and whose accesses are to neighbouring places in neighbouring threads. That such a value really is the same is tested when
+ * that are the same in all threads, whose accesses are to neighbouring places
+ * in neighbouring threads; or blocks without a loop of their own, whose condition
+ * comes from an induction and what the loop does not change, with such an access. That such a value really is the same is tested when
  * the loop is entered, unless it follows from the kernel's parameters. */
 #include "lockstep.h"
 #include "arena.h"
@@ -8,6 +9,7 @@
 enum {
     MOST_CARRIED = 8,
     MOST_INSTRUCTIONS = 200,
+    MOST_BLOCKS = 12,
     MOST_DEPTH = 64,
     MOST_STEPS = 20000,
     MOST_LOOKED_AT = 4000000 /* registers times loops, in one kernel */
@@ -21,6 +23,7 @@ struct search {
     const struct instr **outside; /* by register: the only instruction outside the block that sets it */
     uint8_t *outside_count;
     const struct instr *current;
+    bool own;        /* roles are found as if each thread left by a condition of its own */
     unsigned *steps; /* left for looking where values come from, which may be very many ways */
     bool good;
 };
@@ -60,36 +63,111 @@ static bool vectorises(const struct instr *i)
     }
 }
 
+/* What else a loop may do in which threads leave by conditions of their own: there it is not
+ * vector code that counts, but that memory is gone through in order. */
+static bool runs_in_step(const struct instr *i)
+{
+    switch (i->op) {
+    case OP_ld:
+    case OP_st: return plain_access(i);
+    case OP_atom:
+    case OP_red:
+    case OP_div:
+    case OP_rem:
+    case OP_mul24:
+    case OP_mad24:
+    case OP_sad:
+    case OP_sqrt:
+    case OP_rsqrt:
+    case OP_rcp:
+    case OP_ex2:
+    case OP_lg2:
+    case OP_sin:
+    case OP_cos:
+    case OP_tanh:
+    case OP_bfe:
+    case OP_bfi:
+    case OP_brev:
+    case OP_clz:
+    case OP_popc:
+    case OP_lop3:
+    case OP_prmt:
+    case OP_shf:
+    case OP_set:
+    case OP_slct:
+    case OP_copysign:
+    case OP_testp: return true;
+    default: return vectorises(i);
+    }
+}
+
 /* ---- the loop's shape */
 
-/* The block goes to itself, directly or by way of a block that only jumps. */
-static bool has_shape(const struct kernel *k, uint32_t number, struct lockstep *l)
+static uint32_t target_of(const struct instr *bra) { return label_resolve(bra->ops[0].label)->position; }
+
+/* The block goes to the loop's first, directly or by way of a block that only jumps. */
+static bool ends_loop(const struct kernel *k, const struct block *first, const struct block *b, struct lockstep *l)
 {
     const struct func *f = k->func;
-    const struct cfg *c = &k->cfg;
-    const struct block *b = &c->blocks[number];
     const struct instr *last = &f->code[b->end - 1];
     if (last->op != OP_bra || !last->guard || last->yield || last->ops[0].kind != OPERAND_label) return false;
-    uint32_t target = label_resolve(last->ops[0].label)->position;
-    l->block = number;
     l->end = b->end - 1;
-    if (target == b->start) {
+    if (target_of(last) == first->start) {
         l->taken_goes_round = true;
         l->exit = b->end;
         return true;
     }
     if (b->end >= f->ncode) return false;
     const struct instr *back = &f->code[b->end];
-    l->exit = target;
+    l->exit = target_of(last);
     return back->op == OP_bra && !back->guard && !back->yield && back->ops[0].kind == OPERAND_label &&
-           label_resolve(back->ops[0].label)->position == b->start;
+           target_of(back) == first->start;
+}
+
+/* Block n goes on within blocks up to last, and never back. */
+static bool goes_forward(const struct kernel *k, uint32_t n, uint32_t last)
+{
+    const struct cfg *c = &k->cfg;
+    for (uint32_t s = 0; s < c->blocks[n].nsucc; s++)
+        if (c->blocks[n].succ[s] <= n || c->blocks[n].succ[s] > last) return false;
+    const struct instr *i = &k->func->code[c->blocks[n].end - 1];
+    if (i->op == OP_bra) return !i->yield && i->ops[0].kind == OPERAND_label;
+    return !is_terminator(i);
+}
+
+/* Nobody else enters blocks from first on up to last but by the first. */
+static bool is_entered_once(const struct kernel *k, uint32_t first, uint32_t last)
+{
+    const struct cfg *c = &k->cfg;
+    for (uint32_t n = 0; n < c->nblocks; n++)
+        for (uint32_t s = 0; s < c->blocks[n].nsucc && (n < first || n > last); s++)
+            if (c->blocks[n].succ[s] > first && c->blocks[n].succ[s] <= last) return false;
+    for (uint32_t n = first + 1; n <= last; n++)
+        if (c->blocks[n].cut) return false;
+    return true;
+}
+
+static bool has_shape(const struct kernel *k, uint32_t number, struct lockstep *l)
+{
+    const struct cfg *c = &k->cfg;
+    const struct block *first = &c->blocks[number];
+    l->block = number;
+    for (uint32_t n = number; n < c->nblocks && n - number < MOST_BLOCKS; n++) {
+        l->last = n;
+        if (ends_loop(k, first, &c->blocks[n], l)) break;
+        *l = (struct lockstep){ .block = number };
+    }
+    if (!l->end) return false;
+    for (uint32_t n = number; n < l->last; n++)
+        if (!goes_forward(k, n, l->last)) return false;
+    return l->last == number || is_entered_once(k, number, l->last);
 }
 
 static void count_definition(struct reg *r, void *arg)
 {
     struct search *s = arg;
     uint32_t at = (uint32_t)(s->current - s->k->func->code);
-    if (at >= s->b->start && at < s->b->end) {
+    if (at >= s->b->start && at <= s->l->end) {
         if (s->defined[r->index] < 2) s->defined[r->index]++;
     } else {
         if (s->outside_count[r->index] < 2) s->outside_count[r->index]++;
@@ -194,20 +272,44 @@ static void need_shared(struct search *s, struct reg *r)
 
 /* ---- inductions */
 
+/* What sets r in the loop; NULL: nothing, or only where a condition holds. */
+static const struct instr *set_each_round(const struct search *s, const struct reg *r)
+{
+    const struct cfg *c = &s->k->cfg;
+    for (uint32_t i = s->b->start; i < s->l->end && s->defined[r->index] == 1; i++) {
+        const struct instr *in = &s->k->func->code[i];
+        if (!has_destination(in) || in->ops[0].kind != OPERAND_reg || in->ops[0].reg != r) continue;
+        return in->guard || (c->block_at[i] != s->l->block && c->block_at[i] != s->l->last) ? NULL : in;
+    }
+    return NULL;
+}
+
+/* Whether by is r, perhaps after it was converted to more bits and back. */
+static bool is_same(const struct search *s, const struct reg *by, const struct reg *r)
+{
+    for (unsigned k = 0; k < 3 && by != r; k++) {
+        const struct instr *in = bit(s->b->live_in, by->index) ? NULL : set_each_round(s, by);
+        if (!in || (in->op != OP_mov && in->op != OP_cvt) || in->nops != 2 || in->ops[1].kind != OPERAND_reg ||
+            in->ntypes < 1 || in->types[0] >= T_f16 || in->types[in->ntypes - 1] >= T_f16 || has(in, MOD_sat) ||
+            type_bits(in->types[0]) < type_bits(r->type) || type_bits(in->ops[1].reg->type) < type_bits(r->type))
+            return false;
+        by = in->ops[1].reg;
+    }
+    return by == r;
+}
+
 static void find_induction(struct search *s, struct reg *r)
 {
     struct lockstep *l = s->l;
     if (s->defined[r->index] != 1 || l->role[r->index] == ROLE_SHARED) return;
-    const struct instr *in = NULL;
-    for (uint32_t i = s->b->start; i < l->end && !in; i++)
-        if (has_destination(&s->k->func->code[i]) && s->k->func->code[i].ops[0].reg == r) in = &s->k->func->code[i];
-    if (!in || in->op != OP_add || in->guard || in->nops != 3 || in->ops[0].kind != OPERAND_reg || has(in, MOD_sat) ||
-        !in->ntypes || type_bits(in->types[0]) < 32 || in->types[0] >= T_f16 || type_bits(in->types[0]) > 64 ||
+    const struct instr *in = set_each_round(s, r);
+    if (!in || in->op != OP_add || in->nops != 3 || in->ops[0].kind != OPERAND_reg || has(in, MOD_sat) || !in->ntypes ||
+        type_bits(in->types[0]) < 32 || in->types[0] >= T_f16 || type_bits(in->types[0]) > 64 ||
         type_bits(in->types[0]) != type_bits(r->type) || r->type == T_f32 || r->type == T_f64)
         return;
-    const struct operand *step = in->ops[1].kind == OPERAND_reg && in->ops[1].reg == r   ? &in->ops[2]
-                                 : in->ops[2].kind == OPERAND_reg && in->ops[2].reg == r ? &in->ops[1]
-                                                                                         : NULL;
+    const struct operand *step = in->ops[1].kind == OPERAND_reg && is_same(s, in->ops[1].reg, r)   ? &in->ops[2]
+                                 : in->ops[2].kind == OPERAND_reg && is_same(s, in->ops[2].reg, r) ? &in->ops[1]
+                                                                                                   : NULL;
     if (!step || (step->kind != OPERAND_int && step->kind != OPERAND_reg) || step->reg == r) return;
     if (step->kind == OPERAND_reg) {
         struct reg *by = step->reg;
@@ -300,6 +402,9 @@ static struct slope slope_of_reg(const struct search *s, const struct reg *r, un
     if (s->k->definition[r->index]) return slope_of_instr(s, s->k->definition[r->index], depth + 1);
     if (l->role[r->index] == ROLE_INDUCTION && l->start[r->index])
         return slope_of_instr(s, l->start[r->index], depth + 1);
+    /* what it is before the loop may depend on inductions: good enough to tell what is worth while */
+    if (s->own && s->outside_count[r->index] == 1 && (!s->defined[r->index] || l->role[r->index] == ROLE_INDUCTION))
+        return slope_of_instr(s, s->outside[r->index], depth + 1);
     if (s->defined[r->index] != 1 || bit(s->b->live_in, r->index)) return unknown;
     for (uint32_t i = s->b->start; i < l->end; i++)
         if (has_destination(&s->k->func->code[i]) && s->k->func->code[i].ops[0].reg == r)
@@ -307,18 +412,27 @@ static struct slope slope_of_reg(const struct search *s, const struct reg *r, un
     return unknown;
 }
 
-/* Neighbouring threads access neighbouring places, or all the same one. */
-static bool accesses_vectorise(const struct search *s)
+static int64_t access_bytes(const struct instr *i)
 {
+    unsigned n = has(i, MOD_v8) ? 8 : has(i, MOD_v4) ? 4 : has(i, MOD_v2) ? 2 : 1;
+    return (int64_t)(n * type_bytes(i->types[0]));
+}
+
+/* Neighbouring threads access neighbouring places, or all the same one; of own conditions: there is such an access. */
+static bool accesses_fit(const struct search *s)
+{
+    bool neighbours = false;
     for (uint32_t i = s->b->start; i < s->l->end; i++) {
         const struct instr *in = &s->k->func->code[i];
         if ((in->op != OP_ld && in->op != OP_st) || (in->op == OP_ld && in->space == SPACE_param)) continue;
         const struct operand *o = &in->ops[in->op == OP_ld];
         if (o->kind != OPERAND_address || !in->ntypes || in->space == SPACE_local) return false;
         struct slope slope = o->reg ? slope_of_reg(s, o->reg, 0) : (struct slope){ true, 0 };
-        if (!slope.known || (slope.value && slope.value != (int64_t)type_bytes(in->types[0]))) return false;
+        bool beside = slope.known && slope.value == access_bytes(in);
+        if (!s->own && !beside && (!slope.known || slope.value)) return false;
+        neighbours |= beside;
     }
-    return true;
+    return !s->own || neighbours;
 }
 
 /* ---- */
@@ -328,13 +442,11 @@ static const struct instr *own_condition(const struct search *s)
 {
     const struct func *f = s->k->func;
     const struct reg *holds = f->code[s->l->end].guard;
-    const struct instr *compare = NULL;
+    const struct instr *compare;
     bool stepped = false;
-    for (uint32_t i = s->b->start; i < s->l->end && !compare; i++)
-        if (has_destination(&f->code[i]) && f->code[i].ops[0].kind == OPERAND_reg && f->code[i].ops[0].reg == holds)
-            compare = &f->code[i];
-    if (!compare || s->defined[holds->index] != 1 || compare->op != OP_setp || compare->guard || compare->nops != 3 ||
-        compare->ops[0].second)
+    compare = set_each_round(s, holds);
+    if (!compare || compare->op != OP_setp || compare->nops != 3 || compare->ops[0].second ||
+        s->k->cfg.block_at[compare - f->code] != s->l->last)
         return NULL;
     for (unsigned n = 1; n < 3; n++) {
         const struct operand *o = &compare->ops[n];
@@ -349,7 +461,6 @@ static const struct instr *own_condition(const struct search *s)
     return stepped ? compare : NULL;
 }
 
-/* own: as if each thread left by a condition of its own. */
 static bool find_roles(struct search *s, bool own)
 {
     struct kernel *k = s->k;
@@ -357,10 +468,11 @@ static bool find_roles(struct search *s, bool own)
     const uint64_t *after = l->exit < k->func->ncode ? k->cfg.blocks[k->cfg.block_at[l->exit]].live_in : NULL;
     unsigned carried = 0;
     s->good = true;
+    s->own = own;
     l->role = arena_alloc(k->func->nregs + 1ul);
     l->start = arena_alloc((k->func->nregs + 1ul) * sizeof *l->start);
     l->step = arena_alloc((k->func->nregs + 1ul) * sizeof *l->step);
-    l->in_slice = arena_alloc(s->b->end - s->b->start + 1ul);
+    l->in_slice = arena_alloc(l->end - s->b->start + 1ul);
     if (!own) need_shared(s, k->func->code[l->end].guard);
     for (uint32_t r = 0; r < k->func->nregs && s->good; r++)
         if (bit(s->b->live_in, r)) find_induction(s, k->func->regs[r]);
@@ -376,23 +488,27 @@ static bool find_roles(struct search *s, bool own)
             carried++;
         }
     }
-    return carried <= MOST_CARRIED && accesses_vectorise(s);
+    return carried <= MOST_CARRIED && accesses_fit(s);
 }
 
 static bool examine(struct kernel *k, uint32_t number, struct lockstep *l)
 {
     struct func *f = k->func;
     const struct block *b = &k->cfg.blocks[number];
-    if (b->end - b->start > MOST_INSTRUCTIONS) return false;
-    for (uint32_t i = b->start; i < l->end; i++)
-        if (!vectorises(&f->code[i])) return false;
+    bool vector = l->last == l->block, in_step = true;
+    if (l->end - b->start > MOST_INSTRUCTIONS) return false;
+    for (uint32_t i = b->start; i < l->end && in_step; i++) {
+        vector = vector && vectorises(&f->code[i]);
+        in_step = f->code[i].op == OP_bra || runs_in_step(&f->code[i]);
+    }
+    if (!in_step) return false;
     unsigned steps = MOST_STEPS;
     struct search s = { .k = k, .l = l, .b = b, .steps = &steps };
     s.defined = arena_alloc(f->nregs + 1ul);
     s.outside = arena_alloc((f->nregs + 1ul) * sizeof *s.outside);
     s.outside_count = arena_alloc(f->nregs + 1ul);
     count_definitions(&s);
-    return find_roles(&s, false) || find_roles(&s, true);
+    return (vector && find_roles(&s, false)) || find_roles(&s, true);
 }
 
 static bool ends_thread(const struct instr *i) { return (i->op == OP_ret || i->op == OP_exit) && !i->guard; }

@@ -20,7 +20,7 @@ enum lockstep_role {
 };
 
 struct lockstep {
-    uint32_t block, end;           /* the loop's only block of instructions; its instructions end before end */
+    uint32_t block, last, end;      /* its blocks, from the one to the other; its instructions end before end */
     uint32_t segment, exit_segment; /* the loop's own; where threads go on, 0: nowhere, they end */
     uint32_t exit;                 /* instruction */
     bool taken_goes_round;         /* the branch that ends the block; otherwise it leaves the loop */

@@ -135,11 +135,33 @@ static const char *goes_round(struct emitter *e, const struct lockstep *l)
     return l->taken_goes_round ? holds : emit(e, "xor i1 %s, true", holds);
 }
 
+/* The loop's blocks once, which go forward only. */
 static void round_of_thread(struct walk *w, const struct lockstep *l)
 {
-    struct func *f = w->e->func;
-    for (uint32_t i = w->k->cfg.blocks[l->block].start; i < l->end; i++) plain(w->e, &f->code[i]);
-    for (uint32_t r = 0; r < f->nregs; r++)
+    struct emitter *e = w->e;
+    const struct cfg *c = &w->k->cfg;
+    const char **label = arena_alloc((l->last - l->block + 2ul) * sizeof *label);
+    for (uint32_t n = l->block + 1; n <= l->last; n++) label[n - l->block] = new_label(e, "part");
+    for (uint32_t n = l->block; n <= l->last; n++) {
+        const char *next = label[n - l->block + 1];
+        bool branches = false;
+        if (n > l->block) fprintf(e->body, "%s:\n", label[n - l->block]);
+        for (uint32_t i = c->blocks[n].start; i < c->blocks[n].end && i < l->end; i++) {
+            const struct instr *in = &e->func->code[i];
+            branches = in->op == OP_bra;
+            if (!branches) {
+                plain(e, in);
+                continue;
+            }
+            const char *to = label[c->block_at[label_resolve(in->ops[0].label)->position] - l->block];
+            if (in->guard)
+                emit_void(e, "br i1 %s, label %%%s, label %%%s", guard(e, in), to, next);
+            else
+                emit_void(e, "br label %%%s", to);
+        }
+        if (n < l->last && !branches) emit_void(e, "br label %%%s", next);
+    }
+    for (uint32_t r = 0; r < e->func->nregs; r++)
         if (l->role[r] == ROLE_CARRIED || l->role[r] == ROLE_RESULT) context_move(w, r, true);
 }
 

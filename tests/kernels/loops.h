@@ -225,12 +225,42 @@ LOOP strides_nested(const int *in, int i, int t, int n)
     return s;
 }
 
-#define LOOPS(X) \
-    X(strides) \
-    X(strides_down) \
-    X(own_strides) \
-    X(looks_back) X(strides_nested) X(dot) X(rows_by_columns) X(last_place) X(own_count) X(some_enter) X(nested) \
-        X(odd_steps) X(last_value) X(wide) X(ends_in_the_middle) X(floats) X(chained) X(doubles) X(returns_early) \
-            X(count_in_memory) X(wraps)
+/* what is set depends on what was read, and not every round sets it */
+LOOP strides_with_ifs(const int *in, int i, int t, int n)
+{
+    int s = i, hits = 0, seen = -7, by = n % 9 + 64;
+    ROLLED for (int k = t; k < 700 + 5 * n; k += by)
+    {
+        int v = in[k];
+        if (v % 3 == 0) {
+            s = s * 7 + v;
+            seen = k;
+        } else if (v % 3 == 1) {
+            if (v & 8) s ^= in[v & 1023];
+            hits++;
+        }
+        s += v / 5 + v % 9;
+    }
+    return s + hits * 3 + seen;
+}
+/* long long indices, leaving a part of the round out */
+LOOP strides_wide(const int *in, int i, int t, int n)
+{
+    long long s = i, k = t, by = n + 50;
+    float f = 1;
+    ROLLED for (; k < 900 + n; k += by)
+    {
+        f = f * .5f + (float)(in[k] & 15);
+        if (f > 9) continue;
+        s += in[k] ^ k;
+    }
+    return (int)s + (int)(f * 64) + (int)k;
+}
+
+/* clang-format off */
+#define LOOPS(X) X(dot) X(rows_by_columns) X(last_place) X(own_count) X(some_enter) X(nested) X(odd_steps) X(last_value) \
+    X(wide) X(ends_in_the_middle) X(floats) X(chained) X(doubles) X(returns_early) X(count_in_memory) X(wraps) \
+    X(strides) X(strides_down) X(own_strides) X(looks_back) X(strides_nested) X(strides_with_ifs) X(strides_wide)
+/* clang-format on */
 
 #endif
