@@ -63,6 +63,7 @@ CUresult mmu_init(const struct backing *memory, uint64_t base, mmu_service *serv
     mmu.service = service;
     mmu.alias = map_large(memory);
     mmu.large_most = machine_memory() / 4;
+    mmu.begun_most = machine_memory() / 2;
     mmu.pieces_most = share_of_mappings();
     CUresult r = host_open();
     if (!r && (r = service_start())) host_close();

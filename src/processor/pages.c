@@ -38,6 +38,7 @@ void block_begin(struct block *b, uint64_t va)
     if (!in_window(va)) return;
     char *alias = mmu.alias + (va - mmu.base);
     if (atomic_load(&b->begun) || atomic_exchange(&b->begun, true)) return;
+    atomic_fetch_add(&mmu.begun_bytes, BLOCK_BYTES);
     if (!mmu.alias || atomic_load(&mmu.large_bytes) >= mmu.large_most) return;
     if (madvise(alias, PAGE_BYTES, MADV_POPULATE_WRITE)) return;
     if (!mincore(alias + BLOCK_BYTES - PAGE_BYTES, PAGE_BYTES, &resident) && resident & 1) {
@@ -55,11 +56,19 @@ void block_punched(struct block *b, unsigned first, unsigned end)
     atomic_store(&b->populated, false);
     if (first || end != BLOCK_PAGES) return;
     if (atomic_exchange(&b->large, false)) atomic_fetch_sub(&mmu.large_bytes, BLOCK_BYTES);
-    atomic_store(&b->begun, false);
+    if (atomic_exchange(&b->begun, false)) atomic_fetch_sub(&mmu.begun_bytes, BLOCK_BYTES);
+}
+
+/* What is given to a processor whole may never be touched: where it is more than the machine could have, the system
+ * gives memory to pages that are. */
+static bool comes_by_itself(const struct block *b, uint64_t va)
+{
+    return in_window(va) && !atomic_load(&b->begun) && atomic_load(&mmu.begun_bytes) >= mmu.begun_most;
 }
 
 CUresult block_populate(struct block *b, uint64_t va)
 {
+    if (comes_by_itself(b, va)) return CUDA_SUCCESS;
     block_begin(b, va);
     if (!atomic_load(&b->populated)) {
         CUresult r = populate(va, BLOCK_BYTES);

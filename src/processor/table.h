@@ -73,6 +73,8 @@ struct mmu {
     unsigned pieces_most;          /* mappings of the window that a process may be left with */
     char *alias;                   /* of memory, in large pages where the system has them; NULL: none */
     uint64_t large_most;           /* bytes of blocks that may be made large by their first touch */
+    uint64_t begun_most;           /* bytes of blocks to whose pages memory is given before they are touched */
+    _Atomic uint64_t begun_bytes;  /* of blocks with memory */
     _Atomic uint64_t large_bytes;  /* that are so; more than large_most: this system has no large pages */
     struct table tables[MMU_PROCESSORS];
 };

@@ -138,13 +138,17 @@ void chunk_give(struct window *w, unsigned p)
     if (w->chunk[p]) drop(w->chunk[p]);
 }
 
+/* Some chunks at a time: others' faults, and signals, wait meanwhile. */
 CUresult chunk_reclaim(struct vram *v, uint64_t size)
 {
+    enum { AT_ONCE = 64 };
     CUresult r = CUDA_SUCCESS;
     unsigned p = 1;
     while (&devices[p - 1].vram != v) p++;
-    uvm_enter();
-    while (v->capacity - v->used < size && !r) r = evict_one(p);
-    uvm_leave();
+    while (v->capacity - v->used < size && !r) {
+        uvm_enter();
+        for (int n = 0; n < AT_ONCE && v->capacity - v->used < size && !r; n++) r = evict_one(p);
+        uvm_leave();
+    }
     return r;
 }

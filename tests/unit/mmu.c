@@ -1,10 +1,12 @@
 /* Page tables of managed memory: what faults, and what does not any more. */
 #include "mmu_rig.h"
+#include "processor/table.h"
 
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -242,6 +244,37 @@ static void a_fatal_fault_of_a_device_is_an_illegal_address(void **state)
     assert_int_equal(rig_run(0, (struct rig_job){ RIG_WRITE, rig.base, RIG_PAGE, 4, 1, 0 }, 1, 0, NULL), CUDA_SUCCESS);
 }
 
+static uint64_t bytes_in_memory(void)
+{
+    struct stat s;
+    assert_int_equal(fstat(rig.memory.fd, &s), 0);
+    return (uint64_t)s.st_blocks * 512;
+}
+
+/* Whole blocks that are given to processors have memory at once, unless that is more than the machine could have. */
+static void more_than_the_machine_has_gets_memory_when_it_is_touched(void **state)
+{
+    enum { BLOCKS = 16 };
+    uint64_t size = BLOCKS * RIG_BLOCK, sum, most = mmu.begun_most;
+    (void)state;
+    if (mmu_rung() == MMU_SIGNALS) return;
+    mmu.begun_most = mmu.begun_bytes + size;
+    assert_int_equal(mmu_set(1, rig.base, 2 * size, MMU_WRITE), CUDA_SUCCESS);
+    assert_int_equal(bytes_in_memory(), size);
+    assert_int_equal(rig_run(0, (struct rig_job){ RIG_WRITE, rig.base, RIG_BLOCK, 2 * BLOCKS, 5, 0 }, 1, 0, NULL), 0);
+    assert_in_range(bytes_in_memory(), size, size + BLOCKS * RIG_BLOCK / 8);
+    assert_int_equal(rig_faults(1), 0);
+    /* they go to others like any */
+    rig.exclusive = true;
+    for (uint64_t at = 0; at < 2 * size; at += RIG_BLOCK) {
+        assert_int_equal(*word(at), 5 + at / RIG_BLOCK);
+        assert_int_equal(*word(at + RIG_PAGE), 0);
+    }
+    assert_int_equal(rig_run(1, (struct rig_job){ RIG_READ, rig.base, RIG_BLOCK, 2 * BLOCKS, 0, 0 }, 1, 0, &sum), 0);
+    assert_int_equal(sum, 2 * BLOCKS * 5 + 2 * BLOCKS * (2 * BLOCKS - 1) / 2);
+    mmu.begun_most = most;
+}
+
 #define WITH_DEVICES(test) cmocka_unit_test_setup_teardown(test, with_devices, without)
 
 int main(void)
@@ -262,6 +295,7 @@ int main(void)
         WITH_DEVICES(a_running_device_and_the_host_fight_for_a_page_and_every_addition_counts),
         WITH_DEVICES(faults_while_nobody_waits_for_the_device_are_served),
         WITH_DEVICES(a_fatal_fault_of_a_device_is_an_illegal_address),
+        WITH_DEVICES(more_than_the_machine_has_gets_memory_when_it_is_touched),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
