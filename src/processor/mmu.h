@@ -89,10 +89,11 @@ void mmu_detach(unsigned p);
 /* The service function would permit the host more than before: what it said MMU_FATAL to is in nobody's way from now on. */
 void mmu_permit(void);
 
-/* What p may do with [va, va+size) from now on: page-granular, within one added range. Pages
- * without physical memory get it (zeros) when access is given, or, if that is more than the machine could
- * have, when they are touched. CUDA_ERROR_OUT_OF_MEMORY: blocks before the one that failed may have got theirs. A device without a process has no entries;
- * setting them succeeds and does nothing. Whole blocks of one access in one call are cheapest. */
+/* What p may do with [va, va+size) from now on: page-granular, within one added range. Pages without
+ * physical memory get it (zeros) when access is given, or, if that is more than the machine could have,
+ * when they are touched. CUDA_ERROR_OUT_OF_MEMORY: blocks before the one that failed may have got theirs.
+ * A device without a process has no entries; setting them succeeds and does nothing. Whole blocks of one
+ * access in one call are cheapest. */
 CUresult mmu_set(unsigned p, uint64_t va, uint64_t size, enum mmu_access access);
 /* Device p may do nothing with it: in effect before the next kernel that is launched; one that runs may go on. */
 void mmu_take_late(unsigned p, uint64_t va, uint64_t size);

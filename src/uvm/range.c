@@ -74,8 +74,8 @@ static CUresult split_at(uint64_t va, range_differs *differs, const void *arg)
     if (!r || r->start == va || !differs(r, arg)) return CUDA_SUCCESS;
     struct range *high = heap_take(sizeof *high);
     if (!high) return CUDA_ERROR_OUT_OF_MEMORY;
-    struct block *b = page_of(va) ? block_at(va, false) : NULL;
-    CUresult e = b ? block_split(b, page_of(va)) : CUDA_SUCCESS;
+    struct block *b = block_at(va, false);
+    CUresult e = b && b->region.first < page_of(va) ? block_split(b, page_of(va)) : CUDA_SUCCESS;
     if (e) {
         heap_give(high);
         return e;

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <cmocka.h>
 
 #define GIB (1ull << 30)
@@ -127,6 +128,28 @@ static void discarding_whole_windows_is_discarding_their_halves(void **unused)
     }
 }
 
+/* Ordinary memory has blocks where devices came to it, policy wherever it was advised. */
+static void a_policy_that_begins_where_a_block_does_cuts_nothing_off_it(void **unused)
+{
+    (void)unused;
+    char *room = mmap(NULL, 2 * WINDOW_BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    uint64_t at = ((uint64_t)room / WINDOW_BYTES + 1) * WINDOW_BYTES, page = PAGE_BYTES;
+    uvm_enter();
+    assert_int_equal(ordinary_cover(at, at + 30 * page), CUDA_SUCCESS);
+    assert_int_equal(ordinary_begin(at + 10 * page, at + 20 * page), CUDA_SUCCESS);
+    uvm_leave();
+    assert_int_equal(uvm_advise(at + 10 * page, 5 * page, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, gpu0), CUDA_SUCCESS);
+    const struct block *low = window_at(at, false)->blocks, *high = low->next;
+    assert_true(low->region.first == 10 && low->region.outer == 15 && low->range->policy.preferred == GPU0);
+    assert_true(high->region.first == 15 && high->region.outer == 20 && high->range->policy.preferred == NOBODY);
+    assert_null(high->next);
+    uvm_enter();
+    ordinary_forget(at, at + 30 * page);
+    uvm_leave();
+    assert_null(window_at(at, false));
+    munmap(room, 2 * WINDOW_BYTES);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -135,6 +158,7 @@ int main(void)
         cmocka_unit_test(discarded_memory_is_so_when_it_is_touched),
         cmocka_unit_test(a_policy_for_a_part_of_discarded_memory_changes_nothing_of_that),
         cmocka_unit_test(what_is_allocated_there_next_is_not_discarded),
+        cmocka_unit_test(a_policy_that_begins_where_a_block_does_cuts_nothing_off_it),
         cmocka_unit_test(discarding_whole_windows_is_discarding_their_halves),
     };
     fake_begin(1, 64ul << 20);
