@@ -1,5 +1,5 @@
 /* The control flow of one function: basic blocks, which registers live where,
- * where it suspends, which loops may wait for memory. */
+ * where it suspends. Which loops may wait for memory is spins.h's. */
 #ifndef FL_PTX_CFG_H
 #define FL_PTX_CFG_H
 
@@ -32,13 +32,13 @@ void instr_defs(const struct instr *i, reg_visitor *visit, void *arg);
 /* Whether the first operand is what i writes. */
 bool has_destination(const struct instr *i);
 
-/* What a thread may look at again and again until another has written it. */
-bool is_sync_load(const struct instr *i);
-/* Marks instr.yield on the back edges of loops that may spin; true if there is one. Which functions look is known;
- * others_look: one whose address is taken does. */
-bool mark_spins(struct func *f, bool others_look);
+/* The instruction that a label stands before. */
+uint32_t label_position(const struct label *l);
 void cfg_build(struct cfg *c, struct func *f);
+/* Fills in live_in of all blocks. */
 void cfg_liveness(struct cfg *c);
+/* Sets of registers, a bit each; reg_set is a visitor whose arg is one. */
+void reg_set(struct reg *r, void *set);
 static inline bool bit(const uint64_t *set, uint32_t n) { return set[n / 64] >> (n % 64) & 1; }
 static inline void bit_set(uint64_t *set, uint32_t n) { set[n / 64] |= 1ull << (n % 64); }
 static inline void bit_clear(uint64_t *set, uint32_t n) { set[n / 64] &= ~(1ull << (n % 64)); }

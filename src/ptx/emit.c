@@ -207,81 +207,43 @@ static const char *widen(struct emitter *e, const char *v, unsigned from, unsign
 const char *block_field(struct emitter *e, const char *type, size_t offset)
 {
     const char *p = emit(e, "getelementptr i8, ptr %%b, i64 %zu", offset);
-    return emit(e, "load %s, ptr %s, !invariant.load !0", type, p);
+    return emit(e, "load %s, ptr %s" IR_INVARIANT, type, p);
 }
 
 const char *symbol_address(struct emitter *e, uint32_t index)
 {
     const char *p = emit(e, "getelementptr i8, ptr %%b, i64 %zu", offsetof(struct fl_block, symbols));
-    const char *table = emit(e, "load ptr, ptr %s, !invariant.load !0, !dereferenceable !4, !align !5", p);
-    return emit(e, "load i64, ptr %s, !invariant.load !0", emit(e, "getelementptr i64, ptr %s, i64 %u", table, index));
+    const char *table = emit(e, "load ptr, ptr %s" IR_INVARIANT IR_SYMBOL_TABLE, p);
+    return emit(e, "load i64, ptr %s" IR_INVARIANT, emit(e, "getelementptr i64, ptr %s, i64 %u", table, index));
 }
 
-static const char *lane(struct emitter *e) { return emit(e, "and i32 %s, 31", e->t); }
-
-static const char *lane_mask(struct emitter *e, enum special s)
+/* A special register's value, widened or cut to type. */
+static const char *special_as(struct emitter *e, const struct operand *o, enum ptx_type type)
 {
-    const char *bit = emit(e, "shl i32 1, %s", lane(e)), *below = emit(e, "sub i32 %s, 1", bit);
-    switch (s) {
-    case SR_lanemask_eq: return bit;
-    case SR_lanemask_lt: return below;
-    case SR_lanemask_le: return emit(e, "or i32 %s, %s", below, bit);
-    case SR_lanemask_ge: return emit(e, "xor i32 %s, -1", below);
-    default: return emit(e, "xor i32 %s, -1", emit(e, "or i32 %s, %s", below, bit));
+    unsigned bits = type_bits(type);
+    const char *v = special_value(e, o);
+    if (o->type == T_pred || type == T_pred || bits < 32) {
+        if (o->type == type) return v;
+        if (bits == 16 && o->special != SR_gridid) return emit(e, "trunc i32 %s to i16", v);
+        fail(e->current, "a special register does not fit here");
     }
+    v = widen(e, v, type_bits(o->type), bits, false);
+    return is_float_value(type) ? emit(e, "bitcast %s %s to %s", lltype_bits(bits), v, lltype(type)) : v;
 }
 
-static const char *counter(struct emitter *e, enum special s)
+/* A variable's address in its own space; of some spaces 32 bits hold all of it. */
+static const char *address_value(struct emitter *e, const struct operand *o, unsigned bits)
 {
-    const char *v = s == SR_clock || s == SR_clock_hi || s == SR_clock64 ? emit(e, "call i64 @llvm.readcyclecounter()")
-                                                                         : call_rt(e, "globaltimer", "%s", "");
-    if (s == SR_clock64 || s == SR_globaltimer) return v;
-    if (s == SR_clock_hi || s == SR_globaltimer_hi) v = emit(e, "lshr i64 %s, 32", v);
-    return emit(e, "trunc i64 %s to i32", v);
-}
-
-static const char *special_value(struct emitter *e, const struct operand *o)
-{
-    const char *const tid[] = { e->x, e->y, e->z, "0" };
-    size_t part = o->component * 4ul;
-    switch (o->special) {
-    case SR_tid: return tid[o->component];
-    case SR_ntid: return o->component == 3 ? "1" : block_field(e, "i32", offsetof(struct fl_block, ntid) + part);
-    case SR_ctaid: return o->component == 3 ? "0" : block_field(e, "i32", offsetof(struct fl_block, ctaid) + part);
-    case SR_nctaid: return o->component == 3 ? "1" : block_field(e, "i32", offsetof(struct fl_block, nctaid) + part);
-    case SR_laneid: return lane(e);
-    case SR_warpid: return emit(e, "lshr i32 %s, 5", e->t);
-    case SR_nwarpid: return "64";
-    case SR_smid: return block_field(e, "i32", offsetof(struct fl_block, smid));
-    case SR_nsmid: return block_field(e, "i32", offsetof(struct fl_block, nsmid));
-    case SR_gridid: return block_field(e, "i64", offsetof(struct fl_block, gridid));
-    case SR_total_smem_size: return block_field(e, "i32", offsetof(struct fl_block, total_shared_size));
-    case SR_dynamic_smem_size: return block_field(e, "i32", offsetof(struct fl_block, dynamic_shared_size));
-    case SR_lanemask_eq:
-    case SR_lanemask_le:
-    case SR_lanemask_lt:
-    case SR_lanemask_ge:
-    case SR_lanemask_gt: return lane_mask(e, o->special);
-    case SR_clock:
-    case SR_clock_hi:
-    case SR_clock64:
-    case SR_globaltimer:
-    case SR_globaltimer_lo:
-    case SR_globaltimer_hi: return counter(e, o->special);
-    case SR_workspace_lo:
-        return emit(e, "trunc i64 %s to i32", block_field(e, "i64", offsetof(struct fl_block, grid_workspace)));
-    case SR_workspace_hi:
-        return emit(e, "trunc i64 %s to i32",
-                    emit(e, "lshr i64 %s, 32", block_field(e, "i64", offsetof(struct fl_block, grid_workspace))));
-    case SR_one: return "1";
-    case SR_warp_size: return "32";
-    default: return o->type == T_pred ? "false" : "0";
-    }
+    enum ptx_space s = o->var->space;
+    bool small = s == SPACE_shared || s == SPACE_local || s == SPACE_const || s == SPACE_param;
+    const char *a = variable_address(e, o->var);
+    if (o->offset) a = emit(e, "add i64 %s, %" PRId64, a, o->offset);
+    if (bits != 64 && !(bits == 32 && small)) fail(e->current, "an address needs a 64-bit register");
+    return widen(e, a, 64, bits, false);
 }
 
 const char *value(struct emitter *e, const struct operand *o, enum ptx_type type)
 {
-    unsigned bits = type_bits(type);
     switch (o->kind) {
     case OPERAND_reg: {
         const char *v = convert_bits(e, load_reg(e, o->reg), o->reg->type, type);
@@ -291,29 +253,11 @@ const char *value(struct emitter *e, const struct operand *o, enum ptx_type type
         if (float_class(type)) fail(e->current, "an integer constant where a floating-point value is needed");
         return int_constant(o->bits, type);
     case OPERAND_float: return float_constant(e, o, type);
-    case OPERAND_special: {
-        const char *v = special_value(e, o);
-        if (o->type == T_pred || type == T_pred || bits < 32) {
-            if (o->type == type) return v;
-            if (bits == 16 && o->special != SR_gridid) return emit(e, "trunc i32 %s to i16", v);
-            fail(e->current, "a special register does not fit here");
-        }
-        v = widen(e, v, type_bits(o->type), bits, false);
-        return is_float_value(type) ? emit(e, "bitcast %s %s to %s", lltype_bits(bits), v, lltype(type)) : v;
-    }
-    case OPERAND_var: {
-        const char *a = variable_address(e, o->var);
-        if (o->offset) a = emit(e, "add i64 %s, %" PRId64, a, o->offset);
-        if (bits != 64 && bits != 32) fail(e->current, "an address needs a 64-bit register");
-        if (bits == 32 && o->var->space != SPACE_shared && o->var->space != SPACE_local &&
-            o->var->space != SPACE_const && o->var->space != SPACE_param)
-            fail(e->current, "an address needs a 64-bit register");
-        return widen(e, a, 64, bits, false);
-    }
-    case OPERAND_func: {
-        if (bits != 64) fail(e->current, "an address needs a 64-bit register");
+    case OPERAND_special: return special_as(e, o, type);
+    case OPERAND_var: return address_value(e, o, type_bits(type));
+    case OPERAND_func:
+        if (type_bits(type) != 64) fail(e->current, "an address needs a 64-bit register");
         return symbol_address(e, o->func->index);
-    }
     case OPERAND_sink:
     default: fail(e->current, "an operand of this kind does not belong here");
     }
@@ -371,7 +315,7 @@ const char *call_rt(struct emitter *e, const char *name, const char *args, ...)
     vsnprintf(text, sizeof text, args, list);
     va_end(list);
     const char *table = block_field(e, "ptr", offsetof(struct fl_block, rt));
-    const char *f = emit(e, "load ptr, ptr %s, !invariant.load !0",
+    const char *f = emit(e, "load ptr, ptr %s" IR_INVARIANT,
                          emit(e, "getelementptr i8, ptr %s, i64 %zu", table, rt_entries[k].offset));
     const char *type = types[(unsigned char)rt_entries[k].signature[0]],
                *block = rt_entries[k].block ? *text ? "ptr %b, " : "ptr %b" : "";

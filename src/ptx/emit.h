@@ -17,6 +17,22 @@ enum { SPIN_ROUNDS = 32 };
  * they are needed, that is, outside the loop over threads. */
 #define BLOCK_ATTRIBUTES "align 8 dereferenceable(%zu)"
 
+/* What the IR's metadata and attributes are numbered (translate.c writes them), as they follow an instruction. */
+#define IR_INVARIANT ", !invariant.load !0"             /* reads the same as long as the kernel runs */
+#define IR_RARELY ", !prof !3"                          /* a branch that is hardly ever taken */
+#define IR_INDEPENDENT ", !llvm.access.group !1"        /* an access that threads do in any order */
+#define IR_LOOP ", !llvm.loop !2"                       /* over threads: only such accesses in it */
+#define IR_LOCKSTEP_LOOP ", !llvm.loop !6"              /* the same, one vector of threads a round */
+#define IR_SYMBOL_TABLE ", !dereferenceable !4, !align !5"
+#define IR_STACK_POINTER "metadata !7"
+/* #0 and so on, after a function's parameters. */
+enum ir_attributes {
+    IR_FAST,                       /* vectors as wide as the processor's */
+    IR_PROBE,                      /* as it is written, instruction by instruction */
+    IR_WHOLE,                      /* fast, but not inlined: its stack is checked */
+    IR_STREAMING,                  /* fast; its stores may go past the cache (stream.h) */
+};
+
 struct emitter {
     struct module_ir *module;
     FILE *out;                     /* the whole IR */
@@ -60,6 +76,7 @@ const char *value(struct emitter *e, const struct operand *o, enum ptx_type type
 void result(struct emitter *e, const struct operand *o, enum ptx_type type, const char *v);
 const char *load_reg(struct emitter *e, struct reg *r);
 void store_reg(struct emitter *e, struct reg *r, const char *v);
+const char *special_value(struct emitter *e, const struct operand *o);      /* as its own type (emit_special.c) */
 const char *predicate(struct emitter *e, const struct operand *o);          /* i1, negation applied */
 /* Register bits must be exactly those of type, of a fitting class; PTX's rule for all but ld, st, cvt. */
 void fits(struct emitter *e, const struct operand *o, enum ptx_type type);

@@ -102,7 +102,7 @@ bool emit_call(struct emitter *e, const struct instr *i)
     if (!c.proto || c.proto->kind != OPERAND_proto) fail(i, "a call through a register needs a prototype");
     const char *p = pointers(e, i, &c, c.proto->proto), *target = value(e, c.target, T_b64);
     const char *null = emit(e, "icmp eq i64 %s, 0", target), *bad = new_label(e, "bad"), *good = new_label(e, "good");
-    emit_void(e, "br i1 %s, label %%%s, label %%%s, !prof !3", null, bad, good);
+    emit_void(e, "br i1 %s, label %%%s, label %%%s" IR_RARELY, null, bad, good);
     fprintf(e->body, "%s:\n", bad);
     call_rt(e, "bad_call", "i32 %s, i32 %d, i64 %s", e->t, i->line, target);
     fprintf(e->body, "  unreachable\n%s:\n", good);

@@ -85,7 +85,7 @@ static void check_alignment(struct emitter *e, const struct instr *i, const char
     } else {
         const char *wrong = new_label(e, "wrong"), *right = new_label(e, "right"),
                    *is = emit(e, "icmp ne i64 %s, 0", bad);
-        emit_void(e, "br i1 %s, label %%%s, label %%%s, !prof !3", is, wrong, right);
+        emit_void(e, "br i1 %s, label %%%s, label %%%s" IR_RARELY, is, wrong, right);
         fprintf(e->body, "%s:\n", wrong);
         emit_void(e, "store i32 %u, ptr %s", bytes - 1,
                   emit(e, "getelementptr i8, ptr %%b, i64 %zu", offsetof(struct fl_block, misaligned)));
@@ -179,8 +179,8 @@ static const char *kernel_parameter(struct emitter *e, const struct var *v, int6
 {
     const char *name = arena_printf("%%P%u", e->next++);
     fprintf(e->head,
-            "  %sB = load ptr, ptr %%b, !invariant.load !0\n  %sA = getelementptr i8, ptr %sB, i64 %" PRId64
-            "\n  %s = load %s, ptr %sA, align 1, !invariant.load !0\n",
+            "  %sB = load ptr, ptr %%b" IR_INVARIANT "\n  %sA = getelementptr i8, ptr %sB, i64 %" PRId64
+            "\n  %s = load %s, ptr %sA, align 1" IR_INVARIANT "\n",
             name, name, name, v->offset + offset, name, lltype(type), name);
     return name;
 }

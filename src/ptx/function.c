@@ -99,7 +99,7 @@ static void function_block(struct emitter *e, const struct cfg *c, uint32_t numb
 /* Ends the kernel if the stack, with bytes more on it (an i64 value), is too full. */
 static void check_stack(struct emitter *e, const char *bytes, int line)
 {
-    const char *sp = emit(e, "call i64 @llvm.read_register.i64(metadata !7)"), *over = new_label(e, "over"),
+    const char *sp = emit(e, "call i64 @llvm.read_register.i64(" IR_STACK_POINTER ")"), *over = new_label(e, "over"),
                *good = new_label(e, "good");
     const char *mine = emit(e, "mul i64 %s, %s", emit(e, "zext i32 %s to i64", e->t),
                             block_field(e, "i64", offsetof(struct fl_block, stack_stride)));
@@ -107,7 +107,7 @@ static void check_stack(struct emitter *e, const char *bytes, int line)
     const char *room = emit(e, "sub i64 %s, %s", sp, emit(e, "add i64 %s, %d", least, ROOM));
     const char *full =
         emit(e, "or i1 %s, %s", emit(e, "icmp slt i64 %s, 0", room), emit(e, "icmp ult i64 %s, %s", room, bytes));
-    emit_void(e, "br i1 %s, label %%%s, label %%%s, !prof !3", full, over, good);
+    emit_void(e, "br i1 %s, label %%%s, label %%%s" IR_RARELY, full, over, good);
     fprintf(e->body, "%s:\n", over);
     call_rt(e, "overflow", "i32 %s, i32 %d", e->t, line);
     fprintf(e->body, "  unreachable\n%s:\n", good);
@@ -172,17 +172,12 @@ static void emit_version(struct emitter *e, struct func *f, bool probe, bool who
     const char *list = "";
     for (uint32_t k = 0; k < f->sig.nrets && !f->entry; k++) list = arena_printf("%s, ptr %%Q%u", list, k);
     for (uint32_t k = 0; k < f->sig.nparams && !f->entry; k++) list = arena_printf("%s, ptr %%A%u", list, k);
+    const char *name = whole ? "wf" : probe ? "pf" : "f";
+    enum ir_attributes attributes = whole ? IR_WHOLE : probe ? IR_PROBE : IR_FAST;
     bool keep = f->address_taken && whole == f->whole && (whole || !probe);
     function_end(e, arena_printf("define %s void @%s%u(ptr " BLOCK_ATTRIBUTES
                                  " %%b, i32 %%t, i32 %%x, i32 %%y, i32 %%z%s) #%d%s",
-                                 keep ? "" : "internal",
-                                 whole   ? "wf"
-                                 : probe ? "pf"
-                                         : "f",
-                                 f->number, sizeof(struct fl_block), list,
-                                 whole   ? 2
-                                 : probe ? 1
-                                         : 0,
+                                 keep ? "" : "internal", name, f->number, sizeof(struct fl_block), list, attributes,
                                  subnormals(e)));
     e->probe = e->whole = false;
 }

@@ -5,6 +5,7 @@
 #include "calls.h"
 #include "cfg.h"
 #include "ptxc.h"
+#include "spins.h"
 #include "whole.h"
 
 #include <string.h>

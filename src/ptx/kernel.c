@@ -232,20 +232,19 @@ static void write_block(struct walk *w, uint32_t number)
 static void prologue(struct emitter *e, const struct kernel *k)
 {
     fprintf(e->body,
-            "  %%NXP = getelementptr i8, ptr %%b, i64 %zu\n  %%NX = load i32, ptr %%NXP, !invariant.load !0\n"
-            "  %%NYP = getelementptr i8, ptr %%b, i64 %zu\n  %%NY = load i32, ptr %%NYP, !invariant.load !0\n",
+            "  %%NXP = getelementptr i8, ptr %%b, i64 %zu\n  %%NX = load i32, ptr %%NXP" IR_INVARIANT "\n"
+            "  %%NYP = getelementptr i8, ptr %%b, i64 %zu\n  %%NY = load i32, ptr %%NYP" IR_INVARIANT "\n",
             offsetof(struct fl_block, ntid), offsetof(struct fl_block, ntid) + 4);
     if (k->nsegments > 1) {
-        fprintf(
-            e->body,
-            "  %%STATEP = getelementptr i8, ptr %%b, i64 %zu\n  %%STATE = load ptr, ptr %%STATEP, !invariant.load !0\n",
-            offsetof(struct fl_block, state));
+        fprintf(e->body,
+                "  %%STATEP = getelementptr i8, ptr %%b, i64 %zu\n  %%STATE = load ptr, ptr %%STATEP" IR_INVARIANT "\n",
+                offsetof(struct fl_block, state));
         /* the slots' places follow there, as they are needed */
         fprintf(e->head,
-                "  %%CTXP = getelementptr i8, ptr %%b, i64 %zu\n  %%CTX = load ptr, ptr %%CTXP, !invariant.load !0\n",
+                "  %%CTXP = getelementptr i8, ptr %%b, i64 %zu\n  %%CTX = load ptr, ptr %%CTXP" IR_INVARIANT "\n",
                 offsetof(struct fl_block, context));
         fprintf(e->head,
-                "  %%NTP = getelementptr i8, ptr %%b, i64 %zu\n  %%NT = load i32, ptr %%NTP, !invariant.load !0\n  "
+                "  %%NTP = getelementptr i8, ptr %%b, i64 %zu\n  %%NT = load i32, ptr %%NTP" IR_INVARIANT "\n  "
                 "%%NT64 = zext i32 %%NT to i64\n",
                 offsetof(struct fl_block, nthreads));
     }
@@ -349,7 +348,7 @@ static void emit_segment(struct emitter *e, struct kernel *k, uint32_t number)
     const struct lockstep *l = lockstep_of(k, number);
     function_begin(e, f);
     e->kernel = k;
-    e->group = k->vector && !e->probe ? ", !llvm.access.group !1" : "";
+    e->group = k->vector && !e->probe ? IR_INDEPENDENT : "";
     struct walk w = { e,       k,      arena_alloc(k->cfg.nblocks + 1ul), arena_alloc((k->cfg.nblocks + 1ul) * 4), 0,
                       "NEXT0", number, arena_alloc(k->context + 1ul) };
     prologue(e, k);
@@ -358,15 +357,15 @@ static void emit_segment(struct emitter *e, struct kernel *k, uint32_t number)
     } else {
         threads_begin(e, 0, "entry");
         thread_code(&w, write_segment, &k->segments[number]);
-        threads_end(e, 0, k->vector && !e->probe ? ", !llvm.loop !2" : "");
+        threads_end(e, 0, k->vector && !e->probe ? IR_LOOP : "");
     }
     epilogue(e);
     function_end(e, arena_printf("define void @k%u_%c%u(ptr noalias " BLOCK_ATTRIBUTES
                                  " %%b, i32 %%first, i32 %%count) #%d%s",
                                  k->number, e->probe ? 'p' : 's', number, sizeof(struct fl_block),
-                                 e->probe     ? 1
-                                 : k->streams ? 3
-                                              : 0,
+                                 e->probe     ? IR_PROBE
+                                 : k->streams ? IR_STREAMING
+                                              : IR_FAST,
                                  subnormals(e)));
     e->kernel = NULL;
 }

@@ -299,7 +299,7 @@ static void leave_together_or_not(struct walk *w, const struct lockstep *l, cons
 void lockstep_emit(struct walk *w, const struct lockstep *l)
 {
     struct emitter *e = w->e;
-    const char *metadata = w->k->vector && !e->probe ? ", !llvm.loop !6" : "";
+    const char *metadata = w->k->vector && !e->probe ? IR_LOCKSTEP_LOOP : "";
     set_up_shared(w, l);
     test_agreement(w, l);
     fputs("ROUND:\n", e->body);

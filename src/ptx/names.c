@@ -22,14 +22,14 @@ static unsigned hash(const char *s, size_t n)
 
 void declare(struct scope *s, const char *text, enum name_kind kind, void *object)
 {
-    struct name **slot = &s->names[hash(text, strlen(text)) % 64], *n = arena_alloc(sizeof *n);
+    struct name **slot = &s->names[hash(text, strlen(text)) % NAME_BUCKETS], *n = arena_alloc(sizeof *n);
     *n = (struct name){ text, kind, object, *slot };
     *slot = n;
 }
 
 static struct name *find(struct scope *s, const struct token *t)
 {
-    for (struct name *n = s->names[hash(t->text, t->length) % 64]; n; n = n->next)
+    for (struct name *n = s->names[hash(t->text, t->length) % NAME_BUCKETS]; n; n = n->next)
         if (token_is(t, n->text)) return n;
     return NULL;
 }
@@ -62,7 +62,7 @@ struct reg *reg_new(struct parser *p, const char *name, enum ptx_type type)
 
 void names_forget(struct scope *s)
 {
-    for (int k = 0; k < 64; k++)
+    for (int k = 0; k < NAME_BUCKETS; k++)
         for (struct name **at = &s->names[k]; *at;) {
             const struct name *n = *at;
             if (n->kind == NAME_VAR ? ((struct var *)n->object)->linkage == FL_LINK_STATIC
@@ -99,7 +99,7 @@ void *lookup(struct parser *p, const struct token *t, enum name_kind kind)
 struct scope *scope_push(struct parser *p)
 {
     struct scope *s = arena_alloc(sizeof *s);
-    if (++p->depth > 200) fatal_at(EXIT_UNSUPPORTED, p->token.line, "blocks are nested too deeply");
+    if (++p->depth > NESTING_MOST) fatal_at(EXIT_UNSUPPORTED, p->token.line, "blocks are nested too deeply");
     s->outer = p->scope;
     return p->scope = s;
 }
@@ -108,7 +108,7 @@ struct scope *scope_push(struct parser *p)
 void scope_pop(struct parser *p)
 {
     struct scope *s = p->scope;
-    for (int i = 0; i < 64; i++)
+    for (int i = 0; i < NAME_BUCKETS; i++)
         for (struct name *n = s->names[i]; n; n = n->next) {
             struct label *l = n->object;
             if (n->kind != NAME_LABEL || l->defined) continue;

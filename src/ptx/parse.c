@@ -135,6 +135,7 @@ static uint8_t parse_linkage(struct parser *p)
 
 static void check_target(const struct parser *p, const char *name, unsigned sm)
 {
+    /* "PTX ISA", .target: the version that brings each, times ten */
     static const struct {
         unsigned sm, since;
     } known[] = { { 10, 10 }, { 11, 10 }, { 12, 12 }, { 13, 12 }, { 20, 20 }, { 21, 20 }, { 30, 30 },

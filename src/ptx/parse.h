@@ -8,10 +8,12 @@
 #include "lex.h"
 #include "ptxc.h"
 
+enum { NAME_BUCKETS = 64, NESTING_MOST = 200 /* deeper than any compiler nests; the parser recurses */ };
+
 struct name;                       /* a scope's table entry */
 /* %r<10>: the registers prefix0 .. prefix(count-1) */
 struct reg_range { const char *prefix; uint64_t count; enum ptx_type type; struct reg_range *next; };
-struct scope { struct name *names[64]; struct reg_range *ranges; struct scope *outer; };
+struct scope { struct name *names[NAME_BUCKETS]; struct reg_range *ranges; struct scope *outer; };
 
 struct parser {
     struct lexer lexer;
@@ -20,7 +22,7 @@ struct parser {
     struct func *func;             /* being read, or NULL */
     struct scope *scope;           /* innermost */
     struct scope *global;
-    unsigned depth;
+    unsigned depth;                /* of what is nested, at most NESTING_MOST */
 };
 
 /* names.c */

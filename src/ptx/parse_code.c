@@ -140,49 +140,60 @@ static void instruction(struct parser *p)
         ARENA_PUSH(f->code, f->ncode) = i;
 }
 
-/* name: .callprototype (.param .b32 _) _ (.param .b64 _) ;
- * name: .calltargets f, g;     name: .branchtargets L1, L2; */
+/* (.param .b32 _) _ (.param .b64 _) ; */
+static struct proto *call_prototype(struct parser *p)
+{
+    struct proto *proto = arena_alloc(sizeof *proto);
+    if (token_is(&p->token, "(")) parse_params(p, &proto->rets, &proto->nrets, false);
+    word(p, "'_'");
+    if (token_is(&p->token, "(")) parse_params(p, &proto->params, &proto->nparams, false);
+    if (accept(p, ".noreturn")) proto->noreturn = true;
+    if (accept(p, ".abi_preserve")) constant(p);
+    return proto;
+}
+
+/* f, g ; all are alike. */
+static struct proto *call_targets(struct parser *p)
+{
+    struct proto *proto = arena_alloc(sizeof *proto);
+    do {
+        struct func *f = lookup(p, &p->token, NAME_FUNC);
+        if (!f) syntax_error(p, "a function");
+        f->address_taken = true;
+        *proto = f->sig;
+        next(p);
+    } while (accept(p, ","));
+    return proto;
+}
+
+/* L1, L2 ; */
+static void branch_targets(struct parser *p, struct label *l)
+{
+    if (!l) syntax_error(p, "a new label");
+    l->defined = true;
+    do {
+        struct label *target = p->token.kind == TOKEN_WORD ? label_use(p, &p->token) : NULL;
+        if (!target) syntax_error(p, "a label");
+        ARENA_PUSH(l->targets, l->ntargets) = target;
+        next(p);
+    } while (accept(p, ","));
+}
+
+/* What follows "name:", if it is one of these directives. */
 static bool labelled_directive(struct parser *p, const struct token *name)
 {
-    char *text = arena_text(name->text, name->length);
-    if (accept(p, ".callprototype")) {
-        struct proto *proto = arena_alloc(sizeof *proto);
-        if (token_is(&p->token, "(")) parse_params(p, &proto->rets, &proto->nrets, false);
-        word(p, "'_'");
-        if (token_is(&p->token, "(")) parse_params(p, &proto->params, &proto->nparams, false);
-        if (accept(p, ".noreturn")) proto->noreturn = true;
-        if (accept(p, ".abi_preserve")) constant(p);
-        expect(p, ";");
-        declare(p->scope, text, NAME_PROTO, proto);
-        return true;
-    }
-    if (accept(p, ".calltargets")) {
-        struct proto *proto = arena_alloc(sizeof *proto);
-        do {
-            struct func *f = lookup(p, &p->token, NAME_FUNC);
-            if (!f) syntax_error(p, "a function");
-            f->address_taken = true;
-            *proto = f->sig;
-            next(p);
-        } while (accept(p, ","));
-        expect(p, ";");
-        declare(p->scope, text, NAME_PROTO, proto);
-        return true;
-    }
-    if (accept(p, ".branchtargets")) {
-        struct label *l = label_use(p, name);
-        if (!l) syntax_error(p, "a new label");
-        l->defined = true;
-        do {
-            struct label *target = p->token.kind == TOKEN_WORD ? label_use(p, &p->token) : NULL;
-            if (!target) syntax_error(p, "a label");
-            ARENA_PUSH(l->targets, l->ntargets) = target;
-            next(p);
-        } while (accept(p, ","));
-        expect(p, ";");
-        return true;
-    }
-    return false;
+    struct proto *proto = NULL;
+    if (accept(p, ".callprototype"))
+        proto = call_prototype(p);
+    else if (accept(p, ".calltargets"))
+        proto = call_targets(p);
+    else if (accept(p, ".branchtargets"))
+        branch_targets(p, label_use(p, name));
+    else
+        return false;
+    expect(p, ";");
+    if (proto) declare(p->scope, arena_text(name->text, name->length), NAME_PROTO, proto);
+    return true;
 }
 
 static void statement(struct parser *p)

@@ -129,7 +129,7 @@ static struct operand address(struct parser *p)
 
 static void elements(struct parser *p, struct operand *o, const char *end)
 {
-    if (++p->depth > 200) fatal_at(EXIT_UNSUPPORTED, p->token.line, "operands are nested too deeply");
+    if (++p->depth > NESTING_MOST) fatal_at(EXIT_UNSUPPORTED, p->token.line, "operands are nested too deeply");
     while (!accept(p, end)) {
         struct operand e = parse_operand(p);
         ARENA_PUSH(o->elements, o->count) = e;

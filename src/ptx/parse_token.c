@@ -76,7 +76,7 @@ static uint64_t primary(struct parser *p)
         next(p);
         return v;
     }
-    if (++p->depth > 200) fatal_at(EXIT_UNSUPPORTED, p->token.line, "the expression is nested too deeply");
+    if (++p->depth > NESTING_MOST) fatal_at(EXIT_UNSUPPORTED, p->token.line, "the expression is nested too deeply");
     uint64_t v;
     if (accept(p, "-")) {
         v = -primary(p);

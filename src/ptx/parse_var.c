@@ -72,7 +72,8 @@ static uint64_t initial_value(struct parser *p, struct var *v, uint64_t at, uint
 {
     unsigned bytes = type_bytes(v->type);
     if (accept(p, "{")) {
-        if (++p->depth > 200) fatal_at(EXIT_UNSUPPORTED, p->token.line, "initial values are nested too deeply");
+        if (++p->depth > NESTING_MOST)
+            fatal_at(EXIT_UNSUPPORTED, p->token.line, "initial values are nested too deeply");
         while (!accept(p, "}")) {
             at = initial_value(p, v, at, end);
             if (!accept(p, ",") && !token_is(&p->token, "}")) syntax_error(p, "',' or '}'");

@@ -6,6 +6,7 @@
 #include "kernel.h"
 #include "lockstep.h"
 #include "ptxc.h"
+#include "spins.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -95,24 +95,33 @@ static void analyse_kernels(struct module_ir *m)
     whole_number(m);
 }
 
-static void emit_all(const struct translation *t, struct emitter *e)
+/* What the IR_ names of emit.h stand for, and what of LLVM's own is called. */
+static void emit_preamble(const struct translation *t, FILE *out)
 {
-    struct module_ir *m = t->module;
     fputs(
         "attributes #0 = { nounwind null_pointer_is_valid \"no-builtins\" \"prefer-vector-width\"=\"512\" }\n"
         "attributes #1 = { nounwind null_pointer_is_valid noinline optnone \"no-builtins\" }\n"
         "attributes #2 = { nounwind null_pointer_is_valid noinline \"no-builtins\" \"prefer-vector-width\"=\"512\" }\n"
         "attributes #3 = { nounwind null_pointer_is_valid \"no-builtins\" \"prefer-vector-width\"=\"512\" "
         "\"" STREAMS_ATTRIBUTE "\" }\n"
-        "!0 = !{}\n!1 = distinct !{}\n!2 = distinct !{!2, !{!\"llvm.loop.parallel_accesses\", !1}}\n!3 = "
-        "!{!\"branch_weights\", i32 1, i32 100000}\n!5 = !{i64 8}\n"
+        "!0 = !{}\n"
+        "!1 = distinct !{}\n"
+        "!2 = distinct !{!2, !{!\"llvm.loop.parallel_accesses\", !1}}\n"
+        "!3 = !{!\"branch_weights\", i32 1, i32 100000}\n"
+        "!5 = !{i64 8}\n"
         "!6 = distinct !{!6, !{!\"llvm.loop.parallel_accesses\", !1}, !{!\"llvm.loop.interleave.count\", i32 1}}\n"
         "!7 = !{!\"rsp\"}\n"
-        "declare i64 @llvm.read_register.i64(metadata)\ndeclare ptr @llvm.stacksave()\ndeclare void "
-        "@llvm.stackrestore(ptr)\n"
-        "declare i32 @llvm.umin.i32(i32, i32)\ndeclare i64 @llvm.readcyclecounter()\n",
-        e->out);
-    fprintf(e->out, "!4 = !{i64 %u}\n", (t->nvariables + t->nfunctions) * 8);
+        "declare i64 @llvm.read_register.i64(metadata)\n"
+        "declare ptr @llvm.stacksave()\n"
+        "declare void @llvm.stackrestore(ptr)\n"
+        "declare i32 @llvm.umin.i32(i32, i32)\n"
+        "declare i64 @llvm.readcyclecounter()\n",
+        out);
+    fprintf(out, "!4 = !{i64 %u}\n", (t->nvariables + t->nfunctions) * 8); /* bytes of the symbol table */
+}
+
+static void emit_all(const struct module_ir *m, struct emitter *e)
+{
     for (uint32_t k = 0; k < m->nfuncs; k++) {
         struct func *f = m->funcs[k];
         if (!f->body) continue;
@@ -139,6 +148,7 @@ void translate(const char *text, size_t size, struct translation *t)
                          .out = open_memstream(&t->ir, &t->ir_size),
                          .avoid_fma = !llvm_host_has("fma") };
     if (!e.out) fatal(EXIT_INTERNAL, "out of memory");
-    emit_all(t, &e);
+    emit_preamble(t, e.out);
+    emit_all(t->module, &e);
     fclose(e.out);
 }

@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+enum { PAGE = 4096 };
+
 struct buffer {
     unsigned char *bytes;
     size_t size, room;
@@ -16,7 +18,7 @@ static uint64_t append(struct buffer *b, const void *data, size_t size, size_t a
 {
     size_t at = (b->size + align - 1) & ~(align - 1);
     if (at + size > b->room) {
-        size_t room = (at + size) * 2 + 4096;
+        size_t room = (at + size) * 2 + PAGE;
         unsigned char *bigger = arena_alloc(room);
         if (b->size) memcpy(bigger, b->bytes, b->size);
         b->bytes = bigger;
@@ -27,15 +29,12 @@ static uint64_t append(struct buffer *b, const void *data, size_t size, size_t a
     return at;
 }
 
-struct strings {
-    struct buffer text;
-};
-static uint32_t string(struct strings *s, const char *text)
+static uint32_t string(struct buffer *names, const char *text)
 {
-    return (uint32_t)append(&s->text, text, strlen(text) + 1, 1);
+    return (uint32_t)append(names, text, strlen(text) + 1, 1);
 }
 
-static void add_kernels(struct module_ir *m, struct fl_image *h, struct buffer *out, struct strings *names,
+static void add_kernels(struct module_ir *m, struct fl_image *h, struct buffer *out, struct buffer *names,
                         uint64_t code, uint32_t const_size)
 {
     struct fl_image_kernel *kernels = NULL;
@@ -93,7 +92,7 @@ static struct source_file *find_file(const struct module_ir *m, uint64_t number)
     return found;
 }
 
-static void add_lines(const struct module_ir *m, struct fl_image *h, struct buffer *out, struct strings *names)
+static void add_lines(const struct module_ir *m, struct fl_image *h, struct buffer *out, struct buffer *names)
 {
     struct fl_image_line *lines = arena_alloc((m->nlines + 1ul) * sizeof *lines);
     for (uint32_t k = 0; k < m->nlines; k++) {
@@ -113,7 +112,7 @@ struct image_symbols {
     uint32_t nrelocs;
 };
 
-static void add_variable(struct var *v, struct image_symbols *y, struct buffer *out, struct strings *names)
+static void add_variable(struct var *v, struct image_symbols *y, struct buffer *out, struct buffer *names)
 {
     struct fl_image_symbol *s = &ARENA_PUSH(y->list, y->count);
     s->name = string(names, v->name);
@@ -136,15 +135,13 @@ void image_write(struct module_ir *m, struct var **variables, uint32_t nvariable
         .magic = FL_IMAGE_MAGIC, .abi = FL_ABI_VERSION, .ptx_version = m->version, .target = m->target
     };
     struct buffer out = { 0 };
-    struct strings names = { 0 };
+    struct buffer names = { 0 };
     struct image_symbols y = { 0 };
     uint32_t const_size = 0;
-    append(&out, NULL, 4096, 1);
     string(&names, "");
-    uint64_t at = (code->size + 8191) & ~4095ull; /* the code comes first, right after the header's page */
-    append(&out, NULL, at - 4096, 1);
-    memcpy(out.bytes + 4096, code->bytes, code->size);
-    h.code = 4096;
+    append(&out, NULL, PAGE, 1); /* the header's; the code is first, as what is mapped begins and ends with a page */
+    h.code = append(&out, code->bytes, code->size, PAGE);
+    append(&out, NULL, 0, PAGE);
     h.code_size = code->size;
     for (uint32_t k = 0; k < nvariables; k++) {
         if (variables[k]->space == SPACE_const) const_size += (uint32_t)variables[k]->size;
@@ -163,9 +160,9 @@ void image_write(struct module_ir *m, struct var **variables, uint32_t nvariable
     h.relocs = (uint32_t)append(&out, y.relocs, y.nrelocs * sizeof *y.relocs, 16);
     add_kernels(m, &h, &out, &names, h.code, const_size);
     add_lines(m, &h, &out, &names);
-    h.strings_size = (uint32_t)names.text.size;
-    h.strings = (uint32_t)append(&out, names.text.bytes, names.text.size, 16);
-    append(&out, NULL, 0, 4096);
+    h.strings_size = (uint32_t)names.size;
+    h.strings = (uint32_t)append(&out, names.bytes, names.size, 16);
+    append(&out, NULL, 0, PAGE);
     h.size = out.size;
     memcpy(out.bytes, &h, sizeof h);
     if (fwrite(out.bytes, 1, out.size, file) != out.size || fflush(file))
