@@ -247,11 +247,11 @@ CUresult block_make_resident(struct block *b, unsigned to, const struct mask *pa
     struct mask sources[PROCESSORS];
     uint32_t which;
     if (!at) return CUDA_ERROR_OUT_OF_MEMORY;
+    struct mask need = mask_andnot(pages, &at->resident), there = mask_and(pages, &at->resident);
     if (to != CPU) {
-        CUresult r = chunk_take(b->window, to);
+        CUresult r = chunk_take(b->window, to, mask_count(&need, b->region));
         if (r) return r;
     }
-    struct mask need = mask_andnot(pages, &at->resident), there = mask_and(pages, &at->resident);
     block_collapse(b, to, &there);
     for_each_processor(q, b->mapped) block_unmap(b, q, &need);
     by_source(b, to, &need, sources, &which);
@@ -292,8 +292,8 @@ CUresult block_duplicate(struct block *b, unsigned to, const struct mask *pages,
     uint32_t which;
     CUresult r = CUDA_SUCCESS;
     if (!at) return CUDA_ERROR_OUT_OF_MEMORY;
-    if (to != CPU && (r = chunk_take(b->window, to))) return r;
     struct mask need = mask_andnot(pages, &at->resident), copied = { { 0 } };
+    if (to != CPU && (r = chunk_take(b->window, to, mask_count(&need, b->region)))) return r;
     by_source(b, to, &need, sources, &which);
     for_each_processor(q, b->resident) /* `to` as well: of pages that it has it keeps to reading */
     {

@@ -1,6 +1,7 @@
-/* Device memory that managed pages take, by chunks of 2 MiB. When a device is
- * full the chunk that is unused, then discarded, then least recently the
- * destination of a service leaves: its pages move to the host.
+/* Device memory that managed pages take, by chunks of 2 MiB; that ordinary pages
+ * take, by the page. When a device is full the chunk that is unused, then
+ * discarded, then least recently the destination of a service leaves: its pages
+ * move to the host.
  *
  * Threads that on a GPU go over the same memory side by side come one after the
  * other here, and each would fetch all of it again. So what one kernel has
@@ -26,16 +27,25 @@ static void move(struct chunk *c, enum chunk_list list)
     TAILQ_INSERT_TAIL(&lists[c->processor][list], c, link);
 }
 
+static void uncharge(struct chunk *c, uint64_t bytes)
+{
+    c->bytes -= bytes;
+    if (!uvm_exclusive) vram_uncharge(&devices[c->processor - 1].vram, bytes);
+}
+
 void chunk_update(struct window *w, unsigned p, bool used)
 {
     struct chunk *c = w->chunk[p];
     bool resident = false, kept = false;
+    uint64_t bytes = 0;
     if (!c) return;
     for (struct block *b = w->blocks; b; b = b->next) {
         if (!(b->resident & bit(p))) continue;
         resident = true;
+        bytes += (uint64_t)mask_count(&b->place[p]->resident, b->region) * PAGE_BYTES;
         kept |= !mask_subset(&b->place[p]->resident, &b->discarded);
     }
+    if (w->ordinary && bytes < c->bytes) uncharge(c, c->bytes - bytes);
     enum chunk_list list = !resident ? CHUNK_UNUSED : kept ? CHUNK_USED : CHUNK_DISCARDED;
     /* being a destination refreshes whole windows only */
     if (list != c->list || (used && !w->ordinary && list == CHUNK_USED && w->blocks && !w->blocks->next)) move(c, list);
@@ -84,10 +94,12 @@ static CUresult evict_block(struct block *b, unsigned p)
     return CUDA_SUCCESS;
 }
 
-static struct chunk *victim(unsigned p)
+static struct chunk *victim(unsigned p, const struct chunk *except)
 {
+    struct chunk *c;
     for (int k = 0; k < CHUNK_LISTS; k++)
-        if (!TAILQ_EMPTY(&lists[p][k])) return TAILQ_FIRST(&lists[p][k]);
+        for (c = TAILQ_FIRST(&lists[p][k]); c; c = TAILQ_NEXT(c, link))
+            if (c != except) return c;
     return NULL;
 }
 
@@ -95,14 +107,14 @@ static void drop(struct chunk *c)
 {
     TAILQ_REMOVE(&lists[c->processor][c->list], c, link);
     c->window->chunk[c->processor] = NULL;
-    if (!uvm_exclusive) vram_uncharge(&devices[c->processor - 1].vram, VRAM_CHUNK);
+    uncharge(c, c->bytes);
     heap_give(c);
 }
 
 /* One chunk of the device goes; CUDA_ERROR_OUT_OF_MEMORY if none can. */
-static CUresult evict_one(unsigned p)
+static CUresult evict_one(unsigned p, const struct chunk *except)
 {
-    struct chunk *c = victim(p);
+    struct chunk *c = victim(p, except);
     if (!c) return CUDA_ERROR_OUT_OF_MEMORY;
     for (struct block *b = c->window->blocks; b; b = b->next) {
         CUresult r = evict_block(b, p);
@@ -112,21 +124,32 @@ static CUresult evict_one(unsigned p)
     return CUDA_SUCCESS;
 }
 
-CUresult chunk_take(struct window *w, unsigned p)
+static CUresult charge(struct chunk *c, uint64_t bytes)
 {
-    if (w->chunk[p]) return CUDA_SUCCESS;
+    unsigned p = c->processor;
+    /* where host and kernels take turns its allocation has taken it */
+    while (!uvm_exclusive && vram_charge(&devices[p - 1].vram, bytes)) {
+        if (!evict_one(p, c)) continue;
+        fl_log_once(FL_LOG_ERROR,
+                    "device %u is full of memory that cannot be evicted: managed memory cannot come to it", p - 1);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    c->bytes += bytes;
+    return CUDA_SUCCESS;
+}
+
+CUresult chunk_take(struct window *w, unsigned p, unsigned pages)
+{
+    uint64_t bytes = w->ordinary ? (uint64_t)pages * PAGE_BYTES : VRAM_CHUNK;
+    if (w->chunk[p]) return w->ordinary ? charge(w->chunk[p], bytes) : CUDA_SUCCESS;
     struct chunk *c = heap_take(sizeof *c);
     if (!c) return CUDA_ERROR_OUT_OF_MEMORY;
-    /* where host and kernels take turns its allocation has taken it */
-    while (!uvm_exclusive && vram_charge(&devices[p - 1].vram, VRAM_CHUNK)) {
-        if (evict_one(p)) {
-            fl_log_once(FL_LOG_ERROR,
-                        "device %u is full of memory that cannot be evicted: managed memory cannot come to it", p - 1);
-            heap_give(c);
-            return CUDA_ERROR_OUT_OF_MEMORY;
-        }
-    }
     *c = (struct chunk){ .window = w, .processor = p, .list = CHUNK_UNUSED };
+    CUresult r = charge(c, bytes);
+    if (r) {
+        heap_give(c);
+        return r;
+    }
     w->chunk[p] = c;
     note_taken(w, p);
     TAILQ_INSERT_TAIL(&lists[p][CHUNK_UNUSED], c, link);
@@ -147,7 +170,7 @@ CUresult chunk_reclaim(struct vram *v, uint64_t size)
     while (&devices[p - 1].vram != v) p++;
     while (v->capacity - v->used < size && !r) {
         uvm_enter();
-        for (int n = 0; n < AT_ONCE && v->capacity - v->used < size && !r; n++) r = evict_one(p);
+        for (int n = 0; n < AT_ONCE && v->capacity - v->used < size && !r; n++) r = evict_one(p, NULL);
         uvm_leave();
     }
     return r;

@@ -244,8 +244,8 @@ void uvm_enter(void);
 void uvm_leave(void);
 
 /* --- evict.c --- */
-/* The window has a chunk on p; may evict, so blocks may change. */
-CUresult chunk_take(struct window *w, unsigned p);
+/* The window has a chunk on p, to which `pages` are about to come; may evict, so blocks of other windows may change. */
+CUresult chunk_take(struct window *w, unsigned p, unsigned pages);
 void chunk_give(struct window *w, unsigned p);
 /* Residency on p has changed; used: it was the destination of a service. */
 void chunk_update(struct window *w, unsigned p, bool used);

@@ -14,7 +14,7 @@
  *
  * A fault is decided by policy.c (where should the page be?), prefetch.c (what
  * else?) and thrashing.c (or should it stay?), all of which read and change
- * nothing; block.c makes it so. A device's memory is taken by *chunks* of 2 MiB,
+ * nothing; block.c makes it so. A device's memory is taken by *chunks* of up to 2 MiB,
  * one a window; evict.c takes one back when the device is full.
  *
  * Memory of the program that is not managed, where devices reach it, is cut in
@@ -96,6 +96,7 @@ struct chunk {
     struct window *window;
     unsigned processor;
     enum chunk_list list;
+    uint64_t bytes; /* of the device's memory that it counts for: of ordinary memory those of its pages alone */
     TAILQ_ENTRY(chunk) link;
 };
 struct window {

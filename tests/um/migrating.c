@@ -107,7 +107,25 @@ static void what_is_freed_is_given_back_to_the_device(void)
     char *q = memory(PAGE, true);
     EXPECT(write_word(q, 1), 0);
     EXPECT(cuMemGetInfo(&free, &total), 0);
-    EXPECT(before - free, WINDOW);
+    EXPECT(before - free, PAGE);
+}
+
+static void a_device_has_room_for_as_many_pages_as_its_memory_is(void)
+{
+    enum { WINDOWS = 60 };
+    char *p[WINDOWS];
+    size_t before, free, total;
+    EXPECT(cuMemGetInfo(&before, &total), 0);
+    for (int k = 0; k < WINDOWS; k++) {
+        p[k] = memory(WINDOW, true);
+        EXPECT(write_word(p[k], 7), 0);
+    }
+    EXPECT(cuMemGetInfo(&free, &total), 0);
+    EXPECT(before - free, WINDOWS * 16 * PAGE);
+    EXPECT(counted().bytes_evicted, 0);
+    for (int k = 0; k < WINDOWS; k++) EXPECT(look(p[k] + PAGE), 0x01010101);
+    EXPECT(cuMemGetInfo(&free, &total), 0);
+    EXPECT(free, before);
 }
 
 static void a_mapping_that_devices_use_is_told_of_as_an_allocation(void)
@@ -238,6 +256,7 @@ static void shared_memory_stays_where_it_is(void)
     X(another_device_takes_the_page) \
     X(a_device_that_is_full_evicts) \
     X(what_is_freed_is_given_back_to_the_device) \
+    X(a_device_has_room_for_as_many_pages_as_its_memory_is) \
     X(a_mapping_that_devices_use_is_told_of_as_an_allocation) \
     X(preferred_on_the_host_it_is_mapped_remotely) \
     X(preferred_on_a_device_the_hosts_touch_pulls_it_all_the_same) \
