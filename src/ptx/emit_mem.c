@@ -185,14 +185,21 @@ static const char *kernel_parameter(struct emitter *e, const struct var *v, int6
     return name;
 }
 
+/* How many elements a load or store has; o is what it loads to, or stores. */
+static unsigned elements_of(const struct instr *i, const struct operand *o, enum ptx_type type)
+{
+    unsigned n = vector_length(i);
+    if (type == T_pred) fail(i, "predicates are not kept in memory");
+    if ((o->kind == OPERAND_vector) != (n > 1) || (n > 1 && o->count != n)) fail(i, "the vector's length does not fit");
+    return n;
+}
+
 static void emit_load(struct emitter *e, const struct instr *i)
 {
     need_operands(i, 2, 3);
     enum ptx_type type = need_type(i, 0);
-    unsigned n = vector_length(i), bytes = type_bytes(type);
-    if (type == T_pred) fail(i, "predicates are not kept in memory");
     const struct operand *d = &i->ops[0];
-    if ((d->kind == OPERAND_vector) != (n > 1) || (n > 1 && d->count != n)) fail(i, "the vector's length does not fit");
+    unsigned n = elements_of(i, d, type), bytes = type_bytes(type);
     const char *group, *p = address_of(e, i, &i->ops[1], i->space, bytes * n, &group), *order = ordering(i, false);
     const char *loaded[8];
     if (n == 1 && i->ops[1].var && i->ops[1].var->is_argument && e->func->entry && !i->ops[1].reg) {
@@ -203,7 +210,7 @@ static void emit_load(struct emitter *e, const struct instr *i)
         const char *q = k ? emit(e, "getelementptr i8, ptr %s, i64 %u", p, k * bytes) : p;
         if (order && atomic_width(bytes))
             loaded[k] =
-                emit(e, "load atomic volatile %s, ptr %s %s, align %u%s", lltype_bits(bytes * 8), q, order, bytes, "");
+                emit(e, "load atomic volatile %s, ptr %s %s, align %u", lltype_bits(bytes * 8), q, order, bytes);
         else
             loaded[k] = emit(e, "load %s, ptr %s, align %u%s", lltype(type), q, bytes > 8 ? 8 : bytes, group);
         if (order && atomic_width(bytes) && is_float_value(type))
@@ -216,10 +223,8 @@ static void emit_store(struct emitter *e, const struct instr *i)
 {
     need_operands(i, 2, 3);
     enum ptx_type type = need_type(i, 0);
-    unsigned n = vector_length(i), bytes = type_bytes(type);
-    if (type == T_pred) fail(i, "predicates are not kept in memory");
     const struct operand *s = &i->ops[1];
-    if ((s->kind == OPERAND_vector) != (n > 1) || (n > 1 && s->count != n)) fail(i, "the vector's length does not fit");
+    unsigned n = elements_of(i, s, type), bytes = type_bytes(type);
     const char *v[8], *group;
     for (unsigned k = 0; k < n; k++) v[k] = value(e, n > 1 ? &s->elements[k] : s, type);
     const char *p = address_of(e, i, &i->ops[0], i->space, bytes * n, &group), *order = ordering(i, true);

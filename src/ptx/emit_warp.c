@@ -2,16 +2,10 @@
  * suspends, and what the thread finds when it resumes. See abi.h. */
 #include "emit.h"
 #include "kernel.h"
-#include "ptxc.h"
 
 static const struct operand no_operand;
 
 static bool constant_operand(const struct instr *i, unsigned n) { return i->nops > n && i->ops[n].kind == OPERAND_int; }
-
-static void invalid(const struct instr *i, const char *what)
-{
-    fatal_at(EXIT_INVALID_PTX, i->line, "instruction '%s': %s", i->text, what);
-}
 
 static void describe_barrier(const struct instr *i, struct fl_image_segment *s)
 {
@@ -25,9 +19,9 @@ static void describe_barrier(const struct instr *i, struct fl_image_segment *s)
     s->op = FL_BAR_SYNC;
     if (has(i, MOD_arrive)) s->op = FL_BAR_ARRIVE;
     if (has(i, MOD_red)) s->op = has(i, MOD_popc) ? FL_BAR_RED_POPC : has(i, MOD_and) ? FL_BAR_RED_AND : FL_BAR_RED_OR;
-    if (i->nops <= first) invalid(i, "the barrier's number is missing");
+    if (i->nops <= first) fail(i, "the barrier's number is missing");
     if (constant_operand(i, first)) {
-        if (i->ops[first].bits > 15) invalid(i, "barriers have the numbers 0 to 15");
+        if (i->ops[first].bits > 15) fail(i, "barriers have the numbers 0 to 15");
         s->flags |= FL_SEG_IMM0;
         s->imm0 = (uint32_t)i->ops[first].bits;
     }
@@ -35,9 +29,9 @@ static void describe_barrier(const struct instr *i, struct fl_image_segment *s)
     if (!counted || constant_operand(i, first + 1)) {
         s->flags |= FL_SEG_IMM1;
         s->imm1 = counted ? (uint32_t)i->ops[first + 1].bits : 0;
-        if (s->imm1 % 32) invalid(i, "a barrier's thread count is a multiple of 32");
+        if (s->imm1 % 32) fail(i, "a barrier's thread count is a multiple of 32");
     }
-    if (s->op == FL_BAR_ARRIVE && !counted) invalid(i, "the thread count is missing");
+    if (s->op == FL_BAR_ARRIVE && !counted) fail(i, "the thread count is missing");
 }
 
 static enum fl_warp_op shuffle_mode(const struct instr *i)
@@ -45,7 +39,7 @@ static enum fl_warp_op shuffle_mode(const struct instr *i)
     if (has(i, MOD_up)) return FL_WARP_SHFL_UP;
     if (has(i, MOD_down)) return FL_WARP_SHFL_DOWN;
     if (has(i, MOD_bfly)) return FL_WARP_SHFL_BFLY;
-    if (!has(i, MOD_idx)) invalid(i, "a mode is missing");
+    if (!has(i, MOD_idx)) fail(i, "a mode is missing");
     return FL_WARP_SHFL_IDX;
 }
 
@@ -54,7 +48,7 @@ static enum fl_warp_op vote_mode(const struct instr *i)
     if (has(i, MOD_all)) return FL_WARP_VOTE_ALL;
     if (has(i, MOD_any)) return FL_WARP_VOTE_ANY;
     if (has(i, MOD_uni)) return FL_WARP_VOTE_UNI;
-    if (!has(i, MOD_ballot)) invalid(i, "a mode is missing");
+    if (!has(i, MOD_ballot)) fail(i, "a mode is missing");
     return FL_WARP_VOTE_BALLOT;
 }
 
@@ -66,7 +60,7 @@ static enum fl_warp_op redux_op(const struct instr *i)
     if (has(i, MOD_max)) return s ? FL_WARP_REDUX_MAX_S : FL_WARP_REDUX_MAX_U;
     if (has(i, MOD_and)) return FL_WARP_REDUX_AND;
     if (has(i, MOD_or)) return FL_WARP_REDUX_OR;
-    if (!has(i, MOD_xor)) invalid(i, "an operation is missing");
+    if (!has(i, MOD_xor)) fail(i, "an operation is missing");
     return FL_WARP_REDUX_XOR;
 }
 

@@ -308,15 +308,21 @@ static void a_context_that_ends_takes_nobody_elses_pages(void)
 
 /* ---- each in a process of its own */
 
+/* clang-format off */
 #define ALL(test) \
-    test(pages_go_from_device_to_device) test(each_device_has_its_part) test(all_add_to_one_word) \
-        test(read_mostly_memory_is_everywhere_until_somebody_writes) \
-            test(a_prefetch_of_read_mostly_memory_adds_copies) \
-                test(who_may_access_keeps_access_wherever_the_page_goes) test(preferred_memory_is_reached_where_it_is) \
-                    test(what_leaves_a_full_device_goes_to_the_host) \
-                        test(a_working_set_of_all_devices_goes_through_one) test(prefetches_go_round) \
-                            test(copies_between_peers_take_managed_memory) \
-                                test(a_context_that_ends_takes_nobody_elses_pages)
+    test(pages_go_from_device_to_device) \
+    test(each_device_has_its_part) \
+    test(all_add_to_one_word) \
+    test(read_mostly_memory_is_everywhere_until_somebody_writes) \
+    test(a_prefetch_of_read_mostly_memory_adds_copies) \
+    test(who_may_access_keeps_access_wherever_the_page_goes) \
+    test(preferred_memory_is_reached_where_it_is) \
+    test(what_leaves_a_full_device_goes_to_the_host) \
+    test(a_working_set_of_all_devices_goes_through_one) \
+    test(prefetches_go_round) \
+    test(copies_between_peers_take_managed_memory) \
+    test(a_context_that_ends_takes_nobody_elses_pages)
+/* clang-format on */
 #define DEFINE(name) IN_CHILD(name, 0)
 #define LIST(name) cmocka_unit_test(test_##name),
 ALL(DEFINE)

@@ -409,17 +409,24 @@ static void a_prefetch_to_a_full_device_is_no_fault(void)
 
 /* ---- each in a process of its own */
 
+/* clang-format off */
 #define ALL(test) \
-    test(who_touches_new_memory_faults_and_nothing_moves) test(what_is_fetched_is_told_apart_from_what_comes_with_it) \
-        test(a_prefetch_is_told_of_where_there_was_something) test(devices_are_told_apart) \
-            test(eviction_is_a_migration) test(what_is_discarded_does_not_move) \
-                test(duplicates_come_by_reads_and_go_by_writes) test(mappings_of_what_is_elsewhere_are_told_of) \
-                    test(who_takes_pages_from_each_other_is_slowed_down_and_then_shares) \
-                        test(a_touch_of_freed_memory_is_one_fatal_fault_of_the_hosts) \
-                            test(a_kernel_that_does_what_it_may_not_leaves_a_fatal_fault) \
-                                test(so_does_one_that_errs_elsewhere) \
-                                    test(a_kernel_whose_pages_find_no_memory_leaves_a_fatal_fault) \
-                                        test(so_does_a_memset) test(a_prefetch_to_a_full_device_is_no_fault)
+    test(who_touches_new_memory_faults_and_nothing_moves) \
+    test(what_is_fetched_is_told_apart_from_what_comes_with_it) \
+    test(a_prefetch_is_told_of_where_there_was_something) \
+    test(devices_are_told_apart) \
+    test(eviction_is_a_migration) \
+    test(what_is_discarded_does_not_move) \
+    test(duplicates_come_by_reads_and_go_by_writes) \
+    test(mappings_of_what_is_elsewhere_are_told_of) \
+    test(who_takes_pages_from_each_other_is_slowed_down_and_then_shares) \
+    test(a_touch_of_freed_memory_is_one_fatal_fault_of_the_hosts) \
+    test(a_kernel_that_does_what_it_may_not_leaves_a_fatal_fault) \
+    test(so_does_one_that_errs_elsewhere) \
+    test(a_kernel_whose_pages_find_no_memory_leaves_a_fatal_fault) \
+    test(so_does_a_memset) \
+    test(a_prefetch_to_a_full_device_is_no_fault)
+/* clang-format on */
 #define DEFINE(name) IN_CHILD(name, 0)
 #define LIST(name) cmocka_unit_test(test_##name),
 ALL(DEFINE)
