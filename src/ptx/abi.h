@@ -17,7 +17,7 @@
  * on in the context, and the operation's operands in the op_* arrays. The
  * scheduler (src/device/block.c) decides when the operation is complete, puts
  * its result in op_result/op_pred and calls the next segment.
- * A loop that all threads go round equally often is cut out, too, so that the
+ * A loop that all threads go round together is cut out, too, so that the
  * threads' loop is the inner one: its segment runs it to its end (lockstep.h).
  * A kernel without suspension points has one segment and needs none of this:
  * its context is empty and state may be NULL.
