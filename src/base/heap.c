@@ -21,7 +21,7 @@ enum { RESTING = 4096 };
 enum { RESTING = 0 };
 #endif
 
-enum { SIZES = 24, REGION = 1 << 20 };
+enum { SIZES = 45, REGION = 1 << 20 };
 
 struct cell {
     size_t size;       /* of a mapping; or the number of the cell's size */
@@ -32,8 +32,12 @@ static struct quiet_mutex lock = QUIET_MUTEX_INITIALIZER; /* a leaf */
 static struct cell *unused[SIZES];
 static char *at, *end; /* what is left of the newest region */
 
-/* 32, 48, 64, 96, ... */
-static size_t bytes(unsigned step) { return (step % 2 ? (size_t)48 : 32) << step / 2; }
+/* 32, 48, and from 64 on four sizes to each doubling: 64, 80, 96, 112, 128, 160, ... */
+static size_t bytes(unsigned step)
+{
+    if (step < 2) return 32 + 16 * (size_t)step;
+    return (size_t)(4 + (step - 2) % 4) << ((step - 2) / 4 + 4);
+}
 
 /* What has been mapped; neighbours are one. More than there is room for: there are some anywhere. */
 enum { SPANS = 1024 };

@@ -186,7 +186,6 @@ static void gain(struct block *b, unsigned p, const struct mask *pages)
 {
     struct place *at = b->place[p];
     at->resident = mask_or(&at->resident, pages);
-    at->evicted = mask_andnot(&at->evicted, pages);
     if (!mask_empty(&at->resident)) b->resident |= bit(p);
 }
 
@@ -358,7 +357,7 @@ static bool place_is_sound(const struct block *b, unsigned p, const struct mask 
 {
     const struct place *at = b->place[p];
     if (!at) return !((b->resident | b->mapped) & bit(p));
-    return mask_subset(&at->resident, all) && mask_subset(&at->evicted, all) && mask_subset(&at->mapped[0], all) &&
+    return mask_subset(&at->resident, all) && mask_subset(&at->mapped[0], all) &&
            mask_subset(&at->mapped[1], &at->mapped[0]) && mask_subset(&at->mapped[2], &at->mapped[1]) &&
            !mask_empty(&at->resident) == !!(b->resident & bit(p)) &&
            !mask_empty(&at->mapped[0]) == !!(b->mapped & bit(p)) &&

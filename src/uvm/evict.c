@@ -88,7 +88,6 @@ static CUresult evict_block(struct block *b, unsigned p)
     /* no processor keeps a copy of what was duplicated but the host */
     CUresult r = block_make_resident(b, CPU, &pages, NULL, TRACE_CAUSE_EVICTION);
     if (r) return r;
-    b->place[p]->evicted = mask_or(&b->place[p]->evicted, &pages);
     map_accessors(b, p, &pages);
     block_check(b);
     return CUDA_SUCCESS;

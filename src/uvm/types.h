@@ -72,8 +72,7 @@ struct layout {
 /* What a block knows of one processor. */
 struct place {
     struct mask resident;
-    struct mask mapped[3];         /* by prot - 1: readable, writable, atomic; each within the one before */
-    struct mask evicted;           /* left this device by eviction and has not come back */
+    struct mask mapped[3]; /* by prot - 1: readable, writable, atomic; each within the one before */
     struct layout layout;
 };
 

@@ -189,7 +189,6 @@ static void split_place(struct block *low, struct block *high, unsigned p, const
 {
     struct place *l = low->place[p], *h = high->place[p];
     keep(&l->resident, &h->resident, upper);
-    keep(&l->evicted, &h->evicted, upper);
     for (int k = 0; k < 3; k++) keep(&l->mapped[k], &h->mapped[k], upper);
     struct block *both[] = { low, high };
     for (int k = 0; k < 2; k++) {
