@@ -300,13 +300,14 @@ static void counters_know_all_of_the_fault_that_has_just_been_served(void)
     }
 }
 
+/* Of the process's own memory, not of what it shares with devices. */
 static long resident_kib(void)
 {
     char line[256];
     long kib = 0;
     FILE *f = fopen("/proc/self/status", "r");
     while (f && fgets(line, sizeof line, f))
-        if (!strncmp(line, "VmRSS:", 6)) kib = strtol(line + 6, NULL, 10);
+        if (!strncmp(line, "RssAnon:", 8)) kib = strtol(line + 8, NULL, 10);
     if (f) fclose(f);
     return kib;
 }
@@ -316,6 +317,25 @@ static const size_t TEBIBYTE = (size_t)1 << 34;
 #else
 static const size_t TEBIBYTE = (size_t)1 << 40;
 #endif
+
+static void books_take_less_than_three_thousandths_of_what_is_touched(void)
+{
+    static const CUmemLocation places[] = { { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0 },
+                                            { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 1 },
+                                            { .type = CU_MEM_LOCATION_TYPE_HOST } };
+    size_t size = 512 * MIB;
+    *(int *)managed(4) = 1;
+    long before = resident_kib();
+    CUdeviceptr p = managed(size);
+    for (int k = 0; k < 3; k++) {
+        EXPECT(cuMemAdvise(p, size, CU_MEM_ADVISE_SET_ACCESSED_BY, places[k]), 0);
+        EXPECT(cuMemPrefetchAsync(p, size, places[k], 0, NULL), 0);
+    }
+    EXPECT(cuCtxSynchronize(), 0);
+    for (size_t at = 0; at < size; at += 2 * MIB) *(volatile char *)(p + at) = 1;
+    EXPECT((size_t)(resident_kib() - before) * 1024 < size / 1000 * 3, true);
+    EXPECT(cuMemFree(p), 0);
+}
 
 static void a_tebibyte_costs_nothing_until_it_is_touched(void)
 {
@@ -356,6 +376,7 @@ IN_CHILD(system_calls_read_and_write_what_is_on_a_device, 0)
 IN_CHILD(a_preferred_node_is_the_memory_policy_of_its_pages, 0)
 IN_CHILD(a_fault_of_the_host_is_told_with_its_instruction, 0)
 IN_CHILD(counters_know_all_of_the_fault_that_has_just_been_served, 0)
+IN_CHILD(books_take_less_than_three_thousandths_of_what_is_touched, 0)
 IN_CHILD(a_tebibyte_costs_nothing_until_it_is_touched, 0)
 
 int main(void)
@@ -373,6 +394,7 @@ int main(void)
         cmocka_unit_test(test_a_preferred_node_is_the_memory_policy_of_its_pages),
         cmocka_unit_test(test_a_fault_of_the_host_is_told_with_its_instruction),
         cmocka_unit_test(test_counters_know_all_of_the_fault_that_has_just_been_served),
+        cmocka_unit_test(test_books_take_less_than_three_thousandths_of_what_is_touched),
         cmocka_unit_test(test_a_tebibyte_costs_nothing_until_it_is_touched),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
