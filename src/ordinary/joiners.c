@@ -1,6 +1,7 @@
 /* See joiners.h. A signal that does nothing has the system begin their call again. */
 #include "ordinary/joiners.h"
 #include "base/tasks.h"
+#include "ordinary/free_signal.h"
 
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -27,19 +28,9 @@ static void note(void *arg, int thread, uint64_t descriptor)
 
 static void nothing(int number) { (void)number; }
 
-/* One that nobody uses; 0: there is none. */
-static int free_signal(void)
-{
-    static int chosen;
-    struct sigaction a = { .sa_handler = nothing, .sa_flags = SA_RESTART }, old;
-    if (chosen && !sigaction(chosen, NULL, &old) && old.sa_handler == nothing) return chosen;
-    for (chosen = SIGRTMAX - 3; chosen > SIGRTMIN + 3; chosen--)
-        if (!sigaction(chosen, NULL, &old) && old.sa_handler == SIG_DFL && !sigaction(chosen, &a, NULL)) return chosen;
-    return chosen = 0;
-}
-
 static void interrupt(void *arg, int thread, uint64_t descriptor)
 {
+    static int chosen;
     const struct range *r = arg;
     char text[256] = "", path[64];
     long number;
@@ -52,7 +43,7 @@ static void interrupt(void *arg, int thread, uint64_t descriptor)
     close(fd);
     if (n <= 0 || sscanf(text, "%ld %lx %lx", &number, &address, &operation) != 3 || number != SYS_futex) return;
     if (operation & FUTEX_PRIVATE_FLAG || address < r->va || address >= r->end) return;
-    int signal = free_signal();
+    int signal = free_signal(&chosen, nothing);
     if (signal) syscall(SYS_tgkill, getpid(), thread, signal);
 }
 

@@ -9,6 +9,7 @@
 #include "ordinary/replace.h"
 #include "base/units.h"
 #include "ordinary/joiners.h"
+#include "ordinary/standstill.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -43,6 +44,9 @@
 enum { STACK = 1 << 20, PIECE = 4 << 20, WINDOWS = 64, RETRY_MS = 1000 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+/* The caller waits, and does nothing else; the thread is done. Under the lock, as all that follows. */
+static _Atomic int waiting, done;
+static int caller;
 
 /* ---- userfaultfd */
 
@@ -171,23 +175,27 @@ static bool listen_for_faults(void)
     return !sigaction(SIGSEGV, &ours, NULL);
 }
 
-static bool begin_signals(uint64_t va, uint64_t size, int prot)
+static CUresult begin_signals(uint64_t va, uint64_t size, int prot)
 {
     struct window *w = &windows[++window % WINDOWS];
-    if (!listen_for_faults()) return false;
+    if (!listen_for_faults()) return CUDA_ERROR_OUT_OF_MEMORY;
+    /* a thread whose stack is protected has none for the signal */
+    if (!standstill_begin(va, size, caller)) return CUDA_ERROR_NOT_SUPPORTED;
     atomic_store(&w->end, 0);
     atomic_store(&w->start, va);
     atomic_store(&w->closed_ms, 0);
     atomic_store(&w->end, va + size);
-    if (!mprotect((void *)va, size, prot & ~PROT_WRITE)) return true;
+    if (!mprotect((void *)va, size, prot & ~PROT_WRITE)) return CUDA_SUCCESS;
     atomic_store(&w->end, 0);
-    return false;
+    standstill_end();
+    return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 static void end_signals(uint64_t va, uint64_t size, int prot, bool moved)
 {
     if (!moved) mprotect((void *)va, size, prot);
     atomic_store(&windows[window % WINDOWS].closed_ms, now_ms());
+    standstill_end();
 }
 
 /* ---- one piece after the other, so that nobody waits long */
@@ -266,9 +274,10 @@ static bool copy(const struct job *j, uint64_t at, uint64_t size)
  * protected, and protecting them once more fails. */
 static CUresult replace(const struct job *j, unsigned char *there)
 {
-    CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
     bool by_uffd = begin_uffd(j->va, j->size);
-    if (!by_uffd && !begin_signals(j->va, j->size, j->old_prot)) return r;
+    CUresult r = by_uffd ? CUDA_SUCCESS : begin_signals(j->va, j->size, j->old_prot);
+    if (r) return r;
+    r = CUDA_ERROR_OUT_OF_MEMORY;
     if (j->file.thin) look_again(j->va, j->size, there);
     if (!for_runs(j, j->size, there, copy))
         r = errno == EFAULT ? CUDA_ERROR_NOT_READY : CUDA_ERROR_OUT_OF_MEMORY;
@@ -282,29 +291,6 @@ static CUresult replace(const struct job *j, unsigned char *there)
     else
         end_signals(j->va, j->size, j->old_prot, !r);
     return r;
-}
-
-/* The caller waits, and does nothing else; the thread is done. Under the lock. */
-static _Atomic int waiting, done;
-
-/* Begins to wait, and waits, without a store to the stack, whatever the compiler would make of it. */
-static void wait_for_thread(void)
-{
-#if defined __x86_64__
-    register long timeout __asm__("r10") = 0;
-    __asm__ volatile("movl $1, (%[waiting])\n"
-                     "1: movl %[futex], %%eax\n"
-                     "syscall\n"
-                     "cmpl $0, (%%rdi)\n"
-                     "je 1b"
-                     :
-                     : [waiting] "r"(&waiting), [futex] "i"(SYS_futex), "D"(&done), "S"((long)FUTEX_WAIT_PRIVATE),
-                       "d"(0L), "r"(timeout)
-                     : "rax", "rcx", "r11", "cc", "memory");
-#else
-    atomic_store(&waiting, 1);
-    while (!atomic_load(&done)) syscall(SYS_futex, &done, FUTEX_WAIT_PRIVATE, 0, NULL);
-#endif
 }
 
 static void *run(void *arg)
@@ -362,11 +348,12 @@ static CUresult start(struct job job)
     pthread_sigmask(SIG_SETMASK, &all, &old);
     atomic_store(&waiting, 0);
     atomic_store(&done, 0);
+    caller = (int)syscall(SYS_gettid);
     int error = pthread_create(&thread, &attributes, run, &job);
     if (error) {
         munmap(job.with, job.size);
     } else {
-        wait_for_thread();
+        stand_still(&waiting, &done);
         pthread_join(thread, NULL);
     }
     /* the application's handlers would have stored to the stack, too */

@@ -21,6 +21,8 @@ struct page_file {
  * Afterwards nothing is mapped at `with`. CUDA_ERROR_OUT_OF_MEMORY: some of the
  * pages may have been replaced, the bytes are the same. CUDA_ERROR_NOT_READY: the
  * same, because the program has unmapped some, or mapped something else there.
+ * CUDA_ERROR_NOT_SUPPORTED: the same, because some may be the stack of a thread
+ * that does not take signals, where the system permits no userfaultfd.
  *
  * Where the system permits no userfaultfd, or for private mappings of files, a
  * system call by which another thread has the kernel write there at that

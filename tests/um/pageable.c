@@ -273,6 +273,39 @@ static void prefetched_memory_is_mapped_before_kernels_come(void)
     check_added((void *)p[0], 8 * MIB / 4, 0);
 }
 
+static _Atomic(volatile char *) stack_of_another;
+static _Atomic bool enough;
+
+static void *store_to_the_stack(void *arg)
+{
+    volatile char bytes[8 * 4096];
+    uint64_t n = 0;
+    for (stack_of_another = bytes; !enough; n++) {
+        bytes[n % sizeof bytes] = (char)n;
+        if (bytes[n % sizeof bytes] != (char)n) return "store lost";
+    }
+    return arg;
+}
+
+/* It has launched nothing; without a userfaultfd it stands still meanwhile. */
+static void the_stack_of_a_thread_that_runs_can_be_registered(void)
+{
+    pthread_t t;
+    void *wrong;
+    EXPECT(pthread_create(&t, NULL, store_to_the_stack, NULL), 0);
+    while (!stack_of_another) usleep(1000);
+    /* what it would need for a signal, too */
+    char *page = (char *)((uintptr_t)stack_of_another & -4096ul) - 4 * 4096;
+    for (int k = 0; k < 20; k++) {
+        EXPECT(cuMemHostRegister(page, 10 * 4096, 0), 0);
+        EXPECT(cuMemHostUnregister(page), 0);
+    }
+    EXPECT(poke(page, 5), 0);
+    enough = true;
+    EXPECT(pthread_join(t, &wrong), 0);
+    EXPECT(wrong, 0);
+}
+
 static void what_a_kernel_touched_can_be_registered(void)
 {
     char *p = mmap(NULL, 4 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -336,6 +369,7 @@ IN_CHILD(advice_is_taken_where_there_is_memory, 0)
 IN_CHILD(what_is_discarded_keeps_its_bytes, 0)
 IN_CHILD(what_is_said_of_memory_lasts_as_long_as_it, 0)
 IN_CHILD(prefetched_memory_is_mapped_before_kernels_come, 0)
+IN_CHILD(the_stack_of_a_thread_that_runs_can_be_registered, 0)
 IN_CHILD(what_a_kernel_touched_can_be_registered, 0)
 IN_CHILD(what_is_given_back_is_zeros_again, 0)
 IN_CHILD(a_forked_child_has_its_own_copy, 0)
@@ -354,6 +388,7 @@ int main(void)
         cmocka_unit_test(test_what_is_discarded_keeps_its_bytes),
         cmocka_unit_test(test_what_is_said_of_memory_lasts_as_long_as_it),
         cmocka_unit_test(test_prefetched_memory_is_mapped_before_kernels_come),
+        cmocka_unit_test(test_the_stack_of_a_thread_that_runs_can_be_registered),
         cmocka_unit_test(test_what_a_kernel_touched_can_be_registered),
         cmocka_unit_test(test_what_is_given_back_is_zeros_again),
         cmocka_unit_test(test_a_forked_child_has_its_own_copy),
