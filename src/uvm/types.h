@@ -4,7 +4,8 @@
  * gave. A *range* is a piece of an allocation with one policy: advice on a part
  * splits ranges, nothing ever joins them. A *block* is the piece of a range in
  * one naturally aligned 2 MiB window: the unit of servicing, of the prefetcher's
- * tree and of the thrashing detector. Blocks come to be when first needed.
+ * tree and of the thrashing detector. Blocks come to be when first needed
+ * (windows.c); what nobody has touched has none, whatever was said of it.
  *
  * A page of a block is *resident* on the processors that hold a coherent copy:
  * at most one, or several if it is read-duplicated. (Physically there is one
@@ -12,10 +13,11 @@
  * tables permit access. Residency decides what counts as a migration, mapping
  * what faults.
  *
- * A fault is decided by policy.c (where should the page be?), prefetch.c (what
- * else?) and thrashing.c (or should it stay?), all of which read and change
- * nothing; block.c makes it so. A device's memory is taken by *chunks* of up to 2 MiB,
- * one a window; evict.c takes one back when the device is full.
+ * faults.c brings a fault to its block, service.c serves it there. What is to be
+ * done policy.c decides (where should the page be?), with prefetch.c (what else?)
+ * and thrashing.c (or should it stay?), all of which read and change nothing;
+ * block.c does it. A device's memory is taken by *chunks* of up to 2 MiB, one a
+ * window; evict.c takes one back when the device is full.
  *
  * Memory of the program that is not managed, where devices reach it, is cut in
  * the same way; ordinary.c says what is different.
