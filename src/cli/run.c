@@ -95,6 +95,18 @@ static int explain(const char *program, int status)
     return WEXITSTATUS(status);
 }
 
+/* In the child. It ends with its parent, even one that has ended already. */
+static _Noreturn void become(char **argv, pid_t parent, const sigset_t *mask)
+{
+    sigprocmask(SIG_SETMASK, mask, NULL);
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != parent) _exit(EXIT_CANNOT_RUN);
+    execvp(*argv, argv);
+    int error = errno;
+    complain("cannot run %s: %s", *argv, strerror(error));
+    _exit(error == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN);
+}
+
 static int run_program(char **argv)
 {
     char report[PATH_MAX];
@@ -115,15 +127,7 @@ static int run_program(char **argv)
         complain("cannot start another process: %s", strerror(errno));
         return EXIT_CANNOT_RUN;
     }
-    if (!pid) {
-        sigprocmask(SIG_SETMASK, &before, NULL);
-        prctl(PR_SET_PDEATHSIG, SIGTERM);
-        if (getppid() != parent) _exit(EXIT_CANNOT_RUN);
-        execvp(*argv, argv);
-        int error = errno;
-        complain("cannot run %s: %s", *argv, strerror(error));
-        _exit(error == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN);
-    }
+    if (!pid) become(argv, parent, &before);
     /* The terminal sends these to the program as well; it decides whether they end it. */
     signal(SIGINT, SIG_IGN);
     signal(SIGQUIT, SIG_IGN);

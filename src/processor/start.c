@@ -110,29 +110,19 @@ static void end(struct processor *p)
     pthread_mutex_unlock(&p->lock);
 }
 
-CUresult processor_start(struct processor **out, int ordinal, uint32_t sm_count)
+/* The device process runs and has said hello; what an error leaves of it, end() takes. */
+static CUresult launch(struct processor *p, uint32_t sm_count)
 {
-    struct processor *p = heap_take(sizeof *p); /* looked at while faults are served */
-    int control = -1, ends[2] = { -1, -1 };
+    int control = -1, ends[2] = { -1, -1 }, bell = service_bell();
     char path[4096], *argv[] = { "faultline-device", NULL };
-    if (!p) return CUDA_ERROR_OUT_OF_MEMORY;
-    p->ordinal = ordinal;
-    p->owner = getpid();
-    p->socket = p->pidfd = p->userfault = -1;
-    pthread_mutex_init(&p->lock, NULL);
-    CUresult r = library_sibling("faultline-device", "FAULTLINE_DEVICE_EXE", path, sizeof path);
-    if (r) {
+    if (library_sibling("faultline-device", "FAULTLINE_DEVICE_EXE", path, sizeof path)) {
         fl_log(FL_LOG_ERROR,
                "faultline-device is missing: it belongs beside libcuda.so.1, or FAULTLINE_DEVICE_EXE names it");
-        r = CUDA_ERROR_SYSTEM_NOT_READY;
-        goto out;
+        return CUDA_ERROR_SYSTEM_NOT_READY;
     }
-    int bell = service_bell();
-    if (bell < 0) {
-        r = CUDA_ERROR_OUT_OF_MEMORY;
-        goto out;
-    }
-    if ((r = make_control(p, sm_count, &control))) goto out;
+    if (bell < 0) return CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult r = make_control(p, sm_count, &control);
+    if (r) goto out;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends)) {
         r = CUDA_ERROR_OPERATING_SYSTEM;
         goto out;
@@ -141,11 +131,23 @@ CUresult processor_start(struct processor **out, int ordinal, uint32_t sm_count)
     if ((r = spawn(path, argv, (int[]){ control, ends[1], bell }, 3))) goto out;
     close(ends[1]);
     ends[1] = -1;
-    if ((r = wait_for_start(p))) goto out;
-    r = monitor_add(p);
+    r = wait_for_start(p);
 out:
     if (control >= 0) close(control);
     if (ends[1] >= 0) close(ends[1]);
+    return r == CUDA_ERROR_FILE_NOT_FOUND ? CUDA_ERROR_SYSTEM_NOT_READY : r;
+}
+
+CUresult processor_start(struct processor **out, int ordinal, uint32_t sm_count)
+{
+    struct processor *p = heap_take(sizeof *p); /* looked at while faults are served */
+    if (!p) return CUDA_ERROR_OUT_OF_MEMORY;
+    p->ordinal = ordinal;
+    p->owner = getpid();
+    p->socket = p->pidfd = p->userfault = -1;
+    pthread_mutex_init(&p->lock, NULL);
+    CUresult r = launch(p, sm_count);
+    if (!r) r = monitor_add(p);
     if (!r) {
         if (ordinal < MMU_PROCESSORS - 1) atomic_store(&running[ordinal], p);
         *out = p;
@@ -155,7 +157,7 @@ out:
     if (p->control) munmap(p->control, CONTROL_BYTES);
     pthread_mutex_destroy(&p->lock);
     heap_give(p);
-    return r == CUDA_ERROR_FILE_NOT_FOUND ? CUDA_ERROR_SYSTEM_NOT_READY : r;
+    return r;
 }
 
 /* Threads that were about to use the device may still look at p: they find one that is dead. */

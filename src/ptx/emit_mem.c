@@ -110,48 +110,45 @@ static const char *shared_pointer(struct emitter *e, const char *offset32, int64
     return displacement ? emit(e, "getelementptr i8, ptr %s, i64 %" PRId64, p, displacement) : p;
 }
 
-const char *address_of(struct emitter *e, const struct instr *i, const struct operand *o, enum ptx_space space,
-                       unsigned bytes, const char **group)
+/* A parameter or local variable: memory that LLVM knows, or can. */
+static const char *own_address(struct emitter *e, const struct instr *i, const struct operand *o, unsigned bytes)
 {
-    if (o->kind != OPERAND_address) fail(i, "an address in brackets was expected");
-    *group = e->group;
-    tell_place(e, i);
-    if (o->var && (o->var->space == SPACE_param || o->var->space == SPACE_local)) {
-        const char *p = o->var->space == SPACE_param ? param_pointer(e, o->var) : local_pointer(e, o->var);
-        if (o->offset < 0 || (uint64_t)o->offset + bytes > o->var->size) {
-            if (o->var->space == SPACE_param) fail(i, "the access is outside the parameter");
-        }
-        if (!(o->var->is_argument && e->func->entry)) *group = "";
-        return o->offset ? emit(e, "getelementptr i8, ptr %s, i64 %" PRId64, p, o->offset) : p;
+    bool param = o->var->space == SPACE_param;
+    const char *p = param ? param_pointer(e, o->var) : local_pointer(e, o->var);
+    if (param && (o->offset < 0 || (uint64_t)o->offset + bytes > o->var->size))
+        fail(i, "the access is outside the parameter");
+    return o->offset ? emit(e, "getelementptr i8, ptr %s, i64 %" PRId64, p, o->offset) : p;
+}
+
+static const char *register_value(struct emitter *e, struct reg *r, enum ptx_type type)
+{
+    return value(e, &(struct operand){ .kind = OPERAND_reg, .reg = r }, type);
+}
+
+static const char *shared_address(struct emitter *e, const struct instr *i, const struct operand *o, unsigned bytes)
+{
+    const char *offset = "0";
+    bool wide = o->var || (o->reg && type_bits(o->reg->type) == 64);
+    if (o->var)
+        offset = variable_address(e, o->var);
+    else if (o->reg)
+        offset = register_value(e, o->reg, wide ? T_b64 : T_b32);
+    if (wide) offset = emit(e, "trunc i64 %s to i32", offset);
+    if (bytes > 1) {
+        const char *low = emit(e, "zext i32 %s to i64", offset);
+        check_alignment(e, i, o->offset ? emit(e, "add i64 %s, %" PRId64, low, o->offset) : low, bytes);
     }
-    if (space == SPACE_shared || (o->var && o->var->space == SPACE_shared)) {
-        const char *offset;
-        if (o->var)
-            offset = emit(e, "trunc i64 %s to i32", variable_address(e, o->var));
-        else if (o->reg)
-            offset = value(e, &(struct operand){ .kind = OPERAND_reg, .reg = o->reg },
-                           type_bits(o->reg->type) == 64 ? T_b64 : T_b32);
-        else
-            offset = "0";
-        if (o->reg && type_bits(o->reg->type) == 64) offset = emit(e, "trunc i64 %s to i32", offset);
-        if (bytes > 1) {
-            const char *low = emit(e, "zext i32 %s to i64", offset);
-            check_alignment(e, i, o->offset ? emit(e, "add i64 %s, %" PRId64, low, o->offset) : low, bytes);
-        }
-        return shared_pointer(e, offset, o->offset);
-    }
-    const char *a;
+    return shared_pointer(e, offset, o->offset);
+}
+
+static const char *generic_address(struct emitter *e, const struct instr *i, const struct operand *o, unsigned bytes)
+{
+    const char *a = "0";
+    if (o->reg && type_bits(o->reg->type) != 64) fail(i, "an address needs a 64-bit register");
     if (o->var)
         a = variable_address(e, o->var);
-    else if (!o->reg)
-        a = "0";
-    else if (type_bits(o->reg->type) == 64)
-        a = value(e, &(struct operand){ .kind = OPERAND_reg, .reg = o->reg }, T_b64);
-    else if (space == SPACE_const || space == SPACE_local || space == SPACE_param)
-        fail(i, "an address needs a 64-bit register");
-    else
-        fail(i, "an address needs a 64-bit register");
-    if (space == SPACE_local) *group = "";
+    else if (o->reg)
+        a = register_value(e, o->reg, T_b64);
     /* not inttoptr: LLVM follows only pointer arithmetic when it looks for consecutive accesses */
     const char *p = emit(e, "getelementptr i8, ptr null, i64 %s", a);
     if (o->offset) p = emit(e, "getelementptr i8, ptr %s, i64 %" PRId64, p, o->offset);
@@ -159,6 +156,22 @@ const char *address_of(struct emitter *e, const struct instr *i, const struct op
     check_alignment(e, i, low, bytes);
     if (e->probe && !e->whole) call_rt(e, "accessed", "i64 %s, i32 %d", low, i->op != OP_ld);
     return p;
+}
+
+const char *address_of(struct emitter *e, const struct instr *i, const struct operand *o, enum ptx_space space,
+                       unsigned bytes, const char **group)
+{
+    if (o->kind != OPERAND_address) fail(i, "an address in brackets was expected");
+    *group = e->group;
+    tell_place(e, i);
+    enum ptx_space own = o->var ? o->var->space : SPACE_none;
+    if (own == SPACE_param || own == SPACE_local) {
+        if (!(o->var->is_argument && e->func->entry)) *group = "";
+        return own_address(e, i, o, bytes);
+    }
+    if (space == SPACE_shared || own == SPACE_shared) return shared_address(e, i, o, bytes);
+    if (space == SPACE_local) *group = "";
+    return generic_address(e, i, o, bytes);
 }
 
 /* ---- ld, st */
