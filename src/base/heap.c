@@ -136,7 +136,7 @@ void *heap_take(size_t size)
     if (!c) return NULL;
     ASAN_UNPOISON_MEMORY_REGION(c, size);
     c->size = step < SIZES ? step : size;
-    memset(c + 1, 0, size - sizeof *c);
+    if (step < SIZES) memset(c + 1, 0, size - sizeof *c);
     ASAN_POISON_MEMORY_REGION(c, sizeof *c);
     return c + 1;
 }

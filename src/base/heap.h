@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Zeroed, aligned to 16 bytes; NULL: the system has none. */
+/* Zeroed, aligned to 16 bytes; NULL: the system has none. Of a large piece nothing is there until it is touched. */
 void *heap_take(size_t size);
 /* p may be NULL. */
 void heap_give(void *p);

@@ -3,8 +3,6 @@
  * discarded untouched has none either, but for a mark for each GiB. */
 #include "uvm/internal.h"
 
-#include <sys/mman.h>
-
 /* The windows of one GiB. */
 enum { GROUP_WINDOWS = 512, GROUPS = 1 << 17 };
 static const uint64_t GROUP_BYTES = (uint64_t)GROUP_WINDOWS * WINDOW_BYTES;
@@ -20,12 +18,8 @@ static struct group discarded_group = { .window = { [0 ... GROUP_WINDOWS - 1] = 
 
 CUresult windows_init(void)
 {
-    if (groups) return CUDA_SUCCESS;
-    void *room =
-        mmap(NULL, GROUPS * sizeof *groups, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (room == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
-    groups = room;
-    return CUDA_SUCCESS;
+    if (!groups) groups = heap_take(GROUPS * sizeof *groups);
+    return groups ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 static struct group **group_slot(uint64_t va)
