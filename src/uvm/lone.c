@@ -26,13 +26,15 @@ enum {
 };
 
 /* Accesses until a fault is known. What is FAR is nearer if the window has tables of one kind, and
- * farther if nothing of the other was read or written lately. */
+ * farther if nothing of the other was read or written lately. The two loads with which a loop ends
+ * set out one later than those of a body. */
 enum { ALL = 2 * BODY };
-static const unsigned first_stores[DISTANCES] = { [AT_HAND] = 1, [CLOSE] = 3,          [NO_TABLE] = 10, 24, 30, 46,
-                                                  [NO_TABLE_LOST] = 32, 48, 52, 52 };
-static const unsigned stores[DISTANCES] = { [AT_HAND] = 4, [CLOSE] = 9, [NO_TABLE ... DISTANCES - 1] = 52 };
-static const unsigned loads[DISTANCES] = { [AT_HAND] = 1, [CLOSE] = 3, [NO_TABLE ... DISTANCES - 1] = ALL };
-static const unsigned loads_of_pair[DISTANCES] = { [AT_HAND] = 1, [CLOSE] = 1, [NO_TABLE ... DISTANCES - 1] = ALL };
+static const unsigned first_stores[DISTANCES] = {
+    [AT_HAND] = 1, [CLOSE] = 3, [NO_TABLE] = 10, 24, 30, 46, [NO_TABLE_LOST] = 32, 48, 52, 52
+};
+static const unsigned stores[DISTANCES] = { [AT_HAND] = 4, [CLOSE] = 9, [NO_TABLE... DISTANCES - 1] = 52 };
+static const unsigned loads[DISTANCES] = { [AT_HAND] = 1, [CLOSE] = 3, [NO_TABLE... DISTANCES - 1] = ALL };
+static const unsigned last_pair[DISTANCES] = { [AT_HAND] = 1, [CLOSE] = 1, [NO_TABLE... DISTANCES - 1] = ALL };
 
 struct visit {
     uint64_t va; /* of its page */
@@ -72,7 +74,7 @@ static CUresult service(struct lone *t, unsigned p, const struct visit *list, un
 }
 
 /* How many of loads that set out together have done so when the first fault is known. */
-static unsigned set_out(unsigned p, const struct visit *list, unsigned n)
+static unsigned set_out(unsigned p, const struct visit *list, unsigned n, const unsigned *until)
 {
     struct sector walked[BODY];
     unsigned ends[BODY], known = n;
@@ -82,16 +84,16 @@ static unsigned set_out(unsigned p, const struct visit *list, unsigned n)
         unsigned first = 0;
         while (first < k && (walked[first].number != s.number || !s.number)) first++;
         walked[k] = s;
-        ends[k] = k + (n == PAIR ? loads_of_pair : loads)[d];
+        ends[k] = k + until[d];
         if (first < k && ends[first] < ends[k]) ends[k] = ends[first] > k + 1 ? ends[first] : k + 1;
         if (list[k].fault && ends[k] < known) known = ends[k];
     }
     return known;
 }
 
-static CUresult decide_loads(struct lone *t, unsigned p, const struct visit *list, unsigned n)
+static CUresult decide_loads(struct lone *t, unsigned p, const struct visit *list, unsigned n, const unsigned *until)
 {
-    unsigned first = set_out(p, list, n);
+    unsigned first = set_out(p, list, n, until);
     CUresult r = service(t, p, list, 0, first);
     if (!r) r = service(t, p, list, first, n);
     read_entries(p, list, n);
@@ -138,8 +140,8 @@ static CUresult decide(struct lone *t, unsigned p)
         return r;
     }
     unsigned body = n < BODY && n > PAIR ? PAIR : n;
-    CUresult r = decide_loads(t, p, list, body);
-    return r || body == n ? r : decide_loads(t, p, list + body, n - body);
+    CUresult r = decide_loads(t, p, list, body, n == PAIR ? last_pair : loads);
+    return r || body == n ? r : decide_loads(t, p, list + body, n - body, loads);
 }
 
 /* Whether what is held has to be decided before this access can be. */
