@@ -14,7 +14,7 @@ static CUresult copy_kernel(const CUDA_KERNEL_NODE_PARAMS_v3 *from, CUDA_KERNEL_
     struct function *f;
     CUresult r = c ? context_check(from->ctx, &c) : context_current(&c);
     if (r) return r;
-    if (!from->func == !from->kern || (from->kernelParams && from->extra)) return CUDA_ERROR_INVALID_VALUE;
+    if (!from->func == !from->kern) return CUDA_ERROR_INVALID_VALUE;
     if ((r = function_get(c, from->func ? from->func : (CUfunction)from->kern, &f))) return r;
     if (!from->gridDimX || !from->gridDimY || !from->gridDimZ || !from->blockDimX || !from->blockDimY ||
         !from->blockDimZ)
@@ -22,7 +22,8 @@ static CUresult copy_kernel(const CUDA_KERNEL_NODE_PARAMS_v3 *from, CUDA_KERNEL_
     size_t pointers = (f->kernel->nparams + 1) * sizeof(void *);
     if (!(*owned = calloc(1, pointers + f->kernel->param_size))) return CUDA_ERROR_OUT_OF_MEMORY;
     char *values = (char *)*owned + pointers;
-    if ((r = function_gather(f, from->kernelParams, from->extra, values))) {
+    /* observed on H200: of a kernel without parameters nothing is looked at */
+    if (f->kernel->nparams && (r = function_gather(f, from->kernelParams, from->extra, values))) {
         free(*owned);
         return r == CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES ? CUDA_ERROR_INVALID_VALUE : r; /* nothing is launched yet */
     }

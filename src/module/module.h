@@ -94,8 +94,8 @@ CUresult function_occupancy(const struct function *f, int block_size, size_t dyn
 /* ---- parameters (params.c) */
 
 /* A launch's parameters, one by one (params) or as one buffer (extra, CU_LAUNCH_PARAM_*), as the kernel wants them: to has
- * kernel->param_size bytes, zeroed. CUDA_ERROR_INVALID_VALUE: both, or something is missing;
- * CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES: the buffer is too large. */
+ * kernel->param_size bytes, zeroed. A buffer of no bytes is none. CUDA_ERROR_INVALID_VALUE: both, something is missing, or
+ * an option is unknown; CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES: the buffer is too large. */
 CUresult function_gather(const struct function *f, void *const *params, void *const *extra, void *to);
 
 #endif

@@ -4,33 +4,37 @@
 
 #include <string.h>
 
-/* One buffer, laid out by the caller. What a short one lacks stays as it is. */
-static CUresult gather_buffer(void *const *extra, char *to, size_t room)
+/* What extra says of a buffer; none is as one of no bytes. */
+static CUresult buffer_of(void *const *extra, const void **buffer, size_t *bytes)
 {
-    const void *buffer = NULL;
-    const size_t *size = NULL;
-    for (; *extra != CU_LAUNCH_PARAM_END; extra += 2) {
+    *buffer = NULL;
+    *bytes = 0;
+    for (; extra && *extra != CU_LAUNCH_PARAM_END; extra += 2) {
         if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER)
-            buffer = extra[1];
-        else if (*extra == CU_LAUNCH_PARAM_BUFFER_SIZE)
-            size = extra[1];
+            *buffer = extra[1];
+        else if (*extra == CU_LAUNCH_PARAM_BUFFER_SIZE && extra[1])
+            *bytes = *(const size_t *)extra[1];
         else
             return CUDA_ERROR_INVALID_VALUE;
     }
-    if (!room) return CUDA_SUCCESS;
-    if (!size || !buffer) return CUDA_ERROR_INVALID_VALUE;
-    if (*size > room) /* observed on H200; too few bytes are no error there */
-        return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
-    memcpy(to, buffer, *size);
     return CUDA_SUCCESS;
 }
 
+/* What a short buffer lacks stays as it is: observed on H200, as is the order of the errors. */
 CUresult function_gather(const struct function *f, void *const *params, void *const *extra, void *to)
 {
     const struct fl_image_kernel *k = f->kernel;
     const struct fl_image_param *p = image_params(f->module->image, k);
-    if (params && extra) return CUDA_ERROR_INVALID_VALUE;
-    if (extra) return gather_buffer(extra, to, k->param_size);
+    const void *buffer;
+    size_t bytes;
+    CUresult r = buffer_of(extra, &buffer, &bytes);
+    if (r) return r;
+    if (bytes) {
+        if (params || !buffer) return CUDA_ERROR_INVALID_VALUE;
+        if (bytes > k->param_size) return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+        memcpy(to, buffer, bytes);
+        return CUDA_SUCCESS;
+    }
     if (k->nparams && !params) return CUDA_ERROR_INVALID_VALUE;
     for (uint32_t i = 0; i < k->nparams; i++) {
         if (!params[i]) return CUDA_ERROR_INVALID_VALUE;

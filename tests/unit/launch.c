@@ -262,6 +262,25 @@ static void a_parameter_buffer_may_be_short_but_not_long(void **state)
     assert_int_equal(with(NULL, extra), CUDA_ERROR_INVALID_VALUE);
 }
 
+static void a_parameter_buffer_of_no_bytes_is_none(void **state)
+{
+    (void)state;
+    uint8_t buffer[64];
+    size_t size = 0;
+    void *extra[] = { CU_LAUNCH_PARAM_BUFFER_POINTER, buffer, CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END };
+    void *nothing[] = { CU_LAUNCH_PARAM_END };
+    assert_int_equal(with(NULL, extra), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(with(NULL, nothing), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(with(args, extra), CUDA_SUCCESS);
+    assert_int_equal(with(args, nothing), CUDA_SUCCESS);
+    file.kernel.nparams = file.kernel.param_size = 0;
+    assert_int_equal(with(NULL, extra), CUDA_SUCCESS);
+    size = 1;
+    assert_int_equal(with(NULL, extra), CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
+    extra[1] = NULL;
+    assert_int_equal(with(NULL, extra), CUDA_ERROR_INVALID_VALUE);
+}
+
 static void a_cooperative_grid_must_fit_the_device(void **state)
 {
     (void)state;
@@ -327,6 +346,7 @@ int main(void)
         T(parameters_are_laid_out_as_the_kernel_declares_them),
         T(parameters_that_are_missing_or_given_twice_are_invalid),
         T(a_parameter_buffer_may_be_short_but_not_long),
+        T(a_parameter_buffer_of_no_bytes_is_none),
         T(a_cooperative_grid_must_fit_the_device),
         T(launch_attributes_are_honoured_or_refused),
         T(only_kernels_that_allocate_get_a_heap),
