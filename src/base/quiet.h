@@ -13,6 +13,8 @@
 /* The same without a lock. They nest; the outermost pair costs two system calls, the others a counter. */
 void quiet_begin(void);
 void quiet_end(void);
+/* One more signal that does not wait: its handler takes no lock, and touches no managed memory. */
+void quiet_spare(int number);
 
 struct quiet_mutex {
     pthread_mutex_t mutex;

@@ -10,6 +10,7 @@
 #include "ordinary/movable.h"
 #include "ordinary/registration.h"
 #include "ordinary/signal_stack.h"
+#include "ordinary/standstill.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -226,6 +227,7 @@ void adopted_begin(const struct adopted_client *c, bool pages_move)
 {
     client = c;
     may_move = pages_move;
+    standstill_prepare(); /* later, who adopts may hold a lock for which another thread waits */
 }
 
 enum state { INTACT, CHANGED, LOST };

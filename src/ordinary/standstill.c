@@ -1,5 +1,6 @@
 /* See standstill.h. Threads are found by their descriptors and stopped by a signal. */
 #include "ordinary/standstill.h"
+#include "base/quiet.h"
 #include "base/tasks.h"
 #include "ordinary/free_signal.h"
 #include "ordinary/movable.h"
@@ -45,6 +46,7 @@ static struct {
     } of[MOST];
 } crowd;
 static _Atomic int over = 1;
+static int number; /* of the signal */
 
 /* Where a stack begins that ends above `at`: at its guard, if it has one. */
 static bool stack_begins(uint64_t at, uint64_t *start)
@@ -74,10 +76,10 @@ static void note(void *arg, int thread, uint64_t descriptor)
 }
 
 /* Who comes late, when all is over, goes on. */
-static void on_signal(int number)
+static void on_signal(int signal)
 {
     int self = (int)syscall(SYS_gettid);
-    (void)number;
+    (void)signal;
     for (unsigned k = 0; k < MOST; k++) {
         if (atomic_load(&crowd.of[k].thread) != self || atomic_load(&over)) continue;
         stand_still(&crowd.of[k].stands, &over);
@@ -103,9 +105,15 @@ static bool all_stand(bool want)
     return k == crowd.count;
 }
 
+bool standstill_prepare(void)
+{
+    if (!free_signal(&number, on_signal)) return false;
+    quiet_spare(number);
+    return true;
+}
+
 bool standstill_begin(uint64_t va, uint64_t size, int but)
 {
-    static int chosen;
     crowd.va = va;
     crowd.end = va + size;
     crowd.but = but;
@@ -114,8 +122,7 @@ bool standstill_begin(uint64_t va, uint64_t size, int but)
     for (unsigned k = 0; k < MOST; k++) atomic_store(&crowd.of[k].thread, 0);
     bool known = tasks_each(note, NULL) && !crowd.too_many;
     if (!known || !crowd.count) return known;
-    int number = free_signal(&chosen, on_signal);
-    if (!number) return false;
+    if (!standstill_prepare()) return false;
     atomic_store(&over, 0);
     for (unsigned k = 0; k < crowd.count; k++) syscall(SYS_tgkill, getpid(), atomic_load(&crowd.of[k].thread), number);
     if (all_stand(true)) return true;

@@ -10,6 +10,10 @@
  * the first on. */
 void stand_still(_Atomic int *here, _Atomic int *until);
 
+/* To be called early: a thread that waits for a lock of the library's can be made to stand still only if its signals
+ * were kept from it after this. False: there is no signal for it. */
+bool standstill_prepare(void);
+
 /* Threads of the program whose stacks, as far as the C library knows them, may have some of [va, va+size) stand still
  * until the end; not the caller, nor `but`. False: one of them cannot be made to, and none does. One at a time.
  * Between both nothing that takes a lock of the program's may be called. */
