@@ -60,10 +60,11 @@ static enum level level_in(const struct window *w, unsigned p)
 static struct sector sector_of(const struct block *b, unsigned p, unsigned page)
 {
     const struct layout *l = b->place[p] && b->place[p]->layout.made ? &b->place[p]->layout : NULL;
-    enum level level = !l ? level_in(b->window, p) : l->whole ? WHOLE : (l->big >> (page / BIG_PAGE) & 1 ? BIG : SMALL);
+    enum level lowest = level_in(b->window, p);
+    enum level level = !l ? lowest : l->whole ? WHOLE : (l->big >> (page / BIG_PAGE) & 1 ? BIG : SMALL);
     struct sector s = { entry_sector(b, page, level), entry_sector(b, page, DIRECTORY), ONE };
     if (level == WHOLE && !page_prot(b, p, page)) s.tables = NONE;
-    if (level != WHOLE && level_in(b->window, p) == SMALL) s.tables = TWO;
+    if (level != WHOLE && lowest == SMALL) s.tables = TWO;
     if (s.tables == TWO && level == BIG && l && l->fresh >> (page / BIG_PAGE) & 1) s.tables = NEW;
     return s;
 }

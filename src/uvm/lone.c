@@ -101,11 +101,9 @@ static CUresult decide_loads(struct lone *t, unsigned p, const struct visit *lis
 }
 
 /* How many stores there will have been when the walk for this one is at an end. */
-static uint64_t walk_for_store(struct lone *t, unsigned p, uint64_t va)
+static uint64_t walk_for_store(struct lone *t, struct sector s, enum distance d)
 {
     const unsigned *until = t->batches ? stores : first_stores;
-    struct sector s = sector_at(p, va);
-    enum distance d = sector_distance(p, s);
     uint64_t ends = t->stores + until[AT_HAND];
     if (d == AT_HAND) return ends;
     for (unsigned k = 0; k < WALKS && s.number; k++)
@@ -155,12 +153,14 @@ static CUresult hold(struct lone *t, unsigned p, struct visit a)
     const uint64_t group = GROUP_PAGES * PAGE_BYTES;
     if (a.write) {
         if (!t->n) retire_walks(t, p, t->stores);
-        uint64_t ends = walk_for_store(t, p, a.va);
+        struct sector s = sector_at(p, a.va);
+        enum distance d = sector_distance(p, s);
+        uint64_t ends = walk_for_store(t, s, d);
         if (a.fault && (!t->groups || ends < t->known)) t->known = ends;
+        bool walked_for = a.fault || (t->n && d != AT_HAND);
+        if (walked_for && (!t->n || a.va / group != t->held[t->n - 1].va / group)) t->groups++;
         t->stores++;
     }
-    bool walked_for = a.fault || (t->n && sector_distance(p, sector_at(p, a.va)) != AT_HAND);
-    if (walked_for && (!t->n || a.va / group != t->held[t->n - 1].va / group)) t->groups++;
     t->held[t->n++] = a;
     t->loads += !a.write;
     bool full = a.write ? t->stores >= t->known || t->groups >= GROUPS_MOST || t->n == HELD_MOST : t->loads % BODY == 0;
@@ -174,7 +174,8 @@ static CUresult pass(struct lone *t, unsigned p, struct visit a)
     if (r) return r;
     if (!a.write || t->n) return hold(t, p, a);
     retire_walks(t, p, t->stores);
-    walk_for_store(t, p, a.va);
+    struct sector s = sector_at(p, a.va);
+    walk_for_store(t, s, sector_distance(p, s));
     t->stores++;
     return CUDA_SUCCESS;
 }
