@@ -280,11 +280,11 @@ bool adopted_touchable(uint64_t va, uint64_t size)
     uint64_t at = va, end;
     if (!size || __builtin_add_overflow(va, size, &end)) return false;
     pthread_mutex_lock(&registrations_lock); /* what is being replaced seems to be missing for a moment */
-    CUresult r = regions_of(va, end, &list, &count);
+    if (!regions_of(va, end, &list, &count)) {
+        for (size_t k = 0; k < count && list[k].start <= at && touchable(&list[k], false); k++) at = list[k].end;
+        free(list);
+    }
     pthread_mutex_unlock(&registrations_lock);
-    if (r) return false;
-    for (size_t k = 0; k < count && list[k].start <= at && touchable(&list[k], false); k++) at = list[k].end;
-    free(list);
     return at >= end;
 }
 
