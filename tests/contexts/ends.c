@@ -1,22 +1,13 @@
 /* Ends of kernels, contexts and device processes while others look on, through
  * the whole library: what a thread is told that was a moment late. What a kernel
  * does wrong is a process's last deed, so each case is a process. */
+#include "../child.h"
+
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-#include <cuda.h>
-
-#include "../child.h"
 
 enum { THREADS = 2 };
 
@@ -63,17 +54,10 @@ static void start(void)
     CHECK(cuCtxSetCurrent(c));
 }
 
-/* The body, times times, each in a process of its own. */
-static void alone(void (*body)(void), int times)
-{
-    for (int k = 0; k < times; k++) assert_int_equal(status_of(body), 0);
-}
-
 /* ---- kernels that fail */
 
-static void behind_body(void)
+static void an_event_behind_a_kernel_that_failed_is_never_complete(void)
 {
-    start();
     CUstream s;
     CUevent e;
     CUfunction f = kernel("poke");
@@ -85,15 +69,8 @@ static void behind_body(void)
     EXPECT_EQUAL(r, CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
-static void an_event_behind_a_kernel_that_failed_is_never_complete(void **state)
+static void what_a_kernel_printed_before_it_failed_is_shown_with_the_error(void)
 {
-    (void)state;
-    alone(behind_body, 20);
-}
-
-static void said_body(void)
-{
-    start();
     int ends[2];
     char text[64] = "";
     CUfunction f = kernel("say");
@@ -106,12 +83,6 @@ static void said_body(void)
     close(1);
     EXPECT_EQUAL(read(ends[0], text, sizeof text - 1), 5);
     EXPECT(!strcmp(text, "Hello"));
-}
-
-static void what_a_kernel_printed_before_it_failed_is_shown_with_the_error(void **state)
-{
-    (void)state;
-    alone(said_body, 1);
 }
 
 /* ---- contexts that end */
@@ -138,9 +109,8 @@ static void *come_and_go(void *arg)
     return NULL;
 }
 
-static void primary_body(void)
+static void threads_retain_and_release_the_primary_context_as_they_like(void)
 {
-    start();
     pthread_t thread[THREADS];
     CHECK(cuDevicePrimaryCtxRelease(0));
     for (int k = 0; k < THREADS; k++) EXPECT(!pthread_create(&thread[k], NULL, come_and_go, NULL));
@@ -149,15 +119,8 @@ static void primary_body(void)
     for (int k = 0; k < THREADS; k++) pthread_join(thread[k], NULL);
 }
 
-static void threads_retain_and_release_the_primary_context_as_they_like(void **state)
+static void a_context_destroyed_long_ago_is_still_that_to_who_has_it_current(void)
 {
-    (void)state;
-    alone(primary_body, 2);
-}
-
-static void long_gone_body(void)
-{
-    start();
     CUcontext c, bottom;
     CUdeviceptr p;
     CHECK(cuCtxCreate(&bottom, NULL, 0, 0));
@@ -174,15 +137,8 @@ static void long_gone_body(void)
     ANSWERS(cuMemAlloc(&p, 4), CUDA_ERROR_CONTEXT_IS_DESTROYED);
 }
 
-static void a_context_destroyed_long_ago_is_still_that_to_who_has_it_current(void **state)
+static void who_destroys_the_current_context_is_back_in_the_one_before(void)
 {
-    (void)state;
-    alone(long_gone_body, 1);
-}
-
-static void nested_body(void)
-{
-    start();
     CUcontext before, outer, inner, now;
     CUdeviceptr p;
     CHECK(cuCtxGetCurrent(&before));
@@ -195,12 +151,6 @@ static void nested_body(void)
     CHECK(cuCtxDestroy(outer));
     CHECK(cuCtxGetCurrent(&now));
     EXPECT_EQUAL(now, before);
-}
-
-static void who_destroys_the_current_context_is_back_in_the_one_before(void **state)
-{
-    (void)state;
-    alone(nested_body, 1);
 }
 
 static CUcontext top(void)
@@ -218,9 +168,8 @@ static CUcontext popped(void)
 }
 
 /* As an H200 answers. */
-static void below_body(void)
+static void a_destroyed_context_stays_where_it_is_not_on_top(void)
 {
-    start();
     CUcontext a, b, none;
     while (top()) popped();
     CHECK(cuCtxCreate(&b, NULL, 0, 0));
@@ -250,21 +199,15 @@ static void below_body(void)
     CHECK(cuCtxDestroy(b));
 }
 
-static void a_destroyed_context_stays_where_it_is_not_on_top(void **state)
-{
-    (void)state;
-    alone(below_body, 1);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_event_behind_a_kernel_that_failed_is_never_complete),
-        cmocka_unit_test(what_a_kernel_printed_before_it_failed_is_shown_with_the_error),
-        cmocka_unit_test(threads_retain_and_release_the_primary_context_as_they_like),
-        cmocka_unit_test(who_destroys_the_current_context_is_back_in_the_one_before),
-        cmocka_unit_test(a_destroyed_context_stays_where_it_is_not_on_top),
-        cmocka_unit_test(a_context_destroyed_long_ago_is_still_that_to_who_has_it_current),
+        ALONE_TIMES(start, an_event_behind_a_kernel_that_failed_is_never_complete, 20),
+        ALONE(start, what_a_kernel_printed_before_it_failed_is_shown_with_the_error),
+        ALONE_TIMES(start, threads_retain_and_release_the_primary_context_as_they_like, 2),
+        ALONE(start, who_destroys_the_current_context_is_back_in_the_one_before),
+        ALONE(start, a_destroyed_context_stays_where_it_is_not_on_top),
+        ALONE(start, a_context_destroyed_long_ago_is_still_that_to_who_has_it_current),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,10 @@
 /* Two devices, through the whole library: what peer access and the end of a
  * context do to each kind of memory. A kernel's fault is the process's last deed
  * on a device, so each case is a process. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
+#include "../child.h"
+
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-#include <cuda.h>
-
-#include "../child.h"
 
 static const char ptx[] = ".version 7.0\n.target sm_52\n.address_size 64\n"
                           ".visible .entry poke(.param .u64 a, .param .u32 b){ .reg .b32 %r<2>; .reg .b64 %d<2>;\n"
@@ -69,13 +60,10 @@ static void start(void)
     for (int k = 0; k < 2; k++) CHECK(cuDevicePrimaryCtxRetain(&on[k], k));
 }
 
-static void alone(void (*body)(void)) { assert_int_equal(status_of(body), 0); }
-
 /* ---- peers */
 
-static void access_body(void)
+static void kernels_reach_a_peers_memory_while_access_is_enabled(void)
 {
-    start();
     CUdeviceptr other = memory(on[1]), before = memory(on[1]);
     CUfunction f = kernel(on[0]);
     EXPECT_EQUAL(attribute(CU_POINTER_ATTRIBUTE_ACCESS_FLAGS, other), CU_POINTER_ATTRIBUTE_ACCESS_FLAG_NONE);
@@ -99,15 +87,8 @@ static void access_body(void)
     EXPECT_EQUAL(store(f, before, 7), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
-static void kernels_reach_a_peers_memory_while_access_is_enabled(void **state)
+static void one_contexts_peer_access_ends_with_it_and_not_with_anothers(void)
 {
-    (void)state;
-    alone(access_body);
-}
-
-static void second_context_body(void)
-{
-    start();
     CUcontext second;
     CUdeviceptr other = memory(on[1]);
     CHECK(cuCtxCreate(&second, NULL, 0, 0));
@@ -124,15 +105,8 @@ static void second_context_body(void)
     EXPECT_EQUAL(store(f, other, 6), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
-static void one_contexts_peer_access_ends_with_it_and_not_with_anothers(void **state)
+static void copies_between_devices_need_no_peer_access(void)
 {
-    (void)state;
-    alone(second_context_body);
-}
-
-static void copies_body(void)
-{
-    start();
     CUdeviceptr a = memory(on[0]), b = memory(on[1]);
     CHECK(cuMemsetD32(b, 9, 1024));
     CHECK(cuCtxSetCurrent(on[0]));
@@ -143,15 +117,8 @@ static void copies_body(void)
     EXPECT_EQUAL(value_at(a), 8);
 }
 
-static void copies_between_devices_need_no_peer_access(void **state)
+static void every_device_reaches_pinned_and_registered_memory(void)
 {
-    (void)state;
-    alone(copies_body);
-}
-
-static void everyone_body(void)
-{
-    start();
     void *pinned, *own = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     CUfunction f[2] = { kernel(on[0]), kernel(on[1]) };
     CHECK(cuMemAllocHost(&pinned, 4096));
@@ -165,17 +132,10 @@ static void everyone_body(void)
     }
 }
 
-static void every_device_reaches_pinned_and_registered_memory(void **state)
-{
-    (void)state;
-    alone(everyone_body);
-}
-
 /* ---- the end of a context */
 
-static void end_body(void)
+static void a_destroyed_context_leaves_nothing_behind(void)
 {
-    start();
     CUcontext c;
     CUdeviceptr p, q;
     void *pinned, *own = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -203,15 +163,8 @@ static void end_body(void)
     CHECK(cuMemHostUnregister(own));
 }
 
-static void a_destroyed_context_leaves_nothing_behind(void **state)
+static void the_reset_of_a_peer_takes_its_memory_from_everyone(void)
 {
-    (void)state;
-    alone(end_body);
-}
-
-static void reset_body(void)
-{
-    start();
     CUdeviceptr p = memory(on[1]), kept = memory(on[0]);
     CUfunction f = kernel(on[0]);
     CHECK(cuCtxEnablePeerAccess(on[1], 0));
@@ -223,21 +176,15 @@ static void reset_body(void)
     EXPECT_EQUAL(store(f, p, 3), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
-static void the_reset_of_a_peer_takes_its_memory_from_everyone(void **state)
-{
-    (void)state;
-    alone(reset_body);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kernels_reach_a_peers_memory_while_access_is_enabled),
-        cmocka_unit_test(one_contexts_peer_access_ends_with_it_and_not_with_anothers),
-        cmocka_unit_test(copies_between_devices_need_no_peer_access),
-        cmocka_unit_test(every_device_reaches_pinned_and_registered_memory),
-        cmocka_unit_test(a_destroyed_context_leaves_nothing_behind),
-        cmocka_unit_test(the_reset_of_a_peer_takes_its_memory_from_everyone),
+        ALONE(start, kernels_reach_a_peers_memory_while_access_is_enabled),
+        ALONE(start, one_contexts_peer_access_ends_with_it_and_not_with_anothers),
+        ALONE(start, copies_between_devices_need_no_peer_access),
+        ALONE(start, every_device_reaches_pinned_and_registered_memory),
+        ALONE(start, a_destroyed_context_leaves_nothing_behind),
+        ALONE(start, the_reset_of_a_peer_takes_its_memory_from_everyone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,38 +33,38 @@ static CUmemLocation gpu(int d) { return (CUmemLocation){ .type = CU_MEM_LOCATIO
 static void start(void)
 {
     alarm(60);
-    EXPECT(cuInit(0), 0);
+    CHECK(cuInit(0));
     for (int d = DEVICES - 1; d >= 0; d--) {
         CUmodule m;
-        EXPECT(cuDevicePrimaryCtxRetain(&on[d].context, d), 0);
-        EXPECT(cuCtxSetCurrent(on[d].context), 0);
-        EXPECT(cuModuleLoadData(&m, kernels), 0);
-        EXPECT(cuModuleGetFunction(&on[d].poke, m, "poke"), 0);
-        EXPECT(cuModuleGetFunction(&on[d].add, m, "add"), 0);
-        EXPECT(cuModuleGetFunction(&on[d].one, m, "one"), 0);
-        EXPECT(cuModuleGetFunction(&on[d].peek, m, "peek"), 0);
-        EXPECT(cuMemAlloc(&on[d].sum, 4), 0);
+        CHECK(cuDevicePrimaryCtxRetain(&on[d].context, d));
+        CHECK(cuCtxSetCurrent(on[d].context));
+        CHECK(cuModuleLoadData(&m, kernels));
+        CHECK(cuModuleGetFunction(&on[d].poke, m, "poke"));
+        CHECK(cuModuleGetFunction(&on[d].add, m, "add"));
+        CHECK(cuModuleGetFunction(&on[d].one, m, "one"));
+        CHECK(cuModuleGetFunction(&on[d].peek, m, "peek"));
+        CHECK(cuMemAlloc(&on[d].sum, 4));
     }
 }
 
 static CUdeviceptr managed(size_t size)
 {
     CUdeviceptr p;
-    EXPECT(cuMemAllocManaged(&p, size, CU_MEM_ATTACH_GLOBAL), 0);
+    CHECK(cuMemAllocManaged(&p, size, CU_MEM_ATTACH_GLOBAL));
     return p;
 }
 
 static void launch(int d, CUfunction f, CUdeviceptr at, uint32_t n)
 {
     void *parameters[] = { &at, &n, &on[d].sum };
-    EXPECT(cuCtxSetCurrent(on[d].context), 0);
-    EXPECT(cuLaunchKernel(f, (n + 63) / 64, 1, 1, n < 64 ? n : 64, 1, 1, 0, NULL, parameters, NULL), 0);
+    CHECK(cuCtxSetCurrent(on[d].context));
+    CHECK(cuLaunchKernel(f, (n + 63) / 64, 1, 1, n < 64 ? n : 64, 1, 1, 0, NULL, parameters, NULL));
 }
 
 static void wait_for(int d)
 {
-    EXPECT(cuCtxSetCurrent(on[d].context), 0);
-    EXPECT(cuCtxSynchronize(), 0);
+    CHECK(cuCtxSetCurrent(on[d].context));
+    CHECK(cuCtxSynchronize());
 }
 
 static void wait_for_all(void)
@@ -82,24 +82,24 @@ static void poke(int d, CUdeviceptr at, uint32_t value)
 static uint32_t sum_on(int d, CUdeviceptr at, uint32_t pages)
 {
     uint32_t sum;
-    EXPECT(cuCtxSetCurrent(on[d].context), 0);
-    EXPECT(cuMemsetD32(on[d].sum, 0, 1), 0);
+    CHECK(cuCtxSetCurrent(on[d].context));
+    CHECK(cuMemsetD32(on[d].sum, 0, 1));
     launch(d, on[d].peek, at, pages);
     wait_for(d);
-    EXPECT(cuMemcpyDtoH(&sum, on[d].sum, 4), 0);
+    CHECK(cuMemcpyDtoH(&sum, on[d].sum, 4));
     return sum;
 }
 
 static void prefetch(CUdeviceptr p, size_t size, CUmemLocation to)
 {
-    EXPECT(cuMemPrefetchAsync(p, size, to, 0, NULL), 0);
-    EXPECT(cuCtxSynchronize(), 0);
+    CHECK(cuMemPrefetchAsync(p, size, to, 0, NULL));
+    CHECK(cuCtxSynchronize());
 }
 
 static int place_of(CUdeviceptr p)
 {
     uint8_t place;
-    EXPECT(faultline_residency((void *)p, 1, &place), 0);
+    EXPECT_EQUAL(faultline_residency((void *)p, 1, &place), 0);
     return place;
 }
 
@@ -107,7 +107,7 @@ static struct faultline_counters counters(void)
 {
     struct faultline_counters c;
     wait_for_all();
-    EXPECT(faultline_get_counters(&c), 0);
+    EXPECT_EQUAL(faultline_get_counters(&c), 0);
     return c;
 }
 
@@ -123,11 +123,11 @@ static void pages_go_from_device_to_device(void)
         for (int d = 0; d < DEVICES; d++) {
             launch(d, on[d].add, p, PAGES);
             wait_for(d);
-            EXPECT(place_of(p), ON_DEVICE + d);
+            EXPECT_EQUAL(place_of(p), ON_DEVICE + d);
         }
-    EXPECT(counters().bytes_to_host, 0);
-    EXPECT(counters().bytes_between_devices, (3 * DEVICES - 1) * (uint64_t)PAGES * PAGE);
-    for (size_t k = 0; k < PAGES; k++) EXPECT(*words(p, k), 3 * DEVICES);
+    EXPECT_EQUAL(counters().bytes_to_host, 0);
+    EXPECT_EQUAL(counters().bytes_between_devices, (3 * DEVICES - 1) * (uint64_t)PAGES * PAGE);
+    for (size_t k = 0; k < PAGES; k++) EXPECT_EQUAL(*words(p, k), 3 * DEVICES);
 }
 
 static void each_device_has_its_part(void)
@@ -137,8 +137,8 @@ static void each_device_has_its_part(void)
     for (int round = 0; round < 4; round++)
         for (int d = 0; d < DEVICES; d++) launch(d, on[d].add, p + (size_t)d * PAGES * PAGE, PAGES);
     wait_for_all();
-    for (int d = 0; d < DEVICES; d++) EXPECT(place_of(p + (size_t)d * PAGES * PAGE), ON_DEVICE + d);
-    for (size_t k = 0; k < DEVICES * PAGES; k++) EXPECT(*words(p, k), 4);
+    for (int d = 0; d < DEVICES; d++) EXPECT_EQUAL(place_of(p + (size_t)d * PAGES * PAGE), ON_DEVICE + d);
+    for (size_t k = 0; k < DEVICES * PAGES; k++) EXPECT_EQUAL(*words(p, k), 4);
 }
 
 static void all_add_to_one_word(void)
@@ -150,7 +150,7 @@ static void all_add_to_one_word(void)
     for (int d = 0; d < DEVICES; d++) launch(d, on[d].one, p, THREADS);
     for (int k = 0; k < 100; k++) __atomic_fetch_add((uint32_t *)word, 1, __ATOMIC_SEQ_CST);
     wait_for_all();
-    EXPECT(*word, DEVICES * THREADS + 100);
+    EXPECT_EQUAL(*word, DEVICES * THREADS + 100);
 }
 
 static void read_mostly_memory_is_everywhere_until_somebody_writes(void)
@@ -158,38 +158,38 @@ static void read_mostly_memory_is_everywhere_until_somebody_writes(void)
     enum { PAGES = 512 };
     CUdeviceptr p = managed(PAGES * PAGE);
     for (size_t k = 0; k < PAGES; k++) *words(p, k) = 1;
-    EXPECT(cuMemAdvise(p, PAGES * PAGE, CU_MEM_ADVISE_SET_READ_MOSTLY, gpu(0)), 0);
+    CHECK(cuMemAdvise(p, PAGES * PAGE, CU_MEM_ADVISE_SET_READ_MOSTLY, gpu(0)));
     for (uint32_t round = 0; round < 2; round++) {
-        for (int d = 0; d < DEVICES; d++) EXPECT(sum_on(d, p, PAGES), PAGES + 2 * round);
-        EXPECT(place_of(p), FAULTLINE_ON_HOST | FAULTLINE_DUPLICATED);
+        for (int d = 0; d < DEVICES; d++) EXPECT_EQUAL(sum_on(d, p, PAGES), PAGES + 2 * round);
+        EXPECT_EQUAL(place_of(p), FAULTLINE_ON_HOST | FAULTLINE_DUPLICATED);
         struct faultline_counters before = counters();
-        for (int d = 0; d < DEVICES; d++) EXPECT(sum_on(d, p, PAGES), PAGES + 2 * round);
-        EXPECT(counters().gpu_faults, before.gpu_faults);
+        for (int d = 0; d < DEVICES; d++) EXPECT_EQUAL(sum_on(d, p, PAGES), PAGES + 2 * round);
+        EXPECT_EQUAL(counters().gpu_faults, before.gpu_faults);
         /* of the copies of the first page only the writer's is left */
         poke(3, p, 3);
-        EXPECT(place_of(p), ON_DEVICE + 3);
-        EXPECT(place_of(p + PAGE), FAULTLINE_ON_HOST | FAULTLINE_DUPLICATED);
-        EXPECT(counters().events[FAULTLINE_READ_DUPLICATE_INVALIDATE],
-               before.events[FAULTLINE_READ_DUPLICATE_INVALIDATE] + 1);
-        if (!round) EXPECT(*words(p, 0), 3);
+        EXPECT_EQUAL(place_of(p), ON_DEVICE + 3);
+        EXPECT_EQUAL(place_of(p + PAGE), FAULTLINE_ON_HOST | FAULTLINE_DUPLICATED);
+        EXPECT_EQUAL(counters().events[FAULTLINE_READ_DUPLICATE_INVALIDATE],
+                     before.events[FAULTLINE_READ_DUPLICATE_INVALIDATE] + 1);
+        if (!round) EXPECT_EQUAL(*words(p, 0), 3);
     }
-    EXPECT(cuMemAdvise(p, PAGES * PAGE, CU_MEM_ADVISE_UNSET_READ_MOSTLY, gpu(0)), 0);
-    EXPECT(place_of(p + PAGE), FAULTLINE_ON_HOST);
+    CHECK(cuMemAdvise(p, PAGES * PAGE, CU_MEM_ADVISE_UNSET_READ_MOSTLY, gpu(0)));
+    EXPECT_EQUAL(place_of(p + PAGE), FAULTLINE_ON_HOST);
 }
 
 static void a_prefetch_of_read_mostly_memory_adds_copies(void)
 {
     CUdeviceptr p = managed(2 * MIB);
     *words(p, 0) = 5;
-    EXPECT(cuMemAdvise(p, 2 * MIB, CU_MEM_ADVISE_SET_READ_MOSTLY, gpu(0)), 0);
+    CHECK(cuMemAdvise(p, 2 * MIB, CU_MEM_ADVISE_SET_READ_MOSTLY, gpu(0)));
     prefetch(p, 2 * MIB, host);
     for (int d = 0; d < DEVICES; d++) prefetch(p, 2 * MIB, gpu(d));
     struct faultline_counters before = counters();
-    EXPECT(before.bytes_duplicated, (uint64_t)DEVICES * 2 * MIB);
-    for (int d = 0; d < DEVICES; d++) EXPECT(sum_on(d, p, 1), 5);
-    EXPECT(counters().gpu_faults, before.gpu_faults);
+    EXPECT_EQUAL(before.bytes_duplicated, (uint64_t)DEVICES * 2 * MIB);
+    for (int d = 0; d < DEVICES; d++) EXPECT_EQUAL(sum_on(d, p, 1), 5);
+    EXPECT_EQUAL(counters().gpu_faults, before.gpu_faults);
     *words(p, 0) = 6;
-    for (int d = 0; d < DEVICES; d++) EXPECT(sum_on(d, p, 1), 6);
+    for (int d = 0; d < DEVICES; d++) EXPECT_EQUAL(sum_on(d, p, 1), 6);
 }
 
 static void who_may_access_keeps_access_wherever_the_page_goes(void)
@@ -197,30 +197,30 @@ static void who_may_access_keeps_access_wherever_the_page_goes(void)
     enum { PAGES = 16 };
     CUdevice who[DEVICES + 1];
     CUdeviceptr p = managed(PAGES * PAGE);
-    for (int d = 0; d < DEVICES; d++) EXPECT(cuMemAdvise(p, PAGES * PAGE, CU_MEM_ADVISE_SET_ACCESSED_BY, gpu(d)), 0);
-    EXPECT(cuMemRangeGetAttribute(who, sizeof who, CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY, p, PAGES * PAGE), 0);
-    for (int d = 0; d < DEVICES; d++) EXPECT(who[d], d);
-    EXPECT(who[DEVICES], CU_DEVICE_INVALID);
+    for (int d = 0; d < DEVICES; d++) CHECK(cuMemAdvise(p, PAGES * PAGE, CU_MEM_ADVISE_SET_ACCESSED_BY, gpu(d)));
+    CHECK(cuMemRangeGetAttribute(who, sizeof who, CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY, p, PAGES * PAGE));
+    for (int d = 0; d < DEVICES; d++) EXPECT_EQUAL(who[d], d);
+    EXPECT_EQUAL(who[DEVICES], CU_DEVICE_INVALID);
     for (size_t k = 0; k < PAGES; k++) *words(p, k) = 0;
     uint64_t faults = counters().gpu_faults;
     for (int at = -1; at < DEVICES; at++) {
         if (at >= 0) prefetch(p, PAGES * PAGE, gpu(at));
         for (int d = 0; d < DEVICES; d++) launch(d, on[d].add, p, PAGES);
         wait_for_all(); /* each adds without the others' knowledge: sums are another test's */
-        EXPECT(place_of(p), at < 0 ? FAULTLINE_ON_HOST : ON_DEVICE + at);
+        EXPECT_EQUAL(place_of(p), at < 0 ? FAULTLINE_ON_HOST : ON_DEVICE + at);
     }
-    EXPECT(counters().gpu_faults, faults);
+    EXPECT_EQUAL(counters().gpu_faults, faults);
 }
 
 static void preferred_memory_is_reached_where_it_is(void)
 {
     CUdeviceptr p = managed(2 * MIB);
-    EXPECT(cuMemAdvise(p, 2 * MIB, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, gpu(5)), 0);
+    CHECK(cuMemAdvise(p, 2 * MIB, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, gpu(5)));
     for (int d = 0; d < DEVICES; d++) {
         poke(d, p + (size_t)d * BIG, 1);
-        EXPECT(place_of(p + (size_t)d * BIG), ON_DEVICE + 5);
+        EXPECT_EQUAL(place_of(p + (size_t)d * BIG), ON_DEVICE + 5);
     }
-    EXPECT(counters().bytes_between_devices, 0);
+    EXPECT_EQUAL(counters().bytes_between_devices, 0);
 }
 
 static void what_leaves_a_full_device_goes_to_the_host(void)
@@ -228,22 +228,22 @@ static void what_leaves_a_full_device_goes_to_the_host(void)
     CUdeviceptr p[DEVICES], more = managed(2 * MIB);
     for (int d = 0; d < DEVICES; d++) {
         p[d] = managed(8 * MIB);
-        EXPECT(cuMemAdvise(p[d], 8 * MIB, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, gpu((d + 1) % DEVICES)), 0);
+        CHECK(cuMemAdvise(p[d], 8 * MIB, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, gpu((d + 1) % DEVICES)));
         size_t free, total;
-        EXPECT(cuCtxSetCurrent(on[d].context), 0);
-        EXPECT(cuMemGetInfo(&free, &total), 0);
+        CHECK(cuCtxSetCurrent(on[d].context));
+        CHECK(cuMemGetInfo(&free, &total));
         *words(p[d], 0) = (uint32_t)d;
         prefetch(p[d], free / (2 * MIB) * 2 * MIB, gpu(d));
-        EXPECT(cuMemFree(on[d].sum), 0);
+        CHECK(cuMemFree(on[d].sum));
     }
     for (int d = 0; d < DEVICES; d++) prefetch(more, 2 * MIB, gpu(d));
     struct faultline_counters c = counters();
-    EXPECT(c.bytes_evicted <= (uint64_t)DEVICES * 2 * MIB, true);
+    EXPECT(c.bytes_evicted <= (uint64_t)DEVICES * 2 * MIB);
     prefetch(p[0], 8 * MIB, gpu(3));
-    EXPECT(counters().bytes_evicted > c.bytes_evicted, true);
-    EXPECT(place_of(p[0]), ON_DEVICE + 3);
-    EXPECT(place_of(p[3]), FAULTLINE_ON_HOST); /* not the location that it prefers */
-    for (int d = 0; d < DEVICES; d++) EXPECT(*words(p[d], 0), d);
+    EXPECT(counters().bytes_evicted > c.bytes_evicted);
+    EXPECT_EQUAL(place_of(p[0]), ON_DEVICE + 3);
+    EXPECT_EQUAL(place_of(p[3]), FAULTLINE_ON_HOST); /* not the location that it prefers */
+    for (int d = 0; d < DEVICES; d++) EXPECT_EQUAL(*words(p[d], 0), d);
 }
 
 static void a_working_set_of_all_devices_goes_through_one(void)
@@ -255,8 +255,8 @@ static void a_working_set_of_all_devices_goes_through_one(void)
         launch(d, on[d].add, p, PAGES);
         wait_for(d);
     }
-    EXPECT(counters().bytes_evicted > 0, true);
-    for (size_t k = 0; k < PAGES; k++) EXPECT(*words(p, k), k + 3);
+    EXPECT(counters().bytes_evicted > 0);
+    for (size_t k = 0; k < PAGES; k++) EXPECT_EQUAL(*words(p, k), k + 3);
 }
 
 static void prefetches_go_round(void)
@@ -266,14 +266,14 @@ static void prefetches_go_round(void)
     for (size_t k = 0; k < 1024; k++) *words(p, k) = (uint32_t)k;
     for (int step = 0; step < 2 * DEVICES; step++) {
         int to = step * 3 % DEVICES;
-        EXPECT(cuCtxSetCurrent(on[(to + 1) % DEVICES].context), 0); /* a stream of any device may ask */
+        CHECK(cuCtxSetCurrent(on[(to + 1) % DEVICES].context)); /* a stream of any device may ask */
         prefetch(p, 4 * MIB, gpu(to));
-        EXPECT(place_of(p), ON_DEVICE + to);
-        EXPECT(cuMemRangeGetAttribute(&last, 4, CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION, p, 4 * MIB), 0);
-        EXPECT(last, to);
+        EXPECT_EQUAL(place_of(p), ON_DEVICE + to);
+        CHECK(cuMemRangeGetAttribute(&last, 4, CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION, p, 4 * MIB));
+        EXPECT_EQUAL(last, to);
     }
-    EXPECT(counters().bytes_between_devices, (2 * DEVICES - 1) * 4 * (uint64_t)MIB);
-    for (size_t k = 0; k < 1024; k++) EXPECT(*words(p, k), k);
+    EXPECT_EQUAL(counters().bytes_between_devices, (2 * DEVICES - 1) * 4 * (uint64_t)MIB);
+    for (size_t k = 0; k < 1024; k++) EXPECT_EQUAL(*words(p, k), k);
 }
 
 static void copies_between_peers_take_managed_memory(void)
@@ -281,13 +281,13 @@ static void copies_between_peers_take_managed_memory(void)
     enum { PAGES = 512 };
     CUdeviceptr p = managed(PAGES * PAGE), q = managed(PAGES * PAGE), plain;
     for (size_t k = 0; k < PAGES; k++) *words(p, k) = (uint32_t)k;
-    EXPECT(cuCtxSetCurrent(on[7].context), 0);
-    EXPECT(cuMemAlloc(&plain, PAGES * PAGE), 0);
+    CHECK(cuCtxSetCurrent(on[7].context));
+    CHECK(cuMemAlloc(&plain, PAGES * PAGE));
     for (int d = 0; d < DEVICES; d++) {
         int next = (d + 1) % DEVICES;
-        EXPECT(cuMemcpyPeer(plain, on[7].context, p, on[d].context, PAGES * PAGE), 0);
-        EXPECT(cuMemcpyPeer(q, on[next].context, plain, on[7].context, PAGES * PAGE), 0);
-        EXPECT(sum_on(next, q, PAGES), PAGES * (PAGES - 1) / 2 + d);
+        CHECK(cuMemcpyPeer(plain, on[7].context, p, on[d].context, PAGES * PAGE));
+        CHECK(cuMemcpyPeer(q, on[next].context, plain, on[7].context, PAGES * PAGE));
+        EXPECT_EQUAL(sum_on(next, q, PAGES), PAGES * (PAGES - 1) / 2 + d);
         *words(p, 0) = (uint32_t)d + 1;
     }
 }
@@ -296,39 +296,31 @@ static void a_context_that_ends_takes_nobody_elses_pages(void)
 {
     CUdeviceptr p = managed(2 * MIB);
     poke(6, p, 7);
-    EXPECT(place_of(p), ON_DEVICE + 6);
-    EXPECT(cuCtxSetCurrent(on[2].context), 0);
-    EXPECT(cuDevicePrimaryCtxReset(6), 0);
-    EXPECT(sum_on(2, p, 1), 7);
-    EXPECT(place_of(p), ON_DEVICE + 2);
-    EXPECT(cuDevicePrimaryCtxRetain(&on[6].context, 6), 0);
+    EXPECT_EQUAL(place_of(p), ON_DEVICE + 6);
+    CHECK(cuCtxSetCurrent(on[2].context));
+    CHECK(cuDevicePrimaryCtxReset(6));
+    EXPECT_EQUAL(sum_on(2, p, 1), 7);
+    EXPECT_EQUAL(place_of(p), ON_DEVICE + 2);
+    CHECK(cuDevicePrimaryCtxRetain(&on[6].context, 6));
     prefetch(p, 2 * MIB, gpu(6));
-    EXPECT(*words(p, 0), 7);
+    EXPECT_EQUAL(*words(p, 0), 7);
 }
-
-/* ---- each in a process of its own */
-
-/* clang-format off */
-#define ALL(test) \
-    test(pages_go_from_device_to_device) \
-    test(each_device_has_its_part) \
-    test(all_add_to_one_word) \
-    test(read_mostly_memory_is_everywhere_until_somebody_writes) \
-    test(a_prefetch_of_read_mostly_memory_adds_copies) \
-    test(who_may_access_keeps_access_wherever_the_page_goes) \
-    test(preferred_memory_is_reached_where_it_is) \
-    test(what_leaves_a_full_device_goes_to_the_host) \
-    test(a_working_set_of_all_devices_goes_through_one) \
-    test(prefetches_go_round) \
-    test(copies_between_peers_take_managed_memory) \
-    test(a_context_that_ends_takes_nobody_elses_pages)
-/* clang-format on */
-#define DEFINE(name) IN_CHILD(name, 0)
-#define LIST(name) cmocka_unit_test(test_##name),
-ALL(DEFINE)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { ALL(LIST) };
+    const struct CMUnitTest tests[] = {
+        ALONE(start, pages_go_from_device_to_device),
+        ALONE(start, each_device_has_its_part),
+        ALONE(start, all_add_to_one_word),
+        ALONE(start, read_mostly_memory_is_everywhere_until_somebody_writes),
+        ALONE(start, a_prefetch_of_read_mostly_memory_adds_copies),
+        ALONE(start, who_may_access_keeps_access_wherever_the_page_goes),
+        ALONE(start, preferred_memory_is_reached_where_it_is),
+        ALONE(start, what_leaves_a_full_device_goes_to_the_host),
+        ALONE(start, a_working_set_of_all_devices_goes_through_one),
+        ALONE(start, prefetches_go_round),
+        ALONE(start, copies_between_peers_take_managed_memory),
+        ALONE(start, a_context_that_ends_takes_nobody_elses_pages),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,19 +20,19 @@ static CUstream streams[2];
 static void start(void)
 {
     poke_kernel = function_of(start_with(0, kernels), "poke");
-    for (int k = 0; k < 2; k++) EXPECT(cuStreamCreate(&streams[k], CU_STREAM_NON_BLOCKING), 0);
+    for (int k = 0; k < 2; k++) CHECK(cuStreamCreate(&streams[k], CU_STREAM_NON_BLOCKING));
 }
 
 static void poke(CUdeviceptr at, uint32_t value, CUstream s)
 {
     void *parameters[] = { &at, &value };
-    EXPECT(cuLaunchKernel(poke_kernel, 1, 1, 1, 1, 1, 1, 0, s, parameters, NULL), 0);
+    CHECK(cuLaunchKernel(poke_kernel, 1, 1, 1, 1, 1, 1, 0, s, parameters, NULL));
 }
 
 static CUdeviceptr managed(size_t size, unsigned flags)
 {
     CUdeviceptr p;
-    EXPECT(cuMemAllocManaged(&p, size, flags), 0);
+    CHECK(cuMemAllocManaged(&p, size, flags));
     return p;
 }
 
@@ -51,33 +51,33 @@ static void every_way_to_wait_gives_it_back(void)
     volatile uint32_t *word = (void *)p;
     CUevent e;
     uint32_t copy;
-    EXPECT(cuEventCreate(&e, CU_EVENT_DEFAULT), 0);
+    CHECK(cuEventCreate(&e, CU_EVENT_DEFAULT));
     for (uint32_t way = 0; way < 6; way++) {
         word[0] = 1000;
         word[MIB / 2] = way;
         poke(p, way, streams[0]);
         switch (way) {
-        case 0: EXPECT(cuCtxSynchronize(), 0); break;
-        case 1: EXPECT(cuStreamSynchronize(streams[0]), 0); break;
+        case 0: CHECK(cuCtxSynchronize()); break;
+        case 1: CHECK(cuStreamSynchronize(streams[0])); break;
         case 2:
             while (cuStreamQuery(streams[0]) == CUDA_ERROR_NOT_READY) usleep(100);
             break;
         case 3:
-            EXPECT(cuEventRecord(e, streams[0]), 0);
-            EXPECT(cuEventSynchronize(e), 0);
+            CHECK(cuEventRecord(e, streams[0]));
+            CHECK(cuEventSynchronize(e));
             break;
         case 4:
-            EXPECT(cuEventRecord(e, streams[0]), 0);
+            CHECK(cuEventRecord(e, streams[0]));
             while (cuEventQuery(e) == CUDA_ERROR_NOT_READY) usleep(100);
             break;
         default:
-            EXPECT(cuStreamSynchronize(streams[0]), 0);
+            CHECK(cuStreamSynchronize(streams[0]));
             poke(p, way, NULL);
-            EXPECT(cuMemcpyDtoH(&copy, p, 4), 0);
-            EXPECT(copy, way);
+            CHECK(cuMemcpyDtoH(&copy, p, 4));
+            EXPECT_EQUAL(copy, way);
         }
-        EXPECT(word[0], way);
-        EXPECT(word[MIB / 2], way);
+        EXPECT_EQUAL(word[0], way);
+        EXPECT_EQUAL(word[MIB / 2], way);
     }
 }
 
@@ -86,17 +86,17 @@ static void what_is_attached_to_the_host_stays_with_it(void)
     CUdeviceptr p = managed(MIB, CU_MEM_ATTACH_GLOBAL), mine = managed(4 * MIB, CU_MEM_ATTACH_HOST);
     poke(p, 5, streams[0]);
     *(volatile int *)mine = 2;
-    EXPECT(cuCtxSynchronize(), 0);
-    EXPECT(*(int *)mine, 2);
-    EXPECT(*(int *)p, 5);
-    EXPECT(cuStreamAttachMemAsync(streams[0], mine, 0, CU_MEM_ATTACH_GLOBAL), 0);
+    CHECK(cuCtxSynchronize());
+    EXPECT_EQUAL(*(int *)mine, 2);
+    EXPECT_EQUAL(*(int *)p, 5);
+    CHECK(cuStreamAttachMemAsync(streams[0], mine, 0, CU_MEM_ATTACH_GLOBAL));
     poke(mine, 7, streams[0]);
-    EXPECT(cuCtxSynchronize(), 0);
-    EXPECT(*(int *)mine, 7);
-    EXPECT(cuStreamAttachMemAsync(streams[0], mine, 0, CU_MEM_ATTACH_HOST), 0);
-    EXPECT(cuStreamSynchronize(streams[0]), 0);
+    CHECK(cuCtxSynchronize());
+    EXPECT_EQUAL(*(int *)mine, 7);
+    CHECK(cuStreamAttachMemAsync(streams[0], mine, 0, CU_MEM_ATTACH_HOST));
+    CHECK(cuStreamSynchronize(streams[0]));
     poke(p, 6, streams[0]);
-    EXPECT(*(volatile int *)mine, 7);
+    EXPECT_EQUAL(*(volatile int *)mine, 7);
 }
 
 static void a_kernel_may_not_touch_what_is_attached_to_the_host(void)
@@ -104,27 +104,27 @@ static void a_kernel_may_not_touch_what_is_attached_to_the_host(void)
     CUdeviceptr mine = managed(4 * MIB, CU_MEM_ATTACH_HOST);
     *(int *)mine = 1;
     poke(mine, 5, streams[0]);
-    EXPECT(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+    ANSWERS(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
 static void what_is_attached_to_an_idle_stream_is_the_hosts(void)
 {
     CUdeviceptr p = managed(4 * MIB, CU_MEM_ATTACH_GLOBAL), own = managed(4 * MIB, CU_MEM_ATTACH_GLOBAL);
-    EXPECT(cuStreamAttachMemAsync(streams[1], own, 0, CU_MEM_ATTACH_SINGLE), 0);
-    EXPECT(cuStreamSynchronize(streams[1]), 0);
+    CHECK(cuStreamAttachMemAsync(streams[1], own, 0, CU_MEM_ATTACH_SINGLE));
+    CHECK(cuStreamSynchronize(streams[1]));
     poke(p, 1, streams[0]);
     *(volatile int *)own = 3;
-    EXPECT(cuCtxSynchronize(), 0);
+    CHECK(cuCtxSynchronize());
     poke(own, 4, streams[1]);
-    EXPECT(cuStreamSynchronize(streams[1]), 0);
-    EXPECT(*(int *)own, 4);
+    CHECK(cuStreamSynchronize(streams[1]));
+    EXPECT_EQUAL(*(int *)own, 4);
 }
 
 static void what_is_attached_to_a_busy_stream_is_not(void)
 {
     CUdeviceptr own = managed(4 * MIB, CU_MEM_ATTACH_GLOBAL);
-    EXPECT(cuStreamAttachMemAsync(streams[1], own, 0, CU_MEM_ATTACH_SINGLE), 0);
-    EXPECT(cuStreamSynchronize(streams[1]), 0);
+    CHECK(cuStreamAttachMemAsync(streams[1], own, 0, CU_MEM_ATTACH_SINGLE));
+    CHECK(cuStreamSynchronize(streams[1]));
     *(volatile int *)own = 3;
     poke(own, 4, streams[1]);
     *(volatile int *)own = 5;
@@ -133,13 +133,13 @@ static void what_is_attached_to_a_busy_stream_is_not(void)
 static void a_destroyed_streams_memory_is_everybodys(void)
 {
     CUdeviceptr own = managed(4 * MIB, CU_MEM_ATTACH_GLOBAL);
-    EXPECT(cuStreamAttachMemAsync(streams[1], own, 0, CU_MEM_ATTACH_SINGLE), 0);
-    EXPECT(cuStreamSynchronize(streams[1]), 0);
-    EXPECT(cuStreamDestroy(streams[1]), 0);
+    CHECK(cuStreamAttachMemAsync(streams[1], own, 0, CU_MEM_ATTACH_SINGLE));
+    CHECK(cuStreamSynchronize(streams[1]));
+    CHECK(cuStreamDestroy(streams[1]));
     *(volatile int *)own = 3;
     poke(own, 4, streams[0]);
-    EXPECT(cuCtxSynchronize(), 0);
-    EXPECT(*(int *)own, 4);
+    CHECK(cuCtxSynchronize());
+    EXPECT_EQUAL(*(int *)own, 4);
 }
 
 static void advice_to_devices_and_prefetches_are_refused(void)
@@ -147,19 +147,19 @@ static void advice_to_devices_and_prefetches_are_refused(void)
     CUdeviceptr p = managed(4 * MIB, CU_MEM_ATTACH_GLOBAL);
     CUmemLocation host = { .type = CU_MEM_LOCATION_TYPE_HOST };
     int v;
-    EXPECT(cuMemAdvise(p, MIB, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, device), CUDA_ERROR_INVALID_DEVICE);
-    EXPECT(cuMemAdvise(p, MIB, CU_MEM_ADVISE_SET_ACCESSED_BY, device), CUDA_ERROR_INVALID_DEVICE);
-    EXPECT(cuMemAdvise(p, MIB, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, host), 0);
-    EXPECT(cuMemAdvise(p, MIB, CU_MEM_ADVISE_SET_READ_MOSTLY, device), 0);
-    EXPECT(cuMemRangeGetAttribute(&v, 4, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, p, MIB), 0);
-    EXPECT(v, 1);
-    EXPECT(cuMemPrefetchAsync(p, MIB, device, 0, NULL), CUDA_ERROR_INVALID_DEVICE);
-    EXPECT(cuMemPrefetchAsync(p, MIB, host, 0, NULL), CUDA_ERROR_INVALID_DEVICE);
-    EXPECT(cuMemPrefetchAsync(p, 0, host, 0, NULL), CUDA_ERROR_INVALID_VALUE);
+    ANSWERS(cuMemAdvise(p, MIB, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, device), CUDA_ERROR_INVALID_DEVICE);
+    ANSWERS(cuMemAdvise(p, MIB, CU_MEM_ADVISE_SET_ACCESSED_BY, device), CUDA_ERROR_INVALID_DEVICE);
+    CHECK(cuMemAdvise(p, MIB, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, host));
+    CHECK(cuMemAdvise(p, MIB, CU_MEM_ADVISE_SET_READ_MOSTLY, device));
+    CHECK(cuMemRangeGetAttribute(&v, 4, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, p, MIB));
+    EXPECT_EQUAL(v, 1);
+    ANSWERS(cuMemPrefetchAsync(p, MIB, device, 0, NULL), CUDA_ERROR_INVALID_DEVICE);
+    ANSWERS(cuMemPrefetchAsync(p, MIB, host, 0, NULL), CUDA_ERROR_INVALID_DEVICE);
+    ANSWERS(cuMemPrefetchAsync(p, 0, host, 0, NULL), CUDA_ERROR_INVALID_VALUE);
     *(volatile int *)p = 1;
     poke(p, 9, NULL);
-    EXPECT(cuCtxSynchronize(), 0);
-    EXPECT(*(int *)p, 9);
+    CHECK(cuCtxSynchronize());
+    EXPECT_EQUAL(*(int *)p, 9);
 }
 
 static void touch(void *at) { ++*(volatile uint32_t *)at; }
@@ -168,9 +168,9 @@ static void a_host_function_may_touch_what_its_stream_left(void)
 {
     CUdeviceptr p = managed(4 * MIB, CU_MEM_ATTACH_GLOBAL);
     poke(p, 5, streams[0]);
-    EXPECT(cuLaunchHostFunc(streams[0], touch, (void *)p), 0);
-    EXPECT(cuStreamSynchronize(streams[0]), 0);
-    EXPECT(*(uint32_t *)p, 6);
+    CHECK(cuLaunchHostFunc(streams[0], touch, (void *)p));
+    CHECK(cuStreamSynchronize(streams[0]));
+    EXPECT_EQUAL(*(uint32_t *)p, 6);
 }
 
 static void a_graphs_host_node_may_touch_what_its_branches_left(void)
@@ -179,21 +179,21 @@ static void a_graphs_host_node_may_touch_what_its_branches_left(void)
     CUevent forked, joined;
     CUgraph graph;
     CUgraphExec executable;
-    EXPECT(cuEventCreate(&forked, CU_EVENT_DISABLE_TIMING), 0);
-    EXPECT(cuEventCreate(&joined, CU_EVENT_DISABLE_TIMING), 0);
-    EXPECT(cuStreamBeginCapture(streams[0], CU_STREAM_CAPTURE_MODE_GLOBAL), 0);
-    EXPECT(cuEventRecord(forked, streams[0]), 0);
-    EXPECT(cuStreamWaitEvent(streams[1], forked, 0), 0);
+    CHECK(cuEventCreate(&forked, CU_EVENT_DISABLE_TIMING));
+    CHECK(cuEventCreate(&joined, CU_EVENT_DISABLE_TIMING));
+    CHECK(cuStreamBeginCapture(streams[0], CU_STREAM_CAPTURE_MODE_GLOBAL));
+    CHECK(cuEventRecord(forked, streams[0]));
+    CHECK(cuStreamWaitEvent(streams[1], forked, 0));
     poke(p, 5, streams[0]);
     poke(p + MIB, 6, streams[1]);
-    EXPECT(cuEventRecord(joined, streams[1]), 0);
-    EXPECT(cuStreamWaitEvent(streams[0], joined, 0), 0);
-    EXPECT(cuLaunchHostFunc(streams[0], touch, (void *)p), 0);
-    EXPECT(cuStreamEndCapture(streams[0], &graph), 0);
-    EXPECT(cuGraphInstantiate(&executable, graph, 0), 0);
-    EXPECT(cuGraphLaunch(executable, streams[0]), 0);
-    EXPECT(cuStreamSynchronize(streams[0]), 0);
-    EXPECT(*(uint32_t *)p, 6);
+    CHECK(cuEventRecord(joined, streams[1]));
+    CHECK(cuStreamWaitEvent(streams[0], joined, 0));
+    CHECK(cuLaunchHostFunc(streams[0], touch, (void *)p));
+    CHECK(cuStreamEndCapture(streams[0], &graph));
+    CHECK(cuGraphInstantiate(&executable, graph, 0));
+    CHECK(cuGraphLaunch(executable, streams[0]));
+    CHECK(cuStreamSynchronize(streams[0]));
+    EXPECT_EQUAL(*(uint32_t *)p, 6);
 }
 
 static volatile bool touched;
@@ -207,7 +207,7 @@ static void after_a_host_function_the_next_kernel_has_the_memory(void)
 {
     CUdeviceptr p = managed(4 * MIB, CU_MEM_ATTACH_GLOBAL);
     poke(p, 5, streams[0]);
-    EXPECT(cuLaunchHostFunc(streams[0], touch_and_tell, (void *)p), 0);
+    CHECK(cuLaunchHostFunc(streams[0], touch_and_tell, (void *)p));
     poke(p + 64, 7, streams[0]);
     while (!touched) usleep(1000);
     usleep(500000); /* its thread may be slow to come back */
@@ -219,7 +219,7 @@ static void what_becomes_global_while_a_kernel_runs_is_not_the_hosts(void)
     CUdeviceptr p = managed(4 * MIB, CU_MEM_ATTACH_GLOBAL), mine = managed(4 * MIB, CU_MEM_ATTACH_HOST);
     poke(p, 5, streams[0]);
     *(volatile uint32_t *)mine = 1;
-    EXPECT(cuStreamAttachMemAsync(streams[1], mine, 0, CU_MEM_ATTACH_GLOBAL), 0);
+    CHECK(cuStreamAttachMemAsync(streams[1], mine, 0, CU_MEM_ATTACH_GLOBAL));
     *(volatile uint32_t *)mine = 2;
 }
 
@@ -233,26 +233,25 @@ static void devices_share_what_one_of_them_has(void)
     uint32_t value = 8;
     void *parameters[] = { &p, &value };
     *(uint32_t *)p = 1;
-    EXPECT(cuDevicePrimaryCtxRetain(&other, 1), 0);
-    EXPECT(cuCtxPushCurrent(other), 0);
-    EXPECT(cuModuleLoadData(&m, kernels), 0);
-    EXPECT(cuModuleGetFunction(&f, m, "poke"), 0);
-    EXPECT(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, parameters, NULL), 0);
-    EXPECT(cuCtxSynchronize(), 0);
-    EXPECT(faultline_residency((void *)p, 1, &at), 0);
-    EXPECT(at, FAULTLINE_ON_DEVICE); /* device 0's, whose context made it */
-    EXPECT(*(uint32_t *)p, 8);
-    EXPECT(cuMemAdvise(p, 4 * MIB, CU_MEM_ADVISE_SET_PREFERRED_LOCATION,
-                       (CUmemLocation){ .type = CU_MEM_LOCATION_TYPE_HOST }),
-           0);
-    EXPECT(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, parameters, NULL), 0);
-    EXPECT(cuCtxSynchronize(), 0);
-    EXPECT(cuCtxPopCurrent(&other), 0);
+    CHECK(cuDevicePrimaryCtxRetain(&other, 1));
+    CHECK(cuCtxPushCurrent(other));
+    CHECK(cuModuleLoadData(&m, kernels));
+    CHECK(cuModuleGetFunction(&f, m, "poke"));
+    CHECK(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, parameters, NULL));
+    CHECK(cuCtxSynchronize());
+    EXPECT_EQUAL(faultline_residency((void *)p, 1, &at), 0);
+    EXPECT_EQUAL(at, FAULTLINE_ON_DEVICE); /* device 0's, whose context made it */
+    EXPECT_EQUAL(*(uint32_t *)p, 8);
+    CHECK(cuMemAdvise(p, 4 * MIB, CU_MEM_ADVISE_SET_PREFERRED_LOCATION,
+                      (CUmemLocation){ .type = CU_MEM_LOCATION_TYPE_HOST }));
+    CHECK(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, parameters, NULL));
+    CHECK(cuCtxSynchronize());
+    CHECK(cuCtxPopCurrent(&other));
     poke(p, 9, NULL);
-    EXPECT(cuCtxSynchronize(), 0);
-    EXPECT(faultline_residency((void *)p, 1, &at), 0);
-    EXPECT(at, FAULTLINE_ON_HOST);
-    EXPECT(*(uint32_t *)p, 9);
+    CHECK(cuCtxSynchronize());
+    EXPECT_EQUAL(faultline_residency((void *)p, 1, &at), 0);
+    EXPECT_EQUAL(at, FAULTLINE_ON_HOST);
+    EXPECT_EQUAL(*(uint32_t *)p, 9);
 }
 
 /* ---- at random */
@@ -285,7 +284,7 @@ static void run_until_told(CUfunction wait_kernel, int s)
 {
     void *parameters[] = { &go_on[s] };
     *go_on[s] = 0;
-    EXPECT(cuLaunchKernel(wait_kernel, 1, 1, 1, 1, 1, 1, 0, streams[s], parameters, NULL), 0);
+    CHECK(cuLaunchKernel(wait_kernel, 1, 1, 1, 1, 1, 1, 0, streams[s], parameters, NULL));
     busy[s] = true;
     for (int k = 0; k < MEMORIES; k++)
         if (memory[k].attached == CU_MEM_ATTACH_GLOBAL ||
@@ -298,8 +297,8 @@ static void attach(int k, int s, unsigned flags)
 {
     bool used = memory[k].attached != CU_MEM_ATTACH_HOST && !host_may_touch(k);
     if (used || busy[s]) return;
-    EXPECT(cuStreamAttachMemAsync(streams[s], memory[k].at, 0, flags), 0);
-    EXPECT(cuStreamSynchronize(streams[s]), 0);
+    CHECK(cuStreamAttachMemAsync(streams[s], memory[k].at, 0, flags));
+    CHECK(cuStreamSynchronize(streams[s]));
     memory[k].attached = flags;
     memory[k].stream = s;
 }
@@ -311,10 +310,10 @@ static void attach_at_random(size_t size)
     CUmodule m;
     CUfunction wait_kernel;
     unsigned seed = (unsigned)size;
-    EXPECT(cuModuleLoadData(&m, waiting), 0);
-    EXPECT(cuModuleGetFunction(&wait_kernel, m, "wait"), 0);
+    CHECK(cuModuleLoadData(&m, waiting));
+    CHECK(cuModuleGetFunction(&wait_kernel, m, "wait"));
     sigaction(SIGSEGV, &a, NULL);
-    for (int s = 0; s < 2; s++) EXPECT(cuMemAllocHost((void **)&go_on[s], 4), 0);
+    for (int s = 0; s < 2; s++) CHECK(cuMemAllocHost((void **)&go_on[s], 4));
     for (int k = 0; k < MEMORIES; k++) {
         memory[k].attached = flags[k % 2];
         memory[k].at = managed(size, memory[k].attached);
@@ -322,19 +321,19 @@ static void attach_at_random(size_t size)
     for (int step = 0; step < STEPS; step++) {
         int k = rand_r(&seed) % MEMORIES, s = rand_r(&seed) % 2, what = rand_r(&seed) % 10;
         if (what < 5) {
-            EXPECT(host_touches(memory[k].at + rand_r(&seed) % size / 4 * 4), host_may_touch(k));
+            EXPECT_EQUAL(host_touches(memory[k].at + rand_r(&seed) % size / 4 * 4), host_may_touch(k));
         } else if (what < 6) {
             attach(k, s, flags[rand_r(&seed) % 3]);
         } else if (busy[s]) {
             *go_on[s] = 1;
-            EXPECT(cuStreamSynchronize(streams[s]), 0);
+            CHECK(cuStreamSynchronize(streams[s]));
             busy[s] = false;
         } else {
             run_until_told(wait_kernel, s);
         }
     }
     for (int s = 0; s < 2; s++) *go_on[s] = 1;
-    EXPECT(cuCtxSynchronize(), 0);
+    CHECK(cuCtxSynchronize());
 }
 
 static void memory_that_shares_a_block_has_one_owner_each(void) { attach_at_random(64 << 10); }
@@ -343,10 +342,10 @@ static void memory_of_its_own_has_one_owner(void) { attach_at_random(2 * MIB); }
 static void no_more_can_be_allocated_than_the_device_has(void)
 {
     CUdeviceptr p;
-    EXPECT(cuMemAllocManaged(&p, 128 * MIB, CU_MEM_ATTACH_GLOBAL), CUDA_ERROR_OUT_OF_MEMORY);
-    EXPECT(cuMemAllocManaged(&p, 32 * MIB, CU_MEM_ATTACH_GLOBAL), 0);
-    EXPECT(cuMemAlloc(&p, 24 * MIB), 0);
-    EXPECT(cuMemAllocManaged(&p, 16 * MIB, CU_MEM_ATTACH_GLOBAL), CUDA_ERROR_OUT_OF_MEMORY);
+    ANSWERS(cuMemAllocManaged(&p, 128 * MIB, CU_MEM_ATTACH_GLOBAL), CUDA_ERROR_OUT_OF_MEMORY);
+    CHECK(cuMemAllocManaged(&p, 32 * MIB, CU_MEM_ATTACH_GLOBAL));
+    CHECK(cuMemAlloc(&p, 24 * MIB));
+    ANSWERS(cuMemAllocManaged(&p, 16 * MIB, CU_MEM_ATTACH_GLOBAL), CUDA_ERROR_OUT_OF_MEMORY);
 }
 
 static _Atomic int rounds;
@@ -358,7 +357,7 @@ static void *read_into(void *at)
     int zeros = open("/dev/zero", O_RDONLY);
     while (!over) {
         ssize_t n = read(zeros, (char *)at + 2048, 8);
-        EXPECT(n == 8 || (n < 0 && errno == EFAULT), true);
+        EXPECT(n == 8 || (n < 0 && errno == EFAULT));
         rounds++;
     }
     close(zeros);
@@ -374,8 +373,8 @@ static void a_refused_system_call_is_in_nobodys_way(void)
         int before = rounds;
         poke(p, k, streams[0]);
         while (rounds == before) usleep(1);
-        EXPECT(cuStreamSynchronize(streams[0]), 0);
-        EXPECT(*(volatile uint32_t *)p, k);
+        CHECK(cuStreamSynchronize(streams[0]));
+        EXPECT_EQUAL(*(volatile uint32_t *)p, k);
     }
     over = true;
     pthread_join(reader, NULL);
@@ -384,7 +383,7 @@ static void a_refused_system_call_is_in_nobodys_way(void)
 static size_t free_bytes(void)
 {
     size_t free, total;
-    EXPECT(cuMemGetInfo(&free, &total), 0);
+    CHECK(cuMemGetInfo(&free, &total));
     return free;
 }
 
@@ -394,57 +393,38 @@ static void managed_memory_takes_the_devices_before_it_is_touched(void)
     size_t before = free_bytes();
     small = managed(64 << 10, CU_MEM_ATTACH_GLOBAL);
     large = managed(40 * MIB, CU_MEM_ATTACH_GLOBAL);
-    EXPECT(before - free_bytes(), 42 * MIB);
-    EXPECT(cuMemAlloc(&other, 24 * MIB), CUDA_ERROR_OUT_OF_MEMORY);
+    EXPECT_EQUAL(before - free_bytes(), 42 * MIB);
+    ANSWERS(cuMemAlloc(&other, 24 * MIB), CUDA_ERROR_OUT_OF_MEMORY);
     poke(large, 1, NULL);
-    EXPECT(cuCtxSynchronize(), 0);
-    EXPECT(before - free_bytes(), 42 * MIB);
-    EXPECT(cuMemFree(small), 0);
-    EXPECT(cuMemFree(large), 0);
-    EXPECT(free_bytes(), before);
-    EXPECT(cuMemAlloc(&other, 40 * MIB), 0);
+    CHECK(cuCtxSynchronize());
+    EXPECT_EQUAL(before - free_bytes(), 42 * MIB);
+    CHECK(cuMemFree(small));
+    CHECK(cuMemFree(large));
+    EXPECT_EQUAL(free_bytes(), before);
+    CHECK(cuMemAlloc(&other, 40 * MIB));
 }
-
-IN_CHILD(after_a_launch_the_host_may_not_touch_managed_memory, SIGSEGV)
-IN_CHILD(every_way_to_wait_gives_it_back, 0)
-IN_CHILD(what_is_attached_to_the_host_stays_with_it, 0)
-IN_CHILD(a_kernel_may_not_touch_what_is_attached_to_the_host, 0)
-IN_CHILD(what_is_attached_to_an_idle_stream_is_the_hosts, 0)
-IN_CHILD(what_is_attached_to_a_busy_stream_is_not, SIGSEGV)
-IN_CHILD(a_destroyed_streams_memory_is_everybodys, 0)
-IN_CHILD(advice_to_devices_and_prefetches_are_refused, 0)
-IN_CHILD(a_host_function_may_touch_what_its_stream_left, 0)
-IN_CHILD(a_graphs_host_node_may_touch_what_its_branches_left, 0)
-IN_CHILD(after_a_host_function_the_next_kernel_has_the_memory, SIGSEGV)
-IN_CHILD(what_becomes_global_while_a_kernel_runs_is_not_the_hosts, SIGSEGV)
-IN_CHILD(devices_share_what_one_of_them_has, 0)
-IN_CHILD(memory_that_shares_a_block_has_one_owner_each, 0)
-IN_CHILD(memory_of_its_own_has_one_owner, 0)
-IN_CHILD(a_refused_system_call_is_in_nobodys_way, 0)
-IN_CHILD(no_more_can_be_allocated_than_the_device_has, 0)
-IN_CHILD(managed_memory_takes_the_devices_before_it_is_touched, 0)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_after_a_launch_the_host_may_not_touch_managed_memory),
-        cmocka_unit_test(test_every_way_to_wait_gives_it_back),
-        cmocka_unit_test(test_what_is_attached_to_the_host_stays_with_it),
-        cmocka_unit_test(test_a_kernel_may_not_touch_what_is_attached_to_the_host),
-        cmocka_unit_test(test_what_is_attached_to_an_idle_stream_is_the_hosts),
-        cmocka_unit_test(test_what_is_attached_to_a_busy_stream_is_not),
-        cmocka_unit_test(test_a_destroyed_streams_memory_is_everybodys),
-        cmocka_unit_test(test_advice_to_devices_and_prefetches_are_refused),
-        cmocka_unit_test(test_a_host_function_may_touch_what_its_stream_left),
-        cmocka_unit_test(test_a_graphs_host_node_may_touch_what_its_branches_left),
-        cmocka_unit_test(test_after_a_host_function_the_next_kernel_has_the_memory),
-        cmocka_unit_test(test_what_becomes_global_while_a_kernel_runs_is_not_the_hosts),
-        cmocka_unit_test(test_devices_share_what_one_of_them_has),
-        cmocka_unit_test(test_memory_that_shares_a_block_has_one_owner_each),
-        cmocka_unit_test(test_memory_of_its_own_has_one_owner),
-        cmocka_unit_test(test_a_refused_system_call_is_in_nobodys_way),
-        cmocka_unit_test(test_no_more_can_be_allocated_than_the_device_has),
-        cmocka_unit_test(test_managed_memory_takes_the_devices_before_it_is_touched),
+        ALONE_ENDS(start, after_a_launch_the_host_may_not_touch_managed_memory, SIGSEGV),
+        ALONE(start, every_way_to_wait_gives_it_back),
+        ALONE(start, what_is_attached_to_the_host_stays_with_it),
+        ALONE(start, a_kernel_may_not_touch_what_is_attached_to_the_host),
+        ALONE(start, what_is_attached_to_an_idle_stream_is_the_hosts),
+        ALONE_ENDS(start, what_is_attached_to_a_busy_stream_is_not, SIGSEGV),
+        ALONE(start, a_destroyed_streams_memory_is_everybodys),
+        ALONE(start, advice_to_devices_and_prefetches_are_refused),
+        ALONE(start, a_host_function_may_touch_what_its_stream_left),
+        ALONE(start, a_graphs_host_node_may_touch_what_its_branches_left),
+        ALONE_ENDS(start, after_a_host_function_the_next_kernel_has_the_memory, SIGSEGV),
+        ALONE_ENDS(start, what_becomes_global_while_a_kernel_runs_is_not_the_hosts, SIGSEGV),
+        ALONE(start, devices_share_what_one_of_them_has),
+        ALONE(start, memory_that_shares_a_block_has_one_owner_each),
+        ALONE(start, memory_of_its_own_has_one_owner),
+        ALONE(start, a_refused_system_call_is_in_nobodys_way),
+        ALONE(start, no_more_can_be_allocated_than_the_device_has),
+        ALONE(start, managed_memory_takes_the_devices_before_it_is_touched),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,23 +23,22 @@ static void start(void)
 {
     CUmodule m;
     alarm(240);
-    EXPECT(cuInit(0), 0);
-    for (int k = 1; k >= 0; k--)
-        EXPECT(cuDevicePrimaryCtxRetain(&context[k], k), 0), EXPECT(cuCtxSetCurrent(context[k]), 0);
-    EXPECT(cuModuleLoadData(&m, kernels), 0);
-    EXPECT(cuModuleGetFunction(&poke_kernel, m, "poke"), 0);
+    CHECK(cuInit(0));
+    for (int k = 1; k >= 0; k--) CHECK(cuDevicePrimaryCtxRetain(&context[k], k)), CHECK(cuCtxSetCurrent(context[k]));
+    CHECK(cuModuleLoadData(&m, kernels));
+    CHECK(cuModuleGetFunction(&poke_kernel, m, "poke"));
 }
 
 static void poke(CUdeviceptr at, uint32_t value)
 {
     void *parameters[] = { &at, &value };
-    EXPECT(cuLaunchKernel(poke_kernel, 1, 1, 1, 1, 1, 1, 0, NULL, parameters, NULL), 0);
+    CHECK(cuLaunchKernel(poke_kernel, 1, 1, 1, 1, 1, 1, 0, NULL, parameters, NULL));
 }
 
 static CUdeviceptr managed(size_t size)
 {
     CUdeviceptr p;
-    EXPECT(cuMemAllocManaged(&p, size, CU_MEM_ATTACH_GLOBAL), 0);
+    CHECK(cuMemAllocManaged(&p, size, CU_MEM_ATTACH_GLOBAL));
     return p;
 }
 
@@ -48,9 +47,9 @@ static CUdeviceptr managed(size_t size)
 static void bump(CUlibrary l)
 {
     CUkernel k;
-    EXPECT(cuLibraryGetKernel(&k, l, "bump"), 0);
-    EXPECT(cuLaunchKernel((CUfunction)k, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL), 0);
-    EXPECT(cuCtxSynchronize(), 0);
+    CHECK(cuLibraryGetKernel(&k, l, "bump"));
+    CHECK(cuLaunchKernel((CUfunction)k, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
+    CHECK(cuCtxSynchronize());
 }
 
 static void a_librarys_managed_variable_is_one_for_all_devices_and_the_host(void)
@@ -58,27 +57,27 @@ static void a_librarys_managed_variable_is_one_for_all_devices_and_the_host(void
     CUlibrary l;
     CUdeviceptr on[2], where;
     size_t size;
-    EXPECT(cuLibraryLoadData(&l, kernels, NULL, NULL, 0, NULL, NULL, 0), 0);
+    CHECK(cuLibraryLoadData(&l, kernels, NULL, NULL, 0, NULL, NULL, 0));
     for (int k = 0; k < 2; k++) {
-        EXPECT(cuCtxSetCurrent(context[k]), 0);
-        EXPECT(cuLibraryGetManaged(&on[k], &size, l, "counter"), 0);
-        EXPECT(size, 8);
+        CHECK(cuCtxSetCurrent(context[k]));
+        CHECK(cuLibraryGetManaged(&on[k], &size, l, "counter"));
+        EXPECT_EQUAL(size, 8);
         bump(l);
     }
-    EXPECT(on[0], on[1]);
+    EXPECT_EQUAL(on[0], on[1]);
     uint32_t *counter = (void *)on[0];
-    EXPECT(counter[0], 9);
-    EXPECT(counter[1], 8);
+    EXPECT_EQUAL(counter[0], 9);
+    EXPECT_EQUAL(counter[1], 8);
     counter[0] = 100;
     bump(l);
-    EXPECT(counter[0], 101);
-    EXPECT(cuLibraryGetManaged(&where, NULL, l, "where"), 0);
-    EXPECT(*(uint64_t *)where, on[0]);
-    EXPECT(cuDevicePrimaryCtxReset(0), 0);
-    EXPECT(counter[0], 101);
-    EXPECT(cuLibraryUnload(l), 0);
+    EXPECT_EQUAL(counter[0], 101);
+    CHECK(cuLibraryGetManaged(&where, NULL, l, "where"));
+    EXPECT_EQUAL(*(uint64_t *)where, on[0]);
+    CHECK(cuDevicePrimaryCtxReset(0));
+    EXPECT_EQUAL(counter[0], 101);
+    CHECK(cuLibraryUnload(l));
     unsigned type;
-    EXPECT(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, on[0]), CUDA_ERROR_INVALID_VALUE);
+    ANSWERS(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, on[0]), CUDA_ERROR_INVALID_VALUE);
 }
 
 static void a_modules_managed_variable_takes_advice_and_is_not_freed(void)
@@ -86,18 +85,18 @@ static void a_modules_managed_variable_takes_advice_and_is_not_freed(void)
     CUmodule a, b;
     CUdeviceptr x, y;
     int v;
-    EXPECT(cuModuleLoadData(&a, kernels), 0);
-    EXPECT(cuModuleLoadData(&b, kernels), 0);
-    EXPECT(cuModuleGetGlobal(&x, NULL, a, "counter"), 0);
-    EXPECT(cuModuleGetGlobal(&y, NULL, b, "counter"), 0);
-    EXPECT(x == y, false);
-    EXPECT(*(uint32_t *)x, 7);
-    EXPECT(cuMemAdvise(x, 8, CU_MEM_ADVISE_SET_READ_MOSTLY, (CUmemLocation){ .type = CU_MEM_LOCATION_TYPE_HOST }), 0);
-    EXPECT(cuMemRangeGetAttribute(&v, 4, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, x, 8), 0);
-    EXPECT(v, 1);
-    EXPECT(cuMemFree(x), CUDA_ERROR_INVALID_VALUE);
-    EXPECT(cuModuleUnload(a), 0);
-    EXPECT(*(uint32_t *)y, 7);
+    CHECK(cuModuleLoadData(&a, kernels));
+    CHECK(cuModuleLoadData(&b, kernels));
+    CHECK(cuModuleGetGlobal(&x, NULL, a, "counter"));
+    CHECK(cuModuleGetGlobal(&y, NULL, b, "counter"));
+    EXPECT(x != y);
+    EXPECT_EQUAL(*(uint32_t *)x, 7);
+    CHECK(cuMemAdvise(x, 8, CU_MEM_ADVISE_SET_READ_MOSTLY, (CUmemLocation){ .type = CU_MEM_LOCATION_TYPE_HOST }));
+    CHECK(cuMemRangeGetAttribute(&v, 4, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, x, 8));
+    EXPECT_EQUAL(v, 1);
+    ANSWERS(cuMemFree(x), CUDA_ERROR_INVALID_VALUE);
+    CHECK(cuModuleUnload(a));
+    EXPECT_EQUAL(*(uint32_t *)y, 7);
 }
 
 /* ---- small allocations */
@@ -112,12 +111,12 @@ static void small_allocations_share_pages_and_keep_their_bytes(void)
         *(uint8_t *)p[k] = (uint8_t)k;
         shared |= k && p[k] / 4096 == p[k - 1] / 4096;
     }
-    EXPECT(shared, true);
-    for (int k = 0; k < COUNT; k += 2) EXPECT(cuMemFree(p[k]), 0);
-    for (int k = 1; k < COUNT; k += 2) EXPECT(*(uint8_t *)p[k], (uint8_t)k);
+    EXPECT(shared);
+    for (int k = 0; k < COUNT; k += 2) CHECK(cuMemFree(p[k]));
+    for (int k = 1; k < COUNT; k += 2) EXPECT_EQUAL(*(uint8_t *)p[k], (uint8_t)k);
     for (int k = 1; k < COUNT; k += 200) poke(p[k] & -4ull, 0x01010101u * (unsigned)(k % 256));
-    EXPECT(cuCtxSynchronize(), 0);
-    for (int k = 1; k < COUNT; k += 200) EXPECT(*(uint8_t *)p[k], (uint8_t)k);
+    CHECK(cuCtxSynchronize());
+    for (int k = 1; k < COUNT; k += 200) EXPECT_EQUAL(*(uint8_t *)p[k], (uint8_t)k);
 }
 
 static void what_is_placed_where_another_was_freed_is_new(void)
@@ -126,34 +125,34 @@ static void what_is_placed_where_another_was_freed_is_new(void)
     CUmemLocation device = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0 };
     CUdeviceptr keep = managed(4096), p = managed(65536);
     memset((void *)p, 1, 65536);
-    EXPECT(cuMemAdvise(p, 65536, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, device), 0);
-    EXPECT(cuMemPrefetchAsync(p, 65536, device, 0, NULL), 0);
-    EXPECT(cuMemFree(p), 0);
+    CHECK(cuMemAdvise(p, 65536, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, device));
+    CHECK(cuMemPrefetchAsync(p, 65536, device, 0, NULL));
+    CHECK(cuMemFree(p));
     CUdeviceptr q = managed(65536);
-    EXPECT(q, p);
-    EXPECT(cuMemRangeGetAttribute(&v, 4, CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION, q, 65536), 0);
-    EXPECT(v, -2);
+    EXPECT_EQUAL(q, p);
+    CHECK(cuMemRangeGetAttribute(&v, 4, CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION, q, 65536));
+    EXPECT_EQUAL(v, -2);
     for (size_t k = 0; k < 65536; k++)
-        if (((char *)q)[k]) EXPECT(((char *)q)[k], 0);
-    EXPECT(keep != 0, true);
+        if (((char *)q)[k]) EXPECT_EQUAL(((char *)q)[k], 0);
+    EXPECT(keep != 0);
 }
 
 static void a_kernel_may_not_touch_a_freed_one_among_others(void)
 {
     CUdeviceptr keep = managed(4096), p = managed(MIB);
     *(int *)keep = 1;
-    EXPECT(cuMemFree(p), 0);
+    CHECK(cuMemFree(p));
     poke(p + 512 * 1024, 1);
-    EXPECT(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
-    EXPECT(*(int *)keep, 1);
+    ANSWERS(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+    EXPECT_EQUAL(*(int *)keep, 1);
 }
 
 static void the_host_may_not_touch_a_freed_one_among_others(void)
 {
     CUdeviceptr keep = managed(4096), p = managed(MIB);
     *(int *)p = 1;
-    EXPECT(keep != 0, true);
-    EXPECT(cuMemFree(p), 0);
+    EXPECT(keep != 0);
+    CHECK(cuMemFree(p));
     *(volatile int *)p = 2;
 }
 
@@ -161,12 +160,12 @@ static void a_dying_context_takes_its_managed_memory_with_it(void)
 {
     CUcontext c;
     unsigned type;
-    EXPECT(cuCtxCreate(&c, NULL, 0, 0), 0);
+    CHECK(cuCtxCreate(&c, NULL, 0, 0));
     CUdeviceptr small = managed(100), large = managed(5 * MIB);
     *(int *)small = *(int *)large = 1;
-    EXPECT(cuCtxDestroy(c), 0);
-    EXPECT(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, small), CUDA_ERROR_INVALID_VALUE);
-    EXPECT(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, large), CUDA_ERROR_INVALID_VALUE);
+    CHECK(cuCtxDestroy(c));
+    ANSWERS(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, small), CUDA_ERROR_INVALID_VALUE);
+    ANSWERS(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, large), CUDA_ERROR_INVALID_VALUE);
 }
 
 /* ---- order */
@@ -178,25 +177,25 @@ static void batches_prefetch_and_discard_in_stream_order(void)
     size_t sizes[2] = { 4 * MIB, 4 * MIB }, index[2] = { 0, 1 };
     CUmemLocation to[2] = { { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 1 }, { .type = CU_MEM_LOCATION_TYPE_HOST } };
     int v[2];
-    EXPECT(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING), 0);
+    CHECK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
     memset((void *)p, 5, 8 * MIB);
-    EXPECT(cuMemPrefetchBatchAsync(ranges, sizes, 2, to, index, 2, 0, s), 0);
-    EXPECT(cuMemRangeGetAttribute(&v[0], 4, CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION, p, 4 * MIB), 0);
-    EXPECT(cuMemRangeGetAttribute(&v[1], 4, CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION, p + 4 * MIB, 4 * MIB), 0);
-    EXPECT(v[0], 1);
-    EXPECT(v[1], -1);
-    EXPECT(cuStreamSynchronize(s), 0);
-    EXPECT(((char *)p)[4 * MIB - 1], 5);
-    EXPECT(cuMemDiscardBatchAsync(ranges, sizes, 1, 0, s), 0);
-    EXPECT(cuMemsetD8Async(p, 9, MIB, s), 0);
-    EXPECT(cuMemDiscardAndPrefetchBatchAsync(ranges + 1, sizes, 1, to, index, 1, 0, s), 0);
-    EXPECT(cuStreamSynchronize(s), 0);
-    EXPECT(((char *)p)[MIB - 1], 9);
+    CHECK(cuMemPrefetchBatchAsync(ranges, sizes, 2, to, index, 2, 0, s));
+    CHECK(cuMemRangeGetAttribute(&v[0], 4, CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION, p, 4 * MIB));
+    CHECK(cuMemRangeGetAttribute(&v[1], 4, CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION, p + 4 * MIB, 4 * MIB));
+    EXPECT_EQUAL(v[0], 1);
+    EXPECT_EQUAL(v[1], -1);
+    CHECK(cuStreamSynchronize(s));
+    EXPECT_EQUAL(((char *)p)[4 * MIB - 1], 5);
+    CHECK(cuMemDiscardBatchAsync(ranges, sizes, 1, 0, s));
+    CHECK(cuMemsetD8Async(p, 9, MIB, s));
+    CHECK(cuMemDiscardAndPrefetchBatchAsync(ranges + 1, sizes, 1, to, index, 1, 0, s));
+    CHECK(cuStreamSynchronize(s));
+    EXPECT_EQUAL(((char *)p)[MIB - 1], 9);
     index[1] = 2;
-    EXPECT(cuMemPrefetchBatchAsync(ranges, sizes, 2, to, index, 2, 0, s), CUDA_ERROR_INVALID_VALUE);
+    ANSWERS(cuMemPrefetchBatchAsync(ranges, sizes, 2, to, index, 2, 0, s), CUDA_ERROR_INVALID_VALUE);
     sizes[1] = 5 * MIB, index[1] = 1;
-    EXPECT(cuMemDiscardBatchAsync(ranges, sizes, 2, 0, s), CUDA_ERROR_INVALID_VALUE);
-    EXPECT(((char *)p)[MIB - 1], 9);
+    ANSWERS(cuMemDiscardBatchAsync(ranges, sizes, 2, 0, s), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQUAL(((char *)p)[MIB - 1], 9);
 }
 
 /* Whether this process may have a userfaultfd that sees the kernel's own faults. */
@@ -218,18 +217,18 @@ static void system_calls_read_and_write_what_is_on_a_device(void)
     int fds[2];
     char back[4096];
     memset((void *)p, 3, MIB);
-    EXPECT(cuMemPrefetchAsync(p, MIB, device, 0, NULL), 0);
-    EXPECT(cuCtxSynchronize(), 0);
-    EXPECT(pipe(fds), 0);
+    CHECK(cuMemPrefetchAsync(p, MIB, device, 0, NULL));
+    CHECK(cuCtxSynchronize());
+    EXPECT_EQUAL(pipe(fds), 0);
     ssize_t written = write(fds[1], (void *)(p + 8192), 4096);
     if (written < 0 && errno == EFAULT && !kernel_faults_are_seen()) return; /* a limit that the library has said */
-    EXPECT(written, 4096);
-    EXPECT(read(fds[0], back, 4096), 4096);
-    EXPECT(back[4095], 3);
+    EXPECT_EQUAL(written, 4096);
+    EXPECT_EQUAL(read(fds[0], back, 4096), 4096);
+    EXPECT_EQUAL(back[4095], 3);
     memset(back, 4, sizeof back);
-    EXPECT(write(fds[1], back, 4096), 4096);
-    EXPECT(read(fds[0], (void *)(p + 65536), 4096), 4096);
-    EXPECT(((char *)p)[65536 + 4095], 4);
+    EXPECT_EQUAL(write(fds[1], back, 4096), 4096);
+    EXPECT_EQUAL(read(fds[0], (void *)(p + 65536), 4096), 4096);
+    EXPECT_EQUAL(((char *)p)[65536 + 4095], 4);
 }
 
 /* What the system was told of the page's node; -1 where it knows none. */
@@ -248,21 +247,21 @@ static void a_preferred_node_is_the_memory_policy_of_its_pages(void)
     CUdeviceptr p = managed(8 * MIB);
     *(volatile char *)p = 1;
     if (policy_of(p) < 0) return;
-    EXPECT(cuMemAdvise(p + MIB, 2 * MIB, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, node), 0);
-    EXPECT(policy_of(p), MPOL_DEFAULT);
-    EXPECT(policy_of(p + MIB), MPOL_PREFERRED);
-    EXPECT(policy_of(p + 3 * MIB), MPOL_DEFAULT);
-    EXPECT(cuMemAdvise(p + MIB, MIB, CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION, node), 0);
-    EXPECT(policy_of(p + MIB), MPOL_DEFAULT);
-    EXPECT(cuMemAdvise(p + 2 * MIB, MIB, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, host), 0);
-    EXPECT(policy_of(p + 2 * MIB), MPOL_DEFAULT);
-    EXPECT(cuMemPrefetchAsync(p + 4 * MIB, MIB, node, 0, NULL), 0);
-    EXPECT(cuCtxSynchronize(), 0);
-    EXPECT(policy_of(p + 4 * MIB), MPOL_PREFERRED);
+    CHECK(cuMemAdvise(p + MIB, 2 * MIB, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, node));
+    EXPECT_EQUAL(policy_of(p), MPOL_DEFAULT);
+    EXPECT_EQUAL(policy_of(p + MIB), MPOL_PREFERRED);
+    EXPECT_EQUAL(policy_of(p + 3 * MIB), MPOL_DEFAULT);
+    CHECK(cuMemAdvise(p + MIB, MIB, CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION, node));
+    EXPECT_EQUAL(policy_of(p + MIB), MPOL_DEFAULT);
+    CHECK(cuMemAdvise(p + 2 * MIB, MIB, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, host));
+    EXPECT_EQUAL(policy_of(p + 2 * MIB), MPOL_DEFAULT);
+    CHECK(cuMemPrefetchAsync(p + 4 * MIB, MIB, node, 0, NULL));
+    CHECK(cuCtxSynchronize());
+    EXPECT_EQUAL(policy_of(p + 4 * MIB), MPOL_PREFERRED);
     memset((void *)p, 1, 8 * MIB);
     poke(p + MIB, 5);
-    EXPECT(cuCtxSynchronize(), 0);
-    EXPECT(*(uint32_t *)(p + MIB), 5);
+    CHECK(cuCtxSynchronize());
+    EXPECT_EQUAL(*(uint32_t *)(p + MIB), 5);
 }
 
 __attribute__((noinline)) static void write_here(CUdeviceptr p) { *(volatile char *)p = 1; }
@@ -273,18 +272,18 @@ static void a_fault_of_the_host_is_told_with_its_instruction(void)
     struct faultline_event e[64];
     uint64_t pc = 0;
     CUdeviceptr p = managed(2 * MIB);
-    EXPECT(faultline_subscribe(&cursor, 0), 0);
+    EXPECT_EQUAL(faultline_subscribe(&cursor, 0), 0);
     write_here(p);
     size_t n = faultline_read(&cursor, e, 64);
     for (size_t k = 0; k < n; k++)
         if (e[k].kind == FAULTLINE_CPU_FAULT) pc = e[k].batch;
-    EXPECT(pc >= (uint64_t)write_here && pc < (uint64_t)write_here + 64, true);
+    EXPECT(pc >= (uint64_t)write_here && pc < (uint64_t)write_here + 64);
 }
 
 static size_t mapped_remotely(void)
 {
     struct faultline_counters c;
-    EXPECT(faultline_get_counters(&c), 0);
+    EXPECT_EQUAL(faultline_get_counters(&c), 0);
     return c.bytes_mapped_remotely;
 }
 
@@ -292,11 +291,11 @@ static void counters_know_all_of_the_fault_that_has_just_been_served(void)
 {
     static const CUmemLocation device = { .type = CU_MEM_LOCATION_TYPE_DEVICE };
     CUdeviceptr p = managed(64 * MIB);
-    EXPECT(cuMemAdvise(p, 64 * MIB, CU_MEM_ADVISE_SET_ACCESSED_BY, device), 0);
+    CHECK(cuMemAdvise(p, 64 * MIB, CU_MEM_ADVISE_SET_ACCESSED_BY, device));
     for (CUdeviceptr at = p; at < p + 64 * MIB; at += 2 * MIB) {
         size_t before = mapped_remotely();
         *(volatile char *)at = 1;
-        EXPECT(mapped_remotely(), before + 65536);
+        EXPECT_EQUAL(mapped_remotely(), before + 65536);
     }
 }
 
@@ -331,13 +330,13 @@ static void books_take_less_than_three_thousandths_of_what_is_touched(void)
     long before = resident_kib();
     CUdeviceptr p = managed(size);
     for (int k = 0; k < 3; k++) {
-        EXPECT(cuMemAdvise(p, size, CU_MEM_ADVISE_SET_ACCESSED_BY, places[k]), 0);
-        EXPECT(cuMemPrefetchAsync(p, size, places[k], 0, NULL), 0);
+        CHECK(cuMemAdvise(p, size, CU_MEM_ADVISE_SET_ACCESSED_BY, places[k]));
+        CHECK(cuMemPrefetchAsync(p, size, places[k], 0, NULL));
     }
-    EXPECT(cuCtxSynchronize(), 0);
+    CHECK(cuCtxSynchronize());
     for (size_t at = 0; at < size; at += 2 * MIB) *(volatile char *)(p + at) = 1;
-    EXPECT((size_t)(resident_kib() - before) * 1024 < size / 1000 * 3, true);
-    EXPECT(cuMemFree(p), 0);
+    EXPECT((size_t)(resident_kib() - before) * 1024 < size / 1000 * 3);
+    CHECK(cuMemFree(p));
 }
 
 static void a_tebibyte_costs_nothing_until_it_is_touched(void)
@@ -346,59 +345,42 @@ static void a_tebibyte_costs_nothing_until_it_is_touched(void)
     CUmemLocation device = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0 };
     size_t size = TEBIBYTE;
     int v;
-    EXPECT(cuStreamCreate(&s, CU_STREAM_DEFAULT), 0);
+    CHECK(cuStreamCreate(&s, CU_STREAM_DEFAULT));
     *(int *)managed(4) = 1;
-    EXPECT(cuMemDiscardBatchAsync(&(CUdeviceptr){ managed(MIB) }, &(size_t){ MIB }, 1, 0, s), 0);
-    EXPECT(cuStreamSynchronize(s), 0);
+    CHECK(cuMemDiscardBatchAsync(&(CUdeviceptr){ managed(MIB) }, &(size_t){ MIB }, 1, 0, s));
+    CHECK(cuStreamSynchronize(s));
     long before = resident_kib();
     CUdeviceptr p = managed(size);
     for (CUmem_advise what = CU_MEM_ADVISE_SET_READ_MOSTLY; what <= CU_MEM_ADVISE_UNSET_ACCESSED_BY; what++)
-        EXPECT(cuMemAdvise(p, size, what, device), 0);
-    EXPECT(cuMemRangeGetAttribute(&v, 4, CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION, p, size), 0);
-    EXPECT(cuStreamAttachMemAsync(s, p, 0, CU_MEM_ATTACH_GLOBAL), 0);
-    EXPECT(cuMemDiscardBatchAsync(&p, &size, 1, 0, s), 0);
-    EXPECT(cuStreamSynchronize(s), 0);
-    EXPECT(resident_kib() - before < 1024, true);
+        CHECK(cuMemAdvise(p, size, what, device));
+    CHECK(cuMemRangeGetAttribute(&v, 4, CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION, p, size));
+    CHECK(cuStreamAttachMemAsync(s, p, 0, CU_MEM_ATTACH_GLOBAL));
+    CHECK(cuMemDiscardBatchAsync(&p, &size, 1, 0, s));
+    CHECK(cuStreamSynchronize(s));
+    EXPECT(resident_kib() - before < 1024);
     poke(p + size / 2, 7);
-    EXPECT(cuCtxSynchronize(), 0);
-    EXPECT(*(uint32_t *)(p + size / 2), 7);
-    EXPECT(cuMemFree(p), 0);
+    CHECK(cuCtxSynchronize());
+    EXPECT_EQUAL(*(uint32_t *)(p + size / 2), 7);
+    CHECK(cuMemFree(p));
 }
-
-/* ---- each in a process of its own */
-
-IN_CHILD(a_librarys_managed_variable_is_one_for_all_devices_and_the_host, 0)
-IN_CHILD(a_modules_managed_variable_takes_advice_and_is_not_freed, 0)
-IN_CHILD(small_allocations_share_pages_and_keep_their_bytes, 0)
-IN_CHILD(what_is_placed_where_another_was_freed_is_new, 0)
-IN_CHILD(a_kernel_may_not_touch_a_freed_one_among_others, 0)
-IN_CHILD(the_host_may_not_touch_a_freed_one_among_others, SIGSEGV)
-IN_CHILD(a_dying_context_takes_its_managed_memory_with_it, 0)
-IN_CHILD(batches_prefetch_and_discard_in_stream_order, 0)
-IN_CHILD(system_calls_read_and_write_what_is_on_a_device, 0)
-IN_CHILD(a_preferred_node_is_the_memory_policy_of_its_pages, 0)
-IN_CHILD(a_fault_of_the_host_is_told_with_its_instruction, 0)
-IN_CHILD(counters_know_all_of_the_fault_that_has_just_been_served, 0)
-IN_CHILD(books_take_less_than_three_thousandths_of_what_is_touched, 0)
-IN_CHILD(a_tebibyte_costs_nothing_until_it_is_touched, 0)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_librarys_managed_variable_is_one_for_all_devices_and_the_host),
-        cmocka_unit_test(test_a_modules_managed_variable_takes_advice_and_is_not_freed),
-        cmocka_unit_test(test_small_allocations_share_pages_and_keep_their_bytes),
-        cmocka_unit_test(test_what_is_placed_where_another_was_freed_is_new),
-        cmocka_unit_test(test_a_kernel_may_not_touch_a_freed_one_among_others),
-        cmocka_unit_test(test_the_host_may_not_touch_a_freed_one_among_others),
-        cmocka_unit_test(test_a_dying_context_takes_its_managed_memory_with_it),
-        cmocka_unit_test(test_batches_prefetch_and_discard_in_stream_order),
-        cmocka_unit_test(test_system_calls_read_and_write_what_is_on_a_device),
-        cmocka_unit_test(test_a_preferred_node_is_the_memory_policy_of_its_pages),
-        cmocka_unit_test(test_a_fault_of_the_host_is_told_with_its_instruction),
-        cmocka_unit_test(test_counters_know_all_of_the_fault_that_has_just_been_served),
-        cmocka_unit_test(test_books_take_less_than_three_thousandths_of_what_is_touched),
-        cmocka_unit_test(test_a_tebibyte_costs_nothing_until_it_is_touched),
+        ALONE(start, a_librarys_managed_variable_is_one_for_all_devices_and_the_host),
+        ALONE(start, a_modules_managed_variable_takes_advice_and_is_not_freed),
+        ALONE(start, small_allocations_share_pages_and_keep_their_bytes),
+        ALONE(start, what_is_placed_where_another_was_freed_is_new),
+        ALONE(start, a_kernel_may_not_touch_a_freed_one_among_others),
+        ALONE_ENDS(start, the_host_may_not_touch_a_freed_one_among_others, SIGSEGV),
+        ALONE(start, a_dying_context_takes_its_managed_memory_with_it),
+        ALONE(start, batches_prefetch_and_discard_in_stream_order),
+        ALONE(start, system_calls_read_and_write_what_is_on_a_device),
+        ALONE(start, a_preferred_node_is_the_memory_policy_of_its_pages),
+        ALONE(start, a_fault_of_the_host_is_told_with_its_instruction),
+        ALONE(start, counters_know_all_of_the_fault_that_has_just_been_served),
+        ALONE(start, books_take_less_than_three_thousandths_of_what_is_touched),
+        ALONE(start, a_tebibyte_costs_nothing_until_it_is_touched),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

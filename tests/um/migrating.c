@@ -8,56 +8,56 @@ static void a_kernels_fault_brings_the_page_and_what_the_prefetcher_adds(void)
 {
     char *p = memory(2 * WINDOW, true);
     struct faultline_counters before = counted(), after;
-    EXPECT(place(p), HOST);
-    EXPECT(write_word(p + 5 * PAGE, 7), 0);
+    EXPECT_EQUAL(place(p), HOST);
+    CHECK(write_word(p + 5 * PAGE, 7));
     after = counted();
-    EXPECT(place(p + 5 * PAGE), DEVICE);
-    EXPECT(pages_at(p, 2 * WINDOW, DEVICE), 16);
-    EXPECT(after.bytes_to_device - before.bytes_to_device, 16 * PAGE);
-    EXPECT(after.gpu_faults - before.gpu_faults, 1);
-    EXPECT(after.cpu_faults, before.cpu_faults);
-    EXPECT(look(p + 5 * PAGE), 7);
+    EXPECT_EQUAL(place(p + 5 * PAGE), DEVICE);
+    EXPECT_EQUAL(pages_at(p, 2 * WINDOW, DEVICE), 16);
+    EXPECT_EQUAL(after.bytes_to_device - before.bytes_to_device, 16 * PAGE);
+    EXPECT_EQUAL(after.gpu_faults - before.gpu_faults, 1);
+    EXPECT_EQUAL(after.cpu_faults, before.cpu_faults);
+    EXPECT_EQUAL(look(p + 5 * PAGE), 7);
 }
 
 static void the_hosts_touch_pulls_the_page_back(void)
 {
     char *p = memory(WINDOW, true);
-    EXPECT(write_word(p, 7), 0);
+    CHECK(write_word(p, 7));
     struct faultline_counters before = counted(), after;
-    EXPECT(look(p + PAGE), 0x01010101);
+    EXPECT_EQUAL(look(p + PAGE), 0x01010101);
     after = counted();
-    EXPECT(after.cpu_faults - before.cpu_faults, 1);
-    EXPECT(after.bytes_to_host - before.bytes_to_host, 16 * PAGE);
-    EXPECT(pages_at(p, WINDOW, HOST), WINDOW / PAGE);
-    EXPECT(look(p), 7);
-    EXPECT(counted().cpu_faults - before.cpu_faults, 1);
-    EXPECT(read_word(p), 7);
-    EXPECT(place(p), DEVICE);
+    EXPECT_EQUAL(after.cpu_faults - before.cpu_faults, 1);
+    EXPECT_EQUAL(after.bytes_to_host - before.bytes_to_host, 16 * PAGE);
+    EXPECT_EQUAL(pages_at(p, WINDOW, HOST), WINDOW / PAGE);
+    EXPECT_EQUAL(look(p), 7);
+    EXPECT_EQUAL(counted().cpu_faults - before.cpu_faults, 1);
+    EXPECT_EQUAL(read_word(p), 7);
+    EXPECT_EQUAL(place(p), DEVICE);
 }
 
 static void what_nobody_touched_is_made_on_the_device_and_is_no_migration(void)
 {
     char *p = memory(WINDOW, false);
     struct faultline_counters before = counted();
-    EXPECT(place(p), NOWHERE);
-    EXPECT(write_word(p, 7), 0);
-    EXPECT(place(p), DEVICE);
-    EXPECT(counted().bytes_to_device, before.bytes_to_device);
-    EXPECT(look(p + 4), 0);
-    EXPECT(counted().cpu_faults - before.cpu_faults, 1);
+    EXPECT_EQUAL(place(p), NOWHERE);
+    CHECK(write_word(p, 7));
+    EXPECT_EQUAL(place(p), DEVICE);
+    EXPECT_EQUAL(counted().bytes_to_device, before.bytes_to_device);
+    EXPECT_EQUAL(look(p + 4), 0);
+    EXPECT_EQUAL(counted().cpu_faults - before.cpu_faults, 1);
 }
 
 static void the_hosts_first_touch_beside_it_is_no_fault_and_counts_later(void)
 {
     char *p = memory(WINDOW, false);
-    EXPECT(write_word(p, 7), 0);
+    CHECK(write_word(p, 7));
     struct faultline_counters before = counted();
     memset(p + WINDOW / 2, 3, WINDOW / 2);
-    EXPECT(counted().cpu_faults, before.cpu_faults);
-    EXPECT(place(p + WINDOW / 2), HOST);
-    EXPECT(write_word(p + WINDOW / 2, 7), 0);
-    EXPECT(counted().bytes_to_device - before.bytes_to_device, 16 * PAGE);
-    EXPECT(look(p + WINDOW / 2 + 4), 0x03030303);
+    EXPECT_EQUAL(counted().cpu_faults, before.cpu_faults);
+    EXPECT_EQUAL(place(p + WINDOW / 2), HOST);
+    CHECK(write_word(p + WINDOW / 2, 7));
+    EXPECT_EQUAL(counted().bytes_to_device - before.bytes_to_device, 16 * PAGE);
+    EXPECT_EQUAL(look(p + WINDOW / 2 + 4), 0x03030303);
 }
 
 static void a_whole_kernel_fills_memory_that_the_host_then_reads(void)
@@ -65,21 +65,21 @@ static void a_whole_kernel_fills_memory_that_the_host_then_reads(void)
     enum { SIZE = 16 * WINDOW };
     char *p = memory(SIZE, true), *q = malloc(SIZE);
     fill(p, SIZE);
-    EXPECT(pages_at(p, SIZE, DEVICE), SIZE / PAGE);
+    EXPECT_EQUAL(pages_at(p, SIZE, DEVICE), SIZE / PAGE);
     fill(q, SIZE);
     check_filled((void *)p, SIZE);
     check_filled((void *)q, SIZE);
-    EXPECT(pages_at(p, SIZE, HOST), SIZE / PAGE);
-    EXPECT(counted().bytes_to_host >= SIZE, true);
+    EXPECT_EQUAL(pages_at(p, SIZE, HOST), SIZE / PAGE);
+    EXPECT(counted().bytes_to_host >= SIZE);
 }
 
 static void another_device_takes_the_page(void)
 {
     char *p = memory(WINDOW, true);
-    EXPECT(write_word(p, 7), 0);
+    CHECK(write_word(p, 7));
     on(1);
-    EXPECT(read_word(p), 7);
-    EXPECT(place(p), DEVICE + 1);
+    EXPECT_EQUAL(read_word(p), 7);
+    EXPECT_EQUAL(place(p), DEVICE + 1);
 }
 
 static void a_device_that_is_full_evicts(void)
@@ -88,26 +88,26 @@ static void a_device_that_is_full_evicts(void)
     char *p = memory(SIZE, true);
     fill(p, SIZE);
     struct faultline_counters c = counted();
-    EXPECT(c.bytes_evicted > 0, true);
-    EXPECT(pages_at(p, SIZE, DEVICE) < (64 << 20) / PAGE, true);
-    EXPECT(pages_at(p, SIZE, DEVICE) > 0, true);
-    EXPECT(pages_at(p, SIZE, DEVICE) + pages_at(p, SIZE, HOST), SIZE / PAGE);
+    EXPECT(c.bytes_evicted > 0);
+    EXPECT(pages_at(p, SIZE, DEVICE) < (64 << 20) / PAGE);
+    EXPECT(pages_at(p, SIZE, DEVICE) > 0);
+    EXPECT_EQUAL(pages_at(p, SIZE, DEVICE) + pages_at(p, SIZE, HOST), SIZE / PAGE);
     check_filled((void *)p, SIZE);
 }
 
 static void what_is_freed_is_given_back_to_the_device(void)
 {
     size_t before, free, total;
-    EXPECT(cuMemGetInfo(&before, &total), 0);
+    CHECK(cuMemGetInfo(&before, &total));
     char *p = memory(8 * WINDOW, true);
     fill(p, 8 * WINDOW);
-    EXPECT(cuMemGetInfo(&free, &total), 0);
-    EXPECT(before - free, 8 * WINDOW);
+    CHECK(cuMemGetInfo(&free, &total));
+    EXPECT_EQUAL(before - free, 8 * WINDOW);
     munmap(p, 8 * WINDOW);
     char *q = memory(PAGE, true);
-    EXPECT(write_word(q, 1), 0);
-    EXPECT(cuMemGetInfo(&free, &total), 0);
-    EXPECT(before - free, PAGE);
+    CHECK(write_word(q, 1));
+    CHECK(cuMemGetInfo(&free, &total));
+    EXPECT_EQUAL(before - free, PAGE);
 }
 
 static void a_device_has_room_for_as_many_pages_as_its_memory_is(void)
@@ -115,36 +115,36 @@ static void a_device_has_room_for_as_many_pages_as_its_memory_is(void)
     enum { WINDOWS = 60 };
     char *p[WINDOWS];
     size_t before, free, total;
-    EXPECT(cuMemGetInfo(&before, &total), 0);
+    CHECK(cuMemGetInfo(&before, &total));
     for (int k = 0; k < WINDOWS; k++) {
         p[k] = memory(WINDOW, true);
-        EXPECT(write_word(p[k], 7), 0);
+        CHECK(write_word(p[k], 7));
     }
-    EXPECT(cuMemGetInfo(&free, &total), 0);
-    EXPECT(before - free, WINDOWS * 16 * PAGE);
-    EXPECT(counted().bytes_evicted, 0);
-    for (int k = 0; k < WINDOWS; k++) EXPECT(look(p[k] + PAGE), 0x01010101);
-    EXPECT(cuMemGetInfo(&free, &total), 0);
-    EXPECT(free, before);
+    CHECK(cuMemGetInfo(&free, &total));
+    EXPECT_EQUAL(before - free, WINDOWS * 16 * PAGE);
+    EXPECT_EQUAL(counted().bytes_evicted, 0);
+    for (int k = 0; k < WINDOWS; k++) EXPECT_EQUAL(look(p[k] + PAGE), 0x01010101);
+    CHECK(cuMemGetInfo(&free, &total));
+    EXPECT_EQUAL(free, before);
 }
 
 static void a_mapping_that_devices_use_is_told_of_as_an_allocation(void)
 {
     struct faultline_allocation a[4];
     char *p = memory(3 * WINDOW, true);
-    EXPECT(faultline_count_allocations(), 0);
-    EXPECT(faultline_get_allocations(a, 4), 0);
-    EXPECT(write_word(p + WINDOW, 7), 0);
-    EXPECT(write_word(p, 7), 0);
-    EXPECT(faultline_get_allocations(a, 4), 1);
-    EXPECT(a[0].address, p);
-    EXPECT(a[0].bytes, 3 * WINDOW);
-    EXPECT(a[0].freed, 0);
-    EXPECT(a[0].counters.bytes_to_device, 32 * PAGE);
+    EXPECT_EQUAL(faultline_count_allocations(), 0);
+    EXPECT_EQUAL(faultline_get_allocations(a, 4), 0);
+    CHECK(write_word(p + WINDOW, 7));
+    CHECK(write_word(p, 7));
+    EXPECT_EQUAL(faultline_get_allocations(a, 4), 1);
+    EXPECT_EQUAL(a[0].address, p);
+    EXPECT_EQUAL(a[0].bytes, 3 * WINDOW);
+    EXPECT_EQUAL(a[0].freed, 0);
+    EXPECT_EQUAL(a[0].counters.bytes_to_device, 32 * PAGE);
     munmap(p, 3 * WINDOW);
-    EXPECT(write_word(memory(PAGE, true), 7), 0);
-    EXPECT(faultline_get_allocations(a, 4), 2);
-    EXPECT(a[0].freed > 0, true);
+    CHECK(write_word(memory(PAGE, true), 7));
+    EXPECT_EQUAL(faultline_get_allocations(a, 4), 2);
+    EXPECT(a[0].freed > 0);
 }
 
 /* ---- policy */
@@ -154,39 +154,39 @@ static void preferred_on_the_host_it_is_mapped_remotely(void)
     char *p = memory(WINDOW, true);
     advise(p, WINDOW, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, -1);
     struct faultline_counters before = counted();
-    EXPECT(write_word(p, 7), 0);
-    EXPECT(pages_at(p, WINDOW, HOST), WINDOW / PAGE);
-    EXPECT(look(p), 7);
+    CHECK(write_word(p, 7));
+    EXPECT_EQUAL(pages_at(p, WINDOW, HOST), WINDOW / PAGE);
+    EXPECT_EQUAL(look(p), 7);
     struct faultline_counters after = counted();
-    EXPECT(after.cpu_faults, before.cpu_faults);
-    EXPECT(after.bytes_to_device, before.bytes_to_device);
-    EXPECT(after.events[FAULTLINE_MAP_REMOTE] > before.events[FAULTLINE_MAP_REMOTE], true);
+    EXPECT_EQUAL(after.cpu_faults, before.cpu_faults);
+    EXPECT_EQUAL(after.bytes_to_device, before.bytes_to_device);
+    EXPECT(after.events[FAULTLINE_MAP_REMOTE] > before.events[FAULTLINE_MAP_REMOTE]);
 }
 
 static void preferred_on_a_device_the_hosts_touch_pulls_it_all_the_same(void)
 {
     char *p = memory(WINDOW, false);
     advise(p, WINDOW, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, 0);
-    EXPECT(write_word(p, 7), 0);
-    EXPECT(pages_at(p, WINDOW, DEVICE), WINDOW / PAGE);
-    EXPECT(look(p), 7);
-    EXPECT(place(p), HOST);
-    EXPECT(pages_at(p, WINDOW, HOST) < WINDOW / PAGE, true);
+    CHECK(write_word(p, 7));
+    EXPECT_EQUAL(pages_at(p, WINDOW, DEVICE), WINDOW / PAGE);
+    EXPECT_EQUAL(look(p), 7);
+    EXPECT_EQUAL(place(p), HOST);
+    EXPECT(pages_at(p, WINDOW, HOST) < WINDOW / PAGE);
 }
 
 static void who_is_said_to_access_it_maps_it_where_it_is(void)
 {
     char *p = memory(WINDOW, true);
     advise(p, WINDOW, CU_MEM_ADVISE_SET_ACCESSED_BY, 0);
-    EXPECT(write_word(p, 7), 0);
-    EXPECT(place(p), HOST);
+    CHECK(write_word(p, 7));
+    EXPECT_EQUAL(place(p), HOST);
     prefetch(p, WINDOW, 1);
-    EXPECT(place(p), DEVICE + 1);
-    EXPECT(look(p), 7);
+    EXPECT_EQUAL(place(p), DEVICE + 1);
+    EXPECT_EQUAL(look(p), 7);
     struct faultline_counters before = counted();
-    EXPECT(write_word(p, 8), 0);
-    EXPECT(counted().gpu_faults, before.gpu_faults);
-    EXPECT(place(p), HOST);
+    CHECK(write_word(p, 8));
+    EXPECT_EQUAL(counted().gpu_faults, before.gpu_faults);
+    EXPECT_EQUAL(place(p), HOST);
 }
 
 static void nothing_is_duplicated(void)
@@ -194,23 +194,23 @@ static void nothing_is_duplicated(void)
     char *p = memory(WINDOW, true);
     int said = 0;
     advise(p, WINDOW, CU_MEM_ADVISE_SET_READ_MOSTLY, 0);
-    EXPECT(cuMemRangeGetAttribute(&said, 4, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, (CUdeviceptr)p, WINDOW), 0);
-    EXPECT(said, 1);
-    EXPECT(read_word(p), 0x01010101);
-    EXPECT(place(p), DEVICE);
-    EXPECT(counted().events[FAULTLINE_READ_DUPLICATE], 0);
+    CHECK(cuMemRangeGetAttribute(&said, 4, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, (CUdeviceptr)p, WINDOW));
+    EXPECT_EQUAL(said, 1);
+    EXPECT_EQUAL(read_word(p), 0x01010101);
+    EXPECT_EQUAL(place(p), DEVICE);
+    EXPECT_EQUAL(counted().events[FAULTLINE_READ_DUPLICATE], 0);
 }
 
 static void the_prefetcher_stays_within_a_policy_and_a_mapping(void)
 {
     char *p = memory(WINDOW, true);
     advise(p + 4 * PAGE, 4 * PAGE, CU_MEM_ADVISE_SET_ACCESSED_BY, 1);
-    EXPECT(write_word(p + 5 * PAGE, 7), 0);
-    EXPECT(pages_at(p, WINDOW, DEVICE), 4);
-    EXPECT(munmap(p + 40 * PAGE, PAGE), 0);
-    EXPECT(write_word(p + 41 * PAGE, 7), 0);
-    EXPECT(place(p + 41 * PAGE), DEVICE);
-    EXPECT(place(p + 39 * PAGE), HOST);
+    CHECK(write_word(p + 5 * PAGE, 7));
+    EXPECT_EQUAL(pages_at(p, WINDOW, DEVICE), 4);
+    EXPECT_EQUAL(munmap(p + 40 * PAGE, PAGE), 0);
+    CHECK(write_word(p + 41 * PAGE, 7));
+    EXPECT_EQUAL(place(p + 41 * PAGE), DEVICE);
+    EXPECT_EQUAL(place(p + 39 * PAGE), HOST);
 }
 
 static void prefetches_move_what_they_can(void)
@@ -218,22 +218,22 @@ static void prefetches_move_what_they_can(void)
     char *p = memory(4 * WINDOW, true), name[] = "/tmp/faultline-migrating-XXXXXX";
     int fd = mkstemp(name);
     unlink(name);
-    EXPECT(ftruncate(fd, WINDOW), 0);
+    EXPECT_EQUAL(ftruncate(fd, WINDOW), 0);
     char *file = mmap(p + WINDOW, WINDOW, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd, 0);
-    EXPECT(file == p + WINDOW, true);
+    EXPECT(file == p + WINDOW);
     file[0] = 9;
     struct faultline_counters before = counted(), after;
     prefetch(p, 4 * WINDOW, 0);
-    EXPECT(pages_at(p, 4 * WINDOW, DEVICE), 3 * WINDOW / PAGE);
-    EXPECT(place(file), HOST);
+    EXPECT_EQUAL(pages_at(p, 4 * WINDOW, DEVICE), 3 * WINDOW / PAGE);
+    EXPECT_EQUAL(place(file), HOST);
     after = counted();
-    EXPECT(after.bytes_to_device - before.bytes_to_device, 3 * WINDOW);
-    EXPECT(read_word(file) & 0xff, 9);
-    EXPECT(counted().gpu_faults, after.gpu_faults);
+    EXPECT_EQUAL(after.bytes_to_device - before.bytes_to_device, 3 * WINDOW);
+    EXPECT_EQUAL(read_word(file) & 0xff, 9);
+    EXPECT_EQUAL(counted().gpu_faults, after.gpu_faults);
     prefetch(p, 4 * WINDOW, -1);
-    EXPECT(pages_at(p, 4 * WINDOW, DEVICE), 0);
-    EXPECT(look(p + 3 * WINDOW), 0x01010101);
-    EXPECT(counted().cpu_faults, before.cpu_faults);
+    EXPECT_EQUAL(pages_at(p, 4 * WINDOW, DEVICE), 0);
+    EXPECT_EQUAL(look(p + 3 * WINDOW), 0x01010101);
+    EXPECT_EQUAL(counted().cpu_faults, before.cpu_faults);
 }
 
 static void shared_memory_stays_where_it_is(void)
@@ -241,38 +241,33 @@ static void shared_memory_stays_where_it_is(void)
     uint32_t *p = mmap(NULL, WINDOW, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     p[0] = 5;
     struct faultline_counters before = counted();
-    EXPECT(write_word(p + 1, 6), 0);
-    EXPECT(place(p), HOST);
-    EXPECT(p[1], 6);
-    EXPECT(counted().bytes_to_device, before.bytes_to_device);
+    CHECK(write_word(p + 1, 6));
+    EXPECT_EQUAL(place(p), HOST);
+    EXPECT_EQUAL(p[1], 6);
+    EXPECT_EQUAL(counted().bytes_to_device, before.bytes_to_device);
 }
-
-#define TESTS(X) \
-    X(a_kernels_fault_brings_the_page_and_what_the_prefetcher_adds) \
-    X(the_hosts_touch_pulls_the_page_back) \
-    X(what_nobody_touched_is_made_on_the_device_and_is_no_migration) \
-    X(the_hosts_first_touch_beside_it_is_no_fault_and_counts_later) \
-    X(a_whole_kernel_fills_memory_that_the_host_then_reads) \
-    X(another_device_takes_the_page) \
-    X(a_device_that_is_full_evicts) \
-    X(what_is_freed_is_given_back_to_the_device) \
-    X(a_device_has_room_for_as_many_pages_as_its_memory_is) \
-    X(a_mapping_that_devices_use_is_told_of_as_an_allocation) \
-    X(preferred_on_the_host_it_is_mapped_remotely) \
-    X(preferred_on_a_device_the_hosts_touch_pulls_it_all_the_same) \
-    X(who_is_said_to_access_it_maps_it_where_it_is) \
-    X(nothing_is_duplicated) \
-    X(the_prefetcher_stays_within_a_policy_and_a_mapping) \
-    X(prefetches_move_what_they_can) \
-    X(shared_memory_stays_where_it_is)
-
-#define DEFINE(name) IN_CHILD(name, 0)
-#define LIST(name) cmocka_unit_test(test_##name),
-TESTS(DEFINE)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { TESTS(LIST) };
+    const struct CMUnitTest tests[] = {
+        ALONE(start, a_kernels_fault_brings_the_page_and_what_the_prefetcher_adds),
+        ALONE(start, the_hosts_touch_pulls_the_page_back),
+        ALONE(start, what_nobody_touched_is_made_on_the_device_and_is_no_migration),
+        ALONE(start, the_hosts_first_touch_beside_it_is_no_fault_and_counts_later),
+        ALONE(start, a_whole_kernel_fills_memory_that_the_host_then_reads),
+        ALONE(start, another_device_takes_the_page),
+        ALONE(start, a_device_that_is_full_evicts),
+        ALONE(start, what_is_freed_is_given_back_to_the_device),
+        ALONE(start, a_device_has_room_for_as_many_pages_as_its_memory_is),
+        ALONE(start, a_mapping_that_devices_use_is_told_of_as_an_allocation),
+        ALONE(start, preferred_on_the_host_it_is_mapped_remotely),
+        ALONE(start, preferred_on_a_device_the_hosts_touch_pulls_it_all_the_same),
+        ALONE(start, who_is_said_to_access_it_maps_it_where_it_is),
+        ALONE(start, nothing_is_duplicated),
+        ALONE(start, the_prefetcher_stays_within_a_policy_and_a_mapping),
+        ALONE(start, prefetches_move_what_they_can),
+        ALONE(start, shared_memory_stays_where_it_is),
+    };
     if (!migrates_here()) return 77;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

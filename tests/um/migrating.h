@@ -41,31 +41,31 @@ static inline void start(void)
 {
     for (int d = 0; d < 2; d++) {
         CUmodule m = start_with(d, kernels);
-        EXPECT(cuCtxGetCurrent(&context[d]), 0);
+        CHECK(cuCtxGetCurrent(&context[d]));
         poke_kernel[d] = function_of(m, "poke");
         peek_kernel[d] = function_of(m, "peek");
         fill_kernel[d] = function_of(m, "fill");
         spin_kernel[d] = function_of(m, "spin");
-        EXPECT(cuMemAlloc(&scratch[d], 4096), 0);
+        CHECK(cuMemAlloc(&scratch[d], 4096));
     }
-    EXPECT(cuCtxSetCurrent(context[0]), 0);
+    CHECK(cuCtxSetCurrent(context[0]));
 }
 
 /* ---- what devices and the host do */
 
-static inline void on(int device) { EXPECT(cuCtxSetCurrent(context[device]), 0); }
+static inline void on(int device) { CHECK(cuCtxSetCurrent(context[device])); }
 
 static inline int current(void)
 {
     CUdevice d;
-    EXPECT(cuCtxGetDevice(&d), 0);
+    CHECK(cuCtxGetDevice(&d));
     return d;
 }
 
 static inline CUresult run(CUfunction f, unsigned blocks, unsigned threads, void *first, void *second)
 {
     void *parameters[] = { first, second };
-    EXPECT(cuLaunchKernel(f, blocks, 1, 1, threads, 1, 1, 0, NULL, parameters, NULL), 0);
+    CHECK(cuLaunchKernel(f, blocks, 1, 1, threads, 1, 1, 0, NULL, parameters, NULL));
     return cuCtxSynchronize();
 }
 
@@ -77,21 +77,21 @@ static inline CUresult write_word(volatile void *at, uint32_t value)
 static inline uint32_t read_word(volatile void *at)
 {
     uint32_t word = 0;
-    EXPECT(run(peek_kernel[current()], 1, 1, &at, &scratch[current()]), 0);
-    EXPECT(cuMemcpyDtoH(&word, scratch[current()], 4), 0);
+    CHECK(run(peek_kernel[current()], 1, 1, &at, &scratch[current()]));
+    CHECK(cuMemcpyDtoH(&word, scratch[current()], 4));
     return word;
 }
 
 static inline void fill(void *at, size_t bytes)
 {
     uint32_t n = (uint32_t)(bytes / 4);
-    EXPECT(run(fill_kernel[current()], (n + 255) / 256, 256, &at, &n), 0);
+    CHECK(run(fill_kernel[current()], (n + 255) / 256, 256, &at, &n));
 }
 
 static inline void check_filled(const uint32_t *at, size_t bytes)
 {
     for (uint32_t k = 0; k < bytes / 4; k++)
-        if (at[k] != k) EXPECT(at[k], k);
+        if (at[k] != k) EXPECT_EQUAL(at[k], k);
 }
 
 static inline uint32_t look(volatile void *at) { return *(volatile uint32_t *)at; }
@@ -101,9 +101,9 @@ static inline char *memory(size_t size, bool touched)
 {
     size_t room = (size + WINDOW - 1) / WINDOW * WINDOW + 2 * WINDOW;
     char *p = mmap(NULL, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    EXPECT(p != MAP_FAILED, true);
+    EXPECT(p != MAP_FAILED);
     p = (char *)(((uintptr_t)p + WINDOW) & -(uintptr_t)WINDOW);
-    EXPECT(mprotect(p, size, PROT_READ | PROT_WRITE), 0);
+    EXPECT_EQUAL(mprotect(p, size, PROT_READ | PROT_WRITE), 0);
     if (touched) memset(p, 1, size);
     return p;
 }
@@ -112,15 +112,15 @@ static inline void advise(void *p, size_t size, CUmem_advise advice, int device)
 {
     CUmemLocation l = { .type = device < 0 ? CU_MEM_LOCATION_TYPE_HOST : CU_MEM_LOCATION_TYPE_DEVICE,
                         .id = device < 0 ? 0 : device };
-    EXPECT(cuMemAdvise((CUdeviceptr)p, size, advice, l), 0);
+    CHECK(cuMemAdvise((CUdeviceptr)p, size, advice, l));
 }
 
 static inline void prefetch(void *p, size_t size, int device)
 {
     CUmemLocation l = { .type = device < 0 ? CU_MEM_LOCATION_TYPE_HOST : CU_MEM_LOCATION_TYPE_DEVICE,
                         .id = device < 0 ? 0 : device };
-    EXPECT(cuMemPrefetchAsync((CUdeviceptr)p, size, l, 0, NULL), 0);
-    EXPECT(cuCtxSynchronize(), 0);
+    CHECK(cuMemPrefetchAsync((CUdeviceptr)p, size, l, 0, NULL));
+    CHECK(cuCtxSynchronize());
 }
 
 /* ---- what is seen */
@@ -130,7 +130,7 @@ enum { NOWHERE = FAULTLINE_NOWHERE, HOST = FAULTLINE_ON_HOST, DEVICE = FAULTLINE
 static inline int place(void *at)
 {
     uint8_t where = 99;
-    EXPECT(faultline_residency(at, 1, &where), 0);
+    EXPECT_EQUAL(faultline_residency(at, 1, &where), 0);
     return where;
 }
 
@@ -138,7 +138,7 @@ static inline size_t pages_at(void *at, size_t size, int where)
 {
     static uint8_t of[1 << 16];
     size_t n = 0;
-    EXPECT(faultline_residency(at, size / PAGE, of), 0);
+    EXPECT_EQUAL(faultline_residency(at, size / PAGE, of), 0);
     for (size_t k = 0; k < size / PAGE; k++) n += of[k] == where;
     return n;
 }
@@ -146,6 +146,6 @@ static inline size_t pages_at(void *at, size_t size, int where)
 static inline struct faultline_counters counted(void)
 {
     struct faultline_counters c;
-    EXPECT(faultline_get_counters(&c), 0);
+    EXPECT_EQUAL(faultline_get_counters(&c), 0);
     return c;
 }

@@ -23,7 +23,7 @@ static void start(void)
 {
     CUdeviceptr p;
     add_kernel = function_of(start_with(0, kernels), "add");
-    EXPECT(cuMemAllocManaged(&p, WORDS * 4, CU_MEM_ATTACH_GLOBAL), 0);
+    CHECK(cuMemAllocManaged(&p, WORDS * 4, CU_MEM_ATTACH_GLOBAL));
     words = (void *)p;
 }
 
@@ -31,14 +31,14 @@ static void add(unsigned blocks)
 {
     uint32_t n = WORDS;
     void *parameters[] = { &words, &n };
-    EXPECT(cuLaunchKernel(add_kernel, blocks, 1, 1, 256, 1, 1, 0, NULL, parameters, NULL), 0);
-    EXPECT(cuCtxSynchronize(), 0);
+    CHECK(cuLaunchKernel(add_kernel, blocks, 1, 1, 256, 1, 1, 0, NULL, parameters, NULL));
+    CHECK(cuCtxSynchronize());
 }
 
 static void check(uint32_t sum)
 {
     for (size_t k = 0; k < WORDS; k++)
-        if (words[k] != sum + (uint32_t)k) EXPECT(words[k], sum + (uint32_t)k);
+        if (words[k] != sum + (uint32_t)k) EXPECT_EQUAL(words[k], sum + (uint32_t)k);
 }
 
 static void fill(void)
@@ -51,9 +51,9 @@ static void threads_that_all_go_over_all_of_it_end_soon(void)
     struct faultline_counters c;
     fill();
     add(16);
-    EXPECT(faultline_get_counters(&c), 0);
-    EXPECT(c.bytes_evicted >= (TIMES - 1) * 16 * MIB, true);
-    EXPECT(c.bytes_evicted <= 6 * WORDS * 4, true);
+    EXPECT_EQUAL(faultline_get_counters(&c), 0);
+    EXPECT(c.bytes_evicted >= (TIMES - 1) * 16 * MIB);
+    EXPECT(c.bytes_evicted <= 6 * WORDS * 4);
     check(1);
 }
 
@@ -61,10 +61,10 @@ static void each_kernel_fetches_it_anew(void)
 {
     struct faultline_counters before, after;
     add(16);
-    EXPECT(faultline_get_counters(&before), 0);
+    EXPECT_EQUAL(faultline_get_counters(&before), 0);
     add(16);
-    EXPECT(faultline_get_counters(&after), 0);
-    EXPECT(after.bytes_to_device - before.bytes_to_device >= WORDS * 4, true);
+    EXPECT_EQUAL(faultline_get_counters(&after), 0);
+    EXPECT(after.bytes_to_device - before.bytes_to_device >= WORDS * 4);
 }
 
 static void advice_loses_nothing(void)
@@ -74,7 +74,7 @@ static void advice_loses_nothing(void)
     uint32_t sum = 0;
     fill();
     for (unsigned k = 0; k < 3; k++) {
-        EXPECT(cuMemAdvise((CUdeviceptr)words, WORDS * 2, advice[k], device), 0);
+        CHECK(cuMemAdvise((CUdeviceptr)words, WORDS * 2, advice[k], device));
         add(WORDS / 256);
         check(++sum);
     }
@@ -87,7 +87,7 @@ static void other_memory_takes_all_of_the_device(void)
     fill();
     add(16);
     while (!cuMemAlloc(&p, 2 * MIB)) available += 2 * MIB;
-    EXPECT(available >= 12 * MIB, true);
+    EXPECT(available >= 12 * MIB);
     check(1);
 }
 
@@ -101,27 +101,27 @@ static void a_prefetch_without_room_brings_nothing(void)
 {
     CUdeviceptr p = (CUdeviceptr)words;
     take_the_device();
-    EXPECT(cuMemPrefetchAsync(p, 4096, device, 0, NULL), 0);
-    EXPECT(cuMemPrefetchAsync(p, 32 * MIB, device, 0, NULL), 0);
-    EXPECT(cuCtxSynchronize(), 0);
+    CHECK(cuMemPrefetchAsync(p, 4096, device, 0, NULL));
+    CHECK(cuMemPrefetchAsync(p, 32 * MIB, device, 0, NULL));
+    CHECK(cuCtxSynchronize());
 }
 
 /* As an H200 answers. */
 static void a_copy_without_room_is_an_access_to_nothing(void)
 {
     CUdeviceptr p = (CUdeviceptr)words, other;
-    EXPECT(cuMemAlloc(&other, 2 * MIB), 0);
+    CHECK(cuMemAlloc(&other, 2 * MIB));
     take_the_device();
-    EXPECT(cuMemcpyDtoD(other, p, 2 * MIB), CUDA_ERROR_ILLEGAL_ADDRESS);
-    EXPECT(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
-    EXPECT(cuMemsetD8(other, 0, 1), CUDA_ERROR_ILLEGAL_ADDRESS);
+    ANSWERS(cuMemcpyDtoD(other, p, 2 * MIB), CUDA_ERROR_ILLEGAL_ADDRESS);
+    ANSWERS(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+    ANSWERS(cuMemsetD8(other, 0, 1), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
 static void a_memset_without_room_is_an_access_to_nothing(void)
 {
     take_the_device();
-    EXPECT(cuMemsetD8Async((CUdeviceptr)words, 1, 2 * MIB, NULL), 0);
-    EXPECT(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+    CHECK(cuMemsetD8Async((CUdeviceptr)words, 1, 2 * MIB, NULL));
+    ANSWERS(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
 static void block(void *done)
@@ -133,35 +133,26 @@ static void a_prefetch_that_finds_no_room_later_does_no_harm(void)
 {
     static _Atomic int done;
     CUdeviceptr p = (CUdeviceptr)words;
-    EXPECT(cuLaunchHostFunc(NULL, block, (void *)&done), 0);
-    EXPECT(cuMemPrefetchAsync(p, 32 * MIB, device, 0, NULL), 0);
+    CHECK(cuLaunchHostFunc(NULL, block, (void *)&done));
+    CHECK(cuMemPrefetchAsync(p, 32 * MIB, device, 0, NULL));
     take_the_device();
     done = 1;
-    EXPECT(cuCtxSynchronize(), 0);
+    CHECK(cuCtxSynchronize());
     words[0] = 5;
-    EXPECT(words[0], 5);
+    EXPECT_EQUAL(words[0], 5);
 }
-
-IN_CHILD(threads_that_all_go_over_all_of_it_end_soon, 0)
-IN_CHILD(each_kernel_fetches_it_anew, 0)
-IN_CHILD(advice_loses_nothing, 0)
-IN_CHILD(other_memory_takes_all_of_the_device, 0)
-IN_CHILD(a_prefetch_without_room_brings_nothing, 0)
-IN_CHILD(a_copy_without_room_is_an_access_to_nothing, 0)
-IN_CHILD(a_memset_without_room_is_an_access_to_nothing, 0)
-IN_CHILD(a_prefetch_that_finds_no_room_later_does_no_harm, 0)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_threads_that_all_go_over_all_of_it_end_soon),
-        cmocka_unit_test(test_each_kernel_fetches_it_anew),
-        cmocka_unit_test(test_advice_loses_nothing),
-        cmocka_unit_test(test_other_memory_takes_all_of_the_device),
-        cmocka_unit_test(test_a_prefetch_without_room_brings_nothing),
-        cmocka_unit_test(test_a_copy_without_room_is_an_access_to_nothing),
-        cmocka_unit_test(test_a_memset_without_room_is_an_access_to_nothing),
-        cmocka_unit_test(test_a_prefetch_that_finds_no_room_later_does_no_harm),
+        ALONE(start, threads_that_all_go_over_all_of_it_end_soon),
+        ALONE(start, each_kernel_fetches_it_anew),
+        ALONE(start, advice_loses_nothing),
+        ALONE(start, other_memory_takes_all_of_the_device),
+        ALONE(start, a_prefetch_without_room_brings_nothing),
+        ALONE(start, a_copy_without_room_is_an_access_to_nothing),
+        ALONE(start, a_memset_without_room_is_an_access_to_nothing),
+        ALONE(start, a_prefetch_that_finds_no_room_later_does_no_harm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

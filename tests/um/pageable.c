@@ -31,26 +31,26 @@ static void start(void)
 static void launch(CUfunction f, unsigned blocks, void *first, void *second)
 {
     void *parameters[] = { first, second };
-    EXPECT(cuLaunchKernel(f, blocks, 1, 1, 128, 1, 1, 0, NULL, parameters, NULL), 0);
+    CHECK(cuLaunchKernel(f, blocks, 1, 1, 128, 1, 1, 0, NULL, parameters, NULL));
 }
 
 static void add(void *at, uint32_t n)
 {
     launch(add_kernel, (n + 127) / 128, &at, &n);
-    EXPECT(cuCtxSynchronize(), 0);
+    CHECK(cuCtxSynchronize());
 }
 
 static CUresult poke(volatile void *at, uint32_t value)
 {
     void *parameters[] = { &at, &value };
-    EXPECT(cuLaunchKernel(poke_kernel, 1, 1, 1, 1, 1, 1, 0, NULL, parameters, NULL), 0);
+    CHECK(cuLaunchKernel(poke_kernel, 1, 1, 1, 1, 1, 1, 0, NULL, parameters, NULL));
     return cuCtxSynchronize();
 }
 
 static void check_added(const uint32_t *at, uint32_t n, uint32_t base)
 {
     for (uint32_t k = 0; k < n; k++)
-        if (at[k] != base + k) EXPECT(at[k], base + k);
+        if (at[k] != base + k) EXPECT_EQUAL(at[k], base + k);
 }
 
 static void kernels_reach_malloc_the_stack_globals_and_mmap(void)
@@ -73,8 +73,8 @@ static void kernels_reach_malloc_the_stack_globals_and_mmap(void)
     check_added(map, N, 0);
     for (uint32_t k = 0; k < N; k++) heap[k] += 3;
     add(heap, 10);
-    EXPECT(heap[9], 5 + 9 + 3 + 9);
-    EXPECT(heap[N - 1], 5 + N - 1 + 3);
+    EXPECT_EQUAL(heap[9], 5 + 9 + 3 + 9);
+    EXPECT_EQUAL(heap[N - 1], 5 + N - 1 + 3);
 }
 
 static void constants_can_be_read_but_not_written(void)
@@ -82,21 +82,21 @@ static void constants_can_be_read_but_not_written(void)
     CUdeviceptr out;
     uint32_t word = 0;
     const uint32_t *at = &constant_words[77];
-    EXPECT(cuMemAlloc(&out, 4), 0);
+    CHECK(cuMemAlloc(&out, 4));
     launch(peek_kernel, 1, &at, &out);
-    EXPECT(cuMemcpyDtoH(&word, out, 4), 0);
-    EXPECT(word, 12);
-    EXPECT(poke((void *)(uintptr_t)at, 1), CUDA_ERROR_ILLEGAL_ADDRESS);
-    EXPECT(*(volatile const uint32_t *)at, 12);
+    CHECK(cuMemcpyDtoH(&word, out, 4));
+    EXPECT_EQUAL(word, 12);
+    ANSWERS(poke((void *)(uintptr_t)at, 1), CUDA_ERROR_ILLEGAL_ADDRESS);
+    EXPECT_EQUAL(*(volatile const uint32_t *)at, 12);
 }
 
 static void memory_that_is_not_there_is_an_illegal_address(void)
 {
     char *p = mmap(NULL, 4 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     p[0] = 1;
-    EXPECT(poke(p, 2), 0);
+    CHECK(poke(p, 2));
     munmap(p, 4 * MIB);
-    EXPECT(poke(p, 3), CUDA_ERROR_ILLEGAL_ADDRESS);
+    ANSWERS(poke(p, 3), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
 static void what_a_file_has_no_more_is_an_illegal_address(void)
@@ -104,13 +104,13 @@ static void what_a_file_has_no_more_is_an_illegal_address(void)
     char name[] = "/tmp/faultline-pageable-XXXXXX";
     int fd = mkstemp(name);
     unlink(name);
-    EXPECT(ftruncate(fd, MIB), 0);
+    EXPECT_EQUAL(ftruncate(fd, MIB), 0);
     char *p = mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    EXPECT(poke(p, 2), 0);
-    EXPECT(*(volatile uint32_t *)p, 2);
-    EXPECT(ftruncate(fd, 4096), 0);
-    EXPECT(poke(p, 3), 0);
-    EXPECT(poke(p + 8192, 3), CUDA_ERROR_ILLEGAL_ADDRESS);
+    CHECK(poke(p, 2));
+    EXPECT_EQUAL(*(volatile uint32_t *)p, 2);
+    EXPECT_EQUAL(ftruncate(fd, 4096), 0);
+    CHECK(poke(p, 3));
+    ANSWERS(poke(p + 8192, 3), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
 static void memory_mapped_anew_is_seen_anew(void)
@@ -118,11 +118,11 @@ static void memory_mapped_anew_is_seen_anew(void)
     char *p = mmap(NULL, 4 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     for (uint32_t round = 1; round < 20; round++) {
         *(volatile uint32_t *)(p + 8192) = round;
-        EXPECT(poke(p + 4096, round), 0);
-        EXPECT(*(volatile uint32_t *)(p + 4096), round);
-        EXPECT(*(volatile uint32_t *)(p + 8192), round);
-        EXPECT(mmap(p, 4 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == p, true);
-        EXPECT(*(volatile uint32_t *)(p + 4096), 0);
+        CHECK(poke(p + 4096, round));
+        EXPECT_EQUAL(*(volatile uint32_t *)(p + 4096), round);
+        EXPECT_EQUAL(*(volatile uint32_t *)(p + 8192), round);
+        EXPECT(mmap(p, 4 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == p);
+        EXPECT_EQUAL(*(volatile uint32_t *)(p + 4096), 0);
     }
 }
 
@@ -132,19 +132,19 @@ static void memory_that_moves_keeps_its_bytes(void)
     /* between pages of other access, so that it is a mapping of its own */
     char *room = mmap(NULL, 4 * SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
          *p = (char *)(((uintptr_t)room + SIZE) & -(uintptr_t)SIZE);
-    EXPECT(mprotect(p, SIZE, PROT_READ | PROT_WRITE), 0);
+    EXPECT_EQUAL(mprotect(p, SIZE, PROT_READ | PROT_WRITE), 0);
     memset(p, 7, SIZE);
-    EXPECT(poke(p, 1), 0);
+    CHECK(poke(p, 1));
     char *q = mremap(p, SIZE, 64 * SIZE, MREMAP_MAYMOVE);
-    EXPECT(q != MAP_FAILED, true);
-    EXPECT(q == p, false);
+    EXPECT(q != MAP_FAILED);
+    EXPECT(q != p);
     p = mmap(p, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-    EXPECT(poke(p, 2), 0);
-    EXPECT(poke(q + 4096, 3), 0);
-    EXPECT(*(volatile uint32_t *)p, 2);
-    EXPECT(*(volatile uint32_t *)q, 1);
-    EXPECT(*(volatile uint32_t *)(q + 4096), 3);
-    EXPECT(q[SIZE - 1], 7);
+    CHECK(poke(p, 2));
+    CHECK(poke(q + 4096, 3));
+    EXPECT_EQUAL(*(volatile uint32_t *)p, 2);
+    EXPECT_EQUAL(*(volatile uint32_t *)q, 1);
+    EXPECT_EQUAL(*(volatile uint32_t *)(q + 4096), 3);
+    EXPECT_EQUAL(q[SIZE - 1], 7);
 }
 
 static _Atomic bool stop;
@@ -171,7 +171,7 @@ static void no_store_of_another_thread_is_lost_when_a_kernel_comes(void)
     stop = true;
     pthread_join(t, &n);
     for (int k = 0; k < 8; k++) sum += shared_words[1000 + k];
-    EXPECT(sum, (uint64_t)n);
+    EXPECT_EQUAL(sum, (uint64_t)n);
     check_added(shared_words, 1000, 0);
 }
 
@@ -181,19 +181,19 @@ static void advice_is_taken_where_there_is_memory(void)
     char *p = mmap(NULL, 4 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     char *none = mmap(NULL, MIB, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     CUdeviceptr d;
-    EXPECT(cuMemAlloc(&d, MIB), 0);
+    CHECK(cuMemAlloc(&d, MIB));
     for (int advice = 1; advice <= 6; advice++) {
-        EXPECT(cuMemAdvise((CUdeviceptr)p, 4 * MIB, (CUmem_advise)advice, device), 0);
-        EXPECT(cuMemAdvise((CUdeviceptr)p, 4 * MIB, (CUmem_advise)advice, host), 0);
-        EXPECT(cuMemAdvise((CUdeviceptr)none, MIB, (CUmem_advise)advice, device), CUDA_ERROR_INVALID_VALUE);
-        EXPECT(cuMemAdvise(d, MIB, (CUmem_advise)advice, device), CUDA_ERROR_INVALID_VALUE);
+        CHECK(cuMemAdvise((CUdeviceptr)p, 4 * MIB, (CUmem_advise)advice, device));
+        CHECK(cuMemAdvise((CUdeviceptr)p, 4 * MIB, (CUmem_advise)advice, host));
+        ANSWERS(cuMemAdvise((CUdeviceptr)none, MIB, (CUmem_advise)advice, device), CUDA_ERROR_INVALID_VALUE);
+        ANSWERS(cuMemAdvise(d, MIB, (CUmem_advise)advice, device), CUDA_ERROR_INVALID_VALUE);
     }
-    EXPECT(cuMemPrefetchAsync((CUdeviceptr)p, 4 * MIB, device, 0, NULL), 0);
-    EXPECT(cuMemPrefetchAsync((CUdeviceptr)p, 4 * MIB, host, 0, NULL), 0);
-    EXPECT(cuMemPrefetchAsync((CUdeviceptr)none, MIB, device, 0, NULL), CUDA_ERROR_INVALID_VALUE);
-    EXPECT(cuMemPrefetchAsync((CUdeviceptr)p, 1ul << 45, device, 0, NULL), CUDA_ERROR_INVALID_VALUE);
+    CHECK(cuMemPrefetchAsync((CUdeviceptr)p, 4 * MIB, device, 0, NULL));
+    CHECK(cuMemPrefetchAsync((CUdeviceptr)p, 4 * MIB, host, 0, NULL));
+    ANSWERS(cuMemPrefetchAsync((CUdeviceptr)none, MIB, device, 0, NULL), CUDA_ERROR_INVALID_VALUE);
+    ANSWERS(cuMemPrefetchAsync((CUdeviceptr)p, 1ul << 45, device, 0, NULL), CUDA_ERROR_INVALID_VALUE);
     munmap(p, 4 * MIB);
-    EXPECT(cuMemAdvise((CUdeviceptr)p, MIB, CU_MEM_ADVISE_SET_READ_MOSTLY, device), CUDA_ERROR_INVALID_VALUE);
+    ANSWERS(cuMemAdvise((CUdeviceptr)p, MIB, CU_MEM_ADVISE_SET_READ_MOSTLY, device), CUDA_ERROR_INVALID_VALUE);
 }
 
 static void what_is_discarded_keeps_its_bytes(void)
@@ -203,18 +203,18 @@ static void what_is_discarded_keeps_its_bytes(void)
     CUdeviceptr ranges[2] = { (CUdeviceptr)p, (CUdeviceptr)p + 2 * MIB };
     size_t sizes[2] = { MIB, MIB }, first = 0;
     memset(p, 1, 4 * MIB);
-    EXPECT(cuMemDiscardBatchAsync(ranges, sizes, 2, 0, CU_STREAM_PER_THREAD), 0);
-    EXPECT(cuMemDiscardAndPrefetchBatchAsync(ranges, sizes, 2, &device, &first, 1, 0, CU_STREAM_PER_THREAD), 0);
-    EXPECT(cuStreamSynchronize(CU_STREAM_PER_THREAD), 0);
-    EXPECT(p[100], 1);
+    CHECK(cuMemDiscardBatchAsync(ranges, sizes, 2, 0, CU_STREAM_PER_THREAD));
+    CHECK(cuMemDiscardAndPrefetchBatchAsync(ranges, sizes, 2, &device, &first, 1, 0, CU_STREAM_PER_THREAD));
+    CHECK(cuStreamSynchronize(CU_STREAM_PER_THREAD));
+    EXPECT_EQUAL(p[100], 1);
     munmap(p + 2 * MIB, MIB);
-    EXPECT(cuMemDiscardBatchAsync(ranges, sizes, 2, 0, CU_STREAM_PER_THREAD), CUDA_ERROR_INVALID_VALUE);
+    ANSWERS(cuMemDiscardBatchAsync(ranges, sizes, 2, 0, CU_STREAM_PER_THREAD), CUDA_ERROR_INVALID_VALUE);
 }
 
 static int said(CUmem_range_attribute attribute, void *p)
 {
     int v = -77;
-    EXPECT(cuMemRangeGetAttribute(&v, sizeof v, attribute, (CUdeviceptr)p, MIB), 0);
+    CHECK(cuMemRangeGetAttribute(&v, sizeof v, attribute, (CUdeviceptr)p, MIB));
     return v;
 }
 
@@ -225,34 +225,34 @@ static void what_is_said_of_memory_lasts_as_long_as_it(void)
     char *p = mmap(NULL, 4 * MIB, PROT_READ | PROT_WRITE, flags, -1, 0),
          *none = mmap(NULL, MIB, PROT_NONE, flags, -1, 0);
     CUdeviceptr d = (CUdeviceptr)p;
-    EXPECT(cuDeviceGetAttribute(&host_tables, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES, 0), 0);
-    EXPECT(said(CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, p), 0);
-    EXPECT(said(CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION, p), CU_DEVICE_INVALID);
-    EXPECT(cuMemAdvise(d, 2 * MIB, CU_MEM_ADVISE_SET_READ_MOSTLY, device), 0);
-    EXPECT(cuMemAdvise(d, 2 * MIB, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, device), 0);
-    EXPECT(cuMemAdvise(d, 2 * MIB, CU_MEM_ADVISE_SET_ACCESSED_BY, device), 0);
-    EXPECT(cuMemPrefetchAsync(d, 2 * MIB, device, 0, NULL), 0);
-    EXPECT(said(CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, p), 1);
-    EXPECT(said(CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION, p), 0);
-    EXPECT(said(CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY, p), host_tables ? CU_DEVICE_INVALID : 0);
-    EXPECT(cuMemAdvise(d + MIB, MIB, CU_MEM_ADVISE_UNSET_ACCESSED_BY, device), 0);
-    EXPECT(cuMemAdvise(d + MIB, MIB, CU_MEM_ADVISE_SET_ACCESSED_BY, host), 0);
-    EXPECT(said(CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY, p + MIB), CU_DEVICE_CPU);
-    EXPECT(said(CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION, p), 0);
-    EXPECT(said(CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, p + 2 * MIB), 0);
-    EXPECT(cuMemPrefetchAsync(d, 2 * MIB, host, 0, NULL), 0);
-    EXPECT(said(CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION, p), CU_DEVICE_CPU);
-    EXPECT(cuMemRangeGetAttribute(&v, 4, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, (CUdeviceptr)none, MIB),
-           CUDA_ERROR_INVALID_VALUE);
-    EXPECT(mmap(p, 4 * MIB, PROT_READ | PROT_WRITE, flags | MAP_FIXED, -1, 0) == p, true);
-    EXPECT(said(CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, p), 0);
-    EXPECT(said(CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION, p), CU_DEVICE_INVALID);
+    CHECK(cuDeviceGetAttribute(&host_tables, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES, 0));
+    EXPECT_EQUAL(said(CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, p), 0);
+    EXPECT_EQUAL(said(CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION, p), CU_DEVICE_INVALID);
+    CHECK(cuMemAdvise(d, 2 * MIB, CU_MEM_ADVISE_SET_READ_MOSTLY, device));
+    CHECK(cuMemAdvise(d, 2 * MIB, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, device));
+    CHECK(cuMemAdvise(d, 2 * MIB, CU_MEM_ADVISE_SET_ACCESSED_BY, device));
+    CHECK(cuMemPrefetchAsync(d, 2 * MIB, device, 0, NULL));
+    EXPECT_EQUAL(said(CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, p), 1);
+    EXPECT_EQUAL(said(CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION, p), 0);
+    EXPECT_EQUAL(said(CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY, p), host_tables ? CU_DEVICE_INVALID : 0);
+    CHECK(cuMemAdvise(d + MIB, MIB, CU_MEM_ADVISE_UNSET_ACCESSED_BY, device));
+    CHECK(cuMemAdvise(d + MIB, MIB, CU_MEM_ADVISE_SET_ACCESSED_BY, host));
+    EXPECT_EQUAL(said(CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY, p + MIB), CU_DEVICE_CPU);
+    EXPECT_EQUAL(said(CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION, p), 0);
+    EXPECT_EQUAL(said(CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, p + 2 * MIB), 0);
+    CHECK(cuMemPrefetchAsync(d, 2 * MIB, host, 0, NULL));
+    EXPECT_EQUAL(said(CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION, p), CU_DEVICE_CPU);
+    ANSWERS(cuMemRangeGetAttribute(&v, 4, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, (CUdeviceptr)none, MIB),
+            CUDA_ERROR_INVALID_VALUE);
+    EXPECT(mmap(p, 4 * MIB, PROT_READ | PROT_WRITE, flags | MAP_FIXED, -1, 0) == p);
+    EXPECT_EQUAL(said(CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, p), 0);
+    EXPECT_EQUAL(said(CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION, p), CU_DEVICE_INVALID);
 }
 
 static size_t device_faults(void)
 {
     struct faultline_counters c;
-    EXPECT(faultline_get_counters(&c), 0);
+    EXPECT_EQUAL(faultline_get_counters(&c), 0);
     return c.events[FAULTLINE_GPU_FAULT];
 }
 
@@ -264,12 +264,12 @@ static void prefetched_memory_is_mapped_before_kernels_come(void)
         p[k] = mmap(NULL, 8 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         memset(p[k], 0, 8 * MIB);
     }
-    EXPECT(cuMemPrefetchAsync((CUdeviceptr)p[0], 8 * MIB, device, 0, NULL), 0);
+    CHECK(cuMemPrefetchAsync((CUdeviceptr)p[0], 8 * MIB, device, 0, NULL));
     size_t before = device_faults();
     add((void *)p[0], 8 * MIB / 4);
-    EXPECT(device_faults(), before);
+    EXPECT_EQUAL(device_faults(), before);
     add((void *)p[1], 8 * MIB / 4);
-    EXPECT(device_faults() > before, true);
+    EXPECT(device_faults() > before);
     check_added((void *)p[0], 8 * MIB / 4, 0);
 }
 
@@ -292,31 +292,31 @@ static void the_stack_of_a_thread_that_runs_can_be_registered(void)
 {
     pthread_t t;
     void *wrong;
-    EXPECT(pthread_create(&t, NULL, store_to_the_stack, NULL), 0);
+    EXPECT_EQUAL(pthread_create(&t, NULL, store_to_the_stack, NULL), 0);
     while (!stack_of_another) usleep(1000);
     /* what it would need for a signal, too */
     char *page = (char *)((uintptr_t)stack_of_another & -4096ul) - 4 * 4096;
     for (int k = 0; k < 20; k++) {
-        EXPECT(cuMemHostRegister(page, 10 * 4096, 0), 0);
-        EXPECT(cuMemHostUnregister(page), 0);
+        CHECK(cuMemHostRegister(page, 10 * 4096, 0));
+        CHECK(cuMemHostUnregister(page));
     }
-    EXPECT(poke(page, 5), 0);
+    CHECK(poke(page, 5));
     enough = true;
-    EXPECT(pthread_join(t, &wrong), 0);
-    EXPECT(wrong, 0);
+    EXPECT_EQUAL(pthread_join(t, &wrong), 0);
+    EXPECT_EQUAL(wrong, 0);
 }
 
 static void what_a_kernel_touched_can_be_registered(void)
 {
     char *p = mmap(NULL, 4 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     memset(p, 1, 4 * MIB);
-    EXPECT(poke(p + MIB, 5), 0);
-    EXPECT(cuMemHostRegister(p + 100, 2 * MIB, 0), 0);
-    EXPECT(poke(p + MIB, 6), 0);
-    EXPECT(cuMemHostUnregister(p + 100), 0);
-    EXPECT(poke(p + MIB, 7), 0);
-    EXPECT(*(volatile uint32_t *)(p + MIB), 7);
-    EXPECT(p[4 * MIB - 1], 1);
+    CHECK(poke(p + MIB, 5));
+    CHECK(cuMemHostRegister(p + 100, 2 * MIB, 0));
+    CHECK(poke(p + MIB, 6));
+    CHECK(cuMemHostUnregister(p + 100));
+    CHECK(poke(p + MIB, 7));
+    EXPECT_EQUAL(*(volatile uint32_t *)(p + MIB), 7);
+    EXPECT_EQUAL(p[4 * MIB - 1], 1);
 }
 
 /* Without a userfaultfd that sees system calls nobody tells of it. */
@@ -328,16 +328,16 @@ static void what_is_given_back_is_zeros_again(void)
     if (rung && strcmp(rung, "on")) return;
     memset(p, 1, 4 * MIB);
     add((void *)p, 4 * MIB / 4);
-    EXPECT(madvise(p + MIB, 2 * MIB, MADV_DONTNEED), 0);
-    for (size_t at = MIB; at < 3 * MIB; at += 8192) EXPECT(*(volatile uint32_t *)(p + at), 0);
+    EXPECT_EQUAL(madvise(p + MIB, 2 * MIB, MADV_DONTNEED), 0);
+    for (size_t at = MIB; at < 3 * MIB; at += 8192) EXPECT_EQUAL(*(volatile uint32_t *)(p + at), 0);
     launch(peek_kernel, 1, &(char *){ p + MIB + 4096 }, &to);
-    EXPECT(cuCtxSynchronize(), 0);
-    EXPECT(*(volatile uint32_t *)to, 0);
+    CHECK(cuCtxSynchronize());
+    EXPECT_EQUAL(*(volatile uint32_t *)to, 0);
     *(volatile uint32_t *)(p + 2 * MIB) = 5;
-    EXPECT(poke(p + 2 * MIB + 4, 6), 0);
-    EXPECT(*(volatile uint32_t *)(p + 2 * MIB), 5);
-    EXPECT(*(volatile uint32_t *)(p + 2 * MIB + 4), 6);
-    EXPECT(*(volatile uint32_t *)(p + 3 * MIB), 0x01010101 + 3 * MIB / 4);
+    CHECK(poke(p + 2 * MIB + 4, 6));
+    EXPECT_EQUAL(*(volatile uint32_t *)(p + 2 * MIB), 5);
+    EXPECT_EQUAL(*(volatile uint32_t *)(p + 2 * MIB + 4), 6);
+    EXPECT_EQUAL(*(volatile uint32_t *)(p + 3 * MIB), 0x01010101 + 3 * MIB / 4);
 }
 
 static void a_forked_child_has_its_own_copy(void)
@@ -345,53 +345,37 @@ static void a_forked_child_has_its_own_copy(void)
     volatile uint32_t *p = malloc(4 * MIB);
     int status;
     p[0] = p[1] = 1;
-    EXPECT(poke(p, 2), 0);
+    CHECK(poke(p, 2));
     pid_t child = fork();
     if (!child) {
         p[1] = 9;
         _exit(p[0] == 2 ? 0 : 1);
     }
     waitpid(child, &status, 0);
-    EXPECT(status, 0);
-    EXPECT(p[1], 1);
-    EXPECT(poke(p, 3), 0);
-    EXPECT(p[0], 3);
+    EXPECT_EQUAL(status, 0);
+    EXPECT_EQUAL(p[1], 1);
+    CHECK(poke(p, 3));
+    EXPECT_EQUAL(p[0], 3);
 }
-
-IN_CHILD(kernels_reach_malloc_the_stack_globals_and_mmap, 0)
-IN_CHILD(constants_can_be_read_but_not_written, 0)
-IN_CHILD(memory_that_is_not_there_is_an_illegal_address, 0)
-IN_CHILD(what_a_file_has_no_more_is_an_illegal_address, 0)
-IN_CHILD(memory_mapped_anew_is_seen_anew, 0)
-IN_CHILD(memory_that_moves_keeps_its_bytes, 0)
-IN_CHILD(no_store_of_another_thread_is_lost_when_a_kernel_comes, 0)
-IN_CHILD(advice_is_taken_where_there_is_memory, 0)
-IN_CHILD(what_is_discarded_keeps_its_bytes, 0)
-IN_CHILD(what_is_said_of_memory_lasts_as_long_as_it, 0)
-IN_CHILD(prefetched_memory_is_mapped_before_kernels_come, 0)
-IN_CHILD(the_stack_of_a_thread_that_runs_can_be_registered, 0)
-IN_CHILD(what_a_kernel_touched_can_be_registered, 0)
-IN_CHILD(what_is_given_back_is_zeros_again, 0)
-IN_CHILD(a_forked_child_has_its_own_copy, 0)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kernels_reach_malloc_the_stack_globals_and_mmap),
-        cmocka_unit_test(test_constants_can_be_read_but_not_written),
-        cmocka_unit_test(test_memory_that_is_not_there_is_an_illegal_address),
-        cmocka_unit_test(test_what_a_file_has_no_more_is_an_illegal_address),
-        cmocka_unit_test(test_memory_mapped_anew_is_seen_anew),
-        cmocka_unit_test(test_memory_that_moves_keeps_its_bytes),
-        cmocka_unit_test(test_no_store_of_another_thread_is_lost_when_a_kernel_comes),
-        cmocka_unit_test(test_advice_is_taken_where_there_is_memory),
-        cmocka_unit_test(test_what_is_discarded_keeps_its_bytes),
-        cmocka_unit_test(test_what_is_said_of_memory_lasts_as_long_as_it),
-        cmocka_unit_test(test_prefetched_memory_is_mapped_before_kernels_come),
-        cmocka_unit_test(test_the_stack_of_a_thread_that_runs_can_be_registered),
-        cmocka_unit_test(test_what_a_kernel_touched_can_be_registered),
-        cmocka_unit_test(test_what_is_given_back_is_zeros_again),
-        cmocka_unit_test(test_a_forked_child_has_its_own_copy),
+        ALONE(start, kernels_reach_malloc_the_stack_globals_and_mmap),
+        ALONE(start, constants_can_be_read_but_not_written),
+        ALONE(start, memory_that_is_not_there_is_an_illegal_address),
+        ALONE(start, what_a_file_has_no_more_is_an_illegal_address),
+        ALONE(start, memory_mapped_anew_is_seen_anew),
+        ALONE(start, memory_that_moves_keeps_its_bytes),
+        ALONE(start, no_store_of_another_thread_is_lost_when_a_kernel_comes),
+        ALONE(start, advice_is_taken_where_there_is_memory),
+        ALONE(start, what_is_discarded_keeps_its_bytes),
+        ALONE(start, what_is_said_of_memory_lasts_as_long_as_it),
+        ALONE(start, prefetched_memory_is_mapped_before_kernels_come),
+        ALONE(start, the_stack_of_a_thread_that_runs_can_be_registered),
+        ALONE(start, what_a_kernel_touched_can_be_registered),
+        ALONE(start, what_is_given_back_is_zeros_again),
+        ALONE(start, a_forked_child_has_its_own_copy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

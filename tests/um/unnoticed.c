@@ -8,25 +8,25 @@ static void system_calls_read_and_write_what_a_device_has(void)
 {
     char *p = memory(WINDOW, true), *q = memory(WINDOW, true);
     int ends[2];
-    EXPECT(pipe(ends), 0);
-    EXPECT(write_word(p, 0x41424344), 0);
-    EXPECT(write_word(q, 1), 0);
-    EXPECT(write(ends[1], p, 8), 8);
-    EXPECT(read(ends[0], q, 8), 8);
-    EXPECT(look(q), 0x41424344);
-    EXPECT(write_word(p, 3), 0);
+    EXPECT_EQUAL(pipe(ends), 0);
+    CHECK(write_word(p, 0x41424344));
+    CHECK(write_word(q, 1));
+    EXPECT_EQUAL(write(ends[1], p, 8), 8);
+    EXPECT_EQUAL(read(ends[0], q, 8), 8);
+    EXPECT_EQUAL(look(q), 0x41424344);
+    CHECK(write_word(p, 3));
     struct iovec from = { p, 4 }, to = { q, 4 };
-    EXPECT(process_vm_readv(getpid(), &to, 1, &from, 1, 0), 4);
-    EXPECT(look(q), 3);
+    EXPECT_EQUAL(process_vm_readv(getpid(), &to, 1, &from, 1, 0), 4);
+    EXPECT_EQUAL(look(q), 3);
 }
 
 static void stacks_are_reached_but_stay(void)
 {
     uint32_t words[64] = { 0 };
-    EXPECT(write_word(&words[5], 9), 0);
-    EXPECT(words[5], 9);
-    EXPECT(place(words), HOST);
-    EXPECT(counted().bytes_to_device, 0);
+    CHECK(write_word(&words[5], 9));
+    EXPECT_EQUAL(words[5], 9);
+    EXPECT_EQUAL(place(words), HOST);
+    EXPECT_EQUAL(counted().bytes_to_device, 0);
 }
 
 static void *end_at_once(void *arg) { return arg; }
@@ -36,9 +36,9 @@ static void *use_stack(void *arg)
     volatile uint32_t words[4096] = { 0 };
     (void)arg;
     on(0);
-    EXPECT(write_word(&words[77], 9), 0);
-    EXPECT(words[77], 9);
-    EXPECT(place((void *)words), HOST);
+    CHECK(write_word(&words[77], 9));
+    EXPECT_EQUAL(words[77], 9);
+    EXPECT_EQUAL(place((void *)words), HOST);
     return NULL;
 }
 
@@ -46,11 +46,11 @@ static void threads_come_and_go_while_a_device_takes_what_lies_beside_their_stac
 {
     pthread_t t[4];
     for (int round = 0; round < 20; round++) {
-        for (int k = 0; k < 4; k++) EXPECT(pthread_create(&t[k], NULL, k ? end_at_once : use_stack, NULL), 0);
+        for (int k = 0; k < 4; k++) EXPECT_EQUAL(pthread_create(&t[k], NULL, k ? end_at_once : use_stack, NULL), 0);
         char *p = mmap(NULL, WINDOW, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         memset(p, 1, WINDOW);
         fill(p, WINDOW);
-        for (int k = 0; k < 4; k++) EXPECT(pthread_join(t[k], NULL), 0);
+        for (int k = 0; k < 4; k++) EXPECT_EQUAL(pthread_join(t[k], NULL), 0);
         check_filled((void *)p, WINDOW);
         if (round % 2) munmap(p, WINDOW);
     }
@@ -66,7 +66,7 @@ static void *advise_until_told(void *arg)
     CUmemLocation host = { .type = CU_MEM_LOCATION_TYPE_HOST };
     on(1);
     while (!stop) {
-        EXPECT(cuMemAdvise(managed, PAGE, (CUmem_advise)(3 + rounds % 2), host), 0);
+        CHECK(cuMemAdvise(managed, PAGE, (CUmem_advise)(3 + rounds % 2), host));
         rounds++;
     }
     return arg;
@@ -78,14 +78,14 @@ static void a_thread_goes_on_whose_stack_lies_in_memory_that_devices_take(void)
     CUdeviceptr managed;
     pthread_attr_t a;
     pthread_t t;
-    EXPECT(cuMemAllocManaged(&managed, PAGE, CU_MEM_ATTACH_GLOBAL), 0);
-    EXPECT(write_word(p, 1), 0);
+    CHECK(cuMemAllocManaged(&managed, PAGE, CU_MEM_ATTACH_GLOBAL));
+    CHECK(write_word(p, 1));
     pthread_attr_init(&a);
-    EXPECT(pthread_attr_setstack(&a, p, WINDOW), 0);
-    EXPECT(pthread_create(&t, &a, advise_until_told, &managed), 0);
+    EXPECT_EQUAL(pthread_attr_setstack(&a, p, WINDOW), 0);
+    EXPECT_EQUAL(pthread_create(&t, &a, advise_until_told, &managed), 0);
     for (int k = 0; rounds < 500; k++) prefetch(p, WINDOW, k % 2);
     stop = true;
-    EXPECT(pthread_join(t, NULL), 0);
+    EXPECT_EQUAL(pthread_join(t, NULL), 0);
 }
 
 static char *watched_by_handler;
@@ -102,14 +102,14 @@ static void a_signal_handler_on_the_heap_touches_what_a_device_has(void)
     stack_t s = { .ss_sp = malloc(64 << 10), .ss_size = 64 << 10 };
     struct sigaction a = { .sa_handler = on_alarm, .sa_flags = SA_ONSTACK };
     memset(s.ss_sp, 0, s.ss_size);
-    EXPECT(sigaltstack(&s, NULL), 0);
-    EXPECT(sigaction(SIGUSR1, &a, NULL), 0);
+    EXPECT_EQUAL(sigaltstack(&s, NULL), 0);
+    EXPECT_EQUAL(sigaction(SIGUSR1, &a, NULL), 0);
     watched_by_handler = memory(WINDOW, true);
     for (uint32_t k = 0; k < 20; k++) {
-        EXPECT(write_word(watched_by_handler, k), 0);
-        EXPECT(write_word((char *)s.ss_sp + 4096, k), 0);
-        EXPECT(raise(SIGUSR1), 0);
-        EXPECT(seen_by_handler, k);
+        CHECK(write_word(watched_by_handler, k));
+        CHECK(write_word((char *)s.ss_sp + 4096, k));
+        EXPECT_EQUAL(raise(SIGUSR1), 0);
+        EXPECT_EQUAL(seen_by_handler, k);
     }
 }
 
@@ -123,9 +123,9 @@ static void the_heap_itself_moves(void)
             memset(piece[k], k, (size_t)(100 + 50 * k));
         }
         for (int k = 0; k < 200; k += 10) prefetch(piece[k], (size_t)(100 + 50 * k), round % 2);
-        EXPECT(write_word(piece[7] + 4, 8), 0);
+        CHECK(write_word(piece[7] + 4, 8));
         for (int k = 0; k < 200; k++) {
-            EXPECT(piece[k][99], k);
+            EXPECT_EQUAL(piece[k][99], k);
             free(piece[k]);
         }
     }
@@ -152,7 +152,7 @@ static void no_store_is_lost_while_pages_go_back_and_forth(void)
     for (size_t k = 0; k < 3; k++) pthread_create(&t[k], NULL, count_up, (void *)k);
     for (uint32_t k = 0; k < 50; k++) {
         on((int)(k % 2));
-        EXPECT(write_word(&counters[3 * 1024 + k], k + 1), 0);
+        CHECK(write_word(&counters[3 * 1024 + k], k + 1));
         prefetch(counters, WINDOW, (int)(k % 2));
     }
     stop = true;
@@ -160,9 +160,9 @@ static void no_store_is_lost_while_pages_go_back_and_forth(void)
         uint64_t sum = 0;
         pthread_join(t[k], &n);
         for (size_t i = 0; i < 1024; i++) sum += counters[k * 1024 + i];
-        EXPECT(sum, (uint64_t)n);
+        EXPECT_EQUAL(sum, (uint64_t)n);
     }
-    for (uint32_t k = 0; k < 50; k++) EXPECT(counters[3 * 1024 + k], k + 1);
+    for (uint32_t k = 0; k < 50; k++) EXPECT_EQUAL(counters[3 * 1024 + k], k + 1);
 }
 
 static void a_running_kernel_and_the_host_see_each_others_stores(void)
@@ -170,10 +170,10 @@ static void a_running_kernel_and_the_host_see_each_others_stores(void)
     uint32_t *p = (void *)memory(WINDOW, true);
     p[0] = 0;
     void *parameters[] = { &p };
-    EXPECT(cuLaunchKernel(spin_kernel[0], 1, 1, 1, 1, 1, 1, 0, NULL, parameters, NULL), 0);
+    CHECK(cuLaunchKernel(spin_kernel[0], 1, 1, 1, 1, 1, 1, 0, NULL, parameters, NULL));
     usleep(20000);
     *(volatile uint32_t *)p = 1;
-    EXPECT(cuCtxSynchronize(), 0);
+    CHECK(cuCtxSynchronize());
 }
 
 /* ---- what the program does to its mappings */
@@ -182,12 +182,12 @@ static void memory_mapped_anew_has_no_policy_and_is_on_the_host(void)
 {
     char *p = memory(WINDOW, true);
     advise(p, WINDOW, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, -1);
-    EXPECT(write_word(p, 7), 0);
-    EXPECT(mmap(p, WINDOW, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == p, true);
-    EXPECT(look(p), 0);
-    EXPECT(write_word(p, 8), 0);
-    EXPECT(place(p), DEVICE);
-    EXPECT(look(p), 8);
+    CHECK(write_word(p, 7));
+    EXPECT(mmap(p, WINDOW, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == p);
+    EXPECT_EQUAL(look(p), 0);
+    CHECK(write_word(p, 8));
+    EXPECT_EQUAL(place(p), DEVICE);
+    EXPECT_EQUAL(look(p), 8);
 }
 
 /* Nobody has looked at what the program has mapped since. */
@@ -198,10 +198,10 @@ static void what_was_freed_leaves_a_full_device_without_complaint(void)
         char *p = memory(16 * WINDOW, true);
         fill(p, 16 * WINDOW);
         munmap(p + WINDOW, 15 * WINDOW);
-        EXPECT(cuMemAlloc(&d, 60 << 20), 0);
-        EXPECT(place(p), HOST);
+        CHECK(cuMemAlloc(&d, 60 << 20));
+        EXPECT_EQUAL(place(p), HOST);
         check_filled((void *)p, WINDOW);
-        EXPECT(cuMemFree(d), 0);
+        CHECK(cuMemFree(d));
     }
 }
 
@@ -210,11 +210,10 @@ static void unmapped_before_any_device_came_it_has_no_policy_either(void)
     char *p = memory(WINDOW, true);
     advise(p, WINDOW, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, -1);
     munmap(p, WINDOW);
-    EXPECT(write_word(memory(PAGE, true), 7), 0);
-    EXPECT(mmap(p, WINDOW, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == p,
-           true);
-    EXPECT(write_word(p, 8), 0);
-    EXPECT(place(p), DEVICE);
+    CHECK(write_word(memory(PAGE, true), 7));
+    EXPECT(mmap(p, WINDOW, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == p);
+    CHECK(write_word(p, 8));
+    EXPECT_EQUAL(place(p), DEVICE);
 }
 
 static void what_is_moved_keeps_its_bytes(void)
@@ -222,31 +221,31 @@ static void what_is_moved_keeps_its_bytes(void)
     char *p = memory(2 * WINDOW, true);
     fill(p, 2 * WINDOW);
     char *q = mremap(p, 2 * WINDOW, 4 * WINDOW, MREMAP_MAYMOVE);
-    EXPECT(q != MAP_FAILED && q != p, true);
+    EXPECT(q != MAP_FAILED && q != p);
     check_filled((void *)q, 2 * WINDOW);
-    EXPECT(look(q + 3 * WINDOW), 0);
-    EXPECT(write_word(q + WINDOW, 5), 0);
-    EXPECT(place(q + WINDOW), DEVICE);
-    EXPECT(look(q + WINDOW), 5);
-    EXPECT(look(q + WINDOW + 4), WINDOW / 4 + 1);
+    EXPECT_EQUAL(look(q + 3 * WINDOW), 0);
+    CHECK(write_word(q + WINDOW, 5));
+    EXPECT_EQUAL(place(q + WINDOW), DEVICE);
+    EXPECT_EQUAL(look(q + WINDOW), 5);
+    EXPECT_EQUAL(look(q + WINDOW + 4), WINDOW / 4 + 1);
 }
 
 static void what_may_not_be_written_any_more_kernels_may_not_write(void)
 {
     char *p = memory(WINDOW, true);
     advise(p, WINDOW, CU_MEM_ADVISE_SET_ACCESSED_BY, 1);
-    EXPECT(write_word(p, 7), 0);
-    EXPECT(mprotect(p, WINDOW, PROT_READ), 0);
-    EXPECT(read_word(p), 7);
-    EXPECT(mprotect(p, WINDOW, PROT_READ | PROT_WRITE), 0);
-    EXPECT(write_word(p, 8), 0);
-    EXPECT(look(p), 8);
+    CHECK(write_word(p, 7));
+    EXPECT_EQUAL(mprotect(p, WINDOW, PROT_READ), 0);
+    EXPECT_EQUAL(read_word(p), 7);
+    EXPECT_EQUAL(mprotect(p, WINDOW, PROT_READ | PROT_WRITE), 0);
+    CHECK(write_word(p, 8));
+    EXPECT_EQUAL(look(p), 8);
     int by = -9;
-    EXPECT(cuMemRangeGetAttribute(&by, 4, CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY, (CUdeviceptr)p, WINDOW), 0);
-    EXPECT(by, 1);
-    EXPECT(mprotect(p, WINDOW, PROT_READ), 0);
-    EXPECT(write_word(p, 9), CUDA_ERROR_ILLEGAL_ADDRESS);
-    EXPECT(look(p), 8);
+    CHECK(cuMemRangeGetAttribute(&by, 4, CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY, (CUdeviceptr)p, WINDOW));
+    EXPECT_EQUAL(by, 1);
+    EXPECT_EQUAL(mprotect(p, WINDOW, PROT_READ), 0);
+    ANSWERS(write_word(p, 9), CUDA_ERROR_ILLEGAL_ADDRESS);
+    EXPECT_EQUAL(look(p), 8);
 }
 
 static void a_child_sees_what_a_device_had(void)
@@ -261,41 +260,41 @@ static void a_child_sees_what_a_device_had(void)
         p[0] = 99;
         _exit(0);
     }
-    EXPECT(waitpid(child, &status, 0), child);
-    EXPECT(status, 0);
+    EXPECT_EQUAL(waitpid(child, &status, 0), child);
+    EXPECT_EQUAL(status, 0);
     check_filled((void *)p, 4 * WINDOW);
-    EXPECT(write_word(p, 3), 0);
-    EXPECT(place(p), HOST); /* as it is preferred */
-    EXPECT(write_word(p + WINDOW, 3), 0);
-    EXPECT(place(p + WINDOW), DEVICE);
+    CHECK(write_word(p, 3));
+    EXPECT_EQUAL(place(p), HOST); /* as it is preferred */
+    CHECK(write_word(p + WINDOW, 3));
+    EXPECT_EQUAL(place(p + WINDOW), DEVICE);
 }
 
 static void a_child_of_vfork_uses_what_a_device_has(void)
 {
     char *p = memory(WINDOW, true);
     int status;
-    EXPECT(write_word(p, 7), 0);
+    CHECK(write_word(p, 7));
     pid_t child = vfork();
     if (!child) _exit(look(p) == 7 ? 0 : 1);
-    EXPECT(waitpid(child, &status, 0), child);
-    EXPECT(status, 0);
+    EXPECT_EQUAL(waitpid(child, &status, 0), child);
+    EXPECT_EQUAL(status, 0);
 }
 
 static void what_is_given_back_is_zeros_for_all_and_on_none(void)
 {
     char *p = memory(WINDOW, true);
     fill(p, WINDOW / 2);
-    EXPECT(read_word(p + WINDOW / 2), 0x01010101);
-    EXPECT(madvise(p + PAGE, WINDOW - 2 * PAGE, MADV_DONTNEED), 0);
-    EXPECT(pages_at(p, WINDOW, NOWHERE), WINDOW / PAGE - 2);
-    EXPECT(look(p + 4), 1);
+    EXPECT_EQUAL(read_word(p + WINDOW / 2), 0x01010101);
+    EXPECT_EQUAL(madvise(p + PAGE, WINDOW - 2 * PAGE, MADV_DONTNEED), 0);
+    EXPECT_EQUAL(pages_at(p, WINDOW, NOWHERE), WINDOW / PAGE - 2);
+    EXPECT_EQUAL(look(p + 4), 1);
     struct faultline_counters before = counted();
-    for (size_t at = PAGE; at < WINDOW - PAGE; at += 2 * PAGE) EXPECT(look(p + at), 0);
-    EXPECT(counted().cpu_faults, before.cpu_faults);
-    for (size_t at = 2 * PAGE; at < WINDOW - PAGE; at += 64 * PAGE) EXPECT(read_word(p + at), 0);
-    EXPECT(write_word(p + 5 * PAGE, 7), 0);
-    EXPECT(look(p + 5 * PAGE), 7);
-    EXPECT(look(p + WINDOW - PAGE), 0x01010101);
+    for (size_t at = PAGE; at < WINDOW - PAGE; at += 2 * PAGE) EXPECT_EQUAL(look(p + at), 0);
+    EXPECT_EQUAL(counted().cpu_faults, before.cpu_faults);
+    for (size_t at = 2 * PAGE; at < WINDOW - PAGE; at += 64 * PAGE) EXPECT_EQUAL(read_word(p + at), 0);
+    CHECK(write_word(p + 5 * PAGE, 7));
+    EXPECT_EQUAL(look(p + 5 * PAGE), 7);
+    EXPECT_EQUAL(look(p + WINDOW - PAGE), 0x01010101);
 }
 
 /* Each page is one thread's: it gives it back, and stores to it at once; devices take all of them. */
@@ -320,76 +319,71 @@ static void who_gives_back_and_stores_at_once_loses_nothing(void)
     pthread_t t[2];
     void *wrong;
     given_back = memory(WINDOW, true);
-    EXPECT(write_word(given_back, 1), 0);
+    CHECK(write_word(given_back, 1));
     for (size_t k = 0; k < 2; k++) pthread_create(&t[k], NULL, give_back_and_store, (void *)k);
     for (uint32_t k = 0; k < 300; k++) {
-        EXPECT(write_word(given_back + (100 + k) * PAGE, k), 0);
+        CHECK(write_word(given_back + (100 + k) * PAGE, k));
         prefetch(given_back + 64 * PAGE, WINDOW - 64 * PAGE, k % 3 ? 0 : -1);
     }
     stop = true;
     for (size_t k = 0; k < 2; k++) {
         pthread_join(t[k], &wrong);
         if (wrong) fprintf(stderr, "%s\n", (char *)wrong);
-        EXPECT(wrong, 0);
+        EXPECT_EQUAL(wrong, 0);
     }
 }
 
 static void a_registered_page_stays(void)
 {
     char *p = memory(WINDOW, true);
-    EXPECT(write_word(p, 7), 0);
-    EXPECT(cuMemHostRegister(p, 4 * PAGE, 0), 0);
+    CHECK(write_word(p, 7));
+    CHECK(cuMemHostRegister(p, 4 * PAGE, 0));
     struct faultline_counters before = counted();
-    EXPECT(write_word(p, 8), 0);
-    EXPECT(look(p), 8);
-    EXPECT(counted().bytes_to_device, before.bytes_to_device);
-    EXPECT(cuMemHostUnregister(p), 0);
-    EXPECT(write_word(p, 9), 0);
-    EXPECT(place(p), DEVICE);
-    EXPECT(look(p), 9);
+    CHECK(write_word(p, 8));
+    EXPECT_EQUAL(look(p), 8);
+    EXPECT_EQUAL(counted().bytes_to_device, before.bytes_to_device);
+    CHECK(cuMemHostUnregister(p));
+    CHECK(write_word(p, 9));
+    EXPECT_EQUAL(place(p), DEVICE);
+    EXPECT_EQUAL(look(p), 9);
 }
 
 static void a_device_that_is_reset_has_nothing(void)
 {
     char *p = memory(WINDOW, true);
-    EXPECT(write_word(p, 7), 0);
-    EXPECT(cuDevicePrimaryCtxReset(0), 0);
-    EXPECT(look(p), 7);
-    EXPECT(place(p), HOST);
+    CHECK(write_word(p, 7));
+    CHECK(cuDevicePrimaryCtxReset(0));
+    EXPECT_EQUAL(look(p), 7);
+    EXPECT_EQUAL(place(p), HOST);
     on(1);
-    EXPECT(write_word(p, 8), 0);
-    EXPECT(place(p), DEVICE + 1);
-    EXPECT(look(p), 8);
+    CHECK(write_word(p, 8));
+    EXPECT_EQUAL(place(p), DEVICE + 1);
+    EXPECT_EQUAL(look(p), 8);
 }
-
-#define TESTS(X) \
-    X(system_calls_read_and_write_what_a_device_has) \
-    X(stacks_are_reached_but_stay) \
-    X(threads_come_and_go_while_a_device_takes_what_lies_beside_their_stacks) \
-    X(a_thread_goes_on_whose_stack_lies_in_memory_that_devices_take) \
-    X(a_signal_handler_on_the_heap_touches_what_a_device_has) \
-    X(the_heap_itself_moves) \
-    X(no_store_is_lost_while_pages_go_back_and_forth) \
-    X(a_running_kernel_and_the_host_see_each_others_stores) \
-    X(memory_mapped_anew_has_no_policy_and_is_on_the_host) \
-    X(what_was_freed_leaves_a_full_device_without_complaint) \
-    X(unmapped_before_any_device_came_it_has_no_policy_either) \
-    X(what_is_moved_keeps_its_bytes) \
-    X(what_may_not_be_written_any_more_kernels_may_not_write) \
-    X(a_child_sees_what_a_device_had) \
-    X(a_child_of_vfork_uses_what_a_device_has) \
-    X(what_is_given_back_is_zeros_for_all_and_on_none) \
-    X(who_gives_back_and_stores_at_once_loses_nothing) \
-    X(a_registered_page_stays) \
-    X(a_device_that_is_reset_has_nothing)
-
-#define DEFINE(name) IN_CHILD(name, 0)
-#define LIST(name) cmocka_unit_test(test_##name),
-TESTS(DEFINE)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { TESTS(LIST) };
+    const struct CMUnitTest tests[] = {
+        ALONE(start, system_calls_read_and_write_what_a_device_has),
+        ALONE(start, stacks_are_reached_but_stay),
+        ALONE(start, threads_come_and_go_while_a_device_takes_what_lies_beside_their_stacks),
+        ALONE(start, a_thread_goes_on_whose_stack_lies_in_memory_that_devices_take),
+        ALONE(start, a_signal_handler_on_the_heap_touches_what_a_device_has),
+        ALONE(start, the_heap_itself_moves),
+        ALONE(start, no_store_is_lost_while_pages_go_back_and_forth),
+        ALONE(start, a_running_kernel_and_the_host_see_each_others_stores),
+        ALONE(start, memory_mapped_anew_has_no_policy_and_is_on_the_host),
+        ALONE(start, what_was_freed_leaves_a_full_device_without_complaint),
+        ALONE(start, unmapped_before_any_device_came_it_has_no_policy_either),
+        ALONE(start, what_is_moved_keeps_its_bytes),
+        ALONE(start, what_may_not_be_written_any_more_kernels_may_not_write),
+        ALONE(start, a_child_sees_what_a_device_had),
+        ALONE(start, a_child_of_vfork_uses_what_a_device_has),
+        ALONE(start, what_is_given_back_is_zeros_for_all_and_on_none),
+        ALONE(start, who_gives_back_and_stores_at_once_loses_nothing),
+        ALONE(start, a_registered_page_stays),
+        ALONE(start, a_device_that_is_reset_has_nothing),
+    };
     if (!migrates_here()) return 77;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

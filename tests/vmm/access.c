@@ -1,19 +1,11 @@
 /* What processors can do with mapped memory: kernels that run while it changes,
  * the host, several devices, contexts that come and go. Each test runs in a
  * process of its own, for what a kernel does wrong stays. */
-#include <setjmp.h>
-#include <signal.h>
-#include <stdarg.h>
+#include "../child.h"
+
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-#include <cmocka.h>
-
-#include "../child.h"
 
 #define PAGE ((size_t)2 << 20)
 /* wait: says it is there by flag[0] = 1, waits for flag[1], then writes a word. poke: writes it at once. */
@@ -105,10 +97,9 @@ static CUresult poke(CUdeviceptr at, uint32_t value)
 
 /* ---- kernels that run */
 
-static void grant(void)
+static void a_kernel_that_runs_has_the_access_it_is_given(void)
 {
     CUstream s;
-    start();
     CHECK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
     CUdeviceptr at = reserve(PAGE);
     launch_wait(s, at + 8, 7);
@@ -123,7 +114,6 @@ static void grant(void)
 static void lose(void (*away)(CUdeviceptr at))
 {
     CUstream s;
-    start();
     CHECK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
     CUdeviceptr at = map_new(on_device(0));
     give(at, PAGE, on_device(0), RW);
@@ -135,13 +125,12 @@ static void lose(void (*away)(CUdeviceptr at))
 
 static void make_read_only(CUdeviceptr at) { give(at, PAGE, on_device(0), RO); }
 static void unmap_page(CUdeviceptr at) { CHECK(cuMemUnmap(at, PAGE)); }
-static void take_away(void) { lose(make_read_only); }
-static void unmap(void) { lose(unmap_page); }
+static void a_kernel_that_runs_loses_the_access_that_is_taken(void) { lose(make_read_only); }
+static void a_kernel_that_runs_cannot_touch_what_is_unmapped(void) { lose(unmap_page); }
 
 /* What an idle device was not told yet must be there, or gone, when its next kernel runs. */
-static void remap_idle(void)
+static void what_changed_while_idle_holds_for_the_next_kernel(void)
 {
-    start();
     CUmemGenericAllocationHandle h[2] = { create(on_device(0), PAGE), create(on_device(0), PAGE) };
     CUdeviceptr at = reserve(3 * PAGE);
     for (uint32_t k = 0; k < 64; k++) {
@@ -161,9 +150,8 @@ static void remap_idle(void)
 
 /* ---- aliases, spans */
 
-static void alias(void)
+static void aliases_show_one_memory_with_rights_of_their_own(void)
 {
-    start();
     CUmemGenericAllocationHandle h = create(on_device(0), PAGE);
     CUdeviceptr at = reserve(2 * PAGE);
     CHECK(cuMemMap(at, PAGE, 0, h, 0));
@@ -175,10 +163,9 @@ static void alias(void)
     EXPECT_EQUAL(poke(at + PAGE + 40, 6), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
-static void span(void)
+static void copies_and_memsets_cross_mappings(void)
 {
     enum { ROW = 3 << 20, ROWS = 3 };
-    start();
     CUdeviceptr at = reserve(5 * PAGE);
     for (int k = 4; k >= 0; k--) CHECK(cuMemMap(at + k * PAGE, PAGE, 0, create(on_device(0), PAGE), 0));
     give(at, 5 * PAGE, on_device(0), RW);
@@ -209,9 +196,8 @@ static void span(void)
 }
 
 /* Streams touch memory on behalf of their device. */
-static void stream_values(void)
+static void streams_write_where_their_device_may(void)
 {
-    start();
     CUdeviceptr at = map_new(on_device(0));
     ANSWERS(cuStreamWriteValue32(0, at, 5, 0), CUDA_ERROR_INVALID_VALUE);
     give(at, PAGE, on_device(0), RO);
@@ -242,9 +228,8 @@ static bool touch(CUdeviceptr at, bool write)
     return true;
 }
 
-static void host_access(void)
+static void the_host_touches_what_it_was_given(void)
 {
-    start();
     signal(SIGSEGV, on_fault);
     CUdeviceptr at = map_new(on(CU_MEM_LOCATION_TYPE_HOST_NUMA, 0)), d = map_new(on_device(0));
     const CUmemLocation here = on(CU_MEM_LOCATION_TYPE_HOST, 0);
@@ -268,9 +253,8 @@ static void host_access(void)
 
 /* ---- devices and contexts */
 
-static void other_device(void)
+static void each_device_has_its_own_rights(void)
 {
-    start();
     CUdeviceptr at = map_new(on_device(1));
     give(at, PAGE, on_device(0), RW);
     EXPECT_EQUAL(poke(at, 3), 0);
@@ -285,7 +269,7 @@ static void other_device(void)
     EXPECT_EQUAL(poke(at, 4), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
-static void outlive_contexts(void)
+static void mappings_outlive_contexts(void)
 {
     CHECK(cuInit(0));
     CUdeviceptr at = map_new(on_device(0));
@@ -304,9 +288,8 @@ static const size_t MOST = 1ul << 34;
 static const size_t MOST = 1ul << 46;
 #endif
 
-static void reserve_most(void)
+static void the_last_page_of_the_largest_reservation_works(void)
 {
-    start();
     CUdeviceptr at = reserve(MOST), last = at + MOST - PAGE;
     CHECK(cuMemMap(last, PAGE, 0, create(on_device(0), PAGE), 0));
     give(last, PAGE, on_device(0), RW);
@@ -316,38 +299,22 @@ static void reserve_most(void)
     CHECK(cuMemAddressFree(at, MOST));
 }
 
-/* ---- running them */
-
-static void in_a_process(void (*body)(void)) { assert_int_equal(status_of(body), 0); }
-
-static void a_kernel_that_runs_has_the_access_it_is_given(void **s) { (void)s, in_a_process(grant); }
-static void a_kernel_that_runs_loses_the_access_that_is_taken(void **s) { (void)s, in_a_process(take_away); }
-static void a_kernel_that_runs_cannot_touch_what_is_unmapped(void **s) { (void)s, in_a_process(unmap); }
-static void what_changed_while_idle_holds_for_the_next_kernel(void **s) { (void)s, in_a_process(remap_idle); }
-static void aliases_show_one_memory_with_rights_of_their_own(void **s) { (void)s, in_a_process(alias); }
-static void copies_and_memsets_cross_mappings(void **s) { (void)s, in_a_process(span); }
-static void streams_write_where_their_device_may(void **s) { (void)s, in_a_process(stream_values); }
-static void the_host_touches_what_it_was_given(void **s) { (void)s, in_a_process(host_access); }
-static void each_device_has_its_own_rights(void **s) { (void)s, in_a_process(other_device); }
-static void mappings_outlive_contexts(void **s) { (void)s, in_a_process(outlive_contexts); }
-static void the_last_page_of_the_largest_reservation_works(void **s) { (void)s, in_a_process(reserve_most); }
-
 int main(void)
 {
     setenv("FAULTLINE_DEVICES", "2", 1);
     setenv("FAULTLINE_LOG", "off", 0);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_kernel_that_runs_has_the_access_it_is_given),
-        cmocka_unit_test(a_kernel_that_runs_loses_the_access_that_is_taken),
-        cmocka_unit_test(a_kernel_that_runs_cannot_touch_what_is_unmapped),
-        cmocka_unit_test(what_changed_while_idle_holds_for_the_next_kernel),
-        cmocka_unit_test(aliases_show_one_memory_with_rights_of_their_own),
-        cmocka_unit_test(copies_and_memsets_cross_mappings),
-        cmocka_unit_test(streams_write_where_their_device_may),
-        cmocka_unit_test(the_host_touches_what_it_was_given),
-        cmocka_unit_test(each_device_has_its_own_rights),
-        cmocka_unit_test(mappings_outlive_contexts),
-        cmocka_unit_test(the_last_page_of_the_largest_reservation_works),
+        ALONE(start, a_kernel_that_runs_has_the_access_it_is_given),
+        ALONE(start, a_kernel_that_runs_loses_the_access_that_is_taken),
+        ALONE(start, a_kernel_that_runs_cannot_touch_what_is_unmapped),
+        ALONE(start, what_changed_while_idle_holds_for_the_next_kernel),
+        ALONE(start, aliases_show_one_memory_with_rights_of_their_own),
+        ALONE(start, copies_and_memsets_cross_mappings),
+        ALONE(start, streams_write_where_their_device_may),
+        ALONE(start, the_host_touches_what_it_was_given),
+        ALONE(start, each_device_has_its_own_rights),
+        ALONE(NULL, mappings_outlive_contexts),
+        ALONE(start, the_last_page_of_the_largest_reservation_works),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

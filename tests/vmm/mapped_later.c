@@ -179,39 +179,21 @@ static void lines_layers_and_cubes_can_be_mapped_as_a_whole(void)
     deferred_shape(96, 6, CUDA_ARRAY3D_CUBEMAP);
 }
 
-static void (*test)(void);
-
-static void run_test(void)
+static void start(void)
 {
     device_open(&device, 1);
     CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-    test();
 }
-
-#define TEST(name) \
-    { \
-#name, name \
-    }
 
 int main(void)
 {
-    static const struct {
-        const char *name;
-        void (*run)(void);
-    } tests[] = {
-        TEST(an_array_mapped_as_a_whole_holds_what_is_copied),
-        TEST(lines_layers_and_cubes_can_be_mapped_as_a_whole),
-        TEST(an_array_without_memory_faults),
-        TEST(a_level_stays_with_its_mipmapped_array),
-        TEST(a_copy_sees_what_is_mapped_when_its_turn_comes),
-        TEST(arrays_and_their_memory_go_with_the_context),
+    const struct CMUnitTest tests[] = {
+        ALONE(start, an_array_mapped_as_a_whole_holds_what_is_copied),
+        ALONE(start, lines_layers_and_cubes_can_be_mapped_as_a_whole),
+        ALONE(start, an_array_without_memory_faults),
+        ALONE(start, a_level_stays_with_its_mipmapped_array),
+        ALONE(start, a_copy_sees_what_is_mapped_when_its_turn_comes),
+        ALONE(start, arrays_and_their_memory_go_with_the_context),
     };
-    int wrong = 0;
-    for (size_t k = 0; k < sizeof tests / sizeof *tests; k++) {
-        test = tests[k].run;
-        bool good = !status_of(run_test);
-        printf("%s: %s\n", good ? "right" : "WRONG", tests[k].name);
-        wrong += !good;
-    }
-    return wrong != 0;
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,7 +15,7 @@ static const char fill_ptx[] =
     "mul.wide.u32 %a1, %r4, 4; add.u64 %a1, %a0, %a1; mul.lo.u32 %r5, %r4, 2654435761; st.global.u32 [%a1], %r5;\n"
     "END: ret;\n}\n";
 
-static void stores_of_many_threads(void)
+static void ordinary_stores_of_many_threads_reach_every_member(void)
 {
     enum { COUNT = 50000, OFFSET = 4096 + 4 };
     static uint32_t saw[COUNT], wanted[COUNT];
@@ -46,7 +46,7 @@ static const char sizes_ptx[] =
                           "st.global.v4.u32 [%a0+16], {%r0, %r1, %r2, %r3};\n"
                           "mov.f64 %d, 0d3ff8000000000000; st.global.f64 [%a0+32], %d; ret;\n}\n";
 
-static void stores_of_all_sizes(void)
+static void ordinary_stores_of_all_sizes_reach_every_member(void)
 {
     enum { OFFSET = HALF + 64 };
     static const uint32_t before[10] = { 0xabababab, 0xabababab };
@@ -62,7 +62,7 @@ static void stores_of_all_sizes(void)
     }
 }
 
-static void copy_of_bytes(void)
+static void a_copy_reaches_every_member(void)
 {
     static unsigned char in[3 * MIB], out[3 * MIB];
     for (size_t k = 0; k < sizeof in; k++) in[k] = (unsigned char)(k * 7 + k / 256);
@@ -77,7 +77,7 @@ static void copy_of_bytes(void)
     ANSWERS(cuMemcpyDtoH(out, object_at, 16), CUDA_ERROR_INVALID_VALUE);
 }
 
-static void copy_of_rows(void)
+static void a_copy_of_rows_reaches_every_member(void)
 {
     enum { WIDTH = 100, PITCH = 128, ROWS = 50 };
     static unsigned char in[ROWS * WIDTH], out[ROWS * PITCH];
@@ -98,7 +98,7 @@ static void copy_of_rows(void)
     }
 }
 
-static void memsets(void)
+static void memsets_reach_every_member(void)
 {
     unsigned char out[20 * 256];
     on(2);
@@ -118,7 +118,7 @@ static void memsets(void)
 /* ---- what lives how long */
 
 /* Memory lives while it is bound, the object while it is mapped; then all of it is given back. */
-static void lifetimes(void)
+static void memory_lives_while_it_is_bound(void)
 {
     size_t first = 0;
     for (int round = 0; round < 2; round++) {
@@ -138,7 +138,7 @@ static void lifetimes(void)
     EXPECT_EQUAL(free_memory(), first);
 }
 
-static void stream_ordered_memory(void)
+static void memory_of_a_streams_pool_can_be_bound(void)
 {
     CUdeviceptr p;
     uint32_t seen;
@@ -169,7 +169,7 @@ static void refuse_to_create(CUmulticastObjectProp p)
     ANSWERS(cuMulticastCreate(&h, &p), CUDA_ERROR_INVALID_VALUE);
 }
 
-static void wrong_properties(void)
+static void wrong_properties_are_refused(void)
 {
     CUmulticastObjectProp good = { .numDevices = TEAM, .size = SIZE };
     size_t granularity;
@@ -186,7 +186,7 @@ static void wrong_properties(void)
     ANSWERS(cuMulticastAddDevice(memory[0], 0), CUDA_ERROR_INVALID_VALUE);
 }
 
-static void wrong_binds(void)
+static void wrong_bindings_are_refused(void)
 {
     const CUmulticastObjectProp good = { .numDevices = TEAM, .size = SIZE };
     size_t g;
@@ -215,7 +215,7 @@ static void explained(const char *why)
     EXPECT(strstr(text, why));
 }
 
-static void an_address_that_one_member_lacks(void)
+static void an_address_that_one_member_lacks_faults(void)
 {
     on(0);
     add_up(object_at);
@@ -224,7 +224,7 @@ static void an_address_that_one_member_lacks(void)
     explained("has a member there with nothing bound");
 }
 
-static void an_ordinary_load(void)
+static void an_ordinary_load_from_a_multicast_address_faults(void)
 {
     static const char load[] = MULTIMEM_KERNEL_BEGIN
         ".reg .b64 %a; .reg .b32 %r;\nld.param.u64 %a, [object]; ld.volatile.global.u32 %r, [%a]; ret;\n}\n";
@@ -233,7 +233,7 @@ static void an_ordinary_load(void)
     explained("only multimem instructions read it");
 }
 
-static void an_ordinary_store_that_one_member_lacks(void)
+static void an_ordinary_store_where_one_member_lacks_memory_faults(void)
 {
     static const char store[] =
         MULTIMEM_KERNEL_BEGIN ".reg .b64 %a;\nld.param.u64 %a, [object]; st.global.u32 [%a+8], 1; ret;\n}\n";
@@ -244,7 +244,7 @@ static void an_ordinary_store_that_one_member_lacks(void)
     explained("an illegal write");
 }
 
-static void an_ordinary_atomic(void)
+static void an_ordinary_atomic_on_a_multicast_address_faults(void)
 {
     static const char atomic[] = MULTIMEM_KERNEL_BEGIN
         ".reg .b64 %a; .reg .b32 %r;\nld.param.u64 %a, [object]; atom.global.add.u32 %r, [%a], 1; ret;\n}\n";
@@ -253,7 +253,7 @@ static void an_ordinary_atomic(void)
     explained("only multimem instructions read it or add to it");
 }
 
-static void a_store_where_only_loads_are_permitted(void)
+static void a_store_where_only_loads_are_permitted_faults(void)
 {
     on(0);
     access_by(object_at, SIZE, 0, CU_MEM_ACCESS_FLAGS_PROT_READ);
@@ -265,22 +265,21 @@ static void a_store_where_only_loads_are_permitted(void)
 
 int main(void)
 {
-    static const struct multicast_test tests[] = {
-        { "ordinary stores of many threads reach every member", stores_of_many_threads, TEAM_BOUND },
-        { "ordinary stores of all sizes reach every member", stores_of_all_sizes, TEAM_BOUND },
-        { "a copy reaches every member", copy_of_bytes, TEAM_BOUND },
-        { "a copy of rows reaches every member", copy_of_rows, TEAM_BOUND },
-        { "memsets reach every member", memsets, TEAM_BOUND },
-        { "memory lives while it is bound", lifetimes, NOTHING },
-        { "memory of a stream's pool can be bound", stream_ordered_memory, TEAM_FORMED },
-        { "wrong properties are refused", wrong_properties, TEAM_FORMED },
-        { "wrong bindings are refused", wrong_binds, TEAM_FORMED },
-        { "an address that one member lacks faults", an_address_that_one_member_lacks, TEAM_BOUND },
-        { "an ordinary load from a multicast address faults", an_ordinary_load, TEAM_BOUND },
-        { "an ordinary store where one member lacks memory faults", an_ordinary_store_that_one_member_lacks,
-          TEAM_BOUND },
-        { "an ordinary atomic on a multicast address faults", an_ordinary_atomic, TEAM_BOUND },
-        { "a store where only loads are permitted faults", a_store_where_only_loads_are_permitted, TEAM_BOUND },
+    const struct CMUnitTest tests[] = {
+        ALONE(form_and_bind_team, ordinary_stores_of_many_threads_reach_every_member),
+        ALONE(form_and_bind_team, ordinary_stores_of_all_sizes_reach_every_member),
+        ALONE(form_and_bind_team, a_copy_reaches_every_member),
+        ALONE(form_and_bind_team, a_copy_of_rows_reaches_every_member),
+        ALONE(form_and_bind_team, memsets_reach_every_member),
+        ALONE(NULL, memory_lives_while_it_is_bound),
+        ALONE(form_team, memory_of_a_streams_pool_can_be_bound),
+        ALONE(form_team, wrong_properties_are_refused),
+        ALONE(form_team, wrong_bindings_are_refused),
+        ALONE(form_and_bind_team, an_address_that_one_member_lacks_faults),
+        ALONE(form_and_bind_team, an_ordinary_load_from_a_multicast_address_faults),
+        ALONE(form_and_bind_team, an_ordinary_store_where_one_member_lacks_memory_faults),
+        ALONE(form_and_bind_team, an_ordinary_atomic_on_a_multicast_address_faults),
+        ALONE(form_and_bind_team, a_store_where_only_loads_are_permitted_faults),
     };
-    return run_tests(tests, sizeof tests / sizeof *tests);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

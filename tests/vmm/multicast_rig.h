@@ -1,5 +1,5 @@
-/* A team of three devices with a multicast object between them, and the list of
- * tests that a file of such tests runs, each in a process of its own. */
+/* A team of three devices with a multicast object between them, for tests that
+ * run each in a process of its own. */
 #ifndef FL_TESTS_MULTICAST_RIG_H
 #define FL_TESTS_MULTICAST_RIG_H
 
@@ -56,6 +56,12 @@ static inline void bind_team(void)
     object_at = map(object, SIZE);
     for (int k = 0; k < TEAM; k++) access_by(object_at, SIZE, k, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
     CHECK(cuMulticastBindMem(object, HALF, memory[2], 0, HALF, 0));
+}
+
+static inline void form_and_bind_team(void)
+{
+    form_team();
+    bind_team();
 }
 
 /* Where a member keeps what is at offset of the object. */
@@ -118,35 +124,6 @@ static inline uint32_t add_up(CUdeviceptr at)
     CHECK(cuMemcpyDtoH(&v, sum, 4));
     CHECK(cuMemFree(sum));
     return v;
-}
-
-enum needs { NOTHING, TEAM_FORMED, TEAM_BOUND };
-struct multicast_test {
-    const char *name;
-    void (*run)(void);
-    enum needs needs;
-};
-
-static const struct multicast_test *running;
-
-static inline void run_running(void)
-{
-    if (running->needs >= TEAM_FORMED) form_team();
-    if (running->needs == TEAM_BOUND) bind_team();
-    running->run();
-}
-
-/* main of a file of tests; 0: all were right. */
-static inline int run_tests(const struct multicast_test *tests, size_t count)
-{
-    int wrong = 0;
-    for (running = tests; running < tests + count; running++) {
-        bool good = !status_of(run_running);
-        printf("%s: %s\n", good ? "right" : "WRONG", running->name);
-        fflush(stdout);
-        wrong += !good;
-    }
-    return wrong != 0;
 }
 
 #endif

@@ -100,12 +100,16 @@ static void first_rank(int socket)
     CHECK(cuMemRelease(object));
 }
 
-static void two_processes(void) { EXPECT(play_pair(first_rank, ENDS_WELL, second_rank, IS_KILLED)); }
+static void two_processes_add_up_what_both_have_and_one_survives_the_other(void **state)
+{
+    (void)state;
+    play(first_rank, ENDS_WELL, second_rank, IS_KILLED);
+}
 
 int main(void)
 {
-    static const struct multicast_test tests[] = {
-        { "two processes add up what both have, and one survives the other", two_processes, NOTHING },
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(two_processes_add_up_what_both_have_and_one_survives_the_other),
     };
-    return run_tests(tests, sizeof tests / sizeof *tests);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -255,7 +255,7 @@ static void try_form(const struct form *f, unsigned length)
     }
 }
 
-static void every_form(void)
+static void multimem_computes_what_the_cpu_computes(void)
 {
     for (size_t k = 0; k < sizeof forms / sizeof *forms; k++)
         for (unsigned length = 1; length <= 8; length *= 2)
@@ -263,7 +263,7 @@ static void every_form(void)
     EXPECT_EQUAL(wrong_results, 0);
 }
 
-static void wrong_forms(void)
+static void wrong_forms_of_multimem_are_refused(void)
 {
     static const char *const wrong[] = {
         "red.relaxed.sys.global.add.v2.u32 [%a], {%r, %r}",
@@ -299,9 +299,9 @@ static void wrong_forms(void)
 
 int main(void)
 {
-    static const struct multicast_test tests[] = {
-        { "multimem computes what the CPU computes", every_form, TEAM_BOUND },
-        { "wrong forms of multimem are refused", wrong_forms, TEAM_FORMED },
+    const struct CMUnitTest tests[] = {
+        ALONE(form_and_bind_team, multimem_computes_what_the_cpu_computes),
+        ALONE(form_team, wrong_forms_of_multimem_are_refused),
     };
-    return run_tests(tests, sizeof tests / sizeof *tests);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }
