@@ -1,7 +1,6 @@
 /* One hostile condition a run; see run. Exit status 0: as it should be. */
-#include "../check.h"
+#include "../usage.h"
 
-#include <dirent.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -242,29 +241,10 @@ static void threads(void)
     for (int k = 0; k < 8; k++) pthread_join(t[k], NULL);
 }
 
-static long resident_kib(void)
-{
-    char line[200];
-    long kib = 0;
-    FILE *f = fopen("/proc/self/status", "r");
-    while (fgets(line, sizeof line, f)) sscanf(line, "RssAnon: %ld", &kib);
-    fclose(f);
-    return kib;
-}
-
-static int descriptors(void)
-{
-    int n = 0;
-    DIR *d = opendir("/proc/self/fd");
-    while (readdir(d)) n++;
-    closedir(d);
-    return n;
-}
-
 static void cycles(void)
 {
     long before = 0;
-    int fds = 0;
+    unsigned fds = 0;
     set_up();
     for (int k = 0; k < 10000; k++) {
         CUstream s;

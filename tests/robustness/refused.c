@@ -2,9 +2,8 @@
  * descriptors, processes, threads. The call fails or does without; whatever it answers, it leaves nothing
  * behind, and the next call succeeds.
  * usage: refused [CALL [WHICH]]   of one call, only that which-th request is refused */
-#include "../check.h"
+#include "../usage.h"
 
-#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -129,26 +128,6 @@ __attribute__((visibility("default"))) int __clone(int (*f)(void *), void *stack
         return -1;
     }
     return real(f, stack, flags, arg);
-}
-
-/* ---- what there is */
-
-static unsigned descriptors(void)
-{
-    unsigned n = 0;
-    DIR *d = opendir("/proc/self/fd");
-    while (readdir(d)) n++;
-    closedir(d);
-    return n;
-}
-
-static uint64_t addresses(void)
-{
-    unsigned long long pages = 0;
-    FILE *f = fopen("/proc/self/statm", "r");
-    if (fscanf(f, "%llu", &pages) != 1) pages = 0;
-    fclose(f);
-    return pages * 4096;
 }
 
 /* ---- the calls */

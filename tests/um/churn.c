@@ -7,6 +7,7 @@
  * usage: FAULTLINE_DEVICES=2 FAULTLINE_VRAM=16M churn SECONDS SEED [ordinary] */
 
 #include "../check.h"
+#include "../draw.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -48,11 +49,7 @@ struct worker {
     struct range range[RANGES];
 };
 
-static uint32_t next(struct worker *w, uint32_t n)
-{
-    w->state ^= w->state << 13, w->state ^= w->state >> 7, w->state ^= w->state << 17;
-    return (uint32_t)(w->state >> 33) % n;
-}
+static uint32_t next(struct worker *w, uint32_t n) { return (uint32_t)draw_from(&w->state, n); }
 
 static double now(void)
 {

@@ -3,6 +3,7 @@
  * usage: FAULTLINE_DEVICES=2 FAULTLINE_VRAM=32M stress SECONDS */
 
 #include "../check.h"
+#include "../draw.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -36,18 +37,12 @@ struct place {
     uint32_t first, count, stride;
 };
 
-static uint32_t draw(uint64_t *s, uint32_t n)
-{
-    *s ^= *s << 13;
-    *s ^= *s >> 7;
-    *s ^= *s << 17;
-    return (uint32_t)(*s >> 11) % n;
-}
-
 static struct place draw_place(uint64_t *s, uint32_t most)
 {
-    struct place p = { .a = (int)draw(s, ALLOCATIONS), .first = draw(s, PAGES), .stride = 1 + draw(s, 3) * draw(s, 9) };
-    p.count = 1 + draw(s, most);
+    struct place p = { .a = (int)draw_from(s, ALLOCATIONS),
+                       .first = draw_from(s, PAGES),
+                       .stride = 1 + draw_from(s, 3) * draw_from(s, 9) };
+    p.count = 1 + draw_from(s, most);
     if (p.first + p.count * p.stride > PAGES) p.count = (PAGES - p.first + p.stride - 1) / p.stride;
     return p;
 }
@@ -85,7 +80,7 @@ static void *launcher(void *arg)
         void *parameters[] = { &base, &p.count, &p.stride };
         CHECK(cuLaunchKernel(bump[d], (p.count + 31) / 32, 1, 1, 32, 1, 1, 0, stream, parameters, NULL));
         expect(p);
-        if (draw(&s, 2)) CHECK(cuStreamSynchronize(stream));
+        if (draw_from(&s, 2)) CHECK(cuStreamSynchronize(stream));
     }
     CHECK(cuStreamSynchronize(stream));
     return NULL;
@@ -99,13 +94,13 @@ static void *adviser(void *arg)
         struct place p = draw_place(&s, 3000);
         CUdeviceptr base = memory[p.a] + (uint64_t)p.first * PAGE;
         uint32_t pages = p.count * p.stride < PAGES - p.first ? p.count * p.stride : PAGES - p.first;
-        CUmemLocation where = { CU_MEM_LOCATION_TYPE_DEVICE, (int)draw(&s, 3) };
+        CUmemLocation where = { CU_MEM_LOCATION_TYPE_DEVICE, (int)draw_from(&s, 3) };
         if (where.id == 2) where = (CUmemLocation){ CU_MEM_LOCATION_TYPE_HOST, 0 };
-        if (draw(&s, 3))
+        if (draw_from(&s, 3))
             CHECK(cuMemPrefetchAsync(base, (size_t)pages * PAGE, where, 0, NULL));
         else
-            CHECK(cuMemAdvise(base, (size_t)pages * PAGE, (CUmem_advise)(1 + draw(&s, 6)), where));
-        if (!draw(&s, 4)) CHECK(cuStreamSynchronize(NULL));
+            CHECK(cuMemAdvise(base, (size_t)pages * PAGE, (CUmem_advise)(1 + draw_from(&s, 6)), where));
+        if (!draw_from(&s, 4)) CHECK(cuStreamSynchronize(NULL));
         usleep(200);
     }
     return arg;

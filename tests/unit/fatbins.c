@@ -1,4 +1,5 @@
 /* Finding PTX in what a program hands over, with memory that ends where the data ends. */
+#include "../draw.h"
 #include "module/fatbin.h"
 
 #include <lz4.h>
@@ -132,15 +133,6 @@ static void what_was_wrapped_is_found_again(void **state)
     free(data);
 }
 
-static unsigned random_below(unsigned n)
-{
-    static uint64_t x = 88172645463325252ull;
-    x ^= x << 13;
-    x ^= x >> 7;
-    x ^= x << 17;
-    return (unsigned)(x >> 16) % n;
-}
-
 /* Headers that lie, data that is cut short: an answer each time. */
 static void mutations_are_answered(void **state)
 {
@@ -150,16 +142,16 @@ static void mutations_are_answered(void **state)
         unsigned char data[4096];
         char *text;
         size_t n = fatbin(data, packings[k % 3]);
-        for (unsigned changes = 1 + random_below(4); changes; changes--) {
-            unsigned at = random_below(2) ? random_below((unsigned)n) : random_below(96);
-            switch (random_below(3)) {
-            case 0: data[at] ^= (unsigned char)(1u << random_below(8)); break;
-            case 1: data[at] = (unsigned char)random_below(256); break;
-            default: memset(data + at, random_below(2) ? 0xff : 0, 1 + random_below(8)); break;
+        for (unsigned changes = 1 + draw(4); changes; changes--) {
+            unsigned at = draw(2) ? draw((unsigned)n) : draw(96);
+            switch (draw(3)) {
+            case 0: data[at] ^= (unsigned char)(1u << draw(8)); break;
+            case 1: data[at] = (unsigned char)draw(256); break;
+            default: memset(data + at, draw(2) ? 0xff : 0, 1 + draw(8)); break;
             }
         }
-        if (!random_below(4)) n = 1 + random_below((unsigned)n);
-        if (!fatbin_ptx(at_end(data, n), random_below(2) ? n : 0, 90, &text)) free(text);
+        if (!draw(4)) n = 1 + draw((unsigned)n);
+        if (!fatbin_ptx(at_end(data, n), draw(2) ? n : 0, 90, &text)) free(text);
     }
 }
 

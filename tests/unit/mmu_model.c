@@ -2,6 +2,7 @@
  * and while they do not, against a model: a fault
  * comes exactly where the model says that it must, and no data is ever lost.
  * FAULTLINE_SEED and FAULTLINE_STEPS choose another walk, another length. */
+#include "../draw.h"
 #include "mmu_rig.h"
 
 #include <setjmp.h>
@@ -14,47 +15,37 @@ enum { BLOCKS = 6, PAGES = BLOCKS * 512, PROCESSORS = 1 + RIG_DEVICES };
 
 static enum mmu_access may[PROCESSORS][PAGES];
 static uint64_t value[PAGES]; /* the first word of each page */
-static uint64_t state;
 
-static uint64_t next_random(void)
-{
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return state;
-}
-
-static unsigned below(unsigned n) { return (unsigned)(next_random() >> 11) % n; }
 static uint64_t address(unsigned page) { return rig.base + (uint64_t)page * RIG_PAGE; }
 
 /* Pages [*first, *first + n): single ones, some, or whole blocks. */
 static unsigned some_pages(unsigned *first)
 {
     unsigned n;
-    switch (below(4)) {
+    switch (draw(4)) {
     case 0: n = 1; break;
-    case 1: n = 1 + below(40); break;
-    case 2: n = 1 + below(700); break;
+    case 1: n = 1 + draw(40); break;
+    case 2: n = 1 + draw(700); break;
     default:
-        n = 512 * (1 + below(3));
-        *first = 512 * below(BLOCKS - n / 512 + 1);
+        n = 512 * (1 + draw(3));
+        *first = 512 * draw(BLOCKS - n / 512 + 1);
         return n;
     }
-    *first = below(PAGES - n);
+    *first = draw(PAGES - n);
     return n;
 }
 
 static void change_entries(void)
 {
-    unsigned first, n = some_pages(&first), p = below(PROCESSORS);
-    enum mmu_access access = (enum mmu_access)below(3);
+    unsigned first, n = some_pages(&first), p = draw(PROCESSORS);
+    enum mmu_access access = (enum mmu_access)draw(3);
     assert_int_equal(mmu_set(p, address(first), (uint64_t)n * RIG_PAGE, access), CUDA_SUCCESS);
     for (unsigned k = first; k < first + n; k++) may[p][k] = access;
 }
 
 static void move(void)
 {
-    unsigned first, n = some_pages(&first), to = below(PROCESSORS);
+    unsigned first, n = some_pages(&first), to = draw(PROCESSORS);
     for (unsigned p = 0; p < PROCESSORS; p++) {
         enum mmu_access access = p == to ? MMU_WRITE : MMU_NONE;
         assert_int_equal(mmu_set(p, address(first), (uint64_t)n * RIG_PAGE, access), CUDA_SUCCESS);
@@ -80,12 +71,12 @@ static bool touch(unsigned p, unsigned page, bool write)
 
 static void host_touches(void)
 {
-    for (unsigned n = 1 + below(20), page = below(PAGES - 20); n--; page++) {
+    for (unsigned n = 1 + draw(20), page = draw(PAGES - 20); n--; page++) {
         volatile uint64_t *word = (volatile uint64_t *)address(page);
         unsigned before = rig_faults(MMU_HOST);
-        bool write = below(2), faults = touch(MMU_HOST, page, write);
+        bool write = draw(2), faults = touch(MMU_HOST, page, write);
         if (write)
-            *word = value[page] = next_random();
+            *word = value[page] = draw_from(&draw_state, UINT64_MAX);
         else
             assert_int_equal(*word, value[page]);
         assert_int_equal(rig_faults(MMU_HOST) - before, faults);
@@ -94,10 +85,10 @@ static void host_touches(void)
 
 static void device_touches(void)
 {
-    unsigned count = 1 + below(60), stride = 1 + below(20), first = below(PAGES - count * stride), faults = 0;
-    int k = (int)below(RIG_DEVICES);
-    bool write = below(2);
-    uint64_t sum = 0, wanted = 0, base = next_random();
+    unsigned count = 1 + draw(60), stride = 1 + draw(20), first = draw(PAGES - count * stride), faults = 0;
+    int k = (int)draw(RIG_DEVICES);
+    bool write = draw(2);
+    uint64_t sum = 0, wanted = 0, base = draw_from(&draw_state, UINT64_MAX);
     unsigned before = rig_faults(1 + (unsigned)k);
     for (unsigned i = 0; i < count; i++) {
         unsigned page = first + i * stride;
@@ -121,7 +112,7 @@ static void begin_again(void)
 
 static void restart_device(void)
 {
-    int k = (int)below(RIG_DEVICES);
+    int k = (int)draw(RIG_DEVICES);
     rig_keep_busy(k, false);
     rig_device_stop(k);
     rig_device_start(k);
@@ -132,11 +123,11 @@ static void faults_come_where_they_must_and_nowhere_else(void **unused)
 {
     const char *seed = getenv("FAULTLINE_SEED"), *steps = getenv("FAULTLINE_STEPS");
     (void)unused;
-    state = 0x9e3779b97f4a7c15ull * (1 + (seed ? strtoull(seed, NULL, 0) : 0));
+    draw_state = 0x9e3779b97f4a7c15ull * (1 + (seed ? strtoull(seed, NULL, 0) : 0));
     rig_start(RIG_DEVICES);
     assert_int_equal(mmu_add(rig.base, (uint64_t)BLOCKS * RIG_BLOCK), CUDA_SUCCESS);
     for (unsigned n = steps ? (unsigned)atoi(steps) : 4000; n--;) {
-        unsigned what = below(1000);
+        unsigned what = draw(1000);
         if (what < 300)
             change_entries();
         else if (what < 500)
@@ -152,7 +143,7 @@ static void faults_come_where_they_must_and_nowhere_else(void **unused)
         else if (what < 998)
             restart_device();
         else
-            rig_keep_busy((int)below(RIG_DEVICES), below(2));
+            rig_keep_busy((int)draw(RIG_DEVICES), draw(2));
     }
     for (int k = 0; k < RIG_DEVICES; k++) rig_keep_busy(k, false);
     mmu_remove(rig.base, (uint64_t)BLOCKS * RIG_BLOCK);

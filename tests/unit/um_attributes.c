@@ -1,5 +1,6 @@
 /* What is answered about advice, against a model that knows one value for each
  * page and where a piece begins, and goes through them as attributes.h says. */
+#include "../draw.h"
 #include "uvm/attributes.h"
 
 #include <pthread.h>
@@ -98,17 +99,11 @@ static struct value model_get(const struct model *m, unsigned first, unsigned en
     return all;
 }
 
-static uint64_t next(uint64_t *state)
-{
-    *state ^= *state << 13, *state ^= *state >> 7, *state ^= *state << 17;
-    return *state >> 11;
-}
-
 static CUmemLocation some_place(uint64_t *state)
 {
     static const CUmemLocation places[] = { { .type = 1, .id = 0 },  { .type = 1, .id = 1 }, { .type = 1, .id = 15 },
                                             { .type = 2, .id = -1 }, { .type = 3, .id = 0 }, { .type = 4, .id = 7 } };
-    return places[next(state) % 6];
+    return places[draw_from(state, 6)];
 }
 
 static struct allocation whole(uint64_t base, uint64_t size)
@@ -121,15 +116,15 @@ static struct allocation whole(uint64_t base, uint64_t size)
 static bool operate(struct model *m, uint64_t *state)
 {
     struct allocation a = whole(m->base, m->pages * (uint64_t)PAGE);
-    unsigned first = (unsigned)(next(state) % m->pages), count = 1 + (unsigned)(next(state) % (m->pages - first));
-    if (!(next(state) % 3)) {
+    unsigned first = (unsigned)draw_from(state, m->pages), count = 1 + (unsigned)draw_from(state, m->pages - first);
+    if (!draw_from(state, 3)) {
         first = 0;
         count = m->pages;
     }
-    uint64_t odd = next(state) % PAGE, va = a.base + first * (uint64_t)PAGE + odd;
-    uint64_t size = count * (uint64_t)PAGE - odd - next(state) % (count == 1 ? PAGE - odd : PAGE);
+    uint64_t odd = draw_from(state, PAGE), va = a.base + first * (uint64_t)PAGE + odd;
+    uint64_t size = count * (uint64_t)PAGE - odd - draw_from(state, count == 1 ? PAGE - odd : PAGE);
     CUmemLocation l = some_place(state);
-    unsigned what = (unsigned)(next(state) % 64);
+    unsigned what = (unsigned)draw_from(state, 64);
     if (!what) {
         attributes_unmapped(a.mapping_base);
         model_clear(m);
@@ -146,8 +141,8 @@ static bool operate(struct model *m, uint64_t *state)
         attributes_advise(&a, va, size, (CUmem_advise)(1 + what % 6), l);
         model_change(m, first, first + count, 1 + (int)(what % 6), l);
     }
-    first = (unsigned)(next(state) % m->pages);
-    count = 1 + (unsigned)(next(state) % (m->pages - first));
+    first = (unsigned)draw_from(state, m->pages);
+    count = 1 + (unsigned)draw_from(state, m->pages - first);
     struct value want = model_get(m, first, first + count);
     struct attributes got = attributes_get(&a, a.base + first * (uint64_t)PAGE, count * (uint64_t)PAGE);
     struct value seen = { got.read_mostly, got.preferred, got.prefetched, got.accessed_by };
@@ -160,11 +155,11 @@ static void *operate_many(void *arg)
     struct model *m = calloc(MAPPINGS, sizeof *m);
     for (unsigned k = 0; k < MAPPINGS; k++) {
         m[k].base = (seed << 40) + (k << 21);
-        m[k].pages = 1 + (unsigned)(next(&state) % MOST_PAGES);
+        m[k].pages = 1 + (unsigned)draw_from(&state, MOST_PAGES);
         model_clear(&m[k]);
     }
     uint64_t bad = 0;
-    for (unsigned k = 0; k < OPERATIONS / THREADS; k++) bad += !operate(&m[next(&state) % MAPPINGS], &state);
+    for (unsigned k = 0; k < OPERATIONS / THREADS; k++) bad += !operate(&m[draw_from(&state, MAPPINGS)], &state);
     for (unsigned k = 0; k < MAPPINGS; k++) attributes_unmapped(m[k].base);
     free(m);
     return (void *)bad;
@@ -193,13 +188,13 @@ static void *disturb(void *arg)
     uint64_t state = *(uint64_t *)arg;
     struct allocation *a = &shared_mapping;
     for (unsigned k = 0; k < 50000; k++) {
-        uint64_t va = a->base + next(&state) % a->size, size = 1 + next(&state) % (a->base + a->size - va);
-        CUmemLocation l = next(&state) % 2 ? device0 : host;
-        if (next(&state) % 3)
+        uint64_t va = a->base + draw_from(&state, a->size), size = 1 + draw_from(&state, a->base + a->size - va);
+        CUmemLocation l = draw_from(&state, 2) ? device0 : host;
+        if (draw_from(&state, 3))
             attributes_get(a, va, size);
         else
-            attributes_advise(a, va, size, (CUmem_advise)(1 + next(&state) % 6), l);
-        if (!(next(&state) % 1000)) attributes_unmapped(a->mapping_base);
+            attributes_advise(a, va, size, (CUmem_advise)(1 + draw_from(&state, 6)), l);
+        if (!draw_from(&state, 1000)) attributes_unmapped(a->mapping_base);
     }
     return NULL;
 }

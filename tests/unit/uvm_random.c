@@ -3,6 +3,7 @@
  * and a device's memory is exactly what its chunks take.
  * usage: uvm-random [OPERATIONS [SEED [EVERY [LINKS [DEVICES [short]]]]]]; LINKS: devices, host, all or none;
  * short: now and then there is no memory for the books */
+#include "../draw.h"
 #include "context/context.h"
 #include "uvm_fake.h"
 
@@ -14,15 +15,6 @@ enum { MOST = 6, CHUNKS = 4 };
 static unsigned some_devices = 3;
 static struct allocation *memory[MOST];
 static struct context context;
-static uint64_t state = 1;
-
-static uint32_t draw(uint32_t n)
-{
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return (uint32_t)(state >> 11) % n;
-}
 
 static void fail(const char *what, uint64_t operation, uint64_t va)
 {
@@ -184,7 +176,7 @@ int main(int argc, char **argv)
 {
     uint64_t every = argc > 3 ? strtoull(argv[3], NULL, 10) : 256;
     uint64_t operations = argc > 1 ? strtoull(argv[1], NULL, 10) : 1000000, refused = 0;
-    if (argc > 2) state = strtoull(argv[2], NULL, 10);
+    if (argc > 2) draw_state = strtoull(argv[2], NULL, 10);
     const char *links = argc > 4 ? argv[4] : "devices";
     bool all = !strcmp(links, "all");
     if (argc > 5) some_devices = (unsigned)atoi(argv[5]);

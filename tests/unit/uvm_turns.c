@@ -2,6 +2,7 @@
  * when is what a small model says, the host has no entries for what it may not
  * touch, blocks are sound, and devices' memory is taken by allocations alone.
  * usage: uvm-turns [OPERATIONS [SEED [linked]]] */
+#include "../draw.h"
 #include "context/context.h"
 #include "uvm_fake.h"
 
@@ -11,7 +12,6 @@
 
 enum { DEVICES = 3, STREAMS = 5, MOST = 7, CHUNKS = 8 };
 static struct context contexts[DEVICES];
-static uint64_t state = 1;
 
 static struct memory {
     struct allocation *a;
@@ -24,14 +24,6 @@ static struct memory {
 static bool on_loan[STREAMS], runs[STREAMS];
 static const char names[STREAMS];
 static unsigned host_functions;
-
-static uint32_t draw(uint32_t n)
-{
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return (uint32_t)(state >> 11) % n;
-}
 
 static void fail(const char *what, uint64_t operation, int memory)
 {
@@ -190,7 +182,7 @@ static void check(uint64_t operation)
 int main(int argc, char **argv)
 {
     uint64_t operations = argc > 1 ? strtoull(argv[1], NULL, 10) : 200000;
-    if (argc > 2) state = strtoull(argv[2], NULL, 10);
+    if (argc > 2) draw_state = strtoull(argv[2], NULL, 10);
     fake_begin_turns(DEVICES, (uint64_t)CHUNKS * VRAM_CHUNK, argc > 3, stream_runs);
     for (int d = 0; d < DEVICES; d++) contexts[d].device = &devices[d];
     for (uint64_t n = 0; n < operations; n++) {

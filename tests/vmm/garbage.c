@@ -18,34 +18,31 @@ static CUmemGenericAllocationHandle handles[SLOTS];
 static size_t size_of[SLOTS];
 static int descriptors[SLOTS];
 
-static uint64_t any(void)
-{
-    return (uint64_t)random_below(1u << 31) << 33 ^ (uint64_t)random_below(1u << 31) << 11 ^ random_below(1 << 11);
-}
-static bool rarely(void) { return !random_below(16); }
+static uint64_t any(void) { return (uint64_t)draw(1u << 31) << 33 ^ (uint64_t)draw(1u << 31) << 11 ^ draw(1 << 11); }
+static bool rarely(void) { return !draw(16); }
 
 /* Wrong ones now and then: all calls would fail if each argument were. */
 static CUdeviceptr an_address(void)
 {
-    CUdeviceptr near = reserved[random_below(SLOTS)].at + random_below(PAGES) * PAGE;
-    switch (random_below(64)) {
+    CUdeviceptr near = reserved[draw(SLOTS)].at + draw(PAGES) * PAGE;
+    switch (draw(64)) {
     case 0: return any();
     case 1: return 0;
     case 2: return ~0ull << 21;
-    case 3: return random_below(64) * PAGE;
-    case 4: return near + random_below(5000);
+    case 3: return draw(64) * PAGE;
+    case 4: return near + draw(5000);
     default: return near;
     }
 }
 
 static size_t a_size(void)
 {
-    switch (random_below(64)) {
+    switch (draw(64)) {
     case 0: return any();
     case 1: return 0;
     case 2: return ~0ull << 21;
-    case 3: return 1ull << random_below(64);
-    default: return (1 + random_below(5)) * PAGE;
+    case 3: return 1ull << draw(64);
+    default: return (1 + draw(5)) * PAGE;
     }
 }
 
@@ -59,20 +56,18 @@ static void a_mapping(CUdeviceptr *base, size_t *size)
 
 static CUmemGenericAllocationHandle a_handle(void)
 {
-    return rarely()   ? any()
-           : rarely() ? (uint64_t)random_below(8) << 32 | random_below(4096)
-                      : handles[random_below(SLOTS)];
+    return rarely() ? any() : rarely() ? (uint64_t)draw(8) << 32 | draw(4096) : handles[draw(SLOTS)];
 }
 
 static CUmemLocation a_location(void)
 {
-    return (CUmemLocation){ .type = random_below(6) ? CU_MEM_LOCATION_TYPE_DEVICE : (CUmemLocationType)random_below(6),
+    return (CUmemLocation){ .type = draw(6) ? CU_MEM_LOCATION_TYPE_DEVICE : (CUmemLocationType)draw(6),
                             .id = rarely() ? (int)any() : 0 };
 }
 
 static CUmemAllocationHandleType a_type(void)
 {
-    return rarely() ? (CUmemAllocationHandleType)random_below(32) : CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    return rarely() ? (CUmemAllocationHandleType)draw(32) : CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
 }
 
 static void reserve_or_free(unsigned k)
@@ -83,8 +78,7 @@ static void reserve_or_free(unsigned k)
         if (cuMemAddressFree(at, rarely() ? a_size() : size)) return;
         for (unsigned j = 0; j < SLOTS; j++)
             if (reserved[j].at == at) reserved[j].at = 0;
-    } else if (!cuMemAddressReserve(&reserved[k].at, size, rarely() ? 1ull << random_below(64) : 0, an_address(),
-                                    rarely())) {
+    } else if (!cuMemAddressReserve(&reserved[k].at, size, rarely() ? 1ull << draw(64) : 0, an_address(), rarely())) {
         reserved[k].size = size;
     } else {
         reserved[k].at = 0;
@@ -93,13 +87,13 @@ static void reserve_or_free(unsigned k)
 
 static void create_or_release(unsigned k)
 {
-    CUmemAllocationProp p = { .type = rarely() ? (CUmemAllocationType)random_below(5) : CU_MEM_ALLOCATION_TYPE_PINNED,
+    CUmemAllocationProp p = { .type = rarely() ? (CUmemAllocationType)draw(5) : CU_MEM_ALLOCATION_TYPE_PINNED,
                               .location = a_location(),
-                              .requestedHandleTypes = random_below(2) ? a_type() : CU_MEM_HANDLE_TYPE_NONE };
+                              .requestedHandleTypes = draw(2) ? a_type() : CU_MEM_HANDLE_TYPE_NONE };
     p.allocFlags.reserved[0] = rarely();
     p.allocFlags.usage = rarely();
     if (handles[k]) {
-        if (cuMemRelease(handles[k]) || random_below(3)) handles[k] = 0;
+        if (cuMemRelease(handles[k]) || draw(3)) handles[k] = 0;
     } else if (cuMemCreate(&handles[k], size_of[k] = a_size(), &p, 0)) {
         handles[k] = 0;
     }
@@ -112,7 +106,7 @@ static void share(unsigned k)
         if (descriptors[k] >= 0) close(descriptors[k]);
         descriptors[k] = fd;
     }
-    fd = rarely() ? (int)random_below(100) : descriptors[k];
+    fd = rarely() ? (int)draw(100) : descriptors[k];
     if (!handles[k] &&
         cuMemImportFromShareableHandle(&handles[k], (void *)(intptr_t)fd, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR))
         handles[k] = 0;
@@ -138,8 +132,8 @@ static void ask(void)
 static void use(void)
 {
     static char bytes[1 << 16];
-    cuMemcpyDtoH(bytes, an_address(), random_below(sizeof bytes));
-    cuMemcpyHtoD(an_address(), bytes, random_below(sizeof bytes));
+    cuMemcpyDtoH(bytes, an_address(), draw(sizeof bytes));
+    cuMemcpyHtoD(an_address(), bytes, draw(sizeof bytes));
     cuMemsetD8(an_address(), 1, a_size());
 }
 
@@ -167,15 +161,15 @@ static void give(void)
     CUmemAccessDesc d[3];
     for (int j = 0; j < 3; j++)
         d[j] = (CUmemAccessDesc){ .location = a_location(),
-                                  .flags = (CUmemAccess_flags)(rarely() ? 2 : "\0\1\3"[random_below(3)]) };
+                                  .flags = (CUmemAccess_flags)(rarely() ? 2 : "\0\1\3"[draw(3)]) };
     a_mapping(&base, &size);
-    given += !cuMemSetAccess(base, size, d, random_below(4));
+    given += !cuMemSetAccess(base, size, d, draw(4));
 }
 
 static void step(void)
 {
-    unsigned k = random_below(SLOTS);
-    switch (random_below(16)) {
+    unsigned k = draw(SLOTS);
+    switch (draw(16)) {
     case 0: reserve_or_free(k); break;
     case 1: create_or_release(k); break;
     case 2: unmap(); break;
@@ -213,7 +207,7 @@ static void clean_up(void)
 int main(int argc, char **argv)
 {
     struct device d;
-    random_state = argc > 1 ? strtoull(argv[1], NULL, 0) * 0x9E3779B97F4A7C15ull + 1 : 1;
+    draw_state = argc > 1 ? strtoull(argv[1], NULL, 0) * 0x9E3779B97F4A7C15ull + 1 : 1;
     memset(descriptors, -1, sizeof descriptors);
     alarm(120);
     device_open(&d, 64);

@@ -129,9 +129,9 @@ static struct operand make_up(const struct form *f, int member)
 {
     struct operand o;
     for (unsigned k = 0; k < sizeof o / f->bytes; k++) {
-        double x = (double)(int)random_below(64) - 32;
+        double x = (double)(int)draw(64) - 32;
         if (k == 0 && f->bytes == 2) x = member ? 1 : f->number == BFLOAT ? 256 : 2048;
-        uint64_t any = (uint64_t)random_below(1u << 31) * 0x100000001ull * (1 + random_below(7));
+        uint64_t any = (uint64_t)draw(1u << 31) * 0x100000001ull * (1 + draw(7));
         set_number(f, &o, k, is_float(f) ? encode(f, x) : any);
     }
     return o;
@@ -187,7 +187,7 @@ static const char *typed(const struct form *f, unsigned length)
     return out;
 }
 
-static size_t random_offset(void) { return random_below(SIZE / sizeof(struct operand)) * sizeof(struct operand); }
+static size_t random_offset(void) { return draw(SIZE / sizeof(struct operand)) * sizeof(struct operand); }
 
 static void put_all(const struct form *f, size_t offset, struct operand *members)
 {
@@ -202,7 +202,7 @@ static void try_load(const struct form *f, const char *operation, unsigned lengt
 {
     struct operand members[TEAM], saw = { { 0 } }, wanted;
     size_t offset = random_offset();
-    int device = (int)random_below(TEAM);
+    int device = (int)draw(TEAM);
     char name[96];
     snprintf(name, sizeof name, "ld_reduce.relaxed.sys.global.%s%s%s", operation, wide ? ".acc::f32" : "",
              typed(f, length));
@@ -232,7 +232,7 @@ static void try_write(const struct form *f, const char *operation, unsigned leng
     else
         snprintf(name, sizeof name, "st.weak%s", typed(f, length));
     put_all(f, offset, members);
-    execute((int)random_below(TEAM), f, name, length, offset, &operand);
+    execute((int)draw(TEAM), f, name, length, offset, &operand);
     for (int m = 0; m < TEAM; m++) {
         for (unsigned k = 0; k < f->width * length / f->bytes; k++) {
             uint64_t v = get_number(f, &operand, k);

@@ -4,6 +4,7 @@
 #define FL_TESTS_VMM_RIG_H
 
 #include "../check.h"
+#include "../draw.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -92,16 +93,6 @@ static inline CUmemGenericAllocationHandle tile_pool_of(size_t size)
                                     .allocFlags.usage = CU_MEM_CREATE_USAGE_TILE_POOL };
     CHECK(cuMemCreate(&h, (size + 2 * MIB - 1) / (2 * MIB) * (2 * MIB), &p, 0));
     return h;
-}
-
-/* A generator of its own, so that a failed run can be repeated by its seed. */
-static uint64_t random_state = 1;
-static inline unsigned random_below(unsigned n)
-{
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return (unsigned)(random_state >> 32) % n;
 }
 
 #endif

@@ -83,18 +83,18 @@ static unsigned extent(size_t first, size_t count, unsigned tile, size_t whole)
 /* A box of tiles of a level, mapped to a run of slots, or unmapped. */
 static void change_box(CUarrayMapInfo *m)
 {
-    unsigned l = random_below(tail_level());
+    unsigned l = draw(tail_level());
     const unsigned *tile = &properties.tileExtent.width;
     size_t count[3] = { tiles(width(l), tile[0]), tiles(height(l), tile[1]), volume ? tiles(depth(l), tile[2]) : 1 };
     size_t first[3], size[3], total = 1;
-    unsigned layer = volume ? 0 : random_below(layers);
+    unsigned layer = volume ? 0 : draw(layers);
     for (int d = 0; d < 3; d++) {
-        first[d] = random_below((unsigned)count[d]);
-        size[d] = 1 + random_below((unsigned)(count[d] - first[d]));
+        first[d] = draw((unsigned)count[d]);
+        size[d] = 1 + draw((unsigned)(count[d] - first[d]));
         if (total * size[d] > SLOTS) size[d] = 1;
         total *= size[d];
     }
-    int at = random_below(3) ? (int)random_below((unsigned)(SLOTS - total + 1)) : -1;
+    int at = draw(3) ? (int)draw((unsigned)(SLOTS - total + 1)) : -1;
     *m = (CUarrayMapInfo){ .subresourceType = CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_SPARSE_LEVEL };
     m->subresource.sparseLevel.level = l;
     m->subresource.sparseLevel.layer = layer;
@@ -118,8 +118,8 @@ static void change_box(CUarrayMapInfo *m)
 
 static void change_tail(CUarrayMapInfo *m)
 {
-    unsigned layer = volume || single() ? 0 : random_below(layers);
-    int at = random_below(3) ? (int)random_below(TAILS) : -1;
+    unsigned layer = volume || single() ? 0 : draw(layers);
+    int at = draw(3) ? (int)draw(TAILS) : -1;
     *m = (CUarrayMapInfo){ .subresourceType = CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_MIPTAIL };
     m->subresource.miptail.layer = layer;
     m->subresource.miptail.size = properties.miptailSize;
@@ -134,9 +134,9 @@ static void change_tail(CUarrayMapInfo *m)
 static void change(void)
 {
     CUarrayMapInfo m[3];
-    unsigned count = 1 + random_below(3);
+    unsigned count = 1 + draw(3);
     for (unsigned k = 0; k < count; k++)
-        if (tail_level() && (tail_level() == levels || random_below(4)))
+        if (tail_level() && (tail_level() == levels || draw(4)))
             change_box(&m[k]);
         else
             change_tail(&m[k]);
@@ -152,13 +152,13 @@ struct box {
 
 static struct box random_box(void)
 {
-    struct box b = { .level = random_below(levels) };
-    b.x = random_below((unsigned)width(b.level));
-    b.y = random_below((unsigned)height(b.level));
-    b.z = random_below((unsigned)depth(b.level));
-    b.width = 1 + random_below((unsigned)(width(b.level) - b.x));
-    b.height = 1 + random_below((unsigned)(height(b.level) - b.y < 90 ? height(b.level) - b.y : 90));
-    b.depth = 1 + random_below((unsigned)(depth(b.level) - b.z < 5 ? depth(b.level) - b.z : 5));
+    struct box b = { .level = draw(levels) };
+    b.x = draw((unsigned)width(b.level));
+    b.y = draw((unsigned)height(b.level));
+    b.z = draw((unsigned)depth(b.level));
+    b.width = 1 + draw((unsigned)(width(b.level) - b.x));
+    b.height = 1 + draw((unsigned)(height(b.level) - b.y < 90 ? height(b.level) - b.y : 90));
+    b.depth = 1 + draw((unsigned)(depth(b.level) - b.z < 5 ? depth(b.level) - b.z : 5));
     return b;
 }
 
@@ -247,8 +247,8 @@ static void write_box(CUdeviceptr buffer)
     struct box b = random_box();
     size_t bytes = b.width * b.height * b.depth * shape.element, at = 0;
     unsigned char *data = malloc(bytes);
-    for (size_t k = 0; k < bytes; k++) data[k] = (unsigned char)random_below(256);
-    unsigned way = random_below(3);
+    for (size_t k = 0; k < bytes; k++) data[k] = (unsigned char)draw(256);
+    unsigned way = draw(3);
     if (way == 0) {
         copy_by_array(&b, data, true);
     } else if (way == 1) {
@@ -275,7 +275,7 @@ static void read_box(CUdeviceptr buffer)
     size_t bytes = b.width * b.height * b.depth * shape.element, at = 0;
     unsigned char *data = malloc(bytes);
     memset(data, 0xa5, bytes);
-    unsigned way = random_below(3);
+    unsigned way = draw(3);
     if (way == 0) {
         copy_by_array(&b, data, false);
     } else if (way == 1) {
@@ -350,17 +350,17 @@ static void random_shape(void)
     } kinds[] = { { CU_AD_FORMAT_UNSIGNED_INT8, 1, 1 },   { CU_AD_FORMAT_HALF, 1, 2 },
                   { CU_AD_FORMAT_FLOAT, 1, 4 },           { CU_AD_FORMAT_SIGNED_INT16, 4, 8 },
                   { CU_AD_FORMAT_UNSIGNED_INT32, 4, 16 }, { CU_AD_FORMAT_UNSIGNED_INT8, 2, 2 } };
-    unsigned k = random_below(6), dimensions = random_below(3);
+    unsigned k = draw(6), dimensions = draw(3);
     shape = (struct shape){ kinds[k].format, kinds[k].channels, kinds[k].element, 0, 0, 0, dimensions == 1, 0 };
     unsigned longest = dimensions == 2 ? 100 : 600;
-    shape.width = 1 + random_below(longest);
-    shape.height = 1 + random_below(longest);
-    if (dimensions == 1) shape.depth = 1 + random_below(LAYERS);
-    if (dimensions == 2) shape.depth = 1 + random_below(70);
-    if (random_below(2)) {
+    shape.width = 1 + draw(longest);
+    shape.height = 1 + draw(longest);
+    if (dimensions == 1) shape.depth = 1 + draw(LAYERS);
+    if (dimensions == 2) shape.depth = 1 + draw(70);
+    if (draw(2)) {
         size_t side = most(shape.width, most(shape.height, dimensions == 2 ? shape.depth : 1));
         while (side >> shape.levels) shape.levels++;
-        shape.levels = 1 + random_below(shape.levels);
+        shape.levels = 1 + draw(shape.levels);
     }
 }
 
@@ -372,7 +372,7 @@ static void one_shape(CUdeviceptr buffer)
     tail_pool = tile_pool_of(TAILS * (size_t)TAIL_MOST);
     make();
     for (unsigned k = 0; k < 60; k++) {
-        unsigned what = random_below(4);
+        unsigned what = draw(4);
         if (what < 2)
             change();
         else if (what == 2)
@@ -380,9 +380,9 @@ static void one_shape(CUdeviceptr buffer)
         else
             read_box(buffer);
     }
-    bool early = random_below(2);
+    bool early = draw(2);
     if (early) CHECK(cuMemRelease(tile_pool)); /* tiles keep it */
-    for (unsigned k = 0; k < 10; k++) random_below(2) ? write_box(buffer) : read_box(buffer);
+    for (unsigned k = 0; k < 10; k++) draw(2) ? write_box(buffer) : read_box(buffer);
     unmake();
     if (!early) CHECK(cuMemRelease(tile_pool));
     CHECK(cuMemRelease(tail_pool));
@@ -393,7 +393,7 @@ int main(int argc, char **argv)
 {
     unsigned long rounds = argc > 1 ? strtoul(argv[1], NULL, 10) : 60;
     CUdeviceptr buffer;
-    random_state = argc > 2 ? strtoul(argv[2], NULL, 10) : 20241105;
+    draw_state = argc > 2 ? strtoul(argv[2], NULL, 10) : 20241105;
     device_open(&device, 1);
     CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     CHECK(cuMemAlloc(&buffer, 8 * MIB));

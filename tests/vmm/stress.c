@@ -139,7 +139,7 @@ static void make(struct held *m, uint32_t *words)
                                        .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
     m->received = false;
     m->descriptor = -1;
-    m->letter = (struct letter){ (1 + random_below(3)) * (uint64_t)UNIT, random_below(1u << 30) };
+    m->letter = (struct letter){ (1 + draw(3)) * (uint64_t)UNIT, draw(1u << 30) };
     CHECK(cuMemCreate(&m->handle, m->letter.size, &prop, 0));
     map(m);
     pattern(m->letter.seed, words, m->letter.size / 2);
@@ -154,7 +154,7 @@ static bool take(struct held *m, int socket)
                                          CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
     m->received = true;
     map(m);
-    if (random_below(2)) {
+    if (draw(2)) {
         close(m->descriptor);
         m->descriptor = -1;
     }
@@ -168,7 +168,7 @@ static void send_out(const struct held *m, int socket)
     if (m->received && descriptor < 0) return;
     if (!m->received)
         CHECK(cuMemExportToShareableHandle(&descriptor, m->handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
-    post(socket, random_below(workers), &m->letter, descriptor);
+    post(socket, draw(workers), &m->letter, descriptor);
     if (!m->received) close(descriptor);
     atomic_fetch_add(&board->passed_on, 1);
 }
@@ -180,7 +180,7 @@ static void check(struct device *d, const struct held *m, unsigned place, uint32
     pattern(m->letter.seed, words, half);
     CHECK(cuMemcpyDtoH(seen, m->at, half));
     if (memcmp(words, seen, half)) wrong("the maker's bytes are not there", &m->letter);
-    struct tagged t = { m->at + half + place * (uint64_t)PLACE, 256, random_below(1u << 30) };
+    struct tagged t = { m->at + half + place * (uint64_t)PLACE, 256, draw(1u << 30) };
     tags_run(d, &t, 1, 1);
     if (tags_run(d, &t, 1, 0)) wrong("what a kernel wrote is not there", &m->letter);
     atomic_fetch_add(&board->checked, 1);
@@ -199,20 +199,20 @@ static void work(unsigned place)
     device_open(&device, 1);
     size_t before = free_memory();
     while (!atomic_load(&board->stop)) {
-        unsigned what = random_below(100);
+        unsigned what = draw(100);
         if (what < 25 && count < HELD)
             make(&held[count++], words);
         else if (what < 55 && count < HELD)
             count += take(&held[count], in);
         else if (what < 70 && count)
-            send_out(&held[random_below(count)], in);
+            send_out(&held[draw(count)], in);
         else if (what < 85 && count)
-            check(&device, &held[random_below(count)], place, words, seen);
+            check(&device, &held[draw(count)], place, words, seen);
         else if (what < 99 && count) {
-            unsigned k = random_below(count);
-            drop(&held[k], random_below(2));
+            unsigned k = draw(count);
+            drop(&held[k], draw(2));
             held[k] = held[--count];
-        } else if (what == 99 && !random_below(3)) {
+        } else if (what == 99 && !draw(3)) {
             kill(getpid(), SIGKILL);
         }
     }
@@ -235,8 +235,8 @@ static pid_t start(unsigned place, uint64_t seed)
     pid_t child = fork();
     EXPECT(child >= 0);
     if (child) return child;
-    random_state = seed * 0x9e3779b97f4a7c15u + 1;
-    random_below(1);
+    draw_state = seed * 0x9e3779b97f4a7c15u + 1;
+    draw(1);
     work(place);
     return 0;
 }
@@ -280,7 +280,7 @@ int main(int argc, char **argv)
     coordinator = getpid();
     board = mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     EXPECT(board != MAP_FAILED);
-    random_state = seed * 2 + 1;
+    draw_state = seed * 2 + 1;
     snprintf(mark, sizeof mark, "%d", (int)coordinator);
     setenv("FAULTLINE_STRESS", mark, 1);
     for (unsigned k = 0; k < workers; k++) pids[k] = start(k, ++worker_seed);
@@ -294,7 +294,7 @@ int main(int argc, char **argv)
             atomic_fetch_add(&board->wrong, 1);
         }
         atomic_fetch_add(&board->killed, dead > 0);
-        if (!random_below(12)) kill(pids[random_below(workers)], SIGKILL);
+        if (!draw(12)) kill(pids[draw(workers)], SIGKILL);
         usleep(50000);
     }
     atomic_store(&board->stop, true);

@@ -2,9 +2,9 @@
  * reservations in which thousands of 2 and 20 MiB pages are mapped, unmapped
  * and mapped elsewhere in random order, with contents checked all the way,
  * under a limit of 1024 descriptors, most pages exportable. usage: torture [operations [seed]] */
+#include "../usage.h"
 #include "rig.h"
 
-#include <dirent.h>
 #include <sys/resource.h>
 
 enum {
@@ -34,16 +34,6 @@ static struct page pages[PAGES];
 static unsigned count; /* of pages */
 static unsigned long created, moved, gone, checked;
 
-static unsigned descriptors(void)
-{
-    unsigned n = 0;
-    DIR *d = opendir("/proc/self/fd");
-    EXPECT(d);
-    while (readdir(d)) n++;
-    closedir(d);
-    return n;
-}
-
 static CUdeviceptr address(const struct page *p) { return segments[p->segment].base + (size_t)p->slot * p->size; }
 
 static struct tagged tagged(const struct page *p)
@@ -56,8 +46,8 @@ static void put(struct page *p)
 {
     struct segment *s;
     do {
-        p->segment = (int)random_below(SEGMENTS);
-        p->slot = (int)random_below(SLOTS);
+        p->segment = (int)draw(SEGMENTS);
+        p->slot = (int)draw(SLOTS);
         s = &segments[p->segment];
     } while (s->page != p->size || s->slot[p->slot] >= 0);
     s->slot[p->slot] = (int)(p - pages);
@@ -77,11 +67,10 @@ static void create(void)
     static uint32_t last_tag;
     /* frameworks ask for all of it to be exportable, and export little of it */
     const CUmemAllocationProp prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
-                                       .requestedHandleTypes =
-                                           random_below(4) ? CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR : 0,
+                                       .requestedHandleTypes = draw(4) ? CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR : 0,
                                        .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
     struct page *p = &pages[count];
-    *p = (struct page){ .size = random_below(4) ? SMALL : LARGE, .tag = (last_tag += 64), .segment = -1, .slot = -1 };
+    *p = (struct page){ .size = draw(4) ? SMALL : LARGE, .tag = (last_tag += 64), .segment = -1, .slot = -1 };
     CHECK(cuMemCreate(&p->handle, p->size, &prop, 0));
     count++;
     put(p);
@@ -93,7 +82,7 @@ static void create(void)
 static void verify_one(const struct page *p)
 {
     uint32_t word;
-    unsigned k = random_below(TAGS);
+    unsigned k = draw(TAGS);
     CHECK(cuMemcpyDtoH(&word, address(p) + k * (p->size / TAGS), 4));
     if (word != (p->tag ^ k)) {
         fprintf(stderr, "page %#x of %zu bytes at %#llx: word %u is %#x\n", p->tag, p->size,
@@ -120,13 +109,13 @@ static void destroy(unsigned k)
 
 static void step(void)
 {
-    unsigned what = random_below(100);
+    unsigned what = draw(100);
     if (count < PAGES && (count < PAGES / 2 || what < 30)) {
         create();
     } else if (what < 55) {
-        destroy(random_below(count));
+        destroy(draw(count));
     } else {
-        struct page *p = &pages[random_below(count)];
+        struct page *p = &pages[draw(count)];
         if (p->slot < 0) {
             put(p);
         } else if (what < 70) {
@@ -156,7 +145,7 @@ static void verify_all(void)
 int main(int argc, char **argv)
 {
     unsigned long operations = argc > 1 ? strtoul(argv[1], NULL, 10) : 12000;
-    random_state = argc > 2 ? strtoul(argv[2], NULL, 10) : 20240229;
+    draw_state = argc > 2 ? strtoul(argv[2], NULL, 10) : 20240229;
     const struct rlimit few = { 1024, 1024 };
     EXPECT(!setrlimit(RLIMIT_NOFILE, &few));
     device_open(&device, PAGES);

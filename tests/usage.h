@@ -1,0 +1,43 @@
+/* What this process takes of what there is, as Linux counts it. */
+#ifndef FL_TESTS_USAGE_H
+#define FL_TESTS_USAGE_H
+
+#include "check.h"
+
+#include <dirent.h>
+#include <stdint.h>
+
+static inline unsigned descriptors(void)
+{
+    unsigned n = 0;
+    DIR *d = opendir("/proc/self/fd");
+    EXPECT(d);
+    while (readdir(d)) n++;
+    closedir(d);
+    return n;
+}
+
+/* Bytes that are mapped. */
+static inline uint64_t addresses(void)
+{
+    unsigned long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    EXPECT(f);
+    EXPECT_EQUAL(fscanf(f, "%lu", &pages), 1);
+    fclose(f);
+    return pages * (uint64_t)getpagesize();
+}
+
+/* The process's own memory, not what it shares with devices. */
+static inline long resident_kib(void)
+{
+    char line[256];
+    long kib = 0;
+    FILE *f = fopen("/proc/self/status", "r");
+    EXPECT(f);
+    while (fgets(line, sizeof line, f)) sscanf(line, "RssAnon: %ld", &kib);
+    fclose(f);
+    return kib;
+}
+
+#endif
