@@ -3,6 +3,7 @@
 #include "base/heap.h"
 #include "base/tasks.h"
 #include "base/units.h"
+#include "ordinary/copied.h"
 #include "ordinary/registration.h"
 
 #include <pthread.h>
@@ -93,6 +94,7 @@ bool movable_page(const struct region *list, size_t at, uint64_t va, uint64_t *l
         cut(&b, r->start, r->start + stack_size());
     struct cut c = { &b, r, below && is_guard(below) };
     if (!tasks_each(cut_thread, &c)) b.stays = true;
+    if (!b.stays && copied_overlaps(b.low, b.high, &from, &to)) cut(&b, from, to);
     while (!b.stays && heap_overlaps(b.low, b.high, &from, &to)) cut(&b, from, to);
     *low = b.low;
     *high = b.high;

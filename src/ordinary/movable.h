@@ -12,8 +12,8 @@ uint64_t movable_reach(void);
  * Private anonymous memory for reading and writing may, but for
  * - stacks, the thread-local memory above them included: when a thread ends, the system writes there without
  *   waiting for anybody; what is known of threads that ended is that their stacks begin above a guard page;
- * - data of shared objects, ours and the C library's among them, and the library's own heap: who serves faults
- *   needs them. */
+ * - data of shared objects, ours and the C library's among them, wherever they lie, and the library's own heap: who
+ *   serves faults needs them. */
 bool movable_page(const struct region *list, size_t at, uint64_t va, uint64_t *low, uint64_t *high);
 
 #endif

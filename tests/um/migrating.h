@@ -3,10 +3,8 @@
 #include "rig.h"
 
 #include <faultline.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
 
 enum { PAGE = 4096, WINDOW = 2 << 20 };
@@ -27,14 +25,11 @@ static CUcontext context[2];
 static CUfunction poke_kernel[2], peek_kernel[2], fill_kernel[2], spin_kernel[2];
 static CUdeviceptr scratch[2];
 
-/* Ordinary memory migrates where a userfaultfd serves system calls, too, which not every user may have. */
 static inline bool migrates_here(void)
 {
-    int maker = open("/dev/userfaultfd", O_RDWR | O_CLOEXEC), fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
-    if (maker >= 0) close(maker);
-    if (fd >= 0) close(fd);
-    if (maker < 0 && fd < 0) fprintf(stderr, "SKIP: this user has no userfaultfd that serves system calls\n");
-    return maker >= 0 || fd >= 0;
+    bool can = system_calls_can_wait();
+    if (!can) fprintf(stderr, "SKIP: this user has no userfaultfd that serves system calls\n");
+    return can;
 }
 
 static inline void start(void)

@@ -31,6 +31,19 @@ static void stacks_are_reached_but_stay(void)
 
 static void *end_at_once(void *arg) { return arg; }
 
+/* Aligned, so that zeroed data begin with a page of their own. */
+static uint32_t of_the_program[1 << 20] __attribute__((aligned(PAGE)));
+
+/* The linker puts variables that the program and the C library share into the program, most often. */
+static void data_of_shared_objects_stay_wherever_they_lie(void)
+{
+    EXPECT_EQUAL(read_word(&stderr), (uint32_t)(uintptr_t)stderr);
+    EXPECT_EQUAL(place(&stderr), HOST);
+    CHECK(write_word(&of_the_program[1 << 19], 6));
+    EXPECT_EQUAL(place(&of_the_program[1 << 19]), DEVICE);
+    EXPECT_EQUAL(of_the_program[1 << 19], 6);
+}
+
 static void *use_stack(void *arg)
 {
     volatile uint32_t words[4096] = { 0 };
@@ -366,6 +379,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         ALONE(start, system_calls_read_and_write_what_a_device_has),
         ALONE(start, stacks_are_reached_but_stay),
+        ALONE(start, data_of_shared_objects_stay_wherever_they_lie),
         ALONE(start, threads_come_and_go_while_a_device_takes_what_lies_beside_their_stacks),
         ALONE(start, a_thread_goes_on_whose_stack_lies_in_memory_that_devices_take),
         ALONE(start, a_signal_handler_on_the_heap_touches_what_a_device_has),
