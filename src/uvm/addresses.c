@@ -72,10 +72,11 @@ CUresult addresses_take(struct context *c, bool of_module, uint64_t size, struct
 static void forget_pages(struct block *b, const struct mask *pages)
 {
     for_each_processor(q, b->mapped) block_unmap(b, q, pages);
+    if (places_loosen(b, b->resident, pages)) return; /* what comes there next finds them where they are */
     b->discarded = mask_andnot(&b->discarded, pages);
     b->read_duplicated = mask_andnot(&b->read_duplicated, pages);
     for_each_processor(q, b->resident) block_lose(b, q, pages);
-    block_check(b);
+    block_done(b);
 }
 
 /* Pages that no other allocation touches. */

@@ -15,7 +15,7 @@ static CUresult for_blocks(const struct range *r, block_effect *effect, unsigned
             if (b->range != r) continue;
             struct mask pages = mask_region(b->region);
             e = effect(b, &pages, p);
-            block_check(b);
+            block_done(b);
         }
     return e;
 }
@@ -27,7 +27,7 @@ static CUresult begin_duplication(struct block *b, const struct mask *pages, uns
     (void)p;
     for_each_processor(q, b->mapped)
     {
-        struct mask none = { { 0 } }, here = mask_and(pages, b->resident & bit(q) ? &b->place[q]->resident : &none);
+        struct mask here = mask_and(pages, &b->place[q]->resident);
         struct mask remote = mask_andnot(pages, &here);
         block_unmap(b, q, &remote);
         if (!r) r = block_revoke(b, q, &here, PROT_RO);
@@ -45,9 +45,8 @@ static CUresult remap_accessed_by(struct block *b, const struct mask *pages, boo
     some = mask_andnot(&some, &b->discarded);
     for_each_processor(q, policy->accessed_by)
     {
-        struct mask mine = some, none = { { 0 } };
-        if (local || q == policy->preferred)
-            mine = mask_and(&some, b->resident & bit(q) ? &b->place[q]->resident : &none);
+        struct mask mine = some;
+        if (local || q == policy->preferred) mine = mask_and(&some, &b->place[q]->resident);
         if (!r) r = block_add_mappings(b, q, &mine, TRACE_CAUSE_POLICY);
     }
     return r;
@@ -58,27 +57,27 @@ static CUresult end_duplication(struct block *b, const struct mask *pages, unsig
 {
     struct mask rest = mask_and(&b->read_duplicated, pages);
     unsigned preferred = b->range->policy.preferred;
+    CUresult r = CUDA_SUCCESS;
     (void)p;
     if (preferred != NOBODY && b->resident & bit(preferred)) {
         struct mask there = mask_and(&rest, &b->place[preferred]->resident);
-        block_collapse(b, preferred, &there);
+        r = block_collapse(b, preferred, &there);
         rest = mask_andnot(&rest, &there);
     }
     for_each_processor(q, b->resident)
     {
         struct mask there = mask_and(&rest, &b->place[q]->resident);
-        block_collapse(b, q, &there);
+        if (!r) r = block_collapse(b, q, &there);
         rest = mask_andnot(&rest, &there);
     }
-    return remap_accessed_by(b, pages, true);
+    return r ? r : remap_accessed_by(b, pages, true);
 }
 
 /* The new preferred processor is to fault on what it has not got. */
 static CUresult prefer(struct block *b, const struct mask *pages, unsigned p)
 {
     if (p == NOBODY || b->range->policy.read_duplication == READ_DUPLICATION_ENABLED) return CUDA_SUCCESS;
-    struct mask away = *pages;
-    if (b->resident & bit(p)) away = mask_andnot(pages, &b->place[p]->resident);
+    struct mask away = mask_andnot(pages, &b->place[p]->resident);
     block_unmap(b, p, &away);
     return CUDA_SUCCESS;
 }

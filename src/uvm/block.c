@@ -4,18 +4,10 @@
 #include "base/log.h"
 #include "context/context.h"
 
-struct place *place_at(struct block *b, unsigned p)
-{
-    if (!b->place[p]) b->place[p] = heap_take(sizeof *b->place[p]);
-    return b->place[p];
-}
-
 void block_free(struct block *b)
 {
-    for (unsigned p = 0; p < PROCESSORS; p++) {
-        if (b->place[p] && b->place[p]->layout.made) entries_forget(p); /* its tables go, the directory changes */
-        heap_give(b->place[p]);
-    }
+    entries_end(b);
+    places_end(b);
     thrashing_free(b);
     heap_give(b);
 }
@@ -43,24 +35,21 @@ static CUresult set_entries(const struct block *b, unsigned p, const struct mask
     return r;
 }
 
-static void note_mapped(struct block *b, unsigned p)
-{
-    if (b->place[p] && !mask_empty(&b->place[p]->mapped[PROT_RO - 1]))
-        b->mapped |= bit(p);
-    else
-        b->mapped &= ~bit(p);
-}
-
 static void unmap(struct block *b, unsigned p, const struct mask *pages, bool late)
 {
     if (!(b->mapped & bit(p))) return;
-    struct place *at = b->place[p];
-    struct mask gone = mask_and(&at->mapped[PROT_RO - 1], pages);
+    struct place at = *b->place[p];
+    struct mask gone = mask_and(&at.mapped[PROT_RO - 1], pages);
     if (mask_empty(&gone)) return;
+    for (int k = 0; k < 3; k++) at.mapped[k] = mask_andnot(&at.mapped[k], &gone);
+    if (place_set(b, p, &at)) {
+        at = *b->place[p];
+        gone = at.mapped[PROT_RO - 1];
+        memset(at.mapped, 0, sizeof at.mapped);
+        place_set(b, p, &at);
+    }
     if (!late) set_entries(b, p, &gone, MMU_NONE);
     if (late) for_each_run(run, &gone) mmu_take_late(p, address(b, run.first), bytes(run));
-    for (int k = 0; k < 3; k++) at->mapped[k] = mask_andnot(&at->mapped[k], &gone);
-    note_mapped(b, p);
     entries_changed(b, p, &gone, PROT_NOTHING);
 }
 
@@ -69,22 +58,24 @@ void block_unmap_late(struct block *b, unsigned p, const struct mask *pages) { u
 
 void block_forget_mappings(struct block *b, unsigned p)
 {
-    memset(b->place[p]->mapped, 0, sizeof b->place[p]->mapped);
-    b->place[p]->layout = (struct layout){ 0 };
+    struct place at = *b->place[p];
+    memset(at.mapped, 0, sizeof at.mapped);
+    place_set(b, p, &at); /* alike, or its own already */
+    if (b->layout) b->layout[p - 1] = (struct layout){ 0 };
     entries_forget(p);
-    note_mapped(b, p);
 }
 
 CUresult block_revoke(struct block *b, unsigned p, const struct mask *pages, enum prot prot)
 {
     if (!(b->mapped & bit(p)) || prot == PROT_RWA) return CUDA_SUCCESS;
-    struct place *at = b->place[p];
-    struct mask lowered = mask_and(&at->mapped[prot], pages);
-    if (prot == PROT_RO) {
-        CUresult r = set_entries(b, p, &lowered, MMU_READ);
-        if (r) return r;
-    }
-    for (unsigned k = prot; k < PROT_RWA; k++) at->mapped[k] = mask_andnot(&at->mapped[k], pages);
+    struct place at = *b->place[p];
+    struct mask lowered = mask_and(&at.mapped[prot], pages);
+    if (mask_empty(&lowered)) return CUDA_SUCCESS;
+    for (unsigned k = prot; k < PROT_RWA; k++) at.mapped[k] = mask_andnot(&at.mapped[k], pages);
+    CUresult r = place_prepare(b, p, &at);
+    if (!r && prot == PROT_RO) r = set_entries(b, p, &lowered, MMU_READ);
+    if (r) return r;
+    place_set(b, p, &at);
     entries_changed(b, p, &lowered, prot);
     return CUDA_SUCCESS;
 }
@@ -103,15 +94,16 @@ static void trace_remote(const struct block *b, unsigned p, const struct mask *p
 
 CUresult block_map(struct block *b, unsigned p, const struct mask *pages, enum prot prot, enum trace_cause cause)
 {
-    struct place *at = place_at(b, p);
-    if (!at) return CUDA_ERROR_OUT_OF_MEMORY;
-    struct mask raised = mask_andnot(pages, &at->mapped[prot - 1]);
+    struct place at = *b->place[p];
+    struct mask raised = mask_andnot(pages, &at.mapped[prot - 1]);
     if (mask_empty(&raised)) return CUDA_SUCCESS;
-    struct mask entries = mask_andnot(pages, &at->mapped[prot >= PROT_RW ? PROT_RW - 1 : PROT_RO - 1]);
-    CUresult r = set_entries(b, p, &entries, prot >= PROT_RW ? MMU_WRITE : MMU_READ);
+    struct mask entries = mask_andnot(pages, &at.mapped[prot >= PROT_RW ? PROT_RW - 1 : PROT_RO - 1]);
+    for (int k = 0; k < (int)prot; k++) at.mapped[k] = mask_or(&at.mapped[k], &raised);
+    CUresult r = place_prepare(b, p, &at);
+    if (!r && p != CPU) r = entries_begin(b);
+    if (!r) r = set_entries(b, p, &entries, prot >= PROT_RW ? MMU_WRITE : MMU_READ);
     if (r) return r;
-    for (int k = 0; k < (int)prot; k++) at->mapped[k] = mask_or(&at->mapped[k], &raised);
-    note_mapped(b, p);
+    place_set(b, p, &at);
     entries_changed(b, p, &raised, prot);
     trace_remote(b, p, &raised, cause);
     return CUDA_SUCCESS;
@@ -119,9 +111,8 @@ CUresult block_map(struct block *b, unsigned p, const struct mask *pages, enum p
 
 CUresult block_add_mappings(struct block *b, unsigned p, const struct mask *pages, enum trace_cause cause)
 {
-    struct mask by_prot[PROT_RWA + 1] = { 0 }, lower = *pages;
+    struct mask by_prot[PROT_RWA + 1] = { 0 }, lower = mask_andnot(pages, &b->place[p]->mapped[PROT_RWA - 1]);
     CUresult r = CUDA_SUCCESS;
-    if (b->place[p]) lower = mask_andnot(pages, &b->place[p]->mapped[PROT_RWA - 1]);
     for_each_page(page, &lower) mask_set(&by_prot[policy_highest_prot(b, page, p)], page);
     for (unsigned prot = PROT_RO; prot <= PROT_RWA && !r; prot++)
         if (!mask_empty(&by_prot[prot])) r = block_map(b, p, &by_prot[prot], (enum prot)prot, cause);
@@ -175,24 +166,26 @@ CUresult block_map_others(struct block *b, unsigned P, unsigned at, const struct
 
 void block_lose(struct block *b, unsigned p, const struct mask *pages)
 {
-    struct place *at = b->place[p];
-    if (!at) return;
-    at->resident = mask_andnot(&at->resident, pages);
-    if (mask_empty(&at->resident)) b->resident &= ~bit(p);
+    if (!(b->resident & bit(p))) return;
+    struct place at = *b->place[p];
+    at.resident = mask_andnot(&at.resident, pages);
+    place_set(b, p, &at);
     chunk_update(b->window, p, false);
 }
 
-static void gain(struct block *b, unsigned p, const struct mask *pages)
+static CUresult gain(struct block *b, unsigned p, const struct mask *pages)
 {
-    struct place *at = b->place[p];
-    at->resident = mask_or(&at->resident, pages);
-    if (!mask_empty(&at->resident)) b->resident |= bit(p);
+    struct place at = *b->place[p];
+    at.resident = mask_or(&at.resident, pages);
+    return place_set(b, p, &at);
 }
 
-void block_collapse(struct block *b, unsigned keep, const struct mask *pages)
+CUresult block_collapse(struct block *b, unsigned keep, const struct mask *pages)
 {
     struct mask dups = mask_and(&b->read_duplicated, pages);
-    if (mask_empty(&dups)) return;
+    if (mask_empty(&dups)) return CUDA_SUCCESS;
+    CUresult r = places_loosen(b, b->resident & ~bit(keep), &dups);
+    if (r) return r;
     for_each_processor(q, b->resident & ~bit(keep))
     {
         struct mask gone = mask_and(&b->place[q]->resident, &dups);
@@ -202,6 +195,7 @@ void block_collapse(struct block *b, unsigned keep, const struct mask *pages)
     }
     for_each_run(run, &dups) trace(b, TRACE_READ_DUPLICATE_INVALIDATE, TRACE_CAUSE_NONE, keep, keep, run);
     b->read_duplicated = mask_andnot(&b->read_duplicated, &dups);
+    return CUDA_SUCCESS;
 }
 
 /* Devices that do not reach each other copy by way of the host. */
@@ -242,21 +236,19 @@ static void by_source(const struct block *b, unsigned to, const struct mask *nee
 CUresult block_make_resident(struct block *b, unsigned to, const struct mask *pages, const struct mask *prefetched,
                              enum trace_cause cause)
 {
-    struct place *at = place_at(b, to);
+    struct place at = *b->place[to];
+    struct mask need = mask_andnot(pages, &at.resident), there = mask_and(pages, &at.resident);
     struct mask sources[PROCESSORS];
     uint32_t which;
-    if (!at) return CUDA_ERROR_OUT_OF_MEMORY;
-    struct mask need = mask_andnot(pages, &at->resident), there = mask_and(pages, &at->resident);
-    if (to != CPU) {
-        CUresult r = chunk_take(b->window, to, mask_count(&need, b->region));
-        if (r) return r;
-    }
-    block_collapse(b, to, &there);
+    CUresult r = places_loosen(b, b->resident | bit(to), &need);
+    if (!r && to != CPU) r = chunk_take(b->window, to, mask_count(&need, b->region));
+    if (!r) r = block_collapse(b, to, &there);
+    if (r) return r;
     for_each_processor(q, b->mapped) block_unmap(b, q, &need);
     by_source(b, to, &need, sources, &which);
     for_each_processor(q, which) trace_migration(b, to, q, &sources[q], prefetched, cause);
     b->read_duplicated = mask_andnot(&b->read_duplicated, &need);
-    gain(b, to, &need);
+    if ((r = gain(b, to, &need))) return r;
     for_each_processor(q, b->resident & ~bit(to)) block_lose(b, q, &need);
     if (to != CPU) chunk_update(b->window, to, true);
     return to == CPU && b->window->ordinary ? block_map(b, CPU, &need, PROT_RWA, cause) : CUDA_SUCCESS;
@@ -264,21 +256,19 @@ CUresult block_make_resident(struct block *b, unsigned to, const struct mask *pa
 
 CUresult block_found(struct block *b, const struct mask *pages)
 {
-    struct place *at = place_at(b, CPU);
-    CUresult r = at ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    struct place at = *b->place[CPU];
+    at.resident = mask_or(&at.resident, pages);
+    for (int k = 0; k < 3; k++) at.mapped[k] = mask_or(&at.mapped[k], pages);
+    CUresult r = place_prepare(b, CPU, &at);
     for_each_run(run, pages) if (!r) r = mmu_ordinary_touched(address(b, run.first), bytes(run));
-    if (r) return r;
-    gain(b, CPU, pages);
-    for (int k = 0; k < 3; k++) at->mapped[k] = mask_or(&at->mapped[k], pages);
-    note_mapped(b, CPU);
-    return r;
+    return r ? r : place_set(b, CPU, &at);
 }
 
 /* What was copied by way of the host stays there as a further copy. */
 static CUresult keep_on_host(struct block *b, unsigned from, const struct mask *pages, enum trace_cause cause)
 {
-    if (!place_at(b, CPU)) return CUDA_ERROR_OUT_OF_MEMORY;
-    gain(b, CPU, pages);
+    CUresult r = gain(b, CPU, pages);
+    if (r) return r;
     for_each_run(run, pages) trace(b, TRACE_READ_DUPLICATE, cause, CPU, from, run);
     return CUDA_SUCCESS;
 }
@@ -286,13 +276,13 @@ static CUresult keep_on_host(struct block *b, unsigned from, const struct mask *
 CUresult block_duplicate(struct block *b, unsigned to, const struct mask *pages, const struct mask *prefetched,
                          enum trace_cause cause)
 {
-    struct place *at = place_at(b, to);
+    struct place at = *b->place[to];
+    struct mask need = mask_andnot(pages, &at.resident), copied = { { 0 } };
     struct mask sources[PROCESSORS];
     uint32_t which;
-    CUresult r = CUDA_SUCCESS;
-    if (!at) return CUDA_ERROR_OUT_OF_MEMORY;
-    struct mask need = mask_andnot(pages, &at->resident), copied = { { 0 } };
-    if (to != CPU && (r = chunk_take(b->window, to, mask_count(&need, b->region)))) return r;
+    CUresult r = places_loosen(b, bit(to), &need);
+    if (!r && to != CPU) r = chunk_take(b->window, to, mask_count(&need, b->region));
+    if (r) return r;
     by_source(b, to, &need, sources, &which);
     for_each_processor(q, b->resident) /* `to` as well: of pages that it has it keeps to reading */
     {
@@ -311,10 +301,16 @@ CUresult block_duplicate(struct block *b, unsigned to, const struct mask *pages,
         if (by_way_of_host(to, q) && (r = keep_on_host(b, q, &sources[q], cause))) return r;
         for_each_run(run, &sources[q]) trace(b, TRACE_READ_DUPLICATE, cause, to, q, run);
     }
-    gain(b, to, &need);
+    if ((r = gain(b, to, &need))) return r;
     b->read_duplicated = mask_or(&b->read_duplicated, &copied);
     if (to != CPU) chunk_update(b->window, to, true);
     return r;
+}
+
+void block_done(struct block *b)
+{
+    places_tidy(b);
+    block_check(b);
 }
 
 /* ---- invariants: types.h says what they are about */
@@ -356,7 +352,6 @@ static bool page_is_sound(const struct block *b, unsigned page)
 static bool place_is_sound(const struct block *b, unsigned p, const struct mask *all)
 {
     const struct place *at = b->place[p];
-    if (!at) return !((b->resident | b->mapped) & bit(p));
     return mask_subset(&at->resident, all) && mask_subset(&at->mapped[0], all) &&
            mask_subset(&at->mapped[1], &at->mapped[0]) && mask_subset(&at->mapped[2], &at->mapped[1]) &&
            !mask_empty(&at->resident) == !!(b->resident & bit(p)) &&

@@ -43,6 +43,12 @@ static uint64_t entry_sector(const struct block *b, unsigned page, enum level le
     return sector_number(b->window->va + (uint64_t)page * PAGE_BYTES, level);
 }
 
+/* NULL: there are none. */
+static const struct layout *layout_of(const struct block *b, unsigned p)
+{
+    return b->layout && b->layout[p - 1].made ? &b->layout[p - 1] : NULL;
+}
+
 /* A block that is smaller than its window, or cut, is never mapped by one entry. */
 static bool is_window(const struct block *b) { return b->region.outer - b->region.first == MASK_PAGES; }
 
@@ -51,15 +57,15 @@ static enum level level_in(const struct window *w, unsigned p)
 {
     enum level level = WHOLE;
     for (const struct block *b = w->blocks; b && level != SMALL; b = b->next) {
-        const struct layout *l = b->place[p] ? &b->place[p]->layout : NULL;
-        if (l && l->made && !l->whole) level = l->has_small ? SMALL : BIG;
+        const struct layout *l = layout_of(b, p);
+        if (l && !l->whole) level = l->has_small ? SMALL : BIG;
     }
     return level;
 }
 
 static struct sector sector_of(const struct block *b, unsigned p, unsigned page)
 {
-    const struct layout *l = b->place[p] && b->place[p]->layout.made ? &b->place[p]->layout : NULL;
+    const struct layout *l = layout_of(b, p);
     enum level lowest = level_in(b->window, p);
     enum level level = !l ? lowest : l->whole ? WHOLE : (l->big >> (page / BIG_PAGE) & 1 ? BIG : SMALL);
     struct sector s = { entry_sector(b, page, level), entry_sector(b, page, DIRECTORY), ONE };
@@ -167,11 +173,11 @@ static struct mask pages_in(const struct mask *m, uint32_t pieces)
 /* Pages that are mapped now as those of `pages` are. */
 static struct mask alike(const struct block *b, unsigned p, const struct mask *pages, enum prot prot)
 {
-    const struct place *at = b->place[p];
+    struct place at = *b->place[p];
     struct mask region = mask_region(b->region), out;
-    if (!prot) return mask_andnot(&region, &at->mapped[PROT_RO - 1]);
-    out = at->mapped[prot - 1];
-    if (prot < PROT_RWA) out = mask_andnot(&out, &at->mapped[prot]);
+    if (!prot) return mask_andnot(&region, &at.mapped[PROT_RO - 1]);
+    out = at.mapped[prot - 1];
+    if (prot < PROT_RWA) out = mask_andnot(&out, &at.mapped[prot]);
     unsigned holder = closest(p, page_holders(b, mask_next(pages, 0, MASK_PAGES)));
     return holder == NOBODY ? out : mask_and(&out, &b->place[holder]->resident);
 }
@@ -213,7 +219,7 @@ void entries_changed(struct block *b, unsigned p, const struct mask *pages, enum
 {
     if (p == CPU || mask_empty(pages)) return;
     struct mask after = alike(b, p, pages, prot);
-    struct layout *l = &b->place[p]->layout, before = *l;
+    struct layout *l = &b->layout[p - 1], before = *l;
     unsigned written = lay_out(l, b, pages, &after, prot);
     bool one_entry = before.whole || l->whole;
     if (written > ONE_BY_ONE) return drop_all(p, one_entry);
@@ -223,10 +229,23 @@ void entries_changed(struct block *b, unsigned p, const struct mask *pages, enum
     drop(p, entry_sector(b, 0, DIRECTORY));
 }
 
-/* The high block begins with the page at which they part. */
-void entries_split(struct block *low, struct block *high, unsigned p)
+CUresult entries_begin(struct block *b)
 {
-    struct layout *l = &low->place[p]->layout, *h = &high->place[p]->layout;
+    if (!b->layout) b->layout = heap_take((topology.processors - 1) * sizeof *b->layout);
+    return b->layout ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+void entries_end(struct block *b)
+{
+    /* tables go, the directory changes */
+    for (unsigned p = 1; p < topology.processors; p++)
+        if (layout_of(b, p)) entries_forget(p);
+    heap_give(b->layout);
+}
+
+static void split(struct block *low, struct block *high, unsigned p)
+{
+    struct layout *l = &low->layout[p - 1], *h = &high->layout[p - 1];
     unsigned page = high->region.first, piece = page / BIG_PAGE;
     uint32_t above = piece ? ~0u << piece : ~0u;
     if (l->made) {
@@ -240,4 +259,10 @@ void entries_split(struct block *low, struct block *high, unsigned p)
     *h = *l;
     l->big &= ~above;
     h->big &= above;
+}
+
+/* The high block begins with the page at which they part. */
+void entries_split(struct block *low, struct block *high)
+{
+    for (unsigned p = 1; low->layout && p < topology.processors; p++) split(low, high, p);
 }

@@ -89,7 +89,7 @@ static CUresult evict_block(struct block *b, unsigned p)
     CUresult r = block_make_resident(b, CPU, &pages, NULL, TRACE_CAUSE_EVICTION);
     if (r) return r;
     map_accessors(b, p, &pages);
-    block_check(b);
+    block_done(b);
     return CUDA_SUCCESS;
 }
 

@@ -175,7 +175,7 @@ static CUresult lend_block(struct block *b, unsigned to, const void *stream)
         enum prot prot = native_atomics(to, at) ? PROT_RWA : PROT_RW;
         if (!mask_empty(&pages)) r = block_map(b, to, &pages, prot, TRACE_CAUSE_POLICY);
     }
-    block_check(b);
+    block_done(b);
     return r;
 }
 
@@ -280,7 +280,7 @@ static CUresult for_blocks_of(const struct piece *p, CUresult (*f)(struct block 
         for (struct block *b = w->blocks; b && !r; b = b->next) {
             struct mask pages = mask_region(block_overlap(b, start, end));
             r = f(b, &pages);
-            block_check(b);
+            block_done(b);
         }
     return r;
 }

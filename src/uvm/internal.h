@@ -115,8 +115,18 @@ bool thrashing_pinned_any(void);
 /* Ends pins whose time is over, in all blocks; the time of the next, 0: none. */
 uint64_t thrashing_unpin(uint64_t now);
 
+/* --- places.c: who has and maps which pages of a block --- */
+void places_begin(struct block *b); /* nobody has any */
+void places_end(struct block *b);
+/* What has come to be alike again is shared again. */
+void places_tidy(struct block *b);
+/* CUDA_ERROR_OUT_OF_MEMORY: all is as it was. Never where `to` is the same for all pages of the window. */
+CUresult place_set(struct block *b, unsigned p, const struct place *to);
+/* There is memory for `to`, or for the processors to have these pages apart from the others, until places_tidy. */
+CUresult place_prepare(struct block *b, unsigned p, const struct place *to);
+CUresult places_loosen(struct block *b, uint32_t processors, const struct mask *pages);
+
 /* --- block.c: makes it so --- */
-struct place *place_at(struct block *b, unsigned p);           /* made if needed; NULL: no memory */
 /* The pages come to `to`, and to nobody else. */
 CUresult block_make_resident(struct block *b, unsigned to, const struct mask *pages, const struct mask *prefetched,
                              enum trace_cause cause);
@@ -127,6 +137,7 @@ CUresult block_duplicate(struct block *b, unsigned to, const struct mask *pages,
                          enum trace_cause cause);
 /* p may do prot with the pages from now on, which may be less than it may; nothing. */
 CUresult block_map(struct block *b, unsigned p, const struct mask *pages, enum prot prot, enum trace_cause cause);
+/* Without memory p loses all of the block. */
 void block_unmap(struct block *b, unsigned p, const struct mask *pages);
 /* The same for all that p launches from now on; a kernel of it that runs may still go there unnoticed. */
 void block_unmap_late(struct block *b, unsigned p, const struct mask *pages);
@@ -138,8 +149,10 @@ CUresult block_add_mappings(struct block *b, unsigned p, const struct mask *page
 /* Those that accessed_by names (and who thrashes) get mappings to pages that came to `at` for P with prot. */
 CUresult block_map_others(struct block *b, unsigned P, unsigned at, const struct mask *pages, enum prot prot);
 /* Duplicates go; `keep` stays, who holds the page. */
-void block_collapse(struct block *b, unsigned keep, const struct mask *pages);
-void block_lose(struct block *b, unsigned p, const struct mask *pages); /* p's copy is dropped */
+CUresult block_collapse(struct block *b, unsigned keep, const struct mask *pages);
+/* p's copy is dropped; after places_loosen. */
+void block_lose(struct block *b, unsigned p, const struct mask *pages);
+void block_done(struct block *b);              /* after each operation */
 void block_check(const struct block *b);       /* the invariants; nothing in release builds */
 void block_free(struct block *b);
 
@@ -212,7 +225,9 @@ enum distance sector_distance(unsigned p, struct sector s);
 void sector_read(unsigned p, struct sector s);
 /* Mappings of device p have changed to prot; what is at hand of them is read anew. */
 void entries_changed(struct block *b, unsigned p, const struct mask *pages, enum prot prot);
-void entries_split(struct block *low, struct block *high, unsigned p);
+CUresult entries_begin(struct block *b); /* before a device is mapped there. CUDA_ERROR_OUT_OF_MEMORY */
+void entries_split(struct block *low, struct block *high);
+void entries_end(struct block *b);
 void entries_forget(unsigned p); /* nothing is known any more */
 
 /* --- batch.c --- */

@@ -31,8 +31,7 @@ static CUresult map_in_second_pass(struct block *b, unsigned to, const struct ma
 
 CUresult block_bring(struct block *b, const struct mask *pages, unsigned to, bool among_others)
 {
-    struct mask before = { { 0 } }, moved;
-    if (b->resident & bit(to)) before = b->place[to]->resident;
+    struct mask before = b->place[to]->resident, moved;
     bool duplicate = b->range->policy.read_duplication == READ_DUPLICATION_ENABLED;
     CUresult r = duplicate ? block_duplicate(b, to, pages, NULL, TRACE_CAUSE_USER)
                            : block_make_resident(b, to, pages, NULL, TRACE_CAUSE_USER);
@@ -42,7 +41,7 @@ CUresult block_bring(struct block *b, const struct mask *pages, unsigned to, boo
     b->discarded = mask_andnot(&b->discarded, pages);
     if (among_others && duplicate) r = map_in_second_pass(b, to, pages);
     if (!r) r = map_destination(b, to, pages);
-    block_check(b);
+    block_done(b);
     return r;
 }
 
@@ -100,14 +99,16 @@ CUresult uvm_prefetch(uint64_t va, uint64_t size, CUmemLocation location)
 static CUresult discard_block(struct block *b, const struct mask *pages, unsigned p)
 {
     (void)p;
+    CUresult r = places_loosen(b, b->resident, pages);
+    if (r) return r;
     for_each_processor(q, b->mapped) block_unmap(b, q, pages);
     b->discarded = mask_or(&b->discarded, pages);
     b->read_duplicated = mask_andnot(&b->read_duplicated, pages);
     for_each_processor(q, b->resident) block_lose(b, q, pages);
     for_each_run(run, pages)
         mmu_discard(b->window->va + (uint64_t)run.first * PAGE_BYTES, (uint64_t)(run.outer - run.first) * PAGE_BYTES);
-    block_check(b);
-    return CUDA_SUCCESS;
+    block_done(b);
+    return r;
 }
 
 CUresult uvm_discard(uint64_t va, uint64_t size)
@@ -135,8 +136,7 @@ static CUresult request(struct block *b, const struct mask *pages, unsigned p, b
         struct request q = { mask_and(&part, pages), { { 0 } } };
         struct mask throttled;
         uint64_t until = 0;
-        const struct place *at = b->mapped & bit(p) ? b->place[p] : NULL;
-        if (at) q.pages = mask_andnot(&q.pages, &at->mapped[write ? PROT_RW - 1 : PROT_RO - 1]);
+        q.pages = mask_andnot(&q.pages, &b->place[p]->mapped[write ? PROT_RW - 1 : PROT_RO - 1]);
         if (mask_empty(&q.pages)) continue;
         if (write) q.writes = q.pages;
         trace_write((struct trace_record){ .kind = TRACE_GPU_FAULT,

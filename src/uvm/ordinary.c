@@ -119,10 +119,12 @@ void ordinary_gone(uint64_t start, uint64_t end)
             struct region part = block_overlap(b, start, end);
             if (part.first >= part.outer) continue;
             struct mask pages = mask_region(part);
+            /* without memory to tell them from the others these are looked at again, too */
+            if (places_loosen(b, b->resident, &pages)) pages = mask_region(b->region);
             for_each_processor(p, b->mapped) block_unmap(b, p, &pages);
             for_each_processor(p, b->resident) block_lose(b, p, &pages);
             b->asked_for = mask_andnot(&b->asked_for, &pages);
-            block_check(b);
+            block_done(b);
         }
     }
 }

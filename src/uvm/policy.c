@@ -11,9 +11,9 @@ uint32_t page_holders(const struct block *b, unsigned page)
 
 enum prot page_prot(const struct block *b, unsigned p, unsigned page)
 {
-    const struct place *at = b->mapped >> p & 1 ? b->place[p] : NULL;
+    const struct place *at = b->place[p];
     unsigned prot = PROT_NOTHING;
-    while (at && prot < PROT_RWA && mask_test(&at->mapped[prot], page)) prot++;
+    while (prot < PROT_RWA && mask_test(&at->mapped[prot], page)) prot++;
     return (enum prot)prot;
 }
 

@@ -47,9 +47,8 @@ static struct region dense_node(const struct block *b, const struct mask *there,
 static struct mask tree_pages(const struct block *b, unsigned destination, const struct mask *faulted,
                               const struct mask *thrashing)
 {
-    struct mask there = *faulted, out = { { 0 } };
+    struct mask there = mask_or(faulted, &b->place[destination]->resident), out = { { 0 } };
     unsigned origin, root = tree_root(b, &origin);
-    if (b->resident & bit(destination)) there = mask_or(&there, &b->place[destination]->resident);
     for_each_page(page, faulted)
     {
         struct region big = big_page(b, page);
@@ -74,7 +73,7 @@ struct mask prefetch_pages(const struct block *b, unsigned destination, const st
     else
         out = tree_pages(b, destination, faulted, thrashing);
     out = mask_andnot(&out, faulted);
-    if (destination == CPU && b->place[CPU]) { /* mapping these again would cost and bring nothing */
+    if (destination == CPU) { /* mapping these again would cost and bring nothing */
         struct mask there = mask_and(&b->place[CPU]->resident, &b->place[CPU]->mapped[PROT_RO - 1]);
         out = mask_andnot(&out, &there);
     }

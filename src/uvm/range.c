@@ -109,6 +109,16 @@ void range_remove(struct managed *m)
     }
 }
 
+/* Pages of p's, without memory to say that the host has them now: as if nobody had touched them, but for copies. */
+static void abandon(struct block *b, unsigned p, const struct mask *held)
+{
+    struct mask single = *held;
+    for_each_processor(q, b->mapped) block_unmap(b, q, held);
+    for_each_processor(q, b->resident & ~bit(p)) single = mask_andnot(&single, &b->place[q]->resident);
+    b->read_duplicated = mask_andnot(&b->read_duplicated, &single);
+    block_lose(b, p, held);
+}
+
 static void forget_processor(struct ranges *in, unsigned p)
 {
     struct range *r;
@@ -117,10 +127,10 @@ static void forget_processor(struct ranges *in, unsigned p)
         uint64_t va = r->start;
         for (struct window *w; (w = window_next(&va, r->end)); chunk_give(w, p))
             for (struct block *b = w->blocks; b; b = b->next) {
-                if (b->range != r || !b->place[p]) continue;
+                if (b->range != r) continue;
                 struct mask held = b->place[p]->resident;
                 block_forget_mappings(b, p);
-                block_make_resident(b, CPU, &held, NULL, TRACE_CAUSE_NONE);
+                if (block_make_resident(b, CPU, &held, NULL, TRACE_CAUSE_NONE)) abandon(b, p, &held);
             }
     }
 }

@@ -100,8 +100,7 @@ static CUresult map_results(struct service *s, unsigned at, const struct mask *m
 static CUresult perform(struct service *s, unsigned at, bool copy_engine)
 {
     struct block *b = s->b;
-    struct mask here = { { 0 } }, held = { { 0 } };
-    if (b->resident & bit(at)) here = b->place[at]->resident;
+    struct mask here = b->place[at]->resident, held = { { 0 } };
     for_each_processor(q, b->resident) held = mask_or(&held, &b->place[q]->resident);
     struct mask moved = mask_andnot(&s->to[at], &here), copied = mask_and(&moved, &held);
     struct mask dup = mask_and(&s->to[at], &s->duplicate), move = mask_andnot(&s->to[at], &s->duplicate);
@@ -125,6 +124,6 @@ CUresult service_faults(struct block *b, unsigned p, const struct request *q, bo
     decide(&s, q, copy_engine, throttled, until);
     add_prefetched(&s);
     for_each_processor(at, s.destinations) if (!r) r = perform(&s, at, copy_engine);
-    block_check(b);
+    block_done(b);
     return r;
 }

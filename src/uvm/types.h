@@ -16,8 +16,8 @@
  * faults.c brings a fault to its block, service.c serves it there. What is to be
  * done policy.c decides (where should the page be?), with prefetch.c (what else?)
  * and thrashing.c (or should it stay?), all of which read and change nothing;
- * block.c does it. A device's memory is taken by *chunks* of up to 2 MiB, one a
- * window; evict.c takes one back when the device is full.
+ * block.c does it, places.c keeps it. A device's memory is taken by *chunks* of
+ * up to 2 MiB, one a window; evict.c takes one back when the device is full.
  *
  * Memory of the program that is not managed, where devices reach it, is cut in
  * the same way; ordinary.c says what is different.
@@ -75,7 +75,6 @@ struct layout {
 struct place {
     struct mask resident;
     struct mask mapped[3]; /* by prot - 1: readable, writable, atomic; each within the one before */
-    struct layout layout;
 };
 
 struct thrashing;                  /* thrashing.c */
@@ -85,7 +84,8 @@ struct block {
     struct range *range;
     struct region region;
     uint32_t resident, mapped;     /* bit p: processor p holds, maps some page */
-    struct place *place[PROCESSORS]; /* NULL: nothing there yet */
+    const struct place *place[PROCESSORS]; /* blocks share them (places.c) */
+    struct layout *layout;                 /* by device; NULL: none has entries yet */
     struct mask read_duplicated, discarded;
     struct mask asked_for;         /* ordinary memory: pages that a device has touched, or is about to, before anybody else */
     struct thrashing *thrashing;   /* NULL until it might */

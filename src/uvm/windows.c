@@ -126,6 +126,7 @@ struct block *block_make(struct window *w, struct range *r, uint64_t start, uint
     if (!b) return NULL;
     b->window = w;
     b->range = r;
+    places_begin(b);
     b->region.first = start > w->va ? page_of(start) : 0;
     b->region.outer = end < w->va + WINDOW_BYTES ? page_of(end) : WINDOW_PAGES;
     if (w->discarded) b->discarded = mask_region(b->region);
@@ -181,17 +182,11 @@ static void keep(struct mask *low, struct mask *high, const struct mask *upper)
 
 static void split_place(struct block *low, struct block *high, unsigned p, const struct mask *upper)
 {
-    struct place *l = low->place[p], *h = high->place[p];
-    keep(&l->resident, &h->resident, upper);
-    for (int k = 0; k < 3; k++) keep(&l->mapped[k], &h->mapped[k], upper);
-    struct block *both[] = { low, high };
-    for (int k = 0; k < 2; k++) {
-        const struct place *at = both[k]->place[p];
-        both[k]->resident &= ~bit(p);
-        both[k]->mapped &= ~bit(p);
-        if (!mask_empty(&at->resident)) both[k]->resident |= bit(p);
-        if (!mask_empty(&at->mapped[0])) both[k]->mapped |= bit(p);
-    }
+    struct place l = *low->place[p], h;
+    keep(&l.resident, &h.resident, upper);
+    for (int k = 0; k < 3; k++) keep(&l.mapped[k], &h.mapped[k], upper);
+    place_set(low, p, &l);
+    place_set(high, p, &h);
 }
 
 CUresult block_split(struct block *low, unsigned page)
@@ -200,25 +195,26 @@ CUresult block_split(struct block *low, unsigned page)
     if (!high) return CUDA_ERROR_OUT_OF_MEMORY;
     *high = *low;
     high->region.first = page;
-    memset(high->place, 0, sizeof high->place);
-    CUresult r = CUDA_SUCCESS;
-    for (unsigned p = 0; p < PROCESSORS && !r; p++)
-        if (low->place[p] && !place_at(high, p)) r = CUDA_ERROR_OUT_OF_MEMORY;
+    places_begin(high);
+    high->layout = NULL;
+    uint32_t known = low->resident | low->mapped;
+    struct mask upper = mask_region(high->region);
+    CUresult r = places_loosen(low, known, &upper);
+    if (!r) r = places_loosen(high, known, &upper);
+    if (!r && low->layout) r = entries_begin(high);
     if (!r) r = thrashing_split(low, high);
     if (r) {
         high->thrashing = NULL;
         block_free(high);
         return r;
     }
-    struct mask upper = mask_region(high->region);
-    for (unsigned p = 0; p < PROCESSORS; p++) {
-        if (!low->place[p]) continue;
-        entries_split(low, high, p);
-        split_place(low, high, p, &upper);
-    }
+    entries_split(low, high);
+    for_each_processor(p, known) split_place(low, high, p, &upper);
     keep(&low->read_duplicated, &high->read_duplicated, &upper);
     keep(&low->discarded, &high->discarded, &upper);
     low->region.outer = page;
     low->next = high;
+    places_tidy(low);
+    places_tidy(high);
     return CUDA_SUCCESS;
 }

@@ -320,25 +320,6 @@ static const size_t TEBIBYTE = (size_t)1 << 34;
 static const size_t TEBIBYTE = (size_t)1 << 40;
 #endif
 
-static void books_take_less_than_three_thousandths_of_what_is_touched(void)
-{
-    static const CUmemLocation places[] = { { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0 },
-                                            { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 1 },
-                                            { .type = CU_MEM_LOCATION_TYPE_HOST } };
-    size_t size = 512 * MIB;
-    *(int *)managed(4) = 1;
-    long before = resident_kib();
-    CUdeviceptr p = managed(size);
-    for (int k = 0; k < 3; k++) {
-        CHECK(cuMemAdvise(p, size, CU_MEM_ADVISE_SET_ACCESSED_BY, places[k]));
-        CHECK(cuMemPrefetchAsync(p, size, places[k], 0, NULL));
-    }
-    CHECK(cuCtxSynchronize());
-    for (size_t at = 0; at < size; at += 2 * MIB) *(volatile char *)(p + at) = 1;
-    EXPECT((size_t)(resident_kib() - before) * 1024 < size / 1000 * 3);
-    CHECK(cuMemFree(p));
-}
-
 static void a_tebibyte_costs_nothing_until_it_is_touched(void)
 {
     CUstream s;
@@ -379,7 +360,6 @@ int main(void)
         ALONE(start, a_preferred_node_is_the_memory_policy_of_its_pages),
         ALONE(start, a_fault_of_the_host_is_told_with_its_instruction),
         ALONE(start, counters_know_all_of_the_fault_that_has_just_been_served),
-        ALONE(start, books_take_less_than_three_thousandths_of_what_is_touched),
         ALONE(start, a_tebibyte_costs_nothing_until_it_is_touched),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

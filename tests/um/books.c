@@ -1,0 +1,124 @@
+/* What the library keeps of managed memory in the program's own, once every processor has touched and mapped all of
+ * it. usage: FAULTLINE_DEVICES=N books; N devices do. */
+#include "rig.h"
+
+enum { DEVICES_MOST = 8, THREADS = 256 };
+static const size_t SIZE = 256 * MIB;
+static const double LIMIT = 0.25; /* per cent of what was touched */
+
+/* each(at): a thread for each page adds 1 to its first word. */
+static const char kernels[] =
+    PTX_HEADER ".visible .entry each(.param .u64 at) { .reg .b32 %r<5>; .reg .b64 %a<4>; ld.param.u64 %a1, [at];\n"
+               "mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mov.u32 %r3, %tid.x; mad.lo.u32 %r4, %r1, %r2, %r3;\n"
+               "mul.wide.u32 %a2, %r4, 4096; add.u64 %a3, %a1, %a2; ld.global.u32 %r1, [%a3]; add.u32 %r1, %r1, 1;\n"
+               "st.global.u32 [%a3], %r1; ret; }\n";
+
+static int devices;
+static struct {
+    CUcontext context;
+    CUfunction each;
+} on[DEVICES_MOST];
+
+static void start(void)
+{
+    alarm(60);
+    CHECK(cuInit(0));
+    CHECK(cuDeviceGetCount(&devices));
+    EXPECT(devices <= DEVICES_MOST);
+    for (int d = devices - 1; d >= 0; d--) {
+        CUmodule m;
+        CHECK(cuDevicePrimaryCtxRetain(&on[d].context, d));
+        CHECK(cuCtxSetCurrent(on[d].context));
+        CHECK(cuModuleLoadData(&m, kernels));
+        CHECK(cuModuleGetFunction(&on[d].each, m, "each"));
+    }
+}
+
+static CUmemLocation gpu(int d) { return (CUmemLocation){ .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = d }; }
+static const CUmemLocation host = { .type = CU_MEM_LOCATION_TYPE_HOST };
+
+/* Of the process's own memory, not of what it shares with devices. */
+static long own_kib(void)
+{
+    char line[256];
+    long kib = 0;
+    FILE *f = fopen("/proc/self/status", "r");
+    while (f && fgets(line, sizeof line, f))
+        if (!strncmp(line, "RssAnon:", 8)) kib = strtol(line + 8, NULL, 10);
+    if (f) fclose(f);
+    return kib;
+}
+
+static long kib_before;
+
+static CUdeviceptr begin(void)
+{
+    CUdeviceptr first, p;
+    CHECK(cuMemAllocManaged(&first, 4, CU_MEM_ATTACH_GLOBAL));
+    *(int *)first = 1;
+    CHECK(cuMemAllocManaged(&p, SIZE, CU_MEM_ATTACH_GLOBAL));
+    kib_before = own_kib();
+    return p;
+}
+
+static void end(CUdeviceptr p)
+{
+    double taken = (double)(own_kib() - kib_before) * 1024 * 100 / (double)SIZE;
+#ifdef __SANITIZE_THREAD__ /* its own memory would count */
+    taken = 0;
+#endif
+    if (taken > LIMIT) {
+        fprintf(stderr, "the books take %.3f %% of what was touched, not %.2f at most\n", taken, LIMIT);
+        _exit(1);
+    }
+    CHECK(cuMemFree(p));
+}
+
+static void touch_on_host(CUdeviceptr p)
+{
+    for (size_t at = 0; at < SIZE; at += 2 * MIB) *(volatile char *)(p + at) = 1;
+}
+
+static void books_are_small_where_every_processor_maps_everything(void)
+{
+    CUdeviceptr p = begin();
+    CHECK(cuMemAdvise(p, SIZE, CU_MEM_ADVISE_SET_ACCESSED_BY, host));
+    for (int d = 0; d < devices; d++) CHECK(cuMemAdvise(p, SIZE, CU_MEM_ADVISE_SET_ACCESSED_BY, gpu(d)));
+    for (int d = 0; d < devices; d++) CHECK(cuMemPrefetchAsync(p, SIZE, gpu(d), 0, NULL));
+    CHECK(cuMemPrefetchAsync(p, SIZE, host, 0, NULL));
+    CHECK(cuCtxSynchronize());
+    touch_on_host(p);
+    end(p);
+}
+
+static void books_are_small_where_every_processor_has_a_copy(void)
+{
+    CUdeviceptr p = begin();
+    touch_on_host(p);
+    CHECK(cuMemAdvise(p, SIZE, CU_MEM_ADVISE_SET_READ_MOSTLY, host));
+    for (int d = 0; d < devices; d++) CHECK(cuMemPrefetchAsync(p, SIZE, gpu(d), 0, NULL));
+    CHECK(cuCtxSynchronize());
+    end(p);
+}
+
+static void books_are_small_where_kernels_of_every_device_have_touched_everything(void)
+{
+    CUdeviceptr p = begin();
+    for (int d = 0; d < devices; d++) {
+        CHECK(cuCtxSetCurrent(on[d].context));
+        CHECK(cuLaunchKernel(on[d].each, SIZE / 4096 / THREADS, 1, 1, THREADS, 1, 1, 0, NULL, (void *[]){ &p }, NULL));
+        EXPECT(cuCtxSynchronize());
+    }
+    EXPECT_EQUAL(*(int *)p, devices);
+    end(p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        ALONE(start, books_are_small_where_every_processor_maps_everything),
+        ALONE(start, books_are_small_where_every_processor_has_a_copy),
+        ALONE(start, books_are_small_where_kernels_of_every_device_have_touched_everything),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
