@@ -107,7 +107,7 @@ static void books_are_small_where_kernels_of_every_device_have_touched_everythin
     for (int d = 0; d < devices; d++) {
         CHECK(cuCtxSetCurrent(on[d].context));
         CHECK(cuLaunchKernel(on[d].each, SIZE / 4096 / THREADS, 1, 1, THREADS, 1, 1, 0, NULL, (void *[]){ &p }, NULL));
-        EXPECT(cuCtxSynchronize());
+        CHECK(cuCtxSynchronize());
     }
     EXPECT_EQUAL(*(int *)p, devices);
     end(p);
