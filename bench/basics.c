@@ -113,8 +113,6 @@ static void measure_launch(void)
     report("launch.cold.raw", raw_wakeup(0, 200));
 }
 
-enum { GRID_BLOCKS = 132 }; /* of a kernel that goes over its numbers in strides */
-
 static CUdeviceptr numbers(size_t count, enum fill fill)
 {
     CUdeviceptr d;
@@ -150,6 +148,7 @@ static void measure_problems(void)
     struct shape add = { 1, ADD_N / LINE_BLOCK, LINE_BLOCK, ADD_N, LINE_RUNS };
     struct shape strides = { 1, GRID_BLOCKS, LINE_BLOCK, ADD_N, LINE_RUNS };
     struct shape reduce = { 1, REDUCE_N / LINE_BLOCK, LINE_BLOCK, REDUCE_N, LINE_RUNS };
+    struct shape histogram = { 1, GRID_BLOCKS, LINE_BLOCK, ADD_N, SQUARE_RUNS };
     struct shape matmul = { 2, MATMUL_N / SQUARE_BLOCK, SQUARE_BLOCK, MATMUL_N, SQUARE_RUNS };
     CUdeviceptr a = numbers(ADD_N, FRACTIONS), b = numbers(ADD_N, FRACTIONS), sum = numbers(ADD_N, ZEROS);
     CUdeviceptr parts = numbers(REDUCE_N / LINE_BLOCK, ZEROS);
@@ -158,6 +157,7 @@ static void measure_problems(void)
     measure_kernel("vector_add", add, (void *[]){ &a, &b, &sum, &add.n });
     measure_kernel("vector_add_strides", strides, (void *[]){ &a, &b, &sum, &strides.n });
     measure_kernel("reduce", reduce, (void *[]){ &a, &parts, &reduce.n });
+    measure_kernel("histogram", histogram, (void *[]){ &a, &parts, &histogram.n });
     measure_kernel("matmul_naive", matmul, (void *[]){ &m, &n, &product, &matmul.n });
     measure_kernel("matmul_tiled", matmul, (void *[]){ &m, &n, &product, &matmul.n });
 }

@@ -19,6 +19,18 @@ void reduce(__global const float *in, __global float *out, int n)
     if (t == 0) out[get_group_id(0)] = part[0];
 }
 
+__kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+void histogram(__global const float *in, __global int *out, int n)
+{
+    __local int counts[256];
+    int t = get_local_id(0), all = get_global_size(0);
+    counts[t] = 0;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int i = get_global_id(0); i < n; i += all) atomic_inc(&counts[(int)(in[i] * 256)]);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    out[get_group_id(0) * 256 + t] = counts[t];
+}
+
 __kernel __attribute__((reqd_work_group_size(16, 16, 1)))
 void matmul_naive(__global const float *a, __global const float *b, __global float *c, int n)
 {

@@ -36,6 +36,18 @@ GLOBAL reduce(const float *in, float *out, int n)
     if (t == 0) out[bidx()] = part[0];
 }
 
+// counts in shared memory, of how many numbers each is the 256th part
+GLOBAL histogram(const float *in, int *out, int n)
+{
+    SHARED static int counts[256];
+    int t = tidx(), all = __nvvm_read_ptx_sreg_nctaid_x() * 256;
+    counts[t] = 0;
+    __syncthreads();
+    for (int i = bidx() * 256 + t; i < n; i += all) __nvvm_atom_add_gen_i(&counts[(int)(in[i] * 256)], 1);
+    __syncthreads();
+    out[bidx() * 256 + t] = counts[t];
+}
+
 GLOBAL matmul_naive(const float *a, const float *b, float *c, int n)
 {
     int x = bidx() * 16 + tidx(), y = bidy() * 16 + tidy();

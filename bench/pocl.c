@@ -63,6 +63,7 @@ static void measure_problems(void)
 {
     const struct shape add = { 1, ADD_N, LINE_BLOCK, ADD_N, LINE_RUNS };
     const struct shape reduce = { 1, REDUCE_N, LINE_BLOCK, REDUCE_N, LINE_RUNS };
+    const struct shape histogram = { 1, GRID_BLOCKS * LINE_BLOCK, LINE_BLOCK, ADD_N, SQUARE_RUNS };
     const struct shape matmul = { 2, MATMUL_N, SQUARE_BLOCK, MATMUL_N, SQUARE_RUNS };
     cl_mem a = numbers(ADD_N, FRACTIONS), b = numbers(ADD_N, FRACTIONS), sum = numbers(ADD_N, ZEROS);
     cl_mem parts = numbers(REDUCE_N / LINE_BLOCK, ZEROS);
@@ -70,6 +71,7 @@ static void measure_problems(void)
     cl_mem m = numbers(square, FRACTIONS), n = numbers(square, FRACTIONS), product = numbers(square, ZEROS);
     measure("vector_add", add, (cl_mem[]){ a, b, sum }, 3);
     measure("reduce", reduce, (cl_mem[]){ a, parts }, 2);
+    measure("histogram", histogram, (cl_mem[]){ a, parts }, 2);
     measure("matmul_naive", matmul, (cl_mem[]){ m, n, product }, 3);
     measure("matmul_tiled", matmul, (cl_mem[]){ m, n, product }, 3);
 }

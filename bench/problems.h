@@ -8,6 +8,7 @@
 /* numbers; of the matrices numbers in a row */
 enum { ADD_N = 16 << 20, REDUCE_N = 16 << 20, MATMUL_N = 768 };
 enum { LINE_BLOCK = 256, SQUARE_BLOCK = 16 };
+enum { GRID_BLOCKS = 132 }; /* of a kernel that goes over its numbers in strides */
 enum { LINE_RUNS = 15, SQUARE_RUNS = 7, RUNS_BEFORE = 2, MOST_RUNS = 64 };
 
 enum fill { ZEROS, FRACTIONS };

@@ -171,9 +171,10 @@ static void explain(struct fault *f)
     if (child > 0 && poll(&p, 1, EXPLAIN_MS) > 0 && read(ends[0], &found, sizeof found) == sizeof found) {
         found.kind = f->kind;
         if (f->kind == FAULT_ADDRESS && f->address_known) {
+            /* an atomic may have been caught as it read; probes only write them */
+            found.write = f->write || (found.write && found.address_known && found.address == f->address);
             found.address = f->address;
             found.address_known = true;
-            found.write = f->write;
         }
         *f = found;
     }

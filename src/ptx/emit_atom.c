@@ -1,5 +1,5 @@
-/* Atomic read-modify-write: atom and red. Integer operations are LLVM's own,
- * the others a compare-and-swap loop. */
+/* Atomic read-modify-write: atom and red. In shared memory a load and a store;
+ * elsewhere integer operations are LLVM's own, the others a compare-and-swap loop. */
 #include "arena.h"
 #include "emit_float.h"
 #include "llvm.h"
@@ -16,6 +16,11 @@ static const char *order_of(const struct instr *i)
 static const char *failure_order(const struct instr *i)
 {
     return has(i, MOD_acq_rel) || has(i, MOD_acquire) ? "acquire" : "monotonic";
+}
+
+static bool is_half(enum ptx_type type)
+{
+    return type == T_f16 || type == T_f16x2 || type == T_bf16 || type == T_bf16x2;
 }
 
 static const char *rmw_name(const struct instr *i, enum ptx_type type)
@@ -78,27 +83,72 @@ static const char *exchange_loop(struct emitter *e, const struct instr *i, enum 
     return old;
 }
 
-static const char *one(struct emitter *e, const struct instr *i, enum ptx_type type, const char *p,
-                       const struct operand *b, const struct operand *c)
+/* What memory holds afterwards. */
+static const char *changed(struct emitter *e, const struct instr *i, enum ptx_type type, const char *old, const char *v)
 {
-    const char *t = lltype(type), *v = value(e, b, type);
+    const char *t = lltype(type), *is, *other;
+    if (is_half(type)) return computed(e, i, type, old, v);
+    if (has(i, MOD_exch)) return v;
+    if (has(i, MOD_inc)) {
+        is = emit(e, "icmp ult %s %s, %s", t, old, v);
+        other = emit(e, "add %s %s, 1", t, old);
+        return emit(e, "select i1 %s, %s %s, %s 0", is, t, other, t);
+    }
+    if (has(i, MOD_dec)) {
+        other = emit(e, "add %s %s, -1", t, old);
+        is = emit(e, "icmp ult %s %s, %s", t, other, v); /* also of 0 it is not */
+        return emit(e, "select i1 %s, %s %s, %s %s", is, t, other, t, v);
+    }
+    if (!has(i, MOD_min) && !has(i, MOD_max)) return emit(e, "%s %s %s, %s", rmw_name(i, type), t, old, v);
+    is = emit(e, "icmp %c%s %s %s, %s", type_signed(type) ? 's' : 'u', has(i, MOD_min) ? "lt" : "gt", t, old, v);
+    return emit(e, "select i1 %s, %s %s, %s %s", is, t, old, t, v);
+}
+
+/* A block's threads run on one thread of the system, from one suspension to the next one after the other, and nobody
+ * else reaches its shared memory: no instruction need be locked. These accesses depend on each other, so they are in
+ * no group. Probes lock them, so that a wrong one is said to be a write. */
+static bool is_alone(const struct emitter *e, const struct instr *i)
+{
+    return i->space == SPACE_shared && !e->probe && !strcmp(order_of(i), "monotonic");
+}
+
+static const char *unlocked(struct emitter *e, const struct instr *i, enum ptx_type type, const char *p, const char *v,
+                            const struct operand *c)
+{
+    const char *t = lltype(type), *old = emit(e, "load %s, ptr %s, align %u", t, p, type_bytes(type)), *fresh;
+    if (has(i, MOD_cas)) {
+        const char *is = emit(e, "icmp eq %s %s, %s", t, old, v);
+        fresh = emit(e, "select i1 %s, %s %s, %s %s", is, t, value(e, c, type), t, old);
+    } else {
+        fresh = changed(e, i, type, old, v);
+    }
+    emit_void(e, "store %s %s, ptr %s, align %u", t, fresh, p, type_bytes(type));
+    return old;
+}
+
+static const char *locked(struct emitter *e, const struct instr *i, enum ptx_type type, const char *p, const char *v,
+                          const struct operand *c)
+{
+    const char *t = lltype(type);
     if (has(i, MOD_cas)) {
         const char *pair =
             emit(e, "cmpxchg ptr %s, %s %s, %s %s %s %s", p, t, v, t, value(e, c, type), order_of(i), failure_order(i));
         return emit(e, "extractvalue { %s, i1 } %s, 0", t, pair);
     }
-    if (type == T_f16 || type == T_f16x2 || type == T_bf16 || type == T_bf16x2) {
-        if (!has(i, MOD_add) && !has(i, MOD_min) && !has(i, MOD_max)) fail(i, "the operation does not fit the type");
-        return exchange_loop(e, i, type, p, v);
-    }
+    if (is_half(type)) return exchange_loop(e, i, type, p, v);
     /* single-precision sums in global memory flush subnormals, as the manual says */
     if (type == T_f32 && has(i, MOD_add) && i->space != SPACE_shared) {
         const char *old = exchange_loop(e, i, T_b32, p, emit(e, "bitcast float %s to i32", v));
         return emit(e, "bitcast i32 %s to float", old);
     }
-    const char *op = rmw_name(i, type);
-    if (!op) fail(i, "an operation is missing");
-    return emit(e, "atomicrmw %s ptr %s, %s %s %s", op, p, t, v, order_of(i));
+    return emit(e, "atomicrmw %s ptr %s, %s %s %s", rmw_name(i, type), p, t, v, order_of(i));
+}
+
+static const char *one(struct emitter *e, const struct instr *i, enum ptx_type type, const char *p,
+                       const struct operand *b, const struct operand *c)
+{
+    const char *v = value(e, b, type);
+    return is_alone(e, i) ? unlocked(e, i, type, p, v, c) : locked(e, i, type, p, v, c);
 }
 
 static void check_type(const struct instr *i, enum ptx_type t)
@@ -131,6 +181,7 @@ bool emit_atomic(struct emitter *e, const struct instr *i)
     enum ptx_type type = need_type(i, i->ntypes > 1 ? 1 : 0);
     if (i->ntypes == 1) type = i->types[0];
     check_type(i, type);
+    if (!has(i, MOD_cas) && !rmw_name(i, type)) fail(i, "an operation is missing");
     if (type == T_b128 && !llvm_host_has("cx16")) unsupported(i, "128-bit atomics on this processor");
     const char *group, *p = address_of(e, i, &i->ops[first], i->space, type_bytes(type) * n, &group);
     const struct operand *b = &i->ops[first + 1], *c = &i->ops[first + 2];
