@@ -86,11 +86,11 @@ static void tell(uint64_t note)
     atomic_store_explicit(&a->told, k + 1, memory_order_release);
 }
 
-void managed_accessed(struct fl_block *b, uint64_t address, uint32_t write)
+void managed_accessed(struct fl_block *b, uint64_t address, uint32_t access)
 {
     (void)b;
-    if (address >= control->managed_base && address < control->managed_end && !private_copy)
-        tell(address << 1 | (write != 0));
+    if (address < control->managed_base || address >= control->managed_end || private_copy) return;
+    tell(address << NOTE_BITS | access);
 }
 
 void managed_begins(void) { tell(NOTE_BEGINS); }
@@ -158,6 +158,16 @@ bool pageable_fault(const siginfo_t *info, bool write_access)
 {
     bool mapping = info->si_signo == SIGSEGV && (info->si_code == SEGV_MAPERR || info->si_code == SEGV_ACCERR);
     return mapping && atomic_load(&control->asks) && ask((uint64_t)info->si_addr, write_access ? MAIL_WRITE : 0);
+}
+
+void managed_atomic(struct fl_block *b, uint64_t address)
+{
+    (void)b;
+    uint64_t offset = address - control->managed_base, page = offset / PAGE_BYTES;
+    if (offset >= control->managed_end - control->managed_base) return;
+    uint64_t permitted = atomic_load_explicit(&control_atomics(control)[page / 64], memory_order_relaxed);
+    /* what is refused faults when it is made */
+    if (!(permitted >> page % 64 & 1)) ask(address, MAIL_WRITE | MAIL_ATOMIC);
 }
 
 void managed_make_private(uint64_t address)

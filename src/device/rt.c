@@ -98,6 +98,7 @@ static uint64_t rt_globaltimer(struct fl_block *b)
 }
 
 #define rt_accessed managed_accessed
+#define rt_system_atomic managed_atomic
 #define CORE(name, sig, ret, params) .name = rt_##name,
 #define MATH(name, sig, ret, params) .name = fl_math_##name,
 #define rt_suspend fiber_suspend

@@ -20,6 +20,20 @@ CUresult device_attach(struct table *t, struct processor *p)
     return CUDA_SUCCESS;
 }
 
+void device_set_atomics(struct table *t, uint64_t va, uint64_t size, bool permitted)
+{
+    if (!t->processor || !in_window(va)) return;
+    _Atomic uint64_t *bits = control_atomics(t->processor->control) + (va - mmu.base) / PAGE_BYTES / 64;
+    unsigned first = (unsigned)((va - mmu.base) / PAGE_BYTES % 64);
+    struct region pages = { first, first + (unsigned)(size / PAGE_BYTES) };
+    for_each_word(page, pages)
+    {
+        _Atomic uint64_t *word = &bits[page / 64];
+        uint64_t was = atomic_load_explicit(word, memory_order_relaxed), some = word_bits(page, pages.outer);
+        atomic_store_explicit(word, permitted ? was | some : was & ~some, memory_order_relaxed);
+    }
+}
+
 bool device_ready(struct table *t) { return commands_applied(t->processor, t->position); }
 
 static void wake_agent(struct control *c)

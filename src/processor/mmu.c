@@ -55,6 +55,7 @@ static void forget_window(void)
 
 CUresult mmu_init(const struct backing *memory, uint64_t base, mmu_service *service)
 {
+    if (memory->size > MANAGED_MOST) return CUDA_ERROR_INVALID_VALUE;
     mmu.groups = calloc((memory->size + GROUP_BYTES - 1) / GROUP_BYTES, sizeof *mmu.groups);
     if (!mmu.groups) return CUDA_ERROR_OUT_OF_MEMORY;
     mmu.memory = memory;
@@ -206,6 +207,7 @@ CUresult mmu_set(unsigned p, uint64_t va, uint64_t size, enum mmu_access access)
             l->may_read = read;
             l->may_write = write;
         }
+        if (!r) device_set_atomics(t, at, next - at, access == MMU_ATOMIC);
     }
     table_finish(t);
     quiet_unlock(&t->lock);
@@ -244,7 +246,11 @@ bool mmu_next_access(unsigned p, struct mmu_access_note *n)
     if (new) {
         if (told - t->heard > NOTES) t->heard = told - NOTES;
         uint64_t note = a->note[t->heard++ % NOTES];
-        *n = (struct mmu_access_note){ note >> 1, note & 1, note == NOTE_BEGINS };
+        *n = (struct mmu_access_note){ .address = note >> NOTE_BITS,
+                                       .write = note & (NOTE_FORGOTTEN | NOTE_ATOMIC),
+                                       .awaited = !(note & NOTE_FORGOTTEN),
+                                       .atomic = note & NOTE_ATOMIC,
+                                       .begins = note == NOTE_BEGINS };
     }
     quiet_unlock(&t->lock);
     return new;

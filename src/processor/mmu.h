@@ -4,7 +4,8 @@
  * sparse memfd: address = base + offset, so a page has one physical place for
  * its life and "resident on device 0" is a fact of src/uvm's, not of this file.
  * Here each processor has, for each 4 KiB page of the window, an entry that
- * permits nothing, reads, or reads and writes. What an entry does not permit
+ * permits nothing, reads, reads and writes, or what is atomic for all of the
+ * system as well. What an entry does not permit
  * faults, and the fault goes to the one fault service function; when that
  * answers MMU_RETRY the access is tried again, and when it answers MMU_FATAL the
  * kernel fails with an illegal address, the host's thread gets SIGSEGV. An entry
@@ -29,13 +30,13 @@
 #include <stdint.h>
 
 enum { MMU_HOST = 0, MMU_PROCESSORS = 17 };
-enum mmu_access { MMU_NONE, MMU_READ, MMU_WRITE };
+enum mmu_access { MMU_NONE, MMU_READ, MMU_WRITE, MMU_ATOMIC /* of the host's writing is */ };
 enum mmu_verdict { MMU_RETRY, MMU_FATAL, MMU_ELSEWHERE };
 
 struct mmu_fault {
     unsigned processor;
     uint64_t address;
-    bool write;                    /* an atomic access is a write */
+    bool write, atomic;            /* an atomic access is a write; atomic: for all of the system */
     int thread;                    /* the host thread that faulted, 0: unknown */
     /* Pages that the same device was found waiting for at the same time, this one included. */
     unsigned pending;
@@ -109,7 +110,7 @@ void mmu_discard(uint64_t va, uint64_t size);
  * before its fault is. begins: a kernel does, the rest means nothing. False: nothing new. Old notes get lost. */
 struct mmu_access_note {
     uint64_t address;
-    bool write, begins;
+    bool write, atomic, awaited, begins; /* atomic: for whomever; awaited: its result is */
 };
 bool mmu_next_access(unsigned p, struct mmu_access_note *n);
 

@@ -77,10 +77,11 @@ struct mailbox {
     uint64_t address;
     uint32_t access;
 };
-enum { MAIL_WRITE = 1, MAIL_MISSING = 2 /* there is a mapping that has no entry */ }; /* access */
+enum { MAIL_WRITE = 1, MAIL_MISSING = 2 /* there is a mapping that has no entry */, MAIL_ATOMIC = 4 }; /* access */
 
-/* What kernels of one thread accessed of managed memory, before it faulted or not: address << 1 | write. */
-enum { NOTES = 1 << 15, NOTE_BEGINS = 0 };
+/* What kernels of one thread accessed of managed memory, before it faulted or not: address << NOTE_BITS
+ * | enum fl_access, of whose bits one says that nobody waits for it and one that it is atomic. */
+enum { NOTES = 1 << 15, NOTE_BEGINS = 0, NOTE_FORGOTTEN = 1, NOTE_ATOMIC = 2, NOTE_BITS = 2 };
 struct access_notes {
     _Alignas(64) _Atomic uint64_t told; /* ever; the newest NOTES are there */
     uint64_t note[NOTES];
@@ -128,11 +129,20 @@ struct control {
     struct command slots[RING_SLOTS];
     uint8_t params[PARAM_BYTES];
     struct channel channels[CHANNELS];
-    char text[];                   /* printf_size bytes */
+    char text[];                   /* printf_size bytes; then control_atomics */
 };
 
-#define RING_VERSION 9u
+#define RING_VERSION 10u
 #define PRINTF_MOST (256ul << 20)  /* address space set aside for text; touched as needed */
-#define CONTROL_BYTES (sizeof(struct control) + PRINTF_MOST)
+#define MANAGED_MOST (4ull << 40)  /* bytes of managed memory's window */
+#define ATOMICS_AT ((sizeof(struct control) + PRINTF_MOST + 7) / 8 * 8)
+#define CONTROL_BYTES (ATOMICS_AT + MANAGED_MOST / 4096 / 8)
+
+/* A bit for each page of managed memory's window: its entry permits accesses that are atomic for all of the system. The
+ * device looks before each, as its page table cannot tell them from others. Touched as needed. */
+static inline _Atomic uint64_t *control_atomics(const struct control *c)
+{
+    return (_Atomic uint64_t *)((const char *)c + ATOMICS_AT);
+}
 
 #endif

@@ -60,8 +60,9 @@ enum mmu_verdict fault_serve(const struct mmu_fault *f, bool protected_page, boo
     enum mmu_verdict verdict = MMU_RETRY;
     quiet_lock(&t->lock);
     struct leaf *l = leaf_find(f->processor, f->address);
-    if (l) leaf_believe(t, l, page, is_protected(f, l, page, protected_page));
-    bool lost = l && leaf_permits(l, page, f->write);
+    /* before an atomic access the device asks: nothing has been missing so far */
+    if (l && !f->atomic) leaf_believe(t, l, page, is_protected(f, l, page, protected_page));
+    bool lost = l && !f->atomic && leaf_permits(l, page, f->write);
     t->woken = (struct span){ 0, 0 };
     if (lost && restore(t, l, page)) verdict = MMU_FATAL;
     *woken = is_woken(t, f->address);
@@ -159,6 +160,7 @@ static unsigned collect(unsigned number, bool watched, struct errand *out)
         out[n++] = (struct errand){ { .processor = number,
                                       .address = c->mail[k].address,
                                       .write = c->mail[k].access & MAIL_WRITE,
+                                      .atomic = c->mail[k].access & MAIL_ATOMIC,
                                       .missing = c->mail[k].access & MAIL_MISSING },
                                     t->processor,
                                     k };

@@ -28,7 +28,7 @@ static enum mmu_access access_in(const struct mask *read, const struct mask *wri
 static void fill(struct mask *read, struct mask *write, unsigned first, unsigned end, enum mmu_access access)
 {
     mask_assign(read, (struct region){ first, end }, access >= MMU_READ);
-    mask_assign(write, (struct region){ first, end }, access == MMU_WRITE);
+    mask_assign(write, (struct region){ first, end }, access >= MMU_WRITE);
 }
 
 void leaf_permit(struct leaf *l, unsigned first, unsigned end, enum mmu_access access)
@@ -111,6 +111,7 @@ void leaf_drop(struct table *t, struct leaf *l)
 {
     stale_remove(l);
     set_open(t, l, false);
+    device_set_atomics(t, l->va, BLOCK_BYTES, false);
     t->pieces -= pieces_of(t, l);
     *l->link = l->next;
     if (l->next) l->next->link = l->link;
@@ -320,6 +321,7 @@ void leaf_forbid_late(struct table *t, struct leaf *l, unsigned first, unsigned 
 {
     leaf_permit(l, first, end, MMU_NONE);
     if (!t->processor) return;
+    device_set_atomics(t, l->va + first * PAGE_BYTES, (end - first) * PAGE_BYTES, false);
     atomic_store(&t->unsettled, true);
     stale_add(t, l);
 }

@@ -47,7 +47,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define FL_ABI_VERSION 11u
+#define FL_ABI_VERSION 12u
 #define FL_EXITED 0xffffu          /* state[t]: the thread has ended */
 #define FL_MAX_SEGMENTS 0xfff0u
 
@@ -199,6 +199,9 @@ enum fl_multimem_type { FL_MULTIMEM_U32, FL_MULTIMEM_S32, FL_MULTIMEM_U64, FL_MU
 enum { FL_MBARRIER_MOST = (1 << 20) - 1, FL_MBARRIER_EXPECTED = 20, FL_MBARRIER_BYTES = 40, FL_MBARRIER_PHASE = 61 };
 enum fl_mbarrier_op { FL_MBARRIER_INIT, FL_MBARRIER_ARRIVE, FL_MBARRIER_DROP, FL_MBARRIER_EXPECT, FL_MBARRIER_COMPLETE };
 
+/* A reduction is atomic, and nobody waits for it. */
+enum fl_access { FL_ACCESS_READ, FL_ACCESS_WRITE, FL_ACCESS_ATOMIC, FL_ACCESS_REDUCTION };
+
 /* What compiled code may call, through b->rt. Each entry:
  *   X(name, "signature", return type, parameters)
  * The signature drives code generation: first the result, then the parameters:
@@ -214,7 +217,8 @@ enum fl_mbarrier_op { FL_MBARRIER_INIT, FL_MBARRIER_ARRIVE, FL_MBARRIER_DROP, FL
  *   copy               memmove: asynchronous and bulk copies
  *   mbarrier           an enum fl_mbarrier_op on the mbarrier at address; returns what it was before
  *   multimem_*         as above; out and in: the bytes
- *   accessed           a probe is about to access address
+ *   accessed           a probe is about to access address, as enum fl_access says
+ *   system_atomic      an access that is atomic for all of the system is about to be made at address
  *   globaltimer        ns */
 #define FL_RT_CORE(X) \
     X(trap, "vpii!", void, (struct fl_block * b, uint32_t t, uint32_t line)) \
@@ -232,7 +236,8 @@ enum fl_mbarrier_op { FL_MBARRIER_INIT, FL_MBARRIER_ARRIVE, FL_MBARRIER_DROP, FL
     X(multimem_load, "vplpi", void, (struct fl_block * b, uint64_t address, void *out, uint32_t what)) \
     X(multimem_store, "vplpi", void, (struct fl_block * b, uint64_t address, const void *in, uint32_t what)) \
     X(multimem_reduce, "vplpi", void, (struct fl_block * b, uint64_t address, const void *in, uint32_t what)) \
-    X(accessed, "vpli", void, (struct fl_block * b, uint64_t address, uint32_t write)) \
+    X(accessed, "vpli", void, (struct fl_block * b, uint64_t address, uint32_t access)) \
+    X(system_atomic, "vpl", void, (struct fl_block * b, uint64_t address)) \
     X(globaltimer, "lp", uint64_t, (struct fl_block * b)) \
     X(bad_call, "vpiil!", void, (struct fl_block * b, uint32_t t, uint32_t line, uint64_t target))
 

@@ -141,6 +141,14 @@ static const char *shared_address(struct emitter *e, const struct instr *i, cons
     return shared_pointer(e, offset, o->offset);
 }
 
+static enum fl_access kind_of(const struct instr *i)
+{
+    return i->op == OP_ld     ? FL_ACCESS_READ
+           : i->op == OP_atom ? FL_ACCESS_ATOMIC
+           : i->op == OP_red  ? FL_ACCESS_REDUCTION
+                              : FL_ACCESS_WRITE;
+}
+
 static const char *generic_address(struct emitter *e, const struct instr *i, const struct operand *o, unsigned bytes)
 {
     const char *a = "0";
@@ -154,7 +162,8 @@ static const char *generic_address(struct emitter *e, const struct instr *i, con
     if (o->offset) p = emit(e, "getelementptr i8, ptr %s, i64 %" PRId64, p, o->offset);
     const char *low = o->offset ? emit(e, "add i64 %s, %" PRId64, a, o->offset) : a;
     check_alignment(e, i, low, bytes);
-    if (e->probe && !e->whole) call_rt(e, "accessed", "i64 %s, i32 %d", low, i->op != OP_ld);
+    if (e->probe && !e->whole) call_rt(e, "accessed", "i64 %s, i32 %d", low, (int)kind_of(i));
+    if (kind_of(i) >= FL_ACCESS_ATOMIC && has(i, MOD_sys)) call_rt(e, "system_atomic", "i64 %s", low);
     return p;
 }
 

@@ -43,11 +43,11 @@ static uint64_t trace_batch(const struct faults *f, unsigned p)
         uint64_t lowest;
     } of[TRACED_MOST];
     unsigned owners = 0;
-    bool write = false;
+    enum access strongest = ACCESS_PREFETCH;
     trace_begin();
     for (unsigned k = 0; k < f->n; k++) {
         const struct managed *owner = range_at(f->page[k])->owner;
-        write |= f->writes[k];
+        if (f->access[k] > strongest) strongest = f->access[k];
         unsigned i = 0;
         while (i < owners && of[i].owner != owner) i++;
         if (i == TRACED_MOST) continue;
@@ -57,7 +57,7 @@ static uint64_t trace_batch(const struct faults *f, unsigned p)
     batch_number++;
     for (unsigned i = 0; i < owners; i++)
         trace_write((struct trace_record){ .kind = TRACE_GPU_FAULT,
-                                           .access = write ? TRACE_ACCESS_WRITE : TRACE_ACCESS_READ,
+                                           .access = (uint8_t)traced_access(strongest),
                                            .processor = (uint8_t)p,
                                            .address = of[i].lowest,
                                            .bytes = PAGE_BYTES,
@@ -67,19 +67,20 @@ static uint64_t trace_batch(const struct faults *f, unsigned p)
 }
 
 /* Those of the batch's faults, from the first on, that are in the block; they leave the batch. */
-static struct mask take_faults(struct faults *f, unsigned first, const struct block *block, struct mask *writes)
+static struct request take_faults(struct faults *f, unsigned first, const struct block *block)
 {
-    struct mask pages = { { 0 } };
+    struct request q = { .pages = { { 0 } } };
     for (unsigned k = first; k < f->n; k++) {
         unsigned page = page_of(f->page[k]);
         if (f->page[k] & DECIDED || f->page[k] / WINDOW_BYTES * WINDOW_BYTES != block->window->va ||
             page < block->region.first || page >= block->region.outer)
             continue;
-        mask_set(&pages, page);
-        if (f->writes[k]) mask_set(writes, page);
+        mask_set(&q.pages, page);
+        if (f->access[k] > ACCESS_READ) mask_set(&q.writes, page);
+        if (f->access[k] == ACCESS_ATOMIC_STRONG) mask_set(&q.atomics, page);
         f->page[k] |= DECIDED;
     }
-    return pages;
+    return q;
 }
 
 /* The faults of one block, at once; those throttled are tried again when their nap is over. Meanwhile the block may
@@ -89,14 +90,16 @@ static CUresult service_block(struct faults *f, unsigned p, unsigned first)
     struct block *block = block_at(f->page[first], true);
     if (!block) return CUDA_SUCCESS;
     uint64_t window = block->window->va;
-    struct mask writes = { { 0 } }, left = take_faults(f, first, block, &writes);
+    const struct request all = take_faults(f, first, block);
+    struct mask left = all.pages;
     while (!mask_empty(&left)) {
         unsigned page = mask_next(&left, 0, WINDOW_PAGES);
         if (!(block = block_at(window + (uint64_t)page * PAGE_BYTES, true))) return CUDA_SUCCESS;
         struct mask throttled = { { 0 } }, here = mask_region(block->region);
-        struct request q = { mask_and(&left, &here), { { 0 } } };
+        struct request q = { .pages = mask_and(&left, &here) };
         uint64_t until = 0;
-        q.writes = mask_and(&q.pages, &writes);
+        q.writes = mask_and(&q.pages, &all.writes);
+        q.atomics = mask_and(&q.pages, &all.atomics);
         CUresult r = service_faults(block, p, &q, false, &throttled, &until);
         if (r) return r;
         left = mask_andnot(&left, &here);
@@ -115,9 +118,9 @@ static void keep_unmapped(struct faults *f, unsigned p)
     for (unsigned k = 0; k < f->n; k++) {
         struct block *block = block_at(f->page[k], true);
         if (!block) continue; /* freed during a nap */
-        if (page_prot(block, p, page_of(f->page[k])) >= (f->writes[k] ? PROT_RW : PROT_RO)) continue;
+        if (page_prot(block, p, page_of(f->page[k])) >= prot_needed(p, f->access[k])) continue;
         f->page[n] = f->page[k];
-        f->writes[n++] = f->writes[k];
+        f->access[n++] = f->access[k];
     }
     f->n = n;
 }
@@ -131,17 +134,17 @@ CUresult faults_service(struct faults *f, unsigned p)
     for (unsigned k = 0; k < f->n; k++)
         if (!(f->page[k] & DECIDED) && !r) r = service_block(f, p, k);
     /* all are cancelled, whoever is to blame */
-    for (unsigned k = 0; k < f->n && r; k++) trace_fatal(p, f->page[k], f->writes[k], r);
+    for (unsigned k = 0; k < f->n && r; k++) trace_fatal(p, f->page[k], f->access[k], r);
     trace_write((struct trace_record){ .kind = TRACE_GPU_FAULT_REPLAY, .processor = (uint8_t)p, .batch = number });
     return r;
 }
 
-CUresult faults_note(struct faults *f, unsigned p, uint64_t va, bool write)
+CUresult faults_note(struct faults *f, unsigned p, uint64_t va, enum access a)
 {
     f->page[f->n] = va;
-    f->writes[f->n++] = write;
+    f->access[f->n++] = (uint8_t)a;
     atomic_store_explicit(&uvm_unsettled, true, memory_order_relaxed);
-    return mmu_set(p, va, PAGE_BYTES, write ? MMU_WRITE : MMU_READ);
+    return mmu_set(p, va, PAGE_BYTES, entry_of(prot_needed(p, a)));
 }
 
 static enum crowd crowd_of(unsigned p)
@@ -179,15 +182,15 @@ static bool piece_fits(struct batch *b, unsigned p, uint64_t va)
     return true;
 }
 
-CUresult batch_add(unsigned p, uint64_t va, bool write)
+CUresult batch_add(unsigned p, uint64_t va, enum access a)
 {
     struct batch *b = &batches[p];
     enum crowd crowd = crowd_of(p);
-    if (crowd == ONE_THREAD) return lone_fault(p, va, write);
+    if (crowd == ONE_THREAD) return lone_fault(p, va, a);
     bool fits = crowd == WAVES ? b->faults.n < FETCHED : b->faults.n < FAULTS_MOST && piece_fits(b, p, va);
     if (!fits) return close_batch(p); /* what comes may be what this access needs: it is tried again */
     pending |= bit(p);
-    return faults_note(&b->faults, p, va, write);
+    return faults_note(&b->faults, p, va, a);
 }
 
 CUresult batch_close_all(void)

@@ -73,7 +73,7 @@ CUresult block_revoke(struct block *b, unsigned p, const struct mask *pages, enu
     if (mask_empty(&lowered)) return CUDA_SUCCESS;
     for (unsigned k = prot; k < PROT_RWA; k++) at.mapped[k] = mask_andnot(&at.mapped[k], pages);
     CUresult r = place_prepare(b, p, &at);
-    if (!r && prot == PROT_RO) r = set_entries(b, p, &lowered, MMU_READ);
+    if (!r) r = set_entries(b, p, &lowered, entry_of(prot));
     if (r) return r;
     place_set(b, p, &at);
     entries_changed(b, p, &lowered, prot);
@@ -97,11 +97,10 @@ CUresult block_map(struct block *b, unsigned p, const struct mask *pages, enum p
     struct place at = *b->place[p];
     struct mask raised = mask_andnot(pages, &at.mapped[prot - 1]);
     if (mask_empty(&raised)) return CUDA_SUCCESS;
-    struct mask entries = mask_andnot(pages, &at.mapped[prot >= PROT_RW ? PROT_RW - 1 : PROT_RO - 1]);
     for (int k = 0; k < (int)prot; k++) at.mapped[k] = mask_or(&at.mapped[k], &raised);
     CUresult r = place_prepare(b, p, &at);
     if (!r && p != CPU) r = entries_begin(b);
-    if (!r) r = set_entries(b, p, &entries, prot >= PROT_RW ? MMU_WRITE : MMU_READ);
+    if (!r) r = set_entries(b, p, &raised, entry_of(prot));
     if (r) return r;
     place_set(b, p, &at);
     entries_changed(b, p, &raised, prot);

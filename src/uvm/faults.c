@@ -73,10 +73,15 @@ CUresult pins_watch(void)
 
 /* ---- faults */
 
+static enum access access_of(const struct mmu_fault *f)
+{
+    return f->atomic ? ACCESS_ATOMIC_STRONG : f->write ? ACCESS_WRITE : ACCESS_READ;
+}
+
 /* The host faults by the page, and waits. */
 static CUresult host_fault(const struct mmu_fault *f, struct block *b)
 {
-    struct request q = { { { 0 } }, { { 0 } } };
+    struct request q = { .pages = { { 0 } } };
     trace_write((struct trace_record){ .kind = TRACE_CPU_FAULT,
                                        .access = f->write ? TRACE_ACCESS_WRITE : TRACE_ACCESS_READ,
                                        .address = page_down(f->address),
@@ -101,15 +106,16 @@ CUresult fault_locked(const struct mmu_fault *f)
     uint64_t va = page_down(f->address);
     if (!b || (!b->window->ordinary && !addresses_live(b->range->owner, va))) return CUDA_ERROR_ILLEGAL_ADDRESS;
     if (uvm_exclusive && !exclusive_permits(b->range->owner, f)) return CUDA_ERROR_NOT_PERMITTED;
+    enum access a = access_of(f);
     enum prot has = page_prot(b, f->processor, page_of(va));
-    if (has >= (f->write ? PROT_RW : PROT_RO)) /* somebody else's fault brought it, or the entry was lost */
-        return mmu_set(f->processor, va, PAGE_BYTES, has >= PROT_RW ? MMU_WRITE : MMU_READ);
+    if (has >= prot_needed(f->processor, a)) /* somebody else's fault brought it, or the entry was lost */
+        return mmu_set(f->processor, va, PAGE_BYTES, entry_of(has));
     if (f->processor == CPU) {
         bool first = f->missing && b->window->ordinary && !page_holders(b, page_of(va));
         return first ? ordinary_begun(b, page_of(va)) : host_fault(f, b);
     }
     CUresult r = b->window->ordinary ? ordinary_touch(b, page_of(va)) : CUDA_SUCCESS;
-    return r ? r : batch_add(f->processor, va, f->write);
+    return r ? r : batch_add(f->processor, va, a);
 }
 
 /* Where devices have no concurrent managed access. Once each: a program may expect its SIGSEGV. */
@@ -128,13 +134,13 @@ static void explain_exclusion(const struct mmu_fault *f)
                     at);
 }
 
-void trace_fatal(unsigned p, uint64_t va, bool write, CUresult why)
+void trace_fatal(unsigned p, uint64_t va, enum access a, CUresult why)
 {
     enum trace_reason reason = why == CUDA_ERROR_OUT_OF_MEMORY   ? TRACE_REASON_MEMORY
                                : why == CUDA_ERROR_NOT_PERMITTED ? TRACE_REASON_PERMISSION
                                                                  : TRACE_REASON_ADDRESS;
     trace_write((struct trace_record){ .kind = TRACE_FATAL_FAULT,
-                                       .access = write ? TRACE_ACCESS_WRITE : TRACE_ACCESS_READ,
+                                       .access = (uint8_t)traced_access(a),
                                        .processor = (uint8_t)p,
                                        .address = page_down(va),
                                        .bytes = PAGE_BYTES,
@@ -149,7 +155,7 @@ enum mmu_verdict fault_service(const struct mmu_fault *f)
     else
         quiet_lock(&uvm_lock);
     CUresult r = fault_locked(f);
-    if (r && f->processor == CPU && !f->doubtful) trace_fatal(CPU, f->address, f->write, r);
+    if (r && f->processor == CPU && !f->doubtful) trace_fatal(CPU, f->address, access_of(f), r);
     uvm_leave();
     if (r == CUDA_ERROR_NOT_PERMITTED) explain_exclusion(f);
     return r ? MMU_FATAL : MMU_RETRY;

@@ -87,6 +87,21 @@ struct decision {
 };
 uint32_t page_holders(const struct block *b, unsigned page);   /* processors where it is resident */
 enum prot page_prot(const struct block *b, unsigned p, unsigned page);
+/* What p must have for it. */
+static inline enum prot prot_needed(unsigned p, enum access a)
+{
+    return a <= ACCESS_READ ? PROT_RO : a == ACCESS_ATOMIC_STRONG && p != CPU ? PROT_RWA : PROT_RW;
+}
+/* The page table's entry for it. */
+static inline enum mmu_access entry_of(enum prot prot)
+{
+    static const enum mmu_access entries[] = { MMU_NONE, MMU_READ, MMU_WRITE, MMU_ATOMIC };
+    return entries[prot];
+}
+static inline enum trace_access traced_access(enum access a)
+{
+    return a <= ACCESS_READ ? TRACE_ACCESS_READ : a == ACCESS_WRITE ? TRACE_ACCESS_WRITE : TRACE_ACCESS_ATOMIC;
+}
 unsigned closest(unsigned p, uint32_t candidates);             /* NOBODY: none */
 struct decision policy_select_residency(const struct block *b, unsigned page, unsigned p, bool only_reads,
                                         struct hint hint);
@@ -188,7 +203,7 @@ void spans_forget(uint64_t start, uint64_t end);
 /* --- faults.c --- */
 CUresult pins_watch(void); /* begins to end pins whose time is over; once */
 mmu_service fault_service;
-void trace_fatal(unsigned p, uint64_t va, bool write, CUresult why);
+void trace_fatal(unsigned p, uint64_t va, enum access a, CUresult why);
 /* The page's block decides on the fault. */
 CUresult fault_locked(const struct mmu_fault *f);
 
@@ -200,7 +215,8 @@ extern const struct space_owner uvm_owner;
 CUresult uvm_make_ready(void);
 
 /* --- service.c --- */
-struct request { struct mask pages, writes; };  /* pages that fault at the same time; those written */
+/* Pages that fault at the same time; those written; of these, those atomically for all of the system. */
+struct request { struct mask pages, writes, atomics; };
 /* throttled: the pages that shall wait until *until. */
 CUresult service_faults(struct block *b, unsigned p, const struct request *q, bool copy_engine, struct mask *throttled,
                         uint64_t *until);
@@ -234,20 +250,20 @@ void entries_forget(unsigned p); /* nothing is known any more */
 enum { FAULTS_MOST = 1024 };
 struct faults {
     uint64_t page[FAULTS_MOST]; /* addresses */
-    bool writes[FAULTS_MOST];
+    uint8_t access[FAULTS_MOST]; /* enum access */
     unsigned n;
 };
 /* The access may go on. */
-CUresult faults_note(struct faults *f, unsigned p, uint64_t va, bool write);
+CUresult faults_note(struct faults *f, unsigned p, uint64_t va, enum access a);
 /* Decides on what still needs it, as one batch. */
 CUresult faults_service(struct faults *f, unsigned p);
 /* The device faults at va, a page's address; the access may go on. */
-CUresult batch_add(unsigned p, uint64_t va, bool write);
+CUresult batch_add(unsigned p, uint64_t va, enum access a);
 /* Decides on all faults that have gathered. Before anything else looks at or changes blocks. */
 CUresult batch_close_all(void);
 
 /* --- lone.c: kernels of one thread --- */
-CUresult lone_fault(unsigned p, uint64_t va, bool write);
+CUresult lone_fault(unsigned p, uint64_t va, enum access a);
 CUresult lone_close(unsigned p);
 /* The device has nothing to do: its next access is a kernel's first. */
 CUresult lone_rest(unsigned p);

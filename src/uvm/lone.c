@@ -3,12 +3,12 @@
  * walk to its page table entry (entries.c). Observed on an H200 (tests/behaviour;
  * strides, offsets and kinds of pages were varied):
  *
- * Loads are waited for. Those of four rounds of a loop are a body; what is left of
+ * Loads are waited for, and atomic operations whose result is used. Those of four rounds of a loop are a body; what is left of
  * the loop is a pair and a single one. A body's loads set out together, so a walk
  * that one of them begins is at an end for none of the others. What set out before
  * the first fault was known is one batch, the rest of the body's faults another.
  *
- * Stores are sent off and forgotten; a kernel's first ones are slower.
+ * Stores and reductions are sent off and forgotten; a kernel's first ones are slower.
  *
  * All are made anew when their batch has been serviced. It is then that their
  * entries come to hand, as those of accesses that do not fault do. Of these the
@@ -38,7 +38,8 @@ static const unsigned last_pair[DISTANCES] = { [AT_HAND] = 1, [CLOSE] = 1, [NO_T
 
 struct visit {
     uint64_t va; /* of its page */
-    bool write, fault;
+    enum access access;
+    bool awaited, fault;
 };
 static struct lone {
     struct visit held[HELD_MOST]; /* undecided: of a body, or from the first store that faulted on */
@@ -67,7 +68,7 @@ static CUresult service(struct lone *t, unsigned p, const struct visit *list, un
     for (unsigned k = from; k < to; k++)
         if (list[k].fault) {
             f.page[f.n] = list[k].va;
-            f.writes[f.n++] = list[k].write;
+            f.access[f.n++] = (uint8_t)list[k].access;
         }
     if (f.n) t->batches++;
     return f.n ? faults_service(&f, p) : CUDA_SUCCESS;
@@ -131,27 +132,27 @@ static CUresult decide(struct lone *t, unsigned p)
     memcpy(list, t->held, n * sizeof *list);
     t->n = t->groups = 0;
     if (!n) return CUDA_SUCCESS;
-    if (list[0].write) {
+    if (!list[0].awaited) {
         retire_walks(t, p, UINT64_MAX);
         CUresult r = service(t, p, list, 0, n);
         read_entries(p, list, n);
         return r;
     }
     unsigned body = n < BODY && n > PAIR ? PAIR : n;
-    CUresult r = decide_loads(t, p, list, body, n == PAIR ? last_pair : loads);
+    CUresult r = decide_loads(t, p, list, body, n == PAIR && list[0].access == ACCESS_READ ? last_pair : loads);
     return r || body == n ? r : decide_loads(t, p, list + body, n - body, loads);
 }
 
 /* Whether what is held has to be decided before this access can be. */
-static bool another_batch(const struct lone *t, bool write)
+static bool another_batch(const struct lone *t, bool awaited)
 {
-    return t->n && (t->held[0].write != write || (!write && t->loads % BODY == 0));
+    return t->n && (t->held[0].awaited != awaited || (awaited && t->loads % BODY == 0));
 }
 
 static CUresult hold(struct lone *t, unsigned p, struct visit a)
 {
     const uint64_t group = GROUP_PAGES * PAGE_BYTES;
-    if (a.write) {
+    if (!a.awaited) {
         if (!t->n) retire_walks(t, p, t->stores);
         struct sector s = sector_at(p, a.va);
         enum distance d = sector_distance(p, s);
@@ -162,17 +163,17 @@ static CUresult hold(struct lone *t, unsigned p, struct visit a)
         t->stores++;
     }
     t->held[t->n++] = a;
-    t->loads += !a.write;
-    bool full = a.write ? t->stores >= t->known || t->groups >= GROUPS_MOST || t->n == HELD_MOST : t->loads % BODY == 0;
+    t->loads += a.awaited;
+    bool full = !a.awaited ? t->stores >= t->known || t->groups >= GROUPS_MOST || t->n == HELD_MOST : t->loads % BODY == 0;
     return full ? decide(t, p) : CUDA_SUCCESS;
 }
 
 /* An access that did not fault. */
 static CUresult pass(struct lone *t, unsigned p, struct visit a)
 {
-    CUresult r = another_batch(t, a.write) ? decide(t, p) : CUDA_SUCCESS;
+    CUresult r = another_batch(t, a.awaited) ? decide(t, p) : CUDA_SUCCESS;
     if (r) return r;
-    if (!a.write || t->n) return hold(t, p, a);
+    if (a.awaited || t->n) return hold(t, p, a);
     retire_walks(t, p, t->stores);
     struct sector s = sector_at(p, a.va);
     walk_for_store(t, s, sector_distance(p, s));
@@ -188,25 +189,34 @@ static CUresult catch_up(struct lone *t, unsigned p)
     while (!r && mmu_next_access(p, &note)) {
         if (t->open) r = pass(t, p, t->newest);
         t->open = !note.begins;
-        t->newest = (struct visit){ page_down(note.address), note.write, false };
+        t->newest = (struct visit){ page_down(note.address),
+                                    note.atomic  ? ACCESS_ATOMIC_WEAK
+                                    : note.write ? ACCESS_WRITE
+                                                 : ACCESS_READ,
+                                    note.awaited, false };
         if (note.begins && !r) r = lone_rest(p);
     }
     return r;
 }
 
-CUresult lone_fault(unsigned p, uint64_t va, bool write)
+CUresult lone_fault(unsigned p, uint64_t va, enum access access)
 {
     struct lone *t = &lone[p];
-    struct visit a = { va, write, true };
+    struct visit a = { va, access, access == ACCESS_READ, true };
     CUresult r = catch_up(t, p);
+    /* the device's page table does not tell an atomic access from a store */
+    if (t->open && t->newest.va == va && t->newest.access == ACCESS_ATOMIC_WEAK) {
+        a.awaited = t->newest.awaited;
+        if (access == ACCESS_WRITE) a.access = ACCESS_ATOMIC_WEAK;
+    }
     /* what comes may be what this access needs: it is tried again */
-    if (!r && another_batch(t, write)) return decide(t, p);
+    if (!r && another_batch(t, a.awaited)) return decide(t, p);
     struct block *b = r ? NULL : block_at(va, true);
     if (!b) return r ? r : CUDA_ERROR_OUT_OF_MEMORY;
-    if (page_prot(b, p, page_of(va)) >= (write ? PROT_RW : PROT_RO)) return CUDA_SUCCESS;
+    if (page_prot(b, p, page_of(va)) >= prot_needed(p, access)) return CUDA_SUCCESS;
     t->open = false;
     struct faults one = { .n = 0 };
-    r = faults_note(&one, p, va, write);
+    r = faults_note(&one, p, va, access);
     return r ? r : hold(t, p, a);
 }
 

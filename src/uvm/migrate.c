@@ -133,7 +133,7 @@ static CUresult request(struct block *b, const struct mask *pages, unsigned p, b
     CUresult r = CUDA_SUCCESS;
     for (unsigned first = 0; first < WINDOW_PAGES && !r; first += REQUEST_PAGES) {
         struct mask part = mask_region((struct region){ first, first + REQUEST_PAGES });
-        struct request q = { mask_and(&part, pages), { { 0 } } };
+        struct request q = { .pages = mask_and(&part, pages) };
         struct mask throttled;
         uint64_t until = 0;
         q.pages = mask_andnot(&q.pages, &b->place[p]->mapped[write ? PROT_RW - 1 : PROT_RO - 1]);
@@ -147,7 +147,9 @@ static CUresult request(struct block *b, const struct mask *pages, unsigned p, b
                                            .bytes = PAGE_BYTES,
                                            .count = 1 });
         r = service_faults(b, p, &q, true, &throttled, &until);
-        if (r) trace_fatal(p, b->window->va + (uint64_t)mask_next(&q.pages, 0, WINDOW_PAGES) * PAGE_BYTES, write, r);
+        if (r)
+            trace_fatal(p, b->window->va + (uint64_t)mask_next(&q.pages, 0, WINDOW_PAGES) * PAGE_BYTES,
+                        write ? ACCESS_WRITE : ACCESS_READ, r);
     }
     return r;
 }

@@ -8,14 +8,14 @@ struct service {
     unsigned p;
     struct mask to[PROCESSORS]; /* pages by destination */
     uint32_t destinations;
-    struct mask duplicate, prefetched, written;
+    struct mask duplicate, prefetched, written, atomic;
 };
 
 static enum access access_of(const struct service *s, unsigned page)
 {
     if (mask_test(&s->prefetched, page)) return ACCESS_PREFETCH;
     if (!mask_test(&s->written, page)) return ACCESS_READ;
-    return s->p == CPU ? ACCESS_ATOMIC_STRONG : ACCESS_WRITE;
+    return s->p == CPU || mask_test(&s->atomic, page) ? ACCESS_ATOMIC_STRONG : ACCESS_WRITE;
 }
 
 /* Which of the pages go where. */
@@ -24,10 +24,11 @@ static void decide(struct service *s, const struct request *q, bool copy_engine,
 {
     uint64_t now = uvm_now();
     s->written = q->writes;
+    s->atomic = q->atomics;
     for_each_page(page, &q->pages)
     {
         enum access a = access_of(s, page);
-        if (page_prot(s->b, s->p, page) >= (a == ACCESS_READ ? PROT_RO : PROT_RW)) continue;
+        if (page_prot(s->b, s->p, page) >= prot_needed(s->p, a)) continue;
         struct hint hint = { HINT_NONE, NOBODY, 0 };
         if (uvm_exclusive)
             hint = exclusive_hint(s->b, s->p);
@@ -73,7 +74,7 @@ static CUresult revoke_others(struct service *s, unsigned at, const struct mask 
         r = block_revoke(s->b, q, &had, everybody ? PROT_RO : PROT_RW);
         taken = mask_or(&taken, &had);
     }
-    if (everybody && !mask_empty(&taken)) thrashing_event(s->b, &taken, s->p, true, uvm_now());
+    if (!mask_empty(&taken)) thrashing_event(s->b, &taken, s->p, true, uvm_now());
     return r;
 }
 

@@ -152,9 +152,9 @@ uint32_t mmu_progress(unsigned p) { return (void)p, fake_ends_often ? ++fake_pro
 /* Notes wait here as they do in a device's memory. */
 static struct mmu_access_note notes[PROCESSORS][1 << 16];
 static unsigned noted[PROCESSORS], told[PROCESSORS];
-static void note_access(unsigned p, uint64_t va, bool write, bool begins)
+static void note_access(unsigned p, struct mmu_access_note n)
 {
-    notes[p][noted[p]++ % (1 << 16)] = (struct mmu_access_note){ va, write, begins };
+    notes[p][noted[p]++ % (1 << 16)] = n;
 }
 bool mmu_next_access(unsigned p, struct mmu_access_note *n)
 {
@@ -162,7 +162,7 @@ bool mmu_next_access(unsigned p, struct mmu_access_note *n)
     *n = notes[p][told[p]++ % (1 << 16)];
     return true;
 }
-void fake_kernel(unsigned p) { note_access(p, 0, false, true); }
+void fake_kernel(unsigned p) { note_access(p, (struct mmu_access_note){ .begins = true }); }
 
 _Atomic unsigned trace_listeners = TRACE_LISTEN_RECORDS;
 void trace_ask_environment(void) {}
@@ -198,12 +198,13 @@ void uvm_sleep(uint64_t until)
     quiet_lock(&uvm_lock);
 }
 
-void fake_touch(unsigned p, uint64_t va, bool write)
+static void touch(unsigned p, uint64_t va, enum mmu_access access)
 {
-    if (p != CPU) note_access(p, va, write, false);
-    for (int k = 0; fake_entries[p][fake_page(va)] < (write ? MMU_WRITE : MMU_READ); k++) {
+    bool write = access >= MMU_WRITE, atomic = access == MMU_ATOMIC;
+    if (p != CPU) note_access(p, (struct mmu_access_note){ .address = va, .write = write, .atomic = atomic, .awaited = !write });
+    for (int k = 0; fake_entries[p][fake_page(va)] < access; k++) {
         fake_now += 20000;
-        struct mmu_fault f = { .processor = p, .address = va, .write = write, .pending = 1 };
+        struct mmu_fault f = { .processor = p, .address = va, .write = write, .atomic = atomic, .pending = 1 };
         enum mmu_verdict verdict = fake_serve(&f);
         if (verdict == MMU_FATAL && fake_refuses) return;
         if (k == 64 || verdict != MMU_RETRY) {
@@ -212,6 +213,9 @@ void fake_touch(unsigned p, uint64_t va, bool write)
         }
     }
 }
+
+void fake_touch(unsigned p, uint64_t va, bool write) { touch(p, va, write ? MMU_WRITE : MMU_READ); }
+void fake_atomic(unsigned p, uint64_t va) { touch(p, va, MMU_ATOMIC); }
 
 void fake_begin(int count, uint64_t capacity) { fake_begin_linked(count, capacity, true, false); }
 

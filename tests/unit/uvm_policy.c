@@ -305,6 +305,25 @@ static void accessed_by_maps_the_whole_of_a_range_that_was_so_advised_before(voi
     assert_int_not_equal(page_prot(block_at(at(511), false), GPU0, page_of(at(511))), PROT_NOTHING);
 }
 
+/* Observed on an H200. */
+static void atomics_of_a_device_on_the_hosts_memory_leave_the_host_to_read(void **s)
+{
+    (void)s;
+    touch(CPU, 0, 8, true);
+    uvm_advise(at(0), 512 * PAGE_BYTES, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, on_host);
+    touch(GPU0, 0, 8, true);
+    assert_int_equal(page_prot(block_at(at(0), false), GPU0, 0), PROT_RW);
+    fake_atomic(GPU0, at(0));
+    uvm_settle();
+    assert_int_equal(page_prot(block_at(at(0), false), GPU0, 0), PROT_RWA);
+    assert_int_equal(page_prot(block_at(at(0), false), CPU, 0), PROT_RO);
+    assert_int_equal(page_prot(block_at(at(0), false), CPU, 1), PROT_RWA);
+    touch(CPU, 0, 8, true);
+    assert_int_equal(page_prot(block_at(at(0), false), GPU0, 0), PROT_RW);
+    assert_int_equal(fake_counted.cpu_faults, 2); /* 64 KiB at first */
+    assert_int_equal(fake_counted.htod, 0);
+}
+
 static void read_mostly_again_takes_no_writer_its_right(void **s)
 {
     (void)s;
@@ -414,6 +433,8 @@ int main(void)
         cmocka_unit_test(thrashing_pages_are_not_prefetched),
         cmocka_unit_test_setup_teardown(nothing_moves_beyond_the_last_page_of_a_large_allocation, allocated, freed),
         cmocka_unit_test_setup_teardown(accessed_by_maps_the_whole_of_a_range_that_was_so_advised_before, allocated,
+                                        freed),
+        cmocka_unit_test_setup_teardown(atomics_of_a_device_on_the_hosts_memory_leave_the_host_to_read, allocated,
                                         freed),
         cmocka_unit_test_setup_teardown(read_mostly_again_takes_no_writer_its_right, allocated, freed),
         cmocka_unit_test_setup_teardown(bringing_a_copy_takes_the_right_to_write_from_who_has_one_already, allocated,

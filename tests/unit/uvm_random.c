@@ -43,10 +43,15 @@ static CUmemLocation somewhere(void)
 static void touch_some(const struct allocation *a, uint64_t pages)
 {
     unsigned p = draw(some_devices + 1), n = 1 + draw(8), stride = 1 + draw(20);
-    bool write = draw(2);
+    bool write = draw(2), atomic = p != CPU && !draw(4);
     uint64_t first = draw((uint32_t)pages);
-    for (uint64_t k = 0; k < n && first + k * stride < pages; k++)
-        fake_touch(p, a->base + (first + k * stride) * PAGE_BYTES, write);
+    for (uint64_t k = 0; k < n && first + k * stride < pages; k++) {
+        uint64_t at = a->base + (first + k * stride) * PAGE_BYTES;
+        if (atomic)
+            fake_atomic(p, at);
+        else
+            fake_touch(p, at, write);
+    }
 }
 
 /* Processors write the same pages in turn, until some of them have to wait. */
@@ -134,8 +139,7 @@ static CUresult operate(void)
 
 static enum mmu_access permitted(const struct block *b, unsigned p, unsigned page)
 {
-    enum prot prot = page_prot(b, p, page);
-    return prot >= PROT_RW ? MMU_WRITE : prot == PROT_RO ? MMU_READ : MMU_NONE;
+    return entry_of(page_prot(b, p, page));
 }
 
 static void check_window(const struct window *w, uint64_t operation, unsigned chunks[PROCESSORS])

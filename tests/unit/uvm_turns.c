@@ -144,8 +144,7 @@ static void check_block(const struct block *b, uint64_t operation)
     block_check(b);
     for (unsigned page = b->region.first; page < b->region.outer; page++)
         for (unsigned p = 0; p <= DEVICES; p++) {
-            enum prot prot = page_prot(b, p, page);
-            enum mmu_access may = prot >= PROT_RW ? MMU_WRITE : prot == PROT_RO ? MMU_READ : MMU_NONE;
+            enum mmu_access may = entry_of(page_prot(b, p, page));
             if (fake_entries[p][fake_page(b->window->va) + page] != may) fail("a page table differs", operation, -1);
         }
 }

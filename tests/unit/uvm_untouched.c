@@ -75,7 +75,7 @@ static void discarded_memory_is_so_when_it_is_touched(void **unused)
     assert_true(is_discarded(to - PAGE_BYTES));
     assert_false(is_discarded(to));
     fake_touch(CPU, to - PAGE_BYTES, true);
-    assert_int_equal(fake_entries[CPU][fake_page(to - PAGE_BYTES)], MMU_WRITE);
+    assert_int_equal(fake_entries[CPU][fake_page(to - PAGE_BYTES)], MMU_ATOMIC);
     uvm_free(a);
 }
 
