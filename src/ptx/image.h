@@ -14,9 +14,7 @@
 struct fl_image {
     char magic[8];
     uint32_t abi;                  /* FL_ABI_VERSION */
-    uint32_t ptx_version;          /* 75 for .version 7.5 */
     uint32_t target;               /* 90 for sm_90 */
-    uint32_t reserved;
     uint64_t size;                 /* of the file */
     uint64_t code, code_size;      /* page aligned */
     uint32_t symbols, nsymbols;    /* struct fl_image_symbol[] */
@@ -32,16 +30,13 @@ struct fl_image {
 enum fl_symbol_kind { FL_SYMBOL_GLOBAL, FL_SYMBOL_CONST, FL_SYMBOL_MANAGED, FL_SYMBOL_FUNCTION };
 /* The linker writes this pragma between the files that it makes one of. */
 #define FL_PIECE_PRAGMA "faultline: another file"
-enum fl_linkage { FL_LINK_STATIC, FL_LINK_VISIBLE, FL_LINK_WEAK, FL_LINK_COMMON, FL_LINK_EXTERN };
 
 /* A variable of the module, or a function whose address is taken.
  * fl_block.symbols[i] is the address of symbol i. */
 struct fl_image_symbol {
     uint32_t name;                 /* offset in strings */
-    uint8_t kind, linkage;
-    uint16_t pad;
-    uint32_t align;
-    uint32_t pad2;
+    uint32_t kind;                 /* enum fl_symbol_kind */
+    uint32_t align, pad;
     uint64_t size;                 /* of a variable, bytes */
     uint64_t init;                 /* variable: offset of its initial bytes in the file, 0: zeros;
                                       function: offset of its code in the file */
@@ -56,7 +51,6 @@ struct fl_image_kernel {
     uint32_t first_param, nparams;
     uint32_t param_size;           /* bytes, end of the last parameter */
     uint32_t static_shared;        /* bytes */
-    uint32_t shared_align;
     uint32_t local;                /* bytes per thread in fl_block.local */
     uint32_t local_reported;       /* bytes per thread as CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES says */
     uint32_t context;              /* bytes per thread */

@@ -73,6 +73,8 @@ enum ptx_space { SPACE_none, SPACE_reg, SPACE_global, SPACE_const, SPACE_shared,
 
 struct reg { const char *name; enum ptx_type type; uint32_t index; };
 
+enum fl_linkage { FL_LINK_STATIC, FL_LINK_VISIBLE, FL_LINK_WEAK, FL_LINK_COMMON, FL_LINK_EXTERN };
+
 struct symbol_ref { struct var *target; struct func *function; uint64_t offset; int64_t addend; bool generic; };
 
 /* A variable of any state space, module or function scope. */

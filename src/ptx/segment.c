@@ -168,12 +168,11 @@ static void assign_slots(struct kernel *k)
 
 /* ---- shared and local variables */
 
-static void place(struct var *v, uint32_t *size, uint32_t *align)
+static void place(struct var *v, uint32_t *size)
 {
     *size = (*size + v->align - 1) & ~(v->align - 1);
     v->offset = *size;
     *size += (uint32_t)v->size;
-    if (v->align > *align) *align = v->align;
 }
 
 /* Shared variables that have one place for the whole module. */
@@ -189,13 +188,12 @@ static void cover_placed(struct kernel *k, struct var *const *vars, uint32_t n)
 void kernel_lay_out(struct kernel *k, struct module_ir *m)
 {
     struct func *f = k->func, **list;
-    k->shared_align = 16;
     cover_placed(k, m->vars, m->nvars);
     for (uint32_t n = calls_reachable(m, f, &list); n-- > 0;) cover_placed(k, list[n]->vars, list[n]->nvars);
     for (uint32_t i = 0; i < f->nvars; i++) {
         struct var *v = f->vars[i];
-        if (v->space == SPACE_shared && !v->placed) place(v, &k->static_shared, &k->shared_align);
-        if (v->space == SPACE_local) place(v, &k->local, &(uint32_t){ 16 });
+        if (v->space == SPACE_shared && !v->placed) place(v, &k->static_shared);
+        if (v->space == SPACE_local) place(v, &k->local);
     }
     k->static_shared = (k->static_shared + 15) & ~15u;
     k->local = (k->local + 15) & ~15u;

@@ -51,7 +51,6 @@ static void add_kernels(struct module_ir *m, struct fl_image *h, struct buffer *
         o->first_param = h->nparams;
         o->nparams = f->sig.nparams;
         o->static_shared = k->static_shared;
-        o->shared_align = k->shared_align;
         o->local = k->nsegments > 1 && !f->whole ? k->local : 0;
         o->stack = k->stack;
         o->local_reported = k->local;
@@ -117,7 +116,6 @@ static void add_variable(struct var *v, struct image_symbols *y, struct buffer *
     struct fl_image_symbol *s = &ARENA_PUSH(y->list, y->count);
     s->name = string(names, v->name);
     s->kind = v->managed ? FL_SYMBOL_MANAGED : v->space == SPACE_const ? FL_SYMBOL_CONST : FL_SYMBOL_GLOBAL;
-    s->linkage = v->linkage;
     s->align = v->align;
     s->size = v->size;
     if (v->init && v->size) s->init = append(out, v->init, v->size, 16);
@@ -131,9 +129,7 @@ static void add_variable(struct var *v, struct image_symbols *y, struct buffer *
 void image_write(struct module_ir *m, struct var **variables, uint32_t nvariables, struct func **functions,
                  uint32_t nfunctions, const struct code *code, FILE *file)
 {
-    struct fl_image h = {
-        .magic = FL_IMAGE_MAGIC, .abi = FL_ABI_VERSION, .ptx_version = m->version, .target = m->target
-    };
+    struct fl_image h = { .magic = FL_IMAGE_MAGIC, .abi = FL_ABI_VERSION, .target = m->target };
     struct buffer out = { 0 };
     struct buffer names = { 0 };
     struct image_symbols y = { 0 };
@@ -151,7 +147,6 @@ void image_write(struct module_ir *m, struct var **variables, uint32_t nvariable
         struct fl_image_symbol *s = &ARENA_PUSH(y.list, y.count);
         s->name = string(&names, functions[k]->name);
         s->kind = FL_SYMBOL_FUNCTION;
-        s->linkage = functions[k]->linkage;
         s->init = h.code + object_symbol(arena_printf("%s%u", functions[k]->whole ? "wf" : "f", functions[k]->number));
     }
     h.nsymbols = y.count;

@@ -62,7 +62,6 @@ static void make_image(char *at)
     strcpy(at + 2048, "rig");
     k->nsegments = 1;
     k->param_size = sizeof(struct params);
-    k->shared_align = 16;
     s->code = s->probe = 4096 + in_section;
     memcpy(at + 4096, __start_rig_kernel, (size_t)(__stop_rig_kernel - __start_rig_kernel));
 }
