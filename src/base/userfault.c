@@ -1,4 +1,4 @@
-/* Linux's userfaultfd over shared memory; see userfault.h. */
+/* Linux's userfaultfd; see userfault.h. */
 #include "base/userfault.h"
 #include "base/units.h"
 
@@ -15,27 +15,40 @@
 #ifndef UFFD_USER_MODE_ONLY
 #define UFFD_USER_MODE_ONLY 1
 #endif
+#ifndef UFFD_FEATURE_WP_UNPOPULATED
+#define UFFD_FEATURE_WP_UNPOPULATED (1 << 13)
+#endif
 #ifndef UFFDIO_CONTINUE_MODE_WP
 #define UFFDIO_CONTINUE_MODE_WP ((__u64)1 << 1)
 #endif
 
+static uint64_t features(enum userfault_kind kind)
+{
+    static const uint64_t all = UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM,
+                          pages = UFFD_FEATURE_MISSING_SHMEM | UFFD_FEATURE_MINOR_SHMEM | UFFD_FEATURE_EXACT_ADDRESS;
+    switch (kind) {
+    case USERFAULT_SIGBUS: return all | pages | UFFD_FEATURE_SIGBUS;
+    case USERFAULT_TOLD: return all | pages | UFFD_FEATURE_THREAD_ID | UFFD_FEATURE_EVENT_REMOVE;
+    case USERFAULT_WRITES: return all | UFFD_FEATURE_WP_UNPOPULATED;
+    default: return all | pages | UFFD_FEATURE_THREAD_ID;
+    }
+}
+
 static int shake_hands(int fd, enum userfault_kind kind)
 {
-    struct uffdio_api api = { .api = UFFD_API,
-                              .features = UFFD_FEATURE_MISSING_SHMEM | UFFD_FEATURE_MINOR_SHMEM |
-                                          UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM |
-                                          UFFD_FEATURE_EXACT_ADDRESS };
-    api.features |= kind == USERFAULT_SIGBUS ? UFFD_FEATURE_SIGBUS : UFFD_FEATURE_THREAD_ID;
-    if (kind == USERFAULT_TOLD) api.features |= UFFD_FEATURE_EVENT_REMOVE;
+    struct uffdio_api api = { .api = UFFD_API, .features = features(kind) };
     if (fd < 0 || !ioctl(fd, UFFDIO_API, &api)) return fd;
     close(fd);
     return -1;
 }
 
-int userfault_open(enum userfault_kind kind)
+static int open_user(enum userfault_kind kind)
 {
-    if (kind == USERFAULT_USER || kind == USERFAULT_SIGBUS)
-        return shake_hands((int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY), kind);
+    return shake_hands((int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY), kind);
+}
+
+static int open_kernel(enum userfault_kind kind)
+{
     int fd = -1, maker = open("/dev/userfaultfd", O_RDWR | O_CLOEXEC);
     if (maker >= 0) {
         fd = ioctl(maker, USERFAULTFD_IOC_NEW, O_CLOEXEC | O_NONBLOCK);
@@ -43,6 +56,13 @@ int userfault_open(enum userfault_kind kind)
     }
     if (fd < 0) fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
     return shake_hands(fd, kind);
+}
+
+int userfault_open(enum userfault_kind kind)
+{
+    if (kind == USERFAULT_USER || kind == USERFAULT_SIGBUS) return open_user(kind);
+    int fd = open_kernel(kind);
+    return fd < 0 && kind == USERFAULT_WRITES ? open_user(kind) : fd;
 }
 
 static int call(int fd, unsigned long request, void *argument)
@@ -77,6 +97,12 @@ int userfault_register(int fd, uint64_t va, uint64_t size)
         .range = { va, size },
         .mode = UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_MINOR | UFFDIO_REGISTER_MODE_WP,
     };
+    return call(fd, UFFDIO_REGISTER, &r);
+}
+
+int userfault_register_writes(int fd, uint64_t va, uint64_t size)
+{
+    struct uffdio_register r = { .range = { va, size }, .mode = UFFDIO_REGISTER_MODE_WP };
     return call(fd, UFFDIO_REGISTER, &r);
 }
 

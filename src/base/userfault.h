@@ -1,6 +1,6 @@
-/* Linux's userfaultfd over shared memory, one call a function. Knows nothing
- * of what the memory is for; which faults are raised is said when a
- * descriptor is opened. Every range is page-aligned. */
+/* Linux's userfaultfd, one call a function, for shared memory unless it says
+ * otherwise. Knows nothing of what the memory is for; which faults are raised is
+ * said when a descriptor is opened. Every range is page-aligned. */
 #ifndef FL_BASE_USERFAULT_H
 #define FL_BASE_USERFAULT_H
 
@@ -12,6 +12,7 @@ enum userfault_kind {
     USERFAULT_TOLD,   /* the same, and of memory that is given back */
     USERFAULT_USER,   /* those of the program's own instructions alone */
     USERFAULT_SIGBUS, /* the faulting thread gets SIGBUS; nothing is read from the descriptor */
+    USERFAULT_WRITES, /* of any memory, stores to protected pages alone; of system calls, too, where that is permitted */
 };
 
 /* A non-blocking descriptor that works on shared memfd, or -1: this system or
@@ -20,6 +21,8 @@ int userfault_open(enum userfault_kind kind);
 
 /* Each returns 0 or an errno value. Any process that holds the descriptor may call them. */
 int userfault_register(int fd, uint64_t va, uint64_t size);
+/* Of pages that are protected; what is missing is the kernel's affair. */
+int userfault_register_writes(int fd, uint64_t va, uint64_t size);
 /* Entries that are missing are filled in by the kernel from now on; write protection is lifted. Wakes nobody. */
 int userfault_unregister(int fd, uint64_t va, uint64_t size);
 /* Enters pages that have physical memory, and wakes who waits for them; those already entered get the protection

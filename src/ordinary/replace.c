@@ -8,13 +8,13 @@
  * does its caller make one meanwhile: for a SIGSEGV there would be no stack. */
 #include "ordinary/replace.h"
 #include "base/units.h"
+#include "base/userfault.h"
 #include "ordinary/joiners.h"
 #include "ordinary/standstill.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
-#include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -22,24 +22,10 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-
-#ifndef USERFAULTFD_IOC_NEW
-#define USERFAULTFD_IOC_NEW _IO(0xAA, 0x00)
-#endif
-#ifndef UFFD_FEATURE_WP_HUGETLBFS_SHMEM
-#define UFFD_FEATURE_WP_HUGETLBFS_SHMEM (1 << 12)
-#endif
-#ifndef UFFD_FEATURE_WP_UNPOPULATED
-#define UFFD_FEATURE_WP_UNPOPULATED (1 << 13)
-#endif
-#ifndef UFFD_USER_MODE_ONLY
-#define UFFD_USER_MODE_ONLY 1
-#endif
 
 enum { STACK = 1 << 20, PIECE = 4 << 20, WINDOWS = 64, RETRY_MS = 1000 };
 
@@ -52,66 +38,28 @@ static int caller;
 
 static int uffd = -2; /* -2: not asked for yet, -1: not to be had; under the lock */
 
-static bool usable(int fd)
-{
-    struct uffdio_api api = { .api = UFFD_API,
-                              .features = UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM |
-                                          UFFD_FEATURE_WP_UNPOPULATED };
-    if (fd < 0) return false;
-    if (!ioctl(fd, UFFDIO_API, &api)) return true;
-    close(fd);
-    return false;
-}
-
 static int open_uffd(void)
 {
     const char *asked = getenv("FAULTLINE_UFFD");
-    if (asked && !strcmp(asked, "off")) return -1;
-    int device = open("/dev/userfaultfd", O_RDWR | O_CLOEXEC), fd = -1;
-    if (device >= 0) {
-        fd = ioctl(device, USERFAULTFD_IOC_NEW, O_CLOEXEC | O_NONBLOCK);
-        close(device);
-    }
-    if (usable(fd)) return fd;
-    fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
-    if (usable(fd)) return fd;
-    fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
-    return usable(fd) ? fd : -1;
-}
-
-static bool protect(uint64_t va, uint64_t size, bool on)
-{
-    struct uffdio_writeprotect w = { .range = { va, size }, .mode = on ? UFFDIO_WRITEPROTECT_MODE_WP : 0 };
-    int r;
-    while ((r = ioctl(uffd, UFFDIO_WRITEPROTECT, &w)) && errno == EAGAIN)
-        ;
-    return !r;
-}
-
-static void forget(uint64_t va, uint64_t size)
-{
-    struct uffdio_range range = { va, size };
-    ioctl(uffd, UFFDIO_UNREGISTER, &range);
+    return asked && !strcmp(asked, "off") ? -1 : userfault_open(USERFAULT_WRITES);
 }
 
 static bool begin_uffd(uint64_t va, uint64_t size)
 {
-    struct uffdio_register r = { .range = { va, size }, .mode = UFFDIO_REGISTER_MODE_WP };
-    if (uffd < 0 || ioctl(uffd, UFFDIO_REGISTER, &r)) return false;
-    if (protect(va, size, true)) return true;
-    forget(va, size);
+    if (uffd < 0 || userfault_register_writes(uffd, va, size)) return false;
+    if (!userfault_protect(uffd, va, size, false)) return true;
+    userfault_unregister(uffd, va, size);
     return false;
 }
 
 /* Who waits looks again, at the new pages or at the old ones. */
 static void end_uffd(uint64_t va, uint64_t size, bool moved)
 {
-    struct uffdio_range range = { va, size };
     if (!moved) {
-        protect(va, size, false);
-        forget(va, size);
+        userfault_protect(uffd, va, size, true);
+        userfault_unregister(uffd, va, size);
     }
-    ioctl(uffd, UFFDIO_WAKE, &range);
+    userfault_wake(uffd, va, size);
 }
 
 /* ---- mprotect and SIGSEGV */
@@ -281,7 +229,7 @@ static CUresult replace(const struct job *j, unsigned char *there)
     if (j->file.thin) look_again(j->va, j->size, there);
     if (!for_runs(j, j->size, there, copy))
         r = errno == EFAULT ? CUDA_ERROR_NOT_READY : CUDA_ERROR_OUT_OF_MEMORY;
-    else if (by_uffd && !protect(j->va, j->size, true))
+    else if (by_uffd && userfault_protect(uffd, j->va, j->size, false))
         r = CUDA_ERROR_NOT_READY;
     else if ((j->prot == (PROT_READ | PROT_WRITE) || !mprotect(j->with, j->size, j->prot)) &&
              mremap(j->with, j->size, j->size, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)j->va) != MAP_FAILED)
