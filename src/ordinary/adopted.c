@@ -8,7 +8,8 @@
 #include "context/context.h"
 #include "processor/mmu.h"
 #include "ordinary/movable.h"
-#include "ordinary/registration.h"
+#include "ordinary/given.h"
+#include "ordinary/origins.h"
 #include "ordinary/signal_stack.h"
 #include "ordinary/standstill.h"
 
@@ -41,6 +42,12 @@ static const struct adopted_client *client;
 static bool may_move;       /* as adopted_begin said; */
 static bool watches, moves; /* and what this system can do, once that is known */
 
+static void stop_watching(const struct registration *g)
+{
+    origins_forget(g->va, g->end);
+    mmu_ordinary_remove(g->va, g->end - g->va);
+}
+
 /* When the program ends, a leak checker stops all threads and reads the whole heap: nobody could serve its faults. */
 static void watch_no_more(void)
 {
@@ -50,7 +57,7 @@ static void watch_no_more(void)
     if (pthread_mutex_timedlock(&registrations_lock, &latest)) return; /* this thread's own, perhaps */
     watches = moves = false;
     for (struct registration *g = registration_above(0); g; g = registration_next(g))
-        if (g->watched) mmu_ordinary_remove(g->va, g->end - g->va);
+        if (g->watched) stop_watching(g);
     pthread_mutex_unlock(&registrations_lock);
 }
 
@@ -64,16 +71,16 @@ static void find_out_what_can_be_done(void)
     if (watches)
         atexit(watch_no_more);
     else
-        fl_log(FL_LOG_WARN,
-               "ordinary memory does not migrate, and what the program gives back of it (MADV_DONTNEED) keeps its "
-               "bytes once a kernel has touched it: else it would take a userfaultfd that serves system calls, and "
-               "mremap with MREMAP_DONTUNMAP (Linux 5.14)");
+        fl_log(
+            FL_LOG_WARN,
+            "ordinary memory does not migrate: it would take a userfaultfd that serves system calls, and mremap with "
+            "MREMAP_DONTUNMAP (Linux 5.14)");
 }
 
 void adopted_leaves(const struct registration *g)
 {
     if (g->moves) client->leaves(g->va, g->end);
-    mmu_ordinary_remove(g->va, g->end - g->va);
+    stop_watching(g);
 }
 
 /* ---- what is adopted together */
@@ -227,6 +234,7 @@ void adopted_begin(const struct adopted_client *c, bool pages_move)
 {
     client = c;
     may_move = pages_move;
+    given_lead();
     standstill_prepare(); /* later, who adopts may hold a lock for which another thread waits */
 }
 
@@ -261,6 +269,7 @@ void adopted_review(void)
     struct region *list;
     size_t count;
     signal_stack_give();
+    given_lead();
     pthread_mutex_lock(&registrations_lock);
     if (any && !regions_of(0, UINT64_MAX, &list, &count)) {
         part(list, count, 0, UINT64_MAX);

@@ -31,7 +31,6 @@ static bool parse(const char *line, struct region *r)
     r->device = makedev(major, minor);
     r->inode = inode;
     snprintf(r->path, sizeof r->path, "%s", line + path);
-    r->path[strcspn(r->path, "\n")] = 0;
     return true;
 }
 
@@ -62,39 +61,54 @@ static int query(int maps, uint64_t va, struct region *r)
     return 1;
 }
 
-/* Where in the list of regions we are. */
+/* Where in the list of regions we are. Nothing of it is on the heap (region_at). */
 struct walk {
-    FILE *text;
     int maps;
-    char *line;
-    size_t size;
+    bool is_text; /* the kernel cannot be asked */
+    size_t at, end;
+    char text[4608]; /* at: what is not taken yet of what was read */
 };
 
 static CUresult walk_begin(struct walk *w)
 {
-    *w = (struct walk){ .maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC) };
+    w->is_text = false;
+    w->at = w->end = 0;
+    w->maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
     if (w->maps >= 0) return CUDA_SUCCESS;
     fl_log_once(FL_LOG_ERROR, "host memory cannot be registered: /proc/self/maps cannot be read");
     return CUDA_ERROR_OPERATING_SYSTEM;
 }
 
+/* The next line, ended; NULL: there is none. Each fits. */
+static char *next_line(struct walk *w)
+{
+    for (;;) {
+        char *line = w->text + w->at, *end = memchr(line, '\n', w->end - w->at);
+        if (end) {
+            *end = 0;
+            w->at = (size_t)(end + 1 - w->text);
+            return line;
+        }
+        memmove(w->text, line, w->end -= w->at);
+        w->at = 0;
+        ssize_t n = read(w->maps, w->text + w->end, sizeof w->text - w->end);
+        if (n <= 0 && !(n < 0 && errno == EINTR)) return NULL;
+        if (n > 0) w->end += (size_t)n;
+    }
+}
+
 /* The first region that ends above va, which never goes back; false if there is none. */
 static bool walk_to(struct walk *w, uint64_t va, struct region *r)
 {
-    int answer = w->text ? -1 : query(w->maps, va, r);
+    int answer = w->is_text ? -1 : query(w->maps, va, r);
     if (answer >= 0) return answer;
-    if (!w->text && !(w->text = fdopen(dup(w->maps), "re"))) return false;
-    while (getline(&w->line, &w->size, w->text) > 0)
-        if (parse(w->line, r) && r->end > va) return true;
+    w->is_text = true;
+    for (char *line; (line = next_line(w));)
+        if (parse(line, r) && r->end > va) return true;
     return false;
 }
 
-static void walk_end(struct walk *w)
-{
-    free(w->line);
-    if (w->text) fclose(w->text);
-    close(w->maps);
-}
+static void walk_end(const struct walk *w) { close(w->maps); }
 
 CUresult regions_of(uint64_t va, uint64_t end, struct region **out, size_t *count)
 {
@@ -132,13 +146,19 @@ CUresult regions_of(uint64_t va, uint64_t end, struct region **out, size_t *coun
 
 bool region_bounds(uint64_t va, uint64_t *start, uint64_t *end)
 {
-    struct region r;
-    struct walk w;
-    if (walk_begin(&w)) return false;
-    bool found = walk_to(&w, va, &r) && r.start <= va;
-    walk_end(&w);
+    struct region r = { 0 };
+    bool found = region_at(va, &r) && r.start <= va;
     *start = r.start;
     *end = r.end;
+    return found;
+}
+
+bool region_at(uint64_t va, struct region *r)
+{
+    struct walk w;
+    if (walk_begin(&w)) return false;
+    bool found = walk_to(&w, va, r);
+    walk_end(&w);
     return found;
 }
 

@@ -5,7 +5,8 @@
 #include "base/units.h"
 #include "context/context.h"
 #include "processor/mmu.h"
-#include "ordinary/registration.h"
+#include "ordinary/given.h"
+#include "ordinary/origins.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -114,6 +115,7 @@ CUresult registration_make_pieces(struct registration *g)
         p->here = registration_in_place(m);
         p->main_stack = !strcmp(m->path, "[stack]");
         if (m->shared && !p->here) r = registration_use_file(m, &p->file);
+        if (!m->shared && m->path[0] == '/') registration_use_file(m, &p->origin);
         if (!r) g->count++;
         at = m->end;
     }
@@ -124,7 +126,10 @@ CUresult registration_make_pieces(struct registration *g)
 
 void registration_free(struct registration *g)
 {
-    for (size_t k = 0; k < g->count; k++) registration_drop_file(g->pieces[k].file);
+    for (size_t k = 0; k < g->count; k++) {
+        registration_drop_file(g->pieces[k].file);
+        registration_drop_file(g->pieces[k].origin);
+    }
     free(g->pieces);
     free(g);
 }
@@ -148,6 +153,7 @@ CUresult registration_insert(struct registration *g)
         if (!g->pieces[k].file && !g->pieces[k].here)
             r = (g->moves ? registration_share_thinly : registration_share)(&g->pieces[k]);
     if (!r && g->watched && !mmu_ordinary_add(g->va, g->end - g->va)) r = CUDA_ERROR_NOT_READY;
+    if (!r && g->watched) r = origins_add((struct origin){ .va = g->va, .end = g->end, .fd = -1 });
     for (int d = 0; d < device_count && !r; d++)
         if (devices[d].processor) r = map_own(&devices[d], g);
     if (!r && !g->adopted) r = space_publish(&g->a);
@@ -204,6 +210,7 @@ CUresult registered_add(struct context *c, uint64_t va, uint64_t size, unsigned 
                                 .mapping_base = g->va,
                                 .mapping_size = g->end - g->va,
                                 .owner = &registered_owner };
+    given_lead();
     pthread_mutex_lock(&registrations_lock);
     CUresult r = collision(va, size);
     if (!r) r = registrations_open();

@@ -15,8 +15,9 @@ struct file;
 struct piece {
     uint64_t va, size;
     int prot;
-    struct file *file;             /* NULL: private pages, to be replaced */
-    uint64_t offset;               /* in the file */
+    struct file *file;             /* NULL: private pages, to be replaced; which show this one */
+    struct file *origin;           /* if any that can be opened */
+    uint64_t offset;               /* in either file */
     bool here;                     /* the pages are ours now, because of this registration or another */
     bool main_stack;               /* of the main thread, which grows */
     enum { FORK_COPY, FORK_STACK, FORK_LEAVE } fork; /* what becomes of it in the fork that is going on */
@@ -56,9 +57,10 @@ CUresult registration_share(struct piece *p);
 CUresult registration_share_thinly(struct piece *p);
 /* Those of [va, end) that still are ours, for the application may have unmapped some, become private again. */
 void registration_unshare(uint64_t va, uint64_t end);
-/* The file of a shared mapping. CUDA_ERROR_NOT_SUPPORTED: it cannot be given to devices. */
+/* The file of a mapping. CUDA_ERROR_NOT_SUPPORTED: it cannot be given to devices, or be read. */
 CUresult registration_use_file(const struct region *r, struct file **out);
-void registration_drop_file(struct file *f); /* NULL: nothing */
+void registration_keep_file(struct file *f); /* once more; NULL: nothing, for both */
+void registration_drop_file(struct file *f);
 /* The file that has p's pages: at p->offset, or, of replaced ones, where their address says. */
 struct backing *registration_backing(const struct piece *p);
 int registrations_descriptor(void); /* of the file with replaced pages */

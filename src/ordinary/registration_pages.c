@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "context/context.h"
-#include "ordinary/registration.h"
+#include "ordinary/origins.h"
 #include "ordinary/replace.h"
 #include "processor/mmu.h"
 
@@ -23,6 +23,7 @@ struct file {
     struct backing backing; /* without an alias */
     dev_t device;
     ino_t inode;
+    bool writable;
     unsigned users;
     struct file *next;
 };
@@ -60,20 +61,31 @@ bool registration_shows_of(const struct region *r, uint64_t start, uint64_t end)
 
 bool registration_in_place(const struct region *r) { return registration_shows(r) && r->offset == r->start; }
 
+/* Of what a private mapping shows nothing is written. */
+static struct region as_opened(const struct region *r)
+{
+    struct region as = *r;
+    if (!r->shared) as.prot &= ~PROT_WRITE;
+    return as;
+}
+
 CUresult registration_use_file(const struct region *r, struct file **out)
 {
     struct file *f;
     struct statfs fs;
+    struct region as = as_opened(r);
+    bool writable = as.prot & PROT_WRITE;
     for (f = files; f; f = f->next)
-        if (f->device == r->device && f->inode == r->inode) {
+        if (f->device == r->device && f->inode == r->inode && f->writable >= writable) {
             f->users++;
             *out = f;
             return CUDA_SUCCESS;
         }
-    int fd = region_open(r);
+    int fd = region_open(&as);
     if (fd < 0 || fstatfs(fd, &fs) || (uint64_t)fs.f_type == HUGETLBFS) {
-        fl_log(FL_LOG_WARN, "cuMemHostRegister: the shared mapping of %s at 0x%llx cannot be given to devices",
-               *r->path ? r->path : "anonymous memory", (unsigned long long)r->start);
+        if (r->shared)
+            fl_log(FL_LOG_WARN, "cuMemHostRegister: the shared mapping of %s at 0x%llx cannot be given to devices",
+                   *r->path ? r->path : "anonymous memory", (unsigned long long)r->start);
         if (fd >= 0) close(fd);
         return CUDA_ERROR_NOT_SUPPORTED;
     }
@@ -84,11 +96,17 @@ CUresult registration_use_file(const struct region *r, struct file **out)
     backing_adopt(&f->backing, fd, ADDRESSES);
     f->device = r->device;
     f->inode = r->inode;
+    f->writable = writable;
     f->users = 1;
     f->next = files;
     files = f;
     *out = f;
     return CUDA_SUCCESS;
+}
+
+void registration_keep_file(struct file *f)
+{
+    if (f) f->users++;
 }
 
 void registration_drop_file(struct file *f)
@@ -118,6 +136,11 @@ static CUresult share(struct piece *p, bool thinly)
     /* with the flags of what maps it anew (processor/ordinary.c), so that both are one mapping */
     void *with = mmap(NULL, p->size, PROT_READ | PROT_WRITE, MAP_SHARED, pages.backing.fd, (off_t)p->va);
     if (with == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
+    struct origin o = { p->va, p->va + p->size, p->origin, p->origin ? p->origin->backing.fd : -1, p->offset };
+    if (p->origin && origins_add(o)) {
+        munmap(with, p->size);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
     keep_stack_growing(p);
     CUresult r = pages_replace(p->va, p->size, with, p->prot, p->prot,
                                (struct page_file){ pages.backing.fd, p->va, true, thinly });
@@ -170,6 +193,32 @@ static bool shown(uint64_t va, uint64_t end)
     return found;
 }
 
+/* Private pages with the same bytes for [va, va+size), which shows r's: of their file, if it is known, or of none. */
+static CUresult make_private(const struct region *r, uint64_t size, const struct origin *o)
+{
+    int fd = o->file ? o->fd : -1, anonymous = o->file ? 0 : MAP_ANONYMOUS;
+    void *with = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE | anonymous, fd,
+                      o->file ? (off_t)o->offset : 0);
+    if (with == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
+    return pages_replace(r->start, size, with, r->prot, r->prot,
+                         (struct page_file){ pages.backing.fd, r->offset, false, false });
+}
+
+static CUresult become_private(const struct region *r)
+{
+    struct region rest = *r;
+    CUresult e = CUDA_SUCCESS;
+    for (uint64_t size; rest.start < r->end && !e; rest.start += size, rest.offset += size) {
+        struct origin o, none = { .fd = -1 };
+        origins_at(rest.offset, rest.offset + (r->end - rest.start), &o);
+        size = o.end - o.va;
+        e = make_private(&rest, size, &o);
+        /* the file has become shorter, perhaps */
+        if (e == CUDA_ERROR_OUT_OF_MEMORY && o.file) e = make_private(&rest, size, &none);
+    }
+    return e;
+}
+
 void registration_unshare(uint64_t va, uint64_t end)
 {
     struct region *list;
@@ -177,31 +226,22 @@ void registration_unshare(uint64_t va, uint64_t end)
     bool kept = false;
     if (regions_of(va, end, &list, &count)) return;
     for (size_t k = 0; k < count; k++) {
-        uint64_t size = list[k].end - list[k].start;
         if (!registration_in_place(&list[k])) continue;
-        void *with = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
-        if (with != MAP_FAILED)
-            r = pages_replace(list[k].start, size, with, list[k].prot, list[k].prot,
-                              (struct page_file){ pages.backing.fd, list[k].start, false, false });
+        CUresult r = become_private(&list[k]);
         if (r && r != CUDA_ERROR_NOT_READY) {
             fl_log(FL_LOG_ERROR,
                    "no memory to make 0x%llx, %llu bytes, private again: it stays shared with devices' processes",
-                   (unsigned long long)list[k].start, (unsigned long long)size);
+                   (unsigned long long)list[k].start, (unsigned long long)(list[k].end - list[k].start));
             kept = true;
         }
     }
     free(list);
-    if (!kept && !shown(va, end)) backing_discard(&pages.backing, va, end - va);
+    if (kept || shown(va, end)) return;
+    origins_forget(va, end);
+    backing_discard(&pages.backing, va, end - va);
 }
 
-bool registration_rescue(const struct region *r)
-{
-    uint64_t size = r->end - r->start;
-    void *with = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return with != MAP_FAILED && !pages_replace(r->start, size, with, r->prot, r->prot,
-                                                (struct page_file){ pages.backing.fd, r->offset, false, false });
-}
+bool registration_rescue(const struct region *r) { return !become_private(r); }
 
 struct backing *registration_backing(const struct piece *p) { return p->file ? &p->file->backing : &pages.backing; }
 int registrations_descriptor(void) { return pages.backing.fd; }

@@ -218,6 +218,15 @@ static bool copy(const struct job *j, uint64_t at, uint64_t size)
     return true;
 }
 
+static _Atomic unsigned turns; /* odd: some are being replaced */
+
+unsigned pages_replaced(void)
+{
+    unsigned n;
+    while ((n = atomic_load(&turns)) & 1) sched_yield();
+    return n;
+}
+
 /* Pages beside those that somebody needs may go at any time, and others come in their place: those are not
  * protected, and protecting them once more fails. */
 static CUresult replace(const struct job *j, unsigned char *there)
@@ -225,6 +234,7 @@ static CUresult replace(const struct job *j, unsigned char *there)
     bool by_uffd = begin_uffd(j->va, j->size);
     CUresult r = by_uffd ? CUDA_SUCCESS : begin_signals(j->va, j->size, j->old_prot);
     if (r) return r;
+    atomic_fetch_add(&turns, 1);
     r = CUDA_ERROR_OUT_OF_MEMORY;
     if (j->file.thin) look_again(j->va, j->size, there);
     if (!for_runs(j, j->size, there, copy))
@@ -234,6 +244,7 @@ static CUresult replace(const struct job *j, unsigned char *there)
     else if ((j->prot == (PROT_READ | PROT_WRITE) || !mprotect(j->with, j->size, j->prot)) &&
              mremap(j->with, j->size, j->size, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)j->va) != MAP_FAILED)
         r = CUDA_SUCCESS;
+    atomic_fetch_add(&turns, 1);
     if (by_uffd)
         end_uffd(j->va, j->size, !r);
     else

@@ -29,6 +29,9 @@ struct page_file {
  * moment fails with EFAULT; a program's own stores wait in every case. */
 CUresult pages_replace(uint64_t va, uint64_t size, void *with, int prot, int old_prot, struct page_file file);
 
+/* How often some have been; waits, not for long, as long as they are. Takes no lock. */
+unsigned pages_replaced(void);
+
 /* Whole pages of the program's, whatever lies in them: not memcpy, which the
  * program's AddressSanitizer would check. */
 void pages_copy(char *to, uint64_t from, uint64_t size);

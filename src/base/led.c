@@ -1,0 +1,119 @@
+/* See led.h. Every object calls the functions of others through a table of
+ * addresses of its own, which the loader has filled in. */
+#include "base/led.h"
+#include "base/units.h"
+
+#include <elf.h>
+#include <link.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#if defined __x86_64__
+enum { CALL = R_X86_64_JUMP_SLOT, DATA = R_X86_64_GLOB_DAT };
+#elif defined __aarch64__
+enum { CALL = R_AARCH64_JUMP_SLOT, DATA = R_AARCH64_GLOB_DAT };
+#endif
+
+struct tables {
+    const ElfW(Sym) * symbols;
+    const char *strings;
+    const ElfW(Rela) * calls, *data;
+    size_t calls_size, data_size;
+};
+
+/* The loader has made most of these addresses absolute; where it has not they are relative to the object. */
+static const void *absolute(const struct dl_phdr_info *o, ElfW(Addr) at)
+{
+    return (const void *)(at < o->dlpi_addr ? at + o->dlpi_addr : at);
+}
+
+static struct tables tables_of(const struct dl_phdr_info *o, const ElfW(Dyn) * d)
+{
+    struct tables t = { 0 };
+    for (; d->d_tag != DT_NULL; d++) switch (d->d_tag) {
+        case DT_SYMTAB: t.symbols = absolute(o, d->d_un.d_ptr); break;
+        case DT_STRTAB: t.strings = absolute(o, d->d_un.d_ptr); break;
+        case DT_JMPREL: t.calls = absolute(o, d->d_un.d_ptr); break;
+        case DT_PLTRELSZ: t.calls_size = d->d_un.d_val; break;
+        case DT_RELA: t.data = absolute(o, d->d_un.d_ptr); break;
+        case DT_RELASZ: t.data_size = d->d_un.d_val; break;
+        default: break;
+        }
+    return t;
+}
+
+/* The page may have been made read-only after loading. */
+static void store(void **at, void *value, int prot)
+{
+    void *page = (void *)page_down((uint64_t)at);
+    if (*at == value || mprotect(page, PAGE_BYTES, PROT_READ | PROT_WRITE)) return;
+    *(void *volatile *)at = value;
+    mprotect(page, PAGE_BYTES, prot);
+}
+
+struct object {
+    const struct dl_phdr_info *info;
+    struct tables tables;
+    ElfW(Addr) relro, relro_end;
+    const struct led *led;
+};
+
+static void lead(const struct object *o, const ElfW(Rela) * r, size_t size)
+{
+    for (const ElfW(Rela) *end = (const void *)((const char *)r + size); r && r < end; r++) {
+        if (ELF64_R_TYPE(r->r_info) != CALL && ELF64_R_TYPE(r->r_info) != DATA) continue;
+        const char *name = o->tables.strings + o->tables.symbols[ELF64_R_SYM(r->r_info)].st_name;
+        const struct led *l = o->led;
+        while (l->name && strcmp(l->name, name)) l++;
+        ElfW(Addr) at = o->info->dlpi_addr + r->r_offset;
+        bool read_only = at >= o->relro && at < o->relro_end;
+        if (l->name) store((void **)at, l->to, read_only ? PROT_READ : PROT_READ | PROT_WRITE);
+    }
+}
+
+static bool has(const struct dl_phdr_info *o, const void *what)
+{
+    for (unsigned k = 0; k < o->dlpi_phnum; k++)
+        if (o->dlpi_phdr[k].p_type == PT_LOAD &&
+            (ElfW(Addr))what - o->dlpi_addr - o->dlpi_phdr[k].p_vaddr < o->dlpi_phdr[k].p_memsz)
+            return true;
+    return false;
+}
+
+static int lead_object(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    const ElfW(Phdr) *dynamic = NULL, *relro = NULL;
+    struct object o = { .info = info, .led = arg };
+    (void)size;
+    for (unsigned k = 0; k < info->dlpi_phnum; k++) {
+        if (info->dlpi_phdr[k].p_type == PT_DYNAMIC) dynamic = &info->dlpi_phdr[k];
+        if (info->dlpi_phdr[k].p_type == PT_GNU_RELRO) relro = &info->dlpi_phdr[k];
+    }
+    if (!dynamic || (!o.led->ours_too && has(info, o.led->to))) return 0;
+    o.tables = tables_of(info, (const ElfW(Dyn) *)(info->dlpi_addr + dynamic->p_vaddr));
+    if (!o.tables.symbols || !o.tables.strings) return 0;
+    if (relro) {
+        o.relro = page_down(info->dlpi_addr + relro->p_vaddr);
+        o.relro_end = page_down(info->dlpi_addr + relro->p_vaddr + relro->p_memsz);
+    }
+    lead(&o, o.tables.calls, o.tables.calls_size);
+    lead(&o, o.tables.data, o.tables.data_size);
+    return 0;
+}
+
+void led_lead(const struct led *list) { dl_iterate_phdr(lead_object, (void *)(uintptr_t)list); }
+
+static int count(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    (void)size;
+    *(unsigned long long *)arg = info->dlpi_adds;
+    return 1;
+}
+
+unsigned long long led_objects(void)
+{
+    unsigned long long n = 0;
+    dl_iterate_phdr(count, &n);
+    return n;
+}

@@ -1,0 +1,100 @@
+/* See given.h. What a device reaches is shared memory to Linux, of which
+ * MADV_DONTNEED leaves the bytes, and MADV_FREE is an error. So calls of madvise
+ * are led here: what is given back gets zeros again, or what its file has; what
+ * may be freed is left as it is, as Linux is free to do. Where memory is watched
+ * the system tells of it, and others do the work (processor/ordinary.c).
+ *
+ * Who calls may be the program's malloc, with its locks: nothing here takes
+ * memory from there, nor waits for anybody who could. */
+#include "ordinary/given.h"
+#include "base/led.h"
+#include "base/units.h"
+#include "ordinary/origins.h"
+#include "ordinary/replace.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+
+#ifndef MADV_DONTNEED_LOCKED
+#define MADV_DONTNEED_LOCKED 24
+#endif
+
+typedef int madvise_fn(void *, size_t, int);
+static madvise_fn *real;
+
+/* Zeros, or a file's bytes, for replaced pages, whatever addresses show them. */
+static void give_back(uint64_t va, uint64_t end, bool moved)
+{
+    struct origin o;
+    for (uint64_t at = va; at < end; at = o.end) {
+        bool known = origins_at(at, end, &o), told = known && !o.file && !moved;
+        if (!told && !(known && o.file && origins_read(at, o.end - at)))
+            backing_discard(registrations_backing(), at, o.end - at);
+    }
+}
+
+/* Calls f for each region of [va, end), and whether its pages were replaced. */
+typedef int part_action(const struct region *r, bool replaced);
+static int for_parts(uint64_t va, uint64_t end, part_action *f)
+{
+    struct region r;
+    int error = 0;
+    for (uint64_t at = va; at < end; at = r.end) {
+        if (!region_at(at, &r) || r.start > at) error = ENOMEM; /* some are not mapped; the others are done */
+        if (r.end <= at || r.start >= end) break;
+        if (r.start < at) {
+            r.offset += at - r.start;
+            r.start = at;
+        }
+        if (r.end > end) r.end = end;
+        int e = f(&r, registration_shows(&r));
+        if (e) error = e;
+    }
+    return error;
+}
+
+static int give_back_replaced(const struct region *r, bool replaced)
+{
+    if (replaced) give_back(r->offset, r->offset + (r->end - r->start), r->offset != r->start);
+    return 0;
+}
+
+static int free_others(const struct region *r, bool replaced)
+{
+    return !replaced && real((void *)r->start, r->end - r->start, MADV_FREE) ? errno : 0;
+}
+
+static int led_madvise(void *p, size_t size, int advice)
+{
+    uint64_t va = (uint64_t)p, end = va + page_up(size);
+    bool gives = advice == MADV_DONTNEED || advice == MADV_DONTNEED_LOCKED;
+    if ((!gives && advice != MADV_FREE) || registrations_descriptor() < 0 || va % PAGE_BYTES || end <= va)
+        return real(p, size, advice);
+    if (advice == MADV_FREE) {
+        int error = for_parts(va, end, free_others);
+        if (error) errno = error;
+        return error ? -1 : 0;
+    }
+    int result, error;
+    unsigned before;
+    do {
+        before = pages_replaced();
+        result = real(p, size, advice);
+        error = errno;
+        for_parts(va, end, give_back_replaced);
+    } while (pages_replaced() != before); /* with what they had before */
+    errno = error;
+    return result;
+}
+
+void given_lead(void)
+{
+    static _Atomic unsigned long long objects;
+    static const struct led list[] = { { "madvise", led_madvise, false }, { 0 } };
+    unsigned long long now = led_objects();
+    if (atomic_load(&objects) == now) return;
+    real = madvise;
+    led_lead(list);
+    atomic_store(&objects, now);
+}
