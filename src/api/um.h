@@ -1,0 +1,19 @@
+/* What the entry points of Unified Memory share: what a call speaks of. */
+#ifndef FL_API_UM_H
+#define FL_API_UM_H
+
+#include "context/context.h"
+#include "space/space.h"
+
+/* A copy of the managed allocation that holds all of a range. */
+CUresult um_managed(CUdeviceptr p, size_t size, struct allocation *a);
+/* Ordinary memory of the host's that kernels reach. */
+bool um_ordinary(CUdeviceptr p, size_t size);
+/* Managed memory of d may be touched by the host at any time. */
+bool um_concurrent(const struct device *d);
+/* What l means to src/uvm. */
+CUresult um_resolve(CUmemLocation l, CUmemLocation *out);
+/* The first ABI's way to say where. */
+CUmemLocation um_from_device(CUdevice d);
+
+#endif
