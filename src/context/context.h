@@ -63,6 +63,9 @@ CUresult library_ready(void);
 /* CUDA_ERROR_NOT_INITIALIZED, CUDA_ERROR_INVALID_DEVICE. */
 CUresult device_get(CUdevice dev, struct device **out);
 
+/* Nothing that any device has mapped shows b, and nothing will: before its descriptor is closed. */
+void devices_forget(const struct backing *b);
+
 /* The calling thread's context, if calls may use it. Otherwise CUDA_ERROR_NOT_INITIALIZED, CUDA_ERROR_INVALID_CONTEXT
  * (there is none), CUDA_ERROR_CONTEXT_IS_DESTROYED, the sticky error, or CUDA_ERROR_NOT_PERMITTED (in a host function). */
 CUresult context_current(struct context **out);

@@ -48,6 +48,12 @@ CUresult device_get(CUdevice dev, struct device **out)
     return CUDA_SUCCESS;
 }
 
+void devices_forget(const struct backing *b)
+{
+    for (int k = 0; k < device_count; k++)
+        if (devices[k].processor) processor_forget(devices[k].processor, b);
+}
+
 static const char *deed(const struct fault *f)
 {
     switch (f->kind) {

@@ -83,8 +83,7 @@ static void put_peer(struct peer *p)
         }
     for (int k = 0; k < MAX_DEVICES; k++) {
         if (!p->memory[k].id) continue;
-        for (int d = 0; d < device_count; d++)
-            if (devices[d].processor) processor_forget(devices[d].processor, &p->memory[k]);
+        devices_forget(&p->memory[k]);
         backing_destroy(&p->memory[k]);
     }
     if (p->fd >= 0) close(p->fd);

@@ -122,6 +122,7 @@ void share_free(struct mempool *p)
 {
     if (!p->share) return;
     munmap(p->share->table, sizeof(struct table));
+    devices_forget(&p->share->file);
     backing_destroy(&p->share->file);
     free(p->share);
     p->share = NULL;

@@ -117,8 +117,7 @@ void registration_drop_file(struct file *f)
             *at = f->next;
             break;
         }
-    for (int d = 0; d < device_count; d++)
-        if (devices[d].processor) processor_forget(devices[d].processor, &f->backing);
+    devices_forget(&f->backing);
     backing_destroy(&f->backing);
     free(f);
 }

@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 enum { WORDS = 1 << 20, NEVER = 99 };
 /* The steps after which they die. */
@@ -243,6 +244,36 @@ static void a_file_that_is_no_pool_is_refused(void **state)
     play_alone(import_what_is_no_pool);
 }
 
+/* Neither this process nor the device's may have more than a few files at once, and no pool may keep one. */
+static void make_many_pools(int unused)
+{
+    const struct rlimit few = { 64, 64 };
+    CUmemoryPool pool;
+    CUdeviceptr p;
+    CUmodule m;
+    CUfunction fill;
+    (void)unused;
+    EXPECT(!setrlimit(RLIMIT_NOFILE, &few));
+    CUstream s = set_up();
+    CHECK(cuModuleLoadData(&m, rig_ptx));
+    CHECK(cuModuleGetFunction(&fill, m, "fill"));
+    for (unsigned k = 1; k <= 200; k++) {
+        CHECK(cuMemPoolCreate(&pool, &props));
+        CHECK(cuMemAllocFromPoolAsync(&p, MiB, pool, s));
+        if (k % 50 == 0) CHECK(rig_launch(fill, p, 1, k, s)); /* only for kernels a device looks at its page table */
+        CHECK(cuStreamSynchronize(s));
+        if (k % 50 == 0) EXPECT_EQUAL(word(p), k);
+        CHECK(cuMemFreeAsync(p, s));
+        CHECK(cuMemPoolDestroy(pool));
+    }
+}
+
+static void pools_that_ended_keep_no_files(void **state)
+{
+    (void)state;
+    play_alone(make_many_pools);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -251,6 +282,7 @@ int main(void)
         cmocka_unit_test(the_exporter_goes_on_when_the_importer_dies),
         cmocka_unit_test(a_pool_grows_while_another_process_uses_it),
         cmocka_unit_test(a_file_that_is_no_pool_is_refused),
+        cmocka_unit_test(pools_that_ended_keep_no_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
