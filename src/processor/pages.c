@@ -80,3 +80,11 @@ CUresult block_populate(struct block *b, uint64_t va)
         madvise(mmu.alias + (va - mmu.base), BLOCK_BYTES, MADV_COLLAPSE);
     return CUDA_SUCCESS;
 }
+
+CUresult populate_entries(uint64_t va, uint64_t size)
+{
+    struct block *b = block_find(va);
+    if (size == BLOCK_BYTES) return block_populate(b, va);
+    block_begin(b, block_start(va));
+    return populate(va, size);
+}

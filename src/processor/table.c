@@ -216,7 +216,7 @@ static CUresult enter(struct table *t, uint64_t va, uint64_t size, bool writable
 static CUresult change(struct table *t, uint64_t va, uint64_t size, enum mmu_access has, enum mmu_access may)
 {
     if (t->signals) {
-        CUresult r = has == MMU_NONE ? populate(va, size) : CUDA_SUCCESS;
+        CUresult r = has == MMU_NONE ? populate_entries(va, size) : CUDA_SUCCESS;
         if (!r) put_off_protect(t, va, size, may);
         return r;
     }

@@ -129,6 +129,8 @@ void table_finish(struct table *t);
 /* Physical memory for [va, va+size), zeros where there was none. CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult populate(uint64_t va, uint64_t size);
 CUresult leaf_populate(const struct leaf *l, unsigned page);
+/* The same for what a processor is about to have, of one block; all of it may be too much to have memory untouched. */
+CUresult populate_entries(uint64_t va, uint64_t size);
 /* Some page of the block, which begins at va, is about to get physical memory: all of it does, if as one large page. */
 void block_begin(struct block *b, uint64_t va);
 /* All of it has; small pages become a large one when that has been worth it for some time. CUDA_ERROR_OUT_OF_MEMORY. */
