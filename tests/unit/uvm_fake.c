@@ -198,11 +198,20 @@ void uvm_sleep(uint64_t until)
     quiet_lock(&uvm_lock);
 }
 
+/* The thread that ends pins changes entries, too. */
+static uint8_t entry(unsigned p, uint64_t va)
+{
+    pthread_mutex_lock(&uvm_lock.mutex);
+    uint8_t access = fake_entries[p][fake_page(va)];
+    pthread_mutex_unlock(&uvm_lock.mutex);
+    return access;
+}
+
 static void touch(unsigned p, uint64_t va, enum mmu_access access)
 {
     bool write = access >= MMU_WRITE, atomic = access == MMU_ATOMIC;
     if (p != CPU) note_access(p, (struct mmu_access_note){ .address = va, .write = write, .atomic = atomic, .awaited = !write });
-    for (int k = 0; fake_entries[p][fake_page(va)] < access; k++) {
+    for (int k = 0; entry(p, va) < access; k++) {
         fake_now += 20000;
         struct mmu_fault f = { .processor = p, .address = va, .write = write, .atomic = atomic, .pending = 1 };
         enum mmu_verdict verdict = fake_serve(&f);
