@@ -3,6 +3,8 @@
 #include "context/context.h"
 #include "mempool/internal.h"
 
+#include <string.h>
+
 /* ---- access */
 
 CUresult mempool_get_access(struct mempool *p, CUmemLocation l, CUmemAccess_flags *flags)
@@ -51,36 +53,52 @@ static CUresult check_access(const struct mempool *p, const CUmemAccessDesc *m)
     return CUDA_SUCCESS;
 }
 
-/* With the pool's lock. */
-static CUresult change_access(struct mempool *p, struct device *d, unsigned prot)
+/* With the pool's lock. All of the pool's memory, or none. */
+static CUresult grant(struct mempool *p, struct device *d, unsigned prot)
 {
-    unsigned before = p->access[d->ordinal];
     CUresult r = CUDA_SUCCESS;
-    if (before == prot) return r;
-    if (before)
-        for (struct chunk *c = p->chunks; c; c = c->next) chunk_unmap(c, d);
+    struct chunk *c;
     p->access[d->ordinal] = (unsigned char)prot;
-    struct chunk *failed = p->chunks;
-    for (; failed && !r; failed = failed->next)
-        if ((r = chunk_map(failed, d))) break;
+    for (c = p->chunks; c && !(r = chunk_map(c, d)); c = c->next)
+        ;
     if (!r) return r;
-    for (struct chunk *c = p->chunks; c != failed; c = c->next) chunk_unmap(c, d);
-    p->access[d->ordinal] = (unsigned char)before;
-    for (struct chunk *c = p->chunks; c; c = c->next) chunk_map(c, d);
+    for (struct chunk *mapped = p->chunks; mapped != c; mapped = mapped->next) chunk_unmap(mapped, d);
+    p->access[d->ordinal] = PROT_DEVICE_NONE;
+    return r;
+}
+
+static void revoke(struct mempool *p, struct device *d)
+{
+    for (struct chunk *c = p->chunks; c; c = c->next) chunk_unmap(c, d);
+    p->access[d->ordinal] = PROT_DEVICE_NONE;
+}
+
+/* With the pool's lock. What may fail comes first. */
+static CUresult change_access(struct mempool *p, const unsigned char want[MAX_DEVICES])
+{
+    CUresult r = CUDA_SUCCESS;
+    uint32_t granted = 0;
+    for (int d = 0; d < device_count && !r; d++)
+        if (want[d] && !p->access[d] && !(r = grant(p, &devices[d], want[d]))) granted |= 1u << d;
+    for (int d = 0; d < device_count; d++)
+        if (r ? granted >> d & 1 : !want[d] && p->access[d]) revoke(p, &devices[d]);
     return r;
 }
 
 CUresult mempool_set_access(struct mempool *p, const CUmemAccessDesc *map, size_t count)
 {
     CUresult r = CUDA_SUCCESS;
+    unsigned char want[MAX_DEVICES];
     unsigned prot;
     for (size_t k = 0; k < count; k++)
         if ((r = check_access(p, &map[k]))) return r;
     if (p->type == CU_MEM_ALLOCATION_TYPE_MANAGED) return r; /* all may, anyway */
     pthread_mutex_lock(&p->lock);
-    for (size_t k = 0; k < count && !r; k++)
-        if (map[k].location.type == CU_MEM_LOCATION_TYPE_DEVICE && !(r = prot_of(map[k].flags, &prot)))
-            r = change_access(p, &devices[map[k].location.id], prot);
+    memcpy(want, p->access, sizeof want);
+    for (size_t k = 0; k < count; k++)
+        if (map[k].location.type == CU_MEM_LOCATION_TYPE_DEVICE && !prot_of(map[k].flags, &prot))
+            want[map[k].location.id] = (unsigned char)prot;
+    r = change_access(p, want);
     pthread_mutex_unlock(&p->lock);
     return r;
 }

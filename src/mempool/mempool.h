@@ -64,8 +64,7 @@ bool mempool_shrink(const struct device *d);
 
 /* Who may touch the pool's memory, now and in future. CUDA_ERROR_INVALID_DEVICE: a device that is not there, or the
  * pool's own, which keeps its access (H200); CUDA_ERROR_INVALID_VALUE: no such location or flags;
- * CUDA_ERROR_NOT_SUPPORTED: reading alone, the host's access to a device's memory or none to its own (H200). Of several
- * descriptions all are checked first; one that then finds no memory leaves the earlier ones in effect. */
+ * CUDA_ERROR_NOT_SUPPORTED: reading alone, the host's access to a device's memory or none to its own (H200). */
 CUresult mempool_get_access(struct mempool *p, CUmemLocation location, CUmemAccess_flags *flags);
 CUresult mempool_set_access(struct mempool *p, const CUmemAccessDesc *map, size_t count);
 

@@ -159,6 +159,22 @@ static CUresult make_pool(void)
     return cuMemPoolCreate(&(CUmemoryPool){ 0 }, &props);
 }
 
+static CUmemoryPool pool;
+static CUresult give_access(void)
+{
+    CUmemAccessDesc all[2];
+    for (int d = 0; d < 2; d++)
+        all[d] =
+            (CUmemAccessDesc){ { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = d }, CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
+    CUresult r = cuMemPoolSetAccess(pool, all, 2);
+    for (int d = 0; d < 2; d++) {
+        CUmemAccess_flags may;
+        CHECK(cuMemPoolGetAccess(&may, pool, &all[d].location));
+        EXPECT(may == (r ? CU_MEM_ACCESS_FLAGS_PROT_NONE : CU_MEM_ACCESS_FLAGS_PROT_READWRITE));
+    }
+    return r;
+}
+
 static CUresult make_memory(void)
 {
     const CUmemAllocationProp prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
@@ -187,6 +203,16 @@ static void with_managed(void)
     CHECK(allocate_managed());
 }
 
+static void with_host_pool(void)
+{
+    const CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                   .handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+                                   .location = { .type = CU_MEM_LOCATION_TYPE_HOST } };
+    retained();
+    CHECK(cuMemPoolCreate(&pool, &props));
+    CHECK(cuMemAllocFromPoolAsync(&memory, 4096, pool, NULL));
+}
+
 static const struct {
     const char *name;
     void (*before)(void);
@@ -207,6 +233,7 @@ static const struct {
     { "cuMemAddressReserve", retained, reserve },
     { "cuMemCreate", retained, make_memory },
     { "cuMemPoolCreate", retained, make_pool },
+    { "cuMemPoolSetAccess", with_host_pool, give_access },
     { "cuModuleLoadData", retained, load },
 };
 enum { CALLS = sizeof calls / sizeof *calls };
