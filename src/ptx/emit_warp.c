@@ -54,7 +54,9 @@ static enum fl_warp_op vote_mode(const struct instr *i)
 
 static enum fl_warp_op redux_op(const struct instr *i)
 {
-    bool s = i->ntypes && type_signed(i->types[0]);
+    enum ptx_type t = i->ntypes ? i->types[0] : T_none;
+    bool s = t == T_s32;
+    if (t != T_s32 && t != T_u32 && t != T_b32) fail(i, "the type does not fit the operation");
     if (has(i, MOD_add)) return FL_WARP_REDUX_ADD;
     if (has(i, MOD_min)) return s ? FL_WARP_REDUX_MIN_S : FL_WARP_REDUX_MIN_U;
     if (has(i, MOD_max)) return s ? FL_WARP_REDUX_MAX_S : FL_WARP_REDUX_MAX_U;

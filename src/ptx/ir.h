@@ -29,16 +29,15 @@ static inline bool type_integer(enum ptx_type t) { return t >= T_u8 && t <= T_s6
 static inline bool type_bitwise(enum ptx_type t) { return t >= T_b8 && t <= T_b128; }
 
 #define FL_PTX_OPS(X) \
-    X(abs) X(activemask) X(add) X(addc) X(alloca) X(and) X(applypriority) X(atom) X(bar) X(barrier) X(bfe) \
-    X(bfi) X(bfind) X(bmsk) X(bra) X(brev) X(brkpt) X(brx) X(call) X(clz) X(cnot) X(copysign) X(cos) X(cp) \
-    X(createpolicy) X(cvt) X(cvta) X(discard) X(div) X(dp2a) X(dp4a) X(elect) X(ex2) X(exit) X(fence) X(fma) \
-    X(fns) X(getctarank) X(griddepcontrol) X(isspacep) X(istypep) X(ld) X(ldmatrix) X(ldu) X(lg2) X(lop3) X(mad) \
-    X(mad24) X(madc) X(mapa) X(match) X(max) X(mbarrier) X(membar) X(min) X(mma) X(mov) X(movmatrix) X(mul) \
-    X(mul24) X(multimem) X(nanosleep) X(neg) X(not) X(or) X(pmevent) X(popc) X(prefetch) X(prefetchu) X(prmt) \
-    X(rcp) X(red) X(redux) X(rem) X(ret) X(rsqrt) X(sad) X(selp) X(set) X(setmaxnreg) X(setp) X(shf) X(shfl) \
-    X(shl) X(shr) X(sin) X(slct) X(sqrt) X(st) X(stackrestore) X(stacksave) X(stmatrix) X(sub) X(subc) X(szext) \
-    X(tanh) X(testp) X(trap) X(vabsdiff) X(vabsdiff2) X(vabsdiff4) X(vadd) X(vmad) X(vmax) X(vmin) X(vote) \
-    X(vset) X(vshl) X(vshr) X(vsub) X(wmma) X(xor)
+    X(abs) X(activemask) X(add) X(addc) X(alloca) X(and) X(applypriority) X(atom) X(bar) X(barrier) X(bfe) X(bfi) \
+    X(bfind) X(bmsk) X(bra) X(brev) X(brkpt) X(brx) X(call) X(clz) X(cnot) X(copysign) X(cos) X(cp) X(createpolicy) \
+    X(cvt) X(cvta) X(discard) X(div) X(dp2a) X(dp4a) X(elect) X(ex2) X(exit) X(fence) X(fma) X(fns) X(getctarank) \
+    X(griddepcontrol) X(isspacep) X(ld) X(ldmatrix) X(ldu) X(lg2) X(lop3) X(mad) X(mad24) X(madc) X(mapa) X(match) \
+    X(max) X(mbarrier) X(membar) X(min) X(mma) X(mov) X(movmatrix) X(mul) X(mul24) X(multimem) X(nanosleep) X(neg) \
+    X(not) X(or) X(pmevent) X(popc) X(prefetch) X(prefetchu) X(prmt) X(rcp) X(red) X(redux) X(rem) X(ret) X(rsqrt) \
+    X(sad) X(selp) X(set) X(setmaxnreg) X(setp) X(shf) X(shfl) X(shl) X(shr) X(sin) X(slct) X(sqrt) X(st) \
+    X(stackrestore) X(stacksave) X(stmatrix) X(sub) X(subc) X(szext) X(tanh) X(testp) X(trap) X(vabsdiff2) \
+    X(vabsdiff4) X(vote) X(wmma) X(xor)
 enum ptx_op {
     OP_none,
 #define X(name) OP_##name,

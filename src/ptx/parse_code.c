@@ -60,17 +60,74 @@ static bool is_shape(const struct token *t)
            memchr(t->text, 'n', t->length);
 }
 
-static void __attribute__((noreturn)) unknown_opcode(const struct parser *p, const struct token *name)
+/* Legal instructions of which no emitter knows anything: their operands may look like no other's. */
+static bool is_legal_opcode(const struct token *t)
 {
-    static const char *const known[] = { "tex",  "tld4", "txq",   "suld",    "sust",
-                                         "sured", "suq", "wgmma", "tcgen05", "st_async" };
-    const char *end = name->text;
-    while (end < p->lexer.end && end - name->text < 80 && *end > ' ' && *end != ';') end++;
-    for (size_t k = 0; k < sizeof known / sizeof *known; k++)
-        if (token_is(name, known[k]))
-            fatal_at(EXIT_UNSUPPORTED, name->line, "instruction '%.*s' is not supported", (int)(end - name->text),
-                     name->text);
-    fatal_at(EXIT_INVALID_PTX, name->line, "unknown instruction '%.*s'", (int)(end - name->text), name->text);
+    static const char *const names[] = { "istypep", "suld",   "suq",   "sured",    "sust",  "tcgen05", "tensormap",
+                                         "tex",     "tld4",   "txq",   "vabsdiff", "vadd",  "vadd2",   "vadd4",
+                                         "vavrg2",  "vavrg4", "vmad",  "vmax",     "vmax2", "vmax4",   "vmin",
+                                         "vmin2",   "vmin4",  "vset",  "vset2",    "vset4", "vshl",    "vshr",
+                                         "vsub",    "vsub2",  "vsub4", "wgmma" };
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+        if (token_is(t, names[k])) return true;
+    return false;
+}
+
+/* The same of ways to do what others do otherwise. */
+static bool is_legal_modifier(enum ptx_op op, const struct token *t)
+{
+    static const struct {
+        enum ptx_op op;
+        const char *modifier;
+    } legal[] = { { OP_cp, ".tensor" },
+                  { OP_cp, ".reduce" },
+                  { OP_cvt, ".s2" },
+                  { OP_cvt, ".u2" },
+                  { OP_cvt, ".s4" },
+                  { OP_cvt, ".u4" },
+                  { OP_fence, ".tensormap::generic" },
+                  { OP_fence, ".sync_restrict::shared::cluster" },
+                  { OP_fence, ".sync_restrict::shared::cta" },
+                  { OP_mma, ".sp" },
+                  { OP_mma, ".sp::ordered_metadata" },
+                  { OP_mma, ".b1" },
+                  { OP_mma, ".s4" },
+                  { OP_mma, ".u4" },
+                  { OP_pmevent, ".mask" },
+                  { OP_wmma, ".b1" },
+                  { OP_wmma, ".s4" },
+                  { OP_wmma, ".u4" } };
+    for (size_t k = 0; k < sizeof legal / sizeof *legal; k++)
+        if (op == legal[k].op && token_is(t, legal[k].modifier)) return true;
+    return false;
+}
+
+/* Bytes from the opcode to its last modifier. */
+static int whole_name(const struct parser *p, const char *start)
+{
+    const char *end = start;
+    while (end < p->lexer.end && end - start < 120 && *end > ' ' && *end != ';') end++;
+    return (int)(end - start);
+}
+
+static void __attribute__((noreturn)) not_supported(const struct parser *p, const struct token *opcode)
+{
+    fatal_at(EXIT_UNSUPPORTED, opcode->line, "instruction '%.*s' is not supported", whole_name(p, opcode->text),
+             opcode->text);
+}
+
+static void __attribute__((noreturn)) unknown_opcode(const struct parser *p, const struct token *opcode)
+{
+    if (is_legal_opcode(opcode)) not_supported(p, opcode);
+    fatal_at(EXIT_INVALID_PTX, opcode->line, "unknown instruction '%.*s'", whole_name(p, opcode->text), opcode->text);
+}
+
+static void __attribute__((noreturn))
+unknown_modifier(const struct parser *p, const struct token *opcode, enum ptx_op op, const struct token *t)
+{
+    if (is_legal_modifier(op, t)) not_supported(p, opcode);
+    fatal_at(EXIT_INVALID_PTX, t->line, "unknown modifier '%.*s' of '%.*s'", (int)t->length, t->text,
+             (int)(t->text + t->length - opcode->text), opcode->text);
 }
 
 /* The opcode and everything after its dots. */
@@ -94,8 +151,7 @@ static void opcode(struct parser *p, struct instr *i)
         } else if (mod != MOD_count) {
             i->mods.bits[mod / 64] |= 1ull << (mod % 64);
         } else if (!is_hint(&t) && !is_shape(&t)) {
-            fatal_at(EXIT_INVALID_PTX, t.line, "unknown modifier '%.*s' of '%.*s'", (int)t.length, t.text,
-                     (int)(t.text + t.length - start), start);
+            unknown_modifier(p, &name, i->op, &t);
         }
         next(p);
     }
@@ -128,6 +184,9 @@ static void instruction(struct parser *p)
     while (!token_is(&p->token, ";")) {
         if (i.nops == MAX_OPERANDS) fatal_at(EXIT_INVALID_PTX, i.line, "too many operands of '%s'", i.text);
         i.ops[i.nops++] = i.op == OP_call && token_is(&p->token, "(") ? parse_list(p) : parse_operand(p);
+        bool chosen = p->token.kind == TOKEN_DIRECTIVE; /* bytes or halves of an operand, .b3210 */
+        if (chosen && (i.op == OP_vabsdiff2 || i.op == OP_vabsdiff4))
+            fatal_at(EXIT_UNSUPPORTED, i.line, "instruction '%s' is not supported with other parts than all", i.text);
         if (!token_is(&p->token, ";")) expect(p, ",");
     }
     expect(p, ";");

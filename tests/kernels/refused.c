@@ -1,0 +1,89 @@
+/* Instructions that kernels cannot have: of legal ones it is said that Faultline
+ * does not run them, of wrong ones what is wrong. None is taken for another one. */
+#include "../child.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+static void start(void)
+{
+    CUcontext c;
+    CHECK(cuInit(0));
+    CHECK(cuDevicePrimaryCtxRetain(&c, 0));
+    CHECK(cuCtxSetCurrent(c));
+}
+
+/* What the compiler says of a kernel that has the instruction; "" if it compiles. */
+static const char *said_of(const char *instruction)
+{
+    static const char form[] = ".version 8.7\n.target sm_90\n.address_size 64\n.visible .entry k()\n{\n"
+                               ".reg .b16 %%h; .reg .b32 %%r<12>; .reg .b64 %%d<4>; .reg .f32 %%f<8>; .reg .pred %%p;\n"
+                               "%s;\nret;\n}\n";
+    static char log[1024];
+    char ptx[1024];
+    CUjit_option options[] = { CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES };
+    void *values[] = { log, (void *)sizeof log };
+    CUmodule m;
+    log[0] = 0;
+    snprintf(ptx, sizeof ptx, form, instruction);
+    CUresult r = cuModuleLoadDataEx(&m, ptx, 2, options, values);
+    EXPECT_EQUAL(r, *log ? CUDA_ERROR_INVALID_PTX : CUDA_SUCCESS);
+    return log;
+}
+
+static void all_are(bool legal, const char *const *instructions, size_t count)
+{
+    int wrong = 0;
+    for (size_t k = 0; k < count; k++) {
+        const char *said = said_of(instructions[k]);
+        if (*said && legal == !!strstr(said, "is not supported")) continue;
+        printf("%s: \"%s\"\n", instructions[k], said);
+        wrong++;
+    }
+    EXPECT_EQUAL(wrong, 0);
+}
+
+static void legal_ones_that_are_not_run_are_said_to_be_not_supported(void)
+{
+    static const char *const legal[] = {
+        "tex.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%d0, {%f4, %f5}]",
+        "sust.b.1d.b32.trap [%d0, {%r0}], %r1",
+        "txq.width.b32 %r0, [%d0]",
+        "istypep.texref %p, %d0",
+        "wgmma.fence.sync.aligned",
+        "cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes [%r0], [%d0, {%r1}], [%r2]",
+        "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%d0], [%r0], 16",
+        "tensormap.replace.tile.global_address.global.b1024.b64 [%d0], %d1",
+        "fence.proxy.tensormap::generic.acquire.gpu [%d0], 128",
+        "mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+        "{%f0, %f1, %f2, %f3}, {%r0, %r1}, {%r2, %r3}, {%f0, %f1, %f2, %f3}, %r4, 0",
+        "mma.sync.aligned.m8n8k32.row.col.s32.u4.u4.s32 {%r0, %r1}, {%r2}, {%r3}, {%r0, %r1}",
+        "wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32 {%r0, %r1}, {%r2}, {%r3}, {%r0, %r1}",
+        "vadd.s32.s32.s32.sat %r0, %r1.b0, %r2.h1",
+        "vset4.u32.u32.lt %r0, %r1, %r2, %r3",
+        "vabsdiff4.u32.u32.u32 %r0, %r1.b3210, %r2, %r3",
+        "cvt.pack.sat.u4.s32.b32 %r0, %r1, %r2, %r3",
+        "fma.rn.oob.f16 %h, %h, %h, %h",
+        "stacksave.u64 %d0",
+    };
+    all_are(true, legal, sizeof legal / sizeof *legal);
+}
+
+static void wrong_ones_are_said_to_be_wrong(void)
+{
+    static const char *const wrong[] = {
+        "frobnicate.u32 %r0, %r1",         "add.frobnicate.u32 %r0, %r1, %r2",    "add.tensor.u32 %r0, %r1, %r2",
+        "add.u32 %r0, %r1.b0, %r2",        "redux.sync.min.f32 %f0, %f1, -1",     "redux.sync.add.u64 %d0, %d1, -1",
+        "atom.shared.u32 %r0, [%r1], %r2", "atom.shared.add.b32 %r0, [%r1], %r2", "shfl.up.b32 %r0, %r1, 1, 0",
+    };
+    all_are(false, wrong, sizeof wrong / sizeof *wrong);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        ALONE(start, legal_ones_that_are_not_run_are_said_to_be_not_supported),
+        ALONE(start, wrong_ones_are_said_to_be_wrong),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
