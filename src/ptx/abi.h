@@ -31,7 +31,7 @@
  * points of all that the module runs whole. For the scheduler there is no other
  * difference. Such code checks and tells where it is as probes do: it needs none.
  *
- * Every other segment exists a second time as a probe: the same code, unoptimised,
+ * Every other segment exists a second time as a probe: the same code, as it is written,
  * that stores probe_thread and probe_line before each access, tells the run time
  * of its address if it may be global, and checks each alignment exactly. The
  * device runs probes to explain a fault, and where the host wants to know what a

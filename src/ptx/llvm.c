@@ -37,6 +37,17 @@ static void check(LLVMErrorRef error)
     if (error) fatal(EXIT_INTERNAL, "LLVM: %s", LLVMGetErrorMessage(error));
 }
 
+/* Probes are left alone by all that moves and joins instructions, for they say where each one is. Only their registers
+ * need not lie in memory: where kernels are told of they run for long. */
+static void settle_probes(LLVMModuleRef module, LLVMTargetMachineRef machine, LLVMPassBuilderOptionsRef passes)
+{
+    const unsigned alone = LLVMGetEnumAttributeKindForName("optnone", 7),
+                   function = (unsigned)LLVMAttributeFunctionIndex;
+    for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
+        if (LLVMGetEnumAttributeAtIndex(f, function, alone)) LLVMRemoveEnumAttributeAtIndex(f, function, alone);
+    check(LLVMRunPasses(module, "function(mem2reg)", machine, passes));
+}
+
 void llvm_compile(const char *text, size_t size, const unsigned char **object, size_t *object_size)
 {
     const char *cpu, *features;
@@ -64,6 +75,7 @@ void llvm_compile(const char *text, size_t size, const unsigned char **object, s
     const char *pipeline[] = { "default<O0>", "default<O1>", "default<O2>", "default<O3>" };
     check(LLVMRunPasses(module, pipeline[options.level], machine, passes));
     if (stream_stores(module)) check(LLVMRunPasses(module, "always-inline", machine, passes));
+    if (options.level > 0) settle_probes(module, machine, passes);
     if (options.dump_optimised) {
         char *ir = LLVMPrintModuleToString(module);
         fputs(ir, stdout);
