@@ -236,24 +236,24 @@ uint32_t mmu_progress(unsigned p)
     return n;
 }
 
-bool mmu_next_access(unsigned p, struct mmu_access_note *n)
+unsigned mmu_next_accesses(unsigned p, struct mmu_access_note *out, unsigned most)
 {
     struct table *t = &mmu.tables[p];
+    unsigned n = 0;
     quiet_lock(&t->lock);
-    struct access_notes *a = t->processor ? &t->processor->control->accesses : NULL;
+    const struct access_notes *a = t->processor ? &t->processor->control->accesses : NULL;
     uint64_t told = a ? atomic_load_explicit(&a->told, memory_order_acquire) : 0;
-    bool new = t->heard < told;
-    if (new) {
-        if (told - t->heard > NOTES) t->heard = told - NOTES;
-        uint64_t note = a->note[t->heard++ % NOTES];
-        *n = (struct mmu_access_note){ .address = note >> NOTE_BITS,
-                                       .write = note & (NOTE_FORGOTTEN | NOTE_ATOMIC),
-                                       .awaited = !(note & NOTE_FORGOTTEN),
-                                       .atomic = note & NOTE_ATOMIC,
-                                       .begins = note == NOTE_BEGINS };
+    if (t->heard < told && told - t->heard > NOTES) t->heard = told - NOTES;
+    for (; n < most && t->heard < told; t->heard++, n++) {
+        uint64_t note = a->note[t->heard % NOTES];
+        out[n] = (struct mmu_access_note){ .address = note >> NOTE_BITS,
+                                           .write = note & (NOTE_FORGOTTEN | NOTE_ATOMIC),
+                                           .awaited = !(note & NOTE_FORGOTTEN),
+                                           .atomic = note & NOTE_ATOMIC,
+                                           .begins = note == NOTE_BEGINS };
     }
     quiet_unlock(&t->lock);
-    return new;
+    return n;
 }
 
 void mmu_discard(uint64_t va, uint64_t size)

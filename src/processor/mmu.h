@@ -107,12 +107,12 @@ void mmu_prefer_node(uint64_t va, uint64_t size, int node);
 void mmu_discard(uint64_t va, uint64_t size);
 
 /* What kernels that are to tell of it have accessed of the window since the last call, in order; what faults is told of
- * before its fault is. begins: a kernel does, the rest means nothing. False: nothing new. Old notes get lost. */
+ * before its fault is. begins: a kernel does, the rest means nothing. Returns how many; 0: nothing new. Old notes get lost. */
 struct mmu_access_note {
     uint64_t address;
     bool write, atomic, awaited, begins; /* atomic: for whomever; awaited: its result is */
 };
-bool mmu_next_access(unsigned p, struct mmu_access_note *n);
+unsigned mmu_next_accesses(unsigned p, struct mmu_access_note *out, unsigned most);
 
 /* The instruction at which the host's thread waits for this fault; 0: not known. Costs some system calls. */
 uint64_t mmu_where(const struct mmu_fault *f);

@@ -87,7 +87,7 @@ struct launch {
     uint64_t ticket;               /* set by src/stream: the trace's entry for this launch, 0: not traced */
 };
 /* Returns the command's sequence number in the channel, 0 if the processor is dead. tells: of one thread, it is to
- * tell of its accesses to managed memory (mmu_next_access). */
+ * tell of its accesses to managed memory (mmu_next_accesses). */
 uint64_t processor_launch(struct processor *p, uint32_t channel, const struct launch *l, bool tells);
 /* Writes the time (CLOCK_MONOTONIC, ns) at which it is reached to *slot, which
  * processor_mark_time reads once the mark is done. */

@@ -75,10 +75,24 @@ static struct sector sector_of(const struct block *b, unsigned p, unsigned page)
     return s;
 }
 
+/* What was found last, by page, until anything changes: kernels stay with a page for many accesses. */
+enum { FOUND = 16 };
+static uint64_t changes;
+static struct {
+    uint64_t page, changes;
+    struct sector sector;
+} found[PROCESSORS][FOUND];
+
 struct sector sector_at(unsigned p, uint64_t va)
 {
+    uint64_t page = va / PAGE_BYTES;
+    unsigned k = page % FOUND;
+    if (found[p][k].page == page && found[p][k].changes == changes) return found[p][k].sector;
     const struct block *b = block_at(va, false);
-    return b ? sector_of(b, p, page_of(va)) : (struct sector){ .number = 0 };
+    if (!b) return (struct sector){ .number = 0 };
+    found[p][k].page = page;
+    found[p][k].changes = changes;
+    return found[p][k].sector = sector_of(b, p, page_of(va));
 }
 
 static uint64_t other_sector(uint64_t number) { return number ^ 4; }
@@ -110,12 +124,16 @@ static void put_first(unsigned p, uint64_t number)
 /* The directory is asked only for what is not known. */
 void sector_read(unsigned p, struct sector s)
 {
-    if (!s.number) return;
+    if (!s.number || (s.tables && known[p].number[0] == s.number)) return;
     if (!s.tables || place_known(p, s.number) == SECTORS) put_first(p, s.directory);
     if (s.tables) put_first(p, s.number);
 }
 
-void entries_forget(unsigned p) { memset(&known[p], 0, sizeof known[p]); }
+void entries_forget(unsigned p)
+{
+    changes++;
+    memset(&known[p], 0, sizeof known[p]);
+}
 
 static void drop(unsigned p, uint64_t number)
 {
@@ -218,6 +236,7 @@ static unsigned lay_out(struct layout *l, const struct block *b, const struct ma
 void entries_changed(struct block *b, unsigned p, const struct mask *pages, enum prot prot)
 {
     if (p == CPU || mask_empty(pages)) return;
+    changes++;
     struct mask after = alike(b, p, pages, prot);
     struct layout *l = &b->layout[p - 1], before = *l;
     unsigned written = lay_out(l, b, pages, &after, prot);
@@ -237,6 +256,7 @@ CUresult entries_begin(struct block *b)
 
 void entries_end(struct block *b)
 {
+    changes++;
     /* tables go, the directory changes */
     for (unsigned p = 1; p < topology.processors; p++)
         if (layout_of(b, p)) entries_forget(p);
@@ -264,5 +284,6 @@ static void split(struct block *low, struct block *high, unsigned p)
 /* The high block begins with the page at which they part. */
 void entries_split(struct block *low, struct block *high)
 {
+    changes++;
     for (unsigned p = 1; low->layout && p < topology.processors; p++) split(low, high, p);
 }

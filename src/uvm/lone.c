@@ -12,7 +12,7 @@
  *
  * All are made anew when their batch has been serviced. It is then that their
  * entries come to hand, as those of accesses that do not fault do. Of these the
- * device tells (mmu_next_access) while somebody looks at what memory does, for it makes
+ * device tells (mmu_next_accesses) while somebody looks at what memory does, for it makes
  * kernels slow; otherwise faults are all that is seen. */
 #include "uvm/internal.h"
 
@@ -23,6 +23,7 @@ enum {
     PAIR = 2,         /* where the loop ends */
     HELD_MOST = 64,
     WALKS = 16,
+    NOTES = 64, /* taken at a time */
 };
 
 /* Accesses until a fault is known. What is FAR is nearer if the window has tables of one kind, and
@@ -52,8 +53,11 @@ static struct lone {
         uint64_t ends;
     } walks[WALKS]; /* that stores have begun; the oldest goes */
     unsigned newest_walk;
+    uint64_t first_end;  /* no walk's is earlier */
     struct visit newest; /* that the device has told of */
     bool open;           /* and of which it is not known whether it faults */
+    struct mmu_access_note notes[NOTES]; /* that were taken; those up to `heard` are done with */
+    unsigned taken, heard;
 } lone[PROCESSORS];
 
 static void read_entries(unsigned p, const struct visit *list, unsigned n)
@@ -78,7 +82,9 @@ static CUresult service(struct lone *t, unsigned p, const struct visit *list, un
 static unsigned set_out(unsigned p, const struct visit *list, unsigned n, const unsigned *until)
 {
     struct sector walked[BODY];
-    unsigned ends[BODY], known = n;
+    unsigned ends[BODY], known = n, faults = 0;
+    for (unsigned k = 0; k < n; k++) faults += list[k].fault;
+    if (!faults) return n;
     for (unsigned k = 0; k < n && k < known; k++) {
         struct sector s = sector_at(p, list[k].va);
         enum distance d = sector_distance(p, s);
@@ -110,17 +116,20 @@ static uint64_t walk_for_store(struct lone *t, struct sector s, enum distance d)
     for (unsigned k = 0; k < WALKS && s.number; k++)
         if (t->walks[k].sector.number == s.number) return t->walks[k].ends > ends ? t->walks[k].ends : ends;
     t->walks[t->newest_walk++ % WALKS] = (struct walk){ s, ends = t->stores + until[d] };
+    if (ends < t->first_end) t->first_end = ends;
     return ends;
 }
 
 static void retire_walks(struct lone *t, unsigned p, uint64_t now)
 {
+    if (now < t->first_end) return;
+    t->first_end = UINT64_MAX;
     for (unsigned k = 0; k < WALKS; k++) {
         struct walk *w = &t->walks[(t->newest_walk + k) % WALKS];
-        if (w->sector.number && w->ends <= now) {
-            sector_read(p, w->sector);
-            w->sector.number = 0;
-        }
+        if (w->sector.number && w->ends > now && w->ends < t->first_end) t->first_end = w->ends;
+        if (!w->sector.number || w->ends > now) continue;
+        sector_read(p, w->sector);
+        w->sector.number = 0;
     }
 }
 
@@ -181,12 +190,23 @@ static CUresult pass(struct lone *t, unsigned p, struct visit a)
     return CUDA_SUCCESS;
 }
 
+static bool next_note(struct lone *t, unsigned p, struct mmu_access_note *note)
+{
+    if (t->heard == t->taken) {
+        t->heard = 0;
+        t->taken = mmu_next_accesses(p, t->notes, NOTES);
+    }
+    if (!t->taken) return false;
+    *note = t->notes[t->heard++];
+    return true;
+}
+
 /* What the device has told of; all but the newest have not faulted. */
 static CUresult catch_up(struct lone *t, unsigned p)
 {
     struct mmu_access_note note;
     CUresult r = CUDA_SUCCESS;
-    while (!r && mmu_next_access(p, &note)) {
+    while (!r && next_note(t, p, &note)) {
         if (t->open) r = pass(t, p, t->newest);
         t->open = !note.begins;
         t->newest = (struct visit){ page_down(note.address),

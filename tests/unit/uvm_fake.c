@@ -156,11 +156,11 @@ static void note_access(unsigned p, struct mmu_access_note n)
 {
     notes[p][noted[p]++ % (1 << 16)] = n;
 }
-bool mmu_next_access(unsigned p, struct mmu_access_note *n)
+unsigned mmu_next_accesses(unsigned p, struct mmu_access_note *out, unsigned most)
 {
-    if (told[p] == noted[p]) return false;
-    *n = notes[p][told[p]++ % (1 << 16)];
-    return true;
+    unsigned n = 0;
+    while (n < most && told[p] != noted[p]) out[n++] = notes[p][told[p]++ % (1 << 16)];
+    return n;
 }
 void fake_kernel(unsigned p) { note_access(p, (struct mmu_access_note){ .begins = true }); }
 
