@@ -2,6 +2,7 @@
  * child back the exit signal SIGCHLD, so a child in between, which has none,
  * starts it and ends. Both share this address space until the execve. */
 #include "base/spawn.h"
+#include "base/unseen.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -22,15 +23,6 @@ enum { STACK = 64 << 10 };
 int __clone(int (*f)(void *), void *stack, int flags, void *arg, ...);
 #define clone __clone
 
-/* The sanitizers need not know of functions that never return on a stack that goes. */
-#if defined __SANITIZE_THREAD__
-#define UNSEEN __attribute__((no_sanitize_thread))
-#elif defined __SANITIZE_ADDRESS__
-#define UNSEEN __attribute__((no_sanitize_address))
-#else
-#define UNSEEN
-#endif
-
 struct plan {
     const char *path;
     char *const *argv;
@@ -41,6 +33,7 @@ struct plan {
     int error;
 };
 
+/* UNSEEN: it never returns, on a stack that goes. */
 UNSEEN static int program(void *arg)
 {
     struct plan *p = arg;

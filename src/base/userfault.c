@@ -65,10 +65,11 @@ int userfault_open(enum userfault_kind kind)
     return fd < 0 && kind == USERFAULT_WRITES ? open_user(kind) : fd;
 }
 
+/* Past the C library's functions: what a sanitizer of the program's does there may take a fault. */
 static int call(int fd, unsigned long request, void *argument)
 {
-    int r;
-    while ((r = ioctl(fd, request, argument)) < 0 && errno == EINTR)
+    long r;
+    while ((r = syscall(SYS_ioctl, fd, request, argument)) < 0 && errno == EINTR)
         ;
     return r < 0 ? errno : 0;
 }
@@ -169,7 +170,7 @@ unsigned userfault_read(int fd, struct userfault_event *out, unsigned most)
 {
     struct uffd_msg messages[16];
     if (most > 16) most = 16;
-    ssize_t n = read(fd, messages, most * sizeof *messages);
+    ssize_t n = syscall(SYS_read, fd, messages, most * sizeof *messages);
     unsigned count = 0;
     for (ssize_t k = 0; n > 0 && k < n / (ssize_t)sizeof *messages; k++) {
         const struct uffd_msg *m = &messages[k];

@@ -5,12 +5,12 @@
  * to serve its faults may touch it: the library keeps what these threads need
  * elsewhere (base/heap.h), and the owner of the mappings leaves stacks and the
  * libraries' data alone. Should that fail, or somebody hold a lock of the
- * service's while he faults, the second thread here gives the page to whoever
+ * service's while he faults, a second thread (rescue.c) gives the page to whoever
  * waits for it, unasked: there is one physical page, so only the count suffers. */
-#include "base/futex.h"
 #include "base/heap.h"
 #include "base/thread.h"
 #include "base/userfault.h"
+#include "processor/rescue.h"
 #include "processor/table.h"
 
 #include <errno.h>
@@ -18,10 +18,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
-
-enum { STUCK_MS = 20, IDLE_ROUNDS = 50 };
 
 /* ---- the books */
 
@@ -66,10 +63,7 @@ static CUresult for_leaves(unsigned number, uint64_t va, uint64_t size, bool mak
 /* ---- faults */
 
 static void (*gone)(uint64_t va, uint64_t end);
-static _Atomic bool busy;              /* there is something to serve */
-static _Atomic bool leaving;           /* it may be memory that the program gives back */
-static _Atomic uint64_t serving;       /* the page whose fault that is; 0: none, or not known yet */
-static _Atomic uint32_t served, awake; /* so far; the rescuer looks */
+static _Atomic bool leaving; /* what is to be served may be memory that the program gives back */
 
 static void grant(uint64_t page)
 {
@@ -89,7 +83,7 @@ static void serve_one(const struct userfault_event *e)
                            .pending = 1,
                            .missing = e->missing };
     bool woken = false;
-    atomic_store(&serving, page_down(e->address));
+    atomic_store(&serving.page, page_down(e->address));
     fault_serve(&f, e->protected_page, &woken);
     /* whatever was decided: it is the program's own memory */
     if (!woken) {
@@ -97,7 +91,7 @@ static void serve_one(const struct userfault_event *e)
         grant(page_down(e->address));
         quiet_unlock(&mmu.tables[MMU_HOST].lock);
     }
-    atomic_store(&serving, 0);
+    atomic_store(&serving.page, 0);
 }
 
 /* ---- what the program gives back */
@@ -182,45 +176,18 @@ static void *serve(void *arg)
     struct pollfd fds[] = { { .fd = mmu.ordinary_fd, .events = POLLIN }, { .fd = bell, .events = POLLIN } };
     quiet_begin(); /* for ever: no signal is for this thread */
     for (;;) {
-        poll(fds, 2, -1);
-        atomic_store(&busy, true);
-        if (!atomic_exchange(&awake, 1)) futex_wake(&awake, 1);
+        syscall(SYS_poll, fds, 2, -1); /* as in rescue.c */
+        atomic_store(&serving.busy, true);
+        rescue_look();
         if (fds[1].revents) note_what_was_passed_on();
         while (next_event(&e)) { /* one at a time: what is not taken, the other thread sees */
             if (e.end)
                 note_gone(e.address, e.end);
             else
                 serve_one(&e);
-            atomic_fetch_add(&served, 1);
+            atomic_fetch_add(&serving.served, 1);
         }
-        atomic_store(&busy, false);
-    }
-    return arg;
-}
-
-/* Takes no lock and nothing from the heap. */
-static void *rescue(void *arg)
-{
-    const struct timespec pause = { .tv_nsec = STUCK_MS * 1000000l };
-    struct userfault_event e;
-    unsigned idle = 0;
-    for (;;) {
-        uint32_t before = atomic_load(&served);
-        nanosleep(&pause, NULL);
-        bool stuck = atomic_load(&busy) && atomic_load(&served) == before;
-        if (stuck) {
-            if (atomic_load(&serving)) grant(atomic_load(&serving));
-            while (userfault_read(mmu.ordinary_fd, &e, 1))
-                if (e.end)
-                    discard(&e);
-                else
-                    grant(page_down(e.address));
-        }
-        idle = atomic_load(&served) == before && !stuck ? idle + 1 : 0;
-        if (idle < IDLE_ROUNDS) continue;
-        atomic_store(&awake, 0);
-        if (!atomic_load(&busy)) futex_wait(&awake, 0, 0);
-        idle = 0;
+        atomic_store(&serving.busy, false);
     }
     return arg;
 }
@@ -241,7 +208,7 @@ bool mmu_ordinary_init(const struct backing *memory, void (*when_gone)(uint64_t 
     mmu.ordinary = memory;
     gone = when_gone;
     atomic_store(&mmu.ordinary_groups, groups);
-    if (!thread_start(serve, NULL, THREAD_STACK) && !thread_start(rescue, NULL, THREAD_STACK)) return true;
+    if (!rescue_start() && !thread_start(serve, NULL, THREAD_STACK)) return true;
     atomic_store(&mmu.ordinary_groups, NULL); /* a thread that did start has nothing to do */
     return false;
 fail:
