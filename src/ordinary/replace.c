@@ -1,6 +1,6 @@
 /* Replacing pages in place: write-protect, copy, move the new pages over the old
  * ones, wake who waited. Protection is a userfaultfd's, whose waiters the kernel
- * puts to sleep, or mprotect's, whose SIGSEGV is answered by trying again.
+ * puts to sleep, or mprotect's (retry.h).
  *
  * While pages are protected a store to them waits, so the thread that copies
  * must not make one: not to the heap, not to its caller's stack. It is a thread
@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "base/userfault.h"
 #include "ordinary/joiners.h"
+#include "ordinary/retry.h"
 #include "ordinary/standstill.h"
 
 #include <errno.h>
@@ -24,10 +25,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { STACK = 1 << 20, PIECE = 4 << 20, WINDOWS = 64, RETRY_MS = 1000 };
+enum { STACK = 1 << 20, PIECE = 4 << 20 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* The caller waits, and does nothing else; the thread is done. Under the lock, as all that follows. */
@@ -60,90 +60,6 @@ static void end_uffd(uint64_t va, uint64_t size, bool moved)
         userfault_unregister(uffd, va, size);
     }
     userfault_wake(uffd, va, size);
-}
-
-/* ---- mprotect and SIGSEGV */
-
-/* Ranges that are or were protected: closed 0 while they are. A fault in one that was
- * closed a moment ago may have happened before. */
-struct window {
-    _Atomic uint64_t start, end, closed_ms;
-};
-static struct window windows[WINDOWS];
-static unsigned window; /* the newest; under the lock */
-static struct sigaction previous;
-
-static uint64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000 + 1;
-}
-
-static bool to_be_retried(uint64_t address)
-{
-    for (unsigned k = 0; k < WINDOWS; k++) {
-        struct window *w = &windows[k];
-        if (address < atomic_load(&w->start) || address >= atomic_load(&w->end)) continue;
-        uint64_t closed = atomic_load(&w->closed_ms);
-        if (!closed || now_ms() - closed < RETRY_MS) return true;
-    }
-    return false;
-}
-
-static void on_fault(int number, siginfo_t *info, void *context)
-{
-    static _Thread_local volatile sig_atomic_t passing;
-    int saved = errno;
-    if (info->si_code == SEGV_ACCERR && to_be_retried((uint64_t)info->si_addr)) {
-        syscall(SYS_sched_yield);
-        errno = saved;
-        return;
-    }
-    /* who is before us may pass it on to us */
-    if (passing ||
-        (!(previous.sa_flags & SA_SIGINFO) && (previous.sa_handler == SIG_DFL || previous.sa_handler == SIG_IGN))) {
-        signal(number, SIG_DFL);
-        return;
-    }
-    passing = 1;
-    if (previous.sa_flags & SA_SIGINFO)
-        previous.sa_sigaction(number, info, context);
-    else
-        previous.sa_handler(number);
-    passing = 0;
-}
-
-static bool listen_for_faults(void)
-{
-    struct sigaction ours = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER }, old;
-    if (sigaction(SIGSEGV, NULL, &old)) return false;
-    if (old.sa_flags & SA_SIGINFO && old.sa_sigaction == on_fault) return true;
-    previous = old;
-    return !sigaction(SIGSEGV, &ours, NULL);
-}
-
-static CUresult begin_signals(uint64_t va, uint64_t size, int prot)
-{
-    struct window *w = &windows[++window % WINDOWS];
-    if (!listen_for_faults()) return CUDA_ERROR_OUT_OF_MEMORY;
-    /* a thread whose stack is protected has none for the signal */
-    if (!standstill_begin(va, size, caller)) return CUDA_ERROR_NOT_SUPPORTED;
-    atomic_store(&w->end, 0);
-    atomic_store(&w->start, va);
-    atomic_store(&w->closed_ms, 0);
-    atomic_store(&w->end, va + size);
-    if (!mprotect((void *)va, size, prot & ~PROT_WRITE)) return CUDA_SUCCESS;
-    atomic_store(&w->end, 0);
-    standstill_end();
-    return CUDA_ERROR_OUT_OF_MEMORY;
-}
-
-static void end_signals(uint64_t va, uint64_t size, int prot, bool moved)
-{
-    if (!moved) mprotect((void *)va, size, prot);
-    atomic_store(&windows[window % WINDOWS].closed_ms, now_ms());
-    standstill_end();
 }
 
 /* ---- one piece after the other, so that nobody waits long */
@@ -232,7 +148,7 @@ unsigned pages_replaced(void)
 static CUresult replace(const struct job *j, unsigned char *there)
 {
     bool by_uffd = begin_uffd(j->va, j->size);
-    CUresult r = by_uffd ? CUDA_SUCCESS : begin_signals(j->va, j->size, j->old_prot);
+    CUresult r = by_uffd ? CUDA_SUCCESS : retry_begin(j->va, j->size, j->old_prot, caller);
     if (r) return r;
     atomic_fetch_add(&turns, 1);
     r = CUDA_ERROR_OUT_OF_MEMORY;
@@ -248,7 +164,7 @@ static CUresult replace(const struct job *j, unsigned char *there)
     if (by_uffd)
         end_uffd(j->va, j->size, !r);
     else
-        end_signals(j->va, j->size, j->old_prot, !r);
+        retry_end(j->va, j->size, j->old_prot, !r);
     return r;
 }
 

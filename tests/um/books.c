@@ -1,5 +1,6 @@
 /* What the library keeps of managed memory in the program's own, once every processor has touched and mapped all of
  * it. usage: FAULTLINE_DEVICES=N books; N devices do. */
+#include "../usage.h"
 #include "rig.h"
 
 enum { DEVICES_MOST = 8, THREADS = 256 };
@@ -37,18 +38,6 @@ static void start(void)
 static CUmemLocation gpu(int d) { return (CUmemLocation){ .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = d }; }
 static const CUmemLocation host = { .type = CU_MEM_LOCATION_TYPE_HOST };
 
-/* Of the process's own memory, not of what it shares with devices. */
-static long own_kib(void)
-{
-    char line[256];
-    long kib = 0;
-    FILE *f = fopen("/proc/self/status", "r");
-    while (f && fgets(line, sizeof line, f))
-        if (!strncmp(line, "RssAnon:", 8)) kib = strtol(line + 8, NULL, 10);
-    if (f) fclose(f);
-    return kib;
-}
-
 static long kib_before;
 
 static CUdeviceptr begin(void)
@@ -57,16 +46,13 @@ static CUdeviceptr begin(void)
     CHECK(cuMemAllocManaged(&first, 4, CU_MEM_ATTACH_GLOBAL));
     *(int *)first = 1;
     CHECK(cuMemAllocManaged(&p, SIZE, CU_MEM_ATTACH_GLOBAL));
-    kib_before = own_kib();
+    kib_before = resident_kib();
     return p;
 }
 
 static void end(CUdeviceptr p)
 {
-    double taken = (double)(own_kib() - kib_before) * 1024 * 100 / (double)SIZE;
-#ifdef __SANITIZE_THREAD__ /* its own memory would count */
-    taken = 0;
-#endif
+    double taken = (double)(resident_kib() - kib_before) * 1024 * 100 / (double)SIZE;
     if (taken > LIMIT) {
         fprintf(stderr, "the books take %.3f %% of what was touched, not %.2f at most\n", taken, LIMIT);
         _exit(1);

@@ -1,6 +1,7 @@
 /* Managed memory as programs use it, through the whole library, with two
  * devices. Each test runs in a process of its own.
  * usage: FAULTLINE_DEVICES=2 managed */
+#include "../usage.h"
 #include "rig.h"
 
 #include <errno.h>
@@ -297,21 +298,6 @@ static void counters_know_all_of_the_fault_that_has_just_been_served(void)
         *(volatile char *)at = 1;
         EXPECT_EQUAL(mapped_remotely(), before + 65536);
     }
-}
-
-/* Of the process's own memory, not of what it shares with devices. */
-static long resident_kib(void)
-{
-    char line[256];
-    long kib = 0;
-    FILE *f = fopen("/proc/self/status", "r");
-    while (f && fgets(line, sizeof line, f))
-        if (!strncmp(line, "RssAnon:", 8)) kib = strtol(line + 8, NULL, 10);
-    if (f) fclose(f);
-#ifdef __SANITIZE_THREAD__ /* its own memory would count */
-    kib = 0;
-#endif
-    return kib;
 }
 
 #ifdef __SANITIZE_THREAD__ /* which leaves less room */

@@ -1,0 +1,96 @@
+/* Stores that are tried again, because they may have met memory that was
+ * protected for a moment; see retry.h. */
+#include "ordinary/retry.h"
+#include "ordinary/standstill.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { WINDOWS = 64, RETRY_MS = 1000 };
+
+/* Ranges that are or were protected: closed 0 while they are. A fault in one that was
+ * closed a moment ago may have happened before. */
+struct window {
+    _Atomic uint64_t start, end, closed_ms;
+};
+static struct window windows[WINDOWS];
+static unsigned window; /* the newest */
+static struct sigaction previous;
+
+static uint64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000 + 1;
+}
+
+static bool to_be_retried(uint64_t address)
+{
+    for (unsigned k = 0; k < WINDOWS; k++) {
+        struct window *w = &windows[k];
+        if (address < atomic_load(&w->start) || address >= atomic_load(&w->end)) continue;
+        uint64_t closed = atomic_load(&w->closed_ms);
+        if (!closed || now_ms() - closed < RETRY_MS) return true;
+    }
+    return false;
+}
+
+static void on_fault(int number, siginfo_t *info, void *context)
+{
+    static _Thread_local volatile sig_atomic_t passing;
+    int saved = errno;
+    if (info->si_code == SEGV_ACCERR && to_be_retried((uint64_t)info->si_addr)) {
+        syscall(SYS_sched_yield);
+        errno = saved;
+        return;
+    }
+    /* who is before us may pass it on to us */
+    if (passing ||
+        (!(previous.sa_flags & SA_SIGINFO) && (previous.sa_handler == SIG_DFL || previous.sa_handler == SIG_IGN))) {
+        signal(number, SIG_DFL);
+        return;
+    }
+    passing = 1;
+    if (previous.sa_flags & SA_SIGINFO)
+        previous.sa_sigaction(number, info, context);
+    else
+        previous.sa_handler(number);
+    passing = 0;
+}
+
+static bool listen_for_faults(void)
+{
+    struct sigaction ours = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER }, old;
+    if (sigaction(SIGSEGV, NULL, &old)) return false;
+    if (old.sa_flags & SA_SIGINFO && old.sa_sigaction == on_fault) return true;
+    previous = old;
+    return !sigaction(SIGSEGV, &ours, NULL);
+}
+
+CUresult retry_begin(uint64_t va, uint64_t size, int prot, int but)
+{
+    struct window *w = &windows[++window % WINDOWS];
+    if (!listen_for_faults()) return CUDA_ERROR_OUT_OF_MEMORY;
+    /* a thread whose stack is protected has none for the signal */
+    if (!standstill_begin(va, size, but)) return CUDA_ERROR_NOT_SUPPORTED;
+    atomic_store(&w->end, 0);
+    atomic_store(&w->start, va);
+    atomic_store(&w->closed_ms, 0);
+    atomic_store(&w->end, va + size);
+    if (!mprotect((void *)va, size, prot & ~PROT_WRITE)) return CUDA_SUCCESS;
+    atomic_store(&w->end, 0);
+    standstill_end();
+    return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+void retry_end(uint64_t va, uint64_t size, int prot, bool moved)
+{
+    if (!moved) mprotect((void *)va, size, prot);
+    atomic_store(&windows[window % WINDOWS].closed_ms, now_ms());
+    standstill_end();
+}
