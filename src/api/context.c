@@ -2,8 +2,6 @@
 #include "context/context.h"
 #include "graph/capture.h"
 #include "mempool/mempool.h"
-#include "processor/processor.h"
-#include "space/space.h"
 #include "stream/stream.h"
 
 enum { SCHED = CU_CTX_SCHED_MASK, COREDUMP = CU_CTX_COREDUMP_ENABLE | CU_CTX_USER_COREDUMP_ENABLE };
@@ -336,85 +334,4 @@ CUresult CUDAAPI cuCtxWaitEvent(CUcontext hCtx, CUevent hEvent)
     CUresult r = context_event(hCtx, hEvent, &c, &e);
     if (r || (r = capture_refuse_event(e)) || (r = capture_refuse_context(c))) return r;
     return context_wait(c, NULL, e);
-}
-
-/* ---- limits: each is rounded and bounded in its own way (observed on H200) */
-
-static size_t between(size_t v, size_t least, size_t most) { return v < least ? least : v > most ? most : v; }
-
-static CUresult set_limit(struct context *c, CUlimit limit, size_t v)
-{
-    const size_t l2 = (size_t)profile_attribute(c->device->profile, CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE),
-                 step = l2 / 10 ? l2 / 10 : 1;
-    switch (limit) {
-    case CU_LIMIT_STACK_SIZE:
-        if (v > 512 << 10) return CUDA_ERROR_INVALID_VALUE;
-        c->limits[limit] = (v + 15) & ~(size_t)15;
-        return CUDA_SUCCESS;
-    case CU_LIMIT_PRINTF_FIFO_SIZE:
-        c->limits[limit] = between(v, 512 << 10, 2ul << 30);
-        processor_set_printf_size(c->device->processor, c->limits[limit]);
-        return CUDA_SUCCESS;
-    case CU_LIMIT_MALLOC_HEAP_SIZE:
-        c->limits[limit] = between(v, 4 << 20, c->device->vram.capacity / 8);
-        return CUDA_SUCCESS;
-    case CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT: c->limits[limit] = between(v, 32, 599186); return CUDA_SUCCESS;
-    case CU_LIMIT_MAX_L2_FETCH_GRANULARITY:
-        if (v > 128) return CUDA_ERROR_INVALID_VALUE;
-        c->limits[limit] = v;
-        return CUDA_SUCCESS;
-    case CU_LIMIT_PERSISTING_L2_CACHE_SIZE:
-        if (v > l2) return CUDA_ERROR_INVALID_VALUE;
-        c->limits[limit] = (v + step - 1) / step * step;
-        return CUDA_SUCCESS;
-    case CU_LIMIT_SHMEM_SIZE:
-    case CU_LIMIT_CIG_ENABLED: return CUDA_ERROR_NOT_PERMITTED;
-    default: return CUDA_ERROR_UNSUPPORTED_LIMIT;
-    }
-}
-
-CUresult CUDAAPI cuCtxSetLimit(CUlimit limit, size_t value)
-{
-    struct context *c;
-    CUresult r = context_current(&c);
-    if (r) return r;
-    return (int)limit < 0 || limit >= CU_LIMIT_MAX ? CUDA_ERROR_INVALID_VALUE : set_limit(c, limit, value);
-}
-
-CUresult CUDAAPI cuCtxGetLimit(size_t *pvalue, CUlimit limit)
-{
-    struct context *c;
-    CUresult r = context_current(&c);
-    if (r) return r;
-    if (!pvalue || (int)limit < 0 || limit >= CU_LIMIT_MAX) return CUDA_ERROR_INVALID_VALUE;
-    if (limit == CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH || limit == CU_LIMIT_CIG_SHMEM_FALLBACK_ENABLED)
-        return CUDA_ERROR_UNSUPPORTED_LIMIT;
-    *pvalue = c->limits[limit];
-    return CUDA_SUCCESS;
-}
-
-/* ---- peer access */
-
-static CUresult peer_arguments(CUcontext peerContext, struct context **mine, struct context **other)
-{
-    CUresult r = context_current(mine);
-    if (r) return r;
-    return peerContext ? context_check(peerContext, other) : CUDA_ERROR_INVALID_CONTEXT;
-}
-
-CUresult CUDAAPI cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags)
-{
-    struct context *c, *p;
-    CUresult r = peer_arguments(peerContext, &c, &p);
-    if (r) return r;
-    if (Flags) return CUDA_ERROR_INVALID_VALUE;
-    return peer_enable(c, p);
-}
-
-CUresult CUDAAPI cuCtxDisablePeerAccess(CUcontext peerContext)
-{
-    struct context *c, *p;
-    CUresult r = peer_arguments(peerContext, &c, &p);
-    if (r) return r;
-    return peer_disable(c, p);
 }

@@ -159,29 +159,3 @@ CUresult CUDAAPI cuFlushGPUDirectRDMAWrites(CUflushGPUDirectRDMAWritesTarget tar
     int options = profile_attribute(c->device->profile, CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS);
     return options & CU_FLUSH_GPU_DIRECT_RDMA_WRITES_OPTION_HOST ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
 }
-
-/* ---- peers */
-
-CUresult CUDAAPI cuDeviceCanAccessPeer(int *canAccessPeer, CUdevice dev, CUdevice peerDev)
-{
-    struct device *a, *b;
-    CUresult r = library_ready();
-    if (r) return r;
-    if (!canAccessPeer) return CUDA_ERROR_INVALID_VALUE;
-    if ((r = device_get(dev, &a)) || (r = device_get(peerDev, &b))) return r;
-    *canAccessPeer = a != b && a->profile->p2p[CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED];
-    return CUDA_SUCCESS;
-}
-
-CUresult CUDAAPI cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attrib, CUdevice srcDevice,
-                                         CUdevice dstDevice)
-{
-    struct device *a, *b;
-    CUresult r = library_ready();
-    if (r) return r;
-    if (!value || (int)attrib < 1 || (int)attrib >= PROFILE_P2P) return CUDA_ERROR_INVALID_VALUE;
-    if ((r = device_get(srcDevice, &a)) || (r = device_get(dstDevice, &b))) return r;
-    if (a == b) return CUDA_ERROR_INVALID_DEVICE;
-    *value = a->profile->p2p[attrib];
-    return CUDA_SUCCESS;
-}
