@@ -33,10 +33,10 @@ struct steps {
 };
 
 /* What shares a page with the range keeps its bytes. */
-static CUresult discard_whole_pages(uint64_t va, uint64_t size)
+static CUresult discard_whole_pages(uint64_t va, uint64_t size, bool in_place)
 {
     uint64_t start = page_up(va), end = page_down(va + size);
-    return start < end ? uvm_discard(start, end - start) : CUDA_SUCCESS;
+    return start < end ? uvm_discard(start, end - start, in_place) : CUDA_SUCCESS;
 }
 
 static CUresult do_steps(void *arg)
@@ -45,7 +45,7 @@ static CUresult do_steps(void *arg)
     CUresult r = CUDA_SUCCESS;
     for (size_t k = 0; k < s->count && !r; k++) {
         const struct step *t = &s->step[k];
-        if (t->discard) r = discard_whole_pages(t->va, t->size);
+        if (t->discard) r = discard_whole_pages(t->va, t->size, t->prefetch);
         if (t->prefetch && !r) r = (t->ordinary ? pageable_prefetch : uvm_prefetch)(t->va, t->size, t->target);
     }
     /* to a full device nothing comes, and nobody is told (observed on H200): nothing depends on where memory is */

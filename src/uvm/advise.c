@@ -52,24 +52,10 @@ static CUresult remap_accessed_by(struct block *b, const struct mask *pages, boo
     return r;
 }
 
-/* One copy of each page survives: at the preferred location if there is one, else the host's, else the first device's. */
 static CUresult end_duplication(struct block *b, const struct mask *pages, unsigned p)
 {
-    struct mask rest = mask_and(&b->read_duplicated, pages);
-    unsigned preferred = b->range->policy.preferred;
-    CUresult r = CUDA_SUCCESS;
+    CUresult r = block_keep_one(b, pages);
     (void)p;
-    if (preferred != NOBODY && b->resident & bit(preferred)) {
-        struct mask there = mask_and(&rest, &b->place[preferred]->resident);
-        r = block_collapse(b, preferred, &there);
-        rest = mask_andnot(&rest, &there);
-    }
-    for_each_processor(q, b->resident)
-    {
-        struct mask there = mask_and(&rest, &b->place[q]->resident);
-        if (!r) r = block_collapse(b, q, &there);
-        rest = mask_andnot(&rest, &there);
-    }
     return r ? r : remap_accessed_by(b, pages, true);
 }
 

@@ -141,7 +141,6 @@ CUresult block_map_others(struct block *b, unsigned P, unsigned at, const struct
     CUresult r = CUDA_SUCCESS;
     if (policy->read_duplication == READ_DUPLICATION_ENABLED) return r;
     struct mask single = mask_andnot(pages, &b->read_duplicated);
-    single = mask_andnot(&single, &b->discarded);
     for (unsigned q = 0; q < topology.processors && !r; q++) {
         if (q == P || !can_access(q, at) || (q == policy->preferred && q != at)) continue;
         struct mask some = single;
@@ -195,6 +194,25 @@ CUresult block_collapse(struct block *b, unsigned keep, const struct mask *pages
     for_each_run(run, &dups) trace(b, TRACE_READ_DUPLICATE_INVALIDATE, TRACE_CAUSE_NONE, keep, keep, run);
     b->read_duplicated = mask_andnot(&b->read_duplicated, &dups);
     return CUDA_SUCCESS;
+}
+
+CUresult block_keep_one(struct block *b, const struct mask *pages)
+{
+    struct mask rest = mask_and(&b->read_duplicated, pages);
+    unsigned preferred = b->range->policy.preferred;
+    CUresult r = CUDA_SUCCESS;
+    if (preferred != NOBODY && b->resident & bit(preferred)) {
+        struct mask there = mask_and(&rest, &b->place[preferred]->resident);
+        r = block_collapse(b, preferred, &there);
+        rest = mask_andnot(&rest, &there);
+    }
+    for_each_processor(q, b->resident)
+    {
+        struct mask there = mask_and(&rest, &b->place[q]->resident);
+        if (!r) r = block_collapse(b, q, &there);
+        rest = mask_andnot(&rest, &there);
+    }
+    return r;
 }
 
 /* Devices that do not reach each other copy by way of the host. */

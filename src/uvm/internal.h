@@ -165,6 +165,8 @@ CUresult block_add_mappings(struct block *b, unsigned p, const struct mask *page
 CUresult block_map_others(struct block *b, unsigned P, unsigned at, const struct mask *pages, enum prot prot);
 /* Duplicates go; `keep` stays, who holds the page. */
 CUresult block_collapse(struct block *b, unsigned keep, const struct mask *pages);
+/* One copy of each survives: at the preferred location if there is one, else the host's, else the first device's. */
+CUresult block_keep_one(struct block *b, const struct mask *pages);
 /* p's copy is dropped; after places_loosen. */
 void block_lose(struct block *b, unsigned p, const struct mask *pages);
 void block_done(struct block *b);              /* after each operation */

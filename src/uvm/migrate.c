@@ -20,8 +20,8 @@ static CUresult map_destination(struct block *b, unsigned to, const struct mask 
     return r ? r : block_add_mappings(b, to, &old, TRACE_CAUSE_POLICY);
 }
 
-/* What is prefetched together with other blocks is mapped in a second pass, which gives more where the first left
- * a single copy that nobody maps (observed on H200). */
+/* What is prefetched together with other blocks, or was discarded, is mapped in a second pass, which gives more where
+ * the first left a single copy that nobody maps (observed on H200). */
 static CUresult map_in_second_pass(struct block *b, unsigned to, const struct mask *pages)
 {
     struct mask mapped = mapped_pages(b), fresh = mask_andnot(pages, &mapped);
@@ -31,15 +31,19 @@ static CUresult map_in_second_pass(struct block *b, unsigned to, const struct ma
 
 CUresult block_bring(struct block *b, const struct mask *pages, unsigned to, bool among_others)
 {
-    struct mask before = b->place[to]->resident, moved;
+    struct mask before = b->place[to]->resident, moved = mask_andnot(pages, &before), moves = *pages;
     bool duplicate = b->range->policy.read_duplication == READ_DUPLICATION_ENABLED;
-    CUresult r = duplicate ? block_duplicate(b, to, pages, NULL, TRACE_CAUSE_USER)
-                           : block_make_resident(b, to, pages, NULL, TRACE_CAUSE_USER);
+    CUresult r = CUDA_SUCCESS;
+    if (duplicate) { /* but for what was discarded (observed on H200) */
+        struct mask copies = mask_andnot(pages, &b->discarded);
+        moves = mask_and(pages, &b->discarded);
+        if (!mask_empty(&copies)) r = block_duplicate(b, to, &copies, NULL, TRACE_CAUSE_USER);
+    }
+    if (!r && !mask_empty(&moves)) r = block_make_resident(b, to, &moves, NULL, TRACE_CAUSE_USER);
     if (r) return r;
-    moved = mask_andnot(pages, &before);
     thrashing_reset(b, &moved);
     b->discarded = mask_andnot(&b->discarded, pages);
-    if (among_others && duplicate) r = map_in_second_pass(b, to, pages);
+    if (duplicate) r = map_in_second_pass(b, to, among_others ? pages : &moves);
     if (!r) r = map_destination(b, to, pages);
     block_done(b);
     return r;
@@ -96,29 +100,42 @@ CUresult uvm_prefetch(uint64_t va, uint64_t size, CUmemLocation location)
     return for_all_blocks(va, size, size && lies_in_one_block(va, size) ? prefetch_block : prefetch_one_of_several, to);
 }
 
+static void forget_bytes(struct block *b, const struct mask *pages)
+{
+    b->discarded = mask_or(&b->discarded, pages);
+    for_each_run(run, pages)
+        mmu_discard(b->window->va + (uint64_t)run.first * PAGE_BYTES, (uint64_t)(run.outer - run.first) * PAGE_BYTES);
+    block_done(b);
+}
+
+static CUresult discard_in_place(struct block *b, const struct mask *pages, unsigned p)
+{
+    CUresult r = block_keep_one(b, pages);
+    (void)p;
+    if (!r) forget_bytes(b, pages);
+    return r;
+}
+
 static CUresult discard_block(struct block *b, const struct mask *pages, unsigned p)
 {
     (void)p;
     CUresult r = places_loosen(b, b->resident, pages);
     if (r) return r;
     for_each_processor(q, b->mapped) block_unmap(b, q, pages);
-    b->discarded = mask_or(&b->discarded, pages);
     b->read_duplicated = mask_andnot(&b->read_duplicated, pages);
     for_each_processor(q, b->resident) block_lose(b, q, pages);
-    for_each_run(run, pages)
-        mmu_discard(b->window->va + (uint64_t)run.first * PAGE_BYTES, (uint64_t)(run.outer - run.first) * PAGE_BYTES);
-    block_done(b);
+    forget_bytes(b, pages);
     return r;
 }
 
-CUresult uvm_discard(uint64_t va, uint64_t size)
+CUresult uvm_discard(uint64_t va, uint64_t size, bool in_place)
 {
     uint64_t at = page_down(va), end = page_up(va + size);
     CUresult r = CUDA_SUCCESS;
     while (at < end && !r) {
         uvm_enter();
         at = windows_discard(at, end);
-        if (at < end) r = for_block(&at, end, discard_block, CPU);
+        if (at < end) r = for_block(&at, end, in_place ? discard_in_place : discard_block, CPU);
         uvm_leave();
     }
     return r;

@@ -32,7 +32,8 @@ bool uvm_covers(uint64_t va, uint64_t size);
 CUresult uvm_advise(uint64_t va, uint64_t size, CUmem_advise advice, CUmemLocation location);
 /* Moves, duplicates, populates; the calling thread does the work (a stream's turn has come). */
 CUresult uvm_prefetch(uint64_t va, uint64_t size, CUmemLocation location);
-CUresult uvm_discard(uint64_t va, uint64_t size);
+/* in_place: where it is to be prefetched next; pages stay where they are, and mapped (observed on H200). */
+CUresult uvm_discard(uint64_t va, uint64_t size, bool in_place);
 
 /* A device's copy engine is about to touch managed memory (copies, memsets): faults and migrates
  * by the same table. Memory that is not managed is skipped. To a full device, from which nothing can be

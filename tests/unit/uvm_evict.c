@@ -99,7 +99,7 @@ static void a_discarded_window_costs_no_copy(void **s)
 {
     (void)s;
     fill_device();
-    assert_int_equal(uvm_discard(at(2), WINDOW_BYTES), CUDA_SUCCESS);
+    assert_int_equal(uvm_discard(at(2), WINDOW_BYTES, false), CUDA_SUCCESS);
     bring(4, on_gpu0);
     assert_int_equal(fake_counted.dtoh, 0);
     assert_int_equal(place_of(2), NOWHERE);

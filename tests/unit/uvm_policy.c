@@ -324,6 +324,53 @@ static void atomics_of_a_device_on_the_hosts_memory_leave_the_host_to_read(void 
     assert_int_equal(fake_counted.htod, 0);
 }
 
+/* What was discarded, each observed on an H200. */
+static void those_that_access_by_advice_map_what_was_discarded_when_it_is_touched(void **s)
+{
+    (void)s;
+    uvm_advise(at(0), 512 * PAGE_BYTES, CU_MEM_ADVISE_SET_ACCESSED_BY, on_gpu0);
+    touch(CPU, 0, 512, true);
+    assert_int_equal(uvm_discard(at(8), 32 * PAGE_BYTES, false), CUDA_SUCCESS);
+    assert_int_equal(page_prot(block_at(at(0), false), GPU0, 20), PROT_NOTHING);
+    fake_counted.remote = 0;
+    touch(CPU, 20, 21, false);
+    assert_int_equal(fake_counted.remote, 1);
+    for (unsigned page = 8; page < 40; page++)
+        assert_int_equal(page_prot(block_at(at(0), false), GPU0, page), PROT_RO);
+}
+
+static void what_is_discarded_and_prefetched_stays_mapped_where_it_is_already(void **s)
+{
+    (void)s;
+    uvm_advise(at(0), 512 * PAGE_BYTES, CU_MEM_ADVISE_SET_ACCESSED_BY, on_gpu0);
+    touch(CPU, 0, 512, true);
+    fake_counted.remote = fake_counted.cpu_faults = 0;
+    assert_int_equal(uvm_discard(at(8), 32 * PAGE_BYTES, true), CUDA_SUCCESS);
+    uvm_prefetch(at(8), 32 * PAGE_BYTES, on_host);
+    assert_int_equal(fake_counted.remote, 0);
+    assert_int_equal(page_prot(block_at(at(0), false), GPU0, 20), PROT_RW);
+    uvm_discard(at(8), 32 * PAGE_BYTES, true);
+    uvm_prefetch(at(8), 32 * PAGE_BYTES, on_gpu0);
+    assert_int_equal(fake_counted.htod, 0);
+    assert_int_equal(page_prot(block_at(at(0), false), GPU0, 20), PROT_RWA);
+}
+
+static void what_was_discarded_is_no_copy_when_it_is_prefetched(void **s)
+{
+    (void)s;
+    for (int in_place = 0; in_place < 2; in_place++) {
+        touch(CPU, 0, 512, true);
+        uvm_advise(at(0), 512 * PAGE_BYTES, CU_MEM_ADVISE_SET_READ_MOSTLY, on_gpu0);
+        uvm_discard(at(8), 32 * PAGE_BYTES, in_place);
+        uvm_prefetch(at(0), 40 * PAGE_BYTES, on_gpu0);
+        struct block *b = block_at(at(0), false);
+        assert_int_equal(page_holders(b, 20), bit(GPU0));
+        assert_int_equal(page_prot(b, GPU0, 20), PROT_RWA);
+        assert_int_equal(page_holders(b, 4), bit(CPU) | bit(GPU0));
+        assert_int_equal(page_prot(b, GPU0, 4), PROT_RO);
+    }
+}
+
 static void read_mostly_again_takes_no_writer_its_right(void **s)
 {
     (void)s;
@@ -436,6 +483,11 @@ int main(void)
                                         freed),
         cmocka_unit_test_setup_teardown(atomics_of_a_device_on_the_hosts_memory_leave_the_host_to_read, allocated,
                                         freed),
+        cmocka_unit_test_setup_teardown(those_that_access_by_advice_map_what_was_discarded_when_it_is_touched,
+                                        allocated, freed),
+        cmocka_unit_test_setup_teardown(what_is_discarded_and_prefetched_stays_mapped_where_it_is_already, allocated,
+                                        freed),
+        cmocka_unit_test_setup_teardown(what_was_discarded_is_no_copy_when_it_is_prefetched, allocated, freed),
         cmocka_unit_test_setup_teardown(read_mostly_again_takes_no_writer_its_right, allocated, freed),
         cmocka_unit_test_setup_teardown(bringing_a_copy_takes_the_right_to_write_from_who_has_one_already, allocated,
                                         freed),

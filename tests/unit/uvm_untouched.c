@@ -36,8 +36,8 @@ static void what_is_said_of_it_makes_nothing(void **unused)
     for (CUmem_advise what = CU_MEM_ADVISE_SET_READ_MOSTLY; what <= CU_MEM_ADVISE_UNSET_ACCESSED_BY; what++)
         assert_int_equal(uvm_advise(a->base, a->size, what, gpu0), CUDA_SUCCESS);
     assert_int_equal(uvm_attach(a->base, CU_MEM_ATTACH_HOST, NULL), CUDA_SUCCESS);
-    assert_int_equal(uvm_discard(a->base, a->size), CUDA_SUCCESS);
-    assert_int_equal(uvm_discard(a->base + 3 * WINDOW_BYTES, 5 * GIB), CUDA_SUCCESS);
+    assert_int_equal(uvm_discard(a->base, a->size, false), CUDA_SUCCESS);
+    assert_int_equal(uvm_discard(a->base + 3 * WINDOW_BYTES, 5 * GIB, false), CUDA_SUCCESS);
     assert_int_equal(windows_of(a), 0);
     uvm_free(a);
 }
@@ -66,7 +66,7 @@ static void discarded_memory_is_so_when_it_is_touched(void **unused)
     struct allocation *a = managed(3 * GIB);
     uint64_t from = a->base + GIB / 2 + WINDOW_BYTES / 2, to = a->base + 2 * GIB + 5 * WINDOW_BYTES;
     fake_touch(CPU, a->base + GIB, true);
-    assert_int_equal(uvm_discard(from, to - from), CUDA_SUCCESS);
+    assert_int_equal(uvm_discard(from, to - from, false), CUDA_SUCCESS);
     assert_true(windows_of(a) <= 2);
     assert_false(is_discarded(from - PAGE_BYTES));
     assert_true(is_discarded(from));
@@ -84,7 +84,7 @@ static void a_policy_for_a_part_of_discarded_memory_changes_nothing_of_that(void
     (void)unused;
     struct allocation *a = managed(2 * GIB);
     uint64_t middle = a->base + GIB + WINDOW_BYTES / 2;
-    assert_int_equal(uvm_discard(a->base, a->size), CUDA_SUCCESS);
+    assert_int_equal(uvm_discard(a->base, a->size, false), CUDA_SUCCESS);
     assert_int_equal(uvm_advise(middle, GIB / 2, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, gpu0), CUDA_SUCCESS);
     assert_true(is_discarded(middle - PAGE_BYTES));
     assert_true(is_discarded(middle));
@@ -98,7 +98,7 @@ static void what_is_allocated_there_next_is_not_discarded(void **unused)
     for (int k = 0; k < 2; k++) {
         struct allocation *a = managed(size);
         for (uint64_t va = a->base; va < a->base + size; va += GIB + WINDOW_BYTES) assert_false(is_discarded(va));
-        assert_int_equal(uvm_discard(a->base, size), CUDA_SUCCESS);
+        assert_int_equal(uvm_discard(a->base, size, false), CUDA_SUCCESS);
         uvm_free(a);
     }
 }
@@ -119,7 +119,7 @@ static void discarding_whole_windows_is_discarding_their_halves(void **unused)
                 discarded[from] = false;
                 fake_touch(CPU, a->base + from * half, true);
             } else if (from < to) {
-                assert_int_equal(uvm_discard(a->base + from * half, (to - from) * half), CUDA_SUCCESS);
+                assert_int_equal(uvm_discard(a->base + from * half, (to - from) * half, false), CUDA_SUCCESS);
                 for (unsigned h = from; h < to; h++) discarded[h] = true;
             }
         }
