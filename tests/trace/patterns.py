@@ -2,7 +2,6 @@
 """What `faultline run --um-summary` says of programs that use managed memory
 well or badly. usage: patterns.py FAULTLINE PATTERNS"""
 
-import os
 import re
 import subprocess
 import sys
@@ -32,7 +31,7 @@ for name, (want, never, status) in EXPECTED.items():
         text=True,
         timeout=120,
     )
-    if os.geteuid() and "ordinary memory does not migrate" in r.stderr:
+    if "ordinary memory does not migrate" in r.stderr:
         print(f"skipped {name}: this user has no userfaultfd that serves system calls")
         continue
     good = re.search(want, r.stderr) and not (never and re.search(never, r.stderr)) and r.returncode == status

@@ -321,7 +321,7 @@ static void what_a_kernel_touched_can_be_registered(void)
 
 static void what_is_given_back_is_zeros_again(void)
 {
-    uint32_t *to = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    uint32_t *to = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     char *p = mmap(NULL, 4 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     memset(p, 1, 4 * MIB);
     add((void *)p, 4 * MIB / 4);
