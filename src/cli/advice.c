@@ -49,19 +49,12 @@ static bool back_and_forth(const struct trace_statistics *s, bool ordinary, char
     return true;
 }
 
-static uint64_t evicted_bytes(const struct trace_statistics *s)
-{
-    uint64_t bytes = 0;
-    for (int d = 0; d < TRACE_DIRECTIONS; d++) bytes += s->moved[d][TRACE_CAUSE_EVICTION];
-    return bytes;
-}
-
 /* Each write to a page ends its copies, and the next read makes them again. */
 static bool copies_written(const struct trace_statistics *s, char *out, size_t size)
 {
     char text[16];
     uint64_t ended = s->bytes[TRACE_READ_DUPLICATE_INVALIDATE];
-    if (ended < WORTHWHILE || s->events[TRACE_READ_DUPLICATE_INVALIDATE] < MANY_FAULTS || evicted_bytes(s))
+    if (ended < WORTHWHILE || s->events[TRACE_READ_DUPLICATE_INVALIDATE] < MANY_FAULTS || trace_evicted(s))
         return false;
     snprintf(out, size,
              "it is read-mostly, but writes ended %s of copies: write it before that is advised, or unset it "
@@ -73,7 +66,7 @@ static bool copies_written(const struct trace_statistics *s, char *out, size_t s
 static bool oversubscribed(const struct trace_statistics *s, char *out, size_t size)
 {
     char evicted[16], fetched[16];
-    uint64_t bytes = evicted_bytes(s);
+    uint64_t bytes = trace_evicted(s);
     if (bytes < WORTHWHILE) return false;
     snprintf(out, size,
              "%s was evicted from device memory (%s moved there in all): more is in use than fits; work in pieces, "
@@ -125,7 +118,7 @@ bool advice_give(const struct trace_allocation *a, const struct trace_statistics
 {
     if (!a->ordinary && with_its_neighbours(a->bytes, s, out, size)) return true;
     /* pages that return because there was no room for them took no turns */
-    bool no_room = !s->events[TRACE_THRASHING] && evicted_bytes(s) >= trace_moved(s, TRACE_TO_HOST) / 2;
+    bool no_room = !s->events[TRACE_THRASHING] && trace_evicted(s) >= trace_moved(s, TRACE_TO_HOST) / 2;
     if (no_room && oversubscribed(s, out, size)) return true;
     return copies_written(s, out, size) || back_and_forth(s, a->ordinary, out, size) || oversubscribed(s, out, size) ||
            page_by_page(s, out, size);

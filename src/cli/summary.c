@@ -11,13 +11,6 @@ struct line {
     uint64_t traffic;
 };
 
-static uint64_t evicted(const struct trace_statistics *s)
-{
-    uint64_t bytes = 0;
-    for (int d = 0; d < TRACE_DIRECTIONS; d++) bytes += s->moved[d][TRACE_CAUSE_EVICTION];
-    return bytes;
-}
-
 static uint64_t traffic(const struct trace_statistics *s)
 {
     uint64_t n = s->events[TRACE_CPU_FAULT] + s->events[TRACE_GPU_FAULT] + s->bytes[TRACE_MAP_REMOTE];
@@ -51,7 +44,7 @@ static void print_numbers(FILE *to, const struct trace_statistics *s, bool devic
     fprintf(to, " %10llu %10llu", (unsigned long long)s->events[TRACE_CPU_FAULT],
             (unsigned long long)s->events[TRACE_GPU_FAULT]);
     fprintf(to, " %10s", amount(s->bytes[TRACE_READ_DUPLICATE], text));
-    fprintf(to, " %10s", amount(evicted(s), text));
+    fprintf(to, " %10s", amount(trace_evicted(s), text));
     fprintf(to, " %10s", amount(s->bytes[TRACE_THRASHING], text));
     fprintf(to, " %10s\n", amount(s->bytes[TRACE_MAP_REMOTE], text));
 }

@@ -89,3 +89,10 @@ uint64_t trace_moved(const struct trace_statistics *s, enum trace_direction d)
     for (int cause = 0; cause < TRACE_CAUSES; cause++) bytes += s->moved[d][cause];
     return bytes;
 }
+
+uint64_t trace_evicted(const struct trace_statistics *s)
+{
+    uint64_t bytes = 0;
+    for (int d = 0; d < TRACE_DIRECTIONS; d++) bytes += s->moved[d][TRACE_CAUSE_EVICTION];
+    return bytes;
+}

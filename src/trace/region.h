@@ -128,5 +128,7 @@ void trace_sleep(struct trace_region *r, unsigned milliseconds);
 /* A copy of what others may be counting in: each number is one that was there. */
 struct trace_statistics trace_counted(const struct trace_statistics *s);
 uint64_t trace_moved(const struct trace_statistics *s, enum trace_direction d);
+/* Of what was moved, what made room on a device. */
+uint64_t trace_evicted(const struct trace_statistics *s);
 
 #endif
