@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -43,26 +44,25 @@ static void pass_on(int signal)
     if (child) kill(child, signal);
 }
 
-/* A file that the library notes failed calls in, or "" if there is no place for one. */
-static void report_create(char path[PATH_MAX])
+/* A file that the library notes failed calls in; -1: there is none. It ends with the processes that have it open. */
+static int report_create(void)
 {
-    const char *folder = getenv("TMPDIR");
-    snprintf(path, PATH_MAX, "%s/faultline-report-XXXXXX", folder && *folder ? folder : "/tmp");
-    int fd = mkstemp(path);
-    if (fd < 0)
-        *path = '\0';
-    else
-        close(fd);
+    char path[64];
+    int fd = memfd_create("faultline-report", MFD_CLOEXEC);
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)getpid(), fd);
+    if (fd >= 0) setenv("FAULTLINE_REPORT", path, 1);
+    return fd;
 }
 
 /* Several processes may have noted the same. */
-static void report_print(const char *path)
+static void report_print(int fd)
 {
     enum { MOST_LINES = 32 };
     char line[MOST_LINES][256];
     int lines = 0;
-    FILE *f = fopen(path, "r");
+    FILE *f = fdopen(fd, "r");
     if (!f) return;
+    rewind(f);
     while (lines < MOST_LINES && fgets(line[lines], sizeof line[lines], f)) {
         int known = 0;
         while (known < lines && strcmp(line[known], line[lines])) known++;
@@ -109,12 +109,10 @@ static _Noreturn void become(char **argv, pid_t parent, const sigset_t *mask)
 
 static int run_program(char **argv)
 {
-    char report[PATH_MAX];
     struct sigaction action = { .sa_handler = pass_on, .sa_flags = SA_RESTART };
     int status;
     if ((status = program_check(*argv))) return status;
-    report_create(report);
-    if (*report) setenv("FAULTLINE_REPORT", report, 1);
+    int report = report_create();
     /* who asks the program to end may do so before it is known here whom to tell */
     sigset_t wait, before;
     sigemptyset(&wait);
@@ -123,7 +121,6 @@ static int run_program(char **argv)
     sigprocmask(SIG_BLOCK, &wait, &before);
     pid_t parent = getpid(), pid = fork();
     if (pid < 0) {
-        unlink(report);
         complain("cannot start another process: %s", strerror(errno));
         return EXIT_CANNOT_RUN;
     }
@@ -138,10 +135,7 @@ static int run_program(char **argv)
     while (waitpid(pid, &status, 0) < 0)
         if (errno != EINTR) return EXIT_CANNOT_RUN;
     int result = explain(*argv, status);
-    if (*report) {
-        if (result) report_print(report);
-        unlink(report);
-    }
+    if (result && report >= 0) report_print(report);
     return result;
 }
 
