@@ -21,7 +21,7 @@ enum { RESTING = 4096 };
 enum { RESTING = 0 };
 #endif
 
-enum { SIZES = 45, REGION = 1 << 20 };
+enum { SIZES = 85, REGION = 1 << 20 };
 
 struct cell {
     size_t size;       /* of a mapping; or the number of the cell's size */
@@ -32,11 +32,19 @@ static struct quiet_mutex lock = QUIET_MUTEX_INITIALIZER; /* a leaf */
 static struct cell *unused[SIZES];
 static char *at, *end; /* what is left of the newest region */
 
-/* 32, 48, and from 64 on four sizes to each doubling: 64, 80, 96, 112, 128, 160, ... */
+/* By 16 from 32 to 128, and from there on eight sizes to each doubling: 144, 160, ... 256, 288, ... */
 static size_t bytes(unsigned step)
 {
-    if (step < 2) return 32 + 16 * (size_t)step;
-    return (size_t)(4 + (step - 2) % 4) << ((step - 2) / 4 + 4);
+    if (step < 6) return 32 + 16 * (size_t)step;
+    return (size_t)(8 + (step - 6) % 8) << ((step - 6) / 8 + 4);
+}
+
+/* The least that has room; SIZES: none has. */
+static unsigned step_for(size_t size)
+{
+    unsigned step = size > 128 ? 6 + 8 * (unsigned)(__builtin_clzl(128) - __builtin_clzl(size - 1)) : 0;
+    while (step < SIZES && bytes(step) < size) step++;
+    return step;
 }
 
 /* What has been mapped; neighbours are one. More than there is room for: there are some anywhere. */
@@ -129,9 +137,8 @@ static struct cell *take(unsigned step, size_t size)
 
 void *heap_take(size_t size)
 {
-    unsigned step = 0;
     size += sizeof(struct cell);
-    while (step < SIZES && bytes(step) < size) step++;
+    unsigned step = step_for(size);
     struct cell *c = take(step, size);
     if (!c) return NULL;
     ASAN_UNPOISON_MEMORY_REGION(c, size);

@@ -125,7 +125,7 @@ static bool protected_by_program(const struct mmu_fault *f)
     unsigned page = page_of(f->address);
     quiet_lock(&t->lock);
     const struct leaf *l = leaf_find(MMU_HOST, f->address);
-    bool in_place = l && (l->open || mask_test(f->write ? &l->has_write : &l->has_read, page));
+    bool in_place = l && (l->open || mask_test(f->write ? &l->has->write : &l->has->read, page));
     quiet_unlock(&t->lock);
     if (!in_place || last.address != f->address || last.thread != f->thread) last.times = 0;
     last.address = f->address;

@@ -200,13 +200,15 @@ CUresult mmu_set(unsigned p, uint64_t va, uint64_t size, enum mmu_access access)
             if (access != MMU_NONE) r = CUDA_ERROR_OUT_OF_MEMORY;
             continue;
         }
-        struct mask read = l->may_read, write = l->may_write;
+        struct entries before = *l->may;
         unsigned first = page_of(at), end = first + (unsigned)((next - at) / PAGE_BYTES);
-        leaf_permit(l, first, end, access);
-        if ((r = leaf_apply(t, l, first, end))) {
-            l->may_read = read;
-            l->may_write = write;
+        r = leaf_permit(l, first, end, access) ? leaf_apply(t, l, first, end) : CUDA_ERROR_OUT_OF_MEMORY;
+        if (r && access == MMU_NONE) {
+            leaf_forbid(t, l);
+            r = CUDA_SUCCESS;
         }
+        if (r && !leaf_may(l, &before)) leaf_forbid(t, l);
+        leaf_tidy(l);
         if (!r) device_set_atomics(t, at, next - at, access == MMU_ATOMIC);
     }
     table_finish(t);
@@ -223,6 +225,7 @@ void mmu_take_late(unsigned p, uint64_t va, uint64_t size)
         struct leaf *l = leaf_find(p, at);
         unsigned first = page_of(at), end = first + (unsigned)((next - at) / PAGE_BYTES);
         if (l) leaf_forbid_late(t, l, first, end);
+        if (l) leaf_tidy(l);
     }
     quiet_unlock(&t->lock);
 }

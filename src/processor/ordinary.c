@@ -22,28 +22,38 @@
 
 /* ---- the books */
 
-/* Calls f for each table's leaves in [va, va+size), which it may make. */
-typedef void leaf_action(struct table *t, struct leaf *l, unsigned first, unsigned end);
+/* Calls f for each table's leaves in [va, va+size), which it may make. False: no memory. */
+typedef bool leaf_action(struct table *t, struct leaf *l, unsigned first, unsigned end);
 
-static void forget(struct table *t, struct leaf *l, unsigned first, unsigned end)
+static bool forget(struct table *t, struct leaf *l, unsigned first, unsigned end)
 {
-    struct region all = { first, end };
-    mask_assign(&l->may_read, all, false);
-    mask_assign(&l->may_write, all, false);
-    mask_assign(&l->has_read, all, false);
-    mask_assign(&l->has_write, all, false);
-    if (mask_empty(&l->may_read) && mask_empty(&l->has_read)) leaf_drop(t, l);
+    struct entries may = *l->may, has = *l->has;
+    entries_fill(&may, first, end, MMU_NONE);
+    entries_fill(&has, first, end, MMU_NONE);
+    if (!leaf_may(l, &may) || !leaf_has(l, &has)) leaf_forbid(t, l);
+    leaf_tidy(l);
+    if (mask_empty(&l->may->read) && mask_empty(&l->has->read)) leaf_drop(t, l);
+    return true;
 }
 
-static void believe(struct table *t, struct leaf *l, unsigned first, unsigned end)
+static bool believe(struct table *t, struct leaf *l, unsigned first, unsigned end)
 {
+    struct entries may = *l->may, has = *l->has;
     (void)t;
-    leaf_permit(l, first, end, MMU_WRITE);
-    l->has_read = mask_or(&l->has_read, &l->may_read);
-    l->has_write = mask_or(&l->has_write, &l->may_write);
+    entries_fill(&may, first, end, MMU_WRITE);
+    has.read = mask_or(&has.read, &may.read);
+    has.write = mask_or(&has.write, &may.write);
+    if (!leaf_loosen(l) || !leaf_may(l, &may)) return false;
+    leaf_has(l, &has);
+    leaf_tidy(l);
+    return true;
 }
 
-static void lose(struct table *t, struct leaf *l, unsigned first, unsigned end) { leaf_lose(t, l, first, end); }
+static bool lose(struct table *t, struct leaf *l, unsigned first, unsigned end)
+{
+    leaf_lose(t, l, first, end);
+    return true;
+}
 
 static CUresult for_leaves(unsigned number, uint64_t va, uint64_t size, bool make, leaf_action *f)
 {
@@ -53,8 +63,8 @@ static CUresult for_leaves(unsigned number, uint64_t va, uint64_t size, bool mak
     for (uint64_t at = va, next; at < va + size; at = next) {
         next = piece_end(at, va + size);
         struct leaf *l = make ? leaf_make(number, at) : leaf_find(number, at);
-        if (l) f(t, l, page_of(at), page_of(at) + (unsigned)((next - at) / PAGE_BYTES));
-        if (!l && make) r = CUDA_ERROR_OUT_OF_MEMORY;
+        bool done = l ? f(t, l, page_of(at), page_of(at) + (unsigned)((next - at) / PAGE_BYTES)) : !make;
+        if (!done) r = CUDA_ERROR_OUT_OF_MEMORY;
     }
     quiet_unlock(&t->lock);
     return r;

@@ -31,13 +31,14 @@ int service_bell(void)
 static bool is_protected(const struct mmu_fault *f, const struct leaf *l, unsigned page, bool told)
 {
     if (f->processor == MMU_HOST) return told;
-    return f->write && mask_test(&l->has_read, page) && !mask_test(&l->has_write, page);
+    return f->write && entry_of_page(l->has, page) == MMU_READ;
 }
 
 /* Enters what the processor may do around the page, which is more than the page alone after a loss. */
 static CUresult restore(struct table *t, struct leaf *l, unsigned page)
 {
     CUresult r = l->open ? leaf_populate(l, page) : leaf_apply(t, l, page & ~15u, (page & ~15u) + 16);
+    leaf_tidy(l);
     table_finish(t);
     return r;
 }

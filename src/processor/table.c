@@ -20,27 +20,6 @@ static struct block *block_make(uint64_t va)
     return block_find(va);
 }
 
-static enum mmu_access access_in(const struct mask *read, const struct mask *write, unsigned page)
-{
-    return mask_test(write, page) ? MMU_WRITE : mask_test(read, page) ? MMU_READ : MMU_NONE;
-}
-
-static void fill(struct mask *read, struct mask *write, unsigned first, unsigned end, enum mmu_access access)
-{
-    mask_assign(read, (struct region){ first, end }, access >= MMU_READ);
-    mask_assign(write, (struct region){ first, end }, access >= MMU_WRITE);
-}
-
-void leaf_permit(struct leaf *l, unsigned first, unsigned end, enum mmu_access access)
-{
-    fill(&l->may_read, &l->may_write, first, end, access);
-}
-
-bool leaf_permits(const struct leaf *l, unsigned page, bool write)
-{
-    return mask_test(write ? &l->may_write : &l->may_read, page);
-}
-
 /* ---- stale leaves */
 
 static void stale_add(struct table *t, struct leaf *l)
@@ -74,6 +53,7 @@ struct leaf *leaf_make(unsigned number, uint64_t va)
     if (!b || b->leaf[number]) return b ? b->leaf[number] : NULL;
     struct leaf *l = heap_take(sizeof *l);
     if (!l) return NULL;
+    leaf_begin(l);
     l->va = block_start(va);
     if ((l->next = t->leaves)) t->leaves->link = &l->next;
     l->link = &t->leaves;
@@ -99,10 +79,10 @@ static void set_open(struct table *t, struct leaf *l, bool open)
 static unsigned pieces_of(const struct table *t, const struct leaf *l)
 {
     if (!t->signals) return 0;
-    unsigned n = mask_test(&l->has_read, 0);
+    unsigned n = mask_test(&l->has->read, 0);
     for (unsigned first = 0, next; first < BLOCK_PAGES; first = next, n++) {
-        next = mask_run_end(&l->has_read, first, BLOCK_PAGES);
-        next = mask_run_end(&l->has_write, first, next);
+        next = mask_run_end(&l->has->read, first, BLOCK_PAGES);
+        next = mask_run_end(&l->has->write, first, next);
     }
     return n - 1;
 }
@@ -116,20 +96,8 @@ void leaf_drop(struct table *t, struct leaf *l)
     *l->link = l->next;
     if (l->next) l->next->link = l->link;
     block_find(l->va)->leaf[t - mmu.tables] = NULL;
+    leaf_end(l);
     heap_give(l);
-}
-
-void leaf_believe(const struct table *t, struct leaf *l, unsigned page, bool protected_page)
-{
-    if (l->open || t->signals) return; /* opened after the fault; what mprotect says is not lost */
-    if (!protected_page) mask_clear(&l->has_read, page);
-    mask_clear(&l->has_write, page);
-}
-
-/* What is not watched the system fills in by itself. */
-void leaf_lose(const struct table *t, struct leaf *l, unsigned first, unsigned end)
-{
-    if (!l->open && !t->signals) fill(&l->has_read, &l->has_write, first, end, MMU_NONE);
 }
 
 /* ---- making it true */
@@ -238,7 +206,9 @@ static CUresult open_leaf(struct table *t, struct leaf *l)
     CUresult r = block_populate(block_find(l->va), l->va);
     if (r) return r;
     set_open(t, l, true);
-    fill(&l->has_read, &l->has_write, 0, BLOCK_PAGES, MMU_WRITE);
+    struct entries all;
+    entries_fill(&all, 0, BLOCK_PAGES, MMU_WRITE);
+    leaf_has(l, &all);
     put_off(t, &t->open, l->va, BLOCK_BYTES);
     return CUDA_SUCCESS;
 }
@@ -249,6 +219,38 @@ static void close_leaf(struct table *t, struct leaf *l)
     put_off(t, &t->close, l->va, BLOCK_BYTES);
 }
 
+/* Better too little than too much. */
+void leaf_empty(struct table *t, struct leaf *l)
+{
+    if (l->open) close_leaf(t, l);
+    t->pieces -= pieces_of(t, l);
+    if (t->signals)
+        put_off_protect(t, l->va, BLOCK_BYTES, MMU_NONE);
+    else
+        put_off(t, &t->zap, l->va, BLOCK_BYTES);
+    leaf_has(l, &(struct entries){ 0 });
+    table_finish(t);
+}
+
+void leaf_believe(struct table *t, struct leaf *l, unsigned page, bool protected_page)
+{
+    struct entries has = *l->has;
+    if (l->open || t->signals) return; /* opened after the fault; what mprotect says is not lost */
+    if (!protected_page) mask_clear(&has.read, page);
+    mask_clear(&has.write, page);
+    if (!leaf_has(l, &has)) leaf_empty(t, l);
+}
+
+/* What is not watched the system fills in by itself. */
+void leaf_lose(struct table *t, struct leaf *l, unsigned first, unsigned end)
+{
+    struct entries has = *l->has;
+    if (l->open || t->signals) return;
+    entries_fill(&has, first, end, MMU_NONE);
+    if (!leaf_has(l, &has)) leaf_empty(t, l);
+    leaf_tidy(l);
+}
+
 void leaf_clean(struct table *t, struct leaf *l)
 {
     if (l->open) close_leaf(t, l);
@@ -257,25 +259,20 @@ void leaf_clean(struct table *t, struct leaf *l)
 
 static bool may_open(const struct table *t, const struct leaf *l)
 {
-    return !l->open && !t->signals && in_window(l->va) && t->pieces < mmu.pieces_most && mask_full(&l->may_write) &&
-           !mask_full(&l->has_write);
+    return !l->open && !t->signals && in_window(l->va) && t->pieces < mmu.pieces_most && mask_full(&l->may->write) &&
+           !mask_full(&l->has->write);
 }
 
-/* What a page table is to permit. */
-struct want {
-    struct mask read, write;
-};
-
-static unsigned same_until(const struct want *w, const struct leaf *l, unsigned first, unsigned end)
+static unsigned same_until(const struct entries *want, const struct entries *has, unsigned first, unsigned end)
 {
-    end = mask_run_end(&w->read, first, end);
-    end = mask_run_end(&w->write, first, end);
-    end = mask_run_end(&l->has_read, first, end);
-    return mask_run_end(&l->has_write, first, end);
+    end = mask_run_end(&want->read, first, end);
+    end = mask_run_end(&want->write, first, end);
+    end = mask_run_end(&has->read, first, end);
+    return mask_run_end(&has->write, first, end);
 }
 
 /* Too many mappings: the block is permitted as a whole what any page of it is. */
-static void coarsen(struct want *w, unsigned *first, unsigned *end)
+static void coarsen(struct entries *w, unsigned *first, unsigned *end)
 {
     struct region all = { 0, BLOCK_PAGES };
     if (!mask_empty(&w->read)) mask_fill(&w->read, all);
@@ -296,13 +293,14 @@ static bool may_wait(struct table *t)
 CUresult leaf_apply(struct table *t, struct leaf *l, unsigned first, unsigned end)
 {
     unsigned pieces = pieces_of(t, l);
-    struct want want = { l->may_read, l->may_write };
+    struct entries want = *l->may, now = *l->has;
     if (may_open(t, l)) return open_leaf(t, l);
     if (t->signals && t->pieces >= mmu.pieces_most) coarsen(&want, &first, &end);
+    bool whole = end - first == BLOCK_PAGES && same_until(&want, &now, first, end) == end;
+    if (!whole && !leaf_loosen(l)) return CUDA_ERROR_OUT_OF_MEMORY;
     for (unsigned next; first < end; first = next) {
-        next = same_until(&want, l, first, end);
-        enum mmu_access may = access_in(&want.read, &want.write, first);
-        enum mmu_access has = access_in(&l->has_read, &l->has_write, first);
+        next = same_until(&want, &now, first, end);
+        enum mmu_access may = entry_of_page(&want, first), has = entry_of_page(&now, first);
         if (may == has) continue;
         if (may < has && may_wait(t)) {
             stale_add(t, l);
@@ -311,7 +309,8 @@ CUresult leaf_apply(struct table *t, struct leaf *l, unsigned first, unsigned en
         if (l->open) close_leaf(t, l);
         CUresult r = change(t, l->va + first * PAGE_BYTES, (uint64_t)(next - first) * PAGE_BYTES, has, may);
         if (r) return r;
-        fill(&l->has_read, &l->has_write, first, next, may);
+        entries_fill(&now, first, next, may);
+        leaf_has(l, &now);
     }
     t->pieces += pieces_of(t, l) - pieces;
     return CUDA_SUCCESS;
@@ -319,11 +318,18 @@ CUresult leaf_apply(struct table *t, struct leaf *l, unsigned first, unsigned en
 
 void leaf_forbid_late(struct table *t, struct leaf *l, unsigned first, unsigned end)
 {
-    leaf_permit(l, first, end, MMU_NONE);
+    if (!leaf_permit(l, first, end, MMU_NONE)) leaf_permit(l, first = 0, end = BLOCK_PAGES, MMU_NONE);
     if (!t->processor) return;
     device_set_atomics(t, l->va + first * PAGE_BYTES, (end - first) * PAGE_BYTES, false);
     atomic_store(&t->unsettled, true);
     stale_add(t, l);
+}
+
+void leaf_forbid(struct table *t, struct leaf *l)
+{
+    leaf_permit(l, 0, BLOCK_PAGES, MMU_NONE);
+    device_set_atomics(t, l->va, BLOCK_BYTES, false);
+    leaf_empty(t, l);
 }
 
 void table_settle(struct processor *p)
@@ -335,10 +341,8 @@ void table_settle(struct processor *p)
     while (t->stale && t->processor == p) {
         struct leaf *l = t->stale;
         stale_remove(l);
-        if (!leaf_apply(t, l, 0, BLOCK_PAGES)) continue;
-        /* better too little than too much */
-        put_off(t, &t->zap, l->va, BLOCK_BYTES);
-        fill(&l->has_read, &l->has_write, 0, BLOCK_PAGES, MMU_NONE);
+        if (leaf_apply(t, l, 0, BLOCK_PAGES)) leaf_empty(t, l);
+        leaf_tidy(l);
     }
     table_finish(t);
     t->settling = false;

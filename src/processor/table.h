@@ -18,11 +18,15 @@
 
 enum { BLOCK_PAGES = MASK_PAGES, BLOCK_BYTES = BLOCK_PAGES * PAGE_BYTES };
 
+/* The pages of a block that can be read, and written. */
+struct entries {
+    struct mask read, write; /* write is part of read */
+};
 /* One processor's entries in one block. */
 struct leaf {
     uint64_t va;                   /* of the block */
-    struct mask may_read, may_write;   /* what it may do; may_write is part of may_read */
-    struct mask has_read, has_write;   /* what the page table permits; likewise */
+    const struct entries *may;     /* what it may do; leaves share them (leaf.c) */
+    const struct entries *has;     /* what the page table permits; likewise */
     bool open;                         /* all of it is permitted and nothing faults: not watched by userfaultfd */
     struct leaf *next, **link;         /* all of the table's */
     struct leaf *next_stale, **stale_link; /* link NULL: not in that list */
@@ -106,16 +110,34 @@ static inline uint64_t piece_end(uint64_t at, uint64_t end)
     return next < end ? next : end;
 }
 
+static inline enum mmu_access entry_of_page(const struct entries *e, unsigned page)
+{
+    return mask_test(&e->write, page) ? MMU_WRITE : mask_test(&e->read, page) ? MMU_READ : MMU_NONE;
+}
+
+/* leaf.c; under the table's lock. False: no memory, all is as it was. Never where all pages are to be alike. */
+void entries_fill(struct entries *e, unsigned first, unsigned end, enum mmu_access access);
+void leaf_begin(struct leaf *l);
+void leaf_end(struct leaf *l);
+bool leaf_permit(struct leaf *l, unsigned first, unsigned end, enum mmu_access access);
+bool leaf_permits(const struct leaf *l, unsigned page, bool write);
+bool leaf_may(struct leaf *l, const struct entries *may);
+bool leaf_has(struct leaf *l, const struct entries *has);
+/* leaf_has has memory for whatever comes, until leaf_tidy. */
+bool leaf_loosen(struct leaf *l);
+/* What has come to be alike is shared again. */
+void leaf_tidy(struct leaf *l);
+
 /* table.c; under the table's lock */
 struct leaf *leaf_find(unsigned number, uint64_t va);
 struct leaf *leaf_make(unsigned number, uint64_t va); /* NULL: no memory */
 void leaf_drop(struct table *t, struct leaf *l);
-void leaf_permit(struct leaf *l, unsigned first, unsigned end, enum mmu_access access);
-bool leaf_permits(const struct leaf *l, unsigned page, bool write);
 /* A fault says that page has no entry, or one that is write-protected: believes it. */
-void leaf_believe(const struct table *t, struct leaf *l, unsigned page, bool protected_page);
+void leaf_believe(struct table *t, struct leaf *l, unsigned page, bool protected_page);
 /* Pages [first, end) have no entries: their memory is gone. */
-void leaf_lose(const struct table *t, struct leaf *l, unsigned first, unsigned end);
+void leaf_lose(struct table *t, struct leaf *l, unsigned first, unsigned end);
+/* All of its entries go, whatever it may do. */
+void leaf_empty(struct table *t, struct leaf *l);
 /* The leaf, about to be dropped, has nothing that the next one there would not expect. table_finish completes it. */
 void leaf_clean(struct table *t, struct leaf *l);
 /* The page table comes to permit what the leaf may, for pages [first, end): at once, or, where an
@@ -123,6 +145,8 @@ void leaf_clean(struct table *t, struct leaf *l);
 CUresult leaf_apply(struct table *t, struct leaf *l, unsigned first, unsigned end);
 /* A device's leaf permits nothing there, once it is settled. */
 void leaf_forbid_late(struct table *t, struct leaf *l, unsigned first, unsigned end);
+/* There is no memory to say of which pages: it permits nothing any more. */
+void leaf_forbid(struct table *t, struct leaf *l);
 void table_finish(struct table *t);
 
 /* pages.c */

@@ -6,12 +6,15 @@
 static const uint64_t LAPSE = 500000, NAP = 500000, EPOCH = 1000000000, PIN = 150000000; /* ns */
 enum { THRESHOLD = 3, EVENTS_MOST = 7, PIN_THRESHOLD = 10, RESETS_MOST = 4 };
 
+/* Packed: a window has many. Times of 56 bits last for two years. */
 struct page {
-    uint64_t last, nap_end, pin_end;
-    uint32_t processors, throttled;
-    uint8_t events, throttle_count, privileged, target;
-    bool pinned, revoked;
+    uint64_t last : 56, events : 8;
+    uint64_t nap_end : 56, throttle_count : 8;
+    uint64_t pin_end : 56, privileged : 8;
+    uint64_t processors : 24, throttled : 24, target : 8;
+    bool pinned : 1, revoked : 1;
 };
+_Static_assert(PROCESSORS <= 24 && sizeof(struct page) == 32, "");
 
 struct thrashing {
     struct page *pages; /* of the window; NULL until two processors came quickly */

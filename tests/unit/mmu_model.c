@@ -1,8 +1,11 @@
 /* Random changes of entries and random accesses, while devices run kernels
  * and while they do not, against a model: a fault
  * comes exactly where the model says that it must, and no data is ever lost.
- * FAULTLINE_SEED and FAULTLINE_STEPS choose another walk, another length. */
+ * FAULTLINE_SEED and FAULTLINE_STEPS choose another walk, another length. With
+ * FAULTLINE_SHORT there often is no memory for the books of what changes: then
+ * processors may have less than they were given, but never more. */
 #include "../draw.h"
+#include "base/heap.h"
 #include "mmu_rig.h"
 
 #include <setjmp.h>
@@ -15,6 +18,12 @@ enum { BLOCKS = 6, PAGES = BLOCKS * 512, PROCESSORS = 1 + RIG_DEVICES };
 
 static enum mmu_access may[PROCESSORS][PAGES];
 static uint64_t value[PAGES]; /* the first word of each page */
+
+static bool is_short;
+static _Thread_local bool scarce;
+static uint64_t refusals = 1;
+void *heap_take(size_t size) { return scarce && draw_from(&refusals, 3) ? NULL : calloc(1, size); }
+void heap_give(void *p) { free(p); }
 
 static uint64_t address(unsigned page) { return rig.base + (uint64_t)page * RIG_PAGE; }
 
@@ -35,28 +44,42 @@ static unsigned some_pages(unsigned *first)
     return n;
 }
 
+static void set(unsigned p, unsigned first, unsigned n, enum mmu_access access)
+{
+    scarce = is_short;
+    CUresult r = mmu_set(p, address(first), (uint64_t)n * RIG_PAGE, access);
+    scarce = false;
+    if (!is_short || access == MMU_NONE) assert_int_equal(r, CUDA_SUCCESS);
+    for (unsigned k = first; k < first + n; k++)
+        if (!r || may[p][k] < access) may[p][k] = access;
+}
+
+static void expect_faults(unsigned saw, unsigned want)
+{
+    if (is_short)
+        assert_true(saw >= want);
+    else
+        assert_int_equal(saw, want);
+}
+
 static void change_entries(void)
 {
     unsigned first, n = some_pages(&first), p = draw(PROCESSORS);
-    enum mmu_access access = (enum mmu_access)draw(3);
-    assert_int_equal(mmu_set(p, address(first), (uint64_t)n * RIG_PAGE, access), CUDA_SUCCESS);
-    for (unsigned k = first; k < first + n; k++) may[p][k] = access;
+    set(p, first, n, (enum mmu_access)draw(3));
 }
 
 static void move(void)
 {
     unsigned first, n = some_pages(&first), to = draw(PROCESSORS);
-    for (unsigned p = 0; p < PROCESSORS; p++) {
-        enum mmu_access access = p == to ? MMU_WRITE : MMU_NONE;
-        assert_int_equal(mmu_set(p, address(first), (uint64_t)n * RIG_PAGE, access), CUDA_SUCCESS);
-        for (unsigned k = first; k < first + n; k++) may[p][k] = access;
-    }
+    for (unsigned p = 0; p < PROCESSORS; p++) set(p, first, n, p == to ? MMU_WRITE : MMU_NONE);
 }
 
 static void discard(void)
 {
     unsigned first, n = some_pages(&first);
+    scarce = is_short;
     mmu_discard(address(first), (uint64_t)n * RIG_PAGE);
+    scarce = false;
     for (unsigned k = first; k < first + n; k++) value[k] = 0;
 }
 
@@ -79,7 +102,7 @@ static void host_touches(void)
             *word = value[page] = draw_from(&draw_state, UINT64_MAX);
         else
             assert_int_equal(*word, value[page]);
-        assert_int_equal(rig_faults(MMU_HOST) - before, faults);
+        expect_faults(rig_faults(MMU_HOST) - before, faults);
     }
 }
 
@@ -99,7 +122,7 @@ static void device_touches(void)
     struct rig_job job = { write ? RIG_WRITE : RIG_READ, address(first), (uint64_t)stride * RIG_PAGE, count, base, 0 };
     assert_int_equal(rig_run(k, job, 1, 0, &sum), CUDA_SUCCESS);
     if (!write) assert_int_equal(sum, wanted);
-    assert_int_equal(rig_faults(1 + (unsigned)k) - before, faults);
+    expect_faults(rig_faults(1 + (unsigned)k) - before, faults);
 }
 
 static void begin_again(void)
@@ -123,6 +146,7 @@ static void faults_come_where_they_must_and_nowhere_else(void **unused)
 {
     const char *seed = getenv("FAULTLINE_SEED"), *steps = getenv("FAULTLINE_STEPS");
     (void)unused;
+    is_short = getenv("FAULTLINE_SHORT");
     draw_state = 0x9e3779b97f4a7c15ull * (1 + (seed ? strtoull(seed, NULL, 0) : 0));
     rig_start(RIG_DEVICES);
     assert_int_equal(mmu_add(rig.base, (uint64_t)BLOCKS * RIG_BLOCK), CUDA_SUCCESS);
