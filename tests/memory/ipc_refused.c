@@ -90,10 +90,19 @@ static void both_exporter(int s)
     EXPECT_EQUAL(load(p), 7);
 }
 
+/* Not in every container, though the user is root there. */
+static bool can_be_another_user(void)
+{
+    int status;
+    pid_t child = fork();
+    if (!child) _exit(setgid(NOBODY) || setuid(NOBODY));
+    return waitpid(child, &status, 0) == child && !status;
+}
+
 static void another_users_process_opens_nothing(void **state)
 {
     (void)state;
-    if (geteuid()) skip();
+    if (!can_be_another_user()) skip();
     play(both_exporter, ENDS_WELL, another_user, ENDS_WELL);
     play(both_exporter, ENDS_WELL, another_user_by_hand, ENDS_WELL);
 }

@@ -2,12 +2,11 @@
  * process of its own, for some end by a signal or leave an error that stays;
  * there the file's start() comes first. */
 #include "../child.h"
+#include "../userfaultfd.h"
 
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #define MIB ((size_t)1 << 20)
@@ -36,15 +35,4 @@ static inline CUfunction function_of(CUmodule m, const char *name)
     CUfunction f;
     CHECK(cuModuleGetFunction(&f, m, name));
     return f;
-}
-
-/* Ordinary memory migrates, and what the program gives back of it is seen, where a userfaultfd serves system calls,
- * too: not every user may have one. */
-static inline bool system_calls_can_wait(void)
-{
-    const char *rung = getenv("FAULTLINE_UFFD");
-    int maker = open("/dev/userfaultfd", O_RDWR | O_CLOEXEC), fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
-    if (maker >= 0) close(maker);
-    if (fd >= 0) close(fd);
-    return (maker >= 0 || fd >= 0) && (!rung || !strcmp(rung, "on"));
 }
