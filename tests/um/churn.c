@@ -103,12 +103,36 @@ static CUmemLocation somewhere(struct worker *w)
                             .id = k == devices ? 0 : k };
 }
 
-static void launch(struct worker *w, struct range *r, int d)
+/* ---- operations on a range, in the context of device d; each leaves in r->word what memory has to hold */
+
+typedef void operation(struct worker *w, struct range *r, int d);
+
+/* Somewhere in the range. */
+static size_t part(struct worker *w, const struct range *r, CUdeviceptr *p)
+{
+    size_t at = next(w, (uint32_t)r->size);
+    *p = r->p + at;
+    return 1 + next(w, (uint32_t)(r->size - at));
+}
+
+static void host_writes(struct worker *w, struct range *r, int d)
+{
+    uint32_t k = next(w, WORDS);
+    (void)d;
+    *word(r, k) = r->word[k] = next(w, 1 << 20);
+}
+
+static void host_reads(struct worker *w, struct range *r, int d)
+{
+    (void)w, (void)d;
+    check(r, "nothing");
+}
+
+static void kernel(struct worker *w, struct range *r, int d)
 {
     uint32_t k = next(w, WORDS), value = next(w, 1 << 20), n = WORDS;
     CUdeviceptr at = r->p + k * r->stride;
     void *one[] = { &at, &value }, *all[] = { &r->p, &r->stride, &n };
-    CHECK(cuCtxSetCurrent(context[d]));
     if (next(w, 2)) {
         CHECK(cuLaunchKernel(poke[d], 1, 1, 1, 1, 1, 1, 0, w->stream[d], one, NULL));
         r->word[k] = value;
@@ -119,63 +143,109 @@ static void launch(struct worker *w, struct range *r, int d)
     CHECK(cuStreamSynchronize(w->stream[d]));
 }
 
+static void advice(struct worker *w, struct range *r, int d)
+{
+    CUdeviceptr p;
+    size_t n = part(w, r, &p);
+    (void)d;
+    CHECK(cuMemAdvise(p, n, (CUmem_advise)(1 + next(w, 6)), somewhere(w)));
+}
+
+static void prefetch(struct worker *w, struct range *r, int d)
+{
+    CUdeviceptr p;
+    size_t n = part(w, r, &p);
+    CHECK(cuMemPrefetchAsync(p, n, somewhere(w), 0, w->stream[d]));
+    if (next(w, 2)) CHECK(cuStreamSynchronize(w->stream[d]));
+}
+
+static void device_fills(struct worker *w, struct range *r, int d)
+{
+    CHECK(cuMemsetD32Async(r->p, 77, r->size / 4, w->stream[d]));
+    CHECK(cuStreamSynchronize(w->stream[d]));
+    for (uint32_t k = 0; k < WORDS; k++) r->word[k] = 77;
+}
+
+static void device_copies(struct worker *w, struct range *r, int d)
+{
+    struct range other = *r;
+    other.p = get(r->size);
+    CHECK(cuMemcpyAsync(other.p, r->p, r->size, w->stream[d]));
+    CHECK(cuStreamSynchronize(w->stream[d]));
+    check(&other, "a copy");
+    give(other.p);
+}
+
+static void discard(struct worker *w, struct range *r, int d)
+{
+    CHECK(cuMemDiscardBatchAsync(&r->p, &r->size, 1, 0, w->stream[d]));
+    CHECK(cuStreamSynchronize(w->stream[d]));
+    for (uint32_t k = 0; k < WORDS; k++) *word(r, k) = r->word[k] = k;
+}
+
+static void question(struct worker *w, struct range *r, int d)
+{
+    CUdeviceptr p;
+    size_t n = part(w, r, &p);
+    int v;
+    (void)d;
+    CHECK(cuMemRangeGetAttribute(&v, 4, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, p, n));
+}
+
+static void growth(struct worker *w, struct range *r, int d)
+{
+    (void)d;
+    if (r->size > 16000000 || next(w, 8)) return;
+    if (!(r->p = (CUdeviceptr)realloc((void *)r->p, r->size * 2))) abort();
+    check(r, "a move");
+    r->size *= 2;
+}
+
+static void child(struct worker *w, struct range *r, int d)
+{
+    (void)r, (void)d;
+    if (next(w, 4)) return;
+    pid_t pid = fork();
+    if (!pid) _exit(0);
+    waitpid(pid, NULL, 0);
+}
+
+static void last_look(struct worker *w, struct range *r, int d)
+{
+    for (d = 0; d < devices; d++) CHECK(cuStreamSynchronize(w->stream[d]));
+    check(r, "everything");
+    give(r->p);
+    r->p = 0;
+}
+
+/* Of a hundred operations so many are */
+static const struct {
+    uint32_t share;
+    operation *managed, *ordinary;
+} operations[] = {
+    { 20, host_writes, host_writes },
+    { 10, host_reads, host_reads },
+    { 20, kernel, kernel },
+    { 20, advice, advice },
+    { 15, prefetch, prefetch },
+    { 3, device_fills, growth },
+    { 3, device_copies, device_copies },
+    { 2, discard, child },
+    { 3, question, child },
+    { 4, last_look, last_look },
+};
+
 static void operate(struct worker *w)
 {
     struct range *r = &w->range[next(w, RANGES)];
-    int d = (int)next(w, (uint32_t)devices), v;
-    uint32_t what = next(w, 100);
+    int d = (int)next(w, (uint32_t)devices), k = 0;
     if (!r->p) {
         allocate(w, r);
         return;
     }
-    size_t at = next(w, (uint32_t)r->size), n = 1 + next(w, (uint32_t)(r->size - at));
+    for (uint32_t n = next(w, 100); n >= operations[k].share; k++) n -= operations[k].share;
     CHECK(cuCtxSetCurrent(context[d]));
-    if (what < 20) {
-        uint32_t k = next(w, WORDS);
-        *word(r, k) = r->word[k] = next(w, 1 << 20);
-    } else if (what < 30) {
-        check(r, "nothing");
-    } else if (what < 50) {
-        launch(w, r, d);
-    } else if (what < 70) {
-        CHECK(cuMemAdvise(r->p + at, n, (CUmem_advise)(1 + next(w, 6)), somewhere(w)));
-    } else if (what < 85) {
-        CHECK(cuMemPrefetchAsync(r->p + at, n, somewhere(w), 0, w->stream[d]));
-        if (next(w, 2)) CHECK(cuStreamSynchronize(w->stream[d]));
-    } else if (ordinary && what < 88) {
-        if (r->size > 16000000 || next(w, 8)) return;
-        if (!(r->p = (CUdeviceptr)realloc((void *)r->p, r->size * 2))) abort();
-        check(r, "a move");
-        r->size *= 2;
-    } else if (ordinary && what >= 91 && what < 96) {
-        if (next(w, 4)) return;
-        pid_t child = fork();
-        if (!child) _exit(0);
-        waitpid(child, NULL, 0);
-    } else if (what < 88) {
-        CHECK(cuMemsetD32Async(r->p, 77, r->size / 4, w->stream[d]));
-        CHECK(cuStreamSynchronize(w->stream[d]));
-        for (uint32_t k = 0; k < WORDS; k++) r->word[k] = 77;
-    } else if (what < 91) {
-        CUdeviceptr copy = get(r->size);
-        CHECK(cuMemcpyAsync(copy, r->p, r->size, w->stream[d]));
-        CHECK(cuStreamSynchronize(w->stream[d]));
-        struct range other = *r;
-        other.p = copy;
-        check(&other, "a copy");
-        give(copy);
-    } else if (what < 93) {
-        CHECK(cuMemDiscardBatchAsync(&r->p, &r->size, 1, 0, w->stream[d]));
-        CHECK(cuStreamSynchronize(w->stream[d]));
-        for (uint32_t k = 0; k < WORDS; k++) *word(r, k) = r->word[k] = k;
-    } else if (what < 96) {
-        CHECK(cuMemRangeGetAttribute(&v, 4, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, r->p + at, n));
-    } else {
-        for (int k = 0; k < devices; k++) CHECK(cuStreamSynchronize(w->stream[k]));
-        check(r, "everything");
-        give(r->p);
-        r->p = 0;
-    }
+    (ordinary ? operations[k].ordinary : operations[k].managed)(w, r, d);
     w->operations++;
 }
 
