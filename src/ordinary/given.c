@@ -34,15 +34,17 @@ static void give_back(uint64_t va, uint64_t end, bool moved)
     }
 }
 
-/* Calls f for each region of [va, end), and whether its pages were replaced. */
+/* Calls f for each region of [va, end), and whether its pages were replaced; for none where that cannot be told. */
 typedef int part_action(const struct region *r, bool replaced);
 static int for_parts(uint64_t va, uint64_t end, part_action *f)
 {
     struct region r;
     int error = 0;
     for (uint64_t at = va; at < end; at = r.end) {
-        if (!region_at(at, &r) || r.start > at) error = ENOMEM; /* some are not mapped; the others are done */
-        if (r.end <= at || r.start >= end) break;
+        int found = region_at(at, &r);
+        if (found < 0) break;
+        if (!found || r.start > at) error = ENOMEM; /* some are not mapped; the others are done */
+        if (!found || r.start >= end) break;
         if (r.start < at) {
             r.offset += at - r.start;
             r.start = at;

@@ -147,16 +147,16 @@ CUresult regions_of(uint64_t va, uint64_t end, struct region **out, size_t *coun
 bool region_bounds(uint64_t va, uint64_t *start, uint64_t *end)
 {
     struct region r = { 0 };
-    bool found = region_at(va, &r) && r.start <= va;
+    bool found = region_at(va, &r) > 0 && r.start <= va;
     *start = r.start;
     *end = r.end;
     return found;
 }
 
-bool region_at(uint64_t va, struct region *r)
+int region_at(uint64_t va, struct region *r)
 {
     struct walk w;
-    if (walk_begin(&w)) return false;
+    if (walk_begin(&w)) return -1;
     bool found = walk_to(&w, va, r);
     walk_end(&w);
     return found;

@@ -21,8 +21,8 @@ struct region {
 /* The regions that [va, end) touches, cut to it, in order, on the heap; those without
  * a mapping are left out. CUDA_ERROR_OUT_OF_MEMORY, CUDA_ERROR_OPERATING_SYSTEM. */
 CUresult regions_of(uint64_t va, uint64_t end, struct region **out, size_t *count);
-/* The first that ends above va; takes nothing from the heap. */
-bool region_at(uint64_t va, struct region *r);
+/* The first that ends above va. 1: found, 0: there is none, -1: that cannot be told. Takes nothing from the heap. */
+int region_at(uint64_t va, struct region *r);
 /* All of the mapping that va is in; false: there is none. */
 bool region_bounds(uint64_t va, uint64_t *start, uint64_t *end);
 /* A descriptor of the file that a region shows, or -1 if this process cannot get one. */

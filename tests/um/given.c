@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 static const char kernels[] = PTX_HEADER PTX_POKE
     ".visible .entry peek(.param .u64 at, .param .u64 to) { .reg .b32 %r<2>; .reg .b64 %a<3>;\n"
@@ -200,6 +201,18 @@ static void what_may_be_freed_is_no_error(void)
     EXPECT_EQUAL(madvise(p, SIZE, MADV_FREE), 0);
 }
 
+static void what_may_be_freed_is_no_error_without_descriptors(void)
+{
+    const struct rlimit few = { 3, 3 };
+    char *p = map(MAP_PRIVATE | MAP_ANONYMOUS, -1);
+    number(p);
+    poke(p, 7);
+    EXPECT_EQUAL(setrlimit(RLIMIT_NOFILE, &few), 0);
+    EXPECT_EQUAL(madvise(p, SIZE, MADV_FREE), 0);
+    *(volatile uint32_t *)p = 8;
+    EXPECT_EQUAL(look(p), 8);
+}
+
 static int refused(void *p, size_t size, int advice)
 {
     errno = 0;
@@ -231,6 +244,7 @@ int main(void)
         ALONE(start, moved_memory_of_a_file_shows_it_again),
         ALONE(start, what_comes_where_memory_was_moved_from_is_others),
         ALONE(start, what_may_be_freed_is_no_error),
+        ALONE(start, what_may_be_freed_is_no_error_without_descriptors),
         ALONE(start, what_linux_refuses_is_refused),
     };
     close(mkstemp(file_name));
