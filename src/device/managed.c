@@ -97,12 +97,20 @@ void managed_begins(void) { tell(NOTE_BEGINS); }
 
 /* ---- faults */
 
+static uint32_t block_number(void)
+{
+    if (!worker.frame) return 0;
+    const struct fl_block *b = &worker.frame->b;
+    return (b->ctaid[2] * b->nctaid[1] + b->ctaid[1]) * b->nctaid[0] + b->ctaid[0];
+}
+
 /* The mail is posted before the host is looked at: it looks at the mail after it has said that it sleeps. */
 static void post(struct mailbox *m, uint64_t address, uint32_t access)
 {
     uint64_t one = 1;
     m->address = address;
     m->access = access;
+    m->block = block_number();
     atomic_store(&m->state, MAIL_POSTED);
     atomic_fetch_add(&control->mail_count, 1);
     if (atomic_load(&control->need_bell) && !atomic_load(&control->watchers) && write(host_bell, &one, sizeof one) < 0)

@@ -36,6 +36,7 @@ enum mmu_verdict { MMU_RETRY, MMU_FATAL, MMU_ELSEWHERE };
 struct mmu_fault {
     unsigned processor;
     uint64_t address;
+    uint32_t block;                /* of the device's kernel: its number in the grid, modulo 2^32 */
     bool write, atomic;            /* an atomic access is a write; atomic: for all of the system */
     int thread;                    /* the host thread that faulted, 0: unknown */
     /* Pages that the same device was found waiting for at the same time, this one included. */

@@ -75,7 +75,7 @@ struct mailbox {
     _Alignas(64) _Atomic uint32_t state;
     _Atomic uint32_t asleep;
     uint64_t address;
-    uint32_t access;
+    uint32_t access, block;
 };
 enum { MAIL_WRITE = 1, MAIL_MISSING = 2 /* there is a mapping that has no entry */, MAIL_ATOMIC = 4 }; /* access */
 
@@ -132,7 +132,7 @@ struct control {
     char text[];                   /* printf_size bytes; then control_atomics */
 };
 
-#define RING_VERSION 10u
+#define RING_VERSION 11u
 #define PRINTF_MOST (256ul << 20)  /* address space set aside for text; touched as needed */
 #define MANAGED_MOST (4ull << 40)  /* bytes of managed memory's window */
 #define ATOMICS_AT ((sizeof(struct control) + PRINTF_MOST + 7) / 8 * 8)

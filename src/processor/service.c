@@ -162,6 +162,7 @@ static unsigned collect(unsigned number, bool watched, struct errand *out)
                                       .address = c->mail[k].address,
                                       .write = c->mail[k].access & MAIL_WRITE,
                                       .atomic = c->mail[k].access & MAIL_ATOMIC,
+                                      .block = c->mail[k].block,
                                       .missing = c->mail[k].access & MAIL_MISSING },
                                     t->processor,
                                     k };

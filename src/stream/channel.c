@@ -22,10 +22,7 @@ void channel_close(struct stream *s)
     set_last(s, 0);
 }
 
-static uint64_t threads_of(const struct launch *l)
-{
-    return (uint64_t)l->grid[0] * l->grid[1] * l->grid[2] * l->block[0] * l->block[1] * l->block[2];
-}
+static uint64_t product(const uint32_t of[3]) { return (uint64_t)of[0] * of[1] * of[2]; }
 
 CUresult channel_launch(struct stream *s, const struct launch *l)
 {
@@ -33,7 +30,7 @@ CUresult channel_launch(struct stream *s, const struct launch *l)
     CUresult r = space_settle();
     if (r) return r;
     uint64_t before = l->ticket ? kernel_before(s, l) : 0;
-    bool tells = uvm_launching(s->set->context->device->ordinal, threads_of(l));
+    bool tells = uvm_launching(s->set->context->device->ordinal, product(l->grid), product(l->grid) * product(l->block));
     uint64_t seq = processor_launch(stream_processor(s), s->channel, l, tells);
     if (!seq) return stream_error(s);
     space_settle();

@@ -4,11 +4,11 @@
  * the fault is noted, and policy decides on the batch when it is full, when
  * somebody else acts on managed memory, or when the device is waited for.
  *
- * Which accesses of a kernel of one thread fault together is lone.c's. Of a
- * kernel of many threads the driver takes 256 faults at a time. Where all
- * warps run at once these come from all of them in turn, and are spread over as
- * many pieces of 64 KiB as observed; here warps run one after the other, and a
- * batch is full with as many pieces. */
+ * Which accesses of a kernel of one thread fault together is lone.c's, of one of
+ * a few blocks few.c's. Of larger ones the driver takes 256 faults at a time.
+ * Where all warps run at once these come from all of them in turn, and are
+ * spread over as many pieces of 64 KiB as observed; here warps run one after the
+ * other, and a batch is full with as many pieces, but not with fewer faults. */
 #include "context/context.h"
 #include "uvm/internal.h"
 #include "uvm/uvm.h"
@@ -22,14 +22,14 @@ enum {
 };
 
 /* Who the faults come from. */
-enum crowd { ONE_THREAD, ALL_AT_ONCE, WAVES };
+enum crowd { ONE_THREAD, FEW, ALL_AT_ONCE, WAVES };
 
 static struct batch {
     struct faults faults;
     unsigned pieces;
     uint64_t piece[PIECES_MOST];
 } batches[PROCESSORS];
-static _Atomic uint64_t running[PROCESSORS]; /* threads of the newest kernel */
+static _Atomic uint64_t running[PROCESSORS], running_blocks[PROCESSORS]; /* threads and blocks of the newest kernel */
 static uint32_t pending;                     /* bit p: batches[p] holds faults */
 
 /* Numbered as the driver numbers them: over all devices. */
@@ -139,10 +139,8 @@ CUresult faults_service(struct faults *f, unsigned p)
     return r;
 }
 
-CUresult faults_note(struct faults *f, unsigned p, uint64_t va, enum access a)
+CUresult fault_noted(unsigned p, uint64_t va, enum access a)
 {
-    f->page[f->n] = va;
-    f->access[f->n++] = (uint8_t)a;
     atomic_store_explicit(&uvm_unsettled, true, memory_order_relaxed);
     return mmu_set(p, va, PAGE_BYTES, entry_of(prot_needed(p, a)));
 }
@@ -153,7 +151,31 @@ static enum crowd crowd_of(unsigned p)
     const struct profile *o = devices[p - 1].profile;
     uint64_t resident = (uint64_t)profile_attribute(o, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT) *
                         (uint64_t)profile_attribute(o, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR);
-    return threads <= 1 ? ONE_THREAD : threads <= resident ? ALL_AT_ONCE : WAVES;
+    if (threads <= 1) return ONE_THREAD;
+    if (atomic_load_explicit(&running_blocks[p], memory_order_relaxed) <= FEW_BLOCKS) return FEW;
+    return threads <= resident ? ALL_AT_ONCE : WAVES;
+}
+
+void entries_tried(unsigned p, const uint64_t *pages, unsigned n)
+{
+    for (unsigned k = 0; k < n; k++) sector_read(p, sector_at(p, pages[k]));
+}
+
+/* No more than the driver takes at a time, from all over the list. */
+static CUresult service_in_parts(const struct faults *all, unsigned p)
+{
+    unsigned parts = (all->n + FETCHED - 1) / FETCHED;
+    CUresult r = CUDA_SUCCESS;
+    for (unsigned part = 0; part < parts && !r; part++) {
+        struct faults f;
+        f.n = 0;
+        for (unsigned k = part; k < all->n; k += parts) {
+            f.page[f.n] = all->page[k];
+            f.access[f.n++] = all->access[k];
+        }
+        r = faults_service(&f, p);
+    }
+    return r;
 }
 
 /* Decides on what has gathered; naps let others gather more meanwhile. Kernels of one thread that follow find the
@@ -166,8 +188,8 @@ static CUresult close_batch(unsigned p)
     memcpy(last, f.page + f.n - n, n * sizeof *last);
     batches[p].faults.n = batches[p].pieces = 0;
     pending &= ~bit(p);
-    CUresult r = faults_service(&f, p);
-    for (unsigned k = 0; k < n; k++) sector_read(p, sector_at(p, last[k]));
+    CUresult r = service_in_parts(&f, p);
+    entries_tried(p, last, n);
     return r;
 }
 
@@ -182,29 +204,34 @@ static bool piece_fits(struct batch *b, unsigned p, uint64_t va)
     return true;
 }
 
-CUresult batch_add(unsigned p, uint64_t va, enum access a)
+CUresult batch_add(unsigned p, uint64_t va, enum access a, uint32_t block)
 {
     struct batch *b = &batches[p];
     enum crowd crowd = crowd_of(p);
     if (crowd == ONE_THREAD) return lone_fault(p, va, a);
-    bool fits = crowd == WAVES ? b->faults.n < FETCHED : b->faults.n < FAULTS_MOST && piece_fits(b, p, va);
+    if (crowd == FEW) return few_fault(p, va, a, block);
+    bool fits = b->faults.n < FETCHED;
+    if (crowd == ALL_AT_ONCE && piece_fits(b, p, va)) fits = b->faults.n < FAULTS_MOST;
     if (!fits) return close_batch(p); /* what comes may be what this access needs: it is tried again */
     pending |= bit(p);
-    return faults_note(&b->faults, p, va, a);
+    b->faults.page[b->faults.n] = va;
+    b->faults.access[b->faults.n++] = (uint8_t)a;
+    return fault_noted(p, va, a);
 }
 
 CUresult batch_close_all(void)
 {
     CUresult r = CUDA_SUCCESS;
     for (unsigned p = 1; p < topology.processors; p++) {
-        CUresult e = pending & bit(p) ? close_batch(p) : CUDA_SUCCESS, f = lone_close(p);
-        if (e || f) r = e ? e : f;
+        CUresult e = pending & bit(p) ? close_batch(p) : CUDA_SUCCESS, f = few_close(p), g = lone_close(p);
+        if (e || f || g) r = e ? e : f ? f : g;
     }
     return r;
 }
 
-bool uvm_launching(int ordinal, uint64_t threads)
+bool uvm_launching(int ordinal, uint64_t blocks, uint64_t threads)
 {
+    atomic_store_explicit(&running_blocks[1 + ordinal], blocks, memory_order_relaxed);
     atomic_store_explicit(&running[1 + ordinal], threads, memory_order_relaxed);
     /* telling of accesses makes it slow; it is to be heard even if none faults */
     bool tells = threads <= 1 && trace_wanted(TRACE_LISTEN_RECORDS | TRACE_LISTEN_ALLOCATIONS | TRACE_LISTEN_MAP);

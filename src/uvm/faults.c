@@ -115,7 +115,7 @@ CUresult fault_locked(const struct mmu_fault *f)
         return first ? ordinary_begun(b, page_of(va)) : host_fault(f, b);
     }
     CUresult r = b->window->ordinary ? ordinary_touch(b, page_of(va)) : CUDA_SUCCESS;
-    return r ? r : batch_add(f->processor, va, a);
+    return r ? r : batch_add(f->processor, va, a, f->block);
 }
 
 /* Where devices have no concurrent managed access. Once each: a program may expect its SIGSEGV. */

@@ -255,14 +255,21 @@ struct faults {
     uint8_t access[FAULTS_MOST]; /* enum access */
     unsigned n;
 };
-/* The access may go on. */
-CUresult faults_note(struct faults *f, unsigned p, uint64_t va, enum access a);
+/* The access may go on; somebody decides on its fault later. */
+CUresult fault_noted(unsigned p, uint64_t va, enum access a);
+/* Accesses that were tried again, after their faults: their entries are at hand. */
+void entries_tried(unsigned p, const uint64_t *pages, unsigned n);
 /* Decides on what still needs it, as one batch. */
 CUresult faults_service(struct faults *f, unsigned p);
 /* The device faults at va, a page's address; the access may go on. */
-CUresult batch_add(unsigned p, uint64_t va, enum access a);
+CUresult batch_add(unsigned p, uint64_t va, enum access a, uint32_t block);
 /* Decides on all faults that have gathered. Before anything else looks at or changes blocks. */
 CUresult batch_close_all(void);
+
+/* --- few.c: kernels of several threads in a few blocks --- */
+enum { FEW_BLOCKS = 16 };
+CUresult few_fault(unsigned p, uint64_t va, enum access a, uint32_t block);
+CUresult few_close(unsigned p);
 
 /* --- lone.c: kernels of one thread --- */
 CUresult lone_fault(unsigned p, uint64_t va, enum access a);

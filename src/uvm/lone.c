@@ -235,8 +235,7 @@ CUresult lone_fault(unsigned p, uint64_t va, enum access access)
     if (!b) return r ? r : CUDA_ERROR_OUT_OF_MEMORY;
     if (page_prot(b, p, page_of(va)) >= prot_needed(p, access)) return CUDA_SUCCESS;
     t->open = false;
-    struct faults one = { .n = 0 };
-    r = faults_note(&one, p, va, access);
+    r = fault_noted(p, va, access);
     return r ? r : hold(t, p, a);
 }
 

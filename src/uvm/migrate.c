@@ -12,9 +12,11 @@ static struct mask mapped_pages(const struct block *b)
     return m;
 }
 
-static CUresult map_destination(struct block *b, unsigned to, const struct mask *pages)
+/* What was discarded, and was read where it is already, stays as it is mapped (observed on H200). */
+static CUresult map_destination(struct block *b, unsigned to, const struct mask *pages, const struct mask *discarded)
 {
     struct mask mapped = mapped_pages(b), fresh = mask_andnot(pages, &mapped), old = mask_and(pages, &mapped);
+    old = mask_andnot(&old, discarded);
     CUresult r = block_add_mappings(b, to, &fresh, TRACE_CAUSE_POLICY);
     if (!r) r = block_map_others(b, to, to, &fresh, PROT_RWA);
     return r ? r : block_add_mappings(b, to, &old, TRACE_CAUSE_POLICY);
@@ -32,11 +34,12 @@ static CUresult map_in_second_pass(struct block *b, unsigned to, const struct ma
 CUresult block_bring(struct block *b, const struct mask *pages, unsigned to, bool among_others)
 {
     struct mask before = b->place[to]->resident, moved = mask_andnot(pages, &before), moves = *pages;
+    struct mask discarded = b->discarded;
     bool duplicate = b->range->policy.read_duplication == READ_DUPLICATION_ENABLED;
     CUresult r = CUDA_SUCCESS;
     if (duplicate) { /* but for what was discarded (observed on H200) */
-        struct mask copies = mask_andnot(pages, &b->discarded);
-        moves = mask_and(pages, &b->discarded);
+        struct mask copies = mask_andnot(pages, &discarded);
+        moves = mask_and(pages, &discarded);
         if (!mask_empty(&copies)) r = block_duplicate(b, to, &copies, NULL, TRACE_CAUSE_USER);
     }
     if (!r && !mask_empty(&moves)) r = block_make_resident(b, to, &moves, NULL, TRACE_CAUSE_USER);
@@ -44,7 +47,7 @@ CUresult block_bring(struct block *b, const struct mask *pages, unsigned to, boo
     thrashing_reset(b, &moved);
     b->discarded = mask_andnot(&b->discarded, pages);
     if (duplicate) r = map_in_second_pass(b, to, among_others ? pages : &moves);
-    if (!r) r = map_destination(b, to, pages);
+    if (!r) r = map_destination(b, to, pages, &discarded);
     block_done(b);
     return r;
 }
@@ -108,11 +111,16 @@ static void forget_bytes(struct block *b, const struct mask *pages)
     block_done(b);
 }
 
+/* Read-mostly pages that are where they are preferred keep their bytes (observed on H200). */
 static CUresult discard_in_place(struct block *b, const struct mask *pages, unsigned p)
 {
+    const struct policy *policy = &b->range->policy;
     CUresult r = block_keep_one(b, pages);
+    struct mask some = *pages;
     (void)p;
-    if (!r) forget_bytes(b, pages);
+    if (policy->read_duplication == READ_DUPLICATION_ENABLED && policy->preferred != NOBODY)
+        some = mask_andnot(pages, &b->place[policy->preferred]->resident);
+    if (!r) forget_bytes(b, &some);
     return r;
 }
 

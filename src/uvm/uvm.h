@@ -51,9 +51,9 @@ void uvm_catch_up(void);
 extern bool uvm_watches_launches;
 CUresult uvm_before_launch(int ordinal, const void *stream);
 
-/* A kernel of so many threads is sent to the device; how its faults arrive depends on it. Costs a store. True: it
+/* A kernel of so many blocks, and threads in all, is sent to the device; how its faults arrive depends on it. Costs a store. True: it
  * is to tell of its accesses to managed memory. */
-bool uvm_launching(int ordinal, uint64_t threads);
+bool uvm_launching(int ordinal, uint64_t blocks, uint64_t threads);
 
 /* Devices with pageable memory access: all of [va, va+size) is ordinary memory of the host that kernels may read. */
 extern bool uvm_pageable;

@@ -273,7 +273,10 @@ struct event *new_event(struct context *c, unsigned flags)
 }
 
 void uvm_settle(void) {}
-bool uvm_launching(int ordinal, uint64_t threads) { return (void)ordinal, (void)threads, false; }
+bool uvm_launching(int ordinal, uint64_t blocks, uint64_t threads)
+{
+    return (void)ordinal, (void)blocks, (void)threads, false;
+}
 bool uvm_exclusive, uvm_watches_launches;
 CUresult uvm_before_launch(int ordinal, const void *stream)
 {

@@ -1,5 +1,5 @@
 /* How many of a kernel's accesses fault together: what is counted is the
- * records of batches that src/uvm makes (lone.c, batch.c, entries.c), on the stand-ins of uvm_fake.c. */
+ * records of batches that src/uvm makes (lone.c, few.c, batch.c, entries.c), on the stand-ins of uvm_fake.c. */
 #include "context/context.h"
 #include "uvm_fake.h"
 
@@ -16,7 +16,7 @@ static struct allocation *a;
 static int fresh(void **s)
 {
     (void)s;
-    uvm_launching(0, 1);
+    uvm_launching(0, 1, 1);
     entries_forget(GPU0);
     if (uvm_alloc(&context, PAGES * PAGE_BYTES, 1, &a)) return 1;
     for (unsigned k = 0; k < PAGES; k++) fake_touch(CPU, a->base + k * PAGE_BYTES, true);
@@ -195,14 +195,67 @@ static void what_is_left_of_a_loop_is_a_pair_and_a_single_load(void **s)
 static void a_crowds_faults_are_taken_by_256(void **s)
 {
     (void)s;
-    uvm_launching(0, 1ull << 30);
+    uvm_launching(0, 1 << 22, 1ull << 30);
     assert_int_equal(kernel(0, 512, 1, true), 2);
+}
+
+/* What so many blocks fault on, each on so many pages; none is prefetched. */
+static unsigned long blocks(unsigned count, unsigned pages, unsigned stride)
+{
+    unsigned long before = fake_counted.gpu_faults;
+    uvm_launching(0, count, (uint64_t)count * pages);
+    uvm_advise(a->base, PAGES * PAGE_BYTES, CU_MEM_ADVISE_SET_PREFERRED_LOCATION,
+               (CUmemLocation){ .type = CU_MEM_LOCATION_TYPE_HOST });
+    for (fake_block = 0; fake_block < count; fake_block++)
+        for (unsigned k = 0; k < pages; k++)
+            fake_touch(GPU0, a->base + (fake_block * pages + k) * stride * PAGE_BYTES, false);
+    fake_block = 0;
+    uvm_settle();
+    return fake_counted.gpu_faults - before;
+}
+
+/* Observed on an H200, as the next two. */
+static void a_block_walks_for_14_groups_of_pages_at_a_time(void **s)
+{
+    (void)s;
+    assert_int_equal(blocks(1, 64, 16), 5);
+}
+
+static void a_block_starts_with_28_accesses_by_two_and_goes_on_by_eight(void **s)
+{
+    (void)s;
+    assert_int_equal(blocks(1, 256, 4), 30);
+}
+
+static void a_block_starts_with_56_accesses_to_neighbouring_pages(void **s)
+{
+    (void)s;
+    assert_int_equal(blocks(1, 64, 1), 2);
+}
+
+static void the_faults_of_a_few_blocks_come_together(void **s)
+{
+    (void)s;
+    assert_int_equal(blocks(2, 32, 16), 3);
+}
+
+static void but_no_more_than_256(void **s)
+{
+    (void)s;
+    assert_int_equal(blocks(16, 32, 1), 2);
+}
+
+static void what_a_batch_brings_beside_its_faults_is_none_of_the_next(void **s)
+{
+    (void)s;
+    uvm_launching(0, 1, 64);
+    assert_int_equal(kernel(0, 64, 16, false), 4); /* five if nothing is prefetched */
 }
 
 static void those_of_a_kernel_that_runs_at_once_are_spread(void **s)
 {
     (void)s;
-    uvm_launching(0, 1024);
+    uvm_launching(0, 32, 1024);
     assert_int_equal(kernel(0, 1024, 1, true), 4); /* 16 pieces of 64 KiB each, of 32 warps */
 }
 
@@ -226,6 +279,12 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_entry_of_a_whole_window_that_is_not_mapped_is_read_each_time, fresh, done),
         cmocka_unit_test_setup_teardown(the_newest_sectors_stay_at_hand_and_others_close, fresh, done),
         cmocka_unit_test_setup_teardown(what_is_left_of_a_loop_is_a_pair_and_a_single_load, fresh, done),
+        cmocka_unit_test_setup_teardown(a_block_walks_for_14_groups_of_pages_at_a_time, fresh, done),
+        cmocka_unit_test_setup_teardown(a_block_starts_with_28_accesses_by_two_and_goes_on_by_eight, fresh, done),
+        cmocka_unit_test_setup_teardown(a_block_starts_with_56_accesses_to_neighbouring_pages, fresh, done),
+        cmocka_unit_test_setup_teardown(the_faults_of_a_few_blocks_come_together, fresh, done),
+        cmocka_unit_test_setup_teardown(but_no_more_than_256, fresh, done),
+        cmocka_unit_test_setup_teardown(what_a_batch_brings_beside_its_faults_is_none_of_the_next, fresh, done),
         cmocka_unit_test_setup_teardown(a_crowds_faults_are_taken_by_256, fresh, done),
         cmocka_unit_test_setup_teardown(those_of_a_kernel_that_runs_at_once_are_spread, fresh, done),
     };

@@ -22,7 +22,7 @@ static int allocated(void **s)
     memset(&fake_counted, 0, sizeof fake_counted);
     fake_ends_often = true;
     fake_now += 5000000;
-    uvm_launching(0, 1);
+    uvm_launching(0, 1, 1);
     return uvm_alloc(&context, WINDOWS * WINDOW_BYTES, CU_MEM_ATTACH_GLOBAL, &a);
 }
 

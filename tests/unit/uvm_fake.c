@@ -207,13 +207,14 @@ static uint8_t entry(unsigned p, uint64_t va)
     return access;
 }
 
+uint32_t fake_block;
 static void touch(unsigned p, uint64_t va, enum mmu_access access)
 {
     bool write = access >= MMU_WRITE, atomic = access == MMU_ATOMIC;
     if (p != CPU) note_access(p, (struct mmu_access_note){ .address = va, .write = write, .atomic = atomic, .awaited = !write });
     for (int k = 0; entry(p, va) < access; k++) {
         fake_now += 20000;
-        struct mmu_fault f = { .processor = p, .address = va, .write = write, .atomic = atomic, .pending = 1 };
+        struct mmu_fault f = { .processor = p, .address = va, .write = write, .atomic = atomic, .block = fake_block, .pending = 1 };
         enum mmu_verdict verdict = fake_serve(&f);
         if (verdict == MMU_FATAL && fake_refuses) return;
         if (k == 64 || verdict != MMU_RETRY) {

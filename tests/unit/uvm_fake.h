@@ -34,6 +34,7 @@ void fake_settle(unsigned p);
 void fake_kernel(unsigned p);
 /* p reads or writes the page, faulting as often as it must. */
 void fake_touch(unsigned p, uint64_t va, bool write);
+extern uint32_t fake_block; /* of the kernel's that does so */
 /* Device p does something there that is atomic for all of the system. */
 void fake_atomic(unsigned p, uint64_t va);
 

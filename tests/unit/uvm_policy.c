@@ -262,8 +262,8 @@ static int allocated(void **s)
     (void)s;
     memset(&fake_counted, 0, sizeof fake_counted);
     fake_now += 5000000;
-    uvm_launching(0, 1);
-    uvm_launching(1, 1);
+    uvm_launching(0, 1, 1);
+    uvm_launching(1, 1, 1);
     return uvm_alloc(&context, PAGES * PAGE_BYTES, 1, &a);
 }
 
@@ -369,6 +369,29 @@ static void what_was_discarded_is_no_copy_when_it_is_prefetched(void **s)
         assert_int_equal(page_holders(b, 4), bit(CPU) | bit(GPU0));
         assert_int_equal(page_prot(b, GPU0, 4), PROT_RO);
     }
+}
+
+static void a_prefetch_to_where_discarded_pages_were_read_gives_no_right_to_write(void **s)
+{
+    (void)s;
+    touch(CPU, 0, 512, true);
+    uvm_discard(at(8), 32 * PAGE_BYTES, false);
+    touch(CPU, 20, 21, false);
+    uvm_prefetch(at(18), 4 * PAGE_BYTES, on_host);
+    assert_int_equal(page_prot(block_at(at(0), false), CPU, 20), PROT_RO);
+    uvm_prefetch(at(18), 4 * PAGE_BYTES, on_gpu0); /* nor are they discarded any more */
+    assert_int_equal(fake_counted.htod, 4 * PAGE_BYTES);
+}
+
+static void read_mostly_pages_where_they_are_preferred_are_not_discarded_in_place(void **s)
+{
+    (void)s;
+    touch(CPU, 0, 512, true);
+    uvm_advise(at(0), 512 * PAGE_BYTES, CU_MEM_ADVISE_SET_READ_MOSTLY, on_gpu0);
+    uvm_advise(at(20), 20 * PAGE_BYTES, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, on_host);
+    uvm_discard(at(8), 32 * PAGE_BYTES, true);
+    uvm_prefetch(at(8), 32 * PAGE_BYTES, on_gpu0);
+    assert_int_equal(fake_counted.htod, 20 * PAGE_BYTES);
 }
 
 static void read_mostly_again_takes_no_writer_its_right(void **s)
@@ -488,6 +511,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_is_discarded_and_prefetched_stays_mapped_where_it_is_already, allocated,
                                         freed),
         cmocka_unit_test_setup_teardown(what_was_discarded_is_no_copy_when_it_is_prefetched, allocated, freed),
+        cmocka_unit_test_setup_teardown(a_prefetch_to_where_discarded_pages_were_read_gives_no_right_to_write, allocated,
+                                        freed),
+        cmocka_unit_test_setup_teardown(read_mostly_pages_where_they_are_preferred_are_not_discarded_in_place,
+                                        allocated, freed),
         cmocka_unit_test_setup_teardown(read_mostly_again_takes_no_writer_its_right, allocated, freed),
         cmocka_unit_test_setup_teardown(bringing_a_copy_takes_the_right_to_write_from_who_has_one_already, allocated,
                                         freed),

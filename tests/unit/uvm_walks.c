@@ -27,7 +27,7 @@ static void step(const char *text, uint64_t base)
         CUmemLocation l = location(who);
         unsigned p = l.type == CU_MEM_LOCATION_TYPE_DEVICE ? 1 + (unsigned)l.id : CPU;
         if (p != CPU) {
-            uvm_launching((int)p - 1, 1);
+            uvm_launching((int)p - 1, 1, 1);
             fake_kernel(p);
         }
         for (unsigned long k = 0; k < n; k++) fake_touch(p, base + (at + k * stride) * PAGE_BYTES, *what == 'w');
