@@ -114,11 +114,33 @@ static void warnings_are_kept_and_told_to_listeners(void **state)
     assert_int_equal(cuLogsDumpToFile(NULL, "/no/such/place", 0), CUDA_ERROR_INVALID_VALUE);
 }
 
+/* In the order of an H200's driver; what it says to both is 0, with two linked devices, too. */
+static void no_operation_is_atomic_where_others_are_not(void **state)
+{
+    (void)state;
+    const CUatomicOperation asked[] = { CU_ATOMIC_OPERATION_INTEGER_ADD, CU_ATOMIC_OPERATION_CAS,
+                                        CU_ATOMIC_OPERATION_MAX };
+    unsigned said[3] = { 7, 7, 7 };
+    assert_int_equal(cuDeviceGetHostAtomicCapabilities(said, asked, 0, 99), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuDeviceGetHostAtomicCapabilities(NULL, asked, 2, 99), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuDeviceGetHostAtomicCapabilities(said, NULL, 2, 99), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuDeviceGetHostAtomicCapabilities(said, asked, 3, 99), CUDA_ERROR_INVALID_DEVICE);
+    assert_int_equal(cuDeviceGetP2PAtomicCapabilities(said, asked, 3, 0, 0), CUDA_ERROR_INVALID_DEVICE);
+    assert_int_equal(cuDeviceGetP2PAtomicCapabilities(said, asked, 0, 0, 0), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(said[0], 7);
+    ok(cuDeviceGetHostAtomicCapabilities(said, asked, 2, 0));
+    assert_int_equal(said[0] | said[1], 0);
+    assert_int_equal(said[2], 7);
+    assert_int_equal(cuDeviceGetHostAtomicCapabilities(said, asked, 3, 0), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(said[2], 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_context_names_its_device),
         cmocka_unit_test(contexts_cannot_be_bound_to_fewer_multiprocessors),
+        cmocka_unit_test(no_operation_is_atomic_where_others_are_not),
         cmocka_unit_test(warnings_are_kept_and_told_to_listeners),
         cmocka_unit_test(writes_of_others_are_seen_without_flushing),
     };
