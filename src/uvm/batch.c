@@ -29,8 +29,9 @@ static struct batch {
     unsigned pieces;
     uint64_t piece[PIECES_MOST];
 } batches[PROCESSORS];
-static _Atomic uint64_t running[PROCESSORS], running_blocks[PROCESSORS]; /* threads and blocks of the newest kernel */
-static uint32_t pending;                     /* bit p: batches[p] holds faults */
+/* Of the newest kernel: its threads, its blocks. */
+static _Atomic uint64_t running[PROCESSORS], running_blocks[PROCESSORS];
+static uint32_t pending; /* bit p: batches[p] holds faults */
 
 /* Numbered as the driver numbers them: over all devices. */
 static uint64_t batch_number;

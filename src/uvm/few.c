@@ -61,7 +61,8 @@ static bool is_permitted(unsigned p, const struct access_of *a)
     return !b || page_prot(b, p, page_of(a->va)) >= prot_needed(p, a->access);
 }
 
-/* The next batch leaves the list. If there is more than the driver takes, the next one has set out already. What an earlier one brought is no fault any more. */
+/* The next batch leaves the list; if there is more than the driver takes, the rest has set out already. What an
+ * earlier one brought is no fault any more. */
 static unsigned next_batch(struct access_of *list, unsigned n, unsigned p, bool *first, struct faults *f)
 {
     struct under_way under_way[FEW_BLOCKS] = { 0 };
