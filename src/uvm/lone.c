@@ -53,9 +53,9 @@ static struct lone {
         uint64_t ends;
     } walks[WALKS]; /* that stores have begun; the oldest goes */
     unsigned newest_walk;
-    uint64_t first_end;  /* no walk's is earlier */
-    struct visit newest; /* that the device has told of */
-    bool open;           /* and of which it is not known whether it faults */
+    uint64_t first_end;                  /* no walk's is earlier */
+    struct visit newest;                 /* that the device has told of */
+    bool open;                           /* and of which it is not known whether it faults */
     struct mmu_access_note notes[NOTES]; /* that were taken; those up to `heard` are done with */
     unsigned taken, heard;
 } lone[PROCESSORS];
@@ -173,7 +173,8 @@ static CUresult hold(struct lone *t, unsigned p, struct visit a)
     }
     t->held[t->n++] = a;
     t->loads += a.awaited;
-    bool full = !a.awaited ? t->stores >= t->known || t->groups >= GROUPS_MOST || t->n == HELD_MOST : t->loads % BODY == 0;
+    bool full =
+        !a.awaited ? t->stores >= t->known || t->groups >= GROUPS_MOST || t->n == HELD_MOST : t->loads % BODY == 0;
     return full ? decide(t, p) : CUDA_SUCCESS;
 }
 
