@@ -27,7 +27,7 @@ static CUresult engine(const struct copy *c, const struct side *s, bool write)
 {
     if (!s->span.managed) return CUDA_SUCCESS;
     size_t extent = (c->depth - 1) * s->slice + (c->height - 1) * s->pitch + c->width;
-    return uvm_copy_engine(s->device->ordinal, s->span.managed, extent, write);
+    return uvm_copy_engine(s->device->ordinal, s->span.managed, extent, write ? UVM_COPIES_TO : UVM_COPIES_FROM);
 }
 
 static CUresult perform(void *arg)

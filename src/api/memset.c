@@ -38,7 +38,7 @@ static CUresult perform(void *arg)
     const struct fill *f = arg;
     CUresult r = CUDA_SUCCESS;
     if (f->span.managed)
-        r = uvm_copy_engine(f->device, f->span.managed, (f->height - 1) * f->pitch + f->width * f->unit, true);
+        r = uvm_copy_engine(f->device, f->span.managed, (f->height - 1) * f->pitch + f->width * f->unit, UVM_FILLS);
     if (r) return r;
     for (size_t y = 0; y < f->height; y++)
         for (size_t done = 0, run; done < f->width * f->unit; done += run) {

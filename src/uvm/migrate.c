@@ -149,9 +149,10 @@ CUresult uvm_discard(uint64_t va, uint64_t size, bool in_place)
     return r;
 }
 
-/* ---- the copy engine: requests of 1 MiB, each as many faults at once as pages are missing */
+/* ---- the copy engine: requests of 1 MiB, each as many faults at once as pages are missing; small copies and fills go
+ * in smaller steps (observed on H200) */
 
-enum { REQUEST_PAGES = 256 };
+enum { REQUEST_PAGES = 256, SMALL_PAGES = 192, SMALL_STEP = 40, FILL_STEPS = 4 };
 
 static CUresult request(struct block *b, const struct mask *pages, unsigned p, bool write)
 {
@@ -188,9 +189,23 @@ static CUresult engine_writes(struct block *b, const struct mask *pages, unsigne
     return request(b, pages, p, true);
 }
 
-CUresult uvm_copy_engine(int ordinal, uint64_t va, uint64_t size, bool write)
+/* Bytes of managed memory between two batches of faults. */
+static uint64_t engine_step(uint64_t pages, enum uvm_engine does)
+{
+    uint64_t step = pages > SMALL_PAGES      ? pages
+                    : does != UVM_FILLS      ? SMALL_STEP
+                    : pages / FILL_STEPS > 1 ? pages / FILL_STEPS
+                                             : 1;
+    return step * PAGE_BYTES;
+}
+
+CUresult uvm_copy_engine(int ordinal, uint64_t va, uint64_t size, enum uvm_engine does)
 {
     if (!size || va < space_managed_base() || va >= space_managed_end()) return CUDA_SUCCESS;
-    CUresult r = for_all_blocks(va, size, write ? engine_writes : engine_reads, 1 + (unsigned)ordinal);
+    uint64_t start = page_down(va), end = page_up(va + size), step = engine_step((end - start) / PAGE_BYTES, does);
+    CUresult r = CUDA_SUCCESS;
+    for (uint64_t at = start; at < end && !r; at += step)
+        r = for_all_blocks(at, end - at < step ? end - at : step,
+                           does == UVM_COPIES_FROM ? engine_reads : engine_writes, 1 + (unsigned)ordinal);
     return r == CUDA_ERROR_OUT_OF_MEMORY ? sticky_set(CUDA_ERROR_ILLEGAL_ADDRESS) : r;
 }

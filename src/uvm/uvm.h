@@ -38,7 +38,8 @@ CUresult uvm_discard(uint64_t va, uint64_t size, bool in_place);
 /* A device's copy engine is about to touch managed memory (copies, memsets): faults and migrates
  * by the same table. Memory that is not managed is skipped. To a full device, from which nothing can be
  * evicted, it is an access to nothing, as a kernel's (observed on H200): CUDA_ERROR_ILLEGAL_ADDRESS, which stays. */
-CUresult uvm_copy_engine(int ordinal, uint64_t va, uint64_t size, bool write);
+enum uvm_engine { UVM_COPIES_FROM, UVM_COPIES_TO, UVM_FILLS };
+CUresult uvm_copy_engine(int ordinal, uint64_t va, uint64_t size, enum uvm_engine does);
 
 /* The devices are idle, as far as somebody waited for them: decides on the faults that have gathered.
  * Whoever waits for a device, or reads what was traced, calls it. */

@@ -18,19 +18,20 @@ static const CUmemLocation gpu[] = { { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id 
     ".visible .entry " name "(.param .u64 at, .param .u32 n) { .reg .pred %p; .reg .b32 %r<4>; .reg .b64 %a;\n" \
     "ld.param.u64 %a, [at]; ld.param.u32 %r1, [n]; L: " operation " add.u64 %a, %a, 4096; sub.u32 %r1, %r1, 1;\n" \
     "setp.ne.u32 %p, %r1, 0; @%p bra L; ret; }\n"
-static const char kernels[] = PTX_HEADER
-    EACH_PAGE("read", "ld.volatile.global.u32 %r2, [%a];")
-    EACH_PAGE("store", "st.relaxed.sys.global.u32 [%a], %r1;")
-    EACH_PAGE("weak", "atom.global.gpu.add.u32 %r2, [%a], 1;")
-    EACH_PAGE("system", "atom.global.sys.add.u32 %r2, [%a], 1;")
-    EACH_PAGE("exchange", "atom.sys.cas.b32 %r2, [%a], 0, 1;")
-    EACH_PAGE("reduce", "red.global.sys.add.u32 [%a], 1;")
-    ".visible .entry add(.param .u64 at, .param .u32 n) { .reg .pred %p; .reg .b32 %r<4>; .reg .b64 %a;\n"
-    "ld.param.u64 %a, [at]; ld.param.u32 %r1, [n]; L: red.global.sys.add.u32 [%a], 1; sub.u32 %r1, %r1, 1;\n"
-    "setp.ne.u32 %p, %r1, 0; @%p bra L; ret; }\n"
-    ".visible .entry answer(.param .u64 at, .param .u32 n) { .reg .pred %p; .reg .b32 %r<4>; .reg .b64 %a;\n"
-    "ld.param.u64 %a, [at]; L: atom.global.sys.add.u32 %r2, [%a], 0; setp.eq.u32 %p, %r2, 0; @%p bra L;\n"
-    "red.global.sys.add.u32 [%a], 1; ret; }\n";
+static const char kernels[] = PTX_HEADER EACH_PAGE("read", "ld.volatile.global.u32 %r2, [%a];") EACH_PAGE(
+    "store", "st.relaxed.sys.global.u32 [%a], %r1;") EACH_PAGE("weak", "atom.global.gpu.add.u32 %r2, [%a], 1;")
+    EACH_PAGE("system", "atom.global.sys.add.u32 %r2, [%a], 1;") EACH_PAGE("exchange",
+                                                                           "atom.sys.cas.b32 %r2, [%a], 0, 1;")
+        EACH_PAGE("reduce", "red.global.sys.add.u32 [%a], 1;") ".visible .entry add(.param .u64 at, .param .u32 n) { "
+                                                               ".reg .pred %p; .reg .b32 %r<4>; .reg .b64 %a;\n"
+                                                               "ld.param.u64 %a, [at]; ld.param.u32 %r1, [n]; L: "
+                                                               "red.global.sys.add.u32 [%a], 1; sub.u32 %r1, %r1, 1;\n"
+                                                               "setp.ne.u32 %p, %r1, 0; @%p bra L; ret; }\n"
+                                                               ".visible .entry answer(.param .u64 at, .param .u32 n) "
+                                                               "{ .reg .pred %p; .reg .b32 %r<4>; .reg .b64 %a;\n"
+                                                               "ld.param.u64 %a, [at]; L: atom.global.sys.add.u32 %r2, "
+                                                               "[%a], 0; setp.eq.u32 %p, %r2, 0; @%p bra L;\n"
+                                                               "red.global.sys.add.u32 [%a], 1; ret; }\n";
 static const char *strong[] = { "system", "exchange", "reduce" }, *weak[] = { "read", "store", "weak" };
 
 static CUmodule modules[2];

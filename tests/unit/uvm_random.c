@@ -125,7 +125,7 @@ static CUresult operate(void)
     if (what < 85) return uvm_prefetch(va, size, somewhere());
     if (what < 92) return uvm_advise(va, size, (CUmem_advise)(1 + draw(6)), somewhere());
     if (what < 93) return uvm_discard(va, size, what % 2);
-    if (what < 95) return uvm_copy_engine((int)draw(some_devices), va, size, draw(2));
+    if (what < 95) return uvm_copy_engine((int)draw(some_devices), va, size, draw(3));
     if (what < 97) uvm_settle();
     if (what == 97) return happen();
     if (what == 99) {

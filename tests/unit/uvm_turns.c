@@ -125,7 +125,8 @@ static void operate(uint64_t operation)
     } else if (what < 96) {
         bool write = draw(2);
         if (host_may_touch(&memories[k]))
-            uvm_copy_engine(memories[k].device, memories[k].a->base, memories[k].a->size, write);
+            uvm_copy_engine(memories[k].device, memories[k].a->base, memories[k].a->size,
+                            write ? UVM_COPIES_TO : UVM_COPIES_FROM);
     } else if (what < 98) {
         static const CUmemLocation host = { CU_MEM_LOCATION_TYPE_HOST, 0 };
         uint64_t first = draw((uint32_t)memories[k].a->size), size = 1 + draw((uint32_t)(memories[k].a->size - first));
