@@ -4,34 +4,27 @@
  * the fault is noted, and policy decides on the batch when it is full, when
  * somebody else acts on managed memory, or when the device is waited for.
  *
- * Which accesses of a kernel of one thread fault together is lone.c's, of one of
- * a few blocks few.c's. Of larger ones the driver takes 256 faults at a time.
- * Where all warps run at once these come from all of them in turn, and are
- * spread over as many pieces of 64 KiB as observed; here warps run one after the
- * other, and a batch is full with as many pieces, but not with fewer faults. */
+ * Which accesses of a kernel of one thread fault together is lone.c's, of one that
+ * runs all at once crowd.c's. Of what runs in waves the driver takes 256 faults at
+ * a time as they come. */
 #include "context/context.h"
 #include "uvm/internal.h"
 #include "uvm/uvm.h"
 
 enum {
-    FETCHED = 256,    /* faults that the driver takes at a time */
-    PIECES_MOST = 64, /* of 64 KiB over which those of a whole kernel are spread, one of two warps to each */
+    FETCHED = 256, /* faults that the driver takes at a time */
     WARP = 32,
     TRACED_MOST = 16, /* allocations */
     DECIDED = 1,      /* in the address of a fault's page: it has left the batch */
 };
 
 /* Who the faults come from. */
-enum crowd { ONE_THREAD, FEW, ALL_AT_ONCE, WAVES };
+enum crowd { ONE_THREAD, ALL_AT_ONCE, WAVES };
 
-static struct batch {
-    struct faults faults;
-    unsigned pieces;
-    uint64_t piece[PIECES_MOST];
-} batches[PROCESSORS];
+static struct faults waves[PROCESSORS];
 /* Of the newest kernel: its threads, its blocks. */
 static _Atomic uint64_t running[PROCESSORS], running_blocks[PROCESSORS];
-static uint32_t pending; /* bit p: batches[p] holds faults */
+static uint32_t pending; /* bit p: waves[p] holds some */
 
 /* Numbered as the driver numbers them: over all devices. */
 static uint64_t batch_number;
@@ -152,9 +145,7 @@ static enum crowd crowd_of(unsigned p)
     const struct profile *o = devices[p - 1].profile;
     uint64_t resident = (uint64_t)profile_attribute(o, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT) *
                         (uint64_t)profile_attribute(o, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR);
-    if (threads <= 1) return ONE_THREAD;
-    if (atomic_load_explicit(&running_blocks[p], memory_order_relaxed) <= FEW_BLOCKS) return FEW;
-    return threads <= resident ? ALL_AT_ONCE : WAVES;
+    return threads <= 1 ? ONE_THREAD : threads <= resident ? ALL_AT_ONCE : WAVES;
 }
 
 void entries_tried(unsigned p, const uint64_t *pages, unsigned n)
@@ -162,61 +153,31 @@ void entries_tried(unsigned p, const uint64_t *pages, unsigned n)
     for (unsigned k = 0; k < n; k++) sector_read(p, sector_at(p, pages[k]));
 }
 
-/* No more than the driver takes at a time, from all over the list. */
-static CUresult service_in_parts(const struct faults *all, unsigned p)
-{
-    unsigned parts = (all->n + FETCHED - 1) / FETCHED;
-    CUresult r = CUDA_SUCCESS;
-    for (unsigned part = 0; part < parts && !r; part++) {
-        struct faults f;
-        f.n = 0;
-        for (unsigned k = part; k < all->n; k += parts) {
-            f.page[f.n] = all->page[k];
-            f.access[f.n++] = all->access[k];
-        }
-        r = faults_service(&f, p);
-    }
-    return r;
-}
-
 /* Decides on what has gathered; naps let others gather more meanwhile. Kernels of one thread that follow find the
  * entries of those at hand that were tried again last. */
 static CUresult close_batch(unsigned p)
 {
-    struct faults f = batches[p].faults;
+    struct faults f = waves[p];
     uint64_t last[WARP];
     unsigned n = f.n < WARP ? f.n : WARP;
     memcpy(last, f.page + f.n - n, n * sizeof *last);
-    batches[p].faults.n = batches[p].pieces = 0;
+    waves[p].n = 0;
     pending &= ~bit(p);
-    CUresult r = service_in_parts(&f, p);
+    CUresult r = faults_service(&f, p);
     entries_tried(p, last, n);
     return r;
 }
 
-/* Whether the piece of another fault fits. */
-static bool piece_fits(struct batch *b, unsigned p, uint64_t va)
-{
-    uint64_t number = va / (BIG_PAGE * PAGE_BYTES), most = running[p] / WARP / 2;
-    for (unsigned k = 0; k < b->pieces; k++)
-        if (b->piece[k] == number) return true;
-    if (b->pieces && b->pieces >= (most < PIECES_MOST ? most : PIECES_MOST)) return false;
-    b->piece[b->pieces++] = number;
-    return true;
-}
-
 CUresult batch_add(unsigned p, uint64_t va, enum access a, uint32_t block)
 {
-    struct batch *b = &batches[p];
+    struct faults *f = &waves[p];
     enum crowd crowd = crowd_of(p);
     if (crowd == ONE_THREAD) return lone_fault(p, va, a);
-    if (crowd == FEW) return few_fault(p, va, a, block);
-    bool fits = b->faults.n < FETCHED;
-    if (crowd == ALL_AT_ONCE && piece_fits(b, p, va)) fits = b->faults.n < FAULTS_MOST;
-    if (!fits) return close_batch(p); /* what comes may be what this access needs: it is tried again */
+    if (crowd == ALL_AT_ONCE) return crowd_fault(p, va, a, block, &(struct grid){ running_blocks[p], running[p] });
+    if (f->n == FETCHED) return close_batch(p); /* what comes may be what this access needs: it is tried again */
     pending |= bit(p);
-    b->faults.page[b->faults.n] = va;
-    b->faults.access[b->faults.n++] = (uint8_t)a;
+    f->page[f->n] = va;
+    f->access[f->n++] = (uint8_t)a;
     return fault_noted(p, va, a);
 }
 
@@ -224,7 +185,7 @@ CUresult batch_close_all(void)
 {
     CUresult r = CUDA_SUCCESS;
     for (unsigned p = 1; p < topology.processors; p++) {
-        CUresult e = pending & bit(p) ? close_batch(p) : CUDA_SUCCESS, f = few_close(p), g = lone_close(p);
+        CUresult e = pending & bit(p) ? close_batch(p) : CUDA_SUCCESS, f = crowd_close(p), g = lone_close(p);
         if (e || f || g) r = e ? e : f ? f : g;
     }
     return r;

@@ -266,10 +266,10 @@ CUresult batch_add(unsigned p, uint64_t va, enum access a, uint32_t block);
 /* Decides on all faults that have gathered. Before anything else looks at or changes blocks. */
 CUresult batch_close_all(void);
 
-/* --- few.c: kernels of several threads in a few blocks --- */
-enum { FEW_BLOCKS = 16 };
-CUresult few_fault(unsigned p, uint64_t va, enum access a, uint32_t block);
-CUresult few_close(unsigned p);
+/* --- crowd.c: kernels of several threads that all run at once --- */
+struct grid { uint64_t blocks, threads; };
+CUresult crowd_fault(unsigned p, uint64_t va, enum access a, uint32_t block, const struct grid *g);
+CUresult crowd_close(unsigned p);
 
 /* --- lone.c: kernels of one thread --- */
 CUresult lone_fault(unsigned p, uint64_t va, enum access a);

@@ -234,6 +234,8 @@ static void begin(int count, uint64_t capacity, bool devices_linked, bool host_l
 {
     static struct profile machine;
     machine.attribute[CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS] = concurrent;
+    machine.attribute[CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT] = 132;
+    machine.attribute[CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR] = 2048;
     machine.p2p[CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED] = devices_linked;
     machine.p2p[CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED] = devices_linked;
     machine.attribute[CU_DEVICE_ATTRIBUTE_DIRECT_MANAGED_MEM_ACCESS_FROM_HOST] = host_linked;
