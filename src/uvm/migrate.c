@@ -31,16 +31,29 @@ static CUresult map_in_second_pass(struct block *b, unsigned to, const struct ma
     return mask_empty(&fresh) ? CUDA_SUCCESS : block_map(b, to, &fresh, PROT_RWA, TRACE_CAUSE_POLICY);
 }
 
+/* Read-mostly pages that were discarded are no copies, but for those that are preferred elsewhere: there they come
+ * first (observed on H200, which then lets the destination write beside that copy; here it may not). */
+static CUresult restore_where_preferred(struct block *b, const struct mask *pages, unsigned to)
+{
+    unsigned preferred = b->range->policy.preferred;
+    struct mask lost = mask_and(pages, &b->discarded);
+    if (preferred == NOBODY || preferred == to || mask_empty(&lost)) return CUDA_SUCCESS;
+    CUresult r = block_make_resident(b, preferred, &lost, NULL, TRACE_CAUSE_USER);
+    if (!r) b->discarded = mask_andnot(&b->discarded, &lost);
+    return r;
+}
+
 CUresult block_bring(struct block *b, const struct mask *pages, unsigned to, bool among_others)
 {
     struct mask before = b->place[to]->resident, moved = mask_andnot(pages, &before), moves = *pages;
     struct mask discarded = b->discarded;
     bool duplicate = b->range->policy.read_duplication == READ_DUPLICATION_ENABLED;
     CUresult r = CUDA_SUCCESS;
-    if (duplicate) { /* but for what was discarded (observed on H200) */
-        struct mask copies = mask_andnot(pages, &discarded);
-        moves = mask_and(pages, &discarded);
-        if (!mask_empty(&copies)) r = block_duplicate(b, to, &copies, NULL, TRACE_CAUSE_USER);
+    if (duplicate) {
+        r = restore_where_preferred(b, pages, to);
+        struct mask copies = mask_andnot(pages, &b->discarded);
+        moves = mask_and(pages, &b->discarded);
+        if (!r && !mask_empty(&copies)) r = block_duplicate(b, to, &copies, NULL, TRACE_CAUSE_USER);
     }
     if (!r && !mask_empty(&moves)) r = block_make_resident(b, to, &moves, NULL, TRACE_CAUSE_USER);
     if (r) return r;
@@ -111,16 +124,11 @@ static void forget_bytes(struct block *b, const struct mask *pages)
     block_done(b);
 }
 
-/* Read-mostly pages that are where they are preferred keep their bytes (observed on H200). */
 static CUresult discard_in_place(struct block *b, const struct mask *pages, unsigned p)
 {
-    const struct policy *policy = &b->range->policy;
     CUresult r = block_keep_one(b, pages);
-    struct mask some = *pages;
     (void)p;
-    if (policy->read_duplication == READ_DUPLICATION_ENABLED && policy->preferred != NOBODY)
-        some = mask_andnot(pages, &b->place[policy->preferred]->resident);
-    if (!r) forget_bytes(b, &some);
+    if (!r) forget_bytes(b, pages);
     return r;
 }
 

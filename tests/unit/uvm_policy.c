@@ -383,15 +383,18 @@ static void a_prefetch_to_where_discarded_pages_were_read_gives_no_right_to_writ
     assert_int_equal(fake_counted.htod, 4 * PAGE_BYTES);
 }
 
-static void read_mostly_pages_where_they_are_preferred_are_not_discarded_in_place(void **s)
+static void what_was_discarded_comes_to_where_it_is_preferred_before_it_is_a_copy(void **s)
 {
     (void)s;
     touch(CPU, 0, 512, true);
     uvm_advise(at(0), 512 * PAGE_BYTES, CU_MEM_ADVISE_SET_READ_MOSTLY, on_gpu0);
     uvm_advise(at(20), 20 * PAGE_BYTES, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, on_host);
-    uvm_discard(at(8), 32 * PAGE_BYTES, true);
-    uvm_prefetch(at(8), 32 * PAGE_BYTES, on_gpu0);
-    assert_int_equal(fake_counted.htod, 20 * PAGE_BYTES);
+    for (int in_place = 0; in_place < 2; in_place++) {
+        fake_counted.htod = 0;
+        uvm_discard(at(8), 32 * PAGE_BYTES, in_place);
+        uvm_prefetch(at(8), 32 * PAGE_BYTES, on_gpu0);
+        assert_int_equal(fake_counted.htod, 20 * PAGE_BYTES);
+    }
 }
 
 static void read_mostly_again_takes_no_writer_its_right(void **s)
@@ -513,7 +516,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_was_discarded_is_no_copy_when_it_is_prefetched, allocated, freed),
         cmocka_unit_test_setup_teardown(a_prefetch_to_where_discarded_pages_were_read_gives_no_right_to_write, allocated,
                                         freed),
-        cmocka_unit_test_setup_teardown(read_mostly_pages_where_they_are_preferred_are_not_discarded_in_place,
+        cmocka_unit_test_setup_teardown(what_was_discarded_comes_to_where_it_is_preferred_before_it_is_a_copy,
                                         allocated, freed),
         cmocka_unit_test_setup_teardown(read_mostly_again_takes_no_writer_its_right, allocated, freed),
         cmocka_unit_test_setup_teardown(bringing_a_copy_takes_the_right_to_write_from_who_has_one_already, allocated,
