@@ -5,11 +5,11 @@
  * its life and "resident on device 0" is a fact of src/uvm's, not of this file.
  * Here each processor has, for each 4 KiB page of the window, an entry that
  * permits nothing, reads, reads and writes, or what is atomic for all of the
- * system as well. What an entry does not permit
- * faults, and the fault goes to the one fault service function; when that
- * answers MMU_RETRY the access is tried again, and when it answers MMU_FATAL the
- * kernel fails with an illegal address, the host's thread gets SIGSEGV. An entry
- * that mmu_set gave and the system lost comes back without the function being asked.
+ * system as well. What an entry does not permit faults, and the fault goes to the
+ * one fault service function; when that answers MMU_RETRY the access is tried
+ * again, and when it answers MMU_FATAL the kernel fails with an illegal address,
+ * the host's thread gets SIGSEGV. An entry that mmu_set gave and the system lost
+ * comes back without the function being asked.
  *
  * Processor 0 is the host; processor 1 + k is device k.
  *
@@ -30,7 +30,7 @@
 #include <stdint.h>
 
 enum { MMU_HOST = 0, MMU_PROCESSORS = 17 };
-enum mmu_access { MMU_NONE, MMU_READ, MMU_WRITE, MMU_ATOMIC /* of the host's writing is */ };
+enum mmu_access { MMU_NONE, MMU_READ, MMU_WRITE, MMU_ATOMIC /* for the host, no more than MMU_WRITE */ };
 enum mmu_verdict { MMU_RETRY, MMU_FATAL, MMU_ELSEWHERE };
 
 struct mmu_fault {

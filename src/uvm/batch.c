@@ -22,8 +22,8 @@ enum {
 enum crowd { ONE_THREAD, ALL_AT_ONCE, WAVES };
 
 static struct faults waves[PROCESSORS];
-/* Of the newest kernel: its threads, its blocks. */
-static _Atomic uint64_t running[PROCESSORS], running_blocks[PROCESSORS];
+/* Of the newest kernel: its threads, its blocks; how many there were. */
+static _Atomic uint64_t running[PROCESSORS], running_blocks[PROCESSORS], launches[PROCESSORS];
 static uint32_t pending; /* bit p: waves[p] holds some */
 
 /* Numbered as the driver numbers them: over all devices. */
@@ -173,7 +173,8 @@ CUresult batch_add(unsigned p, uint64_t va, enum access a, uint32_t block)
     struct faults *f = &waves[p];
     enum crowd crowd = crowd_of(p);
     if (crowd == ONE_THREAD) return lone_fault(p, va, a);
-    if (crowd == ALL_AT_ONCE) return crowd_fault(p, va, a, block, &(struct grid){ running_blocks[p], running[p] });
+    if (crowd == ALL_AT_ONCE)
+        return crowd_fault(p, va, a, block, &(struct grid){ running_blocks[p], running[p], launches[p] });
     if (f->n == FETCHED) return close_batch(p); /* what comes may be what this access needs: it is tried again */
     pending |= bit(p);
     f->page[f->n] = va;
@@ -193,6 +194,7 @@ CUresult batch_close_all(void)
 
 bool uvm_launching(int ordinal, uint64_t blocks, uint64_t threads)
 {
+    atomic_fetch_add_explicit(&launches[1 + ordinal], 1, memory_order_relaxed);
     atomic_store_explicit(&running_blocks[1 + ordinal], blocks, memory_order_relaxed);
     atomic_store_explicit(&running[1 + ordinal], threads, memory_order_relaxed);
     /* telling of accesses makes it slow; it is to be heard even if none faults */

@@ -10,7 +10,10 @@
  * same. A batch is what all multiprocessors have under way, 256 faults at most.
  *
  * Those of more blocks come from everywhere, 256 at a time; the first ones of each
- * are spread over about one piece of 64 KiB for two warps. */
+ * are spread over about one piece of 64 KiB for two warps.
+ *
+ * Held are as many as there are threads, once in a kernel. One that goes on is to
+ * profit from what the prefetcher brings: then 256 are enough. */
 #include "uvm/internal.h"
 
 enum {
@@ -33,7 +36,7 @@ struct access_of {
 };
 static struct crowd {
     struct access_of *held; /* noted, not yet decided; NULL: none */
-    unsigned n;
+    unsigned n, most;
     struct grid grid; /* whose they are */
 } crowds[PROCESSORS];
 
@@ -88,8 +91,8 @@ static unsigned next_batch(struct access_of *list, unsigned n, unsigned p, unsig
     for (unsigned k = 0; k < n; k++) blocks |= bit(list[k].block % FEW_BLOCKS);
     unsigned share = FETCHED / (unsigned)__builtin_popcount(blocks);
     for (unsigned k = 0; k < n; k++) {
-        if (is_permitted(p, &list[k])) continue;
         unsigned block = list[k].block % FEW_BLOCKS;
+        if (!under_way[block].waits && is_permitted(p, &list[k])) continue;
         if (!sets_out(&under_way[block], list[k].va, first[block], share)) {
             list[left++] = list[k];
             continue;
@@ -191,7 +194,7 @@ CUresult crowd_close(unsigned p)
     unsigned tried = c.n < WARP ? c.n : WARP;
     if (!c.n) return CUDA_SUCCESS;
     for (unsigned k = 0; k < tried; k++) last[k] = c.held[c.n - tried + k].va;
-    crowds[p] = (struct crowd){ .held = NULL }; /* naps let others gather more meanwhile */
+    crowds[p] = (struct crowd){ .most = c.most, .grid = c.grid }; /* naps let others gather more meanwhile */
     CUresult r =
         c.grid.blocks <= FEW_BLOCKS ? decide_by_multiprocessor(c.held, c.n, p) : decide_spread(c.held, c.n, p, &c.grid);
     entries_tried(p, last, tried);
@@ -202,10 +205,15 @@ CUresult crowd_close(unsigned p)
 CUresult crowd_fault(unsigned p, uint64_t va, enum access a, uint32_t block, const struct grid *g)
 {
     struct crowd *c = &crowds[p];
-    /* what comes may be what this access needs: it is tried again */
-    if (c->n == HELD_MOST) return crowd_close(p);
+    if (c->n && c->n >= c->most) { /* what comes may be what this access needs: it is tried again */
+        c->most = FETCHED;
+        return crowd_close(p);
+    }
     if (!c->held && !(c->held = heap_take(HELD_MOST * sizeof *c->held))) return CUDA_ERROR_OUT_OF_MEMORY;
-    if (!c->n) c->grid = *g;
+    if (c->grid.launch != g->launch) {
+        c->most = g->threads < FETCHED ? FETCHED : g->threads < HELD_MOST ? (unsigned)g->threads : HELD_MOST;
+        c->grid = *g;
+    }
     c->held[c->n] = (struct access_of){ va, block, (uint16_t)c->n, (uint8_t)a };
     c->n++;
     return fault_noted(p, va, a);

@@ -267,7 +267,7 @@ CUresult batch_add(unsigned p, uint64_t va, enum access a, uint32_t block);
 CUresult batch_close_all(void);
 
 /* --- crowd.c: kernels of several threads that all run at once --- */
-struct grid { uint64_t blocks, threads; };
+struct grid { uint64_t blocks, threads, launch; /* 1: the first of the device */ };
 CUresult crowd_fault(unsigned p, uint64_t va, enum access a, uint32_t block, const struct grid *g);
 CUresult crowd_close(unsigned p);
 
