@@ -12,8 +12,6 @@
 #include "uvm/uvm.h"
 
 enum {
-    FETCHED = 256, /* faults that the driver takes at a time */
-    WARP = 32,
     TRACED_MOST = 16, /* allocations */
     DECIDED = 1,      /* in the address of a fault's page: it has left the batch */
 };
@@ -105,18 +103,19 @@ static CUresult service_block(struct faults *f, unsigned p, unsigned first)
     return CUDA_SUCCESS;
 }
 
+bool fault_is_over(unsigned p, uint64_t page, enum access a)
+{
+    const struct block *b = block_at(page, true);
+    return !b || page_prot(b, p, page_of(page)) >= prot_needed(p, a);
+}
+
 /* What of them still needs it. */
 static void keep_unmapped(struct faults *f, unsigned p)
 {
-    unsigned n = 0;
-    for (unsigned k = 0; k < f->n; k++) {
-        struct block *block = block_at(f->page[k], true);
-        if (!block) continue; /* freed during a nap */
-        if (page_prot(block, p, page_of(f->page[k])) >= prot_needed(p, f->access[k])) continue;
-        f->page[n] = f->page[k];
-        f->access[n++] = f->access[k];
-    }
-    f->n = n;
+    unsigned n = f->n;
+    f->n = 0;
+    for (unsigned k = 0; k < n; k++)
+        if (!fault_is_over(p, f->page[k], f->access[k])) faults_add(f, f->page[k], f->access[k]);
 }
 
 CUresult faults_service(struct faults *f, unsigned p)
@@ -177,8 +176,7 @@ CUresult batch_add(unsigned p, uint64_t va, enum access a, uint32_t block)
         return crowd_fault(p, va, a, block, &(struct grid){ running_blocks[p], running[p], launches[p] });
     if (f->n == FETCHED) return close_batch(p); /* what comes may be what this access needs: it is tried again */
     pending |= bit(p);
-    f->page[f->n] = va;
-    f->access[f->n++] = (uint8_t)a;
+    faults_add(f, va, a);
     return fault_noted(p, va, a);
 }
 

@@ -17,15 +17,11 @@
 #include "uvm/internal.h"
 
 enum {
-    GROUP_PAGES = 8,
-    GROUPS_MOST = 14,
     FIRST_MOST = 56,
     LATER_MOST = 8, /* if some share a walk */
-    FETCHED = 256,  /* faults that the driver takes at a time */
     FEW_BLOCKS = 16,
     PIECES_MOST = 64,
     HELD_MOST = 8192,
-    WARP = 32,
 };
 
 struct access_of {
@@ -40,17 +36,8 @@ static struct crowd {
     struct grid grid; /* whose they are */
 } crowds[PROCESSORS];
 
-static bool is_permitted(unsigned p, const struct access_of *a)
-{
-    const struct block *b = block_at(a->va, true);
-    return !b || page_prot(b, p, page_of(a->va)) >= prot_needed(p, a->access);
-}
-
-static void take(struct faults *f, const struct access_of *a)
-{
-    f->page[f->n] = a->va;
-    f->access[f->n++] = a->access;
-}
+static bool is_over(unsigned p, const struct access_of *a) { return fault_is_over(p, a->va, a->access); }
+static void take(struct faults *f, const struct access_of *a) { faults_add(f, a->va, a->access); }
 
 /* ---- few blocks */
 
@@ -81,7 +68,7 @@ static bool sets_out(struct under_way *u, uint64_t va, unsigned first, unsigned 
 }
 
 /* The next batch leaves the list. first: how many more set out at the start, which is over with a batch that is not
- * full. What an earlier one brought is no fault any more. */
+ * full. */
 static unsigned next_batch(struct access_of *list, unsigned n, unsigned p, unsigned first[FEW_BLOCKS], struct faults *f)
 {
     struct under_way under_way[FEW_BLOCKS] = { 0 };
@@ -92,7 +79,7 @@ static unsigned next_batch(struct access_of *list, unsigned n, unsigned p, unsig
     unsigned share = FETCHED / (unsigned)__builtin_popcount(blocks);
     for (unsigned k = 0; k < n; k++) {
         unsigned block = list[k].block % FEW_BLOCKS;
-        if (!under_way[block].waits && is_permitted(p, &list[k])) continue;
+        if (!under_way[block].waits && is_over(p, &list[k])) continue;
         if (!sets_out(&under_way[block], list[k].va, first[block], share)) {
             list[left++] = list[k];
             continue;
@@ -143,7 +130,7 @@ static void sort_by_block(struct access_of *list, unsigned n)
 static void take_piece(const struct access_of *list, unsigned *at, unsigned end, unsigned p, struct faults *f)
 {
     const uint64_t bytes = BIG_PAGE * PAGE_BYTES;
-    while (*at < end && is_permitted(p, &list[*at])) ++*at;
+    while (*at < end && is_over(p, &list[*at])) ++*at;
     for (unsigned first = *at; *at < end && *at - first < BIG_PAGE && list[*at].va / bytes == list[first].va / bytes;)
         take(f, &list[(*at)++]);
 }
@@ -156,10 +143,7 @@ static CUresult service_in_parts(const struct faults *all, unsigned p)
     for (unsigned part = 0; part < parts && !r; part++) {
         struct faults f;
         f.n = 0;
-        for (unsigned k = part; k < all->n; k += parts) {
-            f.page[f.n] = all->page[k];
-            f.access[f.n++] = all->access[k];
-        }
+        for (unsigned k = part; k < all->n; k += parts) faults_add(&f, all->page[k], all->access[k]);
         r = faults_service(&f, p);
     }
     return r;

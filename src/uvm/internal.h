@@ -249,12 +249,25 @@ void entries_end(struct block *b);
 void entries_forget(unsigned p); /* nothing is known any more */
 
 /* --- batch.c --- */
-enum { FAULTS_MOST = 1024 };
+enum {
+    FAULTS_MOST = 1024,
+    FETCHED = 256, /* faults that the driver takes at a time */
+    WARP = 32,
+    /* a multiprocessor: translations come by 32 KiB, of which so many are walked for at a time */
+    GROUP_PAGES = 8, GROUPS_MOST = 14,
+};
 struct faults {
     uint64_t page[FAULTS_MOST]; /* addresses */
     uint8_t access[FAULTS_MOST]; /* enum access */
     unsigned n;
 };
+static inline void faults_add(struct faults *f, uint64_t page, enum access a)
+{
+    f->page[f->n] = page;
+    f->access[f->n++] = (uint8_t)a;
+}
+/* What an earlier batch brought, or was freed meanwhile, is no fault any more. */
+bool fault_is_over(unsigned p, uint64_t page, enum access a);
 /* The access may go on; somebody decides on its fault later. */
 CUresult fault_noted(unsigned p, uint64_t va, enum access a);
 /* Accesses that were tried again, after their faults: their entries are at hand. */

@@ -3,8 +3,8 @@
  * walk to its page table entry (entries.c). Observed on an H200 (tests/behaviour;
  * strides, offsets and kinds of pages were varied):
  *
- * Loads are waited for, and atomic operations whose result is used. Those of four rounds of a loop are a body; what is left of
- * the loop is a pair and a single one. A body's loads set out together, so a walk
+ * Loads are waited for, and atomic operations whose result is used. Those of four
+ * rounds of a loop are a body; what is left of the loop is a pair and a single one. A body's loads set out together, so a walk
  * that one of them begins is at an end for none of the others. What set out before
  * the first fault was known is one batch, the rest of the body's faults another.
  *
@@ -17,8 +17,6 @@
 #include "uvm/internal.h"
 
 enum {
-    GROUP_PAGES = 8,  /* translations come by 32 KiB */
-    GROUPS_MOST = 14, /* of which so many are walked for at a time */
     BODY = 4,         /* loads in flight */
     PAIR = 2,         /* where the loop ends */
     HELD_MOST = 64,
@@ -70,10 +68,7 @@ static CUresult service(struct lone *t, unsigned p, const struct visit *list, un
     struct faults f;
     f.n = 0;
     for (unsigned k = from; k < to; k++)
-        if (list[k].fault) {
-            f.page[f.n] = list[k].va;
-            f.access[f.n++] = (uint8_t)list[k].access;
-        }
+        if (list[k].fault) faults_add(&f, list[k].va, list[k].access);
     if (f.n) t->batches++;
     return f.n ? faults_service(&f, p) : CUDA_SUCCESS;
 }
