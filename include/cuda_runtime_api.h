@@ -664,7 +664,7 @@ cudaError_t CUDARTAPI cudaRuntimeGetVersion(int *runtimeVersion);
 
 /* ---- Error Log Management ---- */
 /* What is called with each message; length without the final 0. */
-typedef void (*cudaLogsCallback_t)(void *data, cudaLogLevel logLevel, char *message, size_t length);
+typedef void (CUDART_CB *cudaLogsCallback_t)(void *data, cudaLogLevel logLevel, char *message, size_t length);
 /* callbackFunc is given each message about an error, when it is written. */
 cudaError_t CUDARTAPI cudaLogsRegisterCallback(cudaLogsCallback_t callbackFunc, void *userData,
     cudaLogsCallbackHandle *callback_out);
