@@ -517,7 +517,6 @@ typedef void (*cudaAsyncCallback)(cudaAsyncNotificationInfo_t *, void *, cudaAsy
 #define cudaStreamLegacy    ((cudaStream_t)0x1)
 #define cudaStreamPerThread ((cudaStream_t)0x2)
 
-typedef void(CUDART_CB *cudaStreamCallback_t)(cudaStream_t stream, cudaError_t status, void *userData);
 typedef void(CUDART_CB *cudaHostFn_t)(void *userData);
 
 /* ---- Event Management ---- */
@@ -1108,8 +1107,6 @@ typedef enum CUDAlogLevel_enum {
 
 /* A place in the log */
 typedef unsigned int cudaLogIterator;
-
-typedef void(CUDART_CB *cudaLogsCallback_t)(void *data, cudaLogLevel logLevel, char *message, size_t length);
 
 #include "cuda_runtime_graph.h"
 

@@ -47,6 +47,7 @@
 #define CUDARTAPI_CDECL
 #define CUDART_CB       /* how they call back */
 #endif
+#define CUDART_DEVICE   __device__
 
 /* ---- Vector Types ---- */
 /* Those of two and four numbers are aligned to their size, up to 16 bytes; the number behind a name's 'a' is an

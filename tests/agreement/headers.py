@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Compares our cuda.h with NVIDIA's, where it is installed: every enumeration
-value, macro, structure layout, type and prototype. usage: headers.py OUR_CUDA_H
+"""Compares our cuda.h or cuda_runtime_api.h with NVIDIA's, where it is
+installed: every enumeration value, macro, structure layout, type and
+prototype. usage: headers.py OUR_HEADER
 Exit status 77 (skipped) where NVIDIA's header of the same version is missing."""
 
 import os
@@ -9,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import typing
 
 CC = os.environ.get("CC", "cc").split()
 MODES = {
@@ -18,7 +20,36 @@ MODES = {
 }
 
 
-def find_vendor():
+class Api(typing.NamedTuple):
+    """What of a header is compared, as regular expressions."""
+
+    version: str  # the macro that says it
+    macro: str
+    number: str  # the value of a macro that is one
+    function: str
+    result: str
+    type: str
+    modes: list
+    beside: list = []  # other headers of NVIDIA's whose declarations our one has, too
+
+
+VECTOR = r"u?(char|short|int|long|longlong)[1-4]|(float|double)[1-4]|u?(long|longlong|double)4_\d+a|dim3"
+APIS = {
+    "cuda.h": Api("CUDA_VERSION", r"CU\w+", r"[\d(-]|CU_", r"cu\w+", "CUresult", r"(CU|cuuint|cl_)\w*", list(MODES)),
+    "cuda_runtime_api.h": Api(
+        "CUDART_VERSION",
+        r"(?:cuda|CUDA)\w+",
+        r"[\d(-]|cudaLaunchAttribute(?!ID|Value)",
+        r"cuda[A-Z]\w+",
+        r"(?!return\b)[\w ]+[ *]",
+        rf"(cuda|CU)\w*|{VECTOR}",
+        list(MODES)[:2],
+        ["cuda_profiler_api.h"],
+    ),
+}
+
+
+def find_vendor(name="cuda.h"):
     nvcc = shutil.which("nvcc")
     for root in (
         os.environ.get("CUDA_HOME"),
@@ -26,7 +57,7 @@ def find_vendor():
         nvcc and os.path.dirname(os.path.dirname(nvcc)),
         "/usr/local/cuda",
     ):
-        path = root and os.path.join(root, "include", "cuda.h")
+        path = root and os.path.join(root, "include", name)
         if path and os.path.exists(path):
             return path
     return None
@@ -40,21 +71,22 @@ def skip(why):
 class Header:
     """The declarations of a header, by name, as the preprocessor leaves them."""
 
-    def __init__(self, path, flags):
-        self.path, self.flags = path, flags
+    def __init__(self, path, api, flags):
+        self.path, self.api, self.flags = path, api, [*flags, "-I", os.path.dirname(path)]
         lines = self.preprocess(["-dD"]).split("\n")
         self.macros = {}
         for line in lines:
-            m = re.match(r"#define (CU\w+)(?: (.*))?$", line)
+            m = re.match(rf"#define ({api.macro})(?: (.*))?$", line)
             if m and m.group(2):
                 self.macros[m.group(1)] = m.group(2)
-        text = self.preprocess(["-P"])
+        text = re.sub(r"\b__attribute__\s*\(\([^;{}]*?\)\)(?!\))", "", self.preprocess(["-P"]))
         self.constants, self.types, self.prototypes = [], {}, {}
         for m in re.finditer(r"\benum\s*\w*\s*\{([^}]*)\}", text):
             self.constants += [c.partition("=")[0].strip() for c in m.group(1).split(",") if c.strip()]
-        for m in re.finditer(r"\bCUresult\s+(cu\w+)\s*\(([^;{]*?)\)\s*;", text):
-            self.prototypes[m.group(1)] = [self.type_only(p) for p in m.group(2).split(",")]
-        self.read_typedefs(text)
+        for m in re.finditer(rf"\b({api.result})\s*\b({api.function})\s*\(([^;{{]*?)\)\s*;", text):
+            result = self.type_only(m.group(1).replace("extern ", "") + " result")
+            self.prototypes[m.group(2)] = [result] + [self.type_only(p) for p in m.group(3).split(",")]
+        self.read_types(text)
 
     def preprocess(self, more):
         return subprocess.run(
@@ -70,24 +102,26 @@ class Header:
         text = " ".join(words).replace(" *", "*")
         return re.sub(r"\bunsigned\b(?! (int|char|short|long))", "unsigned int", text)
 
-    def read_typedefs(self, text):
+    def read_types(self, text):
         at = 0
         while True:
-            m = re.compile(r"\btypedef\b").search(text, at)
+            m = re.compile(r"\btypedef\b|^(?:struct|union)\s+\w+\s*(?=\{)", re.M).search(text, at)
             if not m:
                 return
             depth, end = 0, m.end()
             while depth or text[end] != ";":
                 depth += (text[end] == "{") - (text[end] == "}")
                 end += 1
-            declaration, at = text[m.end() : end], end
-            function = re.search(r"\(\s*\*\s*(CU\w+)\s*\)", declaration)
+            declaration, at = text[m.start() : end], end
+            declared = re.match(r"(?:typedef\s+)?((?:struct|union)\s*\w*)\s*\{(.*)\}", declaration, re.S)
+            function = re.search(r"\(\s*\*\s*(\w+)\s*\)", declaration)
             plain = re.search(r"(\w+)\s*$", declaration)
-            name = function.group(1) if function else plain.group(1) if plain else ""
-            if not re.match(r"CU|cuuint|cl_", name):
-                continue
-            body = re.match(r"\s*(?:struct|union)\s*\w*\s*\{(.*)\}", declaration, re.S)
-            self.types[name] = list(self.members(body.group(1), "")) if body else []
+            names = [" ".join(declared.group(1).split())] if declared else []
+            if m.group() == "typedef":
+                names.append(function.group(1) if function else plain.group(1) if plain else "")
+            for name in names:
+                if re.fullmatch(self.api.type, name.split(" ")[-1]):
+                    self.types[name] = list(self.members(declared.group(2), "")) if declared else []
 
     def members(self, body, prefix):
         at = 0
@@ -117,7 +151,7 @@ class Header:
             for m in members:
                 out.append(f'printf("{t}.{m} at %zu, size %zu\\n", offsetof({t}, {m}), sizeof((({t} *)0)->{m}));')
         for name, value in reference.macros.items():
-            if re.match(r"[\d(-]|CU_", value):
+            if re.match(reference.api.number, value):
                 out.append(f'printf("{name} = %lld\\n", (long long){name});')
         out.append("return 0; }")
         with tempfile.TemporaryDirectory() as d:
@@ -142,21 +176,27 @@ def compare(ours, theirs):
         return wrong
     for n, p in theirs.prototypes.items():
         if p != ours.prototypes[n]:
-            wrong.append(f"{n}({', '.join(ours.prototypes[n])}) should be ({', '.join(p)})")
+            wrong.append(f"{n}: {', '.join(ours.prototypes[n])} should be {', '.join(p)}")
+    for n, value in theirs.macros.items():
+        if re.fullmatch(r"[A-Za-z]\w*", value) and value != ours.macros[n]:
+            wrong.append(f"macro {n}: {ours.macros[n]} should be {value}")
     wrong += [f"{a}; should be {b}" for a, b in zip(ours.facts(theirs), theirs.facts(theirs)) if a != b]
     return wrong
 
 
 def main():
-    vendor = find_vendor()
+    path = os.path.abspath(sys.argv[1])
+    api = APIS[os.path.basename(path)]
+    vendor = find_vendor(os.path.basename(path))
     if not vendor:
-        skip("NVIDIA's cuda.h is not installed (looked at CUDA_HOME, nvcc and /usr/local/cuda)")
-    version = re.search(r"#define CUDA_VERSION (\d+)", open(vendor, errors="replace").read()).group(1)
+        skip(f"NVIDIA's {os.path.basename(path)} is not installed (looked at CUDA_HOME, nvcc and /usr/local/cuda)")
+    version = re.search(rf"#define {api.version}\s+(\d+)", open(vendor, errors="replace").read()).group(1)
     if version != "13000":
         skip(f"{vendor} is of CUDA {version}, not 13000")
     failed = False
-    for mode, flags in MODES.items():
-        ours, theirs = Header(os.path.abspath(sys.argv[1]), flags), Header(vendor, flags)
+    for mode in api.modes:
+        beside = [word for name in api.beside for word in ("-include", name)]
+        ours, theirs = Header(path, api, MODES[mode]), Header(vendor, api, MODES[mode] + beside)
         wrong = compare(ours, theirs)
         failed = failed or bool(wrong)
         for line in wrong[:40]:
