@@ -69,9 +69,9 @@ CUresult CUDAAPI cuGetExportTable(const void **ppExportTable, const CUuuid *pExp
     *ppExportTable = NULL;
     if (!can_do_without(pExportTableId))
         fl_log_once(FL_LOG_WARN,
-                    "%s asks for private tables of NVIDIA's driver: NVIDIA's own CUDA runtime is linked into it "
-                    "(cudaMalloc, <<<...>>>), and neither the static nor the shared one can run here. Programs that "
-                    "call the driver API alone (cuMemAlloc, cuLaunchKernel) do",
+                    "%s asks for private tables of NVIDIA's driver: it uses NVIDIA's own CUDA runtime (cudaMalloc, "
+                    "<<<...>>>), which cannot run here. Compile it with nvcc -cudart shared, and faultline run gives "
+                    "it a runtime that can",
                     program_invocation_short_name);
     return CUDA_ERROR_NOT_FOUND;
 }

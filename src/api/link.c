@@ -1,8 +1,7 @@
-/* The linker: pieces of PTX become one text, and that one fatbinary. The
- * compiler is told where a piece begins: what no linkage is said of ends there. */
+/* The linker: pieces of PTX become one text, and that one fatbinary. */
 #include "api/library.h"
 #include "module/fatbin.h"
-#include "ptx/image.h"
+#include "module/join.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -55,33 +54,6 @@ CUresult CUDAAPI cuLinkCreate_v2(unsigned int numOptions, CUjit_option *options,
     return CUDA_SUCCESS;
 }
 
-/* A file's header may stand only once: in a further piece it becomes blank. */
-static void blank_header(char *text)
-{
-    static const char *const header[] = { ".version", ".target", ".address_size" };
-    for (int k = 0; k < 3; k++) {
-        char *at = strstr(text, header[k]);
-        if (!at) continue;
-        for (; *at && *at != '\n'; at++) *at = ' ';
-    }
-}
-
-static CUresult join(struct link *l, char *piece)
-{
-    static const char border[] = "\n.pragma \"" FL_PIECE_PRAGMA "\";\n";
-    size_t n = l->text ? strlen(l->text) : 0;
-    char *all = realloc(l->text, n + sizeof border + strlen(piece));
-    if (!all) return CUDA_ERROR_OUT_OF_MEMORY;
-    l->text = all;
-    all[n] = '\0';
-    if (n) {
-        blank_header(piece);
-        strcat(all, border);
-    }
-    strcat(all, piece);
-    return CUDA_SUCCESS;
-}
-
 /* What a piece does wrong by itself is said here; one that leaves names for others waits for them. */
 static CUresult add(struct link *l, const void *data, size_t size)
 {
@@ -92,7 +64,7 @@ static CUresult add(struct link *l, const void *data, size_t size)
     if (!strstr(piece, ".extern") && !(r = image_from_ptx(piece, &l->jit, &file))) image_release(&file);
     if (!r) {
         pthread_mutex_lock(&l->lock);
-        r = join(l, piece);
+        r = ptx_join(&l->text, piece);
         pthread_mutex_unlock(&l->lock);
     }
     free(piece);

@@ -2,6 +2,7 @@
  * so everything is read through a descriptor: what is not there is an error,
  * not a crash. */
 #include "module/fatbin.h"
+#include "module/join.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,12 +14,13 @@
 #include <unistd.h>
 #include <zstd.h>
 
-enum { WRAPPER = 0x466243b1, FATBIN = 0xba55ed50u, KIND_PTX = 1, LZ4 = 0x2000, ZSTD = 0x8000 };
+enum { WRAPPER = 0x466243b1, OF_PIECES = 2, FATBIN = 0xba55ed50u, KIND_PTX = 1, LZ4 = 0x2000, ZSTD = 0x8000 };
 static const size_t MOST = 512ul << 20;
 
 struct wrapper {
     uint32_t magic, version;
-    uint64_t data, unused;
+    uint64_t data;
+    uint64_t pieces; /* version 2, OF_PIECES: the fatbinaries that data was linked from; NULL ends them */
 };
 struct header {
     uint32_t magic;
@@ -141,6 +143,42 @@ static CUresult from_fatbin(const struct source *s, unsigned sm, char **text)
     return unpack(s, best_at, &best, text);
 }
 
+/* What nvcc -rdc=true leaves to the driver: linking, for a device that it has not linked for. Pieces without PTX are
+ * left out: of these is what every program is linked with, and few need. */
+static CUresult from_pieces(const char *list, unsigned sm, char **text)
+{
+    struct source pieces = { list, 0 }, piece = { 0 };
+    CUresult r = CUDA_SUCCESS, left_out = CUDA_ERROR_INVALID_IMAGE;
+    char *all = NULL;
+    for (size_t k = 0; !r; k++) {
+        char *part;
+        if (!fetch(&pieces, k * sizeof piece.data, &piece.data, sizeof piece.data)) r = CUDA_ERROR_INVALID_IMAGE;
+        if (r || !piece.data) break;
+        if ((r = from_fatbin(&piece, sm, &part)) == CUDA_ERROR_NO_BINARY_FOR_GPU) {
+            left_out = r;
+            r = CUDA_SUCCESS;
+        } else if (!r) {
+            r = ptx_join(&all, part);
+            free(part);
+        }
+    }
+    if (!r && !all) r = left_out;
+    if (r)
+        free(all);
+    else
+        *text = all;
+    return r;
+}
+
+static CUresult from_wrapper(const struct source *s, unsigned sm, char **text)
+{
+    struct wrapper w;
+    if (!fetch(s, 0, &w, sizeof w)) return CUDA_ERROR_INVALID_IMAGE;
+    struct source data = { (const char *)w.data, 0 };
+    CUresult r = from_fatbin(&data, sm, text);
+    return r && w.version == OF_PIECES ? from_pieces((const char *)w.pieces, sm, text) : r;
+}
+
 /* After comments and white space PTX begins with .version. */
 static const char *skip_blank(const char *p)
 {
@@ -169,14 +207,9 @@ static CUresult from_elf(const struct source *s)
 CUresult fatbin_ptx(const void *data, size_t size, unsigned sm, char **text)
 {
     struct source s = { data, size };
-    struct wrapper w;
     uint32_t magic;
     if (fetch(&s, 0, &magic, sizeof magic)) {
-        if (magic == WRAPPER) {
-            if (!fetch(&s, 0, &w, sizeof w)) return CUDA_ERROR_INVALID_IMAGE;
-            s = (struct source){ (const char *)w.data, 0 };
-            return from_fatbin(&s, sm, text);
-        }
+        if (magic == WRAPPER) return from_wrapper(&s, sm, text);
         if (magic == FATBIN) return from_fatbin(&s, sm, text);
         if (magic == 0x464c457f) return from_elf(&s);
     }

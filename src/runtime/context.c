@@ -66,8 +66,9 @@ cudaError_t runtime_ready(void)
 
 int runtime_device(void)
 {
+    CUcontext current;
     CUdevice device;
-    if (!cuCtxGetDevice(&device)) return device;
+    if (!cuCtxGetCurrent(&current) && current && !cuCtxGetDevice(&device)) return device;
     return chosen == NO_DEVICE ? 0 : chosen;
 }
 

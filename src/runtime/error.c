@@ -45,10 +45,14 @@
     X(cudaErrorMissingConfiguration, "__global__ function call is not configured") \
     X(cudaErrorPriorLaunchFailure, "unspecified launch failure in prior launch") \
     X(cudaErrorLaunchMaxDepthExceeded, "launch would exceed maximum depth of nested launches") \
-    X(cudaErrorLaunchFileScopedTex, "launch failed because kernel uses unsupported, file-scope textures (texture objects are supported)") \
-    X(cudaErrorLaunchFileScopedSurf, "launch failed because kernel uses unsupported, file-scope surfaces (surface objects are supported)") \
-    X(cudaErrorSyncDepthExceeded, "cudaDeviceSynchronize failed because caller's grid depth exceeds cudaLimitDevRuntimeSyncDepth") \
-    X(cudaErrorLaunchPendingCountExceeded, "launch failed because launch would exceed cudaLimitDevRuntimePendingLaunchCount") \
+    X(cudaErrorLaunchFileScopedTex, \
+      "launch failed because kernel uses unsupported, file-scope textures (texture objects are supported)") \
+    X(cudaErrorLaunchFileScopedSurf, \
+      "launch failed because kernel uses unsupported, file-scope surfaces (surface objects are supported)") \
+    X(cudaErrorSyncDepthExceeded, \
+      "cudaDeviceSynchronize failed because caller's grid depth exceeds cudaLimitDevRuntimeSyncDepth") \
+    X(cudaErrorLaunchPendingCountExceeded, \
+      "launch failed because launch would exceed cudaLimitDevRuntimePendingLaunchCount") \
     X(cudaErrorInvalidDeviceFunction, "invalid device function") \
     X(cudaErrorNoDevice, "no CUDA-capable device is detected") \
     X(cudaErrorInvalidDevice, "invalid device ordinal") \
@@ -118,26 +122,36 @@
     X(cudaErrorMpsRpcFailure, "the remote procedural call between the MPS server and the MPS client failed") \
     X(cudaErrorMpsServerNotReady, "MPS server is not ready to accept new MPS client requests") \
     X(cudaErrorMpsMaxClientsReached, "the hardware resources required to create MPS client have been exhausted") \
-    X(cudaErrorMpsMaxConnectionsReached, "the hardware resources required to support device connections have been exhausted") \
+    X(cudaErrorMpsMaxConnectionsReached, \
+      "the hardware resources required to support device connections have been exhausted") \
     X(cudaErrorMpsClientTerminated, "the MPS client has been terminated by the server") \
-    X(cudaErrorCdpNotSupported, "is using CUDA Dynamic Parallelism, but the current configuration, like MPS, does not support it") \
-    X(cudaErrorCdpVersionMismatch, "unsupported interaction between different versions of CUDA Dynamic Parallelism") \
+    X(cudaErrorCdpNotSupported, \
+      "is using CUDA Dynamic Parallelism, but the current configuration, like MPS, does not support it") \
+    X(cudaErrorCdpVersionMismatch, \
+      "unsupported interaction between different versions of CUDA Dynamic Parallelism") \
     X(cudaErrorStreamCaptureUnsupported, "operation not permitted when stream is capturing") \
     X(cudaErrorStreamCaptureInvalidated, "operation failed due to a previous error during capture") \
     X(cudaErrorStreamCaptureMerge, "operation would result in a merge of separate capture sequences") \
     X(cudaErrorStreamCaptureUnmatched, "capture was not ended in the same stream as it began") \
     X(cudaErrorStreamCaptureUnjoined, "capturing stream has unjoined work") \
     X(cudaErrorStreamCaptureIsolation, "dependency created on uncaptured work in another stream") \
-    X(cudaErrorStreamCaptureImplicit, "operation would make the legacy stream depend on a capturing blocking stream") \
+    X(cudaErrorStreamCaptureImplicit, \
+      "operation would make the legacy stream depend on a capturing blocking stream") \
     X(cudaErrorCapturedEvent, "operation not permitted on an event last recorded in a capturing stream") \
-    X(cudaErrorStreamCaptureWrongThread, "attempt to terminate a thread-local capture sequence from another thread") \
+    X(cudaErrorStreamCaptureWrongThread, \
+      "attempt to terminate a thread-local capture sequence from another thread") \
     X(cudaErrorTimeout, "wait operation timed out") \
-    X(cudaErrorGraphExecUpdateFailure, "the graph update was not performed because it included changes which violated constraints specific to instantiated graph update") \
+    X(cudaErrorGraphExecUpdateFailure, \
+      "the graph update was not performed because it included changes which violated constraints specific to " \
+      "instantiated graph update") \
     X(cudaErrorExternalDevice, "an async error has occured in external entity outside of CUDA") \
     X(cudaErrorInvalidClusterSize, "a kernel launch error has occurred due to cluster misconfiguration") \
-    X(cudaErrorFunctionNotLoaded, "the function handle is not loaded when performing an operation that requires a loaded function") \
-    X(cudaErrorInvalidResourceType, "one or more resources passed in are not valid resource types for the operation") \
-    X(cudaErrorInvalidResourceConfiguration, "one or more resources are insufficient or non-applicable for the operation") \
+    X(cudaErrorFunctionNotLoaded, \
+      "the function handle is not loaded when performing an operation that requires a loaded function") \
+    X(cudaErrorInvalidResourceType, \
+      "one or more resources passed in are not valid resource types for the operation") \
+    X(cudaErrorInvalidResourceConfiguration, \
+      "one or more resources are insufficient or non-applicable for the operation") \
     X(cudaErrorUnknown, "unknown error") \
     X(cudaErrorApiFailureBase, "api failure base")
 

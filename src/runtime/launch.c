@@ -31,8 +31,8 @@ cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, 
 
 static cudaError_t launch(CUkernel kernel, dim3 grid, dim3 block, void **arguments, size_t shared, cudaStream_t stream)
 {
-    CUresult r = cuLaunchKernel((CUfunction)kernel, grid.x, grid.y, grid.z, block.x, block.y, block.z,
-                                (unsigned)shared, stream, arguments, NULL);
+    CUresult r = cuLaunchKernel((CUfunction)kernel, grid.x, grid.y, grid.z, block.x, block.y, block.z, (unsigned)shared,
+                                stream, arguments, NULL);
     return r == CUDA_ERROR_INVALID_VALUE ? cudaErrorInvalidConfiguration : runtime_error(r);
 }
 

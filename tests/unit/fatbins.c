@@ -71,6 +71,13 @@ static size_t fatbin(unsigned char *out, int packing)
     return finish(out, to);
 }
 
+/* What nvcc hands over. */
+struct wrapper {
+    uint32_t magic, version;
+    const void *data;
+    const void *const *pieces;
+};
+
 static void text_ends_at_its_0(void **state)
 {
     (void)state;
@@ -100,14 +107,39 @@ static void every_packing_is_opened_and_the_newest_that_fits_is_taken(void **sta
         assert_int_equal(fatbin_ptx(at_end(data, n), 0, 90, &text), CUDA_SUCCESS);
         assert_string_equal(text, ptx);
         free(text);
-        struct {
-            uint32_t magic, version;
-            void *data, *unused;
-        } wrapper = { 0x466243b1, 1, end - n, NULL };
+        struct wrapper wrapper = { 0x466243b1, 1, end - n, NULL };
         assert_int_equal(fatbin_ptx(&wrapper, 0, 90, &text), CUDA_SUCCESS);
         assert_string_equal(text, ptx);
         free(text);
     }
+}
+
+/* As nvcc -rdc=true writes it: data for other devices, and the pieces it was linked from. */
+static void pieces_are_joined_and_those_of_machine_code_left_out(void **state)
+{
+    (void)state;
+    static const char first[] = ".version 7.0\n.target sm_70\n.visible .func f(){ ret; }\n";
+    static const char second[] = ".version 8.0\n.target sm_80\n.visible .func g(){ ret; }\n";
+    unsigned char data[4][4096];
+    for (int k = 0; k < 4; k++) {
+        unsigned char *to = data[k] + 16;
+        if (k == 1) put_entry(&to, 1, 70, first, WITH_LZ4);
+        if (k == 2) put_entry(&to, 1, 80, second, WITH_ZSTD);
+        if (k % 3 == 0) put_entry(&to, 2, 80, "machine code", UNPACKED);
+        finish(data[k], to);
+    }
+    const void *pieces[] = { data[1], data[2], data[3], NULL };
+    struct wrapper wrapper = { 0x466243b1, 2, data[0], pieces };
+    char *text;
+    assert_int_equal(fatbin_ptx(&wrapper, 0, 90, &text), CUDA_SUCCESS);
+    assert_memory_equal(text, first, sizeof first - 1);
+    assert_non_null(strstr(text, "g(){ ret; }"));
+    assert_null(strstr(text, "sm_80"));
+    free(text);
+    wrapper.pieces = pieces + 2;
+    assert_int_equal(fatbin_ptx(&wrapper, 0, 90, &text), CUDA_ERROR_NO_BINARY_FOR_GPU);
+    wrapper.pieces = (const void *const *)(const void *)end;
+    assert_int_equal(fatbin_ptx(&wrapper, 0, 90, &text), CUDA_ERROR_INVALID_IMAGE);
 }
 
 static void machine_code_alone_is_not_for_this_device(void **state)
@@ -161,6 +193,7 @@ int main(void)
         cmocka_unit_test(text_ends_at_its_0),
         cmocka_unit_test(text_without_an_end_is_refused),
         cmocka_unit_test(every_packing_is_opened_and_the_newest_that_fits_is_taken),
+        cmocka_unit_test(pieces_are_joined_and_those_of_machine_code_left_out),
         cmocka_unit_test(machine_code_alone_is_not_for_this_device),
         cmocka_unit_test(what_was_wrapped_is_found_again),
         cmocka_unit_test(mutations_are_answered),
