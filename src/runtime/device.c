@@ -1,8 +1,120 @@
-/* Devices: what they are and can do. */
+/* Devices: how many there are, what one attribute of them is, and the settings
+ * of the current one. */
 #include "runtime/runtime.h"
+
+cudaError_t CUDARTAPI cudaGetDeviceCount(int *count)
+{
+    cudaError_t r = runtime_init();
+    if (!count) return cudaErrorInvalidValue;
+    *count = 0;
+    return r ? r : runtime_error(cuDeviceGetCount(count));
+}
+
+cudaError_t CUDARTAPI cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attr, int device)
+{
+    cudaError_t r = runtime_init();
+    return r ? r : runtime_error(cuDeviceGetAttribute(value, (CUdevice_attribute)attr, device));
+}
+
+cudaError_t CUDARTAPI cudaDeviceGetByPCIBusId(int *device, const char *pciBusId)
+{
+    cudaError_t r = runtime_init();
+    return r ? r : runtime_error(cuDeviceGetByPCIBusId(device, pciBusId));
+}
+
+cudaError_t CUDARTAPI cudaDeviceGetPCIBusId(char *pciBusId, int len, int device)
+{
+    cudaError_t r = runtime_init();
+    return r ? r : runtime_error(cuDeviceGetPCIBusId(pciBusId, len, device));
+}
+
+cudaError_t CUDARTAPI cudaDeviceGetP2PAttribute(int *value, enum cudaDeviceP2PAttr attr, int srcDevice, int dstDevice)
+{
+    cudaError_t r = runtime_init();
+    return r ? r : runtime_error(cuDeviceGetP2PAttribute(value, (CUdevice_P2PAttribute)attr, srcDevice, dstDevice));
+}
+
+cudaError_t CUDARTAPI cudaDeviceGetHostAtomicCapabilities(unsigned int *capabilities,
+                                                          const enum cudaAtomicOperation *operations,
+                                                          unsigned int count, int device)
+{
+    cudaError_t r = runtime_init();
+    return r ? r
+             : runtime_error(cuDeviceGetHostAtomicCapabilities(capabilities, (const CUatomicOperation *)operations,
+                                                               count, device));
+}
+
+cudaError_t CUDARTAPI cudaDeviceGetP2PAtomicCapabilities(unsigned int *capabilities,
+                                                         const enum cudaAtomicOperation *operations,
+                                                         unsigned int count, int srcDevice, int dstDevice)
+{
+    cudaError_t r = runtime_init();
+    return r ? r
+             : runtime_error(cuDeviceGetP2PAtomicCapabilities(capabilities, (const CUatomicOperation *)operations,
+                                                              count, srcDevice, dstDevice));
+}
+
+/* ---- The current device ---- */
 
 cudaError_t CUDARTAPI cudaDeviceSynchronize(void)
 {
     cudaError_t r = runtime_ready();
     return r ? r : runtime_error(cuCtxSynchronize());
+}
+
+cudaError_t CUDARTAPI cudaDeviceSetLimit(enum cudaLimit limit, size_t value)
+{
+    cudaError_t r = runtime_ready();
+    return r ? r : runtime_error(cuCtxSetLimit((CUlimit)limit, value));
+}
+
+cudaError_t CUDARTAPI cudaDeviceGetLimit(size_t *pValue, enum cudaLimit limit)
+{
+    cudaError_t r = runtime_ready();
+    return r ? r : runtime_error(cuCtxGetLimit(pValue, (CUlimit)limit));
+}
+
+cudaError_t CUDARTAPI cudaDeviceGetCacheConfig(enum cudaFuncCache *pCacheConfig)
+{
+    cudaError_t r = runtime_ready();
+    return r ? r : runtime_error(cuCtxGetCacheConfig((CUfunc_cache *)pCacheConfig));
+}
+
+cudaError_t CUDARTAPI cudaDeviceSetCacheConfig(enum cudaFuncCache cacheConfig)
+{
+    cudaError_t r = runtime_ready();
+    return r ? r : runtime_error(cuCtxSetCacheConfig((CUfunc_cache)cacheConfig));
+}
+
+cudaError_t CUDARTAPI cudaDeviceGetSharedMemConfig(enum cudaSharedMemConfig *pConfig)
+{
+    cudaError_t r = runtime_ready();
+    return r ? r : runtime_error(cuCtxGetSharedMemConfig((CUsharedconfig *)pConfig));
+}
+
+cudaError_t CUDARTAPI cudaDeviceSetSharedMemConfig(enum cudaSharedMemConfig config)
+{
+    cudaError_t r = runtime_ready();
+    return r ? r : runtime_error(cuCtxSetSharedMemConfig((CUsharedconfig)config));
+}
+
+cudaError_t CUDARTAPI cudaDeviceGetStreamPriorityRange(int *leastPriority, int *greatestPriority)
+{
+    cudaError_t r = runtime_ready();
+    return r ? r : runtime_error(cuCtxGetStreamPriorityRange(leastPriority, greatestPriority));
+}
+
+cudaError_t CUDARTAPI cudaCtxResetPersistingL2Cache(void)
+{
+    cudaError_t r = runtime_ready();
+    return r ? r : runtime_error(cuCtxResetPersistingL2Cache());
+}
+
+cudaError_t CUDARTAPI cudaDeviceFlushGPUDirectRDMAWrites(enum cudaFlushGPUDirectRDMAWritesTarget target,
+                                                         enum cudaFlushGPUDirectRDMAWritesScope scope)
+{
+    cudaError_t r = runtime_ready();
+    return r ? r
+             : runtime_error(cuFlushGPUDirectRDMAWrites((CUflushGPUDirectRDMAWritesTarget)target,
+                                                        (CUflushGPUDirectRDMAWritesScope)scope));
 }
