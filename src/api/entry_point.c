@@ -69,9 +69,9 @@ CUresult CUDAAPI cuGetExportTable(const void **ppExportTable, const CUuuid *pExp
     *ppExportTable = NULL;
     if (!can_do_without(pExportTableId))
         fl_log_once(FL_LOG_WARN,
-                    "%s asks for private tables of NVIDIA's driver: it uses NVIDIA's own CUDA runtime (cudaMalloc, "
-                    "<<<...>>>), which cannot run here. Compile it with nvcc -cudart shared, and faultline run gives "
-                    "it a runtime that can",
+                    "%s uses NVIDIA's own CUDA runtime (cudaMalloc, <<<...>>>), which cannot run here. faultline run "
+                    "puts another in its place, with --children also in programs that the one it is given starts. Where "
+                    "it cannot, in what was stripped and in shared objects, compile with nvcc -cudart shared",
                     program_invocation_short_name);
     return CUDA_ERROR_NOT_FOUND;
 }
