@@ -57,7 +57,6 @@ cudaError_t CUDARTAPI cudaStreamUpdateCaptureDependencies(cudaStream_t stream, c
 {
     cudaError_t r = runtime_ready();
     return r ? r
-             : runtime_error(cuStreamUpdateCaptureDependencies_v2(stream, dependencies,
-                                                                  (const CUgraphEdgeData *)dependencyData,
-                                                                  numDependencies, flags));
+             : runtime_error(cuStreamUpdateCaptureDependencies_v2(
+                   stream, dependencies, (const CUgraphEdgeData *)dependencyData, numDependencies, flags));
 }

@@ -45,8 +45,8 @@ cudaError_t CUDARTAPI cudaDeviceGetHostAtomicCapabilities(unsigned int *capabili
 }
 
 cudaError_t CUDARTAPI cudaDeviceGetP2PAtomicCapabilities(unsigned int *capabilities,
-                                                         const enum cudaAtomicOperation *operations,
-                                                         unsigned int count, int srcDevice, int dstDevice)
+                                                         const enum cudaAtomicOperation *operations, unsigned int count,
+                                                         int srcDevice, int dstDevice)
 {
     cudaError_t r = runtime_init();
     return r ? r

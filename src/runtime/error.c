@@ -127,19 +127,16 @@
     X(cudaErrorMpsClientTerminated, "the MPS client has been terminated by the server") \
     X(cudaErrorCdpNotSupported, \
       "is using CUDA Dynamic Parallelism, but the current configuration, like MPS, does not support it") \
-    X(cudaErrorCdpVersionMismatch, \
-      "unsupported interaction between different versions of CUDA Dynamic Parallelism") \
+    X(cudaErrorCdpVersionMismatch, "unsupported interaction between different versions of CUDA Dynamic Parallelism") \
     X(cudaErrorStreamCaptureUnsupported, "operation not permitted when stream is capturing") \
     X(cudaErrorStreamCaptureInvalidated, "operation failed due to a previous error during capture") \
     X(cudaErrorStreamCaptureMerge, "operation would result in a merge of separate capture sequences") \
     X(cudaErrorStreamCaptureUnmatched, "capture was not ended in the same stream as it began") \
     X(cudaErrorStreamCaptureUnjoined, "capturing stream has unjoined work") \
     X(cudaErrorStreamCaptureIsolation, "dependency created on uncaptured work in another stream") \
-    X(cudaErrorStreamCaptureImplicit, \
-      "operation would make the legacy stream depend on a capturing blocking stream") \
+    X(cudaErrorStreamCaptureImplicit, "operation would make the legacy stream depend on a capturing blocking stream") \
     X(cudaErrorCapturedEvent, "operation not permitted on an event last recorded in a capturing stream") \
-    X(cudaErrorStreamCaptureWrongThread, \
-      "attempt to terminate a thread-local capture sequence from another thread") \
+    X(cudaErrorStreamCaptureWrongThread, "attempt to terminate a thread-local capture sequence from another thread") \
     X(cudaErrorTimeout, "wait operation timed out") \
     X(cudaErrorGraphExecUpdateFailure, \
       "the graph update was not performed because it included changes which violated constraints specific to " \
@@ -148,8 +145,7 @@
     X(cudaErrorInvalidClusterSize, "a kernel launch error has occurred due to cluster misconfiguration") \
     X(cudaErrorFunctionNotLoaded, \
       "the function handle is not loaded when performing an operation that requires a loaded function") \
-    X(cudaErrorInvalidResourceType, \
-      "one or more resources passed in are not valid resource types for the operation") \
+    X(cudaErrorInvalidResourceType, "one or more resources passed in are not valid resource types for the operation") \
     X(cudaErrorInvalidResourceConfiguration, \
       "one or more resources are insufficient or non-applicable for the operation") \
     X(cudaErrorUnknown, "unknown error") \

@@ -1,6 +1,12 @@
 /* Launches: what <<<...>>> becomes, and cudaLaunchKernel. */
 #include "runtime/runtime.h"
+#include "runtime/launch.h"
 #include "runtime/registration.h"
+
+#include <limits.h>
+
+/* Threads of a block, in one dimension and in all */
+enum { MAX_BLOCK = 1024, MAX_BLOCK_Z = 64 };
 
 enum { MAX_CONFIGURATIONS = 64 }; /* arguments of a launch may launch, so they nest */
 
@@ -29,11 +35,25 @@ cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, 
     return cudaSuccess;
 }
 
+/* Whether these are not too large for any kernel. */
+static bool fits(dim3 grid, dim3 block)
+{
+    return grid.x && grid.y && grid.z && block.x && block.y && block.z && grid.x <= INT_MAX && grid.y <= USHRT_MAX &&
+           grid.z <= USHRT_MAX && block.x <= MAX_BLOCK && block.y <= MAX_BLOCK && block.z <= MAX_BLOCK_Z &&
+           (size_t)block.x * block.y * block.z <= MAX_BLOCK;
+}
+
+/* The driver has one code for arguments that are wrong. */
+static cudaError_t outcome(CUresult r, dim3 grid, dim3 block)
+{
+    return r == CUDA_ERROR_INVALID_VALUE && !fits(grid, block) ? cudaErrorInvalidConfiguration : runtime_error(r);
+}
+
 static cudaError_t launch(CUkernel kernel, dim3 grid, dim3 block, void **arguments, size_t shared, cudaStream_t stream)
 {
     CUresult r = cuLaunchKernel((CUfunction)kernel, grid.x, grid.y, grid.z, block.x, block.y, block.z, (unsigned)shared,
                                 stream, arguments, NULL);
-    return r == CUDA_ERROR_INVALID_VALUE ? cudaErrorInvalidConfiguration : runtime_error(r);
+    return outcome(r, grid, block);
 }
 
 cudaError_t CUDARTAPI cudaLaunchKernel(const void *func, dim3 gridDim, dim3 blockDim, void **args, size_t sharedMem,
@@ -42,6 +62,46 @@ cudaError_t CUDARTAPI cudaLaunchKernel(const void *func, dim3 gridDim, dim3 bloc
     CUkernel kernel;
     cudaError_t r = runtime_kernel(func, &kernel);
     return r ? r : launch(kernel, gridDim, blockDim, args, sharedMem, stream);
+}
+
+cudaError_t CUDARTAPI cudaLaunchCooperativeKernel(const void *func, dim3 gridDim, dim3 blockDim, void **args,
+                                                  size_t sharedMem, cudaStream_t stream)
+{
+    CUkernel kernel;
+    cudaError_t e = runtime_kernel(func, &kernel);
+    if (e) return e;
+    CUresult r = cuLaunchCooperativeKernel((CUfunction)kernel, gridDim.x, gridDim.y, gridDim.z, blockDim.x, blockDim.y,
+                                           blockDim.z, (unsigned)sharedMem, stream, args);
+    return outcome(r, gridDim, blockDim);
+}
+
+_Static_assert(sizeof(cudaLaunchAttribute) == sizeof(CUlaunchAttribute), "one layout");
+
+CUlaunchConfig launch_config(const cudaLaunchConfig_t *config)
+{
+    return (CUlaunchConfig){
+        .gridDimX = config->gridDim.x,
+        .gridDimY = config->gridDim.y,
+        .gridDimZ = config->gridDim.z,
+        .blockDimX = config->blockDim.x,
+        .blockDimY = config->blockDim.y,
+        .blockDimZ = config->blockDim.z,
+        .sharedMemBytes = (unsigned)config->dynamicSmemBytes,
+        .hStream = config->stream,
+        .attrs = (CUlaunchAttribute *)config->attrs,
+        .numAttrs = config->numAttrs,
+    };
+}
+
+cudaError_t CUDARTAPI cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *func, void **args)
+{
+    CUkernel kernel;
+    if (!config) return cudaErrorInvalidValue;
+    cudaError_t r = runtime_kernel(func, &kernel);
+    if (r) return r;
+    CUlaunchConfig c = launch_config(config);
+    if (!c.hStream && runtime_per_thread) c.hStream = CU_STREAM_PER_THREAD;
+    return outcome(cuLaunchKernelEx(&c, (CUfunction)kernel, args, NULL), config->gridDim, config->blockDim);
 }
 
 cudaError_t __cudaGetKernel(cudaKernel_t *kernel, const void *symbol)

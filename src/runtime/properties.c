@@ -6,8 +6,10 @@
 
 /* A member, what it is called in the driver, and which of an array it is. */
 #define MEMBER(member, attribute) \
-    { offsetof(struct cudaDeviceProp, member), sizeof(((struct cudaDeviceProp *)0)->member), \
-      CU_DEVICE_ATTRIBUTE_##attribute }
+    { \
+        offsetof(struct cudaDeviceProp, member), sizeof(((struct cudaDeviceProp *)0)->member), \
+            CU_DEVICE_ATTRIBUTE_##attribute \
+    }
 
 static const struct member {
     size_t at, size; /* an int or a size_t */

@@ -70,8 +70,7 @@ cudaError_t CUDARTAPI cudaStreamSetAttribute(cudaStream_t hStream, cudaStreamAtt
                                              const cudaStreamAttrValue *value)
 {
     cudaError_t r = runtime_ready();
-    return r ? r
-             : runtime_error(cuStreamSetAttribute(hStream, (CUstreamAttrID)attr, (const CUstreamAttrValue *)value));
+    return r ? r : runtime_error(cuStreamSetAttribute(hStream, (CUstreamAttrID)attr, (const CUstreamAttrValue *)value));
 }
 
 /* ---- Order ---- */

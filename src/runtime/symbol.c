@@ -151,11 +151,18 @@ static struct symbol *find(const void *host, enum kind first, enum kind last)
 
 cudaError_t runtime_kernel(const void *symbol, CUkernel *kernel)
 {
+    const char *name;
     cudaError_t r = runtime_ready();
     if (r) return r;
     pthread_mutex_lock(&runtime_lock);
     struct symbol *s = find(symbol, KERNEL, KERNEL);
-    r = s ? runtime_error(load(s->binary)) : cudaErrorInvalidDeviceFunction;
+    if (!s) {
+        pthread_mutex_unlock(&runtime_lock);
+        if (!symbol || cuKernelGetName(&name, (CUkernel)symbol)) return cudaErrorInvalidDeviceFunction;
+        *kernel = (CUkernel)symbol;
+        return cudaSuccess;
+    }
+    r = runtime_error(load(s->binary));
     if (!r && !s->kernel) r = runtime_error(cuLibraryGetKernel(&s->kernel, s->binary->library, s->name));
     if (!r) *kernel = s->kernel;
     pthread_mutex_unlock(&runtime_lock);
