@@ -7,19 +7,20 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* AddressSanitizer is told of cells, so that it sees what is used too late or beyond its end; and LeakSanitizer, that
- * they may point to the C library's. */
+/* AddressSanitizer is told of cells, so that it sees what is used too late or beyond its end. */
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
-#include <sanitizer/lsan_interface.h>
 enum { RESTING = 4096 };
 #else
 #define ASAN_POISON_MEMORY_REGION(p, size) ((void)0)
 #define ASAN_UNPOISON_MEMORY_REGION(p, size) ((void)0)
-#define __lsan_register_root_region(p, size) ((void)0)
-#define __lsan_unregister_root_region(p, size) ((void)0)
 enum { RESTING = 0 };
 #endif
+
+/* LeakSanitizer is told that cells may point to the C library's memory. It may be the program's: then it is there,
+ * though this library was compiled without. */
+__attribute__((weak)) void __lsan_register_root_region(const void *p, size_t size);
+__attribute__((weak)) void __lsan_unregister_root_region(const void *p, size_t size);
 
 enum { SIZES = 85, REGION = 1 << 20 };
 
@@ -97,7 +98,7 @@ static void *map(size_t size)
     void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED) return NULL;
     note((uint64_t)p, (uint64_t)p + page_up(size));
-    __lsan_register_root_region(p, size);
+    if (__lsan_register_root_region) __lsan_register_root_region(p, size);
     return p;
 }
 
@@ -166,7 +167,7 @@ void heap_give(void *p)
     struct cell *c = (struct cell *)p - 1;
     ASAN_UNPOISON_MEMORY_REGION(c, sizeof *c);
     if (c->size >= SIZES) {
-        __lsan_unregister_root_region(c, c->size);
+        if (__lsan_unregister_root_region) __lsan_unregister_root_region(c, c->size);
         ASAN_UNPOISON_MEMORY_REGION(c, c->size);
         munmap(c, c->size);
         return;

@@ -27,16 +27,11 @@ static const char usage[] =
     "The exit status is the program's, or 128 plus the signal that ended it.\n";
 
 static const struct option options[] = {
-    { "devices", required_argument, NULL, 'd' },
-    { "vram", required_argument, NULL, 'v' },
-    { "profile", required_argument, NULL, 'p' },
-    { "children", no_argument, NULL, 'c' },
-    { "log", required_argument, NULL, 'l' },
-    { "um-summary", no_argument, NULL, 's' },
-    { "page-map", no_argument, NULL, 'm' },
-    { "trace", required_argument, NULL, 't' },
-    { "help", no_argument, NULL, 'h' },
-    { 0 },
+    { "devices", required_argument, NULL, 'd' }, { "vram", required_argument, NULL, 'v' },
+    { "profile", required_argument, NULL, 'p' }, { "children", no_argument, NULL, 'c' },
+    { "log", required_argument, NULL, 'l' },     { "um-summary", no_argument, NULL, 's' },
+    { "page-map", no_argument, NULL, 'm' },      { "trace", required_argument, NULL, 't' },
+    { "help", no_argument, NULL, 'h' },          { 0 },
 };
 
 static volatile sig_atomic_t child;
@@ -75,22 +70,22 @@ static void report_print(int fd)
     fclose(f);
 }
 
-static void set_library_path(const char *folder)
+/* Puts a word before those that a variable of the environment has. */
+static void put_first(const char *variable, const char *word)
 {
-    const char *old = getenv("LD_LIBRARY_PATH");
-    char path[2 * PATH_MAX];
-    if (!old || !*old || (size_t)snprintf(path, sizeof path, "%s:%s", folder, old) >= sizeof path)
-        snprintf(path, sizeof path, "%s", folder);
-    setenv("LD_LIBRARY_PATH", path, 1);
+    const char *old = getenv(variable);
+    char all[4 * PATH_MAX];
+    int n = snprintf(all, sizeof all, "%s%s%s", word, old && *old ? ":" : "", old ? old : "");
+    if ((size_t)n < sizeof all) setenv(variable, all, 1);
 }
 
 /* src/runtime/linked_in.c: ours takes the place of the program's own. */
 static void preload_runtime(const char *folder)
 {
-    const char *old = getenv("LD_PRELOAD");
     char path[2 * PATH_MAX];
-    int n = snprintf(path, sizeof path, "%s/libcudart.so.13%s%s", folder, old ? ":" : "", old ? old : "");
-    if ((size_t)n < sizeof path) setenv("LD_PRELOAD", path, 1);
+    snprintf(path, sizeof path, "%s/libcudart.so.13", folder);
+    put_first("LD_PRELOAD", path);
+    put_first("ASAN_OPTIONS", "verify_asan_link_order=0"); /* or it insists on being the first library itself */
 }
 
 /* The exit status for the wait status, after a word to the user. */
@@ -182,7 +177,7 @@ int command_run(int argc, char **argv)
     }
     const char *folder = library_folder();
     if (!folder) return EXIT_CANNOT_RUN;
-    set_library_path(folder);
+    put_first("LD_LIBRARY_PATH", folder);
     if (!watch_begin(&watch)) return EXIT_CANNOT_RUN;
     int result = run_program(argv + optind, folder, children);
     watch_end();
