@@ -1,5 +1,7 @@
-/* Device and managed memory. */
+/* Memory of devices and of the host: allocated and freed. What a size of 0 allocates is NULL. */
 #include "runtime/runtime.h"
+
+enum { ELEMENT = 4 }; /* bytes that rows are aligned for at least */
 
 cudaError_t CUDARTAPI cudaMalloc(void **devPtr, size_t size)
 {
@@ -18,8 +20,89 @@ cudaError_t CUDARTAPI cudaMallocManaged(void **devPtr, size_t size, unsigned int
     return r ? r : runtime_error(cuMemAllocManaged((CUdeviceptr *)devPtr, size, flags));
 }
 
+static cudaError_t allocate_rows(void **at, size_t *pitch, size_t width, size_t height, size_t depth)
+{
+    CUdeviceptr p = 0;
+    size_t rows, bytes = 0;
+    if (__builtin_mul_overflow(height, depth, &rows)) return cudaErrorMemoryAllocation;
+    cudaError_t r = width && rows ? runtime_error(cuMemAllocPitch(&p, &bytes, width, rows, ELEMENT)) : cudaSuccess;
+    if (r) return r;
+    *at = (void *)p;
+    *pitch = bytes;
+    return cudaSuccess;
+}
+
+cudaError_t CUDARTAPI cudaMallocPitch(void **devPtr, size_t *pitch, size_t width, size_t height)
+{
+    cudaError_t r = runtime_ready();
+    if (r) return r;
+    return devPtr && pitch ? allocate_rows(devPtr, pitch, width, height, 1) : cudaErrorInvalidValue;
+}
+
+cudaError_t CUDARTAPI cudaMalloc3D(struct cudaPitchedPtr *pitchedDevPtr, struct cudaExtent extent)
+{
+    struct cudaPitchedPtr p = { .xsize = extent.width, .ysize = extent.height };
+    cudaError_t r = runtime_ready();
+    if (r) return r;
+    if (!pitchedDevPtr) return cudaErrorInvalidValue;
+    if ((r = allocate_rows(&p.ptr, &p.pitch, extent.width, extent.height, extent.depth))) return r;
+    *pitchedDevPtr = p;
+    return cudaSuccess;
+}
+
 cudaError_t CUDARTAPI cudaFree(void *devPtr)
 {
     cudaError_t r = runtime_ready();
     return r ? r : runtime_error(cuMemFree((CUdeviceptr)devPtr));
+}
+
+cudaError_t CUDARTAPI cudaMemGetInfo(size_t *free, size_t *total)
+{
+    cudaError_t r = runtime_ready();
+    return r ? r : runtime_error(cuMemGetInfo(free, total));
+}
+
+/* ---- Pinned memory of the host */
+
+cudaError_t CUDARTAPI cudaHostAlloc(void **pHost, size_t size, unsigned int flags)
+{
+    void *p = NULL;
+    cudaError_t r = runtime_ready();
+    if (r) return r;
+    if (!pHost) return cudaErrorInvalidValue;
+    if (size && (r = runtime_error(cuMemHostAlloc(&p, size, flags)))) return r;
+    *pHost = p;
+    return cudaSuccess;
+}
+
+cudaError_t CUDARTAPI cudaMallocHost(void **ptr, size_t size) { return cudaHostAlloc(ptr, size, cudaHostAllocDefault); }
+
+cudaError_t CUDARTAPI cudaFreeHost(void *ptr)
+{
+    cudaError_t r = runtime_ready();
+    return r || !ptr ? r : runtime_error(cuMemFreeHost(ptr));
+}
+
+cudaError_t CUDARTAPI cudaHostRegister(void *ptr, size_t size, unsigned int flags)
+{
+    cudaError_t r = runtime_ready();
+    return r ? r : runtime_error(cuMemHostRegister(ptr, size, flags));
+}
+
+cudaError_t CUDARTAPI cudaHostUnregister(void *ptr)
+{
+    cudaError_t r = runtime_ready();
+    return r ? r : runtime_error(cuMemHostUnregister(ptr));
+}
+
+cudaError_t CUDARTAPI cudaHostGetDevicePointer(void **pDevice, void *pHost, unsigned int flags)
+{
+    cudaError_t r = runtime_ready();
+    return r ? r : runtime_error(cuMemHostGetDevicePointer((CUdeviceptr *)pDevice, pHost, flags));
+}
+
+cudaError_t CUDARTAPI cudaHostGetFlags(unsigned int *pFlags, void *pHost)
+{
+    cudaError_t r = runtime_ready();
+    return r ? r : runtime_error(cuMemHostGetFlags(pFlags, pHost));
 }

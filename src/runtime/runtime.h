@@ -67,4 +67,13 @@ extern _Thread_local bool runtime_per_thread;
 /* DRIVER(cuMemcpyHtoD_v2, a, b, c): that driver function, or its _ptds form where the program means that. */
 #define DRIVER(function, ...) (runtime_per_thread ? function##_ptds(__VA_ARGS__) : function(__VA_ARGS__))
 
+/* Before DRIVER: that the _ptds form exists, which cuda.h does not say together with the other one. */
+#define PER_THREAD_FORM(function) __typeof__(function) function##_ptds
+
+/* ---- Structures ---- */
+
+/* A pointer to the runtime's structure may be given to the driver as one to its own. */
+#define SAME_LAYOUT(ours, drivers) \
+    _Static_assert(sizeof(ours) == sizeof(drivers) && _Alignof(ours) == _Alignof(drivers), #ours " is " #drivers)
+
 #endif
