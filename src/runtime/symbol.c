@@ -149,6 +149,16 @@ static struct symbol *find(const void *host, enum kind first, enum kind last)
     return s && s->kind >= first && s->kind <= last ? s : NULL;
 }
 
+/* Called with the lock. A variable, by its shadow; programs name a managed one by where it is. */
+static struct symbol *find_variable(const void *address)
+{
+    struct symbol *s = find(address, VARIABLE, MANAGED);
+    if (s || !address) return s;
+    RB_FOREACH(s, symbols, &symbols)
+    if (s->kind == MANAGED && *(void **)s->host == address) return s;
+    return NULL;
+}
+
 cudaError_t runtime_kernel(const void *symbol, CUkernel *kernel)
 {
     const char *name;
@@ -183,7 +193,7 @@ cudaError_t runtime_variable(const void *symbol, CUdeviceptr *address, size_t *s
     if (r) return r;
     if (!size) size = &unused;
     pthread_mutex_lock(&runtime_lock);
-    struct symbol *s = find(symbol, VARIABLE, MANAGED);
+    struct symbol *s = find_variable(symbol);
     r = s ? runtime_error(load(s->binary)) : cudaErrorInvalidSymbol;
     if (!r && s->kind == VARIABLE) r = runtime_error(cuLibraryGetGlobal(address, size, s->binary->library, s->name));
     if (!r && s->kind == MANAGED) r = runtime_error(cuLibraryGetManaged(address, size, s->binary->library, s->name));
