@@ -56,6 +56,10 @@ cudaError_t runtime_kernel(const void *symbol, CUkernel *kernel);
 /* The same as the current context's function. */
 cudaError_t runtime_function(const void *symbol, CUfunction *function);
 
+/* The host function of a kernel, or of a function of the current context (one of the two is NULL); the kernel or
+ * function itself if nobody registered it. */
+const void *runtime_symbol(CUkernel kernel, CUfunction function);
+
 /* Where the current context has a variable, by its shadow on the host; size may be NULL. cudaErrorInvalidSymbol. */
 cudaError_t runtime_variable(const void *symbol, CUdeviceptr *address, size_t *size);
 

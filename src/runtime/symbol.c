@@ -186,6 +186,26 @@ cudaError_t runtime_function(const void *symbol, CUfunction *function)
     return r ? r : runtime_error(cuKernelGetFunction(function, kernel));
 }
 
+/* Whether it is this kernel, or the function that it is in the current context. */
+static bool is(const struct symbol *s, CUkernel kernel, CUfunction function)
+{
+    CUfunction own;
+    if (!s->kernel) return false;
+    if (s->kernel == kernel || s->kernel == (CUkernel)function) return true;
+    return function && !cuKernelGetFunction(&own, s->kernel) && own == function;
+}
+
+const void *runtime_symbol(CUkernel kernel, CUfunction function)
+{
+    const void *host = kernel ? (const void *)kernel : function;
+    struct symbol *s;
+    pthread_mutex_lock(&runtime_lock);
+    RB_FOREACH (s, symbols, &symbols)
+        if (s->kind == KERNEL && is(s, kernel, function)) host = s->host;
+    pthread_mutex_unlock(&runtime_lock);
+    return host;
+}
+
 cudaError_t runtime_variable(const void *symbol, CUdeviceptr *address, size_t *size)
 {
     size_t unused;
