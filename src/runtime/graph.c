@@ -70,8 +70,8 @@ cudaError_t CUDARTAPI cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGra
 {
     cudaError_t r = runtime_ready();
     return r ? r
-             : runtime_error(cuGraphNodeGetDependencies_v2(node, pDependencies, (CUgraphEdgeData *)edgeData,
-                                                           pNumDependencies));
+             : runtime_error(
+                   cuGraphNodeGetDependencies_v2(node, pDependencies, (CUgraphEdgeData *)edgeData, pNumDependencies));
 }
 
 cudaError_t CUDARTAPI cudaGraphNodeGetDependentNodes(cudaGraphNode_t node, cudaGraphNode_t *pDependentNodes,
@@ -89,8 +89,8 @@ cudaError_t CUDARTAPI cudaGraphAddDependencies(cudaGraph_t graph, const cudaGrap
 {
     cudaError_t r = runtime_ready();
     return r ? r
-             : runtime_error(cuGraphAddDependencies_v2(graph, from, to, (const CUgraphEdgeData *)edgeData,
-                                                       numDependencies));
+             : runtime_error(
+                   cuGraphAddDependencies_v2(graph, from, to, (const CUgraphEdgeData *)edgeData, numDependencies));
 }
 
 cudaError_t CUDARTAPI cudaGraphRemoveDependencies(cudaGraph_t graph, const cudaGraphNode_t *from,
@@ -99,8 +99,8 @@ cudaError_t CUDARTAPI cudaGraphRemoveDependencies(cudaGraph_t graph, const cudaG
 {
     cudaError_t r = runtime_ready();
     return r ? r
-             : runtime_error(cuGraphRemoveDependencies_v2(graph, from, to, (const CUgraphEdgeData *)edgeData,
-                                                          numDependencies));
+             : runtime_error(
+                   cuGraphRemoveDependencies_v2(graph, from, to, (const CUgraphEdgeData *)edgeData, numDependencies));
 }
 
 /* ---- User objects ---- */

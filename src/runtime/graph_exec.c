@@ -16,12 +16,17 @@ cudaError_t CUDARTAPI cudaGraphInstantiate(cudaGraphExec_t *pGraphExec, cudaGrap
     return cudaGraphInstantiateWithFlags(pGraphExec, graph, flags);
 }
 
+/* Which stream the one to upload in is if it is NULL. */
+__typeof__(cuGraphInstantiateWithParams) cuGraphInstantiateWithParams_ptsz;
+
 cudaError_t CUDARTAPI cudaGraphInstantiateWithParams(cudaGraphExec_t *pGraphExec, cudaGraph_t graph,
                                                      cudaGraphInstantiateParams *instantiateParams)
 {
     CUDA_GRAPH_INSTANTIATE_PARAMS *params = (CUDA_GRAPH_INSTANTIATE_PARAMS *)instantiateParams;
     cudaError_t r = runtime_ready();
-    return r ? r : runtime_error(DRIVER(cuGraphInstantiateWithParams, pGraphExec, graph, params));
+    if (r) return r;
+    return runtime_error(runtime_per_thread ? cuGraphInstantiateWithParams_ptsz(pGraphExec, graph, params)
+                                            : cuGraphInstantiateWithParams(pGraphExec, graph, params));
 }
 
 cudaError_t CUDARTAPI cudaGraphExecGetFlags(cudaGraphExec_t graphExec, unsigned long long *flags)
@@ -55,8 +60,7 @@ cudaError_t CUDARTAPI cudaGraphExecUpdate(cudaGraphExec_t hGraphExec, cudaGraph_
     return r ? r : runtime_error(cuGraphExecUpdate_v2(hGraphExec, hGraph, (CUgraphExecUpdateResultInfo *)resultInfo));
 }
 
-cudaError_t CUDARTAPI cudaGraphNodeSetEnabled(cudaGraphExec_t hGraphExec, cudaGraphNode_t hNode,
-                                              unsigned int isEnabled)
+cudaError_t CUDARTAPI cudaGraphNodeSetEnabled(cudaGraphExec_t hGraphExec, cudaGraphNode_t hNode, unsigned int isEnabled)
 {
     cudaError_t r = runtime_ready();
     return r ? r : runtime_error(cuGraphNodeSetEnabled(hGraphExec, hNode, isEnabled));

@@ -49,8 +49,7 @@ cudaError_t CUDARTAPI cudaGraphKernelNodeGetParams(cudaGraphNode_t node, struct 
     return cudaSuccess;
 }
 
-cudaError_t CUDARTAPI cudaGraphKernelNodeSetParams(cudaGraphNode_t node,
-                                                   const struct cudaKernelNodeParams *pNodeParams)
+cudaError_t CUDARTAPI cudaGraphKernelNodeSetParams(cudaGraphNode_t node, const struct cudaKernelNodeParams *pNodeParams)
 {
     CUDA_KERNEL_NODE_PARAMS q;
     cudaError_t r = graph_kernel(pNodeParams, &q);
@@ -78,8 +77,8 @@ cudaError_t CUDARTAPI cudaGraphKernelNodeGetAttribute(cudaGraphNode_t hNode, cud
 {
     cudaError_t r = runtime_ready();
     return r ? r
-             : runtime_error(cuGraphKernelNodeGetAttribute(hNode, (CUkernelNodeAttrID)attr,
-                                                           (CUkernelNodeAttrValue *)value_out));
+             : runtime_error(
+                   cuGraphKernelNodeGetAttribute(hNode, (CUkernelNodeAttrID)attr, (CUkernelNodeAttrValue *)value_out));
 }
 
 cudaError_t CUDARTAPI cudaGraphKernelNodeSetAttribute(cudaGraphNode_t hNode, cudaKernelNodeAttrID attr,

@@ -30,8 +30,7 @@ cudaError_t CUDARTAPI cudaGraphAddMemsetNode(cudaGraphNode_t *pGraphNode, cudaGr
     CUDA_MEMSET_NODE_PARAMS q;
     CUcontext context;
     cudaError_t r = prepare_memset(pMemsetParams, &q, &context);
-    return r ? r
-             : runtime_error(cuGraphAddMemsetNode(pGraphNode, graph, pDependencies, numDependencies, &q, context));
+    return r ? r : runtime_error(cuGraphAddMemsetNode(pGraphNode, graph, pDependencies, numDependencies, &q, context));
 }
 
 cudaError_t CUDARTAPI cudaGraphMemsetNodeGetParams(cudaGraphNode_t node, struct cudaMemsetParams *pNodeParams)

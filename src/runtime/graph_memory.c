@@ -26,8 +26,8 @@ cudaError_t CUDARTAPI cudaGraphAddMemFreeNode(cudaGraphNode_t *pGraphNode, cudaG
 {
     cudaError_t r = runtime_ready();
     return r ? r
-             : runtime_error(cuGraphAddMemFreeNode(pGraphNode, graph, pDependencies, numDependencies,
-                                                   (CUdeviceptr)dptr));
+             : runtime_error(
+                   cuGraphAddMemFreeNode(pGraphNode, graph, pDependencies, numDependencies, (CUdeviceptr)dptr));
 }
 
 cudaError_t CUDARTAPI cudaGraphMemFreeNodeGetParams(cudaGraphNode_t node, void *dptr_out)

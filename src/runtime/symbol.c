@@ -200,8 +200,8 @@ const void *runtime_symbol(CUkernel kernel, CUfunction function)
     const void *host = kernel ? (const void *)kernel : function;
     struct symbol *s;
     pthread_mutex_lock(&runtime_lock);
-    RB_FOREACH (s, symbols, &symbols)
-        if (s->kind == KERNEL && is(s, kernel, function)) host = s->host;
+    RB_FOREACH(s, symbols, &symbols)
+    if (s->kind == KERNEL && is(s, kernel, function)) host = s->host;
     pthread_mutex_unlock(&runtime_lock);
     return host;
 }
