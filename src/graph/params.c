@@ -31,6 +31,7 @@ static CUresult copy_kernel(const CUDA_KERNEL_NODE_PARAMS_v3 *from, CUDA_KERNEL_
     for (uint32_t i = 0; i < f->kernel->nparams; i++) ((void **)*owned)[i] = values + param[i].offset;
     *to = *from;
     to->func = (CUfunction)f;
+    to->kern = NULL; /* one of the two */
     to->ctx = from->ctx ? from->ctx : (CUcontext)f->module->context; /* that, or another name for it */
     to->kernelParams = f->kernel->nparams ? *owned : NULL;
     to->extra = NULL;
