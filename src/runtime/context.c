@@ -31,6 +31,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static CUcontext primaries[MAX_DEVICES];
 static atomic_uint resets;
 
+static atomic_int first;                     /* of the devices that cudaSetValidDevices named */
 static _Thread_local int chosen = NO_DEVICE; /* by cudaSetDevice */
 static _Thread_local CUcontext given;        /* what was made current for this thread here */
 static _Thread_local unsigned seen;          /* resets, when that was looked at last */
@@ -69,7 +70,19 @@ int runtime_device(void)
     CUcontext current;
     CUdevice device;
     if (!cuCtxGetCurrent(&current) && current && !cuCtxGetDevice(&device)) return device;
-    return chosen == NO_DEVICE ? 0 : chosen;
+    return chosen == NO_DEVICE ? atomic_load(&first) : chosen;
+}
+
+/* All devices work, so that the first one of the list is the one. */
+cudaError_t CUDARTAPI cudaSetValidDevices(int *device_arr, int len)
+{
+    cudaError_t r = runtime_init();
+    if (r) return r;
+    if (len < 0 || len > devices || (len && !device_arr)) return cudaErrorInvalidValue;
+    for (int k = 0; k < len; k++)
+        if (device_arr[k] < 0 || device_arr[k] >= devices) return cudaErrorInvalidDevice;
+    atomic_store(&first, len ? *device_arr : 0);
+    return cudaSuccess;
 }
 
 cudaError_t CUDARTAPI cudaSetDevice(int device)

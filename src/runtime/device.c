@@ -118,3 +118,23 @@ cudaError_t CUDARTAPI cudaDeviceFlushGPUDirectRDMAWrites(enum cudaFlushGPUDirect
              : runtime_error(cuFlushGPUDirectRDMAWrites((CUflushGPUDirectRDMAWritesTarget)target,
                                                         (CUflushGPUDirectRDMAWritesScope)scope));
 }
+
+/* ---- Pools ---- */
+
+cudaError_t CUDARTAPI cudaDeviceGetDefaultMemPool(cudaMemPool_t *memPool, int device)
+{
+    cudaError_t r = runtime_init();
+    return r ? r : runtime_error(cuDeviceGetDefaultMemPool(memPool, device));
+}
+
+cudaError_t CUDARTAPI cudaDeviceSetMemPool(int device, cudaMemPool_t memPool)
+{
+    cudaError_t r = runtime_init();
+    return r ? r : runtime_error(cuDeviceSetMemPool(device, memPool));
+}
+
+cudaError_t CUDARTAPI cudaDeviceGetMemPool(cudaMemPool_t *memPool, int device)
+{
+    cudaError_t r = runtime_init();
+    return r ? r : runtime_error(cuDeviceGetMemPool(memPool, device));
+}

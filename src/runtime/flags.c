@@ -1,0 +1,52 @@
+/* How the host waits for devices, and which of them are made ready: flags of
+ * primary contexts. */
+#include "runtime/runtime.h"
+
+static bool valid(unsigned flags)
+{
+    const unsigned schedule = flags & cudaDeviceScheduleMask;
+    return !(flags & ~(unsigned)cudaDeviceMask) && !(schedule & (schedule - 1));
+}
+
+/* Mapped host memory is there in any case: the driver knows no flag that says so. */
+static CUresult set(int device, unsigned flags)
+{
+    return cuDevicePrimaryCtxSetFlags_v2(device, flags & ~(unsigned)cudaDeviceMapHost);
+}
+
+cudaError_t CUDARTAPI cudaSetDeviceFlags(unsigned int flags)
+{
+    cudaError_t r = runtime_init();
+    if (r) return r;
+    if (!valid(flags)) return cudaErrorInvalidValue;
+    r = runtime_error(set(runtime_device(), flags));
+    return r ? r : runtime_ready();
+}
+
+cudaError_t CUDARTAPI cudaGetDeviceFlags(unsigned int *flags)
+{
+    unsigned of_context;
+    int active;
+    CUcontext current;
+    cudaError_t r = runtime_init();
+    if (r) return r;
+    if (!flags) return cudaErrorInvalidValue;
+    r = runtime_error(cuCtxGetCurrent(&current));
+    if (r) return r;
+    r = runtime_error(current ? cuCtxGetFlags(&of_context)
+                              : cuDevicePrimaryCtxGetState(runtime_device(), &of_context, &active));
+    if (!r) *flags = of_context | cudaDeviceMapHost;
+    return r;
+}
+
+cudaError_t CUDARTAPI cudaInitDevice(int device, unsigned int deviceFlags, unsigned int flags)
+{
+    CUcontext primary;
+    CUdevice known;
+    cudaError_t r = runtime_init();
+    if (r) return r;
+    if (flags & ~(unsigned)cudaInitDeviceFlagsAreValid) return cudaErrorInvalidValue;
+    if ((r = runtime_error(cuDeviceGet(&known, device)))) return r;
+    if (flags) r = valid(deviceFlags) ? runtime_error(set(known, deviceFlags)) : cudaErrorInvalidValue;
+    return r ? r : runtime_primary(device, &primary);
+}
