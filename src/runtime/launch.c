@@ -104,10 +104,14 @@ cudaError_t CUDARTAPI cudaLaunchKernelExC(const cudaLaunchConfig_t *config, cons
     return outcome(cuLaunchKernelEx(&c, (CUfunction)kernel, args, NULL), config->gridDim, config->blockDim);
 }
 
+/* nvcc's output asks once for each kernel, and launches whatever it got: after a failure the symbol, which tells why
+ * each time. */
 cudaError_t __cudaGetKernel(cudaKernel_t *kernel, const void *symbol)
 {
-    cudaError_t r = runtime_kernel(symbol, (CUkernel *)kernel);
-    return r ? runtime_failed(r) : r;
+    cudaError_t r = runtime_kernel(symbol, kernel);
+    if (!r) return r;
+    *kernel = (cudaKernel_t)symbol;
+    return runtime_failed(r);
 }
 
 cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments, size_t shared,
@@ -115,6 +119,8 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void 
 {
     cudaError_t r = runtime_ready();
     if (!r) r = launch(kernel, grid, block, arguments, shared, stream);
+    if (r == cudaErrorInvalidResourceHandle && !(r = runtime_kernel(kernel, &kernel)))
+        r = launch(kernel, grid, block, arguments, shared, stream);
     return r ? runtime_failed(r) : r;
 }
 
