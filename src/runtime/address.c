@@ -10,6 +10,13 @@ static enum cudaMemoryType type_of(unsigned memory, unsigned managed)
     return memory ? cudaMemoryTypeDevice : cudaMemoryTypeUnregistered;
 }
 
+/* Whether kernels of the thread's device may access what malloc gives (as GH200s have answered). */
+static bool reaches_pageable_memory(void)
+{
+    int answer = 0;
+    return !cuDeviceGetAttribute(&answer, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, runtime_device()) && answer;
+}
+
 cudaError_t CUDARTAPI cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, const void *ptr)
 {
     unsigned memory, managed;
@@ -23,6 +30,7 @@ cudaError_t CUDARTAPI cudaPointerGetAttributes(struct cudaPointerAttributes *att
     if (r) return r;
     if (!attributes) return cudaErrorInvalidValue;
     if ((r = runtime_error(cuPointerGetAttributes(ATTRIBUTES, names, values, (CUdeviceptr)ptr)))) return r;
+    if (!memory && reaches_pageable_memory()) on_device = (void *)ptr;
     *attributes = (struct cudaPointerAttributes){
         .type = type_of(memory, managed), .device = device, .devicePointer = on_device, .hostPointer = on_host
     };
