@@ -3,6 +3,7 @@
 #include "abi.h"
 #include "arena.h"
 #include "ptxc.h"
+#include "units.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -77,7 +78,8 @@ void function_end(struct emitter *e, const char *header)
 {
     fclose(e->head);
     fclose(e->body);
-    fprintf(e->out, "%s {\nentry:\n%s%s}\n\n", header, e->head_text, e->body_text);
+    units_add(e->units, e->func, e->probe && !e->whole,
+              arena_printf("%s {\nentry:\n%s%s}\n\n", header, e->head_text, e->body_text));
     free(e->head_text);
     free(e->body_text);
 }

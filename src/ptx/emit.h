@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 struct kernel;
+struct units;
 
 /* Rounds of a waiting loop before the thread lets others run. */
 enum { SPIN_ROUNDS = 32 };
@@ -35,7 +36,7 @@ enum ir_attributes {
 
 struct emitter {
     struct module_ir *module;
-    FILE *out;                     /* the whole IR */
+    struct units *units;           /* all that was written so far */
     FILE *head, *body;             /* of the function being written */
     char *head_text, *body_text;
     size_t head_size, body_size;

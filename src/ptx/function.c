@@ -6,6 +6,7 @@
 #include "emit.h"
 #include "kernel.h"
 #include "ptxc.h"
+#include "units.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -137,6 +138,19 @@ bool emit_stack(struct emitter *e, const struct instr *i)
     return true;
 }
 
+/* What a thread of a kernel calls first: as a segment is called, for one thread. */
+static const char *start_of(const struct func *f)
+{
+    const size_t block = sizeof(struct fl_block), threads = offsetof(struct fl_block, ntid);
+    return arena_printf("define void @k%u_s0(ptr " BLOCK_ATTRIBUTES " %%b, i32 %%t, i32 %%count) #0 {\n"
+                        "  %%NXP = getelementptr i8, ptr %%b, i64 %zu\n  %%NX = load i32, ptr %%NXP\n"
+                        "  %%NYP = getelementptr i8, ptr %%b, i64 %zu\n  %%NY = load i32, ptr %%NYP\n"
+                        "  %%x = urem i32 %%t, %%NX\n  %%YZ = udiv i32 %%t, %%NX\n  %%y = urem i32 %%YZ, %%NY\n"
+                        "  %%z = udiv i32 %%YZ, %%NY\n"
+                        "  call void @wf%u(ptr %%b, i32 %%t, i32 %%x, i32 %%y, i32 %%z)\n  ret void\n}\n\n",
+                        f->kernel->number, block, threads, threads + 4, f->number);
+}
+
 static void emit_version(struct emitter *e, struct func *f, bool probe, bool whole)
 {
     struct cfg c;
@@ -175,10 +189,10 @@ static void emit_version(struct emitter *e, struct func *f, bool probe, bool who
     const char *name = whole ? "wf" : probe ? "pf" : "f";
     enum ir_attributes attributes = whole ? IR_WHOLE : probe ? IR_PROBE : IR_FAST;
     bool keep = f->address_taken && whole == f->whole && (whole || !probe);
-    function_end(e, arena_printf("define %s void @%s%u(ptr " BLOCK_ATTRIBUTES
+    function_end(e, arena_printf("%sdefine %s void @%s%u(ptr " BLOCK_ATTRIBUTES
                                  " %%b, i32 %%t, i32 %%x, i32 %%y, i32 %%z%s) #%d%s",
-                                 keep ? "" : "internal", name, f->number, sizeof(struct fl_block), list, attributes,
-                                 subnormals(e)));
+                                 f->entry ? start_of(f) : "", keep ? "" : "internal", name, f->number,
+                                 sizeof(struct fl_block), list, attributes, subnormals(e)));
     e->probe = e->whole = false;
 }
 
@@ -190,22 +204,4 @@ void emit_function(struct emitter *e, struct func *f)
     emit_version(e, f, true, false);
 }
 
-/* What a thread of a kernel calls first: as a segment is called, for one thread. */
-static void emit_start(struct emitter *e, const struct func *f)
-{
-    fprintf(e->out,
-            "define void @k%u_s0(ptr " BLOCK_ATTRIBUTES " %%b, i32 %%t, i32 %%count) #0 {\n"
-            "  %%NXP = getelementptr i8, ptr %%b, i64 %zu\n  %%NX = load i32, ptr %%NXP\n"
-            "  %%NYP = getelementptr i8, ptr %%b, i64 %zu\n  %%NY = load i32, ptr %%NYP\n"
-            "  %%x = urem i32 %%t, %%NX\n  %%YZ = udiv i32 %%t, %%NX\n  %%y = urem i32 %%YZ, %%NY\n"
-            "  %%z = udiv i32 %%YZ, %%NY\n"
-            "  call void @wf%u(ptr %%b, i32 %%t, i32 %%x, i32 %%y, i32 %%z)\n  ret void\n}\n\n",
-            f->kernel->number, sizeof(struct fl_block), offsetof(struct fl_block, ntid),
-            offsetof(struct fl_block, ntid) + 4, f->number);
-}
-
-void emit_whole(struct emitter *e, struct func *f)
-{
-    emit_version(e, f, true, true);
-    if (f->entry) emit_start(e, f);
-}
+void emit_whole(struct emitter *e, struct func *f) { emit_version(e, f, true, true); }

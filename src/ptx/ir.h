@@ -163,6 +163,13 @@ static inline unsigned vector_length(const struct instr *i)
 
 struct proto { struct var *rets, *params; uint32_t nrets, nparams; bool noreturn; };
 
+/* LLVM IR of a device function; of a kernel only where it is. */
+struct ir_text {
+    const char **pieces;
+    uint32_t count;
+    uint32_t unit;                 /* the last unit (units.h) that has it, 0: none */
+};
+
 struct func {
     const char *name;
     bool entry, body, noreturn, is_extern;
@@ -188,6 +195,7 @@ struct func {
     uint32_t number;               /* in the module: names its code @f0, @pf0 */
     struct func *alias;
     struct kernel *kernel;         /* of an entry: its segments */
+    struct ir_text fast, probes;
 };
 
 struct source_file {

@@ -1,7 +1,9 @@
 /* Runs LLVM over the emitted IR; see llvm.h. Only the native target is there. */
 #include "llvm.h"
+#include "object.h"
 #include "ptxc.h"
 #include "stream.h"
+#include "units.h"
 
 #include <llvm-c/Analysis.h>
 #include <llvm-c/Core.h>
@@ -9,7 +11,12 @@
 #include <llvm-c/Target.h>
 #include <llvm-c/TargetMachine.h>
 #include <llvm-c/Transforms/PassBuilder.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <string.h>
+
+enum { MOST_THREADS = 16 }; /* each may take some 100 MB */
 
 static char *host_cpu, *host_features;
 
@@ -48,15 +55,13 @@ static void settle_probes(LLVMModuleRef module, LLVMTargetMachineRef machine, LL
     check(LLVMRunPasses(module, "function(mem2reg)", machine, passes));
 }
 
-void llvm_compile(const char *text, size_t size, const unsigned char **object, size_t *object_size)
+static void compile(const struct unit *unit, struct object *object)
 {
     const char *cpu, *features;
     char *message = NULL, *triple = LLVMGetDefaultTargetTriple();
     host(&cpu, &features);
-    LLVMInitializeNativeTarget();
-    LLVMInitializeNativeAsmPrinter();
     LLVMContextRef context = LLVMContextCreate();
-    LLVMMemoryBufferRef input = LLVMCreateMemoryBufferWithMemoryRange(text, size, "ptx", 1), output;
+    LLVMMemoryBufferRef input = LLVMCreateMemoryBufferWithMemoryRange(unit->ir, unit->size, "ptx", 1), output;
     LLVMModuleRef module;
     if (LLVMParseIRInContext(context, input, &module, &message)) fatal(EXIT_INTERNAL, "LLVM: %s", message);
     if (LLVMVerifyModule(module, LLVMReturnStatusAction, &message)) fatal(EXIT_INTERNAL, "LLVM: %s", message);
@@ -83,6 +88,46 @@ void llvm_compile(const char *text, size_t size, const unsigned char **object, s
     }
     if (LLVMTargetMachineEmitToMemoryBuffer(machine, module, LLVMObjectFile, &message, &output))
         fatal(EXIT_INTERNAL, "LLVM: %s", message);
-    *object = (const unsigned char *)LLVMGetBufferStart(output);
-    *object_size = LLVMGetBufferSize(output);
+    *object = (struct object){ (const unsigned char *)LLVMGetBufferStart(output), LLVMGetBufferSize(output) };
+}
+
+/* ---- Side by side ---- */
+
+struct work {
+    const struct unit *units;
+    struct object *objects;
+    uint32_t count;
+    atomic_uint next;
+};
+
+static void *compile_some(void *arg)
+{
+    struct work *w = arg;
+    for (uint32_t k; (k = atomic_fetch_add(&w->next, 1)) < w->count;) compile(&w->units[k], &w->objects[k]);
+    return NULL;
+}
+
+static uint32_t processors(void)
+{
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) ? 1 : (uint32_t)CPU_COUNT(&set);
+}
+
+void llvm_compile(const struct unit *units, uint32_t count, struct object *objects)
+{
+    struct work w = { .units = units, .objects = objects, .count = count };
+    uint32_t wanted = processors(), helpers = 0;
+    pthread_t threads[MOST_THREADS];
+    pthread_attr_t attributes;
+    if (wanted > count || options.dump_optimised) wanted = options.dump_optimised ? 1 : count;
+    if (wanted > MOST_THREADS) wanted = MOST_THREADS;
+    LLVMInitializeNativeTarget();
+    LLVMInitializeNativeAsmPrinter();
+    host(&(const char *){ NULL }, &(const char *){ NULL });
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, PTXC_STACK);
+    while (helpers + 1 < wanted && !pthread_create(&threads[helpers], &attributes, compile_some, &w)) helpers++;
+    compile_some(&w);
+    while (helpers) pthread_join(threads[--helpers], NULL);
+    pthread_attr_destroy(&attributes);
 }

@@ -1,5 +1,6 @@
 /* faultline-ptxc [-O0..-O3] [--cpu NAME] [--dump-ir] [--dump-optimised] [--log FILE] IN.ptx -o OUT.img
  * ("-" is standard input or output, "fd:N" an open descriptor). Exit status: see ptxc.h; 0 is success. */
+#include "arena.h"
 #include "llvm.h"
 #include "object.h"
 #include "ptxc.h"
@@ -12,9 +13,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
-
-/* LLVM follows long chains of values by recursion. Address space: it costs nothing where it is not used. */
-static const size_t STACK = 256ul << 20;
 
 struct options options = { .level = 2 };
 static FILE *log_file;
@@ -93,12 +91,11 @@ static void *compile(void *arg)
     char *text = read_all(in, &size);
     struct translation t;
     translate(text, size, &t);
-    if (options.dump_ir) fputs(t.ir, stdout);
-    const unsigned char *object;
-    size_t object_size;
+    for (uint32_t k = 0; k < t.nunits && options.dump_ir; k++) fputs(t.units[k].ir, stdout);
+    struct object *objects = arena_alloc(t.nunits * sizeof *objects);
     struct code code;
-    llvm_compile(t.ir, t.ir_size, &object, &object_size);
-    object_link(object, object_size, &code);
+    llvm_compile(t.units, t.nunits, objects);
+    object_link(objects, t.nunits, &code);
     FILE *f = open_file(out, "wb");
     if (!f) fatal(EXIT_INTERNAL, "cannot write %s", out);
     image_write(t.module, t.variables, t.nvariables, t.functions, t.nfunctions, &code, f);
@@ -135,7 +132,7 @@ int main(int argc, char **argv)
     pthread_t thread;
     struct files files = { in, out };
     pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, STACK);
+    pthread_attr_setstacksize(&attributes, PTXC_STACK);
     if (!pthread_create(&thread, &attributes, compile, &files)) pthread_join(thread, NULL);
     compile(&files);
 }

@@ -2,7 +2,7 @@
  * way errors are reported and the steps in their order.
  *
  *     parse -> check -> inline -> analyse (blocks, liveness, segments)
- *           -> emit LLVM IR as text -> LLVM -> object -> image
+ *           -> emit LLVM IR as text, in units -> LLVM, side by side -> objects -> image
  *
  * An error is written to the log and ends the process with a status that
  * tells the library which CUresult to answer. */
@@ -15,6 +15,10 @@
 
 struct options { int level; const char *cpu; bool dump_ir, dump_optimised; };
 extern struct options options;
+
+/* Of threads that run LLVM, which follows long chains of values by recursion. Address space: it costs nothing where
+ * it is not used. */
+#define PTXC_STACK (256ul << 20)
 
 /* Ends the process with the status; the message goes to the log. */
 void fatal(int status, const char *format, ...) __attribute__((noreturn, format(printf, 2, 3)));

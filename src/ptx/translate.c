@@ -96,9 +96,9 @@ static void analyse_kernels(struct module_ir *m)
 }
 
 /* What the IR_ names of emit.h stand for, and what of LLVM's own is called. */
-static void emit_preamble(const struct translation *t, FILE *out)
+static const char *preamble(const struct translation *t)
 {
-    fputs(
+    static const char text[] =
         "attributes #0 = { nounwind null_pointer_is_valid \"no-builtins\" \"prefer-vector-width\"=\"512\" }\n"
         "attributes #1 = { nounwind null_pointer_is_valid noinline optnone \"no-builtins\" }\n"
         "attributes #2 = { nounwind null_pointer_is_valid noinline \"no-builtins\" \"prefer-vector-width\"=\"512\" }\n"
@@ -115,19 +115,19 @@ static void emit_preamble(const struct translation *t, FILE *out)
         "declare ptr @llvm.stacksave()\n"
         "declare void @llvm.stackrestore(ptr)\n"
         "declare i32 @llvm.umin.i32(i32, i32)\n"
-        "declare i64 @llvm.readcyclecounter()\n",
-        out);
-    fprintf(out, "!4 = !{i64 %u}\n", (t->nvariables + t->nfunctions) * 8); /* bytes of the symbol table */
+        "declare i64 @llvm.readcyclecounter()\n";
+    unsigned symbol_table = (t->nvariables + t->nfunctions) * 8; /* bytes */
+    return arena_printf("%s!4 = !{i64 %u}\n", text, symbol_table);
 }
 
 static void emit_all(const struct module_ir *m, struct emitter *e)
 {
+    for (uint32_t k = 0; k < m->nfuncs; k++)
+        if (m->funcs[k]->body && !m->funcs[k]->entry) emit_function(e, m->funcs[k]);
     for (uint32_t k = 0; k < m->nfuncs; k++) {
         struct func *f = m->funcs[k];
-        if (!f->body) continue;
-        if (!f->entry)
-            emit_function(e, f);
-        else if (f->whole)
+        if (!f->body || !f->entry) continue;
+        if (f->whole)
             emit_whole(e, f);
         else
             emit_kernel(e, f);
@@ -145,10 +145,8 @@ void translate(const char *text, size_t size, struct translation *t)
     place_shared(t->module);
     analyse_kernels(t->module);
     struct emitter e = { .module = t->module,
-                         .out = open_memstream(&t->ir, &t->ir_size),
+                         .units = units_begin(t->module, preamble(t)),
                          .avoid_fma = !llvm_host_has("fma") };
-    if (!e.out) fatal(EXIT_INTERNAL, "out of memory");
-    emit_preamble(t, e.out);
     emit_all(t->module, &e);
-    fclose(e.out);
+    t->nunits = units_end(e.units, &t->units);
 }

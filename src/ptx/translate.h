@@ -4,6 +4,7 @@
 #define FL_PTX_TRANSLATE_H
 
 #include "ir.h"
+#include "units.h"
 
 struct translation {
     struct module_ir *module;
@@ -12,8 +13,8 @@ struct translation {
     struct var **variables;
     struct func **functions;
     uint32_t nvariables, nfunctions;
-    char *ir;                      /* malloc'd */
-    size_t ir_size;
+    struct unit *units;            /* the IR */
+    uint32_t nunits;
 };
 
 /* What cannot be translated ends the process; see ptxc.h. */

@@ -162,7 +162,7 @@ static void translate_batch(int batch, int out)
         int status = setjmp(refused);
         if (!status) {
             translate(exact, strlen(exact), &t);
-            free(t.ir);
+            for (uint32_t u = 0; u < t.nunits; u++) free(t.units[u].ir);
         } else if (status != EXIT_INVALID_PTX && status != EXIT_VERSION && status != EXIT_UNSUPPORTED) {
             _exit(2);
         }

@@ -1,0 +1,111 @@
+/* Units; see units.h. */
+#include "units.h"
+#include "arena.h"
+#include "calls.h"
+#include "ptxc.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Bytes of IR in a unit: a tenth of a second or so. Where device functions are large, units are larger, so that copies
+ * remain a small part of all. */
+enum { UNIT = 128 << 10, COPIES = 4 };
+
+struct open_unit {
+    FILE *file; /* NULL: there is none */
+    struct unit unit;
+    size_t kernels; /* bytes of them */
+    uint32_t number;
+};
+
+struct units {
+    struct module_ir *module;
+    const char *preamble;
+    struct unit *done;
+    uint32_t ndone, numbers;
+    size_t functions; /* bytes of device functions */
+    struct open_unit fast, probes;
+};
+
+struct units *units_begin(struct module_ir *m, const char *preamble)
+{
+    struct units *u = arena_alloc(sizeof *u);
+    u->module = m;
+    u->preamble = preamble;
+    return u;
+}
+
+static void begin(struct units *u, struct open_unit *o)
+{
+    *o = (struct open_unit){ .number = ++u->numbers };
+    o->file = open_memstream(&o->unit.ir, &o->unit.size);
+    if (!o->file) fatal(EXIT_INTERNAL, "out of memory");
+    fputs(u->preamble, o->file);
+}
+
+static void end(struct units *u, struct open_unit *o)
+{
+    if (!o->file) return;
+    fclose(o->file);
+    o->file = NULL;
+    ARENA_PUSH(u->done, u->ndone) = o->unit;
+}
+
+static struct ir_text *text_of(const struct units *u, const struct open_unit *o, struct func *f)
+{
+    return o == &u->probes ? &f->probes : &f->fast;
+}
+
+/* Whether this is the first time that the unit is asked to have f. */
+static bool is_new(const struct units *u, const struct open_unit *o, struct func *f)
+{
+    struct ir_text *text = text_of(u, o, f);
+    uint32_t before = text->unit;
+    text->unit = o->number;
+    return before != o->number;
+}
+
+/* What f calls, and f itself if it is a device function. */
+static void add_reachable(struct units *u, struct open_unit *o, struct func *f)
+{
+    struct func **list;
+    uint32_t count = calls_reachable(u->module, f, &list);
+    for (uint32_t k = 0; k < count; k++) {
+        const struct ir_text *text = text_of(u, o, list[k]);
+        if (list[k]->entry || !is_new(u, o, list[k])) continue;
+        for (uint32_t n = 0; n < text->count; n++) fputs(text->pieces[n], o->file);
+    }
+}
+
+void units_add(struct units *u, struct func *f, bool probes, const char *ir)
+{
+    struct open_unit *o = probes ? &u->probes : &u->fast;
+    size_t size = strlen(ir);
+    if (!f->entry) {
+        struct ir_text *text = text_of(u, o, f);
+        ARENA_PUSH(text->pieces, text->count) = arena_text(ir, size);
+        u->functions += size;
+        return;
+    }
+    if (!o->file) begin(u, o);
+    if (is_new(u, o, f)) add_reachable(u, o, f);
+    fputs(ir, o->file);
+    o->kernels += size;
+    if (o->kernels >= UNIT && o->kernels >= COPIES * u->functions) end(u, o);
+}
+
+uint32_t units_end(struct units *u, struct unit **units)
+{
+    /* functions whose address somebody may ask for, though no kernel calls them */
+    for (uint32_t k = 0; k < u->module->nfuncs; k++) {
+        struct func *f = u->module->funcs[k];
+        if (!f->address_taken || f->entry || f->fast.unit) continue;
+        if (!u->fast.file) begin(u, &u->fast);
+        add_reachable(u, &u->fast, f);
+    }
+    if (!u->ndone && !u->fast.file) begin(u, &u->fast);
+    end(u, &u->fast);
+    end(u, &u->probes);
+    *units = u->done;
+    return u->ndone;
+}

@@ -1,0 +1,24 @@
+/* Units: pieces of a module's IR that LLVM compiles by themselves, several at a
+ * time. A unit has functions of kernels (their segments or their probes), which
+ * call nothing of each other, and a copy of every device function that those
+ * kernels may call. Which unit has what does not depend on the machine. */
+#ifndef FL_PTX_UNITS_H
+#define FL_PTX_UNITS_H
+
+#include "ir.h"
+
+struct unit {
+    char *ir; /* malloc'd */
+    size_t size;
+};
+
+struct units;
+
+/* preamble: what every unit begins with. */
+struct units *units_begin(struct module_ir *m, const char *preamble);
+/* IR of f, or of its probes. Device functions come before kernels. */
+void units_add(struct units *u, struct func *f, bool probes, const char *ir);
+/* All that was added. At least one. */
+uint32_t units_end(struct units *u, struct unit **units);
+
+#endif
