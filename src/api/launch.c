@@ -4,6 +4,7 @@
 #include "api/node_check.h"
 #include "base/log.h"
 #include "graph/capture.h"
+#include "module/image.h"
 #include "module/module.h"
 #include "stream/event.h"
 #include "stream/stream.h"
@@ -167,9 +168,14 @@ static CUresult one_block_clusters(uint64_t blocks)
     return CUDA_ERROR_NOT_SUPPORTED;
 }
 
-/* cuFuncSetAttribute may ask for clusters too. */
-static CUresult check_cluster(const struct function *f)
+/* What the kernel was compiled from may need what is not here, and cuFuncSetAttribute may ask for clusters. */
+static CUresult check_supported(const struct function *f)
 {
+    if (f->kernel->refused) {
+        fl_log_once(FL_LOG_WARN, "kernel %s cannot be launched: %s", f->name,
+                    image_string(f->module->image, f->kernel->refused));
+        return CUDA_ERROR_NOT_SUPPORTED;
+    }
     uint64_t blocks = 1;
     for (int i = 0; i < 3; i++) blocks *= f->cluster[i] > 1 ? (unsigned)f->cluster[i] : 1;
     return one_block_clusters(blocks);
@@ -180,7 +186,7 @@ static CUresult launch(struct request *q)
     struct limits limits;
     CUresult r;
     if ((r = resolve(q)) || (r = limits_of(stream_context(q->stream)->device, &limits))) return r;
-    if ((r = check_cluster(q->function)) || (r = check_shape(q, &limits)) || (r = check_cooperative(q, &limits))) {
+    if ((r = check_supported(q->function)) || (r = check_shape(q, &limits)) || (r = check_cooperative(q, &limits))) {
         capture_spoil(q->stream);
         return r;
     }
@@ -202,7 +208,7 @@ CUresult launch_check(const CUDA_KERNEL_NODE_PARAMS_v3 *p)
                                      .dynamic_shared = p->sharedMemBytes } };
     CUresult r = p->ctx ? context_check(p->ctx, &c) : context_current(&c);
     if (r || (r = function_get(c, p->func ? p->func : (CUfunction)p->kern, &q.function))) return r;
-    if ((r = limits_of(c->device, &limits)) || (r = check_cluster(q.function))) return r;
+    if ((r = limits_of(c->device, &limits)) || (r = check_supported(q.function))) return r;
     return check_shape(&q, &limits);
 }
 

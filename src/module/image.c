@@ -64,8 +64,8 @@ static bool check_symbols(const struct fl_image *h, size_t size)
 
 static bool check_kernel(const struct fl_image *h, const struct fl_image_kernel *k)
 {
-    if (k->name >= h->strings_size || !k->nsegments || !fits(k->first_segment, k->nsegments, 1, h->nsegments) ||
-        !fits(k->first_param, k->nparams, 1, h->nparams))
+    if (k->name >= h->strings_size || k->refused >= h->strings_size || !k->nsegments ||
+        !fits(k->first_segment, k->nsegments, 1, h->nsegments) || !fits(k->first_param, k->nparams, 1, h->nparams))
         return false;
     const struct fl_image_param *p = image_params(h, k);
     for (uint32_t i = 0; i < k->nparams; i++)

@@ -11,6 +11,10 @@ static const size_t LIMIT = 2ul << 30;
 
 static char *block;
 static size_t left, total;
+static struct piece {
+    struct piece *next;
+    uint64_t pad; /* what follows is aligned to 16 bytes */
+} *pieces; /* all that was allocated */
 
 void *arena_alloc(size_t size)
 {
@@ -18,8 +22,11 @@ void *arena_alloc(size_t size)
     if (size > LIMIT || total + size > LIMIT) fatal(EXIT_UNSUPPORTED, "the module needs too much memory to compile");
     if (size > left) {
         size_t bytes = size > BLOCK ? size : BLOCK;
-        char *fresh = calloc(1, bytes);
-        if (!fresh) fatal(EXIT_INTERNAL, "out of memory");
+        struct piece *piece = calloc(1, sizeof *piece + bytes);
+        if (!piece) fatal(EXIT_INTERNAL, "out of memory");
+        *piece = (struct piece){ .next = pieces };
+        pieces = piece;
+        char *fresh = (char *)(piece + 1);
         total += bytes;
         if (bytes > BLOCK) return fresh;
         block = fresh;
@@ -29,6 +36,15 @@ void *arena_alloc(size_t size)
     block += size;
     left -= size;
     return p;
+}
+
+void arena_again(void)
+{
+    for (struct piece *next; pieces; pieces = next) {
+        next = pieces->next;
+        free(pieces);
+    }
+    left = total = 0;
 }
 
 char *arena_text(const char *start, size_t length)

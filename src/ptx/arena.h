@@ -11,6 +11,9 @@ void *arena_alloc(size_t size);                    /* zeroed */
 char *arena_text(const char *start, size_t length); /* NUL-terminated copy */
 char *arena_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Gives everything back: compiling begins again. */
+void arena_again(void);
+
 /* Appends to a growing array: ARENA_PUSH(array, count) is the new last element, zeroed. */
 void *arena_grow(void *array, uint32_t count, size_t element);
 #define ARENA_PUSH(array, count) (*((array) = arena_grow((array), (count), sizeof *(array)), &(array)[(count)++]))

@@ -60,6 +60,7 @@ struct fl_image_kernel {
     uint32_t const_size;           /* bytes of constant variables of the module */
     uint32_t flags;                /* FL_KERNEL_* */
     uint32_t stack;                /* WHOLE: bytes of stack per thread, without what recursion takes */
+    uint32_t refused;              /* offset in strings: why it cannot be launched, 0: it can */
 };
 enum {
     FL_KERNEL_MALLOC = 1,

@@ -175,6 +175,8 @@ struct func {
     bool entry, body, noreturn, is_extern;
     uint8_t linkage;
     int line;
+    const char *refused;           /* why it is not run, NULL: it is; see refuse.h */
+    int refused_line;              /* where that is */
     struct proto sig;
     struct reg **regs;
     uint32_t nregs;

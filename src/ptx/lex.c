@@ -138,3 +138,17 @@ void lex_next(struct lexer *l, struct token *t)
     }
     t->length = (size_t)(l->p - t->text);
 }
+
+bool lex_skip_block(struct lexer *l)
+{
+    for (unsigned depth = 1; l->p < l->end; l->p++) {
+        skip_space(l);
+        if (l->p == l->end) break;
+        if (*l->p == '"')
+            while (l->p + 1 < l->end && *++l->p != '"') l->line += *l->p == '\n';
+        depth += *l->p == '{';
+        depth -= *l->p == '}';
+        if (!depth) return l->p++, true;
+    }
+    return false;
+}

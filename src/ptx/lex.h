@@ -26,6 +26,8 @@ struct lexer { const char *p, *end; int line; };
 void lex_init(struct lexer *l, const char *text, size_t length);
 /* Comments and white space are skipped. What is no token ends the process (fatal_at). */
 void lex_next(struct lexer *l, struct token *t);
+/* Goes behind the '}' of the '{' that the current token is, whatever there is between; false: there is none. */
+bool lex_skip_block(struct lexer *l);
 bool token_is(const struct token *t, const char *text);
 
 #endif

@@ -4,10 +4,12 @@
 #include "llvm.h"
 #include "object.h"
 #include "ptxc.h"
+#include "refuse.h"
 #include "translate.h"
 #include "write.h"
 
 #include <pthread.h>
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,9 +49,22 @@ void fatal(int status, const char *format, ...)
     finish(status);
 }
 
+static jmp_buf beginning; /* where compiling begins again */
+static bool can_begin_again;
+
+static void refuse_or_go_on(int line, const char *format, va_list list)
+{
+    char why[512];
+    vsnprintf(why, sizeof why, format, list);
+    if (can_begin_again && refuse(line, why)) longjmp(beginning, 1);
+}
+
 void fatal_at(int status, int line, const char *format, ...)
 {
     va_list list;
+    va_start(list, format);
+    if (status == EXIT_UNSUPPORTED) refuse_or_go_on(line, format, list);
+    va_end(list);
     va_start(list, format);
     say(line, "error", format, list);
     va_end(list);
@@ -80,6 +95,31 @@ static char *read_all(const char *path, size_t *size)
     return text;
 }
 
+/* A module of which no kernel can be launched is of no use. */
+static void check_refused(const struct module_ir *m)
+{
+    const struct func *first = NULL;
+    for (uint32_t n = 0; n < m->nfuncs; n++) {
+        const struct func *f = m->funcs[n];
+        if (!f->entry || !f->body) continue;
+        if (!f->refused) return;
+        if (!first) first = f;
+    }
+    if (first) fatal_at(EXIT_UNSUPPORTED, first->refused_line, "%s", first->refused);
+}
+
+static void translate_what_runs(const char *text, size_t size, struct translation *t)
+{
+    if (setjmp(beginning)) {
+        arena_again();
+        refuse_again();
+    }
+    can_begin_again = true;
+    translate(text, size, t);
+    can_begin_again = false;
+    check_refused(t->module);
+}
+
 struct files {
     const char *in, *out;
 };
@@ -90,7 +130,7 @@ static void *compile(void *arg)
     size_t size;
     char *text = read_all(in, &size);
     struct translation t;
-    translate(text, size, &t);
+    translate_what_runs(text, size, &t);
     for (uint32_t k = 0; k < t.nunits && options.dump_ir; k++) fputs(t.units[k].ir, stdout);
     struct object *objects = arena_alloc(t.nunits * sizeof *objects);
     struct code code;

@@ -3,6 +3,7 @@
 #include "parse.h"
 #include "arena.h"
 #include "image.h"
+#include "refuse.h"
 
 #include <string.h>
 
@@ -23,7 +24,7 @@ static bool launch_bounds(struct parser *p, struct func *f)
         if (!accept(p, ",")) break;
     }
     if (kind == CLUSTER && three[0] * three[1] * three[2] > 1)
-        fatal_at(EXIT_UNSUPPORTED, p->token.line, "clusters of more than one block");
+        f->refused = "clusters of more than one block", f->refused_line = p->token.line;
     if (kind == MAX) f->max_threads = three[0] * three[1] * three[2];
     if (kind == REQUIRED) memcpy(f->reqntid, three, sizeof three);
     return true;
@@ -82,6 +83,13 @@ static struct func *function_of(struct parser *p, struct func *f, const struct t
     return known;
 }
 
+/* Of a function that is not run nothing is looked at. */
+static void skip_body(struct parser *p)
+{
+    if (!lex_skip_block(&p->lexer)) syntax_error(p, "'}'");
+    next(p);
+}
+
 static void parse_function(struct parser *p, bool entry, uint8_t linkage)
 {
     struct scope *outside = p->scope;
@@ -101,8 +109,14 @@ static void parse_function(struct parser *p, bool entry, uint8_t linkage)
             if (!f->sig.params[i].is_register) declare(inside, f->sig.params[i].name, NAME_VAR, &f->sig.params[i]);
         f->body = true;
         p->func = f;
+        refuse_enter(f->line);
+        if (!f->refused) f->refused = refused(f->line, &f->refused_line);
         registers_begin(p, f);
-        parse_body(p, f);
+        if (f->refused)
+            skip_body(p);
+        else
+            parse_body(p, f);
+        refuse_leave(p->token.line);
         registers_return(p, &(struct instr){ .line = p->token.line }); /* if it ends without ret */
     } else {
         f->is_extern |= linkage == FL_LINK_EXTERN;

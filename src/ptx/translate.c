@@ -84,6 +84,10 @@ static void analyse_kernels(struct module_ir *m)
         f->kernel = arena_alloc(sizeof *f->kernel);
         f->kernel->number = number++;
         uint32_t count = calls_reachable(m, f, &list);
+        for (uint32_t n = 0; n < count && !f->refused; n++) {
+            f->refused = list[n]->refused;
+            f->refused_line = list[n]->refused_line;
+        }
         f->uses_printf = reaches(list, count, "vprintf");
         f->uses_malloc = reaches(list, count, "malloc") || reaches(list, count, "free");
         if (!f->whole && !kernel_analyse(f->kernel, m, f)) {

@@ -46,6 +46,7 @@ static void add_kernels(struct module_ir *m, struct fl_image *h, struct buffer *
         struct kernel *k = f->kernel;
         struct fl_image_kernel *o = &ARENA_PUSH(kernels, h->nkernels);
         o->name = string(names, f->name);
+        o->refused = f->refused ? string(names, f->refused) : 0;
         o->first_segment = h->nsegments;
         o->nsegments = k->nsegments;
         o->first_param = h->nparams;

@@ -1,5 +1,6 @@
 /* Instructions that kernels cannot have: of legal ones it is said that Faultline
- * does not run them, of wrong ones what is wrong. None is taken for another one. */
+ * does not run them, of wrong ones what is wrong. None is taken for another one,
+ * and the other kernels of their module run. */
 #include "../child.h"
 
 #include <stdbool.h>
@@ -79,11 +80,41 @@ static void wrong_ones_are_said_to_be_wrong(void)
     all_are(false, wrong, sizeof wrong / sizeof *wrong);
 }
 
+static void the_other_kernels_of_a_module_run(void)
+{
+    static const char ptx[] = ".version 8.7\n.target sm_90\n.address_size 64\n"
+                              ".func fetch()\n{\n.reg .b64 %d<2>; .reg .f32 %f<6>;\n"
+                              "/* } */ tex.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%d0, {%f4, %f5}];\nret;\n}\n"
+                              ".visible .entry good()\n{\nret;\n}\n"
+                              ".visible .entry bad()\n{\nwgmma.fence.sync.aligned;\nret;\n}\n"
+                              ".visible .entry caller()\n{\ncall fetch;\nret;\n}\n"
+                              ".visible .entry cluster() .reqnctapercluster 2, 1, 1\n{\nret;\n}\n";
+    static const struct {
+        const char *name;
+        CUresult wanted;
+    } kernels[] = {
+        { "good", CUDA_SUCCESS },
+        { "bad", CUDA_ERROR_NOT_SUPPORTED },
+        { "caller", CUDA_ERROR_NOT_SUPPORTED },
+        { "cluster", CUDA_ERROR_NOT_SUPPORTED },
+    };
+    CUmodule m;
+    CUfunction f;
+    CHECK(cuModuleLoadData(&m, ptx));
+    for (size_t k = 0; k < sizeof kernels / sizeof *kernels; k++) {
+        CHECK(cuModuleGetFunction(&f, m, kernels[k].name));
+        EXPECT_EQUAL(cuLaunchKernel(f, 2, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL), kernels[k].wanted);
+    }
+    CHECK(cuCtxSynchronize());
+    CHECK(cuModuleUnload(m));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         ALONE(start, legal_ones_that_are_not_run_are_said_to_be_not_supported),
         ALONE(start, wrong_ones_are_said_to_be_wrong),
+        ALONE(start, the_other_kernels_of_a_module_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
