@@ -99,6 +99,12 @@ static inline struct cudaMemLocation at(enum cudaMemLocationType type, int id)
 #define ON_DEVICE at(cudaMemLocationTypeDevice, 0)
 #define ON_HOST at(cudaMemLocationTypeHost, 0)
 
+/* what a call gave in a pointer that was (void *)1 before */
+static inline const char *given(const void *p)
+{
+    return p == (void *)1 ? "untouched" : p ? "pointer" : "null";
+}
+
 struct group {
     const char *name;
     void (*ask)(void);
