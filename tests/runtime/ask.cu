@@ -5,7 +5,7 @@
 #include <stdarg.h>
 #include <sys/wait.h>
 
-enum { seconds_of_a_group = 40 };
+enum { seconds_of_a_group = 25 };
 
 static const char *group_name = "?";
 
