@@ -200,10 +200,7 @@ void answer(const char *key, cudaError_t result, const char *format, ...)
 
 sigjmp_buf crashed;
 
-static void on_crash(int)
-{
-    siglongjmp(crashed, 1);
-}
+static void on_crash(int) { siglongjmp(crashed, 1); }
 
 void expect_crash(int on)
 {
@@ -261,10 +258,7 @@ void gate_close(struct gate *g, cudaStream_t stream)
     MUST(cudaLaunchHostFunc(stream, wait_for_gate, g));
 }
 
-void gate_open(struct gate *g)
-{
-    g->open = 1;
-}
+void gate_open(struct gate *g) { g->open = 1; }
 
 static int ask_one(const char *name)
 {
@@ -273,7 +267,7 @@ static int ask_one(const char *name)
             group_name = g->name;
             alarm(seconds_of_a_group);
             g->ask();
-            say("end", "done");
+            say("finished", "yes");
             _exit(0);
         }
     return 2;

@@ -100,10 +100,7 @@ static inline struct cudaMemLocation at(enum cudaMemLocationType type, int id)
 #define ON_HOST at(cudaMemLocationTypeHost, 0)
 
 /* what a call gave in a pointer that was (void *)1 before */
-static inline const char *given(const void *p)
-{
-    return p == (void *)1 ? "untouched" : p ? "pointer" : "null";
-}
+static inline const char *given(const void *p) { return p == (void *)1 ? "untouched" : p ? "pointer" : "null"; }
 
 struct group {
     const char *name;
@@ -111,6 +108,12 @@ struct group {
     int devices; /* at least; 0 is 1 */
 };
 extern const struct group groups[];
-#define GROUP(f) { #f, f, 0 }
-#define LAST_GROUP { 0, 0, 0 }
+#define GROUP(f) \
+    { \
+#f, f, 0 \
+    }
+#define LAST_GROUP \
+    { \
+        0, 0, 0 \
+    }
 #endif

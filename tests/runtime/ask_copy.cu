@@ -1,18 +1,16 @@
 /* Copies and fills: every kind between every two kinds of memory, sizes, wrong arguments, two and three dimensions, arrays,
- * symbols, peers, batches; textures and surfaces as far as they are objects. */
+ * symbols, peers, batches. */
 #include "ask.h"
 
 __device__ int variable[100];
 __constant__ int constant[10] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 };
 __managed__ int managed_variable[10];
 __device__ char *unused_pointer;
-static __global__ void use(int *p)
-{
-    p[0] = variable[3] + constant[2] + managed_variable[1];
-}
+static __global__ void use(int *p) { p[0] = variable[3] + constant[2] + managed_variable[1]; }
 
 enum { bytes = 4096, kinds_of_memory = 8 };
-static const char *const memory_names[kinds_of_memory] = { "device", "pinned", "registered", "managed", "pageable", "stack", "async", "mapped" };
+static const char *const memory_names[kinds_of_memory] = { "device",   "pinned", "registered", "managed",
+                                                           "pageable", "stack",  "async",      "mapped" };
 static void *memory[2][kinds_of_memory];
 static int not_a_symbol[10];
 static char static_host[2][8192] __attribute__((aligned(4096)));
@@ -37,67 +35,37 @@ static void matrix(int kind, int async)
 {
     char stack[2][bytes];
     make(stack);
-        for (int d = 0; d < kinds_of_memory; d++)
-            for (int s = 0; s < kinds_of_memory; s++) {
-                char *to = (char *)memory[0][d], *from = (char *)memory[1][s];
-                MUST(cudaMemset(memory[0][0], 0x11, bytes));
-                if (d && d != 6) memset(to, 0x11, bytes);
-                if (d == 6) MUST(cudaMemset(to, 0x11, bytes));
-                if (s == 0 || s == 6)
-                    MUST(cudaMemset(from, 0x22, bytes));
-                else
-                    memset(from, 0x22, bytes);
-                MUST(cudaDeviceSynchronize());
-                cudaError_t e = async ? cudaMemcpyAsync(to, from, 100, (enum cudaMemcpyKind)kind, 0)
-                                      : cudaMemcpy(to, from, 100, (enum cudaMemcpyKind)kind);
-                cudaError_t l = cudaGetLastError(), f = cudaDeviceSynchronize();
-                char copy[bytes];
-                if (!f) f = cudaMemcpy(copy, to, bytes, cudaMemcpyDefault);
-                say(keyf("%s<-%s", memory_names[d], memory_names[s]), "%s, last %s, %s, %s", name_of(e), name_of(l),
-                    f ? name_of(f) : all(copy, 0x22, 100), f ? "" : all(copy + 100, 0x11, bytes - 100));
-            }
+    for (int d = 0; d < kinds_of_memory; d++)
+        for (int s = 0; s < kinds_of_memory; s++) {
+            char *to = (char *)memory[0][d], *from = (char *)memory[1][s];
+            MUST(cudaMemset(memory[0][0], 0x11, bytes));
+            if (d && d != 6) memset(to, 0x11, bytes);
+            if (d == 6) MUST(cudaMemset(to, 0x11, bytes));
+            if (s == 0 || s == 6)
+                MUST(cudaMemset(from, 0x22, bytes));
+            else
+                memset(from, 0x22, bytes);
+            MUST(cudaDeviceSynchronize());
+            cudaError_t e = async ? cudaMemcpyAsync(to, from, 100, (enum cudaMemcpyKind)kind, 0)
+                                  : cudaMemcpy(to, from, 100, (enum cudaMemcpyKind)kind);
+            cudaError_t l = cudaGetLastError(), f = cudaDeviceSynchronize();
+            char copy[bytes];
+            if (!f) f = cudaMemcpy(copy, to, bytes, cudaMemcpyDefault);
+            say(keyf("%s<-%s", memory_names[d], memory_names[s]), "%s, last %s, %s, %s", name_of(e), name_of(l),
+                f ? name_of(f) : all(copy, 0x22, 100), f ? "" : all(copy + 100, 0x11, bytes - 100));
+        }
 }
 
-static void kind_host_to_host(void)
-{
-    matrix(0, 0);
-}
-static void kind_host_to_device(void)
-{
-    matrix(1, 0);
-}
-static void kind_device_to_host(void)
-{
-    matrix(2, 0);
-}
-static void kind_device_to_device(void)
-{
-    matrix(3, 0);
-}
-static void kind_default(void)
-{
-    matrix(4, 0);
-}
-static void kind_host_to_host_async(void)
-{
-    matrix(0, 1);
-}
-static void kind_host_to_device_async(void)
-{
-    matrix(1, 1);
-}
-static void kind_device_to_host_async(void)
-{
-    matrix(2, 1);
-}
-static void kind_device_to_device_async(void)
-{
-    matrix(3, 1);
-}
-static void kind_default_async(void)
-{
-    matrix(4, 1);
-}
+static void kind_host_to_host(void) { matrix(0, 0); }
+static void kind_host_to_device(void) { matrix(1, 0); }
+static void kind_device_to_host(void) { matrix(2, 0); }
+static void kind_device_to_device(void) { matrix(3, 0); }
+static void kind_default(void) { matrix(4, 0); }
+static void kind_host_to_host_async(void) { matrix(0, 1); }
+static void kind_host_to_device_async(void) { matrix(1, 1); }
+static void kind_device_to_host_async(void) { matrix(2, 1); }
+static void kind_device_to_device_async(void) { matrix(3, 1); }
+static void kind_default_async(void) { matrix(4, 1); }
 
 static void wrong(void)
 {
@@ -225,8 +193,8 @@ static void two_dimensions(void)
     ASK("sync", cudaDeviceSynchronize());
 }
 
-static struct cudaMemcpy3DParms copy3d(void *to, size_t to_pitch, size_t to_height, void *from, size_t from_pitch, size_t from_height,
-                                       struct cudaExtent extent, enum cudaMemcpyKind kind)
+static struct cudaMemcpy3DParms copy3d(void *to, size_t to_pitch, size_t to_height, void *from, size_t from_pitch,
+                                       size_t from_height, struct cudaExtent extent, enum cudaMemcpyKind kind)
 {
     struct cudaMemcpy3DParms c;
     memset(&c, 0, sizeof c);
@@ -467,15 +435,24 @@ static void arrays(void)
 {
     cudaArray_t a = NULL;
     static const struct cudaChannelFormatDesc formats[] = {
-        { 8, 0, 0, 0, cudaChannelFormatKindUnsigned },   { 8, 8, 0, 0, cudaChannelFormatKindSigned },
-        { 8, 8, 8, 0, cudaChannelFormatKindUnsigned },   { 8, 8, 8, 8, cudaChannelFormatKindUnsigned },
-        { 16, 0, 0, 0, cudaChannelFormatKindFloat },     { 32, 0, 0, 0, cudaChannelFormatKindFloat },
-        { 32, 32, 0, 0, cudaChannelFormatKindFloat },    { 32, 32, 32, 0, cudaChannelFormatKindFloat },
-        { 32, 32, 32, 32, cudaChannelFormatKindFloat },  { 64, 0, 0, 0, cudaChannelFormatKindSigned },
-        { 8, 0, 0, 0, cudaChannelFormatKindFloat },      { 8, 16, 0, 0, cudaChannelFormatKindUnsigned },
-        { 0, 8, 0, 0, cudaChannelFormatKindUnsigned },   { 0, 0, 0, 0, cudaChannelFormatKindNone },
-        { 12, 0, 0, 0, cudaChannelFormatKindUnsigned },  { 8, 0, 0, 0, (enum cudaChannelFormatKind)99 },
-        { 8, 0, 0, 0, cudaChannelFormatKindUnsignedNormalized8X1 }, { 8, 8, 8, 8, cudaChannelFormatKindUnsignedNormalized8X4 },
+        { 8, 0, 0, 0, cudaChannelFormatKindUnsigned },
+        { 8, 8, 0, 0, cudaChannelFormatKindSigned },
+        { 8, 8, 8, 0, cudaChannelFormatKindUnsigned },
+        { 8, 8, 8, 8, cudaChannelFormatKindUnsigned },
+        { 16, 0, 0, 0, cudaChannelFormatKindFloat },
+        { 32, 0, 0, 0, cudaChannelFormatKindFloat },
+        { 32, 32, 0, 0, cudaChannelFormatKindFloat },
+        { 32, 32, 32, 0, cudaChannelFormatKindFloat },
+        { 32, 32, 32, 32, cudaChannelFormatKindFloat },
+        { 64, 0, 0, 0, cudaChannelFormatKindSigned },
+        { 8, 0, 0, 0, cudaChannelFormatKindFloat },
+        { 8, 16, 0, 0, cudaChannelFormatKindUnsigned },
+        { 0, 8, 0, 0, cudaChannelFormatKindUnsigned },
+        { 0, 0, 0, 0, cudaChannelFormatKindNone },
+        { 12, 0, 0, 0, cudaChannelFormatKindUnsigned },
+        { 8, 0, 0, 0, (enum cudaChannelFormatKind)99 },
+        { 8, 0, 0, 0, cudaChannelFormatKindUnsignedNormalized8X1 },
+        { 8, 8, 8, 8, cudaChannelFormatKindUnsignedNormalized8X4 },
         { 8, 8, 8, 0, cudaChannelFormatKindNV12 },
     };
     for (size_t i = 0; i < COUNT(formats); i++) {
@@ -485,18 +462,20 @@ static void arrays(void)
         struct cudaChannelFormatDesc f;
         struct cudaExtent e;
         unsigned flags = 77;
-        ASKV(keyf("info%zu", i), cudaArrayGetInfo(&f, &e, &flags, a), "%d %d %d %d kind %d, %zu %zu %zu, flags %x", f.x, f.y, f.z, f.w, f.f,
-             e.width, e.height, e.depth, flags);
+        ASKV(keyf("info%zu", i), cudaArrayGetInfo(&f, &e, &flags, a), "%d %d %d %d kind %d, %zu %zu %zu, flags %x", f.x,
+             f.y, f.z, f.w, f.f, e.width, e.height, e.depth, flags);
         ASKV(keyf("channel%zu", i), cudaGetChannelDesc(&f, a), "%d %d %d %d kind %d", f.x, f.y, f.z, f.w, f.f);
         ASK(keyf("free%zu", i), cudaFreeArray(a));
     }
     const struct cudaChannelFormatDesc *format = &formats[5];
-    static const size_t sizes[][2] = { { 0, 0 }, { 0, 4 }, { 4, 0 }, { 1, 1 }, { 131072, 1 }, { 131073, 1 }, { 131072, 0 }, { 131073, 0 },
+    static const size_t sizes[][2] = { { 0, 0 },          { 0, 4 },          { 4, 0 },        { 1, 1 },
+                                       { 131072, 1 },     { 131073, 1 },     { 131072, 0 },   { 131073, 0 },
                                        { 131072, 65000 }, { 131072, 65001 }, { 1ul << 33, 1 } };
     for (size_t i = 0; i < COUNT(sizes); i++) {
         if (sizes[i][0] * sizes[i][1] > 1ul << 33) continue;
         a = NULL;
-        ASKV(keyf("size%zux%zu", sizes[i][0], sizes[i][1]), cudaMallocArray(&a, format, sizes[i][0], sizes[i][1]), "%s", a ? "array" : "null");
+        ASKV(keyf("size%zux%zu", sizes[i][0], sizes[i][1]), cudaMallocArray(&a, format, sizes[i][0], sizes[i][1]), "%s",
+             a ? "array" : "null");
         if (a) cudaFreeArray(a);
     }
     static const unsigned flags[] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 0x10, 0x40, 0x80, 0x100 };
@@ -507,18 +486,22 @@ static void arrays(void)
         if (a) ASKV(keyf("flags2d.got.%x", flags[i]), cudaArrayGetInfo(NULL, NULL, &got, a), "%x", got);
         if (a) cudaFreeArray(a);
         a = NULL;
-        ASKV(keyf("flags3d.%x", flags[i]), cudaMalloc3DArray(&a, format, make_cudaExtent(64, 64, 6), flags[i]), "%s", a ? "array" : "null");
+        ASKV(keyf("flags3d.%x", flags[i]), cudaMalloc3DArray(&a, format, make_cudaExtent(64, 64, 6), flags[i]), "%s",
+             a ? "array" : "null");
         if (a) cudaFreeArray(a);
         a = NULL;
-        ASKV(keyf("flags1d.%x", flags[i]), cudaMalloc3DArray(&a, format, make_cudaExtent(64, 0, 6), flags[i]), "%s", a ? "array" : "null");
+        ASKV(keyf("flags1d.%x", flags[i]), cudaMalloc3DArray(&a, format, make_cudaExtent(64, 0, 6), flags[i]), "%s",
+             a ? "array" : "null");
         if (a) cudaFreeArray(a);
     }
-    static const size_t cubes[][3] = { { 64, 64, 64 }, { 64, 0, 0 }, { 64, 64, 0 }, { 64, 0, 64 }, { 16384, 1, 1 }, { 16385, 1, 1 }, { 1, 1, 16384 },
-                                       { 1, 1, 16385 }, { 0, 0, 0 }, { 0, 64, 64 } };
+    static const size_t cubes[][3] = { { 64, 64, 64 },  { 64, 0, 0 },    { 64, 64, 0 },   { 64, 0, 64 },
+                                       { 16384, 1, 1 }, { 16385, 1, 1 }, { 1, 1, 16384 }, { 1, 1, 16385 },
+                                       { 0, 0, 0 },     { 0, 64, 64 } };
     for (size_t i = 0; i < COUNT(cubes); i++) {
         a = NULL;
         struct cudaExtent e = make_cudaExtent(cubes[i][0], cubes[i][1], cubes[i][2]);
-        ASKV(keyf("cube%zux%zux%zu", e.width, e.height, e.depth), cudaMalloc3DArray(&a, format, e), "%s", a ? "array" : "null");
+        ASKV(keyf("cube%zux%zux%zu", e.width, e.height, e.depth), cudaMalloc3DArray(&a, format, e), "%s",
+             a ? "array" : "null");
         if (a) cudaFreeArray(a);
     }
     RISK("null", cudaMallocArray(NULL, format, 4, 4));
@@ -528,13 +511,17 @@ static void arrays(void)
     cudaMipmappedArray_t m = NULL;
     for (unsigned levels = 0; levels <= 9; levels++) {
         m = NULL;
-        ASKV(keyf("mipmapped%u", levels), cudaMallocMipmappedArray(&m, format, make_cudaExtent(64, 64, 0), levels), "%s", m ? "array" : "null");
+        ASKV(keyf("mipmapped%u", levels), cudaMallocMipmappedArray(&m, format, make_cudaExtent(64, 64, 0), levels),
+             "%s", m ? "array" : "null");
         if (!m) continue;
         for (unsigned l = 0; l <= levels; l++) {
             struct cudaExtent e = make_cudaExtent(7, 7, 7);
             a = NULL;
-            ASKV(keyf("mipmapped%u.level%u", levels, l), cudaGetMipmappedArrayLevel(&a, m, l), "%s", a ? "array" : "null");
-            if (a) ASKV(keyf("mipmapped%u.extent%u", levels, l), cudaArrayGetInfo(NULL, &e, NULL, a), "%zu %zu %zu", e.width, e.height, e.depth);
+            ASKV(keyf("mipmapped%u.level%u", levels, l), cudaGetMipmappedArrayLevel(&a, m, l), "%s",
+                 a ? "array" : "null");
+            if (a)
+                ASKV(keyf("mipmapped%u.extent%u", levels, l), cudaArrayGetInfo(NULL, &e, NULL, a), "%zu %zu %zu",
+                     e.width, e.height, e.depth);
         }
         ASK(keyf("mipmapped%u.free", levels), cudaFreeMipmappedArray(m));
     }
@@ -551,8 +538,9 @@ static void arrays(void)
     ASKV("deferred", cudaArrayGetMemoryRequirements(&need, deferred, 0), "%zu %zu", need.size, need.alignment);
     ASKV("sparse array", cudaMallocArray(&deferred, format, 1024, 1024, cudaArraySparse), " ");
     memset(&sparse, 0, sizeof sparse);
-    ASKV("sparse properties", cudaArrayGetSparseProperties(&sparse, deferred), "%u %u %u tail %u %llu flags %x", sparse.tileExtent.width,
-         sparse.tileExtent.height, sparse.tileExtent.depth, sparse.miptailFirstLevel, sparse.miptailSize, sparse.flags);
+    ASKV("sparse properties", cudaArrayGetSparseProperties(&sparse, deferred), "%u %u %u tail %u %llu flags %x",
+         sparse.tileExtent.width, sparse.tileExtent.height, sparse.tileExtent.depth, sparse.miptailFirstLevel,
+         sparse.miptailSize, sparse.flags);
 }
 
 static void array_copies(void)
@@ -598,112 +586,6 @@ static void array_copies(void)
     ASK("sync", cudaDeviceSynchronize());
 }
 
-static __global__ void fetch(cudaTextureObject_t t, float *out, float x, float y)
-{
-    *out = tex2D<float>(t, x, y);
-}
-static __global__ void surface_add(cudaSurfaceObject_t s, int x, int y)
-{
-    surf2Dwrite(surf2Dread<float>(s, x * 4, y) + 1.0f, s, x * 4, y);
-}
-
-static void textures(void)
-{
-    cudaArray_t a;
-    static float host[64 * 16];
-    struct cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
-    for (int i = 0; i < 64 * 16; i++) host[i] = (float)i;
-    MUST(cudaMallocArray(&a, &format, 64, 16, cudaArraySurfaceLoadStore));
-    MUST(cudaMemcpy2DToArray(a, 0, 0, host, 256, 256, 16, cudaMemcpyHostToDevice));
-    struct cudaResourceDesc r, r2;
-    struct cudaTextureDesc d, d2;
-    struct cudaResourceViewDesc v2;
-    memset(&r, 0, sizeof r);
-    memset(&d, 0, sizeof d);
-    r.resType = cudaResourceTypeArray;
-    r.res.array.array = a;
-    d.addressMode[0] = d.addressMode[1] = cudaAddressModeClamp;
-    d.filterMode = cudaFilterModePoint;
-    d.readMode = cudaReadModeElementType;
-    cudaTextureObject_t t = 0;
-    cudaSurfaceObject_t s = 0;
-    float *out, value = -1;
-    MUST(cudaMallocManaged((void **)&out, 4));
-    ASKV("create", cudaCreateTextureObject(&t, &r, &d, NULL), "%d", t != 0);
-    fetch<<<1, 1>>>(t, out, 5.5f, 3.5f);
-    ASK("fetch", cudaDeviceSynchronize());
-    say("value", "%g", *out);
-    fetch<<<1, 1>>>(t, out, 100.5f, -3.5f);
-    ASK("fetch clamped", cudaDeviceSynchronize());
-    say("clamped", "%g", *out);
-    memset(&r2, 0, sizeof r2);
-    memset(&d2, 0x55, sizeof d2);
-    ASKV("resource", cudaGetTextureObjectResourceDesc(&r2, t), "%d %d", r2.resType, r2.res.array.array == a);
-    ASKV("texture", cudaGetTextureObjectTextureDesc(&d2, t), "%d %d %d", d2.addressMode[0], d2.filterMode, d2.normalizedCoords);
-    ASK("view", cudaGetTextureObjectResourceViewDesc(&v2, t));
-    ASK("destroy", cudaDestroyTextureObject(t));
-    ASK("destroy 0", cudaDestroyTextureObject(0));
-    d.filterMode = cudaFilterModeLinear;
-    ASK("linear", cudaCreateTextureObject(&t, &r, &d, NULL));
-    fetch<<<1, 1>>>(t, out, 5.25f, 3.5f);
-    ASK("fetch linear", cudaDeviceSynchronize());
-    say("linear.value", "%g", *out);
-    d.normalizedCoords = 1;
-    ASK("normalised", cudaCreateTextureObject(&t, &r, &d, NULL));
-    fetch<<<1, 1>>>(t, out, 0.5f, 0.5f);
-    ASK("fetch normalised", cudaDeviceSynchronize());
-    say("normalised.value", "%g", *out);
-    d.readMode = cudaReadModeNormalizedFloat;
-    ASK("normalised float", cudaCreateTextureObject(&t, &r, &d, NULL));
-    RISK("null", cudaCreateTextureObject(NULL, &r, &d, NULL));
-    RISK("null resource", cudaCreateTextureObject(&t, NULL, &d, NULL));
-    RISK("null texture", cudaCreateTextureObject(&t, &r, NULL, NULL));
-    r.res.array.array = NULL;
-    ASK("array null", cudaCreateTextureObject(&t, &r, &d, NULL));
-    ASK("surface null", cudaCreateSurfaceObject(&s, &r));
-    r.resType = (enum cudaResourceType)9;
-    ASK("type", cudaCreateTextureObject(&t, &r, &d, NULL));
-    memset(&r, 0, sizeof r);
-    memset(&d, 0, sizeof d);
-    void *p;
-    MUST(cudaMalloc(&p, 4096));
-    r.resType = cudaResourceTypeLinear;
-    r.res.linear.devPtr = p;
-    r.res.linear.desc = format;
-    r.res.linear.sizeInBytes = 4096;
-    ASK("from memory", cudaCreateTextureObject(&t, &r, &d, NULL));
-    r.res.linear.devPtr = (char *)p + 4;
-    ASK("from memory misaligned", cudaCreateTextureObject(&t, &r, &d, NULL));
-    r.res.linear.devPtr = NULL;
-    ASK("from null", cudaCreateTextureObject(&t, &r, &d, NULL));
-    r.resType = cudaResourceTypePitch2D;
-    r.res.pitch2D.devPtr = p;
-    r.res.pitch2D.desc = format;
-    r.res.pitch2D.width = 8;
-    r.res.pitch2D.height = 4;
-    r.res.pitch2D.pitchInBytes = 512;
-    ASK("pitched", cudaCreateTextureObject(&t, &r, &d, NULL));
-    r.res.pitch2D.pitchInBytes = 36;
-    ASK("pitched odd", cudaCreateTextureObject(&t, &r, &d, NULL));
-    ASK("surface of memory", cudaCreateSurfaceObject(&s, &r));
-    memset(&r, 0, sizeof r);
-    r.resType = cudaResourceTypeArray;
-    r.res.array.array = a;
-    ASKV("surface", cudaCreateSurfaceObject(&s, &r), "%d", s != 0);
-    surface_add<<<1, 1>>>(s, 3, 2);
-    ASK("surface use", cudaDeviceSynchronize());
-    ASKV("surface value", cudaMemcpy2DFromArray(&value, 4, a, 12, 2, 4, 1, cudaMemcpyDeviceToHost), "%g", value);
-    ASKV("surface resource", cudaGetSurfaceObjectResourceDesc(&r2, s), "%d", r2.resType);
-    ASK("surface destroy", cudaDestroySurfaceObject(s));
-    ASK("surface destroy 0", cudaDestroySurfaceObject(0));
-    RISK("surface out", cudaCreateSurfaceObject(NULL, &r));
-    RISK("surface resource null", cudaCreateSurfaceObject(&s, NULL));
-    struct cudaChannelFormatDesc f = cudaCreateChannelDesc(8, 8, 8, 8, cudaChannelFormatKindUnsigned);
-    say("channel", "%d %d %d %d %d", f.x, f.y, f.z, f.w, f.f);
-    f = cudaCreateChannelDesc<uchar4>();
-    say("channel.uchar4", "%d %d %d %d %d", f.x, f.y, f.z, f.w, f.f);
-}
-
 /* What may fault asynchronously: a group each, so that no fault hides the next question. */
 static char local_bytes[64];
 static void *device_bytes, *freed_bytes;
@@ -715,11 +597,12 @@ static void prepare_outside(void)
 }
 #define OUTSIDE(name, call) \
     { \
-        "outside_" #name, [] { \
-            prepare_outside(); \
-            ASK("call", call); \
-            ASK("sync", cudaDeviceSynchronize()); \
-        }, \
+        "outside_" #name, \
+            [] { \
+                prepare_outside(); \
+                ASK("call", call); \
+                ASK("sync", cudaDeviceSynchronize()); \
+            }, \
             0 \
     }
 
@@ -742,13 +625,13 @@ const struct group groups[] = {
     GROUP(batches),
     GROUP(arrays),
     GROUP(array_copies),
-    GROUP(textures),
     OUTSIDE(copy_h2d_to_garbage, cudaMemcpy((void *)0x1000, local_bytes, 16, cudaMemcpyHostToDevice)),
     OUTSIDE(copy_d2h_from_garbage, cudaMemcpy(local_bytes, (void *)0x1000, 16, cudaMemcpyDeviceToHost)),
     OUTSIDE(copy_d2d_garbage, cudaMemcpy(device_bytes, (void *)0x1000, 16, cudaMemcpyDeviceToDevice)),
     OUTSIDE(copy_overlong_to, cudaMemcpy(device_bytes, malloc(4 * MiB), 4 * MiB, cudaMemcpyHostToDevice)),
     OUTSIDE(copy_overlong_from, cudaMemcpy(malloc(4 * MiB), device_bytes, 4 * MiB, cudaMemcpyDeviceToHost)),
-    OUTSIDE(copy_overlong_by_one, cudaMemcpy((char *)device_bytes + 4096 - 15, local_bytes, 16, cudaMemcpyHostToDevice)),
+    OUTSIDE(copy_overlong_by_one,
+            cudaMemcpy((char *)device_bytes + 4096 - 15, local_bytes, 16, cudaMemcpyHostToDevice)),
     OUTSIDE(copy_freed_to, cudaMemcpy(freed_bytes, local_bytes, 16, cudaMemcpyHostToDevice)),
     OUTSIDE(copy_freed_from, cudaMemcpy(local_bytes, freed_bytes, 16, cudaMemcpyDeviceToHost)),
     OUTSIDE(fill_garbage, cudaMemset((void *)0x1000, 0, 16)),

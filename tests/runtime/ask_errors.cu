@@ -3,10 +3,7 @@
 #include <assert.h>
 #include <pthread.h>
 
-static __global__ void store(int *p, int v)
-{
-    *p = v;
-}
+static __global__ void store(int *p, int v) { *p = v; }
 
 static __global__ void fault(int kind, int *p)
 {
@@ -260,7 +257,8 @@ static void after_fault(int kind)
     ASK("streamcreate", cudaStreamCreate((cudaStream_t *)&q));
     ASK("eventcreate", cudaEventCreate((cudaEvent_t *)&q));
     ASK("graph", cudaGraphCreate((cudaGraph_t *)&q, 0));
-    ASK("hostfunc", cudaLaunchHostFunc(s, [](void *) {}, NULL));
+    ASK("hostfunc", cudaLaunchHostFunc(
+                        s, [](void *) {}, NULL));
     ASK("streamflags", cudaStreamGetFlags(s, (unsigned *)&v));
     ASK("register", cudaHostRegister(text, sizeof text, 0));
     ASK("flags", cudaGetDeviceFlags((unsigned *)&v));
@@ -281,38 +279,14 @@ static void after_fault(int kind)
     if (!cudaPeekAtLastError()) say("reset.data", "%s", all_on_device(p, 1, 4));
 }
 
-static void fault_null(void)
-{
-    after_fault(0);
-}
-static void fault_misaligned(void)
-{
-    after_fault(1);
-}
-static void fault_trap(void)
-{
-    after_fault(2);
-}
-static void fault_assert(void)
-{
-    after_fault(3);
-}
-static void fault_far(void)
-{
-    after_fault(4);
-}
-static void fault_read(void)
-{
-    after_fault(5);
-}
-static void fault_atomic(void)
-{
-    after_fault(6);
-}
-static void fault_shared(void)
-{
-    after_fault(7);
-}
+static void fault_null(void) { after_fault(0); }
+static void fault_misaligned(void) { after_fault(1); }
+static void fault_trap(void) { after_fault(2); }
+static void fault_assert(void) { after_fault(3); }
+static void fault_far(void) { after_fault(4); }
+static void fault_read(void) { after_fault(5); }
+static void fault_atomic(void) { after_fault(6); }
+static void fault_shared(void) { after_fault(7); }
 
 /* The first call that notices is another than a synchronisation. */
 static void noticed_by(const char *what)
@@ -331,26 +305,11 @@ static void noticed_by(const char *what)
     RAW("malloc", cudaMalloc(&p, 64));
     RAW("last", cudaGetLastError());
 }
-static void noticed_by_memcpy(void)
-{
-    noticed_by("memcpy");
-}
-static void noticed_by_memset(void)
-{
-    noticed_by("memset");
-}
-static void noticed_by_free(void)
-{
-    noticed_by("free");
-}
-static void noticed_by_reset(void)
-{
-    noticed_by("reset");
-}
-static void noticed_by_none(void)
-{
-    noticed_by("last");
-}
+static void noticed_by_memcpy(void) { noticed_by("memcpy"); }
+static void noticed_by_memset(void) { noticed_by("memset"); }
+static void noticed_by_free(void) { noticed_by("free"); }
+static void noticed_by_reset(void) { noticed_by("reset"); }
+static void noticed_by_none(void) { noticed_by("last"); }
 
 /* A fault in one context, another context of the process. */
 static void fault_of_driver_context(void)

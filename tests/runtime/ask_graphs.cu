@@ -2,22 +2,11 @@
  * conditional nodes, user objects; and what is refused. */
 #include "ask.h"
 
-__global__ void store(int *p, int v)
-{
-    *p = v;
-}
-__global__ void add(int *p, int v)
-{
-    *p += v;
-}
-__global__ void other(int *p, int v)
-{
-    *p -= v;
-}
+__global__ void store(int *p, int v) { *p = v; }
+__global__ void add(int *p, int v) { *p += v; }
+__global__ void other(int *p, int v) { *p -= v; }
 __device__ int variable[4];
-static void not_a_kernel()
-{
-}
+static void not_a_kernel() {}
 
 static cudaGraph_t g;
 static cudaGraphExec_t x;
@@ -34,10 +23,7 @@ static void begin(void)
     MUST(cudaGraphCreate(&g, 0));
 }
 
-static void count(void *data)
-{
-    calls += data ? *(int *)data : 1;
-}
+static void count(void *data) { calls += data ? *(int *)data : 1; }
 
 static cudaKernelNodeParams kernel(void (*f)(int *, int), int **at, int *value)
 {
@@ -146,8 +132,8 @@ static void kernels(void)
     run("run");
     say("value", "%d", *p);
     memset(&got, 0, sizeof got);
-    ASKV("get", cudaGraphKernelNodeGetParams(a, &got), "%d %u %u %u, %d", got.func == (void *)store, got.gridDim.x, got.blockDim.x,
-         got.sharedMemBytes, got.kernelParams ? *(int *)got.kernelParams[1] : -1);
+    ASKV("get", cudaGraphKernelNodeGetParams(a, &got), "%d %u %u %u, %d", got.func == (void *)store, got.gridDim.x,
+         got.blockDim.x, got.sharedMemBytes, got.kernelParams ? *(int *)got.kernelParams[1] : -1);
     k = kernel(store, &p, &five);
     ASK("set", cudaGraphKernelNodeSetParams(a, &k));
     run("run2");
@@ -179,7 +165,8 @@ static void kernels(void)
     cudaLaunchAttributeValue v;
     for (int id = 0; id <= 17; id++) {
         memset(&v, 0, sizeof v);
-        ASKV(keyf("attribute%d", id), cudaGraphKernelNodeGetAttribute(a, (cudaLaunchAttributeID)id, &v), "%08x", hash(&v, sizeof v));
+        ASKV(keyf("attribute%d", id), cudaGraphKernelNodeGetAttribute(a, (cudaLaunchAttributeID)id, &v), "%08x",
+             hash(&v, sizeof v));
         ASK(keyf("attribute%d.set", id), cudaGraphKernelNodeSetAttribute(a, (cudaLaunchAttributeID)id, &v));
     }
     v.priority = -2;
@@ -210,7 +197,8 @@ static void kinds(void)
     ASK("wait", cudaGraphAddEventWaitNode(&node[6], g, &node[5], 1, e));
     int three[3] = { 1, 2, 3 };
     ASK("tosymbol", cudaGraphAddMemcpyNodeToSymbol(&node[7], g, &node[6], 1, variable, p, 8, 4, cudaMemcpyDefault));
-    ASK("fromsymbol", cudaGraphAddMemcpyNodeFromSymbol(&node[8], g, &node[7], 1, p + 20, variable, 8, 4, cudaMemcpyDefault));
+    ASK("fromsymbol",
+        cudaGraphAddMemcpyNodeFromSymbol(&node[8], g, &node[7], 1, p + 20, variable, 8, 4, cudaMemcpyDefault));
     struct cudaMemcpy3DParms c;
     memset(&c, 0, sizeof c);
     c.srcPtr = make_cudaPitchedPtr(p, 64, 64, 1);
@@ -231,17 +219,18 @@ static void kinds(void)
     ASK("host.set null", cudaGraphHostNodeSetParams(node[1], &h));
     ASK("host.add null", cudaGraphAddHostNode(&node[11], g, NULL, 0, &h));
     memset(&mgot, 0, sizeof mgot);
-    ASKV("memset.get", cudaGraphMemsetNodeGetParams(node[2], &mgot), "%d %x %u %zu %zu %zu", mgot.dst == p, mgot.value, mgot.elementSize, mgot.width,
-         mgot.height, mgot.pitch);
+    ASKV("memset.get", cudaGraphMemsetNodeGetParams(node[2], &mgot), "%d %x %u %zu %zu %zu", mgot.dst == p, mgot.value,
+         mgot.elementSize, mgot.width, mgot.height, mgot.pitch);
     m.value = 0x34;
     ASK("memset.set", cudaGraphMemsetNodeSetParams(node[2], &m));
     struct cudaMemcpy3DParms cgot;
     memset(&cgot, 0, sizeof cgot);
-    ASKV("memcpy.get", cudaGraphMemcpyNodeGetParams(node[9], &cgot), "%zu %zu %zu, pitch %zu, kind %d", cgot.extent.width, cgot.extent.height,
-         cgot.extent.depth, cgot.srcPtr.pitch, cgot.kind);
+    ASKV("memcpy.get", cudaGraphMemcpyNodeGetParams(node[9], &cgot), "%zu %zu %zu, pitch %zu, kind %d",
+         cgot.extent.width, cgot.extent.height, cgot.extent.depth, cgot.srcPtr.pitch, cgot.kind);
     memset(&cgot, 0, sizeof cgot);
-    ASKV("memcpy1d.get", cudaGraphMemcpyNodeGetParams(node[3], &cgot), "%zu %zu %zu, pitch %zu %zu ysize %zu, kind %d, %d", cgot.extent.width,
-         cgot.extent.height, cgot.extent.depth, cgot.srcPtr.pitch, cgot.srcPtr.xsize, cgot.srcPtr.ysize, cgot.kind, cgot.dstPtr.ptr == p + 8);
+    ASKV("memcpy1d.get", cudaGraphMemcpyNodeGetParams(node[3], &cgot),
+         "%zu %zu %zu, pitch %zu %zu ysize %zu, kind %d, %d", cgot.extent.width, cgot.extent.height, cgot.extent.depth,
+         cgot.srcPtr.pitch, cgot.srcPtr.xsize, cgot.srcPtr.ysize, cgot.kind, cgot.dstPtr.ptr == p + 8);
     ASK("memcpy.set", cudaGraphMemcpyNodeSetParams(node[9], &c));
     ASK("memcpy1d.set", cudaGraphMemcpyNodeSetParams1D(node[3], p + 8, p, 8, cudaMemcpyDefault));
     ASK("tosymbol.set", cudaGraphMemcpyNodeSetParamsToSymbol(node[7], variable, p, 4, 0, cudaMemcpyDefault));
@@ -263,9 +252,11 @@ static void kinds(void)
     ASK("wrong memcpy1d.set", cudaGraphMemcpyNodeSetParams1D(node[2], p, p + 1, 4, cudaMemcpyDefault));
     run("run2");
     say("data2", "%s calls %d", all(p, 0x34, 16), calls);
-    ASK("symbol unknown", cudaGraphAddMemcpyNodeToSymbol(&node[11], g, NULL, 0, (void *)three, p, 4, 0, cudaMemcpyDefault));
+    ASK("symbol unknown",
+        cudaGraphAddMemcpyNodeToSymbol(&node[11], g, NULL, 0, (void *)three, p, 4, 0, cudaMemcpyDefault));
     ASK("symbol over", cudaGraphAddMemcpyNodeToSymbol(&node[11], g, NULL, 0, variable, p, 17, 0, cudaMemcpyDefault));
-    ASK("symbol kind", cudaGraphAddMemcpyNodeToSymbol(&node[11], g, NULL, 0, variable, p, 4, 0, cudaMemcpyDeviceToHost));
+    ASK("symbol kind",
+        cudaGraphAddMemcpyNodeToSymbol(&node[11], g, NULL, 0, variable, p, 4, 0, cudaMemcpyDeviceToHost));
     ASK("memcpy1d kind", cudaGraphAddMemcpyNode1D(&node[11], g, NULL, 0, p, p + 1, 4, (enum cudaMemcpyKind)9));
     ASK("memcpy1d zero", cudaGraphAddMemcpyNode1D(&node[11], g, NULL, 0, p, p + 1, 0, cudaMemcpyDefault));
     ASK("memcpy1d null", cudaGraphAddMemcpyNode1D(&node[11], g, NULL, 0, NULL, p + 1, 4, cudaMemcpyDefault));
@@ -284,9 +275,10 @@ static void fills(void)
     static const struct {
         unsigned element, value;
         size_t width, height, pitch;
-    } list[] = { { 1, 0x12, 16, 1, 0 },   { 2, 0x1234, 16, 1, 0 }, { 4, 0x12345678, 16, 1, 0 }, { 3, 1, 16, 1, 0 },     { 0, 1, 16, 1, 0 },
-                 { 8, 1, 16, 1, 0 },      { 1, 0x1234, 16, 1, 0 }, { 1, 1, 0, 1, 0 },           { 1, 1, 16, 0, 0 },     { 1, 1, 16, 2, 8 },
-                 { 1, 1, 16, 2, 16 },     { 4, 7, 4, 4, 64 },      { 4, 7, 4, 4, 62 },          { 2, 0x12345, 4, 1, 0 }, { 1, 1, 1ul << 40, 1, 0 } };
+    } list[] = { { 1, 0x12, 16, 1, 0 }, { 2, 0x1234, 16, 1, 0 }, { 4, 0x12345678, 16, 1, 0 }, { 3, 1, 16, 1, 0 },
+                 { 0, 1, 16, 1, 0 },    { 8, 1, 16, 1, 0 },      { 1, 0x1234, 16, 1, 0 },     { 1, 1, 0, 1, 0 },
+                 { 1, 1, 16, 0, 0 },    { 1, 1, 16, 2, 8 },      { 1, 1, 16, 2, 16 },         { 4, 7, 4, 4, 64 },
+                 { 4, 7, 4, 4, 62 },    { 2, 0x12345, 4, 1, 0 }, { 1, 1, 1ul << 40, 1, 0 } };
     for (size_t i = 0; i < COUNT(list); i++) {
         cudaGraphNode_t a = NULL;
         memset(p, 0, 4096);
@@ -331,7 +323,8 @@ static void edges(void)
     cudaGraphEdgeData data[8];
     memset(data, 0x55, sizeof data);
     n = 8;
-    ASKV("edges data", cudaGraphGetEdges(g, from, to, data, &n), "%zu %d %d %d", n, data[0].from_port, data[0].to_port, data[0].type);
+    ASKV("edges data", cudaGraphGetEdges(g, from, to, data, &n), "%zu %d %d %d", n, data[0].from_port, data[0].to_port,
+         data[0].type);
     n = 1;
     ASKV("edges 1", cudaGraphGetEdges(g, from, to, NULL, &n), "%zu", n);
     n = 5;
@@ -453,7 +446,8 @@ static void updates(void)
     /* whole graphs */
     cudaGraphExecUpdateResultInfo info;
     memset(&info, 0x77, sizeof info);
-    ASKV("update same", cudaGraphExecUpdate(x, g, &info), "%d %d %d", info.result, info.errorNode != NULL, info.errorFromNode != NULL);
+    ASKV("update same", cudaGraphExecUpdate(x, g, &info), "%d %d %d", info.result, info.errorNode != NULL,
+         info.errorFromNode != NULL);
     cudaGraph_t clone;
     MUST(cudaGraphClone(&clone, g));
     ASKV("update clone", cudaGraphExecUpdate(x, clone, &info), "%d", info.result);
@@ -579,7 +573,8 @@ static void conditional(void)
                 run(keyf("run.%d.%u.%u", type, size, value));
                 say(keyf("value.%d.%u.%u", type, size, value), "%d %d %d, type %d", p[0], p[1], p[2], t);
             }
-    for (unsigned flags = 0; flags <= 3; flags++) ASK(keyf("handle flags%u", flags), cudaGraphConditionalHandleCreate(&h, g, 1, flags));
+    for (unsigned flags = 0; flags <= 3; flags++)
+        ASK(keyf("handle flags%u", flags), cudaGraphConditionalHandleCreate(&h, g, 1, flags));
     RISK("handle null", cudaGraphConditionalHandleCreate(NULL, g, 1, 0));
     cudaGraph_t unused;
     MUST(cudaGraphCreate(&unused, 0));
@@ -620,7 +615,8 @@ static void memory_nodes(void)
     m.bytesize = 100000;
     for (int attribute = 0; attribute <= 4; attribute++) {
         value = 77;
-        ASKV(keyf("attribute%d", attribute), cudaDeviceGetGraphMemAttribute(0, (enum cudaGraphMemAttributeType)attribute, &value), "%lu", value);
+        ASKV(keyf("attribute%d", attribute),
+             cudaDeviceGetGraphMemAttribute(0, (enum cudaGraphMemAttributeType)attribute, &value), "%lu", value);
     }
     ASKV("alloc", cudaGraphAddMemAllocNode(&a, g, NULL, 0, &m), "%d", m.dptr != NULL);
     int *inside = (int *)m.dptr, five = 0x01010101;
@@ -641,11 +637,13 @@ static void memory_nodes(void)
     run("run again");
     for (int attribute = 0; attribute <= 3; attribute++) {
         value = 77;
-        ASKV(keyf("attribute%d after", attribute), cudaDeviceGetGraphMemAttribute(0, (enum cudaGraphMemAttributeType)attribute, &value), "%lu", value);
+        ASKV(keyf("attribute%d after", attribute),
+             cudaDeviceGetGraphMemAttribute(0, (enum cudaGraphMemAttributeType)attribute, &value), "%lu", value);
     }
     value = 0;
     for (int attribute = 0; attribute <= 4; attribute++)
-        ASK(keyf("attribute%d set", attribute), cudaDeviceSetGraphMemAttribute(0, (enum cudaGraphMemAttributeType)attribute, &value));
+        ASK(keyf("attribute%d set", attribute),
+            cudaDeviceSetGraphMemAttribute(0, (enum cudaGraphMemAttributeType)attribute, &value));
     ASK("trim", cudaDeviceGraphMemTrim(0));
     value = 77;
     ASKV("reserved after", cudaDeviceGetGraphMemAttribute(0, cudaGraphMemAttrReservedMemCurrent, &value), "%lu", value);
@@ -784,20 +782,12 @@ static void busy(void)
 }
 
 const struct group groups[] = {
-    GROUP(empty),
-    GROUP(instantiate_flags),
-    GROUP(kernels),
-    GROUP(kinds),
-    GROUP(fills),
-    GROUP(edges),
-    GROUP(clones),
-    GROUP(updates),
-    GROUP(node_params),
-    GROUP(conditional),
-    GROUP(memory_nodes),
-    GROUP(captured_memory),
-    GROUP(objects),
-    GROUP(dot),
-    GROUP(busy),
-    LAST_GROUP,
+    GROUP(empty),        GROUP(instantiate_flags),
+    GROUP(kernels),      GROUP(kinds),
+    GROUP(fills),        GROUP(edges),
+    GROUP(clones),       GROUP(updates),
+    GROUP(node_params),  GROUP(conditional),
+    GROUP(memory_nodes), GROUP(captured_memory),
+    GROUP(objects),      GROUP(dot),
+    GROUP(busy),         LAST_GROUP,
 };

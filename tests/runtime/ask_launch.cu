@@ -1,15 +1,8 @@
-/* Kernels: configurations that may not be, functions that are none, attributes of functions and launches, cooperative and
- * cluster launches, occupancy, host functions, libraries. No question depends on a count of registers. */
+/* Kernels: configurations that may not be, functions that are none, attributes of functions and launches, occupancy, host functions, libraries. No question depends on a count of registers. */
 #include "ask.h"
-#include <cooperative_groups.h>
 
-__global__ void nothing()
-{
-}
-__global__ void store(int *p, int v)
-{
-    *p = v;
-}
+__global__ void nothing() {}
+__global__ void store(int *p, int v) { *p = v; }
 __global__ void ids(unsigned *p)
 {
     unsigned block = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
@@ -31,43 +24,18 @@ __global__ void dynamic_shared(int *p, int n)
     __syncthreads();
     *p = d[n - 1];
 }
-__global__ void __launch_bounds__(64) bounded(int *p)
-{
-    *p = 1;
-}
-__global__ void __cluster_dims__(2, 1, 1) clustered(int *p)
-{
-    atomicAdd(p, 1);
-}
+__global__ void __launch_bounds__(64) bounded(int *p) { *p = 1; }
 __global__ void many(char a, int b, double c, char d, long e, float3 f, struct cudaExtent g, int *p)
 {
     *p = a + b + (int)c + d + (int)e + (int)f.y + (int)g.depth;
 }
-__global__ void grid_sync(int *p)
-{
-    cooperative_groups::grid_group g = cooperative_groups::this_grid();
-    atomicAdd(p, 1);
-    g.sync();
-    if (*(volatile int *)p != (int)(gridDim.x * blockDim.x)) p[1] = 1;
-}
-template <int N> __global__ void templated(int *p)
-{
-    *p = N;
-}
+template <int N> __global__ void templated(int *p) { *p = N; }
 __constant__ int constant[100];
-__global__ void uses_constant(int *p)
-{
-    *p = constant[*p];
-}
-static void not_a_kernel()
-{
-}
+__global__ void uses_constant(int *p) { *p = constant[*p]; }
+static void not_a_kernel() {}
 
 struct shared_of_block {
-    __host__ __device__ size_t operator()(int threads) const
-    {
-        return (size_t)threads * 64;
-    }
+    __host__ __device__ size_t operator()(int threads) const { return (size_t)threads * 64; }
 };
 
 static int *p, v;
@@ -83,11 +51,15 @@ static void configurations(void)
 {
     begin();
     static const unsigned shapes[][6] = {
-        { 0, 1, 1, 1, 1, 1 },     { 1, 0, 1, 1, 1, 1 },         { 1, 1, 0, 1, 1, 1 },    { 1, 1, 1, 0, 1, 1 },     { 1, 1, 1, 1, 0, 1 },
-        { 1, 1, 1, 1, 1, 0 },     { 1, 1, 1, 1024, 1, 1 },      { 1, 1, 1, 1025, 1, 1 }, { 1, 1, 1, 32, 32, 1 },   { 1, 1, 1, 32, 33, 1 },
-        { 1, 1, 1, 1, 1024, 1 },  { 1, 1, 1, 1, 1025, 1 },      { 1, 1, 1, 1, 1, 64 },   { 1, 1, 1, 1, 1, 65 },    { 1, 1, 1, 2, 8, 64 },
-        { 1, 65535, 1, 1, 1, 1 }, { 1, 65536, 1, 1, 1, 1 },     { 1, 1, 65535, 1, 1, 1 }, { 1, 1, 65536, 1, 1, 1 }, { 2147483648u, 1, 1, 1, 1, 1 },
-        { 4294967295u, 1, 1, 1, 1, 1 }, { 65536, 1, 1, 1, 1, 1 }, { 1, 1, 1, 4294967295u, 1, 1 }, { 3, 4, 5, 6, 7, 8 }, { 65536, 65536, 1, 1, 1, 1 },
+        { 0, 1, 1, 1, 1, 1 },         { 1, 0, 1, 1, 1, 1 },           { 1, 1, 0, 1, 1, 1 },
+        { 1, 1, 1, 0, 1, 1 },         { 1, 1, 1, 1, 0, 1 },           { 1, 1, 1, 1, 1, 0 },
+        { 1, 1, 1, 1024, 1, 1 },      { 1, 1, 1, 1025, 1, 1 },        { 1, 1, 1, 32, 32, 1 },
+        { 1, 1, 1, 32, 33, 1 },       { 1, 1, 1, 1, 1024, 1 },        { 1, 1, 1, 1, 1025, 1 },
+        { 1, 1, 1, 1, 1, 64 },        { 1, 1, 1, 1, 1, 65 },          { 1, 1, 1, 2, 8, 64 },
+        { 1, 65535, 1, 1, 1, 1 },     { 1, 65536, 1, 1, 1, 1 },       { 1, 1, 65535, 1, 1, 1 },
+        { 1, 1, 65536, 1, 1, 1 },     { 2147483648u, 1, 1, 1, 1, 1 }, { 4294967295u, 1, 1, 1, 1, 1 },
+        { 65536, 1, 1, 1, 1, 1 },     { 1, 1, 1, 4294967295u, 1, 1 }, { 3, 4, 5, 6, 7, 8 },
+        { 65536, 65536, 1, 1, 1, 1 },
     };
     for (size_t i = 0; i < COUNT(shapes); i++) {
         const unsigned *c = shapes[i];
@@ -109,7 +81,8 @@ static void configurations(void)
 static void shared_memory(void)
 {
     begin();
-    static const size_t sizes[] = { 8, 1024, 48 * KiB, 48 * KiB + 4, 64 * KiB, 227 * KiB, 227 * KiB + 4, 228 * KiB, 1 * MiB, 1ul << 31, 1ul << 32, 1ul << 40 };
+    static const size_t sizes[] = { 8,         1024,    48 * KiB,  48 * KiB + 4, 64 * KiB, 227 * KiB, 227 * KiB + 4,
+                                    228 * KiB, 1 * MiB, 1ul << 31, 1ul << 32,    1ul << 40 };
     for (size_t i = 0; i < COUNT(sizes); i++) {
         dynamic_shared<<<1, 32, sizes[i]>>>(p, 2);
         RAW(keyf("dynamic%zu", sizes[i]), cudaGetLastError());
@@ -117,16 +90,19 @@ static void shared_memory(void)
         static_shared<<<1, 32, sizes[i]>>>(p);
         RAW(keyf("static%zu", sizes[i]), cudaGetLastError());
     }
-    static const int limits[] = { -1, 0, 1024, 48 * 1024, 64 * 1024, 100 * 1024, 227 * 1024, 227 * 1024 + 1, 228 * 1024, 1 << 30 };
+    static const int limits[] = { -1,         0,          1024,           48 * 1024,  64 * 1024,
+                                  100 * 1024, 227 * 1024, 227 * 1024 + 1, 228 * 1024, 1 << 30 };
     for (size_t i = 0; i < COUNT(limits); i++) {
-        ASK(keyf("limit%d", limits[i]), cudaFuncSetAttribute(dynamic_shared, cudaFuncAttributeMaxDynamicSharedMemorySize, limits[i]));
+        ASK(keyf("limit%d", limits[i]),
+            cudaFuncSetAttribute(dynamic_shared, cudaFuncAttributeMaxDynamicSharedMemorySize, limits[i]));
         cudaFuncAttributes a;
-        ASKV(keyf("limit%d.attributes", limits[i]), cudaFuncGetAttributes(&a, dynamic_shared), "%d %d", a.maxDynamicSharedSizeBytes,
-             a.preferredShmemCarveout);
+        ASKV(keyf("limit%d.attributes", limits[i]), cudaFuncGetAttributes(&a, dynamic_shared), "%d %d",
+             a.maxDynamicSharedSizeBytes, a.preferredShmemCarveout);
         dynamic_shared<<<1, 32, 64 * 1024>>>(p, 16 * 1024);
         RAW(keyf("limit%d.launch", limits[i]), cudaGetLastError());
         RAW(keyf("limit%d.sync", limits[i]), cudaDeviceSynchronize());
-        ASK(keyf("limit%d.static", limits[i]), cudaFuncSetAttribute(static_shared, cudaFuncAttributeMaxDynamicSharedMemorySize, limits[i]));
+        ASK(keyf("limit%d.static", limits[i]),
+            cudaFuncSetAttribute(static_shared, cudaFuncAttributeMaxDynamicSharedMemorySize, limits[i]));
     }
     say("value", "%d", *p);
 }
@@ -153,10 +129,6 @@ static void functions(void)
     templated<17><<<1, 1>>>(p);
     ASK("templated", cudaDeviceSynchronize());
     say("templated.value", "%d", *p);
-    clustered<<<4, 32>>>(p);
-    ASK("clustered", cudaGetLastError());
-    clustered<<<3, 32>>>(p);
-    ASK("clustered odd", cudaGetLastError());
     bounded<<<1, 64>>>(p);
     ASK("bounded", cudaGetLastError());
     bounded<<<1, 65>>>(p);
@@ -180,11 +152,13 @@ static void show_function(const char *key, const void *f)
         return;
     }
     answer(key, e,
-           "shared %zu const %zu local %zu threads %d ptx %d binary %d ca %d dynamic %d carveout %d cluster %d %d %d %d policy %d "
+           "shared %zu const %zu local %zu threads %d ptx %d binary %d ca %d dynamic %d carveout %d cluster %d %d %d "
+           "%d policy %d "
            "nonportable %d reserved %s",
-           a.sharedSizeBytes, a.constSizeBytes, a.localSizeBytes, a.maxThreadsPerBlock, a.ptxVersion, a.binaryVersion, a.cacheModeCA,
-           a.maxDynamicSharedSizeBytes, a.preferredShmemCarveout, a.clusterDimMustBeSet, a.requiredClusterWidth, a.requiredClusterHeight,
-           a.requiredClusterDepth, a.clusterSchedulingPolicyPreference, a.nonPortableClusterSizeAllowed, all(a.reserved, 0, sizeof a.reserved));
+           a.sharedSizeBytes, a.constSizeBytes, a.localSizeBytes, a.maxThreadsPerBlock, a.ptxVersion, a.binaryVersion,
+           a.cacheModeCA, a.maxDynamicSharedSizeBytes, a.preferredShmemCarveout, a.clusterDimMustBeSet,
+           a.requiredClusterWidth, a.requiredClusterHeight, a.requiredClusterDepth, a.clusterSchedulingPolicyPreference,
+           a.nonPortableClusterSizeAllowed, all(a.reserved, 0, sizeof a.reserved));
 }
 
 static void attributes(void)
@@ -194,7 +168,6 @@ static void attributes(void)
     show_function("static", (void *)static_shared);
     show_function("dynamic", (void *)dynamic_shared);
     show_function("bounded", (void *)bounded);
-    show_function("clustered", (void *)clustered);
     show_function("constant", (void *)uses_constant);
     show_function("many", (void *)many);
     show_function("templated", (void *)templated<5>);
@@ -247,13 +220,16 @@ static void attributes(void)
     say("driver", "%d", DRIVER(cuLaunchKernel)(g, 1, 1, 1, 1, 1, 1, 0, 0, args, NULL));
     ASK("sync", cudaDeviceSynchronize());
     say("value", "%d", *p);
-    ASK("kernel attribute", cudaKernelSetAttributeForDevice(k, cudaFuncAttributeMaxDynamicSharedMemorySize, 64 * 1024, 0));
+    ASK("kernel attribute",
+        cudaKernelSetAttributeForDevice(k, cudaFuncAttributeMaxDynamicSharedMemorySize, 64 * 1024, 0));
     show_function("kernel attribute then", (void *)store);
-    ASK("kernel attribute device", cudaKernelSetAttributeForDevice(k, cudaFuncAttributeMaxDynamicSharedMemorySize, 1024, 7));
+    ASK("kernel attribute device",
+        cudaKernelSetAttributeForDevice(k, cudaFuncAttributeMaxDynamicSharedMemorySize, 1024, 7));
     ASK("kernel attribute bad", cudaKernelSetAttributeForDevice(k, (enum cudaFuncAttribute)99, 1024, 0));
 }
 
-static cudaError_t launch_ex(const void *f, unsigned blocks, unsigned threads, cudaLaunchAttribute *a, unsigned count, void **args)
+static cudaError_t launch_ex(const void *f, unsigned blocks, unsigned threads, cudaLaunchAttribute *a, unsigned count,
+                             void **args)
 {
     cudaLaunchConfig_t c;
     memset(&c, 0, sizeof c);
@@ -286,18 +262,17 @@ static void extended(void)
     ASK("sync2", cudaDeviceSynchronize());
     memset(&a, 0, sizeof a);
     a.id = cudaLaunchAttributeClusterDimension;
-    static const unsigned clusters[][3] = { { 1, 1, 1 }, { 2, 1, 1 }, { 4, 1, 1 }, { 8, 1, 1 }, { 16, 1, 1 }, { 3, 1, 1 }, { 1, 2, 1 }, { 0, 1, 1 }, { 0, 0, 0 } };
+    static const unsigned clusters[][3] = { { 1, 1, 1 }, { 2, 1, 1 }, { 4, 1, 1 }, { 8, 1, 1 }, { 16, 1, 1 },
+                                            { 3, 1, 1 }, { 1, 2, 1 }, { 0, 1, 1 }, { 0, 0, 0 } };
     for (size_t i = 0; i < COUNT(clusters); i++) {
         a.val.clusterDim.x = clusters[i][0];
         a.val.clusterDim.y = clusters[i][1];
         a.val.clusterDim.z = clusters[i][2];
-        ASK(keyf("cluster%u.%u.%u", clusters[i][0], clusters[i][1], clusters[i][2]), launch_ex((void *)nothing, 16, 32, &a, 1, NULL));
+        ASK(keyf("cluster%u.%u.%u", clusters[i][0], clusters[i][1], clusters[i][2]),
+            launch_ex((void *)nothing, 16, 32, &a, 1, NULL));
     }
     a.val.clusterDim.x = 2;
     a.val.clusterDim.y = a.val.clusterDim.z = 1;
-    ASK("cluster of clustered", launch_ex((void *)clustered, 4, 32, &a, 1, args));
-    a.val.clusterDim.x = 4;
-    ASK("cluster of clustered other", launch_ex((void *)clustered, 4, 32, &a, 1, args));
     static const int priorities[] = { -100, -6, -5, -1, 0, 1, 100 };
     a.id = cudaLaunchAttributePriority;
     for (size_t i = 0; i < COUNT(priorities); i++) {
@@ -327,13 +302,8 @@ static void extended(void)
 
 static void cooperative(void)
 {
-    begin();
-    void *args[] = { &p };
     int sms = 0, per = 0;
     MUST(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0));
-    ASK("small", cudaLaunchCooperativeKernel((void *)grid_sync, dim3(8), dim3(32), args, 0, 0));
-    ASK("sync", cudaDeviceSynchronize());
-    say("value", "%d %d", p[0], p[1]);
     MUST(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per, nothing, 1024, 0));
     say("per multiprocessor", "%d", per);
     ASK("full", cudaLaunchCooperativeKernel((void *)nothing, dim3(sms * per), dim3(1024), NULL, 0, 0));
@@ -349,8 +319,11 @@ static void cooperative(void)
 
 static void occupancy(void)
 {
-    static const int threads[] = { -1, 0, 1, 32, 33, 64, 96, 100, 128, 192, 256, 384, 512, 768, 1000, 1023, 1024, 1025 };
-    static const size_t shared[] = { 0, 1, 1024, 10000, 32 * KiB, 48 * KiB, 48 * KiB + 1, 100 * KiB, 227 * KiB, 228 * KiB };
+    static const int threads[] = {
+        -1, 0, 1, 32, 33, 64, 96, 100, 128, 192, 256, 384, 512, 768, 1000, 1023, 1024, 1025
+    };
+    static const size_t shared[] = { 0,         1,         1024,     10000, 32 * KiB, 48 * KiB, 48 * KiB + 1,
+                                     100 * KiB, 227 * KiB, 228 * KiB };
     for (size_t i = 0; i < COUNT(threads); i++)
         for (size_t j = 0; j < COUNT(shared); j++) {
             v = -7;
@@ -359,25 +332,32 @@ static void occupancy(void)
         }
     for (size_t i = 0; i < COUNT(threads); i++) {
         v = -7;
-        ASKV(keyf("static.%d", threads[i]), cudaOccupancyMaxActiveBlocksPerMultiprocessor(&v, static_shared, threads[i], 0), "%d", v);
+        ASKV(keyf("static.%d", threads[i]),
+             cudaOccupancyMaxActiveBlocksPerMultiprocessor(&v, static_shared, threads[i], 0), "%d", v);
         v = -7;
-        ASKV(keyf("bounded.%d", threads[i]), cudaOccupancyMaxActiveBlocksPerMultiprocessor(&v, bounded, threads[i], 0), "%d", v);
+        ASKV(keyf("bounded.%d", threads[i]), cudaOccupancyMaxActiveBlocksPerMultiprocessor(&v, bounded, threads[i], 0),
+             "%d", v);
         n = 7;
-        ASKV(keyf("available.%d", threads[i]), cudaOccupancyAvailableDynamicSMemPerBlock(&n, nothing, 2, threads[i]), "%zu", n);
+        ASKV(keyf("available.%d", threads[i]), cudaOccupancyAvailableDynamicSMemPerBlock(&n, nothing, 2, threads[i]),
+             "%zu", n);
     }
     MUST(cudaFuncSetAttribute(nothing, cudaFuncAttributeMaxDynamicSharedMemorySize, 227 * 1024));
     for (size_t j = 0; j < COUNT(shared); j++) {
         v = -7;
-        ASKV(keyf("raised.%zu", shared[j]), cudaOccupancyMaxActiveBlocksPerMultiprocessor(&v, nothing, 128, shared[j]), "%d", v);
+        ASKV(keyf("raised.%zu", shared[j]), cudaOccupancyMaxActiveBlocksPerMultiprocessor(&v, nothing, 128, shared[j]),
+             "%d", v);
     }
     for (int blocks = -1; blocks <= 40; blocks += 1) {
         n = 7;
-        ASKV(keyf("available.blocks%d", blocks), cudaOccupancyAvailableDynamicSMemPerBlock(&n, nothing, blocks, 32), "%zu", n);
+        ASKV(keyf("available.blocks%d", blocks), cudaOccupancyAvailableDynamicSMemPerBlock(&n, nothing, blocks, 32),
+             "%zu", n);
         n = 7;
-        ASKV(keyf("available.static%d", blocks), cudaOccupancyAvailableDynamicSMemPerBlock(&n, static_shared, blocks, 32), "%zu", n);
+        ASKV(keyf("available.static%d", blocks),
+             cudaOccupancyAvailableDynamicSMemPerBlock(&n, static_shared, blocks, 32), "%zu", n);
     }
     for (unsigned flags = 0; flags <= 3; flags++)
-        ASKV(keyf("flags%u", flags), cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&v, nothing, 128, 0, flags), "%d", v);
+        ASKV(keyf("flags%u", flags), cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&v, nothing, 128, 0, flags),
+             "%d", v);
     RISK("null", cudaOccupancyMaxActiveBlocksPerMultiprocessor(NULL, nothing, 128, 0));
     ASK("null function", cudaOccupancyMaxActiveBlocksPerMultiprocessor(&v, (void *)NULL, 128, 0));
     ASK("host", cudaOccupancyMaxActiveBlocksPerMultiprocessor(&v, (void *)not_a_kernel, 128, 0));
@@ -385,10 +365,13 @@ static void occupancy(void)
     ASKV("potential", cudaOccupancyMaxPotentialBlockSize(&grid, &block, nothing, 0, 0), "%d %d", grid, block);
     ASKV("potential.limit", cudaOccupancyMaxPotentialBlockSize(&grid, &block, nothing, 0, 100), "%d %d", grid, block);
     ASKV("potential.bounded", cudaOccupancyMaxPotentialBlockSize(&grid, &block, bounded, 0, 0), "%d %d", grid, block);
-    ASKV("potential.shared", cudaOccupancyMaxPotentialBlockSize(&grid, &block, nothing, 40000, 0), "%d %d", grid, block);
-    ASKV("potential.toomuch", cudaOccupancyMaxPotentialBlockSize(&grid, &block, nothing, 1 << 20, 0), "%d %d", grid, block);
+    ASKV("potential.shared", cudaOccupancyMaxPotentialBlockSize(&grid, &block, nothing, 40000, 0), "%d %d", grid,
+         block);
+    ASKV("potential.toomuch", cudaOccupancyMaxPotentialBlockSize(&grid, &block, nothing, 1 << 20, 0), "%d %d", grid,
+         block);
     ASKV("potential.variable",
-         cudaOccupancyMaxPotentialBlockSizeVariableSMem(&grid, &block, nothing, shared_of_block(), 0), "%d %d", grid, block);
+         cudaOccupancyMaxPotentialBlockSizeVariableSMem(&grid, &block, nothing, shared_of_block(), 0), "%d %d", grid,
+         block);
     cudaLaunchConfig_t c;
     cudaLaunchAttribute a;
     memset(&c, 0, sizeof c);
@@ -418,10 +401,7 @@ static void occupancy(void)
 
 /* ---- host functions */
 static int calls;
-static void count(void *data)
-{
-    calls += *(int *)data;
-}
+static void count(void *data) { calls += *(int *)data; }
 static void count_and_ask(void *)
 {
     RAW("inside.malloc", cudaMalloc((void **)&p, 16));
@@ -434,7 +414,8 @@ static void count_and_ask(void *)
 static void callback(cudaStream_t stream, cudaError_t status, void *data)
 {
     calls += *(int *)data;
-    say("callback", "%s, stream %s", name_of(status), stream ? "some" : "null");
+    static int number;
+    say(keyf("callback.%d", number++), "%s, stream %s", name_of(status), stream ? "some" : "null");
 }
 
 static void host_functions(void)
@@ -460,12 +441,13 @@ static void host_functions(void)
 }
 
 /* ---- libraries */
-static const char ptx[] = ".version 7.8\n.target sm_52\n.address_size 64\n"
-                          ".visible .global .align 4 .u32 counter[4] = {1,2,3,4};\n"
-                          ".visible .global .attribute(.managed) .align 4 .u32 shared_counter = 9;\n"
-                          ".visible .entry first(.param .u64 a) { .reg .b64 %d<2>; ld.param.u64 %d1,[a]; cvta.to.global.u64 %d1,%d1; "
-                          "st.global.u32 [%d1],77; ret; }\n"
-                          ".visible .entry second() { ret; }\n";
+static const char ptx[] =
+    ".version 7.8\n.target sm_52\n.address_size 64\n"
+    ".visible .global .align 4 .u32 counter[4] = {1,2,3,4};\n"
+    ".visible .global .attribute(.managed) .align 4 .u32 shared_counter = 9;\n"
+    ".visible .entry first(.param .u64 a) { .reg .b64 %d<2>; ld.param.u64 %d1,[a]; cvta.to.global.u64 %d1,%d1; "
+    "st.global.u32 [%d1],77; ret; }\n"
+    ".visible .entry second() { ret; }\n";
 
 static void libraries(void)
 {
@@ -488,7 +470,8 @@ static void libraries(void)
     say("value", "%d", *p);
     show_function("attributes", (void *)k);
     ASKV("count", cudaLibraryGetKernelCount(&u, l), "%u", u);
-    ASKV("enumerate", cudaLibraryEnumerateKernels(list, 4, l), "%d %d %d", list[0] != NULL, list[1] != NULL, list[2] != NULL);
+    ASKV("enumerate", cudaLibraryEnumerateKernels(list, 4, l), "%d %d %d", list[0] != NULL, list[1] != NULL,
+         list[2] != NULL);
     ASK("enumerate 1", cudaLibraryEnumerateKernels(list, 1, l));
     ASK("enumerate 0", cudaLibraryEnumerateKernels(list, 0, l));
     RISK("enumerate null", cudaLibraryEnumerateKernels(NULL, 2, l));
@@ -513,9 +496,15 @@ static void libraries(void)
     say("load same.same", "%d", l == m);
     ASK("unload", cudaLibraryUnload(m));
     ASK("garbage", cudaLibraryLoadData(&m, "nonsense", NULL, NULL, 0, NULL, NULL, 0));
-    ASK("broken ptx", cudaLibraryLoadData(&m, ".version 7.8\n.target sm_52\n.address_size 64\n.visible .entry x() { foo; }\n", NULL, NULL, 0, NULL, NULL, 0));
-    ASK("future ptx", cudaLibraryLoadData(&m, ".version 99.0\n.target sm_52\n.address_size 64\n.visible .entry x() { ret; }\n", NULL, NULL, 0, NULL, NULL, 0));
-    ASK("future target", cudaLibraryLoadData(&m, ".version 7.8\n.target sm_999\n.address_size 64\n.visible .entry x() { ret; }\n", NULL, NULL, 0, NULL, NULL, 0));
+    ASK("broken ptx",
+        cudaLibraryLoadData(&m, ".version 7.8\n.target sm_52\n.address_size 64\n.visible .entry x() { foo; }\n", NULL,
+                            NULL, 0, NULL, NULL, 0));
+    ASK("future ptx",
+        cudaLibraryLoadData(&m, ".version 99.0\n.target sm_52\n.address_size 64\n.visible .entry x() { ret; }\n", NULL,
+                            NULL, 0, NULL, NULL, 0));
+    ASK("future target",
+        cudaLibraryLoadData(&m, ".version 7.8\n.target sm_999\n.address_size 64\n.visible .entry x() { ret; }\n", NULL,
+                            NULL, 0, NULL, NULL, 0));
     RISK("null", cudaLibraryLoadData(&m, NULL, NULL, NULL, 0, NULL, NULL, 0));
     RISK("out", cudaLibraryLoadData(NULL, ptx, NULL, NULL, 0, NULL, NULL, 0));
     ASK("file", cudaLibraryLoadFromFile(&m, "/nonexistent/file.cubin", NULL, NULL, 0, NULL, NULL, 0));
@@ -524,7 +513,9 @@ static void libraries(void)
     static char log[1000];
     cudaJitOption options[] = { cudaJitErrorLogBuffer, cudaJitErrorLogBufferSizeBytes };
     void *values[] = { log, (void *)sizeof log };
-    ASKV("log", cudaLibraryLoadData(&m, ".version 7.8\n.target sm_52\n.address_size 64\n.visible .entry x() { foo; }\n", options, values, 2, NULL, NULL, 0),
+    ASKV("log",
+         cudaLibraryLoadData(&m, ".version 7.8\n.target sm_52\n.address_size 64\n.visible .entry x() { foo; }\n",
+                             options, values, 2, NULL, NULL, 0),
          "%s", log[0] ? "text" : "none");
     cudaLibraryOption lo[] = { cudaLibraryBinaryIsPreserved };
     void *lv[] = { (void *)1 };
@@ -536,15 +527,7 @@ static void libraries(void)
 }
 
 const struct group groups[] = {
-    GROUP(configurations),
-    GROUP(shared_memory),
-    GROUP(functions),
-    GROUP(no_arguments),
-    GROUP(attributes),
-    GROUP(extended),
-    GROUP(cooperative),
-    GROUP(occupancy),
-    GROUP(host_functions),
-    GROUP(libraries),
-    LAST_GROUP,
+    GROUP(configurations), GROUP(shared_memory), GROUP(functions),   GROUP(no_arguments),
+    GROUP(attributes),     GROUP(extended),      GROUP(cooperative), GROUP(occupancy),
+    GROUP(host_functions), GROUP(libraries),     LAST_GROUP,
 };

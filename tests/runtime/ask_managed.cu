@@ -5,7 +5,8 @@
 
 static __global__ void add(unsigned char *p, size_t n, int v)
 {
-    for (size_t i = threadIdx.x + (size_t)blockIdx.x * blockDim.x; i < n; i += (size_t)blockDim.x * gridDim.x) p[i] += v;
+    for (size_t i = threadIdx.x + (size_t)blockIdx.x * blockDim.x; i < n; i += (size_t)blockDim.x * gridDim.x)
+        p[i] += v;
 }
 
 __managed__ int variable = 42;
@@ -51,7 +52,8 @@ static void show_range(const char *key, const void *from, size_t n)
         int v = 0x7777;
         cudaError_t e = cudaMemRangeGetAttribute(&v, sizeof v, range_attributes[i].attribute, from, n);
         size_t length = strlen(text);
-        snprintf(text + length, sizeof text - length, "%s %s, ", range_attributes[i].name, e ? name_of(e) : keyf("%d", v));
+        snprintf(text + length, sizeof text - length, "%s %s, ", range_attributes[i].name,
+                 e ? name_of(e) : keyf("%d", v));
     }
     int by[4] = { 0x77, 0x77, 0x77, 0x77 };
     cudaError_t e = cudaMemRangeGetAttribute(by, sizeof by, cudaMemRangeAttributeAccessedBy, from, n);
@@ -94,7 +96,8 @@ static void advice_ranges(void)
     MUST(cudaMallocHost(&q, 4096));
     ASK("pinned", cudaMemAdvise(q, 4096, cudaMemAdviseSetReadMostly, ON_DEVICE));
     q = mmap(NULL, 2 * MiB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    for (int a = 1; a <= 6; a++) ASK(keyf("system.%d", a), cudaMemAdvise(q, 2 * MiB, (enum cudaMemoryAdvise)a, ON_DEVICE));
+    for (int a = 1; a <= 6; a++)
+        ASK(keyf("system.%d", a), cudaMemAdvise(q, 2 * MiB, (enum cudaMemoryAdvise)a, ON_DEVICE));
     MUST(cudaMallocManaged(&q, 4096));
     MUST(cudaFree(q));
     ASK("freed", cudaMemAdvise(q, 4096, cudaMemAdviseSetReadMostly, ON_DEVICE));
@@ -121,7 +124,7 @@ static void prefetches(void)
     show_range("odd.next", p + 4096, 4096);
     ASK("half", cudaMemPrefetchAsync(p, size / 2, ON_DEVICE, 0, s));
     ASK("half.sync", cudaStreamSynchronize(s));
-    show_range("half", p, size);
+    show_range("half.whole", p, size);
     show_range("half.first", p, size / 2);
     MUST(cudaMalloc(&q, 4096));
     ASK("device", cudaMemPrefetchAsync(q, 4096, ON_DEVICE, 0, s));
@@ -147,7 +150,8 @@ static void range_errors(void)
     for (int a = -1; a <= 12; a++)
         for (size_t n = 0; n <= 12; n += 4) {
             memset(v, 0x77, sizeof v);
-            ASKV(keyf("attribute%d.size%zu", a, n), cudaMemRangeGetAttribute(v, n, (enum cudaMemRangeAttribute)a, p, size), "%x", v[0]);
+            ASKV(keyf("attribute%d.size%zu", a, n),
+                 cudaMemRangeGetAttribute(v, n, (enum cudaMemRangeAttribute)a, p, size), "%x", v[0]);
         }
     ASK("size 3", cudaMemRangeGetAttribute(v, 3, cudaMemRangeAttributeReadMostly, p, size));
     ASK("size 5", cudaMemRangeGetAttribute(v, 5, cudaMemRangeAttributeAccessedBy, p, size));
@@ -350,15 +354,7 @@ static void moves(void)
 }
 
 const struct group groups[] = {
-    GROUP(advice),
-    GROUP(advice_ranges),
-    GROUP(prefetches),
-    GROUP(range_errors),
-    GROUP(discards),
-    GROUP(attachment),
-    GROUP(variables),
-    GROUP(variables_host_first),
-    GROUP(system_memory),
-    GROUP(moves),
-    LAST_GROUP,
+    GROUP(advice),        GROUP(advice_ranges), GROUP(prefetches), GROUP(range_errors),
+    GROUP(discards),      GROUP(attachment),    GROUP(variables),  GROUP(variables_host_first),
+    GROUP(system_memory), GROUP(moves),         LAST_GROUP,
 };

@@ -2,10 +2,7 @@
 #include "ask.h"
 #include <sys/mman.h>
 
-static __global__ void store(int *p, int v)
-{
-    *p = v;
-}
+static __global__ void store(int *p, int v) { *p = v; }
 __device__ int variable[100];
 __constant__ int constant[10];
 __managed__ int managed_variable[10];
@@ -25,14 +22,15 @@ static void device(void)
         p = (void *)1;
         ASKV(keyf("huge%zu", i), cudaMalloc(&p, huge[i]), "%s", given(p));
     }
-    static const size_t sizes[] = { 1, 2, 255, 256, 257, 511, 512, 513, 4096, 65536, MiB, 2 * MiB, 2 * MiB + 1, 100 * MiB };
+    static const size_t sizes[] = { 1,   2,    255,   256, 257,     511,         512,
+                                    513, 4096, 65536, MiB, 2 * MiB, 2 * MiB + 1, 100 * MiB };
     for (size_t i = 0; i < COUNT(sizes); i++) {
         CUdeviceptr base = 0;
         size_t size = 0;
         MUST(cudaMalloc(&p, sizes[i]));
         CUresult r = DRIVER(cuMemGetAddressRange)(&base, &size, (CUdeviceptr)p);
-        say(keyf("size%zu", sizes[i]), "%d %s %zu, aligned to 256: %d 512: %d", r, base == (CUdeviceptr)p ? "base" : "inside", size,
-            (uintptr_t)p % 256 == 0, (uintptr_t)p % 512 == 0);
+        say(keyf("size%zu", sizes[i]), "%d %s %zu, aligned to 256: %d 512: %d", r,
+            base == (CUdeviceptr)p ? "base" : "inside", size, (uintptr_t)p % 256 == 0, (uintptr_t)p % 512 == 0);
         ASK(keyf("free%zu", sizes[i]), cudaFree(p));
     }
     void *many[8];
@@ -104,10 +102,12 @@ static void frees(void)
 
 static void pitch(void)
 {
-    static const size_t widths[] = { 0,   1,   2,    3,    4,    15,   16,   17,   31,   32,   33,   63,   64,    65,    100,
-                                     127, 128, 129,  200,  255,  256,  257,  500,  511,  512,  513,  640,  1000,  1023,  1024,
-                                     1025, 1500, 2000, 2047, 2048, 2049, 3000, 4095, 4096, 4097, 5000, 8191, 8192,  8193,  10000,
-                                     16384, 16385, 32768, 40000, 65535, 65536, 65537, 100000, 131072, 131073, 200000, 262144, 262145, 1000000, 1048577 };
+    static const size_t widths[] = { 0,     1,     2,      3,      4,      15,     16,     17,     31,      32,
+                                     33,    63,    64,     65,     100,    127,    128,    129,    200,     255,
+                                     256,   257,   500,    511,    512,    513,    640,    1000,   1023,    1024,
+                                     1025,  1500,  2000,   2047,   2048,   2049,   3000,   4095,   4096,    4097,
+                                     5000,  8191,  8192,   8193,   10000,  16384,  16385,  32768,  40000,   65535,
+                                     65536, 65537, 100000, 131072, 131073, 200000, 262144, 262145, 1000000, 1048577 };
     static const size_t heights[] = { 1, 2, 3, 7, 16, 100 };
     for (size_t i = 0; i < COUNT(widths); i++)
         for (size_t j = 0; j < COUNT(heights); j++) {
@@ -118,7 +118,8 @@ static void pitch(void)
             CUdeviceptr base = 0;
             size_t size = 0;
             if (p) DRIVER(cuMemGetAddressRange)(&base, &size, (CUdeviceptr)p);
-            answer(keyf("%zux%zu", widths[i], heights[j]), e, "%s pitch %zu, range %zu", p ? "pointer" : "null", n, size);
+            answer(keyf("%zux%zu", widths[i], heights[j]), e, "%s pitch %zu, range %zu", p ? "pointer" : "null", n,
+                   size);
             cudaFree(p);
         }
     ASK("zero height", cudaMallocPitch(&p, &n, 16, 0));
@@ -132,8 +133,16 @@ static void pitch(void)
 
 static void extent3d(void)
 {
-    static const size_t extents[][3] = { { 1, 1, 1 },  { 100, 1, 1 },  { 100, 10, 1 }, { 512, 10, 10 }, { 513, 3, 4 },
-                                         { 0, 1, 1 },  { 16, 0, 1 },   { 16, 1, 0 },   { 0, 0, 0 },     { 4000, 30, 20 },
+    static const size_t extents[][3] = { { 1, 1, 1 },
+                                         { 100, 1, 1 },
+                                         { 100, 10, 1 },
+                                         { 512, 10, 10 },
+                                         { 513, 3, 4 },
+                                         { 0, 1, 1 },
+                                         { 16, 0, 1 },
+                                         { 16, 1, 0 },
+                                         { 0, 0, 0 },
+                                         { 4000, 30, 20 },
                                          { 1ul << 40, 1ul << 20, 2 } };
     for (size_t i = 0; i < COUNT(extents); i++) {
         struct cudaPitchedPtr pp;
@@ -160,8 +169,8 @@ static void show_pointer(const char *key, const void *pointer)
         return;
     }
 #define RELATION(x) (!a.x ? "null" : a.x == pointer ? "same" : "other")
-    answer(key, e, "type %d device %d device pointer %s host pointer %s reserved %s", a.type, a.device, RELATION(devicePointer),
-           RELATION(hostPointer), all(a.reserved, 0, sizeof a.reserved));
+    answer(key, e, "type %d device %d device pointer %s host pointer %s reserved %s", a.type, a.device,
+           RELATION(devicePointer), RELATION(hostPointer), all(a.reserved, 0, sizeof a.reserved));
 }
 
 static void host(void)
@@ -175,8 +184,12 @@ static void host(void)
         ASKV(keyf("flags.%x", flags[i]), cudaHostGetFlags(&u, p), "%x", u);
         ASKV(keyf("flags.inside.%x", flags[i]), cudaHostGetFlags(&u, (char *)p + 100), "%x", u);
         q = NULL;
-        ASKV(keyf("device.%x", flags[i]), cudaHostGetDevicePointer(&q, p, 0), "%s", q == p ? "same" : q ? "other" : "null");
-        ASKV(keyf("inside.%x", flags[i]), cudaHostGetDevicePointer(&q, (char *)p + 100, 0), "%zd", (char *)q - (char *)p);
+        ASKV(keyf("device.%x", flags[i]), cudaHostGetDevicePointer(&q, p, 0), "%s",
+             q == p ? "same"
+             : q    ? "other"
+                    : "null");
+        ASKV(keyf("inside.%x", flags[i]), cudaHostGetDevicePointer(&q, (char *)p + 100, 0), "%zd",
+             (char *)q - (char *)p);
         show_pointer(keyf("pointer.%x", flags[i]), p);
         ASK(keyf("free.%x", flags[i]), cudaFreeHost(p));
     }
@@ -221,7 +234,10 @@ static void registered(void)
         cudaError_t e = ASK(keyf("register.%x", flags[i]), cudaHostRegister(m, 8192, flags[i]));
         if (e) continue;
         ASKV(keyf("flags.%x", flags[i]), cudaHostGetFlags(&u, m), "%x", u);
-        ASKV(keyf("device.%x", flags[i]), cudaHostGetDevicePointer(&q, m, 0), "%s", q == m ? "same" : q ? "other" : "null");
+        ASKV(keyf("device.%x", flags[i]), cudaHostGetDevicePointer(&q, m, 0), "%s",
+             q == m ? "same"
+             : q    ? "other"
+                    : "null");
         show_pointer(keyf("pointer.%x", flags[i]), m);
         ASK(keyf("unregister.%x", flags[i]), cudaHostUnregister(m));
     }
@@ -442,15 +458,6 @@ static void ipc(void)
 }
 
 const struct group groups[] = {
-    GROUP(device),
-    GROUP(frees),
-    GROUP(pitch),
-    GROUP(extent3d),
-    GROUP(host),
-    GROUP(registered),
-    GROUP(managed),
-    GROUP(pointers),
-    GROUP(info),
-    GROUP(ipc),
-    LAST_GROUP,
+    GROUP(device),  GROUP(frees),    GROUP(pitch), GROUP(extent3d), GROUP(host), GROUP(registered),
+    GROUP(managed), GROUP(pointers), GROUP(info),  GROUP(ipc),      LAST_GROUP,
 };

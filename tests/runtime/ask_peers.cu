@@ -2,10 +2,7 @@
 #include "ask.h"
 #include <pthread.h>
 
-__global__ void store(int *p, int v)
-{
-    *p = v;
-}
+__global__ void store(int *p, int v) { *p = v; }
 __device__ int variable = 3;
 
 static int *p[2], v;
@@ -65,7 +62,8 @@ static void peers(void)
             ASKV(keyf("can%d%d", i, j), cudaDeviceCanAccessPeer(&v, i, j), "%d", v);
             for (int a = 1; a <= 5; a++) {
                 v = -7;
-                ASKV(keyf("p2p%d%d.%d", i, j, a), cudaDeviceGetP2PAttribute(&v, (enum cudaDeviceP2PAttr)a, i, j), "%d", v);
+                ASKV(keyf("p2p%d%d.%d", i, j, a), cudaDeviceGetP2PAttribute(&v, (enum cudaDeviceP2PAttr)a, i, j), "%d",
+                     v);
             }
         }
     ASK("disable first", cudaDeviceDisablePeerAccess(1));
@@ -163,8 +161,11 @@ static void threads_and_lists(void)
 }
 
 const struct group groups[] = {
-    { "current", current, 2 }, { "peers", peers, 2 },
-    { "no_peer", no_peer, 2 }, { "copies", copies, 2 },
-    { "pools", pools, 2 },     { "threads_and_lists", threads_and_lists, 2 },
+    { "current", current, 2 },
+    { "peers", peers, 2 },
+    { "no_peer", no_peer, 2 },
+    { "copies", copies, 2 },
+    { "pools", pools, 2 },
+    { "threads_and_lists", threads_and_lists, 2 },
     LAST_GROUP,
 };

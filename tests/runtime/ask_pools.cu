@@ -2,10 +2,7 @@
 #include "ask.h"
 #include <fcntl.h>
 
-static __global__ void store(int *p, int v)
-{
-    *p = v;
-}
+static __global__ void store(int *p, int v) { *p = v; }
 
 static void *p, *q;
 static cudaStream_t s;
@@ -69,7 +66,8 @@ static void allocate(void)
 
 static void sizes(void)
 {
-    static const size_t list[] = { 1, 512, 513, 4096, 100000, MiB, 2 * MiB, 2 * MiB + 1, 32 * MiB, 32 * MiB + 1, 100 * MiB };
+    static const size_t list[] = { 1,       512,         513,      4096,         100000,   MiB,
+                                   2 * MiB, 2 * MiB + 1, 32 * MiB, 32 * MiB + 1, 100 * MiB };
     cudaMemPool_t pool;
     MUST(cudaDeviceGetDefaultMemPool(&pool, 0));
     for (size_t i = 0; i < COUNT(list); i++) {
@@ -107,7 +105,8 @@ static void attributes(void)
     MUST(cudaDeviceSynchronize());
     show_attributes("freed", pool);
     for (int a = 0; a <= 14; a++)
-        for (uint64_t v = 0; v <= 2; v++) ASK(keyf("set.%d.%lu", a, v), cudaMemPoolSetAttribute(pool, (enum cudaMemPoolAttr)a, &v));
+        for (uint64_t v = 0; v <= 2; v++)
+            ASK(keyf("set.%d.%lu", a, v), cudaMemPoolSetAttribute(pool, (enum cudaMemPoolAttr)a, &v));
     show_attributes("set", pool);
     RISK("get.null", cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReleaseThreshold, NULL));
     RISK("set.null", cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, NULL));
@@ -229,10 +228,12 @@ static void locations(void)
             for (int type = 0; type <= 3; type++) {
                 cudaMemLocation l = at((enum cudaMemLocationType)t, id);
                 pool = (cudaMemPool_t)1;
-                ASKV(keyf("default.%d.%d.%d", t, id, type), cudaMemGetDefaultMemPool(&pool, &l, (enum cudaMemAllocationType)type), "%s",
+                ASKV(keyf("default.%d.%d.%d", t, id, type),
+                     cudaMemGetDefaultMemPool(&pool, &l, (enum cudaMemAllocationType)type), "%s",
                      pool == d ? "the device's" : given(pool));
                 pool = (cudaMemPool_t)1;
-                ASKV(keyf("current.%d.%d.%d", t, id, type), cudaMemGetMemPool(&pool, &l, (enum cudaMemAllocationType)type), "%s",
+                ASKV(keyf("current.%d.%d.%d", t, id, type),
+                     cudaMemGetMemPool(&pool, &l, (enum cudaMemAllocationType)type), "%s",
                      pool == d ? "the device's" : given(pool));
             }
     cudaMemPoolProps props = properties();
@@ -279,13 +280,15 @@ static void export_import(void)
     props.handleTypes = cudaMemHandleTypePosixFileDescriptor;
     MUST(cudaMemPoolCreate(&pool, &props));
     ASK("plain", cudaMemPoolExportToShareableHandle(&fd, plain, cudaMemHandleTypePosixFileDescriptor, 0));
-    ASKV("export", cudaMemPoolExportToShareableHandle(&fd, pool, cudaMemHandleTypePosixFileDescriptor, 0), "%d", fd > 2);
+    ASKV("export", cudaMemPoolExportToShareableHandle(&fd, pool, cudaMemHandleTypePosixFileDescriptor, 0), "%d",
+         fd > 2);
     int g = -1;
     ASK("export.flags", cudaMemPoolExportToShareableHandle(&g, pool, cudaMemHandleTypePosixFileDescriptor, 1));
     ASK("export.type", cudaMemPoolExportToShareableHandle(&g, pool, cudaMemHandleTypeNone, 0));
     RISK("export.null", cudaMemPoolExportToShareableHandle(NULL, pool, cudaMemHandleTypePosixFileDescriptor, 0));
-    ASKV("import", cudaMemPoolImportFromShareableHandle(&other, (void *)(uintptr_t)fd, cudaMemHandleTypePosixFileDescriptor, 0), "%d",
-         other != NULL && other != pool);
+    ASKV("import",
+         cudaMemPoolImportFromShareableHandle(&other, (void *)(uintptr_t)fd, cudaMemHandleTypePosixFileDescriptor, 0),
+         "%d", other != NULL && other != pool);
     MUST(cudaMallocFromPoolAsync(&p, 4096, pool, 0));
     MUST(cudaMemset(p, 0x5a, 4096));
     MUST(cudaDeviceSynchronize());
@@ -299,8 +302,10 @@ static void export_import(void)
     ASK("pointer.malloc", cudaMemPoolExportPointer(&data, m));
     ASK("import.malloc", cudaMallocFromPoolAsync(&m, 100, other, 0));
     int null = open("/dev/null", O_RDONLY);
-    ASK("import.devnull", cudaMemPoolImportFromShareableHandle(&other, (void *)(uintptr_t)null, cudaMemHandleTypePosixFileDescriptor, 0));
-    ASK("import.closed", cudaMemPoolImportFromShareableHandle(&other, (void *)(uintptr_t)900, cudaMemHandleTypePosixFileDescriptor, 0));
+    ASK("import.devnull",
+        cudaMemPoolImportFromShareableHandle(&other, (void *)(uintptr_t)null, cudaMemHandleTypePosixFileDescriptor, 0));
+    ASK("import.closed",
+        cudaMemPoolImportFromShareableHandle(&other, (void *)(uintptr_t)900, cudaMemHandleTypePosixFileDescriptor, 0));
 }
 
 /* Order between streams: what another stream frees is not there before it is waited for. */
@@ -335,13 +340,6 @@ static void order(void)
 }
 
 const struct group groups[] = {
-    GROUP(allocate),
-    GROUP(sizes),
-    GROUP(attributes),
-    GROUP(create),
-    GROUP(access),
-    GROUP(locations),
-    GROUP(export_import),
-    GROUP(order),
-    LAST_GROUP,
+    GROUP(allocate),  GROUP(sizes),         GROUP(attributes), GROUP(create), GROUP(access),
+    GROUP(locations), GROUP(export_import), GROUP(order),      LAST_GROUP,
 };

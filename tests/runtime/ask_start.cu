@@ -3,10 +3,7 @@
 #include "ask.h"
 #include <pthread.h>
 
-__global__ void store(int *p, int v)
-{
-    *p = v;
-}
+__global__ void store(int *p, int v) { *p = v; }
 __device__ int variable = 5;
 __managed__ int managed = 6;
 
@@ -26,25 +23,27 @@ static void state(const char *key)
         which = keyf("%c", 'A' + i);
         break;
     }
-    say(key, "state %d flags %u active %d, current %d %s", r, r ? 0 : flags, r ? 0 : active, q, q ? "" : which);
+    say(keyf("%s.state", key), "%d flags %u active %d, current %d %s", r, r ? 0 : flags, r ? 0 : active, q,
+        q ? "" : which);
 }
 
 #define FIRST(name, call) \
     { \
-        "first_" #name, [] { \
-            RAW("call", call); \
-            RAW("peek", cudaPeekAtLastError()); \
-            state("after"); \
-            RAW("last", cudaGetLastError()); \
-            int d = -7; \
-            RAW("device", cudaGetDevice(&d)); \
-            state("then"); \
-            RAW("malloc", ({ \
-                    void *m_; \
-                    cudaMalloc(&m_, 8); \
-                })); \
-            state("at last"); \
-        }, \
+        "first_" #name, \
+            [] { \
+                RAW("call", call); \
+                RAW("peek", cudaPeekAtLastError()); \
+                state("after"); \
+                RAW("last", cudaGetLastError()); \
+                int d = -7; \
+                RAW("device", cudaGetDevice(&d)); \
+                state("then"); \
+                RAW("malloc", ({ \
+                        void *m_; \
+                        cudaMalloc(&m_, 8); \
+                    })); \
+                state("at last"); \
+            }, \
             0 \
     }
 
@@ -147,8 +146,8 @@ static void init_device(void)
 
 static void flags_before(void)
 {
-    static const unsigned flags[] = { 0, 1, 2, 4, 3, 5, 6, 7, 8, 0x10, 0x18, 0x20, 0x40, 0x80, 0x100, 0x87, 0x8c, 0xff, 0x200, 0x1000,
-                                      0x80000000u };
+    static const unsigned flags[] = { 0,    1,    2,    4,     3,    5,    6,    7,     8,      0x10,       0x18,
+                                      0x20, 0x40, 0x80, 0x100, 0x87, 0x8c, 0xff, 0x200, 0x1000, 0x80000000u };
     ASKV("get.first", cudaGetDeviceFlags(&u0), "%x", u0);
     state("first");
     for (size_t i = 0; i < COUNT(flags); i++) {
@@ -617,9 +616,7 @@ static cudaIpcMemHandle_t ipc;
 static enum cudaFuncCache cache;
 static cudaDriverEntryPointQueryResult entry;
 
-static void release(void *)
-{
-}
+static void release(void *) {}
 
 const struct group groups[] = {
     FIRST(count, cudaGetDeviceCount(&i0)),

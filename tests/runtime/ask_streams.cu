@@ -3,14 +3,8 @@
 #include "ask.h"
 #include <pthread.h>
 
-__global__ void store(int *p, int v)
-{
-    *p = v;
-}
-__global__ void add(int *p, int v)
-{
-    *p += v;
-}
+__global__ void store(int *p, int v) { *p = v; }
+__global__ void add(int *p, int v) { *p += v; }
 __device__ int variable;
 
 static cudaStream_t s, t;
@@ -106,10 +100,13 @@ static void order(void)
     const struct {
         const char *name;
         cudaStream_t stream;
-    } list[] = { { "default", 0 },          { "legacy", cudaStreamLegacy }, { "thread", cudaStreamPerThread },
-                 { "blocking", blocking },  { "other", other },             { "nonblocking", nonblocking } };
+    } list[] = {
+        { "default", 0 },   { "legacy", cudaStreamLegacy }, { "thread", cudaStreamPerThread }, { "blocking", blocking },
+        { "other", other }, { "nonblocking", nonblocking }
+    };
     for (size_t i = 0; i < COUNT(list); i++)
-        for (size_t j = 0; j < COUNT(list); j++) waits(keyf("%s then %s", list[i].name, list[j].name), list[i].stream, list[j].stream);
+        for (size_t j = 0; j < COUNT(list); j++)
+            waits(keyf("%s then %s", list[i].name, list[j].name), list[i].stream, list[j].stream);
 }
 
 static void wait_event(void)
@@ -198,7 +195,8 @@ static void attributes(void)
     for (int policy = 0; policy <= 5; policy++) {
         a.syncPolicy = (enum cudaSynchronizationPolicy)policy;
         ASK(keyf("policy%d", policy), cudaStreamSetAttribute(s, cudaLaunchAttributeSynchronizationPolicy, &a));
-        ASKV(keyf("policy%d.get", policy), cudaStreamGetAttribute(s, cudaLaunchAttributeSynchronizationPolicy, &a), "%d", a.syncPolicy);
+        ASKV(keyf("policy%d.get", policy), cudaStreamGetAttribute(s, cudaLaunchAttributeSynchronizationPolicy, &a),
+             "%d", a.syncPolicy);
     }
     memset(&a, 0, sizeof a);
     MUST(cudaMalloc((void **)&p, 4096));
@@ -209,8 +207,9 @@ static void attributes(void)
     a.accessPolicyWindow.missProp = cudaAccessPropertyStreaming;
     ASK("window", cudaStreamSetAttribute(s, cudaLaunchAttributeAccessPolicyWindow, &a));
     memset(&a, 0, sizeof a);
-    ASKV("window.get", cudaStreamGetAttribute(s, cudaLaunchAttributeAccessPolicyWindow, &a), "%d %zu %g %d %d", a.accessPolicyWindow.base_ptr == p,
-         a.accessPolicyWindow.num_bytes, a.accessPolicyWindow.hitRatio, a.accessPolicyWindow.hitProp, a.accessPolicyWindow.missProp);
+    ASKV("window.get", cudaStreamGetAttribute(s, cudaLaunchAttributeAccessPolicyWindow, &a), "%d %zu %g %d %d",
+         a.accessPolicyWindow.base_ptr == p, a.accessPolicyWindow.num_bytes, a.accessPolicyWindow.hitRatio,
+         a.accessPolicyWindow.hitProp, a.accessPolicyWindow.missProp);
     a.accessPolicyWindow.hitRatio = 2;
     ASK("window ratio", cudaStreamSetAttribute(s, cudaLaunchAttributeAccessPolicyWindow, &a));
     a.accessPolicyWindow.hitRatio = 1;
@@ -218,8 +217,8 @@ static void attributes(void)
     ASK("window bytes", cudaStreamSetAttribute(s, cudaLaunchAttributeAccessPolicyWindow, &a));
     ASK("copy", cudaStreamCopyAttributes(t, s));
     memset(&a, 0, sizeof a);
-    ASKV("copy.get", cudaStreamGetAttribute(t, cudaLaunchAttributeAccessPolicyWindow, &a), "%d %zu", a.accessPolicyWindow.base_ptr == p,
-         a.accessPolicyWindow.num_bytes);
+    ASKV("copy.get", cudaStreamGetAttribute(t, cudaLaunchAttributeAccessPolicyWindow, &a), "%d %zu",
+         a.accessPolicyWindow.base_ptr == p, a.accessPolicyWindow.num_bytes);
     a.priority = -3;
     ASK("priority", cudaStreamSetAttribute(s, cudaLaunchAttributePriority, &a));
     v = 77;
@@ -265,7 +264,8 @@ static void capture(void)
     const cudaGraphNode_t *deps = NULL;
     enum cudaStreamCaptureStatus status;
     unsigned long long id = 0;
-    ASKV("info", cudaStreamGetCaptureInfo(s, &status, &id, &inside, &deps, NULL, &n), "%d %d %d %zu", status, id != 0, inside != NULL, n);
+    ASKV("info", cudaStreamGetCaptureInfo(s, &status, &id, &inside, &deps, NULL, &n), "%d %d %d %zu", status, id != 0,
+         inside != NULL, n);
     ASKV("end", cudaStreamEndCapture(s, &g), "%d", g == inside);
     say("status after", "%s", status_of(s));
     ASKV("nodes", cudaGraphGetNodes(g, NULL, &n), "%zu", n);
@@ -274,7 +274,8 @@ static void capture(void)
     ASK("launch graph", cudaGraphLaunch(x, s));
     ASK("sync", cudaStreamSynchronize(s));
     int values[3];
-    ASKV("values", cudaMemcpy(values, p, sizeof values, cudaMemcpyDeviceToHost), "%d %x %d", values[0], values[1], values[2]);
+    ASKV("values", cudaMemcpy(values, p, sizeof values, cudaMemcpyDeviceToHost), "%d %x %d", values[0], values[1],
+         values[2]);
     ASK("end again", cudaStreamEndCapture(s, &g));
     ASK("end without", cudaStreamEndCapture(t, &g));
     RISK("end null", cudaStreamEndCapture(t, NULL));
@@ -330,14 +331,15 @@ static void fork_join(void)
 /* A call during capture: its answer, and whether the capture survives it. */
 #define DURING(name, mode, call) \
     { \
-        "during_" #name "_" #mode, [] { \
-            begin(cudaStreamCaptureMode##mode); \
-            ASK("call", call); \
-            say("then", "%s", status_of(s)); \
-            cudaGraph_t g = NULL; \
-            ASKV("end", cudaStreamEndCapture(s, &g), "%d", g != NULL); \
-            ASK("sync", cudaDeviceSynchronize()); \
-        }, \
+        "during_" #name "_" #mode, \
+            [] { \
+                begin(cudaStreamCaptureMode##mode); \
+                ASK("call", call); \
+                say("then", "%s", status_of(s)); \
+                cudaGraph_t g = NULL; \
+                ASKV("end", cudaStreamEndCapture(s, &g), "%d", g != NULL); \
+                ASK("sync", cudaDeviceSynchronize()); \
+            }, \
             0 \
     }
 #define DURING_ALL(name, call) DURING(name, Global, call), DURING(name, ThreadLocal, call), DURING(name, Relaxed, call)
@@ -347,12 +349,8 @@ static char text[64];
 static size_t n;
 static cudaGraph_t graph;
 
-static void nothing(void *)
-{
-}
-static void legacy_callback(cudaStream_t, cudaError_t, void *)
-{
-}
+static void nothing(void *) {}
+static void legacy_callback(cudaStream_t, cudaError_t, void *) {}
 
 static void *query_in_thread(void *)
 {
@@ -372,18 +370,9 @@ static void threads_of_mode(enum cudaStreamCaptureMode mode)
     say("then", "%s", status_of(s));
     ASK("end", cudaStreamEndCapture(s, &graph));
 }
-static void threads_global(void)
-{
-    threads_of_mode(cudaStreamCaptureModeGlobal);
-}
-static void threads_thread_local(void)
-{
-    threads_of_mode(cudaStreamCaptureModeThreadLocal);
-}
-static void threads_relaxed(void)
-{
-    threads_of_mode(cudaStreamCaptureModeRelaxed);
-}
+static void threads_global(void) { threads_of_mode(cudaStreamCaptureModeGlobal); }
+static void threads_thread_local(void) { threads_of_mode(cudaStreamCaptureModeThreadLocal); }
+static void threads_relaxed(void) { threads_of_mode(cudaStreamCaptureModeRelaxed); }
 
 static void exchange(void)
 {
