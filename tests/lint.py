@@ -28,7 +28,7 @@ LONGER_FILES = {
     "tests/conformance/more/cases_more.c": 1500,  # recorded questions, one after the other
     "tests/conformance/more/cases_pool.c": 1000,
 }
-LONGER_FUNCTIONS = ("tests/conformance/", "tests/behaviour/", "tests/ptx/", "tests/hosts/")
+LONGER_FUNCTIONS = ("tests/conformance/", "tests/runtime/ask", "tests/behaviour/", "tests/ptx/", "tests/hosts/")
 
 # Who may include whose headers: a folder's own, and those of the folders below it. What stands side by side does not
 # know of each other. doc/architecture.md, "Where a line of code belongs", says what each folder is for.

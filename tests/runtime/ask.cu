@@ -198,6 +198,25 @@ void answer(const char *key, cudaError_t result, const char *format, ...)
     va_end(a);
 }
 
+void state(const char *key)
+{
+    static CUcontext seen[16];
+    unsigned flags = 77;
+    int active = -1;
+    CUcontext c = NULL;
+    CUresult r = DRIVER(cuDevicePrimaryCtxGetState)(0, &flags, &active);
+    CUresult q = DRIVER(cuCtxGetCurrent)(&c);
+    const char *which = "none";
+    for (int i = 0; c && i < 16; i++) {
+        if (!seen[i]) seen[i] = c;
+        if (seen[i] != c) continue;
+        which = keyf("%c", 'A' + i);
+        break;
+    }
+    say(keyf("%s.state", key), "%d flags %u active %d, current %d %s", r, r ? 0 : flags, r ? 0 : active, q,
+        q ? "" : which);
+}
+
 sigjmp_buf crashed;
 
 static void on_crash(int) { siglongjmp(crashed, 1); }

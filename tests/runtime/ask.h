@@ -73,6 +73,10 @@ void expect_crash(int on);
 #define DRIVER(f) DRIVER_(f)
 void *driver_symbol(const char *name);
 
+/* A line of its own: is the driver initialised, is the primary context active, which context is current (by order of
+ * appearance)? */
+void state(const char *key);
+
 /* "ok" where all n bytes are `value`, else where the first other one is */
 const char *all(const void *memory, int value, size_t n);
 /* the same of memory that the host may not read */

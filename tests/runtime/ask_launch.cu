@@ -1,4 +1,5 @@
-/* Kernels: configurations that may not be, functions that are none, attributes of functions and launches, occupancy, host functions, libraries. No question depends on a count of registers. */
+/* Kernels: configurations that may not be, functions that are none, attributes of functions and launches, occupancy, host
+ * functions, libraries. No question depends on a count of registers. */
 #include "ask.h"
 
 __global__ void nothing() {}

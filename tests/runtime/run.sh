@@ -19,7 +19,7 @@ if [ "$devices" -gt 1 ]; then
     exit
 fi
 for name in memory pools device; do ask $name ask_$name; done
-for name in start errors copy managed launch clusters textures streams graphs; do ask $name ask_$name & done
+for name in first start errors copy arrays textures managed launch clusters streams graphs nodes; do ask $name ask_$name & done
 ask streams_ptds ask_streams_ptds create defaults order wait_event events capture fork_join implicit during_launch_null_Global \
     during_memcpy_Global during_memset_Global during_stream_query_other_Relaxed &
 wait
