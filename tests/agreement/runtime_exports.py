@@ -1,0 +1,29 @@
+#!/usr/bin/env python3
+"""Our libcudart.so.13 exports the symbols of NVIDIA's, of the same versions,
+where that is installed. usage: runtime_exports.py OUR_LIBCUDART"""
+
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import headers
+
+
+def exported(path):
+    nm = subprocess.run(["nm", "-D", "--defined-only", "-P", path], capture_output=True, text=True, check=True)
+    # a version's own name is an absolute symbol
+    return {line.split()[0] for line in nm.stdout.splitlines() if line.split()[1] != "A"}
+
+
+vendor = headers.find_vendor("cuda_runtime_api.h")
+theirs = vendor and os.path.join(os.path.dirname(vendor), "..", "lib64", "libcudart.so.13")
+if not theirs or not os.path.exists(theirs):
+    headers.skip("NVIDIA's libcudart.so.13 is not installed")
+ours, theirs = exported(sys.argv[1]), exported(theirs)
+for name in sorted(theirs - ours):
+    print("not exported: " + name)
+for name in sorted(ours - theirs):
+    print("exported, but not by NVIDIA's: " + name)
+print(f"{len(ours)} symbols exported, {len(theirs)} by NVIDIA's")
+sys.exit(ours != theirs)
