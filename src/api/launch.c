@@ -1,5 +1,6 @@
 /* Launches: the checks in the driver's order, and the parameters as the kernel
  * wants them. */
+#include "api/cluster.h"
 #include "api/green.h"
 #include "api/node_check.h"
 #include "base/log.h"
@@ -14,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SMALL_PARAMS = 4096, LARGEST_PORTABLE_CLUSTER = 8 };
+enum { SMALL_PARAMS = 4096 };
 
 struct limits {
     unsigned grid[3], block[3], threads, multiprocessors;
@@ -28,6 +29,7 @@ struct request {
     struct event *event; /* recorded behind the kernel, or NULL */
     struct stream *stream;
     struct function *function;
+    uint32_t cluster[3]; /* that were asked for, zeros: none */
     struct launch launch;
 };
 
@@ -103,7 +105,14 @@ static CUresult check_cooperative(const struct request *q, const struct limits *
 static bool captured(const struct request *q, CUresult *r)
 {
     const struct launch *l = &q->launch;
-    CUlaunchAttribute cooperative = { .id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1 };
+    CUlaunchAttribute attributes[2];
+    unsigned count = 0;
+    if (l->cooperative)
+        attributes[count++] = (CUlaunchAttribute){ .id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1 };
+    if (q->cluster[0])
+        attributes[count++] =
+            (CUlaunchAttribute){ .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+                                 .value.clusterDim = { q->cluster[0], q->cluster[1], q->cluster[2] } };
     CUgraphNodeParams node = { .type = CU_GRAPH_NODE_TYPE_KERNEL,
                                .kernel = { .func = (CUfunction)q->function,
                                            .kernelParams = q->params,
@@ -116,7 +125,7 @@ static bool captured(const struct request *q, CUresult *r)
                                            .blockDimY = l->block[1],
                                            .blockDimZ = l->block[2],
                                            .ctx = (CUcontext)named_context_of(q->stream) } };
-    if (!capture_kernel(q->stream, &node, &cooperative, l->cooperative, r)) return false;
+    if (!capture_kernel(q->stream, &node, attributes, count, r)) return false;
     if (!*r && q->event && !capture_record(q->event, q->stream, false, r)) *r = CUDA_ERROR_UNKNOWN;
     return true;
 }
@@ -160,25 +169,20 @@ static CUresult resolve(struct request *q)
     return q->function->module->context == stream_context(q->stream) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-static CUresult one_block_clusters(uint64_t blocks)
+/* What the kernel was compiled from may need what is not here. */
+static CUresult check_supported(const struct function *f)
 {
-    if (blocks == 1) return CUDA_SUCCESS;
-    fl_log_once(FL_LOG_WARN, "clusters of more than one block are not implemented: such launches answer "
-                             "CUDA_ERROR_NOT_SUPPORTED");
+    if (!f->kernel->refused) return CUDA_SUCCESS;
+    fl_log_once(FL_LOG_WARN, "kernel %s cannot be launched: %s", f->name,
+                image_string(f->module->image, f->kernel->refused));
     return CUDA_ERROR_NOT_SUPPORTED;
 }
 
-/* What the kernel was compiled from may need what is not here, and cuFuncSetAttribute may ask for clusters. */
-static CUresult check_supported(const struct function *f)
+static CUresult check_cluster(struct request *q)
 {
-    if (f->kernel->refused) {
-        fl_log_once(FL_LOG_WARN, "kernel %s cannot be launched: %s", f->name,
-                    image_string(f->module->image, f->kernel->refused));
-        return CUDA_ERROR_NOT_SUPPORTED;
-    }
-    uint64_t blocks = 1;
-    for (int i = 0; i < 3; i++) blocks *= f->cluster[i] > 1 ? (unsigned)f->cluster[i] : 1;
-    return one_block_clusters(blocks);
+    struct launch *l = &q->launch;
+    l->explicit_cluster = q->cluster[0] || q->function->cluster[0] > 0;
+    return cluster_of_launch(q->function, q->cluster, l->grid, l->cluster);
 }
 
 static CUresult launch(struct request *q)
@@ -186,7 +190,8 @@ static CUresult launch(struct request *q)
     struct limits limits;
     CUresult r;
     if ((r = resolve(q)) || (r = limits_of(stream_context(q->stream)->device, &limits))) return r;
-    if ((r = check_supported(q->function)) || (r = check_shape(q, &limits)) || (r = check_cooperative(q, &limits))) {
+    if ((r = check_supported(q->function)) || (r = check_shape(q, &limits)) || (r = check_cluster(q)) ||
+        (r = check_cooperative(q, &limits))) {
         capture_spoil(q->stream);
         return r;
     }
@@ -212,12 +217,11 @@ CUresult launch_check(const CUDA_KERNEL_NODE_PARAMS_v3 *p)
     return check_shape(&q, &limits);
 }
 
-static CUresult cluster(const CUlaunchConfig *config, unsigned x, unsigned y, unsigned z)
+static CUresult cluster(struct request *q, uint32_t x, uint32_t y, uint32_t z)
 {
-    if (!x || !y || !z || config->gridDimX % x || config->gridDimY % y || config->gridDimZ % z)
-        return CUDA_ERROR_INVALID_CLUSTER_SIZE;
-    uint64_t blocks = (uint64_t)x * y * z;
-    return blocks > LARGEST_PORTABLE_CLUSTER ? CUDA_ERROR_INVALID_CLUSTER_SIZE : one_block_clusters(blocks);
+    if (!x || !y || !z) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+    memcpy(q->cluster, (const uint32_t[]){ x, y, z }, sizeof q->cluster);
+    return CUDA_SUCCESS;
 }
 
 static CUresult completion_event(struct request *q, CUevent handle, int flags)
@@ -228,15 +232,12 @@ static CUresult completion_event(struct request *q, CUevent handle, int flags)
     return flags || !fit ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
-static CUresult apply(struct request *q, const CUlaunchConfig *config, const CUlaunchAttribute *a)
+static CUresult apply(struct request *q, const CUlaunchAttribute *a)
 {
     const CUlaunchAttributeValue *v = &a->value;
     switch (a->id) {
     case CU_LAUNCH_ATTRIBUTE_COOPERATIVE: q->launch.cooperative = v->cooperative != 0; return CUDA_SUCCESS;
-    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
-        return cluster(config, v->clusterDim.x, v->clusterDim.y, v->clusterDim.z);
-    case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
-        return cluster(config, v->preferredClusterDim.x, v->preferredClusterDim.y, v->preferredClusterDim.z);
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION: return cluster(q, v->clusterDim.x, v->clusterDim.y, v->clusterDim.z);
     case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
         return completion_event(q, v->programmaticEvent.event, v->programmaticEvent.flags);
     case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
@@ -247,6 +248,7 @@ static CUresult apply(struct request *q, const CUlaunchConfig *config, const CUl
     case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
     case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+    case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
     case CU_LAUNCH_ATTRIBUTE_PRIORITY:
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
@@ -305,6 +307,6 @@ CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, vo
                     .block = { config->blockDimX, config->blockDimY, config->blockDimZ },
                     .dynamic_shared = config->sharedMemBytes },
     };
-    for (unsigned i = 0; i < config->numAttrs && !r; i++) r = apply(&q, config, &config->attrs[i]);
+    for (unsigned i = 0; i < config->numAttrs && !r; i++) r = apply(&q, &config->attrs[i]);
     return r ? r : launch(&q);
 }

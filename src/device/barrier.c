@@ -1,6 +1,6 @@
 /* Barriers of one block: who has arrived at each of the sixteen, and when a
  * barrier is complete. Which threads run then is decided in block.c. */
-#include "device/block.h"
+#include "device/cluster.h"
 
 #include <string.h>
 
@@ -20,6 +20,7 @@ bool barrier_uniform(struct frame *f, const struct fl_image_segment *s)
 {
     struct fl_block *b = &f->b;
     uint32_t n = f->live, ones = 0;
+    if (s->op == FL_BAR_CLUSTER) return cluster_passes(f);
     if (s->op == FL_BAR_ARRIVE || !(s->flags & FL_SEG_IMM1) || (s->imm1 && s->imm1 != n)) return false;
     if (!(s->flags & FL_SEG_IMM0) && !same_values(b->op_a, n)) return false;
     if (f->barriers[number_of(f, s, 0)].arrived) return false;
@@ -34,7 +35,7 @@ static void arrive_one(struct frame *f, const struct fl_image_segment *s, uint32
 {
     struct barrier *bar = &f->barriers[f->arrived_at[t] = (uint8_t)number_of(f, s, t)];
     bool p = f->b.op_pred[t] != 0;
-    if (!bar->arrived) *bar = (struct barrier){ .all = true };
+    if (!bar->arrived) *bar = (struct barrier){ .all = true, .cluster = s->op == FL_BAR_CLUSTER };
     bar->arrived++;
     bar->expected = s->flags & FL_SEG_IMM1 ? s->imm1 : (uint32_t)f->b.op_b[t];
     bar->ones += p;
@@ -62,7 +63,7 @@ static bool release(struct frame *f, uint32_t number)
     for (uint32_t t = 0; t < b->nthreads; t++) {
         if (f->status[t] != THREAD_AT_BARRIER || f->arrived_at[t] != number) continue;
         uint8_t op = f->code.segments[b->state[t]].op;
-        if (op != FL_BAR_SYNC) {
+        if (op != FL_BAR_SYNC && op != FL_BAR_CLUSTER) {
             b->op_result[t] = bar.ones;
             b->op_pred[t] = op == FL_BAR_RED_AND ? bar.all : bar.any;
         }
@@ -78,8 +79,8 @@ bool barrier_release(struct frame *f)
     bool any = false;
     for (uint32_t k = 0; k < 16; k++) {
         const struct barrier *bar = &f->barriers[k];
-        if (bar->arrived && bar->arrived >= (bar->expected ? bar->expected : f->b.nthreads - f->ended))
-            any |= release(f, k);
+        if (!bar->arrived || bar->arrived < (bar->expected ? bar->expected : f->b.nthreads - f->ended)) continue;
+        if (!bar->cluster || cluster_passes(f)) any |= release(f, k);
     }
     return any;
 }

@@ -14,7 +14,7 @@ void block_begin(struct frame *f)
     f->live = f->count = f->b.nthreads;
     f->segment = f->first = 0;
     f->ended = f->rounds = 0;
-    f->stuck_said = false;
+    f->stuck_said = f->at_cluster = false;
     f->b.misaligned = 0;
     memset(f->barriers, 0, sizeof f->barriers);
     if (f->code.kernel->nsegments > 1) memset(f->b.state, 0, f->b.nthreads * sizeof *f->b.state);
@@ -278,7 +278,7 @@ static void wake_yielded(struct frame *f)
 /* Threads wait for what cannot come, as they would on a GPU, for ever. */
 static void say_stuck(struct frame *f)
 {
-    if (f->stuck_said) return;
+    if (f->stuck_said || f->at_cluster) return;
     f->stuck_said = true;
     for (uint32_t t = 0; t < f->b.nthreads; t++)
         if (f->status[t] == THREAD_AT_BARRIER || f->status[t] == THREAD_AT_WARP_OP) {

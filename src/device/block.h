@@ -13,7 +13,11 @@
 /* Why a thread is not running. */
 enum thread_status { THREAD_READY, THREAD_AT_BARRIER, THREAD_AT_WARP_OP, THREAD_YIELDED, THREAD_ENDED };
 
-struct barrier { uint32_t arrived, expected /* 0: all threads that have not ended */, ones; bool all, any; };
+struct barrier {
+    uint32_t arrived, expected /* 0: all threads that have not ended */, ones;
+    bool all, any;
+    bool cluster; /* the cluster's: cluster.h */
+};
 
 struct kernel_code {
     const struct fl_image *image;
@@ -34,6 +38,9 @@ struct frame {
     uint32_t reunions;             /* how often those of a warp were let go on who waited for nobody in particular */
     bool moved;                    /* block_run did more than look again at what its threads wait for */
     bool stuck_said;
+    struct cluster *cluster;       /* NULL: the block is one by itself */
+    bool at_cluster;               /* its threads are at the cluster's barrier, */
+    uint32_t phase;                /* in this phase of it */
     uint8_t *status;               /* [t] enum thread_status, while not uniform */
     uint8_t *arrived_at;           /* [t] barrier number */
     struct barrier barriers[16];

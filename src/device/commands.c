@@ -184,6 +184,9 @@ static void launch(const struct command *c)
                        g->code.kernel->first_segment;
     memcpy(g->grid, c->launch.grid, sizeof g->grid);
     memcpy(g->block, c->launch.block, sizeof g->block);
+    memcpy(g->cluster, c->launch.cluster, sizeof g->cluster);
+    g->cluster_size = g->cluster[0] * g->cluster[1] * g->cluster[2];
+    g->explicit_cluster = c->launch.explicit_cluster;
     g->dynamic_shared = c->launch.dynamic_shared;
     g->stack_limit = c->launch.stack_limit;
     g->cooperative = c->launch.cooperative;

@@ -87,6 +87,15 @@ static void rt_nanosleep(struct fl_block *b, uint32_t ns)
     while (now_ns() < end) cpu_relax();
 }
 
+static uint32_t rt_ctarank(struct fl_block *b, uint64_t address)
+{
+    uint32_t rank = 0;
+    while (rank < b->cluster[0] * b->cluster[1] * b->cluster[2] - 1 &&
+           address - b->windows[rank] >= b->shared_window_size)
+        rank++;
+    return rank;
+}
+
 static uint64_t rt_globaltimer(struct fl_block *b)
 {
     struct timespec t;

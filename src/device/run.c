@@ -1,5 +1,6 @@
 /* What a worker does for a grid: it starts blocks, its own part of them first,
  * and tries those again that wait. */
+#include "device/cluster.h"
 #include "device/device.h"
 
 #include <stdlib.h>
@@ -62,6 +63,10 @@ static bool shape_frame(struct frame *f, struct grid *g)
     if (!frame_prepare(f, &g->code, g->block, g->dynamic_shared, g->stack_limit)) return false;
     struct fl_block *b = &f->b;
     memcpy(b->nctaid, g->grid, sizeof b->nctaid);
+    memcpy(b->cluster, g->cluster, sizeof b->cluster);
+    b->explicit_cluster = g->explicit_cluster;
+    b->windows = (const uint64_t *)&b->shared;
+    f->cluster = NULL;
     b->params = g->params;
     b->symbols = g->symbols;
     b->rt = &runtime;
@@ -93,10 +98,7 @@ static uint32_t nth_sm(const struct grid *g, uint32_t n)
 
 static void place_block(struct frame *f, const struct grid *g, uint64_t number)
 {
-    uint32_t *c = f->b.ctaid;
-    c[0] = (uint32_t)(number % g->grid[0]);
-    c[1] = (uint32_t)(number / g->grid[0] % g->grid[1]);
-    c[2] = (uint32_t)(number / g->grid[0] / g->grid[1]);
+    cluster_place(&f->b, g->cluster, number);
     f->b.smid = g->sm_count ? nth_sm(g, (uint32_t)(number % g->sm_count)) : (uint32_t)(number % control->sm_count);
     block_begin(f);
 }
@@ -140,6 +142,7 @@ static bool after_run(struct grid *g, struct frame *f, enum block_outcome outcom
     if (outcome == BLOCK_YIELDED && !grids_aborted()) {
         pthread_mutex_lock(&grids_lock);
         queue_add(&g->tried, f);
+        if (f->cluster) f->cluster->busy = false;
         if (!again) atomic_fetch_add(&g->waiting_count, 1);
         atomic_store(&g->has_waited, true);
         pthread_mutex_unlock(&grids_lock);
@@ -148,6 +151,10 @@ static bool after_run(struct grid *g, struct frame *f, enum block_outcome outcom
     if (atomic_load(&g->waiting_count)) {
         pthread_mutex_lock(&grids_lock);
         queue_prepend(&g->waiting, &g->tried);
+        if (f->cluster) {
+            f->cluster->busy = false;
+            cluster_leave(f);
+        }
         if (again) atomic_fetch_sub(&g->waiting_count, 1);
         pthread_mutex_unlock(&grids_lock);
     }
@@ -199,7 +206,8 @@ static bool has_new_blocks(struct grid *g)
 /* Without memory for it, blocks are simply taken in turn. */
 static void divide(struct grid *g)
 {
-    if (g->code.kernel->nsegments > 1 || g->blocks < worker_count * 16ull || worker_count == 1) return;
+    if (g->cluster_size > 1 || g->code.kernel->nsegments > 1 || g->blocks < worker_count * 16ull || worker_count == 1)
+        return;
     g->parts = aligned_alloc(64, worker_count * sizeof *g->parts);
     for (unsigned k = 0; k < worker_count && g->parts; k++) {
         atomic_init(&g->parts[k].next, g->blocks / worker_count * k);
@@ -207,9 +215,40 @@ static void divide(struct grid *g)
     }
 }
 
+/* Puts all blocks of a cluster where they wait for their turn; each may need the others. */
+static bool start_cluster(struct grid *g)
+{
+    struct run run = take_from(&g->next, g->blocks, g->cluster_size);
+    if (run.first == run.end) return false;
+    struct cluster *c = calloc(1, sizeof *c);
+    struct frame_queue all;
+    queue_init(&all);
+    for (uint32_t rank = 0; rank < g->cluster_size; rank++) {
+        struct frame *f = c ? frame_take() : NULL;
+        if (!f || !shape_frame(f, g)) {
+            fault_report(FAULT_RESOURCES);
+            return true;
+        }
+        place_block(f, g, run.first + rank);
+        f->b.windows = c->windows;
+        f->cluster = c;
+        c->windows[rank] = (uint64_t)f->b.shared;
+        queue_add(&all, f);
+    }
+    c->size = g->cluster_size;
+    pthread_mutex_lock(&grids_lock);
+    queue_prepend(&all, &g->waiting);
+    queue_prepend(&g->waiting, &all);
+    atomic_fetch_add(&g->waiting_count, c->size);
+    atomic_store(&g->has_waited, true);
+    pthread_mutex_unlock(&grids_lock);
+    return true;
+}
+
 /* Starts blocks of g until it has none left, one waits, or its share is done. */
 static bool run_new(struct grid *g)
 {
+    if (g->cluster_size > 1) return start_cluster(g);
     struct run run = take_blocks(g);
     if (run.first == run.end) return false;
     struct frame *f = frame_take();
@@ -253,7 +292,11 @@ static bool run_again(struct grid *g, struct frame *f)
         f->b.local_hi = worker.stack_hi;
     }
     worker.frame = f;
-    enum block_outcome outcome = fault_guarded_run(f);
+    enum block_outcome outcome = BLOCK_DONE;
+    if (g->code.kernel->nsegments > 1)
+        outcome = fault_guarded_run(f);
+    else if (fault_guarded_batch(f, 1) && f->b.misaligned)
+        outcome = BLOCK_FAULT;
     worker.frame = NULL;
     bool moved = f->moved; /* once it is put aside the frame is anybody's */
     if (!after_run(g, f, outcome, true)) return moved;
@@ -264,7 +307,9 @@ static bool run_again(struct grid *g, struct frame *f)
 static struct frame *next_of_round(struct grid *g)
 {
     pthread_mutex_lock(&grids_lock);
-    struct frame *f = queue_take(&g->waiting);
+    struct frame *f;
+    while ((f = queue_take(&g->waiting)) && f->cluster && f->cluster->busy) queue_add(&g->tried, f);
+    if (f && f->cluster) f->cluster->busy = true;
     pthread_mutex_unlock(&grids_lock);
     return f;
 }

@@ -18,6 +18,8 @@ struct part { _Alignas(64) _Atomic uint64_t next; uint64_t end; };
 struct grid {
     struct kernel_code code;
     uint32_t grid[3], block[3], dynamic_shared, stack_limit;
+    uint32_t cluster[3], cluster_size; /* of blocks; 1 unless they see each other's shared memory */
+    bool explicit_cluster;
     bool cooperative;
     uint32_t workspace[16];        /* a cooperative grid's barrier */
     const uint64_t *symbols;

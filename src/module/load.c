@@ -108,13 +108,15 @@ static CUresult make_functions(struct module *m)
     if (!m->functions) return CUDA_ERROR_OUT_OF_MEMORY;
     for (uint32_t i = 0; i < m->image->nkernels; i++) {
         int dynamic = most - (int)k[i].static_shared;
-        m->functions[i] = (struct function){ .magic = FUNCTION_MAGIC,
-                                             .index = i,
-                                             .module = m,
-                                             .kernel = &k[i],
-                                             .name = image_string(m->image, k[i].name),
-                                             .max_dynamic_shared = dynamic > 0 ? dynamic : 0,
-                                             .carveout = -1 };
+        m->functions[i] =
+            (struct function){ .magic = FUNCTION_MAGIC,
+                               .index = i,
+                               .module = m,
+                               .kernel = &k[i],
+                               .name = image_string(m->image, k[i].name),
+                               .max_dynamic_shared = dynamic > 0 ? dynamic : 0,
+                               .cluster = { (int)k[i].cluster[0], (int)k[i].cluster[1], (int)k[i].cluster[2] },
+                               .carveout = -1 };
     }
     return CUDA_SUCCESS;
 }

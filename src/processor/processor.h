@@ -74,6 +74,8 @@ struct launch {
     uint32_t kernel;               /* index in it */
     uint64_t symbols;              /* device address of the symbol table */
     uint32_t grid[3], block[3];
+    uint32_t cluster[3];           /* blocks of a cluster */
+    bool explicit_cluster;         /* somebody said how many */
     uint32_t dynamic_shared;       /* bytes */
     bool cooperative;              /* all blocks are resident at once */
     uint64_t heap, heap_size;      /* device-side malloc's arena, 0: none */

@@ -50,6 +50,7 @@ struct command {
             uint64_t sms[4];
             uint64_t image, symbols, heap, heap_size, gridid, params;          /* params: position in the byte ring */
             uint32_t kernel, grid[3], block[3], dynamic_shared, params_size, cooperative, stack_limit, tells;
+            uint32_t cluster[3], explicit_cluster;
         } launch;
         struct {
             uint64_t seq;

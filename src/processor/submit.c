@@ -295,6 +295,8 @@ uint64_t processor_launch(struct processor *p, uint32_t channel, const struct la
         memcpy(c->launch.sms, l->sms, sizeof l->sms);
         memcpy(c->launch.grid, l->grid, sizeof l->grid);
         memcpy(c->launch.block, l->block, sizeof l->block);
+        for (int i = 0; i < 3; i++) c->launch.cluster[i] = l->cluster[i] ? l->cluster[i] : 1;
+        c->launch.explicit_cluster = l->explicit_cluster;
         c->launch.dynamic_shared = l->dynamic_shared;
         c->launch.stack_limit = l->stack_limit;
         c->launch.cooperative = l->cooperative;

@@ -47,7 +47,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define FL_ABI_VERSION 13u
+#define FL_ABI_VERSION 14u
 #define FL_EXITED 0xffffu          /* state[t]: the thread has ended */
 #define FL_MAX_SEGMENTS 0xfff0u
 
@@ -89,6 +89,9 @@ struct fl_block {
     uint64_t local_lo, local_hi;   /* a generic address in [lo, hi) is local (worker stack or b->local) */
     uint64_t stack_lo, stack_stride; /* of a kernel that runs whole: thread t's stack begins at lo + t * stride */
     uint64_t grid_workspace;       /* of a cooperative grid: zeroed bytes where its barrier counts; 0 otherwise */
+    uint32_t cluster[3];           /* blocks of a cluster */
+    uint32_t explicit_cluster;     /* whether the launch or the kernel says how many */
+    const uint64_t *windows;       /* [rank in the cluster] the address of that block's shared window */
     uint64_t keep_cached;          /* 0: vector stores of a kernel that streams go past the cache; else ~0 */
     /* what follows is the scheduler's own */
 };
@@ -108,7 +111,11 @@ enum fl_suspend {
 enum fl_barrier_op {
     FL_BAR_SYNC, FL_BAR_ARRIVE, FL_BAR_RED_POPC /* op_result */,
     FL_BAR_RED_AND, FL_BAR_RED_OR /* op_pred */,
+    FL_BAR_CLUSTER,                /* all threads of all blocks of the cluster; no operands */
 };
+
+/* A shared address that names another block of the cluster: (its rank + 1) << 24 | offset. */
+enum { FL_CLUSTER_MOST = 16, FL_CLUSTER_SHIFT = 24 };
 
 /* op_mask = member mask (all lanes if FL_SEG_FULL_MASK). Behind each: its operands; its results. */
 enum fl_warp_op {
@@ -219,6 +226,7 @@ enum fl_access { FL_ACCESS_READ, FL_ACCESS_WRITE, FL_ACCESS_ATOMIC, FL_ACCESS_RE
  *   multimem_*         as above; out and in: the bytes
  *   accessed           a probe is about to access address, as enum fl_access says
  *   system_atomic      an access that is atomic for all of the system is about to be made at address
+ *   ctarank            of the block of the cluster whose shared window the address is in
  *   globaltimer        ns */
 #define FL_RT_CORE(X) \
     X(trap, "vpii!", void, (struct fl_block * b, uint32_t t, uint32_t line)) \
@@ -238,6 +246,7 @@ enum fl_access { FL_ACCESS_READ, FL_ACCESS_WRITE, FL_ACCESS_ATOMIC, FL_ACCESS_RE
     X(multimem_reduce, "vplpi", void, (struct fl_block * b, uint64_t address, const void *in, uint32_t what)) \
     X(accessed, "vpli", void, (struct fl_block * b, uint64_t address, uint32_t access)) \
     X(system_atomic, "vpl", void, (struct fl_block * b, uint64_t address)) \
+    X(ctarank, "ipl", uint32_t, (struct fl_block * b, uint64_t address)) \
     X(globaltimer, "lp", uint64_t, (struct fl_block * b)) \
     X(bad_call, "vpiil!", void, (struct fl_block * b, uint32_t t, uint32_t line, uint64_t target))
 

@@ -77,6 +77,7 @@ const char *value(struct emitter *e, const struct operand *o, enum ptx_type type
 void result(struct emitter *e, const struct operand *o, enum ptx_type type, const char *v);
 const char *load_reg(struct emitter *e, struct reg *r);
 void store_reg(struct emitter *e, struct reg *r, const char *v);
+const char *cluster_value(struct emitter *e, const struct operand *o);      /* (emit_cluster.c) */
 const char *special_value(struct emitter *e, const struct operand *o);      /* as its own type (emit_special.c) */
 const char *predicate(struct emitter *e, const struct operand *o);          /* i1, negation applied */
 /* Register bits must be exactly those of type, of a fitting class; PTX's rule for all but ld, st, cvt. */
@@ -105,6 +106,7 @@ bool emit_convert(struct emitter *e, const struct instr *i);
 bool emit_compare(struct emitter *e, const struct instr *i);
 bool emit_move(struct emitter *e, const struct instr *i);
 bool emit_memory(struct emitter *e, const struct instr *i);
+bool emit_cluster(struct emitter *e, const struct instr *i);
 bool emit_atomic(struct emitter *e, const struct instr *i);
 bool emit_asynchronous(struct emitter *e, const struct instr *i);
 bool emit_matrix(struct emitter *e, const struct instr *i);

@@ -336,8 +336,6 @@ bool emit_memory(struct emitter *e, const struct instr *i)
     case OP_createpolicy: result(e, &i->ops[0], T_b64, "0"); return true;
     case OP_bar:
     case OP_barrier: return has(i, MOD_cluster) && has(i, MOD_arrive);
-    case OP_mapa: result(e, &i->ops[0], need_type(i, 0), value(e, &i->ops[1], need_type(i, 0))); return true;
-    case OP_getctarank: result(e, &i->ops[0], T_b32, "0"); return true;
     case OP_nanosleep: call_rt(e, "nanosleep", "i32 %s", value(e, &i->ops[0], T_b32)); return true;
     default: return false;
     }

@@ -61,6 +61,13 @@ const char *special_value(struct emitter *e, const struct operand *o)
     case SR_workspace_hi:
         return emit(e, "trunc i64 %s to i32",
                     emit(e, "lshr i64 %s, 32", block_field(e, "i64", offsetof(struct fl_block, grid_workspace))));
+    case SR_clusterid:
+    case SR_nclusterid:
+    case SR_cluster_ctaid:
+    case SR_cluster_nctaid:
+    case SR_cluster_ctarank:
+    case SR_cluster_nctarank:
+    case SR_explicit_cluster: return cluster_value(e, o);
     case SR_one: return "1";
     case SR_warp_size: return "32";
     default: return o->type == T_pred ? "false" : "0";

@@ -14,6 +14,7 @@ static void describe_barrier(const struct instr *i, struct fl_image_segment *s)
     if (has(i, MOD_cluster)) {
         s->flags = FL_SEG_IMM0 | FL_SEG_IMM1;
         s->imm0 = 15;
+        s->op = FL_BAR_CLUSTER;
         return;
     }
     s->op = FL_BAR_SYNC;

@@ -105,6 +105,8 @@ enum special {
     SR_lanemask_eq, SR_lanemask_le, SR_lanemask_lt, SR_lanemask_ge, SR_lanemask_gt, SR_clock, SR_clock_hi, SR_clock64,
     SR_globaltimer, SR_globaltimer_lo, SR_globaltimer_hi, SR_total_smem_size, SR_dynamic_smem_size,
     SR_zero, SR_one, SR_warp_size, SR_workspace_lo, SR_workspace_hi,
+    SR_clusterid, SR_nclusterid, SR_cluster_ctaid, SR_cluster_nctaid, SR_cluster_ctarank, SR_cluster_nctarank,
+    SR_explicit_cluster,
 };
 struct operand {
     enum operand_kind kind;
@@ -186,7 +188,7 @@ struct func {
     uint32_t ncode;
     struct label **labels;
     uint32_t nlabels;
-    uint32_t max_threads, reqntid[3];
+    uint32_t max_threads, reqntid[3], cluster[3];
     bool suspends;                 /* contains, or calls what contains, a suspension point */
     bool looks;                    /* contains, or calls what contains, a load that sees what other threads write */
     bool address_taken, uses_printf, uses_malloc, spins;

@@ -23,8 +23,7 @@ static bool launch_bounds(struct parser *p, struct func *f)
         three[i] = (uint32_t)constant(p);
         if (!accept(p, ",")) break;
     }
-    if (kind == CLUSTER && three[0] * three[1] * three[2] > 1)
-        f->refused = "clusters of more than one block", f->refused_line = p->token.line;
+    if (kind == CLUSTER) memcpy(f->cluster, three, sizeof three);
     if (kind == MAX) f->max_threads = three[0] * three[1] * three[2];
     if (kind == REQUIRED) memcpy(f->reqntid, three, sizeof three);
     return true;

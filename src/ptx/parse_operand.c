@@ -39,17 +39,16 @@ static const struct {
     { "%reserved_smem_offset_end", SR_zero, T_u32, false },
     { "%reserved_smem_offset_cap", SR_zero, T_u32, false },
     { "%current_graph_exec", SR_zero, T_u64, false },
-    { "%is_explicit_cluster", SR_zero, T_pred, false },
+    { "%is_explicit_cluster", SR_explicit_cluster, T_pred, false },
     /* where cooperative groups look for the grid's barrier */
     { "%envreg1", SR_workspace_hi, T_u32, false },
     { "%envreg2", SR_workspace_lo, T_u32, false },
-    /* a cluster is one block */
-    { "%clusterid", SR_ctaid, T_u32, true },
-    { "%nclusterid", SR_nctaid, T_u32, true },
-    { "%cluster_ctaid", SR_zero, T_u32, true },
-    { "%cluster_nctaid", SR_one, T_u32, true },
-    { "%cluster_ctarank", SR_zero, T_u32, false },
-    { "%cluster_nctarank", SR_one, T_u32, false },
+    { "%clusterid", SR_clusterid, T_u32, true },
+    { "%nclusterid", SR_nclusterid, T_u32, true },
+    { "%cluster_ctaid", SR_cluster_ctaid, T_u32, true },
+    { "%cluster_nctaid", SR_cluster_nctaid, T_u32, true },
+    { "%cluster_ctarank", SR_cluster_ctarank, T_u32, false },
+    { "%cluster_nctarank", SR_cluster_nctarank, T_u32, false },
     { "WARP_SZ", SR_warp_size, T_u32, false },
 };
 

@@ -59,6 +59,7 @@ static void add_kernels(struct module_ir *m, struct fl_image *h, struct buffer *
         o->registers = k->registers;
         o->max_threads = f->max_threads;
         memcpy(o->reqntid, f->reqntid, sizeof o->reqntid);
+        memcpy(o->cluster, f->cluster, sizeof o->cluster);
         o->const_size = const_size;
         o->flags = k->flags | (f->uses_printf ? FL_KERNEL_PRINTF : 0) | (f->uses_malloc ? FL_KERNEL_MALLOC : 0) |
                    (f->flushed ? FL_KERNEL_FLUSHED : 0);

@@ -96,7 +96,7 @@ static void the_other_kernels_of_a_module_run(void)
         { "good", CUDA_SUCCESS },
         { "bad", CUDA_ERROR_NOT_SUPPORTED },
         { "caller", CUDA_ERROR_NOT_SUPPORTED },
-        { "cluster", CUDA_ERROR_NOT_SUPPORTED },
+        { "cluster", CUDA_SUCCESS },
     };
     CUmodule m;
     CUfunction f;

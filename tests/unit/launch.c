@@ -317,7 +317,7 @@ static void launch_attributes_are_honoured_or_refused(void **state)
     assert_int_equal(WITH(PROGRAMMATIC_STREAM_SERIALIZATION, programmaticStreamSerializationAllowed, 1), CUDA_SUCCESS);
     assert_int_equal(WITH(CLUSTER_DIMENSION, clusterDim, { 1, 1, 1 }), CUDA_SUCCESS);
     assert_int_equal(WITH(CLUSTER_DIMENSION, clusterDim, { 3, 1, 1 }), CUDA_ERROR_INVALID_CLUSTER_SIZE);
-    assert_int_equal(WITH(CLUSTER_DIMENSION, clusterDim, { 2, 1, 1 }), CUDA_ERROR_NOT_SUPPORTED);
+    assert_int_equal(WITH(CLUSTER_DIMENSION, clusterDim, { 2, 1, 1 }), CUDA_SUCCESS);
     assert_int_equal(WITH(LAUNCH_COMPLETION_EVENT, launchCompletionEvent, { (CUevent)&event, 0 }), CUDA_SUCCESS);
     assert_int_equal(records, 1);
     event.flags = 0;
