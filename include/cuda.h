@@ -2662,7 +2662,7 @@ CUresult CUDAAPI cuDeviceGetCount(int *count);
 /* Writes at most len bytes, the final 0 included. */
 CUresult CUDAAPI cuDeviceGetName(char *name, int len, CUdevice dev);
 CUresult CUDAAPI cuDeviceGetUuid(CUuuid *uuid, CUdevice dev);
-/* Windows only. */
+/* Of a device under Windows; CUDA_ERROR_NOT_SUPPORTED elsewhere. */
 CUresult CUDAAPI cuDeviceGetLuid(char *luid, unsigned int *deviceNodeMask, CUdevice dev);
 /* Bytes of device memory. */
 CUresult CUDAAPI cuDeviceTotalMem(size_t *bytes, CUdevice dev);
@@ -2746,7 +2746,9 @@ CUresult CUDAAPI cuCtxRecordEvent(CUcontext hCtx, CUevent hEvent);
 CUresult CUDAAPI cuCtxWaitEvent(CUcontext hCtx, CUevent hEvent);
 
 /* ---- Context Management (deprecated) ---- */
+/* The current context, which needs one more cuCtxDetach now; flags must be 0. */
 CUresult CUDAAPI cuCtxAttach(CUcontext *pctx, unsigned int flags);
+/* Destroys the context if nothing else has attached it. */
 CUresult CUDAAPI cuCtxDetach(CUcontext ctx);
 CUresult CUDAAPI cuCtxGetSharedMemConfig(CUsharedconfig *pConfig);
 CUresult CUDAAPI cuCtxSetSharedMemConfig(CUsharedconfig config);

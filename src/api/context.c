@@ -116,6 +116,27 @@ CUresult CUDAAPI cuCtxDestroy_v2(CUcontext ctx)
     return ctx ? context_destroy(ctx) : CUDA_ERROR_INVALID_VALUE;
 }
 
+CUresult CUDAAPI cuCtxAttach(CUcontext *pctx, unsigned int flags)
+{
+    struct context *c;
+    CUresult r = context_current(&c);
+    if (r) return r;
+    if (!pctx || flags) return CUDA_ERROR_INVALID_VALUE;
+    atomic_fetch_add(&c->attached, 1);
+    *pctx = (CUcontext)c;
+    return CUDA_SUCCESS;
+}
+
+/* The last one ends the context, unless it is a primary one (observed on H200). */
+CUresult CUDAAPI cuCtxDetach(CUcontext ctx)
+{
+    struct context *c;
+    CUresult r = context_check(ctx, &c);
+    if (r) return r == CUDA_ERROR_CONTEXT_IS_DESTROYED ? CUDA_ERROR_INVALID_CONTEXT : r;
+    if (atomic_fetch_sub(&c->attached, 1) > 0) return CUDA_SUCCESS;
+    return c->primary ? CUDA_SUCCESS : context_destroy(ctx);
+}
+
 CUresult CUDAAPI cuCtxPushCurrent_v2(CUcontext ctx)
 {
     struct context *c;

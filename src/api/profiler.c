@@ -2,6 +2,9 @@
  * with these whether or not one listens. */
 #include "context/context.h"
 
+/* As every driver since CUDA 11 answers. */
+CUresult CUDAAPI cuProfilerInitialize(void) { return CUDA_ERROR_NOT_SUPPORTED; }
+
 CUresult CUDAAPI cuProfilerStart(void)
 {
     struct context *c;

@@ -41,6 +41,7 @@ struct context {
     unsigned long long id;
     bool primary;
     _Atomic bool destroyed;
+    _Atomic int attached;          /* cuCtxAttach without cuCtxDetach */
     bool ending;                   /* what belongs to it is being freed; under the table's lock */
     size_t limits[PROFILE_LIMITS];
     CUfunc_cache cache;

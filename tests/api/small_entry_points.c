@@ -38,6 +38,48 @@ static void a_context_names_its_device(void **state)
     ok(cuCtxSetCurrent(context));
 }
 
+static void a_context_lives_until_it_is_detached_as_often_as_attached(void **state)
+{
+    (void)state;
+    CUcontext c, same = NULL, now = context;
+    unsigned version;
+    ok(cuCtxCreate(&c, NULL, 0, 0));
+    assert_int_equal(cuCtxAttach(NULL, 0), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuCtxAttach(&same, 1), CUDA_ERROR_INVALID_VALUE);
+    ok(cuCtxAttach(&same, 0));
+    assert_ptr_equal(same, c);
+    ok(cuCtxDetach(c));
+    ok(cuCtxGetApiVersion(c, &version));
+    ok(cuCtxDetach(c));
+    assert_int_not_equal(cuCtxGetApiVersion(c, &version), CUDA_SUCCESS);
+    assert_int_equal(cuCtxDetach(c), CUDA_ERROR_INVALID_CONTEXT);
+    ok(cuCtxGetCurrent(&now));
+    assert_null(now);
+    assert_int_equal(cuCtxAttach(&same, 0), CUDA_ERROR_INVALID_CONTEXT);
+    ok(cuCtxSetCurrent(context));
+    ok(cuCtxDetach(context));
+    ok(cuCtxGetApiVersion(context, &version));
+}
+
+static void called_by_nobody(CUasyncNotificationInfo *info, void *data, CUasyncCallbackHandle handle)
+{
+    (void)info, (void)data, (void)handle;
+    fail();
+}
+
+static void notifications_can_be_asked_for(void **state)
+{
+    (void)state;
+    CUasyncCallbackHandle h = NULL;
+    assert_int_equal(cuDeviceRegisterAsyncNotification(0, NULL, NULL, &h), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuDeviceRegisterAsyncNotification(99, called_by_nobody, NULL, &h), CUDA_ERROR_INVALID_DEVICE);
+    ok(cuDeviceRegisterAsyncNotification(0, called_by_nobody, NULL, &h));
+    assert_non_null(h);
+    ok(cuDeviceUnregisterAsyncNotification(0, h));
+    assert_int_equal(cuDeviceUnregisterAsyncNotification(0, h), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuDeviceUnregisterAsyncNotification(0, NULL), CUDA_ERROR_INVALID_VALUE);
+}
+
 static void contexts_cannot_be_bound_to_fewer_multiprocessors(void **state)
 {
     (void)state;
@@ -139,6 +181,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_context_names_its_device),
+        cmocka_unit_test(a_context_lives_until_it_is_detached_as_often_as_attached),
+        cmocka_unit_test(notifications_can_be_asked_for),
         cmocka_unit_test(contexts_cannot_be_bound_to_fewer_multiprocessors),
         cmocka_unit_test(no_operation_is_atomic_where_others_are_not),
         cmocka_unit_test(warnings_are_kept_and_told_to_listeners),
