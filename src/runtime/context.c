@@ -5,20 +5,27 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 
 enum { MAX_DEVICES = 256, NO_DEVICE = -1 };
 
 static CUresult driver;
 static int devices;
+static atomic_bool unloading;
+
+/* What is called later than this, by destructors and what was registered before the runtime was first used, is too late:
+ * the driver may have ended before. */
+static void end(void) { atomic_store(&unloading, true); }
 
 static void driver_start(void)
 {
     driver = cuInit(0);
     if (!driver) driver = cuDeviceGetCount(&devices);
     if (!driver && devices > MAX_DEVICES) devices = MAX_DEVICES;
+    atexit(end);
 }
 
-cudaError_t runtime_init(void)
+static cudaError_t start(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, driver_start);
@@ -26,43 +33,82 @@ cudaError_t runtime_init(void)
     return runtime_error(driver);
 }
 
-/* Retained once, until the device is reset. */
+cudaError_t runtime_init(void)
+{
+    cudaError_t r = start();
+    return atomic_load_explicit(&unloading, memory_order_relaxed) ? cudaErrorCudartUnloading : r;
+}
+
+/* Retained once, until the device is reset, and again if the program took that back with the driver's functions. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static CUcontext primaries[MAX_DEVICES];
-static atomic_uint resets;
+static struct primary {
+    CUcontext context; /* stays the same; NULL: not known yet */
+    bool retained;
+} primaries[MAX_DEVICES];
 
 static atomic_int first;                     /* of the devices that cudaSetValidDevices named */
 static _Thread_local int chosen = NO_DEVICE; /* by cudaSetDevice */
-static _Thread_local CUcontext given;        /* what was made current for this thread here */
-static _Thread_local unsigned seen;          /* resets, when that was looked at last */
+static _Thread_local unsigned long long known; /* the context that was good when this was looked at last; 0: none */
+
+static bool active(int device)
+{
+    unsigned flags;
+    int yes;
+    return !cuDevicePrimaryCtxGetState(device, &flags, &yes) && yes;
+}
 
 cudaError_t runtime_primary(int device, CUcontext *context)
 {
     CUresult r = CUDA_SUCCESS;
     if (device < 0 || device >= devices) return cudaErrorInvalidDevice;
+    struct primary *p = &primaries[device];
     pthread_mutex_lock(&lock);
-    if (!primaries[device]) r = cuDevicePrimaryCtxRetain(&primaries[device], device);
-    *context = primaries[device];
+    if (!p->retained || !active(device)) r = cuDevicePrimaryCtxRetain(&p->context, device);
+    if (!r) p->retained = true;
+    *context = p->context;
     pthread_mutex_unlock(&lock);
     return runtime_error(r);
 }
 
+bool runtime_is_primary(CUcontext context, int device)
+{
+    CUcontext primary;
+    if (!active(device) || cuDevicePrimaryCtxRetain(&primary, device)) return false;
+    cuDevicePrimaryCtxRelease(device);
+    return primary == context;
+}
+
 static cudaError_t give(int device)
 {
-    cudaError_t r = runtime_primary(device, &given);
-    return r ? r : runtime_error(cuCtxSetCurrent(given));
+    CUcontext primary;
+    cudaError_t r = runtime_primary(device, &primary);
+    return r ? r : runtime_error(cuCtxSetCurrent(primary));
+}
+
+/* The thread's context is one that was not seen before, or that does not work. The program made it current; where it is
+ * a primary one, the program's release or reset of it is not to be the end of what the runtime has there. */
+static cudaError_t adopt(CUresult found)
+{
+    CUcontext current, primary;
+    CUdevice device;
+    CUresult r;
+    if (found == CUDA_ERROR_INVALID_CONTEXT) return give(runtime_device());
+    if ((r = cuCtxGetCurrent(&current)) || (r = cuCtxGetDevice(&device))) return runtime_error(r);
+    if (found == CUDA_ERROR_CONTEXT_IS_DESTROYED)
+        return current == primaries[device].context ? runtime_primary(device, &primary) : cudaErrorContextIsDestroyed;
+    return runtime_is_primary(current, device) ? runtime_primary(device, &primary) : cudaSuccess;
 }
 
 cudaError_t runtime_ready(void)
 {
-    cudaError_t r = runtime_init();
-    CUcontext current = NULL;
-    if (r || (r = runtime_error(cuCtxGetCurrent(&current)))) return r;
-    unsigned now = atomic_load_explicit(&resets, memory_order_acquire);
-    if (current && (current != given || now == seen)) return cudaSuccess;
-    r = give(runtime_device());
-    if (!r) seen = now;
-    return r;
+    unsigned long long id;
+    cudaError_t e = runtime_init();
+    if (e) return e;
+    CUresult r = cuCtxGetId(NULL, &id);
+    if (!r && id == known) return cudaSuccess;
+    e = r == CUDA_ERROR_NOT_PERMITTED ? cudaErrorNotPermitted : adopt(r);
+    if (!e && !cuCtxGetId(NULL, &id)) known = id;
+    return e;
 }
 
 int runtime_device(void)
@@ -109,12 +155,11 @@ cudaError_t CUDARTAPI cudaDeviceReset(void)
     cudaError_t r = runtime_init();
     if (r) return r;
     int device = runtime_device();
+    struct primary *p = &primaries[device];
     pthread_mutex_lock(&lock);
     r = runtime_error(cuDevicePrimaryCtxReset(device));
-    if (!r && primaries[device]) {
-        primaries[device] = NULL;
-        atomic_fetch_add_explicit(&resets, 1, memory_order_release);
-    }
+    if (!r && p->retained) cuDevicePrimaryCtxRelease(device);
+    p->retained = p->retained && r;
     pthread_mutex_unlock(&lock);
     return r;
 }

@@ -24,12 +24,12 @@
     X(cudaErrorInvalidTextureBinding, "texture is not bound to a pointer") \
     X(cudaErrorInvalidChannelDescriptor, "invalid channel descriptor") \
     X(cudaErrorInvalidMemcpyDirection, "invalid copy direction for memcpy") \
-    X(cudaErrorAddressOfConstant, "deprecated") \
+    X(cudaErrorAddressOfConstant, "invalid address of constant") \
     X(cudaErrorTextureFetchFailed, "fetch from texture failed") \
     X(cudaErrorTextureNotBound, "cannot fetch from a texture that is not bound") \
     X(cudaErrorSynchronizationError, "incorrect use of __syncthreads()") \
     X(cudaErrorInvalidFilterSetting, "linear filtering not supported for non-float type") \
-    X(cudaErrorInvalidNormSetting, "read as normalized float not supported for 32-bit non float type") \
+    X(cudaErrorInvalidNormSetting, "read as normalized float not supported for data type") \
     X(cudaErrorMixedDeviceExecution, "device emulation mode and device execution mode cannot be mixed") \
     X(cudaErrorNotYetImplemented, "feature not yet implemented") \
     X(cudaErrorMemoryValueTooLarge, "memory size or pointer value too large to fit in 32 bit") \
@@ -46,9 +46,9 @@
     X(cudaErrorPriorLaunchFailure, "unspecified launch failure in prior launch") \
     X(cudaErrorLaunchMaxDepthExceeded, "launch would exceed maximum depth of nested launches") \
     X(cudaErrorLaunchFileScopedTex, \
-      "launch failed because kernel uses unsupported, file-scope textures (texture objects are supported)") \
+      "launch failed because kernel uses unsupported, file-scoped textures (texture objects are supported)") \
     X(cudaErrorLaunchFileScopedSurf, \
-      "launch failed because kernel uses unsupported, file-scope surfaces (surface objects are supported)") \
+      "launch failed because kernel uses unsupported, file-scoped surfaces (surface objects are supported)") \
     X(cudaErrorSyncDepthExceeded, \
       "cudaDeviceSynchronize failed because caller's grid depth exceeds cudaLimitDevRuntimeSyncDepth") \
     X(cudaErrorLaunchPendingCountExceeded, \
@@ -144,7 +144,7 @@
     X(cudaErrorExternalDevice, "an async error has occured in external entity outside of CUDA") \
     X(cudaErrorInvalidClusterSize, "a kernel launch error has occurred due to cluster misconfiguration") \
     X(cudaErrorFunctionNotLoaded, \
-      "the function handle is not loaded when performing an operation that requires a loaded function") \
+      "the function handle is not loaded when calling an API that requires a loaded function") \
     X(cudaErrorInvalidResourceType, "one or more resources passed in are not valid resource types for the operation") \
     X(cudaErrorInvalidResourceConfiguration, \
       "one or more resources are insufficient or non-applicable for the operation") \
@@ -188,15 +188,24 @@ cudaError_t runtime_error(CUresult r)
 
 static _Thread_local cudaError_t last;
 
-cudaError_t runtime_failed(cudaError_t error) { return last = error; }
+/* That something is not ready is no error. */
+cudaError_t runtime_failed(cudaError_t error)
+{
+    if (error != cudaErrorNotReady) last = error;
+    return error;
+}
 
-cudaError_t CUDARTAPI cudaPeekAtLastError(void) { return last; }
+cudaError_t CUDARTAPI cudaPeekAtLastError(void)
+{
+    cudaError_t r = runtime_init();
+    return r ? r : last;
+}
 
 cudaError_t CUDARTAPI cudaGetLastError(void)
 {
-    cudaError_t error = last;
+    cudaError_t r = cudaPeekAtLastError();
     last = cudaSuccess;
-    return error;
+    return r;
 }
 
 cudaError_t runtime_not_supported(const char *name, _Atomic(bool) *said)

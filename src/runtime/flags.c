@@ -23,8 +23,10 @@ cudaError_t CUDARTAPI cudaSetDeviceFlags(unsigned int flags)
     return r ? r : runtime_ready();
 }
 
+/* Primary contexts map host memory; what the driver's functions made need not, and says nothing of it. */
 cudaError_t CUDARTAPI cudaGetDeviceFlags(unsigned int *flags)
 {
+    const unsigned shown = cudaDeviceScheduleMask | cudaDeviceLmemResizeToMax | cudaDeviceSyncMemops;
     unsigned of_context;
     int active;
     CUcontext current;
@@ -35,18 +37,23 @@ cudaError_t CUDARTAPI cudaGetDeviceFlags(unsigned int *flags)
     if (r) return r;
     r = runtime_error(current ? cuCtxGetFlags(&of_context)
                               : cuDevicePrimaryCtxGetState(runtime_device(), &of_context, &active));
-    if (!r) *flags = of_context | cudaDeviceMapHost;
-    return r;
+    if (r) return r;
+    *flags = of_context & shown;
+    if (!current || runtime_is_primary(current, runtime_device())) *flags |= cudaDeviceMapHost;
+    return cudaSuccess;
 }
 
+/* Flags that the device has already leave the thread without a context. */
 cudaError_t CUDARTAPI cudaInitDevice(int device, unsigned int deviceFlags, unsigned int flags)
 {
     CUcontext primary;
-    CUdevice known;
+    unsigned now = 0;
+    int active;
     cudaError_t r = runtime_init();
-    if (r) return r;
-    if (flags & ~(unsigned)cudaInitDeviceFlagsAreValid) return cudaErrorInvalidValue;
-    if ((r = runtime_error(cuDeviceGet(&known, device)))) return r;
-    if (flags) r = valid(deviceFlags) ? runtime_error(set(known, deviceFlags)) : cudaErrorInvalidValue;
-    return r ? r : runtime_primary(device, &primary);
+    if (r || (r = runtime_error(cuDevicePrimaryCtxGetState(device, &now, &active)))) return r;
+    const bool given = flags & cudaInitDeviceFlagsAreValid;
+    if (given) r = valid(deviceFlags) ? runtime_error(set(device, deviceFlags)) : cudaErrorInvalidValue;
+    if (!r) r = runtime_primary(device, &primary);
+    if (!r && given && (deviceFlags & ~(unsigned)cudaDeviceMapHost) != now) r = runtime_error(cuCtxSetCurrent(primary));
+    return r;
 }

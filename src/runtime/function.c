@@ -84,12 +84,18 @@ cudaError_t CUDARTAPI cudaFuncGetParamInfo(const void *func, size_t paramIndex, 
 
 cudaError_t CUDARTAPI cudaGetFuncBySymbol(cudaFunction_t *functionPtr, const void *symbolPtr)
 {
-    return functionPtr ? runtime_function(symbolPtr, functionPtr) : cudaErrorInvalidValue;
+    CUkernel kernel;
+    CUfunction function;
+    cudaError_t r = runtime_ready();
+    if (!r) r = runtime_registered_kernel(symbolPtr, &kernel);
+    if (!r) r = runtime_error(cuKernelGetFunction(&function, kernel));
+    if (!r && functionPtr) *functionPtr = function;
+    return r;
 }
 
 cudaError_t CUDARTAPI cudaGetKernel(cudaKernel_t *kernelPtr, const void *entryFuncAddr)
 {
-    return kernelPtr ? runtime_kernel(entryFuncAddr, kernelPtr) : cudaErrorInvalidValue;
+    return kernelPtr ? runtime_registered_kernel(entryFuncAddr, kernelPtr) : cudaErrorInvalidValue;
 }
 
 cudaError_t CUDARTAPI cudaKernelSetAttributeForDevice(cudaKernel_t kernel, enum cudaFuncAttribute attr, int value,

@@ -5,7 +5,8 @@ cudaError_t graph_kernel(const struct cudaKernelNodeParams *p, CUDA_KERNEL_NODE_
 {
     CUkernel kernel;
     if (!p) return cudaErrorInvalidValue;
-    cudaError_t r = runtime_kernel(p->func, &kernel);
+    cudaError_t r = runtime_ready();
+    if (!r) r = runtime_kernel(p->func, &kernel);
     if (r) return r;
     *q = (CUDA_KERNEL_NODE_PARAMS){
         .kern = kernel,

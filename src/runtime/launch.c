@@ -3,11 +3,6 @@
 #include "runtime/launch.h"
 #include "runtime/registration.h"
 
-#include <limits.h>
-
-/* Threads of a block, in one dimension and in all */
-enum { MAX_BLOCK = 1024, MAX_BLOCK_Z = 64 };
-
 enum { MAX_CONFIGURATIONS = 64 }; /* arguments of a launch may launch, so they nest */
 
 static _Thread_local struct configuration {
@@ -35,32 +30,18 @@ cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, 
     return cudaSuccess;
 }
 
-/* Whether these are not too large for any kernel. */
-static bool fits(dim3 grid, dim3 block)
-{
-    return grid.x && grid.y && grid.z && block.x && block.y && block.z && grid.x <= INT_MAX && grid.y <= USHRT_MAX &&
-           grid.z <= USHRT_MAX && block.x <= MAX_BLOCK && block.y <= MAX_BLOCK && block.z <= MAX_BLOCK_Z &&
-           (size_t)block.x * block.y * block.z <= MAX_BLOCK;
-}
-
-/* The driver has one code for arguments that are wrong. */
-static cudaError_t outcome(CUresult r, dim3 grid, dim3 block)
-{
-    return r == CUDA_ERROR_INVALID_VALUE && !fits(grid, block) ? cudaErrorInvalidConfiguration : runtime_error(r);
-}
-
 static cudaError_t launch(CUkernel kernel, dim3 grid, dim3 block, void **arguments, size_t shared, cudaStream_t stream)
 {
-    CUresult r = cuLaunchKernel((CUfunction)kernel, grid.x, grid.y, grid.z, block.x, block.y, block.z, (unsigned)shared,
-                                stream, arguments, NULL);
-    return outcome(r, grid, block);
+    return runtime_error(cuLaunchKernel((CUfunction)kernel, grid.x, grid.y, grid.z, block.x, block.y, block.z,
+                                        (unsigned)shared, stream, arguments, NULL));
 }
 
 cudaError_t CUDARTAPI cudaLaunchKernel(const void *func, dim3 gridDim, dim3 blockDim, void **args, size_t sharedMem,
                                        cudaStream_t stream)
 {
     CUkernel kernel;
-    cudaError_t r = runtime_kernel(func, &kernel);
+    cudaError_t r = runtime_ready();
+    if (!r) r = runtime_kernel(func, &kernel);
     return r ? r : launch(kernel, gridDim, blockDim, args, sharedMem, stream);
 }
 
@@ -68,11 +49,11 @@ cudaError_t CUDARTAPI cudaLaunchCooperativeKernel(const void *func, dim3 gridDim
                                                   size_t sharedMem, cudaStream_t stream)
 {
     CUkernel kernel;
-    cudaError_t e = runtime_kernel(func, &kernel);
-    if (e) return e;
-    CUresult r = cuLaunchCooperativeKernel((CUfunction)kernel, gridDim.x, gridDim.y, gridDim.z, blockDim.x, blockDim.y,
-                                           blockDim.z, (unsigned)sharedMem, stream, args);
-    return outcome(r, gridDim, blockDim);
+    cudaError_t r = runtime_ready();
+    if (!r) r = runtime_kernel(func, &kernel);
+    if (r) return r;
+    return runtime_error(cuLaunchCooperativeKernel((CUfunction)kernel, gridDim.x, gridDim.y, gridDim.z, blockDim.x,
+                                                   blockDim.y, blockDim.z, (unsigned)sharedMem, stream, args));
 }
 
 _Static_assert(sizeof(cudaLaunchAttribute) == sizeof(CUlaunchAttribute), "one layout");
@@ -97,18 +78,20 @@ cudaError_t CUDARTAPI cudaLaunchKernelExC(const cudaLaunchConfig_t *config, cons
 {
     CUkernel kernel;
     if (!config) return cudaErrorInvalidValue;
-    cudaError_t r = runtime_kernel(func, &kernel);
+    cudaError_t r = runtime_ready();
+    if (!r) r = runtime_kernel(func, &kernel);
     if (r) return r;
     CUlaunchConfig c = launch_config(config);
     if (!c.hStream && runtime_per_thread) c.hStream = CU_STREAM_PER_THREAD;
-    return outcome(cuLaunchKernelEx(&c, (CUfunction)kernel, args, NULL), config->gridDim, config->blockDim);
+    return runtime_error(cuLaunchKernelEx(&c, (CUfunction)kernel, args, NULL));
 }
 
 /* nvcc's output asks once for each kernel, and launches whatever it got: after a failure the symbol, which tells why
  * each time. */
 cudaError_t __cudaGetKernel(cudaKernel_t *kernel, const void *symbol)
 {
-    cudaError_t r = runtime_kernel(symbol, kernel);
+    cudaError_t r = runtime_ready();
+    if (!r) r = runtime_kernel(symbol, kernel);
     if (!r) return r;
     *kernel = (cudaKernel_t)symbol;
     return runtime_failed(r);

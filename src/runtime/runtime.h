@@ -35,7 +35,8 @@ cudaError_t runtime_not_supported(const char *name, _Atomic(bool) *said);
 
 /* ---- Devices and contexts (context.c) ---- */
 
-/* The driver is initialised. cudaErrorNoDevice, ...: it cannot be. */
+/* The driver is initialised. cudaErrorNoDevice, ...: it cannot be. cudaErrorCudartUnloading: the process is about to
+ * end. */
 cudaError_t runtime_init(void);
 
 /* runtime_init, and the thread has a current context: what the program made current with the driver API, or
@@ -48,9 +49,15 @@ int runtime_device(void);
 /* The context is the primary one of a device, retained for as long as the process lives. Does not make it current. */
 cudaError_t runtime_primary(int device, CUcontext *context);
 
+/* Whether the context is the primary one of its device, and that is active. */
+bool runtime_is_primary(CUcontext context, int device);
+
 /* ---- What nvcc registered (symbol.c) ---- */
 
-/* The kernel behind a host function that nvcc made for it, or behind a cudaKernel_t. cudaErrorInvalidDeviceFunction. */
+/* The kernel behind a host function that nvcc made for it. Needs no context. cudaErrorInvalidDeviceFunction. */
+cudaError_t runtime_registered_kernel(const void *symbol, CUkernel *kernel);
+
+/* The same, or what is a cudaKernel_t itself. cudaErrorInvalidDeviceFunction: of NULL; cudaErrorInvalidResourceHandle. */
 cudaError_t runtime_kernel(const void *symbol, CUkernel *kernel);
 
 /* The same as the current context's function. */

@@ -159,30 +159,34 @@ static struct symbol *find_variable(const void *address)
     return NULL;
 }
 
-cudaError_t runtime_kernel(const void *symbol, CUkernel *kernel)
+cudaError_t runtime_registered_kernel(const void *symbol, CUkernel *kernel)
 {
-    const char *name;
-    cudaError_t r = runtime_ready();
+    cudaError_t r = runtime_init();
     if (r) return r;
     pthread_mutex_lock(&runtime_lock);
     struct symbol *s = find(symbol, KERNEL, KERNEL);
-    if (!s) {
-        pthread_mutex_unlock(&runtime_lock);
-        if (!symbol || cuKernelGetName(&name, (CUkernel)symbol)) return cudaErrorInvalidDeviceFunction;
-        *kernel = (CUkernel)symbol;
-        return cudaSuccess;
-    }
-    r = runtime_error(load(s->binary));
+    r = s ? runtime_error(load(s->binary)) : cudaErrorInvalidDeviceFunction;
     if (!r && !s->kernel) r = runtime_error(cuLibraryGetKernel(&s->kernel, s->binary->library, s->name));
     if (!r) *kernel = s->kernel;
     pthread_mutex_unlock(&runtime_lock);
     return r;
 }
 
+cudaError_t runtime_kernel(const void *symbol, CUkernel *kernel)
+{
+    const char *name;
+    cudaError_t r = runtime_registered_kernel(symbol, kernel);
+    if (r != cudaErrorInvalidDeviceFunction || !symbol) return r;
+    if (cuKernelGetName(&name, (CUkernel)symbol)) return cudaErrorInvalidResourceHandle;
+    *kernel = (CUkernel)symbol;
+    return cudaSuccess;
+}
+
 cudaError_t runtime_function(const void *symbol, CUfunction *function)
 {
     CUkernel kernel;
-    cudaError_t r = runtime_kernel(symbol, &kernel);
+    cudaError_t r = runtime_ready();
+    if (!r) r = runtime_kernel(symbol, &kernel);
     return r ? r : runtime_error(cuKernelGetFunction(function, kernel));
 }
 
