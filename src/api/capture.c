@@ -42,7 +42,10 @@ CUresult CUDAAPI cuStreamEndCapture(CUstream hStream, CUgraph *phGraph)
     struct graph *g;
     CUresult r = named(hStream, &s);
     if (r) return r;
-    if (!phGraph) return CUDA_ERROR_INVALID_VALUE;
+    if (!phGraph) {
+        struct capture_info i;
+        return (r = capture_describe(s, &i)) ? r : i.graph ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_ILLEGAL_STATE;
+    }
     r = capture_end(s, &g);
     *phGraph = (CUgraph)g;
     return r;
@@ -114,7 +117,7 @@ CUresult CUDAAPI cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
 {
     CUresult r = library_ready();
     if (r) return r;
-    if (!mode || (unsigned)*mode > CU_STREAM_CAPTURE_MODE_RELAXED) return CUDA_ERROR_INVALID_VALUE;
+    if (!mode) return CUDA_ERROR_INVALID_VALUE;
     *mode = capture_exchange_mode(*mode);
     return CUDA_SUCCESS;
 }

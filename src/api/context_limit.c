@@ -1,5 +1,6 @@
 /* Limits of a context: each is rounded and bounded in its own way (observed on H200). */
 #include "context/context.h"
+#include "graph/capture.h"
 #include "processor/processor.h"
 
 static size_t between(size_t v, size_t least, size_t most) { return v < least ? least : v > most ? most : v; }
@@ -14,10 +15,12 @@ static CUresult set_limit(struct context *c, CUlimit limit, size_t v)
         c->limits[limit] = (v + 15) & ~(size_t)15;
         return CUDA_SUCCESS;
     case CU_LIMIT_PRINTF_FIFO_SIZE:
+        if (c->printf_used) return CUDA_ERROR_INVALID_VALUE;
         c->limits[limit] = between(v, 512 << 10, 2ul << 30);
         processor_set_printf_size(c->device->processor, c->limits[limit]);
         return CUDA_SUCCESS;
     case CU_LIMIT_MALLOC_HEAP_SIZE:
+        if (c->heap_used) return CUDA_ERROR_INVALID_VALUE;
         c->limits[limit] = between(v, 4 << 20, c->device->vram.capacity / 8);
         return CUDA_SUCCESS;
     case CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT: c->limits[limit] = between(v, 32, 599186); return CUDA_SUCCESS;
@@ -39,7 +42,7 @@ CUresult CUDAAPI cuCtxSetLimit(CUlimit limit, size_t value)
 {
     struct context *c;
     CUresult r = context_current(&c);
-    if (r) return r;
+    if (r || (r = capture_refuse_unsafe())) return r;
     return (int)limit < 0 || limit >= CU_LIMIT_MAX ? CUDA_ERROR_INVALID_VALUE : set_limit(c, limit, value);
 }
 

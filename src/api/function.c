@@ -23,7 +23,7 @@ CUresult function_attribute(const struct function *f, CUfunction_attribute attri
     case CU_FUNC_ATTRIBUTE_CACHE_MODE_CA: *value = 0; break;
     case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: *value = f->max_dynamic_shared; break;
     case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: *value = f->carveout; break;
-    case CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET: *value = 0; break;
+    case CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET: *value = f->kernel->cluster[0] != 0; break;
     case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH: *value = f->cluster[0]; break;
     case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT: *value = f->cluster[1]; break;
     case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH: *value = f->cluster[2]; break;
@@ -51,11 +51,18 @@ CUresult function_set_attribute(struct function *f, CUfunction_attribute attribu
     case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH:
     case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT:
     case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH:
-        if (f->kernel->cluster[0]) return CUDA_ERROR_NOT_PERMITTED; /* it was compiled for one shape */
+        if (value < 0) return CUDA_ERROR_INVALID_VALUE;
+        /* it was compiled for one shape */
+        if (f->kernel->cluster[0] && value != f->cluster[attribute - CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH])
+            return CUDA_ERROR_INVALID_VALUE;
         f->cluster[attribute - CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH] = value;
         return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED: f->nonportable_cluster = value; return CUDA_SUCCESS;
-    case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE: f->cluster_policy = value; return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+        if (value < CU_CLUSTER_SCHEDULING_POLICY_DEFAULT || value > CU_CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING)
+            return CUDA_ERROR_INVALID_VALUE;
+        f->cluster_policy = value;
+        return CUDA_SUCCESS;
     default: return CUDA_ERROR_INVALID_VALUE;
     }
 }
@@ -206,14 +213,17 @@ CUresult CUDAAPI cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamicSmemSize
     struct function *f;
     CUresult r = named(func, &f);
     if (r) return r;
-    if (!dynamicSmemSize || numBlocks <= 0 || blockSize <= 0) return CUDA_ERROR_INVALID_VALUE;
     const struct profile *p = f->module->context->device->profile;
-    size_t each =
-        (size_t)profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR) / (size_t)numBlocks &
-        ~(size_t)127;
-    size_t taken =
-        f->kernel->static_shared + (size_t)profile_attribute(p, CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK);
-    size_t left = each > taken ? each - taken : 0, most = (size_t)f->max_dynamic_shared;
-    *dynamicSmemSize = left < most ? left : most;
+    const size_t all = (size_t)profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR),
+                 most = (size_t)profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+    int threads;
+    if ((r = function_attribute(f, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, &threads))) return r;
+    if (!dynamicSmemSize || numBlocks <= 0 || blockSize <= 0 || blockSize > threads ||
+        numBlocks > profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR))
+        return CUDA_ERROR_INVALID_VALUE;
+    /* observed on H200: what the driver takes is not subtracted from the share of each */
+    size_t each = all / (size_t)numBlocks & ~(size_t)127, left = each < most ? each : most;
+    left = left > f->kernel->static_shared ? left - f->kernel->static_shared : 0;
+    *dynamicSmemSize = left < (size_t)f->max_dynamic_shared ? left : (size_t)f->max_dynamic_shared;
     return CUDA_SUCCESS;
 }

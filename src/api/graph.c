@@ -202,6 +202,13 @@ CUresult CUDAAPI cuGraphNodeGetDependentNodes(CUgraphNode hNode, CUgraphNode *de
     return neighbours(hNode, false, dependentNodes, NULL, numDependentNodes);
 }
 
+/* Which alone have other ports. */
+static bool is_kernel(CUgraphNode handle)
+{
+    struct node *n;
+    return !node_get(handle, &n) && n->params.type == CU_GRAPH_NODE_TYPE_KERNEL;
+}
+
 typedef CUresult change(struct graph *g, const CUgraphNode *from, const CUgraphNode *to, size_t count);
 
 static CUresult change_edges(CUgraph hGraph, const CUgraphNode *from, const CUgraphNode *to,
@@ -211,8 +218,10 @@ static CUresult change_edges(CUgraph hGraph, const CUgraphNode *from, const CUgr
     CUresult r = graph_begin();
     if (r) return r;
     if (count && (!from || !to)) return graph_end(CUDA_ERROR_INVALID_VALUE);
-    if (!all_plain(data, count)) return graph_end(CUDA_ERROR_NOT_SUPPORTED);
-    if (!(r = graph_get(hGraph, &g))) r = how(g, from, to, count);
+    for (size_t k = 0; k < count && !all_plain(data, count) && !r; k++)
+        r = is_kernel(from[k]) && is_kernel(to[k]) ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
+    if (!r && !(r = graph_get(hGraph, &g)))
+        r = how == edges_remove && graph_is_single(g) ? CUDA_ERROR_NOT_SUPPORTED : how(g, from, to, count);
     return graph_end(r);
 }
 

@@ -5,6 +5,22 @@
 #include "graph/capture.h"
 #include "graph/user.h"
 
+/* A launch by kernels: only of what kernels can do, and nothing is freed for it. Observed on H200. */
+static CUresult for_device(const struct graph *g, uint64_t flags, CUgraphInstantiateResult *why,
+                           const struct node **bad)
+{
+    *why = CUDA_GRAPH_INSTANTIATE_ERROR;
+    if (flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH) return CUDA_ERROR_INVALID_VALUE;
+    for (unsigned k = 0; k < g->nodes.count; k++) {
+        const CUgraphNodeType t = g->nodes.node[k]->params.type;
+        if (t <= CU_GRAPH_NODE_TYPE_MEMSET || t == CU_GRAPH_NODE_TYPE_GRAPH) continue;
+        *why = CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED;
+        *bad = g->nodes.node[k];
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
 static CUresult instantiate(CUgraphExec *out, CUgraph hGraph, uint64_t flags, CUgraphInstantiateResult *why,
                             CUgraphNode *culprit)
 {
@@ -17,8 +33,8 @@ static CUresult instantiate(CUgraphExec *out, CUgraph hGraph, uint64_t flags, CU
     if (r) return r;
     if (!out || flags & ~known) return graph_end(CUDA_ERROR_INVALID_VALUE);
     if ((r = graph_get(hGraph, &g))) return graph_end(r);
-    if (flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) return graph_end(CUDA_ERROR_NOT_SUPPORTED);
-    r = executable_new(g, flags, why, &bad, &x);
+    r = flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH ? for_device(g, flags, why, &bad)
+                                                          : executable_new(g, flags, why, &bad, &x);
     *culprit = (CUgraphNode)bad;
     if (!r) *out = (CUgraphExec)x;
     return graph_end(r);
@@ -28,6 +44,8 @@ CUresult CUDAAPI cuGraphInstantiateWithFlags(CUgraphExec *phGraphExec, CUgraph h
 {
     CUgraphInstantiateResult why;
     CUgraphNode culprit;
+    /* there is no stream to upload in */
+    if (flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD) phGraphExec = NULL;
     return instantiate(phGraphExec, hGraph, flags, &why, &culprit);
 }
 
@@ -60,7 +78,9 @@ CUresult CUDAAPI cuGraphExecGetFlags(CUgraphExec hGraphExec, cuuint64_t *flags)
     CUresult r = graph_begin();
     if (r) return r;
     if (!flags) return graph_end(CUDA_ERROR_INVALID_VALUE);
-    if (!(r = executable_get(hGraphExec, &x))) *flags = x->flags;
+    if (!(r = executable_get(hGraphExec, &x)))
+        *flags = x->flags &
+                 CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH; /* observed on H200: of the others it does not tell */
     return graph_end(r);
 }
 

@@ -92,7 +92,7 @@ static bool is_kernel_attribute(CUlaunchAttributeID id)
     case CU_LAUNCH_ATTRIBUTE_PRIORITY:
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
-    case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
+    case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE:
     case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: return true;
     default: return false;
     }
@@ -110,7 +110,10 @@ CUresult CUDAAPI cuGraphKernelNodeSetAttribute(CUgraphNode hNode, CUkernelNodeAt
     struct node *n;
     CUresult r = graph_ready();
     if (r) return r;
+    if (value && attr == CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING) return CUDA_SUCCESS; /* a hint */
     if (!value || !is_kernel_attribute(attr)) return CUDA_ERROR_INVALID_VALUE;
+    if (attr == CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE && value->deviceUpdatableKernelNode.deviceUpdatable)
+        return CUDA_ERROR_NOT_SUPPORTED;
     pthread_mutex_lock(&graphs_lock);
     if (!(r = kernel_node(hNode, &n))) {
         CUlaunchAttribute *a = attribute_of(n, attr);
@@ -135,6 +138,7 @@ CUresult CUDAAPI cuGraphKernelNodeGetAttribute(CUgraphNode hNode, CUkernelNodeAt
     if (!(r = kernel_node(hNode, &n))) {
         const CUlaunchAttribute *a = attribute_of(n, attr);
         *value_out = a ? a->value : (CUkernelNodeAttrValue){ 0 };
+        if (!a && attr == CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP) value_out->memSyncDomainMap.remote = 1;
     }
     pthread_mutex_unlock(&graphs_lock);
     return r;

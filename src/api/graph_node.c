@@ -88,6 +88,10 @@ static CUresult fits(const struct node *n, const CUgraphNodeParams *p)
     if (n->params.type != p->type) return CUDA_ERROR_INVALID_VALUE;
     if (p->type == CU_GRAPH_NODE_TYPE_MEMCPY && (!old->srcArray != !new->srcArray || !old->dstArray != !new->dstArray))
         return CUDA_ERROR_INVALID_VALUE;
+    const CUDA_MEMSET_NODE_PARAMS_v2 *was = &n->params.memset, *is = &p->memset;
+    if (p->type == CU_GRAPH_NODE_TYPE_MEMSET &&
+        (is->height > 1 || was->height > 1 || is->elementSize != was->elementSize))
+        return CUDA_ERROR_INVALID_VALUE;
     return CUDA_SUCCESS;
 }
 
@@ -108,9 +112,12 @@ CUresult CUDAAPI cuGraphAddNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph, con
                                    CUgraphNodeParams *nodeParams)
 {
     if (!nodeParams) return graph_node_missing();
+    if (nodeParams->reserved0[0] || nodeParams->reserved0[1] || nodeParams->reserved0[2] || nodeParams->reserved2)
+        return CUDA_ERROR_INVALID_VALUE;
+    /* kernels alone have other ports */
     for (size_t k = 0; dependencyData && k < numDependencies; k++)
         if (dependencyData[k].from_port || dependencyData[k].to_port || dependencyData[k].type)
-            return CUDA_ERROR_NOT_SUPPORTED;
+            return nodeParams->type == CU_GRAPH_NODE_TYPE_KERNEL ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
     CUresult r = graph_node_add(phGraphNode, hGraph, dependencies, numDependencies, nodeParams);
     if (!r && nodeParams->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
         nodeParams->conditional.phGraph_out = ((struct node *)*phGraphNode)->params.conditional.phGraph_out;

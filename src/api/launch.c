@@ -83,8 +83,14 @@ static CUresult check_shape(const struct request *q, const struct limits *limits
         if (k->reqntid[0] && l->block[i] != k->reqntid[i]) return CUDA_ERROR_INVALID_VALUE;
         threads *= l->block[i];
     }
-    if (threads > limits->threads || (k->max_threads && threads > k->max_threads)) return CUDA_ERROR_INVALID_VALUE;
-    return l->dynamic_shared > (uint64_t)q->function->max_dynamic_shared ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+    return threads > limits->threads || (k->max_threads && threads > k->max_threads) ? CUDA_ERROR_INVALID_VALUE
+                                                                                     : CUDA_SUCCESS;
+}
+
+static CUresult check_shared(const struct request *q)
+{
+    const int most = q->function->max_dynamic_shared;
+    return q->launch.dynamic_shared > (uint64_t)most ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
 static CUresult check_cooperative(const struct request *q, const struct limits *limits)
@@ -130,6 +136,14 @@ static bool captured(const struct request *q, CUresult *r)
     return true;
 }
 
+/* What the kernel may take cannot be made larger or smaller any more. */
+static void note_limits(const struct function *f)
+{
+    struct context *c = f->module->context;
+    if (f->kernel->flags & FL_KERNEL_MALLOC) c->heap_used = true;
+    if (f->kernel->flags & FL_KERNEL_PRINTF) c->printf_used = true;
+}
+
 static CUresult submit(struct request *q, uint8_t *params)
 {
     static _Atomic uint64_t newest;
@@ -139,6 +153,7 @@ static CUresult submit(struct request *q, uint8_t *params)
     if (!r && capture_any() && captured(q, &r)) return r;
     if (!r && f->kernel->flags & FL_KERNEL_MALLOC) r = module_heap(f->module->context, &l->heap, &l->heap_size);
     if (r) return r;
+    note_limits(f);
     l->image = f->module->image_va;
     l->kernel = f->index;
     l->symbols = f->module->symbols_va;
@@ -191,7 +206,7 @@ static CUresult launch(struct request *q)
     CUresult r;
     if ((r = resolve(q)) || (r = limits_of(stream_context(q->stream)->device, &limits))) return r;
     if ((r = check_supported(q->function)) || (r = check_shape(q, &limits)) || (r = check_cluster(q)) ||
-        (r = check_cooperative(q, &limits))) {
+        (r = check_cooperative(q, &limits)) || (r = check_shared(q))) {
         capture_spoil(q->stream);
         return r;
     }
@@ -214,11 +229,12 @@ CUresult launch_check(const CUDA_KERNEL_NODE_PARAMS_v3 *p)
     CUresult r = p->ctx ? context_check(p->ctx, &c) : context_current(&c);
     if (r || (r = function_get(c, p->func ? p->func : (CUfunction)p->kern, &q.function))) return r;
     if ((r = limits_of(c->device, &limits)) || (r = check_supported(q.function))) return r;
-    return check_shape(&q, &limits);
+    return (r = check_shape(&q, &limits)) ? r : check_shared(&q);
 }
 
 static CUresult cluster(struct request *q, uint32_t x, uint32_t y, uint32_t z)
 {
+    if (!x && !y && !z) return CUDA_SUCCESS; /* none */
     if (!x || !y || !z) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
     memcpy(q->cluster, (const uint32_t[]){ x, y, z }, sizeof q->cluster);
     return CUDA_SUCCESS;

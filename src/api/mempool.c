@@ -49,6 +49,7 @@ CUresult CUDAAPI cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hS
     if (!dptr) return CUDA_ERROR_INVALID_VALUE;
     r = mempool_current(on_device(stream_context(s)->device->ordinal), CU_MEM_ALLOCATION_TYPE_PINNED, &p);
     if (!r && capture_any() && captured(s, p, bytesize, dptr, &r)) return r;
+    if (!r) r = capture_refuse_unsafe();
     return r ? r : mempool_alloc(p, bytesize, s, dptr);
 }
 
@@ -60,6 +61,7 @@ CUresult CUDAAPI cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUm
     if (r) return r;
     if (!dptr) return CUDA_ERROR_INVALID_VALUE;
     if ((r = mempool_get(pool, &p)) || (capture_any() && captured(s, p, bytesize, dptr, &r))) return r;
+    if ((r = capture_refuse_unsafe())) return r;
     return mempool_alloc(p, bytesize, s, dptr);
 }
 

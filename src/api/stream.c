@@ -142,6 +142,7 @@ CUresult CUDAAPI cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned in
     if (r) return r;
     if (Flags & ~CU_EVENT_WAIT_EXTERNAL) return CUDA_ERROR_INVALID_VALUE;
     if ((r = event_get(hEvent, &e)) || capture_wait(s, e, Flags, &r)) return r;
+    if (event_was_captured(e)) return CUDA_ERROR_INVALID_VALUE;
     return Flags ? CUDA_ERROR_ILLEGAL_STATE : stream_wait_event(s, e);
 }
 

@@ -102,7 +102,7 @@ static CUresult advise(CUdeviceptr p, size_t count, CUmem_advise advice, CUmemLo
     struct context *c;
     struct allocation a;
     CUresult r = context_current(&c);
-    if (r) return r;
+    if (r || (r = capture_refuse_unsafe())) return r;
     if ((r = advised_location(advice, l, &l)))
         return r == CUDA_ERROR_INVALID_DEVICE && (l.id < 0 || l.id >= device_count) ? no_device : r;
     if ((r = um_managed(p, count, &a)))

@@ -44,6 +44,7 @@ struct context {
     _Atomic int attached;          /* cuCtxAttach without cuCtxDetach */
     bool ending;                   /* what belongs to it is being freed; under the table's lock */
     size_t limits[PROFILE_LIMITS];
+    _Atomic bool heap_used, printf_used; /* by a kernel: those limits hold from then on */
     CUfunc_cache cache;
     struct stream_set *streams;
     struct module *modules;        /* module/module.h */

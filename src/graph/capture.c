@@ -118,7 +118,10 @@ static void forget(struct capture *c)
             break;
         }
     while (c->streams) member_leave(&c->streams, c->streams->what);
-    while (c->events) member_leave(&c->events, c->events->what);
+    while (c->events) {
+        event_set_captured((struct event *)c->events->what);
+        member_leave(&c->events, c->events->what);
+    }
     free(c);
     atomic_fetch_sub(&capture_count, 1);
 }
@@ -162,7 +165,7 @@ CUresult capture_end(struct stream *s, struct graph **out)
     struct capture *c = capture_of(s, &m);
     if (!c)
         r = CUDA_ERROR_ILLEGAL_STATE;
-    else if (c->mode != CU_STREAM_CAPTURE_MODE_RELAXED && !pthread_equal(c->thread, pthread_self())) {
+    else if (!c->invalid && c->mode != CU_STREAM_CAPTURE_MODE_RELAXED && !pthread_equal(c->thread, pthread_self())) {
         r = CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
         c = NULL;
     } else if (c->origin != s) {

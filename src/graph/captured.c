@@ -166,10 +166,11 @@ CUresult capture_refuse_context(struct context *context)
 CUresult capture_refuse_event(struct event *e)
 {
     struct member *m;
-    if (!capture_any()) return CUDA_SUCCESS;
+    const CUresult over = event_was_captured(e) ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+    if (!capture_any()) return over;
     pthread_mutex_lock(&graphs_lock);
     struct capture *c = capture_of_event(e, &m);
-    CUresult r = c ? spoil(c, CUDA_ERROR_CAPTURED_EVENT) : CUDA_SUCCESS;
+    CUresult r = c ? spoil(c, CUDA_ERROR_CAPTURED_EVENT) : over;
     pthread_mutex_unlock(&graphs_lock);
     return r;
 }

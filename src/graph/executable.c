@@ -63,9 +63,7 @@ CUresult executable_new(const struct graph *g, uint64_t flags, CUgraphInstantiat
 {
     struct graph *copy;
     if (has_executable(g)) return CUDA_ERROR_NOT_SUPPORTED;
-    if ((*why = conditionals_check(g, culprit)))
-        return *why == CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED ? CUDA_ERROR_INVALID_VALUE
-                                                                        : CUDA_ERROR_NOT_SUPPORTED;
+    if ((*why = conditionals_check(g, culprit))) return CUDA_ERROR_INVALID_VALUE;
     CUresult r = graph_clone(g, &copy);
     if (r) return r;
     struct executable *x = object_take(&executables);

@@ -31,7 +31,7 @@ static CUresult copy_kernel(const CUDA_KERNEL_NODE_PARAMS_v3 *from, CUDA_KERNEL_
     for (uint32_t i = 0; i < f->kernel->nparams; i++) ((void **)*owned)[i] = values + param[i].offset;
     *to = *from;
     to->func = (CUfunction)f;
-    to->kern = NULL; /* one of the two */
+    to->kern = NULL;                                                 /* one of the two */
     to->ctx = from->ctx ? from->ctx : (CUcontext)f->module->context; /* that, or another name for it */
     to->kernelParams = f->kernel->nparams ? *owned : NULL;
     to->extra = NULL;
@@ -42,7 +42,9 @@ static CUresult check_memset(const CUDA_MEMSET_NODE_PARAMS_v2 *p)
 {
     bool unit = p->elementSize == 1 || p->elementSize == 2 || p->elementSize == 4;
     if (!unit || !p->dst || !p->width || !p->height || p->dst % p->elementSize) return CUDA_ERROR_INVALID_VALUE;
-    return p->height > 1 && p->pitch < p->width * p->elementSize ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+    return p->height > 1 && (p->pitch < p->width * p->elementSize || p->pitch % p->elementSize)
+               ? CUDA_ERROR_INVALID_VALUE
+               : CUDA_SUCCESS;
 }
 
 static CUresult check_copy(const CUDA_MEMCPY3D *p)

@@ -1,6 +1,9 @@
 /* Devices: how many there are, what one attribute of them is, and the settings
  * of the current one. */
 #include "runtime/runtime.h"
+#include "runtime/array.h"
+
+#include <stdio.h>
 
 cudaError_t CUDARTAPI cudaGetDeviceCount(int *count)
 {
@@ -24,14 +27,25 @@ cudaError_t CUDARTAPI cudaDeviceGetByPCIBusId(int *device, const char *pciBusId)
 
 cudaError_t CUDARTAPI cudaDeviceGetPCIBusId(char *pciBusId, int len, int device)
 {
+    enum { LENGTH = 13 };
+    char all[LENGTH];
     cudaError_t r = runtime_init();
-    return r ? r : runtime_error(cuDeviceGetPCIBusId(pciBusId, len, device));
+    if (r || (r = runtime_error(cuDeviceGetPCIBusId(all, sizeof all, device)))) return r;
+    if (!pciBusId) return cudaErrorInvalidValue;
+    /* what is too short for it gets its beginning */
+    snprintf(pciBusId, (unsigned)len < LENGTH ? (unsigned)len : len < 0 ? LENGTH - 1 : LENGTH, "%s", all);
+    return len < LENGTH ? cudaErrorInvalidValue : cudaSuccess;
 }
 
 cudaError_t CUDARTAPI cudaDeviceGetP2PAttribute(int *value, enum cudaDeviceP2PAttr attr, int srcDevice, int dstDevice)
 {
-    cudaError_t r = runtime_init();
-    return r ? r : runtime_error(cuDeviceGetP2PAttribute(value, (CUdevice_P2PAttribute)attr, srcDevice, dstDevice));
+    int count = 0;
+    cudaError_t r = cudaGetDeviceCount(&count);
+    if (r) return r;
+    if (!value) return cudaErrorInvalidValue;
+    if (srcDevice < 0 || dstDevice < 0 || srcDevice >= count || dstDevice >= count || srcDevice == dstDevice)
+        return cudaErrorInvalidDevice;
+    return runtime_error(cuDeviceGetP2PAttribute(value, (CUdevice_P2PAttribute)attr, srcDevice, dstDevice));
 }
 
 cudaError_t CUDARTAPI cudaDeviceGetHostAtomicCapabilities(unsigned int *capabilities,
@@ -52,6 +66,23 @@ cudaError_t CUDARTAPI cudaDeviceGetP2PAtomicCapabilities(unsigned int *capabilit
     return r ? r
              : runtime_error(cuDeviceGetP2PAtomicCapabilities(capabilities, (const CUatomicOperation *)operations,
                                                               count, srcDevice, dstDevice));
+}
+
+/* Observed on H200: as many as 2^30, in 4 GiB. */
+cudaError_t CUDARTAPI cudaDeviceGetTexture1DLinearMaxWidth(size_t *maxWidthInElements,
+                                                           const struct cudaChannelFormatDesc *fmtDesc, int device)
+{
+    const size_t most = 1ul << 30, bytes = 1ul << 32;
+    CUarray_format format;
+    unsigned channels;
+    int known;
+    cudaError_t r = cudaDeviceGetAttribute(&known, cudaDevAttrWarpSize, device);
+    if (r) return r;
+    if (!maxWidthInElements || !fmtDesc) return cudaErrorInvalidValue;
+    if ((r = runtime_format(fmtDesc, &format, &channels))) return r;
+    size_t fit = bytes / ((size_t)(fmtDesc->x + fmtDesc->y + fmtDesc->z + fmtDesc->w) / 8);
+    *maxWidthInElements = fit < most ? fit : most;
+    return cudaSuccess;
 }
 
 /* ---- The current device ---- */

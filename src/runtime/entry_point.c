@@ -4,6 +4,7 @@
 /* cudaEnableDefault is how the program was compiled, which the per-thread forms tell. */
 static unsigned long long streams(unsigned long long flags)
 {
+    if (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) return CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
     return flags ? flags : runtime_per_thread ? CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM : 0;
 }
 
@@ -43,5 +44,6 @@ cudaError_t CUDARTAPI cudaGetDriverEntryPointByVersion(const char *symbol, void 
 cudaError_t CUDARTAPI cudaGetExportTable(const void **ppExportTable, const cudaUUID_t *pExportTableId)
 {
     cudaError_t r = runtime_init();
-    return r ? r : runtime_error(cuGetExportTable(ppExportTable, (const CUuuid *)pExportTableId));
+    if (r) return r;
+    return cuGetExportTable(ppExportTable, (const CUuuid *)pExportTableId) ? cudaErrorInvalidValue : cudaSuccess;
 }

@@ -46,7 +46,8 @@ cudaError_t CUDARTAPI cudaEventDestroy(cudaEvent_t event)
 cudaError_t CUDARTAPI cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end)
 {
     cudaError_t r = runtime_ready();
-    return r ? r : runtime_error(cuEventElapsedTime_v2(ms, start, end));
+    if (r) return r;
+    return ms ? runtime_error(cuEventElapsedTime_v2(ms, start, end)) : cudaErrorInvalidValue;
 }
 
 /* ---- Between processes ---- */

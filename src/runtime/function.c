@@ -1,6 +1,8 @@
 /* Kernels: what is known of them, what can be set, and their driver's handles. */
 #include "runtime/runtime.h"
 
+#include <string.h>
+
 static CUresult fill_in(struct cudaFuncAttributes *attr, CUfunction f)
 {
     int shared = 0, constant = 0, local = 0;
@@ -35,12 +37,12 @@ static CUresult fill_in(struct cudaFuncAttributes *attr, CUfunction f)
 
 cudaError_t CUDARTAPI cudaFuncGetAttributes(struct cudaFuncAttributes *attr, const void *func)
 {
-    struct cudaFuncAttributes all = { 0 };
+    struct cudaFuncAttributes all;
     CUfunction f;
     if (!attr) return cudaErrorInvalidValue;
     cudaError_t r = runtime_function(func, &f);
     if (!r) r = runtime_error(fill_in(&all, f));
-    if (!r) *attr = all;
+    if (!r) memcpy(attr, &all, offsetof(struct cudaFuncAttributes, reserved));
     return r;
 }
 

@@ -3,21 +3,38 @@
 #include "runtime/graph.h"
 #include "runtime/copy.h"
 
+/* Rows of a slice that has fewer are none, unlike in cudaMemcpy3D. */
+static cudaError_t box(const struct cudaMemcpy3DParms *p, CUDA_MEMCPY3D *c)
+{
+    cudaError_t r = runtime_box(p, c);
+    if (r) return r;
+    if (!p->srcArray && p->srcPtr.ysize && p->srcPtr.ysize < p->extent.height) return cudaErrorInvalidValue;
+    if (!p->dstArray && p->dstPtr.ysize && p->dstPtr.ysize < p->extent.height) return cudaErrorInvalidValue;
+    return cudaSuccess;
+}
+
 /* count bytes as a box of the driver's. */
 static cudaError_t line(void *dst, const void *src, size_t count, enum cudaMemcpyKind kind, CUDA_MEMCPY3D *c)
 {
-    const struct cudaMemcpy3DParms p = { .dstPtr = { .ptr = dst, .pitch = count, .xsize = count, .ysize = 1 },
-                                         .srcPtr = { .ptr = (void *)src, .pitch = count, .xsize = count, .ysize = 1 },
-                                         .extent = { count, 1, 1 },
-                                         .kind = kind };
-    return runtime_box(&p, c);
+    const struct cudaMemcpy3DParms p = {
+        .dstPtr = { .ptr = dst }, .srcPtr = { .ptr = (void *)src }, .extent = { count, 1, 1 }, .kind = kind
+    };
+    cudaError_t r = runtime_box(&p, c);
+    return r || count ? r : cudaErrorInvalidValue;
+}
+
+static cudaError_t symbol_kind(enum cudaMemcpyKind kind, enum cudaMemcpyKind with_host)
+{
+    bool good = kind == with_host || kind == cudaMemcpyDeviceToDevice || kind == cudaMemcpyDefault;
+    return good ? cudaSuccess : cudaErrorInvalidMemcpyDirection;
 }
 
 static cudaError_t into_symbol(const void *symbol, const void *src, size_t count, size_t offset,
                                enum cudaMemcpyKind kind, CUDA_MEMCPY3D *c)
 {
     void *at;
-    cudaError_t r = runtime_part(symbol, offset, count, &at);
+    cudaError_t r = symbol_kind(kind, cudaMemcpyHostToDevice);
+    if (!r) r = runtime_part(symbol, offset, count, &at);
     return r ? r : line(at, src, count, kind, c);
 }
 
@@ -25,7 +42,8 @@ static cudaError_t out_of_symbol(void *dst, const void *symbol, size_t count, si
                                  CUDA_MEMCPY3D *c)
 {
     void *at;
-    cudaError_t r = runtime_part(symbol, offset, count, &at);
+    cudaError_t r = symbol_kind(kind, cudaMemcpyDeviceToHost);
+    if (!r) r = runtime_part(symbol, offset, count, &at);
     return r ? r : line(dst, at, count, kind, c);
 }
 
@@ -45,7 +63,7 @@ cudaError_t CUDARTAPI cudaGraphAddMemcpyNode(cudaGraphNode_t *pGraphNode, cudaGr
 {
     CUDA_MEMCPY3D c;
     cudaError_t r = runtime_ready();
-    if (!r) r = runtime_box(pCopyParams, &c);
+    if (!r) r = box(pCopyParams, &c);
     return add(pGraphNode, graph, pDependencies, numDependencies, &c, r);
 }
 
@@ -100,7 +118,7 @@ cudaError_t CUDARTAPI cudaGraphMemcpyNodeSetParams(cudaGraphNode_t node, const s
 {
     CUDA_MEMCPY3D c;
     cudaError_t r = runtime_ready();
-    return set(node, &c, r ? r : runtime_box(pNodeParams, &c));
+    return set(node, &c, r ? r : box(pNodeParams, &c));
 }
 
 cudaError_t CUDARTAPI cudaGraphMemcpyNodeSetParams1D(cudaGraphNode_t node, void *dst, const void *src, size_t count,
@@ -139,7 +157,7 @@ cudaError_t CUDARTAPI cudaGraphExecMemcpyNodeSetParams(cudaGraphExec_t hGraphExe
 {
     CUDA_MEMCPY3D c;
     cudaError_t r = runtime_ready();
-    return set_exec(hGraphExec, node, &c, r ? r : runtime_box(pNodeParams, &c));
+    return set_exec(hGraphExec, node, &c, r ? r : box(pNodeParams, &c));
 }
 
 cudaError_t CUDARTAPI cudaGraphExecMemcpyNodeSetParams1D(cudaGraphExec_t hGraphExec, cudaGraphNode_t node, void *dst,

@@ -137,7 +137,7 @@ cudaError_t CUDARTAPI cudaGraphAddEventRecordNode(cudaGraphNode_t *pGraphNode, c
                                                   const cudaGraphNode_t *pDependencies, size_t numDependencies,
                                                   cudaEvent_t event)
 {
-    cudaError_t r = runtime_ready();
+    cudaError_t r = event ? runtime_ready() : cudaErrorInvalidValue;
     return r ? r : runtime_error(cuGraphAddEventRecordNode(pGraphNode, graph, pDependencies, numDependencies, event));
 }
 
@@ -149,14 +149,14 @@ cudaError_t CUDARTAPI cudaGraphEventRecordNodeGetEvent(cudaGraphNode_t node, cud
 
 cudaError_t CUDARTAPI cudaGraphEventRecordNodeSetEvent(cudaGraphNode_t node, cudaEvent_t event)
 {
-    cudaError_t r = runtime_ready();
+    cudaError_t r = event ? runtime_ready() : cudaErrorInvalidValue;
     return r ? r : runtime_error(cuGraphEventRecordNodeSetEvent(node, event));
 }
 
 cudaError_t CUDARTAPI cudaGraphExecEventRecordNodeSetEvent(cudaGraphExec_t hGraphExec, cudaGraphNode_t hNode,
                                                            cudaEvent_t event)
 {
-    cudaError_t r = runtime_ready();
+    cudaError_t r = event ? runtime_ready() : cudaErrorInvalidValue;
     return r ? r : runtime_error(cuGraphExecEventRecordNodeSetEvent(hGraphExec, hNode, event));
 }
 
@@ -164,7 +164,7 @@ cudaError_t CUDARTAPI cudaGraphAddEventWaitNode(cudaGraphNode_t *pGraphNode, cud
                                                 const cudaGraphNode_t *pDependencies, size_t numDependencies,
                                                 cudaEvent_t event)
 {
-    cudaError_t r = runtime_ready();
+    cudaError_t r = event ? runtime_ready() : cudaErrorInvalidValue;
     return r ? r : runtime_error(cuGraphAddEventWaitNode(pGraphNode, graph, pDependencies, numDependencies, event));
 }
 
@@ -176,13 +176,13 @@ cudaError_t CUDARTAPI cudaGraphEventWaitNodeGetEvent(cudaGraphNode_t node, cudaE
 
 cudaError_t CUDARTAPI cudaGraphEventWaitNodeSetEvent(cudaGraphNode_t node, cudaEvent_t event)
 {
-    cudaError_t r = runtime_ready();
+    cudaError_t r = event ? runtime_ready() : cudaErrorInvalidValue;
     return r ? r : runtime_error(cuGraphEventWaitNodeSetEvent(node, event));
 }
 
 cudaError_t CUDARTAPI cudaGraphExecEventWaitNodeSetEvent(cudaGraphExec_t hGraphExec, cudaGraphNode_t hNode,
                                                          cudaEvent_t event)
 {
-    cudaError_t r = runtime_ready();
+    cudaError_t r = event ? runtime_ready() : cudaErrorInvalidValue;
     return r ? r : runtime_error(cuGraphExecEventWaitNodeSetEvent(hGraphExec, hNode, event));
 }

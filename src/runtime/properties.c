@@ -153,7 +153,7 @@ cudaError_t CUDARTAPI cudaGetDeviceProperties(struct cudaDeviceProp *prop, int d
     if (!r) r = cuDeviceGetUuid_v2((CUuuid *)&all.uuid, device);
     if (!r) r = cuDeviceTotalMem_v2(&all.totalGlobalMem, device);
     for (int k = 0; k < MEMBER_COUNT && !r; k++) r = fill_member(&all, &members[k], device);
-    if (!r) *prop = all;
+    if (!r) memcpy(prop, &all, offsetof(struct cudaDeviceProp, reserved));
     return runtime_error(r);
 }
 

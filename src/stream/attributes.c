@@ -31,11 +31,14 @@ CUresult stream_get_attribute(struct stream *s, CUstreamAttrID id, CUstreamAttrV
     return r;
 }
 
-static bool valid(CUstreamAttrID id, const CUstreamAttrValue *value)
+static bool valid(struct stream *s, CUstreamAttrID id, const CUstreamAttrValue *value)
 {
+    const CUaccessPolicyWindow *w = &value->accessPolicyWindow;
     switch (id) {
     case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
-        return value->accessPolicyWindow.hitRatio >= 0 && value->accessPolicyWindow.hitRatio <= 1;
+        return w->hitRatio >= 0 && w->hitRatio <= 1 &&
+               w->num_bytes <= (size_t)profile_attribute(stream_context(s)->device->profile,
+                                                         CU_DEVICE_ATTRIBUTE_MAX_ACCESS_POLICY_WINDOW_SIZE);
     case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
         return value->syncPolicy >= CU_SYNC_POLICY_AUTO && value->syncPolicy <= CU_SYNC_POLICY_BLOCKING_SYNC;
     case CU_LAUNCH_ATTRIBUTE_PRIORITY:
@@ -49,7 +52,7 @@ static bool valid(CUstreamAttrID id, const CUstreamAttrValue *value)
 
 CUresult stream_set_attribute(struct stream *s, CUstreamAttrID id, const CUstreamAttrValue *value)
 {
-    if (!valid(id, value)) return CUDA_ERROR_INVALID_VALUE;
+    if (!valid(s, id, value)) return CUDA_ERROR_INVALID_VALUE;
     pthread_mutex_lock(&s->lock);
     if (id == CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW)
         s->attributes.window = value->accessPolicyWindow;

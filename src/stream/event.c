@@ -14,6 +14,7 @@ struct event {
     unsigned flags;
     pthread_mutex_t lock;    /* guards mark */
     struct mark *mark;       /* NULL: never recorded */
+    _Atomic bool captured;   /* by a capture that is over, since the mark */
     struct beacon *beacon;   /* its state, if interprocess: the mark is this process's view alone */
     void (*left)(void *arg); /* the beacon is another process's: to be called when the event goes */
     void *arg;
@@ -30,6 +31,7 @@ static void set_mark(struct event *e, struct mark *m)
     pthread_mutex_lock(&e->lock);
     struct mark *old = e->mark;
     e->mark = m;
+    e->captured = false;
     pthread_mutex_unlock(&e->lock);
     mark_release(old);
 }
@@ -206,6 +208,9 @@ CUresult event_record(struct event *e, struct stream *s)
         set_mark(e, m);
     return r;
 }
+
+bool event_was_captured(const struct event *e) { return e->captured; }
+void event_set_captured(struct event *e) { e->captured = true; }
 
 CUresult event_query(struct event *e)
 {

@@ -21,6 +21,10 @@ CUresult event_destroy(struct event *e);
 struct context *event_context(const struct event *e);
 unsigned event_flags(const struct event *e);
 
+/* It was last recorded in a capture that is over: nothing can be asked of it. */
+bool event_was_captured(const struct event *e);
+void event_set_captured(struct event *e);
+
 CUresult event_record(struct event *e, struct stream *s);
 /* CUDA_ERROR_NOT_READY until what was recorded last is done. */
 CUresult event_query(struct event *e);

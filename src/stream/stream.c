@@ -49,7 +49,8 @@ CUresult stream_new(struct stream_set *set, enum stream_kind kind, unsigned flag
     s->priority = priority;
     s->green = NULL;
     s->quit = false;
-    s->attributes = (struct stream_attributes){ .synchronization = CU_SYNC_POLICY_AUTO, .domain_map = { 0, 1 } };
+    s->attributes =
+        (struct stream_attributes){ .synchronization = (CUsynchronizationPolicy)-1, .domain_map = { 0, 1 } };
     s->from_legacy = s->to_legacy = (struct seen){ 0, 0 };
     s->points = 0;
     s->clock = (struct clock){ 0 };

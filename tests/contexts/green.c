@@ -274,7 +274,7 @@ static void events_are_of_a_green_contexts_streams(void **state)
     ok(cuEventDestroy(e));
 }
 
-static void clusters_are_of_one_block(void **state)
+static void clusters_fill_the_device(void **state)
 {
     (void)state;
     int clusters = 0, blocks = 0, size = 0;
@@ -286,10 +286,11 @@ static void clusters_are_of_one_block(void **state)
     ok(cuOccupancyMaxActiveClusters(&clusters, where, &config));
     assert_int_equal(clusters, blocks * ALL);
     ok(cuOccupancyMaxPotentialClusterSize(&size, where, &config));
-    assert_int_equal(size, 1);
+    assert_int_equal(size, 8);
     config.attrs = &two;
     config.numAttrs = 1;
-    assert_int_equal(cuOccupancyMaxActiveClusters(&clusters, where, &config), CUDA_ERROR_NOT_SUPPORTED);
+    ok(cuOccupancyMaxActiveClusters(&clusters, where, &config));
+    assert_int_equal(clusters, blocks * ALL / 2);
     assert_int_equal(cuOccupancyMaxActiveClusters(NULL, where, &config), CUDA_ERROR_INVALID_VALUE);
 }
 
@@ -301,7 +302,7 @@ int main(void)
         cmocka_unit_test(resources_of_one_division_can_be_joined),
         cmocka_unit_test(a_green_context_is_current_as_the_primary_one_with_another_name),
         cmocka_unit_test(a_graph_keeps_what_was_captured_in_a_green_context_there),
-        cmocka_unit_test(clusters_are_of_one_block),
+        cmocka_unit_test(clusters_fill_the_device),
         cmocka_unit_test(events_are_of_a_green_contexts_streams),
     };
     return cmocka_run_group_tests(tests, begin, NULL);

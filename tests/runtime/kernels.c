@@ -69,12 +69,12 @@ static void a_launch_says_what_is_wrong_with_it(void **state)
     unsigned value = 3;
     void *args[] = { &rig->memory, &value };
     const dim3 one = { 1, 1, 1 }, none = { 1, 0, 1 }, many = { 1024, 2, 1 }, deep = { 1, 1, 65 };
-    FAILS(cudaLaunchKernel(rig->add, none, one, args, 0, rig->stream), cudaErrorInvalidConfiguration);
-    FAILS(cudaLaunchKernel(rig->add, one, many, args, 0, rig->stream), cudaErrorInvalidConfiguration);
-    FAILS(cudaLaunchKernel(rig->add, one, deep, args, 0, rig->stream), cudaErrorInvalidConfiguration);
+    FAILS(cudaLaunchKernel(rig->add, none, one, args, 0, rig->stream), cudaErrorInvalidValue);
+    FAILS(cudaLaunchKernel(rig->add, one, many, args, 0, rig->stream), cudaErrorInvalidValue);
+    FAILS(cudaLaunchKernel(rig->add, one, deep, args, 0, rig->stream), cudaErrorInvalidValue);
     FAILS(cudaLaunchKernel(rig->add, one, one, args, 100000, rig->stream), cudaErrorInvalidValue);
     FAILS(cudaLaunchKernel(NULL, one, one, args, 0, rig->stream), cudaErrorInvalidDeviceFunction);
-    FAILS(cudaLaunchKernel((void *)(uintptr_t)set_up, one, one, args, 0, rig->stream), cudaErrorInvalidDeviceFunction);
+    FAILS(cudaLaunchKernel((void *)(uintptr_t)set_up, one, one, args, 0, rig->stream), cudaErrorInvalidResourceHandle);
 }
 
 static void more_shared_memory_is_asked_for_by_an_attribute(void **state)
