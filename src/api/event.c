@@ -52,10 +52,12 @@ CUresult CUDAAPI cuEventRecord(CUevent hEvent, CUstream hStream)
     return cuEventRecordWithFlags(hEvent, hStream, CU_EVENT_RECORD_DEFAULT);
 }
 
+/* Where the thread has no context, the event's own will do (observed on H200). */
 CUresult CUDAAPI cuEventQuery(CUevent hEvent)
 {
     struct event *e;
     CUresult r = named(hEvent, &e);
+    if (r == CUDA_ERROR_INVALID_CONTEXT && !(r = sticky_get())) r = event_get(hEvent, &e);
     return r || (r = capture_refuse_event(e)) || (r = capture_refuse_unsafe()) ? r : event_query(e);
 }
 

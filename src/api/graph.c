@@ -29,8 +29,9 @@ CUresult graph_end(CUresult r)
 CUresult CUDAAPI cuGraphCreate(CUgraph *phGraph, unsigned int flags)
 {
     struct graph *g;
-    CUresult r = graph_begin();
+    CUresult r = library_ready(); /* made even after a kernel's fault (observed on H200) */
     if (r) return r;
+    pthread_mutex_lock(&graphs_lock);
     if (!phGraph || flags) return graph_end(CUDA_ERROR_INVALID_VALUE);
     if (!(r = graph_new(&g))) *phGraph = (CUgraph)g;
     return graph_end(r);

@@ -139,13 +139,21 @@ static void power_off(struct device *d)
     processor_stop(d->processor);
 }
 
+/* Whether a device process ended that was to live: that was no kernel's fault. */
+static bool killed(void)
+{
+    bool any = false;
+    for (int k = 0; k < device_count; k++) any |= devices[k].processor && processor_killed(devices[k].processor);
+    return any;
+}
+
 /* The device process of d runs and sees what it must. A killed one is replaced
  * once no context of the device is left; what a kernel did wrong stays for the
  * life of the process, as on an H200. Under the table's lock. */
 static CUresult power_on(struct device *d)
 {
     CUresult past = sticky_get();
-    if (past && past != CUDA_ERROR_LAUNCH_FAILED) return past;
+    if (past && (past != CUDA_ERROR_LAUNCH_FAILED || !killed())) return past;
     if (d->processor && (!processor_status(d->processor) || d->contexts)) return processor_status(d->processor);
     if (d->processor) power_off(d);
     struct processor *new = NULL;

@@ -42,6 +42,8 @@ void processor_stop(struct processor *p);
 /* CUDA_SUCCESS, or the error this processor has died of: what a kernel did
  * (CUDA_ERROR_ILLEGAL_ADDRESS ...), CUDA_ERROR_LAUNCH_FAILED if the process was killed. */
 CUresult processor_status(const struct processor *p);
+/* Whether it has died otherwise than of what a kernel did. */
+bool processor_killed(const struct processor *p);
 int processor_pid(const struct processor *p);
 
 /* [va, va+size) shows [offset, offset+size) of b. Page-granular. */

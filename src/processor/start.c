@@ -188,5 +188,9 @@ void processor_stop(struct processor *p)
 }
 
 CUresult processor_status(const struct processor *p) { return (CUresult)atomic_load(&p->status); }
+bool processor_killed(const struct processor *p)
+{
+    return processor_status(p) == CUDA_ERROR_LAUNCH_FAILED && !atomic_load(&p->control->faulted);
+}
 int processor_pid(const struct processor *p) { return p->pid; }
 bool processor_busy(const struct processor *p) { return atomic_load(&p->control->running) != 0; }

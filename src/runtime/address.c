@@ -26,7 +26,7 @@ cudaError_t CUDARTAPI cudaPointerGetAttributes(struct cudaPointerAttributes *att
                                               CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, CU_POINTER_ATTRIBUTE_DEVICE_POINTER,
                                               CU_POINTER_ATTRIBUTE_HOST_POINTER };
     void *values[ATTRIBUTES] = { &memory, &managed, &device, &on_device, &on_host };
-    cudaError_t r = runtime_ready();
+    cudaError_t r = runtime_init();
     if (r) return r;
     if (!attributes) return cudaErrorInvalidValue;
     if ((r = runtime_error(cuPointerGetAttributes(ATTRIBUTES, names, values, (CUdeviceptr)ptr)))) return r;

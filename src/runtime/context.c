@@ -57,13 +57,21 @@ static bool active(int device)
     return !cuDevicePrimaryCtxGetState(device, &flags, &yes) && yes;
 }
 
+/* After a kernel's fault the driver makes no context any more. */
+static CUresult unavailable(CUresult r)
+{
+    const bool fault = r == CUDA_ERROR_ILLEGAL_ADDRESS || r == CUDA_ERROR_ASSERT ||
+                       (r >= CUDA_ERROR_HARDWARE_STACK_ERROR && r <= CUDA_ERROR_LAUNCH_FAILED);
+    return fault ? CUDA_ERROR_DEVICE_UNAVAILABLE : r;
+}
+
 cudaError_t runtime_primary(int device, CUcontext *context)
 {
     CUresult r = CUDA_SUCCESS;
     if (device < 0 || device >= devices) return cudaErrorInvalidDevice;
     struct primary *p = &primaries[device];
     pthread_mutex_lock(&lock);
-    if (!p->retained || !active(device)) r = cuDevicePrimaryCtxRetain(&p->context, device);
+    if (!p->retained || !active(device)) r = unavailable(cuDevicePrimaryCtxRetain(&p->context, device));
     if (!r) p->retained = true;
     *context = p->context;
     pthread_mutex_unlock(&lock);

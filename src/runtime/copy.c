@@ -26,7 +26,7 @@ cudaError_t runtime_kind(enum cudaMemcpyKind kind, CUmemorytype *from, CUmemoryt
 cudaError_t CUDARTAPI cudaMemcpy(void *dst, const void *src, size_t count, enum cudaMemcpyKind kind)
 {
     const CUdeviceptr to = (CUdeviceptr)dst, from = (CUdeviceptr)src;
-    cudaError_t r = count ? runtime_ready() : cudaSuccess;
+    cudaError_t r = runtime_ready();
     if (r || !count) return r;
     switch (kind) {
     case cudaMemcpyHostToDevice: return runtime_error(DRIVER(cuMemcpyHtoD_v2, to, src, count));
@@ -42,7 +42,7 @@ cudaError_t CUDARTAPI cudaMemcpyAsync(void *dst, const void *src, size_t count, 
                                       cudaStream_t stream)
 {
     const CUdeviceptr to = (CUdeviceptr)dst, from = (CUdeviceptr)src;
-    cudaError_t r = count ? runtime_ready() : cudaSuccess;
+    cudaError_t r = runtime_ready();
     if (r || !count) return r;
     switch (kind) {
     case cudaMemcpyHostToDevice: return runtime_error(cuMemcpyHtoDAsync(to, src, count, stream));

@@ -9,6 +9,7 @@ cudaError_t CUDARTAPI cudaGetDeviceCount(int *count)
 {
     cudaError_t r = runtime_init();
     if (!count) return cudaErrorInvalidValue;
+    if (r == cudaErrorCudartUnloading) r = cudaSuccess; /* asked of the driver alone, to the end */
     *count = 0;
     return r ? r : runtime_error(cuDeviceGetCount(count));
 }
@@ -137,7 +138,7 @@ cudaError_t CUDARTAPI cudaDeviceGetStreamPriorityRange(int *leastPriority, int *
 
 cudaError_t CUDARTAPI cudaCtxResetPersistingL2Cache(void)
 {
-    cudaError_t r = runtime_ready();
+    cudaError_t r = runtime_init(); /* makes no context */
     return r ? r : runtime_error(cuCtxResetPersistingL2Cache());
 }
 
@@ -167,5 +168,6 @@ cudaError_t CUDARTAPI cudaDeviceSetMemPool(int device, cudaMemPool_t memPool)
 cudaError_t CUDARTAPI cudaDeviceGetMemPool(cudaMemPool_t *memPool, int device)
 {
     cudaError_t r = runtime_init();
-    return r ? r : runtime_error(cuDeviceGetMemPool(memPool, device));
+    if (!r) r = runtime_error(cuDeviceGetMemPool(memPool, device));
+    return r == cudaErrorInvalidDevice ? cudaErrorInvalidValue : r;
 }

@@ -27,7 +27,7 @@ cudaError_t CUDARTAPI cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t s
 
 cudaError_t CUDARTAPI cudaEventQuery(cudaEvent_t event)
 {
-    cudaError_t r = runtime_ready();
+    cudaError_t r = runtime_init(); /* an event has its context, the thread needs none */
     return r ? r : runtime_error(cuEventQuery(event));
 }
 

@@ -108,7 +108,7 @@ cudaError_t CUDARTAPI cudaGraphRemoveDependencies(cudaGraph_t graph, const cudaG
 cudaError_t CUDARTAPI cudaUserObjectCreate(cudaUserObject_t *object_out, void *ptr, cudaHostFn_t destroy,
                                            unsigned int initialRefcount, unsigned int flags)
 {
-    cudaError_t r = runtime_ready();
+    cudaError_t r = runtime_init();
     return r ? r : runtime_error(cuUserObjectCreate(object_out, ptr, destroy, initialRefcount, flags));
 }
 

@@ -7,7 +7,7 @@ cudaError_t CUDARTAPI cudaLibraryLoadData(cudaLibrary_t *library, const void *co
                                           enum cudaLibraryOption *libraryOptions, void **libraryOptionValues,
                                           unsigned int numLibraryOptions)
 {
-    cudaError_t r = runtime_ready();
+    cudaError_t r = runtime_init();
     return r ? r
              : runtime_error(cuLibraryLoadData(library, code, (CUjit_option *)jitOptions, jitOptionsValues,
                                                numJitOptions, (CUlibraryOption *)libraryOptions, libraryOptionValues,
@@ -19,7 +19,7 @@ cudaError_t CUDARTAPI cudaLibraryLoadFromFile(cudaLibrary_t *library, const char
                                               unsigned int numJitOptions, enum cudaLibraryOption *libraryOptions,
                                               void **libraryOptionValues, unsigned int numLibraryOptions)
 {
-    cudaError_t r = runtime_ready();
+    cudaError_t r = runtime_init();
     return r ? r
              : runtime_error(cuLibraryLoadFromFile(library, fileName, (CUjit_option *)jitOptions, jitOptionsValues,
                                                    numJitOptions, (CUlibraryOption *)libraryOptions,

@@ -6,7 +6,7 @@ enum { ELEMENT = 4 }; /* bytes that rows are aligned for at least */
 cudaError_t CUDARTAPI cudaMalloc(void **devPtr, size_t size)
 {
     CUdeviceptr p = 0;
-    cudaError_t r = runtime_ready();
+    cudaError_t r = devPtr ? runtime_ready() : runtime_init();
     if (r) return r;
     if (!devPtr) return cudaErrorInvalidValue;
     if (size && (r = runtime_error(cuMemAlloc(&p, size)))) return r;

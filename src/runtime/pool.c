@@ -30,7 +30,7 @@ cudaError_t CUDARTAPI cudaFreeAsync(void *devPtr, cudaStream_t hStream)
 
 cudaError_t CUDARTAPI cudaMemPoolCreate(cudaMemPool_t *memPool, const struct cudaMemPoolProps *poolProps)
 {
-    cudaError_t r = runtime_ready();
+    cudaError_t r = runtime_init();
     return r ? r : runtime_error(cuMemPoolCreate(memPool, (const CUmemPoolProps *)poolProps));
 }
 

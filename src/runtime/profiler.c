@@ -13,6 +13,8 @@ cudaError_t CUDARTAPI cudaProfilerStart(void)
 
 cudaError_t CUDARTAPI cudaProfilerStop(void)
 {
-    cudaError_t r = runtime_ready();
-    return r ? r : runtime_error(cuProfilerStop());
+    CUcontext current = NULL;
+    cudaError_t r = runtime_init();
+    if (!r) r = runtime_error(cuCtxGetCurrent(&current));
+    return r || !current ? r : runtime_error(cuProfilerStop()); /* nothing to stop where no context is */
 }

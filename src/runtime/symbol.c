@@ -26,6 +26,7 @@ struct fatbinary {
     const void *wrapper;
     CUlibrary library;      /* NULL until something in it is asked for */
     struct symbol *symbols; /* all of them */
+    bool filled_in;         /* its managed variables are known to the host */
 };
 
 static int symbol_compare(const struct symbol *a, const struct symbol *b)
@@ -102,30 +103,24 @@ RUNTIME_EXPORT void __cudaUnregisterFatBinary(void **handle)
 
 /* ---- Loading ---- */
 
-/* A managed variable is a pointer on the host: from now on it points to the memory. */
-static CUresult fill_in(const struct fatbinary *b)
+/* Called with the lock. Needs no context. A fatbinary without code for this device is found out by whoever asks for
+ * something in it. */
+static CUresult load(struct fatbinary *b)
 {
-    CUresult r = CUDA_SUCCESS;
-    for (const struct symbol *s = b->symbols; s && !r; s = s->next) {
+    return b->library ? CUDA_SUCCESS : cuLibraryLoadData(&b->library, b->wrapper, NULL, NULL, 0, NULL, NULL, 0);
+}
+
+/* The same; and a managed variable, which is a pointer on the host, points to the memory from now on. */
+static CUresult load_variables(struct fatbinary *b)
+{
+    CUresult r = load(b);
+    for (const struct symbol *s = b->symbols; s && !r && !b->filled_in; s = s->next) {
         CUdeviceptr address;
         if (s->kind != MANAGED) continue;
         r = cuLibraryGetManaged(&address, NULL, b->library, s->name);
         if (!r) *(void **)s->host = (void *)address;
     }
-    return r;
-}
-
-/* Called with the lock. A fatbinary without code for this device is found out by whoever asks for something in it. */
-static CUresult load(struct fatbinary *b)
-{
-    CUlibrary library;
-    if (b->library) return CUDA_SUCCESS;
-    CUresult r = cuLibraryLoadData(&library, b->wrapper, NULL, NULL, 0, NULL, NULL, 0);
-    if (r) return r;
-    b->library = library;
-    if (!(r = fill_in(b))) return CUDA_SUCCESS;
-    b->library = NULL;
-    cuLibraryUnload(library);
+    if (!r) b->filled_in = true;
     return r;
 }
 
@@ -134,7 +129,7 @@ RUNTIME_EXPORT char __cudaInitModule(void **handle)
 {
     if (!handle || runtime_ready()) return 0;
     pthread_mutex_lock(&runtime_lock);
-    CUresult r = load((struct fatbinary *)handle);
+    CUresult r = load_variables((struct fatbinary *)handle);
     pthread_mutex_unlock(&runtime_lock);
     if (r) runtime_failed(runtime_error(r));
     return !r;
@@ -218,7 +213,7 @@ cudaError_t runtime_variable(const void *symbol, CUdeviceptr *address, size_t *s
     if (!size) size = &unused;
     pthread_mutex_lock(&runtime_lock);
     struct symbol *s = find_variable(symbol);
-    r = s ? runtime_error(load(s->binary)) : cudaErrorInvalidSymbol;
+    r = s ? runtime_error(load_variables(s->binary)) : cudaErrorInvalidSymbol;
     if (!r && s->kind == VARIABLE) r = runtime_error(cuLibraryGetGlobal(address, size, s->binary->library, s->name));
     if (!r && s->kind == MANAGED) r = runtime_error(cuLibraryGetManaged(address, size, s->binary->library, s->name));
     pthread_mutex_unlock(&runtime_lock);
