@@ -91,7 +91,7 @@ static CUresult peer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUc
     struct context *a, *b;
     CUresult r = context_current(&a);
     if (r || (r = context_check(to_context, &a)) || (r = context_check(from_context, &b)) || !bytes) return r;
-    return linear_between(UNIFIED, a->device, to, b->device, from, bytes, stream, async);
+    return linear_between(ON_DEVICE, a->device, to, b->device, from, bytes, stream, async);
 }
 
 CUresult CUDAAPI cuMemcpyPeer(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice, CUcontext srcContext,

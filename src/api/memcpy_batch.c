@@ -24,11 +24,12 @@ static CUresult check_access(CUmemcpySrcAccessOrder order, unsigned flags)
     return good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* Whether an address can be a side of a copy: in memory of ours, all of it must be. */
+/* Whether an address can be a side of a copy: in memory of ours, all of it must be. Something has to be copied
+ * (observed on an H200). */
 static bool fits(CUdeviceptr p, size_t size)
 {
     struct allocation a;
-    if (!p) return false;
+    if (!p || !size) return false;
     if (!space_look(p, &a) || a.kind == ALLOCATION_MAPPED) return true;
     return size <= a.base + a.size - p;
 }

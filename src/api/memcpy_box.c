@@ -44,7 +44,8 @@ static CUresult box_side(struct draft *d, const struct box *b, struct side *s)
     if (b->type == CU_MEMORYTYPE_ARRAY) return array_side(b, c, s);
     size_t start, extent, rows = b->height ? b->height : c->height, t;
     s->pitch = b->pitch ? b->pitch : b->x + c->width;
-    if (b->x + c->width > s->pitch || (c->depth > 1 && b->y + c->height > rows)) return CUDA_ERROR_INVALID_VALUE;
+    if (b->x + c->width > s->pitch || ((b->height || c->depth > 1) && b->y + c->height > rows))
+        return CUDA_ERROR_INVALID_VALUE;
     if (__builtin_mul_overflow(s->pitch, rows, &s->slice) || __builtin_mul_overflow(b->z, s->slice, &start) ||
         __builtin_mul_overflow(b->y, s->pitch, &t) || __builtin_add_overflow(start, t + b->x, &start))
         return CUDA_ERROR_INVALID_VALUE;

@@ -45,7 +45,7 @@ CUresult CUDAAPI cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t Wi
     if (ElementSizeBytes != 4 && ElementSizeBytes != 8 && ElementSizeBytes != 16) return CUDA_ERROR_INVALID_VALUE;
     if (WidthInBytes > SIZE_MAX - PITCH) return CUDA_ERROR_OUT_OF_MEMORY;
     *pPitch = pitch = (WidthInBytes + PITCH - 1) / PITCH * PITCH;
-    if (__builtin_mul_overflow(pitch, Height, &bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
+    if (__builtin_mul_overflow(pitch, Height, &bytes)) return CUDA_ERROR_INVALID_VALUE; /* observed on an H200 */
     if ((r = alloc_device(c, bytes, &a))) return r;
     *dptr = a->base;
     return CUDA_SUCCESS;
@@ -142,6 +142,12 @@ CUresult CUDAAPI cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsig
     return CUDA_SUCCESS;
 }
 
+/* That, or managed memory, which is mapped for devices, too (observed on H200). */
+static bool mapped(const void *p, struct allocation *a)
+{
+    return pinned(p, a) || (space_look((uint64_t)p, a) && a->kind == ALLOCATION_MANAGED && !a->pool);
+}
+
 /* Portability and mapping are given anyway, and so reported (observed on H200). */
 CUresult CUDAAPI cuMemHostGetFlags(unsigned int *pFlags, void *p)
 {
@@ -149,7 +155,9 @@ CUresult CUDAAPI cuMemHostGetFlags(unsigned int *pFlags, void *p)
     struct allocation a;
     CUresult r = context_current(&c);
     if (r) return r;
-    if (!pFlags || !pinned(p, &a)) return CUDA_ERROR_INVALID_VALUE;
-    *pFlags = CU_MEMHOSTALLOC_DEVICEMAP | (a.kind == ALLOCATION_HOST ? a.flags : a.flags & CU_MEMHOSTREGISTER_PORTABLE);
+    if (!pFlags || !mapped(p, &a)) return CUDA_ERROR_INVALID_VALUE;
+    *pFlags = CU_MEMHOSTALLOC_DEVICEMAP;
+    if (a.kind == ALLOCATION_HOST) *pFlags |= a.flags;
+    if (a.kind == ALLOCATION_REGISTERED) *pFlags |= a.flags & CU_MEMHOSTREGISTER_PORTABLE;
     return CUDA_SUCCESS;
 }

@@ -76,6 +76,7 @@ CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
     struct allocation a;
     if (!space_look(dptr, &a)) return CUDA_ERROR_INVALID_VALUE;
     if (a.pool) return mempool_free(&a, dptr, s);
+    if (a.kind == ALLOCATION_MANAGED) return CUDA_ERROR_NOT_SUPPORTED; /* observed on an H200 */
     if (a.kind != ALLOCATION_DEVICE) return CUDA_ERROR_INVALID_VALUE;
     return cuMemFree_v2(dptr); /* waits for the stream, and for more */
 }
@@ -167,13 +168,19 @@ CUresult CUDAAPI cuDeviceGetDefaultMemPool(CUmemoryPool *pool_out, CUdevice dev)
     return of_device(pool_out, dev, mempool_default);
 }
 
-CUresult CUDAAPI cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice dev) { return of_device(pool, dev, mempool_current); }
+/* What is no device is one only for the call that asks for its first pool (observed on an H200). */
+static CUresult no_device_is_no_value(CUresult r) { return r == CUDA_ERROR_INVALID_DEVICE ? CUDA_ERROR_INVALID_VALUE : r; }
+
+CUresult CUDAAPI cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice dev)
+{
+    return no_device_is_no_value(of_device(pool, dev, mempool_current));
+}
 
 CUresult CUDAAPI cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
 {
     struct device *d;
     struct mempool *p;
-    CUresult r = device_get(dev, &d);
+    CUresult r = no_device_is_no_value(device_get(dev, &d));
     if (r || (r = named(pool, &p))) return r;
     return mempool_set_device(d->ordinal, p);
 }

@@ -71,12 +71,23 @@ static CUresult submit(struct stream *s, const struct fill *f, const struct span
     return r;
 }
 
+/* As span_find. A device fills no memory of the host's pools without access to them (observed on an H200). */
+static CUresult find(CUdeviceptr dst, size_t extent, const struct device *d, struct span *span,
+                     struct span_pieces *pieces)
+{
+    struct allocation a;
+    if (space_glance(dst, &a) && a.pool && !a.device && space_look(dst, &a) &&
+        !(space_access(&a, d) & PROT_DEVICE_WRITE))
+        return CUDA_ERROR_INVALID_VALUE;
+    return span_find(dst, extent, d, true, span, pieces);
+}
+
 /* Whether all that is to be filled is there. */
 static CUresult check(CUdeviceptr dst, size_t extent, const struct context *c)
 {
     struct span span;
     struct span_pieces pieces = { .member = 0 };
-    CUresult r = span_find(dst, extent, c->device, true, &span, &pieces);
+    CUresult r = find(dst, extent, c->device, &span, &pieces);
     free(pieces.at);
     return r;
 }
@@ -125,7 +136,7 @@ static CUresult fill(CUdeviceptr dst, size_t pitch, unsigned unit, uint32_t valu
     f.device = c->device->ordinal;
     for (unsigned k = 0, n = span_members(dst); k < n && !r; k++) {
         struct span_pieces pieces = { .member = k };
-        if (!(r = span_find(dst, extent, c->device, true, &f.span, &pieces)) && !(r = stream_get(c, stream, false, &s)))
+        if (!(r = find(dst, extent, c->device, &f.span, &pieces)) && !(r = stream_get(c, stream, false, &s)))
             r = submit(s, &f, &pieces, async);
         free(pieces.at);
     }

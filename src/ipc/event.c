@@ -37,7 +37,7 @@ CUresult ipc_open_event(struct context *c, const CUipcEventHandle *handle, struc
     if (!o) return CUDA_ERROR_OUT_OF_MEMORY;
     memcpy(&o->ticket, handle, sizeof o->ticket);
     importer_lock();
-    CUresult r = o->ticket.kind == IPC_EVENT ? importer_open(&o->ticket, &o->peer, &reply) : CUDA_ERROR_INVALID_VALUE;
+    CUresult r = o->ticket.kind == IPC_EVENT ? importer_open(&o->ticket, &o->peer, &reply) : CUDA_ERROR_MAP_FAILED;
     importer_unlock();
     if (r) {
         free(o);

@@ -13,7 +13,7 @@ CUresult mempool_get_access(struct mempool *p, CUmemLocation l, CUmemAccess_flag
     unsigned access = PROT_DEVICE_NONE;
     switch ((int)l.type) {
     case CU_MEM_LOCATION_TYPE_DEVICE:
-        if (l.id < 0 || l.id >= device_count) return CUDA_ERROR_INVALID_DEVICE;
+        if (l.id < 0 || l.id >= device_count) return CUDA_ERROR_INVALID_VALUE;
         access = p->access[l.id];
         break;
     case CU_MEM_LOCATION_TYPE_HOST:
@@ -43,10 +43,10 @@ static CUresult check_access(const struct mempool *p, const CUmemAccessDesc *m)
     bool device = m->location.type == CU_MEM_LOCATION_TYPE_DEVICE;
     bool host = m->location.type == CU_MEM_LOCATION_TYPE_HOST || m->location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA;
     if (m->flags == CU_MEM_ACCESS_FLAGS_PROT_READ || (p->device && !device)) return CUDA_ERROR_NOT_SUPPORTED;
+    if (device && (m->location.id < 0 || m->location.id >= device_count)) return CUDA_ERROR_INVALID_DEVICE;
     CUresult r = prot_of(m->flags, &prot);
     if (r || (!host && !device)) return CUDA_ERROR_INVALID_VALUE;
     if (host) return prot ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
-    if (m->location.id < 0 || m->location.id >= device_count) return CUDA_ERROR_INVALID_DEVICE;
     /* observed on H200: a device keeps the access to its own */
     if (p->device == &devices[m->location.id] && m->flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
         return CUDA_ERROR_INVALID_DEVICE;

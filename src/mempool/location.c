@@ -20,7 +20,7 @@ CUresult mempool_place(CUmemLocation l, CUmemAllocationType type, unsigned *plac
     case CU_MEM_LOCATION_TYPE_INVALID: *place = AT_NONE; return managed ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     case CU_MEM_LOCATION_TYPE_DEVICE:
         *place = (unsigned)l.id;
-        return l.id < 0 || l.id >= device_count ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
+        return l.id < 0 || l.id >= device_count ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
     case CU_MEM_LOCATION_TYPE_HOST: *place = AT_HOST; return CUDA_SUCCESS;
     case CU_MEM_LOCATION_TYPE_HOST_NUMA: *place = AT_NODE; return l.id ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
     case CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT:

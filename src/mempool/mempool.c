@@ -116,7 +116,6 @@ CUresult mempool_create(const CUmemPoolProps *props, struct mempool **out)
 {
     unsigned place;
     CUresult r = mempool_place(props->location, props->allocType, &place);
-    if (r == CUDA_ERROR_INVALID_DEVICE) r = CUDA_ERROR_INVALID_VALUE;
     if (r || (r = check_handles(props))) return r;
     /* observed on H200: any usage is accepted, and managed pools have no largest size */
     if (props->maxSize && props->allocType == CU_MEM_ALLOCATION_TYPE_MANAGED) return CUDA_ERROR_INVALID_VALUE;

@@ -184,8 +184,9 @@ static CUresult check_file(int fd, uint64_t *size)
 CUresult mempool_import(int handle, CUmemAllocationHandleType type, struct mempool **out)
 {
     uint64_t size;
-    CUresult r = check_file(handle, &size);
-    if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR || r) return CUDA_ERROR_INVALID_VALUE;
+    CUresult r;
+    if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR || !handle) return CUDA_ERROR_INVALID_VALUE;
+    if (check_file(handle, &size)) return CUDA_ERROR_UNKNOWN; /* observed on an H200 */
     int fd = fcntl(handle, F_DUPFD_CLOEXEC, 0);
     if (fd < 0) return CUDA_ERROR_OPERATING_SYSTEM;
     struct mempool *p = mempool_new();
@@ -196,8 +197,9 @@ CUresult mempool_import(int handle, CUmemAllocationHandleType type, struct mempo
     if ((r = open_share(p, fd, size))) goto failed;
     const struct table *t = p->share->table;
     CUmemLocation l = { .type = (CUmemLocationType)t->location_type, .id = t->location_id };
-    r = CUDA_ERROR_INVALID_VALUE;
+    r = CUDA_ERROR_UNKNOWN;
     if (memcmp(t->magic, MAGIC, sizeof MAGIC)) goto failed;
+    r = CUDA_ERROR_INVALID_VALUE;
     if (l.type == CU_MEM_LOCATION_TYPE_DEVICE && (l.id < 0 || l.id >= device_count)) goto failed;
     p->imported = true;
     p->type = CU_MEM_ALLOCATION_TYPE_PINNED;

@@ -200,9 +200,9 @@ cudaError_t runtime_row(cudaArray_const_t array, size_t *bytes)
 cudaError_t CUDARTAPI cudaGetChannelDesc(struct cudaChannelFormatDesc *desc, cudaArray_const_t array)
 {
     CUDA_ARRAY3D_DESCRIPTOR d;
+    if (!desc || !array) return cudaErrorInvalidValue;
     cudaError_t r = descriptor(array, &d);
-    if (r) return r;
-    return desc ? desc_of(&d, desc) : cudaErrorInvalidValue;
+    return r ? r : desc_of(&d, desc);
 }
 
 /* What is not asked for is NULL. */

@@ -11,7 +11,7 @@ struct place {
 static cudaError_t place(struct place *p, cudaArray_const_t array, size_t x, size_t y)
 {
     *p = (struct place){ .array = (cudaArray_t)array, .x = x, .y = y };
-    if (!array) return cudaErrorInvalidValue;
+    if (!array) return cudaErrorInvalidResourceHandle;
     cudaError_t r = runtime_row(array, &p->row);
     return r || x < p->row ? r : cudaErrorInvalidValue;
 }

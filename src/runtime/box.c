@@ -34,6 +34,14 @@ static cudaError_t look_at_both(struct side *from, struct side *to, CUmemorytype
     return cudaSuccess;
 }
 
+/* Whether rows and slices lie far enough apart; the rest the driver looks at. Widths are compared as they are given,
+ * also those in elements (observed on an H200). */
+static bool good_pitch(const struct side *s, const struct cudaExtent *e)
+{
+    if (s->array) return true;
+    return (e->height <= 1 || s->pointer->pitch >= e->width) && (e->depth <= 1 || s->pointer->ysize >= e->height);
+}
+
 cudaError_t runtime_box(const struct cudaMemcpy3DParms *p, CUDA_MEMCPY3D *c)
 {
     size_t element;
@@ -43,6 +51,7 @@ cudaError_t runtime_box(const struct cudaMemcpy3DParms *p, CUDA_MEMCPY3D *c)
     cudaError_t r = runtime_kind(p->kind, &from_type, &to_type);
     if (!r) r = look_at_both(&from, &to, &from_type, &to_type, &element);
     if (r) return r;
+    if (!good_pitch(&from, &p->extent) || !good_pitch(&to, &p->extent)) return cudaErrorInvalidPitchValue;
     *c = (CUDA_MEMCPY3D){ .srcMemoryType = from_type,
                           .srcXInBytes = p->srcPos.x * from.element,
                           .srcY = p->srcPos.y,
@@ -104,6 +113,8 @@ cudaError_t runtime_box_params(const CUDA_MEMCPY3D *c, struct cudaMemcpy3DParms 
     return cudaSuccess;
 }
 
+static bool empty(const struct cudaExtent *e) { return !e->width || !e->height || !e->depth; }
+
 static cudaError_t prepare(const struct cudaMemcpy3DParms *p, CUDA_MEMCPY3D *c)
 {
     cudaError_t r = runtime_ready();
@@ -113,6 +124,7 @@ static cudaError_t prepare(const struct cudaMemcpy3DParms *p, CUDA_MEMCPY3D *c)
 cudaError_t CUDARTAPI cudaMemcpy3D(const struct cudaMemcpy3DParms *p)
 {
     CUDA_MEMCPY3D c;
+    if (p && empty(&p->extent)) return cudaSuccess;
     cudaError_t r = prepare(p, &c);
     return r ? r : runtime_error(DRIVER(cuMemcpy3D_v2, &c));
 }
@@ -120,6 +132,7 @@ cudaError_t CUDARTAPI cudaMemcpy3D(const struct cudaMemcpy3DParms *p)
 cudaError_t CUDARTAPI cudaMemcpy3DAsync(const struct cudaMemcpy3DParms *p, cudaStream_t stream)
 {
     CUDA_MEMCPY3D c;
+    if (p && empty(&p->extent)) return cudaSuccess;
     cudaError_t r = prepare(p, &c);
     return r ? r : runtime_error(cuMemcpy3DAsync(&c, stream));
 }
@@ -171,6 +184,7 @@ static cudaError_t prepare_peer(const struct cudaMemcpy3DPeerParms *p, CUDA_MEMC
 cudaError_t CUDARTAPI cudaMemcpy3DPeer(const struct cudaMemcpy3DPeerParms *p)
 {
     CUDA_MEMCPY3D_PEER c;
+    if (p && empty(&p->extent)) return cudaSuccess;
     cudaError_t r = prepare_peer(p, &c);
     return r ? r : runtime_error(DRIVER(cuMemcpy3DPeer, &c));
 }
@@ -178,6 +192,7 @@ cudaError_t CUDARTAPI cudaMemcpy3DPeer(const struct cudaMemcpy3DPeerParms *p)
 cudaError_t CUDARTAPI cudaMemcpy3DPeerAsync(const struct cudaMemcpy3DPeerParms *p, cudaStream_t stream)
 {
     CUDA_MEMCPY3D_PEER c;
+    if (p && empty(&p->extent)) return cudaSuccess;
     cudaError_t r = prepare_peer(p, &c);
     return r ? r : runtime_error(cuMemcpy3DPeerAsync(&c, stream));
 }

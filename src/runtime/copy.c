@@ -66,14 +66,15 @@ static cudaError_t contexts(int to, int from, CUcontext *a, CUcontext *b)
 cudaError_t CUDARTAPI cudaMemcpyPeer(void *dst, int dstDevice, const void *src, int srcDevice, size_t count)
 {
     CUcontext to, from;
-    cudaError_t r = contexts(dstDevice, srcDevice, &to, &from);
-    return r ? r : runtime_error(cuMemcpyPeer((CUdeviceptr)dst, to, (CUdeviceptr)src, from, count));
+    cudaError_t r = count ? contexts(dstDevice, srcDevice, &to, &from) : cudaSuccess;
+    return r || !count ? r : runtime_error(cuMemcpyPeer((CUdeviceptr)dst, to, (CUdeviceptr)src, from, count));
 }
 
 cudaError_t CUDARTAPI cudaMemcpyPeerAsync(void *dst, int dstDevice, const void *src, int srcDevice, size_t count,
                                           cudaStream_t stream)
 {
     CUcontext to, from;
-    cudaError_t r = contexts(dstDevice, srcDevice, &to, &from);
-    return r ? r : runtime_error(cuMemcpyPeerAsync((CUdeviceptr)dst, to, (CUdeviceptr)src, from, count, stream));
+    cudaError_t r = count ? contexts(dstDevice, srcDevice, &to, &from) : cudaSuccess;
+    return r || !count ? r
+                       : runtime_error(cuMemcpyPeerAsync((CUdeviceptr)dst, to, (CUdeviceptr)src, from, count, stream));
 }

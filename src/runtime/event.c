@@ -57,6 +57,7 @@ _Static_assert(sizeof(cudaIpcEventHandle_t) == sizeof(CUipcEventHandle), "one la
 cudaError_t CUDARTAPI cudaIpcGetEventHandle(cudaIpcEventHandle_t *handle, cudaEvent_t event)
 {
     cudaError_t r = runtime_ready();
+    if (!r && !event) r = cudaErrorInvalidValue;
     return r ? r : runtime_error(cuIpcGetEventHandle((CUipcEventHandle *)handle, event));
 }
 

@@ -1,35 +1,34 @@
-/* Memory of devices and of the host: allocated and freed. What a size of 0 allocates is NULL. */
+/* Memory of devices and of the host: allocated and freed. What a size of 0 allocates is NULL, and so is what could
+ * not be allocated (observed on an H200). */
 #include "runtime/runtime.h"
 
 enum { ELEMENT = 4 }; /* bytes that rows are aligned for at least */
 
 cudaError_t CUDARTAPI cudaMalloc(void **devPtr, size_t size)
 {
-    CUdeviceptr p = 0;
     cudaError_t r = devPtr ? runtime_ready() : runtime_init();
     if (r) return r;
     if (!devPtr) return cudaErrorInvalidValue;
-    if (size && (r = runtime_error(cuMemAlloc(&p, size)))) return r;
-    *devPtr = (void *)p;
-    return cudaSuccess;
+    *devPtr = NULL;
+    return size ? runtime_error(cuMemAlloc((CUdeviceptr *)devPtr, size)) : cudaSuccess;
 }
 
 cudaError_t CUDARTAPI cudaMallocManaged(void **devPtr, size_t size, unsigned int flags)
 {
     cudaError_t r = runtime_ready();
-    return r ? r : runtime_error(cuMemAllocManaged((CUdeviceptr *)devPtr, size, flags));
+    if (r) return r;
+    if (!devPtr) return cudaErrorInvalidValue;
+    *devPtr = NULL;
+    return size ? runtime_error(cuMemAllocManaged((CUdeviceptr *)devPtr, size, flags)) : cudaSuccess;
 }
 
 static cudaError_t allocate_rows(void **at, size_t *pitch, size_t width, size_t height, size_t depth)
 {
-    CUdeviceptr p = 0;
-    size_t rows, bytes = 0;
-    if (__builtin_mul_overflow(height, depth, &rows)) return cudaErrorMemoryAllocation;
-    cudaError_t r = width && rows ? runtime_error(cuMemAllocPitch(&p, &bytes, width, rows, ELEMENT)) : cudaSuccess;
-    if (r) return r;
-    *at = (void *)p;
-    *pitch = bytes;
-    return cudaSuccess;
+    size_t rows;
+    *at = NULL;
+    *pitch = 0;
+    if (__builtin_mul_overflow(height, depth, &rows)) return cudaErrorInvalidValue;
+    return width && rows ? runtime_error(cuMemAllocPitch((CUdeviceptr *)at, pitch, width, rows, ELEMENT)) : cudaSuccess;
 }
 
 cudaError_t CUDARTAPI cudaMallocPitch(void **devPtr, size_t *pitch, size_t width, size_t height)
@@ -41,12 +40,13 @@ cudaError_t CUDARTAPI cudaMallocPitch(void **devPtr, size_t *pitch, size_t width
 
 cudaError_t CUDARTAPI cudaMalloc3D(struct cudaPitchedPtr *pitchedDevPtr, struct cudaExtent extent)
 {
-    struct cudaPitchedPtr p = { .xsize = extent.width, .ysize = extent.height };
     cudaError_t r = runtime_ready();
     if (r) return r;
     if (!pitchedDevPtr) return cudaErrorInvalidValue;
-    if ((r = allocate_rows(&p.ptr, &p.pitch, extent.width, extent.height, extent.depth))) return r;
-    *pitchedDevPtr = p;
+    r = allocate_rows(&pitchedDevPtr->ptr, &pitchedDevPtr->pitch, extent.width, extent.height, extent.depth);
+    if (r) return r;
+    pitchedDevPtr->xsize = extent.width;
+    pitchedDevPtr->ysize = extent.height;
     return cudaSuccess;
 }
 
@@ -66,13 +66,11 @@ cudaError_t CUDARTAPI cudaMemGetInfo(size_t *free, size_t *total)
 
 cudaError_t CUDARTAPI cudaHostAlloc(void **pHost, size_t size, unsigned int flags)
 {
-    void *p = NULL;
     cudaError_t r = runtime_ready();
     if (r) return r;
     if (!pHost) return cudaErrorInvalidValue;
-    if (size && (r = runtime_error(cuMemHostAlloc(&p, size, flags)))) return r;
-    *pHost = p;
-    return cudaSuccess;
+    *pHost = NULL;
+    return size ? runtime_error(cuMemHostAlloc(pHost, size, flags)) : cudaSuccess;
 }
 
 cudaError_t CUDARTAPI cudaMallocHost(void **ptr, size_t size) { return cudaHostAlloc(ptr, size, cudaHostAllocDefault); }
@@ -98,7 +96,9 @@ cudaError_t CUDARTAPI cudaHostUnregister(void *ptr)
 cudaError_t CUDARTAPI cudaHostGetDevicePointer(void **pDevice, void *pHost, unsigned int flags)
 {
     cudaError_t r = runtime_ready();
-    return r ? r : runtime_error(cuMemHostGetDevicePointer((CUdeviceptr *)pDevice, pHost, flags));
+    if (r) return r;
+    if (pDevice && pHost) *pDevice = NULL;
+    return runtime_error(cuMemHostGetDevicePointer((CUdeviceptr *)pDevice, pHost, flags));
 }
 
 cudaError_t CUDARTAPI cudaHostGetFlags(unsigned int *pFlags, void *pHost)

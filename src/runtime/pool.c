@@ -11,13 +11,17 @@ SAME_LAYOUT(struct cudaMemPoolPtrExportData, CUmemPoolPtrExportData);
 cudaError_t CUDARTAPI cudaMallocAsync(void **devPtr, size_t size, cudaStream_t hStream)
 {
     cudaError_t r = runtime_ready();
-    return r ? r : runtime_error(cuMemAllocAsync((CUdeviceptr *)devPtr, size, hStream));
+    if (r) return r;
+    if (devPtr) *devPtr = NULL;
+    return runtime_error(cuMemAllocAsync((CUdeviceptr *)devPtr, size, hStream));
 }
 
 cudaError_t CUDARTAPI cudaMallocFromPoolAsync(void **ptr, size_t size, cudaMemPool_t memPool, cudaStream_t stream)
 {
     cudaError_t r = runtime_ready();
-    return r ? r : runtime_error(cuMemAllocFromPoolAsync((CUdeviceptr *)ptr, size, memPool, stream));
+    if (r) return r;
+    if (ptr) *ptr = NULL;
+    return runtime_error(cuMemAllocFromPoolAsync((CUdeviceptr *)ptr, size, memPool, stream));
 }
 
 cudaError_t CUDARTAPI cudaFreeAsync(void *devPtr, cudaStream_t hStream)

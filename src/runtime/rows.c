@@ -26,7 +26,7 @@ static cudaError_t describe(CUDA_MEMCPY2D *c, void *dst, size_t dpitch, const vo
                           .Height = height };
     if (!r) r = runtime_kind(kind, &c->srcMemoryType, &c->dstMemoryType);
     if (r) return r;
-    return width > dpitch || width > spitch ? cudaErrorInvalidPitchValue : cudaSuccess;
+    return height > 1 && (width > dpitch || width > spitch) ? cudaErrorInvalidPitchValue : cudaSuccess;
 }
 
 cudaError_t CUDARTAPI cudaMemcpy2D(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width,
@@ -54,7 +54,7 @@ static cudaError_t describe_to(CUDA_MEMCPY2D *c, cudaArray_t dst, size_t x, size
 {
     cudaError_t r = describe(c, NULL, width, src, pitch, width, height, kind);
     if (r) return r;
-    if (!dst) return cudaErrorInvalidValue;
+    if (!dst) return cudaErrorInvalidResourceHandle;
     if (c->dstMemoryType == CU_MEMORYTYPE_HOST) return cudaErrorInvalidMemcpyDirection;
     c->dstMemoryType = CU_MEMORYTYPE_ARRAY;
     c->dstArray = (CUarray)dst;
@@ -69,7 +69,7 @@ static cudaError_t describe_from(CUDA_MEMCPY2D *c, void *dst, size_t pitch, cuda
 {
     cudaError_t r = describe(c, dst, pitch, NULL, width, width, height, kind);
     if (r) return r;
-    if (!src) return cudaErrorInvalidValue;
+    if (!src) return cudaErrorInvalidResourceHandle;
     if (c->srcMemoryType == CU_MEMORYTYPE_HOST) return cudaErrorInvalidMemcpyDirection;
     c->srcMemoryType = CU_MEMORYTYPE_ARRAY;
     c->srcArray = (CUarray)src;
@@ -125,7 +125,7 @@ cudaError_t CUDARTAPI cudaMemcpy2DArrayToArray(cudaArray_t dst, size_t wOffsetDs
     if (!width || !height) return cudaSuccess;
     cudaError_t r = describe_to(&c, dst, wOffsetDst, hOffsetDst, NULL, width, width, height, kind);
     if (r) return r;
-    if (!src) return cudaErrorInvalidValue;
+    if (!src) return cudaErrorInvalidResourceHandle;
     if (c.srcMemoryType == CU_MEMORYTYPE_HOST) return cudaErrorInvalidMemcpyDirection;
     c.srcMemoryType = CU_MEMORYTYPE_ARRAY;
     c.srcArray = (CUarray)src;

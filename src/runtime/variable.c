@@ -23,45 +23,43 @@ cudaError_t runtime_part(const void *symbol, size_t offset, size_t count, void *
     return cudaSuccess;
 }
 
-static cudaError_t check(size_t count, enum cudaMemcpyKind kind, enum cudaMemcpyKind from_or_to_host)
+/* Where the part is that may be copied so. */
+static cudaError_t find(const void *symbol, size_t offset, size_t count, enum cudaMemcpyKind kind,
+                        enum cudaMemcpyKind from_or_to_host, void **at)
 {
-    if (kind == from_or_to_host || kind == cudaMemcpyDeviceToDevice || kind == cudaMemcpyDefault || !count)
-        return cudaSuccess;
-    return cudaErrorInvalidMemcpyDirection;
+    if (kind != from_or_to_host && kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault)
+        return cudaErrorInvalidMemcpyDirection;
+    return runtime_part(symbol, offset, count, at);
 }
 
 cudaError_t CUDARTAPI cudaMemcpyToSymbol(const void *symbol, const void *src, size_t count, size_t offset,
                                          enum cudaMemcpyKind kind)
 {
     void *at;
-    cudaError_t r = check(count, kind, cudaMemcpyHostToDevice);
-    if (!r) r = runtime_part(symbol, offset, count, &at);
-    return r ? r : cudaMemcpy(at, src, count, kind);
+    cudaError_t r = count ? find(symbol, offset, count, kind, cudaMemcpyHostToDevice, &at) : cudaSuccess;
+    return r || !count ? r : cudaMemcpy(at, src, count, kind);
 }
 
 cudaError_t CUDARTAPI cudaMemcpyToSymbolAsync(const void *symbol, const void *src, size_t count, size_t offset,
                                               enum cudaMemcpyKind kind, cudaStream_t stream)
 {
     void *at;
-    cudaError_t r = check(count, kind, cudaMemcpyHostToDevice);
-    if (!r) r = runtime_part(symbol, offset, count, &at);
-    return r ? r : cudaMemcpyAsync(at, src, count, kind, stream);
+    cudaError_t r = count ? find(symbol, offset, count, kind, cudaMemcpyHostToDevice, &at) : cudaSuccess;
+    return r || !count ? r : cudaMemcpyAsync(at, src, count, kind, stream);
 }
 
 cudaError_t CUDARTAPI cudaMemcpyFromSymbol(void *dst, const void *symbol, size_t count, size_t offset,
                                            enum cudaMemcpyKind kind)
 {
     void *at;
-    cudaError_t r = check(count, kind, cudaMemcpyDeviceToHost);
-    if (!r) r = runtime_part(symbol, offset, count, &at);
-    return r ? r : cudaMemcpy(dst, at, count, kind);
+    cudaError_t r = count ? find(symbol, offset, count, kind, cudaMemcpyDeviceToHost, &at) : cudaSuccess;
+    return r || !count ? r : cudaMemcpy(dst, at, count, kind);
 }
 
 cudaError_t CUDARTAPI cudaMemcpyFromSymbolAsync(void *dst, const void *symbol, size_t count, size_t offset,
                                                 enum cudaMemcpyKind kind, cudaStream_t stream)
 {
     void *at;
-    cudaError_t r = check(count, kind, cudaMemcpyDeviceToHost);
-    if (!r) r = runtime_part(symbol, offset, count, &at);
-    return r ? r : cudaMemcpyAsync(dst, at, count, kind, stream);
+    cudaError_t r = count ? find(symbol, offset, count, kind, cudaMemcpyDeviceToHost, &at) : cudaSuccess;
+    return r || !count ? r : cudaMemcpyAsync(dst, at, count, kind, stream);
 }

@@ -169,8 +169,8 @@ static void show_pointer(const char *key, const void *pointer)
         return;
     }
 #define RELATION(x) (!a.x ? "null" : a.x == pointer ? "same" : "other")
-    answer(key, e, "type %d device %d device pointer %s host pointer %s reserved %s", a.type, a.device,
-           RELATION(devicePointer), RELATION(hostPointer), all(a.reserved, 0, sizeof a.reserved));
+    answer(key, e, "type %d device %d device pointer %s host pointer %s", a.type, a.device, RELATION(devicePointer),
+           RELATION(hostPointer));
 }
 
 static void host(void)

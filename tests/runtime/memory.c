@@ -260,7 +260,10 @@ static void nothing_is_allocated_for_a_size_of_0(void **state)
     OK(cudaFree(NULL));
     OK(cudaFreeHost(NULL));
     OK(cudaFreeArray(NULL));
-    FAILS(cudaMallocManaged(&p, 0, cudaMemAttachGlobal), cudaErrorInvalidValue);
+    p = &p;
+    OK(cudaMallocManaged(&p, 0, cudaMemAttachGlobal));
+    assert_null(p);
+    p = &p;
     FAILS(cudaMalloc(&p, (size_t)1 << 50), cudaErrorMemoryAllocation);
     assert_null(p);
 }
