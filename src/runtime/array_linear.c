@@ -67,7 +67,7 @@ static cudaError_t copy_to(cudaArray_t dst, size_t x, size_t y, const void *src,
                            bool async, cudaStream_t stream)
 {
     struct place to;
-    if (!count) return cudaSuccess;
+    if (!count) return runtime_ready();
     cudaError_t r = place(&to, dst, x, y);
     return r ? r : copy(to, address(src), count, kind, async, stream);
 }
@@ -76,7 +76,7 @@ static cudaError_t copy_from(void *dst, cudaArray_const_t src, size_t x, size_t 
                              enum cudaMemcpyKind kind, bool async, cudaStream_t stream)
 {
     struct place from;
-    if (!count) return cudaSuccess;
+    if (!count) return runtime_ready();
     cudaError_t r = place(&from, src, x, y);
     return r ? r : copy(address(dst), from, count, kind, async, stream);
 }
@@ -110,7 +110,7 @@ cudaError_t CUDARTAPI cudaMemcpyArrayToArray(cudaArray_t dst, size_t wOffsetDst,
                                              enum cudaMemcpyKind kind)
 {
     struct place to, from;
-    if (!count) return cudaSuccess;
+    if (!count) return runtime_ready();
     cudaError_t r = place(&to, dst, wOffsetDst, hOffsetDst);
     if (!r) r = place(&from, src, wOffsetSrc, hOffsetSrc);
     return r ? r : copy(to, from, count, kind, false, NULL);

@@ -124,7 +124,7 @@ static cudaError_t prepare(const struct cudaMemcpy3DParms *p, CUDA_MEMCPY3D *c)
 cudaError_t CUDARTAPI cudaMemcpy3D(const struct cudaMemcpy3DParms *p)
 {
     CUDA_MEMCPY3D c;
-    if (p && empty(&p->extent)) return cudaSuccess;
+    if (p && empty(&p->extent)) return runtime_ready();
     cudaError_t r = prepare(p, &c);
     return r ? r : runtime_error(DRIVER(cuMemcpy3D_v2, &c));
 }
@@ -132,7 +132,7 @@ cudaError_t CUDARTAPI cudaMemcpy3D(const struct cudaMemcpy3DParms *p)
 cudaError_t CUDARTAPI cudaMemcpy3DAsync(const struct cudaMemcpy3DParms *p, cudaStream_t stream)
 {
     CUDA_MEMCPY3D c;
-    if (p && empty(&p->extent)) return cudaSuccess;
+    if (p && empty(&p->extent)) return runtime_ready();
     cudaError_t r = prepare(p, &c);
     return r ? r : runtime_error(cuMemcpy3DAsync(&c, stream));
 }
@@ -184,7 +184,7 @@ static cudaError_t prepare_peer(const struct cudaMemcpy3DPeerParms *p, CUDA_MEMC
 cudaError_t CUDARTAPI cudaMemcpy3DPeer(const struct cudaMemcpy3DPeerParms *p)
 {
     CUDA_MEMCPY3D_PEER c;
-    if (p && empty(&p->extent)) return cudaSuccess;
+    if (p && empty(&p->extent)) return runtime_ready();
     cudaError_t r = prepare_peer(p, &c);
     return r ? r : runtime_error(DRIVER(cuMemcpy3DPeer, &c));
 }
@@ -192,7 +192,7 @@ cudaError_t CUDARTAPI cudaMemcpy3DPeer(const struct cudaMemcpy3DPeerParms *p)
 cudaError_t CUDARTAPI cudaMemcpy3DPeerAsync(const struct cudaMemcpy3DPeerParms *p, cudaStream_t stream)
 {
     CUDA_MEMCPY3D_PEER c;
-    if (p && empty(&p->extent)) return cudaSuccess;
+    if (p && empty(&p->extent)) return runtime_ready();
     cudaError_t r = prepare_peer(p, &c);
     return r ? r : runtime_error(cuMemcpy3DPeerAsync(&c, stream));
 }

@@ -66,7 +66,7 @@ static cudaError_t contexts(int to, int from, CUcontext *a, CUcontext *b)
 cudaError_t CUDARTAPI cudaMemcpyPeer(void *dst, int dstDevice, const void *src, int srcDevice, size_t count)
 {
     CUcontext to, from;
-    cudaError_t r = count ? contexts(dstDevice, srcDevice, &to, &from) : cudaSuccess;
+    cudaError_t r = count ? contexts(dstDevice, srcDevice, &to, &from) : runtime_ready();
     return r || !count ? r : runtime_error(cuMemcpyPeer((CUdeviceptr)dst, to, (CUdeviceptr)src, from, count));
 }
 
@@ -74,7 +74,7 @@ cudaError_t CUDARTAPI cudaMemcpyPeerAsync(void *dst, int dstDevice, const void *
                                           cudaStream_t stream)
 {
     CUcontext to, from;
-    cudaError_t r = count ? contexts(dstDevice, srcDevice, &to, &from) : cudaSuccess;
+    cudaError_t r = count ? contexts(dstDevice, srcDevice, &to, &from) : runtime_ready();
     return r || !count ? r
                        : runtime_error(cuMemcpyPeerAsync((CUdeviceptr)dst, to, (CUdeviceptr)src, from, count, stream));
 }

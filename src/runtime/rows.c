@@ -33,7 +33,7 @@ cudaError_t CUDARTAPI cudaMemcpy2D(void *dst, size_t dpitch, const void *src, si
                                    size_t height, enum cudaMemcpyKind kind)
 {
     CUDA_MEMCPY2D c;
-    if (!width || !height) return cudaSuccess;
+    if (!width || !height) return runtime_ready();
     cudaError_t r = describe(&c, dst, dpitch, src, spitch, width, height, kind);
     return r ? r : perform(&c);
 }
@@ -42,7 +42,7 @@ cudaError_t CUDARTAPI cudaMemcpy2DAsync(void *dst, size_t dpitch, const void *sr
                                         size_t height, enum cudaMemcpyKind kind, cudaStream_t stream)
 {
     CUDA_MEMCPY2D c;
-    if (!width || !height) return cudaSuccess;
+    if (!width || !height) return runtime_ready();
     cudaError_t r = describe(&c, dst, dpitch, src, spitch, width, height, kind);
     return r ? r : perform_async(&c, stream);
 }
@@ -83,7 +83,7 @@ cudaError_t CUDARTAPI cudaMemcpy2DToArray(cudaArray_t dst, size_t wOffset, size_
                                           size_t spitch, size_t width, size_t height, enum cudaMemcpyKind kind)
 {
     CUDA_MEMCPY2D c;
-    if (!width || !height) return cudaSuccess;
+    if (!width || !height) return runtime_ready();
     cudaError_t r = describe_to(&c, dst, wOffset, hOffset, src, spitch, width, height, kind);
     return r ? r : perform(&c);
 }
@@ -93,7 +93,7 @@ cudaError_t CUDARTAPI cudaMemcpy2DToArrayAsync(cudaArray_t dst, size_t wOffset, 
                                                cudaStream_t stream)
 {
     CUDA_MEMCPY2D c;
-    if (!width || !height) return cudaSuccess;
+    if (!width || !height) return runtime_ready();
     cudaError_t r = describe_to(&c, dst, wOffset, hOffset, src, spitch, width, height, kind);
     return r ? r : perform_async(&c, stream);
 }
@@ -102,7 +102,7 @@ cudaError_t CUDARTAPI cudaMemcpy2DFromArray(void *dst, size_t dpitch, cudaArray_
                                             size_t hOffset, size_t width, size_t height, enum cudaMemcpyKind kind)
 {
     CUDA_MEMCPY2D c;
-    if (!width || !height) return cudaSuccess;
+    if (!width || !height) return runtime_ready();
     cudaError_t r = describe_from(&c, dst, dpitch, src, wOffset, hOffset, width, height, kind);
     return r ? r : perform(&c);
 }
@@ -112,7 +112,7 @@ cudaError_t CUDARTAPI cudaMemcpy2DFromArrayAsync(void *dst, size_t dpitch, cudaA
                                                  cudaStream_t stream)
 {
     CUDA_MEMCPY2D c;
-    if (!width || !height) return cudaSuccess;
+    if (!width || !height) return runtime_ready();
     cudaError_t r = describe_from(&c, dst, dpitch, src, wOffset, hOffset, width, height, kind);
     return r ? r : perform_async(&c, stream);
 }
@@ -122,7 +122,7 @@ cudaError_t CUDARTAPI cudaMemcpy2DArrayToArray(cudaArray_t dst, size_t wOffsetDs
                                                size_t width, size_t height, enum cudaMemcpyKind kind)
 {
     CUDA_MEMCPY2D c;
-    if (!width || !height) return cudaSuccess;
+    if (!width || !height) return runtime_ready();
     cudaError_t r = describe_to(&c, dst, wOffsetDst, hOffsetDst, NULL, width, width, height, kind);
     if (r) return r;
     if (!src) return cudaErrorInvalidResourceHandle;

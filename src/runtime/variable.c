@@ -36,7 +36,7 @@ cudaError_t CUDARTAPI cudaMemcpyToSymbol(const void *symbol, const void *src, si
                                          enum cudaMemcpyKind kind)
 {
     void *at;
-    cudaError_t r = count ? find(symbol, offset, count, kind, cudaMemcpyHostToDevice, &at) : cudaSuccess;
+    cudaError_t r = count ? find(symbol, offset, count, kind, cudaMemcpyHostToDevice, &at) : runtime_ready();
     return r || !count ? r : cudaMemcpy(at, src, count, kind);
 }
 
@@ -44,7 +44,7 @@ cudaError_t CUDARTAPI cudaMemcpyToSymbolAsync(const void *symbol, const void *sr
                                               enum cudaMemcpyKind kind, cudaStream_t stream)
 {
     void *at;
-    cudaError_t r = count ? find(symbol, offset, count, kind, cudaMemcpyHostToDevice, &at) : cudaSuccess;
+    cudaError_t r = count ? find(symbol, offset, count, kind, cudaMemcpyHostToDevice, &at) : runtime_ready();
     return r || !count ? r : cudaMemcpyAsync(at, src, count, kind, stream);
 }
 
@@ -52,7 +52,7 @@ cudaError_t CUDARTAPI cudaMemcpyFromSymbol(void *dst, const void *symbol, size_t
                                            enum cudaMemcpyKind kind)
 {
     void *at;
-    cudaError_t r = count ? find(symbol, offset, count, kind, cudaMemcpyDeviceToHost, &at) : cudaSuccess;
+    cudaError_t r = count ? find(symbol, offset, count, kind, cudaMemcpyDeviceToHost, &at) : runtime_ready();
     return r || !count ? r : cudaMemcpy(dst, at, count, kind);
 }
 
@@ -60,6 +60,6 @@ cudaError_t CUDARTAPI cudaMemcpyFromSymbolAsync(void *dst, const void *symbol, s
                                                 enum cudaMemcpyKind kind, cudaStream_t stream)
 {
     void *at;
-    cudaError_t r = count ? find(symbol, offset, count, kind, cudaMemcpyDeviceToHost, &at) : cudaSuccess;
+    cudaError_t r = count ? find(symbol, offset, count, kind, cudaMemcpyDeviceToHost, &at) : runtime_ready();
     return r || !count ? r : cudaMemcpyAsync(dst, at, count, kind, stream);
 }
