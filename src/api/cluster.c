@@ -45,13 +45,13 @@ static CUresult asked_shape(const CUlaunchConfig *c, uint32_t shape[3])
     return CUDA_SUCCESS;
 }
 
-/* The blocks of a cluster are on one cluster of multiprocessors: an H200 has these. */
+/* Observed on H200: on a multiprocessor there are eight blocks of clusters at most, and of larger ones than pairs on
+ * 124 of its 132 multiprocessors, since the blocks of one are near each other. */
 static int fitting(int multiprocessors, int blocks, int size)
 {
-    enum { USUAL = 16, LARGE = 18 };
-    if (size == 1) return multiprocessors * blocks;
-    int large = multiprocessors % USUAL / (LARGE - USUAL), usual = (multiprocessors - large * LARGE) / USUAL;
-    return usual * (USUAL * blocks / size) + large * (LARGE * blocks / size);
+    enum { MOST = 8, APART = 17 };
+    const int used = size > 2 ? multiprocessors - (multiprocessors + APART - 1) / APART : multiprocessors;
+    return used * (blocks < MOST ? blocks : MOST) / size;
 }
 
 static CUresult function_named(CUfunction handle, struct function **f)
@@ -85,6 +85,10 @@ CUresult CUDAAPI cuOccupancyMaxActiveClusters(int *numClusters, CUfunction func,
     if (!numClusters || !config || (r = asked_shape(config, asked))) return CUDA_ERROR_INVALID_VALUE;
     const uint32_t grid[3] = { config->gridDimX, config->gridDimY, config->gridDimZ };
     if ((r = cluster_of_launch(f, asked, grid, shape))) return r;
+    if (!asked[0] && f->cluster[0] <= 0) {
+        *numClusters = 0; /* observed on H200 */
+        return CUDA_SUCCESS;
+    }
     const unsigned threads = config->blockDimX * config->blockDimY * config->blockDimZ;
     if ((r = function_occupancy(f, (int)threads, config->sharedMemBytes, &blocks))) return r;
     *numClusters =

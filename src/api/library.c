@@ -17,10 +17,11 @@ static CUresult library_get(CUlibrary handle, struct library **out)
     if (r) return r;
     r = CUDA_ERROR_INVALID_HANDLE;
     pthread_mutex_lock(&lock);
-    for (struct library *l = libraries; l && r; l = l->next)
+    for (struct library *l = libraries; l; l = l->next)
         if (l == (struct library *)handle) {
             *out = l;
-            r = CUDA_SUCCESS;
+            r = l->broken;
+            break;
         }
     pthread_mutex_unlock(&lock);
     return r;
@@ -37,6 +38,14 @@ static CUresult kernel_get(CUkernel handle, struct kernel_handle **out)
 }
 
 static const struct fl_image *image_of(const struct library *l) { return l->file.data; }
+static uint32_t count_of(const struct library *l) { return l->broken ? 0 : image_of(l)->nkernels; }
+
+/* Observed on H200: code that cannot be compiled, or is none, can be loaded. */
+static bool is_about_code(CUresult r)
+{
+    return r == CUDA_ERROR_INVALID_IMAGE || r == CUDA_ERROR_INVALID_PTX || r == CUDA_ERROR_UNSUPPORTED_PTX_VERSION ||
+           r == CUDA_ERROR_NO_BINARY_FOR_GPU || r == CUDA_ERROR_NOT_SUPPORTED;
+}
 
 static CUresult load(CUlibrary *library, const void *data, size_t size, CUjit_option *options, void **values,
                      unsigned n)
@@ -46,13 +55,15 @@ static CUresult load(CUlibrary *library, const void *data, size_t size, CUjit_op
     if (!library || !data) return CUDA_ERROR_INVALID_VALUE;
     struct library *l = calloc(1, sizeof *l);
     if (!l) return CUDA_ERROR_OUT_OF_MEMORY;
-    if ((r = image_from_data(data, size, n, options, values, &l->file))) goto failed;
-    l->kernels = handles_get(&kernel_handles, image_of(l)->nkernels);
+    r = image_from_data(data, size, n, options, values, &l->file);
+    l->broken = is_about_code(r) ? r : CUDA_SUCCESS;
+    if (r && !l->broken) goto failed;
+    l->kernels = handles_get(&kernel_handles, count_of(l));
     if (!l->kernels) {
         r = CUDA_ERROR_OUT_OF_MEMORY;
         goto failed;
     }
-    for (uint32_t k = 0; k < image_of(l)->nkernels; k++) l->kernels[k] = (struct kernel_handle){ KERNEL_MAGIC, k, l };
+    for (uint32_t k = 0; k < count_of(l); k++) l->kernels[k] = (struct kernel_handle){ KERNEL_MAGIC, k, l };
     pthread_mutex_init(&l->lock, NULL);
     pthread_mutex_lock(&lock);
     l->next = libraries;
@@ -66,11 +77,20 @@ failed:
     return r;
 }
 
+/* They say where functions are that there are none of, and that the code stays: it is copied anyway. */
+static bool known(const CUlibraryOption *options, unsigned count)
+{
+    for (unsigned k = 0; k < count && options; k++)
+        if ((unsigned)options[k] >= CU_LIBRARY_NUM_OPTIONS) return false;
+    return options || !count;
+}
+
 CUresult CUDAAPI cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jitOptions,
                                    void **jitOptionsValues, unsigned int numJitOptions, CUlibraryOption *libraryOptions,
                                    void **libraryOptionValues, unsigned int numLibraryOptions)
 {
-    (void)libraryOptions, (void)libraryOptionValues, (void)numLibraryOptions;
+    (void)libraryOptionValues;
+    if (!known(libraryOptions, numLibraryOptions)) return CUDA_ERROR_INVALID_VALUE;
     return load(library, code, 0, jitOptions, jitOptionsValues, numJitOptions);
 }
 
@@ -82,8 +102,9 @@ CUresult CUDAAPI cuLibraryLoadFromFile(CUlibrary *library, const char *fileName,
     void *data;
     size_t size;
     CUresult r = library_ready();
-    (void)libraryOptions, (void)libraryOptionValues, (void)numLibraryOptions;
+    (void)libraryOptionValues;
     if (r) return r;
+    if (!known(libraryOptions, numLibraryOptions)) return CUDA_ERROR_INVALID_VALUE;
     if (!library || !fileName) return CUDA_ERROR_INVALID_VALUE;
     if ((r = read_file(fileName, &data, &size))) return r;
     r = size ? load(library, data, size, jitOptions, jitOptionsValues, numJitOptions) : CUDA_ERROR_INVALID_IMAGE;
@@ -111,7 +132,7 @@ CUresult CUDAAPI cuLibraryUnload(CUlibrary library)
     if (!l) return CUDA_ERROR_INVALID_HANDLE;
     for (struct context *c; (c = library_context(l)); library_leave(l, c)) context_synchronize(c);
     library_free_variables(l);
-    for (uint32_t k = 0; k < image_of(l)->nkernels; k++) l->kernels[k].magic = 0;
+    for (uint32_t k = 0; k < count_of(l); k++) l->kernels[k].magic = 0;
     image_release(&l->file);
     handles_put(&kernel_handles, l->kernels);
     free(l);
@@ -148,7 +169,7 @@ CUresult CUDAAPI cuLibraryEnumerateKernels(CUkernel *kernels, unsigned int numKe
     struct library *l;
     CUresult r = library_get(lib, &l);
     if (r) return r;
-    if (!kernels || !numKernels) return CUDA_ERROR_INVALID_VALUE;
+    if (!kernels) return CUDA_ERROR_INVALID_VALUE;
     for (unsigned k = 0; k < numKernels && k < image_of(l)->nkernels; k++) kernels[k] = (CUkernel)&l->kernels[k];
     return CUDA_SUCCESS;
 }
@@ -185,7 +206,7 @@ static CUresult variable(CUdeviceptr *dptr, size_t *bytes, CUlibrary library, co
 
 CUresult CUDAAPI cuLibraryGetGlobal(CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name)
 {
-    return variable(dptr, bytes, library, name, 1 << FL_SYMBOL_GLOBAL | 1 << FL_SYMBOL_CONST);
+    return variable(dptr, bytes, library, name, 1 << FL_SYMBOL_GLOBAL | 1 << FL_SYMBOL_CONST | 1 << FL_SYMBOL_MANAGED);
 }
 
 CUresult CUDAAPI cuLibraryGetManaged(CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name)

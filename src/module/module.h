@@ -45,6 +45,7 @@ struct kernel_handle {             /* CUkern_st */
 
 struct library {                   /* CUlib_st */
     struct image_file file;
+    CUresult broken;               /* why it could not be compiled, which is said when something in it is asked for */
     struct kernel_handle *kernels;
     struct module *modules[LIBRARY_MODULES]; /* one per context it was used in */
     unsigned nmodules;

@@ -154,6 +154,8 @@ cudaError_t CUDARTAPI cudaGetDevice(int *device)
     cudaError_t r = runtime_init();
     if (r) return r;
     if (!device) return cudaErrorInvalidValue;
+    CUdevice current;
+    if (cuCtxGetDevice(&current) == CUDA_ERROR_NOT_PERMITTED) return cudaErrorNotPermitted; /* a host function asks */
     *device = runtime_device();
     return cudaSuccess;
 }

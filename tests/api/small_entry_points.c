@@ -150,7 +150,7 @@ static void warnings_are_kept_and_told_to_listeners(void **state)
     size = sizeof text;
     ok(cuLogsDumpToMemory(&after, text, &size, 0));
     assert_int_equal(size, 0);
-    assert_int_equal(cuLogsCurrent(&after, 1), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuLogsCurrent(&after, 1), CUDA_SUCCESS);
     assert_int_equal(cuLogsDumpToFile(NULL, "/no/such/place", 0), CUDA_ERROR_INVALID_VALUE);
 }
 
