@@ -216,9 +216,8 @@ CUresult CUDAAPI cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamicSmemSize
     const struct profile *p = f->module->context->device->profile;
     const size_t all = (size_t)profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR),
                  most = (size_t)profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
-    int threads;
-    if ((r = function_attribute(f, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, &threads))) return r;
-    if (!dynamicSmemSize || numBlocks <= 0 || blockSize <= 0 || blockSize > threads ||
+    if (!dynamicSmemSize || numBlocks <= 0 || blockSize <= 0 ||
+        blockSize > profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK) ||
         numBlocks > profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR))
         return CUDA_ERROR_INVALID_VALUE;
     /* observed on H200: what the driver takes is not subtracted from the share of each */
