@@ -20,13 +20,6 @@ struct plan {
     uint64_t steps;
 };
 
-/* Whether what follows b is in b's segment. */
-static bool goes_on(const struct kernel *k, const struct block *b)
-{
-    const struct instr *last = &k->func->code[b->end - 1];
-    return !last->segment || last->guard || last->yield;
-}
-
 /* Marks in seen the blocks that a segment consists of which begins at block from. Returns how many instructions. */
 static uint64_t spread(struct plan *p, uint32_t from)
 {
@@ -40,7 +33,7 @@ static uint64_t spread(struct plan *p, uint32_t from)
         const struct block *b = &k->cfg.blocks[p->stack[--depth]];
         size += b->end - b->start;
         p->steps++;
-        if (!goes_on(k, b)) continue;
+        if (!segment_goes_on(k, b)) continue;
         for (uint32_t i = 0; i < b->nsucc; i++) {
             uint32_t next = b->succ[i];
             if (p->seen[next] || k->cfg.blocks[next].cut) continue;
@@ -79,7 +72,7 @@ static void find_possible(struct plan *p)
     uint64_t *reaches = arena_alloc((uint64_t)n * words * 8 + 8);
     for (uint32_t b = 0; b < n; b++) {
         uint64_t *row = reaches + (uint64_t)b * words;
-        for (uint32_t i = 0; goes_on(p->k, &c->blocks[b]) && i < c->blocks[b].nsucc; i++) {
+        for (uint32_t i = 0; segment_goes_on(p->k, &c->blocks[b]) && i < c->blocks[b].nsucc; i++) {
             if (bit(row, c->blocks[b].succ[i])) continue;
             spread(p, c->blocks[b].succ[i]);
             for (uint32_t x = 0; x < n; x++)
@@ -88,7 +81,7 @@ static void find_possible(struct plan *p)
     }
     uint8_t *entered = arena_alloc(n + 1ul);
     for (uint32_t from = 0; from < n; from++)
-        for (uint32_t i = 0; goes_on(p->k, &c->blocks[from]) && i < c->blocks[from].nsucc; i++)
+        for (uint32_t i = 0; segment_goes_on(p->k, &c->blocks[from]) && i < c->blocks[from].nsucc; i++)
             entered[c->blocks[from].succ[i]] |= !same_loop(reaches, words, from, c->blocks[from].succ[i]);
     for (uint32_t b = 0; b < n; b++) {
         p->possible[b] = !same_loop(reaches, words, b, b) || entered[b];

@@ -65,6 +65,39 @@ void recompute(struct walk *w, struct reg *r, uint8_t *done)
     emit_instruction(w->e, i);
 }
 
+static void look_at(struct walk *w, const struct instr *i)
+{
+    instr_uses(i, reg_set, w->touched);
+    instr_defs(i, reg_set, w->touched);
+    instr_defs(i, reg_set, w->written);
+}
+
+/* Fills in what the segment touches and writes. While a thread does not run, its context has the value of every
+ * register that lives; what a segment does not write is there already when the thread stops again. */
+static void look_ahead(struct walk *w, const struct segment *s)
+{
+    const struct kernel *k = w->k;
+    uint8_t *seen = arena_alloc(k->cfg.nblocks + 1ul);
+    uint32_t *stack = arena_alloc((k->cfg.nblocks + 1ul) * sizeof *stack), depth = 0;
+    w->touched = arena_alloc(k->cfg.words * 8ul);
+    w->written = arena_alloc(k->cfg.words * 8ul);
+    if (s->cause) look_at(w, s->cause);
+    /* nothing is in the context before the first segment */
+    if (s->image.suspend == FL_SUSPEND_START) memset(w->written, 0xff, k->cfg.words * 8ul);
+    if (s->start >= k->func->ncode) return;
+    stack[depth++] = k->cfg.block_at[s->start];
+    seen[stack[0]] = 1;
+    while (depth) {
+        const struct block *b = &k->cfg.blocks[stack[--depth]];
+        if (b->cut && b->cut != w->segment) continue;
+        for (uint32_t i = b->start; i < b->end; i++) look_at(w, &k->func->code[i]);
+        for (uint32_t i = 0; i < b->nsucc && segment_goes_on(k, b); i++) {
+            if (!seen[b->succ[i]]) stack[depth++] = b->succ[i];
+            seen[b->succ[i]] = 1;
+        }
+    }
+}
+
 /* The registers that live at the segment's start, but not those the suspension itself defines. */
 static void restore(struct walk *w, const struct segment *s)
 {
@@ -73,7 +106,7 @@ static void restore(struct walk *w, const struct segment *s)
     if (s->start >= k->func->ncode) return;
     const struct block *b = &k->cfg.blocks[k->cfg.block_at[s->start]];
     for (uint32_t r = 0; r < k->func->nregs; r++) {
-        if (!bit(b->live_in, r)) continue;
+        if (!bit(b->live_in, r) || !bit(w->touched, r)) continue;
         if (k->definition[r])
             recompute(w, k->func->regs[r], done);
         else if (k->slot[r] >= 0 && s->image.suspend != FL_SUSPEND_START)
@@ -88,7 +121,7 @@ static void save(struct walk *w, uint32_t segment)
     if (s->start < k->func->ncode) {
         const struct block *b = &k->cfg.blocks[k->cfg.block_at[s->start]];
         for (uint32_t r = 0; r < k->func->nregs; r++)
-            if (bit(b->live_in, r) && k->slot[r] >= 0) context_move(w, r, true);
+            if (bit(b->live_in, r) && bit(w->written, r) && k->slot[r] >= 0) context_move(w, r, true);
     }
 }
 
@@ -228,6 +261,7 @@ static void write_block(struct walk *w, uint32_t number)
 static void write_segment(struct walk *w, const void *arg)
 {
     const struct segment *s = arg;
+    look_ahead(w, s);
     restore(w, s);
     if (s->cause) emit_resume(w->e, s->cause);
     emit_void(w->e, "br label %%%s", jump_to(w, s->start));
@@ -248,8 +282,13 @@ static void emit_segment(struct emitter *e, struct kernel *k, uint32_t number)
     function_begin(e, f);
     e->kernel = k;
     e->group = k->vector && !e->probe ? IR_INDEPENDENT : "";
-    struct walk w = { e,       k,      arena_alloc(k->cfg.nblocks + 1ul), arena_alloc((k->cfg.nblocks + 1ul) * 4), 0,
-                      "NEXT0", number, arena_alloc(k->context + 1ul) };
+    struct walk w = { .e = e,
+                      .k = k,
+                      .wanted = arena_alloc(k->cfg.nblocks + 1ul),
+                      .stack = arena_alloc((k->cfg.nblocks + 1ul) * sizeof *w.stack),
+                      .next_thread = "NEXT0",
+                      .segment = number,
+                      .slot_used = arena_alloc(k->context + 1ul) };
     threads_prologue(e, k);
     if (l) {
         lockstep_emit(&w, l);

@@ -43,6 +43,8 @@ void kernel_lay_out(struct kernel *k, struct module_ir *m);
 uint32_t kernel_flags(const struct kernel *k);
 /* segment.c, for who adds segments of another kind: */
 uint32_t segment_add(struct kernel *k, uint32_t start, const struct instr *cause, enum fl_suspend suspend, int line);
+/* Whether what follows b is in b's segment. */
+bool segment_goes_on(const struct kernel *k, const struct block *b);
 /* i, done again anywhere, gives the same as long as its operands are the same. */
 bool is_pure(const struct instr *i);
 /* Fills the description of the suspension i for the run time. */

@@ -209,6 +209,12 @@ uint32_t kernel_flags(const struct kernel *k)
     return flags;
 }
 
+bool segment_goes_on(const struct kernel *k, const struct block *b)
+{
+    const struct instr *last = &k->func->code[b->end - 1];
+    return !last->segment || last->guard || last->yield;
+}
+
 /* Segments may have much code in common. */
 static bool is_small_enough(const struct kernel *k)
 {
@@ -222,9 +228,8 @@ static bool is_small_enough(const struct kernel *k)
         seen[stack[0]] = 1;
         while (depth) {
             const struct block *b = &k->cfg.blocks[stack[--depth]];
-            const struct instr *last = &k->func->code[b->end - 1];
             work += b->end - b->start;
-            if (last->segment && !last->guard && !last->yield) continue;
+            if (!segment_goes_on(k, b)) continue;
             for (uint32_t i = 0; i < b->nsucc; i++)
                 if (!seen[b->succ[i]]) {
                     seen[b->succ[i]] = 1;

@@ -13,6 +13,7 @@ struct walk {
     const char *next_thread;       /* label */
     uint32_t segment;
     uint8_t *slot_used; /* by byte of the context: the place of the slot there is known */
+    uint64_t *touched, *written; /* the registers that its code reads or writes, and writes, on any way through it */
 };
 
 /* --- threads.c --- */
