@@ -185,8 +185,10 @@ static CUresult even_dead(struct context **c)
 CUresult CUDAAPI cuCtxGetDevice(CUdevice *device)
 {
     struct context *c;
-    CUresult r = even_dead(&c);
+    CUresult r = library_ready();
     if (r) return r;
+    if (stream_in_host_function()) return CUDA_ERROR_NOT_PERMITTED;
+    if ((r = even_dead(&c))) return r;
     if (!device) return CUDA_ERROR_INVALID_VALUE;
     *device = c->device->ordinal;
     return CUDA_SUCCESS;

@@ -32,14 +32,13 @@ static CUresult pool_of(struct device *d, struct mempool **out)
 }
 
 /* Observed on H200: memory of graphs is there from the first launch that allocates it until it is
- * trimmed, and is used as a whole. */
+ * trimmed, is used as a whole, and counts as used until then, whoever frees it. */
 static void count(struct mempool *p)
 {
-    p->graph_used.now = p->graph_reserved.now = 0;
-    for (const struct chunk *c = p->chunks; c; c = c->next) {
-        if (c->allocated) p->graph_used.now += c->memory.size;
-        if (c->backed) p->graph_reserved.now += c->memory.size;
-    }
+    uint64_t there = 0;
+    for (const struct chunk *c = p->chunks; c; c = c->next)
+        if (c->backed) there += c->memory.size;
+    p->graph_used.now = p->graph_reserved.now = there;
     if (p->graph_used.now > p->graph_used.high) p->graph_used.high = p->graph_used.now;
     if (p->graph_reserved.now > p->graph_reserved.high) p->graph_reserved.high = p->graph_reserved.now;
 }

@@ -276,12 +276,13 @@ static void memory_allocated_in_a_capture_is_there_in_every_launch(void **state)
     ok(cuMemAllocAsync(&q, 4096, a));
     assert_true(q != p);
     ok(cuMemFreeAsync(q, a));
-    assert_int_equal(graph_memory(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT), 0);
+    assert_int_equal(graph_memory(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT), CHUNK);
     assert_int_equal(graph_memory(CU_GRAPH_MEM_ATTR_USED_MEM_HIGH), CHUNK);
     assert_int_equal(graph_memory(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT), CHUNK);
     ok(cuGraphDestroy(g));
     ok(cuGraphExecDestroy(x));
     ok(cuDeviceGraphMemTrim(0));
+    assert_int_equal(graph_memory(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT), 0);
     assert_int_equal(graph_memory(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT), 0);
     ok(cuMemFreeHost(out));
 }
