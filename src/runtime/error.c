@@ -195,17 +195,17 @@ cudaError_t runtime_failed(cudaError_t error)
     return error;
 }
 
+/* Asking starts the driver, and is too late when the process ends; that there is no device is not told again. */
 cudaError_t CUDARTAPI cudaPeekAtLastError(void)
 {
-    cudaError_t r = runtime_init();
-    return r ? r : last;
+    return runtime_init() == cudaErrorCudartUnloading ? cudaErrorCudartUnloading : last;
 }
 
 cudaError_t CUDARTAPI cudaGetLastError(void)
 {
-    cudaError_t r = cudaPeekAtLastError();
+    cudaError_t error = cudaPeekAtLastError();
     last = cudaSuccess;
-    return r;
+    return error;
 }
 
 cudaError_t runtime_not_supported(const char *name, _Atomic(bool) *said)
