@@ -142,6 +142,7 @@ CUresult library_init(unsigned flags)
         logs_init();
         processor_set_reporter(report);
         space_add_owner(&array_owner);
+        space_add_owner(&texture_owner);
         uvm_init(stream_runs);
         space_add_owner(&vmm_owner);
         space_add_owner(&registered_owner);

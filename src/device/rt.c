@@ -115,4 +115,5 @@ static uint64_t rt_globaltimer(struct fl_block *b)
 #define rt_multimem_load device_multimem_load
 #define rt_multimem_store device_multimem_store
 #define rt_multimem_reduce device_multimem_reduce
+#define rt_texture device_texture
 const struct fl_rt runtime = { FL_RT_CORE(CORE) FL_RT_MATH(MATH) };

@@ -111,6 +111,7 @@ bool emit_atomic(struct emitter *e, const struct instr *i);
 bool emit_asynchronous(struct emitter *e, const struct instr *i);
 bool emit_matrix(struct emitter *e, const struct instr *i);
 bool emit_multimem(struct emitter *e, const struct instr *i);
+bool emit_texture(struct emitter *e, const struct instr *i);
 bool emit_call(struct emitter *e, const struct instr *i);
 bool emit_stack(struct emitter *e, const struct instr *i);
 void emit_instruction(struct emitter *e, const struct instr *i);  /* without guard and control flow */

@@ -36,7 +36,7 @@ static inline bool type_bitwise(enum ptx_type t) { return t >= T_b8 && t <= T_b1
     X(max) X(mbarrier) X(membar) X(min) X(mma) X(mov) X(movmatrix) X(mul) X(mul24) X(multimem) X(nanosleep) X(neg) \
     X(not) X(or) X(pmevent) X(popc) X(prefetch) X(prefetchu) X(prmt) X(rcp) X(red) X(redux) X(rem) X(ret) X(rsqrt) \
     X(sad) X(selp) X(set) X(setmaxnreg) X(setp) X(shf) X(shfl) X(shl) X(shr) X(sin) X(slct) X(sqrt) X(st) \
-    X(stackrestore) X(stacksave) X(stmatrix) X(sub) X(subc) X(szext) X(tanh) X(testp) X(trap) X(vabsdiff2) \
+    X(stackrestore) X(stacksave) X(stmatrix) X(sub) X(subc) X(suld) X(sust) X(szext) X(tanh) X(testp) X(tex) X(trap) X(vabsdiff2) \
     X(vabsdiff4) X(vote) X(wmma) X(xor)
 enum ptx_op {
     OP_none,

@@ -115,7 +115,7 @@ void lex_next(struct lexer *l, struct token *t)
     unsigned char c = (unsigned char)*l->p;
     if (isdigit(c)) {
         number(l, t);
-    } else if (word_start(c) || (c == '.' && l->p + 1 < l->end && word_start((unsigned char)l->p[1]))) {
+    } else if (word_start(c) || (c == '.' && l->p + 1 < l->end && word_part((unsigned char)l->p[1]))) {
         t->kind = c == '.' ? TOKEN_DIRECTIVE : TOKEN_WORD;
         l->p++;
         while (l->p < l->end && word_part((unsigned char)*l->p)) l->p++;

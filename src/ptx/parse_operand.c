@@ -103,7 +103,7 @@ static void name_operand(struct parser *p, struct operand *o)
     next(p);
 }
 
-/* [reg], [reg+4], [var+-8], [var][%r1] is not in the language, [4096] is */
+/* [reg], [reg+4], [var+-8], [var][%r1] is not in the language, [4096] is; [reg, {%f1, %f2}] is of a texture */
 static struct operand address(struct parser *p)
 {
     struct operand o = { .kind = OPERAND_address };
@@ -121,7 +121,16 @@ static struct operand address(struct parser *p)
     } else {
         o.offset = (int64_t)constant(p);
     }
-    if (accept(p, ",")) fatal_at(EXIT_UNSUPPORTED, p->token.line, "textures, surfaces and tensors are not supported");
+    if (accept(p, ",")) {
+        struct operand at = parse_operand(p);
+        if (at.kind == OPERAND_vector) {
+            o.elements = at.elements;
+            o.count = at.count;
+        } else {
+            ARENA_PUSH(o.elements, o.count) = at;
+        }
+        if (token_is(&p->token, ",")) fatal_at(EXIT_UNSUPPORTED, p->token.line, "samplers apart from textures");
+    }
     expect(p, "]");
     return o;
 }

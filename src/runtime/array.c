@@ -90,22 +90,26 @@ cudaError_t runtime_format(const struct cudaChannelFormatDesc *desc, CUarray_for
     return cudaErrorInvalidChannelDescriptor;
 }
 
-static cudaError_t desc_of(const CUDA_ARRAY3D_DESCRIPTOR *d, struct cudaChannelFormatDesc *desc)
+cudaError_t runtime_format_desc(CUarray_format format, unsigned n, struct cudaChannelFormatDesc *desc)
 {
-    const unsigned n = d->NumChannels;
     for (int k = 0; k < NAMED; k++)
-        if (named[k].format == d->Format) {
+        if (named[k].format == format) {
             *desc = named[k].desc;
             return cudaSuccess;
         }
     for (int k = 0; k < PLAIN; k++)
-        if (plain[k].format == d->Format) {
+        if (plain[k].format == format) {
             const int bits = plain[k].bits;
             *desc = (struct cudaChannelFormatDesc){ n > 0 ? bits : 0, n > 1 ? bits : 0, n > 2 ? bits : 0,
                                                     n > 3 ? bits : 0, plain[k].kind };
             return cudaSuccess;
         }
     return cudaErrorInvalidChannelDescriptor;
+}
+
+static cudaError_t desc_of(const CUDA_ARRAY3D_DESCRIPTOR *d, struct cudaChannelFormatDesc *desc)
+{
+    return runtime_format_desc(d->Format, d->NumChannels, desc);
 }
 
 struct cudaChannelFormatDesc CUDARTAPI cudaCreateChannelDesc(int x, int y, int z, int w, enum cudaChannelFormatKind f)

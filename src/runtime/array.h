@@ -13,4 +13,7 @@ cudaError_t runtime_row(cudaArray_const_t array, size_t *bytes);
 /* The driver's name of a format. cudaErrorInvalidChannelDescriptor: there is none. */
 cudaError_t runtime_format(const struct cudaChannelFormatDesc *desc, CUarray_format *format, unsigned *channels);
 
+/* And back. */
+cudaError_t runtime_format_desc(CUarray_format format, unsigned channels, struct cudaChannelFormatDesc *desc);
+
 #endif
