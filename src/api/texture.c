@@ -143,7 +143,7 @@ static CUresult set_texture(struct fl_texture *t, const CUDA_TEXTURE_DESC *d)
     t->linear = d->filterMode == CU_TR_FILTER_MODE_LINEAR && !t->flat;
     t->normalized = (d->flags & CU_TRSF_NORMALIZED_COORDINATES) != 0;
     if (!(d->flags & CU_TRSF_READ_AS_INTEGER) && t->format != FL_TEXTURE_FLOAT && t->bytes < 4) t->fractions = 1;
-    memcpy(t->border, d->borderColor, sizeof t->border);
+    if (!t->flat) memcpy(t->border, d->borderColor, sizeof t->border);
     return CUDA_SUCCESS;
 }
 

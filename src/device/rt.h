@@ -23,6 +23,7 @@ void device_multimem_load(struct fl_block *b, uint64_t address, void *out, uint3
 void device_multimem_store(struct fl_block *b, uint64_t address, const void *in, uint32_t what);
 void device_multimem_reduce(struct fl_block *b, uint64_t address, const void *in, uint32_t what);
 /* texture.c */
-void device_texture(struct fl_block *b, uint64_t object, const void *at, void *data, uint32_t what);
+void device_texture(struct fl_block *b, uint32_t t, uint32_t line, uint64_t object, const void *at, void *data,
+                    uint32_t what);
 
 #endif

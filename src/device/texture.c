@@ -166,8 +166,8 @@ static void fetch(const struct fl_texture *t, const uint32_t *at, uint32_t *data
         words(t, &p, data);
 }
 
-/* Surfaces count bytes in the first coordinate. Outside, reads are zeros and writes go nowhere. */
-static void surface(struct fl_block *b, const struct fl_texture *t, const uint32_t *at, void *data, uint32_t what)
+/* Surfaces count bytes in the first coordinate. Outside, reads are zeros and writes go nowhere. False: a trap. */
+static bool surface(const struct fl_texture *t, const uint32_t *at, void *data, uint32_t what)
 {
     const int n = what >> FL_TEXTURE_COORDINATES & 3;
     const uint32_t bytes = what >> FL_TEXTURE_BYTES;
@@ -179,9 +179,8 @@ static void surface(struct fl_block *b, const struct fl_texture *t, const uint32
         p.at[k] = (int32_t)at[k];
         if (p.at[k] >= 0 && p.at[k] <= most) continue;
         if (!(what & FL_TEXTURE_CLAMPS)) {
-            if (what & FL_TEXTURE_TRAPS) runtime.trap(b, 0, 0);
             if ((what & 3) == FL_TEXTURE_LOAD) memset(data, 0, bytes);
-            return;
+            return !(what & FL_TEXTURE_TRAPS);
         }
         p.at[k] = p.at[k] < 0 ? 0 : most;
     }
@@ -191,13 +190,15 @@ static void surface(struct fl_block *b, const struct fl_texture *t, const uint32
         memcpy(data, place, bytes);
     else
         memcpy(place, data, bytes);
+    return true;
 }
 
-void device_texture(struct fl_block *b, uint64_t object, const void *at, void *data, uint32_t what)
+void device_texture(struct fl_block *b, uint32_t t, uint32_t line, uint64_t object, const void *at, void *data,
+                    uint32_t what)
 {
-    const struct fl_texture *t = (const struct fl_texture *)object;
+    const struct fl_texture *texture = (const struct fl_texture *)object;
     if ((what & 3) == FL_TEXTURE_FETCH)
-        fetch(t, at, data, what);
-    else
-        surface(b, t, at, data, what);
+        fetch(texture, at, data, what);
+    else if (!surface(texture, at, data, what))
+        runtime.trap(b, t, line);
 }

@@ -47,7 +47,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define FL_ABI_VERSION 15u
+#define FL_ABI_VERSION 16u
 #define FL_EXITED 0xffffu          /* state[t]: the thread has ended */
 #define FL_MAX_SEGMENTS 0xfff0u
 
@@ -268,7 +268,8 @@ enum fl_access { FL_ACCESS_READ, FL_ACCESS_WRITE, FL_ACCESS_ATOMIC, FL_ACCESS_RE
     X(multimem_load, "vplpi", void, (struct fl_block * b, uint64_t address, void *out, uint32_t what)) \
     X(multimem_store, "vplpi", void, (struct fl_block * b, uint64_t address, const void *in, uint32_t what)) \
     X(multimem_reduce, "vplpi", void, (struct fl_block * b, uint64_t address, const void *in, uint32_t what)) \
-    X(texture, "vplppi", void, (struct fl_block * b, uint64_t object, const void *at, void *data, uint32_t what)) \
+    X(texture, "vpiilppi", void, \
+      (struct fl_block * b, uint32_t t, uint32_t line, uint64_t object, const void *at, void *data, uint32_t what)) \
     X(accessed, "vpli", void, (struct fl_block * b, uint64_t address, uint32_t access)) \
     X(system_atomic, "vpl", void, (struct fl_block * b, uint64_t address)) \
     X(ctarank, "ipl", uint32_t, (struct fl_block * b, uint64_t address)) \

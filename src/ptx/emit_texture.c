@@ -60,7 +60,9 @@ static void call(struct emitter *e, const struct instr *i, const struct operand 
 {
     const struct operand object = { .kind = OPERAND_reg, .reg = o->reg };
     if (o->kind != OPERAND_address || !o->reg || o->offset) unsupported(i, "textures that are variables");
-    call_rt(e, "texture", "i64 %s, ptr %s, ptr %s, i32 %u", value(e, &object, T_b64), at, data, what);
+    tell_place(e, i);
+    call_rt(e, "texture", "i32 %s, i32 %d, i64 %s, ptr %s, ptr %s, i32 %u", e->t, i->line, value(e, &object, T_b64), at,
+            data, what);
 }
 
 static void fetch(struct emitter *e, const struct instr *i)
