@@ -42,13 +42,20 @@ cudaError_t runtime_init(void)
 /* Retained once, until the device is reset, and again if the program took that back with the driver's functions. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct primary {
-    CUcontext context; /* stays the same; NULL: not known yet */
+    _Atomic(CUcontext) context; /* stays the same; NULL: not known yet */
     bool retained;
 } primaries[MAX_DEVICES];
 
 static atomic_int first;                     /* of the devices that cudaSetValidDevices named */
 static _Thread_local int chosen = NO_DEVICE; /* by cudaSetDevice */
 static _Thread_local unsigned long long known; /* the context that was good when this was looked at last; 0: none */
+
+/* There the driver permits nothing, and the lock's holder may wait for the function to return. */
+static bool in_host_function(void)
+{
+    CUdevice device;
+    return cuCtxGetDevice(&device) == CUDA_ERROR_NOT_PERMITTED;
+}
 
 static bool active(int device)
 {
@@ -69,11 +76,15 @@ cudaError_t runtime_primary(int device, CUcontext *context)
 {
     CUresult r = CUDA_SUCCESS;
     if (device < 0 || device >= devices) return cudaErrorInvalidDevice;
+    if (in_host_function()) return cudaErrorNotPermitted;
     struct primary *p = &primaries[device];
     pthread_mutex_lock(&lock);
-    if (!p->retained || !active(device)) r = unavailable(cuDevicePrimaryCtxRetain(&p->context, device));
-    if (!r) p->retained = true;
-    *context = p->context;
+    *context = atomic_load(&p->context);
+    if (!p->retained || !active(device)) r = unavailable(cuDevicePrimaryCtxRetain(context, device));
+    if (!r) {
+        p->retained = true;
+        atomic_store(&p->context, *context);
+    }
     pthread_mutex_unlock(&lock);
     return runtime_error(r);
 }
@@ -103,7 +114,8 @@ static cudaError_t adopt(CUresult found)
     if (found == CUDA_ERROR_INVALID_CONTEXT) return give(runtime_device());
     if ((r = cuCtxGetCurrent(&current)) || (r = cuCtxGetDevice(&device))) return runtime_error(r);
     if (found == CUDA_ERROR_CONTEXT_IS_DESTROYED)
-        return current == primaries[device].context ? runtime_primary(device, &primary) : cudaErrorContextIsDestroyed;
+        return current == atomic_load(&primaries[device].context) ? runtime_primary(device, &primary)
+                                                                  : cudaErrorContextIsDestroyed;
     return runtime_is_primary(current, device) ? runtime_primary(device, &primary) : cudaSuccess;
 }
 
@@ -114,7 +126,7 @@ cudaError_t runtime_ready(void)
     if (e) return e;
     CUresult r = cuCtxGetId(NULL, &id);
     if (!r && id == known) return cudaSuccess;
-    e = r == CUDA_ERROR_NOT_PERMITTED ? cudaErrorNotPermitted : adopt(r);
+    e = adopt(r);
     if (!e && !cuCtxGetId(NULL, &id)) known = id;
     return e;
 }
@@ -154,8 +166,7 @@ cudaError_t CUDARTAPI cudaGetDevice(int *device)
     cudaError_t r = runtime_init();
     if (r) return r;
     if (!device) return cudaErrorInvalidValue;
-    CUdevice current;
-    if (cuCtxGetDevice(&current) == CUDA_ERROR_NOT_PERMITTED) return cudaErrorNotPermitted; /* a host function asks */
+    if (in_host_function()) return cudaErrorNotPermitted;
     *device = runtime_device();
     return cudaSuccess;
 }
@@ -164,6 +175,7 @@ cudaError_t CUDARTAPI cudaDeviceReset(void)
 {
     cudaError_t r = runtime_init();
     if (r) return r;
+    if (in_host_function()) return cudaErrorNotPermitted;
     int device = runtime_device();
     struct primary *p = &primaries[device];
     pthread_mutex_lock(&lock);

@@ -131,6 +131,34 @@ static void that_something_is_not_ready_is_no_error(void)
     OK(cudaDeviceSynchronize());
 }
 
+static void ask_for_contexts(void *answers)
+{
+    cudaError_t *a = answers;
+    void *p;
+    a[0] = cudaMalloc(&p, 16);
+    a[1] = cudaSetDevice(0);
+    a[2] = cudaDeviceReset();
+    a[3] = cudaGetDevice(&(int){ 0 });
+}
+
+static void a_host_function_gets_no_context_and_ends_none(void)
+{
+    cudaError_t answers[4] = { 0 };
+    OK(cudaLaunchHostFunc(NULL, ask_for_contexts, answers));
+    OK(cudaDeviceSynchronize());
+    for (int k = 0; k < 4; k++) IS(answers[k], cudaErrorNotPermitted);
+    EXPECT(active());
+}
+
+static void a_reset_waits_for_a_host_function_that_asks(void)
+{
+    cudaError_t answers[4] = { 0 };
+    OK(cudaLaunchHostFunc(NULL, wait_a_while, NULL));
+    OK(cudaLaunchHostFunc(NULL, ask_for_contexts, answers));
+    OK(cudaDeviceReset());
+    EXPECT(!active());
+}
+
 static const char trap[] = ".version 7.8\n.target sm_52\n.address_size 64\n.visible .entry t() { trap; }\n";
 
 static void after_a_kernels_fault_no_reset_gives_a_device(void)
@@ -181,6 +209,8 @@ int main(void)
         ALONE(NULL, a_reset_gives_back_what_the_runtime_held),
         ALONE(NULL, a_context_of_the_programs_is_used_where_it_is_current),
         ALONE(NULL, that_something_is_not_ready_is_no_error),
+        ALONE(NULL, a_host_function_gets_no_context_and_ends_none),
+        ALONE(NULL, a_reset_waits_for_a_host_function_that_asks),
         ALONE(NULL, after_a_kernels_fault_no_reset_gives_a_device),
         ALONE_ENDS(NULL, the_runtime_ends_before_what_was_registered_first, 3 << 8),
     };
