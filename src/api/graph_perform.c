@@ -1,6 +1,7 @@
 /* What a node of a graph does when its turn comes: the call that it stands for,
  * with everything that this call checks. */
 #include "api/graph_run.h"
+#include "api/node_check.h"
 #include "graph/memory.h"
 
 static CUresult launch_kernel(const struct node *n, CUstream s)
@@ -19,28 +20,13 @@ static CUresult launch_kernel(const struct node *n, CUstream s)
     return cuLaunchKernelEx(&config, p->func, p->kernelParams, NULL);
 }
 
-static CUresult set_memory(const CUDA_MEMSET_NODE_PARAMS_v2 *p, CUstream s)
-{
-    switch (p->elementSize) {
-    case 1:
-        return p->height == 1 ? cuMemsetD8Async(p->dst, (unsigned char)p->value, p->width, s)
-                              : cuMemsetD2D8Async(p->dst, p->pitch, (unsigned char)p->value, p->width, p->height, s);
-    case 2:
-        return p->height == 1 ? cuMemsetD16Async(p->dst, (unsigned short)p->value, p->width, s)
-                              : cuMemsetD2D16Async(p->dst, p->pitch, (unsigned short)p->value, p->width, p->height, s);
-    default:
-        return p->height == 1 ? cuMemsetD32Async(p->dst, p->value, p->width, s)
-                              : cuMemsetD2D32Async(p->dst, p->pitch, p->value, p->width, p->height, s);
-    }
-}
-
 CUresult graph_perform(const struct node *n, CUstream s)
 {
     const CUgraphNodeParams *p = &n->params;
     switch (p->type) {
     case CU_GRAPH_NODE_TYPE_KERNEL: return launch_kernel(n, s);
     case CU_GRAPH_NODE_TYPE_MEMCPY: return cuMemcpy3DAsync_v2(&p->memcpy.copyParams, s);
-    case CU_GRAPH_NODE_TYPE_MEMSET: return set_memory(&p->memset, s);
+    case CU_GRAPH_NODE_TYPE_MEMSET: return memset_perform(&p->memset, s);
     case CU_GRAPH_NODE_TYPE_HOST: return cuLaunchHostFunc(s, p->host.fn, p->host.userData);
     case CU_GRAPH_NODE_TYPE_EMPTY: return CUDA_SUCCESS;
     case CU_GRAPH_NODE_TYPE_WAIT_EVENT: return cuStreamWaitEvent(s, p->eventWait.event, 0);

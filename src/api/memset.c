@@ -82,6 +82,14 @@ static CUresult find(CUdeviceptr dst, size_t extent, const struct device *d, str
     return span_find(dst, extent, d, true, span, pieces);
 }
 
+/* A device fills memory of another one only if they are peers; a node of a graph may (observed on H200). */
+static bool out_of_reach(CUdeviceptr dst, const struct device *d)
+{
+    struct allocation a;
+    return space_glance(dst, &a) && a.kind == ALLOCATION_DEVICE && a.device != d && space_look(dst, &a) &&
+           !(space_access(&a, d) & PROT_DEVICE_WRITE);
+}
+
 /* Whether all that is to be filled is there. */
 static CUresult check(CUdeviceptr dst, size_t extent, const struct context *c)
 {
@@ -116,12 +124,37 @@ CUresult memset_check(const CUDA_MEMSET_NODE_PARAMS_v2 *p)
     return check(p->dst, extent, c);
 }
 
+static CUresult start(struct fill *f, CUdeviceptr dst, size_t extent, struct context *c, CUstream stream, bool async)
+{
+    struct stream *s;
+    CUresult r = CUDA_SUCCESS;
+    f->device = c->device->ordinal;
+    for (unsigned k = 0, n = span_members(dst); k < n && !r; k++) {
+        struct span_pieces pieces = { .member = k };
+        if (!(r = find(dst, extent, c->device, &f->span, &pieces)) && !(r = stream_get(c, stream, false, &s)))
+            r = submit(s, f, &pieces, async);
+        free(pieces.at);
+    }
+    return r;
+}
+
+CUresult memset_perform(const CUDA_MEMSET_NODE_PARAMS_v2 *p, CUstream stream)
+{
+    const size_t row = p->width * p->elementSize, pitch = p->height > 1 ? p->pitch : row;
+    struct fill f = {
+        .pitch = pitch, .width = p->width, .height = p->height, .unit = p->elementSize, .value = p->value
+    };
+    struct context *c;
+    CUresult r = context_current(&c);
+    if (r || !p->width || !p->height) return r;
+    return start(&f, p->dst, pitch * (p->height - 1) + row, c, stream, true);
+}
+
 /* pitch 0: one row. */
 static CUresult fill(CUdeviceptr dst, size_t pitch, unsigned unit, uint32_t value, size_t width, size_t height,
                      bool rows, CUstream stream, bool async)
 {
     struct context *c;
-    struct stream *s;
     struct fill f = { .pitch = pitch, .width = width, .height = height, .unit = unit, .value = value };
     size_t bytes, extent;
     CUresult r = context_current(&c);
@@ -133,14 +166,8 @@ static CUresult fill(CUdeviceptr dst, size_t pitch, unsigned unit, uint32_t valu
     if (__builtin_mul_overflow(f.pitch, height - 1, &extent) || __builtin_add_overflow(extent, bytes, &extent))
         return CUDA_ERROR_INVALID_VALUE;
     if (capture_any() && captured(&f, dst, c, stream, &r)) return r;
-    f.device = c->device->ordinal;
-    for (unsigned k = 0, n = span_members(dst); k < n && !r; k++) {
-        struct span_pieces pieces = { .member = k };
-        if (!(r = find(dst, extent, c->device, &f.span, &pieces)) && !(r = stream_get(c, stream, false, &s)))
-            r = submit(s, &f, &pieces, async);
-        free(pieces.at);
-    }
-    return r;
+    if (device_count > 1 && out_of_reach(dst, c->device)) return CUDA_ERROR_INVALID_VALUE;
+    return start(&f, dst, extent, c, stream, async);
 }
 
 CUresult CUDAAPI cuMemsetD8_v2(CUdeviceptr dstDevice, unsigned char uc, size_t N)

@@ -1,5 +1,6 @@
 /* Whether an operation would be refused, for a node of a graph: the errors of the
- * call that it stands for, as far as they are known before it is launched. */
+ * call that it stands for, as far as they are known before it is launched. And the
+ * operation itself, where a node may do what the call may not. */
 #ifndef FL_API_NODE_CHECK_H
 #define FL_API_NODE_CHECK_H
 
@@ -7,6 +8,7 @@
 
 CUresult copy_check(const CUDA_MEMCPY3D *p);                /* memcpy_box.c */
 CUresult memset_check(const CUDA_MEMSET_NODE_PARAMS_v2 *p); /* memset.c */
+CUresult memset_perform(const CUDA_MEMSET_NODE_PARAMS_v2 *p, CUstream stream); /* it was checked */
 CUresult launch_check(const CUDA_KERNEL_NODE_PARAMS_v3 *p); /* launch.c */
 
 #endif

@@ -44,6 +44,9 @@ CUresult span_find(CUdeviceptr p, size_t size, const struct device *d, bool writ
     if (!space_look(p, &a)) return CUDA_ERROR_INVALID_VALUE;
     if (a.owner == &vmm_owner) return mapped(p, size, d, write, s, pieces);
     if (size > a.base + a.size - p) return CUDA_ERROR_INVALID_VALUE;
+    /* another device's pool must have been opened to this one, even for copies (observed on H200) */
+    if (a.pool && a.device && a.device != d && !(space_access(&a, d) & (write ? PROT_DEVICE_WRITE : PROT_DEVICE_READ)))
+        return CUDA_ERROR_INVALID_VALUE;
     *s = (struct span){ space_alias(&a, p), 1, 0, a.kind == ALLOCATION_MANAGED ? p : 0, a.dormant };
     return s->bytes ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }

@@ -46,7 +46,7 @@ static struct primary {
     bool retained;
 } primaries[MAX_DEVICES];
 
-static atomic_int first;                     /* of the devices that cudaSetValidDevices named */
+static _Thread_local int first;              /* of the devices that this thread named by cudaSetValidDevices */
 static _Thread_local int chosen = NO_DEVICE; /* by cudaSetDevice */
 static _Thread_local unsigned long long known; /* the context that was good when this was looked at last; 0: none */
 
@@ -136,7 +136,7 @@ int runtime_device(void)
     CUcontext current;
     CUdevice device;
     if (!cuCtxGetCurrent(&current) && current && !cuCtxGetDevice(&device)) return device;
-    return chosen == NO_DEVICE ? atomic_load(&first) : chosen;
+    return chosen == NO_DEVICE ? first : chosen;
 }
 
 /* All devices work, so that the first one of the list is the one. */
@@ -147,7 +147,7 @@ cudaError_t CUDARTAPI cudaSetValidDevices(int *device_arr, int len)
     if (len < 0 || len > devices || (len && !device_arr)) return cudaErrorInvalidValue;
     for (int k = 0; k < len; k++)
         if (device_arr[k] < 0 || device_arr[k] >= devices) return cudaErrorInvalidDevice;
-    atomic_store(&first, len ? *device_arr : 0);
+    first = len ? *device_arr : 0;
     return cudaSuccess;
 }
 

@@ -112,7 +112,9 @@ static void copies_between_devices_need_no_peer_access(void)
     CHECK(cuCtxSetCurrent(on[0]));
     CHECK(cuMemcpyPeer(a, on[0], b, on[1], 4096));
     EXPECT_EQUAL(value_at(a), 9);
+    CHECK(cuCtxSetCurrent(on[1]));
     CHECK(cuMemsetD32(b, 8, 1024));
+    CHECK(cuCtxSetCurrent(on[0]));
     CHECK(cuMemcpyDtoD(a, b, 4096));
     EXPECT_EQUAL(value_at(a), 8);
 }
@@ -163,6 +165,53 @@ static void a_destroyed_context_leaves_nothing_behind(void)
     CHECK(cuMemHostUnregister(own));
 }
 
+/* As an H200 answered. */
+static void fills_need_peer_access_but_as_nodes_of_graphs(void)
+{
+    CUdeviceptr p = memory(on[1]);
+    CUgraph g;
+    CUgraphNode n;
+    CUgraphExec x;
+    CHECK(cuCtxSetCurrent(on[0]));
+    ANSWERS(cuMemsetD8(p, 9, 4), CUDA_ERROR_INVALID_VALUE);
+    ANSWERS(cuMemsetD2D32Async(p, 256, 9, 1, 4, NULL), CUDA_ERROR_INVALID_VALUE);
+    CHECK(cuMemsetD8(p, 9, 0));
+    EXPECT_EQUAL(value_at(p), 1);
+    const CUDA_MEMSET_NODE_PARAMS two = { .dst = p, .value = 2, .elementSize = 4, .width = 1, .height = 1 };
+    CHECK(cuGraphCreate(&g, 0));
+    CHECK(cuGraphAddMemsetNode(&n, g, NULL, 0, &two, on[0]));
+    CHECK(cuGraphInstantiate(&x, g, 0));
+    CHECK(cuGraphLaunch(x, NULL));
+    CHECK(cuCtxSynchronize());
+    EXPECT_EQUAL(value_at(p), 2);
+    CHECK(cuCtxEnablePeerAccess(on[1], 0));
+    CHECK(cuMemsetD32(p, 3, 1));
+    EXPECT_EQUAL(value_at(p), 3);
+}
+
+/* As an H200 answered. */
+static void the_pool_of_another_device_has_to_be_opened_even_for_copies(void)
+{
+    const CUmemAccessDesc opened = { .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
+                                     .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
+    CUmemoryPool pool;
+    CUdeviceptr p, own = memory(on[0]);
+    CHECK(cuCtxSetCurrent(on[1]));
+    CHECK(cuDeviceGetDefaultMemPool(&pool, 1));
+    CHECK(cuMemAllocAsync(&p, 4096, NULL));
+    CHECK(cuCtxSynchronize());
+    CHECK(cuCtxSetCurrent(on[0]));
+    ANSWERS(cuMemcpyDtoD(p, own, 4), CUDA_ERROR_INVALID_VALUE);
+    ANSWERS(cuMemcpyDtoD(own, p, 4), CUDA_ERROR_INVALID_VALUE);
+    ANSWERS(cuMemcpyHtoD(p, &(int){ 5 }, 4), CUDA_ERROR_INVALID_VALUE);
+    ANSWERS(cuMemsetD8(p, 9, 4), CUDA_ERROR_INVALID_VALUE);
+    CHECK(cuMemPoolSetAccess(pool, &opened, 1));
+    CHECK(cuMemcpyDtoD(p, own, 4));
+    EXPECT_EQUAL(value_at(p), 1);
+    CHECK(cuMemsetD32(p, 3, 1));
+    EXPECT_EQUAL(value_at(p), 3);
+}
+
 static void the_reset_of_a_peer_takes_its_memory_from_everyone(void)
 {
     CUdeviceptr p = memory(on[1]), kept = memory(on[0]);
@@ -182,6 +231,8 @@ int main(void)
         ALONE(start, kernels_reach_a_peers_memory_while_access_is_enabled),
         ALONE(start, one_contexts_peer_access_ends_with_it_and_not_with_anothers),
         ALONE(start, copies_between_devices_need_no_peer_access),
+        ALONE(start, fills_need_peer_access_but_as_nodes_of_graphs),
+        ALONE(start, the_pool_of_another_device_has_to_be_opened_even_for_copies),
         ALONE(start, every_device_reaches_pinned_and_registered_memory),
         ALONE(start, a_destroyed_context_leaves_nothing_behind),
         ALONE(start, the_reset_of_a_peer_takes_its_memory_from_everyone),
