@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BASE_ALIGNMENT = 512, PITCH_ALIGNMENT = 32 };
-
 struct object {
     CUDA_RESOURCE_DESC resource;
     CUDA_TEXTURE_DESC texture;
@@ -90,12 +88,27 @@ static CUresult set_array(struct fl_texture *t, CUarray handle, bool surface)
     return set_format(t, d->Format, d->NumChannels);
 }
 
-static CUresult set_linear(struct fl_texture *t, const CUDA_RESOURCE_DESC *d)
+static size_t limit(const struct context *c, CUdevice_attribute attribute)
 {
+    return (size_t)profile_attribute(c->device->profile, attribute);
+}
+
+/* Memory that textures can be of: aligned, and, but where it is mapped by the user, all of it in one allocation. */
+static bool good_memory(const struct context *c, CUdeviceptr p, size_t size)
+{
+    struct allocation a;
+    if (p % limit(c, CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT) || !space_look(p, &a)) return false;
+    return a.kind == ALLOCATION_MAPPED || size <= a.base + a.size - p;
+}
+
+static CUresult set_linear(const struct context *c, struct fl_texture *t, const CUDA_RESOURCE_DESC *d)
+{
+    const size_t bytes = d->res.linear.sizeInBytes;
     CUresult r = set_format(t, d->res.linear.format, d->res.linear.numChannels);
     if (r) return r;
-    const size_t elements = d->res.linear.sizeInBytes / t->bytes / t->channels;
-    if (!d->res.linear.devPtr || d->res.linear.devPtr % BASE_ALIGNMENT || !elements || elements > UINT32_MAX)
+    const size_t elements = bytes / t->bytes / t->channels;
+    if (!elements || elements > limit(c, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH) ||
+        !good_memory(c, d->res.linear.devPtr, bytes))
         return CUDA_ERROR_INVALID_VALUE;
     t->base = d->res.linear.devPtr;
     t->extent[0] = (uint32_t)elements;
@@ -104,13 +117,17 @@ static CUresult set_linear(struct fl_texture *t, const CUDA_RESOURCE_DESC *d)
     return CUDA_SUCCESS;
 }
 
-static CUresult set_rows(struct fl_texture *t, const CUDA_RESOURCE_DESC *d)
+static CUresult set_rows(const struct context *c, struct fl_texture *t, const CUDA_RESOURCE_DESC *d)
 {
     const size_t width = d->res.pitch2D.width, height = d->res.pitch2D.height, pitch = d->res.pitch2D.pitchInBytes;
     CUresult r = set_format(t, d->res.pitch2D.format, d->res.pitch2D.numChannels);
     if (r) return r;
-    if (!d->res.pitch2D.devPtr || d->res.pitch2D.devPtr % BASE_ALIGNMENT || !width || !height || width > UINT32_MAX ||
-        height > UINT32_MAX || pitch % PITCH_ALIGNMENT || pitch < width * t->bytes * t->channels)
+    const size_t row = width * t->bytes * t->channels;
+    if (!width || !height || width > limit(c, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_WIDTH) ||
+        height > limit(c, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_HEIGHT) ||
+        pitch > limit(c, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_PITCH) || pitch < row ||
+        pitch % limit(c, CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT) ||
+        !good_memory(c, d->res.pitch2D.devPtr, (height - 1) * pitch + row))
         return CUDA_ERROR_INVALID_VALUE;
     t->base = d->res.pitch2D.devPtr;
     t->row = pitch;
@@ -120,13 +137,13 @@ static CUresult set_rows(struct fl_texture *t, const CUDA_RESOURCE_DESC *d)
     return CUDA_SUCCESS;
 }
 
-static CUresult set_resource(struct fl_texture *t, const CUDA_RESOURCE_DESC *d, bool surface)
+static CUresult set_resource(const struct context *c, struct fl_texture *t, const CUDA_RESOURCE_DESC *d, bool surface)
 {
     if (d->flags) return CUDA_ERROR_INVALID_VALUE;
     switch ((int)d->resType) {
     case CU_RESOURCE_TYPE_ARRAY: return set_array(t, d->res.array.hArray, surface);
-    case CU_RESOURCE_TYPE_LINEAR: return surface ? CUDA_ERROR_INVALID_VALUE : set_linear(t, d);
-    case CU_RESOURCE_TYPE_PITCH2D: return surface ? CUDA_ERROR_INVALID_VALUE : set_rows(t, d);
+    case CU_RESOURCE_TYPE_LINEAR: return surface ? CUDA_ERROR_INVALID_VALUE : set_linear(c, t, d);
+    case CU_RESOURCE_TYPE_PITCH2D: return surface ? CUDA_ERROR_INVALID_VALUE : set_rows(c, t, d);
     case CU_RESOURCE_TYPE_MIPMAPPED_ARRAY: return surface ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_NOT_SUPPORTED;
     default: return CUDA_ERROR_INVALID_VALUE;
     }
@@ -166,7 +183,7 @@ static CUresult make(struct context *c, const CUDA_RESOURCE_DESC *resource, cons
                      const CUDA_RESOURCE_VIEW_DESC *view, uint64_t *handle)
 {
     struct fl_texture t = { 0 };
-    CUresult r = set_resource(&t, resource, !texture);
+    CUresult r = set_resource(c, &t, resource, !texture);
     if (r || (texture && (r = set_texture(&t, texture)))) return r;
     struct object *o = calloc(1, sizeof *o);
     if (!o) return CUDA_ERROR_OUT_OF_MEMORY;
