@@ -3,6 +3,7 @@
 #include "abi.h"
 #include "emit.h"
 
+#include <inttypes.h>
 #include <stddef.h>
 
 static const char *dimension(struct emitter *e, unsigned k)
@@ -43,6 +44,20 @@ const char *cluster_value(struct emitter *e, const struct operand *o)
         return emit(e, "mul i32 %s, %s", dimension(e, 0), emit(e, "mul i32 %s, %s", dimension(e, 1), dimension(e, 2)));
     default: return emit(e, "icmp ne i32 %s, 0", block_field(e, "i32", offsetof(struct fl_block, explicit_cluster)));
     }
+}
+
+const char *cluster_pointer(struct emitter *e, const char *offset32, int64_t displacement)
+{
+    const char *named = emit(e, "lshr i32 %s, %d", offset32, FL_CLUSTER_SHIFT),
+               *own = emit(e, "icmp eq i32 %s, 0", named);
+    const char *rank = emit(e, "select i1 %s, i32 0, i32 %s", own, emit(e, "sub i32 %s, 1", named));
+    const char *windows = block_field(e, "ptr", offsetof(struct fl_block, windows));
+    const char *at = emit(e, "getelementptr i64, ptr %s, i64 %s", windows, emit(e, "zext i32 %s to i64", rank));
+    const char *base = emit(e, "select i1 %s, ptr %s, ptr %s", own,
+                            block_field(e, "ptr", offsetof(struct fl_block, shared)), emit(e, "load ptr, ptr %s", at));
+    const char *offset = emit(e, "and i32 %s, %d", offset32, (1 << FL_CLUSTER_SHIFT) - 1);
+    const char *p = emit(e, "getelementptr i8, ptr %s, i64 %s", base, emit(e, "zext i32 %s to i64", offset));
+    return displacement ? emit(e, "getelementptr i8, ptr %s, i64 %" PRId64, p, displacement) : p;
 }
 
 /* The same place in the shared memory of the block of that rank. A shared address names the block unless it is this

@@ -138,6 +138,7 @@ static const char *shared_address(struct emitter *e, const struct instr *i, cons
         const char *low = emit(e, "zext i32 %s to i64", offset);
         check_alignment(e, i, o->offset ? emit(e, "add i64 %s, %" PRId64, low, o->offset) : low, bytes);
     }
+    if (o->reg && strstr(i->text, "::cluster")) return cluster_pointer(e, offset, o->offset);
     return shared_pointer(e, offset, o->offset);
 }
 
