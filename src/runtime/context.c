@@ -122,9 +122,12 @@ static cudaError_t adopt(CUresult found)
 cudaError_t runtime_ready(void)
 {
     unsigned long long id;
+    CUcontext current = NULL;
+    CUresult r;
     cudaError_t e = runtime_init();
     if (e) return e;
-    CUresult r = cuCtxGetId(NULL, &id);
+    if (!known && (r = cuCtxGetCurrent(&current))) return runtime_error(r);
+    r = known || current ? cuCtxGetId(NULL, &id) : CUDA_ERROR_INVALID_CONTEXT;
     if (!r && id == known) return cudaSuccess;
     e = adopt(r);
     if (!e && !cuCtxGetId(NULL, &id)) known = id;
