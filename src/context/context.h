@@ -38,7 +38,7 @@ struct context {
     struct object_link link;       /* its memory is never given back: stacks may still name a destroyed context */
     struct device *device;
     unsigned flags;
-    unsigned long long id;
+    _Atomic unsigned long long id; /* a primary one has another whenever it is made again */
     bool primary;
     _Atomic bool destroyed;
     _Atomic int attached;          /* cuCtxAttach without cuCtxDetach */
@@ -46,7 +46,7 @@ struct context {
     size_t limits[PROFILE_LIMITS];
     _Atomic bool heap_used, printf_used; /* by a kernel: those limits hold from then on */
     CUfunc_cache cache;
-    struct stream_set *streams;
+    struct stream_set *_Atomic streams;
     struct module *modules;        /* module/module.h */
     struct context *real;          /* if this is only a green context's name: the context that it names; else NULL */
     struct green *green;           /* that green context; NULL: this is an ordinary context */
