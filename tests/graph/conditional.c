@@ -287,7 +287,7 @@ static void what_conditional_graphs_cannot_do_is_refused(void **state)
     ok(cuGraphExecDestroy(x));
     const CUDA_HOST_NODE_PARAMS fn = { free, NULL };
     ok(cuGraphAddHostNode(&host, body, NULL, 0, &fn));
-    assert_int_equal(cuGraphInstantiateWithParams(&x, g, &ip), CUDA_ERROR_NOT_SUPPORTED);
+    assert_int_equal(cuGraphInstantiateWithParams(&x, g, &ip), CUDA_ERROR_INVALID_VALUE);
     assert_int_equal(ip.result_out, CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED);
     assert_ptr_equal(ip.hErrNode_out, host);
 }
