@@ -13,7 +13,7 @@ void block_begin(struct frame *f)
     f->uniform = true;
     f->live = f->count = f->b.nthreads;
     f->segment = f->first = 0;
-    f->ended = f->rounds = 0;
+    f->ended = f->rounds = f->arrivals = 0;
     f->stuck_said = f->at_cluster = false;
     f->b.misaligned = 0;
     memset(f->barriers, 0, sizeof f->barriers);

@@ -39,8 +39,9 @@ struct frame {
     bool moved;                    /* block_run did more than look again at what its threads wait for */
     bool stuck_said;
     struct cluster *cluster;       /* NULL: the block is one by itself */
-    bool at_cluster;               /* its threads are at the cluster's barrier, */
+    bool at_cluster;               /* its threads have come to the cluster's barrier, */
     uint32_t phase;                /* in this phase of it */
+    uint32_t arrivals;             /* threads that have, since the block last went on from it */
     uint8_t *status;               /* [t] enum thread_status, while not uniform */
     uint8_t *arrived_at;           /* [t] barrier number */
     struct barrier barriers[16];

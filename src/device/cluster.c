@@ -22,18 +22,27 @@ static void look(struct cluster *c)
     c->phase++;
 }
 
+static void arrive(struct frame *f)
+{
+    f->at_cluster = true;
+    f->phase = f->cluster->phase;
+    f->cluster->arrived++;
+    look(f->cluster);
+}
+
+void cluster_arrive(struct frame *f)
+{
+    if (f->cluster && ++f->arrivals == f->b.nthreads) arrive(f);
+}
+
+/* Where threads have ended, the others are known to have arrived when all of them wait. */
 bool cluster_passes(struct frame *f)
 {
-    struct cluster *c = f->cluster;
-    if (!c) return true;
-    if (!f->at_cluster) {
-        f->at_cluster = true;
-        f->phase = c->phase;
-        c->arrived++;
-        look(c);
-    }
-    if (c->phase == f->phase) return false;
+    if (!f->cluster) return true;
+    if (!f->at_cluster) arrive(f);
+    if (f->cluster->phase == f->phase) return false;
     f->at_cluster = false;
+    f->arrivals = 0;
     return true;
 }
 

@@ -17,6 +17,8 @@ struct cluster {
 /* Rank and place of the number-th block of a grid of such clusters; dimensions in blocks. */
 void cluster_place(struct fl_block *b, const uint32_t dimensions[3], uint64_t number);
 
+/* A thread of the block has arrived: with the last one the block has. */
+void cluster_arrive(struct frame *f);
 /* All threads of the block are at the cluster's barrier. True: those of all its blocks are, they go on. */
 bool cluster_passes(struct frame *f);
 /* The block has ended, nobody waits for it. The last one frees the cluster. */

@@ -2,6 +2,7 @@
  * printf.c, malloc in heap.c, arithmetic in math.c. */
 #include "device/rt.h"
 #include "base/futex.h"
+#include "device/cluster.h"
 #include "device/device.h"
 
 #include <stdio.h>
@@ -86,6 +87,8 @@ static void rt_nanosleep(struct fl_block *b, uint32_t ns)
     uint64_t end = now_ns() + (ns > 2000 ? 2000 : ns);
     while (now_ns() < end) cpu_relax();
 }
+
+static void rt_cluster_arrive(struct fl_block *b) { cluster_arrive((struct frame *)b); }
 
 static uint32_t rt_ctarank(struct fl_block *b, uint64_t address)
 {

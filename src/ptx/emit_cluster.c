@@ -1,5 +1,5 @@
 /* Clusters of blocks: which one a block is in, and addresses in the shared
- * memory of the others. The barrier is emit_warp.c's. */
+ * memory of the others. Waiting at their barrier is emit_warp.c's. */
 #include "abi.h"
 #include "emit.h"
 
@@ -99,6 +99,10 @@ bool emit_cluster(struct emitter *e, const struct instr *i)
     if (i->op == OP_mapa) {
         need_operands(i, 3, 3);
         emit_mapa(e, i);
+        return true;
+    }
+    if (i->op == OP_barrier && has(i, MOD_cluster) && has(i, MOD_arrive)) {
+        call_rt(e, "cluster_arrive", "%s", "");
         return true;
     }
     if (i->op != OP_getctarank) return false;

@@ -335,8 +335,6 @@ bool emit_memory(struct emitter *e, const struct instr *i)
     case OP_griddepcontrol:
     case OP_setmaxnreg: return true;
     case OP_createpolicy: result(e, &i->ops[0], T_b64, "0"); return true;
-    case OP_bar:
-    case OP_barrier: return has(i, MOD_cluster) && has(i, MOD_arrive);
     case OP_nanosleep: call_rt(e, "nanosleep", "i32 %s", value(e, &i->ops[0], T_b32)); return true;
     default: return false;
     }

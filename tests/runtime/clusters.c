@@ -5,6 +5,7 @@
 /* Of each block, at out + 32 * block: cluster x y z, place in it x y z, rank, blocks of the cluster.
  * ring: each block adds, through its next one's shared memory, what all had written: a generic access, a shared one,
  * an atomic one. some: threads but the first of each warp end before the barrier.
+ * split: between arriving and waiting the blocks but the second one wait for it, which waits first.
  * needs: compiled for clusters of two. */
 static const char code[] =
     ".version 8.0\n.target sm_90\n.address_size 64\n"
@@ -44,6 +45,14 @@ static const char code[] =
     "    mov.u32 %r2, %ctaid.x;\n    setp.eq.u32 %p, %r2, 1;\n    @%p ret;\n"
     "    barrier.cluster.arrive;\n    barrier.cluster.wait;\n"
     "    ld.param.u64 %d0, [out];\n    red.global.add.u32 [%d0], 1;\n    ret;\n}\n"
+    ".visible .entry split(.param .u64 out)\n{\n"
+    "    .reg .b32 %r<8>;\n    .reg .b64 %d<2>;\n    .reg .pred %p;\n"
+    "    ld.param.u64 %d0, [out];\n    mov.u32 %r0, %cluster_ctarank;\n    setp.eq.u32 %p, %r0, 1;\n"
+    "    barrier.cluster.arrive;\n    @%p bra FIRST;\n"
+    "L:  ld.volatile.global.u32 %r1, [%d0];\n    setp.eq.u32 %p, %r1, 0;\n    @%p bra L;\n"
+    "    barrier.cluster.wait;\n    bra DONE;\n"
+    "FIRST:\n    barrier.cluster.wait;\n    st.volatile.global.u32 [%d0], 1;\n"
+    "DONE:\n    red.global.add.u32 [%d0+4], 1;\n    ret;\n}\n"
     ".visible .entry needs(.param .u64 out) .explicitcluster .reqnctapercluster 2, 1, 1\n{\n"
     "    .reg .b32 %r<2>;\n    .reg .b64 %d<2>;\n"
     "    ld.param.u64 %d0, [out];\n    mov.u32 %r0, %cluster_nctarank;\n    red.global.add.u32 [%d0], %r0;\n    "
@@ -53,7 +62,7 @@ enum { THREADS = 64, MOST_BLOCKS = 6000 };
 
 struct rig {
     cudaLibrary_t library;
-    cudaKernel_t who, ring, some, needs;
+    cudaKernel_t who, ring, some, split, needs;
     unsigned *out; /* managed */
     cudaStream_t stream;
 };
@@ -65,6 +74,7 @@ static int set_up(void **state)
     return cudaLibraryLoadData(&rig.library, code, NULL, NULL, 0, NULL, NULL, 0) ||
            cudaLibraryGetKernel(&rig.who, rig.library, "who") || cudaLibraryGetKernel(&rig.ring, rig.library, "ring") ||
            cudaLibraryGetKernel(&rig.some, rig.library, "some") ||
+           cudaLibraryGetKernel(&rig.split, rig.library, "split") ||
            cudaLibraryGetKernel(&rig.needs, rig.library, "needs") ||
            cudaMallocManaged((void **)&rig.out, MOST_BLOCKS * THREADS * 4, cudaMemAttachGlobal) ||
            cudaStreamCreate(&rig.stream);
@@ -138,6 +148,15 @@ static void who_has_ended_is_not_waited_for(void **state)
     assert_int_equal(*rig->out, 3 * THREADS / 32);
 }
 
+static void between_arriving_and_waiting_a_block_may_wait_for_another(void **state)
+{
+    struct rig *rig = *state;
+    rig->out[0] = rig->out[1] = 0;
+    OK(launch(rig, rig->split, (dim3){ 2, 1, 1 }, (dim3){ 2, 1, 1 }));
+    OK(cudaStreamSynchronize(rig->stream));
+    assert_int_equal(rig->out[1], 2 * THREADS);
+}
+
 static void a_node_of_a_graph_keeps_its_clusters(void **state)
 {
     struct rig *rig = *state;
@@ -189,6 +208,7 @@ int main(void)
         cmocka_unit_test(blocks_of_a_cluster_see_each_others_shared_memory),
         cmocka_unit_test(more_blocks_than_are_there_at_a_time),
         cmocka_unit_test(who_has_ended_is_not_waited_for),
+        cmocka_unit_test(between_arriving_and_waiting_a_block_may_wait_for_another),
         cmocka_unit_test(a_node_of_a_graph_keeps_its_clusters),
         cmocka_unit_test(a_kernel_may_be_compiled_for_clusters),
         cmocka_unit_test(clusters_are_of_eight_blocks_or_if_allowed_sixteen),
