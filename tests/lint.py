@@ -52,7 +52,6 @@ EXCEPTIONS = {
     ("context/context.c", "*"): "ends what a context has: streams, modules",
     ("context/*", "space"): "a device has its memory",
     ("context/*", "processor"): "a device has its process",
-    ("cli/program.c", "runtime"): "looks for a runtime in programs",
     ("trace/page_map.c", "uvm"): "asks where pages are, when kernels begin and end",
 }
 # What the compiler, a process of its own, shares with others.

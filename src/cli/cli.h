@@ -21,8 +21,8 @@ const char *library_folder(void);
 int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* program.c: 0, or after a message the exit status for a program that cannot be run. Warns of those that would
- * run without our library. *own_runtime: it contains a CUDA runtime that ours has to take the place of. */
-int program_check(const char *name, bool *own_runtime);
+ * run without our library. */
+int program_check(const char *name);
 
 /* --- watch.c: what a program that is run does with managed memory */
 struct watch_options { bool summary, page_map; const char *trace_file; };

@@ -1,7 +1,6 @@
 /* What can be said of a program before it is run: that it is not there, or that
  * it will never load a library of ours. */
 #include "cli/cli.h"
-#include "runtime/inside.h"
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -39,15 +38,7 @@ static bool is_linked_dynamically(int fd, const Elf64_Ehdr *h)
     return false;
 }
 
-static bool contains_runtime(const char *name, const char *path)
-{
-    enum runtime_inside inside = runtime_inside(path);
-    if (inside == RUNTIME_OLDER)
-        complain("%s contains the runtime of another CUDA version than 13, which cannot run here", name);
-    return inside == RUNTIME_INSIDE;
-}
-
-static void look_inside(const char *name, const char *path, bool *own_runtime)
+static void look_inside(const char *name, const char *path)
 {
     Elf64_Ehdr h;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -57,17 +48,14 @@ static void look_inside(const char *name, const char *path, bool *own_runtime)
             complain("%s is a 32-bit program, which cannot load libcuda.so.1: nothing will be simulated", name);
         else if (!is_linked_dynamically(fd, &h))
             complain("%s is linked statically, so it loads no libcuda.so.1: nothing will be simulated", name);
-        else
-            *own_runtime = contains_runtime(name, path);
     }
     close(fd);
 }
 
-int program_check(const char *name, bool *own_runtime)
+int program_check(const char *name)
 {
     char path[PATH_MAX];
     struct stat s;
-    *own_runtime = false;
     if (!find(name, path)) {
         bool here = !access(name, F_OK);
         complain("cannot run %s: there is no such program in PATH%s%s", name, here ? "; did you mean ./" : "",
@@ -87,6 +75,6 @@ int program_check(const char *name, bool *own_runtime)
         complain("cannot run %s: it is not executable (chmod +x makes it so, if it is a program)", name);
         return EXIT_CANNOT_RUN;
     }
-    look_inside(name, path, own_runtime);
+    look_inside(name, path);
     return 0;
 }

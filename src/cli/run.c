@@ -19,7 +19,6 @@ static const char usage[] =
     "  --devices N     simulate N GPUs (FAULTLINE_DEVICES)\n"
     "  --vram SIZE     memory of each GPU, such as 8G (FAULTLINE_VRAM)\n"
     "  --profile P     the machine to simulate: a name or a file (FAULTLINE_PROFILE)\n"
-    "  --children      replace NVIDIA's CUDA runtime in the programs that PROGRAM starts, too\n"
     "  --log LEVEL     off, error, warn, info or debug (FAULTLINE_LOG)\n"
     "  --um-summary    at the end: what happened to each managed allocation\n"
     "  --page-map      at the end: where its pages were, before and after each kernel\n"
@@ -28,10 +27,10 @@ static const char usage[] =
 
 static const struct option options[] = {
     { "devices", required_argument, NULL, 'd' }, { "vram", required_argument, NULL, 'v' },
-    { "profile", required_argument, NULL, 'p' }, { "children", no_argument, NULL, 'c' },
-    { "log", required_argument, NULL, 'l' },     { "um-summary", no_argument, NULL, 's' },
-    { "page-map", no_argument, NULL, 'm' },      { "trace", required_argument, NULL, 't' },
-    { "help", no_argument, NULL, 'h' },          { 0 },
+    { "profile", required_argument, NULL, 'p' }, { "log", required_argument, NULL, 'l' },
+    { "um-summary", no_argument, NULL, 's' },    { "page-map", no_argument, NULL, 'm' },
+    { "trace", required_argument, NULL, 't' },   { "help", no_argument, NULL, 'h' },
+    { 0 },
 };
 
 static volatile sig_atomic_t child;
@@ -79,7 +78,7 @@ static void put_first(const char *variable, const char *word)
     if ((size_t)n < sizeof all) setenv(variable, all, 1);
 }
 
-/* src/runtime/linked_in.c: ours takes the place of the program's own. */
+/* src/runtime/linked_in.c: ours takes the place of the one in the program, or in what it loads or starts. */
 static void preload_runtime(const char *folder)
 {
     char path[2 * PATH_MAX];
@@ -113,13 +112,12 @@ static _Noreturn void become(char **argv, pid_t parent, const sigset_t *mask)
     _exit(error == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN);
 }
 
-static int run_program(char **argv, const char *folder, bool children)
+static int run_program(char **argv, const char *folder)
 {
     struct sigaction action = { .sa_handler = pass_on, .sa_flags = SA_RESTART };
     int status;
-    bool own_runtime;
-    if ((status = program_check(*argv, &own_runtime))) return status;
-    if (own_runtime || children) preload_runtime(folder);
+    if ((status = program_check(*argv))) return status;
+    preload_runtime(folder);
     int report = report_create();
     /* who asks the program to end may do so before it is known here whom to tell */
     sigset_t wait, before;
@@ -150,7 +148,6 @@ static int run_program(char **argv, const char *folder, bool children)
 int command_run(int argc, char **argv)
 {
     struct watch_options watch = { 0 };
-    bool children = false;
     int c;
     opterr = 0;
     while ((c = getopt_long(argc, argv, "+", options, NULL)) != -1) {
@@ -158,7 +155,6 @@ int command_run(int argc, char **argv)
         case 'd': setenv("FAULTLINE_DEVICES", optarg, 1); break;
         case 'v': setenv("FAULTLINE_VRAM", optarg, 1); break;
         case 'p': setenv("FAULTLINE_PROFILE", optarg, 1); break;
-        case 'c': children = true; break;
         case 'l': setenv("FAULTLINE_LOG", optarg, 1); break;
         case 's': watch.summary = true; break;
         case 'm': watch.page_map = true; break;
@@ -179,7 +175,7 @@ int command_run(int argc, char **argv)
     if (!folder) return EXIT_CANNOT_RUN;
     put_first("LD_LIBRARY_PATH", folder);
     if (!watch_begin(&watch)) return EXIT_CANNOT_RUN;
-    int result = run_program(argv + optind, folder, children);
+    int result = run_program(argv + optind, folder);
     watch_end();
     return result;
 }
