@@ -149,6 +149,21 @@ static CUresult set_resource(const struct context *c, struct fl_texture *t, cons
     }
 }
 
+/* A border is a colour as the texture's own: numbers that stand for fractions are whole, halves rounded down. */
+static float as_fraction(float f, float least, float most)
+{
+    const float clamped = f > 1 ? 1 : f < least ? least : f == f ? f : 0, exact = clamped * most - 0.5f;
+    const int32_t down = (int32_t)exact;
+    return (float)((float)down < exact ? down + 1 : down) / most;
+}
+
+static void set_border(struct fl_texture *t, const float colour[4])
+{
+    const bool sign = t->format == FL_TEXTURE_SIGNED;
+    const float most = t->bytes == 1 ? sign ? 127 : 255 : sign ? 32767 : 65535;
+    for (int k = 0; k < 4; k++) t->border[k] = t->fractions ? as_fraction(colour[k], sign ? -1 : 0, most) : colour[k];
+}
+
 static CUresult set_texture(struct fl_texture *t, const CUDA_TEXTURE_DESC *d)
 {
     if (d->flags & CU_TRSF_SRGB) return CUDA_ERROR_NOT_SUPPORTED;
@@ -160,7 +175,7 @@ static CUresult set_texture(struct fl_texture *t, const CUDA_TEXTURE_DESC *d)
     t->linear = d->filterMode == CU_TR_FILTER_MODE_LINEAR && !t->flat;
     t->normalized = (d->flags & CU_TRSF_NORMALIZED_COORDINATES) != 0;
     if (!(d->flags & CU_TRSF_READ_AS_INTEGER) && t->format != FL_TEXTURE_FLOAT && t->bytes < 4) t->fractions = 1;
-    if (!t->flat) memcpy(t->border, d->borderColor, sizeof t->border);
+    if (!t->flat) set_border(t, d->borderColor);
     return CUDA_SUCCESS;
 }
 

@@ -65,16 +65,16 @@ static void texel(const struct fl_texture *t, const struct place *p, float out[4
     const bool there = inside(t, p);
     for (int c = 0; c < 4; c++) {
         if (!there)
-            out[c] = t->border[c];
+            out[c] = c < t->channels ? t->border[c] : 0.0f;
         else
-            out[c] = c < t->channels ? as_float(t, raw(t, element(t, p) + c * t->bytes)) : c == 3;
+            out[c] = c < t->channels ? as_float(t, raw(t, element(t, p) + c * t->bytes)) : 0.0f;
     }
 }
 
 static void words(const struct fl_texture *t, const struct place *p, uint32_t out[4])
 {
     const bool there = inside(t, p);
-    for (int c = 0; c < 4; c++) out[c] = !there ? 0 : c < t->channels ? raw(t, element(t, p) + c * t->bytes) : c == 3;
+    for (int c = 0; c < 4; c++) out[c] = there && c < t->channels ? raw(t, element(t, p) + c * t->bytes) : 0;
 }
 
 /* ---- coordinates */
@@ -108,27 +108,72 @@ static void point(const struct fl_texture *t, const double x[3], int n, struct p
     for (int k = 0; k < n; k++) p->at[k] = address(t, k, whole(floor(x[k])));
 }
 
+/* Of 256, what a corner of the cell has in the result: a GPU divides them by the third coordinate, then by the first
+ * and the second, and rounds each time (found in what an H200 answered). */
+static uint32_t share(const uint32_t up[3], int x, int y, int z)
+{
+    uint32_t all = z ? up[2] : 256 - up[2];
+    const uint32_t right = (all * up[0] + 128) >> 8;
+    all = x ? right : all - right;
+    const uint32_t lower = x ? all - ((all * up[1] + 128) >> 8) : (all * (256 - up[1]) + 128) >> 8;
+    return y ? all - lower : lower;
+}
+
+/* To so many bits, halves away from zero; least: the exponent of the smallest normal number. */
+static float rounded(double v, int bits, int least)
+{
+    int e;
+    frexp(v, &e);
+    if (!isfinite(v)) return (float)v;
+    const double step = ldexp(1.0, (e < least ? least : e) - bits);
+    return (float)copysign(floor(fabs(v) / step + 0.5) * step, v);
+}
+
+/* What is blended: a number as it is stored, or that of the border. */
+static double number(const struct fl_texture *t, const struct place *p, int c)
+{
+    const bool sign = t->format == FL_TEXTURE_SIGNED;
+    if (c >= t->channels) return 0;
+    if (inside(t, p)) {
+        const uint32_t word = raw(t, element(t, p) + c * t->bytes);
+        return t->format == FL_TEXTURE_FLOAT ? as_float(t, word) : sign ? (double)(int32_t)word : word;
+    }
+    const double most = t->format == FL_TEXTURE_FLOAT ? 1 : (1 << (8 * t->bytes - sign)) - 1;
+    return most > 1 ? rint(t->border[c] * most) : t->border[c];
+}
+
+/* sum: of 256 parts. Numbers of 8 and 16 bits give one of 16 bits. */
+static float blended(const struct fl_texture *t, double sum)
+{
+    const bool sign = t->format == FL_TEXTURE_SIGNED;
+    if (t->format == FL_TEXTURE_FLOAT)
+        return t->bytes == 2 ? rounded(sum / 256, 11, -13) : rounded(sum / 256, 24, -125);
+    const double most = sign ? 32767 : 65535, wider = t->bytes == 2 ? 1 : sign ? 32767.0 / 127 : 257;
+    return fmaxf((float)(floor(sum * wider / 256 + 0.5) / most), -1.0f);
+}
+
+/* One coordinate is looked up as two, of which the second is 0. */
 static void linear(const struct fl_texture *t, const double x[3], int n, struct place *p, float out[4])
 {
-    int64_t low[3];
-    float weight[3], one[4];
-    for (int k = 0; k < n; k++) {
-        const double at = x[k] - 0.5, down = floor(at);
-        low[k] = whole(down);
-        weight[k] = (float)(floor((at - down) * 256.0 + 0.5) / 256.0);
+    int64_t at[3][2] = { 0 };
+    uint32_t up[3] = { 0 };
+    double sum[4] = { 0 };
+    for (int k = 0; k < n || k < 2; k++) {
+        const int64_t q = whole(floor(x[k] * 256 - 127.5));
+        at[k][0] = address(t, k, q >> 8);
+        at[k][1] = address(t, k, (q >> 8) + 1);
+        up[k] = at[k][0] == at[k][1] ? 0 : q & 255;
     }
-    memset(out, 0, 4 * sizeof *out);
-    for (int corner = 0; corner < 1 << n; corner++) {
-        float share = 1.0f;
-        for (int k = 0; k < n; k++) {
-            const int up = corner >> k & 1;
-            share *= up ? weight[k] : 1.0f - weight[k];
-            p->at[k] = address(t, k, low[k] + up);
-        }
-        if (share == 0.0f) continue;
-        texel(t, p, one);
-        for (int c = 0; c < 4; c++) out[c] += share * one[c];
+    for (int corner = 0; corner < 8; corner++) {
+        const int px = corner & 1, py = corner >> 1 & 1, pz = corner >> 2;
+        const uint32_t part = share(up, px, py, pz);
+        if (!part) continue;
+        p->at[0] = at[0][px];
+        p->at[1] = at[1][py];
+        p->at[2] = at[2][pz];
+        for (int c = 0; c < 4; c++) sum[c] += part * number(t, p, c);
     }
+    for (int c = 0; c < 4; c++) out[c] = blended(t, sum[c]);
 }
 
 /* ---- operations */

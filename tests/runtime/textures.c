@@ -87,9 +87,12 @@ static float expected(const struct rig *rig, const struct cudaTextureDesc *d, co
     float x = d->normalizedCoords ? at[0] * WIDTH : at[0], y = d->normalizedCoords ? at[1] * HEIGHT : at[1];
     if (d->filterMode == cudaFilterModePoint) return element(rig, d, (int)floorf(x), (int)floorf(y));
     int i = (int)floorf(x - 0.5f), j = (int)floorf(y - 0.5f);
-    float a = rintf((x - 0.5f - (float)i) * 256) / 256, b = rintf((y - 0.5f - (float)j) * 256) / 256;
-    return (1 - a) * (1 - b) * element(rig, d, i, j) + a * (1 - b) * element(rig, d, i + 1, j) +
-           (1 - a) * b * element(rig, d, i, j + 1) + a * b * element(rig, d, i + 1, j + 1);
+    /* parts of 256, whole ones */
+    const int a = (int)rintf((x - 0.5f - (float)i) * 256), b = (int)rintf((y - 0.5f - (float)j) * 256);
+    const int far = (a * b + 128) >> 8, right = a - far, below = b - far, here = 256 - a - below;
+    return ((float)here * element(rig, d, i, j) + (float)right * element(rig, d, i + 1, j) +
+            (float)below * element(rig, d, i, j + 1) + (float)far * element(rig, d, i + 1, j + 1)) /
+           256;
 }
 
 static void compare(struct rig *rig, const struct cudaResourceDesc *r, const struct cudaTextureDesc *d)
