@@ -12,7 +12,7 @@ SCRIPTS = ("dev", "demo", "run", "languages", "skip", "vendor")
 # how a file of each kind begins: with what it owns
 HEADS = {
     ("c", "h", "cu", "cl", "ptx"): r"/\*|//",
-    ("py", *SCRIPTS): r'#!/.*\n("""|# )',
+    ("py", *SCRIPTS): r'(#!/.*\n)?("""|# )',
     ("sh",): r"#!/.*\n# ",
     ("build",): "# ",
     ("ini",): "; ",

@@ -9,10 +9,14 @@ usage: generate.py map TABLE OUT                 the linker's list of exported s
 With --check, header and readme change nothing and fail if the file is out of date.
 """
 
+import os
 import re
 import sys
 import textwrap
 from collections import namedtuple
+
+sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from generated_part import update
 
 Entry = namedtuple("Entry", "chapter header since since_pt name symbol variant params summary")
 LINE = re.compile(r"\s*(\d+)\s+(\d+|-)\s+(\S+)\s+(\w+)(?:\{(ptsz|ptds)\})?\((.*?)\)(?: \| (.*))?$")
@@ -300,24 +304,12 @@ def make_readme(table):
 BEGIN, END = "generated from src/api/entrypoints.txt", "end of the generated part"
 
 
-def update(path, text, check, kind):
-    """Replaces what stands between the line with BEGIN and the line with END."""
-    old = open(path).read()
-    m = re.search(rf"(?<=\n)([^\n]*{BEGIN}[^\n]*\n)(.*?)([^\n]*{END})", old, re.S)
-    if not m:
-        sys.exit(f"{path}: has no generated part")
-    new = old[: m.start(2)] + text + old[m.end(2) :]
-    if check and new != old:
-        sys.exit(f"{path} does not agree with src/api/entrypoints.txt; run ninja update-{kind} in the build folder")
-    if not check and new != old:
-        open(path, "w").write(new)
-
-
 def main():
     args = [a for a in sys.argv[1:] if a != "--check"]
     check = "--check" in sys.argv
     what, path, out, sources = args[0], args[1], args[2], args[3:]
     table = Table(path, sources)
+    remedy = f"run ninja update-{what} in the build folder"
     if what == "map":
         open(out, "w").write(make_map(table))
     elif what == "names":
@@ -325,9 +317,9 @@ def main():
     elif what == "code":
         open(out, "w").write(make_code(table))
     elif what == "header":
-        update(out, make_header(table), check, what)
+        update(out, BEGIN, END, make_header(table), check, remedy)
     elif what == "readme":
-        update(out, make_readme(table), check, what)
+        update(out, BEGIN, END, make_readme(table), check, remedy)
     else:
         sys.exit(__doc__)
 

@@ -9,9 +9,13 @@ With --check, readme changes nothing and fails if the file is out of date.
 ELSEWHERE: names of entry points that other headers declare; all of them are stubs.
 """
 
+import os
 import re
 import sys
 from collections import namedtuple
+
+sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from generated_part import update
 
 Entry = namedtuple("Entry", "chapter result name variant params")
 
@@ -143,19 +147,7 @@ def make_readme(entries, defined):
 
 
 BEGIN, END = "generated from include/cuda_runtime_api.h", "end of the part from cuda_runtime_api.h"
-
-
-def update(path, text, check):
-    """Replaces what stands between the line with BEGIN and the line with END."""
-    old = open(path).read()
-    m = re.search(rf"(?<=\n)([^\n]*{BEGIN}[^\n]*\n)(.*?)([^\n]*{END})", old, re.S)
-    if not m:
-        sys.exit(f"{path}: has no generated part")
-    new = old[: m.start(2)] + text + old[m.end(2) :]
-    if check and new != old:
-        sys.exit(f"{path} does not agree with cuda_runtime_api.h; run ninja update-runtime-readme in the build folder")
-    if not check and new != old:
-        open(path, "w").write(new)
+REMEDY = "run ninja update-runtime-readme in the build folder"
 
 
 def main():
@@ -168,7 +160,7 @@ def main():
     elif what == "code":
         open(args[3], "w").write(make_code(entries, open(args[2]).read().split(), definitions(args[4:])))
     elif what == "readme":
-        update(args[2], make_readme(entries, definitions(args[3:])), "--check" in sys.argv)
+        update(args[2], BEGIN, END, make_readme(entries, definitions(args[3:])), "--check" in sys.argv, REMEDY)
     else:
         sys.exit(__doc__)
 
