@@ -33,10 +33,16 @@ static bool worth_reporting(const char *name, CUresult r)
     return true;
 }
 
+/* An answer rather than a failure: who asks this wants to know whether there is a context. */
+static bool is_answer(const char *name, CUresult r)
+{
+    return r == CUDA_ERROR_INVALID_CONTEXT && !strcmp(name, "cuCtxGetDevice");
+}
+
 static void report(const char *name, CUresult r, const char *code, const char *text)
 {
     const char *path = getenv("FAULTLINE_REPORT");
-    if (!path || !*path || !worth_reporting(name, r)) return;
+    if (!path || !*path || is_answer(name, r) || !worth_reporting(name, r)) return;
     int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
     if (fd < 0) return;
     dprintf(fd, "%s: %s (%s)\n", name, code, text);

@@ -26,10 +26,14 @@ static const char usage[] =
     "The exit status is the program's, or 128 plus the signal that ended it.\n";
 
 static const struct option options[] = {
-    { "devices", required_argument, NULL, 'd' }, { "vram", required_argument, NULL, 'v' },
-    { "profile", required_argument, NULL, 'p' }, { "log", required_argument, NULL, 'l' },
-    { "um-summary", no_argument, NULL, 's' },    { "page-map", no_argument, NULL, 'm' },
-    { "trace", required_argument, NULL, 't' },   { "help", no_argument, NULL, 'h' },
+    { "devices", required_argument, NULL, 'd' },
+    { "vram", required_argument, NULL, 'v' },
+    { "profile", required_argument, NULL, 'p' },
+    { "log", required_argument, NULL, 'l' },
+    { "um-summary", no_argument, NULL, 's' },
+    { "page-map", no_argument, NULL, 'm' },
+    { "trace", required_argument, NULL, 't' },
+    { "help", no_argument, NULL, 'h' },
     { 0 },
 };
 

@@ -21,7 +21,8 @@ static bool mark_looking(struct module_ir *m)
             for (uint32_t k = 0; k < f->ncode && !f->looks; k++) {
                 const struct instr *i = &f->code[k];
                 const struct func *g = callee(i);
-                f->looks = is_sync_load(i) || (g && g->looks) || (i->op == OP_call && !g && others_look);
+                f->looks =
+                    is_sync_load(i) || reads_clock(i) || (g && g->looks) || (i->op == OP_call && !g && others_look);
                 changed |= f->looks;
             }
             others_look |= f->looks && f->address_taken;

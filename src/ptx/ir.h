@@ -190,7 +190,7 @@ struct func {
     uint32_t nlabels;
     uint32_t max_threads, reqntid[3], cluster[3];
     bool suspends;                 /* contains, or calls what contains, a suspension point */
-    bool looks;                    /* contains, or calls what contains, a load that sees what other threads write */
+    bool looks;                    /* contains, or calls what contains, a load that sees what other threads write, or a clock */
     bool address_taken, uses_printf, uses_malloc, spins;
     bool flushed;                  /* runs only while the processor flushes subnormals; see flush.c */
     bool whole;                    /* runs, or is called, on a stack of the thread's own; see whole.h */

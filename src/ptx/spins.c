@@ -1,5 +1,5 @@
-/* Loops that may wait for memory; see spins.h. What a loop loads in a way that
- * sees other threads' writes, and whatever is computed of that, is followed
+/* Loops that may wait; see spins.h. What a loop loads in a way that
+ * sees other threads' writes, what clocks say, and whatever is computed of that, is followed
  * to the branches: a loop that such a value may end is one. */
 #include "spins.h"
 #include "arena.h"
@@ -36,6 +36,15 @@ bool is_sync_load(const struct instr *i)
            (i->op == OP_mbarrier && (has(i, MOD_test_wait) || has(i, MOD_try_wait)));
 }
 
+bool reads_clock(const struct instr *i)
+{
+    for (uint32_t k = 0; k < i->nops; k++)
+        if (i->ops[k].kind == OPERAND_special && i->ops[k].special >= SR_clock &&
+            i->ops[k].special <= SR_globaltimer_hi)
+            return true;
+    return false;
+}
+
 static bool has_effect(const struct instr *i)
 {
     return i->op == OP_st || i->op == OP_atom || i->op == OP_red || i->op == OP_call || i->op == OP_mbarrier ||
@@ -54,7 +63,7 @@ static bool is_told(const struct instr *i, bool others_look)
     return true;
 }
 
-/* Whether what some memory word holds decides how often the loop goes round. */
+/* Whether what some memory word holds, or the time, decides how often the loop goes round. */
 static bool loop_spins(struct cfg *c, const uint8_t *in_loop, bool others_look)
 {
     struct func *f = c->func;
@@ -73,7 +82,7 @@ static bool loop_spins(struct cfg *c, const uint8_t *in_loop, bool others_look)
     for (uint32_t i = 0; i < f->ncode; i++) {
         const struct instr *in = &f->code[i];
         if (!in_loop[c->block_at[i]]) continue;
-        bool seed = is_sync_load(in) || is_told(in, others_look);
+        bool seed = is_sync_load(in) || reads_clock(in) || is_told(in, others_look);
         if (in->op == OP_ld && in->space != SPACE_param && !effects && size <= SHORT_LOOP)
             seed |= !in->ops[1].reg || !bit(defined, in->ops[1].reg->index);
         if (seed) instr_defs(in, spread_taint, &t);

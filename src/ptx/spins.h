@@ -1,5 +1,6 @@
-/* Which loops may go round until another thread writes memory: there the
- * thread has to let others run. Knows the control flow of one function, and
+/* Which loops may go round until another thread writes memory, or until some
+ * time has passed, which is the same time for all threads: there the thread
+ * has to let others run. Knows the control flow of one function, and
  * of those it calls only whether they look at memory in that way. */
 #ifndef FL_PTX_SPINS_H
 #define FL_PTX_SPINS_H
@@ -8,6 +9,7 @@
 
 /* What a thread may look at again and again until another has written it. */
 bool is_sync_load(const struct instr *i);
+bool reads_clock(const struct instr *i);
 /* Marks instr.yield on the back edges of loops that may spin; true if there is one. Which functions look is known;
  * others_look: one whose address is taken does. */
 bool mark_spins(struct func *f, bool others_look);

@@ -62,8 +62,23 @@ static void subnormals_are_zeros_where_it_says_so(void)
     }
 }
 
+static void threads_wait_for_time_at_the_same_time(void)
+{
+    enum { N = 64 };
+    uint64_t delay = 200000000, last_begin = 0, first_end = UINT64_MAX;
+    CUdeviceptr out = give(NULL, N * 2 * sizeof delay);
+    run("delayed", 1, 1, N, 1, 0, ARGS(&out, &delay));
+    const uint64_t *times = take(out, N * 2 * sizeof delay);
+    for (int k = 0; k < N; k++) {
+        if (times[2 * k] > last_begin) last_begin = times[2 * k];
+        if (times[2 * k + 1] < first_end) first_end = times[2 * k + 1];
+    }
+    EXPECT(last_begin < first_end);
+}
+
 int main(int argc, char **argv)
 {
-    static const struct program programs[] = { P(handwritten), P(subnormals_are_zeros_where_it_says_so), { 0 } };
+    static const struct program programs[] = { P(handwritten), P(subnormals_are_zeros_where_it_says_so),
+                                               P(threads_wait_for_time_at_the_same_time), { 0 } };
     return run_programs(argc, argv, programs);
 }
