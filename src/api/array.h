@@ -43,7 +43,5 @@ void mipmap_release_context(struct context *c);
 
 /* Frees the arrays of a dying context. */
 extern const struct space_owner array_owner;
-/* The same of texture and surface objects (texture.c). */
-extern const struct space_owner texture_owner;
 
 #endif

@@ -1,91 +1,75 @@
-/* Texture and surface objects: what their descriptors say, kept where kernels
- * find it (struct fl_texture); an object is that address. Mipmapped arrays,
- * those of tiles and colours that are made linear are not supported. */
+/* Texture objects: what is asked for is checked, and translated to what kernels
+ * sample by (processor/texture.h). Surface objects are in surface.c. */
+#include "api/texture.h"
 #include "api/array.h"
-#include "context/context.h"
-#include "ptx/abi.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-struct object {
-    CUDA_RESOURCE_DESC resource;
-    CUDA_TEXTURE_DESC texture;
-    CUDA_RESOURCE_VIEW_DESC view; /* zeros: none was given */
-    bool surface;
-    struct context *context;
-    struct allocation *memory;
-    struct object *next;
-};
+/* ---- the resource */
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct object *objects;
-
-/* Where the list has it; the list's end: it has not. Under the lock. */
-static struct object **find(uint64_t handle, bool surface)
-{
-    struct object **at = &objects;
-    while (*at && ((*at)->memory->base != handle || (*at)->surface != surface)) at = &(*at)->next;
-    return at;
-}
-
-/* ---- what kernels read */
-
-static CUresult set_format(struct fl_texture *t, CUarray_format format, unsigned channels)
+static CUresult element_format(CUarray_format format, unsigned channels, struct texture *x)
 {
     static const struct {
         int format;
-        uint8_t kind, bytes, fractions;
-    } formats[] = {
-        { CU_AD_FORMAT_UNSIGNED_INT8, FL_TEXTURE_UNSIGNED, 1, 0 },
-        { CU_AD_FORMAT_UNSIGNED_INT16, FL_TEXTURE_UNSIGNED, 2, 0 },
-        { CU_AD_FORMAT_UNSIGNED_INT32, FL_TEXTURE_UNSIGNED, 4, 0 },
-        { CU_AD_FORMAT_SIGNED_INT8, FL_TEXTURE_SIGNED, 1, 0 },
-        { CU_AD_FORMAT_SIGNED_INT16, FL_TEXTURE_SIGNED, 2, 0 },
-        { CU_AD_FORMAT_SIGNED_INT32, FL_TEXTURE_SIGNED, 4, 0 },
-        { CU_AD_FORMAT_HALF, FL_TEXTURE_FLOAT, 2, 0 },
-        { CU_AD_FORMAT_FLOAT, FL_TEXTURE_FLOAT, 4, 0 },
-        { CU_AD_FORMAT_UNORM_INT8X1, FL_TEXTURE_UNSIGNED, 1, 1 },
-        { CU_AD_FORMAT_UNORM_INT8X2, FL_TEXTURE_UNSIGNED, 1, 1 },
-        { CU_AD_FORMAT_UNORM_INT8X4, FL_TEXTURE_UNSIGNED, 1, 1 },
-        { CU_AD_FORMAT_UNORM_INT16X1, FL_TEXTURE_UNSIGNED, 2, 1 },
-        { CU_AD_FORMAT_UNORM_INT16X2, FL_TEXTURE_UNSIGNED, 2, 1 },
-        { CU_AD_FORMAT_UNORM_INT16X4, FL_TEXTURE_UNSIGNED, 2, 1 },
-        { CU_AD_FORMAT_SNORM_INT8X1, FL_TEXTURE_SIGNED, 1, 1 },
-        { CU_AD_FORMAT_SNORM_INT8X2, FL_TEXTURE_SIGNED, 1, 1 },
-        { CU_AD_FORMAT_SNORM_INT8X4, FL_TEXTURE_SIGNED, 1, 1 },
-        { CU_AD_FORMAT_SNORM_INT16X1, FL_TEXTURE_SIGNED, 2, 1 },
-        { CU_AD_FORMAT_SNORM_INT16X2, FL_TEXTURE_SIGNED, 2, 1 },
-        { CU_AD_FORMAT_SNORM_INT16X4, FL_TEXTURE_SIGNED, 2, 1 },
-    };
+        uint8_t number, bytes, channels; /* 0 channels: as many as are given */
+        bool normalised;
+    } formats[] = { { CU_AD_FORMAT_UNSIGNED_INT8, TEXTURE_UNSIGNED, 1, 0, false },
+                    { CU_AD_FORMAT_UNSIGNED_INT16, TEXTURE_UNSIGNED, 2, 0, false },
+                    { CU_AD_FORMAT_UNSIGNED_INT32, TEXTURE_UNSIGNED, 4, 0, false },
+                    { CU_AD_FORMAT_SIGNED_INT8, TEXTURE_SIGNED, 1, 0, false },
+                    { CU_AD_FORMAT_SIGNED_INT16, TEXTURE_SIGNED, 2, 0, false },
+                    { CU_AD_FORMAT_SIGNED_INT32, TEXTURE_SIGNED, 4, 0, false },
+                    { CU_AD_FORMAT_HALF, TEXTURE_FLOAT, 2, 0, false },
+                    { CU_AD_FORMAT_FLOAT, TEXTURE_FLOAT, 4, 0, false },
+                    { CU_AD_FORMAT_UNORM_INT8X1, TEXTURE_UNSIGNED, 1, 1, true },
+                    { CU_AD_FORMAT_UNORM_INT8X2, TEXTURE_UNSIGNED, 1, 2, true },
+                    { CU_AD_FORMAT_UNORM_INT8X4, TEXTURE_UNSIGNED, 1, 4, true },
+                    { CU_AD_FORMAT_UNORM_INT16X1, TEXTURE_UNSIGNED, 2, 1, true },
+                    { CU_AD_FORMAT_UNORM_INT16X2, TEXTURE_UNSIGNED, 2, 2, true },
+                    { CU_AD_FORMAT_UNORM_INT16X4, TEXTURE_UNSIGNED, 2, 4, true },
+                    { CU_AD_FORMAT_SNORM_INT8X1, TEXTURE_SIGNED, 1, 1, true },
+                    { CU_AD_FORMAT_SNORM_INT8X2, TEXTURE_SIGNED, 1, 2, true },
+                    { CU_AD_FORMAT_SNORM_INT8X4, TEXTURE_SIGNED, 1, 4, true },
+                    { CU_AD_FORMAT_SNORM_INT16X1, TEXTURE_SIGNED, 2, 1, true },
+                    { CU_AD_FORMAT_SNORM_INT16X2, TEXTURE_SIGNED, 2, 2, true },
+                    { CU_AD_FORMAT_SNORM_INT16X4, TEXTURE_SIGNED, 2, 4, true } };
     if (channels != 1 && channels != 2 && channels != 4) return CUDA_ERROR_INVALID_VALUE;
-    for (size_t k = 0; k < sizeof formats / sizeof *formats; k++)
-        if ((int)format == formats[k].format) {
-            t->format = formats[k].kind;
-            t->bytes = formats[k].bytes;
-            t->fractions = formats[k].fractions;
-            t->channels = (uint8_t)channels;
-            return CUDA_SUCCESS;
-        }
+    for (size_t k = 0; k < sizeof formats / sizeof *formats; k++) {
+        if ((int)format != formats[k].format) continue;
+        if (formats[k].channels && formats[k].channels != channels) return CUDA_ERROR_INVALID_VALUE;
+        x->number = formats[k].number;
+        x->bytes = formats[k].bytes;
+        x->channels = (uint8_t)channels;
+        x->normalised = formats[k].normalised;
+        return CUDA_SUCCESS;
+    }
     return CUDA_ERROR_INVALID_VALUE;
 }
 
-static CUresult set_array(struct fl_texture *t, CUarray handle, bool surface)
+static uint32_t at_least_one(size_t v) { return v ? (uint32_t)v : 1; }
+
+static void array_level(const struct array *a, bool layered, struct texture_level *l)
 {
-    struct array *a;
-    CUresult r = array_get(handle, &a);
+    *l = (struct texture_level){ .base = a->memory->base,
+                                 .pitch = a->row,
+                                 .slice = a->row * a->rows,
+                                 .extent = { (uint32_t)a->desc.Width, at_least_one(a->desc.Height),
+                                             layered ? 1 : at_least_one(a->desc.Depth) } };
+}
+
+static CUresult array_resource(const CUDA_ARRAY3D_DESCRIPTOR *d, struct array *const *levels, unsigned count,
+                               struct texture *x)
+{
+    /* what is mapped tile by tile is nowhere in a kernel's address space */
+    if (d->Flags & (ARRAY_MAPPED | CUDA_ARRAY3D_CUBEMAP) || count > TEXTURE_LEVELS) return CUDA_ERROR_NOT_SUPPORTED;
+    CUresult r = element_format(d->Format, d->NumChannels, x);
     if (r) return r;
-    const CUDA_ARRAY3D_DESCRIPTOR *d = &a->desc;
-    if (surface && !(d->Flags & CUDA_ARRAY3D_SURFACE_LDST)) return CUDA_ERROR_INVALID_VALUE;
-    if (a->tiles || d->Flags & CUDA_ARRAY3D_CUBEMAP) return CUDA_ERROR_NOT_SUPPORTED;
-    t->base = a->memory->base;
-    t->row = a->row;
-    t->slice = a->row * a->rows;
-    t->extent[0] = (uint32_t)d->Width;
-    t->extent[1] = (uint32_t)a->rows;
-    t->extent[2] = d->Flags & CUDA_ARRAY3D_LAYERED ? 1 : (uint32_t)a->slices;
-    t->layers = d->Flags & CUDA_ARRAY3D_LAYERED ? (uint32_t)a->slices : 0;
-    return set_format(t, d->Format, d->NumChannels);
+    x->layered = d->Flags & CUDA_ARRAY3D_LAYERED;
+    x->dimensions = d->Depth && !x->layered ? 3 : d->Height ? 2 : 1;
+    x->layers = x->layered ? (uint32_t)d->Depth : 1;
+    x->levels = count;
+    for (unsigned k = 0; k < count; k++) array_level(levels[k], x->layered, &x->level[k]);
+    return CUDA_SUCCESS;
 }
 
 static size_t limit(const struct context *c, CUdevice_attribute attribute)
@@ -101,52 +85,77 @@ static bool good_memory(const struct context *c, CUdeviceptr p, size_t size)
     return a.kind == ALLOCATION_MAPPED || size <= a.base + a.size - p;
 }
 
-static CUresult set_linear(const struct context *c, struct fl_texture *t, const CUDA_RESOURCE_DESC *d)
+static CUresult linear_resource(const struct context *c, const CUDA_RESOURCE_DESC *r, struct texture *x)
 {
-    const size_t bytes = d->res.linear.sizeInBytes;
-    CUresult r = set_format(t, d->res.linear.format, d->res.linear.numChannels);
-    if (r) return r;
-    const size_t elements = bytes / t->bytes / t->channels;
-    if (!elements || elements > limit(c, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH) ||
-        !good_memory(c, d->res.linear.devPtr, bytes))
+    CUresult e = element_format(r->res.linear.format, r->res.linear.numChannels, x);
+    if (e) return e;
+    size_t count = r->res.linear.sizeInBytes / ((size_t)x->bytes * x->channels);
+    if (!count || count > limit(c, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH) ||
+        !good_memory(c, r->res.linear.devPtr, r->res.linear.sizeInBytes))
         return CUDA_ERROR_INVALID_VALUE;
-    t->base = d->res.linear.devPtr;
-    t->extent[0] = (uint32_t)elements;
-    t->extent[1] = t->extent[2] = 1;
-    t->flat = 1;
+    x->linear = true;
+    x->dimensions = 1;
+    x->layers = x->levels = 1;
+    x->level[0] = (struct texture_level){ .base = r->res.linear.devPtr, .extent = { (uint32_t)count, 1, 1 } };
     return CUDA_SUCCESS;
 }
 
-static CUresult set_rows(const struct context *c, struct fl_texture *t, const CUDA_RESOURCE_DESC *d)
+static CUresult pitched_resource(const struct context *c, const CUDA_RESOURCE_DESC *r, struct texture *x)
 {
-    const size_t width = d->res.pitch2D.width, height = d->res.pitch2D.height, pitch = d->res.pitch2D.pitchInBytes;
-    CUresult r = set_format(t, d->res.pitch2D.format, d->res.pitch2D.numChannels);
-    if (r) return r;
-    const size_t row = width * t->bytes * t->channels;
-    if (!width || !height || width > limit(c, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_WIDTH) ||
+    CUresult e = element_format(r->res.pitch2D.format, r->res.pitch2D.numChannels, x);
+    if (e) return e;
+    size_t width = r->res.pitch2D.width, height = r->res.pitch2D.height, pitch = r->res.pitch2D.pitchInBytes;
+    size_t row = width * x->bytes * x->channels;
+    if (!width || !height || pitch % limit(c, CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT) ||
+        width > limit(c, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_WIDTH) ||
         height > limit(c, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_HEIGHT) ||
         pitch > limit(c, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_PITCH) || pitch < row ||
-        pitch % limit(c, CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT) ||
-        !good_memory(c, d->res.pitch2D.devPtr, (height - 1) * pitch + row))
+        !good_memory(c, r->res.pitch2D.devPtr, (height - 1) * pitch + row))
         return CUDA_ERROR_INVALID_VALUE;
-    t->base = d->res.pitch2D.devPtr;
-    t->row = pitch;
-    t->extent[0] = (uint32_t)width;
-    t->extent[1] = (uint32_t)height;
-    t->extent[2] = 1;
+    x->dimensions = 2;
+    x->layers = x->levels = 1;
+    x->level[0] = (struct texture_level){ .base = r->res.pitch2D.devPtr,
+                                          .pitch = pitch,
+                                          .slice = pitch * height,
+                                          .extent = { (uint32_t)width, (uint32_t)height, 1 } };
     return CUDA_SUCCESS;
 }
 
-static CUresult set_resource(const struct context *c, struct fl_texture *t, const CUDA_RESOURCE_DESC *d, bool surface)
+CUresult texture_resource(const struct context *c, const CUDA_RESOURCE_DESC *r, struct texture *x)
 {
-    if (d->flags) return CUDA_ERROR_INVALID_VALUE;
-    switch ((int)d->resType) {
-    case CU_RESOURCE_TYPE_ARRAY: return set_array(t, d->res.array.hArray, surface);
-    case CU_RESOURCE_TYPE_LINEAR: return surface ? CUDA_ERROR_INVALID_VALUE : set_linear(c, t, d);
-    case CU_RESOURCE_TYPE_PITCH2D: return surface ? CUDA_ERROR_INVALID_VALUE : set_rows(c, t, d);
-    case CU_RESOURCE_TYPE_MIPMAPPED_ARRAY: return surface ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_NOT_SUPPORTED;
+    struct array *a;
+    struct mipmapped *m;
+    CUresult e;
+    if (r->flags) return CUDA_ERROR_INVALID_VALUE;
+    switch (r->resType) {
+    case CU_RESOURCE_TYPE_ARRAY:
+        if ((e = array_get(r->res.array.hArray, &a))) return e;
+        return array_resource(&a->desc, &a, 1, x);
+    case CU_RESOURCE_TYPE_MIPMAPPED_ARRAY:
+        if ((e = mipmap_get(r->res.mipmap.hMipmappedArray, &m))) return e;
+        return array_resource(&m->desc, m->levels, m->count, x);
+    case CU_RESOURCE_TYPE_LINEAR: return linear_resource(c, r, x);
+    case CU_RESOURCE_TYPE_PITCH2D: return pitched_resource(c, r, x);
     default: return CUDA_ERROR_INVALID_VALUE;
     }
+}
+
+unsigned texture_flags(const CUDA_RESOURCE_DESC *r)
+{
+    struct array *a;
+    return r->resType == CU_RESOURCE_TYPE_ARRAY && !array_get(r->res.array.hArray, &a) ? a->desc.Flags : 0;
+}
+
+/* ---- how it is sampled */
+
+static bool good_modes(const CUDA_TEXTURE_DESC *d)
+{
+    for (unsigned k = 0; k < 3; k++)
+        if ((unsigned)d->addressMode[k] > CU_TR_ADDRESS_MODE_BORDER) return false;
+    return (unsigned)d->filterMode <= CU_TR_FILTER_MODE_LINEAR &&
+           (unsigned)d->mipmapFilterMode <= CU_TR_FILTER_MODE_LINEAR &&
+           !(d->flags & ~(unsigned)(CU_TRSF_READ_AS_INTEGER | CU_TRSF_NORMALIZED_COORDINATES | CU_TRSF_SRGB |
+                                    CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION | CU_TRSF_SEAMLESS_CUBEMAP));
 }
 
 /* A border is a colour as the texture's own: numbers that stand for fractions are whole, halves rounded down. */
@@ -157,167 +166,101 @@ static float as_fraction(float f, float least, float most)
     return (float)((float)down < exact ? down + 1 : down) / most;
 }
 
-static void set_border(struct fl_texture *t, const float colour[4])
+static void set_border(struct texture *x, const float colour[4])
 {
-    const bool sign = t->format == FL_TEXTURE_SIGNED;
-    const float most = t->bytes == 1 ? sign ? 127 : 255 : sign ? 32767 : 65535;
-    for (int k = 0; k < 4; k++) t->border[k] = t->fractions ? as_fraction(colour[k], sign ? -1 : 0, most) : colour[k];
+    const bool sign = x->number == TEXTURE_SIGNED;
+    const float most = x->bytes == 1 ? sign ? 127 : 255 : sign ? 32767 : 65535;
+    for (int k = 0; k < 4; k++) x->border[k] = x->normalised ? as_fraction(colour[k], sign ? -1 : 0, most) : colour[k];
 }
 
-static CUresult set_texture(struct fl_texture *t, const CUDA_TEXTURE_DESC *d)
+static bool has_border(const struct texture *x)
 {
-    if (d->flags & CU_TRSF_SRGB) return CUDA_ERROR_NOT_SUPPORTED;
-    for (int k = 0; k < 3; k++) {
-        if ((unsigned)d->addressMode[k] > CU_TR_ADDRESS_MODE_BORDER) return CUDA_ERROR_INVALID_VALUE;
-        t->address[k] = (uint8_t)d->addressMode[k];
+    static const float none[4];
+    bool used = false;
+    for (unsigned k = 0; k < x->dimensions; k++) used |= x->address[k] == TEXTURE_BORDER;
+    return used && memcmp(x->border, none, sizeof none);
+}
+
+static CUresult sampling(const CUDA_RESOURCE_DESC *r, const CUDA_TEXTURE_DESC *d, struct texture *x)
+{
+    bool mipmapped = r->resType == CU_RESOURCE_TYPE_MIPMAPPED_ARRAY;
+    if (!good_modes(d)) return CUDA_ERROR_INVALID_VALUE;
+    x->unit = d->flags & CU_TRSF_NORMALIZED_COORDINATES;
+    if (mipmapped && !x->unit) return CUDA_ERROR_INVALID_VALUE;
+    if (x->number != TEXTURE_FLOAT && x->bytes < 4 && !(d->flags & CU_TRSF_READ_AS_INTEGER)) x->normalised = true;
+    bool floating = x->number == TEXTURE_FLOAT || x->normalised;
+    x->filtered = d->filterMode == CU_TR_FILTER_MODE_LINEAR && !x->linear;
+    x->blended = d->mipmapFilterMode == CU_TR_FILTER_MODE_LINEAR && x->levels > 1;
+    if ((x->filtered || x->blended) && !floating) return CUDA_ERROR_INVALID_VALUE;
+    for (unsigned k = 0; k < 3; k++) {
+        x->address[k] = (uint8_t)d->addressMode[k];
+        if (!x->unit && x->address[k] != TEXTURE_BORDER) x->address[k] = TEXTURE_CLAMP;
     }
-    if ((unsigned)d->filterMode > CU_TR_FILTER_MODE_LINEAR) return CUDA_ERROR_INVALID_VALUE;
-    t->linear = d->filterMode == CU_TR_FILTER_MODE_LINEAR && !t->flat;
-    t->normalized = (d->flags & CU_TRSF_NORMALIZED_COORDINATES) != 0;
-    if (!(d->flags & CU_TRSF_READ_AS_INTEGER) && t->format != FL_TEXTURE_FLOAT && t->bytes < 4) t->fractions = 1;
-    if (!t->flat) set_border(t, d->borderColor);
-    return CUDA_SUCCESS;
+    set_border(x, d->borderColor);
+    x->bias = d->mipmapLevelBias;
+    x->least = d->minMipmapLevelClamp;
+    x->most = d->maxMipmapLevelClamp;
+    x->anisotropic = d->maxAnisotropy > 1;
+    /* colours that are not linear; what an integer's border is */
+    return d->flags & CU_TRSF_SRGB || (!floating && has_border(x)) ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
 }
-
-/* ---- objects */
-
-static CUresult create(struct object *o, const struct fl_texture *t, uint64_t *handle)
-{
-    CUresult r = space_alloc_module(o->context, sizeof *t, _Alignof(struct fl_texture), &o->memory);
-    if (r) return r;
-    memcpy(space_alias(o->memory, o->memory->base), t, sizeof *t);
-    pthread_mutex_lock(&lock);
-    o->next = objects;
-    objects = o;
-    pthread_mutex_unlock(&lock);
-    *handle = o->memory->base;
-    return CUDA_SUCCESS;
-}
-
-static CUresult make(struct context *c, const CUDA_RESOURCE_DESC *resource, const CUDA_TEXTURE_DESC *texture,
-                     const CUDA_RESOURCE_VIEW_DESC *view, uint64_t *handle)
-{
-    struct fl_texture t = { 0 };
-    CUresult r = set_resource(c, &t, resource, !texture);
-    if (r || (texture && (r = set_texture(&t, texture)))) return r;
-    struct object *o = calloc(1, sizeof *o);
-    if (!o) return CUDA_ERROR_OUT_OF_MEMORY;
-    o->resource = *resource;
-    o->surface = !texture;
-    o->context = c;
-    if (texture) o->texture = *texture;
-    if (view) o->view = *view;
-    if ((r = create(o, &t, handle))) free(o);
-    return r;
-}
-
-/* Under the lock. */
-static void destroy(struct object **at)
-{
-    struct object *o = *at;
-    *at = o->next;
-    space_free(o->memory);
-    free(o);
-}
-
-static CUresult end(uint64_t handle, bool surface)
-{
-    struct context *c;
-    CUresult r = context_current(&c);
-    if (r || !handle) return r;
-    pthread_mutex_lock(&lock);
-    struct object **at = find(handle, surface);
-    r = *at ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
-    if (*at) destroy(at);
-    pthread_mutex_unlock(&lock);
-    return r;
-}
-
-static CUresult look(uint64_t handle, bool surface, struct object *out)
-{
-    struct context *c;
-    CUresult r = context_current(&c);
-    if (r) return r;
-    pthread_mutex_lock(&lock);
-    const struct object *o = *find(handle, surface);
-    if (o) *out = *o;
-    pthread_mutex_unlock(&lock);
-    return o ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
-}
-
-static void release_context(struct context *c)
-{
-    pthread_mutex_lock(&lock);
-    for (struct object **at = &objects; *at;)
-        if ((*at)->context == c)
-            destroy(at);
-        else
-            at = &(*at)->next;
-    pthread_mutex_unlock(&lock);
-}
-
-const struct space_owner texture_owner = { .release_context = release_context };
 
 CUresult CUDAAPI cuTexObjectCreate(CUtexObject *pTexObject, const CUDA_RESOURCE_DESC *pResDesc,
                                    const CUDA_TEXTURE_DESC *pTexDesc, const CUDA_RESOURCE_VIEW_DESC *pResViewDesc)
 {
     struct context *c;
-    uint64_t handle;
+    struct texture x = { 0 };
     CUresult r = context_current(&c);
     if (r) return r;
     if (!pTexObject || !pResDesc || !pTexDesc) return CUDA_ERROR_INVALID_VALUE;
-    if (pResViewDesc && pResViewDesc->format != CU_RES_VIEW_FORMAT_NONE) return CUDA_ERROR_NOT_SUPPORTED;
-    if (!(r = make(c, pResDesc, pTexDesc, pResViewDesc, &handle))) *pTexObject = handle;
-    return r;
+    if ((r = texture_resource(c, pResDesc, &x)) || (r = sampling(pResDesc, pTexDesc, &x))) return r;
+    if (pResViewDesc) return x.linear ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_NOT_SUPPORTED;
+    const struct texture_object o = { .resource = *pResDesc, .texture = *pTexDesc };
+    if ((r = texture_add(c, &x, &o))) return r;
+    *pTexObject = x.self;
+    return CUDA_SUCCESS;
 }
 
-CUresult CUDAAPI cuTexObjectDestroy(CUtexObject texObject) { return end(texObject, false); }
+CUresult CUDAAPI cuTexObjectDestroy(CUtexObject texObject)
+{
+    struct context *c;
+    CUresult r = context_current(&c);
+    if (r) return r;
+    return texObject ? texture_remove(texObject, false) : CUDA_SUCCESS; /* none is fine (observed on H200) */
+}
 
 CUresult CUDAAPI cuTexObjectGetResourceDesc(CUDA_RESOURCE_DESC *pResDesc, CUtexObject texObject)
 {
-    struct object o;
-    CUresult r = look(texObject, false, &o);
-    if (!r && !pResDesc) r = CUDA_ERROR_INVALID_VALUE;
-    if (!r) *pResDesc = o.resource;
-    return r;
+    struct context *c;
+    struct texture_object o;
+    CUresult r = context_current(&c);
+    if (r) return r;
+    if (!pResDesc) return CUDA_ERROR_INVALID_VALUE;
+    if ((r = texture_get(texObject, false, &o))) return r;
+    *pResDesc = o.resource;
+    return CUDA_SUCCESS;
 }
 
 CUresult CUDAAPI cuTexObjectGetTextureDesc(CUDA_TEXTURE_DESC *pTexDesc, CUtexObject texObject)
 {
-    struct object o;
-    CUresult r = look(texObject, false, &o);
-    if (!r && !pTexDesc) r = CUDA_ERROR_INVALID_VALUE;
-    if (!r) *pTexDesc = o.texture;
-    return r;
+    struct context *c;
+    struct texture_object o;
+    CUresult r = context_current(&c);
+    if (r) return r;
+    if (!pTexDesc) return CUDA_ERROR_INVALID_VALUE;
+    if ((r = texture_get(texObject, false, &o))) return r;
+    *pTexDesc = o.texture;
+    return CUDA_SUCCESS;
 }
 
 CUresult CUDAAPI cuTexObjectGetResourceViewDesc(CUDA_RESOURCE_VIEW_DESC *pResViewDesc, CUtexObject texObject)
 {
-    struct object o;
-    CUresult r = look(texObject, false, &o);
-    if (!r && !pResViewDesc) r = CUDA_ERROR_INVALID_VALUE;
-    if (!r) *pResViewDesc = o.view;
-    return r;
-}
-
-CUresult CUDAAPI cuSurfObjectCreate(CUsurfObject *pSurfObject, const CUDA_RESOURCE_DESC *pResDesc)
-{
     struct context *c;
-    uint64_t handle;
+    struct texture_object o;
     CUresult r = context_current(&c);
     if (r) return r;
-    if (!pSurfObject || !pResDesc) return CUDA_ERROR_INVALID_VALUE;
-    if (!(r = make(c, pResDesc, NULL, NULL, &handle))) *pSurfObject = handle;
-    return r;
-}
-
-CUresult CUDAAPI cuSurfObjectDestroy(CUsurfObject surfObject) { return end(surfObject, true); }
-
-CUresult CUDAAPI cuSurfObjectGetResourceDesc(CUDA_RESOURCE_DESC *pResDesc, CUsurfObject surfObject)
-{
-    struct object o;
-    CUresult r = look(surfObject, true, &o);
-    if (!r && !pResDesc) r = CUDA_ERROR_INVALID_VALUE;
-    if (!r) *pResDesc = o.resource;
-    return r;
+    if (!pResViewDesc) return CUDA_ERROR_INVALID_VALUE;
+    if ((r = texture_get(texObject, false, &o))) return r;
+    *pResViewDesc = o.view; /* zeros without one (observed on H200: no error) */
+    return CUDA_SUCCESS;
 }

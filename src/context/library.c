@@ -1,6 +1,7 @@
 /* The library as a whole: initialisation, devices, what kernels did wrong. */
 #include "api/api.h"
 #include "api/array.h"
+#include "api/texture.h"
 #include "base/log.h"
 #include "context/context.h"
 #include "graph/capture.h"

@@ -119,4 +119,6 @@ static uint64_t rt_globaltimer(struct fl_block *b)
 #define rt_multimem_store device_multimem_store
 #define rt_multimem_reduce device_multimem_reduce
 #define rt_texture device_texture
+#define rt_surface device_surface
+#define rt_texture_query device_texture_query
 const struct fl_rt runtime = { FL_RT_CORE(CORE) FL_RT_MATH(MATH) };

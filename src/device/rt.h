@@ -22,8 +22,9 @@ void device_free(struct fl_block *b, uint64_t address);
 void device_multimem_load(struct fl_block *b, uint64_t address, void *out, uint32_t what);
 void device_multimem_store(struct fl_block *b, uint64_t address, const void *in, uint32_t what);
 void device_multimem_reduce(struct fl_block *b, uint64_t address, const void *in, uint32_t what);
-/* texture.c */
-void device_texture(struct fl_block *b, uint32_t t, uint32_t line, uint64_t object, const void *at, void *data,
-                    uint32_t what);
+/* texture.c, surface.c, texture_find.c */
+void device_texture(struct fl_block *b, uint32_t t, uint32_t line, uint64_t handle, void *words, uint32_t what);
+void device_surface(struct fl_block *b, uint32_t t, uint32_t line, uint64_t handle, void *words, uint32_t what);
+uint32_t device_texture_query(struct fl_block *b, uint32_t t, uint32_t line, uint64_t handle, uint32_t what);
 
 #endif

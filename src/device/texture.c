@@ -1,122 +1,127 @@
-/* What kernels read through textures, and read and write through surfaces.
- * Weights of linear filters have 8 bits behind the point, as a GPU's. */
+/* Sampling: from coordinates to elements, by the formulas of the programming
+ * guide's chapter on texture fetching. Positions between elements have 8 bits of
+ * fraction. The descriptor that says how: processor/texture.h. */
+#include "device/texture.h"
 #include "device/device.h"
 #include "device/rt.h"
 
 #include <math.h>
 #include <string.h>
 
-/* A place in a texture; -1: outside, where the border is. */
-struct place {
-    int64_t at[3];
-    uint32_t layer;
+enum { FRACTION = 256, FARTHEST = 1 << 29 /* elements: as far outside as any */ };
+
+union word {
+    float f;
+    uint32_t u;
 };
 
 /* ---- elements */
 
-static float half(uint16_t h)
+static float half(uint16_t bits)
 {
-    _Float16 f;
-    memcpy(&f, &h, sizeof f);
-    return (float)f;
+    _Float16 v;
+    memcpy(&v, &bits, 2);
+    return (float)v;
 }
 
-static const uint8_t *element(const struct fl_texture *t, const struct place *p)
+/* As it is stored, widened. */
+static uint32_t stored(const struct texture *x, uint64_t at)
 {
-    const uint64_t slice = t->layers ? p->layer : (uint64_t)p->at[2];
-    return (const uint8_t *)t->base + slice * t->slice + (uint64_t)p->at[1] * t->row +
-           (uint64_t)p->at[0] * t->channels * t->bytes;
+    uint32_t raw = 0;
+    memcpy(&raw, (const void *)at, x->bytes);
+    if (x->number != TEXTURE_SIGNED) return raw;
+    return (uint32_t)(x->bytes == 1 ? (int8_t)raw : x->bytes == 2 ? (int16_t)raw : (int32_t)raw);
 }
 
-/* A channel as it is stored, widened to a word. */
-static uint32_t raw(const struct fl_texture *t, const uint8_t *at)
+/* What the number 1 is stored as, of fractions. */
+static double whole(const struct texture *x)
 {
-    uint16_t h;
-    uint32_t w;
-    if (t->bytes == 1) return t->format == FL_TEXTURE_SIGNED ? (uint32_t)(int8_t)*at : *at;
-    if (t->bytes == 2) {
-        memcpy(&h, at, sizeof h);
-        return t->format == FL_TEXTURE_SIGNED ? (uint32_t)(int16_t)h : h;
-    }
-    memcpy(&w, at, sizeof w);
-    return w;
+    return (1 << (8 * x->bytes - (x->number == TEXTURE_SIGNED))) - 1;
 }
 
-static float as_float(const struct fl_texture *t, uint32_t word)
+static union word channel(const struct texture *x, uint64_t at)
 {
-    float f;
-    const float most = t->bytes == 1 ? 255.0f : 65535.0f, most_signed = t->bytes == 1 ? 127.0f : 32767.0f;
-    if (t->format == FL_TEXTURE_FLOAT && t->bytes == 2) return half((uint16_t)word);
-    if (t->format == FL_TEXTURE_UNSIGNED && t->fractions) return (float)word / most;
-    if (t->format == FL_TEXTURE_SIGNED && t->fractions) return fmaxf((float)(int32_t)word / most_signed, -1.0f);
-    memcpy(&f, &word, sizeof f);
-    return f;
+    uint32_t v = stored(x, at);
+    if (x->number == TEXTURE_FLOAT && x->bytes == 2) return (union word){ .f = half((uint16_t)v) };
+    if (!x->normalised) return (union word){ .u = v };
+    float f = x->number == TEXTURE_SIGNED ? (float)(int32_t)v : (float)v;
+    return (union word){ .f = fmaxf(f / (float)whole(x), -1) };
 }
 
-static bool inside(const struct fl_texture *t, const struct place *p)
+/* An element's number along one axis; -1: the border. */
+static int64_t resolve(int64_t i, int64_t extent, unsigned mode)
 {
-    for (int k = 0; k < 3; k++)
-        if (p->at[k] < 0 || p->at[k] >= t->extent[k]) return false;
-    return true;
-}
-
-static void texel(const struct fl_texture *t, const struct place *p, float out[4])
-{
-    const bool there = inside(t, p);
-    for (int c = 0; c < 4; c++) {
-        if (!there)
-            out[c] = c < t->channels ? t->border[c] : 0.0f;
-        else
-            out[c] = c < t->channels ? as_float(t, raw(t, element(t, p) + c * t->bytes)) : 0.0f;
-    }
-}
-
-static void words(const struct fl_texture *t, const struct place *p, uint32_t out[4])
-{
-    const bool there = inside(t, p);
-    for (int c = 0; c < 4; c++) out[c] = there && c < t->channels ? raw(t, element(t, p) + c * t->bytes) : 0;
-}
-
-/* ---- coordinates */
-
-/* Wrapping and mirroring are for coordinates from 0 to 1. */
-static int64_t address(const struct fl_texture *t, int k, int64_t i)
-{
-    const int64_t n = t->extent[k];
-    const unsigned mode = t->flat || t->address[k] == FL_TEXTURE_BORDER ? FL_TEXTURE_BORDER
-                          : t->normalized                               ? t->address[k]
-                                                                        : FL_TEXTURE_CLAMP;
-    if (i >= 0 && i < n) return i;
+    if (i >= 0 && i < extent) return i;
+    int64_t m;
     switch (mode) {
-    case FL_TEXTURE_BORDER: return -1;
-    case FL_TEXTURE_WRAP: return ((i % n) + n) % n;
-    case FL_TEXTURE_MIRROR: {
-        const int64_t m = ((i % (2 * n)) + 2 * n) % (2 * n);
-        return m < n ? m : 2 * n - 1 - m;
-    }
-    default: return i < 0 ? 0 : n - 1;
+    case TEXTURE_WRAP: m = i % extent; return m < 0 ? m + extent : m;
+    case TEXTURE_MIRROR:
+        m = i % (2 * extent);
+        if (m < 0) m += 2 * extent;
+        return m < extent ? m : 2 * extent - 1 - m;
+    case TEXTURE_BORDER: return -1;
+    default: return i < 0 ? 0 : extent - 1;
     }
 }
 
-static int64_t whole(double x)
+/* Where an element is; 0: it is the border. */
+static uint64_t place(const struct texture *x, const struct texture_level *l, const int64_t at[3], uint32_t layer)
 {
-    return x >= 0x1p40 ? (int64_t)1 << 40 : x > -0x1p40 ? (int64_t)x : -((int64_t)1 << 40);
+    if (at[0] < 0 || at[1] < 0 || at[2] < 0) return 0;
+    return l->base + ((uint64_t)at[2] + layer) * l->slice + (uint64_t)at[1] * l->pitch +
+           (uint64_t)at[0] * x->bytes * x->channels;
 }
 
-static void point(const struct fl_texture *t, const double x[3], int n, struct place *p)
+/* Channels that are not there are 0 (observed on H200). */
+static void fetch(const struct texture *x, const struct texture_level *l, const int64_t at[3], uint32_t layer,
+                  union word out[4])
 {
-    for (int k = 0; k < n; k++) p->at[k] = address(t, k, whole(floor(x[k])));
+    int64_t resolved[3];
+    for (unsigned k = 0; k < 3; k++) resolved[k] = resolve(at[k], l->extent[k], x->address[k]);
+    uint64_t address = place(x, l, resolved, layer);
+    for (unsigned k = 0; k < x->channels; k++)
+        out[k] = address ? channel(x, address + (uint64_t)k * x->bytes) : (union word){ .f = x->border[k] };
+}
+
+/* ---- positions */
+
+/* Along one axis, in elements. */
+static double position(const struct texture *x, float coordinate, uint32_t extent, unsigned mode)
+{
+    double v = coordinate == coordinate ? coordinate : 0;
+    if (x->unit && isfinite(v)) {
+        if (mode == TEXTURE_WRAP) v -= floor(v);
+        if (mode == TEXTURE_MIRROR) v -= 2 * floor(v / 2);
+        v *= extent;
+    }
+    return v < -FARTHEST ? -FARTHEST : v > FARTHEST ? FARTHEST : v;
+}
+
+/* The element at or before the position, as filters see it, and how much of 256 the next one has. */
+static int64_t between(double position, uint32_t *up)
+{
+    int64_t fixed = (int64_t)floor(position * FRACTION - 127.5);
+    *up = (uint32_t)(fixed & (FRACTION - 1));
+    return fixed >> 8;
+}
+
+static void nearest(const struct texture *x, const struct texture_level *l, const double p[3], uint32_t layer,
+                    union word out[4])
+{
+    int64_t at[3];
+    for (unsigned k = 0; k < 3; k++) at[k] = (int64_t)floor(p[k]);
+    fetch(x, l, at, layer, out);
 }
 
 /* Of 256, what a corner of the cell has in the result: a GPU divides them by the third coordinate, then by the first
  * and the second, and rounds each time (found in what an H200 answered). */
-static uint32_t share(const uint32_t up[3], int x, int y, int z)
+static uint32_t share(const uint32_t up[3], unsigned corner)
 {
-    uint32_t all = z ? up[2] : 256 - up[2];
+    uint32_t all = corner & 4 ? up[2] : FRACTION - up[2];
     const uint32_t right = (all * up[0] + 128) >> 8;
-    all = x ? right : all - right;
-    const uint32_t lower = x ? all - ((all * up[1] + 128) >> 8) : (all * (256 - up[1]) + 128) >> 8;
-    return y ? all - lower : lower;
+    all = corner & 1 ? right : all - right;
+    const uint32_t lower = corner & 1 ? all - ((all * up[1] + 128) >> 8) : (all * (FRACTION - up[1]) + 128) >> 8;
+    return corner & 2 ? all - lower : lower;
 }
 
 /* To so many bits, halves away from zero; least: the exponent of the smallest normal number. */
@@ -130,120 +135,144 @@ static float rounded(double v, int bits, int least)
 }
 
 /* What is blended: a number as it is stored, or that of the border. */
-static double number(const struct fl_texture *t, const struct place *p, int c)
+static double number(const struct texture *x, uint64_t address, unsigned k)
 {
-    const bool sign = t->format == FL_TEXTURE_SIGNED;
-    if (c >= t->channels) return 0;
-    if (inside(t, p)) {
-        const uint32_t word = raw(t, element(t, p) + c * t->bytes);
-        return t->format == FL_TEXTURE_FLOAT ? as_float(t, word) : sign ? (double)(int32_t)word : word;
-    }
-    const double most = t->format == FL_TEXTURE_FLOAT ? 1 : (1 << (8 * t->bytes - sign)) - 1;
-    return most > 1 ? rint(t->border[c] * most) : t->border[c];
+    if (!address) return x->number == TEXTURE_FLOAT ? x->border[k] : rint(x->border[k] * whole(x));
+    address += (uint64_t)k * x->bytes;
+    if (x->number == TEXTURE_FLOAT) return channel(x, address).f;
+    uint32_t v = stored(x, address);
+    return x->number == TEXTURE_SIGNED ? (double)(int32_t)v : v;
 }
 
-/* sum: of 256 parts. Numbers of 8 and 16 bits give one of 16 bits. */
-static float blended(const struct fl_texture *t, double sum)
+/* sum: of 256 parts. Numbers of 8 and 16 bits give one of 16 bits (observed on H200). */
+static float blended(const struct texture *x, double sum)
 {
-    const bool sign = t->format == FL_TEXTURE_SIGNED;
-    if (t->format == FL_TEXTURE_FLOAT)
-        return t->bytes == 2 ? rounded(sum / 256, 11, -13) : rounded(sum / 256, 24, -125);
-    const double most = sign ? 32767 : 65535, wider = t->bytes == 2 ? 1 : sign ? 32767.0 / 127 : 257;
-    return fmaxf((float)(floor(sum * wider / 256 + 0.5) / most), -1.0f);
+    const bool sign = x->number == TEXTURE_SIGNED;
+    sum /= FRACTION;
+    if (x->number == TEXTURE_FLOAT) return x->bytes == 2 ? rounded(sum, 11, -13) : rounded(sum, 24, -125);
+    const double most = sign ? 32767 : 65535;
+    return fmaxf((float)(floor(sum * (x->bytes == 2 ? 1 : most / whole(x)) + 0.5) / most), -1);
 }
 
-/* One coordinate is looked up as two, of which the second is 0. */
-static void linear(const struct fl_texture *t, const double x[3], int n, struct place *p, float out[4])
+/* One coordinate is looked up as two, of which the second is 0 (observed on H200). */
+static void filter(const struct texture *x, const struct texture_level *l, const double p[3], unsigned n,
+                   uint32_t layer, union word out[4])
 {
-    int64_t at[3][2] = { 0 };
+    int64_t ends[3][2] = { 0 };
     uint32_t up[3] = { 0 };
     double sum[4] = { 0 };
-    for (int k = 0; k < n || k < 2; k++) {
-        const int64_t q = whole(floor(x[k] * 256 - 127.5));
-        at[k][0] = address(t, k, q >> 8);
-        at[k][1] = address(t, k, (q >> 8) + 1);
-        up[k] = at[k][0] == at[k][1] ? 0 : q & 255;
+    for (unsigned k = 0; k < n || k < 2; k++) {
+        int64_t low = between(p[k], &up[k]);
+        for (unsigned next = 0; next < 2; next++) ends[k][next] = resolve(low + next, l->extent[k], x->address[k]);
+        if (ends[k][0] == ends[k][1]) up[k] = 0;
     }
-    for (int corner = 0; corner < 8; corner++) {
-        const int px = corner & 1, py = corner >> 1 & 1, pz = corner >> 2;
-        const uint32_t part = share(up, px, py, pz);
-        if (!part) continue;
-        p->at[0] = at[0][px];
-        p->at[1] = at[1][py];
-        p->at[2] = at[2][pz];
-        for (int c = 0; c < 4; c++) sum[c] += part * number(t, p, c);
+    for (unsigned corner = 0; corner < 8; corner++) {
+        const uint32_t part = share(up, corner);
+        if (!part) continue; /* what has no part may be infinite */
+        uint64_t address =
+            place(x, l, (const int64_t[]){ ends[0][corner & 1], ends[1][corner >> 1 & 1], ends[2][corner >> 2] }, layer);
+        for (unsigned k = 0; k < x->channels; k++) sum[k] += part * number(x, address, k);
     }
-    for (int c = 0; c < 4; c++) out[c] = blended(t, sum[c]);
+    for (unsigned k = 0; k < x->channels; k++) out[k].f = blended(x, sum[k]);
 }
 
-/* ---- operations */
-
-static void layer(const struct fl_texture *t, uint32_t what, const uint32_t **at, struct place *p)
+/* The four elements that a filter would take, in the order in which tld4 gives them. */
+static void gather(const struct texture *x, const struct texture_level *l, const double p[3], unsigned component,
+                   union word out[4])
 {
-    *p = (struct place){ .layer = 0 };
-    if (!(what & FL_TEXTURE_LAYERED)) return;
-    const int32_t asked = (int32_t) * (*at)++;
-    p->layer = asked < 0 || !t->layers ? 0 : (uint32_t)asked < t->layers ? (uint32_t)asked : t->layers - 1;
+    static const int64_t corners[4][2] = { { 0, 1 }, { 1, 1 }, { 1, 0 }, { 0, 0 } };
+    uint32_t up;
+    int64_t i = between(p[0], &up), j = between(p[1], &up);
+    for (unsigned k = 0; k < 4; k++) {
+        union word v[4] = { 0 };
+        const int64_t at[3] = { i + corners[k][0], j + corners[k][1], 0 };
+        fetch(x, l, at, 0, v);
+        out[k] = v[component];
+    }
 }
 
-static void fetch(const struct fl_texture *t, const uint32_t *at, uint32_t *data, uint32_t what)
+/* ---- levels of detail */
+
+static double detail(const struct texture *x, const float *words, uint32_t what)
 {
-    const int n = what >> FL_TEXTURE_COORDINATES & 3;
-    struct place p;
-    double x[3] = { 0 };
-    layer(t, what, &at, &p);
-    for (int k = 0; k < n; k++) {
-        float f;
-        memcpy(&f, &at[k], sizeof f);
-        if (!(what & FL_TEXTURE_AT_FLOATS))
-            x[k] = (int32_t)at[k];
-        else
-            x[k] = f != f ? 0.0 : t->normalized ? (double)f * t->extent[k] : f;
+    double lod = 0;
+    if (what & FL_TEXTURE_LEVEL) lod = words[4] == words[4] ? words[4] : 0;
+    if (what & FL_TEXTURE_GRADIENT) {
+        double across = 0, down = 0;
+        for (unsigned k = 0; k < (what & FL_TEXTURE_DIMENSIONS); k++) {
+            double extent = x->unit ? x->level[0].extent[k] : 1;
+            across += words[4 + k] * extent * words[4 + k] * extent;
+            down += words[8 + k] * extent * words[8 + k] * extent;
+        }
+        double longest = fmax(across, down);
+        lod = longest > 0 ? log2(longest) / 2 : -FARTHEST;
     }
-    if (what & FL_TEXTURE_TO_FLOATS && t->linear && what & FL_TEXTURE_AT_FLOATS) {
-        linear(t, x, n, &p, (float *)data);
+    lod += x->bias;
+    lod = lod < x->least ? x->least : lod > x->most ? x->most : lod;
+    return lod < 0 ? 0 : lod > x->levels - 1 ? x->levels - 1 : lod;
+}
+
+static void sample_level(const struct texture *x, unsigned level, const float *words, uint32_t what, union word out[4])
+{
+    const struct texture_level *l = &x->level[level];
+    int32_t layer = 0;
+    unsigned n = what & FL_TEXTURE_DIMENSIONS;
+    double p[3] = { 0 };
+    if (x->layered) memcpy(&layer, words + 3, 4);
+    layer = layer < 0 ? 0 : (uint32_t)layer >= x->layers ? (int32_t)x->layers - 1 : layer;
+    for (unsigned k = 0; k < n; k++) p[k] = position(x, words[k], l->extent[k], x->address[k]);
+    if (what & FL_TEXTURE_GATHER)
+        gather(x, l, p, what >> FL_TEXTURE_COMPONENT, out);
+    else if (x->filtered)
+        filter(x, l, p, n, (uint32_t)layer, out);
+    else
+        nearest(x, l, p, (uint32_t)layer, out);
+}
+
+static void sample(const struct texture *x, const float *words, uint32_t what, union word out[4])
+{
+    double lod = x->levels > 1 ? detail(x, words, what) : 0;
+    if (!x->blended) {
+        sample_level(x, (unsigned)floor(lod + 0.5), words, what, out);
         return;
     }
-    point(t, x, n, &p);
-    if (what & FL_TEXTURE_TO_FLOATS)
-        texel(t, &p, (float *)data);
-    else
-        words(t, &p, data);
+    unsigned lower = (unsigned)lod;
+    double weight = floor((lod - lower) * FRACTION + 0.5) / FRACTION;
+    union word next[4];
+    sample_level(x, lower, words, what, out);
+    if (weight == 0) return;
+    sample_level(x, lower + 1, words, what, next);
+    for (unsigned k = 0; k < x->channels; k++) out[k].f = (float)(out[k].f * (1 - weight) + next[k].f * weight);
 }
 
-/* Surfaces count bytes in the first coordinate. Outside, reads are zeros and writes go nowhere. False: a trap. */
-static bool surface(const struct fl_texture *t, const uint32_t *at, void *data, uint32_t what)
+/* By its number; those outside are 0. */
+static void element(const struct texture *x, int32_t number, union word out[4])
 {
-    const int n = what >> FL_TEXTURE_COORDINATES & 3;
-    const uint32_t bytes = what >> FL_TEXTURE_BYTES;
-    const int64_t width = (int64_t)t->extent[0] * t->channels * t->bytes;
-    struct place p;
-    layer(t, what, &at, &p);
-    for (int k = 0; k < n; k++) {
-        const int64_t most = k ? (int64_t)t->extent[k] - 1 : width - bytes;
-        p.at[k] = (int32_t)at[k];
-        if (p.at[k] >= 0 && p.at[k] <= most) continue;
-        if (!(what & FL_TEXTURE_CLAMPS)) {
-            if ((what & 3) == FL_TEXTURE_LOAD) memset(data, 0, bytes);
-            return !(what & FL_TEXTURE_TRAPS);
-        }
-        p.at[k] = p.at[k] < 0 ? 0 : most;
+    const struct texture_level *l = &x->level[0];
+    if (number >= 0 && (uint32_t)number < l->extent[0])
+        fetch(x, l, (const int64_t[]){ number, 0, 0 }, 0, out);
+    else
+        memset(out, 0, 4 * sizeof *out);
+}
+
+void device_texture(struct fl_block *b, uint32_t t, uint32_t line, uint64_t handle, void *words, uint32_t what)
+{
+    const struct texture *x = texture_find(t, line, handle, false);
+    union word out[4] = { 0 };
+    float in[FL_TEXTURE_WORDS];
+    (void)b;
+    memcpy(in, words, sizeof in);
+    texture_check_shape(t, line, x, what);
+    if (what & FL_TEXTURE_INTEGER) {
+        int32_t number;
+        memcpy(&number, words, 4);
+        element(x, number, out);
+    } else if (x->linear) {
+        texture_fault(t, line, "linear memory is read by the number of an element only (tex1Dfetch)");
+    } else if (what & FL_TEXTURE_GRADIENT && x->anisotropic) {
+        texture_fault(t, line, "anisotropic filtering is not supported");
+    } else {
+        sample(x, in, what, out);
     }
-    const uint64_t slice = t->layers ? p.layer : (uint64_t)p.at[2];
-    void *place = (uint8_t *)t->base + slice * t->slice + (uint64_t)p.at[1] * t->row + (uint64_t)p.at[0];
-    if ((what & 3) == FL_TEXTURE_LOAD)
-        memcpy(data, place, bytes);
-    else
-        memcpy(place, data, bytes);
-    return true;
-}
-
-void device_texture(struct fl_block *b, uint32_t t, uint32_t line, uint64_t object, const void *at, void *data,
-                    uint32_t what)
-{
-    const struct fl_texture *texture = (const struct fl_texture *)object;
-    if ((what & 3) == FL_TEXTURE_FETCH)
-        fetch(texture, at, data, what);
-    else if (!surface(texture, at, data, what))
-        runtime.trap(b, t, line);
+    memcpy(words, out, sizeof out);
 }

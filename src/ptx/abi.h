@@ -47,7 +47,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define FL_ABI_VERSION 21u
+#define FL_ABI_VERSION 22u
 #define FL_EXITED 0xffffu          /* state[t]: the thread has ended */
 #define FL_MAX_SEGMENTS 0xfff0u
 
@@ -206,28 +206,20 @@ enum fl_multimem_type { FL_MULTIMEM_U32, FL_MULTIMEM_S32, FL_MULTIMEM_U64, FL_MU
 enum { FL_MBARRIER_MOST = (1 << 20) - 1, FL_MBARRIER_EXPECTED = 20, FL_MBARRIER_BYTES = 40, FL_MBARRIER_PHASE = 61 };
 enum fl_mbarrier_op { FL_MBARRIER_INIT, FL_MBARRIER_ARRIVE, FL_MBARRIER_DROP, FL_MBARRIER_EXPECT, FL_MBARRIER_COMPLETE };
 
-/* What a texture or surface object is the address of. Extents are in elements, at least 1; of no layers: 0. */
-enum fl_texture_format { FL_TEXTURE_UNSIGNED, FL_TEXTURE_SIGNED, FL_TEXTURE_FLOAT };
-enum fl_texture_address { FL_TEXTURE_WRAP, FL_TEXTURE_CLAMP, FL_TEXTURE_MIRROR, FL_TEXTURE_BORDER };
-struct fl_texture {
-    uint64_t base, row, slice;     /* address; bytes from one row, and slice or layer, to the next */
-    uint32_t extent[3], layers;
-    uint8_t format, channels, bytes; /* bytes of a channel */
-    uint8_t linear;                /* filter */
-    uint8_t normalized;            /* coordinates go from 0 to 1 */
-    uint8_t fractions;             /* integers are read as fractions */
-    uint8_t flat;                  /* of memory without rows: nothing outside is read */
-    uint8_t address[3];            /* enum fl_texture_address */
-    float border[4];
+/* Textures and surfaces. Their operands are 32-bit words: of a texture x, y, z and the layer; the level of detail, or
+ * the gradients by x in 4 to 6 and by y in 8 to 10; its results are words 0 to 3. Of a surface x in bytes, y, z and the
+ * layer; the data is in 4 to 7. what: */
+enum {
+    FL_TEXTURE_DIMENSIONS = 3, FL_TEXTURE_LAYERED = 4,
+    FL_TEXTURE_INTEGER = 8,        /* coordinates number elements */
+    FL_TEXTURE_LEVEL = 16, FL_TEXTURE_GRADIENT = 32, FL_TEXTURE_GATHER = 64,
+    FL_TEXTURE_COMPONENT = 8,      /* bits from here on: which one is gathered */
+    FL_SURFACE_STORE = 8, FL_SURFACE_CLAMP = 16, FL_SURFACE_ZERO = 32, /* neither of these two: a fault outside */
+    FL_SURFACE_BYTES = 8,          /* bits from here on: of the access */
+    FL_TEXTURE_WORDS = 12,
 };
-/* The operand what of the texture entry below: the operation; from bit COORDINATES on how many of these there are
- * beside a layer; whether they, and results, are floats; of surfaces what happens outside and, from bit BYTES on, how
- * many bytes are moved. */
-enum fl_texture_op { FL_TEXTURE_FETCH, FL_TEXTURE_LOAD, FL_TEXTURE_STORE };
-enum fl_texture_what {
-    FL_TEXTURE_COORDINATES = 4, FL_TEXTURE_LAYERED = 1 << 8, FL_TEXTURE_AT_FLOATS = 1 << 9, FL_TEXTURE_TO_FLOATS = 1 << 10,
-    FL_TEXTURE_CLAMPS = 1 << 11, FL_TEXTURE_TRAPS = 1 << 12, FL_TEXTURE_BYTES = 16
-};
+enum fl_texture_query { FL_TEXTURE_WIDTH, FL_TEXTURE_HEIGHT, FL_TEXTURE_DEPTH, FL_TEXTURE_LAYERS, FL_TEXTURE_LEVELS,
+                        FL_TEXTURE_UNIT, FL_TEXTURE_OF_SURFACE = 16 /* or'ed to it */ };
 
 /* A reduction is atomic, and nobody waits for it. */
 enum fl_access { FL_ACCESS_READ, FL_ACCESS_WRITE, FL_ACCESS_ATOMIC, FL_ACCESS_REDUCTION };
@@ -247,7 +239,7 @@ enum fl_access { FL_ACCESS_READ, FL_ACCESS_WRITE, FL_ACCESS_ATOMIC, FL_ACCESS_RE
  *   copy               memmove: asynchronous and bulk copies
  *   mbarrier           an enum fl_mbarrier_op on the mbarrier at address; returns what it was before
  *   multimem_*         as above; out and in: the bytes
- *   texture            as above; at: four words; data: four words, read or written
+ *   texture, surface   read or write an element as above, texture_query tells of one; a handle of nothing is a fault
  *   accessed           a probe is about to access address, as enum fl_access says
  *   system_atomic      an access that is atomic for all of the system is about to be made at address
  *   cluster_arrive     a thread has come to the cluster's barrier, at which it may wait later
@@ -269,8 +261,12 @@ enum fl_access { FL_ACCESS_READ, FL_ACCESS_WRITE, FL_ACCESS_ATOMIC, FL_ACCESS_RE
     X(multimem_load, "vplpi", void, (struct fl_block * b, uint64_t address, void *out, uint32_t what)) \
     X(multimem_store, "vplpi", void, (struct fl_block * b, uint64_t address, const void *in, uint32_t what)) \
     X(multimem_reduce, "vplpi", void, (struct fl_block * b, uint64_t address, const void *in, uint32_t what)) \
-    X(texture, "vpiilppi", void, \
-      (struct fl_block * b, uint32_t t, uint32_t line, uint64_t object, const void *at, void *data, uint32_t what)) \
+    X(texture, "vpiilpi", void, \
+      (struct fl_block * b, uint32_t t, uint32_t line, uint64_t handle, void *words, uint32_t what)) \
+    X(surface, "vpiilpi", void, \
+      (struct fl_block * b, uint32_t t, uint32_t line, uint64_t handle, void *words, uint32_t what)) \
+    X(texture_query, "ipiili", uint32_t, \
+      (struct fl_block * b, uint32_t t, uint32_t line, uint64_t handle, uint32_t what)) \
     X(accessed, "vpli", void, (struct fl_block * b, uint64_t address, uint32_t access)) \
     X(system_atomic, "vpl", void, (struct fl_block * b, uint64_t address)) \
     X(cluster_arrive, "vp", void, (struct fl_block * b)) \

@@ -54,6 +54,7 @@ bool has_destination(const struct instr *i)
     case OP_griddepcontrol:
     case OP_setmaxnreg: return false;
     case OP_stmatrix:
+    case OP_sust:
     case OP_red: return false;
     case OP_wmma: return !has(i, MOD_store);
     case OP_mbarrier: return i->nops > 1 || has(i, MOD_arrive);

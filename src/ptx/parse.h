@@ -22,6 +22,7 @@ struct parser {
     struct func *func;             /* being read, or NULL */
     struct scope *scope;           /* innermost */
     struct scope *global;
+    bool coordinates;              /* may follow an address, of the instruction being read */
     unsigned depth;                /* of what is nested, at most NESTING_MOST */
 };
 

@@ -63,11 +63,10 @@ static bool is_shape(const struct token *t)
 /* Legal instructions of which no emitter knows anything: their operands may look like no other's. */
 static bool is_legal_opcode(const struct token *t)
 {
-    static const char *const names[] = { "istypep", "suq",    "sured", "tcgen05",  "tensormap",
-                                         "tld4",    "txq",    "vabsdiff", "vadd",  "vadd2",   "vadd4",
-                                         "vavrg2",  "vavrg4", "vmad",  "vmax",     "vmax2", "vmax4",   "vmin",
-                                         "vmin2",   "vmin4",  "vset",  "vset2",    "vset4", "vshl",    "vshr",
-                                         "vsub",    "vsub2",  "vsub4", "wgmma" };
+    static const char *const names[] = { "istypep", "sured",  "tcgen05", "tensormap", "vabsdiff", "vadd",  "vadd2",
+                                         "vadd4",   "vavrg2", "vavrg4",  "vmad",      "vmax",     "vmax2", "vmax4",
+                                         "vmin",    "vmin2",  "vmin4",   "vset",      "vset2",    "vset4", "vshl",
+                                         "vshr",    "vsub",   "vsub2",   "vsub4",     "wgmma" };
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
         if (token_is(t, names[k])) return true;
     return false;
@@ -94,10 +93,17 @@ static bool is_legal_modifier(enum ptx_op op, const struct token *t)
                   { OP_mma, ".s4" },
                   { OP_mma, ".u4" },
                   { OP_pmevent, ".mask" },
-                  { OP_sust, ".p" },
-                  { OP_tex, ".base" },
-                  { OP_tex, ".level" },
-                  { OP_tex, ".grad" },
+                  { OP_suq, ".channel_data_type" },
+                  { OP_suq, ".channel_order" },
+                  { OP_suq, ".memory_layout" },
+                  { OP_txq, ".channel_data_type" },
+                  { OP_txq, ".channel_order" },
+                  { OP_txq, ".num_samples" },
+                  { OP_txq, ".filter_mode" },
+                  { OP_txq, ".force_unnormalized_coords" },
+                  { OP_txq, ".addr_mode_0" },
+                  { OP_txq, ".addr_mode_1" },
+                  { OP_txq, ".addr_mode_2" },
                   { OP_wmma, ".b1" },
                   { OP_wmma, ".s4" },
                   { OP_wmma, ".u4" } };
@@ -134,16 +140,6 @@ unknown_modifier(const struct parser *p, const struct token *opcode, enum ptx_op
              (int)(t->text + t->length - opcode->text), opcode->text);
 }
 
-/* What a texture or surface is, and what happens outside it: emit_texture.c reads it again. */
-static bool is_texture(const struct token *t)
-{
-    static const char *const names[] = { ".1d",   ".2d",    ".3d",    ".a1d",  ".a2d",  ".cube",
-                                         ".acube", ".2dms", ".a2dms", ".trap", ".zero", ".clamp" };
-    for (size_t k = 0; k < sizeof names / sizeof *names; k++)
-        if (token_is(t, names[k])) return true;
-    return false;
-}
-
 /* The opcode and everything after its dots. */
 static void opcode(struct parser *p, struct instr *i)
 {
@@ -164,8 +160,7 @@ static void opcode(struct parser *p, struct instr *i)
             *(i->space ? &i->space2 : &i->space) = space;
         } else if (mod != MOD_count) {
             i->mods.bits[mod / 64] |= 1ull << (mod % 64);
-        } else if (!is_hint(&t) && !is_shape(&t) &&
-                   !((i->op == OP_tex || i->op == OP_suld || i->op == OP_sust) && is_texture(&t))) {
+        } else if (!is_hint(&t) && !is_shape(&t)) {
             unknown_modifier(p, &name, i->op, &t);
         }
         next(p);
@@ -196,6 +191,7 @@ static void instruction(struct parser *p)
     }
     if (p->token.kind != TOKEN_WORD) syntax_error(p, "an instruction");
     opcode(p, &i);
+    p->coordinates = i.op == OP_tex || i.op == OP_tld4 || i.op == OP_suld || i.op == OP_sust;
     while (!token_is(&p->token, ";")) {
         if (i.nops == MAX_OPERANDS) fatal_at(EXIT_INVALID_PTX, i.line, "too many operands of '%s'", i.text);
         i.ops[i.nops++] = i.op == OP_call && token_is(&p->token, "(") ? parse_list(p) : parse_operand(p);

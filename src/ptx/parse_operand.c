@@ -103,7 +103,21 @@ static void name_operand(struct parser *p, struct operand *o)
     next(p);
 }
 
-/* [reg], [reg+4], [var+-8], [var][%r1] is not in the language, [4096] is; [reg, {%f1, %f2}] is of a texture */
+/* The coordinates behind a texture's or surface's handle: [handle, {x, y}], [handle, x]. */
+static void coordinates(struct parser *p, struct operand *o)
+{
+    struct operand at = parse_operand(p);
+    o->elements = at.elements;
+    o->count = at.count;
+    if (at.kind == OPERAND_vector) return;
+    if (at.kind != OPERAND_reg && at.kind != OPERAND_int && at.kind != OPERAND_float)
+        fatal_at(EXIT_INVALID_PTX, p->token.line, "coordinates are registers or constants");
+    if (token_is(&p->token, ","))
+        fatal_at(EXIT_UNSUPPORTED, p->token.line, "a sampler beside the texture is not supported");
+    ARENA_PUSH(o->elements, o->count) = at;
+}
+
+/* [reg], [reg+4], [var+-8], [var][%r1] is not in the language, [4096] is */
 static struct operand address(struct parser *p)
 {
     struct operand o = { .kind = OPERAND_address };
@@ -122,14 +136,8 @@ static struct operand address(struct parser *p)
         o.offset = (int64_t)constant(p);
     }
     if (accept(p, ",")) {
-        struct operand at = parse_operand(p);
-        if (at.kind == OPERAND_vector) {
-            o.elements = at.elements;
-            o.count = at.count;
-        } else {
-            ARENA_PUSH(o.elements, o.count) = at;
-        }
-        if (token_is(&p->token, ",")) fatal_at(EXIT_UNSUPPORTED, p->token.line, "samplers apart from textures");
+        if (!p->coordinates) fatal_at(EXIT_UNSUPPORTED, p->token.line, "tensors are not supported");
+        coordinates(p, &o);
     }
     expect(p, "]");
     return o;
@@ -146,6 +154,16 @@ static void elements(struct parser *p, struct operand *o, const char *end)
     p->depth--;
 }
 
+/* a|p */
+static void second_register(struct parser *p, struct operand *o)
+{
+    struct operand q = { 0 };
+    if (!accept(p, "|") || accept(p, "_")) return;
+    name_operand(p, &q);
+    if (q.kind != OPERAND_reg) syntax_error(p, "a predicate");
+    o->second = q.reg;
+}
+
 struct operand parse_operand(struct parser *p)
 {
     struct operand o = { 0 };
@@ -153,6 +171,7 @@ struct operand parse_operand(struct parser *p)
     if (accept(p, "{")) {
         o.kind = OPERAND_vector;
         elements(p, &o, "}");
+        if (p->coordinates) second_register(p, &o);
         return o;
     }
     if (accept(p, "!")) o.negated = true;
@@ -184,13 +203,7 @@ struct operand parse_operand(struct parser *p)
         o.kind = OPERAND_int;
         o.bits = constant(p);
     }
-    if (accept(p, "|")) {
-        struct operand q = { 0 };
-        if (accept(p, "_")) return o;
-        name_operand(p, &q);
-        if (q.kind != OPERAND_reg) syntax_error(p, "a predicate");
-        o.second = q.reg;
-    }
+    second_register(p, &o);
     return o;
 }
 

@@ -47,11 +47,15 @@ static void all_are(bool legal, const char *const *instructions, size_t count)
 static void legal_ones_that_are_not_run_are_said_to_be_not_supported(void)
 {
     static const char *const legal[] = {
-        "tld4.r.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%d0, {%f4, %f5}]",
-        "tex.level.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%d0, {%f4, %f5}], %f6",
-        "tex.cube.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%d0, {%f4, %f5, %f6, %f6}]",
+        "tex.cube.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%d0, {%f4, %f5, %f6, %f7}]",
+        "tex.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%d0, %d1, {%f4, %f5}]",
+        "tex.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%d0, {%f4, %f5}], {%r0, %r1}",
+        "tex.2d.v4.f32.s32 {%f0, %f1, %f2, %f3}, [%d0, {%r4, %r5}]",
+        "tld4.r.a2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%d0, {%r4, %f5, %f6, %f7}]",
         "sust.p.1d.b32.trap [%d0, {%r0}], %r1",
-        "txq.width.b32 %r0, [%d0]",
+        "sured.b.add.1d.u32.trap [%d0, {%r0}], %r1",
+        "txq.filter_mode.b32 %r0, [%d0]",
+        "suq.memory_layout.b32 %r0, [%d0]",
         "istypep.texref %p, %d0",
         "wgmma.fence.sync.aligned",
         "cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes [%r0], [%d0, {%r1}], [%r2]",
@@ -85,8 +89,9 @@ static void wrong_ones_are_said_to_be_wrong(void)
 static void the_other_kernels_of_a_module_run(void)
 {
     static const char ptx[] = ".version 8.7\n.target sm_90\n.address_size 64\n"
-                              ".func fetch()\n{\n.reg .b64 %d<2>; .reg .f32 %f<6>;\n"
-                              "/* } */ tld4.r.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%d0, {%f4, %f5}];\nret;\n}\n"
+                              ".func fetch()\n{\n.reg .b64 %d<2>; .reg .f32 %f<8>;\n"
+                              "/* } */ tex.cube.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%d0, {%f4, %f5, %f6, %f7}];\n"
+                              "ret;\n}\n"
                               ".visible .entry good()\n{\nret;\n}\n"
                               ".visible .entry bad()\n{\nwgmma.fence.sync.aligned;\nret;\n}\n"
                               ".visible .entry caller()\n{\ncall fetch;\nret;\n}\n"

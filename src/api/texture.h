@@ -1,0 +1,31 @@
+/* Texture and surface objects: what the host keeps of them, and where kernels
+ * find what is behind a handle (processor/texture.h). */
+#ifndef FL_API_TEXTURE_H
+#define FL_API_TEXTURE_H
+
+#include "context/context.h"
+#include "processor/texture.h"
+#include "space/space.h"
+
+/* One as it was asked for. Of a surface only the resource means something. */
+struct texture_object {
+    CUDA_RESOURCE_DESC resource;
+    CUDA_TEXTURE_DESC texture;
+    CUDA_RESOURCE_VIEW_DESC view;
+};
+
+/* Gives *x a handle, x->self, that kernels of c understand. CUDA_ERROR_OUT_OF_MEMORY. */
+CUresult texture_add(struct context *c, struct texture *x, const struct texture_object *o);
+/* CUDA_ERROR_INVALID_VALUE unless it is a living handle of that kind. */
+CUresult texture_get(uint64_t handle, bool surface, struct texture_object *out);
+CUresult texture_remove(uint64_t handle, bool surface);
+
+/* What kernels find of a resource. CUDA_ERROR_INVALID_HANDLE, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_NOT_SUPPORTED. */
+CUresult texture_resource(const struct context *c, const CUDA_RESOURCE_DESC *r, struct texture *x);
+/* Which flags the resource's array has; 0: it is none. */
+unsigned texture_flags(const CUDA_RESOURCE_DESC *r);
+
+/* Frees those of a dying context. */
+extern const struct space_owner texture_owner;
+
+#endif

@@ -1,0 +1,44 @@
+/* Handles of textures and surfaces: what they name, and what it is. A handle
+ * that names nothing is a fault of the kernel. */
+#include "device/texture.h"
+#include "device/device.h"
+#include "device/rt.h"
+
+void texture_fault(uint32_t t, uint32_t line, const char *text)
+{
+    fault_raise(FAULT_ILLEGAL_INSTRUCTION, t, line, text);
+}
+
+const struct texture *texture_find(uint32_t t, uint32_t line, uint64_t handle, bool surface)
+{
+    uint64_t address = handle & ((1ull << TEXTURE_ADDRESS_BITS) - 1);
+    const struct texture *x = (const struct texture *)address;
+    if (address % TEXTURE_ROOM || x->self != handle)
+        texture_fault(t, line, surface ? "the handle is no surface object's" : "the handle is no texture object's");
+    if (x->surface != surface)
+        texture_fault(t, line,
+                      surface ? "a texture object where a surface object is needed"
+                              : "a surface object where a texture object is needed");
+    return x;
+}
+
+void texture_check_shape(uint32_t t, uint32_t line, const struct texture *x, uint32_t what)
+{
+    bool layered = what & FL_TEXTURE_LAYERED;
+    if (x->layered != layered) texture_fault(t, line, "layers are asked for, or there are some, but not both");
+    if (x->dimensions > (what & FL_TEXTURE_DIMENSIONS)) texture_fault(t, line, "the object has more dimensions");
+}
+
+uint32_t device_texture_query(struct fl_block *b, uint32_t t, uint32_t line, uint64_t handle, uint32_t what)
+{
+    const struct texture *x = texture_find(t, line, handle, what & FL_TEXTURE_OF_SURFACE);
+    (void)b;
+    switch (what & ~(uint32_t)FL_TEXTURE_OF_SURFACE) {
+    case FL_TEXTURE_WIDTH: return x->level[0].extent[0];
+    case FL_TEXTURE_HEIGHT: return x->level[0].extent[1];
+    case FL_TEXTURE_DEPTH: return x->level[0].extent[2];
+    case FL_TEXTURE_LAYERS: return x->layers;
+    case FL_TEXTURE_LEVELS: return x->levels;
+    default: return x->unit;
+    }
+}
