@@ -34,10 +34,7 @@ static uint32_t stored(const struct texture *x, uint64_t at)
 }
 
 /* What the number 1 is stored as, of fractions. */
-static double whole(const struct texture *x)
-{
-    return (1 << (8 * x->bytes - (x->number == TEXTURE_SIGNED))) - 1;
-}
+static double whole(const struct texture *x) { return (1 << (8 * x->bytes - (x->number == TEXTURE_SIGNED))) - 1; }
 
 static union word channel(const struct texture *x, uint64_t at)
 {
@@ -169,8 +166,8 @@ static void filter(const struct texture *x, const struct texture_level *l, const
     for (unsigned corner = 0; corner < 8; corner++) {
         const uint32_t part = share(up, corner);
         if (!part) continue; /* what has no part may be infinite */
-        uint64_t address =
-            place(x, l, (const int64_t[]){ ends[0][corner & 1], ends[1][corner >> 1 & 1], ends[2][corner >> 2] }, layer);
+        uint64_t address = place(
+            x, l, (const int64_t[]){ ends[0][corner & 1], ends[1][corner >> 1 & 1], ends[2][corner >> 2] }, layer);
         for (unsigned k = 0; k < x->channels; k++) sum[k] += part * number(x, address, k);
     }
     for (unsigned k = 0; k < x->channels; k++) out[k].f = blended(x, sum[k]);
