@@ -85,7 +85,7 @@ RUNTIME_EXPORT void __cudaRegisterManagedVar(void **handle, void **host, char *d
     add(handle, MANAGED, host, name);
 }
 
-/* At the program's end, and when a shared object with kernels is closed. */
+/* When a shared object with kernels is closed, and at the program's end, which waits for no kernel. */
 RUNTIME_EXPORT void __cudaUnregisterFatBinary(void **handle)
 {
     struct fatbinary *b = (struct fatbinary *)handle;
@@ -97,7 +97,7 @@ RUNTIME_EXPORT void __cudaUnregisterFatBinary(void **handle)
         free(s);
     }
     pthread_mutex_unlock(&runtime_lock);
-    if (b->library) cuLibraryUnload(b->library);
+    if (b->library && !runtime_init()) cuLibraryUnload(b->library);
     free(b);
 }
 
