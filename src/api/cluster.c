@@ -45,13 +45,19 @@ static CUresult asked_shape(const CUlaunchConfig *c, uint32_t shape[3])
     return CUDA_SUCCESS;
 }
 
-/* Observed on H200: on a multiprocessor there are eight blocks of clusters at most, and of larger ones than pairs on
- * 124 of its 132 multiprocessors, since the blocks of one are near each other. */
+/* A cluster is on one group of multiprocessors, each of which has eight blocks of clusters at most. The groups are those
+ * that an H200's answers show; a device of another size has groups of the usual one. */
 static int fitting(int multiprocessors, int blocks, int size)
 {
-    enum { MOST = 8, APART = 17 };
-    const int used = size > 2 ? multiprocessors - (multiprocessors + APART - 1) / APART : multiprocessors;
-    return used * (blocks < MOST ? blocks : MOST) / size;
+    enum { USUAL = 16, MOST = 8, H200 = 132 };
+    static const int of_h200[] = { 18, 18, 16, 16, 16, 16, 16, 8, 2, 2, 2, 2 };
+    int clusters = 0, left = multiprocessors;
+    for (unsigned k = 0; left > 0; k++) {
+        const int usual = left < USUAL ? left : USUAL, group = multiprocessors == H200 ? of_h200[k] : usual;
+        if (size <= group) clusters += group * (blocks < MOST ? blocks : MOST) / size;
+        left -= group;
+    }
+    return clusters;
 }
 
 static CUresult function_named(CUfunction handle, struct function **f)

@@ -144,7 +144,7 @@ cudaError_t CUDARTAPI cudaMallocArray(cudaArray_t *array, const struct cudaChann
                                       size_t height, unsigned int flags)
 {
     const unsigned of_volumes = cudaArrayLayered | cudaArrayCubemap;
-    if (flags & of_volumes) return cudaErrorInvalidValue;
+    if (flags & of_volumes || !array) return cudaErrorInvalidValue;
     return cudaMalloc3DArray(array, desc, (struct cudaExtent){ width, height, 0 }, flags);
 }
 

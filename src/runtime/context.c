@@ -46,8 +46,8 @@ static struct primary {
     bool retained;
 } primaries[MAX_DEVICES];
 
-static _Thread_local int first;              /* of the devices that this thread named by cudaSetValidDevices */
-static _Thread_local int chosen = NO_DEVICE; /* by cudaSetDevice */
+static _Thread_local int first;                /* of the devices that this thread named by cudaSetValidDevices */
+static _Thread_local int chosen = NO_DEVICE;   /* by cudaSetDevice */
 static _Thread_local unsigned long long known; /* the context that was good when this was looked at last; 0: none */
 
 /* There the driver permits nothing, and the lock's holder may wait for the function to return. */

@@ -33,8 +33,9 @@ cudaError_t CUDARTAPI cudaEventQuery(cudaEvent_t event)
 
 cudaError_t CUDARTAPI cudaEventSynchronize(cudaEvent_t event)
 {
-    cudaError_t r = runtime_ready();
-    return r ? r : runtime_error(cuEventSynchronize(event));
+    cudaError_t r = event ? runtime_ready() : runtime_init();
+    if (r) return r;
+    return event ? runtime_error(cuEventSynchronize(event)) : cudaErrorInvalidResourceHandle;
 }
 
 cudaError_t CUDARTAPI cudaEventDestroy(cudaEvent_t event)
@@ -45,7 +46,7 @@ cudaError_t CUDARTAPI cudaEventDestroy(cudaEvent_t event)
 
 cudaError_t CUDARTAPI cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end)
 {
-    cudaError_t r = runtime_ready();
+    cudaError_t r = runtime_init();
     if (r) return r;
     return ms ? runtime_error(cuEventElapsedTime_v2(ms, start, end)) : cudaErrorInvalidValue;
 }

@@ -43,17 +43,15 @@ cudaError_t CUDARTAPI cudaGetDeviceFlags(unsigned int *flags)
     return cudaSuccess;
 }
 
-/* Flags that the device has already leave the thread without a context. */
+/* The device's context is there then, but no thread's (observed on H200). */
 cudaError_t CUDARTAPI cudaInitDevice(int device, unsigned int deviceFlags, unsigned int flags)
 {
     CUcontext primary;
-    unsigned now = 0;
+    unsigned now;
     int active;
     cudaError_t r = runtime_init();
     if (r || (r = runtime_error(cuDevicePrimaryCtxGetState(device, &now, &active)))) return r;
-    const bool given = flags & cudaInitDeviceFlagsAreValid;
-    if (given) r = valid(deviceFlags) ? runtime_error(set(device, deviceFlags)) : cudaErrorInvalidValue;
-    if (!r) r = runtime_primary(device, &primary);
-    if (!r && given && (deviceFlags & ~(unsigned)cudaDeviceMapHost) != now) r = runtime_error(cuCtxSetCurrent(primary));
-    return r;
+    if (flags & cudaInitDeviceFlagsAreValid)
+        r = valid(deviceFlags) ? runtime_error(set(device, deviceFlags)) : cudaErrorInvalidValue;
+    return r ? r : runtime_primary(device, &primary);
 }

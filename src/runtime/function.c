@@ -78,8 +78,9 @@ cudaError_t CUDARTAPI cudaFuncGetName(const char **name, const void *func)
 cudaError_t CUDARTAPI cudaFuncGetParamInfo(const void *func, size_t paramIndex, size_t *paramOffset, size_t *paramSize)
 {
     CUkernel kernel;
-    cudaError_t r = runtime_kernel(func, &kernel);
-    return r ? r : runtime_error(cuKernelGetParamInfo(kernel, paramIndex, paramOffset, paramSize));
+    cudaError_t r = runtime_ready();
+    if (r || (r = runtime_kernel(func, &kernel))) return r;
+    return runtime_error(cuKernelGetParamInfo(kernel, paramIndex, paramOffset, paramSize));
 }
 
 /* ---- For the driver API ---- */

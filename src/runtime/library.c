@@ -28,13 +28,13 @@ cudaError_t CUDARTAPI cudaLibraryLoadFromFile(cudaLibrary_t *library, const char
 
 cudaError_t CUDARTAPI cudaLibraryUnload(cudaLibrary_t library)
 {
-    cudaError_t r = runtime_ready();
+    cudaError_t r = runtime_init();
     return r ? r : runtime_error(cuLibraryUnload(library));
 }
 
 cudaError_t CUDARTAPI cudaLibraryGetKernel(cudaKernel_t *pKernel, cudaLibrary_t library, const char *name)
 {
-    cudaError_t r = runtime_ready();
+    cudaError_t r = runtime_init();
     return r ? r : runtime_error(cuLibraryGetKernel(pKernel, library, name));
 }
 

@@ -27,7 +27,7 @@ cudaError_t CUDARTAPI cudaMemPrefetchAsync(const void *devPtr, size_t count, str
 cudaError_t CUDARTAPI cudaMemRangeGetAttribute(void *data, size_t dataSize, enum cudaMemRangeAttribute attribute,
                                                const void *devPtr, size_t count)
 {
-    cudaError_t r = runtime_ready();
+    cudaError_t r = runtime_init();
     if (r) return r;
     return runtime_error(
         cuMemRangeGetAttribute(data, dataSize, (CUmem_range_attribute)attribute, (CUdeviceptr)devPtr, count));

@@ -15,7 +15,7 @@ cudaError_t CUDARTAPI cudaMalloc(void **devPtr, size_t size)
 
 cudaError_t CUDARTAPI cudaMallocManaged(void **devPtr, size_t size, unsigned int flags)
 {
-    cudaError_t r = runtime_ready();
+    cudaError_t r = devPtr ? runtime_ready() : runtime_init();
     if (r) return r;
     if (!devPtr) return cudaErrorInvalidValue;
     *devPtr = NULL;
@@ -33,7 +33,7 @@ static cudaError_t allocate_rows(void **at, size_t *pitch, size_t width, size_t 
 
 cudaError_t CUDARTAPI cudaMallocPitch(void **devPtr, size_t *pitch, size_t width, size_t height)
 {
-    cudaError_t r = runtime_ready();
+    cudaError_t r = devPtr && pitch ? runtime_ready() : runtime_init();
     if (r) return r;
     return devPtr && pitch ? allocate_rows(devPtr, pitch, width, height, 1) : cudaErrorInvalidValue;
 }

@@ -10,9 +10,10 @@ SAME_LAYOUT(struct cudaMemPoolPtrExportData, CUmemPoolPtrExportData);
 
 cudaError_t CUDARTAPI cudaMallocAsync(void **devPtr, size_t size, cudaStream_t hStream)
 {
-    cudaError_t r = runtime_ready();
+    cudaError_t r = devPtr ? runtime_ready() : runtime_init();
     if (r) return r;
-    if (devPtr) *devPtr = NULL;
+    if (!devPtr) return cudaErrorInvalidValue;
+    *devPtr = NULL;
     return runtime_error(cuMemAllocAsync((CUdeviceptr *)devPtr, size, hStream));
 }
 
@@ -40,13 +41,13 @@ cudaError_t CUDARTAPI cudaMemPoolCreate(cudaMemPool_t *memPool, const struct cud
 
 cudaError_t CUDARTAPI cudaMemPoolDestroy(cudaMemPool_t memPool)
 {
-    cudaError_t r = runtime_ready();
+    cudaError_t r = runtime_init();
     return r ? r : runtime_error(cuMemPoolDestroy(memPool));
 }
 
 cudaError_t CUDARTAPI cudaMemPoolTrimTo(cudaMemPool_t memPool, size_t minBytesToKeep)
 {
-    cudaError_t r = runtime_ready();
+    cudaError_t r = runtime_init();
     return r ? r : runtime_error(cuMemPoolTrimTo(memPool, minBytesToKeep));
 }
 
