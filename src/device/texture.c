@@ -102,19 +102,12 @@ static int64_t between(double position, uint32_t *up)
     return fixed >> 8;
 }
 
-static void nearest(const struct texture *x, const struct texture_level *l, const double p[3], uint32_t layer,
-                    union word out[4])
+/* Of a level's parts, what a corner of the cell has: a GPU divides them by the third coordinate, then by the first and
+ * the second, and rounds each time (found in what an H200 answered). */
+static uint32_t share(uint32_t parts, const uint32_t up[3], unsigned corner)
 {
-    int64_t at[3];
-    for (unsigned k = 0; k < 3; k++) at[k] = (int64_t)floor(p[k]);
-    fetch(x, l, at, layer, out);
-}
-
-/* Of 256, what a corner of the cell has in the result: a GPU divides them by the third coordinate, then by the first
- * and the second, and rounds each time (found in what an H200 answered). */
-static uint32_t share(const uint32_t up[3], unsigned corner)
-{
-    uint32_t all = corner & 4 ? up[2] : FRACTION - up[2];
+    const uint32_t behind = (parts * up[2] + 128) >> 8;
+    uint32_t all = corner & 4 ? behind : parts - behind;
     const uint32_t right = (all * up[0] + 128) >> 8;
     all = corner & 1 ? right : all - right;
     const uint32_t lower = corner & 1 ? all - ((all * up[1] + 128) >> 8) : (all * (FRACTION - up[1]) + 128) >> 8;
@@ -151,26 +144,31 @@ static float blended(const struct texture *x, double sum)
     return fmaxf((float)(floor(sum * (x->bytes == 2 ? 1 : most / whole(x)) + 0.5) / most), -1);
 }
 
-/* One coordinate is looked up as two, of which the second is 0 (observed on H200). */
-static void filter(const struct texture *x, const struct texture_level *l, const double p[3], unsigned n,
-                   uint32_t layer, union word out[4])
+static void nearest(const struct texture *x, const struct texture_level *l, const double p[3], int64_t at[3])
 {
-    int64_t ends[3][2] = { 0 };
+    for (unsigned k = 0; k < 3; k++) at[k] = resolve((int64_t)floor(p[k]), l->extent[k], x->address[k]);
+}
+
+/* Adds parts of what is at a position. One coordinate is looked up as two, of which the second is 0 (observed on H200). */
+static void blend(const struct texture *x, const struct texture_level *l, const double p[3], unsigned n, uint32_t layer,
+                  uint32_t parts, double sum[4])
+{
+    int64_t ends[3][2] = { 0 }, at[3];
     uint32_t up[3] = { 0 };
-    double sum[4] = { 0 };
-    for (unsigned k = 0; k < n || k < 2; k++) {
+    nearest(x, l, p, at);
+    for (unsigned k = 0; k < 3; k++) ends[k][0] = at[k];
+    for (unsigned k = 0; x->filtered && (k < n || k < 2); k++) {
         int64_t low = between(p[k], &up[k]);
         for (unsigned next = 0; next < 2; next++) ends[k][next] = resolve(low + next, l->extent[k], x->address[k]);
         if (ends[k][0] == ends[k][1]) up[k] = 0;
     }
     for (unsigned corner = 0; corner < 8; corner++) {
-        const uint32_t part = share(up, corner);
+        const uint32_t part = share(parts, up, corner);
         if (!part) continue; /* what has no part may be infinite */
-        uint64_t address = place(
-            x, l, (const int64_t[]){ ends[0][corner & 1], ends[1][corner >> 1 & 1], ends[2][corner >> 2] }, layer);
+        for (unsigned k = 0; k < 3; k++) at[k] = ends[k][corner >> k & 1];
+        uint64_t address = place(x, l, at, layer);
         for (unsigned k = 0; k < x->channels; k++) sum[k] += part * number(x, address, k);
     }
-    for (unsigned k = 0; k < x->channels; k++) out[k].f = blended(x, sum[k]);
 }
 
 /* The four elements that a filter would take, in the order in which tld4 gives them. */
@@ -209,37 +207,37 @@ static double detail(const struct texture *x, const float *words, uint32_t what)
     return lod < 0 ? 0 : lod > x->levels - 1 ? x->levels - 1 : lod;
 }
 
-static void sample_level(const struct texture *x, unsigned level, const float *words, uint32_t what, union word out[4])
+/* The coordinates as a level's elements. */
+static void positions(const struct texture *x, const struct texture_level *l, const float *words, unsigned n,
+                      double p[3])
 {
-    const struct texture_level *l = &x->level[level];
-    int32_t layer = 0;
-    unsigned n = what & FL_TEXTURE_DIMENSIONS;
-    double p[3] = { 0 };
-    if (x->layered) memcpy(&layer, words + 3, 4);
-    layer = layer < 0 ? 0 : (uint32_t)layer >= x->layers ? (int32_t)x->layers - 1 : layer;
-    for (unsigned k = 0; k < n; k++) p[k] = position(x, words[k], l->extent[k], x->address[k]);
-    if (what & FL_TEXTURE_GATHER)
-        gather(x, l, p, what >> FL_TEXTURE_COMPONENT, out);
-    else if (x->filtered)
-        filter(x, l, p, n, (uint32_t)layer, out);
-    else
-        nearest(x, l, p, (uint32_t)layer, out);
+    for (unsigned k = 0; k < 3; k++) p[k] = k < n ? position(x, words[k], l->extent[k], x->address[k]) : 0;
 }
 
 static void sample(const struct texture *x, const float *words, uint32_t what, union word out[4])
 {
-    double lod = x->levels > 1 ? detail(x, words, what) : 0;
-    if (!x->blended) {
-        sample_level(x, (unsigned)floor(lod + 0.5), words, what, out);
-        return;
+    const unsigned n = what & FL_TEXTURE_DIMENSIONS;
+    double p[3], sum[4] = { 0 }, lod = x->levels > 1 ? detail(x, words, what) : 0;
+    const unsigned level = (unsigned)floor(x->blended ? lod : lod + 0.5);
+    const uint32_t next = x->blended ? (uint32_t)((lod - level) * FRACTION) : 0;
+    const struct texture_level *l = &x->level[level];
+    int32_t layer = 0;
+    if (x->layered) memcpy(&layer, words + 3, 4);
+    layer = layer < 0 ? 0 : (uint32_t)layer >= x->layers ? (int32_t)x->layers - 1 : layer;
+    positions(x, l, words, n, p);
+    if (what & FL_TEXTURE_GATHER) {
+        gather(x, l, p, what >> FL_TEXTURE_COMPONENT, out);
+    } else if (x->filtered || next) {
+        blend(x, l, p, n, (uint32_t)layer, FRACTION - next, sum);
+        if (next) {
+            positions(x, l + 1, words, n, p);
+            blend(x, l + 1, p, n, (uint32_t)layer, next, sum);
+        }
+        for (unsigned k = 0; k < x->channels; k++) out[k].f = blended(x, sum[k]);
+    } else {
+        fetch(x, l, (const int64_t[]){ (int64_t)floor(p[0]), (int64_t)floor(p[1]), (int64_t)floor(p[2]) },
+              (uint32_t)layer, out);
     }
-    unsigned lower = (unsigned)lod;
-    double weight = floor((lod - lower) * FRACTION + 0.5) / FRACTION;
-    union word next[4];
-    sample_level(x, lower, words, what, out);
-    if (weight == 0) return;
-    sample_level(x, lower + 1, words, what, next);
-    for (unsigned k = 0; k < x->channels; k++) out[k].f = (float)(out[k].f * (1 - weight) + next[k].f * weight);
 }
 
 /* By its number; those outside are 0. */
