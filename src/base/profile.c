@@ -128,6 +128,24 @@ static CUresult read_profile(struct profile *p)
     return line ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
+/* How many of them CUDA_VISIBLE_DEVICES leaves: of "0,1" the first two. A selection that renumbers devices is not made. */
+static int visible(int devices)
+{
+    const char *list = getenv("CUDA_VISIBLE_DEVICES"), *at = list;
+    if (!list) return devices;
+    for (int n = 0; n < devices; n++) {
+        char *end;
+        if (strtol(at, &end, 10) != n || end == at || (*end && *end != ',')) {
+            fl_log(FL_LOG_WARN, "CUDA_VISIBLE_DEVICES=%s is ignored: only the first devices can be chosen, as in 0,1",
+                   list);
+            return devices;
+        }
+        if (!*end) return n + 1;
+        at = end + 1;
+    }
+    return devices;
+}
+
 static CUresult read_environment(struct profile *p)
 {
     const char *devices = getenv("FAULTLINE_DEVICES"), *memory = getenv("FAULTLINE_VRAM");
@@ -143,6 +161,7 @@ static CUresult read_environment(struct profile *p)
         }
         p->devices = (int)n;
     }
+    p->devices = visible(p->devices);
     if (memory && *memory) {
         if (!parse_size(memory, &p->memory) || p->memory < CHUNK || p->memory > MOST_MEMORY) {
             fl_log(FL_LOG_ERROR, "FAULTLINE_VRAM=%s: a size like 512M or 8G is wanted, from 2M to 1T", memory);

@@ -1,6 +1,6 @@
 /* The simulated machine: what a device answers about itself, and how many
  * there are. An INI file (profiles/); FAULTLINE_PROFILE names another one,
- * FAULTLINE_DEVICES and FAULTLINE_VRAM override single values. */
+ * FAULTLINE_DEVICES, CUDA_VISIBLE_DEVICES and FAULTLINE_VRAM override single values. */
 #ifndef FL_BASE_PROFILE_H
 #define FL_BASE_PROFILE_H
 

@@ -16,6 +16,7 @@ static int clean(void **state)
 {
     (void)state;
     unsetenv("FAULTLINE_DEVICES");
+    unsetenv("CUDA_VISIBLE_DEVICES");
     unsetenv("FAULTLINE_VRAM");
     unsetenv("FAULTLINE_PROFILE");
     return setenv("FAULTLINE_LOG", "off", 1);
@@ -29,6 +30,21 @@ static void the_default_is_one_h200(void **state)
     assert_int_equal(profile_attribute(&p, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR), 9);
     assert_int_equal(profile_attribute(&p, CU_DEVICE_ATTRIBUTE_WARP_SIZE), 32);
     assert_true(p.memory <= 150109880320 && p.memory % (2 << 20) == 0);
+}
+
+static void the_first_devices_may_be_all_that_is_visible(void **state)
+{
+    static const struct {
+        const char *visible;
+        int devices;
+    } cases[] = { { "0", 1 }, { "0,1", 2 }, { "0,1,2,3,4,5", 4 }, { "1", 4 }, { "0,2", 4 }, { "", 4 }, { "0x", 4 } };
+    (void)state;
+    setenv("FAULTLINE_DEVICES", "4", 1);
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        setenv("CUDA_VISIBLE_DEVICES", cases[k].visible, 1);
+        assert_int_equal(profile_load(&p), CUDA_SUCCESS);
+        assert_int_equal(p.devices, cases[k].devices);
+    }
 }
 
 static void its_memory_is_no_more_than_the_machine_has(void **state)
@@ -137,6 +153,7 @@ int main(void)
         cmocka_unit_test_setup(its_memory_is_no_more_than_the_machine_has, clean),
         cmocka_unit_test_setup(sizes_have_units, clean),
         cmocka_unit_test_setup(a_bad_value_is_an_error, clean),
+        cmocka_unit_test_setup(the_first_devices_may_be_all_that_is_visible, clean),
         cmocka_unit_test_setup(a_file_describes_another_machine, clean),
         cmocka_unit_test_setup(built_in_machines_differ_in_what_processors_reach, clean),
         cmocka_unit_test_setup(a_misspelt_name_in_a_file_is_an_error, clean),
