@@ -43,7 +43,7 @@ cudaError_t CUDARTAPI cudaGetDeviceFlags(unsigned int *flags)
     return cudaSuccess;
 }
 
-/* The device's context is there then, but no thread's (observed on H200). */
+/* The device's context is there then, but no thread's; after wrong flags it is this thread's (observed on H200). */
 cudaError_t CUDARTAPI cudaInitDevice(int device, unsigned int deviceFlags, unsigned int flags)
 {
     CUcontext primary;
@@ -51,7 +51,8 @@ cudaError_t CUDARTAPI cudaInitDevice(int device, unsigned int deviceFlags, unsig
     int active;
     cudaError_t r = runtime_init();
     if (r || (r = runtime_error(cuDevicePrimaryCtxGetState(device, &now, &active)))) return r;
-    if (flags & cudaInitDeviceFlagsAreValid)
-        r = valid(deviceFlags) ? runtime_error(set(device, deviceFlags)) : cudaErrorInvalidValue;
+    const bool given = flags & cudaInitDeviceFlagsAreValid;
+    if (given && !valid(deviceFlags)) return (r = runtime_ready()) ? r : cudaErrorInvalidValue;
+    if (given) r = runtime_error(set(device, deviceFlags));
     return r ? r : runtime_primary(device, &primary);
 }
