@@ -188,19 +188,23 @@ static void gather(const struct texture *x, const struct texture_level *l, const
 
 /* ---- levels of detail */
 
+/* A gradient's, in elements. Of two dimensions as a GPU has it (found in what an H200 answered). */
+static double length(const struct texture *x, const float *gradient, unsigned n)
+{
+    double v[3] = { 0 };
+    for (unsigned k = 0; k < n; k++) v[k] = fabs(gradient[k] * (x->unit ? (double)x->level[0].extent[k] : 1));
+    if (n == 2) return fmax(v[0], v[1]) + fmin(v[0], v[1]) * 11 / 32;
+    return sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);
+}
+
 static double detail(const struct texture *x, const float *words, uint32_t what)
 {
     double lod = 0;
     if (what & FL_TEXTURE_LEVEL) lod = words[4] == words[4] ? words[4] : 0;
     if (what & FL_TEXTURE_GRADIENT) {
-        double across = 0, down = 0;
-        for (unsigned k = 0; k < (what & FL_TEXTURE_DIMENSIONS); k++) {
-            double extent = x->unit ? x->level[0].extent[k] : 1;
-            across += words[4 + k] * extent * words[4 + k] * extent;
-            down += words[8 + k] * extent * words[8 + k] * extent;
-        }
-        double longest = fmax(across, down);
-        lod = longest > 0 ? log2(longest) / 2 : -FARTHEST;
+        const unsigned n = what & FL_TEXTURE_DIMENSIONS;
+        const double longest = fmax(length(x, words + 4, n), length(x, words + 8, n));
+        lod = longest > 0 ? log2(longest) : -FARTHEST;
     }
     lod += x->bias;
     lod = lod < x->least ? x->least : lod > x->most ? x->most : lod;
