@@ -149,7 +149,8 @@ static void nearest(const struct texture *x, const struct texture_level *l, cons
     for (unsigned k = 0; k < 3; k++) at[k] = resolve((int64_t)floor(p[k]), l->extent[k], x->address[k]);
 }
 
-/* Adds parts of what is at a position. One coordinate is looked up as two, of which the second is 0 (observed on H200). */
+/* Adds parts of what is at a position. One coordinate is looked up as two, of which the second is 0; a clamped one has a
+ * single element outside, a mirrored one the same twice, with a share each (observed on H200). */
 static void blend(const struct texture *x, const struct texture_level *l, const double p[3], unsigned n, uint32_t layer,
                   uint32_t parts, double sum[4])
 {
@@ -160,7 +161,7 @@ static void blend(const struct texture *x, const struct texture_level *l, const 
     for (unsigned k = 0; x->filtered && (k < n || k < 2); k++) {
         int64_t low = between(p[k], &up[k]);
         for (unsigned next = 0; next < 2; next++) ends[k][next] = resolve(low + next, l->extent[k], x->address[k]);
-        if (ends[k][0] == ends[k][1]) up[k] = 0;
+        if (ends[k][0] == ends[k][1] && x->address[k] == TEXTURE_CLAMP) up[k] = 0;
     }
     for (unsigned corner = 0; corner < 8; corner++) {
         const uint32_t part = share(parts, up, corner);
