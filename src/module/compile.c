@@ -17,6 +17,7 @@
 
 enum { INPUT, OUTPUT, LOG, STATUS, FDS }; /* the compiler's descriptors, from 3 on */
 enum { PATIENCE_MS = 330000 };            /* a little more than it gives itself (src/ptx/main.c) */
+enum { SILENCE_MS = 5000 };               /* who waits for longer is told for what */
 
 void image_release(struct image_file *f)
 {
@@ -39,15 +40,25 @@ static CUresult take_output(int fd, struct image_file *out)
     return CUDA_ERROR_UNKNOWN;
 }
 
-/* The compiler's exit status, -1 if it died or took too long. */
-static int wait_for_status(int fd)
+static bool comes(int fd, int milliseconds)
 {
     struct pollfd p = { .fd = fd, .events = POLLIN };
-    unsigned char status;
     int n;
-    while ((n = poll(&p, 1, PATIENCE_MS)) < 0 && errno == EINTR)
+    while ((n = poll(&p, 1, milliseconds)) < 0 && errno == EINTR)
         ;
-    return n > 0 && read(fd, &status, 1) == 1 ? status : -1;
+    return n > 0;
+}
+
+/* The compiler's exit status, -1 if it died or took too long. */
+static int wait_for_status(int fd, size_t size)
+{
+    unsigned char status;
+    bool there = comes(fd, SILENCE_MS);
+    if (!there) {
+        fl_log(FL_LOG_WARN, "compiling %zu KiB of PTX takes a while", size >> 10);
+        there = comes(fd, PATIENCE_MS - SILENCE_MS);
+    }
+    return there && read(fd, &status, 1) == 1 ? status : -1;
 }
 
 static CUresult run(const char *path, const char *text, struct image_file *out, char *log, size_t log_size)
@@ -63,7 +74,7 @@ static CUresult run(const char *path, const char *text, struct image_file *out, 
     if ((r = spawn(path, argv, fds, FDS))) goto out;
     close(ends[1]);
     ends[1] = -1;
-    int status = wait_for_status(ends[0]);
+    int status = wait_for_status(ends[0], strlen(text));
     ssize_t n = log_size ? pread(fds[LOG], log, log_size - 1, 0) : 0;
     if (log_size) log[n > 0 ? n : 0] = 0;
     switch (status) {
