@@ -32,7 +32,7 @@ static CUresult kernel_get(CUkernel handle, struct kernel_handle **out)
     CUresult r = library_ready();
     if (r) return r;
     struct kernel_handle *k = (struct kernel_handle *)handle;
-    if (!k || k->magic != KERNEL_MAGIC) return CUDA_ERROR_INVALID_HANDLE;
+    if (handle_magic(k) != KERNEL_MAGIC) return CUDA_ERROR_INVALID_HANDLE;
     *out = k;
     return CUDA_SUCCESS;
 }

@@ -1,5 +1,6 @@
 /* Functions: which one a handle means, how many of its blocks fit a
  * multiprocessor. Parameters are params.c's. */
+#include "module/handles.h"
 #include "module/module.h"
 
 #include <limits.h>
@@ -7,8 +8,7 @@
 CUresult function_get(struct context *c, CUfunction handle, struct function **out)
 {
     struct function *f = (struct function *)handle;
-    if (!handle) return CUDA_ERROR_INVALID_HANDLE;
-    if (f->magic == KERNEL_MAGIC) {
+    if (handle_magic(f) == KERNEL_MAGIC) {
         struct kernel_handle *k = (struct kernel_handle *)handle;
         struct module *m;
         CUresult r = library_module(k->library, c, &m);
@@ -16,7 +16,7 @@ CUresult function_get(struct context *c, CUfunction handle, struct function **ou
         *out = &m->functions[k->index];
         return CUDA_SUCCESS;
     }
-    if (f->magic != FUNCTION_MAGIC) return CUDA_ERROR_INVALID_HANDLE;
+    if (handle_magic(f) != FUNCTION_MAGIC) return CUDA_ERROR_INVALID_HANDLE;
     *out = f;
     return CUDA_SUCCESS;
 }

@@ -18,6 +18,12 @@ struct handles {
 
 #define HANDLES_INIT(type) { .size = sizeof(type), .lock = PTHREAD_MUTEX_INITIALIZER }
 
+/* The magic number that a handle begins with. What is no handle, such as a host function, may lie at any address. */
+static inline uint32_t handle_magic(const void *handle)
+{
+    return handle && (uintptr_t)handle % _Alignof(uint64_t) == 0 ? *(const uint32_t *)handle : 0;
+}
+
 /* Zeroed, the longest unused first; NULL if there is no memory. */
 void *handles_get(struct handles *h, uint32_t count);
 /* The caller has made them invalid. NULL is nothing. */
