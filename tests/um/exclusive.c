@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
 static const char kernels[] = PTX_HEADER PTX_POKE;
 static const char waiting[] = PTX_HEADER
@@ -196,7 +197,7 @@ static void a_graphs_host_node_may_touch_what_its_branches_left(void)
     EXPECT_EQUAL(*(uint32_t *)p, 6);
 }
 
-static volatile bool touched;
+static atomic_bool touched;
 static void touch_and_tell(void *at)
 {
     touch(at);
