@@ -9,7 +9,6 @@ CUresult CUDAAPI cuSurfObjectCreate(CUsurfObject *pSurfObject, const CUDA_RESOUR
     if (r) return r;
     if (!pSurfObject || !pResDesc || pResDesc->resType != CU_RESOURCE_TYPE_ARRAY) return CUDA_ERROR_INVALID_VALUE;
     if ((r = texture_resource(c, pResDesc, &x))) return r;
-    if (!(texture_flags(pResDesc) & CUDA_ARRAY3D_SURFACE_LDST)) return CUDA_ERROR_INVALID_VALUE;
     const struct texture_object o = { .resource = *pResDesc };
     if ((r = texture_add(c, &x, &o))) return r;
     *pSurfObject = x.self;

@@ -140,12 +140,6 @@ CUresult texture_resource(const struct context *c, const CUDA_RESOURCE_DESC *r, 
     }
 }
 
-unsigned texture_flags(const CUDA_RESOURCE_DESC *r)
-{
-    struct array *a;
-    return r->resType == CU_RESOURCE_TYPE_ARRAY && !array_get(r->res.array.hArray, &a) ? a->desc.Flags : 0;
-}
-
 /* ---- how it is sampled */
 
 static bool good_modes(const CUDA_TEXTURE_DESC *d)
@@ -166,19 +160,15 @@ static float as_fraction(float f, float least, float most)
     return (float)((float)down < exact ? down + 1 : down) / most;
 }
 
+/* Of integers that are read as such it is 0 (observed on H200). */
 static void set_border(struct texture *x, const float colour[4])
 {
     const bool sign = x->number == TEXTURE_SIGNED;
     const float most = x->bytes == 1 ? sign ? 127 : 255 : sign ? 32767 : 65535;
-    for (int k = 0; k < 4; k++) x->border[k] = x->normalised ? as_fraction(colour[k], sign ? -1 : 0, most) : colour[k];
-}
-
-static bool has_border(const struct texture *x)
-{
-    static const float none[4];
-    bool used = false;
-    for (unsigned k = 0; k < x->dimensions; k++) used |= x->address[k] == TEXTURE_BORDER;
-    return used && memcmp(x->border, none, sizeof none);
+    for (int k = 0; k < 4; k++)
+        x->border[k] = x->normalised                ? as_fraction(colour[k], sign ? -1 : 0, most)
+                       : x->number == TEXTURE_FLOAT ? colour[k]
+                                                    : 0;
 }
 
 static CUresult sampling(const CUDA_RESOURCE_DESC *r, const CUDA_TEXTURE_DESC *d, struct texture *x)
@@ -201,8 +191,8 @@ static CUresult sampling(const CUDA_RESOURCE_DESC *r, const CUDA_TEXTURE_DESC *d
     x->least = d->minMipmapLevelClamp;
     x->most = d->maxMipmapLevelClamp;
     x->anisotropic = d->maxAnisotropy > 1;
-    /* colours that are not linear; what an integer's border is */
-    return d->flags & CU_TRSF_SRGB || (!floating && has_border(x)) ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
+    /* fractions of 8 bits as colours that are not linear */
+    return d->flags & CU_TRSF_SRGB && x->normalised && x->bytes == 1 ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
 }
 
 CUresult CUDAAPI cuTexObjectCreate(CUtexObject *pTexObject, const CUDA_RESOURCE_DESC *pResDesc,

@@ -18,12 +18,11 @@ struct texture_object {
 CUresult texture_add(struct context *c, struct texture *x, const struct texture_object *o);
 /* CUDA_ERROR_INVALID_VALUE unless it is a living handle of that kind. */
 CUresult texture_get(uint64_t handle, bool surface, struct texture_object *out);
+/* Nothing, if it is none. */
 CUresult texture_remove(uint64_t handle, bool surface);
 
 /* What kernels find of a resource. CUDA_ERROR_INVALID_HANDLE, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_NOT_SUPPORTED. */
 CUresult texture_resource(const struct context *c, const CUDA_RESOURCE_DESC *r, struct texture *x);
-/* Which flags the resource's array has; 0: it is none. */
-unsigned texture_flags(const CUDA_RESOURCE_DESC *r);
 
 /* Frees those of a dying context. */
 extern const struct space_owner texture_owner;

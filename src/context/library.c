@@ -64,8 +64,10 @@ static const char *deed(const struct fault *f)
     case FAULT_ILLEGAL_INSTRUCTION: return "an illegal instruction";
     case FAULT_RESOURCES: return "a launch that needs more memory than there is";
     case FAULT_ASSERT: return "a failed assertion";
-    default: return f->write ? "an illegal write" : "an illegal read";
+    default: break;
     }
+    if (!f->address_known && *f->text) return "an illegal access"; /* the text says more */
+    return f->write ? "an illegal write" : "an illegal read";
 }
 
 /* As the driver records a fault of the device's that it cannot service. */

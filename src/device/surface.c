@@ -42,7 +42,7 @@ void device_surface(struct fl_block *b, uint32_t t, uint32_t line, uint64_t hand
     if (at[0] & (int32_t)(bytes - 1)) fault_raise(FAULT_MISALIGNED, t, line, NULL);
     void *element = (void *)place(x, at, what, bytes, &outside);
     if (outside && !(what & (FL_SURFACE_CLAMP | FL_SURFACE_ZERO)))
-        fault_raise(FAULT_TRAP, t, line, "an access outside the surface");
+        fault_raise(FAULT_ADDRESS, t, line, "an access outside the surface"); /* observed on H200 */
     if (what & FL_SURFACE_STORE) {
         if (!outside || what & FL_SURFACE_CLAMP) memcpy(element, data, bytes);
     } else if (outside && what & FL_SURFACE_ZERO) {

@@ -14,7 +14,8 @@ const struct texture *texture_find(uint32_t t, uint32_t line, uint64_t handle, b
     uint64_t address = handle & ((1ull << TEXTURE_ADDRESS_BITS) - 1);
     const struct texture *x = (const struct texture *)address;
     if (address % TEXTURE_ROOM || x->self != handle)
-        texture_fault(t, line, surface ? "the handle is no surface object's" : "the handle is no texture object's");
+        fault_raise(FAULT_ADDRESS, t, line,
+                    surface ? "the handle is no surface object's" : "the handle is no texture object's");
     if (x->surface != surface)
         texture_fault(t, line,
                       surface ? "a texture object where a surface object is needed"

@@ -299,7 +299,7 @@ static void nothing_is_written_outside(void)
     struct catch c = catch_begin(2);
     char text[2000];
     CHECK(cuLaunchKernel(kernel("write_layer"), 1, 1, 1, 1, 1, 1, 0, 0, ARGS(&s, &x, &y, &layer), NULL));
-    EXPECT_EQUAL(catch_end(&c, text, sizeof text), CUDA_ERROR_LAUNCH_FAILED);
+    EXPECT_EQUAL(catch_end(&c, text, sizeof text), CUDA_ERROR_ILLEGAL_ADDRESS);
     EXPECT(strstr(text, "an access outside the surface"));
 }
 
@@ -321,7 +321,7 @@ static void an_object_that_is_gone(void)
     CUtexObject t = texture(&r, &d);
     CHECK(cuTexObjectDestroy(t));
     EXPECT(texture(&r, &d) != t);
-    expect_fault("level_2d", t, CUDA_ERROR_ILLEGAL_INSTRUCTION, "no texture object's");
+    expect_fault("level_2d", t, CUDA_ERROR_ILLEGAL_ADDRESS, "no texture object's");
 }
 
 static void an_object_that_never_was(void)
@@ -353,7 +353,9 @@ static void what_is_refused(void)
     ANSWERS(cuTexObjectCreate(&t, &integers, &d, NULL), CUDA_ERROR_INVALID_VALUE);
     ANSWERS(cuTexObjectCreate(&t, &floats, &d, &view), CUDA_ERROR_NOT_SUPPORTED);
     ANSWERS(cuSurfObjectCreate(&s, &floats), CUDA_ERROR_INVALID_VALUE);
-    ANSWERS(cuSurfObjectCreate(&s, &integers), CUDA_ERROR_INVALID_VALUE);
+    CHECK(cuSurfObjectCreate(&s, &integers)); /* made for surfaces or not (observed on H200) */
+    CHECK(cuSurfObjectDestroy(s));
+    CHECK(cuSurfObjectDestroy(s));
     d.flags = 0; /* levels have coordinates from 0 to 1 */
     ANSWERS(cuTexObjectCreate(&t, &floats, &d, NULL), CUDA_ERROR_INVALID_VALUE);
 }

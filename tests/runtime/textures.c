@@ -221,17 +221,15 @@ static void surfaces_have_layers_and_edges(void **state)
 static void what_is_not_there_is_refused(void **state)
 {
     (void)state;
-    const struct cudaChannelFormatDesc format = { 32, 0, 0, 0, cudaChannelFormatKindFloat };
+    const struct cudaChannelFormatDesc bytes = { 8, 8, 8, 8, cudaChannelFormatKindUnsigned };
     struct cudaResourceDesc r = { .resType = cudaResourceTypeArray };
-    struct cudaTextureDesc d = { .sRGB = 1 };
+    struct cudaTextureDesc d = { .sRGB = 1, .readMode = cudaReadModeNormalizedFloat };
     cudaTextureObject_t t;
-    cudaSurfaceObject_t s;
     cudaArray_t plain, cube;
-    OK(cudaMallocArray(&plain, &format, 8, 8, 0));
-    OK(cudaMalloc3DArray(&cube, &format, (struct cudaExtent){ 8, 8, 6 }, cudaArrayCubemap));
+    OK(cudaMallocArray(&plain, &bytes, 8, 8, 0));
+    OK(cudaMalloc3DArray(&cube, &bytes, (struct cudaExtent){ 8, 8, 6 }, cudaArrayCubemap));
     r.res.array.array = plain;
     FAILS(cudaCreateTextureObject(&t, &r, &d, NULL), cudaErrorNotSupported);
-    FAILS(cudaCreateSurfaceObject(&s, &r), cudaErrorInvalidValue);
     d.sRGB = 0;
     r.res.array.array = cube;
     FAILS(cudaCreateTextureObject(&t, &r, &d, NULL), cudaErrorNotSupported);
