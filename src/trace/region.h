@@ -52,7 +52,7 @@ struct trace_allocation {
     uint64_t made, freed;          /* times; freed 0: lives */
     uint64_t ordinal;              /* the how manyth managed allocation, from 1; 0: an unused entry */
     uint64_t last_row;             /* of the map, + 1; 0: none yet */
-    bool ordinary;                 /* a mapping of the program's, not managed memory */
+    uint8_t ordinary;              /* whether it is a mapping of the program's, not managed memory */
 };
 
 /* What a kernel record cannot hold; entry ticket % TRACE_KERNELS, valid while ticket is the record's. */

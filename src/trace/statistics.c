@@ -99,7 +99,7 @@ static void enter(struct trace_region *r, const struct trace_record *record)
     live[at] = (struct live){ record->address, record->address + record->bytes, entry };
     r->allocations[entry] = (struct trace_allocation){
         .address = record->address, .bytes = record->bytes, .made = record->time, .ordinal = ordinal,
-        .ordinary = record->source
+        .ordinary = record->source != 0
     };
 }
 
