@@ -1,22 +1,8 @@
 // Textures and surfaces of a program that nvcc compiled: what kernels read and write through them, against the CPU.
-#include <cmath>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
+#include "nvcc_check.h"
 
-static void check(bool good, const char *what, int line)
-{
-    if (good) return;
-    printf("line %d: %s\n", line, what);
-    exit(1);
-}
-#define EXPECT(condition) check(condition, #condition, __LINE__)
-#define ANSWERS(call, wanted) \
-    do { \
-        cudaError_t saw = (call); \
-        check(saw == (wanted), cudaGetErrorName(saw), __LINE__); \
-    } while (0)
-#define OK(call) ANSWERS(call, cudaSuccess)
+#include <cmath>
+#include <cstring>
 
 enum { WIDTH = 16, HEIGHT = 6, DEPTH = 4, COUNT = 64 };
 static float *out; /* managed */

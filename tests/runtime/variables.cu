@@ -1,6 +1,6 @@
 // Variables of a program that nvcc compiled: by name from the host and from kernels, on the device, constant and managed.
-#include <cstdio>
-#include <cstdlib>
+#include "nvcc_check.h"
+
 #include <cstring>
 
 __device__ int numbers[10] = { 1, 2, 3 };
@@ -13,21 +13,6 @@ static __global__ void multiply()
     numbers[threadIdx.x] *= factor;
     atomicAdd(&total, numbers[threadIdx.x]);
 }
-
-static void check(bool good, const char *what, int line)
-{
-    if (good) return;
-    printf("line %d: %s\n", line, what);
-    exit(1);
-}
-#define EXPECT(condition) check(condition, #condition, __LINE__)
-#define ANSWERS(call, wanted) \
-    do { \
-        cudaError_t saw = (call); \
-        check(saw == (wanted), cudaGetErrorName(saw), __LINE__); \
-        EXPECT(cudaGetLastError() == saw); \
-    } while (0)
-#define OK(call) ANSWERS(call, cudaSuccess)
 
 static void initial_values_and_kernels()
 {
