@@ -33,13 +33,20 @@ bool file_write(int fd, const void *from, size_t size)
     return true;
 }
 
-int file_resize(int fd, uint64_t size)
+static uint64_t most_bytes(void)
 {
     struct rlimit l;
-    if (getrlimit(RLIMIT_FSIZE, &l) || l.rlim_cur >= size) return ftruncate(fd, (off_t)size);
+    return getrlimit(RLIMIT_FSIZE, &l) ? UINT64_MAX : l.rlim_cur;
+}
+
+bool file_fits(uint64_t size) { return size <= most_bytes(); }
+
+int file_resize(int fd, uint64_t size)
+{
+    if (file_fits(size)) return ftruncate(fd, (off_t)size);
     fl_log_once(FL_LOG_ERROR,
                 "memory is made of files, and no file may have more than %llu KiB here: ulimit -f unlimited",
-                (unsigned long long)l.rlim_cur >> 10);
+                (unsigned long long)most_bytes() >> 10);
     errno = EFBIG;
     return -1;
 }

@@ -1,6 +1,6 @@
 /* Compiled modules on disk: one file each, named by a hash of the PTX, the
- * compiler and the processor. FAULTLINE_CACHE=off; FAULTLINE_CACHE_DIR, else
- * $XDG_CACHE_HOME/faultline, else ~/.cache/faultline. */
+ * compiler and the processor, in one of 16 folders by the name's first digit.
+ * FAULTLINE_CACHE=off; FAULTLINE_CACHE_DIR, else $XDG_CACHE_HOME/faultline, else ~/.cache/faultline. */
 #include "module/compile.h"
 #include "base/file.h"
 #include "base/spawn.h"
@@ -18,7 +18,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const uint64_t BOUND = 1ul << 30;
+static const uint64_t SHARE = 64ul << 20; /* bytes of each of the 16 folders */
+enum { KEY_DIGITS = 32, NAME_SIZE = 80 };
 
 struct key {
     uint64_t a, b;
@@ -74,14 +75,20 @@ static bool folder(char *out, size_t size)
     return n > 0 && (size_t)n < size;
 }
 
-static bool file_name(const char *text, char *out, size_t size)
+struct place {
+    struct key key;
+    char top[3000], part[3008], file[3072];
+};
+
+static bool find_place(const char *text, struct place *out)
 {
-    char dir[3000];
-    if (!folder(dir, sizeof dir)) return false;
+    if (!folder(out->top, sizeof out->top)) return false;
     pthread_once(&environment_once, find_environment);
-    struct key k = environment;
-    mix(&k, text, strlen(text));
-    return (size_t)snprintf(out, size, "%s/%016" PRIx64 "%016" PRIx64 ".img", dir, k.a, k.b) < size;
+    out->key = environment;
+    mix(&out->key, text, strlen(text));
+    snprintf(out->part, sizeof out->part, "%s/%x", out->top, (unsigned)(out->key.b >> 60));
+    snprintf(out->file, sizeof out->file, "%s/%016" PRIx64 "%016" PRIx64 ".img", out->part, out->key.b, out->key.a);
+    return true;
 }
 
 static struct key content_key(const void *data, size_t n)
@@ -95,13 +102,14 @@ static struct key content_key(const void *data, size_t n)
  * who shortens a mapped file kills those who look at it. */
 bool cache_read(const char *text, struct image_file *out)
 {
-    char name[4096];
+    struct place p;
     struct stat s;
     struct key kept, k;
-    if (!file_name(text, name, sizeof name)) return false;
-    int fd = open(name, O_RDONLY | O_CLOEXEC);
+    if (!find_place(text, &p)) return false;
+    int fd = open(p.file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) return false;
-    bool good = !fstat(fd, &s) && s.st_size > (off_t)sizeof kept && file_read(fd, &kept, sizeof kept);
+    bool good = !fstat(fd, &s) && S_ISREG(s.st_mode) && s.st_size > (off_t)sizeof kept &&
+                (uint64_t)s.st_size <= SHARE && file_read(fd, &kept, sizeof kept);
     out->data = MAP_FAILED;
     if (good) {
         out->size = (size_t)s.st_size - sizeof kept;
@@ -117,40 +125,83 @@ bool cache_read(const char *text, struct image_file *out)
     }
     if (good) return true;
     image_release(out);
-    unlink(name);
+    unlink(p.file);
     return false;
 }
 
-/* The folder is the user's choice: other files in it are none of our business. */
+/* The folder is the user's choice: other files in it are none of our business. A name may
+ * have a tail: the process that was writing it, and may have been killed. */
 static bool is_ours(const char *name)
 {
-    return strspn(name, "0123456789abcdef") == 32 && !strncmp(name + 32, ".img", 4);
+    return strspn(name, "0123456789abcdef") == KEY_DIGITS && !strncmp(name + KEY_DIGITS, ".img", 4) &&
+           strlen(name) < NAME_SIZE;
 }
 
-/* What has not been used for longest goes when there is too much. */
-static void prune(const char *dir)
+struct kept {
+    char name[NAME_SIZE];
+    uint64_t size;
+    struct timespec used;
+};
+
+static int by_use(const void *a, const void *b)
 {
-    for (;;) {
-        char name[4096], oldest[4096] = "";
-        uint64_t total = 0;
-        struct timespec when = { 0 };
-        struct stat s;
-        DIR *d = opendir(dir);
-        if (!d) return;
-        for (struct dirent *e; (e = readdir(d));) {
-            if (!is_ours(e->d_name) || (size_t)snprintf(name, sizeof name, "%s/%s", dir, e->d_name) >= sizeof name ||
-                stat(name, &s) || !S_ISREG(s.st_mode))
-                continue;
-            total += (uint64_t)s.st_size;
-            if (!*oldest || s.st_mtim.tv_sec < when.tv_sec) {
-                strcpy(oldest, name);
-                when = s.st_mtim;
-            }
-        }
-        closedir(d);
-        if (total <= BOUND || unlink(oldest)) return;
-    }
+    const struct timespec *x = &((const struct kept *)a)->used, *y = &((const struct kept *)b)->used;
+    if (x->tv_sec != y->tv_sec) return x->tv_sec < y->tv_sec ? -1 : 1;
+    return (x->tv_nsec > y->tv_nsec) - (x->tv_nsec < y->tv_nsec);
 }
+
+/* What a folder has of ours; *list is the caller's to free. Other processes may add and remove meanwhile. */
+static size_t look(DIR *d, struct kept **list, uint64_t *total)
+{
+    size_t count = 0, room = 0;
+    struct stat s;
+    *list = NULL;
+    *total = 0;
+    for (struct dirent *e; (e = readdir(d));) {
+        if (!is_ours(e->d_name) || fstatat(dirfd(d), e->d_name, &s, AT_SYMLINK_NOFOLLOW) || !S_ISREG(s.st_mode))
+            continue;
+        if (count == room) {
+            struct kept *more = realloc(*list, (room = room ? 2 * room : 256) * sizeof *more);
+            if (!more) break;
+            *list = more;
+        }
+        strcpy((*list)[count].name, e->d_name);
+        (*list)[count].size = (uint64_t)s.st_size;
+        (*list)[count++].used = s.st_mtim;
+        *total += (uint64_t)s.st_size;
+    }
+    return count;
+}
+
+/* What has not been used for longest goes when there is more than the folder's share. */
+static void prune(const char *folder)
+{
+    struct kept *list;
+    uint64_t total;
+    DIR *d = opendir(folder);
+    if (!d) return;
+    size_t count = look(d, &list, &total);
+    if (total > SHARE) qsort(list, count, sizeof *list, by_use);
+    for (size_t k = 0; k < count && total > SHARE; total -= list[k++].size) unlinkat(dirfd(d), list[k].name, 0);
+    free(list);
+    closedir(d);
+}
+
+/* Earlier versions kept all files in one folder. Their keys can't match any more, as another
+ * compiler made them; they go some thousand at a time, so that nobody waits long. */
+static void remove_earlier(const char *folder)
+{
+    DIR *d = opendir(folder);
+    if (!d) return;
+    int left = 4096;
+    for (struct dirent *e; left && (e = readdir(d));)
+        if (is_ours(e->d_name) && !unlinkat(dirfd(d), e->d_name, 0)) left--;
+    closedir(d);
+}
+
+/* Looking through a folder costs some milliseconds. So not every addition does it, but one
+ * in so many that a folder gets SHARE / 64 between two, in small files or in large ones. */
+static bool is_its_turn(struct key k, uint64_t size) { return k.b % (SHARE / 64) < size; }
 
 static void make_folders(char *path)
 {
@@ -161,20 +212,27 @@ static void make_folders(char *path)
     }
 }
 
+static bool write_fresh(const char *path, const struct image_file *f)
+{
+    struct key k = content_key(f->data, f->size);
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0) return false;
+    bool good = file_write(fd, &k, sizeof k) && file_write(fd, f->data, f->size);
+    return !close(fd) && good;
+}
+
 /* Failure to keep something is no failure. */
 void cache_write(const char *text, const struct image_file *f)
 {
     static _Atomic unsigned count;
-    char name[4096], fresh[4200], dir[4096];
-    if (!file_name(text, name, sizeof name)) return;
-    make_folders(name);
-    snprintf(fresh, sizeof fresh, "%s.%d.%u", name, (int)getpid(), count++);
-    int fd = open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd < 0) return;
-    struct key k = content_key(f->data, f->size);
-    bool good = file_write(fd, &k, sizeof k) && file_write(fd, f->data, f->size);
-    if (close(fd) || !good || rename(fresh, name)) unlink(fresh);
-    strcpy(dir, name);
-    *strrchr(dir, '/') = 0;
-    if (count % 64 == 1) prune(dir);
+    struct place p;
+    char fresh[sizeof p.file + 32];
+    uint64_t size = sizeof(struct key) + f->size;
+    if (size > SHARE || !file_fits(size) || !find_place(text, &p)) return;
+    make_folders(p.file);
+    snprintf(fresh, sizeof fresh, "%s.%d.%u", p.file, (int)getpid(), count++);
+    if (!write_fresh(fresh, f) || rename(fresh, p.file)) unlink(fresh);
+    if (!is_its_turn(p.key, size)) return;
+    prune(p.part);
+    remove_earlier(p.top);
 }
