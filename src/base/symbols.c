@@ -42,10 +42,11 @@ static bool visit_table(const struct file *f, const Elf64_Shdr *table, symbols_v
     return true;
 }
 
-bool symbols_visit(const char *path, symbols_visitor *visit, void *data)
+bool symbols_visit(const char *path, enum symbols_table which, symbols_visitor *visit, void *data)
 {
     struct stat s;
     bool found = false;
+    const uint32_t type = which == SYMBOLS_ALL ? SHT_SYMTAB : SHT_DYNSYM;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return false;
     if (fstat(fd, &s) || !S_ISREG(s.st_mode) || !s.st_size) goto out;
@@ -53,7 +54,7 @@ bool symbols_visit(const char *path, symbols_visitor *visit, void *data)
     if (f.data == MAP_FAILED) goto out;
     const Elf64_Shdr *table;
     for (unsigned k = 0; !found && (table = section(&f, k)); k++)
-        found = table->sh_type == SHT_SYMTAB && visit_table(&f, table, visit, data);
+        found = table->sh_type == type && visit_table(&f, table, visit, data);
     munmap((void *)f.data, (size_t)s.st_size);
 out:
     close(fd);

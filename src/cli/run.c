@@ -82,7 +82,7 @@ static void put_first(const char *variable, const char *word)
     if ((size_t)n < sizeof all) setenv(variable, all, 1);
 }
 
-/* src/runtime/linked_in.c: ours takes the place of the one in the program, or in what it loads or starts. */
+/* src/lead: ours takes the place of the one in the program, or in what it loads or starts. */
 static void preload_runtime(const char *folder)
 {
     char path[2 * PATH_MAX];

@@ -1,5 +1,5 @@
 /* Looking for NVIDIA's runtime in a program; see inside.h. */
-#include "runtime/inside.h"
+#include "lead/inside.h"
 #include "base/symbols.h"
 
 #include <string.h>
@@ -20,6 +20,6 @@ static void look(const char *name, uint64_t address, void *data)
 enum runtime_inside runtime_inside(const char *program)
 {
     struct signs s = { 0 };
-    if (!symbols_visit(program, look, &s) || !s.runtime) return RUNTIME_NOT_INSIDE;
+    if (!symbols_visit(program, SYMBOLS_ALL, look, &s) || !s.runtime) return RUNTIME_NOT_INSIDE;
     return s.older ? RUNTIME_OLDER : RUNTIME_INSIDE;
 }

@@ -1,6 +1,6 @@
 /* Whether NVIDIA's runtime was linked into a program, as nvcc does if it is not told otherwise. */
-#ifndef FL_RUNTIME_INSIDE_H
-#define FL_RUNTIME_INSIDE_H
+#ifndef FL_LEAD_INSIDE_H
+#define FL_LEAD_INSIDE_H
 
 enum runtime_inside {
     RUNTIME_NOT_INSIDE, /* or it cannot be seen, because the program was stripped */

@@ -1,0 +1,47 @@
+/* Objects, as the dynamic linker loads them: those that are there before the program
+ * begins, and later ones before their constructors run. What is done with them
+ * is lead.h's. */
+#include "lead/jump.h"
+#include "lead/lead.h"
+
+#include <link.h>
+#include <stdlib.h>
+
+/* The last object that was looked at. New ones come behind it; when one goes, that is noticed, too. */
+static const struct link_map *last;
+
+/* The dynamic linker calls this, under its lock, instead of the empty function that is there for debuggers: before and
+ * after it changes its list of objects. The constructors of new ones have not run. */
+static void objects_changed(void)
+{
+    const struct link_map *object = _r_debug.r_map;
+    if (_r_debug.r_state != RT_CONSISTENT) return;
+    while (object && object != last) object = object->l_next;
+    if (object)
+        for (object = object->l_next; object; object = object->l_next) lead_object(object->l_addr, object->l_name);
+    for (object = _r_debug.r_map; object; object = object->l_next) last = object;
+}
+
+static void watch_objects(void)
+{
+    uintptr_t first = _r_debug.r_brk, end = first + JUMP_ROOM;
+    if (!first || first % JUMP_ROOM || !jump_protect(first, end, PROT_READ | PROT_WRITE | PROT_EXEC)) return;
+    jump_write(first, (void *)objects_changed);
+    jump_protect(first, end, PROT_READ | PROT_EXEC);
+}
+
+/* This library's constructor runs before those of the others (-z initfirst), which register kernels. The C library's is
+ * one of those: it would make the environment known. */
+__attribute__((constructor)) static void lead_all(int argc, char **argv, char **environment)
+{
+    (void)argc;
+    (void)argv;
+    if (!environ) environ = environment;
+    const char *preloaded = getenv("LD_PRELOAD");
+    if (!preloaded || !strstr(preloaded, "libcudart")) return;
+    for (const struct link_map *object = _r_debug.r_map; object; object = object->l_next) {
+        lead_object(object->l_addr, object == _r_debug.r_map ? "/proc/self/exe" : object->l_name);
+        last = object;
+    }
+    watch_objects();
+}
