@@ -1,6 +1,6 @@
 /* Looking for NVIDIA's runtime in a program; see inside.h. */
 #include "lead/inside.h"
-#include "base/symbols.h"
+#include "lead/stripped.h"
 
 #include <string.h>
 
@@ -20,6 +20,12 @@ static void look(const char *name, uint64_t address, void *data)
 enum runtime_inside runtime_inside(const char *program)
 {
     struct signs s = { 0 };
-    if (!symbols_visit(program, SYMBOLS_ALL, look, &s) || !s.runtime) return RUNTIME_NOT_INSIDE;
+    if (!symbols_visit(program, SYMBOLS_ALL, look, &s)) s.runtime = stripped_visit(program, look, &s);
+    if (!s.runtime) return RUNTIME_NOT_INSIDE;
     return s.older ? RUNTIME_OLDER : RUNTIME_INSIDE;
+}
+
+void runtime_visit(const char *program, symbols_visitor *visit, void *data)
+{
+    if (!symbols_visit(program, SYMBOLS_ALL, visit, data)) stripped_visit(program, visit, data);
 }

@@ -2,12 +2,17 @@
 #ifndef FL_LEAD_INSIDE_H
 #define FL_LEAD_INSIDE_H
 
+#include "base/symbols.h"
+
 enum runtime_inside {
-    RUNTIME_NOT_INSIDE, /* or it cannot be seen, because the program was stripped */
+    RUNTIME_NOT_INSIDE,
     RUNTIME_INSIDE,     /* that of this major version of CUDA, whose entry points ours agree with */
     RUNTIME_OLDER,      /* that of another one */
 };
 
 enum runtime_inside runtime_inside(const char *program);
+
+/* Calls visit for its entry points, among other functions of the program. */
+void runtime_visit(const char *program, symbols_visitor *visit, void *data);
 
 #endif

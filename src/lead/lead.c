@@ -37,11 +37,11 @@ static void redirect(const char *name, uint64_t address, void *data)
 static void follow(const struct lead *lead, const struct object *o)
 {
     struct work w = { lead, o, UINTPTR_MAX, 0 };
-    symbols_visit(o->path, lead->table, measure, &w);
+    lead->functions(o->path, measure, &w);
     if (w.first > w.end) return;
     bool done = jump_protect(w.first, w.end, PROT_READ | PROT_WRITE);
     if (done) {
-        symbols_visit(o->path, lead->table, redirect, &w);
+        lead->functions(o->path, redirect, &w);
         done = jump_protect(w.first, w.end, PROT_READ | PROT_EXEC);
     }
     if (!done) fl_log(FL_LOG_ERROR, "entry points of %s cannot be replaced: %s", o->path, strerror(errno));

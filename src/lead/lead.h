@@ -19,7 +19,8 @@ struct object {                    /* that has been loaded */
 
 /* What is led where: a file for each. */
 struct lead {
-    enum symbols_table table;      /* that names the entry points */
+    /* Calls visit for all functions of an object that may be entry points. */
+    void (*functions)(const char *path, symbols_visitor *visit, void *data);
     bool (*concerns)(struct object *o);
     /* NULL: this function stays as it is. Asked more than once. */
     void *(*target)(const struct object *o, const char *name);

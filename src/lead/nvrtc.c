@@ -65,4 +65,9 @@ static void *target(const struct object *o, const char *name)
     return NULL;
 }
 
-const struct lead lead_nvrtc = { SYMBOLS_EXPORTED, concerns, target };
+static void functions(const char *path, symbols_visitor *visit, void *data)
+{
+    symbols_visit(path, SYMBOLS_EXPORTED, visit, data);
+}
+
+const struct lead lead_nvrtc = { functions, concerns, target };

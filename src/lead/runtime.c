@@ -23,4 +23,4 @@ static void *target(const struct object *o, const char *name)
     return strncmp(name, "cuda", 4) && strncmp(name, "__cuda", 6) ? NULL : dlsym(o->ours, name);
 }
 
-const struct lead lead_runtime = { SYMBOLS_ALL, concerns, target };
+const struct lead lead_runtime = { runtime_visit, concerns, target };
