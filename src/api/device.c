@@ -41,8 +41,7 @@ CUresult CUDAAPI cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice dev)
     CUresult r = device_get(dev, &d);
     if (r) return r;
     if (!uuid) return CUDA_ERROR_INVALID_VALUE;
-    memcpy(uuid->bytes, "faultline gpu\0\0", 16);
-    uuid->bytes[15] = (char)d->ordinal;
+    device_uuid(d->physical, (unsigned char *)uuid->bytes);
     return CUDA_SUCCESS;
 }
 
@@ -73,7 +72,7 @@ CUresult CUDAAPI cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib, CUdevi
     if (!pi || (int)attrib < 0 || (int)attrib >= PROFILE_ATTRIBUTES) return CUDA_ERROR_INVALID_VALUE;
     if ((r = device_get(dev, &d))) return r;
     if (!d->profile->has_attribute[attrib]) return CUDA_ERROR_INVALID_VALUE;
-    *pi = attrib == CU_DEVICE_ATTRIBUTE_PCI_BUS_ID ? d->profile->attribute[attrib] + d->ordinal
+    *pi = attrib == CU_DEVICE_ATTRIBUTE_PCI_BUS_ID ? d->profile->attribute[attrib] + d->physical
                                                    : d->profile->attribute[attrib];
     return CUDA_SUCCESS;
 }
@@ -112,7 +111,10 @@ CUresult CUDAAPI cuDeviceGetProperties(CUdevprop *prop, CUdevice dev)
 }
 
 /* The identity is the simulation's own: domain 0, one bus a device. */
-static int bus_of(const struct device *d) { return d->profile->attribute[CU_DEVICE_ATTRIBUTE_PCI_BUS_ID] + d->ordinal; }
+static int bus_of(const struct device *d)
+{
+    return d->profile->attribute[CU_DEVICE_ATTRIBUTE_PCI_BUS_ID] + d->physical;
+}
 
 CUresult CUDAAPI cuDeviceGetPCIBusId(char *pciBusId, int len, CUdevice dev)
 {

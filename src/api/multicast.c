@@ -12,9 +12,10 @@ static CUresult supported(void)
                                                                                   : CUDA_ERROR_NOT_SUPPORTED;
 }
 
+/* Other processes add devices that this one does not see. */
 static bool good_properties(const CUmulticastObjectProp *p)
 {
-    return p && p->numDevices && p->numDevices <= (unsigned)device_count && p->size && !p->flags;
+    return p && p->numDevices && device_physical(p->numDevices - 1l) && p->size && !p->flags;
 }
 
 CUresult CUDAAPI cuMulticastCreate(CUmemGenericAllocationHandle *mcHandle, const CUmulticastObjectProp *prop)

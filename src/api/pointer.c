@@ -36,7 +36,7 @@ static unsigned access_flags(const struct allocation *a)
 
 static int ordinal(const struct allocation *a)
 {
-    if (a->device) return a->device->ordinal;
+    if (a->device) return device_name(a->device);
     return a->context ? a->context->device->ordinal : 0;
 }
 

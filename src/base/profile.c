@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_DEVICES = 16 };
 static const uint64_t CHUNK = 2ul << 20, MOST_MEMORY = 1ul << 40;
 
 /* "64M" and the like; false if it is no size. */
@@ -128,28 +127,22 @@ static CUresult read_profile(struct profile *p)
     return line ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
-/* How many of them CUDA_VISIBLE_DEVICES leaves: of "0,1" the first two. A selection that renumbers devices is not made. */
-static int visible(int devices)
+/* CUDA_DEVICE_ORDER needs no look: all are equally fast, so both orders are that of PCI addresses. */
+static CUresult choose_visible(struct profile *p)
 {
-    const char *list = getenv("CUDA_VISIBLE_DEVICES"), *at = list;
-    if (!list) return devices;
-    for (int n = 0; n < devices; n++) {
-        char *end;
-        if (strtol(at, &end, 10) != n || end == at || (*end && *end != ',')) {
-            fl_log(FL_LOG_WARN, "CUDA_VISIBLE_DEVICES=%s is ignored: only the first devices can be chosen, as in 0,1",
-                   list);
-            return devices;
-        }
-        if (!*end) return n + 1;
-        at = end + 1;
-    }
-    return devices;
+    const char *list = getenv("CUDA_VISIBLE_DEVICES");
+    p->devices = visible_devices(list, p->installed, p->order);
+    if (p->devices) return CUDA_SUCCESS;
+    if (*list && *list != '-')
+        fl_log(FL_LOG_WARN, "CUDA_VISIBLE_DEVICES=%s shows none of the %d device%s that FAULTLINE_DEVICES asks for",
+               list, p->installed, p->installed == 1 ? "" : "s");
+    return CUDA_ERROR_NO_DEVICE;
 }
 
 static CUresult read_environment(struct profile *p)
 {
     const char *devices = getenv("FAULTLINE_DEVICES"), *memory = getenv("FAULTLINE_VRAM");
-    p->devices = 1;
+    p->installed = 1;
     p->host_memory = machine_room() / CHUNK * CHUNK;
     if (p->host_memory < 32 * CHUNK) p->host_memory = 32 * CHUNK;
     if (devices && *devices) {
@@ -159,9 +152,8 @@ static CUresult read_environment(struct profile *p)
             fl_log(FL_LOG_ERROR, "FAULTLINE_DEVICES=%s: a number from 1 to %d is wanted", devices, MOST_DEVICES);
             return CUDA_ERROR_INVALID_VALUE;
         }
-        p->devices = (int)n;
+        p->installed = (int)n;
     }
-    p->devices = visible(p->devices);
     if (memory && *memory) {
         if (!parse_size(memory, &p->memory) || p->memory < CHUNK || p->memory > MOST_MEMORY) {
             fl_log(FL_LOG_ERROR, "FAULTLINE_VRAM=%s: a size like 512M or 8G is wanted, from 2M to 1T", memory);
@@ -173,7 +165,7 @@ static CUresult read_environment(struct profile *p)
     if (p->memory > MOST_MEMORY) p->memory = MOST_MEMORY;
     p->memory = p->memory / CHUNK * CHUNK;
     if (p->memory < CHUNK) p->memory = CHUNK;
-    return CUDA_SUCCESS;
+    return choose_visible(p);
 }
 
 CUresult profile_load(struct profile *p)

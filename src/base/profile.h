@@ -4,6 +4,8 @@
 #ifndef FL_BASE_PROFILE_H
 #define FL_BASE_PROFILE_H
 
+#include "base/visible.h"
+
 #include <cuda.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,10 +20,12 @@ struct profile {
     bool has_attribute[PROFILE_ATTRIBUTES];
     int p2p[PROFILE_P2P];          /* by CUdevice_P2PAttribute */
     uint64_t limit[PROFILE_LIMITS]; /* by CUlimit */
-    int devices;
+    int installed, devices;         /* devices of the machine; of these the process sees so many: */
+    int order[MOST_DEVICES];        /* which of the machine's, by ordinal. Behind them the hidden ones */
 };
 
-/* Reads profile and environment. A mistake in either: a message, CUDA_ERROR_INVALID_VALUE. */
+/* Reads profile and environment. A mistake in either: a message, CUDA_ERROR_INVALID_VALUE. CUDA_ERROR_NO_DEVICE: none
+ * is visible. */
 CUresult profile_load(struct profile *p);
 static inline int profile_attribute(const struct profile *p, CUdevice_attribute a) { return p->attribute[a]; }
 

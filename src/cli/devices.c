@@ -60,6 +60,18 @@ static void print_line(const char *text, enum unit unit, int value)
     }
 }
 
+static CUresult print_uuid(CUdevice dev)
+{
+    CUuuid u;
+    CUresult r = ENTRY_POINT(cuDeviceGetUuid_v2)(&u, dev);
+    if (r) return r;
+    printf("  %-32sGPU", "UUID");
+    for (unsigned k = 0; k < sizeof u.bytes; k++)
+        printf("%s%02x", k == 0 || (k >= 4 && k <= 10 && k % 2 == 0) ? "-" : "", (unsigned char)u.bytes[k]);
+    putchar('\n');
+    return r;
+}
+
 static CUresult print_device(CUdevice dev, int count)
 {
     char name[256], bus[32];
@@ -75,6 +87,7 @@ static CUresult print_device(CUdevice dev, int count)
     printf("device %d: %s\n", dev, name);
     printf("  %-32s%d.%d\n  %-32s%.1f GiB\n  %-32s%s\n", "compute capability", major, minor, "memory",
            (double)memory / (1ull << 30), "PCI address", bus);
+    if ((r = print_uuid(dev))) return r;
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         int value;
         if ((r = ENTRY_POINT(cuDeviceGetAttribute)(&value, lines[i].attribute, dev))) return r;
@@ -107,7 +120,8 @@ int command_devices(int argc, char **argv)
 {
     char path[PATH_MAX + 16];
     if (argc > 1) {
-        puts("usage: faultline devices\nFAULTLINE_DEVICES, FAULTLINE_VRAM and FAULTLINE_PROFILE describe the machine.");
+        puts("usage: faultline devices\nFAULTLINE_DEVICES, FAULTLINE_VRAM and FAULTLINE_PROFILE describe the machine,\n"
+             "CUDA_VISIBLE_DEVICES what a program sees of it.");
         return strcmp(argv[1], "--help") ? 2 : 0;
     }
     const char *folder = library_folder();

@@ -18,13 +18,14 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#define MAX_DEVICES 16
+#define MAX_DEVICES MOST_DEVICES
 
 struct stream_set;                 /* stream/stream.h: all streams of a context */
 struct module;                     /* module/module.h */
 
 struct device {
-    int ordinal;
+    int ordinal;  /* as this process numbers it; a hidden one has a number behind the visible ones' */
+    int physical; /* the how manyth of the machine: the same in every process */
     const struct profile *profile;
     struct vram vram;
     struct processor *processor;   /* NULL until the first context */
@@ -55,8 +56,9 @@ struct context {
     struct context *next;          /* in the table */
 };
 
-extern struct device devices[MAX_DEVICES];
-extern int device_count;
+extern struct device devices[MAX_DEVICES]; /* the visible ones; behind them the hidden ones, which are there only to be
+                                               the place of memory that other processes share */
+extern int device_count;                   /* visible ones */
 
 /* cuInit. Reads the profile and the environment once. */
 CUresult library_init(unsigned flags);
@@ -64,6 +66,13 @@ CUresult library_init(unsigned flags);
 CUresult library_ready(void);
 /* CUDA_ERROR_NOT_INITIALIZED, CUDA_ERROR_INVALID_DEVICE. */
 CUresult device_get(CUdevice dev, struct device **out);
+/* A device of the machine, as another process calls it; NULL: there is none. */
+struct device *device_physical(int64_t physical);
+/* What this process calls it; a hidden one has no ordinal. */
+static inline CUdevice device_name(const struct device *d)
+{
+    return d->ordinal < device_count ? d->ordinal : CU_DEVICE_INVALID;
+}
 
 /* Nothing that any device has mapped shows b, and nothing will: before its descriptor is closed. */
 void devices_forget(const struct backing *b);

@@ -49,6 +49,13 @@ CUresult device_get(CUdevice dev, struct device **out)
     return CUDA_SUCCESS;
 }
 
+struct device *device_physical(int64_t physical)
+{
+    for (int k = 0; k < profile.installed; k++)
+        if (devices[k].physical == physical) return &devices[k];
+    return NULL;
+}
+
 void devices_forget(const struct backing *b)
 {
     for (int k = 0; k < device_count; k++)
@@ -114,11 +121,11 @@ static CUresult make_devices(void)
 {
     char name[32];
     layout_choose();
+    for (int k = 0; k < profile.installed; k++)
+        devices[k] = (struct device){ .ordinal = k, .physical = profile.order[k], .profile = &profile };
     for (int k = 0; k < profile.devices; k++) {
         struct device *d = &devices[k];
-        d->ordinal = k;
-        d->profile = &profile;
-        snprintf(name, sizeof name, "faultline-vram%d", k);
+        snprintf(name, sizeof name, "faultline-vram%d", d->physical);
         CUresult r = vram_init(&d->vram, profile.memory < space_layout.span ? profile.memory : space_layout.span, name);
         if (r) {
             while (k--) vram_destroy(&devices[k].vram);

@@ -107,7 +107,7 @@ static struct hold *hold(const unsigned char *secret, uint32_t kind, struct ipc_
     struct offer *o = by_secret(secret);
     if (o && o->kind != kind) o = NULL;
     if (o && kind == IPC_MEMORY && (h->memory = space_hold(o->base, o->number))) {
-        a->device = (uint32_t)h->memory->device->ordinal;
+        a->device = (uint32_t)h->memory->device->physical;
         a->offset = h->memory->offset;
         a->size = h->memory->size;
         *fd = h->memory->backing->fd;

@@ -94,7 +94,7 @@ static void put_peer(struct peer *p)
 static CUresult accept_memory(struct peer *p, const struct ipc_reply *a, int fd)
 {
     struct stat s;
-    if (a->device >= (uint32_t)device_count || !a->size || fstat(fd, &s) || a->offset > (uint64_t)s.st_size ||
+    if (!device_physical(a->device) || !a->size || fstat(fd, &s) || a->offset > (uint64_t)s.st_size ||
         a->size > (uint64_t)s.st_size - a->offset)
         return CUDA_ERROR_INVALID_VALUE;
     if (p->memory[a->device].id)

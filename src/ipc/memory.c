@@ -91,7 +91,7 @@ static CUresult show(struct import *m)
 
 static CUresult fill_in(struct import *m, struct context *c, const struct ipc_reply *reply)
 {
-    struct device *d = &devices[reply->device];
+    struct device *d = device_physical(reply->device);
     /* in its chunk it lies where it does in the exporter */
     uint64_t inner = reply->offset % PAGE_BYTES, in_chunk = reply->offset % VRAM_CHUNK, at;
     if (d != c->device && !c->device->profile->p2p[CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED])

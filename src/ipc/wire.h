@@ -35,7 +35,7 @@ struct ipc_request {
 /* To IPC_OPEN, with a descriptor; IPC_CLOSE has no answer. */
 struct ipc_reply {
     uint32_t result;               /* CUresult */
-    uint32_t device;               /* whose memory */
+    uint32_t device;               /* whose memory: struct device's physical */
     uint64_t offset, size;         /* in the file, bytes */
     uint64_t index;                /* of the event */
     uint64_t serial;

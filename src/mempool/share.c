@@ -113,7 +113,7 @@ CUresult share_new(struct mempool *p)
     struct table *t = p->share->table;
     memcpy(t->secret, secret, sizeof secret);
     t->location_type = (int32_t)p->location.type;
-    t->location_id = p->location.id;
+    t->location_id = p->device ? p->device->physical : p->location.id;
     memcpy(t->magic, MAGIC, sizeof MAGIC);
     return r;
 }
@@ -200,15 +200,19 @@ CUresult mempool_import(int handle, CUmemAllocationHandleType type, struct mempo
     r = CUDA_ERROR_UNKNOWN;
     if (memcmp(t->magic, MAGIC, sizeof MAGIC)) goto failed;
     r = CUDA_ERROR_INVALID_VALUE;
-    if (l.type == CU_MEM_LOCATION_TYPE_DEVICE && (l.id < 0 || l.id >= device_count)) goto failed;
+    struct device *d = l.type == CU_MEM_LOCATION_TYPE_DEVICE ? device_physical(l.id) : NULL;
+    if (l.type == CU_MEM_LOCATION_TYPE_DEVICE && !d) goto failed;
+    r = CUDA_ERROR_NOT_SUPPORTED; /* its chunks would need addresses of the hidden device's */
+    if (d && d->ordinal >= device_count) goto failed;
     p->imported = true;
     p->type = CU_MEM_ALLOCATION_TYPE_PINNED;
     p->handle_types = type;
     p->limit = UINT64_MAX;
     p->location = l;
-    if (l.type == CU_MEM_LOCATION_TYPE_DEVICE) {
-        p->device = &devices[l.id];
-        p->access[l.id] = PROT_DEVICE_READ | PROT_DEVICE_WRITE;
+    if (d) {
+        p->device = d;
+        p->location.id = d->ordinal;
+        p->access[d->ordinal] = PROT_DEVICE_READ | PROT_DEVICE_WRITE;
     }
     pthread_mutex_lock(&mempools_lock);
     mempool_enter(p);

@@ -192,7 +192,10 @@ static void describe_mapping(const struct vmm_mapping *m, uint64_t address, int 
     unsigned access = m->access[ordinal] & 3;
     char whose[32] = "the host";
     if (memory->kind) snprintf(whose, sizeof whose, "a multicast object");
-    if (m->a.device) snprintf(whose, sizeof whose, "device %d", m->a.device->ordinal);
+    if (m->a.device && m->a.device->ordinal < device_count)
+        snprintf(whose, sizeof whose, "device %d", m->a.device->ordinal);
+    else if (m->a.device)
+        snprintf(whose, sizeof whose, "a device that is not visible");
     bool permitted = access == CU_MEM_ACCESS_FLAGS_PROT_READWRITE && memory->kind && memory->kind->hint;
     const char *hint = permitted ? memory->kind->hint(memory, address - m->a.base) : NULL;
     snprintf(out, size,

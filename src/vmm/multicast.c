@@ -33,7 +33,7 @@ static CUresult show(const struct vmm_memory *m, struct processor *p, uint64_t v
     return r;
 }
 
-static int member_of(const struct multicast *o, const struct device *d) { return team_member(o->team, d->ordinal); }
+static int member_of(const struct multicast *o, const struct device *d) { return team_member(o->team, d->physical); }
 
 static CUresult may_access(const struct vmm_memory *m, const struct device *d)
 {
@@ -118,7 +118,7 @@ CUresult multicast_add(CUmemGenericAllocationHandle h, struct device *d)
     struct multicast *o;
     CUresult r = get(h, &o);
     if (r) return r;
-    r = team_add(o->team, d->ordinal);
+    r = team_add(o->team, d->physical);
     pthread_mutex_lock(&team_lock);
     pthread_cond_broadcast(&team_grew);
     pthread_mutex_unlock(&team_lock);

@@ -40,7 +40,7 @@ CUresult share_publish(struct multicast *o, struct binding *b)
     struct team_binding t = { .offset = b->offset,
                               .size = b->size,
                               .memory_offset = b->memory_offset,
-                              .device = b->memory->device->ordinal,
+                              .device = b->memory->device->physical,
                               .pid = getpid() };
     CUresult r = fabric_invite(b->memory->own, t.socket, t.secret);
     if (r) return r;
@@ -130,7 +130,7 @@ static void enter(struct multicast *o, const struct team_binding *t, int fd)
     int member = team_member(o->team, t->device);
     if (member < 0 || own_import(fd, &m)) return;
     struct binding *b = malloc(sizeof *b);
-    bool good = b && m->device && m->device->ordinal == t->device && t->memory_offset <= m->size &&
+    bool good = b && m->device && m->device->physical == t->device && t->memory_offset <= m->size &&
                 t->size <= m->size - t->memory_offset;
     if (good) {
         *b = (struct binding){ (unsigned)member, t->offset, t->size, m, t->memory_offset, t->id, -1, NULL };

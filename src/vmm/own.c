@@ -21,7 +21,7 @@ static const char MAGIC[16] = "Faultline memory";
 struct label {
     char magic[sizeof MAGIC];
     uint64_t size;
-    CUmemAllocationProp prop;
+    CUmemAllocationProp prop; /* but a device is named by its physical number */
     unsigned char secret[SECRET];
 };
 
@@ -102,6 +102,7 @@ CUresult own_label(struct vmm_own *o)
 {
     struct label l = { .size = o->file.size, .prop = o->memory->prop };
     if (o->labelled) return CUDA_SUCCESS;
+    if (o->memory->device) l.prop.location.id = o->memory->device->physical;
     memcpy(l.magic, MAGIC, sizeof MAGIC);
     if (getrandom(l.secret, SECRET, 0) != SECRET || pwrite(o->file.fd, &l, sizeof l, (off_t)o->file.size) != sizeof l ||
         !file_seal(o->file.fd))
@@ -173,17 +174,19 @@ static bool read_label(int fd, struct stat *s, struct label *l)
            l->size == (uint64_t)s->st_size - LABEL_PAGE && !(l->size % VMM_GRANULARITY);
 }
 
-/* Memory of a device that this process has not cannot be had. */
-static CUresult place(const CUmemLocation *l, struct device **d)
+/* Memory of a device that the machine, as this process knows it, has not cannot be had. A hidden one's can. */
+static CUresult place(CUmemLocation *l, struct device **d)
 {
     *d = NULL;
     if (l->type == CU_MEM_LOCATION_TYPE_HOST_NUMA) return CUDA_SUCCESS;
     if (l->type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_UNKNOWN;
-    return device_get(l->id, d) ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
+    if (!(*d = device_physical(l->id))) return CUDA_ERROR_NOT_SUPPORTED;
+    l->id = device_name(*d);
+    return CUDA_SUCCESS;
 }
 
 /* It does not count against this process's capacity: whoever made it counts it. */
-static CUresult import_new(int fd, const struct label *l, struct vmm_memory **out)
+static CUresult import_new(int fd, struct label *l, struct vmm_memory **out)
 {
     struct device *d;
     CUresult r = place(&l->prop.location, &d);

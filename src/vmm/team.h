@@ -18,7 +18,7 @@ struct team_binding {
     uint64_t id;                   /* never used twice in an object */
     uint64_t offset, size;         /* in the object */
     uint64_t memory_offset;
-    int32_t device, pid;
+    int32_t device, pid; /* struct device's physical, as everywhere here */
     unsigned char socket[TEAM_KEY], secret[TEAM_KEY];
 };
 

@@ -64,6 +64,14 @@ r = faultline("run", "--", "sh", "-c", "kill -SEGV $$")
 check("a signal gives 128 + n and is named", r[0] == 128 + signal.SIGSEGV and "Segmentation" in r[2], r)
 r = faultline("run", "true")
 check("success is silent", r == (0, "", ""), r)
+r = faultline("devices", FAULTLINE_DEVICES="3", CUDA_VISIBLE_DEVICES="2,GPU-0")
+check("a list is of numbers or of UUIDs", r[0] == 0 and "GPU-2f61756c-" in r[1] and "GPU-0f61756c-" not in r[1], r)
+r = faultline("devices", FAULTLINE_DEVICES="3", CUDA_VISIBLE_DEVICES="GPU-2,GPU-0")
+check("devices are shown in the order of the list", r[1].find("GPU-2f61756c-") < r[1].find("GPU-0f61756c-") > 0, r)
+r = faultline("devices", FAULTLINE_DEVICES="3", CUDA_VISIBLE_DEVICES="")
+check("without visible devices there is none", r[0] == 1 and "NO_DEVICE" in r[2], r)
+r = faultline("devices", FAULTLINE_DEVICES="3", CUDA_VISIBLE_DEVICES="3")
+check("a list that shows none of the devices is explained", r[0] == 1 and "CUDA_VISIBLE_DEVICES=3 shows none" in r[2], r)
 r = faultline(
     "run",
     "--devices",

@@ -114,11 +114,53 @@ static void memory_of_another_processs_pool(void **state)
     play(pool_exporter, ENDS_WELL, pool_importer, ENDS_WELL);
 }
 
+/* ---- devices that they see (CUDA_VISIBLE_DEVICES) */
+
+static void sees_none(int s)
+{
+    int count = 7;
+    void *p;
+    (void)s;
+    setenv("CUDA_VISIBLE_DEVICES", "-1", 1);
+    EXPECT_EQUAL(cudaGetDeviceCount(&count), cudaErrorNoDevice);
+    EXPECT_EQUAL(count, 0);
+    EXPECT_EQUAL(cudaMalloc(&p, 16), cudaErrorNoDevice);
+    EXPECT_EQUAL(cudaSetDevice(0), cudaErrorNoDevice);
+}
+
+static void sees_the_third_and_the_first(int s)
+{
+    struct cudaDeviceProp first, second;
+    int count, found;
+    char bus[16];
+    (void)s;
+    setenv("FAULTLINE_DEVICES", "3", 1);
+    setenv("CUDA_VISIBLE_DEVICES", "2,0", 1);
+    EXPECT_EQUAL(cudaGetDeviceCount(&count), cudaSuccess);
+    EXPECT_EQUAL(count, 2);
+    EXPECT_EQUAL(cudaGetDeviceProperties(&first, 0), cudaSuccess);
+    EXPECT_EQUAL(cudaGetDeviceProperties(&second, 1), cudaSuccess);
+    EXPECT_EQUAL(first.pciBusID, second.pciBusID + 2);
+    EXPECT(memcmp(&first.uuid, &second.uuid, sizeof first.uuid));
+    EXPECT_EQUAL(cudaDeviceGetPCIBusId(bus, sizeof bus, 0), cudaSuccess);
+    EXPECT_EQUAL(cudaDeviceGetByPCIBusId(&found, bus), cudaSuccess);
+    EXPECT_EQUAL(found, 0);
+    EXPECT_EQUAL(cudaSetDevice(2), cudaErrorInvalidDevice);
+}
+
+static void a_list_says_which_devices_there_are(void **state)
+{
+    (void)state;
+    play_alone(sees_none);
+    play_alone(sees_the_third_and_the_first);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_and_an_event_of_another_process),
         cmocka_unit_test(memory_of_another_processs_pool),
+        cmocka_unit_test(a_list_says_which_devices_there_are),
     };
     return cmocka_run_group_tests_name("two processes of the runtime", tests, NULL, NULL);
 }

@@ -32,19 +32,90 @@ static void the_default_is_one_h200(void **state)
     assert_true(p.memory <= 150109880320 && p.memory % (2 << 20) == 0);
 }
 
-static void the_first_devices_may_be_all_that_is_visible(void **state)
+struct selection {
+    const char *list, *shown; /* shown: the devices of four, in order */
+};
+
+static void shows(const struct selection *s)
 {
-    static const struct {
-        const char *visible;
-        int devices;
-    } cases[] = { { "0", 1 }, { "0,1", 2 }, { "0,1,2,3,4,5", 4 }, { "1", 4 }, { "0,2", 4 }, { "", 4 }, { "0x", 4 } };
+    char shown[MOST_DEVICES + 1] = "";
+    int order[MOST_DEVICES], seen = 0, count = visible_devices(s->list, 4, order);
+    for (int k = 0; k < count; k++) shown[k] = (char)('0' + order[k]);
+    if (strcmp(shown, s->shown)) fail_msg("\"%s\" shows \"%s\", not \"%s\"", s->list, shown, s->shown);
+    for (int k = 0; k < 4; k++) seen |= 1 << order[k];
+    assert_int_equal(seen, 15); /* hidden ones are known, too */
+}
+
+static void devices_are_seen_in_the_order_of_the_list(void **state)
+{
+    static const struct selection lists[] = {
+        { NULL, "0123" },   { "0", "0" },          { "3", "3" },        { "0,1", "01" }, { "1,0", "10" },
+        { "2,0,3", "203" }, { "3,2,1,0", "3210" }, { " 1 , 0 ", "10" }, { "\t2", "2" },  { "+1,-0", "10" },
+    };
+    (void)state;
+    for (size_t k = 0; k < sizeof lists / sizeof *lists; k++) shows(&lists[k]);
+}
+
+static void what_names_no_device_ends_the_list(void **state)
+{
+    static const struct selection lists[] = {
+        { "", "" },           { "-1", "" },
+        { "4", "" },          { "NoDevFiles", "" },
+        { "0,2,-1,1", "02" }, { "0,4,1", "0" },
+        { "1,,2", "1" },      { ",1", "" },
+        { "0,one,2", "0" },   { "99999999999999999999,0", "" },
+        { "0,7,0", "0" },     { "MIG-1", "" },
+        { "0,MIG-1", "0" },   { " ", "" },
+        { "1,", "1" },        { "1gpu2,2amp", "12" },
+        { "0x1", "0" },
+    };
+    (void)state;
+    for (size_t k = 0; k < sizeof lists / sizeof *lists; k++) shows(&lists[k]);
+}
+
+static void who_is_named_twice_hides_all(void **state)
+{
+    static const struct selection lists[] = {
+        { "0,0", "" }, { "0,1,0", "" }, { "2,1,2,3", "" }, { "0,-0", "" }, { "GPU-0f,GPU-0f61", "" }
+    };
+    (void)state;
+    for (size_t k = 0; k < sizeof lists / sizeof *lists; k++) shows(&lists[k]);
+}
+
+static void the_beginning_of_a_uuid_names_a_device(void **state)
+{
+    static const struct selection lists[] = {
+        { "GPU-0f61756c-746c-696e-6520-677075000000", "0" },
+        { "GPU-2f61756c-746c-696e-6520-677075000000", "2" },
+        { "GPU-2f61756c-746c-696e-6520-67707500000", "2" },
+        { "GPU-2f61756c-746c-696e-6520-6770750000001", "" },
+        { "GPU-2f61756c-746c-696e-6520-677075000001", "" },
+        { "GPU-3,GPU-1f6", "31" },
+        { "GPU-3, GPU-1f6 ,GPU-0", "310" },
+        { "GPU-", "" },
+        { "GPU-3,GPU-9,GPU-1", "3" },
+        { "GPU-3,1", "3" },
+        { "1,GPU-3", "1" },
+        { "gpu-3", "" },
+    };
+    (void)state;
+    for (size_t k = 0; k < sizeof lists / sizeof *lists; k++) shows(&lists[k]);
+}
+
+static void the_process_sees_what_the_environment_shows(void **state)
+{
     (void)state;
     setenv("FAULTLINE_DEVICES", "4", 1);
-    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
-        setenv("CUDA_VISIBLE_DEVICES", cases[k].visible, 1);
-        assert_int_equal(profile_load(&p), CUDA_SUCCESS);
-        assert_int_equal(p.devices, cases[k].devices);
-    }
+    setenv("CUDA_VISIBLE_DEVICES", "3,1", 1);
+    assert_int_equal(profile_load(&p), CUDA_SUCCESS);
+    assert_int_equal(p.installed, 4);
+    assert_int_equal(p.devices, 2);
+    assert_int_equal(p.order[0], 3);
+    assert_int_equal(p.order[1], 1);
+    setenv("CUDA_VISIBLE_DEVICES", "", 1);
+    assert_int_equal(profile_load(&p), CUDA_ERROR_NO_DEVICE);
+    setenv("CUDA_VISIBLE_DEVICES", "4", 1);
+    assert_int_equal(profile_load(&p), CUDA_ERROR_NO_DEVICE);
 }
 
 static void its_memory_is_no_more_than_the_machine_has(void **state)
@@ -153,7 +224,11 @@ int main(void)
         cmocka_unit_test_setup(its_memory_is_no_more_than_the_machine_has, clean),
         cmocka_unit_test_setup(sizes_have_units, clean),
         cmocka_unit_test_setup(a_bad_value_is_an_error, clean),
-        cmocka_unit_test_setup(the_first_devices_may_be_all_that_is_visible, clean),
+        cmocka_unit_test_setup(devices_are_seen_in_the_order_of_the_list, clean),
+        cmocka_unit_test_setup(what_names_no_device_ends_the_list, clean),
+        cmocka_unit_test_setup(who_is_named_twice_hides_all, clean),
+        cmocka_unit_test_setup(the_beginning_of_a_uuid_names_a_device, clean),
+        cmocka_unit_test_setup(the_process_sees_what_the_environment_shows, clean),
         cmocka_unit_test_setup(a_file_describes_another_machine, clean),
         cmocka_unit_test_setup(built_in_machines_differ_in_what_processors_reach, clean),
         cmocka_unit_test_setup(a_misspelt_name_in_a_file_is_an_error, clean),

@@ -28,6 +28,11 @@ CUresult device_get(CUdevice dev, struct device **out)
     return CUDA_SUCCESS;
 }
 
+struct device *device_physical(int64_t physical)
+{
+    return physical >= 0 && physical < device_count ? &devices[physical] : NULL;
+}
+
 /* ---- page tables: what each page of the tested range shows */
 
 struct entry {

@@ -1,0 +1,16 @@
+/* Who the machine's devices are, and which of them CUDA_VISIBLE_DEVICES shows to this process, in which order. */
+#ifndef FL_BASE_VISIBLE_H
+#define FL_BASE_VISIBLE_H
+
+enum { MOST_DEVICES = 16, UUID_BYTES = 16 };
+
+/* Of the how manyth device of the machine. The first digits differ, so that a few of them name it. */
+void device_uuid(int physical, unsigned char uuid[UUID_BYTES]);
+
+/* How many of the machine's devices the list (NULL: there is none) shows. order becomes all of them: first those, in
+ * the list's order, then the hidden ones.
+ * The list has numbers or GPU-<beginning of a UUID>; what it begins with says which. What names no device, or
+ * several, ends it; a device that is named twice makes it show none, and so does MIG-, as no device is divided. */
+int visible_devices(const char *list, int installed, int order[MOST_DEVICES]);
+
+#endif
