@@ -179,6 +179,14 @@ static void check_branch(const struct instr *i)
     if (!good) fatal_at(EXIT_INVALID_PTX, i->line, "instruction '%s': a label was expected", i->text);
 }
 
+/* {a} is a, where there may be vectors of several lengths. Compilers write it for one of any length. */
+static void unwrap_lone_elements(struct instr *i)
+{
+    if (i->op != OP_ld && i->op != OP_ldu && i->op != OP_st && i->op != OP_mov) return;
+    for (unsigned k = 0; k < i->nops; k++)
+        if (i->ops[k].kind == OPERAND_vector && i->ops[k].count == 1) i->ops[k] = i->ops[k].elements[0];
+}
+
 static void instruction(struct parser *p)
 {
     struct instr i = { 0 };
@@ -201,6 +209,7 @@ static void instruction(struct parser *p)
         if (!token_is(&p->token, ";")) expect(p, ",");
     }
     expect(p, ";");
+    unwrap_lone_elements(&i);
     check_branch(&i);
     struct func *f = p->func;
     if (i.op == OP_ret) registers_return(p, &i);
