@@ -41,7 +41,7 @@ LAYERS = (
     ("stream",),
     ("module", "mempool", "ipc"),
     ("graph",),
-    ("api",),
+    ("api", "ptxas"),
 )
 LEVEL = {folder: level for level, folders in enumerate(LAYERS) for folder in folders}
 # context.h (who is asked, and may it go on?) is known from the address space upwards; the rest of src/context

@@ -11,11 +11,15 @@ enum { EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127, EXIT_BY_SIGNAL = 128 };
 int command_run(int argc, char **argv);
 int command_devices(int argc, char **argv);
 int command_ptxc(int argc, char **argv);
+int command_ptxas(int argc, char **argv);
 
 /* The folder of libcuda.so.1, faultline-device and faultline-ptxc that belong to this
  * executable: its own in a build folder, ../lib/faultline when installed. NULL after a
  * message if there is none. Static storage. */
 const char *library_folder(void);
+
+/* ptxas.c: the folder of our ptxas, in which there is no other program. NULL: there is none. Static storage. */
+const char *ptxas_folder(const char *library_folder);
 
 /* "faultline: ..." on standard error. Returns 2, the exit status of wrong usage. */
 int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -16,6 +16,8 @@ static const struct {
     { "devices", command_devices, "devices                                    what the simulated machine looks like" },
     { "ptxc", command_ptxc,
       "ptxc FILE                                  compile a PTX file and show what the compiler says" },
+    { "ptxas", command_ptxas,
+      "ptxas ARGUMENT...                          what runs in the place of NVIDIA's ptxas" },
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 

@@ -91,6 +91,17 @@ static void preload_runtime(const char *folder)
     put_first("ASAN_OPTIONS", "verify_asan_link_order=0"); /* or it insists on being the first library itself */
 }
 
+/* Programs that compile kernels by starting ptxas find ours; who has chosen another one keeps it. */
+static void offer_ptxas(const char *folder)
+{
+    char path[PATH_MAX + 16];
+    if (!(folder = ptxas_folder(folder))) return;
+    snprintf(path, sizeof path, "%s/ptxas", folder);
+    put_first("PATH", folder);
+    setenv("TRITON_PTXAS_PATH", path, 0);
+    setenv("TRITON_PTXAS_BLACKWELL_PATH", path, 0);
+}
+
 /* The exit status for the wait status, after a word to the user. */
 static int explain(const char *program, int status)
 {
@@ -122,6 +133,7 @@ static int run_program(char **argv, const char *folder)
     int status;
     if ((status = program_check(*argv))) return status;
     preload_runtime(folder);
+    offer_ptxas(folder);
     int report = report_create();
     /* who asks the program to end may do so before it is known here whom to tell */
     sigset_t wait, before;

@@ -1,14 +1,12 @@
 /* Exports what of NVRTC matters here: one program, compiled already, with PTX of a newer version than the driver's and
  * with machine code. The versions of its symbols are NVRTC's, too. */
+#include "twice.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 static const char ptx[] = "//\n// made by a newer compiler: its .version is another\n//\n\n"
-                          ".version 9.2\n.target sm_90\n.address_size 64\n"
-                          ".visible .entry twice(.param .u64 p) {\n"
-                          ".reg .b64 %a, %b; .reg .b32 %i, %v;\n"
-                          "ld.param.u64 %a, [p]; mov.u32 %i, %tid.x; mul.wide.u32 %b, %i, 4; add.u64 %a, %a, %b;\n"
-                          "ld.global.u32 %v, [%a]; add.u32 %v, %v, %v; st.global.u32 [%a], %v; ret; }\n";
+                          ".version 9.2\n" TWICE;
 static const char code[] = "\177ELF machine code";
 
 #define EXPORT __attribute__((visibility("default"), noinline, aligned(16)))

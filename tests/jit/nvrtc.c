@@ -1,6 +1,6 @@
 /* A program that asks NVRTC for machine code and loads that. usage, under faultline run: nvrtc LIBRARY, a stand-in for
  * NVRTC. Compiled with -DLINKED it is linked with that. */
-#include "../check.h"
+#include "twice.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -36,26 +36,6 @@ static struct nvrtc find(char **argv)
 }
 #endif
 
-static void run(const char *image)
-{
-    CUcontext context;
-    CUmodule module;
-    CUfunction twice;
-    CUdeviceptr numbers;
-    int data[4] = { 1, 2, 3, 4 };
-    void *params[] = { &numbers };
-    CHECK(cuInit(0));
-    CHECK(cuDevicePrimaryCtxRetain(&context, 0));
-    CHECK(cuCtxSetCurrent(context));
-    CHECK(cuModuleLoadData(&module, image));
-    CHECK(cuModuleGetFunction(&twice, module, "twice"));
-    CHECK(cuMemAlloc(&numbers, sizeof data));
-    CHECK(cuMemcpyHtoD(numbers, data, sizeof data));
-    CHECK(cuLaunchKernel(twice, 1, 1, 1, 4, 1, 1, 0, NULL, params, NULL));
-    CHECK(cuMemcpyDtoH(data, numbers, sizeof data));
-    for (int k = 0; k < 4; k++) EXPECT_EQUAL(data[k], 2 * (k + 1));
-}
-
 int main(int argc, char **argv)
 {
     int program = argc;
@@ -72,6 +52,7 @@ int main(int argc, char **argv)
     EXPECT_EQUAL(n.cubin_size(NULL, &cubin_size), 4);
     EXPECT_EQUAL(n.cubin(NULL, cubin), 4);
     EXPECT_EQUAL(n.cubin(&program, NULL), 3);
-    run(cubin);
+    use_device();
+    run_twice(cubin);
     return 0;
 }

@@ -1,0 +1,43 @@
+/* ptxas, the program: takes NVIDIA's command line, checks PTX with the compiler that the library uses, and in the place
+ * of machine code writes the PTX, which the library loads wherever it would load machine code. What is said, and how
+ * it ends, is as programs expect that read it. */
+#ifndef FL_PTXAS_PTXAS_H
+#define FL_PTXAS_PTXAS_H
+
+#include <stdbool.h>
+
+enum { PTXAS_FAILED = 255, PTXAS_INPUTS = 64 };
+
+/* ---- the command line (options.c) */
+
+struct ptxas_input {
+    const char *name;              /* of a file; "-": standard input */
+    const char *text;              /* the PTX itself, or NULL */
+};
+
+struct ptxas_options {
+    const char *output, *arch;     /* arch: sm_90 */
+    const char *entries;           /* with commas between them; NULL: none was named */
+    bool verbose, relocatable, quiet, help, version, list_versions;
+    struct ptxas_input inputs[PTXAS_INPUTS];
+    int ninputs;
+};
+
+/* What is left out has its default. false after a message. Strings are the arguments', or stay for good. */
+bool ptxas_options(int argc, char **argv, struct ptxas_options *o);
+void ptxas_help(void);
+
+/* ---- architectures (arch.c) */
+
+/* Whether there is one of this name, such as sm_90a or compute_90. */
+bool ptxas_arch_known(const char *name);
+/* Whether PTX for this target (.target) can be compiled for that architecture. false after a message. */
+bool ptxas_arch_takes(const char *arch, const char *target);
+
+/* ---- messages, on standard error */
+
+/* "ptxas fatal   : ..."; returns false. */
+bool ptxas_fatal(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void ptxas_say(const char *kind, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif
