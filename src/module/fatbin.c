@@ -3,10 +3,12 @@
  * not a crash. */
 #include "module/fatbin.h"
 #include "module/join.h"
+#include "ptx/image.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <lz4.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +16,7 @@
 #include <unistd.h>
 #include <zstd.h>
 
-enum { WRAPPER = 0x466243b1, OF_PIECES = 2, FATBIN = 0xba55ed50u, KIND_PTX = 1, LZ4 = 0x2000, ZSTD = 0x8000 };
+enum { WRAPPER = 0x466243b1, OF_PIECES = 2, FATBIN = 0xba55ed50u, KIND_PTX = 1, KIND_CODE = 2, LZ4 = 0x2000, ZSTD = 0x8000 };
 static const size_t MOST = 512ul << 20;
 
 struct wrapper {
@@ -119,12 +121,39 @@ done:
     return r;
 }
 
+/* Says before the text of PTX that machine code of the same source would run. */
+static CUresult mark_twin(char **text)
+{
+    static const char pragma[] = ".pragma \"" FL_TWIN_PRAGMA "\";\n";
+    char *all = malloc(sizeof pragma + strlen(*text));
+    if (all) strcpy(stpcpy(all, pragma), *text);
+    free(*text);
+    *text = all;
+    return all ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/* Runs on a device of compute capability sm. */
+static bool is_code_for(const struct entry *e, unsigned sm)
+{
+    return e->kind == KIND_CODE && e->arch / 10 == sm / 10 && e->arch <= sm;
+}
+
+/* A PTX that suits the device better than the best until now: the newest that is not newer, else the oldest. */
+static bool is_better(const struct entry *e, const struct entry *best, unsigned sm)
+{
+    if (e->kind != KIND_PTX) return false;
+    if (!best->kind) return true;
+    return e->arch <= sm ? best->arch > sm || e->arch >= best->arch : e->arch < best->arch;
+}
+
+/* A library's PTX is often for the latest architecture only, and there is machine code for the others. That cannot run
+ * here, but where a driver would take it the PTX does. */
 static CUresult from_fatbin(const struct source *s, unsigned sm, char **text)
 {
     struct header h;
     struct entry e, best = { 0 };
     size_t best_at = 0;
-    int code = 0;
+    bool code = false, other = false;
     if (!fetch(s, 0, &h, sizeof h) || h.magic != FATBIN || h.header_size < sizeof h || h.size > MOST)
         return CUDA_ERROR_INVALID_IMAGE;
     size_t end = h.header_size + (size_t)h.size;
@@ -132,15 +161,17 @@ static CUresult from_fatbin(const struct source *s, unsigned sm, char **text)
         if (!fetch(s, at, &e, sizeof e) || e.header_size < sizeof e || e.header_size > 65536 || e.size > end - at ||
             e.header_size > end - at - e.size)
             return CUDA_ERROR_INVALID_IMAGE;
-        if (e.kind == KIND_PTX && e.arch <= sm && e.arch >= best.arch) {
+        other = true;
+        code = code || is_code_for(&e, sm);
+        if (is_better(&e, &best, sm)) {
             best = e;
             best_at = at + e.header_size;
-        } else
-            code = 1;
+        }
         at += e.header_size + e.size;
     }
-    if (!best_at) return code ? CUDA_ERROR_NO_BINARY_FOR_GPU : CUDA_ERROR_INVALID_IMAGE;
-    return unpack(s, best_at, &best, text);
+    if (!best_at || (best.arch > sm && !code)) return other ? CUDA_ERROR_NO_BINARY_FOR_GPU : CUDA_ERROR_INVALID_IMAGE;
+    CUresult r = unpack(s, best_at, &best, text);
+    return r || !code ? r : mark_twin(text);
 }
 
 /* What nvcc -rdc=true leaves to the driver: linking, for a device that it has not linked for. Pieces without PTX are

@@ -30,6 +30,9 @@ struct fl_image {
 enum fl_symbol_kind { FL_SYMBOL_GLOBAL, FL_SYMBOL_CONST, FL_SYMBOL_MANAGED, FL_SYMBOL_FUNCTION };
 /* The linker writes this pragma between the files that it makes one of. */
 #define FL_PIECE_PRAGMA "faultline: another file"
+/* At the beginning: the same source is there in machine code for the device, which a driver would take whatever the
+ * version and the target of this PTX are, so these are not looked at. */
+#define FL_TWIN_PRAGMA "faultline: twin of machine code"
 
 /* A variable of the module, or a function whose address is taken.
  * fl_block.symbols[i] is the address of symbol i. */

@@ -216,6 +216,7 @@ struct source_line {
 };
 struct module_ir {
     unsigned version, target;
+    bool twin; /* FL_TWIN_PRAGMA */
     struct var **vars;
     uint32_t nvars;
     struct func **funcs;

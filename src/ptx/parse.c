@@ -156,6 +156,7 @@ static void check_target(const struct parser *p, const char *name, unsigned sm)
                   { 61, 50 }, { 62, 50 }, { 70, 60 }, { 72, 61 }, { 75, 63 }, { 80, 70 }, { 86, 71 },
                   { 87, 74 }, { 88, 90 }, { 89, 78 }, { 90, 78 } };
     unsigned version = p->module->version;
+    if (p->module->twin) return;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (known[i].sm == sm && version >= known[i].since) return;
     fatal_at(EXIT_INVALID_PTX, p->token.line, "target %s is unknown to PTX version %u.%u, or newer than sm_90", name,
@@ -176,15 +177,23 @@ static void parse_target(struct parser *p)
     }
 }
 
+static void parse_twin(struct parser *p)
+{
+    next(p);
+    p->module->twin = token_is(&p->token, "\"" FL_TWIN_PRAGMA "\"");
+    skip_statement(p);
+}
+
 static void parse_header(struct parser *p)
 {
     struct module_ir *m = p->module;
+    if (token_is(&p->token, ".pragma")) parse_twin(p);
     expect(p, ".version");
     if (p->token.kind != TOKEN_FLOAT) syntax_error(p, "a version like 7.5");
     double version;
     memcpy(&version, &p->token.value, 8);
     m->version = (unsigned)(version * 10 + 0.5);
-    if (m->version > 90)
+    if (m->version > 90 && !m->twin)
         fatal_at(EXIT_VERSION, p->token.line, "PTX version %.1f is newer than 9.0, the newest known", version);
     next(p);
     if (!accept(p, ".target")) syntax_error(p, "'.target'");

@@ -1,6 +1,7 @@
 /* Finding PTX in what a program hands over, with memory that ends where the data ends. */
 #include "../draw.h"
 #include "module/fatbin.h"
+#include "ptx/image.h"
 
 #include <lz4.h>
 #include <setjmp.h>
@@ -152,6 +153,30 @@ static void machine_code_alone_is_not_for_this_device(void **state)
     assert_int_equal(fatbin_ptx(at_end(data, n), 0, 90, &text), CUDA_ERROR_NO_BINARY_FOR_GPU);
 }
 
+/* A library's: machine code for several devices, PTX for those to come. */
+static void newer_ptx_runs_where_machine_code_would(void **state)
+{
+    (void)state;
+    static const char newer[] = ".version 9.2\n.target sm_120\n", marked[] = ".pragma \"" FL_TWIN_PRAGMA "\";\n";
+    static const struct {
+        unsigned code;
+        CUresult result;
+    } devices[] = { { 80, CUDA_ERROR_NO_BINARY_FOR_GPU }, { 90, CUDA_SUCCESS }, { 100, CUDA_ERROR_NO_BINARY_FOR_GPU } };
+    for (int k = 0; k < 3; k++) {
+        unsigned char data[4096], *to = data + 16;
+        char *text;
+        put_entry(&to, 1, 121, "for an even later device", UNPACKED);
+        put_entry(&to, 1, 120, newer, WITH_ZSTD);
+        put_entry(&to, 2, devices[k].code, "machine code", UNPACKED);
+        size_t n = finish(data, to);
+        assert_int_equal(fatbin_ptx(at_end(data, n), 0, 90, &text), devices[k].result);
+        if (devices[k].result) continue;
+        assert_memory_equal(text, marked, sizeof marked - 1);
+        assert_string_equal(text + sizeof marked - 1, newer);
+        free(text);
+    }
+}
+
 static void what_was_wrapped_is_found_again(void **state)
 {
     (void)state;
@@ -195,6 +220,7 @@ int main(void)
         cmocka_unit_test(every_packing_is_opened_and_the_newest_that_fits_is_taken),
         cmocka_unit_test(pieces_are_joined_and_those_of_machine_code_left_out),
         cmocka_unit_test(machine_code_alone_is_not_for_this_device),
+        cmocka_unit_test(newer_ptx_runs_where_machine_code_would),
         cmocka_unit_test(what_was_wrapped_is_found_again),
         cmocka_unit_test(mutations_are_answered),
     };
