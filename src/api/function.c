@@ -134,7 +134,7 @@ CUresult CUDAAPI cuFuncGetParamInfo(CUfunction func, size_t paramIndex, size_t *
     return r ? r : image_param_info(f->module->image, f->kernel, paramIndex, paramOffset, paramSize);
 }
 
-/* Loading is complete when the module is. */
+/* Observed on H200: what was compiled from PTX always is. */
 CUresult CUDAAPI cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction function)
 {
     struct function *f;
@@ -148,7 +148,8 @@ CUresult CUDAAPI cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction functi
 CUresult CUDAAPI cuFuncLoad(CUfunction function)
 {
     struct function *f;
-    return named(function, &f);
+    CUresult r = named(function, &f);
+    return r ? r : function_prepare(f);
 }
 
 /* ---- occupancy */

@@ -148,9 +148,10 @@ static CUresult submit(struct request *q, uint8_t *params)
 {
     static _Atomic uint64_t newest;
     struct launch *l = &q->launch;
-    const struct function *f = q->function;
+    struct function *f = q->function;
     CUresult r = function_gather(f, q->params, q->extra, params);
     if (!r && capture_any() && captured(q, &r)) return r;
+    if (!r) r = function_prepare(f);
     if (!r && f->kernel->flags & FL_KERNEL_MALLOC) r = module_heap(f->module->context, &l->heap, &l->heap_size);
     if (r) return r;
     note_limits(f);

@@ -1,10 +1,9 @@
-/* Compiled modules on disk: one file each, named by a hash of the PTX, the
- * compiler and the processor, in one of 16 folders by the name's first digit.
+/* What was compiled, on disk: files named by a hash of what it was made from,
+ * the compiler and the processor, in one of 16 folders by the name's first digit.
  * FAULTLINE_CACHE=off; FAULTLINE_CACHE_DIR, else $XDG_CACHE_HOME/faultline, else ~/.cache/faultline. */
 #include "module/compile.h"
 #include "base/file.h"
 #include "base/spawn.h"
-#include "module/image.h"
 #include "ptx/abi.h"
 
 #include <dirent.h>
@@ -21,11 +20,7 @@
 static const uint64_t SHARE = 64ul << 20; /* bytes of each of the 16 folders */
 enum { KEY_DIGITS = 32, NAME_SIZE = 80 };
 
-struct key {
-    uint64_t a, b;
-};
-
-static void mix(struct key *k, const void *data, size_t n)
+static void mix(struct cache_key *k, const void *data, size_t n)
 {
     const unsigned char *p = data;
     for (size_t i = 0; i < n; i++) {
@@ -36,12 +31,12 @@ static void mix(struct key *k, const void *data, size_t n)
 }
 
 /* What the code depends on beside the PTX: which compiler, which processor. */
-static struct key environment;
+static struct cache_key environment;
 static pthread_once_t environment_once = PTHREAD_ONCE_INIT;
 
 static void find_environment(void)
 {
-    struct key k = { 0xcbf29ce484222325ull, 0x2545f4914f6cdd1dull };
+    struct cache_key k = { 0xcbf29ce484222325ull, 0x2545f4914f6cdd1dull };
     char path[4096], line[4096];
     struct stat s;
     uint32_t abi = FL_ABI_VERSION;
@@ -75,37 +70,42 @@ static bool folder(char *out, size_t size)
     return n > 0 && (size_t)n < size;
 }
 
+struct cache_key cache_key(const void *from, size_t size, uint64_t kind)
+{
+    pthread_once(&environment_once, find_environment);
+    struct cache_key k = environment;
+    mix(&k, &kind, sizeof kind);
+    mix(&k, from, size);
+    return k;
+}
+
 struct place {
-    struct key key;
     char top[3000], part[3008], file[3072];
 };
 
-static bool find_place(const char *text, struct place *out)
+static bool find_place(struct cache_key k, struct place *out)
 {
     if (!folder(out->top, sizeof out->top)) return false;
-    pthread_once(&environment_once, find_environment);
-    out->key = environment;
-    mix(&out->key, text, strlen(text));
-    snprintf(out->part, sizeof out->part, "%s/%x", out->top, (unsigned)(out->key.b >> 60));
-    snprintf(out->file, sizeof out->file, "%s/%016" PRIx64 "%016" PRIx64 ".img", out->part, out->key.b, out->key.a);
+    snprintf(out->part, sizeof out->part, "%s/%x", out->top, (unsigned)(k.b >> 60));
+    snprintf(out->file, sizeof out->file, "%s/%016" PRIx64 "%016" PRIx64 ".img", out->part, k.b, k.a);
     return true;
 }
 
-static struct key content_key(const void *data, size_t n)
+static struct cache_key content_key(const void *data, size_t n)
 {
-    struct key k = { 0xcbf29ce484222325ull, n };
+    struct cache_key k = { 0xcbf29ce484222325ull, n };
     mix(&k, data, n);
     return k;
 }
 
 /* A file is the key of its content and the content. It is read, not mapped:
  * who shortens a mapped file kills those who look at it. */
-bool cache_read(const char *text, struct image_file *out)
+bool cache_read(struct cache_key key, struct mapped *out)
 {
     struct place p;
     struct stat s;
-    struct key kept, k;
-    if (!find_place(text, &p)) return false;
+    struct cache_key kept, k;
+    if (!find_place(key, &p)) return false;
     int fd = open(p.file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) return false;
     bool good = !fstat(fd, &s) && S_ISREG(s.st_mode) && s.st_size > (off_t)sizeof kept &&
@@ -121,10 +121,11 @@ bool cache_read(const char *text, struct image_file *out)
     close(fd);
     if (good) {
         k = content_key(out->data, out->size);
-        good = k.a == kept.a && k.b == kept.b && image_check(out->data, out->size);
+        good = k.a == kept.a && k.b == kept.b;
     }
     if (good) return true;
-    image_release(out);
+    if (out->data) munmap(out->data, out->size);
+    *out = (struct mapped){ 0 };
     unlink(p.file);
     return false;
 }
@@ -201,7 +202,7 @@ static void remove_earlier(const char *folder)
 
 /* Looking through a folder costs some milliseconds. So not every addition does it, but one
  * in so many that a folder gets SHARE / 64 between two, in small files or in large ones. */
-static bool is_its_turn(struct key k, uint64_t size) { return k.b % (SHARE / 64) < size; }
+static bool is_its_turn(struct cache_key k, uint64_t size) { return k.b % (SHARE / 64) < size; }
 
 static void make_folders(char *path)
 {
@@ -212,27 +213,27 @@ static void make_folders(char *path)
     }
 }
 
-static bool write_fresh(const char *path, const struct image_file *f)
+static bool write_fresh(const char *path, const struct mapped *what)
 {
-    struct key k = content_key(f->data, f->size);
+    struct cache_key k = content_key(what->data, what->size);
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0) return false;
-    bool good = file_write(fd, &k, sizeof k) && file_write(fd, f->data, f->size);
+    bool good = file_write(fd, &k, sizeof k) && file_write(fd, what->data, what->size);
     return !close(fd) && good;
 }
 
 /* Failure to keep something is no failure. */
-void cache_write(const char *text, const struct image_file *f)
+void cache_write(struct cache_key key, const struct mapped *what)
 {
     static _Atomic unsigned count;
     struct place p;
     char fresh[sizeof p.file + 32];
-    uint64_t size = sizeof(struct key) + f->size;
-    if (size > SHARE || !file_fits(size) || !find_place(text, &p)) return;
+    uint64_t size = sizeof key + what->size;
+    if (size > SHARE || !file_fits(size) || !find_place(key, &p)) return;
     make_folders(p.file);
     snprintf(fresh, sizeof fresh, "%s.%d.%u", p.file, (int)getpid(), count++);
-    if (!write_fresh(fresh, f) || rename(fresh, p.file)) unlink(fresh);
-    if (!is_its_turn(p.key, size)) return;
+    if (!write_fresh(fresh, what) || rename(fresh, p.file)) unlink(fresh);
+    if (!is_its_turn(key, size)) return;
     prune(p.part);
     remove_earlier(p.top);
 }

@@ -1,22 +1,53 @@
-/* From PTX to an image, through the cache or the compiler. */
+/* From PTX to an image, and from an image's IR to code, through the cache or the compiler. */
 #ifndef FL_MODULE_COMPILE_H
 #define FL_MODULE_COMPILE_H
 
+#include "ptx/image.h"
 #include <cuda.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 
-struct image_file { void *data; size_t size; };
+/* Mapped memory. */
+struct mapped {
+    void *data;
+    size_t size;
+};
 
-/* *out is mapped memory, to be given back with image_release. log receives what the
- * compiler said (NUL-terminated, cut at log_size).
+/* An image, and the code of those of its parts that were needed so far. */
+struct image_file {
+    void *data;
+    size_t size;
+    struct image_parts *parts; /* NULL: it has none */
+};
+struct image_parts {
+    pthread_mutex_t lock;  /* a part is compiled once, and loaded once into each module */
+    uint64_t name[2];      /* the image's in the cache, once it is known */
+    struct mapped codes[]; /* by part; data NULL: it is not compiled yet */
+};
+
+/* *out is to be given back with image_release. log receives what the compiler said (NUL-terminated, cut at log_size).
+ * Of a large module parts are left for later, unless CUDA_MODULE_LOADING=EAGER.
  * CUDA_ERROR_INVALID_PTX, CUDA_ERROR_UNSUPPORTED_PTX_VERSION, CUDA_ERROR_JIT_COMPILER_NOT_FOUND;
  * CUDA_ERROR_NOT_SUPPORTED: a GPU could run it. */
 CUresult compile_ptx(const char *text, struct image_file *out, char *log, size_t log_size);
+/* A part's code, which belongs to the image file. Under the lock of its parts. CUDA_ERROR_JIT_COMPILER_NOT_FOUND,
+ * CUDA_ERROR_OPERATING_SYSTEM, CUDA_ERROR_OUT_OF_MEMORY, CUDA_ERROR_UNKNOWN. */
+CUresult compile_part(struct image_file *f, uint32_t part, const struct fl_code **code);
 void image_release(struct image_file *f);
+/* CUDA_MODULE_LOADING=EAGER: modules are compiled whole. */
+bool modules_are_eager(void);
 
-/* cache.c: files named by their content's key. */
-bool cache_read(const char *text, struct image_file *out);
-void cache_write(const char *text, const struct image_file *f);
+/* ---- cache.c: files, named by what they were made from */
+
+struct cache_key {
+    uint64_t a, b;
+};
+
+/* kind tells apart what was made of the same bytes. */
+struct cache_key cache_key(const void *from, size_t size, uint64_t kind);
+/* Whole and unchanged since it was written, though whoever wrote it may be anybody. */
+bool cache_read(struct cache_key key, struct mapped *out);
+void cache_write(struct cache_key key, const struct mapped *what);
 
 #endif

@@ -44,6 +44,8 @@ static bool check_tables(const struct fl_image *h, size_t size)
            fits(h->segments, h->nsegments, sizeof(struct fl_image_segment), size) &&
            fits(h->params, h->nparams, sizeof(struct fl_image_param), size) &&
            fits(h->lines, h->nlines, sizeof(struct fl_image_line), size) &&
+           fits(h->parts, h->nparts, sizeof(struct fl_image_part), size) &&
+           fits(h->units, h->nunits, sizeof(struct fl_image_unit), size) &&
            fits(h->strings, h->strings_size, 1, size) && fits(h->code, h->code_size, 1, size) && h->strings_size &&
            !*image_string(h, h->strings_size - 1);
 }
@@ -65,7 +67,8 @@ static bool check_symbols(const struct fl_image *h, size_t size)
 static bool check_kernel(const struct fl_image *h, const struct fl_image_kernel *k)
 {
     if (k->name >= h->strings_size || k->refused >= h->strings_size || !k->nsegments ||
-        !fits(k->first_segment, k->nsegments, 1, h->nsegments) || !fits(k->first_param, k->nparams, 1, h->nparams))
+        !fits(k->first_segment, k->nsegments, 1, h->nsegments) || !fits(k->first_param, k->nparams, 1, h->nparams) ||
+        k->part > h->nparts)
         return false;
     const struct fl_image_param *p = image_params(h, k);
     for (uint32_t i = 0; i < k->nparams; i++)
@@ -84,13 +87,63 @@ static bool check_code(const struct fl_image *h, size_t size)
     return true;
 }
 
+static const struct fl_image_unit *image_units(const struct fl_image *h) { return table(h, h->units); }
+
+static bool has_kernel(const struct fl_image *h, uint32_t part)
+{
+    for (uint32_t i = 0; i < h->nkernels; i++)
+        if (image_kernels(h)[i].part == part + 1) return true;
+    return false;
+}
+
+static bool check_parts(const struct fl_image *h, size_t size)
+{
+    enum { MOST = 1 << 30 };
+    const struct fl_image_part *p = table(h, h->parts);
+    const struct fl_image_unit *u = image_units(h);
+    for (uint32_t i = 0; i < h->nparts; i++)
+        if (!fits(p[i].first_unit, p[i].nunits, 1, h->nunits) || !has_kernel(h, i)) return false;
+    for (uint32_t i = 0; i < h->nunits; i++)
+        if (!fits(u[i].at, u[i].size, 1, size) || u[i].text_size > MOST) return false;
+    return true;
+}
+
 bool image_check(const void *data, size_t size)
 {
     const struct fl_image *h = data;
     if (size < sizeof *h || memcmp(h->magic, FL_IMAGE_MAGIC, 8) || h->abi != FL_ABI_VERSION || h->size != size)
         return false;
-    if (!check_tables(h, size) || !check_symbols(h, size) || !check_code(h, size)) return false;
+    if (h->loaded > size || !check_tables(h, h->loaded) || !check_symbols(h, h->loaded) || !check_code(h, h->loaded))
+        return false;
     for (uint32_t i = 0; i < h->nkernels; i++)
         if (!check_kernel(h, &image_kernels(h)[i])) return false;
-    return true;
+    return check_parts(h, size);
+}
+
+/* Segments of a kernel that have code of their own. */
+static uint32_t places_of(const struct fl_image_kernel *k) { return k->flags & FL_KERNEL_WHOLE ? 1 : k->nsegments; }
+
+static bool check_place(const struct fl_code_place *p, size_t size, const struct fl_image *image, uint32_t part)
+{
+    if (p->code >= size || p->probe >= size) return false;
+    for (uint32_t i = 0; i < image->nkernels; i++) {
+        const struct fl_image_kernel *k = &image_kernels(image)[i];
+        if (k->part == part + 1 && p->segment - k->first_segment < places_of(k)) return true;
+    }
+    return false;
+}
+
+bool code_check(const void *data, size_t size, const struct fl_image *image, uint32_t part)
+{
+    const struct fl_code *h = data;
+    if (size < sizeof *h || memcmp(h->magic, FL_CODE_MAGIC, 8) || h->abi != FL_ABI_VERSION || h->size != size ||
+        !fits(h->places, h->nplaces, sizeof(struct fl_code_place), size))
+        return false;
+    const struct fl_code_place *p = (const void *)((const char *)data + h->places);
+    uint32_t wanted = 0;
+    for (uint32_t i = 0; i < image->nkernels; i++)
+        if (image_kernels(image)[i].part == part + 1) wanted += places_of(&image_kernels(image)[i]);
+    for (uint32_t i = 0; i < h->nplaces; i++)
+        if (!check_place(&p[i], size, image, part)) return false;
+    return h->nplaces == wanted;
 }

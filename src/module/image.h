@@ -10,6 +10,9 @@
 /* Whether every table of the image lies within it, and what one table says of another can be. */
 bool image_check(const void *data, size_t size);
 
+/* Whether its places are those of the image's part, which has one for each segment that needs it. */
+bool code_check(const void *data, size_t size, const struct fl_image *image, uint32_t part);
+
 const char *image_string(const struct fl_image *image, uint32_t offset);
 const struct fl_image_symbol *image_symbols(const struct fl_image *image);
 const struct fl_image_reloc *image_relocs(const struct fl_image *image);

@@ -110,6 +110,7 @@ static CUresult make_functions(struct module *m)
         int dynamic = most - (int)k[i].static_shared;
         m->functions[i] =
             (struct function){ .magic = FUNCTION_MAGIC,
+                               .ready = !k[i].part,
                                .index = i,
                                .module = m,
                                .kernel = &k[i],
@@ -133,7 +134,7 @@ static void enter(struct module *m)
 }
 
 /* The symbol table follows the image in code memory, which kernels may read but not write. Under the lock. */
-static CUresult load(struct context *c, const struct image_file *file, struct library *library, struct module **out)
+static CUresult load(struct context *c, struct image_file *file, struct library *library, struct module **out)
 {
     const struct fl_image *h = file->data;
     void *alias;
@@ -142,13 +143,16 @@ static CUresult load(struct context *c, const struct image_file *file, struct li
     if (!m) return CUDA_ERROR_OUT_OF_MEMORY;
     m->context = c;
     m->library = library;
-    m->loaded_size = file->size + (h->nsymbols + 1ul) * 8;
-    CUresult r = space_alloc_code(c->device, m->loaded_size, &m->image_va, &alias);
+    m->file = file;
+    m->loaded_size = h->loaded + (h->nsymbols + 1ul) * 8;
+    m->parts = calloc(h->nparts + 1ul, sizeof *m->parts);
+    CUresult r =
+        m->parts ? space_alloc_code(c->device, m->loaded_size, &m->image_va, &alias) : CUDA_ERROR_OUT_OF_MEMORY;
     if (r) goto failed;
-    memcpy(alias, file->data, file->size);
+    memcpy(alias, h, h->loaded);
     m->image = alias;
-    m->symbols_va = m->image_va + file->size;
-    m->addresses = (uint64_t *)((char *)alias + file->size);
+    m->symbols_va = m->image_va + h->loaded;
+    m->addresses = (uint64_t *)((char *)alias + h->loaded);
     if ((r = make_symbols(m)) || (r = make_functions(m))) goto failed;
     enter(m);
     *out = m;
@@ -159,14 +163,20 @@ failed:
         space_free_code(c->device, m->image_va, m->loaded_size);
     }
     handles_put(&functions, m->functions);
+    free(m->parts);
     free(m);
     return r;
 }
 
-CUresult module_load(struct context *c, const struct image_file *file, struct module **out)
+CUresult module_load(struct context *c, struct image_file *file, struct module **out)
 {
     pthread_mutex_lock(&lock);
     CUresult r = load(c, file, NULL, out);
+    if (!r) {
+        (*out)->own = *file;
+        (*out)->file = &(*out)->own;
+        *file = (struct image_file){ 0 };
+    }
     pthread_mutex_unlock(&lock);
     return r;
 }
@@ -192,8 +202,10 @@ static void unload(struct module *m)
     leave(m);
     free_variables(m);
     for (uint32_t k = 0; k < m->image->nkernels; k++) m->functions[k].magic = 0;
+    parts_unload(m);
     space_free_code(m->context->device, m->image_va, m->loaded_size);
     handles_put(&functions, m->functions);
+    image_release(&m->own);
     free(m);
 }
 

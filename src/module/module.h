@@ -8,6 +8,7 @@
 #include "module/compile.h"
 #include "ptx/image.h"
 #include "space/space.h"
+#include <stdatomic.h>
 
 enum { FUNCTION_MAGIC = 0x464e4331, KERNEL_MAGIC = 0x4b524e31 }; /* "FNC1", "KRN1" */
 enum { LIBRARY_MODULES = 4 * MAX_DEVICES }; /* contexts in which a library can be used at a time */
@@ -15,17 +16,25 @@ enum { LIBRARY_MODULES = 4 * MAX_DEVICES }; /* contexts in which a library can b
 struct module {                    /* CUmod_st */
     struct context *context;
     struct library *library;       /* NULL for cuModuleLoad* */
+    struct image_file *file;       /* the library's, or the module's own: */
+    struct image_file own;
     struct fl_image *image;        /* the host's alias of the loaded image */
     uint64_t image_va, symbols_va; /* for kernels: the image, the symbol table behind it */
     uint64_t loaded_size;          /* bytes of both */
     uint64_t *addresses;           /* the host's alias of the symbol table */
     struct allocation **variables; /* by symbol; NULL for functions */
     struct function *functions;    /* image->nkernels of them */
+    struct loaded_part *parts;     /* image->nparts of them */
     struct module *next;           /* of the context */
 };
 
+struct loaded_part {
+    uint64_t va, size;
+}; /* size 0: it is not */
+
 struct function {                  /* CUfunc_st */
     uint32_t magic;
+    atomic_bool ready;             /* its code is loaded */
     uint32_t index;                /* in image kernels */
     struct module *module;
     const struct fl_image_kernel *kernel;
@@ -56,8 +65,9 @@ struct library {                   /* CUlib_st */
 
 /* ---- modules (load.c) */
 
-/* Puts an image on c's device: code, variables, symbol table. CUDA_ERROR_CONTEXT_IS_DESTROYED, CUDA_ERROR_OUT_OF_MEMORY. */
-CUresult module_load(struct context *c, const struct image_file *file, struct module **out);
+/* Puts an image on c's device: code, variables, symbol table. The file is the module's from then on.
+ * CUDA_ERROR_CONTEXT_IS_DESTROYED, CUDA_ERROR_OUT_OF_MEMORY. */
+CUresult module_load(struct context *c, struct image_file *file, struct module **out);
 /* CUDA_ERROR_INVALID_HANDLE unless it is loaded in the calling thread's context. */
 CUresult module_get(CUmodule handle, struct module **out);
 /* As module_get, and CUDA_ERROR_NOT_PERMITTED if the module is a library's. */
@@ -91,6 +101,14 @@ CUresult function_get(struct context *c, CUfunction handle, struct function **ou
 /* *blocks: how many blocks of block_size threads, with so many bytes of dynamic shared memory, fit on one multiprocessor
  * of the profile. CUDA_ERROR_INVALID_VALUE: block_size is not positive. */
 CUresult function_occupancy(const struct function *f, int block_size, size_t dynamic_shared, int *blocks);
+
+/* ---- parts (part.c) */
+
+/* Compiles and loads the part that the function's code is in, unless that was done. As compile_part, and
+ * CUDA_ERROR_OUT_OF_MEMORY. */
+CUresult function_prepare(struct function *f);
+/* Of a module that nobody uses any more. */
+void parts_unload(struct module *m);
 
 /* ---- parameters (params.c) */
 

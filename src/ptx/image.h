@@ -1,8 +1,12 @@
 /* A compiled module, as faultline-ptxc writes it, the cache keeps it and the
  * module loader and the device process read it: one flat file, little endian,
  * all offsets from its start. The code is position independent and refers to
- * nothing outside itself, so loading is copying; the whole file is mapped
- * readable and executable into the device process. */
+ * nothing outside itself, so loading is copying; what is loaded is mapped
+ * readable and executable into the device process.
+ *
+ * Large modules are compiled in parts, each when one of its kernels is first
+ * launched: their image has no code, but, behind what is loaded, the IR of each
+ * part. What comes of a part is a file of its own, struct fl_code. */
 #ifndef FL_PTX_IMAGE_H
 #define FL_PTX_IMAGE_H
 
@@ -16,6 +20,7 @@ struct fl_image {
     uint32_t abi;                  /* FL_ABI_VERSION */
     uint32_t target;               /* 90 for sm_90 */
     uint64_t size;                 /* of the file */
+    uint64_t loaded;               /* so much of it goes to the device: all but the IR */
     uint64_t code, code_size;      /* page aligned */
     uint32_t symbols, nsymbols;    /* struct fl_image_symbol[] */
     uint32_t relocs, nrelocs;      /* struct fl_image_reloc[] */
@@ -23,6 +28,8 @@ struct fl_image {
     uint32_t segments, nsegments;  /* struct fl_image_segment[] */
     uint32_t params, nparams;      /* struct fl_image_param[] */
     uint32_t lines, nlines;        /* struct fl_image_line[] in the order of the PTX */
+    uint32_t parts, nparts;        /* struct fl_image_part[] */
+    uint32_t units, nunits;        /* struct fl_image_unit[], those of the first part first */
     uint32_t strings;              /* NUL-terminated strings */
     uint32_t strings_size;
 };
@@ -65,6 +72,7 @@ struct fl_image_kernel {
     uint32_t flags;                /* FL_KERNEL_* */
     uint32_t stack;                /* WHOLE: bytes of stack per thread, without what recursion takes */
     uint32_t refused;              /* offset in strings: why it cannot be launched, 0: it can */
+    uint32_t part;                 /* which has its code, from 1 on; 0: the code is here */
 };
 enum {
     FL_KERNEL_MALLOC = 1,
@@ -76,7 +84,7 @@ enum {
 };
 
 struct fl_image_segment {
-    uint64_t code;                 /* offset of the fl_segment_fn in the file */
+    uint64_t code; /* offset of the fl_segment_fn in the file; of a part, once it is loaded: from the image */
     uint64_t probe;                /* offset of its probe */
     uint8_t suspend;               /* enum fl_suspend: what precedes this segment */
     uint8_t op;                    /* enum fl_barrier_op or fl_warp_op */
@@ -92,6 +100,27 @@ struct fl_image_line {
 };
 
 struct fl_image_param { uint32_t offset, size, align, pad; };
+
+struct fl_image_part {
+    uint32_t first_unit, nunits;
+};
+/* IR that LLVM compiles by itself. */
+struct fl_image_unit {
+    uint64_t at, size /* in the file, compressed by zstd */, text_size;
+};
+
+/* The code of one part. Offsets are from its start. */
+#define FL_CODE_MAGIC "FLCODE_1"
+struct fl_code {
+    char magic[8];
+    uint32_t abi, nplaces;
+    uint64_t size;   /* of the file */
+    uint64_t places; /* struct fl_code_place[] */
+};
+struct fl_code_place {
+    uint32_t segment, pad; /* of the image */
+    uint64_t code, probe;  /* probe 0: there is none */
+};
 
 /* How faultline-ptxc ends without an image; its log says more. The library answers CUDA_ERROR_ and: */
 enum {

@@ -26,6 +26,7 @@ struct kernel {
     bool vector;                   /* threads may run side by side in one loop */
     bool streams;                  /* see STREAMS_ATTRIBUTE */
     uint32_t number;               /* in the module: names its functions @k0_s1, @k0_p1 */
+    uint32_t part;                 /* of the module, see units.h */
     uint32_t flags, registers;
     uint32_t stack;                /* of a kernel that runs whole: bytes per thread, without what recursion takes */
 };

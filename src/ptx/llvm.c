@@ -1,5 +1,6 @@
 /* Runs LLVM over the emitted IR; see llvm.h. Only the native target is there. */
 #include "llvm.h"
+#include "arena.h"
 #include "object.h"
 #include "ptxc.h"
 #include "stream.h"
@@ -113,9 +114,9 @@ static uint32_t processors(void)
     return sched_getaffinity(0, sizeof set, &set) ? 1 : (uint32_t)CPU_COUNT(&set);
 }
 
-void llvm_compile(const struct unit *units, uint32_t count, struct object *objects)
+void llvm_compile(const struct unit *units, uint32_t count, struct code *code)
 {
-    struct work w = { .units = units, .objects = objects, .count = count };
+    struct work w = { .units = units, .objects = arena_alloc(count * sizeof *w.objects), .count = count };
     uint32_t wanted = processors(), helpers = 0;
     pthread_t threads[MOST_THREADS];
     pthread_attr_t attributes;
@@ -130,4 +131,5 @@ void llvm_compile(const struct unit *units, uint32_t count, struct object *objec
     compile_some(&w);
     while (helpers) pthread_join(threads[--helpers], NULL);
     pthread_attr_destroy(&attributes);
+    object_link(w.objects, count, code);
 }

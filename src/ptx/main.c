@@ -1,8 +1,10 @@
-/* faultline-ptxc [-O0..-O3] [--cpu NAME] [--dump-ir] [--dump-optimised] [--log FILE] IN.ptx -o OUT.img
+/* faultline-ptxc [-O0..-O3] [--cpu NAME] [--eager] [--dump-ir] [--dump-optimised] [--log FILE] IN.ptx -o OUT.img
+ * faultline-ptxc [...] --part N IN.img -o OUT.code
  * ("-" is standard input or output, "fd:N" an open descriptor). Exit status: see ptxc.h; 0 is success. */
 #include "arena.h"
 #include "llvm.h"
 #include "object.h"
+#include "part.h"
 #include "ptxc.h"
 #include "refuse.h"
 #include "translate.h"
@@ -91,7 +93,6 @@ static char *read_all(const char *path, size_t *size)
     }
     if (!text) fatal(EXIT_INTERNAL, "out of memory");
     text[*size] = 0;
-    *size = strlen(text);
     return text;
 }
 
@@ -120,42 +121,53 @@ static void translate_what_runs(const char *text, size_t size, struct translatio
     check_refused(t->module);
 }
 
-struct files {
+struct task {
     const char *in, *out;
+    long part; /* -1: IN is PTX */
 };
+
+static void compile_module(const char *text, FILE *out)
+{
+    struct translation t;
+    struct code code;
+    translate_what_runs(text, strlen(text), &t);
+    for (uint32_t k = 0; k < t.nunits && options.dump_ir; k++) fputs(t.units[k].ir, stdout);
+    if (!t.deferred) llvm_compile(t.units, t.nunits, &code);
+    image_write(&t, t.deferred ? NULL : &code, out);
+}
 
 static void *compile(void *arg)
 {
-    const char *in = ((struct files *)arg)->in, *out = ((struct files *)arg)->out;
+    const struct task *task = arg;
     size_t size;
-    char *text = read_all(in, &size);
-    struct translation t;
-    translate_what_runs(text, size, &t);
-    for (uint32_t k = 0; k < t.nunits && options.dump_ir; k++) fputs(t.units[k].ir, stdout);
-    struct object *objects = arena_alloc(t.nunits * sizeof *objects);
-    struct code code;
-    llvm_compile(t.units, t.nunits, objects);
-    object_link(objects, t.nunits, &code);
-    FILE *f = open_file(out, "wb");
-    if (!f) fatal(EXIT_INTERNAL, "cannot write %s", out);
-    image_write(t.module, t.variables, t.nvariables, t.functions, t.nfunctions, &code, f);
+    char *in = read_all(task->in, &size);
+    FILE *out = open_file(task->out, "wb");
+    if (!out) fatal(EXIT_INTERNAL, "cannot write %s", task->out);
+    if (task->part < 0)
+        compile_module(in, out);
+    else
+        part_compile(in, size, (uint32_t)task->part, out);
     finish(0);
 }
 
 int main(int argc, char **argv)
 {
-    const char *in = NULL, *out = "/dev/null";
+    struct task task = { .out = "/dev/null", .part = -1 };
     for (int k = 1; k < argc; k++) {
         if (!strncmp(argv[k], "-O", 2) && argv[k][2] >= '0' && argv[k][2] <= '3')
             options.level = argv[k][2] - '0';
         else if (!strcmp(argv[k], "--dump-ir"))
             options.dump_ir = true;
+        else if (!strcmp(argv[k], "--eager"))
+            options.eager = true;
+        else if (!strcmp(argv[k], "--part") && k + 1 < argc)
+            task.part = atol(argv[++k]);
         else if (!strcmp(argv[k], "--dump-optimised"))
             options.dump_optimised = true;
         else if (!strcmp(argv[k], "--cpu") && k + 1 < argc)
             options.cpu = argv[++k];
         else if (!strcmp(argv[k], "-o") && k + 1 < argc)
-            out = argv[++k];
+            task.out = argv[++k];
         else if (!strcmp(argv[k], "--log") && k + 1 < argc)
             log_file = open_file(argv[++k], "w");
         else if (!strcmp(argv[k], "--status") && k + 1 < argc)
@@ -163,16 +175,15 @@ int main(int argc, char **argv)
         else if (argv[k][0] == '-' && argv[k][1])
             fatal(EXIT_INTERNAL, "unknown option %s", argv[k]);
         else
-            in = argv[k];
+            task.in = argv[k];
     }
-    if (!in) fatal(EXIT_INTERNAL, "usage: faultline-ptxc [-O0..-O3] [--log FILE] IN.ptx -o OUT.img");
+    if (!task.in) fatal(EXIT_INTERNAL, "usage: faultline-ptxc [-O0..-O3] [--log FILE] IN.ptx -o OUT.img");
     /* a hostile module must not keep the machine busy for ever */
     setrlimit(RLIMIT_CPU, &(struct rlimit){ 300, 300 });
     pthread_attr_t attributes;
     pthread_t thread;
-    struct files files = { in, out };
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, PTXC_STACK);
-    if (!pthread_create(&thread, &attributes, compile, &files)) pthread_join(thread, NULL);
-    compile(&files);
+    if (!pthread_create(&thread, &attributes, compile, &task)) pthread_join(thread, NULL);
+    compile(&task);
 }

@@ -4,6 +4,9 @@
  *     parse -> check -> inline -> analyse (blocks, liveness, segments)
  *           -> emit LLVM IR as text, in units -> LLVM, side by side -> objects -> image
  *
+ * Of a large module the IR itself goes into the image, and LLVM is run later, for one
+ * part of it at a time (part.h).
+ *
  * An error is written to the log and ends the process with a status that
  * tells the library which CUresult to answer. */
 #ifndef FL_PTX_PTXC_H
@@ -13,7 +16,11 @@
 #include "ir.h"
 #include <stdio.h>
 
-struct options { int level; const char *cpu; bool dump_ir, dump_optimised; };
+struct options {
+    int level;
+    const char *cpu;
+    bool dump_ir, dump_optimised, eager;
+};
 extern struct options options;
 
 /* Of threads that run LLVM, which follows long chains of values by recursion. Address space: it costs nothing where

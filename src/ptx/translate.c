@@ -138,6 +138,17 @@ static void emit_all(const struct module_ir *m, struct emitter *e)
     }
 }
 
+/* Instructions of a module that LLVM compiles in less time than anybody would notice. */
+enum { SMALL = 1000 };
+
+/* The address of a function may go from one kernel to another: then all of them have to be there. */
+static bool is_deferred(const struct translation *t)
+{
+    size_t size = 0;
+    for (uint32_t k = 0; k < t->module->nfuncs; k++) size += t->module->funcs[k]->ncode;
+    return !options.eager && size >= SMALL && !t->nfunctions && t->units[t->nunits - 1].part > 0;
+}
+
 void translate(const char *text, size_t size, struct translation *t)
 {
     *t = (struct translation){ .module = parse(text, size) };
@@ -153,4 +164,5 @@ void translate(const char *text, size_t size, struct translation *t)
                          .avoid_fma = !llvm_host_has("fma") };
     emit_all(t->module, &e);
     t->nunits = units_end(e.units, &t->units);
+    t->deferred = is_deferred(t);
 }

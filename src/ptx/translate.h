@@ -15,6 +15,7 @@ struct translation {
     uint32_t nvariables, nfunctions;
     struct unit *units;            /* the IR */
     uint32_t nunits;
+    bool deferred; /* its parts are compiled when they are needed */
 };
 
 /* What cannot be translated ends the process; see ptxc.h. */

@@ -2,6 +2,7 @@
 #include "units.h"
 #include "arena.h"
 #include "calls.h"
+#include "kernel.h"
 #include "ptxc.h"
 
 #include <stdio.h>
@@ -21,6 +22,9 @@ struct open_unit {
 struct units {
     struct module_ir *module;
     const char *preamble;
+    const struct func *kernel; /* whose functions come now */
+    uint32_t part;
+    size_t part_size; /* bytes of kernels */
     struct unit *done;
     uint32_t ndone, numbers;
     size_t functions; /* bytes of device functions */
@@ -48,6 +52,7 @@ static void end(struct units *u, struct open_unit *o)
     if (!o->file) return;
     fclose(o->file);
     o->file = NULL;
+    o->unit.part = u->part;
     ARENA_PUSH(u->done, u->ndone) = o->unit;
 }
 
@@ -77,6 +82,19 @@ static void add_reachable(struct units *u, struct open_unit *o, struct func *f)
     }
 }
 
+/* A part has more of kernels than of functions that it may need. */
+static void begin_kernel(struct units *u, struct func *f)
+{
+    if (u->part_size >= UNIT && u->part_size >= u->functions) {
+        end(u, &u->fast);
+        end(u, &u->probes);
+        u->part++;
+        u->part_size = 0;
+    }
+    u->kernel = f;
+    f->kernel->part = u->part;
+}
+
 void units_add(struct units *u, struct func *f, bool probes, const char *ir)
 {
     struct open_unit *o = probes ? &u->probes : &u->fast;
@@ -87,10 +105,12 @@ void units_add(struct units *u, struct func *f, bool probes, const char *ir)
         u->functions += size;
         return;
     }
+    if (f != u->kernel) begin_kernel(u, f);
     if (!o->file) begin(u, o);
     if (is_new(u, o, f)) add_reachable(u, o, f);
     fputs(ir, o->file);
     o->kernels += size;
+    u->part_size += size;
     if (o->kernels >= UNIT && o->kernels >= COPIES * u->functions) end(u, o);
 }
 

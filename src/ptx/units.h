@@ -1,7 +1,10 @@
 /* Units: pieces of a module's IR that LLVM compiles by themselves, several at a
  * time. A unit has functions of kernels (their segments or their probes), which
  * call nothing of each other, and a copy of every device function that those
- * kernels may call. Which unit has what does not depend on the machine. */
+ * kernels may call. Which unit has what does not depend on the machine.
+ *
+ * A part is what is compiled together if not all is: whole kernels, so some units.
+ * Small kernels that follow one another share one. */
 #ifndef FL_PTX_UNITS_H
 #define FL_PTX_UNITS_H
 
@@ -10,15 +13,16 @@
 struct unit {
     char *ir; /* malloc'd */
     size_t size;
+    uint32_t part;
 };
 
 struct units;
 
 /* preamble: what every unit begins with. */
 struct units *units_begin(struct module_ir *m, const char *preamble);
-/* IR of f, or of its probes. Device functions come before kernels. */
+/* IR of f, or of its probes. Device functions come before kernels, and what is of one kernel together. */
 void units_add(struct units *u, struct func *f, bool probes, const char *ir);
-/* All that was added. At least one. */
+/* All that was added, in the order of their parts. At least one. */
 uint32_t units_end(struct units *u, struct unit **units);
 
 #endif

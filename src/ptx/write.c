@@ -4,8 +4,10 @@
 #include "arena.h"
 #include "image.h"
 #include "kernel.h"
+#include "ptxc.h"
 
 #include <string.h>
+#include <zstd.h>
 
 enum { PAGE = 4096 };
 
@@ -34,9 +36,21 @@ static uint32_t string(struct buffer *names, const char *text)
     return (uint32_t)append(names, text, strlen(text) + 1, 1);
 }
 
-static void add_kernels(struct module_ir *m, struct fl_image *h, struct buffer *out, struct buffer *names,
-                        uint64_t code, uint32_t const_size)
+/* Where the segments of a kernel are in the code that was just linked. */
+static void find_segments(const struct func *f, struct fl_image_segment *segments, uint64_t code)
 {
+    const struct kernel *k = f->kernel;
+    segments->code = code + object_symbol(arena_printf("k%u_s0", k->number));
+    for (uint32_t s = 0; s < k->nsegments && !f->whole; s++) {
+        segments[s].code = code + object_symbol(arena_printf("k%u_s%u", k->number, s));
+        segments[s].probe = code + object_symbol(arena_printf("k%u_p%u", k->number, s));
+    }
+}
+
+static void add_kernels(const struct translation *t, struct fl_image *h, struct buffer *out, struct buffer *names,
+                        uint32_t const_size)
+{
+    const struct module_ir *m = t->module;
     struct fl_image_kernel *kernels = NULL;
     struct fl_image_segment *segments = NULL;
     struct fl_image_param *params = NULL;
@@ -47,6 +61,7 @@ static void add_kernels(struct module_ir *m, struct fl_image *h, struct buffer *
         struct fl_image_kernel *o = &ARENA_PUSH(kernels, h->nkernels);
         o->name = string(names, f->name);
         o->refused = f->refused ? string(names, f->refused) : 0;
+        o->part = t->deferred ? k->part + 1 : 0;
         o->first_segment = h->nsegments;
         o->nsegments = k->nsegments;
         o->first_param = h->nparams;
@@ -68,13 +83,8 @@ static void add_kernels(struct module_ir *m, struct fl_image *h, struct buffer *
             ARENA_PUSH(params, h->nparams) = (struct fl_image_param){ v->offset, (uint32_t)v->size, v->align, 0 };
             o->param_size = v->offset + (uint32_t)v->size;
         }
-        for (uint32_t s = 0; s < k->nsegments; s++) {
-            struct fl_image_segment *g = &ARENA_PUSH(segments, h->nsegments);
-            *g = k->segments[s].image;
-            if (f->whole && s) continue;
-            g->code = code + object_symbol(arena_printf("k%u_s%u", k->number, s));
-            if (!f->whole) g->probe = code + object_symbol(arena_printf("k%u_p%u", k->number, s));
-        }
+        for (uint32_t s = 0; s < k->nsegments; s++) ARENA_PUSH(segments, h->nsegments) = k->segments[s].image;
+        if (!t->deferred) find_segments(f, &segments[o->first_segment], h->code);
     }
     h->kernels = (uint32_t)append(out, kernels, h->nkernels * sizeof *kernels, 16);
     h->segments = (uint32_t)append(out, segments, h->nsegments * sizeof *segments, 16);
@@ -128,38 +138,74 @@ static void add_variable(struct var *v, struct image_symbols *y, struct buffer *
                                      v->refs[r].offset, v->refs[r].addend };
 }
 
-void image_write(struct module_ir *m, struct var **variables, uint32_t nvariables, struct func **functions,
-                 uint32_t nfunctions, const struct code *code, FILE *file)
+static void add_function(const struct func *f, uint64_t code, struct image_symbols *y, struct buffer *names)
 {
-    struct fl_image h = { .magic = FL_IMAGE_MAGIC, .abi = FL_ABI_VERSION, .target = m->target };
-    struct buffer out = { 0 };
-    struct buffer names = { 0 };
+    struct fl_image_symbol *s = &ARENA_PUSH(y->list, y->count);
+    s->name = string(names, f->name);
+    s->kind = FL_SYMBOL_FUNCTION;
+    s->init = code + object_symbol(arena_printf("%s%u", f->whole ? "wf" : "f", f->number));
+}
+
+/* Returns the bytes of constant variables. */
+static uint32_t add_symbols(const struct translation *t, struct fl_image *h, struct buffer *out, struct buffer *names)
+{
     struct image_symbols y = { 0 };
     uint32_t const_size = 0;
+    for (uint32_t k = 0; k < t->nvariables; k++) {
+        if (t->variables[k]->space == SPACE_const) const_size += (uint32_t)t->variables[k]->size;
+        add_variable(t->variables[k], &y, out, names);
+    }
+    for (uint32_t k = 0; k < t->nfunctions; k++) add_function(t->functions[k], h->code, &y, names);
+    h->nsymbols = y.count;
+    h->symbols = (uint32_t)append(out, y.list, y.count * sizeof *y.list, 16);
+    h->nrelocs = y.nrelocs;
+    h->relocs = (uint32_t)append(out, y.relocs, y.nrelocs * sizeof *y.relocs, 16);
+    return const_size;
+}
+
+/* Their tables; the units themselves come last, add_ir fills in where. */
+static void add_parts(const struct translation *t, struct fl_image *h, struct buffer *out)
+{
+    struct fl_image_part *parts = NULL;
+    if (!t->deferred) return;
+    for (uint32_t k = 0; k < t->nunits; k++) {
+        while (h->nparts <= t->units[k].part) ARENA_PUSH(parts, h->nparts).first_unit = k;
+        parts[h->nparts - 1].nunits++;
+    }
+    h->parts = (uint32_t)append(out, parts, h->nparts * sizeof *parts, 16);
+    h->nunits = t->nunits;
+    h->units = (uint32_t)append(out, NULL, t->nunits * sizeof(struct fl_image_unit), 16);
+}
+
+static void add_ir(const struct unit *unit, uint64_t table, struct buffer *out)
+{
+    enum { FAST = 1 };
+    size_t room = ZSTD_compressBound(unit->size);
+    char *packed = arena_alloc(room);
+    size_t size = ZSTD_compress(packed, room, unit->ir, unit->size, FAST);
+    if (ZSTD_isError(size)) fatal(EXIT_INTERNAL, "zstd: %s", ZSTD_getErrorName(size));
+    struct fl_image_unit u = { append(out, packed, size, 16), size, unit->size };
+    memcpy(out->bytes + table, &u, sizeof u);
+}
+
+void image_write(const struct translation *t, const struct code *code, FILE *file)
+{
+    struct fl_image h = { .magic = FL_IMAGE_MAGIC, .abi = FL_ABI_VERSION, .target = t->module->target };
+    struct buffer out = { 0 };
+    struct buffer names = { 0 };
     string(&names, "");
     append(&out, NULL, PAGE, 1); /* the header's; the code is first, as what is mapped begins and ends with a page */
-    h.code = append(&out, code->bytes, code->size, PAGE);
+    h.code_size = code ? code->size : 0;
+    h.code = append(&out, code ? code->bytes : NULL, h.code_size, PAGE);
     append(&out, NULL, 0, PAGE);
-    h.code_size = code->size;
-    for (uint32_t k = 0; k < nvariables; k++) {
-        if (variables[k]->space == SPACE_const) const_size += (uint32_t)variables[k]->size;
-        add_variable(variables[k], &y, &out, &names);
-    }
-    for (uint32_t k = 0; k < nfunctions; k++) {
-        struct fl_image_symbol *s = &ARENA_PUSH(y.list, y.count);
-        s->name = string(&names, functions[k]->name);
-        s->kind = FL_SYMBOL_FUNCTION;
-        s->init = h.code + object_symbol(arena_printf("%s%u", functions[k]->whole ? "wf" : "f", functions[k]->number));
-    }
-    h.nsymbols = y.count;
-    h.symbols = (uint32_t)append(&out, y.list, y.count * sizeof *y.list, 16);
-    h.nrelocs = y.nrelocs;
-    h.relocs = (uint32_t)append(&out, y.relocs, y.nrelocs * sizeof *y.relocs, 16);
-    add_kernels(m, &h, &out, &names, h.code, const_size);
-    add_lines(m, &h, &out, &names);
+    uint32_t const_size = add_symbols(t, &h, &out, &names);
+    add_kernels(t, &h, &out, &names, const_size);
+    add_lines(t->module, &h, &out, &names);
+    add_parts(t, &h, &out);
     h.strings_size = (uint32_t)names.size;
     h.strings = (uint32_t)append(&out, names.bytes, names.size, 16);
-    append(&out, NULL, 0, PAGE);
+    h.loaded = append(&out, NULL, 0, PAGE);
+    for (uint32_t k = 0; k < h.nunits; k++) add_ir(&t->units[k], h.units + k * sizeof(struct fl_image_unit), &out);
     h.size = out.size;
     memcpy(out.bytes, &h, sizeof h);
     if (fwrite(out.bytes, 1, out.size, file) != out.size || fflush(file))

@@ -3,10 +3,10 @@
 #define FL_PTX_WRITE_H
 
 #include "object.h"
-#include "ptxc.h"
+#include "translate.h"
+#include <stdio.h>
 
-/* variables and functions: the image's symbols in the order of their indices, variables first. */
-void image_write(struct module_ir *m, struct var **variables, uint32_t nvariables, struct func **functions,
-                 uint32_t nfunctions, const struct code *code, FILE *file);
+/* code NULL: the image has the IR instead. */
+void image_write(const struct translation *t, const struct code *code, FILE *file);
 
 #endif

@@ -1,7 +1,6 @@
 /* The cache of compiled modules: what is kept, what is believed, what goes when there is too much.
  * usage: with an argument, how long additions take among so many files. */
 #include "module/compile.h"
-#include "module/image.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -23,18 +22,7 @@
 enum { MIB = 1 << 20, SHARE = 64 * MIB };
 static char top[64];
 
-/* Stand-ins: any bytes are an image here. */
-bool image_check(const void *data, size_t size)
-{
-    (void)data;
-    return size > 0;
-}
-
-void image_release(struct image_file *f)
-{
-    if (f->data) munmap(f->data, f->size);
-    *f = (struct image_file){ 0 };
-}
+static struct cache_key key_of(const char *text) { return cache_key(text, strlen(text), 0); }
 
 static int make_top(void **state)
 {
@@ -80,7 +68,7 @@ static uint64_t files(void)
 
 static void keep(const char *text, const char *content)
 {
-    cache_write(text, &(struct image_file){ (void *)content, strlen(content) });
+    cache_write(key_of(text), &(struct mapped){ (void *)content, strlen(content) });
 }
 
 static void keep_some(int from, int number, size_t size)
@@ -89,17 +77,17 @@ static void keep_some(int from, int number, size_t size)
     assert_non_null(content);
     for (int k = from; k < from + number; k++) {
         snprintf(text, sizeof text, "module %d", k);
-        cache_write(text, &(struct image_file){ content, size });
+        cache_write(key_of(text), &(struct mapped){ content, size });
     }
     free(content);
 }
 
 static bool has(const char *text, const char *content)
 {
-    struct image_file f = { 0 };
-    if (!cache_read(text, &f)) return false;
+    struct mapped f = { 0 };
+    if (!cache_read(key_of(text), &f)) return false;
     bool same = f.size == strlen(content) && !memcmp(f.data, content, f.size);
-    image_release(&f);
+    munmap(f.data, f.size);
     return same;
 }
 
@@ -271,10 +259,10 @@ static void processes_write_and_prune_side_by_side(void **state)
             for (int k = 0; k < 60; k++) {
                 snprintf(text, sizeof text, "module %d", k % 40);
                 keep_some(k % 40, 1, MIB);
-                struct image_file f = { 0 };
-                if (!cache_read(text, &f)) continue;
+                struct mapped f = { 0 };
+                if (!cache_read(key_of(text), &f)) continue;
                 good = good && f.size == MIB && !((char *)f.data)[MIB / 2];
-                image_release(&f);
+                munmap(f.data, f.size);
             }
             _exit(good ? 0 : 1);
         }
@@ -285,10 +273,10 @@ static void processes_write_and_prune_side_by_side(void **state)
     }
     for (int k = 0; k < 40; k++) {
         char text[32];
-        struct image_file f = { 0 };
+        struct mapped f = { 0 };
         snprintf(text, sizeof text, "module %d", k);
-        if (!cache_read(text, &f)) fail_msg("%s is not kept", text);
-        image_release(&f);
+        if (!cache_read(key_of(text), &f)) fail_msg("%s is not kept", text);
+        munmap(f.data, f.size);
     }
     assert_int_equal(files(), 40);
 }

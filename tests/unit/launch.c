@@ -61,6 +61,13 @@ CUresult stream_launch(struct stream *s, const struct launch *l)
     return CUDA_SUCCESS;
 }
 
+static CUresult preparation;
+CUresult function_prepare(struct function *f)
+{
+    (void)f;
+    return preparation;
+}
+
 void fl_log(enum fl_log_level level, const char *format, ...) { (void)level, (void)format; }
 
 _Atomic unsigned capture_count, multicast_objects;
@@ -327,6 +334,15 @@ static void launch_attributes_are_honoured_or_refused(void **state)
     assert_int_equal(cuLaunchKernelEx(NULL, (CUfunction)&function, args, NULL), CUDA_ERROR_INVALID_VALUE);
 }
 
+static void a_kernel_whose_code_cannot_be_made_is_not_launched(void **state)
+{
+    (void)state;
+    preparation = CUDA_ERROR_OUT_OF_MEMORY;
+    assert_int_equal(shape(1, 1, 1, 1, 1, 1, 0), CUDA_ERROR_OUT_OF_MEMORY);
+    assert_int_equal(launched.image, 0);
+    preparation = CUDA_SUCCESS;
+}
+
 static void only_kernels_that_allocate_get_a_heap(void **state)
 {
     (void)state;
@@ -349,6 +365,7 @@ int main(void)
         T(a_parameter_buffer_of_no_bytes_is_none),
         T(a_cooperative_grid_must_fit_the_device),
         T(launch_attributes_are_honoured_or_refused),
+        T(a_kernel_whose_code_cannot_be_made_is_not_launched),
         T(only_kernels_that_allocate_get_a_heap),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
