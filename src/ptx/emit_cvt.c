@@ -138,13 +138,14 @@ static const char *change_format(struct emitter *e, const struct instr *i, enum 
                                  const char *v)
 {
     if (d == s) return round_in_place(e, i, d, v);
+    bool halves = half_type(d) && half_type(s); /* rounded to nearest, if it is not said */
     if (half_type(s)) {
         v = half_to_f32(e, s, v);
         s = T_f32;
         if (d == T_f32) return v;
     }
     if (d == T_f64) return emit(e, "fpext float %s to double", v);
-    if (!float_rounding(i)) fail(i, "a rounding is missing");
+    if (!float_rounding(i) && !halves) fail(i, "a rounding is missing");
     if (half_type(d)) return narrow(e, i, d, s, v);
     unsigned mode = rounding_mode(i);
     return mode ? call_rt(e, "f32_from_f64", "double %s, i32 %u", v, mode) : emit(e, "fptrunc double %s to float", v);

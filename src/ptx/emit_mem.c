@@ -150,12 +150,37 @@ static enum fl_access kind_of(const struct instr *i)
                               : FL_ACCESS_WRITE;
 }
 
-static const char *generic_address(struct emitter *e, const struct instr *i, const struct operand *o, unsigned bytes)
+/* A variable of the space, the function's own or the module's. NULL: there is none. */
+static const struct var *variable_in(const struct emitter *e, enum ptx_space space)
+{
+    for (uint32_t k = 0; k < e->func->nvars; k++)
+        if (e->func->vars[k]->space == space) return e->func->vars[k];
+    for (uint32_t k = 0; k < e->module->nvars; k++)
+        if (e->module->vars[k]->space == space && !e->module->vars[k]->is_extern) return e->module->vars[k];
+    return NULL;
+}
+
+/* Code for which pointers into a space have 32 bits (LLVM's short pointers) has the lower half of an address: the
+ * address is the one with this half that is nearest to a variable of the space. */
+static const char *completed(struct emitter *e, const struct instr *i, enum ptx_space space, const char *low)
+{
+    const struct var *v = space == SPACE_local || space == SPACE_const ? variable_in(e, space) : NULL;
+    if (!v) fail(i, "an address needs a 64-bit register");
+    const char *near = variable_address(e, v),
+               *distance = emit(e, "sub i32 %s, %s", low, emit(e, "trunc i64 %s to i32", near));
+    return emit(e, "add i64 %s, %s", near, emit(e, "sext i32 %s to i64", distance));
+}
+
+static const char *generic_address(struct emitter *e, const struct instr *i, const struct operand *o,
+                                   enum ptx_space space, unsigned bytes)
 {
     const char *a = "0";
-    if (o->reg && type_bits(o->reg->type) != 64) fail(i, "an address needs a 64-bit register");
     if (o->var)
         a = variable_address(e, o->var);
+    else if (o->reg && type_bits(o->reg->type) == 32)
+        a = completed(e, i, space, register_value(e, o->reg, T_b32));
+    else if (o->reg && type_bits(o->reg->type) != 64)
+        fail(i, "an address needs a 64-bit register");
     else if (o->reg)
         a = register_value(e, o->reg, T_b64);
     /* not inttoptr: LLVM follows only pointer arithmetic when it looks for consecutive accesses */
@@ -181,7 +206,7 @@ const char *address_of(struct emitter *e, const struct instr *i, const struct op
     }
     if (space == SPACE_shared || own == SPACE_shared) return shared_address(e, i, o, bytes);
     if (space == SPACE_local) *group = "";
-    return generic_address(e, i, o, bytes);
+    return generic_address(e, i, o, space, bytes);
 }
 
 /* ---- ld, st */
@@ -270,6 +295,19 @@ static const char *shared_base(struct emitter *e)
     return emit(e, "ptrtoint ptr %s to i64", block_field(e, "ptr", offsetof(struct fl_block, shared)));
 }
 
+/* Does the function keep addresses of the space in 32 bits? */
+static bool has_short_addresses(const struct emitter *e, enum ptx_space space)
+{
+    for (uint32_t k = 0; k < e->func->ncode; k++) {
+        const struct instr *i = &e->func->code[k];
+        for (uint32_t n = 0; n < i->nops; n++)
+            if (i->ops[n].kind == OPERAND_var && i->ops[n].var->space == space && i->ntypes &&
+                type_bits(i->types[0]) == 32)
+                return true;
+    }
+    return false;
+}
+
 static void emit_cvta(struct emitter *e, const struct instr *i)
 {
     need_operands(i, 2, 2);
@@ -277,6 +315,8 @@ static void emit_cvta(struct emitter *e, const struct instr *i)
     const char *v = value(e, &i->ops[1], type);
     if (type_bits(type) != 64) fail(i, "addresses have 64 bits");
     if (i->space == SPACE_shared) v = emit(e, "%s i64 %s, %s", has(i, MOD_to) ? "sub" : "add", v, shared_base(e));
+    if ((i->space == SPACE_local || i->space == SPACE_const) && !has(i, MOD_to) && has_short_addresses(e, i->space))
+        v = completed(e, i, i->space, emit(e, "trunc i64 %s to i32", v));
     result(e, &i->ops[0], type, v);
 }
 

@@ -76,9 +76,41 @@ static void threads_wait_for_time_at_the_same_time(void)
     EXPECT(last_begin < first_end);
 }
 
+static void pointers_of_32_bits(void)
+{
+    enum { N = 64, SQUARES = 140 };
+    static const int tens[] = { 30, 40, 50 };
+    for (int waits = 0; waits < 2; waits++) {
+        CUdeviceptr out = give(NULL, N * 4 * sizeof(int));
+        run(waits ? "short_pointers_and_barriers" : "short_pointers", 1, 1, N, 1, 0, ARGS(&out));
+        const int *v = take(out, N * 4 * sizeof *v);
+        for (int t = 0; t < N; t++, v += 4) {
+            EXPECT(v[0] == SQUARES + 8 * t && v[1] == 9 + t);
+            EXPECT(v[2] == (waits ? 16 + t : tens[t % 2 + 1]));
+            EXPECT(v[3] == (waits ? SQUARES + 8 * (N - 1) : tens[t % 2]));
+        }
+    }
+}
+
+/* The bfloat16 nearest to a half that is at least 1, and the half nearest to a bfloat16 too small for all its bits. */
+static void half_formats_convert_to_the_nearest(void)
+{
+    enum { N = 64 };
+    CUdeviceptr out = give(NULL, N * 2 * sizeof(uint16_t));
+    run("halves", 1, 1, N, 1, 0, ARGS(&out));
+    const uint16_t *v = take(out, N * 2 * sizeof *v);
+    for (int t = 0; t < N; t++) {
+        EXPECT(v[2 * t] == 0x3f80 + (t + 3 + (t >> 3 & 1)) / 8);
+        double small = ldexp(128 + t, 0x66 - 127 - 7), unit = ldexp(1, -24); /* a half's least number */
+        EXPECT(v[2 * t + 1] == (uint16_t)nearbyint(small / unit));
+    }
+}
+
 int main(int argc, char **argv)
 {
-    static const struct program programs[] = { P(handwritten), P(subnormals_are_zeros_where_it_says_so),
-                                               P(threads_wait_for_time_at_the_same_time), { 0 } };
+    static const struct program programs[] = {
+        P(handwritten),         P(subnormals_are_zeros_where_it_says_so), P(threads_wait_for_time_at_the_same_time),
+        P(pointers_of_32_bits), P(half_formats_convert_to_the_nearest),   { 0 }
+    };
     return run_programs(argc, argv, programs);
 }
