@@ -1,5 +1,6 @@
 /* Driver entry point access: from a name and a CUDA version to a function. */
 #include "api/api.h"
+#include "base/driver_version.h"
 #include "base/log.h"
 #include <errno.h>
 #include <stdbool.h>
@@ -38,7 +39,7 @@ CUresult CUDAAPI cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVer
                                      CUdriverProcAddressQueryResult *symbolStatus)
 {
     const cuuint64_t known = CU_GET_PROC_ADDRESS_LEGACY_STREAM | CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
-    if (!symbol || !pfn || cudaVersion > CUDA_VERSION || flags & ~known) return CUDA_ERROR_INVALID_VALUE;
+    if (!symbol || !pfn || cudaVersion > driver_version() || flags & ~known) return CUDA_ERROR_INVALID_VALUE;
     const struct entry_point *e = find(symbol);
     *pfn = e ? select_version(e, cudaVersion, flags == CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) : NULL;
     if (symbolStatus)

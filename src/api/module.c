@@ -1,7 +1,9 @@
 /* Modules: loading, functions, variables, JIT options. */
 #include "module/module.h"
 #include "api/library.h"
+#include "base/driver_version.h"
 #include "base/log.h"
+#include "base/ptx_version.h"
 #include "module/fatbin.h"
 #include "stream/stream.h"
 
@@ -84,6 +86,7 @@ CUresult ptx_from_data(const void *data, size_t size, char **text)
             "here: compile it with nvcc -gencode arch=compute_%u,code=compute_%u, or with NVRTC for compute_%u (not "
             "sm_%u) and nvrtcGetPTX",
             sm / 10, sm % 10, sm, sm, sm, sm);
+    if (!r) ptx_lower_version(*text, driver_minor());
     return r;
 }
 

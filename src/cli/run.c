@@ -19,6 +19,7 @@ static const char usage[] =
     "  --devices N     simulate N GPUs (FAULTLINE_DEVICES)\n"
     "  --vram SIZE     memory of each GPU, such as 8G (FAULTLINE_VRAM)\n"
     "  --profile P     the machine to simulate: a name or a file (FAULTLINE_PROFILE)\n"
+    "  --driver 13.N   the CUDA version of the driver, if not 13.0 (FAULTLINE_DRIVER)\n"
     "  --log LEVEL     off, error, warn, info or debug (FAULTLINE_LOG)\n"
     "  --um-summary    at the end: what happened to each managed allocation\n"
     "  --page-map      at the end: where its pages were, before and after each kernel\n"
@@ -29,6 +30,7 @@ static const struct option options[] = {
     { "devices", required_argument, NULL, 'd' },
     { "vram", required_argument, NULL, 'v' },
     { "profile", required_argument, NULL, 'p' },
+    { "driver", required_argument, NULL, 'c' },
     { "log", required_argument, NULL, 'l' },
     { "um-summary", no_argument, NULL, 's' },
     { "page-map", no_argument, NULL, 'm' },
@@ -171,6 +173,7 @@ int command_run(int argc, char **argv)
         case 'd': setenv("FAULTLINE_DEVICES", optarg, 1); break;
         case 'v': setenv("FAULTLINE_VRAM", optarg, 1); break;
         case 'p': setenv("FAULTLINE_PROFILE", optarg, 1); break;
+        case 'c': setenv("FAULTLINE_DRIVER", optarg, 1); break;
         case 'l': setenv("FAULTLINE_LOG", optarg, 1); break;
         case 's': watch.summary = true; break;
         case 'm': watch.page_map = true; break;

@@ -3,8 +3,8 @@
  * here, and the driver loads it wherever it would load machine code: so who asks
  * for the machine code is given the PTX. */
 #include "base/log.h"
+#include "base/ptx_version.h"
 #include "lead/lead.h"
-#include "lead/standin.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ static struct nvrtc {
 static int give(const struct nvrtc *n, void *program, char *to)
 {
     int r = n->ptx(program, to);
-    if (!r) standin_for_machine_code(to);
+    if (!r) ptx_lower_version(to, PTX_ANY_MINOR);
     return r;
 }
 

@@ -1,9 +1,9 @@
-/* See standin.h. The compiler still refuses what it does not know of the newer version. */
-#include "lead/standin.h"
+/* See ptx_version.h. CUDA 13.n has PTX 9.n. */
+#include "base/ptx_version.h"
 
 #include <string.h>
 
-void standin_for_machine_code(char *text)
+void ptx_lower_version(char *text, int minor)
 {
     static const char directive[] = ".version";
     char *at = text;
@@ -11,5 +11,5 @@ void standin_for_machine_code(char *text)
     if (!at) return;
     at += strlen(directive);
     at += strspn(at, " \t");
-    if (at[0] == '9' && at[1] == '.' && at[2] >= '0' && at[2] <= '9') at[2] = '0';
+    if (at[0] == '9' && at[1] == '.' && at[2] >= '0' && at[2] <= '0' + minor) at[2] = '0';
 }
