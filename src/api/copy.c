@@ -87,7 +87,9 @@ CUresult copy_submit(CUstream stream, struct draft *d, bool async)
 
 CUresult copy_device_side(struct draft *d, CUdeviceptr p, size_t extent, struct side *s)
 {
-    return span_find(p, extent, s->device, s == &d->c.to, &s->span, &d->pieces);
+    CUresult r = span_find(p, extent, s->device, s == &d->c.to, &s->span, &d->pieces);
+    s->pageable = !r && s->span.ordinary;
+    return r;
 }
 
 /* Host memory, or what a unified address means. */
@@ -96,7 +98,7 @@ CUresult copy_any_side(struct draft *d, uint64_t p, size_t extent, struct side *
     if (!p) return CUDA_ERROR_INVALID_VALUE;
     /* where nothing is allocated any more, or mapped, the host cannot look either */
     if (space_is_ours(p) || space_find(p)) return copy_device_side(d, p, extent, s);
-    s->span = (struct span){ (char *)p, 1, 0, 0, false };
+    s->span = (struct span){ .bytes = (char *)p, .count = 1 };
     s->pageable = true;
     return CUDA_SUCCESS;
 }

@@ -150,7 +150,7 @@ int faultline_residency(const void *address, size_t pages, uint8_t *out)
     CUresult r = library_ready();
     if (r) return r;
     if (!out || !pages) return CUDA_ERROR_INVALID_VALUE;
-    if (!uvm_covers(va, pages * 4096) && !uvm_reaches(va, pages * 4096)) return CUDA_ERROR_INVALID_VALUE;
+    if (!uvm_covers(va, pages * 4096) && !uvm_reaches(va, pages * 4096, false)) return CUDA_ERROR_INVALID_VALUE;
     uvm_residency(va, pages, out);
     return CUDA_SUCCESS;
 }

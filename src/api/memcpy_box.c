@@ -34,7 +34,7 @@ static CUresult array_side(const struct box *b, const struct copy *c, struct sid
         return CUDA_SUCCESS;
     }
     char *bytes = (char *)space_alias(a->memory, a->memory->base) + b->z * s->slice + b->y * s->pitch + b->x;
-    s->span = (struct span){ bytes, 1, 0, 0, false };
+    s->span = (struct span){ .bytes = bytes, .count = 1 };
     return CUDA_SUCCESS;
 }
 

@@ -44,7 +44,7 @@ static CUresult perform(void *arg)
         for (size_t done = 0, run; done < f->width * f->unit; done += run) {
             run = f->width * f->unit - done;
             char *bytes = span_reach(&f->span, f->pieces, y * f->pitch + done, &run);
-            if (!f->span.managed) backing_enlarge_pages(bytes, run);
+            if (!f->span.managed && !f->span.ordinary) backing_enlarge_pages(bytes, run);
             fill_run(bytes, run, f);
         }
     return CUDA_SUCCESS;
@@ -52,7 +52,7 @@ static CUresult perform(void *arg)
 
 static CUresult enqueue(struct stream *s, const struct fill *f, size_t size, bool async)
 {
-    if (!async) return stream_run(s, perform, f);
+    if (!async || f->span.ordinary) return stream_run(s, perform, f);
     return f->width * f->unit * f->height <= SHORT ? stream_enqueue_short(s, perform, f, size)
                                                    : stream_enqueue(s, perform, f, size);
 }

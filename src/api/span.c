@@ -1,5 +1,6 @@
 /* Finding the bytes behind addresses; see span.h. */
 #include "api/span.h"
+#include "uvm/uvm.h"
 #include "vmm/multicast.h"
 
 #include <stdlib.h>
@@ -17,7 +18,7 @@ static CUresult mapped(CUdeviceptr p, size_t size, const struct device *d, bool 
 {
     struct vmm_piece one;
     size_t count = pieces_of(p, size, d, write, pieces->member, &one, 1);
-    *s = (struct span){ one.bytes, count, pieces->count, 0, false };
+    *s = (struct span){ .bytes = one.bytes, .count = count, .first = pieces->count };
     if (count <= 1) return count ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     struct vmm_piece *more = reallocarray(pieces->at, pieces->count + count, sizeof *more);
     if (!more) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -41,12 +42,20 @@ CUresult span_find(CUdeviceptr p, size_t size, const struct device *d, bool writ
                    struct span_pieces *pieces)
 {
     struct allocation a;
-    if (!space_look(p, &a)) return CUDA_ERROR_INVALID_VALUE;
+    if (!space_look(p, &a)) {
+        *s = (struct span){ .bytes = (char *)p, .count = 1, .ordinary = true };
+        return !space_is_ours(p) && uvm_reaches(p, size, write) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    }
     if (a.owner == &vmm_owner) return mapped(p, size, d, write, s, pieces);
     if (size > a.base + a.size - p) return CUDA_ERROR_INVALID_VALUE;
     /* another device's pool must have been opened to this one, even for copies (observed on H200) */
     if (a.pool && a.device && a.device != d && !(space_access(&a, d) & (write ? PROT_DEVICE_WRITE : PROT_DEVICE_READ)))
         return CUDA_ERROR_INVALID_VALUE;
-    *s = (struct span){ space_alias(&a, p), 1, 0, a.kind == ALLOCATION_MANAGED ? p : 0, a.dormant };
+    *s = (struct span){
+        .bytes = space_alias(&a, p),
+        .count = 1,
+        .managed = a.kind == ALLOCATION_MANAGED ? p : 0,
+        .dormant = a.dormant,
+    };
     return s->bytes ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }

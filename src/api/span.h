@@ -11,6 +11,7 @@ struct span {
     size_t count;                  /* of pieces, 1 or more */
     size_t first;                  /* of them in the operation's array, if there are several */
     CUdeviceptr managed;           /* the address, if it is managed: whoever performs the operation says so to src/uvm */
+    bool ordinary;                 /* the program's own memory, which the device reaches: what uses it is waited for */
     bool dormant; /* memory of a graph that is not allocated now: good for a node, not for the operation itself */
 };
 

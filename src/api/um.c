@@ -65,7 +65,7 @@ CUmemLocation um_from_device(CUdevice d)
 bool um_ordinary(CUdeviceptr p, size_t size)
 {
     struct allocation a;
-    return uvm_pageable && !space_look(p, &a) && uvm_reaches(p, size);
+    return uvm_pageable && !space_look(p, &a) && uvm_reaches(p, size, false);
 }
 
 /* ---- advice */

@@ -282,7 +282,7 @@ void adopted_review(void)
     pthread_mutex_unlock(&registrations_lock);
 }
 
-bool adopted_touchable(uint64_t va, uint64_t size)
+bool adopted_touchable(uint64_t va, uint64_t size, bool write)
 {
     struct region *list;
     size_t count;
@@ -290,7 +290,7 @@ bool adopted_touchable(uint64_t va, uint64_t size)
     if (!size || __builtin_add_overflow(va, size, &end)) return false;
     pthread_mutex_lock(&registrations_lock); /* what is being replaced seems to be missing for a moment */
     if (!regions_of(va, end, &list, &count)) {
-        for (size_t k = 0; k < count && list[k].start <= at && touchable(&list[k], false); k++) at = list[k].end;
+        for (size_t k = 0; k < count && list[k].start <= at && touchable(&list[k], write); k++) at = list[k].end;
         free(list);
     }
     pthread_mutex_unlock(&registrations_lock);

@@ -32,7 +32,7 @@ CUresult adopted_cover(uint64_t va, uint64_t size);
 void adopted_review(void);
 /* The first part of [va, end) where the program has nothing mapped; false: there is none. */
 bool adopted_unmapped(uint64_t va, uint64_t end, uint64_t *from, uint64_t *to);
-/* All of [va, va+size) is memory that kernels may read. */
-bool adopted_touchable(uint64_t va, uint64_t size);
+/* All of [va, va+size) is memory that kernels may read; write: and write. */
+bool adopted_touchable(uint64_t va, uint64_t size, bool write);
 
 #endif

@@ -170,4 +170,7 @@ struct attributes pageable_attributes(uint64_t va, uint64_t size)
     return attributes_get(&all_of_it, va, size);
 }
 
-bool uvm_reaches(uint64_t va, uint64_t size) { return uvm_pageable && adopted_touchable(va, size); }
+bool uvm_reaches(uint64_t va, uint64_t size, bool write)
+{
+    return uvm_pageable && adopted_touchable(va, size, write);
+}

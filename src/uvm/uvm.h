@@ -56,9 +56,10 @@ CUresult uvm_before_launch(int ordinal, const void *stream);
  * is to tell of its accesses to managed memory. */
 bool uvm_launching(int ordinal, uint64_t blocks, uint64_t threads);
 
-/* Devices with pageable memory access: all of [va, va+size) is ordinary memory of the host that kernels may read. */
+/* Devices with pageable memory access: all of [va, va+size) is ordinary memory of the host that kernels may
+ * read; write: and write. */
 extern bool uvm_pageable;
-bool uvm_reaches(uint64_t va, uint64_t size);
+bool uvm_reaches(uint64_t va, uint64_t size, bool write);
 
 /* Devices without concurrent managed access; nothing of this happens where uvm_exclusive is false. What a
  * launched kernel may touch is its device's, and the host may not touch it until somebody has seen the

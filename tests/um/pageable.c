@@ -337,6 +337,45 @@ static void what_is_given_back_is_zeros_again(void)
     EXPECT_EQUAL(*(volatile uint32_t *)(p + 3 * MIB), 0x01010101 + 3 * MIB / 4);
 }
 
+/* As what a framework allocates with malloc where kernels reach that. */
+static void copies_and_fills_of_a_device_take_ordinary_memory(void)
+{
+    enum { N = 3 * MIB / 4 };
+    uint32_t *a = malloc(4 * N), *b = malloc(4 * N), *c = malloc(4 * N);
+    CUstream s;
+    CUdeviceptr d;
+    CHECK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+    CHECK(cuMemAlloc(&d, 4 * N));
+    memset(a, 0, 4 * N);
+    add(a, N); /* now it is the device's */
+    CHECK(cuMemcpyDtoHAsync(b, (CUdeviceptr)a, 4 * N, s));
+    CHECK(cuStreamSynchronize(s));
+    check_added(b, N, 0);
+    CHECK(cuMemcpyDtoDAsync(d, (CUdeviceptr)b, 4 * N, s));
+    CHECK(cuMemcpyHtoDAsync((CUdeviceptr)c, (void *)d, 4 * N, s));
+    CHECK(cuStreamSynchronize(s));
+    check_added(c, N, 0);
+    CHECK(cuMemsetD32Async((CUdeviceptr)c, 7, N, s));
+    CHECK(cuStreamSynchronize(s));
+    add(c, N);
+    check_added(c, N, 7);
+    CHECK(cuMemFree(d));
+}
+
+static void copies_and_fills_stay_within_what_is_there(void)
+{
+    char *p = mmap(NULL, 3 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), to[8192];
+    mprotect(p + 4096, 4096, PROT_READ);
+    munmap(p + 2 * 4096, 4096);
+    CHECK(cuMemcpyDtoH(to, (CUdeviceptr)p, 8192));
+    CHECK(cuMemsetD8((CUdeviceptr)p, 1, 4096));
+    EXPECT_EQUAL(cuMemsetD8((CUdeviceptr)p, 1, 8192), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQUAL(cuMemcpyDtoD((CUdeviceptr)p + 4096, (CUdeviceptr)p, 4096), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQUAL(cuMemcpyDtoH(to, (CUdeviceptr)p + 4096, 8192), CUDA_ERROR_INVALID_VALUE);
+    CHECK(cuMemcpyDtoD((CUdeviceptr)p, (CUdeviceptr)p + 4096, 4096));
+    EXPECT_EQUAL(*p, 0);
+}
+
 static void a_forked_child_has_its_own_copy(void)
 {
     volatile uint32_t *p = malloc(4 * MIB);
@@ -372,6 +411,8 @@ int main(void)
         ALONE(start, the_stack_of_a_thread_that_runs_can_be_registered),
         ALONE(start, what_a_kernel_touched_can_be_registered),
         ALONE(start, what_is_given_back_is_zeros_again),
+        ALONE(start, copies_and_fills_of_a_device_take_ordinary_memory),
+        ALONE(start, copies_and_fills_stay_within_what_is_there),
         ALONE(start, a_forked_child_has_its_own_copy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

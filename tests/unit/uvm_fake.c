@@ -57,7 +57,7 @@ CUresult adopted_add(uint64_t va, bool write, bool missing, bool *watched)
 }
 void adopted_review(void) {}
 CUresult adopted_cover(uint64_t va, uint64_t size) { return va + size ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS; }
-bool adopted_touchable(uint64_t va, uint64_t size) { return va + size == 0; }
+bool adopted_touchable(uint64_t va, uint64_t size, bool write) { return va + size == write; }
 bool adopted_unmapped(uint64_t va, uint64_t end, uint64_t *from, uint64_t *to)
 {
     *from = *to = va + end;
