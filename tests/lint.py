@@ -42,6 +42,8 @@ LAYERS = (
     ("module", "mempool", "ipc"),
     ("graph",),
     ("api", "ptxas"),
+    ("nvjitlink",),
+    ("lead",),
 )
 LEVEL = {folder: level for level, folders in enumerate(LAYERS) for folder in folders}
 # context.h (who is asked, and may it go on?) is known from the address space upwards; the rest of src/context

@@ -49,7 +49,7 @@ static void follow(const struct lead *lead, const struct object *o)
 
 void lead_object(uintptr_t bias, const char *path)
 {
-    static const struct lead *const leads[] = { &lead_runtime, &lead_nvrtc };
+    static const struct lead *const leads[] = { &lead_runtime, &lead_nvrtc, &lead_nvjitlink };
     for (size_t k = 0; k < sizeof leads / sizeof *leads; k++) {
         struct object o = { .path = path, .bias = bias };
         if (leads[k]->concerns(&o)) follow(leads[k], &o);

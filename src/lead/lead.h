@@ -26,7 +26,7 @@ struct lead {
     void *(*target)(const struct object *o, const char *name);
 };
 
-extern const struct lead lead_runtime, lead_nvrtc;
+extern const struct lead lead_runtime, lead_nvrtc, lead_nvjitlink;
 
 /* objects.c sees an object. No other thread runs its code yet. */
 void lead_object(uintptr_t bias, const char *path);

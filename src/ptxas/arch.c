@@ -1,7 +1,7 @@
-/* The architectures that ptxas of this CUDA version knows, and which PTX each of them takes. */
-#include "ptxas/ptxas.h"
+/* See arch.h. */
+#include "ptxas/arch.h"
+#include "ptxas/verdict.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@ struct arch {
 };
 
 /* "sm_90a" behind its prefix. */
-static bool read_arch(const char *name, const char *prefix, struct arch *a)
+static bool read_behind(const char *prefix, const char *name, struct arch *a)
 {
     char *end;
     size_t n = strlen(prefix);
@@ -21,29 +21,42 @@ static bool read_arch(const char *name, const char *prefix, struct arch *a)
     return end != name + n && (!*end || (!end[1] && (*end == 'a' || *end == 'f')));
 }
 
-static bool read_any(const char *name, struct arch *a)
+static bool read_arch(const char *name, struct arch *a)
 {
-    return read_arch(name, "sm_", a) || read_arch(name, "compute_", a) || read_arch(name, "lto_", a);
+    return read_behind("sm_", name, a) || read_behind("compute_", name, a) || read_behind("lto_", name, a);
 }
 
-bool ptxas_arch_known(const char *name)
+enum arch_known arch_known(const char *name)
 {
     static const unsigned known[] = { 75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121 };
+    static const unsigned older[] = { 10, 11, 12, 13, 20, 21, 30, 32, 35, 37, 50, 52, 53, 60, 61, 62, 70, 72 };
     struct arch a;
-    if (!read_any(name, &a)) return false;
+    if (!read_arch(name, &a)) return ARCH_NONE;
+    for (size_t k = 0; k < sizeof older / sizeof *older; k++)
+        if (older[k] == a.number && !a.suffix) return ARCH_OLDER;
     for (size_t k = 0; k < sizeof known / sizeof *known; k++)
-        if (known[k] == a.number)
-            return !a.suffix || (a.suffix == 'a' && a.number >= 90) || (a.suffix == 'f' && a.number >= 100);
-    return false;
+        if (known[k] == a.number &&
+            (!a.suffix || (a.suffix == 'a' && a.number >= 90) || (a.suffix == 'f' && a.number >= 100)))
+            return ARCH_KNOWN;
+    return ARCH_UNKNOWN;
 }
 
-bool ptxas_arch_takes(const char *arch, const char *target)
+bool arch_is_virtual(const char *name) { return strncmp(name, "sm_", 3); }
+
+bool arch_takes(const char *arch, const char *text, FILE *to)
 {
+    char target[32];
     struct arch a, t;
-    if (!read_any(arch, &a) || !read_arch(target, "sm_", &t)) return true; /* the compiler will say more */
+    const char *at = strstr(text, ".target");
+    /* what is wrong with the directive itself the compiler will say */
+    if (!at || sscanf(at, ".target %31[a-z0-9_]", target) != 1 || !read_behind("sm_", target, &t)) return true;
+    if (!read_arch(arch, &a)) return true;
     if ((t.suffix == 'a' && (a.number != t.number || a.suffix != 'a')) ||
-        (t.suffix == 'f' && (a.number / 10 != t.number / 10 || !a.suffix)))
-        return ptxas_fatal("PTX with .target '%s' cannot be compiled for architecture '%s'", target, arch);
-    return t.number <= a.number ||
-           ptxas_fatal("SM version specified by .target is higher than default SM version assumed");
+        (t.suffix == 'f' && (a.number / 10 != t.number / 10 || !a.suffix))) {
+        verdict_say(to, "fatal", "PTX with .target '%s' cannot be compiled for architecture '%s'", target, arch);
+        return false;
+    }
+    if (t.number > a.number)
+        verdict_say(to, "fatal", "SM version specified by .target is higher than default SM version assumed");
+    return t.number <= a.number;
 }

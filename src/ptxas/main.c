@@ -3,7 +3,9 @@
 #include "module/compile.h"
 #include "module/image.h"
 #include "module/join.h"
+#include "ptxas/arch.h"
 #include "ptxas/ptxas.h"
+#include "ptxas/verdict.h"
 
 #include <limits.h>
 #include <stdarg.h>
@@ -17,29 +19,14 @@ static const unsigned versions[] = { 10, 11, 12, 13, 14, 15, 20, 21, 22, 23, 30,
                                      42, 43, 50, 51, 60, 61, 62, 63, 64, 65, 70, 71, 72, 73, 74,
                                      75, 76, 77, 78, 80, 81, 82, 83, 84, 85, 86, 87, 88, 90 };
 
-/* ---- messages */
-
-static void say(const char *kind, const char *format, va_list list)
-{
-    fprintf(stderr, "ptxas %-8s: ", kind);
-    vfprintf(stderr, format, list);
-    fputc('\n', stderr);
-}
-
-void ptxas_say(const char *kind, const char *format, ...)
-{
-    va_list list;
-    va_start(list, format);
-    say(kind, format, list);
-    va_end(list);
-}
-
 bool ptxas_fatal(const char *format, ...)
 {
+    char text[4096];
     va_list list;
     va_start(list, format);
-    say("fatal", format, list);
+    vsnprintf(text, sizeof text, format, list);
     va_end(list);
+    verdict_say(stderr, "fatal", "%s", text);
     return false;
 }
 
@@ -47,8 +34,8 @@ bool ptxas_fatal(const char *format, ...)
 
 struct work {
     const struct ptxas_options *options;
-    char *text;                   /* all inputs, as the compiler gets them */
-    int first_line[PTXAS_INPUTS]; /* of each in the text */
+    char *text; /* all inputs, as the compiler gets them */
+    struct verdict_piece pieces[PTXAS_INPUTS];
 };
 
 static char *read_input(const char *name)
@@ -65,16 +52,8 @@ static char *read_input(const char *name)
     return text;
 }
 
-static int lines(const char *text)
-{
-    int n = 1;
-    while (text && (text = strchr(text, '\n'))) text++, n++;
-    return n;
-}
-
 static bool read_inputs(struct work *w)
 {
-    enum { BORDER = 2 }; /* lines that ptx_join writes between pieces */
     for (int k = 0; k < w->options->ninputs; k++) {
         const struct ptxas_input *in = &w->options->inputs[k];
         char *piece = in->text ? strdup(in->text) : read_input(in->name);
@@ -82,7 +61,7 @@ static bool read_inputs(struct work *w)
             ptxas_fatal("Input file '%s' could not be opened", in->name);
             return ptxas_fatal("Ptx assembly aborted due to errors");
         }
-        w->first_line[k] = k ? lines(w->text) + BORDER : 1;
+        w->pieces[k] = (struct verdict_piece){ in->name, verdict_next_line(w->text) };
         bool joined = !ptx_join(&w->text, piece);
         free(piece);
         if (!joined) return ptxas_fatal("Memory allocation failure");
@@ -90,60 +69,7 @@ static bool read_inputs(struct work *w)
     return true;
 }
 
-/* ---- what the compiler says */
-
-static void say_where(const struct work *w, int line, const char *kind, const char *what)
-{
-    int k = w->options->ninputs - 1;
-    while (k && w->first_line[k] > line) k--;
-    fprintf(stderr, "ptxas %s, line %d; %-8s: %s\n", w->options->inputs[k].name, line - w->first_line[k] + 1, kind,
-            what);
-}
-
-static bool say_log(const struct work *w, CUresult r, char *log)
-{
-    unsigned major = 0, minor = 0;
-    const char *version = strstr(w->text, ".version");
-    for (char *line = strtok(log, "\n"); line; line = strtok(NULL, "\n")) {
-        int number = 1, n = 0;
-        if (sscanf(line, "line %d; %n", &number, &n) == 1 && n) line += n;
-        const char *kind = !strncmp(line, "warning: ", 9) ? "warning" : "error";
-        char *what = strstr(line, ": ");
-        what = what ? what + 2 : line;
-        char text[640];
-        snprintf(text, sizeof text, "%s%s", what,
-                 r == CUDA_ERROR_NOT_SUPPORTED ? " (a GPU could run this, Faultline cannot)" : "");
-        if (r == CUDA_ERROR_UNSUPPORTED_PTX_VERSION && version &&
-            sscanf(version, ".version %u.%u", &major, &minor) == 2) {
-            kind = "fatal";
-            snprintf(text, sizeof text, "Unsupported .version %u.%u; current version is '9.0'", major, minor);
-        }
-        say_where(w, number, kind, text);
-    }
-    if (r == CUDA_ERROR_JIT_COMPILER_NOT_FOUND) ptxas_fatal("faultline-ptxc is missing");
-    return ptxas_fatal("Ptx assembly aborted due to errors");
-}
-
-static void say_statistics(const struct fl_image *image, const char *arch)
-{
-    const struct fl_image_symbol *s = image_symbols(image);
-    const struct fl_image_kernel *kernels = image_kernels(image);
-    unsigned long gmem = 0;
-    for (uint32_t k = 0; k < image->nsymbols; k++)
-        if (s[k].kind == FL_SYMBOL_GLOBAL) gmem += s[k].size;
-    ptxas_say("info", "%lu bytes gmem", gmem);
-    for (uint32_t i = 0; i < image->nkernels; i++) {
-        const struct fl_image_kernel *k = &kernels[i];
-        const char *name = image_string(image, k->name);
-        ptxas_say("info", "Compiling entry function '%s' for '%s'", name, arch);
-        ptxas_say("info", "Function properties for %s", name);
-        fprintf(stderr, "    %u bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n", k->local_reported);
-        if (k->static_shared)
-            ptxas_say("info", "Used %u registers, %u bytes smem", k->registers, k->static_shared);
-        else
-            ptxas_say("info", "Used %u registers", k->registers);
-    }
-}
+/* ---- the work */
 
 static bool has_kernel(const struct fl_image *image, const char *name, size_t n)
 {
@@ -163,24 +89,22 @@ static bool check_entries(const struct fl_image *image, const char *entries)
     return true;
 }
 
-/* ---- the work */
-
 /* What another file has to bring cannot be looked at before they are linked. */
 static bool waits_for_others(const struct work *w) { return w->options->relocatable && strstr(w->text, ".extern"); }
 
 static bool check(const struct work *w)
 {
     static char log[4096];
-    char target[32] = "";
     struct image_file image;
-    const char *at = strstr(w->text, ".target");
-    if (at && sscanf(at, ".target %31[a-z0-9_]", target) == 1 && !ptxas_arch_takes(w->options->arch, target))
-        return false;
+    if (!arch_takes(w->options->arch, w->text, stderr)) return false;
     if (waits_for_others(w)) return true;
     CUresult r = compile_ptx(w->text, &image, log, sizeof log);
-    if (r) return say_log(w, r, log);
+    if (r) {
+        verdict_errors(stderr, w->text, w->pieces, w->options->ninputs, r, log);
+        return false;
+    }
     bool good = check_entries(image.data, w->options->entries);
-    if (good && w->options->verbose) say_statistics(image.data, w->options->arch);
+    if (good && w->options->verbose) verdict_statistics(stderr, image.data, w->options->arch);
     image_release(&image);
     return good;
 }
@@ -189,7 +113,7 @@ static bool check(const struct work *w)
 static bool write_output(const struct work *w)
 {
     size_t size = strlen(w->text) + 1;
-    if (strncmp(w->options->arch, "sm_", 3)) return true; /* a virtual one is for looking at PTX only */
+    if (arch_is_virtual(w->options->arch)) return true; /* a virtual one is for looking at PTX only */
     FILE *f = fopen(w->options->output, "we");
     bool good = f && fwrite(w->text, 1, size, f) == size;
     if (f && fclose(f)) good = false;

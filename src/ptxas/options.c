@@ -1,6 +1,8 @@
 /* The command line of ptxas: --name or -short, a value behind = or as the next
  * argument, files of more options. What only tunes machine code is taken and left. */
+#include "ptxas/arch.h"
 #include "ptxas/ptxas.h"
+#include "ptxas/verdict.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -123,7 +125,8 @@ static bool set(const struct option *option, const char *value, struct ptxas_opt
     switch (option->what) {
     case TUNING: break;
     case ARCH:
-        if (!ptxas_arch_known(value)) return ptxas_fatal("Value '%s' is not defined for option 'gpu-name'", value);
+        if (arch_known(value) != ARCH_KNOWN)
+            return ptxas_fatal("Value '%s' is not defined for option 'gpu-name'", value);
         o->arch = value;
         break;
     case OUTPUT: o->output = value; break;
@@ -143,7 +146,7 @@ static bool set(const struct option *option, const char *value, struct ptxas_opt
 /* NVIDIA's has options that it does not tell of. */
 static bool leave_unknown(const char *word, const struct ptxas_options *o)
 {
-    if (!o->quiet) ptxas_say("warning", "Unknown option '%s' is ignored", word);
+    if (!o->quiet) verdict_say(stderr, "warning", "Unknown option '%s' is ignored", word);
     return true;
 }
 

@@ -27,17 +27,7 @@ struct ptxas_options {
 bool ptxas_options(int argc, char **argv, struct ptxas_options *o);
 void ptxas_help(void);
 
-/* ---- architectures (arch.c) */
-
-/* Whether there is one of this name, such as sm_90a or compute_90. */
-bool ptxas_arch_known(const char *name);
-/* Whether PTX for this target (.target) can be compiled for that architecture. false after a message. */
-bool ptxas_arch_takes(const char *arch, const char *target);
-
-/* ---- messages, on standard error */
-
-/* "ptxas fatal   : ..."; returns false. */
+/* "ptxas fatal   : ..." on standard error; returns false. */
 bool ptxas_fatal(const char *format, ...) __attribute__((format(printf, 1, 2)));
-void ptxas_say(const char *kind, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -12,6 +12,21 @@
     "ld.param.u64 %a, [p]; mov.u32 %i, %tid.x; mul.wide.u32 %b, %i, 4; add.u64 %a, %a, %b;\n" \
     "ld.global.b32 { %v }, [%a]; add.u32 %v, %v, %v; st.global.b32 [%a], { %v }; ret; }\n"
 
+/* The same by a function of another file. */
+#define CALLS_TWICE \
+    ".target sm_90\n.address_size 64\n" \
+    ".extern .func (.param .b32 r) doubled(.param .b32 v);\n" \
+    ".visible .entry twice(.param .u64 p) {\n" \
+    ".reg .b64 %a, %b; .reg .b32 %i, %v;\n" \
+    "ld.param.u64 %a, [p]; mov.u32 %i, %tid.x; mul.wide.u32 %b, %i, 4; add.u64 %a, %a, %b;\n" \
+    "ld.global.b32 %v, [%a];\n" \
+    "{ .param .b32 x; .param .b32 y; st.param.b32 [x], %v; call (y), doubled, (x); ld.param.b32 %v, [y]; }\n" \
+    "st.global.b32 [%a], %v; ret; }\n"
+#define DOUBLED \
+    ".target sm_90\n.address_size 64\n" \
+    ".visible .func (.param .b32 r) doubled(.param .b32 v) {\n" \
+    ".reg .b32 %v; ld.param.b32 %v, [v]; add.u32 %v, %v, %v; st.param.b32 [r], %v; ret; }\n"
+
 static inline void use_device(void)
 {
     CUcontext context;

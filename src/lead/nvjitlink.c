@@ -1,0 +1,87 @@
+/* NVIDIA's nvJitLink, which makes machine code: all its entry points but that for its
+ * version are led to ours. For LTO IR ours calls theirs. */
+#include "nvjitlink/nvjitlink.h"
+#include "lead/lead.h"
+
+#include <ctype.h>
+#include <dlfcn.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* nvJitLinkCreate of __nvJitLinkCreate_13_5. */
+static bool plain_name(const char *name, char plain[64])
+{
+    if (!strncmp(name, "__", 2)) name += 2;
+    if (strncmp(name, "nvJitLink", 9) || strlen(name) >= 64) return false;
+    strcpy(plain, name);
+    char *at = plain + strlen(plain);
+    while (at > plain && (isdigit((unsigned char)at[-1]) || at[-1] == '_')) at--;
+    *at = 0;
+    return true;
+}
+
+/* An entry point that is nothing but a jump can be led elsewhere, and what it jumped to is still there. */
+static void *behind_jump(uintptr_t at)
+{
+    const unsigned char *code = (const unsigned char *)at;
+    int32_t distance;
+    if (!memcmp(code, "\xf3\x0f\x1e\xfa", 4)) code += 4; /* endbr64 */
+    if (*code != 0xe9) return NULL;
+    memcpy(&distance, code + 1, sizeof distance);
+    return (void *)((uintptr_t)code + 5 + (uintptr_t)(intptr_t)distance);
+}
+
+/* Ours lies beside this library. */
+static bool is_ours(const char *path)
+{
+    char own[4096];
+    struct stat a, b;
+    Dl_info self;
+    if (!dladdr((void *)lead_object, &self)) return false;
+    const char *slash = strrchr(self.dli_fname, '/');
+    snprintf(own, sizeof own, "%.*s/libnvJitLink.so.13", slash ? (int)(slash - self.dli_fname) : 1,
+             slash ? self.dli_fname : ".");
+    return !stat(own, &a) && !stat(path, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+struct search {
+    const struct object *object;
+    struct nvidia nvidia;
+    unsigned found, hidden; /* hidden: code that would be lost */
+};
+
+static void find(const char *name, uint64_t address, void *data)
+{
+    struct search *s = data;
+    void *slot = nvidia_slot(&s->nvidia, name), *function = slot ? behind_jump(s->object->bias + address) : NULL;
+    if (!slot) return;
+    s->found++;
+    if (!function) s->hidden++;
+    memcpy(slot, &function, sizeof function);
+}
+
+static bool concerns(struct object *o)
+{
+    const char *file = strrchr(o->path, '/');
+    struct search s = { .object = o };
+    if (strncmp(file ? file + 1 : o->path, "libnvJitLink", 12)) return false;
+    if (is_ours(o->path)) return false;
+    symbols_visit(o->path, SYMBOLS_EXPORTED, find, &s);
+    if (s.found && !s.hidden) nvidia_use(&s.nvidia);
+    return s.found;
+}
+
+static void *target(const struct object *o, const char *name)
+{
+    char plain[64];
+    (void)o;
+    return plain_name(name, plain) ? link_entry_point(plain) : NULL;
+}
+
+static void functions(const char *path, symbols_visitor *visit, void *data)
+{
+    symbols_visit(path, SYMBOLS_EXPORTED, visit, data);
+}
+
+const struct lead lead_nvjitlink = { functions, concerns, target };
