@@ -1,5 +1,7 @@
 /* ptxas: inputs become one text, that is compiled to see what is wrong with it, and
  * written. What it compiled is in the library's cache when the program loads it. */
+#include "base/driver_version.h"
+#include "base/ptx_version.h"
 #include "module/compile.h"
 #include "module/image.h"
 #include "module/join.h"
@@ -14,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The newest PTX that is taken; programs take it from --version, too. */
+/* The PTX that a driver of CUDA 13.0 takes. */
 static const unsigned versions[] = { 10, 11, 12, 13, 14, 15, 20, 21, 22, 23, 30, 31, 32, 40, 41,
                                      42, 43, 50, 51, 60, 61, 62, 63, 64, 65, 70, 71, 72, 73, 74,
                                      75, 76, 77, 78, 80, 81, 82, 83, 84, 85, 86, 87, 88, 90 };
@@ -61,6 +63,7 @@ static bool read_inputs(struct work *w)
             ptxas_fatal("Input file '%s' could not be opened", in->name);
             return ptxas_fatal("Ptx assembly aborted due to errors");
         }
+        ptx_lower_version(piece, driver_minor());
         w->pieces[k] = (struct verdict_piece){ in->name, verdict_next_line(w->text) };
         bool joined = !ptx_join(&w->text, piece);
         free(piece);
@@ -138,7 +141,8 @@ static void find_compiler(void)
 static void print_version(void)
 {
     printf("ptxas: PTX for simulated GPUs, checked by Faultline\n"
-           "Cuda compilation tools, release 13.0, V13.0.88\n");
+           "Cuda compilation tools, release 13.%d, V13.%d.88\n",
+           driver_minor(), driver_minor());
 }
 
 int main(int argc, char **argv)
@@ -151,6 +155,7 @@ int main(int argc, char **argv)
     } else if (options.list_versions) {
         for (size_t k = 0; k < sizeof versions / sizeof *versions; k++)
             printf("%u.%u\n", versions[k] / 10, versions[k] % 10);
+        for (int k = 1; k <= driver_minor(); k++) printf("9.%d\n", k);
     } else if (options.help || !options.ninputs) {
         ptxas_help();
     } else {

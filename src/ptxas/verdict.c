@@ -1,5 +1,6 @@
 /* See verdict.h. */
 #include "ptxas/verdict.h"
+#include "base/driver_version.h"
 #include "module/image.h"
 
 #include <stdarg.h>
@@ -43,7 +44,8 @@ void verdict_errors(FILE *to, const char *text, const struct verdict_piece *piec
         fprintf(to, "ptxas %s, line %d; ", piece->name, number - piece->first_line + 1);
         if (r == CUDA_ERROR_UNSUPPORTED_PTX_VERSION && version &&
             sscanf(version, ".version %u.%u", &major, &minor) == 2)
-            fprintf(to, "fatal   : Unsupported .version %u.%u; current version is '9.0'\n", major, minor);
+            fprintf(to, "fatal   : Unsupported .version %u.%u; current version is '9.%d'\n", major, minor,
+                    driver_minor());
         else
             fprintf(to, "%-8s: %s%s\n", kind, what ? what + 2 : line,
                     r == CUDA_ERROR_NOT_SUPPORTED ? " (a GPU could run this, Faultline cannot)" : "");
