@@ -17,12 +17,15 @@ struct box {
     size_t x, y, z, pitch, height;
 };
 
+/* Whether length from start on goes past the end. */
+static bool sticks_out(size_t start, size_t length, size_t end) { return start > end || length > end - start; }
+
 static CUresult array_side(const struct box *b, const struct copy *c, struct side *s)
 {
     struct array *a;
     if (!b->array || array_get(b->array, &a)) return CUDA_ERROR_INVALID_VALUE;
-    if (b->x > a->row || c->width > a->row - b->x || b->y > a->rows || c->height > a->rows - b->y || b->z > a->slices ||
-        c->depth > a->slices - b->z)
+    if (sticks_out(b->x, c->width, a->row) || sticks_out(b->y, c->height, a->rows) ||
+        sticks_out(b->z, c->depth, a->slices))
         return CUDA_ERROR_INVALID_VALUE;
     s->pitch = a->row;
     s->slice = a->row * a->rows;
@@ -42,25 +45,20 @@ static CUresult box_side(struct draft *d, const struct box *b, struct side *s)
 {
     const struct copy *c = &d->c;
     if (b->type == CU_MEMORYTYPE_ARRAY) return array_side(b, c, s);
-    size_t start, extent, rows = b->height ? b->height : c->height, t;
+    size_t start = b->type == CU_MEMORYTYPE_HOST ? (size_t)b->host : b->device, extent, t;
+    const size_t rows = b->height ? b->height : c->height;
+    if (!start) return CUDA_ERROR_INVALID_VALUE;
     s->pitch = b->pitch ? b->pitch : b->x + c->width;
-    if (b->x + c->width > s->pitch || ((b->height || c->depth > 1) && b->y + c->height > rows))
+    if (sticks_out(b->x, c->width, s->pitch) || ((b->height || c->depth > 1) && sticks_out(b->y, c->height, rows)))
         return CUDA_ERROR_INVALID_VALUE;
-    if (__builtin_mul_overflow(s->pitch, rows, &s->slice) || __builtin_mul_overflow(b->z, s->slice, &start) ||
-        __builtin_mul_overflow(b->y, s->pitch, &t) || __builtin_add_overflow(start, t + b->x, &start))
+    if (__builtin_mul_overflow(s->pitch, rows, &s->slice) || __builtin_mul_overflow(b->z, s->slice, &t) ||
+        __builtin_add_overflow(start, t, &start) || __builtin_mul_overflow(b->y, s->pitch, &t) ||
+        __builtin_add_overflow(start, t, &start) || __builtin_add_overflow(start, b->x, &start))
         return CUDA_ERROR_INVALID_VALUE;
     if (__builtin_mul_overflow(c->depth - 1, s->slice, &extent) ||
         __builtin_mul_overflow(c->height - 1, s->pitch, &t) || __builtin_add_overflow(extent, t + c->width, &extent))
         return CUDA_ERROR_INVALID_VALUE;
-    switch (b->type) {
-    case CU_MEMORYTYPE_HOST:
-        return b->host ? copy_any_side(d, (uint64_t)b->host + start, extent, s) : CUDA_ERROR_INVALID_VALUE;
-    case CU_MEMORYTYPE_DEVICE:
-        return b->device ? copy_device_side(d, b->device + start, extent, s) : CUDA_ERROR_INVALID_VALUE;
-    case CU_MEMORYTYPE_UNIFIED:
-        return b->device ? copy_any_side(d, b->device + start, extent, s) : CUDA_ERROR_INVALID_VALUE;
-    default: return CUDA_ERROR_INVALID_VALUE;
-    }
+    return b->type == CU_MEMORYTYPE_DEVICE ? copy_device_side(d, start, extent, s) : copy_any_side(d, start, extent, s);
 }
 
 /* Whether the copy becomes a node. */

@@ -209,7 +209,7 @@ static double detail(const struct texture *x, const float *words, uint32_t what)
     }
     lod += x->bias;
     lod = lod < x->least ? x->least : lod > x->most ? x->most : lod;
-    return lod < 0 ? 0 : lod > x->levels - 1 ? x->levels - 1 : lod;
+    return !(lod > 0) ? 0 : lod > x->levels - 1 ? x->levels - 1 : lod; /* a bias may be no number */
 }
 
 /* The coordinates as a level's elements. */

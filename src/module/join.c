@@ -5,17 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void blank_header(char *text)
-{
-    static const char *const header[] = { ".version", ".target", ".address_size" };
-    for (int k = 0; k < 3; k++) {
-        char *at = strstr(text, header[k]);
-        if (!at) continue;
-        for (; *at && *at != '\n'; at++) *at = ' ';
-    }
-}
-
-CUresult ptx_join(char **text, char *piece)
+CUresult ptx_join(char **text, const char *piece)
 {
     static const char border[] = "\n.pragma \"" FL_PIECE_PRAGMA "\";\n";
     size_t n = *text ? strlen(*text) : 0;
@@ -23,10 +13,7 @@ CUresult ptx_join(char **text, char *piece)
     if (!all) return CUDA_ERROR_OUT_OF_MEMORY;
     *text = all;
     all[n] = '\0';
-    if (n) {
-        blank_header(piece);
-        strcat(all, border);
-    }
-    strcat(all, piece);
+    if (n) strcpy(all + n, border);
+    strcat(all + n, piece);
     return CUDA_SUCCESS;
 }

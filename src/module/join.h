@@ -4,9 +4,8 @@
 
 #include <cuda.h>
 
-/* Appends a piece to *text, which is malloc'ed, or NULL before the first one. The piece is changed: its header, which
- * may stand only once in a file, becomes blank. The compiler is told where a piece begins: what no linkage is said of
- * ends there. */
-CUresult ptx_join(char **text, char *piece);
+/* Appends a piece to *text, which is malloc'ed, or NULL before the first one. The compiler is told where a piece begins,
+ * by a pragma: a header comes there, and what no linkage is said of ends. */
+CUresult ptx_join(char **text, const char *piece);
 
 #endif

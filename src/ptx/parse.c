@@ -205,6 +205,21 @@ static void parse_header(struct parser *p)
         fatal_at(EXIT_INVALID_PTX, p->token.line, "only 64-bit addresses are supported");
 }
 
+/* Another file, which was joined to the first one: it has a header of its own, but what follows from versions and
+ * targets is as the first one says. */
+static void parse_piece(struct parser *p)
+{
+    struct module_ir *m = p->module;
+    const unsigned version = m->version, target = m->target;
+    names_forget(p->global);
+    skip_statement(p);
+    if (p->token.kind == TOKEN_END) return;
+    m->twin = false;
+    parse_header(p);
+    m->version = version;
+    m->target = target;
+}
+
 static void parse_alias(struct parser *p)
 {
     struct token a = p->token;
@@ -256,8 +271,10 @@ struct module_ir *parse(const char *text, size_t length)
             token_is(&p.token, "@"))
             debug_directive(&p);
         else if (accept(&p, ".pragma")) {
-            if (token_is(&p.token, "\"" FL_PIECE_PRAGMA "\"")) names_forget(p.global);
-            skip_statement(&p);
+            if (token_is(&p.token, "\"" FL_PIECE_PRAGMA "\""))
+                parse_piece(&p);
+            else
+                skip_statement(&p);
         } else if (accept(&p, ".alias"))
             parse_alias(&p);
         else

@@ -50,7 +50,8 @@ static void begin(struct units *u, struct open_unit *o)
 static void end(struct units *u, struct open_unit *o)
 {
     if (!o->file) return;
-    fclose(o->file);
+    const bool whole = !ferror(o->file);
+    if (fclose(o->file) || !whole) fatal(EXIT_INTERNAL, "out of memory");
     o->file = NULL;
     o->unit.part = u->part;
     ARENA_PUSH(u->done, u->ndone) = o->unit;

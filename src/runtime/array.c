@@ -193,11 +193,13 @@ cudaError_t runtime_element(cudaArray_const_t array, size_t *bytes)
     return (*bytes = element(&d)) ? cudaSuccess : cudaErrorInvalidChannelDescriptor;
 }
 
-cudaError_t runtime_row(cudaArray_const_t array, size_t *bytes)
+cudaError_t runtime_rows(cudaArray_const_t array, size_t *bytes, size_t *rows)
 {
     CUDA_ARRAY3D_DESCRIPTOR d;
     cudaError_t r = descriptor(array, &d);
-    if (!r) *bytes = d.Width * element(&d);
+    if (r) return r;
+    *bytes = d.Width * element(&d);
+    *rows = d.Height ? d.Height : 1;
     return r;
 }
 

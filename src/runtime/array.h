@@ -7,8 +7,8 @@
 /* Bytes of an element. */
 cudaError_t runtime_element(cudaArray_const_t array, size_t *bytes);
 
-/* Bytes of a row. */
-cudaError_t runtime_row(cudaArray_const_t array, size_t *bytes);
+/* Bytes of a row, and how many there are. */
+cudaError_t runtime_rows(cudaArray_const_t array, size_t *bytes, size_t *rows);
 
 /* The driver's name of a format. cudaErrorInvalidChannelDescriptor: there is none. */
 cudaError_t runtime_format(const struct cudaChannelFormatDesc *desc, CUarray_format *format, unsigned *channels);

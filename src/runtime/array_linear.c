@@ -1,22 +1,31 @@
 /* Deprecated copies of bytes in a row to and from arrays: where a row ends the next one goes on, so that a copy
  * is up to three rectangles. */
 #include "runtime/array.h"
+#include "runtime/copy.h"
 
 struct place {
     cudaArray_t array; /* NULL: an address */
     char *at;          /* that address */
     size_t x, y, row;  /* bytes; SIZE_MAX: an address has no rows */
+    size_t left;       /* bytes from there to the end */
 };
 
 static cudaError_t place(struct place *p, cudaArray_const_t array, size_t x, size_t y)
 {
     *p = (struct place){ .array = (cudaArray_t)array, .x = x, .y = y };
     if (!array) return cudaErrorInvalidResourceHandle;
-    cudaError_t r = runtime_row(array, &p->row);
-    return r || x < p->row ? r : cudaErrorInvalidValue;
+    size_t rows;
+    cudaError_t r = runtime_rows(array, &p->row, &rows);
+    if (r) return r;
+    if (x >= p->row || y >= rows) return cudaErrorInvalidValue;
+    p->left = (rows - y) * p->row - x;
+    return cudaSuccess;
 }
 
-static struct place address(const void *p) { return (struct place){ .at = (char *)p, .row = SIZE_MAX }; }
+static struct place address(const void *p)
+{
+    return (struct place){ .at = (char *)p, .row = SIZE_MAX, .left = SIZE_MAX };
+}
 
 /* The next rectangle: width bytes of that many rows. */
 static void rectangle(const struct place *to, const struct place *from, size_t left, size_t *width, size_t *rows)
@@ -53,7 +62,9 @@ static cudaError_t one(const struct place *to, const struct place *from, size_t 
 static cudaError_t copy(struct place to, struct place from, size_t left, enum cudaMemcpyKind kind, bool async,
                         cudaStream_t stream)
 {
-    cudaError_t r = cudaSuccess;
+    CUmemorytype any;
+    cudaError_t r = runtime_kind(kind, &any, &any);
+    if (!r && (left > to.left || left > from.left)) r = cudaErrorInvalidValue;
     for (size_t width, rows; left && !r; left -= width * rows) {
         rectangle(&to, &from, left, &width, &rows);
         r = one(&to, &from, width, rows, kind, async, stream);

@@ -52,8 +52,13 @@ cudaError_t runtime_box(const struct cudaMemcpy3DParms *p, CUDA_MEMCPY3D *c)
     if (!r) r = look_at_both(&from, &to, &from_type, &to_type, &element);
     if (r) return r;
     if (!good_pitch(&from, &p->extent) || !good_pitch(&to, &p->extent)) return cudaErrorInvalidPitchValue;
+    size_t from_x, to_x, width;
+    if (__builtin_mul_overflow(p->srcPos.x, from.element, &from_x) ||
+        __builtin_mul_overflow(p->dstPos.x, to.element, &to_x) ||
+        __builtin_mul_overflow(p->extent.width, element, &width))
+        return cudaErrorInvalidValue;
     *c = (CUDA_MEMCPY3D){ .srcMemoryType = from_type,
-                          .srcXInBytes = p->srcPos.x * from.element,
+                          .srcXInBytes = from_x,
                           .srcY = p->srcPos.y,
                           .srcZ = p->srcPos.z,
                           .srcHost = p->srcPtr.ptr,
@@ -62,7 +67,7 @@ cudaError_t runtime_box(const struct cudaMemcpy3DParms *p, CUDA_MEMCPY3D *c)
                           .srcPitch = p->srcPtr.pitch,
                           .srcHeight = p->srcPtr.ysize,
                           .dstMemoryType = to_type,
-                          .dstXInBytes = p->dstPos.x * to.element,
+                          .dstXInBytes = to_x,
                           .dstY = p->dstPos.y,
                           .dstZ = p->dstPos.z,
                           .dstHost = p->dstPtr.ptr,
@@ -70,7 +75,7 @@ cudaError_t runtime_box(const struct cudaMemcpy3DParms *p, CUDA_MEMCPY3D *c)
                           .dstArray = (CUarray)p->dstArray,
                           .dstPitch = p->dstPtr.pitch,
                           .dstHeight = p->dstPtr.ysize,
-                          .WidthInBytes = p->extent.width * element,
+                          .WidthInBytes = width,
                           .Height = p->extent.height,
                           .Depth = p->extent.depth };
     return cudaSuccess;

@@ -31,30 +31,37 @@ cudaError_t CUDARTAPI cudaMemset2DAsync(void *devPtr, size_t pitch, int value, s
     return runtime_error(cuMemsetD2D8Async((CUdeviceptr)devPtr, pitch, (unsigned char)value, width, height, stream));
 }
 
-/* Slices without rows between them are filled as one. */
-static size_t slices(const struct cudaPitchedPtr *p, struct cudaExtent *e)
+/* Where no rows lie between slices, all are filled as one. Otherwise the last slice comes first: where the box is too
+ * large, nothing is filled. */
+static cudaError_t fill_box(struct cudaPitchedPtr p, int value, struct cudaExtent e, bool async, cudaStream_t stream)
 {
-    if (e->depth > 1 && e->height == p->ysize && !__builtin_mul_overflow(e->height, e->depth, &e->height)) e->depth = 1;
-    return e->width && e->height ? e->depth : 0;
+    size_t slice = 0, farthest, more;
+    cudaError_t r = runtime_ready();
+    if (r || !e.width || !e.height || !e.depth) return r;
+    if (e.depth > 1 && p.ysize <= e.height) {
+        if (__builtin_mul_overflow(p.ysize, e.depth - 1, &more) || __builtin_add_overflow(e.height, more, &e.height))
+            return cudaErrorInvalidValue;
+        e.depth = 1;
+    }
+    if (e.depth > 1 && (p.pitch < e.width || __builtin_mul_overflow(p.pitch, p.ysize, &slice) ||
+                        __builtin_mul_overflow(slice, e.depth - 1, &farthest) ||
+                        __builtin_add_overflow((size_t)p.ptr, farthest, &farthest)))
+        return cudaErrorInvalidValue;
+    for (size_t z = e.depth; z-- && !r;) {
+        char *at = (char *)p.ptr + z * slice;
+        r = async ? cudaMemset2DAsync(at, p.pitch, value, e.width, e.height, stream)
+                  : cudaMemset2D(at, p.pitch, value, e.width, e.height);
+    }
+    return r;
 }
 
 cudaError_t CUDARTAPI cudaMemset3D(struct cudaPitchedPtr pitchedDevPtr, int value, struct cudaExtent extent)
 {
-    char *at = pitchedDevPtr.ptr;
-    const size_t count = slices(&pitchedDevPtr, &extent), slice = pitchedDevPtr.pitch * pitchedDevPtr.ysize;
-    cudaError_t r = runtime_ready();
-    for (size_t z = 0; z < count && !r; z++)
-        r = cudaMemset2D(at + z * slice, pitchedDevPtr.pitch, value, extent.width, extent.height);
-    return r;
+    return fill_box(pitchedDevPtr, value, extent, false, NULL);
 }
 
 cudaError_t CUDARTAPI cudaMemset3DAsync(struct cudaPitchedPtr pitchedDevPtr, int value, struct cudaExtent extent,
                                         cudaStream_t stream)
 {
-    char *at = pitchedDevPtr.ptr;
-    const size_t count = slices(&pitchedDevPtr, &extent), slice = pitchedDevPtr.pitch * pitchedDevPtr.ysize;
-    cudaError_t r = runtime_ready();
-    for (size_t z = 0; z < count && !r; z++)
-        r = cudaMemset2DAsync(at + z * slice, pitchedDevPtr.pitch, value, extent.width, extent.height, stream);
-    return r;
+    return fill_box(pitchedDevPtr, value, extent, true, stream);
 }

@@ -30,6 +30,7 @@ cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, 
     return cudaSuccess;
 }
 
+/* Of the bytes of shared memory the upper half does not count (observed on an H200). */
 static cudaError_t launch(CUkernel kernel, dim3 grid, dim3 block, void **arguments, size_t shared, cudaStream_t stream)
 {
     return runtime_error(cuLaunchKernel((CUfunction)kernel, grid.x, grid.y, grid.z, block.x, block.y, block.z,

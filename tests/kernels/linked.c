@@ -20,7 +20,7 @@ static const char first[] =
     "ld.global.b32 %r4, [hidden]; ld.const.b32 %r5, [constants+4];\n"
     "add.s32 %r2, %r2, %r3; add.s32 %r2, %r2, %r4; add.s32 %r2, %r2, %r5; st.global.b32 [%rd1], %r2; ret;\n}\n";
 static const char second[] =
-    ".version 7.0\n.target sm_70\n.address_size 64\n"
+    "/* a header in one line, of another .version */ .version 7.1 .target sm_80 .address_size 64 "
     ".visible .const .align 4 .b32 constants[2] = {100, 200};\n"
     ".extern .global .align 4 .b32 shared_table[2];\n"
     ".global .align 4 .b32 hidden = 7000;\n"

@@ -143,8 +143,93 @@ static void any_box_goes_into_any_other(void **state)
     for (int round = 0; round < ROUNDS; round++) one_round();
 }
 
+/* ---- sizes that wrap around ---- */
+
+static unsigned char byte_at(const char *p)
+{
+    unsigned char byte;
+    OK(cudaMemcpy(&byte, p, 1, cudaMemcpyDeviceToHost));
+    return byte;
+}
+
+static void a_box_too_large_to_be_counted_is_refused(void **state)
+{
+    (void)state;
+    const size_t vast = 1ul << 62;
+    const struct cudaChannelFormatDesc format = cudaCreateChannelDesc(32, 0, 0, 0, cudaChannelFormatKindFloat);
+    struct cudaMemcpy3DParms c = { .extent = { vast, 1, 1 }, .kind = cudaMemcpyDeviceToDevice };
+    char *p;
+    OK(cudaMalloc((void **)&p, ROOM));
+    OK(cudaMallocArray(&c.dstArray, &format, 16, 16, cudaArrayDefault));
+    c.srcPtr.ptr = p;
+    FAILS(cudaMemcpy3D(&c), cudaErrorInvalidValue); /* elements */
+    c.extent.width = 1;
+    c.dstPos.x = vast;
+    FAILS(cudaMemcpy3D(&c), cudaErrorInvalidValue);
+    OK(cudaFreeArray(c.dstArray));
+    c.dstArray = NULL;
+    c.dstPtr = (struct cudaPitchedPtr){ p + ROOM / 2, 64, 64, 64 };
+    c.srcPtr = (struct cudaPitchedPtr){ p, 64, 64, 64 };
+    c.dstPos = (struct cudaPos){ SIZE_MAX, 1, 0 }; /* before the row */
+    FAILS(cudaMemcpy3D(&c), cudaErrorInvalidValue);
+    c.dstPos = (struct cudaPos){ 0, SIZE_MAX, 0 };
+    FAILS(cudaMemcpy3D(&c), cudaErrorInvalidValue);
+    OK(cudaFree(p));
+}
+
+static void a_fill_too_large_changes_nothing(void **state)
+{
+    (void)state;
+    char *p;
+    OK(cudaMalloc((void **)&p, ROOM));
+    OK(cudaMemset(p, 1, ROOM));
+    struct cudaPitchedPtr whole = { p, 64, 64, 16 };
+    FAILS(cudaMemset3D(whole, 2, (struct cudaExtent){ 8, 8, 1ul << 40 }), cudaErrorInvalidValue);
+    FAILS(cudaMemset3D(whole, 2, (struct cudaExtent){ 8, 16, SIZE_MAX / 8 }), cudaErrorInvalidValue);
+    FAILS(cudaMemset3DAsync(whole, 2, (struct cudaExtent){ 65, 8, 2 }, NULL), cudaErrorInvalidValue);
+    whole.ysize = 1ul << 58;
+    FAILS(cudaMemset3D(whole, 2, (struct cudaExtent){ 8, 8, 2 }), cudaErrorInvalidValue);
+    assert_int_equal(byte_at(p), 1);
+    whole.ysize = 16;
+    OK(cudaMemset3D(whole, 3, (struct cudaExtent){ 8, 8, 3 }));
+    assert_int_equal(byte_at(p), 3);
+    assert_int_equal(byte_at(p + 8), 1);
+    assert_int_equal(byte_at(p + 64 * 7), 3);
+    assert_int_equal(byte_at(p + 64 * 8), 1);
+    assert_int_equal(byte_at(p + 64 * (16 * 2 + 7) + 7), 3);
+    assert_int_equal(byte_at(p + 64 * 16 * 3), 1);
+    OK(cudaFree(p));
+}
+
+static void bytes_in_a_row_beyond_an_array_change_nothing(void **state)
+{
+    (void)state;
+    enum { ROW = 16, ROWS = 4 };
+    const struct cudaChannelFormatDesc format = cudaCreateChannelDesc(8, 0, 0, 0, cudaChannelFormatKindUnsigned);
+    unsigned char bytes[ROW * ROWS + 1], back[ROW * ROWS];
+    cudaArray_t array;
+    memset(bytes, 1, sizeof bytes);
+    OK(cudaMallocArray(&array, &format, ROW, ROWS, cudaArrayDefault));
+    OK(cudaMemcpyToArray(array, 0, 0, bytes, ROW * ROWS, cudaMemcpyHostToDevice));
+    memset(bytes, 2, sizeof bytes);
+    FAILS(cudaMemcpyToArray(array, 0, 0, bytes, ROW * ROWS + 1, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
+    FAILS(cudaMemcpyToArray(array, 3, 1, bytes, ROW * 3 - 2, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
+    FAILS(cudaMemcpyToArray(array, 0, ROWS, bytes, 1, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
+    OK(cudaMemcpyFromArray(back, array, 0, 0, sizeof back, cudaMemcpyDeviceToHost));
+    for (size_t k = 0; k < sizeof back; k++) assert_int_equal(back[k], 1);
+    OK(cudaMemcpyToArray(array, 3, 1, bytes, ROW * 3 - 3, cudaMemcpyHostToDevice));
+    OK(cudaMemcpyFromArray(back, array, 0, 0, sizeof back, cudaMemcpyDeviceToHost));
+    for (size_t k = 0; k < sizeof back; k++) assert_int_equal(back[k], k < ROW + 3 ? 1 : 2);
+    OK(cudaFreeArray(array));
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(any_box_goes_into_any_other) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(any_box_goes_into_any_other),
+        cmocka_unit_test(a_box_too_large_to_be_counted_is_refused),
+        cmocka_unit_test(a_fill_too_large_changes_nothing),
+        cmocka_unit_test(bytes_in_a_row_beyond_an_array_change_nothing),
+    };
     return cmocka_run_group_tests_name("boxes of the runtime", tests, NULL, NULL);
 }

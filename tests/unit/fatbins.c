@@ -135,7 +135,7 @@ static void pieces_are_joined_and_those_of_machine_code_left_out(void **state)
     assert_int_equal(fatbin_ptx(&wrapper, 0, 90, &text), CUDA_SUCCESS);
     assert_memory_equal(text, first, sizeof first - 1);
     assert_non_null(strstr(text, "g(){ ret; }"));
-    assert_null(strstr(text, "sm_80"));
+    assert_non_null(strstr(text, "\n.pragma \"" FL_PIECE_PRAGMA "\";\n.version 8.0\n"));
     free(text);
     wrapper.pieces = pieces + 2;
     assert_int_equal(fatbin_ptx(&wrapper, 0, 90, &text), CUDA_ERROR_NO_BINARY_FOR_GPU);
