@@ -1,7 +1,7 @@
 /* What a program can ask Faultline about itself, beyond the CUDA API: counters
- * and events of managed memory, and where each page is. Exported by Faultline's
- * libcuda.so.1; no other driver has these symbols, so a program that is to run
- * elsewhere too looks for them with dlsym.
+ * and events of managed memory, where each page is, and how full devices are.
+ * Exported by Faultline's libcuda.so.1; no other driver has these symbols, so a
+ * program that is to run elsewhere too looks for them with dlsym.
  *
  * Functions that return int return 0, or a CUresult. All may be called from any
  * thread, before cuInit too. A forked child begins anew. */
@@ -134,6 +134,12 @@ enum {
 /* One byte for each 4 KiB page from address on, which is rounded down to a page. All must be managed
  * memory, or ordinary memory that kernels reach: CUDA_ERROR_INVALID_VALUE. */
 FAULTLINE_API int faultline_residency(const void *address, size_t pages, uint8_t *out);
+
+/* ---- how much memory there is */
+
+/* Bytes of a device, by its number in the machine, and how many of them this process uses. No context is needed,
+ * but cuInit: CUDA_ERROR_NOT_INITIALIZED. CUDA_ERROR_INVALID_DEVICE: CUDA does not see it. */
+FAULTLINE_API int faultline_device_memory(int device, uint64_t *total, uint64_t *used);
 
 #ifdef __cplusplus
 }

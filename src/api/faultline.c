@@ -4,6 +4,7 @@
 #include "stream/stream.h"
 #include "trace/region.h"
 #include "uvm/uvm.h"
+#include "vmm/vmm.h"
 
 #include <faultline.h>
 #include <string.h>
@@ -153,4 +154,22 @@ int faultline_residency(const void *address, size_t pages, uint8_t *out)
     if (!uvm_covers(va, pages * 4096) && !uvm_reaches(va, pages * 4096, false)) return CUDA_ERROR_INVALID_VALUE;
     uvm_residency(va, pages, out);
     return CUDA_SUCCESS;
+}
+
+int faultline_device_memory(int device, uint64_t *total, uint64_t *used)
+{
+    CUresult r = library_ready();
+    if (r) return r;
+    if (!total || !used) return CUDA_ERROR_INVALID_VALUE;
+    for (int k = 0; k < device_count; k++) {
+        struct vram *v = &devices[k].vram;
+        if (devices[k].physical != device) continue;
+        vmm_settle();
+        pthread_mutex_lock(&v->lock);
+        *total = v->capacity;
+        *used = v->used;
+        pthread_mutex_unlock(&v->lock);
+        return CUDA_SUCCESS;
+    }
+    return CUDA_ERROR_INVALID_DEVICE;
 }
