@@ -74,7 +74,16 @@ static CUresult add(struct link *l, const void *data, size_t size)
 static CUresult check_type(CUjitInputType type)
 {
     if ((int)type < 0 || type >= CU_JIT_NUM_INPUT_TYPES) return CUDA_ERROR_INVALID_VALUE;
-    return type <= CU_JIT_INPUT_FATBINARY ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+    return type <= CU_JIT_INPUT_FATBINARY || type == CU_JIT_INPUT_LIBRARY ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+}
+
+/* Of a library a linker takes what is missing. Libraries are machine code, so what is missing then remains so, and
+ * cuLinkComplete says it; but what the one library has that all programs are linked with, the device runtime, is here
+ * already (ptx/provided.h). */
+static CUresult add_library(const void *data, size_t size)
+{
+    static const char archive[8] = "!<arch>\n";
+    return size < sizeof archive || memcmp(data, archive, sizeof archive) ? CUDA_ERROR_INVALID_IMAGE : CUDA_SUCCESS;
 }
 
 CUresult CUDAAPI cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *data, size_t size, const char *name,
@@ -87,7 +96,7 @@ CUresult CUDAAPI cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *
     if (r) return r;
     if (!data || !size) return CUDA_ERROR_INVALID_VALUE;
     if ((r = jit_options(numOptions, options, optionValues, &ignored)) || (r = check_type(type))) return r;
-    return add(l, data, size);
+    return type == CU_JIT_INPUT_LIBRARY ? add_library(data, size) : add(l, data, size);
 }
 
 CUresult CUDAAPI cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, const char *path, unsigned int numOptions,
@@ -103,7 +112,7 @@ CUresult CUDAAPI cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, const 
     if ((r = jit_options(numOptions, options, optionValues, &ignored)) || (r = check_type(type)) ||
         (r = read_file(path, &data, &size)))
         return r;
-    r = size ? add(l, data, size) : CUDA_ERROR_INVALID_IMAGE;
+    r = !size ? CUDA_ERROR_INVALID_IMAGE : type == CU_JIT_INPUT_LIBRARY ? add_library(data, size) : add(l, data, size);
     free(data);
     return r;
 }

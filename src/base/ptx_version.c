@@ -6,10 +6,10 @@
 void ptx_lower_version(char *text, int minor)
 {
     static const char directive[] = ".version";
-    char *at = text;
-    while ((at = strstr(at, directive)) && at > text && at[-1] != '\n') at++;
-    if (!at) return;
-    at += strlen(directive);
-    at += strspn(at, " \t");
-    if (at[0] == '9' && at[1] == '.' && at[2] >= '0' && at[2] <= '0' + minor) at[2] = '0';
+    for (char *at = text; (at = strstr(at, directive)); at++) {
+        if (at > text && at[-1] != '\n') continue;
+        char *number = at + strlen(directive);
+        number += strspn(number, " \t");
+        if (number[0] == '9' && number[1] == '.' && number[2] >= '0' && number[2] <= '0' + minor) number[2] = '0';
+    }
 }

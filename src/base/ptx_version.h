@@ -3,8 +3,8 @@
 #ifndef FL_BASE_PTX_VERSION_H
 #define FL_BASE_PTX_VERSION_H
 
-/* The version that the text states becomes that of CUDA 13.0, if it is one up to CUDA 13.minor's. text is changed where
- * it is. */
+/* The version that the text states, and each file that was joined to it, becomes that of CUDA 13.0, if it is one up to
+ * CUDA 13.minor's. text is changed where it is. */
 void ptx_lower_version(char *text, int minor);
 
 /* Any minor version: machine code, in whose place the PTX is, runs on all drivers of its major version. */

@@ -16,7 +16,15 @@
 #include <unistd.h>
 #include <zstd.h>
 
-enum { WRAPPER = 0x466243b1, OF_PIECES = 2, FATBIN = 0xba55ed50u, KIND_PTX = 1, KIND_CODE = 2, LZ4 = 0x2000, ZSTD = 0x8000 };
+enum {
+    WRAPPER = 0x466243b1,
+    OF_PIECES = 2,
+    FATBIN = 0xba55ed50u,
+    KIND_PTX = 1,
+    KIND_CODE = 2,
+    LZ4 = 0x2000,
+    ZSTD = 0x8000
+};
 static const size_t MOST = 512ul << 20;
 
 struct wrapper {
@@ -174,8 +182,11 @@ static CUresult from_fatbin(const struct source *s, unsigned sm, char **text)
     return r || !code ? r : mark_twin(text);
 }
 
+/* What every relocatable program is linked with, and few need. The compiler has its own for those (ptx/provided.h). */
+static bool is_device_runtime(const char *text) { return strstr(text, "__cuda_syscall_"); }
+
 /* What nvcc -rdc=true leaves to the driver: linking, for a device that it has not linked for. Pieces without PTX are
- * left out: of these is what every program is linked with, and few need. */
+ * left out. */
 static CUresult from_pieces(const char *list, unsigned sm, char **text)
 {
     struct source pieces = { list, 0 }, piece = { 0 };
@@ -189,7 +200,7 @@ static CUresult from_pieces(const char *list, unsigned sm, char **text)
             left_out = r;
             r = CUDA_SUCCESS;
         } else if (!r) {
-            r = ptx_join(&all, part);
+            if (!is_device_runtime(part)) r = ptx_join(&all, part);
             free(part);
         }
     }

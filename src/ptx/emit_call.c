@@ -30,9 +30,11 @@ static const char *argument(struct emitter *e, const struct instr *i, const stru
     fail(i, "arguments and results are .param variables");
 }
 
-static const char *pointers(struct emitter *e, const struct instr *i, const struct call *c, const struct proto *sig)
+static const char *pointers(struct emitter *e, const struct instr *i, const struct call *c, const struct proto *sig,
+                            bool returns_less)
 {
     uint32_t rets = c->rets ? c->rets->count : 0, args = c->args ? c->args->count : 0;
+    if (returns_less && rets > sig->nrets) rets = sig->nrets;
     if (rets != sig->nrets || args != sig->nparams) fail(i, "wrong number of arguments");
     const char *text = "";
     for (uint32_t k = 0; k < rets; k++) text = arena_printf("%s, ptr %s", text, argument(e, i, &c->rets->elements[k]));
@@ -90,7 +92,7 @@ bool emit_call(struct emitter *e, const struct instr *i)
             fatal_at(EXIT_INVALID_PTX, i->line, "unresolved extern function '%s'", f->name);
         }
         if (f->entry) unsupported(i, "calling a kernel");
-        const char *p = pointers(e, i, &c, &f->sig);
+        const char *p = pointers(e, i, &c, &f->sig, f->returns_less);
         emit_void(e, "call void @%s%u(ptr %%b, i32 %s, i32 %s, i32 %s, i32 %s%s)",
                   e->whole   ? "wf"
                   : e->probe ? "pf"
@@ -100,7 +102,7 @@ bool emit_call(struct emitter *e, const struct instr *i)
     }
     if (c.target->kind != OPERAND_reg) fail(i, "a function was expected");
     if (!c.proto || c.proto->kind != OPERAND_proto) fail(i, "a call through a register needs a prototype");
-    const char *p = pointers(e, i, &c, c.proto->proto), *target = value(e, c.target, T_b64);
+    const char *p = pointers(e, i, &c, c.proto->proto, false), *target = value(e, c.target, T_b64);
     const char *null = emit(e, "icmp eq i64 %s, 0", target), *bad = new_label(e, "bad"), *good = new_label(e, "good");
     emit_void(e, "br i1 %s, label %%%s, label %%%s" IR_RARELY, null, bad, good);
     fprintf(e->body, "%s:\n", bad);

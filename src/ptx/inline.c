@@ -101,7 +101,8 @@ static void add_var(struct copy *c, struct var *from, struct var *to)
 static void bind_params(struct copy *c, const struct instr *call, const struct operand *list, struct var *formal,
                         uint32_t count)
 {
-    if ((list ? list->count : 0) != count)
+    uint32_t given = list ? list->count : 0;
+    if (given != count && !(c->from->returns_less && formal == c->from->sig.rets && given > count))
         fatal_at(EXIT_INVALID_PTX, call->line, "'%s' is called with the wrong number of arguments", c->from->name);
     for (uint32_t k = 0; k < count; k++) {
         if (list->elements[k].kind != OPERAND_var)

@@ -177,7 +177,9 @@ struct ir_text {
 struct func {
     const char *name;
     bool entry, body, noreturn, is_extern;
+    bool returns_less;             /* than another file, which calls it, declares; linkers do not mind */
     uint8_t linkage;
+    unsigned file;
     int line;
     const char *refused;           /* why it is not run, NULL: it is; see refuse.h */
     int refused_line;              /* where that is */

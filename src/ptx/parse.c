@@ -1,6 +1,7 @@
 /* The module's level of PTX: its header, functions, directives. Declarations
  * are parse_var.c's, bodies parse_code.c's. */
 #include "parse.h"
+#include "provided.h"
 #include "arena.h"
 #include "image.h"
 #include "refuse.h"
@@ -49,7 +50,7 @@ static struct func *signature(struct parser *p, bool entry, uint8_t linkage, str
 {
     struct func *f = arena_alloc(sizeof *f);
     struct proto *sig = &f->sig;
-    *f = (struct func){ .entry = entry, .linkage = linkage, .line = p->token.line };
+    *f = (struct func){ .entry = entry, .linkage = linkage, .line = p->token.line, .file = p->file };
     p->func = f;
     if (!entry && token_is(&p->token, "(")) parse_params(p, &sig->rets, &sig->nrets, true);
     for (uint32_t i = 0; i < sig->nrets; i++) sig->rets[i].is_result = true;
@@ -75,10 +76,13 @@ static struct func *function_of(struct parser *p, struct func *f, const struct t
         ARENA_PUSH(p->module->funcs, p->module->nfuncs) = f;
         return f;
     }
+    const struct proto *defined = body ? &f->sig : &known->sig, *declared = body ? &known->sig : &f->sig;
+    bool less = known->returns_less || (known->file != f->file && defined->nrets < declared->nrets);
     if (body) {
         f->address_taken = known->address_taken;
         *known = *f;
     }
+    known->returns_less = less;
     return known;
 }
 
@@ -205,13 +209,19 @@ static void parse_header(struct parser *p)
         fatal_at(EXIT_INVALID_PTX, p->token.line, "only 64-bit addresses are supported");
 }
 
+static void begin_file(struct parser *p)
+{
+    names_forget(p->global);
+    p->file++;
+}
+
 /* Another file, which was joined to the first one: it has a header of its own, but what follows from versions and
  * targets is as the first one says. */
 static void parse_piece(struct parser *p)
 {
     struct module_ir *m = p->module;
     const unsigned version = m->version, target = m->target;
-    names_forget(p->global);
+    begin_file(p);
     skip_statement(p);
     if (p->token.kind == TOKEN_END) return;
     m->twin = false;
@@ -259,6 +269,24 @@ static void parse_definition(struct parser *p)
     }
 }
 
+static void parse_all(struct parser *p)
+{
+    while (p->token.kind != TOKEN_END) {
+        if (token_is(&p->token, ".file") || token_is(&p->token, ".loc") || token_is(&p->token, ".section") ||
+            token_is(&p->token, "@"))
+            debug_directive(p);
+        else if (accept(p, ".pragma")) {
+            if (token_is(&p->token, "\"" FL_PIECE_PRAGMA "\""))
+                parse_piece(p);
+            else
+                skip_statement(p);
+        } else if (accept(p, ".alias"))
+            parse_alias(p);
+        else
+            parse_definition(p);
+    }
+}
+
 struct module_ir *parse(const char *text, size_t length)
 {
     struct parser p = { .module = arena_alloc(sizeof(struct module_ir)) };
@@ -266,19 +294,13 @@ struct module_ir *parse(const char *text, size_t length)
     p.global = scope_push(&p);
     next(&p);
     parse_header(&p);
-    while (p.token.kind != TOKEN_END) {
-        if (token_is(&p.token, ".file") || token_is(&p.token, ".loc") || token_is(&p.token, ".section") ||
-            token_is(&p.token, "@"))
-            debug_directive(&p);
-        else if (accept(&p, ".pragma")) {
-            if (token_is(&p.token, "\"" FL_PIECE_PRAGMA "\""))
-                parse_piece(&p);
-            else
-                skip_statement(&p);
-        } else if (accept(&p, ".alias"))
-            parse_alias(&p);
-        else
-            parse_definition(&p);
+    parse_all(&p);
+    const char *more = provided(p.module);
+    if (more) {
+        begin_file(&p);
+        lex_init(&p.lexer, more, strlen(more));
+        next(&p);
+        parse_all(&p);
     }
     if (p.module->debug && !p.module->described)
         fatal_at(EXIT_INVALID_PTX, p.module->debug, "target option 'debug' needs debugging information");

@@ -24,6 +24,7 @@ struct parser {
     struct scope *global;
     bool coordinates;              /* may follow an address, of the instruction being read */
     unsigned depth;                /* of what is nested, at most NESTING_MOST */
+    unsigned file;                 /* of those that a linker joined, by number */
 };
 
 /* names.c */

@@ -61,8 +61,101 @@ static void two_files_become_one_program(void)
     try_order((const char *[]){ second, first });
 }
 
+static CUresult join(const char *const *file, int count, CUmodule *m)
+{
+    CUlinkState link;
+    void *binary;
+    CHECK(cuLinkCreate(0, NULL, NULL, &link));
+    for (int k = 0; k < count; k++)
+        CHECK(cuLinkAddData(link, CU_JIT_INPUT_PTX, (void *)file[k], strlen(file[k]) + 1, "a file", 0, NULL, NULL));
+    CUresult r = cuLinkComplete(link, &binary, NULL);
+    if (!r) r = cuModuleLoadData(m, binary);
+    CHECK(cuLinkDestroy(link));
+    return r;
+}
+
+#define HEAD ".version 7.0\n.target sm_70\n.address_size 64\n"
+#define USER(declared) \
+    declared ".visible .entry user(.param .u64 out)\n{\n" \
+             ".reg .b32 %r<3>; .reg .b64 %rd; .param .b64 result; .param .b64 where;\n" \
+             "ld.param.u64 %rd, [out]; st.param.b64 [where], %rd;\n" \
+             "call.uni (result), gives_nothing, (where);\n" \
+             "ld.global.b32 %r1, [%rd]; add.s32 %r1, %r1, 1; st.global.b32 [%rd], %r1; ret;\n}\n"
+#define GIVES_NOTHING(linkage, waits) \
+    linkage " .func gives_nothing(.param .b64 where)\n{\n" \
+            ".reg .b64 %rd; ld.param.b64 %rd, [where];" waits "st.global.b32 [%rd], 41; ret;\n}\n"
+
+/* A declaration that promises a result is only seen to be wrong where the definition is in the same file. */
+static void a_file_may_expect_a_result_that_another_does_not_give(void)
+{
+    static const char declared[] = HEAD USER(".extern .func (.param .b64 r) gives_nothing(.param .b64 where);\n");
+    static const char both[] = HEAD GIVES_NOTHING("", "") USER("");
+    static const char *const definitions[] = { HEAD GIVES_NOTHING(".visible", ""),
+                                               HEAD GIVES_NOTHING(".visible", "bar.sync 0;") };
+    CUmodule m;
+    CUfunction f;
+    for (int k = 0; k < 4; k++) {
+        const char *const files[2] = { k / 2 ? definitions[k % 2] : declared, k / 2 ? declared : definitions[k % 2] };
+        CUdeviceptr out = give(NULL, 4);
+        CHECK(join(files, 2, &m));
+        CHECK(cuModuleGetFunction(&f, m, "user"));
+        CHECK(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, 0, ARGS(&out), NULL));
+        EXPECT(*(int *)take(out, 4) == 42);
+        CHECK(cuModuleUnload(m));
+    }
+    EXPECT(cuModuleLoadData(&m, both) == CUDA_ERROR_INVALID_PTX);
+}
+
+/* As a program of relocatable code with cooperative groups has it: the device runtime has these functions. */
+static const char groups[] =
+    HEAD ".extern .func (.param .b64 r) cudaCGGetIntrinsicHandle(.param .b32 scope);\n"
+         ".extern .func (.param .b32 r) cudaCGSynchronize(.param .b64 handle, .param .b32 flags);\n"
+         /* out[block] becomes the number of the round in which all were seen to be there, or that of a failure */
+         ".visible .entry rounds(.param .u64 out, .param .u32 count)\n{\n"
+         ".reg .b32 %r<9>; .reg .b64 %rd<5>; .reg .pred %p<4>;\n"
+         "ld.param.u64 %rd1, [out]; ld.param.u32 %r1, [count]; mov.u32 %r2, %ctaid.x; mov.u32 %r3, %nctaid.x;\n"
+         "mul.wide.u32 %rd2, %r2, 4; add.u64 %rd2, %rd1, %rd2; mov.u32 %r4, 0;\n"
+         "call (%rd4), cudaCGGetIntrinsicHandle, (1);\n"
+         "round: st.volatile.global.u32 [%rd2], %r4;\n"
+         "call (%r5), cudaCGSynchronize, (%rd4, 0); setp.ne.u32 %p1, %r5, 0; @%p1 bra failed;\n"
+         "add.u32 %r6, %r2, 1; rem.u32 %r6, %r6, %r3; mul.wide.u32 %rd3, %r6, 4; add.u64 %rd3, %rd1, %rd3;\n"
+         "ld.volatile.global.u32 %r7, [%rd3]; setp.ne.u32 %p2, %r7, %r4; mov.u32 %r5, -1; @%p2 bra failed;\n"
+         "call (%r5), cudaCGSynchronize, (%rd4, 0);\n"
+         "add.u32 %r4, %r4, 1; setp.lt.u32 %p3, %r4, %r1; @%p3 bra round;\n"
+         "st.global.u32 [%rd2], %r4; ret;\n"
+         "failed: st.global.u32 [%rd2], %r5; ret;\n}\n";
+
+static void blocks_of_a_cooperative_grid_wait_for_each_other(void)
+{
+    enum { BLOCKS = 12, ROUNDS = 50, UNKNOWN = 999 };
+    const char *const files[] = { groups };
+    char library[64] = "!<arch>\n";
+    unsigned rounds = ROUNDS;
+    CUmodule m;
+    CUfunction f;
+    CUlinkState link;
+    CUdeviceptr out = give(NULL, BLOCKS * 4);
+    CHECK(cuLinkCreate(0, NULL, NULL, &link));
+    CHECK(cuLinkAddData(link, CU_JIT_INPUT_LIBRARY, library, sizeof library, "cudadevrt", 0, NULL, NULL));
+    EXPECT(cuLinkAddData(link, CU_JIT_INPUT_LIBRARY, (void *)groups, sizeof groups, "", 0, NULL, NULL) ==
+           CUDA_ERROR_INVALID_IMAGE);
+    CHECK(cuLinkDestroy(link));
+    CHECK(join(files, 1, &m));
+    CHECK(cuModuleGetFunction(&f, m, "rounds"));
+    CHECK(cuLaunchCooperativeKernel(f, BLOCKS, 1, 1, 64, 1, 1, 0, 0, ARGS(&out, &rounds)));
+    const int *r = take(out, BLOCKS * 4);
+    for (int k = 0; k < BLOCKS; k++) EXPECT(r[k] == ROUNDS);
+    CHECK(cuLaunchKernel(f, BLOCKS, 1, 1, 64, 1, 1, 0, 0, ARGS(&out, &rounds), NULL)); /* nobody to wait for */
+    r = take(out, BLOCKS * 4);
+    for (int k = 0; k < BLOCKS; k++) EXPECT(r[k] == UNKNOWN);
+    CHECK(cuModuleUnload(m));
+}
+
 int main(int argc, char **argv)
 {
-    static const struct program programs[] = { P(two_files_become_one_program), { 0 } };
+    static const struct program programs[] = { P(two_files_become_one_program),
+                                               P(a_file_may_expect_a_result_that_another_does_not_give),
+                                               P(blocks_of_a_cooperative_grid_wait_for_each_other),
+                                               { 0 } };
     return run_programs(argc, argv, programs);
 }

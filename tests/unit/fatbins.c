@@ -143,6 +143,29 @@ static void pieces_are_joined_and_those_of_machine_code_left_out(void **state)
     assert_int_equal(fatbin_ptx(&wrapper, 0, 90, &text), CUDA_ERROR_INVALID_IMAGE);
 }
 
+/* Its PTX is for a later device, and there is machine code for this one. */
+static void the_device_runtime_is_left_out(void **state)
+{
+    (void)state;
+    static const char first[] = ".version 7.0\n.target sm_70\n.visible .func f(){ ret; }\n";
+    static const char runtime[] = ".version 9.0\n.target sm_121\n.visible .func g(){ call __cuda_syscall_g; ret; }\n";
+    unsigned char whole[64], data[2][4096], *to = whole + 16;
+    finish(whole, to);
+    to = data[0] + 16;
+    put_entry(&to, 1, 70, first, UNPACKED);
+    finish(data[0], to);
+    to = data[1] + 16;
+    put_entry(&to, 1, 121, runtime, WITH_ZSTD);
+    put_entry(&to, 2, 90, "machine code", UNPACKED);
+    finish(data[1], to);
+    const void *pieces[] = { data[1], data[0], NULL };
+    struct wrapper wrapper = { 0x466243b1, 2, whole, pieces };
+    char *text;
+    assert_int_equal(fatbin_ptx(&wrapper, 0, 90, &text), CUDA_SUCCESS);
+    assert_string_equal(text, first);
+    free(text);
+}
+
 static void machine_code_alone_is_not_for_this_device(void **state)
 {
     (void)state;
@@ -219,6 +242,7 @@ int main(void)
         cmocka_unit_test(text_without_an_end_is_refused),
         cmocka_unit_test(every_packing_is_opened_and_the_newest_that_fits_is_taken),
         cmocka_unit_test(pieces_are_joined_and_those_of_machine_code_left_out),
+        cmocka_unit_test(the_device_runtime_is_left_out),
         cmocka_unit_test(machine_code_alone_is_not_for_this_device),
         cmocka_unit_test(newer_ptx_runs_where_machine_code_would),
         cmocka_unit_test(what_was_wrapped_is_found_again),
