@@ -12,6 +12,8 @@ struct jit {
 };
 /* CUDA_ERROR_INVALID_VALUE: an option or a value that there is not. */
 CUresult jit_options(unsigned n, CUjit_option *options, void **values, struct jit *j);
+/* Their compute capability, 90 for 9.0. */
+unsigned simulated_sm(void);
 /* PTX for the simulated devices, malloc'ed; see fatbin_ptx. */
 CUresult ptx_from_data(const void *data, size_t size, char **text);
 /* Compiled, or from the cache. The compiler's verdict: CUDA_ERROR_INVALID_PTX and the like. */

@@ -1,7 +1,10 @@
 /* The linker: pieces of PTX become one text, and that one fatbinary. */
 #include "api/library.h"
+#include "base/log.h"
+#include "module/container.h"
 #include "module/fatbin.h"
 #include "module/join.h"
+#include "module/spare.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +14,7 @@ struct link { /* CUlinkState_st */
     pthread_mutex_t lock;
     char *text;   /* of all pieces so far, NULL: none */
     void *binary; /* what cuLinkComplete gave */
+    struct spares spares;
     struct link *next;
 };
 
@@ -55,18 +59,45 @@ CUresult CUDAAPI cuLinkCreate_v2(unsigned int numOptions, CUjit_option *options,
 }
 
 /* What a piece does wrong by itself is said here; one that leaves names for others waits for them. */
-static CUresult add(struct link *l, const void *data, size_t size)
+static CUresult add_piece(char *piece, void *data)
+{
+    struct link *l = data;
+    struct image_file file;
+    CUresult r = CUDA_SUCCESS;
+    if (!strstr(piece, ".extern") && !(r = image_from_ptx(piece, &l->jit, &file))) image_release(&file);
+    if (r) return r;
+    pthread_mutex_lock(&l->lock);
+    r = ptx_join(&l->text, piece);
+    pthread_mutex_unlock(&l->lock);
+    return r;
+}
+
+static CUresult add_spare(char *piece, void *data)
+{
+    struct link *l = data;
+    pthread_mutex_lock(&l->lock);
+    CUresult r = spares_keep(&l->spares, piece);
+    pthread_mutex_unlock(&l->lock);
+    return r;
+}
+
+static CUresult add(struct link *l, CUjitInputType type, const void *data, size_t size)
 {
     char *piece;
-    struct image_file file;
+    if (type == CU_JIT_INPUT_OBJECT && is_object(data, size)) {
+        CUresult r = container_visit(data, size, simulated_sm(), add_piece, l);
+        if (r == CUDA_ERROR_NO_BINARY_FOR_GPU)
+            fl_log_once(FL_LOG_WARN,
+                        "an object that is linked has machine code only, and only PTX can run here: compile it "
+                        "with nvcc -gencode arch=compute_90,code=compute_90");
+        return r;
+    }
+    if (type == CU_JIT_INPUT_LIBRARY && is_library(data, size))
+        return container_visit(data, size, simulated_sm(), add_spare, l);
+    if (type >= CU_JIT_INPUT_OBJECT) return CUDA_ERROR_INVALID_IMAGE;
     CUresult r = ptx_from_data(data, size, &piece);
     if (r) return r;
-    if (!strstr(piece, ".extern") && !(r = image_from_ptx(piece, &l->jit, &file))) image_release(&file);
-    if (!r) {
-        pthread_mutex_lock(&l->lock);
-        r = ptx_join(&l->text, piece);
-        pthread_mutex_unlock(&l->lock);
-    }
+    r = add_piece(piece, l);
     free(piece);
     return r;
 }
@@ -74,16 +105,7 @@ static CUresult add(struct link *l, const void *data, size_t size)
 static CUresult check_type(CUjitInputType type)
 {
     if ((int)type < 0 || type >= CU_JIT_NUM_INPUT_TYPES) return CUDA_ERROR_INVALID_VALUE;
-    return type <= CU_JIT_INPUT_FATBINARY || type == CU_JIT_INPUT_LIBRARY ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
-}
-
-/* Of a library a linker takes what is missing. Libraries are machine code, so what is missing then remains so, and
- * cuLinkComplete says it; but what the one library has that all programs are linked with, the device runtime, is here
- * already (ptx/provided.h). */
-static CUresult add_library(const void *data, size_t size)
-{
-    static const char archive[8] = "!<arch>\n";
-    return size < sizeof archive || memcmp(data, archive, sizeof archive) ? CUDA_ERROR_INVALID_IMAGE : CUDA_SUCCESS;
+    return type <= CU_JIT_INPUT_LIBRARY ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
 }
 
 CUresult CUDAAPI cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *data, size_t size, const char *name,
@@ -96,7 +118,7 @@ CUresult CUDAAPI cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *
     if (r) return r;
     if (!data || !size) return CUDA_ERROR_INVALID_VALUE;
     if ((r = jit_options(numOptions, options, optionValues, &ignored)) || (r = check_type(type))) return r;
-    return type == CU_JIT_INPUT_LIBRARY ? add_library(data, size) : add(l, data, size);
+    return add(l, type, data, size);
 }
 
 CUresult CUDAAPI cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, const char *path, unsigned int numOptions,
@@ -112,8 +134,27 @@ CUresult CUDAAPI cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, const 
     if ((r = jit_options(numOptions, options, optionValues, &ignored)) || (r = check_type(type)) ||
         (r = read_file(path, &data, &size)))
         return r;
-    r = !size ? CUDA_ERROR_INVALID_IMAGE : type == CU_JIT_INPUT_LIBRARY ? add_library(data, size) : add(l, data, size);
+    r = size ? add(l, type, data, size) : CUDA_ERROR_INVALID_IMAGE;
     free(data);
+    return r;
+}
+
+/* What is missing libraries may have, unless it is of the device runtime, which the compiler has (ptx/provided.h). Under
+ * the link's lock. */
+static CUresult join_spares(struct link *l)
+{
+    char log[4096], *spare;
+    struct image_file file;
+    CUresult r = CUDA_SUCCESS;
+    while (l->spares.n && !r) {
+        if (!compile_ptx(l->text, &file, log, sizeof log)) {
+            image_release(&file);
+            break;
+        }
+        if (!(spare = spares_take(&l->spares, log))) break; /* what is wrong will be said again */
+        r = ptx_join(&l->text, spare);
+        free(spare);
+    }
     return r;
 }
 
@@ -128,7 +169,7 @@ CUresult CUDAAPI cuLinkComplete(CUlinkState state, void **cubinOut, size_t *size
     if (!cubinOut) return CUDA_ERROR_INVALID_VALUE;
     pthread_mutex_lock(&l->lock);
     if (!l->text) r = CUDA_ERROR_INVALID_VALUE;
-    if (r || (r = image_from_ptx(l->text, &l->jit, &file))) goto out;
+    if (r || (r = join_spares(l)) || (r = image_from_ptx(l->text, &l->jit, &file))) goto out;
     image_release(&file);
     if ((r = fatbin_wrap(l->text, &binary, &size))) goto out;
     free(l->binary);
@@ -152,6 +193,7 @@ CUresult CUDAAPI cuLinkDestroy(CUlinkState state)
     pthread_mutex_unlock(&lock);
     if (!l) return CUDA_ERROR_INVALID_HANDLE;
     pthread_mutex_destroy(&l->lock);
+    spares_forget(&l->spares);
     free(l->text);
     free(l->binary);
     free(l);

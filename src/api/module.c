@@ -73,11 +73,16 @@ CUresult image_from_ptx(const char *text, const struct jit *j, struct image_file
     return r;
 }
 
-CUresult ptx_from_data(const void *data, size_t size, char **text)
+unsigned simulated_sm(void)
 {
     const struct profile *p = devices[0].profile;
-    unsigned sm = 10 * (unsigned)profile_attribute(p, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
-                  (unsigned)profile_attribute(p, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+    return 10 * (unsigned)profile_attribute(p, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
+           (unsigned)profile_attribute(p, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+}
+
+CUresult ptx_from_data(const void *data, size_t size, char **text)
+{
+    unsigned sm = simulated_sm();
     CUresult r = fatbin_ptx(data, size, sm, text);
     if (r == CUDA_ERROR_NO_BINARY_FOR_GPU)
         fl_log_once(

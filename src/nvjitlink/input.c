@@ -2,17 +2,16 @@
  * linked: PTX, by itself, in a fatbinary, in objects and libraries of the host. */
 #include "base/ptx_version.h"
 #include "module/compile.h"
+#include "module/container.h"
 #include "module/fatbin.h"
 #include "module/join.h"
 #include "nvjitlink/nvjitlink.h"
 #include "ptxas/arch.h"
 
-#include <ar.h>
-#include <elf.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { EM_OF_CUDA = 190, DEVICE = 90 /* the newest code that a simulated device runs */ };
+enum { DEVICE = 90 }; /* the newest code that a simulated device runs */
 
 /* ---- kinds */
 
@@ -39,12 +38,11 @@ static bool is_ptx(const char *text, size_t size)
 
 static nvJitLinkInputType kind_of(const void *data, size_t size)
 {
-    const Elf64_Ehdr *h = data;
-    if (begins(data, size, ELFMAG, SELFMAG) && size >= sizeof *h)
-        return h->e_machine == EM_OF_CUDA ? NVJITLINK_INPUT_CUBIN : NVJITLINK_INPUT_OBJECT;
+    if (is_object(data, size)) return NVJITLINK_INPUT_OBJECT;
+    if (is_library(data, size)) return NVJITLINK_INPUT_LIBRARY;
+    if (begins(data, size, "\177ELF", 4)) return NVJITLINK_INPUT_CUBIN;
     if (begins(data, size, "\xed\x43\x4e\x7f", 4)) return NVJITLINK_INPUT_LTOIR;
     if (begins(data, size, "\x50\xed\x55\xba", 4)) return NVJITLINK_INPUT_FATBIN;
-    if (begins(data, size, ARMAG, SARMAG)) return NVJITLINK_INPUT_LIBRARY;
     return is_ptx(data, size) ? NVJITLINK_INPUT_PTX : NVJITLINK_INPUT_NONE;
 }
 
@@ -166,75 +164,31 @@ static nvJitLinkResult add_fatbin(struct nvJitLink *l, const void *data, size_t 
     return r;
 }
 
-/* An object's PTX is linked, that of a library only if something is missing without it. */
-enum wanted { LINKED, SPARE };
+/* What a visit of a container does: an object's PTX is linked, that of a library only if something is missing without
+ * it. */
+struct member {
+    struct nvJitLink *link;
+    const char *name;
+    bool spare;
+    nvJitLinkResult result;
+};
 
-/* The fatbinaries of a section follow each other, with zeros between them. Those without PTX are left out: every program
- * is linked with some. */
-static nvJitLinkResult add_section(struct nvJitLink *l, const char *data, size_t size, const char *name,
-                                   enum wanted wanted)
+static CUresult add_member(char *text, void *data)
 {
-    static const char magic[] = "\x50\xed\x55\xba";
-    const char *end = data + size;
-    while (end - data > 16 && (data = memmem(data, (size_t)(end - data), magic, 4)) && end - data > 16) {
-        uint64_t n;
-        char *text;
-        memcpy(&n, data + 8, sizeof n);
-        if (n > (size_t)(end - data) - 16) break;
-        if (!fatbin_ptx(data, n + 16, DEVICE, &text)) {
-            nvJitLinkResult r = NVJITLINK_SUCCESS;
-            if (wanted == LINKED)
-                r = link_piece(l, text, name, true);
-            else if (!link_keep(&l->spare, name, text, strlen(text)))
-                r = NVJITLINK_ERROR_INTERNAL;
-            free(text);
-            if (r) return r;
-        }
-        data += n + 16;
-    }
-    return NVJITLINK_SUCCESS;
+    struct member *m = data;
+    if (!m->spare)
+        m->result = link_piece(m->link, text, m->name, true);
+    else if (spares_keep(&m->link->spares, text))
+        m->result = NVJITLINK_ERROR_INTERNAL;
+    return m->result ? CUDA_ERROR_UNKNOWN : CUDA_SUCCESS;
 }
 
-/* An object by the host's compiler: nvcc puts fatbinaries into sections. */
-static nvJitLinkResult add_object(struct nvJitLink *l, const char *data, size_t size, const char *name,
-                                  enum wanted wanted)
+static nvJitLinkResult add_container(struct nvJitLink *l, const void *data, size_t size, const char *name, bool spare)
 {
-    Elf64_Ehdr h;
-    Elf64_Shdr s, names;
-    memcpy(&h, data, sizeof h);
-    if (h.e_ident[EI_CLASS] != ELFCLASS64 || h.e_shoff > size || h.e_shentsize != sizeof s ||
-        h.e_shnum > (size - h.e_shoff) / sizeof s || h.e_shstrndx >= h.e_shnum)
-        return NVJITLINK_ERROR_INVALID_INPUT;
-    memcpy(&names, data + h.e_shoff + h.e_shstrndx * sizeof s, sizeof names);
-    if (names.sh_offset > size || names.sh_size > size - names.sh_offset) return NVJITLINK_ERROR_INVALID_INPUT;
-    for (unsigned k = 0; k < h.e_shnum; k++) {
-        memcpy(&s, data + h.e_shoff + k * sizeof s, sizeof s);
-        if (s.sh_type != SHT_PROGBITS || s.sh_name >= names.sh_size) continue;
-        const char *called = data + names.sh_offset + s.sh_name;
-        size_t room = names.sh_size - s.sh_name;
-        if (strncmp(called, ".nv_fatbin", room) && strncmp(called, "__nv_relfatbin", room)) continue;
-        if (s.sh_offset > size || s.sh_size > size - s.sh_offset) return NVJITLINK_ERROR_INVALID_INPUT;
-        nvJitLinkResult r = add_section(l, data + s.sh_offset, s.sh_size, name, wanted);
-        if (r) return r;
-    }
-    return NVJITLINK_SUCCESS;
-}
-
-static nvJitLinkResult add_library(struct nvJitLink *l, const char *data, size_t size, const char *name)
-{
-    struct ar_hdr h;
-    for (size_t at = SARMAG; at < size && size - at >= sizeof h;) {
-        memcpy(&h, data + at, sizeof h);
-        at += sizeof h;
-        size_t n = strtoul(h.ar_size, NULL, 10);
-        if (memcmp(h.ar_fmag, ARFMAG, 2) || n > size - at) return NVJITLINK_ERROR_INVALID_INPUT;
-        if (kind_of(data + at, n) == NVJITLINK_INPUT_OBJECT) {
-            nvJitLinkResult r = add_object(l, data + at, n, name, SPARE);
-            if (r) return r;
-        }
-        at += n + n % 2;
-    }
-    return NVJITLINK_SUCCESS;
+    struct member m = { l, name, spare, NVJITLINK_SUCCESS };
+    CUresult r = container_visit(data, size, DEVICE, add_member, &m);
+    if (r == CUDA_ERROR_NO_BINARY_FOR_GPU) return no_ptx(l, name);
+    return r && !m.result ? NVJITLINK_ERROR_INVALID_INPUT : m.result;
 }
 
 static nvJitLinkResult add_ltoir(struct nvJitLink *l, const void *data, size_t size, const char *name)
@@ -255,8 +209,8 @@ nvJitLinkResult link_add(struct nvJitLink *l, nvJitLinkInputType type, const voi
     case NVJITLINK_INPUT_PTX: return add_ptx(l, data, size, name);
     case NVJITLINK_INPUT_LTOIR: return add_ltoir(l, data, size, name);
     case NVJITLINK_INPUT_FATBIN: return add_fatbin(l, data, size, name);
-    case NVJITLINK_INPUT_OBJECT: return add_object(l, data, size, name, LINKED);
-    case NVJITLINK_INPUT_LIBRARY: return add_library(l, data, size, name);
+    case NVJITLINK_INPUT_OBJECT: return add_container(l, data, size, name, false);
+    case NVJITLINK_INPUT_LIBRARY: return add_container(l, data, size, name, true);
     default: return no_ptx(l, name);
     }
 }

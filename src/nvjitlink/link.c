@@ -19,7 +19,7 @@ static void destroy(struct nvJitLink *l)
     for (uint32_t k = 0; k < l->narguments; k++) free(l->arguments[k]);
     free(l->arguments);
     link_forget(&l->ltoir);
-    link_forget(&l->spare);
+    spares_forget(&l->spares);
     free(l);
 }
 
@@ -111,26 +111,19 @@ static CUresult compile(struct nvJitLink *l, char *log, size_t log_size)
     return r;
 }
 
-static nvJitLinkResult add_spare(struct nvJitLink *l)
-{
-    nvJitLinkResult r = NVJITLINK_SUCCESS;
-    for (unsigned k = 0; k < l->spare.n && !r; k++)
-        r = link_piece(l, l->spare.all[k].data, l->spare.all[k].name, false);
-    return r;
-}
-
 /* What several pieces are together; each by itself has been looked at. */
 static nvJitLinkResult check(struct nvJitLink *l)
 {
-    char log[4096];
-    nvJitLinkResult r;
+    char log[4096], *spare;
+    nvJitLinkResult r = NVJITLINK_SUCCESS;
     if (l->options.relocatable && strstr(l->text, ".extern")) return NVJITLINK_SUCCESS;
     CUresult c = compile(l, log, sizeof log);
-    if (c && l->spare.n && strstr(log, "unresolved extern")) {
-        if ((r = add_spare(l))) return r;
+    while (c && !r && (spare = spares_take(&l->spares, log))) {
+        r = link_piece(l, spare, "a library", false);
+        free(spare);
         c = compile(l, log, sizeof log);
     }
-    if (!c) return NVJITLINK_SUCCESS;
+    if (!c || r) return r;
     if (!say_what_a_linker_says(l, log)) verdict_errors(l->errors.file, l->text, l->pieces, l->npieces, c, log);
     return NVJITLINK_ERROR_INTERNAL;
 }

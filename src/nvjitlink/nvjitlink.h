@@ -6,6 +6,7 @@
 #ifndef FL_NVJITLINK_H
 #define FL_NVJITLINK_H
 
+#include "module/spare.h"
 #include "ptxas/verdict.h"
 
 #include <nvJitLink.h>
@@ -42,7 +43,7 @@ struct nvJitLink {
     struct verdict_piece *pieces;
     int npieces;
     struct link_inputs ltoir;      /* LTO IR */
-    struct link_inputs spare;      /* PTX of libraries: linked if something is missing without it */
+    struct spares spares;          /* of libraries */
     bool completed, linked;        /* linked: with success */
 };
 

@@ -215,8 +215,8 @@ static void begin_file(struct parser *p)
     p->file++;
 }
 
-/* Another file, which was joined to the first one: it has a header of its own, but what follows from versions and
- * targets is as the first one says. */
+/* Another file, which was joined to those before: it has a header of its own. What follows from versions and targets is
+ * as the newest of them say. */
 static void parse_piece(struct parser *p)
 {
     struct module_ir *m = p->module;
@@ -226,8 +226,8 @@ static void parse_piece(struct parser *p)
     if (p->token.kind == TOKEN_END) return;
     m->twin = false;
     parse_header(p);
-    m->version = version;
-    m->target = target;
+    if (version > m->version) m->version = version;
+    if (target > m->target) m->target = target;
 }
 
 static void parse_alias(struct parser *p)
