@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const uint64_t SHARE = 64ul << 20; /* bytes of each of the 16 folders */
+static const uint64_t SHARE = 128ul << 20; /* bytes of each of the 16 folders */
 enum { KEY_DIGITS = 32, NAME_SIZE = 80 };
 
 static void mix(struct cache_key *k, const void *data, size_t n)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 enum { BLOCK = 1 << 20 };
-static const size_t LIMIT = 2ul << 30;
+static const size_t LIMIT = 4ul << 30;
 
 static char *block;
 static size_t left, total;

@@ -78,8 +78,11 @@ void function_end(struct emitter *e, const char *header)
 {
     fclose(e->head);
     fclose(e->body);
-    units_add(e->units, e->func, e->probe && !e->whole,
-              arena_printf("%s {\nentry:\n%s%s}\n\n", header, e->head_text, e->body_text));
+    char *ir;
+    if (asprintf(&ir, "%s {\nentry:\n%s%s}\n\n", header, e->head_text, e->body_text) < 0)
+        fatal(EXIT_INTERNAL, "out of memory");
+    units_add(e->units, e->func, e->probe && !e->whole, ir);
+    free(ir);
     free(e->head_text);
     free(e->body_text);
 }

@@ -121,6 +121,7 @@ static void parse_function(struct parser *p, bool entry, uint8_t linkage)
             parse_body(p, f);
         refuse_leave(p->token.line);
         registers_return(p, &(struct instr){ .line = p->token.line }); /* if it ends without ret */
+        code_end(p);
     } else {
         f->is_extern |= linkage == FL_LINK_EXTERN;
         expect(p, ";");

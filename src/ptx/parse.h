@@ -19,7 +19,9 @@ struct parser {
     struct lexer lexer;
     struct token token;            /* the current one */
     struct module_ir *module;
-    struct func *func;             /* being read, or NULL */
+    struct func *func;             /* being read, or NULL: its code is */
+    struct instr *code;            /* here, where that of all others was, and goes to a place of its own */
+    uint32_t room;
     struct scope *scope;           /* innermost */
     struct scope *global;
     bool coordinates;              /* may follow an address, of the instruction being read */
@@ -66,6 +68,9 @@ void registers_return(struct parser *p, const struct instr *ret);
 struct operand parse_operand(struct parser *p);
 struct operand parse_list(struct parser *p); /* (a, b), of a call */
 void parse_body(struct parser *p, struct func *f);
+/* Appends to the code of the function that is read; and that is all of it. */
+void code_add(struct parser *p, const struct instr *i);
+void code_end(struct parser *p);
 
 /* debug.c: one directive, to the end of its line; and that from the current line on nothing is known. */
 void debug_directive(struct parser *p);

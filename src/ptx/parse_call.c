@@ -24,7 +24,7 @@ static void transfer(struct parser *p, const struct instr *like, bool load, stru
         i.guard = like->guard;
         i.guard_negated = like->guard_negated;
     }
-    ARENA_PUSH(p->func->code, p->func->ncode) = i;
+    code_add(p, &i);
 }
 
 void registers_begin(struct parser *p, struct func *f)
@@ -91,7 +91,7 @@ void parsed_call(struct parser *p, struct instr *call)
                                : NULL;
     const struct proto *sig = call->nops > target ? signature_of(call, target) : NULL;
     if (!sig) {
-        ARENA_PUSH(p->func->code, p->func->ncode) = *call;
+        code_add(p, call);
         return;
     }
     struct operand *in = arena_alloc((sig->nparams + 1ul) * sizeof *in),
@@ -101,7 +101,7 @@ void parsed_call(struct parser *p, struct instr *call)
     for (uint32_t k = 0; args && args->count == sig->nparams && k < args->count; k++)
         if (in[k].kind != OPERAND_var || in[k].var != args->elements[k].var)
             transfer(p, call, false, args->elements[k].var, in[k]);
-    ARENA_PUSH(p->func->code, p->func->ncode) = *call;
+    code_add(p, call);
     for (uint32_t k = 0; rets && rets->count == sig->nrets && k < rets->count; k++)
         if (out[k].kind == OPERAND_reg)
             transfer(p, call, true, rets->elements[k].var, out[k]);

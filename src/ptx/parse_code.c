@@ -187,6 +187,27 @@ static void unwrap_lone_elements(struct instr *i)
         if (i->ops[k].kind == OPERAND_vector && i->ops[k].count == 1) i->ops[k] = i->ops[k].elements[0];
 }
 
+void code_add(struct parser *p, const struct instr *i)
+{
+    struct func *f = p->func;
+    if (f->ncode == p->room) {
+        struct instr *wider = arena_alloc(2ul * (p->room + 512) * sizeof *wider);
+        if (f->ncode) memcpy(wider, p->code, f->ncode * sizeof *wider);
+        p->room = 2 * (p->room + 512);
+        p->code = wider;
+    }
+    p->code[f->ncode++] = *i;
+    f->code = p->code;
+}
+
+void code_end(struct parser *p)
+{
+    struct func *f = p->func;
+    if (!f->ncode) return;
+    f->code = arena_alloc((f->ncode + 1ul) * sizeof *f->code); /* a return may be missing at its end */
+    memcpy(f->code, p->code, f->ncode * sizeof *f->code);
+}
+
 static void instruction(struct parser *p)
 {
     struct instr i = { 0 };
@@ -211,12 +232,11 @@ static void instruction(struct parser *p)
     expect(p, ";");
     unwrap_lone_elements(&i);
     check_branch(&i);
-    struct func *f = p->func;
     if (i.op == OP_ret) registers_return(p, &i);
     if (i.op == OP_call)
         parsed_call(p, &i);
     else
-        ARENA_PUSH(f->code, f->ncode) = i;
+        code_add(p, &i);
 }
 
 /* (.param .b32 _) _ (.param .b64 _) ; */

@@ -19,7 +19,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-enum { MIB = 1 << 20, SHARE = 64 * MIB };
+enum { MIB = 1 << 20, SHARE = 128 * MIB };
 static char top[64];
 
 static struct cache_key key_of(const char *text) { return cache_key(text, strlen(text), 0); }
@@ -242,9 +242,9 @@ static void files_of_earlier_versions_go(void **state)
     }
     place(".", "notes.txt", 100, 1000);
     place(".", "0123.img", 100, 1000);
-    keep_some(0, 1, MIB);
+    keep_some(0, 1, SHARE / 64);
     assert_int_equal(files(), 5000 - 4096 + 3);
-    keep_some(1, 1, MIB);
+    keep_some(1, 1, SHARE / 64);
     assert_int_equal(files(), 4);
 }
 
