@@ -83,6 +83,8 @@ void warp_complete(struct fl_block *b, uint32_t base, uint32_t group, const stru
 
 /* matrix.c: the same for those of a whole warp that work on op_matrix. */
 void matrix_complete(struct fl_block *b, uint32_t base, const struct fl_image_segment *s);
+/* warpgroup.c: the same for FL_WARP_WGMMA. */
+void warpgroup_complete(struct fl_block *b, uint32_t base, const struct fl_image_segment *s);
 
 static inline fl_segment_fn *segment_code(const struct kernel_code *c, uint32_t segment)
 {

@@ -86,6 +86,8 @@ bool fault_guarded_batch(struct frame *f, uint64_t count);
 void fault_report(enum fault_kind kind);
 /* Ends the kernel that the calling worker runs, from within it. text may be NULL. */
 void fault_raise(enum fault_kind kind, uint32_t thread, uint32_t line, const char *text) __attribute__((noreturn));
+/* The same of an address that may not be accessed. */
+void fault_raise_address(uint64_t address, uint32_t thread, uint32_t line) __attribute__((noreturn));
 /* The rest of it, after fiber_abandon. */
 void fault_go_on(void) __attribute__((noreturn));
 

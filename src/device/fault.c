@@ -115,6 +115,15 @@ void fault_raise(enum fault_kind kind, uint32_t thread, uint32_t line, const cha
     siglongjmp(escape, 2);
 }
 
+void fault_raise_address(uint64_t address, uint32_t thread, uint32_t line)
+{
+    struct fault f = { .kind = FAULT_ADDRESS, .line = line, .address = address, .address_known = true };
+    caught = f;
+    guarded = false;
+    fill_place(&caught, thread);
+    siglongjmp(escape, 2);
+}
+
 void fault_go_on(void)
 {
     worker.frame->fibers.raised = false;

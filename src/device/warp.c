@@ -180,6 +180,7 @@ void warp_complete(struct fl_block *b, uint32_t base, uint32_t group, const stru
     case FL_WARP_MMA:
     case FL_WARP_ROWS:
     case FL_WARP_TRANSPOSE: matrix_complete(b, base, s); break;
+    case FL_WARP_WGMMA: warpgroup_complete(b, base, s); break;
     default: redux(b, base, group, s->op);
     }
 }

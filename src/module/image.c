@@ -43,6 +43,7 @@ static bool check_tables(const struct fl_image *h, size_t size)
            fits(h->kernels, h->nkernels, sizeof(struct fl_image_kernel), size) &&
            fits(h->segments, h->nsegments, sizeof(struct fl_image_segment), size) &&
            fits(h->params, h->nparams, sizeof(struct fl_image_param), size) &&
+           fits(h->slots, h->nslots, sizeof(uint32_t), size) &&
            fits(h->lines, h->nlines, sizeof(struct fl_image_line), size) &&
            fits(h->parts, h->nparts, sizeof(struct fl_image_part), size) &&
            fits(h->units, h->nunits, sizeof(struct fl_image_unit), size) &&
@@ -64,6 +65,22 @@ static bool check_symbols(const struct fl_image *h, size_t size)
     return true;
 }
 
+/* The sums of a wgmma lie within the context. */
+static bool check_slots(const struct fl_image *h, const struct fl_image_kernel *k)
+{
+    const struct fl_image_segment *s = (const struct fl_image_segment *)table(h, h->segments) + k->first_segment;
+    const uint32_t *slots = table(h, h->slots);
+    for (uint32_t i = 0; i < k->nsegments; i++) {
+        if (k->flags & FL_KERNEL_WHOLE || s[i].suspend != FL_SUSPEND_WARP || s[i].op != FL_WARP_WGMMA) continue;
+        const struct fl_warpgroup_product p = fl_warpgroup_product(s[i].imm0);
+        uint32_t count = p.columns / 2 / fl_matrix_packed(p.d);
+        if (count > FL_WARPGROUP_REGISTERS || !fits(s[i].imm1, count, 1, h->nslots)) return false;
+        for (uint32_t n = s[i].imm1; n < s[i].imm1 + count; n++)
+            if (slots[n] != FL_NONE && !fits(slots[n], 4, 1, k->context)) return false;
+    }
+    return true;
+}
+
 static bool check_kernel(const struct fl_image *h, const struct fl_image_kernel *k)
 {
     if (k->name >= h->strings_size || k->refused >= h->strings_size || !k->nsegments ||
@@ -73,7 +90,7 @@ static bool check_kernel(const struct fl_image *h, const struct fl_image_kernel 
     const struct fl_image_param *p = image_params(h, k);
     for (uint32_t i = 0; i < k->nparams; i++)
         if (!fits(p[i].offset, p[i].size, 1, k->param_size)) return false;
-    return true;
+    return check_slots(h, k);
 }
 
 static bool check_code(const struct fl_image *h, size_t size)

@@ -47,7 +47,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define FL_ABI_VERSION 23u
+#define FL_ABI_VERSION 24u
 #define FL_EXITED 0xffffu          /* state[t]: the thread has ended */
 #define FL_MAX_SEGMENTS 0xfff0u
 
@@ -135,6 +135,9 @@ enum fl_warp_op {
     FL_WARP_ROWS,                  /* op_a = address of a row; op_matrix: the 64-bit addresses that the lane accesses,
                                       two for each register if transposed. imm0: FL_ROWS_* */
     FL_WARP_TRANSPOSE,             /* op_matrix: a register; a register */
+    FL_WARP_WGMMA,                 /* op_a = A's descriptor, or two of its registers, and two in op_c; op_b = B's
+                                      descriptor; op_pred: the sums are added to. imm0: fl_warpgroup_product; imm1: where
+                                      the image's slots begin that say where in the context the sums are, in place */
 };
 
 /* Matrix operations of whole warps. Their operands, and then their results, are registers in op_matrix, one after
@@ -186,6 +189,35 @@ static inline struct fl_matrix_product fl_product(uint32_t imm0, uint32_t imm1)
                                        .d = (enum fl_matrix_type)(imm0 >> 27 & 7),
                                        .saturated = imm0 >> 30 & 1,
                                        .wmma = imm1 >> 8 & 1 };
+}
+
+/* What FL_WARP_WGMMA computes: D += A B. A has 64 rows, 16 of them each warp's, and 32 bytes of depth. */
+enum { FL_WARPGROUP_REGISTERS = 128 /* of a thread's sums, at most */, FL_WARPGROUP_DEPTH = 32 };
+struct fl_warpgroup_product {
+    uint32_t columns;              /* a multiple of 8, to 256 */
+    enum fl_matrix_type a, b, d;
+    bool saturated, a_in_registers, a_negated, b_negated;
+    bool a_transposed, b_transposed; /* neighbours in memory are of one column of A, one row of B */
+};
+/* As imm0 of its segment, and back. */
+static inline uint32_t fl_warpgroup_imm0(const struct fl_warpgroup_product *p)
+{
+    return p->columns | (uint32_t)p->a << 12 | (uint32_t)p->b << 16 | (uint32_t)p->d << 20 |
+           (uint32_t)p->saturated << 24 | (uint32_t)p->a_in_registers << 25 | (uint32_t)p->a_negated << 26 |
+           (uint32_t)p->b_negated << 27 | (uint32_t)p->a_transposed << 28 | (uint32_t)p->b_transposed << 29;
+}
+static inline struct fl_warpgroup_product fl_warpgroup_product(uint32_t imm0)
+{
+    return (struct fl_warpgroup_product){ .columns = imm0 & 4095,
+                                          .a = (enum fl_matrix_type)(imm0 >> 12 & 15),
+                                          .b = (enum fl_matrix_type)(imm0 >> 16 & 15),
+                                          .d = (enum fl_matrix_type)(imm0 >> 20 & 15),
+                                          .saturated = imm0 >> 24 & 1,
+                                          .a_in_registers = imm0 >> 25 & 1,
+                                          .a_negated = imm0 >> 26 & 1,
+                                          .b_negated = imm0 >> 27 & 1,
+                                          .a_transposed = imm0 >> 28 & 1,
+                                          .b_transposed = imm0 >> 29 & 1 };
 }
 
 enum { FL_SEG_FULL_MASK = 1,       /* the member mask is the constant 0xffffffff; op_mask is not written */

@@ -20,6 +20,7 @@ bool is_suspension(const struct instr *i)
     case OP_stmatrix:
     case OP_movmatrix: return true;
     case OP_wmma: return has(i, MOD_mma);
+    case OP_wgmma: return has(i, MOD_mma_async);
     default: return false;
     }
 }
@@ -57,6 +58,7 @@ bool has_destination(const struct instr *i)
     case OP_sust:
     case OP_red: return false;
     case OP_wmma: return !has(i, MOD_store);
+    case OP_wgmma: return has(i, MOD_mma_async);
     case OP_mbarrier: return i->nops > 1 || has(i, MOD_arrive);
     case OP_bar:
     case OP_barrier: return has(i, MOD_red);
@@ -86,7 +88,7 @@ void instr_uses(const struct instr *i, reg_visitor *visit, void *arg)
     if (i->guard) visit(i->guard, arg);
     for (unsigned k = 0; k < i->nops; k++) {
         const struct operand *o = &i->ops[k];
-        if (k || !writes_first(i)) visit_all(o, visit, arg);
+        if (k || !writes_first(i) || i->op == OP_wgmma /* adds to it */) visit_all(o, visit, arg);
     }
 }
 

@@ -112,6 +112,7 @@ bool emit_cluster(struct emitter *e, const struct instr *i);
 bool emit_atomic(struct emitter *e, const struct instr *i);
 bool emit_asynchronous(struct emitter *e, const struct instr *i);
 bool emit_matrix(struct emitter *e, const struct instr *i);
+bool emit_wgmma(struct emitter *e, const struct instr *i);
 bool emit_multimem(struct emitter *e, const struct instr *i);
 bool emit_texture(struct emitter *e, const struct instr *i);
 bool emit_call(struct emitter *e, const struct instr *i);
@@ -134,6 +135,17 @@ void matrix_suspend(struct emitter *e, const struct instr *i);
 void matrix_resume(struct emitter *e, const struct instr *i);
 struct fl_image_segment;
 void matrix_describe(const struct instr *i, struct fl_image_segment *s);
+
+/* emit_wgmma.c: wgmma.mma_async, likewise; nothing is to be done when it resumes. */
+bool is_wgmma(const struct instr *i);
+void wgmma_suspend(struct emitter *e, const struct instr *i);
+void wgmma_describe(const struct instr *i, struct fl_image_segment *s);
+/* How many registers have its sums, and which; as long as it is not called again. */
+uint32_t wgmma_sums(const struct instr *i, struct reg *const **regs);
+
+/* emit_warp.c: stores into the thread's element of one of b's op_* arrays. */
+void lane_put(struct emitter *e, size_t array, unsigned bytes, const char *v);
+void lane_put_predicate(struct emitter *e, const struct operand *o);
 
 /* A kernel, cut into segments; a function that does not suspend. */
 void emit_kernel(struct emitter *e, struct func *f);

@@ -88,6 +88,10 @@ void suspension_describe(const struct instr *i, struct fl_image_segment *s)
         matrix_describe(i, s);
         return;
     }
+    if (is_wgmma(i)) {
+        wgmma_describe(i, s);
+        return;
+    }
     s->width = i->ntypes ? (uint8_t)type_bits(i->types[0]) : 32;
     switch (i->op) {
     case OP_shfl: s->op = (uint8_t)shuffle_mode(i); break;
@@ -113,7 +117,7 @@ static const char *lane_slot(struct emitter *e, size_t array, unsigned bytes)
     return emit(e, "getelementptr %s, ptr %s, i64 %s", lltype_bits(bytes * 8), base, t);
 }
 
-static void put(struct emitter *e, size_t array, unsigned bytes, const char *v)
+void lane_put(struct emitter *e, size_t array, unsigned bytes, const char *v)
 {
     const char *p = lane_slot(e, array, bytes);
     emit_void(e, "store %s %s, ptr %s%s", lltype_bits(bytes * 8), v, p, e->group);
@@ -129,12 +133,12 @@ static void put64(struct emitter *e, size_t array, const struct operand *o, enum
 {
     const char *v = value(e, o, type);
     if (type_bits(type) < 64) v = emit(e, "zext %s %s to i64", lltype(type), v);
-    put(e, array, 8, v);
+    lane_put(e, array, 8, v);
 }
 
-static void put_predicate(struct emitter *e, const struct operand *o)
+void lane_put_predicate(struct emitter *e, const struct operand *o)
 {
-    put(e, offsetof(struct fl_block, op_pred), 1, emit(e, "zext i1 %s to i8", predicate(e, o)));
+    lane_put(e, offsetof(struct fl_block, op_pred), 1, emit(e, "zext i1 %s to i8", predicate(e, o)));
 }
 
 static void suspend_barrier(struct emitter *e, const struct instr *i, const struct fl_image_segment *s)
@@ -142,7 +146,7 @@ static void suspend_barrier(struct emitter *e, const struct instr *i, const stru
     unsigned first = has(i, MOD_red) ? 1 : 0;
     if (!(s->flags & FL_SEG_IMM0)) put64(e, offsetof(struct fl_block, op_a), &i->ops[first], T_b32);
     if (!(s->flags & FL_SEG_IMM1)) put64(e, offsetof(struct fl_block, op_b), &i->ops[first + 1], T_b32);
-    if (has(i, MOD_red)) put_predicate(e, &i->ops[i->nops - 1]);
+    if (has(i, MOD_red)) lane_put_predicate(e, &i->ops[i->nops - 1]);
 }
 
 static enum ptx_type bits_type(const struct instr *i)
@@ -162,12 +166,17 @@ void emit_suspend(struct emitter *e, const struct instr *i)
         matrix_suspend(e, i);
         return;
     }
+    if (is_wgmma(i)) {
+        wgmma_suspend(e, i);
+        return;
+    }
     const struct operand *mask = mask_of(i);
     if ((i->op == OP_shfl || i->op == OP_vote || i->op == OP_match) && !mask && e->module->target >= 70)
         fail(i, "sm_70 and newer need .sync");
     if (i->op == OP_redux && e->module->target < 80) fail(i, "it needs sm_80 or newer");
     if (mask && mask->kind == OPERAND_none) fail(i, "the member mask is missing");
-    if (mask && !(s.flags & FL_SEG_FULL_MASK)) put(e, offsetof(struct fl_block, op_mask), 4, value(e, mask, T_b32));
+    if (mask && !(s.flags & FL_SEG_FULL_MASK))
+        lane_put(e, offsetof(struct fl_block, op_mask), 4, value(e, mask, T_b32));
     switch (i->op) {
     case OP_shfl:
         need_operands(i, mask ? 5 : 4, mask ? 5 : 4);
@@ -177,7 +186,7 @@ void emit_suspend(struct emitter *e, const struct instr *i)
         break;
     case OP_vote:
         need_operands(i, mask ? 3 : 2, mask ? 3 : 2);
-        put_predicate(e, &i->ops[1]);
+        lane_put_predicate(e, &i->ops[1]);
         break;
     case OP_match:
     case OP_redux:
@@ -192,6 +201,7 @@ void emit_resume(struct emitter *e, const struct instr *i)
 {
     struct fl_image_segment s = { 0 };
     e->current = i;
+    if (is_wgmma(i)) return;
     if (is_matrix(i)) {
         matrix_resume(e, i);
         return;

@@ -35,7 +35,8 @@ static bool survives(const struct instr *i)
     case OP_neg:
     case OP_copysign:
     case OP_mma: /* the device sees to it that matrices are not concerned */
-    case OP_wmma: return true;
+    case OP_wmma:
+    case OP_wgmma: return true;
     case OP_call: return callee(i) != NULL; /* what is behind an address may be of another module */
     case OP_cvt: return conversion_survives(i);
     case OP_atom:

@@ -27,6 +27,7 @@ struct fl_image {
     uint32_t kernels, nkernels;    /* struct fl_image_kernel[] in the order of the PTX */
     uint32_t segments, nsegments;  /* struct fl_image_segment[] */
     uint32_t params, nparams;      /* struct fl_image_param[] */
+    uint32_t slots, nslots;        /* uint32_t[]: of a wgmma's sums, from its segment's imm1 on */
     uint32_t lines, nlines;        /* struct fl_image_line[] in the order of the PTX */
     uint32_t parts, nparts;        /* struct fl_image_part[] */
     uint32_t units, nunits;        /* struct fl_image_unit[], those of the first part first */

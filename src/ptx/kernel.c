@@ -67,6 +67,11 @@ void recompute(struct walk *w, struct reg *r, uint8_t *done)
 
 static void look_at(struct walk *w, const struct instr *i)
 {
+    struct instr operands = *i;
+    if (is_wgmma(i)) { /* its sums are the context's */
+        operands.ops[0] = (struct operand){ .kind = OPERAND_none };
+        i = &operands;
+    }
     instr_uses(i, reg_set, w->touched);
     instr_defs(i, reg_set, w->touched);
     instr_defs(i, reg_set, w->written);
@@ -81,7 +86,7 @@ static void look_ahead(struct walk *w, const struct segment *s)
     uint32_t *stack = arena_alloc((k->cfg.nblocks + 1ul) * sizeof *stack), depth = 0;
     w->touched = arena_alloc(k->cfg.words * 8ul);
     w->written = arena_alloc(k->cfg.words * 8ul);
-    if (s->cause) look_at(w, s->cause);
+    if (s->cause && !is_wgmma(s->cause)) look_at(w, s->cause);
     /* nothing is in the context before the first segment */
     if (s->image.suspend == FL_SUSPEND_START) memset(w->written, 0xff, k->cfg.words * 8ul);
     if (s->start >= k->func->ncode) return;

@@ -35,6 +35,7 @@ static enum ptx_mod mod_of(const struct token *t)
     };
     if (token_is(t, ".acc::f16")) return MOD_acc_f16;
     if (token_is(t, ".acc::f32")) return MOD_acc_f32;
+    if (token_is(t, ".fence")) return MOD_wgmma_fence;
     for (int i = 0; i < MOD_count; i++)
         if (t->length == strlen(names[i]) + 1 && !memcmp(t->text + 1, names[i], t->length - 1)) return (enum ptx_mod)i;
     return MOD_count;
@@ -66,7 +67,7 @@ static bool is_legal_opcode(const struct token *t)
     static const char *const names[] = { "istypep", "sured",  "tcgen05", "tensormap", "vabsdiff", "vadd",  "vadd2",
                                          "vadd4",   "vavrg2", "vavrg4",  "vmad",      "vmax",     "vmax2", "vmax4",
                                          "vmin",    "vmin2",  "vmin4",   "vset",      "vset2",    "vset4", "vshl",
-                                         "vshr",    "vsub",   "vsub2",   "vsub4",     "wgmma" };
+                                         "vshr",    "vsub",   "vsub2",   "vsub4" };
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
         if (token_is(t, names[k])) return true;
     return false;
@@ -104,6 +105,8 @@ static bool is_legal_modifier(enum ptx_op op, const struct token *t)
                   { OP_txq, ".addr_mode_0" },
                   { OP_txq, ".addr_mode_1" },
                   { OP_txq, ".addr_mode_2" },
+                  { OP_wgmma, ".sp" },
+                  { OP_wgmma, ".b1" },
                   { OP_wmma, ".b1" },
                   { OP_wmma, ".s4" },
                   { OP_wmma, ".u4" } };

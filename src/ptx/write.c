@@ -2,6 +2,7 @@
 #include "write.h"
 #include "abi.h"
 #include "arena.h"
+#include "emit.h"
 #include "image.h"
 #include "kernel.h"
 #include "ptxc.h"
@@ -47,6 +48,17 @@ static void find_segments(const struct func *f, struct fl_image_segment *segment
     }
 }
 
+/* Where in the context the sums of the wgmma are before which segment s stands. */
+static void add_slots(const struct kernel *k, const struct segment *s, uint32_t **slots, struct fl_image *h)
+{
+    struct reg *const *sums;
+    uint32_t count = wgmma_sums(s->cause, &sums);
+    for (uint32_t n = 0; n < count; n++) {
+        int32_t slot = k->slot[sums[n]->index];
+        ARENA_PUSH(*slots, h->nslots) = slot < 0 ? FL_NONE : (uint32_t)slot;
+    }
+}
+
 static void add_kernels(const struct translation *t, struct fl_image *h, struct buffer *out, struct buffer *names,
                         uint32_t const_size)
 {
@@ -54,6 +66,7 @@ static void add_kernels(const struct translation *t, struct fl_image *h, struct 
     struct fl_image_kernel *kernels = NULL;
     struct fl_image_segment *segments = NULL;
     struct fl_image_param *params = NULL;
+    uint32_t *slots = NULL;
     for (uint32_t i = 0; i < m->nfuncs; i++) {
         struct func *f = m->funcs[i];
         if (!f->entry || !f->body) continue;
@@ -83,12 +96,19 @@ static void add_kernels(const struct translation *t, struct fl_image *h, struct 
             ARENA_PUSH(params, h->nparams) = (struct fl_image_param){ v->offset, (uint32_t)v->size, v->align, 0 };
             o->param_size = v->offset + (uint32_t)v->size;
         }
-        for (uint32_t s = 0; s < k->nsegments; s++) ARENA_PUSH(segments, h->nsegments) = k->segments[s].image;
+        for (uint32_t s = 0; s < k->nsegments; s++) {
+            struct fl_image_segment *g = &ARENA_PUSH(segments, h->nsegments);
+            *g = k->segments[s].image;
+            if (!k->segments[s].cause || !is_wgmma(k->segments[s].cause) || f->whole) continue;
+            g->imm1 = h->nslots;
+            add_slots(k, &k->segments[s], &slots, h);
+        }
         if (!t->deferred) find_segments(f, &segments[o->first_segment], h->code);
     }
     h->kernels = (uint32_t)append(out, kernels, h->nkernels * sizeof *kernels, 16);
     h->segments = (uint32_t)append(out, segments, h->nsegments * sizeof *segments, 16);
     h->params = (uint32_t)append(out, params, h->nparams * sizeof *params, 16);
+    h->slots = (uint32_t)append(out, slots, h->nslots * sizeof *slots, 16);
 }
 
 /* Units that were linked may number different files alike: then it is not known which one is meant. */

@@ -57,7 +57,7 @@ static void legal_ones_that_are_not_run_are_said_to_be_not_supported(void)
         "txq.filter_mode.b32 %r0, [%d0]",
         "suq.memory_layout.b32 %r0, [%d0]",
         "istypep.texref %p, %d0",
-        "wgmma.fence.sync.aligned",
+        "wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {%f0, %f1, %f2, %f3}, %d0, %d1, %r0, 0, %p, 1, 1, 0, 0",
         "cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes [%r0], [%d0, {%r1}], [%r2]",
         "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%d0], [%r0], 16",
         "tensormap.replace.tile.global_address.global.b1024.b64 [%d0], %d1",
@@ -93,7 +93,7 @@ static void the_other_kernels_of_a_module_run(void)
                               "/* } */ tex.cube.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%d0, {%f4, %f5, %f6, %f7}];\n"
                               "ret;\n}\n"
                               ".visible .entry good()\n{\nret;\n}\n"
-                              ".visible .entry bad()\n{\nwgmma.fence.sync.aligned;\nret;\n}\n"
+                              ".visible .entry bad()\n{\n.reg .b64 %d<1>; stacksave.u64 %d0;\nret;\n}\n"
                               ".visible .entry caller()\n{\ncall fetch;\nret;\n}\n"
                               ".visible .entry cluster() .reqnctapercluster 2, 1, 1\n{\nret;\n}\n";
     static const struct {
