@@ -134,12 +134,13 @@ void mempool_unkeep(struct kept k)
     struct mempool *p;
     struct block *b = lock_kept(k, &p);
     if (!b) return;
-    bool allocated = b->allocated;
-    const struct allocation a = b->a;
-    b->kept = false; /* if it is allocated, whoever frees it gives it back */
-    if (!allocated) p->used += b->a.size;
+    struct allocation a;
+    /* if it is allocated, whoever frees it gives it back */
+    bool give_back = !b->allocated && space_look(k.address, &a);
+    b->kept = false;
+    if (give_back) p->used += a.size;
     pthread_mutex_unlock(&p->lock);
-    if (!allocated) mempool_free_now(&a, k.address);
+    if (give_back) mempool_free_now(&a, k.address);
 }
 
 CUresult mempool_kept_attribute(struct device *d, CUgraphMem_attribute attribute, cuuint64_t *value, bool set)
