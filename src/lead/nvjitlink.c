@@ -1,5 +1,6 @@
 /* NVIDIA's nvJitLink, which makes machine code: all its entry points but that for its
  * version are led to ours. For LTO IR ours calls theirs. */
+#include "nvjitlink/nvidia.h"
 #include "nvjitlink/nvjitlink.h"
 #include "lead/lead.h"
 

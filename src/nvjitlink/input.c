@@ -70,21 +70,21 @@ static nvJitLinkResult check_type(struct nvJitLink *l, nvJitLinkInputType type, 
 
 /* ---- what is kept */
 
-bool link_keep(struct link_inputs *inputs, const char *name, const void *data, size_t size)
+nvJitLinkResult link_keep(struct link_inputs *inputs, nvJitLinkInputType type, const char *name, const void *data,
+                          size_t size)
 {
     struct link_input *more = realloc(inputs->all, (inputs->n + 1) * sizeof *more);
-    if (!more) return false;
+    if (!more) return NVJITLINK_ERROR_INTERNAL;
     inputs->all = more;
-    struct link_input in = { strdup(name), malloc(size + 1), size };
+    struct link_input in = { strdup(name), malloc(size), size, type };
     if (!in.name || !in.data) {
         free(in.name);
         free(in.data);
-        return false;
+        return NVJITLINK_ERROR_INTERNAL;
     }
     memcpy(in.data, data, size);
-    in.data[size] = 0;
     more[inputs->n++] = in;
-    return true;
+    return NVJITLINK_SUCCESS;
 }
 
 void link_forget(struct link_inputs *inputs)
@@ -146,8 +146,11 @@ static nvJitLinkResult add_ptx(struct nvJitLink *l, const void *data, size_t siz
 
 /* ---- containers */
 
-static nvJitLinkResult no_ptx(struct nvJitLink *l, const char *name)
+/* With -lto there may be LTO IR in it. */
+static nvJitLinkResult no_ptx(struct nvJitLink *l, nvJitLinkInputType kind, const void *data, size_t size,
+                              const char *name)
 {
+    if (l->options.lto && kind != NVJITLINK_INPUT_CUBIN) return link_keep(&l->ltoir, kind, name, data, size);
     fprintf(l->errors.file, "ERROR: %s has machine code, but no PTX for sm_%d or less, and only PTX can run here\n",
             name, DEVICE);
     return NVJITLINK_ERROR_INVALID_INPUT;
@@ -157,7 +160,7 @@ static nvJitLinkResult add_fatbin(struct nvJitLink *l, const void *data, size_t 
 {
     char *text;
     CUresult c = fatbin_ptx(data, size, DEVICE, &text);
-    if (c == CUDA_ERROR_NO_BINARY_FOR_GPU) return no_ptx(l, name);
+    if (c == CUDA_ERROR_NO_BINARY_FOR_GPU) return no_ptx(l, NVJITLINK_INPUT_FATBIN, data, size, name);
     if (c) return c == CUDA_ERROR_OUT_OF_MEMORY ? NVJITLINK_ERROR_INTERNAL : NVJITLINK_ERROR_INVALID_INPUT;
     nvJitLinkResult r = link_piece(l, text, name, true);
     free(text);
@@ -187,7 +190,7 @@ static nvJitLinkResult add_container(struct nvJitLink *l, const void *data, size
 {
     struct member m = { l, name, spare, NVJITLINK_SUCCESS };
     CUresult r = container_visit(data, size, DEVICE, add_member, &m);
-    if (r == CUDA_ERROR_NO_BINARY_FOR_GPU) return no_ptx(l, name);
+    if (r == CUDA_ERROR_NO_BINARY_FOR_GPU) return no_ptx(l, NVJITLINK_INPUT_OBJECT, data, size, name);
     return r && !m.result ? NVJITLINK_ERROR_INVALID_INPUT : m.result;
 }
 
@@ -197,7 +200,7 @@ static nvJitLinkResult add_ltoir(struct nvJitLink *l, const void *data, size_t s
         fputs("ERROR 1: LTO-IR input cannot be used without LTO enabled (-lto)\n", l->errors.file);
         return NVJITLINK_ERROR_LTO_NOT_ENABLED;
     }
-    return link_keep(&l->ltoir, name, data, size) ? NVJITLINK_SUCCESS : NVJITLINK_ERROR_INTERNAL;
+    return link_keep(&l->ltoir, NVJITLINK_INPUT_LTOIR, name, data, size);
 }
 
 nvJitLinkResult link_add(struct nvJitLink *l, nvJitLinkInputType type, const void *data, size_t size, const char *name)
@@ -211,6 +214,6 @@ nvJitLinkResult link_add(struct nvJitLink *l, nvJitLinkInputType type, const voi
     case NVJITLINK_INPUT_FATBIN: return add_fatbin(l, data, size, name);
     case NVJITLINK_INPUT_OBJECT: return add_container(l, data, size, name, false);
     case NVJITLINK_INPUT_LIBRARY: return add_container(l, data, size, name, true);
-    default: return no_ptx(l, name);
+    default: return no_ptx(l, kind, data, size, name);
     }
 }

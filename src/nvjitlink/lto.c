@@ -1,48 +1,10 @@
 /* LTO IR. Its format is NVIDIA's own; but their nvJitLink, which needs no GPU, makes
- * PTX of it. Where that library is loaded, it is asked for that. */
+ * PTX of it. */
+#include "nvjitlink/nvidia.h"
 #include "nvjitlink/nvjitlink.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of nvidia */
-static struct nvidia nvidia;
-
-void *nvidia_slot(struct nvidia *n, const char *name)
-{
-    const struct {
-        const char *name;
-        void *slot;
-    } table[] = {
-        { "nvJitLinkCreate", &n->create },
-        { "nvJitLinkDestroy", &n->destroy },
-        { "nvJitLinkAddData", &n->add_data },
-        { "nvJitLinkComplete", &n->complete },
-        { "nvJitLinkGetLinkedPtxSize", &n->ptx_size },
-        { "nvJitLinkGetLinkedPtx", &n->ptx },
-        { "nvJitLinkGetErrorLogSize", &n->log_size },
-        { "nvJitLinkGetErrorLog", &n->log },
-    };
-    for (size_t k = 0; k < sizeof table / sizeof *table; k++)
-        if (!strcmp(table[k].name, name)) return table[k].slot;
-    return NULL;
-}
-
-void nvidia_use(const struct nvidia *n)
-{
-    pthread_mutex_lock(&lock);
-    nvidia = *n;
-    pthread_mutex_unlock(&lock);
-}
-
-static struct nvidia nvidia_used(void)
-{
-    pthread_mutex_lock(&lock);
-    struct nvidia n = nvidia;
-    pthread_mutex_unlock(&lock);
-    return n;
-}
 
 /* What NVIDIA's says goes to the program's log. */
 static void copy_log(struct nvJitLink *l, const struct nvidia *n, nvJitLinkHandle handle)
@@ -81,7 +43,7 @@ static nvJitLinkResult create(struct nvJitLink *l, const struct nvidia *n, nvJit
 
 nvJitLinkResult link_ltoir(struct nvJitLink *l)
 {
-    struct nvidia n = nvidia_used();
+    struct nvidia n;
     nvJitLinkHandle handle = NULL;
     if (!l->ltoir.n) {
         fputs("ERROR NVVM_ERROR_NO_MODULE_IN_PROGRAM (8) in nvvmCompileProgram callback\n", l->errors.file);
@@ -91,15 +53,14 @@ nvJitLinkResult link_ltoir(struct nvJitLink *l)
         fputs("ERROR: -ptx requires that all inputs have LTOIR\n", l->errors.file);
         return NVJITLINK_ERROR_INCORRECT_INPUT_TYPE;
     }
-    if (!n.create) {
-        fputs("ERROR: LTO IR can be linked only where NVIDIA's libnvJitLink is loaded, too, by faultline run\n",
-              l->errors.file);
+    if (!nvidia_get(&n)) {
+        fputs("ERROR: LTO IR can be linked only where NVIDIA's libnvJitLink.so.13 is, too\n", l->errors.file);
         return NVJITLINK_ERROR_NVVM_COMPILE;
     }
     nvJitLinkResult r = create(l, &n, &handle);
     for (unsigned k = 0; k < l->ltoir.n && !r; k++) {
         const struct link_input *in = &l->ltoir.all[k];
-        r = n.add_data(handle, NVJITLINK_INPUT_LTOIR, in->data, in->size, in->name);
+        r = n.add_data(handle, in->type, in->data, in->size, in->name);
     }
     if (!r) r = n.complete(handle);
     if (!r) r = take_ptx(l, &n, handle);

@@ -28,6 +28,7 @@ struct link_options {
 struct link_input {
     char *name, *data;
     size_t size;
+    nvJitLinkInputType type;
 };
 struct link_inputs {
     struct link_input *all;
@@ -42,7 +43,7 @@ struct nvJitLink {
     char *text;                    /* of all pieces of PTX so far; NULL: none */
     struct verdict_piece *pieces;
     int npieces;
-    struct link_inputs ltoir;      /* LTO IR */
+    struct link_inputs ltoir;      /* LTO IR, and fatbinaries and objects that may have some */
     struct spares spares;          /* of libraries */
     bool completed, linked;        /* linked: with success */
 };
@@ -57,29 +58,14 @@ nvJitLinkResult link_options(struct nvJitLink *l, uint32_t n, const char *const 
 nvJitLinkResult link_add(struct nvJitLink *l, nvJitLinkInputType type, const void *data, size_t size, const char *name);
 /* Joins a piece to the text; text is changed. Compiles it first if it can stand alone and check is set. */
 nvJitLinkResult link_piece(struct nvJitLink *l, char *text, const char *name, bool check);
-/* Whether there was memory for a copy. */
-bool link_keep(struct link_inputs *inputs, const char *name, const void *data, size_t size);
+/* Keeps a copy. */
+nvJitLinkResult link_keep(struct link_inputs *inputs, nvJitLinkInputType type, const char *name, const void *data,
+                          size_t size);
 void link_forget(struct link_inputs *inputs);
 
-/* ---- lto.c: LTO IR, which only NVIDIA's library can read */
+/* ---- lto.c */
 
-/* NVIDIA's entry points, where they can still be called. */
-struct nvidia {
-    nvJitLinkResult (*create)(nvJitLinkHandle *, uint32_t, const char **);
-    nvJitLinkResult (*destroy)(nvJitLinkHandle *);
-    nvJitLinkResult (*add_data)(nvJitLinkHandle, nvJitLinkInputType, const void *, size_t, const char *);
-    nvJitLinkResult (*complete)(nvJitLinkHandle);
-    nvJitLinkResult (*ptx_size)(nvJitLinkHandle, size_t *);
-    nvJitLinkResult (*ptx)(nvJitLinkHandle, char *);
-    nvJitLinkResult (*log_size)(nvJitLinkHandle, size_t *);
-    nvJitLinkResult (*log)(nvJitLinkHandle, char *);
-};
-/* Where an object has them, by their names without what stands for the version. For who finds them (src/lead). */
-void *nvidia_slot(struct nvidia *n, const char *name);
-/* From now on these are used. */
-void nvidia_use(const struct nvidia *n);
-
-/* The handle's LTO IR becomes a piece of PTX. */
+/* The handle's LTO IR becomes a piece of PTX, as NVIDIA's library makes it. */
 nvJitLinkResult link_ltoir(struct nvJitLink *l);
 
 /* ---- link.c: the entry points, by their names without what stands for the version. NULL: there is none. */
