@@ -42,12 +42,8 @@ CUresult CUDAAPI cuStreamEndCapture(CUstream hStream, CUgraph *phGraph)
     struct graph *g;
     CUresult r = named(hStream, &s);
     if (r) return r;
-    if (!phGraph) {
-        struct capture_info i;
-        return (r = capture_describe(s, &i)) ? r : i.graph ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_ILLEGAL_STATE;
-    }
     r = capture_end(s, &g);
-    *phGraph = (CUgraph)g;
+    if (phGraph) *phGraph = (CUgraph)g; /* who does not want it has it from cuStreamGetCaptureInfo */
     return r;
 }
 
@@ -61,6 +57,10 @@ CUresult CUDAAPI cuStreamIsCapturing(CUstream hStream, CUstreamCaptureStatus *ca
     if (!(r = capture_describe(s, &i))) *captureStatus = i.status;
     return r;
 }
+
+/* Edges without data, which is all that there are; programs read that of as many as they have dependencies. */
+enum { MOST_PLAIN = 1 << 16 };
+static CUgraphEdgeData plain[MOST_PLAIN];
 
 CUresult CUDAAPI cuStreamGetCaptureInfo_v3(CUstream hStream, CUstreamCaptureStatus *captureStatus_out,
                                            cuuint64_t *id_out, CUgraph *graph_out, const CUgraphNode **dependencies_out,
@@ -77,7 +77,7 @@ CUresult CUDAAPI cuStreamGetCaptureInfo_v3(CUstream hStream, CUstreamCaptureStat
     if (id_out) *id_out = i.id;
     if (graph_out) *graph_out = (CUgraph)i.graph;
     if (dependencies_out) *dependencies_out = i.before;
-    if (edgeData_out) *edgeData_out = NULL; /* plain edges */
+    if (edgeData_out) *edgeData_out = i.count <= MOST_PLAIN ? plain : NULL;
     if (numDependencies_out) *numDependencies_out = i.count;
     return r;
 }

@@ -225,20 +225,32 @@ CUresult capture_set_dependencies(struct stream *s, const CUgraphNode *before, s
 
 /* ---- streams and events that end */
 
+/* Whether other streams of the capture come behind all that this one was given. */
+static bool others_follow(const struct capture *c, const struct member *gone)
+{
+    struct node_list others = { 0 };
+    bool follow = true;
+    for (const struct member *m = c->streams; m && follow; m = m->next)
+        for (unsigned k = 0; k < m->before.count && m != gone && follow; k++)
+            follow = !list_add(&others, m->before.node[k]);
+    follow = follow && reaches(&others, c->graph);
+    for (unsigned k = 0; k < gone->before.count && follow; k++) follow = gone->before.node[k]->missing;
+    free(others.node);
+    return follow;
+}
+
 void capture_forget_stream(struct stream *s)
 {
     struct member *m;
     if (!capture_any()) return;
     pthread_mutex_lock(&graphs_lock);
     struct capture *c = capture_of(s, &m);
-    if (c) {
-        c->invalid = true;
-        if (c->origin == s) {
-            if (!c->given) graph_free(c->graph);
-            forget(c);
-        } else {
-            member_leave(&c->streams, s);
-        }
+    if (c && c->origin == s) {
+        if (!c->given) graph_free(c->graph);
+        forget(c);
+    } else if (c) {
+        if (!others_follow(c, m)) c->invalid = true;
+        member_leave(&c->streams, s);
     }
     pthread_mutex_unlock(&graphs_lock);
 }

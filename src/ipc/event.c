@@ -14,6 +14,7 @@ struct opened {
 CUresult ipc_export_event(struct event *e, CUipcEventHandle *out)
 {
     struct ticket t;
+    memset(out, 0, sizeof *out); /* where it fails, too, as programs see it on GPUs */
     if (!event_beacon(e) || event_adopted(e)) return CUDA_ERROR_INVALID_HANDLE;
     CUresult r = exporter_event(e, &t);
     if (!r) memcpy(out, &t, sizeof t);

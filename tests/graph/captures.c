@@ -99,6 +99,64 @@ static void a_capture_ends_with_an_error_while_a_stream_is_not_joined(void **sta
     ok(cuEventDestroy(e));
 }
 
+/* As programs fork and join that make a stream for each branch. */
+static void a_stream_that_was_joined_may_be_destroyed(void **state)
+{
+    (void)state;
+    CUevent e;
+    CUgraph g;
+    ok(cuEventCreate(&e, CU_EVENT_DISABLE_TIMING));
+    for (int joined = 1; joined >= 0; joined--) {
+        CUstream branch = rig_stream();
+        start(CU_STREAM_CAPTURE_MODE_RELAXED);
+        ok(rig_launch(fill, memory, 1024, 1, a));
+        ok(cuEventRecord(e, a));
+        ok(cuStreamWaitEvent(branch, e, 0));
+        ok(rig_launch(add, memory, 512, 2, branch));
+        ok(rig_launch(add, memory + 2048, 512, 4, a));
+        ok(cuEventRecord(e, branch));
+        if (joined) ok(cuStreamWaitEvent(a, e, 0));
+        ok(cuStreamDestroy(branch));
+        if (!joined) {
+            assert_int_equal(cuStreamEndCapture(a, &g), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+            break;
+        }
+        ok(rig_launch(add, memory, 1024, 8, a));
+        CUgraphExec x = finish(NULL);
+        run(x);
+        assert_int_equal(rig_word(memory), 11);
+        assert_int_equal(rig_word(memory + 4092), 13);
+        ok(cuGraphExecDestroy(x));
+    }
+    ok(cuEventDestroy(e));
+}
+
+static void a_capture_may_end_without_giving_the_graph_again(void **state)
+{
+    (void)state;
+    CUstreamCaptureStatus status;
+    CUgraph g;
+    CUgraphExec x;
+    const CUgraphNode *before;
+    const CUgraphEdgeData *edges = NULL, zeros = { 0 };
+    size_t n;
+    start(CU_STREAM_CAPTURE_MODE_RELAXED);
+    ok(rig_launch(fill, memory, 16, 7, a));
+    ok(cuStreamGetCaptureInfo(a, &status, NULL, &g, &before, &edges, &n));
+    assert_int_equal(n, 1);
+    assert_non_null(edges);
+    assert_memory_equal(edges, &zeros, sizeof zeros);
+    ok(cuStreamEndCapture(a, NULL));
+    ok(cuStreamIsCapturing(a, &status));
+    assert_int_equal(status, CU_STREAM_CAPTURE_STATUS_NONE);
+    ok(cuGraphInstantiate(&x, g, 0));
+    ok(cuGraphDestroy(g));
+    run(x);
+    assert_int_equal(rig_word(memory), 7);
+    ok(cuGraphExecDestroy(x));
+    assert_int_equal(cuStreamEndCapture(a, NULL), CUDA_ERROR_ILLEGAL_STATE);
+}
+
 static void a_capture_is_ended_where_it_began(void **state)
 {
     (void)state;
@@ -295,6 +353,8 @@ int main(void)
         T(parameters_are_those_of_the_time_of_capture),
         T(events_carry_a_capture_to_other_streams_and_back),
         T(a_capture_ends_with_an_error_while_a_stream_is_not_joined),
+        T(a_stream_that_was_joined_may_be_destroyed),
+        T(a_capture_may_end_without_giving_the_graph_again),
         T(a_capture_is_ended_where_it_began),
         T(a_capture_is_ended_by_its_thread_unless_relaxed),
         T(calls_that_need_the_captured_work_spoil_the_capture),

@@ -11,7 +11,9 @@ static void a_plain_event_has_no_handle(int s)
     CUipcEventHandle h;
     (void)s;
     CHECK(cuEventCreate(&plain, CU_EVENT_DISABLE_TIMING));
+    memset(&h, 1, sizeof h);
     ANSWERS(cuIpcGetEventHandle(&h, plain), CUDA_ERROR_INVALID_HANDLE);
+    EXPECT(!memcmp(&h, &(CUipcEventHandle){ { 0 } }, sizeof h)); /* programs look at it to find out */
 }
 
 static void only_interprocess_events_have_handles(void **state)
