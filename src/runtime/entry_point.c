@@ -26,7 +26,7 @@ cudaError_t CUDARTAPI cudaGetDriverEntryPoint(const char *symbol, void **funcPtr
                                               enum cudaDriverEntryPointQueryResult *driverStatus)
 {
     cudaError_t r = runtime_init();
-    return r ? r : entry_point(symbol, funcPtr, CUDART_VERSION, flags, driverStatus);
+    return r ? r : entry_point(symbol, funcPtr, runtime_version, flags, driverStatus);
 }
 
 cudaError_t CUDARTAPI cudaGetDriverEntryPointByVersion(const char *symbol, void **funcPtr, unsigned int cudaVersion,

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Makes what follows from include/cuda_runtime_api.h, the table of the runtime's entry points.
 
-usage: generate.py map HEADER ELSEWHERE OUT                 the linker's list of exported symbols
+usage: generate.py map HEADER ELSEWHERE OUT [TWELVE]         the linker's list of exported symbols
        generate.py names HEADER OUT                         the names that the library's own sources are compiled under
-       generate.py code HEADER ELSEWHERE OUT SOURCE...      exports, per-thread forms and stubs
+       generate.py code HEADER ELSEWHERE OUT SOURCE...      per-thread forms and stubs, which both libraries have
+       generate.py exports HEADER OUT [TWELVE SOURCE...]    the exported functions
        generate.py readme HEADER README SOURCE...           rewrites the runtime's support table of README.md
 With --check, readme changes nothing and fails if the file is out of date.
 ELSEWHERE: names of entry points that other headers declare; all of them are stubs.
+TWELVE: twelve.h, for libcudart.so.12. Without it, what is made is libcudart.so.13's.
 """
 
 import os
@@ -60,10 +62,32 @@ def symbols(entries):
             yield e, f"{e.name}_{e.variant}"
 
 
-def make_map(entries, elsewhere):
-    names = [name for _, name in symbols(entries)] + elsewhere
-    lines = [f"    {name};" for name in sorted(names)]
-    return "\n".join(["libcudart.so.13 {", "global:", "    __cuda*;", *lines, "local:", "    *;", "};", ""])
+def thirteen(entries):
+    """{name: entry} of the functions that libcudart.so.13 exports."""
+    return {e.name: e for e in entries}
+
+
+def poisoned(path):
+    return [name for names in re.findall(r"^#pragma GCC poison (.*)$", open(path).read(), re.M) for name in names.split()]
+
+
+def twelve(entries, path):
+    """The same of libcudart.so.12; see twelve.h."""
+    text = open(path).read()
+    out = {e.name: e for e in entries if e.name not in poisoned(path)}
+    for name, other in re.findall(r"^#define (cuda\w+) (cuda\w+)$", text, re.M):
+        out[name] = thirteen(entries)[other]
+    for e in read_header(path):
+        name = e.name.removesuffix("_12")
+        like = out.get(name) or out.get(re.sub(r"_v\d$", "", name))
+        out[name] = e._replace(variant=like and like.variant)
+    return out
+
+
+def make_map(library, exported, elsewhere, hidden):
+    names = set(exported) | {f"{name}_{e.variant}" for name, e in exported.items() if e.variant} | set(elsewhere)
+    seen = [f"    {name};" for name in ["__cuda*", *sorted(names.difference(hidden))]]
+    return "\n".join([library + " {", "global:", *seen, "local:", *[f"    {name};" for name in [*hidden, "*"]], "};", ""])
 
 
 def make_names(entries):
@@ -94,22 +118,21 @@ def stub(entry):
     )
 
 
-def export(entry, name):
+def export(entry, name, function):
     args = ", ".join(n for _, n in parameters(entry))
     head = f"{entry.result} CUDARTAPI export_{name}({entry.params})"
-    returned = f"{entry.result} r = {name}({args});\n    return r ? runtime_failed(r) : r;"
-    if entry.result != "cudaError_t" or entry.name in TELLS_ERRORS:
-        returned = f"return {name}({args});"
+    returned = f"{entry.result} r = {function}({args});\n    return r ? runtime_failed(r) : r;"
+    if entry.result != "cudaError_t" or name in TELLS_ERRORS:
+        returned = f"return {function}({args});"
     return f'{head} __asm__("{name}");\n{head}\n{{\n    {returned}\n}}\n'
 
 
-def make_code(entries, elsewhere, defined):
-    out = [
-        "/* Written by src/runtime/generate.py. */",
-        '#include "runtime/runtime.h"\n',
-        '#pragma GCC diagnostic ignored "-Wunused-parameter"\n',
-        "_Thread_local bool runtime_per_thread;\n",
-    ]
+HEAD = ["/* Written by src/runtime/generate.py. */", '#include "runtime/runtime.h"']
+
+
+def missing(entries, defined):
+    """Stubs of what nobody defines, and per-thread forms."""
+    out = []
     for e in entries:
         if e.name not in defined:
             if e.result != "cudaError_t":
@@ -117,11 +140,30 @@ def make_code(entries, elsewhere, defined):
             out.append(stub(e))
         if e.variant:
             out.append(per_thread_form(e))
+    return out
+
+
+def make_code(entries, elsewhere, defined):
+    out = [*HEAD, '\n#pragma GCC diagnostic ignored "-Wunused-parameter"\n', "_Thread_local bool runtime_per_thread;\n"]
+    out += missing(entries, defined)
     out.append("#pragma GCC visibility push(default)\n")
-    out += [export(e, name) for e, name in symbols(entries)]
     for name in elsewhere:
         e = Entry(None, "cudaError_t", f"stub_{name}", None, "void")
         out.append(f'cudaError_t CUDARTAPI stub_{name}(void) __asm__("{name}");\n' + stub(e).replace('"stub_', '"'))
+    return "\n".join(out)
+
+
+def make_exports(exported, version, include, own, defined):
+    out = [*HEAD, *include, '\n#pragma GCC diagnostic ignored "-Wunused-parameter"\n']
+    out.append(f"const int runtime_version = {version};\n")
+    out += missing(own, defined)
+    out.append("#pragma GCC visibility push(default)\n")
+    for name, e in exported.items():
+        out.append(export(e, name, e.name))
+        if e.variant:
+            function = f"{e.name}_{e.variant}"
+            out.append(f"{e.result} CUDARTAPI {function}({e.params});")
+            out.append(export(e, f"{name}_{e.variant}", function))
     return "\n".join(out)
 
 
@@ -154,11 +196,23 @@ def main():
     args = [a for a in sys.argv[1:] if a != "--check"]
     what, entries = args[0], read_header(args[1])
     if what == "map":
-        open(args[3], "w").write(make_map(entries, open(args[2]).read().split()))
+        library = ("libcudart.so.13", thirteen(entries), [])
+        if len(args) > 4:
+            library = ("libcudart.so.12", twelve(entries, args[4]), poisoned(args[4]))
+        name, exported, hidden = library
+        open(args[3], "w").write(make_map(name, exported, open(args[2]).read().split(), hidden))
     elif what == "names":
         open(args[2], "w").write(make_names(entries))
     elif what == "code":
         open(args[3], "w").write(make_code(entries, open(args[2]).read().split(), definitions(args[4:])))
+    elif what == "exports" and len(args) == 3:
+        open(args[2], "w").write(make_exports(thirteen(entries), "CUDART_VERSION", [], [], []))
+    elif what == "exports":
+        exported = twelve(entries, args[3])
+        own = [e for e in exported.values() if e not in entries]
+        include = ['#include "runtime/twelve.h"']
+        code = make_exports(exported, "RUNTIME_VERSION_12", include, own, definitions(args[4:]))
+        open(args[2], "w").write(code)
     elif what == "readme":
         update(args[2], BEGIN, END, make_readme(entries, definitions(args[3:])), "--check" in sys.argv, REMEDY)
     else:

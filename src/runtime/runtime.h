@@ -1,6 +1,7 @@
-/* libcudart.so.13, the runtime API: a client of the driver API and of nothing
- * else of this project but src/base. One file for a chapter of the manual;
- * functions translate, call the driver and translate back.
+/* libcudart.so.13 and libcudart.so.12, the runtime API: a client of the driver
+ * API and of nothing else of this project but src/base. One file for a chapter of
+ * the manual; functions translate, call the driver and translate back. What is
+ * otherwise in 12 is in twelve.h and the files named after it.
  *
  * include/cuda_runtime_api.h is the table of entry points: generate.py reads it.
  * A function that a file here defines, with the return type, CUDARTAPI and the
@@ -21,6 +22,9 @@
 #include <cuda_runtime_api.h>
 #include <stdbool.h>
 #include <stddef.h>
+
+/* CUDART_VERSION of the library that this is part of. */
+extern const int runtime_version;
 
 /* ---- Errors (error.c) ---- */
 

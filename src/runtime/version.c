@@ -9,6 +9,6 @@ cudaError_t CUDARTAPI cudaDriverGetVersion(int *driverVersion)
 cudaError_t CUDARTAPI cudaRuntimeGetVersion(int *runtimeVersion)
 {
     if (!runtimeVersion) return cudaErrorInvalidValue;
-    *runtimeVersion = CUDART_VERSION;
+    *runtimeVersion = runtime_version;
     return cudaSuccess;
 }

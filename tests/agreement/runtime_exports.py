@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Our libcudart.so.13 exports the symbols of NVIDIA's, of the same versions,
-where that is installed. usage: runtime_exports.py OUR_LIBCUDART"""
+where that is installed. usage: runtime_exports.py OUR_LIBCUDART [NAMES]
+NAMES: a file with the symbols of NVIDIA's, instead of it: libcudart12.txt is of 12.9."""
 
 import os
 import subprocess
@@ -16,11 +17,18 @@ def exported(path):
     return {line.split()[0] for line in nm.stdout.splitlines() if line.split()[1] != "A"}
 
 
-vendor = headers.find_vendor("cuda_runtime_api.h")
-theirs = vendor and os.path.join(os.path.dirname(vendor), "..", "lib64", "libcudart.so.13")
-if not theirs or not os.path.exists(theirs):
-    headers.skip("NVIDIA's libcudart.so.13 is not installed")
-ours, theirs = exported(sys.argv[1]), exported(theirs)
+def of_vendor():
+    if len(sys.argv) > 2:
+        library = os.path.basename(sys.argv[1])
+        return {f"{name}@@{library}" for name in open(sys.argv[2]).read().split()}
+    vendor = headers.find_vendor("cuda_runtime_api.h")
+    theirs = vendor and os.path.join(os.path.dirname(vendor), "..", "lib64", "libcudart.so.13")
+    if not theirs or not os.path.exists(theirs):
+        headers.skip("NVIDIA's libcudart.so.13 is not installed")
+    return exported(theirs)
+
+
+ours, theirs = exported(sys.argv[1]), of_vendor()
 for name in sorted(theirs - ours):
     print("not exported: " + name)
 for name in sorted(ours - theirs):
