@@ -104,10 +104,6 @@ static void offer_ptxas(const char *folder)
     setenv("TRITON_PTXAS_BLACKWELL_PATH", path, 0);
 }
 
-/* Triton multiplies matrices with wgmma for what has compute capability 9.0, which kernels here cannot have; for 8.9 it
- * takes mma.sync. */
-static void spare_wgmma(void) { setenv("TRITON_OVERRIDE_ARCH", "sm89", 0); }
-
 /* The exit status for the wait status, after a word to the user. */
 static int explain(const char *program, int status)
 {
@@ -140,7 +136,6 @@ static int run_program(char **argv, const char *folder)
     if ((status = program_check(*argv))) return status;
     preload_runtime(folder);
     offer_ptxas(folder);
-    spare_wgmma();
     int report = report_create();
     /* who asks the program to end may do so before it is known here whom to tell */
     sigset_t wait, before;
