@@ -68,7 +68,14 @@ CUresult CUDAAPI cuGetExportTable(const void **ppExportTable, const CUuuid *pExp
 {
     if (!ppExportTable || !pExportTableId) return CUDA_ERROR_INVALID_VALUE;
     *ppExportTable = NULL;
-    if (!can_do_without(pExportTableId))
+    const char *preloaded = getenv("LD_PRELOAD");
+    if (can_do_without(pExportTableId)) return CUDA_ERROR_NOT_FOUND;
+    if (preloaded && strstr(preloaded, "libcudart"))
+        fl_log_once(FL_LOG_WARN,
+                    "%s uses what only NVIDIA's driver has: libraries such as cuBLAS and cuFFT do, and answer with an "
+                    "error here; so does a CUDA runtime of another version than 13 that was linked in",
+                    program_invocation_short_name);
+    else
         fl_log_once(FL_LOG_WARN,
                     "%s uses NVIDIA's own CUDA runtime (cudaMalloc, <<<...>>>), which cannot run here. faultline run "
                     "puts another in its place, also in what the program loads and starts. Where it cannot, compile "

@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+enum { NEWEST_TARGET = 90 }; /* that devices have */
+
 /* .maxntid 256, 1, 1 and the like: up to three numbers. */
 static bool launch_bounds(struct parser *p, struct func *f)
 {
@@ -93,6 +95,17 @@ static void skip_body(struct parser *p)
     next(p);
 }
 
+/* What a kernel does for the device's own architecture is often left out for others: the twin of machine code that does
+ * something may do nothing. */
+static void refuse_hollow(const struct parser *p, struct func *f)
+{
+    bool hollow = p->module->twin && p->module->target > NEWEST_TARGET && f->entry && f->sig.nparams && !f->refused;
+    for (uint32_t k = 0; hollow && k < f->ncode; k++) hollow = f->code[k].op == OP_ret || f->code[k].op == OP_exit;
+    if (!hollow) return;
+    f->refused = "only machine code says what it does on this device";
+    f->refused_line = f->line;
+}
+
 static void parse_function(struct parser *p, bool entry, uint8_t linkage)
 {
     struct scope *outside = p->scope;
@@ -122,6 +135,7 @@ static void parse_function(struct parser *p, bool entry, uint8_t linkage)
         refuse_leave(p->token.line);
         registers_return(p, &(struct instr){ .line = p->token.line }); /* if it ends without ret */
         code_end(p);
+        refuse_hollow(p, f);
     } else {
         f->is_extern |= linkage == FL_LINK_EXTERN;
         expect(p, ";");
@@ -164,8 +178,8 @@ static void check_target(const struct parser *p, const char *name, unsigned sm)
     if (p->module->twin) return;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (known[i].sm == sm && version >= known[i].since) return;
-    fatal_at(EXIT_INVALID_PTX, p->token.line, "target %s is unknown to PTX version %u.%u, or newer than sm_90", name,
-             version / 10, version % 10);
+    fatal_at(EXIT_INVALID_PTX, p->token.line, "target %s is unknown to PTX version %u.%u, or newer than sm_%u", name,
+             version / 10, version % 10, NEWEST_TARGET);
 }
 
 static void parse_target(struct parser *p)
