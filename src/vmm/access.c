@@ -136,21 +136,25 @@ static CUresult check_description(const CUmemAccessDesc *d)
     return CUDA_SUCCESS;
 }
 
-/* Device memory is not for the host; another device's needs a link. */
-static CUresult check_reach(const struct vmm_memory *m, const CUmemLocation *l)
+/* Device memory is not for the host, which may be told so; another device's needs a link. */
+static CUresult check_reach(const struct vmm_memory *m, const CUmemAccessDesc *desc)
 {
+    const CUmemLocation *l = &desc->location;
     const struct device *d = is_host(l) ? NULL : &devices[l->id];
+    if (!d && !desc->flags) return CUDA_SUCCESS;
     if (m->kind && m->kind->may_access) return m->kind->may_access(m, d);
     if (!m->device || m->device == d) return CUDA_SUCCESS;
     return d && d->profile->p2p[CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED] ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
 }
 
-/* The range begins with a mapping and ends with one; holes between them do not matter (observed on H200). */
-static CUresult check_range(uint64_t va, uint64_t size, struct vmm_mapping **first)
+/* The range begins with a mapping and ends with one. There may be holes between them, but only what is before the
+ * first hole is changed (observed on H200): *end. */
+static CUresult check_range(uint64_t va, uint64_t size, struct vmm_mapping **first, uint64_t *end)
 {
     struct vmm_mapping *m = mapping_at(va), *last = mapping_at(va + size - 1);
     if (!m || m->a.base != va || !last || mapping_end(last) != va + size) return CUDA_ERROR_INVALID_VALUE;
     *first = m;
+    for (*end = va; m && m->a.base == *end && *end < va + size; m = mapping_next(m)) *end = mapping_end(m);
     return CUDA_SUCCESS;
 }
 
@@ -203,7 +207,7 @@ static CUresult set_all(struct vmm_mapping *first, uint64_t end, const CUmemAcce
     CUresult r = CUDA_SUCCESS;
     struct vmm_mapping *m, *failed;
     for (m = first; m && m->a.base < end; m = mapping_next(m)) {
-        for (size_t k = 0; k < count && !r; k++) r = check_reach(m->handle->memory, &desc[k].location);
+        for (size_t k = 0; k < count && !r; k++) r = check_reach(m->handle->memory, &desc[k]);
         if (r) return r;
     }
     for (m = first; m && m->a.base < end; m = mapping_next(m)) {
@@ -219,14 +223,22 @@ static CUresult set_all(struct vmm_mapping *first, uint64_t end, const CUmemAcce
 CUresult vmm_set_access(uint64_t va, uint64_t size, const CUmemAccessDesc *desc, size_t count)
 {
     struct vmm_mapping *first;
+    uint64_t end;
     CUresult r = CUDA_SUCCESS;
     for (size_t k = 0; k < count && !r; k++) r = check_description(&desc[k]);
     if (r) return r;
     pthread_rwlock_wrlock(&vmm_lock);
-    if (!(r = check_range(va, size, &first)) && !(r = set_all(first, va + size, desc, count)))
+    if (!(r = check_range(va, size, &first, &end)) && !(r = set_all(first, end, desc, count)))
         for (size_t k = 0; k < count; k++) settle(&desc[k]);
     pthread_rwlock_unlock(&vmm_lock);
     return r;
+}
+
+/* Observed on H200: asked of the host, but not of a node of it, where the host has no access, the answer is device 0's. */
+static unsigned access_told(struct vmm_mapping *m, const CUmemLocation *l)
+{
+    unsigned access = *slot(m, l);
+    return !access && l->type == CU_MEM_LOCATION_TYPE_HOST ? m->access[0] : access;
 }
 
 CUresult vmm_get_access(uint64_t address, const CUmemLocation *l, unsigned long long *flags)
@@ -240,7 +252,7 @@ CUresult vmm_get_access(uint64_t address, const CUmemLocation *l, unsigned long 
     if (r) return r;
     pthread_rwlock_rdlock(&vmm_lock);
     struct vmm_mapping *m = mapping_at(address);
-    if (m) *flags = *slot(m, l);
+    *flags = m ? access_told(m, l) : CU_MEM_ACCESS_FLAGS_PROT_NONE;
     pthread_rwlock_unlock(&vmm_lock);
     return m ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }

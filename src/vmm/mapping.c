@@ -108,7 +108,7 @@ CUresult vmm_map(uint64_t va, uint64_t size, uint64_t offset, CUmemGenericAlloca
 /* Alignment does not matter, only that no mapping is cut (observed on H200). */
 static CUresult check_unmap(uint64_t va, uint64_t size, struct vmm_mapping **first)
 {
-    if (!size || va + size < va || !reservations_cover(va, size)) return CUDA_ERROR_INVALID_VALUE;
+    if (!size || va + size < va || !reservations_cover(va, 1)) return CUDA_ERROR_INVALID_VALUE;
     *first = mapping_from(va);
     for (struct vmm_mapping *m = *first; m && m->a.base < va + size; m = mapping_next(m))
         if (m->a.base < va || mapping_end(m) > va + size) return CUDA_ERROR_INVALID_VALUE;

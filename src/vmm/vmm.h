@@ -105,18 +105,18 @@ CUresult vmm_memory_changed(struct vmm_memory *m);
 /* A whole memory: offset 0 and its size, else CUDA_ERROR_NOT_SUPPORTED. No access is given. CUDA_ERROR_INVALID_VALUE: no
  * handle, a tile pool, not all of it reserved, or something is mapped there; CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult vmm_map(uint64_t va, uint64_t size, uint64_t offset, CUmemGenericAllocationHandle h);
-/* [va, va+size) lies in reservations and cuts through no mapping, else CUDA_ERROR_INVALID_VALUE; parts of it where nothing
- * is mapped are skipped. On return no processor can touch it. */
+/* va is reserved and [va, va+size) cuts through no mapping, else CUDA_ERROR_INVALID_VALUE; parts of it where nothing is
+ * mapped are skipped, even if they are not reserved (observed on H200). On return no processor can touch it. */
 CUresult vmm_unmap(uint64_t va, uint64_t size);
 /* The handle that was mapped at address, which the user holds once more. CUDA_ERROR_INVALID_VALUE: nothing is mapped. */
 CUresult vmm_retain(uint64_t address, CUmemGenericAllocationHandle *out);
 
 /* ---- access: in effect for every processor on return */
-/* [va, va+size) is one or more whole mappings in a row. All descriptions, or none. CUDA_ERROR_INVALID_VALUE: it is not,
- * or a description is wrong; CUDA_ERROR_NOT_SUPPORTED: the location cannot reach the memory;
+/* [va, va+size) begins and ends with whole mappings. Of those in a row from va on, all descriptions, or none; behind a
+ * hole nothing changes. CUDA_ERROR_INVALID_VALUE: there are no such mappings, or a description is wrong; CUDA_ERROR_NOT_SUPPORTED: the location cannot reach the memory;
  * CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult vmm_set_access(uint64_t va, uint64_t size, const CUmemAccessDesc *desc, size_t count);
-/* *flags: a CUmemAccess_flags. CUDA_ERROR_INVALID_VALUE: nothing is mapped at address; CUDA_ERROR_INVALID_DEVICE. */
+/* *flags: a CUmemAccess_flags. CUDA_ERROR_INVALID_VALUE: nothing is mapped at address, and *flags is 0; CUDA_ERROR_INVALID_DEVICE. */
 CUresult vmm_get_access(uint64_t address, const CUmemLocation *location, unsigned long long *flags);
 
 /* ---- for those who ask what an address is, or copy */

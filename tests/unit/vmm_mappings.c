@@ -333,8 +333,7 @@ static void try_access(unsigned at, unsigned pages, int device, unsigned flags)
     bool good = model[at].memory >= 0 && !cut_at(at) && model[at + pages - 1].memory >= 0 && !cut_at(at + pages);
     assert_int_equal(give(range + at * PAGE, pages * PAGE, device, flags),
                      good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
-    for (unsigned k = at; good && k < at + pages; k++)
-        if (model[k].memory >= 0) model[k].access[device] = flags;
+    for (unsigned k = at; good && k < at + pages && model[k].memory >= 0; k++) model[k].access[device] = flags;
 }
 
 static void compare(void)
