@@ -20,13 +20,26 @@ static CUresult launch_kernel(const struct node *n, CUstream s)
     return cuLaunchKernelEx(&config, p->func, p->kernelParams, NULL);
 }
 
+/* On behalf of the context that the node was made in, whichever is current where the graph is launched. */
+static CUresult move(const CUgraphNodeParams *p, CUstream s)
+{
+    bool copies = p->type == CU_GRAPH_NODE_TYPE_MEMCPY;
+    struct context *c;
+    bool other = !context_check(copies ? p->memcpy.copyCtx : p->memset.ctx, &c);
+    CUresult r = other ? context_push(c) : CUDA_SUCCESS;
+    if (r) return r;
+    r = copies ? cuMemcpy3DAsync_v2(&p->memcpy.copyParams, s) : memset_perform(&p->memset, s);
+    if (other) context_pop(&c);
+    return r;
+}
+
 CUresult graph_perform(const struct node *n, CUstream s)
 {
     const CUgraphNodeParams *p = &n->params;
     switch (p->type) {
     case CU_GRAPH_NODE_TYPE_KERNEL: return launch_kernel(n, s);
-    case CU_GRAPH_NODE_TYPE_MEMCPY: return cuMemcpy3DAsync_v2(&p->memcpy.copyParams, s);
-    case CU_GRAPH_NODE_TYPE_MEMSET: return memset_perform(&p->memset, s);
+    case CU_GRAPH_NODE_TYPE_MEMCPY:
+    case CU_GRAPH_NODE_TYPE_MEMSET: return move(p, s);
     case CU_GRAPH_NODE_TYPE_HOST: return cuLaunchHostFunc(s, p->host.fn, p->host.userData);
     case CU_GRAPH_NODE_TYPE_EMPTY: return CUDA_SUCCESS;
     case CU_GRAPH_NODE_TYPE_WAIT_EVENT: return cuStreamWaitEvent(s, p->eventWait.event, 0);

@@ -66,29 +66,30 @@ static bool captured(CUstream stream, const struct box *to, const struct box *fr
 {
     struct context *k;
     struct stream *s;
-    const CUgraphNodeParams node = { .type = CU_GRAPH_NODE_TYPE_MEMCPY,
-                                     .memcpy.copyParams = { .dstMemoryType = to->type,
-                                                            .dstHost = (void *)to->host,
-                                                            .dstDevice = to->device,
-                                                            .dstArray = to->array,
-                                                            .dstXInBytes = to->x,
-                                                            .dstY = to->y,
-                                                            .dstZ = to->z,
-                                                            .dstPitch = to->pitch,
-                                                            .dstHeight = to->height,
-                                                            .srcMemoryType = from->type,
-                                                            .srcHost = from->host,
-                                                            .srcDevice = from->device,
-                                                            .srcArray = from->array,
-                                                            .srcXInBytes = from->x,
-                                                            .srcY = from->y,
-                                                            .srcZ = from->z,
-                                                            .srcPitch = from->pitch,
-                                                            .srcHeight = from->height,
-                                                            .WidthInBytes = c->width,
-                                                            .Height = c->height,
-                                                            .Depth = c->depth } };
+    CUgraphNodeParams node = { .type = CU_GRAPH_NODE_TYPE_MEMCPY,
+                               .memcpy.copyParams = { .dstMemoryType = to->type,
+                                                      .dstHost = (void *)to->host,
+                                                      .dstDevice = to->device,
+                                                      .dstArray = to->array,
+                                                      .dstXInBytes = to->x,
+                                                      .dstY = to->y,
+                                                      .dstZ = to->z,
+                                                      .dstPitch = to->pitch,
+                                                      .dstHeight = to->height,
+                                                      .srcMemoryType = from->type,
+                                                      .srcHost = from->host,
+                                                      .srcDevice = from->device,
+                                                      .srcArray = from->array,
+                                                      .srcXInBytes = from->x,
+                                                      .srcY = from->y,
+                                                      .srcZ = from->z,
+                                                      .srcPitch = from->pitch,
+                                                      .srcHeight = from->height,
+                                                      .WidthInBytes = c->width,
+                                                      .Height = c->height,
+                                                      .Depth = c->depth } };
     if ((*r = context_current(&k)) || (*r = stream_get(k, stream, false, &s))) return true;
+    node.memcpy.copyCtx = (CUcontext)k;
     return capture_node(s, &node, r);
 }
 

@@ -31,12 +31,18 @@ static CUresult stream_named(CUstream handle, struct stream **out)
     return r ? r : stream_get(c, handle, false, out);
 }
 
-/* In a capture an allocation is of the graph, whatever the pool, but for the pool's location. */
+/* In a capture an allocation is of the graph, whatever the pool, but for the pool's location and who has access now. */
 static bool captured(struct stream *s, struct mempool *p, size_t size, CUdeviceptr *dptr, CUresult *r)
 {
     CUgraphNodeParams node = { .type = CU_GRAPH_NODE_TYPE_MEM_ALLOC, .alloc = { .bytesize = size } };
+    CUmemAccessDesc access[MAX_DEVICES];
+    CUmemAccess_flags flags;
     mempool_describe(p, &node.alloc.poolProps);
     node.alloc.poolProps.handleTypes = CU_MEM_HANDLE_TYPE_NONE;
+    node.alloc.accessDescs = access;
+    for (int k = 0; k < device_count; k++)
+        if (!mempool_get_access(p, on_device(k), &flags) && flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
+            access[node.alloc.accessDescCount++] = (CUmemAccessDesc){ on_device(k), flags };
     return capture_alloc(s, &node, dptr, r);
 }
 
@@ -169,7 +175,10 @@ CUresult CUDAAPI cuDeviceGetDefaultMemPool(CUmemoryPool *pool_out, CUdevice dev)
 }
 
 /* What is no device is one only for the call that asks for its first pool (observed on an H200). */
-static CUresult no_device_is_no_value(CUresult r) { return r == CUDA_ERROR_INVALID_DEVICE ? CUDA_ERROR_INVALID_VALUE : r; }
+static CUresult no_device_is_no_value(CUresult r)
+{
+    return r == CUDA_ERROR_INVALID_DEVICE ? CUDA_ERROR_INVALID_VALUE : r;
+}
 
 CUresult CUDAAPI cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice dev)
 {

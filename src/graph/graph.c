@@ -177,8 +177,8 @@ static CUresult add_memory(struct node *n, const CUgraphNodeParams *params)
     n->params = *params;
     if (n->memory) {
         n->params.alloc.dptr = n->memory->kept.address;
-        n->params.alloc.accessDescs = NULL; /* the device's own access, which it has anyway */
-        n->params.alloc.accessDescCount = 0;
+        n->params.alloc.accessDescs = n->memory->accesses ? n->memory->access : NULL;
+        n->params.alloc.accessDescCount = n->memory->accesses;
     }
     return r;
 }

@@ -4,6 +4,21 @@
 
 #include <stdlib.h>
 
+/* Its own device has access anyway. */
+static CUresult note_access(struct graph_memory *m, const CUDA_MEM_ALLOC_NODE_PARAMS_v2 *p, const struct device *d)
+{
+    for (size_t k = 0; k < p->accessDescCount; k++) {
+        const CUmemAccessDesc *a = &p->accessDescs[k];
+        if (a->location.type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_NOT_SUPPORTED;
+        bool known = a->location.id == d->ordinal;
+        if (!known && a->flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE) return CUDA_ERROR_NOT_SUPPORTED;
+        if (a->location.id < 0 || a->location.id >= device_count) return CUDA_ERROR_INVALID_VALUE;
+        for (unsigned n = 0; n < m->accesses; n++) known |= m->access[n].location.id == a->location.id;
+        if (!known) m->access[m->accesses++] = *a;
+    }
+    return CUDA_SUCCESS;
+}
+
 CUresult graph_memory_new(const CUDA_MEM_ALLOC_NODE_PARAMS_v2 *p, struct graph_memory **out)
 {
     struct context *c;
@@ -16,15 +31,12 @@ CUresult graph_memory_new(const CUDA_MEM_ALLOC_NODE_PARAMS_v2 *p, struct graph_m
     if (p->poolProps.location.type != CU_MEM_LOCATION_TYPE_DEVICE || p->poolProps.handleTypes)
         return CUDA_ERROR_NOT_SUPPORTED;
     if (device_get(p->poolProps.location.id, &d)) return CUDA_ERROR_INVALID_VALUE;
-    for (size_t k = 0; k < p->accessDescCount; k++) /* other devices' access is a pool's, not a node's */
-        if (p->accessDescs[k].location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
-            p->accessDescs[k].location.id != d->ordinal)
-            return CUDA_ERROR_NOT_SUPPORTED;
     struct graph_memory *m = calloc(1, sizeof *m);
     if (!m) return CUDA_ERROR_OUT_OF_MEMORY;
     struct stream *s;
     m->references = 1;
-    if ((r = stream_get(c, CU_STREAM_LEGACY, false, &s)) || (r = mempool_keep(d, p->bytesize, s, &m->kept))) {
+    if ((r = note_access(m, p, d)) || (r = mempool_open_kept(d, m->access, m->accesses)) ||
+        (r = stream_get(c, CU_STREAM_LEGACY, false, &s)) || (r = mempool_keep(d, p->bytesize, s, &m->kept))) {
         free(m);
         return r;
     }

@@ -10,6 +10,8 @@ struct graph_memory {
     unsigned references;           /* nodes: the graph's, and its copies in executable graphs */
     bool settled;                  /* an executable graph was made of it: the graph itself frees it, or never will */
     struct kept kept;
+    CUmemAccessDesc access[MAX_DEVICES];
+    unsigned accesses;             /* of devices beside its own */
 };
 
 /* Keeps memory for an allocation node; the address is in out->kept. CUDA_ERROR_INVALID_VALUE: of no such kind. */

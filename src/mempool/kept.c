@@ -71,6 +71,13 @@ static struct block *lock_lent(CUdeviceptr address, struct mempool **p)
     return NULL;
 }
 
+CUresult mempool_open_kept(struct device *d, const CUmemAccessDesc *map, size_t count)
+{
+    struct mempool *p;
+    CUresult r = count ? pool_of(d, &p) : CUDA_SUCCESS;
+    return r || !count ? r : mempool_set_access(p, map, count);
+}
+
 CUresult mempool_keep(struct device *d, uint64_t size, struct stream *s, struct kept *out)
 {
     struct mempool *p;

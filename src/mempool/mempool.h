@@ -91,6 +91,8 @@ struct kept {
     uint64_t id;                   /* of the allocation; 0: whichever begins at address */
 };
 /* Keeps size bytes, not allocated yet, behind what s has now. CUDA_ERROR_OUT_OF_MEMORY. */
+/* Other devices' access to what is kept of d's memory. It is for all of it, and stays. */
+CUresult mempool_open_kept(struct device *d, const CUmemAccessDesc *map, size_t count);
 CUresult mempool_keep(struct device *d, uint64_t size, struct stream *s, struct kept *out);
 /* The graph is gone: so is the memory, or, if it is allocated, with its free. */
 void mempool_unkeep(struct kept k);

@@ -445,6 +445,104 @@ static void a_batch_of_copies_is_all_of_them_in_the_stream(void **state)
     assert_int_equal(cuMemcpy3DBatchAsync(1, &op, 0, a), CUDA_ERROR_INVALID_VALUE);
 }
 
+/* Two devices. What a node does it does on behalf of the context that it was made in. */
+static void a_copy_of_pool_memory_may_be_launched_from_a_context_of_another_device(void **state)
+{
+    (void)state;
+    CUdeviceptr from, to;
+    CUcontext here, there;
+    CUgraph g;
+    ok(cuCtxGetCurrent(&here));
+    ok(cuMemAllocAsync(&from, 4096, a));
+    ok(cuMemAllocAsync(&to, 4096, a));
+    ok(cuMemsetD32Async(from, 9, 1024, a));
+    ok(cuStreamBeginCapture(a, CU_STREAM_CAPTURE_MODE_RELAXED));
+    ok(cuMemcpyAsync(to, from, 4096, a));
+    CUgraphExec x = finish(&g);
+    ok(cuDevicePrimaryCtxRetain(&there, 1));
+    ok(cuCtxPushCurrent(there));
+    run(x);
+    ok(cuCtxPopCurrent(&there));
+    assert_int_equal(rig_word(to + 4092), 9);
+    ok(cuMemFreeAsync(from, a));
+    ok(cuMemFreeAsync(to, a));
+    ok(cuGraphExecDestroy(x));
+    ok(cuGraphDestroy(g));
+    ok(cuDevicePrimaryCtxRelease(1));
+    ok(cuCtxSetCurrent(here));
+}
+
+static CUresult copy_to_other(CUdeviceptr to, CUdeviceptr from)
+{
+    CUcontext there;
+    ok(cuDevicePrimaryCtxRetain(&there, 1));
+    ok(cuCtxPushCurrent(there));
+    CUresult r = cuMemcpyDtoD(to, from, 4096);
+    ok(cuCtxPopCurrent(&there));
+    ok(cuDevicePrimaryCtxRelease(1));
+    return r;
+}
+
+static CUmemAccessDesc give_access(int device)
+{
+    return (CUmemAccessDesc){ .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device },
+                              .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
+}
+
+/* First what nobody opened, as it is for all of the device's graphs. */
+static void memory_of_graphs_is_opened_to_other_devices_by_its_node_or_by_its_pool(void **state)
+{
+    (void)state;
+    CUcontext here, there;
+    CUdeviceptr p, other;
+    CUmemoryPool pool;
+    CUmemAccessDesc own = give_access(0), peer = give_access(1);
+    CUDA_MEM_ALLOC_NODE_PARAMS params = {
+        .poolProps = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = own.location }, .bytesize = 4096
+    };
+    ok(cuCtxGetCurrent(&here));
+    ok(cuDevicePrimaryCtxRetain(&there, 1));
+    ok(cuCtxSetCurrent(there));
+    ok(cuMemAlloc(&other, 4096));
+    ok(cuCtxSetCurrent(here));
+    ok(cuDeviceGetDefaultMemPool(&pool, 0));
+    for (int how = 0; how < 3; how++) {
+        CUgraph g;
+        CUgraphNode n;
+        if (how == 2) ok(cuMemPoolSetAccess(pool, &peer, 1));
+        if (how < 2) {
+            CUmemAccessDesc both[] = { own, peer };
+            params.accessDescs = both;
+            params.accessDescCount = (size_t)how + 1;
+            ok(cuGraphCreate(&g, 0));
+            ok(cuGraphAddMemAllocNode(&n, g, NULL, 0, &params));
+            p = params.dptr;
+        } else {
+            ok(cuStreamBeginCapture(a, CU_STREAM_CAPTURE_MODE_RELAXED));
+            ok(cuMemAllocAsync(&p, 4096, a));
+            size_t one = 1;
+            ok(cuStreamEndCapture(a, &g));
+            ok(cuGraphGetNodes(g, &n, &one));
+        }
+        CUDA_MEM_ALLOC_NODE_PARAMS told;
+        ok(cuGraphMemAllocNodeGetParams(n, &told));
+        assert_int_equal(told.accessDescCount, how > 0);
+        if (how) assert_int_equal(told.accessDescs[0].location.id, 1);
+        CUgraphExec x;
+        ok(cuGraphInstantiate(&x, g, 0));
+        run(x);
+        assert_int_equal(copy_to_other(other, p), how ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
+        ok(cuMemFreeAsync(p, a));
+        ok(cuStreamSynchronize(a));
+        ok(cuGraphExecDestroy(x));
+        ok(cuGraphDestroy(g));
+    }
+    peer.flags = CU_MEM_ACCESS_FLAGS_PROT_NONE;
+    ok(cuMemPoolSetAccess(pool, &peer, 1));
+    ok(cuMemFree(other));
+    ok(cuDevicePrimaryCtxRelease(1));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -463,6 +561,8 @@ int main(void)
         T(kernels_that_were_unloaded_are_refused),
         T(a_kernel_without_parameters_takes_none_from_a_buffer),
         T(a_batch_of_copies_is_all_of_them_in_the_stream),
+        T(a_copy_of_pool_memory_may_be_launched_from_a_context_of_another_device),
+        T(memory_of_graphs_is_opened_to_other_devices_by_its_node_or_by_its_pool),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
