@@ -87,8 +87,8 @@ static void put_first(const char *variable, const char *word)
 /* src/lead: ours takes the place of the one in the program, or in what it loads or starts. */
 static void preload_runtime(const char *folder)
 {
-    char path[2 * PATH_MAX];
-    snprintf(path, sizeof path, "%s/libcudart.so.13", folder);
+    char path[2 * PATH_MAX + 64];
+    snprintf(path, sizeof path, "%s/libcudart.so.13:%s/libcupti.so.13", folder, folder);
     put_first("LD_PRELOAD", path);
     put_first("ASAN_OPTIONS", "verify_asan_link_order=0"); /* or it insists on being the first library itself */
 }

@@ -26,7 +26,13 @@ struct lead {
     void *(*target)(const struct object *o, const char *name);
 };
 
-extern const struct lead lead_runtime, lead_nvrtc, lead_nvjitlink;
+extern const struct lead lead_runtime, lead_nvrtc, lead_nvjitlink, lead_cupti;
+
+/* Whether the object is NVIDIA's library of this name (its beginning, such as "libcupti.so."). file: what a library of
+ * ours is called that would also be, and is not. */
+bool is_nvidias(const struct object *o, const char *name, const char *file);
+/* A library of ours, if it is loaded; from dlopen. */
+void *loaded_library(const char *file);
 
 /* objects.c sees an object. No other thread runs its code yet. */
 void lead_object(uintptr_t bias, const char *path);

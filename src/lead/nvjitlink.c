@@ -5,10 +5,8 @@
 #include "lead/lead.h"
 
 #include <ctype.h>
-#include <dlfcn.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* nvJitLinkCreate of __nvJitLinkCreate_13_5. */
 static bool plain_name(const char *name, char plain[64])
@@ -33,19 +31,6 @@ static void *behind_jump(uintptr_t at)
     return (void *)((uintptr_t)code + 5 + (uintptr_t)(intptr_t)distance);
 }
 
-/* Ours lies beside this library. */
-static bool is_ours(const char *path)
-{
-    char own[4096];
-    struct stat a, b;
-    Dl_info self;
-    if (!dladdr((void *)lead_object, &self)) return false;
-    const char *slash = strrchr(self.dli_fname, '/');
-    snprintf(own, sizeof own, "%.*s/libnvJitLink.so.13", slash ? (int)(slash - self.dli_fname) : 1,
-             slash ? self.dli_fname : ".");
-    return !stat(own, &a) && !stat(path, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
-}
-
 struct search {
     const struct object *object;
     struct nvidia nvidia;
@@ -64,10 +49,8 @@ static void find(const char *name, uint64_t address, void *data)
 
 static bool concerns(struct object *o)
 {
-    const char *file = strrchr(o->path, '/');
     struct search s = { .object = o };
-    if (strncmp(file ? file + 1 : o->path, "libnvJitLink", 12)) return false;
-    if (is_ours(o->path)) return false;
+    if (!is_nvidias(o, "libnvJitLink", "libnvJitLink.so.13")) return false;
     symbols_visit(o->path, SYMBOLS_EXPORTED, find, &s);
     if (s.found && !s.hidden) nvidia_use(&s.nvidia);
     return s.found;

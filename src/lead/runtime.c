@@ -10,12 +10,10 @@
 
 static bool concerns(struct object *o)
 {
-    Dl_info self;
     enum runtime_inside inside = runtime_inside(o->path);
     if (inside == RUNTIME_OLDER)
         fl_log(FL_LOG_WARN, "%s contains the runtime of another CUDA version than 13, which cannot run here", o->path);
-    if (inside != RUNTIME_INSIDE || !dladdr((void *)lead_object, &self)) return false;
-    return (o->ours = dlopen(self.dli_fname, RTLD_LAZY | RTLD_NOLOAD));
+    return inside == RUNTIME_INSIDE && (o->ours = loaded_library("libcudart.so.13"));
 }
 
 static void *target(const struct object *o, const char *name)
