@@ -73,9 +73,9 @@ static CUresult find_hard(struct mempool *p, uint64_t size, struct stream *s, st
 static CUresult lend(struct mempool *p, uint64_t size, struct stream *s, CUdeviceptr *out)
 {
     struct block *b;
-    uint64_t bytes = round_up(size, BLOCK_UNIT);
+    const uint64_t bytes = round_up(size, BLOCK_UNIT);
     if (!atomic_load(&p->valid) || p->imported) return CUDA_ERROR_INVALID_VALUE;
-    if (bytes < size) return CUDA_ERROR_OUT_OF_MEMORY;
+    if (size > UINT64_MAX - MEMPOOL_MAPPING) return CUDA_ERROR_OUT_OF_MEMORY; /* it has to be rounded up */
     CUresult r = find(p, bytes, s, &b);
     if (r == CUDA_ERROR_OUT_OF_MEMORY) r = find_hard(p, bytes, s, &b);
     if (r) return r;

@@ -257,6 +257,19 @@ static void memory_beyond_the_threshold_goes_with_the_next_synchronization(void 
     assert_int_equal(figure(CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH), CHUNK);
 }
 
+static void sizes_that_wrap_around_are_more_than_there_is(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = { SIZE_MAX, SIZE_MAX - 511, SIZE_MAX - (2 << 20) + 1, SIZE_MAX - (32 << 20) + 1,
+                                    SIZE_MAX / 2 + 1, 1ul << 60 };
+    CUdeviceptr q, p = take(4096, a); /* whose chunk could grow */
+    for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
+        assert_int_equal(cuMemAllocFromPoolAsync(&q, sizes[k], pool, a), CUDA_ERROR_OUT_OF_MEMORY);
+    ok(rig_launch(rig_kernel("fill"), p, 16, 7, a));
+    ok(cuStreamSynchronize(a));
+    ok(cuMemFreeAsync(p, a));
+}
+
 static void a_large_piece_is_given_back_in_part(void **state)
 {
     (void)state;
@@ -524,6 +537,7 @@ int main(void)
         T(memory_beyond_the_threshold_goes_with_the_next_synchronization),
         T(a_pool_grows_behind_what_it_holds_and_gives_back_mappings_in_between),
         T(so_does_a_pool_that_can_be_exported),
+        T(sizes_that_wrap_around_are_more_than_there_is),
         T(a_large_piece_is_given_back_in_part),
         T(memory_in_use_is_not_trimmed),
         T(other_allocations_get_what_pools_keep_without_a_need),
