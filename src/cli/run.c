@@ -84,12 +84,16 @@ static void put_first(const char *variable, const char *word)
     if ((size_t)n < sizeof all) setenv(variable, all, 1);
 }
 
-/* src/lead: ours takes the place of the one in the program, or in what it loads or starts. */
-static void preload_runtime(const char *folder)
+/* src/lead: ours take the place of those in the program, or in what it loads or starts, which may be of both versions.
+ * None does anything before it is called. */
+static void preload_libraries(const char *folder)
 {
-    char path[2 * PATH_MAX + 64];
-    snprintf(path, sizeof path, "%s/libcudart.so.13:%s/libcupti.so.13", folder, folder);
-    put_first("LD_PRELOAD", path);
+    static const char *const names[] = { "libcupti.so.13", "libcudart.so.12", "libcudart.so.13" };
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+        char path[2 * PATH_MAX];
+        snprintf(path, sizeof path, "%s/%s", folder, names[k]);
+        if (!access(path, R_OK)) put_first("LD_PRELOAD", path);
+    }
     put_first("ASAN_OPTIONS", "verify_asan_link_order=0"); /* or it insists on being the first library itself */
 }
 
@@ -134,7 +138,7 @@ static int run_program(char **argv, const char *folder)
     struct sigaction action = { .sa_handler = pass_on, .sa_flags = SA_RESTART };
     int status;
     if ((status = program_check(*argv))) return status;
-    preload_runtime(folder);
+    preload_libraries(folder);
     offer_ptxas(folder);
     int report = report_create();
     /* who asks the program to end may do so before it is known here whom to tell */

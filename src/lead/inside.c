@@ -5,7 +5,7 @@
 #include <string.h>
 
 struct signs {
-    bool runtime, older;
+    bool runtime, twelve, older;
 };
 
 static void look(const char *name, uint64_t address, void *data)
@@ -14,7 +14,8 @@ static void look(const char *name, uint64_t address, void *data)
     struct signs *s = data;
     (void)address;
     if (!strncmp(name, inner, sizeof inner - 1)) s->runtime = true;
-    if (!strcmp(name, "cudaGetDeviceProperties_v2")) s->older = true; /* in 12; its structure is another one */
+    if (!strcmp(name, "cudaGetDeviceProperties_v2")) s->twelve = true;
+    if (!strcmp(name, "cudaBindTexture")) s->older = true; /* as long as there were texture references */
 }
 
 enum runtime_inside runtime_inside(const char *program)
@@ -22,7 +23,8 @@ enum runtime_inside runtime_inside(const char *program)
     struct signs s = { 0 };
     if (!symbols_visit(program, SYMBOLS_ALL, look, &s)) s.runtime = stripped_visit(program, look, &s);
     if (!s.runtime) return RUNTIME_NOT_INSIDE;
-    return s.older ? RUNTIME_OLDER : RUNTIME_INSIDE;
+    if (s.older) return RUNTIME_OLDER;
+    return s.twelve ? RUNTIME_12 : RUNTIME_13;
 }
 
 void runtime_visit(const char *program, symbols_visitor *visit, void *data)

@@ -6,8 +6,9 @@
 
 enum runtime_inside {
     RUNTIME_NOT_INSIDE,
-    RUNTIME_INSIDE,     /* that of this major version of CUDA, whose entry points ours agree with */
-    RUNTIME_OLDER,      /* that of another one */
+    RUNTIME_12, /* the major version of CUDA */
+    RUNTIME_13,
+    RUNTIME_OLDER,
 };
 
 enum runtime_inside runtime_inside(const char *program);

@@ -15,7 +15,6 @@ enum {
     RECORD = 0x78,
     LONGEST = 4096, /* of the entry points, in bytes */
     LONGEST_NAME = 80,
-    LOAD_ADDRESS = 7, /* lea distance(%rip), register */
 };
 
 struct object {
@@ -92,6 +91,44 @@ static bool stores_size(const unsigned char *code, uint64_t size)
     return false;
 }
 
+/* Instructions that take something by its distance from the next one: modrm says so, and the distance is at their end.
+ * Before 12.8 it is a pointer to the name that is taken. */
+static const struct reference {
+    unsigned char code[4], mask[4], length; /* of code, without the distance */
+    bool pointer;
+} references[] = {
+    { { 0x48, 0x8d, 0x05 }, { 0xfb, 0xff, 0xc7 }, 3, false },            /* lea, to a register */
+    { { 0x48, 0x8b, 0x05 }, { 0xfb, 0xff, 0xc7 }, 3, true },             /* mov */
+    { { 0xf3, 0x0f, 0x7e, 0x05 }, { 0xff, 0xff, 0xff, 0xc7 }, 4, true }, /* movq, to a vector register */
+};
+
+static bool is(const struct reference *r, const unsigned char *code, uint64_t size)
+{
+    if (size < r->length + sizeof(int32_t)) return false;
+    for (unsigned k = 0; k < r->length; k++)
+        if ((code[k] & r->mask[k]) != r->code[k]) return false;
+    return true;
+}
+
+/* The name that an instruction takes. NULL: it takes none. */
+static const char *name_taken(const struct object *o, uint64_t address, const unsigned char *code, uint64_t size)
+{
+    for (unsigned k = 0; k < sizeof references / sizeof *references; k++) {
+        const struct reference *r = &references[k];
+        int32_t distance;
+        uint64_t there;
+        if (!is(r, code, size)) continue;
+        memcpy(&distance, code + r->length, sizeof distance);
+        uint64_t at = address + r->length + sizeof distance + (uint64_t)(int64_t)distance;
+        if (!r->pointer) return name_at(o, at);
+        const char *pointer = loaded(o, at, &there);
+        if (!pointer || there < sizeof at) return NULL;
+        memcpy(&at, pointer, sizeof at);
+        return name_at(o, at);
+    }
+    return NULL;
+}
+
 /* What the function calls itself to tools. NULL: it does not, so it is no entry point. */
 static const char *own_name(const struct object *o, uint64_t address, uint64_t size)
 {
@@ -101,12 +138,9 @@ static const char *own_name(const struct object *o, uint64_t address, uint64_t s
     bool fills_in = false;
     if (!code) return NULL;
     if (size > there) size = there;
-    for (uint64_t i = 0; i + LOAD_ADDRESS <= size; i++) {
-        int32_t distance;
-        memcpy(&distance, code + i + 3, sizeof distance);
+    for (uint64_t i = 0; i < size; i++) {
         if (stores_size(code + i, size - i)) fills_in = true;
-        if ((code[i] & 0xfb) != 0x48 || code[i + 1] != 0x8d || (code[i + 2] & 0xc7) != 5) continue;
-        const char *s = name_at(o, address + i + LOAD_ADDRESS + (uint64_t)(int64_t)distance);
+        const char *s = name_taken(o, address + i, code + i, size - i);
         if (s && name && strcmp(s, name)) return NULL;
         if (s) name = s;
     }
@@ -119,33 +153,47 @@ static uint64_t start_of(const struct unwind_table *t, uint32_t k)
     return t->address + (uint64_t)(int64_t)t->entries[k].start;
 }
 
-/* What code that nvcc generates calls has no names. It lies around a function that has one, in the same order and of the
- * same length in every runtime of CUDA 13; where it is not so, it is left alone. */
+/* What code that nvcc generates calls has no names. It lies around a function that has one, in the same order in every
+ * runtime since CUDA 12, and of lengths that a few of them have; where it is not so, it is left alone. */
+static const char *const unnamed[] = { "__cudaRegisterFatBinary",
+                                       "__cudaRegisterFatBinaryEnd",
+                                       "__cudaUnregisterFatBinary",
+                                       "__cudaRegisterVar",
+                                       "__cudaRegisterManagedVar",
+                                       "__cudaRegisterHostVar",
+                                       "__cudaRegisterFunction",
+                                       NULL, /* the one that is known */
+                                       "__cudaPushCallConfiguration",
+                                       "__cudaPopCallConfiguration",
+                                       "__cudaGetKernel",
+                                       "__cudaLaunchKernel",
+                                       "__cudaLaunchKernel_ptsz" };
+enum { UNNAMED = sizeof unnamed / sizeof *unnamed, BEFORE = 7 };
+
+/* Up to the next one. */
+static const uint16_t lengths[][UNNAMED] = {
+    { 0x30, 0x20, 0x30, 0x70, 0x70, 0x40, 0x70, 0xe0, 0xa0, 0xd0, 0x60, 0x10, 0x10 },  /* 12.0, 12.1 */
+    { 0x30, 0x30, 0x40, 0x80, 0x80, 0x40, 0x70, 0xd0, 0x90, 0xc0, 0x70, 0x10, 0x10 },  /* 12.2 to 12.6 */
+    { 0x30, 0x30, 0x40, 0x80, 0x80, 0x40, 0x70, 0xe0, 0xa0, 0xb0, 0x70, 0x10, 0x10 },  /* 12.8 */
+    { 0x30, 0x30, 0x40, 0x80, 0x80, 0x40, 0x70, 0xe0, 0xa0, 0xb0, 0xa0, 0x10, 0x10 },  /* 12.9 */
+    { 0x30, 0x30, 0x40, 0x80, 0x80, 0x40, 0x70, 0xe0, 0xa0, 0xb0, 0x100, 0x10, 0x10 }, /* 13 */
+};
+
+static bool has_lengths(const struct unwind_table *t, uint32_t first, const uint16_t *wanted)
+{
+    for (uint32_t k = 0; k < UNNAMED; k++)
+        if (start_of(t, first + k + 1) - start_of(t, first + k) != wanted[k]) return false;
+    return true;
+}
+
 static void visit_unnamed(const struct unwind_table *t, uint32_t init_module, symbols_visitor *visit, void *data)
 {
-    static const struct {
-        const char *name; /* NULL: it is known already */
-        unsigned length;  /* up to the next one */
-    } order[] = { { "__cudaRegisterFatBinary", 0x30 },
-                  { "__cudaRegisterFatBinaryEnd", 0x30 },
-                  { "__cudaUnregisterFatBinary", 0x40 },
-                  { "__cudaRegisterVar", 0x80 },
-                  { "__cudaRegisterManagedVar", 0x80 },
-                  { "__cudaRegisterHostVar", 0x40 },
-                  { "__cudaRegisterFunction", 0x70 },
-                  { NULL, 0xe0 },
-                  { "__cudaPushCallConfiguration", 0xa0 },
-                  { "__cudaPopCallConfiguration", 0xb0 },
-                  { "__cudaGetKernel", 0x100 },
-                  { "__cudaLaunchKernel", 0x10 },
-                  { "__cudaLaunchKernel_ptsz", 0x10 } };
-    enum { ALL = sizeof order / sizeof *order, BEFORE = 7 };
-    if (init_module < BEFORE || t->count - init_module <= ALL - BEFORE) return;
-    uint32_t first = init_module - BEFORE;
-    for (uint32_t k = 0; k < ALL; k++)
-        if (start_of(t, first + k + 1) - start_of(t, first + k) != order[k].length) return;
-    for (uint32_t k = 0; k < ALL; k++)
-        if (order[k].name) visit(order[k].name, start_of(t, first + k), data);
+    if (init_module < BEFORE || t->count - init_module <= UNNAMED - BEFORE) return;
+    uint32_t first = init_module - BEFORE, k = 0;
+    while (k < sizeof lengths / sizeof *lengths && !has_lengths(t, first, lengths[k])) k++;
+    if (k == sizeof lengths / sizeof *lengths) return;
+    for (k = 0; k < UNNAMED; k++)
+        if (unnamed[k]) visit(unnamed[k], start_of(t, first + k), data);
 }
 
 static bool find_table(const struct object *o, struct unwind_table *t)

@@ -50,6 +50,7 @@ static void entry_points_are_found_by_the_names_that_they_tell(void **state)
     } wanted[] = { { "cudaMalloc", "stand_in_malloc" },
                    { "cudaFree", "stand_in_free" },
                    { "cudaMemcpyAsync_ptsz", "stand_in_copy" },
+                   { "cudaMemsetAsync", "stand_in_fill" },
                    { "__cudaRegisterFatBinary", "stand_in_register" },
                    { "__cudaRegisterFatBinaryEnd", "stand_in_end" },
                    { "__cudaUnregisterFatBinary", "stand_in_unregister" },

@@ -22,6 +22,15 @@ const char error_name[] = "cudaErrorCudartUnloading", table_getter[] = "cuGetExp
 ENTRY_POINT(stand_in_malloc, "cudaMalloc", 0x78)
 ENTRY_POINT(stand_in_free, "cudaFree", 0x78)
 ENTRY_POINT(stand_in_copy, "cudaMemcpyAsync_ptsz", 0x78)
+/* before 12.8 the name is taken from where a pointer to it is */
+__attribute__((aligned(16), visibility("default"))) const char *stand_in_fill(void)
+{
+    static const char own[] = "cudaMemsetAsync";
+    static const char *const volatile pointer = own;
+    __attribute__((unused)) struct record r;
+    r.size = 0x78;
+    return pointer;
+}
 /* of a program: they tell nobody, or name something else, or several */
 ENTRY_POINT(of_program, "cudaMemset", 0x70)
 ENTRY_POINT(of_program_too, "cublasCreate", 0x78)
