@@ -74,6 +74,32 @@ nvmlReturn_t nvmlDeviceGetNvLinkRemotePciInfo_v2(nvmlDevice_t device, unsigned i
     return r ? r : NVML_ERROR_NOT_SUPPORTED;
 }
 
+nvmlReturn_t nvmlDeviceGetNvLinkRemotePciInfo(nvmlDevice_t device, unsigned int link, nvmlPciInfo_t *pci)
+{
+    return nvmlDeviceGetNvLinkRemotePciInfo_v2(device, link, pci);
+}
+
+/* The host's side: PCI Express 5.0 with 16 lanes, as an H200 has. */
+static nvmlReturn_t tell(nvmlDevice_t device, unsigned int number, unsigned int *out)
+{
+    const struct profile *p;
+    nvmlReturn_t r = devices_check(device, &p);
+    if (r) return r;
+    if (!out) return NVML_ERROR_INVALID_ARGUMENT;
+    *out = number;
+    return NVML_SUCCESS;
+}
+
+enum { GENERATION = 5, LANES = 16, SPEED_OF_32000_MBPS = 5 };
+nvmlReturn_t nvmlDeviceGetMaxPcieLinkGeneration(nvmlDevice_t d, unsigned int *out) { return tell(d, GENERATION, out); }
+nvmlReturn_t nvmlDeviceGetCurrPcieLinkGeneration(nvmlDevice_t d, unsigned int *out) { return tell(d, GENERATION, out); }
+nvmlReturn_t nvmlDeviceGetMaxPcieLinkWidth(nvmlDevice_t d, unsigned int *out) { return tell(d, LANES, out); }
+nvmlReturn_t nvmlDeviceGetCurrPcieLinkWidth(nvmlDevice_t d, unsigned int *out) { return tell(d, LANES, out); }
+nvmlReturn_t nvmlDeviceGetPcieLinkMaxSpeed(nvmlDevice_t d, unsigned int *out)
+{
+    return tell(d, SPEED_OF_32000_MBPS, out);
+}
+
 /* Fabric handles work between processes of one machine: a fabric of its own, without a cluster. */
 static unsigned char fabric_state(const struct profile *p)
 {

@@ -111,6 +111,13 @@ typedef enum {
 typedef enum { NVML_NVLINK_DEVICE_TYPE_SWITCH = 2 } nvmlIntNvLinkDeviceType_t;
 typedef enum { NVML_CLOCK_GRAPHICS = 0, NVML_CLOCK_SM = 1, NVML_CLOCK_MEM = 2, NVML_CLOCK_VIDEO = 3 } nvmlClockType_t;
 
+typedef struct {
+    unsigned int environment, ccFeature, devToolsMode;
+} nvmlConfComputeSystemState_t;
+typedef struct {
+    unsigned int version, environment, ccFeature, devToolsMode, multiGpuMode;
+} nvmlSystemConfComputeSettings_t;
+
 /* ---- the library */
 
 NVML_API nvmlReturn_t nvmlInit(void);
@@ -123,6 +130,9 @@ NVML_API nvmlReturn_t nvmlSystemGetNVMLVersion(char *version, unsigned int lengt
 NVML_API nvmlReturn_t nvmlSystemGetCudaDriverVersion(int *version);
 NVML_API nvmlReturn_t nvmlSystemGetCudaDriverVersion_v2(int *version);
 NVML_API nvmlReturn_t nvmlSystemGetProcessName(unsigned int pid, char *name, unsigned int length);
+
+NVML_API nvmlReturn_t nvmlSystemGetConfComputeState(nvmlConfComputeSystemState_t *state);
+NVML_API nvmlReturn_t nvmlSystemGetConfComputeSettings(nvmlSystemConfComputeSettings_t *settings);
 
 /* ---- which devices there are: all of the machine, whatever CUDA_VISIBLE_DEVICES says */
 
@@ -177,6 +187,12 @@ NVML_API nvmlReturn_t nvmlDeviceGetNvLinkCapability(nvmlDevice_t device, unsigne
 NVML_API nvmlReturn_t nvmlDeviceGetNvLinkRemoteDeviceType(nvmlDevice_t device, unsigned int link,
                                                           nvmlIntNvLinkDeviceType_t *type);
 NVML_API nvmlReturn_t nvmlDeviceGetNvLinkRemotePciInfo_v2(nvmlDevice_t device, unsigned int link, nvmlPciInfo_t *pci);
+NVML_API nvmlReturn_t nvmlDeviceGetNvLinkRemotePciInfo(nvmlDevice_t device, unsigned int link, nvmlPciInfo_t *pci);
+NVML_API nvmlReturn_t nvmlDeviceGetMaxPcieLinkGeneration(nvmlDevice_t device, unsigned int *generation);
+NVML_API nvmlReturn_t nvmlDeviceGetCurrPcieLinkGeneration(nvmlDevice_t device, unsigned int *generation);
+NVML_API nvmlReturn_t nvmlDeviceGetMaxPcieLinkWidth(nvmlDevice_t device, unsigned int *lanes);
+NVML_API nvmlReturn_t nvmlDeviceGetCurrPcieLinkWidth(nvmlDevice_t device, unsigned int *lanes);
+NVML_API nvmlReturn_t nvmlDeviceGetPcieLinkMaxSpeed(nvmlDevice_t device, unsigned int *speed);
 NVML_API nvmlReturn_t nvmlDeviceGetGpuFabricInfo(nvmlDevice_t device, nvmlGpuFabricInfo_t *info);
 NVML_API nvmlReturn_t nvmlDeviceGetGpuFabricInfoV(nvmlDevice_t device, nvmlGpuFabricInfoV_t *info);
 
@@ -198,6 +214,7 @@ NVML_API nvmlReturn_t nvmlDeviceGetGpuFabricInfoV(nvmlDevice_t device, nvmlGpuFa
     X(nvmlDeviceGetVbiosVersion) \
     X(nvmlDeviceGetBAR1MemoryInfo) \
     X(nvmlDeviceGetTotalEccErrors) \
+    X(nvmlDeviceGetPlatformInfo) \
     X(nvmlDeviceGetAttributes_v2)
 #define NVML_DECLARE(name) NVML_API nvmlReturn_t name(nvmlDevice_t device);
 NVML_NOT_MEASURED(NVML_DECLARE)

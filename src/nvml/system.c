@@ -63,3 +63,22 @@ nvmlReturn_t nvmlSystemGetProcessName(unsigned int pid, char *name, unsigned int
     snprintf(name, length, "%s", path); /* cut off where it is longer */
     return NVML_SUCCESS;
 }
+
+/* Confidential computing: there is none. */
+nvmlReturn_t nvmlSystemGetConfComputeState(nvmlConfComputeSystemState_t *state)
+{
+    if (!devices_known()) return NVML_ERROR_UNINITIALIZED;
+    if (!state) return NVML_ERROR_INVALID_ARGUMENT;
+    *state = (nvmlConfComputeSystemState_t){ 0 };
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlSystemGetConfComputeSettings(nvmlSystemConfComputeSettings_t *settings)
+{
+    if (!devices_known()) return NVML_ERROR_UNINITIALIZED;
+    if (!settings) return NVML_ERROR_INVALID_ARGUMENT;
+    if (settings->version != NVML_STRUCT_VERSION(nvmlSystemConfComputeSettings_t, 1))
+        return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+    *settings = (nvmlSystemConfComputeSettings_t){ .version = settings->version };
+    return NVML_SUCCESS;
+}
