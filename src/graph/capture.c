@@ -122,6 +122,7 @@ static void forget(struct capture *c)
         event_set_captured((struct event *)c->events->what);
         member_leave(&c->events, c->events->what);
     }
+    free(c->left.node);
     free(c);
     atomic_fetch_sub(&capture_count, 1);
 }
@@ -153,6 +154,8 @@ static bool joined(const struct capture *c)
     for (struct member *m = c->streams; m; m = m->next)
         for (unsigned k = 0; k < m->before.count; k++)
             if (!m->before.node[k]->missing) return false;
+    for (unsigned k = 0; k < c->left.count; k++)
+        if (!c->left.node[k]->missing) return false;
     return true;
 }
 
@@ -225,18 +228,12 @@ CUresult capture_set_dependencies(struct stream *s, const CUgraphNode *before, s
 
 /* ---- streams and events that end */
 
-/* Whether other streams of the capture come behind all that this one was given. */
-static bool others_follow(const struct capture *c, const struct member *gone)
+/* A stream that is no more need not be joined, but the last nodes that it was given must be. */
+static void leave_stream(struct capture *c, struct member *m)
 {
-    struct node_list others = { 0 };
-    bool follow = true;
-    for (const struct member *m = c->streams; m && follow; m = m->next)
-        for (unsigned k = 0; k < m->before.count && m != gone && follow; k++)
-            follow = !list_add(&others, m->before.node[k]);
-    follow = follow && reaches(&others, c->graph);
-    for (unsigned k = 0; k < gone->before.count && follow; k++) follow = gone->before.node[k]->missing;
-    free(others.node);
-    return follow;
+    for (unsigned k = 0; k < m->before.count; k++)
+        if (list_add(&c->left, m->before.node[k])) c->invalid = true;
+    member_leave(&c->streams, m->what);
 }
 
 void capture_forget_stream(struct stream *s)
@@ -249,8 +246,7 @@ void capture_forget_stream(struct stream *s)
         if (!c->given) graph_free(c->graph);
         forget(c);
     } else if (c) {
-        if (!others_follow(c, m)) c->invalid = true;
-        member_leave(&c->streams, s);
+        leave_stream(c, m);
     }
     pthread_mutex_unlock(&graphs_lock);
 }

@@ -21,6 +21,7 @@ struct capture {
     bool invalid;
     struct stream *origin;
     struct member *streams, *events;
+    struct node_list left; /* where streams that were destroyed had come to */
     struct capture *next;
 };
 

@@ -99,14 +99,15 @@ static void a_capture_ends_with_an_error_while_a_stream_is_not_joined(void **sta
     ok(cuEventDestroy(e));
 }
 
-/* As programs fork and join that make a stream for each branch. */
-static void a_stream_that_was_joined_may_be_destroyed(void **state)
+/* As programs do that make a stream for each branch. The branch may even be joined later. */
+static void a_forked_stream_may_be_destroyed_but_its_work_must_be_joined(void **state)
 {
     (void)state;
+    enum { JOINED, LATER, NEVER };
     CUevent e;
     CUgraph g;
     ok(cuEventCreate(&e, CU_EVENT_DISABLE_TIMING));
-    for (int joined = 1; joined >= 0; joined--) {
+    for (int when = JOINED; when <= NEVER; when++) {
         CUstream branch = rig_stream();
         start(CU_STREAM_CAPTURE_MODE_RELAXED);
         ok(rig_launch(fill, memory, 1024, 1, a));
@@ -115,13 +116,14 @@ static void a_stream_that_was_joined_may_be_destroyed(void **state)
         ok(rig_launch(add, memory, 512, 2, branch));
         ok(rig_launch(add, memory + 2048, 512, 4, a));
         ok(cuEventRecord(e, branch));
-        if (joined) ok(cuStreamWaitEvent(a, e, 0));
+        if (when == JOINED) ok(cuStreamWaitEvent(a, e, 0));
         ok(cuStreamDestroy(branch));
-        if (!joined) {
-            assert_int_equal(cuStreamEndCapture(a, &g), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+        if (when == LATER) ok(cuStreamWaitEvent(a, e, 0));
+        ok(rig_launch(add, memory, 1024, 8, a));
+        if (when == NEVER) {
+            assert_int_equal(cuStreamEndCapture(a, &g), CUDA_ERROR_STREAM_CAPTURE_UNJOINED);
             break;
         }
-        ok(rig_launch(add, memory, 1024, 8, a));
         CUgraphExec x = finish(NULL);
         run(x);
         assert_int_equal(rig_word(memory), 11);
@@ -353,7 +355,7 @@ int main(void)
         T(parameters_are_those_of_the_time_of_capture),
         T(events_carry_a_capture_to_other_streams_and_back),
         T(a_capture_ends_with_an_error_while_a_stream_is_not_joined),
-        T(a_stream_that_was_joined_may_be_destroyed),
+        T(a_forked_stream_may_be_destroyed_but_its_work_must_be_joined),
         T(a_capture_may_end_without_giving_the_graph_again),
         T(a_capture_is_ended_where_it_began),
         T(a_capture_is_ended_by_its_thread_unless_relaxed),
