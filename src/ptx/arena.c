@@ -75,3 +75,9 @@ void *arena_grow(void *array, uint32_t count, size_t element)
     if (count) memcpy(bigger, array, count * element);
     return bigger;
 }
+
+void close_text(FILE *f)
+{
+    const bool whole = !ferror(f);
+    if (fclose(f) || !whole) fatal(EXIT_INTERNAL, "out of memory");
+}

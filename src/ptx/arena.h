@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 void *arena_alloc(size_t size);                    /* zeroed */
@@ -17,5 +18,8 @@ void arena_again(void);
 /* Appends to a growing array: ARENA_PUSH(array, count) is the new last element, zeroed. */
 void *arena_grow(void *array, uint32_t count, size_t element);
 #define ARENA_PUSH(array, count) (*((array) = arena_grow((array), (count), sizeof *(array)), &(array)[(count)++]))
+
+/* Closes a stream into memory (open_memstream), of which nothing may be missing. */
+void close_text(FILE *f);
 
 #endif

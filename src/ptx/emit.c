@@ -76,8 +76,8 @@ const char *subnormals(const struct emitter *e)
 
 void function_end(struct emitter *e, const char *header)
 {
-    fclose(e->head);
-    fclose(e->body);
+    close_text(e->head);
+    close_text(e->body);
     char *ir;
     if (asprintf(&ir, "%s {\nentry:\n%s%s}\n\n", header, e->head_text, e->body_text) < 0)
         fatal(EXIT_INTERNAL, "out of memory");

@@ -170,7 +170,7 @@ static void emit_version(struct emitter *e, struct func *f, bool probe, bool who
     if (!inner) fatal(EXIT_INTERNAL, "out of memory");
     e->body = inner;
     for (uint32_t b = 0; b < c.nblocks; b++) function_block(e, &c, b);
-    fclose(inner);
+    close_text(inner);
     e->body = outer;
     /* the frame is there, but nothing has been written to it */
     if (whole) check_stack(e, "0", f->line);

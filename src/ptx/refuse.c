@@ -1,5 +1,6 @@
 /* Functions that are not run; see refuse.h. */
 #include "refuse.h"
+#include "ptxc.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -23,7 +24,7 @@ void refuse_enter(int line)
 {
     if (functions == room) {
         struct extent *more = realloc(extents, (room * 2 + 64) * sizeof *more);
-        if (!more) return;
+        if (!more) fatal(EXIT_INTERNAL, "out of memory");
         extents = more;
         room = room * 2 + 64;
     }

@@ -90,7 +90,7 @@ void thread_code(struct walk *w, void (*write)(struct walk *, const void *), con
     if (!inner) fatal(EXIT_INTERNAL, "out of memory");
     e->body = inner;
     write(w, arg);
-    fclose(inner);
+    close_text(inner);
     e->body = outer;
     for (uint32_t r = 0; r < e->func->nregs; r++)
         if (e->reg_used[r])

@@ -50,8 +50,7 @@ static void begin(struct units *u, struct open_unit *o)
 static void end(struct units *u, struct open_unit *o)
 {
     if (!o->file) return;
-    const bool whole = !ferror(o->file);
-    if (fclose(o->file) || !whole) fatal(EXIT_INTERNAL, "out of memory");
+    close_text(o->file);
     o->file = NULL;
     o->unit.part = u->part;
     ARENA_PUSH(u->done, u->ndone) = o->unit;
