@@ -148,7 +148,7 @@ static void print_version(void)
 int main(int argc, char **argv)
 {
     static struct ptxas_options options;
-    struct work w = { .options = &options };
+    static struct work w = { .options = &options }; /* what they have lives as long as the program */
     if (!ptxas_options(argc, argv, &options)) return PTXAS_FAILED;
     if (options.version) {
         print_version();
