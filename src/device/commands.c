@@ -162,21 +162,33 @@ static bool is_told(const struct grid *g, uint32_t params_size)
     return false;
 }
 
-static void *memory(size_t size)
+static void *needed(void *p)
 {
-    void *p = calloc(1, size);
     if (p) return p;
     fl_log(FL_LOG_ERROR, "the device process has no memory left for a launch");
     _exit(1);
+}
+
+static void *memory(size_t size) { return needed(calloc(1, size)); }
+
+/* Parameters may be as large as a tensor map, which is aligned, or small. */
+static uint8_t *parameters(const struct command *c)
+{
+    enum { ALIGN = 128, BEHIND = 64 };
+    uint32_t size = c->launch.params_size;
+    size_t room = (size + BEHIND + ALIGN - 1ul) / ALIGN * ALIGN;
+    uint8_t *p = size < ALIGN ? memory(room) : needed(aligned_alloc(ALIGN, room));
+    for (uint32_t k = 0; k < size; k++) p[k] = control->params[(c->launch.params + k) % PARAM_BYTES];
+    memset(p + size, 0, room - size);
+    atomic_store(&control->params_tail, c->launch.params + size);
+    return p;
 }
 
 static void launch(const struct command *c)
 {
     uint32_t size = c->launch.params_size;
     struct grid *g = memory(sizeof *g);
-    uint8_t *params = memory(size + 64ul);
-    for (uint32_t k = 0; k < size; k++) params[k] = control->params[(c->launch.params + k) % PARAM_BYTES];
-    atomic_store(&control->params_tail, c->launch.params + size);
+    uint8_t *params = parameters(c);
     g->code.image = (const struct fl_image *)c->launch.image;
     g->code.kernel =
         (const struct fl_image_kernel *)((const char *)g->code.image + g->code.image->kernels) + c->launch.kernel;

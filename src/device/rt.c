@@ -72,7 +72,7 @@ static uint64_t mbarrier_after(uint64_t v, uint32_t op, uint32_t count)
 }
 
 /* Returns what it was before. It lies in the block's shared memory, where nobody comes between (emit_atom.c). */
-static uint64_t rt_mbarrier(struct fl_block *b, uint64_t address, uint32_t op, uint32_t count)
+uint64_t device_mbarrier(struct fl_block *b, uint64_t address, uint32_t op, uint32_t count)
 {
     uint64_t *at = (uint64_t *)address, was = *at;
     (void)b;
@@ -90,7 +90,7 @@ static void rt_nanosleep(struct fl_block *b, uint32_t ns)
 
 static void rt_cluster_arrive(struct fl_block *b) { cluster_arrive((struct frame *)b); }
 
-static uint32_t rt_ctarank(struct fl_block *b, uint64_t address)
+uint32_t device_ctarank(struct fl_block *b, uint64_t address)
 {
     uint32_t rank = 0;
     while (rank < b->cluster[0] * b->cluster[1] * b->cluster[2] - 1 &&
@@ -119,6 +119,12 @@ static uint64_t rt_globaltimer(struct fl_block *b)
 #define rt_multimem_store device_multimem_store
 #define rt_multimem_reduce device_multimem_reduce
 #define rt_texture device_texture
+#define rt_mbarrier device_mbarrier
+#define rt_ctarank device_ctarank
+#define rt_multicast device_multicast
+#define rt_reduce device_reduce
+#define rt_tensor device_tensor
+#define rt_tensor_replace device_tensor_replace
 #define rt_surface device_surface
 #define rt_texture_query device_texture_query
 const struct fl_rt runtime = { FL_RT_CORE(CORE) FL_RT_MATH(MATH) };

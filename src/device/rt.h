@@ -13,6 +13,19 @@ FL_RT_MATH(PROTOTYPE)
 
 /* fiber.c */
 void fiber_suspend(struct fl_block *b, uint32_t t, uint32_t segment);
+/* rt.c: an enum fl_mbarrier_op; returns what it was before */
+uint64_t device_mbarrier(struct fl_block *b, uint64_t address, uint32_t op, uint32_t count);
+uint32_t device_ctarank(struct fl_block *b, uint64_t address);
+/* reduce.c */
+void device_reduce(struct fl_block *b, uint32_t t, uint32_t line, uint64_t to, uint64_t from, uint32_t bytes,
+                   uint32_t what);
+/* tensor.c */
+void device_multicast(struct fl_block *b, uint32_t t, uint32_t line, uint64_t to, uint64_t from, uint32_t bytes,
+                      uint64_t mbarrier, uint32_t mask);
+void device_tensor(struct fl_block *b, uint32_t t, uint32_t line, uint64_t map, uint64_t shared,
+                   const int32_t *coordinates, uint64_t mbarrier, uint32_t mask, uint32_t what);
+void device_tensor_replace(struct fl_block *b, uint32_t t, uint32_t line, uint64_t map, uint32_t field,
+                           uint32_t ordinal, uint64_t v);
 /* printf.c */
 uint32_t device_printf(struct fl_block *b, uint64_t format, uint64_t args);
 /* heap.c */

@@ -47,7 +47,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define FL_ABI_VERSION 24u
+#define FL_ABI_VERSION 25u
 #define FL_EXITED 0xffffu          /* state[t]: the thread has ended */
 #define FL_MAX_SEGMENTS 0xfff0u
 
@@ -253,6 +253,15 @@ enum {
 enum fl_texture_query { FL_TEXTURE_WIDTH, FL_TEXTURE_HEIGHT, FL_TEXTURE_DEPTH, FL_TEXTURE_LAYERS, FL_TEXTURE_LEVELS,
                         FL_TEXTURE_UNIT, FL_TEXTURE_OF_SURFACE = 16 /* or'ed to it */ };
 
+/* Copies of tensors, and what else is reduced on its way. what:
+ * dimensions | FL_TENSOR_* | operation << FL_REDUCE_OP | type << FL_REDUCE_TYPE, the type as enum fl_tensor_type says. */
+enum { FL_TENSOR_DIMENSIONS = 7, FL_TENSOR_STORE = 8 /* to global memory */, FL_REDUCE_OP = 8, FL_REDUCE_TYPE = 16 };
+enum fl_reduce_op { FL_REDUCE_NONE, FL_REDUCE_ADD, FL_REDUCE_MIN, FL_REDUCE_MAX, FL_REDUCE_INC, FL_REDUCE_DEC,
+                    FL_REDUCE_AND, FL_REDUCE_OR, FL_REDUCE_XOR };
+enum fl_tensor_field { FL_TENSOR_FIELD_ADDRESS, FL_TENSOR_FIELD_RANK, FL_TENSOR_FIELD_BOX, FL_TENSOR_FIELD_DIM,
+                       FL_TENSOR_FIELD_STRIDE, FL_TENSOR_FIELD_STEP, FL_TENSOR_FIELD_TYPE, FL_TENSOR_FIELD_INTERLEAVE,
+                       FL_TENSOR_FIELD_SWIZZLE, FL_TENSOR_FIELD_FILL };
+
 /* A reduction is atomic, and nobody waits for it. */
 enum fl_access { FL_ACCESS_READ, FL_ACCESS_WRITE, FL_ACCESS_ATOMIC, FL_ACCESS_REDUCTION };
 
@@ -269,6 +278,11 @@ enum fl_access { FL_ACCESS_READ, FL_ACCESS_WRITE, FL_ACCESS_ATOMIC, FL_ACCESS_RE
  *   malloc, free       device-side malloc: 0, there is no room
  *   nanosleep          about as long, 2 us at most
  *   copy               memmove: asynchronous and bulk copies
+ *   multicast          copies to that place in the shared memory of each block of the cluster that mask has, and lets
+ *                      the bytes be complete at the mbarrier there
+ *   reduce             the elements at from, each into its place behind to
+ *   tensor             copies the box at coordinates of the tensor that map tells of; mbarrier and mask: of loads
+ *   tensor_replace     changes an enum fl_tensor_field of a map
  *   mbarrier           an enum fl_mbarrier_op on the mbarrier at address; returns what it was before
  *   multimem_*         as above; out and in: the bytes
  *   texture, surface   read or write an element as above, texture_query tells of one; a handle of nothing is a fault
@@ -289,6 +303,16 @@ enum fl_access { FL_ACCESS_READ, FL_ACCESS_WRITE, FL_ACCESS_ATOMIC, FL_ACCESS_RE
     X(free, "vpl", void, (struct fl_block * b, uint64_t ptr)) \
     X(nanosleep, "vpi", void, (struct fl_block * b, uint32_t ns)) \
     X(copy, "vplli", void, (struct fl_block * b, uint64_t to, uint64_t from, uint32_t bytes)) \
+    X(multicast, "vpiillili", void, \
+      (struct fl_block * b, uint32_t t, uint32_t line, uint64_t to, uint64_t from, uint32_t bytes, uint64_t mbarrier, \
+       uint32_t mask)) \
+    X(reduce, "vpiillii", void, \
+      (struct fl_block * b, uint32_t t, uint32_t line, uint64_t to, uint64_t from, uint32_t bytes, uint32_t what)) \
+    X(tensor, "vpiillplii", void, \
+      (struct fl_block * b, uint32_t t, uint32_t line, uint64_t map, uint64_t shared, const int32_t *coordinates, \
+       uint64_t mbarrier, uint32_t mask, uint32_t what)) \
+    X(tensor_replace, "vpiiliil", void, \
+      (struct fl_block * b, uint32_t t, uint32_t line, uint64_t map, uint32_t field, uint32_t ordinal, uint64_t v)) \
     X(mbarrier, "lplii", uint64_t, (struct fl_block * b, uint64_t address, uint32_t op, uint32_t count)) \
     X(multimem_load, "vplpi", void, (struct fl_block * b, uint64_t address, void *out, uint32_t what)) \
     X(multimem_store, "vplpi", void, (struct fl_block * b, uint64_t address, const void *in, uint32_t what)) \

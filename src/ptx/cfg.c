@@ -53,7 +53,8 @@ bool has_destination(const struct instr *i)
     case OP_discard:
     case OP_applypriority:
     case OP_griddepcontrol:
-    case OP_setmaxnreg: return false;
+    case OP_setmaxnreg:
+    case OP_tensormap: return false;
     case OP_stmatrix:
     case OP_sust:
     case OP_red: return false;

@@ -113,6 +113,7 @@ bool emit_atomic(struct emitter *e, const struct instr *i);
 bool emit_asynchronous(struct emitter *e, const struct instr *i);
 bool emit_matrix(struct emitter *e, const struct instr *i);
 bool emit_wgmma(struct emitter *e, const struct instr *i);
+bool emit_tensor(struct emitter *e, const struct instr *i);
 bool emit_multimem(struct emitter *e, const struct instr *i);
 bool emit_texture(struct emitter *e, const struct instr *i);
 bool emit_call(struct emitter *e, const struct instr *i);

@@ -114,7 +114,6 @@ static void emit_copy(struct emitter *e, const struct instr *i)
 /* Any number of bytes, between shared and global memory. */
 static void emit_bulk(struct emitter *e, const struct instr *i)
 {
-    if (i->op != OP_cp || has(i, MOD_red)) unsupported(i, NULL);
     if (has(i, MOD_prefetch)) {
         need_operands(i, 2, 3);
         return;
@@ -124,6 +123,12 @@ static void emit_bulk(struct emitter *e, const struct instr *i)
     if (!i->space || !i->space2) fail(i, "state spaces are missing");
     const char *to = address64(e, i, 0, i->space, 16), *from = address64(e, i, 1, i->space2, 16),
                *bytes = value(e, &i->ops[2], T_b32);
+    if (has(i, MOD_multicast)) {
+        if (i->nops < 5) fail(i, "wrong number of operands");
+        call_rt(e, "multicast", "i32 %s, i32 %d, i64 %s, i64 %s, i32 %s, i64 %s, i32 %s", e->t, i->line, to, from, bytes,
+                address64(e, i, 3, SPACE_shared, 8), emit(e, "zext i16 %s to i32", value(e, &i->ops[4], T_b16)));
+        return;
+    }
     call_rt(e, "copy", "i64 %s, i64 %s, i32 %s", to, from, bytes);
     if (counted) change(e, address64(e, i, 3, SPACE_shared, 8), FL_MBARRIER_COMPLETE, bytes);
 }

@@ -142,9 +142,12 @@ static const char *shared_address(struct emitter *e, const struct instr *i, cons
     return shared_pointer(e, offset, o->offset);
 }
 
-static enum fl_access kind_of(const struct instr *i)
+/* What is done at operand o. A box of a tensor is the run time's to tell of, its map is read. */
+static enum fl_access kind_of(const struct instr *i, const struct operand *o)
 {
+    bool copied_from = i->op == OP_cp && (o != &i->ops[0] || has(i, MOD_tensor));
     return i->op == OP_ld     ? FL_ACCESS_READ
+           : copied_from      ? FL_ACCESS_READ
            : i->op == OP_atom ? FL_ACCESS_ATOMIC
            : i->op == OP_red  ? FL_ACCESS_REDUCTION
                               : FL_ACCESS_WRITE;
@@ -188,8 +191,8 @@ static const char *generic_address(struct emitter *e, const struct instr *i, con
     if (o->offset) p = emit(e, "getelementptr i8, ptr %s, i64 %" PRId64, p, o->offset);
     const char *low = o->offset ? emit(e, "add i64 %s, %" PRId64, a, o->offset) : a;
     check_alignment(e, i, low, bytes);
-    if (e->probe && !e->whole) call_rt(e, "accessed", "i64 %s, i32 %d", low, (int)kind_of(i));
-    if (kind_of(i) >= FL_ACCESS_ATOMIC && has(i, MOD_sys)) call_rt(e, "system_atomic", "i64 %s", low);
+    if (e->probe && !e->whole) call_rt(e, "accessed", "i64 %s, i32 %d", low, (int)kind_of(i, o));
+    if (kind_of(i, o) >= FL_ACCESS_ATOMIC && has(i, MOD_sys)) call_rt(e, "system_atomic", "i64 %s", low);
     return p;
 }
 

@@ -36,7 +36,7 @@ static inline bool type_bitwise(enum ptx_type t) { return t >= T_b8 && t <= T_b1
     X(max) X(mbarrier) X(membar) X(min) X(mma) X(mov) X(movmatrix) X(mul) X(mul24) X(multimem) X(nanosleep) X(neg) \
     X(not) X(or) X(pmevent) X(popc) X(prefetch) X(prefetchu) X(prmt) X(rcp) X(red) X(redux) X(rem) X(ret) X(rsqrt) \
     X(sad) X(selp) X(set) X(setmaxnreg) X(setp) X(shf) X(shfl) X(shl) X(shr) X(sin) X(slct) X(sqrt) X(st) \
-    X(stackrestore) X(stacksave) X(stmatrix) X(sub) X(subc) X(suld) X(suq) X(sust) X(szext) X(tanh) X(testp) X(tex) \
+    X(stackrestore) X(stacksave) X(stmatrix) X(sub) X(subc) X(suld) X(suq) X(sust) X(szext) X(tanh) X(tensormap) X(testp) X(tex) \
     X(tld4) X(trap) X(txq) X(vabsdiff2) X(vabsdiff4) X(vote) X(wgmma) X(wmma) X(xor)
 enum ptx_op {
     OP_none,
@@ -61,7 +61,8 @@ enum ptx_op {
     X(bulk) X(bulk_group) X(prefetch) X(launch_dependents) X(fractional) X(range) X(cvt) X(mbarrier_init) \
     X(trans) X(x1) X(x2) X(x4) X(load) X(store) X(mma) X(row) X(col) X(a) X(b) X(c) X(d) X(g) X(1d) X(2d) X(3d) \
     X(a1d) X(a2d) X(cube) X(acube) X(2dms) X(a2dms) X(level) X(grad) X(base) X(p) X(trap) X(zero) X(width) X(height) \
-    X(depth) X(array_size) X(num_mipmap_levels) X(normalized_coords) X(mma_async) X(wgmma_fence)
+    X(depth) X(array_size) X(num_mipmap_levels) X(normalized_coords) X(mma_async) X(wgmma_fence) \
+    X(tensor) X(reduce) X(tile) X(im2col) X(4d) X(5d) X(multicast)
 enum ptx_mod {
 #define X(name) MOD_##name,
     FL_PTX_MODS(X)

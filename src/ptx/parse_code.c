@@ -36,22 +36,44 @@ static enum ptx_mod mod_of(const struct token *t)
     if (token_is(t, ".acc::f16")) return MOD_acc_f16;
     if (token_is(t, ".acc::f32")) return MOD_acc_f32;
     if (token_is(t, ".fence")) return MOD_wgmma_fence;
+    if (token_is(t, ".multicast::cluster")) return MOD_multicast;
     for (int i = 0; i < MOD_count; i++)
         if (t->length == strlen(names[i]) + 1 && !memcmp(t->text + 1, names[i], t->length - 1)) return (enum ptx_mod)i;
     return MOD_count;
 }
 
 /* Hints about caches, and proxies of them, which change no result. */
-static bool is_hint(const struct token *t)
+static bool is_hint(enum ptx_op op, const struct token *t)
 {
     static const char *const exact[] = { ".ca", ".cg", ".cs", ".lu", ".cv", ".wb", ".wt", ".L1", ".L2", ".read",
                                          ".tensormap", ".generic", ".to_generic", ".evict_last", ".evict_normal",
-                                         ".mbarrier::complete_tx::bytes", ".multicast::cluster", ".mbarrier" };
+                                         ".mbarrier::complete_tx::bytes", ".mbarrier" };
     if (t->length > 6 && (!memcmp(t->text, ".L1::", 5) || !memcmp(t->text, ".L2::", 5))) return true;
     if (t->length > 7 && !memcmp(t->text, ".level::", 7)) return true;
+    static const char *const fences[] = { ".tensormap::generic", ".async::generic", ".sync_restrict::shared::cluster",
+                                          ".sync_restrict::shared::cta" };
     for (size_t i = 0; i < sizeof exact / sizeof *exact; i++)
         if (token_is(t, exact[i])) return true;
-    return false;
+    for (size_t i = 0; op == OP_fence && i < sizeof fences / sizeof *fences; i++)
+        if (token_is(t, fences[i])) return true;
+    return op == OP_tensormap; /* the fields of a map, which emit_tensor.c knows */
+}
+
+/* What means something to one instruction only. */
+static bool belongs(enum ptx_op op, enum ptx_mod mod)
+{
+    switch (mod) {
+    case MOD_mma_async:
+    case MOD_wgmma_fence: return op == OP_wgmma;
+    case MOD_tensor:
+    case MOD_reduce:
+    case MOD_tile:
+    case MOD_im2col:
+    case MOD_4d:
+    case MOD_5d:
+    case MOD_multicast: return op == OP_cp;
+    default: return true;
+    }
 }
 
 /* .m16n8k16 */
@@ -64,7 +86,7 @@ static bool is_shape(const struct token *t)
 /* Legal instructions of which no emitter knows anything: their operands may look like no other's. */
 static bool is_legal_opcode(const struct token *t)
 {
-    static const char *const names[] = { "istypep", "sured",  "tcgen05", "tensormap", "vabsdiff", "vadd",  "vadd2",
+    static const char *const names[] = { "istypep", "sured",  "tcgen05", "vabsdiff", "vadd",  "vadd2",
                                          "vadd4",   "vavrg2", "vavrg4",  "vmad",      "vmax",     "vmax2", "vmax4",
                                          "vmin",    "vmin2",  "vmin4",   "vset",      "vset2",    "vset4", "vshl",
                                          "vshr",    "vsub",   "vsub2",   "vsub4" };
@@ -79,15 +101,15 @@ static bool is_legal_modifier(enum ptx_op op, const struct token *t)
     static const struct {
         enum ptx_op op;
         const char *modifier;
-    } legal[] = { { OP_cp, ".tensor" },
-                  { OP_cp, ".reduce" },
+    } legal[] = { { OP_cp, ".im2col_no_offs" },
+                  { OP_cp, ".im2col::w" },
+                  { OP_cp, ".im2col::w::128" },
+                  { OP_cp, ".tile::gather4" },
+                  { OP_cp, ".tile::scatter4" },
                   { OP_cvt, ".s2" },
                   { OP_cvt, ".u2" },
                   { OP_cvt, ".s4" },
                   { OP_cvt, ".u4" },
-                  { OP_fence, ".tensormap::generic" },
-                  { OP_fence, ".sync_restrict::shared::cluster" },
-                  { OP_fence, ".sync_restrict::shared::cta" },
                   { OP_mma, ".sp" },
                   { OP_mma, ".sp::ordered_metadata" },
                   { OP_mma, ".b1" },
@@ -161,9 +183,9 @@ static void opcode(struct parser *p, struct instr *i)
             i->types[i->ntypes++] = type;
         } else if (space) {
             *(i->space ? &i->space2 : &i->space) = space;
-        } else if (mod != MOD_count) {
+        } else if (mod != MOD_count && belongs(i->op, mod)) {
             i->mods.bits[mod / 64] |= 1ull << (mod % 64);
-        } else if (!is_hint(&t) && !is_shape(&t)) {
+        } else if (!is_hint(i->op, &t) && !is_shape(&t)) {
             unknown_modifier(p, &name, i->op, &t);
         }
         next(p);
@@ -223,7 +245,8 @@ static void instruction(struct parser *p)
     }
     if (p->token.kind != TOKEN_WORD) syntax_error(p, "an instruction");
     opcode(p, &i);
-    p->coordinates = i.op == OP_tex || i.op == OP_tld4 || i.op == OP_suld || i.op == OP_sust;
+    p->coordinates = i.op == OP_tex || i.op == OP_tld4 || i.op == OP_suld || i.op == OP_sust ||
+                     (i.op == OP_cp && has(&i, MOD_tensor));
     while (!token_is(&p->token, ";")) {
         if (i.nops == MAX_OPERANDS) fatal_at(EXIT_INVALID_PTX, i.line, "too many operands of '%s'", i.text);
         i.ops[i.nops++] = i.op == OP_call && token_is(&p->token, "(") ? parse_list(p) : parse_operand(p);

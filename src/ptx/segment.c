@@ -185,17 +185,34 @@ static void cover_placed(struct kernel *k, struct var *const *vars, uint32_t n)
         }
 }
 
+/* How dynamic shared memory, behind all that, is to be aligned for what f names of it. */
+static uint32_t dynamic_align(const struct func *f)
+{
+    uint32_t align = 16;
+    for (uint32_t i = 0; i < f->ncode; i++)
+        for (unsigned o = 0; o < f->code[i].nops; o++) {
+            const struct var *v = f->code[i].ops[o].var;
+            if (v && v->space == SPACE_shared && v->is_extern && !v->size && v->align > align) align = v->align;
+        }
+    return align;
+}
+
 void kernel_lay_out(struct kernel *k, struct module_ir *m)
 {
     struct func *f = k->func, **list;
+    uint32_t align = 16;
     cover_placed(k, m->vars, m->nvars);
-    for (uint32_t n = calls_reachable(m, f, &list); n-- > 0;) cover_placed(k, list[n]->vars, list[n]->nvars);
+    for (uint32_t n = calls_reachable(m, f, &list); n-- > 0;) {
+        cover_placed(k, list[n]->vars, list[n]->nvars);
+        uint32_t wanted = dynamic_align(list[n]);
+        if (wanted > align) align = wanted;
+    }
     for (uint32_t i = 0; i < f->nvars; i++) {
         struct var *v = f->vars[i];
         if (v->space == SPACE_shared && !v->placed) place(v, &k->static_shared);
         if (v->space == SPACE_local) place(v, &k->local);
     }
-    k->static_shared = (k->static_shared + 15) & ~15u;
+    k->static_shared = (k->static_shared + align - 1) & ~(align - 1);
     k->local = (k->local + 15) & ~15u;
     /* what an allocator would need; at 32 registers no block is kept off a multiprocessor for their sake */
     k->registers = f->nregs < 10 ? 10 : f->nregs > 32 ? 32 : f->nregs;

@@ -58,10 +58,10 @@ static void legal_ones_that_are_not_run_are_said_to_be_not_supported(void)
         "suq.memory_layout.b32 %r0, [%d0]",
         "istypep.texref %p, %d0",
         "wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {%f0, %f1, %f2, %f3}, %d0, %d1, %r0, 0, %p, 1, 1, 0, 0",
-        "cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes [%r0], [%d0, {%r1}], [%r2]",
-        "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%d0], [%r0], 16",
-        "tensormap.replace.tile.global_address.global.b1024.b64 [%d0], %d1",
-        "fence.proxy.tensormap::generic.acquire.gpu [%d0], 128",
+        "cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes "
+        "[%r0], [%d0, {%r1, %r2, %r3}], [%r2], {%h}",
+        "cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4.mbarrier::complete_tx::bytes "
+        "[%r0], [%d0, {%r1, %r2, %r3, %r4, %r5}], [%r2]",
         "mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
         "{%f0, %f1, %f2, %f3}, {%r0, %r1}, {%r2, %r3}, {%f0, %f1, %f2, %f3}, %r4, 0",
         "mma.sync.aligned.m8n8k32.row.col.s32.u4.u4.s32 {%r0, %r1}, {%r2}, {%r3}, {%r0, %r1}",
@@ -79,9 +79,18 @@ static void legal_ones_that_are_not_run_are_said_to_be_not_supported(void)
 static void wrong_ones_are_said_to_be_wrong(void)
 {
     static const char *const wrong[] = {
-        "frobnicate.u32 %r0, %r1",         "add.frobnicate.u32 %r0, %r1, %r2",    "add.tensor.u32 %r0, %r1, %r2",
-        "add.u32 %r0, %r1.b0, %r2",        "redux.sync.min.f32 %f0, %f1, -1",     "redux.sync.add.u64 %d0, %d1, -1",
-        "atom.shared.u32 %r0, [%r1], %r2", "atom.shared.add.b32 %r0, [%r1], %r2", "shfl.up.b32 %r0, %r1, 1, 0",
+        "frobnicate.u32 %r0, %r1",
+        "add.frobnicate.u32 %r0, %r1, %r2",
+        "add.tensor.u32 %r0, %r1, %r2",
+        "add.u32 %r0, %r1.b0, %r2",
+        "redux.sync.min.f32 %f0, %f1, -1",
+        "redux.sync.add.u64 %d0, %d1, -1",
+        "atom.shared.u32 %r0, [%r1], %r2",
+        "atom.shared.add.b32 %r0, [%r1], %r2",
+        "shfl.up.b32 %r0, %r1, 1, 0",
+        "add.mma_async.u32 %r0, %r1, %r2",
+        "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%d0, {%r1}], [%r0]",
+        "cp.reduce.async.bulk.global.shared::cta.bulk_group.min.f32 [%d0], [%r0], 16",
     };
     all_are(false, wrong, sizeof wrong / sizeof *wrong);
 }

@@ -1,0 +1,120 @@
+/* Reductions of many elements at once, each atomic: what bulk copies that
+ * reduce do, of memory or of tensors. The types: ptx/tensor_map.h. */
+#include "device/device.h"
+#include "device/rt.h"
+#include "ptx/tensor_map.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+static float of_half(uint16_t v, bool bf)
+{
+    uint32_t bits = (uint32_t)v << 16;
+    float f;
+    if (!bf) return fl_math_f32_from_f16(v);
+    memcpy(&f, &bits, sizeof f);
+    return f;
+}
+
+static uint16_t half(uint16_t a, uint16_t b, uint32_t op, bool bf)
+{
+    float x = of_half(a, bf), y = of_half(b, bf);
+    if (op == FL_REDUCE_ADD) return bf ? fl_math_bf16_from_f32(x + y, 0) : fl_math_f16_from_f32(x + y, 0);
+    if (x != x || y != y) return x != x ? b : a;
+    return (op == FL_REDUCE_MIN) == (x < y || (x == y && (int16_t)a < 0)) ? a : b;
+}
+
+#define INTEGER(type) \
+    { \
+        type x = (type)a, y = (type)b; \
+        switch (op) { \
+        case FL_REDUCE_ADD: return (uint64_t)(x + y); \
+        case FL_REDUCE_MIN: return (uint64_t)(x < y ? x : y); \
+        case FL_REDUCE_MAX: return (uint64_t)(x > y ? x : y); \
+        case FL_REDUCE_INC: return (uint64_t)(x >= y ? 0 : x + 1); \
+        case FL_REDUCE_DEC: return (uint64_t)(!x || x > y ? y : x - 1); \
+        case FL_REDUCE_AND: return (uint64_t)(x & y); \
+        case FL_REDUCE_OR: return (uint64_t)(x | y); \
+        default: return (uint64_t)(x ^ y); \
+        } \
+    }
+
+static uint64_t sum_of_doubles(uint64_t a, uint64_t b)
+{
+    double x, y;
+    memcpy(&x, &a, 8);
+    memcpy(&y, &b, 8);
+    x += y;
+    memcpy(&a, &x, 8);
+    return a;
+}
+
+static uint64_t sum_of_singles(uint64_t a, uint64_t b)
+{
+    float x, y;
+    uint32_t bits;
+    memcpy(&x, &a, 4);
+    memcpy(&y, &b, 4);
+    x += y;
+    memcpy(&bits, &x, 4);
+    return bits;
+}
+
+static uint64_t combine(uint64_t a, uint64_t b, uint32_t op, uint32_t type)
+{
+    switch (type) {
+    case FL_TENSOR_U32: INTEGER(uint32_t)
+    case FL_TENSOR_S32: INTEGER(int32_t)
+    case FL_TENSOR_U64: INTEGER(uint64_t)
+    case FL_TENSOR_S64: INTEGER(int64_t)
+    case FL_TENSOR_F64: return sum_of_doubles(a, b);
+    case FL_TENSOR_F16:
+    case FL_TENSOR_BF16: return half((uint16_t)a, (uint16_t)b, op, type == FL_TENSOR_BF16);
+    default: return sum_of_singles(a, b);
+    }
+}
+
+static bool exists(uint32_t op, uint32_t type)
+{
+    bool integer = type >= FL_TENSOR_U32 && type <= FL_TENSOR_S64,
+         halves = type == FL_TENSOR_F16 || type == FL_TENSOR_BF16;
+    switch (op) {
+    case FL_REDUCE_ADD: return integer || halves || type == FL_TENSOR_F32 || type == FL_TENSOR_F64;
+    case FL_REDUCE_MIN:
+    case FL_REDUCE_MAX: return integer || halves;
+    case FL_REDUCE_INC:
+    case FL_REDUCE_DEC: return type == FL_TENSOR_U32;
+    default: return integer;
+    }
+}
+
+#define UPDATE(type_of_word) \
+    { \
+        type_of_word *p = (type_of_word *)to, old = __atomic_load_n(p, __ATOMIC_RELAXED); \
+        while (!__atomic_compare_exchange_n(p, &old, (type_of_word)combine(old, v, op, type), false, __ATOMIC_ACQ_REL, \
+                                            __ATOMIC_RELAXED)) \
+            ; \
+        return; \
+    }
+
+static void update(uint64_t to, uint64_t v, uint32_t op, uint32_t type)
+{
+    switch (fl_tensor_bytes(type)) {
+    case 2: UPDATE(uint16_t)
+    case 4: UPDATE(uint32_t)
+    default: UPDATE(uint64_t)
+    }
+}
+
+void device_reduce(struct fl_block *b, uint32_t t, uint32_t line, uint64_t to, uint64_t from, uint32_t bytes,
+                   uint32_t what)
+{
+    uint32_t op = what >> FL_REDUCE_OP & 255, type = what >> FL_REDUCE_TYPE;
+    (void)b;
+    if (!exists(op, type)) fault_raise(FAULT_ILLEGAL_INSTRUCTION, t, line, "a reduction of elements that have none");
+    for (uint32_t each = fl_tensor_bytes(type), k = 0; k + each <= bytes; k += each) {
+        uint64_t v = 0;
+        memcpy(&v, (const void *)(from + k), each);
+        update(to + k, v, op, type);
+    }
+}
