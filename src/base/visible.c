@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NONE = -1, UUID_TEXT = sizeof "GPU-00000000-0000-0000-0000-000000000000" };
+enum { NONE = -1 };
 
 void device_uuid(int physical, unsigned char uuid[UUID_BYTES])
 {
@@ -16,7 +16,7 @@ void device_uuid(int physical, unsigned char uuid[UUID_BYTES])
     uuid[0] = (unsigned char)(physical << 4 | 0xf);
 }
 
-static void uuid_text(int physical, char text[UUID_TEXT])
+void device_uuid_text(int physical, char text[UUID_TEXT])
 {
     unsigned char u[UUID_BYTES];
     device_uuid(physical, u);
@@ -31,7 +31,7 @@ static int by_uuid(const char *item, int installed)
     char text[UUID_TEXT];
     int found = NONE;
     for (int k = 0; k < installed; k++) {
-        uuid_text(k, text);
+        device_uuid_text(k, text);
         if (strncmp(text, item, length_of(item))) continue;
         if (found != NONE) return NONE;
         found = k;

@@ -2,10 +2,11 @@
 #ifndef FL_BASE_VISIBLE_H
 #define FL_BASE_VISIBLE_H
 
-enum { MOST_DEVICES = 16, UUID_BYTES = 16 };
+enum { MOST_DEVICES = 16, UUID_BYTES = 16, UUID_TEXT = sizeof "GPU-00000000-0000-0000-0000-000000000000" };
 
 /* Of the how manyth device of the machine. The first digits differ, so that a few of them name it. */
 void device_uuid(int physical, unsigned char uuid[UUID_BYTES]);
+void device_uuid_text(int physical, char text[UUID_TEXT]);
 
 /* How many of the machine's devices the list (NULL: there is none) shows. order becomes all of them: first those, in
  * the list's order, then the hidden ones.

@@ -7,8 +7,6 @@
 #include <strings.h>
 #include <unistd.h>
 
-enum { UUID_TEXT = 41 }; /* GPU-, 32 digits in five groups, and the end */
-
 /* ---- finding one */
 
 nvmlReturn_t nvmlDeviceGetCount_v2(unsigned int *count)
@@ -47,15 +45,6 @@ nvmlReturn_t nvmlDeviceGetHandleByPciBusId(const char *id, nvmlDevice_t *out)
     return nvmlDeviceGetHandleByPciBusId_v2(id, out);
 }
 
-static void uuid_text(nvmlDevice_t device, char text[UUID_TEXT])
-{
-    unsigned char u[UUID_BYTES];
-    device_uuid((int)device->index, u);
-    char *out = text + sprintf(text, "GPU");
-    for (int k = 0; k < UUID_BYTES; k++)
-        out += sprintf(out, "%s%02x", k == 0 || k == 4 || k == 6 || k == 8 || k == 10 ? "-" : "", u[k]);
-}
-
 nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *out)
 {
     const struct profile *p = devices_known();
@@ -63,7 +52,7 @@ nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *out)
     if (!uuid || !out) return NVML_ERROR_INVALID_ARGUMENT;
     for (unsigned int k = 0; k < (unsigned int)p->installed; k++) {
         char text[UUID_TEXT];
-        uuid_text(&(struct nvmlDevice_st){ k }, text);
+        device_uuid_text((int)k, text);
         if (!strcasecmp(text, uuid)) return devices_at(k, out);
     }
     return NVML_ERROR_NOT_FOUND;
@@ -92,7 +81,7 @@ nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *uuid, unsigned int len
     char text[UUID_TEXT];
     nvmlReturn_t r = devices_check(device, &p);
     if (r) return r;
-    uuid_text(device, text);
+    device_uuid_text((int)device->index, text);
     return tell(text, uuid, length);
 }
 
