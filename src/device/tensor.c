@@ -203,6 +203,7 @@ void device_tensor_replace(struct fl_block *b, uint32_t t, uint32_t line, uint64
     const uint32_t last = field == FL_TENSOR_FIELD_STRIDE ? FL_TENSOR_RANK - 2 : FL_TENSOR_RANK - 1;
     (void)b;
     memcpy(&m, (const void *)map, sizeof m);
+    m.magic = FL_TENSOR_MAP_MAGIC; /* maps are also made of zeros */
     if (ordinal > last) fault_raise(FAULT_ILLEGAL_INSTRUCTION, t, line, "tensors have no such dimension");
     switch (field) {
     case FL_TENSOR_FIELD_ADDRESS: m.address = v; break;

@@ -168,8 +168,10 @@ static const struct var *variable_in(const struct emitter *e, enum ptx_space spa
 static const char *completed(struct emitter *e, const struct instr *i, enum ptx_space space, const char *low)
 {
     const struct var *v = space == SPACE_local || space == SPACE_const ? variable_in(e, space) : NULL;
-    if (!v) fail(i, "an address needs a 64-bit register");
-    const char *near = variable_address(e, v),
+    bool param = space == SPACE_param && e->func->entry;
+    if (!v && !param) fail(i, "an address needs a 64-bit register");
+    const char *near = v ? variable_address(e, v)
+                         : emit(e, "ptrtoint ptr %s to i64", block_field(e, "ptr", offsetof(struct fl_block, params))),
                *distance = emit(e, "sub i32 %s, %s", low, emit(e, "trunc i64 %s to i32", near));
     return emit(e, "add i64 %s, %s", near, emit(e, "sext i32 %s to i64", distance));
 }
@@ -318,7 +320,8 @@ static void emit_cvta(struct emitter *e, const struct instr *i)
     const char *v = value(e, &i->ops[1], type);
     if (type_bits(type) != 64) fail(i, "addresses have 64 bits");
     if (i->space == SPACE_shared) v = emit(e, "%s i64 %s, %s", has(i, MOD_to) ? "sub" : "add", v, shared_base(e));
-    if ((i->space == SPACE_local || i->space == SPACE_const) && !has(i, MOD_to) && has_short_addresses(e, i->space))
+    bool low = i->space == SPACE_local || i->space == SPACE_const || (i->space == SPACE_param && e->func->entry);
+    if (low && !has(i, MOD_to) && has_short_addresses(e, i->space))
         v = completed(e, i, i->space, emit(e, "trunc i64 %s to i32", v));
     result(e, &i->ops[0], type, v);
 }

@@ -459,7 +459,7 @@ static void memory_is_reduced(void)
 
 /* ---- maps */
 
-static void a_kernel_changes_a_map(void)
+static void changed_by_a_kernel(bool made_of_zeros)
 {
     struct tensor
         x = { CU_TENSOR_MAP_DATA_TYPE_UINT32, 2, { 64, 64 }, { 4, 256 }, { 16, 4 }, { 1, 1 }, 0, 0, { 2, 1 } },
@@ -475,6 +475,7 @@ static void a_kernel_changes_a_map(void)
     CUtensorMap m;
     unsigned expected = elements(&y) * 2;
     CHECK(encode(&m, &x));
+    if (made_of_zeros) memset(&m, 0, sizeof m);
     CUfunction f = compiled(
         "%s%s@$p0 mbarrier.init.shared::cta.b64 [$r2], 1;\nbar.sync 0;\nadd.u32 $r20, $r1, 32768;\nadd.u64 $d10, $d2, "
         "131072;\n"
@@ -495,6 +496,8 @@ static void a_kernel_changes_a_map(void)
         "tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [$r20], 0, 32;\n"
         "tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [$r20], 1, 6;\n"
         "tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [$r20], 2, 3;\n"
+        "tensormap.replace.tile.element_stride.shared::cta.b1024.b32 [$r20], 0, 1;\n"
+        "tensormap.replace.tile.element_stride.shared::cta.b1024.b32 [$r20], 1, 1;\n"
         "tensormap.replace.tile.element_stride.shared::cta.b1024.b32 [$r20], 2, 2;\n"
         "DONE:\nbar.warp.sync -1;\n"
         "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [$d10], [$r20], 128;\n"
@@ -515,6 +518,35 @@ static void a_kernel_changes_a_map(void)
         memcpy(&is, in_shared + place(&y, n), 2);
         EXPECT_EQUAL(is, want);
     }
+}
+
+static void kernels_change_maps_and_make_them(void)
+{
+    changed_by_a_kernel(false);
+    changed_by_a_kernel(true);
+}
+
+/* As LLVM has it with short pointers. */
+static void parameters_have_addresses_of_32_bits(void)
+{
+    static const char wide[] = "mov.b64 $d0, map;", narrow[] = "mov.b32 $r31, map;\ncvt.u64.u32 $d0, $r31;";
+    struct tensor x = { CU_TENSOR_MAP_DATA_TYPE_UINT32, 1, { 64 }, { 4 }, { 16 }, { 1 }, 0, 0, { 2 } };
+    CUtensorMap m;
+    uint32_t first, own;
+    const char *head = dollars(HEAD), *at = strstr(head, wide);
+    CHECK(encode(&m, &x));
+    CUfunction f = compiled("%.*s%s%s"
+                            "@$p0 mbarrier.init.shared::cta.b64 [$r2], 1;\nbar.sync 0;\n@!$p0 bra END;\n"
+                            "cp.async.bulk.tensor.1d.shared::cta.global.mbarrier::complete_tx::bytes"
+                            " [$r1], [$d1, {$r10}], [$r2];\n"
+                            "mov.b32 $r30, at;\nld.param.b32 $r29, [$r30];\nst.global.b32 [$d2+4], $r29;\n"
+                            "ld.shared.b32 $r5, [$r1];\nst.global.b32 [$d2], $r5;\nEND:\nret;\n}\n",
+                            (int)(at - head), head, narrow, at + strlen(wide));
+    launch(f, &m, x.at);
+    CHECK(cuMemcpyDtoH(&first, shared_copy, 4));
+    CHECK(cuMemcpyDtoH(&own, shared_copy + 4, 4));
+    EXPECT_EQUAL(first, ((uint32_t *)bytes)[2]);
+    EXPECT_EQUAL(own, 2);
 }
 
 static void maps_that_cannot_be_are_refused(void)
@@ -589,7 +621,8 @@ int main(void)
         ALONE(start, boxes_are_added_and_compared),
         ALONE(start, a_box_goes_to_several_blocks_of_a_cluster),
         ALONE(start, memory_is_reduced),
-        ALONE(start, a_kernel_changes_a_map),
+        ALONE(start, kernels_change_maps_and_make_them),
+        ALONE(start, parameters_have_addresses_of_32_bits),
         ALONE(start, maps_that_cannot_be_are_refused),
         ALONE(start, what_is_no_map_ends_the_kernel),
         ALONE(start, tensors_that_are_not_there_end_the_kernel),
