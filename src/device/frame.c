@@ -63,9 +63,9 @@ bool frame_prepare(struct frame *f, const struct kernel_code *code, const uint32
     f->code = *code;
     memcpy(b->ntid, block, sizeof b->ntid);
     b->nthreads = n;
-    b->dynamic_shared = k->static_shared;
+    b->dynamic_shared = (k->static_shared + 15) & ~15u;
     b->dynamic_shared_size = dynamic_shared;
-    b->total_shared_size = k->static_shared + dynamic_shared;
+    b->total_shared_size = b->dynamic_shared + dynamic_shared;
     if (!open_window(f, b->total_shared_size)) return false;
     b->shared = (uint8_t *)f->window;
     b->shared_window_size = f->window_size;

@@ -185,14 +185,16 @@ static void cover_placed(struct kernel *k, struct var *const *vars, uint32_t n)
         }
 }
 
-/* How dynamic shared memory, behind all that, is to be aligned for what f names of it. */
+/* How dynamic shared memory, behind all that, is to be aligned for what f names of it. 1: it names none. */
 static uint32_t dynamic_align(const struct func *f)
 {
-    uint32_t align = 16;
+    uint32_t align = 1;
     for (uint32_t i = 0; i < f->ncode; i++)
         for (unsigned o = 0; o < f->code[i].nops; o++) {
             const struct var *v = f->code[i].ops[o].var;
-            if (v && v->space == SPACE_shared && v->is_extern && !v->size && v->align > align) align = v->align;
+            if (!v || v->space != SPACE_shared || !v->is_extern || v->size) continue;
+            if (align < 16) align = 16;
+            if (v->align > align) align = v->align;
         }
     return align;
 }
@@ -200,7 +202,7 @@ static uint32_t dynamic_align(const struct func *f)
 void kernel_lay_out(struct kernel *k, struct module_ir *m)
 {
     struct func *f = k->func, **list;
-    uint32_t align = 16;
+    uint32_t align = 1;
     cover_placed(k, m->vars, m->nvars);
     for (uint32_t n = calls_reachable(m, f, &list); n-- > 0;) {
         cover_placed(k, list[n]->vars, list[n]->nvars);

@@ -151,11 +151,39 @@ static void blocks_of_a_cooperative_grid_wait_for_each_other(void)
     CHECK(cuModuleUnload(m));
 }
 
+/* What a kernel has is told to the byte; what the launch adds begins where vectors may lie. */
+static void shared_memory_of_the_launch_lies_behind_the_kernels_own(void)
+{
+    const char *const files[] = {
+        HEAD ".extern .shared .align 16 .b8 dynamic[];\n"
+             ".visible .entry where(.param .u64 out)\n{\n.shared .align 4 .b8 own[40];\n"
+             ".reg .b64 %rd; .reg .b32 %r<3>; ld.param.u64 %rd, [out]; mov.u32 %r1, own; mov.u32 %r2, dynamic;\n"
+             "sub.u32 %r2, %r2, %r1; st.global.b32 [%rd], %r2; mov.u32 %r1, %dynamic_smem_size;\n"
+             "st.global.b32 [%rd+4], %r1; ret;\n}\n"
+             ".visible .entry only_own()\n{\n.shared .align 4 .b8 bytes[40]; .reg .b32 %r;\n"
+             "mov.u32 %r, bytes; st.shared.b32 [%r], %r; ret;\n}\n"
+    };
+    CUdeviceptr out = give(NULL, 8);
+    CUmodule m;
+    CUfunction f;
+    int bytes;
+    CHECK(join(files, 1, &m));
+    CHECK(cuModuleGetFunction(&f, m, "only_own"));
+    CHECK(cuFuncGetAttribute(&bytes, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, f));
+    EXPECT(bytes == 40);
+    CHECK(cuModuleGetFunction(&f, m, "where"));
+    CHECK(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 100, 0, ARGS(&out), NULL));
+    const int *r = take(out, 8);
+    EXPECT(r[0] == 48 && r[1] == 100);
+    CHECK(cuModuleUnload(m));
+}
+
 int main(int argc, char **argv)
 {
     static const struct program programs[] = { P(two_files_become_one_program),
                                                P(a_file_may_expect_a_result_that_another_does_not_give),
                                                P(blocks_of_a_cooperative_grid_wait_for_each_other),
+                                               P(shared_memory_of_the_launch_lies_behind_the_kernels_own),
                                                { 0 } };
     return run_programs(argc, argv, programs);
 }
