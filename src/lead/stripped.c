@@ -6,6 +6,7 @@
 
 #include <elf.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -15,6 +16,7 @@ enum {
     RECORD = 0x78,
     LONGEST = 4096, /* of the entry points, in bytes */
     LONGEST_NAME = 80,
+    AROUND = 1024, /* functions */
 };
 
 struct object {
@@ -75,13 +77,14 @@ static const char *name_at(const struct object *o, uint64_t address)
     return memchr(s, 0, size < LONGEST_NAME ? size : LONGEST_NAME) ? s : NULL;
 }
 
+static const unsigned char number[4] = { RECORD };
+
 /* mov $RECORD into the frame: modrm and displacement, then the number. */
 static bool stores_size(const unsigned char *code, uint64_t size)
 {
     static const struct {
         unsigned char modrm, with_base, length; /* of all before the number */
     } forms[] = { { 0x45, 0, 3 }, { 0x85, 0, 6 }, { 0x44, 1, 4 }, { 0x84, 1, 7 } };
-    static const unsigned char number[4] = { RECORD };
     if (*code != 0xc7) return false;
     for (unsigned k = 0; k < sizeof forms / sizeof *forms; k++) {
         unsigned n = forms[k].length;
@@ -129,28 +132,45 @@ static const char *name_taken(const struct object *o, uint64_t address, const un
     return NULL;
 }
 
-/* What the function calls itself to tools. NULL: it does not, so it is no entry point. */
-static const char *own_name(const struct object *o, uint64_t address, uint64_t size)
+static bool has_number(const unsigned char *code, uint64_t size)
+{
+    const unsigned char *end = code + size;
+    while ((code = memchr(code, *number, (size_t)(end - code)))) {
+        if (end - code < (ptrdiff_t)sizeof number) return false;
+        if (!memcmp(code++, number, sizeof number)) return true;
+    }
+    return false;
+}
+
+/* What the function calls itself to tools. NULL: it does not, so it is no entry point. A record makes sure of that; most
+ * functions have no such number in them, which is seen soon. */
+static const char *own_name(const struct object *o, uint64_t address, uint64_t size, bool with_record)
 {
     uint64_t there;
     const unsigned char *code = (const unsigned char *)loaded(o, address, &there);
     const char *name = NULL;
-    bool fills_in = false;
+    bool fills_in = !with_record;
     if (!code) return NULL;
     if (size > there) size = there;
+    if (!fills_in && !has_number(code, size)) return NULL;
     for (uint64_t i = 0; i < size; i++) {
-        if (stores_size(code + i, size - i)) fills_in = true;
+        if (!fills_in) fills_in = stores_size(code + i, size - i);
         const char *s = name_taken(o, address + i, code + i, size - i);
         if (s && name && strcmp(s, name)) return NULL;
         if (s) name = s;
     }
-    /* this one tells tools only of what it finds to do */
-    return name && (fills_in || !strcmp(name, "__cudaInitModule")) ? name : NULL;
+    return fills_in ? name : NULL;
 }
 
 static uint64_t start_of(const struct unwind_table *t, uint32_t k)
 {
     return t->address + (uint64_t)(int64_t)t->entries[k].start;
+}
+
+static const char *name_of(const struct object *o, const struct unwind_table *t, uint32_t k, bool with_record)
+{
+    uint64_t start = start_of(t, k), length = start_of(t, k + 1) - start;
+    return length <= LONGEST ? own_name(o, start, length, with_record) : NULL;
 }
 
 /* What code that nvcc generates calls has no names. It lies around a function that has one, in the same order in every
@@ -235,13 +255,23 @@ static bool visit_functions(const struct object *o, symbols_visitor *visit, void
     bool found = false;
     if (!h || memcmp(h->e_ident, ELFMAG, SELFMAG) || h->e_ident[EI_CLASS] != ELFCLASS64) return false;
     if (!may_have_runtime(o) || !find_table(o, &t)) return false;
+    uint32_t first = 0, last = 0;
     for (uint32_t k = 0; k + 1 < t.count; k++) {
-        uint64_t start = start_of(&t, k), length = start_of(&t, k + 1) - start;
-        const char *name = length <= LONGEST ? own_name(o, start, length) : NULL;
+        const char *name = name_of(o, &t, k, true);
         if (!name) continue;
+        if (!found) first = k;
+        last = k;
         found = true;
-        visit(name, start, data);
-        if (!strcmp(name, "__cudaInitModule")) visit_unnamed(&t, k, visit, data);
+        visit(name, start_of(&t, k), data);
+    }
+    /* one of them, or around them, tells tools only of what it finds to do */
+    first = first < AROUND ? 0 : first - AROUND;
+    last = t.count - last <= AROUND ? t.count - 1 : last + AROUND;
+    for (uint32_t k = first; found && k < last; k++) {
+        const char *name = name_of(o, &t, k, false);
+        if (!name || strcmp(name, "__cudaInitModule")) continue;
+        visit(name, start_of(&t, k), data);
+        visit_unnamed(&t, k, visit, data);
     }
     return found;
 }
