@@ -9,21 +9,24 @@
 
 static int not_supported(void) { return CUPTI_ERROR_NOT_SUPPORTED; }
 
-static bool concerns(struct object *o)
+struct search {
+    const struct object *object;
+    struct jumps *jumps;
+    void *ours;
+};
+
+static void visit(const char *name, uint64_t address, void *data)
 {
-    return is_nvidias(o, "libcupti.so.", "libcupti.so.13") && (o->ours = loaded_library("libcupti.so.13"));
+    const struct search *s = data;
+    if (strncmp(name, "cupti", 5)) return;
+    void *ours = dlsym(s->ours, name);
+    jumps_add(s->jumps, s->object, address, ours ? ours : (void *)not_supported);
 }
 
-static void *target(const struct object *o, const char *name)
+void lead_cupti(const struct object *o, struct jumps *j)
 {
-    if (strncmp(name, "cupti", 5)) return NULL;
-    void *ours = dlsym(o->ours, name);
-    return ours ? ours : (void *)not_supported;
+    struct search s = { o, j, NULL };
+    if (!is_nvidias(o, "libcupti.so.", "libcupti.so.13") || !(s.ours = loaded_library("libcupti.so.13"))) return;
+    symbols_visit(o->path, SYMBOLS_EXPORTED, visit, &s);
+    dlclose(s.ours);
 }
-
-static void functions(const char *path, symbols_visitor *visit, void *data)
-{
-    symbols_visit(path, SYMBOLS_EXPORTED, visit, data);
-}
-
-const struct lead lead_cupti = { functions, concerns, target };

@@ -11,9 +11,8 @@ enum runtime_inside {
     RUNTIME_OLDER,
 };
 
-enum runtime_inside runtime_inside(const char *program);
-
-/* Calls visit for its entry points, among other functions of the program. */
-void runtime_visit(const char *program, symbols_visitor *visit, void *data);
+/* Looks through the program once, and meanwhile calls visit for its functions, among which are the runtime's entry points
+ * if it is inside. */
+enum runtime_inside runtime_inside(const char *program, symbols_visitor *visit, void *data);
 
 #endif

@@ -7,47 +7,36 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-struct work {
-    const struct lead *lead;
-    const struct object *object;
-    uintptr_t first, end; /* of all entry points that become jumps */
-};
-
-static void *target(const struct work *w, const char *name, uint64_t address)
+void jumps_add(struct jumps *j, const struct object *o, uint64_t address, void *to)
 {
-    return address % JUMP_ROOM ? NULL : w->lead->target(w->object, name);
-}
-
-static void measure(const char *name, uint64_t address, void *data)
-{
-    struct work *w = data;
-    uintptr_t here = w->object->bias + address;
-    if (!target(w, name, address)) return;
-    if (here < w->first) w->first = here;
-    if (here + JUMP_ROOM > w->end) w->end = here + JUMP_ROOM;
-}
-
-static void redirect(const char *name, uint64_t address, void *data)
-{
-    const struct work *w = data;
-    void *to = target(w, name, address);
-    if (to) jump_write(w->object->bias + address, to);
-}
-
-static void follow(const struct lead *lead, const struct object *o)
-{
-    struct work w = { lead, o, UINTPTR_MAX, 0 };
-    lead->functions(o->path, measure, &w);
-    if (w.first > w.end) return;
-    bool done = jump_protect(w.first, w.end, PROT_READ | PROT_WRITE);
-    if (done) {
-        lead->functions(o->path, redirect, &w);
-        done = jump_protect(w.first, w.end, PROT_READ | PROT_EXEC);
+    if (!to || address % JUMP_ROOM) return;
+    struct jump_to *more = realloc(j->all, (j->n + 1) * sizeof *more);
+    if (!more) {
+        fl_log(FL_LOG_ERROR, "an entry point of %s stays as it is: out of memory", o->path);
+        return;
     }
-    if (!done) fl_log(FL_LOG_ERROR, "entry points of %s cannot be replaced: %s", o->path, strerror(errno));
+    j->all = more;
+    more[j->n++] = (struct jump_to){ o->bias + address, to };
+}
+
+static void write_all(const struct jumps *j, const char *path)
+{
+    uintptr_t first = UINTPTR_MAX, end = 0;
+    for (size_t k = 0; k < j->n; k++) {
+        if (j->all[k].at < first) first = j->all[k].at;
+        if (j->all[k].at + JUMP_ROOM > end) end = j->all[k].at + JUMP_ROOM;
+    }
+    if (!j->n) return;
+    bool done = jump_protect(first, end, PROT_READ | PROT_WRITE);
+    if (done) {
+        for (size_t k = 0; k < j->n; k++) jump_write(j->all[k].at, j->all[k].to);
+        done = jump_protect(first, end, PROT_READ | PROT_EXEC);
+    }
+    if (!done) fl_log(FL_LOG_ERROR, "entry points of %s cannot be replaced: %s", path, strerror(errno));
 }
 
 /* ---- ours: they lie beside this library */
@@ -80,10 +69,10 @@ void *loaded_library(const char *file)
 
 void lead_object(uintptr_t bias, const char *path)
 {
-    static const struct lead *const leads[] = { &lead_runtime, &lead_nvrtc, &lead_nvjitlink, &lead_cupti };
-    for (size_t k = 0; k < sizeof leads / sizeof *leads; k++) {
-        struct object o = { .path = path, .bias = bias };
-        if (leads[k]->concerns(&o)) follow(leads[k], &o);
-        if (o.ours) dlclose(o.ours);
-    }
+    static lead *const leads[] = { lead_runtime, lead_nvrtc, lead_nvjitlink, lead_cupti };
+    const struct object o = { path, bias };
+    struct jumps j = { 0 };
+    for (size_t k = 0; k < sizeof leads / sizeof *leads; k++) leads[k](&o, &j);
+    write_all(&j, path);
+    free(j.all);
 }

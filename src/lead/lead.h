@@ -8,30 +8,33 @@
 #include "base/symbols.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct object {                    /* that has been loaded */
     const char *path;
     uintptr_t bias;                /* where it was put */
-    void *ours;                    /* of a library of ours, from dlopen: dlclose is the mechanism's. NULL: none is needed */
-    unsigned number;               /* among NVRTCs (nvrtc.c) */
 };
 
-/* What is led where: a file for each. */
-struct lead {
-    /* Calls visit for all functions of an object that may be entry points. */
-    void (*functions)(const char *path, symbols_visitor *visit, void *data);
-    bool (*concerns)(struct object *o);
-    /* NULL: this function stays as it is. Asked more than once. */
-    void *(*target)(const struct object *o, const char *name);
+/* Entry points of an object that are to become jumps. */
+struct jumps {
+    struct jump_to {
+        uintptr_t at;
+        void *to;
+    } *all;
+    size_t n;
 };
+/* address: as linked. Code that does not begin where functions do stays as it is. */
+void jumps_add(struct jumps *j, const struct object *o, uint64_t address, void *to);
 
-extern const struct lead lead_runtime, lead_nvrtc, lead_nvjitlink, lead_cupti;
+/* What is led where: a function in a file for each. It adds what it finds, after a look at the object. */
+typedef void lead(const struct object *o, struct jumps *j);
+lead lead_runtime, lead_nvrtc, lead_nvjitlink, lead_cupti;
 
 /* Whether the object is NVIDIA's library of this name (its beginning, such as "libcupti.so."). file: what a library of
  * ours is called that would also be, and is not. */
 bool is_nvidias(const struct object *o, const char *name, const char *file);
-/* A library of ours, if it is loaded; from dlopen. */
+/* A library of ours, if it is loaded; from dlopen, and to be closed again. NULL: it is not. */
 void *loaded_library(const char *file);
 
 /* objects.c sees an object. No other thread runs its code yet. */

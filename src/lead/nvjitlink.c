@@ -33,13 +33,17 @@ static void *behind_jump(uintptr_t at)
 
 struct search {
     const struct object *object;
+    struct jumps *jumps;
     struct nvidia nvidia;
     unsigned found, hidden; /* hidden: code that would be lost */
 };
 
-static void find(const char *name, uint64_t address, void *data)
+static void visit(const char *name, uint64_t address, void *data)
 {
     struct search *s = data;
+    char plain[64];
+    if (!plain_name(name, plain)) return;
+    jumps_add(s->jumps, s->object, address, link_entry_point(plain));
     void *slot = nvidia_slot(&s->nvidia, name), *function = slot ? behind_jump(s->object->bias + address) : NULL;
     if (!slot) return;
     s->found++;
@@ -47,25 +51,10 @@ static void find(const char *name, uint64_t address, void *data)
     memcpy(slot, &function, sizeof function);
 }
 
-static bool concerns(struct object *o)
+void lead_nvjitlink(const struct object *o, struct jumps *j)
 {
-    struct search s = { .object = o };
-    if (!is_nvidias(o, "libnvJitLink", "libnvJitLink.so.13")) return false;
-    symbols_visit(o->path, SYMBOLS_EXPORTED, find, &s);
+    struct search s = { .object = o, .jumps = j };
+    if (!is_nvidias(o, "libnvJitLink", "libnvJitLink.so.13")) return;
+    symbols_visit(o->path, SYMBOLS_EXPORTED, visit, &s);
     if (s.found && !s.hidden) nvidia_use(&s.nvidia);
-    return s.found;
 }
-
-static void *target(const struct object *o, const char *name)
-{
-    char plain[64];
-    (void)o;
-    return plain_name(name, plain) ? link_entry_point(plain) : NULL;
-}
-
-static void functions(const char *path, symbols_visitor *visit, void *data)
-{
-    symbols_visit(path, SYMBOLS_EXPORTED, visit, data);
-}
-
-const struct lead lead_nvjitlink = { functions, concerns, target };

@@ -7,17 +7,14 @@
 #include "lead/lead.h"
 
 #include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 
-typedef int get_size(void *program, size_t *size); /* nvrtcResult, 0: success */
-typedef int get(void *program, char *to);
+typedef int get(void *program, char *to); /* nvrtcResult, 0: success */
 
 /* Programs may have several, such as those of two CUDA versions. One that is loaded again keeps its place. */
 enum { MOST = 4 };
 static struct nvrtc {
     char path[4096];
-    get_size *size;
     get *ptx;
 } nvrtcs[MOST];
 
@@ -34,40 +31,49 @@ static int give_2(void *program, char *to) { return give(&nvrtcs[2], program, to
 static int give_3(void *program, char *to) { return give(&nvrtcs[3], program, to); }
 static get *const gives[MOST] = { give_0, give_1, give_2, give_3 };
 
-static void find(const char *name, uint64_t address, void *data)
+/* What one exports. */
+struct search {
+    const struct object *object;
+    uint64_t ptx, ptx_size, cubin, cubin_size; /* 0: it does not */
+};
+
+static void visit(const char *name, uint64_t address, void *data)
 {
-    struct object *o = data;
-    struct nvrtc *n = &nvrtcs[o->number];
-    if (!strcmp(name, "nvrtcGetPTX")) n->ptx = (get *)(o->bias + address);
-    if (!strcmp(name, "nvrtcGetPTXSize")) n->size = (get_size *)(o->bias + address);
+    struct search *s = data;
+    const struct {
+        const char *name;
+        uint64_t *address;
+    } wanted[] = { { "nvrtcGetPTX", &s->ptx },
+                   { "nvrtcGetPTXSize", &s->ptx_size },
+                   { "nvrtcGetCUBIN", &s->cubin },
+                   { "nvrtcGetCUBINSize", &s->cubin_size } };
+    for (size_t k = 0; k < sizeof wanted / sizeof *wanted; k++)
+        if (!strcmp(name, wanted[k].name)) *wanted[k].address = address;
 }
 
-/* Objects are loaded one at a time. */
-static bool concerns(struct object *o)
+/* The place of one; MOST: there is no more. Objects are loaded one at a time. */
+static unsigned place_of(const char *path)
 {
+    unsigned k = 0;
+    if (strlen(path) >= sizeof nvrtcs->path) return MOST;
+    while (k < MOST && *nvrtcs[k].path && strcmp(nvrtcs[k].path, path)) k++;
+    return k;
+}
+
+void lead_nvrtc(const struct object *o, struct jumps *j)
+{
+    struct search s = { .object = o };
     const char *file = strrchr(o->path, '/');
-    if (strncmp(file ? file + 1 : o->path, "libnvrtc", 8)) return false;
-    while (o->number < MOST && *nvrtcs[o->number].path && strcmp(nvrtcs[o->number].path, o->path)) o->number++;
-    if (o->number == MOST) {
+    if (strncmp(file ? file + 1 : o->path, "libnvrtc", 8)) return;
+    symbols_visit(o->path, SYMBOLS_EXPORTED, visit, &s);
+    if (!s.ptx || !s.ptx_size || !s.cubin || !s.cubin_size) return;
+    unsigned k = place_of(o->path);
+    if (k == MOST) {
         fl_log(FL_LOG_WARN, "%s is one NVRTC too many: its machine code cannot run here", o->path);
-        return false;
+        return;
     }
-    struct nvrtc *n = &nvrtcs[o->number];
-    *n = (struct nvrtc){ 0 };
-    if (!symbols_visit(o->path, SYMBOLS_EXPORTED, find, o) || !n->ptx || !n->size) return false;
-    return (size_t)snprintf(n->path, sizeof n->path, "%s", o->path) < sizeof n->path;
+    strcpy(nvrtcs[k].path, o->path);
+    nvrtcs[k].ptx = (get *)(o->bias + s.ptx);
+    jumps_add(j, o, s.cubin, (void *)gives[k]);
+    jumps_add(j, o, s.cubin_size, (void *)(o->bias + s.ptx_size));
 }
-
-static void *target(const struct object *o, const char *name)
-{
-    if (!strcmp(name, "nvrtcGetCUBIN")) return (void *)gives[o->number];
-    if (!strcmp(name, "nvrtcGetCUBINSize")) return (void *)nvrtcs[o->number].size;
-    return NULL;
-}
-
-static void functions(const char *path, symbols_visitor *visit, void *data)
-{
-    symbols_visit(path, SYMBOLS_EXPORTED, visit, data);
-}
-
-const struct lead lead_nvrtc = { functions, concerns, target };

@@ -6,26 +6,51 @@
 #include "lead/lead.h"
 
 #include <dlfcn.h>
+#include <stdlib.h>
 #include <string.h>
 
-static bool concerns(struct object *o)
+/* Functions that may be entry points. */
+struct found {
+    struct function {
+        char *name;
+        uint64_t address;
+    } * all;
+    size_t n;
+};
+
+static void note(const char *name, uint64_t address, void *data)
 {
-    enum runtime_inside inside = runtime_inside(o->path);
-    if (inside == RUNTIME_NOT_INSIDE) return false;
-    if (inside == RUNTIME_OLDER) {
-        fl_log(FL_LOG_WARN, "%s contains the runtime of CUDA 11 or before, which cannot run here", o->path);
-        return false;
-    }
-    const char *name = inside == RUNTIME_12 ? "libcudart.so.12" : "libcudart.so.13";
-    if (!(o->ours = loaded_library(name)))
+    struct found *f = data;
+    if (strncmp(name, "cuda", 4) && strncmp(name, "__cuda", 6)) return;
+    struct function *more = realloc(f->all, (f->n + 1) * sizeof *more);
+    if (!more) return;
+    f->all = more;
+    if ((more[f->n].name = strdup(name))) more[f->n++].address = address;
+}
+
+static void lead_to(const char *library, const struct found *f, const struct object *o, struct jumps *j)
+{
+    void *ours = loaded_library(library);
+    if (!ours) {
         fl_log(FL_LOG_WARN, "%s contains NVIDIA's runtime, and Faultline's %s was not preloaded to take its place",
-               o->path, name);
-    return o->ours;
+               o->path, library);
+        return;
+    }
+    for (size_t k = 0; k < f->n; k++) jumps_add(j, o, f->all[k].address, dlsym(ours, f->all[k].name));
+    dlclose(ours);
 }
 
-static void *target(const struct object *o, const char *name)
+void lead_runtime(const struct object *o, struct jumps *j)
 {
-    return strncmp(name, "cuda", 4) && strncmp(name, "__cuda", 6) ? NULL : dlsym(o->ours, name);
+    struct found f = { 0 };
+    switch (runtime_inside(o->path, note, &f)) {
+    case RUNTIME_NOT_INSIDE: break;
+    case RUNTIME_OLDER:
+        fl_log(FL_LOG_WARN, "%s contains the runtime of CUDA 11 or before, which cannot run here", o->path);
+        break;
+    case RUNTIME_12: lead_to("libcudart.so.12", &f, o, j); break;
+    case RUNTIME_13: lead_to("libcudart.so.13", &f, o, j); break;
+    }
+    for (size_t k = 0; k < f.n; k++) free(f.all[k].name);
+    free(f.all);
 }
-
-const struct lead lead_runtime = { runtime_visit, concerns, target };
