@@ -257,6 +257,9 @@ typedef struct PACKED_ALIGNMENT {
 
 /* CLOCK_REALTIME in ns: what all times in records are. */
 FAULTLINE_CUPTI CUptiResult CUPTIAPI cuptiGetTimestamp(uint64_t *timestamp);
+/* Records have the times of this clock, whatever its unit. */
+typedef uint64_t(CUPTIAPI *CUpti_TimestampCallbackFunc)(void);
+FAULTLINE_CUPTI CUptiResult CUPTIAPI cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackFunc funcTimestamp);
 
 /* What records call a context, a stream (NULL: the default stream; perThreadStream: the calling
  * thread's), and a device. */

@@ -6,6 +6,7 @@
  * the selection delivers first, so that it applies to what happens afterwards.
  * Two locks, outermost first: delivery, which is held while the client's
  * functions are called (they may call back what takes no lock), and settings. */
+#include "cupti/clock.h"
 #include "cupti/record.h"
 
 #include <cuda.h>
@@ -95,9 +96,12 @@ static void deliver(bool flush)
     pthread_mutex_unlock(&settings);
     if (!ask) return;
     if (any) faultline_flush();
+    clock_look();
     while (any && (n = faultline_read(&cursor, e, BATCH))) {
         end_faults(e, n);
         for (size_t k = 0; k < n; k++) {
+            e[k].time = clock_convert(e[k].time);
+            e[k].end = clock_convert(e[k].end);
             size_t size = record_make(&e[k], &wanted, &r);
             if (size) put(&r, size, ask, give);
         }
@@ -311,9 +315,7 @@ CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext context, uint32_t stream
 
 CUptiResult cuptiGetTimestamp(uint64_t *timestamp)
 {
-    struct timespec t;
     if (!timestamp) return CUPTI_ERROR_INVALID_PARAMETER;
-    clock_gettime(CLOCK_REALTIME, &t);
-    *timestamp = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+    *timestamp = clock_system();
     return CUPTI_SUCCESS;
 }

@@ -1,4 +1,5 @@
 /* CUPTI's records: which event makes which, and what their fields mean. */
+#include "cupti/clock.h"
 #include "cupti/record.h"
 
 #include <string.h>
@@ -137,8 +138,8 @@ static size_t make_kernel(const struct faultline_event *e, const struct selectio
         .start = e->time,
         .end = e->end,
         .completed = e->end,
-        .queued = s->latency ? k.queued : 0,
-        .submitted = s->latency ? k.queued : 0,
+        .queued = s->latency ? clock_convert(k.queued) : 0,
+        .submitted = s->latency ? clock_convert(k.queued) : 0,
         .deviceId = k.device,
         .contextId = (uint32_t)k.context,
         .streamId = (uint32_t)k.stream,

@@ -278,6 +278,30 @@ static void wrong_calls_get_the_documented_codes(void **state)
     assert_int_equal(cuptiGetResultString((CUptiResult)500, &text), CUPTI_ERROR_INVALID_PARAMETER);
 }
 
+/* Half as fast as the system's clock, and from another beginning. */
+static uint64_t half_clock(void)
+{
+    uint64_t t;
+    cuptiGetTimestamp(&t);
+    return t / 2 + 1000;
+}
+
+static void a_clock_of_the_clients_gives_the_times(void **state)
+{
+    (void)state;
+    uint64_t t;
+    assert_int_equal(cuptiActivityRegisterTimestampCallback(NULL), CUPTI_ERROR_INVALID_PARAMETER);
+    assert_int_equal(cuptiActivityRegisterTimestampCallback(half_clock), CUPTI_SUCCESS);
+    cuptiGetTimestamp(&t);
+    usleep(20000);
+    happen((struct faultline_event){ .kind = FAULTLINE_CPU_FAULT, .time = t + 1000000 });
+    cuptiActivityFlushAll(1);
+    assert_int_equal(memories, 1);
+    uint64_t start = got[0].start, wanted = (t + 1000000) / 2 + 1000;
+    uint64_t far = start > wanted ? start - wanted : wanted - start;
+    assert_true(far < 1000000); /* the two clocks are not looked at in the same moment */
+}
+
 static void flushing_needs_callbacks(void **state)
 {
     (void)state;
@@ -295,6 +319,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(buffers_are_filled_no_further_than_the_client_says, setup, teardown),
         cmocka_unit_test_setup_teardown(what_finds_no_buffer_is_counted_as_dropped, setup, teardown),
         cmocka_unit_test_setup_teardown(wrong_calls_get_the_documented_codes, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_clock_of_the_clients_gives_the_times, setup, teardown), /* last: it stays */
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
