@@ -80,14 +80,22 @@ CUresult CUDAAPI cuMemGetInfo_v2(size_t *freeBytes, size_t *total)
     return CUDA_SUCCESS;
 }
 
+/* Memory that was mapped, and may be touched. */
+static bool accessible(const struct allocation *a, const struct context *c)
+{
+    return a->kind == ALLOCATION_MAPPED && space_access(a, c->device);
+}
+
 CUresult CUDAAPI cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUdeviceptr dptr)
 {
     struct context *c;
     struct allocation a;
     CUresult r = context_current(&c);
     if (r) return r;
-    if (!space_look(dptr, &a) || a.kind == ALLOCATION_RESERVED || (a.pool && a.kind == ALLOCATION_HOST))
-        return CUDA_ERROR_NOT_FOUND; /* the host's pools: observed on H200 */
+    if (!space_look(dptr, &a) || a.kind == ALLOCATION_RESERVED) return CUDA_ERROR_NOT_FOUND;
+    /* the host's pools, and what may not be touched: observed on H200 */
+    if ((a.pool && a.kind == ALLOCATION_HOST) || (a.kind == ALLOCATION_MAPPED && !accessible(&a, c)))
+        return CUDA_ERROR_NOT_FOUND;
     if (pbase) *pbase = a.base;
     if (psize) *psize = a.size;
     return CUDA_SUCCESS;
@@ -137,15 +145,21 @@ CUresult CUDAAPI cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsig
     struct allocation a;
     CUresult r = context_current(&c);
     if (r) return r;
-    if (!pdptr || Flags || !pinned(p, &a)) return CUDA_ERROR_INVALID_VALUE;
-    *pdptr = (CUdeviceptr)p;
+    if (!pdptr || Flags) return CUDA_ERROR_INVALID_VALUE;
+    if (pinned(p, &a))
+        *pdptr = (CUdeviceptr)p;
+    else if (space_look((uint64_t)p, &a) && accessible(&a, c))
+        *pdptr = a.base; /* observed on H200: of what was mapped the beginning, wherever in it p is */
+    else
+        return CUDA_ERROR_INVALID_VALUE;
     return CUDA_SUCCESS;
 }
 
-/* That, or managed memory, which is mapped for devices, too (observed on H200). */
-static bool mapped(const void *p, struct allocation *a)
+/* That, or what else devices may touch and has an address of the host's (observed on H200). */
+static bool mapped(const void *p, const struct context *c, struct allocation *a)
 {
-    return pinned(p, a) || (space_look((uint64_t)p, a) && a->kind == ALLOCATION_MANAGED && !a->pool);
+    if (pinned(p, a)) return true;
+    return space_look((uint64_t)p, a) && ((a->kind == ALLOCATION_MANAGED && !a->pool) || accessible(a, c));
 }
 
 /* Portability and mapping are given anyway, and so reported (observed on H200). */
@@ -155,9 +169,10 @@ CUresult CUDAAPI cuMemHostGetFlags(unsigned int *pFlags, void *p)
     struct allocation a;
     CUresult r = context_current(&c);
     if (r) return r;
-    if (!pFlags || !mapped(p, &a)) return CUDA_ERROR_INVALID_VALUE;
+    if (!pFlags || !mapped(p, c, &a)) return CUDA_ERROR_INVALID_VALUE;
     *pFlags = CU_MEMHOSTALLOC_DEVICEMAP;
     if (a.kind == ALLOCATION_HOST) *pFlags |= a.flags;
     if (a.kind == ALLOCATION_REGISTERED) *pFlags |= a.flags & CU_MEMHOSTREGISTER_PORTABLE;
+    if (a.kind == ALLOCATION_MAPPED) *pFlags |= CU_MEMHOSTALLOC_PORTABLE;
     return CUDA_SUCCESS;
 }

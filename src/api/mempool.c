@@ -82,7 +82,8 @@ CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
     struct allocation a;
     if (!space_look(dptr, &a)) return CUDA_ERROR_INVALID_VALUE;
     if (a.pool) return mempool_free(&a, dptr, s);
-    if (a.kind == ALLOCATION_MANAGED) return CUDA_ERROR_NOT_SUPPORTED; /* observed on an H200 */
+    if (a.kind == ALLOCATION_MANAGED) /* observed on an H200 */
+        return dptr == a.base ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
     if (a.kind != ALLOCATION_DEVICE) return CUDA_ERROR_INVALID_VALUE;
     return cuMemFree_v2(dptr); /* waits for the stream, and for more */
 }

@@ -71,7 +71,7 @@ static CUresult ask(const struct allocation *a, CUpointer_attribute attribute, C
     case CU_POINTER_ATTRIBUTE_HOST_POINTER:
         *o = wide(ptr);
         return host_may_touch(a) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS: *o = narrow(a->sync_memops || a->kind == ALLOCATION_MANAGED); break;
+    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS: *o = narrow(a->sync_memops); break;
     case CU_POINTER_ATTRIBUTE_BUFFER_ID: *o = wide(a->buffer_id); break;
     case CU_POINTER_ATTRIBUTE_IS_MANAGED: *o = narrow(a->kind == ALLOCATION_MANAGED); break;
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: *o = narrow((uint64_t)ordinal(a)); break;

@@ -1,6 +1,7 @@
 /* Unified Memory: managed allocations, advice, who is attached to what. What advice
  * does is in src/uvm; prefetches are um_move.c's, what is answered um_attributes.c's. */
 #include "api/um.h"
+#include "base/log.h"
 #include "base/numa.h"
 #include "graph/capture.h"
 #include "stream/stream.h"
@@ -97,16 +98,29 @@ static CUresult advised_location(CUmem_advise advice, CUmemLocation l, CUmemLoca
     }
 }
 
+/* Observed on H200: where a node of the host is named, or the current one, nobody looks whether the memory is managed. */
+static CUresult advise_nothing(CUdeviceptr p)
+{
+    fl_log_once(FL_LOG_WARN,
+                "cuMemAdvise with a NUMA node of the host answers CUDA_SUCCESS for memory that is not managed (%#llx), "
+                "as NVIDIA's driver does, and changes nothing",
+                p);
+    return CUDA_SUCCESS;
+}
+
 static CUresult advise(CUdeviceptr p, size_t count, CUmem_advise advice, CUmemLocation l, CUresult no_device)
 {
     struct context *c;
     struct allocation a;
+    const bool node = host_node(l);
     CUresult r = context_current(&c);
     if (r || (r = capture_refuse_unsafe())) return r;
     if ((r = advised_location(advice, l, &l)))
         return r == CUDA_ERROR_INVALID_DEVICE && (l.id < 0 || l.id >= device_count) ? no_device : r;
-    if ((r = um_managed(p, count, &a)))
-        return um_ordinary(p, count) ? pageable_advise(p, count, advice, l, host_tables(c->device)) : r;
+    if ((r = um_managed(p, count, &a))) {
+        if (um_ordinary(p, count)) return pageable_advise(p, count, advice, l, host_tables(c->device));
+        return node ? advise_nothing(p) : r;
+    }
     if (a.pool) return CUDA_ERROR_NOT_SUPPORTED; /* observed on H200: a pool's location is its advice */
     if ((r = attributes_advise(&a, p, count, advice, l))) return r;
     /* no copies are made while a device takes turns with the host */

@@ -31,6 +31,7 @@ CUresult block_lend(struct mempool *p, struct block *b, uint64_t size)
         .backing = chunk_backing(c),
         .offset = c->offset + b->at,
         .owner = &mempool_owner,
+        .sync_memops = kind_of(p) == ALLOCATION_MANAGED, /* observed on H200 */
         .handle_types = p->handle_types,
         .pool = p,
         .detail = b,

@@ -30,6 +30,7 @@ static void describe(struct piece *p, struct context *c, uint64_t size, unsigned
                                 .kind = ALLOCATION_MANAGED,
                                 .context = c,
                                 .flags = attach_flags,
+                                .sync_memops = true, /* observed on H200 */
                                 .mapping_base = m->start,
                                 .mapping_size = m->end - m->start,
                                 .backing = &uvm_memory,

@@ -241,6 +241,12 @@ static unsigned access_told(struct vmm_mapping *m, const CUmemLocation *l)
     return !access && l->type == CU_MEM_LOCATION_TYPE_HOST ? m->access[0] : access;
 }
 
+static bool is_other_memory(uint64_t address)
+{
+    struct allocation a;
+    return space_look(address, &a) && a.kind != ALLOCATION_RESERVED;
+}
+
 CUresult vmm_get_access(uint64_t address, const CUmemLocation *l, unsigned long long *flags)
 {
     struct device *d;
@@ -254,7 +260,8 @@ CUresult vmm_get_access(uint64_t address, const CUmemLocation *l, unsigned long 
     struct vmm_mapping *m = mapping_at(address);
     *flags = m ? access_told(m, l) : CU_MEM_ACCESS_FLAGS_PROT_NONE;
     pthread_rwlock_unlock(&vmm_lock);
-    return m ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    /* observed on H200: to other memory nobody was given access, which is no error */
+    return m || is_other_memory(address) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 /* ---- the space's questions */

@@ -113,10 +113,11 @@ CUresult vmm_retain(uint64_t address, CUmemGenericAllocationHandle *out);
 
 /* ---- access: in effect for every processor on return */
 /* [va, va+size) begins and ends with whole mappings. Of those in a row from va on, all descriptions, or none; behind a
- * hole nothing changes. CUDA_ERROR_INVALID_VALUE: there are no such mappings, or a description is wrong; CUDA_ERROR_NOT_SUPPORTED: the location cannot reach the memory;
- * CUDA_ERROR_OUT_OF_MEMORY. */
+ * hole nothing changes. CUDA_ERROR_INVALID_VALUE: there are no such mappings, or a description is wrong;
+ * CUDA_ERROR_NOT_SUPPORTED: the location cannot reach the memory; CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult vmm_set_access(uint64_t va, uint64_t size, const CUmemAccessDesc *desc, size_t count);
-/* *flags: a CUmemAccess_flags. CUDA_ERROR_INVALID_VALUE: nothing is mapped at address, and *flags is 0; CUDA_ERROR_INVALID_DEVICE. */
+/* *flags: a CUmemAccess_flags; of memory of other kinds: none. CUDA_ERROR_INVALID_VALUE: there is nothing at address, and
+ * *flags is 0; CUDA_ERROR_INVALID_DEVICE. */
 CUresult vmm_get_access(uint64_t address, const CUmemLocation *location, unsigned long long *flags);
 
 /* ---- for those who ask what an address is, or copy */
