@@ -14,7 +14,9 @@ static CUresult note_access(struct graph_memory *m, const CUDA_MEM_ALLOC_NODE_PA
         if (!known && a->flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE) return CUDA_ERROR_NOT_SUPPORTED;
         if (a->location.id < 0 || a->location.id >= device_count) return CUDA_ERROR_INVALID_VALUE;
         for (unsigned n = 0; n < m->accesses; n++) known |= m->access[n].location.id == a->location.id;
-        if (!known) m->access[m->accesses++] = *a;
+        if (known) continue;
+        m->access[m->accesses++] = *a;
+        m->others |= 1u << a->location.id;
     }
     return CUDA_SUCCESS;
 }
@@ -35,8 +37,8 @@ CUresult graph_memory_new(const CUDA_MEM_ALLOC_NODE_PARAMS_v2 *p, struct graph_m
     if (!m) return CUDA_ERROR_OUT_OF_MEMORY;
     struct stream *s;
     m->references = 1;
-    if ((r = note_access(m, p, d)) || (r = mempool_open_kept(d, m->access, m->accesses)) ||
-        (r = stream_get(c, CU_STREAM_LEGACY, false, &s)) || (r = mempool_keep(d, p->bytesize, s, &m->kept))) {
+    if ((r = note_access(m, p, d)) || (r = stream_get(c, CU_STREAM_LEGACY, false, &s)) ||
+        (r = mempool_keep(d, m->others, p->bytesize, s, &m->kept))) {
         free(m);
         return r;
     }

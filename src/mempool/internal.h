@@ -68,7 +68,7 @@ struct mempool {
     uint64_t reserved, used;       /* bytes held; lent. Here and below, high: the most since it was set to now */
     uint64_t reserved_high, used_high;
     bool graphs;                   /* the graphs' pool: what is told of it is counted in chunks */
-    struct { uint64_t now, high; } graph_used, graph_reserved;
+    uint64_t graph_there;          /* bytes, see kept.c */
     unsigned lent;                 /* blocks */
     unsigned bound;                /* free blocks that are */
     struct chunk *chunks;

@@ -4,14 +4,20 @@
 #include "context/context.h"
 #include "mempool/internal.h"
 
-static struct mempool *pools[MAX_DEVICES]; /* guarded by mempools_lock */
-
-/* The graphs' pool of a device; nobody has its handle. */
-static CUresult pool_of(struct device *d, struct mempool **out)
+/* Graphs' pools of a device: one for each set of devices that may use what it lends. Nobody has their handles, and they
+ * stay. */
+static bool is_open_to(const struct mempool *p, const struct device *d, uint32_t others)
 {
-    CUresult r = CUDA_SUCCESS;
+    bool same = p->graphs && p->device == d;
+    for (int k = 0; k < device_count && same; k++) same = k == d->ordinal || !p->access[k] == !(others >> k & 1);
+    return same;
+}
+
+static CUresult pool_of(struct device *d, uint32_t others, struct mempool **out)
+{
     pthread_mutex_lock(&mempools_lock);
-    struct mempool *p = pools[d->ordinal];
+    struct mempool *p = mempools;
+    while (p && !is_open_to(p, d, others)) p = p->next;
     if (!p && (p = mempool_new())) {
         p->type = CU_MEM_ALLOCATION_TYPE_PINNED;
         p->location = (CUmemLocation){ .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = d->ordinal };
@@ -19,17 +25,33 @@ static CUresult pool_of(struct device *d, struct mempool **out)
         p->graphs = true;
         p->is_default = true;
         p->limit = p->threshold = UINT64_MAX;
-        p->access[d->ordinal] = PROT_DEVICE_READ | PROT_DEVICE_WRITE;
+        for (int k = 0; k < device_count; k++)
+            if (k == d->ordinal || others >> k & 1) p->access[k] = PROT_DEVICE_READ | PROT_DEVICE_WRITE;
         p->next = mempools;
-        mempools = pools[d->ordinal] = p;
+        mempools = p;
         p->in_use = true;
         atomic_store(&p->valid, true);
     }
-    if (!p) r = CUDA_ERROR_OUT_OF_MEMORY;
     pthread_mutex_unlock(&mempools_lock);
     *out = p;
-    return r;
+    return p ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
+
+/* Number n of them, NULL: there are not so many. */
+static struct mempool *pool_at(const struct device *d, unsigned n)
+{
+    pthread_mutex_lock(&mempools_lock);
+    struct mempool *p = mempools;
+    while (p && (!p->graphs || p->device != d || n--)) p = p->next;
+    pthread_mutex_unlock(&mempools_lock);
+    return p;
+}
+
+/* Of all of a device's. */
+static pthread_mutex_t totals_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+    uint64_t now, used_high, reserved_high;
+} totals[MAX_DEVICES];
 
 /* Observed on H200: memory of graphs is there from the first launch that allocates it until it is
  * trimmed, is used as a whole, and counts as used until then, whoever frees it. */
@@ -38,9 +60,13 @@ static void count(struct mempool *p)
     uint64_t there = 0;
     for (const struct chunk *c = p->chunks; c; c = c->next)
         if (c->backed) there += c->memory.size;
-    p->graph_used.now = p->graph_reserved.now = there;
-    if (p->graph_used.now > p->graph_used.high) p->graph_used.high = p->graph_used.now;
-    if (p->graph_reserved.now > p->graph_reserved.high) p->graph_reserved.high = p->graph_reserved.now;
+    pthread_mutex_lock(&totals_lock);
+    uint64_t now = totals[p->device->ordinal].now += there - p->graph_there;
+    uint64_t *high[] = { &totals[p->device->ordinal].used_high, &totals[p->device->ordinal].reserved_high };
+    for (int k = 0; k < 2; k++)
+        if (now > *high[k]) *high[k] = now;
+    pthread_mutex_unlock(&totals_lock);
+    p->graph_there = there;
 }
 
 void kept_count(struct mempool *p, struct block *b, bool allocated)
@@ -71,17 +97,10 @@ static struct block *lock_lent(CUdeviceptr address, struct mempool **p)
     return NULL;
 }
 
-CUresult mempool_open_kept(struct device *d, const CUmemAccessDesc *map, size_t count)
+CUresult mempool_keep(struct device *d, uint32_t others, uint64_t size, struct stream *s, struct kept *out)
 {
     struct mempool *p;
-    CUresult r = count ? pool_of(d, &p) : CUDA_SUCCESS;
-    return r || !count ? r : mempool_set_access(p, map, count);
-}
-
-CUresult mempool_keep(struct device *d, uint64_t size, struct stream *s, struct kept *out)
-{
-    struct mempool *p;
-    CUresult r = pool_of(d, &p);
+    CUresult r = pool_of(d, others, &p);
     if (r || (r = mempool_alloc(p, size, s, &out->address))) return r;
     struct block *b = lock_lent(out->address, &p);
     if (!b) return CUDA_ERROR_INVALID_VALUE; /* somebody else has freed it */
@@ -157,30 +176,32 @@ CUresult mempool_kept_attribute(struct device *d, CUgraphMem_attribute attribute
     bool used = attribute == CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT || attribute == CU_GRAPH_MEM_ATTR_USED_MEM_HIGH;
     if ((unsigned)attribute > CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH || (set && (!high || *value)))
         return CUDA_ERROR_INVALID_VALUE;
-    CUresult r = pool_of(d, &p);
-    if (r) return r;
-    pthread_mutex_lock(&p->lock);
-    count(p);
-    uint64_t *now = used ? &p->graph_used.now : &p->graph_reserved.now;
-    uint64_t *most = used ? &p->graph_used.high : &p->graph_reserved.high;
+    for (unsigned n = 0; (p = pool_at(d, n)); n++) {
+        pthread_mutex_lock(&p->lock);
+        count(p);
+        pthread_mutex_unlock(&p->lock);
+    }
+    pthread_mutex_lock(&totals_lock);
+    uint64_t *now = &totals[d->ordinal].now;
+    uint64_t *most = used ? &totals[d->ordinal].used_high : &totals[d->ordinal].reserved_high;
     if (set)
         *most = *now;
     else
         *value = high ? *most : *now;
-    pthread_mutex_unlock(&p->lock);
-    return r;
+    pthread_mutex_unlock(&totals_lock);
+    return CUDA_SUCCESS;
 }
 
 CUresult mempool_trim_kept(struct device *d)
 {
     struct mempool *p;
-    CUresult r = pool_of(d, &p);
-    if (r) return r;
-    mempool_trim(p, 0);
-    pthread_mutex_lock(&p->lock);
-    for (struct chunk *c = p->chunks; c; c = c->next) c->backed = c->allocated;
-    pthread_mutex_unlock(&p->lock);
-    return r;
+    for (unsigned n = 0; (p = pool_at(d, n)); n++) {
+        mempool_trim(p, 0);
+        pthread_mutex_lock(&p->lock);
+        for (struct chunk *c = p->chunks; c; c = c->next) c->backed = c->allocated;
+        pthread_mutex_unlock(&p->lock);
+    }
+    return CUDA_SUCCESS;
 }
 
 bool mempool_of_graphs(const void *pool) { return ((const struct mempool *)pool)->graphs; }

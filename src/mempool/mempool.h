@@ -84,16 +84,15 @@ CUresult mempool_free_now(const struct allocation *a, CUdeviceptr address);
 void mempool_synchronized(struct context *c, struct stream *s);
 
 /* ---- memory of graphs: kept at one address for a graph's life, while launches allocate it and somebody frees it, again
- * and again (kept.c). It comes from one more pool of each device, which has no handle. */
+ * and again (kept.c). It comes from pools of each device that have no handles. */
 
 struct kept {
     CUdeviceptr address;
     uint64_t id;                   /* of the allocation; 0: whichever begins at address */
 };
-/* Keeps size bytes, not allocated yet, behind what s has now. CUDA_ERROR_OUT_OF_MEMORY. */
-/* Other devices' access to what is kept of d's memory. It is for all of it, and stays. */
-CUresult mempool_open_kept(struct device *d, const CUmemAccessDesc *map, size_t count);
-CUresult mempool_keep(struct device *d, uint64_t size, struct stream *s, struct kept *out);
+/* Keeps size bytes, not allocated yet, behind what s has now. others: which devices beside d may use them, as bits.
+ * CUDA_ERROR_OUT_OF_MEMORY. */
+CUresult mempool_keep(struct device *d, uint32_t others, uint64_t size, struct stream *s, struct kept *out);
 /* The graph is gone: so is the memory, or, if it is allocated, with its free. */
 void mempool_unkeep(struct kept k);
 /* Whether it still is kept; if so, *allocated (which may be NULL): whether it is allocated now. */

@@ -489,7 +489,6 @@ static CUmemAccessDesc give_access(int device)
                               .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
 }
 
-/* First what nobody opened, as it is for all of the device's graphs. */
 static void memory_of_graphs_is_opened_to_other_devices_by_its_node_or_by_its_pool(void **state)
 {
     (void)state;
@@ -506,7 +505,9 @@ static void memory_of_graphs_is_opened_to_other_devices_by_its_node_or_by_its_po
     ok(cuMemAlloc(&other, 4096));
     ok(cuCtxSetCurrent(here));
     ok(cuDeviceGetDefaultMemPool(&pool, 0));
-    for (int how = 0; how < 3; how++) {
+    static const int hows[] = { 0, 1, 2, 0 };
+    for (int k = 0; k < 4; k++) {
+        const int how = hows[k];
         CUgraph g;
         CUgraphNode n;
         if (how == 2) ok(cuMemPoolSetAccess(pool, &peer, 1));
