@@ -7,7 +7,4 @@
 /* The host function of a kernel becomes the kernel. cudaErrorInvalidDeviceFunction: it is none. */
 cudaError_t graph_kernel(const struct cudaKernelNodeParams *p, CUDA_KERNEL_NODE_PARAMS *q);
 
-/* One layout. */
-CUDA_MEMSET_NODE_PARAMS graph_memset(const struct cudaMemsetParams *p);
-
 #endif

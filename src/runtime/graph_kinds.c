@@ -3,23 +3,18 @@
 
 /* ---- Memset ---- */
 
-CUDA_MEMSET_NODE_PARAMS graph_memset(const struct cudaMemsetParams *p)
-{
-    return (CUDA_MEMSET_NODE_PARAMS){ .dst = (CUdeviceptr)p->dst,
-                                      .pitch = p->pitch,
-                                      .value = p->value,
-                                      .elementSize = p->elementSize,
-                                      .width = p->width,
-                                      .height = p->height };
-}
-
 /* For the current context. */
 static cudaError_t prepare_memset(const struct cudaMemsetParams *p, CUDA_MEMSET_NODE_PARAMS *q, CUcontext *context)
 {
     cudaError_t r = runtime_ready();
     if (r) return r;
     if (!p) return cudaErrorInvalidValue;
-    *q = graph_memset(p);
+    *q = (CUDA_MEMSET_NODE_PARAMS){ .dst = (CUdeviceptr)p->dst,
+                                    .pitch = p->pitch,
+                                    .value = p->value,
+                                    .elementSize = p->elementSize,
+                                    .width = p->width,
+                                    .height = p->height };
     return runtime_error(cuCtxGetCurrent(context));
 }
 
