@@ -121,10 +121,9 @@ static CUresult make_devices(void)
 {
     char name[32];
     layout_choose();
-    for (int k = 0; k < profile.installed; k++)
-        devices[k] = (struct device){ .ordinal = k, .physical = profile.order[k], .profile = &profile };
-    for (int k = 0; k < profile.devices; k++) {
+    for (int k = 0; k < profile.installed; k++) {
         struct device *d = &devices[k];
+        *d = (struct device){ .ordinal = k, .physical = profile.order[k], .profile = &profile };
         snprintf(name, sizeof name, "faultline-vram%d", d->physical);
         CUresult r = vram_init(&d->vram, profile.memory < space_layout.span ? profile.memory : space_layout.span, name);
         if (r) {

@@ -202,8 +202,6 @@ CUresult mempool_import(int handle, CUmemAllocationHandleType type, struct mempo
     r = CUDA_ERROR_INVALID_VALUE;
     struct device *d = l.type == CU_MEM_LOCATION_TYPE_DEVICE ? device_physical(l.id) : NULL;
     if (l.type == CU_MEM_LOCATION_TYPE_DEVICE && !d) goto failed;
-    r = CUDA_ERROR_NOT_SUPPORTED; /* its chunks would need addresses of the hidden device's */
-    if (d && d->ordinal >= device_count) goto failed;
     p->imported = true;
     p->type = CU_MEM_ALLOCATION_TYPE_PINNED;
     p->handle_types = type;
@@ -211,7 +209,7 @@ CUresult mempool_import(int handle, CUmemAllocationHandleType type, struct mempo
     p->location = l;
     if (d) {
         p->device = d;
-        p->location.id = d->ordinal;
+        p->location.id = device_name(d);
         p->access[d->ordinal] = PROT_DEVICE_READ | PROT_DEVICE_WRITE;
     }
     pthread_mutex_lock(&mempools_lock);

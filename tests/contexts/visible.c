@@ -324,11 +324,24 @@ static void takes_pool_as_0(int s)
     signal_other(s);
 }
 
-static void takes_no_pool_of_a_hidden_device(int s)
+static void takes_pool_of_a_hidden_device(int s)
 {
+    const CUmemAccessDesc by_first = { { CU_MEM_LOCATION_TYPE_DEVICE, 0 }, CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
     CUmemoryPool pool;
-    see("0,2");
-    ANSWERS(import_pool(s, &pool), CUDA_ERROR_NOT_SUPPORTED);
+    CUmemPoolPtrExportData data;
+    CUdeviceptr p;
+    see("3,2");
+    CHECK(import_pool(s, &pool));
+    hear(s, &data, sizeof data);
+    CHECK(cuMemPoolImportPointer(&p, pool, &data));
+    EXPECT_EQUAL(owner_of(p), CU_DEVICE_INVALID);
+    CHECK(cuMemPoolSetAccess(pool, &by_first, 1));
+    EXPECT_EQUAL(load(p), 7);
+    store(p, 8);
+    EXPECT_EQUAL(load(p), 8);
+    CHECK(cuMemFreeAsync(p, NULL));
+    CHECK(cuMemPoolDestroy(pool));
+    CHECK(cuCtxSynchronize());
     signal_other(s);
 }
 
@@ -336,7 +349,7 @@ static void shared_pools_name_the_device_of_the_machine(void **state)
 {
     (void)state;
     play(offers_pool, ENDS_WELL, takes_pool_as_0, ENDS_WELL);
-    play(offers_pool, ENDS_WELL, takes_no_pool_of_a_hidden_device, ENDS_WELL);
+    play(offers_pool, ENDS_WELL, takes_pool_of_a_hidden_device, ENDS_WELL);
 }
 
 /* As ranks of a job do, of which each sees its own device alone. */
