@@ -245,12 +245,20 @@ static void sample(const struct texture *x, const float *words, uint32_t what, u
     }
 }
 
-/* By its number; those outside are 0. */
-static void element(const struct texture *x, int32_t number, union word out[4])
+/* By its numbers, and its level's; those outside are 0. */
+static void element(const struct texture *x, const void *words, uint32_t what, union word out[4])
 {
-    const struct texture_level *l = &x->level[0];
-    if (number >= 0 && (uint32_t)number < l->extent[0])
-        fetch(x, l, (const int64_t[]){ number, 0, 0 }, 0, out);
+    int32_t number[5];
+    int64_t at[3] = { 0 };
+    memcpy(number, words, sizeof number);
+    const int32_t level = what & FL_TEXTURE_LEVEL ? number[4] : 0;
+    bool inside = level >= 0 && (uint32_t)level < x->levels;
+    for (unsigned k = 0; inside && k < (what & FL_TEXTURE_DIMENSIONS); k++) {
+        at[k] = number[k];
+        inside = number[k] >= 0 && (uint32_t)number[k] < x->level[level].extent[k];
+    }
+    if (inside)
+        fetch(x, &x->level[level], at, 0, out);
     else
         memset(out, 0, 4 * sizeof *out);
 }
@@ -264,9 +272,7 @@ void device_texture(struct fl_block *b, uint32_t t, uint32_t line, uint64_t hand
     memcpy(in, words, sizeof in);
     texture_check_shape(t, line, x, what);
     if (what & FL_TEXTURE_INTEGER) {
-        int32_t number;
-        memcpy(&number, words, 4);
-        element(x, number, out);
+        element(x, words, what, out);
     } else if (x->linear) {
         texture_fault(t, line, "linear memory is read by the number of an element only (tex1Dfetch)");
     } else if (what & FL_TEXTURE_GRADIENT && x->anisotropic) {

@@ -89,14 +89,17 @@ static void emit_tex(struct emitter *e, const struct instr *i)
         what |= gathered(i);
         if (what & FL_TEXTURE_LAYERED || (what & FL_TEXTURE_DIMENSIONS) != 2) unsupported(i, NULL);
     }
-    if (coordinate == T_s32 && (level || gradient || what != 1)) unsupported(i, NULL);
+    if (coordinate == T_s32 && (gradient || what > 3)) unsupported(i, NULL);
     if (coordinate == T_s32) what |= FL_TEXTURE_INTEGER;
     const char *slot = room(e);
     put_coordinates(e, i, &i->ops[1], what, coordinate, slot);
     unsigned n = what & FL_TEXTURE_DIMENSIONS;
     if (level) {
         what |= FL_TEXTURE_LEVEL;
-        put_floats(e, i, &i->ops[2], 1, slot, 4);
+        if (coordinate == T_s32)
+            emit_void(e, "store i32 %s, ptr %s", value(e, &i->ops[2], T_b32), word(e, slot, 4));
+        else
+            put_floats(e, i, &i->ops[2], 1, slot, 4);
     } else if (gradient) {
         what |= FL_TEXTURE_GRADIENT;
         put_floats(e, i, &i->ops[2], n, slot, 4);
