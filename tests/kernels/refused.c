@@ -50,7 +50,7 @@ static void legal_ones_that_are_not_run_are_said_to_be_not_supported(void)
         "tex.cube.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%d0, {%f4, %f5, %f6, %f7}]",
         "tex.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%d0, %d1, {%f4, %f5}]",
         "tex.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%d0, {%f4, %f5}], {%r0, %r1}",
-        "tex.2d.v4.f32.s32 {%f0, %f1, %f2, %f3}, [%d0, {%r4, %r5}]",
+        "tex.a2d.v4.f32.s32 {%f0, %f1, %f2, %f3}, [%d0, {%r4, %r5, %r5, %r5}]",
         "tld4.r.a2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%d0, {%r4, %f5, %f6, %f7}]",
         "sust.p.1d.b32.trap [%d0, {%r0}], %r1",
         "sured.b.add.1d.u32.trap [%d0, {%r0}], %r1",
