@@ -185,30 +185,26 @@ static void cover_placed(struct kernel *k, struct var *const *vars, uint32_t n)
         }
 }
 
-/* How dynamic shared memory, behind all that, is to be aligned for what f names of it. 1: it names none. */
-static uint32_t dynamic_align(const struct func *f)
+/* How shared memory is aligned that launches add behind all that. A module that names it rounds what each of its kernels
+ * has up to that, also of those that do not use it (observed on an H200). 1: none does. */
+static uint32_t dynamic_align(const struct module_ir *m)
 {
     uint32_t align = 1;
-    for (uint32_t i = 0; i < f->ncode; i++)
-        for (unsigned o = 0; o < f->code[i].nops; o++) {
-            const struct var *v = f->code[i].ops[o].var;
-            if (!v || v->space != SPACE_shared || !v->is_extern || v->size) continue;
-            if (align < 16) align = 16;
-            if (v->align > align) align = v->align;
-        }
+    for (uint32_t k = 0; k < m->nvars; k++) {
+        const struct var *v = m->vars[k];
+        if (v->space != SPACE_shared || !v->is_extern || v->size) continue;
+        if (align < 16) align = 16;
+        if (v->align > align) align = v->align;
+    }
     return align;
 }
 
 void kernel_lay_out(struct kernel *k, struct module_ir *m)
 {
     struct func *f = k->func, **list;
-    uint32_t align = 1;
+    const uint32_t align = dynamic_align(m);
     cover_placed(k, m->vars, m->nvars);
-    for (uint32_t n = calls_reachable(m, f, &list); n-- > 0;) {
-        cover_placed(k, list[n]->vars, list[n]->nvars);
-        uint32_t wanted = dynamic_align(list[n]);
-        if (wanted > align) align = wanted;
-    }
+    for (uint32_t n = calls_reachable(m, f, &list); n-- > 0;) cover_placed(k, list[n]->vars, list[n]->nvars);
     for (uint32_t i = 0; i < f->nvars; i++) {
         struct var *v = f->vars[i];
         if (v->space == SPACE_shared && !v->placed) place(v, &k->static_shared);

@@ -151,26 +151,36 @@ static void blocks_of_a_cooperative_grid_wait_for_each_other(void)
     CHECK(cuModuleUnload(m));
 }
 
-/* What a kernel has is told to the byte; what the launch adds begins where vectors may lie. */
+static int shared_bytes(CUmodule m, const char *name)
+{
+    CUfunction f;
+    int bytes;
+    CHECK(cuModuleGetFunction(&f, m, name));
+    CHECK(cuFuncGetAttribute(&bytes, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, f));
+    return bytes;
+}
+
+/* What the launch adds begins where vectors may lie. A module that has none of that tells to the byte what a kernel has. */
 static void shared_memory_of_the_launch_lies_behind_the_kernels_own(void)
 {
-    const char *const files[] = {
+    static const char only_own[] = HEAD ".visible .entry only_own()\n{\n.shared .align 4 .b8 bytes[40]; .reg .b32 %r;\n"
+                                        "mov.u32 %r, bytes; st.shared.b32 [%r], %r; ret;\n}\n";
+    static const char where[] =
         HEAD ".extern .shared .align 16 .b8 dynamic[];\n"
              ".visible .entry where(.param .u64 out)\n{\n.shared .align 4 .b8 own[40];\n"
              ".reg .b64 %rd; .reg .b32 %r<3>; ld.param.u64 %rd, [out]; mov.u32 %r1, own; mov.u32 %r2, dynamic;\n"
              "sub.u32 %r2, %r2, %r1; st.global.b32 [%rd], %r2; mov.u32 %r1, %dynamic_smem_size;\n"
              "st.global.b32 [%rd+4], %r1; ret;\n}\n"
-             ".visible .entry only_own()\n{\n.shared .align 4 .b8 bytes[40]; .reg .b32 %r;\n"
-             "mov.u32 %r, bytes; st.shared.b32 [%r], %r; ret;\n}\n"
-    };
+             ".visible .entry beside()\n{\n.shared .align 4 .b8 bytes[40]; .reg .b32 %r;\n"
+             "mov.u32 %r, bytes; st.shared.b32 [%r], %r; ret;\n}\n";
     CUdeviceptr out = give(NULL, 8);
     CUmodule m;
     CUfunction f;
-    int bytes;
-    CHECK(join(files, 1, &m));
-    CHECK(cuModuleGetFunction(&f, m, "only_own"));
-    CHECK(cuFuncGetAttribute(&bytes, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, f));
-    EXPECT(bytes == 40);
+    CHECK(join((const char *[]){ only_own }, 1, &m));
+    EXPECT(shared_bytes(m, "only_own") == 40);
+    CHECK(cuModuleUnload(m));
+    CHECK(join((const char *[]){ where }, 1, &m));
+    EXPECT(shared_bytes(m, "beside") == 48 && shared_bytes(m, "where") == 48);
     CHECK(cuModuleGetFunction(&f, m, "where"));
     CHECK(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 100, 0, ARGS(&out), NULL));
     const int *r = take(out, 8);
