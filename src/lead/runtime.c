@@ -1,6 +1,7 @@
 /* Programs and shared objects with NVIDIA's runtime in them, as nvcc links them if
  * it is not told otherwise. That runtime cannot run here; its entry points have the
  * names of ours of the same major version, and are led there. */
+#include "base/instances.h"
 #include "base/log.h"
 #include "lead/inside.h"
 #include "lead/lead.h"
@@ -49,7 +50,10 @@ void lead_runtime(const struct object *o, struct jumps *j)
         fl_log(FL_LOG_WARN, "%s contains the runtime of CUDA 11 or before, which cannot run here", o->path);
         break;
     case RUNTIME_12: lead_to("libcudart.so.12", &f, o, j); break;
-    case RUNTIME_13: lead_to("libcudart.so.13", &f, o, j); break;
+    case RUNTIME_13:
+        lead_to("libcudart.so.13", &f, o, j);
+        instance_add(o->bias);
+        break;
     }
     for (size_t k = 0; k < f.n; k++) free(f.all[k].name);
     free(f.all);

@@ -1,5 +1,6 @@
 /* Errors: the runtime's codes and their names, and each thread's last error. */
 #include "runtime/runtime.h"
+#include "base/instances.h"
 #include "base/log.h"
 
 #include <stdatomic.h>
@@ -186,25 +187,28 @@ cudaError_t runtime_error(CUresult r)
 
 /* ---- The last error ---- */
 
-static _Thread_local cudaError_t last;
+static _Thread_local cudaError_t last[MOST_INSTANCES];
+static _Thread_local unsigned asking;
 
 /* That something is not ready is no error. */
-cudaError_t runtime_failed(cudaError_t error)
+cudaError_t runtime_failed_for(const void *caller, cudaError_t error)
 {
-    if (error != cudaErrorNotReady) last = error;
+    if (error != cudaErrorNotReady) last[instance_of(caller)] = error;
     return error;
 }
+
+void runtime_asks(const void *caller) { asking = instance_of(caller); }
 
 /* Asking starts the driver, and is too late when the process ends; that there is no device is not told again. */
 cudaError_t CUDARTAPI cudaPeekAtLastError(void)
 {
-    return runtime_init() == cudaErrorCudartUnloading ? cudaErrorCudartUnloading : last;
+    return runtime_init() == cudaErrorCudartUnloading ? cudaErrorCudartUnloading : last[asking];
 }
 
 cudaError_t CUDARTAPI cudaGetLastError(void)
 {
     cudaError_t error = cudaPeekAtLastError();
-    last = cudaSuccess;
+    last[asking] = cudaSuccess;
     return error;
 }
 
@@ -212,5 +216,5 @@ cudaError_t runtime_not_supported(const char *name, _Atomic(bool) *said)
 {
     if (!atomic_exchange(said, true))
         fl_log(FL_LOG_WARN, "%s is not implemented; it answers cudaErrorNotSupported", name);
-    return runtime_failed(cudaErrorNotSupported);
+    return cudaErrorNotSupported;
 }

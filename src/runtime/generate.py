@@ -111,10 +111,12 @@ def per_thread_form(entry):
     )
 
 
-def stub(entry):
+def stub(entry, kept=False):
+    """kept: nobody else keeps the error as the last one."""
+    answer = f'runtime_not_supported("{entry.name}", &said)'
     return (
         f"{entry.result} CUDARTAPI {entry.name}({entry.params})\n{{\n    static _Atomic(bool) said;\n"
-        f'    return runtime_not_supported("{entry.name}", &said);\n}}\n'
+        f"    return {f'runtime_failed({answer})' if kept else answer};\n}}\n"
     )
 
 
@@ -124,6 +126,8 @@ def export(entry, name, function):
     returned = f"{entry.result} r = {function}({args});\n    return r ? runtime_failed(r) : r;"
     if entry.result != "cudaError_t" or name in TELLS_ERRORS:
         returned = f"return {function}({args});"
+    if name in TELLS_ERRORS:
+        returned = f"runtime_asks(__builtin_return_address(0));\n    {returned}"
     return f'{head} __asm__("{name}");\n{head}\n{{\n    {returned}\n}}\n'
 
 
@@ -149,7 +153,7 @@ def make_code(entries, elsewhere, defined):
     out.append("#pragma GCC visibility push(default)\n")
     for name in elsewhere:
         e = Entry(None, "cudaError_t", f"stub_{name}", None, "void")
-        out.append(f'cudaError_t CUDARTAPI stub_{name}(void) __asm__("{name}");\n' + stub(e).replace('"stub_', '"'))
+        out.append(f'cudaError_t CUDARTAPI stub_{name}(void) __asm__("{name}");\n' + stub(e, True).replace('"stub_', '"'))
     return "\n".join(out)
 
 

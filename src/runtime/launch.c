@@ -98,18 +98,27 @@ cudaError_t __cudaGetKernel(cudaKernel_t *kernel, const void *symbol)
     return runtime_failed(r);
 }
 
-cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments, size_t shared,
-                               cudaStream_t stream)
+static cudaError_t launch_known(cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments, size_t shared,
+                                cudaStream_t stream)
 {
     cudaError_t r = runtime_ready();
     if (!r) r = launch(kernel, grid, block, arguments, shared, stream);
     if (r == cudaErrorInvalidResourceHandle && !(r = runtime_kernel(kernel, &kernel)))
         r = launch(kernel, grid, block, arguments, shared, stream);
+    return r;
+}
+
+cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments, size_t shared,
+                               cudaStream_t stream)
+{
+    cudaError_t r = launch_known(kernel, grid, block, arguments, shared, stream);
     return r ? runtime_failed(r) : r;
 }
 
 cudaError_t __cudaLaunchKernel_ptsz(cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments, size_t shared,
                                     cudaStream_t stream)
 {
-    return __cudaLaunchKernel(kernel, grid, block, arguments, shared, stream ? stream : cudaStreamPerThread);
+    stream = stream ? stream : cudaStreamPerThread;
+    cudaError_t r = launch_known(kernel, grid, block, arguments, shared, stream);
+    return r ? runtime_failed(r) : r;
 }

@@ -31,10 +31,16 @@ extern const int runtime_version;
 /* The runtime's code for a driver's: equal numbers where both have it. */
 cudaError_t runtime_error(CUresult r);
 
-/* Keeps it as the thread's last error, and returns it. */
-cudaError_t runtime_failed(cudaError_t error);
+/* Keeps it as the thread's last error, and returns it: in exported functions. Each object that NVIDIA's runtime is linked
+ * into has last errors of its own, so it counts who called. */
+#define runtime_failed(error) runtime_failed_for(__builtin_return_address(0), error)
+cudaError_t runtime_failed_for(const void *caller, cudaError_t error);
 
-/* What an entry point answers that is not implemented. One warning that names it; said: whether that was given. */
+/* Whose last error will be asked for next in this thread. */
+void runtime_asks(const void *caller);
+
+/* What an entry point answers that is not implemented, and keeps nothing. One warning that names it; said: whether that was
+ * given. */
 cudaError_t runtime_not_supported(const char *name, _Atomic(bool) *said);
 
 /* ---- Devices and contexts (context.c) ---- */

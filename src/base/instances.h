@@ -1,0 +1,15 @@
+/* Objects of this process that had a copy of a library linked into them, which is replaced by ours: what such a copy
+ * keeps to itself, the object still has for itself. */
+#ifndef FL_BASE_INSTANCES_H
+#define FL_BASE_INSTANCES_H
+
+#include <stdint.h>
+
+enum { MOST_INSTANCES = 64 };
+
+/* bias: where the object was put. Objects are added one at a time; one that is added again, or too many, changes nothing. */
+void instance_add(uintptr_t bias);
+/* Below MOST_INSTANCES; that of the object that the code is of, 0 if it has none of its own. */
+unsigned instance_of(const void *code);
+
+#endif
