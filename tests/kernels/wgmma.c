@@ -160,7 +160,7 @@ static unsigned sums_of(const struct product *p) { return p->n / 2 / (p->d == F1
 static void say_head(struct text *t, const char *name)
 {
     say(t,
-        ".version 8.0\n.target sm_90a\n.address_size 64\n.extern .shared .align 1024 .b8 s[];\n"
+        ".version 8.4\n.target sm_90a\n.address_size 64\n.extern .shared .align 1024 .b8 s[];\n"
         ".visible .entry %s(.param .u64 image, .param .u64 a, .param .u64 da, .param .u64 db, .param .u64 sums)\n{\n"
         ".reg .b32 %%r<16>; .reg .b64 %%d<16>; .reg .b32 %%a<4>; .reg .f32 %%s<128>; .reg .b32 %%w<128>; "
         ".reg .pred %%p<4>;\n"
