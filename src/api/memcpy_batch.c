@@ -71,7 +71,9 @@ static CUresult check_batch(const struct batch *b, size_t *failed)
 static CUresult copy_batch(const struct batch *b, CUstream stream, size_t *failed)
 {
     CUresult r = batch_stream(stream);
-    if (r || (r = check_batch(b, failed))) return r;
+    if (r) return r;
+    *failed = SIZE_MAX;
+    if ((r = check_batch(b, failed))) return r;
     for (size_t k = 0; k < b->count && !r; k++)
         if ((r = cuMemcpyAsync(b->to[k], b->from[k], b->size[k], stream))) *failed = k;
     for (size_t k = 0; k < b->attributes && !r; k++) r = read_now(b->attribute[k].srcAccessOrder, stream);
@@ -85,15 +87,14 @@ CUresult CUDAAPI cuMemcpyBatchAsync_v2(CUdeviceptr *dsts, CUdeviceptr *srcs, siz
     return copy_batch(&(struct batch){ dsts, srcs, sizes, count, attrs, attrsIdxs, numAttrs }, hStream, &failed);
 }
 
-/* The first ABI version says which copy was at fault; SIZE_MAX: none alone. */
+/* The first ABI version says which copy was at fault; SIZE_MAX: none alone, or all is well. Not if the stream is wrong. */
 CUresult CUDAAPI cuMemcpyBatchAsync(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count,
                                     CUmemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs, size_t *failIdx,
                                     CUstream hStream)
 {
-    size_t failed = SIZE_MAX;
-    CUresult r = copy_batch(&(struct batch){ dsts, srcs, sizes, count, attrs, attrsIdxs, numAttrs }, hStream, &failed);
-    if (r && failIdx) *failIdx = failed;
-    return r;
+    size_t failed;
+    return copy_batch(&(struct batch){ dsts, srcs, sizes, count, attrs, attrsIdxs, numAttrs }, hStream,
+                      failIdx ? failIdx : &failed);
 }
 
 /* ---- boxes */
@@ -173,17 +174,16 @@ static CUresult copy_boxes(size_t count, const CUDA_MEMCPY3D_BATCH_OP *ops, unsi
     CUDA_MEMCPY3D c;
     CUresult r = batch_stream(stream);
     if (r) return r;
+    *failed = SIZE_MAX;
     if (!count || !ops || flags) return CUDA_ERROR_INVALID_VALUE;
     for (size_t k = 0; k < count; k++)
         if ((r = convert(&ops[k], &c))) {
             *failed = k;
             return r;
         }
-    for (size_t k = 0; k < count && !r; k++) {
+    for (size_t k = 0; k < count && !r; k++)
         if (!(r = convert(&ops[k], &c)) && !(r = cuMemcpy3DAsync_v2(&c, stream)))
             r = read_now(ops[k].srcAccessOrder, stream);
-        if (r) *failed = k;
-    }
     return r;
 }
 
@@ -197,8 +197,6 @@ CUresult CUDAAPI cuMemcpy3DBatchAsync_v2(size_t numOps, CUDA_MEMCPY3D_BATCH_OP *
 CUresult CUDAAPI cuMemcpy3DBatchAsync(size_t numOps, CUDA_MEMCPY3D_BATCH_OP *opList, size_t *failIdx,
                                       unsigned long long flags, CUstream hStream)
 {
-    size_t failed = SIZE_MAX;
-    CUresult r = copy_boxes(numOps, opList, flags, hStream, &failed);
-    if (r && failIdx) *failIdx = failed;
-    return r;
+    size_t failed;
+    return copy_boxes(numOps, opList, flags, hStream, failIdx ? failIdx : &failed);
 }

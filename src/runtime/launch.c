@@ -3,6 +3,8 @@
 #include "runtime/launch.h"
 #include "runtime/registration.h"
 
+#include <limits.h>
+
 enum { MAX_CONFIGURATIONS = 64 }; /* arguments of a launch may launch, so they nest */
 
 static _Thread_local struct configuration {
@@ -31,8 +33,29 @@ cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, 
 }
 
 /* Of the bytes of shared memory the upper half does not count (observed on an H200). */
+/* Of any device. */
+static bool is_possible(dim3 grid, dim3 block)
+{
+    enum { GRID_X = INT_MAX, GRID_YZ = 65535, BLOCK_XY = 1024, BLOCK_Z = 64, THREADS = 1024 };
+    return grid.x && grid.y && grid.z && grid.x <= GRID_X && grid.y <= GRID_YZ && grid.z <= GRID_YZ && block.x &&
+           block.y && block.z && block.x <= BLOCK_XY && block.y <= BLOCK_XY && block.z <= BLOCK_Z &&
+           block.x * block.y * block.z <= THREADS;
+}
+
+/* 12 refuses what no device does before the driver sees it, so that a capture goes on; in 13 the driver refuses it. That
+ * the device is lost comes first. */
+static cudaError_t check_shape(dim3 grid, dim3 block)
+{
+    size_t available, total;
+    if (runtime_version >= 13000 || is_possible(grid, block)) return cudaSuccess;
+    cudaError_t r = runtime_error(cuMemGetInfo(&available, &total));
+    return r ? r : cudaErrorInvalidConfiguration;
+}
+
 static cudaError_t launch(CUkernel kernel, dim3 grid, dim3 block, void **arguments, size_t shared, cudaStream_t stream)
 {
+    cudaError_t r = check_shape(grid, block);
+    if (r) return r;
     return runtime_error(cuLaunchKernel((CUfunction)kernel, grid.x, grid.y, grid.z, block.x, block.y, block.z,
                                         (unsigned)shared, stream, arguments, NULL));
 }
@@ -52,6 +75,7 @@ cudaError_t CUDARTAPI cudaLaunchCooperativeKernel(const void *func, dim3 gridDim
     CUkernel kernel;
     cudaError_t r = runtime_ready();
     if (!r) r = runtime_kernel(func, &kernel);
+    if (!r) r = check_shape(gridDim, blockDim);
     if (r) return r;
     return runtime_error(cuLaunchCooperativeKernel((CUfunction)kernel, gridDim.x, gridDim.y, gridDim.z, blockDim.x,
                                                    blockDim.y, blockDim.z, (unsigned)sharedMem, stream, args));

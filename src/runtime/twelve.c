@@ -46,6 +46,27 @@ cudaError_t CUDARTAPI cudaMemcpy3DBatchAsync_12(size_t numOps, struct cudaMemcpy
     return runtime_error(cuMemcpy3DBatchAsync(numOps, (CUDA_MEMCPY3D_BATCH_OP *)opList, failIdx, flags, stream));
 }
 
+/* ---- Devices ---- */
+
+cudaError_t CUDARTAPI cudaThreadExit_12(void)
+{
+    cudaError_t r = cudaDeviceReset();
+    return r ? r : runtime_error(cuCtxSetCurrent(NULL));
+}
+
+/* For devices that had no double. */
+cudaError_t CUDARTAPI cudaSetDoubleForDevice_12(double *d)
+{
+    (void)d;
+    return cudaSuccess;
+}
+
+cudaError_t CUDARTAPI cudaSetDoubleForHost_12(double *d)
+{
+    (void)d;
+    return cudaSuccess;
+}
+
 /* ---- Textures and surfaces ---- */
 
 /* 13's form of a resource; NULL: there is none. */
@@ -146,6 +167,46 @@ cudaError_t CUDARTAPI cudaEventElapsedTime_12(float *ms, cudaEvent_t start, cuda
     return ms ? runtime_error(cuEventElapsedTime(ms, start, end)) : cudaErrorInvalidValue;
 }
 
+/* ---- Kernels ---- */
+
+cudaError_t CUDARTAPI cudaFuncGetName_12(const char **name, const void *func)
+{
+    cudaError_t r = runtime_ready();
+    return r ? r : cudaFuncGetName(name, func);
+}
+
+cudaError_t CUDARTAPI cudaFuncGetAttributes_12(struct cudaFuncAttributes *attr, const void *func)
+{
+    cudaError_t r = cudaFuncGetAttributes(attr, func);
+    if (!r) attr->nonPortableClusterSizeAllowed = attr->nonPortableClusterSizeAllowed != 0;
+    return r;
+}
+
+cudaError_t CUDARTAPI cudaFuncSetCacheConfig_12(const void *func, enum cudaFuncCache cacheConfig)
+{
+    cudaError_t r = cudaFuncSetCacheConfig(func, cacheConfig);
+    return r == cudaErrorInvalidResourceHandle ? cudaErrorInvalidDeviceFunction : r;
+}
+
+/* As long as it is one device: the blocks of several cannot wait for each other here. */
+cudaError_t CUDARTAPI cudaLaunchCooperativeKernelMultiDevice_12(struct cudaLaunchParams_12 *launchParamsList,
+                                                                unsigned int numDevices, unsigned int flags)
+{
+    enum { NO_PRE_SYNC = 1, NO_POST_SYNC = 2 };
+    const struct cudaLaunchParams_12 *p = launchParamsList;
+    CUkernel kernel;
+    int devices;
+    cudaError_t r = runtime_ready();
+    if (!r) r = runtime_error(cuDeviceGetCount(&devices));
+    if (r) return r;
+    if (!p || !numDevices || numDevices > (unsigned)devices || flags & ~(unsigned)(NO_PRE_SYNC | NO_POST_SYNC))
+        return cudaErrorInvalidValue;
+    if (numDevices > 1) return cudaErrorNotSupported;
+    if (!p->stream) return cudaErrorInvalidResourceHandle;
+    if ((r = runtime_registered_kernel(p->func, &kernel))) return r;
+    return cudaLaunchCooperativeKernel(p->func, p->gridDim, p->blockDim, p->args, p->sharedMem, p->stream);
+}
+
 /* ---- Graphs ---- */
 
 cudaError_t CUDARTAPI cudaGraphGetEdges_12(cudaGraph_t graph, cudaGraphNode_t *from, cudaGraphNode_t *to,
@@ -188,4 +249,11 @@ cudaError_t CUDARTAPI cudaGraphAddNode_12(cudaGraphNode_t *pGraphNode, cudaGraph
                                           struct cudaGraphNodeParams *nodeParams)
 {
     return cudaGraphAddNode(pGraphNode, graph, pDependencies, NULL, numDependencies, nodeParams);
+}
+
+cudaError_t CUDARTAPI cudaGraphKernelNodeSetAttribute_12(cudaGraphNode_t hNode, cudaLaunchAttributeID attr,
+                                                         const cudaLaunchAttributeValue *value)
+{
+    if (attr == cudaLaunchAttributeNvlinkUtilCentricScheduling) return cudaErrorInvalidValue;
+    return cudaGraphKernelNodeSetAttribute(hNode, attr, value);
 }

@@ -62,7 +62,13 @@ struct cudaDeviceProp_12 {
 };
 _Static_assert(sizeof(struct cudaDeviceProp_12) == 1032, "12's layout");
 
-struct cudaLaunchParams_12;
+struct cudaLaunchParams_12 {
+    void *func;
+    dim3 gridDim, blockDim;
+    void **args;
+    size_t sharedMem;
+    cudaStream_t stream;
+};
 
 /* ---- Devices ---- */
 
@@ -70,7 +76,8 @@ cudaError_t CUDARTAPI cudaGetDeviceProperties_12(struct cudaDeviceProp_12 *prop,
 cudaError_t CUDARTAPI cudaGetDeviceProperties_v2_12(struct cudaDeviceProp_12 *prop, int device);
 cudaError_t CUDARTAPI cudaChooseDevice_12(int *device, const struct cudaDeviceProp_12 *prop);
 
-#define cudaThreadExit cudaDeviceReset
+cudaError_t CUDARTAPI cudaThreadExit_12(void);
+
 #define cudaThreadSynchronize cudaDeviceSynchronize
 #define cudaThreadSetLimit cudaDeviceSetLimit
 #define cudaThreadGetLimit cudaDeviceGetLimit
@@ -82,7 +89,7 @@ cudaError_t CUDARTAPI cudaChooseDevice_12(int *device, const struct cudaDevicePr
 cudaError_t CUDARTAPI cudaPointerGetAttributes_12(struct cudaPointerAttributes *attributes, const void *ptr);
 cudaError_t CUDARTAPI cudaMemAdvise_12(const void *devPtr, size_t count, enum cudaMemoryAdvise advice, int device);
 cudaError_t CUDARTAPI cudaMemPrefetchAsync_12(const void *devPtr, size_t count, int dstDevice, cudaStream_t stream);
-/* failIdx: the copy that failed, SIZE_MAX if it was none in particular */
+/* failIdx: the copy that failed, SIZE_MAX if it was none in particular, or nothing failed */
 cudaError_t CUDARTAPI cudaMemcpyBatchAsync_12(void **dsts, void **srcs, size_t *sizes, size_t count,
     struct cudaMemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs, size_t *failIdx, cudaStream_t stream);
 cudaError_t CUDARTAPI cudaMemcpy3DBatchAsync_12(size_t numOps, struct cudaMemcpy3DBatchOp *opList, size_t *failIdx,
@@ -120,6 +127,9 @@ cudaError_t CUDARTAPI cudaStreamUpdateCaptureDependencies_12(cudaStream_t stream
 cudaError_t CUDARTAPI cudaEventElapsedTime_12(float *ms, cudaEvent_t start, cudaEvent_t end);
 cudaError_t CUDARTAPI cudaSetDoubleForDevice_12(double *d);
 cudaError_t CUDARTAPI cudaSetDoubleForHost_12(double *d);
+cudaError_t CUDARTAPI cudaFuncGetName_12(const char **name, const void *func);
+cudaError_t CUDARTAPI cudaFuncGetAttributes_12(struct cudaFuncAttributes *attr, const void *func);
+cudaError_t CUDARTAPI cudaFuncSetCacheConfig_12(const void *func, enum cudaFuncCache cacheConfig);
 cudaError_t CUDARTAPI cudaLaunchCooperativeKernelMultiDevice_12(struct cudaLaunchParams_12 *launchParamsList,
     unsigned int numDevices, unsigned int flags);
 
@@ -141,6 +151,9 @@ cudaError_t CUDARTAPI cudaGraphRemoveDependencies_12(cudaGraph_t graph, const cu
     const cudaGraphNode_t *to, size_t numDependencies);
 cudaError_t CUDARTAPI cudaGraphAddNode_12(cudaGraphNode_t *pGraphNode, cudaGraph_t graph,
     const cudaGraphNode_t *pDependencies, size_t numDependencies, struct cudaGraphNodeParams *nodeParams);
+
+cudaError_t CUDARTAPI cudaGraphKernelNodeSetAttribute_12(cudaGraphNode_t hNode, cudaLaunchAttributeID attr,
+    const cudaLaunchAttributeValue *value);
 
 #define cudaGraphGetEdges_v2 cudaGraphGetEdges
 #define cudaGraphNodeGetDependencies_v2 cudaGraphNodeGetDependencies

@@ -128,7 +128,7 @@ static void pointers(void)
     RISK("nowhere", cudaPointerGetAttributes_12(NULL, device));
 }
 
-static void textures(void)
+static void shorter_textures(void)
 {
     static char memory[512], again[512];
     struct cudaResourceDesc *r = (struct cudaResourceDesc *)memory;
@@ -478,7 +478,7 @@ static void threads(void)
     state("before");
     void *p;
     MUST(cudaMalloc(&p, 4096));
-    ASK("exit", cudaThreadExit());
+    ASK("exit", cudaThreadExit_12());
     state("after");
     ASK("free", cudaFree(p));
     ASKV("limit.after", cudaThreadGetLimit(&n, cudaLimitStackSize), "%zu", n);
@@ -494,25 +494,16 @@ static void doubles(void)
     RISK("host.null", cudaSetDoubleForHost_12(NULL));
 }
 
-/* As 12's header has it. */
-struct launch {
-    void *func;
-    dim3 gridDim, blockDim;
-    void **args;
-    size_t sharedMem;
-    cudaStream_t stream;
-};
-
 static void several(void)
 {
-    struct launch l;
+    struct cudaLaunchParams_12 l;
     cudaStream_t s;
     memset(&l, 0, sizeof l);
     MUST(cudaStreamCreate(&s));
     l.func = (void *)nothing;
     l.gridDim = l.blockDim = dim3(1);
     l.stream = s;
-    struct cudaLaunchParams_12 *p = (struct cudaLaunchParams_12 *)&l;
+    struct cudaLaunchParams_12 *p = &l;
     ASK("one", cudaLaunchCooperativeKernelMultiDevice_12(p, 1, 0));
     ASK("sync", cudaDeviceSynchronize());
     ASK("none", cudaLaunchCooperativeKernelMultiDevice_12(p, 0, 0));
@@ -610,7 +601,7 @@ static void functions(void)
 }
 
 const struct group groups[] = { GROUP(versions), GROUP(properties), GROUP(choose),     GROUP(attributes),
-                                GROUP(pointers), GROUP(textures),   GROUP(advice),     GROUP(prefetches),
+                                GROUP(pointers), GROUP(shorter_textures),   GROUP(advice),     GROUP(prefetches),
                                 GROUP(batches),  GROUP(captures),   GROUP(graphs),     GROUP(events),
                                 GROUP(threads),  GROUP(doubles),    GROUP(several),    GROUP(semaphores),
                                 GROUP(pools),    GROUP(functions),  GROUP(entry_points), LAST_GROUP };

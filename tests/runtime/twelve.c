@@ -193,6 +193,28 @@ static void three_forms_tell_of_a_capture(void **state)
     OK(cudaStreamDestroy(stream));
 }
 
+static void a_shape_that_no_device_has_leaves_a_capture_alone(void **state)
+{
+    static const char ptx[] = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry nothing() { ret; }\n";
+    const dim3 one = { 1, 1, 1 }, none = { 0, 1, 1 }, many = { 1025, 1, 1 };
+    cudaLibrary_t library;
+    cudaKernel_t kernel;
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    (void)state;
+    OK(cudaLibraryLoadData(&library, ptx, NULL, NULL, 0, NULL, NULL, 0));
+    OK(cudaLibraryGetKernel(&kernel, library, "nothing"));
+    OK(cudaStreamCreate(&stream));
+    OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    FAILS(cudaLaunchKernel(kernel, none, one, NULL, 0, stream), cudaErrorInvalidConfiguration);
+    FAILS(cudaLaunchKernel(kernel, one, many, NULL, 0, stream), cudaErrorInvalidConfiguration);
+    OK(cudaLaunchKernel(kernel, one, one, NULL, 0, stream));
+    OK(cudaStreamEndCapture(stream, &graph));
+    OK(cudaGraphDestroy(graph));
+    OK(cudaStreamDestroy(stream));
+    OK(cudaLibraryUnload(library));
+}
+
 static void names_of_threads_mean_the_device(void **state)
 {
     size_t stack = 0, same = 1;
@@ -255,6 +277,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_batch_tells_which_copy_is_wrong),
         cmocka_unit_test(graphs_have_edges_without_data),
         cmocka_unit_test(three_forms_tell_of_a_capture),
+        cmocka_unit_test(a_shape_that_no_device_has_leaves_a_capture_alone),
         cmocka_unit_test(names_of_threads_mean_the_device),
         cmocka_unit_test(drivers_functions_are_those_of_12_9),
         cmocka_unit_test(what_13_brought_is_not_in_it),

@@ -29,6 +29,11 @@ extern "C" {
 #pragma redefine_extname cudaSetDoubleForDevice_12 cudaSetDoubleForDevice
 #pragma redefine_extname cudaSetDoubleForHost_12 cudaSetDoubleForHost
 #pragma redefine_extname cudaLaunchCooperativeKernelMultiDevice_12 cudaLaunchCooperativeKernelMultiDevice
+#pragma redefine_extname cudaThreadExit_12 cudaThreadExit
+#pragma redefine_extname cudaFuncGetName_12 cudaFuncGetName
+#pragma redefine_extname cudaFuncGetAttributes_12 cudaFuncGetAttributes
+#pragma redefine_extname cudaFuncSetCacheConfig_12 cudaFuncSetCacheConfig
+#pragma redefine_extname cudaGraphKernelNodeSetAttribute_12 cudaGraphKernelNodeSetAttribute
 #pragma redefine_extname cudaGraphGetEdges_12 cudaGraphGetEdges
 #pragma redefine_extname cudaGraphNodeGetDependencies_12 cudaGraphNodeGetDependencies
 #pragma redefine_extname cudaGraphNodeGetDependentNodes_12 cudaGraphNodeGetDependentNodes
@@ -38,13 +43,11 @@ extern "C" {
 
 #include "runtime/twelve.h"
 
-#undef cudaThreadExit
 #undef cudaThreadSynchronize
 #undef cudaThreadSetLimit
 #undef cudaThreadGetLimit
 #undef cudaThreadGetCacheConfig
 #undef cudaThreadSetCacheConfig
-cudaError_t cudaThreadExit(void);
 cudaError_t cudaThreadSynchronize(void);
 cudaError_t cudaThreadSetLimit(enum cudaLimit limit, size_t value);
 cudaError_t cudaThreadGetLimit(size_t *pValue, enum cudaLimit limit);
