@@ -47,7 +47,9 @@ void lead_runtime(const struct object *o, struct jumps *j)
     switch (runtime_inside(o->path, note, &f)) {
     case RUNTIME_NOT_INSIDE: break;
     case RUNTIME_OLDER:
-        fl_log(FL_LOG_WARN, "%s contains the runtime of CUDA 11 or before, which cannot run here", o->path);
+        /* libraries of NVIDIA's have one that they may never call */
+        fl_log(!strcmp(o->path, "/proc/self/exe") ? FL_LOG_WARN : FL_LOG_INFO,
+               "%s contains the runtime of CUDA 11 or before, which cannot run here", o->path);
         break;
     case RUNTIME_12: lead_to("libcudart.so.12", &f, o, j); break;
     case RUNTIME_13:

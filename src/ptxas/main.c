@@ -138,11 +138,14 @@ static void find_compiler(void)
     }
 }
 
+/* The last release of 12, unless a later driver was asked for: Tritons of CUDA 12 take no release of 13, and others need
+ * none for what runs here. */
 static void print_version(void)
 {
+    int major = driver_minor() ? 13 : 12, minor = driver_minor() ? driver_minor() : 9;
     printf("ptxas: PTX for simulated GPUs, checked by Faultline\n"
-           "Cuda compilation tools, release 13.%d, V13.%d.88\n",
-           driver_minor(), driver_minor());
+           "Cuda compilation tools, release %d.%d, V%d.%d.88\n",
+           major, minor, major, minor);
 }
 
 int main(int argc, char **argv)
