@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { MAP_ALIGN = 64, ADDRESS_ALIGN = 16, MOST_STEP = 8 };
-static const uint64_t MOST_DIM = 1ull << 32, MOST_STRIDE = 1ull << 40;
+enum { ADDRESS_ALIGN = 16, MOST_STEP = 8 };
+static const uint64_t MOST_DIM = 1ull << 32, MOST_STRIDE = 1ull << 40, MOST_ADDRESS = 1ull << 57, MOST_BOX = 1 << 18;
 
 static CUresult supported(void)
 {
@@ -32,15 +32,14 @@ static bool check_modes(CUtensorMapDataType type, cuuint32_t rank, CUtensorMapIn
         (unsigned)fill > CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA)
         return false;
     if (fill && !is_float(type)) return false;
-    if (!rank || rank > FL_TENSOR_RANK || (interleave && rank < 3)) return false;
-    return interleave != CU_TENSOR_MAP_INTERLEAVE_32B || swizzle == CU_TENSOR_MAP_SWIZZLE_32B;
+    return rank && rank <= FL_TENSOR_RANK && (!interleave || rank >= 3);
 }
 
 static bool check_tensor(const void *address, cuuint32_t rank, const cuuint64_t *dims, const cuuint64_t *strides,
                          const cuuint32_t *steps, CUtensorMapInterleave interleave)
 {
     uint64_t align = interleave == CU_TENSOR_MAP_INTERLEAVE_32B ? 2 * ADDRESS_ALIGN : ADDRESS_ALIGN;
-    if ((uint64_t)address % align) return false;
+    if ((uint64_t)address % align || (uint64_t)address >= MOST_ADDRESS) return false;
     for (cuuint32_t k = 0; k < rank; k++) {
         if (!dims[k] || dims[k] > MOST_DIM || !steps[k] || steps[k] > MOST_STEP) return false;
         if (k && (strides[k - 1] % align || strides[k - 1] >= MOST_STRIDE)) return false;
@@ -51,11 +50,12 @@ static bool check_tensor(const void *address, cuuint32_t rank, const cuuint64_t 
 static bool check_box(cuuint32_t rank, const cuuint32_t *box, uint32_t bytes, CUtensorMapInterleave interleave,
                       CUtensorMapSwizzle swizzle)
 {
-    for (cuuint32_t k = 0; k < rank; k++)
+    uint64_t row = (uint64_t)box[0] * bytes, size = bytes;
+    for (cuuint32_t k = 0; k < rank; k++) {
         if (!box[k] || box[k] > FL_TENSOR_BOX) return false;
-    uint32_t row = box[0] * bytes;
-    if (interleave) return true;
-    return row % ADDRESS_ALIGN == 0 && (!swizzle || row <= 16u << swizzle);
+        size *= box[k];
+    }
+    return row % ADDRESS_ALIGN == 0 && (interleave || !swizzle || row <= 16u << swizzle) && size < MOST_BOX;
 }
 
 CUresult CUDAAPI cuTensorMapEncodeTiled(CUtensorMap *tensorMap, CUtensorMapDataType tensorDataType,
@@ -67,8 +67,7 @@ CUresult CUDAAPI cuTensorMapEncodeTiled(CUtensorMap *tensorMap, CUtensorMapDataT
 {
     CUresult r = supported();
     if (r) return r;
-    if (!tensorMap || (uintptr_t)tensorMap % MAP_ALIGN || !globalDim || !boxDim || !elementStrides ||
-        (tensorRank > 1 && !globalStrides) ||
+    if (!tensorMap || !globalDim || !globalStrides || !boxDim || !elementStrides ||
         !check_modes(tensorDataType, tensorRank, interleave, swizzle, l2Promotion, oobFill) ||
         !check_tensor(globalAddress, tensorRank, globalDim, globalStrides, elementStrides, interleave) ||
         !check_box(tensorRank, boxDim, fl_tensor_bytes(tensorDataType), interleave, swizzle))
@@ -95,7 +94,7 @@ CUresult CUDAAPI cuTensorMapReplaceAddress(CUtensorMap *tensorMap, void *globalA
     struct fl_tensor_map m;
     CUresult r = supported();
     if (r) return r;
-    if (!tensorMap || (uintptr_t)tensorMap % MAP_ALIGN || (uint64_t)globalAddress % ADDRESS_ALIGN)
+    if (!tensorMap || (uint64_t)globalAddress % ADDRESS_ALIGN || (uint64_t)globalAddress >= MOST_ADDRESS)
         return CUDA_ERROR_INVALID_VALUE;
     memcpy(&m, tensorMap, sizeof m);
     if (m.magic != FL_TENSOR_MAP_MAGIC) return CUDA_ERROR_INVALID_VALUE;

@@ -45,7 +45,8 @@ struct box {
     struct fl_tensor_map map;
     int64_t at[FL_TENSOR_RANK];     /* of its first element */
     uint32_t count[FL_TENSOR_RANK]; /* of its elements that are copied */
-    uint32_t each, row;             /* bytes of an element, and of a row */
+    uint32_t each, row; /* bytes of an element, and of a row */
+    uint32_t pitch;     /* from row to row in shared memory; what is swizzled takes as much as it could */
     uint32_t rows;
 };
 
@@ -74,25 +75,30 @@ static void tell(struct fl_block *b, uint64_t address, uint32_t bytes, uint32_t 
 
 /* ---- elements that change on their way */
 
-static uint32_t without_subnormals(uint32_t v) { return v & 0x7f800000 ? v : v & 0x80000000; }
-static uint32_t shortened(uint32_t v) { return (v & 0x7f800000) == 0x7f800000 ? v : (v + 0x1000) & 0xffffe000; }
+/* To ten bits behind the point: to nearest, to even. All NaNs are one (observed on an H200). */
+static uint32_t shortened(uint32_t v)
+{
+    if ((v & 0x7fffffff) > 0x7f800000) return 0x7fffe000;
+    return (v + 0xfff + (v >> 13 & 1)) & 0xffffe000;
+}
 
+/* Subnormals stay, also where the type says that they are flushed (observed on an H200). */
 static void convert(uint8_t *row, uint32_t bytes, uint32_t type)
 {
-    if (type < FL_TENSOR_F32_FTZ) return;
-    for (uint32_t k = 0; k < bytes; k += 4) {
+    for (uint32_t k = 0; type >= FL_TENSOR_TF32 && k < bytes; k += 4) {
         uint32_t v;
         memcpy(&v, row + k, 4);
-        if (type != FL_TENSOR_TF32) v = without_subnormals(v);
-        if (type != FL_TENSOR_F32_FTZ) v = shortened(v);
+        v = shortened(v);
         memcpy(row + k, &v, 4);
     }
 }
 
+/* The NaN is one of halves, whatever the type (observed on an H200). */
 static void fill(uint8_t *row, uint32_t bytes, const struct fl_tensor_map *m)
 {
-    memset(row, m->fill ? 0xff : 0, bytes);
-    for (uint32_t each = fl_tensor_bytes(m->type), k = each - 1; m->fill && k < bytes; k += each) row[k] = 0x7f;
+    static const uint16_t nan = 0x7ff7;
+    memset(row, 0, bytes);
+    for (uint32_t k = 0; m->fill && k < bytes; k += sizeof nan) memcpy(row + k, &nan, sizeof nan);
 }
 
 /* ---- copies */
@@ -113,7 +119,7 @@ static void load(struct fl_block *b, const struct box *x, uint64_t shared, uint6
         }
         for (uint32_t left = mask; left; left &= left - 1) {
             uint64_t to = in_block(b, shared, (uint32_t)__builtin_ctz(left));
-            put_row(to + n * x->row, row, x->row, x->map.swizzle);
+            put_row(to + n * x->pitch, row, x->row, x->map.swizzle);
         }
     }
     for (uint32_t left = mask; left; left &= left - 1)
@@ -125,6 +131,7 @@ struct place {
     uint32_t thread, line;
 };
 
+/* What is stored ends where a chunk does, be it behind the tensor's last element (observed on an H200). */
 static void store(struct fl_block *b, const struct box *x, uint64_t shared, struct place p, uint32_t what)
 {
     uint8_t row[MOST_ROW];
@@ -134,7 +141,8 @@ static void store(struct fl_block *b, const struct box *x, uint64_t shared, stru
         uint64_t to = find_row(x, n, &first, &end);
         if (first >= end) continue;
         uint32_t skip = first * x->each, bytes = (end - first) * x->each;
-        get_row(shared + n * x->row, row, x->row, x->map.swizzle);
+        if (!reduces) bytes = (skip + bytes + CHUNK - 1) / CHUNK * CHUNK - skip;
+        get_row(shared + n * x->pitch, row, x->row, x->map.swizzle);
         tell(b, to + skip, bytes, reduces ? FL_ACCESS_REDUCTION : FL_ACCESS_WRITE);
         if (reduces)
             device_reduce(b, p.thread, p.line, to + skip, (uint64_t)(row + skip), bytes,
@@ -164,6 +172,7 @@ void device_tensor(struct fl_block *b, uint32_t t, uint32_t line, uint64_t map, 
         fault_raise(FAULT_ILLEGAL_INSTRUCTION, t, line, "the tensor map is none, or one of another rank");
     x.each = fl_tensor_bytes(x.map.type);
     x.row = x.map.box[0] * x.each;
+    x.pitch = x.map.swizzle ? 16u << x.map.swizzle : x.row;
     for (uint32_t d = 0; d < x.map.rank; d++) {
         x.at[d] = coordinates[d];
         x.count[d] = (x.map.box[d] + (d ? x.map.steps[d] : 1u) - 1) / (d ? x.map.steps[d] : 1u);
