@@ -48,7 +48,7 @@ static cudaError_t fill_box(struct cudaPitchedPtr p, int value, struct cudaExten
                         __builtin_add_overflow((size_t)p.ptr, farthest, &farthest)))
         return cudaErrorInvalidValue;
     for (size_t z = e.depth; z-- && !r;) {
-        char *at = (char *)p.ptr + z * slice;
+        void *at = (void *)((size_t)p.ptr + z * slice);
         r = async ? cudaMemset2DAsync(at, p.pitch, value, e.width, e.height, stream)
                   : cudaMemset2D(at, p.pitch, value, e.width, e.height);
     }
