@@ -48,7 +48,7 @@ struct frame {
     struct fibers fibers; /* of a kernel that runs whole */
     /* what is allocated */
     char *arrays, *local, *context, *matrix, *window;
-    uint64_t arrays_size, local_size, context_size, matrix_size, window_size, window_open;
+    uint64_t arrays_size, local_size, context_size, matrix_size, window_size, window_before, window_open;
     struct frame *next;            /* in a queue */
 };
 

@@ -18,7 +18,7 @@
 enum { STACK = 64 << 10, EXPLAIN_MS = 2000 };
 /* How far from what it belongs to an address may be: a shared array's negative index; a frame larger than the guard
  * page, and what the kernel pushed before it. */
-enum { BELOW_SHARED = 64 << 10, BELOW_STACK = 1 << 20, WITHIN_STACK = 64 << 10, GUARD = 8 << 10 };
+enum { BELOW_STACK = 1 << 20, WITHIN_STACK = 64 << 10, GUARD = 8 << 10 };
 
 static _Thread_local sigjmp_buf escape;
 static _Thread_local volatile bool guarded;
@@ -44,7 +44,7 @@ static const char *space_of(uint64_t address)
 {
     const struct fl_block *b = &worker.frame->b;
     uint64_t shared = (uint64_t)b->shared;
-    if (address + BELOW_SHARED >= shared && address < shared + b->shared_window_size) return "shared";
+    if (address + worker.frame->window_before >= shared && address < shared + b->shared_window_size) return "shared";
     if (address >= b->local_lo && address < b->local_hi) return "local";
     return "global";
 }

@@ -6,7 +6,8 @@
 #include <sys/mman.h>
 #include <xmmintrin.h>
 
-static const uint64_t WINDOW = 5ull << 30, SMALL_WINDOW = 1 << 20; /* address space behind a shared window */
+/* Address space behind where a shared window begins, and before it. */
+static const uint64_t WINDOW = 5ull << 30, SMALL_WINDOW = 1 << 20, BEFORE = 3ull << 30;
 
 /* Bytes of the arrays that a waiting thread has an entry in: op_a, op_b, op_c, op_result; op_mask; state; op_pred,
  * status, arrived_at. */
@@ -23,20 +24,22 @@ static bool grow(char **p, uint64_t *have, uint64_t want)
     return *p;
 }
 
-/* Only the launch's bytes, rounded up to a page, can be touched; what lies behind faults. */
+static char *reserve(uint64_t before, uint64_t behind)
+{
+    char *p = mmap(NULL, before + behind, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return p == MAP_FAILED ? NULL : p + before;
+}
+
+/* Only the launch's bytes, rounded up to a page, can be touched; what lies around faults. */
 static bool open_window(struct frame *f, uint64_t bytes)
 {
     bytes = page_up(bytes);
     if (!f->window) {
         f->window_size = WINDOW;
-        f->window = mmap(NULL, WINDOW, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (f->window == MAP_FAILED)
-            f->window = mmap(NULL, f->window_size = SMALL_WINDOW, PROT_NONE,
-                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (f->window == MAP_FAILED) {
-            f->window = NULL;
-            return false;
-        }
+        f->window_before = BEFORE;
+        if (!(f->window = reserve(BEFORE, WINDOW)))
+            f->window = reserve(f->window_before = SMALL_WINDOW, f->window_size = SMALL_WINDOW);
+        if (!f->window) return false;
         f->window_open = 0;
     }
     if (bytes == f->window_open) return true;
@@ -106,7 +109,7 @@ void frame_release(struct frame *f)
     if (f->context) munmap(f->context, f->context_size);
     if (f->local) munmap(f->local, f->local_size);
     if (f->matrix) munmap(f->matrix, f->matrix_size);
-    if (f->window) munmap(f->window, f->window_size);
+    if (f->window) munmap(f->window - f->window_before, f->window_before + f->window_size);
     fibers_release(f);
     memset(f, 0, sizeof *f);
 }

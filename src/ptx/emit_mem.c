@@ -103,10 +103,11 @@ void tell_place(struct emitter *e, const struct instr *i)
               emit(e, "getelementptr i8, ptr %%b, i64 %zu", offsetof(struct fl_block, probe_line)));
 }
 
+/* Addresses have 32 bits: a register that is below 0 and a displacement meet above it. */
 static const char *shared_pointer(struct emitter *e, const char *offset32, int64_t displacement)
 {
     const char *base = block_field(e, "ptr", offsetof(struct fl_block, shared));
-    const char *p = emit(e, "getelementptr i8, ptr %s, i64 %s", base, emit(e, "zext i32 %s to i64", offset32));
+    const char *p = emit(e, "getelementptr i8, ptr %s, i64 %s", base, emit(e, "sext i32 %s to i64", offset32));
     return displacement ? emit(e, "getelementptr i8, ptr %s, i64 %" PRId64, p, displacement) : p;
 }
 

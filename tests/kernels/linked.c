@@ -188,12 +188,35 @@ static void shared_memory_of_the_launch_lies_behind_the_kernels_own(void)
     CHECK(cuModuleUnload(m));
 }
 
+/* As compilers leave it of table[i + 16] where i may be below 0. */
+static void a_displacement_brings_a_shared_address_back_into_the_block(void)
+{
+    const char *const files[] = {
+        HEAD ".visible .entry negative(.param .u64 out)\n{\n.shared .align 4 .b8 table[256];\n"
+             ".reg .b64 %rd<3>; .reg .b32 %r<6>; ld.param.u64 %rd1, [out]; mov.u32 %r1, %tid.x; shl.b32 %r2, %r1, 2;\n"
+             "mov.u32 %r3, table; add.s32 %r3, %r3, %r2; sub.s32 %r3, %r3, 64; add.s32 %r4, %r1, 7;\n"
+             "st.shared.u32 [%r3+64], %r4; bar.sync 0; xor.b32 %r2, %r2, 124; mov.u32 %r5, table;\n"
+             "add.s32 %r5, %r5, %r2; sub.s32 %r5, %r5, 8320; ld.shared.u32 %r4, [%r5+8320];\n"
+             "mul.wide.u32 %rd2, %r1, 4; add.s64 %rd1, %rd1, %rd2; st.global.u32 [%rd1], %r4; ret;\n}\n"
+    };
+    CUdeviceptr out = give(NULL, 32 * 4);
+    CUmodule m;
+    CUfunction f;
+    CHECK(join(files, 1, &m));
+    CHECK(cuModuleGetFunction(&f, m, "negative"));
+    CHECK(cuLaunchKernel(f, 2, 1, 1, 32, 1, 1, 0, 0, ARGS(&out), NULL));
+    const int *r = take(out, 32 * 4);
+    for (int t = 0; t < 32; t++) EXPECT(r[t] == 31 - t + 7);
+    CHECK(cuModuleUnload(m));
+}
+
 int main(int argc, char **argv)
 {
     static const struct program programs[] = { P(two_files_become_one_program),
                                                P(a_file_may_expect_a_result_that_another_does_not_give),
                                                P(blocks_of_a_cooperative_grid_wait_for_each_other),
                                                P(shared_memory_of_the_launch_lies_behind_the_kernels_own),
+                                               P(a_displacement_brings_a_shared_address_back_into_the_block),
                                                { 0 } };
     return run_programs(argc, argv, programs);
 }
