@@ -1,7 +1,8 @@
 /* Matrix operations of warps: which lane holds what of a fragment, as the PTX
- * manual draws it, and the product. Sums are made in double precision and
- * rounded once; integers are exact. */
+ * manual draws it, and the product. How floating-point sums are rounded is
+ * sums.h's; integers and doubles are summed one by one. */
 #include "device/block.h"
+#include "device/sums.h"
 
 #include <math.h>
 #include <string.h>
@@ -144,6 +145,64 @@ static void shape(struct matrix *m, enum fl_matrix_type type, uint32_t rows, uin
     m->columns = columns;
 }
 
+/* The k-th of those that are summed together. Observed on an H200: of numbers of 8 bits these are the first two of each
+ * four, and then the others. */
+static uint32_t depth_of(uint32_t k, uint32_t part, uint32_t parts) { return parts == 1 ? k : k / 2 * 4 + k % 2 + part * 2; }
+
+static float add(float a, float b)
+{
+    static const uint32_t nan = 0x7fffffff;
+    float sum = a + b;
+    return sum == sum ? sum : single(nan);
+}
+
+static void sum_tile(const struct sums *s, const struct matrix *a, const struct matrix *x, struct matrix *c,
+                     uint32_t row, uint32_t column)
+{
+    const uint32_t parts = a->type == FL_MATRIX_E4M3 || a->type == FL_MATRIX_E5M2 ? 2 : 1;
+    double left[SUMS_ROWS][SUMS_DEPTH], right[SUMS_DEPTH][SUMS_COLUMNS];
+    float v[SUMS_ROWS][SUMS_COLUMNS] = { 0 };
+    struct sums t = *s;
+    t.depth = a->columns / parts;
+    t.a = left;
+    t.b = right;
+    for (uint32_t i = 0; i < s->rows && parts == 1; i++)
+        for (uint32_t j = 0; j < SUMS_COLUMNS; j++) v[i][j] = (float)c->v[(row + i) * c->columns + column + j];
+    for (uint32_t part = 0; part < parts; part++) {
+        for (uint32_t k = 0; k < t.depth; k++) {
+            uint32_t d = depth_of(k, part, parts);
+            for (uint32_t i = 0; i < s->rows; i++) left[i][k] = a->v[(row + i) * a->columns + d];
+            for (uint32_t j = 0; j < SUMS_COLUMNS; j++) right[k][j] = x->v[d * x->columns + column + j];
+        }
+        sums_add(&t, v);
+    }
+    for (uint32_t i = 0; i < s->rows; i++)
+        for (uint32_t j = 0; j < SUMS_COLUMNS; j++) {
+            double *sum = &c->v[(row + i) * c->columns + column + j];
+            *sum = parts == 1 ? v[i][j] : add(v[i][j], (float)*sum);
+        }
+}
+
+static void sum_numbers(const struct matrix *a, const struct matrix *x, struct matrix *c, enum fl_matrix_type to)
+{
+    struct sums s = { .rows = a->rows < SUMS_ROWS ? a->rows : SUMS_ROWS };
+    sums_prepare(&s, a->type, x->type, to, false);
+    for (uint32_t row = 0; row < a->rows; row += s.rows)
+        for (uint32_t column = 0; column < x->columns; column += SUMS_COLUMNS) sum_tile(&s, a, x, c, row, column);
+}
+
+static void sum_one_by_one(const struct matrix *a, const struct matrix *x, struct matrix *c)
+{
+    for (uint32_t i = 0; i < a->rows; i++)
+        for (uint32_t k = 0; k < a->columns; k++) {
+            double v = a->v[i * a->columns + k];
+            for (uint32_t j = 0; j < x->columns; j++) {
+                double *sum = &c->v[i * x->columns + j];
+                *sum = fma(v, x->v[k * x->columns + j], *sum);
+            }
+        }
+}
+
 static void product(struct fl_block *b, uint32_t base, const struct fl_image_segment *s)
 {
     const struct fl_matrix_product p = fl_product(s->imm0, s->imm1);
@@ -154,14 +213,10 @@ static void product(struct fl_block *b, uint32_t base, const struct fl_image_seg
     uint32_t at = gather(&a, PART_A, p.wmma, b, base, 0);
     at = gather(&x, PART_B, p.wmma, b, base, at);
     gather(&c, PART_C, p.wmma, b, base, at);
-    for (uint32_t i = 0; i < p.rows; i++)
-        for (uint32_t k = 0; k < p.depth; k++) {
-            double v = a.v[i * p.depth + k];
-            for (uint32_t j = 0; j < p.columns; j++) {
-                double *sum = &c.v[i * p.columns + j], y = x.v[k * p.columns + j];
-                *sum = p.a == FL_MATRIX_F64 ? fma(v, y, *sum) : *sum + v * y;
-            }
-        }
+    if (p.d == FL_MATRIX_F32 || p.d == FL_MATRIX_F16)
+        sum_numbers(&a, &x, &c, p.d);
+    else
+        sum_one_by_one(&a, &x, &c);
     c.type = p.d;
     scatter(&c, p.wmma, p.saturated, b, base);
 }

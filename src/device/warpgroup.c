@@ -1,8 +1,9 @@
 /* Products of warpgroups (wgmma): where a matrix in shared memory has its
  * elements, as the PTX manual describes descriptors, and the 16 rows of the
- * product that a warp makes. Rounding is matrix.c's: exact sums, rounded once. */
+ * product that a warp makes. How floating-point sums are rounded is sums.h's. */
 #include "device/block.h"
 #include "device/device.h"
+#include "device/sums.h"
 
 #include <string.h>
 
@@ -280,7 +281,27 @@ INLINE void store(const struct product *m, uint32_t tile, uint32_t row, const ve
     memcpy(words_of(m, tile, row, 1), &hi, sizeof hi);
 }
 
-/* So many rows side by side, as the processor has registers for their sums. */
+static void multiply_numbers(const struct product *m)
+{
+    struct sums s = { .rows = ROWS, .depth = m->depth, .a = m->a };
+    sums_prepare(&s, m->p.a, m->p.b, m->p.d, true);
+    for (uint32_t tile = 0; tile < m->p.columns / TILE; tile++) {
+        float v[ROWS][TILE] = { 0 };
+        vector each;
+        for (uint32_t row = 0; row < ROWS && m->adds; row++) {
+            load(m, tile, row, &each);
+            for (uint32_t n = 0; n < TILE; n++) v[row][n] = (float)each[n];
+        }
+        s.b = m->b + tile * m->depth;
+        sums_add(&s, v);
+        for (uint32_t row = 0; row < ROWS; row++) {
+            for (uint32_t n = 0; n < TILE; n++) each[n] = v[row][n];
+            store(m, tile, row, &each);
+        }
+    }
+}
+
+/* Of integers, exactly. So many rows side by side, as the processor has registers for their sums. */
 INLINE void multiply(const struct product *m, const uint32_t at_once)
 {
     const uint32_t depth = m->depth;
@@ -311,7 +332,9 @@ __attribute__((target("avx2,fma,avx512f,avx512vl,avx512dq"))) static void multip
 
 static void multiply_best(const struct product *m)
 {
-    if (__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+    if (m->p.d != FL_MATRIX_S32)
+        multiply_numbers(m);
+    else if (__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
         multiply_avx512(m);
     else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
         multiply_avx2(m);
