@@ -1,6 +1,6 @@
 #!/bin/bash
 # usage: run.sh OUTDIR [DEVICES]
-# Runs the asking programs beside this script with the CUDA runtime beside it, one text file of answers each. Every group
+# Runs the asking programs beside this script with the CUDA runtimes beside it, one text file of answers each. Every group
 # ends itself after 25 s; memory and pools, where other processes' memory shows, run alone.
 here=$(cd "$(dirname "$0")" && pwd)
 out=$1
@@ -19,6 +19,7 @@ if [ "$devices" -gt 1 ]; then
     exit
 fi
 for name in memory pools device; do ask $name ask_$name; done
+[ -e "$here/libcudart.so.12" ] && ask twelve ask_twelve
 for name in first start errors copy arrays textures managed launch clusters streams graphs nodes; do ask $name ask_$name & done
 ask streams_ptds ask_streams_ptds create defaults order wait_event events capture fork_join implicit during_launch_null_Global \
     during_memcpy_Global during_memset_Global during_stream_query_other_Relaxed &
