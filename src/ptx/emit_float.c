@@ -116,6 +116,34 @@ static const char *fused(struct emitter *e, enum ptx_type t, const char *a, cons
     return emit(e, "call %s @llvm.fma.%s(%s %s, %s %s, %s %s)", ll, suffix(t), ll, a, ll, b, ll, c);
 }
 
+/* a * b + c rounded down, without changing the processor's mode, which would cost more and no vector code has: the
+ * product is exact in double precision, the sum is known with its error, and what the nearest single is above goes to
+ * the one below. A sum of 0 is negative unless both are positive. */
+static const char *fused_down(struct emitter *e, const char *a, const char *b, const char *c)
+{
+    const char *p = emit(e, "fmul double %s, %s", emit(e, "fpext float %s to double", a),
+                         emit(e, "fpext float %s to double", b)),
+               *d = emit(e, "fpext float %s to double", c), *sum = emit(e, "fadd double %s, %s", p, d);
+    const char *part = emit(e, "fsub double %s, %s", sum, p),
+               *error = emit(e, "fadd double %s, %s",
+                             emit(e, "fsub double %s, %s", p, emit(e, "fsub double %s, %s", sum, part)),
+                             emit(e, "fsub double %s, %s", d, part));
+    const char *nearest = emit(e, "fptrunc double %s to float", sum), *bits = emit(e, "bitcast float %s to i32", nearest),
+               *wide = emit(e, "fpext float %s to double", nearest);
+    const char *above = emit(e, "or i1 %s, %s", emit(e, "fcmp ogt double %s, %s", wide, sum),
+                             emit(e, "and i1 %s, %s", emit(e, "fcmp oeq double %s, %s", wide, sum),
+                                  emit(e, "fcmp olt double %s, 0.0", error)));
+    const char *below = emit(e, "select i1 %s, i32 %s, i32 %s", emit(e, "icmp slt i32 %s, 0", bits),
+                             emit(e, "add i32 %s, 1", bits), emit(e, "add i32 %s, -1", bits));
+    below = emit(e, "select i1 %s, i32 %d, i32 %s", emit(e, "icmp eq i32 %s, 0", bits), F32_SIGN + 1, below);
+    const char *signs = emit(e, "or i64 %s, %s", emit(e, "bitcast double %s to i64", p),
+                             emit(e, "bitcast double %s to i64", d)),
+               *zero = emit(e, "select i1 %s, i32 0, i32 %d", emit(e, "icmp eq i64 %s, 0", signs), F32_SIGN);
+    const char *r = emit(e, "select i1 %s, i32 %s, i32 %s", above, below, bits);
+    r = emit(e, "select i1 %s, i32 %s, i32 %s", emit(e, "fcmp oeq double %s, 0.0", sum), zero, r);
+    return emit(e, "bitcast i32 %s to float", r);
+}
+
 static void emit_basic(struct emitter *e, const struct instr *i, enum ptx_type t, const char *op)
 {
     need_operands(i, 3, 3);
@@ -137,6 +165,8 @@ static void emit_fused(struct emitter *e, const struct instr *i, enum ptx_type t
     unsigned mode = rounding_mode(i);
     if (!mode)
         float_result(e, i, t, fused(e, t, a, b, c));
+    else if (t == T_f32 && has(i, MOD_rm))
+        float_result(e, i, t, fused_down(e, a, b, c));
     else
         float_result(
             e, i, t,
