@@ -43,17 +43,40 @@ __attribute__((visibility("default"))) const char *names_two(void)
     return two;
 }
 
-/* those without a name, of the lengths that they have, around the one that has one */
+/* those without a name, of the lengths that they have in 12.2 or in 13, around the one that has one */
+#ifdef STAND_IN_12
+#define INIT 0xd0
+#define PUSH 0x90
+#define POP 0xc0
+#define KERNEL 0x70
+#else
+#define INIT 0xe0
+#define PUSH 0xa0
+#define POP 0xb0
+#define KERNEL 0x100
+#endif
+#define TEXT_(x) #x
+#define TEXT(x) TEXT_(x)
 #define UNNAMED(function, length) \
     ".globl " function "\n.type " function ", @function\n" function ":\n" \
-    ".cfi_startproc\n ret\n .fill " #length " - 1, 1, 0xcc\n .cfi_endproc\n"
-__asm__(".text\n.balign 16\n" UNNAMED("stand_in_register", 0x30) UNNAMED("stand_in_end",
-                                                                         0x30) UNNAMED("stand_in_unregister", 0x40)
-            UNNAMED("stand_in_variable", 0x80) UNNAMED("stand_in_managed", 0x80) UNNAMED("stand_in_host", 0x40)
-                UNNAMED("stand_in_function",
-                        0x70) "stand_in_init:\n.cfi_startproc\n lea own_name(%rip), %rax\n ret\n .fill 0xe0 - 8, 1, "
-                              "0xcc\n .cfi_endproc\n" UNNAMED("stand_in_push", 0xa0) UNNAMED("stand_in_pop", 0xb0)
-                                  UNNAMED("stand_in_kernel", 0x100) UNNAMED("stand_in_launch", 0x10)
-                                      UNNAMED("stand_in_launch_ptsz", 0x10) UNNAMED(
-                                          "after_all",
-                                          0x10) ".section .rodata\nown_name: .string \"__cudaInitModule\"\n.text\n");
+    ".cfi_startproc\n ret\n .fill " TEXT(length) " - 1, 1, 0xcc\n .cfi_endproc\n"
+#define NAMED(function, name, length) \
+    function ":\n.cfi_startproc\n lea " name "(%rip), %rax\n ret\n .fill " TEXT(length) " - 8, 1, 0xcc\n .cfi_endproc\n"
+/* clang-format off */
+__asm__(".text\n.balign 16\n"
+        UNNAMED("stand_in_register", 0x30)
+        UNNAMED("stand_in_end", 0x30)
+        UNNAMED("stand_in_unregister", 0x40)
+        UNNAMED("stand_in_variable", 0x80)
+        UNNAMED("stand_in_managed", 0x80)
+        UNNAMED("stand_in_host", 0x40)
+        UNNAMED("stand_in_function", 0x70)
+        NAMED("stand_in_init", "own_name", INIT)
+        UNNAMED("stand_in_push", PUSH)
+        UNNAMED("stand_in_pop", POP)
+        UNNAMED("stand_in_kernel", KERNEL)
+        UNNAMED("stand_in_launch", 0x10)
+        UNNAMED("stand_in_launch_ptsz", 0x10)
+        UNNAMED("after_all", 0x10)
+        ".section .rodata\nown_name: .string \"__cudaInitModule\"\n.text\n");
+/* clang-format on */
