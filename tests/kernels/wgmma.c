@@ -485,6 +485,42 @@ static void sums_go_from_product_to_product(void)
     EXPECT_EQUAL(wrong(&p), 0);
 }
 
+/* As observed on an H200: what lies far below the largest is cut off before it is added, and the sum is cut off. */
+static void sums_are_rounded_as_on_a_device(void)
+{
+    static const struct {
+        enum element type;
+        unsigned count;
+        uint32_t a, b, c, sum; /* so many products a b, and c */
+    } cases[] = {
+        { F16, 3, 0x0c00, 0x0c00, 0x3f800000, 0x3f800001 }, /* 1 + 3/2 of a last bit */
+        { F16, 1, 0x0c00, 0x0800, 0xbf800000, 0xbf7fffff }, /* -1 + half of a last bit of what is below */
+        { F16, 3, 0x0c00, 0x0800, 0x3f800000, 0x3f800000 }, /* 1 + 3/4 of a last bit */
+        { F16, 1, 0x7c00, 0x0000, 0x3f800000, 0x7fffffff }, /* infinity times zero */
+        { F16, 1, 0x3c00, 0x3c00, 0x7fc12345, 0x7fffffff },
+        { E5M2, 1, 0x20, 0x20, 0xbf800000, 0xbf800000 }, /* -1 + 2^-14 */
+        { E5M2, 3, 0x20, 0x20, 0x3f800000, 0x3f800000 },
+    };
+    static struct text t;
+    for (unsigned k = 0; k < sizeof cases / sizeof *cases; k++) {
+        struct product p = {
+            .d = F32, .a = cases[k].type, .b = cases[k].type, .n = 8, .la = plain_a, .lb = plain_b, .keeps = true
+        };
+        unsigned size = sizes[p.a], depths = 32 / size;
+        CUmodule m;
+        memset(image, 0, sizeof image);
+        for (unsigned n = 0; n < cases[k].count; n++) {
+            memcpy(image + place(&p.la, size, M, depths, 0, n * 5), &cases[k].a, size);
+            memcpy(image + place(&p.lb, size, p.n, depths, 0, n * 5), &cases[k].b, size);
+        }
+        words[0] = cases[k].c;
+        say_kernel(&t, &p);
+        CHECK(launch(compiled(&m, t.bytes), descriptor(&p.la, M, depths), descriptor(&p.lb, p.n, depths)));
+        EXPECT_EQUAL(words[0], cases[k].sum);
+        CHECK(cuModuleUnload(m));
+    }
+}
+
 static void matrices_that_are_not_there_are_faults(void)
 {
     static struct text t;
@@ -536,6 +572,7 @@ int main(void)
         ALONE(start, patterns_begin_where_the_base_offset_says),
         ALONE(start, signs_are_changed_and_sums_bounded),
         ALONE(start, sums_go_from_product_to_product),
+        ALONE(start, sums_are_rounded_as_on_a_device),
         ALONE(start, matrices_that_are_not_there_are_faults),
         ALONE(start, products_that_are_none_do_not_compile),
     };
