@@ -93,9 +93,8 @@ CUresult CUDAAPI cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUde
     CUresult r = context_current(&c);
     if (r) return r;
     if (!space_look(dptr, &a) || a.kind == ALLOCATION_RESERVED) return CUDA_ERROR_NOT_FOUND;
-    /* the host's pools, and what may not be touched: observed on H200 */
-    if ((a.pool && a.kind == ALLOCATION_HOST) || (a.kind == ALLOCATION_MAPPED && !accessible(&a, c)))
-        return CUDA_ERROR_NOT_FOUND;
+    /* the host's pools, and what the device may not touch: observed on H200 */
+    if ((a.pool && a.kind == ALLOCATION_HOST) || !space_access(&a, c->device)) return CUDA_ERROR_NOT_FOUND;
     if (pbase) *pbase = a.base;
     if (psize) *psize = a.size;
     return CUDA_SUCCESS;

@@ -25,13 +25,27 @@ static bool host_may_touch(const struct allocation *a)
            a->kind == ALLOCATION_MANAGED;
 }
 
-/* What the current context's kernels may do with it; without one, those of the owner's. */
+/* What the device's kernels may do with it; NULL: those of the owner's. */
+static unsigned access_of(const struct allocation *a, const struct device *d)
+{
+    unsigned may = space_access(a, d);
+    if (may & PROT_DEVICE_WRITE) return CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE;
+    return may & PROT_DEVICE_READ ? CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READ : CU_POINTER_ATTRIBUTE_ACCESS_FLAG_NONE;
+}
+
+/* Of the current context; without one, the owner's. */
 static unsigned access_flags(const struct allocation *a)
 {
     const struct context *c = context_top();
-    unsigned may = space_access(a, c ? c->device : NULL);
-    if (may & PROT_DEVICE_WRITE) return CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE;
-    return may & PROT_DEVICE_READ ? CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READ : CU_POINTER_ATTRIBUTE_ACCESS_FLAG_NONE;
+    return access_of(a, c ? c->device : NULL);
+}
+
+/* What CU_POINTER_ATTRIBUTE_ACCESS_FLAGS tells. Observed on H200: of memory that was mapped the current context's, of
+ * other memory the owner's; the host's pools say so whoever was given access. */
+static unsigned told_access(const struct allocation *a)
+{
+    if (a->kind == ALLOCATION_MAPPED) return access_flags(a);
+    return a->pool && on_host(a) ? CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE : access_of(a, NULL);
 }
 
 static int ordinal(const struct allocation *a)
@@ -81,10 +95,7 @@ static CUresult ask(const struct allocation *a, CUpointer_attribute attribute, C
     case CU_POINTER_ATTRIBUTE_MAPPED: *o = narrow(1); break;
     case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES: *o = wide(a->handle_types); break;
     case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE: *o = narrow(a->rdma_capable); break;
-    case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
-        /* observed on H200: the host's pools say so whoever was given access */
-        *o = narrow(a->pool && on_host(a) ? CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE : access_flags(a));
-        break;
+    case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS: *o = narrow(told_access(a)); break;
     case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
         *o = wide(a->pool && mempool_of_graphs(a->pool) ? 0 : (uint64_t)a->pool);
         break;

@@ -1,6 +1,7 @@
 /* All kinds of memory side by side, and random calls that are told of them: attributes, copies, fills, advice, frees of
  * the wrong kind. Addresses are told as the number of the memory and an offset in it. Where memory ends and other memory
- * happens to begin is not asked: golden/h200-mixed.txt.xz lacks these lines. */
+ * happens to begin is not asked: golden/h200-mixed.txt.xz lacks these lines. cases_peers.c has the same with two
+ * devices, in whose contexts calls are made in turn. */
 #include "oracle.h"
 #include <stdbool.h>
 #include <stdio.h>
@@ -8,6 +9,9 @@
 #include <sys/mman.h>
 
 enum { OBJECTS = 10, ROOM = 40, STEPS = 400 };
+#ifndef DEVICES
+#define DEVICES 1
+#endif
 enum kind { DEVICE, PINNED, REGISTERED, MANAGED, POOLED, MAPPED, PLAIN, PITCHED, KINDS };
 static const char *const names[] = { "dev", "host", "reg", "man", "pool", "vmm", "plain", "pitch" };
 
@@ -17,9 +21,12 @@ static struct object {
     size_t size;
     CUmemGenericAllocationHandle h;
     char *raw;
+    int device;
 } o[OBJECTS];
 static uint64_t st;
-static CUstream s;
+static CUcontext contexts[DEVICES];
+static CUstream streams[DEVICES], s;
+static int now; /* whose context is current */
 static char *host;
 static int step;
 
@@ -29,18 +36,24 @@ static unsigned rnd(unsigned n)
     return (unsigned)(st >> 33) % n;
 }
 
+static int any_device(void) { return DEVICES > 1 ? (int)rnd(DEVICES) : 0; }
+
 #define SAY(...) rec(keyf("%d", step), __VA_ARGS__)
 
 static CUresult map(struct object *x, unsigned *flags)
 {
     static const unsigned access[] = { 0, 1, 3, 3, 3 };
-    CUmemAllocationProp p = prop_dev(0);
+    CUmemAllocationProp p = prop_dev(x->device);
     x->size = (x->size + 2 * MiB - 1) / (2 * MiB) * (2 * MiB);
     CUresult r = cuMemCreate(&x->h, x->size, &p, 0);
     if (!r) r = cuMemAddressReserve(&x->p, x->size, 0, 0, 0);
     if (!r) r = cuMemMap(x->p, x->size, 0, x->h, 0);
     *flags = access[rnd(5)];
-    CUmemAccessDesc d = { loc(1, 0), (CUmemAccess_flags)*flags };
+    CUmemAccessDesc d = { loc(1, any_device()), (CUmemAccess_flags)*flags };
+    if (DEVICES > 1) {
+        CUmemAccessDesc more = { loc(1, any_device()), (CUmemAccess_flags)access[rnd(5)] };
+        if (rnd(2)) cuMemSetAccess(x->p, x->size, &more, 1);
+    }
     return *flags ? cuMemSetAccess(x->p, x->size, &d, 1) : r;
 }
 
@@ -50,6 +63,8 @@ static void take_plain(struct object *x)
     x->p = (CUdeviceptr)x->raw + 4 * MiB;
 }
 
+static const char *device_name(int d) { return DEVICES > 1 ? keyf(" d%d", d) : ""; }
+
 static void make(int i)
 {
     static const size_t sizes[] = { 4096, 65536, MiB, 2 * MiB, 3 * MiB + 4096, 512, 8 * MiB };
@@ -58,6 +73,7 @@ static void make(int i)
     size_t pitch;
     *x = (struct object){ .kind = rnd(KINDS) };
     x->size = sizes[rnd(7)];
+    x->device = now;
     unsigned f = rnd(8);
     switch (x->kind) {
     case DEVICE: r = cuMemAlloc(&x->p, x->size); break;
@@ -77,7 +93,7 @@ static void make(int i)
         r = cuMemAllocPitch(&x->p, &pitch, 1000, x->size / 1024 + 1, 16);
         x->size = pitch * (x->size / 1024 + 1);
     }
-    SAY("make %d %s %zu f%u = %d", i, names[x->kind], x->size, f, r);
+    SAY("make %d%s %s %zu f%u = %d", i, device_name(x->device), names[x->kind], x->size, f, r);
     if (r) x->p = 0;
 }
 
@@ -145,13 +161,24 @@ static size_t somewhere(int i)
     return q < 3 ? 0 : q == 3 ? o[i].size - 1 : q == 4 ? o[i].size : rnd((unsigned)o[i].size);
 }
 
-static const char *place(int i, size_t off) { return keyf("%d %s+%zu", i, names[o[i].kind], off); }
+static const char *place(int i, size_t off)
+{
+    const char *where = keyf("%d%s %s+%zu", i, device_name(o[i].device), names[o[i].kind], off);
+    return DEVICES > 1 ? keyf("%s c%d", where, now) : where;
+}
 
 static long relative(uint64_t v)
 {
     for (int i = 0; i < OBJECTS; i++)
         if (o[i].p && v >= o[i].p && v < o[i].p + o[i].size) return i * 100000000l + (long)(v - o[i].p);
     return v ? -7 : 0;
+}
+
+static int context_number(CUcontext c)
+{
+    int d = 0;
+    while (d < DEVICES && contexts[d] != c) d++;
+    return c ? d + 1 : 0;
 }
 
 static void ask_attribute(int i)
@@ -169,7 +196,7 @@ static void ask_attribute(int i)
     memcpy(&c, v, sizeof c);
     const char *head = keyf("attr %s a%d = %d", place(i, off), a, r);
     switch (a) {
-    case 1: SAY("%s ctx%d", head, c == ctx0 ? 1 : c ? 2 : 0); break;
+    case 1: SAY("%s ctx%d", head, context_number(c)); break;
     case 3:
     case 4:
     case 11:
@@ -268,12 +295,17 @@ static void fill(int i)
 
 static CUresult advise(int i, CUdeviceptr x, char *more)
 {
-    int type = (int)(rnd(3) ? 3 + rnd(2) : rnd(5)), id = (int[]){ 0, 0, 0, 5, -1 }[rnd(5)];
+    int type = (int)(rnd(3) ? 3 + rnd(2) : rnd(5)), id = (int[]){ 0, DEVICES - 1, 0, 5, -1 }[rnd(5)];
     unsigned advice = rnd(8), where = rnd(6);
     CUdeviceptr p = where == 0 ? 0x12345000ul : where == 1 ? o[i].p + o[i].size - 4096 : x;
     size_t n = where == 1 ? 8192 : where == 2 ? 0 : 1 + rnd(2) * rnd(100000);
     sprintf(more, "a%u l%d/%d z%u n%zu", advice, type, id, where, n);
     return cuMemAdvise(p, n, (CUmem_advise)advice, loc(type, id));
+}
+
+static const char *location(int type, unsigned id)
+{
+    return DEVICES > 1 ? keyf("l%d/%u", type, id) : keyf("l%d", type);
 }
 
 /* The rest, each with what it told besides. */
@@ -307,15 +339,17 @@ static CUresult ask(unsigned w, int i, CUdeviceptr x, char *more)
         return r;
     case 5:
         q = 1 + (int)rnd(3);
-        r = cuMemGetAccess(&access, &(CUmemLocation){ .type = q, .id = 0 }, x);
-        sprintf(more, "l%d %llu", q, access);
+        u = (unsigned)any_device();
+        r = cuMemGetAccess(&access, &(CUmemLocation){ .type = q, .id = (int)u }, x);
+        sprintf(more, "%s %llu", location(q, u), access);
         return r;
     case 6: return advise(i, x, more);
     case 7:
         q = 1 + (int)rnd(3);
         n = 1 + rnd(2) * rnd(100000);
-        r = cuMemPrefetchAsync(x, n, loc(q, 0), 0, s);
-        sprintf(more, "n%zu l%d", n, q);
+        u = (unsigned)any_device();
+        r = cuMemPrefetchAsync(x, n, loc(q, (int)u), 0, s);
+        sprintf(more, "n%zu %s", n, location(q, u));
         return r;
     case 8:
         q = 1 + (int)rnd(8);
@@ -329,12 +363,57 @@ static CUresult ask(unsigned w, int i, CUdeviceptr x, char *more)
     }
 }
 
+/* What is about another device. */
+static CUresult ask_peer(unsigned w, int i, char *more)
+{
+    static const CUmemAccess_flags pool_flags[] = { 0, 3, 3 }, flags[] = { 0, 1, 3 };
+    CUmemoryPool pool;
+    CUmemAccessDesc d;
+    CUmemAccess_flags f = 9;
+    CUresult r;
+    int q, j;
+    cuDeviceGetDefaultMemPool(&pool, o[i].device);
+    switch (w) {
+    case 11: return cuCtxEnablePeerAccess(contexts[!now], 0);
+    case 12: return cuCtxDisablePeerAccess(contexts[!now]);
+    case 13:
+        d.location = loc(1, any_device());
+        d.flags = pool_flags[rnd(3)];
+        r = cuMemPoolSetAccess(pool, &d, 1);
+        sprintf(more, "d%d f%d", d.location.id, d.flags);
+        return r;
+    case 14:
+        d.location = loc(1, any_device());
+        r = cuMemPoolGetAccess(&f, pool, &d.location);
+        sprintf(more, "d%d %d", d.location.id, f);
+        return r;
+    case 15:
+        d.location = loc(1, any_device());
+        d.flags = flags[rnd(3)];
+        r = cuMemSetAccess(o[i].p, o[i].size, &d, 1);
+        sprintf(more, "d%d f%d", d.location.id, d.flags);
+        return r;
+    case 16:
+        j = (int)rnd(OBJECTS);
+        size_t n = 1 + rnd(4096);
+        if (!o[j].p || o[j].size < n || o[i].size < n) return CUDA_SUCCESS;
+        int to = any_device(), from = any_device();
+        r = cuMemcpyPeer(o[i].p, contexts[to], o[j].p, contexts[from], n);
+        sprintf(more, "%d d%d %s c%d c%d %zu%s", j, o[j].device, names[o[j].kind], to, from, n, sticky());
+        return r;
+    default:
+        r = cuDeviceCanAccessPeer(&q, now, !now);
+        sprintf(more, "%d", q);
+        return r;
+    }
+}
+
 static void other(int i)
 {
     char more[100] = "";
     size_t off = somewhere(i);
-    unsigned w = rnd(11);
-    CUresult r = ask(w, i, o[i].p + off, more);
+    unsigned w = rnd(DEVICES > 1 ? 18 : 11);
+    CUresult r = w < 11 ? ask(w, i, o[i].p + off, more) : ask_peer(w, i, more);
     cuStreamSynchronize(s);
     SAY("other w%u %s = %d%s%s", w, place(i, off), r, *more ? " " : "", more);
 }
@@ -342,10 +421,17 @@ static void other(int i)
 static void walk(uint64_t seed)
 {
     setup();
-    MUST(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+    for (int d = 0; d < DEVICES; d++) {
+        MUST(cuDevicePrimaryCtxRetain(&contexts[d], d));
+        MUST(cuCtxSetCurrent(contexts[d]));
+        MUST(cuStreamCreate(&streams[d], CU_STREAM_NON_BLOCKING));
+    }
     host = mmap(NULL, 64 * MiB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     st = seed * 0x9E3779B97F4A7C15ull + 3;
     for (step = 0; step < STEPS; step++) {
+        now = any_device();
+        s = streams[now];
+        cuCtxSetCurrent(contexts[now]);
         int i = (int)rnd(OBJECTS), j = (int)rnd(OBJECTS);
         if (!o[i].p) {
             make(i);
@@ -375,5 +461,5 @@ static void walk(uint64_t seed)
 #define WALK(i) \
     static void g_mixed_##i(void) { walk(i); }
 SEEDS(WALK)
-#define GROUPS(i) { "mixed_" #i, g_mixed_##i, 1 },
+#define GROUPS(i) { DEVICES > 1 ? "peers_" #i : "mixed_" #i, g_mixed_##i, DEVICES },
 const struct group groups[] = { SEEDS(GROUPS) { 0 } };

@@ -1,0 +1,3 @@
+/* cases_mixed.c with two devices. */
+#define DEVICES 2
+#include "cases_mixed.c"
