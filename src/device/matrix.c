@@ -174,6 +174,7 @@ static void sum_tile(const struct sums *s, const struct matrix *a, const struct 
             for (uint32_t i = 0; i < s->rows; i++) left[i][k] = a->v[(row + i) * a->columns + d];
             for (uint32_t j = 0; j < SUMS_COLUMNS; j++) right[k][j] = x->v[d * x->columns + column + j];
         }
+        sums_measure(&t);
         sums_add(&t, v);
     }
     for (uint32_t i = 0; i < s->rows; i++)

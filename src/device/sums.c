@@ -71,15 +71,13 @@ INLINE singles finish(vector sum, vector plain, const struct sums *s)
     return (singles)((bits & is_number) | (nan & ~is_number));
 }
 
-INLINE void add_row(const struct sums *s, const double *a, const vector *sizes, float *v)
+INLINE void add_row(const struct sums *s, uint32_t row, const vector *sizes, float *v)
 {
+    const double *a = s->a[row];
     singles c;
     memcpy(&c, v, sizeof c);
     vector plain = __builtin_convertvector(c, vector), sum, largest = size_of(plain, 0);
-    for (uint32_t k = 0; k < s->depth; k++) {
-        vector size = size_of(every(a[k]), s->least_a) * sizes[k];
-        largest = larger(size, largest);
-    }
+    for (uint32_t k = 0; k < s->depth; k++) largest = larger(s->sizes[row][k] * sizes[k], largest);
     vector limit = largest * (double)(1ull << (FRACTION - s->bits));
     sum = cut(plain, limit);
     for (uint32_t k = 0; k < s->depth; k++) {
@@ -100,7 +98,7 @@ INLINE void add_rows(const struct sums *s, float (*v)[SUMS_COLUMNS])
         memcpy(&b, s->b[k], sizeof b);
         sizes[k] = size_of(b, s->least_b);
     }
-    for (uint32_t row = 0; row < s->rows; row++) add_row(s, s->a[row], sizes, v[row]);
+    for (uint32_t row = 0; row < s->rows; row++) add_row(s, row, sizes, v[row]);
 }
 
 /* Functions of their own, so that nothing is computed before or after the processor rounds as it should. */
@@ -120,6 +118,15 @@ static adder *best(void)
 {
     if (__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) return add_avx512;
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? add_avx2 : add_anywhere;
+}
+
+void sums_measure(struct sums *s)
+{
+    for (uint32_t row = 0; row < s->rows; row++)
+        for (uint32_t k = 0; k < s->depth; k++) {
+            vector size = size_of(every(s->a[row][k]), s->least_a);
+            s->sizes[row][k] = size[0];
+        }
 }
 
 void sums_add(const struct sums *s, float (*v)[SUMS_COLUMNS])

@@ -20,10 +20,13 @@ struct sums {
     double least_a, least_b;         /* the smallest normal numbers of their types */
     uint32_t bits;                   /* below the largest product's first */
     uint32_t dropped;                /* of the result's fraction */
+    double sizes[SUMS_ROWS][SUMS_DEPTH]; /* of a's elements: the powers of two that they begin with */
 };
 
 /* Sets what depends on the types, d being the result's. Operations of warpgroups keep less of numbers of 8 bits. */
 void sums_prepare(struct sums *s, enum fl_matrix_type a, enum fl_matrix_type b, enum fl_matrix_type d, bool warpgroup);
+/* Looks at a, of which sums are made then. */
+void sums_measure(struct sums *s);
 /* v[row] += what a[row] and b give. */
 void sums_add(const struct sums *s, float (*v)[SUMS_COLUMNS]);
 

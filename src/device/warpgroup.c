@@ -285,6 +285,7 @@ static void multiply_numbers(const struct product *m)
 {
     struct sums s = { .rows = ROWS, .depth = m->depth, .a = m->a };
     sums_prepare(&s, m->p.a, m->p.b, m->p.d, true);
+    sums_measure(&s);
     for (uint32_t tile = 0; tile < m->p.columns / TILE; tile++) {
         float v[ROWS][TILE] = { 0 };
         vector each;
