@@ -7,7 +7,7 @@
 #include <string.h>
 
 enum { ADDRESS_ALIGN = 16, MOST_STEP = 8 };
-static const uint64_t MOST_DIM = 1ull << 32, MOST_STRIDE = 1ull << 40, MOST_ADDRESS = 1ull << 57, MOST_BOX = 1 << 18;
+static const uint64_t MOST_DIM = 1ull << 32, MOST_STRIDE = 1ull << 40, MOST_ADDRESS = 1ull << 57, MOST_BOX = 227 << 10;
 
 static CUresult supported(void)
 {
@@ -55,7 +55,7 @@ static bool check_box(cuuint32_t rank, const cuuint32_t *box, uint32_t bytes, CU
         if (!box[k] || box[k] > FL_TENSOR_BOX) return false;
         size *= box[k];
     }
-    return row % ADDRESS_ALIGN == 0 && (interleave || !swizzle || row <= 16u << swizzle) && size < MOST_BOX;
+    return row % ADDRESS_ALIGN == 0 && (interleave || !swizzle || row <= 16u << swizzle) && size <= MOST_BOX;
 }
 
 CUresult CUDAAPI cuTensorMapEncodeTiled(CUtensorMap *tensorMap, CUtensorMapDataType tensorDataType,
@@ -94,10 +94,10 @@ CUresult CUDAAPI cuTensorMapReplaceAddress(CUtensorMap *tensorMap, void *globalA
     struct fl_tensor_map m;
     CUresult r = supported();
     if (r) return r;
-    if (!tensorMap || (uint64_t)globalAddress % ADDRESS_ALIGN || (uint64_t)globalAddress >= MOST_ADDRESS)
+    if (!tensorMap || !globalAddress || (uint64_t)globalAddress % ADDRESS_ALIGN ||
+        (uint64_t)globalAddress >= MOST_ADDRESS)
         return CUDA_ERROR_INVALID_VALUE;
-    memcpy(&m, tensorMap, sizeof m);
-    if (m.magic != FL_TENSOR_MAP_MAGIC) return CUDA_ERROR_INVALID_VALUE;
+    memcpy(&m, tensorMap, sizeof m); /* which need not be one (observed on an H200) */
     m.address = (uint64_t)globalAddress;
     memcpy(tensorMap, &m, sizeof m);
     return CUDA_SUCCESS;

@@ -163,6 +163,14 @@ static bool is_sound(const struct fl_tensor_map *m, uint32_t dimensions)
     return row % CHUNK == 0 && (!m->swizzle || row <= 16u << m->swizzle);
 }
 
+/* Observed on an H200: rows are read and written in whole chunks, and nothing is stored before the tensor's beginning. */
+static bool may_be_at(const struct fl_tensor_map *m, const int32_t *coordinates, bool stores)
+{
+    for (uint32_t d = 0; d < m->rank && stores; d++)
+        if (coordinates[d] < 0) return false;
+    return coordinates[0] * (int64_t)fl_tensor_bytes(m->type) % CHUNK == 0;
+}
+
 void device_tensor(struct fl_block *b, uint32_t t, uint32_t line, uint64_t map, uint64_t shared,
                    const int32_t *coordinates, uint64_t mbarrier, uint32_t mask, uint32_t what)
 {
@@ -170,6 +178,9 @@ void device_tensor(struct fl_block *b, uint32_t t, uint32_t line, uint64_t map, 
     memcpy(&x.map, (const void *)map, sizeof x.map);
     if (!is_sound(&x.map, what & FL_TENSOR_DIMENSIONS))
         fault_raise(FAULT_ILLEGAL_INSTRUCTION, t, line, "the tensor map is none, or one of another rank");
+    if (!may_be_at(&x.map, coordinates, what & FL_TENSOR_STORE))
+        fault_raise(FAULT_ILLEGAL_INSTRUCTION, t, line,
+                    "a box that begins within 16 bytes of a tensor's row, or is stored before its beginning");
     x.each = fl_tensor_bytes(x.map.type);
     x.row = x.map.box[0] * x.each;
     x.pitch = x.map.swizzle ? 16u << x.map.swizzle : x.row;

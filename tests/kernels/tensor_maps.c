@@ -53,7 +53,7 @@ static void changed_by_a_kernel(bool made_of_zeros)
               { 1, 1, 2 },
               2,
               0,
-              { 30, 3, 1 } };
+              { 32, 3, 1 } };
     CUtensorMap m;
     unsigned expected = elements(&y) * 2;
     CHECK(encode(&m, &x));
@@ -112,7 +112,7 @@ static void kernels_change_maps_and_make_them(void)
 static void parameters_have_addresses_of_32_bits(void)
 {
     static const char wide[] = "mov.b64 $d0, map;", narrow[] = "mov.b32 $r31, map;\ncvt.u64.u32 $d0, $r31;";
-    struct tensor x = { CU_TENSOR_MAP_DATA_TYPE_UINT32, 1, { 64 }, { 4 }, { 16 }, { 1 }, 0, 0, { 2 } };
+    struct tensor x = { CU_TENSOR_MAP_DATA_TYPE_UINT32, 1, { 64 }, { 4 }, { 16 }, { 1 }, 0, 0, { 4 } };
     CUtensorMap m;
     uint32_t first, own;
     const char *head = dollars(HEAD), *at = strstr(head, wide);
@@ -127,8 +127,8 @@ static void parameters_have_addresses_of_32_bits(void)
     launch(f, &m, x.at);
     CHECK(cuMemcpyDtoH(&first, shared_copy, 4));
     CHECK(cuMemcpyDtoH(&own, shared_copy + 4, 4));
-    EXPECT_EQUAL(first, ((uint32_t *)bytes)[2]);
-    EXPECT_EQUAL(own, 2);
+    EXPECT_EQUAL(first, ((uint32_t *)bytes)[4]);
+    EXPECT_EQUAL(own, 4);
 }
 
 static void maps_that_cannot_be_are_refused(void)
@@ -181,6 +181,18 @@ static void what_is_no_map_ends_the_kernel(void)
     EXPECT_EQUAL(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_INSTRUCTION);
 }
 
+/* Observed on an H200. */
+static void boxes_that_begin_where_none_can_end_the_kernel(void)
+{
+    struct tensor x = {
+        CU_TENSOR_MAP_DATA_TYPE_UINT32, 2, { 64, 64 }, { 4, 256 }, { 16, 4 }, { 1, 1 }, 0, 0, { 2, 0 }
+    };
+    CUtensorMap m;
+    CHECK(encode(&m, &x));
+    launch(loader(2), &m, x.at);
+    EXPECT_EQUAL(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_INSTRUCTION);
+}
+
 static void tensors_that_are_not_there_end_the_kernel(void)
 {
     struct tensor x = {
@@ -200,6 +212,7 @@ int main(void)
         ALONE(start, parameters_have_addresses_of_32_bits),
         ALONE(start, maps_that_cannot_be_are_refused),
         ALONE(start, what_is_no_map_ends_the_kernel),
+        ALONE(start, boxes_that_begin_where_none_can_end_the_kernel),
         ALONE(start, tensors_that_are_not_there_end_the_kernel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,8 +5,8 @@
 static void boxes_come_as_they_are_told(void)
 {
     const struct tensor tensors[] = {
-        { CU_TENSOR_MAP_DATA_TYPE_UINT8, 1, { 1000 }, { 1 }, { 256 }, { 1 }, 0, 0, { 3 } },
-        { CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, { 100, 50 }, { 4, 416 }, { 32, 16 }, { 1, 1 }, 0, 0, { 5, 7 } },
+        { CU_TENSOR_MAP_DATA_TYPE_UINT8, 1, { 1000 }, { 1 }, { 256 }, { 1 }, 0, 0, { 16 } },
+        { CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, { 100, 50 }, { 4, 416 }, { 32, 16 }, { 1, 1 }, 0, 0, { 4, 7 } },
         { CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
           3,
           { 64, 20, 9 },
@@ -24,7 +24,7 @@ static void boxes_come_as_they_are_told(void)
           { 1, 1, 1, 1 },
           0,
           0,
-          { 1, 2, 3, 0 } },
+          { 2, 2, 3, 0 } },
         { CU_TENSOR_MAP_DATA_TYPE_UINT16,
           5,
           { 16, 4, 4, 4, 4 },
@@ -58,7 +58,7 @@ static void boxes_are_swizzled(void)
 static void what_is_outside_of_the_tensor_is_filled(void)
 {
     static const int at[][2] = {
-        { -8, -3 }, { 60, 40 }, { 4, -20 }, { -64, 0 }, { 100, 0 }, { 0, 1 << 30 }, { -1, 49 }
+        { -16, -3 }, { 48, 40 }, { 16, -20 }, { -64, 0 }, { 96, 0 }, { 0, 1 << 30 }, { -16, 49 }
     };
     for (unsigned k = 0; k < sizeof at / sizeof *at; k++)
         for (unsigned fill = 0; fill < 2; fill++) {
@@ -162,7 +162,7 @@ static void boxes_are_stored_within_the_tensor(void)
     x.dims[0] = 98;
     store(&x, "", set_32);
     x.swizzle = CU_TENSOR_MAP_SWIZZLE_128B;
-    x.at[0] = -7;
+    x.at[0] = 8;
     store(&x, "", set_32);
     struct tensor y = { CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
                         5,
@@ -172,7 +172,7 @@ static void boxes_are_stored_within_the_tensor(void)
                         { 1, 1, 1, 1, 1 },
                         1,
                         0,
-                        { 8, 3, 0, -1, 0 } };
+                        { 8, 3, 0, 3, 0 } };
     store(&y, "", set_16);
 }
 
@@ -187,7 +187,7 @@ static void boxes_are_added_and_compared(void)
     x.type = CU_TENSOR_MAP_DATA_TYPE_UINT64;
     x.box[0] = 16;
     x.dims[0] = 50;
-    x.at[0] = 41;
+    x.at[0] = 40;
     store(&x, ".or", or_64);
 }
 
