@@ -24,7 +24,20 @@ static const Elf64_Shdr *section(const struct file *f, unsigned k)
     const Elf64_Ehdr *h = part(f, 0, sizeof *h);
     if (!h || memcmp(h->e_ident, ELFMAG, SELFMAG) || h->e_ident[EI_CLASS] != ELFCLASS64) return NULL;
     if (k >= h->e_shnum || h->e_shentsize != sizeof(Elf64_Shdr) || h->e_shoff % sizeof(uint64_t)) return NULL;
-    return part(f, h->e_shoff + k * sizeof(Elf64_Shdr), sizeof(Elf64_Shdr));
+    return h->e_shoff > f->size ? NULL : part(f, h->e_shoff + k * sizeof(Elf64_Shdr), sizeof(Elf64_Shdr));
+}
+
+/* A function lies where code will be. */
+static bool is_code(const struct file *f, uint64_t address)
+{
+    const Elf64_Ehdr *h = (const Elf64_Ehdr *)f->data;
+    const Elf64_Phdr *all = part(f, h->e_phoff, h->e_phnum * sizeof *all);
+    if (!all || h->e_phoff % sizeof(uint64_t)) return false;
+    for (unsigned k = 0; k < h->e_phnum; k++)
+        if (all[k].p_type == PT_LOAD && all[k].p_flags & PF_X && address >= all[k].p_vaddr &&
+            address - all[k].p_vaddr < all[k].p_filesz)
+            return true;
+    return false;
 }
 
 static bool visit_table(const struct file *f, const Elf64_Shdr *table, symbols_visitor *visit, void *data)
@@ -37,7 +50,7 @@ static bool visit_table(const struct file *f, const Elf64_Shdr *table, symbols_v
     for (uint64_t k = 0; k < table->sh_size / sizeof *symbols; k++) {
         const Elf64_Sym *s = &symbols[k];
         if (ELF64_ST_TYPE(s->st_info) != STT_FUNC || s->st_shndx == SHN_UNDEF) continue;
-        if (s->st_name < names->sh_size) visit(text + s->st_name, s->st_value, data);
+        if (s->st_name < names->sh_size && is_code(f, s->st_value)) visit(text + s->st_name, s->st_value, data);
     }
     return true;
 }

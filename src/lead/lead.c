@@ -23,20 +23,35 @@ void jumps_add(struct jumps *j, const struct object *o, uint64_t address, void *
     more[j->n++] = (struct jump_to){ o->bias + address, to };
 }
 
+static int by_address(const void *a, const void *b)
+{
+    uintptr_t x = ((const struct jump_to *)a)->at, y = ((const struct jump_to *)b)->at;
+    return (x > y) - (x < y);
+}
+
+/* Only pages that have jumps: what lies between them need not be code. false: some are as they were; errno says why. */
+static bool protect_all(const struct jumps *j, int protection)
+{
+    enum { NEAR = 4096 }; /* at most a page apart: there is none between the two */
+    bool good = true;
+    for (size_t k = 0, next; k < j->n; k = next) {
+        for (next = k + 1; next < j->n && j->all[next].at - j->all[next - 1].at < NEAR; next++) {}
+        good = jump_protect(j->all[k].at, j->all[next - 1].at + JUMP_ROOM, protection) && good;
+    }
+    return good;
+}
+
+/* Systems that refuse to make code of what was written refuse code that can be written, too, and before anything has
+ * changed; so it stays code all the time. */
 static void write_all(const struct jumps *j, const char *path)
 {
-    uintptr_t first = UINTPTR_MAX, end = 0;
-    for (size_t k = 0; k < j->n; k++) {
-        if (j->all[k].at < first) first = j->all[k].at;
-        if (j->all[k].at + JUMP_ROOM > end) end = j->all[k].at + JUMP_ROOM;
-    }
     if (!j->n) return;
-    bool done = jump_protect(first, end, PROT_READ | PROT_WRITE);
-    if (done) {
-        for (size_t k = 0; k < j->n; k++) jump_write(j->all[k].at, j->all[k].to);
-        done = jump_protect(first, end, PROT_READ | PROT_EXEC);
-    }
-    if (!done) fl_log(FL_LOG_ERROR, "entry points of %s cannot be replaced: %s", path, strerror(errno));
+    qsort(j->all, j->n, sizeof *j->all, by_address);
+    bool done = protect_all(j, PROT_READ | PROT_WRITE | PROT_EXEC);
+    int error = errno;
+    for (size_t k = 0; done && k < j->n; k++) jump_write(j->all[k].at, j->all[k].to);
+    protect_all(j, PROT_READ | PROT_EXEC);
+    if (!done) fl_log(FL_LOG_ERROR, "entry points of %s cannot be replaced: %s", path, strerror(error));
 }
 
 /* ---- ours: they lie beside this library */
@@ -69,6 +84,7 @@ void *loaded_library(const char *file)
 
 void lead_object(uintptr_t bias, const char *path)
 {
+    if (!strchr(path, '/')) return; /* the kernel's own (vdso), which is no file */
     static lead *const leads[] = { lead_runtime, lead_nvrtc, lead_nvjitlink, lead_cupti };
     const struct object o = { path, bias };
     struct jumps j = { 0 };

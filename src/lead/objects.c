@@ -1,6 +1,7 @@
 /* Objects, as the dynamic linker loads them: those that are there before the program
  * begins, and later ones before their constructors run. What is done with them
  * is lead.h's. */
+#include "base/log.h"
 #include "lead/jump.h"
 #include "lead/lead.h"
 
@@ -25,7 +26,10 @@ static void objects_changed(void)
 static void watch_objects(void)
 {
     uintptr_t first = _r_debug.r_brk, end = first + JUMP_ROOM;
-    if (!first || first % JUMP_ROOM || !jump_protect(first, end, PROT_READ | PROT_WRITE | PROT_EXEC)) return;
+    if (!first || first % JUMP_ROOM || !jump_protect(first, end, PROT_READ | PROT_WRITE | PROT_EXEC)) {
+        fl_log(FL_LOG_WARN, "libraries that are loaded later are not looked at: code cannot be changed here");
+        return;
+    }
     jump_write(first, (void *)objects_changed);
     jump_protect(first, end, PROT_READ | PROT_EXEC);
 }
