@@ -21,6 +21,8 @@ const char *library_folder(void);
 /* ptxas.c: the folder of our ptxas, in which there is no other program. NULL: there is none. Static storage. */
 const char *ptxas_folder(const char *library_folder);
 
+bool wants_help(const char *argument);
+
 /* "faultline: ..." on standard error. Returns 2, the exit status of wrong usage. */
 int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -7,6 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
+static const char usage[] =
+    "usage: faultline devices\n"
+    "Shows what a program sees of the simulated machine. FAULTLINE_DEVICES, FAULTLINE_VRAM, FAULTLINE_PROFILE and\n"
+    "FAULTLINE_DRIVER say what the machine is, CUDA_VISIBLE_DEVICES which of its devices there are for the program.\n";
+
 #define STRING_(x) #x
 #define STRING(x) STRING_(x)
 /* name is expanded first: cuDeviceTotalMem is looked up as cuDeviceTotalMem_v2. */
@@ -120,9 +125,9 @@ int command_devices(int argc, char **argv)
 {
     char path[PATH_MAX + 16];
     if (argc > 1) {
-        puts("usage: faultline devices\nFAULTLINE_DEVICES, FAULTLINE_VRAM and FAULTLINE_PROFILE describe the machine,\n"
-             "CUDA_VISIBLE_DEVICES what a program sees of it.");
-        return strcmp(argv[1], "--help") ? 2 : 0;
+        bool help = wants_help(argv[1]);
+        fputs(usage, help ? stdout : stderr);
+        return help ? 0 : 2;
     }
     const char *folder = library_folder();
     if (!folder) return EXIT_CANNOT_RUN;

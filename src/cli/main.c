@@ -15,7 +15,7 @@ static const struct {
     { "run", command_run, "run [OPTION...] -- PROGRAM [ARGUMENT...]   run a CUDA program on simulated GPUs" },
     { "devices", command_devices, "devices                                    what the simulated machine looks like" },
     { "ptxc", command_ptxc,
-      "ptxc FILE                                  compile a PTX file and show what the compiler says" },
+      "ptxc FILE                                  does a PTX file compile, and can its kernels be launched?" },
     { "ptxas", command_ptxas,
       "ptxas ARGUMENT...                          what runs in the place of NVIDIA's ptxas" },
 };
@@ -31,6 +31,8 @@ int complain(const char *format, ...)
     va_end(args);
     return 2;
 }
+
+bool wants_help(const char *argument) { return !strcmp(argument, "--help") || !strcmp(argument, "-h"); }
 
 const char *library_folder(void)
 {
@@ -64,7 +66,7 @@ static void print_usage(FILE *to)
 
 int main(int argc, char **argv)
 {
-    if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "help"))) {
+    if (argc > 1 && (wants_help(argv[1]) || !strcmp(argv[1], "help"))) {
         print_usage(stdout);
         return 0;
     }

@@ -8,6 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
+static const char usage[] =
+    "usage: faultline ptxc FILE\n"
+    "Compiles a PTX file and prints errors, and which of its kernels cannot be launched, with the line that says why.\n"
+    "The exit status is 0 if the file can be loaded. Nothing is written.\n";
+
 /* Says what is wrong with the file before the compiler finds its first character odd. */
 static bool looks_like_ptx(const char *name)
 {
@@ -34,16 +39,19 @@ static bool looks_like_ptx(const char *name)
 int command_ptxc(int argc, char **argv)
 {
     char compiler[PATH_MAX + 32];
-    if (argc > 1 && !strcmp(argv[1], "--help")) {
-        puts("usage: faultline ptxc FILE\nCompiles FILE and prints warnings and errors, with the line they are about.");
+    if (argc > 1 && wants_help(argv[1])) {
+        fputs(usage, stdout);
         return 0;
     }
-    if (argc != 2) return complain("ptxc: usage: faultline ptxc FILE");
+    if (argc != 2) {
+        fputs(usage, stderr);
+        return 2;
+    }
     if (!looks_like_ptx(argv[1])) return 2;
     const char *folder = library_folder();
     if (!folder) return EXIT_CANNOT_RUN;
     snprintf(compiler, sizeof compiler, "%s/faultline-ptxc", folder);
-    execl(compiler, compiler, argv[1], "-o", "/dev/null", (char *)NULL);
+    execl(compiler, compiler, "--refused", argv[1], "-o", "/dev/null", (char *)NULL);
     complain("cannot run %s: %s", compiler, strerror(errno));
     return EXIT_CANNOT_RUN;
 }

@@ -24,7 +24,9 @@ static const char usage[] =
     "  --um-summary    at the end: what happened to each managed allocation\n"
     "  --page-map      at the end: where its pages were, before and after each kernel\n"
     "  --trace FILE    write all events of managed memory and all kernels, for ui.perfetto.dev or chrome://tracing\n"
-    "The exit status is the program's, or 128 plus the signal that ended it.\n";
+    "  --help          this text\n"
+    "The exit status is the program's, or 128 plus the signal that ended it; 126 or 127 if it could not be run.\n"
+    "The name behind an option is the variable that does the same. README.md has more variables.\n";
 
 static const struct option options[] = {
     { "devices", required_argument, NULL, 'd' },
@@ -172,7 +174,7 @@ int command_run(int argc, char **argv)
     struct watch_options watch = { 0 };
     int c;
     opterr = 0;
-    while ((c = getopt_long(argc, argv, "+", options, NULL)) != -1) {
+    while ((c = getopt_long(argc, argv, "+h", options, NULL)) != -1) {
         switch (c) {
         case 'd': setenv("FAULTLINE_DEVICES", optarg, 1); break;
         case 'v': setenv("FAULTLINE_VRAM", optarg, 1); break;

@@ -1,4 +1,4 @@
-/* faultline-ptxc [-O0..-O3] [--cpu NAME] [--eager] [--dump-ir] [--dump-optimised] [--log FILE] IN.ptx -o OUT.img
+/* faultline-ptxc [-O0..-O3] [--cpu NAME] [--eager] [--dump-ir] [--dump-optimised] [--log FILE] [--refused] IN.ptx -o OUT.img
  * faultline-ptxc [...] --part N IN.img -o OUT.code
  * ("-" is standard input or output, "fd:N" an open descriptor). Exit status: see ptxc.h; 0 is success. */
 #include "arena.h"
@@ -96,6 +96,26 @@ static char *read_all(const char *path, size_t *size)
     return text;
 }
 
+static bool say_refused; /* not for the library, which says it of what is launched */
+
+static void warn_at(int line, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void warn_at(int line, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    say(line, "warning", format, list);
+    va_end(list);
+}
+
+static void list_refused(const struct module_ir *m)
+{
+    for (uint32_t n = 0; n < m->nfuncs; n++) {
+        const struct func *f = m->funcs[n];
+        if (f->entry && f->body && f->refused)
+            warn_at(f->refused_line, "kernel %s cannot be launched: %s", f->name, f->refused);
+    }
+}
+
 /* A module of which no kernel can be launched is of no use. */
 static void check_refused(const struct module_ir *m)
 {
@@ -119,6 +139,7 @@ static void translate_what_runs(const char *text, size_t size, struct translatio
     translate(text, size, t);
     can_begin_again = false;
     check_refused(t->module);
+    if (say_refused) list_refused(t->module);
 }
 
 struct task {
@@ -160,6 +181,8 @@ int main(int argc, char **argv)
             options.dump_ir = true;
         else if (!strcmp(argv[k], "--eager"))
             options.eager = true;
+        else if (!strcmp(argv[k], "--refused"))
+            say_refused = true;
         else if (!strcmp(argv[k], "--part") && k + 1 < argc)
             task.part = atol(argv[++k]);
         else if (!strcmp(argv[k], "--dump-optimised"))

@@ -28,6 +28,13 @@ r = faultline()
 check("without a command it explains itself and fails", r[0] == 2 and "usage" in r[2], r)
 r = faultline("--help")
 check("--help explains and succeeds", r[0] == 0 and "devices" in r[1], r)
+for words in (["run", "--help"], ["run", "-h"], ["devices", "--help"], ["devices", "-h"], ["ptxc", "--help"], ["ptxc", "-h"],
+              ["ptxas", "--help"]):
+    r = faultline(*words)
+    check(" ".join(words) + " explains and succeeds", r[0] == 0 and "usage" in r[1].lower() and not r[2], r)
+for words in (["devices", "all"], ["ptxc"], ["run"]):
+    r = faultline(*words)
+    check(" ".join(words) + " is wrong usage and says so on standard error", r[0] == 2 and "usage" in r[2] and not r[1], r)
 r = faultline("nonsense")
 check("an unknown command is named", r[0] == 2 and "nonsense" in r[2], r)
 r = faultline("run")
@@ -57,6 +64,12 @@ with tempfile.TemporaryDirectory() as folder:
     with open(folder + "/kernel.cu", "w") as f:
         f.write("__global__ void k() { }\n")
     r = faultline("ptxc", folder + "/kernel.cu")
+    with open(folder + "/some.ptx", "w") as f:
+        f.write(".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry good()\n{\n ret;\n}\n"
+                ".visible .entry bad()\n{\n .reg .u64 %a;\n stacksave.u64 %a;\n ret;\n}\n")
+    some = faultline("ptxc", folder + "/some.ptx")
+    check("ptxc names kernels that cannot be launched where others can",
+          some[0] == 0 and "line 11; warning: kernel bad cannot be launched" in some[2] and "good" not in some[2], some)
     check("who gives ptxc CUDA C++ learns how to make PTX of it", r[0] == 2 and "nvcc -ptx" in r[2], r)
 r = faultline("run", "--", "sh", "-c", "exit 7")
 check("the exit status is passed on and said", r[0] == 7 and "status 7" in r[2], r)
