@@ -16,8 +16,7 @@ static const struct {
     { "devices", command_devices, "devices                                    what the simulated machine looks like" },
     { "ptxc", command_ptxc,
       "ptxc FILE                                  does a PTX file compile, and can its kernels be launched?" },
-    { "ptxas", command_ptxas,
-      "ptxas ARGUMENT...                          what runs in the place of NVIDIA's ptxas" },
+    { "ptxas", command_ptxas, "ptxas ARGUMENT...                          what runs in the place of NVIDIA's ptxas" },
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
