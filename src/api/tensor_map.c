@@ -7,7 +7,7 @@
 #include <string.h>
 
 enum { ADDRESS_ALIGN = 16, MOST_STEP = 8 };
-static const uint64_t MOST_DIM = 1ull << 32, MOST_STRIDE = 1ull << 40, MOST_ADDRESS = 1ull << 57, MOST_BOX = 227 << 10;
+static const uint64_t MOST_DIM = 1ull << 32, MOST_STRIDE = 1ull << 40, MOST_ADDRESS = 1ull << 57;
 
 static CUresult supported(void)
 {
@@ -55,7 +55,7 @@ static bool check_box(cuuint32_t rank, const cuuint32_t *box, uint32_t bytes, CU
         if (!box[k] || box[k] > FL_TENSOR_BOX) return false;
         size *= box[k];
     }
-    return row % ADDRESS_ALIGN == 0 && (interleave || !swizzle || row <= 16u << swizzle) && size <= MOST_BOX;
+    return row % ADDRESS_ALIGN == 0 && (interleave || !swizzle || row <= 16u << swizzle) && size <= FL_TENSOR_BOX_BYTES;
 }
 
 CUresult CUDAAPI cuTensorMapEncodeTiled(CUtensorMap *tensorMap, CUtensorMapDataType tensorDataType,

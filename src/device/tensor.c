@@ -157,10 +157,13 @@ static bool is_sound(const struct fl_tensor_map *m, uint32_t dimensions)
     if (m->magic != FL_TENSOR_MAP_MAGIC || m->rank != dimensions || m->rank > FL_TENSOR_RANK ||
         m->type >= FL_TENSOR_TYPES || m->swizzle > 3 || m->address % CHUNK)
         return false;
-    for (uint32_t d = 0; d < m->rank; d++)
+    uint64_t size = fl_tensor_bytes(m->type);
+    const uint64_t row = m->box[0] * size;
+    for (uint32_t d = 0; d < m->rank; d++) {
         if (!m->box[d] || m->box[d] > FL_TENSOR_BOX || !m->steps[d] || (d && m->strides[d] % CHUNK)) return false;
-    uint32_t row = m->box[0] * fl_tensor_bytes(m->type);
-    return row % CHUNK == 0 && (!m->swizzle || row <= 16u << m->swizzle);
+        size *= m->box[d];
+    }
+    return row % CHUNK == 0 && (!m->swizzle || row <= 16u << m->swizzle) && size <= FL_TENSOR_BOX_BYTES;
 }
 
 /* Observed on an H200: rows are read and written in whole chunks, and nothing is stored before the tensor's beginning. */

@@ -57,7 +57,9 @@ static bool check_symbols(const struct fl_image *h, size_t size)
     const struct fl_image_reloc *r = image_relocs(h);
     for (uint32_t i = 0; i < h->nsymbols; i++) {
         uint64_t bytes = s[i].kind == FL_SYMBOL_FUNCTION ? 1 : s[i].size;
-        if (s[i].name >= h->strings_size || (s[i].init && !fits(s[i].init, bytes, 1, size))) return false;
+        if (s[i].kind > FL_SYMBOL_FUNCTION || s[i].align & (s[i].align - 1) || s[i].name >= h->strings_size ||
+            (s[i].init && !fits(s[i].init, bytes, 1, size)))
+            return false;
     }
     for (uint32_t i = 0; i < h->nrelocs; i++)
         if (r[i].symbol >= h->nsymbols || r[i].target >= h->nsymbols || !fits(r[i].offset, 8, 1, s[r[i].symbol].size))
@@ -74,7 +76,7 @@ static bool check_slots(const struct fl_image *h, const struct fl_image_kernel *
         if (k->flags & FL_KERNEL_WHOLE || s[i].suspend != FL_SUSPEND_WARP || s[i].op != FL_WARP_WGMMA) continue;
         const struct fl_warpgroup_product p = fl_warpgroup_product(s[i].imm0);
         uint32_t count = p.columns / 2 / fl_matrix_packed(p.d);
-        if (count > FL_WARPGROUP_REGISTERS || !fits(s[i].imm1, count, 1, h->nslots)) return false;
+        if (p.columns > 256 || count > FL_WARPGROUP_REGISTERS || !fits(s[i].imm1, count, 1, h->nslots)) return false;
         for (uint32_t n = s[i].imm1; n < s[i].imm1 + count; n++)
             if (slots[n] != FL_NONE && !fits(slots[n], 4, 1, k->context)) return false;
     }
@@ -83,7 +85,8 @@ static bool check_slots(const struct fl_image *h, const struct fl_image_kernel *
 
 static bool check_kernel(const struct fl_image *h, const struct fl_image_kernel *k)
 {
-    if (k->name >= h->strings_size || k->refused >= h->strings_size || !k->nsegments ||
+    enum { MOST_PARAMS = 1 << 16 }; /* more would never go through a device's queue */
+    if (k->param_size > MOST_PARAMS || k->name >= h->strings_size || k->refused >= h->strings_size || !k->nsegments ||
         !fits(k->first_segment, k->nsegments, 1, h->nsegments) || !fits(k->first_param, k->nparams, 1, h->nparams) ||
         k->part > h->nparts)
         return false;
@@ -130,7 +133,8 @@ bool image_check(const void *data, size_t size)
     const struct fl_image *h = data;
     if (size < sizeof *h || memcmp(h->magic, FL_IMAGE_MAGIC, 8) || h->abi != FL_ABI_VERSION || h->size != size)
         return false;
-    if (h->loaded > size || !check_tables(h, h->loaded) || !check_symbols(h, h->loaded) || !check_code(h, h->loaded))
+    if (h->loaded < sizeof *h || h->loaded > size || !check_tables(h, h->loaded) || !check_symbols(h, h->loaded) ||
+        !check_code(h, h->loaded))
         return false;
     for (uint32_t i = 0; i < h->nkernels; i++)
         if (!check_kernel(h, &image_kernels(h)[i])) return false;

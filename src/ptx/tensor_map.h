@@ -5,7 +5,11 @@
 
 #include <stdint.h>
 
-enum { FL_TENSOR_RANK = 5, FL_TENSOR_BOX = 256 /* elements of a dimension, at most */ };
+enum {
+    FL_TENSOR_RANK = 5,
+    FL_TENSOR_BOX = 256,           /* elements of a dimension, at most */
+    FL_TENSOR_BOX_BYTES = 227 << 10, /* of all its elements, at most */
+};
 
 /* Numbered as CUtensorMapDataType. */
 enum fl_tensor_type {

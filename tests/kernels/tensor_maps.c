@@ -1,6 +1,7 @@
 /* Maps of tensors that kernels change and make, maps that cannot be, and reductions
  * of memory by the same engine. */
 #include "tensors.h"
+#include "../../src/ptx/tensor_map.h"
 
 /* ---- reductions of memory */
 
@@ -193,6 +194,28 @@ static void boxes_that_begin_where_none_can_end_the_kernel(void)
     EXPECT_EQUAL(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_INSTRUCTION);
 }
 
+/* So large that 32 bits do not count its rows. */
+static void boxes_that_only_a_kernel_could_make_end_it(void)
+{
+    struct tensor x = { CU_TENSOR_MAP_DATA_TYPE_UINT8,
+                        5,
+                        { 256, 256, 256, 256, 256 },
+                        { 1, 256, 256, 256, 256 },
+                        { 16, 1, 1, 1, 1 },
+                        { 1, 1, 1, 1, 1 },
+                        0,
+                        0,
+                        { 0 } };
+    struct fl_tensor_map changed;
+    CUtensorMap m;
+    CHECK(encode(&m, &x));
+    memcpy(&changed, &m, sizeof changed);
+    for (unsigned d = 0; d < RANK; d++) changed.box[d] = FL_TENSOR_BOX;
+    memcpy(&m, &changed, sizeof changed);
+    launch(loader(5), &m, x.at);
+    EXPECT_EQUAL(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_INSTRUCTION);
+}
+
 static void tensors_that_are_not_there_end_the_kernel(void)
 {
     struct tensor x = {
@@ -213,6 +236,7 @@ int main(void)
         ALONE(start, maps_that_cannot_be_are_refused),
         ALONE(start, what_is_no_map_ends_the_kernel),
         ALONE(start, boxes_that_begin_where_none_can_end_the_kernel),
+        ALONE(start, boxes_that_only_a_kernel_could_make_end_it),
         ALONE(start, tensors_that_are_not_there_end_the_kernel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
