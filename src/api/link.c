@@ -58,34 +58,34 @@ CUresult CUDAAPI cuLinkCreate_v2(unsigned int numOptions, CUjit_option *options,
     return CUDA_SUCCESS;
 }
 
+/* What one call adds: all of it, or nothing. */
+struct addition {
+    const struct jit *jit;
+    char *text;
+    struct spares spares;
+};
+
 /* What a piece does wrong by itself is said here; one that leaves names for others waits for them. */
 static CUresult add_piece(char *piece, void *data)
 {
-    struct link *l = data;
+    struct addition *a = data;
     struct image_file file;
     CUresult r = CUDA_SUCCESS;
-    if (!strstr(piece, ".extern") && !(r = image_from_ptx(piece, &l->jit, &file))) image_release(&file);
-    if (r) return r;
-    pthread_mutex_lock(&l->lock);
-    r = ptx_join(&l->text, piece);
-    pthread_mutex_unlock(&l->lock);
-    return r;
+    if (!strstr(piece, ".extern") && !(r = image_from_ptx(piece, a->jit, &file))) image_release(&file);
+    return r ? r : ptx_join(&a->text, piece);
 }
 
 static CUresult add_spare(char *piece, void *data)
 {
-    struct link *l = data;
-    pthread_mutex_lock(&l->lock);
-    CUresult r = spares_keep(&l->spares, piece);
-    pthread_mutex_unlock(&l->lock);
-    return r;
+    struct addition *a = data;
+    return spares_keep(&a->spares, piece);
 }
 
-static CUresult add(struct link *l, CUjitInputType type, const void *data, size_t size)
+static CUresult read_pieces(struct addition *a, CUjitInputType type, const void *data, size_t size)
 {
     char *piece;
     if (type == CU_JIT_INPUT_OBJECT && is_object(data, size)) {
-        CUresult r = container_visit(data, size, simulated_sm(), add_piece, l);
+        CUresult r = container_visit(data, size, simulated_sm(), add_piece, a);
         if (r == CUDA_ERROR_NO_BINARY_FOR_GPU)
             fl_log_once(FL_LOG_WARN,
                         "an object that is linked has machine code only, and only PTX can run here: compile it "
@@ -93,12 +93,25 @@ static CUresult add(struct link *l, CUjitInputType type, const void *data, size_
         return r;
     }
     if (type == CU_JIT_INPUT_LIBRARY && is_library(data, size))
-        return container_visit(data, size, simulated_sm(), add_spare, l);
+        return container_visit(data, size, simulated_sm(), add_spare, a);
     if (type >= CU_JIT_INPUT_OBJECT) return CUDA_ERROR_INVALID_IMAGE;
     CUresult r = ptx_from_data(data, size, &piece);
     if (r) return r;
-    r = add_piece(piece, l);
+    r = add_piece(piece, a);
     free(piece);
+    return r;
+}
+
+static CUresult add(struct link *l, CUjitInputType type, const void *data, size_t size)
+{
+    struct addition a = { .jit = &l->jit };
+    CUresult r = read_pieces(&a, type, data, size);
+    pthread_mutex_lock(&l->lock);
+    if (!r && a.text) r = ptx_join(&l->text, a.text);
+    if (!r) r = spares_move(&l->spares, &a.spares);
+    pthread_mutex_unlock(&l->lock);
+    spares_forget(&a.spares);
+    free(a.text);
     return r;
 }
 

@@ -17,6 +17,18 @@ CUresult spares_keep(struct spares *s, const char *text)
     return CUDA_SUCCESS;
 }
 
+CUresult spares_move(struct spares *to, struct spares *from)
+{
+    if (!from->n) return CUDA_SUCCESS;
+    char **more = realloc(to->texts, (to->n + from->n) * sizeof *more);
+    if (!more) return CUDA_ERROR_OUT_OF_MEMORY;
+    memcpy(more + to->n, from->texts, from->n * sizeof *more);
+    to->texts = more;
+    to->n += from->n;
+    from->n = 0;
+    return CUDA_SUCCESS;
+}
+
 void spares_forget(struct spares *s)
 {
     for (unsigned k = 0; k < s->n; k++) free(s->texts[k]);

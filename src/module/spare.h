@@ -11,6 +11,8 @@ struct spares {
 
 /* Keeps a copy. CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult spares_keep(struct spares *s, const char *text);
+/* All of them, or none. CUDA_ERROR_OUT_OF_MEMORY. */
+CUresult spares_move(struct spares *to, struct spares *from);
 void spares_forget(struct spares *s);
 
 /* The log is of a compilation that failed (compile.h). If it says that something is missing, and a text defines that, then

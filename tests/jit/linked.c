@@ -3,6 +3,7 @@
 #include "object.h"
 #include "twice.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #define CALLER ".version 7.8\n" CALLS_TWICE
@@ -32,6 +33,14 @@ static void finish(CUlinkState link)
     CHECK(cuLinkComplete(link, &binary, &size));
     run_twice(binary);
     CHECK(cuLinkDestroy(link));
+}
+
+/* The first object of the library is good, the second one's header is not. */
+static size_t library_spoil(unsigned char *data, const char *first, const char *second)
+{
+    size_t alone = library_make(data, first, NULL), size = library_make(data, first, second);
+    data[alone + offsetof(struct ar_hdr, ar_fmag)] = 0;
+    return size;
 }
 
 int main(void)
@@ -66,6 +75,7 @@ int main(void)
     ANSWERS(add(link, CU_JIT_INPUT_LIBRARY, doubled, sizeof doubled), CUDA_ERROR_INVALID_IMAGE);
     CHECK(add(link, CU_JIT_INPUT_PTX, CALLER, sizeof CALLER));
     CHECK(add(link, CU_JIT_INPUT_LIBRARY, data, library_make(data, other, NULL)));
+    ANSWERS(add(link, CU_JIT_INPUT_LIBRARY, data, library_spoil(data, doubled, other)), CUDA_ERROR_INVALID_IMAGE);
     EXPECT(cuLinkComplete(link, &binary, NULL) != CUDA_SUCCESS);
     EXPECT(strstr(log, "'doubled'"));
     CHECK(cuLinkDestroy(link));
