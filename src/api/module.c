@@ -89,8 +89,7 @@ CUresult ptx_from_data(const void *data, size_t size, char **text)
             FL_LOG_WARN,
             "an image holds machine code, but no PTX for compute capability %u.%u or less, and only PTX can run "
             "here: compile it with nvcc -gencode arch=compute_%u,code=compute_%u. What is compiled at run time, by "
-            "NVRTC, "
-            "nvJitLink or ptxas, becomes PTX under faultline run, unless it is from a cache",
+            "NVRTC, nvJitLink or ptxas, becomes PTX under faultline run, unless it is from a cache",
             sm / 10, sm % 10, sm, sm);
     if (!r) ptx_lower_version(*text, driver_minor());
     return r;

@@ -147,7 +147,10 @@ static void shape(struct matrix *m, enum fl_matrix_type type, uint32_t rows, uin
 
 /* The k-th of those that are summed together. Observed on an H200: of numbers of 8 bits these are the first two of each
  * four, and then the others. */
-static uint32_t depth_of(uint32_t k, uint32_t part, uint32_t parts) { return parts == 1 ? k : k / 2 * 4 + k % 2 + part * 2; }
+static uint32_t depth_of(uint32_t k, uint32_t part, uint32_t parts)
+{
+    return parts == 1 ? k : k / 2 * 4 + k % 2 + part * 2;
+}
 
 static float add(float a, float b)
 {

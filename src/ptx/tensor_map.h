@@ -7,7 +7,7 @@
 
 enum {
     FL_TENSOR_RANK = 5,
-    FL_TENSOR_BOX = 256,           /* elements of a dimension, at most */
+    FL_TENSOR_BOX = 256,             /* elements of a dimension, at most */
     FL_TENSOR_BOX_BYTES = 227 << 10, /* of all its elements, at most */
 };
 

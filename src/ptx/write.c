@@ -59,56 +59,83 @@ static void add_slots(const struct kernel *k, const struct segment *s, uint32_t 
     }
 }
 
+struct tables {
+    struct fl_image_kernel *kernels;
+    struct fl_image_segment *segments;
+    struct fl_image_param *params;
+    uint32_t *slots;
+};
+
+static uint32_t add_params(const struct func *f, struct fl_image *h, struct tables *to)
+{
+    uint32_t end = 0;
+    for (uint32_t p = 0; p < f->sig.nparams; p++) {
+        const struct var *v = &f->sig.params[p];
+        ARENA_PUSH(to->params, h->nparams) = (struct fl_image_param){ v->offset, (uint32_t)v->size, v->align, 0 };
+        end = v->offset + (uint32_t)v->size;
+    }
+    return end;
+}
+
+static void add_segments(const struct func *f, struct fl_image *h, struct tables *to)
+{
+    const struct kernel *k = f->kernel;
+    for (uint32_t s = 0; s < k->nsegments; s++) {
+        struct fl_image_segment *g = &ARENA_PUSH(to->segments, h->nsegments);
+        *g = k->segments[s].image;
+        if (!k->segments[s].cause || !is_wgmma(k->segments[s].cause) || f->whole) continue;
+        g->imm1 = h->nslots;
+        add_slots(k, &k->segments[s], &to->slots, h);
+    }
+}
+
+static void add_kernel(const struct func *f, struct fl_image *h, struct tables *to, struct buffer *names)
+{
+    const struct kernel *k = f->kernel;
+    struct fl_image_kernel o = {
+        .name = string(names, f->name),
+        .refused = f->refused ? string(names, f->refused) : 0,
+        .first_segment = h->nsegments,
+        .nsegments = k->nsegments,
+        .first_param = h->nparams,
+        .nparams = f->sig.nparams,
+        .static_shared = k->static_shared,
+        .local = k->nsegments > 1 && !f->whole ? k->local : 0,
+        .stack = k->stack,
+        .local_reported = k->local,
+        .context = k->context,
+        .registers = k->registers,
+        .max_threads = f->max_threads,
+        .flags = k->flags | (f->uses_printf ? FL_KERNEL_PRINTF : 0) | (f->uses_malloc ? FL_KERNEL_MALLOC : 0) |
+                 (f->flushed ? FL_KERNEL_FLUSHED : 0),
+    };
+    memcpy(o.reqntid, f->reqntid, sizeof o.reqntid);
+    memcpy(o.cluster, f->cluster, sizeof o.cluster);
+    o.param_size = add_params(f, h, to);
+    add_segments(f, h, to);
+    ARENA_PUSH(to->kernels, h->nkernels) = o;
+}
+
 static void add_kernels(const struct translation *t, struct fl_image *h, struct buffer *out, struct buffer *names,
                         uint32_t const_size)
 {
     const struct module_ir *m = t->module;
-    struct fl_image_kernel *kernels = NULL;
-    struct fl_image_segment *segments = NULL;
-    struct fl_image_param *params = NULL;
-    uint32_t *slots = NULL;
+    struct tables all = { 0 };
     for (uint32_t i = 0; i < m->nfuncs; i++) {
-        struct func *f = m->funcs[i];
+        const struct func *f = m->funcs[i];
         if (!f->entry || !f->body) continue;
-        struct kernel *k = f->kernel;
-        struct fl_image_kernel *o = &ARENA_PUSH(kernels, h->nkernels);
-        o->name = string(names, f->name);
-        o->refused = f->refused ? string(names, f->refused) : 0;
-        o->part = t->deferred ? k->part + 1 : 0;
-        o->first_segment = h->nsegments;
-        o->nsegments = k->nsegments;
-        o->first_param = h->nparams;
-        o->nparams = f->sig.nparams;
-        o->static_shared = k->static_shared;
-        o->local = k->nsegments > 1 && !f->whole ? k->local : 0;
-        o->stack = k->stack;
-        o->local_reported = k->local;
-        o->context = k->context;
-        o->registers = k->registers;
-        o->max_threads = f->max_threads;
-        memcpy(o->reqntid, f->reqntid, sizeof o->reqntid);
-        memcpy(o->cluster, f->cluster, sizeof o->cluster);
-        o->const_size = const_size;
-        o->flags = k->flags | (f->uses_printf ? FL_KERNEL_PRINTF : 0) | (f->uses_malloc ? FL_KERNEL_MALLOC : 0) |
-                   (f->flushed ? FL_KERNEL_FLUSHED : 0);
-        for (uint32_t p = 0; p < f->sig.nparams; p++) {
-            const struct var *v = &f->sig.params[p];
-            ARENA_PUSH(params, h->nparams) = (struct fl_image_param){ v->offset, (uint32_t)v->size, v->align, 0 };
-            o->param_size = v->offset + (uint32_t)v->size;
-        }
-        for (uint32_t s = 0; s < k->nsegments; s++) {
-            struct fl_image_segment *g = &ARENA_PUSH(segments, h->nsegments);
-            *g = k->segments[s].image;
-            if (!k->segments[s].cause || !is_wgmma(k->segments[s].cause) || f->whole) continue;
-            g->imm1 = h->nslots;
-            add_slots(k, &k->segments[s], &slots, h);
-        }
-        if (!t->deferred) find_segments(f, &segments[o->first_segment], h->code);
+        add_kernel(f, h, &all, names);
+        struct fl_image_kernel *k = &all.kernels[h->nkernels - 1];
+        k->const_size = const_size;
+        if (t->deferred)
+            k->part = f->kernel->part + 1;
+        else
+            find_segments(f, &all.segments[k->first_segment], h->code);
     }
-    h->kernels = (uint32_t)append(out, kernels, h->nkernels * sizeof *kernels, 16);
-    h->segments = (uint32_t)append(out, segments, h->nsegments * sizeof *segments, 16);
-    h->params = (uint32_t)append(out, params, h->nparams * sizeof *params, 16);
-    h->slots = (uint32_t)append(out, slots, h->nslots * sizeof *slots, 16);
+    h->kernels = (uint32_t)append(out, all.kernels, h->nkernels * sizeof *all.kernels, 16);
+    h->segments = (uint32_t)append(out, all.segments, h->nsegments * sizeof *all.segments, 16);
+    h->params = (uint32_t)append(out, all.params, h->nparams * sizeof *all.params, 16);
+    h->slots = (uint32_t)append(out, all.slots, h->nslots * sizeof *all.slots, 16);
 }
 
 /* Units that were linked may number different files alike: then it is not known which one is meant. */
