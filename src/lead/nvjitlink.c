@@ -35,7 +35,6 @@ struct search {
     const struct object *object;
     struct jumps *jumps;
     struct nvidia nvidia;
-    unsigned found, hidden; /* hidden: code that would be lost */
 };
 
 static void visit(const char *name, uint64_t address, void *data)
@@ -45,10 +44,7 @@ static void visit(const char *name, uint64_t address, void *data)
     if (!plain_name(name, plain)) return;
     jumps_add(s->jumps, s->object, address, link_entry_point(plain));
     void *slot = nvidia_slot(&s->nvidia, name), *function = slot ? behind_jump(s->object->bias + address) : NULL;
-    if (!slot) return;
-    s->found++;
-    if (!function) s->hidden++;
-    memcpy(slot, &function, sizeof function);
+    if (slot) memcpy(slot, &function, sizeof function);
 }
 
 void lead_nvjitlink(const struct object *o, struct jumps *j)
@@ -56,5 +52,5 @@ void lead_nvjitlink(const struct object *o, struct jumps *j)
     struct search s = { .object = o, .jumps = j };
     if (!is_nvidias(o, "libnvJitLink", "libnvJitLink.so.13")) return;
     symbols_visit(o->path, SYMBOLS_EXPORTED, visit, &s);
-    if (s.found && !s.hidden) nvidia_use(&s.nvidia);
+    nvidia_use(&s.nvidia);
 }

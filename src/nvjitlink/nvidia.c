@@ -13,6 +13,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of these */
 static struct nvidia used;
+static bool led; /* what has a function's name is ours, whoever's library it is of */
 static pthread_once_t searched = PTHREAD_ONCE_INIT;
 
 static const struct {
@@ -37,11 +38,37 @@ void *nvidia_slot(struct nvidia *n, const char *name)
     return NULL;
 }
 
-void nvidia_use(const struct nvidia *n)
+static bool use(const struct nvidia *n, bool of_led)
+{
+    bool whole = true;
+    for (int k = 0; k < FUNCTIONS; k++) {
+        void *function;
+        memcpy(&function, (const char *)n + table[k].slot, sizeof function);
+        whole &= function != NULL;
+    }
+    pthread_mutex_lock(&lock);
+    if (whole) used = *n;
+    led |= of_led;
+    pthread_mutex_unlock(&lock);
+    return whole;
+}
+
+void nvidia_use(const struct nvidia *n) { use(n, true); }
+
+static bool get(struct nvidia *n)
 {
     pthread_mutex_lock(&lock);
-    used = *n;
+    *n = used;
     pthread_mutex_unlock(&lock);
+    return n->create;
+}
+
+static bool is_led(void)
+{
+    pthread_mutex_lock(&lock);
+    bool is = led;
+    pthread_mutex_unlock(&lock);
+    return is;
 }
 
 /* ---- the search */
@@ -61,13 +88,14 @@ static bool try_folder(const char *folder)
     if ((size_t)snprintf(path, sizeof path, "%s/libnvJitLink.so.13", folder) >= sizeof path || is_ours(path))
         return false;
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    for (int k = 0; library && k < FUNCTIONS; k++) {
+    if (!library) return false;
+    for (int k = 0; k < FUNCTIONS; k++) {
         void *function = dlsym(library, table[k].name);
-        if (!function) return false;
         memcpy((char *)&n + table[k].slot, &function, sizeof function);
     }
-    if (library) nvidia_use(&n);
-    return library;
+    bool found = is_led() ? get(&n) : use(&n, false);
+    if (!found) dlclose(library);
+    return found;
 }
 
 static bool try_search_path(void)
@@ -118,14 +146,6 @@ static bool try_neighbours(void)
 static void search(void)
 {
     if (!try_search_path() && !try_neighbours()) try_folder("/usr/local/cuda/lib64");
-}
-
-static bool get(struct nvidia *n)
-{
-    pthread_mutex_lock(&lock);
-    *n = used;
-    pthread_mutex_unlock(&lock);
-    return n->create;
 }
 
 bool nvidia_get(struct nvidia *n)

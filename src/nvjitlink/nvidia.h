@@ -18,7 +18,8 @@ struct nvidia {
 
 /* Where the function of this name has its place; NULL: it has none. Names are without what stands for the version. */
 void *nvidia_slot(struct nvidia *n, const char *name);
-/* For who has found it already (src/lead): it is this one. */
+/* For who leads NVIDIA's entry points to ours (src/lead), from now on those of all that are loaded, and knows where their
+ * code still is: it is this one, unless a function is missing. */
 void nvidia_use(const struct nvidia *n);
 /* The one that is used; else one that the program could load is looked for, once. false: there is none. */
 bool nvidia_get(struct nvidia *n);

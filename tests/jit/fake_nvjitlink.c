@@ -1,5 +1,6 @@
 /* Exports what of nvJitLink matters here. As in NVIDIA's library each entry point is a jump to the code, which reads LTO
- * IR: PTX, behind the number that such data begins with. It makes PTX of that, and machine code of nothing. */
+ * IR: PTX, behind the number that such data begins with. It makes PTX of that, and machine code of nothing.
+ * Compiled with -DCODE the entry points are more than jumps. */
 #include <nvJitLink.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +12,17 @@ struct nvJitLink {
 
 #define INSIDE static __attribute__((noipa, section("inside")))
 #define EXPORT __attribute__((visibility("default"), noinline, aligned(16)))
+#ifdef CODE
+#define FIRST __asm__ volatile("nop")
+#else
+#define FIRST (void)0
+#endif
 #define ENTRY_POINT(name, parameters, arguments) \
-    EXPORT nvJitLinkResult nvJitLink##name parameters { return name arguments; } \
+    EXPORT nvJitLinkResult nvJitLink##name parameters \
+    { \
+        FIRST; \
+        return name arguments; \
+    } \
     EXPORT nvJitLinkResult __nvJitLink##name##_13_4 parameters; \
     EXPORT nvJitLinkResult __nvJitLink##name##_13_4 parameters { return name arguments; }
 
