@@ -6,10 +6,11 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stddef.h>
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static unsigned int users;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of who begins and ends; others may ask in a forked child */
+static atomic_uint users;
 static struct profile profile;
 static bool loaded;
 static struct nvmlDevice_st devices[MOST_DEVICES];
@@ -48,13 +49,7 @@ nvmlReturn_t nvmlShutdown(void)
     return were ? NVML_SUCCESS : NVML_ERROR_UNINITIALIZED;
 }
 
-const struct profile *devices_known(void)
-{
-    pthread_mutex_lock(&lock);
-    const struct profile *p = users ? &profile : NULL;
-    pthread_mutex_unlock(&lock);
-    return p;
-}
+const struct profile *devices_known(void) { return users ? &profile : NULL; }
 
 nvmlReturn_t devices_at(unsigned int index, nvmlDevice_t *out)
 {

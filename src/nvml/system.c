@@ -1,4 +1,5 @@
 /* NVML: what is said of the library, the driver and processes. */
+#include "base/driver_version.h"
 #include "nvml/devices.h"
 
 #include <stdio.h>
@@ -45,7 +46,7 @@ nvmlReturn_t nvmlSystemGetNVMLVersion(char *version, unsigned int length)
 nvmlReturn_t nvmlSystemGetCudaDriverVersion_v2(int *version)
 {
     if (!version) return NVML_ERROR_INVALID_ARGUMENT;
-    *version = CUDA_VERSION;
+    *version = driver_version();
     return NVML_SUCCESS;
 }
 

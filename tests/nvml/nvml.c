@@ -149,6 +149,15 @@ static void what_cuda_allocates_is_used(void **state)
     ok(cuDevicePrimaryCtxRelease_v2(0));
 }
 
+static void the_driver_is_of_the_version_that_cuda_says(void **state)
+{
+    (void)state;
+    int nvml, cuda;
+    good(nvmlSystemGetCudaDriverVersion_v2(&nvml));
+    assert_int_equal(cuDriverGetVersion(&cuda), CUDA_SUCCESS);
+    assert_int_equal(nvml, cuda);
+}
+
 static void structures_of_another_version_are_refused(void **state)
 {
     (void)state;
@@ -193,6 +202,7 @@ int main(void)
         cmocka_unit_test(memory_is_free_before_cuda_begins_and_a_fork_may_begin_it),
         cmocka_unit_test(cuda_names_its_devices_alike),
         cmocka_unit_test(what_cuda_allocates_is_used),
+        cmocka_unit_test(the_driver_is_of_the_version_that_cuda_says),
         cmocka_unit_test(structures_of_another_version_are_refused),
         cmocka_unit_test(peers_reach_each_other_as_cuda_says),
         cmocka_unit_test(sensors_are_not_there),
