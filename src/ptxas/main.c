@@ -40,7 +40,7 @@ struct work {
     struct verdict_piece pieces[PTXAS_INPUTS];
 };
 
-static char *read_input(const char *name)
+char *ptxas_read(const char *name)
 {
     FILE *f = strcmp(name, "-") ? fopen(name, "re") : stdin;
     size_t room = 1 << 16, size = 0, n;
@@ -50,6 +50,10 @@ static char *read_input(const char *name)
         if (size + 1 == room) text = realloc(text, room *= 2);
     }
     if (text) text[size] = 0;
+    if (text && ferror(f)) {
+        free(text);
+        text = NULL;
+    }
     if (f && f != stdin) fclose(f);
     return text;
 }
@@ -58,7 +62,7 @@ static bool read_inputs(struct work *w)
 {
     for (int k = 0; k < w->options->ninputs; k++) {
         const struct ptxas_input *in = &w->options->inputs[k];
-        char *piece = in->text ? strdup(in->text) : read_input(in->name);
+        char *piece = in->text ? strdup(in->text) : ptxas_read(in->name);
         if (!piece) {
             ptxas_fatal("Input file '%s' could not be opened", in->name);
             return ptxas_fatal("Ptx assembly aborted due to errors");

@@ -182,18 +182,18 @@ static bool take(int argc, char **argv, struct ptxas_options *o)
 /* Words with white space between them; they stay for good. */
 static bool read_options(const char *name, struct ptxas_options *o)
 {
-    enum { MOST = 256 };
+    enum { DEEPEST = 8 };
     static int depth;
-    char *words[MOST], *text = calloc(1, 65536), *rest = text;
+    char *text = depth < DEEPEST ? ptxas_read(name) : NULL, *rest = text;
+    size_t most = text ? strlen(text) / 2 + 2 : 0; /* words of a letter and a space each, and the end */
+    char **words = text ? malloc(most * sizeof *words) : NULL;
     int n = 0;
-    FILE *f = fopen(name, "r");
-    if (!f || !text || depth == 8) return ptxas_fatal("Options file '%s' could not be opened", name);
-    if (!fread(text, 1, 65535, f)) *text = 0;
-    fclose(f);
-    while (n < MOST && (words[n] = strtok_r(rest, " \t\r\n", &rest))) n++;
+    if (!words) return ptxas_fatal("Options file '%s' could not be opened", name);
+    while ((words[n] = strtok_r(rest, " \t\r\n", &rest))) n++;
     depth++;
     bool good = take(n, words, o);
     depth--;
+    free(words);
     return good;
 }
 

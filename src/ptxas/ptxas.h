@@ -27,6 +27,8 @@ struct ptxas_options {
 bool ptxas_options(int argc, char **argv, struct ptxas_options *o);
 void ptxas_help(void);
 
+/* The text of a file, "-": of standard input; from malloc. NULL: it cannot be read. */
+char *ptxas_read(const char *name);
 /* "ptxas fatal   : ..." on standard error; returns false. */
 bool ptxas_fatal(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

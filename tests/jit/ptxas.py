@@ -117,6 +117,11 @@ def check_options():
     options = write("options", "-arch=sm_90\n-v")
     r = run("-optf", options, good)
     check("options may stand in a file", r[0] == 0 and "registers" in r[2], r)
+    options = write("many", "-arch=sm_90 " + 20000 * "-O3 " + "-v")
+    r = run("-optf", options, good)
+    check("of any length", r[0] == 0 and "registers" in r[2], r)
+    r = run("-arch=sm_90", ".")
+    check("what cannot be read is told", r[0] == 255 and "Input file '.' could not be opened" in r[2], r)
     r = run()
     check("without arguments it explains itself", r[0] == 0 and "--gpu-name" in r[1], r)
 
