@@ -142,8 +142,9 @@ void image_release(struct image_file *f)
 
 CUresult compile_ptx(const char *text, struct image_file *out, char *log, size_t log_size)
 {
-    struct task t = { text, strlen(text), modules_are_eager() ? "--eager" : NULL, NULL, "a module", log, log_size };
-    struct cache_key key = cache_key(text, t.size, modules_are_eager() ? KIND_EAGER : KIND_LAZY);
+    const bool eager = modules_are_eager();
+    struct task t = { text, strlen(text), eager ? "--eager" : NULL, NULL, "a module", log, log_size };
+    struct cache_key key = cache_key(text, t.size, eager ? KIND_EAGER : KIND_LAZY);
     struct mapped image = { 0 };
     if (log_size) *log = 0;
     CUresult r = CUDA_SUCCESS;
@@ -186,7 +187,7 @@ static CUresult make_code(struct image_file *f, uint32_t part, struct mapped *co
     unmap(code);
     snprintf(number, sizeof number, "%u", part);
     CUresult r = run(&t, code);
-    if (r) return r;
+    if (r) return r == CUDA_ERROR_INVALID_PTX ? CUDA_ERROR_UNKNOWN : r; /* there is nothing wrong with the PTX */
     if (code_check(code->data, code->size, f->data, part)) {
         cache_write(key, code);
         return CUDA_SUCCESS;

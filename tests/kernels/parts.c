@@ -174,6 +174,15 @@ static void without_a_compiler_a_launch_fails_and_may_be_tried_again(void)
     EXPECT_EQUAL(launches(module), 1);
 }
 
+/* The module was valid: what goes wrong now is not the program's fault. */
+static void where_the_compiler_dies_the_ptx_is_not_to_blame(void)
+{
+    setenv("FAULTLINE_PTXC_EXE", "/bin/false", 1);
+    EXPECT_EQUAL(launch(module, 4), CUDA_ERROR_UNKNOWN);
+    unsetenv("FAULTLINE_PTXC_EXE");
+    computes(module, 4);
+}
+
 static void damaged_code_is_compiled_again(void)
 {
     CUmodule second;
@@ -251,6 +260,7 @@ int main(void)
         ALONE(start, a_second_module_finds_what_was_compiled),
         ALONE(two_devices, a_library_has_its_kernels_on_each_device),
         ALONE(start, without_a_compiler_a_launch_fails_and_may_be_tried_again),
+        ALONE(start, where_the_compiler_dies_the_ptx_is_not_to_blame),
         ALONE(start, damaged_code_is_compiled_again),
         ALONE(start, without_a_cache_kernels_run),
         ALONE(start, a_function_can_be_loaded_beforehand),
