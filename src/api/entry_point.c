@@ -73,7 +73,7 @@ CUresult CUDAAPI cuGetExportTable(const void **ppExportTable, const CUuuid *pExp
     if (preloaded && strstr(preloaded, "libcudart"))
         fl_log_once(FL_LOG_WARN,
                     "%s uses what only NVIDIA's driver has: libraries such as cuBLAS and cuFFT do, and answer with an "
-                    "error here; so does a CUDA runtime of another version than 13 that was linked in",
+                    "error here; so does a CUDA runtime of 11 or earlier that was linked in",
                     program_invocation_short_name);
     else
         fl_log_once(FL_LOG_WARN,
