@@ -1,17 +1,10 @@
 /* Stream capture: the checks of arguments, in the driver's order. */
 #include "graph/capture.h"
 
-static CUresult named(CUstream handle, struct stream **out)
-{
-    struct context *c;
-    CUresult r = context_current(&c);
-    return r ? r : stream_get(c, handle, false, out);
-}
-
 CUresult CUDAAPI cuStreamBeginCapture_v2(CUstream hStream, CUstreamCaptureMode mode)
 {
     struct stream *s;
-    CUresult r = named(hStream, &s);
+    CUresult r = stream_named(hStream, &s);
     if (r) return r;
     if ((unsigned)mode > CU_STREAM_CAPTURE_MODE_RELAXED) return CUDA_ERROR_INVALID_VALUE;
     return capture_begin(s, mode, NULL, NULL, 0);
@@ -28,7 +21,7 @@ CUresult CUDAAPI cuStreamBeginCaptureToGraph(CUstream hStream, CUgraph hGraph, c
 {
     struct stream *s;
     struct graph *g;
-    CUresult r = named(hStream, &s);
+    CUresult r = stream_named(hStream, &s);
     (void)dependencyData;
     if (r) return r;
     if ((unsigned)mode > CU_STREAM_CAPTURE_MODE_RELAXED) return CUDA_ERROR_INVALID_VALUE;
@@ -40,7 +33,7 @@ CUresult CUDAAPI cuStreamEndCapture(CUstream hStream, CUgraph *phGraph)
 {
     struct stream *s;
     struct graph *g;
-    CUresult r = named(hStream, &s);
+    CUresult r = stream_named(hStream, &s);
     if (r) return r;
     r = capture_end(s, &g);
     if (phGraph) *phGraph = (CUgraph)g; /* who does not want it has it from cuStreamGetCaptureInfo */
@@ -51,7 +44,7 @@ CUresult CUDAAPI cuStreamIsCapturing(CUstream hStream, CUstreamCaptureStatus *ca
 {
     struct stream *s;
     struct capture_info i;
-    CUresult r = named(hStream, &s);
+    CUresult r = stream_named(hStream, &s);
     if (r) return r;
     if (!captureStatus) return CUDA_ERROR_INVALID_VALUE;
     if (!(r = capture_describe(s, &i))) *captureStatus = i.status;
@@ -68,7 +61,7 @@ CUresult CUDAAPI cuStreamGetCaptureInfo_v3(CUstream hStream, CUstreamCaptureStat
 {
     struct stream *s;
     struct capture_info i;
-    CUresult r = named(hStream, &s);
+    CUresult r = stream_named(hStream, &s);
     if (r) return r;
     if (!captureStatus_out) return CUDA_ERROR_INVALID_VALUE;
     if ((r = capture_describe(s, &i))) return r;
@@ -100,7 +93,7 @@ CUresult CUDAAPI cuStreamUpdateCaptureDependencies_v2(CUstream hStream, CUgraphN
                                                       unsigned int flags)
 {
     struct stream *s;
-    CUresult r = named(hStream, &s);
+    CUresult r = stream_named(hStream, &s);
     (void)dependencyData;
     if (r) return r;
     if (flags > CU_STREAM_SET_CAPTURE_DEPENDENCIES) return CUDA_ERROR_INVALID_VALUE;

@@ -7,6 +7,8 @@ static CUresult named(CUevent handle, struct event **out)
 {
     struct context *c;
     CUresult r = context_current(&c);
+    /* where the thread has no context, the event's own will do (observed on H200) */
+    if (r == CUDA_ERROR_INVALID_CONTEXT && !stream_in_host_function()) r = sticky_get();
     return r ? r : event_get(handle, out);
 }
 
@@ -38,7 +40,7 @@ CUresult CUDAAPI cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsign
     struct context *c;
     struct event *e;
     struct stream *s;
-    CUresult r = context_current(&c);
+    CUresult r = stream_caller(hStream, &c);
     if (r) return r;
     if (flags & ~CU_EVENT_RECORD_EXTERNAL) return CUDA_ERROR_INVALID_VALUE;
     if ((r = event_get(hEvent, &e)) || (r = stream_get(c, hStream, false, &s))) return r;
@@ -52,12 +54,10 @@ CUresult CUDAAPI cuEventRecord(CUevent hEvent, CUstream hStream)
     return cuEventRecordWithFlags(hEvent, hStream, CU_EVENT_RECORD_DEFAULT);
 }
 
-/* Where the thread has no context, the event's own will do (observed on H200). */
 CUresult CUDAAPI cuEventQuery(CUevent hEvent)
 {
     struct event *e;
     CUresult r = named(hEvent, &e);
-    if (r == CUDA_ERROR_INVALID_CONTEXT && !(r = sticky_get())) r = event_get(hEvent, &e);
     return r || (r = capture_refuse_event(e)) || (r = capture_refuse_unsafe()) ? r : event_query(e);
 }
 

@@ -177,7 +177,7 @@ static CUresult submit(struct request *q, uint8_t *params)
 static CUresult resolve(struct request *q)
 {
     struct context *c;
-    CUresult r = context_current(&c);
+    CUresult r = stream_caller(q->stream_handle, &c);
     if (r) return r;
     if (!q->handle) return CUDA_ERROR_INVALID_HANDLE;
     if ((r = stream_get(c, q->stream_handle, false, &q->stream))) return r;

@@ -24,13 +24,6 @@ static CUmemLocation on_device(int ordinal)
 
 /* ---- lending */
 
-static CUresult stream_named(CUstream handle, struct stream **out)
-{
-    struct context *c;
-    CUresult r = context_current(&c);
-    return r ? r : stream_get(c, handle, false, out);
-}
-
 /* In a capture an allocation is of the graph, whatever the pool, but for the pool's location and who has access now. */
 static bool captured(struct stream *s, struct mempool *p, size_t size, CUdeviceptr *dptr, CUresult *r)
 {

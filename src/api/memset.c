@@ -157,7 +157,7 @@ static CUresult fill(CUdeviceptr dst, size_t pitch, unsigned unit, uint32_t valu
     struct context *c;
     struct fill f = { .pitch = pitch, .width = width, .height = height, .unit = unit, .value = value };
     size_t bytes, extent;
-    CUresult r = context_current(&c);
+    CUresult r = stream_caller(stream, &c);
     if (r) return r;
     if (!width || !height) return CUDA_SUCCESS;
     if (dst % unit || __builtin_mul_overflow(width, (size_t)unit, &bytes)) return CUDA_ERROR_INVALID_VALUE;

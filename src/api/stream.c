@@ -9,14 +9,6 @@
 
 #include <string.h>
 
-/* The stream that an entry point's first parameter means. */
-static CUresult named(CUstream handle, struct stream **out)
-{
-    struct context *c;
-    CUresult r = context_current(&c);
-    return r ? r : stream_get(c, handle, false, out);
-}
-
 CUresult CUDAAPI cuStreamCreateWithPriority(CUstream *phStream, unsigned int flags, int priority)
 {
     struct context *c;
@@ -40,7 +32,7 @@ CUresult CUDAAPI cuStreamDestroy_v2(CUstream hStream)
 {
     struct stream *s;
     if (!hStream) hStream = CU_STREAM_LEGACY; /* refused, whatever the default stream is */
-    CUresult r = named(hStream, &s);
+    CUresult r = stream_named(hStream, &s);
     if (r) return r;
     if (stream_is_default(s)) return CUDA_ERROR_INVALID_HANDLE;
     capture_forget_stream(s); /* before somebody else's new stream can have its handle */
@@ -50,7 +42,7 @@ CUresult CUDAAPI cuStreamDestroy_v2(CUstream hStream)
 CUresult CUDAAPI cuStreamGetPriority(CUstream hStream, int *priority)
 {
     struct stream *s;
-    CUresult r = named(hStream, &s);
+    CUresult r = stream_named(hStream, &s);
     if (r) return r;
     if (!priority) return CUDA_ERROR_INVALID_VALUE;
     *priority = stream_describe(s).priority;
@@ -60,7 +52,7 @@ CUresult CUDAAPI cuStreamGetPriority(CUstream hStream, int *priority)
 CUresult CUDAAPI cuStreamGetFlags(CUstream hStream, unsigned int *flags)
 {
     struct stream *s;
-    CUresult r = named(hStream, &s);
+    CUresult r = stream_named(hStream, &s);
     if (r) return r;
     if (!flags) return CUDA_ERROR_INVALID_VALUE;
     *flags = stream_describe(s).flags;
@@ -70,7 +62,7 @@ CUresult CUDAAPI cuStreamGetFlags(CUstream hStream, unsigned int *flags)
 CUresult CUDAAPI cuStreamGetId(CUstream hStream, unsigned long long *streamId)
 {
     struct stream *s;
-    CUresult r = named(hStream, &s);
+    CUresult r = stream_named(hStream, &s);
     if (r) return r;
     if (!streamId) return CUDA_ERROR_INVALID_VALUE;
     *streamId = stream_describe(s).id;
@@ -80,7 +72,7 @@ CUresult CUDAAPI cuStreamGetId(CUstream hStream, unsigned long long *streamId)
 CUresult CUDAAPI cuStreamGetCtx(CUstream hStream, CUcontext *pctx)
 {
     struct stream *s;
-    CUresult r = named(hStream, &s);
+    CUresult r = stream_named(hStream, &s);
     if (r) return r;
     if (!pctx) return CUDA_ERROR_INVALID_VALUE;
     *pctx = (CUcontext)named_context_of(s);
@@ -90,7 +82,7 @@ CUresult CUDAAPI cuStreamGetCtx(CUstream hStream, CUcontext *pctx)
 CUresult CUDAAPI cuStreamGetCtx_v2(CUstream hStream, CUcontext *pCtx, CUgreenCtx *pGreenCtx)
 {
     struct stream *s;
-    CUresult r = named(hStream, &s);
+    CUresult r = stream_named(hStream, &s);
     if (r) return r;
     if (!pCtx || !pGreenCtx) return CUDA_ERROR_INVALID_VALUE;
     *pCtx = (CUcontext)stream_context(s);
@@ -101,7 +93,7 @@ CUresult CUDAAPI cuStreamGetCtx_v2(CUstream hStream, CUcontext *pCtx, CUgreenCtx
 CUresult CUDAAPI cuStreamGetGreenCtx(CUstream hStream, CUgreenCtx *phCtx)
 {
     struct stream *s;
-    CUresult r = named(hStream, &s);
+    CUresult r = stream_named(hStream, &s);
     if (r) return r;
     if (!phCtx) return CUDA_ERROR_INVALID_VALUE;
     *phCtx = (CUgreenCtx)green_of(s);
@@ -111,7 +103,7 @@ CUresult CUDAAPI cuStreamGetGreenCtx(CUstream hStream, CUgreenCtx *phCtx)
 CUresult CUDAAPI cuStreamGetDevice(CUstream hStream, CUdevice *device)
 {
     struct stream *s;
-    CUresult r = named(hStream, &s);
+    CUresult r = stream_named(hStream, &s);
     if (r) return r;
     if (!device) return CUDA_ERROR_INVALID_VALUE;
     *device = stream_context(s)->device->ordinal;
@@ -121,14 +113,14 @@ CUresult CUDAAPI cuStreamGetDevice(CUstream hStream, CUdevice *device)
 CUresult CUDAAPI cuStreamQuery(CUstream hStream)
 {
     struct stream *s;
-    CUresult r = named(hStream, &s);
+    CUresult r = stream_named(hStream, &s);
     return r || (r = capture_refuse(s)) || (r = capture_refuse_unsafe()) ? r : stream_query(s);
 }
 
 CUresult CUDAAPI cuStreamSynchronize(CUstream hStream)
 {
     struct stream *s;
-    CUresult r = named(hStream, &s);
+    CUresult r = stream_named(hStream, &s);
     if (r || (r = capture_refuse(s)) || (r = capture_refuse_unsafe()) || (r = stream_synchronize(s))) return r;
     mempool_synchronized(NULL, s);
     return CUDA_SUCCESS;
@@ -138,7 +130,7 @@ CUresult CUDAAPI cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned in
 {
     struct stream *s;
     struct event *e;
-    CUresult r = named(hStream, &s);
+    CUresult r = stream_named(hStream, &s);
     if (r) return r;
     if (Flags & ~CU_EVENT_WAIT_EXTERNAL) return CUDA_ERROR_INVALID_VALUE;
     if ((r = event_get(hEvent, &e)) || capture_wait(s, e, Flags, &r)) return r;
@@ -160,7 +152,7 @@ static void call_function(void *arg, CUresult status)
 CUresult CUDAAPI cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void *userData)
 {
     struct stream *s;
-    CUresult r = named(hStream, &s);
+    CUresult r = stream_named(hStream, &s);
     if (r) return r;
     if (!fn) return CUDA_ERROR_INVALID_VALUE;
     CUgraphNodeParams node = { .type = CU_GRAPH_NODE_TYPE_HOST, .host = { fn, userData } };
@@ -184,7 +176,7 @@ static void call_callback(void *arg, CUresult status)
 CUresult CUDAAPI cuStreamAddCallback(CUstream hStream, CUstreamCallback callback, void *userData, unsigned int flags)
 {
     struct stream *s;
-    CUresult r = named(hStream, &s);
+    CUresult r = stream_named(hStream, &s);
     if (r) return r;
     if (!callback || flags) return CUDA_ERROR_INVALID_VALUE;
     if ((r = capture_refuse(s))) return r;
@@ -195,8 +187,8 @@ CUresult CUDAAPI cuStreamAddCallback(CUstream hStream, CUstreamCallback callback
 CUresult CUDAAPI cuStreamCopyAttributes(CUstream dst, CUstream src)
 {
     struct stream *to, *from;
-    CUresult r = named(dst, &to);
-    if (r || (r = named(src, &from))) return r;
+    CUresult r = stream_named(dst, &to);
+    if (r || (r = stream_named(src, &from))) return r;
     stream_copy_attributes(to, from);
     return CUDA_SUCCESS;
 }
@@ -204,7 +196,7 @@ CUresult CUDAAPI cuStreamCopyAttributes(CUstream dst, CUstream src)
 CUresult CUDAAPI cuStreamGetAttribute(CUstream hStream, CUstreamAttrID attr, CUstreamAttrValue *value_out)
 {
     struct stream *s;
-    CUresult r = named(hStream, &s);
+    CUresult r = stream_named(hStream, &s);
     if (r) return r;
     return value_out ? stream_get_attribute(s, attr, value_out) : CUDA_ERROR_INVALID_VALUE;
 }
@@ -212,7 +204,7 @@ CUresult CUDAAPI cuStreamGetAttribute(CUstream hStream, CUstreamAttrID attr, CUs
 CUresult CUDAAPI cuStreamSetAttribute(CUstream hStream, CUstreamAttrID attr, const CUstreamAttrValue *value)
 {
     struct stream *s;
-    CUresult r = named(hStream, &s);
+    CUresult r = stream_named(hStream, &s);
     if (r) return r;
     return value ? stream_set_attribute(s, attr, value) : CUDA_ERROR_INVALID_VALUE;
 }

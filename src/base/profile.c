@@ -131,8 +131,13 @@ static CUresult read_profile(struct profile *p)
 static CUresult choose_visible(struct profile *p)
 {
     const char *list = getenv("CUDA_VISIBLE_DEVICES");
-    p->devices = visible_devices(list, p->installed, p->order);
-    if (p->devices) return CUDA_SUCCESS;
+    int shown = visible_devices(list, p->installed, p->order);
+    p->devices = shown == VISIBLE_TWICE ? 0 : shown;
+    if (shown > 0) return CUDA_SUCCESS;
+    if (shown == VISIBLE_TWICE) {
+        fl_log(FL_LOG_WARN, "CUDA_VISIBLE_DEVICES=%s names a device twice", list);
+        return CUDA_ERROR_INVALID_DEVICE;
+    }
     if (*list && *list != '-')
         fl_log(FL_LOG_WARN, "CUDA_VISIBLE_DEVICES=%s shows none of the %d device%s that FAULTLINE_DEVICES asks for",
                list, p->installed, p->installed == 1 ? "" : "s");

@@ -1,5 +1,5 @@
 /* See visible.h. Programming guide, "CUDA environment variables"; what that leaves open (duplicates, what follows
- * a number) is as PyTorch found the driver to behave (torch.cuda._parse_visible_devices). */
+ * a number) is as an H200's driver answered. */
 #include "base/visible.h"
 
 #include <stdbool.h>
@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum { NONE = -1 };
 
@@ -32,7 +33,7 @@ static int by_uuid(const char *item, int installed)
     int found = NONE;
     for (int k = 0; k < installed; k++) {
         device_uuid_text(k, text);
-        if (strncmp(text, item, length_of(item))) continue;
+        if (strncmp(text, item, 4) || strncasecmp(text + 4, item + 4, length_of(item) - 4)) continue;
         if (found != NONE) return NONE;
         found = k;
     }
@@ -65,7 +66,7 @@ static int named(const char *list, int installed, int order[MOST_DEVICES])
         if (!count) uuids = uuid;
         int device = uuid != uuids ? NONE : uuid ? by_uuid(item, installed) : by_number(item, installed);
         if (device == NONE) break;
-        if (has(order, count, device)) return 0;
+        if (has(order, count, device)) return VISIBLE_TWICE;
         order[count++] = device;
     }
     return count;
@@ -73,8 +74,8 @@ static int named(const char *list, int installed, int order[MOST_DEVICES])
 
 int visible_devices(const char *list, int installed, int order[MOST_DEVICES])
 {
-    int count = list ? named(list, installed, order) : 0, all = count;
+    int count = list ? named(list, installed, order) : 0, shown = count == VISIBLE_TWICE ? 0 : count, all = shown;
     for (int k = 0; k < installed; k++)
-        if (!has(order, count, k)) order[all++] = k;
+        if (!has(order, shown, k)) order[all++] = k;
     return list ? count : installed;
 }

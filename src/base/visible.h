@@ -11,7 +11,9 @@ void device_uuid_text(int physical, char text[UUID_TEXT]);
 /* How many of the machine's devices the list (NULL: there is none) shows. order becomes all of them: first those, in
  * the list's order, then the hidden ones.
  * The list has numbers or GPU-<beginning of a UUID>; what it begins with says which. What names no device, or
- * several, ends it; a device that is named twice makes it show none, and so does MIG-, as no device is divided. */
+ * several, ends it, and so does MIG-, as no device is divided. VISIBLE_TWICE: a device is named twice, which is an
+ * error (observed on H200). */
+enum { VISIBLE_TWICE = -1 };
 int visible_devices(const char *list, int installed, int order[MOST_DEVICES]);
 
 #endif

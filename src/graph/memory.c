@@ -4,19 +4,19 @@
 
 #include <stdlib.h>
 
-/* Its own device has access anyway. */
+/* Its own device has access anyway, but is told of if it was named (observed on H200). */
 static CUresult note_access(struct graph_memory *m, const CUDA_MEM_ALLOC_NODE_PARAMS_v2 *p, const struct device *d)
 {
     for (size_t k = 0; k < p->accessDescCount; k++) {
         const CUmemAccessDesc *a = &p->accessDescs[k];
         if (a->location.type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_NOT_SUPPORTED;
-        bool known = a->location.id == d->ordinal;
-        if (!known && a->flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE) return CUDA_ERROR_NOT_SUPPORTED;
+        bool own = a->location.id == d->ordinal, known = false;
+        if (!own && a->flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE) return CUDA_ERROR_NOT_SUPPORTED;
         if (a->location.id < 0 || a->location.id >= device_count) return CUDA_ERROR_INVALID_VALUE;
         for (unsigned n = 0; n < m->accesses; n++) known |= m->access[n].location.id == a->location.id;
         if (known) continue;
         m->access[m->accesses++] = *a;
-        m->others |= 1u << a->location.id;
+        if (!own) m->others |= 1u << a->location.id;
     }
     return CUDA_SUCCESS;
 }

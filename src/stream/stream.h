@@ -27,6 +27,11 @@ extern _Thread_local bool stream_default_per_thread;
  * cuStreamCreate, of any context. per_thread: NULL means the per-thread stream (the _ptsz
  * entry points). CUDA_ERROR_INVALID_HANDLE. */
 CUresult stream_get(struct context *c, CUstream handle, bool per_thread, struct stream **out);
+/* The context in which a call is made that names this stream: the current one or, where the thread has none, the stream's
+ * own (observed on H200). As context_current. */
+CUresult stream_caller(CUstream handle, struct context **c);
+/* That, and the stream. As both. */
+CUresult stream_named(CUstream handle, struct stream **out);
 struct context *stream_context(const struct stream *s);
 bool stream_is_legacy(const struct stream *s);
 bool stream_is_default(const struct stream *s); /* the legacy one, or a thread's */

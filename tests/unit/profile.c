@@ -73,13 +73,17 @@ static void what_names_no_device_ends_the_list(void **state)
     for (size_t k = 0; k < sizeof lists / sizeof *lists; k++) shows(&lists[k]);
 }
 
-static void who_is_named_twice_hides_all(void **state)
+static void who_is_named_twice_is_an_error(void **state)
 {
     static const struct selection lists[] = {
         { "0,0", "" }, { "0,1,0", "" }, { "2,1,2,3", "" }, { "0,-0", "" }, { "GPU-0f,GPU-0f61", "" }
     };
     (void)state;
-    for (size_t k = 0; k < sizeof lists / sizeof *lists; k++) shows(&lists[k]);
+    int order[MOST_DEVICES];
+    for (size_t k = 0; k < sizeof lists / sizeof *lists; k++) {
+        shows(&lists[k]);
+        assert_int_equal(visible_devices(lists[k].list, 4, order), VISIBLE_TWICE);
+    }
 }
 
 static void the_beginning_of_a_uuid_names_a_device(void **state)
@@ -226,7 +230,7 @@ int main(void)
         cmocka_unit_test_setup(a_bad_value_is_an_error, clean),
         cmocka_unit_test_setup(devices_are_seen_in_the_order_of_the_list, clean),
         cmocka_unit_test_setup(what_names_no_device_ends_the_list, clean),
-        cmocka_unit_test_setup(who_is_named_twice_hides_all, clean),
+        cmocka_unit_test_setup(who_is_named_twice_is_an_error, clean),
         cmocka_unit_test_setup(the_beginning_of_a_uuid_names_a_device, clean),
         cmocka_unit_test_setup(the_process_sees_what_the_environment_shows, clean),
         cmocka_unit_test_setup(a_file_describes_another_machine, clean),
