@@ -5,10 +5,12 @@
  *
  * The table is read without a lock, inside kernels that may fault anywhere: a
  * change makes a new one; what it replaces goes when no kernel runs. */
+#include "device/combine.h"
 #include "device/device.h"
 #include "base/log.h"
 #include "device/rt.h"
 #include "processor/processor.h"
+#include "ptx/tensor_map.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -152,71 +154,14 @@ static uint32_t unit_of(uint32_t type)
     return type == FL_MULTIMEM_U64 || type == FL_MULTIMEM_S64 || type == FL_MULTIMEM_F64 ? 8 : 4;
 }
 
-static float wide(uint16_t v, bool bf)
-{
-    uint32_t bits = (uint32_t)v << 16;
-    float f;
-    if (!bf) return fl_math_f32_from_f16(v);
-    memcpy(&f, &bits, sizeof f);
-    return f;
-}
-
-static uint16_t half(uint16_t a, uint16_t b, uint32_t op, bool bf)
-{
-    float x = wide(a, bf), y = wide(b, bf), v;
-    if (op == FL_MULTIMEM_ADD)
-        v = x + y;
-    else if (x != x || y != y)
-        v = x != x ? y : x;
-    else
-        v = (op == FL_MULTIMEM_MIN) == (x < y || (x == y && (int16_t)a < 0)) ? x : y;
-    return bf ? fl_math_bf16_from_f32(v, 0) : fl_math_f16_from_f32(v, 0);
-}
-
-#define INTEGER(type) \
-    { \
-        type x = (type)a, y = (type)b; \
-        switch (op) { \
-        case FL_MULTIMEM_ADD: return (uint64_t)(x + y); \
-        case FL_MULTIMEM_MIN: return (uint64_t)(x < y ? x : y); \
-        case FL_MULTIMEM_MAX: return (uint64_t)(x > y ? x : y); \
-        case FL_MULTIMEM_AND: return (uint64_t)(x & y); \
-        case FL_MULTIMEM_OR: return (uint64_t)(x | y); \
-        default: return (uint64_t)(x ^ y); \
-        } \
-    }
-
 /* a op b in one unit: 4 or 8 bytes, two lanes of half precision. */
-static uint64_t combine(uint64_t a, uint64_t b, uint32_t op, uint32_t type)
+static uint64_t combine_unit(uint64_t a, uint64_t b, uint32_t op, uint32_t type)
 {
-    switch (type) {
-    case FL_MULTIMEM_U32: INTEGER(uint32_t)
-    case FL_MULTIMEM_S32: INTEGER(int32_t)
-    case FL_MULTIMEM_U64: INTEGER(uint64_t)
-    case FL_MULTIMEM_S64: INTEGER(int64_t)
-    case FL_MULTIMEM_F32: {
-        float x, y;
-        uint32_t bits;
-        memcpy(&x, &a, 4);
-        memcpy(&y, &b, 4);
-        x += y;
-        memcpy(&bits, &x, 4);
-        return bits;
-    }
-    case FL_MULTIMEM_F64: {
-        double x, y;
-        memcpy(&x, &a, 8);
-        memcpy(&y, &b, 8);
-        x += y;
-        memcpy(&a, &x, 8);
-        return a;
-    }
-    default: {
-        bool bf = type == FL_MULTIMEM_BF16;
-        return half((uint16_t)a, (uint16_t)b, op, bf) | (uint32_t)half((uint16_t)(a >> 16), (uint16_t)(b >> 16), op, bf)
-                                                            << 16;
-    }
-    }
+    static const uint8_t types[] = { FL_TENSOR_U32, FL_TENSOR_S32, FL_TENSOR_U64, FL_TENSOR_S64,
+                                     FL_TENSOR_F32, FL_TENSOR_F64, FL_TENSOR_F16, FL_TENSOR_BF16 };
+    if (type < FL_MULTIMEM_F16) return combine(a, b, op, types[type]);
+    return combine((uint16_t)a, (uint16_t)b, op, types[type]) |
+           combine((uint16_t)(a >> 16), (uint16_t)(b >> 16), op, types[type]) << 16;
 }
 
 static uint64_t peek(uint64_t address, uint32_t unit)
@@ -231,8 +176,8 @@ static uint32_t wide_sum(const uint64_t *at, uint32_t count, uint32_t offset, bo
     float lo = 0, hi = 0;
     for (uint32_t m = 0; m < count; m++) {
         uint32_t v = (uint32_t)peek(at[m] + offset, 4);
-        lo = m ? lo + wide((uint16_t)v, bf) : wide((uint16_t)v, bf);
-        hi = m ? hi + wide((uint16_t)(v >> 16), bf) : wide((uint16_t)(v >> 16), bf);
+        lo = m ? lo + combine_value((uint16_t)v, bf) : combine_value((uint16_t)v, bf);
+        hi = m ? hi + combine_value((uint16_t)(v >> 16), bf) : combine_value((uint16_t)(v >> 16), bf);
     }
     return bf ? fl_math_bf16_from_f32(lo, 0) | (uint32_t)fl_math_bf16_from_f32(hi, 0) << 16
               : fl_math_f16_from_f32(lo, 0) | (uint32_t)fl_math_f16_from_f32(hi, 0) << 16;
@@ -246,7 +191,7 @@ void device_multimem_load(struct fl_block *b, uint64_t address, void *out, uint3
     for (uint32_t o = 0; o < bytes_of(what) && count; o += unit) {
         uint64_t v = peek(at[0] + o, unit);
         for (uint32_t m = 1; m < count && type < FL_MULTIMEM_F16_WIDE; m++)
-            v = combine(v, peek(at[m] + o, unit), op_of(what), type);
+            v = combine_unit(v, peek(at[m] + o, unit), op_of(what), type);
         if (type >= FL_MULTIMEM_F16_WIDE) v = wide_sum(at, count, o, type == FL_MULTIMEM_BF16_WIDE);
         memcpy((char *)out + o, &v, unit);
     }
@@ -272,14 +217,14 @@ static void update(uint64_t address, uint64_t operand, uint32_t op, uint32_t typ
 {
     if (unit_of(type) == 8) {
         uint64_t old = peek(address, 8);
-        while (!__atomic_compare_exchange_n((uint64_t *)address, &old, combine(old, operand, op, type), false,
+        while (!__atomic_compare_exchange_n((uint64_t *)address, &old, combine_unit(old, operand, op, type), false,
                                             __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
             ;
         return;
     }
     uint32_t old = (uint32_t)peek(address, 4);
-    while (!__atomic_compare_exchange_n((uint32_t *)address, &old, (uint32_t)combine(old, operand, op, type), false,
-                                        __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+    while (!__atomic_compare_exchange_n((uint32_t *)address, &old, (uint32_t)combine_unit(old, operand, op, type),
+                                        false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
         ;
 }
 

@@ -47,7 +47,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define FL_ABI_VERSION 26u
+#define FL_ABI_VERSION 27u
 #define FL_EXITED 0xffffu          /* state[t]: the thread has ended */
 #define FL_MAX_SEGMENTS 0xfff0u
 
@@ -226,9 +226,7 @@ enum { FL_SEG_FULL_MASK = 1,       /* the member mask is the constant 0xffffffff
        FL_SEG_IMM0 = 4, FL_SEG_IMM1 = 8 };
 
 /* Operations on a multicast address. what of the run-time functions that perform them:
- * operation | type << 8 | bytes << 16. The bytes, 4 to 16, lie in memory as they would at the address. */
-enum fl_multimem_op { FL_MULTIMEM_ADD, FL_MULTIMEM_MIN, FL_MULTIMEM_MAX, FL_MULTIMEM_AND, FL_MULTIMEM_OR,
-                      FL_MULTIMEM_XOR };
+ * enum fl_reduce_op | type << 8 | bytes << 16. The bytes, 4 to 16, lie in memory as they would at the address. */
 enum fl_multimem_type { FL_MULTIMEM_U32, FL_MULTIMEM_S32, FL_MULTIMEM_U64, FL_MULTIMEM_S64, FL_MULTIMEM_F32,
                         FL_MULTIMEM_F64, FL_MULTIMEM_F16, FL_MULTIMEM_BF16,
                         FL_MULTIMEM_F16_WIDE, FL_MULTIMEM_BF16_WIDE /* added up in single precision */ };

@@ -17,16 +17,16 @@ static void check_width(const struct instr *i, enum ptx_type t)
     if (bytes != 4 && bytes != 8 && bytes != 16) fail(i, "4, 8 or 16 bytes can be accessed");
 }
 
-static enum fl_multimem_op operation(const struct instr *i, enum ptx_type t)
+static enum fl_reduce_op operation(const struct instr *i, enum ptx_type t)
 {
     bool load = has(i, MOD_ld_reduce);
-    if (has(i, MOD_add) && !type_bitwise(t) && t != T_s64) return FL_MULTIMEM_ADD;
+    if (has(i, MOD_add) && !type_bitwise(t) && t != T_s64) return FL_REDUCE_ADD;
     if ((has(i, MOD_min) || has(i, MOD_max)) && (type_integer(t) || (load && narrow(t))))
-        return has(i, MOD_min) ? FL_MULTIMEM_MIN : FL_MULTIMEM_MAX;
+        return has(i, MOD_min) ? FL_REDUCE_MIN : FL_REDUCE_MAX;
     if (type_bitwise(t)) {
-        if (has(i, MOD_and)) return FL_MULTIMEM_AND;
-        if (has(i, MOD_or)) return FL_MULTIMEM_OR;
-        if (has(i, MOD_xor)) return FL_MULTIMEM_XOR;
+        if (has(i, MOD_and)) return FL_REDUCE_AND;
+        if (has(i, MOD_or)) return FL_REDUCE_OR;
+        if (has(i, MOD_xor)) return FL_REDUCE_XOR;
     }
     fail(i, "the type does not fit the operation");
 }
