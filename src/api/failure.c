@@ -41,7 +41,7 @@ static bool is_answer(const char *name, CUresult r)
 
 static void report(const char *name, CUresult r, const char *code, const char *text)
 {
-    const char *path = getenv("FAULTLINE_REPORT");
+    const char *path = secure_getenv("FAULTLINE_REPORT");
     if (!path || !*path || is_answer(name, r) || !worth_reporting(name, r)) return;
     int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
     if (fd < 0) return;

@@ -115,7 +115,7 @@ static const char *built_in_names(void)
 
 static CUresult read_profile(struct profile *p)
 {
-    const char *asked = getenv("FAULTLINE_PROFILE");
+    const char *asked = secure_getenv("FAULTLINE_PROFILE");
     if (!asked || !*asked) asked = "h200";
     if (read_built_in(p, asked)) return CUDA_SUCCESS;
     int line = ini_parse(asked, on_entry, p);

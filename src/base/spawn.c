@@ -99,7 +99,7 @@ CUresult spawn(const char *path, char *const argv[], const int *fds, int nfds)
 
 CUresult library_sibling(const char *name, const char *environment, char *out, size_t size)
 {
-    const char *asked = getenv(environment);
+    const char *asked = secure_getenv(environment);
     Dl_info here;
     if (asked && *asked) {
         if ((size_t)snprintf(out, size, "%s", asked) >= size) return CUDA_ERROR_FILE_NOT_FOUND;

@@ -53,10 +53,11 @@ static void find_environment(void)
     environment = k;
 }
 
+/* What was compiled is run: a program with more rights than its user has no cache (secure_getenv). */
 static bool folder(char *out, size_t size)
 {
-    const char *off = getenv("FAULTLINE_CACHE"), *asked = getenv("FAULTLINE_CACHE_DIR"),
-               *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    const char *off = secure_getenv("FAULTLINE_CACHE"), *asked = secure_getenv("FAULTLINE_CACHE_DIR"),
+               *xdg = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME");
     int n;
     if (off && !strcmp(off, "off")) return false;
     if (asked && *asked)

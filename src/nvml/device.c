@@ -154,10 +154,20 @@ static nvmlReturn_t attribute(nvmlDevice_t device, CUdevice_attribute a, int div
     return NVML_SUCCESS;
 }
 
+/* Both, or none. */
+static nvmlReturn_t attributes(nvmlDevice_t device, CUdevice_attribute a, CUdevice_attribute b, int *of_a, int *of_b)
+{
+    int value;
+    nvmlReturn_t r = attribute(device, a, 1, of_b ? &value : NULL);
+    if (!r) r = attribute(device, b, 1, of_a ? of_b : NULL);
+    if (!r) *of_a = value;
+    return r;
+}
+
 nvmlReturn_t nvmlDeviceGetCudaComputeCapability(nvmlDevice_t device, int *major, int *minor)
 {
-    nvmlReturn_t r = attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 1, major);
-    return r ? r : attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 1, minor);
+    return attributes(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
+                      CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, major, minor);
 }
 
 nvmlReturn_t nvmlDeviceGetArchitecture(nvmlDevice_t device, unsigned int *architecture)
@@ -189,8 +199,7 @@ nvmlReturn_t nvmlDeviceGetPersistenceMode(nvmlDevice_t device, int *mode)
 
 nvmlReturn_t nvmlDeviceGetEccMode(nvmlDevice_t device, int *current, int *pending)
 {
-    nvmlReturn_t r = attribute(device, CU_DEVICE_ATTRIBUTE_ECC_ENABLED, 1, current);
-    return r ? r : attribute(device, CU_DEVICE_ATTRIBUTE_ECC_ENABLED, 1, pending);
+    return attributes(device, CU_DEVICE_ATTRIBUTE_ECC_ENABLED, CU_DEVICE_ATTRIBUTE_ECC_ENABLED, current, pending);
 }
 
 /* Devices are not divided. */

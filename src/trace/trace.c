@@ -75,7 +75,7 @@ static void in_child(void)
 
 static void map_region(void)
 {
-    const char *path = getenv("FAULTLINE_TRACE");
+    const char *path = secure_getenv("FAULTLINE_TRACE");
     void *region = path && *path ? claim(path) : MAP_FAILED;
     if (region == MAP_FAILED)
         region =

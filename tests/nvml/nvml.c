@@ -149,6 +149,16 @@ static void what_cuda_allocates_is_used(void **state)
     ok(cuDevicePrimaryCtxRelease_v2(0));
 }
 
+static void a_call_that_fails_changes_nothing(void **state)
+{
+    (void)state;
+    int untouched = -7;
+    assert_int_equal(nvmlDeviceGetCudaComputeCapability(device(0), &untouched, NULL), NVML_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(nvmlDeviceGetCudaComputeCapability(device(0), NULL, &untouched), NVML_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(nvmlDeviceGetEccMode(device(0), &untouched, NULL), NVML_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(untouched, -7);
+}
+
 static void the_driver_is_of_the_version_that_cuda_says(void **state)
 {
     (void)state;
@@ -202,6 +212,7 @@ int main(void)
         cmocka_unit_test(memory_is_free_before_cuda_begins_and_a_fork_may_begin_it),
         cmocka_unit_test(cuda_names_its_devices_alike),
         cmocka_unit_test(what_cuda_allocates_is_used),
+        cmocka_unit_test(a_call_that_fails_changes_nothing),
         cmocka_unit_test(the_driver_is_of_the_version_that_cuda_says),
         cmocka_unit_test(structures_of_another_version_are_refused),
         cmocka_unit_test(peers_reach_each_other_as_cuda_says),
