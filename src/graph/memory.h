@@ -11,7 +11,7 @@ struct graph_memory {
     bool settled;                  /* an executable graph was made of it: the graph itself frees it, or never will */
     struct kept kept;
     CUmemAccessDesc access[MAX_DEVICES];
-    unsigned accesses;             /* of devices beside its own, */
+    unsigned accesses;             /* that were asked for, */
     uint32_t others;               /* as bits */
 };
 
