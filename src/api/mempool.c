@@ -33,8 +33,10 @@ static bool captured(struct stream *s, struct mempool *p, size_t size, CUdevicep
     mempool_describe(p, &node.alloc.poolProps);
     node.alloc.poolProps.handleTypes = CU_MEM_HANDLE_TYPE_NONE;
     node.alloc.accessDescs = access;
+    const CUmemLocation *own = &node.alloc.poolProps.location;
     for (int k = 0; k < device_count; k++)
-        if (!mempool_get_access(p, on_device(k), &flags) && flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
+        if ((own->type != CU_MEM_LOCATION_TYPE_DEVICE || own->id != k) &&
+            !mempool_get_access(p, on_device(k), &flags) && flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
             access[node.alloc.accessDescCount++] = (CUmemAccessDesc){ on_device(k), flags };
     return capture_alloc(s, &node, dptr, r);
 }

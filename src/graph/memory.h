@@ -11,8 +11,8 @@ struct graph_memory {
     bool settled;                  /* an executable graph was made of it: the graph itself frees it, or never will */
     struct kept kept;
     CUmemAccessDesc access[MAX_DEVICES];
-    unsigned accesses;             /* that were asked for, */
-    uint32_t others;               /* as bits */
+    unsigned accesses;             /* that were asked for */
+    uint32_t others;               /* devices beside its own, as bits */
 };
 
 /* Keeps memory for an allocation node; the address is in out->kept. CUDA_ERROR_INVALID_VALUE: of no such kind. */
