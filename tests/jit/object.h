@@ -67,7 +67,7 @@ static inline size_t library_make(unsigned char *to, const char *first, const ch
     for (int k = 0; k < 2 && (k ? second : first); k++) {
         size_t size = object_make(to + n + sizeof(struct ar_hdr), OBJECT_PTX, k ? second : first);
         char head[sizeof(struct ar_hdr) + 1];
-        snprintf(head, sizeof head, "%-16s%-12d%-6d%-6d%-8d%-10zu%s", k ? "b.o/" : "a.o/", 0, 0, 0, 644, size, ARFMAG);
+        snprintf(head, sizeof head, "%-16s%-12d%-6d%-6d%-8d%-10u%s", k ? "b.o/" : "a.o/", 0, 0, 0, 644, (unsigned)size, ARFMAG);
         memcpy(to + n, head, sizeof(struct ar_hdr));
         n += sizeof(struct ar_hdr) + size;
         if (n % 2) to[n++] = '\n';
