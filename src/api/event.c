@@ -6,9 +6,7 @@
 static CUresult named(CUevent handle, struct event **out)
 {
     struct context *c;
-    CUresult r = context_current(&c);
-    /* where the thread has no context, the event's own will do (observed on H200) */
-    if (r == CUDA_ERROR_INVALID_CONTEXT && !stream_in_host_function()) r = sticky_get();
+    CUresult r = context_optional(&c); /* the event has its own */
     return r ? r : event_get(handle, out);
 }
 

@@ -2,7 +2,6 @@
 #include "api/library.h"
 #include "module/handles.h"
 #include "module/image.h"
-#include "stream/stream.h"
 
 CUresult function_attribute(const struct function *f, CUfunction_attribute attribute, int *value)
 {
@@ -71,11 +70,10 @@ CUresult function_set_attribute(struct function *f, CUfunction_attribute attribu
 
 static CUresult named(CUfunction handle, struct function **f)
 {
-    struct context *c = NULL;
-    CUresult r = context_current(&c);
+    struct context *c;
     /* a function has a context of its own, a kernel needs the thread's (observed on H200) */
-    if (r == CUDA_ERROR_INVALID_CONTEXT && !stream_in_host_function() && handle_magic(handle) == FUNCTION_MAGIC)
-        r = sticky_get();
+    CUresult r = context_current(&c);
+    if (r == CUDA_ERROR_INVALID_CONTEXT && handle_magic(handle) == FUNCTION_MAGIC) r = context_optional(&c);
     return r ? r : function_get(c, handle, f);
 }
 

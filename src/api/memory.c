@@ -88,10 +88,9 @@ static bool accessible(const struct allocation *a, const struct context *c)
 
 CUresult CUDAAPI cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUdeviceptr dptr)
 {
-    struct context *c = NULL;
+    struct context *c;
     struct allocation a;
-    CUresult r = context_current(&c);
-    if (r == CUDA_ERROR_INVALID_CONTEXT && !stream_in_host_function()) r = sticky_get(); /* observed on H200 */
+    CUresult r = context_optional(&c);
     if (r) return r;
     if (!space_look(dptr, &a) || a.kind == ALLOCATION_RESERVED) return CUDA_ERROR_NOT_FOUND;
     /* the host's pools, and what the device (without a context, the owner) may not touch: observed on H200 */

@@ -109,6 +109,14 @@ CUresult context_current(struct context **out)
     return r;
 }
 
+CUresult context_optional(struct context **out)
+{
+    CUresult r = context_current(out);
+    if (r != CUDA_ERROR_INVALID_CONTEXT || stream_in_host_function()) return r;
+    *out = NULL;
+    return sticky_get();
+}
+
 /* ---- the table */
 
 CUresult context_check(CUcontext handle, struct context **out)

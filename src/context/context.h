@@ -80,6 +80,9 @@ void devices_forget(const struct backing *b);
 /* The calling thread's context, if calls may use it. Otherwise CUDA_ERROR_NOT_INITIALIZED, CUDA_ERROR_INVALID_CONTEXT
  * (there is none), CUDA_ERROR_CONTEXT_IS_DESTROYED, the sticky error, or CUDA_ERROR_NOT_PERMITTED (in a host function). */
 CUresult context_current(struct context **out);
+/* For calls that can do without one, as they name what has its own: NULL where the thread has none (observed on H200).
+ * But in a host function that is an error, as are the others. */
+CUresult context_optional(struct context **out);
 /* As context_current, but does not look at the sticky error. */
 CUresult context_current_unchecked(struct context **out);
 /* Whether handle is a live context (not NULL, not destroyed): CUDA_ERROR_INVALID_CONTEXT, CUDA_ERROR_CONTEXT_IS_DESTROYED. */

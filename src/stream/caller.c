@@ -5,10 +5,9 @@
 CUresult stream_caller(CUstream handle, struct context **c)
 {
     struct stream *s;
-    CUresult r = context_current(c);
-    bool is_default = !handle || handle == CU_STREAM_LEGACY || handle == CU_STREAM_PER_THREAD;
-    if (r != CUDA_ERROR_INVALID_CONTEXT || is_default || stream_in_host_function()) return r;
-    if ((r = sticky_get())) return r;
+    if (!handle || handle == CU_STREAM_LEGACY || handle == CU_STREAM_PER_THREAD) return context_current(c);
+    CUresult r = context_optional(c);
+    if (r || *c) return r;
     if (stream_get(NULL, handle, false, &s)) return CUDA_ERROR_INVALID_CONTEXT;
     *c = stream_context(s);
     return CUDA_SUCCESS;
