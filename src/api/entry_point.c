@@ -78,8 +78,8 @@ CUresult CUDAAPI cuGetExportTable(const void **ppExportTable, const CUuuid *pExp
     else
         fl_log_once(FL_LOG_WARN,
                     "%s uses NVIDIA's own CUDA runtime (cudaMalloc, <<<...>>>), which cannot run here. faultline run "
-                    "puts another in its place, also in what the program loads and starts. Where it cannot, compile "
-                    "with nvcc -cudart shared",
+                    "puts another in its place, also in what the program loads and starts, unless that sets LD_PRELOAD "
+                    "anew. Where it cannot, compile with nvcc -cudart shared",
                     program_invocation_short_name);
     return CUDA_ERROR_NOT_FOUND;
 }

@@ -77,24 +77,31 @@ static void report_print(int fd)
     fclose(f);
 }
 
-/* Puts a word before those that a variable of the environment has. */
-static void put_first(const char *variable, const char *word)
+/* Sets a variable of the environment to two lists, of which either may be empty. */
+static void put_both(const char *variable, const char *first, const char *then)
 {
-    const char *old = getenv(variable);
     char all[4 * PATH_MAX];
-    int n = snprintf(all, sizeof all, "%s%s%s", word, old && *old ? ":" : "", old ? old : "");
+    int n = snprintf(all, sizeof all, "%s%s%s", first, *first && *then ? ":" : "", then);
     if ((size_t)n < sizeof all) setenv(variable, all, 1);
 }
+static const char *had(const char *variable)
+{
+    const char *old = getenv(variable);
+    return old ? old : "";
+}
+static void put_first(const char *variable, const char *word) { put_both(variable, word, had(variable)); }
+static void put_last(const char *variable, const char *word) { put_both(variable, had(variable), word); }
 
 /* src/lead: ours take the place of those in the program, or in what it loads or starts, which may be of both versions.
- * None does anything before it is called. */
+ * None does anything before it is called. What the user preloads comes before them: allocators stand before cudaMalloc
+ * that way. */
 static void preload_libraries(const char *folder)
 {
-    static const char *const names[] = { "libcupti.so.13", "libcudart.so.12", "libcudart.so.13" };
+    static const char *const names[] = { "libcudart.so.13", "libcudart.so.12", "libcupti.so.13" };
     for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
         char path[2 * PATH_MAX];
         snprintf(path, sizeof path, "%s/%s", folder, names[k]);
-        if (!access(path, R_OK)) put_first("LD_PRELOAD", path);
+        if (!access(path, R_OK)) put_last("LD_PRELOAD", path);
     }
     put_first("ASAN_OPTIONS", "verify_asan_link_order=0"); /* or it insists on being the first library itself */
 }

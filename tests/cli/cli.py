@@ -101,6 +101,18 @@ r = faultline(
     "4",
 )
 check("options become variables, up to the program", r[1].split() == ["3", "2G", "h200"], r)
+with tempfile.TemporaryDirectory() as folder:
+    libraries = os.path.dirname(os.path.abspath(FAULTLINE))
+
+    def compiled(name, code, *options):
+        subprocess.run(["cc", "-x", "c", "-o", f"{folder}/{name}", "-", "-Wl,--no-as-needed", "-L" + libraries, *options],
+                       input=code, text=True, check=True)
+
+    compiled("hook.so", "int cudaMalloc(void **p, unsigned long n) { return 77; }", "-shared", "-fPIC", "-l:libcuda.so.1")
+    compiled("program", "int cudaMalloc(void **, unsigned long); int main(void) { void *p; return cudaMalloc(&p, 8); }",
+             "-l:libcudart.so.13")
+    r = faultline("run", folder + "/program", LD_PRELOAD=folder + "/hook.so", LD_LIBRARY_PATH="")
+    check("what is preloaded stands before the CUDA runtime, and may need libcuda.so.1", r[0] == 77, r)
 r = faultline("run", "--", "sh", "-c", "echo $LD_LIBRARY_PATH", LD_LIBRARY_PATH="/somewhere/else")
 folder, _, rest = r[1].strip().partition(":")
 check("our library comes first", os.path.exists(folder + "/libcuda.so.1") and rest == "/somewhere/else", r)
