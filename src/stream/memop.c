@@ -103,7 +103,7 @@ static CUresult check_wait(struct op *o, const CUstreamBatchMemOpParams *p, bool
 
 static CUresult check_write(struct op *o, const CUstreamBatchMemOpParams *p)
 {
-    if (p->writeValue.flags & ~CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER) return CUDA_ERROR_INVALID_VALUE;
+    if (p->writeValue.flags) return CUDA_ERROR_INVALID_VALUE; /* the only one was for the first ABI version */
     o->kind = OP_WRITE;
     o->value = o->wide ? p->writeValue.value64 : p->writeValue.value;
     return address(o, p->writeValue.address);
