@@ -3,7 +3,7 @@
  * not a crash. */
 #include "module/fatbin.h"
 #include "module/join.h"
-#include "ptx/image.h"
+#include "module/twin.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -100,7 +100,8 @@ static char *fetch_text(const struct source *s)
     return NULL;
 }
 
-static CUresult unpack(const struct source *s, size_t at, const struct entry *e, char **text)
+/* An entry's payload, with a 0 behind it, and its size. */
+static CUresult unpack(const struct source *s, size_t at, const struct entry *e, char **text, size_t *length)
 {
     size_t packed = e->packed ? e->packed : (size_t)e->size, size = e->packed ? (size_t)e->unpacked : packed;
     if (packed > e->size || packed > MOST || size > MOST) return CUDA_ERROR_INVALID_IMAGE;
@@ -121,23 +122,13 @@ static CUresult unpack(const struct source *s, size_t at, const struct entry *e,
     if (n != size) goto done;
     out[size] = 0;
     *text = out;
+    *length = size;
     out = NULL;
     r = CUDA_SUCCESS;
 done:
     free(in);
     free(out);
     return r;
-}
-
-/* Says before the text of PTX that machine code of the same source would run. */
-static CUresult mark_twin(char **text)
-{
-    static const char pragma[] = ".pragma \"" FL_TWIN_PRAGMA "\";\n";
-    char *all = malloc(sizeof pragma + strlen(*text));
-    if (all) strcpy(stpcpy(all, pragma), *text);
-    free(*text);
-    *text = all;
-    return all ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 /* Runs on a device of compute capability sm. */
@@ -154,14 +145,18 @@ static bool is_better(const struct entry *e, const struct entry *best, unsigned 
     return e->arch <= sm ? best->arch > sm || e->arch >= best->arch : e->arch < best->arch;
 }
 
-/* A library's PTX is often for the latest architecture only, and there is machine code for the others. That cannot run
- * here, but where a driver would take it the PTX does. */
-static CUresult from_fatbin(const struct source *s, unsigned sm, char **text)
+/* Where an entry is; at 0: there is none. */
+struct found {
+    struct entry entry;
+    size_t at; /* of its payload */
+};
+
+/* The best PTX for the device, and machine code for it. */
+static CUresult find(const struct source *s, unsigned sm, struct found *ptx, struct found *code)
 {
     struct header h;
-    struct entry e, best = { 0 };
-    size_t best_at = 0;
-    bool code = false, other = false;
+    struct entry e;
+    bool any = false;
     if (!fetch(s, 0, &h, sizeof h) || h.magic != FATBIN || h.header_size < sizeof h || h.size > MOST)
         return CUDA_ERROR_INVALID_IMAGE;
     size_t end = h.header_size + (size_t)h.size;
@@ -169,17 +164,30 @@ static CUresult from_fatbin(const struct source *s, unsigned sm, char **text)
         if (!fetch(s, at, &e, sizeof e) || e.header_size < sizeof e || e.header_size > 65536 || e.size > end - at ||
             e.header_size > end - at - e.size)
             return CUDA_ERROR_INVALID_IMAGE;
-        other = true;
-        code = code || is_code_for(&e, sm);
-        if (is_better(&e, &best, sm)) {
-            best = e;
-            best_at = at + e.header_size;
-        }
+        any = true;
+        struct found here = { e, at + e.header_size };
+        if (is_code_for(&e, sm) && (!code->at || e.arch >= code->entry.arch)) *code = here;
+        if (is_better(&e, &ptx->entry, sm)) *ptx = here;
         at += e.header_size + e.size;
     }
-    if (!best_at || (best.arch > sm && !code)) return other ? CUDA_ERROR_NO_BINARY_FOR_GPU : CUDA_ERROR_INVALID_IMAGE;
-    CUresult r = unpack(s, best_at, &best, text);
-    return r || !code ? r : mark_twin(text);
+    if (ptx->at && (ptx->entry.arch <= sm || code->at)) return CUDA_SUCCESS;
+    return any ? CUDA_ERROR_NO_BINARY_FOR_GPU : CUDA_ERROR_INVALID_IMAGE;
+}
+
+/* A library's PTX is often for the latest architecture only, and there is machine code for the others. That cannot run
+ * here, but where a driver would take it the PTX does. */
+static CUresult from_fatbin(const struct source *s, unsigned sm, char **text)
+{
+    struct found ptx = { 0 }, code = { 0 };
+    char *machine = NULL;
+    size_t length, size = 0;
+    CUresult r = find(s, sm, &ptx, &code);
+    if (!r) r = unpack(s, ptx.at, &ptx.entry, text, &length);
+    if (r || !code.at) return r;
+    if (ptx.entry.arch > sm && unpack(s, code.at, &code.entry, &machine, &size)) size = 0;
+    r = twin_mark(text, machine, size);
+    free(machine);
+    return r;
 }
 
 /* What every relocatable program is linked with, and few need. The compiler has its own for those (ptx/provided.h). */

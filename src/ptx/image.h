@@ -39,7 +39,8 @@ enum fl_symbol_kind { FL_SYMBOL_GLOBAL, FL_SYMBOL_CONST, FL_SYMBOL_MANAGED, FL_S
 /* The linker writes this pragma between the files that it makes one of. */
 #define FL_PIECE_PRAGMA "faultline: another file"
 /* At the beginning: the same source is there in machine code for the device, which a driver would take whatever the
- * version and the target of this PTX are, so these are not looked at. */
+ * version and the target of this PTX are, so these are not looked at. The kernels that do nothing in machine code follow,
+ * a string each. */
 #define FL_TWIN_PRAGMA "faultline: twin of machine code"
 
 /* A variable of the module, or a function whose address is taken.

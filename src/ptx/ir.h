@@ -219,7 +219,9 @@ struct source_line {
 };
 struct module_ir {
     unsigned version, target;
-    bool twin; /* FL_TWIN_PRAGMA */
+    bool twin;         /* FL_TWIN_PRAGMA, and */
+    const char **idle; /* kernels whose machine code does nothing */
+    uint32_t nidle;
     struct var **vars;
     uint32_t nvars;
     struct func **funcs;

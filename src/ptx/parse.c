@@ -95,13 +95,20 @@ static void skip_body(struct parser *p)
     next(p);
 }
 
+static bool is_idle(const struct module_ir *m, const char *kernel)
+{
+    for (uint32_t k = 0; k < m->nidle; k++)
+        if (!strcmp(m->idle[k], kernel)) return true;
+    return false;
+}
+
 /* What a kernel does for the device's own architecture is often left out for others: the twin of machine code that does
  * something may do nothing. */
 static void refuse_hollow(const struct parser *p, struct func *f)
 {
     bool hollow = p->module->twin && p->module->target > NEWEST_TARGET && f->entry && f->sig.nparams && !f->refused;
     for (uint32_t k = 0; hollow && k < f->ncode; k++) hollow = f->code[k].op == OP_ret || f->code[k].op == OP_exit;
-    if (!hollow) return;
+    if (!hollow || is_idle(p->module, f->name)) return;
     f->refused = "only machine code says what it does on this device";
     f->refused_line = f->line;
 }
@@ -198,8 +205,14 @@ static void parse_target(struct parser *p)
 
 static void parse_twin(struct parser *p)
 {
+    struct module_ir *m = p->module;
     next(p);
-    p->module->twin = token_is(&p->token, "\"" FL_TWIN_PRAGMA "\"");
+    m->twin = token_is(&p->token, "\"" FL_TWIN_PRAGMA "\"");
+    next(p);
+    while (m->twin && accept(p, ",") && p->token.kind == TOKEN_STRING && p->token.length > 2) {
+        ARENA_PUSH(m->idle, m->nidle) = arena_text(p->token.text + 1, p->token.length - 2);
+        next(p);
+    }
     skip_statement(p);
 }
 

@@ -3,6 +3,7 @@
 #include "module/fatbin.h"
 #include "ptx/image.h"
 
+#include <elf.h>
 #include <lz4.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,6 +38,13 @@ static void put(unsigned char **to, uint64_t value, int bytes)
     *to += bytes;
 }
 
+static void put_head(unsigned char **to, int kind, unsigned arch, size_t size, size_t packed, int packing, size_t unpacked)
+{
+    put(to, (uint64_t)kind, 2), put(to, 0x101, 2), put(to, 64, 4), put(to, size, 8), put(to, packed, 4), put(to, 64, 4);
+    put(to, 0, 2), put(to, 7, 2), put(to, arch, 4), put(to, 0, 8), put(to, (uint64_t)packing, 8), put(to, 0, 8);
+    put(to, unpacked, 8);
+}
+
 /* One entry of a fatbinary: 64 bytes and the payload, a multiple of 8. */
 static void put_entry(unsigned char **to, int kind, unsigned arch, const char *text, int packing)
 {
@@ -49,9 +57,7 @@ static void put_entry(unsigned char **to, int kind, unsigned arch, const char *t
     else
         memcpy(payload, text, n);
     size_t size = ((packed ? packed : n) + 7) & ~(size_t)7;
-    put(to, (uint64_t)kind, 2), put(to, 0x101, 2), put(to, 64, 4), put(to, size, 8), put(to, packed, 4), put(to, 64, 4);
-    put(to, 0, 2), put(to, 7, 2), put(to, arch, 4), put(to, 0, 8), put(to, (uint64_t)packing, 8), put(to, 0, 8);
-    put(to, packed ? n : 0, 8);
+    put_head(to, kind, arch, size, packed, packing, packed ? n : 0);
     memcpy(*to, payload, size);
     *to += size;
 }
@@ -200,6 +206,47 @@ static void newer_ptx_runs_where_machine_code_would(void **state)
     }
 }
 
+/* Machine code of four kernels: an ELF file with a table of names and a section each; the linker knows of the last. */
+static void put_machine_code(unsigned char **to)
+{
+    enum { KERNELS = 4, SECTIONS = 2 + KERNELS, SIZE = 48, NAMES = 512, CODE = 640 };
+    static const uint16_t kernels[KERNELS][3] = { { 0x7b82, 0x7c24, 0x794d },   /* computes, ends */
+                                                  { 0x7b82, 0x7986, 0x794d },   /* a store between */
+                                                  { 0x794d, 0x7918, 0x7918 },   /* ends */
+                                                  { 0x7b82, 0x7944, 0x794d } }; /* calls what is elsewhere */
+    static const char names[] = "\0.text.idle\0.text.busy\0.text.gone\0.text.call";
+    unsigned char file[1024] = { 0 };
+    Elf64_Shdr s[SECTIONS] = { { .sh_offset = NAMES, .sh_size = sizeof names } };
+    Elf64_Ehdr h = { .e_ident = ELFMAG, .e_machine = 190, .e_shoff = 64, .e_shentsize = sizeof *s, .e_shnum = SECTIONS };
+    for (unsigned k = 0; k < KERNELS; k++) {
+        s[1 + k] = (Elf64_Shdr){ .sh_name = 1 + 11 * k, .sh_offset = CODE + k * SIZE, .sh_size = SIZE };
+        for (int n = 0; n < 3; n++) memcpy(file + CODE + k * SIZE + n * 16, &kernels[k][n], 2);
+    }
+    s[1 + KERNELS] = (Elf64_Shdr){ .sh_type = SHT_RELA, .sh_size = 24, .sh_info = KERNELS };
+    memcpy(file, &h, sizeof h);
+    memcpy(file + h.e_shoff, s, sizeof s);
+    memcpy(file + NAMES, names, sizeof names);
+    put_head(to, 2, 90, sizeof file, 0, 0, 0);
+    memcpy(*to, file, sizeof file);
+    *to += sizeof file;
+}
+
+static void kernels_that_do_nothing_in_machine_code_are_named(void **state)
+{
+    (void)state;
+    static const char newer[] = ".version 9.2\n.target sm_120\n";
+    static const char marked[] = ".pragma \"" FL_TWIN_PRAGMA "\", \"idle\", \"gone\";\n";
+    unsigned char data[4096], *to = data + 16;
+    char *text;
+    put_machine_code(&to);
+    put_entry(&to, 1, 120, newer, WITH_ZSTD);
+    size_t n = finish(data, to);
+    assert_int_equal(fatbin_ptx(at_end(data, n), 0, 90, &text), CUDA_SUCCESS);
+    assert_memory_equal(text, marked, sizeof marked - 1);
+    assert_string_equal(text + sizeof marked - 1, newer);
+    free(text);
+}
+
 static void what_was_wrapped_is_found_again(void **state)
 {
     (void)state;
@@ -221,7 +268,9 @@ static void mutations_are_answered(void **state)
     for (int k = 0; k < MUTATIONS; k++) {
         unsigned char data[4096];
         char *text;
-        size_t n = fatbin(data, packings[k % 3]);
+        unsigned char *to = data + 16;
+        size_t n = k % 4 ? fatbin(data, packings[k % 3])
+                         : (put_machine_code(&to), put_entry(&to, 1, 120, ptx, packings[k % 3]), finish(data, to));
         for (unsigned changes = 1 + draw(4); changes; changes--) {
             unsigned at = draw(2) ? draw((unsigned)n) : draw(96);
             switch (draw(3)) {
@@ -245,6 +294,7 @@ int main(void)
         cmocka_unit_test(the_device_runtime_is_left_out),
         cmocka_unit_test(machine_code_alone_is_not_for_this_device),
         cmocka_unit_test(newer_ptx_runs_where_machine_code_would),
+        cmocka_unit_test(kernels_that_do_nothing_in_machine_code_are_named),
         cmocka_unit_test(what_was_wrapped_is_found_again),
         cmocka_unit_test(mutations_are_answered),
     };
