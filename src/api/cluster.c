@@ -60,6 +60,7 @@ static int fitting(int multiprocessors, int blocks, int size)
     return clusters;
 }
 
+/* Until function_end. */
 static CUresult function_named(CUfunction handle, struct function **f)
 {
     struct context *c;
@@ -74,31 +75,36 @@ CUresult CUDAAPI cuOccupancyMaxPotentialClusterSize(int *clusterSize, CUfunction
     int blocks;
     CUresult r = function_named(func, &f);
     if (r) return r;
-    if (!clusterSize || !config || (r = asked_shape(config, shape))) return CUDA_ERROR_INVALID_VALUE;
+    if (!clusterSize || !config || asked_shape(config, shape)) return function_end(f, CUDA_ERROR_INVALID_VALUE);
+    const unsigned threads = config->blockDimX * config->blockDimY * config->blockDimZ;
+    r = function_occupancy(f, (int)threads, config->sharedMemBytes, &blocks);
+    if (!r) *clusterSize = !blocks ? 0 : f->nonportable_cluster ? LARGEST : LARGEST_PORTABLE;
+    return function_end(f, r);
+}
+
+static CUresult active_clusters(const struct function *f, const CUlaunchConfig *config, int *clusters)
+{
+    uint32_t asked[3], shape[3];
+    int blocks;
+    CUresult r;
+    if (!clusters || !config || asked_shape(config, asked)) return CUDA_ERROR_INVALID_VALUE;
+    const uint32_t grid[3] = { config->gridDimX, config->gridDimY, config->gridDimZ };
+    if ((r = cluster_of_launch(f, asked, grid, shape))) return r;
+    if (!asked[0] && f->cluster[0] <= 0) {
+        *clusters = 0; /* observed on H200 */
+        return CUDA_SUCCESS;
+    }
     const unsigned threads = config->blockDimX * config->blockDimY * config->blockDimZ;
     if ((r = function_occupancy(f, (int)threads, config->sharedMemBytes, &blocks))) return r;
-    *clusterSize = !blocks ? 0 : f->nonportable_cluster ? LARGEST : LARGEST_PORTABLE;
+    *clusters =
+        fitting(profile_attribute(f->module->context->device->profile, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT),
+                blocks, (int)blocks_of(shape));
     return CUDA_SUCCESS;
 }
 
 CUresult CUDAAPI cuOccupancyMaxActiveClusters(int *numClusters, CUfunction func, const CUlaunchConfig *config)
 {
     struct function *f;
-    uint32_t asked[3], shape[3];
-    int blocks;
     CUresult r = function_named(func, &f);
-    if (r) return r;
-    if (!numClusters || !config || (r = asked_shape(config, asked))) return CUDA_ERROR_INVALID_VALUE;
-    const uint32_t grid[3] = { config->gridDimX, config->gridDimY, config->gridDimZ };
-    if ((r = cluster_of_launch(f, asked, grid, shape))) return r;
-    if (!asked[0] && f->cluster[0] <= 0) {
-        *numClusters = 0; /* observed on H200 */
-        return CUDA_SUCCESS;
-    }
-    const unsigned threads = config->blockDimX * config->blockDimY * config->blockDimZ;
-    if ((r = function_occupancy(f, (int)threads, config->sharedMemBytes, &blocks))) return r;
-    *numClusters =
-        fitting(profile_attribute(f->module->context->device->profile, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT),
-                blocks, (int)blocks_of(shape));
-    return CUDA_SUCCESS;
+    return r ? r : function_end(f, active_clusters(f, config, numClusters));
 }

@@ -68,6 +68,14 @@ CUresult function_set_attribute(struct function *f, CUfunction_attribute attribu
     }
 }
 
+CUresult function_set_cache(struct function *f, CUfunc_cache config)
+{
+    if ((int)config < 0 || config > CU_FUNC_CACHE_PREFER_EQUAL) return CUDA_ERROR_INVALID_VALUE;
+    f->cache = config;
+    return CUDA_SUCCESS;
+}
+
+/* Until function_end. */
 static CUresult named(CUfunction handle, struct function **f)
 {
     struct context *c;
@@ -81,24 +89,21 @@ CUresult CUDAAPI cuFuncGetAttribute(int *pi, CUfunction_attribute attrib, CUfunc
 {
     struct function *f;
     CUresult r = named(hfunc, &f);
-    return r ? r : function_attribute(f, attrib, pi);
+    return r ? r : function_end(f, function_attribute(f, attrib, pi));
 }
 
 CUresult CUDAAPI cuFuncSetAttribute(CUfunction hfunc, CUfunction_attribute attrib, int value)
 {
     struct function *f;
     CUresult r = named(hfunc, &f);
-    return r ? r : function_set_attribute(f, attrib, value);
+    return r ? r : function_end(f, function_set_attribute(f, attrib, value));
 }
 
 CUresult CUDAAPI cuFuncSetCacheConfig(CUfunction hfunc, CUfunc_cache config)
 {
     struct function *f;
     CUresult r = named(hfunc, &f);
-    if (r) return r;
-    if ((int)config < 0 || config > CU_FUNC_CACHE_PREFER_EQUAL) return CUDA_ERROR_INVALID_VALUE;
-    f->cache = config;
-    return CUDA_SUCCESS;
+    return r ? r : function_end(f, function_set_cache(f, config));
 }
 
 CUresult CUDAAPI cuFuncSetSharedMemConfig(CUfunction hfunc, CUsharedconfig config)
@@ -106,8 +111,8 @@ CUresult CUDAAPI cuFuncSetSharedMemConfig(CUfunction hfunc, CUsharedconfig confi
     struct function *f;
     CUresult r = named(hfunc, &f);
     if (r) return r;
-    return (int)config < 0 || config > CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE ? CUDA_ERROR_INVALID_VALUE
-                                                                                 : CUDA_SUCCESS;
+    const bool good = (int)config >= 0 && config <= CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE;
+    return function_end(f, good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }
 
 CUresult CUDAAPI cuFuncGetModule(CUmodule *hmod, CUfunction hfunc)
@@ -115,9 +120,8 @@ CUresult CUDAAPI cuFuncGetModule(CUmodule *hmod, CUfunction hfunc)
     struct function *f;
     CUresult r = named(hfunc, &f);
     if (r) return r;
-    if (!hmod) return CUDA_ERROR_INVALID_VALUE;
-    *hmod = (CUmodule)f->module;
-    return CUDA_SUCCESS;
+    if (hmod) *hmod = (CUmodule)f->module;
+    return function_end(f, hmod ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }
 
 CUresult CUDAAPI cuFuncGetName(const char **name, CUfunction hfunc)
@@ -125,16 +129,16 @@ CUresult CUDAAPI cuFuncGetName(const char **name, CUfunction hfunc)
     struct function *f;
     CUresult r = named(hfunc, &f);
     if (r) return r;
-    if (!name) return CUDA_ERROR_INVALID_VALUE;
-    *name = f->name;
-    return CUDA_SUCCESS;
+    if (name) *name = f->name;
+    return function_end(f, name ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }
 
 CUresult CUDAAPI cuFuncGetParamInfo(CUfunction func, size_t paramIndex, size_t *paramOffset, size_t *paramSize)
 {
     struct function *f;
     CUresult r = named(func, &f);
-    return r ? r : image_param_info(f->module->image, f->kernel, paramIndex, paramOffset, paramSize);
+    if (r) return r;
+    return function_end(f, image_param_info(f->module->image, f->kernel, paramIndex, paramOffset, paramSize));
 }
 
 /* Observed on H200: what was compiled from PTX always is. */
@@ -143,16 +147,15 @@ CUresult CUDAAPI cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction functi
     struct function *f;
     CUresult r = named(function, &f);
     if (r) return r;
-    if (!state) return CUDA_ERROR_INVALID_VALUE;
-    *state = CU_FUNCTION_LOADING_STATE_LOADED;
-    return CUDA_SUCCESS;
+    if (state) *state = CU_FUNCTION_LOADING_STATE_LOADED;
+    return function_end(f, state ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }
 
 CUresult CUDAAPI cuFuncLoad(CUfunction function)
 {
     struct function *f;
     CUresult r = named(function, &f);
-    return r ? r : function_prepare(f);
+    return r ? r : function_end(f, function_prepare(f));
 }
 
 /* ---- occupancy */
@@ -163,8 +166,8 @@ CUresult CUDAAPI cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *numBl
     struct function *f;
     CUresult r = named(func, &f);
     if (r) return r;
-    if (!numBlocks || flags > CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE) return CUDA_ERROR_INVALID_VALUE;
-    return function_occupancy(f, blockSize, dynamicSMemSize, numBlocks);
+    const bool good = numBlocks && flags <= CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE;
+    return function_end(f, good ? function_occupancy(f, blockSize, dynamicSMemSize, numBlocks) : CUDA_ERROR_INVALID_VALUE);
 }
 
 CUresult CUDAAPI cuOccupancyMaxActiveBlocksPerMultiprocessor(int *numBlocks, CUfunction func, int blockSize,
@@ -173,7 +176,15 @@ CUresult CUDAAPI cuOccupancyMaxActiveBlocksPerMultiprocessor(int *numBlocks, CUf
     return cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(numBlocks, func, blockSize, dynamicSMemSize, 0);
 }
 
-/* The largest block that fills a multiprocessor best. */
+static CUresult blocks_that_fit(CUfunction func, int size, size_t dynamic_shared, int *blocks)
+{
+    struct function *f;
+    CUresult r = named(func, &f);
+    return r ? r : function_end(f, function_occupancy(f, size, dynamic_shared, blocks));
+}
+
+/* The largest block that fills a multiprocessor best. The program says of each how much memory it needs: whatever it does
+ * there, it is not in the middle of a call for the function. */
 CUresult CUDAAPI cuOccupancyMaxPotentialBlockSizeWithFlags(int *minGridSize, int *blockSize, CUfunction func,
                                                            CUoccupancyB2DSize blockSizeToDynamicSMemSize,
                                                            size_t dynamicSMemSize, int blockSizeLimit,
@@ -183,24 +194,22 @@ CUresult CUDAAPI cuOccupancyMaxPotentialBlockSizeWithFlags(int *minGridSize, int
     int most, best = 0;
     CUresult r = named(func, &f);
     if (r) return r;
-    if (!minGridSize || !blockSize || flags > CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE || blockSizeLimit < 0)
-        return CUDA_ERROR_INVALID_VALUE;
-    if ((r = function_attribute(f, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, &most))) return r;
-    if (blockSizeLimit && blockSizeLimit < most) most = blockSizeLimit;
     const int sms = profile_attribute(f->module->context->device->profile, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
-    for (int size = (most + 31) / 32 * 32; size > 0; size -= 32) {
-        int blocks, threads = size < most ? size : most;
-        if ((r = function_occupancy(f, threads,
-                                    blockSizeToDynamicSMemSize ? blockSizeToDynamicSMemSize(threads) : dynamicSMemSize,
-                                    &blocks)))
-            return r;
+    if (!minGridSize || !blockSize || flags > CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE || blockSizeLimit < 0)
+        return function_end(f, CUDA_ERROR_INVALID_VALUE);
+    r = function_end(f, function_attribute(f, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, &most));
+    if (blockSizeLimit && blockSizeLimit < most) most = blockSizeLimit;
+    for (int size = (most + 31) / 32 * 32; size > 0 && !r; size -= 32) {
+        int blocks = 0, threads = size < most ? size : most;
+        size_t shared = blockSizeToDynamicSMemSize ? blockSizeToDynamicSMemSize(threads) : dynamicSMemSize;
+        r = blocks_that_fit(func, threads, shared, &blocks);
         if (blocks * threads <= best) continue;
         best = blocks * threads;
         *blockSize = threads;
         *minGridSize = blocks * sms;
     }
-    if (!best) *blockSize = *minGridSize = 0;
-    return CUDA_SUCCESS;
+    if (!best && !r) *blockSize = *minGridSize = 0;
+    return r;
 }
 
 CUresult CUDAAPI cuOccupancyMaxPotentialBlockSize(int *minGridSize, int *blockSize, CUfunction func,
@@ -223,10 +232,10 @@ CUresult CUDAAPI cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamicSmemSize
     if (!dynamicSmemSize || numBlocks <= 0 || blockSize <= 0 ||
         blockSize > profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK) ||
         numBlocks > profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR))
-        return CUDA_ERROR_INVALID_VALUE;
+        return function_end(f, CUDA_ERROR_INVALID_VALUE);
     /* observed on H200: what the driver takes is not subtracted from the share of each */
     size_t each = all / (size_t)numBlocks & ~(size_t)127, left = each < most ? each : most;
     left = left > f->kernel->static_shared ? left - f->kernel->static_shared : 0;
     *dynamicSmemSize = left < (size_t)f->max_dynamic_shared ? left : (size_t)f->max_dynamic_shared;
-    return CUDA_SUCCESS;
+    return function_end(f, CUDA_SUCCESS);
 }

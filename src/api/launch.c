@@ -173,7 +173,7 @@ static CUresult submit(struct request *q, uint8_t *params)
     return !r && q->event ? event_record(q->event, q->stream) : r;
 }
 
-/* The stream says in which context: a kernel of a library has a function in each. */
+/* The stream says in which context: a kernel of a library has a function in each. Until function_end. */
 static CUresult resolve(struct request *q)
 {
     struct context *c;
@@ -182,7 +182,8 @@ static CUresult resolve(struct request *q)
     if (!q->handle) return CUDA_ERROR_INVALID_HANDLE;
     if ((r = stream_get(c, q->stream_handle, false, &q->stream))) return r;
     if ((r = function_get(stream_context(q->stream), q->handle, &q->function))) return r;
-    return q->function->module->context == stream_context(q->stream) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+    if (q->function->module->context == stream_context(q->stream)) return CUDA_SUCCESS;
+    return function_end(q->function, CUDA_ERROR_INVALID_HANDLE);
 }
 
 /* What the kernel was compiled from may need what is not here. */
@@ -201,11 +202,11 @@ static CUresult check_cluster(struct request *q)
     return cluster_of_launch(q->function, q->cluster, l->grid, l->cluster);
 }
 
-static CUresult launch(struct request *q)
+static CUresult launch_resolved(struct request *q)
 {
     struct limits limits;
-    CUresult r;
-    if ((r = resolve(q)) || (r = limits_of(stream_context(q->stream)->device, &limits))) return r;
+    CUresult r = limits_of(stream_context(q->stream)->device, &limits);
+    if (r) return r;
     if ((r = check_supported(q->function)) || (r = check_shape(q, &limits)) || (r = check_cluster(q)) ||
         (r = check_cooperative(q, &limits)) || (r = check_shared(q))) {
         capture_spoil(q->stream);
@@ -220,6 +221,12 @@ static CUresult launch(struct request *q)
     return r;
 }
 
+static CUresult launch(struct request *q)
+{
+    CUresult r = resolve(q);
+    return r ? r : function_end(q->function, launch_resolved(q));
+}
+
 CUresult launch_check(const CUDA_KERNEL_NODE_PARAMS_v3 *p)
 {
     struct context *c;
@@ -229,8 +236,10 @@ CUresult launch_check(const CUDA_KERNEL_NODE_PARAMS_v3 *p)
                                      .dynamic_shared = p->sharedMemBytes } };
     CUresult r = p->ctx ? context_check(p->ctx, &c) : context_current(&c);
     if (r || (r = function_get(c, p->func ? p->func : (CUfunction)p->kern, &q.function))) return r;
-    if ((r = limits_of(c->device, &limits)) || (r = check_supported(q.function))) return r;
-    return (r = check_shape(&q, &limits)) ? r : check_shared(&q);
+    r = limits_of(c->device, &limits);
+    if (!r) r = check_supported(q.function);
+    if (!r) r = check_shape(&q, &limits);
+    return function_end(q.function, r ? r : check_shared(&q));
 }
 
 static CUresult cluster(struct request *q, uint32_t x, uint32_t y, uint32_t z)

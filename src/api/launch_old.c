@@ -41,6 +41,7 @@ static CUresult open_setting(CUfunction f, struct setting **out)
     struct function *known;
     CUresult r = context_current(&c);
     if (r || (r = function_get(c, f, &known))) return r;
+    function_end(known, r);
     pthread_mutex_lock(&lock);
     if ((r = find(f, out))) pthread_mutex_unlock(&lock);
     return r;

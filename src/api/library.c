@@ -2,8 +2,8 @@
 #include "api/library.h"
 #include "module/image.h"
 #include "module/handles.h"
-#include "stream/stream.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,30 +11,43 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct library *libraries;
 static struct handles kernel_handles = HANDLES_INIT(struct kernel_handle);
 
+static void construct(void *object) { pthread_mutex_init(&((struct library *)object)->lock, NULL); }
+
+static struct objects all = OBJECTS_INIT(struct library, construct);
+
+static struct library *library_new(void)
+{
+    const size_t life = offsetof(struct library, file);
+    struct library *l = object_take(&all);
+    if (l) memset((char *)l + life, 0, offsetof(struct library, lock) - life);
+    return l;
+}
+
+/* It stays until library_end. */
 static CUresult library_get(CUlibrary handle, struct library **out)
 {
     CUresult r = library_ready();
     if (r) return r;
-    r = CUDA_ERROR_INVALID_HANDLE;
     pthread_mutex_lock(&lock);
-    for (struct library *l = libraries; l; l = l->next)
-        if (l == (struct library *)handle) {
-            *out = l;
-            r = l->broken;
-            break;
-        }
+    struct library *l = libraries;
+    while (l && l != (struct library *)handle) l = l->next;
+    r = l ? l->broken : CUDA_ERROR_INVALID_HANDLE;
+    if (!r) uses_begin(&l->uses);
     pthread_mutex_unlock(&lock);
+    *out = l;
     return r;
 }
 
-static CUresult kernel_get(CUkernel handle, struct kernel_handle **out)
+static CUresult library_end(struct library *l, CUresult r)
+{
+    uses_end(&l->uses);
+    return r;
+}
+
+static CUresult kernel_named(CUkernel handle, struct kernel_handle **out)
 {
     CUresult r = library_ready();
-    if (r) return r;
-    struct kernel_handle *k = (struct kernel_handle *)handle;
-    if (handle_magic(k) != KERNEL_MAGIC) return CUDA_ERROR_INVALID_HANDLE;
-    *out = k;
-    return CUDA_SUCCESS;
+    return r ? r : kernel_get(handle, out);
 }
 
 static const struct fl_image *image_of(const struct library *l) { return l->file.data; }
@@ -53,7 +66,7 @@ static CUresult load(CUlibrary *library, const void *data, size_t size, CUjit_op
     CUresult r = library_ready();
     if (r || (r = sticky_get())) return r;
     if (!library || !data) return CUDA_ERROR_INVALID_VALUE;
-    struct library *l = calloc(1, sizeof *l);
+    struct library *l = library_new();
     if (!l) return CUDA_ERROR_OUT_OF_MEMORY;
     r = image_from_data(data, size, n, options, values, &l->file);
     l->broken = is_about_code(r) ? r : CUDA_SUCCESS;
@@ -63,8 +76,11 @@ static CUresult load(CUlibrary *library, const void *data, size_t size, CUjit_op
         r = CUDA_ERROR_OUT_OF_MEMORY;
         goto failed;
     }
-    for (uint32_t k = 0; k < count_of(l); k++) l->kernels[k] = (struct kernel_handle){ KERNEL_MAGIC, k, l };
-    pthread_mutex_init(&l->lock, NULL);
+    for (uint32_t k = 0; k < count_of(l); k++) {
+        l->kernels[k].index = k;
+        l->kernels[k].library = l;
+        l->kernels[k].magic = KERNEL_MAGIC; /* last: who has a stale handle looks at it first */
+    }
     pthread_mutex_lock(&lock);
     l->next = libraries;
     libraries = l;
@@ -73,7 +89,7 @@ static CUresult load(CUlibrary *library, const void *data, size_t size, CUjit_op
     return CUDA_SUCCESS;
 failed:
     image_release(&l->file);
-    free(l);
+    object_give(&all, l);
     return r;
 }
 
@@ -112,7 +128,7 @@ CUresult CUDAAPI cuLibraryLoadFromFile(CUlibrary *library, const char *fileName,
     return r;
 }
 
-/* Nobody finds it any more. NULL: somebody else has taken it out. */
+/* Nobody finds it, or a kernel of it, any more. NULL: somebody else has taken it out. */
 static struct library *take_out(CUlibrary handle)
 {
     pthread_mutex_lock(&lock);
@@ -120,6 +136,7 @@ static struct library *take_out(CUlibrary handle)
     while (*at && *at != (struct library *)handle) at = &(*at)->next;
     struct library *l = *at;
     if (l) *at = l->next;
+    for (uint32_t k = 0; l && k < count_of(l); k++) l->kernels[k].magic = 0;
     pthread_mutex_unlock(&lock);
     return l;
 }
@@ -130,12 +147,10 @@ CUresult CUDAAPI cuLibraryUnload(CUlibrary library)
     if (r) return r;
     struct library *l = take_out(library);
     if (!l) return CUDA_ERROR_INVALID_HANDLE;
-    for (struct context *c; (c = library_context(l)); library_leave(l, c)) context_synchronize(c);
-    library_free_variables(l);
-    for (uint32_t k = 0; k < count_of(l); k++) l->kernels[k].magic = 0;
+    library_unload_modules(l);
     image_release(&l->file);
     handles_put(&kernel_handles, l->kernels);
-    free(l);
+    object_give(&all, l);
     return CUDA_SUCCESS;
 }
 
@@ -144,14 +159,14 @@ CUresult CUDAAPI cuLibraryGetKernel(CUkernel *pKernel, CUlibrary library, const 
     struct library *l;
     CUresult r = library_get(library, &l);
     if (r) return r;
-    if (!pKernel || !name) return CUDA_ERROR_INVALID_VALUE;
+    if (!pKernel || !name) return library_end(l, CUDA_ERROR_INVALID_VALUE);
     const struct fl_image *h = image_of(l);
     for (uint32_t k = 0; k < h->nkernels; k++)
         if (!strcmp(image_string(h, image_kernels(h)[k].name), name)) {
             *pKernel = (CUkernel)&l->kernels[k];
-            return CUDA_SUCCESS;
+            return library_end(l, CUDA_SUCCESS);
         }
-    return CUDA_ERROR_NOT_FOUND;
+    return library_end(l, CUDA_ERROR_NOT_FOUND);
 }
 
 CUresult CUDAAPI cuLibraryGetKernelCount(unsigned int *count, CUlibrary lib)
@@ -159,9 +174,8 @@ CUresult CUDAAPI cuLibraryGetKernelCount(unsigned int *count, CUlibrary lib)
     struct library *l;
     CUresult r = library_get(lib, &l);
     if (r) return r;
-    if (!count) return CUDA_ERROR_INVALID_VALUE;
-    *count = image_of(l)->nkernels;
-    return CUDA_SUCCESS;
+    if (count) *count = image_of(l)->nkernels;
+    return library_end(l, count ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }
 
 CUresult CUDAAPI cuLibraryEnumerateKernels(CUkernel *kernels, unsigned int numKernels, CUlibrary lib)
@@ -169,18 +183,19 @@ CUresult CUDAAPI cuLibraryEnumerateKernels(CUkernel *kernels, unsigned int numKe
     struct library *l;
     CUresult r = library_get(lib, &l);
     if (r) return r;
-    if (!kernels) return CUDA_ERROR_INVALID_VALUE;
+    if (!kernels) return library_end(l, CUDA_ERROR_INVALID_VALUE);
     for (unsigned k = 0; k < numKernels && k < image_of(l)->nkernels; k++) kernels[k] = (CUkernel)&l->kernels[k];
-    return CUDA_SUCCESS;
+    return library_end(l, CUDA_SUCCESS);
 }
 
+/* Until module_end. */
 static CUresult module_here(CUlibrary library, struct module **m)
 {
     struct context *c;
     struct library *l;
     CUresult r = context_current(&c);
     if (r || (r = library_get(library, &l))) return r;
-    return library_module(l, c, m);
+    return library_end(l, library_module(l, c, m));
 }
 
 CUresult CUDAAPI cuLibraryGetModule(CUmodule *pMod, CUlibrary library)
@@ -188,9 +203,8 @@ CUresult CUDAAPI cuLibraryGetModule(CUmodule *pMod, CUlibrary library)
     struct module *m;
     CUresult r = module_here(library, &m);
     if (r) return r;
-    if (!pMod) return CUDA_ERROR_INVALID_VALUE;
-    *pMod = (CUmodule)m;
-    return CUDA_SUCCESS;
+    if (pMod) *pMod = (CUmodule)m;
+    return module_end(m, pMod ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }
 
 static CUresult variable(CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name, unsigned kinds)
@@ -199,9 +213,9 @@ static CUresult variable(CUdeviceptr *dptr, size_t *bytes, CUlibrary library, co
     struct allocation *a;
     CUresult r = module_here(library, &m);
     if (r) return r;
-    if (!name || (!dptr && !bytes)) return CUDA_ERROR_INVALID_VALUE;
+    if (!name || (!dptr && !bytes)) return module_end(m, CUDA_ERROR_INVALID_VALUE);
     r = module_find_variable(m, name, kinds, &a);
-    return r ? r : give_variable(a, dptr, bytes);
+    return module_end(m, r ? r : give_variable(a, dptr, bytes));
 }
 
 CUresult CUDAAPI cuLibraryGetGlobal(CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name)
@@ -220,7 +234,7 @@ CUresult CUDAAPI cuLibraryGetUnifiedFunction(void **fptr, CUlibrary library, con
     struct library *l;
     CUresult r = library_get(library, &l);
     (void)fptr, (void)symbol;
-    return r ? r : CUDA_ERROR_INVALID_VALUE;
+    return r ? r : library_end(l, CUDA_ERROR_INVALID_VALUE);
 }
 
 /* ---- kernels */
@@ -233,56 +247,55 @@ CUresult CUDAAPI cuKernelGetFunction(CUfunction *pFunc, CUkernel kernel)
     CUresult r = context_current(&c);
     if (r) return r;
     if (!pFunc) return CUDA_ERROR_INVALID_VALUE;
-    if ((r = kernel_get(kernel, &k)) || (r = function_get(c, (CUfunction)k, &f))) return r;
+    if ((r = kernel_get(kernel, &k)) || (r = kernel_end(k, function_get(c, (CUfunction)k, &f)))) return r;
     *pFunc = (CUfunction)f;
-    return CUDA_SUCCESS;
+    return function_end(f, CUDA_SUCCESS);
 }
 
 CUresult CUDAAPI cuKernelGetLibrary(CUlibrary *pLib, CUkernel kernel)
 {
     struct kernel_handle *k;
-    CUresult r = kernel_get(kernel, &k);
+    CUresult r = kernel_named(kernel, &k);
     if (r) return r;
-    if (!pLib) return CUDA_ERROR_INVALID_VALUE;
-    *pLib = (CUlibrary)k->library;
-    return CUDA_SUCCESS;
+    if (pLib) *pLib = (CUlibrary)k->library;
+    return kernel_end(k, pLib ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }
 
 CUresult CUDAAPI cuKernelGetName(const char **name, CUkernel hfunc)
 {
     struct kernel_handle *k;
-    CUresult r = kernel_get(hfunc, &k);
+    CUresult r = kernel_named(hfunc, &k);
     if (r) return r;
-    if (!name) return CUDA_ERROR_INVALID_VALUE;
     const struct fl_image *h = image_of(k->library);
-    *name = image_string(h, image_kernels(h)[k->index].name);
-    return CUDA_SUCCESS;
+    if (name) *name = image_string(h, image_kernels(h)[k->index].name);
+    return kernel_end(k, name ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }
 
-/* The kernel's function on a device: in the current context if it is of that device, else in the primary one. */
+/* The kernel's function on a device, until function_end: in the current context if it is of that device, else in the
+ * primary one. */
 static CUresult function_on(CUkernel kernel, CUdevice dev, struct function **f)
 {
     struct kernel_handle *k;
     struct device *d;
-    CUresult r = kernel_get(kernel, &k);
-    if (r || (r = device_get(dev, &d))) return r;
+    CUresult r = kernel_named(kernel, &k);
+    if (r || (r = kernel_end(k, device_get(dev, &d)))) return r;
     struct context *c = context_top();
     if (!c || c->device != d || atomic_load(&c->destroyed)) c = primary_active(d) ? d->primary : NULL;
-    return c ? function_get(c, (CUfunction)k, f) : CUDA_ERROR_INVALID_CONTEXT;
+    return c ? function_get(c, (CUfunction)kernel, f) : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 CUresult CUDAAPI cuKernelGetAttribute(int *pi, CUfunction_attribute attrib, CUkernel kernel, CUdevice dev)
 {
     struct function *f;
     CUresult r = function_on(kernel, dev, &f);
-    return r ? r : function_attribute(f, attrib, pi);
+    return r ? r : function_end(f, function_attribute(f, attrib, pi));
 }
 
 CUresult CUDAAPI cuKernelSetAttribute(CUfunction_attribute attrib, int val, CUkernel kernel, CUdevice dev)
 {
     struct function *f;
     CUresult r = function_on(kernel, dev, &f);
-    return r ? r : function_set_attribute(f, attrib, val);
+    return r ? r : function_end(f, function_set_attribute(f, attrib, val));
 }
 
 CUresult CUDAAPI cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice dev)
@@ -290,16 +303,14 @@ CUresult CUDAAPI cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CU
     struct function *f;
     CUresult r = function_on(kernel, dev, &f);
     if (r) return r;
-    if ((int)config < 0 || config > CU_FUNC_CACHE_PREFER_EQUAL) return CUDA_ERROR_INVALID_VALUE;
-    f->cache = config;
-    return CUDA_SUCCESS;
+    return function_end(f, function_set_cache(f, config));
 }
 
 CUresult CUDAAPI cuKernelGetParamInfo(CUkernel kernel, size_t paramIndex, size_t *paramOffset, size_t *paramSize)
 {
     struct kernel_handle *k;
-    CUresult r = kernel_get(kernel, &k);
+    CUresult r = kernel_named(kernel, &k);
     if (r) return r;
     const struct fl_image *h = image_of(k->library);
-    return image_param_info(h, &image_kernels(h)[k->index], paramIndex, paramOffset, paramSize);
+    return kernel_end(k, image_param_info(h, &image_kernels(h)[k->index], paramIndex, paramOffset, paramSize));
 }

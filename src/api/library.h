@@ -27,5 +27,7 @@ CUresult give_variable(const struct allocation *a, CUdeviceptr *dptr, size_t *by
 /* cuFuncGetAttribute, cuFuncSetAttribute: CUDA_ERROR_INVALID_VALUE. */
 CUresult function_attribute(const struct function *f, CUfunction_attribute attribute, int *value);
 CUresult function_set_attribute(struct function *f, CUfunction_attribute attribute, int value);
+/* cuFuncSetCacheConfig: the same. */
+CUresult function_set_cache(struct function *f, CUfunc_cache config);
 
 #endif

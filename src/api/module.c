@@ -173,7 +173,7 @@ CUresult CUDAAPI cuModuleLoad(CUmodule *module, const char *fname)
     return r;
 }
 
-/* The current context and a module of it. */
+/* A module of the current context, until module_end. */
 static CUresult named(CUmodule handle, struct module **m)
 {
     struct context *c;
@@ -184,9 +184,8 @@ static CUresult named(CUmodule handle, struct module **m)
 CUresult CUDAAPI cuModuleUnload(CUmodule hmod)
 {
     struct context *c;
-    CUresult r = context_current(&c);
-    if (r || (r = module_check_own(hmod)) || (r = context_synchronize(c))) return r;
-    return module_unload(hmod);
+    CUresult r = context_optional(&c); /* the module has its own */
+    return r ? r : module_unload(hmod);
 }
 
 CUresult CUDAAPI cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const char *name)
@@ -195,10 +194,9 @@ CUresult CUDAAPI cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const cha
     struct function *f;
     CUresult r = named(hmod, &m);
     if (r) return r;
-    if (!hfunc || !name) return CUDA_ERROR_INVALID_VALUE;
-    if ((r = module_find_function(m, name, &f))) return r;
-    *hfunc = (CUfunction)f;
-    return CUDA_SUCCESS;
+    if (!hfunc || !name) return module_end(m, CUDA_ERROR_INVALID_VALUE);
+    if (!(r = module_find_function(m, name, &f))) *hfunc = (CUfunction)f;
+    return module_end(m, r);
 }
 
 CUresult give_variable(const struct allocation *a, CUdeviceptr *dptr, size_t *bytes)
@@ -214,9 +212,9 @@ CUresult CUDAAPI cuModuleGetGlobal_v2(CUdeviceptr *dptr, size_t *bytes, CUmodule
     struct allocation *a;
     CUresult r = named(hmod, &m);
     if (r) return r;
-    if (!name || (!dptr && !bytes)) return CUDA_ERROR_INVALID_VALUE;
+    if (!name || (!dptr && !bytes)) return module_end(m, CUDA_ERROR_INVALID_VALUE);
     r = module_find_variable(m, name, 1 << FL_SYMBOL_GLOBAL | 1 << FL_SYMBOL_CONST | 1 << FL_SYMBOL_MANAGED, &a);
-    return r ? r : give_variable(a, dptr, bytes);
+    return module_end(m, r ? r : give_variable(a, dptr, bytes));
 }
 
 CUresult CUDAAPI cuModuleGetFunctionCount(unsigned int *count, CUmodule mod)
@@ -224,9 +222,8 @@ CUresult CUDAAPI cuModuleGetFunctionCount(unsigned int *count, CUmodule mod)
     struct module *m;
     CUresult r = named(mod, &m);
     if (r) return r;
-    if (!count) return CUDA_ERROR_INVALID_VALUE;
-    *count = m->image->nkernels;
-    return CUDA_SUCCESS;
+    if (count) *count = m->image->nkernels;
+    return module_end(m, count ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }
 
 CUresult CUDAAPI cuModuleEnumerateFunctions(CUfunction *functions, unsigned int numFunctions, CUmodule mod)
@@ -234,9 +231,9 @@ CUresult CUDAAPI cuModuleEnumerateFunctions(CUfunction *functions, unsigned int 
     struct module *m;
     CUresult r = named(mod, &m);
     if (r) return r;
-    if (!functions || !numFunctions) return CUDA_ERROR_INVALID_VALUE;
+    if (!functions || !numFunctions) return module_end(m, CUDA_ERROR_INVALID_VALUE);
     for (unsigned k = 0; k < numFunctions && k < m->image->nkernels; k++) functions[k] = (CUfunction)&m->functions[k];
-    return CUDA_SUCCESS;
+    return module_end(m, CUDA_SUCCESS);
 }
 
 CUresult CUDAAPI cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
@@ -254,7 +251,7 @@ CUresult CUDAAPI cuModuleGetTexRef(CUtexref *pTexRef, CUmodule hmod, const char 
     struct module *m;
     CUresult r = named(hmod, &m);
     if (r) return r;
-    return pTexRef && name ? CUDA_ERROR_NOT_FOUND : CUDA_ERROR_INVALID_VALUE;
+    return module_end(m, pTexRef && name ? CUDA_ERROR_NOT_FOUND : CUDA_ERROR_INVALID_VALUE);
 }
 
 CUresult CUDAAPI cuModuleGetSurfRef(CUsurfref *pSurfRef, CUmodule hmod, const char *name)
@@ -262,5 +259,5 @@ CUresult CUDAAPI cuModuleGetSurfRef(CUsurfref *pSurfRef, CUmodule hmod, const ch
     struct module *m;
     CUresult r = named(hmod, &m);
     if (r) return r;
-    return pSurfRef && name ? CUDA_ERROR_NOT_FOUND : CUDA_ERROR_INVALID_VALUE;
+    return module_end(m, pSurfRef && name ? CUDA_ERROR_NOT_FOUND : CUDA_ERROR_INVALID_VALUE);
 }

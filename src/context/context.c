@@ -234,7 +234,6 @@ static struct context *context_new(struct device *d, unsigned flags)
     c->id = c->heap = c->heap_size = 0;
     c->primary = c->ending = false;
     c->streams = NULL;
-    c->modules = NULL;
     c->real = NULL;
     c->green = NULL;
     return c;

@@ -21,7 +21,6 @@
 #define MAX_DEVICES MOST_DEVICES
 
 struct stream_set;                 /* stream/stream.h: all streams of a context */
-struct module;                     /* module/module.h */
 
 struct device {
     int ordinal;  /* as this process numbers it; a hidden one has a number behind the visible ones' */
@@ -48,7 +47,6 @@ struct context {
     _Atomic bool heap_used, printf_used; /* by a kernel: those limits hold from then on */
     CUfunc_cache cache;
     struct stream_set *_Atomic streams;
-    struct module *modules;        /* module/module.h */
     struct context *real;          /* if this is only a green context's name: the context that it names; else NULL */
     struct green *green;           /* that green context; NULL: this is an ordinary context */
     uint64_t heap, heap_size;      /* device-side malloc's arena, 0: not made yet */

@@ -8,14 +8,10 @@
 #include <string.h>
 
 /* The pointers to the parameters, then the parameters. */
-static CUresult copy_kernel(const CUDA_KERNEL_NODE_PARAMS_v3 *from, CUDA_KERNEL_NODE_PARAMS_v3 *to, void **owned)
+static CUresult copy_for(const struct function *f, const CUDA_KERNEL_NODE_PARAMS_v3 *from,
+                         CUDA_KERNEL_NODE_PARAMS_v3 *to, void **owned)
 {
-    struct context *c = (struct context *)from->ctx;
-    struct function *f;
-    CUresult r = c ? context_check(from->ctx, &c) : context_current(&c);
-    if (r) return r;
-    if (!from->func == !from->kern) return CUDA_ERROR_INVALID_VALUE;
-    if ((r = function_get(c, from->func ? from->func : (CUfunction)from->kern, &f))) return r;
+    CUresult r = CUDA_SUCCESS;
     if (!from->gridDimX || !from->gridDimY || !from->gridDimZ || !from->blockDimX || !from->blockDimY ||
         !from->blockDimZ)
         return CUDA_ERROR_INVALID_VALUE;
@@ -36,6 +32,17 @@ static CUresult copy_kernel(const CUDA_KERNEL_NODE_PARAMS_v3 *from, CUDA_KERNEL_
     to->kernelParams = f->kernel->nparams ? *owned : NULL;
     to->extra = NULL;
     return r;
+}
+
+static CUresult copy_kernel(const CUDA_KERNEL_NODE_PARAMS_v3 *from, CUDA_KERNEL_NODE_PARAMS_v3 *to, void **owned)
+{
+    struct context *c = (struct context *)from->ctx;
+    struct function *f;
+    CUresult r = c ? context_check(from->ctx, &c) : context_current(&c);
+    if (r) return r;
+    if (!from->func == !from->kern) return CUDA_ERROR_INVALID_VALUE;
+    r = function_get(c, from->func ? from->func : (CUfunction)from->kern, &f);
+    return r ? r : function_end(f, copy_for(f, from, to, owned));
 }
 
 static CUresult check_memset(const CUDA_MEMSET_NODE_PARAMS_v2 *p)

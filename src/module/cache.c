@@ -73,6 +73,8 @@ static bool folder(char *out, size_t size)
 
 struct cache_key cache_key(const void *from, size_t size, uint64_t kind)
 {
+    char top[3000];
+    if (!folder(top, sizeof top)) return (struct cache_key){ 0 };
     pthread_once(&environment_once, find_environment);
     struct cache_key k = environment;
     mix(&k, &kind, sizeof kind);
@@ -86,7 +88,7 @@ struct place {
 
 static bool find_place(struct cache_key k, struct place *out)
 {
-    if (!folder(out->top, sizeof out->top)) return false;
+    if ((!k.a && !k.b) || !folder(out->top, sizeof out->top)) return false;
     snprintf(out->part, sizeof out->part, "%s/%x", out->top, (unsigned)(k.b >> 60));
     snprintf(out->file, sizeof out->file, "%s/%016" PRIx64 "%016" PRIx64 ".img", out->part, k.b, k.a);
     return true;

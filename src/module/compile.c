@@ -127,14 +127,17 @@ static CUresult make_parts(struct image_file *f)
 {
     uint32_t n = ((const struct fl_image *)f->data)->nparts;
     f->parts = n ? calloc(1, sizeof *f->parts + n * sizeof *f->parts->codes) : NULL;
-    if (f->parts) pthread_mutex_init(&f->parts->lock, NULL);
+    if (f->parts) {
+        pthread_mutex_init(&f->parts->lock, NULL);
+        pthread_cond_init(&f->parts->compiled, NULL);
+    }
     return n && !f->parts ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
 
 void image_release(struct image_file *f)
 {
     uint32_t n = f->parts ? ((const struct fl_image *)f->data)->nparts : 0;
-    for (uint32_t k = 0; k < n; k++) unmap(&f->parts->codes[k]);
+    for (uint32_t k = 0; k < n; k++) unmap(&f->parts->codes[k].code);
     if (f->data) munmap(f->data, f->size);
     free(f->parts);
     *f = (struct image_file){ 0 };
@@ -172,17 +175,22 @@ static const char *name_part(const struct fl_image *h, uint32_t part)
     return image_string(h, k->name);
 }
 
-static CUresult make_code(struct image_file *f, uint32_t part, struct mapped *code)
+/* Under the lock of the parts. */
+static struct cache_key name_image(struct image_file *f)
+{
+    struct cache_key name = { f->parts->name[0], f->parts->name[1] };
+    if (name.a || name.b) return name;
+    name = cache_key(f->data, f->size, KIND_PART);
+    f->parts->name[0] = name.a;
+    f->parts->name[1] = name.b;
+    return name;
+}
+
+static CUresult make_code(const struct image_file *f, struct cache_key name, uint32_t part, struct mapped *code)
 {
     char log[1024] = "", number[16];
     struct task t = { f->data, f->size, "--part", number, name_part(f->data, part), log, sizeof log };
-    struct cache_key name = { f->parts->name[0], f->parts->name[1] }, key;
-    if (!name.a && !name.b) {
-        name = cache_key(f->data, f->size, KIND_PART);
-        f->parts->name[0] = name.a;
-        f->parts->name[1] = name.b;
-    }
-    key = cache_key(&name, sizeof name, KIND_PART + part);
+    struct cache_key key = cache_key(&name, sizeof name, KIND_PART + part);
     if (cache_read(key, code) && code_check(code->data, code->size, f->data, part)) return CUDA_SUCCESS;
     unmap(code);
     snprintf(number, sizeof number, "%u", part);
@@ -198,8 +206,19 @@ static CUresult make_code(struct image_file *f, uint32_t part, struct mapped *co
 
 CUresult compile_part(struct image_file *f, uint32_t part, const struct fl_code **code)
 {
-    struct mapped *m = &f->parts->codes[part];
-    CUresult r = m->data ? CUDA_SUCCESS : make_code(f, part, m);
-    *code = m->data;
+    struct image_parts *p = f->parts;
+    struct image_code *c = &p->codes[part];
+    CUresult r = CUDA_SUCCESS;
+    while (c->taken) pthread_cond_wait(&p->compiled, &p->lock);
+    if (!c->code.data) {
+        struct cache_key name = name_image(f);
+        c->taken = true;
+        pthread_mutex_unlock(&p->lock);
+        r = make_code(f, name, part, &c->code);
+        pthread_mutex_lock(&p->lock);
+        c->taken = false;
+        pthread_cond_broadcast(&p->compiled);
+    }
+    *code = c->code.data;
     return r;
 }

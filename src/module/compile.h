@@ -20,10 +20,15 @@ struct image_file {
     size_t size;
     struct image_parts *parts; /* NULL: it has none */
 };
+struct image_code {
+    struct mapped code; /* data NULL: it is not compiled yet */
+    bool taken;         /* somebody is compiling it */
+};
 struct image_parts {
-    pthread_mutex_t lock;  /* a part is compiled once, and loaded once into each module */
-    uint64_t name[2];      /* the image's in the cache, once it is known */
-    struct mapped codes[]; /* by part; data NULL: it is not compiled yet */
+    pthread_mutex_t lock;      /* a part is compiled once, and loaded once into each module */
+    pthread_cond_t compiled;   /* one was, or could not be */
+    uint64_t name[2];          /* the image's in the cache, once it is known */
+    struct image_code codes[]; /* by part */
 };
 
 /* *out is to be given back with image_release. log receives what the compiler said (NUL-terminated, cut at log_size).
@@ -31,7 +36,8 @@ struct image_parts {
  * CUDA_ERROR_INVALID_PTX, CUDA_ERROR_UNSUPPORTED_PTX_VERSION, CUDA_ERROR_JIT_COMPILER_NOT_FOUND;
  * CUDA_ERROR_NOT_SUPPORTED: a GPU could run it. */
 CUresult compile_ptx(const char *text, struct image_file *out, char *log, size_t log_size);
-/* A part's code, which belongs to the image file. Under the lock of its parts. CUDA_ERROR_JIT_COMPILER_NOT_FOUND,
+/* A part's code, which belongs to the image file. Under the lock of its parts, which is not held while a compiler runs:
+ * several parts may be compiled at once. CUDA_ERROR_JIT_COMPILER_NOT_FOUND,
  * CUDA_ERROR_OPERATING_SYSTEM, CUDA_ERROR_OUT_OF_MEMORY, CUDA_ERROR_UNKNOWN. */
 CUresult compile_part(struct image_file *f, uint32_t part, const struct fl_code **code);
 void image_release(struct image_file *f);
@@ -44,7 +50,7 @@ struct cache_key {
     uint64_t a, b;
 };
 
-/* kind tells apart what was made of the same bytes. */
+/* kind tells apart what was made of the same bytes. Zeros, and nothing is read or written by it: there is no cache. */
 struct cache_key cache_key(const void *from, size_t size, uint64_t kind);
 /* Whole and unchanged since it was written, though whoever wrote it may be anybody. */
 bool cache_read(struct cache_key key, struct mapped *out);

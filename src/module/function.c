@@ -1,25 +1,53 @@
-/* Functions: which one a handle means, how many of its blocks fit a
+/* Functions: which one a handle means, and for how long; how many of its blocks fit a
  * multiprocessor. Parameters are params.c's. */
 #include "module/handles.h"
 #include "module/module.h"
 
 #include <limits.h>
 
+/* ---- handles. Those of what is gone have no magic number any more, and may get another one's; modules and libraries
+ * that are gone are still such (objects.h). So a use is begun first, and the handle is looked at again then. */
+
+CUresult kernel_get(CUkernel handle, struct kernel_handle **out)
+{
+    struct kernel_handle *k = (struct kernel_handle *)handle;
+    if (handle_magic(k) != KERNEL_MAGIC) return CUDA_ERROR_INVALID_HANDLE;
+    struct library *l = k->library;
+    uses_begin(&l->uses);
+    *out = k;
+    if (handle_magic(k) == KERNEL_MAGIC && k->library == l) return CUDA_SUCCESS;
+    uses_end(&l->uses);
+    return CUDA_ERROR_INVALID_HANDLE;
+}
+
+CUresult kernel_end(struct kernel_handle *k, CUresult r)
+{
+    uses_end(&k->library->uses);
+    return r;
+}
+
+static CUresult function_of_kernel(struct context *c, CUkernel handle, struct function **out)
+{
+    struct kernel_handle *k;
+    struct module *m;
+    CUresult r = kernel_get(handle, &k);
+    if (r) return r;
+    if (!(r = library_module(k->library, c, &m))) *out = &m->functions[k->index];
+    return kernel_end(k, r);
+}
+
 CUresult function_get(struct context *c, CUfunction handle, struct function **out)
 {
     struct function *f = (struct function *)handle;
-    if (handle_magic(f) == KERNEL_MAGIC) {
-        struct kernel_handle *k = (struct kernel_handle *)handle;
-        struct module *m;
-        CUresult r = library_module(k->library, c, &m);
-        if (r) return r;
-        *out = &m->functions[k->index];
-        return CUDA_SUCCESS;
-    }
+    if (handle_magic(f) == KERNEL_MAGIC) return function_of_kernel(c, (CUkernel)handle, out);
     if (handle_magic(f) != FUNCTION_MAGIC) return CUDA_ERROR_INVALID_HANDLE;
+    struct module *m = f->module;
+    uses_begin(&m->uses);
     *out = f;
-    return CUDA_SUCCESS;
+    return handle_magic(f) == FUNCTION_MAGIC && f->module == m ? CUDA_SUCCESS : module_end(m, CUDA_ERROR_INVALID_HANDLE);
 }
+
+CUresult function_end(struct function *f, CUresult r) { return module_end(f->module, r); }
 
 /* ---- occupancy: how many blocks fit by threads, by number, by registers and by shared memory. The units are those of
  * NVIDIA's occupancy calculator for compute capability 9.0. */

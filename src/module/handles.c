@@ -2,7 +2,6 @@
 #include "module/handles.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 struct handles_array {
     struct handles_array *next;
@@ -18,10 +17,7 @@ void *handles_get(struct handles *h, uint32_t count)
     struct handles_array *a = h->first[index];
     if (a) h->first[index] = a->next;
     pthread_mutex_unlock(&h->lock);
-    if (a) {
-        memset(a->handles, 0, h->size << index);
-        return a->handles;
-    }
+    if (a) return a->handles;
     if (!(a = calloc(1, sizeof *a + (h->size << index)))) return NULL;
     a->index = index;
     return a->handles;

@@ -5,6 +5,7 @@
 #define FL_MODULE_HANDLES_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,10 +22,10 @@ struct handles {
 /* The magic number that a handle begins with. What is no handle, such as a host function, may lie at any address. */
 static inline uint32_t handle_magic(const void *handle)
 {
-    return handle && (uintptr_t)handle % _Alignof(uint64_t) == 0 ? *(const uint32_t *)handle : 0;
+    return handle && (uintptr_t)handle % _Alignof(uint64_t) == 0 ? atomic_load((const _Atomic uint32_t *)handle) : 0;
 }
 
-/* Zeroed, the longest unused first; NULL if there is no memory. */
+/* As they were left, zeroed at first; the longest unused first; NULL if there is no memory. */
 void *handles_get(struct handles *h, uint32_t count);
 /* The caller has made them invalid. NULL is nothing. */
 void handles_put(struct handles *h, void *array);

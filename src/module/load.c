@@ -4,13 +4,28 @@
 #include "module/handles.h"
 #include "module/image.h"
 #include "module/module.h"
+#include "stream/stream.h"
 #include "uvm/uvm.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Loads and unloads, one at a time, and the lists of modules. Before a library's own. */
+/* Loads, one at a time, and the list of modules. Before a library's own. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct module *loaded;
+
+static void construct(void *object) { (void)object; }
+
+static struct objects modules = OBJECTS_INIT(struct module, construct);
+
+static struct module *module_new(void)
+{
+    const size_t life = offsetof(struct module, context);
+    struct module *m = object_take(&modules);
+    if (m) memset((char *)m + life, 0, sizeof *m - life);
+    return m;
+}
 
 /* Shared with the library's other modules, which outlive this one. */
 static bool is_shared(const struct module *m, uint32_t k)
@@ -107,17 +122,18 @@ static CUresult make_functions(struct module *m)
     m->functions = handles_get(&functions, m->image->nkernels);
     if (!m->functions) return CUDA_ERROR_OUT_OF_MEMORY;
     for (uint32_t i = 0; i < m->image->nkernels; i++) {
+        struct function *f = &m->functions[i];
         int dynamic = most - (int)k[i].static_shared;
-        m->functions[i] =
-            (struct function){ .magic = FUNCTION_MAGIC,
-                               .ready = !k[i].part,
-                               .index = i,
-                               .module = m,
-                               .kernel = &k[i],
-                               .name = image_string(m->image, k[i].name),
-                               .max_dynamic_shared = dynamic > 0 ? dynamic : 0,
-                               .cluster = { (int)k[i].cluster[0], (int)k[i].cluster[1], (int)k[i].cluster[2] },
-                               .carveout = -1 };
+        f->ready = !k[i].part;
+        f->index = i;
+        f->kernel = &k[i];
+        f->name = image_string(m->image, k[i].name);
+        f->max_dynamic_shared = dynamic > 0 ? dynamic : 0;
+        f->carveout = -1;
+        for (int d = 0; d < 3; d++) f->cluster[d] = (int)k[i].cluster[d];
+        f->cluster_policy = f->nonportable_cluster = f->cache = 0;
+        f->module = m;
+        f->magic = FUNCTION_MAGIC; /* last: who has a stale handle looks at it first */
     }
     return CUDA_SUCCESS;
 }
@@ -125,9 +141,10 @@ static CUresult make_functions(struct module *m)
 static void enter(struct module *m)
 {
     struct library *l = m->library;
-    m->next = m->context->modules;
-    m->context->modules = m;
+    m->next = loaded;
+    loaded = m;
     if (!l) return;
+    uses_begin(&l->uses);
     pthread_mutex_lock(&l->lock);
     l->modules[l->nmodules++] = m;
     pthread_mutex_unlock(&l->lock);
@@ -139,7 +156,7 @@ static CUresult load(struct context *c, struct image_file *file, struct library 
     const struct fl_image *h = file->data;
     void *alias;
     if (atomic_load(&c->destroyed)) return CUDA_ERROR_CONTEXT_IS_DESTROYED; /* nobody would unload it */
-    struct module *m = calloc(1, sizeof *m);
+    struct module *m = module_new();
     if (!m) return CUDA_ERROR_OUT_OF_MEMORY;
     m->context = c;
     m->library = library;
@@ -164,7 +181,7 @@ failed:
     }
     handles_put(&functions, m->functions);
     free(m->parts);
-    free(m);
+    object_give(&modules, m);
     return r;
 }
 
@@ -181,84 +198,100 @@ CUresult module_load(struct context *c, struct image_file *file, struct module *
     return r;
 }
 
-/* ---- unloading: whoever finds a module in a list under the lock unloads it before he drops the lock */
+/* ---- unloading: first nobody finds the module any more, then those who have found it end */
 
-static void leave(struct module *m)
+/* Whoever takes it out is the one who unloads it. Under the lock. */
+static void take_out(struct module *m)
 {
     struct library *l = m->library;
+    struct module **at = &loaded;
     if (l) pthread_mutex_lock(&l->lock);
     for (unsigned k = 0; l && k < l->nmodules; k++)
         if (l->modules[k] == m) l->modules[k] = l->modules[--l->nmodules];
     if (l) pthread_mutex_unlock(&l->lock);
-    for (struct module **at = &m->context->modules; *at; at = &(*at)->next)
-        if (*at == m) {
-            *at = m->next;
-            break;
-        }
+    while (*at != m) at = &(*at)->next;
+    *at = m->next;
+    for (uint32_t k = 0; k < m->image->nkernels; k++) m->functions[k].magic = 0;
 }
 
-static void unload(struct module *m)
+/* Without the lock, which those calls may need. The last of them may have launched something. */
+static void unload_after_calls(struct module *m)
 {
-    leave(m);
+    struct library *l = m->library;
+    uses_wait(&m->uses);
+    context_synchronize(m->context);
     free_variables(m);
-    for (uint32_t k = 0; k < m->image->nkernels; k++) m->functions[k].magic = 0;
     parts_unload(m);
     space_free_code(m->context->device, m->image_va, m->loaded_size);
     handles_put(&functions, m->functions);
     image_release(&m->own);
-    free(m);
+    object_give(&modules, m);
+    if (l) uses_end(&l->uses);
+}
+
+/* One of the context's, or of the library's; NULL: there is none. */
+static struct module *take_out_any(const struct context *c, const struct library *l)
+{
+    pthread_mutex_lock(&lock);
+    struct module *m = loaded;
+    while (m && !(c && m->context == c) && !(l && m->library == l)) m = m->next;
+    if (m) take_out(m);
+    pthread_mutex_unlock(&lock);
+    return m;
 }
 
 void module_set_destroy(struct context *c)
 {
-    pthread_mutex_lock(&lock);
-    while (c->modules) unload(c->modules);
+    for (struct module *m; (m = take_out_any(c, NULL));) unload_after_calls(m);
     c->heap = c->heap_size = 0;
-    pthread_mutex_unlock(&lock);
 }
 
-/* Under the lock. */
-static CUresult find(CUmodule handle, struct module **out)
+/* NULL: it is not loaded. Under the lock. */
+static struct module *find(CUmodule handle)
 {
-    struct context *c = context_top();
-    for (struct module *m = c ? c->modules : NULL; m; m = m->next)
-        if (m == (struct module *)handle) {
-            *out = m;
-            return CUDA_SUCCESS;
-        }
-    return CUDA_ERROR_INVALID_HANDLE;
+    struct module *m = loaded;
+    while (m && m != (struct module *)handle) m = m->next;
+    return m;
 }
 
 CUresult module_get(CUmodule handle, struct module **out)
 {
     pthread_mutex_lock(&lock);
-    CUresult r = find(handle, out);
+    struct module *m = find(handle);
+    if (m && m->context != context_top()) m = NULL;
+    if (m) uses_begin(&m->uses);
     pthread_mutex_unlock(&lock);
+    *out = m;
+    return m ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+CUresult module_end(struct module *m, CUresult r)
+{
+    uses_end(&m->uses);
     return r;
 }
 
+/* Under the lock. */
 static CUresult find_own(CUmodule handle, struct module **out)
 {
-    CUresult r = find(handle, out);
-    return !r && (*out)->library ? CUDA_ERROR_NOT_PERMITTED : r;
-}
-
-CUresult module_check_own(CUmodule handle)
-{
-    struct module *m;
-    pthread_mutex_lock(&lock);
-    CUresult r = find_own(handle, &m);
-    pthread_mutex_unlock(&lock);
-    return r;
+    if (!(*out = find(handle))) return CUDA_ERROR_INVALID_HANDLE;
+    return (*out)->library ? CUDA_ERROR_NOT_PERMITTED : CUDA_SUCCESS;
 }
 
 CUresult module_unload(CUmodule handle)
 {
     struct module *m;
+    struct context *c = NULL;
     pthread_mutex_lock(&lock);
     CUresult r = find_own(handle, &m);
-    if (!r) unload(m);
+    if (!r) c = m->context;
     pthread_mutex_unlock(&lock);
+    if (r || (r = context_synchronize(c))) return r;
+    pthread_mutex_lock(&lock);
+    r = find_own(handle, &m);
+    if (!r) take_out(m);
+    pthread_mutex_unlock(&lock);
+    if (!r) unload_after_calls(m);
     return r;
 }
 
@@ -285,14 +318,26 @@ CUresult module_find_variable(struct module *m, const char *name, unsigned kinds
 
 /* ---- libraries */
 
+/* Its module in c, or NULL; in use. */
 static struct module *module_of(struct library *l, const struct context *c)
 {
     struct module *m = NULL;
     pthread_mutex_lock(&l->lock);
     for (unsigned k = 0; k < l->nmodules && !m; k++)
         if (l->modules[k]->context == c) m = l->modules[k];
+    if (m) uses_begin(&m->uses);
     pthread_mutex_unlock(&l->lock);
     return m;
+}
+
+/* Under the lock. */
+static CUresult load_library(struct library *l, struct context *c, struct module **out)
+{
+    if (l->closed) return CUDA_ERROR_INVALID_HANDLE;
+    if (l->nmodules == sizeof l->modules / sizeof *l->modules) return CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult r = load(c, &l->file, l, out);
+    if (!r) uses_begin(&(*out)->uses);
+    return r;
 }
 
 CUresult library_module(struct library *l, struct context *c, struct module **out)
@@ -300,34 +345,19 @@ CUresult library_module(struct library *l, struct context *c, struct module **ou
     CUresult r = CUDA_SUCCESS;
     if ((*out = module_of(l, c))) return r;
     pthread_mutex_lock(&lock);
-    if (!(*out = module_of(l, c)))
-        r = l->nmodules == sizeof l->modules / sizeof *l->modules ? CUDA_ERROR_OUT_OF_MEMORY
-                                                                  : load(c, &l->file, l, out);
+    if (!(*out = module_of(l, c))) r = load_library(l, c, out);
     pthread_mutex_unlock(&lock);
     return r;
 }
 
-struct context *library_context(struct library *l)
-{
-    pthread_mutex_lock(&l->lock);
-    struct context *c = l->nmodules ? l->modules[0]->context : NULL;
-    pthread_mutex_unlock(&l->lock);
-    return c;
-}
-
-void library_leave(struct library *l, const struct context *c)
+void library_unload_modules(struct library *l)
 {
     pthread_mutex_lock(&lock);
-    struct module *m = module_of(l, c);
-    if (m) unload(m);
+    l->closed = true;
     pthread_mutex_unlock(&lock);
-}
-
-void library_free_variables(struct library *l)
-{
-    pthread_mutex_lock(&lock);
+    for (struct module *m; (m = take_out_any(NULL, l));) unload_after_calls(m);
+    uses_wait(&l->uses); /* a context that ends may be unloading others */
     free_managed(l);
-    pthread_mutex_unlock(&lock);
 }
 
 CUresult module_heap(struct context *c, uint64_t *va, uint64_t *size)

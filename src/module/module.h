@@ -4,6 +4,7 @@
 #ifndef FL_MODULE_MODULE_H
 #define FL_MODULE_MODULE_H
 
+#include "base/uses.h"
 #include "context/context.h"
 #include "module/compile.h"
 #include "ptx/image.h"
@@ -14,7 +15,9 @@ enum { FUNCTION_MAGIC = 0x464e4331, KERNEL_MAGIC = 0x4b524e31 }; /* "FNC1", "KRN
 enum { LIBRARY_MODULES = 4 * MAX_DEVICES }; /* contexts in which a library can be used at a time */
 
 struct module {                    /* CUmod_st */
-    struct context *context;
+    struct object_link link;
+    struct uses uses;              /* calls that have it from one of the _get, until its _end */
+    struct context *context;       /* this and what follows: of this life */
     struct library *library;       /* NULL for cuModuleLoad* */
     struct image_file *file;       /* the library's, or the module's own: */
     struct image_file own;
@@ -25,7 +28,7 @@ struct module {                    /* CUmod_st */
     struct allocation **variables; /* by symbol; NULL for functions */
     struct function *functions;    /* image->nkernels of them */
     struct loaded_part *parts;     /* image->nparts of them */
-    struct module *next;           /* of the context */
+    struct module *next;           /* in the list of all */
 };
 
 struct loaded_part {
@@ -33,31 +36,34 @@ struct loaded_part {
 }; /* size 0: it is not */
 
 struct function {                  /* CUfunc_st */
-    uint32_t magic;
+    _Atomic uint32_t magic;
     atomic_bool ready;             /* its code is loaded */
     uint32_t index;                /* in image kernels */
-    struct module *module;
+    struct module *_Atomic module;
     const struct fl_image_kernel *kernel;
     const char *name;
     /* attributes that can be set, as cuFuncGetAttribute answers them */
-    int max_dynamic_shared;        /* bytes */
-    int carveout;
-    int cluster[3], cluster_policy, nonportable_cluster;
-    CUfunc_cache cache;
+    _Atomic int max_dynamic_shared; /* bytes */
+    _Atomic int carveout;
+    _Atomic int cluster[3], cluster_policy, nonportable_cluster;
+    _Atomic int cache;             /* enum CUfunc_cache */
 };
 
 struct kernel_handle {             /* CUkern_st */
-    uint32_t magic;
+    _Atomic uint32_t magic;
     uint32_t index;
-    struct library *library;
+    struct library *_Atomic library;
 };
 
 struct library {                   /* CUlib_st */
-    struct image_file file;
+    struct object_link link;
+    struct uses uses;              /* as of a module; and its modules */
+    struct image_file file;        /* this and what follows: of this life */
     CUresult broken;               /* why it could not be compiled, which is said when something in it is asked for */
     struct kernel_handle *kernels;
     struct module *modules[LIBRARY_MODULES]; /* one per context it was used in */
     unsigned nmodules;
+    bool closed;                   /* it is being unloaded: there will be no other modules */
     struct allocation **managed;   /* its __managed__ variables by symbol, which all its modules share; NULL before the first */
     pthread_mutex_t lock;
     struct library *next;
@@ -68,11 +74,12 @@ struct library {                   /* CUlib_st */
 /* Puts an image on c's device: code, variables, symbol table. The file is the module's from then on.
  * CUDA_ERROR_CONTEXT_IS_DESTROYED, CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult module_load(struct context *c, struct image_file *file, struct module **out);
-/* CUDA_ERROR_INVALID_HANDLE unless it is loaded in the calling thread's context. */
+/* CUDA_ERROR_INVALID_HANDLE unless it is loaded in the calling thread's context. It stays until module_end. */
 CUresult module_get(CUmodule handle, struct module **out);
-/* As module_get, and CUDA_ERROR_NOT_PERMITTED if the module is a library's. */
-CUresult module_check_own(CUmodule handle);
-/* As module_check_own; then unloads the module. None of its kernels may be running. */
+/* Ends what gave the module; returns r. */
+CUresult module_end(struct module *m, CUresult r);
+/* Waits for what runs in the module's context, then unloads it, when no call is under way in it. As module_get, in whatever
+ * context the module is; CUDA_ERROR_NOT_PERMITTED if it is a library's; what a kernel did wrong meanwhile. */
 CUresult module_unload(CUmodule handle);
 /* Unloads all modules of a dying context. */
 void module_set_destroy(struct context *c);
@@ -84,20 +91,23 @@ CUresult module_heap(struct context *c, uint64_t *va, uint64_t *size);
 
 /* ---- a library's modules (load.c) */
 
-/* Its module in context c, loaded when first asked for. As module_load; CUDA_ERROR_OUT_OF_MEMORY also if it is used in
- * LIBRARY_MODULES contexts already. */
+/* Its module in context c, loaded when first asked for; it stays until module_end. As module_load; CUDA_ERROR_OUT_OF_MEMORY
+ * also if it is used in LIBRARY_MODULES contexts already. */
 CUresult library_module(struct library *l, struct context *c, struct module **out);
-/* A context in which it has a module; NULL: there is none. */
-struct context *library_context(struct library *l);
-/* Unloads its module of c, if there is one. None of its kernels may be running. */
-void library_leave(struct library *l, const struct context *c);
-/* Frees its __managed__ variables; its modules are unloaded already. */
-void library_free_variables(struct library *l);
+/* Unloads its modules, as module_unload would, and frees its __managed__ variables, when no call is under way in it. Nobody
+ * finds it any more. */
+void library_unload_modules(struct library *l);
 
 /* ---- functions (function.c) */
 
-/* What a launch's handle means: a CUfunction, or a CUkernel (resolved for context c). CUDA_ERROR_INVALID_HANDLE. */
+/* What a launch's handle means: a CUfunction, or a CUkernel (resolved for context c). Its module stays until
+ * function_end. CUDA_ERROR_INVALID_HANDLE. */
 CUresult function_get(struct context *c, CUfunction handle, struct function **out);
+/* Ends what function_get began; returns r. */
+CUresult function_end(struct function *f, CUresult r);
+/* CUDA_ERROR_INVALID_HANDLE. Its library stays until kernel_end, which returns r. */
+CUresult kernel_get(CUkernel handle, struct kernel_handle **out);
+CUresult kernel_end(struct kernel_handle *k, CUresult r);
 /* *blocks: how many blocks of block_size threads, with so many bytes of dynamic shared memory, fit on one multiprocessor
  * of the profile. CUDA_ERROR_INVALID_VALUE: block_size is not positive. */
 CUresult function_occupancy(const struct function *f, int block_size, size_t dynamic_shared, int *blocks);

@@ -24,8 +24,10 @@ static CUresult load(struct module *m, uint32_t part)
     const struct fl_code *code;
     void *alias;
     struct loaded_part *l = &m->parts[part];
+    if (l->size) return CUDA_SUCCESS;
     CUresult r = compile_part(m->file, part, &code);
-    if (r || (r = space_alloc_code(m->context->device, code->size, &l->va, &alias))) return r;
+    /* who has compiled it, or waited for that, first, loads it */
+    if (r || l->size || (r = space_alloc_code(m->context->device, code->size, &l->va, &alias))) return r;
     l->size = code->size;
     memcpy(alias, code, code->size);
     enter_code(m, code, l->va);
@@ -35,11 +37,10 @@ static CUresult load(struct module *m, uint32_t part)
 CUresult function_prepare(struct function *f)
 {
     struct module *m = f->module;
-    CUresult r = CUDA_SUCCESS;
-    if (atomic_load_explicit(&f->ready, memory_order_acquire)) return r;
+    if (atomic_load_explicit(&f->ready, memory_order_acquire)) return CUDA_SUCCESS;
     uint32_t part = f->kernel->part - 1;
     pthread_mutex_lock(&m->file->parts->lock);
-    if (!m->parts[part].size) r = load(m, part);
+    CUresult r = load(m, part);
     pthread_mutex_unlock(&m->file->parts->lock);
     if (!r) atomic_store_explicit(&f->ready, true, memory_order_release);
     return r;

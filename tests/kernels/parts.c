@@ -5,9 +5,11 @@
 #include <dirent.h>
 #include <ftw.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { KERNELS = 8, STEPS = 300, THREADS = 64, ROOM = 1 << 20 };
@@ -232,6 +234,88 @@ static void many_threads_may_be_the_first(void)
     EXPECT_EQUAL(cached(), 1 + KERNELS);
 }
 
+/* A compiler that, given a part, waits until so many parts are in work; or says that it has waited in vain. */
+static char script[300];
+static void compile_together(int parts, int patience)
+{
+    char self[200] = "";
+    snprintf(script, sizeof script, "%s/compiler", folder);
+    EXPECT(readlink("/proc/self/exe", self, sizeof self - 1) > 0);
+    *strrchr(self, '/') = 0;
+    FILE *f = fopen(script, "w");
+    EXPECT(f);
+    fprintf(f,
+            "#!/bin/sh\ncase \"$*\" in *--part*)\n: > %s/work.$$\nn=0\n"
+            "while [ $(ls %s/work.* | wc -l) -lt %d ]; do n=$((n + 1)); [ $n -lt %d ] || { : > %s/vain; break; }; sleep 0.05; "
+            "done;;\nesac\nexec %s/../../faultline-ptxc \"$@\"\n",
+            folder, folder, parts, patience, folder, self);
+    EXPECT(!fclose(f) && !chmod(script, 0700));
+    setenv("FAULTLINE_PTXC_EXE", script, 1);
+}
+
+static bool waited_in_vain(void)
+{
+    char path[300];
+    snprintf(path, sizeof path, "%s/vain", folder);
+    return !access(path, F_OK);
+}
+
+static void *launch_one(void *kernel)
+{
+    CHECK(cuCtxSetCurrent(context));
+    CHECK(launch(module, (int)(intptr_t)kernel));
+    return NULL;
+}
+
+static void several_parts_are_compiled_at_once(void)
+{
+    pthread_t threads[3];
+    compile_together(3, 400);
+    for (intptr_t k = 0; k < 3; k++) pthread_create(&threads[k], NULL, launch_one, (void *)k);
+    for (int k = 0; k < 3; k++) pthread_join(threads[k], NULL);
+    EXPECT(!waited_in_vain());
+    EXPECT_EQUAL(launches(module), 3);
+}
+
+static void one_part_is_compiled_once(void)
+{
+    pthread_t threads[2];
+    compile_together(2, 20);
+    for (int k = 0; k < 2; k++) pthread_create(&threads[k], NULL, launch_one, (void *)5);
+    for (int k = 0; k < 2; k++) pthread_join(threads[k], NULL);
+    EXPECT(waited_in_vain());
+    EXPECT_EQUAL(launches(module), 2);
+}
+
+static _Atomic CUresult launched = CUDA_ERROR_NOT_READY;
+static void *launch_found(void *f)
+{
+    CHECK(cuCtxSetCurrent(context));
+    launched = cuLaunchKernel(f, 1, 1, 1, THREADS, 1, 1, 0, NULL, (void *[]){ &out }, NULL);
+    return NULL;
+}
+
+static void who_unloads_waits_for_the_compiler(void)
+{
+    pthread_t thread;
+    CUfunction f;
+    char path[300];
+    uint32_t got[THREADS];
+    compile_together(2, 400);
+    CHECK(cuModuleGetFunction(&f, module, "k3"));
+    EXPECT(!pthread_create(&thread, NULL, launch_found, f));
+    while (cached() < 3) usleep(1000); /* the image, the compiler, and that it works */
+    usleep(20000);
+    snprintf(path, sizeof path, "%s/work.x", folder);
+    fclose(fopen(path, "w"));
+    CHECK(cuModuleUnload(module));
+    pthread_join(thread, NULL);
+    CHECK(launched);
+    CHECK(cuMemcpyDtoH(got, out, sizeof got));
+    for (uint32_t t = 0; t < THREADS; t++) EXPECT_EQUAL(got[t], expected(3, t));
+    ANSWERS(cuLaunchKernel(f, 1, 1, 1, THREADS, 1, 1, 0, NULL, (void *[]){ &out }, NULL), CUDA_ERROR_INVALID_HANDLE);
+}
+
 static void ask_for_all(void)
 {
     setenv("CUDA_MODULE_LOADING", "EAGER", 1);
@@ -265,6 +349,9 @@ int main(void)
         ALONE(start, without_a_cache_kernels_run),
         ALONE(start, a_function_can_be_loaded_beforehand),
         ALONE(start, many_threads_may_be_the_first),
+        ALONE(start, several_parts_are_compiled_at_once),
+        ALONE(start, one_part_is_compiled_once),
+        ALONE(start, who_unloads_waits_for_the_compiler),
         ALONE(ask_for_all, who_asks_for_it_has_all_compiled_at_once),
     };
     if (!mkdtemp(folder)) return 1;

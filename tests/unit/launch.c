@@ -30,7 +30,7 @@ static struct {
     struct fl_image_param param[3];
 } file;
 static struct function function = { .module = &module, .kernel = &file.kernel, .max_dynamic_shared = 49152 };
-static int blocks_per_multiprocessor = 2, records;
+static int blocks_per_multiprocessor = 2, records, uses;
 static struct launch launched;
 static uint8_t params[64];
 
@@ -126,7 +126,16 @@ CUresult function_get(struct context *c, CUfunction handle, struct function **ou
 {
     (void)c;
     *out = &function;
-    return handle == (CUfunction)&function ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+    if (handle != (CUfunction)&function) return CUDA_ERROR_INVALID_HANDLE;
+    uses++;
+    return CUDA_SUCCESS;
+}
+
+CUresult function_end(struct function *f, CUresult r)
+{
+    assert_ptr_equal(f, &function);
+    uses--;
+    return r;
 }
 
 CUresult function_occupancy(const struct function *f, int block_size, size_t dynamic_shared, int *blocks)
@@ -153,6 +162,13 @@ CUresult CUDAAPI cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib, CUdevi
           : attrib == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT                                           ? 132
                                                                                                          : 1024;
     return CUDA_SUCCESS;
+}
+
+/* Whatever becomes of a call, the module can be unloaded when it has returned. */
+static int teardown(void **state)
+{
+    (void)state;
+    return uses;
 }
 
 static int setup(void **state)
@@ -360,7 +376,7 @@ static void only_kernels_that_allocate_get_a_heap(void **state)
 
 int main(void)
 {
-#define T(name) cmocka_unit_test_setup(name, setup)
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         T(shapes_the_device_cannot_have_are_invalid),
         T(bounds_of_the_kernel_are_kept),

@@ -63,4 +63,101 @@ static void g_alone(void)
     K("stream.destroy", cuStreamDestroy(s[0]));
 }
 
-const struct group groups[] = { { "alone", g_alone, 1 }, { 0 } };
+/* What lies in graphs, modules and libraries, and what has a context of its own. */
+static void g_without(void)
+{
+    static const char ptx[] = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .global .b32 word;\n"
+                              ".visible .entry a() { ret; }\n";
+    CUstream s;
+    CUmodule m[2], its;
+    CUfunction f;
+    CUlibrary l, l2;
+    CUkernel k;
+    CUgraph g, other, empty;
+    CUgraphNode n;
+    CUgraphExec x, y;
+    CUdeviceptr p;
+    CUarray array;
+    CUtexObject texture;
+    CUmemoryPool pool;
+    CUgraphExecUpdateResultInfo info;
+    CUevent e;
+    CUlinkState link;
+    CUDA_ARRAY_DESCRIPTOR shape = { .Width = 64, .Height = 4, .Format = CU_AD_FORMAT_FLOAT, .NumChannels = 1 };
+    CUDA_TEXTURE_DESC how = { .addressMode = { 0 } };
+    CUDA_RESOURCE_DESC of = { .resType = CU_RESOURCE_TYPE_ARRAY };
+    size_t size;
+    int v;
+    unsigned count;
+    const char *name;
+    setup();
+    MUST(cuStreamCreate(&s, 0));
+    MUST(cuEventCreate(&e, 0));
+    for (int i = 0; i < 2; i++) MUST(cuModuleLoadData(&m[i], ptx));
+    MUST(cuModuleGetFunction(&f, m[0], "a"));
+    MUST(cuLibraryLoadData(&l, ptx, NULL, NULL, 0, NULL, NULL, 0));
+    MUST(cuLibraryGetKernel(&k, l, "a"));
+    MUST(cuArrayCreate(&array, &shape));
+    of.res.array.hArray = array;
+    MUST(cuTexObjectCreate(&texture, &of, &how, NULL));
+    MUST(cuDeviceGetDefaultMemPool(&pool, 0));
+    CUDA_KERNEL_NODE_PARAMS kernel = { .func = f, .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1,
+                                       .blockDimX = 1, .blockDimY = 1, .blockDimZ = 1 };
+    MUST(cuGraphCreate(&g, 0));
+    MUST(cuGraphAddKernelNode(&n, g, NULL, 0, &kernel));
+    MUST(cuGraphInstantiate(&x, g, 0));
+    MUST(cuGraphCreate(&empty, 0));
+    MUST(cuCtxSetCurrent(NULL));
+    K("graph.create", cuGraphCreate(&other, 0));
+    K("graph.kernel", cuGraphAddKernelNode(&n, other, NULL, 0, &kernel));
+    K("graph.kernel.get", cuGraphKernelNodeGetParams(n, &kernel));
+    K("graph.kernel.set", cuGraphKernelNodeSetParams(n, &kernel));
+    K("graph.exec.kernel.set", cuGraphExecKernelNodeSetParams(x, n, &kernel));
+    K("graph.empty.instantiate", cuGraphInstantiate(&y, empty, 0));
+    K("graph.instantiate", cuGraphInstantiate(&y, g, 0));
+    K("graph.upload", cuGraphUpload(x, s));
+    K("graph.launch", cuGraphLaunch(x, s));
+    K("graph.launch.default", cuGraphLaunch(x, NULL));
+    K("graph.launch.thread", cuGraphLaunch(x, CU_STREAM_PER_THREAD));
+    K("graph.update", cuGraphExecUpdate(x, g, &info));
+    K("graph.clone", cuGraphClone(&other, g));
+    K("graph.nodes", cuGraphGetNodes(g, NULL, &size));
+    K("graph.exec.flags", cuGraphExecGetFlags(x, (cuuint64_t *)&size));
+    K("graph.exec.destroy", cuGraphExecDestroy(x));
+    K("graph.destroy", cuGraphDestroy(g));
+    K("graph.memory", cuDeviceGraphMemTrim(0));
+    K("module.load", cuModuleLoadData(&its, ptx));
+    K("module.function", cuModuleGetFunction(&f, m[1], "a"));
+    K("module.global", cuModuleGetGlobal(&p, &size, m[1], "word"));
+    K("module.count", cuModuleGetFunctionCount(&count, m[1]));
+    K("module.unload", cuModuleUnload(m[1]));
+    K("module.unload.again", cuModuleUnload(m[1]));
+    K("module.unload.null", cuModuleUnload(NULL));
+    K("function.module", cuFuncGetModule(&its, f));
+    K("function.name", cuFuncGetName(&name, f));
+    K("function.loaded", cuFuncLoad(f));
+    K("occupancy", cuOccupancyMaxActiveBlocksPerMultiprocessor(&v, f, 32, 0));
+    K("library.load", cuLibraryLoadData(&l2, ptx, NULL, NULL, 0, NULL, NULL, 0));
+    K("library.kernel", cuLibraryGetKernel(&k, l, "a"));
+    K("library.module", cuLibraryGetModule(&its, l));
+    K("library.global", cuLibraryGetGlobal(&p, &size, l, "word"));
+    K("kernel.function", cuKernelGetFunction(&f, k));
+    K("kernel.name", cuKernelGetName(&name, k));
+    K("kernel.attribute", cuKernelGetAttribute(&v, CU_FUNC_ATTRIBUTE_NUM_REGS, k, 0));
+    K("kernel.launch", cuLaunchKernel((CUfunction)k, 1, 1, 1, 1, 1, 1, 0, s, NULL, NULL));
+    K("library.unload", cuLibraryUnload(l));
+    K("texture.describe", cuTexObjectGetResourceDesc(&of, texture));
+    K("texture.destroy", cuTexObjectDestroy(texture));
+    K("array.describe", cuArrayGetDescriptor(&shape, array));
+    K("array.destroy", cuArrayDestroy(array));
+    K("pool.trim", cuMemPoolTrimTo(pool, 0));
+    K("link.create", cuLinkCreate(0, NULL, NULL, &link));
+    K("write", cuStreamWriteValue32(s, 0, 0, 0));
+    K("event.handle", cuIpcGetEventHandle((CUipcEventHandle *)&of, e));
+    K("alloc", cuMemAlloc(&p, 4096));
+    K("alloc.managed", cuMemAllocManaged(&p, 4096, CU_MEM_ATTACH_GLOBAL));
+    K("alloc.async", cuMemAllocAsync(&p, 4096, s));
+    K("stream.synchronize", cuStreamSynchronize(s));
+}
+
+const struct group groups[] = { { "alone", g_alone, 1 }, { "without", g_without, 1 }, { 0 } };
