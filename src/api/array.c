@@ -4,10 +4,12 @@
 #include "context/context.h"
 #include "stream/stream.h"
 
-#include <stdlib.h>
-
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct array *arrays;
+
+static void construct(void *object) { (void)object; }
+
+static struct objects all = OBJECTS_INIT(struct array, construct);
 
 /* Where the list has it; the list's end: it has not. Under the lock. */
 static struct array **find(const void *handle)
@@ -21,8 +23,15 @@ CUresult array_get(CUarray handle, struct array **out)
 {
     pthread_mutex_lock(&lock);
     struct array *a = *out = *find(handle);
+    if (a) uses_begin(&a->uses);
     pthread_mutex_unlock(&lock);
     return a ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+CUresult array_end(struct array *a, CUresult r)
+{
+    uses_end(&a->uses);
+    return r;
 }
 
 /* Bytes of an element; 0 if format and channels do not go together. */
@@ -146,8 +155,11 @@ static CUresult own_memory(struct context *c, struct array *a)
 
 CUresult array_create(struct context *c, const CUDA_ARRAY3D_DESCRIPTOR *d, struct sparse *tiles, struct array **out)
 {
-    struct array *a = calloc(1, sizeof *a);
+    struct array *a = object_take(&all);
     if (!a) return CUDA_ERROR_OUT_OF_MEMORY;
+    a->memory = NULL;
+    a->mipmap = NULL;
+    a->level = 0;
     a->desc = *d;
     a->context = c;
     a->element = element_size(d->Format, d->NumChannels);
@@ -157,7 +169,7 @@ CUresult array_create(struct context *c, const CUDA_ARRAY3D_DESCRIPTOR *d, struc
     a->tiles = tiles;
     CUresult r = tiles ? CUDA_SUCCESS : own_memory(c, a);
     if (r) {
-        free(a);
+        object_give(&all, a);
         return r;
     }
     pthread_mutex_lock(&lock);
@@ -168,33 +180,46 @@ CUresult array_create(struct context *c, const CUDA_ARRAY3D_DESCRIPTOR *d, struc
     return CUDA_SUCCESS;
 }
 
-/* Under the lock: two ends at the same moment are of one array only once. */
-static void destroy(struct array **at)
+/* Whoever takes it out is the one who destroys it. Under the lock. */
+static struct array *take_out(struct array **at)
 {
     struct array *a = *at;
-    *at = a->next;
+    if (a) *at = a->next;
+    return a;
+}
+
+/* The last of the calls that have it may have issued something. */
+static void destroy(struct array *a)
+{
+    uses_wait(&a->uses);
+    context_synchronize(a->context);
     if (a->memory) space_free(a->memory);
     if (a->tiles && !a->mipmap) sparse_destroy(a->tiles);
-    free(a);
+    object_give(&all, a);
 }
 
 void array_destroy_level(struct array *a)
 {
     pthread_mutex_lock(&lock);
-    destroy(find(a));
+    take_out(find(a));
     pthread_mutex_unlock(&lock);
+    destroy(a);
+}
+
+static struct array *take_out_any(const struct context *c)
+{
+    pthread_mutex_lock(&lock);
+    struct array **at = &arrays;
+    while (*at && ((*at)->context != c || (*at)->mipmap)) at = &(*at)->next;
+    struct array *a = take_out(at);
+    pthread_mutex_unlock(&lock);
+    return a;
 }
 
 static void release_context(struct context *c)
 {
     mipmap_release_context(c);
-    pthread_mutex_lock(&lock);
-    for (struct array **at = &arrays; *at;)
-        if ((*at)->context == c && !(*at)->mipmap)
-            destroy(at);
-        else
-            at = &(*at)->next;
-    pthread_mutex_unlock(&lock);
+    for (struct array *a; (a = take_out_any(c));) destroy(a);
 }
 
 const struct space_owner array_owner = { .release_context = release_context };
@@ -240,7 +265,7 @@ CUresult CUDAAPI cuArray3DGetDescriptor_v2(CUDA_ARRAY3D_DESCRIPTOR *pArrayDescri
     if (!pArrayDescriptor) return CUDA_ERROR_INVALID_VALUE;
     if ((r = array_get(hArray, &a))) return r;
     *pArrayDescriptor = a->desc;
-    return CUDA_SUCCESS;
+    return array_end(a, CUDA_SUCCESS);
 }
 
 CUresult CUDAAPI cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR *pArrayDescriptor, CUarray hArray)
@@ -259,14 +284,14 @@ CUresult CUDAAPI cuArrayDestroy(CUarray hArray)
     struct context *c;
     struct array *a;
     CUresult r = context_current(&c);
-    if (r || (r = array_get(hArray, &a)) || (r = context_synchronize(c))) return r;
+    if (r || (r = array_get(hArray, &a)) || (r = array_end(a, context_synchronize(c)))) return r;
     pthread_mutex_lock(&lock);
     struct array **at = find(hArray);
-    if (!*at)
-        r = CUDA_ERROR_INVALID_HANDLE;
-    else if (!(*at)->mipmap) /* goes with its mipmapped array (observed on H200: no error) */
-        destroy(at);
+    if (!*at) r = CUDA_ERROR_INVALID_HANDLE;
+    /* a level goes with its mipmapped array (observed on H200: no error) */
+    a = *at && !(*at)->mipmap ? take_out(at) : NULL;
     pthread_mutex_unlock(&lock);
+    if (a) destroy(a);
     return r;
 }
 
@@ -277,5 +302,5 @@ CUresult CUDAAPI cuArrayGetPlane(CUarray *pPlaneArray, CUarray hArray, unsigned 
     struct array *a;
     CUresult r = context_current(&c);
     (void)pPlaneArray, (void)planeIdx;
-    return r || (r = array_get(hArray, &a)) ? r : CUDA_ERROR_INVALID_VALUE;
+    return r || (r = array_get(hArray, &a)) ? r : array_end(a, CUDA_ERROR_INVALID_VALUE);
 }

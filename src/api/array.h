@@ -3,12 +3,16 @@
 #ifndef FL_API_ARRAY_H
 #define FL_API_ARRAY_H
 
+#include "base/objects.h"
+#include "base/uses.h"
 #include "space/space.h"
 #include "vmm/sparse.h"
 
 enum { ARRAY_MAPPED = CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING, ARRAY_LEVELS = 32 };
 
 struct array {                     /* CUarray_st */
+    struct object_link link;
+    struct uses uses;              /* calls that have it from array_get, until array_end */
     CUDA_ARRAY3D_DESCRIPTOR desc;
     struct context *context;
     struct allocation *memory;     /* NULL: it has tiles */
@@ -20,6 +24,8 @@ struct array {                     /* CUarray_st */
     struct array *next;
 };
 struct mipmapped {                 /* CUmipmappedArray_st */
+    struct object_link link;
+    struct uses uses;              /* as of an array */
     CUDA_ARRAY3D_DESCRIPTOR desc;
     struct context *context;
     struct sparse *tiles;          /* NULL: the levels have memory */
@@ -28,9 +34,11 @@ struct mipmapped {                 /* CUmipmappedArray_st */
     struct mipmapped *next;
 };
 
-/* CUDA_ERROR_INVALID_HANDLE unless it is a living array. */
+/* CUDA_ERROR_INVALID_HANDLE unless it is a living array. It stays until the end, which returns r. */
 CUresult array_get(CUarray handle, struct array **out);
+CUresult array_end(struct array *a, CUresult r);
 CUresult mipmap_get(CUmipmappedArray handle, struct mipmapped **out);
+CUresult mipmap_end(struct mipmapped *m, CUresult r);
 
 /* What mipmap.c shares with array.c. */
 CUresult array_check(const struct context *c, const CUDA_ARRAY3D_DESCRIPTOR *d);

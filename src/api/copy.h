@@ -24,6 +24,7 @@ struct copy {
 /* What is known of a copy while its arguments are looked at. */
 struct draft {
     struct copy c;
+    struct array *arrays[2];       /* on either side; in use until the copy is submitted */
     struct span_pieces pieces;
 };
 

@@ -108,9 +108,12 @@ static CUresult element_of(const CUDA_MEMCPY3D_BATCH_OP *op, size_t *bytes)
         struct array *a;
         if (sides[k]->type == CU_MEMCPY_OPERAND_TYPE_POINTER) continue;
         if (sides[k]->type != CU_MEMCPY_OPERAND_TYPE_ARRAY || !sides[k]->op.array.array ||
-            array_get(sides[k]->op.array.array, &a) || (*bytes && *bytes != a->element))
+            array_get(sides[k]->op.array.array, &a))
             return CUDA_ERROR_INVALID_VALUE;
-        *bytes = a->element;
+        const size_t element = a->element;
+        array_end(a, CUDA_SUCCESS);
+        if (*bytes && *bytes != element) return CUDA_ERROR_INVALID_VALUE;
+        *bytes = element;
     }
     if (!*bytes) *bytes = 1;
     return CUDA_SUCCESS;

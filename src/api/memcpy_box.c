@@ -20,10 +20,15 @@ struct box {
 /* Whether length from start on goes past the end. */
 static bool sticks_out(size_t start, size_t length, size_t end) { return start > end || length > end - start; }
 
-static CUresult array_side(const struct box *b, const struct copy *c, struct side *s)
+static CUresult array_side(struct draft *d, const struct box *b, struct side *s)
 {
-    struct array *a;
-    if (!b->array || array_get(b->array, &a)) return CUDA_ERROR_INVALID_VALUE;
+    const struct copy *c = &d->c;
+    struct array *a, **mine = &d->arrays[s == &c->from];
+    if (!b->array || array_get(b->array, mine)) {
+        *mine = NULL;
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    a = *mine;
     if (sticks_out(b->x, c->width, a->row) || sticks_out(b->y, c->height, a->rows) ||
         sticks_out(b->z, c->depth, a->slices))
         return CUDA_ERROR_INVALID_VALUE;
@@ -44,7 +49,7 @@ static CUresult array_side(const struct box *b, const struct copy *c, struct sid
 static CUresult box_side(struct draft *d, const struct box *b, struct side *s)
 {
     const struct copy *c = &d->c;
-    if (b->type == CU_MEMORYTYPE_ARRAY) return array_side(b, c, s);
+    if (b->type == CU_MEMORYTYPE_ARRAY) return array_side(d, b, s);
     size_t start = b->type == CU_MEMORYTYPE_HOST ? (size_t)b->host : b->device, extent, t;
     const size_t rows = b->height ? b->height : c->height;
     if (!start) return CUDA_ERROR_INVALID_VALUE;
@@ -112,6 +117,8 @@ static CUresult boxes_member(const struct device *device, const struct box *to, 
     if (!(r = box_side(&d, to, &d.c.to)) && !(r = box_side(&d, from, &d.c.from)) &&
         (copy_only_checked || !capture_any() || !captured(stream, to, from, &d.c, &r)))
         r = copy_submit(stream, &d, async);
+    for (int k = 0; k < 2; k++)
+        if (d.arrays[k]) array_end(d.arrays[k], r);
     free(d.pieces.at);
     return r;
 }
@@ -200,9 +207,8 @@ static CUresult array_piece(CUarray array, size_t offset, size_t bytes, struct b
 {
     struct array *a;
     if (!array || array_get(array, &a)) return CUDA_ERROR_INVALID_VALUE;
-    if (offset > a->row || bytes > a->row - offset) return CUDA_ERROR_INVALID_VALUE;
     *b = (struct box){ .type = CU_MEMORYTYPE_ARRAY, .array = array, .x = offset };
-    return CUDA_SUCCESS;
+    return array_end(a, offset > a->row || bytes > a->row - offset ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS);
 }
 
 static CUresult with_array(CUarray to, size_t to_offset, CUarray from, size_t from_offset, struct box other,

@@ -3,10 +3,12 @@
 #include "context/context.h"
 #include "stream/stream.h"
 
-#include <stdlib.h>
-
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct mipmapped *mipmaps;
+
+static void construct(void *object) { (void)object; }
+
+static struct objects all = OBJECTS_INIT(struct mipmapped, construct);
 
 static size_t halved(size_t v, unsigned times) { return !v ? 0 : v >> times ? v >> times : 1; }
 
@@ -34,11 +36,14 @@ static CUresult add_level(struct mipmapped *m)
     return CUDA_SUCCESS;
 }
 
+/* Nobody finds it any more. */
 static void unmake(struct mipmapped *m)
 {
+    uses_wait(&m->uses);
     while (m->count) array_destroy_level(m->levels[--m->count]);
+    context_synchronize(m->context);
     if (m->tiles) sparse_destroy(m->tiles);
-    free(m);
+    object_give(&all, m);
 }
 
 CUresult CUDAAPI cuMipmappedArrayCreate(CUmipmappedArray *pHandle, const CUDA_ARRAY3D_DESCRIPTOR *pMipmappedArrayDesc,
@@ -49,8 +54,10 @@ CUresult CUDAAPI cuMipmappedArrayCreate(CUmipmappedArray *pHandle, const CUDA_AR
     if (r) return r;
     if (!pHandle || !pMipmappedArrayDesc) return CUDA_ERROR_INVALID_VALUE;
     if ((r = array_check(c, pMipmappedArrayDesc))) return r;
-    struct mipmapped *m = calloc(1, sizeof *m);
+    struct mipmapped *m = object_take(&all);
     if (!m) return CUDA_ERROR_OUT_OF_MEMORY;
+    m->tiles = NULL;
+    m->count = 0;
     unsigned most = most_levels(pMipmappedArrayDesc), levels = numMipmapLevels ? numMipmapLevels : 1;
     if (levels > most) levels = most;
     m->desc = *pMipmappedArrayDesc;
@@ -81,8 +88,15 @@ CUresult mipmap_get(CUmipmappedArray handle, struct mipmapped **out)
 {
     pthread_mutex_lock(&lock);
     struct mipmapped *m = *out = *find(handle);
+    if (m) uses_begin(&m->uses);
     pthread_mutex_unlock(&lock);
     return m ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+CUresult mipmap_end(struct mipmapped *m, CUresult r)
+{
+    uses_end(&m->uses);
+    return r;
 }
 
 CUresult CUDAAPI cuMipmappedArrayGetLevel(CUarray *pLevelArray, CUmipmappedArray hMipmappedArray, unsigned int level)
@@ -91,17 +105,17 @@ CUresult CUDAAPI cuMipmappedArrayGetLevel(CUarray *pLevelArray, CUmipmappedArray
     struct mipmapped *m;
     CUresult r = context_current(&c);
     if (r || (r = mipmap_get(hMipmappedArray, &m))) return r;
-    if (!pLevelArray || level >= m->count) return CUDA_ERROR_INVALID_VALUE;
+    if (!pLevelArray || level >= m->count) return mipmap_end(m, CUDA_ERROR_INVALID_VALUE);
     *pLevelArray = (CUarray)m->levels[level];
-    return CUDA_SUCCESS;
+    return mipmap_end(m, CUDA_SUCCESS);
 }
 
 /* Under the lock. */
-static void destroy(struct mipmapped **at)
+static struct mipmapped *take_out(struct mipmapped **at)
 {
     struct mipmapped *m = *at;
-    *at = m->next;
-    unmake(m);
+    if (m) *at = m->next;
+    return m;
 }
 
 CUresult CUDAAPI cuMipmappedArrayDestroy(CUmipmappedArray hMipmappedArray)
@@ -109,24 +123,25 @@ CUresult CUDAAPI cuMipmappedArrayDestroy(CUmipmappedArray hMipmappedArray)
     struct context *c;
     struct mipmapped *m;
     CUresult r = context_current(&c);
-    if (r || (r = mipmap_get(hMipmappedArray, &m)) || (r = context_synchronize(c))) return r;
+    if (r || (r = mipmap_get(hMipmappedArray, &m)) || (r = mipmap_end(m, context_synchronize(c)))) return r;
     pthread_mutex_lock(&lock);
-    struct mipmapped **at = find(hMipmappedArray);
-    if (*at)
-        destroy(at);
-    else
-        r = CUDA_ERROR_INVALID_HANDLE;
+    m = take_out(find(hMipmappedArray));
     pthread_mutex_unlock(&lock);
-    return r;
+    if (m) unmake(m);
+    return m ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+static struct mipmapped *take_out_any(const struct context *c)
+{
+    pthread_mutex_lock(&lock);
+    struct mipmapped **at = &mipmaps;
+    while (*at && (*at)->context != c) at = &(*at)->next;
+    struct mipmapped *m = take_out(at);
+    pthread_mutex_unlock(&lock);
+    return m;
 }
 
 void mipmap_release_context(struct context *c)
 {
-    pthread_mutex_lock(&lock);
-    for (struct mipmapped **at = &mipmaps; *at;)
-        if ((*at)->context == c)
-            destroy(at);
-        else
-            at = &(*at)->next;
-    pthread_mutex_unlock(&lock);
+    for (struct mipmapped *m; (m = take_out_any(c));) unmake(m);
 }

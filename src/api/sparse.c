@@ -17,50 +17,42 @@ static void describe(const struct sparse *s, CUDA_ARRAY_SPARSE_PROPERTIES *out)
                                            .flags = y->single ? CU_ARRAY_SPARSE_PROPERTIES_SINGLE_MIPTAIL : 0 };
 }
 
-/* The tiles of a sparse (or deferred) array that is no level of a mipmapped one. */
-static CUresult tiles_of_array(CUarray handle, unsigned flags, struct sparse **out)
+/* A sparse (or deferred) array that is no level of a mipmapped one; until array_end. */
+static CUresult tiled_array(CUarray handle, unsigned flags, struct array **out)
 {
-    struct array *a;
-    CUresult r = array_get(handle, &a);
-    if (r) return r;
-    if (!(a->desc.Flags & flags) || a->mipmap) return CUDA_ERROR_INVALID_VALUE;
-    *out = a->tiles;
-    return CUDA_SUCCESS;
+    CUresult r = array_get(handle, out);
+    return r || ((*out)->desc.Flags & flags && !(*out)->mipmap) ? r : array_end(*out, CUDA_ERROR_INVALID_VALUE);
 }
 
-static CUresult tiles_of_mipmap(CUmipmappedArray handle, unsigned flags, struct sparse **out)
+static CUresult tiled_mipmap(CUmipmappedArray handle, unsigned flags, struct mipmapped **out)
 {
-    struct mipmapped *m;
-    CUresult r = mipmap_get(handle, &m);
-    if (r) return r;
-    if (!(m->desc.Flags & flags)) return CUDA_ERROR_INVALID_VALUE;
-    *out = m->tiles;
-    return CUDA_SUCCESS;
+    CUresult r = mipmap_get(handle, out);
+    return r || (*out)->desc.Flags & flags ? r : mipmap_end(*out, CUDA_ERROR_INVALID_VALUE);
 }
 
 /* An array has one level, so its tail, if any, begins at 0 (observed on H200: 0 also without one). */
 CUresult CUDAAPI cuArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES *sparseProperties, CUarray array)
 {
     struct context *c;
-    struct sparse *s;
+    struct array *a;
     CUresult r = context_current(&c);
-    if (r || (r = tiles_of_array(array, CUDA_ARRAY3D_SPARSE, &s))) return r;
-    if (!sparseProperties) return CUDA_ERROR_INVALID_VALUE;
-    describe(s, sparseProperties);
+    if (r || (r = tiled_array(array, CUDA_ARRAY3D_SPARSE, &a))) return r;
+    if (!sparseProperties) return array_end(a, CUDA_ERROR_INVALID_VALUE);
+    describe(a->tiles, sparseProperties);
     sparseProperties->miptailFirstLevel = 0;
-    return CUDA_SUCCESS;
+    return array_end(a, CUDA_SUCCESS);
 }
 
 CUresult CUDAAPI cuMipmappedArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES *sparseProperties,
                                                      CUmipmappedArray mipmap)
 {
     struct context *c;
-    struct sparse *s;
+    struct mipmapped *m;
     CUresult r = context_current(&c);
-    if (r || (r = tiles_of_mipmap(mipmap, CUDA_ARRAY3D_SPARSE, &s))) return r;
-    if (!sparseProperties) return CUDA_ERROR_INVALID_VALUE;
-    describe(s, sparseProperties);
-    return CUDA_SUCCESS;
+    if (r || (r = tiled_mipmap(mipmap, CUDA_ARRAY3D_SPARSE, &m))) return r;
+    if (!sparseProperties) return mipmap_end(m, CUDA_ERROR_INVALID_VALUE);
+    describe(m->tiles, sparseProperties);
+    return mipmap_end(m, CUDA_SUCCESS);
 }
 
 static CUresult requirements(const struct sparse *s, CUDA_ARRAY_MEMORY_REQUIREMENTS *out, CUdevice device)
@@ -79,26 +71,28 @@ CUresult CUDAAPI cuArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *me
                                               CUdevice device)
 {
     struct context *c;
-    struct sparse *s;
+    struct array *a;
     CUresult r = context_current(&c);
-    if (r || (r = tiles_of_array(array, CUDA_ARRAY3D_DEFERRED_MAPPING, &s))) return r;
-    return requirements(s, memoryRequirements, device);
+    if (r || (r = tiled_array(array, CUDA_ARRAY3D_DEFERRED_MAPPING, &a))) return r;
+    return array_end(a, requirements(a->tiles, memoryRequirements, device));
 }
 
 CUresult CUDAAPI cuMipmappedArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *memoryRequirements,
                                                        CUmipmappedArray mipmap, CUdevice device)
 {
     struct context *c;
-    struct sparse *s;
+    struct mipmapped *m;
     CUresult r = context_current(&c);
-    if (r || (r = tiles_of_mipmap(mipmap, CUDA_ARRAY3D_DEFERRED_MAPPING, &s))) return r;
-    return requirements(s, memoryRequirements, device);
+    if (r || (r = tiled_mipmap(mipmap, CUDA_ARRAY3D_DEFERRED_MAPPING, &m))) return r;
+    return mipmap_end(m, requirements(m->tiles, memoryRequirements, device));
 }
 
 /* ---- mapping */
 
 struct map_operation {
-    struct sparse *tiles;
+    struct array *array; /* in use until the operation is done; NULL: */
+    struct mipmapped *mipmap;
+    struct sparse *tiles; /* its */
     struct sparse_region region;
     struct tile_pool *pool; /* NULL: unmap */
     uint64_t offset;
@@ -110,8 +104,12 @@ struct map_list {
 
 static void let_go(struct map_list *l)
 {
-    for (unsigned k = 0; k < l->count; k++)
-        if (l->operations[k].pool) tile_pool_put(l->operations[k].pool);
+    for (unsigned k = 0; k < l->count; k++) {
+        const struct map_operation *o = &l->operations[k];
+        if (o->pool) tile_pool_put(o->pool);
+        if (o->array) array_end(o->array, CUDA_SUCCESS);
+        if (o->mipmap) mipmap_end(o->mipmap, CUDA_SUCCESS);
+    }
     free(l->operations);
 }
 
@@ -126,19 +124,17 @@ static void perform(void *arg, CUresult status)
 }
 
 /* The tiles of the array that m speaks of, if it is one of device d; *whole: they are mapped all at once. */
-static struct sparse *tiles_of(const CUarrayMapInfo *m, const struct device *d, bool *whole)
+static struct sparse *tiles_of(const CUarrayMapInfo *m, const struct device *d, struct map_operation *o, bool *whole)
 {
-    struct array *a;
-    struct mipmapped *p;
     switch (m->resourceType) {
     case CU_RESOURCE_TYPE_ARRAY:
-        if (array_get(m->resource.array, &a) || a->mipmap || a->context->device != d) return NULL;
-        *whole = a->desc.Flags & CUDA_ARRAY3D_DEFERRED_MAPPING;
-        return a->tiles;
+        if (array_get(m->resource.array, &o->array) || o->array->mipmap || o->array->context->device != d) return NULL;
+        *whole = o->array->desc.Flags & CUDA_ARRAY3D_DEFERRED_MAPPING;
+        return o->array->tiles;
     case CU_RESOURCE_TYPE_MIPMAPPED_ARRAY:
-        if (mipmap_get(m->resource.mipmap, &p) || p->context->device != d) return NULL;
-        *whole = p->desc.Flags & CUDA_ARRAY3D_DEFERRED_MAPPING;
-        return p->tiles;
+        if (mipmap_get(m->resource.mipmap, &o->mipmap) || o->mipmap->context->device != d) return NULL;
+        *whole = o->mipmap->desc.Flags & CUDA_ARRAY3D_DEFERRED_MAPPING;
+        return o->mipmap->tiles;
     default: return NULL;
     }
 }
@@ -147,7 +143,7 @@ static struct sparse *tiles_of(const CUarrayMapInfo *m, const struct device *d, 
 static CUresult find_region(const CUarrayMapInfo *m, const struct device *d, struct map_operation *o)
 {
     bool whole;
-    if (!(o->tiles = tiles_of(m, d, &whole))) return CUDA_ERROR_INVALID_VALUE;
+    if (!(o->tiles = tiles_of(m, d, o, &whole))) return CUDA_ERROR_INVALID_VALUE;
     if (whole) {
         sparse_whole(o->tiles, &o->region);
         return CUDA_SUCCESS;

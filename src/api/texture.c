@@ -130,10 +130,10 @@ CUresult texture_resource(const struct context *c, const CUDA_RESOURCE_DESC *r, 
     switch (r->resType) {
     case CU_RESOURCE_TYPE_ARRAY:
         if ((e = array_get(r->res.array.hArray, &a))) return e;
-        return array_resource(&a->desc, &a, 1, x);
+        return array_end(a, array_resource(&a->desc, &a, 1, x));
     case CU_RESOURCE_TYPE_MIPMAPPED_ARRAY:
         if ((e = mipmap_get(r->res.mipmap.hMipmappedArray, &m))) return e;
-        return array_resource(&m->desc, m->levels, m->count, x);
+        return mipmap_end(m, array_resource(&m->desc, m->levels, m->count, x));
     case CU_RESOURCE_TYPE_LINEAR: return linear_resource(c, r, x);
     case CU_RESOURCE_TYPE_PITCH2D: return pitched_resource(c, r, x);
     default: return CUDA_ERROR_INVALID_VALUE;

@@ -137,6 +137,9 @@ void fault_go_on(void)
 static void probe_threads(struct frame *f, enum fault_kind kind, uint64_t address, int out)
 {
     struct fl_block *b = &f->b;
+    sigset_t none;
+    sigemptyset(&none); /* the handler that was left by siglongjmp, if it is a sanitizer's, has blocked all signals */
+    sigprocmask(SIG_SETMASK, &none, NULL);
     agent_make_private();
     managed_make_private(address);
     printf_mute();

@@ -14,7 +14,9 @@ CUresult mempool_get_access(struct mempool *p, CUmemLocation l, CUmemAccess_flag
     switch ((int)l.type) {
     case CU_MEM_LOCATION_TYPE_DEVICE:
         if (l.id < 0 || l.id >= device_count) return CUDA_ERROR_INVALID_VALUE;
+        pthread_mutex_lock(&p->lock);
         access = p->access[l.id];
+        pthread_mutex_unlock(&p->lock);
         break;
     case CU_MEM_LOCATION_TYPE_HOST:
     case CU_MEM_LOCATION_TYPE_HOST_NUMA: all |= !p->device; break;

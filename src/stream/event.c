@@ -15,7 +15,7 @@ struct event {
     pthread_mutex_t lock;    /* guards mark */
     struct mark *mark;       /* NULL: never recorded */
     _Atomic bool captured;   /* by a capture that is over, since the mark */
-    struct beacon *beacon;   /* its state, if interprocess: the mark is this process's view alone */
+    struct beacon *_Atomic beacon; /* its state, if interprocess: the mark is this process's view alone */
     void (*left)(void *arg); /* the beacon is another process's: to be called when the event goes */
     void *arg;
 };
@@ -194,15 +194,13 @@ static CUresult stream_wait_beacon(struct stream *s, struct beacon *b)
 
 CUresult event_record(struct event *e, struct stream *s)
 {
-    if (e->beacon) {
-        CUresult r = record_beacon(e->beacon, s);
-        if (r) return r;
-    }
+    struct beacon *b = e->beacon;
+    CUresult r = b ? record_beacon(b, s) : CUDA_SUCCESS;
+    if (r) return r;
     struct mark *m = mark_new(s, !(e->flags & CU_EVENT_DISABLE_TIMING));
     if (!m) return CUDA_ERROR_OUT_OF_MEMORY;
     mark_note_clock(m, s);
-    CUresult r = stream_record(s, m);
-    if (r)
+    if ((r = stream_record(s, m)))
         mark_release(m);
     else
         set_mark(e, m);
@@ -214,7 +212,8 @@ void event_set_captured(struct event *e) { e->captured = true; }
 
 CUresult event_query(struct event *e)
 {
-    if (e->beacon) return beacon_done(e->beacon, beacon_newest(e->beacon)) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+    struct beacon *b = e->beacon;
+    if (b) return beacon_done(b, beacon_newest(b)) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
     struct mark *m = event_mark(e);
     bool done = !m || mark_done(m);
     mark_release(m);
@@ -224,10 +223,11 @@ CUresult event_query(struct event *e)
 
 CUresult event_synchronize(struct event *e)
 {
-    struct mark *m = e->beacon ? NULL : event_mark(e);
+    struct beacon *b = e->beacon;
+    struct mark *m = b ? NULL : event_mark(e);
     if (m) mark_wait(m, true);
     mark_release(m);
-    if (e->beacon) beacon_wait(e->beacon, beacon_newest(e->beacon));
+    if (b) beacon_wait(b, beacon_newest(b));
     streams_take_back(e->set);
     struct processor *p = e->set->context->device->processor;
     if (p) processor_flush_printf(p);
@@ -251,7 +251,8 @@ CUresult event_elapsed(struct event *start, struct event *end, float *ms)
 
 CUresult stream_wait_event(struct stream *s, struct event *e)
 {
-    if (e->beacon) return stream_wait_beacon(s, e->beacon);
+    struct beacon *b = e->beacon;
+    if (b) return stream_wait_beacon(s, b);
     struct mark *m = event_mark(e);
     CUresult r = m ? stream_wait(s, m) : CUDA_SUCCESS;
     if (m && !r) stream_learn_clock(s, m);
