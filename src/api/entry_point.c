@@ -70,7 +70,7 @@ CUresult CUDAAPI cuGetExportTable(const void **ppExportTable, const CUuuid *pExp
     *ppExportTable = NULL;
     const char *preloaded = getenv("LD_PRELOAD");
     if (can_do_without(pExportTableId)) return CUDA_ERROR_NOT_FOUND;
-    if (preloaded && strstr(preloaded, "libcudart"))
+    if (preloaded && strstr(preloaded, "libfaultline-lead"))
         fl_log_once(FL_LOG_WARN,
                     "%s uses what only NVIDIA's driver has: libraries such as cuBLAS and cuFFT do, and answer with an "
                     "error here; so does a CUDA runtime of 11 or earlier that was linked in",

@@ -18,7 +18,7 @@ void instance_add(uintptr_t bias)
     atomic_store_explicit(&last, n + 1, memory_order_release);
 }
 
-unsigned instance_of(const void *code)
+unsigned faultline_instance_of(const void *code)
 {
     unsigned n = atomic_load_explicit(&last, memory_order_acquire);
     struct dl_find_object found;

@@ -92,17 +92,13 @@ static const char *had(const char *variable)
 static void put_first(const char *variable, const char *word) { put_both(variable, word, had(variable)); }
 static void put_last(const char *variable, const char *word) { put_both(variable, had(variable), word); }
 
-/* src/lead: ours take the place of those in the program, or in what it loads or starts, which may be of both versions.
- * None does anything before it is called. What the user preloads comes before them: allocators stand before cudaMalloc
- * that way. */
-static void preload_libraries(const char *folder)
+/* src/lead: ours take the place of those in the program, or in what it loads or starts. What the user preloads comes
+ * before it: allocators stand before cudaMalloc that way. */
+static void preload_lead(const char *folder)
 {
-    static const char *const names[] = { "libcudart.so.13", "libcudart.so.12", "libcupti.so.13" };
-    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
-        char path[2 * PATH_MAX];
-        snprintf(path, sizeof path, "%s/%s", folder, names[k]);
-        if (!access(path, R_OK)) put_last("LD_PRELOAD", path);
-    }
+    char path[2 * PATH_MAX];
+    snprintf(path, sizeof path, "%s/libfaultline-lead.so", folder);
+    if (!access(path, R_OK)) put_last("LD_PRELOAD", path);
     put_first("ASAN_OPTIONS", "verify_asan_link_order=0"); /* or it insists on being the first library itself */
 }
 
@@ -147,7 +143,7 @@ static int run_program(char **argv, const char *folder)
     struct sigaction action = { .sa_handler = pass_on, .sa_flags = SA_RESTART };
     int status;
     if ((status = program_check(*argv))) return status;
-    preload_libraries(folder);
+    preload_lead(folder);
     offer_ptxas(folder);
     int report = report_create();
     /* who asks the program to end may do so before it is known here whom to tell */

@@ -76,6 +76,17 @@ bool is_nvidias(const struct object *o, const char *name, const char *file)
     return !ours;
 }
 
+/* Their names are seen by those who load or link with them, as without faultline run. None does anything before it is
+ * called. */
+void load_libraries(void)
+{
+    static const char *const files[] = { "libcudart.so.13", "libcudart.so.12", "libcupti.so.13" };
+    for (size_t k = 0; k < sizeof files / sizeof *files; k++) {
+        char path[PATH_MAX];
+        if (own_path(files[k], path, sizeof path)) dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+    }
+}
+
 void *loaded_library(const char *file)
 {
     char path[PATH_MAX];

@@ -1,6 +1,6 @@
 /* Entry points of NVIDIA's objects that are led to others, as faultline run does it: what cannot run here (the runtime,
- * as nvcc links it into programs) to ours, what makes machine code to what makes PTX. Part of libcudart.so.13, which is
- * preloaded. Before the first instruction of an object each of these entry points becomes a jump. Nothing in the file
+ * as nvcc links it into programs) to ours, what makes machine code to what makes PTX. This is libfaultline-lead.so, which
+ * is preloaded. Before the first instruction of an object each of these entry points becomes a jump. Nothing in the file
  * changes, and an object that has none of this is left alone. */
 #ifndef FL_LEAD_LEAD_H
 #define FL_LEAD_LEAD_H
@@ -34,7 +34,9 @@ lead lead_runtime, lead_nvrtc, lead_nvjitlink, lead_cupti;
 /* Whether the object is NVIDIA's library of this name (its beginning, such as "libcupti.so."). file: what a library of
  * ours is called that would also be, and is not. */
 bool is_nvidias(const struct object *o, const char *name, const char *file);
-/* A library of ours, if it is loaded; from dlopen, and to be closed again. NULL: it is not. */
+/* Loads the libraries of ours to which entry points are led. */
+void load_libraries(void);
+/* One of them, if it is loaded; from dlopen, and to be closed again. NULL: it is not. */
 void *loaded_library(const char *file);
 
 /* objects.c sees an object. No other thread runs its code yet. */

@@ -42,7 +42,8 @@ __attribute__((constructor)) static void lead_all(int argc, char **argv, char **
     (void)argv;
     if (!environ) environ = environment;
     const char *preloaded = getenv("LD_PRELOAD");
-    if (!preloaded || !strstr(preloaded, "libcudart")) return;
+    if (!preloaded || !strstr(preloaded, "libfaultline-lead")) return;
+    load_libraries();
     for (const struct link_map *object = _r_debug.r_map; object; object = object->l_next) {
         lead_object(object->l_addr, object == _r_debug.r_map ? "/proc/self/exe" : object->l_name);
         last = object;

@@ -1,6 +1,7 @@
 /* Programs and shared objects with NVIDIA's runtime in them, as nvcc links them if
- * it is not told otherwise. That runtime cannot run here; its entry points have the
- * names of ours of the same major version, and are led there. */
+ * it is not told otherwise, and the library of it that is loaded by a path. The
+ * runtime cannot run here; its entry points have the names of ours of the same
+ * major version, and are led there. */
 #include "base/instances.h"
 #include "base/log.h"
 #include "lead/inside.h"
@@ -33,7 +34,7 @@ static void lead_to(const char *library, const struct found *f, const struct obj
 {
     void *ours = loaded_library(library);
     if (!ours) {
-        fl_log(FL_LOG_WARN, "%s contains NVIDIA's runtime, and Faultline's %s was not preloaded to take its place",
+        fl_log(FL_LOG_WARN, "%s contains NVIDIA's runtime, and Faultline's %s was not found to take its place",
                o->path, library);
         return;
     }
@@ -41,10 +42,20 @@ static void lead_to(const char *library, const struct found *f, const struct obj
     dlclose(ours);
 }
 
+static bool is_runtime(const struct object *o, const char *library) { return is_nvidias(o, library, library); }
+
+static enum runtime_inside find_runtime(const struct object *o, struct found *f)
+{
+    bool twelve = is_runtime(o, "libcudart.so.12"), thirteen = is_runtime(o, "libcudart.so.13");
+    if (!twelve && !thirteen) return runtime_inside(o->path, note, f);
+    symbols_visit(o->path, SYMBOLS_EXPORTED, note, f);
+    return twelve ? RUNTIME_12 : RUNTIME_13;
+}
+
 void lead_runtime(const struct object *o, struct jumps *j)
 {
     struct found f = { 0 };
-    switch (runtime_inside(o->path, note, &f)) {
+    switch (find_runtime(o, &f)) {
     case RUNTIME_NOT_INSIDE: break;
     case RUNTIME_OLDER:
         /* libraries of NVIDIA's have one that they may never call */

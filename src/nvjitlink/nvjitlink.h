@@ -1,5 +1,5 @@
 /* nvJitLink: links PTX, and gives the PTX where NVIDIA's gives machine code. It needs no driver. In libnvJitLink.so.13,
- * whose entry points exports.c defines, and in libcudart.so.13, to which src/lead leads NVIDIA's.
+ * whose entry points exports.c defines, and in libfaultline-lead.so, to which src/lead leads NVIDIA's.
  *
  * A handle belongs to one thread at a time, as NVIDIA's does. Answers, and words in logs that programs may look for, are
  * those of NVIDIA's library. */

@@ -190,6 +190,8 @@ cudaError_t runtime_error(CUresult r)
 static _Thread_local cudaError_t last[MOST_INSTANCES];
 static _Thread_local unsigned asking;
 
+static unsigned instance_of(const void *caller) { return faultline_instance_of ? faultline_instance_of(caller) : 0; }
+
 /* That something is not ready is no error. */
 cudaError_t runtime_failed_for(const void *caller, cudaError_t error)
 {

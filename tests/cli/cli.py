@@ -113,6 +113,18 @@ with tempfile.TemporaryDirectory() as folder:
              "-l:libcudart.so.13")
     r = faultline("run", folder + "/program", LD_PRELOAD=folder + "/hook.so", LD_LIBRARY_PATH="")
     check("what is preloaded stands before the CUDA runtime, and may need libcuda.so.1", r[0] == 77, r)
+    compiled("pointers.so", """#include <dlfcn.h>
+                 int (*cuInit)(unsigned);
+                 int cudaMalloc(void **p, unsigned long n) { return 5; }
+                 int names(void)
+                 {
+                     void *p, *driver = dlopen("libcuda.so.1", RTLD_NOW);
+                     cuInit = (int (*)(unsigned))dlsym(driver, "cuInit");
+                     return cuInit(0) + cudaMalloc(&p, 8);
+                 }""", "-shared", "-fPIC")
+    compiled("names", "int names(void); int main(void) { return names(); }", "-L" + folder, "-l:pointers.so")
+    r = faultline("run", folder + "/names", LD_LIBRARY_PATH=folder)
+    check("names of CUDA that an object has for its own are its own", r[0] == 5, r)
 r = faultline("run", "--", "sh", "-c", "echo $LD_LIBRARY_PATH", LD_LIBRARY_PATH="/somewhere/else")
 folder, _, rest = r[1].strip().partition(":")
 check("our library comes first", os.path.exists(folder + "/libcuda.so.1") and rest == "/somewhere/else", r)

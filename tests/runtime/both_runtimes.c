@@ -1,4 +1,4 @@
-/* faultline run: a program loads objects with a runtime in them, each of which is led to ours of its version.
+/* faultline run: a program loads objects with a runtime in them or that are one, each of which is led to ours of its version.
  * usage: both-runtimes LIBRARY VERSION... */
 #include <dlfcn.h>
 #include <stdio.h>
