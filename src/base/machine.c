@@ -1,4 +1,4 @@
-/* See machine.h: /proc/meminfo, the control groups that this process is in, its
+/* See machine.h: /proc/meminfo, /proc/vmstat, the control groups that this process is in, its
  * own limits. What cannot be found out does not limit anything. */
 #include "base/machine.h"
 
@@ -96,6 +96,17 @@ uint64_t machine_memory(void)
 {
     uint64_t groups = left_in_groups(false), most = installed();
     return groups < most ? groups : most;
+}
+
+uint64_t machine_oom_kills(void)
+{
+    char line[128];
+    unsigned long long n, kills = 0;
+    FILE *f = fopen("/proc/vmstat", "re");
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "oom_kill %llu", &n) == 1) kills = n;
+    if (f) fclose(f);
+    return kills;
 }
 
 uint64_t machine_room(void)

@@ -1,4 +1,4 @@
-/* How much memory this machine has for the process. */
+/* How much memory this machine has for the process, and whether that was enough. */
 #ifndef FL_BASE_MACHINE_H
 #define FL_BASE_MACHINE_H
 
@@ -9,5 +9,7 @@
 uint64_t machine_room(void);
 /* Bytes of memory that the process may ever have: the machine's, or its control groups' limit. */
 uint64_t machine_memory(void);
+/* How many processes the system, or the container, has ended for lack of memory so far. */
+uint64_t machine_oom_kills(void);
 
 #endif

@@ -60,13 +60,17 @@ static void print_usage(FILE *to)
 {
     fputs("usage:\n", to);
     for (int i = 0; i < COMMANDS; i++) fprintf(to, "  faultline %s\n", commands[i].usage);
-    fputs("\nfaultline COMMAND --help says more.\n", to);
+    fputs("\nfaultline COMMAND --help says more, faultline --version which one this is.\n", to);
 }
 
 int main(int argc, char **argv)
 {
     if (argc > 1 && (wants_help(argv[1]) || !strcmp(argv[1], "help"))) {
         print_usage(stdout);
+        return 0;
+    }
+    if (argc > 1 && !strcmp(argv[1], "--version")) {
+        puts("faultline " FAULTLINE_VERSION);
         return 0;
     }
     for (int i = 0; argc > 1 && i < COMMANDS; i++)

@@ -90,7 +90,7 @@ static nvmlReturn_t tell(nvmlDevice_t device, unsigned int number, unsigned int 
     return NVML_SUCCESS;
 }
 
-enum { GENERATION = 5, LANES = 16, SPEED_OF_32000_MBPS = 5 };
+enum { GENERATION = 5, LANES = 16, MBPS = 32000, SPEED_OF_32000_MBPS = 5 };
 nvmlReturn_t nvmlDeviceGetMaxPcieLinkGeneration(nvmlDevice_t d, unsigned int *out) { return tell(d, GENERATION, out); }
 nvmlReturn_t nvmlDeviceGetCurrPcieLinkGeneration(nvmlDevice_t d, unsigned int *out) { return tell(d, GENERATION, out); }
 nvmlReturn_t nvmlDeviceGetMaxPcieLinkWidth(nvmlDevice_t d, unsigned int *out) { return tell(d, LANES, out); }
@@ -99,6 +99,7 @@ nvmlReturn_t nvmlDeviceGetPcieLinkMaxSpeed(nvmlDevice_t d, unsigned int *out)
 {
     return tell(d, SPEED_OF_32000_MBPS, out);
 }
+nvmlReturn_t nvmlDeviceGetPcieSpeed(nvmlDevice_t d, unsigned int *out) { return tell(d, MBPS, out); }
 
 /* Fabric handles work between processes of one machine: a fabric of its own, without a cluster. */
 static unsigned char fabric_state(const struct profile *p)

@@ -2,6 +2,7 @@
  * of a kernel's fault, the pidfd of the process's end. */
 #include "base/futex.h"
 #include "base/log.h"
+#include "base/machine.h"
 #include "base/thread.h"
 #include "processor/internal.h"
 
@@ -44,6 +45,16 @@ void processor_give_up(struct processor *p, CUresult error)
     futex_wake(&p->control->completion, 1 << 30);
 }
 
+static void report_end(const struct processor *p)
+{
+    fl_log(FL_LOG_ERROR, "the process of device %d (pid %d) ended unexpectedly; its contexts are lost%s", p->ordinal,
+           p->pid,
+           machine_oom_kills() > p->oom_kills
+               ? ". The system had too little memory and ended processes: programs that ask how much there is use less "
+                 "of a device that has less (faultline run --vram, or FAULTLINE_VRAM)"
+               : "");
+}
+
 static void look_at(struct processor *p, const struct pollfd *message, const struct pollfd *end)
 {
     char byte;
@@ -53,8 +64,7 @@ static void look_at(struct processor *p, const struct pollfd *message, const str
         processor_give_up(p, result_of(p->control->fault.kind));
     }
     if (end->revents && !processor_status(p)) {
-        fl_log(FL_LOG_ERROR, "the process of device %d (pid %d) ended unexpectedly; its contexts are lost", p->ordinal,
-               p->pid);
+        report_end(p);
         processor_give_up(p, CUDA_ERROR_LAUNCH_FAILED);
     }
 }
@@ -107,6 +117,7 @@ static CUresult start_thread(void)
 CUresult monitor_add(struct processor *p)
 {
     pthread_mutex_lock(&lock);
+    p->oom_kills = machine_oom_kills();
     CUresult r = start_thread();
     if (!r) {
         p->next = watched;

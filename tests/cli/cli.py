@@ -2,6 +2,7 @@
 """The faultline command: what it passes on and what it says. usage: cli.py FAULTLINE"""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -28,6 +29,8 @@ r = faultline()
 check("without a command it explains itself and fails", r[0] == 2 and "usage" in r[2], r)
 r = faultline("--help")
 check("--help explains and succeeds", r[0] == 0 and "devices" in r[1], r)
+r = faultline("--version")
+check("--version is a line", r[0] == 0 and re.fullmatch(r"faultline \d+\.\d+\.\d+\n", r[1]) and not r[2], r)
 for words in (["run", "--help"], ["run", "-h"], ["devices", "--help"], ["devices", "-h"], ["ptxc", "--help"], ["ptxc", "-h"],
               ["ptxas", "--help"]):
     r = faultline(*words)

@@ -180,6 +180,19 @@ static void structures_of_another_version_are_refused(void **state)
     assert_int_equal(nvmlDeviceGetGpuFabricInfoV(device(0), &fabric), NVML_ERROR_ARGUMENT_VERSION_MISMATCH);
 }
 
+static void the_host_is_reached_by_pci_express(void **state)
+{
+    unsigned int generation, lanes, megabits;
+    (void)state;
+    good(nvmlDeviceGetCurrPcieLinkGeneration(device(0), &generation));
+    good(nvmlDeviceGetCurrPcieLinkWidth(device(0), &lanes));
+    good(nvmlDeviceGetPcieSpeed(device(0), &megabits));
+    assert_int_equal(generation, 5);
+    assert_int_equal(lanes, 16);
+    assert_int_equal(megabits, 32000);
+    assert_int_equal(nvmlDeviceGetPcieSpeed(device(0), NULL), NVML_ERROR_INVALID_ARGUMENT);
+}
+
 static void peers_reach_each_other_as_cuda_says(void **state)
 {
     (void)state;
@@ -215,6 +228,7 @@ int main(void)
         cmocka_unit_test(a_call_that_fails_changes_nothing),
         cmocka_unit_test(the_driver_is_of_the_version_that_cuda_says),
         cmocka_unit_test(structures_of_another_version_are_refused),
+        cmocka_unit_test(the_host_is_reached_by_pci_express),
         cmocka_unit_test(peers_reach_each_other_as_cuda_says),
         cmocka_unit_test(sensors_are_not_there),
     };

@@ -14,7 +14,9 @@ static const char ptx[] =
     ".visible .entry add(.param .u64 p) { .reg .b64 %a; .reg .b32 %v; ld.param.u64 %a,[p]; atom.global.add.u32 "
     "%v,[%a],1; ret; }\n"
     ".visible .entry spin(.param .u64 p) { .reg .b64 %a; .reg .b32 %v; .reg .pred %q; ld.param.u64 %a,[p]; L: "
-    "ld.volatile.global.u32 %v,[%a]; setp.eq.u32 %q,%v,0; @%q bra L; ret; }\n";
+    "ld.volatile.global.u32 %v,[%a]; setp.eq.u32 %q,%v,0; @%q bra L; ret; }\n"
+    ".visible .entry touch(.param .u64 p) { .reg .b64 %a; .reg .b32 %i, %t; ld.param.u64 %a,[p]; mov.u32 %i,%ctaid.x; "
+    "mov.u32 %t,%tid.x; mad.lo.u32 %i,%i,32,%t; mad.wide.u32 %a,%i,4096,%a; st.global.u32 [%a],%i; ret; }\n";
 
 static CUcontext context;
 static CUmodule module;
@@ -89,6 +91,19 @@ static void filled(void)
     ANSWERS(r, CUDA_ERROR_OUT_OF_MEMORY);
     EXPECT(pieces >= 2 && pieces == free_bytes / PIECE);
     simple();
+}
+
+/* A kernel that needs more than there is. */
+static void too_much(void)
+{
+    enum { BLOCKS = 6 << 10 };
+    CUdeviceptr p;
+    CUfunction f;
+    set_up();
+    CHECK(cuMemAlloc(&p, BLOCKS * 32 * 4096ul));
+    CHECK(cuModuleGetFunction(&f, module, "touch"));
+    CHECK(cuLaunchKernel(f, BLOCKS, 1, 1, 32, 1, 1, 0, 0, (void *[]){ &p }, NULL));
+    ANSWERS(cuCtxSynchronize(), CUDA_ERROR_LAUNCH_FAILED);
 }
 
 static void killed_device(void)
@@ -309,6 +324,7 @@ int main(int argc, char **argv)
         void (*run)(void);
     } tests[] = { { "simple", simple },
                   { "filled", filled },
+                  { "too_much", too_much },
                   { "killed_device", killed_device },
                   { "revived", revived },
                   { "mapped_revived", mapped_revived },

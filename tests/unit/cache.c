@@ -168,6 +168,12 @@ static void a_cache_that_cannot_be_written_is_done_without(void **state)
     setenv("FAULTLINE_CACHE_DIR", top, 1);
     keep("a", "one");
     assert_int_equal(files(), 0);
+    /* nor is anything read that could name a file */
+    struct cache_key none = cache_key((const void *)8, 1ul << 40, 0);
+    assert_true(!none.a && !none.b);
+    unsetenv("FAULTLINE_CACHE");
+    cache_write(none, &(struct mapped){ "one", 3 });
+    assert_int_equal(files(), 0);
 }
 
 static void files_that_may_not_be_so_long_are_not_begun(void **state)
