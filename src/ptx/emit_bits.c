@@ -13,6 +13,7 @@ static void emit_unary(struct emitter *e, const struct instr *i)
     enum ptx_type t = need_type(i, 0);
     need_operands(i, 2, 2);
     need_bits(i, t, i->op == OP_not);
+    if (i->op != OP_not && i->op != OP_cnot && type_bits(t) < 32) fail(i, "the type does not fit the operation");
     const char *a = arg(e, i, 1, t), *ll = lltype(t), *v;
     switch (i->op) {
     case OP_not: v = emit(e, "xor %s %s, -1", ll, a); break;

@@ -86,6 +86,7 @@ struct var {
     enum ptx_type type;
     uint32_t align;
     uint64_t size;                 /* bytes; 0: extern shared array of the launch's size */
+    uint32_t stride;               /* bytes that an index of an array counts, a vector's component (observed on H200); 0: it is none */
     bool managed, is_extern, is_argument, is_result, is_pointer, is_register;
     struct reg *reg;               /* of a parameter that is_register, in its function's body */
     uint8_t linkage;               /* enum fl_linkage */

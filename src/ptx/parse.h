@@ -25,6 +25,7 @@ struct parser {
     struct scope *scope;           /* innermost */
     struct scope *global;
     bool coordinates;              /* may follow an address, of the instruction being read */
+    bool accesses;                 /* it reads or writes memory: an element of an array is an address */
     unsigned depth;                /* of what is nested, at most NESTING_MOST */
     unsigned file;                 /* of those that a linker joined, by number */
 };
@@ -64,6 +65,9 @@ void parse_params(struct parser *p, struct var **list, uint32_t *count, bool dec
 void parsed_call(struct parser *p, struct instr *call); /* appends it to the function */
 void registers_begin(struct parser *p, struct func *f); /* before the body's first instruction */
 void registers_return(struct parser *p, const struct instr *ret);
+
+/* parse_element.c: what follows "[" behind the name of a variable, the operand so far. */
+void parse_element(struct parser *p, struct operand *o);
 
 struct operand parse_operand(struct parser *p);
 struct operand parse_list(struct parser *p); /* (a, b), of a call */

@@ -195,7 +195,9 @@ struct operand parse_operand(struct parser *p)
         } else {
             name_operand(p, &o);
         }
-        if (o.kind == OPERAND_var && (token_is(&p->token, "+") || token_is(&p->token, "-"))) {
+        if (o.kind == OPERAND_var && accept(p, "[")) {
+            parse_element(p, &o);
+        } else if (o.kind == OPERAND_var && (token_is(&p->token, "+") || token_is(&p->token, "-"))) {
             accept(p, "+");
             o.offset = (int64_t)constant(p);
         }

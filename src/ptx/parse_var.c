@@ -269,6 +269,7 @@ void parse_variable(struct parser *p, enum ptx_space space, uint8_t linkage)
         struct var *v = variable_new(p, &name, word(p, "a variable's name"), space, linkage);
         if (accept(p, "<")) fatal_at(EXIT_UNSUPPORTED, name.line, "parameterised variable names");
         v->type = d.type;
+        if (token_is(&p->token, "[")) v->stride = type_bytes(d.type);
         v->size = element_count(p, v, d.vector, linkage) * type_bytes(d.type);
         v->align = d.align ? d.align : type_bytes(d.type) * d.vector;
         v->managed = d.managed;
@@ -311,6 +312,7 @@ static void parse_param(struct parser *p, struct var *v, uint32_t *offset)
     if (!v->type) syntax_error(p, "a type");
     v->line = p->token.line;
     v->name = p->token.kind == TOKEN_WORD ? word(p, "a name") : "_";
+    if (token_is(&p->token, "[")) v->stride = type_bytes(v->type);
     bool open;
     uint64_t n = dimensions(p, &open);
     if (n > 65536) fatal_at(EXIT_INVALID_PTX, v->line, "the parameter is too large");

@@ -106,11 +106,27 @@ static void half_formats_convert_to_the_nearest(void)
     }
 }
 
+static void elements_of_arrays(void)
+{
+    enum { N = 64 };
+    static const int table[] = { 10, 20, 30, 40 }, grid[] = { 1, 2, 3, 4, 5, 6 }, pairs[] = { 7, 8, 9, 11 };
+    int tens[] = { 100, 110, 120, 130 };
+    CUdeviceptr out = give(NULL, N * 8 * sizeof(int));
+    run("elements", 1, 1, N, 1, 0, ARGS(&out, tens));
+    const int *v = take(out, N * 8 * sizeof *v);
+    for (int t = 0; t < N; t++, v += 8) {
+        int i = t % 4;
+        EXPECT(v[0] == table[i ? i - 1 : 0] && v[1] == grid[5 - i] && v[2] == pairs[i] && v[3] == tens[i]);
+        EXPECT(v[4] == 63 - t && v[5] == t && v[6] == 4 * t && v[7] == 21 + t % 2);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct program programs[] = {
         P(handwritten),         P(subnormals_are_zeros_where_it_says_so), P(threads_wait_for_time_at_the_same_time),
-        P(pointers_of_32_bits), P(half_formats_convert_to_the_nearest),   { 0 }
+        P(pointers_of_32_bits), P(half_formats_convert_to_the_nearest),   P(elements_of_arrays),
+        { 0 }
     };
     return run_programs(argc, argv, programs);
 }
