@@ -102,12 +102,20 @@ __attribute__((no_sanitize("thread"))) void fiber_end(struct fl_block *b, uint32
     __builtin_unreachable();
 }
 
+/* Whether code at this address is of the kernel's part, or of functions whose address anybody may have. */
+static bool is_of_module(const struct frame *f, uint64_t at)
+{
+    const struct fl_image *i = f->code.image;
+    const uint32_t part = f->code.kernel->part;
+    const struct fl_image_part *p = (const struct fl_image_part *)((const char *)i + i->parts);
+    at -= (uint64_t)i;
+    return at < i->loaded || (part && at - p[part - 1].code < p[part - 1].end - p[part - 1].code);
+}
+
 __attribute__((no_sanitize("thread"))) void fiber_suspend(struct fl_block *b, uint32_t t, uint32_t segment)
 {
     struct frame *f = (struct frame *)b;
-    const struct fl_image *i = f->code.image;
-    uint64_t caller = (uint64_t)__builtin_return_address(0);
-    if (!f->fibers.sp || caller < (uint64_t)i || caller >= (uint64_t)i + i->size)
+    if (!f->fibers.sp || !is_of_module(f, (uint64_t)__builtin_return_address(0)))
         fault_raise(FAULT_ILLEGAL_INSTRUCTION, t, 0, "a function of another module waits for other threads");
     b->state[t] = (uint16_t)segment;
     fiber_switch(&f->fibers.sp[t], f->fibers.home);

@@ -31,6 +31,9 @@ static CUresult load(struct module *m, uint32_t part)
     l->size = code->size;
     memcpy(alias, code, code->size);
     enter_code(m, code, l->va);
+    struct fl_image_part *p = (struct fl_image_part *)((char *)m->image + m->image->parts) + part;
+    p->code = l->va - m->image_va;
+    p->end = p->code + l->size;
     return CUDA_SUCCESS;
 }
 

@@ -47,21 +47,24 @@ static void found(struct search *s, struct func *f)
     ARENA_PUSH(s->list, s->count) = f;
 }
 
-uint32_t calls_reachable(struct module_ir *m, struct func *f, struct func ***list)
+static uint32_t reach(struct module_ir *m, struct func *f, bool through_address, struct func ***list)
 {
     struct search s = { .number = ++m->searches };
-    bool through_address = false;
+    bool all_found = !through_address;
     found(&s, f);
     for (uint32_t n = 0; n < s.count; n++)
         for (uint32_t k = 0; k < s.list[n]->ncode; k++) {
             const struct instr *i = &s.list[n]->code[k];
             struct func *g = callee(i);
             if (g) found(&s, g);
-            if (i->op != OP_call || g || through_address) continue;
-            through_address = true;
+            if (i->op != OP_call || g || all_found) continue;
+            all_found = true;
             for (uint32_t a = 0; a < m->nfuncs; a++)
                 if (m->funcs[a]->address_taken) found(&s, func_resolve(m->funcs[a]));
         }
     *list = s.list;
     return s.count;
 }
+
+uint32_t calls_named(struct module_ir *m, struct func *f, struct func ***list) { return reach(m, f, false, list); }
+uint32_t calls_reachable(struct module_ir *m, struct func *f, struct func ***list) { return reach(m, f, true, list); }

@@ -10,6 +10,8 @@ void calls_note_addresses(struct module_ir *m);
 struct func *func_resolve(struct func *f);
 /* The function that i calls; NULL: i is no call, or one through an address. */
 struct func *callee(const struct instr *i);
+/* f and all that it calls by name, or that those do. Returns how many. */
+uint32_t calls_named(struct module_ir *m, struct func *f, struct func ***list);
 /* f and all that it may call, which through an address is any whose address is taken. Returns how many. */
 uint32_t calls_reachable(struct module_ir *m, struct func *f, struct func ***list);
 

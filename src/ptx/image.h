@@ -105,6 +105,7 @@ struct fl_image_param { uint32_t offset, size, align, pad; };
 
 struct fl_image_part {
     uint32_t first_unit, nunits;
+    uint64_t code, end; /* where its code is, from the image, once it is loaded */
 };
 /* IR that LLVM compiles by itself. */
 struct fl_image_unit {

@@ -150,11 +150,12 @@ struct task {
 static void compile_module(const char *text, FILE *out)
 {
     struct translation t;
-    struct code code;
+    struct code code = { 0 };
     translate_what_runs(text, strlen(text), &t);
     for (uint32_t k = 0; k < t.nunits && options.dump_ir; k++) fputs(t.units[k].ir, stdout);
-    if (!t.deferred) llvm_compile(t.units, t.nunits, &code);
-    image_write(&t, t.deferred ? NULL : &code, out);
+    const uint32_t later = t.deferred ? t.nunits - t.nshared : 0;
+    if (t.nunits > later) llvm_compile(t.units + later, t.nunits - later, &code);
+    image_write(&t, &code, out);
 }
 
 static void *compile(void *arg)

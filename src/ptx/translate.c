@@ -139,14 +139,15 @@ static void emit_all(const struct module_ir *m, struct emitter *e)
 }
 
 /* Instructions of a module that LLVM compiles in less time than anybody would notice. */
-enum { SMALL = 1000 };
+enum { SMALL = 1000, LARGE = 4 * SMALL };
 
-/* The address of a function may go from one kernel to another: then all of them have to be there. */
+/* Who loads a module of many kernels launches few of them, or none. */
 static bool is_deferred(const struct translation *t)
 {
     size_t size = 0;
     for (uint32_t k = 0; k < t->module->nfuncs; k++) size += t->module->funcs[k]->ncode;
-    return !options.eager && size >= SMALL && !t->nfunctions && t->units[t->nunits - 1].part > 0;
+    const uint32_t last = t->nunits - t->nshared;
+    return !options.eager && last && size >= SMALL && (size >= LARGE || t->units[last - 1].part > 0);
 }
 
 void translate(const char *text, size_t size, struct translation *t)
@@ -163,6 +164,6 @@ void translate(const char *text, size_t size, struct translation *t)
                          .units = units_begin(t->module, preamble(t)),
                          .avoid_fma = !llvm_host_has("fma") };
     emit_all(t->module, &e);
-    t->nunits = units_end(e.units, &t->units);
+    t->nunits = units_end(e.units, &t->units, &t->nshared);
     t->deferred = is_deferred(t);
 }

@@ -14,7 +14,7 @@ struct translation {
     struct func **functions;
     uint32_t nvariables, nfunctions;
     struct unit *units;            /* the IR */
-    uint32_t nunits;
+    uint32_t nunits, nshared;      /* all, and how many of them are of no part */
     bool deferred; /* its parts are compiled when they are needed */
 };
 

@@ -27,7 +27,7 @@ struct units {
     size_t part_size; /* bytes of kernels */
     struct unit *done;
     uint32_t ndone, numbers;
-    size_t functions; /* bytes of device functions */
+    size_t functions; /* bytes of device functions that kernels have copies of */
     struct open_unit fast, probes;
 };
 
@@ -74,7 +74,7 @@ static bool is_new(const struct units *u, const struct open_unit *o, struct func
 static void add_reachable(struct units *u, struct open_unit *o, struct func *f)
 {
     struct func **list;
-    uint32_t count = calls_reachable(u->module, f, &list);
+    uint32_t count = calls_named(u->module, f, &list);
     for (uint32_t k = 0; k < count; k++) {
         const struct ir_text *text = text_of(u, o, list[k]);
         if (list[k]->entry || !is_new(u, o, list[k])) continue;
@@ -102,7 +102,7 @@ void units_add(struct units *u, struct func *f, bool probes, const char *ir)
     if (!f->entry) {
         struct ir_text *text = text_of(u, o, f);
         ARENA_PUSH(text->pieces, text->count) = arena_text(ir, size);
-        u->functions += size;
+        if (!f->address_taken) u->functions += size;
         return;
     }
     if (f != u->kernel) begin_kernel(u, f);
@@ -114,18 +114,31 @@ void units_add(struct units *u, struct func *f, bool probes, const char *ir)
     if (o->kernels >= UNIT && o->kernels >= COPIES * u->functions) end(u, o);
 }
 
-uint32_t units_end(struct units *u, struct unit **units)
+/* Each has them all once, as far as it can. */
+static void add_shared(struct units *u)
 {
-    /* functions whose address somebody may ask for, though no kernel calls them */
+    struct open_unit *o = &u->fast;
     for (uint32_t k = 0; k < u->module->nfuncs; k++) {
-        struct func *f = u->module->funcs[k];
-        if (!f->address_taken || f->entry || f->fast.unit) continue;
-        if (!u->fast.file) begin(u, &u->fast);
-        add_reachable(u, &u->fast, f);
+        struct func *f = func_resolve(u->module->funcs[k]);
+        if (!f->address_taken || f->entry || !f->body || (o->file && f->fast.unit == o->number)) continue;
+        if (!o->file) begin(u, o);
+        add_reachable(u, o, f);
+        if (ftell(o->file) >= UNIT) end(u, o);
     }
-    if (!u->ndone && !u->fast.file) begin(u, &u->fast);
+    end(u, o);
+}
+
+uint32_t units_end(struct units *u, struct unit **units, uint32_t *shared)
+{
     end(u, &u->fast);
     end(u, &u->probes);
+    const uint32_t kernels = u->ndone;
+    add_shared(u);
+    *shared = u->ndone - kernels;
+    if (!u->ndone) {
+        begin(u, &u->fast);
+        end(u, &u->fast);
+    }
     *units = u->done;
     return u->ndone;
 }

@@ -215,13 +215,13 @@ static void add_parts(const struct translation *t, struct fl_image *h, struct bu
 {
     struct fl_image_part *parts = NULL;
     if (!t->deferred) return;
-    for (uint32_t k = 0; k < t->nunits; k++) {
+    h->nunits = t->nunits - t->nshared;
+    for (uint32_t k = 0; k < h->nunits; k++) {
         while (h->nparts <= t->units[k].part) ARENA_PUSH(parts, h->nparts).first_unit = k;
         parts[h->nparts - 1].nunits++;
     }
     h->parts = (uint32_t)append(out, parts, h->nparts * sizeof *parts, 16);
-    h->nunits = t->nunits;
-    h->units = (uint32_t)append(out, NULL, t->nunits * sizeof(struct fl_image_unit), 16);
+    h->units = (uint32_t)append(out, NULL, h->nunits * sizeof(struct fl_image_unit), 16);
 }
 
 static void add_ir(const struct unit *unit, uint64_t table, struct buffer *out)
@@ -242,8 +242,8 @@ void image_write(const struct translation *t, const struct code *code, FILE *fil
     struct buffer names = { 0 };
     string(&names, "");
     append(&out, NULL, PAGE, 1); /* the header's; the code is first, as what is mapped begins and ends with a page */
-    h.code_size = code ? code->size : 0;
-    h.code = append(&out, code ? code->bytes : NULL, h.code_size, PAGE);
+    h.code_size = code->size;
+    h.code = append(&out, code->bytes, h.code_size, PAGE);
     append(&out, NULL, 0, PAGE);
     uint32_t const_size = add_symbols(t, &h, &out, &names);
     add_kernels(t, &h, &out, &names, const_size);

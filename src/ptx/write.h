@@ -6,7 +6,7 @@
 #include "translate.h"
 #include <stdio.h>
 
-/* code NULL: the image has the IR instead. */
+/* Of a deferred translation the code has what is of no part; the image has the IR of the parts. */
 void image_write(const struct translation *t, const struct code *code, FILE *file);
 
 #endif

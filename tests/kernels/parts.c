@@ -45,6 +45,35 @@ static void write_ptx(void)
     fclose(f);
 }
 
+/* The same kernels, which call functions by their addresses: one that anybody may pass to anybody, through memory. */
+static char *with_functions(void)
+{
+    char *text = calloc(1, ROOM);
+    FILE *f = fmemopen(text, ROOM, "w");
+    fprintf(f, ".version 8.0\n.target sm_90\n.address_size 64\n.visible .global .align 8 .u64 kept[%d];\n",
+            KERNELS);
+    for (int k = 0; k < KERNELS; k++) {
+        fprintf(f, ".visible .func (.param .u32 r) f%d(.param .u32 n)\n{\n.reg .u32 %%t, %%s;\nld.param.u32 %%t, [n];\n", k);
+        write_steps(f, k, 0, STEPS);
+        fprintf(f, "st.param.u32 [r], %%t; ret;\n}\n");
+    }
+    fprintf(f, ".visible .global .align 8 .u64 table[%d] = { f0", KERNELS);
+    for (int k = 1; k < KERNELS; k++) fprintf(f, ", f%d", k);
+    fprintf(f, " };\n");
+    for (int k = 0; k < KERNELS; k++) {
+        fprintf(f, ".visible .entry k%d(.param .u64 out)\n{\n.reg .u32 %%t, %%s, %%i; .reg .u64 %%o, %%f;\n", k);
+        fprintf(f, "ld.param.u64 %%o, [out]; mov.u32 %%i, %%tid.x; mov.u32 %%t, %%i; mad.wide.u32 %%o, %%i, 4, %%o;\n");
+        fprintf(f, "ld.global.u64 %%f, [%s+%d];\n{\n.param .u32 a; .param .u32 b;\nst.param.u32 [a], %%t;\n",
+                k ? "kept" : "table", k ? 8 * k - 8 : 24);
+        fprintf(f, "p: .callprototype (.param .u32 _) _ (.param .u32 _);\ncall (b), %%f, (a), p;\nld.param.u32 %%t, [b];\n}\n");
+        fprintf(f, "st.global.u32 [%%o], %%t;\nmov.u64 %%f, f%d; st.global.u64 [kept+%d], %%f;\n", k, 8 * k);
+        write_steps(f, k, 0, STEPS);
+        fprintf(f, "st.global.u32 [%%o+%d], %%t;\nret;\n}\n", KERNELS * THREADS * 4);
+    }
+    fclose(f);
+    return text;
+}
+
 static int drop(const char *path, const struct stat *s, int kind, struct FTW *ftw)
 {
     (void)s, (void)kind, (void)ftw;
@@ -143,6 +172,46 @@ static void a_second_module_finds_what_was_compiled(void)
     computes(module, 2);
     EXPECT_EQUAL(cached(), 3);
     EXPECT_EQUAL(launches(module), 3);
+}
+
+/* A kernel finds the function's address where the kernel before it has left it. */
+static void a_function_has_one_address_for_kernels_compiled_apart(void)
+{
+    CUmodule m;
+    char *text = with_functions();
+    CHECK(cuMemAlloc(&out, 2 * KERNELS * THREADS * 4));
+    CHECK(cuModuleLoadData(&m, text));
+    EXPECT_EQUAL(cached(), 2);
+    int called = 3;
+    for (int k = 0; k < 4; called = k++) {
+        uint32_t got[THREADS];
+        CHECK(launch(m, k));
+        CHECK(cuMemcpyDtoH(got, out + (unsigned)k * sizeof got, sizeof got));
+        for (uint32_t t = 0; t < THREADS; t++) EXPECT_EQUAL(got[t], expected(called, t));
+        EXPECT_EQUAL(cached(), 3 + k);
+    }
+    free(text);
+}
+
+static void a_large_kernel_that_is_alone_is_compiled_when_it_is_launched(void)
+{
+    enum { LONG = 2000 };
+    CUmodule m;
+    CUfunction function;
+    char *text = calloc(1, ROOM);
+    FILE *f = fmemopen(text, ROOM, "w");
+    fprintf(f, ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 out)\n{\n");
+    fprintf(f, ".reg .u32 %%t, %%s; .reg .u64 %%o;\nld.param.u64 %%o, [out]; mov.u32 %%t, 1;\n");
+    write_steps(f, 0, 0, LONG);
+    fprintf(f, "st.global.u32 [%%o], %%t; ret;\n}\n");
+    fclose(f);
+    CHECK(cuModuleLoadData(&m, text));
+    EXPECT_EQUAL(cached(), 2);
+    CHECK(cuModuleGetFunction(&function, m, "k"));
+    CHECK(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, (void *[]){ &out }, NULL));
+    CHECK(cuCtxSynchronize());
+    EXPECT_EQUAL(cached(), 3);
+    free(text);
 }
 
 static void a_library_has_its_kernels_on_each_device(void)
@@ -342,6 +411,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         ALONE(start, a_kernel_is_compiled_when_it_is_first_launched),
         ALONE(start, a_second_module_finds_what_was_compiled),
+        ALONE(start, a_function_has_one_address_for_kernels_compiled_apart),
+        ALONE(start, a_large_kernel_that_is_alone_is_compiled_when_it_is_launched),
         ALONE(two_devices, a_library_has_its_kernels_on_each_device),
         ALONE(start, without_a_compiler_a_launch_fails_and_may_be_tried_again),
         ALONE(start, where_the_compiler_dies_the_ptx_is_not_to_blame),
