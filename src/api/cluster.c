@@ -15,18 +15,24 @@ static void required(const struct function *f, uint32_t shape[3])
     for (int i = 0; i < 3; i++) shape[i] = f->cluster[i] > 0 ? (uint32_t)f->cluster[i] : 0;
 }
 
-CUresult cluster_of_launch(const struct function *f, const uint32_t asked[3], const uint32_t grid[3], uint32_t out[3])
+static CUresult shape_of(const struct function *f, const uint32_t asked[3], const uint32_t grid[3], uint32_t out[3])
 {
     uint32_t needed[3];
     required(f, needed);
     const bool any = blocks_of(needed), asks = asked[0] || asked[1] || asked[2];
     if (any && asks && memcmp(needed, asked, sizeof needed)) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
     memcpy(out, asks ? asked : any ? needed : (const uint32_t[3]){ 1, 1, 1 }, sizeof needed);
-    if (!blocks_of(out) || blocks_of(out) > (f->nonportable_cluster ? LARGEST : LARGEST_PORTABLE))
+    if (!blocks_of(out) || (blocks_of(out) > LARGEST_PORTABLE && !f->nonportable_cluster))
         return CUDA_ERROR_INVALID_CLUSTER_SIZE;
     for (int i = 0; i < 3; i++)
         if (grid[i] % out[i]) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
     return CUDA_SUCCESS;
+}
+
+CUresult cluster_of_launch(const struct function *f, const uint32_t asked[3], const uint32_t grid[3], uint32_t out[3])
+{
+    CUresult r = shape_of(f, asked, grid, out);
+    return !r && blocks_of(out) > LARGEST ? CUDA_ERROR_INVALID_CLUSTER_SIZE : r;
 }
 
 /* ---- Occupancy ---- */
@@ -47,14 +53,14 @@ static CUresult asked_shape(const CUlaunchConfig *c, uint32_t shape[3])
 
 /* A cluster is on one group of multiprocessors, each of which has eight blocks of clusters at most. The groups are those
  * that an H200's answers show; a device of another size has groups of the usual one. */
-static int fitting(int multiprocessors, int blocks, int size)
+static int fitting(int multiprocessors, int blocks, uint64_t size)
 {
     enum { USUAL = 16, MOST = 8, H200 = 132 };
     static const int of_h200[] = { 18, 18, 16, 16, 16, 16, 16, 8, 2, 2, 2, 2 };
     int clusters = 0, left = multiprocessors;
     for (unsigned k = 0; left > 0; k++) {
         const int usual = left < USUAL ? left : USUAL, group = multiprocessors == H200 ? of_h200[k] : usual;
-        if (size <= group) clusters += group * (blocks < MOST ? blocks : MOST) / size;
+        if (size <= (uint64_t)group) clusters += group * (blocks < MOST ? blocks : MOST) / (int)size;
         left -= group;
     }
     return clusters;
@@ -68,43 +74,45 @@ static CUresult function_named(CUfunction handle, struct function **f)
     return r ? r : function_get(c, handle, f);
 }
 
+/* How many blocks of what is asked about fit on a multiprocessor. It has to be a launch, though of a cluster of any size if
+ * it may be larger than others can have (observed on H200). *any: f or the launch wants clusters. */
+static CUresult check_asked(const struct function *f, const CUlaunchConfig *c, uint32_t shape[3], bool *any, int *blocks)
+{
+    const uint32_t grid[3] = { c->gridDimX, c->gridDimY, c->gridDimZ };
+    uint32_t asked[3];
+    if (asked_shape(c, asked) || !blocks_of(grid)) return CUDA_ERROR_INVALID_VALUE;
+    *any = asked[0] || f->cluster[0] > 0;
+    CUresult r = shape_of(f, asked, grid, shape);
+    const unsigned threads = c->blockDimX * c->blockDimY * c->blockDimZ;
+    return r ? r : function_occupancy(f, (int)threads, c->sharedMemBytes, blocks);
+}
+
 CUresult CUDAAPI cuOccupancyMaxPotentialClusterSize(int *clusterSize, CUfunction func, const CUlaunchConfig *config)
 {
     struct function *f;
     uint32_t shape[3];
+    bool any;
     int blocks;
     CUresult r = function_named(func, &f);
     if (r) return r;
-    if (!clusterSize || !config || asked_shape(config, shape)) return function_end(f, CUDA_ERROR_INVALID_VALUE);
-    const unsigned threads = config->blockDimX * config->blockDimY * config->blockDimZ;
-    r = function_occupancy(f, (int)threads, config->sharedMemBytes, &blocks);
+    if (!clusterSize || !config) return function_end(f, CUDA_ERROR_INVALID_VALUE);
+    r = check_asked(f, config, shape, &any, &blocks);
     if (!r) *clusterSize = !blocks ? 0 : f->nonportable_cluster ? LARGEST : LARGEST_PORTABLE;
     return function_end(f, r);
-}
-
-static CUresult active_clusters(const struct function *f, const CUlaunchConfig *config, int *clusters)
-{
-    uint32_t asked[3], shape[3];
-    int blocks;
-    CUresult r;
-    if (!clusters || !config || asked_shape(config, asked)) return CUDA_ERROR_INVALID_VALUE;
-    const uint32_t grid[3] = { config->gridDimX, config->gridDimY, config->gridDimZ };
-    if ((r = cluster_of_launch(f, asked, grid, shape))) return r;
-    if (!asked[0] && f->cluster[0] <= 0) {
-        *clusters = 0; /* observed on H200 */
-        return CUDA_SUCCESS;
-    }
-    const unsigned threads = config->blockDimX * config->blockDimY * config->blockDimZ;
-    if ((r = function_occupancy(f, (int)threads, config->sharedMemBytes, &blocks))) return r;
-    *clusters =
-        fitting(profile_attribute(f->module->context->device->profile, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT),
-                blocks, (int)blocks_of(shape));
-    return CUDA_SUCCESS;
 }
 
 CUresult CUDAAPI cuOccupancyMaxActiveClusters(int *numClusters, CUfunction func, const CUlaunchConfig *config)
 {
     struct function *f;
+    uint32_t shape[3];
+    bool any;
+    int blocks;
     CUresult r = function_named(func, &f);
-    return r ? r : function_end(f, active_clusters(f, config, numClusters));
+    if (r) return r;
+    if (!numClusters || !config) return function_end(f, CUDA_ERROR_INVALID_VALUE);
+    r = check_asked(f, config, shape, &any, &blocks);
+    const struct profile *profile = f->module->context->device->profile;
+    const int multiprocessors = profile_attribute(profile, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    if (!r) *numClusters = any ? fitting(multiprocessors, blocks, blocks_of(shape)) : 0; /* 0: observed on H200 */
+    return function_end(f, r);
 }

@@ -70,8 +70,57 @@ static void clusters(void)
     ASK("end", cudaDeviceSynchronize());
 }
 
+__global__ void shares(int *p)
+{
+    extern __shared__ int s[];
+    s[threadIdx.x] = 1;
+    if (p) *p = s[0];
+}
+
+static void ask_about(const char *key, const void *f, unsigned grid, unsigned cluster, size_t shared, bool asks)
+{
+    cudaLaunchConfig_t c;
+    cudaLaunchAttribute a;
+    memset(&c, 0, sizeof c);
+    memset(&a, 0, sizeof a);
+    c.gridDim = dim3(grid);
+    c.blockDim = dim3(128);
+    c.dynamicSmemBytes = shared;
+    c.attrs = &a;
+    c.numAttrs = asks;
+    a.id = cudaLaunchAttributeClusterDimension;
+    a.val.clusterDim.x = cluster;
+    a.val.clusterDim.y = a.val.clusterDim.z = 1;
+    v = -77;
+    ASKV(keyf("active.%s", key), cudaOccupancyMaxActiveClusters(&v, f, &c), "%d", v);
+    v = -77;
+    ASKV(keyf("potential.%s", key), cudaOccupancyMaxPotentialClusterSize(&v, f, &c), "%d", v);
+}
+
+static void occupancy(void)
+{
+    for (int larger = 0; larger < 2; larger++) {
+        MUST(cudaFuncSetAttribute(shares, cudaFuncAttributeNonPortableClusterSizeAllowed, larger));
+        MUST(cudaFuncSetAttribute(shares, cudaFuncAttributeMaxDynamicSharedMemorySize, 232448));
+        for (unsigned n = 1; n <= 24; n++) {
+            ask_about(keyf("%d.%u", larger, n), (void *)shares, n, n, 1024, true);
+            ask_about(keyf("%d.%u.alone", larger, n), (void *)shares, n, n, 232448, true);
+        }
+        ask_about(keyf("%d.1000", larger), (void *)shares, 1000, 1000, 0, true);
+        ask_about(keyf("%d.odd grid", larger), (void *)shares, 6, 4, 0, true);
+        ask_about(keyf("%d.odd grid, too large", larger), (void *)shares, 30, 20, 0, true);
+        ask_about(keyf("%d.zero", larger), (void *)shares, 4, 0, 0, true);
+        ask_about(keyf("%d.zero grid", larger), (void *)shares, 0, 2, 0, true);
+        ask_about(keyf("%d.declared", larger), (void *)clustered, 2, 2, 0, true);
+        ask_about(keyf("%d.declared, not asked for", larger), (void *)clustered, 2, 2, 0, false);
+        ask_about(keyf("%d.declared, another asked for", larger), (void *)clustered, 4, 4, 0, true);
+        ask_about(keyf("%d.declared, odd grid", larger), (void *)clustered, 3, 2, 0, true);
+    }
+}
+
 const struct group groups[] = {
     GROUP(grid),
     GROUP(clusters),
+    GROUP(occupancy),
     LAST_GROUP,
 };
