@@ -203,9 +203,11 @@ CUresult CUDAAPI cuTexObjectCreate(CUtexObject *pTexObject, const CUDA_RESOURCE_
     CUresult r = context_current(&c);
     if (r) return r;
     if (!pTexObject || !pResDesc || !pTexDesc) return CUDA_ERROR_INVALID_VALUE;
-    if ((r = texture_resource(c, pResDesc, &x)) || (r = sampling(pResDesc, pTexDesc, &x))) return r;
-    if (pResViewDesc) return x.linear ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_NOT_SUPPORTED;
-    const struct texture_object o = { .resource = *pResDesc, .texture = *pTexDesc };
+    if ((r = texture_resource(c, pResDesc, &x)) || (pResViewDesc && (r = texture_view(pResDesc, pResViewDesc, &x))) ||
+        (r = sampling(pResDesc, pTexDesc, &x)))
+        return r;
+    struct texture_object o = { .resource = *pResDesc, .texture = *pTexDesc };
+    if (pResViewDesc) o.view = *pResViewDesc;
     if ((r = texture_add(c, &x, &o))) return r;
     *pTexObject = x.self;
     return CUDA_SUCCESS;

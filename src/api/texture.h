@@ -23,6 +23,8 @@ CUresult texture_remove(uint64_t handle, bool surface);
 
 /* What kernels find of a resource. CUDA_ERROR_INVALID_HANDLE, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_NOT_SUPPORTED. */
 CUresult texture_resource(const struct context *c, const CUDA_RESOURCE_DESC *r, struct texture *x);
+/* Makes of it what the view shows. CUDA_ERROR_INVALID_VALUE; CUDA_ERROR_NOT_SUPPORTED for compressed formats. */
+CUresult texture_view(const CUDA_RESOURCE_DESC *r, const CUDA_RESOURCE_VIEW_DESC *v, struct texture *x);
 
 /* Frees those of a dying context. */
 extern const struct space_owner texture_owner;

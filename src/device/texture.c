@@ -17,11 +17,13 @@ union word {
 
 /* ---- elements */
 
-static float half(uint16_t bits)
+/* What is no number keeps all its bits (observed on H200). */
+static union word half(uint16_t bits)
 {
     _Float16 v;
     memcpy(&v, &bits, 2);
-    return (float)v;
+    if (v != v) return (union word){ .u = (bits & 0x8000u) << 16 | 0x7f800000u | (bits & 0x3ffu) << 13 };
+    return (union word){ .f = (float)v };
 }
 
 /* As it is stored, widened. */
@@ -39,7 +41,7 @@ static double whole(const struct texture *x) { return (1 << (8 * x->bytes - (x->
 static union word channel(const struct texture *x, uint64_t at)
 {
     uint32_t v = stored(x, at);
-    if (x->number == TEXTURE_FLOAT && x->bytes == 2) return (union word){ .f = half((uint16_t)v) };
+    if (x->number == TEXTURE_FLOAT && x->bytes == 2) return half((uint16_t)v);
     if (!x->normalised) return (union word){ .u = v };
     float f = x->number == TEXTURE_SIGNED ? (float)(int32_t)v : (float)v;
     return (union word){ .f = fmaxf(f / (float)whole(x), -1) };

@@ -345,13 +345,18 @@ static void a_volume_is_not_flat(void)
 static void what_is_refused(void)
 {
     const CUDA_RESOURCE_DESC floats = levels(W, H, 0, 0),
-                             integers = of(make_array(W, H, 0, CU_AD_FORMAT_SIGNED_INT32, 1, 0));
-    const CUDA_RESOURCE_VIEW_DESC view = { .width = W, .height = H };
+                             integers = of(make_array(W, H, 0, CU_AD_FORMAT_SIGNED_INT32, 1, 0)),
+                             blocks = of(make_array(W, H, 0, CU_AD_FORMAT_UNSIGNED_INT32, 2, 0));
+    const CUDA_RESOURCE_VIEW_DESC no_format = { .width = W, .height = H },
+                                  compressed = { .format = CU_RES_VIEW_FORMAT_UNSIGNED_BC1,
+                                                 .width = 4 * W,
+                                                 .height = 4 * H };
     CUDA_TEXTURE_DESC d = way(1);
     CUtexObject t;
     CUsurfObject s;
     ANSWERS(cuTexObjectCreate(&t, &integers, &d, NULL), CUDA_ERROR_INVALID_VALUE);
-    ANSWERS(cuTexObjectCreate(&t, &floats, &d, &view), CUDA_ERROR_NOT_SUPPORTED);
+    ANSWERS(cuTexObjectCreate(&t, &floats, &d, &no_format), CUDA_ERROR_INVALID_VALUE);
+    ANSWERS(cuTexObjectCreate(&t, &blocks, &d, &compressed), CUDA_ERROR_NOT_SUPPORTED);
     ANSWERS(cuSurfObjectCreate(&s, &floats), CUDA_ERROR_INVALID_VALUE);
     CHECK(cuSurfObjectCreate(&s, &integers)); /* made for surfaces or not (observed on H200) */
     CHECK(cuSurfObjectDestroy(s));
