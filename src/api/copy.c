@@ -22,17 +22,20 @@ static void copy_row(const struct copy *c, size_t to, size_t from)
     }
 }
 
+static size_t extent_of(const struct copy *c, const struct side *s)
+{
+    return (c->depth - 1) * s->slice + (c->height - 1) * s->pitch + c->width;
+}
+
 /* The copy engine of the side's device goes over managed memory. */
 static CUresult engine(const struct copy *c, const struct side *s, bool write)
 {
     if (!s->span.managed) return CUDA_SUCCESS;
-    size_t extent = (c->depth - 1) * s->slice + (c->height - 1) * s->pitch + c->width;
-    return uvm_copy_engine(s->device->ordinal, s->span.managed, extent, write ? UVM_COPIES_TO : UVM_COPIES_FROM);
+    return uvm_copy_engine(s->device->ordinal, s->span.managed, extent_of(c, s), write ? UVM_COPIES_TO : UVM_COPIES_FROM);
 }
 
-static CUresult perform(void *arg)
+static CUresult perform_found(const struct copy *c)
 {
-    const struct copy *c = arg;
     CUresult r = engine(c, &c->from, false);
     if (r || (r = engine(c, &c->to, true))) return r;
     if (c->to.array || c->from.array) return copy_tiles(c);
@@ -40,6 +43,40 @@ static CUresult perform(void *arg)
         for (size_t y = 0; y < c->height; y++)
             copy_row(c, z * c->to.slice + y * c->to.pitch, z * c->from.slice + y * c->from.pitch);
     return CUDA_SUCCESS;
+}
+
+/* malloc'd, NULL: no memory. */
+static struct copy *with_pieces(const struct draft *d, size_t *size)
+{
+    const size_t bytes = d->pieces.count * sizeof *d->pieces.at;
+    struct copy *c = malloc(*size = sizeof *c + bytes);
+    if (!c) return NULL;
+    *c = d->c;
+    if (bytes) memcpy(c->pieces, d->pieces.at, bytes);
+    return c;
+}
+
+/* Both sides, for they share the array of pieces. */
+static CUresult perform_again(const struct copy *old)
+{
+    size_t size;
+    struct draft d = { .c = *old };
+    struct copy *c = &d.c, *whole = NULL;
+    CUresult r = CUDA_SUCCESS;
+    if (c->from.span.mapped)
+        r = span_find_again(&c->from.span, extent_of(c, &c->from), c->from.device, false, &d.pieces);
+    if (!r && c->to.span.mapped)
+        r = span_find_again(&c->to.span, extent_of(c, &c->to), c->to.device, true, &d.pieces);
+    if (!r) r = (whole = with_pieces(&d, &size)) ? perform_found(whole) : CUDA_ERROR_OUT_OF_MEMORY;
+    free(whole);
+    free(d.pieces.at);
+    return r;
+}
+
+static CUresult perform(void *arg)
+{
+    const struct copy *c = arg;
+    return span_changed(&c->from.span) || span_changed(&c->to.span) ? perform_again(c) : perform_found(c);
 }
 
 /* Rows without a gap between them are one row. */
@@ -73,12 +110,10 @@ CUresult copy_submit(CUstream stream, struct draft *d, bool async)
     if (r || (r = stream_get(k, stream, false, &s))) return r;
     flatten(&d->c);
     if (!d->pieces.count) return enqueue(s, &d->c, sizeof d->c, async);
-    size_t bytes = d->pieces.count * sizeof *d->pieces.at;
-    struct copy *c = malloc(sizeof *c + bytes);
+    size_t size;
+    struct copy *c = with_pieces(d, &size);
     if (!c) return CUDA_ERROR_OUT_OF_MEMORY;
-    *c = d->c;
-    memcpy(c->pieces, d->pieces.at, bytes);
-    r = enqueue(s, c, sizeof *c + bytes, async);
+    r = enqueue(s, c, size, async);
     free(c);
     return r;
 }

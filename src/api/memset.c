@@ -33,12 +33,12 @@ static void fill_run(char *bytes, size_t n, const struct fill *f)
     }
 }
 
-static CUresult perform(void *arg)
+static size_t extent_of(const struct fill *f) { return (f->height - 1) * f->pitch + f->width * f->unit; }
+
+static CUresult perform_found(const struct fill *f)
 {
-    const struct fill *f = arg;
     CUresult r = CUDA_SUCCESS;
-    if (f->span.managed)
-        r = uvm_copy_engine(f->device, f->span.managed, (f->height - 1) * f->pitch + f->width * f->unit, UVM_FILLS);
+    if (f->span.managed) r = uvm_copy_engine(f->device, f->span.managed, extent_of(f), UVM_FILLS);
     if (r) return r;
     for (size_t y = 0; y < f->height; y++)
         for (size_t done = 0, run; done < f->width * f->unit; done += run) {
@@ -48,6 +48,35 @@ static CUresult perform(void *arg)
             fill_run(bytes, run, f);
         }
     return CUDA_SUCCESS;
+}
+
+/* malloc'd, NULL: no memory. */
+static struct fill *with_pieces(const struct fill *f, const struct span_pieces *pieces, size_t *size)
+{
+    const size_t bytes = pieces->count * sizeof *pieces->at;
+    struct fill *whole = malloc(*size = sizeof *whole + bytes);
+    if (!whole) return NULL;
+    *whole = *f;
+    if (bytes) memcpy(whole->pieces, pieces->at, bytes);
+    return whole;
+}
+
+static CUresult perform_again(struct fill f)
+{
+    size_t size;
+    struct span_pieces pieces = { .count = 0 };
+    CUresult r = span_find_again(&f.span, extent_of(&f), &devices[f.device], true, &pieces);
+    struct fill *whole = r ? NULL : with_pieces(&f, &pieces, &size);
+    if (!r) r = whole ? perform_found(whole) : CUDA_ERROR_OUT_OF_MEMORY;
+    free(whole);
+    free(pieces.at);
+    return r;
+}
+
+static CUresult perform(void *arg)
+{
+    const struct fill *f = arg;
+    return span_changed(&f->span) ? perform_again(*f) : perform_found(f);
 }
 
 static CUresult enqueue(struct stream *s, const struct fill *f, size_t size, bool async)
@@ -61,12 +90,10 @@ static CUresult submit(struct stream *s, const struct fill *f, const struct span
 {
     if (f->span.dormant) return CUDA_ERROR_INVALID_VALUE;
     if (!pieces->count) return enqueue(s, f, sizeof *f, async);
-    size_t bytes = pieces->count * sizeof *pieces->at;
-    struct fill *whole = malloc(sizeof *whole + bytes);
+    size_t size;
+    struct fill *whole = with_pieces(f, pieces, &size);
     if (!whole) return CUDA_ERROR_OUT_OF_MEMORY;
-    *whole = *f;
-    memcpy(whole->pieces, pieces->at, bytes);
-    CUresult r = enqueue(s, whole, sizeof *whole + bytes, async);
+    CUresult r = enqueue(s, whole, size, async);
     free(whole);
     return r;
 }

@@ -1,5 +1,6 @@
 /* Finding the bytes behind addresses; see span.h. */
 #include "api/span.h"
+#include "base/log.h"
 #include "uvm/uvm.h"
 #include "vmm/multicast.h"
 
@@ -17,8 +18,10 @@ static CUresult mapped(CUdeviceptr p, size_t size, const struct device *d, bool 
                        struct span_pieces *pieces)
 {
     struct vmm_piece one;
+    const uint64_t changes = vmm_changes();
     size_t count = pieces_of(p, size, d, write, pieces->member, &one, 1);
-    *s = (struct span){ .bytes = one.bytes, .count = count, .first = pieces->count };
+    *s = (struct span){ .bytes = one.bytes, .count = count, .first = pieces->count, .mapped = p, .changes = changes,
+                        .member = pieces->member };
     if (count <= 1) return count ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     struct vmm_piece *more = reallocarray(pieces->at, pieces->count + count, sizeof *more);
     if (!more) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -58,4 +61,17 @@ CUresult span_find(CUdeviceptr p, size_t size, const struct device *d, bool writ
         .dormant = a.dormant,
     };
     return s->bytes ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult span_find_again(struct span *s, size_t size, const struct device *d, bool write, struct span_pieces *pieces)
+{
+    char what[256];
+    const CUdeviceptr p = s->mapped;
+    pieces->member = s->member;
+    CUresult r = span_find(p, size, d, write, s, pieces);
+    if (r != CUDA_ERROR_INVALID_VALUE) return r;
+    vmm_describe_any(p, d->ordinal, what, sizeof what);
+    fl_log(FL_LOG_ERROR, "device %d, a copy or memset that waited in a stream: an illegal %s of %zu bytes at 0x%llx: %s",
+           d->ordinal, write ? "write" : "read", size, p, what);
+    return CUDA_ERROR_ILLEGAL_ADDRESS;
 }

@@ -11,6 +11,9 @@ struct span {
     size_t count;                  /* of pieces, 1 or more */
     size_t first;                  /* of them in the operation's array, if there are several */
     CUdeviceptr managed;           /* the address, if it is managed: whoever performs the operation says so to src/uvm */
+    CUdeviceptr mapped;            /* the address, if it is mapped memory, */
+    uint64_t changes;              /* which was found at this count of vmm_changes */
+    unsigned member;               /* span_pieces' */
     bool ordinary;                 /* the program's own memory, which the device reaches: what uses it is waited for */
     bool dormant; /* memory of a graph that is not allocated now: good for a node, not for the operation itself */
 };
@@ -30,6 +33,11 @@ unsigned span_members(CUdeviceptr p);
  * frees. CUDA_ERROR_INVALID_VALUE: not all of it is one allocation's, or mapped and permitted. */
 CUresult span_find(CUdeviceptr p, size_t size, const struct device *d, bool write, struct span *s,
                    struct span_pieces *pieces);
+
+/* Whether it is mapped memory and may be so no more: who performs the operation finds it again. */
+static inline bool span_changed(const struct span *s) { return s->mapped && s->changes != vmm_changes(); }
+/* That. CUDA_ERROR_ILLEGAL_ADDRESS, and why in the log, if it is gone. */
+CUresult span_find_again(struct span *s, size_t size, const struct device *d, bool write, struct span_pieces *pieces);
 
 /* The bytes at offset; *run shrinks to what lies in a row there. */
 static inline char *span_reach(const struct span *s, const struct vmm_piece *pieces, size_t offset, size_t *run)

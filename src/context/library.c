@@ -109,8 +109,7 @@ static void report(int ordinal, const struct fault *f)
     } else if (f->kind == FAULT_STACK) {
         snprintf(address, sizeof address, ": too many calls within calls");
     } else if (f->address_known) {
-        if (!vmm_describe(f->address, ordinal, what, sizeof what))
-            space_describe(f->address, ordinal, what, sizeof what);
+        vmm_describe_any(f->address, ordinal, what, sizeof what);
         snprintf(address, sizeof address, " at 0x%" PRIx64 ": %s", f->address, what);
     }
     fl_log(FL_LOG_ERROR, "device %d, kernel %s, %s: %s%s%s%s", ordinal, f->kernel, place, deed(f), address,

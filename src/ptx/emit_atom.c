@@ -126,6 +126,16 @@ static const char *unlocked(struct emitter *e, const struct instr *i, enum ptx_t
     return old;
 }
 
+/* An operand that LLVM cannot see through: of an operation that changes nothing, as adding 0 does, it makes a load or
+ * less, and a device's access would be no write. */
+static const char *opaque(struct emitter *e, const char *t, const char *v)
+{
+    const char *slot = arena_printf("%%SEEN%u", e->next++);
+    fprintf(e->head, "  %s = alloca %s\n", slot, t);
+    emit_void(e, "store volatile %s %s, ptr %s", t, v, slot);
+    return emit(e, "load volatile %s, ptr %s", t, slot);
+}
+
 static const char *locked(struct emitter *e, const struct instr *i, enum ptx_type type, const char *p, const char *v,
                           const struct operand *c)
 {
@@ -141,6 +151,7 @@ static const char *locked(struct emitter *e, const struct instr *i, enum ptx_typ
         const char *old = exchange_loop(e, i, T_b32, p, emit(e, "bitcast float %s to i32", v));
         return emit(e, "bitcast i32 %s to float", old);
     }
+    if (!has(i, MOD_exch) && type != T_f32 && type != T_f64) v = opaque(e, t, v);
     return emit(e, "atomicrmw %s ptr %s, %s %s %s", rmw_name(i, type), p, t, v, order_of(i));
 }
 

@@ -1,7 +1,9 @@
 /* Wait-value and write-value operations, on any memory of ours, through the
  * alias of it that this process may touch at any time. */
+#include "base/log.h"
 #include "space/space.h"
 #include "stream/internal.h"
+#include "vmm/vmm.h"
 
 #include <stdlib.h>
 #include <time.h>
@@ -16,6 +18,8 @@ struct op {
     unsigned comparison; /* CU_STREAM_WAIT_VALUE_* */
     uint64_t value;
     void *alias;
+    CUdeviceptr mapped;          /* the address, if it is mapped memory, which was found */
+    uint64_t changes;            /* at this count of vmm_changes */
     const struct device *device; /* the stream's */
 };
 
@@ -47,26 +51,58 @@ static bool given_up(struct stream *s, uint64_t *dying_since)
     return clock_now() - *dying_since > GRACE_NS;
 }
 
-static void wait_for(struct stream *s, const struct op *o)
+static CUresult address(struct op *o, CUdeviceptr at)
 {
+    if (!at || at % (o->wide ? 8 : 4)) return CUDA_ERROR_INVALID_VALUE;
+    struct allocation a;
+    o->changes = vmm_changes();
+    if (!space_look(at, &a) || at - a.base > a.size - (o->wide ? 8 : 4)) return CUDA_ERROR_INVALID_VALUE;
+    if (a.kind == ALLOCATION_MANAGED) return CUDA_ERROR_INVALID_VALUE; /* observed on H200 */
+    /* mapped memory is what each device was given; anything else a stream reaches */
+    unsigned need = o->kind == OP_WRITE ? PROT_DEVICE_WRITE : PROT_DEVICE_READ;
+    o->mapped = a.kind == ALLOCATION_MAPPED ? at : 0;
+    if (o->mapped && !(space_access(&a, o->device) & need)) return CUDA_ERROR_INVALID_VALUE;
+    o->alias = space_alias(&a, at);
+    return o->alias ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* Mapped memory may be so no more when the stream comes to it; then the error is this one (observed on H200). */
+static CUresult find_again(struct op *o)
+{
+    char what[256];
+    const CUdeviceptr at = o->mapped;
+    if (!at || o->changes == vmm_changes() || !address(o, at)) return CUDA_SUCCESS;
+    vmm_describe_any(at, o->device->ordinal, what, sizeof what);
+    fl_log(FL_LOG_ERROR, "device %d, a wait or write that waited in a stream: an illegal access at 0x%llx: %s",
+           o->device->ordinal, at, what);
+    return CUDA_ERROR_LAUNCH_FAILED;
+}
+
+static CUresult wait_for(struct stream *s, struct op *o)
+{
+    CUresult r = CUDA_SUCCESS;
     for (unsigned i = 0; i < SPINS; i++) {
-        if (satisfied(o)) return;
+        if (satisfied(o)) return r;
         __builtin_ia32_pause();
     }
     uint64_t dying_since = 0;
-    for (long nap = SHORTEST_NAP_NS; !satisfied(o) && !given_up(s, &dying_since);) {
+    for (long nap = SHORTEST_NAP_NS; !r && !satisfied(o) && !given_up(s, &dying_since);) {
         nanosleep(&(struct timespec){ .tv_nsec = nap }, NULL);
         nap = nap * 2 < LONGEST_NAP_NS ? nap * 2 : LONGEST_NAP_NS;
+        r = find_again(o);
     }
+    return r;
 }
 
 static CUresult perform(void *arg)
 {
     struct batch *b = arg;
-    for (unsigned i = 0; i < b->count; i++) {
+    CUresult r = CUDA_SUCCESS;
+    for (unsigned i = 0; i < b->count && !r; i++) {
         struct op *o = &b->op[i];
+        if ((r = find_again(o))) break;
         if (o->kind == OP_WAIT)
-            wait_for(b->stream, o);
+            r = wait_for(b->stream, o);
         else if (o->kind == OP_WRITE && o->wide)
             __atomic_store_n((uint64_t *)o->alias, o->value, __ATOMIC_SEQ_CST);
         else if (o->kind == OP_WRITE)
@@ -74,20 +110,7 @@ static CUresult perform(void *arg)
         else
             atomic_thread_fence(memory_order_seq_cst);
     }
-    return CUDA_SUCCESS;
-}
-
-static CUresult address(struct op *o, CUdeviceptr at)
-{
-    if (!at || at % (o->wide ? 8 : 4)) return CUDA_ERROR_INVALID_VALUE;
-    struct allocation a;
-    if (!space_look(at, &a) || at - a.base > a.size - (o->wide ? 8 : 4)) return CUDA_ERROR_INVALID_VALUE;
-    if (a.kind == ALLOCATION_MANAGED) return CUDA_ERROR_INVALID_VALUE; /* observed on H200 */
-    /* mapped memory is what each device was given; anything else a stream reaches */
-    unsigned need = o->kind == OP_WRITE ? PROT_DEVICE_WRITE : PROT_DEVICE_READ;
-    if (a.kind == ALLOCATION_MAPPED && !(space_access(&a, o->device) & need)) return CUDA_ERROR_INVALID_VALUE;
-    o->alias = space_alias(&a, at);
-    return o->alias ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    return r;
 }
 
 static CUresult check_wait(struct op *o, const CUstreamBatchMemOpParams *p, bool may_flush)

@@ -228,8 +228,11 @@ CUresult vmm_set_access(uint64_t va, uint64_t size, const CUmemAccessDesc *desc,
     for (size_t k = 0; k < count && !r; k++) r = check_description(&desc[k]);
     if (r) return r;
     pthread_rwlock_wrlock(&vmm_lock);
-    if (!(r = check_range(va, size, &first, &end)) && !(r = set_all(first, end, desc, count)))
-        for (size_t k = 0; k < count; k++) settle(&desc[k]);
+    if (!(r = check_range(va, size, &first, &end))) {
+        mappings_changed();
+        r = set_all(first, end, desc, count);
+    }
+    for (size_t k = 0; k < count && !r; k++) settle(&desc[k]);
     pthread_rwlock_unlock(&vmm_lock);
     return r;
 }

@@ -115,11 +115,16 @@ static CUresult check_unmap(uint64_t va, uint64_t size, struct vmm_mapping **fir
     return CUDA_SUCCESS;
 }
 
+static _Atomic uint64_t changes;
+uint64_t vmm_changes(void) { return atomic_load_explicit(&changes, memory_order_acquire); }
+void mappings_changed(void) { atomic_fetch_add_explicit(&changes, 1, memory_order_acq_rel); }
+
 CUresult vmm_unmap(uint64_t va, uint64_t size)
 {
     struct vmm_mapping *m;
     pthread_rwlock_wrlock(&vmm_lock);
     CUresult r = check_unmap(va, size, &m);
+    if (!r && m) mappings_changed();
     while (!r && m && m->a.base < va + size) {
         struct vmm_mapping *next = mapping_next(m);
         access_drop(m);
@@ -217,4 +222,9 @@ bool vmm_describe(uint64_t address, int ordinal, char *out, size_t size)
                  address - v->base, v->size, v->base);
     pthread_rwlock_unlock(&vmm_lock);
     return m || v;
+}
+
+void vmm_describe_any(uint64_t address, int ordinal, char *out, size_t size)
+{
+    if (!vmm_describe(address, ordinal, out, size)) space_describe(address, ordinal, out, size);
 }

@@ -108,6 +108,8 @@ CUresult vmm_map(uint64_t va, uint64_t size, uint64_t offset, CUmemGenericAlloca
 /* va is reserved and [va, va+size) cuts through no mapping, else CUDA_ERROR_INVALID_VALUE; parts of it where nothing is
  * mapped are skipped, even if they are not reserved (observed on H200). On return no processor can touch it. */
 CUresult vmm_unmap(uint64_t va, uint64_t size);
+/* Counts mappings that went, and changes of access: while it stays, so does what vmm_pieces answered. */
+uint64_t vmm_changes(void);
 /* The handle that was mapped at address, which the user holds once more. CUDA_ERROR_INVALID_VALUE: nothing is mapped. */
 CUresult vmm_retain(uint64_t address, CUmemGenericAllocationHandle *out);
 
@@ -125,6 +127,8 @@ extern const struct space_owner vmm_owner;
 
 /* As space_describe, for addresses that are mapped or reserved; false: they are not, or nobody can tell now. Never waits. */
 bool vmm_describe(uint64_t address, int ordinal, char *out, size_t size);
+/* That, or what space_describe says. */
+void vmm_describe_any(uint64_t address, int ordinal, char *out, size_t size);
 
 /* A run of bytes that this process can reach. Never faults, even if it is unmapped meanwhile. */
 struct vmm_piece {

@@ -2,6 +2,7 @@
 #include "stream_fake.h"
 #include "uvm/uvm.h"
 #include "space/space.h"
+#include "vmm/vmm.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -199,6 +200,13 @@ struct allocation *space_look(uint64_t address, struct allocation *copy)
     return address < 4096 ? NULL : copy;
 }
 
+uint64_t vmm_changes(void) { return 0; }
+void vmm_describe_any(uint64_t address, int ordinal, char *out, size_t size)
+{
+    (void)address;
+    (void)ordinal;
+    if (size) *out = 0;
+}
 unsigned space_access(const struct allocation *a, const struct device *d)
 {
     (void)a, (void)d;

@@ -18,10 +18,15 @@ static const char kernels[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
                               "st.global.u32 [%a2], %r1; ret; }\n"
                               ".visible .entry poke(.param .u64 at, .param .u32 value) {\n"
                               ".reg .b32 %r<2>; .reg .b64 %a<2>; ld.param.u64 %a1, [at]; ld.param.u32 %r1, [value]; "
-                              "st.global.u32 [%a1], %r1; ret; }\n";
+                              "st.global.u32 [%a1], %r1; ret; }\n"
+                              ".visible .entry idle(.param .u64 at, .param .u32 told) {\n"
+                              ".reg .pred %p; .reg .b32 %r<3>; .reg .b64 %a<2>;\n"
+                              "ld.param.u64 %a1, [at]; ld.param.u32 %r1, [told]; setp.eq.u32 %p, %r1, 0; @%p bra RED;\n"
+                              "atom.global.add.u32 %r2, [%a1], 0; setp.eq.u32 %p, %r2, 77; @%p trap; ret;\n"
+                              "RED: red.global.or.b32 [%a1], 0; ret; }\n";
 
 static CUcontext contexts[2];
-static CUfunction wait_kernel, poke_kernel;
+static CUfunction wait_kernel, poke_kernel, idle_kernel;
 static volatile uint32_t *flag;
 
 static void load(int device)
@@ -32,6 +37,7 @@ static void load(int device)
     CHECK(cuModuleLoadData(&m, kernels));
     CHECK(cuModuleGetFunction(&wait_kernel, m, "wait"));
     CHECK(cuModuleGetFunction(&poke_kernel, m, "poke"));
+    CHECK(cuModuleGetFunction(&idle_kernel, m, "idle"));
 }
 
 static void start(void)
@@ -163,6 +169,20 @@ static void aliases_show_one_memory_with_rights_of_their_own(void)
     EXPECT_EQUAL(poke(at + PAGE + 40, 6), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
+/* Adding 0, with the result and without. */
+static void an_atomic_that_changes_nothing_is_a_write(uint32_t told)
+{
+    CUdeviceptr at = map_new(on_device(0));
+    give(at, PAGE, on_device(0), RW);
+    for (int k = 0; k < 2; k++) {
+        CHECK(cuLaunchKernel(idle_kernel, 1, 1, 1, 1, 1, 1, 0, 0, (void *[]){ &at, &told }, NULL));
+        ANSWERS(cuCtxSynchronize(), k ? CUDA_ERROR_ILLEGAL_ADDRESS : CUDA_SUCCESS);
+        if (!k) give(at, PAGE, on_device(0), RO);
+    }
+}
+static void an_atomic_add_of_0_is_a_write(void) { an_atomic_that_changes_nothing_is_a_write(1); }
+static void a_reduction_with_0_is_a_write(void) { an_atomic_that_changes_nothing_is_a_write(0); }
+
 static void copies_and_memsets_cross_mappings(void)
 {
     enum { ROW = 3 << 20, ROWS = 3 };
@@ -206,6 +226,85 @@ static void streams_write_where_their_device_may(void)
     give(at, PAGE, on_device(0), RW);
     CHECK(cuStreamWriteValue32(0, at, 5, 0));
     EXPECT_EQUAL(word(at), 5);
+}
+
+/* ---- work that waits in a stream (all observed on H200) */
+
+enum { FILL, COPY_TO, COPY_FROM, WRITE, WAYS };
+
+static void wait_and(CUstream s, unsigned way, CUdeviceptr at, CUdeviceptr other)
+{
+    CHECK(cuStreamWaitValue32(s, (CUdeviceptr)flag, 1, CU_STREAM_WAIT_VALUE_EQ));
+    switch (way) {
+    case FILL: CHECK(cuMemsetD32Async(at, 7, PAGE / 4, s)); break;
+    case COPY_TO: CHECK(cuMemcpyDtoDAsync(at, other, PAGE, s)); break;
+    case COPY_FROM: CHECK(cuMemcpyDtoDAsync(other, at, PAGE, s)); break;
+    default: CHECK(cuStreamWriteValue32(s, at, 7, 0));
+    }
+}
+
+static void work_that_waits_goes_where_its_address_leads_by_then(void)
+{
+    CUstream s;
+    CHECK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+    CUdeviceptr at = reserve(2 * PAGE), other = map_new(on_device(0));
+    CUmemGenericAllocationHandle old = create(on_device(0), 2 * PAGE), both[2];
+    for (int k = 0; k < 2; k++) both[k] = create(on_device(0), PAGE);
+    give(other, PAGE, on_device(0), RW);
+    for (unsigned way = 0; way < WAYS; way++) {
+        flag[0] = 0;
+        CHECK(cuMemMap(at, 2 * PAGE, 0, old, 0));
+        give(at, 2 * PAGE, on_device(0), RW);
+        CHECK(cuMemsetD32(at, 5, PAGE / 2));
+        CHECK(cuMemsetD32(other, 7, PAGE / 4));
+        CHECK(cuCtxSynchronize());
+        wait_and(s, way, at + PAGE / 2, other); /* crosses into the second page of what is mapped there then */
+        CHECK(cuMemUnmap(at, 2 * PAGE));
+        for (int k = 0; k < 2; k++) CHECK(cuMemMap(at + k * PAGE, PAGE, 0, both[k], 0));
+        give(at, 2 * PAGE, on_device(0), RW);
+        CHECK(cuMemsetD32(at, 3, PAGE / 2));
+        CHECK(cuStreamSynchronize(NULL));
+        flag[0] = 1;
+        CHECK(cuStreamSynchronize(s));
+        EXPECT_EQUAL(word(at + PAGE / 2), way == COPY_FROM ? 3 : 7);
+        EXPECT_EQUAL(word(at + 3 * PAGE / 2 - 4), way == COPY_FROM || way == WRITE ? 3 : 7);
+        EXPECT_EQUAL(word(other + PAGE - 4), way == COPY_FROM ? 3 : 7);
+        CHECK(cuMemUnmap(at, 2 * PAGE));
+    }
+    CHECK(cuMemMap(at, 2 * PAGE, 0, old, 0));
+    give(at, 2 * PAGE, on_device(0), RO);
+    EXPECT_EQUAL(word(at + PAGE / 2), 5);
+}
+
+/* The memory may be somebody else's by then. */
+static void fail_without(void (*away)(CUdeviceptr at), unsigned way, CUresult error)
+{
+    CUstream s;
+    CHECK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+    CUdeviceptr at = map_new(on_device(0)), other = map_new(on_device(0));
+    give(at, PAGE, on_device(0), RW);
+    give(other, PAGE, on_device(0), RW);
+    wait_and(s, way, at, other);
+    away(at);
+    flag[0] = 1;
+    ANSWERS(cuStreamSynchronize(s), error);
+    ANSWERS(cuCtxSynchronize(), error);
+}
+static void a_fill_that_waits_fails_where_nothing_is_mapped_by_then(void)
+{
+    fail_without(unmap_page, FILL, CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+static void a_copy_that_waits_fails_where_nothing_is_mapped_by_then(void)
+{
+    fail_without(unmap_page, COPY_FROM, CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+static void a_copy_that_waits_fails_where_it_may_only_read_by_then(void)
+{
+    fail_without(make_read_only, COPY_TO, CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+static void a_write_that_waits_fails_where_nothing_is_mapped_by_then(void)
+{
+    fail_without(unmap_page, WRITE, CUDA_ERROR_LAUNCH_FAILED);
 }
 
 /* ---- the host */
@@ -309,8 +408,15 @@ int main(void)
         ALONE(start, a_kernel_that_runs_cannot_touch_what_is_unmapped),
         ALONE(start, what_changed_while_idle_holds_for_the_next_kernel),
         ALONE(start, aliases_show_one_memory_with_rights_of_their_own),
+        ALONE(start, an_atomic_add_of_0_is_a_write),
+        ALONE(start, a_reduction_with_0_is_a_write),
         ALONE(start, copies_and_memsets_cross_mappings),
         ALONE(start, streams_write_where_their_device_may),
+        ALONE(start, work_that_waits_goes_where_its_address_leads_by_then),
+        ALONE(start, a_fill_that_waits_fails_where_nothing_is_mapped_by_then),
+        ALONE(start, a_copy_that_waits_fails_where_nothing_is_mapped_by_then),
+        ALONE(start, a_copy_that_waits_fails_where_it_may_only_read_by_then),
+        ALONE(start, a_write_that_waits_fails_where_nothing_is_mapped_by_then),
         ALONE(start, the_host_touches_what_it_was_given),
         ALONE(start, each_device_has_its_own_rights),
         ALONE(NULL, mappings_outlive_contexts),
