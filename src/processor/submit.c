@@ -48,6 +48,14 @@ static void slot_end(struct processor *p, bool ring_bell)
     futex_wake(&c->doorbell, 1);
 }
 
+/* Nobody holds the socket's other end: the process is ending, which the monitor sees in a moment. */
+static CUresult ended(struct processor *p)
+{
+    enum { MOST_MS = 2000 };
+    for (int k = 0; !processor_status(p) && k < MOST_MS; k++) usleep(1000);
+    return processor_status(p) ? processor_status(p) : CUDA_ERROR_LAUNCH_FAILED;
+}
+
 static CUresult send_backing(struct processor *p, const struct backing *b)
 {
     for (struct sent *s = p->sent[b->id % 64]; s; s = s->next)
@@ -59,8 +67,9 @@ static CUresult send_backing(struct processor *p, const struct backing *b)
     /* a full socket empties as the device takes the commands that the messages in it belong to */
     while (!message_try(p->socket, &message, sizeof message, b->fd))
         if ((errno != EAGAIN && errno != ETOOMANYREFS) || !pause_for_device(p, &rounds)) {
+            bool gone = errno == EPIPE || errno == ECONNRESET || processor_status(p);
             free(s);
-            return CUDA_ERROR_OPERATING_SYSTEM;
+            return gone ? ended(p) : CUDA_ERROR_OPERATING_SYSTEM;
         }
     s->id = b->id;
     s->next = p->sent[b->id % 64];

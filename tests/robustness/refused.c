@@ -186,6 +186,79 @@ static CUresult make_memory(void)
 static char ordinary[1 << 20] __attribute__((aligned(4096)));
 static CUresult register_host(void) { return cuMemHostRegister(ordinary, sizeof ordinary, 0); }
 
+/* ---- what is done with kernels, streams, graphs and other processes */
+
+static CUmodule module;
+static CUfunction function;
+static CUstream stream;
+static CUgraph graph;
+static CUgraphExec executable;
+static CUlibrary library;
+static CUmemGenericAllocationHandle handle;
+static CUdeviceptr plain;
+static CUarray array;
+
+static CUresult launch(void) { return cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL); }
+static CUresult copy(void) { return cuMemcpyAsync(plain, plain + 4096, 4096, stream); }
+static CUresult fill(void) { return cuMemsetD8Async(plain, 3, 1 << 20, stream); }
+static void on_host(void *arg) { (void)arg; }
+static CUresult call_host(void) { return cuLaunchHostFunc(stream, on_host, NULL); }
+static CUresult load_library(void) { return cuLibraryLoadData(&library, ptx, NULL, NULL, 0, NULL, NULL, 0); }
+static CUresult library_global(void) { return cuLibraryGetModule(&(CUmodule){ 0 }, library); }
+static CUresult instantiate(void) { return cuGraphInstantiate(&(CUgraphExec){ 0 }, graph, 0); }
+static CUresult launch_graph(void) { return cuGraphLaunch(executable, stream); }
+static CUresult make_shared_event(void)
+{
+    return cuEventCreate(&(CUevent){ 0 }, CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS);
+}
+static CUresult share_memory(void) { return cuIpcGetMemHandle(&(CUipcMemHandle){ 0 }, plain); }
+static CUresult allocate_in_order(void) { return cuMemAllocAsync(&(CUdeviceptr){ 0 }, 1 << 20, stream); }
+
+static CUresult make_array(void)
+{
+    CUDA_ARRAY_DESCRIPTOR d = { .Width = 64, .Height = 64, .Format = CU_AD_FORMAT_FLOAT, .NumChannels = 1 };
+    return cuArrayCreate(&array, &d);
+}
+
+static CUresult make_texture(void)
+{
+    CUDA_RESOURCE_DESC of = { .resType = CU_RESOURCE_TYPE_ARRAY, .res.array.hArray = array };
+    return cuTexObjectCreate(&(CUtexObject){ 0 }, &of, &(CUDA_TEXTURE_DESC){ .flags = 0 }, NULL);
+}
+
+static CUresult map(void)
+{
+    CUdeviceptr at;
+    CUmemAccessDesc access = { .location = on_device, .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
+    CUresult r = cuMemAddressReserve(&at, 4 << 20, 0, 0, 0);
+    if (!r && (r = cuMemMap(at, 4 << 20, 0, handle, 0))) cuMemAddressFree(at, 4 << 20);
+    if (!r && (r = cuMemSetAccess(at, 4 << 20, &access, 1))) {
+        CHECK(cuMemUnmap(at, 4 << 20));
+        CHECK(cuMemAddressFree(at, 4 << 20));
+    }
+    return r;
+}
+
+static CUresult export(void)
+{
+    int fd;
+    CUresult r = cuMemExportToShareableHandle(&fd, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
+    if (!r) close(fd);
+    return r;
+}
+
+static CUresult capture(void)
+{
+    CUgraph g;
+    CUresult r = cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED), e;
+    if (r) return r;
+    r = launch();
+    e = cuStreamEndCapture(stream, &g);
+    if (!e) CHECK(cuGraphDestroy(g));
+    EXPECT(!r || e); /* a graph without what was refused would be a lie */
+    return r ? r : e;
+}
+
 static void nothing(void) {}
 static void initialized(void) { CHECK(init()); }
 static void retained(void)
@@ -201,6 +274,48 @@ static void with_managed(void)
     CHECK(retain());
     CHECK(cuCtxSetCurrent(context));
     CHECK(allocate_managed());
+}
+
+static void with_kernel(void)
+{
+    retained();
+    CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    CHECK(cuMemAlloc(&plain, 1 << 20));
+    CHECK(load_library());
+    CHECK(cuModuleLoadData(&module, ptx));
+    CHECK(cuModuleGetFunction(&function, module, "nothing"));
+}
+/* What comes next must wait. */
+static void with_work(void)
+{
+    with_kernel();
+    CHECK(cuStreamWaitValue32(stream, plain, 0, CU_STREAM_WAIT_VALUE_GEQ));
+    CHECK(cuLaunchHostFunc(stream, on_host, NULL));
+}
+static void with_graph(void)
+{
+    CUDA_KERNEL_NODE_PARAMS p = { .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 1, .blockDimY = 1,
+                                  .blockDimZ = 1 };
+    CUgraphNode n[3];
+    with_kernel();
+    p.func = function;
+    CHECK(cuGraphCreate(&graph, 0));
+    for (int k = 0; k < 3; k++) CHECK(cuGraphAddKernelNode(&n[k], graph, n, k == 2, &p));
+    CHECK(instantiate());
+    CHECK(cuGraphInstantiate(&executable, graph, 0));
+}
+static void with_handle(void)
+{
+    const CUmemAllocationProp prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                       .location = on_device,
+                                       .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR };
+    retained();
+    CHECK(cuMemCreate(&handle, 4 << 20, &prop, 0));
+}
+static void with_array(void)
+{
+    retained();
+    CHECK(make_array());
 }
 
 static void with_host_pool(void)
@@ -235,6 +350,24 @@ static const struct {
     { "cuMemPoolCreate", retained, make_pool },
     { "cuMemPoolSetAccess", with_host_pool, give_access },
     { "cuModuleLoadData", retained, load },
+    { "cuLaunchKernel", with_kernel, launch },
+    { "cuLaunchKernel behind other work", with_work, launch },
+    { "cuMemcpyAsync", with_kernel, copy },
+    { "cuMemcpyAsync behind other work", with_work, copy },
+    { "cuMemsetD8Async", with_kernel, fill },
+    { "cuLaunchHostFunc", with_kernel, call_host },
+    { "cuLibraryLoadData", retained, load_library },
+    { "cuLibraryGetModule", with_kernel, library_global },
+    { "a capture", with_kernel, capture },
+    { "cuGraphInstantiate", with_graph, instantiate },
+    { "cuGraphLaunch", with_graph, launch_graph },
+    { "cuEventCreate for other processes", retained, make_shared_event },
+    { "cuIpcGetMemHandle", with_kernel, share_memory },
+    { "cuMemAllocAsync", with_kernel, allocate_in_order },
+    { "cuArrayCreate", retained, make_array },
+    { "cuTexObjectCreate", with_array, make_texture },
+    { "cuMemMap and cuMemSetAccess", with_handle, map },
+    { "cuMemExportToShareableHandle", with_handle, export },
 };
 enum { CALLS = sizeof calls / sizeof *calls };
 
