@@ -107,6 +107,7 @@ static void emit_set(struct emitter *e, const struct instr *i)
         result(e, &i->ops[0], T_b32, emit(e, "or i32 %s, %s", v[0], emit(e, "shl i32 %s, 16", v[1])));
         return;
     }
+    if (type_bits(d) == 32 && is_half(d)) fail(i, "two results need two comparisons");
     const char *c = combine(e, i, compare(e, i, t, 1, 0), 3);
     fits(e, &i->ops[0], d);
     if (is_float_value(d))

@@ -176,6 +176,7 @@ static void emit_fused(struct emitter *e, const struct instr *i, enum ptx_type t
 static void emit_minmax(struct emitter *e, const struct instr *i, enum ptx_type t)
 {
     need_operands(i, 3, 4);
+    if (has(i, MOD_xorsign) && t != T_f32) fail(i, "the type does not fit the operation");
     const char *ll = lltype(t), *v = float_operand(e, i, 1, t), *sign = NULL;
     for (unsigned k = 2; k < i->nops; k++) {
         const char *b = float_operand(e, i, k, t);
