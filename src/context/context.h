@@ -29,7 +29,8 @@ struct device {
     struct vram vram;
     struct processor *processor;   /* NULL until the first context */
     struct context *primary;       /* the same object all the time; active while primary_count > 0 */
-    unsigned primary_count, primary_flags;
+    unsigned primary_count;
+    _Atomic unsigned primary_flags;
     uint32_t peers;                /* bit i: kernels of this device may touch memory of device i */
     _Atomic unsigned contexts;     /* how many are alive; changed under the lock of context.c */
 };
@@ -37,15 +38,15 @@ struct device {
 struct context {
     struct object_link link;       /* its memory is never given back: stacks may still name a destroyed context */
     struct device *device;
-    unsigned flags;
+    _Atomic unsigned flags;
     _Atomic unsigned long long id; /* a primary one has another whenever it is made again */
     bool primary;
     _Atomic bool destroyed;
     _Atomic int attached;          /* cuCtxAttach without cuCtxDetach */
     bool ending;                   /* what belongs to it is being freed; under the table's lock */
-    size_t limits[PROFILE_LIMITS];
+    _Atomic size_t limits[PROFILE_LIMITS];
     _Atomic bool heap_used, printf_used; /* by a kernel: those limits hold from then on */
-    CUfunc_cache cache;
+    _Atomic CUfunc_cache cache;
     struct stream_set *_Atomic streams;
     struct context *real;          /* if this is only a green context's name: the context that it names; else NULL */
     struct green *green;           /* that green context; NULL: this is an ordinary context */

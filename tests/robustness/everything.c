@@ -1,4 +1,4 @@
-/* Eight threads that do everything at once, in an order of their own: under
+/* Sixteen threads that do everything at once, in an order of their own: under
  * ThreadSanitizer (./dev tsan) this finds races, otherwise wrong results.
  * usage: everything [ROUNDS [SEED]] */
 #include "../check.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { THREADS = 8 };
+enum { THREADS = 16, SHARED_BYTES = 4 << 20 };
 
 static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n.visible .global .align 4 .u32 count = 7;\n"
                           ".visible .entry add(.param .u64 p, .param .u32 n) { .reg .b64 %a; .reg .b32 %v, %w; "
@@ -24,7 +24,10 @@ static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n.visib
 
 static CUcontext primary;
 static CUmodule common;
-static CUdeviceptr counter;
+static CUdeviceptr counter, common_managed;
+static CUmemoryPool common_pool;
+static CUgraphExec common_graph;
+static CUlibrary common_library;
 static _Atomic unsigned counted, host_calls;
 
 struct self {
@@ -282,11 +285,222 @@ static void questions(struct self *s)
     CHECK(cuOccupancyMaxActiveBlocksPerMultiprocessor(&v, function(common, "add"), 128, 0));
 }
 
+/* A graph of the thread's own, by hand or captured, changed and launched twice; and one that all launch. */
+static void graphs(struct self *s)
+{
+    CUgraph g, copy;
+    CUgraphNode n[3], found[8];
+    CUgraphExec x;
+    CUstream a;
+    CUdeviceptr p;
+    unsigned value = any(s, 1000), again = any(s, 1000), got;
+    size_t count = 8;
+    CUgraphExecUpdateResultInfo info;
+    CUDA_KERNEL_NODE_PARAMS k = { .func = function(common, "fill"), .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1,
+                                  .blockDimX = 32, .blockDimY = 1, .blockDimZ = 1 };
+    CHECK(cuStreamCreate(&a, CU_STREAM_NON_BLOCKING));
+    CHECK(cuMemAlloc(&p, 4096));
+    k.kernelParams = (void *[]){ &p, &value };
+    if (any(s, 2)) {
+        CHECK(cuGraphCreate(&g, 0));
+        CHECK(cuGraphAddKernelNode(&n[0], g, NULL, 0, &k));
+        CHECK(cuGraphAddHostNode(&n[1], g, n, 1, &(CUDA_HOST_NODE_PARAMS){ .fn = on_host }));
+        CHECK(cuGraphAddEmptyNode(&n[2], g, n, 2));
+    } else {
+        CHECK(cuStreamBeginCapture(a, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+        CHECK(cuLaunchKernel(k.func, 1, 1, 1, 32, 1, 1, 0, a, k.kernelParams, NULL));
+        CHECK(cuLaunchHostFunc(a, on_host, NULL));
+        CHECK(cuStreamEndCapture(a, &g));
+        CHECK(cuGraphGetNodes(g, found, &count));
+        n[0] = found[0];
+    }
+    CHECK(cuGraphInstantiate(&x, g, 0));
+    CHECK(cuGraphLaunch(x, a));
+    CHECK(cuMemcpyDtoHAsync(&got, p + 124, 4, a));
+    CHECK(cuStreamSynchronize(a));
+    EXPECT(got == value);
+    CHECK(cuGraphClone(&copy, g));
+    k.kernelParams = (void *[]){ &p, &again };
+    CHECK(cuGraphKernelNodeSetParams(n[0], &k));
+    CHECK(cuGraphExecUpdate(x, g, &info));
+    CHECK(cuGraphLaunch(x, a));
+    CHECK(cuGraphDestroy(copy));
+    CHECK(cuGraphDestroy(g));
+    CHECK(cuGraphLaunch(common_graph, a));
+    counted += 32;
+    CHECK(cuMemcpyDtoHAsync(&got, p, 4, a));
+    CHECK(cuStreamSynchronize(a));
+    EXPECT(got == again);
+    CHECK(cuGraphExecDestroy(x));
+    CHECK(cuStreamDestroy(a));
+    CHECK(cuMemFree(p));
+}
+
+/* From a pool of the thread's own, and from one that all use, set, ask and trim. */
+static void pools(struct self *s)
+{
+    CUmemoryPool mine, pool = common_pool;
+    CUdeviceptr p;
+    cuuint64_t v = any(s, 2) * 64ull << 20;
+    unsigned value = any(s, 1000), got;
+    int fd;
+    CUmemAccess_flags flags;
+    CUmemPoolPtrExportData data;
+    CUmemLocation here = { .type = CU_MEM_LOCATION_TYPE_DEVICE };
+    CUmemAccessDesc access = { here, CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
+    CUmemPoolProps how = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = here,
+                           .handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR };
+    CHECK(cuMemPoolCreate(&mine, &how));
+    if (any(s, 2)) pool = mine;
+    CHECK(cuMemAllocFromPoolAsync(&p, 1 << (10 + any(s, 12)), pool, CU_STREAM_PER_THREAD));
+    CHECK(cuMemsetD32Async(p, value, 8, CU_STREAM_PER_THREAD));
+    CHECK(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &v));
+    CHECK(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_HIGH, &v));
+    CHECK(cuMemPoolSetAccess(pool, &access, 1));
+    CHECK(cuMemPoolGetAccess(&flags, pool, &here));
+    if (pool == mine) {
+        CHECK(cuMemPoolExportToShareableHandle(&fd, pool, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+        CHECK(cuMemPoolExportPointer(&data, p));
+        close(fd);
+    }
+    CHECK(cuMemcpyDtoHAsync(&got, p + 28, 4, CU_STREAM_PER_THREAD));
+    CHECK(cuMemFreeAsync(p, CU_STREAM_PER_THREAD));
+    CHECK(cuMemPoolTrimTo(pool, 0));
+    CHECK(cuStreamSynchronize(CU_STREAM_PER_THREAD));
+    EXPECT(got == value);
+    CHECK(cuMemPoolDestroy(mine));
+}
+
+/* Words that are the thread's own in pages that are everybody's, which are advised, moved and asked about meanwhile. */
+static void shared_pages(struct self *s)
+{
+    CUmemLocation to[] = { { .type = CU_MEM_LOCATION_TYPE_DEVICE }, { .type = CU_MEM_LOCATION_TYPE_HOST } };
+    const CUmem_advise advice[] = { CU_MEM_ADVISE_SET_READ_MOSTLY, CU_MEM_ADVISE_UNSET_READ_MOSTLY,
+                                    CU_MEM_ADVISE_SET_PREFERRED_LOCATION, CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION,
+                                    CU_MEM_ADVISE_SET_ACCESSED_BY, CU_MEM_ADVISE_UNSET_ACCESSED_BY };
+    size_t at = any(s, SHARED_BYTES / 4096) * 4096ul, size = (1 + any(s, 64)) * 4096ul;
+    CUdeviceptr word = common_managed + any(s, SHARED_BYTES / 4096) * 4096ul + (unsigned)s->number * 128u;
+    if (at + size > SHARED_BYTES) size = SHARED_BYTES - at;
+    volatile unsigned *h = (volatile unsigned *)word;
+    unsigned before = *h, by = any(s, 9), answer;
+    CHECK(cuMemAdvise(common_managed + at, size, advice[any(s, 6)], to[any(s, 2)]));
+    CHECK(cuMemPrefetchAsync(common_managed + at, size, to[any(s, 2)], 0, CU_STREAM_PER_THREAD));
+    *h = before + 1;
+    CHECK(cuLaunchKernel(function(common, "add"), 1, 1, 1, 1, 1, 1, 0, CU_STREAM_PER_THREAD, (void *[]){ &word, &by }, NULL));
+    CHECK(cuMemRangeGetAttribute(&answer, 4, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, common_managed + at, size));
+    CHECK(cuStreamSynchronize(CU_STREAM_PER_THREAD));
+    EXPECT(*h == before + 1 + by);
+}
+
+static void registered(struct self *s)
+{
+#ifdef __SANITIZE_THREAD__ /* what the program has from malloc lies where the device's own heap does then */
+    return;
+#endif
+    size_t bytes = (1 + any(s, 20)) * 4096ul;
+    unsigned *h = aligned_alloc(4096, bytes), value = any(s, 1000);
+    CUdeviceptr p;
+    h[0] = 1;
+    CHECK(cuMemHostRegister(h, bytes, 0));
+    CHECK(cuMemHostGetDevicePointer(&p, h, 0));
+    CHECK(cuLaunchKernel(function(common, "fill"), 1, 1, 1, 32, 1, 1, 0, CU_STREAM_PER_THREAD, (void *[]){ &p, &value }, NULL));
+    CHECK(cuStreamSynchronize(CU_STREAM_PER_THREAD));
+    EXPECT(h[31] == value);
+    CHECK(cuMemHostUnregister(h));
+    EXPECT(h[0] == value);
+    free(h);
+}
+
+static void arrays(struct self *s)
+{
+    CUarray a;
+    CUtexObject t;
+    char in[64], out[64];
+    CUDA_ARRAY_DESCRIPTOR d = { .Width = 64, .Height = 1 + any(s, 9), .Format = CU_AD_FORMAT_UNSIGNED_INT8,
+                                .NumChannels = 1 };
+    CUDA_RESOURCE_DESC of = { .resType = CU_RESOURCE_TYPE_ARRAY };
+    memset(in, s->number + 1, sizeof in);
+    CHECK(cuArrayCreate(&a, &d));
+    of.res.array.hArray = a;
+    CHECK(cuTexObjectCreate(&t, &of, &(CUDA_TEXTURE_DESC){ .flags = CU_TRSF_READ_AS_INTEGER }, NULL));
+    CHECK(cuMemcpyHtoA(a, 0, in, sizeof in));
+    CHECK(cuTexObjectGetResourceDesc(&of, t));
+    CHECK(cuMemcpyAtoH(out, a, 0, sizeof out));
+    EXPECT(!memcmp(in, out, sizeof in));
+    CHECK(cuTexObjectDestroy(t));
+    CHECK(cuArrayDestroy(a));
+}
+
+/* A library of the thread's own, and one of everybody's; what of both can be set. */
+static void libraries(struct self *s)
+{
+    CUlibrary l;
+    CUkernel k[2];
+    CUfunction f;
+    CUdeviceptr p;
+    size_t size;
+    int v;
+    unsigned by = 1;
+    CHECK(cuLibraryLoadData(&l, ptx, NULL, NULL, 0, NULL, NULL, 0));
+    CHECK(cuLibraryGetKernel(&k[0], l, "add"));
+    CHECK(cuLibraryGetKernel(&k[1], common_library, "add"));
+    CHECK(cuLibraryGetGlobal(&p, &size, l, "count"));
+    for (int j = 0; j < 2; j++) {
+        CHECK(cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 1024 << any(s, 4), k[j], 0));
+        CHECK(cuKernelGetAttribute(&v, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, k[j], 0));
+        CHECK(cuKernelGetFunction(&f, k[j]));
+        CHECK(cuLaunchKernel(any(s, 2) ? f : (CUfunction)k[j], 1, 1, 1, 32, 1, 1, 0, CU_STREAM_PER_THREAD,
+                             (void *[]){ &counter, &by }, NULL));
+        counted += 32;
+    }
+    CHECK(cuLibraryUnload(l));
+}
+
+/* What other processes could open. */
+static void handles(struct self *s)
+{
+    CUipcMemHandle h;
+    CUipcEventHandle g;
+    CUdeviceptr p;
+    CUevent e;
+    CHECK(cuMemAlloc(&p, 4096 + any(s, 1000000)));
+    CHECK(cuIpcGetMemHandle(&h, p));
+    CHECK(cuEventCreate(&e, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING));
+    CHECK(cuIpcGetEventHandle(&g, e));
+    CHECK(cuEventRecord(e, CU_STREAM_PER_THREAD));
+    CHECK(cuEventSynchronize(e));
+    CHECK(cuEventDestroy(e));
+    CHECK(cuMemFree(p));
+}
+
+/* Settings of what all threads share. */
+static void settings(struct self *s)
+{
+    size_t size;
+    unsigned flags;
+    int active;
+    CUfunc_cache cache;
+    CUstreamAttrValue v = { .syncPolicy = CU_SYNC_POLICY_AUTO };
+    CHECK(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 1024u << any(s, 3)));
+    CHECK(cuCtxGetLimit(&size, CU_LIMIT_STACK_SIZE));
+    CHECK(cuCtxSetCacheConfig((CUfunc_cache)any(s, 3)));
+    CHECK(cuCtxGetCacheConfig(&cache));
+    CHECK(cuDevicePrimaryCtxSetFlags(0, any(s, 2) ? CU_CTX_SCHED_SPIN : CU_CTX_SCHED_BLOCKING_SYNC));
+    CHECK(cuDevicePrimaryCtxGetState(0, &flags, &active));
+    CHECK(cuCtxGetFlags(&flags));
+    CHECK(cuStreamSetAttribute(CU_STREAM_PER_THREAD, CU_STREAM_ATTRIBUTE_SYNCHRONIZATION_POLICY, &v));
+    CHECK(cuFuncSetCacheConfig(function(common, "fill"), (CUfunc_cache)any(s, 3)));
+    CHECK(cuFuncSetAttribute(function(common, "fill"), CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, (int)any(s, 100)));
+    CHECK(cuMemGetInfo(&size, &size));
+}
+
 static void *worker(void *arg)
 {
     static void (*const deeds[])(
         struct self *) = { streams_and_events, counting,       modules,      memory,  contexts,
-                           waiting_for_values, stream_ordered, reservations, managed, questions };
+                           waiting_for_values, stream_ordered, reservations, managed, questions,
+                           graphs,             pools,          shared_pages, registered, arrays,
+                           libraries,          handles,        settings };
     struct self *s = arg;
     int rounds = s->number;
     s->number = (int)(s->random % THREADS);
@@ -294,6 +508,25 @@ static void *worker(void *arg)
     for (int k = 0; k < rounds; k++) deeds[any(s, sizeof deeds / sizeof *deeds)](s);
     CHECK(cuCtxSynchronize());
     return NULL;
+}
+
+static void make_common(void)
+{
+    CUgraph g;
+    CUgraphNode n;
+    unsigned by = 1;
+    CUmemPoolProps how = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                           .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE } };
+    CUDA_KERNEL_NODE_PARAMS k = { .func = function(common, "add"), .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1,
+                                  .blockDimX = 32, .blockDimY = 1, .blockDimZ = 1 };
+    k.kernelParams = (void *[]){ &counter, &by };
+    CHECK(cuMemPoolCreate(&common_pool, &how));
+    CHECK(cuMemAllocManaged(&common_managed, SHARED_BYTES, CU_MEM_ATTACH_GLOBAL));
+    CHECK(cuLibraryLoadData(&common_library, ptx, NULL, NULL, 0, NULL, NULL, 0));
+    CHECK(cuGraphCreate(&g, 0));
+    CHECK(cuGraphAddKernelNode(&n, g, NULL, 0, &k));
+    CHECK(cuGraphInstantiate(&common_graph, g, 0));
+    CHECK(cuGraphDestroy(g));
 }
 
 int main(int argc, char **argv)
@@ -309,6 +542,7 @@ int main(int argc, char **argv)
     CHECK(cuModuleLoadData(&common, ptx));
     CHECK(cuMemAlloc(&counter, 4));
     CHECK(cuMemsetD32(counter, 0, 1));
+    make_common();
     for (int k = 0; k < THREADS; k++) {
         self[k] = (struct self){ seed * THREADS + (unsigned)k, rounds };
         EXPECT(!pthread_create(&t[k], NULL, worker, &self[k]));
