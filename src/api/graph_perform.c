@@ -2,6 +2,8 @@
  * with everything that this call checks. */
 #include "api/graph_run.h"
 #include "api/node_check.h"
+#include "base/log.h"
+#include "vmm/vmm.h"
 #include "graph/memory.h"
 
 static CUresult launch_kernel(const struct node *n, CUstream s)
@@ -20,6 +22,39 @@ static CUresult launch_kernel(const struct node *n, CUstream s)
     return cuLaunchKernelEx(&config, p->func, p->kernelParams, NULL);
 }
 
+/* An address of the node's in memory that is, or was, mapped; 0: there is none. */
+static CUdeviceptr mapped_address(const CUgraphNodeParams *p)
+{
+    const CUDA_MEMCPY3D *c = &p->memcpy.copyParams;
+    const bool copies = p->type == CU_GRAPH_NODE_TYPE_MEMCPY;
+    const CUdeviceptr at[] = { copies ? c->dstDevice : p->memset.dst, copies ? c->srcDevice : 0 };
+    const CUmemorytype type[] = { copies ? c->dstMemoryType : CU_MEMORYTYPE_DEVICE, c->srcMemoryType };
+    for (int k = 0; k < 1 + copies; k++)
+        if ((type[k] == CU_MEMORYTYPE_DEVICE || type[k] == CU_MEMORYTYPE_UNIFIED) && at[k] >= space_reserve_base() &&
+            at[k] < space_reserve_end())
+            return at[k];
+    return 0;
+}
+
+static CUresult fail(void *arg)
+{
+    const CUdeviceptr at = *(const CUdeviceptr *)arg;
+    char what[256];
+    vmm_describe_any(at, 0, what, sizeof what);
+    fl_log(FL_LOG_ERROR, "a copy or memset of a graph: an illegal access at 0x%llx: %s", at, what);
+    return CUDA_ERROR_ILLEGAL_ADDRESS;
+}
+
+/* What was good when the node was made and is not any more: of mapped memory the device notices (observed on H200). */
+static CUresult without_memory(const CUgraphNodeParams *p, CUstream handle)
+{
+    struct stream *s;
+    const CUdeviceptr at = mapped_address(p);
+    if (!at) return CUDA_ERROR_INVALID_VALUE;
+    CUresult r = stream_named(handle, &s);
+    return r ? r : stream_enqueue(s, fail, &at, sizeof at);
+}
+
 /* On behalf of the context that the node was made in, whichever is current where the graph is launched. */
 static CUresult move(const CUgraphNodeParams *p, CUstream s)
 {
@@ -29,6 +64,7 @@ static CUresult move(const CUgraphNodeParams *p, CUstream s)
     CUresult r = other ? context_push(c) : CUDA_SUCCESS;
     if (r) return r;
     r = copies ? cuMemcpy3DAsync_v2(&p->memcpy.copyParams, s) : memset_perform(&p->memset, s);
+    if (r == CUDA_ERROR_INVALID_VALUE) r = without_memory(p, s);
     if (other) context_pop(&c);
     return r;
 }

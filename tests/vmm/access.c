@@ -307,6 +307,23 @@ static void a_write_that_waits_fails_where_nothing_is_mapped_by_then(void)
     fail_without(unmap_page, WRITE, CUDA_ERROR_LAUNCH_FAILED);
 }
 
+static void a_graph_that_fills_what_is_unmapped_by_then_fails_on_the_device(void)
+{
+    CUstream s;
+    CUgraph g;
+    CUgraphExec x;
+    CHECK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+    CUdeviceptr at = map_new(on_device(0));
+    give(at, PAGE, on_device(0), RW);
+    CHECK(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_RELAXED));
+    CHECK(cuMemsetD32Async(at, 7, PAGE / 4, s));
+    CHECK(cuStreamEndCapture(s, &g));
+    CHECK(cuGraphInstantiate(&x, g, 0));
+    unmap_page(at);
+    CHECK(cuGraphLaunch(x, s));
+    ANSWERS(cuStreamSynchronize(s), CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
 /* ---- the host */
 
 static sigjmp_buf back_here;
@@ -417,6 +434,7 @@ int main(void)
         ALONE(start, a_copy_that_waits_fails_where_nothing_is_mapped_by_then),
         ALONE(start, a_copy_that_waits_fails_where_it_may_only_read_by_then),
         ALONE(start, a_write_that_waits_fails_where_nothing_is_mapped_by_then),
+        ALONE(start, a_graph_that_fills_what_is_unmapped_by_then_fails_on_the_device),
         ALONE(start, the_host_touches_what_it_was_given),
         ALONE(start, each_device_has_its_own_rights),
         ALONE(NULL, mappings_outlive_contexts),
