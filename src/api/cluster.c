@@ -19,8 +19,9 @@ static CUresult shape_of(const struct function *f, const uint32_t asked[3], cons
 {
     uint32_t needed[3];
     required(f, needed);
-    const bool any = blocks_of(needed), asks = asked[0] || asked[1] || asked[2];
+    const bool any = needed[0] || needed[1] || needed[2], asks = asked[0] || asked[1] || asked[2];
     if (any && asks && memcmp(needed, asked, sizeof needed)) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+    if (!any && !asks && f->kernel->flags & FL_KERNEL_EXPLICIT_CLUSTER) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
     memcpy(out, asks ? asked : any ? needed : (const uint32_t[3]){ 1, 1, 1 }, sizeof needed);
     if (!blocks_of(out) || (blocks_of(out) > LARGEST_PORTABLE && !f->nonportable_cluster))
         return CUDA_ERROR_INVALID_CLUSTER_SIZE;
@@ -47,6 +48,7 @@ static CUresult asked_shape(const CUlaunchConfig *c, uint32_t shape[3])
         shape[0] = v->clusterDim.x;
         shape[1] = v->clusterDim.y;
         shape[2] = v->clusterDim.z;
+        if (!blocks_of(shape) && (shape[0] || shape[1] || shape[2])) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
     }
     return CUDA_SUCCESS;
 }
@@ -66,6 +68,11 @@ static int fitting(int multiprocessors, int blocks, uint64_t size)
     return clusters;
 }
 
+uint64_t cluster_blocks(int multiprocessors, int blocks, const uint32_t shape[3])
+{
+    return (uint64_t)fitting(multiprocessors, blocks, blocks_of(shape)) * blocks_of(shape);
+}
+
 /* Until function_end. */
 static CUresult function_named(CUfunction handle, struct function **f)
 {
@@ -76,13 +83,16 @@ static CUresult function_named(CUfunction handle, struct function **f)
 
 /* How many blocks of what is asked about fit on a multiprocessor. It has to be a launch, though of a cluster of any size if
  * it may be larger than others can have (observed on H200). *any: f or the launch wants clusters. */
-static CUresult check_asked(const struct function *f, const CUlaunchConfig *c, uint32_t shape[3], bool *any, int *blocks)
+static CUresult check_asked(const struct function *f, const CUlaunchConfig *c, uint32_t shape[3], bool *any,
+                            int *blocks)
 {
     const uint32_t grid[3] = { c->gridDimX, c->gridDimY, c->gridDimZ };
     uint32_t asked[3];
-    if (asked_shape(c, asked) || !blocks_of(grid)) return CUDA_ERROR_INVALID_VALUE;
+    CUresult r = asked_shape(c, asked);
+    if (!r && !blocks_of(grid)) r = CUDA_ERROR_INVALID_VALUE;
+    if (r) return r;
     *any = asked[0] || f->cluster[0] > 0;
-    CUresult r = shape_of(f, asked, grid, shape);
+    r = shape_of(f, asked, grid, shape);
     const unsigned threads = c->blockDimX * c->blockDimY * c->blockDimZ;
     return r ? r : function_occupancy(f, (int)threads, c->sharedMemBytes, blocks);
 }

@@ -8,4 +8,8 @@
  * CUDA_ERROR_INVALID_CLUSTER_SIZE. */
 CUresult cluster_of_launch(const struct function *f, const uint32_t asked[3], const uint32_t grid[3], uint32_t out[3]);
 
+/* How many blocks in clusters of this shape are on a device's multiprocessors at once, of each of which `blocks` would fit
+ * without clusters. */
+uint64_t cluster_blocks(int multiprocessors, int blocks, const uint32_t shape[3]);
+
 #endif

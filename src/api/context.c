@@ -1,5 +1,6 @@
 /* Primary contexts, contexts and what can be asked and set of them. */
 #include "context/context.h"
+#include "context/green.h"
 #include "graph/capture.h"
 #include "mempool/mempool.h"
 #include "stream/stream.h"
@@ -71,10 +72,9 @@ static CUresult create(CUcontext *pctx, unsigned flags, CUdevice dev)
 {
     struct device *d;
     struct context *c;
-    CUresult r = library_ready();
+    CUresult r = device_get(dev, &d);
     if (r) return r;
     if (!pctx) return CUDA_ERROR_INVALID_VALUE;
-    if ((r = device_get(dev, &d))) return r;
     if (!good_schedule(flags) || flags & ~CU_CTX_FLAGS_MASK) return CUDA_ERROR_INVALID_VALUE;
     if ((r = sticky_get())) return r;
     /* a coredump asked for by the user counts as one (observed on H200) */
@@ -104,8 +104,11 @@ CUresult CUDAAPI cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *ctxCreatePar
 {
     CUresult r = library_ready();
     if (r) return r;
+    const CUctxCigParam *cig = ctxCreateParams ? ctxCreateParams->cigParams : NULL;
+    if (cig)
+        return cig->sharedData || ctxCreateParams->execAffinityParams ? CUDA_ERROR_NOT_SUPPORTED
+                                                                      : CUDA_ERROR_INVALID_VALUE;
     if (ctxCreateParams && ctxCreateParams->numExecAffinityParams) return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
-    if (ctxCreateParams && ctxCreateParams->cigParams) return CUDA_ERROR_NOT_SUPPORTED;
     return create(pctx, flags, dev);
 }
 
@@ -133,6 +136,7 @@ CUresult CUDAAPI cuCtxDetach(CUcontext ctx)
     struct context *c;
     CUresult r = context_check(ctx, &c);
     if (r) return r == CUDA_ERROR_CONTEXT_IS_DESTROYED ? CUDA_ERROR_INVALID_CONTEXT : r;
+    if (context_top() != c) return CUDA_ERROR_INVALID_CONTEXT;
     if (atomic_fetch_sub(&c->attached, 1) > 0) return CUDA_SUCCESS;
     return c->primary ? CUDA_SUCCESS : context_destroy(ctx);
 }
@@ -187,9 +191,8 @@ CUresult CUDAAPI cuCtxGetDevice(CUdevice *device)
     struct context *c;
     CUresult r = library_ready();
     if (r) return r;
-    if (stream_in_host_function()) return CUDA_ERROR_NOT_PERMITTED;
-    if ((r = even_dead(&c))) return r;
     if (!device) return CUDA_ERROR_INVALID_VALUE;
+    if ((r = even_dead(&c))) return r;
     *device = c->device->ordinal;
     return CUDA_SUCCESS;
 }
@@ -200,7 +203,7 @@ CUresult CUDAAPI cuCtxGetFlags(unsigned int *flags)
     CUresult r = even_dead(&c);
     if (r) return r;
     if (!flags) return CUDA_ERROR_INVALID_VALUE;
-    *flags = c->flags;
+    *flags = c->flags | (green_current() ? CU_CTX_MAP_HOST : 0); /* of green ones: observed on H200 */
     return CUDA_SUCCESS;
 }
 
@@ -249,7 +252,7 @@ CUresult CUDAAPI cuCtxSynchronize(void)
 CUresult CUDAAPI cuCtxSynchronize_v2(CUcontext ctx)
 {
     struct context *c;
-    CUresult r = context_current(&c);
+    CUresult r = ctx ? library_ready() : context_current(&c);
     if (!r && ctx) r = context_check(ctx, &c);
     if (r || (r = capture_refuse_context(c)) || (r = context_synchronize(c))) return r;
     mempool_synchronized(c, NULL);
@@ -260,8 +263,9 @@ CUresult CUDAAPI cuCtxGetStreamPriorityRange(int *leastPriority, int *greatestPr
 {
     struct context *c;
     CUresult r = context_current(&c);
+    if (r) return r;
     if (leastPriority) *leastPriority = 0;
-    if (greatestPriority) *greatestPriority = r ? 0 : -5;
+    if (greatestPriority) *greatestPriority = -5;
     return r;
 }
 
@@ -269,8 +273,9 @@ CUresult CUDAAPI cuCtxGetCacheConfig(CUfunc_cache *pconfig)
 {
     struct context *c;
     CUresult r = context_current(&c);
-    if (r) return r;
+    if (r == CUDA_ERROR_INVALID_CONTEXT) return r;
     if (!pconfig) return CUDA_ERROR_INVALID_VALUE;
+    if (r) return r;
     *pconfig = c->cache;
     return CUDA_SUCCESS;
 }
@@ -313,22 +318,26 @@ CUresult CUDAAPI cuCtxResetPersistingL2Cache(void)
 CUresult CUDAAPI cuCtxGetDevice_v2(CUdevice *device, CUcontext ctx)
 {
     struct context *c;
+    if (!device) return CUDA_ERROR_INVALID_VALUE;
     CUresult r = ctx ? library_ready() : context_current(&c);
     if (!r && ctx) r = context_check(ctx, &c);
     if (r) return r;
-    if (!device) return CUDA_ERROR_INVALID_VALUE;
     *device = c->device->ordinal;
     return CUDA_SUCCESS;
 }
 
-/* A context can have all multiprocessors and no fewer. */
+/* A context has all multiprocessors. Other kinds are told, but not answered (observed on H200). */
 CUresult CUDAAPI cuCtxGetExecAffinity(CUexecAffinityParam *pExecAffinity, CUexecAffinityType type)
 {
     struct context *c;
     CUresult r = context_current(&c);
     if (r) return r;
-    if (!pExecAffinity || (unsigned)type >= CU_EXEC_AFFINITY_TYPE_MAX) return CUDA_ERROR_INVALID_VALUE;
-    return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
+    if (!pExecAffinity) return CUDA_ERROR_INVALID_VALUE;
+    pExecAffinity->type = type;
+    if (type != CU_EXEC_AFFINITY_TYPE_SM_COUNT) return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
+    const int all = profile_attribute(c->device->profile, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    pExecAffinity->param.smCount.val = (unsigned)all;
+    return CUDA_SUCCESS;
 }
 
 /* ---- events of all of a context's streams */

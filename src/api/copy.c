@@ -104,7 +104,7 @@ CUresult copy_submit(CUstream stream, struct draft *d, bool async)
 {
     struct context *k;
     struct stream *s;
-    CUresult r = stream_caller(stream, &k);
+    CUresult r = stream_caller_outside(stream, &k);
     if (copy_only_checked) return r;
     if (d->c.to.span.dormant || d->c.from.span.dormant) return CUDA_ERROR_INVALID_VALUE;
     if (r || (r = stream_get(k, stream, false, &s))) return r;

@@ -20,19 +20,22 @@ static const struct entry_point *find(const char *name)
     return e;
 }
 
-/* The newest function that version knows, a per-thread variant first if wanted. */
+/* The newest function that version knows, or if wanted its per-thread variant: what has one has nothing older for that
+ * (observed on H200). */
 static void *select_version(const struct entry_point *first, int version, bool per_thread)
 {
     void *plain = NULL, *variant = NULL;
+    bool varies = false;
     for (const struct entry_point *e = first; e < entry_points + entry_point_count && !strcmp(e->name, first->name);
          e++) {
-        if (e->since > version) break;
+        varies = varies || e->per_thread;
+        if (e->since > version) continue;
         plain = e->function;
         variant = e->per_thread && e->since_per_thread <= version ? e->per_thread : NULL;
         if (!e->implemented)
             fl_log(FL_LOG_DEBUG, "cuGetProcAddress: %s of CUDA %d is not implemented", e->name, e->since);
     }
-    return per_thread && variant ? variant : plain;
+    return per_thread && varies ? variant : plain;
 }
 
 CUresult CUDAAPI cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags,

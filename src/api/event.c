@@ -6,7 +6,8 @@
 static CUresult named(CUevent handle, struct event **out)
 {
     struct context *c;
-    CUresult r = context_optional(&c); /* the event has its own */
+    /* the event has its own, also in a host function (observed on H200) */
+    CUresult r = stream_in_host_function() ? sticky_get() : context_optional(&c);
     return r ? r : event_get(handle, out);
 }
 
@@ -73,6 +74,7 @@ CUresult CUDAAPI cuEventElapsedTime_v2(float *pMilliseconds, CUevent hStart, CUe
     struct event *start, *end;
     CUresult r = named(hStart, &start);
     if (r || (r = named(hEnd, &end))) return r;
+    if (event_context(start) != event_context(end)) return CUDA_ERROR_INVALID_HANDLE;
     if ((r = capture_refuse_event(start)) || (r = capture_refuse_event(end))) return r;
     return pMilliseconds ? event_elapsed(start, end, pMilliseconds) : CUDA_ERROR_INVALID_HANDLE;
 }

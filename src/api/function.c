@@ -24,7 +24,9 @@ CUresult function_attribute(const struct function *f, CUfunction_attribute attri
     case CU_FUNC_ATTRIBUTE_CACHE_MODE_CA: *value = 0; break;
     case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: *value = f->max_dynamic_shared; break;
     case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: *value = f->carveout; break;
-    case CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET: *value = f->kernel->cluster[0] != 0; break;
+    case CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET:
+        *value = (f->kernel->flags & FL_KERNEL_EXPLICIT_CLUSTER) != 0;
+        break;
     case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH: *value = f->cluster[0]; break;
     case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT: *value = f->cluster[1]; break;
     case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH: *value = f->cluster[2]; break;
@@ -85,31 +87,40 @@ static CUresult named(CUfunction handle, struct function **f)
     return r ? r : function_get(c, handle, f);
 }
 
+/* The same where a kernel is not taken for its function (observed on H200). */
+static CUresult function_named(CUfunction handle, struct function **f)
+{
+    CUresult r = named(handle, f);
+    return !r && handle_magic(handle) != FUNCTION_MAGIC ? function_end(*f, CUDA_ERROR_INVALID_HANDLE) : r;
+}
+
 CUresult CUDAAPI cuFuncGetAttribute(int *pi, CUfunction_attribute attrib, CUfunction hfunc)
 {
     struct function *f;
-    CUresult r = named(hfunc, &f);
+    CUresult r = function_named(hfunc, &f);
     return r ? r : function_end(f, function_attribute(f, attrib, pi));
 }
 
 CUresult CUDAAPI cuFuncSetAttribute(CUfunction hfunc, CUfunction_attribute attrib, int value)
 {
     struct function *f;
-    CUresult r = named(hfunc, &f);
+    CUresult r = function_named(hfunc, &f);
+    /* a kernel's keeps its value (both observed on H200) */
+    if (attrib == CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED) value = value != 0;
     return r ? r : function_end(f, function_set_attribute(f, attrib, value));
 }
 
 CUresult CUDAAPI cuFuncSetCacheConfig(CUfunction hfunc, CUfunc_cache config)
 {
     struct function *f;
-    CUresult r = named(hfunc, &f);
+    CUresult r = function_named(hfunc, &f);
     return r ? r : function_end(f, function_set_cache(f, config));
 }
 
 CUresult CUDAAPI cuFuncSetSharedMemConfig(CUfunction hfunc, CUsharedconfig config)
 {
     struct function *f;
-    CUresult r = named(hfunc, &f);
+    CUresult r = function_named(hfunc, &f);
     if (r) return r;
     const bool good = (int)config >= 0 && config <= CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE;
     return function_end(f, good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
@@ -118,7 +129,7 @@ CUresult CUDAAPI cuFuncSetSharedMemConfig(CUfunction hfunc, CUsharedconfig confi
 CUresult CUDAAPI cuFuncGetModule(CUmodule *hmod, CUfunction hfunc)
 {
     struct function *f;
-    CUresult r = named(hfunc, &f);
+    CUresult r = function_named(hfunc, &f);
     if (r) return r;
     if (hmod) *hmod = (CUmodule)f->module;
     return function_end(f, hmod ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
@@ -127,7 +138,7 @@ CUresult CUDAAPI cuFuncGetModule(CUmodule *hmod, CUfunction hfunc)
 CUresult CUDAAPI cuFuncGetName(const char **name, CUfunction hfunc)
 {
     struct function *f;
-    CUresult r = named(hfunc, &f);
+    CUresult r = function_named(hfunc, &f);
     if (r) return r;
     if (name) *name = f->name;
     return function_end(f, name ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
@@ -136,7 +147,7 @@ CUresult CUDAAPI cuFuncGetName(const char **name, CUfunction hfunc)
 CUresult CUDAAPI cuFuncGetParamInfo(CUfunction func, size_t paramIndex, size_t *paramOffset, size_t *paramSize)
 {
     struct function *f;
-    CUresult r = named(func, &f);
+    CUresult r = function_named(func, &f);
     if (r) return r;
     return function_end(f, image_param_info(f->module->image, f->kernel, paramIndex, paramOffset, paramSize));
 }
@@ -145,7 +156,7 @@ CUresult CUDAAPI cuFuncGetParamInfo(CUfunction func, size_t paramIndex, size_t *
 CUresult CUDAAPI cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction function)
 {
     struct function *f;
-    CUresult r = named(function, &f);
+    CUresult r = function_named(function, &f);
     if (r) return r;
     if (state) *state = CU_FUNCTION_LOADING_STATE_LOADED;
     return function_end(f, state ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
@@ -154,7 +165,7 @@ CUresult CUDAAPI cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction functi
 CUresult CUDAAPI cuFuncLoad(CUfunction function)
 {
     struct function *f;
-    CUresult r = named(function, &f);
+    CUresult r = function_named(function, &f);
     return r ? r : function_end(f, function_prepare(f));
 }
 
@@ -167,7 +178,8 @@ CUresult CUDAAPI cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *numBl
     CUresult r = named(func, &f);
     if (r) return r;
     const bool good = numBlocks && flags <= CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE;
-    return function_end(f, good ? function_occupancy(f, blockSize, dynamicSMemSize, numBlocks) : CUDA_ERROR_INVALID_VALUE);
+    return function_end(f,
+                        good ? function_occupancy(f, blockSize, dynamicSMemSize, numBlocks) : CUDA_ERROR_INVALID_VALUE);
 }
 
 CUresult CUDAAPI cuOccupancyMaxActiveBlocksPerMultiprocessor(int *numBlocks, CUfunction func, int blockSize,
@@ -233,6 +245,9 @@ CUresult CUDAAPI cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamicSmemSize
         blockSize > profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK) ||
         numBlocks > profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR))
         return function_end(f, CUDA_ERROR_INVALID_VALUE);
+    int fit;
+    if ((r = function_occupancy(f, blockSize, 0, &fit))) return function_end(f, r);
+    if (numBlocks > fit) return function_end(f, CUDA_ERROR_INVALID_VALUE);
     /* observed on H200: what the driver takes is not subtracted from the share of each */
     size_t each = all / (size_t)numBlocks & ~(size_t)127, left = each < most ? each : most;
     left = left > f->kernel->static_shared ? left - f->kernel->static_shared : 0;

@@ -42,7 +42,7 @@ static unsigned least_of(const struct device *d, bool fine)
     return fine ? 2 : major >= 9 ? 8 : major == 8 ? 4 : 2;
 }
 
-static void fill(CUdevResource *out, const struct device *d, const struct sm_set *sms, uint32_t divided, bool fine)
+static void fill(CUdevResource *out, const struct device *d, const struct sm_set *sms, uint32_t divided)
 {
     struct hidden h = { .device = d->ordinal, .divided = divided, .sms = *sms };
     memcpy(h.magic, MAGIC, sizeof h.magic);
@@ -50,7 +50,7 @@ static void fill(CUdevResource *out, const struct device *d, const struct sm_set
     unsigned count = sm_count(sms);
     out->type = count ? CU_DEV_RESOURCE_TYPE_SM : CU_DEV_RESOURCE_TYPE_INVALID;
     memcpy(out->_internal_padding, &h, sizeof h);
-    if (count) out->sm = (CUdevSmResource){ count, least_of(d, fine), step_of(d, fine) };
+    out->sm.smCount = count;
 }
 
 static CUresult read_resource(const CUdevResource *from, struct hidden *h)
@@ -62,13 +62,23 @@ static CUresult read_resource(const CUdevResource *from, struct hidden *h)
                : CUDA_SUCCESS;
 }
 
+/* Of the kinds there are; told before anything else (observed on H200). */
+static CUresult check_type(const CUdevResource *out, CUdevResourceType type)
+{
+    return !out                              ? CUDA_ERROR_INVALID_VALUE
+           : type != CU_DEV_RESOURCE_TYPE_SM ? CUDA_ERROR_INVALID_RESOURCE_TYPE
+                                             : CUDA_SUCCESS;
+}
+
 static CUresult give(CUdevResource *out, const struct device *d, const struct green *g, CUdevResourceType type)
 {
     struct sm_set sms;
-    if (!out) return CUDA_ERROR_INVALID_VALUE;
-    if (type != CU_DEV_RESOURCE_TYPE_SM) return CUDA_ERROR_INVALID_RESOURCE_TYPE;
-    CUresult r = g ? CUDA_SUCCESS : sm_all(d, &sms);
-    if (!r) fill(out, d, g ? &g->sms : &sms, 0, false);
+    CUresult r = check_type(out, type);
+    if (!r && !g) r = sm_all(d, &sms);
+    if (r) return r;
+    fill(out, d, g ? &g->sms : &sms, 0);
+    out->sm.minSmPartitionSize = least_of(d, false);
+    out->sm.smCoscheduledAlignment = step_of(d, false);
     return r;
 }
 
@@ -83,7 +93,7 @@ CUresult CUDAAPI cuCtxGetDevResource(CUcontext hCtx, CUdevResource *resource, CU
 {
     struct context *c;
     CUresult r = library_ready();
-    if (r || (r = context_check_named(hCtx, &c))) return r;
+    if (r || (r = check_type(resource, type)) || (r = context_check_named(hCtx, &c))) return r;
     return give(resource, c->device, c->green, type);
 }
 
@@ -91,7 +101,7 @@ CUresult CUDAAPI cuGreenCtxGetDevResource(CUgreenCtx hCtx, CUdevResource *resour
 {
     struct green *g;
     CUresult r = library_ready();
-    if (r || (r = green_get(hCtx, &g))) return r;
+    if (r || (r = check_type(resource, type)) || (r = green_get(hCtx, &g))) return r;
     return give(resource, g->primary->device, g, type);
 }
 
@@ -115,26 +125,26 @@ CUresult CUDAAPI cuDevSmResourceSplitByCount(CUdevResource *result, unsigned int
     struct hidden h;
     CUresult r = library_ready();
     if (r) return r;
-    if (!nbGroups || !input || useFlags & ~(fine_flag | CU_DEV_SM_RESOURCE_SPLIT_MAX_POTENTIAL_CLUSTER_SIZE))
-        return CUDA_ERROR_INVALID_VALUE;
+    if (!nbGroups || !input || (result && !*nbGroups)) return CUDA_ERROR_INVALID_VALUE;
     if ((r = read_resource(input, &h))) return r;
     const struct device *d = &devices[h.device];
     const unsigned have = sm_count(&h.sms), step = step_of(d, useFlags & fine_flag),
                    least = least_of(d, useFlags & fine_flag);
-    if (minCount > have || (result && !*nbGroups)) return CUDA_ERROR_INVALID_VALUE;
     if (h.divided) return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
+    const unsigned both = fine_flag | CU_DEV_SM_RESOURCE_SPLIT_MAX_POTENTIAL_CLUSTER_SIZE;
+    if ((useFlags & both) == both) return CUDA_ERROR_INVALID_VALUE; /* others mean nothing (observed on H200) */
     unsigned size = (minCount + step - 1) / step * step;
     if (size < least) size = least;
-    if (size > have) return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
+    if (size > have && minCount <= have) size = have;
+    if (size > have || minCount > have) return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
     unsigned groups = have / size;
     if (result && *nbGroups < groups) groups = *nbGroups;
     const uint32_t split = atomic_fetch_add(&newest_split, 1) + 1;
     for (unsigned k = 0; k < groups && result; k++) {
         struct sm_set part = take(&h.sms, size);
-        fill(&result[k], d, &part, split, useFlags & fine_flag);
+        fill(&result[k], d, &part, split);
     }
-    if (!result) take(&h.sms, groups * size);
-    if (remaining) fill(remaining, d, &h.sms, split, useFlags & fine_flag);
+    if (result && remaining) fill(remaining, d, &h.sms, split);
     *nbGroups = groups;
     return r;
 }
@@ -149,8 +159,7 @@ CUresult CUDAAPI cuDevResourceGenerateDesc(CUdevResourceDesc *phDesc, CUdevResou
     for (unsigned k = 0; k < nbResources; k++) {
         if ((r = read_resource(&resources[k], &h))) return r;
         if (!k) all = h;
-        if (k && (h.device != all.device || h.divided != all.divided || !h.divided))
-            return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
+        if (h.device != all.device) return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
         for (int j = 0; j < SM_MOST / 64; j++) all.sms.word[j] |= h.sms.word[j];
     }
     struct descriptor *p = object_take(&descriptors); /* there is no call that gives one back */
@@ -168,10 +177,12 @@ CUresult CUDAAPI cuGreenCtxCreate(CUgreenCtx *phCtx, CUdevResourceDesc desc, CUd
     struct descriptor *p = (struct descriptor *)desc;
     CUresult r = device_get(dev, &d);
     if (r || (r = sticky_get())) return r;
-    if (!phCtx || flags != CU_GREEN_CTX_DEFAULT_STREAM || !p || !objects_hold(&descriptors, p))
+    if (!phCtx || flags != CU_GREEN_CTX_DEFAULT_STREAM || (p && !objects_hold(&descriptors, p)))
         return CUDA_ERROR_INVALID_VALUE;
-    if (p->device != d->ordinal) return CUDA_ERROR_INVALID_DEVICE;
-    if (!(r = green_create(d, &p->sms, &g))) *phCtx = (CUgreenCtx)g;
+    if (p && p->device != d->ordinal) return CUDA_ERROR_INVALID_DEVICE;
+    struct sm_set all; /* without a descriptor (observed on H200) */
+    if (!p && (r = sm_all(d, &all))) return r;
+    if (!(r = green_create(d, p ? &p->sms : &all, &g))) *phCtx = (CUgreenCtx)g;
     return r;
 }
 

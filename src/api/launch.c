@@ -8,7 +8,7 @@
 #include "module/image.h"
 #include "module/module.h"
 #include "stream/event.h"
-#include "stream/stream.h"
+#include "stream/operations.h"
 #include "vmm/multicast.h"
 
 #include <stdatomic.h>
@@ -26,10 +26,13 @@ struct request {
     CUfunction handle;
     CUstream stream_handle;
     void **params, **extra;
+    const CUlaunchAttribute *attributes;
+    unsigned nattributes;
     struct event *event; /* recorded behind the kernel, or NULL */
     struct stream *stream;
     struct function *function;
     uint32_t cluster[3]; /* that were asked for, zeros: none */
+    bool prefers_cluster;
     struct launch launch;
 };
 
@@ -72,14 +75,20 @@ static CUresult limits_of(const struct device *d, struct limits *out)
     return CUDA_SUCCESS;
 }
 
-static CUresult check_shape(const struct request *q, const struct limits *limits)
+static CUresult check_grid(const struct request *q, const struct limits *limits)
+{
+    for (int i = 0; i < 3; i++)
+        if (!q->launch.grid[i] || q->launch.grid[i] > limits->grid[i]) return CUDA_ERROR_INVALID_VALUE;
+    return CUDA_SUCCESS;
+}
+
+static CUresult check_block(const struct request *q, const struct limits *limits)
 {
     const struct launch *l = &q->launch;
     const struct fl_image_kernel *k = q->function->kernel;
     uint64_t threads = 1;
     for (int i = 0; i < 3; i++) {
-        if (!l->grid[i] || l->grid[i] > limits->grid[i] || !l->block[i] || l->block[i] > limits->block[i])
-            return CUDA_ERROR_INVALID_VALUE;
+        if (!l->block[i] || l->block[i] > limits->block[i]) return CUDA_ERROR_INVALID_VALUE;
         if (k->reqntid[0] && l->block[i] != k->reqntid[i]) return CUDA_ERROR_INVALID_VALUE;
         threads *= l->block[i];
     }
@@ -102,8 +111,9 @@ static CUresult check_cooperative(const struct request *q, const struct limits *
         function_occupancy(q->function, (int)(l->block[0] * l->block[1] * l->block[2]), l->dynamic_shared, &blocks);
     if (r) return r;
     const struct green *g = green_of(q->stream);
+    const unsigned sms = g ? sm_count(&g->sms) : limits->multiprocessors;
     uint64_t plane = (uint64_t)l->grid[0] * l->grid[1],
-             most = (uint64_t)blocks * (g ? sm_count(&g->sms) : limits->multiprocessors);
+             most = l->explicit_cluster ? cluster_blocks((int)sms, blocks, l->cluster) : (uint64_t)blocks * sms;
     return plane > most || plane * l->grid[2] > most ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE : CUDA_SUCCESS;
 }
 
@@ -177,7 +187,7 @@ static CUresult submit(struct request *q, uint8_t *params)
 static CUresult resolve(struct request *q)
 {
     struct context *c;
-    CUresult r = stream_caller(q->stream_handle, &c);
+    CUresult r = stream_caller_outside(q->stream_handle, &c);
     if (r) return r;
     if (!q->handle) return CUDA_ERROR_INVALID_HANDLE;
     if ((r = stream_get(c, q->stream_handle, false, &q->stream))) return r;
@@ -195,11 +205,96 @@ static CUresult check_supported(const struct function *f)
     return CUDA_ERROR_NOT_SUPPORTED;
 }
 
+static CUresult cluster(const uint32_t shape[3], uint32_t to[3])
+{
+    if (!shape[0] && !shape[1] && !shape[2]) return CUDA_SUCCESS; /* none */
+    if (!shape[0] || !shape[1] || !shape[2]) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+    memcpy(to, shape, 3 * sizeof *to);
+    return CUDA_SUCCESS;
+}
+
+static CUresult preferred_cluster(struct request *q, const CUlaunchAttributeValue *v)
+{
+    uint32_t shape[3] = { 0 };
+    CUresult r = cluster(
+        (const uint32_t[]){ v->preferredClusterDim.x, v->preferredClusterDim.y, v->preferredClusterDim.z }, shape);
+    q->prefers_cluster = shape[0] != 0;
+    return r;
+}
+
+static bool captures(struct stream *s)
+{
+    struct capture_info i = { 0 };
+    return capture_any() && !capture_describe(s, &i) && i.status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+static CUresult completion_event(struct request *q, CUevent handle, int flags)
+{
+    CUresult r = event_get(handle, &q->event);
+    if (r) return r;
+    if (flags & ~CU_EVENT_RECORD_EXTERNAL) return CUDA_ERROR_INVALID_VALUE;
+    if (flags && !captures(q->stream)) return CUDA_ERROR_ILLEGAL_STATE;
+    bool fit = event_flags(q->event) & CU_EVENT_DISABLE_TIMING && !(event_flags(q->event) & CU_EVENT_INTERPROCESS);
+    return fit && !flags ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+}
+
+/* Only a node of a graph can be updated. */
+static CUresult updatable(struct request *q, const CUlaunchAttributeValue *v)
+{
+    if (!captures(q->stream)) return CUDA_ERROR_NOT_SUPPORTED;
+    return v->deviceUpdatableKernelNode.deviceUpdatable ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+static CUresult when(bool valid) { return valid ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; }
+
+static CUresult apply(struct request *q, const CUlaunchAttribute *a)
+{
+    const CUlaunchAttributeValue *v = &a->value;
+    switch (a->id) {
+    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE: q->launch.cooperative = v->cooperative != 0; return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+        return cluster((const uint32_t[]){ v->clusterDim.x, v->clusterDim.y, v->clusterDim.z }, q->cluster);
+    case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION: return preferred_cluster(q, v);
+    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
+        return completion_event(q, v->programmaticEvent.event, v->programmaticEvent.flags);
+    case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
+        return completion_event(q, v->launchCompletionEvent.event, v->launchCompletionEvent.flags);
+    case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE: return updatable(q, v);
+    /* what follows are hints: nothing here differs by them */
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+        return when(stream_attribute_valid(stream_context(q->stream)->device, a->id, v));
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+        return when((unsigned)v->clusterSchedulingPolicyPreference <= CU_CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING);
+    case CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING: return when(v->nvlinkUtilCentricScheduling <= 1);
+    case CU_LAUNCH_ATTRIBUTE_IGNORE:
+    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+    case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: return CUDA_SUCCESS;
+    default: return CUDA_ERROR_INVALID_VALUE;
+    }
+}
+
 static CUresult check_cluster(struct request *q)
 {
     struct launch *l = &q->launch;
     l->explicit_cluster = q->cluster[0] || q->function->cluster[0] > 0;
+    if (q->prefers_cluster && !l->explicit_cluster) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+    if (q->prefers_cluster && l->cooperative) return CUDA_ERROR_NOT_SUPPORTED;
     return cluster_of_launch(q->function, q->cluster, l->grid, l->cluster);
+}
+
+/* In the driver's order (observed on H200). */
+static CUresult check(struct request *q, const struct limits *limits)
+{
+    CUresult r = function_check_params(q->function, q->params, q->extra);
+    if (!r) r = check_block(q, limits);
+    const bool by_call = q->launch.cooperative; /* not by an attribute */
+    for (unsigned i = 0; i < q->nattributes && !r; i++) r = apply(q, &q->attributes[i]);
+    if (r || (r = check_grid(q, limits)) || (r = check_cluster(q))) return r;
+    if (by_call && (r = check_cooperative(q, limits))) return r;
+    return (r = check_shared(q)) ? r : check_cooperative(q, limits);
 }
 
 static CUresult launch_resolved(struct request *q)
@@ -207,8 +302,7 @@ static CUresult launch_resolved(struct request *q)
     struct limits limits;
     CUresult r = limits_of(stream_context(q->stream)->device, &limits);
     if (r) return r;
-    if ((r = check_supported(q->function)) || (r = check_shape(q, &limits)) || (r = check_cluster(q)) ||
-        (r = check_cooperative(q, &limits)) || (r = check_shared(q))) {
+    if ((r = check_supported(q->function)) || (r = check(q, &limits))) {
         capture_spoil(q->stream);
         return r;
     }
@@ -238,51 +332,9 @@ CUresult launch_check(const CUDA_KERNEL_NODE_PARAMS_v3 *p)
     if (r || (r = function_get(c, p->func ? p->func : (CUfunction)p->kern, &q.function))) return r;
     r = limits_of(c->device, &limits);
     if (!r) r = check_supported(q.function);
-    if (!r) r = check_shape(&q, &limits);
+    if (!r) r = check_grid(&q, &limits);
+    if (!r) r = check_block(&q, &limits);
     return function_end(q.function, r ? r : check_shared(&q));
-}
-
-static CUresult cluster(struct request *q, uint32_t x, uint32_t y, uint32_t z)
-{
-    if (!x && !y && !z) return CUDA_SUCCESS; /* none */
-    if (!x || !y || !z) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
-    memcpy(q->cluster, (const uint32_t[]){ x, y, z }, sizeof q->cluster);
-    return CUDA_SUCCESS;
-}
-
-static CUresult completion_event(struct request *q, CUevent handle, int flags)
-{
-    CUresult r = event_get(handle, &q->event);
-    if (r) return r;
-    bool fit = event_flags(q->event) & CU_EVENT_DISABLE_TIMING && !(event_flags(q->event) & CU_EVENT_INTERPROCESS);
-    return flags || !fit ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
-}
-
-static CUresult apply(struct request *q, const CUlaunchAttribute *a)
-{
-    const CUlaunchAttributeValue *v = &a->value;
-    switch (a->id) {
-    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE: q->launch.cooperative = v->cooperative != 0; return CUDA_SUCCESS;
-    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION: return cluster(q, v->clusterDim.x, v->clusterDim.y, v->clusterDim.z);
-    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
-        return completion_event(q, v->programmaticEvent.event, v->programmaticEvent.flags);
-    case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
-        return completion_event(q, v->launchCompletionEvent.event, v->launchCompletionEvent.flags);
-    case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE:
-        return v->deviceUpdatableKernelNode.deviceUpdatable ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
-    case CU_LAUNCH_ATTRIBUTE_IGNORE:
-    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
-    case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
-    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
-    case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
-    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
-    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
-    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
-    case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
-    case CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING:
-        return CUDA_SUCCESS; /* hints: nothing here differs by them */
-    default: return CUDA_ERROR_INVALID_VALUE;
-    }
 }
 
 CUresult CUDAAPI cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
@@ -329,10 +381,11 @@ CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, vo
         .stream_handle = config->hStream,
         .params = kernelParams,
         .extra = extra,
+        .attributes = config->attrs,
+        .nattributes = config->numAttrs,
         .launch = { .grid = { config->gridDimX, config->gridDimY, config->gridDimZ },
                     .block = { config->blockDimX, config->blockDimY, config->blockDimZ },
                     .dynamic_shared = config->sharedMemBytes },
     };
-    for (unsigned i = 0; i < config->numAttrs && !r; i++) r = apply(&q, &config->attrs[i]);
-    return r ? r : launch(&q);
+    return launch(&q);
 }

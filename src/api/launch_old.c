@@ -1,11 +1,12 @@
 /* How kernels were launched before CUDA 4.0: block shape, shared memory and
  * parameters are set one by one and kept with the function until cuLaunch. */
+#include "module/image.h"
 #include "module/module.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { BUCKETS = 64, MOST_PARAMS = 4096 };
+enum { BUCKETS = 64, MOST_PARAMS = 32764 };
 
 struct setting {
     struct setting *next;
@@ -34,17 +35,29 @@ static CUresult find(CUfunction f, struct setting **out)
     return CUDA_SUCCESS;
 }
 
+/* What is checked against the function itself. */
+struct bounds {
+    size_t shared, params;
+};
+
 /* On success the lock is held. */
-static CUresult open_setting(CUfunction f, struct setting **out)
+static CUresult open_bounded(CUfunction f, struct bounds *bounds, struct setting **out)
 {
     struct context *c;
     struct function *known;
     CUresult r = context_current(&c);
     if (r || (r = function_get(c, f, &known))) return r;
-    function_end(known, r);
+    *bounds = (struct bounds){ (size_t)known->max_dynamic_shared, known->kernel->param_size };
+    if ((r = function_end(known, r))) return r;
     pthread_mutex_lock(&lock);
     if ((r = find(f, out))) pthread_mutex_unlock(&lock);
     return r;
+}
+
+static CUresult open_setting(CUfunction f, struct setting **out)
+{
+    struct bounds unused;
+    return open_bounded(f, &unused, out);
 }
 
 CUresult CUDAAPI cuFuncSetBlockShape(CUfunction hfunc, int x, int y, int z)
@@ -63,9 +76,13 @@ CUresult CUDAAPI cuFuncSetBlockShape(CUfunction hfunc, int x, int y, int z)
 CUresult CUDAAPI cuFuncSetSharedSize(CUfunction hfunc, unsigned int bytes)
 {
     struct setting *s;
-    CUresult r = open_setting(hfunc, &s);
+    struct bounds most;
+    CUresult r = open_bounded(hfunc, &most, &s);
     if (r) return r;
-    s->shared = bytes;
+    if (bytes <= most.shared)
+        s->shared = bytes;
+    else
+        r = CUDA_ERROR_INVALID_VALUE;
     pthread_mutex_unlock(&lock);
     return r;
 }
@@ -109,11 +126,13 @@ CUresult CUDAAPI cuParamSetf(CUfunction hfunc, int offset, float value)
 CUresult CUDAAPI cuLaunchGridAsync(CUfunction f, int grid_width, int grid_height, CUstream hStream)
 {
     struct setting *s, now;
-    CUresult r = open_setting(f, &s);
+    struct bounds most;
+    CUresult r = open_bounded(f, &most, &s);
     if (r) return r;
     now = *s;
     pthread_mutex_unlock(&lock);
     if (grid_width <= 0 || grid_height <= 0) return CUDA_ERROR_INVALID_VALUE;
+    if (now.param_size > most.params) return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
     void *extra[] = { CU_LAUNCH_PARAM_BUFFER_POINTER, now.params, CU_LAUNCH_PARAM_BUFFER_SIZE, &now.param_size,
                       CU_LAUNCH_PARAM_END };
     return cuLaunchKernel(f, (unsigned)grid_width, (unsigned)grid_height, 1, now.block[0], now.block[1], now.block[2],

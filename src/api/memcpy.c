@@ -45,7 +45,7 @@ static CUresult check_linear(enum way way, const struct device *d, uint64_t to, 
 static CUresult linear(enum way way, uint64_t to, uint64_t from, size_t bytes, CUstream stream, bool async)
 {
     struct context *k;
-    CUresult r = stream_caller(stream, &k);
+    CUresult r = stream_caller_outside(stream, &k);
     if (!r && bytes && capture_any() &&
         ((r = check_linear(way, k->device, to, from, bytes)) || copy_captured_linear(to, from, bytes, stream, &r)))
         return r;

@@ -10,8 +10,8 @@ static CUresult issue(CUstream handle, const CUstreamBatchMemOpParams *ops, unsi
     struct stream *s;
     CUresult r = context_current(&c);
     if (r || (r = stream_get(c, handle, false, &s))) return r;
-    if (!ops || count > MOST_OPERATIONS) return CUDA_ERROR_INVALID_VALUE;
     if (!count) return CUDA_SUCCESS;
+    if (!ops || count > MOST_OPERATIONS) return CUDA_ERROR_INVALID_VALUE;
     CUgraphNodeParams node = { .type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,
                                .memOp = { (CUcontext)stream_context(s), count, (CUstreamBatchMemOpParams *)ops, 0 } };
     if (capture_node(s, &node, &r)) return r;

@@ -90,6 +90,7 @@ CUresult CUDAAPI cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUde
 {
     struct context *c;
     struct allocation a;
+    if (!pbase && !psize) return CUDA_SUCCESS; /* nothing is asked (observed on H200) */
     CUresult r = context_optional(&c);
     if (r) return r;
     if (!space_look(dptr, &a) || a.kind == ALLOCATION_RESERVED) return CUDA_ERROR_NOT_FOUND;

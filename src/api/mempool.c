@@ -45,7 +45,7 @@ CUresult CUDAAPI cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hS
 {
     struct stream *s;
     struct mempool *p;
-    CUresult r = stream_named(hStream, &s);
+    CUresult r = stream_in_host_function() ? CUDA_ERROR_NOT_PERMITTED : stream_named(hStream, &s);
     if (r) return r;
     if (!dptr) return CUDA_ERROR_INVALID_VALUE;
     r = mempool_current(on_device(stream_context(s)->device->ordinal), CU_MEM_ALLOCATION_TYPE_PINNED, &p);
@@ -58,7 +58,7 @@ CUresult CUDAAPI cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUm
 {
     struct stream *s;
     struct mempool *p;
-    CUresult r = stream_named(hStream, &s);
+    CUresult r = stream_in_host_function() ? CUDA_ERROR_NOT_PERMITTED : stream_named(hStream, &s);
     if (r) return r;
     if (!dptr) return CUDA_ERROR_INVALID_VALUE;
     if ((r = mempool_get(pool, &p)) || (capture_any() && captured(s, p, bytesize, dptr, &r))) return r;
@@ -69,7 +69,7 @@ CUresult CUDAAPI cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUm
 CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
 {
     struct stream *s;
-    CUresult r = stream_named(hStream, &s);
+    CUresult r = stream_in_host_function() ? CUDA_ERROR_NOT_PERMITTED : stream_named(hStream, &s);
     if (r) return r;
     if (!dptr) return CUDA_SUCCESS;
     const CUgraphNodeParams node = { .type = CU_GRAPH_NODE_TYPE_MEM_FREE, .free = { dptr } };

@@ -84,8 +84,8 @@ CUresult CUDAAPI cuStreamGetCtx_v2(CUstream hStream, CUcontext *pCtx, CUgreenCtx
     struct stream *s;
     CUresult r = stream_named(hStream, &s);
     if (r) return r;
-    if (!pCtx || !pGreenCtx) return CUDA_ERROR_INVALID_VALUE;
-    *pCtx = (CUcontext)stream_context(s);
+    if (!pGreenCtx) return CUDA_ERROR_INVALID_VALUE;
+    if (pCtx) *pCtx = (CUcontext)stream_context(s);
     *pGreenCtx = (CUgreenCtx)green_of(s);
     return CUDA_SUCCESS;
 }
@@ -189,6 +189,7 @@ CUresult CUDAAPI cuStreamCopyAttributes(CUstream dst, CUstream src)
     struct stream *to, *from;
     CUresult r = stream_named(dst, &to);
     if (r || (r = stream_named(src, &from))) return r;
+    if (stream_context(to) != stream_context(from)) return CUDA_ERROR_INVALID_VALUE;
     stream_copy_attributes(to, from);
     return CUDA_SUCCESS;
 }

@@ -79,6 +79,10 @@ CUresult context_pop(struct context **c)
 
 void context_set(struct context *c)
 {
+    if (!c) {
+        if (depth) depth--; /* what lies below is current then */
+        return;
+    }
     if (!depth) depth = 1;
     *at(depth - 1) = c;
 }

@@ -39,7 +39,8 @@ CUresult green_create(struct device *d, const struct sm_set *sms, struct green *
 CUresult green_get(CUgreenCtx handle, struct green **out)
 {
     struct green *g = (struct green *)handle;
-    if (!g || !objects_hold(&greens, g)) return CUDA_ERROR_INVALID_VALUE;
+    if (!g) return CUDA_ERROR_INVALID_CONTEXT;
+    if (!objects_hold(&greens, g)) return CUDA_ERROR_CONTEXT_IS_DESTROYED; /* as an H200 says of anything */
     *out = g;
     return atomic_load(&g->id) ? CUDA_SUCCESS : CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }

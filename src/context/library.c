@@ -37,7 +37,8 @@ static void in_child(void)
 
 CUresult library_ready(void)
 {
-    return atomic_load_explicit(&ready, memory_order_acquire) && !forked ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
+    if (!atomic_load_explicit(&ready, memory_order_acquire) || forked) return CUDA_ERROR_NOT_INITIALIZED;
+    return stream_in_host_function() ? CUDA_ERROR_NOT_PERMITTED : CUDA_SUCCESS;
 }
 
 CUresult device_get(CUdevice dev, struct device **out)

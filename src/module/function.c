@@ -68,18 +68,20 @@ static int blocks_by_registers(const struct profile *p, int registers, int warps
 CUresult function_occupancy(const struct function *f, int block_size, size_t dynamic_shared, int *blocks)
 {
     const struct profile *p = f->module->context->device->profile;
-    int warps = (block_size + WARP - 1) / WARP, n = profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR);
+    int warps = (block_size + WARP - 1) / WARP,
+        n = profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR);
     if (block_size <= 0) return CUDA_ERROR_INVALID_VALUE;
     *blocks = 0;
     if (block_size > profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK) ||
-        dynamic_shared > (size_t)f->max_dynamic_shared)
+        (int64_t)dynamic_shared > f->max_dynamic_shared) /* a negative one is taken (observed on H200) */
         return CUDA_SUCCESS;
     int by_threads = profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR) / WARP / warps;
-    size_t shared = (f->kernel->static_shared + dynamic_shared +
-                     (size_t)profile_attribute(p, CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK) + SHARED_UNIT - 1) /
-                    SHARED_UNIT * SHARED_UNIT;
-    int by_shared =
-        (int)((size_t)profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR) / shared);
+    size_t shared =
+        (f->kernel->static_shared + dynamic_shared +
+         (size_t)profile_attribute(p, CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK) + SHARED_UNIT - 1) /
+        SHARED_UNIT * SHARED_UNIT;
+    size_t all_shared = (size_t)profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
+    int by_shared = shared ? (int)(all_shared / shared) : n;
     int by_registers = blocks_by_registers(p, (int)f->kernel->registers, warps);
     if (by_threads < n) n = by_threads;
     if (by_registers < n) n = by_registers;

@@ -258,7 +258,6 @@ CUresult module_get(CUmodule handle, struct module **out)
 {
     pthread_mutex_lock(&lock);
     struct module *m = find(handle);
-    if (m && m->context != context_top()) m = NULL;
     if (m) uses_begin(&m->uses);
     pthread_mutex_unlock(&lock);
     *out = m;

@@ -74,12 +74,12 @@ struct library {                   /* CUlib_st */
 /* Puts an image on c's device: code, variables, symbol table. The file is the module's from then on.
  * CUDA_ERROR_CONTEXT_IS_DESTROYED, CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult module_load(struct context *c, struct image_file *file, struct module **out);
-/* CUDA_ERROR_INVALID_HANDLE unless it is loaded in the calling thread's context. It stays until module_end. */
+/* CUDA_ERROR_INVALID_HANDLE unless it is loaded, in whatever context. It stays until module_end. */
 CUresult module_get(CUmodule handle, struct module **out);
 /* Ends what gave the module; returns r. */
 CUresult module_end(struct module *m, CUresult r);
-/* Waits for what runs in the module's context, then unloads it, when no call is under way in it. As module_get, in whatever
- * context the module is; CUDA_ERROR_NOT_PERMITTED if it is a library's; what a kernel did wrong meanwhile. */
+/* Waits for what runs in the module's context, then unloads it, when no call is under way in it. As module_get;
+ * CUDA_ERROR_NOT_PERMITTED if it is a library's; what a kernel did wrong meanwhile. */
 CUresult module_unload(CUmodule handle);
 /* Unloads all modules of a dying context. */
 void module_set_destroy(struct context *c);
@@ -126,5 +126,7 @@ void parts_unload(struct module *m);
  * kernel->param_size bytes, zeroed. A buffer of no bytes is none. CUDA_ERROR_INVALID_VALUE: both, something is missing, or
  * an option is unknown; CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES: the buffer is too large. */
 CUresult function_gather(const struct function *f, void *const *params, void *const *extra, void *to);
+/* As function_gather, but for a buffer that is too large. */
+CUresult function_check_params(const struct function *f, void *const *params, void *const *extra);
 
 #endif

@@ -20,25 +20,31 @@ static CUresult buffer_of(void *const *extra, const void **buffer, size_t *bytes
     return CUDA_SUCCESS;
 }
 
-/* What a short buffer lacks stays as it is: observed on H200, as is the order of the errors. */
+CUresult function_check_params(const struct function *f, void *const *params, void *const *extra)
+{
+    const void *buffer;
+    size_t bytes;
+    CUresult r = buffer_of(extra, &buffer, &bytes);
+    if (r) return r;
+    if (bytes) return params || !buffer ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+    if (f->kernel->nparams && !params) return CUDA_ERROR_INVALID_VALUE;
+    for (uint32_t i = 0; i < f->kernel->nparams; i++)
+        if (!params[i]) return CUDA_ERROR_INVALID_VALUE;
+    return CUDA_SUCCESS;
+}
+
+/* What a short buffer lacks stays as it is (observed on H200). */
 CUresult function_gather(const struct function *f, void *const *params, void *const *extra, void *to)
 {
     const struct fl_image_kernel *k = f->kernel;
     const struct fl_image_param *p = image_params(f->module->image, k);
     const void *buffer;
     size_t bytes;
-    CUresult r = buffer_of(extra, &buffer, &bytes);
+    CUresult r = function_check_params(f, params, extra);
     if (r) return r;
-    if (bytes) {
-        if (params || !buffer) return CUDA_ERROR_INVALID_VALUE;
-        if (bytes > k->param_size) return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
-        memcpy(to, buffer, bytes);
-        return CUDA_SUCCESS;
-    }
-    if (k->nparams && !params) return CUDA_ERROR_INVALID_VALUE;
-    for (uint32_t i = 0; i < k->nparams; i++) {
-        if (!params[i]) return CUDA_ERROR_INVALID_VALUE;
-        memcpy((char *)to + p[i].offset, params[i], p[i].size);
-    }
+    buffer_of(extra, &buffer, &bytes);
+    if (bytes > k->param_size) return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+    if (bytes) memcpy(to, buffer, bytes);
+    for (uint32_t i = 0; i < k->nparams && !bytes; i++) memcpy((char *)to + p[i].offset, params[i], p[i].size);
     return CUDA_SUCCESS;
 }

@@ -198,6 +198,7 @@ struct func {
     bool suspends;                 /* contains, or calls what contains, a suspension point */
     bool looks;                    /* contains, or calls what contains, a load that sees what other threads write, or a clock */
     bool address_taken, uses_printf, uses_malloc, spins;
+    bool explicit_cluster;         /* .explicitcluster */
     bool flushed;                  /* runs only while the processor flushes subnormals; see flush.c */
     bool whole;                    /* runs, or is called, on a stack of the thread's own; see whole.h */
     uint32_t search;               /* the last search through calls that came here */

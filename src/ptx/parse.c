@@ -35,8 +35,10 @@ static bool launch_bounds(struct parser *p, struct func *f)
 static void performance_directives(struct parser *p, struct func *f)
 {
     for (;;) {
-        if (launch_bounds(p, f) || accept(p, ".explicitcluster") || accept(p, ".blocksareclusters")) continue;
-        if (accept(p, ".noreturn"))
+        if (launch_bounds(p, f) || accept(p, ".blocksareclusters")) continue;
+        if (accept(p, ".explicitcluster"))
+            f->explicit_cluster = true;
+        else if (accept(p, ".noreturn"))
             f->noreturn = true;
         else if (accept(p, ".pragma"))
             skip_statement(p);

@@ -49,8 +49,13 @@ cudaError_t CUDARTAPI cudaFuncGetAttributes(struct cudaFuncAttributes *attr, con
 cudaError_t CUDARTAPI cudaFuncSetAttribute(const void *func, enum cudaFuncAttribute attr, int value)
 {
     CUfunction f;
+    CUkernel kernel;
+    CUdevice device;
     cudaError_t r = runtime_function(func, &f);
-    return r ? r : runtime_error(cuFuncSetAttribute(f, (CUfunction_attribute)attr, value));
+    if (r) return r;
+    if (runtime_kernel(func, &kernel)) return runtime_error(cuFuncSetAttribute(f, (CUfunction_attribute)attr, value));
+    if ((r = runtime_error(cuCtxGetDevice(&device)))) return r;
+    return runtime_error(cuKernelSetAttribute((CUfunction_attribute)attr, value, kernel, device));
 }
 
 cudaError_t CUDARTAPI cudaFuncSetCacheConfig(const void *func, enum cudaFuncCache cacheConfig)

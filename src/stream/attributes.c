@@ -31,18 +31,21 @@ CUresult stream_get_attribute(struct stream *s, CUstreamAttrID id, CUstreamAttrV
     return r;
 }
 
-static bool valid(struct stream *s, CUstreamAttrID id, const CUstreamAttrValue *value)
+bool stream_attribute_valid(const struct device *d, CUstreamAttrID id, const CUstreamAttrValue *value)
 {
     const CUaccessPolicyWindow *w = &value->accessPolicyWindow;
+    const CUlaunchMemSyncDomainMap *map = &value->memSyncDomainMap;
+    int domains;
     switch (id) {
     case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
-        return w->hitRatio >= 0 && w->hitRatio <= 1 &&
-               w->num_bytes <= (size_t)profile_attribute(stream_context(s)->device->profile,
-                                                         CU_DEVICE_ATTRIBUTE_MAX_ACCESS_POLICY_WINDOW_SIZE);
+        return w->hitRatio >= 0 && w->hitRatio <= 1 && w->missProp != CU_ACCESS_PROPERTY_PERSISTING &&
+               w->num_bytes <= (size_t)profile_attribute(d->profile, CU_DEVICE_ATTRIBUTE_MAX_ACCESS_POLICY_WINDOW_SIZE);
     case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
         return value->syncPolicy >= CU_SYNC_POLICY_AUTO && value->syncPolicy <= CU_SYNC_POLICY_BLOCKING_SYNC;
-    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
-    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP: return true;
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY: return true;
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+        domains = profile_attribute(d->profile, CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT);
+        return map->default_ < domains && map->remote < domains;
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
         return value->memSyncDomain == CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT ||
                value->memSyncDomain == CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE;
@@ -52,7 +55,7 @@ static bool valid(struct stream *s, CUstreamAttrID id, const CUstreamAttrValue *
 
 CUresult stream_set_attribute(struct stream *s, CUstreamAttrID id, const CUstreamAttrValue *value)
 {
-    if (!valid(s, id, value)) return CUDA_ERROR_INVALID_VALUE;
+    if (!stream_attribute_valid(stream_context(s)->device, id, value)) return CUDA_ERROR_INVALID_VALUE;
     pthread_mutex_lock(&s->lock);
     if (id == CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW)
         s->attributes.window = value->accessPolicyWindow;

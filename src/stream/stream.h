@@ -30,6 +30,8 @@ CUresult stream_get(struct context *c, CUstream handle, bool per_thread, struct 
 /* The context in which a call is made that names this stream: the current one or, where the thread has none, the stream's
  * own (observed on H200). As context_current. */
 CUresult stream_caller(CUstream handle, struct context **c);
+/* The same for what a host function may not do. */
+CUresult stream_caller_outside(CUstream handle, struct context **c);
 /* That, and the stream. As both. */
 CUresult stream_named(CUstream handle, struct stream **out);
 struct context *stream_context(const struct stream *s);

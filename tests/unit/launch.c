@@ -40,7 +40,7 @@ CUresult context_current(struct context **out)
     return CUDA_SUCCESS;
 }
 
-CUresult stream_caller(CUstream handle, struct context **c)
+CUresult stream_caller_outside(CUstream handle, struct context **c)
 {
     (void)handle;
     return context_current(c);
@@ -99,6 +99,19 @@ bool capture_kernel(struct stream *s, const CUgraphNodeParams *p, const CUlaunch
 {
     (void)s, (void)p, (void)a, (void)count, (void)r;
     return false;
+}
+
+CUresult capture_describe(struct stream *s, struct capture_info *out)
+{
+    (void)s;
+    *out = (struct capture_info){ .status = CU_STREAM_CAPTURE_STATUS_NONE };
+    return CUDA_SUCCESS;
+}
+
+bool stream_attribute_valid(const struct device *d, CUstreamAttrID id, const CUstreamAttrValue *value)
+{
+    (void)d, (void)id, (void)value;
+    return true;
 }
 
 bool capture_record(struct event *e, struct stream *s, bool external, CUresult *r)
@@ -351,6 +364,14 @@ static void launch_attributes_are_honoured_or_refused(void **state)
     assert_int_equal(records, 1);
     event.flags = 0;
     assert_int_equal(WITH(LAUNCH_COMPLETION_EVENT, launchCompletionEvent, { (CUevent)&event, 0 }),
+                     CUDA_ERROR_NOT_SUPPORTED);
+    assert_int_equal(WITH(LAUNCH_COMPLETION_EVENT, launchCompletionEvent, { (CUevent)&event, 1 }),
+                     CUDA_ERROR_ILLEGAL_STATE);
+    assert_int_equal(WITH(DEVICE_UPDATABLE_KERNEL_NODE, deviceUpdatableKernelNode, { 0, NULL }),
+                     CUDA_ERROR_NOT_SUPPORTED);
+    assert_int_equal(WITH(PREFERRED_CLUSTER_DIMENSION, preferredClusterDim, { 2, 1, 1 }),
+                     CUDA_ERROR_INVALID_CLUSTER_SIZE);
+    assert_int_equal(WITH(CLUSTER_SCHEDULING_POLICY_PREFERENCE, clusterSchedulingPolicyPreference, 3),
                      CUDA_ERROR_INVALID_VALUE);
     assert_int_equal(WITH(SYNCHRONIZATION_POLICY, syncPolicy, CU_SYNC_POLICY_SPIN), CUDA_ERROR_INVALID_VALUE);
     assert_int_equal(cuLaunchKernelEx(NULL, (CUfunction)&function, args, NULL), CUDA_ERROR_INVALID_VALUE);
