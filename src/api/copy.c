@@ -56,6 +56,14 @@ static struct copy *with_pieces(const struct draft *d, size_t *size)
     return c;
 }
 
+/* On a GPU a kernel copies within devices, and an engine to and from the host; they fail in different ways (observed on
+ * H200). */
+static CUresult failure(const struct copy *c)
+{
+    const struct span *from = &c->from.span, *to = &c->to.span;
+    return from->on_device && to->on_device ? CUDA_ERROR_ILLEGAL_ADDRESS : CUDA_ERROR_LAUNCH_FAILED;
+}
+
 /* Both sides, for they share the array of pieces. */
 static CUresult perform_again(const struct copy *old)
 {
@@ -64,9 +72,9 @@ static CUresult perform_again(const struct copy *old)
     struct copy *c = &d.c, *whole = NULL;
     CUresult r = CUDA_SUCCESS;
     if (c->from.span.mapped)
-        r = span_find_again(&c->from.span, extent_of(c, &c->from), c->from.device, false, &d.pieces);
+        r = span_find_again(&c->from.span, extent_of(c, &c->from), c->from.device, false, &d.pieces, failure(old));
     if (!r && c->to.span.mapped)
-        r = span_find_again(&c->to.span, extent_of(c, &c->to), c->to.device, true, &d.pieces);
+        r = span_find_again(&c->to.span, extent_of(c, &c->to), c->to.device, true, &d.pieces, failure(old));
     if (!r) r = (whole = with_pieces(&d, &size)) ? perform_found(whole) : CUDA_ERROR_OUT_OF_MEMORY;
     free(whole);
     free(d.pieces.at);
@@ -75,7 +83,8 @@ static CUresult perform_again(const struct copy *old)
 
 static CUresult perform(void *arg)
 {
-    const struct copy *c = arg;
+    struct copy *c = arg;
+    if (c->staged) c->from.span.bytes = (char *)c + c->staged;
     return span_changed(&c->from.span) || span_changed(&c->to.span) ? perform_again(c) : perform_found(c);
 }
 
@@ -90,9 +99,25 @@ static void flatten(struct copy *c)
     }
 }
 
+/* The copy has its source with it: nobody waits until the stream comes to it (observed on H200). */
+static CUresult enqueue_staged(struct stream *s, const struct copy *c, size_t size)
+{
+    struct copy *whole = malloc(size + c->width);
+    if (!whole) return CUDA_ERROR_OUT_OF_MEMORY;
+    memcpy(whole, c, size);
+    memcpy((char *)whole + size, c->from.span.bytes, c->width);
+    whole->staged = size;
+    CUresult r = stream_enqueue_short(s, perform, whole, size + c->width);
+    free(whole);
+    return r;
+}
+
 static CUresult enqueue(struct stream *s, const struct copy *c, size_t size, bool async)
 {
+    const bool row = c->height == 1 && c->depth == 1;
     /* the source in pageable memory has been read when the call returns, as on the GPU */
+    if (async && row && c->from.pageable && !c->from.span.ordinary && !c->to.pageable && c->width <= SHORT)
+        return enqueue_staged(s, c, size);
     if (!async || c->from.pageable || c->to.pageable) return stream_run(s, perform, c);
     return c->width * c->height * c->depth <= SHORT ? stream_enqueue_short(s, perform, c, size)
                                                     : stream_enqueue(s, perform, c, size);

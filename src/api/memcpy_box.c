@@ -42,7 +42,7 @@ static CUresult array_side(struct draft *d, const struct box *b, struct side *s)
         return CUDA_SUCCESS;
     }
     char *bytes = (char *)space_alias(a->memory, a->memory->base) + b->z * s->slice + b->y * s->pitch + b->x;
-    s->span = (struct span){ .bytes = bytes, .count = 1 };
+    s->span = (struct span){ .bytes = bytes, .count = 1, .on_device = true };
     return CUDA_SUCCESS;
 }
 

@@ -14,14 +14,14 @@ static size_t pieces_of(CUdeviceptr p, size_t size, const struct device *d, bool
 }
 
 /* Twice, because another thread may map and unmap between counting and taking. */
-static CUresult mapped(CUdeviceptr p, size_t size, const struct device *d, bool write, struct span *s,
+static CUresult mapped(CUdeviceptr p, size_t size, bool on_device, const struct device *d, bool write, struct span *s,
                        struct span_pieces *pieces)
 {
     struct vmm_piece one;
     const uint64_t changes = vmm_changes();
     size_t count = pieces_of(p, size, d, write, pieces->member, &one, 1);
     *s = (struct span){ .bytes = one.bytes, .count = count, .first = pieces->count, .mapped = p, .changes = changes,
-                        .member = pieces->member };
+                        .member = pieces->member, .on_device = on_device };
     if (count <= 1) return count ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     struct vmm_piece *more = reallocarray(pieces->at, pieces->count + count, sizeof *more);
     if (!more) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -49,7 +49,7 @@ CUresult span_find(CUdeviceptr p, size_t size, const struct device *d, bool writ
         *s = (struct span){ .bytes = (char *)p, .count = 1, .ordinary = true };
         return !space_is_ours(p) && uvm_reaches(p, size, write) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     }
-    if (a.owner == &vmm_owner) return mapped(p, size, d, write, s, pieces);
+    if (a.owner == &vmm_owner) return mapped(p, size, a.device, d, write, s, pieces);
     if (size > a.base + a.size - p) return CUDA_ERROR_INVALID_VALUE;
     /* another device's pool must have been opened to this one, even for copies (observed on H200) */
     if (a.pool && a.device && a.device != d && !(space_access(&a, d) & (write ? PROT_DEVICE_WRITE : PROT_DEVICE_READ)))
@@ -58,12 +58,14 @@ CUresult span_find(CUdeviceptr p, size_t size, const struct device *d, bool writ
         .bytes = space_alias(&a, p),
         .count = 1,
         .managed = a.kind == ALLOCATION_MANAGED ? p : 0,
+        .on_device = a.device,
         .dormant = a.dormant,
     };
     return s->bytes ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult span_find_again(struct span *s, size_t size, const struct device *d, bool write, struct span_pieces *pieces)
+CUresult span_find_again(struct span *s, size_t size, const struct device *d, bool write, struct span_pieces *pieces,
+                         CUresult gone)
 {
     char what[256];
     const CUdeviceptr p = s->mapped;
@@ -73,5 +75,5 @@ CUresult span_find_again(struct span *s, size_t size, const struct device *d, bo
     vmm_describe_any(p, d->ordinal, what, sizeof what);
     fl_log(FL_LOG_ERROR, "device %d, a copy or memset that waited in a stream: an illegal %s of %zu bytes at 0x%llx: %s",
            d->ordinal, write ? "write" : "read", size, p, what);
-    return CUDA_ERROR_ILLEGAL_ADDRESS;
+    return gone;
 }

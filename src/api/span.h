@@ -14,6 +14,7 @@ struct span {
     CUdeviceptr mapped;            /* the address, if it is mapped memory, */
     uint64_t changes;              /* which was found at this count of vmm_changes */
     unsigned member;               /* span_pieces' */
+    bool on_device;                /* not the host's */
     bool ordinary;                 /* the program's own memory, which the device reaches: what uses it is waited for */
     bool dormant; /* memory of a graph that is not allocated now: good for a node, not for the operation itself */
 };
@@ -36,8 +37,9 @@ CUresult span_find(CUdeviceptr p, size_t size, const struct device *d, bool writ
 
 /* Whether it is mapped memory and may be so no more: who performs the operation finds it again. */
 static inline bool span_changed(const struct span *s) { return s->mapped && s->changes != vmm_changes(); }
-/* That. CUDA_ERROR_ILLEGAL_ADDRESS, and why in the log, if it is gone. */
-CUresult span_find_again(struct span *s, size_t size, const struct device *d, bool write, struct span_pieces *pieces);
+/* That. gone, and why in the log, if it is not there any more. */
+CUresult span_find_again(struct span *s, size_t size, const struct device *d, bool write, struct span_pieces *pieces,
+                         CUresult gone);
 
 /* The bytes at offset; *run shrinks to what lies in a row there. */
 static inline char *span_reach(const struct span *s, const struct vmm_piece *pieces, size_t offset, size_t *run)

@@ -230,7 +230,7 @@ static void streams_write_where_their_device_may(void)
 
 /* ---- work that waits in a stream (all observed on H200) */
 
-enum { FILL, COPY_TO, COPY_FROM, WRITE, WAYS };
+enum { FILL, COPY_TO, COPY_FROM, WRITE, WAYS, FILL_FEW = WAYS, COPY_UP, AWAIT };
 
 static void wait_and(CUstream s, unsigned way, CUdeviceptr at, CUdeviceptr other)
 {
@@ -239,6 +239,9 @@ static void wait_and(CUstream s, unsigned way, CUdeviceptr at, CUdeviceptr other
     case FILL: CHECK(cuMemsetD32Async(at, 7, PAGE / 4, s)); break;
     case COPY_TO: CHECK(cuMemcpyDtoDAsync(at, other, PAGE, s)); break;
     case COPY_FROM: CHECK(cuMemcpyDtoDAsync(other, at, PAGE, s)); break;
+    case FILL_FEW: CHECK(cuMemsetD8Async(at, 7, 4096, s)); break;
+    case COPY_UP: CHECK(cuMemcpyHtoDAsync(at, (void *)(flag + 1), 4, s)); break;
+    case AWAIT: CHECK(cuStreamWaitValue32(s, at, 0xabcd, CU_STREAM_WAIT_VALUE_EQ)); break;
     default: CHECK(cuStreamWriteValue32(s, at, 7, 0));
     }
 }
@@ -305,6 +308,38 @@ static void a_copy_that_waits_fails_where_it_may_only_read_by_then(void)
 static void a_write_that_waits_fails_where_nothing_is_mapped_by_then(void)
 {
     fail_without(unmap_page, WRITE, CUDA_ERROR_LAUNCH_FAILED);
+}
+
+static void what_is_no_kernel_on_a_gpu_fails_in_another_way(void)
+{
+    fail_without(unmap_page, FILL_FEW, CUDA_ERROR_LAUNCH_FAILED);
+}
+static void a_copy_from_the_host_fails_in_that_way_too(void)
+{
+    fail_without(make_read_only, COPY_UP, CUDA_ERROR_LAUNCH_FAILED);
+}
+static void a_wait_fails_that_would_never_end(void) { fail_without(unmap_page, AWAIT, CUDA_ERROR_LAUNCH_FAILED); }
+
+/* The host goes on, and may do with its memory what it likes, while the stream waits. */
+static void copies_from_pageable_memory_wait_in_the_stream(void)
+{
+    CUstream s;
+    uint32_t word_there[1024];
+    CHECK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+    CUdeviceptr at = map_new(on_device(0));
+    give(at, PAGE, on_device(0), RW);
+    CHECK(cuMemsetD32(at, 3, PAGE / 4));
+    CHECK(cuCtxSynchronize());
+    CHECK(cuStreamWaitValue32(s, (CUdeviceptr)flag, 1, CU_STREAM_WAIT_VALUE_EQ));
+    for (uint32_t k = 0; k < 1024; k++) word_there[k] = k + 8;
+    CHECK(cuMemcpyHtoDAsync(at, word_there, sizeof word_there, s));
+    memset(word_there, 0, sizeof word_there);
+    ANSWERS(cuStreamQuery(s), CUDA_ERROR_NOT_READY);
+    EXPECT_EQUAL(word(at + 4092), 3);
+    flag[0] = 1;
+    CHECK(cuStreamSynchronize(s));
+    EXPECT_EQUAL(word(at), 8);
+    EXPECT_EQUAL(word(at + 4092), 1031);
 }
 
 static void a_graph_that_fills_what_is_unmapped_by_then_fails_on_the_device(void)
@@ -434,6 +469,10 @@ int main(void)
         ALONE(start, a_copy_that_waits_fails_where_nothing_is_mapped_by_then),
         ALONE(start, a_copy_that_waits_fails_where_it_may_only_read_by_then),
         ALONE(start, a_write_that_waits_fails_where_nothing_is_mapped_by_then),
+        ALONE(start, what_is_no_kernel_on_a_gpu_fails_in_another_way),
+        ALONE(start, a_copy_from_the_host_fails_in_that_way_too),
+        ALONE(start, a_wait_fails_that_would_never_end),
+        ALONE(start, copies_from_pageable_memory_wait_in_the_stream),
         ALONE(start, a_graph_that_fills_what_is_unmapped_by_then_fails_on_the_device),
         ALONE(start, the_host_touches_what_it_was_given),
         ALONE(start, each_device_has_its_own_rights),
