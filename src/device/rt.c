@@ -34,6 +34,14 @@ static void rt_bad_call(struct fl_block *b, uint32_t t, uint32_t line, uint64_t 
     fault_raise(FAULT_ILLEGAL_INSTRUCTION, t, line, text);
 }
 
+static void rt_not_compiled(struct fl_block *b, uint32_t t, uint32_t line)
+{
+    (void)b;
+    fault_raise(FAULT_ILLEGAL_INSTRUCTION, t, line,
+                "of a module this large only functions that are called by name are compiled; this one was called through "
+                "its address");
+}
+
 static void rt_assertfail(struct fl_block *b, uint32_t t, uint64_t message, uint64_t file, uint32_t line,
                           uint32_t ptx_line, uint64_t function)
 {

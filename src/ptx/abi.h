@@ -269,8 +269,8 @@ enum fl_access { FL_ACCESS_READ, FL_ACCESS_WRITE, FL_ACCESS_ATOMIC, FL_ACCESS_RE
  * v void, p pointer, i int32, l int64, h int16, f float, d double, b bool (i1, zeroext).
  * A '!' at its end: does not return. All take the block first; t is the thread, line one of the PTX.
  *
- *   trap, overflow, misaligned, assertfail, bad_call   end the kernel: a trap instruction, recursion beyond the stack,
- *       a misaligned access, __assertfail, a call of what is no function
+ *   trap, overflow, misaligned, assertfail, bad_call, not_compiled   end the kernel: a trap instruction, recursion beyond
+ *       the stack, a misaligned access, __assertfail, a call of what is no function, or was left out (remote.h)
  *   suspend            of a kernel that runs whole: returns when the operation of that segment is complete
  *   vprintf            args: the packed arguments; returns how many there were
  *   malloc, free       device-side malloc: 0, there is no room
@@ -326,7 +326,8 @@ enum fl_access { FL_ACCESS_READ, FL_ACCESS_WRITE, FL_ACCESS_ATOMIC, FL_ACCESS_RE
     X(cluster_arrive, "vp", void, (struct fl_block * b)) \
     X(ctarank, "ipl", uint32_t, (struct fl_block * b, uint64_t address)) \
     X(globaltimer, "lp", uint64_t, (struct fl_block * b)) \
-    X(bad_call, "vpiil!", void, (struct fl_block * b, uint32_t t, uint32_t line, uint64_t target))
+    X(bad_call, "vpiil!", void, (struct fl_block * b, uint32_t t, uint32_t line, uint64_t target)) \
+    X(not_compiled, "vpii!", void, (struct fl_block * b, uint32_t t, uint32_t line))
 
 /* The arithmetic that is not one instruction of the host: src/ptx/rt_math.h
  * lists it as FL_RT_MATH(X) in the same form (without the block parameter),

@@ -54,7 +54,7 @@ static void terminate(struct emitter *e, const struct cfg *c, const struct instr
         if (!e->whole) unsupported(i, "in a function that is not expanded into its kernel");
         suspend_at(e, FL_EXITED);
         break;
-    default: call_rt(e, "trap", "i32 %s, i32 %d", e->t, i->line);
+    default: call_rt(e, c->func->remote ? "not_compiled" : "trap", "i32 %s, i32 %d", e->t, i->line);
     }
     emit_void(e, "unreachable");
 }

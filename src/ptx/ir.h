@@ -200,6 +200,7 @@ struct func {
     bool address_taken, uses_printf, uses_malloc, spins;
     bool explicit_cluster;         /* .explicitcluster */
     bool flushed;                  /* runs only while the processor flushes subnormals; see flush.c */
+    bool remote;                   /* is not compiled; see remote.h */
     bool whole;                    /* runs, or is called, on a stack of the thread's own; see whole.h */
     uint32_t search;               /* the last search through calls that came here */
     uint32_t index;                /* symbol index if the address is taken */

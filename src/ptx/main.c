@@ -7,6 +7,7 @@
 #include "part.h"
 #include "ptxc.h"
 #include "refuse.h"
+#include "remote.h"
 #include "translate.h"
 #include "write.h"
 
@@ -60,6 +61,8 @@ static void refuse_or_go_on(int line, const char *format, va_list list)
     vsnprintf(why, sizeof why, format, list);
     if (can_begin_again && refuse(line, why)) longjmp(beginning, 1);
 }
+
+void begin_again(void) { longjmp(beginning, 1); }
 
 void fatal_at(int status, int line, const char *format, ...)
 {
@@ -131,6 +134,7 @@ static void check_refused(const struct module_ir *m)
 
 static void translate_what_runs(const char *text, size_t size, struct translation *t)
 {
+    remote_choose(size);
     if (setjmp(beginning)) {
         arena_again();
         refuse_again();

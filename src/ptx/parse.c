@@ -5,6 +5,7 @@
 #include "arena.h"
 #include "image.h"
 #include "refuse.h"
+#include "remote.h"
 
 #include <string.h>
 
@@ -136,12 +137,14 @@ static void parse_function(struct parser *p, bool entry, uint8_t linkage)
         p->func = f;
         refuse_enter(f->line);
         if (!f->refused) f->refused = refused(f->line, &f->refused_line);
+        f->remote = !entry && remote_is(f->name);
         registers_begin(p, f);
-        if (f->refused)
+        if (f->refused || f->remote)
             skip_body(p);
         else
             parse_body(p, f);
         refuse_leave(p->token.line);
+        if (f->remote) code_add(p, &(struct instr){ .op = OP_trap, .text = "trap", .line = f->line });
         registers_return(p, &(struct instr){ .line = p->token.line }); /* if it ends without ret */
         code_end(p);
         refuse_hollow(p, f);

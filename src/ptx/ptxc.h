@@ -32,6 +32,9 @@ void fatal(int status, const char *format, ...) __attribute__((noreturn, format(
 /* ptxas's form: "line 12; error: ..." */
 void fatal_at(int status, int line, const char *format, ...) __attribute__((noreturn, format(printf, 3, 4)));
 
+/* What is to be compiled has become clear only now. */
+void begin_again(void) __attribute__((noreturn));
+
 /* The steps; an error in the PTX is fatal. */
 struct module_ir *parse(const char *text, size_t length);
 void check_module(struct module_ir *m);

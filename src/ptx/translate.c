@@ -6,6 +6,7 @@
 #include "kernel.h"
 #include "llvm.h"
 #include "ptxc.h"
+#include "remote.h"
 #include "whole.h"
 
 #include <string.h>
@@ -154,6 +155,7 @@ void translate(const char *text, size_t size, struct translation *t)
 {
     *t = (struct translation){ .module = parse(text, size) };
     check_module(t->module);
+    if (remote_want(t->module)) begin_again();
     calls_note_addresses(t->module);
     inline_calls(t->module);
     flush_choose(t->module);
