@@ -113,6 +113,10 @@ static void offer_ptxas(const char *folder)
     setenv("TRITON_PTXAS_BLACKWELL_PATH", path, 0);
 }
 
+/* Of NCCL's protocols this is the one whose kernels have it in themselves; other functions are called through a table of
+ * some hundreds, which are not compiled (src/ptx/remote.h). */
+static void choose_protocol(void) { setenv("NCCL_PROTO", "LL", 0); }
+
 /* The exit status for the wait status, after a word to the user. */
 static int explain(const char *program, int status)
 {
@@ -145,6 +149,7 @@ static int run_program(char **argv, const char *folder)
     if ((status = program_check(*argv))) return status;
     preload_lead(folder);
     offer_ptxas(folder);
+    choose_protocol();
     int report = report_create();
     /* who asks the program to end may do so before it is known here whom to tell */
     sigset_t wait, before;

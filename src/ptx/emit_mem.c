@@ -248,6 +248,42 @@ static unsigned elements_of(const struct instr *i, const struct operand *o, enum
     return n;
 }
 
+/* The integer that a value is in an access that others see whole. */
+static const char *as_integer(unsigned bytes) { return lltype_bits(bytes * 8); }
+
+/* The elements of a vector that everybody sees are read and written at once, where the processor can: programs send data
+ * and a flag side by side. */
+static bool is_at_once(const char *order, unsigned n, unsigned bytes)
+{
+    enum { MOST = 16 };
+    return order && n > 1 && n * bytes <= MOST && atomic_width(bytes);
+}
+
+static const char *vector_of(unsigned n, unsigned bytes) { return arena_printf("<%u x %s>", n, as_integer(bytes)); }
+
+static void load_at_once(struct emitter *e, const char *p, const char *order, unsigned n, unsigned bytes,
+                         const char **loaded)
+{
+    const char *all = emit(e, "load volatile %s, ptr %s, align %u", vector_of(n, bytes), p, bytes);
+    if (!strcmp(order, "acquire")) emit_void(e, "fence acquire");
+    for (unsigned k = 0; k < n; k++) loaded[k] = emit(e, "extractelement %s %s, i32 %u", vector_of(n, bytes), all, k);
+}
+
+static void store_at_once(struct emitter *e, const char *p, const char *order, unsigned n, unsigned bytes,
+                          const char *const *v)
+{
+    const char *all = "poison";
+    for (unsigned k = 0; k < n; k++)
+        all = emit(e, "insertelement %s %s, %s %s, i32 %u", vector_of(n, bytes), all, as_integer(bytes), v[k], k);
+    if (!strcmp(order, "release")) emit_void(e, "fence release");
+    emit_void(e, "store volatile %s %s, ptr %s, align %u", vector_of(n, bytes), all, p, bytes);
+}
+
+static const char *element(struct emitter *e, const char *p, unsigned k, unsigned bytes)
+{
+    return k ? emit(e, "getelementptr i8, ptr %s, i64 %u", p, k * bytes) : p;
+}
+
 static void emit_load(struct emitter *e, const struct instr *i)
 {
     need_operands(i, 2, 3);
@@ -260,17 +296,18 @@ static void emit_load(struct emitter *e, const struct instr *i)
         result(e, d, type, kernel_parameter(e, i->ops[1].var, i->ops[1].offset, type));
         return;
     }
-    for (unsigned k = 0; k < n; k++) {
-        const char *q = k ? emit(e, "getelementptr i8, ptr %s, i64 %u", p, k * bytes) : p;
-        if (order && atomic_width(bytes))
-            loaded[k] =
-                emit(e, "load atomic volatile %s, ptr %s %s, align %u", lltype_bits(bytes * 8), q, order, bytes);
-        else
-            loaded[k] = emit(e, "load %s, ptr %s, align %u%s", lltype(type), q, bytes > 8 ? 8 : bytes, group);
-        if (order && atomic_width(bytes) && is_float_value(type))
-            loaded[k] = emit(e, "bitcast %s %s to %s", lltype_bits(bytes * 8), loaded[k], lltype(type));
+    if (!atomic_width(bytes)) order = NULL;
+    if (is_at_once(order, n, bytes)) load_at_once(e, p, order, n, bytes, loaded);
+    for (unsigned k = 0; k < n && !is_at_once(order, n, bytes); k++) {
+        const char *q = element(e, p, k, bytes);
+        loaded[k] = order ? emit(e, "load atomic volatile %s, ptr %s %s, align %u", as_integer(bytes), q, order, bytes)
+                          : emit(e, "load %s, ptr %s, align %u%s", lltype(type), q, bytes > 8 ? 8 : bytes, group);
     }
-    for (unsigned k = 0; k < n; k++) result(e, n > 1 ? &d->elements[k] : d, type, loaded[k]);
+    for (unsigned k = 0; k < n; k++) {
+        if (order && is_float_value(type))
+            loaded[k] = emit(e, "bitcast %s %s to %s", as_integer(bytes), loaded[k], lltype(type));
+        result(e, n > 1 ? &d->elements[k] : d, type, loaded[k]);
+    }
 }
 
 static void emit_store(struct emitter *e, const struct instr *i)
@@ -282,15 +319,19 @@ static void emit_store(struct emitter *e, const struct instr *i)
     const char *v[8], *group;
     for (unsigned k = 0; k < n; k++) v[k] = value(e, n > 1 ? &s->elements[k] : s, type);
     const char *p = address_of(e, i, &i->ops[0], i->space, bytes * n, &group), *order = ordering(i, true);
+    if (!atomic_width(bytes)) order = NULL;
+    for (unsigned k = 0; k < n && order && is_float_value(type); k++)
+        v[k] = emit(e, "bitcast %s %s to %s", lltype(type), v[k], as_integer(bytes));
+    if (is_at_once(order, n, bytes)) {
+        store_at_once(e, p, order, n, bytes, v);
+        return;
+    }
     for (unsigned k = 0; k < n; k++) {
-        const char *q = k ? emit(e, "getelementptr i8, ptr %s, i64 %u", p, k * bytes) : p;
-        if (order && atomic_width(bytes)) {
-            if (is_float_value(type)) v[k] = emit(e, "bitcast %s %s to %s", lltype(type), v[k], lltype_bits(bytes * 8));
-            emit_void(e, "store atomic volatile %s %s, ptr %s %s, align %u", lltype_bits(bytes * 8), v[k], q, order,
-                      bytes);
-        } else {
+        const char *q = element(e, p, k, bytes);
+        if (order)
+            emit_void(e, "store atomic volatile %s %s, ptr %s %s, align %u", as_integer(bytes), v[k], q, order, bytes);
+        else
             emit_void(e, "store %s %s, ptr %s, align %u%s", lltype(type), v[k], q, bytes > 8 ? 8 : bytes, group);
-        }
     }
 }
 
