@@ -2,6 +2,7 @@
  * launch does is graph_launch.c's. */
 #include "api/graph_api.h"
 #include "api/graph_launch.h"
+#include "api/node_check.h"
 #include "graph/capture.h"
 #include "graph/user.h"
 
@@ -21,6 +22,21 @@ static CUresult for_device(const struct graph *g, uint64_t flags, CUgraphInstant
     return CUDA_ERROR_NOT_SUPPORTED;
 }
 
+/* The memory that a memset fills must be there by now; a copy's need not be (observed on H200). */
+static CUresult check_fills(const struct graph *g, const struct node **bad)
+{
+    CUresult r = CUDA_SUCCESS;
+    for (unsigned k = 0; k < g->nodes.count && !r; k++) {
+        const CUgraphNodeParams *p = &g->nodes.node[k]->params;
+        struct context *c;
+        if (p->type != CU_GRAPH_NODE_TYPE_MEMSET || !p->memset.width || !p->memset.height) continue;
+        const bool other = !context_check(p->memset.ctx, &c) && !context_push(c);
+        if ((r = memset_check(&p->memset))) *bad = g->nodes.node[k];
+        if (other) context_pop(&c);
+    }
+    return r;
+}
+
 static CUresult instantiate(CUgraphExec *out, CUgraph hGraph, uint64_t flags, CUgraphInstantiateResult *why,
                             CUgraphNode *culprit)
 {
@@ -33,8 +49,10 @@ static CUresult instantiate(CUgraphExec *out, CUgraph hGraph, uint64_t flags, CU
     if (r) return r;
     if (!out || flags & ~known) return graph_end(CUDA_ERROR_INVALID_VALUE);
     if ((r = graph_get(hGraph, &g))) return graph_end(r);
-    r = flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH ? for_device(g, flags, why, &bad)
-                                                          : executable_new(g, flags, why, &bad, &x);
+    r = check_fills(g, &bad);
+    if (!r)
+        r = flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH ? for_device(g, flags, why, &bad)
+                                                              : executable_new(g, flags, why, &bad, &x);
     *culprit = (CUgraphNode)bad;
     if (!r) *out = (CUgraphExec)x;
     return graph_end(r);

@@ -22,17 +22,22 @@ static CUresult launch_kernel(const struct node *n, CUstream s)
     return cuLaunchKernelEx(&config, p->func, p->kernelParams, NULL);
 }
 
-/* An address of the node's in memory that is, or was, mapped; 0: there is none. */
-static CUdeviceptr mapped_address(const CUgraphNodeParams *p)
+/* Whether a device finds nothing there, or nothing that it may touch: of mapped memory a node's checks say that. */
+static bool is_gone(CUdeviceptr at)
+{
+    struct allocation a;
+    return (at >= space_reserve_base() && at < space_reserve_end()) || (space_is_ours(at) && !space_glance(at, &a));
+}
+
+/* An address of the node's in memory that is gone; 0: there is none. */
+static CUdeviceptr gone_address(const CUgraphNodeParams *p)
 {
     const CUDA_MEMCPY3D *c = &p->memcpy.copyParams;
     const bool copies = p->type == CU_GRAPH_NODE_TYPE_MEMCPY;
     const CUdeviceptr at[] = { copies ? c->dstDevice : p->memset.dst, copies ? c->srcDevice : 0 };
     const CUmemorytype type[] = { copies ? c->dstMemoryType : CU_MEMORYTYPE_DEVICE, c->srcMemoryType };
     for (int k = 0; k < 1 + copies; k++)
-        if ((type[k] == CU_MEMORYTYPE_DEVICE || type[k] == CU_MEMORYTYPE_UNIFIED) && at[k] >= space_reserve_base() &&
-            at[k] < space_reserve_end())
-            return at[k];
+        if ((type[k] == CU_MEMORYTYPE_DEVICE || type[k] == CU_MEMORYTYPE_UNIFIED) && is_gone(at[k])) return at[k];
     return 0;
 }
 
@@ -45,11 +50,11 @@ static CUresult fail(void *arg)
     return CUDA_ERROR_ILLEGAL_ADDRESS;
 }
 
-/* What was good when the node was made and is not any more: of mapped memory the device notices (observed on H200). */
+/* What was good when the node was made and is not any more: the device notices (observed on H200). */
 static CUresult without_memory(const CUgraphNodeParams *p, CUstream handle)
 {
     struct stream *s;
-    const CUdeviceptr at = mapped_address(p);
+    const CUdeviceptr at = gone_address(p);
     if (!at) return CUDA_ERROR_INVALID_VALUE;
     CUresult r = stream_named(handle, &s);
     return r ? r : stream_enqueue(s, fail, &at, sizeof at);
