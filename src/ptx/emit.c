@@ -20,7 +20,7 @@ unsigned type_bits(enum ptx_type t)
     return bits[t];
 }
 
-static const char *type_name(enum ptx_type t)
+const char *type_name(enum ptx_type t)
 {
     static const char *const names[] = { [T_none] = "none",
 #define X(name, n) [T_##name] = #name,

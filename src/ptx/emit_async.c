@@ -5,6 +5,8 @@
 #include "arena.h"
 #include "emit.h"
 
+#include <string.h>
+
 static const char *address(struct emitter *e, const struct instr *i, unsigned n, enum ptx_space space, unsigned bytes)
 {
     const char *group;
@@ -82,6 +84,16 @@ static void emit_mbarrier(struct emitter *e, const struct instr *i)
 
 /* ---- cp.async */
 
+/* How many bytes are read, the others are zeros; NULL: all. A predicate says that it is none. */
+static const char *bytes_read(struct emitter *e, const struct instr *i)
+{
+    unsigned most = strstr(i->text, ".L2::cache_hint") ? i->nops - 1u : i->nops; /* without the policy */
+    if (most <= 3) return NULL;
+    const struct operand *o = &i->ops[3];
+    if (o->kind != OPERAND_reg || o->reg->type != T_pred) return value(e, o, T_b32);
+    return emit(e, "select i1 %s, i32 0, i32 16", predicate(e, o));
+}
+
 static void emit_copy(struct emitter *e, const struct instr *i)
 {
     if (i->nops < 3 || i->ops[2].kind != OPERAND_int) unsupported(i, NULL);
@@ -89,7 +101,7 @@ static void emit_copy(struct emitter *e, const struct instr *i)
     if (bytes != 4 && bytes != 8 && bytes != 16) fail(i, "4, 8 or 16 bytes can be copied");
     const char *group, *from = address_of(e, i, &i->ops[1], SPACE_global, (unsigned)bytes, &group),
                        *to = address_of(e, i, &i->ops[0], SPACE_shared, (unsigned)bytes, &group);
-    const char *size = i->nops > 3 && i->ops[3].kind != OPERAND_none ? value(e, &i->ops[3], T_b32) : NULL;
+    const char *size = bytes_read(e, i);
     for (unsigned k = 0; k < bytes; k += 4) {
         const char *p = emit(e, "getelementptr i8, ptr %s, i64 %u", from, k),
                    *q = emit(e, "getelementptr i8, ptr %s, i64 %u", to, k), *v;

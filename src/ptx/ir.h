@@ -22,6 +22,7 @@ enum ptx_type {
     T_count
 };
 unsigned type_bits(enum ptx_type t);               /* 0: T_none */
+const char *type_name(enum ptx_type t);
 static inline unsigned type_bytes(enum ptx_type t) { return (type_bits(t) + 7) / 8; }
 static inline bool type_signed(enum ptx_type t) { return t >= T_s8 && t <= T_s64; }
 static inline bool type_unsigned(enum ptx_type t) { return t >= T_u8 && t <= T_u64; }
@@ -118,6 +119,7 @@ struct operand {
     uint8_t component;             /* special registers: 0..3 for x..w; registers .x of vectors are not supported */
     struct reg *reg;               /* register, or the base of an address */
     struct reg *second;            /* p|q, r|p */
+    bool paired;                   /* there is something behind '|' */
     uint64_t bits;                 /* int: value; float: bits of a double (f64) */
     uint32_t fbits;                /* float given as 0f: exact single bits */
     bool single;                   /* float was given as 0f */
@@ -222,6 +224,7 @@ struct source_line {
 };
 struct module_ir {
     unsigned version, target;
+    bool specific;     /* sm_90a */
     bool twin;         /* FL_TWIN_PRAGMA, and */
     const char **idle; /* kernels whose machine code does nothing */
     uint32_t nidle;

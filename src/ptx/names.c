@@ -13,7 +13,7 @@ struct name {
     struct name *next;
 };
 
-static unsigned hash(const char *s, size_t n)
+unsigned name_hash(const char *s, size_t n)
 {
     unsigned h = 2166136261u;
     while (n--) h = (h ^ (unsigned char)*s++) * 16777619u;
@@ -22,14 +22,14 @@ static unsigned hash(const char *s, size_t n)
 
 void declare(struct scope *s, const char *text, enum name_kind kind, void *object)
 {
-    struct name **slot = &s->names[hash(text, strlen(text)) % NAME_BUCKETS], *n = arena_alloc(sizeof *n);
+    struct name **slot = &s->names[name_hash(text, strlen(text)) % NAME_BUCKETS], *n = arena_alloc(sizeof *n);
     *n = (struct name){ text, kind, object, *slot };
     *slot = n;
 }
 
 static struct name *find(struct scope *s, const struct token *t)
 {
-    for (struct name *n = s->names[hash(t->text, t->length) % NAME_BUCKETS]; n; n = n->next)
+    for (struct name *n = s->names[name_hash(t->text, t->length) % NAME_BUCKETS]; n; n = n->next)
         if (token_is(t, n->text)) return n;
     return NULL;
 }

@@ -200,6 +200,7 @@ static void parse_target(struct parser *p)
     unsigned sm = 0;
     if (sscanf(t, "sm_%u", &sm) == 1) {
         p->module->target = sm;
+        p->module->specific |= t[strlen(t) - 1] == 'a';
         check_target(p, t, sm);
     } else if (!strcmp(t, "debug")) {
         p->module->debug = p->token.line;
@@ -237,6 +238,8 @@ static void parse_header(struct parser *p)
     do {
         parse_target(p);
     } while (accept(p, ","));
+    /* what was legal then is not known, or what will be */
+    p->unchecked |= m->version < 30 || m->target < 20 || m->target > NEWEST_TARGET;
     /* the default is 32, but where the directive is missing the driver takes the device's 64 */
     if (accept(p, ".address_size") && constant(p) != 64)
         fatal_at(EXIT_INVALID_PTX, p->token.line, "only 64-bit addresses are supported");
@@ -331,6 +334,7 @@ struct module_ir *parse(const char *text, size_t length)
     const char *more = provided(p.module);
     if (more) {
         begin_file(&p);
+        p.unchecked = true;
         lex_init(&p.lexer, more, strlen(more));
         next(&p);
         parse_all(&p);

@@ -1,5 +1,5 @@
 /* The parser: parse.c reads the module's level, parse_var.c declarations,
- * parse_code.c function bodies, parse_operand.c operands, debug.c debugging
+ * parse_code.c function bodies, parse_opcode.c opcodes, parse_operand.c operands, debug.c debugging
  * information; names.c knows what is declared. An error ends the process
  * (fatal_at), so nothing here returns one. */
 #ifndef FL_PTX_PARSE_H
@@ -8,8 +8,9 @@
 #include "lex.h"
 #include "ptxc.h"
 
-enum { NAME_BUCKETS = 64, NESTING_MOST = 200 /* deeper than any compiler nests; the parser recurses */ };
+enum { NAME_BUCKETS = 64, OPCODE_BUCKETS = 256, NESTING_MOST = 200 /* deeper than any compiler nests; the parser recurses */ };
 
+struct opcode;
 struct name;                       /* a scope's table entry */
 /* %r<10>: the registers prefix0 .. prefix(count-1) */
 struct reg_range { const char *prefix; uint64_t count; enum ptx_type type; struct reg_range *next; };
@@ -27,10 +28,17 @@ struct parser {
     bool coordinates;              /* may follow an address, of the instruction being read */
     bool accesses;                 /* it reads or writes memory: an element of an array is an address */
     unsigned depth;                /* of what is nested, at most NESTING_MOST */
+    bool unchecked;                /* whether what is read is legal; it is our own */
+    struct opcode *opcodes[OPCODE_BUCKETS];
     unsigned file;                 /* of those that a linker joined, by number */
 };
 
+/* parse_opcode.c: the opcode with all its modifiers; what is known of its operands, NULL: nothing. */
+struct syntax;
+const struct syntax *parse_opcode(struct parser *p, struct instr *i);
+
 /* names.c */
+unsigned name_hash(const char *text, size_t length);
 enum name_kind { NAME_REG, NAME_VAR, NAME_FUNC, NAME_LABEL, NAME_PROTO };
 struct scope *scope_push(struct parser *p);
 void scope_pop(struct parser *p);

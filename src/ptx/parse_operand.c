@@ -158,7 +158,8 @@ static void elements(struct parser *p, struct operand *o, const char *end)
 static void second_register(struct parser *p, struct operand *o)
 {
     struct operand q = { 0 };
-    if (!accept(p, "|") || accept(p, "_")) return;
+    o->paired = accept(p, "|");
+    if (!o->paired || accept(p, "_")) return;
     name_operand(p, &q);
     if (q.kind != OPERAND_reg) syntax_error(p, "a predicate");
     o->second = q.reg;
