@@ -1,7 +1,7 @@
 /* Calls that begin something, on a system that refuses one request after the other: memory, mappings,
  * descriptors, processes, threads. The call fails or does without; whatever it answers, it leaves nothing
- * behind, and the next call succeeds.
- * usage: refused [CALL [WHICH]]   of one call, only that which-th request is refused */
+ * behind, and the next call succeeds. Then all requests from one on: what undoes the call may ask for nothing.
+ * usage: refused [CALL [WHICH]]   of one call, only that which-th request is refused (-WHICH: and all after it) */
 #include "../usage.h"
 
 #include <dlfcn.h>
@@ -24,12 +24,14 @@
 
 static _Thread_local long left; /* requests until the one that is refused; 0: none is */
 static _Thread_local long requests;
+static bool lasting; /* what comes after it is refused, too */
 static const char *refused; /* what was */
 
 static bool refuse(const char *what)
 {
     if (left) requests++;
     if (!left || --left) return false;
+    left = lasting;
     refused = what;
     errno = ENOMEM;
     return true;
@@ -231,11 +233,12 @@ static CUresult map(void)
     CUdeviceptr at;
     CUmemAccessDesc access = { .location = on_device, .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
     CUresult r = cuMemAddressReserve(&at, 4 << 20, 0, 0, 0);
-    if (!r && (r = cuMemMap(at, 4 << 20, 0, handle, 0))) cuMemAddressFree(at, 4 << 20);
-    if (!r && (r = cuMemSetAccess(at, 4 << 20, &access, 1))) {
-        CHECK(cuMemUnmap(at, 4 << 20));
-        CHECK(cuMemAddressFree(at, 4 << 20));
-    }
+    if (r) return r;
+    bool mapped = !(r = cuMemMap(at, 4 << 20, 0, handle, 0));
+    if (mapped && !(r = cuMemSetAccess(at, 4 << 20, &access, 1))) return r;
+    left = 0; /* the rest is the program's affair, and may need memory */
+    if (mapped) CHECK(cuMemUnmap(at, 4 << 20));
+    CHECK(cuMemAddressFree(at, 4 << 20));
     return r;
 }
 
@@ -407,7 +410,8 @@ static void try(int call, long which, struct outcome *o)
 {
     alarm(30);
     calls[call].before();
-    left = which;
+    lasting = which < 0;
+    left = labs(which);
     o->result = calls[call].call();
     left = 0;
     o->requests = requests;
@@ -444,7 +448,8 @@ static unsigned refuse_each(int call, long only)
     struct outcome *o = mmap(NULL, 2 * sizeof *o, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0),
                    *usual = o + 1;
     unsigned wrong = !run(call, NEVER, usual);
-    for (long k = only ? only : 1; k <= (only ? only : usual->requests); k++) {
+    for (long k = only ? only : -usual->requests; k <= (only ? only : usual->requests); k++) {
+        if (!k) continue;
         wrong += !run(call, k, o);
         if (o->descriptors > usual->descriptors || o->addresses > usual->addresses + slack ||
             o->free_bytes != usual->free_bytes) {
