@@ -259,7 +259,7 @@ CUresult CUDAAPI cuArray3DGetDescriptor_v2(CUDA_ARRAY3D_DESCRIPTOR *pArrayDescri
 {
     struct context *c;
     struct array *a;
-    CUresult r = context_current(&c);
+    CUresult r = context_optional(&c); /* the array has its own */
     if (r) return r;
     if (!hArray) return CUDA_ERROR_INVALID_HANDLE;
     if (!pArrayDescriptor) return CUDA_ERROR_INVALID_VALUE;
@@ -283,8 +283,9 @@ CUresult CUDAAPI cuArrayDestroy(CUarray hArray)
 {
     struct context *c;
     struct array *a;
-    CUresult r = context_current(&c);
-    if (r || (r = array_get(hArray, &a)) || (r = array_end(a, context_synchronize(c)))) return r;
+    CUresult r = context_optional(&c);
+    if (r || (r = array_get(hArray, &a))) return r;
+    if ((r = array_end(a, context_synchronize(c ? c : a->context)))) return r;
     pthread_mutex_lock(&lock);
     struct array **at = find(hArray);
     if (!*at) r = CUDA_ERROR_INVALID_HANDLE;

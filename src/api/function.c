@@ -169,13 +169,21 @@ CUresult CUDAAPI cuFuncLoad(CUfunction function)
     return r ? r : function_end(f, function_prepare(f));
 }
 
-/* ---- occupancy */
+/* ---- occupancy: of functions, too, only in a context (observed on H200) */
+
+/* Until function_end. */
+static CUresult named_here(CUfunction handle, struct function **f)
+{
+    struct context *c;
+    CUresult r = context_current(&c);
+    return r ? r : function_get(c, handle, f);
+}
 
 CUresult CUDAAPI cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *numBlocks, CUfunction func, int blockSize,
                                                                       size_t dynamicSMemSize, unsigned int flags)
 {
     struct function *f;
-    CUresult r = named(func, &f);
+    CUresult r = named_here(func, &f);
     if (r) return r;
     const bool good = numBlocks && flags <= CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE;
     return function_end(f,
@@ -191,7 +199,7 @@ CUresult CUDAAPI cuOccupancyMaxActiveBlocksPerMultiprocessor(int *numBlocks, CUf
 static CUresult blocks_that_fit(CUfunction func, int size, size_t dynamic_shared, int *blocks)
 {
     struct function *f;
-    CUresult r = named(func, &f);
+    CUresult r = named_here(func, &f);
     return r ? r : function_end(f, function_occupancy(f, size, dynamic_shared, blocks));
 }
 
@@ -204,7 +212,7 @@ CUresult CUDAAPI cuOccupancyMaxPotentialBlockSizeWithFlags(int *minGridSize, int
 {
     struct function *f;
     int most, best = 0;
-    CUresult r = named(func, &f);
+    CUresult r = named_here(func, &f);
     if (r) return r;
     const int sms = profile_attribute(f->module->context->device->profile, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
     if (!minGridSize || !blockSize || flags > CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE || blockSizeLimit < 0)
@@ -236,7 +244,7 @@ CUresult CUDAAPI cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamicSmemSize
                                                          int blockSize)
 {
     struct function *f;
-    CUresult r = named(func, &f);
+    CUresult r = named_here(func, &f);
     if (r) return r;
     const struct profile *p = f->module->context->device->profile;
     const size_t all = (size_t)profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR),

@@ -45,8 +45,9 @@ static CUresult instantiate(CUgraphExec *out, CUgraph hGraph, uint64_t flags, CU
     const struct node *bad = NULL;
     const uint64_t known = CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD |
                            CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
-    CUresult r = graph_begin();
-    if (r) return r;
+    struct context *c;
+    CUresult r = context_current(&c);
+    if (r == CUDA_ERROR_INVALID_CONTEXT || (r = graph_begin())) return r;
     if (!out || flags & ~known) return graph_end(CUDA_ERROR_INVALID_VALUE);
     if ((r = graph_get(hGraph, &g))) return graph_end(r);
     r = check_fills(g, &bad);
@@ -102,16 +103,27 @@ CUresult CUDAAPI cuGraphExecGetFlags(CUgraphExec hGraphExec, cuuint64_t *flags)
     return graph_end(r);
 }
 
+static CUresult launch_into(struct executable *x, struct stream *s)
+{
+    CUresult r;
+    CUgraphNodeParams node = { .type = CU_GRAPH_NODE_TYPE_GRAPH, .graph = { .graph = (CUgraph)x->graph } };
+    return capture_node(s, &node, &r) ? r : graph_launch(x, s);
+}
+
+/* Where the thread has no context, in the stream's: nodes stand for calls that want one. */
 static CUresult launch(CUgraphExec hGraphExec, CUstream hStream, bool upload)
 {
     struct context *c;
     struct stream *s;
     struct executable *x;
-    CUresult r = context_current(&c);
+    CUresult r = stream_caller(hStream, &c);
     if (r || (r = stream_get(c, hStream, false, &s)) || (r = executable_get(hGraphExec, &x))) return r;
     if (upload) return capture_refuse(s);
-    CUgraphNodeParams node = { .type = CU_GRAPH_NODE_TYPE_GRAPH, .graph = { .graph = (CUgraph)x->graph } };
-    return capture_node(s, &node, &r) ? r : graph_launch(x, s);
+    const bool lent = !context_top();
+    if (lent && (r = context_push(c))) return r;
+    r = launch_into(x, s);
+    if (lent) context_pop(&c);
+    return r;
 }
 
 CUresult CUDAAPI cuGraphLaunch(CUgraphExec hGraphExec, CUstream hStream) { return launch(hGraphExec, hStream, false); }

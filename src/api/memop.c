@@ -6,10 +6,9 @@ enum { MOST_OPERATIONS = 255 };
 
 static CUresult issue(CUstream handle, const CUstreamBatchMemOpParams *ops, unsigned count)
 {
-    struct context *c;
     struct stream *s;
-    CUresult r = context_current(&c);
-    if (r || (r = stream_get(c, handle, false, &s))) return r;
+    CUresult r = stream_named(handle, &s);
+    if (r) return r;
     if (!count) return CUDA_SUCCESS;
     if (!ops || count > MOST_OPERATIONS) return CUDA_ERROR_INVALID_VALUE;
     CUgraphNodeParams node = { .type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,

@@ -145,7 +145,8 @@ CUresult memset_check(const CUDA_MEMSET_NODE_PARAMS_v2 *p)
 {
     struct context *c;
     size_t extent, bytes;
-    CUresult r = context_current(&c);
+    CUresult r = context_optional(&c);
+    if (!r && !c) r = context_check(p->ctx, &c); /* the node has its own */
     if (r) return r;
     if (__builtin_mul_overflow(p->width, (size_t)p->elementSize, &bytes) ||
         __builtin_mul_overflow(p->height > 1 ? p->pitch : 0, p->height - 1, &extent) ||

@@ -173,11 +173,11 @@ CUresult CUDAAPI cuModuleLoad(CUmodule *module, const char *fname)
     return r;
 }
 
-/* A module of the current context, until module_end. */
+/* Until module_end. The module has a context of its own. */
 static CUresult named(CUmodule handle, struct module **m)
 {
     struct context *c;
-    CUresult r = context_current(&c);
+    CUresult r = context_optional(&c);
     return r ? r : module_get(handle, m);
 }
 
