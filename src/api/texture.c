@@ -171,7 +171,7 @@ static void set_border(struct texture *x, const float colour[4])
                                                     : 0;
 }
 
-static CUresult sampling(const CUDA_RESOURCE_DESC *r, const CUDA_TEXTURE_DESC *d, struct texture *x)
+static CUresult sampling(const CUDA_RESOURCE_DESC *r, const CUDA_TEXTURE_DESC *d, bool viewed, struct texture *x)
 {
     bool mipmapped = r->resType == CU_RESOURCE_TYPE_MIPMAPPED_ARRAY;
     if (!good_modes(d)) return CUDA_ERROR_INVALID_VALUE;
@@ -181,7 +181,8 @@ static CUresult sampling(const CUDA_RESOURCE_DESC *r, const CUDA_TEXTURE_DESC *d
     bool floating = x->number == TEXTURE_FLOAT || x->normalised;
     x->filtered = d->filterMode == CU_TR_FILTER_MODE_LINEAR && !x->linear;
     x->blended = d->mipmapFilterMode == CU_TR_FILTER_MODE_LINEAR && x->levels > 1;
-    if ((x->filtered || x->blended) && !floating) return CUDA_ERROR_INVALID_VALUE;
+    /* an H200 blends integers if a view shows them */
+    if ((x->filtered || x->blended) && !floating) return viewed ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
     for (unsigned k = 0; k < 3; k++) {
         x->address[k] = (uint8_t)d->addressMode[k];
         if (!x->unit && x->address[k] != TEXTURE_BORDER) x->address[k] = TEXTURE_CLAMP;
@@ -204,7 +205,7 @@ CUresult CUDAAPI cuTexObjectCreate(CUtexObject *pTexObject, const CUDA_RESOURCE_
     if (r) return r;
     if (!pTexObject || !pResDesc || !pTexDesc) return CUDA_ERROR_INVALID_VALUE;
     if ((r = texture_resource(c, pResDesc, &x)) || (pResViewDesc && (r = texture_view(pResDesc, pResViewDesc, &x))) ||
-        (r = sampling(pResDesc, pTexDesc, &x)))
+        (r = sampling(pResDesc, pTexDesc, pResViewDesc, &x)))
         return r;
     struct texture_object o = { .resource = *pResDesc, .texture = *pTexDesc };
     if (pResViewDesc) o.view = *pResViewDesc;

@@ -141,6 +141,7 @@ static float blended(const struct texture *x, double sum)
 {
     const bool sign = x->number == TEXTURE_SIGNED;
     sum /= FRACTION;
+    if (x->bytes == 2 && sum != sum) return (union word){ .u = 0x7fffe000 }.f; /* a half (observed on H200) */
     if (x->number == TEXTURE_FLOAT) return x->bytes == 2 ? rounded(sum, 11, -13) : rounded(sum, 24, -125);
     const double most = sign ? 32767 : 65535;
     return fmaxf((float)(floor(sum * (x->bytes == 2 ? 1 : most / whole(x)) + 0.5) / most), -1);
@@ -229,7 +230,7 @@ static void sample(const struct texture *x, const float *words, uint32_t what, u
     const uint32_t next = x->blended ? (uint32_t)((lod - level) * FRACTION) : 0;
     const struct texture_level *l = &x->level[level];
     int32_t layer = 0;
-    if (x->layered) memcpy(&layer, words + 3, 4);
+    if (x->layered && what & FL_TEXTURE_LAYERED) memcpy(&layer, words + 3, 4);
     layer = layer < 0 ? 0 : (uint32_t)layer >= x->layers ? (int32_t)x->layers - 1 : layer;
     positions(x, l, words, n, p);
     if (what & FL_TEXTURE_GATHER) {
@@ -272,14 +273,15 @@ void device_texture(struct fl_block *b, uint32_t t, uint32_t line, uint64_t hand
     float in[FL_TEXTURE_WORDS];
     (void)b;
     memcpy(in, words, sizeof in);
-    texture_check_shape(t, line, x, what);
     if (what & FL_TEXTURE_INTEGER) {
+        texture_check_shape(t, line, x, what);
         element(x, words, what, out);
     } else if (x->linear) {
         texture_fault(t, line, "linear memory is read by the number of an element only (tex1Dfetch)");
     } else if (what & FL_TEXTURE_GRADIENT && x->anisotropic) {
         texture_fault(t, line, "anisotropic filtering is not supported");
     } else {
+        texture_check_sampled(t, line, x, what);
         sample(x, in, what, out);
     }
     memcpy(words, out, sizeof out);

@@ -11,5 +11,6 @@ void texture_fault(uint32_t t, uint32_t line, const char *text) __attribute__((n
 /* What the handle names, of the shape that what (abi.h) says; all else is the thread's fault. */
 const struct texture *texture_find(uint32_t t, uint32_t line, uint64_t handle, bool surface);
 void texture_check_shape(uint32_t t, uint32_t line, const struct texture *x, uint32_t what);
+void texture_check_sampled(uint32_t t, uint32_t line, const struct texture *x, uint32_t what);
 
 #endif

@@ -30,6 +30,19 @@ void texture_check_shape(uint32_t t, uint32_t line, const struct texture *x, uin
     if (x->dimensions > (what & FL_TEXTURE_DIMENSIONS)) texture_fault(t, line, "the object has more dimensions");
 }
 
+/* What is flat (a line is a plane of one row) may be read as a plane of the first layer, or by one coordinate in its first
+ * row (observed on H200, where all else gives zeros: here it is a mistake). */
+void texture_check_sampled(uint32_t t, uint32_t line, const struct texture *x, uint32_t what)
+{
+    const bool layered = what & FL_TEXTURE_LAYERED, flat = x->dimensions == 2 || (x->dimensions == 1 && !x->layered);
+    const unsigned n = what & FL_TEXTURE_DIMENSIONS;
+    if (x->layered != layered && (!flat || (layered && n == 1)))
+        texture_fault(t, line, "layers are asked for, or there are some, but not both");
+    if (x->dimensions > n && (!flat || layered || (x->filtered && x->level[0].extent[1] > 1)))
+        texture_fault(t, line, "the object has more dimensions");
+    if (x->dimensions < n && (!flat || n == 3)) texture_fault(t, line, "the object has fewer dimensions");
+}
+
 uint32_t device_texture_query(struct fl_block *b, uint32_t t, uint32_t line, uint64_t handle, uint32_t what)
 {
     const struct texture *x = texture_find(t, line, handle, what & FL_TEXTURE_OF_SURFACE);

@@ -342,6 +342,42 @@ static void a_volume_is_not_flat(void)
     expect_fault("level_2d", texture(&r, &d), CUDA_ERROR_ILLEGAL_INSTRUCTION, "more dimensions");
 }
 
+/* What kernels of these coordinates read of an array of W x H x depth elements, the numbers from 0 on. */
+static uint32_t read_as(const char *kind, const char *coordinates, unsigned depth, unsigned flags)
+{
+    uint32_t numbers[2 * H * W];
+    char ptx[1024];
+    CUmodule m;
+    CUfunction f;
+    for (uint32_t k = 0; k < 2 * H * W; k++) numbers[k] = k;
+    CUarray a = make_array(W, H, depth, CU_AD_FORMAT_UNSIGNED_INT32, 1, flags);
+    copy(a, numbers, sizeof *numbers * W, H, depth ? depth : 1, false);
+    const CUDA_RESOURCE_DESC r = of(a);
+    const CUDA_TEXTURE_DESC d = { .flags = CU_TRSF_READ_AS_INTEGER };
+    CUtexObject t = texture(&r, &d);
+    CUdeviceptr out = give(NULL, sizeof(uint32_t));
+    snprintf(ptx, sizeof ptx,
+             ".version 7.8\n.target sm_80\n.address_size 64\n.visible .entry read(.param .u64 object, .param .u64 out)\n"
+             "{ .reg .b64 t, o; .reg .f32 x, y; .reg .b32 a, b, c, d, layer;\n"
+             "ld.param.u64 t, [object]; ld.param.u64 o, [out]; mov.f32 x, 0f3FC00000; mov.f32 y, x; mov.u32 layer, 1;\n"
+             "tex.%s.v4.u32.f32 {a, b, c, d}, [t, {%s}]; st.global.u32 [o], a; ret; }\n",
+             kind, coordinates);
+    CHECK(cuModuleLoadData(&m, ptx));
+    CHECK(cuModuleGetFunction(&f, m, "read"));
+    CHECK(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, 0, ARGS(&t, &out), NULL));
+    return *(const uint32_t *)take(out, sizeof(uint32_t));
+}
+
+static void planes_are_read_by_one_coordinate_and_as_layers(void)
+{
+    enum { THERE = W + 1 };
+    EXPECT_EQUAL(read_as("1d", "x", 0, 0), 1);
+    EXPECT_EQUAL(read_as("a2d", "layer, x, y, y", 0, 0), THERE);
+    EXPECT_EQUAL(read_as("a2d", "layer, x, y, y", 2, CUDA_ARRAY3D_LAYERED), W * H + THERE);
+    EXPECT_EQUAL(read_as("2d", "x, y", 2, CUDA_ARRAY3D_LAYERED), THERE);
+    EXPECT_EQUAL(read_as("1d", "x", 2, CUDA_ARRAY3D_LAYERED), 1);
+}
+
 static void what_is_refused(void)
 {
     const CUDA_RESOURCE_DESC floats = levels(W, H, 0, 0),
@@ -380,6 +416,7 @@ int main(int argc, char **argv)
         P(an_object_that_never_was),
         P(a_surface_is_no_texture),
         P(a_volume_is_not_flat),
+        P(planes_are_read_by_one_coordinate_and_as_layers),
         P(what_is_refused),
         { 0 },
     };
