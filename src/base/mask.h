@@ -42,6 +42,17 @@ static inline unsigned mask_weight(const struct mask *m)
     for (int k = 0; k < MASK_WORDS; k++) n += word_weight(m->w[k]);
     return n;
 }
+/* How many rows of neighbours its pages are. */
+static inline unsigned mask_runs(const struct mask *m)
+{
+    unsigned n = 0;
+    uint64_t before = 0;
+    for (int k = 0; k < MASK_WORDS; k++) {
+        n += word_weight(m->w[k] & ~(m->w[k] << 1 | before));
+        before = m->w[k] >> 63;
+    }
+    return n;
+}
 static inline struct mask mask_or(const struct mask *a, const struct mask *b)
 {
     struct mask m;

@@ -6,27 +6,32 @@
  * entry. Others have entries of 64 KiB for pieces that are mapped alike when
  * they change, or unmapped, and of 4 KiB below the rest; a directory says where
  * these tables are. Whoever writes entries makes the device drop them: one by
- * one, or all of the tables' if they are more than four, and the directory's
- * where a window's one entry comes, goes or gives way to tables.
+ * one (pages in a row that are unmapped together at once), or all of the tables'
+ * if there are more than four, and the directory's where a window's one entry
+ * comes, goes or gives way to tables.
  *
- * Observed on an H200 (tests/behaviour): entries are read by sectors of 8, two to
- * a line, after the directory that leads there. Some 20 sectors stay at hand, from
- * kernel to kernel, and many more close by. A sector of windows' entries that
- * comes to hand has those of its neighbours, mapped or not; that there is no
+ * Observed on an H200 (tests/behaviour): entries are read by sectors of 8, after
+ * the directory that leads there. Some 20 sectors stay at hand, from kernel to
+ * kernel, until an entry of theirs changes. The lines of two sectors in which they
+ * came stay close by, until an entry of either changes. A sector of windows' entries
+ * that comes to hand has those of its neighbours, mapped or not; that there is no
  * table is not remembered. */
 #include "uvm/internal.h"
 
 enum {
     PIECES = MASK_PAGES / BIG_PAGE,
-    ONE_BY_ONE = 4,     /* entries dropped */
-    SECTOR_ENTRIES = 8, /* two sectors are a line */
+    ONE_BY_ONE = 4, /* entries dropped */
+    SECTOR_ENTRIES = 8,
+    LINE_ENTRIES = 16,
     SECTORS_AT_HAND = 20,
-    SECTORS = 128, /* with those that are close */
+    KNOWN = 128,
 };
 
-static struct {
-    uint64_t number[SECTORS]; /* newest first */
-} known[PROCESSORS];
+struct known {
+    uint64_t number[KNOWN]; /* newest first */
+};
+/* A line has the number of its first sector. Directories are among the sectors. */
+static struct known sectors[PROCESSORS], lines[PROCESSORS];
 
 /* ---- what is known */
 
@@ -95,73 +100,81 @@ struct sector sector_at(unsigned p, uint64_t va)
     return found[p][k].sector = sector_of(b, p, page_of(va));
 }
 
-static uint64_t other_sector(uint64_t number) { return number ^ 4; }
+static uint64_t line_of(uint64_t number) { return number & ~4ull; }
 
-static unsigned place_known(unsigned p, uint64_t number)
+static unsigned place_in(const struct known *list, uint64_t number)
 {
     unsigned k = 0;
-    while (k < SECTORS && known[p].number[k] != number) k++;
+    while (k < KNOWN && list->number[k] != number) k++;
     return k;
 }
 
 enum distance sector_distance(unsigned p, struct sector s)
 {
-    bool directory = place_known(p, s.directory) < SECTORS;
-    unsigned place = place_known(p, s.number);
-    if (place < SECTORS_AT_HAND) return AT_HAND;
-    if (s.tables && (place < SECTORS || place_known(p, other_sector(s.number)) < SECTORS)) return CLOSE;
-    return (directory ? NO_TABLE : NO_TABLE_LOST) + s.tables;
+    if (place_in(&sectors[p], s.number) < SECTORS_AT_HAND) return AT_HAND;
+    if (s.tables && place_in(&lines[p], line_of(s.number)) < KNOWN) return CLOSE;
+    return (place_in(&sectors[p], s.directory) < KNOWN ? NO_TABLE : NO_TABLE_LOST) + s.tables;
 }
 
-static void put_first(unsigned p, uint64_t number)
+static void put_first(struct known *list, uint64_t number)
 {
-    uint64_t *list = known[p].number;
-    unsigned k = place_known(p, number);
-    memmove(list + 1, list, (k < SECTORS ? k : SECTORS - 1) * sizeof *list);
-    list[0] = number;
+    unsigned k = place_in(list, number);
+    memmove(list->number + 1, list->number, (k < KNOWN ? k : KNOWN - 1) * sizeof *list->number);
+    list->number[0] = number;
 }
 
 /* The directory is asked only for what is not known. */
 void sector_read(unsigned p, struct sector s)
 {
-    if (!s.number || (s.tables && known[p].number[0] == s.number)) return;
-    if (!s.tables || place_known(p, s.number) == SECTORS) put_first(p, s.directory);
-    if (s.tables) put_first(p, s.number);
+    if (!s.number || (s.tables && sectors[p].number[0] == s.number)) return;
+    if (!s.tables || place_in(&sectors[p], s.number) == KNOWN) put_first(&sectors[p], s.directory);
+    if (!s.tables) return;
+    put_first(&sectors[p], s.number);
+    put_first(&lines[p], line_of(s.number));
 }
 
 void entries_forget(unsigned p)
 {
     changes++;
-    memset(&known[p], 0, sizeof known[p]);
+    memset(&sectors[p], 0, sizeof sectors[p]);
+    memset(&lines[p], 0, sizeof lines[p]);
+}
+
+static void drop_from(struct known *list, uint64_t number)
+{
+    unsigned k = place_in(list, number);
+    if (k < KNOWN) list->number[k] = 0;
 }
 
 static void drop(unsigned p, uint64_t number)
 {
-    unsigned k = place_known(p, number);
-    if (k < SECTORS) known[p].number[k] = 0;
+    drop_from(&sectors[p], number);
+    drop_from(&lines[p], line_of(number));
 }
 
 static void drop_all(unsigned p, bool directory)
 {
-    for (unsigned k = 0; k < SECTORS; k++)
-        if (directory || (known[p].number[k] & 3) != DIRECTORY) known[p].number[k] = 0;
+    for (unsigned k = 0; k < KNOWN; k++)
+        if (directory || (sectors[p].number[k] & 3) != DIRECTORY) sectors[p].number[k] = 0;
+    memset(&lines[p], 0, sizeof lines[p]);
 }
 
-/* Whether the sector has entries of the pages; of its line, if they are taken away. */
-static bool has_entries(uint64_t number, const struct block *b, const struct mask *pages, bool away)
+/* Whether so many entries, from the sector's first on, have some of the pages. */
+static bool has_entries(uint64_t number, unsigned entries, const struct block *b, const struct mask *pages)
 {
     enum level level = number & 3;
-    uint64_t bytes = SECTOR_ENTRIES * entry_bytes[level] * (level == SMALL && away ? 2 : 1);
-    uint64_t va = (number >> 2) * SECTOR_ENTRIES * entry_bytes[level] / bytes * bytes;
+    uint64_t va = (number >> 2) * SECTOR_ENTRIES * entry_bytes[level];
     if (level >= WHOLE || va < b->window->va || va >= b->window->va + WINDOW_BYTES) return false;
-    unsigned first = page_of(va), outer = first + (unsigned)(bytes / PAGE_BYTES);
+    unsigned first = page_of(va), outer = first + (unsigned)(entries * entry_bytes[level] / PAGE_BYTES);
     return mask_next(pages, first, outer) < outer;
 }
 
-static void drop_pages(const struct block *b, unsigned p, const struct mask *pages, bool away)
+static void drop_pages(const struct block *b, unsigned p, const struct mask *pages)
 {
-    for (unsigned k = 0; k < SECTORS; k++)
-        if (has_entries(known[p].number[k], b, pages, away)) known[p].number[k] = 0;
+    for (unsigned k = 0; k < KNOWN; k++) {
+        if (has_entries(sectors[p].number[k], SECTOR_ENTRIES, b, pages)) sectors[p].number[k] = 0;
+        if (has_entries(lines[p].number[k], LINE_ENTRIES, b, pages)) lines[p].number[k] = 0;
+    }
 }
 
 /* ---- layout */
@@ -226,7 +239,7 @@ static unsigned lay_out(struct layout *l, const struct block *b, const struct ma
     big |= (was_whole || (!l->has_small && !small) ? ~covered : l->big & ~covered) & inside;
     struct mask in_big = pages_in(pages, l->big | big), singly = mask_andnot(pages, &in_big);
     unsigned written = was_whole ? 1
-                                 : mask_weight(&singly) + word_weight(l->big & big & covered) +
+                                 : (prot ? mask_weight(&singly) : mask_runs(&singly)) + word_weight(l->big & big & covered) +
                                        2 * word_weight(big & ~l->big) + word_weight(l->big & ~big);
     uint32_t fresh = l->whole || (small && !l->has_small && window_is_full(b->window)) ? ~0u : l->fresh;
     *l = (struct layout){ true, false, l->has_big || big, l->has_small || small, big, prot ? fresh & ~covered : fresh };
@@ -242,7 +255,7 @@ void entries_changed(struct block *b, unsigned p, const struct mask *pages, enum
     unsigned written = lay_out(l, b, pages, &after, prot);
     bool one_entry = before.whole || l->whole;
     if (written > ONE_BY_ONE) return drop_all(p, one_entry);
-    drop_pages(b, p, pages, !prot);
+    drop_pages(b, p, pages);
     if (before.made && !one_entry) return;
     drop(p, entry_sector(b, 0, WHOLE));
     drop(p, entry_sector(b, 0, DIRECTORY));

@@ -227,7 +227,7 @@ CUresult service_faults(struct block *b, unsigned p, const struct request *q, bo
 /* Where the page table entry for an access is, seen from a device's translation. */
 enum distance {
     AT_HAND,
-    CLOSE,                           /* read some time ago, or its line's other sector was */
+    CLOSE,                           /* read some time ago, or its neighbour was */
     NO_TABLE, FAR, FAR_TWO, FAR_NEW, /* only the directory is known, and says that there is none, or where */
     NO_TABLE_LOST, FAR_LOST, FAR_TWO_LOST, FAR_NEW_LOST, /* nor is that */
     DISTANCES

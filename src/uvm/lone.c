@@ -235,10 +235,22 @@ CUresult lone_fault(unsigned p, uint64_t va, enum access access)
     return r ? r : hold(t, p, a);
 }
 
+/* Whether it is certain that the newest access does not fault. */
+static bool newest_passes(const struct lone *t, unsigned p)
+{
+    struct block *b = t->open ? block_at(t->newest.va, false) : NULL;
+    return b && page_prot(b, p, page_of(t->newest.va)) >= prot_needed(p, t->newest.access);
+}
+
 CUresult lone_close(unsigned p)
 {
-    CUresult r = catch_up(&lone[p], p);
-    return r ? r : decide(&lone[p], p);
+    struct lone *t = &lone[p];
+    CUresult r = catch_up(t, p);
+    if (!r && newest_passes(t, p)) {
+        t->open = false;
+        r = pass(t, p, t->newest);
+    }
+    return r ? r : decide(t, p);
 }
 
 CUresult lone_rest(unsigned p)

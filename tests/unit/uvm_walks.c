@@ -49,6 +49,18 @@ static uint64_t walk_size(uint64_t seed, bool two)
     return (two ? two_devices[draw % 5] : one_device[draw % 6]) * PAGE_BYTES;
 }
 
+/* In a process of its own, as each walk was recorded, the first allocation begins at a round address. */
+static struct allocation *first_allocation(struct context *context, uint64_t size)
+{
+    static const uint64_t round = 32ul << 20;
+    static uint64_t end;
+    struct allocation *gap, *a = NULL;
+    if (end % round) uvm_alloc(context, round - end % round, 1, &gap);
+    uvm_alloc(context, size, 1, &a);
+    end = (a->base + size + WINDOW_BYTES - 1) / WINDOW_BYTES * WINDOW_BYTES;
+    return a;
+}
+
 static bool equal(const char *want, uint64_t got) { return *want == '*' || strtoul(want, NULL, 10) == got; }
 
 int main(int argc, char **argv)
@@ -72,7 +84,7 @@ int main(int argc, char **argv)
             strcpy(seed, s);
             if (a) uvm_free(a);
             uint64_t size = walk_size(strtoul(s + 1, NULL, 10), device_count == 2);
-            uvm_alloc(&context, size, 1, &a);
+            a = first_allocation(&context, size);
             fake_from = a->base;
             fake_to = a->base + size; /* the recording program looks at no events that begin elsewhere */
             broken = false;
