@@ -56,6 +56,19 @@ static void bulk_copies(void)
     for (uint32_t k = 0; k < 2048; k++) EXPECT(out[k] == in[k ^ 511] + (k % 512 < 256 ? 1 : 2));
 }
 
+static void copies_with_policies_and_of_less(void)
+{
+    uint32_t in[128];
+    for (uint32_t k = 0; k < 128; k++) in[k] = k + 1;
+    CUdeviceptr d = give(in, sizeof in), o = give(NULL, 1536);
+    run("hinted_copies", 1, 1, 32, 1, 0, ARGS(&d, &o));
+    uint32_t *out = take(o, 1536);
+    for (uint32_t k = 0; k < 384; k++) {
+        uint32_t thread = k / 12, part = k % 12 / 4, word = in[thread * 4 + k % 4];
+        EXPECT(out[k] == (part == 1 && k % 4 > 1 ? 0 : part == 2 && thread & 1 ? 0 : word));
+    }
+}
+
 static void asynchronous_stores(void)
 {
     CUdeviceptr o = give(NULL, 512);
@@ -136,6 +149,7 @@ int main(int argc, char **argv)
         P(threads_drop_out),
         P(one_warp_fetches_for_others),
         P(bulk_copies),
+        P(copies_with_policies_and_of_less),
         P(asynchronous_stores),
         P(atomics_of_128_bits),
         P(memory_from_the_stack),
