@@ -34,27 +34,62 @@ CUresult array_end(struct array *a, CUresult r)
     return r;
 }
 
-/* Bytes of an element; 0 if format and channels do not go together. */
-static size_t element_size(CUarray_format format, unsigned channels)
+/* What is stored as one piece: an element, or of compressed formats a block of BLOCK times BLOCK. */
+struct piece {
+    unsigned bytes, block;
+};
+enum { BLOCK = 4, AS_ASKED = 0 };
+
+/* No bytes: format and channels do not go together. */
+static struct piece piece_of(CUarray_format format, unsigned channels)
 {
     static const struct {
         int format;
-        unsigned bytes, channels; /* of a channel; how many the format has, 0: as many as are asked for */
-    } formats[] = { { CU_AD_FORMAT_UNSIGNED_INT8, 1, 0 },  { CU_AD_FORMAT_UNSIGNED_INT16, 2, 0 },
-                    { CU_AD_FORMAT_UNSIGNED_INT32, 4, 0 }, { CU_AD_FORMAT_SIGNED_INT8, 1, 0 },
-                    { CU_AD_FORMAT_SIGNED_INT16, 2, 0 },   { CU_AD_FORMAT_SIGNED_INT32, 4, 0 },
-                    { CU_AD_FORMAT_HALF, 2, 0 },           { CU_AD_FORMAT_FLOAT, 4, 0 },
-                    { CU_AD_FORMAT_UNORM_INT8X1, 1, 1 },   { CU_AD_FORMAT_UNORM_INT8X2, 1, 2 },
-                    { CU_AD_FORMAT_UNORM_INT8X4, 1, 4 },   { CU_AD_FORMAT_UNORM_INT16X1, 2, 1 },
-                    { CU_AD_FORMAT_UNORM_INT16X2, 2, 2 },  { CU_AD_FORMAT_UNORM_INT16X4, 2, 4 },
-                    { CU_AD_FORMAT_SNORM_INT8X1, 1, 1 },   { CU_AD_FORMAT_SNORM_INT8X2, 1, 2 },
-                    { CU_AD_FORMAT_SNORM_INT8X4, 1, 4 },   { CU_AD_FORMAT_SNORM_INT16X1, 2, 1 },
-                    { CU_AD_FORMAT_SNORM_INT16X2, 2, 2 },  { CU_AD_FORMAT_SNORM_INT16X4, 2, 4 } };
-    if (channels != 1 && channels != 2 && channels != 4) return 0;
-    for (size_t k = 0; k < sizeof formats / sizeof *formats; k++)
-        if ((int)format == formats[k].format && (!formats[k].channels || formats[k].channels == channels))
-            return formats[k].bytes * channels;
-    return 0;
+        unsigned bytes, channels; /* of a channel, or a block; how many channels the format has */
+    } formats[] = { { CU_AD_FORMAT_UNSIGNED_INT8, 1, AS_ASKED },
+                    { CU_AD_FORMAT_UNSIGNED_INT16, 2, AS_ASKED },
+                    { CU_AD_FORMAT_UNSIGNED_INT32, 4, AS_ASKED },
+                    { CU_AD_FORMAT_SIGNED_INT8, 1, AS_ASKED },
+                    { CU_AD_FORMAT_SIGNED_INT16, 2, AS_ASKED },
+                    { CU_AD_FORMAT_SIGNED_INT32, 4, AS_ASKED },
+                    { CU_AD_FORMAT_HALF, 2, AS_ASKED },
+                    { CU_AD_FORMAT_FLOAT, 4, AS_ASKED },
+                    { CU_AD_FORMAT_UNORM_INT_101010_2, 1, 4 },
+                    { CU_AD_FORMAT_UNORM_INT8X1, 1, 1 },
+                    { CU_AD_FORMAT_UNORM_INT8X2, 1, 2 },
+                    { CU_AD_FORMAT_UNORM_INT8X4, 1, 4 },
+                    { CU_AD_FORMAT_UNORM_INT16X1, 2, 1 },
+                    { CU_AD_FORMAT_UNORM_INT16X2, 2, 2 },
+                    { CU_AD_FORMAT_UNORM_INT16X4, 2, 4 },
+                    { CU_AD_FORMAT_SNORM_INT8X1, 1, 1 },
+                    { CU_AD_FORMAT_SNORM_INT8X2, 1, 2 },
+                    { CU_AD_FORMAT_SNORM_INT8X4, 1, 4 },
+                    { CU_AD_FORMAT_SNORM_INT16X1, 2, 1 },
+                    { CU_AD_FORMAT_SNORM_INT16X2, 2, 2 },
+                    { CU_AD_FORMAT_SNORM_INT16X4, 2, 4 },
+                    { CU_AD_FORMAT_BC1_UNORM, 8, 4 },
+                    { CU_AD_FORMAT_BC1_UNORM_SRGB, 8, 4 },
+                    { CU_AD_FORMAT_BC2_UNORM, 16, 4 },
+                    { CU_AD_FORMAT_BC2_UNORM_SRGB, 16, 4 },
+                    { CU_AD_FORMAT_BC3_UNORM, 16, 4 },
+                    { CU_AD_FORMAT_BC3_UNORM_SRGB, 16, 4 },
+                    { CU_AD_FORMAT_BC4_UNORM, 8, 1 },
+                    { CU_AD_FORMAT_BC4_SNORM, 8, 1 },
+                    { CU_AD_FORMAT_BC5_UNORM, 16, 2 },
+                    { CU_AD_FORMAT_BC5_SNORM, 16, 2 },
+                    { CU_AD_FORMAT_BC6H_UF16, 16, 3 },
+                    { CU_AD_FORMAT_BC6H_SF16, 16, 3 },
+                    { CU_AD_FORMAT_BC7_UNORM, 16, 4 },
+                    { CU_AD_FORMAT_BC7_UNORM_SRGB, 16, 4 } };
+    for (size_t k = 0; k < sizeof formats / sizeof *formats; k++) {
+        const unsigned has = formats[k].channels;
+        if ((int)format != formats[k].format) continue;
+        if (has ? channels != has : channels != 1 && channels != 2 && channels != 4) break;
+        if (format >= CU_AD_FORMAT_BC1_UNORM && format <= CU_AD_FORMAT_BC7_UNORM_SRGB)
+            return (struct piece){ formats[k].bytes, BLOCK };
+        return (struct piece){ formats[k].bytes * channels, 1 };
+    }
+    return (struct piece){ 0 };
 }
 
 static bool within(const struct profile *p, const CUDA_ARRAY3D_DESCRIPTOR *d, CUdevice_attribute width,
@@ -93,6 +128,7 @@ static bool good_shape(const struct profile *p, const CUDA_ARRAY3D_DESCRIPTOR *d
                       CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_HEIGHT_ALTERNATE,
                       CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_DEPTH_ALTERNATE);
     }
+    if (!d->Height && f & CUDA_ARRAY3D_TEXTURE_GATHER) return false;
     if (!d->Height)
         return within(
             p, d, surface ? CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE1D_WIDTH : CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_WIDTH,
@@ -111,8 +147,9 @@ static bool good_sparse(const CUDA_ARRAY3D_DESCRIPTOR *d)
            !(d->Flags & (CUDA_ARRAY3D_CUBEMAP | CUDA_ARRAY3D_DEFERRED_MAPPING | CUDA_ARRAY3D_SURFACE_LDST));
 }
 
-static bool supported(const struct profile *p, unsigned flags)
+static bool supported(const struct profile *p, unsigned flags, struct piece element)
 {
+    if (element.block > 1 && flags & CUDA_ARRAY3D_SPARSE) return false; /* tiles of blocks */
     return !(flags & CUDA_ARRAY3D_SPARSE && !p->attribute[CU_DEVICE_ATTRIBUTE_SPARSE_CUDA_ARRAY_SUPPORTED]) &&
            !(flags & CUDA_ARRAY3D_DEFERRED_MAPPING &&
              !p->attribute[CU_DEVICE_ATTRIBUTE_DEFERRED_MAPPING_CUDA_ARRAY_SUPPORTED]);
@@ -121,31 +158,42 @@ static bool supported(const struct profile *p, unsigned flags)
 CUresult array_check(const struct context *c, const CUDA_ARRAY3D_DESCRIPTOR *d)
 {
     const struct profile *p = c->device->profile;
-    if (!element_size(d->Format, d->NumChannels) || !good_shape(p, d) || !good_sparse(d))
-        return CUDA_ERROR_INVALID_VALUE;
-    return supported(p, d->Flags) ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+    const struct piece element = piece_of(d->Format, d->NumChannels);
+    if (!element.bytes) return CUDA_ERROR_INVALID_VALUE;
+    if (element.block > 1 && d->Flags & CUDA_ARRAY3D_SURFACE_LDST) return CUDA_ERROR_NOT_SUPPORTED;
+    if (!good_shape(p, d) || !good_sparse(d) || (element.block > 1 && !d->Height)) return CUDA_ERROR_INVALID_VALUE;
+    return supported(p, d->Flags, element) ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+}
+
+static struct sparse_shape shape_of(const CUDA_ARRAY3D_DESCRIPTOR *d, unsigned levels)
+{
+    bool layered = d->Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP), volume = d->Depth && !layered;
+    const struct piece element = piece_of(d->Format, d->NumChannels);
+    return (struct sparse_shape){ .width = d->Width,
+                                  .height = d->Height,
+                                  .depth = volume ? d->Depth : 1,
+                                  .layers = layered ? d->Depth : 1,
+                                  .element = element.bytes,
+                                  .block = element.block,
+                                  .levels = levels,
+                                  .volume = volume,
+                                  .deferred = d->Flags & CUDA_ARRAY3D_DEFERRED_MAPPING };
 }
 
 CUresult array_tiles(const CUDA_ARRAY3D_DESCRIPTOR *d, unsigned levels, struct sparse **out)
 {
-    bool layered = d->Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP), volume = d->Depth && !layered;
-    const struct sparse_shape shape = { .width = d->Width,
-                                        .height = d->Height,
-                                        .depth = volume ? d->Depth : 1,
-                                        .layers = layered ? d->Depth : 1,
-                                        .element = element_size(d->Format, d->NumChannels),
-                                        .levels = levels,
-                                        .volume = volume,
-                                        .deferred = d->Flags & CUDA_ARRAY3D_DEFERRED_MAPPING };
+    const struct sparse_shape shape = shape_of(d, levels);
     return sparse_create(&shape, out);
 }
 
+/* As much as on a GPU, though rows lie one behind the other here. */
 static CUresult own_memory(struct context *c, struct array *a)
 {
+    const struct sparse_shape shape = shape_of(&a->desc, 1);
     size_t bytes;
     if (__builtin_mul_overflow(a->row, a->rows, &bytes) || __builtin_mul_overflow(bytes, a->slices, &bytes))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    CUresult r = space_alloc_device(c, bytes, 512, &a->memory);
+    CUresult r = space_alloc_module(c, sparse_gpu_bytes(&shape), 512, &a->memory);
     if (r) return r;
     a->memory->module_owned = true;
     space_update(a->memory);
@@ -162,9 +210,10 @@ CUresult array_create(struct context *c, const CUDA_ARRAY3D_DESCRIPTOR *d, struc
     a->level = 0;
     a->desc = *d;
     a->context = c;
-    a->element = element_size(d->Format, d->NumChannels);
-    a->row = d->Width * a->element;
-    a->rows = d->Height ? d->Height : 1;
+    const struct piece element = piece_of(d->Format, d->NumChannels);
+    a->element = element.bytes;
+    a->row = (d->Width + element.block - 1) / element.block * a->element;
+    a->rows = d->Height ? (d->Height + element.block - 1) / element.block : 1;
     a->slices = d->Depth ? d->Depth : 1;
     a->tiles = tiles;
     CUresult r = tiles ? CUDA_SUCCESS : own_memory(c, a);

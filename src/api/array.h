@@ -19,7 +19,7 @@ struct array {                     /* CUarray_st */
     struct sparse *tiles;          /* the mipmapped array's if it is a level of one */
     struct mipmapped *mipmap;      /* that it is a level of, or NULL */
     unsigned level;
-    size_t element, row;           /* bytes of an element, of a row */
+    size_t element, row;           /* bytes of an element, or a compressed block, of a row */
     size_t rows, slices;           /* at least 1 */
     struct array *next;
 };

@@ -11,14 +11,14 @@ CUresult CUDAAPI cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr)
     return pHandle ? ipc_export_memory(dptr, pHandle) : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* Peer access is enabled as needed, and the caller must say that it may be (observed on H200: nothing else is taken). */
+/* Peer access is enabled as needed, and the caller must say that it may be (observed on H200). */
 CUresult CUDAAPI cuIpcOpenMemHandle_v2(CUdeviceptr *pdptr, CUipcMemHandle handle, unsigned int Flags)
 {
     struct context *c;
     uint64_t base;
     CUresult r = context_current(&c);
     if (r) return r;
-    if (!pdptr || Flags != CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS) return CUDA_ERROR_INVALID_VALUE;
+    if (!pdptr || !(Flags & CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS)) return CUDA_ERROR_INVALID_VALUE;
     if (!(r = ipc_open_memory(c, &handle, &base))) *pdptr = base;
     return r;
 }
@@ -40,6 +40,7 @@ CUresult CUDAAPI cuIpcGetEventHandle(CUipcEventHandle *pHandle, CUevent event)
     struct context *c;
     struct event *e;
     CUresult r = context_current(&c);
+    if (!r && !event) r = CUDA_ERROR_INVALID_VALUE;
     if (r || (r = event_get(event, &e))) return r;
     return pHandle ? ipc_export_event(e, pHandle) : CUDA_ERROR_INVALID_VALUE;
 }

@@ -85,12 +85,19 @@ CUresult CUDAAPI cuMemcpyDtoDAsync_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevi
     return linear(ON_DEVICE, dstDevice, srcDevice, ByteCount, hStream, true);
 }
 
+/* None is the current one (observed on H200). */
+static CUresult side_context(CUcontext handle, struct context *current, struct context **out)
+{
+    *out = current;
+    return handle ? context_check(handle, out) : CUDA_SUCCESS;
+}
+
 static CUresult peer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, size_t bytes,
                      CUstream stream, bool async)
 {
-    struct context *a, *b;
-    CUresult r = context_current(&a);
-    if (r || (r = context_check(to_context, &a)) || (r = context_check(from_context, &b)) || !bytes) return r;
+    struct context *c, *a, *b;
+    CUresult r = context_current(&c);
+    if (r || (r = side_context(to_context, c, &a)) || (r = side_context(from_context, c, &b)) || !bytes) return r;
     return linear_between(ON_DEVICE, a->device, to, b->device, from, bytes, stream, async);
 }
 

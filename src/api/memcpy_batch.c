@@ -24,6 +24,14 @@ static CUresult check_access(CUmemcpySrcAccessOrder order, unsigned flags)
     return good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
+/* Where a side is said to be: nowhere, on a device that there is, or with the host. */
+static bool good_hint(const CUmemLocation *l)
+{
+    struct device *d;
+    if (l->type == CU_MEM_LOCATION_TYPE_DEVICE) return !device_get(l->id, &d);
+    return (unsigned)l->type <= CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT;
+}
+
 /* Whether an address can be a side of a copy: in memory of ours, all of it must be. Something has to be copied
  * (observed on an H200). */
 static bool fits(CUdeviceptr p, size_t size)
@@ -57,6 +65,8 @@ static CUresult check_batch(const struct batch *b, size_t *failed)
         return CUDA_ERROR_INVALID_VALUE;
     for (size_t k = 0; k < b->attributes; k++) {
         if (b->index[k] >= b->count || (k ? b->index[k] <= b->index[k - 1] : b->index[k] != 0))
+            return CUDA_ERROR_INVALID_VALUE;
+        if (!good_hint(&b->attribute[k].srcLocHint) || !good_hint(&b->attribute[k].dstLocHint))
             return CUDA_ERROR_INVALID_VALUE;
         if ((r = check_access(b->attribute[k].srcAccessOrder, b->attribute[k].flags))) return r;
     }

@@ -51,10 +51,10 @@ static CUresult box_side(struct draft *d, const struct box *b, struct side *s)
     const struct copy *c = &d->c;
     if (b->type == CU_MEMORYTYPE_ARRAY) return array_side(d, b, s);
     size_t start = b->type == CU_MEMORYTYPE_HOST ? (size_t)b->host : b->device, extent, t;
-    const size_t rows = b->height ? b->height : c->height;
+    const size_t rows = b->height ? b->height : b->y + c->height; /* as a pitch, it grows with what comes before */
     if (!start) return CUDA_ERROR_INVALID_VALUE;
     s->pitch = b->pitch ? b->pitch : b->x + c->width;
-    if (sticks_out(b->x, c->width, s->pitch) || ((b->height || c->depth > 1) && sticks_out(b->y, c->height, rows)))
+    if (sticks_out(b->x, c->width, s->pitch) || (b->height && sticks_out(b->y, c->height, rows)))
         return CUDA_ERROR_INVALID_VALUE;
     if (__builtin_mul_overflow(s->pitch, rows, &s->slice) || __builtin_mul_overflow(b->z, s->slice, &t) ||
         __builtin_add_overflow(start, t, &start) || __builtin_mul_overflow(b->y, s->pitch, &t) ||
@@ -93,7 +93,7 @@ static bool captured(CUstream stream, const struct box *to, const struct box *fr
                                                       .WidthInBytes = c->width,
                                                       .Height = c->height,
                                                       .Depth = c->depth } };
-    if ((*r = context_current(&k)) || (*r = stream_get(k, stream, false, &s))) return true;
+    if ((*r = stream_caller(stream, &k)) || (*r = stream_get(k, stream, false, &s))) return true;
     node.memcpy.copyCtx = (CUcontext)k;
     return capture_node(s, &node, r);
 }
@@ -128,7 +128,7 @@ static CUresult boxes(const struct box *to, const struct box *from, size_t width
 {
     struct context *k;
     const struct copy c = { .width = width, .height = height, .depth = depth };
-    CUresult r = context_current(&k);
+    CUresult r = stream_caller(stream, &k);
     if (r) return r;
     if (!good_type(to->type) || !good_type(from->type)) return CUDA_ERROR_INVALID_VALUE;
     if (!width || !height || !depth) return CUDA_SUCCESS;
@@ -141,7 +141,7 @@ static CUresult boxes(const struct box *to, const struct box *from, size_t width
 static CUresult copy_2d(const CUDA_MEMCPY2D *p, CUstream stream, bool async)
 {
     struct context *k;
-    CUresult r = context_current(&k);
+    CUresult r = stream_caller(stream, &k);
     if (r) return r;
     if (!p) return CUDA_ERROR_INVALID_VALUE;
     const struct box to = { p->dstMemoryType, p->dstHost, p->dstDevice, p->dstArray, p->dstXInBytes, p->dstY, 0,
@@ -161,7 +161,7 @@ CUresult CUDAAPI cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *pCopy, CUstream hStream
 static CUresult copy_3d(const CUDA_MEMCPY3D *p, CUstream stream, bool async)
 {
     struct context *k;
-    CUresult r = context_current(&k);
+    CUresult r = stream_caller(stream, &k);
     if (r) return r;
     if (!p) return CUDA_ERROR_INVALID_VALUE;
     const struct box to = { p->dstMemoryType, p->dstHost, p->dstDevice, p->dstArray, p->dstXInBytes,
@@ -216,7 +216,7 @@ static CUresult with_array(CUarray to, size_t to_offset, CUarray from, size_t fr
 {
     struct context *k;
     struct box a = other, b = other;
-    CUresult r = context_current(&k);
+    CUresult r = stream_caller(stream, &k);
     if (r) return r;
     if (to && (r = array_piece(to, to_offset, bytes, &a))) return r;
     if (from && (r = array_piece(from, from_offset, bytes, &b))) return r;

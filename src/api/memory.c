@@ -41,11 +41,14 @@ CUresult CUDAAPI cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t Wi
     size_t pitch, bytes;
     CUresult r = context_current(&c);
     if (r || (r = capture_refuse_unsafe())) return r;
+    if (dptr) *dptr = 0;
+    if (pPitch) *pPitch = 0;
     if (!dptr || !pPitch || !WidthInBytes || !Height) return CUDA_ERROR_INVALID_VALUE;
     if (ElementSizeBytes != 4 && ElementSizeBytes != 8 && ElementSizeBytes != 16) return CUDA_ERROR_INVALID_VALUE;
-    if (WidthInBytes > SIZE_MAX - PITCH) return CUDA_ERROR_OUT_OF_MEMORY;
+    if (WidthInBytes > SIZE_MAX - PITCH) return CUDA_ERROR_INVALID_VALUE;
     *pPitch = pitch = (WidthInBytes + PITCH - 1) / PITCH * PITCH;
-    if (__builtin_mul_overflow(pitch, Height, &bytes)) return CUDA_ERROR_INVALID_VALUE; /* observed on an H200 */
+    if (__builtin_mul_overflow(pitch, Height, &bytes))
+        return bytes ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_VALUE;
     if ((r = alloc_device(c, bytes, &a))) return r;
     *dptr = a->base;
     return CUDA_SUCCESS;
@@ -93,10 +96,15 @@ CUresult CUDAAPI cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUde
     if (!pbase && !psize) return CUDA_SUCCESS; /* nothing is asked (observed on H200) */
     CUresult r = context_optional(&c);
     if (r) return r;
+    if (pbase) *pbase = 0;
+    if (psize) *psize = 0;
     if (!space_look(dptr, &a) || a.kind == ALLOCATION_RESERVED) return CUDA_ERROR_NOT_FOUND;
     /* the host's pools, and what the device (without a context, the owner) may not touch: observed on H200 */
-    if ((a.pool && a.kind == ALLOCATION_HOST) || !space_access(&a, c ? c->device : NULL)) return CUDA_ERROR_NOT_FOUND;
-    if (pbase) *pbase = a.base;
+    if ((a.pool && a.kind == ALLOCATION_HOST) || !space_access(&a, c ? c->device : NULL) || space_is_private(&a, c))
+        return CUDA_ERROR_NOT_FOUND;
+    /* of the host's that was mapped no base is told (observed on H200) */
+    bool host = a.location && a.location != CU_MEM_LOCATION_TYPE_DEVICE;
+    if (pbase) *pbase = host ? 0 : a.base;
     if (psize) *psize = a.size;
     return CUDA_SUCCESS;
 }
@@ -109,12 +117,10 @@ CUresult CUDAAPI cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
     struct allocation *a;
     CUresult r = context_current(&c);
     if (r || (r = capture_refuse_unsafe())) return r;
+    if (pp) *pp = NULL;
     if (!pp || Flags & ~(CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED))
         return CUDA_ERROR_INVALID_VALUE;
-    if (!bytesize) { /* as on the GPU */
-        *pp = NULL;
-        return CUDA_SUCCESS;
-    }
+    if (!bytesize) return CUDA_SUCCESS; /* as on the GPU */
     if ((r = space_alloc_host(c, bytesize, Flags, ALLOCATION_HOST, &a))) return r;
     *pp = (void *)a->base;
     return CUDA_SUCCESS;
@@ -145,6 +151,7 @@ CUresult CUDAAPI cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsig
     struct allocation a;
     CUresult r = context_current(&c);
     if (r) return r;
+    if (pdptr) *pdptr = 0;
     if (!pdptr || Flags) return CUDA_ERROR_INVALID_VALUE;
     if (pinned(p, &a))
         *pdptr = (CUdeviceptr)p;

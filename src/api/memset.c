@@ -102,10 +102,12 @@ static CUresult submit(struct stream *s, const struct fill *f, const struct span
 }
 
 /* As span_find. A device fills no memory of the host's pools without access to them (observed on an H200). */
-static CUresult find(CUdeviceptr dst, size_t extent, const struct device *d, struct span *span,
+static CUresult find(CUdeviceptr dst, size_t extent, const struct context *c, struct span *span,
                      struct span_pieces *pieces)
 {
     struct allocation a;
+    const struct device *d = c->device;
+    if (space_glance(dst, &a) && space_is_private(&a, c)) return CUDA_ERROR_INVALID_VALUE;
     if (space_glance(dst, &a) && a.pool && !a.device && space_look(dst, &a) &&
         !(space_access(&a, d) & PROT_DEVICE_WRITE))
         return CUDA_ERROR_INVALID_VALUE;
@@ -125,7 +127,7 @@ static CUresult check(CUdeviceptr dst, size_t extent, const struct context *c)
 {
     struct span span;
     struct span_pieces pieces = { .member = 0 };
-    CUresult r = find(dst, extent, c->device, &span, &pieces);
+    CUresult r = find(dst, extent, c, &span, &pieces);
     free(pieces.at);
     return r;
 }
@@ -162,7 +164,7 @@ static CUresult start(struct fill *f, CUdeviceptr dst, size_t extent, struct con
     f->device = c->device->ordinal;
     for (unsigned k = 0, n = span_members(dst); k < n && !r; k++) {
         struct span_pieces pieces = { .member = k };
-        if (!(r = find(dst, extent, c->device, &f->span, &pieces)) && !(r = stream_get(c, stream, false, &s)))
+        if (!(r = find(dst, extent, c, &f->span, &pieces)) && !(r = stream_get(c, stream, false, &s)))
             r = submit(s, f, &pieces, async);
         free(pieces.at);
     }

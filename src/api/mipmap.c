@@ -21,6 +21,15 @@ static unsigned most_levels(const CUDA_ARRAY3D_DESCRIPTOR *d)
     return n > 32 ? 32 : n;
 }
 
+/* Flat ones have a limit of their own. */
+static bool small_enough(const struct profile *p, const CUDA_ARRAY3D_DESCRIPTOR *d)
+{
+    if (d->Depth) return true;
+    if (!d->Height) return d->Width <= (size_t)p->attribute[CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_MIPMAPPED_WIDTH];
+    return d->Width <= (size_t)p->attribute[CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_MIPMAPPED_WIDTH] &&
+           d->Height <= (size_t)p->attribute[CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_MIPMAPPED_HEIGHT];
+}
+
 static CUresult add_level(struct mipmapped *m)
 {
     CUDA_ARRAY3D_DESCRIPTOR d = m->desc;
@@ -54,6 +63,7 @@ CUresult CUDAAPI cuMipmappedArrayCreate(CUmipmappedArray *pHandle, const CUDA_AR
     if (r) return r;
     if (!pHandle || !pMipmappedArrayDesc) return CUDA_ERROR_INVALID_VALUE;
     if ((r = array_check(c, pMipmappedArrayDesc))) return r;
+    if (!small_enough(c->device->profile, pMipmappedArrayDesc)) return CUDA_ERROR_INVALID_VALUE;
     struct mipmapped *m = object_take(&all);
     if (!m) return CUDA_ERROR_OUT_OF_MEMORY;
     m->tiles = NULL;
@@ -103,7 +113,7 @@ CUresult CUDAAPI cuMipmappedArrayGetLevel(CUarray *pLevelArray, CUmipmappedArray
 {
     struct context *c;
     struct mipmapped *m;
-    CUresult r = context_current(&c);
+    CUresult r = context_optional(&c);
     if (r || (r = mipmap_get(hMipmappedArray, &m))) return r;
     if (!pLevelArray || level >= m->count) return mipmap_end(m, CUDA_ERROR_INVALID_VALUE);
     *pLevelArray = (CUarray)m->levels[level];

@@ -3,6 +3,7 @@
 #include "context/context.h"
 #include "mempool/mempool.h"
 #include "space/space.h"
+#include "vmm/vmm.h"
 
 #include <string.h>
 
@@ -81,7 +82,7 @@ static CUresult ask(const struct allocation *a, CUpointer_attribute attribute, C
     case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
         *o = wide(ptr);
         if (!context_top()) return CUDA_ERROR_INVALID_CONTEXT;
-        return access_flags(a) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+        return access_flags(a) && !space_is_private(a, context_top()) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     case CU_POINTER_ATTRIBUTE_HOST_POINTER:
         *o = wide(ptr);
         return host_may_touch(a) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
@@ -90,7 +91,10 @@ static CUresult ask(const struct allocation *a, CUpointer_attribute attribute, C
     case CU_POINTER_ATTRIBUTE_IS_MANAGED: *o = narrow(a->kind == ALLOCATION_MANAGED); break;
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: *o = narrow((uint64_t)ordinal(a)); break;
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE: *o = narrow(a->ipc_capable); break;
-    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: *o = wide(a->range_size ? a->range_base : a->base); break;
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+        /* the host's pools tell of none (observed on H200) */
+        *o = wide(a->pool && on_host(a) ? 0 : a->range_size ? a->range_base : a->base);
+        break;
     case CU_POINTER_ATTRIBUTE_RANGE_SIZE: *o = wide(a->range_size ? a->range_size : a->size); break;
     case CU_POINTER_ATTRIBUTE_MAPPED: *o = narrow(1); break;
     case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES: *o = wide(a->handle_types); break;
@@ -109,13 +113,14 @@ static CUresult ask(const struct allocation *a, CUpointer_attribute attribute, C
     return CUDA_SUCCESS;
 }
 
-/* GPUDirect's tokens (deprecated): none for the peer, one for all of the process's addresses. */
-static CUresult tokens(const struct allocation *a, CUDA_POINTER_ATTRIBUTE_P2P_TOKENS *out)
+/* GPUDirect's tokens (deprecated): none for the peer, one for all of the process's addresses. Who has them may rely on
+ * synchronous operations. */
+static CUresult tokens(const struct allocation *a, CUDA_POINTER_ATTRIBUTE_P2P_TOKENS *out, CUdeviceptr ptr)
 {
+    memset(out, 0, sizeof *out);
     if (on_host(a)) return CUDA_ERROR_INVALID_VALUE;
-    out->p2pToken = 0;
     out->vaSpaceToken = 1;
-    return CUDA_SUCCESS;
+    return space_set_sync_memops(ptr, true);
 }
 
 /* What an answer needs of an allocation: what space_glance gives, all of it, or all if somebody
@@ -156,6 +161,12 @@ static bool known(CUdeviceptr ptr, enum need need, struct allocation *a)
     return there && a->kind != ALLOCATION_RESERVED && !a->dormant;
 }
 
+/* An address that there is not is 0, and an error besides (observed on H200). */
+static bool told_as_none(CUpointer_attribute a)
+{
+    return a == CU_POINTER_ATTRIBUTE_DEVICE_POINTER || a == CU_POINTER_ATTRIBUTE_HOST_POINTER;
+}
+
 CUresult CUDAAPI cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr ptr)
 {
     struct allocation a;
@@ -163,10 +174,11 @@ CUresult CUDAAPI cuPointerGetAttribute(void *data, CUpointer_attribute attribute
     CUresult r = library_ready();
     if (r) return r;
     if (!data || !known(ptr, need_of(attribute), &a)) return CUDA_ERROR_INVALID_VALUE;
-    if (attribute == CU_POINTER_ATTRIBUTE_P2P_TOKENS) return tokens(&a, data);
-    if ((r = ask(&a, attribute, ptr, &o))) return r;
-    give(data, &o);
-    return CUDA_SUCCESS;
+    if (attribute == CU_POINTER_ATTRIBUTE_P2P_TOKENS) return tokens(&a, data, ptr);
+    r = ask(&a, attribute, ptr, &o);
+    if (r == CUDA_ERROR_INVALID_VALUE && told_as_none(attribute)) give(data, &(struct answer){ 8, 0 });
+    if (!r) give(data, &o);
+    return r;
 }
 
 /* What does not apply is zero; an unknown pointer is the host's own. */
@@ -179,6 +191,12 @@ static struct answer absent(CUpointer_attribute attribute, CUdeviceptr ptr, bool
     if (attribute == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL) o.value = (uint64_t)CU_DEVICE_INVALID;
     if (attribute == CU_POINTER_ATTRIBUTE_HOST_POINTER && !known) o.value = ptr;
     return o;
+}
+
+/* What is written for reserved addresses as well; nothing, if there is no range at all (observed on H200). */
+static bool told_of_reservation(CUpointer_attribute a)
+{
+    return a == CU_POINTER_ATTRIBUTE_RANGE_START_ADDR || a == CU_POINTER_ATTRIBUTE_RANGE_SIZE;
 }
 
 CUresult CUDAAPI cuPointerGetAttributes(unsigned int numAttributes, CUpointer_attribute *attributes, void **data,
@@ -197,7 +215,13 @@ CUresult CUDAAPI cuPointerGetAttributes(unsigned int numAttributes, CUpointer_at
         if ((int)attributes[k] <= 0 || attributes[k] > CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE ||
             attributes[k] == CU_POINTER_ATTRIBUTE_P2P_TOKENS || !data[k])
             return CUDA_ERROR_INVALID_VALUE;
-        if (!there || ask(&a, attributes[k], ptr, &o)) o = absent(attributes[k], ptr, there);
+        if (!there && told_of_reservation(attributes[k])) {
+            uint64_t base, size;
+            if (!vmm_reserved(ptr, &base, &size)) continue;
+            o = wide(attributes[k] == CU_POINTER_ATTRIBUTE_RANGE_SIZE ? size : base);
+        } else if (!there || ask(&a, attributes[k], ptr, &o)) {
+            o = absent(attributes[k], ptr, there);
+        }
         give(data[k], &o);
     }
     return CUDA_SUCCESS;

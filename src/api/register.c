@@ -4,9 +4,11 @@
 #include "ordinary/registered.h"
 #include "stream/stream.h"
 
-enum { KNOWN = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP | CU_MEMHOSTREGISTER_READ_ONLY };
+enum {
+    KNOWN = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP | CU_MEMHOSTREGISTER_IOMEMORY |
+            CU_MEMHOSTREGISTER_READ_ONLY
+};
 
-/* CU_MEMHOSTREGISTER_IOMEMORY is for a device's registers, which no machine here has. */
 CUresult CUDAAPI cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)
 {
     struct context *c;

@@ -9,6 +9,7 @@ CUresult CUDAAPI cuSurfObjectCreate(CUsurfObject *pSurfObject, const CUDA_RESOUR
     if (r) return r;
     if (!pSurfObject || !pResDesc || pResDesc->resType != CU_RESOURCE_TYPE_ARRAY) return CUDA_ERROR_INVALID_VALUE;
     if ((r = texture_resource(c, pResDesc, &x))) return r;
+    x.layered |= x.cube; /* faces are written as layers */
     const struct texture_object o = { .resource = *pResDesc };
     if ((r = texture_add(c, &x, &o))) return r;
     *pSurfObject = x.self;

@@ -61,14 +61,16 @@ static CUresult array_resource(const CUDA_ARRAY3D_DESCRIPTOR *d, struct array *c
                                struct texture *x)
 {
     /* what is mapped tile by tile is nowhere in a kernel's address space */
-    if (d->Flags & (ARRAY_MAPPED | CUDA_ARRAY3D_CUBEMAP) || count > TEXTURE_LEVELS) return CUDA_ERROR_NOT_SUPPORTED;
+    if (d->Flags & ARRAY_MAPPED || count > TEXTURE_LEVELS) return CUDA_ERROR_NOT_SUPPORTED;
     CUresult r = element_format(d->Format, d->NumChannels, x);
     if (r) return r;
     x->layered = d->Flags & CUDA_ARRAY3D_LAYERED;
-    x->dimensions = d->Depth && !x->layered ? 3 : d->Height ? 2 : 1;
-    x->layers = x->layered ? (uint32_t)d->Depth : 1;
+    x->cube = d->Flags & CUDA_ARRAY3D_CUBEMAP;
+    const bool flat = x->layered || x->cube;
+    x->dimensions = d->Depth && !flat ? 3 : d->Height ? 2 : 1;
+    x->layers = flat ? (uint32_t)d->Depth : 1;
     x->levels = count;
-    for (unsigned k = 0; k < count; k++) array_level(levels[k], x->layered, &x->level[k]);
+    for (unsigned k = 0; k < count; k++) array_level(levels[k], flat, &x->level[k]);
     return CUDA_SUCCESS;
 }
 
@@ -130,9 +132,12 @@ CUresult texture_resource(const struct context *c, const CUDA_RESOURCE_DESC *r, 
     switch (r->resType) {
     case CU_RESOURCE_TYPE_ARRAY:
         if ((e = array_get(r->res.array.hArray, &a))) return e;
+        /* observed on H200, for one device as well */
+        if (a->context != c) return array_end(a, CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
         return array_end(a, array_resource(&a->desc, &a, 1, x));
     case CU_RESOURCE_TYPE_MIPMAPPED_ARRAY:
         if ((e = mipmap_get(r->res.mipmap.hMipmappedArray, &m))) return e;
+        if (m->context != c) return mipmap_end(m, CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
         return mipmap_end(m, array_resource(&m->desc, m->levels, m->count, x));
     case CU_RESOURCE_TYPE_LINEAR: return linear_resource(c, r, x);
     case CU_RESOURCE_TYPE_PITCH2D: return pitched_resource(c, r, x);
@@ -142,14 +147,21 @@ CUresult texture_resource(const struct context *c, const CUDA_RESOURCE_DESC *r, 
 
 /* ---- how it is sampled */
 
-static bool good_modes(const CUDA_TEXTURE_DESC *d)
+/* Two bits have no meaning, and are taken (observed on H200). */
+enum {
+    FLAGS = CU_TRSF_READ_AS_INTEGER | CU_TRSF_NORMALIZED_COORDINATES | CU_TRSF_SRGB |
+            CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION | CU_TRSF_SEAMLESS_CUBEMAP | 0x0c
+};
+
+static bool good_mode(CUaddress_mode m) { return (unsigned)m <= CU_TR_ADDRESS_MODE_BORDER; }
+
+/* Only of dimensions that there are modes matter. */
+static bool good_modes(const CUDA_TEXTURE_DESC *d, unsigned dimensions)
 {
-    for (unsigned k = 0; k < 3; k++)
-        if ((unsigned)d->addressMode[k] > CU_TR_ADDRESS_MODE_BORDER) return false;
+    for (unsigned k = 0; k < dimensions; k++)
+        if (!good_mode(d->addressMode[k])) return false;
     return (unsigned)d->filterMode <= CU_TR_FILTER_MODE_LINEAR &&
-           (unsigned)d->mipmapFilterMode <= CU_TR_FILTER_MODE_LINEAR &&
-           !(d->flags & ~(unsigned)(CU_TRSF_READ_AS_INTEGER | CU_TRSF_NORMALIZED_COORDINATES | CU_TRSF_SRGB |
-                                    CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION | CU_TRSF_SEAMLESS_CUBEMAP));
+           (unsigned)d->mipmapFilterMode <= CU_TR_FILTER_MODE_LINEAR && !(d->flags & ~(unsigned)FLAGS);
 }
 
 /* A border is a colour as the texture's own: numbers that stand for fractions are whole, halves rounded down. */
@@ -171,20 +183,17 @@ static void set_border(struct texture *x, const float colour[4])
                                                     : 0;
 }
 
-static CUresult sampling(const CUDA_RESOURCE_DESC *r, const CUDA_TEXTURE_DESC *d, bool viewed, struct texture *x)
+static CUresult sampling(const CUDA_TEXTURE_DESC *d, struct texture *x)
 {
-    bool mipmapped = r->resType == CU_RESOURCE_TYPE_MIPMAPPED_ARRAY;
-    if (!good_modes(d)) return CUDA_ERROR_INVALID_VALUE;
+    if (!good_modes(d, x->dimensions)) return CUDA_ERROR_INVALID_VALUE;
     x->unit = d->flags & CU_TRSF_NORMALIZED_COORDINATES;
-    if (mipmapped && !x->unit) return CUDA_ERROR_INVALID_VALUE;
     if (x->number != TEXTURE_FLOAT && x->bytes < 4 && !(d->flags & CU_TRSF_READ_AS_INTEGER)) x->normalised = true;
     bool floating = x->number == TEXTURE_FLOAT || x->normalised;
     x->filtered = d->filterMode == CU_TR_FILTER_MODE_LINEAR && !x->linear;
     x->blended = d->mipmapFilterMode == CU_TR_FILTER_MODE_LINEAR && x->levels > 1;
-    /* an H200 blends integers if a view shows them */
-    if ((x->filtered || x->blended) && !floating) return viewed ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
+    if ((x->filtered || x->blended) && !floating) return CUDA_ERROR_NOT_SUPPORTED; /* an H200 blends integers */
     for (unsigned k = 0; k < 3; k++) {
-        x->address[k] = (uint8_t)d->addressMode[k];
+        x->address[k] = (uint8_t)(good_mode(d->addressMode[k]) ? d->addressMode[k] : CU_TR_ADDRESS_MODE_CLAMP);
         if (!x->unit && x->address[k] != TEXTURE_BORDER) x->address[k] = TEXTURE_CLAMP;
     }
     set_border(x, d->borderColor);
@@ -196,6 +205,11 @@ static CUresult sampling(const CUDA_RESOURCE_DESC *r, const CUDA_TEXTURE_DESC *d
     return d->flags & CU_TRSF_SRGB && x->normalised && x->bytes == 1 ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
 }
 
+static bool memory_is_linear(const CUDA_RESOURCE_DESC *r)
+{
+    return r->resType == CU_RESOURCE_TYPE_LINEAR || r->resType == CU_RESOURCE_TYPE_PITCH2D;
+}
+
 CUresult CUDAAPI cuTexObjectCreate(CUtexObject *pTexObject, const CUDA_RESOURCE_DESC *pResDesc,
                                    const CUDA_TEXTURE_DESC *pTexDesc, const CUDA_RESOURCE_VIEW_DESC *pResViewDesc)
 {
@@ -205,10 +219,11 @@ CUresult CUDAAPI cuTexObjectCreate(CUtexObject *pTexObject, const CUDA_RESOURCE_
     if (r) return r;
     if (!pTexObject || !pResDesc || !pTexDesc) return CUDA_ERROR_INVALID_VALUE;
     if ((r = texture_resource(c, pResDesc, &x)) || (pResViewDesc && (r = texture_view(pResDesc, pResViewDesc, &x))) ||
-        (r = sampling(pResDesc, pTexDesc, pResViewDesc, &x)))
+        (r = sampling(pTexDesc, &x)))
         return r;
     struct texture_object o = { .resource = *pResDesc, .texture = *pTexDesc };
-    if (pResViewDesc) o.view = *pResViewDesc;
+    o.viewed = pResViewDesc && !memory_is_linear(pResDesc);
+    if (o.viewed) o.view = *pResViewDesc;
     if ((r = texture_add(c, &x, &o))) return r;
     *pTexObject = x.self;
     return CUDA_SUCCESS;
@@ -243,6 +258,10 @@ CUresult CUDAAPI cuTexObjectGetTextureDesc(CUDA_TEXTURE_DESC *pTexDesc, CUtexObj
     if (!pTexDesc) return CUDA_ERROR_INVALID_VALUE;
     if ((r = texture_get(texObject, false, &o))) return r;
     *pTexDesc = o.texture;
+    /* its colour is not told, nor a mode that there is not (observed on H200) */
+    memset(pTexDesc->borderColor, 0, sizeof pTexDesc->borderColor);
+    for (unsigned k = 0; k < 3; k++)
+        if (!good_mode(pTexDesc->addressMode[k])) pTexDesc->addressMode[k] = CU_TR_ADDRESS_MODE_CLAMP;
     return CUDA_SUCCESS;
 }
 
@@ -254,6 +273,6 @@ CUresult CUDAAPI cuTexObjectGetResourceViewDesc(CUDA_RESOURCE_VIEW_DESC *pResVie
     if (r) return r;
     if (!pResViewDesc) return CUDA_ERROR_INVALID_VALUE;
     if ((r = texture_get(texObject, false, &o))) return r;
-    *pResViewDesc = o.view; /* zeros without one (observed on H200: no error) */
+    if (o.viewed) *pResViewDesc = o.view; /* without one nothing is written (observed on H200: no error) */
     return CUDA_SUCCESS;
 }

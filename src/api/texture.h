@@ -12,6 +12,7 @@ struct texture_object {
     CUDA_RESOURCE_DESC resource;
     CUDA_TEXTURE_DESC texture;
     CUDA_RESOURCE_VIEW_DESC view;
+    bool viewed;
 };
 
 /* Gives *x a handle, x->self, that kernels of c understand. CUDA_ERROR_OUT_OF_MEMORY. */

@@ -18,7 +18,7 @@ static bool same_extent(const CUDA_RESOURCE_VIEW_DESC *v, const struct texture *
     const uint32_t *extent = x->level[0].extent;
     return v->width == (size_t)extent[0] * factor &&
            v->height == (x->dimensions > 1 ? (size_t)extent[1] * factor : 0) &&
-           v->depth == (x->layered ? x->layers : x->dimensions == 3 ? extent[2] : 0);
+           v->depth == (x->layered || x->cube ? x->layers : x->dimensions == 3 ? extent[2] : 0);
 }
 
 static CUresult view_format(const CUDA_RESOURCE_VIEW_DESC *v, struct texture *x)
@@ -58,7 +58,7 @@ static CUresult view_levels(const CUDA_RESOURCE_VIEW_DESC *v, bool mipmapped, st
 static CUresult view_layers(const CUDA_RESOURCE_VIEW_DESC *v, struct texture *x)
 {
     const unsigned first = v->firstLayer, last = v->lastLayer;
-    if (!x->layered) return first || last ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+    if (!x->layered && !x->cube) return first || last ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
     if (first > last) return CUDA_ERROR_INVALID_VALUE;
     if (last >= x->layers) return CUDA_ERROR_NOT_SUPPORTED; /* those that there are not would be read as zeros */
     for (unsigned k = 0; k < x->levels; k++) x->level[k].base += first * x->level[k].slice;

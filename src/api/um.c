@@ -155,11 +155,10 @@ static CUresult do_attach(void *arg)
 /* Where the host may touch managed memory at any time, who is attached to what changes nothing. */
 CUresult CUDAAPI cuStreamAttachMemAsync(CUstream hStream, CUdeviceptr dptr, size_t length, unsigned int flags)
 {
-    struct context *c;
     struct stream *s;
     struct allocation a;
-    CUresult r = context_current(&c);
-    if (r || (r = stream_get(c, hStream, false, &s))) return r;
+    CUresult r = stream_named(hStream, &s);
+    if (r) return r;
     if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST && flags != CU_MEM_ATTACH_SINGLE)
         return CUDA_ERROR_INVALID_VALUE;
     if (flags == CU_MEM_ATTACH_SINGLE && (!hStream || hStream == CU_STREAM_LEGACY)) return CUDA_ERROR_INVALID_VALUE;

@@ -55,9 +55,8 @@ static CUresult do_steps(void *arg)
 /* The stream that the caller means. What is refused for its flags ends no capture (observed on H200). */
 static CUresult moving_stream(CUstream handle, unsigned long long flags, struct stream **out)
 {
-    struct context *c;
-    CUresult r = context_current(&c);
-    if (r || (r = stream_get(c, handle, false, out))) return r;
+    CUresult r = stream_named(handle, out);
+    if (r) return r;
     return flags ? CUDA_ERROR_INVALID_VALUE : capture_refuse(*out);
 }
 

@@ -77,10 +77,11 @@ CUresult context_pop(struct context **c)
     return CUDA_SUCCESS;
 }
 
+/* None takes the one on top off, and the one below it is current (observed on H200). */
 void context_set(struct context *c)
 {
     if (!c) {
-        if (depth) depth--; /* what lies below is current then */
+        if (depth) depth--;
         return;
     }
     if (!depth) depth = 1;

@@ -176,8 +176,8 @@ static void blend(const struct texture *x, const struct texture_level *l, const 
 }
 
 /* The four elements that a filter would take, in the order in which tld4 gives them. */
-static void gather(const struct texture *x, const struct texture_level *l, const double p[3], unsigned component,
-                   union word out[4])
+static void gather(const struct texture *x, const struct texture_level *l, const double p[3], uint32_t layer,
+                   unsigned component, union word out[4])
 {
     static const int64_t corners[4][2] = { { 0, 1 }, { 1, 1 }, { 1, 0 }, { 0, 0 } };
     uint32_t up;
@@ -185,7 +185,7 @@ static void gather(const struct texture *x, const struct texture_level *l, const
     for (unsigned k = 0; k < 4; k++) {
         union word v[4] = { 0 };
         const int64_t at[3] = { i + corners[k][0], j + corners[k][1], 0 };
-        fetch(x, l, at, 0, v);
+        fetch(x, l, at, layer, v);
         out[k] = v[component];
     }
 }
@@ -222,29 +222,54 @@ static void positions(const struct texture *x, const struct texture_level *l, co
     for (unsigned k = 0; k < 3; k++) p[k] = k < n ? position(x, words[k], l->extent[k], x->address[k]) : 0;
 }
 
-static void sample(const struct texture *x, const float *words, uint32_t what, union word out[4])
+/* The face of a cube that a direction hits, and where on it, from 0 to 1. */
+static unsigned face(const float d[3], float at[2])
 {
-    const unsigned n = what & FL_TEXTURE_DIMENSIONS;
+    const float x = fabsf(d[0]), y = fabsf(d[1]), z = fabsf(d[2]);
+    const unsigned axis = z >= x && z >= y ? 2 : y >= x ? 1 : 0;
+    const bool back = signbit(d[axis]);
+    const float longest = fabsf(d[axis]);
+    float right = axis == 0 ? -d[2] : d[0], down = axis == 1 ? d[2] : -d[1];
+    if (back && axis == 1) down = -down;
+    if (back && axis != 1) right = -right;
+    at[0] = (right / longest + 1) / 2;
+    at[1] = (down / longest + 1) / 2;
+    return axis * 2 + back;
+}
+
+/* A negative number is beyond the last one (observed on H200). */
+static uint32_t within(uint32_t i, uint32_t n) { return i < n ? i : n - 1; }
+
+/* The layer that is asked for; of a cube that is a face, and coordinates become those on it. */
+static uint32_t layer_of(const struct texture *x, float *words, uint32_t what)
+{
+    uint32_t layer = 0;
+    if (x->layered && what & FL_TEXTURE_LAYERED) memcpy(&layer, words + 3, 4);
+    if (!x->cube) return within(layer, x->layers);
+    const float direction[3] = { words[0], words[1], words[2] };
+    return within(layer, x->layers / 6) * 6 + face(direction, words);
+}
+
+static void sample(const struct texture *x, float *words, uint32_t what, union word out[4])
+{
+    const unsigned n = x->cube ? 2 : what & FL_TEXTURE_DIMENSIONS;
     double p[3], sum[4] = { 0 }, lod = x->levels > 1 ? detail(x, words, what) : 0;
     const unsigned level = (unsigned)floor(x->blended ? lod : lod + 0.5);
     const uint32_t next = x->blended ? (uint32_t)((lod - level) * FRACTION) : 0;
     const struct texture_level *l = &x->level[level];
-    int32_t layer = 0;
-    if (x->layered && what & FL_TEXTURE_LAYERED) memcpy(&layer, words + 3, 4);
-    layer = layer < 0 ? 0 : (uint32_t)layer >= x->layers ? (int32_t)x->layers - 1 : layer;
+    const uint32_t layer = layer_of(x, words, what);
     positions(x, l, words, n, p);
     if (what & FL_TEXTURE_GATHER) {
-        gather(x, l, p, what >> FL_TEXTURE_COMPONENT, out);
+        gather(x, l, p, layer, what >> FL_TEXTURE_COMPONENT, out);
     } else if (x->filtered || next) {
-        blend(x, l, p, n, (uint32_t)layer, FRACTION - next, sum);
+        blend(x, l, p, n, layer, FRACTION - next, sum);
         if (next) {
             positions(x, l + 1, words, n, p);
-            blend(x, l + 1, p, n, (uint32_t)layer, next, sum);
+            blend(x, l + 1, p, n, layer, next, sum);
         }
         for (unsigned k = 0; k < x->channels; k++) out[k].f = blended(x, sum[k]);
     } else {
-        fetch(x, l, (const int64_t[]){ (int64_t)floor(p[0]), (int64_t)floor(p[1]), (int64_t)floor(p[2]) },
-              (uint32_t)layer, out);
+        fetch(x, l, (const int64_t[]){ (int64_t)floor(p[0]), (int64_t)floor(p[1]), (int64_t)floor(p[2]) }, layer, out);
     }
 }
 
@@ -261,7 +286,7 @@ static void element(const struct texture *x, const void *words, uint32_t what, u
         inside = number[k] >= 0 && (uint32_t)number[k] < x->level[level].extent[k];
     }
     if (inside)
-        fetch(x, &x->level[level], at, 0, out);
+        fetch(x, &x->level[level], at, x->layered ? within((uint32_t)number[3], x->layers) : 0, out);
     else
         memset(out, 0, 4 * sizeof *out);
 }

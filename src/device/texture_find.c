@@ -26,6 +26,8 @@ const struct texture *texture_find(uint32_t t, uint32_t line, uint64_t handle, b
 void texture_check_shape(uint32_t t, uint32_t line, const struct texture *x, uint32_t what)
 {
     bool layered = what & FL_TEXTURE_LAYERED;
+    if (!x->surface && x->cube != !!(what & FL_TEXTURE_CUBE))
+        texture_fault(t, line, "a direction is asked for, or the object is a cube, but not both");
     if (x->layered != layered) texture_fault(t, line, "layers are asked for, or there are some, but not both");
     if (x->dimensions > (what & FL_TEXTURE_DIMENSIONS)) texture_fault(t, line, "the object has more dimensions");
 }

@@ -112,7 +112,6 @@ static CUresult fill_in(struct import *m, struct context *c, const struct ipc_re
                                 .mapping_size = chunks(in_chunk + reply->size),
                                 .backing = &m->view,
                                 .offset = reply->offset,
-                                .rdma_capable = true,
                                 .owner = &ipc_owner };
     return CUDA_SUCCESS;
 }

@@ -195,7 +195,13 @@ CUresult registered_add(struct context *c, uint64_t va, uint64_t size, unsigned 
 {
     uint64_t end;
     if (!va || !size || __builtin_add_overflow(va, size, &end)) return CUDA_ERROR_INVALID_VALUE;
+    pthread_mutex_lock(&registrations_lock);
+    CUresult r = collision(va, size);
+    pthread_mutex_unlock(&registrations_lock);
+    if (r) return r;
     if (size > c->device->profile->host_memory) return CUDA_ERROR_OUT_OF_MEMORY; /* wherever it would end */
+    if (flags & CU_MEMHOSTREGISTER_IOMEMORY) return CUDA_ERROR_INVALID_VALUE;    /* no machine here has such */
+    if (va >> 63) return CUDA_ERROR_NOT_SUPPORTED;                               /* the kernel's (observed on H200) */
     if (end > REGISTRATION_END) return CUDA_ERROR_INVALID_VALUE;
     if (end > PROCESSOR_PRIVATE && va < PROCESSOR_PRIVATE_END) return CUDA_ERROR_NOT_SUPPORTED;
     struct registration *g = calloc(1, sizeof *g);
@@ -212,7 +218,7 @@ CUresult registered_add(struct context *c, uint64_t va, uint64_t size, unsigned 
                                 .owner = &registered_owner };
     given_lead();
     pthread_mutex_lock(&registrations_lock);
-    CUresult r = collision(va, size);
+    r = collision(va, size);
     if (!r) r = registrations_open();
     if (!r) drop_adopted(g->va, g->end);
     if (!r) r = registration_make_pieces(g);

@@ -23,6 +23,7 @@ struct texture {
     bool surface;
     bool linear; /* plain memory: elements by number only */
     bool layered;
+    bool cube;              /* every 6 layers are the faces of one */
     bool normalised;        /* elements are read as floating-point numbers up to 1 */
     bool unit;              /* coordinates go from 0 to 1 */
     bool filtered, blended; /* linearly: between elements, between levels */

@@ -243,6 +243,7 @@ enum {
     FL_TEXTURE_DIMENSIONS = 3, FL_TEXTURE_LAYERED = 4,
     FL_TEXTURE_INTEGER = 8,        /* coordinates number elements */
     FL_TEXTURE_LEVEL = 16, FL_TEXTURE_GRADIENT = 32, FL_TEXTURE_GATHER = 64,
+    FL_TEXTURE_CUBE = 128,         /* coordinates are a direction */
     FL_TEXTURE_COMPONENT = 8,      /* bits from here on: which one is gathered */
     FL_SURFACE_STORE = 8, FL_SURFACE_CLAMP = 16, FL_SURFACE_ZERO = 32, /* neither of these two: a fault outside */
     FL_SURFACE_BYTES = 8,          /* bits from here on: of the access */

@@ -23,8 +23,9 @@ static uint32_t shape(const struct instr *i)
     unsigned given = 0;
     for (enum ptx_mod m = MOD_1d; m <= MOD_a2dms; m++) given += has(i, m);
     if (given != 1) fail(i, "a shape is missing");
-    if (has(i, MOD_cube) || has(i, MOD_acube) || has(i, MOD_2dms) || has(i, MOD_a2dms)) unsupported(i, NULL);
-    uint32_t layered = has(i, MOD_a1d) || has(i, MOD_a2d) ? FL_TEXTURE_LAYERED : 0;
+    if (has(i, MOD_2dms) || has(i, MOD_a2dms)) unsupported(i, NULL);
+    uint32_t layered = has(i, MOD_a1d) || has(i, MOD_a2d) || has(i, MOD_acube) ? FL_TEXTURE_LAYERED : 0;
+    if (has(i, MOD_cube) || has(i, MOD_acube)) return layered | FL_TEXTURE_CUBE | 3;
     return layered | (has(i, MOD_1d) || has(i, MOD_a1d) ? 1 : has(i, MOD_3d) ? 3 : 2);
 }
 
@@ -87,9 +88,9 @@ static void emit_tex(struct emitter *e, const struct instr *i)
     uint32_t what = shape(i);
     if (i->op == OP_tld4) {
         what |= gathered(i);
-        if (what & FL_TEXTURE_LAYERED || (what & FL_TEXTURE_DIMENSIONS) != 2) unsupported(i, NULL);
+        if ((what & FL_TEXTURE_DIMENSIONS) != 2) unsupported(i, NULL);
     }
-    if (coordinate == T_s32 && (gradient || what > 3)) unsupported(i, NULL);
+    if (gradient + (coordinate == T_s32) + !!(what & FL_TEXTURE_CUBE) > 1) unsupported(i, NULL);
     if (coordinate == T_s32) what |= FL_TEXTURE_INTEGER;
     const char *slot = room(e);
     put_coordinates(e, i, &i->ops[1], what, coordinate, slot);
@@ -129,6 +130,7 @@ static void emit_surface(struct emitter *e, const struct instr *i)
     if (!has(i, MOD_b) || !type_bitwise(type) || bytes * n > 16) unsupported(i, NULL);
     if (has(i, MOD_trap) + has(i, MOD_clamp) + has(i, MOD_zero) != 1) fail(i, "what happens outside is missing");
     uint32_t what = shape(i) | (bytes * n) << FL_SURFACE_BYTES;
+    if (what & FL_TEXTURE_CUBE) unsupported(i, NULL);
     what |= has(i, MOD_clamp) ? FL_SURFACE_CLAMP : has(i, MOD_zero) ? FL_SURFACE_ZERO : 0;
     if (store) what |= FL_SURFACE_STORE;
     const struct operand *at = &i->ops[store ? 0 : 1], *data = &i->ops[store ? 1 : 0];

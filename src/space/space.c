@@ -112,6 +112,11 @@ unsigned space_access(const struct allocation *a, const struct device *d)
     return may;
 }
 
+bool space_is_private(const struct allocation *a, const struct context *c)
+{
+    return a->module_owned && a->kind == ALLOCATION_DEVICE && a->context && c && a->context != c;
+}
+
 CUresult space_settle(void)
 {
     if (!place_unsettled()) return CUDA_SUCCESS;

@@ -133,6 +133,9 @@ bool space_glance(uint64_t address, struct allocation *copy);
 bool space_first(uint64_t address, uint64_t size, struct allocation *copy);
 /* What kernels of d may do with a, PROT_DEVICE_*. d NULL: what those of the device that owns it may. */
 unsigned space_access(const struct allocation *a, const struct device *d);
+/* Whether a is a variable of another context's module: calls in c do not know its address, but may copy (observed on
+ * H200). */
+bool space_is_private(const struct allocation *a, const struct context *c);
 /* CU_POINTER_ATTRIBUTE_SYNC_MEMOPS of the allocation that contains address. CUDA_ERROR_INVALID_VALUE: none does. */
 CUresult space_set_sync_memops(uint64_t address, bool on);
 /* Says in words what an address is, for fault messages: "4 bytes past the end of

@@ -41,6 +41,18 @@ const struct reservation *reservation_find(uint64_t address)
     return r && address - r->base < r->size ? r : NULL;
 }
 
+bool vmm_reserved(uint64_t address, uint64_t *base, uint64_t *size)
+{
+    pthread_rwlock_rdlock(&vmm_lock);
+    const struct reservation *r = reservation_find(address);
+    if (r) {
+        *base = r->base;
+        *size = r->size;
+    }
+    pthread_rwlock_unlock(&vmm_lock);
+    return r;
+}
+
 bool reservations_cover(uint64_t base, uint64_t size)
 {
     if (base + size <= base) return false;

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 
 enum { LEVELS = 32 };
-/* The GPU's own block-linear layout: bytes, rows, and GOBs of a block at most. */
-enum { GOB_WIDTH = 64, GOB_HEIGHT = 8, BLOCK_HEIGHT = 16 };
+/* The GPU's own block-linear layout: bytes, rows, and GOBs of a block at most, upwards and back. */
+enum { GOB_WIDTH = 64, GOB_HEIGHT = 8, BLOCK_HEIGHT = 16, BLOCK_DEPTH = 16 };
 
 struct level {
     size_t row, rows, slices; /* bytes of a row, rows, slices of one layer */
@@ -79,14 +79,44 @@ static uint64_t block(uint64_t v, uint64_t most)
     return b;
 }
 
-/* What the GPU would need for one layer of a level: rows of whole GOBs, in blocks that shrink with the level. */
-static uint64_t gpu_bytes(const struct sparse *s, const struct level *l)
+/* Rows and slices of a level's blocks, which shrink with it: those of volumes are deep, others high (found in what an
+ * H200 answered). */
+static uint64_t block_rows(const struct sparse_shape *p, const struct level *l)
 {
-    uint64_t most = s->layout.tile[1] / GOB_HEIGHT;
-    if (most > BLOCK_HEIGHT) most = BLOCK_HEIGHT;
-    uint64_t rows = block((l->rows + GOB_HEIGHT - 1) / GOB_HEIGHT, most) * GOB_HEIGHT;
-    uint64_t slices = block(l->slices, s->layout.tile[2]);
-    return round_up(l->row, GOB_WIDTH) * round_up(l->rows, rows) * round_up(l->slices, slices);
+    return block((l->rows + GOB_HEIGHT - 1) / GOB_HEIGHT, p->volume ? 1 : BLOCK_HEIGHT) * GOB_HEIGHT;
+}
+static uint64_t block_slices(const struct level *l) { return block(l->slices, BLOCK_DEPTH); }
+
+/* What the GPU would need for one layer of a level. */
+static uint64_t gpu_bytes(const struct sparse_shape *p, const struct level *l)
+{
+    return round_up(l->row, GOB_WIDTH) * round_up(l->rows, block_rows(p, l)) * round_up(l->slices, block_slices(l));
+}
+
+static void extents(const struct sparse_shape *p, unsigned level, struct level *l)
+{
+    l->row = (halved(p->width, level) + p->block - 1) / p->block * p->element;
+    l->rows = (halved(p->height, level) + p->block - 1) / p->block;
+    l->slices = halved(p->depth, level);
+}
+
+/* Layers begin with a block of level 0. */
+static uint64_t layer_bytes(const struct sparse_shape *p, uint64_t all)
+{
+    struct level first = { 0 };
+    extents(p, 0, &first);
+    return p->layers > 1 ? round_up(all, GOB_WIDTH * block_rows(p, &first) * block_slices(&first)) : all;
+}
+
+uint64_t sparse_gpu_bytes(const struct sparse_shape *p)
+{
+    uint64_t all = 0;
+    for (unsigned k = 0; k < p->levels; k++) {
+        struct level l = { 0 };
+        extents(p, k, &l);
+        all += gpu_bytes(p, &l);
+    }
+    return layer_bytes(p, all) * p->layers;
 }
 
 static bool tiled(const struct sparse *s, const struct level *l)
@@ -104,9 +134,7 @@ static void lay_out(struct sparse *s)
     y->tail_first = p->levels;
     for (unsigned k = 0; k < p->levels && k < LEVELS; k++) {
         struct level *l = &s->levels[k];
-        l->row = halved(p->width, k) * p->element;
-        l->rows = halved(p->height, k);
-        l->slices = halved(p->depth, k);
+        extents(p, k, l);
         if (y->tail_first == p->levels && tiled(s, l)) {
             const size_t extent[3] = { l->row / p->element, l->rows, l->slices };
             for (int d = 0; d < 3; d++) l->tiles[d] = (extent[d] + y->tile[d] - 1) / y->tile[d];
@@ -116,10 +144,11 @@ static void lay_out(struct sparse *s)
         }
         if (y->tail_first == p->levels) y->tail_first = k;
         l->offset = tail;
-        tail += gpu_bytes(s, l);
+        tail += gpu_bytes(p, l);
     }
     y->single = tail && !y->tail_first;
     s->tail_tile = s->count;
+    if (y->single) tail = layer_bytes(p, tail);
     s->tail_stride = y->single ? tail : 0;
     y->tail_size = round_up(y->single ? tail * p->layers : tail, SPARSE_TILE);
     s->count += y->tail_size / SPARSE_TILE * (y->single ? 1 : p->layers);

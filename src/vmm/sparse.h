@@ -27,8 +27,9 @@ CUresult tile_pool_open(struct vmm_memory *m, struct tile_pool **out);
 void tile_pool_put(struct tile_pool *p);
 
 struct sparse_shape {
-    size_t width, height, depth;   /* of level 0, in elements; depth 1 unless volume */
+    size_t width, height, depth;   /* of level 0, in texels; depth 1 unless volume */
     size_t layers, element;        /* bytes of an element: a power of two, at most 16 */
+    unsigned block;                /* elements that are compressed together have so many texels in a row, and rows */
     unsigned levels;
     bool volume;                   /* three-dimensional */
     bool deferred;                 /* mapped as a whole or not at all */
@@ -39,6 +40,9 @@ struct sparse_layout {
     uint64_t tail_size;            /* of each layer, or of all if single; a multiple of SPARSE_TILE */
     bool single;
 };
+
+/* Bytes that a GPU needs for an array of this shape whose memory is not mapped. */
+uint64_t sparse_gpu_bytes(const struct sparse_shape *shape);
 
 /* Without memory. The shape was checked. CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult sparse_create(const struct sparse_shape *shape, struct sparse **out);

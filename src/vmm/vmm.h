@@ -122,6 +122,9 @@ CUresult vmm_set_access(uint64_t va, uint64_t size, const CUmemAccessDesc *desc,
  * *flags is 0; CUDA_ERROR_INVALID_DEVICE. */
 CUresult vmm_get_access(uint64_t address, const CUmemLocation *location, unsigned long long *flags);
 
+/* The reservation that contains address; false: there is none. */
+bool vmm_reserved(uint64_t address, uint64_t *base, uint64_t *size);
+
 /* ---- for those who ask what an address is, or copy */
 extern const struct space_owner vmm_owner;
 

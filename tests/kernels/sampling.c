@@ -390,14 +390,14 @@ static void what_is_refused(void)
     CUDA_TEXTURE_DESC d = way(1);
     CUtexObject t;
     CUsurfObject s;
-    ANSWERS(cuTexObjectCreate(&t, &integers, &d, NULL), CUDA_ERROR_INVALID_VALUE);
+    ANSWERS(cuTexObjectCreate(&t, &integers, &d, NULL), CUDA_ERROR_NOT_SUPPORTED);
     ANSWERS(cuTexObjectCreate(&t, &floats, &d, &no_format), CUDA_ERROR_INVALID_VALUE);
     ANSWERS(cuTexObjectCreate(&t, &blocks, &d, &compressed), CUDA_ERROR_NOT_SUPPORTED);
     ANSWERS(cuSurfObjectCreate(&s, &floats), CUDA_ERROR_INVALID_VALUE);
     CHECK(cuSurfObjectCreate(&s, &integers)); /* made for surfaces or not (observed on H200) */
     CHECK(cuSurfObjectDestroy(s));
     CHECK(cuSurfObjectDestroy(s));
-    d.flags = 0; /* levels have coordinates from 0 to 1 */
+    d.addressMode[1] = CU_TR_ADDRESS_MODE_BORDER + 1;
     ANSWERS(cuTexObjectCreate(&t, &floats, &d, NULL), CUDA_ERROR_INVALID_VALUE);
 }
 

@@ -32,7 +32,7 @@ static void guessing_importer(int s)
             ANSWERS(cuIpcOpenMemHandle(&p, guess, 1), CUDA_ERROR_INVALID_VALUE);
         }
     ANSWERS(cuIpcOpenMemHandle(&p, h, 0), CUDA_ERROR_INVALID_VALUE);
-    ANSWERS(cuIpcOpenMemHandle(&p, h, 3), CUDA_ERROR_INVALID_VALUE);
+    ANSWERS(cuIpcOpenMemHandle(&p, h, 2), CUDA_ERROR_INVALID_VALUE);
     CHECK(cuIpcOpenMemHandle(&p, h, 1));
     signal_other(s);
 }

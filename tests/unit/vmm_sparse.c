@@ -31,7 +31,8 @@ static struct tile_pool *open_pool(void)
 static struct sparse *make(size_t width, size_t height, size_t depth, size_t layers, size_t element, unsigned levels)
 {
     struct sparse *s;
-    const struct sparse_shape shape = { .width = width,
+    const struct sparse_shape shape = { .block = 1,
+                                        .width = width,
                                         .height = height,
                                         .depth = depth ? depth : 1,
                                         .layers = layers,
