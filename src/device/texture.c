@@ -286,7 +286,8 @@ static void element(const struct texture *x, const void *words, uint32_t what, u
         inside = number[k] >= 0 && (uint32_t)number[k] < x->level[level].extent[k];
     }
     if (inside)
-        fetch(x, &x->level[level], at, x->layered ? within((uint32_t)number[3], x->layers) : 0, out);
+        fetch(x, &x->level[level], at,
+              x->layered && what & FL_TEXTURE_LAYERED ? within((uint32_t)number[3], x->layers) : 0, out);
     else
         memset(out, 0, 4 * sizeof *out);
 }

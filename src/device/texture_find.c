@@ -26,8 +26,6 @@ const struct texture *texture_find(uint32_t t, uint32_t line, uint64_t handle, b
 void texture_check_shape(uint32_t t, uint32_t line, const struct texture *x, uint32_t what)
 {
     bool layered = what & FL_TEXTURE_LAYERED;
-    if (!x->surface && x->cube != !!(what & FL_TEXTURE_CUBE))
-        texture_fault(t, line, "a direction is asked for, or the object is a cube, but not both");
     if (x->layered != layered) texture_fault(t, line, "layers are asked for, or there are some, but not both");
     if (x->dimensions > (what & FL_TEXTURE_DIMENSIONS)) texture_fault(t, line, "the object has more dimensions");
 }
@@ -38,6 +36,12 @@ void texture_check_sampled(uint32_t t, uint32_t line, const struct texture *x, u
 {
     const bool layered = what & FL_TEXTURE_LAYERED, flat = x->dimensions == 2 || (x->dimensions == 1 && !x->layered);
     const unsigned n = what & FL_TEXTURE_DIMENSIONS;
+    if (x->cube != !!(what & FL_TEXTURE_CUBE))
+        texture_fault(t, line, "a direction is asked for, or the object is a cube, but not both");
+    if (x->cube) {
+        if (x->layered != layered) texture_fault(t, line, "a cube is asked for where there are several, or the other way");
+        return;
+    }
     if (x->layered != layered && (!flat || (layered && n == 1)))
         texture_fault(t, line, "layers are asked for, or there are some, but not both");
     if (x->dimensions > n && (!flat || layered || (x->filtered && x->level[0].extent[1] > 1)))

@@ -192,7 +192,8 @@ static void levels_of_volumes_and_layers(void)
     for (int k = 0; k < N; k++) at[k] = (struct point){ 0.5f / W, (float)(k % 6 - 1), (float)(k % LEVELS), 0 };
     const CUDA_TEXTURE_DESC d = way(0);
     const struct point *p = read_at("level_1d_layered", texture(&layers, &d), at, 1);
-    for (int k = 0; k < N; k++) expect_channels(&p[k], texel(k % LEVELS, 0, 0, within(k % 6 - 1, 3)));
+    for (int k = 0; k < N; k++) /* before the first: the last (observed on H200) */
+        expect_channels(&p[k], texel(k % LEVELS, 0, 0, k % 6 ? within(k % 6 - 1, 3) : 2));
 }
 
 static void four_at_once(void)
