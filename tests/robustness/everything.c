@@ -394,7 +394,7 @@ static void shared_pages(struct self *s)
 
 static void registered(struct self *s)
 {
-#ifdef __SANITIZE_THREAD__ /* what the program has from malloc lies where the device's own heap does then */
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__) /* the device's own heap lies where malloc's does then */
     return;
 #endif
     size_t bytes = (1 + any(s, 20)) * 4096ul;
