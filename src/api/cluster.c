@@ -94,7 +94,7 @@ static CUresult check_asked(const struct function *f, const CUlaunchConfig *c, u
     *any = asked[0] || f->cluster[0] > 0;
     r = shape_of(f, asked, grid, shape);
     const unsigned threads = c->blockDimX * c->blockDimY * c->blockDimZ;
-    return r ? r : function_occupancy(f, (int)threads, c->sharedMemBytes, blocks);
+    return r ? r : function_occupancy(f, (int)threads, (size_t)(int)c->sharedMemBytes, blocks);
 }
 
 CUresult CUDAAPI cuOccupancyMaxPotentialClusterSize(int *clusterSize, CUfunction func, const CUlaunchConfig *config)

@@ -41,6 +41,7 @@ CUresult CUDAAPI cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsign
     struct stream *s;
     CUresult r = stream_caller(hStream, &c);
     if (r) return r;
+    if (!hEvent) return CUDA_ERROR_INVALID_HANDLE;
     if (flags & ~CU_EVENT_RECORD_EXTERNAL) return CUDA_ERROR_INVALID_VALUE;
     if ((r = event_get(hEvent, &e)) || (r = stream_get(c, hStream, false, &s))) return r;
     if (event_context(e) != stream_context(s)) return CUDA_ERROR_INVALID_HANDLE;

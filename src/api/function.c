@@ -9,8 +9,8 @@ CUresult function_attribute(const struct function *f, CUfunction_attribute attri
     if (!value) return CUDA_ERROR_INVALID_VALUE;
     switch (attribute) {
     case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
-        *value = f->kernel->max_threads ? (int)f->kernel->max_threads
-                                        : profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+        *value = profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+        if (f->kernel->max_threads && f->kernel->max_threads < (unsigned)*value) *value = (int)f->kernel->max_threads;
         break;
     case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES: *value = (int)f->kernel->static_shared; break;
     case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES: *value = (int)f->kernel->const_size; break;
@@ -222,7 +222,7 @@ CUresult CUDAAPI cuOccupancyMaxPotentialBlockSizeWithFlags(int *minGridSize, int
     for (int size = (most + 31) / 32 * 32; size > 0 && !r; size -= 32) {
         int blocks = 0, threads = size < most ? size : most;
         size_t shared = blockSizeToDynamicSMemSize ? blockSizeToDynamicSMemSize(threads) : dynamicSMemSize;
-        r = blocks_that_fit(func, threads, shared, &blocks);
+        r = (ssize_t)shared < 0 ? CUDA_SUCCESS : blocks_that_fit(func, threads, shared, &blocks);
         if (blocks * threads <= best) continue;
         best = blocks * threads;
         *blockSize = threads;
@@ -247,7 +247,7 @@ CUresult CUDAAPI cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamicSmemSize
     CUresult r = named_here(func, &f);
     if (r) return r;
     const struct profile *p = f->module->context->device->profile;
-    const size_t all = (size_t)profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR),
+    const size_t all = function_shared(f, 0),
                  most = (size_t)profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
     if (!dynamicSmemSize || numBlocks <= 0 || blockSize <= 0 ||
         blockSize > profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK) ||

@@ -1,5 +1,6 @@
 /* Green contexts: resources, how they are divided, descriptors, and the
  * contexts made of them. What a CUdevResource means is in its hidden bytes. */
+#include "api/cluster.h"
 #include "api/green.h"
 #include "graph/capture.h"
 #include "stream/event.h"
@@ -138,6 +139,9 @@ CUresult CUDAAPI cuDevSmResourceSplitByCount(CUdevResource *result, unsigned int
     if (size > have && minCount <= have) size = have;
     if (size > have || minCount > have) return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
     unsigned groups = have / size;
+    /* the smallest are where a cluster is (observed on H200) */
+    const uint64_t together = cluster_blocks((int)have, 1, (const uint32_t[]){ size, 1, 1 }) / size;
+    if (size == step && !(useFlags & fine_flag) && groups > together) groups = (unsigned)together;
     if (result && *nbGroups < groups) groups = *nbGroups;
     const uint32_t split = atomic_fetch_add(&newest_split, 1) + 1;
     for (unsigned k = 0; k < groups && result; k++) {

@@ -31,8 +31,8 @@ struct request {
     struct event *event; /* recorded behind the kernel, or NULL */
     struct stream *stream;
     struct function *function;
-    uint32_t cluster[3]; /* that were asked for, zeros: none */
-    bool prefers_cluster;
+    uint32_t cluster[3];   /* that were asked for, zeros: none */
+    uint32_t preferred[3]; /* the same of what would be better */
     struct launch launch;
 };
 
@@ -107,8 +107,8 @@ static CUresult check_cooperative(const struct request *q, const struct limits *
     const struct launch *l = &q->launch;
     int blocks = 0;
     if (!l->cooperative) return CUDA_SUCCESS;
-    CUresult r =
-        function_occupancy(q->function, (int)(l->block[0] * l->block[1] * l->block[2]), l->dynamic_shared, &blocks);
+    CUresult r = function_occupancy(q->function, (int)(l->block[0] * l->block[1] * l->block[2]),
+                                    (size_t)(int)l->dynamic_shared, &blocks);
     if (r) return r;
     const struct green *g = green_of(q->stream);
     const unsigned sms = g ? sm_count(&g->sms) : limits->multiprocessors;
@@ -215,11 +215,8 @@ static CUresult cluster(const uint32_t shape[3], uint32_t to[3])
 
 static CUresult preferred_cluster(struct request *q, const CUlaunchAttributeValue *v)
 {
-    uint32_t shape[3] = { 0 };
-    CUresult r = cluster(
-        (const uint32_t[]){ v->preferredClusterDim.x, v->preferredClusterDim.y, v->preferredClusterDim.z }, shape);
-    q->prefers_cluster = shape[0] != 0;
-    return r;
+    const uint32_t shape[] = { v->preferredClusterDim.x, v->preferredClusterDim.y, v->preferredClusterDim.z };
+    return cluster(shape, q->preferred);
 }
 
 static bool captures(struct stream *s)
@@ -276,13 +273,23 @@ static CUresult apply(struct request *q, const CUlaunchAttribute *a)
     }
 }
 
+/* It is made of those that were asked for, and the grid of it. */
+static CUresult check_preferred(const struct request *q)
+{
+    const struct launch *l = &q->launch;
+    if (!l->explicit_cluster) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+    if (l->cooperative) return CUDA_ERROR_NOT_SUPPORTED;
+    for (int i = 0; i < 3; i++)
+        if (q->preferred[i] % l->cluster[i] || l->grid[i] % q->preferred[i]) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+    return CUDA_SUCCESS;
+}
+
 static CUresult check_cluster(struct request *q)
 {
     struct launch *l = &q->launch;
     l->explicit_cluster = q->cluster[0] || q->function->cluster[0] > 0;
-    if (q->prefers_cluster && !l->explicit_cluster) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
-    if (q->prefers_cluster && l->cooperative) return CUDA_ERROR_NOT_SUPPORTED;
-    return cluster_of_launch(q->function, q->cluster, l->grid, l->cluster);
+    CUresult r = cluster_of_launch(q->function, q->cluster, l->grid, l->cluster);
+    return !r && q->preferred[0] ? check_preferred(q) : r;
 }
 
 /* In the driver's order (observed on H200). */
@@ -290,11 +297,9 @@ static CUresult check(struct request *q, const struct limits *limits)
 {
     CUresult r = function_check_params(q->function, q->params, q->extra);
     if (!r) r = check_block(q, limits);
-    const bool by_call = q->launch.cooperative; /* not by an attribute */
     for (unsigned i = 0; i < q->nattributes && !r; i++) r = apply(q, &q->attributes[i]);
     if (r || (r = check_grid(q, limits)) || (r = check_cluster(q))) return r;
-    if (by_call && (r = check_cooperative(q, limits))) return r;
-    return (r = check_shared(q)) ? r : check_cooperative(q, limits);
+    return (r = check_cooperative(q, limits)) ? r : check_shared(q);
 }
 
 static CUresult launch_resolved(struct request *q)

@@ -23,25 +23,30 @@ static struct library *library_new(void)
     return l;
 }
 
-/* It stays until library_end. */
-static CUresult library_get(CUlibrary handle, struct library **out)
+/* Broken or not. It stays until library_end. */
+static CUresult library_get_any(CUlibrary handle, struct library **out)
 {
     CUresult r = library_ready();
     if (r) return r;
     pthread_mutex_lock(&lock);
     struct library *l = libraries;
     while (l && l != (struct library *)handle) l = l->next;
-    r = l ? l->broken : CUDA_ERROR_INVALID_HANDLE;
-    if (!r) uses_begin(&l->uses);
+    if (l) uses_begin(&l->uses);
     pthread_mutex_unlock(&lock);
     *out = l;
-    return r;
+    return l ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
 static CUresult library_end(struct library *l, CUresult r)
 {
     uses_end(&l->uses);
     return r;
+}
+
+static CUresult library_get(CUlibrary handle, struct library **out)
+{
+    CUresult r = library_get_any(handle, out);
+    return r || !(*out)->broken ? r : library_end(*out, (*out)->broken);
 }
 
 static CUresult kernel_named(CUkernel handle, struct kernel_handle **out)
@@ -172,19 +177,21 @@ CUresult CUDAAPI cuLibraryGetKernel(CUkernel *pKernel, CUlibrary library, const 
 CUresult CUDAAPI cuLibraryGetKernelCount(unsigned int *count, CUlibrary lib)
 {
     struct library *l;
-    CUresult r = library_get(lib, &l);
+    CUresult r = library_get_any(lib, &l);
     if (r) return r;
-    if (count) *count = image_of(l)->nkernels;
+    if (count) *count = count_of(l);
     return library_end(l, count ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }
 
+/* The last one first (observed on H200). */
 CUresult CUDAAPI cuLibraryEnumerateKernels(CUkernel *kernels, unsigned int numKernels, CUlibrary lib)
 {
     struct library *l;
-    CUresult r = library_get(lib, &l);
+    CUresult r = library_get_any(lib, &l);
     if (r) return r;
     if (!kernels) return library_end(l, CUDA_ERROR_INVALID_VALUE);
-    for (unsigned k = 0; k < numKernels && k < image_of(l)->nkernels; k++) kernels[k] = (CUkernel)&l->kernels[k];
+    const unsigned n = count_of(l);
+    for (unsigned k = 0; k < numKernels && k < n; k++) kernels[k] = (CUkernel)&l->kernels[n - 1 - k];
     return library_end(l, CUDA_SUCCESS);
 }
 
@@ -214,7 +221,10 @@ static CUresult variable(CUdeviceptr *dptr, size_t *bytes, CUlibrary library, co
     CUresult r = module_here(library, &m);
     if (r) return r;
     if (!name || (!dptr && !bytes)) return module_end(m, CUDA_ERROR_INVALID_VALUE);
+    struct function *f;
     r = module_find_variable(m, name, kinds, &a);
+    /* a kernel is no variable (observed on H200) */
+    if (r && kinds & 1 << FL_SYMBOL_GLOBAL && !module_find_function(m, name, &f)) r = CUDA_ERROR_INVALID_VALUE;
     return module_end(m, r ? r : give_variable(a, dptr, bytes));
 }
 
@@ -232,7 +242,7 @@ CUresult CUDAAPI cuLibraryGetManaged(CUdeviceptr *dptr, size_t *bytes, CUlibrary
 CUresult CUDAAPI cuLibraryGetUnifiedFunction(void **fptr, CUlibrary library, const char *symbol)
 {
     struct library *l;
-    CUresult r = library_get(library, &l);
+    CUresult r = library_get_any(library, &l);
     (void)fptr, (void)symbol;
     return r ? r : library_end(l, CUDA_ERROR_INVALID_VALUE);
 }

@@ -13,6 +13,25 @@
 #include <string.h>
 #include <time.h>
 
+/* What code for blocks of so many threads was compiled for (observed on H200). */
+static void *whole_warps(size_t threads)
+{
+    enum { WARP = 32, MOST = 1024 };
+    unsigned n = (unsigned)threads;
+    return (void *)(size_t)(n > MOST ? MOST : (n + WARP - 1) / WARP * WARP);
+}
+
+static bool is_target(size_t target)
+{
+    static const unsigned char known[] = { 30, 32, 35, 37, 50, 52, 53,  60,  61,  62,  70,  72,
+                                           75, 80, 86, 87, 89, 90, 100, 101, 103, 110, 120, 121 };
+    const size_t kind = target & ~(size_t)0xffff;
+    if (kind && kind != CU_COMPUTE_ACCELERATED_TARGET_BASE && kind != CU_COMPUTE_FAMILY_TARGET_BASE) return false;
+    for (unsigned k = 0; k < sizeof known; k++)
+        if ((target & 0xffff) == known[k]) return true;
+    return false;
+}
+
 CUresult jit_options(unsigned n, CUjit_option *options, void **values, struct jit *j)
 {
     *j = (struct jit){ 0 };
@@ -31,10 +50,22 @@ CUresult jit_options(unsigned n, CUjit_option *options, void **values, struct ji
             j->error_slot = &values[k];
             break;
         case CU_JIT_WALL_TIME: j->time_slot = &values[k]; break;
+        case CU_JIT_THREADS_PER_BLOCK: values[k] = whole_warps(number); break;
+        case CU_JIT_MAX_REGISTERS:
+            if (!(unsigned)number) return CUDA_ERROR_INVALID_VALUE;
+            break;
+        case CU_JIT_TARGET:
+            if (!is_target((unsigned)number)) return CUDA_ERROR_INVALID_VALUE;
+            break;
+        case CU_JIT_CACHE_MODE:
+            if (number > CU_JIT_CACHE_OPTION_CA) return CUDA_ERROR_INVALID_VALUE;
+            break;
         default:
             if ((int)options[k] < 0 || options[k] >= CU_JIT_NUM_OPTIONS) return CUDA_ERROR_INVALID_VALUE;
         }
     }
+    /* a buffer has a size (observed on H200) */
+    if ((j->info && !j->info_slot) || (j->error && !j->error_slot)) return CUDA_ERROR_INVALID_VALUE;
     return CUDA_SUCCESS;
 }
 

@@ -84,9 +84,9 @@ CUresult CUDAAPI cuStreamGetCtx_v2(CUstream hStream, CUcontext *pCtx, CUgreenCtx
     struct stream *s;
     CUresult r = stream_named(hStream, &s);
     if (r) return r;
-    if (!pGreenCtx) return CUDA_ERROR_INVALID_VALUE;
+    if (!pCtx && !pGreenCtx) return CUDA_ERROR_INVALID_VALUE;
     if (pCtx) *pCtx = (CUcontext)stream_context(s);
-    *pGreenCtx = (CUgreenCtx)green_of(s);
+    if (pGreenCtx) *pGreenCtx = (CUgreenCtx)green_of(s);
     return CUDA_SUCCESS;
 }
 

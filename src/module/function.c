@@ -44,7 +44,8 @@ CUresult function_get(struct context *c, CUfunction handle, struct function **ou
     struct module *m = f->module;
     uses_begin(&m->uses);
     *out = f;
-    return handle_magic(f) == FUNCTION_MAGIC && f->module == m ? CUDA_SUCCESS : module_end(m, CUDA_ERROR_INVALID_HANDLE);
+    return handle_magic(f) == FUNCTION_MAGIC && f->module == m ? CUDA_SUCCESS
+                                                               : module_end(m, CUDA_ERROR_INVALID_HANDLE);
 }
 
 CUresult function_end(struct function *f, CUresult r) { return module_end(f->module, r); }
@@ -65,6 +66,28 @@ static int blocks_by_registers(const struct profile *p, int registers, int warps
     return warps > per_block ? 0 : all / warps;
 }
 
+size_t function_shared(const struct function *f, size_t block)
+{
+    const struct profile *p = f->module->context->device->profile;
+    const int cache = f->cache, carveout = f->carveout >= 0                    ? f->carveout
+                                           : cache == CU_FUNC_CACHE_PREFER_L1    ? 0
+                                           : cache == CU_FUNC_CACHE_PREFER_EQUAL ? 50
+                                                                                 : -1;
+    static const size_t sizes[] = { 8, 16, 32, 64, 100, 132, 164, 196 }; /* KiB */
+    const size_t all = (size_t)profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
+    if (carveout < 0) return all;
+    for (unsigned k = 0; k < sizeof sizes / sizeof *sizes; k++)
+        if (sizes[k] << 10 >= all * (unsigned)carveout / 100 && sizes[k] << 10 >= block) return sizes[k] << 10;
+    return all;
+}
+
+/* What a block may take: an attribute that is less than any kernel may have limits no more than launches. */
+static int most_shared(const struct function *f, const struct profile *p)
+{
+    int any = profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK) - (int)f->kernel->static_shared;
+    return f->max_dynamic_shared > any ? f->max_dynamic_shared : any;
+}
+
 CUresult function_occupancy(const struct function *f, int block_size, size_t dynamic_shared, int *blocks)
 {
     const struct profile *p = f->module->context->device->profile;
@@ -73,15 +96,14 @@ CUresult function_occupancy(const struct function *f, int block_size, size_t dyn
     if (block_size <= 0) return CUDA_ERROR_INVALID_VALUE;
     *blocks = 0;
     if (block_size > profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK) ||
-        (int64_t)dynamic_shared > f->max_dynamic_shared) /* a negative one is taken (observed on H200) */
+        (int64_t)dynamic_shared > most_shared(f, p)) /* a negative one is taken (observed on H200) */
         return CUDA_SUCCESS;
     int by_threads = profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR) / WARP / warps;
     size_t shared =
         (f->kernel->static_shared + dynamic_shared +
          (size_t)profile_attribute(p, CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK) + SHARED_UNIT - 1) /
         SHARED_UNIT * SHARED_UNIT;
-    size_t all_shared = (size_t)profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
-    int by_shared = shared ? (int)(all_shared / shared) : n;
+    int by_shared = shared ? (int)(function_shared(f, shared) / shared) : n;
     int by_registers = blocks_by_registers(p, (int)f->kernel->registers, warps);
     if (by_threads < n) n = by_threads;
     if (by_registers < n) n = by_registers;

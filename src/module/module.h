@@ -108,6 +108,9 @@ CUresult function_end(struct function *f, CUresult r);
 /* CUDA_ERROR_INVALID_HANDLE. Its library stays until kernel_end, which returns r. */
 CUresult kernel_get(CUkernel handle, struct kernel_handle **out);
 CUresult kernel_end(struct kernel_handle *k, CUresult r);
+/* How much of a multiprocessor's memory is shared memory: the least of what can be that is the share of the function's
+ * carveout, and holds such a block (observed on H200). */
+size_t function_shared(const struct function *f, size_t block);
 /* *blocks: how many blocks of block_size threads, with so many bytes of dynamic shared memory, fit on one multiprocessor
  * of the profile. CUDA_ERROR_INVALID_VALUE: block_size is not positive. */
 CUresult function_occupancy(const struct function *f, int block_size, size_t dynamic_shared, int *blocks);

@@ -11,6 +11,13 @@ static void check_params(const struct module_ir *m, const struct func *f)
                  size, limit);
 }
 
+static void check_clusters(const struct module_ir *m, const struct func *f)
+{
+    enum { WITH_CLUSTERS = 90 };
+    if ((f->cluster[0] || f->explicit_cluster) && m->target < WITH_CLUSTERS)
+        fatal_at(EXIT_INVALID_PTX, f->line, "'%s': clusters of blocks need .target sm_90 or later", f->name);
+}
+
 void check_module(struct module_ir *m)
 {
     uint64_t constants = 0;
@@ -25,5 +32,8 @@ void check_module(struct module_ir *m)
     if (constants > 65536)
         fatal_at(EXIT_INVALID_PTX, 1, "constant variables take %llu bytes, at most 65536 are possible",
                  (unsigned long long)constants);
-    for (uint32_t k = 0; k < m->nfuncs; k++) check_params(m, m->funcs[k]);
+    for (uint32_t k = 0; k < m->nfuncs; k++) {
+        check_params(m, m->funcs[k]);
+        check_clusters(m, m->funcs[k]);
+    }
 }

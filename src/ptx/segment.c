@@ -201,6 +201,7 @@ static uint32_t dynamic_align(const struct module_ir *m)
 
 void kernel_lay_out(struct kernel *k, struct module_ir *m)
 {
+    enum { MOST_SHARED = 227 << 10 }; /* of a block of any device */
     struct func *f = k->func, **list;
     const uint32_t align = dynamic_align(m);
     cover_placed(k, m->vars, m->nvars);
@@ -211,6 +212,9 @@ void kernel_lay_out(struct kernel *k, struct module_ir *m)
         if (v->space == SPACE_local) place(v, &k->local);
     }
     k->static_shared = (k->static_shared + align - 1) & ~(align - 1);
+    if (k->static_shared > MOST_SHARED)
+        fatal_at(EXIT_INVALID_PTX, f->line, "the shared variables of '%s' take %u bytes, at most %d are possible", f->name,
+                 k->static_shared, MOST_SHARED);
     k->local = (k->local + 15) & ~15u;
     /* what an allocator would need; at 32 registers no block is kept off a multiprocessor for their sake */
     k->registers = f->nregs < 10 ? 10 : f->nregs > 32 ? 32 : f->nregs;

@@ -75,8 +75,10 @@ void stream_copy_attributes(struct stream *to, struct stream *from)
 {
     pthread_mutex_lock(&from->lock);
     struct stream_attributes a = from->attributes;
+    const int priority = from->priority;
     pthread_mutex_unlock(&from->lock);
     pthread_mutex_lock(&to->lock);
     to->attributes = a;
+    to->priority = priority;
     pthread_mutex_unlock(&to->lock);
 }

@@ -57,7 +57,7 @@ static CUresult address(struct op *o, CUdeviceptr at)
     struct allocation a;
     o->changes = vmm_changes();
     if (!space_look(at, &a) || at - a.base > a.size - (o->wide ? 8 : 4)) return CUDA_ERROR_INVALID_VALUE;
-    if (a.kind == ALLOCATION_MANAGED) return CUDA_ERROR_INVALID_VALUE; /* observed on H200 */
+    if (a.kind == ALLOCATION_MANAGED || a.pool) return CUDA_ERROR_INVALID_VALUE; /* observed on H200 */
     /* mapped memory is what each device was given; anything else a stream reaches */
     unsigned need = o->kind == OP_WRITE ? PROT_DEVICE_WRITE : PROT_DEVICE_READ;
     o->mapped = a.kind == ALLOCATION_MAPPED ? at : 0;
