@@ -52,6 +52,10 @@ static const char *operate(struct emitter *e, const struct instr *i, const struc
         b = emit(e, "call float @llvm.fabs.f32(float %s)", b);
     }
     const char *v = down(e, h, minmax_float(e, "float", i->op == OP_max, has(i, MOD_NaN), a, b));
+    if (has(i, MOD_NaN)) { /* LLVM has none of NaN and -0 */
+        const char *nan = emit(e, "or i1 %s, %s", is_nan(e, h, in[0]), is_nan(e, h, in[1]));
+        v = emit(e, "select i1 %s, i16 %d, i16 %s", nan, HALF_NAN, v);
+    }
     return sign ? emit(e, "or i16 %s, %s", v, sign) : v;
 }
 
