@@ -92,6 +92,8 @@ static struct piece piece_of(CUarray_format format, unsigned channels)
     return (struct piece){ 0 };
 }
 
+size_t array_piece_bytes(CUarray_format format, unsigned channels) { return piece_of(format, channels).bytes; }
+
 static bool within(const struct profile *p, const CUDA_ARRAY3D_DESCRIPTOR *d, CUdevice_attribute width,
                    CUdevice_attribute height, CUdevice_attribute depth)
 {

@@ -40,6 +40,9 @@ CUresult array_end(struct array *a, CUresult r);
 CUresult mipmap_get(CUmipmappedArray handle, struct mipmapped **out);
 CUresult mipmap_end(struct mipmapped *m, CUresult r);
 
+/* Bytes of an element, of compressed formats of a block; 0: format and channels do not go together. */
+size_t array_piece_bytes(CUarray_format format, unsigned channels);
+
 /* What mipmap.c shares with array.c. */
 CUresult array_check(const struct context *c, const CUDA_ARRAY3D_DESCRIPTOR *d);
 CUresult array_tiles(const CUDA_ARRAY3D_DESCRIPTOR *d, unsigned levels, struct sparse **out);

@@ -1,4 +1,5 @@
 /* Initialisation and device management. */
+#include "api/array.h"
 #include "context/context.h"
 
 #include <stdio.h>
@@ -77,33 +78,15 @@ CUresult CUDAAPI cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib, CUdevi
     return CUDA_SUCCESS;
 }
 
-/* Of one element; 0: no such format, or not with so many channels (observed on H200). */
-static size_t element_size(CUarray_format format, unsigned channels)
-{
-    const bool some = channels == 1 || channels == 2 || channels == 4;
-    switch ((int)format) {
-    case CU_AD_FORMAT_UNSIGNED_INT8:
-    case CU_AD_FORMAT_SIGNED_INT8: return some ? channels : 0;
-    case CU_AD_FORMAT_UNSIGNED_INT16:
-    case CU_AD_FORMAT_SIGNED_INT16:
-    case CU_AD_FORMAT_HALF: return some ? 2 * channels : 0;
-    case CU_AD_FORMAT_UNSIGNED_INT32:
-    case CU_AD_FORMAT_SIGNED_INT32:
-    case CU_AD_FORMAT_FLOAT: return some ? 4 * channels : 0;
-    default: return 0;
-    }
-}
-
 CUresult CUDAAPI cuDeviceGetTexture1DLinearMaxWidth(size_t *maxWidthInElements, CUarray_format format,
                                                     unsigned numChannels, CUdevice dev)
 {
-    const size_t most = 1ul << 30, most_bytes = 1ul << 32, size = element_size(format, numChannels);
+    const size_t most = 1ul << 30, most_bytes = 1ul << 32, size = array_piece_bytes(format, numChannels);
     struct device *d;
     CUresult r = library_ready();
     if (r) return r;
-    if (!maxWidthInElements) return CUDA_ERROR_INVALID_VALUE;
+    if (!maxWidthInElements || !size) return CUDA_ERROR_INVALID_VALUE;
     if ((r = device_get(dev, &d))) return r;
-    if (!size) return CUDA_ERROR_INVALID_VALUE;
     *maxWidthInElements = most_bytes / size < most ? most_bytes / size : most;
     return CUDA_SUCCESS;
 }
