@@ -3,6 +3,7 @@
 #include "graph/capture.h"
 #include "processor/processor.h"
 
+static size_t round_up(size_t v, size_t unit) { return (v + unit - 1) / unit * unit; }
 static size_t between(size_t v, size_t least, size_t most) { return v < least ? least : v > most ? most : v; }
 
 static CUresult set_limit(struct context *c, CUlimit limit, size_t v)
@@ -16,12 +17,13 @@ static CUresult set_limit(struct context *c, CUlimit limit, size_t v)
         return CUDA_SUCCESS;
     case CU_LIMIT_PRINTF_FIFO_SIZE:
         if (c->printf_used) return CUDA_ERROR_INVALID_VALUE;
-        c->limits[limit] = between(v, 512 << 10, 2ul << 30);
+        c->limits[limit] = round_up(between(v, 512 << 10, 2ul << 30), 128);
         processor_set_printf_size(c->device->processor, c->limits[limit]);
         return CUDA_SUCCESS;
     case CU_LIMIT_MALLOC_HEAP_SIZE:
         if (c->heap_used) return CUDA_ERROR_INVALID_VALUE;
         c->limits[limit] = between(v, 4 << 20, c->device->vram.capacity / 8);
+        if (c->limits[limit] == v) c->limits[limit] = round_up(v, 64 << 10);
         return CUDA_SUCCESS;
     case CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT: c->limits[limit] = between(v, 32, 599186); return CUDA_SUCCESS;
     case CU_LIMIT_MAX_L2_FETCH_GRANULARITY:

@@ -23,8 +23,7 @@ static struct link *links;
 
 static CUresult link_get(CUlinkState state, struct link **out)
 {
-    struct context *c;
-    CUresult r = context_current(&c);
+    CUresult r = library_ready(); /* without a context, too (observed on H200) */
     if (r) return r;
     r = CUDA_ERROR_INVALID_HANDLE;
     pthread_mutex_lock(&lock);
@@ -195,8 +194,7 @@ out:
 
 CUresult CUDAAPI cuLinkDestroy(CUlinkState state)
 {
-    struct context *c;
-    CUresult r = context_current(&c);
+    CUresult r = library_ready();
     if (r) return r;
     pthread_mutex_lock(&lock);
     struct link **at = &links;

@@ -55,7 +55,7 @@ CUresult CUDAAPI cuStreamWriteValue64_v2(CUstream stream, CUdeviceptr addr, cuui
 CUresult CUDAAPI cuStreamBatchMemOp_v2(CUstream stream, unsigned int count, CUstreamBatchMemOpParams *paramArray,
                                        unsigned int flags)
 {
-    return issue(stream, flags ? NULL : paramArray, count);
+    return flags ? issue(stream, NULL, 1) : issue(stream, paramArray, count);
 }
 
 /* The first ABI version: a driver of CUDA 12 or later has it switched off, as

@@ -262,7 +262,7 @@ CUresult CUDAAPI cuModuleEnumerateFunctions(CUfunction *functions, unsigned int 
     struct module *m;
     CUresult r = named(mod, &m);
     if (r) return r;
-    if (!functions && numFunctions) return module_end(m, CUDA_ERROR_INVALID_VALUE);
+    if (!functions) return module_end(m, CUDA_ERROR_INVALID_VALUE);
     for (unsigned k = 0; k < numFunctions && k < m->image->nkernels; k++) functions[k] = (CUfunction)&m->functions[k];
     return module_end(m, CUDA_SUCCESS);
 }

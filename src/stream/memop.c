@@ -143,9 +143,9 @@ static CUresult check(struct op *o, const CUstreamBatchMemOpParams *p, bool may_
     case CU_STREAM_MEM_OP_BARRIER:
         return p->memoryBarrier.flags <= CU_STREAM_MEMORY_BARRIER_TYPE_GPU ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     case CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES:
-        return p->flushRemoteWrites.flags ? CUDA_ERROR_INVALID_VALUE
-               : may_flush                ? CUDA_SUCCESS
-                                          : CUDA_ERROR_NOT_SUPPORTED;
+        return !may_flush                   ? CUDA_ERROR_NOT_SUPPORTED
+               : p->flushRemoteWrites.flags ? CUDA_ERROR_INVALID_VALUE
+                                            : CUDA_SUCCESS;
     default: return CUDA_ERROR_INVALID_VALUE;
     }
 }

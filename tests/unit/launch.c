@@ -108,6 +108,8 @@ CUresult capture_describe(struct stream *s, struct capture_info *out)
     return CUDA_SUCCESS;
 }
 
+CUresult library_ready(void) { return CUDA_SUCCESS; }
+
 bool stream_attribute_valid(const struct device *d, CUstreamAttrID id, const CUstreamAttrValue *value)
 {
     (void)d, (void)id, (void)value;
