@@ -27,6 +27,10 @@ LONGER_FILES = {
     "include/cuda_runtime_api.h": 1200,
     "tests/conformance/more/cases_more.c": 1500,  # recorded questions, one after the other
     "tests/conformance/more/cases_pool.c": 1000,
+    "tests/conformance/more/cases_captures.c": 900,
+    "tests/conformance/more/cases_graphcalls.c": 900,
+    "tests/conformance/more/cases_graphs.c": 750,
+    "tests/conformance/more/cases_graphwalk.c": 750,
     "tests/runtime/ask_twelve.cu": 700,  # questions, too
 }
 LONGER_FUNCTIONS = ("tests/conformance/", "tests/runtime/ask", "tests/behaviour/", "tests/ptx/", "tests/hosts/")

@@ -2,6 +2,7 @@
  * mipmap.c, the tiles of sparse ones in sparse.c. */
 #include "api/array.h"
 #include "context/context.h"
+#include "graph/capture.h"
 #include "stream/stream.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -281,7 +282,7 @@ CUresult CUDAAPI cuArray3DCreate_v2(CUarray *pHandle, const CUDA_ARRAY3D_DESCRIP
     struct array *a;
     struct sparse *tiles = NULL;
     CUresult r = context_current(&c);
-    if (r) return r;
+    if (r || (r = capture_refuse_unsafe())) return r;
     if (!pHandle || !pAllocateArray) return CUDA_ERROR_INVALID_VALUE;
     if ((r = array_check(c, pAllocateArray))) return r;
     if (pAllocateArray->Flags & ARRAY_MAPPED && (r = array_tiles(pAllocateArray, 1, &tiles))) return r;
@@ -336,6 +337,7 @@ CUresult CUDAAPI cuArrayDestroy(CUarray hArray)
     struct array *a;
     CUresult r = context_optional(&c);
     if (r || (r = array_get(hArray, &a))) return r;
+    if ((r = capture_refuse_unsafe())) return array_end(a, r);
     if ((r = array_end(a, context_synchronize(c ? c : a->context)))) return r;
     pthread_mutex_lock(&lock);
     struct array **at = find(hArray);

@@ -7,7 +7,7 @@ CUresult CUDAAPI cuStreamBeginCapture_v2(CUstream hStream, CUstreamCaptureMode m
     CUresult r = stream_named(hStream, &s);
     if (r) return r;
     if ((unsigned)mode > CU_STREAM_CAPTURE_MODE_RELAXED) return CUDA_ERROR_INVALID_VALUE;
-    return capture_begin(s, mode, NULL, NULL, 0);
+    return capture_begin(s, mode, NULL, NULL, NULL, 0);
 }
 
 CUresult CUDAAPI cuStreamBeginCapture(CUstream hStream)
@@ -22,11 +22,10 @@ CUresult CUDAAPI cuStreamBeginCaptureToGraph(CUstream hStream, CUgraph hGraph, c
     struct stream *s;
     struct graph *g;
     CUresult r = stream_named(hStream, &s);
-    (void)dependencyData;
     if (r) return r;
     if ((unsigned)mode > CU_STREAM_CAPTURE_MODE_RELAXED) return CUDA_ERROR_INVALID_VALUE;
     if ((r = graph_get(hGraph, &g))) return r;
-    return capture_begin(s, mode, g, dependencies, numDependencies);
+    return capture_begin(s, mode, g, dependencies, dependencyData, numDependencies);
 }
 
 CUresult CUDAAPI cuStreamEndCapture(CUstream hStream, CUgraph *phGraph)
@@ -51,10 +50,6 @@ CUresult CUDAAPI cuStreamIsCapturing(CUstream hStream, CUstreamCaptureStatus *ca
     return r;
 }
 
-/* Edges without data, which is all that there are; programs read that of as many as they have dependencies. */
-enum { MOST_PLAIN = 1 << 16 };
-static CUgraphEdgeData plain[MOST_PLAIN];
-
 CUresult CUDAAPI cuStreamGetCaptureInfo_v3(CUstream hStream, CUstreamCaptureStatus *captureStatus_out,
                                            cuuint64_t *id_out, CUgraph *graph_out, const CUgraphNode **dependencies_out,
                                            const CUgraphEdgeData **edgeData_out, size_t *numDependencies_out)
@@ -70,7 +65,7 @@ CUresult CUDAAPI cuStreamGetCaptureInfo_v3(CUstream hStream, CUstreamCaptureStat
     if (id_out) *id_out = i.id;
     if (graph_out) *graph_out = (CUgraph)i.graph;
     if (dependencies_out) *dependencies_out = i.before;
-    if (edgeData_out) *edgeData_out = i.count <= MOST_PLAIN ? plain : NULL;
+    if (edgeData_out) *edgeData_out = i.edges;
     if (numDependencies_out) *numDependencies_out = i.count;
     return r;
 }
@@ -94,10 +89,11 @@ CUresult CUDAAPI cuStreamUpdateCaptureDependencies_v2(CUstream hStream, CUgraphN
 {
     struct stream *s;
     CUresult r = stream_named(hStream, &s);
-    (void)dependencyData;
     if (r) return r;
+    if (!capture_has(s)) flags = CU_STREAM_SET_CAPTURE_DEPENDENCIES; /* what is not captured has no wrong ones */
     if (flags > CU_STREAM_SET_CAPTURE_DEPENDENCIES) return CUDA_ERROR_INVALID_VALUE;
-    return capture_set_dependencies(s, dependencies, numDependencies, flags == CU_STREAM_ADD_CAPTURE_DEPENDENCIES);
+    return capture_set_dependencies(s, dependencies, dependencyData, numDependencies,
+                                    flags == CU_STREAM_ADD_CAPTURE_DEPENDENCIES);
 }
 
 CUresult CUDAAPI cuStreamUpdateCaptureDependencies(CUstream hStream, CUgraphNode *dependencies, size_t numDependencies,

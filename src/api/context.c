@@ -284,7 +284,7 @@ CUresult CUDAAPI cuCtxSetCacheConfig(CUfunc_cache config)
 {
     struct context *c;
     CUresult r = context_current(&c);
-    if (r) return r;
+    if (r || (r = capture_refuse_unsafe())) return r;
     if ((int)config < CU_FUNC_CACHE_PREFER_NONE || config > CU_FUNC_CACHE_PREFER_EQUAL) return CUDA_ERROR_INVALID_VALUE;
     c->cache = config;
     return CUDA_SUCCESS;
@@ -304,7 +304,7 @@ CUresult CUDAAPI cuCtxSetSharedMemConfig(CUsharedconfig config)
 {
     struct context *c;
     CUresult r = context_current(&c);
-    if (r) return r;
+    if (r || (r = capture_refuse_unsafe())) return r;
     return (int)config < 0 || config > CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE ? CUDA_ERROR_INVALID_VALUE
                                                                                  : CUDA_SUCCESS;
 }

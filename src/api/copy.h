@@ -38,7 +38,8 @@ CUresult copy_submit(CUstream stream, struct draft *d, bool async);
 /* The calling thread only wants to know whether a copy is well formed: nothing is submitted. */
 extern _Thread_local bool copy_only_checked;
 /* Whether the copy becomes a node, because the stream is captured, or must not be issued: *r. */
-bool copy_captured_linear(uint64_t to, uint64_t from, size_t bytes, CUstream stream, CUresult *r);
+bool copy_captured_linear(CUmemorytype to_type, uint64_t to, CUmemorytype from_type, uint64_t from, size_t bytes,
+                          CUstream stream, CUresult *r);
 
 /* A copy of which at least one side is an array of tiles. */
 CUresult copy_tiles(const struct copy *c);

@@ -76,6 +76,6 @@ CUresult CUDAAPI cuEventElapsedTime_v2(float *pMilliseconds, CUevent hStart, CUe
     CUresult r = named(hStart, &start);
     if (r || (r = named(hEnd, &end))) return r;
     if (event_context(start) != event_context(end)) return CUDA_ERROR_INVALID_HANDLE;
-    if ((r = capture_refuse_event(start)) || (r = capture_refuse_event(end))) return r;
+    if ((r = capture_check_event(start)) || (r = capture_check_event(end))) return r;
     return pMilliseconds ? event_elapsed(start, end, pMilliseconds) : CUDA_ERROR_INVALID_HANDLE;
 }

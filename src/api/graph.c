@@ -1,5 +1,6 @@
 /* Graph management: graphs, their nodes and edges, whatever the nodes do. */
 #include "api/graph_api.h"
+#include "graph/capture.h"
 #include "graph/user.h"
 
 #include <stdio.h>
@@ -43,6 +44,7 @@ CUresult CUDAAPI cuGraphDestroy(CUgraph hGraph)
     CUresult r = graph_begin();
     if (r) return r;
     if ((r = graph_get(hGraph, &g)) || g->parent) return graph_end(CUDA_ERROR_INVALID_VALUE);
+    if (capture_is_into(g)) return graph_end(CUDA_ERROR_ILLEGAL_STATE);
     graph_free(g);
     return graph_end(r);
 }
@@ -85,8 +87,20 @@ CUresult CUDAAPI cuGraphGetNodes(CUgraph hGraph, CUgraphNode *nodes, size_t *num
     CUresult r = graph_begin();
     if (r) return r;
     if (!numNodes) return graph_end(CUDA_ERROR_INVALID_VALUE);
+    if (nodes && !*numNodes) return graph_end(CUDA_ERROR_INVALID_VALUE);
     if (!(r = graph_get(hGraph, &g))) give(nodes, numNodes, g->nodes.node, g->nodes.count);
     return graph_end(r);
+}
+
+/* The newest root that became one before `than` did, NULL: the newest. Observed on H200. */
+static const struct node *root_before(const struct graph *g, const struct node *than)
+{
+    const struct node *best = NULL;
+    for (unsigned k = 0; k < g->nodes.count; k++) {
+        const struct node *n = g->nodes.node[k];
+        if (!n->before.count && (!than || n->rooted < than->rooted) && (!best || n->rooted > best->rooted)) best = n;
+    }
+    return best;
 }
 
 CUresult CUDAAPI cuGraphGetRootNodes(CUgraph hGraph, CUgraphNode *rootNodes, size_t *numRootNodes)
@@ -95,13 +109,11 @@ CUresult CUDAAPI cuGraphGetRootNodes(CUgraph hGraph, CUgraphNode *rootNodes, siz
     size_t n = 0;
     CUresult r = graph_begin();
     if (r) return r;
-    if (!numRootNodes) return graph_end(CUDA_ERROR_INVALID_VALUE);
+    if (!numRootNodes || (rootNodes && !*numRootNodes)) return graph_end(CUDA_ERROR_INVALID_VALUE);
     if ((r = graph_get(hGraph, &g))) return graph_end(r);
-    for (unsigned k = 0; k < g->nodes.count; k++) {
-        if (g->nodes.node[k]->before.count) continue;
-        if (rootNodes && n < *numRootNodes) rootNodes[n] = (CUgraphNode)g->nodes.node[k];
-        n++;
-    }
+    const struct node *last = NULL;
+    for (const struct node *next; (next = root_before(g, last)); last = next, n++)
+        if (rootNodes && n < *numRootNodes) rootNodes[n] = (CUgraphNode)next;
     for (size_t k = n; rootNodes && k < *numRootNodes; k++) rootNodes[k] = NULL;
     if (!rootNodes || *numRootNodes > n) *numRootNodes = n;
     return graph_end(r);
@@ -123,22 +135,21 @@ CUresult CUDAAPI cuGraphDestroyNode(CUgraphNode hNode)
     CUresult r = graph_begin();
     if (r) return r;
     r = node_get(hNode, &n);
-    if (!r && graph_is_single(n->graph)) r = CUDA_ERROR_NOT_SUPPORTED;
+    if (!r && graph_has_memory(n->graph)) r = CUDA_ERROR_NOT_SUPPORTED;
+    if (!r && capture_is_into(n->graph)) r = CUDA_ERROR_ILLEGAL_STATE;
     if (!r) node_remove(n);
     return graph_end(r);
 }
 
-/* ---- edges: all of them plain */
+/* ---- edges */
 
-static void plain(CUgraphEdgeData *data, size_t n)
-{
-    for (size_t k = 0; data && k < n; k++) data[k] = (CUgraphEdgeData){ 0 };
-}
+static bool is_plain(CUgraphEdgeData e) { return !e.from_port && !e.to_port && !e.type; }
 
-static bool all_plain(const CUgraphEdgeData *data, size_t n)
+/* Whether more is known of one of these edges than who does not ask for it would notice. */
+static bool all_plain(const struct node_list *l)
 {
-    for (size_t k = 0; data && k < n; k++)
-        if (data[k].from_port || data[k].to_port || data[k].type) return false;
+    for (unsigned k = 0; k < l->count; k++)
+        if (!is_plain(l->edge[k])) return false;
     return true;
 }
 
@@ -149,17 +160,23 @@ CUresult CUDAAPI cuGraphGetEdges_v2(CUgraph hGraph, CUgraphNode *from, CUgraphNo
     size_t n = 0;
     CUresult r = graph_begin();
     if (r) return r;
-    if (!numEdges || !from != !to) return graph_end(CUDA_ERROR_INVALID_VALUE);
+    if (!numEdges || !from != !to || (from ? !*numEdges : edgeData != NULL)) return graph_end(CUDA_ERROR_INVALID_VALUE);
     if ((r = graph_get(hGraph, &g))) return graph_end(r);
-    for (unsigned k = 0; k < g->nodes.count; k++)
-        for (unsigned j = 0; j < g->nodes.node[k]->after.count; j++, n++)
-            if (from && n < *numEdges) {
-                from[n] = (CUgraphNode)g->nodes.node[k];
-                to[n] = (CUgraphNode)g->nodes.node[k]->after.node[j];
-            }
-    for (size_t k = n; from && k < *numEdges; k++) from[k] = to[k] = NULL;
+    for (unsigned k = 0; k < g->nodes.count; k++) {
+        const struct node_list *after = &g->nodes.node[k]->after;
+        for (unsigned j = 0; j < after->count; j++, n++) {
+            if (!from || n >= *numEdges) continue;
+            if (!edgeData && !is_plain(after->edge[j])) return graph_end(CUDA_ERROR_LOSSY_QUERY);
+            from[n] = (CUgraphNode)g->nodes.node[k];
+            to[n] = (CUgraphNode)after->node[j];
+            if (edgeData) edgeData[n] = after->edge[j];
+        }
+    }
+    for (size_t k = n; from && k < *numEdges; k++) {
+        from[k] = to[k] = NULL;
+        if (edgeData) edgeData[k] = (CUgraphEdgeData){ 0 };
+    }
     if (!from || *numEdges > n) *numEdges = n;
-    if (from) plain(edgeData, *numEdges);
     return graph_end(r);
 }
 
@@ -173,11 +190,12 @@ static CUresult neighbours(CUgraphNode hNode, bool before, CUgraphNode *out, CUg
     struct node *n;
     CUresult r = graph_begin();
     if (r) return r;
-    if (!count) return graph_end(CUDA_ERROR_INVALID_VALUE);
+    if (!count || (out ? !*count : data != NULL)) return graph_end(CUDA_ERROR_INVALID_VALUE);
     if ((r = node_get(hNode, &n))) return graph_end(r);
     const struct node_list *l = before ? &n->before : &n->after;
+    if (out && !data && !all_plain(l)) return graph_end(CUDA_ERROR_LOSSY_QUERY);
     give(out, count, l->node, l->count);
-    if (out) plain(data, *count);
+    for (size_t k = 0; out && data && k < *count; k++) data[k] = l->edge[k];
     return graph_end(r);
 }
 
@@ -203,51 +221,41 @@ CUresult CUDAAPI cuGraphNodeGetDependentNodes(CUgraphNode hNode, CUgraphNode *de
     return neighbours(hNode, false, dependentNodes, NULL, numDependentNodes);
 }
 
-/* Which alone have other ports. */
-static bool is_kernel(CUgraphNode handle)
-{
-    struct node *n;
-    return !node_get(handle, &n) && n->params.type == CU_GRAPH_NODE_TYPE_KERNEL;
-}
-
-typedef CUresult change(struct graph *g, const CUgraphNode *from, const CUgraphNode *to, size_t count);
-
-static CUresult change_edges(CUgraph hGraph, const CUgraphNode *from, const CUgraphNode *to,
-                             const CUgraphEdgeData *data, size_t count, change *how)
+CUresult CUDAAPI cuGraphAddDependencies_v2(CUgraph hGraph, const CUgraphNode *from, const CUgraphNode *to,
+                                           const CUgraphEdgeData *edgeData, size_t numDependencies)
 {
     struct graph *g;
     CUresult r = graph_begin();
     if (r) return r;
-    if (count && (!from || !to)) return graph_end(CUDA_ERROR_INVALID_VALUE);
-    for (size_t k = 0; k < count && !all_plain(data, count) && !r; k++)
-        r = is_kernel(from[k]) && is_kernel(to[k]) ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
-    if (!r && !(r = graph_get(hGraph, &g)))
-        r = how == edges_remove && graph_is_single(g) ? CUDA_ERROR_NOT_SUPPORTED : how(g, from, to, count);
+    if (numDependencies && (!from || !to)) return graph_end(CUDA_ERROR_INVALID_VALUE);
+    if (!(r = graph_get(hGraph, &g))) r = edges_add(g, from, to, edgeData, numDependencies);
     return graph_end(r);
-}
-
-CUresult CUDAAPI cuGraphAddDependencies_v2(CUgraph hGraph, const CUgraphNode *from, const CUgraphNode *to,
-                                           const CUgraphEdgeData *edgeData, size_t numDependencies)
-{
-    return change_edges(hGraph, from, to, edgeData, numDependencies, edges_add);
 }
 
 CUresult CUDAAPI cuGraphAddDependencies(CUgraph hGraph, const CUgraphNode *from, const CUgraphNode *to,
                                         size_t numDependencies)
 {
-    return change_edges(hGraph, from, to, NULL, numDependencies, edges_add);
+    return cuGraphAddDependencies_v2(hGraph, from, to, NULL, numDependencies);
 }
 
+/* What is said of the edges does not matter: between two nodes there is one. Observed on H200. */
 CUresult CUDAAPI cuGraphRemoveDependencies_v2(CUgraph hGraph, const CUgraphNode *from, const CUgraphNode *to,
                                               const CUgraphEdgeData *edgeData, size_t numDependencies)
 {
-    return change_edges(hGraph, from, to, edgeData, numDependencies, edges_remove);
+    struct graph *g;
+    CUresult r = graph_begin();
+    (void)edgeData;
+    if (r) return r;
+    if (numDependencies && (!from || !to)) return graph_end(CUDA_ERROR_INVALID_VALUE);
+    if (!(r = graph_get(hGraph, &g)))
+        r = graph_has_memory(g) ? CUDA_ERROR_NOT_SUPPORTED : edges_remove(g, from, to, numDependencies);
+    return graph_end(r);
 }
 
 CUresult CUDAAPI cuGraphRemoveDependencies(CUgraph hGraph, const CUgraphNode *from, const CUgraphNode *to,
                                            size_t numDependencies)
 {
-    return change_edges(hGraph, from, to, NULL, numDependencies, edges_remove);
+    return cuGraphRemoveDependencies_v2(hGraph, from, to, NULL, numDependencies);
 }
 
 /* ---- a picture */

@@ -170,6 +170,6 @@ CUresult graph_run_whole(struct graph_run *run, struct lane *l, struct graph *ch
     CUresult r = graph_order(child, &order);
     if (r) return r;
     r = graph_run_nodes(run, l, &order);
-    free(order.node);
+    list_free(&order);
     return r;
 }

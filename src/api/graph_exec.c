@@ -47,7 +47,8 @@ static CUresult instantiate(CUgraphExec *out, CUgraph hGraph, uint64_t flags, CU
                            CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
     struct context *c;
     CUresult r = context_current(&c);
-    if (r == CUDA_ERROR_INVALID_CONTEXT || (r = graph_begin())) return r;
+    if (r == CUDA_ERROR_INVALID_CONTEXT || (r = graph_ready()) || (r = capture_refuse_unsafe()) || (r = graph_begin()))
+        return r;
     if (!out || flags & ~known) return graph_end(CUDA_ERROR_INVALID_VALUE);
     if ((r = graph_get(hGraph, &g))) return graph_end(r);
     r = check_fills(g, &bad);
@@ -103,13 +104,6 @@ CUresult CUDAAPI cuGraphExecGetFlags(CUgraphExec hGraphExec, cuuint64_t *flags)
     return graph_end(r);
 }
 
-static CUresult launch_into(struct executable *x, struct stream *s)
-{
-    CUresult r;
-    CUgraphNodeParams node = { .type = CU_GRAPH_NODE_TYPE_GRAPH, .graph = { .graph = (CUgraph)x->graph } };
-    return capture_node(s, &node, &r) ? r : graph_launch(x, s);
-}
-
 /* Where the thread has no context, in the stream's: nodes stand for calls that want one. */
 static CUresult launch(CUgraphExec hGraphExec, CUstream hStream, bool upload)
 {
@@ -118,10 +112,10 @@ static CUresult launch(CUgraphExec hGraphExec, CUstream hStream, bool upload)
     struct executable *x;
     CUresult r = stream_caller(hStream, &c);
     if (r || (r = stream_get(c, hStream, false, &s)) || (r = executable_get(hGraphExec, &x))) return r;
-    if (upload) return capture_refuse(s);
+    if ((r = capture_refuse(s)) || upload) return r; /* it becomes no node: observed on H200 */
     const bool lent = !context_top();
     if (lent && (r = context_push(c))) return r;
-    r = launch_into(x, s);
+    r = graph_launch(x, s);
     if (lent) context_pop(&c);
     return r;
 }
@@ -134,7 +128,7 @@ CUresult CUDAAPI cuGraphExecDestroy(CUgraphExec hGraphExec)
 {
     struct executable *x;
     CUresult r = library_ready();
-    if (r || (r = executable_get(hGraphExec, &x))) return r;
+    if (r || (r = executable_get(hGraphExec, &x)) || (r = capture_refuse_unsafe())) return r;
     pthread_mutex_lock(&x->launch);
     if (atomic_load(&x->valid)) {
         if (x->done && graph_done_lives(x)) cuEventDestroy_v2(x->done);
@@ -153,13 +147,17 @@ CUresult CUDAAPI cuGraphExecUpdate_v2(CUgraphExec hGraphExec, CUgraph hGraph, CU
 {
     struct executable *x;
     struct graph *g;
+    CUgraphExecUpdateResultInfo unwanted;
     CUresult r = library_ready();
-    if (r || (r = executable_get(hGraphExec, &x)) || (r = graph_get(hGraph, &g))) return r;
-    if (!resultInfo) return CUDA_ERROR_INVALID_VALUE;
+    if (r) return r;
+    if (!resultInfo) resultInfo = &unwanted;
+    *resultInfo = (CUgraphExecUpdateResultInfo){ 0 };
+    if ((r = executable_get(hGraphExec, &x)) || (r = graph_get(hGraph, &g))) return r;
     executable_lock(x);
-    r = atomic_load(&x->valid) && atomic_load(&g->valid) ? executable_update(x, g, resultInfo)
-                                                         : CUDA_ERROR_INVALID_VALUE;
+    r = atomic_load(&x->valid) && atomic_load(&g->valid) && !g->parent ? executable_update(x, g, resultInfo)
+                                                                       : CUDA_ERROR_INVALID_VALUE;
     executable_unlock(x);
+    user_objects_bury();
     return r;
 }
 

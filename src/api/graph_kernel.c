@@ -1,5 +1,6 @@
 /* Graph management: kernel nodes and their attributes. */
 #include "api/graph_api.h"
+#include "stream/operations.h"
 
 #include <string.h>
 
@@ -98,6 +99,18 @@ static bool is_kernel_attribute(CUlaunchAttributeID id)
     }
 }
 
+static bool is_in_range(CUlaunchAttributeID id, const CUlaunchAttributeValue *v)
+{
+    switch (id) {
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN: return v->memSyncDomain <= CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE;
+    case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: return (int)v->sharedMemCarveout <= 100;
+    case CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING: return v->nvlinkUtilCentricScheduling <= 1;
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+        return v->accessPolicyWindow.hitRatio <= 1 && v->accessPolicyWindow.missProp != CU_ACCESS_PROPERTY_PERSISTING;
+    default: return true;
+    }
+}
+
 static CUresult kernel_node(CUgraphNode handle, struct node **n)
 {
     CUresult r = node_get(handle, n);
@@ -110,18 +123,20 @@ CUresult CUDAAPI cuGraphKernelNodeSetAttribute(CUgraphNode hNode, CUkernelNodeAt
     struct node *n;
     CUresult r = graph_ready();
     if (r) return r;
-    if (value && attr == CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING) return CUDA_SUCCESS; /* a hint */
-    if (!value || !is_kernel_attribute(attr)) return CUDA_ERROR_INVALID_VALUE;
+    const bool hint = attr == CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING; /* that is not told again */
+    if (!value || (!hint && !is_kernel_attribute(attr))) return CUDA_ERROR_INVALID_VALUE;
+    if (!is_in_range(attr, value)) return CUDA_ERROR_INVALID_VALUE;
     if (attr == CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE && value->deviceUpdatableKernelNode.deviceUpdatable)
         return CUDA_ERROR_NOT_SUPPORTED;
     pthread_mutex_lock(&graphs_lock);
-    if (!(r = kernel_node(hNode, &n))) {
+    if (!(r = kernel_node(hNode, &n)) && !hint) {
         CUlaunchAttribute *a = attribute_of(n, attr);
         if (!a && n->attributes < NODE_ATTRIBUTES) a = &n->attribute[n->attributes++];
         if (a)
             *a = (CUlaunchAttribute){ .id = attr, .value = *value };
         else
             r = CUDA_ERROR_OUT_OF_MEMORY;
+        if (a && attr == CU_LAUNCH_ATTRIBUTE_PRIORITY) a->value.priority = stream_clamp_priority(value->priority);
     }
     pthread_mutex_unlock(&graphs_lock);
     return r;

@@ -4,6 +4,7 @@
 #include "api/graph_launch.h"
 #include "api/graph_run.h"
 #include "api/green.h"
+#include "api/node_check.h"
 #include "graph/conditional.h"
 #include "graph/memory.h"
 
@@ -35,7 +36,7 @@ static CUresult note_done(struct executable *x, const struct lane *main)
 }
 
 /* What the last launch allocated and nobody freed: an error, or freed now. */
-static CUresult settle_memory(const struct executable *x, const struct graph *g, CUstream s)
+static CUresult settle_memory(const struct executable *x, const struct graph *g, struct stream *s)
 {
     CUresult r = CUDA_SUCCESS;
     for (unsigned k = 0; k < g->nodes.count && !r; k++) {
@@ -43,7 +44,7 @@ static CUresult settle_memory(const struct executable *x, const struct graph *g,
         const struct node *n = g->nodes.node[k];
         if (n->child) r = settle_memory(x, n->child, s);
         if (!n->memory || !mempool_is_kept(n->memory->kept, &allocated) || !allocated) continue;
-        r = x->flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH ? cuMemFreeAsync(n->memory->kept.address, s)
+        r = x->flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH ? free_perform(n->memory->kept.address, s)
                                                                        : CUDA_ERROR_INVALID_VALUE;
     }
     return r;
@@ -83,7 +84,7 @@ CUresult graph_launch(struct executable *x, struct stream *s)
     if (x->done && !graph_done_lives(x)) x->done = NULL;
     CUresult r = atomic_load(&x->valid) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; /* destroyed meanwhile */
     if (!r && x->done) r = cuStreamWaitEvent((CUstream)s, x->done, 0);
-    if (!r) r = settle_memory(x, x->graph, (CUstream)s);
+    if (!r) r = settle_memory(x, x->graph, s);
     if (!r) r = assign_defaults(x->graph, s);
     if (!r) r = graph_run_nodes(&run, &run.first, &x->order);
     if (!r) r = note_done(x, &run.first);

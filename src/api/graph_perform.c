@@ -19,7 +19,7 @@ static CUresult launch_kernel(const struct node *n, CUstream s)
                               .hStream = s,
                               .attrs = (CUlaunchAttribute *)n->attribute,
                               .numAttrs = n->attributes };
-    return cuLaunchKernelEx(&config, p->func, p->kernelParams, NULL);
+    return cuLaunchKernelEx(&config, p->func, p->kernelParams, p->extra);
 }
 
 /* Whether a device finds nothing there, or nothing that it may touch: of mapped memory a node's checks say that. */
@@ -86,7 +86,7 @@ CUresult graph_perform(const struct node *n, CUstream s)
     case CU_GRAPH_NODE_TYPE_WAIT_EVENT: return cuStreamWaitEvent(s, p->eventWait.event, 0);
     case CU_GRAPH_NODE_TYPE_EVENT_RECORD: return cuEventRecord(p->eventRecord.event, s);
     case CU_GRAPH_NODE_TYPE_MEM_ALLOC: return mempool_allocate_kept(n->memory->kept, (struct stream *)s);
-    case CU_GRAPH_NODE_TYPE_MEM_FREE: return cuMemFreeAsync(p->free.dptr, s);
+    case CU_GRAPH_NODE_TYPE_MEM_FREE: return free_perform(p->free.dptr, (struct stream *)s);
     case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
         return cuStreamBatchMemOp_v2(s, p->memOp.count, p->memOp.paramArray, p->memOp.flags);
     default: return CUDA_ERROR_NOT_SUPPORTED;

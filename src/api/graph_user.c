@@ -2,6 +2,8 @@
 #include "api/graph_api.h"
 #include "graph/user.h"
 
+#include <limits.h>
+
 CUresult CUDAAPI cuUserObjectCreate(CUuserObject *object_out, void *ptr, CUhostFn destroy, unsigned int initialRefcount,
                                     unsigned int flags)
 {
@@ -19,7 +21,7 @@ CUresult CUDAAPI cuUserObjectRetain(CUuserObject object, unsigned int count)
     struct user_object *o;
     CUresult r = graph_begin();
     if (r) return r;
-    if (!count) return graph_end(CUDA_ERROR_INVALID_VALUE);
+    if (!count || count > INT_MAX) return graph_end(CUDA_ERROR_INVALID_VALUE);
     if (!(r = user_object_get(object, &o))) o->references += count;
     return graph_end(r);
 }
@@ -40,7 +42,7 @@ CUresult CUDAAPI cuGraphRetainUserObject(CUgraph graph, CUuserObject object, uns
     struct user_object *o;
     CUresult r = graph_begin();
     if (r) return r;
-    if (flags & ~(unsigned)CU_GRAPH_USER_OBJECT_MOVE) return graph_end(CUDA_ERROR_INVALID_VALUE);
+    if (flags & ~(unsigned)CU_GRAPH_USER_OBJECT_MOVE || count > INT_MAX) return graph_end(CUDA_ERROR_INVALID_VALUE);
     if (!(r = graph_get(graph, &g)) && !(r = user_object_get(object, &o))) r = graph_retain(g, o, count, flags);
     return graph_end(r);
 }

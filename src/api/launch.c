@@ -9,6 +9,7 @@
 #include "module/module.h"
 #include "stream/event.h"
 #include "stream/operations.h"
+#include "stream/stream.h"
 #include "vmm/multicast.h"
 
 #include <stdatomic.h>
@@ -26,8 +27,9 @@ struct request {
     CUfunction handle;
     CUstream stream_handle;
     void **params, **extra;
-    const CUlaunchAttribute *attributes;
-    unsigned nattributes;
+    const CUlaunchAttribute *attributes; /* all that were given */
+    unsigned attribute_count;
+    bool attribute_refused; /* one of them, which spoils no capture (observed on H200) */
     struct event *event; /* recorded behind the kernel, or NULL */
     struct stream *stream;
     struct function *function;
@@ -117,20 +119,61 @@ static CUresult check_cooperative(const struct request *q, const struct limits *
     return plane > most || plane * l->grid[2] > most ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE : CUDA_SUCCESS;
 }
 
+/* What a node keeps of the launch's attributes; most as it is. */
+static unsigned node_attributes(const struct request *q, CUlaunchAttribute *out)
+{
+    const CUclusterSchedulingPolicy spread = CU_CLUSTER_SCHEDULING_POLICY_SPREAD;
+    unsigned count = 0;
+    /* observed on H200, if nothing else is said */
+    out[count++] = (CUlaunchAttribute){ .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE,
+                                        .value.clusterSchedulingPolicyPreference = spread };
+    if (q->launch.cooperative)
+        out[count++] = (CUlaunchAttribute){ .id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1 };
+    if (q->cluster[0])
+        out[count++] = (CUlaunchAttribute){ .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+                                            .value.clusterDim = { q->cluster[0], q->cluster[1], q->cluster[2] } };
+    for (unsigned k = 0; k < q->attribute_count && count < NODE_ATTRIBUTES; k++) {
+        CUlaunchAttribute a = q->attributes[k];
+        switch (a.id) {
+        case CU_LAUNCH_ATTRIBUTE_PRIORITY: a.value.priority = stream_clamp_priority(a.value.priority); break;
+        case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+        case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+        case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+        case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: break;
+        default: continue;
+        }
+        out[count++] = a;
+    }
+    return count;
+}
+
+static const CUlaunchAttribute *attribute_of(const struct request *q, CUlaunchAttributeID id)
+{
+    for (unsigned k = 0; k < q->attribute_count; k++)
+        if (q->attributes[k].id == id) return &q->attributes[k];
+    return NULL;
+}
+
+/* What an edge from the node to what waits for the launch's event says. */
+static CUgraphEdgeData event_edge(const struct request *q)
+{
+    const CUlaunchAttribute *a = attribute_of(q, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT);
+    if (!a) return (CUgraphEdgeData){ .from_port = CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER };
+    return (CUgraphEdgeData){ .from_port = a->value.programmaticEvent.triggerAtBlockStart
+                                               ? CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER
+                                               : CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC,
+                              .type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC };
+}
+
 /* Whether the launch becomes a node. */
 static bool captured(const struct request *q, CUresult *r)
 {
     const struct launch *l = &q->launch;
-    CUlaunchAttribute attributes[2];
-    unsigned count = 0;
-    if (l->cooperative)
-        attributes[count++] = (CUlaunchAttribute){ .id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1 };
-    if (q->cluster[0])
-        attributes[count++] =
-            (CUlaunchAttribute){ .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
-                                 .value.clusterDim = { q->cluster[0], q->cluster[1], q->cluster[2] } };
+    CUlaunchAttribute attributes[NODE_ATTRIBUTES];
+    const unsigned count = node_attributes(q, attributes);
+    const CUlaunchAttribute *early = attribute_of(q, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
     CUgraphNodeParams node = { .type = CU_GRAPH_NODE_TYPE_KERNEL,
-                               .kernel = { .func = (CUfunction)q->function,
+                               .kernel = { .func = q->handle,
                                            .kernelParams = q->params,
                                            .extra = q->extra,
                                            .sharedMemBytes = l->dynamic_shared,
@@ -141,8 +184,9 @@ static bool captured(const struct request *q, CUresult *r)
                                            .blockDimY = l->block[1],
                                            .blockDimZ = l->block[2],
                                            .ctx = (CUcontext)named_context_of(q->stream) } };
-    if (!capture_kernel(q->stream, &node, attributes, count, r)) return false;
-    if (!*r && q->event && !capture_record(q->event, q->stream, false, r)) *r = CUDA_ERROR_UNKNOWN;
+    const bool programmatic = early && early->value.programmaticStreamSerializationAllowed;
+    if (!capture_kernel(q->stream, &node, attributes, count, programmatic, r)) return false;
+    if (!*r && q->event && !capture_record_launch(q->event, q->stream, event_edge(q), r)) *r = CUDA_ERROR_UNKNOWN;
     return true;
 }
 
@@ -297,7 +341,9 @@ static CUresult check(struct request *q, const struct limits *limits)
 {
     CUresult r = function_check_params(q->function, q->params, q->extra);
     if (!r) r = check_block(q, limits);
-    for (unsigned i = 0; i < q->nattributes && !r; i++) r = apply(q, &q->attributes[i]);
+    if (r) return r;
+    for (unsigned i = 0; i < q->attribute_count && !r; i++) r = apply(q, &q->attributes[i]);
+    q->attribute_refused = r != CUDA_SUCCESS;
     if (r || (r = check_grid(q, limits)) || (r = check_cluster(q))) return r;
     return (r = check_cooperative(q, limits)) ? r : check_shared(q);
 }
@@ -308,7 +354,7 @@ static CUresult launch_resolved(struct request *q)
     CUresult r = limits_of(stream_context(q->stream)->device, &limits);
     if (r) return r;
     if ((r = check_supported(q->function)) || (r = check(q, &limits))) {
-        capture_spoil(q->stream);
+        if (!q->attribute_refused) capture_spoil(q->stream);
         return r;
     }
     uint8_t small[SMALL_PARAMS], *params = small;
@@ -386,7 +432,7 @@ CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, vo
         .params = kernelParams,
         .extra = extra,
         .attributes = config->attrs,
-        .nattributes = config->numAttrs,
+        .attribute_count = config->numAttrs,
         .launch = { .grid = { config->gridDimX, config->gridDimY, config->gridDimZ },
                     .block = { config->blockDimX, config->blockDimY, config->blockDimZ },
                     .dynamic_shared = config->sharedMemBytes },

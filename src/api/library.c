@@ -1,5 +1,6 @@
 /* Libraries: modules that belong to the process, and their kernels. */
 #include "api/library.h"
+#include "graph/capture.h"
 #include "module/image.h"
 #include "module/handles.h"
 
@@ -149,7 +150,7 @@ static struct library *take_out(CUlibrary handle)
 CUresult CUDAAPI cuLibraryUnload(CUlibrary library)
 {
     CUresult r = library_ready();
-    if (r) return r;
+    if (r || (r = capture_refuse_unsafe())) return r;
     struct library *l = take_out(library);
     if (!l) return CUDA_ERROR_INVALID_HANDLE;
     library_unload_modules(l);

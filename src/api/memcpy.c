@@ -44,11 +44,18 @@ static CUresult check_linear(enum way way, const struct device *d, uint64_t to, 
 
 static CUresult linear(enum way way, uint64_t to, uint64_t from, size_t bytes, CUstream stream, bool async)
 {
+    static const CUmemorytype target[] = { CU_MEMORYTYPE_DEVICE, CU_MEMORYTYPE_HOST, CU_MEMORYTYPE_DEVICE,
+                                           CU_MEMORYTYPE_UNIFIED },
+                              source[] = { CU_MEMORYTYPE_HOST, CU_MEMORYTYPE_DEVICE, CU_MEMORYTYPE_DEVICE,
+                                           CU_MEMORYTYPE_UNIFIED };
     struct context *k;
     CUresult r = stream_caller_outside(stream, &k);
     if (!r && bytes && capture_any() &&
-        ((r = check_linear(way, k->device, to, from, bytes)) || copy_captured_linear(to, from, bytes, stream, &r)))
+        ((r = check_linear(way, k->device, to, from, bytes)) ||
+         copy_captured_linear(target[way], to, source[way], from, bytes, stream, &r)))
         return r;
+    struct stream *s;
+    if (!r && !bytes && capture_any() && !(r = stream_get(k, stream, false, &s))) r = capture_order(s);
     return r || !bytes ? r : linear_between(way, k->device, to, k->device, from, bytes, stream, async);
 }
 
@@ -96,8 +103,10 @@ static CUresult peer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUc
                      CUstream stream, bool async)
 {
     struct context *c, *a, *b;
+    struct stream *s;
     CUresult r = context_current(&c);
-    if (r || (r = side_context(to_context, c, &a)) || (r = side_context(from_context, c, &b)) || !bytes) return r;
+    if (r || (capture_any() && ((r = stream_get(c, stream, false, &s)) || (r = capture_refuse(s))))) return r;
+    if ((r = side_context(to_context, c, &a)) || (r = side_context(from_context, c, &b)) || !bytes) return r;
     return linear_between(ON_DEVICE, a->device, to, b->device, from, bytes, stream, async);
 }
 

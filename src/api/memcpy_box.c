@@ -98,11 +98,21 @@ static bool captured(CUstream stream, const struct box *to, const struct box *fr
     return capture_node(s, &node, r);
 }
 
-bool copy_captured_linear(uint64_t to, uint64_t from, size_t bytes, CUstream stream, CUresult *r)
+static struct box linear_box(CUmemorytype type, uint64_t at)
+{
+    struct box b = { .type = type };
+    if (type == CU_MEMORYTYPE_HOST)
+        b.host = (const void *)at;
+    else
+        b.device = at;
+    return b;
+}
+
+bool copy_captured_linear(CUmemorytype to_type, uint64_t to, CUmemorytype from_type, uint64_t from, size_t bytes,
+                          CUstream stream, CUresult *r)
 {
     const struct copy c = { .width = bytes, .height = 1, .depth = 1 };
-    const struct box a = { .type = CU_MEMORYTYPE_UNIFIED, .device = to },
-                     b = { .type = CU_MEMORYTYPE_UNIFIED, .device = from };
+    const struct box a = linear_box(to_type, to), b = linear_box(from_type, from);
     return captured(stream, &a, &b, &c, r);
 }
 

@@ -1,22 +1,38 @@
 /* Stream memory operations: waiting for values in memory and writing them. */
+#include "api/node_check.h"
 #include "graph/capture.h"
 #include "stream/operations.h"
 
 enum { MOST_OPERATIONS = 255 };
+
+static bool may_flush(const struct context *c)
+{
+    int flag = 0;
+    cuDeviceGetAttribute(&flag, CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES, c->device->ordinal);
+    return flag;
+}
+
+CUresult operations_check(const CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *p)
+{
+    struct context *c;
+    if (context_check(p->ctx, &c) || p->flags || p->count > MOST_OPERATIONS || (p->count && !p->paramArray))
+        return CUDA_ERROR_INVALID_VALUE;
+    CUresult r = CUDA_SUCCESS;
+    for (unsigned k = 0; k < p->count && !r; k++) r = stream_check_operation(&p->paramArray[k], may_flush(c));
+    return r;
+}
 
 static CUresult issue(CUstream handle, const CUstreamBatchMemOpParams *ops, unsigned count)
 {
     struct stream *s;
     CUresult r = stream_named(handle, &s);
     if (r) return r;
-    if (!count) return CUDA_SUCCESS;
     if (!ops || count > MOST_OPERATIONS) return CUDA_ERROR_INVALID_VALUE;
     CUgraphNodeParams node = { .type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,
                                .memOp = { (CUcontext)stream_context(s), count, (CUstreamBatchMemOpParams *)ops, 0 } };
-    if (capture_node(s, &node, &r)) return r;
-    int may_flush = 0;
-    cuDeviceGetAttribute(&may_flush, CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES, stream_context(s)->device->ordinal);
-    return stream_memory_operations(s, ops, count, may_flush);
+    if (capture_any() && (r = operations_check(&node.memOp))) return r;
+    if (capture_node(s, &node, &r) || !count) return r;
+    return stream_memory_operations(s, ops, count, may_flush(stream_context(s)));
 }
 
 CUresult CUDAAPI cuStreamWaitValue32_v2(CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags)

@@ -98,7 +98,7 @@ CUresult CUDAAPI cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUde
     if (r) return r;
     if (pbase) *pbase = 0;
     if (psize) *psize = 0;
-    if (!space_look(dptr, &a) || a.kind == ALLOCATION_RESERVED) return CUDA_ERROR_NOT_FOUND;
+    if (!space_look(dptr, &a) || a.kind == ALLOCATION_RESERVED || a.dormant) return CUDA_ERROR_NOT_FOUND;
     /* the host's pools, and what the device (without a context, the owner) may not touch: observed on H200 */
     if ((a.pool && a.kind == ALLOCATION_HOST) || !space_access(&a, c ? c->device : NULL) || space_is_private(&a, c))
         return CUDA_ERROR_NOT_FOUND;

@@ -1,5 +1,6 @@
 /* Stream-ordered memory: the checks of arguments, in the driver's order. Pools
  * and what they lend are src/mempool's affair. */
+#include "api/node_check.h"
 #include "graph/capture.h"
 #include "mempool/mempool.h"
 
@@ -49,8 +50,8 @@ CUresult CUDAAPI cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hS
     if (r) return r;
     if (!dptr) return CUDA_ERROR_INVALID_VALUE;
     r = mempool_current(on_device(stream_context(s)->device->ordinal), CU_MEM_ALLOCATION_TYPE_PINNED, &p);
-    if (!r && capture_any() && captured(s, p, bytesize, dptr, &r)) return r;
-    if (!r) r = capture_refuse_unsafe();
+    if (!r && bytesize && capture_any() && captured(s, p, bytesize, dptr, &r)) return r;
+    if (!r && bytesize) r = capture_refuse_unsafe();
     return r ? r : mempool_alloc(p, bytesize, s, dptr);
 }
 
@@ -66,14 +67,8 @@ CUresult CUDAAPI cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUm
     return mempool_alloc(p, bytesize, s, dptr);
 }
 
-CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
+CUresult free_perform(CUdeviceptr dptr, struct stream *s)
 {
-    struct stream *s;
-    CUresult r = stream_in_host_function() ? CUDA_ERROR_NOT_PERMITTED : stream_named(hStream, &s);
-    if (r) return r;
-    if (!dptr) return CUDA_SUCCESS;
-    const CUgraphNodeParams node = { .type = CU_GRAPH_NODE_TYPE_MEM_FREE, .free = { dptr } };
-    if (capture_node(s, &node, &r)) return r;
     struct allocation a;
     if (!space_look(dptr, &a)) return CUDA_ERROR_INVALID_VALUE;
     if (a.pool) return mempool_free(&a, dptr, s);
@@ -81,6 +76,17 @@ CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
         return dptr == a.base ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
     if (a.kind != ALLOCATION_DEVICE) return CUDA_ERROR_INVALID_VALUE;
     return cuMemFree_v2(dptr); /* waits for the stream, and for more */
+}
+
+CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
+{
+    struct stream *s;
+    CUresult r = stream_in_host_function() ? CUDA_ERROR_NOT_PERMITTED : stream_named(hStream, &s);
+    if (r) return r;
+    if (!dptr) return CUDA_SUCCESS;
+    const CUgraphNodeParams node = { .type = CU_GRAPH_NODE_TYPE_MEM_FREE, .free = { dptr } };
+    if (capture_node(s, &node, &r) || (r = capture_refuse_unsafe())) return r;
+    return free_perform(dptr, s);
 }
 
 /* ---- pools */
@@ -99,13 +105,14 @@ CUresult CUDAAPI cuMemPoolDestroy(CUmemoryPool pool)
 {
     struct mempool *p;
     CUresult r = named(pool, &p);
-    return r ? r : mempool_destroy(p);
+    return r || (r = capture_refuse_unsafe()) ? r : mempool_destroy(p);
 }
 
 CUresult CUDAAPI cuMemPoolTrimTo(CUmemoryPool pool, size_t minBytesToKeep)
 {
     struct mempool *p;
     CUresult r = named(pool, &p);
+    if (!r) r = capture_refuse_unsafe();
     if (!r) mempool_trim(p, minBytesToKeep);
     return r;
 }
@@ -114,7 +121,7 @@ CUresult CUDAAPI cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute at
 {
     struct mempool *p;
     CUresult r = named(pool, &p);
-    if (r) return r;
+    if (r || (r = capture_refuse_unsafe())) return r;
     return value ? mempool_set_attribute(p, attr, value) : CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -122,7 +129,7 @@ CUresult CUDAAPI cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute at
 {
     struct mempool *p;
     CUresult r = named(pool, &p);
-    if (r) return r;
+    if (r || (r = capture_refuse_unsafe())) return r;
     return value ? mempool_get_attribute(p, attr, value) : CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -130,7 +137,7 @@ CUresult CUDAAPI cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *ma
 {
     struct mempool *p;
     CUresult r = named(pool, &p);
-    if (r) return r;
+    if (r || (r = capture_refuse_unsafe())) return r;
     return map || !count ? mempool_set_access(p, map, count) : CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -186,7 +193,7 @@ CUresult CUDAAPI cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
     struct device *d;
     struct mempool *p;
     CUresult r = no_device_is_no_value(device_get(dev, &d));
-    if (r || (r = named(pool, &p))) return r;
+    if (r || (r = named(pool, &p)) || (r = capture_refuse_unsafe())) return r;
     return mempool_set_device(d->ordinal, p);
 }
 

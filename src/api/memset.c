@@ -133,12 +133,12 @@ static CUresult check(CUdeviceptr dst, size_t extent, const struct context *c)
 }
 
 /* Whether the memset becomes a node. What is there is seen when the graph is launched (observed on H200). */
-static bool captured(const struct fill *f, CUdeviceptr dst, struct context *c, CUstream stream, CUresult *r)
+static bool captured(const struct fill *f, CUdeviceptr dst, size_t pitch, struct context *c, CUstream stream,
+                     CUresult *r)
 {
     struct stream *s;
     const CUgraphNodeParams node = { .type = CU_GRAPH_NODE_TYPE_MEMSET,
-                                     .memset = { dst, f->pitch, f->value, f->unit, f->width, f->height,
-                                                 (CUcontext)c } };
+                                     .memset = { dst, pitch, f->value, f->unit, f->width, f->height, (CUcontext)c } };
     if ((*r = stream_get(c, stream, false, &s))) return true;
     return capture_node(s, &node, r);
 }
@@ -183,6 +183,13 @@ CUresult memset_perform(const CUDA_MEMSET_NODE_PARAMS_v2 *p, CUstream stream)
     return start(&f, p->dst, pitch * (p->height - 1) + row, c, stream, true);
 }
 
+static CUresult nothing(struct context *c, CUstream stream)
+{
+    struct stream *s;
+    CUresult r = capture_any() ? stream_get(c, stream, false, &s) : CUDA_SUCCESS;
+    return r || !capture_any() ? r : capture_order(s);
+}
+
 /* pitch 0: one row. */
 static CUresult fill(CUdeviceptr dst, size_t pitch, unsigned unit, uint32_t value, size_t width, size_t height,
                      bool rows, CUstream stream, bool async)
@@ -192,13 +199,13 @@ static CUresult fill(CUdeviceptr dst, size_t pitch, unsigned unit, uint32_t valu
     size_t bytes, extent;
     CUresult r = stream_caller(stream, &c);
     if (r) return r;
-    if (!width || !height) return CUDA_SUCCESS;
+    if (!width || !height) return nothing(c, stream);
     if (dst % unit || __builtin_mul_overflow(width, (size_t)unit, &bytes)) return CUDA_ERROR_INVALID_VALUE;
     if (rows && height > 1 && (pitch % unit || pitch < bytes)) return CUDA_ERROR_INVALID_VALUE;
     if (height == 1) f.pitch = bytes;
     if (__builtin_mul_overflow(f.pitch, height - 1, &extent) || __builtin_add_overflow(extent, bytes, &extent))
         return CUDA_ERROR_INVALID_VALUE;
-    if (capture_any() && captured(&f, dst, c, stream, &r)) return r;
+    if (capture_any() && captured(&f, dst, pitch, c, stream, &r)) return r;
     if (device_count > 1 && out_of_reach(dst, c->device)) return CUDA_ERROR_INVALID_VALUE;
     return start(&f, dst, extent, c, stream, async);
 }

@@ -1,6 +1,7 @@
 /* Mipmapped arrays: a chain of arrays, each half the size of the one before. */
 #include "api/array.h"
 #include "context/context.h"
+#include "graph/capture.h"
 #include "stream/stream.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -60,7 +61,7 @@ CUresult CUDAAPI cuMipmappedArrayCreate(CUmipmappedArray *pHandle, const CUDA_AR
 {
     struct context *c;
     CUresult r = context_current(&c);
-    if (r) return r;
+    if (r || (r = capture_refuse_unsafe())) return r;
     if (!pHandle || !pMipmappedArrayDesc) return CUDA_ERROR_INVALID_VALUE;
     if ((r = array_check(c, pMipmappedArrayDesc))) return r;
     if (!small_enough(c->device->profile, pMipmappedArrayDesc)) return CUDA_ERROR_INVALID_VALUE;
@@ -133,7 +134,9 @@ CUresult CUDAAPI cuMipmappedArrayDestroy(CUmipmappedArray hMipmappedArray)
     struct context *c;
     struct mipmapped *m;
     CUresult r = context_current(&c);
-    if (r || (r = mipmap_get(hMipmappedArray, &m)) || (r = mipmap_end(m, context_synchronize(c)))) return r;
+    if (r || (r = mipmap_get(hMipmappedArray, &m))) return r;
+    if ((r = capture_refuse_unsafe())) return mipmap_end(m, r);
+    if ((r = mipmap_end(m, context_synchronize(c)))) return r;
     pthread_mutex_lock(&lock);
     m = take_out(find(hMipmappedArray));
     pthread_mutex_unlock(&lock);

@@ -1,4 +1,5 @@
 /* Modules: loading, functions, variables, JIT options. */
+#include "graph/capture.h"
 #include "module/module.h"
 #include "api/library.h"
 #include "base/driver_version.h"
@@ -216,7 +217,7 @@ CUresult CUDAAPI cuModuleUnload(CUmodule hmod)
 {
     struct context *c;
     CUresult r = context_optional(&c); /* the module has its own */
-    return r ? r : module_unload(hmod);
+    return r || (r = capture_refuse_unsafe()) ? r : module_unload(hmod);
 }
 
 CUresult CUDAAPI cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const char *name)

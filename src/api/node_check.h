@@ -9,6 +9,9 @@
 CUresult copy_check(const CUDA_MEMCPY3D *p);                /* memcpy_box.c */
 CUresult memset_check(const CUDA_MEMSET_NODE_PARAMS_v2 *p); /* memset.c */
 CUresult memset_perform(const CUDA_MEMSET_NODE_PARAMS_v2 *p, CUstream stream); /* it was checked */
+CUresult operations_check(const CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *p); /* memop.c: but for what is in memory */
+struct stream;
+CUresult free_perform(CUdeviceptr dptr, struct stream *s); /* mempool.c: whatever is captured meanwhile */
 CUresult launch_check(const CUDA_KERNEL_NODE_PARAMS_v3 *p); /* launch.c */
 
 #endif

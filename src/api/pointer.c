@@ -1,6 +1,7 @@
 /* Unified addressing: what a pointer is. Answers come from a copy of the
  * allocation, so they need no lock and are right whatever is freed meanwhile. */
 #include "context/context.h"
+#include "graph/capture.h"
 #include "mempool/mempool.h"
 #include "space/space.h"
 #include "vmm/vmm.h"
@@ -232,7 +233,7 @@ CUresult CUDAAPI cuPointerSetAttribute(const void *value, CUpointer_attribute at
 {
     struct allocation a;
     CUresult r = library_ready();
-    if (r) return r;
+    if (r || (r = capture_refuse_unsafe())) return r;
     if (!value || attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS || !space_look(ptr, &a) ||
         a.kind == ALLOCATION_RESERVED)
         return CUDA_ERROR_INVALID_VALUE;

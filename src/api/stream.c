@@ -53,7 +53,7 @@ CUresult CUDAAPI cuStreamGetFlags(CUstream hStream, unsigned int *flags)
 {
     struct stream *s;
     CUresult r = stream_named(hStream, &s);
-    if (r) return r;
+    if (r || (r = capture_refuse(s))) return r;
     if (!flags) return CUDA_ERROR_INVALID_VALUE;
     *flags = stream_describe(s).flags;
     return CUDA_SUCCESS;
@@ -63,7 +63,7 @@ CUresult CUDAAPI cuStreamGetId(CUstream hStream, unsigned long long *streamId)
 {
     struct stream *s;
     CUresult r = stream_named(hStream, &s);
-    if (r) return r;
+    if (r || (r = capture_refuse(s))) return r;
     if (!streamId) return CUDA_ERROR_INVALID_VALUE;
     *streamId = stream_describe(s).id;
     return CUDA_SUCCESS;
@@ -133,7 +133,8 @@ CUresult CUDAAPI cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned in
     CUresult r = stream_named(hStream, &s);
     if (r) return r;
     if (Flags & ~CU_EVENT_WAIT_EXTERNAL) return CUDA_ERROR_INVALID_VALUE;
-    if ((r = event_get(hEvent, &e)) || capture_wait(s, e, Flags, &r)) return r;
+    if ((r = event_get(hEvent, &e))) capture_spoil(s);
+    if (r || capture_wait(s, e, Flags, &r)) return r;
     if (event_was_captured(e)) return CUDA_ERROR_INVALID_VALUE;
     return Flags ? CUDA_ERROR_ILLEGAL_STATE : stream_wait_event(s, e);
 }

@@ -1,12 +1,13 @@
 /* Surface objects: arrays that kernels read and write as bytes. */
 #include "api/texture.h"
+#include "graph/capture.h"
 
 CUresult CUDAAPI cuSurfObjectCreate(CUsurfObject *pSurfObject, const CUDA_RESOURCE_DESC *pResDesc)
 {
     struct context *c;
     struct texture x = { .surface = true };
     CUresult r = context_current(&c);
-    if (r) return r;
+    if (r || (r = capture_refuse_unsafe())) return r;
     if (!pSurfObject || !pResDesc || pResDesc->resType != CU_RESOURCE_TYPE_ARRAY) return CUDA_ERROR_INVALID_VALUE;
     if ((r = texture_resource(c, pResDesc, &x))) return r;
     x.layered |= x.cube; /* faces are written as layers */
@@ -20,7 +21,7 @@ CUresult CUDAAPI cuSurfObjectDestroy(CUsurfObject surfObject)
 {
     struct context *c;
     CUresult r = context_current(&c);
-    if (r) return r;
+    if (r || (r = capture_refuse_unsafe())) return r;
     return surfObject ? texture_remove(surfObject, true) : CUDA_SUCCESS; /* none is fine (observed on H200) */
 }
 

@@ -2,6 +2,7 @@
  * sample by (processor/texture.h). Surface objects are in surface.c. */
 #include "api/texture.h"
 #include "api/array.h"
+#include "graph/capture.h"
 
 #include <string.h>
 
@@ -216,7 +217,7 @@ CUresult CUDAAPI cuTexObjectCreate(CUtexObject *pTexObject, const CUDA_RESOURCE_
     struct context *c;
     struct texture x = { 0 };
     CUresult r = context_current(&c);
-    if (r) return r;
+    if (r || (r = capture_refuse_unsafe())) return r;
     if (!pTexObject || !pResDesc || !pTexDesc) return CUDA_ERROR_INVALID_VALUE;
     if ((r = texture_resource(c, pResDesc, &x)) || (pResViewDesc && (r = texture_view(pResDesc, pResViewDesc, &x))) ||
         (r = sampling(pTexDesc, &x)))
@@ -233,7 +234,7 @@ CUresult CUDAAPI cuTexObjectDestroy(CUtexObject texObject)
 {
     struct context *c;
     CUresult r = context_current(&c);
-    if (r) return r;
+    if (r || (r = capture_refuse_unsafe())) return r;
     return texObject ? texture_remove(texObject, false) : CUDA_SUCCESS; /* none is fine (observed on H200) */
 }
 

@@ -162,7 +162,7 @@ CUresult CUDAAPI cuStreamAttachMemAsync(CUstream hStream, CUdeviceptr dptr, size
     if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST && flags != CU_MEM_ATTACH_SINGLE)
         return CUDA_ERROR_INVALID_VALUE;
     if (flags == CU_MEM_ATTACH_SINGLE && (!hStream || hStream == CU_STREAM_LEGACY)) return CUDA_ERROR_INVALID_VALUE;
-    if ((r = capture_refuse(s))) return r;
+    if ((r = capture_refuse(s)) || (r = capture_refuse_unsafe())) return r;
     if ((r = um_managed(dptr, 1, &a))) return length && um_ordinary(dptr, length) ? CUDA_SUCCESS : r;
     if (a.base != dptr || (length && length != a.size)) return CUDA_ERROR_INVALID_VALUE;
     const struct attachment t = { dptr, flags, s };

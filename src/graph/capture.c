@@ -1,5 +1,6 @@
 /* Which streams and events are captured, and behind which nodes; how captures
  * begin and end. */
+#include "graph/capture.h"
 #include "graph/capture_internal.h"
 #include "space/space.h"
 
@@ -39,7 +40,7 @@ static CUresult copy_list(struct node_list *to, const struct node_list *from)
 {
     CUresult r = CUDA_SUCCESS;
     to->count = 0;
-    for (unsigned k = 0; k < from->count && !r; k++) r = list_add(to, from->node[k]);
+    for (unsigned k = 0; k < from->count && !r; k++) r = list_add_edge(to, from->node[k], from->edge[k]);
     return r;
 }
 
@@ -65,28 +66,36 @@ void member_leave(struct member **list, const void *what)
         if ((*list)->what == what) {
             struct member *gone = *list;
             *list = gone->next;
-            free(gone->before.node);
+            list_free(&gone->before);
             free(gone);
             return;
         }
 }
 
+/* What comes next comes behind this node of g as well. */
+static CUresult follow(struct node_list *l, CUgraphNode handle, const CUgraphEdgeData *data, const struct graph *g)
+{
+    struct node *n;
+    if (node_get(handle, &n) || n->graph != g || !edge_is_permitted(n, CU_GRAPH_NODE_TYPE_KERNEL, data))
+        return CUDA_ERROR_INVALID_VALUE;
+    return list_has(l, n) ? CUDA_SUCCESS : list_add_edge(l, n, data ? *data : (CUgraphEdgeData){ 0 });
+}
+
 /* ---- begin and end */
 
 CUresult capture_begin(struct stream *s, CUstreamCaptureMode mode, struct graph *graph, const CUgraphNode *before,
-                       size_t count)
+                       const CUgraphEdgeData *data, size_t count)
 {
     struct member *m;
     struct node_list first = { 0 };
-    struct node *n;
-    if (stream_is_legacy(s)) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    CUresult r;
+    if (stream_is_legacy(s)) return (r = capture_refuse(s)) ? r : CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     pthread_mutex_lock(&graphs_lock);
     struct capture *c = calloc(1, sizeof *c);
-    CUresult r = c ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
-    if (!r && capture_of(s, &m)) r = CUDA_ERROR_ILLEGAL_STATE;
+    r = c ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    if (!r && (capture_of(s, &m) || (graph && capture_is_into(graph)))) r = CUDA_ERROR_ILLEGAL_STATE;
     for (size_t k = 0; k < count && !r; k++) {
-        r = before && !node_get(before[k], &n) && n->graph == graph ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-        if (!r) r = list_add(&first, n);
+        r = follow(&first, before ? before[k] : NULL, data ? &data[k] : NULL, graph);
     }
     if (!r && !graph)
         r = graph_new(&graph);
@@ -105,7 +114,7 @@ CUresult capture_begin(struct stream *s, CUstreamCaptureMode mode, struct graph 
     } else {
         free(c);
     }
-    free(first.node);
+    list_free(&first);
     pthread_mutex_unlock(&graphs_lock);
     return r;
 }
@@ -122,7 +131,7 @@ static void forget(struct capture *c)
         event_set_captured((struct event *)c->events->what);
         member_leave(&c->events, c->events->what);
     }
-    free(c->left.node);
+    list_free(&c->left);
     free(c);
     atomic_fetch_sub(&capture_count, 1);
 }
@@ -142,7 +151,7 @@ static bool reaches(const struct node_list *from, struct graph *g)
                 failed |= list_add(&todo, n);
             }
         }
-    free(todo.node);
+    list_free(&todo);
     return !failed;
 }
 
@@ -162,23 +171,24 @@ static bool joined(const struct capture *c)
 CUresult capture_end(struct stream *s, struct graph **out)
 {
     struct member *m;
-    CUresult r = CUDA_SUCCESS;
     *out = NULL;
+    CUresult r = stream_is_legacy(s) ? capture_refuse(s) : CUDA_SUCCESS;
+    if (r) return r;
     pthread_mutex_lock(&graphs_lock);
     struct capture *c = capture_of(s, &m);
     if (!c)
         r = CUDA_ERROR_ILLEGAL_STATE;
-    else if (!c->invalid && c->mode != CU_STREAM_CAPTURE_MODE_RELAXED && !pthread_equal(c->thread, pthread_self())) {
-        r = CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
-        c = NULL;
-    } else if (c->origin != s) {
+    else if (c->origin != s) {
         r = spoil(c, CUDA_ERROR_STREAM_CAPTURE_UNMATCHED);
         c = NULL;
-    } else if (c->invalid)
+    } else if (!c->invalid && c->mode != CU_STREAM_CAPTURE_MODE_RELAXED && !pthread_equal(c->thread, pthread_self()))
+        r = CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+    else if (c->invalid)
         r = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     else if (!joined(c))
         r = CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
-    if (c && r && !c->given) graph_free(c->graph);
+    if (c && r && atomic_load(&c->graph->valid) && !c->graph->parent)
+        graph_free(c->graph); /* even the caller's: observed on H200 */
     if (c && !r) *out = c->graph;
     if (c) forget(c);
     pthread_mutex_unlock(&graphs_lock);
@@ -198,7 +208,11 @@ CUresult capture_describe(struct stream *s, struct capture_info *out)
     if (c)
         *out =
             (struct capture_info){ c->invalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED : CU_STREAM_CAPTURE_STATUS_ACTIVE,
-                                   c->id, c->graph, (const CUgraphNode *)m->before.node, m->before.count };
+                                   c->id,
+                                   c->graph,
+                                   (const CUgraphNode *)m->before.node,
+                                   m->before.edge,
+                                   m->before.count };
     else if (stream_is_legacy(s)) /* asking is an error while it would order with captured streams */
         for (c = captures; c && !r; c = c->next)
             for (m = c->streams; m; m = m->next)
@@ -207,21 +221,22 @@ CUresult capture_describe(struct stream *s, struct capture_info *out)
     return r;
 }
 
-CUresult capture_set_dependencies(struct stream *s, const CUgraphNode *before, size_t count, bool add)
+CUresult capture_set_dependencies(struct stream *s, const CUgraphNode *before, const CUgraphEdgeData *data,
+                                  size_t count, bool add)
 {
     struct member *m;
-    struct node *n;
     struct node_list list = { 0 };
+    CUresult r = stream_is_legacy(s) ? capture_refuse(s) : CUDA_SUCCESS;
+    if (r) return r;
     pthread_mutex_lock(&graphs_lock);
     struct capture *c = capture_of(s, &m);
-    CUresult r = !c ? CUDA_ERROR_ILLEGAL_STATE : c->invalid ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : CUDA_SUCCESS;
+    r = !c ? CUDA_ERROR_ILLEGAL_STATE : c->invalid ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : CUDA_SUCCESS;
     if (!r && add) r = copy_list(&list, &m->before);
     for (size_t k = 0; k < count && !r; k++) {
-        r = before && !node_get(before[k], &n) && n->graph == c->graph ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-        if (!r && !list_has(&list, n)) r = list_add(&list, n);
+        r = follow(&list, before ? before[k] : NULL, data ? &data[k] : NULL, c->graph);
     }
     if (!r) r = copy_list(&m->before, &list);
-    free(list.node);
+    list_free(&list);
     pthread_mutex_unlock(&graphs_lock);
     return r;
 }

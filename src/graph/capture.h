@@ -18,7 +18,8 @@ extern _Atomic unsigned capture_count;
 static inline bool capture_any(void) { return atomic_load_explicit(&capture_count, memory_order_relaxed) != 0; }
 
 /* graph NULL: a new one. Else nodes are added to it, behind `before`. */
-CUresult capture_begin(struct stream *s, CUstreamCaptureMode mode, struct graph *graph, const CUgraphNode *before, size_t count);
+CUresult capture_begin(struct stream *s, CUstreamCaptureMode mode, struct graph *graph, const CUgraphNode *before,
+                       const CUgraphEdgeData *data, size_t count);
 /* *out is NULL if there is an error. */
 CUresult capture_end(struct stream *s, struct graph **out);
 
@@ -27,6 +28,7 @@ struct capture_info {
     uint64_t id;
     struct graph *graph;
     const CUgraphNode *before;     /* valid until the capture goes on */
+    const CUgraphEdgeData *edges;
     size_t count;
 };
 /* What cuStreamGetCaptureInfo answers. CUDA_ERROR_STREAM_CAPTURE_IMPLICIT: the legacy stream, while it would order
@@ -34,18 +36,26 @@ struct capture_info {
 CUresult capture_describe(struct stream *s, struct capture_info *out);
 /* What is issued into s next comes behind these nodes; add: also behind what it comes behind now.
  * CUDA_ERROR_ILLEGAL_STATE: s is not captured. */
-CUresult capture_set_dependencies(struct stream *s, const CUgraphNode *before, size_t count, bool add);
+CUresult capture_set_dependencies(struct stream *s, const CUgraphNode *before, const CUgraphEdgeData *data,
+                                  size_t count, bool add);
 
 /* An operation is about to be issued into s. Whether it is captured, or must not be issued: *r. */
 bool capture_node(struct stream *s, const CUgraphNodeParams *params, CUresult *r);
-/* The same with a kernel's attributes. */
-bool capture_kernel(struct stream *s, const CUgraphNodeParams *params, const CUlaunchAttribute *attributes, unsigned count, CUresult *r);
+/* The same with a kernel's attributes. programmatic: kernels before it need not end before it begins. */
+bool capture_kernel(struct stream *s, const CUgraphNodeParams *params, const CUlaunchAttribute *attributes,
+                    unsigned count, bool programmatic, CUresult *r);
 /* The same, and says where the memory is that the node allocates. */
 bool capture_alloc(struct stream *s, const CUgraphNodeParams *params, CUdeviceptr *address, CUresult *r);
 /* The same for a record of e, a wait for e. Not external: no node, but e carries the capture on. */
 bool capture_record(struct event *e, struct stream *s, bool external, CUresult *r);
+/* A record of e that is part of the newest launch; what the edges from it say. */
+bool capture_record_launch(struct event *e, struct stream *s, CUgraphEdgeData edge, CUresult *r);
 bool capture_wait(struct stream *s, struct event *e, bool external, CUresult *r);
 
+/* Something is issued into s that is nothing to do: CUDA_ERROR_STREAM_CAPTURE_IMPLICIT if it would wait for a captured
+ * stream. */
+CUresult capture_order(struct stream *s);
+bool capture_has(const struct stream *s);
 /* An operation of s that cannot be captured: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED if s is. */
 CUresult capture_refuse(struct stream *s);
 /* An operation of s failed before it could be captured: if s is, its capture is invalid. */
@@ -56,6 +66,8 @@ bool capture_is_into(const struct graph *g);
 CUresult capture_refuse_context(struct context *c);
 /* The event's state is asked for: CUDA_ERROR_CAPTURED_EVENT if its last record was captured. */
 CUresult capture_refuse_event(struct event *e);
+/* The same, but the capture goes on. */
+CUresult capture_check_event(struct event *e);
 /* A call that the calling thread's mode may forbid while something is captured. */
 CUresult capture_refuse_unsafe(void);
 /* The calling thread's mode; the one before. */

@@ -1,6 +1,7 @@
 /* What the program issues while streams are captured: operations become nodes,
  * events carry a capture from stream to stream, and what cannot be done
  * meanwhile is refused. */
+#include "graph/capture.h"
 #include "graph/capture_internal.h"
 
 #include <string.h>
@@ -11,7 +12,7 @@ static CUresult add_all(struct node_list *to, const struct node_list *from)
 {
     CUresult r = CUDA_SUCCESS;
     for (unsigned k = 0; k < from->count && !r; k++)
-        if (!list_has(to, from->node[k])) r = list_add(to, from->node[k]);
+        if (!list_has(to, from->node[k])) r = list_add_edge(to, from->node[k], from->edge[k]);
     return r;
 }
 
@@ -28,21 +29,37 @@ static CUresult implicit(struct stream *s)
     return r;
 }
 
-static bool capture_into(struct stream *s, const CUgraphNodeParams *params, const CUlaunchAttribute *attributes,
-                         unsigned count, CUdeviceptr *address, CUresult *r)
+/* What the kernels among these nodes let begin before they end. */
+static void loosen(struct node_list *l)
+{
+    for (unsigned k = 0; k < l->count; k++)
+        if (l->node[k]->params.type == CU_GRAPH_NODE_TYPE_KERNEL && !l->edge[k].type)
+            l->edge[k] = (CUgraphEdgeData){ .from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC,
+                                            .type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC };
+}
+
+struct kernel_extras {
+    const CUlaunchAttribute *attributes;
+    unsigned count;
+    bool programmatic;
+};
+
+static bool capture_into(struct stream *s, const CUgraphNodeParams *params, struct kernel_extras kernel,
+                         CUdeviceptr *address, CUresult *r)
 {
     struct member *m;
     struct node *n;
     if (!capture_any()) return false;
     pthread_mutex_lock(&graphs_lock);
     struct capture *c = capture_of(s, &m);
+    if (c && kernel.programmatic) loosen(&m->before);
     if (!c) {
         *r = implicit(s);
     } else if (c->invalid || !atomic_load(&c->graph->valid)) {
         *r = spoil(c, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
-    } else if (!(*r = node_add(c->graph, (CUgraphNode *)m->before.node, m->before.count, params, &n))) {
-        n->attributes = count < NODE_ATTRIBUTES ? count : NODE_ATTRIBUTES;
-        if (count) memcpy(n->attribute, attributes, n->attributes * sizeof *attributes);
+    } else if (!(*r = node_add(c->graph, (CUgraphNode *)m->before.node, m->before.edge, m->before.count, params, &n))) {
+        n->attributes = kernel.count < NODE_ATTRIBUTES ? kernel.count : NODE_ATTRIBUTES;
+        if (n->attributes) memcpy(n->attribute, kernel.attributes, n->attributes * sizeof *n->attribute);
         if (address) *address = n->params.alloc.dptr;
         m->before.count = 0;
         list_add(&m->before, n);
@@ -54,29 +71,24 @@ static bool capture_into(struct stream *s, const CUgraphNodeParams *params, cons
 }
 
 bool capture_kernel(struct stream *s, const CUgraphNodeParams *params, const CUlaunchAttribute *attributes,
-                    unsigned count, CUresult *r)
+                    unsigned count, bool programmatic, CUresult *r)
 {
-    return capture_into(s, params, attributes, count, NULL, r);
+    return capture_into(s, params, (struct kernel_extras){ attributes, count, programmatic }, NULL, r);
 }
 
 bool capture_node(struct stream *s, const CUgraphNodeParams *params, CUresult *r)
 {
-    return capture_into(s, params, NULL, 0, NULL, r);
+    return capture_into(s, params, (struct kernel_extras){ 0 }, NULL, r);
 }
 
 bool capture_alloc(struct stream *s, const CUgraphNodeParams *params, CUdeviceptr *address, CUresult *r)
 {
-    return capture_into(s, params, NULL, 0, address, r);
+    return capture_into(s, params, (struct kernel_extras){ 0 }, address, r);
 }
 
-bool capture_record(struct event *e, struct stream *s, bool external, CUresult *r)
+static bool record(struct event *e, struct stream *s, const CUgraphEdgeData *edge, CUresult *r)
 {
     struct member *m;
-    if (!capture_any()) return false;
-    if (external) {
-        CUgraphNodeParams p = { .type = CU_GRAPH_NODE_TYPE_EVENT_RECORD, .eventRecord = { (CUevent)e } };
-        return capture_node(s, &p, r);
-    }
     pthread_mutex_lock(&graphs_lock);
     struct capture *old, *c = capture_of(s, &m);
     struct member *was;
@@ -87,8 +99,23 @@ bool capture_record(struct event *e, struct stream *s, bool external, CUresult *
         *r = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     else
         *r = member_enter(&c->events, e, event_context(e), &m->before);
+    if (c && !*r && edge && capture_of_event(e, &was))
+        for (unsigned k = 0; k < was->before.count; k++) was->before.edge[k] = *edge;
     pthread_mutex_unlock(&graphs_lock);
     return c || *r;
+}
+
+bool capture_record(struct event *e, struct stream *s, bool external, CUresult *r)
+{
+    if (!capture_any()) return false;
+    if (!external) return record(e, s, NULL, r);
+    CUgraphNodeParams p = { .type = CU_GRAPH_NODE_TYPE_EVENT_RECORD, .eventRecord = { (CUevent)e } };
+    return capture_node(s, &p, r);
+}
+
+bool capture_record_launch(struct event *e, struct stream *s, CUgraphEdgeData edge, CUresult *r)
+{
+    return capture_any() && record(e, s, &edge, r);
 }
 
 /* The event's capture takes the stream in. */
@@ -120,8 +147,10 @@ bool capture_wait(struct stream *s, struct event *e, bool external, CUresult *r)
         *r = join(of_event, record, of_stream, m, s);
     else if (of_stream && of_stream->invalid)
         *r = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-    else if (of_stream)
-        *r = spoil(of_stream, CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
+    else if (of_stream && event_was_captured(e))
+        *r = spoil(of_stream, CUDA_ERROR_INVALID_VALUE);
+    else if (of_stream) /* before its first record an event is nothing to wait for */
+        *r = event_was_recorded(e) ? spoil(of_stream, CUDA_ERROR_STREAM_CAPTURE_ISOLATION) : CUDA_SUCCESS;
     else
         handled = (*r = implicit(s)) != CUDA_SUCCESS;
     pthread_mutex_unlock(&graphs_lock);
@@ -138,6 +167,25 @@ void capture_spoil(struct stream *s)
     struct capture *c = capture_of(s, &m);
     if (c) c->invalid = true;
     pthread_mutex_unlock(&graphs_lock);
+}
+
+bool capture_has(const struct stream *s)
+{
+    struct member *m;
+    if (!capture_any()) return false;
+    pthread_mutex_lock(&graphs_lock);
+    const bool has = capture_of(s, &m) != NULL;
+    pthread_mutex_unlock(&graphs_lock);
+    return has;
+}
+
+CUresult capture_order(struct stream *s)
+{
+    if (!capture_any() || !stream_is_legacy(s)) return CUDA_SUCCESS;
+    pthread_mutex_lock(&graphs_lock);
+    CUresult r = implicit(s);
+    pthread_mutex_unlock(&graphs_lock);
+    return r;
 }
 
 CUresult capture_refuse(struct stream *s)
@@ -163,17 +211,21 @@ CUresult capture_refuse_context(struct context *context)
     return r;
 }
 
-CUresult capture_refuse_event(struct event *e)
+static CUresult refuse_event(struct event *e, bool spoils)
 {
     struct member *m;
     const CUresult over = event_was_captured(e) ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
     if (!capture_any()) return over;
     pthread_mutex_lock(&graphs_lock);
     struct capture *c = capture_of_event(e, &m);
-    CUresult r = c ? spoil(c, CUDA_ERROR_CAPTURED_EVENT) : over;
+    if (c && spoils) c->invalid = true;
     pthread_mutex_unlock(&graphs_lock);
-    return r;
+    return c ? CUDA_ERROR_CAPTURED_EVENT : over;
 }
+
+CUresult capture_refuse_event(struct event *e) { return refuse_event(e, true); }
+
+CUresult capture_check_event(struct event *e) { return refuse_event(e, false); }
 
 CUresult capture_refuse_unsafe(void)
 {

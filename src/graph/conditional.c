@@ -1,11 +1,20 @@
 /* Conditions and conditional nodes; see conditional.h. */
 #include "graph/conditional.h"
+#include "space/space.h"
 
 #include <stdlib.h>
+
+/* Conditions are the outermost graph's. */
+static struct graph *outermost(struct graph *g)
+{
+    while (g->parent) g = g->parent->graph;
+    return g;
+}
 
 CUresult condition_new(struct graph *g, struct context *c, unsigned initial, unsigned flags, struct condition **out)
 {
     struct allocation *word;
+    g = outermost(g);
     struct condition *k = calloc(1, sizeof *k);
     if (!k) return CUDA_ERROR_OUT_OF_MEMORY;
     CUresult r = space_alloc_host(c, sizeof(uint32_t), 0, ALLOCATION_HOST, &word);
@@ -16,6 +25,7 @@ CUresult condition_new(struct graph *g, struct context *c, unsigned initial, uns
     *k = (struct condition){ .references = 1,
                              .handle = word->base,
                              .word = *word,
+                             .context = c,
                              .initial = initial,
                              .assign = flags & CU_GRAPH_COND_ASSIGN_DEFAULT,
                              .next = g->conditions };
@@ -40,9 +50,9 @@ void condition_drop(struct condition *c)
 
 _Atomic uint32_t *condition_word(const struct condition *c) { return space_alias(&c->word, c->word.base); }
 
-static struct condition *condition_of(const struct graph *g, CUgraphConditionalHandle handle)
+static struct condition *condition_of(struct graph *g, CUgraphConditionalHandle handle)
 {
-    struct condition *c = g->conditions;
+    struct condition *c = outermost(g)->conditions;
     while (c && c->handle != handle) c = c->next;
     return c;
 }
@@ -56,14 +66,19 @@ static CUresult make_graphs(struct node *n, unsigned count)
     return r;
 }
 
+CUresult conditional_check(const CUDA_CONDITIONAL_NODE_PARAMS *p, struct context **c)
+{
+    const unsigned most = p->type == CU_GRAPH_COND_TYPE_IF ? 2 : p->type == CU_GRAPH_COND_TYPE_WHILE ? 1 : ~0u;
+    if ((unsigned)p->type > CU_GRAPH_COND_TYPE_SWITCH || !p->size || p->size > most) return CUDA_ERROR_INVALID_VALUE;
+    return context_check(p->ctx, c);
+}
+
 CUresult conditional_make(struct node *n, const CUDA_CONDITIONAL_NODE_PARAMS *p)
 {
     struct condition *c = condition_of(n->graph, p->handle);
-    const unsigned most = p->type == CU_GRAPH_COND_TYPE_IF ? 2 : p->type == CU_GRAPH_COND_TYPE_WHILE ? 1 : ~0u;
-    if (!c || c->used || (unsigned)p->type > CU_GRAPH_COND_TYPE_SWITCH || !p->size || p->size > most)
-        return CUDA_ERROR_INVALID_VALUE;
     struct context *context;
-    CUresult r = p->ctx ? context_check(p->ctx, &context) : CUDA_SUCCESS;
+    CUresult r = conditional_check(p, &context);
+    if (!r && (!c || c->used || context != c->context)) r = CUDA_ERROR_INVALID_VALUE;
     if (r || (r = make_graphs(n, p->size))) return r;
     c->used = true;
     n->condition = condition_share(c);
@@ -93,12 +108,23 @@ void conditional_free(struct node *n)
     if (n->condition) condition_drop(n->condition);
 }
 
-/* What a device can do alone. */
-static bool may_be_conditional(CUgraphNodeType type)
+/* Memory that a device reaches by itself: no array, and no pageable memory of the host. */
+static bool is_within_reach(CUmemorytype type, const void *host, CUdeviceptr device)
 {
-    switch (type) {
-    case CU_GRAPH_NODE_TYPE_KERNEL:
+    const CUdeviceptr at = type == CU_MEMORYTYPE_HOST ? (CUdeviceptr)host : device;
+    return type != CU_MEMORYTYPE_ARRAY && space_find(at);
+}
+
+/* What a device can do alone, in the condition's context. */
+static bool may_be_conditional(const struct node *n, const struct context *context)
+{
+    const CUDA_MEMCPY3D *c = &n->params.memcpy.copyParams;
+    struct context *own;
+    switch (n->params.type) {
+    case CU_GRAPH_NODE_TYPE_KERNEL: return !context_check(n->params.kernel.ctx, &own) && own == context;
     case CU_GRAPH_NODE_TYPE_MEMCPY:
+        return is_within_reach(c->srcMemoryType, c->srcHost, c->srcDevice) &&
+               is_within_reach(c->dstMemoryType, c->dstHost, c->dstDevice);
     case CU_GRAPH_NODE_TYPE_MEMSET:
     case CU_GRAPH_NODE_TYPE_EMPTY:
     case CU_GRAPH_NODE_TYPE_GRAPH:
@@ -107,24 +133,24 @@ static bool may_be_conditional(CUgraphNodeType type)
     }
 }
 
-static CUgraphInstantiateResult check(const struct graph *g, bool conditional, const struct node **culprit)
+/* context: that of the condition, NULL if there is none. */
+static CUgraphInstantiateResult check(const struct graph *g, const struct context *context, const struct node **culprit)
 {
     CUgraphInstantiateResult r = CUDA_GRAPH_INSTANTIATE_SUCCESS;
     for (const struct condition *c = g->conditions; c; c = c->next)
         if (!c->used) return CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED;
     for (unsigned k = 0; k < g->nodes.count && !r; k++) {
         const struct node *n = *culprit = g->nodes.node[k];
-        if (conditional && !may_be_conditional(n->params.type))
-            return CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED;
-        if (n->child) r = check(n->child, conditional, culprit);
-        for (unsigned j = 0; j < n->body_count && !r; j++) r = check(n->bodies[j], true, culprit);
+        if (context && !may_be_conditional(n, context)) return CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED;
+        if (n->child) r = check(n->child, context, culprit);
+        for (unsigned j = 0; j < n->body_count && !r; j++) r = check(n->bodies[j], n->condition->context, culprit);
     }
     return r;
 }
 
 CUgraphInstantiateResult conditionals_check(const struct graph *g, const struct node **culprit)
 {
-    CUgraphInstantiateResult r = check(g, false, culprit);
+    CUgraphInstantiateResult r = check(g, NULL, culprit);
     if (!r || r == CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED) *culprit = NULL;
     return r;
 }

@@ -13,6 +13,7 @@ struct condition {
     unsigned references; /* the graph that it was made for, and nodes */
     CUgraphConditionalHandle handle;
     struct allocation word; /* a copy: the allocation goes with its context */
+    struct context *context;
     unsigned initial;
     bool assign;            /* every launch begins with it */
     bool used;              /* by a node */
@@ -27,6 +28,8 @@ void condition_drop(struct condition *c);
 /* The word, by anyone while the context lives. */
 _Atomic uint32_t *condition_word(const struct condition *c);
 
+/* What can be said against a conditional node's parameters, and the context. */
+CUresult conditional_check(const CUDA_CONDITIONAL_NODE_PARAMS *params, struct context **c);
 /* n becomes a conditional node with new, empty graphs. */
 CUresult conditional_make(struct node *n, const CUDA_CONDITIONAL_NODE_PARAMS *params);
 /* n becomes a copy. */

@@ -32,11 +32,19 @@ static CUresult check_children(const struct graph *g)
         for (unsigned j = 0; j < n->body_count + (n->child != NULL) && !r; j++) {
             struct graph *below = n->child ? n->child : n->bodies[j];
             if ((r = graph_order(below, &order))) break;
-            free(order.node);
+            list_free(&order);
             r = check_children(below);
         }
     }
     return r;
+}
+
+static bool is_acyclic(struct graph *g)
+{
+    struct node_list order;
+    if (graph_order(g, &order)) return false;
+    list_free(&order);
+    return true;
 }
 
 static bool has_executable(const struct graph *g)
@@ -58,11 +66,24 @@ static void settle_memory(const struct graph *g)
     }
 }
 
-CUresult executable_new(const struct graph *g, uint64_t flags, CUgraphInstantiateResult *why,
-                        const struct node **culprit, struct executable **out)
+/* A node that would never have its turn, or NULL. */
+static const struct node *first_of_cycle(struct graph *g)
+{
+    if (is_acyclic(g)) return NULL;
+    for (unsigned k = 0; k < g->nodes.count; k++)
+        if (g->nodes.node[k]->missing) return g->nodes.node[k];
+    return NULL;
+}
+
+CUresult executable_new(struct graph *g, uint64_t flags, CUgraphInstantiateResult *why, const struct node **culprit,
+                        struct executable **out)
 {
     struct graph *copy;
-    if (has_executable(g)) return CUDA_ERROR_NOT_SUPPORTED;
+    if (g->parent || has_executable(g)) return CUDA_ERROR_NOT_SUPPORTED;
+    if ((*culprit = first_of_cycle(g))) {
+        *why = CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE;
+        return CUDA_ERROR_INVALID_VALUE;
+    }
     if ((*why = conditionals_check(g, culprit))) return CUDA_ERROR_INVALID_VALUE;
     CUresult r = graph_clone(g, &copy);
     if (r) return r;
@@ -91,8 +112,7 @@ void executable_free(struct executable *x)
     atomic_store(&x->valid, false);
     if ((x->orphan = x->pending)) return;
     graph_free(x->graph);
-    free(x->order.node);
-    x->order = (struct node_list){ 0 };
+    list_free(&x->order);
     object_give(&executables, x);
 }
 
@@ -112,16 +132,73 @@ void executable_unlock(struct executable *x)
 
 /* ---- updates */
 
+/* One row. */
+static bool is_linear(const CUDA_MEMCPY3D *c) { return c->Height <= 1 && c->Depth <= 1; }
+
+static bool is_same_copy(const CUDA_MEMCPY3D *a, const CUDA_MEMCPY3D *b)
+{
+    if (a->srcMemoryType != b->srcMemoryType || a->dstMemoryType != b->dstMemoryType) return false;
+    return (is_linear(a) && is_linear(b)) || !memcmp(a, b, sizeof *a);
+}
+
+static bool is_same_memset(const CUDA_MEMSET_NODE_PARAMS_v2 *a, const CUDA_MEMSET_NODE_PARAMS_v2 *b)
+{
+    if (a->height <= 1 && b->height <= 1) return true;
+    return a->dst == b->dst && a->pitch == b->pitch && a->elementSize == b->elementSize && a->width == b->width &&
+           a->height == b->height;
+}
+
+static bool are_same_operations(const CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *a, const CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *b)
+{
+    if (a->ctx != b->ctx || a->count != b->count) return false;
+    for (unsigned k = 0; k < a->count; k++)
+        if (a->paramArray[k].operation != b->paramArray[k].operation) return false;
+    return true;
+}
+
+/* Whether the parameters are other operands of the same operation. Observed on H200. */
+static CUgraphExecUpdateResult change(const CUgraphNodeParams *old, const CUgraphNodeParams *new)
+{
+    bool same = true;
+    switch (new->type) {
+    case CU_GRAPH_NODE_TYPE_KERNEL:
+        if (old->kernel.ctx != new->kernel.ctx) return CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE;
+        break;
+    case CU_GRAPH_NODE_TYPE_MEMCPY: same = is_same_copy(&old->memcpy.copyParams, &new->memcpy.copyParams); break;
+    case CU_GRAPH_NODE_TYPE_MEMSET: same = is_same_memset(&old->memset, &new->memset); break;
+    case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP: same = are_same_operations(&old->memOp, &new->memOp); break;
+    default: break;
+    }
+    return same ? CU_GRAPH_EXEC_UPDATE_SUCCESS : CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED;
+}
+
+static int cooperative(const struct node *n)
+{
+    for (unsigned k = 0; k < n->attributes; k++)
+        if (n->attribute[k].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE) return n->attribute[k].value.cooperative;
+    return 0;
+}
+
+/* What stands before both, by the places that `missing` tells. */
+static bool is_same_place(const struct node *old, const struct node *new)
+{
+    if (old->before.count != new->before.count) return false;
+    for (unsigned k = 0; k < new->before.count; k++)
+        if (old->before.node[k]->missing != new->before.node[k]->missing ||
+            memcmp(&old->before.edge[k], &new->before.edge[k], sizeof *new->before.edge))
+            return false;
+    return true;
+}
+
 static CUgraphExecUpdateResult compare(const struct node *old, const struct node *new)
 {
+    if (!is_same_place(old, new)) return CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
     if (old->params.type != new->params.type) return CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED;
-    if (old->before.count != new->before.count) return CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
-    if (new->params.type == CU_GRAPH_NODE_TYPE_KERNEL && old->params.kernel.ctx != new->params.kernel.ctx)
-        return CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE;
     if (new->condition &&
         (old->params.conditional.type != new->params.conditional.type || old->body_count != new->body_count))
         return CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED;
-    return CU_GRAPH_EXEC_UPDATE_SUCCESS;
+    CUgraphExecUpdateResult u = change(&old->params, &new->params);
+    return u || cooperative(old) == cooperative(new) ? u : CU_GRAPH_EXEC_UPDATE_ERROR_ATTRIBUTES_CHANGED;
 }
 
 /* Nodes correspond by the order of their creation. */
@@ -135,13 +212,22 @@ static CUgraphExecUpdateResult same_shape(const struct graph *old, const struct 
         struct node *a = old->nodes.node[k], *b = new->nodes.node[k];
         *culprit = b;
         if ((u = compare(a, b))) break;
-        for (unsigned j = 0; j < b->before.count && !u; j++)
-            if (a->before.node[j]->missing != b->before.node[j]->missing)
-                u = CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
-        if (!u && b->child) u = same_shape(a->child, b->child, culprit);
+        if (b->child) u = same_shape(a->child, b->child, culprit);
         for (unsigned j = 0; j < b->body_count && !u; j++) u = same_shape(a->bodies[j], b->bodies[j], culprit);
     }
     return u;
+}
+
+/* From now on the node allocates the other one's memory, which no executable graph may allocate yet. */
+static CUresult take_memory(struct node *n, const struct node *from)
+{
+    if (n->memory == from->memory) return CUDA_SUCCESS;
+    if (from->memory->references > 1) return CUDA_ERROR_NOT_SUPPORTED;
+    graph_memory_drop(n->memory);
+    n->memory = graph_memory_share(from->memory);
+    n->memory->settled = true;
+    n->params = from->params;
+    return CUDA_SUCCESS;
 }
 
 static CUresult take_params(struct graph *old, const struct graph *new)
@@ -149,8 +235,10 @@ static CUresult take_params(struct graph *old, const struct graph *new)
     CUresult r = CUDA_SUCCESS;
     for (unsigned k = 0; k < new->nodes.count && !r; k++) {
         struct node *a = old->nodes.node[k], *b = new->nodes.node[k];
-        if (b->memory || b->params.type == CU_GRAPH_NODE_TYPE_MEM_FREE) {
-            r = CUDA_ERROR_NOT_SUPPORTED;
+        if (b->memory) {
+            r = take_memory(a, b);
+        } else if (b->params.type == CU_GRAPH_NODE_TYPE_MEM_FREE) {
+            a->params = b->params;
         } else if (b->child) {
             r = take_params(a->child, b->child);
         } else if (b->condition) {
@@ -166,15 +254,42 @@ static CUresult take_params(struct graph *old, const struct graph *new)
     return r;
 }
 
-CUresult executable_update(struct executable *x, const struct graph *g, CUgraphExecUpdateResultInfo *info)
+/* A child graph takes the parameters of another one of the same shape. */
+static CUresult set_child(struct node *n, CUgraph handle)
 {
     struct node *culprit;
-    *info = (CUgraphExecUpdateResultInfo){ .result = same_shape(x->graph, g, &culprit) };
+    struct graph *g;
+    CUresult r = graph_get(handle, &g);
+    if (r) return r;
+    if (same_shape(n->child, g, &culprit)) return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
+    return take_params(n->child, g);
+}
+
+CUresult executable_set_node(struct node *n, const CUgraphNodeParams *params)
+{
+    CUgraphNodeParams copy;
+    void *owned;
+    if (params->type == CU_GRAPH_NODE_TYPE_GRAPH) return set_child(n, params->graph.graph);
+    CUresult r = params_copy(params, &copy, &owned);
+    if (r) return r;
+    if (change(&n->params, &copy)) r = CUDA_ERROR_INVALID_VALUE;
+    free(owned);
+    return r ? r : node_set_params(n, params);
+}
+
+CUresult executable_update(struct executable *x, struct graph *g, CUgraphExecUpdateResultInfo *info)
+{
+    struct node *culprit = NULL;
+    info->result = is_acyclic(g) ? same_shape(x->graph, g, &culprit) : CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
     if (info->result) {
         info->errorNode = (CUgraphNode)culprit;
         return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
     }
     CUresult r = take_params(x->graph, g);
-    if (r) info->result = CU_GRAPH_EXEC_UPDATE_ERROR;
+    if (!r) {
+        user_references_drop(x->graph);
+        r = user_references_copy(g, x->graph);
+    }
+    if (r && r != CUDA_ERROR_NOT_SUPPORTED) info->result = CU_GRAPH_EXEC_UPDATE_ERROR;
     return r;
 }

@@ -31,18 +31,29 @@ CUresult node_get(CUgraphNode handle, struct node **out)
 
 /* ---- lists */
 
-CUresult list_add(struct node_list *l, struct node *n)
+static CUresult grow(struct node_list *l)
 {
-    if (l->count == l->capacity) {
-        unsigned capacity = l->capacity ? 2 * l->capacity : 4;
-        struct node **more = realloc(l->node, capacity * sizeof *more);
-        if (!more) return CUDA_ERROR_OUT_OF_MEMORY;
-        l->node = more;
-        l->capacity = capacity;
-    }
-    l->node[l->count++] = n;
+    const unsigned capacity = l->capacity ? 2 * l->capacity : 4;
+    struct node **more = realloc(l->node, capacity * sizeof *more);
+    if (!more) return CUDA_ERROR_OUT_OF_MEMORY;
+    l->node = more;
+    CUgraphEdgeData *edges = realloc(l->edge, capacity * sizeof *edges);
+    if (!edges) return CUDA_ERROR_OUT_OF_MEMORY;
+    l->edge = edges;
+    l->capacity = capacity;
     return CUDA_SUCCESS;
 }
+
+CUresult list_add_edge(struct node_list *l, struct node *n, CUgraphEdgeData edge)
+{
+    CUresult r = l->count < l->capacity ? CUDA_SUCCESS : grow(l);
+    if (r) return r;
+    l->edge[l->count] = edge;
+    l->node[l->count++] = n;
+    return r;
+}
+
+CUresult list_add(struct node_list *l, struct node *n) { return list_add_edge(l, n, (CUgraphEdgeData){ 0 }); }
 
 bool list_has(const struct node_list *l, const struct node *n)
 {
@@ -56,23 +67,26 @@ static void list_remove(struct node_list *l, const struct node *n)
     for (unsigned k = 0; k < l->count; k++)
         if (l->node[k] == n) {
             memmove(&l->node[k], &l->node[k + 1], (l->count - k - 1) * sizeof *l->node);
+            memmove(&l->edge[k], &l->edge[k + 1], (l->count - k - 1) * sizeof *l->edge);
             l->count--;
             return;
         }
 }
 
-static void list_free(struct node_list *l)
+void list_free(struct node_list *l)
 {
     free(l->node);
+    free(l->edge);
     *l = (struct node_list){ 0 };
 }
 
 /* ---- nodes and edges */
 
-static CUresult connect(struct node *from, struct node *to)
+static CUresult connect(struct node *from, struct node *to, const CUgraphEdgeData *data)
 {
-    CUresult r = list_add(&from->after, to);
-    if (!r && (r = list_add(&to->before, from))) list_remove(&from->after, to);
+    const CUgraphEdgeData edge = data ? *data : (CUgraphEdgeData){ 0 };
+    CUresult r = list_add_edge(&from->after, to, edge);
+    if (!r && (r = list_add_edge(&to->before, from, edge))) list_remove(&from->after, to);
     return r;
 }
 
@@ -80,6 +94,7 @@ static void disconnect(struct node *from, struct node *to)
 {
     list_remove(&from->after, to);
     list_remove(&to->before, from);
+    if (!to->before.count) to->rooted = ++newest;
 }
 
 static struct node *node_new(struct graph *g)
@@ -87,6 +102,7 @@ static struct node *node_new(struct graph *g)
     struct node *n = object_take(&nodes);
     if (!n) return NULL;
     *n = (struct node){ .graph = g, .id = ++newest };
+    n->rooted = n->id;
     if (list_add(&g->nodes, n)) {
         object_give(&nodes, n);
         return NULL;
@@ -140,19 +156,14 @@ static CUresult move_child(struct node *n, const CUgraphNodeParams *params)
 {
     struct graph *given;
     CUresult r = graph_get(params->graph.graph, &given);
-    if (r || given->parent || capture_is_into(given)) return CUDA_ERROR_INVALID_VALUE;
+    if (r || capture_is_into(given)) return CUDA_ERROR_INVALID_VALUE;
+    if (given->parent) return CUDA_ERROR_NOT_SUPPORTED;
     for (const struct graph *g = n->graph; g; g = g->parent ? g->parent->graph : NULL)
         if (g == given) return CUDA_ERROR_INVALID_VALUE;
     n->params = *params;
     n->child = given;
     given->parent = n;
     return CUDA_SUCCESS;
-}
-
-static void leave_child(struct node *n)
-{
-    n->child->parent = NULL;
-    n->child = NULL;
 }
 
 static CUresult copy_child(struct node *n, const struct node *from)
@@ -188,8 +199,8 @@ static bool about_memory(const CUgraphNodeParams *p)
     return p->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || p->type == CU_GRAPH_NODE_TYPE_MEM_FREE;
 }
 
-CUresult node_add(struct graph *g, const CUgraphNode *before, size_t count, const CUgraphNodeParams *params,
-                  struct node **out)
+CUresult node_add(struct graph *g, const CUgraphNode *before, const CUgraphEdgeData *data, size_t count,
+                  const CUgraphNodeParams *params, struct node **out)
 {
     struct node *other;
     CUresult r = CUDA_SUCCESS;
@@ -199,22 +210,40 @@ CUresult node_add(struct graph *g, const CUgraphNode *before, size_t count, cons
     if (!n) return CUDA_ERROR_OUT_OF_MEMORY;
     const bool move =
         params->type == CU_GRAPH_NODE_TYPE_GRAPH && params->graph.ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE;
-    if (params->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
-        r = conditional_make(n, &params->conditional);
-    else if (move)
-        r = move_child(n, params);
-    else
-        r = about_memory(params) ? add_memory(n, params) : node_set_params(n, params);
     for (size_t k = 0; k < count && !r; k++) {
         other = (struct node *)before[k];
-        r = list_has(&n->before, other) ? CUDA_ERROR_INVALID_VALUE : connect(other, n);
+        r = list_has(&n->before, other) ? CUDA_ERROR_INVALID_VALUE : connect(other, n, data ? &data[k] : NULL);
     }
-    if (r && move && n->child) leave_child(n);
+    if (!r && params->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
+        r = conditional_make(n, &params->conditional);
+    else if (!r && move)
+        r = move_child(n, params);
+    else if (!r)
+        r = about_memory(params) ? add_memory(n, params) : node_set_params(n, params);
     if (r)
         node_remove(n);
     else
         *out = n;
     return r;
+}
+
+/* Kernels have ports, and only between kernels is there more than order. Observed on H200. */
+bool edge_is_permitted(const struct node *from, CUgraphNodeType to, const CUgraphEdgeData *e)
+{
+    static const CUgraphEdgeData none;
+    const bool kernel = from->params.type == CU_GRAPH_NODE_TYPE_KERNEL;
+    if (!e) return true;
+    if (e->to_port || memcmp(e->reserved, none.reserved, sizeof none.reserved)) return false;
+    switch (e->type) {
+    case CU_GRAPH_DEPENDENCY_TYPE_DEFAULT:
+        return e->from_port == CU_GRAPH_KERNEL_NODE_PORT_DEFAULT ||
+               (kernel && e->from_port == CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER);
+    case CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC:
+        return kernel && to == CU_GRAPH_NODE_TYPE_KERNEL &&
+               (e->from_port == CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC ||
+                e->from_port == CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER);
+    default: return false;
+    }
 }
 
 static CUresult edge(const struct graph *g, CUgraphNode from, CUgraphNode to, struct node **a, struct node **b)
@@ -223,16 +252,20 @@ static CUresult edge(const struct graph *g, CUgraphNode from, CUgraphNode to, st
     return good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult edges_add(struct graph *g, const CUgraphNode *from, const CUgraphNode *to, size_t count)
+CUresult edges_add(struct graph *g, const CUgraphNode *from, const CUgraphNode *to, const CUgraphEdgeData *data,
+                   size_t count)
 {
     struct node *a, *b;
     CUresult r = CUDA_SUCCESS;
-    size_t k;
-    for (k = 0; k < count; k++) {
-        if ((r = edge(g, from[k], to[k], &a, &b))) break;
-        if ((r = list_has(&b->before, a) ? CUDA_ERROR_INVALID_VALUE : connect(a, b))) break;
+    for (size_t k = 0; k < count; k++)
+        if (edge(g, from[k], to[k], &a, &b) || !edge_is_permitted(a, b->params.type, data ? &data[k] : NULL))
+            return CUDA_ERROR_INVALID_VALUE;
+    /* those before one that is there already stay: observed on H200 */
+    for (size_t k = 0; k < count && !r; k++) {
+        a = (struct node *)from[k];
+        b = (struct node *)to[k];
+        r = list_has(&b->before, a) ? CUDA_ERROR_INVALID_VALUE : connect(a, b, data ? &data[k] : NULL);
     }
-    while (r && k--) disconnect((struct node *)from[k], (struct node *)to[k]); /* all or none */
     return r;
 }
 
@@ -240,8 +273,13 @@ CUresult edges_remove(struct graph *g, const CUgraphNode *from, const CUgraphNod
 {
     struct node *a, *b;
     for (size_t k = 0; k < count; k++)
-        if (edge(g, from[k], to[k], &a, &b) || !list_has(&b->before, a)) return CUDA_ERROR_INVALID_VALUE;
-    for (size_t k = 0; k < count; k++) disconnect((struct node *)from[k], (struct node *)to[k]);
+        if (edge(g, from[k], to[k], &a, &b)) return CUDA_ERROR_INVALID_VALUE;
+    for (size_t k = 0; k < count; k++) {
+        a = (struct node *)from[k];
+        b = (struct node *)to[k];
+        if (!list_has(&b->before, a)) return CUDA_ERROR_INVALID_VALUE;
+        disconnect(a, b);
+    }
     return CUDA_SUCCESS;
 }
 
@@ -286,19 +324,39 @@ static CUresult copy_node(const struct node *from, struct graph *g)
     }
     if (r) return r;
     n->origin = from->id;
+    n->rooted = from->rooted;
     n->disabled = from->disabled;
     memcpy(n->attribute, from->attribute, sizeof n->attribute);
     n->attributes = from->attributes;
     return r;
 }
 
+bool graph_has_memory(const struct graph *g)
+{
+    for (unsigned k = 0; k < g->nodes.count; k++)
+        if (about_memory(&g->nodes.node[k]->params) ||
+            (g->nodes.node[k]->child && graph_has_memory(g->nodes.node[k]->child)))
+            return true;
+    return false;
+}
+
 bool graph_is_single(const struct graph *g)
 {
+    if (g->parent && g->parent->condition) return true;
     for (unsigned k = 0; k < g->nodes.count; k++)
         if (about_memory(&g->nodes.node[k]->params) || g->nodes.node[k]->condition ||
             (g->nodes.node[k]->child && graph_is_single(g->nodes.node[k]->child)))
             return true;
     return g->conditions != NULL;
+}
+
+/* In the same order; `missing` of the nodes is their place. */
+static CUresult copy_edges(const struct node_list *from, const struct graph *copy, struct node_list *to)
+{
+    CUresult r = CUDA_SUCCESS;
+    for (unsigned k = 0; k < from->count && !r; k++)
+        r = list_add_edge(to, copy->nodes.node[from->node[k]->missing], from->edge[k]);
+    return r;
 }
 
 CUresult graph_clone(const struct graph *g, struct graph **out)
@@ -310,9 +368,10 @@ CUresult graph_clone(const struct graph *g, struct graph **out)
         g->nodes.node[k]->missing = k; /* its place */
         r = copy_node(g->nodes.node[k], copy);
     }
-    for (unsigned k = 0; k < g->nodes.count && !r; k++)
-        for (unsigned j = 0; j < g->nodes.node[k]->before.count && !r; j++)
-            r = connect(copy->nodes.node[g->nodes.node[k]->before.node[j]->missing], copy->nodes.node[k]);
+    for (unsigned k = 0; k < g->nodes.count && !r; k++) {
+        r = copy_edges(&g->nodes.node[k]->before, copy, &copy->nodes.node[k]->before);
+        if (!r) r = copy_edges(&g->nodes.node[k]->after, copy, &copy->nodes.node[k]->after);
+    }
     if (!r) r = user_references_copy(g, copy);
     copy->origin = (struct graph *)g;
     if (r)

@@ -16,6 +16,7 @@ extern pthread_mutex_t graphs_lock;
 
 struct node_list {
     struct node **node;
+    CUgraphEdgeData *edge;         /* what is said of each, if the list is one of edges */
     unsigned count, capacity;
 };
 
@@ -25,6 +26,7 @@ struct node {                      /* CUgraphNode_st */
     struct object_link link;
     _Atomic bool valid;
     uint64_t id, origin;           /* its own; that of the node it is a copy of, 0: of none */
+    uint64_t rooted;               /* a number that grows: when it came to depend on none */
     struct graph *graph;
     CUgraphNodeParams params;      /* with memory of our own */
     void *owned;                   /* that memory */
@@ -75,6 +77,8 @@ CUresult executable_get(CUgraphExec handle, struct executable **out);
 
 /* Lists of nodes, in the order of additions. CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult list_add(struct node_list *l, struct node *n);
+CUresult list_add_edge(struct node_list *l, struct node *n, CUgraphEdgeData edge);
+void list_free(struct node_list *l);
 bool list_has(const struct node_list *l, const struct node *n);
 
 /* An empty graph; the end of a graph and its nodes; a copy of one. CUDA_ERROR_OUT_OF_MEMORY. */
@@ -84,15 +88,22 @@ CUresult graph_clone(const struct graph *g, struct graph **out);
 /* Whether the graph allocates memory or has conditions: such a graph can be neither cloned nor made a child, and has
  * one executable graph at a time. */
 bool graph_is_single(const struct graph *g);
+/* Whether it allocates or frees memory: then nothing of it is taken away. */
+bool graph_has_memory(const struct graph *g);
 /* The copy of a node in a graph, its children included, or NULL. */
 struct node *graph_find_copy(const struct graph *g, uint64_t origin);
 
 /* A node behind others of the same graph, with a copy of its parameters. */
-CUresult node_add(struct graph *g, const CUgraphNode *before, size_t count, const CUgraphNodeParams *params, struct node **out);
+CUresult node_add(struct graph *g, const CUgraphNode *before, const CUgraphEdgeData *data, size_t count,
+                  const CUgraphNodeParams *params, struct node **out);
 void node_remove(struct node *n);
 CUresult node_set_params(struct node *n, const CUgraphNodeParams *params);
-CUresult edges_add(struct graph *g, const CUgraphNode *from, const CUgraphNode *to, size_t count);
+/* data NULL: plain edges. */
+CUresult edges_add(struct graph *g, const CUgraphNode *from, const CUgraphNode *to, const CUgraphEdgeData *data,
+                   size_t count);
 CUresult edges_remove(struct graph *g, const CUgraphNode *from, const CUgraphNode *to, size_t count);
+/* Whether an edge to a node of this type may say this; data NULL: nothing. */
+bool edge_is_permitted(const struct node *from, CUgraphNodeType to, const CUgraphEdgeData *data);
 /* Each node after those it depends on. CUDA_ERROR_INVALID_VALUE if there is no such order. */
 CUresult graph_order(struct graph *g, struct node_list *out);
 
@@ -100,16 +111,19 @@ CUresult graph_order(struct graph *g, struct node_list *out);
 CUresult params_copy(const CUgraphNodeParams *from, CUgraphNodeParams *to, void **owned);
 
 /* A copy of g to be launched. *why and *culprit say what keeps g from being one. */
-CUresult executable_new(const struct graph *g, uint64_t flags, CUgraphInstantiateResult *why,
-                        const struct node **culprit, struct executable **out);
+CUresult executable_new(struct graph *g, uint64_t flags, CUgraphInstantiateResult *why, const struct node **culprit,
+                        struct executable **out);
 /* Its handle is invalid at once; its memory is freed when nothing of it is left to run. With graphs_lock and
  * x->launch held. */
 void executable_free(struct executable *x);
 /* Between these nothing of x is issued. executable_lock takes graphs_lock as well. */
 void executable_lock(struct executable *x);
 void executable_unlock(struct executable *x);
+/* A node of an executable graph takes other parameters; CUDA_ERROR_INVALID_VALUE if these are no other operands of the
+ * same operation. */
+CUresult executable_set_node(struct node *n, const CUgraphNodeParams *params);
 /* Takes the parameters of g, whose shape is the same, or says why not. */
-CUresult executable_update(struct executable *x, const struct graph *g, CUgraphExecUpdateResultInfo *info);
+CUresult executable_update(struct executable *x, struct graph *g, CUgraphExecUpdateResultInfo *info);
 
 /* user.c: objects that graphs keep alive */
 CUresult user_references_copy(const struct graph *from, struct graph *to);

@@ -15,6 +15,8 @@ struct graph_memory {
     uint32_t others;               /* devices beside its own, as bits */
 };
 
+/* What can be said against an allocation node's parameters. */
+CUresult graph_memory_check(const CUDA_MEM_ALLOC_NODE_PARAMS_v2 *p);
 /* Keeps memory for an allocation node; the address is in out->kept. CUDA_ERROR_INVALID_VALUE: of no such kind. */
 CUresult graph_memory_new(const CUDA_MEM_ALLOC_NODE_PARAMS_v2 *p, struct graph_memory **out);
 /* One reference more; one less, with the last the memory is not kept any more. */

@@ -7,15 +7,28 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A list for cuLaunchKernel, and behind it the size in it. */
+static void write_extra(void **list, void *values, size_t size)
+{
+    list[5] = (void *)size;
+    list[0] = CU_LAUNCH_PARAM_BUFFER_POINTER;
+    list[1] = values;
+    list[2] = CU_LAUNCH_PARAM_BUFFER_SIZE;
+    list[3] = &list[5];
+    list[4] = CU_LAUNCH_PARAM_END;
+}
+
 /* The pointers to the parameters, then the parameters. */
-static CUresult copy_for(const struct function *f, const CUDA_KERNEL_NODE_PARAMS_v3 *from,
+static CUresult copy_for(const struct function *f, const struct context *c, const CUDA_KERNEL_NODE_PARAMS_v3 *from,
                          CUDA_KERNEL_NODE_PARAMS_v3 *to, void **owned)
 {
+    const CUfunction handle = from->func ? from->func : (CUfunction)from->kern; /* if both are given, the function */
     CUresult r = CUDA_SUCCESS;
     if (!from->gridDimX || !from->gridDimY || !from->gridDimZ || !from->blockDimX || !from->blockDimY ||
         !from->blockDimZ)
         return CUDA_ERROR_INVALID_VALUE;
-    size_t pointers = (f->kernel->nparams + 1) * sizeof(void *);
+    /* or what `extra` consists of: a list of five, and the size that it points to */
+    const size_t pointers = (f->kernel->nparams < 6 ? 6 : f->kernel->nparams) * sizeof(void *);
     if (!(*owned = calloc(1, pointers + f->kernel->param_size))) return CUDA_ERROR_OUT_OF_MEMORY;
     char *values = (char *)*owned + pointers;
     /* observed on H200: of a kernel without parameters nothing is looked at */
@@ -24,13 +37,19 @@ static CUresult copy_for(const struct function *f, const CUDA_KERNEL_NODE_PARAMS
         return r == CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES ? CUDA_ERROR_INVALID_VALUE : r; /* nothing is launched yet */
     }
     const struct fl_image_param *param = image_params(f->module->image, f->kernel);
-    for (uint32_t i = 0; i < f->kernel->nparams; i++) ((void **)*owned)[i] = values + param[i].offset;
     *to = *from;
     to->func = (CUfunction)f;
-    to->kern = NULL;                                                 /* one of the two */
-    to->ctx = from->ctx ? from->ctx : (CUcontext)f->module->context; /* that, or another name for it */
-    to->kernelParams = f->kernel->nparams ? *owned : NULL;
-    to->extra = NULL;
+    to->kern = handle != to->func ? (CUkernel)handle : NULL;
+    /* a function's own context, or another name for it */
+    to->ctx = from->ctx && c == f->module->context ? from->ctx : (CUcontext)f->module->context;
+    to->kernelParams = to->extra = NULL;
+    if (f->kernel->nparams && !from->kernelParams) {
+        to->extra = *owned;
+        write_extra(to->extra, values, f->kernel->param_size);
+    } else if (f->kernel->nparams) {
+        to->kernelParams = *owned;
+        for (uint32_t i = 0; i < f->kernel->nparams; i++) to->kernelParams[i] = values + param[i].offset;
+    }
     return r;
 }
 
@@ -40,9 +59,8 @@ static CUresult copy_kernel(const CUDA_KERNEL_NODE_PARAMS_v3 *from, CUDA_KERNEL_
     struct function *f;
     CUresult r = c ? context_check(from->ctx, &c) : context_current(&c);
     if (r) return r;
-    if (!from->func == !from->kern) return CUDA_ERROR_INVALID_VALUE;
     r = function_get(c, from->func ? from->func : (CUfunction)from->kern, &f);
-    return r ? r : function_end(f, copy_for(f, from, to, owned));
+    return r ? r : function_end(f, copy_for(f, c, from, to, owned));
 }
 
 static CUresult check_memset(const CUDA_MEMSET_NODE_PARAMS_v2 *p)
@@ -75,7 +93,7 @@ static CUresult copy_operations(const CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *from, CU
 static CUresult check_event(CUevent handle)
 {
     struct event *e;
-    return event_get(handle, &e);
+    return event_get(handle, &e) ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
 CUresult params_copy(const CUgraphNodeParams *from, CUgraphNodeParams *to, void **owned)

@@ -207,6 +207,13 @@ CUresult event_record(struct event *e, struct stream *s)
     return r;
 }
 
+bool event_was_recorded(struct event *e)
+{
+    struct mark *m = event_mark(e);
+    mark_release(m);
+    return e->beacon || m;
+}
+
 bool event_was_captured(const struct event *e) { return e->captured; }
 void event_set_captured(struct event *e) { e->captured = true; }
 

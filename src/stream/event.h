@@ -25,6 +25,7 @@ unsigned event_flags(const struct event *e);
 bool event_was_captured(const struct event *e);
 void event_set_captured(struct event *e);
 
+bool event_was_recorded(struct event *e);
 CUresult event_record(struct event *e, struct stream *s);
 /* CUDA_ERROR_NOT_READY until what was recorded last is done. */
 CUresult event_query(struct event *e);

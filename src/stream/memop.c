@@ -113,33 +113,27 @@ static CUresult perform(void *arg)
     return r;
 }
 
-static CUresult check_wait(struct op *o, const CUstreamBatchMemOpParams *p, bool may_flush)
+static CUresult check_wait(const CUstreamBatchMemOpParams *p, unsigned size, bool may_flush)
 {
-    unsigned flags = p->waitValue.flags;
+    const unsigned flags = p->waitValue.flags;
     if (flags & ~(CU_STREAM_WAIT_VALUE_NOR | CU_STREAM_WAIT_VALUE_FLUSH)) return CUDA_ERROR_INVALID_VALUE;
     if (flags & CU_STREAM_WAIT_VALUE_FLUSH && !may_flush) return CUDA_ERROR_NOT_SUPPORTED;
-    o->kind = OP_WAIT;
-    o->comparison = flags & CU_STREAM_WAIT_VALUE_NOR;
-    o->value = o->wide ? p->waitValue.value64 : p->waitValue.value;
-    return address(o, p->waitValue.address);
+    return p->waitValue.address % size ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
-static CUresult check_write(struct op *o, const CUstreamBatchMemOpParams *p)
+/* No write goes without its barrier: observed on H200. */
+static CUresult check_write(const CUstreamBatchMemOpParams *p, unsigned size)
 {
-    if (p->writeValue.flags) return CUDA_ERROR_INVALID_VALUE; /* the only one was for the first ABI version */
-    o->kind = OP_WRITE;
-    o->value = o->wide ? p->writeValue.value64 : p->writeValue.value;
-    return address(o, p->writeValue.address);
+    return p->writeValue.flags || p->writeValue.address % size ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
-static CUresult check(struct op *o, const CUstreamBatchMemOpParams *p, bool may_flush)
+CUresult stream_check_operation(const CUstreamBatchMemOpParams *p, bool may_flush)
 {
-    o->kind = OP_BARRIER;
     switch (p->operation) {
-    case CU_STREAM_MEM_OP_WAIT_VALUE_64: o->wide = true; return check_wait(o, p, may_flush);
-    case CU_STREAM_MEM_OP_WAIT_VALUE_32: return check_wait(o, p, may_flush);
-    case CU_STREAM_MEM_OP_WRITE_VALUE_64: o->wide = true; return check_write(o, p);
-    case CU_STREAM_MEM_OP_WRITE_VALUE_32: return check_write(o, p);
+    case CU_STREAM_MEM_OP_WAIT_VALUE_64: return check_wait(p, 8, may_flush);
+    case CU_STREAM_MEM_OP_WAIT_VALUE_32: return check_wait(p, 4, may_flush);
+    case CU_STREAM_MEM_OP_WRITE_VALUE_64: return check_write(p, 8);
+    case CU_STREAM_MEM_OP_WRITE_VALUE_32: return check_write(p, 4);
     case CU_STREAM_MEM_OP_BARRIER:
         return p->memoryBarrier.flags <= CU_STREAM_MEMORY_BARRIER_TYPE_GPU ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     case CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES:
@@ -148,6 +142,24 @@ static CUresult check(struct op *o, const CUstreamBatchMemOpParams *p, bool may_
                                             : CUDA_SUCCESS;
     default: return CUDA_ERROR_INVALID_VALUE;
     }
+}
+
+static CUresult check(struct op *o, const CUstreamBatchMemOpParams *p, bool may_flush)
+{
+    CUresult r = stream_check_operation(p, may_flush);
+    o->kind = OP_BARRIER;
+    if (r) return r;
+    o->wide = p->operation == CU_STREAM_MEM_OP_WAIT_VALUE_64 || p->operation == CU_STREAM_MEM_OP_WRITE_VALUE_64;
+    if (p->operation == CU_STREAM_MEM_OP_WAIT_VALUE_32 || p->operation == CU_STREAM_MEM_OP_WAIT_VALUE_64) {
+        o->kind = OP_WAIT;
+        o->comparison = p->waitValue.flags & CU_STREAM_WAIT_VALUE_NOR;
+        o->value = o->wide ? p->waitValue.value64 : p->waitValue.value;
+        return address(o, p->waitValue.address);
+    }
+    if (p->operation != CU_STREAM_MEM_OP_WRITE_VALUE_32 && p->operation != CU_STREAM_MEM_OP_WRITE_VALUE_64) return r;
+    o->kind = OP_WRITE;
+    o->value = o->wide ? p->writeValue.value64 : p->writeValue.value;
+    return address(o, p->writeValue.address);
 }
 
 /* Whether the operations take no time, so that no thread is needed for them on an idle stream. */

@@ -35,6 +35,8 @@ void stream_copy_attributes(struct stream *to, struct stream *from);
 typedef void host_work(void *arg, CUresult status);
 CUresult stream_call(struct stream *s, host_work *call, const void *arg, size_t size);
 
+/* What can be said against an operation without looking at its memory. */
+CUresult stream_check_operation(const CUstreamBatchMemOpParams *op, bool may_flush);
 /* cuStreamWaitValue, cuStreamWriteValue: ops in order; all are checked before any is issued.
  * may_flush: the device can flush remote writes. */
 CUresult stream_memory_operations(struct stream *s, const CUstreamBatchMemOpParams *ops, unsigned count, bool may_flush);

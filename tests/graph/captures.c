@@ -185,7 +185,7 @@ static void *end_elsewhere(void *arg)
     return NULL;
 }
 
-static void a_capture_is_ended_by_its_thread_unless_relaxed(void **state)
+static void a_capture_is_lost_when_another_thread_ends_it_unless_relaxed(void **state)
 {
     (void)state;
     CUgraph g;
@@ -195,8 +195,7 @@ static void a_capture_is_ended_by_its_thread_unless_relaxed(void **state)
     pthread_create(&t, NULL, end_elsewhere, &r);
     pthread_join(t, NULL);
     assert_int_equal(r, CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD);
-    ok(cuStreamEndCapture(a, &g));
-    ok(cuGraphDestroy(g));
+    assert_int_equal(cuStreamEndCapture(a, &g), CUDA_ERROR_ILLEGAL_STATE);
     start(CU_STREAM_CAPTURE_MODE_RELAXED);
     pthread_create(&t, NULL, end_elsewhere, &r);
     pthread_join(t, NULL);
@@ -286,28 +285,57 @@ static void two_captures_do_not_mix(void **state)
     ok(cuEventDestroy(e));
 }
 
-static void a_graph_launched_into_a_capture_becomes_its_child(void **state)
+static void a_graph_cannot_be_launched_into_a_capture(void **state)
 {
     (void)state;
     CUgraph g;
-    CUgraphNode node;
-    CUgraphNodeType type;
-    size_t one = 1;
-    start(CU_STREAM_CAPTURE_MODE_GLOBAL);
+    start(CU_STREAM_CAPTURE_MODE_RELAXED);
     ok(rig_launch(add, memory, 16, 1, a));
     CUgraphExec inner = finish(NULL);
-    start(CU_STREAM_CAPTURE_MODE_GLOBAL);
-    ok(cuGraphLaunch(inner, a));
-    ok(cuGraphLaunch(inner, a));
-    CUgraphExec outer = finish(&g);
-    ok(cuGraphGetRootNodes(g, &node, &one));
-    ok(cuGraphNodeGetType(node, &type));
-    assert_int_equal(type, CU_GRAPH_NODE_TYPE_GRAPH);
+    start(CU_STREAM_CAPTURE_MODE_RELAXED);
+    assert_int_equal(cuGraphLaunch(inner, a), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    assert_int_equal(cuStreamEndCapture(a, &g), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    run(inner);
+    assert_int_equal(rig_word(memory), 1);
     ok(cuGraphExecDestroy(inner));
-    run(outer);
+}
+
+static CUgraphEdgeData edge_between(CUgraphNode from, CUgraphNode to)
+{
+    CUgraphNode after;
+    CUgraphEdgeData edge;
+    size_t one = 1;
+    ok(cuGraphNodeGetDependentNodes_v2(from, &after, &edge, &one));
+    assert_int_equal(one, 1);
+    assert_ptr_equal(after, to);
+    return edge;
+}
+
+static void a_kernel_that_may_begin_early_is_behind_a_programmatic_edge(void **state)
+{
+    (void)state;
+    CUgraph g;
+    CUgraphNode n[2], from[1], to[1];
+    size_t two = 2, one = 1;
+    CUlaunchAttribute early = { .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+                                .value.programmaticStreamSerializationAllowed = 1 };
+    CUdeviceptr p = memory;
+    uint32_t count = 16, value = 1;
+    void *params[] = { &p, &count, &value };
+    const CUlaunchConfig config = { 1, 1, 1, 32, 1, 1, 0, a, &early, 1 };
+    start(CU_STREAM_CAPTURE_MODE_GLOBAL);
+    ok(rig_launch(add, memory, 16, 1, a));
+    ok(cuLaunchKernelEx(&config, add, params, NULL));
+    CUgraphExec x = finish(&g);
+    ok(cuGraphGetNodes(g, n, &two));
+    CUgraphEdgeData edge = edge_between(n[0], n[1]);
+    assert_int_equal(edge.from_port, CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC);
+    assert_int_equal(edge.type, CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC);
+    assert_int_equal(cuGraphGetEdges_v2(g, from, to, NULL, &one), CUDA_ERROR_LOSSY_QUERY);
+    run(x);
     assert_int_equal(rig_word(memory), 2);
+    ok(cuGraphExecDestroy(x));
     ok(cuGraphDestroy(g));
-    ok(cuGraphExecDestroy(outer));
 }
 
 static void a_context_takes_its_captures_along_and_leaves_graphs(void **state)
@@ -339,8 +367,9 @@ static void a_context_takes_its_captures_along_and_leaves_graphs(void **state)
     ok(cuGraphLaunch(y, a));
     start(CU_STREAM_CAPTURE_MODE_GLOBAL);
     ok(rig_launch(fill, memory, 16, 1, a));
-    ok(cuGraphExecDestroy(x));
+    CUgraphExec dead = x;
     x = finish(NULL);
+    ok(cuGraphExecDestroy(dead));
     run(x);
     assert_int_equal(rig_word(memory), 1);
     ok(cuGraphExecDestroy(x));
@@ -358,12 +387,13 @@ int main(void)
         T(a_forked_stream_may_be_destroyed_but_its_work_must_be_joined),
         T(a_capture_may_end_without_giving_the_graph_again),
         T(a_capture_is_ended_where_it_began),
-        T(a_capture_is_ended_by_its_thread_unless_relaxed),
+        T(a_capture_is_lost_when_another_thread_ends_it_unless_relaxed),
         T(calls_that_need_the_captured_work_spoil_the_capture),
         T(a_relaxed_thread_may_allocate_meanwhile),
         T(the_legacy_stream_cannot_wait_for_a_captured_one),
         T(two_captures_do_not_mix),
-        T(a_graph_launched_into_a_capture_becomes_its_child),
+        T(a_graph_cannot_be_launched_into_a_capture),
+        T(a_kernel_that_may_begin_early_is_behind_a_programmatic_edge),
         T(a_context_takes_its_captures_along_and_leaves_graphs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

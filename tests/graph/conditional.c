@@ -263,6 +263,8 @@ static void what_conditional_graphs_cannot_do_is_refused(void **state)
     CUgraphConditionalHandle h = handle(g, 0, 0), none;
     CUgraphNodeParams p = { .type = CU_GRAPH_NODE_TYPE_CONDITIONAL,
                             .conditional = { .handle = h, .type = CU_GRAPH_COND_TYPE_WHILE, .size = 2 } };
+    assert_int_equal(cuGraphConditionalHandleCreate(&none, g, NULL, 0, 0), CUDA_ERROR_INVALID_CONTEXT);
+    assert_int_equal(cuGraphAddNode(&n, g, NULL, NULL, 0, &p), CUDA_ERROR_INVALID_VALUE);
     assert_int_equal(cuGraphConditionalHandleCreate(&none, g, context, 0, 2), CUDA_ERROR_INVALID_VALUE);
     assert_int_equal(cuGraphConditionalHandleCreate(NULL, g, context, 0, 0), CUDA_ERROR_INVALID_VALUE);
     assert_int_equal(cuGraphInstantiateWithParams(&x, g, &ip), CUDA_ERROR_INVALID_VALUE);
@@ -271,6 +273,8 @@ static void what_conditional_graphs_cannot_do_is_refused(void **state)
     p.conditional.size = 0;
     assert_int_equal(cuGraphAddNode(&n, g, NULL, NULL, 0, &p), CUDA_ERROR_INVALID_VALUE);
     p.conditional.size = 1;
+    assert_int_equal(cuGraphAddNode(&n, g, NULL, NULL, 0, &p), CUDA_ERROR_INVALID_CONTEXT);
+    p.conditional.ctx = context;
     p.conditional.handle = 1234;
     assert_int_equal(cuGraphAddNode(&n, g, NULL, NULL, 0, &p), CUDA_ERROR_INVALID_VALUE);
     p.conditional.handle = h;

@@ -95,9 +95,9 @@ struct context *named_context_of(const struct stream *s) { return stream_context
 
 void capture_spoil(struct stream *s) { (void)s; }
 bool capture_kernel(struct stream *s, const CUgraphNodeParams *p, const CUlaunchAttribute *a, unsigned count,
-                    CUresult *r)
+                    bool programmatic, CUresult *r)
 {
-    (void)s, (void)p, (void)a, (void)count, (void)r;
+    (void)s, (void)p, (void)a, (void)count, (void)programmatic, (void)r;
     return false;
 }
 
@@ -116,11 +116,13 @@ bool stream_attribute_valid(const struct device *d, CUstreamAttrID id, const CUs
     return true;
 }
 
-bool capture_record(struct event *e, struct stream *s, bool external, CUresult *r)
+bool capture_record_launch(struct event *e, struct stream *s, CUgraphEdgeData edge, CUresult *r)
 {
-    (void)e, (void)s, (void)external, (void)r;
+    (void)e, (void)s, (void)edge, (void)r;
     return false;
 }
+
+int stream_clamp_priority(int priority) { return priority; }
 
 CUresult event_get(CUevent handle, struct event **out)
 {
