@@ -39,9 +39,10 @@ static const char *float_condition(const struct instr *i)
 }
 
 /* One lane's value as a single, for half types. */
-static const char *half_lane(struct emitter *e, enum ptx_type t, const char *v, unsigned lane)
+static const char *half_lane(struct emitter *e, const struct instr *i, enum ptx_type t, const char *v, unsigned lane)
 {
     if (type_bits(t) == 32) v = emit(e, "trunc i32 %s to i16", lane ? emit(e, "lshr i32 %s, 16", v) : v);
+    if (has(i, MOD_ftz)) v = flush_f16(e, v);
     return t == T_bf16 || t == T_bf16x2 ? bf16_to_f32(e, v) : f16_to_f32(e, v);
 }
 
@@ -53,7 +54,7 @@ static const char *compare(struct emitter *e, const struct instr *i, enum ptx_ty
     fits(e, ob, t);
     if (is_half(t)) {
         enum ptx_type bits = type_bits(t) == 32 ? T_b32 : T_b16;
-        const char *a = half_lane(e, t, value(e, oa, bits), lane), *b = half_lane(e, t, value(e, ob, bits), lane);
+        const char *a = half_lane(e, i, t, value(e, oa, bits), lane), *b = half_lane(e, i, t, value(e, ob, bits), lane);
         return emit(e, "fcmp %s float %s, %s", float_condition(i), a, b);
     }
     const char *a = value(e, oa, t), *b = value(e, ob, t);

@@ -114,7 +114,7 @@ static const char *narrow(struct emitter *e, const struct instr *i, enum ptx_typ
 
 static const char *relu(struct emitter *e, enum ptx_type d, const char *v)
 {
-    if (d == T_f32) return emit(e, "select i1 %s, float %s, float 0.0", emit(e, "fcmp ogt float %s, 0.0", v), v);
+    if (d == T_f32) return emit(e, "select i1 %s, float %s, float 0.0", emit(e, "fcmp ugt float %s, 0.0", v), v);
     const char *nan = emit(e, "icmp ugt i16 %s, %d", emit(e, "and i16 %s, %d", v, HALF_MAGNITUDE), infinity_of(d));
     return emit(e, "select i1 %s, i16 %d, i16 %s", nan, HALF_NAN,
                 emit(e, "select i1 %s, i16 0, i16 %s", emit(e, "icmp slt i16 %s, 0", v), v));
@@ -154,7 +154,7 @@ static const char *change_format(struct emitter *e, const struct instr *i, enum 
 static const char *float_to_float(struct emitter *e, const struct instr *i, enum ptx_type d, enum ptx_type s,
                                   const char *v)
 {
-    if (s == T_f32 && has(i, MOD_ftz)) v = flush_f32(e, v);
+    if (s == T_f32 && !half_type(d) && has(i, MOD_ftz)) v = flush_f32(e, v);
     v = change_format(e, i, d, s, v);
     if (d == T_f32 && has(i, MOD_ftz)) v = flush_f32(e, v);
     if (has(i, MOD_sat)) v = saturate_float(e, d, v);
@@ -162,10 +162,10 @@ static const char *float_to_float(struct emitter *e, const struct instr *i, enum
     return has(i, MOD_relu) ? relu(e, d, v) : v;
 }
 
-/* tf32: a single with 10 bits of fraction; the 13 bits below are 0. */
+/* tf32: a single with 10 bits of fraction; the 13 bits below are 0, in NaNs unless rounded by .rna (observed on H200). */
 static void emit_tf32(struct emitter *e, const struct instr *i)
 {
-    enum { LOW = 13, HALF = 1 << (LOW - 1) };
+    enum { LOW = 13, HALF = 1 << (LOW - 1), NOT_A_NUMBER = 0x7fffe000 };
     need_operands(i, 2, 2);
     const char *f = value(e, &i->ops[1], T_f32), *bits = emit(e, "bitcast float %s to i32", f), *r;
     if (has(i, MOD_rz))
@@ -178,6 +178,12 @@ static void emit_tf32(struct emitter *e, const struct instr *i)
     r = emit(e, "and i32 %s, %d", r, -(1 << LOW));
     const char *special = emit(e, "icmp eq i32 %s, %d", emit(e, "and i32 %s, %d", bits, F32_INFINITY), F32_INFINITY);
     r = emit(e, "select i1 %s, i32 %s, i32 %s", special, bits, r);
+    if (!has(i, MOD_rna))
+        r = emit(e, "select i1 %s, i32 %d, i32 %s", emit(e, "fcmp uno float %s, 0.0", f), NOT_A_NUMBER, r);
+    if (has(i, MOD_satfinite)) {
+        const char *over = emit(e, "icmp eq i32 %s, %d", emit(e, "and i32 %s, %d", r, F32_INFINITY), F32_INFINITY);
+        r = emit(e, "select i1 %s, i32 %s, i32 %s", over, emit(e, "sub i32 %s, %d", r, 1 << LOW), r);
+    }
     if (has(i, MOD_relu)) r = emit(e, "select i1 %s, i32 0, i32 %s", emit(e, "icmp slt i32 %s, 0", r), r);
     result(e, &i->ops[0], T_b32, r);
 }

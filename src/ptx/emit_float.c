@@ -24,6 +24,12 @@ const char *flush_f32(struct emitter *e, const char *v)
                 emit(e, "select i1 %s, i32 %s, i32 %s", tiny, emit(e, "and i32 %s, %d", bits, F32_SIGN), bits));
 }
 
+const char *flush_f16(struct emitter *e, const char *v)
+{
+    const char *tiny = emit(e, "icmp eq i16 %s, 0", emit(e, "and i16 %s, %d", v, F16_INFINITY));
+    return emit(e, "select i1 %s, i16 %s, i16 %s", tiny, emit(e, "and i16 %s, %d", v, HALF_SIGN), v);
+}
+
 const char *saturate(struct emitter *e, enum ptx_type t, const char *v)
 {
     const char *ll = lltype(t),
@@ -36,7 +42,10 @@ const char *minmax_float(struct emitter *e, const char *ll, bool max, bool nan, 
 {
     const char *name = !strcmp(ll, "float") ? "f32" : "f64";
     const char *m = emit(e, "call %s @llvm.%s.%s(%s %s, %s %s)", ll, max ? "maximum" : "minimum", name, ll, a, ll, b);
-    if (nan) return m;
+    /* LLVM 19's forget a NaN beside a zero whose sign they know */
+    if (nan)
+        return emit(e, "select i1 %s, %s %s, %s %s", emit(e, "fcmp uno %s %s, %s", ll, a, b), ll,
+                    emit(e, "fadd %s %s, %s", ll, a, b), ll, m);
     m = emit(e, "select i1 %s, %s %s, %s %s", emit(e, "fcmp uno %s %s, 0.0", ll, a), ll, b, ll, m);
     return emit(e, "select i1 %s, %s %s, %s %s", emit(e, "fcmp uno %s %s, 0.0", ll, b), ll, a, ll, m);
 }

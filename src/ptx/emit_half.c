@@ -18,13 +18,6 @@ static const char *down(struct emitter *e, const struct half *h, const char *v)
     return h->bf ? f32_to_bf16(e, v) : f32_to_f16(e, v);
 }
 
-/* Subnormals of f16 (there is no .ftz of bf16) to zero. */
-static const char *flush(struct emitter *e, const char *v)
-{
-    const char *tiny = emit(e, "icmp eq i16 %s, 0", emit(e, "and i16 %s, %d", v, F16_INFINITY));
-    return emit(e, "select i1 %s, i16 %s, i16 %s", tiny, emit(e, "and i16 %s, %d", v, HALF_SIGN), v);
-}
-
 static const char *is_nan(struct emitter *e, const struct half *h, const char *v)
 {
     return emit(e, "icmp ugt i16 %s, %d", emit(e, "and i16 %s, %d", v, HALF_MAGNITUDE),
@@ -61,7 +54,7 @@ static const char *operate(struct emitter *e, const struct instr *i, const struc
 
 static const char *finish(struct emitter *e, const struct instr *i, const struct half *h, const char *v)
 {
-    if (has(i, MOD_ftz)) v = flush(e, v);
+    if (has(i, MOD_ftz)) v = flush_f16(e, v);
     if (has(i, MOD_sat)) v = down(e, h, saturate(e, T_f32, up(e, h, v)));
     if (has(i, MOD_relu)) {
         const char *nan = is_nan(e, h, v), *negative = emit(e, "icmp slt i16 %s, 0", v);
@@ -116,7 +109,7 @@ bool emit_half(struct emitter *e, const struct instr *i)
             in[k] = h.lanes == 2
                         ? emit(e, "trunc i32 %s to i16", lane ? emit(e, "lshr i32 %s, 16", whole[k]) : whole[k])
                         : whole[k];
-            if (has(i, MOD_ftz)) in[k] = flush(e, in[k]);
+            if (has(i, MOD_ftz)) in[k] = flush_f16(e, in[k]);
         }
         const char *v = operate(e, i, &h, in);
         if (n == 3 && i->op != OP_fma) v = operate(e, i, &h, (const char *[]){ v, in[2] });

@@ -167,13 +167,8 @@ static void emit_divide(struct emitter *e, const struct instr *i)
         bad = emit(e, "or i1 %s, %s", zero, emit(e, "and i1 %s, %s", least, emit(e, "icmp eq %s %s, -1", ll, b)));
     }
     const char *by = emit(e, "select i1 %s, %s 1, %s %s", bad, ll, ll, b), *v;
-    if (i->op == OP_div) {
-        v = emit(e, "%s %s %s, %s", type_signed(t) ? "sdiv" : "udiv", ll, a, by);
-        v = emit(e, "select i1 %s, %s -1, %s %s", zero, ll, ll, v);
-    } else {
-        v = emit(e, "%s %s %s, %s", type_signed(t) ? "srem" : "urem", ll, a, by);
-        v = emit(e, "select i1 %s, %s %s, %s %s", zero, ll, a, ll, v);
-    }
+    v = emit(e, "%c%s %s %s, %s", type_signed(t) ? 's' : 'u', i->op == OP_div ? "div" : "rem", ll, a, by);
+    v = emit(e, "select i1 %s, %s -1, %s %s", zero, ll, ll, v); /* of both, as observed on H200 */
     give(e, i, t, v);
 }
 

@@ -7,7 +7,7 @@
 static bool wide_or_single(enum ptx_type t) { return t == T_f32 || t == T_f64; }
 static bool brain(enum ptx_type t) { return t == T_bf16 || t == T_bf16x2; }
 
-/* What becomes of a subnormal does not show in a half, nor in anything smaller. */
+/* What becomes of a subnormal does not show in a half, nor in anything smaller, unless it is rounded away from zero. */
 static bool small(enum ptx_type t)
 {
     return t == T_f16 || t == T_f16x2 || t == T_e4m3 || t == T_e5m2 || t == T_e4m3x2 || t == T_e5m2x2;
@@ -16,6 +16,7 @@ static bool small(enum ptx_type t)
 static bool conversion_survives(const struct instr *i)
 {
     enum ptx_type to = i->types[0], from = i->ntypes > 1 ? i->types[1] : T_none;
+    if (small(to) && from == T_f32 && (has(i, MOD_rm) || has(i, MOD_rp))) return false;
     if (has(i, MOD_ftz)) return true;
     if (from == T_tf32 || to == T_tf32) return false;
     if (brain(from)) return to == T_f32;
