@@ -31,7 +31,8 @@ def compare():
             how = ["and", "or", "xor"][k % 3]
             op(f"setp.{c}.{t}", "u32", [t, t], SETS[t], f"setp.{c}.{t} %p|%q,%s0,%s1; {BOTH}")
             op(f"setp.{c}.{how}.{t}", "u32", [t, t, "s32"], SETS[t],
-               f"setp.lt.s32 %q,%s2,0; .reg .pred %r,%s; setp.{c}.{how}.{t} %r|%s,%s0,%s1,%q; and.pred %p,%r,%r; and.pred %q,%s,%s; {BOTH}")
+               f"setp.lt.s32 %q,%s2,0; .reg .pred %r,%s; setp.{c}.{how}.{t} %r|%s,%s0,%s1,%q; "
+               f"and.pred %p,%r,%r; and.pred %q,%s,%s; {BOTH}")
 
 
 def set_forms():
@@ -69,9 +70,12 @@ def integers():
     for t in ("u32", "s32"):
         for o in ("add", "sub"):
             op(f"{o}c.{t} both", "b64", ["b64", "b64"], 0,
-               f".reg .b32 %x<3>,%y<3>; mov.b64 {{%x0,%x1}},%s0; mov.b64 {{%y0,%y1}},%s1; {o}.cc.{t} %x0,%x0,%y0; {o}c.cc.{t} %x1,%x1,%y1; {o}c.{t} %x2,%y0,%x1; mov.b64 %d,{{%x1,%x2}};")
+               f".reg .b32 %x<3>,%y<3>; mov.b64 {{%x0,%x1}},%s0; mov.b64 {{%y0,%y1}},%s1; {o}.cc.{t} %x0,%x0,%y0; "
+               f"{o}c.cc.{t} %x1,%x1,%y1; {o}c.{t} %x2,%y0,%x1; mov.b64 %d,{{%x1,%x2}};")
         op(f"madc.{t} chain", "b64", ["b64", "b64", "b64"], 0,
-           f".reg .b32 %x<3>,%y<3>,%z<3>; mov.b64 {{%x0,%x1}},%s0; mov.b64 {{%y0,%y1}},%s1; mov.b64 {{%z0,%z1}},%s2; mad.hi.cc.{t} %x2,%x0,%y0,%z0; madc.lo.cc.{t} %y2,%x1,%y1,%z1; madc.hi.{t} %z2,%x0,%y1,%z0; mov.b64 %d,{{%y2,%z2}};")
+           f".reg .b32 %x<3>,%y<3>,%z<3>; mov.b64 {{%x0,%x1}},%s0; mov.b64 {{%y0,%y1}},%s1; "
+           f"mov.b64 {{%z0,%z1}},%s2; "
+           f"mad.hi.cc.{t} %x2,%x0,%y0,%z0; madc.lo.cc.{t} %y2,%x1,%y1,%z1; madc.hi.{t} %z2,%x0,%y1,%z0; mov.b64 %d,{{%y2,%z2}};")
     for t in ("u64", "s64"):
         for o in ("add", "sub"):
             op(f"{o}c.{t}", t, [t, t, t], 0, f".reg .b64 %x; {o}.cc.{t} %x,%s0,%s1; {o}c.{t} %d,%s2,%x;")
@@ -88,11 +92,11 @@ def integers():
         op(f"lop3.{how}", "b32", ["b32"] * 3, 0,
            f"setp.lt.s32 %q,%s2,0; lop3.{how}.b32 %d|%p,%s0,%s1,%s2,0x6a,%q; @%p xor.b32 %d,%d,0x5a5a5a5a;")
     for o in ("and", "or", "xor"):
-        op(f"{o}.pred", "u32", ["s32", "s32"], 0, f"setp.lt.s32 %p,%s0,0; setp.lt.s32 %q,%s1,%s0; {o}.pred %p,%p,%q; not.pred %q,%p; {BOTH}")
-    for w in ("b32", "b64"):
-        for first in ("a", "c"):
-            t = ("u" if first == "a" else "s") + w[1:]
-            op(f"fns.{w} {first}", "b32", ["b32", "b32", "s32"], 0, "and.b32 %s1,%s1,31; and.b32 %s2,%s2,15; sub.s32 %s2,%s2,7; fns.b32 %d,%s0,%s1,%s2;") if w == "b32" else None
+        op(f"{o}.pred", "u32", ["s32", "s32"], 0,
+           f"setp.lt.s32 %p,%s0,0; setp.lt.s32 %q,%s1,%s0; {o}.pred %p,%p,%q; not.pred %q,%p; {BOTH}")
+    for first in ("a", "c"):
+        op(f"fns.b32 {first}", "b32", ["b32", "b32", "s32"], 0,
+           "and.b32 %s1,%s1,31; and.b32 %s2,%s2,15; sub.s32 %s2,%s2,7; fns.b32 %d,%s0,%s1,%s2;")
     for d in "su":
         op(f"shr.b{16 if d == 's' else 32}", "b16" if d == "s" else "b32", ["b16" if d == "s" else "b32", "u32"], 4)
     op("shr.b64", "b64", ["b64", "u32"], 4)
@@ -137,15 +141,18 @@ def floats():
         for m in (".xorsign.abs", ".NaN.xorsign.abs", ".ftz.xorsign.abs", ".ftz.NaN.xorsign.abs"):
             op(f"{o}{m}.f32", "f32", ["f32", "f32"], 1)
     # with one operand that is a constant, as compilers write them
-    for t, c in (("f32", "0f3F800000"), ("f32", "0f80000000"), ("f32", "0f7F800000"), ("f64", "0d3FF0000000000000"), ("f64", "0d8000000000000000")):
+    singles, doubles = ("0f3F800000", "0f80000000", "0f7F800000"), ("0d3FF0000000000000", "0d8000000000000000")
+    for t, c in [("f32", c) for c in singles] + [("f64", c) for c in doubles]:
         for o in ("add.rn", "mul.rn", "min", "max", "div.rn", "sub.rn"):
             op(f"{o}.{t} {c}", t, [t], SETS[t], f"{o}.{t} %d,%s0,{c};")
             op(f"{o}.{t} {c} first", t, [t], SETS[t], f"{o}.{t} %d,{c},%s0;")
         op(f"fma.rn.{t} {c}", t, [t, t], SETS[t], f"fma.rn.{t} %d,%s0,{c},%s1;")
         op(f"fma.rn.{t} plus {c}", t, [t, t], SETS[t], f"fma.rn.{t} %d,%s0,%s1,{c};")
     for r in ("rn", "rz", "rm", "rp"):
-        op(f"fma.{r}.f64 cancels", "f64", ["f64", "f64"], 2, f".reg .f64 %x; mul.rn.f64 %x,%s0,%s1; neg.f64 %x,%x; fma.{r}.f64 %d,%s0,%s1,%x;")
-        op(f"fma.{r}.f32 cancels", "f32", ["f32", "f32"], 1, f".reg .f32 %x; mul.rn.f32 %x,%s0,%s1; neg.f32 %x,%x; fma.{r}.f32 %d,%s0,%s1,%x;")
+        op(f"fma.{r}.f64 cancels", "f64", ["f64", "f64"], 2,
+           f".reg .f64 %x; mul.rn.f64 %x,%s0,%s1; neg.f64 %x,%x; fma.{r}.f64 %d,%s0,%s1,%x;")
+        op(f"fma.{r}.f32 cancels", "f32", ["f32", "f32"], 1,
+           f".reg .f32 %x; mul.rn.f32 %x,%s0,%s1; neg.f32 %x,%x; fma.{r}.f32 %d,%s0,%s1,%x;")
 
 
 def conversions():
@@ -223,13 +230,18 @@ def moves():
         for mask in ("0x0000ffff", "0xaaaaaaaa"):
             if m == "down" and mask == "0x0000ffff":
                 continue  # the last lanes would read those that take no part
+            last = "15" if mask == "0x0000ffff" and m == "idx" else "31"
+            far, clamp = 3 if m == "idx" else 2, 0 if m == "up" else 31
             op(f"shfl.{m} among {mask}", "b32", ["b32", "b32"], 0,
-               f".reg .b32 %l,%k; mov.u32 %l,%laneid; mov.u32 %k,1; shl.b32 %k,%k,%l; and.b32 %k,%k,{mask}; setp.ne.u32 %q,%k,0; mov.u32 %d,7; and.b32 %s1,%s1,31; .reg .b32 %r1; "
-               f"@!%q bra Z; or.b32 %k,%s1,1; and.b32 %s1,%s1,{'15' if mask == '0x0000ffff' and m == 'idx' else '31'}; shfl.sync.{m}.b32 %r1|%p,%s0,{ {'up': 2, 'down': 2, 'bfly': 2, 'idx': 3}[m] },{0 if m == 'up' else 31},{mask}; selp.b32 %d,%r1,5,%p; Z: bar.warp.sync 0xffffffff;")
+               f".reg .b32 %l,%k; mov.u32 %l,%laneid; mov.u32 %k,1; shl.b32 %k,%k,%l; and.b32 %k,%k,{mask}; "
+               f"setp.ne.u32 %q,%k,0; mov.u32 %d,7; and.b32 %s1,%s1,31; .reg .b32 %r1; "
+               f"@!%q bra Z; or.b32 %k,%s1,1; and.b32 %s1,%s1,{last}; shfl.sync.{m}.b32 %r1|%p,%s0,{far},{clamp},{mask}; "
+               f"selp.b32 %d,%r1,5,%p; Z: bar.warp.sync 0xffffffff;")
     for o in ("add", "min", "max"):
         for t in ("u32", "s32"):
             op(f"redux.{o}.{t} among", t, [t], 0,
-               f".reg .b32 %l; mov.u32 %l,%laneid; and.b32 %l,%l,1; setp.eq.u32 %q,%l,0; mov.u32 %d,0; @%q redux.sync.{o}.{t} %d,%s0,0x55555555;")
+               ".reg .b32 %l; mov.u32 %l,%laneid; and.b32 %l,%l,1; setp.eq.u32 %q,%l,0; mov.u32 %d,0; "
+               f"@%q redux.sync.{o}.{t} %d,%s0,0x55555555;")
     op("match.all.b64", "b32", ["b64"], 0, "shr.u64 %s0,%s0,63; match.all.sync.b64 %d|%p,%s0,0xffffffff; selp.b32 %d,%d,9,%p;")
     op("vote.not", "u32", ["s32"], 0, "setp.lt.s32 %q,%s0,0; vote.sync.any.pred %p,!%q,0xffffffff; selp.u32 %d,1,0,%p;")
     for t in ("f16", "bf16", "f16x2", "bf16x2", "f32", "f64"):
@@ -251,7 +263,8 @@ def moves():
                 continue
             w = width(t)
             op(f"atom.shared.{o}.{tt}", t, [t, t], SETS.get(t, 0),
-               f".shared .align 8 .b64 sm[128]; .reg .b32 %a,%l; mov.u32 %l,%tid.x; shl.b32 %l,%l,3; mov.u32 %a,sm; add.u32 %a,%a,%l; .reg .b{w} %old; "
+               f".shared .align 8 .b64 sm[128]; .reg .b32 %a,%l; mov.u32 %l,%tid.x; "
+               f"shl.b32 %l,%l,3; mov.u32 %a,sm; add.u32 %a,%a,%l; .reg .b{w} %old; "
                f"st.shared.b{w} [%a],%s0; atom.shared.{o}.{tt} %old,[%a],%s1; ld.shared.b{w} %d,[%a];")
 
 
