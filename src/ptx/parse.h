@@ -28,6 +28,7 @@ struct parser {
     bool coordinates;              /* may follow an address, of the instruction being read */
     bool accesses;                 /* it reads or writes memory: an element of an array is an address */
     unsigned depth;                /* of what is nested, at most NESTING_MOST */
+    enum ptx_op exchanged;         /* the last volatile access of shared memory in this stretch of code, OP_none: none */
     bool unchecked;                /* whether what is read is legal; it is our own */
     struct opcode *opcodes[OPCODE_BUCKETS];
     unsigned file;                 /* of those that a linker joined, by number */

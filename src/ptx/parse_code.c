@@ -1,5 +1,6 @@
 /* Function bodies of PTX: statements, labels and instructions. */
 #include "arena.h"
+#include "cfg.h"
 #include "parse.h"
 #include "syntax.h"
 
@@ -43,6 +44,21 @@ void code_end(struct parser *p)
     memcpy(f->code, p->code, f->ncode * sizeof *f->code);
 }
 
+/* Where the lanes of a warp exchange values through volatile shared memory, old programs leave out __syncwarp: those
+ * that come to the same place go on together, from reading to writing and from writing to reading. */
+static void keep_in_step(struct parser *p, const struct instr *i)
+{
+    bool exchanges = (i->op == OP_ld || i->op == OP_st) && i->space == SPACE_shared && has(i, MOD_volatile);
+    if (exchanges && p->exchanged != i->op) {
+        struct instr together = { .op = OP_activemask, .text = "activemask.b32", .line = i->line, .ntypes = 1, .nops = 1 };
+        together.types[0] = T_b32;
+        together.ops[0].kind = OPERAND_sink;
+        code_add(p, &together);
+    }
+    if (exchanges) p->exchanged = i->op;
+    if (is_suspension(i) || is_terminator(i) || i->op == OP_call) p->exchanged = OP_none;
+}
+
 static void instruction(struct parser *p)
 {
     struct instr i = { 0 };
@@ -75,6 +91,7 @@ static void instruction(struct parser *p)
     if (misfit) fatal_at(EXIT_INVALID_PTX, i.line, "instruction '%s': %s", i.text, misfit);
     check_branch(&i);
     if (i.op == OP_ret) registers_return(p, &i);
+    keep_in_step(p, &i);
     if (i.op == OP_call)
         parsed_call(p, &i);
     else
@@ -161,6 +178,7 @@ static void statement(struct parser *p)
             next(p);
             next(p);
             if (!labelled_directive(p, &name)) label_define(p, &name);
+            p->exchanged = OP_none;
             return;
         }
     }
@@ -170,6 +188,7 @@ static void statement(struct parser *p)
 void parse_body(struct parser *p, struct func *f)
 {
     unsigned depth = 0;
+    p->exchanged = OP_none;
     debug_forget(p);
     do {
         if (accept(p, "{")) {
