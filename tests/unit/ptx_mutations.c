@@ -20,7 +20,7 @@
 #ifdef __SANITIZE_THREAD__
 enum { MUTATIONS = 2000 }; /* there are no threads here, and forking costs much */
 #else
-enum { MUTATIONS = 100000 };
+enum { MUTATIONS = 40000 };
 #endif
 enum { BATCH = 250, SECONDS = 20, LONGEST = 1 << 14 };
 

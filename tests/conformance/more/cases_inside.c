@@ -1,7 +1,7 @@
 /* What functions of the host that streams call may ask the driver; calls while a stream waits; what belongs to one context
  * while another is current. */
+#include "gate.h"
 #include "walk.h"
-#include <pthread.h>
 
 static CUdeviceptr memory;
 static CUevent event;
@@ -16,7 +16,7 @@ static volatile int done;
 #define soon(query) \
     ({ \
         CUresult q_ = (query); \
-        for (int i_ = 0; i_ < 100 && q_ == CUDA_ERROR_NOT_READY; i_++) usleep(1000), q_ = (query); \
+        for (int i_ = 0; i_ < 20000 && q_ == CUDA_ERROR_NOT_READY; i_++) usleep(1000), q_ = (query); \
         q_; \
     })
 #define ASK(key, call) rec(keyf("%s.%s", prefix, key), "%s", rname(call))
@@ -159,30 +159,23 @@ static void g_released(void)
 }
 
 /* What is destroyed while its work waits. */
-static volatile unsigned *gate;
-static void let_go(void *unused) { usleep(400000), *gate = 1; }
-static void *opener(void *unused)
-{
-    let_go(NULL);
-    return NULL;
-}
+static volatile unsigned *word; /* 1: it may go on */
 static void held(void (*end)(CUstream, CUevent))
 {
     CUstream s;
     CUevent e;
-    pthread_t t;
     prepare();
     MUST(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
     MUST(cuEventCreate(&e, 0));
-    gate = pinned;
-    *gate = 0;
+    word = pinned;
+    *word = 0;
     MUST(cuStreamWaitValue32(s, (CUdeviceptr)pinned, 1, CU_STREAM_WAIT_VALUE_EQ));
     MUST(cuMemsetD32Async(memory, 77, 1, s));
     MUST(cuEventRecord(e, s));
-    pthread_create(&t, NULL, opener, NULL);
+    gate_close(word);
     end(s, e);
-    rec("open", "%u", *gate);
-    pthread_join(t, NULL);
+    rec("open", "%u", *word);
+    gate_open();
     unsigned v = 0;
     K("synchronize", cuCtxSynchronize());
     K("copy", cuMemcpyDtoH(&v, memory, 4));
@@ -203,34 +196,34 @@ static void free_memory(CUstream s, CUevent e)
 {
     CUdeviceptr p;
     K("alloc", cuMemAlloc(&p, 4096));
-    rec("open1", "%u", *gate);
+    rec("open1", "%u", *word);
     K("free", cuMemFree(p));
 }
 static void free_pinned(CUstream s, CUevent e)
 {
     void *p;
     K("alloc", cuMemAllocHost(&p, 4096));
-    rec("open1", "%u", *gate);
+    rec("open1", "%u", *word);
     K("free", cuMemFreeHost(p));
 }
 static void free_managed(CUstream s, CUevent e)
 {
     CUdeviceptr p;
     K("alloc", cuMemAllocManaged(&p, 4096, 1));
-    rec("open1", "%u", *gate);
+    rec("open1", "%u", *word);
     K("free", cuMemFree(p));
 }
 static void copy_sync(CUstream s, CUevent e)
 {
     unsigned v;
     K("copy", cuMemcpyDtoH(&v, memory + 64, 4));
-    rec("open1", "%u", *gate);
+    rec("open1", "%u", *word);
     K("fill", cuMemsetD8(memory + 64, 1, 4));
-    rec("open2", "%u", *gate);
+    rec("open2", "%u", *word);
     K("dtod", cuMemcpyDtoD(memory + 64, memory + 128, 4));
-    rec("open3", "%u", *gate);
+    rec("open3", "%u", *word);
     K("htod", cuMemcpyHtoD(memory + 64, &v, 4));
-    rec("open4", "%u", *gate);
+    rec("open4", "%u", *word);
 }
 static void make_things(CUstream s, CUevent e)
 {
@@ -239,12 +232,12 @@ static void make_things(CUstream s, CUevent e)
     CUcontext c;
     K("stream", cuStreamCreate(&t, 0));
     K("event", cuEventCreate(&f, 0));
-    rec("open1", "%u", *gate);
+    rec("open1", "%u", *word);
     K("eventdestroy", cuEventDestroy(f));
     K("streamdestroy", cuStreamDestroy(t));
-    rec("open2", "%u", *gate);
+    rec("open2", "%u", *word);
     K("limit", cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 4096));
-    rec("open3", "%u", *gate);
+    rec("open3", "%u", *word);
 }
 static void synchronize_context(CUstream s, CUevent e) { K("context", cuCtxSynchronize()); }
 static void synchronize_event(CUstream s, CUevent e)
@@ -256,14 +249,14 @@ static void register_memory(CUstream s, CUevent e)
 {
     void *p = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     K("register", cuMemHostRegister(p, 65536, 0));
-    rec("open1", "%u", *gate);
+    rec("open1", "%u", *word);
     K("unregister", cuMemHostUnregister(p));
 }
 static void map_memory(CUstream s, CUevent e)
 {
     CUmemGenericAllocationHandle h;
     CUdeviceptr p = vmm_alloc(2 * MiB, &h);
-    rec("open1", "%u", *gate);
+    rec("open1", "%u", *word);
     vmm_free(p, 2 * MiB, h);
 }
 

@@ -1,7 +1,6 @@
 /* Memory that is unmapped, freed or barred while a kernel runs, or while work for it waits in a stream: does the call
  * wait, and what becomes of the work? Each is asked in a process of its own, for some errors stay. */
-#include "oracle.h"
-#include <pthread.h>
+#include "gate.h"
 
 /* Says that it is there by w[0] = 1, waits for w[1] (or 500 ms), accesses at, says by w[2] what it read, and by w[3] that
  * it ends. */
@@ -22,9 +21,6 @@ static const char late_ptx[] =
     "ld.param.u64 %d1, [at]; ld.param.u32 %r1, [v]; st.volatile.global.u32 [%d1], %r1; ret; }\n";
 
 enum { WORDS = GRAN / 4 };
-#ifndef LATER_US
-#define LATER_US 60000 /* the H200 was asked with 250000 */
-#endif
 enum place { MAPPED, DEVICE, MANAGED, PINNED, REGISTERED, POOLED };
 static const char *const places[] = { "mapped", "device", "managed", "pinned", "registered", "pooled" };
 
@@ -204,13 +200,6 @@ static const struct change for_pending[] = { C(unmap), C(none), C(readonly), C(r
 
 /* ---- who was first */
 
-static void *release_later(void *flag)
-{
-    usleep(LATER_US);
-    __atomic_store_n((uint32_t *)flag, 1, __ATOMIC_SEQ_CST);
-    return NULL;
-}
-
 static void say_end(const char *name, CUresult changed, int waited)
 {
     char key[100];
@@ -294,14 +283,13 @@ static const struct work sizes[] = { SIZED(TABLE) { "write64", p_write64 }, { "r
 
 static void pending(const struct work *work, const struct change *c)
 {
-    pthread_t t;
     memset((void *)(w + 8), 0, 16);
     MUST(cuStreamWaitValue32(s, (CUdeviceptr)(w + 4), 1, CU_STREAM_WAIT_VALUE_EQ));
     recr(keyf("%s.%s", work->name, c->name), work->call());
-    pthread_create(&t, NULL, release_later, (void *)(w + 4));
+    gate_close(w + 4);
     CUresult r = c->call();
     int waited = w[4];
-    pthread_join(t, NULL);
+    gate_open();
     say_end(keyf("%s.%s", work->name, c->name), r, waited);
 }
 

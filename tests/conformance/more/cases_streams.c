@@ -34,18 +34,20 @@ static void prepare(void)
     MUST(cuCtxSynchronize());
 }
 
-/* Not ready at once may only mean: not yet. */
+/* Not ready at once may only mean: not yet; with no stream held up, certainly. */
+static int patience_ms(void) { return held ? 500 : 20000; }
+
 static CUresult settle_stream(CUstream s)
 {
     CUresult r = cuStreamQuery(s);
-    for (int i = 0; i < 30 && r == CUDA_ERROR_NOT_READY; i++) usleep(1000), r = cuStreamQuery(s);
+    for (int i = patience_ms(); i-- && r == CUDA_ERROR_NOT_READY;) usleep(1000), r = cuStreamQuery(s);
     return r;
 }
 
 static CUresult settle_event(CUevent e)
 {
     CUresult r = cuEventQuery(e);
-    for (int i = 0; i < 30 && r == CUDA_ERROR_NOT_READY; i++) usleep(1000), r = cuEventQuery(e);
+    for (int i = patience_ms(); i-- && r == CUDA_ERROR_NOT_READY;) usleep(1000), r = cuEventQuery(e);
     return r;
 }
 
