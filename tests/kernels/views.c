@@ -96,6 +96,27 @@ static void directions_hit_the_faces_of_cubes(void)
     }
 }
 
+static void a_view_of_cubes_has_all_faces_of_each(void)
+{
+    CUDA_ARRAY3D_DESCRIPTOR d = { EDGE, EDGE, FACES * CUBES, CU_AD_FORMAT_FLOAT, 1,
+                                  CUDA_ARRAY3D_CUBEMAP | CUDA_ARRAY3D_LAYERED };
+    CUDA_RESOURCE_DESC r = { .resType = CU_RESOURCE_TYPE_ARRAY };
+    CUDA_TEXTURE_DESC how = { .flags = CU_TRSF_NORMALIZED_COORDINATES };
+    CUDA_RESOURCE_VIEW_DESC v = { .format = CU_RES_VIEW_FORMAT_FLOAT_1X32,
+                                  .width = EDGE,
+                                  .height = EDGE,
+                                  .depth = FACES * CUBES,
+                                  .firstLayer = FACES,
+                                  .lastLayer = FACES * CUBES - 1 };
+    CUtexObject t;
+    CHECK(cuArray3DCreate(&r.res.array.hArray, &d));
+    CHECK(cuTexObjectCreate(&t, &r, &how, &v));
+    CHECK(cuTexObjectDestroy(t));
+    v.lastLayer = v.firstLayer;
+    EXPECT(cuTexObjectCreate(&t, &r, &how, &v) == CUDA_ERROR_NOT_SUPPORTED);
+    CHECK(cuArrayDestroy(r.res.array.hArray));
+}
+
 static void read_layers(CUtexObject t, int x, int y, unsigned layer, unsigned out[4])
 {
     CUdeviceptr p = give(NULL, 16);
@@ -156,6 +177,7 @@ static void a_view_has_some_levels_and_layers_in_another_format(void)
 int main(int argc, char **argv)
 {
     static const struct program programs[] = { P(directions_hit_the_faces_of_cubes),
+                                               P(a_view_of_cubes_has_all_faces_of_each),
                                                P(a_view_has_some_levels_and_layers_in_another_format),
                                                { 0 } };
     return run_programs(argc, argv, programs);
