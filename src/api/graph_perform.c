@@ -3,8 +3,8 @@
 #include "api/graph_run.h"
 #include "api/node_check.h"
 #include "base/log.h"
-#include "vmm/vmm.h"
 #include "graph/memory.h"
+#include "vmm/vmm.h"
 
 static CUresult launch_kernel(const struct node *n, CUstream s)
 {
@@ -41,12 +41,18 @@ static CUdeviceptr gone_address(const CUgraphNodeParams *p)
     return 0;
 }
 
+struct illegal_access {
+    CUdeviceptr at;
+    int ordinal;
+};
+
 static CUresult fail(void *arg)
 {
-    const CUdeviceptr at = *(const CUdeviceptr *)arg;
+    const struct illegal_access *a = arg;
     char what[256];
-    vmm_describe_any(at, 0, what, sizeof what);
-    fl_log(FL_LOG_ERROR, "a copy or memset of a graph: an illegal access at 0x%llx: %s", at, what);
+    vmm_describe_any(a->at, a->ordinal, what, sizeof what);
+    fl_log(FL_LOG_ERROR, "device %d, a copy or memset of a graph: an illegal access at 0x%llx: %s", a->ordinal, a->at,
+           what);
     return CUDA_ERROR_ILLEGAL_ADDRESS;
 }
 
@@ -57,7 +63,9 @@ static CUresult without_memory(const CUgraphNodeParams *p, CUstream handle)
     const CUdeviceptr at = gone_address(p);
     if (!at) return CUDA_ERROR_INVALID_VALUE;
     CUresult r = stream_named(handle, &s);
-    return r ? r : stream_enqueue(s, fail, &at, sizeof at);
+    if (r) return r;
+    const struct illegal_access a = { at, stream_context(s)->device->ordinal };
+    return stream_enqueue(s, fail, &a, sizeof a);
 }
 
 /* On behalf of the context that the node was made in, whichever is current where the graph is launched. */
