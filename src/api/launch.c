@@ -263,18 +263,12 @@ static CUresult preferred_cluster(struct request *q, const CUlaunchAttributeValu
     return cluster(shape, q->preferred);
 }
 
-static bool captures(struct stream *s)
-{
-    struct capture_info i = { 0 };
-    return capture_any() && !capture_describe(s, &i) && i.status != CU_STREAM_CAPTURE_STATUS_NONE;
-}
-
 static CUresult completion_event(struct request *q, CUevent handle, int flags)
 {
     CUresult r = event_get(handle, &q->event);
     if (r) return r;
     if (flags & ~CU_EVENT_RECORD_EXTERNAL) return CUDA_ERROR_INVALID_VALUE;
-    if (flags && !captures(q->stream)) return CUDA_ERROR_ILLEGAL_STATE;
+    if (flags && !capture_has(q->stream)) return CUDA_ERROR_ILLEGAL_STATE;
     bool fit = event_flags(q->event) & CU_EVENT_DISABLE_TIMING && !(event_flags(q->event) & CU_EVENT_INTERPROCESS);
     return fit && !flags ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
 }
@@ -282,7 +276,7 @@ static CUresult completion_event(struct request *q, CUevent handle, int flags)
 /* Only a node of a graph can be updated. */
 static CUresult updatable(struct request *q, const CUlaunchAttributeValue *v)
 {
-    if (!captures(q->stream)) return CUDA_ERROR_NOT_SUPPORTED;
+    if (!capture_has(q->stream)) return CUDA_ERROR_NOT_SUPPORTED;
     return v->deviceUpdatableKernelNode.deviceUpdatable ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 

@@ -65,7 +65,7 @@ CUresult CUDAAPI cuFuncSetBlockShape(CUfunction hfunc, int x, int y, int z)
     struct setting *s;
     CUresult r = open_setting(hfunc, &s);
     if (r) return r;
-    if (x > 0 && y > 0 && z > 0 && (long)x * y * z <= MOST_THREADS && x <= MOST_THREADS && y <= MOST_THREADS)
+    if (x > 0 && y > 0 && z > 0 && x <= MOST_THREADS && y <= MOST_THREADS && (long)x * y * z <= MOST_THREADS)
         memcpy(s->block, (unsigned[]){ x, y, z }, sizeof s->block);
     else
         r = CUDA_ERROR_INVALID_VALUE;

@@ -7,9 +7,7 @@ enum { MOST_OPERATIONS = 255 };
 
 static bool may_flush(const struct context *c)
 {
-    int flag = 0;
-    cuDeviceGetAttribute(&flag, CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES, c->device->ordinal);
-    return flag;
+    return profile_attribute(c->device->profile, CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES);
 }
 
 CUresult operations_check(const CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *p)

@@ -186,8 +186,9 @@ CUresult memset_perform(const CUDA_MEMSET_NODE_PARAMS_v2 *p, CUstream stream)
 static CUresult nothing(struct context *c, CUstream stream)
 {
     struct stream *s;
-    CUresult r = capture_any() ? stream_get(c, stream, false, &s) : CUDA_SUCCESS;
-    return r || !capture_any() ? r : capture_order(s);
+    if (!capture_any()) return CUDA_SUCCESS;
+    CUresult r = stream_get(c, stream, false, &s);
+    return r ? r : capture_order(s);
 }
 
 /* pitch 0: one row. */
