@@ -1,5 +1,6 @@
 /* Stream capture: the checks of arguments, in the driver's order. */
 #include "graph/capture.h"
+#include "graph/user.h"
 
 CUresult CUDAAPI cuStreamBeginCapture_v2(CUstream hStream, CUstreamCaptureMode mode)
 {
@@ -35,6 +36,7 @@ CUresult CUDAAPI cuStreamEndCapture(CUstream hStream, CUgraph *phGraph)
     CUresult r = stream_named(hStream, &s);
     if (r) return r;
     r = capture_end(s, &g);
+    user_objects_bury(); /* of a graph that went with its capture */
     if (phGraph) *phGraph = (CUgraph)g; /* who does not want it has it from cuStreamGetCaptureInfo */
     return r;
 }

@@ -110,7 +110,7 @@ static CUresult launch(CUgraphExec hGraphExec, CUstream hStream, bool upload)
     struct context *c;
     struct stream *s;
     struct executable *x;
-    CUresult r = stream_caller(hStream, &c);
+    CUresult r = stream_caller_outside(hStream, &c);
     if (r || (r = stream_get(c, hStream, false, &s)) || (r = executable_get(hGraphExec, &x))) return r;
     if ((r = capture_refuse(s)) || upload) return r; /* it becomes no node: observed on H200 */
     const bool lent = !context_top();

@@ -311,6 +311,54 @@ static CUgraphEdgeData edge_between(CUgraphNode from, CUgraphNode to)
     return edge;
 }
 
+static void objects_of_the_user_go_with_a_graph_whose_capture_failed(void **state)
+{
+    (void)state;
+    static int gone;
+    CUuserObject o;
+    CUgraph g;
+    CUevent e;
+    gone = 0;
+    ok(cuEventCreate(&e, CU_EVENT_DISABLE_TIMING));
+    ok(cuUserObjectCreate(&o, &gone, count, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC));
+    ok(cuGraphCreate(&g, 0));
+    ok(cuGraphRetainUserObject(g, o, 1, CU_GRAPH_USER_OBJECT_MOVE));
+    ok(cuStreamBeginCaptureToGraph(a, g, NULL, NULL, 0, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    ok(rig_launch(fill, memory, 16, 1, a));
+    ok(cuEventRecord(e, a));
+    ok(cuStreamWaitEvent(b, e, 0));
+    ok(rig_launch(fill, memory, 16, 2, b));
+    assert_int_equal(cuStreamEndCapture(a, &g), CUDA_ERROR_STREAM_CAPTURE_UNJOINED);
+    assert_int_equal(gone, 1);
+    ok(cuEventDestroy(e));
+}
+
+struct launch_inside {
+    CUgraphExec graph;
+    CUresult answer;
+};
+
+static void launch_inside(void *arg)
+{
+    struct launch_inside *l = arg;
+    l->answer = cuGraphLaunch(l->graph, b);
+}
+
+static void a_host_function_cannot_launch_a_graph(void **state)
+{
+    (void)state;
+    struct launch_inside l = { .answer = CUDA_SUCCESS };
+    CUgraph g;
+    ok(cuGraphCreate(&g, 0));
+    ok(cuGraphInstantiate(&l.graph, g, 0));
+    ok(cuGraphLaunch(l.graph, b));
+    ok(cuLaunchHostFunc(a, launch_inside, &l));
+    ok(cuStreamSynchronize(a));
+    assert_int_equal(l.answer, CUDA_ERROR_NOT_PERMITTED);
+    ok(cuGraphExecDestroy(l.graph));
+    ok(cuGraphDestroy(g));
+}
+
 static void a_kernel_that_may_begin_early_is_behind_a_programmatic_edge(void **state)
 {
     (void)state;
@@ -393,6 +441,8 @@ int main(void)
         T(the_legacy_stream_cannot_wait_for_a_captured_one),
         T(two_captures_do_not_mix),
         T(a_graph_cannot_be_launched_into_a_capture),
+        T(objects_of_the_user_go_with_a_graph_whose_capture_failed),
+        T(a_host_function_cannot_launch_a_graph),
         T(a_kernel_that_may_begin_early_is_behind_a_programmatic_edge),
         T(a_context_takes_its_captures_along_and_leaves_graphs),
     };
