@@ -11,6 +11,7 @@
 
 #include "base/objects.h"
 #include "base/profile.h"
+#include "base/uses.h"
 #include "processor/processor.h"
 #include "space/vram.h"
 #include <cuda.h>
@@ -51,6 +52,7 @@ struct context {
     struct context *real;          /* if this is only a green context's name: the context that it names; else NULL */
     struct green *green;           /* that green context; NULL: this is an ordinary context */
     uint64_t heap, heap_size;      /* device-side malloc's arena, 0: not made yet */
+    struct uses modules;           /* those that are loaded in it, or being unloaded */
     pthread_mutex_t lock;
     struct context *next;          /* in the table */
 };

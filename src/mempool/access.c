@@ -69,7 +69,7 @@ static CUresult grant(struct mempool *p, struct device *d, unsigned prot)
     return r;
 }
 
-static void revoke(struct mempool *p, struct device *d)
+static void withdraw(struct mempool *p, struct device *d)
 {
     for (struct chunk *c = p->chunks; c; c = c->next) chunk_unmap(c, d);
     p->access[d->ordinal] = PROT_DEVICE_NONE;
@@ -83,7 +83,7 @@ static CUresult change_access(struct mempool *p, const unsigned char want[MAX_DE
     for (int d = 0; d < device_count && !r; d++)
         if (want[d] && !p->access[d] && !(r = grant(p, &devices[d], want[d]))) granted |= 1u << d;
     for (int d = 0; d < device_count; d++)
-        if (r ? granted >> d & 1 : !want[d] && p->access[d]) revoke(p, &devices[d]);
+        if (r ? granted >> d & 1 : !want[d] && p->access[d]) withdraw(p, &devices[d]);
     return r;
 }
 

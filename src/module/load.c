@@ -143,6 +143,7 @@ static void enter(struct module *m)
     struct library *l = m->library;
     m->next = loaded;
     loaded = m;
+    uses_begin(&m->context->modules);
     if (!l) return;
     uses_begin(&l->uses);
     pthread_mutex_lock(&l->lock);
@@ -214,19 +215,27 @@ static void take_out(struct module *m)
     for (uint32_t k = 0; k < m->image->nkernels; k++) m->functions[k].magic = 0;
 }
 
-/* Without the lock, which those calls may need. The last of them may have launched something. */
-static void unload_after_calls(struct module *m)
+/* Nothing runs in it. */
+static void unload(struct module *m)
 {
+    struct context *c = m->context;
     struct library *l = m->library;
-    uses_wait(&m->uses);
-    context_synchronize(m->context);
     free_variables(m);
     parts_unload(m);
-    space_free_code(m->context->device, m->image_va, m->loaded_size);
+    space_free_code(c->device, m->image_va, m->loaded_size);
     handles_put(&functions, m->functions);
     image_release(&m->own);
     object_give(&modules, m);
+    uses_end(&c->modules);
     if (l) uses_end(&l->uses);
+}
+
+/* Without the lock, which those calls may need. The last of them may have launched something. */
+static void unload_after_calls(struct module *m)
+{
+    uses_wait(&m->uses);
+    context_synchronize(m->context);
+    unload(m);
 }
 
 /* One of the context's, or of the library's; NULL: there is none. */
@@ -242,7 +251,11 @@ static struct module *take_out_any(const struct context *c, const struct library
 
 void module_set_destroy(struct context *c)
 {
-    for (struct module *m; (m = take_out_any(c, NULL));) unload_after_calls(m);
+    for (struct module *m; (m = take_out_any(c, NULL));) {
+        uses_wait(&m->uses); /* they can launch nothing: the streams are gone */
+        unload(m);
+    }
+    uses_wait(&c->modules); /* other threads may be unloading some, whose variables are the context's */
     c->heap = c->heap_size = 0;
 }
 

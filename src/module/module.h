@@ -81,7 +81,7 @@ CUresult module_end(struct module *m, CUresult r);
 /* Waits for what runs in the module's context, then unloads it, when no call is under way in it. As module_get;
  * CUDA_ERROR_NOT_PERMITTED if it is a library's; what a kernel did wrong meanwhile. */
 CUresult module_unload(CUmodule handle);
-/* Unloads all modules of a dying context. */
+/* Unloads all modules of a dying context, whose streams are gone, or waits until others have. */
 void module_set_destroy(struct context *c);
 /* CUDA_ERROR_NOT_FOUND. kinds: of variables (bits 1 << enum fl_symbol_kind). */
 CUresult module_find_function(struct module *m, const char *name, struct function **out);

@@ -401,7 +401,31 @@ static void contexts(void **state)
     once(new_green_context, destroy_green_context, destroy_green_context, CUDA_ERROR_CONTEXT_IS_DESTROYED);
 }
 
-/* ---- a library and a context in which it is loaded */
+/* ---- code and a context in which it is loaded */
+
+static CUmodule other_module;
+
+static CUresult unload_other_module(uint64_t unused)
+{
+    (void)unused;
+    return cuModuleUnload(other_module);
+}
+
+static void a_module_may_go_while_its_context_ends(void **state)
+{
+    static const char variables[] = ".version 7.0\n.target sm_52\n.address_size 64\n"
+                                    ".visible .global .b8 a[4], b[4], c[4], d[4], e[4], f[4], g[4], h[4];\n";
+    CUresult r[2];
+    (void)state;
+    for (unsigned n = 0; n < ROUNDS; n++) {
+        CUcontext c = (CUcontext)new_context(), same;
+        ok(cuCtxPushCurrent(c));
+        ok(cuModuleLoadData(&other_module, variables));
+        ok(cuCtxPopCurrent(&same));
+        together((uint64_t)c, destroy_context, unload_other_module, n, r);
+        assert_true(!r[0] && (!r[1] || r[1] == CUDA_ERROR_INVALID_HANDLE));
+    }
+}
 
 static CUlibrary shared_library;
 
@@ -470,6 +494,7 @@ int main(void)
         cmocka_unit_test(graphs),
         cmocka_unit_test(arrays),
         cmocka_unit_test(contexts),
+        cmocka_unit_test(a_module_may_go_while_its_context_ends),
         cmocka_unit_test(a_library_may_go_while_a_context_that_uses_it_ends),
         cmocka_unit_test(all_memory_is_free_in_the_end),
     };
