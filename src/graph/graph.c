@@ -387,6 +387,7 @@ struct node *graph_find_copy(const struct graph *g, uint64_t origin)
     for (unsigned k = 0; k < g->nodes.count && !found; k++) {
         struct node *n = g->nodes.node[k];
         if (n->origin == origin) return n;
+        if (!n->origin) continue; /* what it holds was copied with it, not with g */
         if (n->child) found = graph_find_copy(n->child, origin);
         for (unsigned j = 0; j < n->body_count && !found; j++) found = graph_find_copy(n->bodies[j], origin);
     }

@@ -110,6 +110,27 @@ static void parameters_of_an_executable_graph_are_its_own(void **state)
     assert_int_equal(cuGraphKernelNodeGetParams(c.add, &seen), CUDA_ERROR_INVALID_VALUE);
 }
 
+static void a_node_is_found_in_clones_of_the_graph_that_it_stands_in(void **state)
+{
+    (void)state;
+    struct chain c;
+    CUgraph parent, child, clone;
+    CUgraphNode holder, inner[8], found;
+    size_t count = 8;
+    chain_make(&c);
+    ok(cuGraphCreate(&parent, 0));
+    ok(cuGraphAddChildGraphNode(&holder, parent, NULL, 0, c.graph));
+    assert_int_equal(cuGraphNodeFindInClone(&found, c.add, parent), CUDA_ERROR_INVALID_VALUE);
+    ok(cuGraphChildGraphNodeGetGraph(holder, &child));
+    ok(cuGraphGetNodes(child, inner, &count));
+    ok(cuGraphClone(&clone, parent));
+    ok(cuGraphNodeFindInClone(&found, inner[0], clone));
+    assert_ptr_not_equal(found, inner[0]);
+    ok(cuGraphDestroy(clone));
+    ok(cuGraphDestroy(parent));
+    ok(cuGraphDestroy(c.graph));
+}
+
 static void a_clone_does_not_need_its_original(void **state)
 {
     (void)state;
@@ -551,6 +572,7 @@ int main(void)
         T(a_graph_made_by_hand_runs_in_the_order_of_its_edges),
         T(edges_that_form_a_circle_cannot_be_instantiated),
         T(parameters_of_an_executable_graph_are_its_own),
+        T(a_node_is_found_in_clones_of_the_graph_that_it_stands_in),
         T(a_clone_does_not_need_its_original),
         T(an_executable_graph_takes_the_parameters_of_one_of_its_shape),
         T(launches_of_one_graph_do_not_overlap),
