@@ -2,7 +2,7 @@
  * some of its levels and layers only. */
 #include "api/texture.h"
 
-enum { KINDS = 3 /* of a number: with 1, 2 and 4 channels */, FACES = 6 };
+enum { KINDS = 3 /* of a number: with 1, 2 and 4 channels */ };
 
 /* How many channels of 32 bits an array has that keeps blocks of a compressed format; each is 4 by 4 elements. */
 static unsigned block_channels(CUresourceViewFormat f)
@@ -61,7 +61,6 @@ static CUresult view_layers(const CUDA_RESOURCE_VIEW_DESC *v, struct texture *x)
     if (!x->layered && !x->cube) return first || last ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
     if (first > last) return CUDA_ERROR_INVALID_VALUE;
     if (last >= x->layers) return CUDA_ERROR_NOT_SUPPORTED; /* those that there are not would be read as zeros */
-    if (x->cube && (last - first + 1) % FACES) return CUDA_ERROR_NOT_SUPPORTED; /* a direction may hit any face */
     for (unsigned k = 0; k < x->levels; k++) x->level[k].base += first * x->level[k].slice;
     x->layers = last - first + 1;
     return CUDA_SUCCESS;

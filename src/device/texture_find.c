@@ -40,6 +40,7 @@ void texture_check_sampled(uint32_t t, uint32_t line, const struct texture *x, u
         texture_fault(t, line, "a direction is asked for, or the object is a cube, but not both");
     if (x->cube) {
         if (x->layered != layered) texture_fault(t, line, "a cube is asked for where there are several, or the other way");
+        if (x->layers % 6) texture_fault(t, line, "the view has not all faces of its cubes");
         return;
     }
     if (x->layered != layered && (!flat || (layered && n == 1)))

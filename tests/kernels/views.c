@@ -96,25 +96,25 @@ static void directions_hit_the_faces_of_cubes(void)
     }
 }
 
-static void a_view_of_cubes_has_all_faces_of_each(void)
+static void faces_that_a_view_lacks_are_not_sampled(void)
 {
-    CUDA_ARRAY3D_DESCRIPTOR d = { EDGE, EDGE, FACES * CUBES, CU_AD_FORMAT_FLOAT, 1,
-                                  CUDA_ARRAY3D_CUBEMAP | CUDA_ARRAY3D_LAYERED };
+    CUDA_ARRAY3D_DESCRIPTOR d = { EDGE, EDGE, FACES, CU_AD_FORMAT_FLOAT, 1, CUDA_ARRAY3D_CUBEMAP };
     CUDA_RESOURCE_DESC r = { .resType = CU_RESOURCE_TYPE_ARRAY };
     CUDA_TEXTURE_DESC how = { .flags = CU_TRSF_NORMALIZED_COORDINATES };
-    CUDA_RESOURCE_VIEW_DESC v = { .format = CU_RES_VIEW_FORMAT_FLOAT_1X32,
-                                  .width = EDGE,
-                                  .height = EDGE,
-                                  .depth = FACES * CUBES,
-                                  .firstLayer = FACES,
-                                  .lastLayer = FACES * CUBES - 1 };
+    CUDA_RESOURCE_VIEW_DESC first_face = {
+        .format = CU_RES_VIEW_FORMAT_FLOAT_1X32, .width = EDGE, .height = EDGE, .depth = FACES
+    };
     CUtexObject t;
+    float to_the_last[3];
+    char said[2000];
+    direction(FACES - 1, 0, 0, to_the_last);
+    CUdeviceptr out = give(NULL, 4), p = give(to_the_last, sizeof to_the_last);
     CHECK(cuArray3DCreate(&r.res.array.hArray, &d));
-    CHECK(cuTexObjectCreate(&t, &r, &how, &v));
-    CHECK(cuTexObjectDestroy(t));
-    v.lastLayer = v.firstLayer;
-    EXPECT(cuTexObjectCreate(&t, &r, &how, &v) == CUDA_ERROR_NOT_SUPPORTED);
-    CHECK(cuArrayDestroy(r.res.array.hArray));
+    CHECK(cuTexObjectCreate(&t, &r, &how, &first_face));
+    struct catch c = catch_begin(2);
+    CHECK(cuLaunchKernel(function("cube"), 1, 1, 1, 1, 1, 1, 0, 0, ARGS(&out, &t, &p), NULL));
+    EXPECT_EQUAL(catch_end(&c, said, sizeof said), CUDA_ERROR_ILLEGAL_INSTRUCTION);
+    EXPECT(strstr(said, "has not all faces"));
 }
 
 static void read_layers(CUtexObject t, int x, int y, unsigned layer, unsigned out[4])
@@ -177,7 +177,7 @@ static void a_view_has_some_levels_and_layers_in_another_format(void)
 int main(int argc, char **argv)
 {
     static const struct program programs[] = { P(directions_hit_the_faces_of_cubes),
-                                               P(a_view_of_cubes_has_all_faces_of_each),
+                                               P(faces_that_a_view_lacks_are_not_sampled),
                                                P(a_view_has_some_levels_and_layers_in_another_format),
                                                { 0 } };
     return run_programs(argc, argv, programs);
