@@ -197,11 +197,8 @@ static CUresult own_memory(struct context *c, struct array *a)
     if (__builtin_mul_overflow(a->row, a->rows, &bytes) || __builtin_mul_overflow(bytes, a->slices, &bytes))
         return CUDA_ERROR_OUT_OF_MEMORY;
     CUresult r = space_alloc_module(c, sparse_gpu_bytes(&shape), 512, &a->memory);
-    if (r) return r;
-    a->memory->module_owned = true;
-    space_update(a->memory);
-    space_clear(a->memory);
-    return CUDA_SUCCESS;
+    if (!r) space_clear(a->memory);
+    return r;
 }
 
 CUresult array_create(struct context *c, const CUDA_ARRAY3D_DESCRIPTOR *d, struct sparse *tiles, struct array **out)

@@ -229,8 +229,8 @@ CUresult vmm_set_access(uint64_t va, uint64_t size, const CUmemAccessDesc *desc,
     if (r) return r;
     pthread_rwlock_wrlock(&vmm_lock);
     if (!(r = check_range(va, size, &first, &end))) {
-        mappings_changed();
         r = set_all(first, end, desc, count);
+        mappings_changed(); /* what fails is there for a moment, too */
     }
     for (size_t k = 0; k < count && !r; k++) settle(&desc[k]);
     pthread_rwlock_unlock(&vmm_lock);

@@ -56,7 +56,7 @@ struct vmm_mapping *mapping_at(uint64_t address);
 /* The lowest that ends above address, or NULL; the one above m. */
 struct vmm_mapping *mapping_from(uint64_t address);
 struct vmm_mapping *mapping_next(struct vmm_mapping *m);
-/* With the lock, before anything that vmm_changes counts. */
+/* With the lock, after anything that vmm_changes counts: who looked without the lock before it was done has an old count. */
 void mappings_changed(void);
 static inline uint64_t mapping_end(const struct vmm_mapping *m) { return m->a.base + m->a.size; }
 

@@ -124,7 +124,7 @@ CUresult vmm_unmap(uint64_t va, uint64_t size)
     struct vmm_mapping *m;
     pthread_rwlock_wrlock(&vmm_lock);
     CUresult r = check_unmap(va, size, &m);
-    if (!r && m) mappings_changed();
+    const bool any = !r && m;
     while (!r && m && m->a.base < va + size) {
         struct vmm_mapping *next = mapping_next(m);
         access_drop(m);
@@ -132,6 +132,7 @@ CUresult vmm_unmap(uint64_t va, uint64_t size)
         leave(m);
         m = next;
     }
+    if (any) mappings_changed();
     pthread_rwlock_unlock(&vmm_lock);
     return r;
 }
