@@ -82,6 +82,14 @@ static CUresult move(const CUgraphNodeParams *p, CUstream s)
     return r;
 }
 
+/* That it was recorded in a capture since then does not matter. */
+static CUresult wait_for(CUevent event, struct stream *s)
+{
+    struct event *e;
+    CUresult r = event_get(event, &e);
+    return r ? r : stream_wait_event(s, e);
+}
+
 CUresult graph_perform(const struct node *n, CUstream s)
 {
     const CUgraphNodeParams *p = &n->params;
@@ -91,7 +99,7 @@ CUresult graph_perform(const struct node *n, CUstream s)
     case CU_GRAPH_NODE_TYPE_MEMSET: return move(p, s);
     case CU_GRAPH_NODE_TYPE_HOST: return cuLaunchHostFunc(s, p->host.fn, p->host.userData);
     case CU_GRAPH_NODE_TYPE_EMPTY: return CUDA_SUCCESS;
-    case CU_GRAPH_NODE_TYPE_WAIT_EVENT: return cuStreamWaitEvent(s, p->eventWait.event, 0);
+    case CU_GRAPH_NODE_TYPE_WAIT_EVENT: return wait_for(p->eventWait.event, (struct stream *)s);
     case CU_GRAPH_NODE_TYPE_EVENT_RECORD: return cuEventRecord(p->eventRecord.event, s);
     case CU_GRAPH_NODE_TYPE_MEM_ALLOC: return mempool_allocate_kept(n->memory->kept, (struct stream *)s);
     case CU_GRAPH_NODE_TYPE_MEM_FREE: return free_perform(p->free.dptr, (struct stream *)s);

@@ -128,7 +128,7 @@ static void forget(struct capture *c)
         }
     while (c->streams) member_leave(&c->streams, c->streams->what);
     while (c->events) {
-        event_set_captured((struct event *)c->events->what);
+        event_set_captured((struct event *)c->events->what, true);
         member_leave(&c->events, c->events->what);
     }
     list_free(&c->left);

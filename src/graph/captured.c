@@ -101,6 +101,7 @@ static bool record(struct event *e, struct stream *s, const CUgraphEdgeData *edg
         *r = member_enter(&c->events, e, event_context(e), &m->before);
     if (c && !*r && edge && capture_of_event(e, &was))
         for (unsigned k = 0; k < was->before.count; k++) was->before.edge[k] = *edge;
+    if (c && !*r) event_set_captured(e, false); /* that one is not over */
     pthread_mutex_unlock(&graphs_lock);
     return c || *r;
 }

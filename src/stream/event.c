@@ -215,7 +215,7 @@ bool event_was_recorded(struct event *e)
 }
 
 bool event_was_captured(const struct event *e) { return e->captured; }
-void event_set_captured(struct event *e) { e->captured = true; }
+void event_set_captured(struct event *e, bool captured) { e->captured = captured; }
 
 CUresult event_query(struct event *e)
 {

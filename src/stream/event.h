@@ -23,7 +23,7 @@ unsigned event_flags(const struct event *e);
 
 /* It was last recorded in a capture that is over: nothing can be asked of it. */
 bool event_was_captured(const struct event *e);
-void event_set_captured(struct event *e);
+void event_set_captured(struct event *e, bool captured);
 
 bool event_was_recorded(struct event *e);
 CUresult event_record(struct event *e, struct stream *s);

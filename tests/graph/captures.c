@@ -80,6 +80,28 @@ static void events_carry_a_capture_to_other_streams_and_back(void **state)
     ok(cuEventDestroy(join));
 }
 
+static void what_waits_for_an_event_outside_runs_though_the_event_was_captured_since(void **state)
+{
+    (void)state;
+    CUevent e;
+    ok(cuEventCreate(&e, CU_EVENT_DISABLE_TIMING));
+    start(CU_STREAM_CAPTURE_MODE_GLOBAL);
+    ok(cuStreamWaitEvent(a, e, CU_EVENT_WAIT_EXTERNAL));
+    ok(cuEventRecord(e, a));
+    ok(rig_launch(fill, memory, 16, 1, a));
+    CUgraphExec x = finish(NULL);
+    assert_int_equal(cuStreamWaitEvent(b, e, CU_EVENT_WAIT_EXTERNAL), CUDA_ERROR_INVALID_VALUE);
+    run(x);
+    assert_int_equal(rig_word(memory), 1);
+    ok(cuGraphExecDestroy(x));
+    /* captured once more, by a capture that is not over */
+    start(CU_STREAM_CAPTURE_MODE_RELAXED);
+    ok(cuEventRecord(e, a));
+    assert_int_equal(cuStreamWaitEvent(b, e, CU_EVENT_WAIT_EXTERNAL), CUDA_ERROR_ILLEGAL_STATE);
+    ok(cuGraphExecDestroy(finish(NULL)));
+    ok(cuEventDestroy(e));
+}
+
 static void a_capture_ends_with_an_error_while_a_stream_is_not_joined(void **state)
 {
     (void)state;
@@ -431,6 +453,7 @@ int main(void)
         T(what_is_captured_happens_at_every_launch_and_not_before),
         T(parameters_are_those_of_the_time_of_capture),
         T(events_carry_a_capture_to_other_streams_and_back),
+        T(what_waits_for_an_event_outside_runs_though_the_event_was_captured_since),
         T(a_capture_ends_with_an_error_while_a_stream_is_not_joined),
         T(a_forked_stream_may_be_destroyed_but_its_work_must_be_joined),
         T(a_capture_may_end_without_giving_the_graph_again),
