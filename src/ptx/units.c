@@ -134,11 +134,11 @@ uint32_t units_end(struct units *u, struct unit **units, uint32_t *shared)
     end(u, &u->probes);
     const uint32_t kernels = u->ndone;
     add_shared(u);
-    *shared = u->ndone - kernels;
     if (!u->ndone) {
         begin(u, &u->fast);
         end(u, &u->fast);
     }
+    *shared = u->ndone - kernels;
     *units = u->done;
     return u->ndone;
 }

@@ -24,7 +24,7 @@ struct units *units_begin(struct module_ir *m, const char *preamble);
 /* IR of f, or of its probes. Device functions come before kernels, and what is of one kernel together. */
 void units_add(struct units *u, struct func *f, bool probes, const char *ir);
 /* All that was added, in the order of their parts. At least one; *shared: how many, the last ones, are of no part, but of
- * functions whose address is taken. */
+ * functions whose address is taken, or empty where there are no kernels either. */
 uint32_t units_end(struct units *u, struct unit **units, uint32_t *shared);
 
 #endif

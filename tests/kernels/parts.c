@@ -214,6 +214,22 @@ static void a_large_kernel_that_is_alone_is_compiled_when_it_is_launched(void)
     free(text);
 }
 
+static void a_large_module_without_kernels_is_loaded(void)
+{
+    enum { LONG = 2000 };
+    CUmodule m;
+    char *text = calloc(1, ROOM);
+    FILE *f = fmemopen(text, ROOM, "w");
+    fprintf(f, ".version 8.0\n.target sm_90\n.address_size 64\n.visible .global .u32 launches = %d;\n", 5 * THREADS);
+    fprintf(f, ".visible .func (.param .u32 r) f(.param .u32 n)\n{\n.reg .u32 %%t, %%s;\nld.param.u32 %%t, [n];\n");
+    write_steps(f, 0, 0, LONG);
+    fprintf(f, "st.param.u32 [r], %%t; ret;\n}\n");
+    fclose(f);
+    CHECK(cuModuleLoadData(&m, text));
+    EXPECT_EQUAL(launches(m), 5);
+    free(text);
+}
+
 static void a_library_has_its_kernels_on_each_device(void)
 {
     CUlibrary l;
@@ -413,6 +429,7 @@ int main(void)
         ALONE(start, a_second_module_finds_what_was_compiled),
         ALONE(start, a_function_has_one_address_for_kernels_compiled_apart),
         ALONE(start, a_large_kernel_that_is_alone_is_compiled_when_it_is_launched),
+        ALONE(start, a_large_module_without_kernels_is_loaded),
         ALONE(two_devices, a_library_has_its_kernels_on_each_device),
         ALONE(start, without_a_compiler_a_launch_fails_and_may_be_tried_again),
         ALONE(start, where_the_compiler_dies_the_ptx_is_not_to_blame),
