@@ -66,13 +66,22 @@ static int blocks_by_registers(const struct profile *p, int registers, int warps
     return warps > per_block ? 0 : all / warps;
 }
 
+/* Percent of the memory that is to be shared; negative: as the driver likes. */
+static int preferred_carveout(const struct function *f)
+{
+    const int own = f->carveout;
+    if (own >= 0) return own;
+    switch (f->cache) {
+    case CU_FUNC_CACHE_PREFER_L1: return 0;
+    case CU_FUNC_CACHE_PREFER_EQUAL: return 50;
+    default: return -1;
+    }
+}
+
 size_t function_shared(const struct function *f, size_t block)
 {
     const struct profile *p = f->module->context->device->profile;
-    const int cache = f->cache, carveout = f->carveout >= 0                    ? f->carveout
-                                           : cache == CU_FUNC_CACHE_PREFER_L1    ? 0
-                                           : cache == CU_FUNC_CACHE_PREFER_EQUAL ? 50
-                                                                                 : -1;
+    const int carveout = preferred_carveout(f);
     static const size_t sizes[] = { 8, 16, 32, 64, 100, 132, 164, 196 }; /* KiB */
     const size_t all = (size_t)profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
     if (carveout < 0) return all;

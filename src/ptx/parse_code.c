@@ -70,10 +70,11 @@ static void instruction(struct parser *p)
         next(p);
     }
     if (p->token.kind != TOKEN_WORD) syntax_error(p, "an instruction");
-    const struct instr guard = i;
+    struct reg *const guard = i.guard;
+    const bool negated = i.guard_negated;
     const struct syntax *syntax = parse_opcode(p, &i);
-    i.guard = guard.guard;
-    i.guard_negated = guard.guard_negated;
+    i.guard = guard;
+    i.guard_negated = negated;
     p->coordinates = i.op == OP_tex || i.op == OP_tld4 || i.op == OP_suld || i.op == OP_sust ||
                      (i.op == OP_cp && has(&i, MOD_tensor));
     p->accesses = i.op == OP_ld || i.op == OP_ldu || i.op == OP_st;

@@ -5,6 +5,24 @@
 #define FETCHED "L2::64B|L2::128B|L2::256B? L2::cache_hint?"
 #define TOLD "mbarrier::complete_tx::bytes"
 
+#define ARRIVALS(opcode) \
+    { opcode, HERE, "b64", "d m", 70, 80 }, \
+        { opcode, HERE, "b64", "_ m", 71, 80 }, \
+        { opcode, HERE, "b64", "o m a:u32", 78, 90 }, \
+        { opcode, "release cta|cluster " HERE, "b64", "o m ?a:u32", 80, 80 }, \
+        { opcode, "relaxed cta|cluster " HERE, "b64", "o m ?a:u32", 86, 90 }, \
+        { opcode, "shared::cluster", "b64", "_ m ?a:u32", 80, 90 }, \
+        { opcode, "release cta|cluster shared::cluster", "b64", "_ m ?a:u32", 80, 90 }, \
+        { opcode, "relaxed cta|cluster shared::cluster", "b64", "_ m ?a:u32", 86, 90 }, \
+        { opcode, "expect_tx " HERE, "b64", "o m a:u32", 80, 90 }, \
+        { opcode, "expect_tx release cta|cluster " HERE, "b64", "o m a:u32", 80, 90 }, \
+        { opcode, "expect_tx relaxed cta|cluster " HERE, "b64", "o m a:u32", 86, 90 }, \
+        { opcode, "expect_tx shared::cluster", "b64", "_ m a:u32", 80, 90 }, \
+        { opcode, "expect_tx release cta|cluster shared::cluster", "b64", "_ m a:u32", 80, 90 }, \
+        { opcode, "expect_tx relaxed cta|cluster shared::cluster", "b64", "_ m a:u32", 86, 90 }, \
+        { opcode, "noComplete " HERE, "b64", "o m a:u32", 70, 80 }, \
+    { opcode, "noComplete release cta " HERE, "b64", "o m a:u32", 80, 80 }
+
 static const struct form list[] = {
     { "cp.async", "ca shared|shared::cta global " FETCHED, "", "m m c ?a:u32 h", 70, 80 },
     { "cp.async", "ca shared|shared::cta global " FETCHED, "", "m m c p h", 75, 80 },
@@ -38,39 +56,8 @@ static const struct form list[] = {
     { "mbarrier.complete_tx", "shared|shared::cta|shared::cluster?", "b64", "m a:u32", 80, 90 },
     { "mbarrier.complete_tx", "relaxed cta|cluster shared|shared::cta|shared::cluster?", "b64", "m a:u32", 80, 90 },
 
-    { "mbarrier.arrive", HERE, "b64", "d m", 70, 80 },
-    { "mbarrier.arrive", HERE, "b64", "_ m", 71, 80 },
-    { "mbarrier.arrive", HERE, "b64", "o m a:u32", 78, 90 },
-    { "mbarrier.arrive", "release cta|cluster " HERE, "b64", "o m ?a:u32", 80, 80 },
-    { "mbarrier.arrive", "relaxed cta|cluster " HERE, "b64", "o m ?a:u32", 86, 90 },
-    { "mbarrier.arrive", "shared::cluster", "b64", "_ m ?a:u32", 80, 90 },
-    { "mbarrier.arrive", "release cta|cluster shared::cluster", "b64", "_ m ?a:u32", 80, 90 },
-    { "mbarrier.arrive", "relaxed cta|cluster shared::cluster", "b64", "_ m ?a:u32", 86, 90 },
-    { "mbarrier.arrive", "expect_tx " HERE, "b64", "o m a:u32", 80, 90 },
-    { "mbarrier.arrive", "expect_tx release cta|cluster " HERE, "b64", "o m a:u32", 80, 90 },
-    { "mbarrier.arrive", "expect_tx relaxed cta|cluster " HERE, "b64", "o m a:u32", 86, 90 },
-    { "mbarrier.arrive", "expect_tx shared::cluster", "b64", "_ m a:u32", 80, 90 },
-    { "mbarrier.arrive", "expect_tx release cta|cluster shared::cluster", "b64", "_ m a:u32", 80, 90 },
-    { "mbarrier.arrive", "expect_tx relaxed cta|cluster shared::cluster", "b64", "_ m a:u32", 86, 90 },
-    { "mbarrier.arrive", "noComplete " HERE, "b64", "o m a:u32", 70, 80 },
-    { "mbarrier.arrive", "noComplete release cta " HERE, "b64", "o m a:u32", 80, 80 },
-
-    { "mbarrier.arrive_drop", HERE, "b64", "d m", 70, 80 },
-    { "mbarrier.arrive_drop", HERE, "b64", "_ m", 71, 80 },
-    { "mbarrier.arrive_drop", HERE, "b64", "o m a:u32", 78, 90 },
-    { "mbarrier.arrive_drop", "release cta|cluster " HERE, "b64", "o m ?a:u32", 80, 80 },
-    { "mbarrier.arrive_drop", "relaxed cta|cluster " HERE, "b64", "o m ?a:u32", 86, 90 },
-    { "mbarrier.arrive_drop", "shared::cluster", "b64", "_ m ?a:u32", 80, 90 },
-    { "mbarrier.arrive_drop", "release cta|cluster shared::cluster", "b64", "_ m ?a:u32", 80, 90 },
-    { "mbarrier.arrive_drop", "relaxed cta|cluster shared::cluster", "b64", "_ m ?a:u32", 86, 90 },
-    { "mbarrier.arrive_drop", "expect_tx " HERE, "b64", "o m a:u32", 80, 90 },
-    { "mbarrier.arrive_drop", "expect_tx release cta|cluster " HERE, "b64", "o m a:u32", 80, 90 },
-    { "mbarrier.arrive_drop", "expect_tx relaxed cta|cluster " HERE, "b64", "o m a:u32", 86, 90 },
-    { "mbarrier.arrive_drop", "expect_tx shared::cluster", "b64", "_ m a:u32", 80, 90 },
-    { "mbarrier.arrive_drop", "expect_tx release cta|cluster shared::cluster", "b64", "_ m a:u32", 80, 90 },
-    { "mbarrier.arrive_drop", "expect_tx relaxed cta|cluster shared::cluster", "b64", "_ m a:u32", 86, 90 },
-    { "mbarrier.arrive_drop", "noComplete " HERE, "b64", "o m a:u32", 70, 80 },
-    { "mbarrier.arrive_drop", "noComplete release cta " HERE, "b64", "o m a:u32", 80, 80 },
+    ARRIVALS("mbarrier.arrive"),
+    ARRIVALS("mbarrier.arrive_drop"),
 
     { "mbarrier.test_wait", HERE, "b64", "d:pred m a:u64", 70, 80 },
     { "mbarrier.test_wait", "parity " HERE, "b64", "d:pred m a:u32", 71, 80 },

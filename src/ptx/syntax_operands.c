@@ -78,8 +78,7 @@ static bool is_pair(const struct operand *o, enum ptx_type type)
 static bool fits_slot(const struct operand *o, const struct slot *s, const struct instr *i, unsigned vector)
 {
     if (o->paired && !strchr("DPQ.", s->kind)) return false;
-    if (o->negated && s->type != T_pred && !strchr("p.", s->kind)) return false;
-    if (o->negated && !strchr("pAa.", s->kind)) return false;
+    if (o->negated && !strchr(s->type == T_pred ? "pAa." : "p.", s->kind)) return false;
     switch (s->kind) {
     case 'd': return is_register(o, s->type);
     case 'a': return is_register(o, s->type) || constant_fits(o, s->type);
