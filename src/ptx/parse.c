@@ -248,6 +248,7 @@ static void parse_header(struct parser *p)
 static void begin_file(struct parser *p)
 {
     names_forget(p->global);
+    memset(p->opcodes, 0, sizeof p->opcodes); /* another version has other forms of them */
     p->file++;
 }
 

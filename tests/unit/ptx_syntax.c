@@ -1,5 +1,6 @@
 /* Single instructions: what PTX does not have is refused, what it has is not. */
 #include "ptx/arena.h"
+#include "ptx/image.h"
 #include "ptx/llvm.h"
 #include "ptx/ptxc.h"
 
@@ -173,12 +174,23 @@ static void newer_instructions_need_newer_versions_and_targets(void **state)
     }
 }
 
+/* "_" is of version 7.1. */
+static void a_joined_file_has_the_forms_of_its_own_version(void **state)
+{
+    (void)state;
+    static const char joined[] = "mbarrier.arrive.shared.b64 %d0, [%r0];\nret;\n}\n"
+                                 ".pragma \"" FL_PIECE_PRAGMA "\";\n.version 8.0\n.target sm_90\n.address_size 64\n"
+                                 ".entry another()\n{\n.reg .b32 %r<4>;\nmbarrier.arrive.shared.b64 _, [%r0];";
+    assert_int_equal(outcome("7.0", "sm_80", joined), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(modifiers_and_types_belong_together),
         cmocka_unit_test(operands_are_of_the_types),
         cmocka_unit_test(newer_instructions_need_newer_versions_and_targets),
+        cmocka_unit_test(a_joined_file_has_the_forms_of_its_own_version),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
