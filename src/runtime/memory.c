@@ -97,8 +97,10 @@ cudaError_t CUDARTAPI cudaHostGetDevicePointer(void **pDevice, void *pHost, unsi
 {
     cudaError_t r = runtime_ready();
     if (r) return r;
-    if (pDevice && pHost) *pDevice = NULL;
-    return runtime_error(cuMemHostGetDevicePointer((CUdeviceptr *)pDevice, pHost, flags));
+    CUdeviceptr p = 0;
+    CUresult answer = cuMemHostGetDevicePointer(pDevice ? &p : NULL, pHost, flags);
+    if (pDevice && pHost) *pDevice = (void *)p; /* NULL if it failed (observed on H200) */
+    return runtime_error(answer);
 }
 
 cudaError_t CUDARTAPI cudaHostGetFlags(unsigned int *pFlags, void *pHost)

@@ -47,11 +47,8 @@ static void all_are(bool legal, const char *const *instructions, size_t count)
 static void legal_ones_that_are_not_run_are_said_to_be_not_supported(void)
 {
     static const char *const legal[] = {
-        "tex.cube.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%d0, {%f4, %f5, %f6, %f7}]",
         "tex.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%d0, %d1, {%f4, %f5}]",
         "tex.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%d0, {%f4, %f5}], {%r0, %r1}",
-        "tex.a2d.v4.f32.s32 {%f0, %f1, %f2, %f3}, [%d0, {%r4, %r5, %r5, %r5}]",
-        "tld4.r.a2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%d0, {%r4, %f5, %f6, %f7}]",
         "sust.p.1d.b32.trap [%d0, {%r0}], %r1",
         "sured.b.add.1d.u32.trap [%d0, {%r0}], %r1",
         "txq.filter_mode.b32 %r0, [%d0]",
@@ -102,8 +99,8 @@ static void wrong_ones_are_said_to_be_wrong(void)
 static void the_other_kernels_of_a_module_run(void)
 {
     static const char ptx[] = ".version 8.7\n.target sm_90\n.address_size 64\n"
-                              ".func fetch()\n{\n.reg .b64 %d<2>; .reg .f32 %f<8>;\n"
-                              "/* } */ tex.cube.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%d0, {%f4, %f5, %f6, %f7}];\n"
+                              ".func fetch()\n{\n.reg .b64 %d<2>; .reg .b32 %r<2>;\n"
+                              "/* } */ sured.b.add.1d.u32.trap [%d0, {%r0}], %r1;\n"
                               "ret;\n}\n"
                               ".visible .entry good()\n{\nret;\n}\n"
                               ".visible .entry bad()\n{\n.reg .b64 %d<1>; stacksave.u64 %d0;\nret;\n}\n"

@@ -183,7 +183,7 @@ static void volumes_and_layers()
         OK(cudaDeviceSynchronize());
         if (!layered) EXPECT(out[0] == 125 + 20 + 3.75f);
         for (int k = 0; layered && k < DEPTH + 2; k++)
-            EXPECT(out[k] == (k < 1 ? 0 : k > DEPTH ? DEPTH - 1 : k - 1) * 100 + 25 + 2);
+            EXPECT(out[k] == (k < 1 || k > DEPTH ? DEPTH - 1 : k - 1) * 100 + 25 + 2); /* one before the first is the last */
         OK(cudaDestroyTextureObject(t));
         OK(cudaFreeArray(a));
     }
