@@ -358,7 +358,7 @@ static void *read_into(void *at)
     int zeros = open("/dev/zero", O_RDONLY);
     while (!over) {
         ssize_t n = read(zeros, (char *)at + 2048, 8);
-        EXPECT(n == 8 || (n < 0 && errno == EFAULT));
+        EXPECT(n > 0 || (n < 0 && errno == EFAULT)); /* fewer bytes than 8 if the page goes meanwhile */
         rounds++;
     }
     close(zeros);
