@@ -13,14 +13,16 @@
  * Observed on an H200 (tests/behaviour): entries are read by sectors of 8, after
  * the directory that leads there. Some 20 sectors stay at hand, from kernel to
  * kernel, until an entry of theirs changes. The lines of two sectors in which they
- * came stay close by, until an entry of either changes. A sector of windows' entries
- * that comes to hand has those of its neighbours, mapped or not; that there is no
- * table is not remembered. */
+ * came stay close by, until an entry of either changes. A store to a page that may
+ * only be read finds half as much: at hand is the half of a sector that was asked
+ * for, close by its other half. A sector of windows' entries that comes to hand has
+ * those of its neighbours, mapped or not; that there is no table is not remembered. */
 #include "uvm/internal.h"
 
 enum {
     PIECES = MASK_PAGES / BIG_PAGE,
     ONE_BY_ONE = 4, /* entries dropped */
+    HALF_ENTRIES = 4,
     SECTOR_ENTRIES = 8,
     LINE_ENTRIES = 16,
     SECTORS_AT_HAND = 20,
@@ -30,22 +32,23 @@ enum {
 struct known {
     uint64_t number[KNOWN]; /* newest first */
 };
-/* A line has the number of its first sector. Directories are among the sectors. */
-static struct known sectors[PROCESSORS], lines[PROCESSORS];
+/* By the number of their first entry. Directories are among the sectors. */
+static struct known halves[PROCESSORS], sectors[PROCESSORS], lines[PROCESSORS];
 
 /* ---- what is known */
 
 enum level { BIG, SMALL, WHOLE, DIRECTORY, LEVELS };
 static const uint64_t entry_bytes[LEVELS] = { BIG_PAGE * PAGE_BYTES, PAGE_BYTES, WINDOW_BYTES, WINDOW_BYTES };
 
-static uint64_t sector_number(uint64_t va, enum level level)
+static uint64_t entry_group(const struct block *b, unsigned page, enum level level, unsigned entries)
 {
-    return va / entry_bytes[level] / SECTOR_ENTRIES << 2 | level;
+    uint64_t va = b->window->va + (uint64_t)page * PAGE_BYTES;
+    return va / entry_bytes[level] / entries * entries << 2 | level;
 }
 
 static uint64_t entry_sector(const struct block *b, unsigned page, enum level level)
 {
-    return sector_number(b->window->va + (uint64_t)page * PAGE_BYTES, level);
+    return entry_group(b, page, level, SECTOR_ENTRIES);
 }
 
 /* NULL: there are none. */
@@ -73,9 +76,13 @@ static struct sector sector_of(const struct block *b, unsigned p, unsigned page)
     const struct layout *l = layout_of(b, p);
     enum level lowest = level_in(b->window, p);
     enum level level = !l ? lowest : l->whole ? WHOLE : (l->big >> (page / BIG_PAGE) & 1 ? BIG : SMALL);
-    struct sector s = { entry_sector(b, page, level), entry_sector(b, page, DIRECTORY), ONE };
+    struct sector s = { entry_sector(b, page, level), entry_sector(b, page, DIRECTORY), 0, false, ONE };
     if (level == WHOLE && !page_prot(b, p, page)) s.tables = NONE;
-    if (level != WHOLE && lowest == SMALL) s.tables = TWO;
+    if (level != WHOLE && lowest == SMALL) {
+        s.half = entry_group(b, page, SMALL, HALF_ENTRIES);
+        s.tables = TWO;
+    }
+    s.readable = level == SMALL && page_prot(b, p, page) == PROT_RO;
     if (s.tables == TWO && level == BIG && l && l->fresh >> (page / BIG_PAGE) & 1) s.tables = NEW;
     return s;
 }
@@ -100,7 +107,7 @@ struct sector sector_at(unsigned p, uint64_t va)
     return found[p][k].sector = sector_of(b, p, page_of(va));
 }
 
-static uint64_t line_of(uint64_t number) { return number & ~4ull; }
+static uint64_t line_of(uint64_t number) { return number / (LINE_ENTRIES << 2) * (LINE_ENTRIES << 2) | (number & 3); }
 
 static unsigned place_in(const struct known *list, uint64_t number)
 {
@@ -109,15 +116,18 @@ static unsigned place_in(const struct known *list, uint64_t number)
     return k;
 }
 
-enum distance sector_distance(unsigned p, struct sector s)
+enum distance sector_distance(unsigned p, struct sector s, bool store)
 {
-    if (place_in(&sectors[p], s.number) < SECTORS_AT_HAND) return AT_HAND;
-    if (s.tables && place_in(&lines[p], line_of(s.number)) < KNOWN) return CLOSE;
+    unsigned k = place_in(&sectors[p], s.number);
+    bool by_half = store && s.readable;
+    if (k < SECTORS_AT_HAND && (!by_half || place_in(&halves[p], s.half) < KNOWN)) return AT_HAND;
+    if (by_half ? k < KNOWN : s.tables && place_in(&lines[p], line_of(s.number)) < KNOWN) return CLOSE;
     return (place_in(&sectors[p], s.directory) < KNOWN ? NO_TABLE : NO_TABLE_LOST) + s.tables;
 }
 
 static void put_first(struct known *list, uint64_t number)
 {
+    if (list->number[0] == number) return;
     unsigned k = place_in(list, number);
     memmove(list->number + 1, list->number, (k < KNOWN ? k : KNOWN - 1) * sizeof *list->number);
     list->number[0] = number;
@@ -126,7 +136,8 @@ static void put_first(struct known *list, uint64_t number)
 /* The directory is asked only for what is not known. */
 void sector_read(unsigned p, struct sector s)
 {
-    if (!s.number || (s.tables && sectors[p].number[0] == s.number)) return;
+    if (!s.number) return;
+    if (s.half) put_first(&halves[p], s.half);
     if (!s.tables || place_in(&sectors[p], s.number) == KNOWN) put_first(&sectors[p], s.directory);
     if (!s.tables) return;
     put_first(&sectors[p], s.number);
@@ -136,6 +147,7 @@ void sector_read(unsigned p, struct sector s)
 void entries_forget(unsigned p)
 {
     changes++;
+    memset(&halves[p], 0, sizeof halves[p]);
     memset(&sectors[p], 0, sizeof sectors[p]);
     memset(&lines[p], 0, sizeof lines[p]);
 }
@@ -156,14 +168,15 @@ static void drop_all(unsigned p, bool directory)
 {
     for (unsigned k = 0; k < KNOWN; k++)
         if (directory || (sectors[p].number[k] & 3) != DIRECTORY) sectors[p].number[k] = 0;
+    memset(&halves[p], 0, sizeof halves[p]);
     memset(&lines[p], 0, sizeof lines[p]);
 }
 
-/* Whether so many entries, from the sector's first on, have some of the pages. */
+/* Whether so many entries, from the first on, have some of the pages. */
 static bool has_entries(uint64_t number, unsigned entries, const struct block *b, const struct mask *pages)
 {
     enum level level = number & 3;
-    uint64_t va = (number >> 2) * SECTOR_ENTRIES * entry_bytes[level];
+    uint64_t va = (number >> 2) * entry_bytes[level];
     if (level >= WHOLE || va < b->window->va || va >= b->window->va + WINDOW_BYTES) return false;
     unsigned first = page_of(va), outer = first + (unsigned)(entries * entry_bytes[level] / PAGE_BYTES);
     return mask_next(pages, first, outer) < outer;
@@ -172,6 +185,7 @@ static bool has_entries(uint64_t number, unsigned entries, const struct block *b
 static void drop_pages(const struct block *b, unsigned p, const struct mask *pages)
 {
     for (unsigned k = 0; k < KNOWN; k++) {
+        if (has_entries(halves[p].number[k], HALF_ENTRIES, b, pages)) halves[p].number[k] = 0;
         if (has_entries(sectors[p].number[k], SECTOR_ENTRIES, b, pages)) sectors[p].number[k] = 0;
         if (has_entries(lines[p].number[k], LINE_ENTRIES, b, pages)) lines[p].number[k] = 0;
     }

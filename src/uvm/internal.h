@@ -234,12 +234,15 @@ enum distance {
 };
 struct sector {
     uint64_t number, directory; /* what leads there */
+    uint64_t half;              /* of a sector of entries by page, where the table has such; 0: it has not */
+    bool readable;              /* such an entry decides, and permits reading */
     /* To how many tables; TWO: by 64 KiB and by page, both are read; NEW: the latter has nothing of it yet. */
     enum { NONE, ONE, TWO, NEW } tables;
 };
 /* Of the entry for va; number 0: its block was freed meanwhile. */
 struct sector sector_at(unsigned p, uint64_t va);
-enum distance sector_distance(unsigned p, struct sector s);
+/* store: it is for a store that one looks there. */
+enum distance sector_distance(unsigned p, struct sector s, bool store);
 void sector_read(unsigned p, struct sector s);
 /* Mappings of device p have changed to prot; what is at hand of them is read anew. */
 void entries_changed(struct block *b, unsigned p, const struct mask *pages, enum prot prot);

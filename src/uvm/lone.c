@@ -29,7 +29,7 @@ enum {
  * set out one later than those of a body. */
 enum { ALL = 2 * BODY };
 static const unsigned first_stores[DISTANCES] = {
-    [AT_HAND] = 1, [CLOSE] = 3, [NO_TABLE] = 10, 24, 30, 46, [NO_TABLE_LOST] = 32, 48, 52, 52
+    [AT_HAND] = 1, [CLOSE] = 3, [NO_TABLE] = 10, 24, 31, 46, [NO_TABLE_LOST] = 32, 48, 52, 52
 };
 static const unsigned stores[DISTANCES] = { [AT_HAND] = 4, [CLOSE] = 9, [NO_TABLE... DISTANCES - 1] = 52 };
 static const unsigned loads[DISTANCES] = { [AT_HAND] = 1, [CLOSE] = 3, [NO_TABLE... DISTANCES - 1] = ALL };
@@ -82,7 +82,7 @@ static unsigned set_out(unsigned p, const struct visit *list, unsigned n, const 
     if (!faults) return n;
     for (unsigned k = 0; k < n && k < known; k++) {
         struct sector s = sector_at(p, list[k].va);
-        enum distance d = sector_distance(p, s);
+        enum distance d = sector_distance(p, s, false);
         unsigned first = 0;
         while (first < k && (walked[first].number != s.number || !s.number)) first++;
         walked[k] = s;
@@ -159,7 +159,7 @@ static CUresult hold(struct lone *t, unsigned p, struct visit a)
     if (!a.awaited) {
         if (!t->n) retire_walks(t, p, t->stores);
         struct sector s = sector_at(p, a.va);
-        enum distance d = sector_distance(p, s);
+        enum distance d = sector_distance(p, s, true);
         uint64_t ends = walk_for_store(t, s, d);
         if (a.fault && (!t->groups || ends < t->known)) t->known = ends;
         bool walked_for = a.fault || (t->n && d != AT_HAND);
@@ -181,7 +181,7 @@ static CUresult pass(struct lone *t, unsigned p, struct visit a)
     if (a.awaited || t->n) return hold(t, p, a);
     retire_walks(t, p, t->stores);
     struct sector s = sector_at(p, a.va);
-    walk_for_store(t, s, sector_distance(p, s));
+    walk_for_store(t, s, sector_distance(p, s, true));
     t->stores++;
     return CUDA_SUCCESS;
 }

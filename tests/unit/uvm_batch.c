@@ -54,7 +54,7 @@ static void by_ten_where_only_the_directory_was_walked(void **s)
     assert_int_equal(kernel(512, 12, 32, true), 2); /* each in a piece of 64 KiB of its own */
 }
 
-static void by_30_where_a_tables_entries_are_far(void **s)
+static void by_31_where_two_tables_entries_are_far(void **s)
 {
     (void)s;
     kernel(511, 1, 1, true);
@@ -128,11 +128,12 @@ static void what_a_body_begins_to_read_is_at_hand_for_none_of_its_loads(void **s
     assert_int_equal(kernel(32, 4, 16, false), 1); /* two that do not fault, two that do */
 }
 
-static enum distance distance_of(unsigned page)
+static enum distance distance_for(unsigned page, bool store)
 {
     uint64_t va = a->base + page * PAGE_BYTES;
-    return sector_distance(GPU0, sector_at(GPU0, va));
+    return sector_distance(GPU0, sector_at(GPU0, va), store);
 }
+static enum distance distance_of(unsigned page) { return distance_for(page, false); }
 
 static void entries_are_dropped_one_by_one_up_to_four(void **s)
 {
@@ -184,6 +185,19 @@ static void the_newest_sectors_stay_at_hand_and_others_close(void **s)
     kernel(14 * 8, 14, 8, false);
     assert_int_equal(distance_of(0), CLOSE);
     assert_int_equal(distance_of(14 * 8), AT_HAND);
+}
+
+static void a_store_to_a_page_that_may_be_read_finds_half_as_much(void **s)
+{
+    (void)s;
+    CUmemLocation host = { CU_MEM_LOCATION_TYPE_HOST, 0 };
+    uvm_advise(a->base, 12 * PAGE_BYTES, CU_MEM_ADVISE_SET_READ_MOSTLY, host); /* no piece of 64 KiB: mapped singly */
+    kernel(0, 1, 1, false);
+    assert_int_equal(distance_for(3, true), AT_HAND);
+    assert_int_equal(distance_for(4, true), CLOSE);
+    assert_int_equal(distance_for(4, false), AT_HAND);
+    assert_int_equal(distance_for(8, true), FAR_TWO);
+    assert_int_equal(distance_for(8, false), CLOSE);
 }
 
 static void what_is_left_of_a_loop_is_a_pair_and_a_single_load(void **s)
@@ -270,7 +284,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(stores_to_where_nothing_was_walked_fault_together, fresh, done),
         cmocka_unit_test_setup_teardown(by_ten_where_only_the_directory_was_walked, fresh, done),
-        cmocka_unit_test_setup_teardown(by_30_where_a_tables_entries_are_far, fresh, done),
+        cmocka_unit_test_setup_teardown(by_31_where_two_tables_entries_are_far, fresh, done),
         cmocka_unit_test_setup_teardown(by_48_where_the_directory_has_changed, fresh, done),
         cmocka_unit_test_setup_teardown(stores_near_the_last_kernels_fault_one_by_one_at_first, fresh, done),
         cmocka_unit_test_setup_teardown(stores_in_the_other_half_of_a_line_fault_by_three, fresh, done),
@@ -283,6 +297,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_whole_windows_entry_brings_its_neighbours_to_hand, fresh, done),
         cmocka_unit_test_setup_teardown(an_entry_of_a_whole_window_that_is_not_mapped_is_read_each_time, fresh, done),
         cmocka_unit_test_setup_teardown(the_newest_sectors_stay_at_hand_and_others_close, fresh, done),
+        cmocka_unit_test_setup_teardown(a_store_to_a_page_that_may_be_read_finds_half_as_much, fresh, done),
         cmocka_unit_test_setup_teardown(what_is_left_of_a_loop_is_a_pair_and_a_single_load, fresh, done),
         cmocka_unit_test_setup_teardown(a_block_walks_for_14_groups_of_pages_at_a_time, fresh, done),
         cmocka_unit_test_setup_teardown(a_block_starts_with_28_accesses_by_two_and_goes_on_by_eight, fresh, done),
