@@ -44,5 +44,7 @@ CUresult ipc_open_event(struct context *c, const CUipcEventHandle *handle, struc
         free(o);
         return r;
     }
-    return event_adopt(c, &o->peer->beacons[reply.index], leave, o, out);
+    struct beacon *b = &o->peer->beacons[reply.index];
+    beacon_hold(b);
+    return event_adopt(c, b, leave, o, out);
 }

@@ -86,6 +86,7 @@ static void put_peer(struct peer *p)
         devices_forget(&p->memory[k]);
         backing_destroy(&p->memory[k]);
     }
+    if (p->beacons) beacon_release(p->beacons);
     if (p->fd >= 0) close(p->fd);
     free(p);
 }

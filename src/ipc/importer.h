@@ -13,7 +13,7 @@ struct peer {
     int fd;
     unsigned users;
     struct backing memory[MAX_DEVICES]; /* id 0: not come yet */
-    struct beacon *beacons;        /* NULL: not come yet; stay mapped */
+    struct beacon *beacons;        /* NULL: not come yet */
     struct peer *next;
 };
 

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
@@ -16,6 +17,14 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct beacon *own;
 static int file = -1;
 static unsigned references[BEACONS], turn;
+
+/* Another process's. */
+struct beacons {
+    struct beacon *map;
+    unsigned references;
+    struct beacons *next;
+};
+static struct beacons *others;
 
 static struct beacon *map(int fd)
 {
@@ -54,19 +63,41 @@ struct beacon *beacon_new(void)
     return b;
 }
 
-static bool is_own(const struct beacon *b) { return own && b >= own && b < own + BEACONS; }
+static bool is_of(const struct beacon *map, const struct beacon *b) { return map && b >= map && b < map + BEACONS; }
+
+static struct beacons **find_other(const struct beacon *b)
+{
+    struct beacons **at = &others;
+    while (!is_of((*at)->map, b)) at = &(*at)->next;
+    return at;
+}
 
 void beacon_hold(struct beacon *b)
 {
     pthread_mutex_lock(&lock);
-    if (is_own(b)) references[b - own]++;
+    if (is_of(own, b))
+        references[b - own]++;
+    else
+        (*find_other(b))->references++;
     pthread_mutex_unlock(&lock);
+}
+
+static void release_other(struct beacon *b)
+{
+    struct beacons **at = find_other(b), *o = *at;
+    if (--o->references) return;
+    *at = o->next;
+    munmap(o->map, BYTES);
+    free(o);
 }
 
 void beacon_release(struct beacon *b)
 {
     pthread_mutex_lock(&lock);
-    if (is_own(b)) references[b - own]--;
+    if (is_of(own, b))
+        references[b - own]--;
+    else
+        release_other(b);
     pthread_mutex_unlock(&lock);
 }
 
@@ -76,7 +107,17 @@ int beacons_descriptor(void) { return file; }
 struct beacon *beacons_open(int fd)
 {
     struct stat s;
-    return fstat(fd, &s) || (size_t)s.st_size != BYTES ? NULL : map(fd);
+    struct beacons *o = malloc(sizeof *o);
+    struct beacon *b = o && !fstat(fd, &s) && (size_t)s.st_size == BYTES ? map(fd) : NULL;
+    if (!b) {
+        free(o);
+        return b;
+    }
+    pthread_mutex_lock(&lock);
+    *o = (struct beacons){ b, 1, others };
+    others = o;
+    pthread_mutex_unlock(&lock);
+    return b;
 }
 
 uint64_t beacon_record(struct beacon *b)

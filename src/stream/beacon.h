@@ -27,12 +27,12 @@ struct beacon {
 /* One of this process's own, never recorded; counted. NULL: no memory, or none left. */
 struct beacon *beacon_new(void);
 void beacon_hold(struct beacon *b);
-/* The last one makes it free for others; of a beacon that is not this process's own nothing happens. */
+/* The last one makes it free for others, and the last one of all of another process's unmaps them. */
 void beacon_release(struct beacon *b);
 /* Where it is, for another process. */
 unsigned beacon_index(const struct beacon *b);
 int beacons_descriptor(void);
-/* All of another process's, from a descriptor of its file; they stay mapped. NULL: it is no such file. */
+/* All of another process's, from a descriptor of its file; the first is counted. NULL: it is no such file, or no memory. */
 struct beacon *beacons_open(int fd);
 
 /* A record's number; it is complete; the newest number, 0: never recorded; whether number n is complete. */

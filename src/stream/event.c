@@ -38,12 +38,31 @@ static void set_mark(struct event *e, struct mark *m)
 
 static void leave_beacon(struct event *e)
 {
-    if (e->left)
-        e->left(e->arg);
-    else if (e->beacon)
-        beacon_release(e->beacon);
+    pthread_mutex_lock(&e->lock);
+    struct beacon *b = e->beacon;
     e->beacon = NULL;
+    pthread_mutex_unlock(&e->lock);
+    if (b) beacon_release(b);
+    if (e->left) e->left(e->arg);
     e->left = NULL;
+}
+
+/* Counted: the event may be destroyed while the caller uses it. NULL: not interprocess. */
+static struct beacon *take_beacon(struct event *e)
+{
+    if (!e->beacon) return NULL;
+    pthread_mutex_lock(&e->lock);
+    struct beacon *b = e->beacon;
+    if (b) beacon_hold(b);
+    pthread_mutex_unlock(&e->lock);
+    return b;
+}
+
+/* An event that is never seen. */
+static void forget_beacon(struct beacon *b, void (*left)(void *), void *arg)
+{
+    if (b) beacon_release(b);
+    if (left) left(arg);
 }
 
 /* The beacon's reference is taken over. */
@@ -53,7 +72,7 @@ static CUresult enter(struct context *c, unsigned flags, struct beacon *b, void 
     struct stream_set *set = c->streams;
     struct event *e = object_take(&events);
     if (!e) {
-        leave_beacon(&(struct event){ .beacon = b, .left = left, .arg = arg });
+        forget_beacon(b, left, arg);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     set_mark(e, NULL);
@@ -163,9 +182,9 @@ static void complete(void *arg, CUresult status)
     beacon_release(w->beacon);
 }
 
+/* The reference is taken over, here and below. */
 static CUresult record_beacon(struct beacon *b, struct stream *s)
 {
-    beacon_hold(b);
     struct beacon_work w = { b, beacon_record(b) };
     CUresult r = stream_call(s, complete, &w, sizeof w);
     if (r) complete(&w, r);
@@ -183,10 +202,9 @@ static CUresult wait_for_beacon(void *arg)
 static CUresult stream_wait_beacon(struct stream *s, struct beacon *b)
 {
     struct beacon_work w = { b, beacon_newest(b) };
-    if (beacon_done(b, w.n)) return CUDA_SUCCESS;
-    beacon_hold(b);
-    CUresult r = stream_enqueue(s, wait_for_beacon, &w, sizeof w);
-    if (r) beacon_release(b);
+    const bool done = beacon_done(b, w.n);
+    CUresult r = done ? CUDA_SUCCESS : stream_enqueue(s, wait_for_beacon, &w, sizeof w);
+    if (done || r) beacon_release(b);
     return r;
 }
 
@@ -194,7 +212,7 @@ static CUresult stream_wait_beacon(struct stream *s, struct beacon *b)
 
 CUresult event_record(struct event *e, struct stream *s)
 {
-    struct beacon *b = e->beacon;
+    struct beacon *b = take_beacon(e);
     CUresult r = b ? record_beacon(b, s) : CUDA_SUCCESS;
     if (r) return r;
     struct mark *m = mark_new(s, !(e->flags & CU_EVENT_DISABLE_TIMING));
@@ -219,24 +237,28 @@ void event_set_captured(struct event *e, bool captured) { e->captured = captured
 
 CUresult event_query(struct event *e)
 {
-    struct beacon *b = e->beacon;
-    if (b) return beacon_done(b, beacon_newest(b)) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
-    struct mark *m = event_mark(e);
-    bool done = !m || mark_done(m);
+    struct beacon *b = take_beacon(e);
+    struct mark *m = b ? NULL : event_mark(e);
+    bool done = b ? beacon_done(b, beacon_newest(b)) : !m || mark_done(m);
+    if (b) beacon_release(b);
     mark_release(m);
-    if (done) streams_take_back(e->set);
+    if (done && !b) streams_take_back(e->set);
     return done ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
 CUresult event_synchronize(struct event *e)
 {
-    struct beacon *b = e->beacon;
+    struct stream_set *set = e->set; /* e may be destroyed meanwhile, and be another event */
+    struct beacon *b = take_beacon(e);
     struct mark *m = b ? NULL : event_mark(e);
     if (m) mark_wait(m, true);
     mark_release(m);
-    if (b) beacon_wait(b, beacon_newest(b));
-    streams_take_back(e->set);
-    struct processor *p = e->set->context->device->processor;
+    if (b) {
+        beacon_wait(b, beacon_newest(b));
+        beacon_release(b);
+    }
+    streams_take_back(set);
+    struct processor *p = set->context->device->processor;
     if (p) processor_flush_printf(p);
     CUresult r = p ? processor_status(p) : CUDA_SUCCESS;
     return r ? sticky_set(r) : CUDA_SUCCESS;
@@ -258,7 +280,7 @@ CUresult event_elapsed(struct event *start, struct event *end, float *ms)
 
 CUresult stream_wait_event(struct stream *s, struct event *e)
 {
-    struct beacon *b = e->beacon;
+    struct beacon *b = take_beacon(e);
     if (b) return stream_wait_beacon(s, b);
     struct mark *m = event_mark(e);
     CUresult r = m ? stream_wait(s, m) : CUDA_SUCCESS;

@@ -10,7 +10,8 @@ struct green;
 
 /* Flags are checked by the caller. */
 CUresult event_create(struct context *c, unsigned flags, struct event **out);
-/* An event whose state is another process's. left(arg) is called when it is destroyed, or at once on failure. */
+/* An event whose state is another process's; the beacon's reference is taken over. left(arg) is called when it is
+ * destroyed, or at once on failure. */
 CUresult event_adopt(struct context *c, struct beacon *b, void (*left)(void *arg), void *arg, struct event **out);
 struct beacon *event_beacon(const struct event *e); /* NULL: not interprocess */
 bool event_adopted(const struct event *e);

@@ -1,6 +1,8 @@
 /* Legacy IPC of events: what is recorded in one process orders streams of another. */
 #include "ipc_rig.h"
 
+#include <pthread.h>
+
 /* A host function: its stream waits until the other process says so. */
 static void hold_up(void *socket) { wait_other(*(int *)socket); }
 
@@ -115,12 +117,79 @@ static void nobody_waits_for_an_event_of_a_dead_process(void **state)
     play(stuck_exporter, IS_KILLED, freed_importer, ENDS_WELL);
 }
 
+static void patient_exporter(int s)
+{
+    start_cuda();
+    CUstream stream;
+    CUevent e = offer_event(s);
+    CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    CHECK(cuLaunchHostFunc(stream, hold_up, &s));
+    CHECK(cuEventRecord(e, stream));
+    signal_other(s);
+    CHECK(cuStreamSynchronize(stream));
+    wait_other(s);
+}
+
+/* What is mapped of other processes' events. */
+static unsigned mappings_of_events(void)
+{
+    char line[512];
+    unsigned n = 0;
+    FILE *f = fopen("/proc/self/maps", "r");
+    EXPECT(f);
+    while (fgets(line, sizeof line, f)) n += strstr(line, "faultline-events") != NULL;
+    fclose(f);
+    return n;
+}
+
+static void *wait_for_event(void *e)
+{
+    CUresult r = cuEventSynchronize(e);
+    EXPECT(!r || r == CUDA_ERROR_INVALID_HANDLE); /* the thread came too late */
+    return NULL;
+}
+
+static void leaving_importer(int s)
+{
+    start_cuda();
+    CUevent e;
+    CUstream stream;
+    CUipcEventHandle h;
+    pthread_t waiter;
+    hear(s, &h, sizeof h);
+    wait_other(s);
+    for (int k = 0; k < 100; k++) {
+        CHECK(cuIpcOpenEventHandle(&e, h));
+        CHECK(cuEventDestroy(e));
+    }
+    EXPECT_EQUAL(mappings_of_events(), 0);
+    CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    CHECK(cuIpcOpenEventHandle(&e, h));
+    CHECK(cuStreamWaitEvent(stream, e, 0));
+    EXPECT(!pthread_create(&waiter, NULL, wait_for_event, e));
+    usleep(20000);
+    CHECK(cuEventDestroy(e));
+    EXPECT_EQUAL(mappings_of_events(), 1);
+    signal_other(s);
+    EXPECT(!pthread_join(waiter, NULL));
+    CHECK(cuStreamSynchronize(stream));
+    EXPECT_EQUAL(mappings_of_events(), 0);
+    signal_other(s);
+}
+
+static void what_is_shared_of_an_event_stays_until_nobody_waits_for_it(void **state)
+{
+    (void)state;
+    play(patient_exporter, ENDS_WELL, leaving_importer, ENDS_WELL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_interprocess_events_have_handles),
         cmocka_unit_test(an_event_orders_streams_of_two_processes),
         cmocka_unit_test(nobody_waits_for_an_event_of_a_dead_process),
+        cmocka_unit_test(what_is_shared_of_an_event_stays_until_nobody_waits_for_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
