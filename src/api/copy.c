@@ -71,9 +71,9 @@ static CUresult perform_again(const struct copy *old)
     struct draft d = { .c = *old };
     struct copy *c = &d.c, *whole = NULL;
     CUresult r = CUDA_SUCCESS;
-    if (c->from.span.mapped)
+    if (c->from.span.passing)
         r = span_find_again(&c->from.span, extent_of(c, &c->from), c->from.device, false, &d.pieces, failure(old));
-    if (!r && c->to.span.mapped)
+    if (!r && c->to.span.passing)
         r = span_find_again(&c->to.span, extent_of(c, &c->to), c->to.device, true, &d.pieces, failure(old));
     if (!r) r = (whole = with_pieces(&d, &size)) ? perform_found(whole) : CUDA_ERROR_OUT_OF_MEMORY;
     free(whole);

@@ -18,9 +18,9 @@ static CUresult mapped(CUdeviceptr p, size_t size, bool on_device, const struct 
                        struct span_pieces *pieces)
 {
     struct vmm_piece one;
-    const uint64_t changes = vmm_changes();
+    const uint64_t changes = span_changes();
     size_t count = pieces_of(p, size, d, write, pieces->member, &one, 1);
-    *s = (struct span){ .bytes = one.bytes, .count = count, .first = pieces->count, .mapped = p, .changes = changes,
+    *s = (struct span){ .bytes = one.bytes, .count = count, .first = pieces->count, .passing = p, .changes = changes,
                         .member = pieces->member, .on_device = on_device };
     if (count <= 1) return count ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     struct vmm_piece *more = reallocarray(pieces->at, pieces->count + count, sizeof *more);
@@ -45,6 +45,7 @@ CUresult span_find(CUdeviceptr p, size_t size, const struct device *d, bool writ
                    struct span_pieces *pieces)
 {
     struct allocation a;
+    const uint64_t changes = span_changes();
     if (!space_look(p, &a)) {
         *s = (struct span){ .bytes = (char *)p, .count = 1, .ordinary = true };
         return !space_is_ours(p) && uvm_reaches(p, size, write) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
@@ -58,17 +59,30 @@ CUresult span_find(CUdeviceptr p, size_t size, const struct device *d, bool writ
         .bytes = space_alias(&a, p),
         .count = 1,
         .managed = a.kind == ALLOCATION_MANAGED ? p : 0,
+        .passing = a.pool && a.kind != ALLOCATION_MANAGED ? p : 0,
+        .changes = changes,
         .on_device = a.device,
         .dormant = a.dormant,
     };
     return s->bytes ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
+/* What a pool still holds is there, lent or not. */
+static bool in_pool(struct span *s, size_t size, const struct device *d, bool write)
+{
+    char *bytes = mempool_bytes(s->passing, size, d, write);
+    if (!bytes) return false;
+    s->bytes = bytes;
+    s->count = 1;
+    return true;
+}
+
 CUresult span_find_again(struct span *s, size_t size, const struct device *d, bool write, struct span_pieces *pieces,
                          CUresult gone)
 {
     char what[256];
-    const CUdeviceptr p = s->mapped;
+    const CUdeviceptr p = s->passing;
+    if (in_pool(s, size, d, write)) return CUDA_SUCCESS;
     pieces->member = s->member;
     CUresult r = span_find(p, size, d, write, s, pieces);
     if (r != CUDA_ERROR_INVALID_VALUE) return r;

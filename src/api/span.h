@@ -4,6 +4,7 @@
 #ifndef FL_API_SPAN_H
 #define FL_API_SPAN_H
 
+#include "mempool/mempool.h"
 #include "vmm/vmm.h"
 
 struct span {
@@ -11,8 +12,8 @@ struct span {
     size_t count;                  /* of pieces, 1 or more */
     size_t first;                  /* of them in the operation's array, if there are several */
     CUdeviceptr managed;           /* the address, if it is managed: whoever performs the operation says so to src/uvm */
-    CUdeviceptr mapped;            /* the address, if it is mapped memory, */
-    uint64_t changes;              /* which was found at this count of vmm_changes */
+    CUdeviceptr passing;           /* the address, if it is mapped memory or a pool's, which may go while work waits, */
+    uint64_t changes;              /* and was found at this count of span_changes */
     unsigned member;               /* span_pieces' */
     bool on_device;                /* not the host's */
     bool ordinary;                 /* the program's own memory, which the device reaches: what uses it is waited for */
@@ -35,8 +36,10 @@ unsigned span_members(CUdeviceptr p);
 CUresult span_find(CUdeviceptr p, size_t size, const struct device *d, bool write, struct span *s,
                    struct span_pieces *pieces);
 
-/* Whether it is mapped memory and may be so no more: who performs the operation finds it again. */
-static inline bool span_changed(const struct span *s) { return s->mapped && s->changes != vmm_changes(); }
+/* While it stays, mapped memory and pools' memory stay where they are. */
+static inline uint64_t span_changes(void) { return vmm_changes() + mempool_changes(); }
+/* Whether it is memory that may have gone since it was found: who performs the operation finds it again. */
+static inline bool span_changed(const struct span *s) { return s->passing && s->changes != span_changes(); }
 /* That. gone, and why in the log, if it is not there any more. */
 CUresult span_find_again(struct span *s, size_t size, const struct device *d, bool write, struct span_pieces *pieces,
                          CUresult gone);

@@ -73,6 +73,7 @@ static void withdraw(struct mempool *p, struct device *d)
 {
     for (struct chunk *c = p->chunks; c; c = c->next) chunk_unmap(c, d);
     p->access[d->ordinal] = PROT_DEVICE_NONE;
+    chunks_changed();
 }
 
 /* With the pool's lock. What may fail comes first. */
@@ -103,6 +104,35 @@ CUresult mempool_set_access(struct mempool *p, const CUmemAccessDesc *map, size_
     r = change_access(p, want);
     pthread_mutex_unlock(&p->lock);
     return r;
+}
+
+/* ---- what is there now */
+
+/* As span_find, of src/api, where the memory is lent: a device's own, and that of others which was opened to it. */
+static bool reaches(const struct mempool *p, const struct device *d, bool write)
+{
+    return !p->device || p->device == d || p->access[d->ordinal] & (write ? PROT_DEVICE_WRITE : PROT_DEVICE_READ);
+}
+
+static char *bytes_of(const struct mempool *p, uint64_t address, uint64_t size)
+{
+    for (struct chunk *c = p->chunks; c; c = c->next)
+        if (address - c->memory.va < c->memory.size && size <= c->memory.size - (address - c->memory.va))
+            return chunk_backing(c)->alias + c->offset + (address - c->memory.va);
+    return NULL;
+}
+
+char *mempool_bytes(uint64_t address, uint64_t size, const struct device *d, bool write)
+{
+    char *bytes = NULL;
+    pthread_mutex_lock(&mempools_lock);
+    for (struct mempool *p = mempools; p && !bytes; p = p->next) {
+        pthread_mutex_lock(&p->lock);
+        if (p->type != CU_MEM_ALLOCATION_TYPE_MANAGED && reaches(p, d, write)) bytes = bytes_of(p, address, size);
+        pthread_mutex_unlock(&p->lock);
+    }
+    pthread_mutex_unlock(&mempools_lock);
+    return bytes;
 }
 
 /* ---- what src/space asks */

@@ -10,6 +10,10 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+static _Atomic uint64_t changes;
+uint64_t mempool_changes(void) { return atomic_load_explicit(&changes, memory_order_acquire); }
+void chunks_changed(void) { atomic_fetch_add_explicit(&changes, 1, memory_order_acq_rel); }
+
 struct backing *chunk_backing(struct chunk *c)
 {
     struct backing *whole = share_backing(c->pool);
@@ -108,6 +112,7 @@ void chunk_free_memory(struct chunk *c, uint64_t from, uint64_t size)
 {
     struct mempool *p = c->pool;
     struct space_chunk gone = c->memory;
+    chunks_changed();
     if (c->managed) {
         give_managed(c);
         return;

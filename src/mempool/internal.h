@@ -114,6 +114,8 @@ bool chunk_grow(struct mempool *p, uint64_t size, struct stream *s);
 bool chunk_divisible(const struct chunk *c);
 /* The memory of size bytes, from `from` on, is the system's again; of a managed chunk all of it. */
 void chunk_free_memory(struct chunk *c, uint64_t from, uint64_t size);
+/* What mempool_changes counts has happened. */
+void chunks_changed(void);
 CUresult chunk_map(const struct chunk *c, struct device *d);
 void chunk_unmap(const struct chunk *c, struct device *d);
 struct backing *chunk_backing(struct chunk *c);

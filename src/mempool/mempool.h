@@ -79,6 +79,13 @@ CUresult mempool_free(const struct allocation *a, CUdeviceptr address, struct st
 /* The same in no stream's order: the caller answers for uses in progress (cuMemFree). */
 CUresult mempool_free_now(const struct allocation *a, CUdeviceptr address);
 
+/* Counts what pools have given back, and devices' access that was withdrawn: while it stays, so does what mempool_bytes
+ * answered. */
+uint64_t mempool_changes(void);
+/* The bytes of [address, address+size), lent or not, as this process reaches them; NULL: no pool holds them, or d may not
+ * use them so. Not those of managed pools. */
+char *mempool_bytes(uint64_t address, uint64_t size, const struct device *d, bool write);
+
 /* The calling thread has seen that all is done that was issued into s, or (s NULL) into c's streams, or (both NULL)
  * before some event: frees among it are usable by all, and pools give back what is more than their threshold. */
 void mempool_synchronized(struct context *c, struct stream *s);

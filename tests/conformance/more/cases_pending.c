@@ -165,6 +165,25 @@ static CUresult c_freetrim(void)
     if (!r) r = cuStreamSynchronize(other);
     return r ? r : cuMemPoolTrimTo(pool, 0);
 }
+static CUresult c_freesync(void)
+{
+    CUresult r = cuMemFreeAsync(at, other);
+    return r ? r : cuStreamSynchronize(other);
+}
+static CUresult c_freewait(void)
+{
+    CUevent e;
+    CUresult r = cuMemFreeAsync(at, other);
+    if (r || (r = cuEventCreate(&e, 0)) || (r = cuEventRecord(e, other))) return r;
+    return cuEventSynchronize(e);
+}
+static CUresult c_beside(void) /* what lies beside it keeps the piece mapped */
+{
+    CUdeviceptr p;
+    CUresult r = cuMemAllocAsync(&p, GRAN, other);
+    if (!r) r = cuMemFree(at);
+    return r ? r : cuMemPoolTrimTo(pool, 0);
+}
 static CUresult c_trim(void) { return cuMemPoolTrimTo(pool, 0); }
 static CUresult c_prefetch(void) { return cuMemPrefetchAsync(at, GRAN, loc(2, 0), 0, other); }
 static CUresult c_advise(void) { return cuMemAdvise(at, GRAN, CU_MEM_ADVISE_SET_READ_MOSTLY, loc(1, 0)); }
@@ -399,6 +418,23 @@ static void ask_elsewhere(int k, int work, int unused)
     }
 }
 
+/* Memory of a pool, by other work than a fill of all of it. */
+static const struct change for_pooled[] = { C(free), C(freetrim), C(freesync), C(freewait), C(beside) };
+static void ask_pooled(int change, int work, int unused)
+{
+    (void)unused;
+    begin(POOLED);
+    pending(&(const struct work){ keyf("pooled.%s", works[work].name), works[work].call }, &for_pooled[change]);
+}
+static void g_pooled(int from, int to)
+{
+    for (int k = from; k < to; k++)
+        for (int c = 0; c < COUNT(for_pooled); c++) alone(ask_pooled, c, k, 0);
+}
+static void g_pooled_a(void) { g_pooled(0, 2); }
+static void g_pooled_b(void) { g_pooled(2, 4); }
+static void g_pooled_c(void) { g_pooled(4, 7); }
+
 static void g_running(int mode, int from, int to)
 {
     for (int c = from; c < to; c++) alone(ask_running, mode, c, 0);
@@ -480,4 +516,7 @@ const struct group groups[] = { { "running_read", g_running_read, 1 },
                                 { "pending_wait", g_pending_wait, 1 },
                                 { "pending_freed", g_pending_freed, 1 },
                                 { "pending_others", g_pending_others, 1 },
+                                { "pooled_a", g_pooled_a, 1 },
+                                { "pooled_b", g_pooled_b, 1 },
+                                { "pooled_c", g_pooled_c, 1 },
                                 { 0 } };

@@ -1,0 +1,145 @@
+/* Work that waits in a stream while its memory goes back to a pool, and from the
+ * pool to the device. */
+#include "../child.h"
+
+#include <cuda.h>
+
+enum { WORDS = 1 << 20, SIZE = 4 * WORDS, MAPPING = 32 << 20 };
+
+static CUstream waiting, other;
+static uint32_t *gate, *result;
+
+static void start(void)
+{
+    CUcontext c;
+    CHECK(cuInit(0));
+    CHECK(cuDevicePrimaryCtxRetain(&c, 0));
+    CHECK(cuCtxSetCurrent(c));
+    CHECK(cuStreamCreate(&waiting, CU_STREAM_NON_BLOCKING));
+    CHECK(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
+    CHECK(cuMemAllocHost((void **)&gate, 4));
+    CHECK(cuMemAllocHost((void **)&result, SIZE));
+    *gate = 0;
+    CHECK(cuStreamWaitValue32(waiting, (CUdeviceptr)gate, 1, CU_STREAM_WAIT_VALUE_EQ));
+}
+
+static void open_gate(void) { __atomic_store_n(gate, 1, __ATOMIC_SEQ_CST); }
+
+static CUmemoryPool make_pool(CUmemLocationType where, CUmemAllocationHandleType handles)
+{
+    CUmemoryPool p;
+    const CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .handleTypes = handles,
+                                   .location = { .type = where } };
+    CHECK(cuMemPoolCreate(&p, &props));
+    const CUmemAccessDesc all = { { CU_MEM_LOCATION_TYPE_DEVICE, 0 }, CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
+    CHECK(cuMemPoolSetAccess(p, &all, 1));
+    return p;
+}
+
+static CUdeviceptr lent(CUmemoryPool pool, size_t size)
+{
+    CUdeviceptr p;
+    CHECK(cuMemAllocFromPoolAsync(&p, size, pool, other));
+    CHECK(cuStreamSynchronize(other));
+    return p;
+}
+
+static void give_back(CUmemoryPool pool, CUdeviceptr p)
+{
+    CHECK(cuMemFreeAsync(p, other));
+    CHECK(cuStreamSynchronize(other));
+    CHECK(cuMemPoolTrimTo(pool, 0));
+}
+
+static void fill_and_give_back(CUmemoryPool pool)
+{
+    CUdeviceptr p = lent(pool, SIZE);
+    CHECK(cuMemsetD32Async(p, 7, WORDS, waiting));
+    give_back(pool, p);
+    open_gate();
+    ANSWERS(cuStreamSynchronize(waiting), CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+static void a_fill_that_waits_does_not_reach_what_its_pool_has_given_back(void)
+{
+    fill_and_give_back(make_pool(CU_MEM_LOCATION_TYPE_DEVICE, CU_MEM_HANDLE_TYPE_NONE));
+}
+
+static void nor_does_it_what_a_shared_pool_has_given_back(void)
+{
+    fill_and_give_back(make_pool(CU_MEM_LOCATION_TYPE_DEVICE, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
+}
+
+static void nor_does_it_what_a_pool_of_the_host_has_given_back(void)
+{
+    fill_and_give_back(make_pool(CU_MEM_LOCATION_TYPE_HOST, CU_MEM_HANDLE_TYPE_NONE));
+}
+
+static void a_copy_that_waits_does_not_read_what_its_pool_has_given_back(void)
+{
+    CUmemoryPool pool = make_pool(CU_MEM_LOCATION_TYPE_DEVICE, CU_MEM_HANDLE_TYPE_NONE);
+    CUdeviceptr p = lent(pool, SIZE);
+    CHECK(cuMemcpyDtoHAsync(result, p, SIZE, waiting));
+    give_back(pool, p);
+    open_gate();
+    ANSWERS(cuStreamSynchronize(waiting), CUDA_ERROR_LAUNCH_FAILED);
+}
+
+/* All is right: the pool gives back other memory only, for this free has not happened yet. */
+static void work_before_a_free_in_its_stream_finds_the_memory(void)
+{
+    CUmemoryPool pool = make_pool(CU_MEM_LOCATION_TYPE_DEVICE, CU_MEM_HANDLE_TYPE_NONE);
+    CUdeviceptr p = lent(pool, SIZE), q = lent(pool, MAPPING);
+    CHECK(cuMemsetD32Async(p, 7, WORDS, waiting));
+    CHECK(cuMemcpyDtoHAsync(result, p, SIZE, waiting));
+    CHECK(cuMemFreeAsync(p, waiting));
+    give_back(pool, q);
+    open_gate();
+    CHECK(cuStreamSynchronize(waiting));
+    EXPECT_EQUAL(result[0], 7);
+    EXPECT_EQUAL(result[WORDS - 1], 7);
+}
+
+/* Memory beside it stays, and is the pool's as before, in a chunk of another size. */
+static void work_finds_memory_beside_what_its_pool_has_given_back(void)
+{
+    CUmemoryPool pool = make_pool(CU_MEM_LOCATION_TYPE_DEVICE, CU_MEM_HANDLE_TYPE_NONE);
+    CUdeviceptr below = lent(pool, MAPPING), p = lent(pool, MAPPING), above = lent(pool, SIZE);
+    CHECK(cuMemsetD32Async(below, 5, WORDS, waiting));
+    CHECK(cuMemsetD32Async(above, 6, WORDS, waiting));
+    give_back(pool, p);
+    open_gate();
+    CHECK(cuStreamSynchronize(waiting));
+    CHECK(cuMemcpyDtoH(result, below, 4));
+    EXPECT_EQUAL(*result, 5);
+    CHECK(cuMemcpyDtoH(result, above + SIZE - 4, 4));
+    EXPECT_EQUAL(*result, 6);
+}
+
+/* What is allocated there by then is written, as any memory at that address. */
+static void work_reaches_what_is_at_its_address_by_then(void)
+{
+    CUmemoryPool pool = make_pool(CU_MEM_LOCATION_TYPE_DEVICE, CU_MEM_HANDLE_TYPE_NONE);
+    CUdeviceptr p = lent(pool, SIZE), q;
+    CHECK(cuMemsetD32Async(p, 7, WORDS, waiting));
+    give_back(pool, p);
+    while ((q = lent(pool, SIZE)) != p) give_back(pool, q); /* addresses take turns */
+    open_gate();
+    CHECK(cuStreamSynchronize(waiting));
+    CHECK(cuMemcpyDtoH(result, q, 4));
+    EXPECT_EQUAL(*result, 7);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        ALONE(start, a_fill_that_waits_does_not_reach_what_its_pool_has_given_back),
+        ALONE(start, nor_does_it_what_a_shared_pool_has_given_back),
+        ALONE(start, nor_does_it_what_a_pool_of_the_host_has_given_back),
+        ALONE(start, a_copy_that_waits_does_not_read_what_its_pool_has_given_back),
+        ALONE(start, work_before_a_free_in_its_stream_finds_the_memory),
+        ALONE(start, work_finds_memory_beside_what_its_pool_has_given_back),
+        ALONE(start, work_reaches_what_is_at_its_address_by_then),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
