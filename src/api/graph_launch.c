@@ -90,5 +90,6 @@ CUresult graph_launch(struct executable *x, struct stream *s)
     if (!r) r = note_done(x, &run.first);
     lanes_give(run.first.next);
     pthread_mutex_unlock(&x->launch);
-    return r;
+    /* what a node did wrong while others were issued is not this call's error */
+    return r && r == sticky_get() ? CUDA_SUCCESS : r;
 }

@@ -231,13 +231,29 @@ CUresult stream_run(struct stream *s, stream_work *run, const void *arg)
     return r;
 }
 
+struct unasked {
+    stream_work *run;
+    const void *arg;
+};
+
+/* Nobody waits for the work: what a device would do wrong stays, as if a thread of the stream had been there. What it
+ * could not begin is the caller's. */
+static CUresult run_unasked(void *arg)
+{
+    const struct unasked *u = arg;
+    CUresult r = u->run((void *)u->arg);
+    if (r != CUDA_ERROR_ILLEGAL_ADDRESS && r != CUDA_ERROR_LAUNCH_FAILED) return r;
+    sticky_set(r);
+    return CUDA_SUCCESS;
+}
+
 CUresult stream_enqueue_short(struct stream *s, stream_work *run, const void *arg, size_t size)
 {
     struct issue o;
     CUresult r = begin(&o, s);
     if (r) return r;
     if (unobstructed(&o) && channel_idle(s))
-        r = run_here(&o, run, arg);
+        r = run_here(&o, run_unasked, &(struct unasked){ run, arg });
     else
         r = enqueue(&o, run, arg, size);
     end(&o, r);

@@ -253,6 +253,22 @@ static void failing_host_work_is_sticky_but_a_failing_synchronous_copy_is_not(vo
     assert_int_equal(stream_synchronize(a), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
+static CUresult without_memory(void *arg)
+{
+    (void)arg;
+    return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static void what_short_work_does_wrong_at_once_is_sticky_but_what_it_lacks_is_not(void **state)
+{
+    (void)state;
+    struct stream *a = new_stream(c, 0);
+    assert_int_equal(stream_enqueue_short(a, without_memory, NULL, 0), CUDA_ERROR_OUT_OF_MEMORY);
+    assert_int_equal(sticky_get(), CUDA_SUCCESS);
+    assert_int_equal(stream_enqueue_short(a, failing, NULL, 0), CUDA_SUCCESS);
+    assert_int_equal(sticky_get(), CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, begin, teardown)
@@ -269,6 +285,7 @@ int main(void)
         T(every_comparison_of_a_wait_means_what_it_says),
         T(a_dead_processor_ends_all_waits_and_drops_queued_work),
         T(failing_host_work_is_sticky_but_a_failing_synchronous_copy_is_not),
+        T(what_short_work_does_wrong_at_once_is_sticky_but_what_it_lacks_is_not),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
