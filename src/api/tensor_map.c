@@ -47,6 +47,34 @@ static bool check_tensor(const void *address, cuuint32_t rank, const cuuint64_t 
     return true;
 }
 
+struct modes {
+    CUtensorMapInterleave interleave;
+    CUtensorMapSwizzle swizzle;
+    CUtensorMapFloatOOBfill fill;
+};
+
+/* All but what a copy covers. */
+static struct fl_tensor_map described(CUtensorMapDataType type, cuuint32_t rank, const void *address,
+                                      const cuuint64_t *dims, const cuuint64_t *strides, const cuuint32_t *steps,
+                                      struct modes modes)
+{
+    struct fl_tensor_map m = { .magic = FL_TENSOR_MAP_MAGIC,
+                               .address = (uint64_t)address,
+                               .rank = (uint8_t)rank,
+                               .type = (uint8_t)type,
+                               .interleave = (uint8_t)modes.interleave,
+                               .swizzle = (uint8_t)modes.swizzle,
+                               .fill = (uint8_t)modes.fill };
+    for (cuuint32_t k = 0; k < rank; k++) {
+        m.dims[k] = (uint32_t)(dims[k] - 1);
+        m.steps[k] = (uint8_t)steps[k];
+        if (k) m.strides[k] = strides[k - 1];
+    }
+    return m;
+}
+
+/* ---- boxes */
+
 static bool check_box(cuuint32_t rank, const cuuint32_t *box, uint32_t bytes, CUtensorMapInterleave interleave,
                       CUtensorMapSwizzle swizzle)
 {
@@ -72,22 +100,92 @@ CUresult CUDAAPI cuTensorMapEncodeTiled(CUtensorMap *tensorMap, CUtensorMapDataT
         !check_tensor(globalAddress, tensorRank, globalDim, globalStrides, elementStrides, interleave) ||
         !check_box(tensorRank, boxDim, fl_tensor_bytes(tensorDataType), interleave, swizzle))
         return CUDA_ERROR_INVALID_VALUE;
-    if (interleave) return CUDA_ERROR_NOT_SUPPORTED;
-    struct fl_tensor_map m = { .magic = FL_TENSOR_MAP_MAGIC,
-                               .address = (uint64_t)globalAddress,
-                               .rank = (uint8_t)tensorRank,
-                               .type = (uint8_t)tensorDataType,
-                               .swizzle = (uint8_t)swizzle,
-                               .fill = (uint8_t)oobFill };
-    for (cuuint32_t k = 0; k < tensorRank; k++) {
-        m.dims[k] = (uint32_t)(globalDim[k] - 1);
-        m.box[k] = (uint16_t)boxDim[k];
-        m.steps[k] = k ? (uint8_t)elementStrides[k] : 1;
-        if (k) m.strides[k] = globalStrides[k - 1];
+    struct fl_tensor_map m = described(tensorDataType, tensorRank, globalAddress, globalDim, globalStrides,
+                                       elementStrides, (struct modes){ interleave, swizzle, oobFill });
+    for (cuuint32_t k = 0; k < tensorRank; k++) m.box[k] = (uint16_t)boxDim[k];
+    memcpy(tensorMap, &m, sizeof m);
+    return CUDA_SUCCESS;
+}
+
+/* ---- columns of pixels */
+
+/* As far as the fields of a GPU's map go; at least one pixel lies between the corners, as 32 bits count them (observed on
+ * an H200). */
+static bool check_corners(cuuint32_t rank, const cuuint64_t *dims, const int *lower, const int *upper,
+                          CUtensorMapInterleave interleave)
+{
+    const int most = 1 << (rank == 3 ? 15 : rank == 4 ? 7 : 4);
+    for (cuuint32_t k = 0; k + 2 < rank; k++) {
+        const int32_t end = (int32_t)((uint32_t)dims[interleave ? k : k + 1] + (uint32_t)upper[k]);
+        if (lower[k] < -most || lower[k] >= most || upper[k] < -most || upper[k] >= most || end <= lower[k])
+            return false;
+    }
+    return true;
+}
+
+static bool check_column(cuuint32_t channels, cuuint32_t pixels, uint32_t bytes, CUtensorMapInterleave interleave,
+                         CUtensorMapSwizzle swizzle)
+{
+    uint64_t row = (uint64_t)channels * bytes;
+    return channels && channels <= FL_TENSOR_BOX && pixels && pixels <= FL_TENSOR_PIXELS && row % ADDRESS_ALIGN == 0 &&
+           (interleave || !swizzle || row <= 16u << swizzle) && row * pixels <= FL_TENSOR_BOX_BYTES;
+}
+
+CUresult CUDAAPI cuTensorMapEncodeIm2col(CUtensorMap *tensorMap, CUtensorMapDataType tensorDataType,
+                                         cuuint32_t tensorRank, void *globalAddress, const cuuint64_t *globalDim,
+                                         const cuuint64_t *globalStrides, const int *pixelBoxLowerCorner,
+                                         const int *pixelBoxUpperCorner, cuuint32_t channelsPerPixel,
+                                         cuuint32_t pixelsPerColumn, const cuuint32_t *elementStrides,
+                                         CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
+                                         CUtensorMapL2promotion l2Promotion, CUtensorMapFloatOOBfill oobFill)
+{
+    CUresult r = supported();
+    if (r) return r;
+    if (!tensorMap || !globalDim || !globalStrides || !pixelBoxLowerCorner || !pixelBoxUpperCorner || !elementStrides ||
+        tensorRank < 3 || !check_modes(tensorDataType, tensorRank, interleave, swizzle, l2Promotion, oobFill) ||
+        !check_tensor(globalAddress, tensorRank, globalDim, globalStrides, elementStrides, interleave) ||
+        !check_corners(tensorRank, globalDim, pixelBoxLowerCorner, pixelBoxUpperCorner, interleave) ||
+        !check_column(channelsPerPixel, pixelsPerColumn, fl_tensor_bytes(tensorDataType), interleave, swizzle))
+        return CUDA_ERROR_INVALID_VALUE;
+    struct fl_tensor_map m = described(tensorDataType, tensorRank, globalAddress, globalDim, globalStrides,
+                                       elementStrides, (struct modes){ interleave, swizzle, oobFill });
+    m.box[0] = (uint16_t)channelsPerPixel;
+    m.pixels = (uint16_t)pixelsPerColumn;
+    for (cuuint32_t k = 0; k + 2 < tensorRank; k++) {
+        m.lower[k] = (int16_t)pixelBoxLowerCorner[k];
+        m.upper[k] = (int16_t)pixelBoxUpperCorner[k];
     }
     memcpy(tensorMap, &m, sizeof m);
     return CUDA_SUCCESS;
 }
+
+/* Kernels of sm_100 use such maps; those for an H200, which makes them, too, have no instruction that takes one. */
+CUresult CUDAAPI cuTensorMapEncodeIm2colWide(CUtensorMap *tensorMap, CUtensorMapDataType tensorDataType,
+                                             cuuint32_t tensorRank, void *globalAddress, const cuuint64_t *globalDim,
+                                             const cuuint64_t *globalStrides, int pixelBoxLowerCornerWidth,
+                                             int pixelBoxUpperCornerWidth, cuuint32_t channelsPerPixel,
+                                             cuuint32_t pixelsPerColumn, const cuuint32_t *elementStrides,
+                                             CUtensorMapInterleave interleave, CUtensorMapIm2ColWideMode mode,
+                                             CUtensorMapSwizzle swizzle, CUtensorMapL2promotion l2Promotion,
+                                             CUtensorMapFloatOOBfill oobFill)
+{
+    const int lower[FL_TENSOR_PLACES] = { pixelBoxLowerCornerWidth }, upper[] = { pixelBoxUpperCornerWidth, 0, 0 };
+    CUresult r = supported();
+    if (r) return r;
+    if (!tensorMap || !globalDim || !globalStrides || !elementStrides || tensorRank < 3 ||
+        (unsigned)mode > CU_TENSOR_MAP_IM2COL_WIDE_MODE_W128 ||
+        !check_modes(tensorDataType, tensorRank, interleave, swizzle, l2Promotion, oobFill) ||
+        !check_tensor(globalAddress, tensorRank, globalDim, globalStrides, elementStrides, interleave) ||
+        !check_corners(tensorRank, globalDim, lower, upper, interleave) ||
+        !check_column(channelsPerPixel, pixelsPerColumn, fl_tensor_bytes(tensorDataType), interleave, swizzle))
+        return CUDA_ERROR_INVALID_VALUE;
+    struct fl_tensor_map m = described(tensorDataType, tensorRank, globalAddress, globalDim, globalStrides,
+                                       elementStrides, (struct modes){ interleave, swizzle, oobFill });
+    memcpy(tensorMap, &m, sizeof m);
+    return CUDA_SUCCESS;
+}
+
+/* ---- all of them */
 
 CUresult CUDAAPI cuTensorMapReplaceAddress(CUtensorMap *tensorMap, void *globalAddress)
 {

@@ -47,7 +47,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define FL_ABI_VERSION 30u
+#define FL_ABI_VERSION 31u
 #define FL_EXITED 0xffffu          /* state[t]: the thread has ended */
 #define FL_MAX_SEGMENTS 0xfff0u
 
@@ -254,7 +254,8 @@ enum fl_texture_query { FL_TEXTURE_WIDTH, FL_TEXTURE_HEIGHT, FL_TEXTURE_DEPTH, F
 
 /* Copies of tensors, and what else is reduced on its way. what:
  * dimensions | FL_TENSOR_* | operation << FL_REDUCE_OP | type << FL_REDUCE_TYPE, the type as enum fl_tensor_type says. */
-enum { FL_TENSOR_DIMENSIONS = 7, FL_TENSOR_STORE = 8 /* to global memory */, FL_REDUCE_OP = 8, FL_REDUCE_TYPE = 16 };
+enum { FL_TENSOR_DIMENSIONS = 7, FL_TENSOR_STORE = 8 /* to global memory */, FL_TENSOR_COLUMNS = 16 /* of pixels */,
+       FL_REDUCE_OP = 8, FL_REDUCE_TYPE = 16 };
 enum fl_reduce_op { FL_REDUCE_NONE, FL_REDUCE_ADD, FL_REDUCE_MIN, FL_REDUCE_MAX, FL_REDUCE_INC, FL_REDUCE_DEC,
                     FL_REDUCE_AND, FL_REDUCE_OR, FL_REDUCE_XOR };
 enum fl_tensor_field { FL_TENSOR_FIELD_ADDRESS, FL_TENSOR_FIELD_RANK, FL_TENSOR_FIELD_BOX, FL_TENSOR_FIELD_DIM,

@@ -96,27 +96,48 @@ static unsigned dimensions(const struct instr *i)
     fail(i, "the number of dimensions is missing");
 }
 
-static const char *coordinates(struct emitter *e, const struct instr *i, unsigned operand, unsigned n)
+static void check_coordinates(const struct instr *i, unsigned operand, unsigned n)
 {
     const struct operand *o = &i->ops[operand];
     if (i->nops <= operand || o->kind != OPERAND_address || o->count != n) fail(i, "wrong number of coordinates");
+}
+
+/* Behind them there is room for offsets. */
+static const char *coordinates(struct emitter *e, const struct instr *i, unsigned operand, unsigned n)
+{
+    check_coordinates(i, operand, n);
     const char *slot = arena_printf("%%TC%u", e->next++);
-    fprintf(e->head, "  %s = alloca [%d x i32], align 16\n", slot, FL_TENSOR_RANK);
+    fprintf(e->head, "  %s = alloca [%d x i32], align 16\n", slot, FL_TENSOR_RANK + FL_TENSOR_PLACES);
     for (unsigned k = 0; k < n; k++)
-        emit_void(e, "store i32 %s, ptr %s", value(e, &o->elements[k], T_b32),
+        emit_void(e, "store i32 %s, ptr %s", value(e, &i->ops[operand].elements[k], T_b32),
                   emit(e, "getelementptr i32, ptr %s, i32 %u", slot, k));
     return slot;
 }
 
+static void check_offsets(const struct instr *i, unsigned operand, unsigned n)
+{
+    if (i->ops[operand].kind != OPERAND_vector || i->ops[operand].count != n - 2) fail(i, "wrong number of offsets");
+}
+
+static void put_offsets(struct emitter *e, const struct instr *i, unsigned operand, unsigned n, const char *slot)
+{
+    check_offsets(i, operand, n);
+    for (unsigned k = 0; k < n - 2; k++)
+        emit_void(e, "store i32 %s, ptr %s",
+                  emit(e, "zext i16 %s to i32", value(e, &i->ops[operand].elements[k], T_b16)),
+                  emit(e, "getelementptr i32, ptr %s, i32 %u", slot, FL_TENSOR_RANK + k));
+}
+
 static void emit_tensor_load(struct emitter *e, const struct instr *i, unsigned n)
 {
-    bool multicast = has(i, MOD_multicast), hint = strstr(i->text, "::cache_hint");
-    need_operands(i, 3 + multicast + hint, 3 + multicast + hint);
+    bool columns = has(i, MOD_im2col), multicast = has(i, MOD_multicast), hint = strstr(i->text, "::cache_hint");
+    need_operands(i, 3 + columns + multicast + hint, 3 + columns + multicast + hint);
     const char *at = coordinates(e, i, 1, n), *mask = "0";
-    if (multicast) mask = emit(e, "zext i16 %s to i32", value(e, &i->ops[3], T_b16));
+    if (columns) put_offsets(e, i, 3, n, at);
+    if (multicast) mask = emit(e, "zext i16 %s to i32", value(e, &i->ops[3 + columns], T_b16));
     const char *map = address64(e, i, 1, SPACE_generic, MAP_ALIGN), *to = address64(e, i, 0, SPACE_shared, BOX_ALIGN);
     call_rt(e, "tensor", "i32 %s, i32 %d, i64 %s, i64 %s, ptr %s, i64 %s, i32 %s, i32 %u", e->t, i->line, map, to, at,
-            address64(e, i, 2, SPACE_shared, 8), mask, n);
+            address64(e, i, 2, SPACE_shared, 8), mask, n | (columns ? (uint32_t)FL_TENSOR_COLUMNS : 0));
 }
 
 static void emit_tensor_store(struct emitter *e, const struct instr *i, unsigned n)
@@ -125,6 +146,7 @@ static void emit_tensor_store(struct emitter *e, const struct instr *i, unsigned
     need_operands(i, 2 + hint, 2 + hint);
     if (!has(i, MOD_bulk_group)) fail(i, "its completion is missing");
     uint32_t what = n | (uint32_t)FL_TENSOR_STORE | (has(i, MOD_reduce) ? operation(i) : 0);
+    if (has(i, MOD_im2col_no_offs)) what |= FL_TENSOR_COLUMNS;
     const char *at = coordinates(e, i, 0, n), *map = address64(e, i, 0, SPACE_generic, MAP_ALIGN);
     call_rt(e, "tensor", "i32 %s, i32 %d, i64 %s, i64 %s, ptr %s, i64 0, i32 0, i32 %u", e->t, i->line, map,
             address64(e, i, 1, SPACE_shared, BOX_ALIGN), at, what);
@@ -133,13 +155,15 @@ static void emit_tensor_store(struct emitter *e, const struct instr *i, unsigned
 static void emit_copy(struct emitter *e, const struct instr *i)
 {
     unsigned n = dimensions(i);
-    if (has(i, MOD_im2col)) unsupported(i, NULL);
+    bool columns = has(i, MOD_im2col), stored_columns = has(i, MOD_im2col_no_offs);
+    if ((columns || stored_columns) && n < 3) fail(i, "columns of pixels have three dimensions at least");
     if (has(i, MOD_prefetch)) {
-        need_operands(i, 1, 2);
-        if (i->ops[0].kind != OPERAND_address || i->ops[0].count != n) fail(i, "wrong number of coordinates");
-    } else if (i->space == SPACE_shared && i->space2 == SPACE_global && !has(i, MOD_reduce)) {
+        need_operands(i, 1u + columns, 2u + columns);
+        check_coordinates(i, 0, n);
+        if (columns) check_offsets(i, 1, n);
+    } else if (i->space == SPACE_shared && i->space2 == SPACE_global && !has(i, MOD_reduce) && !stored_columns) {
         emit_tensor_load(e, i, n);
-    } else if (i->space == SPACE_global && i->space2 == SPACE_shared) {
+    } else if (i->space == SPACE_global && i->space2 == SPACE_shared && !columns) {
         emit_tensor_store(e, i, n);
     } else {
         fail(i, "from one of shared and global memory to the other");

@@ -63,7 +63,7 @@ enum ptx_op {
     X(trans) X(x1) X(x2) X(x4) X(load) X(store) X(mma) X(row) X(col) X(a) X(b) X(c) X(d) X(g) X(1d) X(2d) X(3d) \
     X(a1d) X(a2d) X(cube) X(acube) X(2dms) X(a2dms) X(level) X(grad) X(base) X(p) X(trap) X(zero) X(width) X(height) \
     X(depth) X(array_size) X(num_mipmap_levels) X(normalized_coords) X(mma_async) X(wgmma_fence) \
-    X(tensor) X(reduce) X(tile) X(im2col) X(4d) X(5d) X(multicast)
+    X(tensor) X(reduce) X(tile) X(im2col) X(im2col_no_offs) X(4d) X(5d) X(multicast)
 enum ptx_mod {
 #define X(name) MOD_##name,
     FL_PTX_MODS(X)

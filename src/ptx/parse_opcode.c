@@ -74,6 +74,7 @@ static bool belongs(enum ptx_op op, enum ptx_mod mod)
     case MOD_reduce:
     case MOD_tile:
     case MOD_im2col:
+    case MOD_im2col_no_offs:
     case MOD_4d:
     case MOD_5d:
     case MOD_multicast: return op == OP_cp;
@@ -107,8 +108,7 @@ static bool is_legal_modifier(enum ptx_op op, const struct token *t)
     static const struct {
         enum ptx_op op;
         const char *modifier;
-    } legal[] = { { OP_cp, ".im2col_no_offs" },
-                  { OP_cp, ".im2col::w" },
+    } legal[] = { { OP_cp, ".im2col::w" },
                   { OP_cp, ".im2col::w::128" },
                   { OP_cp, ".tile::gather4" },
                   { OP_cp, ".tile::scatter4" },

@@ -55,7 +55,7 @@ static void legal_ones_that_are_not_run_are_said_to_be_not_supported(void)
         "suq.memory_layout.b32 %r0, [%d0]",
         "istypep.texref %p, %d0",
         "wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {%f0, %f1, %f2, %f3}, %d0, %d1, %r0, 0, %p, 1, 1, 0, 0",
-        "cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes "
+        "cp.async.bulk.tensor.3d.shared::cluster.global.im2col::w.mbarrier::complete_tx::bytes "
         "[%r0], [%d0, {%r1, %r2, %r3}], [%r2], {%h}",
         "cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4.mbarrier::complete_tx::bytes "
         "[%r0], [%d0, {%r1, %r2, %r3, %r4, %r5}], [%r2]",
