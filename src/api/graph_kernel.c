@@ -102,11 +102,10 @@ static bool is_kernel_attribute(CUlaunchAttributeID id)
 static bool is_in_range(CUlaunchAttributeID id, const CUlaunchAttributeValue *v)
 {
     switch (id) {
-    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN: return v->memSyncDomain <= CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE;
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN: return stream_attribute_valid(&devices[0], id, v); /* all are alike */
     case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: return (int)v->sharedMemCarveout <= 100;
     case CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING: return v->nvlinkUtilCentricScheduling <= 1;
-    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
-        return v->accessPolicyWindow.hitRatio <= 1 && v->accessPolicyWindow.missProp != CU_ACCESS_PROPERTY_PERSISTING;
     default: return true;
     }
 }

@@ -25,7 +25,7 @@ struct stream_info stream_describe(struct stream *s);
 
 /* CUDA_ERROR_INVALID_VALUE: no attribute of streams, or no value of it. */
 CUresult stream_get_attribute(struct stream *s, CUstreamAttrID id, CUstreamAttrValue *value);
-/* Whether a stream, or a launch, may have an attribute of this value. */
+/* Whether a stream, a launch or a kernel node may have an attribute of this value. */
 bool stream_attribute_valid(const struct device *d, CUstreamAttrID id, const CUstreamAttrValue *value);
 CUresult stream_set_attribute(struct stream *s, CUstreamAttrID id, const CUstreamAttrValue *value);
 void stream_copy_attributes(struct stream *to, struct stream *from);
