@@ -12,12 +12,12 @@ enum { PITCH = 512 };
 /* What pools keep without a need goes first when memory is short. */
 static CUresult alloc_device(struct context *c, size_t bytes, struct allocation **a)
 {
-    CUresult r = space_alloc_device(c, bytes, 512, a);
+    CUresult r = space_alloc_device(c, bytes, a);
     if (r == CUDA_ERROR_OUT_OF_MEMORY) {
         vmm_settle();
-        r = space_alloc_device(c, bytes, 512, a);
+        r = space_alloc_device(c, bytes, a);
     }
-    if (r == CUDA_ERROR_OUT_OF_MEMORY && mempool_shrink(c->device)) r = space_alloc_device(c, bytes, 512, a);
+    if (r == CUDA_ERROR_OUT_OF_MEMORY && mempool_shrink(c->device)) r = space_alloc_device(c, bytes, a);
     return r;
 }
 
@@ -121,7 +121,7 @@ CUresult CUDAAPI cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
     if (!pp || Flags & ~(CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED))
         return CUDA_ERROR_INVALID_VALUE;
     if (!bytesize) return CUDA_SUCCESS; /* as on the GPU */
-    if ((r = space_alloc_host(c, bytesize, Flags, ALLOCATION_HOST, &a))) return r;
+    if ((r = space_alloc_host(c, bytesize, Flags, &a))) return r;
     *pp = (void *)a->base;
     return CUDA_SUCCESS;
 }

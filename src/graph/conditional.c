@@ -17,7 +17,7 @@ CUresult condition_new(struct graph *g, struct context *c, unsigned initial, uns
     g = outermost(g);
     struct condition *k = calloc(1, sizeof *k);
     if (!k) return CUDA_ERROR_OUT_OF_MEMORY;
-    CUresult r = space_alloc_host(c, sizeof(uint32_t), 0, ALLOCATION_HOST, &word);
+    CUresult r = space_alloc_host(c, sizeof(uint32_t), 0, &word);
     if (r) {
         free(k);
         return r;

@@ -377,7 +377,7 @@ CUresult module_heap(struct context *c, uint64_t *va, uint64_t *size)
     struct allocation *a;
     CUresult r = CUDA_SUCCESS;
     pthread_mutex_lock(&c->lock);
-    if (!c->heap && !(r = space_alloc_device(c, c->limits[CU_LIMIT_MALLOC_HEAP_SIZE], 512, &a))) {
+    if (!c->heap && !(r = space_alloc_device(c, c->limits[CU_LIMIT_MALLOC_HEAP_SIZE], &a))) {
         a->module_owned = true;
         space_update(a);
         memset(space_alias(a, a->base), 0, 4096);

@@ -320,7 +320,7 @@ CUresult place_take(struct node *n, enum place_class class, uint64_t align)
     v = memory_of(n->a.device);
     if (n->a.size > v->capacity) return CUDA_ERROR_OUT_OF_MEMORY;
     n->a.backing = &v->backing;
-    if (n->a.size > LARGE || class == PLACE_MANAGED) return take_own(n);
+    if (n->a.size > LARGE) return take_own(n);
     /* one owner for each class of a context: an address within it */
     return take_piece(n, (char *)n->a.context + class, align);
 }

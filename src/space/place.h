@@ -31,7 +31,7 @@ struct node {
 };
 
 /* What cuMemAlloc, modules, and pinned memory take from a context are kept apart (observed on H200). */
-enum place_class { PLACE_USER, PLACE_MODULE, PLACE_HOST, PLACE_HOST_COMBINED, PLACE_MANAGED };
+enum place_class { PLACE_USER, PLACE_MODULE, PLACE_HOST, PLACE_HOST_COMBINED };
 
 /* Fills in where n lies: base, offset, backing, mapping_*; size, device and context are given. */
 CUresult place_take(struct node *n, enum place_class class, uint64_t align);

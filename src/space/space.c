@@ -10,6 +10,7 @@
 #include "space/index.h"
 #include "space/parked.h"
 #include "space/place.h"
+#include "space/slab.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -275,7 +276,7 @@ static CUresult allocate(const struct allocation *wanted, enum place_class class
     return r;
 }
 
-CUresult space_alloc_device(struct context *c, uint64_t size, uint64_t align, struct allocation **out)
+CUresult space_alloc_device(struct context *c, uint64_t size, struct allocation **out)
 {
     const struct allocation a = { .size = size,
                                   .kind = ALLOCATION_DEVICE,
@@ -284,7 +285,7 @@ CUresult space_alloc_device(struct context *c, uint64_t size, uint64_t align, st
                                   .ipc_capable = true,
                                   .rdma_capable = true,
                                   .decompress_capable = true };
-    return allocate(&a, PLACE_USER, align, out);
+    return allocate(&a, PLACE_USER, SLAB_UNIT, out);
 }
 
 CUresult space_alloc_module(struct context *c, uint64_t size, uint64_t align, struct allocation **out)
@@ -295,12 +296,10 @@ CUresult space_alloc_module(struct context *c, uint64_t size, uint64_t align, st
     return allocate(&a, PLACE_MODULE, align, out);
 }
 
-CUresult space_alloc_host(struct context *c, uint64_t size, unsigned flags, enum allocation_kind kind,
-                          struct allocation **out)
+CUresult space_alloc_host(struct context *c, uint64_t size, unsigned flags, struct allocation **out)
 {
-    const struct allocation a = { .size = size, .kind = kind, .context = c, .flags = flags };
-    enum place_class class = flags & CU_MEMHOSTALLOC_WRITECOMBINED ? PLACE_HOST_COMBINED : PLACE_HOST;
-    return allocate(&a, kind == ALLOCATION_MANAGED ? PLACE_MANAGED : class, 512, out);
+    const struct allocation a = { .size = size, .kind = ALLOCATION_HOST, .context = c, .flags = flags };
+    return allocate(&a, flags & CU_MEMHOSTALLOC_WRITECOMBINED ? PLACE_HOST_COMBINED : PLACE_HOST, SLAB_UNIT, out);
 }
 
 /* Under the lock. */

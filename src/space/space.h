@@ -101,12 +101,13 @@ CUresult space_take_behind(struct device *d, const struct space_chunk *c, uint64
 /* Gives a chunk back. No processor may have it mapped any more. */
 void space_give(struct device *d, const struct space_chunk *c);
 
-/* cuMemAlloc memory of d; 256-byte aligned. align is a power of two, at most 2 MiB. */
-CUresult space_alloc_device(struct context *c, uint64_t size, uint64_t align, struct allocation **out);
-/* As space_alloc_device, for what a module needs: module_owned, and not beside memory of cuMemAlloc. */
+/* cuMemAlloc: device memory of c, aligned to 512 bytes. CUDA_ERROR_OUT_OF_MEMORY. */
+CUresult space_alloc_device(struct context *c, uint64_t size, struct allocation **out);
+/* The same for what a module needs: module_owned, and not beside memory of cuMemAlloc. align: a power of two, 512 at
+ * least and 2 MiB at most. */
 CUresult space_alloc_module(struct context *c, uint64_t size, uint64_t align, struct allocation **out);
-/* Pinned host memory, the same address on the host and every device. */
-CUresult space_alloc_host(struct context *c, uint64_t size, unsigned flags, enum allocation_kind kind, struct allocation **out);
+/* Pinned host memory, the same address on the host and every device. flags: of cuMemHostAlloc. */
+CUresult space_alloc_host(struct context *c, uint64_t size, unsigned flags, struct allocation **out);
 /* Gives the addresses and the memory back; on return no processor can touch them. */
 void space_free(struct allocation *a);
 /* As space_free, for the allocation of this folder that *copy is a copy of (space_look). CUDA_ERROR_INVALID_VALUE:

@@ -58,7 +58,7 @@ static bool sees(int device, uint64_t va)
 static struct allocation *take(int device, uint64_t size)
 {
     struct allocation *a;
-    assert_int_equal(space_alloc_device(&contexts[device], size, 512, &a), CUDA_SUCCESS);
+    assert_int_equal(space_alloc_device(&contexts[device], size, &a), CUDA_SUCCESS);
     return a;
 }
 
@@ -172,8 +172,8 @@ static void what_does_not_fit_changes_nothing(void **state)
 {
     struct allocation *a = NULL;
     (void)state;
-    assert_int_equal(space_alloc_device(&contexts[0], 17 << 20, 512, &a), CUDA_ERROR_OUT_OF_MEMORY);
-    assert_int_equal(space_alloc_device(&contexts[0], UINT64_MAX, 512, &a), CUDA_ERROR_OUT_OF_MEMORY);
+    assert_int_equal(space_alloc_device(&contexts[0], 17 << 20, &a), CUDA_ERROR_OUT_OF_MEMORY);
+    assert_int_equal(space_alloc_device(&contexts[0], UINT64_MAX, &a), CUDA_ERROR_OUT_OF_MEMORY);
     assert_null(a);
     assert_int_equal(devices[0].vram.used, 0);
 }
@@ -182,7 +182,7 @@ static void pinned_memory_has_one_address_and_is_not_bounded_by_the_devices(void
 {
     struct allocation *a;
     (void)state;
-    assert_int_equal(space_alloc_host(&contexts[0], 40 << 20, 0, ALLOCATION_HOST, &a), CUDA_SUCCESS);
+    assert_int_equal(space_alloc_host(&contexts[0], 40 << 20, 0, &a), CUDA_SUCCESS);
     *(char *)a->base = 7;
     assert_int_equal(*(char *)space_alias(a, a->base), 7);
     space_free(a);
@@ -269,10 +269,10 @@ static void small_pinned_allocations_share_a_chunk_unless_write_combined(void **
 {
     struct allocation *a, *b, *w;
     (void)state;
-    assert_int_equal(space_alloc_host(&contexts[0], 10000, 0, ALLOCATION_HOST, &a), CUDA_SUCCESS);
-    assert_int_equal(space_alloc_host(&contexts[0], 10000, CU_MEMHOSTALLOC_WRITECOMBINED, ALLOCATION_HOST, &w),
+    assert_int_equal(space_alloc_host(&contexts[0], 10000, 0, &a), CUDA_SUCCESS);
+    assert_int_equal(space_alloc_host(&contexts[0], 10000, CU_MEMHOSTALLOC_WRITECOMBINED, &w),
                      CUDA_SUCCESS);
-    assert_int_equal(space_alloc_host(&contexts[0], 10000, CU_MEMHOSTALLOC_PORTABLE, ALLOCATION_HOST, &b),
+    assert_int_equal(space_alloc_host(&contexts[0], 10000, CU_MEMHOSTALLOC_PORTABLE, &b),
                      CUDA_SUCCESS);
     assert_int_equal(b->base - a->base, 10240);
     assert_int_equal(b->mapping_base, a->mapping_base);
