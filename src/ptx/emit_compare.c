@@ -46,10 +46,10 @@ static const char *half_lane(struct emitter *e, const struct instr *i, enum ptx_
     return t == T_bf16 || t == T_bf16x2 ? bf16_to_f32(e, v) : f16_to_f32(e, v);
 }
 
-static const char *compare(struct emitter *e, const struct instr *i, enum ptx_type t, unsigned first, unsigned lane)
+static const char *compare(struct emitter *e, const struct instr *i, enum ptx_type t, unsigned lane)
 {
-    if (i->nops < first + 2) fail(i, "wrong number of operands");
-    const struct operand *oa = &i->ops[first], *ob = &i->ops[first + 1];
+    if (i->nops < 3) fail(i, "wrong number of operands");
+    const struct operand *oa = &i->ops[1], *ob = &i->ops[2];
     fits(e, oa, t);
     fits(e, ob, t);
     if (is_half(t)) {
@@ -83,11 +83,11 @@ static const char *combine(struct emitter *e, const struct instr *i, const char 
 static void emit_setp(struct emitter *e, const struct instr *i)
 {
     enum ptx_type t = need_type(i, 0);
-    const char *c = compare(e, i, t, 1, 0), *p = combine(e, i, c, 3);
+    const char *c = compare(e, i, t, 0), *p = combine(e, i, c, 3);
     const struct operand *d = &i->ops[0];
     const char *q = NULL;
     if (d->second && type_bits(t) == 32 && is_half(t))
-        q = combine(e, i, compare(e, i, t, 1, 1), 3);
+        q = combine(e, i, compare(e, i, t, 1), 3);
     else if (d->second)
         q = combine(e, i, emit(e, "xor i1 %s, true", c), 3);
     if (d->kind == OPERAND_reg && d->reg->type != T_pred) fail(i, "the destination is no predicate");
@@ -101,7 +101,7 @@ static void emit_set(struct emitter *e, const struct instr *i)
     if (type_bits(t) == 32 && is_half(t)) {
         const char *v[2];
         for (unsigned k = 0; k < 2; k++) {
-            const char *c = combine(e, i, compare(e, i, t, 1, k), 3);
+            const char *c = combine(e, i, compare(e, i, t, k), 3);
             unsigned one = d == T_f16x2 ? F16_ONE : d == T_bf16x2 ? BF16_ONE : 0xffff;
             v[k] = emit(e, "select i1 %s, i32 %u, i32 0", c, one);
         }
@@ -109,7 +109,7 @@ static void emit_set(struct emitter *e, const struct instr *i)
         return;
     }
     if (type_bits(d) == 32 && is_half(d)) fail(i, "two results need two comparisons");
-    const char *c = combine(e, i, compare(e, i, t, 1, 0), 3);
+    const char *c = combine(e, i, compare(e, i, t, 0), 3);
     fits(e, &i->ops[0], d);
     if (is_float_value(d))
         result(e, &i->ops[0], d, emit(e, "select i1 %s, %s 1.0, %s 0.0", c, lltype(d), lltype(d)));

@@ -18,10 +18,12 @@ static const char *down(struct emitter *e, const struct half *h, const char *v)
     return h->bf ? f32_to_bf16(e, v) : f32_to_f16(e, v);
 }
 
-static const char *is_nan(struct emitter *e, const struct half *h, const char *v)
+/* Every NaN becomes the one that a GPU has. */
+static const char *canonical_nan(struct emitter *e, const struct half *h, const char *v)
 {
-    return emit(e, "icmp ugt i16 %s, %d", emit(e, "and i16 %s, %d", v, HALF_MAGNITUDE),
-                h->bf ? BF16_INFINITY : F16_INFINITY);
+    const char *nan = emit(e, "icmp ugt i16 %s, %d", emit(e, "and i16 %s, %d", v, HALF_MAGNITUDE),
+                           h->bf ? BF16_INFINITY : F16_INFINITY);
+    return emit(e, "select i1 %s, i16 %d, i16 %s", nan, HALF_NAN, v);
 }
 
 static const char *operate(struct emitter *e, const struct instr *i, const struct half *h, const char *const *in)
@@ -45,10 +47,7 @@ static const char *operate(struct emitter *e, const struct instr *i, const struc
         b = emit(e, "call float @llvm.fabs.f32(float %s)", b);
     }
     const char *v = down(e, h, minmax_float(e, "float", i->op == OP_max, has(i, MOD_NaN), a, b));
-    if (has(i, MOD_NaN)) { /* LLVM has none of NaN and -0 */
-        const char *nan = emit(e, "or i1 %s, %s", is_nan(e, h, in[0]), is_nan(e, h, in[1]));
-        v = emit(e, "select i1 %s, i16 %d, i16 %s", nan, HALF_NAN, v);
-    }
+    if (has(i, MOD_NaN)) v = canonical_nan(e, h, v);
     return sign ? emit(e, "or i16 %s, %s", v, sign) : v;
 }
 
@@ -57,9 +56,8 @@ static const char *finish(struct emitter *e, const struct instr *i, const struct
     if (has(i, MOD_ftz)) v = flush_f16(e, v);
     if (has(i, MOD_sat)) v = down(e, h, saturate(e, T_f32, up(e, h, v)));
     if (has(i, MOD_relu)) {
-        const char *nan = is_nan(e, h, v), *negative = emit(e, "icmp slt i16 %s, 0", v);
-        v = emit(e, "select i1 %s, i16 0, i16 %s", negative, v);
-        v = emit(e, "select i1 %s, i16 %d, i16 %s", nan, HALF_NAN, v);
+        v = canonical_nan(e, h, v);
+        v = emit(e, "select i1 %s, i16 0, i16 %s", emit(e, "icmp slt i16 %s, 0", v), v);
     }
     return v;
 }
