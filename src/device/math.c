@@ -17,8 +17,9 @@ static unsigned enter(uint32_t mode)
     return was;
 }
 
-/* volatile keeps the operation between the two changes of mode */
-#define DIRECTED(name, type, expression, ...) \
+/* A function of rt_math.h that rounds as mode says. volatile keeps the operation between the two changes of mode. */
+#define DIRECTED(name, type, expression, operands, ...) \
+    type fl_math_##name(UNPACK operands, uint32_t mode) \
     { \
         volatile type __VA_ARGS__; \
         unsigned was = enter(mode); \
@@ -26,28 +27,24 @@ static unsigned enter(uint32_t mode)
         _mm_setcsr(was); \
         return r; \
     }
+#define UNPACK(...) __VA_ARGS__
 
-float fl_math_add_f32(float a, float b, uint32_t mode) DIRECTED(add, float, x + y, x = a,
-                                                                y = b) float fl_math_sub_f32(float a, float b,
-                                                                                             uint32_t mode)
-    DIRECTED(sub, float, x - y, x = a, y = b) float fl_math_mul_f32(float a, float b, uint32_t mode)
-        DIRECTED(mul, float, x *y, x = a, y = b) float fl_math_div_f32(float a, float b, uint32_t mode)
-            DIRECTED(div, float, x / y, x = a, y = b) float fl_math_fma_f32(float a, float b, float c, uint32_t mode)
-                DIRECTED(fma, float, fmaf(x, y, z), x = a, y = b, z = c) float fl_math_sqrt_f32(float a, uint32_t mode)
-                    DIRECTED(sqrt, float, sqrtf(x), x = a) double fl_math_add_f64(double a, double b, uint32_t mode)
-                        DIRECTED(add, double, x + y, x = a, y = b) double fl_math_sub_f64(double a, double b,
-                                                                                          uint32_t mode)
-                            DIRECTED(sub, double, x - y, x = a, y = b) double fl_math_mul_f64(double a, double b,
-                                                                                              uint32_t mode)
-                                DIRECTED(mul, double, x *y, x = a, y = b) double fl_math_div_f64(double a, double b,
-                                                                                                 uint32_t mode)
-                                    DIRECTED(div, double, x / y, x = a,
-                                             y = b) double fl_math_fma_f64(double a, double b, double c, uint32_t mode)
-                                        DIRECTED(fma, double, fma(x, y, z), x = a, y = b,
-                                                 z = c) double fl_math_sqrt_f64(double a, uint32_t mode)
-                                            DIRECTED(sqrt, double, sqrt(x), x = a)
+/* clang-format off */
+DIRECTED(add_f32, float, x + y, (float a, float b), x = a, y = b)
+DIRECTED(sub_f32, float, x - y, (float a, float b), x = a, y = b)
+DIRECTED(mul_f32, float, x * y, (float a, float b), x = a, y = b)
+DIRECTED(div_f32, float, x / y, (float a, float b), x = a, y = b)
+DIRECTED(fma_f32, float, fmaf(x, y, z), (float a, float b, float c), x = a, y = b, z = c)
+DIRECTED(sqrt_f32, float, sqrtf(x), (float a), x = a)
+DIRECTED(add_f64, double, x + y, (double a, double b), x = a, y = b)
+DIRECTED(sub_f64, double, x - y, (double a, double b), x = a, y = b)
+DIRECTED(mul_f64, double, x * y, (double a, double b), x = a, y = b)
+DIRECTED(div_f64, double, x / y, (double a, double b), x = a, y = b)
+DIRECTED(fma_f64, double, fma(x, y, z), (double a, double b, double c), x = a, y = b, z = c)
+DIRECTED(sqrt_f64, double, sqrt(x), (double a), x = a)
+/* clang-format on */
 
-                                                float fl_math_f32_from_f64(double a, uint32_t mode)
+float fl_math_f32_from_f64(double a, uint32_t mode)
 {
     volatile double x = a;
     unsigned was = enter(mode);
