@@ -42,7 +42,7 @@ static inline unsigned mask_weight(const struct mask *m)
     for (int k = 0; k < MASK_WORDS; k++) n += word_weight(m->w[k]);
     return n;
 }
-/* How many rows of neighbours its pages are. */
+/* How many runs of neighbours its pages are. */
 static inline unsigned mask_runs(const struct mask *m)
 {
     unsigned n = 0;
@@ -87,8 +87,7 @@ static inline uint64_t word_bits(unsigned page, unsigned outer)
 /* The pages of r come into m, or go. */
 static inline void mask_assign(struct mask *m, struct region r, bool in)
 {
-    for_each_word(page, r)
-    {
+    for_each_word(page, r) {
         uint64_t *w = &m->w[page / 64], bits = word_bits(page, r.outer);
         *w = in ? *w | bits : *w & ~bits;
     }
@@ -136,9 +135,9 @@ static inline unsigned mask_count(const struct mask *m, struct region r)
 #define for_each_page(page, m) \
     for (unsigned page = mask_next(m, 0, MASK_PAGES); page < MASK_PAGES; page = mask_next(m, page + 1, MASK_PAGES))
 /* Runs of pages of m: region r. */
-#define for_each_run(r, m)                                                                                      \
-    for (struct region r = { mask_next(m, 0, MASK_PAGES), 0 };                                                \
-         r.first < MASK_PAGES && (r.outer = mask_next_clear(m, r.first, MASK_PAGES), true);                 \
+#define for_each_run(r, m) \
+    for (struct region r = { mask_next(m, 0, MASK_PAGES), 0 }; \
+         r.first < MASK_PAGES && (r.outer = mask_next_clear(m, r.first, MASK_PAGES), true); \
          r.first = mask_next(m, r.outer, MASK_PAGES))
 
 #endif

@@ -153,8 +153,8 @@ static CUresult read_environment(struct profile *p)
     if (devices && *devices) {
         char *end;
         long n = strtol(devices, &end, 10);
-        if (*end || n < 1 || n > MOST_DEVICES) {
-            fl_log(FL_LOG_ERROR, "FAULTLINE_DEVICES=%s: a number from 1 to %d is wanted", devices, MOST_DEVICES);
+        if (*end || n < 1 || n > MAX_DEVICES) {
+            fl_log(FL_LOG_ERROR, "FAULTLINE_DEVICES=%s: a number from 1 to %d is wanted", devices, MAX_DEVICES);
             return CUDA_ERROR_INVALID_VALUE;
         }
         p->installed = (int)n;

@@ -21,7 +21,7 @@ struct profile {
     int p2p[PROFILE_P2P];          /* by CUdevice_P2PAttribute */
     uint64_t limit[PROFILE_LIMITS]; /* by CUlimit */
     int installed, devices;         /* devices of the machine; of these the process sees so many: */
-    int order[MOST_DEVICES];        /* which of the machine's, by ordinal. Behind them the hidden ones */
+    int order[MAX_DEVICES];        /* which of the machine's, by ordinal. Behind them the hidden ones */
 };
 
 /* Reads profile and environment. A mistake in either: a message, CUDA_ERROR_INVALID_VALUE. CUDA_ERROR_NO_DEVICE: none

@@ -55,7 +55,7 @@ static bool has(const int *order, int count, int device)
     return false;
 }
 
-static int named(const char *list, int installed, int order[MOST_DEVICES])
+static int named(const char *list, int installed, int order[MAX_DEVICES])
 {
     int count = 0;
     bool uuids = false;
@@ -72,7 +72,7 @@ static int named(const char *list, int installed, int order[MOST_DEVICES])
     return count;
 }
 
-int visible_devices(const char *list, int installed, int order[MOST_DEVICES])
+int visible_devices(const char *list, int installed, int order[MAX_DEVICES])
 {
     int count = list ? named(list, installed, order) : 0, shown = count == VISIBLE_TWICE ? 0 : count, all = shown;
     for (int k = 0; k < installed; k++)

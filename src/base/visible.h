@@ -2,9 +2,9 @@
 #ifndef FL_BASE_VISIBLE_H
 #define FL_BASE_VISIBLE_H
 
-enum { MOST_DEVICES = 16, UUID_BYTES = 16, UUID_TEXT = sizeof "GPU-00000000-0000-0000-0000-000000000000" };
+enum { MAX_DEVICES = 16, UUID_BYTES = 16, UUID_TEXT = sizeof "GPU-00000000-0000-0000-0000-000000000000" };
 
-/* Of the how manyth device of the machine. The first digits differ, so that a few of them name it. */
+/* physical: the device's number in the machine. The first digits differ, so that a few of them name it. */
 void device_uuid(int physical, unsigned char uuid[UUID_BYTES]);
 void device_uuid_text(int physical, char text[UUID_TEXT]);
 
@@ -14,6 +14,6 @@ void device_uuid_text(int physical, char text[UUID_TEXT]);
  * several, ends it, and so does MIG-, as no device is divided. VISIBLE_TWICE: a device is named twice, which is an
  * error (observed on H200). */
 enum { VISIBLE_TWICE = -1 };
-int visible_devices(const char *list, int installed, int order[MOST_DEVICES]);
+int visible_devices(const char *list, int installed, int order[MAX_DEVICES]);
 
 #endif

@@ -19,13 +19,11 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#define MAX_DEVICES MOST_DEVICES
-
 struct stream_set;                 /* stream/stream.h: all streams of a context */
 
 struct device {
     int ordinal;  /* as this process numbers it; a hidden one has a number behind the visible ones' */
-    int physical; /* the how manyth of the machine: the same in every process */
+    int physical; /* its number in the machine: the same in every process */
     const struct profile *profile;
     struct vram vram;
     struct processor *processor;   /* NULL until the first context */

@@ -46,7 +46,7 @@ bool managed_requests(void);
 /* A kernel begins whose accesses are told of; a probe of it is about to access memory, which is told if it is managed. */
 void managed_begins(void);
 void managed_accessed(struct fl_block *b, uint64_t address, uint32_t access /* enum fl_access */);
-/* What is atomic for all of the system is about to be done there. */
+/* An atomic of system scope is about to be done there. */
 void managed_atomic(struct fl_block *b, uint64_t address);
 /* In a signal handler: true if it was a fault that has been served, the access is to be tried again. */
 bool managed_fault(const siginfo_t *info, bool write);

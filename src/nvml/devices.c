@@ -13,7 +13,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of who begins and en
 static atomic_uint users;
 static struct profile profile;
 static bool loaded;
-static struct nvmlDevice_st devices[MOST_DEVICES];
+static struct nvmlDevice_st devices[MAX_DEVICES];
 
 nvmlReturn_t nvmlInit_v2(void)
 {
@@ -22,7 +22,7 @@ nvmlReturn_t nvmlInit_v2(void)
     if (!loaded) {
         CUresult r = profile_load(&profile);
         loaded = !r || r == CUDA_ERROR_NO_DEVICE; /* none is visible to CUDA, but here they are */
-        for (unsigned int k = 0; k < MOST_DEVICES; k++) devices[k].index = k;
+        for (unsigned int k = 0; k < MAX_DEVICES; k++) devices[k].index = k;
     }
     if (loaded)
         users++;

@@ -5,11 +5,10 @@
 #include "ordinary/registration.h"
 
 struct origin {
-    uint64_t va, end; /* where they were replaced */
-    struct file
-        *file;       /* that the private mapping showed; NULL: none, and the system tells what is given back of them */
-    int fd;          /* of it */
-    uint64_t offset; /* of va in it */
+    uint64_t va, end;              /* where they were replaced */
+    struct file *file;             /* that the private mapping showed; NULL: none, and the system tells what is given back of them */
+    int fd;                        /* of it */
+    uint64_t offset;               /* of va in it */
 };
 
 /* Says so of pages, until origins_forget; keeps the file. Under registrations_lock. CUDA_ERROR_OUT_OF_MEMORY. */

@@ -26,8 +26,7 @@ void device_set_atomics(struct table *t, uint64_t va, uint64_t size, bool permit
     _Atomic uint64_t *bits = control_atomics(t->processor->control) + (va - mmu.base) / PAGE_BYTES / 64;
     unsigned first = (unsigned)((va - mmu.base) / PAGE_BYTES % 64);
     struct region pages = { first, first + (unsigned)(size / PAGE_BYTES) };
-    for_each_word(page, pages)
-    {
+    for_each_word(page, pages) {
         _Atomic uint64_t *word = &bits[page / 64];
         uint64_t was = atomic_load_explicit(word, memory_order_relaxed), some = word_bits(page, pages.outer);
         atomic_store_explicit(word, permitted ? was | some : was & ~some, memory_order_relaxed);

@@ -4,8 +4,8 @@
  * sparse memfd: address = base + offset, so a page has one physical place for
  * its life and "resident on device 0" is a fact of src/uvm's, not of this file.
  * Here each processor has, for each 4 KiB page of the window, an entry that
- * permits nothing, reads, reads and writes, or what is atomic for all of the
- * system as well. What an entry does not permit faults, and the fault goes to the
+ * permits nothing, reads, reads and writes, or atomics of system scope as
+ * well. What an entry does not permit faults, and the fault goes to the
  * one fault service function; when that answers MMU_RETRY the access is tried
  * again, and when it answers MMU_FATAL the kernel fails with an illegal address,
  * the host's thread gets SIGSEGV. An entry that mmu_set gave and the system lost
@@ -37,7 +37,7 @@ struct mmu_fault {
     unsigned processor;
     uint64_t address;
     uint32_t block;                /* of the device's kernel: its number in the grid, modulo 2^32 */
-    bool write, atomic;            /* an atomic access is a write; atomic: for all of the system */
+    bool write, atomic;            /* an atomic access is a write; atomic: of system scope */
     int thread;                    /* the host thread that faulted, 0: unknown */
     /* Pages that the same device was found waiting for at the same time, this one included. */
     unsigned pending;

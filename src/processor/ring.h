@@ -139,7 +139,7 @@ struct control {
 #define ATOMICS_AT ((sizeof(struct control) + PRINTF_MOST + 7) / 8 * 8)
 #define CONTROL_BYTES (ATOMICS_AT + MANAGED_MOST / 4096 / 8)
 
-/* A bit for each page of managed memory's window: its entry permits accesses that are atomic for all of the system. The
+/* A bit for each page of managed memory's window: its entry permits atomics of system scope. The
  * device looks before each, as its page table cannot tell them from others. Touched as needed. */
 static inline _Atomic uint64_t *control_atomics(const struct control *c)
 {

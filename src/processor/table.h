@@ -178,7 +178,7 @@ void host_check_handler(void);
 
 /* device_table.c */
 CUresult device_attach(struct table *t, struct processor *p);
-/* What the device may do there that is atomic for all of the system. */
+/* Whether the device's atomics of system scope are permitted there. */
 void device_set_atomics(struct table *t, uint64_t va, uint64_t size, bool permitted);
 /* prot: ENTRIES_ZAP or mprotect's. */
 void device_change(struct table *t, uint64_t va, uint64_t size, int prot);

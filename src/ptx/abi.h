@@ -287,7 +287,7 @@ enum fl_access { FL_ACCESS_READ, FL_ACCESS_WRITE, FL_ACCESS_ATOMIC, FL_ACCESS_RE
  *   multimem_*         as above; out and in: the bytes
  *   texture, surface   read or write an element as above, texture_query tells of one; a handle of nothing is a fault
  *   accessed           a probe is about to access address, as enum fl_access says
- *   system_atomic      an access that is atomic for all of the system is about to be made at address
+ *   system_atomic      an access of system scope that is atomic is about to be made at address
  *   cluster_arrive     a thread has come to the cluster's barrier, at which it may wait later
  *   ctarank            of the block of the cluster whose shared window the address is in
  *   globaltimer        ns */

@@ -50,7 +50,7 @@ struct trace_statistics {
 struct trace_allocation {
     uint64_t address, bytes;
     uint64_t made, freed;          /* times; freed 0: lives */
-    uint64_t ordinal;              /* the how manyth managed allocation, from 1; 0: an unused entry */
+    uint64_t ordinal;              /* managed allocations are numbered from 1; 0: an unused entry */
     uint64_t last_row;             /* of the map, + 1; 0: none yet */
     uint8_t ordinary;              /* whether it is a mapping of the program's, not managed memory */
 };

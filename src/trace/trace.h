@@ -26,8 +26,7 @@ struct trace_record {
     uint8_t source;                /* a migration's source; a remote mapping's holder; a duplicate's origin; ALLOC: 1: not managed */
     uint32_t thread;               /* CPU_FAULT: the host thread; GPU_FAULT: 0; THRASHING: bit k: processor k takes part */
     uint32_t count;                /* GPU_FAULT: faults that this record stands for; FATAL_FAULT: enum trace_reason */
-    uint64_t
-        batch; /* GPU_FAULT: number of its batch; KERNEL: grid id; CPU_FAULT: the instruction, 0: not known */
+    uint64_t batch;                /* GPU_FAULT: number of its batch; KERNEL: grid id; CPU_FAULT: the instruction, 0: not known */
 };
 
 /* What somebody wants to see. Counters of the process are always kept. */

@@ -25,8 +25,7 @@ static CUresult begin_duplication(struct block *b, const struct mask *pages, uns
 {
     CUresult r = CUDA_SUCCESS;
     (void)p;
-    for_each_processor(q, b->mapped)
-    {
+    for_each_processor(q, b->mapped) {
         struct mask here = mask_and(pages, &b->place[q]->resident);
         struct mask remote = mask_andnot(pages, &here);
         block_unmap(b, q, &remote);
@@ -43,8 +42,7 @@ static CUresult remap_accessed_by(struct block *b, const struct mask *pages, boo
     if (policy->read_duplication == READ_DUPLICATION_ENABLED) return r;
     struct mask some = mask_andnot(pages, &b->read_duplicated);
     some = mask_andnot(&some, &b->discarded);
-    for_each_processor(q, policy->accessed_by)
-    {
+    for_each_processor(q, policy->accessed_by) {
         struct mask mine = some;
         if (local || q == policy->preferred) mine = mask_and(&some, &b->place[q]->resident);
         if (!r) r = block_add_mappings(b, q, &mine, TRACE_CAUSE_POLICY);

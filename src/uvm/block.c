@@ -31,7 +31,8 @@ static void trace(const struct block *b, enum trace_kind kind, enum trace_cause 
 static CUresult set_entries(const struct block *b, unsigned p, const struct mask *pages, enum mmu_access access)
 {
     CUresult r = CUDA_SUCCESS;
-    for_each_run(run, pages) if (!r) r = mmu_set(p, address(b, run.first), bytes(run), access);
+    for_each_run(run, pages)
+        if (!r) r = mmu_set(p, address(b, run.first), bytes(run), access);
     return r;
 }
 
@@ -49,7 +50,8 @@ static void unmap(struct block *b, unsigned p, const struct mask *pages, bool la
         place_set(b, p, &at);
     }
     if (!late) set_entries(b, p, &gone, MMU_NONE);
-    if (late) for_each_run(run, &gone) mmu_take_late(p, address(b, run.first), bytes(run));
+    if (late)
+        for_each_run(run, &gone) mmu_take_late(p, address(b, run.first), bytes(run));
     entries_changed(b, p, &gone, PROT_NOTHING);
 }
 
@@ -84,8 +86,7 @@ CUresult block_revoke(struct block *b, unsigned p, const struct mask *pages, enu
 static void trace_remote(const struct block *b, unsigned p, const struct mask *pages, enum trace_cause cause)
 {
     struct mask remote = mask_andnot(pages, &b->place[p]->resident);
-    for_each_processor(q, b->resident & ~bit(p))
-    {
+    for_each_processor(q, b->resident & ~bit(p)) {
         struct mask there = mask_and(&remote, &b->place[q]->resident);
         for_each_run(run, &there) trace(b, TRACE_MAP_REMOTE, cause, p, q, run);
         remote = mask_andnot(&remote, &there);
@@ -130,7 +131,8 @@ static enum prot bystander_prot(unsigned P, unsigned at, unsigned q, enum prot p
 static CUresult end_foreign_atomics(struct block *b, unsigned at, const struct mask *pages)
 {
     CUresult r = CUDA_SUCCESS;
-    for_each_processor(q, b->mapped) if (!native_atomics(q, at) && !r) r = block_revoke(b, q, pages, PROT_RW);
+    for_each_processor(q, b->mapped)
+        if (!native_atomics(q, at) && !r) r = block_revoke(b, q, pages, PROT_RW);
     return r;
 }
 
@@ -147,8 +149,8 @@ CUresult block_map_others(struct block *b, unsigned P, unsigned at, const struct
         if (!(policy->accessed_by & bit(q))) {
             if (!thrashing) continue;
             mask_zero(&some);
-            for_each_page(page, &single) if (thrashing_pinned(b, page) && thrashing_processors(b, page) & bit(q))
-                mask_set(&some, page);
+            for_each_page(page, &single)
+                if (thrashing_pinned(b, page) && thrashing_processors(b, page) & bit(q)) mask_set(&some, page);
         }
         if (mask_empty(&some)) continue;
         enum prot given = bystander_prot(P, at, q, prot);
@@ -184,8 +186,7 @@ CUresult block_collapse(struct block *b, unsigned keep, const struct mask *pages
     if (mask_empty(&dups)) return CUDA_SUCCESS;
     CUresult r = places_loosen(b, b->resident & ~bit(keep), &dups);
     if (r) return r;
-    for_each_processor(q, b->resident & ~bit(keep))
-    {
+    for_each_processor(q, b->resident & ~bit(keep)) {
         struct mask gone = mask_and(&b->place[q]->resident, &dups);
         if (mask_empty(&gone)) continue;
         block_unmap(b, q, &gone);
@@ -206,8 +207,7 @@ CUresult block_keep_one(struct block *b, const struct mask *pages)
         r = block_collapse(b, preferred, &there);
         rest = mask_andnot(&rest, &there);
     }
-    for_each_processor(q, b->resident)
-    {
+    for_each_processor(q, b->resident) {
         struct mask there = mask_and(&rest, &b->place[q]->resident);
         if (!r) r = block_collapse(b, q, &there);
         rest = mask_andnot(&rest, &there);
@@ -277,7 +277,8 @@ CUresult block_found(struct block *b, const struct mask *pages)
     at.resident = mask_or(&at.resident, pages);
     for (int k = 0; k < 3; k++) at.mapped[k] = mask_or(&at.mapped[k], pages);
     CUresult r = place_prepare(b, CPU, &at);
-    for_each_run(run, pages) if (!r) r = mmu_ordinary_touched(address(b, run.first), bytes(run));
+    for_each_run(run, pages)
+        if (!r) r = mmu_ordinary_touched(address(b, run.first), bytes(run));
     return r ? r : place_set(b, CPU, &at);
 }
 
@@ -307,13 +308,11 @@ CUresult block_duplicate(struct block *b, unsigned to, const struct mask *pages,
         copied = mask_or(&copied, &fresh);
         if ((r = block_revoke(b, q, &held, PROT_RO))) return r;
     }
-    for_each_processor(q, b->mapped)
-    {
+    for_each_processor(q, b->mapped) {
         struct mask remote = mask_andnot(&copied, &b->place[q]->resident);
         block_unmap(b, q, &remote);
     }
-    for_each_processor(q, which)
-    {
+    for_each_processor(q, which) {
         trace_migration(b, to, q, &sources[q], prefetched, cause);
         if (by_way_of_host(to, q) && (r = keep_on_host(b, q, &sources[q], cause))) return r;
         for_each_run(run, &sources[q]) trace(b, TRACE_READ_DUPLICATE, cause, to, q, run);
@@ -339,8 +338,7 @@ void block_check(const struct block *b) { (void)b; }
 static bool atomics_are_sound(const struct block *b, unsigned page, unsigned at)
 {
     unsigned writers = 0, foreign = 0;
-    for_each_processor(p, b->mapped)
-    {
+    for_each_processor(p, b->mapped) {
         enum prot prot = page_prot(b, p, page);
         writers += prot >= PROT_RW;
         foreign += prot == PROT_RWA && !native_atomics(p, at);
@@ -354,8 +352,7 @@ static bool page_is_sound(const struct block *b, unsigned page)
     uint32_t holders = page_holders(b, page);
     bool several = holders & (holders - 1), duplicated = mask_test(&b->read_duplicated, page);
     if ((several && !duplicated) || (duplicated && !holders)) return false;
-    for_each_processor(p, b->mapped)
-    {
+    for_each_processor(p, b->mapped) {
         enum prot prot = page_prot(b, p, page);
         if (!prot) continue;
         if (!holders) return false;

@@ -73,8 +73,7 @@ static void map_accessors(struct block *b, unsigned evicted_from, const struct m
 {
     const struct policy *policy = &b->range->policy;
     if (policy->read_duplication == READ_DUPLICATION_ENABLED) return;
-    for_each_processor(q, policy->accessed_by & ~bit(evicted_from))
-    {
+    for_each_processor(q, policy->accessed_by & ~bit(evicted_from)) {
         if (!can_access(q, CPU)) continue;
         if (block_add_mappings(b, q, pages, TRACE_CAUSE_EVICTION)) return;
     }

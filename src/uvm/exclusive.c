@@ -255,8 +255,7 @@ static CUresult to_host(struct block *b, const struct mask *pages)
 {
     struct mask away = { { 0 } };
     CUresult r = CUDA_SUCCESS;
-    for_each_processor(q, b->resident & ~bit(CPU))
-    {
+    for_each_processor(q, b->resident & ~bit(CPU)) {
         struct mask there = mask_and(pages, &b->place[q]->resident);
         away = mask_or(&away, &there);
     }

@@ -217,7 +217,7 @@ extern const struct space_owner uvm_owner;
 CUresult uvm_make_ready(void);
 
 /* --- service.c --- */
-/* Pages that fault at the same time; those written; of these, those atomically for all of the system. */
+/* Pages that fault at the same time; those written; of these, those by atomics of system scope. */
 struct request { struct mask pages, writes, atomics; };
 /* throttled: the pages that shall wait until *until. */
 CUresult service_faults(struct block *b, unsigned p, const struct request *q, bool copy_engine, struct mask *throttled,

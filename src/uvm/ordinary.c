@@ -87,7 +87,8 @@ CUresult ordinary_look(struct block *b)
     if (mask_empty(&unknown)) return CUDA_SUCCESS;
     char *at = (char *)b->window->va + b->region.first * PAGE_BYTES;
     if (mincore(at, (size_t)(b->region.outer - b->region.first) * PAGE_BYTES, there)) return CUDA_SUCCESS;
-    for_each_page(page, &unknown) if (there[page - b->region.first] & 1) mask_set(&found, page);
+    for_each_page(page, &unknown)
+        if (there[page - b->region.first] & 1) mask_set(&found, page);
     return mask_empty(&found) ? CUDA_SUCCESS : block_found(b, &found);
 }
 

@@ -74,7 +74,8 @@ CUresult places_loosen(struct block *b, uint32_t processors, const struct mask *
 {
     CUresult r = CUDA_SUCCESS;
     if (mask_empty(pages) || mask_full(pages)) return r;
-    for_each_processor(p, processors) if (!own(b, p)) r = CUDA_ERROR_OUT_OF_MEMORY;
+    for_each_processor(p, processors)
+        if (!own(b, p)) r = CUDA_ERROR_OUT_OF_MEMORY;
     return r;
 }
 

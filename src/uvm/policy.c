@@ -5,7 +5,8 @@
 uint32_t page_holders(const struct block *b, unsigned page)
 {
     uint32_t holders = 0;
-    for_each_processor(p, b->resident) if (mask_test(&b->place[p]->resident, page)) holders |= bit(p);
+    for_each_processor(p, b->resident)
+        if (mask_test(&b->place[p]->resident, page)) holders |= bit(p);
     return holders;
 }
 
@@ -59,8 +60,8 @@ struct decision policy_select_residency(const struct block *b, unsigned page, un
 /* Somebody but p may do atomics on the page that those of the memory at `at` would not see. */
 static bool foreign_atomics(const struct block *b, unsigned page, unsigned p, unsigned at)
 {
-    for_each_processor(q, b->mapped & ~bit(p)) if (mask_test(&b->place[q]->mapped[PROT_RWA - 1], page) &&
-                                                   !native_atomics(q, at)) return true;
+    for_each_processor(q, b->mapped & ~bit(p))
+        if (mask_test(&b->place[q]->mapped[PROT_RWA - 1], page) && !native_atomics(q, at)) return true;
     return false;
 }
 
@@ -85,8 +86,7 @@ enum prot policy_highest_prot(const struct block *b, unsigned page, unsigned p)
     unsigned at = (unsigned)__builtin_ctz(holders);
     if (!can_access(p, at)) return PROT_NOTHING;
     bool mapped = false, written = false;
-    for_each_processor(q, b->mapped & ~bit(p))
-    {
+    for_each_processor(q, b->mapped & ~bit(p)) {
         mapped |= mask_test(&b->place[q]->mapped[PROT_RO - 1], page);
         written |= mask_test(&b->place[q]->mapped[PROT_RW - 1], page);
     }

@@ -49,13 +49,11 @@ static struct mask tree_pages(const struct block *b, unsigned destination, const
 {
     struct mask there = mask_or(faulted, &b->place[destination]->resident), out = { { 0 } };
     unsigned origin, root = tree_root(b, &origin);
-    for_each_page(page, faulted)
-    {
+    for_each_page(page, faulted) {
         struct region big = big_page(b, page);
         if (!thrashing || !mask_count(thrashing, big)) mask_fill(&there, big);
     }
-    for_each_page(page, faulted)
-    {
+    for_each_page(page, faulted) {
         if (thrashing && mask_test(thrashing, page)) continue;
         struct region node = dense_node(b, &there, page, origin, root);
         mask_fill(&out, node);

@@ -25,8 +25,7 @@ static void decide(struct service *s, const struct request *q, bool copy_engine,
     uint64_t now = uvm_now();
     s->written = q->writes;
     s->atomic = q->atomics;
-    for_each_page(page, &q->pages)
-    {
+    for_each_page(page, &q->pages) {
         enum access a = access_of(s, page);
         if (page_prot(s->b, s->p, page) >= prot_needed(s->p, a)) continue;
         struct hint hint = { HINT_NONE, NOBODY, 0 };
@@ -66,8 +65,7 @@ static CUresult revoke_others(struct service *s, unsigned at, const struct mask 
     struct mask taken = { { 0 } };
     CUresult r = CUDA_SUCCESS;
     bool everybody = prot == PROT_RWA && !native_atomics(s->p, at) && s->p != CPU;
-    for_each_processor(q, s->b->mapped & ~bit(s->p))
-    {
+    for_each_processor(q, s->b->mapped & ~bit(s->p)) {
         if (r || (!everybody && native_atomics(q, at))) continue;
         struct mask had = mask_and(pages, &s->b->place[q]->mapped[everybody ? PROT_RW - 1 : PROT_RWA - 1]);
         if (mask_empty(&had)) continue;
@@ -124,7 +122,8 @@ CUresult service_faults(struct block *b, unsigned p, const struct request *q, bo
     CUresult r = CUDA_SUCCESS;
     decide(&s, q, copy_engine, throttled, until);
     add_prefetched(&s);
-    for_each_processor(at, s.destinations) if (!r) r = perform(&s, at, copy_engine);
+    for_each_processor(at, s.destinations)
+        if (!r) r = perform(&s, at, copy_engine);
     block_done(b);
     return r;
 }

@@ -177,22 +177,23 @@ void thrashing_event(struct block *b, const struct mask *pages, unsigned p, bool
         t->block = b;
     }
     if (!begin_pages(t, p, now)) return;
-    for_each_page(page, pages) if (!t->pages[page].pinned || t->pages[page].target != p)
-        page_event(t, page, p, revoked, now);
+    for_each_page(page, pages)
+        if (!t->pages[page].pinned || t->pages[page].target != p) page_event(t, page, p, revoked, now);
 }
 
 /* ---- the hint */
 
 static bool all_access(uint32_t processors, unsigned target)
 {
-    for_each_processor(p, processors) if (!can_access(p, target)) return false;
+    for_each_processor(p, processors)
+        if (!can_access(p, target)) return false;
     return true;
 }
 
 static bool all_fast(uint32_t processors, unsigned target)
 {
-    for_each_processor(p, processors) if (p != target && !(topology.fast_link[p] >> target & 1 &&
-                                                           native_atomics(p, target))) return false;
+    for_each_processor(p, processors)
+        if (p != target && !(topology.fast_link[p] >> target & 1 && native_atomics(p, target))) return false;
     return true;
 }
 

@@ -38,8 +38,8 @@ struct selection {
 
 static void shows(const struct selection *s)
 {
-    char shown[MOST_DEVICES + 1] = "";
-    int order[MOST_DEVICES], seen = 0, count = visible_devices(s->list, 4, order);
+    char shown[MAX_DEVICES + 1] = "";
+    int order[MAX_DEVICES], seen = 0, count = visible_devices(s->list, 4, order);
     for (int k = 0; k < count; k++) shown[k] = (char)('0' + order[k]);
     if (strcmp(shown, s->shown)) fail_msg("\"%s\" shows \"%s\", not \"%s\"", s->list, shown, s->shown);
     for (int k = 0; k < 4; k++) seen |= 1 << order[k];
@@ -79,7 +79,7 @@ static void who_is_named_twice_is_an_error(void **state)
         { "0,0", "" }, { "0,1,0", "" }, { "2,1,2,3", "" }, { "0,-0", "" }, { "GPU-0f,GPU-0f61", "" }
     };
     (void)state;
-    int order[MOST_DEVICES];
+    int order[MAX_DEVICES];
     for (size_t k = 0; k < sizeof lists / sizeof *lists; k++) {
         shows(&lists[k]);
         assert_int_equal(visible_devices(lists[k].list, 4, order), VISIBLE_TWICE);
