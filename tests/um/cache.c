@@ -1,14 +1,10 @@
 /* A cache in managed memory that is several times as large as the device: each thread has blocks that its kernels and
  * its host code change in turn, with all kinds of advice, prefetches there and back, discards, copies and fills, while
  * those of other threads push them out. usage: cache [SECONDS [SEED]] */
-#include "../check.h"
-#include "../draw.h"
+#include "../soak.h"
 
-#include <pthread.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { THREADS = 3, BLOCKS = 12, LARGEST = 3 << 20, SAMPLE = 256 /* words between those that are looked at */ };
 
@@ -23,7 +19,6 @@ static const char ptx[] =
     "setp.ne.u64 %p, %a3, 0; @%p bra LOOK; add.u32 %r6, %r6, %r2; st.global.u32 [%a1], %r6; ret;\n"
     "LOOK: setp.eq.u32 %p, %r6, %r2; @%p ret; red.global.add.u32 [%a3], 1; ret; }\n";
 
-static CUcontext context;
 static CUfunction grow;
 
 struct block {
@@ -32,15 +27,13 @@ struct block {
     uint32_t value; /* of each sample */
 };
 struct user {
-    pthread_t thread;
-    uint64_t draws;
+    struct soaker soaker;
     CUstream stream;
-    CUdeviceptr wrong;
     struct block block[BLOCKS];
     unsigned long steps;
 };
 
-static unsigned any(struct user *u, unsigned n) { return (unsigned)draw_from(&u->draws, n); }
+static unsigned any(struct user *u, unsigned n) { return soak_draw(&u->soaker, n); }
 static size_t bytes(const struct block *b) { return (size_t)b->samples * SAMPLE * sizeof *b->words; }
 
 static void launch(struct user *u, const struct block *b, uint32_t by, CUdeviceptr wrong)
@@ -123,8 +116,9 @@ static void copy(struct user *u, const struct block *b, struct block *other)
     *other = (struct block){ (uint32_t *)at, b->samples, b->value };
 }
 
-static void step(struct user *u)
+static void step(void *arg)
 {
+    struct user *u = arg;
     struct block *b = &u->block[any(u, BLOCKS)];
     unsigned what = any(u, 100);
     u->steps++;
@@ -134,7 +128,7 @@ static void step(struct user *u)
         launch(u, b, what, 0);
         b->value += what;
     } else if (what < 45) {
-        launch(u, b, b->value, u->wrong);
+        launch(u, b, b->value, u->soaker.wrong);
     } else if (what < 60) {
         on_host(u, b);
     } else if (what < 72) {
@@ -150,60 +144,32 @@ static void step(struct user *u)
     }
 }
 
-static unsigned long seconds(void)
+static void begin(void *arg)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (unsigned long)t.tv_sec;
+    CHECK(cuStreamCreate(&((struct user *)arg)->stream, CU_STREAM_NON_BLOCKING));
 }
 
-static unsigned long until;
-
-static void *use(void *arg)
+static void end(void *arg)
 {
     struct user *u = arg;
-    uint32_t wrong;
-    CHECK(cuCtxSetCurrent(context));
-    CHECK(cuMemAlloc(&u->wrong, 4));
-    CHECK(cuMemsetD32(u->wrong, 0, 1));
-    CHECK(cuStreamSynchronize(NULL));
-    CHECK(cuStreamCreate(&u->stream, CU_STREAM_NON_BLOCKING));
-    while (seconds() < until) step(u);
     for (struct block *b = u->block; b < u->block + BLOCKS; b++) {
         if (!b->words) continue;
         on_host(u, b);
         unmake(b);
     }
-    CHECK(cuMemcpyDtoH(&wrong, u->wrong, 4));
-    EXPECT_EQUAL(wrong, 0);
-    CHECK(cuMemFree(u->wrong));
-    return NULL;
 }
 
 int main(int argc, char **argv)
 {
     static struct user users[THREADS];
-    CUmodule m;
     size_t before, after, total;
     unsigned long steps = 0;
-    const uint64_t seed = argc > 2 ? strtoul(argv[2], NULL, 0) : 1;
-    CHECK(cuInit(0));
-    CHECK(cuDevicePrimaryCtxRetain(&context, 0));
-    CHECK(cuCtxSetCurrent(context));
-    CHECK(cuModuleLoadData(&m, ptx));
-    CHECK(cuModuleGetFunction(&grow, m, "grow"));
+    CHECK(cuModuleGetFunction(&grow, soak_begin(argc, argv, ptx), "grow"));
     CHECK(cuMemGetInfo(&before, &total));
-    until = seconds() + (argc > 1 ? strtoul(argv[1], NULL, 0) : 2);
-    for (unsigned k = 0; k < THREADS; k++) {
-        users[k].draws = seed * THREADS + k + 1;
-        EXPECT(!pthread_create(&users[k].thread, NULL, use, &users[k]));
-    }
-    for (unsigned k = 0; k < THREADS; k++) {
-        EXPECT(!pthread_join(users[k].thread, NULL));
-        steps += users[k].steps;
-    }
+    soak((struct soak){ begin, step, end }, users, sizeof *users, THREADS);
     CHECK(cuMemGetInfo(&after, &total));
     EXPECT_EQUAL(after, before);
+    for (unsigned k = 0; k < THREADS; k++) steps += users[k].steps;
     printf("%lu steps\n", steps);
     return 0;
 }

@@ -2,14 +2,10 @@
  * its end when it is needed and unmapped where everything is free, blocks that are freed in the order of a stream and
  * handed out again only when that stream has come there. Each thread has streams of its own and blocks that others'
  * streams read. What a block holds is checked by kernels until it is freed. usage: arena [SECONDS [SEED]] */
-#include "../check.h"
-#include "../draw.h"
+#include "../soak.h"
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdlib.h>
-#include <time.h>
 
 enum { THREADS = 3, STREAMS = 3, LIVE = 24, GRANULE = 2 << 20, UNIT = 64 << 10, PER_GRANULE = GRANULE / UNIT,
        GRANULES = 48, UNITS = GRANULES * PER_GRANULE, LARGEST = 80 };
@@ -25,7 +21,6 @@ static const char ptx[] =
     "setp.ne.u64 %p, %a3, 0; @%p bra LOOK; st.global.u32 [%a1], %r2; ret;\n"
     "LOOK: ld.global.u32 %r6, [%a1]; setp.eq.u32 %p, %r6, %r2; @%p ret; red.global.add.u32 [%a3], 1; ret; }\n";
 
-static CUcontext context;
 static CUfunction touch;
 static CUdeviceptr base;
 
@@ -106,15 +101,13 @@ struct block {
     CUevent freed; /* NULL: it is not */
 };
 struct user {
-    pthread_t thread;
-    uint64_t draws;
-    CUdeviceptr wrong;
+    struct soaker soaker;
     CUstream stream[STREAMS];
     struct block block[LIVE];
     unsigned long taken, waited;
 };
 
-static unsigned any(struct user *u, unsigned n) { return (unsigned)draw_from(&u->draws, n); }
+static unsigned any(struct user *u, unsigned n) { return soak_draw(&u->soaker, n); }
 
 static void launch(const struct block *b, CUstream s, CUdeviceptr wrong)
 {
@@ -162,7 +155,7 @@ static void block_lend(struct user *u, const struct block *b)
     CHECK(cuEventCreate(&e, CU_EVENT_DISABLE_TIMING));
     CHECK(cuEventRecord(e, b->stream));
     CHECK(cuStreamWaitEvent(s, e, 0));
-    launch(b, s, u->wrong);
+    launch(b, s, u->soaker.wrong);
     CHECK(cuEventRecord(e, s));
     CHECK(cuStreamWaitEvent(b->stream, e, 0));
     CHECK(cuEventDestroy(e));
@@ -174,8 +167,9 @@ static void block_free(struct block *b)
     CHECK(cuEventRecord(b->freed, b->stream));
 }
 
-static void step(struct user *u)
+static void step(void *arg)
 {
+    struct user *u = arg;
     struct block *b = &u->block[any(u, LIVE)];
     collect(u, false);
     if (b->freed) return;
@@ -183,7 +177,7 @@ static void step(struct user *u)
         block_take(u, b);
         return;
     }
-    launch(b, b->stream, u->wrong);
+    launch(b, b->stream, u->soaker.wrong);
     unsigned what = any(u, 8);
     if (what < 3)
         block_free(b);
@@ -193,62 +187,37 @@ static void step(struct user *u)
         arena_trim();
 }
 
-static unsigned long seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (unsigned long)t.tv_sec;
-}
-
-static unsigned long until;
-
-static void *use(void *arg)
+static void begin(void *arg)
 {
     struct user *u = arg;
-    uint32_t wrong;
-    CHECK(cuCtxSetCurrent(context));
-    CHECK(cuMemAlloc(&u->wrong, 4));
-    CHECK(cuMemsetD32(u->wrong, 0, 1));
-    CHECK(cuStreamSynchronize(NULL));
     for (unsigned k = 0; k < STREAMS; k++) CHECK(cuStreamCreate(&u->stream[k], CU_STREAM_NON_BLOCKING));
-    while (seconds() < until) step(u);
+}
+
+static void end(void *arg)
+{
+    struct user *u = arg;
     for (struct block *b = u->block; b < u->block + LIVE; b++)
         if (b->units && !b->freed) block_free(b);
     collect(u, true);
-    CHECK(cuMemcpyDtoH(&wrong, u->wrong, 4));
-    EXPECT_EQUAL(wrong, 0);
-    return NULL;
 }
 
 int main(int argc, char **argv)
 {
     static struct user users[THREADS];
-    CUmodule m;
     size_t before, after, total;
     unsigned long blocks = 0, waits = 0;
-    const uint64_t seed = argc > 2 ? strtoul(argv[2], NULL, 0) : 1;
-    CHECK(cuInit(0));
-    CHECK(cuDevicePrimaryCtxRetain(&context, 0));
-    CHECK(cuCtxSetCurrent(context));
-    CHECK(cuModuleLoadData(&m, ptx));
-    CHECK(cuModuleGetFunction(&touch, m, "touch"));
+    CHECK(cuModuleGetFunction(&touch, soak_begin(argc, argv, ptx), "touch"));
     CHECK(cuMemAddressReserve(&base, (size_t)GRANULES * GRANULE, 0, 0, 0));
     CHECK(cuMemGetInfo(&before, &total));
-    until = seconds() + (argc > 1 ? strtoul(argv[1], NULL, 0) : 2);
-    for (unsigned k = 0; k < THREADS; k++) {
-        users[k].draws = seed * THREADS + k + 1;
-        EXPECT(!pthread_create(&users[k].thread, NULL, use, &users[k]));
-    }
-    for (unsigned k = 0; k < THREADS; k++) {
-        EXPECT(!pthread_join(users[k].thread, NULL));
-        CHECK(cuMemFree(users[k].wrong));
-        blocks += users[k].taken;
-        waits += users[k].waited;
-    }
+    soak((struct soak){ begin, step, end }, users, sizeof *users, THREADS);
     arena_trim();
     CHECK(cuMemGetInfo(&after, &total));
     EXPECT_EQUAL(after, before);
     CHECK(cuMemAddressFree(base, (size_t)GRANULES * GRANULE));
+    for (unsigned k = 0; k < THREADS; k++) {
+        blocks += users[k].taken;
+        waits += users[k].waited;
+    }
     printf("%lu blocks, %lu times full, %lu granules mapped and %lu unmapped\n", blocks, waits, grown, shrunk);
     return 0;
 }

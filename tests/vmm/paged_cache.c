@@ -3,15 +3,11 @@
  * address; pages move elsewhere (defragmentation) while kernels of other sequences run in other streams. What a
  * sequence holds is checked by kernels all the time, and the memory that is used is what the pages say.
  * usage: paged_cache [SECONDS [SEED]] */
-#include "../check.h"
-#include "../draw.h"
+#include "../soak.h"
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { THREADS = 4, SEQUENCES = 6, LONGEST = 12, PAGE = 2 << 20, WORDS = PAGE / 4, SAMPLES = 256, POOL = 160 };
 
@@ -28,7 +24,6 @@ static const char ptx[] =
     "mov.u32 %r2, %tid.x; add.u32 %r1, %r1, %r2; mul.wide.u32 %a2, %r2, 8192; add.u64 %a1, %a1, %a2;\n"
     "ld.global.u32 %r3, [%a1]; setp.eq.u32 %p, %r3, %r1; @%p ret; red.global.add.u32 [%a3], 1; ret; }\n";
 
-static CUcontext context;
 static CUfunction write_page, check_page;
 
 /* ---- physical pages, shared by all threads */
@@ -87,14 +82,13 @@ struct sequence {
 };
 
 struct server {
-    pthread_t thread;
-    uint64_t draws;
-    CUdeviceptr scratch, wrong;
+    struct soaker soaker;
+    CUdeviceptr scratch;
     struct sequence sequence[SEQUENCES];
     unsigned long steps, copies, moves, forks;
 };
 
-static unsigned any(struct server *v, unsigned n) { return (unsigned)draw_from(&v->draws, n); }
+static unsigned any(struct server *v, unsigned n) { return soak_draw(&v->soaker, n); }
 static CUdeviceptr address(const struct sequence *q, unsigned k) { return q->base + (size_t)k * PAGE; }
 
 static void map(CUdeviceptr at, const struct page *p, CUmemAccess_flags flags)
@@ -115,7 +109,7 @@ static void launch_check(struct server *v, struct sequence *q)
     for (unsigned k = 0; k < q->length; k++) {
         CUdeviceptr at = address(q, k);
         CHECK(cuLaunchKernel(check_page, 1, 1, 1, SAMPLES, 1, 1, 0, q->stream,
-                             (void *[]){ &at, &q->page[k]->tag, &v->wrong }, NULL));
+                             (void *[]){ &at, &q->page[k]->tag, &v->soaker.wrong }, NULL));
     }
 }
 
@@ -185,8 +179,9 @@ static void overwrite(struct server *v, struct sequence *q)
     launch_write(q, k);
 }
 
-static void step(struct server *v)
+static void step(void *arg)
 {
+    struct server *v = arg;
     struct sequence *q = &v->sequence[any(v, SEQUENCES)], *other = &v->sequence[any(v, SEQUENCES)];
     unsigned what = any(v, 100);
     if (what < 40)
@@ -203,69 +198,45 @@ static void step(struct server *v)
     v->steps++;
 }
 
-static unsigned long seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (unsigned long)t.tv_sec;
-}
-
-static unsigned long until;
-
-static void *serve(void *arg)
+static void begin(void *arg)
 {
     struct server *v = arg;
-    CHECK(cuCtxSetCurrent(context));
-    CHECK(cuMemAlloc(&v->wrong, 4));
-    CHECK(cuMemsetD32(v->wrong, 0, 1));
     CHECK(cuMemAddressReserve(&v->scratch, PAGE, 0, 0, 0));
     for (unsigned k = 0; k < SEQUENCES; k++) {
         CHECK(cuMemAddressReserve(&v->sequence[k].base, (size_t)LONGEST * PAGE, 0, 0, 0));
         CHECK(cuStreamCreate(&v->sequence[k].stream, CU_STREAM_NON_BLOCKING));
     }
-    CHECK(cuCtxSynchronize());
-    while (seconds() < until) step(v);
+}
+
+static void end(void *arg)
+{
+    struct server *v = arg;
     for (unsigned k = 0; k < SEQUENCES; k++) {
         shrink(&v->sequence[k], 0);
         CHECK(cuStreamDestroy(v->sequence[k].stream));
         CHECK(cuMemAddressFree(v->sequence[k].base, (size_t)LONGEST * PAGE));
     }
     CHECK(cuMemAddressFree(v->scratch, PAGE));
-    uint32_t wrong;
-    CHECK(cuMemcpyDtoH(&wrong, v->wrong, 4));
-    EXPECT_EQUAL(wrong, 0);
-    CHECK(cuMemFree(v->wrong));
-    return NULL;
 }
 
 int main(int argc, char **argv)
 {
     static struct server servers[THREADS];
-    CUmodule m;
+    struct server sum = { .steps = 0 };
     size_t before, after, total;
-    const uint64_t seed = argc > 2 ? strtoul(argv[2], NULL, 0) : 1;
-    CHECK(cuInit(0));
-    CHECK(cuDevicePrimaryCtxRetain(&context, 0));
-    CHECK(cuCtxSetCurrent(context));
-    CHECK(cuModuleLoadData(&m, ptx));
+    CUmodule m = soak_begin(argc, argv, ptx);
     CHECK(cuModuleGetFunction(&write_page, m, "write"));
     CHECK(cuModuleGetFunction(&check_page, m, "check"));
     CHECK(cuMemGetInfo(&before, &total));
-    until = seconds() + (argc > 1 ? strtoul(argv[1], NULL, 0) : 2);
+    soak((struct soak){ begin, step, end }, servers, sizeof *servers, THREADS);
+    CHECK(cuMemGetInfo(&after, &total));
+    EXPECT_EQUAL(after, before);
     for (unsigned k = 0; k < THREADS; k++) {
-        servers[k].draws = seed * THREADS + k + 1;
-        EXPECT(!pthread_create(&servers[k].thread, NULL, serve, &servers[k]));
-    }
-    struct server sum = { .steps = 0 };
-    for (unsigned k = 0; k < THREADS; k++) {
-        EXPECT(!pthread_join(servers[k].thread, NULL));
         sum.steps += servers[k].steps;
         sum.copies += servers[k].copies;
         sum.moves += servers[k].moves;
         sum.forks += servers[k].forks;
     }
-    CHECK(cuMemGetInfo(&after, &total));
-    EXPECT_EQUAL(after, before);
     printf("%lu steps: %lu forks, %lu pages copied when written, %lu moved\n", sum.steps, sum.forks, sum.copies, sum.moves);
     return 0;
 }

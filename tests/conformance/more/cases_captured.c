@@ -198,15 +198,8 @@ static CUresult launch_plain(CUstream s)
       (launch_plain(cs), cuEventRecord(events[0], cs), launch_plain(cs), cuStreamWaitEvent(os, events[0], 0), \
        cuMemsetD8Async(dev + 4096, 1, 4, os), cuEventRecord(events[2], os), cuStreamWaitEvent(cs, events[2], 0)))
 
-struct call {
-    const char *name;
-    CUresult (*make)(void);
-};
-#define FUNCTION(name, ...) \
-    static CUresult c_##name(void) { return __VA_ARGS__; }
-CALLS(FUNCTION)
-#define ENTRY(name, ...) { #name, c_##name },
-static const struct call all_calls[] = { CALLS(ENTRY){ 0 } };
+CALLS(CALL_FUNCTION)
+static const struct call all_calls[] = { CALLS(CALL_ENTRY){ 0 } };
 
 static void describe(const char *name)
 {

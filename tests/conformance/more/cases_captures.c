@@ -289,15 +289,8 @@ static CUDA_ARRAY_DESCRIPTOR shape = { 16, 16, CU_AD_FORMAT_UNSIGNED_INT32, 1 };
     X(allocnull, cuMemAllocAsync(&dptr_out, 4096, NULL)) \
     X(version, cuDriverGetVersion(&int_out))
 
-struct call {
-    const char *name;
-    CUresult (*make)(void);
-};
-#define FUNCTION(name, ...) \
-    static CUresult c_##name(void) { return __VA_ARGS__; }
-CALLS(FUNCTION)
-#define ENTRY(name, ...) { #name, c_##name },
-static const struct call all_calls[] = { CALLS(ENTRY){ 0 } };
+CALLS(CALL_FUNCTION)
+static const struct call all_calls[] = { CALLS(CALL_ENTRY){ 0 } };
 
 static const char *types_of(CUgraph g)
 {

@@ -810,16 +810,8 @@ static char room[512];
            cuGraphExecChildGraphNodeSetParams(y, n_, NULL), cuGraphExecChildGraphNodeSetParams(y, far, copy), \
            set_exec_typed(y, a, at(fill_node(dev, 4, 3))))))
 
-struct call {
-    const char *name;
-    CUresult (*make)(void);
-};
-#define X(name, ...) \
-    static CUresult c_##name(void) { return __VA_ARGS__; }
-CALLS(X)
-#undef X
-#define X(name, ...) { #name, c_##name },
-static const struct call all_calls[] = { CALLS(X){ 0 } };
+CALLS(CALL_FUNCTION)
+static const struct call all_calls[] = { CALLS(CALL_ENTRY){ 0 } };
 
 static int part;
 enum { PART = 50 };

@@ -13,6 +13,26 @@ struct point {
     } c[3], level;
 };
 
+/* Kernels that were made; one without a function ends a list of them. */
+struct kept {
+    char name[40];
+    CUfunction f;
+};
+
+/* The kernel "k" of the text, known by this name from now on. NULL: the answer says why there is none. */
+static CUfunction keep(struct kept *as, const char *name, const char *text)
+{
+    CUmodule m;
+    CUresult r = cuModuleLoadData(&m, text);
+    if (r)
+        add(" module %s %s", name, rname(r));
+    else if (cuModuleGetFunction(&as->f, m, "k"))
+        add(" no function %s", name);
+    else
+        strcpy(as->name, name);
+    return as->f;
+}
+
 /* Coordinates: c[0..2]; a kernel for each geometry, type of result and of coordinates, and whether a level is told. */
 static CUfunction sampler(int shape, char result, char coordinate, int how)
 {
@@ -26,10 +46,7 @@ static CUfunction sampler(int shape, char result, char coordinate, int how)
                                           "{%@1,%@2,%@3,%@3}",
                                           "{%r9,%@1,%@2,%@3}" };
     static const char *const gather[] = { "r", "g", "b", "a" };
-    static struct {
-        char name[40];
-        CUfunction f;
-    } kept[400];
+    static struct kept kept[400];
     char name[40], text[2000], where[64] = "", c = coordinate == 's' ? 'r' : 'f';
     int n;
     snprintf(name, sizeof name, "k_%s_%c_%c_%d", geometry[shape], result, coordinate, how);
@@ -57,18 +74,7 @@ static CUfunction sampler(int shape, char result, char coordinate, int how)
              result == 'f' ? 'f' : 'r', result == 'f' ? 'f' : 'r', where, more, result == 'f' ? "f32" : "u32",
              result == 'f' ? 'f' : 'r', result == 'f' ? 'f' : 'r', result == 'f' ? 'f' : 'r',
              result == 'f' ? 'f' : 'r');
-    CUmodule m;
-    CUresult r = cuModuleLoadData(&m, text);
-    if (r) {
-        add(" module %s %s", name, rname(r));
-        return NULL;
-    }
-    if (cuModuleGetFunction(&kept[n].f, m, "k")) {
-        add(" no function %s", name);
-        return NULL;
-    }
-    strcpy(kept[n].name, name);
-    return kept[n].f;
+    return keep(&kept[n], name, text);
 }
 
 /* In the middle of an element, or a quarter off. Nothing that a GPU would have to round. */
@@ -222,10 +228,7 @@ static CUfunction surface_kernel(int shape, unsigned bits, unsigned channels, co
     static const char *const places[] = { "",          "{%r1}",
                                           "{%r1,%r2}", "{%r1,%r2,%r3,%r3}",
                                           "{%r9,%r1}", "{%r9,%r1,%r2,%r2}" };
-    static struct {
-        char name[40];
-        CUfunction f;
-    } kept[400];
+    static struct kept kept[400];
     char name[40], text[2000], to[40] = "";
     const char c = bits == 64   ? 'e'
                    : bits == 32 ? 'r'
@@ -261,32 +264,17 @@ static CUfunction surface_kernel(int shape, unsigned bits, unsigned channels, co
              "%%r3,[%%d2+12];\n"
              "%s %s ret; }\n",
              store ? move : access, store ? access : move);
-    CUmodule m;
-    CUresult r = cuModuleLoadData(&m, text);
-    if (r) {
-        add(" module %s %s", name, rname(r));
-        return NULL;
-    }
-    if (cuModuleGetFunction(&kept[n].f, m, "k")) {
-        add(" no function %s", name);
-        return NULL;
-    }
-    strcpy(kept[n].name, name);
-    return kept[n].f;
+    return keep(&kept[n], name, text);
 }
 
 static uint32_t array_sum(const struct source *o, CUarray a, unsigned level)
 {
     static unsigned char host[1 << 18];
-    bool layered = dimensions[o->shape].flags & 5;
-    size_t w = halved(dimensions[o->shape].w, level), h = halved(dimensions[o->shape].h, level);
-    size_t d = layered ? dimensions[o->shape].d : halved(dimensions[o->shape].d, level);
-    CUDA_MEMCPY3D c = {
-        .srcMemoryType = CU_MEMORYTYPE_ARRAY, .srcArray = a, .dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = host
-    };
-    c.WidthInBytes = c.dstPitch = w * o->channels * bytes_of(o->format);
-    c.Height = c.dstHeight = h ? h : 1;
-    c.Depth = d ? d : 1;
+    CUDA_MEMCPY3D c = level_box(o, level);
+    c.srcMemoryType = CU_MEMORYTYPE_ARRAY;
+    c.srcArray = a;
+    c.dstMemoryType = CU_MEMORYTYPE_HOST;
+    c.dstHost = host;
     MUST(cuMemcpy3D(&c));
     uint32_t sum = 0;
     for (size_t i = 0; i < c.WidthInBytes * c.Height * c.Depth; i++) sum = sum * 31 + host[i];

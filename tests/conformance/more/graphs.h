@@ -478,4 +478,14 @@ static void survive(void (*ask)(void))
         rec(text("crash%d", *progress), "signal %d", WTERMSIG(status));
     }
 }
+/* ---- tables of calls: X(name, the call) */
+
+struct call {
+    const char *name;
+    CUresult (*make)(void);
+};
+#define CALL_FUNCTION(name, ...) \
+    static CUresult c_##name(void) { return __VA_ARGS__; }
+#define CALL_ENTRY(name, ...) { #name, c_##name },
+
 #endif

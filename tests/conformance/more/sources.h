@@ -66,19 +66,27 @@ static void element_values(void *to, size_t count, int format, unsigned salt)
 
 static size_t halved(size_t n, unsigned times) { return n && !(n >> times) ? 1 : n >> times; }
 
-static void fill_array(const struct source *o, CUarray a, unsigned level)
+/* All of a level, as it lies in host memory without gaps. */
+static CUDA_MEMCPY3D level_box(const struct source *o, unsigned level)
 {
-    static unsigned char host[1 << 18];
     bool layered = dimensions[o->shape].flags & 5;
     size_t w = halved(dimensions[o->shape].w, level), h = halved(dimensions[o->shape].h, level);
     size_t d = layered ? dimensions[o->shape].d : halved(dimensions[o->shape].d, level);
-    CUDA_MEMCPY3D c = {
-        .srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = host, .dstMemoryType = CU_MEMORYTYPE_ARRAY, .dstArray = a
-    };
-    c.WidthInBytes = c.srcPitch = w * o->channels * bytes_of(o->format);
-    c.Height = c.srcHeight = h ? h : 1;
-    c.Depth = d ? d : 1;
-    element_values(host, w * c.Height * c.Depth * o->channels, o->format, level * 100);
+    CUDA_MEMCPY3D c = { .WidthInBytes = w * o->channels * bytes_of(o->format), .Height = h ? h : 1, .Depth = d ? d : 1 };
+    c.srcPitch = c.dstPitch = c.WidthInBytes;
+    c.srcHeight = c.dstHeight = c.Height;
+    return c;
+}
+
+static void fill_array(const struct source *o, CUarray a, unsigned level)
+{
+    static unsigned char host[1 << 18];
+    CUDA_MEMCPY3D c = level_box(o, level);
+    c.srcMemoryType = CU_MEMORYTYPE_HOST;
+    c.srcHost = host;
+    c.dstMemoryType = CU_MEMORYTYPE_ARRAY;
+    c.dstArray = a;
+    element_values(host, c.WidthInBytes * c.Height * c.Depth / bytes_of(o->format), o->format, level * 100);
     MUST(cuMemcpy3D(&c));
 }
 
