@@ -2,6 +2,8 @@
  * child back the exit signal SIGCHLD, so a child in between, which has none,
  * starts it and ends. Both share this address space until the execve. */
 #include "base/spawn.h"
+#include "base/log.h"
+#include "base/thread.h"
 #include "base/unseen.h"
 
 #include <dlfcn.h>
@@ -94,7 +96,9 @@ CUresult spawn(const char *path, char *const argv[], const int *fds, int nfds)
     munmap(stacks, 2 * STACK);
     free(p.environment);
     if (!p.error) return CUDA_SUCCESS;
-    return p.error == ENOENT || p.error == EACCES ? CUDA_ERROR_FILE_NOT_FOUND : CUDA_ERROR_OPERATING_SYSTEM;
+    if (p.error == ENOENT || p.error == EACCES) return CUDA_ERROR_FILE_NOT_FOUND;
+    fl_log(FL_LOG_ERROR, "%s cannot be started: %s%s", argv[0], strerror(p.error), FEW_TASKS(p.error));
+    return CUDA_ERROR_OPERATING_SYSTEM;
 }
 
 CUresult library_sibling(const char *name, const char *environment, char *out, size_t size)

@@ -1,9 +1,11 @@
 /* See thread.h. */
 #include "base/thread.h"
+#include "base/log.h"
 #include "base/quiet.h"
 
 #include <errno.h>
 #include <pthread.h>
+#include <string.h>
 
 CUresult thread_start(void *(*run)(void *), void *argument, size_t stack)
 {
@@ -25,5 +27,6 @@ CUresult thread_start(void *(*run)(void *), void *argument, size_t stack)
     }
     quiet_end();
     pthread_attr_destroy(&attributes);
+    if (error) fl_log_once(FL_LOG_ERROR, "no thread can be started: %s%s", strerror(error), FEW_TASKS(error));
     return error ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }

@@ -5,10 +5,13 @@
 #include "device/device.h"
 #include "base/futex.h"
 #include "base/log.h"
+#include "base/thread.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -47,6 +50,12 @@ static void *relieve(void *arg)
     return NULL;
 }
 
+static int ends_at(const char *what, int error)
+{
+    fl_log(FL_LOG_ERROR, "the device process cannot %s: %s%s", what, strerror(error), FEW_TASKS(error));
+    return 1;
+}
+
 int main(int argc, char **argv)
 {
     layout_apply(argc, argv);
@@ -56,7 +65,7 @@ int main(int argc, char **argv)
         return 2;
     }
     int host = (int)syscall(SYS_pidfd_open, control->host_pid, 0);
-    if (host < 0) return 1;
+    if (host < 0) return ends_at("watch its program (pidfd_open)", errno);
     prctl(PR_SET_NAME, "faultline-device");
     /* the application's limits on its address space and its descriptors are not this process's */
     struct rlimit limit;
@@ -72,9 +81,10 @@ int main(int argc, char **argv)
     fault_handlers_install();
     managed_open();
     atomic_store((_Atomic int32_t *)&control->device_pid, getpid());
-    if (workers_start(workers_wanted())) return 1;
+    int error = workers_start(workers_wanted());
     pthread_t helper;
-    if (pthread_create(&helper, NULL, relieve, NULL)) return 1;
+    if (!error) error = pthread_create(&helper, NULL, relieve, NULL);
+    if (error) return ends_at("start its threads", error);
     pthread_detach(helper);
     if (!managed_hello()) return 1;
     struct pollfd watch = { .fd = host, .events = POLLIN };
