@@ -12,7 +12,7 @@ static uint64_t blocks_of(const uint32_t shape[3]) { return (uint64_t)shape[0] *
 /* What the kernel needs, because it was compiled so or by an attribute; zeros: anything. */
 static void required(const struct function *f, uint32_t shape[3])
 {
-    for (int i = 0; i < 3; i++) shape[i] = f->cluster[i] > 0 ? (uint32_t)f->cluster[i] : 0;
+    for (int i = 0; i < 3; i++) shape[i] = f->set[SETTING_WIDTH + i] > 0 ? (uint32_t)f->set[SETTING_WIDTH + i] : 0;
 }
 
 static CUresult shape_of(const struct function *f, const uint32_t asked[3], const uint32_t grid[3], uint32_t out[3])
@@ -23,7 +23,7 @@ static CUresult shape_of(const struct function *f, const uint32_t asked[3], cons
     if (any && asks && memcmp(needed, asked, sizeof needed)) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
     if (!any && !asks && f->kernel->flags & FL_KERNEL_EXPLICIT_CLUSTER) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
     memcpy(out, asks ? asked : any ? needed : (const uint32_t[3]){ 1, 1, 1 }, sizeof needed);
-    if (!blocks_of(out) || (blocks_of(out) > LARGEST_PORTABLE && !f->nonportable_cluster))
+    if (!blocks_of(out) || (blocks_of(out) > LARGEST_PORTABLE && !f->set[SETTING_NON_PORTABLE]))
         return CUDA_ERROR_INVALID_CLUSTER_SIZE;
     for (int i = 0; i < 3; i++)
         if (grid[i] % out[i]) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
@@ -89,9 +89,9 @@ static CUresult check_asked(const struct function *f, const CUlaunchConfig *c, u
     const uint32_t grid[3] = { c->gridDimX, c->gridDimY, c->gridDimZ };
     uint32_t asked[3];
     CUresult r = asked_shape(c, asked);
-    if (!r && !blocks_of(grid)) r = CUDA_ERROR_INVALID_VALUE;
+    if (!r && !(grid[0] && grid[1] && grid[2])) r = CUDA_ERROR_INVALID_VALUE;
     if (r) return r;
-    *any = asked[0] || f->cluster[0] > 0;
+    *any = asked[0] || f->set[SETTING_WIDTH] > 0;
     r = shape_of(f, asked, grid, shape);
     const unsigned threads = c->blockDimX * c->blockDimY * c->blockDimZ;
     return r ? r : function_occupancy(f, (int)threads, (size_t)(int)c->sharedMemBytes, blocks);
@@ -107,7 +107,7 @@ CUresult CUDAAPI cuOccupancyMaxPotentialClusterSize(int *clusterSize, CUfunction
     if (r) return r;
     if (!clusterSize || !config) return function_end(f, CUDA_ERROR_INVALID_VALUE);
     r = check_asked(f, config, shape, &any, &blocks);
-    if (!r) *clusterSize = !blocks ? 0 : f->nonportable_cluster ? LARGEST : LARGEST_PORTABLE;
+    if (!r) *clusterSize = !blocks ? 0 : f->set[SETTING_NON_PORTABLE] ? LARGEST : LARGEST_PORTABLE;
     return function_end(f, r);
 }
 

@@ -3,10 +3,30 @@
 #include "module/handles.h"
 #include "module/image.h"
 
+/* SETTINGS: it cannot be set. */
+static enum function_setting setting_of(CUfunction_attribute attribute)
+{
+    switch (attribute) {
+    case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: return SETTING_SHARED;
+    case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: return SETTING_CARVEOUT;
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH: return SETTING_WIDTH;
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT: return SETTING_HEIGHT;
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH: return SETTING_DEPTH;
+    case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED: return SETTING_NON_PORTABLE;
+    case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE: return SETTING_POLICY;
+    default: return SETTINGS;
+    }
+}
+
 CUresult function_attribute(const struct function *f, CUfunction_attribute attribute, int *value)
 {
     const struct profile *p = f->module->context->device->profile;
+    const enum function_setting which = setting_of(attribute);
     if (!value) return CUDA_ERROR_INVALID_VALUE;
+    if (which < SETTINGS) {
+        *value = f->set[which];
+        return CUDA_SUCCESS;
+    }
     switch (attribute) {
     case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
         *value = profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
@@ -22,60 +42,60 @@ CUresult function_attribute(const struct function *f, CUfunction_attribute attri
                  profile_attribute(p, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
         break;
     case CU_FUNC_ATTRIBUTE_CACHE_MODE_CA: *value = 0; break;
-    case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: *value = f->max_dynamic_shared; break;
-    case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: *value = f->carveout; break;
     case CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET:
         *value = (f->kernel->flags & FL_KERNEL_EXPLICIT_CLUSTER) != 0;
         break;
-    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH: *value = f->cluster[0]; break;
-    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT: *value = f->cluster[1]; break;
-    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH: *value = f->cluster[2]; break;
-    case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED: *value = f->nonportable_cluster; break;
-    case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE: *value = f->cluster_policy; break;
     default: return CUDA_ERROR_INVALID_VALUE;
     }
     return CUDA_SUCCESS;
 }
 
-CUresult function_set_attribute(struct function *f, CUfunction_attribute attribute, int value)
+CUresult kernel_attribute(const struct function *f, CUfunction_attribute attribute, int *value)
+{
+    const enum function_setting which = setting_of(attribute);
+    CUresult r = function_attribute(f, attribute, value);
+    if (!r && which < SETTINGS) *value = kernel_setting(f, which);
+    return r;
+}
+
+static bool may_be(const struct function *f, enum function_setting which, int value)
 {
     const struct profile *p = f->module->context->device->profile;
-    switch (attribute) {
-    case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
-        if (value < 0 || value > profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN) -
-                                     (int)f->kernel->static_shared)
-            return CUDA_ERROR_INVALID_VALUE;
-        f->max_dynamic_shared = value;
-        return CUDA_SUCCESS;
-    case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
-        if (value < -1 || value > 100) return CUDA_ERROR_INVALID_VALUE;
-        f->carveout = value;
-        return CUDA_SUCCESS;
-    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH:
-    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT:
-    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH:
-        if (value < 0) return CUDA_ERROR_INVALID_VALUE;
-        /* it was compiled for one shape */
-        if (f->kernel->cluster[0] && value != f->cluster[attribute - CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH])
-            return CUDA_ERROR_INVALID_VALUE;
-        f->cluster[attribute - CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH] = value;
-        return CUDA_SUCCESS;
-    case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED: f->nonportable_cluster = value; return CUDA_SUCCESS;
-    case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
-        if (value < CU_CLUSTER_SCHEDULING_POLICY_DEFAULT || value > CU_CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING)
-            return CUDA_ERROR_INVALID_VALUE;
-        f->cluster_policy = value;
-        return CUDA_SUCCESS;
-    default: return CUDA_ERROR_INVALID_VALUE;
+    switch (which) {
+    case SETTING_SHARED:
+        return value >= 0 && value <= profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN) -
+                                          (int)f->kernel->static_shared;
+    case SETTING_CARVEOUT: return value >= -1 && value <= 100;
+    case SETTING_WIDTH:
+    case SETTING_HEIGHT:
+    case SETTING_DEPTH: /* where it was compiled for one shape, that one */
+        return value >= 0 && (!f->kernel->cluster[0] || value == (int)f->kernel->cluster[which - SETTING_WIDTH]);
+    case SETTING_NON_PORTABLE: return true;
+    case SETTING_POLICY:
+        return value >= CU_CLUSTER_SCHEDULING_POLICY_DEFAULT && value <= CU_CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING;
+    case SETTING_CACHE: return value >= CU_FUNC_CACHE_PREFER_NONE && value <= CU_FUNC_CACHE_PREFER_EQUAL;
+    default: return false;
     }
 }
 
-CUresult function_set_cache(struct function *f, CUfunc_cache config)
+static CUresult set_function(struct function *f, enum function_setting which, int value)
 {
-    if ((int)config < 0 || config > CU_FUNC_CACHE_PREFER_EQUAL) return CUDA_ERROR_INVALID_VALUE;
-    f->cache = config;
+    if (!may_be(f, which, value)) return CUDA_ERROR_INVALID_VALUE;
+    function_set(f, which, value);
     return CUDA_SUCCESS;
 }
+
+static CUresult set_kernel(struct function *f, enum function_setting which, int value)
+{
+    return may_be(f, which, value) ? kernel_set(f, which, value) : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult kernel_set_attribute(struct function *f, CUfunction_attribute attribute, int value)
+{
+    return set_kernel(f, setting_of(attribute), value);
+}
+
+CUresult kernel_set_cache(struct function *f, CUfunc_cache config) { return set_kernel(f, SETTING_CACHE, (int)config); }
 
 /* Until function_end. */
 static CUresult named(CUfunction handle, struct function **f)
@@ -105,16 +125,14 @@ CUresult CUDAAPI cuFuncSetAttribute(CUfunction hfunc, CUfunction_attribute attri
 {
     struct function *f;
     CUresult r = function_named(hfunc, &f);
-    /* a kernel's keeps its value (both observed on H200) */
-    if (attrib == CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED) value = value != 0;
-    return r ? r : function_end(f, function_set_attribute(f, attrib, value));
+    return r ? r : function_end(f, set_function(f, setting_of(attrib), value));
 }
 
 CUresult CUDAAPI cuFuncSetCacheConfig(CUfunction hfunc, CUfunc_cache config)
 {
     struct function *f;
     CUresult r = function_named(hfunc, &f);
-    return r ? r : function_end(f, function_set_cache(f, config));
+    return r ? r : function_end(f, set_function(f, SETTING_CACHE, (int)config));
 }
 
 CUresult CUDAAPI cuFuncSetSharedMemConfig(CUfunction hfunc, CUsharedconfig config)
@@ -259,6 +277,7 @@ CUresult CUDAAPI cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamicSmemSize
     /* observed on H200: what the driver takes is not subtracted from the share of each */
     size_t each = all / (size_t)numBlocks & ~(size_t)127, left = each < most ? each : most;
     left = left > f->kernel->static_shared ? left - f->kernel->static_shared : 0;
-    *dynamicSmemSize = left < (size_t)f->max_dynamic_shared ? left : (size_t)f->max_dynamic_shared;
+    const size_t permitted = (size_t)f->set[SETTING_SHARED];
+    *dynamicSmemSize = left < permitted ? left : permitted;
     return function_end(f, CUDA_SUCCESS);
 }

@@ -100,7 +100,7 @@ static CUresult check_block(const struct request *q, const struct limits *limits
 
 static CUresult check_shared(const struct request *q)
 {
-    const int most = q->function->max_dynamic_shared;
+    const int most = q->function->set[SETTING_SHARED];
     return q->launch.dynamic_shared > (uint64_t)most ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
@@ -325,7 +325,7 @@ static CUresult check_preferred(const struct request *q)
 static CUresult check_cluster(struct request *q)
 {
     struct launch *l = &q->launch;
-    l->explicit_cluster = q->cluster[0] || q->function->cluster[0] > 0;
+    l->explicit_cluster = q->cluster[0] || q->function->set[SETTING_WIDTH] > 0;
     CUresult r = cluster_of_launch(q->function, q->cluster, l->grid, l->cluster);
     return !r && q->preferred[0] ? check_preferred(q) : r;
 }

@@ -47,7 +47,7 @@ static CUresult open_bounded(CUfunction f, struct bounds *bounds, struct setting
     struct function *known;
     CUresult r = context_current(&c);
     if (r || (r = function_get(c, f, &known))) return r;
-    *bounds = (struct bounds){ (size_t)known->max_dynamic_shared, known->kernel->param_size };
+    *bounds = (struct bounds){ (size_t)known->set[SETTING_SHARED], known->kernel->param_size };
     if ((r = function_end(known, r))) return r;
     pthread_mutex_lock(&lock);
     if ((r = find(f, out))) pthread_mutex_unlock(&lock);

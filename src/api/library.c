@@ -299,14 +299,14 @@ CUresult CUDAAPI cuKernelGetAttribute(int *pi, CUfunction_attribute attrib, CUke
 {
     struct function *f;
     CUresult r = function_on(kernel, dev, &f);
-    return r ? r : function_end(f, function_attribute(f, attrib, pi));
+    return r ? r : function_end(f, kernel_attribute(f, attrib, pi));
 }
 
 CUresult CUDAAPI cuKernelSetAttribute(CUfunction_attribute attrib, int val, CUkernel kernel, CUdevice dev)
 {
     struct function *f;
     CUresult r = function_on(kernel, dev, &f);
-    return r ? r : function_end(f, function_set_attribute(f, attrib, val));
+    return r ? r : function_end(f, kernel_set_attribute(f, attrib, val));
 }
 
 CUresult CUDAAPI cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice dev)
@@ -314,7 +314,7 @@ CUresult CUDAAPI cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CU
     struct function *f;
     CUresult r = function_on(kernel, dev, &f);
     if (r) return r;
-    return function_end(f, function_set_cache(f, config));
+    return function_end(f, kernel_set_cache(f, config));
 }
 
 CUresult CUDAAPI cuKernelGetParamInfo(CUkernel kernel, size_t paramIndex, size_t *paramOffset, size_t *paramSize)

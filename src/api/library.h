@@ -24,10 +24,12 @@ CUresult image_from_data(const void *data, size_t size, unsigned noptions, CUjit
 CUresult read_file(const char *name, void **data, size_t *size);
 /* Where the variable is and its size, to where these are wanted (not NULL). */
 CUresult give_variable(const struct allocation *a, CUdeviceptr *dptr, size_t *bytes);
-/* cuFuncGetAttribute, cuFuncSetAttribute: CUDA_ERROR_INVALID_VALUE. */
+/* cuFuncGetAttribute: CUDA_ERROR_INVALID_VALUE. */
 CUresult function_attribute(const struct function *f, CUfunction_attribute attribute, int *value);
-CUresult function_set_attribute(struct function *f, CUfunction_attribute attribute, int value);
-/* cuFuncSetCacheConfig: the same. */
-CUresult function_set_cache(struct function *f, CUfunc_cache config);
+/* cuKernelGetAttribute, cuKernelSetAttribute, cuKernelSetCacheConfig, on the device of f, which is a function of the
+ * kernel: the same. */
+CUresult kernel_attribute(const struct function *f, CUfunction_attribute attribute, int *value);
+CUresult kernel_set_attribute(struct function *f, CUfunction_attribute attribute, int value);
+CUresult kernel_set_cache(struct function *f, CUfunc_cache config);
 
 #endif

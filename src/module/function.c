@@ -69,9 +69,9 @@ static int blocks_by_registers(const struct profile *p, int registers, int warps
 /* Percent of the memory that is to be shared; negative: as the driver likes. */
 static int preferred_carveout(const struct function *f)
 {
-    const int own = f->carveout;
+    const int own = f->set[SETTING_CARVEOUT];
     if (own >= 0) return own;
-    switch (f->cache) {
+    switch (f->set[SETTING_CACHE]) {
     case CU_FUNC_CACHE_PREFER_L1: return 0;
     case CU_FUNC_CACHE_PREFER_EQUAL: return 50;
     default: return -1;
@@ -94,7 +94,8 @@ size_t function_shared(const struct function *f, size_t block)
 static int most_shared(const struct function *f, const struct profile *p)
 {
     int any = profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK) - (int)f->kernel->static_shared;
-    return f->max_dynamic_shared > any ? f->max_dynamic_shared : any;
+    const int own = f->set[SETTING_SHARED];
+    return own > any ? own : any;
 }
 
 CUresult function_occupancy(const struct function *f, int block_size, size_t dynamic_shared, int *blocks)

@@ -118,20 +118,15 @@ static struct handles functions = HANDLES_INIT(struct function);
 static CUresult make_functions(struct module *m)
 {
     const struct fl_image_kernel *k = image_kernels(m->image);
-    const int most = profile_attribute(m->context->device->profile, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
     m->functions = handles_get(&functions, m->image->nkernels);
     if (!m->functions) return CUDA_ERROR_OUT_OF_MEMORY;
     for (uint32_t i = 0; i < m->image->nkernels; i++) {
         struct function *f = &m->functions[i];
-        int dynamic = most - (int)k[i].static_shared;
         f->ready = !k[i].part;
         f->index = i;
         f->kernel = &k[i];
         f->name = image_string(m->image, k[i].name);
-        f->max_dynamic_shared = dynamic > 0 ? dynamic : 0;
-        f->carveout = -1;
-        for (int d = 0; d < 3; d++) f->cluster[d] = (int)k[i].cluster[d];
-        f->cluster_policy = f->nonportable_cluster = f->cache = 0;
+        settings_begin(f, m->context->device);
         f->module = m;
         f->magic = FUNCTION_MAGIC; /* last: who has a stale handle looks at it first */
     }
@@ -147,6 +142,7 @@ static void enter(struct module *m)
     if (!l) return;
     uses_begin(&l->uses);
     pthread_mutex_lock(&l->lock);
+    settings_inherit(m);
     l->modules[l->nmodules++] = m;
     pthread_mutex_unlock(&l->lock);
 }
@@ -370,6 +366,7 @@ void library_unload_modules(struct library *l)
     for (struct module *m; (m = take_out_any(NULL, l));) unload_after_calls(m);
     uses_wait(&l->uses); /* a context that ends may be unloading others */
     free_managed(l);
+    settings_end(l);
 }
 
 CUresult module_heap(struct context *c, uint64_t *va, uint64_t *size)

@@ -35,6 +35,19 @@ struct loaded_part {
     uint64_t va, size;
 }; /* size 0: it is not */
 
+/* What can be set of functions and kernels: attributes, and a CUfunc_cache. */
+enum function_setting {
+    SETTING_SHARED, /* bytes of dynamic shared memory, at most */
+    SETTING_CARVEOUT,
+    SETTING_WIDTH, /* of clusters, and so on */
+    SETTING_HEIGHT,
+    SETTING_DEPTH,
+    SETTING_NON_PORTABLE,
+    SETTING_POLICY,
+    SETTING_CACHE,
+    SETTINGS
+};
+
 struct function {                  /* CUfunc_st */
     _Atomic uint32_t magic;
     atomic_bool ready;             /* its code is loaded */
@@ -42,11 +55,8 @@ struct function {                  /* CUfunc_st */
     struct module *_Atomic module;
     const struct fl_image_kernel *kernel;
     const char *name;
-    /* attributes that can be set, as cuFuncGetAttribute answers them */
-    _Atomic int max_dynamic_shared; /* bytes */
-    _Atomic int carveout;
-    _Atomic int cluster[3], cluster_policy, nonportable_cluster;
-    _Atomic int cache;             /* enum CUfunc_cache */
+    _Atomic int set[SETTINGS];     /* as cuFuncGetAttribute answers them */
+    unsigned own;                  /* bit k: setting k is not its kernel's any more */
 };
 
 struct kernel_handle {             /* CUkern_st */
@@ -65,6 +75,7 @@ struct library {                   /* CUlib_st */
     unsigned nmodules;
     bool closed;                   /* it is being unloaded: there will be no other modules */
     struct allocation **managed;   /* its __managed__ variables by symbol, which all its modules share; NULL before the first */
+    int (*settings[MAX_DEVICES])[SETTINGS]; /* of its kernels on each device, NULL: as they were compiled */
     pthread_mutex_t lock;
     struct library *next;
 };
@@ -114,6 +125,19 @@ size_t function_shared(const struct function *f, size_t block);
 /* *blocks: how many blocks of block_size threads, with so many bytes of dynamic shared memory, fit on one multiprocessor
  * of the profile. CUDA_ERROR_INVALID_VALUE: block_size is not positive. */
 CUresult function_occupancy(const struct function *f, int block_size, size_t dynamic_shared, int *blocks);
+
+/* ---- settings (settings.c): values were checked */
+
+/* A new function's, as it was compiled. Those that a module, with its library's lock, has from its kernels. */
+void settings_begin(struct function *f, const struct device *d);
+void settings_inherit(struct module *m);
+/* Of f alone. */
+void function_set(struct function *f, enum function_setting which, int value);
+/* Of the kernel, of a library, that f is of, on f's device. CUDA_ERROR_OUT_OF_MEMORY. */
+CUresult kernel_set(struct function *f, enum function_setting which, int value);
+int kernel_setting(const struct function *f, enum function_setting which);
+/* Of a library that nobody uses any more. */
+void settings_end(struct library *l);
 
 /* ---- parts (part.c) */
 

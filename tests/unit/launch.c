@@ -29,7 +29,7 @@ static struct {
     struct fl_image_kernel kernel;
     struct fl_image_param param[3];
 } file;
-static struct function function = { .module = &module, .kernel = &file.kernel, .max_dynamic_shared = 49152 };
+static struct function function = { .module = &module, .kernel = &file.kernel, .set[SETTING_SHARED] = 49152 };
 static int blocks_per_multiprocessor = 2, records, uses;
 static struct launch launched;
 static uint8_t params[64];
