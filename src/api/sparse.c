@@ -194,7 +194,7 @@ CUresult CUDAAPI cuMemMapArrayAsync(CUarrayMapInfo *mapInfoList, unsigned int co
     struct context *c;
     struct stream *s;
     struct map_list l = { 0 };
-    CUresult r = context_current(&c);
+    CUresult r = stream_caller(hStream, &c);
     if (r || (r = stream_get(c, hStream, false, &s)) || (r = capture_refuse(s))) return r;
     if (!mapInfoList || !count) return CUDA_ERROR_INVALID_VALUE;
     if (!(l.operations = calloc(count, sizeof *l.operations))) return CUDA_ERROR_OUT_OF_MEMORY;
