@@ -4,6 +4,7 @@
 #include "graph/user.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 CUresult graph_ready(void)
 {
@@ -92,30 +93,33 @@ CUresult CUDAAPI cuGraphGetNodes(CUgraph hGraph, CUgraphNode *nodes, size_t *num
     return graph_end(r);
 }
 
-/* The newest root that became one before `than` did, NULL: the newest. Observed on H200. */
-static const struct node *root_before(const struct graph *g, const struct node *than)
+static int by_age(const void *a, const void *b)
 {
-    const struct node *best = NULL;
-    for (unsigned k = 0; k < g->nodes.count; k++) {
-        const struct node *n = g->nodes.node[k];
-        if (!n->before.count && (!than || n->rooted < than->rooted) && (!best || n->rooted > best->rooted)) best = n;
-    }
-    return best;
+    const struct node *m = *(struct node *const *)a, *n = *(struct node *const *)b;
+    return m->rooted < n->rooted ? 1 : -1;
+}
+
+/* Who became a root last comes first (observed on H200). With room for all of them. */
+static size_t list_roots(const struct graph *g, struct node **roots)
+{
+    size_t n = 0;
+    for (unsigned k = 0; k < g->nodes.count; k++)
+        if (!g->nodes.node[k]->before.count) roots[n++] = g->nodes.node[k];
+    qsort(roots, n, sizeof *roots, by_age);
+    return n;
 }
 
 CUresult CUDAAPI cuGraphGetRootNodes(CUgraph hGraph, CUgraphNode *rootNodes, size_t *numRootNodes)
 {
     struct graph *g;
-    size_t n = 0;
     CUresult r = graph_begin();
     if (r) return r;
     if (!numRootNodes || (rootNodes && !*numRootNodes)) return graph_end(CUDA_ERROR_INVALID_VALUE);
     if ((r = graph_get(hGraph, &g))) return graph_end(r);
-    const struct node *last = NULL;
-    for (const struct node *next; (next = root_before(g, last)); last = next, n++)
-        if (rootNodes && n < *numRootNodes) rootNodes[n] = (CUgraphNode)next;
-    for (size_t k = n; rootNodes && k < *numRootNodes; k++) rootNodes[k] = NULL;
-    if (!rootNodes || *numRootNodes > n) *numRootNodes = n;
+    struct node **roots = malloc((g->nodes.count + 1ul) * sizeof *roots);
+    if (!roots) return graph_end(CUDA_ERROR_OUT_OF_MEMORY);
+    give(rootNodes, numRootNodes, roots, list_roots(g, roots));
+    free(roots);
     return graph_end(r);
 }
 

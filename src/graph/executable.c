@@ -218,39 +218,98 @@ static CUgraphExecUpdateResult same_shape(const struct graph *old, const struct 
     return u;
 }
 
-/* From now on the node allocates the other one's memory, which no executable graph may allocate yet. */
-static CUresult take_memory(struct node *n, const struct node *from)
+/* From now on the node allocates the other one's memory. */
+static void take_memory(struct node *n, const struct node *from)
 {
-    if (n->memory == from->memory) return CUDA_SUCCESS;
-    if (from->memory->references > 1) return CUDA_ERROR_NOT_SUPPORTED;
+    if (n->memory == from->memory) return;
     graph_memory_drop(n->memory);
     n->memory = graph_memory_share(from->memory);
     n->memory->settled = true;
     n->params = from->params;
-    return CUDA_SUCCESS;
 }
 
-static CUresult take_params(struct graph *old, const struct graph *new)
+static void take_condition(struct node *n, const struct node *from)
+{
+    condition_drop(n->condition);
+    n->condition = condition_share(from->condition);
+    n->params.conditional.handle = from->condition->handle;
+}
+
+/* Copies of parameters, in the order in which nodes take them. */
+struct copies {
+    struct copy {
+        CUgraphNodeParams params;
+        void *owned;
+    } *at;
+    size_t count;
+};
+
+static bool has_own_params(const struct node *n)
+{
+    return !n->memory && !n->child && !n->condition && n->params.type != CU_GRAPH_NODE_TYPE_MEM_FREE;
+}
+
+static size_t nodes_of(const struct graph *g)
+{
+    size_t count = g->nodes.count;
+    for (unsigned k = 0; k < g->nodes.count; k++) {
+        const struct node *n = g->nodes.node[k];
+        if (n->child) count += nodes_of(n->child);
+        for (unsigned j = 0; j < n->body_count; j++) count += nodes_of(n->bodies[j]);
+    }
+    return count;
+}
+
+/* All that can fail. CUDA_ERROR_NOT_SUPPORTED: of memory that another executable graph may allocate. */
+static CUresult prepare(const struct graph *old, const struct graph *new, struct copies *c)
 {
     CUresult r = CUDA_SUCCESS;
     for (unsigned k = 0; k < new->nodes.count && !r; k++) {
-        struct node *a = old->nodes.node[k], *b = new->nodes.node[k];
-        if (b->memory) {
-            r = take_memory(a, b);
-        } else if (b->params.type == CU_GRAPH_NODE_TYPE_MEM_FREE) {
-            a->params = b->params;
-        } else if (b->child) {
-            r = take_params(a->child, b->child);
-        } else if (b->condition) {
-            condition_drop(a->condition);
-            a->condition = condition_share(b->condition);
-            a->params.conditional.handle = b->condition->handle;
-            for (unsigned j = 0; j < b->body_count && !r; j++) r = take_params(a->bodies[j], b->bodies[j]);
-        } else if (!(r = node_set_params(a, &b->params))) {
-            memcpy(a->attribute, b->attribute, sizeof a->attribute);
-            a->attributes = b->attributes;
-        }
+        const struct node *a = old->nodes.node[k], *b = new->nodes.node[k];
+        if (b->memory && a->memory != b->memory && b->memory->references > 1) r = CUDA_ERROR_NOT_SUPPORTED;
+        if (b->child) r = prepare(a->child, b->child, c);
+        for (unsigned j = 0; j < b->body_count && !r; j++) r = prepare(a->bodies[j], b->bodies[j], c);
+        if (!has_own_params(b)) continue;
+        r = params_copy(&b->params, &c->at[c->count].params, &c->at[c->count].owned);
+        if (!r) c->count++;
     }
+    return r;
+}
+
+static void take_copy(struct node *n, const struct node *from, const struct copy *c)
+{
+    free(n->owned);
+    n->params = c->params;
+    n->owned = c->owned;
+    memcpy(n->attribute, from->attribute, sizeof n->attribute);
+    n->attributes = from->attributes;
+}
+
+/* *next: the first copy that was not taken yet. */
+static void take(struct graph *old, const struct graph *new, const struct copy **next)
+{
+    for (unsigned k = 0; k < new->nodes.count; k++) {
+        struct node *a = old->nodes.node[k], *b = new->nodes.node[k];
+        if (b->memory) take_memory(a, b);
+        if (b->params.type == CU_GRAPH_NODE_TYPE_MEM_FREE) a->params = b->params;
+        if (b->condition) take_condition(a, b);
+        if (b->child) take(a->child, b->child, next);
+        for (unsigned j = 0; j < b->body_count; j++) take(a->bodies[j], b->bodies[j], next);
+        if (has_own_params(b)) take_copy(a, b, (*next)++);
+    }
+}
+
+/* All or nothing (observed on H200). */
+static CUresult take_params(struct graph *old, const struct graph *new)
+{
+    struct copies c = { .at = malloc((nodes_of(new) + 1) * sizeof *c.at) };
+    CUresult r = c.at ? prepare(old, new, &c) : CUDA_ERROR_OUT_OF_MEMORY;
+    const struct copy *next = c.at;
+    if (!r)
+        take(old, new, &next);
+    else
+        while (c.count) free(c.at[--c.count].owned);
+    free(c.at);
     return r;
 }
 

@@ -1,0 +1,48 @@
+/* Executable graphs that take the parameters of other graphs, or none of them. */
+#include "capture_rig.h"
+
+/* A word is set, then memory allocated and freed. */
+static CUgraph setting_graph(unsigned value)
+{
+    CUgraph g;
+    CUgraphNode set, alloc, give;
+    CUcontext context;
+    const CUDA_MEMSET_NODE_PARAMS fill = { .dst = memory, .value = value, .elementSize = 4, .width = 1, .height = 1 };
+    CUDA_MEM_ALLOC_NODE_PARAMS block = { .poolProps = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                                        .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } },
+                                         .bytesize = 4096 };
+    ok(cuCtxGetCurrent(&context));
+    ok(cuGraphCreate(&g, 0));
+    ok(cuGraphAddMemsetNode(&set, g, NULL, 0, &fill, context));
+    ok(cuGraphAddMemAllocNode(&alloc, g, &set, 1, &block));
+    ok(cuGraphAddMemFreeNode(&give, g, &alloc, 1, block.dptr));
+    return g;
+}
+
+static void an_update_that_fails_changes_nothing(void **state)
+{
+    (void)state;
+    CUgraph g = setting_graph(1), other = setting_graph(2);
+    CUgraphExec x, of_other;
+    CUgraphExecUpdateResultInfo info;
+    ok(cuGraphInstantiate(&x, g, 0));
+    ok(cuGraphInstantiate(&of_other, other, 0));
+    assert_int_equal(cuGraphExecUpdate(x, other, &info), CUDA_ERROR_NOT_SUPPORTED); /* two may not allocate the same */
+    run(x);
+    assert_int_equal(rig_word(memory), 1);
+    ok(cuGraphExecDestroy(of_other));
+    ok(cuGraphExecUpdate(x, other, &info));
+    run(x);
+    assert_int_equal(rig_word(memory), 2);
+    ok(cuGraphExecDestroy(x));
+    ok(cuGraphDestroy(g));
+    ok(cuGraphDestroy(other));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(an_update_that_fails_changes_nothing, begin, end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
