@@ -23,6 +23,19 @@
         { opcode, "noComplete " HERE, "b64", "o m a:u32", 70, 80 }, \
     { opcode, "noComplete release cta " HERE, "b64", "o m a:u32", 80, 80 }
 
+/* time: the operand that says how long; since, parity_since: versions of the oldest forms. */
+#define WAITS(opcode, time, since, parity_since, target) \
+    { opcode, HERE, "b64", "d:pred m a:u64" time, since, target }, \
+        { opcode, "parity " HERE, "b64", "d:pred m a:u32" time, parity_since, target }, \
+        { opcode, "acquire cta|cluster " HERE, "b64", "d:pred m a:u64" time, 80, target }, \
+        { opcode, "acquire cta|cluster parity " HERE, "b64", "d:pred m a:u32" time, 80, target }, \
+        { opcode, "relaxed cta|cluster " HERE, "b64", "d:pred m a:u64" time, 86, 90 }, \
+    { opcode, "relaxed cta|cluster parity " HERE, "b64", "d:pred m a:u32" time, 86, 90 }
+
+#define TRANSACTIONS(opcode) \
+    { opcode, "shared|shared::cta|shared::cluster?", "b64", "m a:u32", 80, 90 }, \
+    { opcode, "relaxed cta|cluster shared|shared::cta|shared::cluster?", "b64", "m a:u32", 80, 90 }
+
 static const struct form list[] = {
     { "cp.async", "ca shared|shared::cta global " FETCHED, "", "m m c ?a:u32 h", 70, 80 },
     { "cp.async", "ca shared|shared::cta global " FETCHED, "", "m m c p h", 75, 80 },
@@ -51,26 +64,14 @@ static const struct form list[] = {
 
     { "mbarrier.init", HERE, "b64", "m a:u32", 70, 80 },
     { "mbarrier.inval", HERE, "b64", "m", 70, 80 },
-    { "mbarrier.expect_tx", "shared|shared::cta|shared::cluster?", "b64", "m a:u32", 80, 90 },
-    { "mbarrier.expect_tx", "relaxed cta|cluster shared|shared::cta|shared::cluster?", "b64", "m a:u32", 80, 90 },
-    { "mbarrier.complete_tx", "shared|shared::cta|shared::cluster?", "b64", "m a:u32", 80, 90 },
-    { "mbarrier.complete_tx", "relaxed cta|cluster shared|shared::cta|shared::cluster?", "b64", "m a:u32", 80, 90 },
+    TRANSACTIONS("mbarrier.expect_tx"),
+    TRANSACTIONS("mbarrier.complete_tx"),
 
     ARRIVALS("mbarrier.arrive"),
     ARRIVALS("mbarrier.arrive_drop"),
 
-    { "mbarrier.test_wait", HERE, "b64", "d:pred m a:u64", 70, 80 },
-    { "mbarrier.test_wait", "parity " HERE, "b64", "d:pred m a:u32", 71, 80 },
-    { "mbarrier.test_wait", "acquire cta|cluster " HERE, "b64", "d:pred m a:u64", 80, 80 },
-    { "mbarrier.test_wait", "acquire cta|cluster parity " HERE, "b64", "d:pred m a:u32", 80, 80 },
-    { "mbarrier.test_wait", "relaxed cta|cluster " HERE, "b64", "d:pred m a:u64", 86, 90 },
-    { "mbarrier.test_wait", "relaxed cta|cluster parity " HERE, "b64", "d:pred m a:u32", 86, 90 },
-    { "mbarrier.try_wait", HERE, "b64", "d:pred m a:u64 ?a:u32", 78, 90 },
-    { "mbarrier.try_wait", "parity " HERE, "b64", "d:pred m a:u32 ?a:u32", 78, 90 },
-    { "mbarrier.try_wait", "acquire cta|cluster " HERE, "b64", "d:pred m a:u64 ?a:u32", 80, 90 },
-    { "mbarrier.try_wait", "acquire cta|cluster parity " HERE, "b64", "d:pred m a:u32 ?a:u32", 80, 90 },
-    { "mbarrier.try_wait", "relaxed cta|cluster " HERE, "b64", "d:pred m a:u64 ?a:u32", 86, 90 },
-    { "mbarrier.try_wait", "relaxed cta|cluster parity " HERE, "b64", "d:pred m a:u32 ?a:u32", 86, 90 },
+    WAITS("mbarrier.test_wait", "", 70, 71, 80),
+    WAITS("mbarrier.try_wait", " ?a:u32", 78, 78, 90),
     { "mbarrier.pending_count", "", "b64", "d:u32 a:u64", 70, 80 },
 };
 const struct forms forms_async = { list, sizeof list / sizeof *list };

@@ -4,24 +4,18 @@
 #define SCOPE "cta|cluster|gpu|sys"
 #define RESTRICTED "sync_restrict::shared::cluster|sync_restrict::shared::cta"
 
+#define BARRIERS(opcode, aligned, version) \
+    { opcode, "sync" aligned, "", "n ?w", version, 0 }, \
+        { opcode, "arrive" aligned, "", "n w", version, 0 }, \
+        { opcode, "red" aligned " popc", "u32", "d n ?w p", version, 0 }, \
+    { opcode, "red" aligned " and|or", "pred", "d n ?w p", version, 0 }
+
 static const struct form list[] = {
-    { "bar", "sync", "", "n ?w", 0, 0 },
-    { "bar.cta", "sync", "", "n ?w", 78, 0 },
-    { "bar", "arrive", "", "n w", 0, 0 },
-    { "bar.cta", "arrive", "", "n w", 78, 0 },
-    { "bar", "red popc", "u32", "d n ?w p", 0, 0 },
-    { "bar.cta", "red popc", "u32", "d n ?w p", 78, 0 },
-    { "bar", "red and|or", "pred", "d n ?w p", 0, 0 },
-    { "bar.cta", "red and|or", "pred", "d n ?w p", 78, 0 },
+    BARRIERS("bar", "", 0),
+    BARRIERS("bar.cta", "", 78),
     { "bar.warp", "sync", "", "a:u32", 60, 0 },
-    { "barrier", "sync aligned?", "", "n ?w", 60, 0 },
-    { "barrier.cta", "sync aligned?", "", "n ?w", 78, 0 },
-    { "barrier", "arrive aligned?", "", "n w", 60, 0 },
-    { "barrier.cta", "arrive aligned?", "", "n w", 78, 0 },
-    { "barrier", "red aligned? popc", "u32", "d n ?w p", 60, 0 },
-    { "barrier.cta", "red aligned? popc", "u32", "d n ?w p", 78, 0 },
-    { "barrier", "red aligned? and|or", "pred", "d n ?w p", 60, 0 },
-    { "barrier.cta", "red aligned? and|or", "pred", "d n ?w p", 78, 0 },
+    BARRIERS("barrier", " aligned?", 60),
+    BARRIERS("barrier.cta", " aligned?", 78),
     { "barrier.cluster", "arrive aligned?", "", "", 78, 90 },
     { "barrier.cluster", "arrive release|relaxed aligned?", "", "", 80, 90 },
     { "barrier.cluster", "wait aligned?", "", "", 78, 90 },

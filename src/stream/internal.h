@@ -119,6 +119,7 @@ void streams_reap(struct stream_set *set);
 CUresult stream_of_thread(struct context *c, struct stream **out);
 
 /* --- sync.c --- */
+bool stream_idle(struct stream *s);
 /* What idle streams were lent of managed memory is the host's again: somebody has waited for them. */
 void streams_take_back(struct stream_set *set);
 
@@ -239,8 +240,5 @@ CUresult mark_behind(struct stream *t, struct marks *after);
 CUresult stream_record(struct stream *s, struct mark *m);
 /* What is issued into s from now on comes after the mark. */
 CUresult stream_wait(struct stream *s, struct mark *m);
-
-/* --- sync.c --- */
-bool stream_idle(struct stream *s);
 
 #endif

@@ -12,6 +12,8 @@ extern struct quiet_mutex uvm_lock;
 extern _Atomic bool uvm_unsettled;              /* some device has faulted since it was last waited for */
 /* CLOCK_MONOTONIC, ns. */
 uint64_t uvm_now(void);
+/* Without the lock: sleeps until uvm_now() is `until`. */
+void uvm_sleep(uint64_t until);
 
 static inline unsigned page_of(uint64_t va) { return (unsigned)(va % WINDOW_BYTES / PAGE_BYTES); }
 static inline bool is_managed(uint64_t va) { return va >= space_managed_base() && va < space_managed_end(); }
@@ -203,6 +205,9 @@ void spans_note(uint64_t va, uint64_t start, uint64_t end);
 void spans_forget(uint64_t start, uint64_t end);
 
 /* --- faults.c --- */
+/* Takes the lock and closes the batches. */
+void uvm_enter(void);
+void uvm_leave(void);
 CUresult pins_watch(void); /* begins to end pins whose time is over; once */
 mmu_service fault_service;
 void trace_fatal(unsigned p, uint64_t va, enum access a, CUresult why);
@@ -254,10 +259,10 @@ void entries_forget(unsigned p); /* nothing is known any more */
 /* --- batch.c --- */
 enum {
     FAULTS_MOST = 1024,
-    FETCHED = 256, /* faults that the driver takes at a time */
-    WARP = 32,
-    /* a multiprocessor: translations come by 32 KiB, of which so many are walked for at a time */
-    GROUP_PAGES = 8, GROUPS_MOST = 14,
+    FETCHED = 256,    /* faults that the driver takes at a time */
+    WARP = 32,        /* threads */
+    GROUP_PAGES = 8,  /* that one translation of a multiprocessor is for: 32 KiB */
+    GROUPS_MOST = 14, /* translations that a multiprocessor has under way at a time */
 };
 struct faults {
     uint64_t page[FAULTS_MOST]; /* addresses */
@@ -293,11 +298,6 @@ CUresult lone_close(unsigned p);
 /* The device has nothing to do: its next access is a kernel's first. */
 CUresult lone_rest(unsigned p);
 
-/* Sleeps, without the lock, until uvm_now() is `until`. */
-void uvm_sleep(uint64_t until);
-/* Takes the lock and closes the batches. */
-void uvm_enter(void);
-void uvm_leave(void);
 
 /* --- evict.c --- */
 /* The window has a chunk on p, to which `pages` are about to come; may evict, so blocks of other windows may change. */
