@@ -148,7 +148,7 @@ static CUresult free_block(const struct allocation *copy, CUdeviceptr address, s
         mempool_free_kept(p, b);
     else if (!r)
         take_back(p, b);
-    if (!r && !s) chunks_release_seen(p);
+    if (!r && !s) chunks_release_surplus(p);
     bool last = !r && mempool_finished(p);
     pthread_mutex_unlock(&p->lock);
     if (last) mempool_finish(p);
@@ -192,7 +192,7 @@ void mempool_synchronized(struct context *c, struct stream *s)
         pthread_mutex_lock(&p->lock);
         if (p->bound) blocks_settle(p, true, c, s);
         left |= see_frees(p, c, s) | (p->bound > 0);
-        chunks_release_seen(p);
+        chunks_release_surplus(p);
         if (mempool_finished(p)) done = p;
         pthread_mutex_unlock(&p->lock);
     }
@@ -208,7 +208,7 @@ bool mempool_shrink(const struct device *d)
     for (struct mempool *p = mempools; p; p = p->next) {
         if (p->device != d || p->type == CU_MEM_ALLOCATION_TYPE_MANAGED) continue;
         pthread_mutex_lock(&p->lock);
-        any |= chunks_release(p, 0);
+        any |= chunks_release_seen(p, 0);
         pthread_mutex_unlock(&p->lock);
     }
     pthread_mutex_unlock(&mempools_lock);

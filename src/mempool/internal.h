@@ -123,9 +123,11 @@ struct backing *chunk_backing(struct chunk *c);
 /* --- release.c --- */
 /* Releases unused chunks while the pool would still hold `keep` bytes. Whether there was anything. */
 bool chunks_release(struct mempool *p, uint64_t keep);
-/* Releases what is more than the threshold, of the chunks whose frees were seen: whole mappings,
- * until the pool holds no more than the threshold (observed on H200). */
-void chunks_release_seen(struct mempool *p);
+/* The same, but only of chunks whose frees were seen by a call that waited for them. */
+bool chunks_release_seen(struct mempool *p, uint64_t keep);
+/* The same of what is more than the threshold: whole mappings, until the pool holds no more than the threshold
+ * (observed on H200). */
+void chunks_release_surplus(struct mempool *p);
 
 /* --- block.c --- */
 struct block *block_new(struct mempool *p);

@@ -196,8 +196,9 @@ CUresult mempool_trim_kept(struct device *d)
 {
     struct mempool *p;
     for (unsigned n = 0; (p = pool_at(d, n)); n++) {
-        mempool_trim(p, 0);
         pthread_mutex_lock(&p->lock);
+        blocks_settle(p, false, NULL, NULL);
+        chunks_release(p, 0);
         for (struct chunk *c = p->chunks; c; c = c->next) c->backed = c->allocated;
         pthread_mutex_unlock(&p->lock);
     }

@@ -207,6 +207,6 @@ void mempool_trim(struct mempool *p, uint64_t keep)
 {
     pthread_mutex_lock(&p->lock);
     blocks_settle(p, false, NULL, NULL);
-    chunks_release(p, keep);
+    chunks_release_seen(p, keep);
     pthread_mutex_unlock(&p->lock);
 }

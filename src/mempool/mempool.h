@@ -57,9 +57,10 @@ CUresult mempool_set_device(int ordinal, struct mempool *p);
  * not tell what it holds (H200). */
 CUresult mempool_get_attribute(struct mempool *p, CUmemPool_attribute attribute, void *value);
 CUresult mempool_set_attribute(struct mempool *p, CUmemPool_attribute attribute, const void *value);
-/* Gives back mappings that nothing is lent of, while at least keep bytes stay. */
+/* Gives back mappings that nothing is lent of, while at least keep bytes stay. Memory whose free nobody has waited for
+ * counts as lent, even if the free is done (H200). */
 void mempool_trim(struct mempool *p, uint64_t keep);
-/* Gives back all that no pool of d, or, d NULL, of the host, needs. Whether that was anything. */
+/* The same in all pools of d, or, d NULL, of the host, with nothing to stay. Whether that gave anything back. */
 bool mempool_shrink(const struct device *d);
 
 /* Who may touch the pool's memory, now and in future. CUDA_ERROR_INVALID_DEVICE: a device that is not there, or the

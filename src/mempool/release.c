@@ -138,7 +138,9 @@ static bool release(struct mempool *p, uint64_t keep, bool only_seen)
 
 bool chunks_release(struct mempool *p, uint64_t keep) { return release(p, keep, false); }
 
-void chunks_release_seen(struct mempool *p)
+bool chunks_release_seen(struct mempool *p, uint64_t keep) { return release(p, keep, true); }
+
+void chunks_release_surplus(struct mempool *p)
 {
     if (p->reserved > p->threshold) release(p, p->threshold / MEMPOOL_MAPPING * MEMPOOL_MAPPING, true);
 }

@@ -1,6 +1,7 @@
 /* Stream-ordered memory, as a program sees it. */
 #include "../rig.h"
 
+#include <sched.h>
 #include <stdbool.h>
 
 static CUstream a, b;
@@ -317,6 +318,29 @@ static void other_allocations_get_what_pools_keep_without_a_need(void **state)
     ok(cuMemFree(p));
 }
 
+/* Found in what an H200 answered. */
+static void memory_whose_free_nobody_waited_for_is_not_given_back(void **state)
+{
+    (void)state;
+    size_t free_bytes, total;
+    _Atomic uint32_t *done;
+    CUdeviceptr q, p = take(4 * CHUNK, a);
+    ok(cuMemGetInfo(&free_bytes, &total));
+    ok(cuMemAllocHost((void **)&done, 4));
+    *done = 0;
+    ok(cuMemFreeAsync(p, a));
+    ok(cuStreamWriteValue32(a, (CUdeviceptr)done, 1, 0));
+    while (!*done) sched_yield();
+    assert_int_equal(cuMemAlloc(&q, free_bytes + CHUNK), CUDA_ERROR_OUT_OF_MEMORY);
+    ok(cuMemPoolTrimTo(pool, 0));
+    assert_int_equal(figure(CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT), 4 * CHUNK);
+    assert_int_equal(cuMemAlloc(&q, free_bytes + CHUNK), CUDA_ERROR_OUT_OF_MEMORY);
+    ok(cuStreamSynchronize(a));
+    ok(cuMemAlloc(&q, free_bytes + CHUNK));
+    ok(cuMemFree(q));
+    ok(cuMemFreeHost((void *)done));
+}
+
 static void a_pool_holds_no_more_than_its_maximum(void **state)
 {
     (void)state;
@@ -541,6 +565,7 @@ int main(void)
         T(a_large_piece_is_given_back_in_part),
         T(memory_in_use_is_not_trimmed),
         T(other_allocations_get_what_pools_keep_without_a_need),
+        T(memory_whose_free_nobody_waited_for_is_not_given_back),
         T(a_pool_holds_no_more_than_its_maximum),
         T(a_destroyed_pool_stays_until_the_last_allocation_is_freed),
         T(nothing_is_freed_twice_or_from_its_middle),
