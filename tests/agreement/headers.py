@@ -30,12 +30,13 @@ class Api(typing.NamedTuple):
     result: str
     type: str
     modes: list
-    beside: list = []  # other headers of NVIDIA's whose declarations our one has, too
+    beside: list = []  # other headers that are compared with it
 
 
 VECTOR = r"u?(char|short|int|long|longlong)[1-4]|(float|double)[1-4]|u?(long|longlong|double)4_\d+a|dim3"
 APIS = {
-    "cuda.h": Api("CUDA_VERSION", r"CU\w+", r"[\d(-]|CU_", r"cu\w+", "CUresult", r"(CU|cuuint|cl_)\w*", list(MODES)),
+    "cuda.h": Api("CUDA_VERSION", r"CU\w+", r"[\d(-]|CU_", r"cu\w+", "CUresult", r"(CU|cuuint|cl_)\w*", list(MODES),
+                  ["cudaProfiler.h"]),
     "cuda_runtime_api.h": Api(
         "CUDART_VERSION",
         r"(?:cuda|CUDA)\w+",
@@ -196,7 +197,7 @@ def main():
     failed = False
     for mode in api.modes:
         beside = [word for name in api.beside for word in ("-include", name)]
-        ours, theirs = Header(path, api, MODES[mode]), Header(vendor, api, MODES[mode] + beside)
+        ours, theirs = (Header(header, api, MODES[mode] + beside) for header in (path, vendor))
         wrong = compare(ours, theirs)
         failed = failed or bool(wrong)
         for line in wrong[:40]:

@@ -1,6 +1,7 @@
 /* Streams in capture: which calls are permitted meanwhile, by whom and in which mode, and random walks of begins, ends,
  * operations, events between streams and changes of dependencies, with the graphs that come of it. */
 #include "graphs.h"
+#include <cudaProfiler.h>
 #include <pthread.h>
 
 enum { STREAMS = 4, STEPS = 250, GRAPHS = 3 };

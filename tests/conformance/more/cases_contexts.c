@@ -4,6 +4,10 @@
 #include "walk.h"
 #include <pthread.h>
 
+/* older versions of cuCtxCreate, which cuda.h no longer declares */
+CUresult cuCtxCreate_v2(CUcontext *, unsigned, CUdevice);
+CUresult cuCtxCreate_v3(CUcontext *, CUexecAffinityParam *, int, unsigned, CUdevice);
+
 enum { CONTEXTS = 6, MADE_MOST = 4 };
 
 static struct {
