@@ -12,14 +12,17 @@
 static const struct link_map *last;
 
 /* The dynamic linker calls this, under its lock, instead of the empty function that is there for debuggers: before and
- * after it changes its list of objects. The constructors of new ones have not run. */
+ * after it changes its list of objects. The constructors of new ones have not run. Since glibc 2.41 also when an object is
+ * opened that was there, as happens while one is looked at: so last goes ahead. */
 static void objects_changed(void)
 {
     const struct link_map *object = _r_debug.r_map;
     if (_r_debug.r_state != RT_CONSISTENT) return;
     while (object && object != last) object = object->l_next;
-    if (object)
-        for (object = object->l_next; object; object = object->l_next) lead_object(object->l_addr, object->l_name);
+    while (object && last->l_next) {
+        last = last->l_next;
+        lead_object(last->l_addr, last->l_name);
+    }
     for (object = _r_debug.r_map; object; object = object->l_next) last = object;
 }
 
