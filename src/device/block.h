@@ -57,16 +57,18 @@ void flush_subnormals(bool yes);
 
 enum block_outcome { BLOCK_DONE, BLOCK_YIELDED, BLOCK_FAULT /* b.misaligned says that an access was */ };
 
-/* frame.c: prepares a frame for blocks of this shape; stack_limit: CU_LIMIT_STACK_SIZE. False: no memory. */
+/* frame.c */
+/* Prepares a frame for blocks of this shape; stack_limit: CU_LIMIT_STACK_SIZE. False: no memory. */
 bool frame_prepare(struct frame *f, const struct kernel_code *code, const uint32_t block[3], uint32_t dynamic_shared,
                    uint32_t stack_limit);
 /* All of its memory goes; it can be prepared again. */
 void frame_release(struct frame *f);
+
+/* block.c */
 /* Starts a block: b.ctaid is set; everything else is from frame_prepare. */
 void block_begin(struct frame *f);
 /* Runs until the block, of a kernel with suspensions, is done or cannot go on by itself. */
 enum block_outcome block_run(struct frame *f);
-
 /* Runs count blocks of a kernel without suspensions, from the one at b.ctaid on; stops at a misaligned access. */
 void block_run_batch(struct frame *f, uint64_t count);
 
@@ -78,7 +80,7 @@ void barrier_arrive(struct frame *f, const struct fl_image_segment *s, uint32_t 
 /* Makes the threads of complete barriers ready; true if there were any. */
 bool barrier_release(struct frame *f);
 
-/* The lanes of group (bits, from thread base) have all arrived at the operation that s describes. */
+/* warp.c: the lanes of group (bits, from thread base) have all arrived at the operation that s describes. */
 void warp_complete(struct fl_block *b, uint32_t base, uint32_t group, const struct fl_image_segment *s);
 
 /* matrix.c: the same for those of a whole warp that work on op_matrix. */

@@ -110,6 +110,7 @@ CUresult graph_order(struct graph *g, struct node_list *out);
 /* params.c: deep copies of parameters, checked. *owned is what they point to. */
 CUresult params_copy(const CUgraphNodeParams *from, CUgraphNodeParams *to, void **owned);
 
+/* executable.c */
 /* A copy of g to be launched. *why and *culprit say what keeps g from being one. */
 CUresult executable_new(struct graph *g, uint64_t flags, CUgraphInstantiateResult *why, const struct node **culprit,
                         struct executable **out);

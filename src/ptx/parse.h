@@ -78,8 +78,11 @@ void registers_return(struct parser *p, const struct instr *ret);
 /* parse_element.c: what follows "[" behind the name of a variable, the operand so far. */
 void parse_element(struct parser *p, struct operand *o);
 
+/* parse_operand.c */
 struct operand parse_operand(struct parser *p);
 struct operand parse_list(struct parser *p); /* (a, b), of a call */
+
+/* parse_code.c */
 void parse_body(struct parser *p, struct func *f);
 /* Appends to the code of the function that is read; and that is all of it. */
 void code_add(struct parser *p, const struct instr *i);

@@ -114,9 +114,9 @@ cudaError_t CUDARTAPI cudaGetTextureObjectResourceDesc_12(struct cudaResourceDes
 cudaError_t CUDARTAPI cudaGetTextureObjectResourceViewDesc_12(struct cudaResourceViewDesc *pResViewDesc,
                                                               cudaTextureObject_t texObject)
 {
-    struct cudaResourceViewDesc all;
-    cudaError_t r = cudaGetTextureObjectResourceViewDesc(pResViewDesc ? &all : NULL, texObject);
-    if (!r) memcpy(pResViewDesc, &all, RESOURCE_VIEW_DESC_SIZE_12);
+    struct cudaResourceViewDesc all = { 0 }; /* stays so if the texture has no view */
+    cudaError_t r = cudaGetTextureObjectResourceViewDesc(&all, texObject);
+    if (!r && pResViewDesc) memcpy(pResViewDesc, &all, RESOURCE_VIEW_DESC_SIZE_12);
     return r;
 }
 

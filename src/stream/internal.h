@@ -154,6 +154,12 @@ bool mark_place(const struct mark *m, const struct processor *p, uint32_t *chann
 /* help: the calling thread may do the stream's work while it waits. */
 void mark_wait(struct mark *m, bool help);
 uint64_t clock_now(void);
+/* What an operation comes after. add takes the reference over, on failure too. */
+void marks_init(struct marks *m);
+CUresult marks_add(struct marks *m, struct mark *reference);
+void marks_wait(struct marks *m, bool help);
+void marks_free(struct marks *m);
+struct mark *const *marks_list(const struct marks *m);
 
 /* --- point.c --- */
 void mark_note_clock(struct mark *m, struct stream *s);        /* before m is recorded in s */
@@ -161,13 +167,6 @@ void stream_learn_clock(struct stream *s, const struct mark *m); /* s comes afte
 
 /* --- queue.c --- */
 enum item_kind { ITEM_NOTHING, ITEM_MARK, ITEM_KERNEL, ITEM_WORK, ITEM_HOST };
-
-/* What an operation comes after. add takes the reference over, on failure too. */
-void marks_init(struct marks *m);
-CUresult marks_add(struct marks *m, struct mark *reference);
-void marks_wait(struct marks *m, bool help);
-void marks_free(struct marks *m);
-struct mark *const *marks_list(const struct marks *m);
 
 struct item {
     struct item *next;
