@@ -64,7 +64,7 @@ bool list_has(const struct node_list *l, const struct node *n)
 
 static void list_remove(struct node_list *l, const struct node *n)
 {
-    for (unsigned k = 0; k < l->count; k++)
+    for (unsigned k = l->count; k--;) /* what came last goes first, mostly */
         if (l->node[k] == n) {
             memmove(&l->node[k], &l->node[k + 1], (l->count - k - 1) * sizeof *l->node);
             memmove(&l->edge[k], &l->edge[k + 1], (l->count - k - 1) * sizeof *l->edge);
@@ -111,19 +111,25 @@ static struct node *node_new(struct graph *g)
     return n;
 }
 
-void node_remove(struct node *n)
+/* Nobody has an edge to it, or all who have go with it. */
+static void node_free(struct node *n)
 {
     atomic_store(&n->valid, false);
-    while (n->before.count) disconnect(n->before.node[0], n);
-    while (n->after.count) disconnect(n, n->after.node[0]);
     list_free(&n->before);
     list_free(&n->after);
-    list_remove(&n->graph->nodes, n);
     if (n->child) graph_free(n->child);
     conditional_free(n);
     graph_memory_drop(n->memory);
     free(n->owned);
     object_give(&nodes, n);
+}
+
+void node_remove(struct node *n)
+{
+    while (n->before.count) disconnect(n->before.node[n->before.count - 1], n);
+    while (n->after.count) disconnect(n, n->after.node[0]);
+    list_remove(&n->graph->nodes, n);
+    node_free(n);
 }
 
 CUresult node_set_params(struct node *n, const CUgraphNodeParams *params)
@@ -298,7 +304,7 @@ CUresult graph_new(struct graph **out)
 void graph_free(struct graph *g)
 {
     atomic_store(&g->valid, false);
-    while (g->nodes.count) node_remove(g->nodes.node[g->nodes.count - 1]);
+    for (unsigned k = g->nodes.count; k--;) node_free(g->nodes.node[k]);
     list_free(&g->nodes);
     while (g->conditions) {
         struct condition *c = g->conditions;

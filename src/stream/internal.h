@@ -49,6 +49,7 @@ struct stream {
     _Atomic uint64_t id;           /* unique in the process; 0: the handle is not valid */
     struct stream_set *set;
     struct stream *next, **from;   /* in the set's list */
+    struct stream *next_gone;      /* of those without a handle */
     enum stream_kind kind;
     unsigned flags;
     int priority;
@@ -89,7 +90,7 @@ struct stream_set {
     struct event *events;
     struct stream *legacy;
     struct marks gate;             /* what new streams wait for: see context_event.c */
-    unsigned zombies;              /* streams without a handle that are not released */
+    struct stream *gone, **gone_end; /* those of them without a handle: a queue */
     _Atomic unsigned blocking;     /* streams that order with legacy */
     _Atomic bool dying;
 };
@@ -112,8 +113,8 @@ CUresult stream_end(struct stream *s, uint64_t id);
 void stream_unpin(struct stream *s);
 /* A worker's last act: it holds a pin and no lock. */
 void stream_leave(struct stream *s);
-/* Releases the streams without a handle whose work is done. With the set's lock. */
-void streams_reap(struct stream_set *set);
+/* Releases streams without a handle whose work is done, of the next most that there are. With the set's lock. */
+void streams_reap(struct stream_set *set, unsigned most);
 
 /* --- local.c --- */
 CUresult stream_of_thread(struct context *c, struct stream **out);

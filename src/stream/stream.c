@@ -5,6 +5,8 @@
 #include "stream/operations.h"
 #include "uvm/uvm.h"
 
+enum { SOME = 16 }; /* streams that are gone are looked at where others come and go: far more than come */
+
 static _Atomic uint64_t newest_id = 2; /* 1 and 2 are the default streams' handles */
 
 static void construct_stream(void *object)
@@ -27,10 +29,25 @@ static void construct_set(void *object) { pthread_mutex_init(&((struct stream_se
 static struct objects streams = OBJECTS_INIT(struct stream, construct_stream);
 static struct objects sets = OBJECTS_INIT(struct stream_set, construct_set);
 
+/* With the set's lock, here and below. */
+static void gone_append(struct stream_set *set, struct stream *s)
+{
+    s->next_gone = NULL;
+    *set->gone_end = s;
+    set->gone_end = &s->next_gone;
+}
+
+static struct stream *gone_first(struct stream_set *set)
+{
+    struct stream *s = set->gone;
+    if (s && !(set->gone = s->next_gone)) set->gone_end = &set->gone;
+    return s;
+}
+
 /* With both locks. */
 static void invalidate(struct stream *s)
 {
-    if (atomic_exchange(&s->id, 0)) s->set->zombies++;
+    if (atomic_exchange(&s->id, 0)) gone_append(s->set, s);
     s->quit = true;
     if (s->worker) pthread_cond_signal(&s->work);
 }
@@ -65,7 +82,7 @@ CUresult stream_new(struct stream_set *set, enum stream_kind kind, unsigned flag
     if (r) {
         invalidate(s);
         pthread_mutex_unlock(&s->lock);
-        streams_reap(set);
+        streams_reap(set, SOME);
         pthread_mutex_unlock(&set->lock);
         return r;
     }
@@ -74,12 +91,12 @@ out:
     if (r)
         object_give(&streams, s);
     else
-        streams_reap(set);
+        streams_reap(set, SOME);
     pthread_mutex_unlock(&set->lock);
     return r;
 }
 
-/* With the set's lock and the stream's, which it drops. */
+/* With the set's lock and the stream's, which it drops. The stream is not among those that are gone any more. */
 static void release(struct stream_set *set, struct stream *s)
 {
     marks_resolve(s);
@@ -88,23 +105,24 @@ static void release(struct stream_set *set, struct stream *s)
     *s->from = s->next;
     if (s->next) s->next->from = s->from;
     atomic_fetch_sub(&set->blocking, stream_orders_with_legacy(s));
-    set->zombies--;
     pthread_mutex_unlock(&s->lock);
     object_give(&streams, s);
 }
 
 static bool finished(struct stream *s) { return queue_empty(s) && !s->worker && !s->pins && channel_idle(s); }
 
-void streams_reap(struct stream_set *set)
+void streams_reap(struct stream_set *set, unsigned most)
 {
-    if (atomic_load(&set->dying)) return;
-    for (struct stream *s = set->streams, *next; s && set->zombies; s = next) {
-        next = s->next;
+    struct stream *s, *first = NULL; /* that stays */
+    while (!atomic_load(&set->dying) && most-- && set->gone != first && (s = gone_first(set))) {
         pthread_mutex_lock(&s->lock);
-        if (!s->id && finished(s))
+        if (finished(s)) {
             release(set, s);
-        else
-            pthread_mutex_unlock(&s->lock);
+            continue;
+        }
+        pthread_mutex_unlock(&s->lock);
+        gone_append(set, s);
+        if (!first) first = s;
     }
 }
 
@@ -121,7 +139,7 @@ CUresult stream_end(struct stream *s, uint64_t id)
     bool valid = id && s->id == id && s->set == set;
     if (valid) invalidate(s);
     pthread_mutex_unlock(&s->lock);
-    streams_reap(set);
+    streams_reap(set, SOME);
     pthread_mutex_unlock(&set->lock);
     return valid ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
@@ -145,7 +163,7 @@ void stream_leave(struct stream *s)
     pthread_mutex_lock(&s->lock);
     stream_unpin(s);
     pthread_mutex_unlock(&s->lock);
-    streams_reap(set);
+    streams_reap(set, SOME);
     pthread_mutex_unlock(&set->lock);
 }
 
@@ -154,6 +172,8 @@ CUresult stream_set_create(struct context *c)
     struct stream_set *set = object_take(&sets);
     if (!set) return CUDA_ERROR_OUT_OF_MEMORY;
     set->context = c;
+    set->gone = NULL;
+    set->gone_end = &set->gone;
     marks_init(&set->gate);
     atomic_store(&set->dying, false);
     CUresult r = stream_new(set, STREAM_LEGACY, 0, 0, &set->legacy);

@@ -2,6 +2,8 @@
 #include "uvm/uvm.h"
 #include "stream/internal.h"
 
+#include <limits.h>
+
 bool stream_runs(const void *s) { return !channel_idle((struct stream *)s); }
 
 bool stream_idle(struct stream *s) { return queue_empty(s) && channel_idle(s); }
@@ -40,7 +42,7 @@ static void finish_chosen(struct stream_set *set, stream_choice *chosen)
         stream_unpin(s);
         pthread_mutex_unlock(&s->lock);
     }
-    streams_reap(set);
+    streams_reap(set, UINT_MAX);
     pthread_mutex_unlock(&set->lock);
 }
 
