@@ -291,6 +291,16 @@ static CUresult keep_on_host(struct block *b, unsigned from, const struct mask *
     return CUDA_SUCCESS;
 }
 
+/* From a device atomics are taken first, then writing: an event each. From the host both at once (observed on H200). */
+static CUresult keep_to_reading(struct block *b, unsigned q, const struct mask *pages)
+{
+    for (unsigned prot = q == CPU ? PROT_RO : PROT_RW; prot >= PROT_RO; prot--) {
+        struct mask taken = mask_and(pages, &b->place[q]->mapped[prot]);
+        if (!mask_empty(&taken)) thrashing_event(b, &taken, q, true, uvm_now());
+    }
+    return block_revoke(b, q, pages, PROT_RO);
+}
+
 CUresult block_duplicate(struct block *b, unsigned to, const struct mask *pages, const struct mask *prefetched,
                          enum trace_cause cause)
 {
@@ -306,7 +316,7 @@ CUresult block_duplicate(struct block *b, unsigned to, const struct mask *pages,
     {
         struct mask held = mask_and(&b->place[q]->resident, pages), fresh = mask_and(&held, &need);
         copied = mask_or(&copied, &fresh);
-        if ((r = block_revoke(b, q, &held, PROT_RO))) return r;
+        if ((r = keep_to_reading(b, q, &held))) return r;
     }
     for_each_processor(q, b->mapped) {
         struct mask remote = mask_andnot(&copied, &b->place[q]->resident);

@@ -15,7 +15,7 @@
  * kernel, until an entry of theirs changes. The lines of two sectors in which they
  * came stay close by, until an entry of either changes. A store to a page that may
  * only be read finds half as much: at hand is the half of a sector that was asked
- * for, close by its other half. A sector of windows' entries that comes to hand has
+ * for, close by its other half, not as near the rest of the line. A sector of windows' entries that comes to hand has
  * those of its neighbours, mapped or not; that there is no table is not remembered. */
 #include "uvm/internal.h"
 
@@ -121,7 +121,8 @@ enum distance sector_distance(unsigned p, struct sector s, bool store)
     unsigned k = place_in(&sectors[p], s.number);
     bool by_half = store && s.readable;
     if (k < SECTORS_AT_HAND && (!by_half || place_in(&halves[p], s.half) < KNOWN)) return AT_HAND;
-    if (by_half ? k < KNOWN : s.tables && place_in(&lines[p], line_of(s.number)) < KNOWN) return CLOSE;
+    if (by_half && k < KNOWN) return CLOSE;
+    if (s.tables && place_in(&lines[p], line_of(s.number)) < KNOWN) return by_half ? NEAR : CLOSE;
     return (place_in(&sectors[p], s.directory) < KNOWN ? NO_TABLE : NO_TABLE_LOST) + s.tables;
 }
 

@@ -126,8 +126,7 @@ void thrashing_reset(struct block *b, const struct mask *pages);
 const struct mask *thrashing_pages(const struct block *b);     /* NULL: none */
 uint32_t thrashing_processors(const struct block *b, unsigned page);
 bool thrashing_pinned(const struct block *b, unsigned page);
-CUresult thrashing_split(struct block *low, struct block *high);
-void thrashing_free(struct block *b);
+void thrashing_free(struct block *b); /* so when it is cut: both parts begin anew */
 bool thrashing_pinned_any(void);
 /* Ends pins whose time is over, in all blocks; the time of the next, 0: none. */
 uint64_t thrashing_unpin(uint64_t now);
@@ -233,6 +232,7 @@ CUresult service_faults(struct block *b, unsigned p, const struct request *q, bo
 enum distance {
     AT_HAND,
     CLOSE,                           /* read some time ago, or its neighbour was */
+    NEAR,                            /* its neighbour was; a store to a page that may only be read */
     NO_TABLE, FAR, FAR_TWO, FAR_NEW, /* only the directory is known, and says that there is none, or where */
     NO_TABLE_LOST, FAR_LOST, FAR_TWO_LOST, FAR_NEW_LOST, /* nor is that */
     DISTANCES

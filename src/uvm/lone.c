@@ -29,9 +29,9 @@ enum {
  * set out one later than those of a body. */
 enum { ALL = 2 * BODY };
 static const unsigned first_stores[DISTANCES] = {
-    [AT_HAND] = 1, [CLOSE] = 3, [NO_TABLE] = 10, 24, 31, 46, [NO_TABLE_LOST] = 32, 48, 52, 52
+    [AT_HAND] = 1, [CLOSE] = 3, [NEAR] = 8, [NO_TABLE] = 10, 24, 31, 46, [NO_TABLE_LOST] = 32, 48, 52, 52
 };
-static const unsigned stores[DISTANCES] = { [AT_HAND] = 4, [CLOSE] = 9, [NO_TABLE... DISTANCES - 1] = 52 };
+static const unsigned stores[DISTANCES] = { [AT_HAND] = 4, [CLOSE] = 9, [NEAR... DISTANCES - 1] = 52 };
 static const unsigned loads[DISTANCES] = { [AT_HAND] = 1, [CLOSE] = 3, [NO_TABLE... DISTANCES - 1] = ALL };
 static const unsigned last_pair[DISTANCES] = { [AT_HAND] = 1, [CLOSE] = 1, [NO_TABLE... DISTANCES - 1] = ALL };
 

@@ -100,41 +100,6 @@ void thrashing_free(struct block *b)
     b->thrashing = NULL;
 }
 
-CUresult thrashing_split(struct block *low, struct block *high)
-{
-    struct thrashing *t = low->thrashing;
-    high->thrashing = NULL;
-    if (!t) return CUDA_SUCCESS;
-    struct thrashing *n = heap_take(sizeof *n);
-    if (!n) return CUDA_ERROR_OUT_OF_MEMORY;
-    *n = *t;
-    n->block = high;
-    n->pinned = 0;
-    if (t->pages) {
-        n->pages = heap_take(WINDOW_PAGES * sizeof *n->pages);
-        if (!n->pages) {
-            heap_give(n);
-            return CUDA_ERROR_OUT_OF_MEMORY;
-        }
-        memcpy(n->pages, t->pages, WINDOW_PAGES * sizeof *n->pages);
-        for (unsigned page = 0; page < WINDOW_PAGES; page++) {
-            bool is_high = page >= high->region.first;
-            n->pinned += is_high && t->pages[page].pinned;
-            (is_high ? t : n)->pages[page].pinned = false; /* is the other's */
-        }
-        if (n->pinned) LIST_INSERT_HEAD(&with_pins, n, link);
-        t->pinned -= n->pinned;
-        if (n->pinned && !t->pinned) LIST_REMOVE(t, link);
-    }
-    struct mask upper = mask_region(high->region);
-    n->mask = mask_and(&n->mask, &upper);
-    t->mask = mask_andnot(&t->mask, &upper);
-    t->any = !mask_empty(&t->mask);
-    n->any = !mask_empty(&n->mask);
-    high->thrashing = n;
-    return CUDA_SUCCESS;
-}
-
 /* ---- events */
 
 static bool begin_pages(struct thrashing *t, unsigned p, uint64_t now)

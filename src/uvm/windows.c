@@ -197,17 +197,17 @@ CUresult block_split(struct block *low, unsigned page)
     high->region.first = page;
     places_begin(high);
     high->layout = NULL;
+    high->thrashing = NULL;
     uint32_t known = low->resident | low->mapped;
     struct mask upper = mask_region(high->region);
     CUresult r = places_loosen(low, known, &upper);
     if (!r) r = places_loosen(high, known, &upper);
     if (!r && low->layout) r = entries_begin(high);
-    if (!r) r = thrashing_split(low, high);
     if (r) {
-        high->thrashing = NULL;
         block_free(high);
         return r;
     }
+    thrashing_free(low);
     entries_split(low, high);
     for_each_processor(p, known) split_place(low, high, p, &upper);
     keep(&low->read_duplicated, &high->read_duplicated, &upper);

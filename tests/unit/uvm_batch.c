@@ -196,7 +196,7 @@ static void a_store_to_a_page_that_may_be_read_finds_half_as_much(void **s)
     assert_int_equal(distance_for(3, true), AT_HAND);
     assert_int_equal(distance_for(4, true), CLOSE);
     assert_int_equal(distance_for(4, false), AT_HAND);
-    assert_int_equal(distance_for(8, true), FAR_TWO);
+    assert_int_equal(distance_for(8, true), NEAR);
     assert_int_equal(distance_for(8, false), CLOSE);
 }
 

@@ -417,6 +417,28 @@ static void bringing_a_copy_takes_the_right_to_write_from_who_has_one_already(vo
     assert_int_equal(fake_counted.gpu_faults, 2);
 }
 
+static bool thrashes(unsigned page)
+{
+    const struct mask *m = thrashing_pages(block_at(at(page), false));
+    return m && mask_test(m, page);
+}
+
+static void a_device_that_loses_its_right_to_write_to_its_copy_twice_thrashes(void **s)
+{
+    (void)s;
+    uvm_advise(at(0), 512 * PAGE_BYTES, CU_MEM_ADVISE_SET_READ_MOSTLY, on_host);
+    touch(CPU, 0, 16, true);
+    touch(GPU0, 0, 16, false); /* the host has lost it just now */
+    for (unsigned k = 0; k < 2; k++) {
+        assert_false(thrashes(0));
+        touch(GPU0, 0, 1, true);
+        touch(GPU0, 1, 2, true); /* what is prefetched beside it is a copy */
+    }
+    assert_true(thrashes(0));
+    uvm_advise(at(16), 16 * PAGE_BYTES, CU_MEM_ADVISE_SET_ACCESSED_BY, on_gpu0); /* the block is cut */
+    assert_false(thrashes(0));
+}
+
 static void a_prefetch_of_several_blocks_lets_the_destination_write_single_copies(void **s)
 {
     (void)s;
@@ -520,6 +542,8 @@ int main(void)
                                         allocated, freed),
         cmocka_unit_test_setup_teardown(read_mostly_again_takes_no_writer_its_right, allocated, freed),
         cmocka_unit_test_setup_teardown(bringing_a_copy_takes_the_right_to_write_from_who_has_one_already, allocated,
+                                        freed),
+        cmocka_unit_test_setup_teardown(a_device_that_loses_its_right_to_write_to_its_copy_twice_thrashes, allocated,
                                         freed),
         cmocka_unit_test_setup_teardown(a_prefetch_of_several_blocks_lets_the_destination_write_single_copies,
                                         allocated, freed),

@@ -9,20 +9,18 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-enum { GPU0 = 1, GPU1, LOW = 5, HIGH = 300 /* pages */ };
+enum { GPU0 = 1, GPU1, PAGE = 5 };
 enum { US = 1000, MS = 1000 * US, LAPSE = 500 * US, NAP = 500 * US, PIN_LIFE = 150 * MS, EPOCH = 1000 * MS };
 
 static struct range range;
 static struct window window;
 static struct block block;
 static struct place places[4];
-static unsigned in_play; /* the page that is moved */
 static uint64_t now = 1;
 
 static int begin(void **s)
 {
     (void)s;
-    in_play = LOW;
     memset(places, 0, sizeof places);
     range = (struct range){ .policy = { .preferred = NOBODY, .preferred_node = -1 } };
     block = (struct block){ .window = &window, .range = &range, .region = { 0, WINDOW_PAGES } };
@@ -40,14 +38,14 @@ static int end(void **s)
 static void move(unsigned p)
 {
     struct mask page = { { 0 } };
-    mask_set(&page, in_play);
-    for (unsigned q = 0; q < 4; q++) mask_clear(&places[q].resident, in_play);
-    mask_set(&places[p].resident, in_play);
+    mask_set(&page, PAGE);
+    for (unsigned q = 0; q < 4; q++) mask_clear(&places[q].resident, PAGE);
+    mask_set(&places[p].resident, PAGE);
     block.resident = bit(p);
     thrashing_event(&block, &page, p, false, now);
 }
 
-static struct hint hint(unsigned p) { return thrashing_hint(&block, in_play, p, now); }
+static struct hint hint(unsigned p) { return thrashing_hint(&block, PAGE, p, now); }
 
 #define assert_hint(p, what, where) \
     do { \
@@ -59,7 +57,7 @@ static struct hint hint(unsigned p) { return thrashing_hint(&block, in_play, p, 
 static bool thrashes(void)
 {
     const struct mask *m = thrashing_pages(&block);
-    return m && mask_test(m, in_play);
+    return m && mask_test(m, PAGE);
 }
 
 /* p and q take the page from each other until that is noticed; q has it last. */
@@ -194,8 +192,8 @@ static void the_tenth_nap_pins_a_page_in_the_host_though_each_made_its_events_sl
     (void)s;
     fight(GPU0, CPU);
     assert_in_range(turns_until_pinned_at(CPU, GPU0), 40, 80); /* 58 to 72 moves on the H200 */
-    assert_true(thrashing_pinned(&block, in_play));
-    assert_int_equal(thrashing_processors(&block, in_play), bit(CPU) | bit(GPU0));
+    assert_true(thrashing_pinned(&block, PAGE));
+    assert_int_equal(thrashing_processors(&block, PAGE), bit(CPU) | bit(GPU0));
 }
 
 static void a_pinned_page_is_mapped_where_it_is_by_who_reaches_it(void **s)
@@ -254,34 +252,11 @@ static void a_pin_ends_after_its_life_and_all_starts_over(void **s)
     assert_hint(GPU0, HINT_NONE, NOBODY);
 }
 
-static void a_block_that_is_cut_keeps_the_pins_of_each_part(void **s)
-{
-    (void)s;
-    struct block high = block;
-    range.policy.preferred = CPU;
-    for (unsigned k = 0; k < 2; k++) {
-        in_play = k ? HIGH : LOW;
-        fight(GPU0, CPU);
-        assert_hint(GPU0, HINT_PIN, CPU);
-    }
-    high.region.first = block.region.outer = 100;
-    assert_int_equal(thrashing_split(&block, &high), CUDA_SUCCESS);
-    assert_true(thrashing_pinned(&block, LOW));
-    assert_false(thrashing_pinned(&block, HIGH));
-    assert_true(thrashing_pinned(&high, HIGH));
-    assert_false(thrashing_pinned(&high, LOW));
-    assert_int_equal(thrashing_unpin(now + 2 * PIN_LIFE), 0);
-    assert_false(thrashing_pinned(&block, LOW));
-    assert_false(thrashing_pinned(&high, HIGH));
-    assert_false(thrashing_pinned_any());
-    thrashing_free(&high);
-}
-
 static void a_pinned_page_whose_rights_are_taken_back_rests(void **s)
 {
     (void)s;
     struct mask page = { { 0 } };
-    mask_set(&page, in_play);
+    mask_set(&page, PAGE);
     fight(GPU0, CPU);
     assert_true(turns_until_pinned_at(CPU, GPU0));
     thrashing_event(&block, &page, GPU0, true, now += US);
@@ -295,7 +270,7 @@ static void other_migrations_reset_pages_that_thrash_only(void **s)
 {
     (void)s;
     struct mask page = { { 0 } };
-    mask_set(&page, in_play);
+    mask_set(&page, PAGE);
     for (int k = 0; k < 4; k++) { /* two quick events of the page's */
         now += US;
         move(k % 2 ? CPU : GPU0);
@@ -335,7 +310,6 @@ int main(void)
         TEST(a_preferred_device_that_the_host_does_not_reach_takes_turns_with_it),
         TEST(a_preferred_device_gets_its_page_pinned_after_ten_naps_and_the_host_rests),
         TEST(a_pin_ends_after_its_life_and_all_starts_over),
-        TEST(a_block_that_is_cut_keeps_the_pins_of_each_part),
         TEST(a_pinned_page_whose_rights_are_taken_back_rests),
         TEST(other_migrations_reset_pages_that_thrash_only),
         TEST(a_block_that_never_pinned_forgets_after_a_quiet_second),
