@@ -1,7 +1,6 @@
 /* Clusters of blocks; see cluster.h. */
 #include "api/cluster.h"
 #include "api/library.h"
-#include "module/image.h"
 
 #include <string.h>
 

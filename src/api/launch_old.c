@@ -1,6 +1,5 @@
 /* How kernels were launched before CUDA 4.0: block shape, shared memory and
  * parameters are set one by one and kept with the function until cuLaunch. */
-#include "module/image.h"
 #include "module/module.h"
 
 #include <stdlib.h>

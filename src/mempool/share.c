@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { SLOTS = 32768, VERSION = 1 };
+enum { SLOTS = 32768 };
 static const char MAGIC[8] = "FLpool1";
 
 /* An exported allocation. generation is odd while it is live. */

@@ -1,7 +1,6 @@
 /* Parts of a module that are compiled when one of their kernels is first
  * launched (ptx/image.h). Each is loaded by itself, wherever there is room:
  * the image's table of segments says where, as if it were the image's. */
-#include "module/image.h"
 #include "module/module.h"
 
 #include <stdlib.h>

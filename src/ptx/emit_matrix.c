@@ -6,7 +6,6 @@
 #include "arena.h"
 #include "emit.h"
 #include "image.h"
-#include "ptxc.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,7 +4,6 @@
 #include "arena.h"
 #include "emit.h"
 #include "lockstep.h"
-#include "ptxc.h"
 #include "walk.h"
 
 #include <string.h>

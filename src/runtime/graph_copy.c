@@ -1,6 +1,5 @@
 /* Graphs: nodes that copy, between arrays and addresses, and into and out of
  * variables. The driver has one kind of them. */
-#include "runtime/graph.h"
 #include "runtime/copy.h"
 
 /* Rows of a slice that has fewer are none, unlike in cudaMemcpy3D. */

@@ -1,5 +1,5 @@
 /* Graphs: nodes that set memory, call the host, contain a graph, order others, and record and wait for events. */
-#include "runtime/graph.h"
+#include "runtime/runtime.h"
 
 /* ---- Memset ---- */
 

@@ -3,7 +3,7 @@
 #include "space/layout.h"
 
 #include "base/units.h"
-#include "context/context.h"
+#include "base/visible.h"
 
 #include <dlfcn.h>
 #include <stddef.h>

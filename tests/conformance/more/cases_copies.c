@@ -151,7 +151,7 @@ static void fills(void)
 
 /* ---- what the host's processor cannot follow: each question in a process of its own, which may not survive it */
 
-enum { WILD = 26, KIB = 1024 };
+enum { WILD = 26 };
 
 static CUresult wild_question(int q)
 {
