@@ -9,7 +9,9 @@
 #define THREAD_STACK_DEFAULT 0 /* what the application's threads have: its functions run there */
 
 /* What to add to a message if no thread or process can be started, for this reason. */
-#define FEW_TASKS(error) ((error) == EAGAIN ? " (ulimit -u and the control group's pids.max limit processes and threads)" : "")
+#define FEW_TASKS(error) \
+    ((error) == EAGAIN ? " (ulimit -u and the control group's pids.max limit processes and threads; ulimit -v and " \
+                         "vm.max_map_count limit their stacks)" : "")
 
 /* Nobody joins it. The application's signals do not reach it, save those for what it does itself. */
 CUresult thread_start(void *(*run)(void *), void *argument, size_t stack);
