@@ -15,7 +15,6 @@ struct region { unsigned first, outer; };
 static inline bool mask_test(const struct mask *m, unsigned page) { return m->w[page / 64] >> (page % 64) & 1; }
 static inline void mask_set(struct mask *m, unsigned page) { m->w[page / 64] |= 1ull << (page % 64); }
 static inline void mask_clear(struct mask *m, unsigned page) { m->w[page / 64] &= ~(1ull << (page % 64)); }
-static inline void mask_zero(struct mask *m) { memset(m, 0, sizeof *m); }
 
 static inline bool mask_empty(const struct mask *m)
 {

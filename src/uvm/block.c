@@ -119,12 +119,12 @@ CUresult block_add_mappings(struct block *b, unsigned p, const struct mask *page
     return r;
 }
 
-/* What a bystander gets of pages at `at` that P was mapped to with prot. */
-static enum prot bystander_prot(unsigned P, unsigned at, unsigned q, enum prot prot)
+/* What q, a bystander, gets of pages at `at` to which p was mapped with prot. */
+static enum prot bystander_prot(unsigned p, unsigned at, unsigned q, enum prot prot)
 {
     if (prot != PROT_RWA) return prot;
-    if (native_atomics(P, at)) return native_atomics(q, at) ? PROT_RWA : PROT_RW;
-    return P == CPU ? PROT_RW : PROT_RO;
+    if (native_atomics(p, at)) return native_atomics(q, at) ? PROT_RWA : PROT_RW;
+    return p == CPU ? PROT_RW : PROT_RO;
 }
 
 /* Another one is to write pages at `at`: who may do atomics that the memory does not see may only write now. */
@@ -136,28 +136,30 @@ static CUresult end_foreign_atomics(struct block *b, unsigned at, const struct m
     return r;
 }
 
-CUresult block_map_others(struct block *b, unsigned P, unsigned at, const struct mask *pages, enum prot prot)
+/* Those of the pages that are pinned because q, among others, takes them from the others. */
+static struct mask pinned_with(const struct block *b, unsigned q, const struct mask *pages)
+{
+    struct mask m = { { 0 } };
+    if (!thrashing_pages(b)) return m;
+    for_each_page(page, pages)
+        if (thrashing_pinned(b, page) && thrashing_processors(b, page) & bit(q)) mask_set(&m, page);
+    return m;
+}
+
+CUresult block_map_others(struct block *b, unsigned p, unsigned at, const struct mask *pages, enum prot prot)
 {
     const struct policy *policy = &b->range->policy;
-    const struct mask *thrashing = thrashing_pages(b);
     CUresult r = CUDA_SUCCESS;
     if (policy->read_duplication == READ_DUPLICATION_ENABLED) return r;
     struct mask single = mask_andnot(pages, &b->read_duplicated);
     for (unsigned q = 0; q < topology.processors && !r; q++) {
-        if (q == P || !can_access(q, at) || (q == policy->preferred && q != at)) continue;
-        struct mask some = single;
-        if (!(policy->accessed_by & bit(q))) {
-            if (!thrashing) continue;
-            mask_zero(&some);
-            for_each_page(page, &single)
-                if (thrashing_pinned(b, page) && thrashing_processors(b, page) & bit(q)) mask_set(&some, page);
-        }
+        if (q == p || !can_access(q, at) || (q == policy->preferred && q != at)) continue;
+        const bool named = policy->accessed_by & bit(q);
+        struct mask some = named ? single : pinned_with(b, q, &single);
         if (mask_empty(&some)) continue;
-        enum prot given = bystander_prot(P, at, q, prot);
+        enum prot given = bystander_prot(p, at, q, prot);
         if (given >= PROT_RW) r = end_foreign_atomics(b, at, &some);
-        if (!r)
-            r = block_map(b, q, &some, given,
-                          policy->accessed_by & bit(q) ? TRACE_CAUSE_POLICY : TRACE_CAUSE_THRASHING);
+        if (!r) r = block_map(b, q, &some, given, named ? TRACE_CAUSE_POLICY : TRACE_CAUSE_THRASHING);
     }
     return r;
 }

@@ -162,8 +162,8 @@ void block_forget_mappings(struct block *b, unsigned p);        /* p's page tabl
 CUresult block_revoke(struct block *b, unsigned p, const struct mask *pages, enum prot prot);
 /* Maps p to what it may have of the pages without taking from anybody. */
 CUresult block_add_mappings(struct block *b, unsigned p, const struct mask *pages, enum trace_cause cause);
-/* Those that accessed_by names (and who thrashes) get mappings to pages that came to `at` for P with prot. */
-CUresult block_map_others(struct block *b, unsigned P, unsigned at, const struct mask *pages, enum prot prot);
+/* Those that accessed_by names (and who thrashes) get mappings to pages that came to `at` for p with prot. */
+CUresult block_map_others(struct block *b, unsigned p, unsigned at, const struct mask *pages, enum prot prot);
 /* Duplicates go; `keep` stays, who holds the page. */
 CUresult block_collapse(struct block *b, unsigned keep, const struct mask *pages);
 /* One copy of each survives: at the preferred location if there is one, else the host's, else the first device's. */

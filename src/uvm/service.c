@@ -59,7 +59,7 @@ static void add_prefetched(struct service *s)
         s->duplicate = mask_or(&s->duplicate, &s->prefetched);
 }
 
-/* P gets prot on pages that were at `at` already: who else may keep what. */
+/* The service's processor gets prot on pages that were at `at` already: who else may keep what. */
 static CUresult revoke_others(struct service *s, unsigned at, const struct mask *pages, enum prot prot)
 {
     struct mask taken = { { 0 } };
