@@ -116,7 +116,11 @@ static bool begin_pages(struct thrashing *t, unsigned p, uint64_t now)
 static void page_event(struct thrashing *t, unsigned page, unsigned p, bool revoked, uint64_t now)
 {
     struct page *g = &t->pages[page];
-    if (g->last && now - g->last <= LAPSE) {
+    bool first = !g->last, quick = now - g->last <= LAPSE;
+    g->last = now;
+    g->processors |= bit(p);
+    if (first) return;
+    if (quick) {
         g->revoked |= revoked;
         if (g->events < EVENTS_MOST) g->events++;
         if (g->events == THRESHOLD) {
@@ -126,10 +130,8 @@ static void page_event(struct thrashing *t, unsigned page, unsigned p, bool revo
         }
         if (g->events >= THRESHOLD) t->last_thrashing = now;
     } else if (g->events >= THRESHOLD && !g->pinned) {
-        reset_page(t, page);
+        reset_page(t, page); /* this event with the others */
     }
-    g->last = now;
-    g->processors |= bit(p);
 }
 
 void thrashing_event(struct block *b, const struct mask *pages, unsigned p, bool revoked, uint64_t now)

@@ -252,6 +252,20 @@ static void a_pin_ends_after_its_life_and_all_starts_over(void **s)
     assert_hint(GPU0, HINT_NONE, NOBODY);
 }
 
+static void a_slow_event_of_a_page_that_thrashes_is_forgotten_with_the_others(void **s)
+{
+    (void)s;
+    fight(GPU0, CPU);
+    now += 2 * LAPSE;
+    move(GPU0);
+    for (int k = 0; k < 4; k++) {
+        assert_false(thrashes());
+        now += US;
+        move(k % 2 ? GPU0 : CPU);
+    }
+    assert_true(thrashes());
+}
+
 static void a_pinned_page_whose_rights_are_taken_back_rests(void **s)
 {
     (void)s;
@@ -310,6 +324,7 @@ int main(void)
         TEST(a_preferred_device_that_the_host_does_not_reach_takes_turns_with_it),
         TEST(a_preferred_device_gets_its_page_pinned_after_ten_naps_and_the_host_rests),
         TEST(a_pin_ends_after_its_life_and_all_starts_over),
+        TEST(a_slow_event_of_a_page_that_thrashes_is_forgotten_with_the_others),
         TEST(a_pinned_page_whose_rights_are_taken_back_rests),
         TEST(other_migrations_reset_pages_that_thrash_only),
         TEST(a_block_that_never_pinned_forgets_after_a_quiet_second),
