@@ -18,6 +18,7 @@ static CUresult alloc_device(struct context *c, size_t bytes, struct allocation 
         r = space_alloc_device(c, bytes, a);
     }
     if (r == CUDA_ERROR_OUT_OF_MEMORY && mempool_shrink(c->device)) r = space_alloc_device(c, bytes, a);
+    if (r == CUDA_ERROR_OUT_OF_MEMORY && mempool_free_idle()) r = space_alloc_device(c, bytes, a);
     return r;
 }
 

@@ -74,8 +74,8 @@ CUresult free_perform(CUdeviceptr dptr, struct stream *s)
     if (a.pool) return mempool_free(&a, dptr, s);
     if (a.kind == ALLOCATION_MANAGED) /* observed on an H200 */
         return dptr == a.base ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
-    if (a.kind != ALLOCATION_DEVICE) return CUDA_ERROR_INVALID_VALUE;
-    return cuMemFree_v2(dptr); /* waits for the stream, and for more */
+    if (a.kind != ALLOCATION_DEVICE || a.base != dptr || a.module_owned) return CUDA_ERROR_INVALID_VALUE;
+    return mempool_free_later(&a, s);
 }
 
 CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)

@@ -184,6 +184,7 @@ static bool see_frees(struct mempool *p, struct context *c, struct stream *s)
 void mempool_synchronized(struct context *c, struct stream *s)
 {
     bool left = false;
+    later_free(c, s);
     if (!atomic_load_explicit(&freed, memory_order_relaxed)) return;
     atomic_store_explicit(&freed, false, memory_order_relaxed);
     struct mempool *done = NULL;

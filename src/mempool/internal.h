@@ -158,6 +158,10 @@ bool block_is(const struct block *b, const struct allocation *copy);
 /* The next synchronising call has something to do. */
 void mempool_note_free(void);
 
+/* --- later.c --- */
+/* Frees what was freed in s, or in c's streams, or (both NULL) in any, and nobody uses any more. Whether there was any. */
+bool later_free(const struct context *c, struct stream *s);
+
 /* --- kept.c --- */
 void mempool_free_kept(struct mempool *p, struct block *b);
 /* A launch has allocated the block, or it is freed. */

@@ -80,6 +80,12 @@ CUresult mempool_free(const struct allocation *a, CUdeviceptr address, struct st
 /* The same in no stream's order: the caller answers for uses in progress (cuMemFree). */
 CUresult mempool_free_now(const struct allocation *a, CUdeviceptr address);
 
+/* Memory of cuMemAlloc, of which a is what space_look found: it is there until somebody has waited for s, or for its
+ * context. */
+CUresult mempool_free_later(const struct allocation *a, struct stream *s);
+/* Frees what nobody uses any more of that, waited for or not. Whether there was any. */
+bool mempool_free_idle(void);
+
 /* Counts what pools have given back, and devices' access that was withdrawn: while it stays, so does what mempool_bytes
  * answered. */
 uint64_t mempool_changes(void);

@@ -219,6 +219,8 @@ static CUresult run_here(struct issue *o, stream_work *run, const void *arg)
     return r;
 }
 
+static bool is_of_device(CUresult r) { return r == CUDA_ERROR_ILLEGAL_ADDRESS || r == CUDA_ERROR_LAUNCH_FAILED; }
+
 CUresult stream_run(struct stream *s, stream_work *run, const void *arg)
 {
     struct issue o;
@@ -228,7 +230,7 @@ CUresult stream_run(struct stream *s, stream_work *run, const void *arg)
     end(&o, r);
     streams_take_back(s->set);
     if (stream_processor(s)) processor_flush_printf(stream_processor(s));
-    return r;
+    return is_of_device(r) ? sticky_set(r) : r; /* observed on H200 */
 }
 
 struct unasked {
@@ -242,7 +244,7 @@ static CUresult run_unasked(void *arg)
 {
     const struct unasked *u = arg;
     CUresult r = u->run((void *)u->arg);
-    if (r != CUDA_ERROR_ILLEGAL_ADDRESS && r != CUDA_ERROR_LAUNCH_FAILED) return r;
+    if (!is_of_device(r)) return r;
     sticky_set(r);
     return CUDA_SUCCESS;
 }

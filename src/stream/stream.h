@@ -48,7 +48,7 @@ CUresult stream_enqueue(struct stream *s, stream_work *run, const void *arg, siz
  * once if the stream is idle. */
 CUresult stream_enqueue_short(struct stream *s, stream_work *run, const void *arg, size_t size);
 /* The same, but waits until it is done, so arg is not copied; on the calling thread if no host work is queued.
- * What run returns is returned and does not become sticky. */
+ * What run returns is returned; what a device does wrong becomes sticky, too. */
 CUresult stream_run(struct stream *s, stream_work *run, const void *arg);
 /* A kernel. Its parameters are copied. */
 CUresult stream_launch(struct stream *s, const struct launch *l);
@@ -58,6 +58,8 @@ CUresult stream_synchronize(struct stream *s);
 /* CUDA_ERROR_NOT_READY while something is left to do. */
 CUresult stream_query(struct stream *s);
 CUresult context_synchronize(struct context *c);   /* cuCtxSynchronize */
+/* Whether nothing is left to do in any of its streams. */
+bool context_idle(struct context *c);
 
 /* Whether the stream has work on its device. Takes no lock. */
 bool stream_runs(const void *s);

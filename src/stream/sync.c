@@ -84,6 +84,15 @@ CUresult context_synchronize(struct context *c)
     return synchronized(c->streams->legacy);
 }
 
+bool context_idle(struct context *c)
+{
+    bool idle = true;
+    pthread_mutex_lock(&c->streams->lock);
+    for (struct stream *s = c->streams->streams; s && idle; s = s->next) idle = stream_idle(s);
+    pthread_mutex_unlock(&c->streams->lock);
+    return idle;
+}
+
 CUresult stream_query(struct stream *s)
 {
     bool idle = stream_idle(s);

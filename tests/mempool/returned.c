@@ -130,6 +130,57 @@ static void work_reaches_what_is_at_its_address_by_then(void)
     EXPECT_EQUAL(*result, 7);
 }
 
+/* As an H200 does, nothing waits. */
+static void memory_of_cuMemAlloc_stays_until_the_stream_that_it_was_freed_in_was_waited_for(void)
+{
+    CUdeviceptr p;
+    size_t size;
+    CHECK(cuMemAlloc(&p, SIZE));
+    CHECK(cuMemsetD32Async(p, 7, WORDS, waiting));
+    CHECK(cuMemFreeAsync(p, waiting));
+    ANSWERS(cuMemFreeAsync(p, waiting), CUDA_ERROR_INVALID_VALUE);
+    ANSWERS(cuMemFreeAsync(p + 512, waiting), CUDA_ERROR_INVALID_VALUE);
+    ANSWERS(cuStreamQuery(waiting), CUDA_ERROR_NOT_READY);
+    CHECK(cuMemcpyDtoHAsync(result, p, SIZE, waiting));
+    CHECK(cuMemGetAddressRange(NULL, &size, p));
+    CHECK(cuStreamSynchronize(other));
+    CHECK(cuMemGetAddressRange(NULL, &size, p));
+    open_gate();
+    CHECK(cuStreamSynchronize(waiting));
+    EXPECT_EQUAL(result[WORDS - 1], 7);
+    ANSWERS(cuMemGetAddressRange(NULL, &size, p), CUDA_ERROR_NOT_FOUND);
+}
+
+/* Whoever frees memory answers for other streams that use it, but it is not given to anybody meanwhile. */
+static void memory_that_is_freed_in_a_stream_is_not_lent_while_another_uses_it(void)
+{
+    CUdeviceptr p, q;
+    CHECK(cuMemAlloc(&p, SIZE));
+    CHECK(cuMemsetD32Async(p, 7, WORDS, waiting));
+    CHECK(cuMemFreeAsync(p, other));
+    CHECK(cuStreamSynchronize(other));
+    for (int k = 0; k < 200; k++) {
+        CHECK(cuMemAlloc(&q, SIZE));
+        EXPECT(p != q);
+    }
+    open_gate();
+    CHECK(cuCtxSynchronize());
+    CHECK(cuMemAlloc(&q, SIZE));
+    CHECK(cuMemFree(q));
+}
+
+/* Nobody ever waits; what was freed is found where memory is short. */
+static void memory_that_was_freed_in_a_stream_serves_where_there_is_no_other(void)
+{
+    CUdeviceptr p;
+    open_gate();
+    CHECK(cuCtxSynchronize());
+    for (int k = 0; k < 40; k++) {
+        CHECK(cuMemAlloc(&p, 64 << 20));
+        CHECK(cuMemFreeAsync(p, other));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -140,6 +191,9 @@ int main(void)
         ALONE(start, work_before_a_free_in_its_stream_finds_the_memory),
         ALONE(start, work_finds_memory_beside_what_its_pool_has_given_back),
         ALONE(start, work_reaches_what_is_at_its_address_by_then),
+        ALONE(start, memory_of_cuMemAlloc_stays_until_the_stream_that_it_was_freed_in_was_waited_for),
+        ALONE(start, memory_that_is_freed_in_a_stream_is_not_lent_while_another_uses_it),
+        ALONE(start, memory_that_was_freed_in_a_stream_serves_where_there_is_no_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -243,20 +243,25 @@ static CUresult failing(void *arg)
     return CUDA_ERROR_ILLEGAL_ADDRESS;
 }
 
-static void failing_host_work_is_sticky_but_a_failing_synchronous_copy_is_not(void **state)
-{
-    (void)state;
-    struct stream *a = new_stream(c, 0);
-    assert_int_equal(stream_run(a, failing, NULL), CUDA_ERROR_ILLEGAL_ADDRESS);
-    assert_int_equal(stream_synchronize(a), CUDA_SUCCESS);
-    assert_int_equal(stream_enqueue(a, failing, NULL, 0), CUDA_SUCCESS);
-    assert_int_equal(stream_synchronize(a), CUDA_ERROR_ILLEGAL_ADDRESS);
-}
 
 static CUresult without_memory(void *arg)
 {
     (void)arg;
     return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static void failing_work_is_sticky_whether_or_not_somebody_waits_for_it(void **state)
+{
+    (void)state;
+    struct stream *a = new_stream(c, 0);
+    assert_int_equal(stream_enqueue(a, failing, NULL, 0), CUDA_SUCCESS);
+    assert_int_equal(stream_synchronize(a), CUDA_ERROR_ILLEGAL_ADDRESS);
+    fake_revive();
+    assert_int_equal(stream_run(a, failing, NULL), CUDA_ERROR_ILLEGAL_ADDRESS);
+    assert_int_equal(sticky_get(), CUDA_ERROR_ILLEGAL_ADDRESS);
+    fake_revive();
+    assert_int_equal(stream_run(a, without_memory, NULL), CUDA_ERROR_OUT_OF_MEMORY);
+    assert_int_equal(sticky_get(), CUDA_SUCCESS);
 }
 
 static void what_short_work_does_wrong_at_once_is_sticky_but_what_it_lacks_is_not(void **state)
@@ -284,7 +289,7 @@ int main(void)
         T(a_context_can_be_destroyed_while_a_stream_waits_for_ever),
         T(every_comparison_of_a_wait_means_what_it_says),
         T(a_dead_processor_ends_all_waits_and_drops_queued_work),
-        T(failing_host_work_is_sticky_but_a_failing_synchronous_copy_is_not),
+        T(failing_work_is_sticky_whether_or_not_somebody_waits_for_it),
         T(what_short_work_does_wrong_at_once_is_sticky_but_what_it_lacks_is_not),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
