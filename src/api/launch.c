@@ -3,6 +3,7 @@
 #include "api/cluster.h"
 #include "api/green.h"
 #include "api/node_check.h"
+#include "api/reference.h"
 #include "base/log.h"
 #include "graph/capture.h"
 #include "module/image.h"
@@ -207,11 +208,11 @@ static CUresult submit(struct request *q, uint8_t *params)
     if (!r && capture_any() && captured(q, &r)) return r;
     if (!r) r = function_prepare(f);
     if (!r && f->kernel->flags & FL_KERNEL_MALLOC) r = module_heap(f->module->context, &l->heap, &l->heap_size);
+    if (!r) r = reference_symbols(f->module, &l->symbols);
     if (r) return r;
     note_limits(f);
     l->image = f->module->image_va;
     l->kernel = f->index;
-    l->symbols = f->module->symbols_va;
     l->params = params;
     l->params_size = f->kernel->param_size;
     l->stack_limit = (uint32_t)f->module->context->limits[CU_LIMIT_STACK_SIZE];

@@ -2,6 +2,7 @@
 #include "graph/capture.h"
 #include "module/module.h"
 #include "api/library.h"
+#include "api/reference.h"
 #include "base/driver_version.h"
 #include "base/log.h"
 #include "base/ptx_version.h"
@@ -244,8 +245,14 @@ CUresult CUDAAPI cuModuleGetGlobal_v2(CUdeviceptr *dptr, size_t *bytes, CUmodule
     struct allocation *a;
     CUresult r = named(hmod, &m);
     if (r) return r;
-    if (!name || (!dptr && !bytes)) return module_end(m, CUDA_ERROR_INVALID_VALUE);
+    if (!name || !*name || (!dptr && !bytes)) return module_end(m, CUDA_ERROR_INVALID_VALUE);
     r = module_find_variable(m, name, 1 << FL_SYMBOL_GLOBAL | 1 << FL_SYMBOL_CONST | 1 << FL_SYMBOL_MANAGED, &a);
+    /* neither a kernel nor a reference is a variable (observed on H200) */
+    struct function *f;
+    struct reference *one;
+    if (r && (!module_find_function(m, name, &f) || !reference_of_module(m, name, false, &one) ||
+              !reference_of_module(m, name, true, &one)))
+        r = CUDA_ERROR_INVALID_VALUE;
     return module_end(m, r ? r : give_variable(a, dptr, bytes));
 }
 
@@ -275,21 +282,4 @@ CUresult CUDAAPI cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
     if (!mode) return CUDA_ERROR_INVALID_VALUE;
     *mode = modules_are_eager() ? CU_MODULE_EAGER_LOADING : CU_MODULE_LAZY_LOADING;
     return CUDA_SUCCESS;
-}
-
-/* PTX has no texture or surface references of this old kind here. */
-CUresult CUDAAPI cuModuleGetTexRef(CUtexref *pTexRef, CUmodule hmod, const char *name)
-{
-    struct module *m;
-    CUresult r = named(hmod, &m);
-    if (r) return r;
-    return module_end(m, pTexRef && name ? CUDA_ERROR_NOT_FOUND : CUDA_ERROR_INVALID_VALUE);
-}
-
-CUresult CUDAAPI cuModuleGetSurfRef(CUsurfref *pSurfRef, CUmodule hmod, const char *name)
-{
-    struct module *m;
-    CUresult r = named(hmod, &m);
-    if (r) return r;
-    return module_end(m, pSurfRef && name ? CUDA_ERROR_NOT_FOUND : CUDA_ERROR_INVALID_VALUE);
 }

@@ -148,6 +148,11 @@ CUresult texture_resource(const struct context *c, const CUDA_RESOURCE_DESC *r, 
 
 /* ---- how it is sampled */
 
+static bool memory_is_linear(const CUDA_RESOURCE_DESC *r)
+{
+    return r->resType == CU_RESOURCE_TYPE_LINEAR || r->resType == CU_RESOURCE_TYPE_PITCH2D;
+}
+
 /* Two bits have no meaning, and are taken (observed on H200). */
 enum {
     FLAGS = CU_TRSF_READ_AS_INTEGER | CU_TRSF_NORMALIZED_COORDINATES | CU_TRSF_SRGB |
@@ -184,7 +189,23 @@ static void set_border(struct texture *x, const float colour[4])
                                                     : 0;
 }
 
-static CUresult sampling(const CUDA_TEXTURE_DESC *d, struct texture *x)
+/* Observed on an H200: halves of a border are rounded towards 0, of integers of 32 bits it has the bits of the number, and
+ * of layers there are only the modes that have a meaning. */
+CUresult texture_of_reference(const CUDA_RESOURCE_DESC *r, const CUDA_TEXTURE_DESC *d, struct texture *x)
+{
+    x->named = !memory_is_linear(r);
+    for (int k = 0; k < 4; k++) {
+        const float f = d->borderColor[k];
+        if (x->normalised && x->number == TEXTURE_SIGNED && f < 0)
+            x->border[k] = -as_fraction(-f, 0, x->bytes == 1 ? 127 : 32767);
+        else if (!x->normalised && x->bytes == 4)
+            x->border[k] = f;
+    }
+    for (int k = x->dimensions; k < 3 && x->layered; k++) x->address[k] = TEXTURE_CLAMP;
+    return x->levels > 1 && x->least > x->most ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
+}
+
+CUresult texture_sampling(const CUDA_TEXTURE_DESC *d, struct texture *x)
 {
     if (!good_modes(d, x->dimensions)) return CUDA_ERROR_INVALID_VALUE;
     x->unit = d->flags & CU_TRSF_NORMALIZED_COORDINATES;
@@ -206,11 +227,6 @@ static CUresult sampling(const CUDA_TEXTURE_DESC *d, struct texture *x)
     return d->flags & CU_TRSF_SRGB && x->normalised && x->bytes == 1 ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
 }
 
-static bool memory_is_linear(const CUDA_RESOURCE_DESC *r)
-{
-    return r->resType == CU_RESOURCE_TYPE_LINEAR || r->resType == CU_RESOURCE_TYPE_PITCH2D;
-}
-
 CUresult CUDAAPI cuTexObjectCreate(CUtexObject *pTexObject, const CUDA_RESOURCE_DESC *pResDesc,
                                    const CUDA_TEXTURE_DESC *pTexDesc, const CUDA_RESOURCE_VIEW_DESC *pResViewDesc)
 {
@@ -220,7 +236,7 @@ CUresult CUDAAPI cuTexObjectCreate(CUtexObject *pTexObject, const CUDA_RESOURCE_
     if (r || (r = capture_refuse_unsafe())) return r;
     if (!pTexObject || !pResDesc || !pTexDesc) return CUDA_ERROR_INVALID_VALUE;
     if ((r = texture_resource(c, pResDesc, &x)) || (pResViewDesc && (r = texture_view(pResDesc, pResViewDesc, &x))) ||
-        (r = sampling(pTexDesc, &x)))
+        (r = texture_sampling(pTexDesc, &x)))
         return r;
     struct texture_object o = { .resource = *pResDesc, .texture = *pTexDesc };
     o.viewed = pResViewDesc && !memory_is_linear(pResDesc);

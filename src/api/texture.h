@@ -26,6 +26,10 @@ CUresult texture_remove(uint64_t handle, bool surface);
 CUresult texture_resource(const struct context *c, const CUDA_RESOURCE_DESC *r, struct texture *x);
 /* Makes of it what the view shows. CUDA_ERROR_INVALID_VALUE; CUDA_ERROR_NOT_SUPPORTED for compressed formats. */
 CUresult texture_view(const CUDA_RESOURCE_DESC *r, const CUDA_RESOURCE_VIEW_DESC *v, struct texture *x);
+/* How it is sampled. CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_NOT_SUPPORTED. */
+CUresult texture_sampling(const CUDA_TEXTURE_DESC *d, struct texture *x);
+/* Where that differs for a reference. CUDA_ERROR_NOT_SUPPORTED. */
+CUresult texture_of_reference(const CUDA_RESOURCE_DESC *r, const CUDA_TEXTURE_DESC *d, struct texture *x);
 
 /* Frees those of a dying context. */
 extern const struct space_owner texture_owner;

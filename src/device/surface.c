@@ -35,6 +35,10 @@ void device_surface(struct fl_block *b, uint32_t t, uint32_t line, uint64_t hand
     char *data = (char *)words + 16;
     bool outside;
     (void)b;
+    if (!x->levels) {
+        memset(data, 0, bytes);
+        return;
+    }
     memcpy(at, words, sizeof at);
     texture_check_shape(t, line, x, what);
     if (x->level[0].extent[0] * x->bytes * x->channels < bytes)

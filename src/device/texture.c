@@ -210,7 +210,7 @@ static double detail(const struct texture *x, const float *words, uint32_t what)
         const double longest = fmax(length(x, words + 4, n), length(x, words + 8, n));
         lod = longest > 0 ? log2(longest) : -FARTHEST;
     }
-    lod += x->bias;
+    if (!x->named || what & (FL_TEXTURE_LEVEL | FL_TEXTURE_GRADIENT)) lod += x->bias;
     lod = lod < x->least ? x->least : lod > x->most ? x->most : lod;
     return !(lod > 0) ? 0 : lod > x->levels - 1 ? x->levels - 1 : lod; /* a bias may be no number */
 }
@@ -299,7 +299,13 @@ void device_texture(struct fl_block *b, uint32_t t, uint32_t line, uint64_t hand
     float in[FL_TEXTURE_WORDS];
     (void)b;
     memcpy(in, words, sizeof in);
-    if (what & FL_TEXTURE_INTEGER) {
+    if (!x->levels) {
+        memcpy(words, out, sizeof out);
+        return;
+    }
+    if (what & FL_TEXTURE_INTEGER && x->named) {
+        texture_fault(t, line, "by a reference, arrays are read at floating-point coordinates only");
+    } else if (what & FL_TEXTURE_INTEGER) {
         texture_check_shape(t, line, x, what);
         element(x, words, what, out);
     } else if (x->linear) {

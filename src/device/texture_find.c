@@ -11,6 +11,8 @@ void texture_fault(uint32_t t, uint32_t line, const char *text)
 
 const struct texture *texture_find(uint32_t t, uint32_t line, uint64_t handle, bool surface)
 {
+    static const struct texture unset;
+    if (handle == TEXTURE_UNSET) return &unset;
     uint64_t address = handle & ((1ull << TEXTURE_ADDRESS_BITS) - 1);
     const struct texture *x = (const struct texture *)address;
     if (address % TEXTURE_ROOM || x->self != handle)
@@ -56,7 +58,7 @@ uint32_t device_texture_query(struct fl_block *b, uint32_t t, uint32_t line, uin
     (void)b;
     switch (what & ~(uint32_t)FL_TEXTURE_OF_SURFACE) {
     case FL_TEXTURE_WIDTH: return x->level[0].extent[0];
-    case FL_TEXTURE_HEIGHT: return x->level[0].extent[1];
+    case FL_TEXTURE_HEIGHT: return x->linear ? 0 : x->level[0].extent[1]; /* observed on an H200 */
     case FL_TEXTURE_DEPTH: return x->level[0].extent[2];
     case FL_TEXTURE_LAYERS: return x->layers;
     case FL_TEXTURE_LEVELS: return x->levels;

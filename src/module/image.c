@@ -57,7 +57,7 @@ static bool check_symbols(const struct fl_image *h, size_t size)
     const struct fl_image_reloc *r = image_relocs(h);
     for (uint32_t i = 0; i < h->nsymbols; i++) {
         uint64_t bytes = s[i].kind == FL_SYMBOL_FUNCTION ? 1 : s[i].size;
-        if (s[i].kind > FL_SYMBOL_FUNCTION || s[i].align & (s[i].align - 1) || s[i].name >= h->strings_size ||
+        if (s[i].kind > FL_SYMBOL_SURFACE || s[i].align & (s[i].align - 1) || s[i].name >= h->strings_size ||
             (s[i].init && !fits(s[i].init, bytes, 1, size)))
             return false;
     }

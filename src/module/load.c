@@ -4,6 +4,7 @@
 #include "module/handles.h"
 #include "module/image.h"
 #include "module/module.h"
+#include "processor/texture.h"
 #include "stream/stream.h"
 #include "uvm/uvm.h"
 
@@ -101,9 +102,12 @@ static CUresult make_symbols(struct module *m)
     for (uint32_t k = 0; k < h->nsymbols && !result; k++) {
         if (is_shared(m, k))
             m->variables[k] = m->library->managed[k];
-        else if (s[k].kind != FL_SYMBOL_FUNCTION)
+        else if (s[k].kind != FL_SYMBOL_FUNCTION && !fl_symbol_is_reference(s[k].kind))
             result = make_variable(m, k);
-        m->addresses[k] = m->variables[k] ? m->variables[k]->base : m->image_va + s[k].init;
+        m->nreferences += (uint32_t)fl_symbol_is_reference(s[k].kind);
+        m->addresses[k] = m->variables[k]                     ? m->variables[k]->base
+                          : fl_symbol_is_reference(s[k].kind) ? TEXTURE_UNSET
+                                                              : m->image_va + s[k].init;
     }
     for (uint32_t k = 0; k < h->nrelocs && !result; k++) {
         uint64_t v = m->addresses[r[k].target] + (uint64_t)r[k].addend;
@@ -216,6 +220,7 @@ static void unload(struct module *m)
 {
     struct context *c = m->context;
     struct library *l = m->library;
+    if (m->references) m->references->release(m->references);
     free_variables(m);
     parts_unload(m);
     space_free_code(c->device, m->image_va, m->loaded_size);

@@ -28,6 +28,8 @@ struct module {                    /* CUmod_st */
     struct allocation **variables; /* by symbol; NULL for functions */
     struct function *functions;    /* image->nkernels of them */
     struct loaded_part *parts;     /* image->nparts of them */
+    uint32_t nreferences;          /* symbols that are references to textures and surfaces */
+    struct references *_Atomic references; /* what is set for them; NULL: nothing yet */
     struct module *next;           /* in the list of all */
 };
 
@@ -46,6 +48,11 @@ enum function_setting {
     SETTING_POLICY,
     SETTING_CACHE,
     SETTINGS
+};
+
+/* The beginning of what its owner (src/api) keeps until the module is unloaded. */
+struct references {
+    void (*release)(struct references *r);
 };
 
 struct function {                  /* CUfunc_st */

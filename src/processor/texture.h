@@ -14,6 +14,9 @@ enum texture_number { TEXTURE_UNSIGNED, TEXTURE_SIGNED, TEXTURE_FLOAT };
 /* As CUaddress_mode. */
 enum texture_address { TEXTURE_WRAP, TEXTURE_CLAMP, TEXTURE_MIRROR, TEXTURE_BORDER };
 
+/* Instead of a handle: that of a reference for which nothing is set. It reads as zeros. */
+enum { TEXTURE_UNSET = 1 };
+
 struct texture_level {
     uint64_t base, pitch, slice; /* slice: bytes from one layer, or depth, to the next */
     uint32_t extent[3];          /* elements, at least 1 */
@@ -28,6 +31,7 @@ struct texture {
     bool unit;              /* coordinates go from 0 to 1 */
     bool filtered, blended; /* linearly: between elements, between levels */
     bool anisotropic;
+    bool named;             /* an array's, by a reference: no bias but to a level that is told, no numbers of elements */
     uint8_t dimensions;
     uint8_t number, bytes, channels; /* an element's: enum texture_number, bytes of a channel */
     uint8_t address[3];              /* enum texture_address */

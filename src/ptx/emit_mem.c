@@ -203,6 +203,7 @@ const char *address_of(struct emitter *e, const struct instr *i, const struct op
                        unsigned bytes, const char **group)
 {
     if (o->kind != OPERAND_address) fail(i, "an address in brackets was expected");
+    if (o->var && (o->var->texture || o->var->surface)) fail(i, "a reference is no place in memory");
     *group = e->group;
     tell_place(e, i);
     enum ptx_space own = o->var ? o->var->space : SPACE_none;

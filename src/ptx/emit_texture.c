@@ -31,7 +31,10 @@ static uint32_t shape(const struct instr *i)
 
 static const char *handle(struct emitter *e, const struct instr *i, const struct operand *o)
 {
+    bool surface = i->op == OP_suld || i->op == OP_sust || i->op == OP_suq;
     if (o->kind != OPERAND_address) fail(i, "a handle in brackets was expected");
+    if (o->var && !o->offset && (surface ? o->var->surface : o->var->texture))
+        return value(e, &(struct operand){ .kind = OPERAND_var, .var = o->var }, T_b64);
     if (!o->reg || o->offset || type_bits(o->reg->type) != 64) unsupported(i, NULL);
     return value(e, &(struct operand){ .kind = OPERAND_reg, .reg = o->reg }, T_b64);
 }

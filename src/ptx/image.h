@@ -35,7 +35,9 @@ struct fl_image {
     uint32_t strings_size;
 };
 
-enum fl_symbol_kind { FL_SYMBOL_GLOBAL, FL_SYMBOL_CONST, FL_SYMBOL_MANAGED, FL_SYMBOL_FUNCTION };
+enum fl_symbol_kind { FL_SYMBOL_GLOBAL, FL_SYMBOL_CONST, FL_SYMBOL_MANAGED, FL_SYMBOL_FUNCTION,
+                      FL_SYMBOL_TEXTURE, FL_SYMBOL_SURFACE /* references */ };
+static inline int fl_symbol_is_reference(uint32_t kind) { return kind == FL_SYMBOL_TEXTURE || kind == FL_SYMBOL_SURFACE; }
 /* The linker writes this pragma between the files that it makes one of. */
 #define FL_PIECE_PRAGMA "faultline: another file"
 /* At the beginning: the same source is there in machine code for the device, which a driver would take whatever the
@@ -44,7 +46,8 @@ enum fl_symbol_kind { FL_SYMBOL_GLOBAL, FL_SYMBOL_CONST, FL_SYMBOL_MANAGED, FL_S
 #define FL_TWIN_PRAGMA "faultline: twin of machine code"
 
 /* A variable of the module, or a function whose address is taken.
- * fl_block.symbols[i] is the address of symbol i. */
+ * fl_block.symbols[i] is the address of symbol i, of a reference the handle of
+ * what the launch finds there (processor/texture.h). */
 struct fl_image_symbol {
     uint32_t name;                 /* offset in strings */
     uint32_t kind;                 /* enum fl_symbol_kind */

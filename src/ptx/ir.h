@@ -97,6 +97,7 @@ struct var {
     uint32_t offset;               /* shared: in the window; local: in the thread's frame; param: in the buffer */
     uint32_t index;                /* image symbol, or number among a function's variables */
     bool placed;
+    bool texture, surface;         /* a reference: its address is a handle */
     bool told;                     /* a call's result that may come from memory that others write */
     int line;
 };

@@ -280,18 +280,11 @@ static void parse_alias(struct parser *p)
     expect(p, ";");
 }
 
-static void no_textures(const struct parser *p, const struct token *t)
-{
-    if (token_is(t, ".tex") || token_is(t, ".texref") || token_is(t, ".samplerref") || token_is(t, ".surfref"))
-        fatal_at(EXIT_UNSUPPORTED, p->token.line, "textures and surfaces are not supported");
-}
-
 /* A function or a variable. */
 static void parse_definition(struct parser *p)
 {
     uint8_t linkage = parse_linkage(p);
     enum ptx_space space = space_of(&p->token);
-    no_textures(p, &p->token);
     if (accept(p, ".entry")) {
         parse_function(p, true, linkage);
     } else if (accept(p, ".func")) {
@@ -299,8 +292,7 @@ static void parse_definition(struct parser *p)
         parse_function(p, false, linkage);
     } else if (space && space != SPACE_param) {
         next(p);
-        no_textures(p, &p->token);
-        parse_variable(p, space, linkage);
+        if (space != SPACE_global || !parse_reference(p, linkage)) parse_variable(p, space, linkage);
     } else {
         syntax_error(p, "a directive");
     }

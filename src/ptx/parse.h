@@ -67,6 +67,7 @@ enum ptx_space space_of(const struct token *t);    /* of ".global", SPACE_none *
 void syntax_error(struct parser *p, const char *wanted) __attribute__((noreturn));
 
 /* parse_var.c: what follows ".global" or the like, to its ';' (linkage: FL_LINK_*); a list of parameters in brackets. */
+bool parse_reference(struct parser *p, uint8_t linkage);
 void parse_variable(struct parser *p, enum ptx_space space, uint8_t linkage);
 void parse_params(struct parser *p, struct var **list, uint32_t *count, bool declare_them);
 

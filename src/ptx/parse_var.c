@@ -43,6 +43,8 @@ static void initial_address(struct parser *p, struct var *v, uint64_t at)
     else if (token_is(&p->token, "-"))
         r.addend = (int64_t)constant(p);
     if (r.function) r.function->address_taken = true;
+    if (r.target && (r.target->texture || r.target->surface))
+        fatal_at(EXIT_UNSUPPORTED, p->token.line, "a reference is no initial value");
     if (type_bytes(v->type) != 8)
         fatal_at(EXIT_UNSUPPORTED, p->token.line, "only 64-bit words can hold an initial address");
     ARENA_PUSH(v->refs, v->nrefs) = r;
@@ -284,6 +286,30 @@ void parse_variable(struct parser *p, enum ptx_space space, uint8_t linkage)
         }
     } while (accept(p, ","));
     expect(p, ";");
+}
+
+/* .global .texref name, .global .surfref name: variables that hold a handle, which the host sets. */
+bool parse_reference(struct parser *p, uint8_t linkage)
+{
+    bool texture = token_is(&p->token, ".texref"), surface = token_is(&p->token, ".surfref");
+    if (token_is(&p->token, ".samplerref"))
+        fatal_at(EXIT_UNSUPPORTED, p->token.line, "samplers beside textures are not supported");
+    if (!texture && !surface) return false;
+    next(p);
+    do {
+        struct token name = p->token;
+        struct var *v = variable_new(p, &name, word(p, "a variable's name"), SPACE_global, linkage);
+        v->type = T_b64;
+        v->size = v->align = 8;
+        v->linkage = linkage;
+        v->texture = texture;
+        v->surface = surface;
+        if (token_is(&p->token, "[") || token_is(&p->token, "="))
+            fatal_at(EXIT_UNSUPPORTED, name.line,
+                     "arrays of references, and initial values of them, are not supported");
+    } while (accept(p, ","));
+    expect(p, ";");
+    return true;
 }
 
 /* .param .u64 .ptr .global .align 8 name[4] ; its place is behind *offset */

@@ -174,7 +174,11 @@ static void add_variable(struct var *v, struct image_symbols *y, struct buffer *
 {
     struct fl_image_symbol *s = &ARENA_PUSH(y->list, y->count);
     s->name = string(names, v->name);
-    s->kind = v->managed ? FL_SYMBOL_MANAGED : v->space == SPACE_const ? FL_SYMBOL_CONST : FL_SYMBOL_GLOBAL;
+    s->kind = v->managed               ? FL_SYMBOL_MANAGED
+              : v->space == SPACE_const ? FL_SYMBOL_CONST
+              : v->texture              ? FL_SYMBOL_TEXTURE
+              : v->surface              ? FL_SYMBOL_SURFACE
+                                        : FL_SYMBOL_GLOBAL;
     s->align = v->align;
     s->size = v->size;
     if (v->init && v->size) s->init = append(out, v->init, v->size, 16);
