@@ -125,7 +125,8 @@ CUresult reference_of_module(struct module *m, const char *name, bool surface, s
     const struct module_references *s = (const struct module_references *)m->references;
     for (uint32_t k = 0; !r && k < s->count; k++) {
         struct reference *one = s->list[k];
-        if (one->surface != surface || strcmp(image_string(m->image, y[one->symbol].name), name)) continue;
+        if (!one->alive || one->surface != surface || strcmp(image_string(m->image, y[one->symbol].name), name))
+            continue;
         *out = one;
         return reference_unlock(CUDA_SUCCESS);
     }
@@ -179,6 +180,7 @@ static CUresult object_of(struct context *c, const struct reference *r, uint64_t
     const struct texture_object o = { .resource = resource_of(r), .texture = r->texture };
     CUresult e = texture_resource(c, &o.resource, &x);
     if (!e && r->surface) x.layered |= x.cube; /* faces are written as layers */
+    if (!e && !r->surface) e = texture_see_as(r->format, (unsigned)r->channels, &x);
     if (!e && !r->surface) e = texture_sampling(&r->texture, &x);
     if (!e && !r->surface) e = texture_of_reference(&o.resource, &r->texture, &x);
     if (e || (e = texture_add(c, &x, &o))) return e;

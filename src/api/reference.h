@@ -13,7 +13,7 @@ struct reference { /* CUtexref_st, CUsurfref_st */
     struct object_link link;
     bool alive; /* this and what follows: of this life, under the lock */
     bool surface;
-    bool of_module; /* which destroys it */
+    bool of_module; /* which gives it back */
     uint32_t symbol;
     bool changed; /* since the last launch */
     enum reference_kind kind;

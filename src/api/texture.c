@@ -47,6 +47,14 @@ static CUresult element_format(CUarray_format format, unsigned channels, struct 
     return CUDA_ERROR_INVALID_VALUE;
 }
 
+CUresult texture_see_as(CUarray_format format, unsigned channels, struct texture *x)
+{
+    const unsigned bytes = x->bytes * x->channels;
+    CUresult r = element_format(format, channels, x);
+    if (r) return r;
+    return bytes == (unsigned)x->bytes * x->channels ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+}
+
 static uint32_t at_least_one(size_t v) { return v ? (uint32_t)v : 1; }
 
 static void array_level(const struct array *a, bool layered, struct texture_level *l)

@@ -28,6 +28,8 @@ CUresult texture_resource(const struct context *c, const CUDA_RESOURCE_DESC *r, 
 CUresult texture_view(const CUDA_RESOURCE_DESC *r, const CUDA_RESOURCE_VIEW_DESC *v, struct texture *x);
 /* How it is sampled. CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_NOT_SUPPORTED. */
 CUresult texture_sampling(const CUDA_TEXTURE_DESC *d, struct texture *x);
+/* Its elements as such ones. CUDA_ERROR_INVALID_VALUE; CUDA_ERROR_NOT_SUPPORTED: they have another size. */
+CUresult texture_see_as(CUarray_format format, unsigned channels, struct texture *x);
 /* Where that differs for a reference. CUDA_ERROR_NOT_SUPPORTED. */
 CUresult texture_of_reference(const CUDA_RESOURCE_DESC *r, const CUDA_TEXTURE_DESC *d, struct texture *x);
 

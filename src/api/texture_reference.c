@@ -59,8 +59,8 @@ CUresult CUDAAPI cuTexRefDestroy(CUtexref hTexRef)
     struct reference *t;
     CUresult r = texture(hTexRef, &t);
     if (r) return r;
-    if (t->of_module) return reference_unlock(CUDA_ERROR_INVALID_VALUE);
-    reference_free(t);
+    t->alive = false;
+    if (!t->of_module) reference_free(t);
     return reference_unlock(CUDA_SUCCESS);
 }
 
@@ -132,6 +132,7 @@ static size_t limit(CUdevice_attribute attribute)
 CUresult CUDAAPI cuTexRefSetAddress_v2(size_t *ByteOffset, CUtexref hTexRef, CUdeviceptr dptr, size_t bytes)
 {
     struct reference *t;
+    if (ByteOffset) *ByteOffset = 0; /* whatever follows (observed on an H200) */
     CUresult r = texture(hTexRef, &t);
     if (r) return r;
     const size_t offset = dptr % limit(CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT);
@@ -195,11 +196,12 @@ CUresult CUDAAPI cuTexRefGetMipmappedArray(CUmipmappedArray *phMipmappedArray, C
 CUresult CUDAAPI cuTexRefGetAddress_v2(CUdeviceptr *pdptr, CUtexref hTexRef)
 {
     struct reference *t;
+    if (pdptr) *pdptr = 0;
     CUresult r = texture(hTexRef, &t);
     if (r) return r;
-    if (!pdptr) return reference_unlock(CUDA_ERROR_INVALID_VALUE);
-    *pdptr = t->kind < REFERENCE_LINEAR ? 0 : t->address;
-    return reference_unlock(t->kind < REFERENCE_LINEAR ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS);
+    if (!pdptr || t->kind < REFERENCE_LINEAR) return reference_unlock(CUDA_ERROR_INVALID_VALUE);
+    *pdptr = t->address;
+    return reference_unlock(CUDA_SUCCESS);
 }
 
 /* ---- how it is read */

@@ -304,9 +304,12 @@ bool parse_reference(struct parser *p, uint8_t linkage)
         v->linkage = linkage;
         v->texture = texture;
         v->surface = surface;
-        if (token_is(&p->token, "[") || token_is(&p->token, "="))
-            fatal_at(EXIT_UNSUPPORTED, name.line,
-                     "arrays of references, and initial values of them, are not supported");
+        if (token_is(&p->token, "[")) fatal_at(EXIT_UNSUPPORTED, name.line, "arrays of references are not supported");
+        /* how it is to be read: nobody looks at that (observed on an H200) */
+        for (bool initial = accept(p, "="); initial; next(p)) {
+            initial = !token_is(&p->token, "}");
+            if (token_is(&p->token, ";") || p->token.kind == TOKEN_END) syntax_error(p, "'}'");
+        }
     } while (accept(p, ","));
     expect(p, ";");
     return true;
