@@ -3,7 +3,6 @@
 #include "graph/capture.h"
 #include "graph/user.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 CUresult graph_ready(void)
@@ -260,37 +259,4 @@ CUresult CUDAAPI cuGraphRemoveDependencies(CUgraph hGraph, const CUgraphNode *fr
                                            size_t numDependencies)
 {
     return cuGraphRemoveDependencies_v2(hGraph, from, to, NULL, numDependencies);
-}
-
-/* ---- a picture */
-
-static const char *type_name(CUgraphNodeType t)
-{
-    static const char *const names[] = {
-        "KERNEL",       "MEMCPY",           "MEMSET",         "HOST",      "GRAPH",    "EMPTY",        "EVENT_WAIT",
-        "EVENT_RECORD", "EXT_SEMAS_SIGNAL", "EXT_SEMAS_WAIT", "MEM_ALLOC", "MEM_FREE", "BATCH_MEM_OP", "CONDITIONAL"
-    };
-    return (unsigned)t < sizeof names / sizeof *names ? names[t] : "?";
-}
-
-CUresult CUDAAPI cuGraphDebugDotPrint(CUgraph hGraph, const char *path, unsigned int flags)
-{
-    struct graph *g;
-    CUresult r = graph_begin();
-    (void)flags;
-    if (r) return r;
-    if (!path) return graph_end(CUDA_ERROR_INVALID_VALUE);
-    if ((r = graph_get(hGraph, &g))) return graph_end(r);
-    FILE *f = fopen(path, "we");
-    if (!f) return graph_end(CUDA_ERROR_OPERATING_SYSTEM);
-    fprintf(f, "digraph dot {\n");
-    for (unsigned k = 0; k < g->nodes.count; k++) g->nodes.node[k]->missing = k;
-    for (unsigned k = 0; k < g->nodes.count; k++) {
-        const struct node *n = g->nodes.node[k];
-        fprintf(f, "  node%u [label=\"%u\\n%s\"];\n", k, k, type_name(n->params.type));
-        for (unsigned j = 0; j < n->after.count; j++) fprintf(f, "  node%u -> node%u;\n", k, n->after.node[j]->missing);
-    }
-    fprintf(f, "}\n");
-    if (fclose(f)) r = CUDA_ERROR_OPERATING_SYSTEM;
-    return graph_end(r);
 }

@@ -101,12 +101,13 @@ static struct node *node_new(struct graph *g)
 {
     struct node *n = object_take(&nodes);
     if (!n) return NULL;
-    *n = (struct node){ .graph = g, .id = ++newest };
+    *n = (struct node){ .graph = g, .id = ++newest, .number = g->numbers };
     n->rooted = n->id;
     if (list_add(&g->nodes, n)) {
         object_give(&nodes, n);
         return NULL;
     }
+    g->numbers++;
     atomic_store(&n->valid, true);
     return n;
 }
@@ -295,7 +296,8 @@ CUresult graph_new(struct graph **out)
 {
     struct graph *g = object_take(&graphs);
     if (!g) return CUDA_ERROR_OUT_OF_MEMORY;
-    *g = (struct graph){ 0 };
+    static uint64_t made;
+    *g = (struct graph){ .number = ++made };
     atomic_store(&g->valid, true);
     *out = g;
     return CUDA_SUCCESS;
@@ -330,6 +332,7 @@ static CUresult copy_node(const struct node *from, struct graph *g)
     }
     if (r) return r;
     n->origin = from->id;
+    n->number = from->number;
     n->rooted = from->rooted;
     n->disabled = from->disabled;
     memcpy(n->attribute, from->attribute, sizeof n->attribute);
@@ -380,6 +383,7 @@ CUresult graph_clone(const struct graph *g, struct graph **out)
     }
     if (!r) r = user_references_copy(g, copy);
     copy->origin = (struct graph *)g;
+    copy->numbers = g->numbers;
     if (r)
         graph_free(copy);
     else

@@ -26,6 +26,7 @@ struct node {                      /* CUgraphNode_st */
     struct object_link link;
     _Atomic bool valid;
     uint64_t id, origin;           /* its own; that of the node it is a copy of, 0: of none */
+    unsigned number;               /* in its graph, and in copies of it */
     uint64_t rooted;               /* a number that grows: when it came to depend on none */
     struct graph *graph;
     CUgraphNodeParams params;      /* with memory of our own */
@@ -48,7 +49,9 @@ struct node {                      /* CUgraphNode_st */
 struct graph {                     /* CUgraph_st */
     struct object_link link;
     _Atomic bool valid;
+    uint64_t number;               /* of all graphs so far, from 1 */
     struct node_list nodes;        /* in the order of creation */
+    unsigned numbers;              /* of nodes, those removed too */
     struct node *parent;           /* the node whose child or body it is */
     struct graph *origin;          /* that it was cloned from */
     struct user_reference *objects; /* that it keeps alive (user.h) */
