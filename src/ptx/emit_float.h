@@ -9,6 +9,7 @@ enum {
     F16_ONE = 0x3c00, F16_INFINITY = 0x7c00,
     BF16_ONE = 0x3f80, BF16_INFINITY = 0x7f80,
     HALF_MAGNITUDE = 0x7fff, HALF_SIGN = -0x8000, HALF_NAN = 0x7fff, /* of both; the NaN that GPUs make */
+    HALF_OUTSIDE = 0x7ff7, /* of both; the NaN that copies of tensors fill in */
     F32_INFINITY = 0x7f800000, F32_LEAST_NORMAL = 0x00800000, F32_MAGNITUDE = 0x7fffffff,
 };
 static const int F32_SIGN = -0x7fffffff - 1;

@@ -62,6 +62,15 @@ static const char *finish(struct emitter *e, const struct instr *i, const struct
     return v;
 }
 
+/* With .oob, a product with what a copy of a tensor fills in for elements outside makes zero of the whole. */
+static const char *outside(struct emitter *e, const char *const *in, const char *v)
+{
+    const char *is[2];
+    for (unsigned k = 0; k < 2; k++)
+        is[k] = emit(e, "icmp eq i16 %s, %d", emit(e, "and i16 %s, %d", in[k], HALF_MAGNITUDE), HALF_OUTSIDE);
+    return emit(e, "select i1 %s, i16 0, i16 %s", emit(e, "or i1 %s, %s", is[0], is[1]), v);
+}
+
 /* False: the instruction is of another type. */
 static bool half_of(const struct instr *i, struct half *h)
 {
@@ -95,7 +104,6 @@ bool emit_half(struct emitter *e, const struct instr *i)
     unsigned n = operand_count(i);
     if (!half_of(i, &h) || !n) return false;
     need_operands(i, n + 1, n + 1);
-    if (has(i, MOD_oob)) unsupported(i, NULL);
     const char *in[3], *whole[3], *sum = NULL;
     enum ptx_type bits = h.lanes == 2 ? T_b32 : T_b16;
     for (unsigned k = 0; k < n; k++) {
@@ -112,6 +120,7 @@ bool emit_half(struct emitter *e, const struct instr *i)
         const char *v = operate(e, i, &h, in);
         if (n == 3 && i->op != OP_fma) v = operate(e, i, &h, (const char *[]){ v, in[2] });
         v = finish(e, i, &h, v);
+        if (has(i, MOD_oob)) v = outside(e, in, v);
         if (h.lanes == 2) v = emit(e, "zext i16 %s to i32", v);
         sum = lane ? emit(e, "or i32 %s, %s", sum, emit(e, "shl i32 %s, 16", v)) : v;
     }

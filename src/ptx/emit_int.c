@@ -233,31 +233,6 @@ static void emit_sad(struct emitter *e, const struct instr *i)
     give(e, i, t, emit(e, "add %s %s, %s", ll, arg(e, i, 3, t), d));
 }
 
-/* Absolute differences of the bytes, or halves, of two words; .add: their sum and a third. */
-static void emit_differences(struct emitter *e, const struct instr *i)
-{
-    unsigned bits = i->op == OP_vabsdiff4 ? 8 : 16;
-    bool sat = has(i, MOD_sat), result_signed = type_signed(need_type(i, 0)), add = has(i, MOD_add);
-    need_operands(i, 4, 4);
-    const char *of[2] = { arg(e, i, 1, T_b32), arg(e, i, 2, T_b32) }, *c = arg(e, i, 3, T_b32), *sum = add ? c : "0";
-    for (unsigned k = 0; k < 32; k += bits) {
-        const char *part[2];
-        for (unsigned n = 0; n < 2; n++) {
-            const char *v = emit(e, "trunc i32 %s to i%u", emit(e, "lshr i32 %s, %u", of[n], k), bits);
-            part[n] = emit(e, "%s i%u %s to i32", type_signed(need_type(i, n + 1)) ? "sext" : "zext", bits, v);
-        }
-        const char *d = emit(e, "sub i32 %s, %s", part[0], part[1]), *negative = emit(e, "icmp slt i32 %s, 0", d);
-        d = emit(e, "select i1 %s, i32 %s, i32 %s", negative, emit(e, "sub i32 0, %s", d), d);
-        if (sat) {
-            unsigned most = (1u << (bits - result_signed)) - 1;
-            d = emit(e, "select i1 %s, i32 %u, i32 %s", emit(e, "icmp ugt i32 %s, %u", d, most), most, d);
-        }
-        if (!add) d = emit(e, "shl i32 %s, %u", emit(e, "and i32 %s, %u", d, (1u << bits) - 1), k);
-        sum = emit(e, "add i32 %s, %s", sum, d);
-    }
-    give(e, i, T_b32, sum);
-}
-
 bool emit_integer(struct emitter *e, const struct instr *i)
 {
     switch (i->op) {
@@ -279,8 +254,6 @@ bool emit_integer(struct emitter *e, const struct instr *i)
     case OP_dp4a:
     case OP_dp2a: emit_dot(e, i); return true;
     case OP_sad: emit_sad(e, i); return true;
-    case OP_vabsdiff2:
-    case OP_vabsdiff4: emit_differences(e, i); return true;
     default: return false;
     }
 }

@@ -114,6 +114,16 @@ static void check_stack(struct emitter *e, const char *bytes, int line)
     fprintf(e->body, "  unreachable\n%s:\n", good);
 }
 
+/* Of 32 bits, the lower half of what was saved, which lies near to what the stack has now. */
+static const char *saved_stack(struct emitter *e, const struct instr *i, enum ptx_type t)
+{
+    const char *saved = value(e, &i->ops[0], t);
+    if (type_bits(t) == 64) return saved;
+    const char *now = emit(e, "ptrtoint ptr %s to i64", emit(e, "call ptr @llvm.stacksave()")),
+               *distance = emit(e, "sub i32 %s, %s", saved, emit(e, "trunc i64 %s to i32", now));
+    return emit(e, "add i64 %s, %s", now, emit(e, "sext i32 %s to i64", distance));
+}
+
 bool emit_stack(struct emitter *e, const struct instr *i)
 {
     if (i->op != OP_alloca && i->op != OP_stacksave && i->op != OP_stackrestore) return false;
@@ -121,14 +131,14 @@ bool emit_stack(struct emitter *e, const struct instr *i)
     enum ptx_type t = need_type(i, 0);
     need_operands(i, 1, 3);
     if (i->op == OP_stacksave) {
-        result(e, &i->ops[0], T_b64, emit(e, "ptrtoint ptr %s to i64", emit(e, "call ptr @llvm.stacksave()")));
+        result(e, &i->ops[0], t, emit(e, "ptrtoint ptr %s to %s", emit(e, "call ptr @llvm.stacksave()"), lltype(t)));
     } else if (i->op == OP_stackrestore) {
-        emit_void(e, "call void @llvm.stackrestore(ptr %s)",
-                  emit(e, "inttoptr i64 %s to ptr", value(e, &i->ops[0], T_b64)));
+        emit_void(e, "call void @llvm.stackrestore(ptr %s)", emit(e, "inttoptr i64 %s to ptr", saved_stack(e, i, t)));
     } else {
         need_operands(i, 2, 3);
         uint64_t align = i->nops > 2 && i->ops[2].kind == OPERAND_int ? i->ops[2].bits : 8;
-        if (!align || align & (align - 1) || align > 4096) fail(i, "the alignment is no power of two");
+        if (!align || align & (align - 1)) fail(i, "the alignment is no power of two");
+        if (align > 4096) unsupported(i, "with so large an alignment");
         const char *bytes = value(e, &i->ops[1], t);
         if (type_bits(t) == 32) bytes = emit(e, "zext i32 %s to i64", bytes);
         if (e->whole) check_stack(e, bytes, i->line);

@@ -13,7 +13,7 @@
     X(pred, 1) X(b8, 8) X(b16, 16) X(b32, 32) X(b64, 64) X(b128, 128) \
     X(u8, 8) X(u16, 16) X(u32, 32) X(u64, 64) X(s8, 8) X(s16, 16) X(s32, 32) X(s64, 64) \
     X(f16, 16) X(f16x2, 32) X(bf16, 16) X(bf16x2, 32) X(f32, 32) X(f32x2, 64) X(f64, 64) X(tf32, 32) \
-    X(e4m3, 8) X(e5m2, 8) X(e4m3x2, 16) X(e5m2x2, 16) X(u16x2, 32) X(s16x2, 32)
+    X(e4m3, 8) X(e5m2, 8) X(s4, 4) X(u4, 4) X(s2, 2) X(u2, 2) X(e4m3x2, 16) X(e5m2x2, 16) X(u16x2, 32) X(s16x2, 32)
 enum ptx_type {
     T_none,
 #define X(name, bits) T_##name,
@@ -24,7 +24,7 @@ enum ptx_type {
 unsigned type_bits(enum ptx_type t);               /* 0: T_none */
 const char *type_name(enum ptx_type t);
 static inline unsigned type_bytes(enum ptx_type t) { return (type_bits(t) + 7) / 8; }
-static inline bool type_signed(enum ptx_type t) { return t >= T_s8 && t <= T_s64; }
+static inline bool type_signed(enum ptx_type t) { return (t >= T_s8 && t <= T_s64) || t == T_s4 || t == T_s2; }
 static inline bool type_unsigned(enum ptx_type t) { return t >= T_u8 && t <= T_u64; }
 static inline bool type_integer(enum ptx_type t) { return t >= T_u8 && t <= T_s64; }
 static inline bool type_bitwise(enum ptx_type t) { return t >= T_b8 && t <= T_b128; }
@@ -38,7 +38,9 @@ static inline bool type_bitwise(enum ptx_type t) { return t >= T_b8 && t <= T_b1
     X(not) X(or) X(pmevent) X(popc) X(prefetch) X(prefetchu) X(prmt) X(rcp) X(red) X(redux) X(rem) X(ret) X(rsqrt) \
     X(sad) X(selp) X(set) X(setmaxnreg) X(setp) X(shf) X(shfl) X(shl) X(shr) X(sin) X(slct) X(sqrt) X(st) \
     X(stackrestore) X(stacksave) X(stmatrix) X(sub) X(subc) X(suld) X(suq) X(sust) X(szext) X(tanh) X(tensormap) X(testp) \
-    X(tex) X(tld4) X(trap) X(txq) X(vabsdiff2) X(vabsdiff4) X(vote) X(wgmma) X(wmma) X(xor)
+    X(tex) X(tld4) X(trap) X(txq) X(vabsdiff) X(vabsdiff2) X(vabsdiff4) X(vadd) X(vadd2) X(vadd4) X(vavrg2) X(vavrg4) \
+    X(vmad) X(vmax) X(vmax2) X(vmax4) X(vmin) X(vmin2) X(vmin4) X(vote) X(vset) X(vset2) X(vset4) X(vshl) X(vshr) \
+    X(vsub) X(vsub2) X(vsub4) X(wgmma) X(wmma) X(xor)
 enum ptx_op {
     OP_none,
 #define X(name) OP_##name,
@@ -63,7 +65,7 @@ enum ptx_op {
     X(trans) X(x1) X(x2) X(x4) X(load) X(store) X(mma) X(row) X(col) X(a) X(b) X(c) X(d) X(g) X(1d) X(2d) X(3d) \
     X(a1d) X(a2d) X(cube) X(acube) X(2dms) X(a2dms) X(level) X(grad) X(base) X(p) X(trap) X(zero) X(width) X(height) \
     X(depth) X(array_size) X(num_mipmap_levels) X(normalized_coords) X(mma_async) X(wgmma_fence) \
-    X(tensor) X(reduce) X(tile) X(im2col) X(im2col_no_offs) X(4d) X(5d) X(multicast)
+    X(tensor) X(reduce) X(tile) X(im2col) X(im2col_no_offs) X(4d) X(5d) X(multicast) X(po) X(shr7) X(shr15)
 enum ptx_mod {
 #define X(name) MOD_##name,
     FL_PTX_MODS(X)
@@ -121,6 +123,8 @@ struct operand {
     struct reg *reg;               /* register, or the base of an address */
     struct reg *second;            /* p|q, r|p */
     bool paired;                   /* there is something behind '|' */
+    bool minus;                    /* -register */
+    const char *part;              /* of a video instruction's register, "b0", "h32"; NULL: it says none */
     uint64_t bits;                 /* int: value; float: bits of a double (f64) */
     uint32_t fbits;                /* float given as 0f: exact single bits */
     bool single;                   /* float was given as 0f */

@@ -81,6 +81,7 @@ void parse_element(struct parser *p, struct operand *o);
 
 /* parse_operand.c */
 struct operand parse_operand(struct parser *p);
+struct operand parse_part(struct parser *p); /* that may be -register, or part of one, register.b0 */
 struct operand parse_list(struct parser *p); /* (a, b), of a call */
 
 /* parse_code.c */

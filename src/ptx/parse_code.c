@@ -50,7 +50,9 @@ static void keep_in_step(struct parser *p, const struct instr *i)
 {
     bool exchanges = (i->op == OP_ld || i->op == OP_st) && i->space == SPACE_shared && has(i, MOD_volatile);
     if (exchanges && p->exchanged != i->op) {
-        struct instr together = { .op = OP_activemask, .text = "activemask.b32", .line = i->line, .ntypes = 1, .nops = 1 };
+        struct instr together = {
+            .op = OP_activemask, .text = "activemask.b32", .line = i->line, .ntypes = 1, .nops = 1
+        };
         together.types[0] = T_b32;
         together.ops[0].kind = OPERAND_sink;
         code_add(p, &together);
@@ -58,6 +60,9 @@ static void keep_in_step(struct parser *p, const struct instr *i)
     if (exchanges) p->exchanged = i->op;
     if (is_suspension(i) || is_terminator(i) || i->op == OP_call) p->exchanged = OP_none;
 }
+
+/* Their operands may be parts of registers. */
+static bool is_video(const struct instr *i) { return *i->text == 'v' && i->op != OP_vote; }
 
 static void instruction(struct parser *p)
 {
@@ -80,10 +85,9 @@ static void instruction(struct parser *p)
     p->accesses = i.op == OP_ld || i.op == OP_ldu || i.op == OP_st;
     while (!token_is(&p->token, ";")) {
         if (i.nops == MAX_OPERANDS) fatal_at(EXIT_INVALID_PTX, i.line, "too many operands of '%s'", i.text);
-        i.ops[i.nops++] = i.op == OP_call && token_is(&p->token, "(") ? parse_list(p) : parse_operand(p);
-        bool chosen = p->token.kind == TOKEN_DIRECTIVE; /* bytes or halves of an operand, .b3210 */
-        if (chosen && (i.op == OP_vabsdiff2 || i.op == OP_vabsdiff4))
-            fatal_at(EXIT_UNSUPPORTED, i.line, "instruction '%s' is not supported with other parts than all", i.text);
+        i.ops[i.nops++] = i.op == OP_call && token_is(&p->token, "(") ? parse_list(p)
+                          : is_video(&i)                              ? parse_part(p)
+                                                                      : parse_operand(p);
         if (!token_is(&p->token, ";")) expect(p, ",");
     }
     expect(p, ";");

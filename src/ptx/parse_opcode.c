@@ -93,9 +93,9 @@ static bool is_shape(const struct token *t)
 static bool is_legal_opcode(const struct token *t)
 {
     static const char *const names[] = {
-        "istypep", "sured", "tcgen05", "vabsdiff", "vadd",  "vadd2", "vadd4", "vavrg2",
-        "vavrg4",  "vmad",  "vmax",    "vmax2",    "vmax4", "vmin",  "vmin2", "vmin4",
-        "vset",    "vset2", "vset4",   "vshl",     "vshr",  "vsub",  "vsub2", "vsub4"
+        "istypep",
+        "sured",
+        "tcgen05",
     };
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
         if (token_is(t, names[k])) return true;
@@ -112,10 +112,6 @@ static bool is_legal_modifier(enum ptx_op op, const struct token *t)
                   { OP_cp, ".im2col::w::128" },
                   { OP_cp, ".tile::gather4" },
                   { OP_cp, ".tile::scatter4" },
-                  { OP_cvt, ".s2" },
-                  { OP_cvt, ".u2" },
-                  { OP_cvt, ".s4" },
-                  { OP_cvt, ".u4" },
                   { OP_mma, ".sp" },
                   { OP_mma, ".sp::ordered_metadata" },
                   { OP_mma, ".b1" },

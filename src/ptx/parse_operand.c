@@ -210,6 +210,20 @@ struct operand parse_operand(struct parser *p)
     return o;
 }
 
+struct operand parse_part(struct parser *p)
+{
+    struct parser ahead = *p;
+    bool minus = accept(&ahead, "-") && ahead.token.kind == TOKEN_WORD && lookup(&ahead, &ahead.token, NAME_REG);
+    if (minus) *p = ahead;
+    struct operand o = parse_operand(p);
+    o.minus = minus;
+    if (o.kind == OPERAND_reg && p->token.kind == TOKEN_DIRECTIVE) {
+        o.part = arena_text(p->token.text + 1, p->token.length - 1);
+        next(p);
+    }
+    return o;
+}
+
 struct operand parse_list(struct parser *p)
 {
     struct operand o = { .kind = OPERAND_list };

@@ -229,7 +229,7 @@ static const char *search(const struct module_ir *m, struct forms table, const s
 const struct syntax *syntax_of(const struct module_ir *m, const char *text, const char **why)
 {
     const struct forms *const tables[] = { &forms_integer, &forms_float, &forms_convert, &forms_move,
-                                           &forms_memory,  &forms_warp,  &forms_async };
+                                           &forms_memory,  &forms_warp,  &forms_async,   &forms_video };
     struct parts parts;
     bool known = false;
     const char *later = NULL;

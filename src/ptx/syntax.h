@@ -21,6 +21,10 @@
  *     q  a predicate that is set, or _     Q  one, or two: q|q     p  a predicate, !p or a constant
  *     i  an integer constant     n  a barrier's number     w  how many threads wait at it
  *     h  a policy of caching, which is there if the instruction says so
+ *     s  like a, and a register may name a part of it, .b0 or .h1     S  like d, likewise
+ *     g  like s, or -register     G  like a, or -register
+ *     k  like d, and it may name which of its halves, .h1     l  likewise, halves of both sources, .h31
+ *     K, L  the same of bytes
  *     b  a .u32 register, or a constant of a byte     c  4, 8 or 16     C  16
  *     m  an address     v  a vector     .  anything
  * A number behind the letter says which type is meant if it is not the first
@@ -36,7 +40,7 @@ struct forms {
     unsigned count;
 };
 extern const struct forms forms_integer, forms_float, forms_convert, forms_move, forms_memory, forms_warp,
-    forms_async;
+    forms_async, forms_video;
 
 /* What is known of an opcode with all its modifiers. */
 struct syntax;

@@ -59,6 +59,6 @@ static const struct form list[] = {
     { "cvt", "rn relu?", "f16x2 e4m3x2|e5m2x2", "d d2", 78, 90 },
     { "cvt.pack", "sat", "u16|s16 s32", "x:u32 y2 y2", 65, 72 },
     { "cvt.pack", "sat", "u8|s8 s32 b32", "x:u32 y2 y2 y3", 65, 72 },
-    { "cvt.pack", "sat u4|s4|u2|s2", "s32 b32", ". . . .", 65, 75 },
+    { "cvt.pack", "sat", "u4|s4|u2|s2 s32 b32", "x:u32 y2 y2 y3", 65, 75 },
 };
 const struct forms forms_convert = { list, sizeof list / sizeof *list };

@@ -106,6 +106,10 @@ static const struct form list[] = {
       "b64", "d:u64 m a:u32 a:u32", 74, 80 },
     { "createpolicy.cvt", "L2", "b64", "d:u64 a:u64", 74, 80 },
 
+    { "alloca", "", "u32|u64", "d a ?i", 73, 52 },
+    { "stacksave", "", "u32|u64", "d", 73, 52 },
+    { "stackrestore", "", "u32|u64", "d", 73, 52 },
+
     { "cvta", "global|shared|shared::cta|shared::cluster|local|const", "u32|u64", "d A", 0, 0 },
     { "cvta.to", "global|shared|shared::cta|shared::cluster|local|const", "u32|u64", "d A", 0, 0 },
     { "cvta", "param", "u32|u64", "d A", 77, 70 },

@@ -75,13 +75,39 @@ static bool is_pair(const struct operand *o, enum ptx_type type)
     return (o->kind == OPERAND_sink || is_register(o, type)) && (!o->second || o->second->type == T_pred);
 }
 
+/* What is named of a video instruction's operand. */
+static bool is_part(const char *part)
+{
+    return !part || (strlen(part) == 2 && strchr(*part == 'b' ? "0123" : *part == 'h' ? "01" : "", part[1]));
+}
+
+/* Of n halves or bytes; which: those of both sources, one for each; otherwise some of them, the last one first. */
+static bool are_lanes(const char *part, unsigned n, bool which)
+{
+    char least = (char)('0' + (which ? 2 * n : n));
+    if (!part) return true;
+    if (*part++ != (n == 2 ? 'h' : 'b') || !*part || (which && strlen(part) != n)) return false;
+    for (; *part >= '0' && *part < least; part++)
+        if (!which) least = *part;
+    return !*part;
+}
+
 static bool fits_slot(const struct operand *o, const struct slot *s, const struct instr *i, unsigned vector)
 {
     if (o->paired && !strchr("DPQ.", s->kind)) return false;
+    if ((o->part && !strchr("sSgkKlL", s->kind)) || (o->minus && !strchr("gG", s->kind))) return false;
     if (o->negated && !strchr(s->type == T_pred ? "pAa." : "p.", s->kind)) return false;
     switch (s->kind) {
     case 'd': return is_register(o, s->type);
-    case 'a': return is_register(o, s->type) || constant_fits(o, s->type);
+    case 'a':
+    case 'G': return is_register(o, s->type) || constant_fits(o, s->type);
+    case 'S': return is_register(o, s->type) && is_part(o->part);
+    case 's':
+    case 'g': return (is_register(o, s->type) && is_part(o->part)) || constant_fits(o, s->type);
+    case 'k':
+    case 'K': return is_register(o, s->type) && are_lanes(o->part, s->kind == 'k' ? 2 : 4, false);
+    case 'l':
+    case 'L': return is_register(o, s->type) && are_lanes(o->part, s->kind == 'l' ? 2 : 4, true);
     case 'A':
         if (o->var && i->space && i->space != o->var->space) return false;
         return is_register(o, s->type) || constant_fits(o, s->type) || named_fits(o, s->type);

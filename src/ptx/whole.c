@@ -48,8 +48,10 @@ static bool suspends_through_address(struct func *const *list, uint32_t count)
 /* A kernel's stack grows with each thread that takes memory from it, unless each has one. */
 static bool takes_from_stack(const struct func *f)
 {
-    for (uint32_t k = 0; k < f->ncode; k++)
-        if (f->code[k].op == OP_alloca) return f->entry || f->suspends;
+    for (uint32_t k = 0; k < f->ncode; k++) {
+        enum ptx_op op = f->code[k].op;
+        if (op == OP_alloca || op == OP_stacksave || op == OP_stackrestore) return f->entry || f->suspends;
+    }
     return false;
 }
 

@@ -20,10 +20,11 @@ TYPES = """b8 b16 b32 b64 b128 u8 u16 u32 u64 s8 s16 s32 s64 f16 f16x2 bf16 bf16
 u16x2 s16x2""".split()
 WORDS = """rn rz rm rp rna rni rzi ftz sat satfinite approx full noftz relu NaN xorsign abs oob hi lo wide cc clamp wrap
 eq lt le ltu num and or xor add inc min max exch cas popc up idx all any uni ballot sync arrive red aligned v2 v4 v8
-volatile relaxed acquire release acq_rel weak mmio cta cluster gpu sys nc to ca cg cs cv wt L1::no_allocate L2::128B
+volatile relaxed acquire release acq_rel weak mmio cta cluster gpu sys nc to po shr7 ca cg cs cv wt L1::no_allocate L2::128B
 L2::cache_hint global const shared local param shared::cta shared::cluster param::entry""".split()
 OPERANDS = """%p1 !%p1 %b1 %h1 %hu1 %hs1 %r1 %ru1 %rs1 %d1 %du1 %ds1 %f1 %g1 1 -1 0 7 31 255 256 65536 70000 1.0
-0f3f800000 0d3ff0000000000000 %tid.x %clock64 gv sv _ %p0|%p2 %r0|%p2 [%d1] [%r1+4] [gv] [sv] WARP_SZ
+0f3f800000 0d3ff0000000000000 %tid.x %clock64 gv sv _ %p0|%p2 %r0|%p2 [%d1] [%r1+4] [gv] [sv] WARP_SZ -%r1 %r1.b2 %r1.h1
+%r1.h31 %r1.b7106
 {%r0,%r1} {%f0,%f1} {%d0,%d1} {%h0,%h1} {%r0,%r1,%r2,%r3}""".split()
 
 

@@ -69,7 +69,7 @@ with tempfile.TemporaryDirectory() as folder:
     r = faultline("ptxc", folder + "/kernel.cu")
     with open(folder + "/some.ptx", "w") as f:
         f.write(".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry good()\n{\n ret;\n}\n"
-                ".visible .entry bad()\n{\n .reg .u64 %a;\n stacksave.u64 %a;\n ret;\n}\n")
+                ".visible .entry bad()\n{\n .reg .u64 %a;\n pmevent.mask 1;\n ret;\n}\n")
     some = faultline("ptxc", folder + "/some.ptx")
     check("ptxc names kernels that cannot be launched where others can",
           some[0] == 0 and "line 11; warning: kernel bad cannot be launched" in some[2] and "good" not in some[2], some)

@@ -63,12 +63,8 @@ static void legal_ones_that_are_not_run_are_said_to_be_not_supported(void)
         "{%f0, %f1, %f2, %f3}, {%r0, %r1}, {%r2, %r3}, {%f0, %f1, %f2, %f3}, %r4, 0",
         "mma.sync.aligned.m8n8k32.row.col.s32.u4.u4.s32 {%r0, %r1}, {%r2}, {%r3}, {%r0, %r1}",
         "wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32 {%r0, %r1}, {%r2}, {%r3}, {%r0, %r1}",
-        "vadd.s32.s32.s32.sat %r0, %r1.b0, %r2.h1",
-        "vset4.u32.u32.lt %r0, %r1, %r2, %r3",
-        "vabsdiff4.u32.u32.u32 %r0, %r1.b3210, %r2, %r3",
-        "cvt.pack.sat.u4.s32.b32 %r0, %r1, %r2, %r3",
-        "fma.rn.oob.f16 %h, %h, %h, %h",
-        "stacksave.u64 %d0",
+        "vadd.u32.u32.u32.sat.max %r0, %r1, %r2, %r3",
+        "pmevent.mask 1",
     };
     all_are(true, legal, sizeof legal / sizeof *legal);
 }
@@ -80,6 +76,9 @@ static void wrong_ones_are_said_to_be_wrong(void)
         "add.frobnicate.u32 %r0, %r1, %r2",
         "add.tensor.u32 %r0, %r1, %r2",
         "add.u32 %r0, %r1.b0, %r2",
+        "vadd.u32.u32.u32 %r0, %r1.b4, %r2",
+        "vset4.u32.u32.lt %r0.b01, %r1, %r2, %r3",
+        "vmad.u32.u32.u32.po %r0, -%r1, %r2, %r3",
         "popc.b16 %r0, %h",
         "brev.b16 %h, %h",
         "set.eq.f16x2.f32 %r0, %f0, %f1",
@@ -103,7 +102,7 @@ static void the_other_kernels_of_a_module_run(void)
                               "/* } */ sured.b.add.1d.u32.trap [%d0, {%r0}], %r1;\n"
                               "ret;\n}\n"
                               ".visible .entry good()\n{\nret;\n}\n"
-                              ".visible .entry bad()\n{\n.reg .b64 %d<1>; stacksave.u64 %d0;\nret;\n}\n"
+                              ".visible .entry bad()\n{\npmevent.mask 1;\nret;\n}\n"
                               ".visible .entry caller()\n{\ncall fetch;\nret;\n}\n"
                               ".visible .entry cluster() .reqnctapercluster 2, 1, 1\n{\nret;\n}\n";
     static const struct {
