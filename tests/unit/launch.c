@@ -1,5 +1,6 @@
 /* What a launch refuses, and what the kernel gets when it does not. */
 #include "api/green.h"
+#include "api/reference.h"
 #include "base/log.h"
 #include "graph/capture.h"
 #include "module/module.h"
@@ -166,6 +167,12 @@ CUresult module_heap(struct context *c, uint64_t *va, uint64_t *size)
     (void)c;
     *va = 0x3000;
     *size = 8 << 20;
+    return CUDA_SUCCESS;
+}
+
+CUresult reference_symbols(struct module *m, uint64_t *va)
+{
+    *va = m->symbols_va;
     return CUDA_SUCCESS;
 }
 
