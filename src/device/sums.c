@@ -35,8 +35,10 @@ void sums_prepare(struct sums *s, enum fl_matrix_type a, enum fl_matrix_type b, 
     bool small = warpgroup && is_small(a);
     s->least_a = least(a);
     s->least_b = least(b);
+    s->least_sum = d == FL_MATRIX_F16 ? least(d) : 0;
     s->bits = small ? SMALL_BITS : SINGLE_BITS;
     s->dropped = small && d == FL_MATRIX_F32 ? SMALL_DROPPED : 0;
+    s->odd = d == FL_MATRIX_F16;
 }
 
 INLINE vector choose(longs where, vector x, vector y)
@@ -67,7 +69,9 @@ INLINE singles finish(vector sum, vector plain, const struct sums *s)
     sum = choose(size >= 0x1p128, inf, sum);
     sum = choose(plain - plain == 0, sum, plain); /* which is 0 of numbers only */
     integers is_number = __builtin_convertvector(sum == sum, integers);
-    integers bits = (integers) __builtin_convertvector(sum, singles) >> s->dropped << s->dropped;
+    singles single = __builtin_convertvector(sum, singles);
+    integers bits = (integers)single >> s->dropped << s->dropped;
+    if (s->odd) bits |= __builtin_convertvector(__builtin_convertvector(single, vector) != sum, integers) & 1;
     return (singles)((bits & is_number) | (nan & ~is_number));
 }
 
@@ -76,7 +80,7 @@ INLINE void add_row(const struct sums *s, uint32_t row, const vector *sizes, flo
     const double *a = s->a[row];
     singles c;
     memcpy(&c, v, sizeof c);
-    vector plain = __builtin_convertvector(c, vector), sum, largest = size_of(plain, 0);
+    vector plain = __builtin_convertvector(c, vector), sum, largest = size_of(plain, s->least_sum);
     for (uint32_t k = 0; k < s->depth; k++) largest = larger(s->sizes[row][k] * sizes[k], largest);
     vector limit = largest * (double)(1ull << (FRACTION - s->bits));
     sum = cut(plain, limit);

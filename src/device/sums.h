@@ -17,9 +17,10 @@ struct sums {
     uint32_t rows, depth;
     const double (*a)[SUMS_DEPTH];   /* [row][k] */
     const double (*b)[SUMS_COLUMNS]; /* [k] */
-    double least_a, least_b;         /* the smallest normal numbers of their types */
+    double least_a, least_b, least_sum; /* the smallest normal numbers of their types */
     uint32_t bits;                   /* below the largest product's first */
     uint32_t dropped;                /* of the result's fraction */
+    bool odd;                        /* the last bit is set if anything was cut off: it is rounded again */
     double sizes[SUMS_ROWS][SUMS_DEPTH]; /* of a's elements: the powers of two that they begin with */
 };
 

@@ -3,6 +3,7 @@
  * product that a warp makes. How floating-point sums are rounded is sums.h's. */
 #include "device/block.h"
 #include "device/device.h"
+#include "device/sparse.h"
 #include "device/sums.h"
 
 #include <string.h>
@@ -12,7 +13,9 @@ enum {
     TILE = 8,   /* columns that are computed side by side */
     CHUNK = 16, /* bytes that a descriptor keeps together */
     MOST_COLUMNS = 256,
-    MOST_DEPTH = 32, /* elements in FL_WARPGROUP_DEPTH bytes */
+    MOST_STORED = 32, /* elements in FL_WARPGROUP_DEPTH bytes, which are converted */
+    MOST_DEPTH = 2 * MOST_STORED,
+    BIT_WORDS = FL_WARPGROUP_DEPTH / 8,
     SHARED_BITS = 0x3ffff,
 };
 
@@ -44,8 +47,8 @@ static struct layout layout_of(uint64_t descriptor)
 /* Of the chunk with depths part * 16 bytes ... of the line-th row of A, or column of B. */
 static uint32_t offset_along_depth(const struct layout *l, uint32_t line, uint32_t part)
 {
-    uint32_t next = l->width == CHUNK ? l->leading : CHUNK;
-    return line / 8 * l->stride + line % 8 * l->width + part * next;
+    uint32_t per = l->width / CHUNK;
+    return line / 8 * l->stride + line % 8 * l->width + part / per * l->leading + part % per * CHUNK;
 }
 
 /* Of the chunk with 8 lines, the part-th such, at one depth. */
@@ -70,18 +73,19 @@ static void fetch(const struct access *x, const struct layout *l, uint32_t offse
     memcpy(to, x->b->shared + at, CHUNK);
 }
 
-/* Lines first .. first+count-1, as they lie in memory: each line's depths, or each depth's lines, one after the other. */
+/* Lines first .. first+count-1 of so many bytes, as they lie in memory: each line's depths, or each depth's lines, one
+ * after the other. */
 static void fetch_lines(const struct access *x, const struct layout *l, bool transposed, uint32_t first, uint32_t count,
-                        uint8_t *to)
+                        uint32_t bytes, uint8_t *to)
 {
-    enum { DEPTHS = FL_WARPGROUP_DEPTH / 2 }; /* only elements of two bytes are ever transposed */
-    if (transposed)
-        for (uint32_t depth = 0; depth < DEPTHS; depth++)
+    if (transposed) /* only elements of two bytes ever are */
+        for (uint32_t depth = 0; depth < bytes / 2; depth++)
             for (uint32_t part = 0; part < count / 8; part++, to += CHUNK)
                 fetch(x, l, offset_across_depth(l, depth, first / 8 + part), to);
     else
         for (uint32_t line = first; line < first + count; line++)
-            for (uint32_t part = 0; part < 2; part++, to += CHUNK) fetch(x, l, offset_along_depth(l, line, part), to);
+            for (uint32_t part = 0; part < bytes / CHUNK; part++, to += CHUNK)
+                fetch(x, l, offset_along_depth(l, line, part), to);
 }
 
 /* ---- elements */
@@ -147,22 +151,24 @@ static void convert(enum fl_matrix_type t, const uint8_t *from, uint32_t count, 
 
 struct product {
     struct fl_warpgroup_product p;
-    uint32_t depth; /* elements */
+    uint32_t stored, depth; /* elements of a row of A that there are, rows of B */
     bool adds;
-    double a[ROWS][MOST_DEPTH];
+    double a[ROWS][MOST_STORED];
+    uint8_t depths[SPARSE_ROWS * SPARSE_MOST]; /* of a sparse A's elements */
     const double (*b)[TILE];               /* [tile * depth + k]: a row of eight columns */
+    uint64_t a_bits[ROWS][BIT_WORDS];      /* of matrices of bits, and B's [column] */
+    const uint64_t (*b_bits)[BIT_WORDS];
     uint8_t *sums[FL_WARPGROUP_REGISTERS]; /* by register: 32 lanes' words */
 };
 
 /* The rows of a fragment are as mma's. */
-static void take_registers(struct product *m, const struct fl_block *b, uint32_t base)
+static void take_registers(const struct fl_block *b, uint32_t base, uint8_t *raw)
 {
-    uint32_t per = fl_matrix_packed(m->p.a);
     for (uint32_t lane = 0; lane < 32; lane++) {
         uint64_t pairs[] = { b->op_a[base + lane], b->op_c[base + lane] };
         for (uint32_t r = 0; r < 4; r++) {
             uint32_t word = (uint32_t)(pairs[r / 2] >> r % 2 * 32);
-            convert(m->p.a, (const uint8_t *)&word, per, &m->a[lane / 4 + r % 2 * 8][(r / 2 * 4 + lane % 4) * per]);
+            memcpy(raw + (lane / 4 + r % 2 * 8) * FL_WARPGROUP_DEPTH + (r / 2 * 4 + lane % 4) * 4, &word, 4);
         }
     }
 }
@@ -172,24 +178,28 @@ static void take_a(struct product *m, const struct access *x)
     const struct fl_block *b = x->b;
     uint8_t raw[ROWS * FL_WARPGROUP_DEPTH];
     if (m->p.a_in_registers) {
-        take_registers(m, b, x->base);
+        take_registers(b, x->base, raw);
     } else {
         struct layout l = layout_of(b->op_a[x->base]);
-        fetch_lines(x, &l, m->p.a_transposed, x->base / 32 % 4 * ROWS, ROWS, raw);
-        double each[ROWS];
-        for (uint32_t k = 0; m->p.a_transposed && k < m->depth; k++) {
-            convert(m->p.a, raw + k * ROWS * 2, ROWS, each);
-            for (uint32_t row = 0; row < ROWS; row++) m->a[row][k] = each[row];
-        }
-        for (uint32_t row = 0; !m->p.a_transposed && row < ROWS; row++)
-            convert(m->p.a, raw + row * FL_WARPGROUP_DEPTH, m->depth, m->a[row]);
+        fetch_lines(x, &l, m->p.a_transposed, x->base / 32 % 4 * ROWS, ROWS, FL_WARPGROUP_DEPTH, raw);
     }
+    double each[ROWS];
+    for (uint32_t k = 0; m->p.a_transposed && k < m->stored; k++) {
+        convert(m->p.a, raw + k * ROWS * 2, ROWS, each);
+        for (uint32_t row = 0; row < ROWS; row++) m->a[row][k] = each[row];
+    }
+    if (m->p.a == FL_MATRIX_B1)
+        memcpy(m->a_bits, raw, sizeof raw);
+    else
+        for (uint32_t row = 0; !m->p.a_transposed && row < ROWS; row++)
+            convert(m->p.a, raw + row * FL_WARPGROUP_DEPTH, m->stored, m->a[row]);
+    if (m->p.sparse) sparse_depths(m->p.a, m->stored, b->op_mask + x->base, m->p.selector, m->depths);
     if (m->p.a_negated == m->p.b_negated) return;
     for (uint32_t row = 0; row < ROWS; row++)
-        for (uint32_t k = 0; k < m->depth; k++) m->a[row][k] = -m->a[row][k];
+        for (uint32_t k = 0; k < m->stored; k++) m->a[row][k] = -m->a[row][k];
 }
 
-static void convert_b(const struct product *m, const uint8_t *raw, double (*to)[TILE])
+static void convert_b(const struct product *m, const uint8_t *raw, uint32_t bytes, double (*to)[TILE])
 {
     double line[MOST_DEPTH];
     const uint32_t depth = m->depth;
@@ -199,7 +209,7 @@ static void convert_b(const struct product *m, const uint8_t *raw, double (*to)[
                 convert(m->p.b, raw + (k * m->p.columns + tile * TILE) * 2, TILE, to[k]);
         else
             for (uint32_t n = 0; n < TILE; n++) {
-                convert(m->p.b, raw + (tile * TILE + n) * FL_WARPGROUP_DEPTH, depth, line);
+                convert(m->p.b, raw + (tile * TILE + n) * bytes, depth, line);
                 for (uint32_t k = 0; k < depth; k++) to[k][n] = line[k];
             }
 }
@@ -207,26 +217,29 @@ static void convert_b(const struct product *m, const uint8_t *raw, double (*to)[
 /* The four warps of a group have the same B, mostly one after the other: it is kept as long as its bytes are the same. */
 static void take_b(struct product *m, const struct access *x)
 {
+    enum { MOST_BYTES = MOST_COLUMNS * 2 * FL_WARPGROUP_DEPTH };
     static _Thread_local struct {
         enum fl_matrix_type type;
-        uint32_t columns;
+        uint32_t size, bytes;
         bool transposed;
-        uint8_t raw[MOST_COLUMNS * FL_WARPGROUP_DEPTH];
+        _Alignas(8) uint8_t raw[MOST_BYTES];
         double v[MOST_COLUMNS / TILE * MOST_DEPTH][TILE];
     } kept;
-    uint8_t raw[MOST_COLUMNS * FL_WARPGROUP_DEPTH];
-    uint32_t columns = m->p.columns, size = columns * FL_WARPGROUP_DEPTH;
+    uint8_t raw[MOST_BYTES];
+    const uint32_t bytes = FL_WARPGROUP_DEPTH << m->p.sparse, size = m->p.columns * bytes;
     struct layout l = layout_of(x->b->op_b[x->base]);
-    fetch_lines(x, &l, m->p.b_transposed, 0, columns, raw);
+    fetch_lines(x, &l, m->p.b_transposed, 0, m->p.columns, bytes, raw);
     m->b = kept.v;
-    if (kept.type == m->p.b && kept.columns == columns && kept.transposed == m->p.b_transposed &&
+    m->b_bits = (const uint64_t(*)[BIT_WORDS])kept.raw;
+    if (kept.type == m->p.b && kept.size == size && kept.bytes == bytes && kept.transposed == m->p.b_transposed &&
         !memcmp(kept.raw, raw, size))
         return;
     kept.type = m->p.b;
-    kept.columns = columns;
+    kept.size = size;
+    kept.bytes = bytes;
     kept.transposed = m->p.b_transposed;
     memcpy(kept.raw, raw, size);
-    convert_b(m, raw, kept.v);
+    if (m->p.b != FL_MATRIX_B1) convert_b(m, raw, bytes, kept.v);
 }
 
 /* ---- the product */
@@ -281,29 +294,65 @@ INLINE void store(const struct product *m, uint32_t tile, uint32_t row, const ve
     memcpy(words_of(m, tile, row, 1), &hi, sizeof hi);
 }
 
+/* Adds to rows first .. first+s->rows-1 of a tile. */
+static void sum_rows(const struct product *m, const struct sums *s, uint32_t tile, uint32_t first)
+{
+    float v[ROWS][TILE] = { 0 };
+    vector each;
+    for (uint32_t row = 0; row < s->rows && m->adds; row++) {
+        load(m, tile, first + row, &each);
+        for (uint32_t n = 0; n < TILE; n++) v[row][n] = (float)each[n];
+    }
+    sums_add(s, v);
+    for (uint32_t row = 0; row < s->rows; row++) {
+        for (uint32_t n = 0; n < TILE; n++) each[n] = v[row][n];
+        store(m, tile, first + row, &each);
+    }
+}
+
 static void multiply_numbers(const struct product *m)
 {
-    struct sums s = { .rows = ROWS, .depth = m->depth, .a = m->a };
+    struct sums s = { .rows = ROWS, .depth = m->stored, .a = m->a };
     sums_prepare(&s, m->p.a, m->p.b, m->p.d, true);
     sums_measure(&s);
     for (uint32_t tile = 0; tile < m->p.columns / TILE; tile++) {
-        float v[ROWS][TILE] = { 0 };
-        vector each;
-        for (uint32_t row = 0; row < ROWS && m->adds; row++) {
-            load(m, tile, row, &each);
-            for (uint32_t n = 0; n < TILE; n++) v[row][n] = (float)each[n];
-        }
         s.b = m->b + tile * m->depth;
-        sums_add(&s, v);
-        for (uint32_t row = 0; row < ROWS; row++) {
-            for (uint32_t n = 0; n < TILE; n++) each[n] = v[row][n];
-            store(m, tile, row, &each);
+        sum_rows(m, &s, tile, 0);
+    }
+}
+
+/* Each row of A has rows of B of its own. */
+static void multiply_sparse_numbers(const struct product *m)
+{
+    double b[MOST_STORED][TILE];
+    struct sums s = { .rows = 1, .depth = m->stored, .b = b };
+    sums_prepare(&s, m->p.a, m->p.b, m->p.d, true);
+    for (uint32_t row = 0; row < ROWS; row++) {
+        s.a = &m->a[row];
+        sums_measure(&s);
+        for (uint32_t tile = 0; tile < m->p.columns / TILE; tile++) {
+            for (uint32_t k = 0; k < m->stored; k++)
+                memcpy(b[k], m->b[tile * m->depth + m->depths[row * m->stored + k]], sizeof *b);
+            sum_rows(m, &s, tile, row);
         }
     }
 }
 
+static void count_bits(const struct product *m)
+{
+    for (uint32_t tile = 0; tile < m->p.columns / TILE; tile++)
+        for (uint32_t row = 0; row < ROWS; row++) {
+            vector sum = { 0 };
+            if (m->adds) load(m, tile, row, &sum);
+            for (uint32_t n = 0; n < TILE; n++)
+                for (uint32_t k = 0; k < BIT_WORDS; k++)
+                    sum[n] += __builtin_popcountll(m->a_bits[row][k] & m->b_bits[tile * TILE + n][k]);
+            store(m, tile, row, &sum);
+        }
+}
+
 /* Of integers, exactly. So many rows side by side, as the processor has registers for their sums. */
-INLINE void multiply(const struct product *m, const uint32_t at_once)
+INLINE void multiply(const struct product *m, const uint32_t at_once, const bool sparse)
 {
     const uint32_t depth = m->depth;
     for (uint32_t tile = 0; tile < m->p.columns / TILE; tile++)
@@ -314,27 +363,35 @@ INLINE void multiply(const struct product *m, const uint32_t at_once)
                     load(m, tile, first + r, &sums[r]);
                 else
                     sums[r] = (vector){ 0 };
-            for (uint32_t k = 0; k < depth; k++) {
+            for (uint32_t k = 0; k < m->stored; k++) {
                 vector b;
-                memcpy(&b, m->b[tile * depth + k], sizeof b);
-                for (uint32_t r = 0; r < at_once; r++) sums[r] += m->a[first + r][k] * b;
+                if (!sparse) memcpy(&b, m->b[tile * depth + k], sizeof b);
+                for (uint32_t r = 0; r < at_once; r++) {
+                    if (sparse) memcpy(&b, m->b[tile * depth + m->depths[(first + r) * m->stored + k]], sizeof b);
+                    sums[r] += m->a[first + r][k] * b;
+                }
             }
             for (uint32_t r = 0; r < at_once; r++) store(m, tile, first + r, &sums[r]);
         }
 }
 
 /* All products of two elements are exact in double precision, so it does not matter whether they are fused. */
-static void multiply_anywhere(const struct product *m) { multiply(m, 2); }
-__attribute__((target("avx2,fma"))) static void multiply_avx2(const struct product *m) { multiply(m, 4); }
+static void multiply_anywhere(const struct product *m) { multiply(m, 2, false); }
+static void multiply_sparse(const struct product *m) { multiply(m, 2, true); }
+__attribute__((target("avx2,fma"))) static void multiply_avx2(const struct product *m) { multiply(m, 4, false); }
 __attribute__((target("avx2,fma,avx512f,avx512vl,avx512dq"))) static void multiply_avx512(const struct product *m)
 {
-    multiply(m, 8);
+    multiply(m, 8, false);
 }
 
 static void multiply_best(const struct product *m)
 {
     if (m->p.d != FL_MATRIX_S32)
-        multiply_numbers(m);
+        m->p.sparse ? multiply_sparse_numbers(m) : multiply_numbers(m);
+    else if (m->p.a == FL_MATRIX_B1)
+        count_bits(m);
+    else if (m->p.sparse)
+        multiply_sparse(m);
     else if (__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
         multiply_avx512(m);
     else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
@@ -361,7 +418,8 @@ void warpgroup_complete(struct fl_block *b, uint32_t base, const struct fl_image
     if (base / 128 * 128 + 128 > b->nthreads)
         fault_raise(FAULT_ILLEGAL_INSTRUCTION, base, s->line, "a warpgroup has 128 threads");
     if (flushed) flush_subnormals(false);
-    m.depth = FL_WARPGROUP_DEPTH / 4 * fl_matrix_packed(m.p.a);
+    m.stored = FL_WARPGROUP_DEPTH / 4 * fl_matrix_packed(m.p.a);
+    m.depth = m.stored << m.p.sparse;
     find_sums(&m, b, base, s->imm1, nobodys);
     take_a(&m, &x);
     take_b(&m, &x);

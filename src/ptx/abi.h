@@ -47,7 +47,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define FL_ABI_VERSION 32u
+#define FL_ABI_VERSION 33u
 #define FL_EXITED 0xffffu          /* state[t]: the thread has ended */
 #define FL_MAX_SEGMENTS 0xfff0u
 
@@ -131,23 +131,26 @@ enum fl_warp_op {
     FL_WARP_ACTIVEMASK,            /* no mask: complete when no lane of the warp can run; op_result = lanes that wait
                                       at this very segment */
     FL_WARP_ELECT,                 /* ; op_result = lowest lane of the mask, op_pred = am I it */
-    FL_WARP_MMA,                   /* op_matrix: A, B, C; D. imm0, imm1: fl_product */
+    FL_WARP_MMA,                   /* op_matrix: A, B, C, metadata; D. imm0, imm1: fl_product */
     FL_WARP_ROWS,                  /* op_a = address of a row; op_matrix: the 64-bit addresses that the lane accesses,
                                       two for each register if transposed. imm0: FL_ROWS_* */
     FL_WARP_TRANSPOSE,             /* op_matrix: a register; a register */
     FL_WARP_WGMMA,                 /* op_a = A's descriptor, or two of its registers, and two in op_c; op_b = B's
-                                      descriptor; op_pred: the sums are added to. imm0: fl_warpgroup_product; imm1: where
-                                      the image's slots begin that say where in the context the sums are, in place */
+                                      descriptor; op_mask = metadata; op_pred: the sums are added to. imm0:
+                                      fl_warpgroup_product; imm1: where the image's slots begin that say where in the
+                                      context the sums are, in place */
 };
 
 /* Matrix operations of whole warps. Their operands, and then their results, are registers in op_matrix, one after
  * the other, of 64 bits in two words. */
-enum { FL_MATRIX_WORDS = 32, FL_MATRIX_DATA = 16 /* stmatrix: where its registers begin */ };
+enum { FL_MATRIX_WORDS = 32, FL_MATRIX_DATA = 16 /* stmatrix: where its registers begin */,
+       FL_MATRIX_MOST = 16 * 256 /* elements */ };
 enum { FL_ROWS_MATRICES = 255, FL_ROWS_TRANSPOSED = 256 }; /* imm0: how many matrices, and whether they are */
 enum fl_matrix_type {
     FL_MATRIX_F16, FL_MATRIX_BF16, FL_MATRIX_TF32, FL_MATRIX_S8, FL_MATRIX_U8, FL_MATRIX_F64, FL_MATRIX_F32,
     FL_MATRIX_S32,
-    FL_MATRIX_E4M3, FL_MATRIX_E5M2, /* of A and B only: fl_product_imm0 has three bits for C and D */
+    /* of A and B only: fl_product_imm0 has three bits for C and D */
+    FL_MATRIX_E4M3, FL_MATRIX_E5M2, FL_MATRIX_S4, FL_MATRIX_U4, FL_MATRIX_B1,
 };
 /* Elements in a register, registers for an element. */
 static inline uint32_t fl_matrix_packed(enum fl_matrix_type t)
@@ -159,56 +162,124 @@ static inline uint32_t fl_matrix_packed(enum fl_matrix_type t)
     case FL_MATRIX_U8:
     case FL_MATRIX_E4M3:
     case FL_MATRIX_E5M2: return 4;
+    case FL_MATRIX_S4:
+    case FL_MATRIX_U4: return 8;
+    case FL_MATRIX_B1: return 32;
     default: return 1;
     }
 }
+/* Elements of a sparse matrix that are stored together: four bits of metadata tell which. */
+static inline uint32_t fl_matrix_told(enum fl_matrix_type t)
+{
+    return fl_matrix_packed(t) == 1 ? 1 : fl_matrix_packed(t) == 8 ? 4 : 2;
+}
 static inline uint32_t fl_matrix_words(enum fl_matrix_type t) { return t == FL_MATRIX_F64 ? 2 : 1; }
 
-/* What FL_WARP_MMA computes: D = A B + C. A has rows and depth, B depth and columns. */
+/* The place of a fragment's element: of lane 0's register r the n-th. Lane l's is l / 4 rows further and l % 4 times as
+ * many columns as fl_fragment_step says; where it is turned, the other way round. The PTX manual draws it for mma; observed
+ * on an H200, the fragments of wmma are such ones side by side, or below each other, and those of 8 times 32 elements are
+ * those of the transposed product. */
+enum fl_fragment_part { FL_FRAGMENT_A, FL_FRAGMENT_B, FL_FRAGMENT_C };
+struct fl_fragment_place { uint32_t row, column; };
+static inline bool fl_fragment_turned(enum fl_fragment_part part, uint32_t columns)
+{
+    return part == FL_FRAGMENT_B || (part == FL_FRAGMENT_C && columns == 32);
+}
+static inline uint32_t fl_fragment_step(enum fl_fragment_part part, enum fl_matrix_type t)
+{
+    return part == FL_FRAGMENT_C ? 2 : fl_matrix_packed(t);
+}
+static inline struct fl_fragment_place fl_fragment_place(enum fl_fragment_part part, enum fl_matrix_type t, uint32_t rows,
+                                                         uint32_t columns, uint32_t r, uint32_t n)
+{
+    const bool turned = fl_fragment_turned(part, columns);
+    const uint32_t per = fl_matrix_packed(t), lines = turned ? columns : rows, depth = turned ? rows : columns;
+    struct fl_fragment_place p;
+    if (part == FL_FRAGMENT_C) {
+        const uint32_t e = r * per + n;
+        p = (struct fl_fragment_place){ e / 2 % (lines / 8) * 8, e / 2 / (lines / 8) * 8 + e % 2 };
+    } else {
+        const uint32_t height = part == FL_FRAGMENT_B && lines < 32 ? 1 : lines < 16 ? 1 : 2;
+        const uint32_t tile = height * depth / (4 * per), at = r % tile;
+        p = (struct fl_fragment_place){ (r / tile * height + at % height) * 8, at / height * 4 * per + n };
+    }
+    return turned ? (struct fl_fragment_place){ p.column, p.row } : p;
+}
+
+enum fl_rounding { FL_ROUND_NEAREST, FL_ROUND_ZERO, FL_ROUND_DOWN, FL_ROUND_UP };
+
+/* What FL_WARP_MMA computes: D = A B + C. A has rows and depth, B depth and columns. Of a sparse A half of each row is
+ * stored; its metadata follow the registers of C. */
 struct fl_matrix_product {
     uint32_t rows, depth, columns;
     enum fl_matrix_type a, b, c, d;
     bool saturated;
-    bool wmma; /* fragments have a layout of our own: element n, in rows, is one of lane n / (elements / 32) */
+    bool wmma;
+    bool differing; /* of bits: those that differ are counted, not those that both have */
+    bool sparse;
+    uint32_t selector; /* which lanes have metadata */
+    uint32_t rounding; /* of doubles: enum fl_rounding */
 };
+/* Registers, and words of them, of A or B with so many elements. Halves of wmma are there twice, or four times. */
+static inline uint32_t fl_product_registers(const struct fl_matrix_product *p, enum fl_matrix_type t, uint32_t elements)
+{
+    return p->wmma && t == FL_MATRIX_F16 ? 8 : elements / 32 / fl_matrix_packed(t);
+}
+static inline uint32_t fl_product_words(const struct fl_matrix_product *p, enum fl_matrix_type t, uint32_t elements)
+{
+    return fl_product_registers(p, t, elements) * fl_matrix_words(t);
+}
 /* As imm0 and imm1 of its segment, and back. */
 static inline uint32_t fl_product_imm0(const struct fl_matrix_product *p)
 {
-    return p->rows | p->depth << 8 | (uint32_t)p->a << 16 | (uint32_t)p->b << 20 | (uint32_t)p->c << 24 |
-           (uint32_t)p->d << 27 | (uint32_t)p->saturated << 30;
+    return p->rows | p->columns << 8 | (uint32_t)p->a << 16 | (uint32_t)p->b << 20 | (uint32_t)p->c << 24 |
+           (uint32_t)p->d << 27 | (uint32_t)p->saturated << 30 | (uint32_t)p->wmma << 31;
 }
-static inline uint32_t fl_product_imm1(const struct fl_matrix_product *p) { return p->columns | (uint32_t)p->wmma << 8; }
+static inline uint32_t fl_product_imm1(const struct fl_matrix_product *p)
+{
+    return p->depth | (uint32_t)p->differing << 16 | (uint32_t)p->sparse << 17 | p->selector << 18 |
+           p->rounding << 20;
+}
 static inline struct fl_matrix_product fl_product(uint32_t imm0, uint32_t imm1)
 {
     return (struct fl_matrix_product){ .rows = imm0 & 255,
-                                       .depth = imm0 >> 8 & 255,
-                                       .columns = imm1 & 255,
+                                       .depth = imm1 & 0xffff,
+                                       .columns = imm0 >> 8 & 255,
                                        .a = (enum fl_matrix_type)(imm0 >> 16 & 15),
                                        .b = (enum fl_matrix_type)(imm0 >> 20 & 15),
                                        .c = (enum fl_matrix_type)(imm0 >> 24 & 7),
                                        .d = (enum fl_matrix_type)(imm0 >> 27 & 7),
                                        .saturated = imm0 >> 30 & 1,
-                                       .wmma = imm1 >> 8 & 1 };
+                                       .wmma = imm0 >> 31,
+                                       .differing = imm1 >> 16 & 1,
+                                       .sparse = imm1 >> 17 & 1,
+                                       .selector = imm1 >> 18 & 3,
+                                       .rounding = imm1 >> 20 & 3 };
 }
 
-/* What FL_WARP_WGMMA computes: D += A B. A has 64 rows, 16 of them each warp's, and 32 bytes of depth. */
+/* What FL_WARP_WGMMA computes: D += A B. A has 64 rows, 16 of them each warp's, and stores 32 bytes of depth; B has twice
+ * that if A is sparse. */
 enum { FL_WARPGROUP_REGISTERS = 128 /* of a thread's sums, at most */, FL_WARPGROUP_DEPTH = 32 };
 struct fl_warpgroup_product {
     uint32_t columns;              /* a multiple of 8, to 256 */
     enum fl_matrix_type a, b, d;
     bool saturated, a_in_registers, a_negated, b_negated;
     bool a_transposed, b_transposed; /* neighbours in memory are of one column of A, one row of B */
+    bool sparse;
+    uint32_t selector;             /* which pair of each four lanes has metadata */
 };
 /* As imm0 of its segment, and back. */
 static inline uint32_t fl_warpgroup_imm0(const struct fl_warpgroup_product *p)
 {
-    return p->columns | (uint32_t)p->a << 12 | (uint32_t)p->b << 16 | (uint32_t)p->d << 20 |
+    return p->columns | (uint32_t)p->sparse << 10 | p->selector << 11 | (uint32_t)p->a << 12 | (uint32_t)p->b << 16 | (uint32_t)p->d << 20 |
            (uint32_t)p->saturated << 24 | (uint32_t)p->a_in_registers << 25 | (uint32_t)p->a_negated << 26 |
            (uint32_t)p->b_negated << 27 | (uint32_t)p->a_transposed << 28 | (uint32_t)p->b_transposed << 29;
 }
 static inline struct fl_warpgroup_product fl_warpgroup_product(uint32_t imm0)
 {
-    return (struct fl_warpgroup_product){ .columns = imm0 & 4095,
+    return (struct fl_warpgroup_product){ .columns = imm0 & 1023,
+                                          .sparse = imm0 >> 10 & 1,
+                                          .selector = imm0 >> 11 & 1,
                                           .a = (enum fl_matrix_type)(imm0 >> 12 & 15),
                                           .b = (enum fl_matrix_type)(imm0 >> 16 & 15),
                                           .d = (enum fl_matrix_type)(imm0 >> 20 & 15),

@@ -4,6 +4,7 @@
 #ifndef FL_PTX_EMIT_H
 #define FL_PTX_EMIT_H
 
+#include "abi.h"
 #include "cfg.h"
 #include "ir.h"
 #include <stdio.h>
@@ -133,6 +134,8 @@ const char *param_pointer(struct emitter *e, const struct var *v);
 
 /* emit_matrix.c: mma, wmma, ldmatrix and the like; those that suspend, as emit_suspend and emit_resume. */
 bool is_matrix(const struct instr *i);
+/* Of elements; false: no matrix has such. */
+bool matrix_type(enum ptx_type t, enum fl_matrix_type *type);
 void matrix_suspend(struct emitter *e, const struct instr *i);
 void matrix_resume(struct emitter *e, const struct instr *i);
 struct fl_image_segment;

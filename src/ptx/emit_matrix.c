@@ -1,7 +1,7 @@
 /* Matrix operations of warps: mma and wmma, and the ways of fragments to and
  * from memory. Registers go to the run time and come back (FL_WARP_MMA ... in
  * abi.h), as for all operations of warps; the product is made in
- * src/device/matrix.c. The fragments of wmma are laid out as we please. */
+ * src/device/matrix.c. */
 #include "abi.h"
 #include "arena.h"
 #include "emit.h"
@@ -30,103 +30,78 @@ static struct shape shape_of(const struct instr *i)
     return s;
 }
 
-static enum fl_matrix_type matrix_type(const struct instr *i, enum ptx_type t)
+bool matrix_type(enum ptx_type t, enum fl_matrix_type *type)
 {
-    switch (t) {
-    case T_f16: return FL_MATRIX_F16;
-    case T_bf16: return FL_MATRIX_BF16;
-    case T_tf32: return FL_MATRIX_TF32;
-    case T_s8: return FL_MATRIX_S8;
-    case T_u8: return FL_MATRIX_U8;
-    case T_f64: return FL_MATRIX_F64;
-    case T_f32: return FL_MATRIX_F32;
-    case T_s32: return FL_MATRIX_S32;
-    case T_e4m3: return FL_MATRIX_E4M3;
-    case T_e5m2: return FL_MATRIX_E5M2;
-    default: unsupported(i, NULL); return FL_MATRIX_F16;
-    }
+    static const struct {
+        enum ptx_type name;
+        enum fl_matrix_type type;
+    } known[] = { { T_f16, FL_MATRIX_F16 },   { T_bf16, FL_MATRIX_BF16 }, { T_tf32, FL_MATRIX_TF32 },
+                  { T_e4m3, FL_MATRIX_E4M3 }, { T_e5m2, FL_MATRIX_E5M2 }, { T_s8, FL_MATRIX_S8 },
+                  { T_u8, FL_MATRIX_U8 },     { T_s4, FL_MATRIX_S4 },     { T_u4, FL_MATRIX_U4 },
+                  { T_b1, FL_MATRIX_B1 },     { T_f64, FL_MATRIX_F64 },   { T_f32, FL_MATRIX_F32 },
+                  { T_s32, FL_MATRIX_S32 } };
+    for (size_t k = 0; k < sizeof known / sizeof *known; k++)
+        if (known[k].name == t) {
+            *type = known[k].type;
+            return true;
+        }
+    return false;
+}
+
+static enum fl_matrix_type type_of_element(const struct instr *i, unsigned n)
+{
+    enum fl_matrix_type type;
+    if (!matrix_type(i->types[n], &type)) unsupported(i, NULL);
+    return type;
 }
 
 struct product {
-    struct shape shape;
-    enum fl_matrix_type d, a, b, c;
+    struct fl_matrix_product p;
     unsigned regs_d, regs_a, regs_b, regs_c;
 };
 
-/* Of a wmma: elements of f16 matrices are there twice or more. */
-static unsigned wmma_registers(enum fl_matrix_type t, unsigned elements, bool accumulator)
+/* Since PTX 6.3 it has to be said. */
+static void check_aligned(const struct emitter *e, const struct instr *i)
 {
-    if (t == FL_MATRIX_F16 && !accumulator) return 8;
-    return elements / LANES / fl_matrix_packed(t) ? elements / LANES / fl_matrix_packed(t) : 1;
-}
-
-static bool wmma_shape(const struct product *p)
-{
-    const struct shape s = p->shape;
-    bool large = s.k == 16 && ((s.m == 16 && s.n == 16) || (s.m == 32 && s.n == 8) || (s.m == 8 && s.n == 32));
-    if (p->a != p->b) return false;
-    switch (p->a) {
-    case FL_MATRIX_F16:
-        return large && (p->c == FL_MATRIX_F16 || p->c == FL_MATRIX_F32) &&
-               (p->d == FL_MATRIX_F16 || p->d == FL_MATRIX_F32);
-    case FL_MATRIX_BF16: return large && p->c == FL_MATRIX_F32 && p->d == FL_MATRIX_F32;
-    case FL_MATRIX_S8:
-    case FL_MATRIX_U8: return large && p->c == FL_MATRIX_S32 && p->d == FL_MATRIX_S32;
-    case FL_MATRIX_TF32: return s.m == 16 && s.n == 16 && s.k == 8 && p->c == FL_MATRIX_F32 && p->d == FL_MATRIX_F32;
-    case FL_MATRIX_F64: return s.m == 8 && s.n == 8 && s.k == 4 && p->c == FL_MATRIX_F64 && p->d == FL_MATRIX_F64;
-    default: return false;
-    }
-}
-
-static bool mma_shape(const struct product *p)
-{
-    const struct shape s = p->shape;
-    bool half = p->c == FL_MATRIX_F16;
-    if (s.n != 8) return false;
-    switch (p->a) {
-    case FL_MATRIX_F16:
-        return p->b == p->a && s.m == 16 && (s.k == 8 || s.k == 16) && p->d == p->c && (half || p->c == FL_MATRIX_F32);
-    case FL_MATRIX_BF16:
-        return p->b == p->a && s.m == 16 && (s.k == 8 || s.k == 16) && p->d == FL_MATRIX_F32 && p->c == FL_MATRIX_F32;
-    case FL_MATRIX_TF32:
-        return p->b == p->a && s.m == 16 && (s.k == 4 || s.k == 8) && p->d == FL_MATRIX_F32 && p->c == FL_MATRIX_F32;
-    case FL_MATRIX_S8:
-    case FL_MATRIX_U8:
-        return (p->b == FL_MATRIX_S8 || p->b == FL_MATRIX_U8) && p->d == FL_MATRIX_S32 && p->c == FL_MATRIX_S32 &&
-               ((s.m == 8 && s.k == 16) || (s.m == 16 && (s.k == 16 || s.k == 32)));
-    case FL_MATRIX_E4M3:
-    case FL_MATRIX_E5M2:
-        return (p->b == FL_MATRIX_E4M3 || p->b == FL_MATRIX_E5M2) && s.m == 16 && (s.k == 16 || s.k == 32) &&
-               p->d == p->c && (half || p->c == FL_MATRIX_F32);
-    case FL_MATRIX_F64:
-        return p->b == p->a && p->d == FL_MATRIX_F64 && p->c == FL_MATRIX_F64 &&
-               ((s.m == 8 && s.k == 4) || (s.m == 16 && (s.k == 4 || s.k == 8 || s.k == 16)));
-    default: return false;
-    }
+    if (e->module->version >= 63 && !has(i, MOD_aligned)) fail(i, "it must be .aligned");
 }
 
 static struct product product_of(const struct instr *i)
 {
-    struct product p = { .shape = shape_of(i) };
-    const struct shape s = p.shape;
-    bool wmma = i->op == OP_wmma, halves = wmma && i->ntypes == 2; /* f16: only D's and C's types are told */
+    const struct shape s = shape_of(i);
+    const bool halves = i->op == OP_wmma && i->ntypes == 2; /* f16: only D's and C's types are told */
     if (i->ntypes != 4 && !halves) unsupported(i, NULL);
-    p.d = matrix_type(i, i->types[0]);
-    p.a = halves ? FL_MATRIX_F16 : matrix_type(i, i->types[1]);
-    p.b = halves ? FL_MATRIX_F16 : matrix_type(i, i->types[2]);
-    p.c = matrix_type(i, i->types[halves ? 1 : 3]);
-    if (wmma ? !wmma_shape(&p) : !mma_shape(&p)) unsupported(i, NULL);
-    if (wmma) {
-        p.regs_a = wmma_registers(p.a, s.m * s.k, false);
-        p.regs_b = wmma_registers(p.b, s.k * s.n, false);
-        p.regs_c = wmma_registers(p.c, s.m * s.n, true);
-        p.regs_d = wmma_registers(p.d, s.m * s.n, true);
-    } else {
-        p.regs_b = s.k / (4 * fl_matrix_packed(p.b));
-        p.regs_a = s.m / 8 * s.k / (4 * fl_matrix_packed(p.a));
-        p.regs_c = p.regs_d = s.m / 8 * (p.c == FL_MATRIX_F16 ? 1 : 2);
-    }
-    return p;
+    struct product m = { .p = { .rows = s.m, .depth = s.k, .columns = s.n } };
+    struct fl_matrix_product *p = &m.p;
+    p->d = type_of_element(i, 0);
+    p->a = halves ? FL_MATRIX_F16 : type_of_element(i, 1);
+    p->b = halves ? FL_MATRIX_F16 : type_of_element(i, 2);
+    p->c = type_of_element(i, halves ? 1 : 3);
+    p->wmma = i->op == OP_wmma;
+    p->saturated = has(i, MOD_satfinite);
+    p->differing = has(i, MOD_xor);
+    p->sparse = has(i, MOD_sp);
+    p->rounding = has(i, MOD_rz) ? FL_ROUND_ZERO : has(i, MOD_rm) ? FL_ROUND_DOWN : has(i, MOD_rp) ? FL_ROUND_UP
+                                                                                                   : FL_ROUND_NEAREST;
+    if ((!p->wmma || fl_matrix_packed(p->a) > 4) && !strstr(i->text, ".row.col")) fail(i, "A is .row and B .col");
+    if (s.m > 32 || s.n > 32 || s.m * s.k > FL_MATRIX_MOST) unsupported(i, NULL);
+    m.regs_a = fl_product_registers(p, p->a, s.m * s.k >> p->sparse);
+    m.regs_b = fl_product_registers(p, p->b, s.k * s.n);
+    m.regs_c = s.m * s.n / LANES / fl_matrix_packed(p->c);
+    m.regs_d = s.m * s.n / LANES / fl_matrix_packed(p->d);
+    unsigned words = m.regs_a * fl_matrix_words(p->a) + m.regs_b * fl_matrix_words(p->b) +
+                     m.regs_c * fl_matrix_words(p->c) + p->sparse;
+    if (!m.regs_a || !m.regs_b || !m.regs_c || !m.regs_d || words > FL_MATRIX_WORDS) unsupported(i, NULL);
+    return m;
+}
+
+/* Which of the lanes have metadata: as many of each four as it takes. */
+static unsigned selector_of(const struct instr *i, const struct fl_matrix_product *p)
+{
+    const unsigned count = p->depth / 2 / fl_matrix_told(p->a);
+    if (i->ops[5].kind != OPERAND_int || i->ops[5].bits >= 16 / count)
+        fail(i, "the selector does not fit the shape");
+    return (unsigned)i->ops[5].bits;
 }
 
 /* Rows of 8 times 16 bytes in ldmatrix, stmatrix. */
@@ -147,19 +122,12 @@ void matrix_describe(const struct instr *i, struct fl_image_segment *s)
         s->op = FL_WARP_ROWS;
         s->imm0 = matrices(i) | (has(i, MOD_trans) ? (uint32_t)FL_ROWS_TRANSPOSED : 0);
     } else {
-        struct product p = product_of(i);
-        const struct fl_matrix_product product = { .rows = p.shape.m,
-                                                   .depth = p.shape.k,
-                                                   .columns = p.shape.n,
-                                                   .a = p.a,
-                                                   .b = p.b,
-                                                   .c = p.c,
-                                                   .d = p.d,
-                                                   .saturated = has(i, MOD_satfinite),
-                                                   .wmma = i->op == OP_wmma };
+        struct fl_matrix_product p = product_of(i).p;
+        need_operands(i, p.sparse ? 6 : 4, p.sparse ? 6 : 4);
+        if (p.sparse) p.selector = selector_of(i, &p);
         s->op = FL_WARP_MMA;
-        s->imm0 = fl_product_imm0(&product);
-        s->imm1 = fl_product_imm1(&product);
+        s->imm0 = fl_product_imm0(&p);
+        s->imm1 = fl_product_imm1(&p);
     }
 }
 
@@ -214,11 +182,12 @@ void matrix_suspend(struct emitter *e, const struct instr *i)
             emit(e, "getelementptr i64, ptr %s, i64 %s", block_field(e, "ptr", offsetof(struct fl_block, op_a)), t));
         if (i->op == OP_stmatrix) put(e, i, 1, matrices(i), 1, FL_MATRIX_DATA);
     } else {
-        struct product p = product_of(i);
-        need_operands(i, 4, 4);
-        unsigned at = put(e, i, 1, p.regs_a, fl_matrix_words(p.a), 0);
-        at = put(e, i, 2, p.regs_b, fl_matrix_words(p.b), at);
-        put(e, i, 3, p.regs_c, fl_matrix_words(p.c), at);
+        struct product m = product_of(i);
+        check_aligned(e, i);
+        unsigned at = put(e, i, 1, m.regs_a, fl_matrix_words(m.p.a), 0);
+        at = put(e, i, 2, m.regs_b, fl_matrix_words(m.p.b), at);
+        at = put(e, i, 3, m.regs_c, fl_matrix_words(m.p.c), at);
+        if (m.p.sparse) put(e, i, 4, 1, 1, at);
     }
 }
 
@@ -259,72 +228,75 @@ void matrix_resume(struct emitter *e, const struct instr *i)
     } else if (i->op == OP_ldmatrix || i->op == OP_stmatrix) {
         rows_access(e, i);
     } else {
-        struct product p = product_of(i);
-        get(e, i, p.regs_d, fl_matrix_words(p.d));
+        struct product m = product_of(i);
+        get(e, i, m.regs_d, fl_matrix_words(m.p.d));
     }
 }
 
 /* ---- wmma.load, wmma.store: each lane by itself */
 
 struct fragment {
+    enum fl_fragment_part part;
     enum fl_matrix_type type;
-    unsigned columns, registers, each; /* elements of a lane */
+    unsigned rows, columns;
+    unsigned registers, different; /* of a lane; after so many they are there again */
+    unsigned bits, per;            /* of what is accessed at once, and how many such a register has */
     bool by_rows, store;
 };
 
 static struct fragment fragment_of(const struct instr *i)
 {
-    struct shape s = shape_of(i);
-    struct fragment f = { .by_rows = has(i, MOD_row), .store = has(i, MOD_store) };
+    const struct shape s = shape_of(i);
+    const bool a = has(i, MOD_a), b = has(i, MOD_b);
+    const struct fl_matrix_product p = { .wmma = true };
     if (i->ntypes != 1 || has(i, MOD_row) == has(i, MOD_col)) unsupported(i, NULL);
-    f.type = matrix_type(i, i->types[0]);
-    bool a = has(i, MOD_a), accumulator = has(i, MOD_c) || has(i, MOD_d);
-    unsigned rows = has(i, MOD_b) ? s.k : s.m;
-    f.columns = a ? s.k : s.n;
-    f.each = rows * f.columns / LANES;
-    f.registers = wmma_registers(f.type, rows * f.columns, accumulator);
-    struct product p = { .shape = s, .a = f.type, .b = f.type, .c = FL_MATRIX_F32, .d = FL_MATRIX_F32 };
-    if (f.type == FL_MATRIX_S8 || f.type == FL_MATRIX_U8) p.c = p.d = FL_MATRIX_S32;
-    if (f.type == FL_MATRIX_F64) p.c = p.d = FL_MATRIX_F64;
-    if (accumulator && f.type != FL_MATRIX_F64) {
-        p.a = p.b = s.k == 8 ? FL_MATRIX_TF32 : FL_MATRIX_F16;
-        p.c = p.d = FL_MATRIX_F32;
-    }
-    if (!wmma_shape(&p)) unsupported(i, NULL);
+    struct fragment f = { .part = a ? FL_FRAGMENT_A : b ? FL_FRAGMENT_B : FL_FRAGMENT_C,
+                          .type = type_of_element(i, 0),
+                          .rows = b ? s.k : s.m,
+                          .columns = a ? s.k : s.n,
+                          .by_rows = has(i, MOD_row),
+                          .store = has(i, MOD_store) };
+    const unsigned elements = f.rows * f.columns, packed = fl_matrix_packed(f.type);
+    f.different = elements / LANES / packed;
+    f.registers = a || b ? fl_product_registers(&p, f.type, elements) : f.different;
+    f.per = packed > 4 ? 1 : packed;
+    f.bits = 32 * fl_matrix_words(f.type) / f.per;
+    if (!f.different || (packed > 4 && f.by_rows == b)) unsupported(i, NULL);
     return f;
 }
 
-/* Where the lane's n-th element is. */
+/* Where the n-th part of the lane's register r is. */
 static const char *element_at(struct emitter *e, const struct fragment *f, const char *base, const char *stride,
-                              unsigned n)
+                              unsigned r, unsigned n)
 {
-    unsigned bytes = f->type == FL_MATRIX_F64 ? 8 : 4 / fl_matrix_packed(f->type),
-             shift = (unsigned)__builtin_ctz(f->columns);
-    const char *linear =
-        emit(e, "add i32 %s, %u", emit(e, "mul i32 %s, %u", emit(e, "and i32 %s, 31", e->t), f->each), n);
-    const char *row = emit(e, "lshr i32 %s, %u", linear, shift),
-               *col = emit(e, "and i32 %s, %u", linear, f->columns - 1);
-    const char *place =
-        emit(e, "add i32 %s, %s", emit(e, "mul i32 %s, %s", f->by_rows ? row : col, stride), f->by_rows ? col : row);
+    const struct fl_fragment_place p = fl_fragment_place(f->part, f->type, f->rows, f->columns, r % f->different, n);
+    const unsigned bits = 32 * fl_matrix_words(f->type) / fl_matrix_packed(f->type);
+    const bool turned = fl_fragment_turned(f->part, f->columns);
+    const char *across = emit(e, "lshr i32 %s, 2", emit(e, "and i32 %s, 31", e->t)),
+               *along = emit(e, "mul i32 %s, %u", emit(e, "and i32 %s, 3", e->t), fl_fragment_step(f->part, f->type));
+    const char *row = emit(e, "add i32 %s, %u", turned ? along : across, p.row),
+               *column = emit(e, "add i32 %s, %u", turned ? across : along, p.column);
+    const char *place = emit(e, "add i32 %s, %s", emit(e, "mul i32 %s, %s", f->by_rows ? row : column, stride),
+                             f->by_rows ? column : row);
     return emit(e, "getelementptr i8, ptr %s, i64 %s", base,
-                emit(e, "mul i64 %s, %u", emit(e, "zext i32 %s to i64", place), bytes));
+                emit(e, "lshr i64 %s, 3", emit(e, "mul i64 %s, %u", emit(e, "zext i32 %s to i64", place), bits)));
 }
 
 bool emit_matrix(struct emitter *e, const struct instr *i)
 {
     if (i->op != OP_wmma) return false;
     if (!has(i, MOD_load) && !has(i, MOD_store)) unsupported(i, NULL);
+    check_aligned(e, i);
     struct fragment f = fragment_of(i);
-    unsigned memory = f.store ? 0 : 1, bits = f.type == FL_MATRIX_F64 ? 64 : 32 / fl_matrix_packed(f.type),
-             per = fl_matrix_packed(f.type), whole = f.type == FL_MATRIX_F64 ? 64 : 32;
+    unsigned memory = f.store ? 0 : 1, bits = f.bits, whole = 32 * fl_matrix_words(f.type);
     need_operands(i, 2, 3);
     const char *group, *base = address_of(e, i, &i->ops[memory], i->space, bits / 8, &group),
-                       *stride = i->nops > 2 ? value(e, &i->ops[2], T_b32) : arena_printf("%u", f.columns);
+                       *stride = i->nops > 2 ? value(e, &i->ops[2], T_b32) : arena_printf("%u", f.by_rows ? f.columns : f.rows);
     for (unsigned r = 0; r < f.registers; r++) {
         const struct operand *o = element(i, f.store ? 1 : 0, r, f.registers);
         const char *v = f.store ? value(e, o, whole == 64 ? T_b64 : T_b32) : "0";
-        for (unsigned k = 0; k < per; k++) {
-            const char *p = element_at(e, &f, base, stride, (r * per + k) % f.each);
+        for (unsigned k = 0; k < f.per; k++) {
+            const char *p = element_at(e, &f, base, stride, r, k);
             if (f.store) {
                 const char *part = k ? emit(e, "lshr i%u %s, %u", whole, v, k * bits) : v;
                 emit_void(e, "store i%u %s, ptr %s", bits,

@@ -8,33 +8,26 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { D, A, B, SCALE_D, SCALE_A, SCALE_B, TRANSPOSE };
+/* Operands, those behind B one after the other; of a sparse matrix there are two more before them. */
+enum { D, A, B, METADATA, SELECTOR };
+enum { SCALE_D, SCALE_A, SCALE_B, TRANSPOSE };
+
+static unsigned behind_b(const struct instr *i, unsigned n) { return METADATA + (has(i, MOD_sp) ? 2 : 0) + n; }
+
 
 bool is_wgmma(const struct instr *i) { return i->op == OP_wgmma && has(i, MOD_mma_async); }
 
 static bool a_in_registers(const struct instr *i) { return i->nops > A && i->ops[A].kind == OPERAND_vector; }
 
-static bool element_type(enum ptx_type t, enum fl_matrix_type *type)
-{
-    static const struct {
-        enum ptx_type name;
-        enum fl_matrix_type type;
-    } known[] = { { T_f16, FL_MATRIX_F16 },   { T_bf16, FL_MATRIX_BF16 }, { T_tf32, FL_MATRIX_TF32 },
-                  { T_e4m3, FL_MATRIX_E4M3 }, { T_e5m2, FL_MATRIX_E5M2 }, { T_s8, FL_MATRIX_S8 },
-                  { T_u8, FL_MATRIX_U8 },     { T_f32, FL_MATRIX_F32 },   { T_s32, FL_MATRIX_S32 } };
-    for (size_t k = 0; k < sizeof known / sizeof *known; k++)
-        if (known[k].name == t) {
-            *type = known[k].type;
-            return true;
-        }
-    return false;
-}
+/* Integers do not have all widths. */
+static bool wide_enough(unsigned columns) { return columns % 16 == 0 || columns == 8 || columns == 24; }
 
 /* Whether matrices of such elements are multiplied into such sums, with such a depth and so many columns. */
 static bool fit(const struct fl_warpgroup_product *p, unsigned depth)
 {
     bool half_sums = p->d == FL_MATRIX_F16, sums = half_sums || p->d == FL_MATRIX_F32;
-    if (depth * (4 / fl_matrix_packed(p->a)) != 32 || p->columns % 8 || !p->columns || p->columns > 256) return false;
+    if (depth != FL_WARPGROUP_DEPTH / 4 * fl_matrix_packed(p->a) << p->sparse) return false;
+    if (p->columns % 8 || !p->columns || p->columns > 256) return false;
     switch (p->a) {
     case FL_MATRIX_F16: return p->b == p->a && sums;
     case FL_MATRIX_BF16:
@@ -43,8 +36,8 @@ static bool fit(const struct fl_warpgroup_product *p, unsigned depth)
     case FL_MATRIX_E5M2: return (p->b == FL_MATRIX_E4M3 || p->b == FL_MATRIX_E5M2) && sums;
     case FL_MATRIX_S8:
     case FL_MATRIX_U8:
-        return (p->b == FL_MATRIX_S8 || p->b == FL_MATRIX_U8) && p->d == FL_MATRIX_S32 &&
-               (p->columns % 16 == 0 || p->columns == 8 || p->columns == 24);
+        return (p->b == FL_MATRIX_S8 || p->b == FL_MATRIX_U8) && p->d == FL_MATRIX_S32 && wide_enough(p->columns);
+    case FL_MATRIX_B1: return p->b == p->a && p->d == FL_MATRIX_S32 && !p->sparse && wide_enough(p->columns);
     default: return false;
     }
 }
@@ -84,23 +77,27 @@ static void check_sums(const struct instr *i, unsigned count)
 
 static struct fl_warpgroup_product product_of(const struct instr *i)
 {
-    struct fl_warpgroup_product p = { .a_in_registers = a_in_registers(i), .saturated = has(i, MOD_satfinite) };
+    struct fl_warpgroup_product p = { .a_in_registers = a_in_registers(i), .saturated = has(i, MOD_satfinite),
+                                      .sparse = has(i, MOD_sp) };
     unsigned m = 0, depth = 0;
     const char *shape = strstr(i->text, ".m64n");
     if (!shape || sscanf(shape, ".m%un%uk%u", &m, &p.columns, &depth) != 3 || i->ntypes != 3) unsupported(i, NULL);
-    if (!element_type(i->types[0], &p.d) || !element_type(i->types[1], &p.a) || !element_type(i->types[2], &p.b) ||
+    if (!matrix_type(i->types[0], &p.d) || !matrix_type(i->types[1], &p.a) || !matrix_type(i->types[2], &p.b) ||
         !fit(&p, depth))
         unsupported(i, NULL);
     bool integers = p.d == FL_MATRIX_S32, halves = p.a == FL_MATRIX_F16 || p.a == FL_MATRIX_BF16;
-    unsigned wanted = integers ? SCALE_A : !halves ? TRANSPOSE : p.a_in_registers ? TRANSPOSE + 1 : TRANSPOSE + 2;
+    unsigned wanted =
+        behind_b(i, integers ? SCALE_A : !halves ? TRANSPOSE : p.a_in_registers ? TRANSPOSE + 1 : TRANSPOSE + 2);
     need_operands(i, wanted, wanted);
     check_sums(i, registers(&p));
     if (!integers) {
-        p.a_negated = is_negated(i, SCALE_A);
-        p.b_negated = is_negated(i, SCALE_B);
+        p.a_negated = is_negated(i, behind_b(i, SCALE_A));
+        p.b_negated = is_negated(i, behind_b(i, SCALE_B));
     }
-    if (halves && !p.a_in_registers) p.a_transposed = is_transposed(i, TRANSPOSE);
+    if (halves && !p.a_in_registers) p.a_transposed = is_transposed(i, behind_b(i, TRANSPOSE));
     if (halves) p.b_transposed = is_transposed(i, wanted - 1);
+    if (p.sparse) p.selector = (unsigned)immediate(i, SELECTOR);
+    if (p.selector >= (fl_matrix_packed(p.a) == 4 ? 1 : 2)) fail(i, "the selector does not fit the shape");
     return p;
 }
 
@@ -142,7 +139,8 @@ void wgmma_suspend(struct emitter *e, const struct instr *i)
         lane_put(e, offsetof(struct fl_block, op_a), 8, value(e, &i->ops[A], T_b64));
     }
     lane_put(e, offsetof(struct fl_block, op_b), 8, value(e, &i->ops[B], T_b64));
-    lane_put_predicate(e, &i->ops[SCALE_D]);
+    if (has(i, MOD_sp)) lane_put(e, offsetof(struct fl_block, op_mask), 4, value(e, &i->ops[METADATA], T_b32));
+    lane_put_predicate(e, &i->ops[behind_b(i, SCALE_D)]);
 }
 
 bool emit_wgmma(struct emitter *e, const struct instr *i)

@@ -13,7 +13,7 @@
     X(pred, 1) X(b8, 8) X(b16, 16) X(b32, 32) X(b64, 64) X(b128, 128) \
     X(u8, 8) X(u16, 16) X(u32, 32) X(u64, 64) X(s8, 8) X(s16, 16) X(s32, 32) X(s64, 64) \
     X(f16, 16) X(f16x2, 32) X(bf16, 16) X(bf16x2, 32) X(f32, 32) X(f32x2, 64) X(f64, 64) X(tf32, 32) \
-    X(e4m3, 8) X(e5m2, 8) X(s4, 4) X(u4, 4) X(s2, 2) X(u2, 2) X(e4m3x2, 16) X(e5m2x2, 16) X(u16x2, 32) X(s16x2, 32)
+    X(e4m3, 8) X(e5m2, 8) X(s4, 4) X(u4, 4) X(s2, 2) X(u2, 2) X(b1, 1) X(e4m3x2, 16) X(e5m2x2, 16) X(u16x2, 32) X(s16x2, 32)
 enum ptx_type {
     T_none,
 #define X(name, bits) T_##name,
@@ -27,6 +27,8 @@ static inline unsigned type_bytes(enum ptx_type t) { return (type_bits(t) + 7) /
 static inline bool type_signed(enum ptx_type t) { return (t >= T_s8 && t <= T_s64) || t == T_s4 || t == T_s2; }
 static inline bool type_unsigned(enum ptx_type t) { return t >= T_u8 && t <= T_u64; }
 static inline bool type_integer(enum ptx_type t) { return t >= T_u8 && t <= T_s64; }
+/* Of elements of matrices, which no register and no variable has. */
+static inline bool type_element(enum ptx_type t) { return t >= T_e4m3 && t <= T_b1; }
 static inline bool type_bitwise(enum ptx_type t) { return t >= T_b8 && t <= T_b128; }
 
 #define FL_PTX_OPS(X) \
@@ -64,7 +66,7 @@ enum ptx_op {
     X(bulk) X(bulk_group) X(prefetch) X(launch_dependents) X(fractional) X(range) X(cvt) X(mbarrier_init) \
     X(trans) X(x1) X(x2) X(x4) X(load) X(store) X(mma) X(row) X(col) X(a) X(b) X(c) X(d) X(g) X(1d) X(2d) X(3d) \
     X(a1d) X(a2d) X(cube) X(acube) X(2dms) X(a2dms) X(level) X(grad) X(base) X(p) X(trap) X(zero) X(width) X(height) \
-    X(depth) X(array_size) X(num_mipmap_levels) X(normalized_coords) X(mma_async) X(wgmma_fence) \
+    X(depth) X(array_size) X(num_mipmap_levels) X(normalized_coords) X(mma_async) X(wgmma_fence) X(sp) \
     X(tensor) X(reduce) X(tile) X(im2col) X(im2col_no_offs) X(4d) X(5d) X(multicast) X(po) X(shr7) X(shr15)
 enum ptx_mod {
 #define X(name) MOD_##name,
@@ -119,15 +121,16 @@ enum special {
 struct operand {
     enum operand_kind kind;
     bool negated;                  /* !p; also -x in a constant */
+    bool paired;                   /* there is something behind '|' */
+    bool single;                   /* float was given as 0f */
     uint8_t component;             /* special registers: 0..3 for x..w; registers .x of vectors are not supported */
     struct reg *reg;               /* register, or the base of an address */
     struct reg *second;            /* p|q, r|p */
-    bool paired;                   /* there is something behind '|' */
     bool minus;                    /* -register */
     const char *part;              /* of a video instruction's register, "b0", "h32"; NULL: it says none */
     uint64_t bits;                 /* int: value; float: bits of a double (f64) */
     uint32_t fbits;                /* float given as 0f: exact single bits */
-    bool single;                   /* float was given as 0f */
+    uint32_t count;                /* of elements */
     enum special special;
     enum ptx_type type;            /* of a special register */
     struct proto *proto;
@@ -136,7 +139,6 @@ struct operand {
     struct label *label;
     int64_t offset;                /* of an address or a variable */
     struct operand *elements;      /* vector {a,b}, list (a,b) */
-    uint32_t count;
 };
 
 struct label {
@@ -150,7 +152,7 @@ struct label {
 };
 static inline struct label *label_resolve(struct label *l) { while (l->same) l = l->same; return l; }
 
-#define MAX_OPERANDS 8
+#define MAX_OPERANDS 10
 struct instr {
     enum ptx_op op;
     const char *text;              /* the opcode as written, for messages */

@@ -39,6 +39,7 @@ static enum ptx_mod mod_of(const struct token *t)
     if (token_is(t, ".acc::f16")) return MOD_acc_f16;
     if (token_is(t, ".acc::f32")) return MOD_acc_f32;
     if (token_is(t, ".fence")) return MOD_wgmma_fence;
+    if (token_is(t, ".sp::ordered_metadata")) return MOD_sp;
     if (token_is(t, ".multicast::cluster")) return MOD_multicast;
     for (int i = 0; i < MOD_count; i++)
         if (t->length == strlen(names[i]) + 1 && !memcmp(t->text + 1, names[i], t->length - 1)) return (enum ptx_mod)i;
@@ -68,6 +69,7 @@ static bool is_hint(enum ptx_op op, const struct token *t)
 static bool belongs(enum ptx_op op, enum ptx_mod mod)
 {
     switch (mod) {
+    case MOD_sp: return op == OP_mma || op == OP_wgmma;
     case MOD_mma_async:
     case MOD_wgmma_fence: return op == OP_wgmma;
     case MOD_tensor:
@@ -112,11 +114,6 @@ static bool is_legal_modifier(enum ptx_op op, const struct token *t)
                   { OP_cp, ".im2col::w::128" },
                   { OP_cp, ".tile::gather4" },
                   { OP_cp, ".tile::scatter4" },
-                  { OP_mma, ".sp" },
-                  { OP_mma, ".sp::ordered_metadata" },
-                  { OP_mma, ".b1" },
-                  { OP_mma, ".s4" },
-                  { OP_mma, ".u4" },
                   { OP_pmevent, ".mask" },
                   { OP_suq, ".channel_data_type" },
                   { OP_suq, ".channel_order" },
@@ -128,12 +125,7 @@ static bool is_legal_modifier(enum ptx_op op, const struct token *t)
                   { OP_txq, ".force_unnormalized_coords" },
                   { OP_txq, ".addr_mode_0" },
                   { OP_txq, ".addr_mode_1" },
-                  { OP_txq, ".addr_mode_2" },
-                  { OP_wgmma, ".sp" },
-                  { OP_wgmma, ".b1" },
-                  { OP_wmma, ".b1" },
-                  { OP_wmma, ".s4" },
-                  { OP_wmma, ".u4" } };
+                  { OP_txq, ".addr_mode_2" } };
     for (size_t k = 0; k < sizeof legal / sizeof *legal; k++)
         if (op == legal[k].op && token_is(t, legal[k].modifier)) return true;
     return false;
@@ -180,6 +172,7 @@ static void read_words(struct parser *p, struct instr *i)
         enum ptx_type type = type_of(&t);
         enum ptx_space space = space_of(&t);
         enum ptx_mod mod = mod_of(&t);
+        if (is_legal_modifier(i->op, &t)) unknown_modifier(p, &name, i->text, i->op, &t);
         if (type && i->ntypes < 4) {
             i->types[i->ntypes++] = type;
         } else if (space) {

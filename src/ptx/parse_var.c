@@ -146,7 +146,7 @@ static void parse_registers(struct parser *p)
 {
     if (accept_vector(p) != 1) fatal_at(EXIT_UNSUPPORTED, p->token.line, "vector registers");
     enum ptx_type type = type_of(&p->token);
-    if (!type) syntax_error(p, "a type");
+    if (!type || type_element(type)) syntax_error(p, "a type");
     if (!p->func) fatal_at(EXIT_UNSUPPORTED, p->token.line, "registers outside functions");
     next(p);
     do {

@@ -23,11 +23,26 @@ static struct word word_at(const char *text, const char *ends) { return (struct 
 
 static bool same(struct word a, struct word b) { return a.length == b.length && !memcmp(a.text, b.text, a.length); }
 
+/* A '#' stands for a number. */
+static bool alike(struct word pattern, struct word w)
+{
+    size_t n = 0;
+    for (size_t k = 0; k < pattern.length; k++)
+        if (pattern.text[k] == '#') {
+            const size_t first = n;
+            while (n < w.length && w.text[n] >= '0' && w.text[n] <= '9') n++;
+            if (n == first) return false;
+        } else if (n == w.length || pattern.text[k] != w.text[n++]) {
+            return false;
+        }
+    return n == w.length;
+}
+
 static bool is_among(const char *alternatives, size_t length, struct word w)
 {
     for (const char *at = alternatives, *end = at + length; at < end;) {
         struct word one = word_at(at, "| ?");
-        if (same(one, w)) return true;
+        if (alike(one, w)) return true;
         at += one.length + 1;
     }
     return false;
@@ -168,6 +183,7 @@ static const struct {
     { "L2::128B", 74, 75 },
     { "L2::256B", 74, 80 },
     { "L2::cache_hint", 74, 80 },
+    { "sp::ordered_metadata", 85, 80 },
 };
 
 /* NULL, or why the module must not have it. */
@@ -229,7 +245,8 @@ static const char *search(const struct module_ir *m, struct forms table, const s
 const struct syntax *syntax_of(const struct module_ir *m, const char *text, const char **why)
 {
     const struct forms *const tables[] = { &forms_integer, &forms_float, &forms_convert, &forms_move,
-                                           &forms_memory,  &forms_warp,  &forms_async,   &forms_video };
+                                           &forms_memory,  &forms_warp,  &forms_async,   &forms_video,
+                                           &forms_matrix };
     struct parts parts;
     bool known = false;
     const char *later = NULL;

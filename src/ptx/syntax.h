@@ -9,7 +9,7 @@
 /* A legal form of an instruction.
  *
  * mods: the words behind the opcode that are no types, in any order: "rn|rz" is
- * one of these, "ftz?" may be missing.
+ * one of these, "ftz?" may be missing, "n#" is n with any number.
  * "*": of this opcode nothing is known.
  * types: as they follow each other, in the same notation.
  * operands: a letter for each, '?' before those that may be missing:
@@ -26,7 +26,7 @@
  *     k  like d, and it may name which of its halves, .h1     l  likewise, halves of both sources, .h31
  *     K, L  the same of bytes
  *     b  a .u32 register, or a constant of a byte     c  4, 8 or 16     C  16
- *     m  an address     v  a vector     .  anything
+ *     m  an address     v  a vector     {  one of registers of that very kind     .  anything
  * A number behind the letter says which type is meant if it is not the first
  * one, "w" that it is twice as wide; ":u32" names it. */
 struct form {
@@ -40,7 +40,7 @@ struct forms {
     unsigned count;
 };
 extern const struct forms forms_integer, forms_float, forms_convert, forms_move, forms_memory, forms_warp,
-    forms_async, forms_video;
+    forms_async, forms_video, forms_matrix;
 
 /* What is known of an opcode with all its modifiers. */
 struct syntax;

@@ -92,6 +92,19 @@ static bool are_lanes(const char *part, unsigned n, bool which)
     return !*part;
 }
 
+/* What is written may have parts that nobody wants. */
+static bool is_fragment(const struct operand *o, enum ptx_type type, bool written)
+{
+    if (o->kind != OPERAND_vector) return false;
+    for (unsigned k = 0; k < o->count; k++) {
+        const struct operand *each = &o->elements[k];
+        const bool number = each->kind == OPERAND_reg && (each->reg->type == T_f32 || each->reg->type == T_f64);
+        if (each->kind == OPERAND_sink ? !written : !is_register(each, type) || (number && each->reg->type != type))
+            return false;
+    }
+    return true;
+}
+
 static bool fits_slot(const struct operand *o, const struct slot *s, const struct instr *i, unsigned vector)
 {
     if (o->paired && !strchr("DPQ.", s->kind)) return false;
@@ -126,6 +139,7 @@ static bool fits_slot(const struct operand *o, const struct slot *s, const struc
     case 'Y':
         return elements_fit(o, s, vector) || (o->kind == OPERAND_special && register_fits(o->type, s->type, true));
     case 'v': return o->kind == OPERAND_vector;
+    case '{': return is_fragment(o, s->type, o == i->ops);
     case 'i': return o->kind == OPERAND_int || is_warp_size(o);
     case 'b': return is_register(o, T_u32) || is_warp_size(o) || (o->kind == OPERAND_int && o->bits < 256);
     case 'c': return o->kind == OPERAND_int && (o->bits == 4 || o->bits == 8 || o->bits == 16);

@@ -4,7 +4,7 @@
 
 #include "syntax.h"
 
-enum { SLOTS = 8 };
+enum { SLOTS = MAX_OPERANDS };
 
 /* What one operand may be. */
 struct slot {

@@ -54,15 +54,10 @@ static void legal_ones_that_are_not_run_are_said_to_be_not_supported(void)
         "txq.filter_mode.b32 %r0, [%d0]",
         "suq.memory_layout.b32 %r0, [%d0]",
         "istypep.texref %p, %d0",
-        "wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {%f0, %f1, %f2, %f3}, %d0, %d1, %r0, 0, %p, 1, 1, 0, 0",
         "cp.async.bulk.tensor.3d.shared::cluster.global.im2col::w.mbarrier::complete_tx::bytes "
         "[%r0], [%d0, {%r1, %r2, %r3}], [%r2], {%h}",
         "cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4.mbarrier::complete_tx::bytes "
         "[%r0], [%d0, {%r1, %r2, %r3, %r4, %r5}], [%r2]",
-        "mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-        "{%f0, %f1, %f2, %f3}, {%r0, %r1}, {%r2, %r3}, {%f0, %f1, %f2, %f3}, %r4, 0",
-        "mma.sync.aligned.m8n8k32.row.col.s32.u4.u4.s32 {%r0, %r1}, {%r2}, {%r3}, {%r0, %r1}",
-        "wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32 {%r0, %r1}, {%r2}, {%r3}, {%r0, %r1}",
         "vadd.u32.u32.u32.sat.max %r0, %r1, %r2, %r3",
         "pmevent.mask 1",
     };
@@ -89,6 +84,12 @@ static void wrong_ones_are_said_to_be_wrong(void)
         "atom.shared.add.b32 %r0, [%r1], %r2",
         "shfl.up.b32 %r0, %r1, 1, 0",
         "add.mma_async.u32 %r0, %r1, %r2",
+        "mma.sync.aligned.m16n8k24.row.col.s32.u4.u4.s32 {%r0, %r1, %r2, %r3}, {%r4, %r5}, {%r6}, {%r0, %r1, %r2, %r3}",
+        "mma.sync.aligned.m8n8k32.col.row.s32.u4.u4.s32 {%r0, %r1}, {%r2}, {%r3}, {%r0, %r1}",
+        "mma.sync.aligned.m8n8k32.row.col.s32.u4.u4.s32 {%f0, %f1}, {%r2}, {%r3}, {%r0, %r1}",
+        "mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+        "{%f0, %f1, %f2, %f3}, {%r0, %r1}, {%r2, %r3}, {%f0, %f1, %f2, %f3}, %r4, 4",
+        "wmma.load.a.sync.aligned.col.m8n8k32.s4 {%r0}, [%d0]",
         "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%d0, {%r1}], [%r0]",
         "cp.reduce.async.bulk.global.shared::cta.bulk_group.min.f32 [%d0], [%r0], 16",
     };
