@@ -9,7 +9,8 @@
     { opcode, HERE, "b64", "d m", 70, 80 }, \
         { opcode, HERE, "b64", "_ m", 71, 80 }, \
         { opcode, HERE, "b64", "o m a:u32", 78, 90 }, \
-        { opcode, "release cta|cluster " HERE, "b64", "o m ?a:u32", 80, 80 }, \
+        { opcode, "release cta|cluster " HERE, "b64", "o m", 80, 80 }, \
+        { opcode, "release cta|cluster " HERE, "b64", "o m a:u32", 80, 90 }, \
         { opcode, "relaxed cta|cluster " HERE, "b64", "o m ?a:u32", 86, 90 }, \
         { opcode, "shared::cluster", "b64", "_ m ?a:u32", 80, 90 }, \
         { opcode, "release cta|cluster shared::cluster", "b64", "_ m ?a:u32", 80, 90 }, \
