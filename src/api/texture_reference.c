@@ -14,7 +14,7 @@ static CUresult named(void **out, CUmodule module, const char *name, bool surfac
     struct context *c;
     struct module *m;
     struct reference *one;
-    CUresult r = context_current(&c);
+    CUresult r = context_optional(&c); /* the module has one of its own */
     if (r || (r = module_get(module, &m))) return r;
     if (!out || !name || !*name) return module_end(m, CUDA_ERROR_INVALID_VALUE);
     r = reference_of_module(m, name, surface, &one);

@@ -164,11 +164,13 @@ static const struct var *variable_in(const struct emitter *e, enum ptx_space spa
     return NULL;
 }
 
-/* A register of 32 bits is extended with zeros. But code for which pointers into a space have 32 bits (LLVM's short
- * pointers) has the lower half of an address: the one with this half that is nearest to a variable of the space. */
+/* What copies, or moves matrices, extends a register of 32 bits with zeros. Code for which pointers into a space have 32
+ * bits (LLVM's short pointers) has the lower half of an address: the address is the one with this half that is nearest
+ * to a variable of the space. */
 static const char *completed(struct emitter *e, const struct instr *i, enum ptx_space space, const char *low)
 {
-    if (space == SPACE_generic || space == SPACE_global) return emit(e, "zext i32 %s to i64", low);
+    if ((space == SPACE_generic || space == SPACE_global) && (i->op == OP_cp || is_matrix(i)))
+        return emit(e, "zext i32 %s to i64", low);
     const struct var *v = space == SPACE_local || space == SPACE_const ? variable_in(e, space) : NULL;
     bool param = space == SPACE_param && e->func->entry;
     if (!v && !param) fail(i, "an address needs a 64-bit register");

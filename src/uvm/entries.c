@@ -15,8 +15,9 @@
  * kernel, until an entry of theirs changes. The lines of two sectors in which they
  * came stay close by, until an entry of either changes. A store to a page that may
  * only be read finds half as much: at hand is the half of a sector that was asked
- * for, close by its other half, not as near the rest of the line. A sector of windows' entries that comes to hand has
- * those of its neighbours, mapped or not; that there is no table is not remembered. */
+ * for, close by its other half, and the rest of the line not as near. A sector of
+ * windows' entries that comes to hand has those of its neighbours, mapped or not;
+ * that there is no table is not remembered. */
 #include "uvm/internal.h"
 
 enum {
