@@ -67,7 +67,7 @@ CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)
         return CUDA_ERROR_INVALID_VALUE;
     /* as on the GPU: nothing that was launched before may still use it */
     if (a.context && (r = context_synchronize(a.context))) return r;
-    return a.kind == ALLOCATION_DEVICE ? space_free_same(&a) : uvm_free_same(&a);
+    return a.kind == ALLOCATION_DEVICE ? mempool_free_device(&a) : uvm_free_same(&a);
 }
 
 CUresult CUDAAPI cuMemGetInfo_v2(size_t *freeBytes, size_t *total)

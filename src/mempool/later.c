@@ -11,7 +11,6 @@ struct later {
     struct allocation copy;
     struct place place;
     struct mark *mark;
-    struct later *next; /* of those that are due */
     RB_ENTRY(later) link;
 };
 RB_HEAD(later_tree, later);
@@ -31,14 +30,25 @@ CUresult mempool_free_later(const struct allocation *a, struct stream *s)
     struct later *l = malloc(sizeof *l);
     if (!l) return CUDA_ERROR_OUT_OF_MEMORY;
     l->copy = *a;
+    struct allocation now;
     pthread_mutex_lock(&lock);
-    CUresult r = RB_FIND(later_tree, &all, l) ? CUDA_ERROR_INVALID_VALUE : stream_point(s, &l->place, &l->mark);
+    bool gone = !space_look(a->base, &now) || now.buffer_id != a->buffer_id || RB_FIND(later_tree, &all, l);
+    CUresult r = gone ? CUDA_ERROR_INVALID_VALUE : stream_point(s, &l->place, &l->mark);
     if (!r) {
         RB_INSERT(later_tree, &all, l);
         atomic_store(&any, true);
     }
     pthread_mutex_unlock(&lock);
     if (r) free(l);
+    return r;
+}
+
+CUresult mempool_free_device(const struct allocation *a)
+{
+    struct later key = { .copy = *a };
+    pthread_mutex_lock(&lock);
+    CUresult r = RB_FIND(later_tree, &all, &key) ? CUDA_ERROR_INVALID_VALUE : space_free_same(a);
+    pthread_mutex_unlock(&lock);
     return r;
 }
 
@@ -65,19 +75,18 @@ bool mempool_free_idle(void) { return later_free(NULL, NULL); }
 
 bool later_free(const struct context *c, struct stream *s)
 {
-    struct later *due = NULL, *next;
+    struct later *next;
+    bool freed = false;
     if (!atomic_load_explicit(&any, memory_order_relaxed)) return false;
     pthread_mutex_lock(&lock);
     for (struct later *l = RB_MIN(later_tree, &all); l; l = next) {
         next = RB_NEXT(later_tree, &all, l);
         if (!is_due(l, c, s)) continue;
         RB_REMOVE(later_tree, &all, l);
-        l->next = due;
-        due = l;
+        release(l);
+        freed = true;
     }
     atomic_store(&any, !RB_EMPTY(&all));
     pthread_mutex_unlock(&lock);
-    const bool freed = due;
-    for (; due; due = next) next = due->next, release(due);
     return freed;
 }

@@ -83,6 +83,8 @@ CUresult mempool_free_now(const struct allocation *a, CUdeviceptr address);
 /* Memory of cuMemAlloc, of which a is what space_look found: it is there until somebody has waited for s, or for its
  * context. */
 CUresult mempool_free_later(const struct allocation *a, struct stream *s);
+/* The same memory, at once. CUDA_ERROR_INVALID_VALUE: another thread has freed it, or it is to be freed later. */
+CUresult mempool_free_device(const struct allocation *a);
 /* Frees what nobody uses any more of that, waited for or not. Whether there was any. */
 bool mempool_free_idle(void);
 

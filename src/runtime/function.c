@@ -3,8 +3,10 @@
 
 #include <string.h>
 
-static CUresult fill_in(struct cudaFuncAttributes *attr, CUfunction f)
+/* kernel: whose settings f has, those of the current device; or NULL. */
+static CUresult fill_in(struct cudaFuncAttributes *attr, CUfunction f, CUkernel kernel)
 {
+    CUdevice device;
     int shared = 0, constant = 0, local = 0;
     const struct {
         CUfunction_attribute which;
@@ -27,8 +29,10 @@ static CUresult fill_in(struct cudaFuncAttributes *attr, CUfunction f)
         { CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE, &attr->clusterSchedulingPolicyPreference },
         { CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, &attr->nonPortableClusterSizeAllowed },
     };
-    CUresult r = CUDA_SUCCESS;
-    for (size_t k = 0; k < sizeof all / sizeof *all && !r; k++) r = cuFuncGetAttribute(all[k].value, all[k].which, f);
+    CUresult r = cuCtxGetDevice(&device);
+    for (size_t k = 0; k < sizeof all / sizeof *all && !r; k++)
+        r = kernel ? cuKernelGetAttribute(all[k].value, all[k].which, kernel, device)
+                   : cuFuncGetAttribute(all[k].value, all[k].which, f);
     attr->sharedSizeBytes = (size_t)shared;
     attr->constSizeBytes = (size_t)constant;
     attr->localSizeBytes = (size_t)local;
@@ -39,9 +43,10 @@ cudaError_t CUDARTAPI cudaFuncGetAttributes(struct cudaFuncAttributes *attr, con
 {
     struct cudaFuncAttributes all;
     CUfunction f;
+    CUkernel kernel;
     if (!attr) return cudaErrorInvalidValue;
     cudaError_t r = runtime_function(func, &f);
-    if (!r) r = runtime_error(fill_in(&all, f));
+    if (!r) r = runtime_error(fill_in(&all, f, runtime_kernel(func, &kernel) ? NULL : kernel));
     if (!r) memcpy(attr, &all, offsetof(struct cudaFuncAttributes, reserved));
     return r;
 }

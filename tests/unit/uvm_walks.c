@@ -49,6 +49,14 @@ static uint64_t walk_size(uint64_t seed, bool two)
     return (two ? two_devices[draw % 5] : one_device[draw % 6]) * PAGE_BYTES;
 }
 
+/* What a thread does in time is done at each step: the outcome is to be the same each time. */
+static void end_pins(void)
+{
+    quiet_lock(&uvm_lock);
+    thrashing_unpin(fake_now);
+    quiet_unlock(&uvm_lock);
+}
+
 /* In a process of its own, as each walk was recorded, the first allocation begins at a round address. */
 static struct allocation *first_allocation(struct context *context, uint64_t size)
 {
@@ -93,6 +101,7 @@ int main(int argc, char **argv)
         if (!dtod) {
             memset(&fake_counted, 0, sizeof fake_counted);
             fake_now += 5000000;
+            end_pins();
             step(text, a->base);
             uvm_settle();
         }
