@@ -13,7 +13,7 @@
 CUresult spawn(const char *path, char *const argv[], const int *fds, int nfds);
 
 /* The path of an executable that belongs to this library: what the environment
- * variable says, else the file beside libcuda.so.1. */
+ * variable says, else the file beside libcuda.so.1, whether it is there or not. */
 CUresult library_sibling(const char *name, const char *environment, char *out, size_t size);
 
 #endif

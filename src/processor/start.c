@@ -115,14 +115,9 @@ static CUresult launch(struct processor *p, uint32_t sm_count)
 {
     int control = -1, ends[2] = { -1, -1 }, bell = service_bell();
     char path[4096], *argv[] = { "faultline-device", NULL };
-    if (library_sibling("faultline-device", "FAULTLINE_DEVICE_EXE", path, sizeof path)) {
-        fl_log(FL_LOG_ERROR,
-               "faultline-device is missing: it belongs beside libcuda.so.1, or FAULTLINE_DEVICE_EXE names it");
-        return CUDA_ERROR_SYSTEM_NOT_READY;
-    }
     if (bell < 0) return CUDA_ERROR_OUT_OF_MEMORY;
-    CUresult r = make_control(p, sm_count, &control);
-    if (r) goto out;
+    CUresult r = library_sibling("faultline-device", "FAULTLINE_DEVICE_EXE", path, sizeof path);
+    if (r || (r = make_control(p, sm_count, &control))) goto out;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends)) {
         r = CUDA_ERROR_OPERATING_SYSTEM;
         goto out;
@@ -135,7 +130,9 @@ static CUresult launch(struct processor *p, uint32_t sm_count)
 out:
     if (control >= 0) close(control);
     if (ends[1] >= 0) close(ends[1]);
-    return r == CUDA_ERROR_FILE_NOT_FOUND ? CUDA_ERROR_SYSTEM_NOT_READY : r;
+    if (r != CUDA_ERROR_FILE_NOT_FOUND) return r;
+    fl_log(FL_LOG_ERROR, "faultline-device is missing: it belongs beside libcuda.so.1, or FAULTLINE_DEVICE_EXE names it");
+    return CUDA_ERROR_SYSTEM_NOT_READY;
 }
 
 CUresult processor_start(struct processor **out, int ordinal, uint32_t sm_count)

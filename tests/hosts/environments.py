@@ -2,10 +2,13 @@
 """One program in the places where programs find themselves: limits, layouts of
 addresses, file systems that are not there, sanitizers. usage: environments.py BUILD"""
 
+import ctypes
+import errno
 import os
 import resource
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -61,6 +64,23 @@ def limit(what, value):
     return lambda: resource.setrlimit(getattr(resource, what), (value, value))
 
 
+def denied(number, error):
+    """A system call is answered as by the filters of container runtimes that are older than it."""
+    load, equal, ret = 0x20, 0x15, 0x06  # BPF_LD | BPF_W | BPF_ABS, BPF_JMP | BPF_JEQ | BPF_K, BPF_RET | BPF_K
+    refuse, allow = 0x00050000 | error, 0x7FFF0000  # SECCOMP_RET_ERRNO, SECCOMP_RET_ALLOW
+    steps = (load, 0, 0, 0), (equal, 0, 1, number), (ret, 0, 0, refuse), (ret, 0, 0, allow)
+    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *s) for s in steps))
+    program = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", len(steps), ctypes.addressof(code)))
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+
+    def install():
+        if prctl(38, 1, 0, 0, 0) or prctl(22, 2, program):  # PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP: SECCOMP_MODE_FILTER
+            raise OSError(ctypes.get_errno(), "no filter of system calls")
+
+    install.code = code  # it lives as long
+    return install
+
+
 def unshared(commands):
     """A shell's commands in file systems of its own, or nothing where that is not permitted."""
     return ["unshare", "-m", "sh", "-ec", commands]
@@ -84,6 +104,11 @@ with tempfile.TemporaryDirectory() as work:
     for how in ("-L", "-R"):
         if run(["setarch", how, "true"])[0] == 0:
             works(f"with addresses as setarch {how} wants them", ["setarch", how, exe])
+    for name, number in (("close_range", 436), ("faccessat2", 439)):  # the same on every processor
+        works(f"where the system has no {name}", exe, preexec_fn=denied(number, errno.ENOSYS))
+        works(f"where the system lets nobody have {name}", exe, preexec_fn=denied(number, errno.EPERM))
+    r = run(exe, env={"FAULTLINE_DEVICE_EXE": "/nowhere"})
+    check("without the device's program an answer and an explanation", r[0] == 1 and "is missing" in r[1], r)
     works("without any variable", ["env", "-i", exe])
     works(
         "with a home and a folder for temporary files that are not there",
