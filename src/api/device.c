@@ -78,10 +78,16 @@ CUresult CUDAAPI cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib, CUdevi
     return CUDA_SUCCESS;
 }
 
+/* Of NV12 the plane with a byte for each pixel counts (observed on an H200). */
+static size_t linear_pixel_bytes(CUarray_format format, unsigned channels)
+{
+    return format == CU_AD_FORMAT_NV12 && channels == 3 ? 1 : array_piece_bytes(format, channels);
+}
+
 CUresult CUDAAPI cuDeviceGetTexture1DLinearMaxWidth(size_t *maxWidthInElements, CUarray_format format,
                                                     unsigned numChannels, CUdevice dev)
 {
-    const size_t most = 1ul << 30, most_bytes = 1ul << 32, size = array_piece_bytes(format, numChannels);
+    const size_t most = 1ul << 30, most_bytes = 1ul << 32, size = linear_pixel_bytes(format, numChannels);
     struct device *d;
     CUresult r = library_ready();
     if (r) return r;

@@ -75,13 +75,13 @@ static struct fl_tensor_map described(CUtensorMapDataType type, cuuint32_t rank,
 
 /* ---- boxes */
 
-static bool check_box(cuuint32_t rank, const cuuint32_t *box, uint32_t bytes, CUtensorMapInterleave interleave,
-                      CUtensorMapSwizzle swizzle)
+static bool check_box(cuuint32_t rank, const cuuint32_t *box, const cuuint32_t *steps, uint32_t bytes,
+                      CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle)
 {
     uint64_t row = (uint64_t)box[0] * bytes, size = bytes;
     for (cuuint32_t k = 0; k < rank; k++) {
         if (!box[k] || box[k] > FL_TENSOR_BOX) return false;
-        size *= box[k];
+        size *= fl_tensor_counted(box[k], steps[k]);
     }
     return row % ADDRESS_ALIGN == 0 && (interleave || !swizzle || row <= 16u << swizzle) && size <= FL_TENSOR_BOX_BYTES;
 }
@@ -98,7 +98,7 @@ CUresult CUDAAPI cuTensorMapEncodeTiled(CUtensorMap *tensorMap, CUtensorMapDataT
     if (!tensorMap || !globalDim || !globalStrides || !boxDim || !elementStrides ||
         !check_modes(tensorDataType, tensorRank, interleave, swizzle, l2Promotion, oobFill) ||
         !check_tensor(globalAddress, tensorRank, globalDim, globalStrides, elementStrides, interleave) ||
-        !check_box(tensorRank, boxDim, fl_tensor_bytes(tensorDataType), interleave, swizzle))
+        !check_box(tensorRank, boxDim, elementStrides, fl_tensor_bytes(tensorDataType), interleave, swizzle))
         return CUDA_ERROR_INVALID_VALUE;
     struct fl_tensor_map m = described(tensorDataType, tensorRank, globalAddress, globalDim, globalStrides,
                                        elementStrides, (struct modes){ interleave, swizzle, oobFill });

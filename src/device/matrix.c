@@ -2,6 +2,7 @@
  * manual draws it, and the product. How floating-point sums are rounded is
  * sums.h's; integers and doubles are summed one by one. */
 #include "device/block.h"
+#include "device/quads.h"
 #include "device/sparse.h"
 #include "device/sums.h"
 
@@ -135,13 +136,6 @@ static uint32_t depth_of(const struct matrix *a, uint32_t row, uint32_t k)
     return a->depths ? a->depths[row * a->columns + k] : k;
 }
 
-static float add(float a, float b)
-{
-    static const uint32_t nan = 0x7fffffff;
-    float sum = a + b;
-    return sum == sum ? sum : single(nan);
-}
-
 /* How a product is summed. Observed on an H200: of numbers of 8 bits the first two of each four, and then the others, are
  * summed, from zero, and what that gives, of halves after each of the two, is added to C; wmma sums the first half of
  * depths with short singles, and then the second. */
@@ -191,7 +185,7 @@ static void sum_tile(const struct sums *s, const struct steps *steps, const stru
     for (uint32_t i = 0; i < s->rows; i++)
         for (uint32_t j = 0; j < SUMS_COLUMNS; j++) {
             double *sum = &c->v[(row + i) * c->columns + column + j];
-            *sum = steps->apart ? add(v[i][j], (float)*sum) : v[i][j];
+            *sum = steps->apart ? sums_plus(v[i][j], (float)*sum) : v[i][j];
         }
 }
 
@@ -240,6 +234,10 @@ static void count_differing(const struct matrix *a, const struct matrix *x, stru
 static void product(struct fl_block *b, uint32_t base, const struct fl_image_segment *s)
 {
     const struct fl_matrix_product p = fl_product(s->imm0, s->imm1);
+    if (fl_product_quads(&p)) {
+        quads_product(b, base, &p);
+        return;
+    }
     struct matrix a, x, c;
     uint8_t depths[SPARSE_ROWS * SPARSE_MOST];
     uint32_t lanes[LANES];

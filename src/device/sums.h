@@ -31,4 +31,7 @@ void sums_measure(struct sums *s);
 /* v[row] += what a[row] and b give. */
 void sums_add(const struct sums *s, float (*v)[SUMS_COLUMNS]);
 
+/* One sum more. */
+float sums_plus(float a, float b);
+
 #endif

@@ -23,7 +23,7 @@ static bool box_is_sound(const struct fl_tensor_map *m)
     uint64_t size = fl_tensor_bytes(m->type);
     for (uint32_t d = 0; d < m->rank; d++) {
         if (!m->box[d] || m->box[d] > FL_TENSOR_BOX) return false;
-        size *= m->box[d];
+        size *= fl_tensor_counted(m->box[d], m->steps[d]);
     }
     return size <= FL_TENSOR_BOX_BYTES;
 }

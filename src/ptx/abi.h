@@ -219,11 +219,17 @@ struct fl_matrix_product {
     bool sparse;
     uint32_t selector; /* which lanes have metadata */
     uint32_t rounding; /* of doubles: enum fl_rounding */
+    bool a_turned, b_turned; /* of quads: lanes hold columns of A, rows of B */
 };
+/* Each quarter of the warp, 8 lanes, makes a product. */
+static inline bool fl_product_quads(const struct fl_matrix_product *p)
+{
+    return p->a == FL_MATRIX_F16 && p->depth == 4;
+}
 /* Registers, and words of them, of A or B with so many elements. Halves of wmma are there twice, or four times. */
 static inline uint32_t fl_product_registers(const struct fl_matrix_product *p, enum fl_matrix_type t, uint32_t elements)
 {
-    return p->wmma && t == FL_MATRIX_F16 ? 8 : elements / 32 / fl_matrix_packed(t);
+    return p->wmma && t == FL_MATRIX_F16 ? 8 : elements / (fl_product_quads(p) ? 8 : 32) / fl_matrix_packed(t);
 }
 static inline uint32_t fl_product_words(const struct fl_matrix_product *p, enum fl_matrix_type t, uint32_t elements)
 {
@@ -238,7 +244,7 @@ static inline uint32_t fl_product_imm0(const struct fl_matrix_product *p)
 static inline uint32_t fl_product_imm1(const struct fl_matrix_product *p)
 {
     return p->depth | (uint32_t)p->differing << 16 | (uint32_t)p->sparse << 17 | p->selector << 18 |
-           p->rounding << 20;
+           p->rounding << 20 | (uint32_t)p->a_turned << 22 | (uint32_t)p->b_turned << 23;
 }
 static inline struct fl_matrix_product fl_product(uint32_t imm0, uint32_t imm1)
 {
@@ -254,7 +260,9 @@ static inline struct fl_matrix_product fl_product(uint32_t imm0, uint32_t imm1)
                                        .differing = imm1 >> 16 & 1,
                                        .sparse = imm1 >> 17 & 1,
                                        .selector = imm1 >> 18 & 3,
-                                       .rounding = imm1 >> 20 & 3 };
+                                       .rounding = imm1 >> 20 & 3,
+                                       .a_turned = imm1 >> 22 & 1,
+                                       .b_turned = imm1 >> 23 & 1 };
 }
 
 /* What FL_WARP_WGMMA computes: D += A B. A has 64 rows, 16 of them each warp's, and stores 32 bytes of depth; B has twice

@@ -66,6 +66,14 @@ static void check_aligned(const struct emitter *e, const struct instr *i)
     if (e->module->version >= 63 && !has(i, MOD_aligned)) fail(i, "it must be .aligned");
 }
 
+/* What is said of A, or of B. */
+static bool by_rows(const struct instr *i, unsigned matrix)
+{
+    const char *at = i->text;
+    while ((at = strchr(at, '.')) && ((strncmp(at, ".row", 4) && strncmp(at, ".col", 4)) || matrix--)) at++;
+    return at && at[1] == 'r';
+}
+
 static struct product product_of(const struct instr *i)
 {
     const struct shape s = shape_of(i);
@@ -83,12 +91,17 @@ static struct product product_of(const struct instr *i)
     p->sparse = has(i, MOD_sp);
     p->rounding = has(i, MOD_rz) ? FL_ROUND_ZERO : has(i, MOD_rm) ? FL_ROUND_DOWN : has(i, MOD_rp) ? FL_ROUND_UP
                                                                                                    : FL_ROUND_NEAREST;
-    if ((!p->wmma || fl_matrix_packed(p->a) > 4) && !strstr(i->text, ".row.col")) fail(i, "A is .row and B .col");
+    const bool quads = fl_product_quads(p);
+    const unsigned lanes = quads ? 8 : LANES;
+    if (!quads && (!p->wmma || fl_matrix_packed(p->a) > 4) && !strstr(i->text, ".row.col"))
+        fail(i, "A is .row and B .col");
+    p->a_turned = quads && !by_rows(i, 0);
+    p->b_turned = quads && by_rows(i, 1);
     if (s.m > 32 || s.n > 32 || s.m * s.k > FL_MATRIX_MOST) unsupported(i, NULL);
     m.regs_a = fl_product_registers(p, p->a, s.m * s.k >> p->sparse);
     m.regs_b = fl_product_registers(p, p->b, s.k * s.n);
-    m.regs_c = s.m * s.n / LANES / fl_matrix_packed(p->c);
-    m.regs_d = s.m * s.n / LANES / fl_matrix_packed(p->d);
+    m.regs_c = s.m * s.n / lanes / fl_matrix_packed(p->c);
+    m.regs_d = s.m * s.n / lanes / fl_matrix_packed(p->d);
     unsigned words = m.regs_a * fl_matrix_words(p->a) + m.regs_b * fl_matrix_words(p->b) +
                      m.regs_c * fl_matrix_words(p->c) + p->sparse;
     if (!m.regs_a || !m.regs_b || !m.regs_c || !m.regs_d || words > FL_MATRIX_WORDS) unsupported(i, NULL);

@@ -12,6 +12,9 @@
 #define DOUBLES(opcode, shape, version, target) \
     { opcode, "sync aligned row|col row|col rn|rz|rm|rp? " shape, "f64 = = =", "{:f64 {:f64 {:f64 {:f64", version, target }
 
+#define QUADS(d, c, sums, added) \
+    { "mma", "sync aligned m8n8k4 row|col row|col", d " f16 = " c, sums " {:b32 {:b32 " added, 64, 70 }
+
 /* ---- wmma */
 
 #define LARGE "m16n16k16|m32n8k16|m8n32k16"
@@ -39,6 +42,9 @@
         { "wgmma.mma_async", "sp sync aligned? " shape, types, sums " {:b32 a:u64 d:b32 i p " scales registers, version, ONLY_90A }
 
 static const struct form list[] = {
+    QUADS("f16", "f16", "{:b32", "{:b32"),
+    QUADS("f32", "f16", "{:f32", "{:b32"),
+    QUADS("f32", "f32", "{:f32", "{:f32"),
     DENSE("m16n8k8", "f16 = = =", "{:b32", 65, 75),
     DENSE("m16n8k8", "f32 f16 = f32", "{:f32", 65, 75),
     DENSE("m16n8k16", "f16 = = =", "{:b32", 70, 80),

@@ -227,10 +227,11 @@ static void ask_mma(const char *sort, unsigned m, unsigned n, unsigned k, const 
     struct asked q = { .a = a, .b = b, .c = c, .d = d, .threads = WARP, .trials = TRIALS };
     q.sparse = strstr(sort, "sp");
     q.ordered = strstr(sort, "ordered");
-    q.regs_a = registers(m * k / (q.sparse ? 2 : 1), a);
-    q.regs_b = registers(n * k, b);
-    q.regs_c = registers(m * n, c);
-    unsigned regs_d = registers(m * n, d), word = 0;
+    const unsigned products = k == 4 && a == F16 ? 4 : 1;
+    q.regs_a = registers(products * m * k / (q.sparse ? 2 : 1), a);
+    q.regs_b = registers(products * n * k, b);
+    q.regs_c = registers(products * m * n, c);
+    unsigned regs_d = registers(products * m * n, d), word = 0;
     q.words_in = q.regs_a * words_of(a) + q.regs_b * words_of(b) + q.regs_c * words_of(c) + q.sparse;
     q.words_out = regs_d * words_of(d);
     char name[120];
@@ -267,6 +268,12 @@ static void ask_mma(const char *sort, unsigned m, unsigned n, unsigned k, const 
 static void dense(void)
 {
     static const enum type ints[] = { S8, U8 }, nibbles[] = { S4, U4 }, small[] = { E4M3, E5M2 };
+    static const char *const orders[] = { ".row.row", ROWS, ".col.row", ".col.col" };
+    for (unsigned order = 0; order < 4; order++) {
+        ask_mma("mma", 8, 8, 4, orders[order], F16, F16, F16, F16, "", 0);
+        ask_mma("mma", 8, 8, 4, orders[order], F32, F16, F16, F16, "", 0);
+        ask_mma("mma", 8, 8, 4, orders[order], F32, F16, F16, F32, "", 0);
+    }
     for (unsigned k = 8; k <= 16; k += 8) {
         ask_mma("mma", 16, 8, k, ROWS, F16, F16, F16, F16, "", 0);
         ask_mma("mma", 16, 8, k, ROWS, F32, F16, F16, F32, "", 0);
