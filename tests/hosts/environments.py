@@ -146,6 +146,10 @@ with tempfile.TemporaryDirectory() as work:
             r,
         )
 
+    if shutil.which("valgrind"):
+        r = run(["valgrind", "-q", exe])
+        check("under valgrind an answer and an explanation", r[0] == 1 and "under valgrind" in r[1], r)
+
     # compiled or preloaded: sanitizers keep large parts of the address space for themselves
     for name in ("address", "thread"):
         exe = compiled(work, name, "-g", "-fsanitize=" + name)
