@@ -172,7 +172,7 @@ CUresult share_new(struct mempool *p);
 void share_free(struct mempool *p);
 /* The chunk's memory is the pool's own; its place in the file is set. */
 CUresult share_chunk(struct mempool *p, struct chunk *c);
-/* Its alias is gone: `size` bytes from `from` on. */
+/* Nothing of it is used any more, `size` bytes from `from` on: a view of its own is gone. */
 void share_unmap(struct chunk *c, uint64_t from, uint64_t size);
 /* The alias shows as many bytes more of the file. CUDA_ERROR_OUT_OF_MEMORY: it cannot. */
 CUresult share_grow(struct chunk *c, uint64_t bytes);

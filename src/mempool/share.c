@@ -61,11 +61,6 @@ static struct table *map_table(int fd, uint64_t at)
 
 static uint64_t table_size(void) { return page_up(sizeof(struct table)); }
 
-static void hide(char *at, uint64_t size)
-{
-    mmap(at, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-}
-
 /* Shows a piece of the file, at an address or where there is room (NULL). */
 static char *show(const struct backing *f, void *at, uint64_t offset, uint64_t size)
 {
@@ -139,12 +134,10 @@ CUresult share_chunk(struct mempool *p, struct chunk *c)
     return CUDA_SUCCESS;
 }
 
+/* An exporter's alias goes on showing the place: another thread may be copying there. */
 void share_unmap(struct chunk *c, uint64_t from, uint64_t size)
 {
-    if (c->view.id)
-        munmap(c->view.alias + c->offset + from, size);
-    else if (c->pool->share)
-        hide(c->pool->share->file.alias + c->offset + from, size);
+    if (c->view.id) munmap(c->view.alias + c->offset + from, size);
 }
 
 CUresult share_grow(struct chunk *c, uint64_t bytes)

@@ -3,6 +3,9 @@
 #include "../child.h"
 
 #include <cuda.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <unistd.h>
 
 enum { WORDS = 1 << 20, SIZE = 4 * WORDS, MAPPING = 32 << 20 };
 
@@ -181,6 +184,42 @@ static void memory_that_was_freed_in_a_stream_serves_where_there_is_no_other(voi
     }
 }
 
+/* ---- while another thread copies */
+
+enum { ROUNDS = 60 };
+static _Atomic CUdeviceptr shown;
+static _Atomic bool ended;
+static CUcontext context;
+
+static void *copier(void *arg)
+{
+    char *host = arg;
+    CHECK(cuCtxSetCurrent(context));
+    while (!ended) {
+        CUdeviceptr p = shown;
+        CUresult r = p ? cuMemcpyDtoH(host, p, SIZE) : CUDA_SUCCESS;
+        EXPECT(r == CUDA_SUCCESS || r == CUDA_ERROR_INVALID_VALUE || r == CUDA_ERROR_LAUNCH_FAILED);
+    }
+    return NULL;
+}
+
+static void a_copy_may_be_under_way_while_a_shared_pool_gives_its_memory_back(void)
+{
+    CUmemoryPool pool = make_pool(CU_MEM_LOCATION_TYPE_DEVICE, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+    pthread_t thread;
+    CHECK(cuCtxGetCurrent(&context));
+    open_gate();
+    EXPECT(!pthread_create(&thread, NULL, copier, result));
+    for (int k = 0; k < ROUNDS; k++) {
+        const CUdeviceptr p = lent(pool, SIZE);
+        shown = p;
+        usleep((useconds_t)(k % 10 * 200));
+        give_back(pool, p);
+    }
+    ended = true;
+    EXPECT(!pthread_join(thread, NULL));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -194,6 +233,7 @@ int main(void)
         ALONE(start, memory_of_cuMemAlloc_stays_until_the_stream_that_it_was_freed_in_was_waited_for),
         ALONE(start, memory_that_is_freed_in_a_stream_is_not_lent_while_another_uses_it),
         ALONE(start, memory_that_was_freed_in_a_stream_serves_where_there_is_no_other),
+        ALONE(start, a_copy_may_be_under_way_while_a_shared_pool_gives_its_memory_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
