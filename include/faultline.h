@@ -85,7 +85,7 @@ FAULTLINE_API void faultline_unsubscribe(int kernels);
 FAULTLINE_API size_t faultline_read(struct faultline_cursor *cursor, struct faultline_event *out, size_t most);
 /* Sleeps until a quarter of the events that are kept are new, or for the given time. */
 FAULTLINE_API void faultline_wait(unsigned milliseconds);
-/* On return each kernel that had ended has its event. */
+/* On return each kernel that had ended has its event, and its faults theirs unless another kernel runs. */
 FAULTLINE_API void faultline_flush(void);
 
 struct faultline_kernel {

@@ -1,6 +1,7 @@
 /* The functions of faultline.h: the trace as the program itself sees it. */
 #include "context/context.h"
 #include "base/units.h"
+#include "processor/processor.h"
 #include "stream/stream.h"
 #include "trace/region.h"
 #include "uvm/uvm.h"
@@ -67,9 +68,17 @@ void faultline_wait(unsigned milliseconds)
     if (r) trace_sleep(r, milliseconds);
 }
 
+/* What a kernel that still runs has faulted on comes together with what it will: looking changes nothing. */
+static bool any_runs(void)
+{
+    for (int k = 0; k < MAX_DEVICES; k++)
+        if (devices[k].processor && processor_busy(devices[k].processor)) return true;
+    return false;
+}
+
 void faultline_flush(void)
 {
-    uvm_settle();
+    if (!any_runs()) uvm_settle();
     uvm_catch_up();
     streams_trace_flush();
 }

@@ -12,6 +12,7 @@ bool stream_idle(struct stream *s) { return queue_empty(s) && channel_idle(s); }
 static void finish_issued(struct stream *s)
 {
     if (stream_idle(s)) return;
+    uvm_before_wait();
     pthread_mutex_lock(&s->lock);
     s->pins++;
     queue_wait(s, atomic_load(&s->issued), true);

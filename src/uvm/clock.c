@@ -1,18 +1,126 @@
-/* The time that policy goes by; apart, so that a test can be the clock. */
+/* The time that policy goes by; apart, so that a test can be the clock.
+ *
+ * What thrashes is decided by half milliseconds. On a busy machine a thread may not be run for longer than that,
+ * and nothing would ever thrash. So from one act of a thread on managed memory to its next (it faults, or has waited
+ * for a device) no more counts than the thread was run for, unless it slept of its own will. */
 #include "uvm/internal.h"
+#include "uvm/uvm.h"
 
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
+
+enum { SHORT = 200000 }; /* ns; what is shorter counts whatever it was */
+
+static _Atomic uint64_t lost; /* written with the lock */
+static uint64_t newest;
+static uint64_t act; /* when the act under way began; 0: none is. It takes no time */
+/* The last act. */
+static struct {
+    _Atomic pid_t thread; /* 0: nobody's, or the thread has slept since */
+    uint64_t time, cpu;
+    long switches; /* how often the thread has slept, by then, and will have by what is known */
+} last;
+
+static uint64_t read_clock(clockid_t clock)
+{
+    struct timespec t;
+    if (clock_gettime(clock, &t)) return 0;
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static pid_t self(void) { return (pid_t)syscall(SYS_gettid); }
+
+static long own_switches(void)
+{
+    struct rusage u;
+    return getrusage(RUSAGE_THREAD, &u) ? 0 : u.ru_nvcsw;
+}
+
+/* -1: unknown. */
+static long switches_of(pid_t thread)
+{
+    static const char field[] = "\nvoluntary_ctxt_switches:";
+    char text[4096];
+    snprintf(text, sizeof text, "/proc/self/task/%d/status", (int)thread);
+    int fd = open(text, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return -1;
+    ssize_t n = read(fd, text, sizeof text - 1);
+    close(fd);
+    text[n > 0 ? n : 0] = 0;
+    const char *at = strstr(text, field);
+    return at ? atol(at + strlen(field)) : -1;
+}
+
+/* Any thread's of this process. */
+static uint64_t cpu_of(pid_t thread)
+{
+    enum { OF_THREAD = 4, SCHEDULED = 2 }; /* of the kernel's interface */
+    return read_clock((clockid_t)((~(unsigned)thread << 3) | OF_THREAD | SCHEDULED));
+}
+
+static void forget_stall(uint64_t now, uint64_t cpu)
+{
+    uint64_t used = cpu > last.cpu ? cpu - last.cpu : 0, counts = used > SHORT ? used : SHORT;
+    if (now - last.time > counts) lost += now - last.time - counts;
+}
+
+static uint64_t passed(void) { return read_clock(CLOCK_MONOTONIC) - lost; }
 
 uint64_t uvm_now(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+    uint64_t now = act ? act : passed();
+    if (now > newest) newest = now;
+    return newest;
 }
 
 void uvm_sleep(uint64_t until)
 {
+    act = 0;
     quiet_unlock(&uvm_lock);
-    for (uint64_t now; (now = uvm_now()) < until;) nanosleep(&(struct timespec){ 0, (long)(until - now) }, NULL);
+    for (uint64_t now; (now = passed()) < until;) nanosleep(&(struct timespec){ 0, (long)(until - now) }, NULL);
     quiet_lock(&uvm_lock);
+}
+
+void clock_fault(pid_t thread)
+{
+    if (thread != last.thread) return;
+    uint64_t now = read_clock(CLOCK_MONOTONIC);
+    last.switches++; /* a fault is slept through */
+    if (now - last.time > SHORT) {
+        long switches = switches_of(thread);
+        uint64_t cpu = cpu_of(thread);
+        if (switches >= 0 && switches <= last.switches) forget_stall(now, cpu);
+        last.switches = switches;
+        last.cpu = cpu;
+    }
+    last.time = now;
+    act = now - lost;
+}
+
+void clock_waited(void)
+{
+    pid_t thread = self();
+    uint64_t now = read_clock(CLOCK_MONOTONIC), cpu = cpu_of(thread);
+    if (thread == last.thread) forget_stall(now, cpu);
+    last.time = now;
+    last.cpu = cpu;
+    last.switches = own_switches();
+    last.thread = thread;
+    act = now - lost;
+}
+
+void clock_end(void) { act = 0; }
+
+void uvm_before_wait(void)
+{
+    if (!atomic_load_explicit(&last.thread, memory_order_relaxed)) return;
+    quiet_lock(&uvm_lock);
+    if (last.thread == self() && own_switches() > last.switches) last.thread = 0;
+    quiet_unlock(&uvm_lock);
 }

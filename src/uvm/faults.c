@@ -13,15 +13,22 @@ _Atomic bool uvm_unsettled;
 enum { SLACK = 20000 /* ns, of the end of a pin */ };
 static pthread_cond_t pins = PTHREAD_COND_INITIALIZER;
 
-void uvm_enter(void)
+/* The faults that have gathered are decided on before anything else is done. */
+static void close_batches(void)
 {
-    quiet_lock(&uvm_lock);
     trace_begin();
     if (batch_close_all()) sticky_set(CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
+void uvm_enter(void)
+{
+    quiet_lock(&uvm_lock);
+    close_batches();
+}
+
 void uvm_leave(void)
 {
+    clock_end();
     if (thrashing_pinned_any()) pthread_cond_signal(&pins);
     quiet_unlock(&uvm_lock);
 }
@@ -29,7 +36,9 @@ void uvm_leave(void)
 void uvm_settle(void)
 {
     if (!atomic_exchange(&uvm_unsettled, false)) return;
-    uvm_enter();
+    quiet_lock(&uvm_lock);
+    clock_waited();
+    close_batches();
     for (unsigned p = 1; p < topology.processors; p++)
         if (lone_rest(p)) sticky_set(CUDA_ERROR_ILLEGAL_ADDRESS);
     uvm_leave();
@@ -81,6 +90,7 @@ static enum access access_of(const struct mmu_fault *f)
 /* The host faults by the page, and waits. */
 static CUresult host_fault(const struct mmu_fault *f, struct block *b)
 {
+    clock_fault((pid_t)f->thread);
     struct request q = { .pages = { { 0 } } };
     trace_write((struct trace_record){ .kind = TRACE_CPU_FAULT,
                                        .access = f->write ? TRACE_ACCESS_WRITE : TRACE_ACCESS_READ,

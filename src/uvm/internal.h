@@ -7,13 +7,18 @@
 #include "uvm/types.h"
 
 #include <stdatomic.h>
+#include <sys/types.h>
 
 extern struct quiet_mutex uvm_lock;
 extern _Atomic bool uvm_unsettled;              /* some device has faulted since it was last waited for */
-/* CLOCK_MONOTONIC, ns. */
+/* ns. Passes as CLOCK_MONOTONIC, but for what a busy machine takes from a thread. */
 uint64_t uvm_now(void);
 /* Without the lock: sleeps until uvm_now() is `until`. */
 void uvm_sleep(uint64_t until);
+/* The thread has faulted, or the calling one has waited for a device: an act, that takes no time until it ends or sleeps. */
+void clock_fault(pid_t thread);
+void clock_waited(void);
+void clock_end(void);
 
 static inline unsigned page_of(uint64_t va) { return (unsigned)(va % WINDOW_BYTES / PAGE_BYTES); }
 static inline bool is_managed(uint64_t va) { return va >= space_managed_base() && va < space_managed_end(); }

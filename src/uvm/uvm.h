@@ -44,6 +44,8 @@ CUresult uvm_copy_engine(int ordinal, uint64_t va, uint64_t size, enum uvm_engin
 /* The devices are idle, as far as somebody waited for them: decides on the faults that have gathered.
  * Whoever waits for a device, or reads what was traced, calls it. */
 void uvm_settle(void);
+/* The calling thread is about to wait for a device, and will call uvm_settle. */
+void uvm_before_wait(void);
 
 /* Faults whose threads have gone on are told of completely: a thread goes on before the service of its fault ends. */
 void uvm_catch_up(void);

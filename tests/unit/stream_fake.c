@@ -281,6 +281,7 @@ struct event *new_event(struct context *c, unsigned flags)
 }
 
 void uvm_settle(void) {}
+void uvm_before_wait(void) {}
 bool uvm_launching(int ordinal, uint64_t blocks, uint64_t threads)
 {
     return (void)ordinal, (void)blocks, (void)threads, false;

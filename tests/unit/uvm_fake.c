@@ -189,6 +189,9 @@ void trace_write(struct trace_record r)
 }
 
 uint64_t uvm_now(void) { return fake_now; }
+void clock_fault(pid_t thread) { (void)thread; }
+void clock_waited(void) {}
+void clock_end(void) {}
 void uvm_sleep(uint64_t until)
 {
     if (fake_now < until) fake_now = until;

@@ -27,6 +27,14 @@ static const char *capturing(void)
     return out;
 }
 
+/* Not ready at once may only mean: not yet. What waits for a stream that is held is never ready. */
+static CUresult settled(CUevent e, int *patience_ms)
+{
+    CUresult r;
+    while ((r = cuEventQuery(e)) == CUDA_ERROR_NOT_READY && (*patience_ms)-- > 0) usleep(1000);
+    return r;
+}
+
 static void on_host(void *arg) { ++*(volatile uint32_t *)arg; }
 
 static void gone_step(void)
@@ -60,10 +68,8 @@ static void gone_step(void)
         if (q >= HELD || !held[q]) return;
         /* while it is held: its word is set later */
         r = cuStreamDestroy(streams[q]);
-        for (int k = 0; k < EVENTS; k++) {
-            CUresult x = cuEventQuery(events[k]);
-            rec(keyf("%d.%d", step, k), "%s", rname(x));
-        }
+        for (int k = 0, patience_ms = 2000; k < EVENTS; k++)
+            rec(keyf("%d.%d", step, k), "%s", rname(settled(events[k], &patience_ms)));
         let_go(q);
         MUST(cuStreamCreate(&streams[q], q < 3));
         SAY("destroy held %d = %s %s", q, rname(r), capturing());
@@ -77,7 +83,8 @@ static void gone_step(void)
     case 8:
         if (held[0] || held[1]) return;
         r = cuEventElapsedTime(&ms, events[e], events[f]);
-        if (r == CUDA_ERROR_NOT_READY) usleep(20000), r = cuEventElapsedTime(&ms, events[e], events[f]);
+        for (int ms_left = 20000; r == CUDA_ERROR_NOT_READY && ms_left--;)
+            usleep(1000), r = cuEventElapsedTime(&ms, events[e], events[f]);
         SAY("elapsed %d %d = %s", e, f, rname(r));
         break;
     case 9:
