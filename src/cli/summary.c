@@ -2,8 +2,16 @@
 #include "cli/watch.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-enum { MOST_SHOWN = 40 };
+enum { MOST_SHOWN = 40, ADVICE = 512 };
+
+/* What the lines so far said that could be done, and of which allocation. */
+struct said {
+    char what[MOST_SHOWN][ADVICE];
+    uint64_t of[MOST_SHOWN];
+    size_t count;
+};
 
 struct line {
     const struct trace_allocation *allocation;
@@ -49,25 +57,43 @@ static void print_numbers(FILE *to, const struct trace_statistics *s, bool devic
     fprintf(to, " %10s\n", amount(s->bytes[TRACE_MAP_REMOTE], text));
 }
 
-static void print_allocation(FILE *to, const struct trace_allocation *a, const struct trace_statistics *s, bool devices)
+/* What could be done is said once: a program with hundreds of small allocations needs to hear it no more often. */
+static void print_advice(FILE *to, uint64_t ordinal, char *text, struct said *said)
 {
-    char text[512];
+    char *what = strstr(text, ": ");
+    size_t k = 0;
+    while (what && k < said->count && strcmp(said->what[k], what)) k++;
+    if (what && k < said->count) {
+        fprintf(to, "        %.*s: see #%llu\n", (int)(what - text), text, (unsigned long long)said->of[k]);
+        return;
+    }
+    fprintf(to, "        %s\n", text);
+    if (!what) return;
+    said->of[said->count] = ordinal;
+    strcpy(said->what[said->count++], what);
+}
+
+static void print_allocation(FILE *to, const struct trace_allocation *a, const struct trace_statistics *s, bool devices,
+                             struct said *said)
+{
+    char text[ADVICE];
     fprintf(to, "  #%-4llu 0x%012llx %10s", (unsigned long long)a->ordinal, (unsigned long long)a->address,
             bytes_text(a->bytes, text));
     print_numbers(to, s, devices);
-    if (advice_give(a, s, text, sizeof text)) fprintf(to, "        %s\n", text);
+    if (advice_give(a, s, text, sizeof text)) print_advice(to, a->ordinal, text, said);
 }
 
 static void print_table(FILE *to, struct trace_region *r, struct line *line, size_t n, bool devices)
 {
     size_t shown = n < MOST_SHOWN ? n : MOST_SHOWN;
+    struct said said = { .count = 0 };
     fprintf(to, "  %-20s %10s %10s %10s", "allocation", "size", "to device", "to host");
     if (devices) fprintf(to, " %10s", "dev to dev");
     fprintf(to, " %10s %10s %10s %10s %10s %10s\n", "CPU faults", "GPU faults", "duplicated", "evicted", "thrashing",
             "remote");
     qsort(line, n, sizeof *line, by_traffic);
     qsort(line, shown, sizeof *line, by_ordinal);
-    for (size_t k = 0; k < shown; k++) print_allocation(to, line[k].allocation, line[k].statistics, devices);
+    for (size_t k = 0; k < shown; k++) print_allocation(to, line[k].allocation, line[k].statistics, devices, &said);
     if (shown < n) fprintf(to, "  and %zu allocations with which less happened\n", n - shown);
     if (traffic(&r->statistics[0])) {
         fprintf(to, "  %-31s", "other memory of the program");

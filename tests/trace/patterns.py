@@ -19,7 +19,7 @@ EXPECTED = {
     "written-copies": (r"read-mostly, but writes ended 12 MiB of copies.*UNSET_READ_MOSTLY", TURNS, 0),
     "oversubscribed": (r"MiB was evicted from device memory", None, 0),
     "oversubscribed-and-read": (r"MiB was evicted from device memory", TURNS, 0),
-    "neighbours": (r"#21 .*\n +448 KiB of it moved along with its neighbours", None, 0),
+    "neighbours": (r"#21 .*\n +448 KiB of it moved along with its neighbours", r"(share blocks of 2 MiB[\s\S]*){2}", 0),
     "crashed": (FAULTS, None, 137),
 }
 failures = 0
