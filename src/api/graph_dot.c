@@ -1,13 +1,15 @@
 /* Graph management: a picture of a graph for graphviz. What is written, and how,
- * is what an H200's driver writes, but for topoId: which numbers that is was not
- * found; here it counts nodes from the last one. */
+ * is what an H200's driver writes. */
 #include "api/array.h"
 #include "api/graph_api.h"
 #include "context/context.h"
+#include "graph/conditional.h"
 #include "module/module.h"
 
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 struct dot {
     FILE *f;
@@ -37,7 +39,7 @@ static void name(const struct dot *d, const struct node *n)
 static void number(const struct dot *d, const struct node *n)
 {
     say(d, "%u", n->number);
-    if (SHOWS(d, EXTRA_TOPO_INFO)) say(d, " (topoId: %u)", n->graph->nodes.count - 1 - n->missing);
+    if (SHOWS(d, EXTRA_TOPO_INFO)) say(d, " (topoId: %u)", n->missing);
 }
 
 /* The first field of a record, and the second if handles are shown; `fields` are the names of the others. */
@@ -346,7 +348,7 @@ static void conditional(const struct dot *d, const struct node *n)
     number(d, n);
     say(d, "}\n");
     if (SHOWS(d, HANDLES)) address(d, "| {node handle| ", (uint64_t)n, "}\n");
-    if (d->flags & CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE) say(d, "| {Conditional Handle|%llu}\n", (unsigned long long)p->handle);
+    if (d->flags & CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE) say(d, "| {Conditional Handle|%u}\n", n->condition->number);
     say(d, "| {Conditional Type| %s}\n", types[p->type <= CU_GRAPH_COND_TYPE_SWITCH ? p->type : 0]);
     for (unsigned k = 0; k < n->body_count; k++) {
         const unsigned long long body = n->bodies[k]->number;
@@ -426,22 +428,45 @@ static void edges(const struct dot *d, const struct node *n)
     }
 }
 
+static void number_next(struct node *n, struct node **queue, unsigned *count)
+{
+    if (n->missing != UINT_MAX) return;
+    n->missing = *count;
+    queue[(*count)++] = n;
+}
+
+/* topoId, in `missing`: first the nodes that nothing comes behind, from the last one on, then what these come behind, and
+ * so on (found in what an H200 wrote). */
+static CUresult number_nodes(const struct graph *g)
+{
+    unsigned count = 0;
+    struct node **queue = calloc(g->nodes.count + 1, sizeof *queue);
+    if (!queue) return CUDA_ERROR_OUT_OF_MEMORY;
+    for (unsigned k = 0; k < g->nodes.count; k++) g->nodes.node[k]->missing = UINT_MAX;
+    for (unsigned k = g->nodes.count; k--;)
+        if (!g->nodes.node[k]->after.count) number_next(g->nodes.node[k], queue, &count);
+    for (unsigned k = 0; k < count; k++)
+        for (unsigned j = 0; j < queue[k]->before.count; j++) number_next(queue[k]->before.node[j], queue, &count);
+    free(queue);
+    return CUDA_SUCCESS;
+}
+
 /* The graphs inside follow. */
-static void cluster(const struct dot *d, const struct graph *g)
+static CUresult cluster(const struct dot *d, const struct graph *g)
 {
     const unsigned long long id = g->number;
+    CUresult r = number_nodes(g);
+    if (r) return r;
     say(d, "subgraph cluster_%llu {\nlabel=\"graph_%llu\" graph[style=\"dashed\"];\n", id, id);
-    for (unsigned k = 0; k < g->nodes.count; k++) {
-        g->nodes.node[k]->missing = k;
-        node(d, g->nodes.node[k]);
-    }
+    for (unsigned k = 0; k < g->nodes.count; k++) node(d, g->nodes.node[k]);
     for (unsigned k = 0; k < g->nodes.count; k++) edges(d, g->nodes.node[k]);
     say(d, "}\n");
-    for (unsigned k = 0; k < g->nodes.count; k++) {
+    for (unsigned k = 0; k < g->nodes.count && !r; k++) {
         const struct node *n = g->nodes.node[k];
-        if (n->child) cluster(d, n->child);
-        for (unsigned j = 0; j < n->body_count; j++) cluster(d, n->bodies[j]);
+        if (n->child) r = cluster(d, n->child);
+        for (unsigned j = 0; j < n->body_count && !r; j++) r = cluster(d, n->bodies[j]);
     }
+    return r;
 }
 
 CUresult CUDAAPI cuGraphDebugDotPrint(CUgraph hGraph, const char *path, unsigned int flags)
@@ -454,8 +479,8 @@ CUresult CUDAAPI cuGraphDebugDotPrint(CUgraph hGraph, const char *path, unsigned
     FILE *f = fopen(path, "we");
     if (!f) return graph_end(CUDA_ERROR_OPERATING_SYSTEM);
     fprintf(f, "digraph dot {\n");
-    cluster(&(struct dot){ f, flags }, g);
+    r = cluster(&(struct dot){ f, flags }, g);
     fprintf(f, "}\n");
-    if (fclose(f)) r = CUDA_ERROR_OPERATING_SYSTEM;
+    if (fclose(f) && !r) r = CUDA_ERROR_OPERATING_SYSTEM;
     return graph_end(r);
 }

@@ -13,6 +13,7 @@ static struct graph *outermost(struct graph *g)
 
 CUresult condition_new(struct graph *g, struct context *c, unsigned initial, unsigned flags, struct condition **out)
 {
+    static unsigned made;
     struct allocation *word;
     g = outermost(g);
     struct condition *k = calloc(1, sizeof *k);
@@ -24,6 +25,7 @@ CUresult condition_new(struct graph *g, struct context *c, unsigned initial, uns
     }
     *k = (struct condition){ .references = 1,
                              .handle = word->base,
+                             .number = ++made,
                              .word = *word,
                              .context = c,
                              .initial = initial,

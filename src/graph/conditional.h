@@ -12,6 +12,7 @@
 struct condition {
     unsigned references; /* the graph that it was made for, and nodes */
     CUgraphConditionalHandle handle;
+    unsigned number;     /* of those that were made */
     struct allocation word; /* a copy: the allocation goes with its context */
     struct context *context;
     unsigned initial;

@@ -62,15 +62,41 @@ bool list_has(const struct node_list *l, const struct node *n)
     return false;
 }
 
-static void list_remove(struct node_list *l, const struct node *n)
+static void list_take(struct node_list *l, unsigned k)
 {
-    for (unsigned k = l->count; k--;) /* what came last goes first, mostly */
-        if (l->node[k] == n) {
-            memmove(&l->node[k], &l->node[k + 1], (l->count - k - 1) * sizeof *l->node);
-            memmove(&l->edge[k], &l->edge[k + 1], (l->count - k - 1) * sizeof *l->edge);
-            l->count--;
-            return;
-        }
+    memmove(&l->node[k], &l->node[k + 1], (l->count - k - 1) * sizeof *l->node);
+    memmove(&l->edge[k], &l->edge[k + 1], (l->count - k - 1) * sizeof *l->edge);
+    l->count--;
+}
+
+static unsigned place_in(const struct node_list *l, const struct node *n)
+{
+    unsigned k = l->count - 1; /* what came last goes first, mostly */
+    while (l->node[k] != n) k--;
+    return k;
+}
+
+/* Of what comes behind a node the last takes the place (observed on an H200). */
+static void list_replace(struct node_list *l, const struct node *n)
+{
+    const unsigned k = place_in(l, n);
+    l->count--;
+    l->node[k] = l->node[l->count];
+    l->edge[k] = l->edge[l->count];
+}
+
+/* A graph's nodes lie in the order in which they came. */
+static void list_forget(struct node_list *l, const struct node *n)
+{
+    unsigned low = 0, high = l->count - 1;
+    while (low < high) {
+        const unsigned middle = low + (high - low) / 2;
+        if (l->node[middle]->id < n->id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    list_take(l, low);
 }
 
 void list_free(struct node_list *l)
@@ -86,15 +112,20 @@ static CUresult connect(struct node *from, struct node *to, const CUgraphEdgeDat
 {
     const CUgraphEdgeData edge = data ? *data : (CUgraphEdgeData){ 0 };
     CUresult r = list_add_edge(&from->after, to, edge);
-    if (!r && (r = list_add_edge(&to->before, from, edge))) list_remove(&from->after, to);
+    if (!r && (r = list_add_edge(&to->before, from, edge))) from->after.count--;
     return r;
+}
+
+static void stand_alone(struct node *to, const struct node *from)
+{
+    list_take(&to->before, place_in(&to->before, from));
+    if (!to->before.count) to->rooted = ++newest;
 }
 
 static void disconnect(struct node *from, struct node *to)
 {
-    list_remove(&from->after, to);
-    list_remove(&to->before, from);
-    if (!to->before.count) to->rooted = ++newest;
+    list_replace(&from->after, to);
+    stand_alone(to, from);
 }
 
 static struct node *node_new(struct graph *g)
@@ -128,8 +159,9 @@ static void node_free(struct node *n)
 void node_remove(struct node *n)
 {
     while (n->before.count) disconnect(n->before.node[n->before.count - 1], n);
-    while (n->after.count) disconnect(n, n->after.node[0]);
-    list_remove(&n->graph->nodes, n);
+    for (unsigned k = 0; k < n->after.count; k++) stand_alone(n->after.node[k], n);
+    n->graph->counted -= n->counted;
+    list_forget(&n->graph->nodes, n);
     node_free(n);
 }
 
@@ -206,6 +238,13 @@ static bool about_memory(const CUgraphNodeParams *p)
     return p->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || p->type == CU_GRAPH_NODE_TYPE_MEM_FREE;
 }
 
+/* Of a node that is complete. */
+static void count_memory(struct node *n)
+{
+    n->counted = about_memory(&n->params) || n->child;
+    n->graph->counted += n->counted;
+}
+
 CUresult node_add(struct graph *g, const CUgraphNode *before, const CUgraphEdgeData *data, size_t count,
                   const CUgraphNodeParams *params, struct node **out)
 {
@@ -227,10 +266,12 @@ CUresult node_add(struct graph *g, const CUgraphNode *before, const CUgraphEdgeD
         r = move_child(n, params);
     else if (!r)
         r = about_memory(params) ? add_memory(n, params) : node_set_params(n, params);
-    if (r)
+    if (r) {
         node_remove(n);
-    else
-        *out = n;
+        return r;
+    }
+    count_memory(n);
+    *out = n;
     return r;
 }
 
@@ -337,12 +378,13 @@ static CUresult copy_node(const struct node *from, struct graph *g)
     n->disabled = from->disabled;
     memcpy(n->attribute, from->attribute, sizeof n->attribute);
     n->attributes = from->attributes;
+    count_memory(n);
     return r;
 }
 
 bool graph_has_memory(const struct graph *g)
 {
-    for (unsigned k = 0; k < g->nodes.count; k++)
+    for (unsigned k = 0; k < g->nodes.count && g->counted; k++)
         if (about_memory(&g->nodes.node[k]->params) ||
             (g->nodes.node[k]->child && graph_has_memory(g->nodes.node[k]->child)))
             return true;
@@ -359,12 +401,13 @@ bool graph_is_single(const struct graph *g)
     return g->conditions != NULL;
 }
 
-/* In the same order; `missing` of the nodes is their place. */
-static CUresult copy_edges(const struct node_list *from, const struct graph *copy, struct node_list *to)
+/* What stands before it, in the same order: what comes behind a copy is in the order of the nodes (observed on an H200).
+ * `missing` of the nodes is their place. */
+static CUresult copy_edges(const struct node_list *from, const struct graph *copy, struct node *to)
 {
     CUresult r = CUDA_SUCCESS;
     for (unsigned k = 0; k < from->count && !r; k++)
-        r = list_add_edge(to, copy->nodes.node[from->node[k]->missing], from->edge[k]);
+        r = connect(copy->nodes.node[from->node[k]->missing], to, &from->edge[k]);
     return r;
 }
 
@@ -377,10 +420,8 @@ CUresult graph_clone(const struct graph *g, struct graph **out)
         g->nodes.node[k]->missing = k; /* its place */
         r = copy_node(g->nodes.node[k], copy);
     }
-    for (unsigned k = 0; k < g->nodes.count && !r; k++) {
-        r = copy_edges(&g->nodes.node[k]->before, copy, &copy->nodes.node[k]->before);
-        if (!r) r = copy_edges(&g->nodes.node[k]->after, copy, &copy->nodes.node[k]->after);
-    }
+    for (unsigned k = 0; k < g->nodes.count && !r; k++)
+        r = copy_edges(&g->nodes.node[k]->before, copy, copy->nodes.node[k]);
     if (!r) r = user_references_copy(g, copy);
     copy->origin = (struct graph *)g;
     copy->numbers = g->numbers;

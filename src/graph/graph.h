@@ -41,6 +41,7 @@ struct node {                      /* CUgraphNode_st */
     struct node_list before, after; /* what it must come after; what must come after it */
     bool disabled;                 /* in an executable graph */
     unsigned missing;              /* while nodes are being ordered */
+    bool counted;                  /* allocates or frees memory, or has a child, which may */
     struct lane *lane;             /* during a launch: where it is issued, and the point behind it, */
     struct mark *mark;             /* if it is known; NULL: it is done, or not needed yet */
     bool marked;
@@ -52,6 +53,7 @@ struct graph {                     /* CUgraph_st */
     uint64_t number;               /* of all graphs so far, from 1 */
     struct node_list nodes;        /* in the order of creation */
     unsigned numbers;              /* of nodes, those removed too */
+    unsigned counted;              /* nodes that are */
     struct node *parent;           /* the node whose child or body it is */
     struct graph *origin;          /* that it was cloned from */
     struct user_reference *objects; /* that it keeps alive (user.h) */

@@ -62,10 +62,61 @@ static void a_picture_of_a_graph_names_its_kernels_and_says_what_was_asked_for(v
     ok(cuGraphDestroy(g));
 }
 
+/* Nodes 0 to 3, of which 0 comes before the others. */
+static CUgraph make_fan(CUgraphNode node[4])
+{
+    CUgraph g;
+    ok(cuGraphCreate(&g, 0));
+    for (unsigned k = 0; k < 4; k++) ok(cuGraphAddEmptyNode(&node[k], g, node, k ? 1 : 0));
+    return g;
+}
+
+/* Where in the picture the edge from node 0 is told. */
+static size_t place_of(CUgraph g, unsigned to)
+{
+    char path[] = "/tmp/graph.dot.XXXXXX", text[4096], end[16];
+    int fd = mkstemp(path);
+    ok(cuGraphDebugDotPrint(g, path, 0));
+    ssize_t n = read(fd, text, sizeof text - 1);
+    unlink(path);
+    close(fd);
+    text[n > 0 ? n : 0] = 0;
+    snprintf(end, sizeof end, "_node_%u\";", to);
+    const char *at = strstr(text, end);
+    assert_non_null(at);
+    return (size_t)(at - text);
+}
+
+static void of_what_comes_behind_a_node_the_last_takes_the_place_of_what_is_gone(void **state)
+{
+    (void)state;
+    CUgraphNode node[4];
+    CUgraph g = make_fan(node), copy;
+    ok(cuGraphDestroyNode(node[1]));
+    assert_true(place_of(g, 3) < place_of(g, 2));
+    ok(cuGraphClone(&copy, g));
+    assert_true(place_of(copy, 2) < place_of(copy, 3));
+    ok(cuGraphDestroy(copy));
+    ok(cuGraphDestroy(g));
+}
+
+static void nodes_are_numbered_from_those_that_nothing_comes_behind(void **state)
+{
+    (void)state;
+    CUgraphNode node[4];
+    CUgraph g = make_fan(node);
+    ok(cuGraphAddDependencies(g, &node[1], &node[3], NULL, 1));
+    static const char *const numbers[] = { "0 (topoId: 2)", "1 (topoId: 3)", "2 (topoId: 1)", "3 (topoId: 0)", NULL };
+    picture_has(g, CU_GRAPH_DEBUG_DOT_FLAGS_EXTRA_TOPO_INFO, numbers);
+    ok(cuGraphDestroy(g));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         T(a_picture_of_a_graph_names_its_kernels_and_says_what_was_asked_for),
+        T(of_what_comes_behind_a_node_the_last_takes_the_place_of_what_is_gone),
+        T(nodes_are_numbered_from_those_that_nothing_comes_behind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
