@@ -126,26 +126,27 @@ static const char *put_part(struct emitter *e, const struct instr *i, const char
     return insert(e, c, v, part_begin(part), part_bits(part));
 }
 
-/* As observed on H200: into a part, what is negative saturates to the greatest number; what was shifted
+static bool is_sum(const struct video *v) { return v->how == ADD || v->how == SUBTRACT; }
+
+/* As observed on H200: unsigned sums that are compared saturate at 0 only; into a part, what is negative saturates to the greatest number; what was shifted
  * saturates to a word whatever the part is, and is counted with 34 bits. */
 static const char *saturate_result(struct emitter *e, const struct instr *i, const struct video *v, const char *r,
                                    bool sign)
 {
     const char *part = i->ops[0].part;
+    if (is_sum(v) && !sign && !part && (has(i, MOD_min) || has(i, MOD_max)))
+        return emit(e, "call i64 @llvm.smax.i64(i64 %s, i64 0)", r);
     if (v->how == LEFT) r = emit(e, "ashr i64 %s, 30", emit(e, "shl i64 %s, 30", r));
     if (!part || v->how == LEFT || v->how == RIGHT) return clamp(e, r, WORD, sign);
     return emit(e, "call i64 @llvm.umin.i64(i64 %s, i64 %u)", r, (1u << (part_bits(part) - sign)) - 1);
 }
-
-static bool takes_word(const struct instr *i) { return !i->ops[1].part || !i->ops[2].part; }
 
 /* Results are compared with all their bits, but sums and what saturated after a shift: these as signed words. For
  * unsigned ones a negative result is the greatest (observed on H200). */
 static const char *select_second(struct emitter *e, const struct instr *i, const struct video *v, const char *r,
                                  bool sign)
 {
-    const bool sat = has(i, MOD_sat), sum = v->how == ADD || v->how == SUBTRACT;
-    if (sat && sum && !sign && takes_word(i)) unsupported(i, "saturated words are not compared");
+    const bool sat = has(i, MOD_sat), sum = is_sum(v);
     const char *c = arg(e, i, 3, T_b32), *key = r;
     if (sum || (v->how == LEFT && sat)) key = emit(e, "sext i32 %s to i64", emit(e, "trunc i64 %s to i32", r));
     const char *less = emit(e, "icmp %s i64 %s, %s", sign ? "slt" : "ult", key,

@@ -10,8 +10,8 @@ PIECES, OUTSIDE = 7, 8  # sets of operands in ptxforms.c
 SIGNS = ["u32", "s32"]
 ORDER = ["eq", "ne", "lt", "le", "gt", "ge"]
 SECOND = ["add", "min", "max"]
-# With words, what these compute is not understood; they are refused.
-UNKNOWN = tuple(f"{o}.u32.{a}.{b}.sat.{second}"
+# With words, of these words() has more than chance would.
+COMPARED = tuple(f"{o}.u32.{a}.{b}.sat.{second}"
                 for o in ("vadd", "vsub") for a in SIGNS for b in SIGNS for second in ("min", "max"))
 rnd = random.Random(2026)
 
@@ -28,7 +28,7 @@ def source(register):
 def video(name, d="%d", a=None, b=None, c=""):
     a, b = a or source("%s0"), b or source("%s1")
     operands = ",".join(x for x in (d, a, b, c) if x)
-    if name.endswith(UNKNOWN) and not ("." in a and "." in b):
+    if name.endswith(COMPARED) and not ("." in a and "." in b):
         return
     shown = operands.replace("%s0", "a").replace("%s1", "b").replace("%s2", "c").replace("%", "")
     op(f"{name} {shown}", "b32", ["b32"] * 3, PIECES, f"{name} {operands};")
@@ -111,11 +111,20 @@ def stacks():
        ".reg .b64 %at,%p0; stacksave.u64 %at; alloca.u64 %p0,64; stackrestore.u64 %at; stacksave.u64 %p0; sub.u64 %d,%p0,%at;")
 
 
+def words():
+    """Unsigned sums of words that saturate and are compared."""
+    for o, a, b, second in itertools.product(("vadd", "vsub"), SIGNS, SIGNS, ("min", "max")):
+        for x, y in (("%s0", "%s1"), ("%s0.b1", "%s1"), ("%s0", "%s1.h0"), ("-3", "%s1"), ("%s0", "%s1.b3")):
+            name, operands = f"{o}.u32.{a}.{b}.sat.{second}", f"%d,{x},{y},%s2"
+            shown = operands.replace("%s0", "a").replace("%s1", "b").replace("%s2", "c").replace("%", "")
+            op(f"{name} {shown}", "b32", ["b32"] * 3, PIECES, f"{name} {operands};")
+
+
 TOGETHER = 48  # kernels of one module
 
 
 def main():
-    for family in (scalars, simd, outside, packed, stacks):
+    for family in (scalars, simd, outside, packed, stacks, words):
         family()
     with open("forms.h", "w") as f:
         f.write("static const struct form { const char *name; int set, type; const char *ptx; } forms[] = {\n")
