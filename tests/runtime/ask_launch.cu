@@ -96,7 +96,7 @@ static void shared_memory(void)
     for (size_t i = 0; i < COUNT(limits); i++) {
         ASK(keyf("limit%d", limits[i]),
             cudaFuncSetAttribute(dynamic_shared, cudaFuncAttributeMaxDynamicSharedMemorySize, limits[i]));
-        cudaFuncAttributes a;
+        cudaFuncAttributes a = {};
         ASKV(keyf("limit%d.attributes", limits[i]), cudaFuncGetAttributes(&a, dynamic_shared), "%d %d",
              a.maxDynamicSharedSizeBytes, a.preferredShmemCarveout);
         dynamic_shared<<<1, 32, 64 * 1024>>>(p, 16 * 1024);
