@@ -133,6 +133,24 @@ def check_opcodes(text):
             findings.append(f"src/ptx/ir.h: FL_PTX_OPS: {after} comes before {before}")
 
 
+def call_at(text, start):
+    """The call that begins at start, as far as its parentheses go."""
+    depth = 0
+    for end in range(text.index("(", start), len(text)):
+        depth += {"(": 1, ")": -1}.get(text[end], 0)
+        if not depth:
+            return text[start : end + 1]
+    return text[start:]
+
+
+def check_targets(path, text):
+    """Meson 1.7 does not build with everything else what only tests need."""
+    for m in re.finditer(r"custom_target\(", text):
+        if "build_by_default: true" not in call_at(text, m.start()):
+            number = text.count("\n", 0, m.start()) + 1
+            findings.append(f"{path}:{number}: what a test needs is built by default")
+
+
 def kind(name):
     """What follows the last point, or all of a script's name."""
     return name.rpartition(".")[2]
@@ -148,6 +166,8 @@ def check(path):
         check_lines(path, text.split("\n"))
     if not re.match(HEAD[kind(os.path.basename(path))], text):
         findings.append(f"{path}: the first comment should say what the file owns")
+    if path.startswith("tests/") and path.endswith("meson.build"):
+        check_targets(path, text)
     if path == "src/ptx/ir.h":
         check_opcodes(text)
     if path.startswith("src/") and path.endswith((".c", ".h")):
