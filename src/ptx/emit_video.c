@@ -128,8 +128,8 @@ static const char *put_part(struct emitter *e, const struct instr *i, const char
 
 static bool is_sum(const struct video *v) { return v->how == ADD || v->how == SUBTRACT; }
 
-/* As observed on H200: unsigned sums that are compared saturate at 0 only; into a part, what is negative saturates to the greatest number; what was shifted
- * saturates to a word whatever the part is, and is counted with 34 bits. */
+/* As observed on H200: unsigned sums that are compared saturate at 0 only; into a part, what is negative saturates to
+ * the greatest number; what was shifted saturates to a word whatever the part is, and is counted with 34 bits. */
 static const char *saturate_result(struct emitter *e, const struct instr *i, const struct video *v, const char *r,
                                    bool sign)
 {
