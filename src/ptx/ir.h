@@ -100,7 +100,10 @@ struct var {
     uint32_t nrefs;
     uint32_t offset;               /* shared: in the window; local: in the thread's frame; param: in the buffer */
     uint32_t index;                /* image symbol, or number among a function's variables */
-    bool placed;
+    bool placed;                   /* shared, and not a kernel's own; see shared.h */
+    struct func **kernels;         /* that may use it, if it is placed */
+    uint32_t nkernels;
+    uint32_t seen;                 /* the last search for such variables that came here */
     bool texture, surface;         /* a reference: its address is a handle */
     bool told;                     /* a call's result that may come from memory that others write */
     int line;
@@ -199,6 +202,9 @@ struct func {
     uint32_t nregs;
     struct var **vars;             /* function-scope variables: shared, local, param, global */
     uint32_t nvars;
+    struct var **shared;           /* the placed ones that it names; of an entry, those of all that it may call, too */
+    uint32_t nshared;
+    uint32_t shared_end;           /* of an entry: behind all those */
     struct instr *code;
     uint32_t ncode;
     struct label **labels;

@@ -1,7 +1,6 @@
 /* Cuts a kernel into segments and decides which registers are spilled at a
  * suspension and which are computed anew after it; see abi.h. */
 #include "arena.h"
-#include "calls.h"
 #include "emit.h"
 #include "kernel.h"
 #include "lockstep.h"
@@ -175,16 +174,6 @@ static void place(struct var *v, uint32_t *size)
     *size += (uint32_t)v->size;
 }
 
-/* Shared variables that have one place for the whole module. */
-static void cover_placed(struct kernel *k, struct var *const *vars, uint32_t n)
-{
-    for (uint32_t i = 0; i < n; i++)
-        if (vars[i]->space == SPACE_shared && vars[i]->placed) {
-            uint32_t end = vars[i]->offset + (uint32_t)vars[i]->size;
-            if (end > k->static_shared) k->static_shared = end;
-        }
-}
-
 /* How shared memory is aligned that launches add behind all that. A module that names it rounds what each of its kernels
  * has up to that, also of those that do not use it (observed on an H200). 1: none does. */
 static uint32_t dynamic_align(const struct module_ir *m)
@@ -202,10 +191,9 @@ static uint32_t dynamic_align(const struct module_ir *m)
 void kernel_lay_out(struct kernel *k, struct module_ir *m)
 {
     enum { MOST_SHARED = 227 << 10 }; /* of a block of any device */
-    struct func *f = k->func, **list;
+    struct func *f = k->func;
     const uint32_t align = dynamic_align(m);
-    cover_placed(k, m->vars, m->nvars);
-    for (uint32_t n = calls_reachable(m, f, &list); n-- > 0;) cover_placed(k, list[n]->vars, list[n]->nvars);
+    k->static_shared = f->shared_end;
     for (uint32_t i = 0; i < f->nvars; i++) {
         struct var *v = f->vars[i];
         if (v->space == SPACE_shared && !v->placed) place(v, &k->static_shared);

@@ -7,6 +7,7 @@
 #include "llvm.h"
 #include "ptxc.h"
 #include "remote.h"
+#include "shared.h"
 #include "whole.h"
 
 #include <string.h>
@@ -45,26 +46,6 @@ static void number_symbols(struct translation *t)
         if (!target->body) continue;
         f->index = t->nvariables + t->nfunctions;
         ARENA_PUSH(t->functions, t->nfunctions) = target;
-    }
-}
-
-/* Shared variables that functions and several kernels use have one place for the whole module. */
-static void place_shared(struct module_ir *m)
-{
-    uint32_t size = 0;
-    for (uint32_t k = 0; k < m->nfuncs + 1; k++) {
-        bool module = k == m->nfuncs;
-        struct var **list = module ? m->vars : m->funcs[k]->vars;
-        uint32_t n = module ? m->nvars : m->funcs[k]->nvars;
-        for (uint32_t v = 0; v < n; v++) {
-            struct var *x = list[v];
-            if (x->space != SPACE_shared || x->placed || (!module && m->funcs[k]->entry) || (x->is_extern && !x->size))
-                continue;
-            size = (size + x->align - 1) & ~(x->align - 1);
-            x->offset = size;
-            x->placed = true;
-            size += (uint32_t)x->size;
-        }
     }
 }
 
@@ -160,7 +141,7 @@ void translate(const char *text, size_t size, struct translation *t)
     inline_calls(t->module);
     flush_choose(t->module);
     number_symbols(t);
-    place_shared(t->module);
+    shared_place(t->module);
     analyse_kernels(t->module);
     struct emitter e = { .module = t->module,
                          .units = units_begin(t->module, preamble(t)),
