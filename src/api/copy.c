@@ -9,7 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHORT = 64 << 10 }; /* bytes that are copied sooner than a thread wakes up */
+enum {
+    SHORT = 64 << 10, /* bytes that are copied sooner than a thread wakes up */
+    STAGE = 1 << 20,  /* bytes of pageable memory at a time (observed on H200) */
+};
 
 static void copy_row(const struct copy *c, size_t to, size_t from)
 {
@@ -27,17 +30,22 @@ static size_t extent_of(const struct copy *c, const struct side *s)
     return (c->depth - 1) * s->slice + (c->height - 1) * s->pitch + c->width;
 }
 
-/* The copy engine of the side's device goes over managed memory. */
-static CUresult engine(const struct copy *c, const struct side *s, bool write)
+/* The copy engine of the side's device goes over managed memory; pageable memory comes and goes in pieces. */
+static CUresult engine(const struct copy *c, const struct side *s, const struct side *other, bool write)
 {
     if (!s->span.managed) return CUDA_SUCCESS;
-    return uvm_copy_engine(s->device->ordinal, s->span.managed, extent_of(c, s), write ? UVM_COPIES_TO : UVM_COPIES_FROM);
+    size_t size = extent_of(c, s), step = other->pageable ? STAGE : size;
+    CUresult r = CUDA_SUCCESS;
+    for (size_t done = 0; done < size && !r; done += step)
+        r = uvm_copy_engine(s->device->ordinal, s->span.managed + done, size - done < step ? size - done : step,
+                            write ? UVM_COPIES_TO : UVM_COPIES_FROM);
+    return r;
 }
 
 static CUresult perform_found(const struct copy *c)
 {
-    CUresult r = engine(c, &c->from, false);
-    if (r || (r = engine(c, &c->to, true))) return r;
+    CUresult r = engine(c, &c->from, &c->to, false);
+    if (r || (r = engine(c, &c->to, &c->from, true))) return r;
     if (c->to.array || c->from.array) return copy_tiles(c);
     for (size_t z = 0; z < c->depth; z++)
         for (size_t y = 0; y < c->height; y++)

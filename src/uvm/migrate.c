@@ -1,5 +1,4 @@
-/* What programs ask for by name: prefetching, discarding, and the device's copy
- * engine going over managed memory. */
+/* What programs ask for by name: prefetching and discarding. */
 #include "uvm/internal.h"
 #include "uvm/uvm.h"
 #include "context/context.h"
@@ -155,65 +154,4 @@ CUresult uvm_discard(uint64_t va, uint64_t size, bool in_place)
         uvm_leave();
     }
     return r;
-}
-
-/* ---- the copy engine: requests of 1 MiB, each as many faults at once as pages are missing; small copies and fills go
- * in smaller steps (observed on H200) */
-
-enum { REQUEST_PAGES = 256, SMALL_PAGES = 192, SMALL_STEP = 40, FILL_STEPS = 4 };
-
-static CUresult request(struct block *b, const struct mask *pages, unsigned p, bool write)
-{
-    CUresult r = CUDA_SUCCESS;
-    for (unsigned first = 0; first < WINDOW_PAGES && !r; first += REQUEST_PAGES) {
-        struct mask part = mask_region((struct region){ first, first + REQUEST_PAGES });
-        struct request q = { .pages = mask_and(&part, pages) };
-        struct mask throttled;
-        uint64_t until = 0;
-        q.pages = mask_andnot(&q.pages, &b->place[p]->mapped[write ? PROT_RW - 1 : PROT_RO - 1]);
-        if (mask_empty(&q.pages)) continue;
-        if (write) q.writes = q.pages;
-        trace_write((struct trace_record){ .kind = TRACE_GPU_FAULT,
-                                           .access = write ? TRACE_ACCESS_WRITE : TRACE_ACCESS_READ,
-                                           .processor = (uint8_t)p,
-                                           .address = b->window->va +
-                                                      (uint64_t)mask_next(&q.pages, 0, WINDOW_PAGES) * PAGE_BYTES,
-                                           .bytes = PAGE_BYTES,
-                                           .count = 1 });
-        r = service_faults(b, p, &q, true, &throttled, &until);
-        if (r)
-            trace_fatal(p, b->window->va + (uint64_t)mask_next(&q.pages, 0, WINDOW_PAGES) * PAGE_BYTES,
-                        write ? ACCESS_WRITE : ACCESS_READ, r);
-    }
-    return r;
-}
-
-static CUresult engine_reads(struct block *b, const struct mask *pages, unsigned p)
-{
-    return request(b, pages, p, false);
-}
-static CUresult engine_writes(struct block *b, const struct mask *pages, unsigned p)
-{
-    return request(b, pages, p, true);
-}
-
-/* Bytes of managed memory between two batches of faults. */
-static uint64_t engine_step(uint64_t pages, enum uvm_engine does)
-{
-    uint64_t step = pages > SMALL_PAGES      ? pages
-                    : does != UVM_FILLS      ? SMALL_STEP
-                    : pages / FILL_STEPS > 1 ? pages / FILL_STEPS
-                                             : 1;
-    return step * PAGE_BYTES;
-}
-
-CUresult uvm_copy_engine(int ordinal, uint64_t va, uint64_t size, enum uvm_engine does)
-{
-    if (!size || va < space_managed_base() || va >= space_managed_end()) return CUDA_SUCCESS;
-    uint64_t start = page_down(va), end = page_up(va + size), step = engine_step((end - start) / PAGE_BYTES, does);
-    CUresult r = CUDA_SUCCESS;
-    for (uint64_t at = start; at < end && !r; at += step)
-        r = for_all_blocks(at, end - at < step ? end - at : step,
-                           does == UVM_COPIES_FROM ? engine_reads : engine_writes, 1 + (unsigned)ordinal);
-    return r == CUDA_ERROR_OUT_OF_MEMORY ? sticky_set(CUDA_ERROR_ILLEGAL_ADDRESS) : r;
 }
