@@ -9,7 +9,7 @@
 #include <sys/prctl.h>
 #include <time.h>
 
-enum { ROUNDS = 60, MOST = 256, BUSY = 4000000, IDLE_US = 50 };
+enum { ROUNDS = 30, MOST = 256, BUSY = 4000000, IDLE_US = 50 };
 
 static const char kernels[] = PTX_HEADER PTX_POKE;
 static CUfunction poke_kernel;
@@ -43,6 +43,7 @@ static void start(void)
     EXPECT_EQUAL(sched_setaffinity(0, sizeof one, &one), 0);
     EXPECT_EQUAL(sched_setscheduler(0, SCHED_IDLE, &(struct sched_param){ 0 }), 0);
     poke_kernel = function_of(start_with(0, kernels), "poke");
+    alarm(280); /* there may be others who come first */
     if (!fork()) be_another();
 }
 
