@@ -70,10 +70,10 @@ static int free_others(const struct region *r, bool replaced)
 static int led_madvise(void *p, size_t size, int advice)
 {
     uint64_t va = (uint64_t)p, end = va + page_up(size);
-    bool gives = advice == MADV_DONTNEED || advice == MADV_DONTNEED_LOCKED;
-    if ((!gives && advice != MADV_FREE) || registrations_descriptor() < 0 || va % PAGE_BYTES || end <= va)
+    bool gives = advice == MADV_DONTNEED || advice == MADV_DONTNEED_LOCKED, frees = advice == MADV_FREE;
+    if ((!gives && !frees) || (frees && registrations_descriptor() < 0) || va % PAGE_BYTES || end <= va)
         return real(p, size, advice);
-    if (advice == MADV_FREE) {
+    if (frees) {
         int error = for_parts(va, end, free_others);
         if (error) errno = error;
         return error ? -1 : 0;
@@ -84,7 +84,7 @@ static int led_madvise(void *p, size_t size, int advice)
         before = pages_replaced();
         result = real(p, size, advice);
         error = errno;
-        for_parts(va, end, give_back_replaced);
+        if (registrations_descriptor() >= 0) for_parts(va, end, give_back_replaced);
     } while (pages_replaced() != before); /* with what they had before */
     errno = error;
     return result;

@@ -9,6 +9,7 @@
 #include "ordinary/replace.h"
 #include "processor/mmu.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -30,6 +31,7 @@ struct file {
 
 static struct file *files;
 static struct file pages = { .backing.fd = -1 }; /* replaced pages: offset = address */
+static _Atomic int descriptor = -1;              /* theirs, for those who hold no lock; last of all it is set */
 
 /* ---- files */
 
@@ -45,6 +47,7 @@ CUresult registrations_open(void)
     }
     backing_adopt(&pages.backing, fd, ADDRESSES);
     pages.inode = s.st_ino;
+    atomic_store(&descriptor, fd);
     return CUDA_SUCCESS;
 }
 
@@ -243,5 +246,5 @@ void registration_unshare(uint64_t va, uint64_t end)
 bool registration_rescue(const struct region *r) { return !become_private(r); }
 
 struct backing *registration_backing(const struct piece *p) { return p->file ? &p->file->backing : &pages.backing; }
-int registrations_descriptor(void) { return pages.backing.fd; }
+int registrations_descriptor(void) { return atomic_load(&descriptor); }
 const struct backing *registrations_backing(void) { return &pages.backing; }
