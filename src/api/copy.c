@@ -153,11 +153,19 @@ CUresult copy_submit(CUstream stream, struct draft *d, bool async)
 
 /* ---- one side */
 
-CUresult copy_device_side(struct draft *d, CUdeviceptr p, size_t extent, struct side *s)
+static CUresult found_side(struct draft *d, CUdeviceptr p, size_t extent, struct side *s)
 {
     CUresult r = span_find(p, extent, s->device, s == &d->c.to, &s->span, &d->pieces);
     s->pageable = !r && s->span.ordinary;
     return r;
+}
+
+/* Memory of the host's pools is at no device's address, whoever may touch it (observed on an H200). */
+CUresult copy_device_side(struct draft *d, CUdeviceptr p, size_t extent, struct side *s)
+{
+    struct allocation a;
+    if (space_glance(p, &a) && a.pool && !a.device && a.kind != ALLOCATION_MANAGED) return CUDA_ERROR_INVALID_VALUE;
+    return found_side(d, p, extent, s);
 }
 
 /* Host memory, or what a unified address means. */
@@ -165,7 +173,7 @@ CUresult copy_any_side(struct draft *d, uint64_t p, size_t extent, struct side *
 {
     if (!p) return CUDA_ERROR_INVALID_VALUE;
     /* where nothing is allocated any more, or mapped, the host cannot look either */
-    if (space_is_ours(p) || space_find(p)) return copy_device_side(d, p, extent, s);
+    if (space_is_ours(p) || space_find(p)) return found_side(d, p, extent, s);
     s->span = (struct span){ .bytes = (char *)p, .count = 1 };
     s->pageable = true;
     return CUDA_SUCCESS;

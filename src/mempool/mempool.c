@@ -71,8 +71,10 @@ CUresult mempool_get(CUmemoryPool handle, struct mempool **out)
 
 /* ---- making them */
 
+/* Of the host's memory only a node's can be exported (observed on H200). */
 static CUresult check_handles(const CUmemPoolProps *props)
 {
+    if (props->handleTypes && props->location.type == CU_MEM_LOCATION_TYPE_HOST) return CUDA_ERROR_INVALID_VALUE;
     switch ((int)props->handleTypes) {
     case CU_MEM_HANDLE_TYPE_NONE: return CUDA_SUCCESS;
     case CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR:

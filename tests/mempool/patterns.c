@@ -84,7 +84,7 @@ static void look_into(int b)
     looks[k].stream = blocks[b].stream;
     looks[k].value = blocks[b].value;
     const size_t at = draw(2) ? 0 : blocks[b].size - PIECE;
-    CHECK(cuMemcpyDtoHAsync(seen + k * PIECE, blocks[b].p + at, PIECE, streams[blocks[b].stream]));
+    CHECK(cuMemcpyAsync((CUdeviceptr)(seen + k * PIECE), blocks[b].p + at, PIECE, streams[blocks[b].stream]));
 }
 
 static void fill(int b)
@@ -142,7 +142,7 @@ static void copy(int from, int to)
     if (from == to || size < blocks[to].size) return;
     CHECK(cuEventRecord(event, streams[blocks[from].stream]));
     CHECK(cuStreamWaitEvent(streams[blocks[to].stream], event, 0));
-    CHECK(cuMemcpyDtoDAsync(blocks[to].p, blocks[from].p, size, streams[blocks[to].stream]));
+    CHECK(cuMemcpyAsync(blocks[to].p, blocks[from].p, size, streams[blocks[to].stream]));
     CHECK(cuEventRecord(event, streams[blocks[to].stream])); /* who writes to the source next, or frees it, waits */
     CHECK(cuStreamWaitEvent(streams[blocks[from].stream], event, 0));
     blocks[to].value = blocks[from].value;

@@ -325,7 +325,7 @@ static void with_host_pool(void)
 {
     const CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
                                    .handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
-                                   .location = { .type = CU_MEM_LOCATION_TYPE_HOST } };
+                                   .location = { .type = CU_MEM_LOCATION_TYPE_HOST_NUMA } };
     retained();
     CHECK(cuMemPoolCreate(&pool, &props));
     CHECK(cuMemAllocFromPoolAsync(&memory, 4096, pool, NULL));
