@@ -182,7 +182,7 @@ static CUresult object_of(struct context *c, const struct reference *r, uint64_t
     if (!e && r->surface) x.layered |= x.cube; /* faces are written as layers */
     if (!e && !r->surface) e = texture_see_as(r->format, (unsigned)r->channels, &x);
     if (!e && !r->surface) e = texture_sampling(&r->texture, &x);
-    if (!e && !r->surface) e = texture_of_reference(&o.resource, &r->texture, &x);
+    if (!e && !r->surface) e = texture_of_reference(&o.resource, &x);
     if (e || (e = texture_add(c, &x, &o))) return e;
     *handle = x.self;
     return CUDA_SUCCESS;

@@ -179,37 +179,31 @@ static bool good_modes(const CUDA_TEXTURE_DESC *d, unsigned dimensions)
 }
 
 /* A border is a colour as the texture's own: numbers that stand for fractions are whole, halves rounded down. */
-static float as_fraction(float f, float least, float most)
+static float as_fraction(float f, float most)
 {
-    const float clamped = f > 1 ? 1 : f < least ? least : f == f ? f : 0, exact = clamped * most - 0.5f;
+    const float clamped = f > 1 ? 1 : f > 0 ? f : 0, exact = clamped * most - 0.5f;
     const int32_t down = (int32_t)exact;
     return (float)((float)down < exact ? down + 1 : down) / most;
 }
 
-/* Of integers that are read as such it is 0 (observed on H200). */
+/* Of integers that are read as such it is 0, but of 32 bits it has the bits of the number; negative fractions are rounded as
+ * positive ones are (observed on H200). */
 static void set_border(struct texture *x, const float colour[4])
 {
     const bool sign = x->number == TEXTURE_SIGNED;
     const float most = x->bytes == 1 ? sign ? 127 : 255 : sign ? 32767 : 65535;
-    for (int k = 0; k < 4; k++)
-        x->border[k] = x->normalised                ? as_fraction(colour[k], sign ? -1 : 0, most)
-                       : x->number == TEXTURE_FLOAT ? colour[k]
-                                                    : 0;
+    for (int k = 0; k < 4; k++) {
+        const float f = colour[k];
+        if (x->normalised)
+            x->border[k] = sign && f < 0 ? -as_fraction(-f, most) : as_fraction(f, most);
+        else
+            x->border[k] = x->number == TEXTURE_FLOAT || x->bytes == 4 ? f : 0;
+    }
 }
 
-/* Observed on an H200: halves of a border are rounded towards 0, of integers of 32 bits it has the bits of the number, and
- * of layers there are only the modes that have a meaning. */
-CUresult texture_of_reference(const CUDA_RESOURCE_DESC *r, const CUDA_TEXTURE_DESC *d, struct texture *x)
+CUresult texture_of_reference(const CUDA_RESOURCE_DESC *r, struct texture *x)
 {
     x->named = !memory_is_linear(r);
-    for (int k = 0; k < 4; k++) {
-        const float f = d->borderColor[k];
-        if (x->normalised && x->number == TEXTURE_SIGNED && f < 0)
-            x->border[k] = -as_fraction(-f, 0, x->bytes == 1 ? 127 : 32767);
-        else if (!x->normalised && x->bytes == 4)
-            x->border[k] = f;
-    }
-    for (int k = x->dimensions; k < 3 && x->layered; k++) x->address[k] = TEXTURE_CLAMP;
     return x->levels > 1 && x->least > x->most ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
 }
 
@@ -226,6 +220,7 @@ CUresult texture_sampling(const CUDA_TEXTURE_DESC *d, struct texture *x)
         x->address[k] = (uint8_t)(good_mode(d->addressMode[k]) ? d->addressMode[k] : CU_TR_ADDRESS_MODE_CLAMP);
         if (!x->unit && x->address[k] != TEXTURE_BORDER) x->address[k] = TEXTURE_CLAMP;
     }
+    for (int k = x->dimensions; k < 3 && x->layered; k++) x->address[k] = TEXTURE_CLAMP; /* observed on an H200 */
     set_border(x, d->borderColor);
     x->bias = d->mipmapLevelBias;
     x->least = d->minMipmapLevelClamp;
@@ -243,8 +238,10 @@ CUresult CUDAAPI cuTexObjectCreate(CUtexObject *pTexObject, const CUDA_RESOURCE_
     CUresult r = context_current(&c);
     if (r || (r = capture_refuse_unsafe())) return r;
     if (!pTexObject || !pResDesc || !pTexDesc) return CUDA_ERROR_INVALID_VALUE;
-    if ((r = texture_resource(c, pResDesc, &x)) || (pResViewDesc && (r = texture_view(pResDesc, pResViewDesc, &x))) ||
-        (r = texture_sampling(pTexDesc, &x)))
+    if ((r = texture_resource(c, pResDesc, &x))) return r;
+    /* formats of fractions are for arrays, and for references (observed on an H200) */
+    if (memory_is_linear(pResDesc) && x.normalised) return CUDA_ERROR_INVALID_VALUE;
+    if ((pResViewDesc && (r = texture_view(pResDesc, pResViewDesc, &x))) || (r = texture_sampling(pTexDesc, &x)))
         return r;
     struct texture_object o = { .resource = *pResDesc, .texture = *pTexDesc };
     o.viewed = pResViewDesc && !memory_is_linear(pResDesc);

@@ -31,7 +31,7 @@ CUresult texture_sampling(const CUDA_TEXTURE_DESC *d, struct texture *x);
 /* Its elements as such ones. CUDA_ERROR_INVALID_VALUE; CUDA_ERROR_NOT_SUPPORTED: they have another size. */
 CUresult texture_see_as(CUarray_format format, unsigned channels, struct texture *x);
 /* Where that differs for a reference. CUDA_ERROR_NOT_SUPPORTED. */
-CUresult texture_of_reference(const CUDA_RESOURCE_DESC *r, const CUDA_TEXTURE_DESC *d, struct texture *x);
+CUresult texture_of_reference(const CUDA_RESOURCE_DESC *r, struct texture *x);
 
 /* Frees those of a dying context. */
 extern const struct space_owner texture_owner;

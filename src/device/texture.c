@@ -175,6 +175,12 @@ static void blend(const struct texture *x, const struct texture_level *l, const 
     }
 }
 
+/* What a filter makes of a single element, and tld4 (observed on an H200). */
+static union word whole_of(const struct texture *x, float v)
+{
+    return (union word){ .f = blended(x, rint((double)v * whole(x)) * FRACTION) };
+}
+
 /* The four elements that a filter would take, in the order in which tld4 gives them. */
 static void gather(const struct texture *x, const struct texture_level *l, const double p[3], uint32_t layer,
                    unsigned component, union word out[4])
@@ -187,6 +193,7 @@ static void gather(const struct texture *x, const struct texture_level *l, const
         const int64_t at[3] = { i + corners[k][0], j + corners[k][1], 0 };
         fetch(x, l, at, layer, v);
         out[k] = v[component];
+        if (x->normalised) out[k] = whole_of(x, v[component].f);
     }
 }
 
@@ -210,16 +217,25 @@ static double detail(const struct texture *x, const float *words, uint32_t what)
         const double longest = fmax(length(x, words + 4, n), length(x, words + 8, n));
         lod = longest > 0 ? log2(longest) : -FARTHEST;
     }
-    if (!x->named || what & (FL_TEXTURE_LEVEL | FL_TEXTURE_GRADIENT)) lod += x->bias;
+    if (what & (FL_TEXTURE_LEVEL | FL_TEXTURE_GRADIENT)) lod += x->bias; /* observed on an H200 */
     lod = lod < x->least ? x->least : lod > x->most ? x->most : lod;
     return !(lod > 0) ? 0 : lod > x->levels - 1 ? x->levels - 1 : lod; /* a bias may be no number */
 }
 
-/* The coordinates as a level's elements. */
-static void positions(const struct texture *x, const struct texture_level *l, const float *words, unsigned n,
-                      double p[3])
+/* How far from its coordinate an element is asked for: four bits are looked at. */
+static int32_t offset(const void *words, uint32_t what, unsigned k)
 {
-    for (unsigned k = 0; k < 3; k++) p[k] = k < n ? position(x, words[k], l->extent[k], x->address[k]) : 0;
+    int32_t v = 0;
+    if (what & FL_TEXTURE_OFFSETS) memcpy(&v, (const char *)words + (12 + k) * 4, sizeof v);
+    return (int32_t)((uint32_t)v << 28) >> 28;
+}
+
+/* The coordinates as a level's elements. */
+static void positions(const struct texture *x, const struct texture_level *l, const float *words, uint32_t what,
+                      unsigned n, double p[3])
+{
+    for (unsigned k = 0; k < 3; k++)
+        p[k] = (k < n ? position(x, words[k], l->extent[k], x->address[k]) : 0) + offset(words, what, k);
 }
 
 /* The face of a cube that a direction hits, and where on it, from 0 to 1. */
@@ -258,13 +274,13 @@ static void sample(const struct texture *x, float *words, uint32_t what, union w
     const uint32_t next = x->blended ? (uint32_t)((lod - level) * FRACTION) : 0;
     const struct texture_level *l = &x->level[level];
     const uint32_t layer = layer_of(x, words, what);
-    positions(x, l, words, n, p);
+    positions(x, l, words, what, n, p);
     if (what & FL_TEXTURE_GATHER) {
-        gather(x, l, p, layer, what >> FL_TEXTURE_COMPONENT, out);
+        gather(x, l, p, layer, what >> FL_TEXTURE_COMPONENT & 3, out);
     } else if (x->filtered || next) {
         blend(x, l, p, n, layer, FRACTION - next, sum);
         if (next) {
-            positions(x, l + 1, words, n, p);
+            positions(x, l + 1, words, what, n, p);
             blend(x, l + 1, p, n, layer, next, sum);
         }
         for (unsigned k = 0; k < x->channels; k++) out[k].f = blended(x, sum[k]);
@@ -273,23 +289,37 @@ static void sample(const struct texture *x, float *words, uint32_t what, union w
     }
 }
 
-/* By its numbers, and its level's; those outside are 0. */
+/* By its numbers. As observed on an H200: where a level is told, what is outside is the nearest element, else it is 0, as are
+ * other levels, and all of an array that is a line. */
 static void element(const struct texture *x, const void *words, uint32_t what, union word out[4])
 {
+    const bool told = what & FL_TEXTURE_LEVEL, line = (what & (FL_TEXTURE_DIMENSIONS | FL_TEXTURE_LAYERED)) == 1;
     int32_t number[5];
     int64_t at[3] = { 0 };
     memcpy(number, words, sizeof number);
-    const int32_t level = what & FL_TEXTURE_LEVEL ? number[4] : 0;
-    bool inside = level >= 0 && (uint32_t)level < x->levels;
-    for (unsigned k = 0; inside && k < (what & FL_TEXTURE_DIMENSIONS); k++) {
-        at[k] = number[k];
-        inside = number[k] >= 0 && (uint32_t)number[k] < x->level[level].extent[k];
+    const uint32_t level = told ? (uint32_t)number[4] : 0,
+                   layer = x->layered && what & FL_TEXTURE_LAYERED ? (uint32_t)number[3] : 0;
+    bool inside = level < x->levels && (told || layer < x->layers) && (!line || x->linear);
+    for (unsigned k = 0; inside && k < 3; k++) {
+        const int64_t most = (int64_t)x->level[level].extent[k] - 1;
+        if (k < (what & FL_TEXTURE_DIMENSIONS)) at[k] = number[k];
+        if (!x->linear) at[k] += offset(words, what, k);
+        if (told) at[k] = at[k] < 0 ? 0 : at[k] > most ? most : at[k];
+        inside = at[k] >= 0 && at[k] <= most;
     }
     if (inside)
-        fetch(x, &x->level[level], at,
-              x->layered && what & FL_TEXTURE_LAYERED ? within((uint32_t)number[3], x->layers) : 0, out);
+        fetch(x, &x->level[level], at, within(layer, x->layers), out);
     else
         memset(out, 0, 4 * sizeof *out);
+}
+
+static void make_halves(void *words)
+{
+    float v[4];
+    _Float16 h[4];
+    memcpy(v, words, sizeof v);
+    for (unsigned k = 0; k < 4; k++) h[k] = (_Float16)v[k];
+    memcpy(words, h, sizeof h);
 }
 
 void device_texture(struct fl_block *b, uint32_t t, uint32_t line, uint64_t handle, void *words, uint32_t what)
@@ -317,4 +347,5 @@ void device_texture(struct fl_block *b, uint32_t t, uint32_t line, uint64_t hand
         sample(x, in, what, out);
     }
     memcpy(words, out, sizeof out);
+    if (what & FL_TEXTURE_HALVES) make_halves(words);
 }

@@ -52,13 +52,28 @@ void texture_check_sampled(uint32_t t, uint32_t line, const struct texture *x, u
     if (x->dimensions < n && (!flat || n == 3)) texture_fault(t, line, "the object has fewer dimensions");
 }
 
+/* Observed on an H200: beyond the levels there is nothing, and of what has fewer dimensions layers are the next one. */
+static uint32_t extent_of(const struct texture *x, uint32_t query, uint32_t level)
+{
+    if (level >= x->levels) return 0;
+    const uint32_t *extent = x->level[level].extent;
+    switch (query) {
+    case FL_TEXTURE_WIDTH: return extent[0];
+    case FL_TEXTURE_HEIGHT: return x->linear ? 0 : x->dimensions == 1 && x->layered ? x->layers : extent[1];
+    default: return x->dimensions == 3 ? extent[2] : x->dimensions == 2 && x->layered ? x->layers : 0;
+    }
+}
+
 uint32_t device_texture_query(struct fl_block *b, uint32_t t, uint32_t line, uint64_t handle, uint32_t what)
 {
-    const struct texture *x = texture_find(t, line, handle, what & FL_TEXTURE_OF_SURFACE);
+    const bool surface = what & FL_TEXTURE_OF_SURFACE;
+    const struct texture *x = texture_find(t, line, handle, surface);
+    const uint32_t query = what & (FL_TEXTURE_OF_SURFACE - 1);
     (void)b;
-    switch (what & ~(uint32_t)FL_TEXTURE_OF_SURFACE) {
+    if (!surface && query <= FL_TEXTURE_DEPTH) return extent_of(x, query, what >> FL_TEXTURE_OF_LEVEL);
+    switch (query) {
     case FL_TEXTURE_WIDTH: return x->level[0].extent[0];
-    case FL_TEXTURE_HEIGHT: return x->linear ? 0 : x->level[0].extent[1]; /* observed on an H200 */
+    case FL_TEXTURE_HEIGHT: return x->level[0].extent[1];
     case FL_TEXTURE_DEPTH: return x->level[0].extent[2];
     case FL_TEXTURE_LAYERS: return x->layers;
     case FL_TEXTURE_LEVELS: return x->levels;

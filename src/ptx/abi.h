@@ -47,7 +47,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define FL_ABI_VERSION 33u
+#define FL_ABI_VERSION 34u
 #define FL_EXITED 0xffffu          /* state[t]: the thread has ended */
 #define FL_MAX_SEGMENTS 0xfff0u
 
@@ -316,20 +316,26 @@ enum { FL_MBARRIER_MOST = (1 << 20) - 1, FL_MBARRIER_EXPECTED = 20, FL_MBARRIER_
 enum fl_mbarrier_op { FL_MBARRIER_INIT, FL_MBARRIER_ARRIVE, FL_MBARRIER_DROP, FL_MBARRIER_EXPECT, FL_MBARRIER_COMPLETE };
 
 /* Textures and surfaces. Their operands are 32-bit words: of a texture x, y, z and the layer; the level of detail, or
- * the gradients by x in 4 to 6 and by y in 8 to 10; its results are words 0 to 3. Of a surface x in bytes, y, z and the
- * layer; the data is in 4 to 7. what: */
+ * the gradients by x in 4 to 6 and by y in 8 to 10; a depth to compare with in 11, offsets in elements in 12 to 14; its
+ * results are words 0 to 3. Of a surface x in bytes, or elements, y, z and the layer; the data is in 4 to 7. what: */
 enum {
     FL_TEXTURE_DIMENSIONS = 3, FL_TEXTURE_LAYERED = 4,
     FL_TEXTURE_INTEGER = 8,        /* coordinates number elements */
     FL_TEXTURE_LEVEL = 16, FL_TEXTURE_GRADIENT = 32, FL_TEXTURE_GATHER = 64,
     FL_TEXTURE_CUBE = 128,         /* coordinates are a direction */
-    FL_TEXTURE_COMPONENT = 8,      /* bits from here on: which one is gathered */
+    FL_TEXTURE_COMPONENT = 8,      /* two bits: which one is gathered */
+    FL_TEXTURE_OFFSETS = 1 << 10, FL_TEXTURE_COMPARED = 1 << 11,
+    FL_TEXTURE_HALVES = 1 << 12,   /* results, two in a word */
     FL_SURFACE_STORE = 8, FL_SURFACE_CLAMP = 16, FL_SURFACE_ZERO = 32, /* neither of these two: a fault outside */
-    FL_SURFACE_BYTES = 8,          /* bits from here on: of the access */
-    FL_TEXTURE_WORDS = 12,
+    FL_SURFACE_SAMPLES = 64,       /* x counts elements, which have the format of the surface */
+    FL_SURFACE_BYTES = 8,          /* five bits: of the access */
+    FL_SURFACE_REDUCTION = 16,     /* four bits: enum fl_reduce_op */
+    FL_SURFACE_TYPE = 20,          /* bits from here on: enum fl_tensor_type of a reduction */
+    FL_TEXTURE_WORDS = 16,
 };
 enum fl_texture_query { FL_TEXTURE_WIDTH, FL_TEXTURE_HEIGHT, FL_TEXTURE_DEPTH, FL_TEXTURE_LAYERS, FL_TEXTURE_LEVELS,
-                        FL_TEXTURE_UNIT, FL_TEXTURE_OF_SURFACE = 16 /* or'ed to it */ };
+                        FL_TEXTURE_UNIT, FL_TEXTURE_OF_SURFACE = 16, /* or'ed to it */
+                        FL_TEXTURE_OF_LEVEL = 8 /* bits from here on: a texture's */ };
 
 /* Copies of tensors, and what else is reduced on its way. what:
  * dimensions | FL_TENSOR_* | operation << FL_REDUCE_OP | type << FL_REDUCE_TYPE, the type as enum fl_tensor_type says. */

@@ -57,6 +57,7 @@ bool has_destination(const struct instr *i)
     case OP_tensormap: return false;
     case OP_stmatrix:
     case OP_sust:
+    case OP_sured:
     case OP_red: return false;
     case OP_wmma: return !has(i, MOD_store);
     case OP_wgmma: return has(i, MOD_mma_async);

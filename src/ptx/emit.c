@@ -360,7 +360,7 @@ void emit_instruction(struct emitter *e, const struct instr *i)
     if (emit_move(e, i) || emit_memory(e, i) || emit_tensor(e, i) || emit_asynchronous(e, i) || emit_cluster(e, i) ||
         emit_atomic(e, i) || emit_multimem(e, i) || emit_matrix(e, i) || emit_wgmma(e, i) || emit_call(e, i) ||
         emit_stack(e, i) || emit_convert(e, i) || emit_compare(e, i) || emit_half(e, i) || emit_float(e, i) ||
-        emit_integer(e, i) || emit_bits(e, i) || emit_texture(e, i) || emit_video(e, i))
+        emit_integer(e, i) || emit_bits(e, i) || emit_texture(e, i) || emit_surface(e, i) || emit_video(e, i))
         return;
     unsupported(i, NULL);
 }

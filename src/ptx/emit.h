@@ -117,6 +117,7 @@ bool emit_wgmma(struct emitter *e, const struct instr *i);
 bool emit_tensor(struct emitter *e, const struct instr *i);
 bool emit_multimem(struct emitter *e, const struct instr *i);
 bool emit_texture(struct emitter *e, const struct instr *i);
+bool emit_surface(struct emitter *e, const struct instr *i);
 bool emit_video(struct emitter *e, const struct instr *i);
 bool emit_call(struct emitter *e, const struct instr *i);
 bool emit_stack(struct emitter *e, const struct instr *i);

@@ -81,6 +81,7 @@ static void instruction(struct parser *p)
     i.guard = guard;
     i.guard_negated = negated;
     p->coordinates = i.op == OP_tex || i.op == OP_tld4 || i.op == OP_suld || i.op == OP_sust ||
+                     i.op == OP_sured ||
                      (i.op == OP_cp && has(&i, MOD_tensor));
     p->accesses = i.op == OP_ld || i.op == OP_ldu || i.op == OP_st;
     while (!token_is(&p->token, ";")) {

@@ -96,7 +96,6 @@ static bool is_legal_opcode(const struct token *t)
 {
     static const char *const names[] = {
         "istypep",
-        "sured",
         "tcgen05",
     };
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)

@@ -246,7 +246,7 @@ const struct syntax *syntax_of(const struct module_ir *m, const char *text, cons
 {
     const struct forms *const tables[] = { &forms_integer, &forms_float, &forms_convert, &forms_move,
                                            &forms_memory,  &forms_warp,  &forms_async,   &forms_video,
-                                           &forms_matrix };
+                                           &forms_matrix,  &forms_texture };
     struct parts parts;
     bool known = false;
     const char *later = NULL;

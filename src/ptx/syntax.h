@@ -40,7 +40,7 @@ struct forms {
     unsigned count;
 };
 extern const struct forms forms_integer, forms_float, forms_convert, forms_move, forms_memory, forms_warp,
-    forms_async, forms_video, forms_matrix;
+    forms_async, forms_video, forms_matrix, forms_texture;
 
 /* What is known of an opcode with all its modifiers. */
 struct syntax;
