@@ -5,8 +5,10 @@
 #include "lead/jump.h"
 #include "lead/lead.h"
 
+#include <errno.h>
 #include <link.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* The last object that was looked at. New ones come behind it; when one goes, that is noticed, too. */
 static const struct link_map *last;
@@ -37,16 +39,24 @@ static void watch_objects(void)
     jump_protect(first, end, PROT_READ | PROT_EXEC);
 }
 
+/* Libraries that were loaded made the C library begin, which was not told what the program is called. */
+static void tell_name(int argc, char **argv)
+{
+    if (argc < 1 || !argv[0] || *program_invocation_name) return;
+    char *slash = strrchr(argv[0], '/');
+    program_invocation_name = argv[0];
+    program_invocation_short_name = slash ? slash + 1 : argv[0];
+}
+
 /* This library's constructor runs before those of the others (-z initfirst), which register kernels. The C library's is
  * one of those: it would make the environment known. */
 __attribute__((constructor)) static void lead_all(int argc, char **argv, char **environment)
 {
-    (void)argc;
-    (void)argv;
     if (!environ) environ = environment;
     const char *preloaded = getenv("LD_PRELOAD");
     if (!preloaded || !strstr(preloaded, "libfaultline-lead")) return;
     load_libraries();
+    tell_name(argc, argv);
     for (const struct link_map *object = _r_debug.r_map; object; object = object->l_next) {
         lead_object(object->l_addr, object == _r_debug.r_map ? "/proc/self/exe" : object->l_name);
         last = object;
