@@ -82,8 +82,8 @@ static void end_faults(struct faultline_event *e, size_t n)
     }
 }
 
-/* All events up to now become records; flush: and records go to the client. With the delivery lock. */
-static void deliver(bool flush)
+/* Events become records, all up to now if settled; flush: and records go to the client. With the delivery lock. */
+static void deliver(bool settled, bool flush)
 {
     struct faultline_event e[BATCH];
     union record r;
@@ -95,7 +95,7 @@ static void deliver(bool flush)
     bool any = subscribed;
     pthread_mutex_unlock(&settings);
     if (!ask) return;
-    if (any) faultline_flush();
+    if (any && settled) faultline_flush();
     clock_look();
     while (any && (n = faultline_read(&cursor, e, BATCH))) {
         end_faults(e, n);
@@ -112,11 +112,11 @@ static void deliver(bool flush)
 }
 
 /* A client's function must not flush: that would be inside a delivery. */
-static CUptiResult flush(bool hand)
+static CUptiResult flush(bool settled, bool hand)
 {
     if (delivering) return CUPTI_ERROR_INVALID_OPERATION;
     pthread_mutex_lock(&delivery);
-    deliver(hand);
+    deliver(settled, hand);
     pthread_mutex_unlock(&delivery);
     return CUPTI_SUCCESS;
 }
@@ -136,7 +136,7 @@ static void *watch(void *arg)
         unsigned every = atomic_load(&period);
         faultline_wait(every ? every : IDLE_MS);
         bool due = every && now_ms() - last >= every;
-        flush(due);
+        flush(false, due); /* a batch of faults that gathers is not ended by it */
         if (due) last = now_ms();
     }
     return NULL;
@@ -208,7 +208,7 @@ static CUptiResult enable(CUpti_ActivityKind kind, bool on)
     if (!s) return on ? CUPTI_ERROR_NOT_COMPATIBLE : CUPTI_SUCCESS;
     if (delivering) return CUPTI_ERROR_INVALID_OPERATION;
     pthread_mutex_lock(&delivery);
-    deliver(false);
+    deliver(true, false);
     next = selection;
     *s = on;
     CUptiResult r = select_now(&next);
@@ -230,7 +230,7 @@ CUptiResult cuptiActivityConfigureUnifiedMemoryCounter(CUpti_ActivityUnifiedMemo
     if (cuDeviceGetCount(&devices) == CUDA_ERROR_NOT_INITIALIZED) return CUPTI_ERROR_NOT_INITIALIZED;
     if (delivering) return CUPTI_ERROR_INVALID_OPERATION;
     pthread_mutex_lock(&delivery);
-    deliver(false);
+    deliver(true, false);
     pthread_mutex_lock(&settings);
     for (uint32_t k = 0; k < count; k++) selection.counter[config[k].kind] = config[k].enable != 0;
     pthread_mutex_unlock(&settings);
@@ -242,7 +242,7 @@ CUptiResult cuptiActivityEnableLatencyTimestamps(uint8_t enable)
 {
     if (delivering) return CUPTI_ERROR_INVALID_OPERATION;
     pthread_mutex_lock(&delivery);
-    deliver(false);
+    deliver(true, false);
     pthread_mutex_lock(&settings);
     selection.latency = enable != 0;
     pthread_mutex_unlock(&settings);
@@ -269,7 +269,7 @@ CUptiResult cuptiActivityFlushAll(uint32_t flag)
     pthread_mutex_lock(&settings);
     bool registered = request != NULL;
     pthread_mutex_unlock(&settings);
-    return registered ? flush(true) : CUPTI_ERROR_INVALID_OPERATION;
+    return registered ? flush(true, true) : CUPTI_ERROR_INVALID_OPERATION;
 }
 
 CUptiResult cuptiActivityFlush(CUcontext context, uint32_t streamId, uint32_t flag)

@@ -64,7 +64,7 @@ void streams_take_back(struct stream_set *set)
 
 static CUresult synchronized(struct stream *s)
 {
-    uvm_settle();
+    uvm_after_wait();
     streams_take_back(s->set);
     if (trace_wanted(TRACE_LISTEN_KERNELS | TRACE_LISTEN_MAP)) streams_trace_flush();
     if (stream_processor(s)) processor_flush_printf(stream_processor(s));

@@ -120,7 +120,8 @@ void clock_end(void) { act = 0; }
 void uvm_before_wait(void)
 {
     if (!atomic_load_explicit(&last.thread, memory_order_relaxed)) return;
+    long switches = own_switches(); /* before it may sleep for the lock */
     quiet_lock(&uvm_lock);
-    if (last.thread == self() && own_switches() > last.switches) last.thread = 0;
+    if (last.thread == self() && switches > last.switches) last.thread = 0;
     quiet_unlock(&uvm_lock);
 }

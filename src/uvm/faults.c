@@ -33,16 +33,19 @@ void uvm_leave(void)
     quiet_unlock(&uvm_lock);
 }
 
-void uvm_settle(void)
+static void settle(bool waited)
 {
     if (!atomic_exchange(&uvm_unsettled, false)) return;
     quiet_lock(&uvm_lock);
-    clock_waited();
+    if (waited) clock_waited();
     close_batches();
     for (unsigned p = 1; p < topology.processors; p++)
         if (lone_rest(p)) sticky_set(CUDA_ERROR_ILLEGAL_ADDRESS);
     uvm_leave();
 }
+
+void uvm_settle(void) { settle(false); }
+void uvm_after_wait(void) { settle(true); }
 
 void uvm_catch_up(void)
 {

@@ -42,10 +42,11 @@ enum uvm_engine { UVM_COPIES_FROM, UVM_COPIES_TO, UVM_FILLS };
 CUresult uvm_copy_engine(int ordinal, uint64_t va, uint64_t size, enum uvm_engine does);
 
 /* The devices are idle, as far as somebody waited for them: decides on the faults that have gathered.
- * Whoever waits for a device, or reads what was traced, calls it. */
+ * Whoever reads what was traced calls it. */
 void uvm_settle(void);
-/* The calling thread is about to wait for a device, and will call uvm_settle. */
+/* The calling thread is about to wait for a device; has waited, which settles. */
 void uvm_before_wait(void);
+void uvm_after_wait(void);
 
 /* Faults whose threads have gone on are told of completely: a thread goes on before the service of its fault ends. */
 void uvm_catch_up(void);

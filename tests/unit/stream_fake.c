@@ -280,7 +280,7 @@ struct event *new_event(struct context *c, unsigned flags)
     return e;
 }
 
-void uvm_settle(void) {}
+void uvm_after_wait(void) {}
 void uvm_before_wait(void) {}
 bool uvm_launching(int ordinal, uint64_t blocks, uint64_t threads)
 {
