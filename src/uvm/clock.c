@@ -2,7 +2,9 @@
  *
  * What thrashes is decided by half milliseconds. On a busy machine a thread may not be run for longer than that,
  * and nothing would ever thrash. So from one act of a thread on managed memory to its next (it faults, or has waited
- * for a device) no more counts than the thread was run for, unless it slept of its own will. */
+ * for a device) no more counts than the program and its devices were run for, unless it slept of its own will. */
+#include "context/context.h"
+#include "processor/processor.h"
 #include "uvm/internal.h"
 #include "uvm/uvm.h"
 
@@ -57,11 +59,15 @@ static long switches_of(pid_t thread)
     return at ? atol(at + strlen(field)) : -1;
 }
 
-/* Any thread's of this process. */
-static uint64_t cpu_of(pid_t thread)
+/* Time of processors that this process and its devices' have used. */
+static uint64_t processors_used(void)
 {
-    enum { OF_THREAD = 4, SCHEDULED = 2 }; /* of the kernel's interface */
-    return read_clock((clockid_t)((~(unsigned)thread << 3) | OF_THREAD | SCHEDULED));
+    enum { SCHEDULED = 2 }; /* of the kernel's interface */
+    uint64_t used = read_clock(CLOCK_PROCESS_CPUTIME_ID);
+    for (int k = 0; k < device_count; k++)
+        if (devices[k].processor)
+            used += read_clock((clockid_t)(~(unsigned)processor_pid(devices[k].processor) << 3 | SCHEDULED));
+    return used;
 }
 
 static void forget_stall(uint64_t now, uint64_t cpu)
@@ -94,7 +100,7 @@ void clock_fault(pid_t thread)
     last.switches++; /* a fault is slept through */
     if (now - last.time > SHORT) {
         long switches = switches_of(thread);
-        uint64_t cpu = cpu_of(thread);
+        uint64_t cpu = processors_used();
         if (switches >= 0 && switches <= last.switches) forget_stall(now, cpu);
         last.switches = switches;
         last.cpu = cpu;
@@ -106,7 +112,7 @@ void clock_fault(pid_t thread)
 void clock_waited(void)
 {
     pid_t thread = self();
-    uint64_t now = read_clock(CLOCK_MONOTONIC), cpu = cpu_of(thread);
+    uint64_t now = read_clock(CLOCK_MONOTONIC), cpu = processors_used();
     if (thread == last.thread) forget_stall(now, cpu);
     last.time = now;
     last.cpu = cpu;

@@ -48,9 +48,6 @@ static void legal_ones_that_are_not_run_are_said_to_be_not_supported(void)
 {
     static const char *const legal[] = {
         "tex.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%d0, %d1, {%f4, %f5}]",
-        "tex.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%d0, {%f4, %f5}], {%r0, %r1}",
-        "sust.p.1d.b32.trap [%d0, {%r0}], %r1",
-        "sured.b.add.1d.u32.trap [%d0, {%r0}], %r1",
         "txq.filter_mode.b32 %r0, [%d0]",
         "suq.memory_layout.b32 %r0, [%d0]",
         "istypep.texref %p, %d0",
@@ -58,7 +55,6 @@ static void legal_ones_that_are_not_run_are_said_to_be_not_supported(void)
         "[%r0], [%d0, {%r1, %r2, %r3}], [%r2], {%h}",
         "cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4.mbarrier::complete_tx::bytes "
         "[%r0], [%d0, {%r1, %r2, %r3, %r4, %r5}], [%r2]",
-        "vadd.u32.u32.u32.sat.max %r0, %r1, %r2, %r3",
         "pmevent.mask 1",
     };
     all_are(true, legal, sizeof legal / sizeof *legal);
@@ -100,7 +96,7 @@ static void the_other_kernels_of_a_module_run(void)
 {
     static const char ptx[] = ".version 8.7\n.target sm_90\n.address_size 64\n"
                               ".func fetch()\n{\n.reg .b64 %d<2>; .reg .b32 %r<2>;\n"
-                              "/* } */ sured.b.add.1d.u32.trap [%d0, {%r0}], %r1;\n"
+                              "/* } */ suq.memory_layout.b32 %r0, [%d0];\n"
                               "ret;\n}\n"
                               ".visible .entry good()\n{\nret;\n}\n"
                               ".visible .entry bad()\n{\npmevent.mask 1;\nret;\n}\n"

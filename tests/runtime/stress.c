@@ -35,9 +35,9 @@ static const char code[] =
     ".visible .entry count(.param .u64 at)\n{\n    .reg .b64 %d;\n"
     "    ld.param.u64 %d, [at];\n    red.global.add.u32 [%d], 1;\n    ret;\n}\n"
     ".visible .entry fetch(.param .u64 texture, .param .u64 out)\n{\n"
-    "    .reg .b32 %r<6>;\n    .reg .b64 %d<4>;\n"
-    "    ld.param.u64 %d0, [texture];\n    ld.param.u64 %d2, [out];\n    mov.u32 %r0, %tid.x;\n"
-    "    tex.1d.v4.u32.s32 {%r1, %r2, %r3, %r4}, [%d0, {%r0}];\n"
+    "    .reg .b32 %r<6>;\n    .reg .b64 %d<4>;\n    .reg .f32 %f;\n"
+    "    ld.param.u64 %d0, [texture];\n    ld.param.u64 %d2, [out];\n    mov.u32 %r0, %tid.x;\n    cvt.rn.f32.u32 %f, %r0;\n"
+    "    tex.1d.v4.u32.f32 {%r1, %r2, %r3, %r4}, [%d0, {%f}];\n"
     "    mul.wide.u32 %d3, %r0, 4;\n    add.u64 %d2, %d2, %d3;\n    st.global.u32 [%d2], %r1;\n    ret;\n}\n";
 
 /* What all threads use: on each device a stream and a counter. */
