@@ -16,7 +16,7 @@ enum {
     COPY_PART = 128,
     LONG_COPY = 256,
     LONG_WINDOW = 64,
-    TWO_PARTS = 320, /* from here on a long copy is one part for each block */
+    ONE_PART = 320, /* from here on a long copy is one part for each block */
 };
 
 struct engine {
@@ -37,7 +37,7 @@ static void plan_fill(struct engine *e, uint64_t pages)
 static void plan_copy(struct engine *e, uint64_t pages)
 {
     e->window = pages < LONG_COPY ? COPY_WINDOW : LONG_WINDOW;
-    e->part = pages <= COPY_IN_A_ROW ? 0 : pages < LONG_COPY ? COPY_PART : pages < TWO_PARTS ? LONG_COPY : WINDOW_PAGES;
+    e->part = pages <= COPY_IN_A_ROW ? 0 : pages < LONG_COPY ? COPY_PART : pages < ONE_PART ? LONG_COPY : WINDOW_PAGES;
 }
 
 static CUresult request(struct block *b, const struct mask *pages, const struct engine *e)

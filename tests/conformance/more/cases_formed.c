@@ -60,25 +60,6 @@ static bool perform(CUfunction f, unsigned long long object, const struct point 
     return true;
 }
 
-static const char *const geometry[] = { "", "1d", "2d", "3d", "a1d", "a2d", "cube", "acube" };
-
-static const char *place_of(int shape, char c)
-{
-    static const char *const places[] = { "",
-                                          "{%@1}",
-                                          "{%@1,%@2}",
-                                          "{%@1,%@2,%@3,%@3}",
-                                          "{%r9,%@1}",
-                                          "{%r9,%@1,%@2,%@2}",
-                                          "{%@1,%@2,%@3,%@3}",
-                                          "{%r9,%@1,%@2,%@3}" };
-    static char where[64];
-    size_t n = 0;
-    for (const char *p = places[shape]; *p; p++) where[n++] = *p == '@' ? c : *p;
-    where[n] = 0;
-    return where;
-}
-
 static int dimensions_of(int shape)
 {
     return shape >= CUBE ? 3 : shape == ONE_LAYERED ? 1 : shape == TWO_LAYERED ? 2 : shape;
@@ -144,7 +125,7 @@ static void textures(enum form form)
                level = !gathers && !o.memory && draw(2), base = !gathers && !level && !linear && draw(6) == 0,
                offset = o.shape < CUBE && (form == OFFSETS || draw(4) == 0), depth = form == DEPTHS;
     if (gathers) coordinate = 'f';
-    const char c = coordinate == 's' ? 'r' : 'f';
+    const char c = coordinate == 's' ? 'r' : 'f', v = result == 'f' ? 'f' : 'r';
     sample_points(p, &o, coordinate == 's', d.flags & CU_TRSF_NORMALIZED_COORDINATES,
                   d.filterMode == CU_TR_FILTER_MODE_POINT);
     if (level) snprintf(more, sizeof more, ", %%%c4", c);
@@ -173,10 +154,8 @@ static void textures(enum form form)
                  place_of(o.shape, c), more);
     else
         snprintf(body, sizeof body,
-                 "%s {%%%c5,%%%c6,%%%c7,%%%c8}, [%%d1, %s]%s; st.global.v4.b32 [%%d3],{%%%c5,%%%c6,%%%c7,%%%c8};", op,
-                 result == 'f' ? 'f' : 'r', result == 'f' ? 'f' : 'r', result == 'f' ? 'f' : 'r',
-                 result == 'f' ? 'f' : 'r', place_of(o.shape, c), more, result == 'f' ? 'f' : 'r',
-                 result == 'f' ? 'f' : 'r', result == 'f' ? 'f' : 'r', result == 'f' ? 'f' : 'r');
+                 "%s {%%%c5,%%%c6,%%%c7,%%%c8}, [%%d1, %s]%s; st.global.v4.b32 [%%d3],{%%%c5,%%%c6,%%%c7,%%%c8};", op, v, v, v, v,
+                 place_of(o.shape, c), more, v, v, v, v);
     tell_source(&o);
     tell_texture(&d);
     add(" %s%s", op, more);

@@ -65,7 +65,6 @@ WALK(samples, 2, 600, begin, samples)
 
 static CUfunction surface_kernel(int shape, unsigned bits, unsigned channels, const char *mode, bool store)
 {
-    static const char *const geometry[] = { "", "1d", "2d", "3d", "a1d", "a2d" };
     static const char *const places[] = { "",          "{%r1}",
                                           "{%r1,%r2}", "{%r1,%r2,%r3,%r3}",
                                           "{%r9,%r1}", "{%r9,%r1,%r2,%r2}" };

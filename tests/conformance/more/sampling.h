@@ -34,11 +34,11 @@ static CUfunction keep(struct kept *as, const char *name, const char *text)
     return as->f;
 }
 
-/* Coordinates: c[0..2]; a kernel for each geometry, type of result and of coordinates, and whether a level is told.
- * Of an object that is its parameter, or of its module's reference, which *reference becomes. */
-static CUfunction sampler(int shape, char result, char coordinate, int how, CUtexref *reference)
+static const char *const geometry[] = { "", "1d", "2d", "3d", "a1d", "a2d", "cube", "acube" };
+
+/* Coordinates as an instruction takes them, in registers of this letter. */
+static const char *place_of(int shape, char c)
 {
-    static const char *const geometry[] = { "", "1d", "2d", "3d", "a1d", "a2d", "cube", "acube" };
     static const char *const places[] = { "",
                                           "{%@1}",
                                           "{%@1,%@2}",
@@ -47,16 +47,26 @@ static CUfunction sampler(int shape, char result, char coordinate, int how, CUte
                                           "{%r9,%@1,%@2,%@2}",
                                           "{%@1,%@2,%@3,%@3}",
                                           "{%r9,%@1,%@2,%@3}" };
+    static char where[64];
+    size_t n = 0;
+    for (const char *p = places[shape]; *p; p++) where[n++] = *p == '@' ? c : *p;
+    where[n] = 0;
+    return where;
+}
+
+/* Coordinates: c[0..2]; a kernel for each geometry, type of result and of coordinates, and whether a level is told.
+ * Of an object that is its parameter, or of its module's reference, which *reference becomes. */
+static CUfunction sampler(int shape, char result, char coordinate, int how, CUtexref *reference)
+{
     static const char *const gather[] = { "r", "g", "b", "a" };
     static struct kept kept[400];
-    char name[40], text[2000], where[64] = "", c = coordinate == 's' ? 'r' : 'f';
+    char name[40], text[2000], c = coordinate == 's' ? 'r' : 'f';
     int n;
     snprintf(name, sizeof name, "k_%s_%c_%c_%d", geometry[shape], result, coordinate, how);
     for (n = 0; kept[n].f && strcmp(kept[n].name, name); n++)
         ;
     if (reference) *reference = kept[n].t;
     if (kept[n].f) return kept[n].f;
-    for (const char *p = places[shape]; *p; p++) sprintf(where + strlen(where), "%c", *p == '@' ? c : *p);
     char op[64], more[16] = "";
     if (how >= 2)
         sprintf(op, "tld4.%s.%s.v4.%c32.f32", gather[how - 2], geometry[shape], result);
@@ -76,7 +86,7 @@ static CUfunction sampler(int shape, char result, char coordinate, int how, CUte
              reference ? ".visible .global .texref named;\n" : "", c == 'r' ? "u32" : "f32", c,
              c == 'r' ? "u32" : "f32", c, c == 'r' ? "u32" : "f32", c, c == 'r' ? "u32" : "f32", c, op,
              result == 'f' ? 'f' : 'r', result == 'f' ? 'f' : 'r', result == 'f' ? 'f' : 'r', result == 'f' ? 'f' : 'r',
-             reference ? "named" : "%d1", where, more, result == 'f' ? "f32" : "u32", result == 'f' ? 'f' : 'r',
+             reference ? "named" : "%d1", place_of(shape, c), more, result == 'f' ? "f32" : "u32", result == 'f' ? 'f' : 'r',
              result == 'f' ? 'f' : 'r', result == 'f' ? 'f' : 'r', result == 'f' ? 'f' : 'r');
     CUfunction f = keep(&kept[n], name, text);
     if (reference) *reference = kept[n].t;
