@@ -19,6 +19,8 @@ pid_t commands_fork(void);         /* between two commands: the child finds all 
 
 /* layout.c: keeps this process's own mappings within PROCESSOR_PRIVATE. First of all; may start the program anew. */
 void layout_apply(int argc, char **argv);
+/* size bytes of address space that cost nothing before they are touched; NULL: there is no room. */
+void *layout_reserve(uint64_t size, int prot);
 
 /* agent.c: the page table. prot: PROT_DEVICE_*. Where the system refuses, this process ends. */
 void agent_map(uint64_t va, uint64_t size, uint64_t backing, uint64_t offset, uint32_t prot);

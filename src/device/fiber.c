@@ -17,11 +17,7 @@ bool fibers_prepare(struct frame *f, uint32_t stack, uint32_t limit)
              size = stride * f->b.nthreads;
     if (size > x->size) {
         fibers_release(f);
-        x->stacks = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (x->stacks == MAP_FAILED) {
-            x->stacks = NULL;
-            return false;
-        }
+        if (!(x->stacks = layout_reserve(size, PROT_READ | PROT_WRITE))) return false;
         x->size = size;
         madvise(x->stacks, size, MADV_NOHUGEPAGE);
     }

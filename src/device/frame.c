@@ -1,5 +1,6 @@
 /* The memory of frames: shared memory, and what threads keep while they wait. */
 #include "device/block.h"
+#include "device/device.h"
 #include "base/units.h"
 
 #include <string.h>
@@ -18,16 +19,15 @@ static bool grow(char **p, uint64_t *have, uint64_t want)
     if (want <= *have) return true;
     if (*p) munmap(*p, *have);
     want = page_up(want);
-    *p = mmap(NULL, want, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    *have = *p == MAP_FAILED ? 0 : want;
-    if (*p == MAP_FAILED) *p = NULL;
+    *p = layout_reserve(want, PROT_READ | PROT_WRITE);
+    *have = *p ? want : 0;
     return *p;
 }
 
 static char *reserve(uint64_t before, uint64_t behind)
 {
-    char *p = mmap(NULL, before + behind, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return p == MAP_FAILED ? NULL : p + before;
+    char *p = layout_reserve(before + behind, PROT_NONE);
+    return p ? p + before : NULL;
 }
 
 /* Only the launch's bytes, rounded up to a page, can be touched; what lies around faults. */

@@ -4,9 +4,12 @@
  * mappings that have no address of their own below the greatest size of the
  * stack. So that limit is raised and the program started once more. */
 #include "device/device.h"
+#include "base/units.h"
 #include "processor/processor.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
 #include <sys/personality.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -46,4 +49,15 @@ void layout_apply(int argc, char **argv)
     pthread_attr_setstacksize(&attributes, STACK);
     pthread_setattr_default_np(&attributes);
     pthread_attr_destroy(&attributes);
+}
+
+/* Where no such limit may be set, mappings lie among the host's: the great ones ask for room down here. */
+void *layout_reserve(uint64_t size, int prot)
+{
+    static const uint64_t FIRST = (PROCESSOR_PRIVATE + PROCESSOR_PRIVATE_END) / 2, END = PROCESSOR_PRIVATE_END - (1ul << 40);
+    static _Atomic uint64_t next = FIRST;
+    uint64_t here = atomic_fetch_add(&next, page_up(size));
+    void *wish = here < END && size < END - here ? (void *)here : NULL;
+    void *p = mmap(wish, size, prot, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return p == MAP_FAILED ? NULL : p;
 }
