@@ -13,7 +13,7 @@ enum { EVENTS = 100000, ROUNDS = 15, LAUNCHES = 400, WORDS = 1 << 20, TOUCHES = 
 static void event(void)
 {
     trace_write(
-        (struct trace_record){ .kind = TRACE_CPU_FAULT, .access = TRACE_ACCESS_READ, .address = 4096, .bytes = 4096 });
+        &(struct trace_record){ .kind = TRACE_CPU_FAULT, .access = TRACE_ACCESS_READ, .address = 4096, .bytes = 4096 });
 }
 
 static void add(void)

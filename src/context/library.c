@@ -83,12 +83,12 @@ static const char *deed(const struct fault *f)
 static void record(int ordinal, const struct fault *f)
 {
     if (f->kind != FAULT_ADDRESS || !f->address_known || strcmp(f->space, "global")) return;
-    trace_write((struct trace_record){ .kind = TRACE_FATAL_FAULT,
-                                       .access = f->write ? TRACE_ACCESS_WRITE : TRACE_ACCESS_READ,
-                                       .processor = (uint8_t)(1 + ordinal),
-                                       .address = f->address & -4096ull,
-                                       .bytes = 4096,
-                                       .count = TRACE_REASON_ADDRESS });
+    trace_write(&(struct trace_record){ .kind = TRACE_FATAL_FAULT,
+                                        .access = f->write ? TRACE_ACCESS_WRITE : TRACE_ACCESS_READ,
+                                        .processor = (uint8_t)(1 + ordinal),
+                                        .address = f->address & -4096ull,
+                                        .bytes = 4096,
+                                        .count = TRACE_REASON_ADDRESS });
 }
 
 /* One line that says what happened where, and what the address is. */

@@ -52,12 +52,12 @@ static uint64_t clock_offset(void)
 
 static void record(const struct pending *k, uint64_t from, uint64_t to)
 {
-    trace_write((struct trace_record){ .kind = TRACE_KERNEL,
-                                       .time = from,
-                                       .end = to,
-                                       .address = k->ticket,
-                                       .processor = (uint8_t)(k->device + 1),
-                                       .batch = k->gridid });
+    trace_write(&(struct trace_record){ .kind = TRACE_KERNEL,
+                                        .time = from,
+                                        .end = to,
+                                        .address = k->ticket,
+                                        .processor = (uint8_t)(k->device + 1),
+                                        .batch = k->gridid });
 }
 
 /* The latest look that left a kernel of this channel in the list. */

@@ -162,9 +162,11 @@ static void count_by_allocation(struct trace_region *r, const struct trace_recor
     } while (!fault && piece.address < end);
 }
 
+void statistics_total(struct trace_region *r, const struct trace_record *record) { count(&r->total, record); }
+
 void statistics_count(struct trace_region *r, const struct trace_record *record, bool of_allocation)
 {
-    count(&r->total, record);
+    statistics_total(r, record);
     bool changes = record->kind == TRACE_ALLOC || record->kind == TRACE_FREE;
     if (record->kind == TRACE_KERNEL || record->kind == TRACE_GPU_FAULT_REPLAY || (!of_allocation && !changes)) return;
     quiet_lock(&lock);

@@ -4,7 +4,9 @@
 
 #include "trace/region.h"
 
-/* Counts the record; of_allocation: also for the allocation that it is about. ALLOC and FREE
+/* Counts the record for the process. */
+void statistics_total(struct trace_region *r, const struct trace_record *record);
+/* The same; of_allocation: also for the allocation that it is about. ALLOC and FREE
  * enter and leave the list of allocations in any case. */
 void statistics_count(struct trace_region *r, const struct trace_record *record, bool of_allocation);
 

@@ -165,16 +165,24 @@ static void set_times(struct trace_record *record)
     }
 }
 
-void trace_write(struct trace_record record)
+static void write_out(struct trace_region *r, struct trace_record record, bool records)
 {
-    if (!record.kind || record.kind >= TRACE_KINDS || record.cause >= TRACE_CAUSES) return;
-    bool records = trace_wanted(TRACE_LISTEN_RECORDS);
-    struct trace_region *r = atomic_load_explicit(&mapped, memory_order_acquire);
-    if (!r) return;
     if (!record.time && (records || record.kind == TRACE_ALLOC || record.kind == TRACE_FREE)) set_times(&record);
     if (!record.end) record.end = record.time;
     statistics_count(r, &record, trace_wanted(TRACE_LISTEN_ALLOCATIONS));
     if (records) put(r, &record);
+}
+
+void trace_write(const struct trace_record *record)
+{
+    if (!record->kind || record->kind >= TRACE_KINDS || record->cause >= TRACE_CAUSES) return;
+    bool records = trace_wanted(TRACE_LISTEN_RECORDS), wanted = records || trace_wanted(TRACE_LISTEN_ALLOCATIONS);
+    struct trace_region *r = atomic_load_explicit(&mapped, memory_order_acquire);
+    if (!r) return;
+    if (wanted || record->kind == TRACE_ALLOC || record->kind == TRACE_FREE)
+        write_out(r, *record, records);
+    else
+        statistics_total(r, record);
 }
 
 /* ---- kernels */

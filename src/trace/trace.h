@@ -41,7 +41,7 @@ extern _Atomic unsigned trace_listeners;
 
 /* Costs one relaxed load and two counters while nobody listens. Sets time if it is 0. Any thread, any lock;
  * not in a signal handler that may have interrupted the library. */
-void trace_write(struct trace_record r);
+void trace_write(const struct trace_record *r);
 
 /* trace_wanted and trace_begin need them. */
 void trace_ask_environment(void);

@@ -48,13 +48,13 @@ static uint64_t trace_batch(const struct faults *f, unsigned p)
     }
     batch_number++;
     for (unsigned i = 0; i < owners; i++)
-        trace_write((struct trace_record){ .kind = TRACE_GPU_FAULT,
-                                           .access = (uint8_t)traced_access(strongest),
-                                           .processor = (uint8_t)p,
-                                           .address = of[i].lowest,
-                                           .bytes = PAGE_BYTES,
-                                           .count = 1,
-                                           .batch = batch_number });
+        trace_write(&(struct trace_record){ .kind = TRACE_GPU_FAULT,
+                                            .access = (uint8_t)traced_access(strongest),
+                                            .processor = (uint8_t)p,
+                                            .address = of[i].lowest,
+                                            .bytes = PAGE_BYTES,
+                                            .count = 1,
+                                            .batch = batch_number });
     return batch_number;
 }
 
@@ -128,7 +128,7 @@ CUresult faults_service(struct faults *f, unsigned p)
         if (!(f->page[k] & DECIDED) && !r) r = service_block(f, p, k);
     /* all are cancelled, whoever is to blame */
     for (unsigned k = 0; k < f->n && r; k++) trace_fatal(p, f->page[k], f->access[k], r);
-    trace_write((struct trace_record){ .kind = TRACE_GPU_FAULT_REPLAY, .processor = (uint8_t)p, .batch = number });
+    trace_write(&(struct trace_record){ .kind = TRACE_GPU_FAULT_REPLAY, .processor = (uint8_t)p, .batch = number });
     return r;
 }
 

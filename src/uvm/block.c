@@ -18,12 +18,12 @@ static uint64_t bytes(struct region r) { return (uint64_t)(r.outer - r.first) * 
 static void trace(const struct block *b, enum trace_kind kind, enum trace_cause cause, unsigned processor,
                   unsigned source, struct region r)
 {
-    trace_write((struct trace_record){ .kind = (uint8_t)kind,
-                                       .cause = (uint8_t)cause,
-                                       .processor = (uint8_t)processor,
-                                       .source = (uint8_t)source,
-                                       .address = address(b, r.first),
-                                       .bytes = bytes(r) });
+    trace_write(&(struct trace_record){ .kind = (uint8_t)kind,
+                                        .cause = (uint8_t)cause,
+                                        .processor = (uint8_t)processor,
+                                        .source = (uint8_t)source,
+                                        .address = address(b, r.first),
+                                        .bytes = bytes(r) });
 }
 
 /* ---- mappings */

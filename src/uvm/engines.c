@@ -46,12 +46,12 @@ static CUresult request(struct block *b, const struct mask *pages, const struct 
     struct mask throttled;
     uint64_t until = 0, va = b->window->va + (uint64_t)mask_next(pages, 0, WINDOW_PAGES) * PAGE_BYTES;
     if (e->write) q.writes = *pages;
-    trace_write((struct trace_record){ .kind = TRACE_GPU_FAULT,
-                                       .access = e->write ? TRACE_ACCESS_WRITE : TRACE_ACCESS_READ,
-                                       .processor = (uint8_t)e->p,
-                                       .address = va,
-                                       .bytes = PAGE_BYTES,
-                                       .count = 1 });
+    trace_write(&(struct trace_record){ .kind = TRACE_GPU_FAULT,
+                                        .access = e->write ? TRACE_ACCESS_WRITE : TRACE_ACCESS_READ,
+                                        .processor = (uint8_t)e->p,
+                                        .address = va,
+                                        .bytes = PAGE_BYTES,
+                                        .count = 1 });
     CUresult r = service_faults(b, e->p, &q, true, &throttled, &until);
     if (r) trace_fatal(e->p, va, e->write ? ACCESS_WRITE : ACCESS_READ, r);
     return r;

@@ -95,12 +95,12 @@ static CUresult host_fault(const struct mmu_fault *f, struct block *b)
 {
     clock_fault((pid_t)f->thread);
     struct request q = { .pages = { { 0 } } };
-    trace_write((struct trace_record){ .kind = TRACE_CPU_FAULT,
-                                       .access = f->write ? TRACE_ACCESS_WRITE : TRACE_ACCESS_READ,
-                                       .address = page_down(f->address),
-                                       .bytes = PAGE_BYTES,
-                                       .thread = (uint32_t)f->thread,
-                                       .batch = trace_wanted(TRACE_LISTEN_RECORDS) ? mmu_where(f) : 0 });
+    trace_write(&(struct trace_record){ .kind = TRACE_CPU_FAULT,
+                                        .access = f->write ? TRACE_ACCESS_WRITE : TRACE_ACCESS_READ,
+                                        .address = page_down(f->address),
+                                        .bytes = PAGE_BYTES,
+                                        .thread = (uint32_t)f->thread,
+                                        .batch = trace_wanted(TRACE_LISTEN_RECORDS) ? mmu_where(f) : 0 });
     mask_set(&q.pages, page_of(f->address));
     if (f->write) q.writes = q.pages;
     for (;;) {
@@ -152,12 +152,12 @@ void trace_fatal(unsigned p, uint64_t va, enum access a, CUresult why)
     enum trace_reason reason = why == CUDA_ERROR_OUT_OF_MEMORY   ? TRACE_REASON_MEMORY
                                : why == CUDA_ERROR_NOT_PERMITTED ? TRACE_REASON_PERMISSION
                                                                  : TRACE_REASON_ADDRESS;
-    trace_write((struct trace_record){ .kind = TRACE_FATAL_FAULT,
-                                       .access = (uint8_t)traced_access(a),
-                                       .processor = (uint8_t)p,
-                                       .address = page_down(va),
-                                       .bytes = PAGE_BYTES,
-                                       .count = reason });
+    trace_write(&(struct trace_record){ .kind = TRACE_FATAL_FAULT,
+                                        .access = (uint8_t)traced_access(a),
+                                        .processor = (uint8_t)p,
+                                        .address = page_down(va),
+                                        .bytes = PAGE_BYTES,
+                                        .count = reason });
 }
 
 /* A device's fatal fault is told of when its kernel ends by it (context/library.c), as those elsewhere are. */

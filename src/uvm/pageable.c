@@ -30,12 +30,12 @@ static bool decided(const struct mmu_fault *f, CUresult *r)
 
 static void trace_in_place(const struct mmu_fault *f)
 {
-    trace_write((struct trace_record){ .kind = TRACE_GPU_FAULT,
-                                       .access = f->write ? TRACE_ACCESS_WRITE : TRACE_ACCESS_READ,
-                                       .processor = (uint8_t)f->processor,
-                                       .address = f->address & ~4095ull,
-                                       .bytes = 4096,
-                                       .count = 1 });
+    trace_write(&(struct trace_record){ .kind = TRACE_GPU_FAULT,
+                                        .access = f->write ? TRACE_ACCESS_WRITE : TRACE_ACCESS_READ,
+                                        .processor = (uint8_t)f->processor,
+                                        .address = f->address & ~4095ull,
+                                        .bytes = 4096,
+                                        .count = 1 });
 }
 
 static enum mmu_verdict service(const struct mmu_fault *f)

@@ -10,8 +10,8 @@ static LIST_HEAD(, span) spans = LIST_HEAD_INITIALIZER(spans);
 
 static void trace(enum trace_kind kind, const struct span *s)
 {
-    trace_write((struct trace_record){
-        .kind = (uint8_t)kind, .source = 1, .address = s->start, .bytes = s->end - s->start });
+    trace_write(
+        &(struct trace_record){ .kind = (uint8_t)kind, .source = 1, .address = s->start, .bytes = s->end - s->start });
 }
 
 void spans_note(uint64_t va, uint64_t start, uint64_t end)

@@ -45,11 +45,11 @@ bool thrashing_pinned(const struct block *b, unsigned page)
 
 static void trace(const struct block *b, enum trace_kind kind, unsigned processor, unsigned page)
 {
-    trace_write((struct trace_record){ .kind = (uint8_t)kind,
-                                       .processor = (uint8_t)processor,
-                                       .thread = kind == TRACE_THRASHING ? thrashing_processors(b, page) : 0,
-                                       .address = b->window->va + (uint64_t)page * PAGE_BYTES,
-                                       .bytes = PAGE_BYTES });
+    trace_write(&(struct trace_record){ .kind = (uint8_t)kind,
+                                        .processor = (uint8_t)processor,
+                                        .thread = kind == TRACE_THRASHING ? thrashing_processors(b, page) : 0,
+                                        .address = b->window->va + (uint64_t)page * PAGE_BYTES,
+                                        .bytes = PAGE_BYTES });
 }
 
 /* Who was mapped to the page for the pin's sake has to fault again. */

@@ -60,7 +60,7 @@ static CUresult alloc(struct context *c, uint64_t size, unsigned attach_flags, b
         give(p);
         return r;
     }
-    trace_write((struct trace_record){ .kind = TRACE_ALLOC, .address = p->a.base, .bytes = size });
+    trace_write(&(struct trace_record){ .kind = TRACE_ALLOC, .address = p->a.base, .bytes = size });
     *out = &p->a;
     return r;
 }
@@ -77,7 +77,7 @@ CUresult uvm_alloc_module(struct context *c, uint64_t size, struct allocation **
 
 static void free_withdrawn(struct allocation *a)
 {
-    trace_write((struct trace_record){ .kind = TRACE_FREE, .address = a->base, .bytes = a->size });
+    trace_write(&(struct trace_record){ .kind = TRACE_FREE, .address = a->base, .bytes = a->size });
     give((struct piece *)a);
 }
 

@@ -23,26 +23,26 @@ void uvm_residency(uint64_t va, uint64_t pages, uint8_t *out)
 static void move(uint64_t address, uint64_t bytes, unsigned from, unsigned to, enum trace_cause cause)
 {
     uint64_t now = trace_now();
-    trace_write((struct trace_record){ .kind = TRACE_MIGRATION,
-                                       .time = now,
-                                       .end = now + 1000,
-                                       .address = address,
-                                       .bytes = bytes,
-                                       .source = (uint8_t)from,
-                                       .processor = (uint8_t)to,
-                                       .cause = (uint8_t)cause });
+    trace_write(&(struct trace_record){ .kind = TRACE_MIGRATION,
+                                        .time = now,
+                                        .end = now + 1000,
+                                        .address = address,
+                                        .bytes = bytes,
+                                        .source = (uint8_t)from,
+                                        .processor = (uint8_t)to,
+                                        .cause = (uint8_t)cause });
 }
 
 static void gpu_fault(uint64_t address, enum trace_access access)
 {
-    trace_write((struct trace_record){
+    trace_write(&(struct trace_record){
         .kind = TRACE_GPU_FAULT, .address = address, .processor = 1, .access = (uint8_t)access, .count = 3 });
 }
 
 static void cpu_fault(uint64_t address, enum trace_access access)
 {
     trace_write(
-        (struct trace_record){ .kind = TRACE_CPU_FAULT, .address = address, .access = (uint8_t)access, .thread = 7 });
+        &(struct trace_record){ .kind = TRACE_CPU_FAULT, .address = address, .access = (uint8_t)access, .thread = 7 });
 }
 
 static uint64_t allocate(uint64_t bytes)
@@ -50,7 +50,7 @@ static uint64_t allocate(uint64_t bytes)
     static uint64_t next = 0x7f0000000000;
     uint64_t at = next;
     next += bytes + 2 * MIB;
-    trace_write((struct trace_record){ .kind = TRACE_ALLOC, .address = at, .bytes = bytes });
+    trace_write(&(struct trace_record){ .kind = TRACE_ALLOC, .address = at, .bytes = bytes });
     return at;
 }
 
@@ -62,7 +62,7 @@ static void kernel(const char *name, uint64_t number)
     k->grid[0] = 4;
     k->stream = 1;
     trace_kernel_publish(k, ticket);
-    trace_write((struct trace_record){
+    trace_write(&(struct trace_record){
         .kind = TRACE_KERNEL, .time = 1000, .end = 3500, .address = ticket, .processor = 1, .batch = number });
 }
 
@@ -95,13 +95,13 @@ int main(int argc, char **argv)
     }
     uint64_t thrashed = allocate(2 * MIB);
     for (int k = 0; k < 20; k++) gpu_fault(thrashed, TRACE_ACCESS_READ), cpu_fault(thrashed, TRACE_ACCESS_READ);
-    trace_write((struct trace_record){ .kind = TRACE_THRASHING, .address = thrashed, .bytes = 8 * KIB, .thread = 3 });
+    trace_write(&(struct trace_record){ .kind = TRACE_THRASHING, .address = thrashed, .bytes = 8 * KIB, .thread = 3 });
     uint64_t large = allocate(8192 * MIB);
     for (int k = 0; k < 100; k++) move(large + (uint64_t)k * 2 * MIB, 2 * MIB, 1, 0, TRACE_CAUSE_EVICTION);
     uint64_t fine = allocate(16 * MIB);
     move(fine, 16 * MIB, 0, 1, TRACE_CAUSE_USER);
-    trace_write((struct trace_record){ .kind = TRACE_MAP_REMOTE, .address = fine, .bytes = MIB, .processor = 1 });
-    trace_write((struct trace_record){ .kind = TRACE_FREE, .address = fine });
+    trace_write(&(struct trace_record){ .kind = TRACE_MAP_REMOTE, .address = fine, .bytes = MIB, .processor = 1 });
+    trace_write(&(struct trace_record){ .kind = TRACE_FREE, .address = fine });
 
     uint32_t name = trace_intern("a \"kernel\" \\ with\ttabs \xc3\xa9");
     if (trace_wanted(TRACE_LISTEN_MAP)) {

@@ -12,24 +12,24 @@
 
 static void fault(uint64_t address)
 {
-    trace_write((struct trace_record){ .kind = TRACE_CPU_FAULT, .address = address, .access = TRACE_ACCESS_READ });
+    trace_write(&(struct trace_record){ .kind = TRACE_CPU_FAULT, .address = address, .access = TRACE_ACCESS_READ });
 }
 
 static void move(uint64_t address, uint64_t bytes, unsigned from, unsigned to, enum trace_cause cause)
 {
-    trace_write((struct trace_record){ .kind = TRACE_MIGRATION,
-                                       .address = address,
-                                       .bytes = bytes,
-                                       .source = (uint8_t)from,
-                                       .processor = (uint8_t)to,
-                                       .cause = (uint8_t)cause });
+    trace_write(&(struct trace_record){ .kind = TRACE_MIGRATION,
+                                        .address = address,
+                                        .bytes = bytes,
+                                        .source = (uint8_t)from,
+                                        .processor = (uint8_t)to,
+                                        .cause = (uint8_t)cause });
 }
 
 static void alloc(uint64_t address, uint64_t bytes)
 {
-    trace_write((struct trace_record){ .kind = TRACE_ALLOC, .address = address, .bytes = bytes });
+    trace_write(&(struct trace_record){ .kind = TRACE_ALLOC, .address = address, .bytes = bytes });
 }
-static void release(uint64_t address) { trace_write((struct trace_record){ .kind = TRACE_FREE, .address = address }); }
+static void release(uint64_t address) { trace_write(&(struct trace_record){ .kind = TRACE_FREE, .address = address }); }
 
 static struct trace_cursor from_now(void)
 {
@@ -56,12 +56,12 @@ static void records_come_back_as_written_with_a_time(void **state)
     trace_listen(TRACE_LISTEN_RECORDS, true);
     struct trace_cursor c = from_now();
     uint64_t before = trace_now();
-    trace_write((struct trace_record){ .kind = TRACE_GPU_FAULT,
-                                       .address = 0x123000,
-                                       .processor = 3,
-                                       .access = TRACE_ACCESS_ATOMIC,
-                                       .count = 9,
-                                       .batch = 77 });
+    trace_write(&(struct trace_record){ .kind = TRACE_GPU_FAULT,
+                                        .address = 0x123000,
+                                        .processor = 3,
+                                        .access = TRACE_ACCESS_ATOMIC,
+                                        .count = 9,
+                                        .batch = 77 });
     assert_int_equal(trace_read(trace_region(), &c, out, 4), 1);
     assert_true(out[0].time >= before && out[0].time <= trace_now() && out[0].end == out[0].time);
     assert_int_equal(out[0].address, 0x123000);
@@ -107,7 +107,7 @@ enum { WRITERS = 4, EACH = 60000 };
 static void *write_many(void *arg)
 {
     for (uint64_t k = 0; k < EACH; k++)
-        trace_write((struct trace_record){
+        trace_write(&(struct trace_record){
             .kind = TRACE_GPU_FAULT, .time = k + 1, .end = k + 1, .address = k, .bytes = k, .batch = (uint64_t)arg });
     return NULL;
 }

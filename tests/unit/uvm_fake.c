@@ -168,23 +168,23 @@ _Atomic unsigned trace_listeners = TRACE_LISTEN_RECORDS;
 void trace_ask_environment(void) {}
 void trace_note_begin(void) {}
 
-void trace_write(struct trace_record r)
+void trace_write(const struct trace_record *r)
 {
     if (fake_verbose)
-        printf("    kind %d cause %d %d<-%d off %#lx bytes %lu\n", r.kind, r.cause, r.processor, r.source,
-               (long)(r.address - space_managed_base()), (long)r.bytes);
-    if (r.address < fake_from || r.address >= fake_to) return;
-    switch (r.kind) {
+        printf("    kind %d cause %d %d<-%d off %#lx bytes %lu\n", r->kind, r->cause, r->processor, r->source,
+               (long)(r->address - space_managed_base()), (long)r->bytes);
+    if (r->address < fake_from || r->address >= fake_to) return;
+    switch (r->kind) {
     case TRACE_CPU_FAULT: fake_counted.cpu_faults++; break;
     case TRACE_GPU_FAULT: fake_counted.gpu_faults++; break;
     case TRACE_MAP_REMOTE: fake_counted.remote++; break;
     case TRACE_MIGRATION:
-        if (r.processor == CPU)
-            fake_counted.dtoh += r.bytes;
-        else if (r.source == CPU)
-            fake_counted.htod += r.bytes;
+        if (r->processor == CPU)
+            fake_counted.dtoh += r->bytes;
+        else if (r->source == CPU)
+            fake_counted.htod += r->bytes;
         else
-            fake_counted.dtod += r.bytes;
+            fake_counted.dtod += r->bytes;
     }
 }
 
