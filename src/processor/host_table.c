@@ -119,6 +119,15 @@ void mmu_permit(void)
     quiet_unlock(&barred.lock);
 }
 
+void host_unmap(uint64_t va, uint64_t size)
+{
+    quiet_lock(&barred.lock);
+    barred.permits++;
+    lift_bar();
+    munmap((void *)va, size); /* under the lock: who waits there is not sent a signal once it has gone on */
+    quiet_unlock(&barred.lock);
+}
+
 /* Until the thread has seen it, or somebody may touch it, the page cannot be touched by anybody. If the thread is too
  * slow it faults again. */
 static void forbid(uint64_t page, int thread, unsigned permits)
@@ -136,23 +145,35 @@ static void forbid(uint64_t page, int thread, unsigned permits)
     quiet_unlock(&barred.lock);
 }
 
-/* The thread waits in its fault, which the signal ends; if its handler returns, it faults again.
+/* Removed meanwhile: the system says so. Permitted meanwhile: it comes again. */
+static bool is_forbidden(uint64_t page, unsigned permits)
+{
+    unsigned char resident;
+    return barred.permits == permits && !mincore((void *)page, PAGE_BYTES, &resident);
+}
+
+/* The thread waits in its fault, which the signal ends; if its handler returns, it faults again. It still waits there if
+ * nothing was permitted or removed: one that has gone on must not get it.
  * The system lets nobody but itself claim SEGV_ACCERR as the reason; the address it passes on. */
-static bool send_signal(const struct mmu_fault *f)
+static bool send_signal(const struct mmu_fault *f, unsigned permits)
 {
     siginfo_t info = { .si_signo = SIGSEGV, .si_code = SI_QUEUE, .si_addr = (void *)f->address };
-    return !syscall(SYS_rt_tgsigqueueinfo, getpid(), f->thread, SIGSEGV, &info);
+    quiet_lock(&barred.lock);
+    bool sent = is_forbidden(page_down(f->address), permits) &&
+                !syscall(SYS_rt_tgsigqueueinfo, getpid(), f->thread, SIGSEGV, &info);
+    quiet_unlock(&barred.lock);
+    return sent;
 }
 
 void host_fatal(const struct mmu_fault *f, unsigned permits)
 {
     uint64_t page = page_down(f->address);
-    unsigned char resident;
-    enum remedy remedy = NONE_NEEDED;
-    /* removed meanwhile: the system says so; permitted meanwhile: it comes again */
-    if (!mincore((void *)page, PAGE_BYTES, &resident) && host_permits() == permits) remedy = remedy_for(f->thread);
+    quiet_lock(&barred.lock);
+    bool forbidden = is_forbidden(page, permits);
+    quiet_unlock(&barred.lock);
+    enum remedy remedy = forbidden ? remedy_for(f->thread) : NONE_NEEDED;
     if (remedy == BAR)
         forbid(page, f->thread, permits);
-    else if (remedy == NONE_NEEDED || !send_signal(f))
+    else if (remedy == NONE_NEEDED || !send_signal(f, permits))
         userfault_wake(mmu.tables[MMU_HOST].fd, page, PAGE_BYTES);
 }

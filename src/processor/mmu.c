@@ -155,8 +155,7 @@ void mmu_remove(uint64_t va, uint64_t size)
             at = mmu.base + ((at - mmu.base) / GROUP_BYTES + 1) * GROUP_BYTES;
         }
     }
-    mmu_permit();
-    munmap((void *)va, size);
+    host_unmap(va, size);
     if (!mmu.tables[MMU_HOST].signals) userfault_wake(mmu.tables[MMU_HOST].fd, va, size);
     punch(va, size);
 }

@@ -168,6 +168,8 @@ void host_close(void);
 /* permits: host_permits before it was decided. */
 void host_fatal(const struct mmu_fault *f, unsigned permits);
 unsigned host_permits(void);
+/* Removes managed addresses from the host. */
+void host_unmap(uint64_t va, uint64_t size);
 
 /* host_signals.c */
 CUresult host_catch_signals(void);

@@ -179,9 +179,11 @@ static void several_workers_of_a_device_wait_at_the_same_time_and_are_counted(vo
 /* ---- the address space */
 
 static __thread sigjmp_buf after;
+static __thread bool past_it; /* no access of the thread's is refused any more */
 static void on_segv(int number)
 {
     (void)number;
+    if (past_it) abort();
     siglongjmp(after, 1);
 }
 
@@ -191,22 +193,25 @@ static void *touch_until_gone(void *arg)
     if (!sigsetjmp(after, 1))
         for (;;)
             for (unsigned k = 0; k < 512; k++) __atomic_fetch_add(&at[k * 512], 1, __ATOMIC_RELAXED);
+    past_it = true;
+    usleep(1000);
     return NULL;
 }
 
-static void memory_removed_while_threads_fault_there_is_fatal_for_them_alone(void **state)
+static void memory_removed_while_threads_fault_there_is_fatal_for_them_alone_and_once(void **state)
 {
     (void)state;
     struct sigaction a = { .sa_handler = on_segv, .sa_flags = SA_NODEFER }, old;
     pthread_t thread[4];
     sigaction(SIGSEGV, &a, &old);
-    for (unsigned round = 0; round < 10; round++) {
+    for (unsigned round = 0; round < 50; round++) {
         uint64_t at = (uint64_t)BLOCKS * RIG_BLOCK;
         assert_int_equal(mmu_add(rig.base + at, RIG_BLOCK), CUDA_SUCCESS);
         for (unsigned k = 0; k < 4; k++) pthread_create(&thread[k], NULL, touch_until_gone, (void *)at);
-        usleep(500 * round);
+        usleep(500 * (round % 10));
         rig.fatal_lo = rig.base + at;
         rig.fatal_hi = rig.base + at + RIG_BLOCK;
+        usleep(50 * round); /* some threads have been refused, or are about to be */
         mmu_remove(rig.base + at, RIG_BLOCK);
         for (unsigned k = 0; k < 4; k++) pthread_join(thread[k], NULL);
         rig.fatal_lo = rig.fatal_hi = 0;
@@ -386,7 +391,7 @@ int main(int argc, char **argv)
         TEST(pages_taken_away_all_the_time_lose_nothing),
         TEST(signals_that_arrive_during_faults_disturb_nobody),
         TEST(several_workers_of_a_device_wait_at_the_same_time_and_are_counted),
-        TEST(memory_removed_while_threads_fault_there_is_fatal_for_them_alone),
+        TEST(memory_removed_while_threads_fault_there_is_fatal_for_them_alone_and_once),
         TEST(memory_removed_while_a_kernel_runs_there_is_an_illegal_address),
         TEST(a_tebibyte_costs_nothing_until_it_is_touched),
         TEST(every_other_page_permitted_leaves_mappings_to_the_program),
