@@ -17,6 +17,17 @@ static inline unsigned descriptors(void)
     return n;
 }
 
+/* A system has room for some 65,000. */
+static inline unsigned mappings(void)
+{
+    unsigned n = 0;
+    FILE *f = fopen("/proc/self/maps", "r");
+    EXPECT(f);
+    for (int c; (c = fgetc(f)) != EOF;) n += c == '\n';
+    fclose(f);
+    return n;
+}
+
 /* Bytes that are mapped. */
 static inline uint64_t addresses(void)
 {

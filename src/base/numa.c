@@ -60,7 +60,7 @@ void numa_bind(void *p, uint64_t size, int node) { set_policy(p, size, MPOL_BIND
 
 void numa_unbind(void *p, uint64_t size)
 {
-    if (count > 1) syscall(SYS_mbind, p, size, MPOL_DEFAULT, NULL, 0ul, 0u);
+    syscall(SYS_mbind, p, size, MPOL_DEFAULT, NULL, 0ul, 0u);
 }
 
 void numa_prefer(void *p, uint64_t size, int node)

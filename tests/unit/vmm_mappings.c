@@ -1,5 +1,6 @@
 /* Virtual memory management with page tables that are arrays: each device's
  * must hold what access says, whatever the order of the calls. */
+#include "../usage.h"
 #include "context/context.h"
 #include "space/space.h"
 #include "vmm/vmm.h"
@@ -295,6 +296,24 @@ static void memory_of_a_node_is_bound_to_it(void **state)
     assert_int_equal(nodes[0], 1);
 }
 
+/* What lies between two that are bound, and is not, parts mappings. */
+static void memory_of_a_node_that_was_freed_leaves_no_mappings_behind(void **state)
+{
+    (void)state;
+    enum { TIMES = 50 };
+    const CUmemLocation node = { .type = CU_MEM_LOCATION_TYPE_HOST_NUMA };
+    unsigned before = mappings();
+    for (int k = 0; k < TIMES; k++) {
+        CUmemGenericAllocationHandle h;
+        struct space_chunk between;
+        assert_int_equal(create(1, node, CU_MEM_HANDLE_TYPE_NONE, &h), CUDA_SUCCESS);
+        assert_int_equal(vmm_release(h), CUDA_SUCCESS);
+        assert_int_equal(space_take(NULL, PAGE, &between), CUDA_SUCCESS);
+        space_give(NULL, &between);
+    }
+    assert_true(mappings() < before + TIMES / 2);
+}
+
 /* ---- at random, against a model */
 
 struct model {
@@ -454,6 +473,7 @@ int main(void)
         TEST(a_new_process_of_a_device_sees_what_the_old_one_saw),
         TEST(host_memory_is_mapped_in_the_host_as_access_says),
         TEST(memory_of_a_node_is_bound_to_it),
+        TEST(memory_of_a_node_that_was_freed_leaves_no_mappings_behind),
         TEST(in_any_order_page_tables_hold_what_access_says),
         TEST(reservations_are_aligned_and_do_not_overlap),
         TEST(a_hint_that_continues_a_reservation_is_honoured),
