@@ -92,8 +92,12 @@ static CUresult perform_again(const struct copy *old)
 static CUresult perform(void *arg)
 {
     struct copy *c = arg;
+    const bool passing = c->from.span.passing || c->to.span.passing;
     if (c->staged) c->from.span.bytes = (char *)c + c->staged;
-    return span_changed(&c->from.span) || span_changed(&c->to.span) ? perform_again(c) : perform_found(c);
+    span_begin(passing);
+    CUresult r = span_changed(&c->from.span) || span_changed(&c->to.span) ? perform_again(c) : perform_found(c);
+    span_end(passing);
+    return r;
 }
 
 /* Rows without a gap between them are one row. */

@@ -79,7 +79,11 @@ static CUresult perform_again(struct fill f)
 static CUresult perform(void *arg)
 {
     const struct fill *f = arg;
-    return span_changed(&f->span) ? perform_again(*f) : perform_found(f);
+    const bool passing = f->span.passing;
+    span_begin(passing);
+    CUresult r = span_changed(&f->span) ? perform_again(*f) : perform_found(f);
+    span_end(passing);
+    return r;
 }
 
 static CUresult enqueue(struct stream *s, const struct fill *f, size_t size, bool async)

@@ -38,6 +38,15 @@ CUresult span_find(CUdeviceptr p, size_t size, const struct device *d, bool writ
 
 /* While it stays, mapped memory and pools' memory stay where they are. */
 static inline uint64_t span_changes(void) { return vmm_changes() + mempool_changes(); }
+/* Around the operation, and span_changed: what goes meanwhile can still be reached. */
+static inline void span_begin(bool passing)
+{
+    if (passing) mempool_copy_begins();
+}
+static inline void span_end(bool passing)
+{
+    if (passing) mempool_copy_ends();
+}
 /* Whether it is memory that may have gone since it was found: who performs the operation finds it again. */
 static inline bool span_changed(const struct span *s) { return s->passing && s->changes != span_changes(); }
 /* That. gone, and why in the log, if it is not there any more. */

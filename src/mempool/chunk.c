@@ -160,7 +160,10 @@ failed:
     return r;
 }
 
-bool chunk_divisible(const struct chunk *c) { return !c->managed && !c->view.id && !c->pool->graphs; }
+bool chunk_divisible(const struct chunk *c)
+{
+    return !c->managed && !c->view.id && !c->pool->imported && !c->pool->graphs;
+}
 
 /* More memory behind a chunk, one free block. */
 static CUresult grow(struct chunk *c, struct block *last, uint64_t bytes)

@@ -37,7 +37,7 @@ RB_HEAD(free_tree, block);
 
 struct chunk {
     struct space_chunk memory;     /* addresses and, but for exportable and managed pools, the memory itself */
-    struct backing view;           /* of an imported pool, and of an exportable one without an alias of the whole file */
+    struct backing view;           /* of a shared pool without an alias of the whole file */
     uint64_t offset;               /* in the backing */
     struct allocation *managed;    /* of a managed pool: the allocation that nobody sees */
     struct mempool *pool;
@@ -179,5 +179,10 @@ CUresult share_grow(struct chunk *c, uint64_t bytes);
 /* Where the pool's memory is, whatever the chunk; NULL: each chunk has a view of its own. */
 struct backing *share_backing(const struct mempool *p);
 void share_forget(struct block *b);
+
+/* --- views.c --- */
+/* This process does not reach memory there any more, once no copy is under way. Copies that come later do not find it:
+ * what mempool_changes counts has happened before. */
+void view_unmap(void *at, uint64_t size);
 
 #endif

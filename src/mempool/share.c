@@ -35,8 +35,9 @@ struct table {
 };
 
 struct share {
-    struct backing file; /* an exporter's alias is as long as the file, and shows what chunks there are: chunks can grow
-                            and come apart. Without addresses for that, and for importers, it has none */
+    struct object_link link;
+    struct backing file; /* its alias is as long as the file, and shows what chunks there are: chunks can grow and come
+                            apart. Without addresses for that it has none */
     struct table *table;
     uint64_t table_at;
     uint32_t used; /* slots that ever were */
@@ -50,6 +51,10 @@ struct exported {
     uint32_t slot, generation;
 };
 _Static_assert(sizeof(struct exported) <= sizeof(CUmemPoolPtrExportData), "it fits");
+
+/* Used again, but never given back: who has looked an allocation up may still ask where its backing's alias is. */
+static void construct(void *object) { ((struct share *)object)->file.fd = -1; }
+static struct objects shares = OBJECTS_INIT(struct share, construct);
 
 static struct table *map_table(int fd, uint64_t at)
 {
@@ -74,17 +79,20 @@ static char *show(const struct backing *f, void *at, uint64_t offset, uint64_t s
 /* Takes the descriptor over, also when it fails. */
 static CUresult open_share(struct mempool *p, int fd, uint64_t size)
 {
-    struct share *s = calloc(1, sizeof *s);
+    struct share *s = object_take(&shares);
     uint64_t at = size - table_size();
     struct table *t = s ? map_table(fd, at) : NULL;
     if (!t) {
-        free(s);
+        if (s) object_give(&shares, s);
         close(fd);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     backing_adopt(&s->file, fd, size);
+    s->file.alias = backing_room(size);
     s->table = t;
     s->table_at = at;
+    memset(s->taken, 0, s->used);
+    s->used = 0;
     p->share = s;
     return CUDA_SUCCESS;
 }
@@ -104,7 +112,6 @@ CUresult share_new(struct mempool *p)
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     if ((r = open_share(p, fd, size))) return r;
-    p->share->file.alias = backing_room(size);
     struct table *t = p->share->table;
     memcpy(t->secret, secret, sizeof secret);
     t->location_type = (int32_t)p->location.type;
@@ -115,11 +122,14 @@ CUresult share_new(struct mempool *p)
 
 void share_free(struct mempool *p)
 {
-    if (!p->share) return;
-    munmap(p->share->table, sizeof(struct table));
-    devices_forget(&p->share->file);
-    backing_destroy(&p->share->file);
-    free(p->share);
+    struct share *s = p->share;
+    if (!s) return;
+    munmap(s->table, sizeof(struct table));
+    devices_forget(&s->file);
+    if (s->file.alias) view_unmap(s->file.alias, s->file.size);
+    s->file.alias = NULL;
+    backing_destroy(&s->file);
+    object_give(&shares, s);
     p->share = NULL;
 }
 
@@ -134,10 +144,10 @@ CUresult share_chunk(struct mempool *p, struct chunk *c)
     return CUDA_SUCCESS;
 }
 
-/* An exporter's alias goes on showing the place: another thread may be copying there. */
+/* An alias of the whole file goes on showing the place. */
 void share_unmap(struct chunk *c, uint64_t from, uint64_t size)
 {
-    if (c->view.id) munmap(c->view.alias + c->offset + from, size);
+    if (c->view.id) view_unmap(c->view.alias + c->offset + from, size);
 }
 
 CUresult share_grow(struct chunk *c, uint64_t bytes)

@@ -220,6 +220,72 @@ static void a_copy_may_be_under_way_while_a_shared_pool_gives_its_memory_back(vo
     EXPECT(!pthread_join(thread, NULL));
 }
 
+static CUmemPoolPtrExportData *export_of(CUdeviceptr p)
+{
+    static CUmemPoolPtrExportData data;
+    CHECK(cuMemPoolExportPointer(&data, p));
+    return &data;
+}
+
+static CUmemoryPool imported_of(CUmemoryPool pool)
+{
+    const CUmemAllocationHandleType type = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    CUmemoryPool p;
+    int fd;
+    CHECK(cuMemPoolExportToShareableHandle(&fd, pool, type, 0));
+    CHECK(cuMemPoolImportFromShareableHandle(&p, (void *)(intptr_t)fd, type, 0));
+    close(fd);
+    return p;
+}
+
+/* A copy that finds the memory gone leaves an error that stays: then nothing more can be seen. */
+static bool free_under_copies(CUdeviceptr p)
+{
+    shown = p;
+    usleep(1000);
+    if (cuMemFreeAsync(p, other)) return false;
+    return !cuStreamSynchronize(other);
+}
+
+static void a_copy_may_be_under_way_while_imported_memory_or_its_pool_goes(void)
+{
+    CUmemoryPool pool = make_pool(CU_MEM_LOCATION_TYPE_DEVICE, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+    CUmemPoolPtrExportData *data = export_of(lent(pool, SIZE));
+    CUdeviceptr p;
+    pthread_t thread;
+    CHECK(cuCtxGetCurrent(&context));
+    open_gate();
+    EXPECT(!pthread_create(&thread, NULL, copier, result));
+    for (int k = 0; k < ROUNDS; k++) {
+        CUmemoryPool imported = imported_of(pool);
+        CHECK(cuMemPoolImportPointer(&p, imported, data));
+        if (!free_under_copies(p)) break;
+        CHECK(cuMemPoolImportPointer(&p, imported, data));
+        shown = p;
+        usleep((useconds_t)(k % 10 * 100));
+        CHECK(cuMemPoolDestroy(imported)); /* it ends with its last memory */
+        if (!free_under_copies(p)) break;
+    }
+    ended = true;
+    EXPECT(!pthread_join(thread, NULL));
+}
+
+static void a_copy_may_be_under_way_while_a_shared_pool_ends(void)
+{
+    pthread_t thread;
+    CHECK(cuCtxGetCurrent(&context));
+    open_gate();
+    EXPECT(!pthread_create(&thread, NULL, copier, result));
+    for (int k = 0; k < ROUNDS; k++) {
+        CUmemoryPool pool = make_pool(CU_MEM_LOCATION_TYPE_DEVICE, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+        const CUdeviceptr p = lent(pool, SIZE);
+        CHECK(cuMemPoolDestroy(pool));
+        if (!free_under_copies(p)) break;
+    }
+    ended = true;
+    EXPECT(!pthread_join(thread, NULL));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -234,6 +300,8 @@ int main(void)
         ALONE(start, memory_that_is_freed_in_a_stream_is_not_lent_while_another_uses_it),
         ALONE(start, memory_that_was_freed_in_a_stream_serves_where_there_is_no_other),
         ALONE(start, a_copy_may_be_under_way_while_a_shared_pool_gives_its_memory_back),
+        ALONE(start, a_copy_may_be_under_way_while_imported_memory_or_its_pool_goes),
+        ALONE(start, a_copy_may_be_under_way_while_a_shared_pool_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,48 @@
+/* What this process reaches shared pools' memory by, and the copies that are
+ * under way there: what goes meanwhile stays until there are none. */
+#include "mempool/internal.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+struct gone {
+    void *at;
+    uint64_t size;
+    struct gone *next;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic(struct gone *) first; /* changed under the lock */
+static _Atomic unsigned copies;
+
+/* Who begins a copy afterwards sees that memory has changed. */
+static void unmap_all(void)
+{
+    struct gone *g = NULL;
+    pthread_mutex_lock(&lock);
+    if (!atomic_load(&copies)) g = atomic_exchange(&first, NULL);
+    pthread_mutex_unlock(&lock);
+    for (struct gone *next; g; g = next) {
+        next = g->next;
+        munmap(g->at, g->size);
+        free(g);
+    }
+}
+
+void mempool_copy_begins(void) { atomic_fetch_add(&copies, 1); }
+
+void mempool_copy_ends(void)
+{
+    if (atomic_fetch_sub(&copies, 1) == 1 && atomic_load(&first)) unmap_all();
+}
+
+void view_unmap(void *at, uint64_t size)
+{
+    struct gone *g = malloc(sizeof *g);
+    if (!g) return; /* it stays */
+    pthread_mutex_lock(&lock);
+    *g = (struct gone){ at, size, atomic_load(&first) };
+    atomic_store(&first, g);
+    pthread_mutex_unlock(&lock);
+    unmap_all();
+}
