@@ -5,7 +5,6 @@
 #include "lead/jump.h"
 #include "lead/lead.h"
 
-#include <errno.h>
 #include <link.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,13 +38,22 @@ static void watch_objects(void)
     jump_protect(first, end, PROT_READ | PROT_EXEC);
 }
 
-/* Libraries that were loaded made the C library begin, which was not told what the program is called. */
-static void tell_name(int argc, char **argv)
+/* Whatever is loaded from here on makes the C library begin, and is told what that was told: nothing, as long as the
+ * dynamic linker has not come to it. So it begins now. It may do so twice, and does. */
+static void begin_c_library(int argc, char **argv, char **environment)
 {
-    if (argc < 1 || !argv[0] || *program_invocation_name) return;
-    char *slash = strrchr(argv[0], '/');
-    program_invocation_name = argv[0];
-    program_invocation_short_name = slash ? slash + 1 : argv[0];
+    typedef void begin(int, char **, char **);
+    uintptr_t first = 0, size = 0;
+    const struct link_map *object = _r_debug.r_map;
+    for (const char *slash; object; object = object->l_next)
+        if ((slash = strrchr(object->l_name, '/')) && !strcmp(slash, "/libc.so.6")) break;
+    for (const ElfW(Dyn) *d = object ? object->l_ld : NULL; d && d->d_tag != DT_NULL; d++) {
+        if (d->d_tag == DT_INIT) ((begin *)(object->l_addr + d->d_un.d_ptr))(argc, argv, environment);
+        if (d->d_tag == DT_INIT_ARRAY) first = object->l_addr + d->d_un.d_ptr;
+        if (d->d_tag == DT_INIT_ARRAYSZ) size = d->d_un.d_val;
+    }
+    for (uintptr_t at = first; first && at < first + size; at += sizeof(begin *))
+        (*(begin **)at)(argc, argv, environment);
 }
 
 /* This library's constructor runs before those of the others (-z initfirst), which register kernels. The C library's is
@@ -55,8 +63,8 @@ __attribute__((constructor)) static void lead_all(int argc, char **argv, char **
     if (!environ) environ = environment;
     const char *preloaded = getenv("LD_PRELOAD");
     if (!preloaded || !strstr(preloaded, "libfaultline-lead")) return;
+    begin_c_library(argc, argv, environment);
     load_libraries();
-    tell_name(argc, argv);
     for (const struct link_map *object = _r_debug.r_map; object; object = object->l_next) {
         lead_object(object->l_addr, object == _r_debug.r_map ? "/proc/self/exe" : object->l_name);
         last = object;

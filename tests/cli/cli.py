@@ -83,6 +83,9 @@ check("success is silent", r == (0, "", ""), r)
 name = "import ctypes; print(ctypes.c_char_p.in_dll(ctypes.CDLL(None), 'program_invocation_short_name').value.decode())"
 r = faultline("run", "--", sys.executable, "-c", name)
 check("a program knows what it is called", r[1].strip() == os.path.basename(sys.executable), r)
+told = "import ctypes, sys; print(ctypes.CDLL(sys.argv[1]).arguments_told())"
+r = faultline("run", "--", sys.executable, "-c", told, os.path.abspath(sys.argv[2]), "more")
+check("a library that is loaded is told the program's arguments", r[1].strip() == "5", r)
 r = faultline("devices", FAULTLINE_DEVICES="3", CUDA_VISIBLE_DEVICES="2,GPU-0")
 check("a list is of numbers or of UUIDs", r[0] == 0 and "GPU-2f61756c-" in r[1] and "GPU-0f61756c-" not in r[1], r)
 r = faultline("devices", FAULTLINE_DEVICES="3", CUDA_VISIBLE_DEVICES="GPU-2,GPU-0")
