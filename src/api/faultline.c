@@ -76,10 +76,15 @@ static bool any_runs(void)
     return false;
 }
 
-void faultline_flush(void)
+static void catch_up(void)
 {
     if (!any_runs()) uvm_settle();
     uvm_catch_up();
+}
+
+void faultline_flush(void)
+{
+    catch_up();
     streams_trace_flush();
 }
 
@@ -127,7 +132,7 @@ int faultline_get_counters(struct faultline_counters *out)
     struct trace_region *r = trace_region();
     if (!out) return CUDA_ERROR_INVALID_VALUE;
     if (!r) return CUDA_ERROR_OUT_OF_MEMORY;
-    uvm_catch_up();
+    catch_up();
     *out = counters_of(&r->total);
     return CUDA_SUCCESS;
 }
@@ -143,7 +148,7 @@ size_t faultline_get_allocations(struct faultline_allocation *out, size_t most)
 {
     struct trace_region *r = trace_region();
     size_t n = 0;
-    uvm_catch_up();
+    catch_up();
     for (uint64_t k = 1; r && k < r->allocation_count; k++) {
         const struct trace_allocation *a = &r->allocations[k];
         if (n < most)

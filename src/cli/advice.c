@@ -5,17 +5,18 @@
 enum { MANY_FAULTS = 8, MANY_RETURNS = 8, MANY_TIMES = 4 };
 #define WORTHWHILE (512ull << 10) /* bytes moved below this are not worth a word */
 #define SHARED_BELOW (2ull << 20) /* smaller allocations lie in a block with others */
+#define FETCHED_AT_ONCE (64ull << 10) /* bytes that come by a single fault, if there is so much */
 
 static uint64_t by_faults(const struct trace_statistics *s, enum trace_direction d)
 {
     return s->moved[d][TRACE_CAUSE_COHERENCE] + s->moved[d][TRACE_CAUSE_PREFETCH];
 }
 
-/* Faults that were reads, of a hundred. */
+/* Faults that were reads, of a hundred. If nothing has come back to the host, its faults were the first touches. */
 static unsigned reads(const struct trace_statistics *s)
 {
     uint64_t read = 0, all = 0;
-    for (int who = 0; who < 2; who++)
+    for (int who = trace_moved(s, TRACE_TO_HOST) ? 0 : 1; who < 2; who++)
         for (int access = 0; access < 8; access++) {
             all += s->faults[who][access];
             if (access == TRACE_ACCESS_READ || access == TRACE_ACCESS_PREFETCH) read += s->faults[who][access];
@@ -38,7 +39,10 @@ static const char *what_ends_turns(const struct trace_statistics *s, bool ordina
 static bool back_and_forth(const struct trace_statistics *s, bool ordinary, char *out, size_t size)
 {
     uint64_t times = s->events[TRACE_THRASHING];
-    if (!times && s->returns < MANY_RETURNS) return false;
+    /* what comes again as a copy took nothing from anybody */
+    uint64_t fetched = by_faults(s, TRACE_TO_DEVICE) + by_faults(s, TRACE_BETWEEN_DEVICES);
+    bool copies = s->bytes[TRACE_READ_DUPLICATE] && s->bytes[TRACE_READ_DUPLICATE] >= fetched / 2;
+    if (!times && (s->returns < MANY_RETURNS || copies)) return false;
     int n =
         times ? snprintf(out, size, "pages went back and forth so quickly that the driver noticed %llu time%s: ",
                          (unsigned long long)times, times == 1 ? "" : "s")
@@ -49,12 +53,13 @@ static bool back_and_forth(const struct trace_statistics *s, bool ordinary, char
     return true;
 }
 
-/* Each write to a page ends its copies, and the next read makes them again. */
+/* Each write to a page ends its copies, and the next read makes them again. Where most of them stay that pays. */
 static bool copies_written(const struct trace_statistics *s, char *out, size_t size)
 {
     char text[16];
     uint64_t ended = s->bytes[TRACE_READ_DUPLICATE_INVALIDATE];
-    if (ended < WORTHWHILE || s->events[TRACE_READ_DUPLICATE_INVALIDATE] < MANY_FAULTS || trace_evicted(s))
+    if (ended < WORTHWHILE || s->events[TRACE_READ_DUPLICATE_INVALIDATE] < MANY_FAULTS || trace_evicted(s) ||
+        ended < s->bytes[TRACE_READ_DUPLICATE] / 2)
         return false;
     snprintf(out, size,
              "it is read-mostly, but writes ended %s of copies: write it before that is advised, or unset it "
@@ -75,16 +80,20 @@ static bool oversubscribed(const struct trace_statistics *s, char *out, size_t s
     return true;
 }
 
+/* Whether so much came by faults that it is worth a word, beside what was prefetched. */
+static bool matters(uint64_t by_faults, uint64_t moved) { return by_faults >= WORTHWHILE && by_faults >= moved / 8; }
+
 static bool page_by_page(const struct trace_statistics *s, char *out, size_t size)
 {
     char moved[16];
     uint64_t to_device = by_faults(s, TRACE_TO_DEVICE) + by_faults(s, TRACE_BETWEEN_DEVICES),
              to_host = by_faults(s, TRACE_TO_HOST);
     unsigned long long gpu = s->events[TRACE_GPU_FAULT], cpu = s->events[TRACE_CPU_FAULT];
-    if (to_device >= WORTHWHILE && gpu >= MANY_FAULTS)
+    uint64_t reached = trace_moved(s, TRACE_TO_DEVICE) + trace_moved(s, TRACE_BETWEEN_DEVICES);
+    if (matters(to_device, reached) && gpu >= MANY_FAULTS)
         snprintf(out, size, "%s moved to the GPU page by page by %llu faults: prefetch it before the launch",
                  bytes_text(to_device, moved), gpu);
-    else if (to_host >= WORTHWHILE && cpu >= MANY_FAULTS)
+    else if (matters(to_host, trace_moved(s, TRACE_TO_HOST)) && cpu >= MANY_FAULTS)
         snprintf(out, size,
                  "%s moved to the host page by page by %llu faults: prefetch it to the host before it is used there",
                  bytes_text(to_host, moved), cpu);
@@ -98,13 +107,14 @@ static bool page_by_page(const struct trace_statistics *s, char *out, size_t siz
     return true;
 }
 
-/* A fault of its own moves no more than all of it: what moved beyond that was fetched beside
+/* A fault of its own moves no more than all of it, or what comes at once: what moved beyond that was fetched beside
  * pages of other allocations, which lie in the same block because all are small. */
 static bool with_its_neighbours(uint64_t bytes, const struct trace_statistics *s, char *out, size_t size)
 {
     char text[16];
     uint64_t moved = by_faults(s, TRACE_TO_DEVICE) + by_faults(s, TRACE_BETWEEN_DEVICES) + by_faults(s, TRACE_TO_HOST),
-             own = bytes * (s->events[TRACE_GPU_FAULT] + s->events[TRACE_CPU_FAULT]);
+             at_once = bytes < FETCHED_AT_ONCE ? FETCHED_AT_ONCE : bytes,
+             own = at_once * (s->events[TRACE_GPU_FAULT] + s->events[TRACE_CPU_FAULT]);
     if (bytes >= SHARED_BELOW || moved < own + MANY_TIMES * bytes || moved < WORTHWHILE / 8) return false;
     snprintf(
         out, size,

@@ -169,6 +169,7 @@ CUresult library_init(unsigned flags)
         space_add_owner(&ipc_owner);
         mempool_init();
         capture_init();
+        atexit(uvm_settle); /* or what the last kernels faulted on is in no report */
         atomic_store_explicit(&ready, true, memory_order_release);
     }
     pthread_mutex_unlock(&lock);

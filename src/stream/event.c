@@ -242,7 +242,7 @@ CUresult event_query(struct event *e)
     bool done = b ? beacon_done(b, beacon_newest(b)) : !m || mark_done(m);
     if (b) beacon_release(b);
     mark_release(m);
-    if (done && !b) streams_take_back(e->set);
+    if (done && !b) streams_seen(e->set);
     return done ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
@@ -257,7 +257,7 @@ CUresult event_synchronize(struct event *e)
         beacon_wait(b, beacon_newest(b));
         beacon_release(b);
     }
-    streams_take_back(set);
+    streams_seen(set);
     struct processor *p = set->context->device->processor;
     if (p) processor_flush_printf(p);
     CUresult r = p ? processor_status(p) : CUDA_SUCCESS;

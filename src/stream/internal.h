@@ -123,6 +123,9 @@ CUresult stream_of_thread(struct context *c, struct stream **out);
 bool stream_idle(struct stream *s);
 /* What idle streams were lent of managed memory is the host's again: somebody has waited for them. */
 void streams_take_back(struct stream_set *set);
+/* The same where somebody knows of work of the set that it has ended: a copy that was waited for, an event that was
+ * asked for. What its device's kernels have faulted on is decided, unless one still runs. */
+void streams_seen(struct stream_set *set);
 
 /* --- mark.c --- */
 enum mark_state { MARK_QUEUED, MARK_SUBMITTED, MARK_DONE };

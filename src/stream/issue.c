@@ -228,7 +228,7 @@ CUresult stream_run(struct stream *s, stream_work *run, const void *arg)
     if (r) return r;
     r = queue_empty(s) ? run_here(&o, run, arg) : run_queued(&o, run, arg);
     end(&o, r);
-    streams_take_back(s->set);
+    streams_seen(s->set);
     if (stream_processor(s)) processor_flush_printf(stream_processor(s));
     return is_of_device(r) ? sticky_set(r) : r; /* observed on H200 */
 }

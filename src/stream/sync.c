@@ -62,6 +62,13 @@ void streams_take_back(struct stream_set *set)
     pthread_mutex_unlock(&set->lock);
 }
 
+void streams_seen(struct stream_set *set)
+{
+    const struct processor *p = set->context->device->processor;
+    if (p && !processor_busy(p)) uvm_settle();
+    streams_take_back(set);
+}
+
 static CUresult synchronized(struct stream *s)
 {
     uvm_after_wait();
@@ -104,6 +111,6 @@ CUresult stream_query(struct stream *s)
         pthread_mutex_unlock(&s->set->lock);
     }
     CUresult r = stream_error(s);
-    if (idle) streams_take_back(s->set);
+    if (idle) streams_seen(s->set);
     return r ? r : idle ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }

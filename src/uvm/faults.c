@@ -35,7 +35,7 @@ void uvm_leave(void)
 
 static void settle(bool waited)
 {
-    if (!atomic_exchange(&uvm_unsettled, false)) return;
+    if (!atomic_load_explicit(&uvm_unsettled, memory_order_relaxed) || !atomic_exchange(&uvm_unsettled, false)) return;
     quiet_lock(&uvm_lock);
     if (waited) clock_waited();
     close_batches();

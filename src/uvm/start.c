@@ -61,6 +61,7 @@ CUresult uvm_make_ready(void)
 
 void uvm_in_child(void)
 {
+    atomic_store(&uvm_unsettled, false);
     if (uvm_ready) munmap((void *)space_managed_base(), space_managed_end() - space_managed_base());
 }
 

@@ -3,6 +3,7 @@
 #include "../check.h"
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,11 +25,27 @@ static const char ptx[] =
 static const CUmemLocation gpu = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0 };
 static CUfunction touch;
 
-static void kernel(void *p, size_t bytes, unsigned mode)
+static CUfunction load(int device, CUcontext *c)
+{
+    CUfunction f;
+    CUmodule m;
+    CHECK(cuDevicePrimaryCtxRetain(c, device));
+    CHECK(cuCtxSetCurrent(*c));
+    CHECK(cuModuleLoadData(&m, ptx));
+    CHECK(cuModuleGetFunction(&f, m, "touch"));
+    return f;
+}
+
+static void launch(void *p, size_t bytes, unsigned mode)
 {
     CUdeviceptr at = (CUdeviceptr)p;
     unsigned n = (unsigned)(bytes / 4096);
     CHECK(cuLaunchKernel(touch, 1, 1, 1, 1, 1, 1, 0, NULL, (void *[]){ &at, &n, &mode }, NULL));
+}
+
+static void kernel(void *p, size_t bytes, unsigned mode)
+{
+    launch(p, bytes, mode);
     CHECK(cuCtxSynchronize());
 }
 
@@ -134,6 +151,53 @@ static void neighbours(void)
     }
 }
 
+/* What is read on both devices, and written a little now and then, is best read-mostly. */
+static void shared_reads(bool read_mostly)
+{
+    CUcontext contexts[2];
+    CUfunction on[2];
+    for (int d = 0; d < 2; d++) on[d] = load(d, &contexts[d]);
+    char *p = managed(4 * MIB);
+    if (read_mostly) CHECK(cuMemAdvise((CUdeviceptr)p, 4 * MIB, CU_MEM_ADVISE_SET_READ_MOSTLY, gpu));
+    for (int k = 0; k < 20; k++) {
+        CHECK(cuCtxSetCurrent(contexts[k % 2]));
+        touch = on[k % 2];
+        kernel(p, 4 * MIB, 0);
+        if (read_mostly && k < 12) memset(p + k * 65536, k, 65536);
+    }
+}
+static void reads_of_two_devices(void) { shared_reads(false); }
+static void few_copies_written(void) { shared_reads(true); }
+
+/* Nearly all comes by a prefetch. */
+static void prefetched_but_for_a_little(void)
+{
+    char *p = managed(32 * MIB);
+    CHECK(cuMemPrefetchAsync((CUdeviceptr)p, 30 * MIB, gpu, 0, NULL));
+    kernel(p, 32 * MIB, 0);
+}
+
+/* One allocation has no neighbours. */
+static void small_and_alone(void)
+{
+    char *p = managed(12 << 10);
+    for (int round = 0; round < 4; round++) {
+        kernel(p, 12 << 10, 1);
+        memset(p, round, 12 << 10);
+    }
+}
+
+/* Nobody waits for the kernel but who looks at what the next one wrote. */
+static void never_synchronised(void)
+{
+    char *p = managed(16 * MIB), *written;
+    CHECK(cuMemHostAlloc((void **)&written, 8192, 0));
+    volatile unsigned *last = (unsigned *)(written + 4096);
+    launch(p, 16 * MIB, 0);
+    launch(written, 8192, 1);
+    while (*last != 1) usleep(100);
+}
+
 static void crashed(void)
 {
     kernel(managed(16 * MIB), 16 * MIB, 0);
@@ -154,17 +218,19 @@ static const struct {
     { "oversubscribed", oversubscribed },
     { "oversubscribed-and-read", oversubscribed_and_read },
     { "neighbours", neighbours },
+    { "reads-of-two-devices", reads_of_two_devices },
+    { "few-copies-written", few_copies_written },
+    { "prefetched-but-for-a-little", prefetched_but_for_a_little },
+    { "small-and-alone", small_and_alone },
+    { "never-synchronised", never_synchronised },
     { "crashed", crashed },
 };
 
 int main(int argc, char **argv)
 {
     CUcontext c;
-    CUmodule m;
     CHECK(cuInit(0));
-    CHECK(cuCtxCreate(&c, NULL, 0, 0));
-    CHECK(cuModuleLoadData(&m, ptx));
-    CHECK(cuModuleGetFunction(&touch, m, "touch"));
+    touch = load(0, &c);
     for (size_t k = 0; argc > 1 && k < sizeof patterns / sizeof *patterns; k++)
         if (!strcmp(argv[1], patterns[k].name)) patterns[k].run();
     return 0;

@@ -20,13 +20,18 @@ EXPECTED = {
     "oversubscribed": (r"MiB was evicted from device memory", None, 0),
     "oversubscribed-and-read": (r"MiB was evicted from device memory", TURNS, 0),
     "neighbours": (r"#21 .*\n +448 KiB of it moved along with its neighbours", r"(share blocks of 2 MiB[\s\S]*){2}", 0),
+    "reads-of-two-devices": (TURNS + ".*nearly all faults were reads.*advise read-mostly", None, 0),
+    "few-copies-written": (FAULTS, TURNS + "|UNSET", 0),
+    "prefetched-but-for-a-little": (r"#1 .* 32 MiB +32 MiB +- +\d+ +[1-9]", r"\n {8}\S", 0),
+    "small-and-alone": (r"#1 .* 12 KiB ", "neighbours", 0),
+    "never-synchronised": (FAULTS, None, 0),
     "crashed": (FAULTS, None, 137),
 }
 failures = 0
 for name, (want, never, status) in EXPECTED.items():
     r = subprocess.run(
         [faultline, "run", "--profile", "h200-hmm" if name.startswith("ordinary") else "h200"]
-        + ["--vram", "64M", "--um-summary", "--", program, name],
+        + ["--devices", "2", "--vram", "64M", "--um-summary", "--", program, name],
         capture_output=True,
         text=True,
         timeout=120,

@@ -5,6 +5,7 @@
 
 #include <cupti.h>
 #include <faultline.h>
+#include <sched.h>
 
 enum { PAGE = 4096, BIG = 65536, MOST = 4096, HOST = FAULTLINE_HOST };
 static const CUmemLocation gpu[] = { { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0 },
@@ -255,6 +256,74 @@ static void what_is_discarded_does_not_move(void)
     EXPECT_EQUAL(count(FAULTLINE_CPU_FAULT), 1);
 }
 
+/* ---- programs that never synchronise */
+
+static void copy_behind(int device)
+{
+    static CUdeviceptr word[2];
+    uint32_t value;
+    if (!word[device]) CHECK(cuMemAlloc(&word[device], sizeof value));
+    CHECK(cuMemcpyDtoH(&value, word[device], sizeof value));
+}
+
+static void event_behind(int device)
+{
+    CUevent e;
+    (void)device;
+    CHECK(cuEventCreate(&e, 0));
+    CHECK(cuEventRecord(e, NULL));
+    CHECK(cuEventSynchronize(e));
+    CHECK(cuEventDestroy(e));
+}
+
+static void event_asked(int device)
+{
+    CUevent e;
+    (void)device;
+    CHECK(cuEventCreate(&e, 0));
+    CHECK(cuEventRecord(e, NULL));
+    while (cuEventQuery(e)) sched_yield();
+    CHECK(cuEventDestroy(e));
+}
+
+static void stream_asked(int device)
+{
+    (void)device;
+    while (cuStreamQuery(NULL)) sched_yield();
+}
+
+static void whoever_sees_a_kernel_end_has_its_faults_told_of(void)
+{
+    void (*const sees[])(int) = { copy_behind, event_behind, event_asked, stream_asked };
+    for (size_t k = 0; k < sizeof sees / sizeof *sees; k++) {
+        CUdeviceptr p = on_host(2 * MIB);
+        for (int turn = 0; turn < 4; turn++) {
+            launch(turn % 2, peek_kernel[turn % 2], p);
+            sees[k](turn % 2);
+        }
+        look();
+        EXPECT_EQUAL(count(FAULTLINE_GPU_FAULT), 4);
+        EXPECT_EQUAL(moved(ANY, 0, HOST), BIG);
+        EXPECT_EQUAL(moved(ANY, 1, 0), 2 * BIG);
+        EXPECT_EQUAL(moved(ANY, 0, 1), BIG);
+        CHECK(cuCtxSetCurrent(contexts[0]));
+        CHECK(cuMemFree(p));
+        look();
+    }
+}
+
+static void counters_are_complete_without_a_flush(void)
+{
+    struct faultline_counters before, after;
+    CUdeviceptr p = on_host(2 * MIB);
+    EXPECT_EQUAL(faultline_get_counters(&before), 0);
+    launch(0, peek_kernel[0], p);
+    stream_asked(0);
+    EXPECT_EQUAL(faultline_get_counters(&after), 0);
+    EXPECT_EQUAL(after.gpu_faults - before.gpu_faults, 1);
+    EXPECT_EQUAL(after.bytes_to_device - before.bytes_to_device, BIG);
+}
+
 /* ---- copies and remote mappings */
 
 static void duplicates_come_by_reads_and_go_by_writes(void)
@@ -416,6 +485,8 @@ int main(void)
         ALONE(start, devices_are_told_apart),
         ALONE(start, eviction_is_a_migration),
         ALONE(start, what_is_discarded_does_not_move),
+        ALONE(start, whoever_sees_a_kernel_end_has_its_faults_told_of),
+        ALONE(start, counters_are_complete_without_a_flush),
         ALONE(start, duplicates_come_by_reads_and_go_by_writes),
         ALONE(start, mappings_of_what_is_elsewhere_are_told_of),
         ALONE(start, who_takes_pages_from_each_other_is_slowed_down_and_then_shares),

@@ -177,6 +177,8 @@ CUresult processor_wait(struct processor *p, uint32_t channel, uint64_t seq)
     return dead;
 }
 
+bool processor_busy(const struct processor *p) { return (void)p, false; }
+
 CUresult processor_status(const struct processor *p)
 {
     (void)p;
@@ -281,6 +283,7 @@ struct event *new_event(struct context *c, unsigned flags)
 }
 
 void uvm_after_wait(void) {}
+void uvm_settle(void) {}
 void uvm_before_wait(void) {}
 bool uvm_launching(int ordinal, uint64_t blocks, uint64_t threads)
 {
