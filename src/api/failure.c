@@ -1,6 +1,7 @@
 /* What becomes known of an entry point that fails: a line in the log at level
  * info and, under faultline run, a line in the file that it shows at the end. */
 #include "api/api.h"
+#include "base/because.h"
 #include "base/log.h"
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -39,21 +40,22 @@ static bool is_answer(const char *name, CUresult r)
     return r == CUDA_ERROR_INVALID_CONTEXT && !strcmp(name, "cuCtxGetDevice");
 }
 
-static void report(const char *name, CUresult r, const char *code, const char *text)
+static void report(const char *name, CUresult r, const char *code, const char *text, const char *why)
 {
     const char *path = secure_getenv("FAULTLINE_REPORT");
     if (!path || !*path || is_answer(name, r) || !worth_reporting(name, r)) return;
     int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
     if (fd < 0) return;
-    dprintf(fd, "%s: %s (%s)\n", name, code, text);
+    dprintf(fd, "%s: %s (%s)%s%s\n", name, code, text, *why ? ": " : "", why);
     close(fd);
 }
 
 CUresult api_failed(const char *name, CUresult r)
 {
-    const char *code, *text;
+    const char *code, *text, *why = because_take((int)r);
+    if (!why) why = "";
     if (r == CUDA_ERROR_NOT_READY || cuGetErrorName(r, &code) || cuGetErrorString(r, &text)) return r;
-    fl_log(FL_LOG_INFO, "%s: %s (%s)", name, code, text);
-    report(name, r, code, text);
+    fl_log(FL_LOG_INFO, "%s: %s (%s)%s%s", name, code, text, *why ? ": " : "", why);
+    report(name, r, code, text, why);
     return r;
 }

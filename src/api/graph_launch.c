@@ -5,6 +5,7 @@
 #include "api/graph_run.h"
 #include "api/green.h"
 #include "api/node_check.h"
+#include "base/because.h"
 #include "graph/conditional.h"
 #include "graph/memory.h"
 
@@ -44,8 +45,12 @@ static CUresult settle_memory(const struct executable *x, const struct graph *g,
         const struct node *n = g->nodes.node[k];
         if (n->child) r = settle_memory(x, n->child, s);
         if (!n->memory || !mempool_is_kept(n->memory->kept, &allocated) || !allocated) continue;
-        r = x->flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH ? free_perform(n->memory->kept.address, s)
-                                                                       : CUDA_ERROR_INVALID_VALUE;
+        if (x->flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH)
+            r = free_perform(n->memory->kept.address, s);
+        else
+            r = (CUresult)because(CUDA_ERROR_INVALID_VALUE,
+                                  "what the last launch allocated is not freed yet, and the graph was not instantiated "
+                                  "with CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH");
     }
     return r;
 }

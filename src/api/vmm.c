@@ -1,6 +1,7 @@
 /* Virtual memory management: the arguments' checks, in the driver's order;
  * src/vmm does the rest. None of it needs a context, and none looks at the
  * sticky error (observed on H200). */
+#include "base/because.h"
 #include "vmm/multicast.h"
 #include "mempool/mempool.h"
 #include "vmm/vmm.h"
@@ -17,13 +18,19 @@ CUresult CUDAAPI cuMemGetAllocationGranularity(size_t *granularity, const CUmemA
     return CUDA_SUCCESS;
 }
 
+static CUresult wrong_size(void)
+{
+    return (CUresult)because(CUDA_ERROR_INVALID_VALUE,
+                             "sizes are multiples of cuMemGetAllocationGranularity's, 2 MiB");
+}
+
 CUresult CUDAAPI cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t alignment, CUdeviceptr addr,
                                      unsigned long long flags)
 {
     CUresult r = library_ready();
     if (r) return r;
-    if (!ptr || !size || size % VMM_GRANULARITY || alignment & (alignment - 1) || addr % VMM_GRANULARITY || flags)
-        return CUDA_ERROR_INVALID_VALUE;
+    if (size % VMM_GRANULARITY) return wrong_size();
+    if (!ptr || !size || alignment & (alignment - 1) || addr % VMM_GRANULARITY || flags) return CUDA_ERROR_INVALID_VALUE;
     const uint64_t top = 1ull << 47; /* of the addresses that a host has */
     if (size >= top || addr > top - size) return CUDA_ERROR_OUT_OF_MEMORY;
     uint64_t base;
@@ -48,7 +55,8 @@ CUresult CUDAAPI cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size, 
 {
     CUresult r = library_ready();
     if (r) return r;
-    if (!handle || !size || size % VMM_GRANULARITY || !prop || flags) return CUDA_ERROR_INVALID_VALUE;
+    if (size % VMM_GRANULARITY) return wrong_size();
+    if (!handle || !size || !prop || flags) return CUDA_ERROR_INVALID_VALUE;
     r = vmm_create(size, prop, handle);
     if (r == CUDA_ERROR_OUT_OF_MEMORY && pools_shrink(&prop->location)) r = vmm_create(size, prop, handle);
     return r;

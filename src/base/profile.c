@@ -34,15 +34,22 @@ static bool parse_size(const char *text, uint64_t *out)
     return true;
 }
 
-static bool set_attribute(struct profile *p, const char *name, const char *value)
+static bool parse_number(const char *text, int *out)
 {
     char *end;
-    long v = strtol(value, &end, 0);
-    if (*end) return false;
+    errno = 0;
+    long v = strtol(text, &end, 0);
+    if (end == text || *end || errno || v != (int)v) return false;
+    *out = (int)v;
+    return true;
+}
+
+static bool set_attribute(struct profile *p, const char *name, const char *value)
+{
     for (size_t k = 0; k < sizeof attribute_names / sizeof *attribute_names; k++)
         if (!strcmp(name, attribute_names[k].name)) {
-            p->attribute[attribute_names[k].number] = (int)v;
-            return p->has_attribute[attribute_names[k].number] = true;
+            int number = attribute_names[k].number;
+            return p->has_attribute[number] = parse_number(value, &p->attribute[number]);
         }
     return false;
 }
@@ -70,10 +77,7 @@ static bool set_device(struct profile *p, const char *name, const char *value)
     if (!strcmp(name, "name")) return snprintf(p->name, sizeof p->name, "%s", value) > 0;
     if (!strcmp(name, "memory")) return parse_size(value, &p->memory);
     for (size_t k = 0; k < sizeof p2p / sizeof *p2p; k++)
-        if (!strcmp(name, p2p[k].name)) {
-            p->p2p[p2p[k].attribute] = atoi(value);
-            return true;
-        }
+        if (!strcmp(name, p2p[k].name)) return parse_number(value, &p->p2p[p2p[k].attribute]);
     return false;
 }
 
@@ -97,10 +101,12 @@ static bool set_limit(struct profile *p, const char *name, const char *value)
 static int on_entry(void *user, const char *section, const char *name, const char *value)
 {
     struct profile *p = user;
+    if (p->wrong) return 0; /* the first line that is wrong says enough */
     bool good = !strcmp(section, "device")   ? set_device(p, name, value)
                 : !strcmp(section, "limits") ? set_limit(p, name, value)
                                              : !strcmp(section, "attributes") && set_attribute(p, name, value);
     if (!good) fl_log(FL_LOG_ERROR, "profile: [%s] %s = %s is not understood", section, name, value);
+    p->wrong = !good;
     return good;
 }
 

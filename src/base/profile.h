@@ -22,6 +22,7 @@ struct profile {
     uint64_t limit[PROFILE_LIMITS]; /* by CUlimit */
     int installed, devices;         /* devices of the machine; of these the process sees so many: */
     int order[MAX_DEVICES];        /* which of the machine's, by ordinal. Behind them the hidden ones */
+    bool wrong;                    /* a line of the file was not understood, and that was said */
 };
 
 /* Reads profile and environment. A mistake in either: a message, CUDA_ERROR_INVALID_VALUE. CUDA_ERROR_NO_DEVICE: none

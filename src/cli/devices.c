@@ -1,6 +1,7 @@
 /* faultline devices: the devices and attributes that a program will see. Asks
  * the library through its public interface, as any program would. */
 #include "cli/cli.h"
+#include "cli/machine.h"
 #include <cuda.h>
 #include <dlfcn.h>
 #include <limits.h>
@@ -8,9 +9,12 @@
 #include <string.h>
 
 static const char usage[] =
-    "usage: faultline devices\n"
-    "Shows what a program sees of the simulated machine. FAULTLINE_DEVICES, FAULTLINE_VRAM, FAULTLINE_PROFILE and\n"
-    "FAULTLINE_DRIVER say what the machine is, CUDA_VISIBLE_DEVICES which of its devices there are for the program.\n";
+    "usage: faultline devices [OPTION...]\n"
+    MACHINE_USAGE
+    "Shows what a program sees of the simulated machine if `faultline run` is given these options, or if the variables\n"
+    "behind them are set. CUDA_VISIBLE_DEVICES says which of its devices there are for the program.\n";
+
+static const struct option options[] = { MACHINE_OPTIONS, { "help", no_argument, NULL, 'h' }, { 0 } };
 
 #define STRING_(x) #x
 #define STRING(x) STRING_(x)
@@ -124,10 +128,12 @@ static CUresult print_machine(void)
 int command_devices(int argc, char **argv)
 {
     char path[PATH_MAX + 16];
-    if (argc > 1) {
-        bool help = wants_help(argv[1]);
-        fputs(usage, help ? stdout : stderr);
-        return help ? 0 : 2;
+    int c;
+    opterr = 0;
+    while ((c = getopt_long(argc, argv, "+h", options, NULL)) != -1 && machine_option(c, optarg)) continue;
+    if (c != -1 || optind < argc) {
+        fputs(usage, c == 'h' ? stdout : stderr);
+        return c == 'h' ? 0 : 2;
     }
     const char *folder = library_folder();
     if (!folder) return EXIT_CANNOT_RUN;

@@ -1,8 +1,8 @@
 /* faultline run: a program with our libcuda.so.1 before any other, and what to
  * say when it does not end well. */
 #include "cli/cli.h"
+#include "cli/machine.h"
 #include <errno.h>
-#include <getopt.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -16,10 +16,7 @@
 
 static const char usage[] =
     "usage: faultline run [OPTION...] [--] PROGRAM [ARGUMENT...]\n"
-    "  --devices N     simulate N GPUs (FAULTLINE_DEVICES)\n"
-    "  --vram SIZE     memory of each GPU, such as 8G (FAULTLINE_VRAM)\n"
-    "  --profile P     the machine to simulate: a name or a file (FAULTLINE_PROFILE)\n"
-    "  --driver 13.N   the CUDA version of the driver, if not 13.0 (FAULTLINE_DRIVER)\n"
+    MACHINE_USAGE
     "  --log LEVEL     off, error, warn, info or debug (FAULTLINE_LOG)\n"
     "  --um-summary    at the end: what happened to each managed allocation\n"
     "  --page-map      at the end: where its pages were, before and after each kernel\n"
@@ -29,10 +26,7 @@ static const char usage[] =
     "The name behind an option is the variable that does the same. README.md has more variables.\n";
 
 static const struct option options[] = {
-    { "devices", required_argument, NULL, 'd' },
-    { "vram", required_argument, NULL, 'v' },
-    { "profile", required_argument, NULL, 'p' },
-    { "driver", required_argument, NULL, 'c' },
+    MACHINE_OPTIONS,
     { "log", required_argument, NULL, 'l' },
     { "um-summary", no_argument, NULL, 's' },
     { "page-map", no_argument, NULL, 'm' },
@@ -182,27 +176,22 @@ int command_run(int argc, char **argv)
     struct watch_options watch = { 0 };
     int c;
     opterr = 0;
-    while ((c = getopt_long(argc, argv, "+h", options, NULL)) != -1) {
+    while ((c = getopt_long(argc, argv, "+:h", options, NULL)) != -1) {
         switch (c) {
-        case 'd': setenv("FAULTLINE_DEVICES", optarg, 1); break;
-        case 'v': setenv("FAULTLINE_VRAM", optarg, 1); break;
-        case 'p': setenv("FAULTLINE_PROFILE", optarg, 1); break;
-        case 'c': setenv("FAULTLINE_DRIVER", optarg, 1); break;
         case 'l': setenv("FAULTLINE_LOG", optarg, 1); break;
         case 's': watch.summary = true; break;
         case 'm': watch.page_map = true; break;
         case 't': watch.trace_file = optarg; break;
         case 'h': fputs(usage, stdout); return 0;
         default:
-            complain("run: %s is no option, or lacks its argument", argv[optind - 1]);
+            if (machine_option(c, optarg)) break;
             fputs(usage, stderr);
-            return 2;
+            return complain("run: %s %s", argv[optind - 1], c == ':' ? "lacks its argument" : "is no option");
         }
     }
     if (optind == argc) {
-        complain("run: which program?");
         fputs(usage, stderr);
-        return 2;
+        return complain("run: which program?");
     }
     const char *folder = library_folder();
     if (!folder) return EXIT_CANNOT_RUN;

@@ -1,4 +1,5 @@
 /* Executable graphs: a copy of a graph in an order that it can be launched in. */
+#include "base/because.h"
 #include "graph/conditional.h"
 #include "graph/memory.h"
 
@@ -79,7 +80,10 @@ CUresult executable_new(struct graph *g, uint64_t flags, CUgraphInstantiateResul
                         struct executable **out)
 {
     struct graph *copy;
-    if (g->parent || has_executable(g)) return CUDA_ERROR_NOT_SUPPORTED;
+    if (g->parent || has_executable(g))
+        return (CUresult)because(CUDA_ERROR_NOT_SUPPORTED,
+                                 "a graph with memory or conditional nodes has one executable graph at a time, and a "
+                                 "child graph none");
     if ((*culprit = first_of_cycle(g))) {
         *why = CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE;
         return CUDA_ERROR_INVALID_VALUE;

@@ -2,6 +2,7 @@
  * A device's is in its process, which gets commands; the host's is this
  * process's own. What a processor may not touch is not mapped there at all. */
 #include "vmm/internal.h"
+#include "base/because.h"
 
 #include <errno.h>
 #include <sys/mman.h>
@@ -152,7 +153,8 @@ static CUresult check_reach(const struct vmm_memory *m, const CUmemAccessDesc *d
 static CUresult check_range(uint64_t va, uint64_t size, struct vmm_mapping **first, uint64_t *end)
 {
     struct vmm_mapping *m = mapping_at(va), *last = mapping_at(va + size - 1);
-    if (!m || m->a.base != va || !last || mapping_end(last) != va + size) return CUDA_ERROR_INVALID_VALUE;
+    if (!m || m->a.base != va || !last || mapping_end(last) != va + size)
+        return (CUresult)because(CUDA_ERROR_INVALID_VALUE, "access begins where a mapping begins and ends where one ends");
     *first = m;
     for (*end = va; m && m->a.base == *end && *end < va + size; m = mapping_next(m)) *end = mapping_end(m);
     return CUDA_SUCCESS;

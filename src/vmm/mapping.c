@@ -1,6 +1,7 @@
 /* Mappings: which memory is at which addresses. They are published in the
  * space; access.c puts them into page tables. */
 #include "vmm/internal.h"
+#include "base/because.h"
 #include "base/tree.h"
 
 #include <inttypes.h>
@@ -58,9 +59,13 @@ static void leave(struct vmm_mapping *m)
 static CUresult check_map(uint64_t va, uint64_t size, uint64_t offset, const struct vmm_handle *h)
 {
     if (!h || h->prop.allocFlags.usage & CU_MEM_CREATE_USAGE_TILE_POOL) return CUDA_ERROR_INVALID_VALUE;
-    if (offset || size != h->memory->size) return CUDA_ERROR_NOT_SUPPORTED;
+    if (offset || size != h->memory->size)
+        return (CUresult)because(CUDA_ERROR_NOT_SUPPORTED, "all of the memory is mapped at once: offset 0, its own size");
     /* whether something is mapped there already, space_publish will tell */
-    return va % VMM_GRANULARITY || !reservations_cover(va, size) ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+    return va % VMM_GRANULARITY || !reservations_cover(va, size)
+               ? (CUresult)because(CUDA_ERROR_INVALID_VALUE,
+                                   "the addresses are not within cuMemAddressReserve's, or no multiples of 2 MiB")
+               : CUDA_SUCCESS;
 }
 
 static void describe(struct vmm_mapping *m, uint64_t va, uint64_t size)
@@ -111,7 +116,8 @@ static CUresult check_unmap(uint64_t va, uint64_t size, struct vmm_mapping **fir
     if (!size || va + size < va || !reservations_cover(va, 1)) return CUDA_ERROR_INVALID_VALUE;
     *first = mapping_from(va);
     for (struct vmm_mapping *m = *first; m && m->a.base < va + size; m = mapping_next(m))
-        if (m->a.base < va || mapping_end(m) > va + size) return CUDA_ERROR_INVALID_VALUE;
+        if (m->a.base < va || mapping_end(m) > va + size)
+            return (CUresult)because(CUDA_ERROR_INVALID_VALUE, "mappings are taken away whole, as they were made");
     return CUDA_SUCCESS;
 }
 

@@ -52,7 +52,18 @@ check("a program that cannot run gives 126", r[0] == 126 and "executable" in r[2
 r = faultline("run", "/etc")
 check("a folder is called one", r[0] == 126 and "directory" in r[2], r)
 r = faultline("run", "--bogus", "true")
-check("an unknown option is named", r[0] == 2 and "--bogus" in r[2], r)
+check("an unknown option is named", r[0] == 2 and "--bogus is no option" in r[2].splitlines()[-1], r)
+r = faultline("run", "--vram")
+check("so is one that lacks its argument", r[0] == 2 and "--vram lacks its argument" in r[2].splitlines()[-1], r)
+r = faultline("devices", "--devices", "2", "--profile", "gh200", "--vram=64M")
+check("devices shows the machine that its options describe",
+      r[0] == 0 and r[1].count("GH200") == 2 and r[1].count("0.1 GiB") == 2, r)
+with tempfile.NamedTemporaryFile("w", suffix=".ini") as f:
+    f.write("[device]\nlike = h200\np2p_access = yes\nnonsense = 1\nmore = 2\n")
+    f.flush()
+    r = faultline("devices", "--profile", f.name)
+    check("of a file that describes no machine the first wrong line is shown, and no more",
+          r[0] == 1 and "p2p_access = yes is not" in r[2] and "line 3" in r[2] and "nonsense" not in r[2], r)
 with tempfile.TemporaryDirectory() as folder:
     program = folder + "/static"
     made = subprocess.run(
@@ -141,6 +152,12 @@ r = faultline("run", "--", "sh", "-c", 'echo "cuThing: failed" >>"$FAULTLINE_REP
 check("failed calls are shown when the program fails", "cuThing: failed" in r[2], r)
 r = faultline("run", "--", "sh", "-c", 'for k in 1 2; do echo "cuThing: failed" >>"$FAULTLINE_REPORT"; done; exit 1')
 check("what failed in several processes is shown once", r[2].count("cuThing") == 1, r)
+r = faultline("run", "--", sys.executable, "-c", """if True:
+    import ctypes
+    cu, va = ctypes.CDLL("libcuda.so.1"), ctypes.c_uint64()
+    cu.cuInit(0)
+    exit(cu.cuMemAddressReserve(ctypes.byref(va), ctypes.c_size_t(4096), ctypes.c_size_t(0), ctypes.c_uint64(0), 0))""")
+check("of a rule that a call breaks the program's user is told", r[0] == 1 and "multiples of" in r[2] and "2 MiB" in r[2], r)
 r = faultline("run", "--", "sh", "-c", "echo $FAULTLINE_REPORT")
 check("nothing is left behind", r[1].startswith("/proc/") and not os.path.exists(r[1].strip()), r)
 
