@@ -21,18 +21,29 @@ static struct queue queues[CHANNELS];
 
 static _Atomic unsigned awaiting; /* how many there are */
 
+static void *needed(void *p)
+{
+    if (p) return p;
+    fl_log(FL_LOG_ERROR, "the device process has no memory left for a launch");
+    _exit(1);
+}
+
+static void *memory(size_t size) { return needed(calloc(1, size)); }
+
 /* Channels that the calling thread is to go on with: one that goes on may set others going, and so on. */
-static _Thread_local struct {
+static _Thread_local struct agenda {
     bool busy, noted[CHANNELS];
     unsigned count;
     uint16_t channel[CHANNELS];
-} agenda;
+} *agenda;
+_Static_assert(CHANNELS <= 1 << 16, "a channel's number fits");
 
 static void note(uint32_t channel)
 {
-    if (agenda.noted[channel]) return;
-    agenda.noted[channel] = true;
-    agenda.channel[agenda.count++] = (uint16_t)channel;
+    if (!agenda) agenda = memory(sizeof *agenda);
+    if (agenda->noted[channel]) return;
+    agenda->noted[channel] = true;
+    agenda->channel[agenda->count++] = (uint16_t)channel;
 }
 
 /* Those that wait for the channel look again, once the caller is back in channel_go_on. */
@@ -111,14 +122,14 @@ static void go_on(uint32_t channel)
 static void channel_go_on(uint32_t channel)
 {
     note(channel);
-    if (agenda.busy) return;
-    agenda.busy = true;
-    while (agenda.count) {
-        uint32_t next = agenda.channel[--agenda.count];
-        agenda.noted[next] = false;
+    if (agenda->busy) return;
+    agenda->busy = true;
+    while (agenda->count) {
+        uint32_t next = agenda->channel[--agenda->count];
+        agenda->noted[next] = false;
         go_on(next);
     }
-    agenda.busy = false;
+    agenda->busy = false;
 }
 
 static void enqueue(struct grid *g)
@@ -161,15 +172,6 @@ static bool is_told(const struct grid *g, uint32_t params_size)
     }
     return false;
 }
-
-static void *needed(void *p)
-{
-    if (p) return p;
-    fl_log(FL_LOG_ERROR, "the device process has no memory left for a launch");
-    _exit(1);
-}
-
-static void *memory(size_t size) { return needed(calloc(1, size)); }
 
 /* Parameters may be as large as a tensor map, which is aligned, or small. */
 static uint8_t *parameters(const struct command *c)

@@ -10,7 +10,7 @@
 _Thread_local struct worker worker;
 pthread_mutex_t grids_lock = PTHREAD_MUTEX_INITIALIZER;
 unsigned worker_count;
-static struct grid *active; /* the one whose turn it is comes first */
+static TAILQ_HEAD(, grid) active = TAILQ_HEAD_INITIALIZER(active); /* the one whose turn it is comes first */
 static _Atomic bool aborted;
 
 static unsigned cgroup_cpus(void)
@@ -53,13 +53,10 @@ void grids_abort(void) { atomic_store(&aborted, true); }
 void grid_submit(struct grid *g)
 {
     uint64_t blocks = g->blocks; /* once it is in the list it may end at any time */
-    g->next_active = NULL;
     grid_begin(g);
     pthread_mutex_lock(&grids_lock);
-    struct grid **end = &active;
-    while (*end) end = &(*end)->next_active;
-    bool others = end != &active;
-    *end = g;
+    bool others = !TAILQ_EMPTY(&active);
+    TAILQ_INSERT_TAIL(&active, g, among_active);
     pthread_mutex_unlock(&grids_lock);
     atomic_fetch_add(&control->doorbell, 1);
     if ((blocks > 1 || others) && atomic_load(&control->sleepers))
@@ -70,16 +67,13 @@ void grid_submit(struct grid *g)
 static struct grid *grid_take(void)
 {
     pthread_mutex_lock(&grids_lock);
-    struct grid *g = active, **at = &active;
-    while (g && !grid_has_work(g)) at = &g->next_active, g = *at;
+    struct grid *g = TAILQ_FIRST(&active);
+    while (g && !grid_has_work(g)) g = TAILQ_NEXT(g, among_active);
     if (g) {
         g->workers++;
         /* to the end of the list, so that all grids get their turn */
-        *at = g->next_active;
-        struct grid **end = &active;
-        while (*end) end = &(*end)->next_active;
-        *end = g;
-        g->next_active = NULL;
+        TAILQ_REMOVE(&active, g, among_active);
+        TAILQ_INSERT_TAIL(&active, g, among_active);
     }
     pthread_mutex_unlock(&grids_lock);
     return g;
@@ -89,11 +83,7 @@ static void grid_put(struct grid *g)
 {
     pthread_mutex_lock(&grids_lock);
     bool over = !--g->workers && atomic_load(&g->finished) == g->blocks;
-    if (over) {
-        struct grid **at = &active;
-        while (*at != g) at = &(*at)->next_active;
-        *at = g->next_active;
-    }
+    if (over) TAILQ_REMOVE(&active, g, among_active);
     pthread_mutex_unlock(&grids_lock);
     if (over) grid_done(g);
 }

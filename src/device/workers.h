@@ -8,6 +8,7 @@
 #include "device/block.h"
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/queue.h>
 
 struct frame_queue { struct frame *first, **end; };
 
@@ -41,7 +42,8 @@ struct grid {
     _Atomic uint32_t waiting_count; /* in both, and those being tried; read without the lock */
     _Atomic bool has_waited;       /* a block was put aside: start others sparingly */
     uint32_t workers;              /* busy with it */
-    struct grid *next_active, *next_queued;
+    TAILQ_ENTRY(grid) among_active;
+    struct grid *next_queued;
     struct grid *next_waiting;     /* for the same channel; under the queues' lock */
     bool listed;                   /* is in that list */
 };

@@ -16,7 +16,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-enum { RING_SLOTS = 1024, CHANNELS = 4096, MARKS = 4096, PARAM_BYTES = 1 << 20, WORKERS_MOST = 256 };
+enum { RING_SLOTS = 1024, CHANNELS = 65536, MARKS = 4096, PARAM_BYTES = 1 << 20, WORKERS_MOST = 256 };
 enum { PRINTF_DEFAULT = 8650752 }; /* bytes; CU_LIMIT_PRINTF_FIFO_SIZE of an H200 */
 /* How long an idle worker, and a thread of the host that waits, looks before it sleeps: the host
  * for longer than a worker that slept takes to wake up, or it would have to be woken up as well. */
@@ -133,7 +133,7 @@ struct control {
     char text[];                   /* printf_size bytes; then control_atomics */
 };
 
-#define RING_VERSION 11u
+#define RING_VERSION 12u
 #define PRINTF_MOST (256ul << 20)  /* address space set aside for text; touched as needed */
 #define MANAGED_MOST (4ull << 40)  /* bytes of managed memory's window */
 #define ATOMICS_AT ((sizeof(struct control) + PRINTF_MOST + 7) / 8 * 8)

@@ -1,5 +1,6 @@
 /* Commands to a device process. */
 #include "base/futex.h"
+#include "base/log.h"
 #include "base/message.h"
 #include "processor/lazy.h"
 #include "processor/table.h"
@@ -252,13 +253,15 @@ CUresult processor_channel_open(struct processor *p, uint32_t *channel)
 {
     CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
     pthread_mutex_lock(&p->lock);
-    for (uint32_t k = 0; k < CHANNELS && r; k++)
-        if (!(p->used[k / 64] >> (k % 64) & 1)) {
-            p->used[k / 64] |= 1ull << (k % 64);
-            *channel = k;
+    for (uint32_t k = 0; k < CHANNELS / 64 && r; k++)
+        if (~p->used[k]) {
+            const unsigned bit = (unsigned)__builtin_ctzll(~p->used[k]);
+            p->used[k] |= 1ull << bit;
+            *channel = k * 64 + bit;
             r = CUDA_SUCCESS;
         }
     pthread_mutex_unlock(&p->lock);
+    if (r) fl_log(FL_LOG_ERROR, "device %d has run kernels of %d streams, and cannot of more at once", p->ordinal, CHANNELS);
     return r;
 }
 

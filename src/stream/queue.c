@@ -11,7 +11,9 @@
 #include <string.h>
 #include <time.h>
 
-enum { LINGER_NS = 300 * 1000 * 1000 }; /* how long a worker without work stays */
+/* How long a worker without work stays, and how many at once: a program may have thousands of streams. */
+enum { LINGER_NS = 300 * 1000 * 1000, LINGER_MOST = 64 };
+static _Atomic unsigned lingering;
 
 static _Thread_local bool in_host_function;
 
@@ -115,9 +117,10 @@ static void *worker(void *arg)
     pthread_mutex_lock(&s->lock);
     for (;;) {
         struct timespec end = linger_end();
-        int expired = 0;
+        int expired = atomic_fetch_add(&lingering, 1) >= LINGER_MOST && queue_empty(s);
         while ((!s->first || s->turn) && !(s->quit && queue_empty(s)) && !expired)
             expired = pthread_cond_timedwait(&s->work, &s->lock, &end) == ETIMEDOUT;
+        atomic_fetch_sub(&lingering, 1);
         if (s->first && !s->turn)
             do_first(s);
         else if (queue_empty(s))

@@ -164,6 +164,7 @@ static void check(uint64_t operation)
 {
     unsigned chunks[PROCESSORS] = { 0 };
     uvm_settle();
+    quiet_lock(&uvm_lock); /* pins end by themselves */
     for (uint64_t va = space_managed_base(); va < space_managed_base() + (64ul << 20); va += WINDOW_BYTES) {
         const struct window *w = window_at(va, false);
         if (w) check_window(w, operation, chunks);
@@ -174,6 +175,7 @@ static void check(uint64_t operation)
         if (v->used < (uint64_t)chunks[p] * VRAM_CHUNK)
             fail("chunks that are not counted", operation, space_managed_base());
     }
+    quiet_unlock(&uvm_lock);
 }
 
 int main(int argc, char **argv)
