@@ -118,7 +118,7 @@ static bool with_its_neighbours(uint64_t bytes, const struct trace_statistics *s
     if (bytes >= SHARED_BELOW || moved < own + MANY_TIMES * bytes || moved < WORTHWHILE / 8) return false;
     snprintf(
         out, size,
-        "%s of it moved along with its neighbours: allocations below 2 MiB share blocks of 2 MiB, in which a fault "
+        "%s moved along with its neighbours: allocations below 2 MiB share blocks of 2 MiB, in which a fault "
         "fetches pages of others, too; allocate together what is used together, and apart what is not",
         bytes_text(moved - own, text));
     return true;

@@ -23,19 +23,29 @@ static enum mmu_rung lowest_asked(void)
     return MMU_USERFAULTFD;
 }
 
+/* The system denies it, or the user did not want it. */
+static void say_what_is_missing(bool signals, bool by_system)
+{
+    fl_log(FL_LOG_WARN,
+           "%s: system calls cannot touch managed memory that is resident on a device (they fail with EFAULT)%s",
+           !by_system ? "as FAULTLINE_UFFD wants it"
+           : signals  ? "this system allows no userfaultfd"
+                      : "this system allows userfaultfd for user mode only",
+           !by_system ? ""
+           : signals  ? "; in a container, a seccomp profile may be what denies it"
+                      : "; sysctl vm.unprivileged_userfaultfd=1, or access to /dev/userfaultfd, would permit them");
+}
+
 CUresult host_open(void)
 {
     struct table *host = &mmu.tables[MMU_HOST];
-    mmu.rung = lowest_asked();
+    const enum mmu_rung asked = lowest_asked();
+    mmu.rung = asked;
     if (mmu.rung == MMU_USERFAULTFD && (host->fd = userfault_open(USERFAULT_KERNEL)) < 0)
         mmu.rung = MMU_USERFAULTFD_USER;
     if (mmu.rung == MMU_USERFAULTFD_USER && (host->fd = userfault_open(USERFAULT_USER)) < 0) mmu.rung = MMU_SIGNALS;
     host->signals = mmu.rung == MMU_SIGNALS;
-    if (mmu.rung != MMU_USERFAULTFD)
-        fl_log(FL_LOG_WARN,
-               "%s: system calls cannot touch managed memory that is resident on a device (they fail with EFAULT)",
-               host->signals ? "this system allows no userfaultfd"
-                             : "this system allows userfaultfd for user mode only");
+    if (mmu.rung != MMU_USERFAULTFD) say_what_is_missing(host->signals, mmu.rung != asked);
     CUresult r = host->signals ? host_catch_signals() : CUDA_SUCCESS;
     host->attached = !r;
     return r;

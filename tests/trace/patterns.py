@@ -19,7 +19,7 @@ EXPECTED = {
     "written-copies": (r"read-mostly, but writes ended 12 MiB of copies.*UNSET_READ_MOSTLY", TURNS, 0),
     "oversubscribed": (r"MiB was evicted from device memory", None, 0),
     "oversubscribed-and-read": (r"MiB was evicted from device memory", TURNS, 0),
-    "neighbours": (r"#21 .*\n +448 KiB of it moved along with its neighbours", r"(share blocks of 2 MiB[\s\S]*){2}", 0),
+    "neighbours": (r"#21 .*\n +448 KiB moved along with its neighbours", r"(share blocks of 2 MiB[\s\S]*){2}", 0),
     "reads-of-two-devices": (TURNS + ".*nearly all faults were reads.*advise read-mostly", None, 0),
     "few-copies-written": (FAULTS, TURNS + "|UNSET", 0),
     "prefetched-but-for-a-little": (r"#1 .* 32 MiB +32 MiB +- +\d+ +[1-9]", r"\n {8}\S", 0),
