@@ -35,10 +35,18 @@ static void fill_run(char *bytes, size_t n, const struct fill *f)
 
 static size_t extent_of(const struct fill *f) { return (f->height - 1) * f->pitch + f->width * f->unit; }
 
+static CUresult engine(const struct fill *f)
+{
+    const size_t width = f->width * f->unit;
+    const struct uvm_box box = { f->span.managed, width, f->pitch, f->height, 0, 1 };
+    if (!f->span.managed) return CUDA_SUCCESS;
+    if (extent_of(f) == width * f->height) return uvm_copy_engine(f->device, box.va, extent_of(f), UVM_FILLS);
+    return uvm_copy_engine_box(f->device, &box, UVM_FILLS);
+}
+
 static CUresult perform_found(const struct fill *f)
 {
-    CUresult r = CUDA_SUCCESS;
-    if (f->span.managed) r = uvm_copy_engine(f->device, f->span.managed, extent_of(f), UVM_FILLS);
+    CUresult r = engine(f);
     if (r) return r;
     for (size_t y = 0; y < f->height; y++)
         for (size_t done = 0, run; done < f->width * f->unit; done += run) {

@@ -40,26 +40,52 @@ static void plan_copy(struct engine *e, uint64_t pages)
     e->part = pages <= COPY_IN_A_ROW ? 0 : pages < LONG_COPY ? COPY_PART : pages < ONE_PART ? LONG_COPY : WINDOW_PAGES;
 }
 
-static CUresult request(struct block *b, const struct mask *pages, const struct engine *e)
+static void tell(unsigned p, bool write, uint64_t va)
+{
+    trace_write(&(struct trace_record){ .kind = TRACE_GPU_FAULT,
+                                        .access = write ? TRACE_ACCESS_WRITE : TRACE_ACCESS_READ,
+                                        .processor = (uint8_t)p,
+                                        .address = va,
+                                        .bytes = PAGE_BYTES,
+                                        .count = 1 });
+}
+
+CUresult engine_request(struct block *b, const struct mask *pages, unsigned p, bool write, bool told)
 {
     struct request q = { .pages = *pages };
     struct mask throttled;
     uint64_t until = 0, va = b->window->va + (uint64_t)mask_next(pages, 0, WINDOW_PAGES) * PAGE_BYTES;
-    if (e->write) q.writes = *pages;
-    trace_write(&(struct trace_record){ .kind = TRACE_GPU_FAULT,
-                                        .access = e->write ? TRACE_ACCESS_WRITE : TRACE_ACCESS_READ,
-                                        .processor = (uint8_t)e->p,
-                                        .address = va,
-                                        .bytes = PAGE_BYTES,
-                                        .count = 1 });
-    CUresult r = service_faults(b, e->p, &q, true, &throttled, &until);
-    if (r) trace_fatal(e->p, va, e->write ? ACCESS_WRITE : ACCESS_READ, r);
+    if (write) q.writes = *pages;
+    if (!told) tell(p, write, va);
+    CUresult r = service_faults(b, p, &q, true, &throttled, &until);
+    if (r) trace_fatal(p, va, write ? ACCESS_WRITE : ACCESS_READ, r);
     return r;
+}
+
+struct mask engine_missing(const struct block *b, const struct mask *pages, unsigned p, bool write)
+{
+    return mask_andnot(pages, &b->place[p]->mapped[write ? PROT_RW - 1 : PROT_RO - 1]);
+}
+
+CUresult engine_block(uint64_t va, struct block **b)
+{
+    *b = block_at(va, true);
+    return *b ? CUDA_SUCCESS : range_at(va) ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult engine_end(CUresult r)
+{
+    return r == CUDA_ERROR_OUT_OF_MEMORY ? sticky_set(CUDA_ERROR_ILLEGAL_ADDRESS) : r;
+}
+
+static CUresult request(struct block *b, const struct mask *pages, const struct engine *e)
+{
+    return engine_request(b, pages, e->p, e->write, false);
 }
 
 static struct mask missing(const struct block *b, const struct mask *pages, const struct engine *e)
 {
-    return mask_andnot(pages, &b->place[e->p]->mapped[e->write ? PROT_RW - 1 : PROT_RO - 1]);
+    return engine_missing(b, pages, e->p, e->write);
 }
 
 static CUresult go_in_a_row(struct block *b, const struct mask *pages, struct engine *e)
@@ -96,8 +122,9 @@ static CUresult go_spread(struct block *b, const struct mask *pages, const struc
 /* What of [*at, end) lies in one block. */
 static CUresult go_over_block(uint64_t *at, uint64_t end, struct engine *e, unsigned length)
 {
-    struct block *b = block_at(*at, true);
-    if (!b) return range_at(*at) ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_VALUE;
+    struct block *b;
+    CUresult r = engine_block(*at, &b);
+    if (r) return r;
     struct region here = block_overlap(b, *at, end);
     struct mask pages = mask_region(here);
     *at = b->window->va + (uint64_t)here.outer * PAGE_BYTES;
@@ -129,6 +156,5 @@ CUresult uvm_copy_engine(int ordinal, uint64_t va, uint64_t size, enum uvm_engin
         plan_fill(&e, pages);
     else
         plan_copy(&e, pages);
-    CUresult r = go_over(va, size, e);
-    return r == CUDA_ERROR_OUT_OF_MEMORY ? sticky_set(CUDA_ERROR_ILLEGAL_ADDRESS) : r;
+    return engine_end(go_over(va, size, e));
 }

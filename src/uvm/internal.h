@@ -225,6 +225,16 @@ extern const struct space_owner uvm_owner;
 /* Has begun everything, or does now. What failed is tried again by the next call. */
 CUresult uvm_make_ready(void);
 
+/* --- engines.c --- */
+/* Pages under way that device p's engine may not touch yet; told: that they fault was told of already. */
+CUresult engine_request(struct block *b, const struct mask *pages, unsigned p, bool write, bool told);
+/* Those of the pages to which that applies. */
+struct mask engine_missing(const struct block *b, const struct mask *pages, unsigned p, bool write);
+/* The block with the page. */
+CUresult engine_block(uint64_t va, struct block **b);
+/* What an engine's access ends with. */
+CUresult engine_end(CUresult r);
+
 /* --- service.c --- */
 /* Pages that fault at the same time; those written; of these, those by atomics of system scope. */
 struct request { struct mask pages, writes, atomics; };

@@ -40,6 +40,12 @@ CUresult uvm_discard(uint64_t va, uint64_t size, bool in_place);
  * evicted, it is an access to nothing, as a kernel's (observed on H200): CUDA_ERROR_ILLEGAL_ADDRESS, which stays. */
 enum uvm_engine { UVM_COPIES_FROM, UVM_COPIES_TO, UVM_FILLS };
 CUresult uvm_copy_engine(int ordinal, uint64_t va, uint64_t size, enum uvm_engine does);
+/* The same of rows of `width` bytes from va on, `pitch` bytes apart, in slices; what lies between them it does not touch. */
+struct uvm_box {
+    uint64_t va;
+    size_t width, pitch, height, slice, depth;
+};
+CUresult uvm_copy_engine_box(int ordinal, const struct uvm_box *box, enum uvm_engine does);
 
 /* The devices are idle, as far as somebody waited for them: decides on the faults that have gathered.
  * Whoever reads what was traced calls it. */

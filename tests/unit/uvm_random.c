@@ -107,6 +107,18 @@ static CUresult happen(void)
     return CUDA_SUCCESS;
 }
 
+/* Rows in slices, all of which lie in the allocation. */
+static CUresult go_over_box(const struct allocation *a)
+{
+    size_t width = 1 + draw(3 * PAGE_BYTES), pitch = width + draw(4) * draw(20 * PAGE_BYTES), height = 1 + draw(40),
+           slice = height * pitch + draw(2) * draw(50 * PAGE_BYTES), depth = 1 + draw(4);
+    while (depth > 1 && (depth - 1) * slice + height * pitch > a->size) depth--;
+    while (height > 1 && (depth - 1) * slice + height * pitch > a->size) height--;
+    if ((depth - 1) * slice + (height - 1) * pitch + width > a->size) return CUDA_SUCCESS;
+    const struct uvm_box box = { a->base, width, pitch, height, slice, depth };
+    return uvm_copy_engine_box((int)draw(some_devices), &box, draw(3));
+}
+
 static CUresult operate(void)
 {
     int k = in_use = (int)draw(MOST);
@@ -125,7 +137,8 @@ static CUresult operate(void)
     if (what < 85) return uvm_prefetch(va, size, somewhere());
     if (what < 92) return uvm_advise(va, size, (CUmem_advise)(1 + draw(6)), somewhere());
     if (what < 93) return uvm_discard(va, size, what % 2);
-    if (what < 95) return uvm_copy_engine((int)draw(some_devices), va, size, draw(3));
+    if (what < 94) return uvm_copy_engine((int)draw(some_devices), va, size, draw(3));
+    if (what < 95) return go_over_box(a);
     if (what < 97) uvm_settle();
     if (what == 97) return happen();
     if (what == 99) {
