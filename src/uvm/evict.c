@@ -159,13 +159,24 @@ void chunk_give(struct window *w, unsigned p)
     if (w->chunk[p]) drop(w->chunk[p]);
 }
 
-/* Some chunks at a time: others' faults, and signals, wait meanwhile. */
+/* What managed memory there is on p. */
+static uint64_t evictable(unsigned p)
+{
+    uint64_t bytes = 0;
+    struct chunk *c;
+    quiet_lock(&uvm_lock);
+    for (int k = 0; k < CHUNK_LISTS; k++) TAILQ_FOREACH(c, &lists[p][k], link) bytes += c->bytes;
+    quiet_unlock(&uvm_lock);
+    return bytes;
+}
+
+/* Some chunks at a time: others' faults, and signals, wait meanwhile. Who asks for too much changes nothing. */
 CUresult chunk_reclaim(struct vram *v, uint64_t size)
 {
     enum { AT_ONCE = 64 };
-    CUresult r = CUDA_SUCCESS;
     unsigned p = 1;
     while (&devices[p - 1].vram != v) p++;
+    CUresult r = v->capacity - v->used + evictable(p) < size ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
     while (v->capacity - v->used < size && !r) {
         uvm_enter();
         for (int n = 0; n < AT_ONCE && v->capacity - v->used < size && !r; n++) r = evict_one(p, NULL);

@@ -144,8 +144,19 @@ static void other_memory_takes_room_until_there_is_none_left_to_take(void **s)
     assert_int_equal(v->capacity - v->used, 2 * VRAM_CHUNK);
     assert_int_equal(place_of(1), ON_HOST);
     assert_int_equal(place_of(2), ON_GPU0);
+}
+
+static void what_there_is_no_room_for_moves_nothing(void **s)
+{
+    (void)s;
+    struct vram *v = &devices[0].vram;
+    for (unsigned k = 0; k < 2; k++) bring(k, on_gpu0);
     v->used += 2 * VRAM_CHUNK;
     assert_int_equal(v->reclaim(v, 3 * VRAM_CHUNK), CUDA_ERROR_OUT_OF_MEMORY);
+    assert_int_equal(place_of(0), ON_GPU0);
+    assert_int_equal(place_of(1), ON_GPU0);
+    assert_int_equal(v->reclaim(v, 2 * VRAM_CHUNK), CUDA_SUCCESS);
+    assert_int_equal(place_of(1), ON_HOST);
     v->used -= 2 * VRAM_CHUNK;
 }
 
@@ -199,6 +210,7 @@ int main(void)
         ON_A_FULL_DEVICE(copies_on_all_devices_end_when_one_of_them_leaves),
         ON_A_FULL_DEVICE(who_accesses_by_advice_maps_the_host_instead),
         ON_A_FULL_DEVICE(other_memory_takes_room_until_there_is_none_left_to_take),
+        ON_A_FULL_DEVICE(what_there_is_no_room_for_moves_nothing),
         ON_A_FULL_DEVICE(a_device_full_of_other_memory_takes_no_managed_memory),
         ON_A_FULL_DEVICE(a_kernel_does_not_fetch_the_same_again_and_again),
     };
