@@ -1,7 +1,10 @@
 /* What a program can ask Faultline about itself, beyond the CUDA API: counters
  * and events of managed memory, where each page is, and how full devices are.
  * Exported by Faultline's libcuda.so.1; no other driver has these symbols, so a
- * program that is to run elsewhere too looks for them with dlsym.
+ * program that is to run elsewhere too looks for them with dlsym, in what
+ * dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD) gives: RTLD_DEFAULT finds them only
+ * in programs linked with -lcuda, not where the CUDA runtime loaded it.
+ * examples/events.c shows the use.
  *
  * Functions that return int return 0, or a CUresult. All may be called from any
  * thread, before cuInit too. A forked child begins anew. */
@@ -99,7 +102,7 @@ struct faultline_kernel {
 /* Details of a KERNEL event; CUDA_ERROR_NOT_FOUND once 131,072 later ones have been launched. */
 FAULTLINE_API int faultline_get_kernel(const struct faultline_event *event, struct faultline_kernel *out);
 
-/* ---- counters: always kept, and exact */
+/* ---- counters: always kept, and exact; of kernels that still run some faults are yet to come */
 
 struct faultline_counters {
     uint64_t events[FAULTLINE_KINDS];

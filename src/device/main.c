@@ -61,7 +61,9 @@ int main(int argc, char **argv)
     layout_apply(argc, argv);
     control = mmap(NULL, CONTROL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, 3, 0);
     if (control == MAP_FAILED || control->version != RING_VERSION) {
-        fprintf(stderr, "faultline-device is started by libcuda.so.1, not by hand\n");
+        fputs(control == MAP_FAILED ? "faultline-device is started by libcuda.so.1, not by hand\n"
+                                    : "faultline-device is of another build than the libcuda.so.1 that started it\n",
+              stderr);
         return 2;
     }
     int host = (int)syscall(SYS_pidfd_open, control->host_pid, 0);
