@@ -11,6 +11,8 @@
 enum {
     FILL_QUARTERS = 256, /* longer fills have half as many pages under way */
     FILL_MORE = 4,
+    DONE = 39,      /* thirds of pages, at most, by a batch of a fill of read-mostly pages */
+    LONG_DONE = 23, /* the same of a longer fill */
     COPY_WINDOW = 33,
     COPY_IN_A_ROW = 96,
     COPY_PART = 128,
@@ -21,7 +23,7 @@ enum {
 
 struct engine {
     unsigned p;
-    bool write;
+    bool write, fills;
     uint64_t start;  /* the first page's number */
     unsigned part;   /* pages, 0: it has none */
     unsigned window; /* pages under way at a time */
@@ -30,6 +32,7 @@ struct engine {
 
 static void plan_fill(struct engine *e, uint64_t pages)
 {
+    e->fills = true;
     e->window = pages > FILL_QUARTERS ? FILL_QUARTERS / 2 : pages > 1 ? (unsigned)(pages + 2) / 4 : 1;
     if (e->window <= 3 * FILL_MORE) e->more = e->window < FILL_MORE ? e->window / 2 : FILL_MORE;
 }
@@ -88,6 +91,16 @@ static struct mask missing(const struct block *b, const struct mask *pages, cons
     return engine_missing(b, pages, e->p, e->write);
 }
 
+static struct mask first_of(const struct mask *pages, unsigned n)
+{
+    struct mask m = { { 0 } };
+    for_each_page(page, pages) {
+        if (!n--) break;
+        mask_set(&m, page);
+    }
+    return m;
+}
+
 static CUresult go_in_a_row(struct block *b, const struct mask *pages, struct engine *e)
 {
     CUresult r = CUDA_SUCCESS;
@@ -98,6 +111,25 @@ static CUresult go_in_a_row(struct block *b, const struct mask *pages, struct en
         e->more = 0;
         r = request(b, &under_way, e);
         left = mask_andnot(&left, &under_way);
+    }
+    return r;
+}
+
+/* What the prefetcher brings beside a batch becomes read-only copies, and so does what earlier batches brought: stores
+ * that are still on their way there fault again (observed on H200). A batch gets two thirds of what is under way done,
+ * but of all that is left one more gets everything done. */
+static CUresult go_over_copies(struct block *b, const struct mask *pages, const struct engine *e)
+{
+    unsigned most = e->window == FILL_QUARTERS / 2 ? LONG_DONE : DONE, thirds = 0;
+    CUresult r = CUDA_SUCCESS;
+    struct mask left = *pages;
+    for (bool last = false; !r && !last && !mask_empty(&left); thirds %= 3) {
+        struct mask under_way = first_of(&left, e->window), faults = missing(b, &under_way, e);
+        last = mask_subset(&left, &under_way);
+        if (!mask_empty(&faults)) r = request(b, &faults, e);
+        thirds += e->window * 2 < most ? e->window * 2 : most;
+        struct mask done = first_of(&left, thirds / 3);
+        left = mask_andnot(&left, &done);
     }
     return r;
 }
@@ -128,7 +160,9 @@ static CUresult go_over_block(uint64_t *at, uint64_t end, struct engine *e, unsi
     struct region here = block_overlap(b, *at, end);
     struct mask pages = mask_region(here);
     *at = b->window->va + (uint64_t)here.outer * PAGE_BYTES;
-    return e->part ? go_spread(b, &pages, e, length) : go_in_a_row(b, &pages, e);
+    if (e->part) return go_spread(b, &pages, e, length);
+    bool copies = e->fills && b->range->policy.read_duplication == READ_DUPLICATION_ENABLED;
+    return copies ? go_over_copies(b, &pages, e) : go_in_a_row(b, &pages, e);
 }
 
 static CUresult go_over(uint64_t va, uint64_t size, struct engine e)

@@ -180,8 +180,8 @@ void block_check(const struct block *b);       /* the invariants; nothing in rel
 void block_free(struct block *b);
 
 /* --- migrate.c --- */
-/* As a prefetch does it. among_others: there are other blocks in the range. */
-CUresult block_bring(struct block *b, const struct mask *pages, unsigned to, bool among_others);
+/* As a prefetch does it. */
+CUresult block_bring(struct block *b, const struct mask *pages, unsigned to);
 
 /* --- ordinary.c: the program's memory that is not managed --- */
 /* All of [start, end) has a policy. */

@@ -21,9 +21,8 @@ static CUresult map_destination(struct block *b, unsigned to, const struct mask 
     return r ? r : block_add_mappings(b, to, &old, TRACE_CAUSE_POLICY);
 }
 
-/* What is prefetched together with other blocks, or was discarded, is mapped in a second pass, which gives more where
- * the first left a single copy that nobody maps (observed on H200). */
-static CUresult map_in_second_pass(struct block *b, unsigned to, const struct mask *pages)
+/* Of read-mostly pages, too, a single copy that nobody maps may be written where it is prefetched to (observed on H200). */
+static CUresult map_single_copies(struct block *b, unsigned to, const struct mask *pages)
 {
     struct mask mapped = mapped_pages(b), fresh = mask_andnot(pages, &mapped);
     fresh = mask_andnot(&fresh, &b->read_duplicated);
@@ -42,7 +41,7 @@ static CUresult restore_where_preferred(struct block *b, const struct mask *page
     return r;
 }
 
-CUresult block_bring(struct block *b, const struct mask *pages, unsigned to, bool among_others)
+CUresult block_bring(struct block *b, const struct mask *pages, unsigned to)
 {
     struct mask before = b->place[to]->resident, moved = mask_andnot(pages, &before), moves = *pages;
     struct mask discarded = b->discarded;
@@ -58,20 +57,10 @@ CUresult block_bring(struct block *b, const struct mask *pages, unsigned to, boo
     if (r) return r;
     thrashing_reset(b, &moved);
     b->discarded = mask_andnot(&b->discarded, pages);
-    if (duplicate) r = map_in_second_pass(b, to, among_others ? pages : &moves);
+    if (duplicate) r = map_single_copies(b, to, pages);
     if (!r) r = map_destination(b, to, pages, &discarded);
     block_done(b);
     return r;
-}
-
-static CUresult prefetch_block(struct block *b, const struct mask *pages, unsigned to)
-{
-    return block_bring(b, pages, to, false);
-}
-
-static CUresult prefetch_one_of_several(struct block *b, const struct mask *pages, unsigned to)
-{
-    return block_bring(b, pages, to, true);
 }
 
 /* Calls f for what of [*at, end) lies in one block, which is made if it does not exist; *at is behind it. */
@@ -98,21 +87,12 @@ static CUresult for_all_blocks(uint64_t va, uint64_t size, block_action *f, unsi
     return r;
 }
 
-static bool lies_in_one_block(uint64_t va, uint64_t size)
-{
-    uint64_t last = va + size - 1;
-    uvm_enter();
-    bool one = va / WINDOW_BYTES == last / WINDOW_BYTES && range_at(va) == range_at(last);
-    uvm_leave();
-    return one;
-}
-
 CUresult uvm_prefetch(uint64_t va, uint64_t size, CUmemLocation location)
 {
     unsigned to = location.type == CU_MEM_LOCATION_TYPE_DEVICE ? 1 + (unsigned)location.id : CPU;
     uint64_t start = page_down(va), end = page_up(va + size);
     if (location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA) mmu_prefer_node(start, end - start, location.id);
-    return for_all_blocks(va, size, size && lies_in_one_block(va, size) ? prefetch_block : prefetch_one_of_several, to);
+    return for_all_blocks(va, size, block_bring, to);
 }
 
 static void forget_bytes(struct block *b, const struct mask *pages)

@@ -139,6 +139,6 @@ void ordinary_bring(uint64_t at, uint64_t start, uint64_t end, unsigned to)
         struct region part = block_overlap(b, start, end);
         if (part.first >= part.outer || ordinary_look(b)) continue;
         struct mask pages = mask_region(part);
-        block_bring(b, &pages, to, false);
+        block_bring(b, &pages, to);
     }
 }

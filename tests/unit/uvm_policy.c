@@ -327,6 +327,20 @@ static void an_engine_that_goes_over_rows_leaves_alone_what_lies_between_them(vo
     assert_int_equal(fake_counted.htod, 0);
 }
 
+/* 16 to 22 batches on an H200, and 4 of other pages. */
+static void a_fill_of_read_mostly_pages_faults_again_where_it_has_been(void **s)
+{
+    (void)s;
+    touch(CPU, 0, 512, true);
+    uvm_copy_engine(0, at(256), 256 * PAGE_BYTES, UVM_FILLS);
+    assert_true(fake_counted.gpu_faults <= 4);
+    fake_counted.gpu_faults = 0;
+    uvm_advise(at(0), 256 * PAGE_BYTES, CU_MEM_ADVISE_SET_READ_MOSTLY, on_host);
+    uvm_copy_engine(0, at(0), 256 * PAGE_BYTES, UVM_FILLS);
+    assert_in_range(fake_counted.gpu_faults, 14, 24);
+    assert_int_equal(fake_counted.htod, 512 * PAGE_BYTES);
+}
+
 static void rows_an_allocation_apart_make_no_blocks_between_them(void **s)
 {
     (void)s;
@@ -476,6 +490,15 @@ static void a_device_that_loses_its_right_to_write_to_its_copy_twice_thrashes(vo
     assert_false(thrashes(0));
 }
 
+static void a_prefetch_of_new_read_mostly_pages_lets_the_destination_write_them(void **s)
+{
+    (void)s;
+    uvm_advise(at(0), 100 * PAGE_BYTES, CU_MEM_ADVISE_SET_READ_MOSTLY, on_gpu0);
+    uvm_prefetch(at(0), 100 * PAGE_BYTES, on_gpu0);
+    touch(GPU0, 0, 100, true);
+    assert_int_equal(fake_counted.gpu_faults, 0);
+}
+
 static void a_prefetch_of_several_blocks_lets_the_destination_write_single_copies(void **s)
 {
     (void)s;
@@ -582,8 +605,11 @@ int main(void)
                                         freed),
         cmocka_unit_test_setup_teardown(an_engine_that_goes_over_rows_leaves_alone_what_lies_between_them, allocated,
                                         freed),
+        cmocka_unit_test_setup_teardown(a_fill_of_read_mostly_pages_faults_again_where_it_has_been, allocated, freed),
         cmocka_unit_test_setup_teardown(rows_an_allocation_apart_make_no_blocks_between_them, allocated, freed),
         cmocka_unit_test_setup_teardown(a_device_that_loses_its_right_to_write_to_its_copy_twice_thrashes, allocated,
+                                        freed),
+        cmocka_unit_test_setup_teardown(a_prefetch_of_new_read_mostly_pages_lets_the_destination_write_them, allocated,
                                         freed),
         cmocka_unit_test_setup_teardown(a_prefetch_of_several_blocks_lets_the_destination_write_single_copies,
                                         allocated, freed),
