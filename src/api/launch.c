@@ -4,6 +4,7 @@
 #include "api/green.h"
 #include "api/node_check.h"
 #include "api/reference.h"
+#include "base/because.h"
 #include "base/log.h"
 #include "graph/capture.h"
 #include "module/image.h"
@@ -78,10 +79,13 @@ static CUresult limits_of(const struct device *d, struct limits *out)
     return CUDA_SUCCESS;
 }
 
+static CUresult refused(const char *why) { return (CUresult)because(CUDA_ERROR_INVALID_VALUE, why); }
+
 static CUresult check_grid(const struct request *q, const struct limits *limits)
 {
     for (int i = 0; i < 3; i++)
-        if (!q->launch.grid[i] || q->launch.grid[i] > limits->grid[i]) return CUDA_ERROR_INVALID_VALUE;
+        if (!q->launch.grid[i] || q->launch.grid[i] > limits->grid[i])
+            return refused("a dimension of the grid is 0, or more than the device permits");
     return CUDA_SUCCESS;
 }
 
@@ -91,18 +95,23 @@ static CUresult check_block(const struct request *q, const struct limits *limits
     const struct fl_image_kernel *k = q->function->kernel;
     uint64_t threads = 1;
     for (int i = 0; i < 3; i++) {
-        if (!l->block[i] || l->block[i] > limits->block[i]) return CUDA_ERROR_INVALID_VALUE;
-        if (k->reqntid[0] && l->block[i] != k->reqntid[i]) return CUDA_ERROR_INVALID_VALUE;
+        if (!l->block[i] || l->block[i] > limits->block[i])
+            return refused("a dimension of the block is 0, or more than the device permits");
+        if (k->reqntid[0] && l->block[i] != k->reqntid[i]) return refused("the kernel wants blocks of another size");
         threads *= l->block[i];
     }
-    return threads > limits->threads || (k->max_threads && threads > k->max_threads) ? CUDA_ERROR_INVALID_VALUE
-                                                                                     : CUDA_SUCCESS;
+    return threads > limits->threads || (k->max_threads && threads > k->max_threads)
+               ? refused("a block of more threads than the device, or the kernel (__launch_bounds__), permits")
+               : CUDA_SUCCESS;
 }
 
 static CUresult check_shared(const struct request *q)
 {
     const int most = q->function->set[SETTING_SHARED];
-    return q->launch.dynamic_shared > (uint64_t)most ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+    return q->launch.dynamic_shared > (uint64_t)most
+               ? refused("more dynamic shared memory than the kernel may have, which is 48 KiB in all unless "
+                         "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES permits more")
+               : CUDA_SUCCESS;
 }
 
 static CUresult check_cooperative(const struct request *q, const struct limits *limits)

@@ -1,4 +1,5 @@
 /* Device and pinned memory: allocation and what can be asked of it. */
+#include "base/because.h"
 #include "context/context.h"
 #include "graph/capture.h"
 #include "mempool/mempool.h"
@@ -61,10 +62,11 @@ CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)
     CUresult r = library_ready();
     if (r || (r = sticky_get()) || (r = capture_refuse_unsafe())) return r;
     if (!dptr) return CUDA_SUCCESS;
-    if (!space_look(dptr, &a)) return CUDA_ERROR_INVALID_VALUE;
+    if (!space_look(dptr, &a))
+        return (CUresult)because(CUDA_ERROR_INVALID_VALUE, "nothing is allocated at this address, or not any more");
     if (a.pool) return mempool_free_now(&a, dptr);
     if (a.base != dptr || a.module_owned || (a.kind != ALLOCATION_DEVICE && a.kind != ALLOCATION_MANAGED))
-        return CUDA_ERROR_INVALID_VALUE;
+        return (CUresult)because(CUDA_ERROR_INVALID_VALUE, "this is not an address that an allocation of such memory gave");
     /* as on the GPU: nothing that was launched before may still use it */
     if (a.context && (r = context_synchronize(a.context))) return r;
     return a.kind == ALLOCATION_DEVICE ? mempool_free_device(&a) : uvm_free_same(&a);

@@ -1,4 +1,5 @@
 /* Finding the bytes behind addresses; see span.h. */
+#include "base/because.h"
 #include "api/span.h"
 #include "base/log.h"
 #include "uvm/uvm.h"
@@ -48,10 +49,13 @@ CUresult span_find(CUdeviceptr p, size_t size, const struct device *d, bool writ
     const uint64_t changes = span_changes();
     if (!space_look(p, &a)) {
         *s = (struct span){ .bytes = (char *)p, .count = 1, .ordinary = true };
-        return !space_is_ours(p) && uvm_reaches(p, size, write) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+        return !space_is_ours(p) && uvm_reaches(p, size, write)
+                   ? CUDA_SUCCESS
+                   : (CUresult)because(CUDA_ERROR_INVALID_VALUE, "at a device address given there is no memory, or not any more");
     }
     if (a.owner == &vmm_owner) return mapped(p, size, a.device, d, write, s, pieces);
-    if (size > a.base + a.size - p) return CUDA_ERROR_INVALID_VALUE;
+    if (size > a.base + a.size - p)
+        return (CUresult)because(CUDA_ERROR_INVALID_VALUE, "it goes past the end of an allocation");
     /* another device's pool must have been opened to this one, even for copies (observed on H200) */
     if (a.pool && a.device && a.device != d && !(space_access(&a, d) & (write ? PROT_DEVICE_WRITE : PROT_DEVICE_READ)))
         return CUDA_ERROR_INVALID_VALUE;

@@ -71,12 +71,14 @@ static bool copies_written(const struct trace_statistics *s, char *out, size_t s
 static bool oversubscribed(const struct trace_statistics *s, char *out, size_t size)
 {
     char evicted[16], fetched[16];
-    uint64_t bytes = trace_evicted(s);
+    uint64_t bytes = trace_evicted(s), moved = trace_moved(s, TRACE_TO_DEVICE);
     if (bytes < WORTHWHILE) return false;
+    bool prefetched = s->moved[TRACE_TO_DEVICE][TRACE_CAUSE_USER] > moved / 2;
     snprintf(out, size,
-             "%s was evicted from device memory (%s moved there in all): more is in use than fits; work in pieces, "
-             "prefetch each, or prefer the host for what is touched once",
-             bytes_text(bytes, evicted), bytes_text(trace_moved(s, TRACE_TO_DEVICE), fetched));
+             "%s was evicted from device memory (%s moved there in all): more is in use than fits; %s, or prefer the host "
+             "for what is touched once",
+             bytes_text(bytes, evicted), bytes_text(moved, fetched),
+             prefetched ? "prefetch smaller pieces, later" : "work in pieces, prefetch each");
     return true;
 }
 

@@ -156,8 +156,10 @@ r = faultline("run", "--", sys.executable, "-c", """if True:
     import ctypes
     cu, va = ctypes.CDLL("libcuda.so.1"), ctypes.c_uint64()
     cu.cuInit(0)
+    cu.cuMemFree_v2(ctypes.c_uint64(4096))
     exit(cu.cuMemAddressReserve(ctypes.byref(va), ctypes.c_size_t(4096), ctypes.c_size_t(0), ctypes.c_uint64(0), 0))""")
-check("of a rule that a call breaks the program's user is told", r[0] == 1 and "multiples of" in r[2] and "2 MiB" in r[2], r)
+check("of a rule that a call breaks the program's user is told",
+      r[0] == 1 and "multiples of" in r[2] and "2 MiB" in r[2] and "nothing is allocated at this address" in r[2], r)
 r = faultline("run", "--", "sh", "-c", "echo $FAULTLINE_REPORT")
 check("nothing is left behind", r[1].startswith("/proc/") and not os.path.exists(r[1].strip()), r)
 

@@ -125,6 +125,17 @@ static void oversubscribed(void)
     for (int k = 0; k < 2; k++) kernel(p, 160 * MIB, 1);
 }
 
+static void too_much_prefetched(void)
+{
+    char *p = managed(160 * MIB);
+    for (int k = 0; k < 2; k++)
+        for (int half = 0; half < 2; half++) {
+            char *from = p + 80 * MIB * (size_t)half;
+            CHECK(cuMemPrefetchAsync((CUdeviceptr)from, 80 * MIB, gpu, 0, NULL));
+            kernel(from + 60 * MIB, 20 * MIB, 1);
+        }
+}
+
 /* Much returns, but because it does not fit. */
 static void oversubscribed_and_read(void)
 {
@@ -216,6 +227,7 @@ static const struct {
     { "read-mostly", read_mostly },
     { "written-copies", written_copies },
     { "oversubscribed", oversubscribed },
+    { "too-much-prefetched", too_much_prefetched },
     { "oversubscribed-and-read", oversubscribed_and_read },
     { "neighbours", neighbours },
     { "reads-of-two-devices", reads_of_two_devices },
