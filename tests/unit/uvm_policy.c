@@ -305,57 +305,6 @@ static void accessed_by_maps_the_whole_of_a_range_that_was_so_advised_before(voi
     assert_int_not_equal(page_prot(block_at(at(511), false), GPU0, page_of(at(511))), PROT_NOTHING);
 }
 
-static void an_engine_that_goes_over_rows_leaves_alone_what_lies_between_them(void **s)
-{
-    (void)s;
-    enum { PITCH = 20, ROWS = 30, SLICE = 400 };
-    const struct uvm_box rows = { at(0) + 100, 3 * PAGE_BYTES, PITCH * PAGE_BYTES, ROWS, 0, 1 },
-                         slices = { at(0), PAGE_BYTES, 3 * PAGE_BYTES, 2, SLICE * PAGE_BYTES, 2 };
-    touch(CPU, 0, PAGES, true);
-    /* the prefetcher adds nothing */
-    uvm_advise(at(0), PAGES * PAGE_BYTES, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, on_host);
-    assert_int_equal(uvm_copy_engine_box(0, &rows, UVM_COPIES_TO), CUDA_SUCCESS);
-    for (unsigned k = 0; k < PAGES; k++) {
-        bool touched = k / PITCH < ROWS && k % PITCH < 4; /* a row begins in the midst of a page */
-        assert_int_equal(page_prot(block_at(at(k), false), GPU0, page_of(at(k))) != PROT_NOTHING, touched);
-    }
-    assert_int_equal(uvm_copy_engine_box(1, &slices, UVM_COPIES_FROM), CUDA_SUCCESS);
-    for (unsigned k = 0; k < PAGES; k++) {
-        bool touched = k % SLICE == 0 || k % SLICE == 3;
-        assert_int_equal(page_prot(block_at(at(k), false), GPU1, page_of(at(k))) != PROT_NOTHING, touched);
-    }
-    assert_int_equal(fake_counted.htod, 0);
-}
-
-/* 16 to 22 batches on an H200, and 4 of other pages. */
-static void a_fill_of_read_mostly_pages_faults_again_where_it_has_been(void **s)
-{
-    (void)s;
-    touch(CPU, 0, 512, true);
-    uvm_copy_engine(0, at(256), 256 * PAGE_BYTES, UVM_FILLS);
-    assert_true(fake_counted.gpu_faults <= 4);
-    fake_counted.gpu_faults = 0;
-    uvm_advise(at(0), 256 * PAGE_BYTES, CU_MEM_ADVISE_SET_READ_MOSTLY, on_host);
-    uvm_copy_engine(0, at(0), 256 * PAGE_BYTES, UVM_FILLS);
-    assert_in_range(fake_counted.gpu_faults, 14, 24);
-    assert_int_equal(fake_counted.htod, 512 * PAGE_BYTES);
-}
-
-static void rows_an_allocation_apart_make_no_blocks_between_them(void **s)
-{
-    (void)s;
-    struct allocation *large;
-    static struct context context;
-    const uint64_t pitch = 3 * (uint64_t)WINDOW_BYTES;
-    assert_int_equal(uvm_alloc(&context, 3 * pitch, 1, &large), CUDA_SUCCESS);
-    const struct uvm_box rows = { large->base, 64, pitch, 3, 0, 1 };
-    assert_int_equal(uvm_copy_engine_box(0, &rows, UVM_FILLS), CUDA_SUCCESS);
-    for (unsigned k = 0; k < 9; k++)
-        assert_int_equal(block_at(large->base + k * (uint64_t)WINDOW_BYTES, false) != NULL, k % 3 == 0);
-    assert_int_equal(fake_counted.gpu_faults, 1); /* one batch */
-    uvm_free(large);
-}
-
 /* Observed on an H200. */
 static void atomics_of_a_device_on_the_hosts_memory_leave_the_host_to_read(void **s)
 {
@@ -603,10 +552,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(read_mostly_again_takes_no_writer_its_right, allocated, freed),
         cmocka_unit_test_setup_teardown(bringing_a_copy_takes_the_right_to_write_from_who_has_one_already, allocated,
                                         freed),
-        cmocka_unit_test_setup_teardown(an_engine_that_goes_over_rows_leaves_alone_what_lies_between_them, allocated,
-                                        freed),
-        cmocka_unit_test_setup_teardown(a_fill_of_read_mostly_pages_faults_again_where_it_has_been, allocated, freed),
-        cmocka_unit_test_setup_teardown(rows_an_allocation_apart_make_no_blocks_between_them, allocated, freed),
         cmocka_unit_test_setup_teardown(a_device_that_loses_its_right_to_write_to_its_copy_twice_thrashes, allocated,
                                         freed),
         cmocka_unit_test_setup_teardown(a_prefetch_of_new_read_mostly_pages_lets_the_destination_write_them, allocated,
