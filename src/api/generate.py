@@ -148,7 +148,8 @@ def export(entry, suffix):
     args = "" if entry.header else ", ".join(n for _, n in parameters(entry))
     return (
         f'CUresult CUDAAPI export_{name}({params}) __asm__("{name}");\n'
-        f"CUresult CUDAAPI export_{name}({params})\n{{\n    CUresult r = {name}({args});\n"
+        f"CUresult CUDAAPI export_{name}({params})\n{{\n    const int cancel = api_enter();\n"
+        f"    CUresult r = {name}({args});\n    api_leave(cancel);\n"
         f'    return __builtin_expect(r, CUDA_SUCCESS) ? api_failed("{name}", r) : r;\n}}\n'
     )
 
