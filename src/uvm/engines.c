@@ -11,8 +11,11 @@
 enum {
     FILL_QUARTERS = 256, /* longer fills have half as many pages under way */
     FILL_MORE = 4,
-    DONE = 39,      /* thirds of pages, at most, by a batch of a fill of read-mostly pages */
-    LONG_DONE = 23, /* the same of a longer fill */
+    /* of read-mostly pages, in thirds of a page, at most, by a batch: */
+    FILL_DONE = 39,
+    LONG_FILL_DONE = 23,
+    COPY_DONE = 45,
+    LONG_COPY_DONE = 42,
     COPY_WINDOW = 33,
     COPY_IN_A_ROW = 96,
     COPY_PART = 128,
@@ -23,23 +26,25 @@ enum {
 
 struct engine {
     unsigned p;
-    bool write, fills;
+    bool write;
     uint64_t start;  /* the first page's number */
     unsigned part;   /* pages, 0: it has none */
     unsigned window; /* pages under way at a time */
     unsigned more;   /* still to come, at the start */
+    unsigned done;   /* thirds of pages, by a batch of read-mostly ones */
 };
 
 static void plan_fill(struct engine *e, uint64_t pages)
 {
-    e->fills = true;
     e->window = pages > FILL_QUARTERS ? FILL_QUARTERS / 2 : pages > 1 ? (unsigned)(pages + 2) / 4 : 1;
+    e->done = pages > FILL_QUARTERS ? LONG_FILL_DONE : FILL_DONE;
     if (e->window <= 3 * FILL_MORE) e->more = e->window < FILL_MORE ? e->window / 2 : FILL_MORE;
 }
 
 static void plan_copy(struct engine *e, uint64_t pages)
 {
     e->window = pages < LONG_COPY ? COPY_WINDOW : LONG_WINDOW;
+    e->done = pages < LONG_COPY ? COPY_DONE : LONG_COPY_DONE;
     e->part = pages <= COPY_IN_A_ROW ? 0 : pages < LONG_COPY ? COPY_PART : pages < ONE_PART ? LONG_COPY : WINDOW_PAGES;
 }
 
@@ -120,14 +125,15 @@ static CUresult go_in_a_row(struct block *b, const struct mask *pages, struct en
  * but of all that is left one more gets everything done. */
 static CUresult go_over_copies(struct block *b, const struct mask *pages, const struct engine *e)
 {
-    unsigned most = e->window == FILL_QUARTERS / 2 ? LONG_DONE : DONE, thirds = 0;
+    const unsigned thirds_each = e->window * 2 < e->done ? e->window * 2 : e->done;
+    unsigned thirds = 0;
     CUresult r = CUDA_SUCCESS;
     struct mask left = *pages;
     for (bool last = false; !r && !last && !mask_empty(&left); thirds %= 3) {
         struct mask under_way = first_of(&left, e->window), faults = missing(b, &under_way, e);
         last = mask_subset(&left, &under_way);
         if (!mask_empty(&faults)) r = request(b, &faults, e);
-        thirds += e->window * 2 < most ? e->window * 2 : most;
+        thirds += thirds_each;
         struct mask done = first_of(&left, thirds / 3);
         left = mask_andnot(&left, &done);
     }
@@ -160,9 +166,8 @@ static CUresult go_over_block(uint64_t *at, uint64_t end, struct engine *e, unsi
     struct region here = block_overlap(b, *at, end);
     struct mask pages = mask_region(here);
     *at = b->window->va + (uint64_t)here.outer * PAGE_BYTES;
-    if (e->part) return go_spread(b, &pages, e, length);
-    bool copies = e->fills && b->range->policy.read_duplication == READ_DUPLICATION_ENABLED;
-    return copies ? go_over_copies(b, &pages, e) : go_in_a_row(b, &pages, e);
+    if (e->write && b->range->policy.read_duplication == READ_DUPLICATION_ENABLED) return go_over_copies(b, &pages, e);
+    return e->part ? go_spread(b, &pages, e, length) : go_in_a_row(b, &pages, e);
 }
 
 static CUresult go_over(uint64_t va, uint64_t size, struct engine e)
