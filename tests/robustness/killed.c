@@ -2,8 +2,8 @@
  * with what it was to do, and a reset brings the device back. usage: killed [ROUNDS [WHICH [SEED]]] */
 #include "../check.h"
 #include "../draw.h"
+#include "../victims.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -35,41 +35,13 @@ static unsigned *words;
 static const CUmemLocation on_device = { .type = CU_MEM_LOCATION_TYPE_DEVICE };
 static const CUmemLocation on_host = { .type = CU_MEM_LOCATION_TYPE_HOST };
 
-/* ---- the device process: it has inherited a mark */
-
-static int device_pid(void)
-{
-    int found = 0;
-    char mark[64];
-    snprintf(mark, sizeof mark, "FAULTLINE_TEST=%d", (int)getpid());
-    DIR *d = opendir("/proc");
-    for (struct dirent *e; d && (e = readdir(d)) && !found;) {
-        char path[300], text[65536];
-        int pid = atoi(e->d_name);
-        if (!pid || pid == getpid()) continue;
-        snprintf(path, sizeof path, "/proc/%d/comm", pid);
-        FILE *f = fopen(path, "r");
-        bool ours = f && fgets(text, sizeof text, f) && !strncmp(text, "faultline-devic", 15);
-        if (f) fclose(f);
-        snprintf(path, sizeof path, "/proc/%d/environ", pid);
-        if (!ours || !(f = fopen(path, "r"))) continue;
-        size_t n = fread(text, 1, sizeof text - 1, f);
-        fclose(f);
-        text[n] = 0;
-        for (char *p = text; p < text + n; p += strlen(p) + 1)
-            if (!strcmp(p, mark)) found = pid;
-    }
-    if (d) closedir(d);
-    return found;
-}
-
 static _Atomic bool killed;
 static bool starting; /* the device's process is being started */
 static void *killer(void *arg)
 {
     int pid = 0;
     usleep((unsigned)(uintptr_t)arg);
-    while (!pid) pid = device_pid();
+    while (!victims_find(&pid, 1)) {}
     killed = true;
     kill(pid, SIGKILL);
     return NULL;
@@ -428,12 +400,10 @@ enum { DEEDS = sizeof deeds / sizeof *deeds };
 static void round_of(unsigned deed, unsigned seed)
 {
     pthread_t t;
-    char id[32];
     bool start = deeds[deed].run == begins;
     draw_state = seed * 977 + deed + 1;
     for (int k = 0; k < 8; k++) draw(2);
-    snprintf(id, sizeof id, "%d", (int)getpid());
-    setenv("FAULTLINE_TEST", id, 1);
+    victims_mark();
     alarm(PATIENCE_S);
     EXPECT(!posix_memalign((void **)&words, 4096, 4 * WORDS));
     if (deeds[deed].run == imports) start_exporter();
