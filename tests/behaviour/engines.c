@@ -2,35 +2,9 @@
  * what moves, and in how many batches of faults. An H200 does not repeat the batches of longer ones itself, so LEAST
  * are to be equal, and the bytes of LEAST_BYTES.
  * usage: engines GOLDEN LEAST LEAST_BYTES; without LEAST it prints what it sees, to record */
-#include "walk.h"
+#include "engines.h"
 
 enum { MOST = 1024 };
-static CUdeviceptr device_memory;
-static void *pinned, *pageable;
-
-static void some_on_the_host(CUdeviceptr p, size_t pages)
-{
-    pf(p, pages * PG, dev);
-    OK(cuCtxSynchronize());
-    adv(p, pages * PG, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, hst);
-    cpu(p, pages / 2, 2 * PG, 1);
-    adv(p, pages * PG, CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION, hst);
-}
-
-static void prepare(const char *state, CUdeviceptr p, size_t pages)
-{
-    if (!strcmp(state, "host")) cpu(p, pages, PG, 1);
-    if (!strcmp(state, "device")) pf(p, pages * PG, dev);
-    if (!strcmp(state, "pages")) some_on_the_host(p, pages);
-    if (!strcmp(state, "pieces")) {
-        cpu(p, pages, PG, 1);
-        for (size_t k = 0; k < pages; k += 32) pf(p + k * PG, 16 * PG, dev);
-    }
-    if (!strcmp(state, "mostly") || !strcmp(state, "preferred")) {
-        adv(p, pages * PG, *state == 'm' ? CU_MEM_ADVISE_SET_READ_MOSTLY : CU_MEM_ADVISE_SET_PREFERRED_LOCATION, hst);
-        cpu(p, pages, PG, 1);
-    }
-}
 
 static void perform(const char *what, CUdeviceptr p, size_t bytes)
 {
@@ -48,14 +22,9 @@ int main(int argc, char **argv)
     char line[256], what[32], state[32];
     unsigned total = 0, equal = 0, bytes = 0;
     unsigned long at, n, htod, dtoh, batches;
-    size_t pages;
     FILE *f = argc > 1 ? fopen(argv[1], "r") : NULL;
     if (!f) return 2;
-    begin_walk(1, &pages);
-    OK(cuMemAlloc(&device_memory, MOST * PG));
-    OK(cuMemAllocHost(&pinned, MOST * PG));
-    pageable = malloc(MOST * PG);
-    memset(pageable, 1, MOST * PG);
+    begin_engines(MOST);
     while (fgets(line, sizeof line, f)) {
         int fields = sscanf(line, "%31s %31s %lu+%lu | HtoD %lu DtoH %lu gpuPF %lu", what, state, &at, &n, &htod, &dtoh, &batches);
         if (fields < 4 || n + at > MOST + 8) return 3;
