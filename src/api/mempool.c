@@ -138,7 +138,7 @@ CUresult CUDAAPI cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *ma
     struct mempool *p;
     CUresult r = named(pool, &p);
     if (r || (r = capture_refuse_unsafe())) return r;
-    return map || !count ? mempool_set_access(p, map, count) : CUDA_ERROR_INVALID_VALUE;
+    return map ? mempool_set_access(p, map, count) : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult CUDAAPI cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool memPool, CUmemLocation *location)

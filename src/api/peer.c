@@ -18,9 +18,10 @@ CUresult CUDAAPI cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attri
     struct device *a, *b;
     CUresult r = library_ready();
     if (r) return r;
-    if (!value || (int)attrib < 1 || (int)attrib >= PROFILE_P2P) return CUDA_ERROR_INVALID_VALUE;
+    if (!value) return CUDA_ERROR_INVALID_VALUE;
     if ((r = device_get(srcDevice, &a)) || (r = device_get(dstDevice, &b))) return r;
     if (a == b) return CUDA_ERROR_INVALID_DEVICE;
+    if ((int)attrib < 1 || (int)attrib >= PROFILE_P2P) return CUDA_ERROR_INVALID_VALUE;
     *value = a->profile->p2p[attrib];
     return CUDA_SUCCESS;
 }

@@ -20,13 +20,13 @@ static void describe(const struct sparse *s, CUDA_ARRAY_SPARSE_PROPERTIES *out)
 /* A sparse (or deferred) array that is no level of a mipmapped one; until array_end. */
 static CUresult tiled_array(CUarray handle, unsigned flags, struct array **out)
 {
-    CUresult r = array_get(handle, out);
+    CUresult r = handle ? array_get(handle, out) : CUDA_ERROR_INVALID_VALUE;
     return r || ((*out)->desc.Flags & flags && !(*out)->mipmap) ? r : array_end(*out, CUDA_ERROR_INVALID_VALUE);
 }
 
 static CUresult tiled_mipmap(CUmipmappedArray handle, unsigned flags, struct mipmapped **out)
 {
-    CUresult r = mipmap_get(handle, out);
+    CUresult r = handle ? mipmap_get(handle, out) : CUDA_ERROR_INVALID_VALUE;
     return r || (*out)->desc.Flags & flags ? r : mipmap_end(*out, CUDA_ERROR_INVALID_VALUE);
 }
 

@@ -161,7 +161,8 @@ CUresult CUDAAPI cuStreamAttachMemAsync(CUstream hStream, CUdeviceptr dptr, size
     if (r) return r;
     if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST && flags != CU_MEM_ATTACH_SINGLE)
         return CUDA_ERROR_INVALID_VALUE;
-    if (flags == CU_MEM_ATTACH_SINGLE && (!hStream || hStream == CU_STREAM_LEGACY)) return CUDA_ERROR_INVALID_VALUE;
+    /* the same stream by its other name is one to attach to (observed on an H200) */
+    if (flags == CU_MEM_ATTACH_SINGLE && !hStream) return CUDA_ERROR_INVALID_VALUE;
     if ((r = capture_refuse(s)) || (r = capture_refuse_unsafe())) return r;
     if ((r = um_managed(dptr, 1, &a))) return length && um_ordinary(dptr, length) ? CUDA_SUCCESS : r;
     if (a.base != dptr || (length && length != a.size)) return CUDA_ERROR_INVALID_VALUE;

@@ -111,7 +111,7 @@ CUresult CUDAAPI cuMemGetAccess(unsigned long long *flags, const CUmemLocation *
 {
     CUresult r = library_ready();
     if (r) return r;
-    return flags && location ? vmm_get_access(ptr, location, flags) : CUDA_ERROR_INVALID_VALUE;
+    return flags && location && ptr ? vmm_get_access(ptr, location, flags) : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult CUDAAPI cuMemExportToShareableHandle(void *shareableHandle, CUmemGenericAllocationHandle handle,
@@ -136,6 +136,7 @@ CUresult CUDAAPI cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *ha
     if (!handle) return CUDA_ERROR_INVALID_VALUE;
     if (shHandleType == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
         return import_descriptor((int)(intptr_t)osHandle, handle);
+    if (shHandleType == CU_MEM_HANDLE_TYPE_WIN32) return CUDA_ERROR_NOT_SUPPORTED;
     return shHandleType == CU_MEM_HANDLE_TYPE_FABRIC && osHandle ? vmm_import_fabric(osHandle, handle)
                                                                  : CUDA_ERROR_INVALID_VALUE;
 }

@@ -45,7 +45,8 @@ static CUresult standard(CUmemLocation l, CUmemAllocationType type, struct stand
 {
     unsigned place;
     CUresult r = mempool_place(l, type, &place);
-    if (l.type == CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT) return CUDA_ERROR_NOT_SUPPORTED;
+    const bool unknown = (unsigned)l.type > LOCATION_INVISIBLE;
+    if (l.type == CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT || unknown) return CUDA_ERROR_NOT_SUPPORTED;
     if (r) return r;
     struct standard *s = &standards[type == CU_MEM_ALLOCATION_TYPE_MANAGED][place];
     if (!s->first) {

@@ -188,6 +188,7 @@ CUresult mempool_import(int handle, CUmemAllocationHandleType type, struct mempo
 {
     uint64_t size;
     CUresult r;
+    if (type == CU_MEM_HANDLE_TYPE_WIN32) return CUDA_ERROR_NOT_SUPPORTED;
     if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR || !handle) return CUDA_ERROR_INVALID_VALUE;
     if (check_file(handle, &size)) return CUDA_ERROR_UNKNOWN; /* observed on an H200 */
     int fd = fcntl(handle, F_DUPFD_CLOEXEC, 0);
@@ -200,7 +201,7 @@ CUresult mempool_import(int handle, CUmemAllocationHandleType type, struct mempo
     if ((r = open_share(p, fd, size))) goto failed;
     const struct table *t = p->share->table;
     CUmemLocation l = { .type = (CUmemLocationType)t->location_type, .id = t->location_id };
-    r = CUDA_ERROR_UNKNOWN;
+    r = CUDA_ERROR_NOT_SUPPORTED; /* of a single allocation (observed on an H200) */
     if (memcmp(t->magic, MAGIC, sizeof MAGIC)) goto failed;
     r = CUDA_ERROR_INVALID_VALUE;
     struct device *d = l.type == CU_MEM_LOCATION_TYPE_DEVICE ? device_physical(l.id) : NULL;

@@ -94,6 +94,14 @@ static const char *bytes_read(struct emitter *e, const struct instr *i)
     return emit(e, "select i1 %s, i32 0, i32 16", predicate(e, o));
 }
 
+/* A mask of the bytes of the word at k that are among the first size ones. */
+static const char *bytes_of_word(struct emitter *e, const char *size, unsigned k)
+{
+    const char *rest = emit(e, "sub i32 %s, %u", size, k), *part = emit(e, "icmp ult i32 %s, 4", rest);
+    const char *above = emit(e, "shl i32 -1, %s", emit(e, "shl i32 %s, 3", rest));
+    return emit(e, "select i1 %s, i32 %s, i32 -1", part, emit(e, "xor i32 %s, -1", above));
+}
+
 static void emit_copy(struct emitter *e, const struct instr *i)
 {
     if (i->nops < 3 || i->ops[2].kind != OPERAND_int) unsupported(i, NULL);
@@ -115,7 +123,7 @@ static void emit_copy(struct emitter *e, const struct instr *i)
             fprintf(e->body, "%s:\n", read);
             emit_void(e, "store i32 %s, ptr %s", emit(e, "load i32, ptr %s, align 4%s", p, group), slot);
             place_label(e, over);
-            v = emit(e, "load i32, ptr %s", slot);
+            v = emit(e, "and i32 %s, %s", emit(e, "load i32, ptr %s", slot), bytes_of_word(e, size, k));
         } else {
             v = emit(e, "load i32, ptr %s, align 4%s", p, group);
         }

@@ -181,6 +181,21 @@ static void check_type(const struct instr *i, enum ptx_type t)
     if (!good) fail(i, "the type does not fit the operation");
 }
 
+/* The registers of the results may be those of the values. */
+static void of_vector(struct emitter *e, const struct instr *i, enum ptx_type type, const char *p,
+                      const struct operand *b, unsigned n)
+{
+    enum { MOST = 8 };
+    const char *old[MOST];
+    if (b->kind != OPERAND_vector || b->count != n || n > MOST) fail(i, "the vector's length does not fit");
+    for (unsigned k = 0; k < n; k++) {
+        const char *q = k ? emit(e, "getelementptr i8, ptr %s, i64 %u", p, k * type_bytes(type)) : p;
+        old[k] = one(e, i, type, q, &b->elements[k], NULL);
+    }
+    for (unsigned k = 0; i->op != OP_red && i->ops[0].kind == OPERAND_vector && k < i->ops[0].count; k++)
+        result(e, &i->ops[0].elements[k], type, old[k]);
+}
+
 bool emit_atomic(struct emitter *e, const struct instr *i)
 {
     if (i->op != OP_atom && i->op != OP_red) return false;
@@ -201,12 +216,6 @@ bool emit_atomic(struct emitter *e, const struct instr *i)
         if (!red) result(e, &i->ops[0], type, old);
         return true;
     }
-    if (b->kind != OPERAND_vector || b->count != n) fail(i, "the vector's length does not fit");
-    for (unsigned k = 0; k < n; k++) {
-        const char *q = k ? emit(e, "getelementptr i8, ptr %s, i64 %u", p, k * type_bytes(type)) : p;
-        const char *old = one(e, i, type, q, &b->elements[k], c);
-        if (!red && i->ops[0].kind == OPERAND_vector && k < i->ops[0].count)
-            result(e, &i->ops[0].elements[k], type, old);
-    }
+    of_vector(e, i, type, p, b, n);
     return true;
 }

@@ -1,9 +1,18 @@
 /* Special registers: who the thread is, its masks, clocks. Names and types are
  * parse_operand.c's; what has no counterpart here reads 0. */
 #include "abi.h"
+#include "arena.h"
 #include "emit.h"
 
 #include <stddef.h>
+
+/* What the driver keeps for itself of a block's shared memory, and uses of that (observed on an H200). */
+enum { RESERVED_SHARED = 1024, RESERVED_USED = 0x120 };
+
+static const char *shared_size(struct emitter *e)
+{
+    return block_field(e, "i32", offsetof(struct fl_block, total_shared_size));
+}
 
 static const char *lane(struct emitter *e) { return emit(e, "and i32 %s, 31", e->t); }
 
@@ -43,7 +52,10 @@ const char *special_value(struct emitter *e, const struct operand *o)
     case SR_smid: return block_field(e, "i32", offsetof(struct fl_block, smid));
     case SR_nsmid: return block_field(e, "i32", offsetof(struct fl_block, nsmid));
     case SR_gridid: return block_field(e, "i64", offsetof(struct fl_block, gridid));
-    case SR_total_smem_size: return block_field(e, "i32", offsetof(struct fl_block, total_shared_size));
+    case SR_total_smem_size: return shared_size(e);
+    case SR_aggr_smem_size: return emit(e, "add i32 %s, %d", shared_size(e), RESERVED_SHARED);
+    case SR_reserved_end: return arena_printf("%d", RESERVED_USED);
+    case SR_reserved_cap: return arena_printf("%d", RESERVED_SHARED);
     case SR_dynamic_smem_size: return block_field(e, "i32", offsetof(struct fl_block, dynamic_shared_size));
     case SR_lanemask_eq:
     case SR_lanemask_le:

@@ -128,13 +128,13 @@ static const char *put_part(struct emitter *e, const struct instr *i, const char
 
 static bool is_sum(const struct video *v) { return v->how == ADD || v->how == SUBTRACT; }
 
-/* As observed on H200: unsigned sums that are compared saturate at 0 only; into a part, what is negative saturates to
+/* As observed on H200: unsigned sums saturate at 0 only, unless they go into a part; into a part, what is negative saturates to
  * the greatest number; what was shifted saturates to a word whatever the part is, and is counted with 34 bits. */
 static const char *saturate_result(struct emitter *e, const struct instr *i, const struct video *v, const char *r,
                                    bool sign)
 {
     const char *part = i->ops[0].part;
-    if (is_sum(v) && !sign && !part && (has(i, MOD_min) || has(i, MOD_max)))
+    if (is_sum(v) && !sign && !part)
         return emit(e, "call i64 @llvm.smax.i64(i64 %s, i64 0)", r);
     if (v->how == LEFT) r = emit(e, "ashr i64 %s, 30", emit(e, "shl i64 %s, 30", r));
     if (!part || v->how == LEFT || v->how == RIGHT) return clamp(e, r, WORD, sign);

@@ -117,6 +117,7 @@ enum special {
     SR_none, SR_tid, SR_ntid, SR_ctaid, SR_nctaid, SR_laneid, SR_warpid, SR_nwarpid, SR_smid, SR_nsmid, SR_gridid,
     SR_lanemask_eq, SR_lanemask_le, SR_lanemask_lt, SR_lanemask_ge, SR_lanemask_gt, SR_clock, SR_clock_hi, SR_clock64,
     SR_globaltimer, SR_globaltimer_lo, SR_globaltimer_hi, SR_total_smem_size, SR_dynamic_smem_size,
+    SR_aggr_smem_size, SR_reserved_end, SR_reserved_cap,
     SR_zero, SR_one, SR_warp_size, SR_workspace_lo, SR_workspace_hi,
     SR_clusterid, SR_nclusterid, SR_cluster_ctaid, SR_cluster_nctaid, SR_cluster_ctarank, SR_cluster_nctarank,
     SR_explicit_cluster,

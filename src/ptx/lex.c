@@ -98,7 +98,8 @@ static void number(struct lexer *l, struct token *t)
             t->value = strtoull(buffer + 2, &end, 2);
         else
             t->value = strtoull(buffer, &end, 0);
-        if (*end == 'U' || *end == 'u') end++;
+        t->is_unsigned = *end == 'U' || t->value >> 63;
+        if (*end == 'U') end++;
     }
     if (*end) fatal_at(EXIT_INVALID_PTX, t->line, "'%s' is not a number", buffer);
 }
@@ -129,7 +130,7 @@ void lex_next(struct lexer *l, struct token *t)
             ;
         if (l->p >= l->end || *l->p != '"') fatal_at(EXIT_INVALID_PTX, t->line, "a string that does not end");
         l->p++;
-    } else if (strchr("{}()[]<>,;:@!|+-=*&~.?/", c)) {
+    } else if (strchr("{}()[]<>,;:@!|+-=*&~.?/^", c)) {
         t->kind = TOKEN_PUNCT;
         l->p++;
     } else {

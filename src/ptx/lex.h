@@ -18,7 +18,7 @@ struct token {
     bool spaced;                   /* white space before it */
     uint64_t value;                /* int; float: bits of a double */
     uint32_t single;               /* float written as 0f: its bits */
-    bool is_single;
+    bool is_single, is_unsigned;
 };
 struct lexer { const char *p, *end; int line; };
 

@@ -60,11 +60,18 @@ void next(struct parser *p);
 bool accept(struct parser *p, const char *text);
 void expect(struct parser *p, const char *text);
 char *word(struct parser *p, const char *what);    /* a name or keyword */
-uint64_t constant(struct parser *p);               /* an integer constant expression */
 void skip_statement(struct parser *p);             /* to its ';' */
 enum ptx_type type_of(const struct token *t);      /* of ".u32", T_none if it is none */
 enum ptx_space space_of(const struct token *t);    /* of ".global", SPACE_none */
 void syntax_error(struct parser *p, const char *wanted) __attribute__((noreturn));
+
+/* parse_constant.c */
+struct number { uint64_t bits; bool is_float, is_unsigned, is_single; uint32_t single; }; /* as a token has them */
+struct number expression(struct parser *p);        /* of integers or floating-point numbers */
+uint64_t constant(struct parser *p);               /* an expression that is an integer */
+uint64_t count(struct parser *p);                  /* an integer that stands there as it is, or WARP_SZ */
+double number_real(const struct number *n);
+bool begins_constant(const struct parser *p);      /* and no operand with a name, such as !%p, or WARP_SZ alone */
 
 /* parse_var.c: what follows ".global" or the like, to its ';' (linkage: FL_LINK_*); a list of parameters in brackets. */
 bool parse_reference(struct parser *p, uint8_t linkage);

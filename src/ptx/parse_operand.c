@@ -33,11 +33,11 @@ static const struct {
     { "%globaltimer_lo", SR_globaltimer_lo, T_u32, false },
     { "%globaltimer_hi", SR_globaltimer_hi, T_u32, false },
     { "%total_smem_size", SR_total_smem_size, T_u32, false },
-    { "%aggr_smem_size", SR_total_smem_size, T_u32, false },
+    { "%aggr_smem_size", SR_aggr_smem_size, T_u32, false },
     { "%dynamic_smem_size", SR_dynamic_smem_size, T_u32, false },
     { "%reserved_smem_offset_begin", SR_zero, T_u32, false },
-    { "%reserved_smem_offset_end", SR_zero, T_u32, false },
-    { "%reserved_smem_offset_cap", SR_zero, T_u32, false },
+    { "%reserved_smem_offset_end", SR_reserved_end, T_u32, false },
+    { "%reserved_smem_offset_cap", SR_reserved_cap, T_u32, false },
     { "%current_graph_exec", SR_zero, T_u64, false },
     { "%is_explicit_cluster", SR_explicit_cluster, T_pred, false },
     /* where cooperative groups look for the grid's barrier */
@@ -121,7 +121,7 @@ static void coordinates(struct parser *p, struct operand *o)
 static struct operand address(struct parser *p)
 {
     struct operand o = { .kind = OPERAND_address };
-    if (p->token.kind == TOKEN_WORD) {
+    if (p->token.kind == TOKEN_WORD && !token_is(&p->token, "WARP_SZ")) {
         struct operand base = { 0 };
         name_operand(p, &base);
         if (base.kind != OPERAND_reg && base.kind != OPERAND_var)
@@ -175,21 +175,16 @@ struct operand parse_operand(struct parser *p)
         if (p->coordinates) second_register(p, &o);
         return o;
     }
-    if (accept(p, "!")) o.negated = true;
-    bool minus = p->token.kind == TOKEN_PUNCT && token_is(&p->token, "-");
-    if (minus) {
-        struct parser ahead = *p;
-        next(&ahead);
-        minus = ahead.token.kind == TOKEN_FLOAT;
-        if (minus) next(p);
+    if (begins_constant(p)) {
+        const struct number n = expression(p);
+        o.kind = n.is_float ? OPERAND_float : OPERAND_int;
+        o.bits = n.bits;
+        o.single = n.is_single;
+        o.fbits = n.single;
+        return o;
     }
-    if (p->token.kind == TOKEN_FLOAT) {
-        o.kind = OPERAND_float;
-        o.bits = p->token.value ^ (uint64_t)minus << 63;
-        o.single = p->token.is_single;
-        o.fbits = p->token.single ^ (uint32_t)minus << 31;
-        next(p);
-    } else if (p->token.kind == TOKEN_WORD) {
+    if (accept(p, "!")) o.negated = true;
+    if (p->token.kind == TOKEN_WORD) {
         if (token_is(&p->token, "_")) {
             o.kind = OPERAND_sink;
             next(p);
@@ -203,8 +198,7 @@ struct operand parse_operand(struct parser *p)
             o.offset = (int64_t)constant(p);
         }
     } else {
-        o.kind = OPERAND_int;
-        o.bits = constant(p);
+        syntax_error(p, "an operand");
     }
     second_register(p, &o);
     return o;

@@ -10,18 +10,17 @@ static void store(struct var *v, uint64_t at, uint64_t bits, unsigned bytes)
     for (unsigned k = 0; k < bytes; k++) v->init[at + k] = (uint8_t)(bits >> (8 * k));
 }
 
-static uint64_t float_value(const struct token *t, enum ptx_type type)
+static uint64_t float_value(const struct number *n, enum ptx_type type)
 {
-    if (type == T_f32) {
-        if (t->is_single) return t->single;
-        double d;
-        memcpy(&d, &t->value, 8);
-        float f = (float)d;
-        uint32_t bits;
-        memcpy(&bits, &f, 4);
-        return bits;
-    }
-    return t->value;
+    double d = n->is_float ? number_real(n) : n->is_unsigned ? (double)n->bits : (double)(int64_t)n->bits;
+    uint64_t bits = 0;
+    if (type == T_f32 && n->is_single) return n->single;
+    float f = (float)d;
+    if (type == T_f32)
+        memcpy(&bits, &f, sizeof f);
+    else
+        memcpy(&bits, &d, sizeof d);
+    return bits;
 }
 
 /* name, name+4, generic(name)+4 */
@@ -50,25 +49,6 @@ static void initial_address(struct parser *p, struct var *v, uint64_t at)
     ARENA_PUSH(v->refs, v->nrefs) = r;
 }
 
-static void initial_float(struct parser *p, struct var *v, uint64_t at)
-{
-    bool negative = accept(p, "-");
-    unsigned bytes = type_bytes(v->type);
-    uint64_t bits;
-    if (p->token.kind == TOKEN_INT) {
-        double d = (double)p->token.value;
-        struct token t = { 0 };
-        memcpy(&t.value, &d, 8);
-        bits = float_value(&t, v->type);
-    } else if (p->token.kind == TOKEN_FLOAT) {
-        bits = float_value(&p->token, v->type);
-    } else {
-        syntax_error(p, "a number");
-    }
-    next(p);
-    store(v, at, negative ? bits ^ 1ull << (bytes * 8 - 1) : bits, bytes);
-}
-
 /* One value, or several in braces, for v's bytes from at on; where they end. */
 static uint64_t initial_value(struct parser *p, struct var *v, uint64_t at, uint64_t end)
 {
@@ -84,14 +64,15 @@ static uint64_t initial_value(struct parser *p, struct var *v, uint64_t at, uint
         return at;
     }
     if (at + bytes > end) fatal_at(EXIT_INVALID_PTX, p->token.line, "too many initial values for %s", v->name);
-    if (v->type == T_f32 || v->type == T_f64)
-        initial_float(p, v, at);
-    else if (p->token.kind == TOKEN_FLOAT)
-        fatal_at(EXIT_INVALID_PTX, p->token.line, "%s cannot be initialised with a floating-point value", v->name);
-    else if (p->token.kind == TOKEN_WORD)
+    if (p->token.kind == TOKEN_WORD && !token_is(&p->token, "WARP_SZ")) {
         initial_address(p, v, at);
-    else
-        store(v, at, constant(p), bytes > 8 ? 8 : bytes);
+        return at + bytes;
+    }
+    const struct number n = expression(p);
+    const bool is_float = v->type == T_f32 || v->type == T_f64;
+    if (n.is_float && !is_float)
+        fatal_at(EXIT_INVALID_PTX, p->token.line, "%s cannot be initialised with a floating-point value", v->name);
+    store(v, at, is_float ? float_value(&n, v->type) : n.bits, bytes > 8 ? 8 : bytes);
     return at + bytes;
 }
 
@@ -105,7 +86,7 @@ static uint64_t dimensions(struct parser *p, bool *open)
             *open = true;
             continue;
         }
-        uint64_t d = constant(p);
+        uint64_t d = count(p);
         expect(p, "]");
         if (d > 1ull << 40 || __builtin_mul_overflow(n, d, &n))
             fatal_at(EXIT_INVALID_PTX, p->token.line, "the array is too large");
@@ -154,7 +135,7 @@ static void parse_registers(struct parser *p)
         char *text = word(p, "a register's name");
         if (accept(p, "<")) {
             struct reg_range *r = arena_alloc(sizeof *r);
-            *r = (struct reg_range){ text, constant(p), type, p->scope->ranges };
+            *r = (struct reg_range){ text, count(p), type, p->scope->ranges };
             p->scope->ranges = r;
             expect(p, ">");
         } else {
@@ -226,7 +207,7 @@ static struct declaration declaration(struct parser *p)
     struct declaration d = { .vector = 1 };
     for (;;) {
         if (accept(p, ".align"))
-            d.align = (uint32_t)constant(p);
+            d.align = (uint32_t)count(p);
         else if (accept(p, ".attribute"))
             d.managed |= attributes(p);
         else if (accept(p, ".ptr"))
@@ -324,7 +305,7 @@ static void parse_param(struct parser *p, struct var *v, uint32_t *offset)
     v->space = SPACE_param;
     for (;;) {
         if (accept(p, ".align")) {
-            uint32_t align = (uint32_t)constant(p);
+            uint32_t align = (uint32_t)count(p);
             if (!v->is_pointer) v->align = align; /* after .ptr it is the pointee's */
         } else if (accept(p, ".ptr"))
             v->is_pointer = true;

@@ -121,11 +121,55 @@ static void elements_of_arrays(void)
     }
 }
 
+/* As NVIDIA's ptxas computes them. */
+static void constants_are_computed_as_in_c(void)
+{
+    static const uint64_t computed[] = {
+        0, 1, ~5ull, (uint64_t)-3, 7, (uint64_t)-4, -8ull >> 1, ~7ull >> 1, 1, 0, 1, 0, 1, 0, 1, /* a rest is unsigned */
+        2, ~0ull, ~0ull >> 4, 0, (uint64_t)(-(1ll << 40) / 3), 3, 1 | (2 ^ (3 & 1)), 1, 4,
+        (uint64_t)-3, 65, 15, 5, -1ull >> 1, ~0ull, ~0ull, 0, 1, 0,
+    };
+    static const double sums[] = { 3.5, -2.5, 3, 1.5 };
+    enum { INTEGERS = sizeof computed / sizeof *computed, REALS = sizeof sums / sizeof *sums, N = INTEGERS + REALS + 1 };
+    CUdeviceptr out = give(NULL, N * sizeof(uint64_t));
+    run("constants", 1, 1, N, 1, 0, ARGS(&out));
+    const uint64_t *v = take(out, N * sizeof *v);
+    for (int t = 0; t < INTEGERS; t++) EXPECT(v[t] == computed[t]);
+    EXPECT(!memcmp(v + INTEGERS, sums, sizeof sums));
+    EXPECT(v[N - 1] == (1 + 32) * 4 + 3 + computed[32]);
+}
+
+/* What a thread of the kernel writes. */
+struct overlapping {
+    float sums[4], before[4];
+    uint16_t halves[2];
+    uint32_t sum, difference, reserved;
+    unsigned char copied[16];
+};
+
+/* The sum saturates at 0 only, as on an H200. */
+static void results_may_lie_where_values_did(void)
+{
+    enum { N = 32 };
+    static const float sums[] = { 5, 5, 5, 5 }, before[] = { 4, 3, 2, 1 };
+    CUdeviceptr out = give(NULL, N * sizeof(struct overlapping));
+    run("overlapping", 1, 1, N, 1, 0, ARGS(&out));
+    const struct overlapping *w = take(out, N * sizeof *w);
+    for (unsigned t = 0; t < N; t++, w++) {
+        const unsigned char *from = (const unsigned char *)w->sums;
+        EXPECT(!memcmp(w->sums, sums, sizeof sums) && !memcmp(w->before, before, sizeof before));
+        EXPECT(w->halves[0] == 0x4000 && w->halves[1] == 0x4200);
+        EXPECT(w->sum == t - 7 && w->difference == (t < 5 ? 5 - t : 0) && w->reserved == 1024);
+        for (unsigned k = 0; k < 16; k++) EXPECT(w->copied[k] == (k < t % 16 ? from[k] : 0));
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct program programs[] = {
         P(handwritten),         P(subnormals_are_zeros_where_it_says_so), P(threads_wait_for_time_at_the_same_time),
         P(pointers_of_32_bits), P(half_formats_convert_to_the_nearest),   P(elements_of_arrays),
+        P(constants_are_computed_as_in_c), P(results_may_lie_where_values_did),
         { 0 }
     };
     return run_programs(argc, argv, programs);
