@@ -63,7 +63,7 @@ struct function {                  /* CUfunc_st */
     const struct fl_image_kernel *kernel;
     const char *name;
     _Atomic int set[SETTINGS];     /* as cuFuncGetAttribute answers them */
-    unsigned own;                  /* bit k: setting k is not its kernel's any more */
+    unsigned own;                  /* of a library, with its lock. Bit k: setting k is not its kernel's any more */
 };
 
 struct kernel_handle {             /* CUkern_st */

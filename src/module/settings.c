@@ -42,8 +42,9 @@ void function_set(struct function *f, enum function_setting which, int value)
     struct library *l = f->module->library;
     if (l) pthread_mutex_lock(&l->lock);
     f->set[which] = inherited(which, value);
+    if (!l) return;
     f->own |= 1u << which;
-    if (l) pthread_mutex_unlock(&l->lock);
+    pthread_mutex_unlock(&l->lock);
 }
 
 /* With the library's lock. NULL: no memory. */
