@@ -34,12 +34,11 @@ static size_t extent_of(const struct copy *c, const struct side *s)
 static CUresult engine(const struct copy *c, const struct side *s, const struct side *other, bool write)
 {
     if (!s->span.managed) return CUDA_SUCCESS;
-    size_t size = extent_of(c, s);
-    if (size != c->width * c->height * c->depth) {
+    if (c->box) {
         const struct uvm_box box = { s->span.managed, c->width, s->pitch, c->height, s->slice, c->depth };
         return uvm_copy_engine_box(s->device->ordinal, &box, write ? UVM_COPIES_TO : UVM_COPIES_FROM);
     }
-    const size_t step = other->pageable ? STAGE : size;
+    size_t size = extent_of(c, s), step = other->pageable ? STAGE : size;
     CUresult r = CUDA_SUCCESS;
     for (size_t done = 0; done < size && !r; done += step)
         r = uvm_copy_engine(s->device->ordinal, s->span.managed + done, size - done < step ? size - done : step,
@@ -108,6 +107,7 @@ static CUresult perform(void *arg)
 /* Rows without a gap between them are one row. */
 static void flatten(struct copy *c)
 {
+    c->box = c->height > 1 || c->depth > 1;
     if (c->to.array || c->from.array) return;
     if (c->to.pitch == c->width && c->from.pitch == c->width &&
         (c->depth == 1 || (c->to.slice == c->width * c->height && c->from.slice == c->to.slice))) {

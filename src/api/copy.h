@@ -18,6 +18,7 @@ struct side {
 struct copy {
     struct side to, from;
     size_t width, height, depth;
+    bool box;                      /* it was one of several rows, if these are one now */
     size_t staged;                 /* where in the operation the bytes of the source are, 0: they are not in it */
     struct vmm_piece pieces[];     /* of both sides' spans */
 };
