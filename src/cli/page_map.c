@@ -88,7 +88,7 @@ void page_map_print(FILE *to, struct trace_region *r, bool colour)
     fprintf(
         to,
         "faultline: where pages were in %s, process %u\n"
-        " H: on the host, 0-F: on that device, -: nowhere, =: on several to read, :: not all of them in one place\n",
+        " H on the host; 0-F on that device; - nowhere; = on several, to read; : its pages are not all in one place\n",
         program_text(r, name, sizeof name), r->pid);
     for (uint64_t k = 1; k < entries; k++)
         if (r->allocations[k].ordinal) print_allocation(to, r, &r->allocations[k], colour);
