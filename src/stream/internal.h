@@ -123,8 +123,9 @@ CUresult stream_of_thread(struct context *c, struct stream **out);
 bool stream_idle(struct stream *s);
 /* What idle streams were lent of managed memory is the host's again: somebody has waited for them. */
 void streams_take_back(struct stream_set *set);
-/* The same where somebody knows of work of the set that it has ended: a copy that was waited for, an event that was
- * asked for. What its device's kernels have faulted on is decided, unless one still runs. */
+/* Work is known to have ended: what kernels have faulted on is decided, unless one still runs on the set's device. */
+void streams_settle(struct stream_set *set);
+/* Both, for a host that knows it: a copy was waited for, an event was asked for. */
 void streams_seen(struct stream_set *set);
 
 /* --- mark.c --- */

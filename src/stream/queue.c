@@ -62,6 +62,7 @@ static CUresult call_host(struct stream *s, const struct item *i, CUresult statu
 static void perform(struct stream *s, struct item *i)
 {
     marks_wait(&i->after, false);
+    if (i->after.count) streams_settle(s->set); /* or a kernel of another device takes no pages from the one before it */
     CUresult r = stream_error(s);
     if (i->kind == ITEM_MARK || i->kind == ITEM_KERNEL) channel_throttle(s);
     if (!r && (i->kind == ITEM_WORK || i->kind == ITEM_HOST)) r = channel_drain(s);

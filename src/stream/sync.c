@@ -62,10 +62,15 @@ void streams_take_back(struct stream_set *set)
     pthread_mutex_unlock(&set->lock);
 }
 
-void streams_seen(struct stream_set *set)
+void streams_settle(struct stream_set *set)
 {
     const struct processor *p = set->context->device->processor;
     if (p && !processor_busy(p)) uvm_settle();
+}
+
+void streams_seen(struct stream_set *set)
+{
+    streams_settle(set);
     streams_take_back(set);
 }
 

@@ -312,6 +312,31 @@ static void whoever_sees_a_kernel_end_has_its_faults_told_of(void)
     }
 }
 
+static void kernels_of_two_devices_that_wait_for_each_other_fault_in_turn(void)
+{
+    CUdeviceptr p = on_host(2 * MIB);
+    CUstream s[2];
+    CUevent done[4];
+    for (int d = 0; d < 2; d++) {
+        CHECK(cuCtxSetCurrent(contexts[d]));
+        CHECK(cuStreamCreate(&s[d], CU_STREAM_NON_BLOCKING));
+    }
+    for (int turn = 0; turn < 4; turn++) {
+        int d = turn % 2;
+        CHECK(cuCtxSetCurrent(contexts[d]));
+        if (turn) CHECK(cuStreamWaitEvent(s[d], done[turn - 1], 0));
+        CHECK(cuLaunchKernel(peek_kernel[d], 1, 1, 1, 1, 1, 1, 0, s[d], (void *[]){ &p }, NULL));
+        CHECK(cuEventCreate(&done[turn], CU_EVENT_DISABLE_TIMING));
+        CHECK(cuEventRecord(done[turn], s[d]));
+    }
+    CHECK(cuEventSynchronize(done[3]));
+    look();
+    EXPECT_EQUAL(count(FAULTLINE_GPU_FAULT), 4);
+    EXPECT_EQUAL(moved(ANY, 0, HOST), BIG);
+    EXPECT_EQUAL(moved(ANY, 1, 0), 2 * BIG);
+    EXPECT_EQUAL(moved(ANY, 0, 1), BIG);
+}
+
 static void counters_are_complete_without_a_flush(void)
 {
     struct faultline_counters before, after;
@@ -486,6 +511,7 @@ int main(void)
         ALONE(start, eviction_is_a_migration),
         ALONE(start, what_is_discarded_does_not_move),
         ALONE(start, whoever_sees_a_kernel_end_has_its_faults_told_of),
+        ALONE(start, kernels_of_two_devices_that_wait_for_each_other_fault_in_turn),
         ALONE(start, counters_are_complete_without_a_flush),
         ALONE(start, duplicates_come_by_reads_and_go_by_writes),
         ALONE(start, mappings_of_what_is_elsewhere_are_told_of),
