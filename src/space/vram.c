@@ -13,6 +13,7 @@
 #include <sys/resource.h>
 
 enum { TIMES = 32, IN_TURN = 2 }; /* sizes of the file and of its first zone, in capacities */
+enum { RECLAIMS = 100 };          /* for one allocation, at most */
 
 struct vram_chunks {
     uint64_t count, turn, next;
@@ -110,11 +111,14 @@ static CUresult take(struct vram *v, uint64_t size, uint64_t *offset)
     return r;
 }
 
+/* Kernels that run may have fetched managed memory into the room that was made, before it is taken. */
 CUresult vram_alloc(struct vram *v, uint64_t size, uint64_t *offset)
 {
     CUresult r = take(v, size, offset);
-    if (!r || !v->reclaim || size > v->capacity || v->reclaim(v, size)) return r;
-    return take(v, size, offset);
+    if (!v->reclaim || size > v->capacity) return r;
+    for (int k = 0; k < RECLAIMS && r && size > v->capacity - v->used && !v->reclaim(v, size); k++)
+        r = take(v, size, offset);
+    return r;
 }
 
 CUresult vram_alloc_at(struct vram *v, uint64_t size, uint64_t offset)

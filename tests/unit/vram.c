@@ -91,6 +91,27 @@ static void freed_memory_goes_back_to_the_machine(void **state)
     vram_destroy(&v);
 }
 
+/* Somebody else takes what it gives back, but for the third time. */
+static CUresult third_time_lucky(struct vram *v, uint64_t size)
+{
+    static int times;
+    if (++times == 3) vram_uncharge(v, size);
+    return CUDA_SUCCESS;
+}
+
+static void an_allocation_asks_again_for_what_somebody_else_was_faster_to_take(void **state)
+{
+    struct vram v;
+    uint64_t at;
+    (void)state;
+    assert_int_equal(vram_init(&v, 4 * VRAM_CHUNK, "test"), CUDA_SUCCESS);
+    assert_int_equal(vram_charge(&v, v.capacity), CUDA_SUCCESS);
+    v.reclaim = third_time_lucky;
+    assert_int_equal(vram_alloc(&v, 2 * VRAM_CHUNK, &at), CUDA_SUCCESS);
+    assert_int_equal(v.used, v.capacity);
+    vram_destroy(&v);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -98,6 +119,7 @@ int main(void)
         cmocka_unit_test(what_is_free_can_be_had_in_one_piece_whatever_came_before),
         cmocka_unit_test(two_allocations_never_overlap),
         cmocka_unit_test(freed_memory_goes_back_to_the_machine),
+        cmocka_unit_test(an_allocation_asks_again_for_what_somebody_else_was_faster_to_take),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
