@@ -228,9 +228,10 @@ static CUresult with_array(CUarray to, size_t to_offset, CUarray from, size_t fr
     struct box a = other, b = other;
     CUresult r = stream_caller(stream, &k);
     if (r) return r;
-    if (to && (r = array_piece(to, to_offset, bytes, &a))) return r;
-    if (from && (r = array_piece(from, from_offset, bytes, &b))) return r;
-    if (!to && !from) return CUDA_ERROR_INVALID_VALUE;
+    /* where nothing is copied no array is looked at (observed on an H200) */
+    if (bytes && to && (r = array_piece(to, to_offset, bytes, &a))) return r;
+    if (bytes && from && (r = array_piece(from, from_offset, bytes, &b))) return r;
+    if (bytes && !to && !from) return CUDA_ERROR_INVALID_VALUE;
     return boxes(&a, &b, bytes, 1, 1, stream, async);
 }
 

@@ -25,7 +25,7 @@ static CUresult issue(CUstream handle, const CUstreamBatchMemOpParams *ops, unsi
     struct stream *s;
     CUresult r = stream_named(handle, &s);
     if (r) return r;
-    if (!ops || count > MOST_OPERATIONS) return CUDA_ERROR_INVALID_VALUE;
+    if ((!ops && count) || count > MOST_OPERATIONS) return CUDA_ERROR_INVALID_VALUE;
     CUgraphNodeParams node = { .type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,
                                .memOp = { (CUcontext)stream_context(s), count, (CUstreamBatchMemOpParams *)ops, 0 } };
     if (capture_any() && (r = operations_check(&node.memOp))) return r;

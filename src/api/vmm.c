@@ -136,7 +136,8 @@ CUresult CUDAAPI cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *ha
     if (!handle) return CUDA_ERROR_INVALID_VALUE;
     if (shHandleType == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
         return import_descriptor((int)(intptr_t)osHandle, handle);
-    if (shHandleType == CU_MEM_HANDLE_TYPE_WIN32) return CUDA_ERROR_NOT_SUPPORTED;
+    if (shHandleType == CU_MEM_HANDLE_TYPE_WIN32 || shHandleType == CU_MEM_HANDLE_TYPE_WIN32_KMT)
+        return CUDA_ERROR_NOT_SUPPORTED;
     return shHandleType == CU_MEM_HANDLE_TYPE_FABRIC && osHandle ? vmm_import_fabric(osHandle, handle)
                                                                  : CUDA_ERROR_INVALID_VALUE;
 }

@@ -80,6 +80,8 @@ const char *load_reg(struct emitter *e, struct reg *r);
 void store_reg(struct emitter *e, struct reg *r, const char *v);
 /* Of a shared address that may name another block of the cluster. */
 const char *cluster_pointer(struct emitter *e, const char *offset32, int64_t displacement);
+/* Whether a block of the cluster has its shared memory, of so many bytes, at the address. */
+const char *cluster_shared(struct emitter *e, const char *address, const char *size);
 const char *cluster_value(struct emitter *e, const struct operand *o);      /* (emit_cluster.c) */
 const char *special_value(struct emitter *e, const struct operand *o);      /* as its own type (emit_special.c) */
 const char *predicate(struct emitter *e, const struct operand *o);          /* i1, negation applied */

@@ -60,6 +60,14 @@ const char *cluster_pointer(struct emitter *e, const char *offset32, int64_t dis
     return displacement ? emit(e, "getelementptr i8, ptr %s, i64 %" PRId64, p, displacement) : p;
 }
 
+const char *cluster_shared(struct emitter *e, const char *address, const char *size)
+{
+    const char *windows = block_field(e, "ptr", offsetof(struct fl_block, windows));
+    const char *rank = emit(e, "zext i32 %s to i64", call_rt(e, "ctarank", "i64 %s", address));
+    const char *base = emit(e, "load i64, ptr %s", emit(e, "getelementptr i64, ptr %s, i64 %s", windows, rank));
+    return emit(e, "icmp ult i64 %s, %s", emit(e, "sub i64 %s, %s", address, base), size);
+}
+
 /* The same place in the shared memory of the block of that rank. A shared address names the block unless it is this
  * one. */
 static void emit_mapa(struct emitter *e, const struct instr *i)

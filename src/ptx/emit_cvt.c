@@ -162,7 +162,8 @@ static const char *float_to_float(struct emitter *e, const struct instr *i, enum
     return has(i, MOD_relu) ? relu(e, d, v) : v;
 }
 
-/* tf32: a single with 10 bits of fraction; the 13 bits below are 0, in NaNs unless rounded by .rna (observed on H200). */
+/* tf32: a single with 10 bits of fraction; the 13 bits below are 0. A NaN has all others but its sign, unless rounded by
+ * .rna (observed on H200). */
 static void emit_tf32(struct emitter *e, const struct instr *i)
 {
     enum { LOW = 13, HALF = 1 << (LOW - 1), NOT_A_NUMBER = 0x7fffe000 };
@@ -177,7 +178,7 @@ static void emit_tf32(struct emitter *e, const struct instr *i)
                  emit(e, "and i32 %s, 1", emit(e, "lshr i32 %s, %d", bits, LOW)));
     r = emit(e, "and i32 %s, %d", r, -(1 << LOW));
     const char *special = emit(e, "icmp eq i32 %s, %d", emit(e, "and i32 %s, %d", bits, F32_INFINITY), F32_INFINITY);
-    r = emit(e, "select i1 %s, i32 %s, i32 %s", special, bits, r);
+    r = emit(e, "select i1 %s, i32 %s, i32 %s", special, emit(e, "and i32 %s, %d", bits, -(1 << LOW)), r);
     if (!has(i, MOD_rna))
         r = emit(e, "select i1 %s, i32 %d, i32 %s", emit(e, "fcmp uno float %s, 0.0", f), NOT_A_NUMBER, r);
     if (has(i, MOD_satfinite)) {

@@ -377,12 +377,19 @@ static const char *within(struct emitter *e, const char *a, const char *lo, cons
     return emit(e, "and i1 %s, %s", emit(e, "icmp uge i64 %s, %s", a, lo), emit(e, "icmp ult i64 %s, %s", a, hi));
 }
 
+/* Whether the address is one of the block's shared memory or, if of_cluster, of any block's of its cluster. */
+static const char *is_shared(struct emitter *e, const char *a, bool of_cluster)
+{
+    const char *size = block_field(e, "i64", offsetof(struct fl_block, shared_window_size));
+    if (of_cluster) return cluster_shared(e, a, size);
+    return emit(e, "icmp ult i64 %s, %s", emit(e, "sub i64 %s, %s", a, shared_base(e)), size);
+}
+
 static void emit_isspacep(struct emitter *e, const struct instr *i)
 {
     need_operands(i, 2, 2);
-    const char *a = value(e, &i->ops[1], T_b64), *lo = shared_base(e);
-    const char *shared = within(
-        e, a, lo, emit(e, "add i64 %s, %s", lo, block_field(e, "i64", offsetof(struct fl_block, shared_window_size))));
+    const char *a = value(e, &i->ops[1], T_b64);
+    const char *shared = is_shared(e, a, i->space == SPACE_global || strstr(i->text, "::cluster"));
     const char *local = within(e, a, block_field(e, "i64", offsetof(struct fl_block, local_lo)),
                                block_field(e, "i64", offsetof(struct fl_block, local_hi)));
     const char *v;

@@ -14,6 +14,13 @@ static const char *shared_size(struct emitter *e)
     return block_field(e, "i32", offsetof(struct fl_block, total_shared_size));
 }
 
+/* Shared memory is given in pieces. */
+static const char *shared_given(struct emitter *e)
+{
+    enum { PIECE = 128 };
+    return emit(e, "and i32 %s, %d", emit(e, "add i32 %s, %d", shared_size(e), PIECE - 1), -PIECE);
+}
+
 static const char *lane(struct emitter *e) { return emit(e, "and i32 %s, 31", e->t); }
 
 static const char *lane_mask(struct emitter *e, enum special s)
@@ -52,7 +59,7 @@ const char *special_value(struct emitter *e, const struct operand *o)
     case SR_smid: return block_field(e, "i32", offsetof(struct fl_block, smid));
     case SR_nsmid: return block_field(e, "i32", offsetof(struct fl_block, nsmid));
     case SR_gridid: return block_field(e, "i64", offsetof(struct fl_block, gridid));
-    case SR_total_smem_size: return shared_size(e);
+    case SR_total_smem_size: return shared_given(e);
     case SR_aggr_smem_size: return emit(e, "add i32 %s, %d", shared_size(e), RESERVED_SHARED);
     case SR_reserved_end: return arena_printf("%d", RESERVED_USED);
     case SR_reserved_cap: return arena_printf("%d", RESERVED_SHARED);

@@ -128,13 +128,14 @@ static const char *put_part(struct emitter *e, const struct instr *i, const char
 
 static bool is_sum(const struct video *v) { return v->how == ADD || v->how == SUBTRACT; }
 
-/* As observed on H200: unsigned sums saturate at 0 only, unless they go into a part; into a part, what is negative saturates to
- * the greatest number; what was shifted saturates to a word whatever the part is, and is counted with 34 bits. */
+/* As observed on H200: unsigned sums and differences saturate at 0 only, unless they go into a part; into a part, what is
+ * negative saturates to the greatest number; what was shifted saturates to a word whatever the part is, and is counted
+ * with 34 bits. */
 static const char *saturate_result(struct emitter *e, const struct instr *i, const struct video *v, const char *r,
                                    bool sign)
 {
     const char *part = i->ops[0].part;
-    if (is_sum(v) && !sign && !part)
+    if ((is_sum(v) || v->how == DIFFERENCE) && !sign && !part)
         return emit(e, "call i64 @llvm.smax.i64(i64 %s, i64 0)", r);
     if (v->how == LEFT) r = emit(e, "ashr i64 %s, 30", emit(e, "shl i64 %s, 30", r));
     if (!part || v->how == LEFT || v->how == RIGHT) return clamp(e, r, WORD, sign);
@@ -148,7 +149,8 @@ static const char *select_second(struct emitter *e, const struct instr *i, const
 {
     const bool sat = has(i, MOD_sat), sum = is_sum(v);
     const char *c = arg(e, i, 3, T_b32), *key = r;
-    if (sum || (v->how == LEFT && sat)) key = emit(e, "sext i32 %s to i64", emit(e, "trunc i64 %s to i32", r));
+    if (sum || ((v->how == LEFT || v->how == RIGHT) && sat))
+        key = emit(e, "sext i32 %s to i64", emit(e, "trunc i64 %s to i32", r));
     const char *less = emit(e, "icmp %s i64 %s, %s", sign ? "slt" : "ult", key,
                             emit(e, "%s i32 %s to i64", sign ? "sext" : "zext", c));
     r = emit(e, "trunc i64 %s to i32", r);

@@ -8,13 +8,16 @@ enum { TERNARY, LEVELS = 10, UNARY = LEVELS + 1 };
 
 /* What binds alike; later levels bind tighter. An operator of two characters is two tokens side by side. */
 static const char *const levels[LEVELS][5] = {
-    { "||" }, { "&&" }, { "|" }, { "^" }, { "&" }, { "==", "!=" }, { "<=", ">=", "<", ">" }, { "<<", ">>" },
-    { "+", "-" }, { "*", "/", "%" },
+    { "||" },       { "&&" },     { "|" },           { "^" }, { "&" }, { "==", "!=" }, { "<=", ">=", "<", ">" },
+    { "<<", ">>" }, { "+", "-" }, { "*", "/", "%" },
 };
 
 static struct number expression_at(struct parser *p, unsigned level);
 
-static struct number integer(uint64_t v, bool is_unsigned) { return (struct number){ .bits = v, .is_unsigned = is_unsigned }; }
+static struct number integer(uint64_t v, bool is_unsigned)
+{
+    return (struct number){ .bits = v, .is_unsigned = is_unsigned };
+}
 
 static struct number real(double d)
 {
@@ -100,7 +103,8 @@ static const char *operator_of(const struct parser *p, unsigned level)
     struct parser ahead = *p;
     next(&ahead);
     const char *const doubles[] = { "||", "&&", "==", "!=", "<=", ">=", "<<", ">>" };
-    for (size_t k = 0; k < sizeof doubles / sizeof *doubles && ahead.token.kind == TOKEN_PUNCT && !ahead.token.spaced; k++)
+    for (size_t k = 0; k < sizeof doubles / sizeof *doubles && ahead.token.kind == TOKEN_PUNCT && !ahead.token.spaced;
+         k++)
         if (*here == doubles[k][0] && *ahead.token.text == doubles[k][1]) here[1] = doubles[k][1];
     for (unsigned k = 0; levels[level][k]; k++)
         if (!strcmp(here, levels[level][k])) return levels[level][k];
@@ -233,7 +237,8 @@ bool begins_constant(const struct parser *p)
     if (p->token.kind == TOKEN_INT || p->token.kind == TOKEN_FLOAT) return true;
     struct parser ahead = *p;
     next(&ahead);
-    if (token_is(&p->token, "WARP_SZ")) return ahead.token.kind == TOKEN_PUNCT && strchr("*/+-<>=!&|^?", *ahead.token.text);
+    if (token_is(&p->token, "WARP_SZ"))
+        return ahead.token.kind == TOKEN_PUNCT && strchr("*/+-<>=!&|^?", *ahead.token.text);
     if (p->token.kind != TOKEN_PUNCT || !strchr("-+~!(", *p->token.text)) return false;
     return ahead.token.kind != TOKEN_WORD || token_is(&ahead.token, "WARP_SZ");
 }

@@ -125,12 +125,47 @@ static void elements_of_arrays(void)
 static void constants_are_computed_as_in_c(void)
 {
     static const uint64_t computed[] = {
-        0, 1, ~5ull, (uint64_t)-3, 7, (uint64_t)-4, -8ull >> 1, ~7ull >> 1, 1, 0, 1, 0, 1, 0, 1, /* a rest is unsigned */
-        2, ~0ull, ~0ull >> 4, 0, (uint64_t)(-(1ll << 40) / 3), 3, 1 | (2 ^ (3 & 1)), 1, 4,
-        (uint64_t)-3, 65, 15, 5, -1ull >> 1, ~0ull, ~0ull, 0, 1, 0,
+        0,
+        1,
+        ~5ull,
+        (uint64_t)-3,
+        7,
+        (uint64_t)-4,
+        -8ull >> 1,
+        ~7ull >> 1,
+        1,
+        0,
+        1,
+        0,
+        1,
+        0,
+        1, /* a rest is unsigned */
+        2,
+        ~0ull,
+        ~0ull >> 4,
+        0,
+        (uint64_t)(-(1ll << 40) / 3),
+        3,
+        1 | (2 ^ (3 & 1)),
+        1,
+        4,
+        (uint64_t)-3,
+        65,
+        15,
+        5,
+        -1ull >> 1,
+        ~0ull,
+        ~0ull,
+        0,
+        1,
+        0,
     };
     static const double sums[] = { 3.5, -2.5, 3, 1.5 };
-    enum { INTEGERS = sizeof computed / sizeof *computed, REALS = sizeof sums / sizeof *sums, N = INTEGERS + REALS + 1 };
+    enum {
+        INTEGERS = sizeof computed / sizeof *computed,
+        REALS = sizeof sums / sizeof *sums,
+        N = INTEGERS + REALS + 1
+    };
     CUdeviceptr out = give(NULL, N * sizeof(uint64_t));
     run("constants", 1, 1, N, 1, 0, ARGS(&out));
     const uint64_t *v = take(out, N * sizeof *v);
@@ -164,13 +199,36 @@ static void results_may_lie_where_values_did(void)
     }
 }
 
+/* What a thread of the kernel writes. */
+struct observed {
+    uint32_t difference, greater, shifted, tf32, spaces, given, unused[2];
+};
+
+static void what_an_h200_was_seen_to_do(void)
+{
+    enum { N = 64 };
+    CUdeviceptr out = give(NULL, N * sizeof(struct observed));
+    run("observed", 2, 1, N / 2, 1, 0, ARGS(&out));
+    const struct observed *w = take(out, N * sizeof *w);
+    for (unsigned k = 0; k < N; k++, w++) {
+        const unsigned t = k % (N / 2);
+        EXPECT(w->difference == UINT32_MAX - 3 && w->greater == 2);
+        EXPECT(w->shifted == t && w->tf32 == ((0x7f9ff7e0 + t) & ~0x1fffu));
+        EXPECT(w->spaces == (1 | 2 | 8 | 64) && w->given == 1024);
+    }
+}
+
 int main(int argc, char **argv)
 {
-    static const struct program programs[] = {
-        P(handwritten),         P(subnormals_are_zeros_where_it_says_so), P(threads_wait_for_time_at_the_same_time),
-        P(pointers_of_32_bits), P(half_formats_convert_to_the_nearest),   P(elements_of_arrays),
-        P(constants_are_computed_as_in_c), P(results_may_lie_where_values_did),
-        { 0 }
-    };
+    static const struct program programs[] = { P(handwritten),
+                                               P(subnormals_are_zeros_where_it_says_so),
+                                               P(threads_wait_for_time_at_the_same_time),
+                                               P(pointers_of_32_bits),
+                                               P(half_formats_convert_to_the_nearest),
+                                               P(elements_of_arrays),
+                                               P(constants_are_computed_as_in_c),
+                                               P(results_may_lie_where_values_did),
+                                               P(what_an_h200_was_seen_to_do),
+                                               { 0 } };
     return run_programs(argc, argv, programs);
 }
