@@ -203,88 +203,86 @@ static void *copier(void *arg)
     return NULL;
 }
 
-static void a_copy_may_be_under_way_while_a_shared_pool_gives_its_memory_back(void)
+/* A copy that finds the memory gone leaves an error that stays: then nothing more can be seen. */
+static bool went_well(CUresult r)
 {
-    CUmemoryPool pool = make_pool(CU_MEM_LOCATION_TYPE_DEVICE, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+    if (r != CUDA_ERROR_LAUNCH_FAILED) CHECK(r);
+    return !r;
+}
+
+static void copy_meanwhile(void (*give_back_often)(void))
+{
     pthread_t thread;
     CHECK(cuCtxGetCurrent(&context));
     open_gate();
     EXPECT(!pthread_create(&thread, NULL, copier, result));
-    for (int k = 0; k < ROUNDS; k++) {
-        const CUdeviceptr p = lent(pool, SIZE);
-        shown = p;
-        usleep((useconds_t)(k % 10 * 200));
-        give_back(pool, p);
-    }
+    give_back_often();
     ended = true;
     EXPECT(!pthread_join(thread, NULL));
 }
 
-static CUmemPoolPtrExportData *export_of(CUdeviceptr p)
-{
-    static CUmemPoolPtrExportData data;
-    CHECK(cuMemPoolExportPointer(&data, p));
-    return &data;
-}
-
-static CUmemoryPool imported_of(CUmemoryPool pool)
-{
-    const CUmemAllocationHandleType type = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
-    CUmemoryPool p;
-    int fd;
-    CHECK(cuMemPoolExportToShareableHandle(&fd, pool, type, 0));
-    CHECK(cuMemPoolImportFromShareableHandle(&p, (void *)(intptr_t)fd, type, 0));
-    close(fd);
-    return p;
-}
-
-/* A copy that finds the memory gone leaves an error that stays: then nothing more can be seen. */
-static bool free_under_copies(CUdeviceptr p)
+static bool free_under_copies(CUdeviceptr p, int k)
 {
     shown = p;
-    usleep(1000);
-    if (cuMemFreeAsync(p, other)) return false;
-    return !cuStreamSynchronize(other);
+    usleep((useconds_t)(k % 10 * 200));
+    return went_well(cuMemFreeAsync(p, other)) && went_well(cuStreamSynchronize(other));
 }
 
-static void a_copy_may_be_under_way_while_imported_memory_or_its_pool_goes(void)
+static CUmemoryPool shared_pool(void)
 {
-    CUmemoryPool pool = make_pool(CU_MEM_LOCATION_TYPE_DEVICE, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
-    CUmemPoolPtrExportData *data = export_of(lent(pool, SIZE));
+    return make_pool(CU_MEM_LOCATION_TYPE_DEVICE, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+}
+
+static void give_back_to_a_shared_pool(void)
+{
+    CUmemoryPool pool = shared_pool();
     CUdeviceptr p;
-    pthread_t thread;
-    CHECK(cuCtxGetCurrent(&context));
-    open_gate();
-    EXPECT(!pthread_create(&thread, NULL, copier, result));
     for (int k = 0; k < ROUNDS; k++) {
-        CUmemoryPool imported = imported_of(pool);
-        CHECK(cuMemPoolImportPointer(&p, imported, data));
-        if (!free_under_copies(p)) break;
-        CHECK(cuMemPoolImportPointer(&p, imported, data));
-        shown = p;
-        usleep((useconds_t)(k % 10 * 100));
-        CHECK(cuMemPoolDestroy(imported)); /* it ends with its last memory */
-        if (!free_under_copies(p)) break;
+        if (!went_well(cuMemAllocFromPoolAsync(&p, SIZE, pool, other))) return;
+        if (!free_under_copies(p, k) || !went_well(cuMemPoolTrimTo(pool, 0))) return;
     }
-    ended = true;
-    EXPECT(!pthread_join(thread, NULL));
 }
 
-static void a_copy_may_be_under_way_while_a_shared_pool_ends(void)
+static void a_copy_may_be_under_way_while_a_shared_pool_gives_its_memory_back(void)
 {
-    pthread_t thread;
-    CHECK(cuCtxGetCurrent(&context));
-    open_gate();
-    EXPECT(!pthread_create(&thread, NULL, copier, result));
-    for (int k = 0; k < ROUNDS; k++) {
-        CUmemoryPool pool = make_pool(CU_MEM_LOCATION_TYPE_DEVICE, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
-        const CUdeviceptr p = lent(pool, SIZE);
-        CHECK(cuMemPoolDestroy(pool));
-        if (!free_under_copies(p)) break;
-    }
-    ended = true;
-    EXPECT(!pthread_join(thread, NULL));
+    copy_meanwhile(give_back_to_a_shared_pool);
 }
+
+static void end_shared_pools(void)
+{
+    const CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                   .handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+                                   .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
+    CUmemoryPool pool;
+    CUdeviceptr p;
+    for (int k = 0; k < ROUNDS; k++)
+        if (!went_well(cuMemPoolCreate(&pool, &props)) || !went_well(cuMemAllocFromPoolAsync(&p, SIZE, pool, other)) ||
+            !went_well(cuMemPoolDestroy(pool)) || !free_under_copies(p, k)) /* it ends with its last memory */
+            return;
+}
+
+static void a_copy_may_be_under_way_while_a_shared_pool_ends(void) { copy_meanwhile(end_shared_pools); }
+
+static void import_and_free(void)
+{
+    const CUmemAllocationHandleType type = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    CUmemoryPool pool = shared_pool(), imported;
+    CUmemPoolPtrExportData data;
+    CUdeviceptr p = lent(pool, SIZE);
+    int fd;
+    CHECK(cuMemPoolExportPointer(&data, p));
+    CHECK(cuMemPoolExportToShareableHandle(&fd, pool, type, 0));
+    for (int k = 0; k < ROUNDS; k++) {
+        if (!went_well(cuMemPoolImportFromShareableHandle(&imported, (void *)(intptr_t)fd, type, 0))) return;
+        for (int last = 0; last < 2; last++) {
+            if (!went_well(cuMemPoolImportPointer(&p, imported, &data))) return;
+            if (last && !went_well(cuMemPoolDestroy(imported))) return;
+            if (!free_under_copies(p, k)) return;
+        }
+    }
+}
+
+static void a_copy_may_be_under_way_while_imported_memory_or_its_pool_goes(void) { copy_meanwhile(import_and_free); }
 
 int main(void)
 {
