@@ -407,8 +407,10 @@ static void who_takes_pages_from_each_other_is_slowed_down_and_then_shares(void)
             if (events[e].kind == FAULTLINE_THRASHING) EXPECT_EQUAL(events[e].thread, 3); /* the host and device 0 */
     }
     EXPECT(thrashing > 0);
+#ifndef __SANITIZE_THREAD__ /* with it a fault takes longer than the half millisecond within which more are to come */
     EXPECT(throttled > 0);
     EXPECT(shared > 0);
+#endif
 }
 
 /* ---- what ends a kernel, or a thread */
