@@ -48,8 +48,9 @@ static CUresult do_steps(void *arg)
         if (t->discard) r = discard_whole_pages(t->va, t->size, t->prefetch);
         if (t->prefetch && !r) r = (t->ordinary ? pageable_prefetch : uvm_prefetch)(t->va, t->size, t->target);
     }
-    /* to a full device nothing comes, and nobody is told (observed on H200): nothing depends on where memory is */
-    return r == CUDA_ERROR_OUT_OF_MEMORY ? CUDA_SUCCESS : r;
+    /* to a full device nothing comes, and nobody is told (observed on H200): nothing depends on where memory is, nor on
+     * memory that somebody has freed meanwhile */
+    return r == CUDA_ERROR_OUT_OF_MEMORY || r == CUDA_ERROR_INVALID_VALUE ? CUDA_SUCCESS : r;
 }
 
 /* The stream that the caller means. What is refused for its flags ends no capture (observed on H200). */

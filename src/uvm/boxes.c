@@ -142,5 +142,5 @@ CUresult uvm_copy_engine_box(int ordinal, const struct uvm_box *box, enum uvm_en
         r = go_over_part(&plan, page, count);
         plan.least = plan.more = 0;
     } while (count == plan.part && !r);
-    return engine_end(r);
+    return engine_end(r, ordinal, box->va);
 }

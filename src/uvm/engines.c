@@ -4,6 +4,7 @@
  * A fill of up to 1 MiB has a quarter of its pages under way; short ones have a few more at the start. A copy has some
  * 33 pages under way, one of a MiB or more has 64. Longer ones go in parts, all over which their pages are spread. Where
  * nothing is prefetched these are batches of an H200 within one or two; it does not repeat itself either. */
+#include "base/log.h"
 #include "uvm/internal.h"
 #include "uvm/uvm.h"
 #include "context/context.h"
@@ -81,9 +82,12 @@ CUresult engine_block(uint64_t va, struct block **b)
     return *b ? CUDA_SUCCESS : range_at(va) ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult engine_end(CUresult r)
+CUresult engine_end(CUresult r, int ordinal, uint64_t va)
 {
-    return r == CUDA_ERROR_OUT_OF_MEMORY ? sticky_set(CUDA_ERROR_ILLEGAL_ADDRESS) : r;
+    if (r == CUDA_ERROR_INVALID_VALUE)
+        fl_log(FL_LOG_ERROR, "device %d, a copy or memset that waited in a stream: managed memory at 0x%llx was freed meanwhile",
+               ordinal, (unsigned long long)va);
+    return r == CUDA_ERROR_OUT_OF_MEMORY || r == CUDA_ERROR_INVALID_VALUE ? sticky_set(CUDA_ERROR_ILLEGAL_ADDRESS) : r;
 }
 
 static CUresult request(struct block *b, const struct mask *pages, const struct engine *e)
@@ -195,5 +199,5 @@ CUresult uvm_copy_engine(int ordinal, uint64_t va, uint64_t size, enum uvm_engin
         plan_fill(&e, pages);
     else
         plan_copy(&e, pages);
-    return engine_end(go_over(va, size, e));
+    return engine_end(go_over(va, size, e), ordinal, va);
 }

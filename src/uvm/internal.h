@@ -232,8 +232,8 @@ CUresult engine_request(struct block *b, const struct mask *pages, unsigned p, b
 struct mask engine_missing(const struct block *b, const struct mask *pages, unsigned p, bool write);
 /* The block with the page. */
 CUresult engine_block(uint64_t va, struct block **b);
-/* What an engine's access ends with. */
-CUresult engine_end(CUresult r);
+/* What an access that begins at va ends with. */
+CUresult engine_end(CUresult r, int ordinal, uint64_t va);
 
 /* --- service.c --- */
 /* Pages that fault at the same time; those written; of these, those by atomics of system scope. */

@@ -89,6 +89,23 @@ static void rows_an_allocation_apart_make_no_blocks_between_them(void **s)
     uvm_free(large);
 }
 
+static bool never(void) { return false; }
+
+static void an_engine_that_comes_to_memory_that_was_freed_makes_an_illegal_access(void **s)
+{
+    (void)s;
+    static struct context context;
+    struct allocation *gone;
+    assert_int_equal(uvm_alloc(&context, 4 * (uint64_t)WINDOW_BYTES, 1, &gone), CUDA_SUCCESS);
+    const uint64_t va = gone->base;
+    const struct uvm_box rows = { va, 64, 2 * PAGE_BYTES, 3, 0, 1 };
+    uvm_free(gone);
+    fake_refuses = never; /* so that an error that stays is no surprise */
+    assert_int_equal(uvm_copy_engine(0, va, PAGE_BYTES, UVM_COPIES_FROM), CUDA_ERROR_ILLEGAL_ADDRESS);
+    assert_int_equal(uvm_copy_engine_box(0, &rows, UVM_FILLS), CUDA_ERROR_ILLEGAL_ADDRESS);
+    fake_refuses = NULL;
+}
+
 #define OVER_AN_ALLOCATION(test) cmocka_unit_test_setup_teardown(test, allocated, freed)
 
 int main(void)
@@ -97,6 +114,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         OVER_AN_ALLOCATION(an_engine_that_goes_over_rows_leaves_alone_what_lies_between_them),
         OVER_AN_ALLOCATION(rows_an_allocation_apart_make_no_blocks_between_them),
+        OVER_AN_ALLOCATION(an_engine_that_comes_to_memory_that_was_freed_makes_an_illegal_access),
         OVER_AN_ALLOCATION(a_fill_of_read_mostly_pages_faults_again_where_it_has_been),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
