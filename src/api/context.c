@@ -94,21 +94,23 @@ CUresult CUDAAPI cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice de
 CUresult CUDAAPI cuCtxCreate_v3(CUcontext *pctx, CUexecAffinityParam *paramsArray, int numParams, unsigned int flags,
                                 CUdevice dev)
 {
-    CUresult r = library_ready();
+    struct device *d;
+    CUresult r = device_get(dev, &d);
     if (r) return r;
-    if (numParams < 0 || (numParams && !paramsArray)) return CUDA_ERROR_INVALID_VALUE;
-    return numParams ? CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY : create(pctx, flags, dev);
+    if (numParams <= 0) return create(pctx, flags, dev); /* fewer than none are none (observed on an H200) */
+    return pctx && paramsArray ? CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult CUDAAPI cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *ctxCreateParams, unsigned int flags, CUdevice dev)
 {
-    CUresult r = library_ready();
+    struct device *d;
+    CUresult r = device_get(dev, &d);
     if (r) return r;
     const CUctxCigParam *cig = ctxCreateParams ? ctxCreateParams->cigParams : NULL;
     if (cig)
         return cig->sharedData || ctxCreateParams->execAffinityParams ? CUDA_ERROR_NOT_SUPPORTED
                                                                       : CUDA_ERROR_INVALID_VALUE;
-    if (ctxCreateParams && ctxCreateParams->numExecAffinityParams) return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
+    if (ctxCreateParams && ctxCreateParams->numExecAffinityParams > 0) return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
     return create(pctx, flags, dev);
 }
 

@@ -17,7 +17,7 @@ static CUresult set_limit(struct context *c, CUlimit limit, size_t v)
         return CUDA_SUCCESS;
     case CU_LIMIT_PRINTF_FIFO_SIZE:
         if (c->printf_used) return CUDA_ERROR_INVALID_VALUE;
-        c->limits[limit] = round_up(between(v, 512 << 10, 2ul << 30), 128);
+        c->limits[limit] = round_up(between(v, 512 << 10, 2ul << 30), 256);
         processor_set_printf_size(c->device->processor, c->limits[limit]);
         return CUDA_SUCCESS;
     case CU_LIMIT_MALLOC_HEAP_SIZE:
