@@ -3,6 +3,7 @@
 #include "api/node_check.h"
 #include "graph/capture.h"
 #include "mempool/mempool.h"
+#include "vmm/vmm.h"
 
 #include <stdint.h>
 
@@ -226,6 +227,13 @@ CUresult CUDAAPI cuMemPoolExportToShareableHandle(void *handle_out, CUmemoryPool
     return handle_out && !flags ? mempool_export(p, handleType, handle_out) : CUDA_ERROR_INVALID_VALUE;
 }
 
+/* What is no pool is refused with another error if it is memory (observed on an H200). */
+static bool is_allocation(int fd)
+{
+    CUmemGenericAllocationHandle h;
+    return !vmm_import_descriptor(fd, &h) && !vmm_release(h);
+}
+
 CUresult CUDAAPI cuMemPoolImportFromShareableHandle(CUmemoryPool *pool_out, void *handle,
                                                     CUmemAllocationHandleType handleType, unsigned long long flags)
 {
@@ -234,7 +242,7 @@ CUresult CUDAAPI cuMemPoolImportFromShareableHandle(CUmemoryPool *pool_out, void
     if (r) return r;
     if (!pool_out || flags) return CUDA_ERROR_INVALID_VALUE;
     if (!(r = mempool_import((int)(intptr_t)handle, handleType, &p))) *pool_out = (CUmemoryPool)p;
-    return r;
+    return r == CUDA_ERROR_UNKNOWN && is_allocation((int)(intptr_t)handle) ? CUDA_ERROR_NOT_SUPPORTED : r;
 }
 
 CUresult CUDAAPI cuMemPoolExportPointer(CUmemPoolPtrExportData *shareData_out, CUdeviceptr ptr)

@@ -201,7 +201,7 @@ CUresult mempool_import(int handle, CUmemAllocationHandleType type, struct mempo
     if ((r = open_share(p, fd, size))) goto failed;
     const struct table *t = p->share->table;
     CUmemLocation l = { .type = (CUmemLocationType)t->location_type, .id = t->location_id };
-    r = CUDA_ERROR_NOT_SUPPORTED; /* of a single allocation (observed on an H200) */
+    r = CUDA_ERROR_UNKNOWN;
     if (memcmp(t->magic, MAGIC, sizeof MAGIC)) goto failed;
     r = CUDA_ERROR_INVALID_VALUE;
     struct device *d = l.type == CU_MEM_LOCATION_TYPE_DEVICE ? device_physical(l.id) : NULL;

@@ -80,6 +80,8 @@ const char *load_reg(struct emitter *e, struct reg *r);
 void store_reg(struct emitter *e, struct reg *r, const char *v);
 /* Of a shared address that may name another block of the cluster. */
 const char *cluster_pointer(struct emitter *e, const char *offset32, int64_t displacement);
+/* Whether the address is one of the block's shared memory or, if of_cluster, of any block's of its cluster (emit_mem.c). */
+const char *is_shared(struct emitter *e, const char *address, bool of_cluster);
 /* Whether a block of the cluster has its shared memory, of so many bytes, at the address. */
 const char *cluster_shared(struct emitter *e, const char *address, const char *size);
 const char *cluster_value(struct emitter *e, const struct operand *o);      /* (emit_cluster.c) */

@@ -4,6 +4,8 @@
 #include "emit_float.h"
 #include "llvm.h"
 
+#include <inttypes.h>
+
 static const char *order_of(const struct instr *i)
 {
     if (has(i, MOD_acq_rel)) return "acq_rel";
@@ -48,6 +50,24 @@ static const char *half_op(struct emitter *e, const struct instr *i, bool bf, co
     return bf ? f32_to_bf16(e, v) : f32_to_f16(e, v);
 }
 
+/* An address that may be one of shared memory, whose sums keep subnormals. */
+static bool reaches_shared(const struct emitter *e, const struct instr *i)
+{
+    const struct operand *at = &i->ops[i->op == OP_red ? 0 : 1];
+    return !i->space && at->reg && !at->var && !e->probe;
+}
+
+static const char *unless_shared(struct emitter *e, const struct instr *i, const char *old, const char *operand,
+                                 const char *flushed)
+{
+    const struct operand *at = &i->ops[i->op == OP_red ? 0 : 1], base = { .kind = OPERAND_reg, .reg = at->reg };
+    const char *a = emit(e, "add i64 %s, %" PRId64, value(e, &base, T_b64), at->offset);
+    const char *sum = emit(e, "fadd float %s, %s", emit(e, "bitcast i32 %s to float", old),
+                           emit(e, "bitcast i32 %s to float", operand));
+    return emit(e, "select i1 %s, i32 %s, i32 %s", is_shared(e, a, true), emit(e, "bitcast float %s to i32", sum),
+                flushed);
+}
+
 static const char *computed(struct emitter *e, const struct instr *i, enum ptx_type type, const char *old,
                             const char *operand)
 {
@@ -55,7 +75,8 @@ static const char *computed(struct emitter *e, const struct instr *i, enum ptx_t
     if (type == T_b32) {
         const char *a = flush_f32(e, emit(e, "bitcast i32 %s to float", old));
         const char *b = flush_f32(e, emit(e, "bitcast i32 %s to float", operand));
-        return emit(e, "bitcast float %s to i32", flush_f32(e, emit(e, "fadd float %s, %s", a, b)));
+        const char *flushed = emit(e, "bitcast float %s to i32", flush_f32(e, emit(e, "fadd float %s, %s", a, b)));
+        return reaches_shared(e, i) ? unless_shared(e, i, old, operand, flushed) : flushed;
     }
     if (type_bits(type) == 16) return half_op(e, i, bf, old, operand);
     const char *lo = half_op(e, i, bf, emit(e, "trunc i32 %s to i16", old), emit(e, "trunc i32 %s to i16", operand));
@@ -146,7 +167,7 @@ static const char *locked(struct emitter *e, const struct instr *i, enum ptx_typ
         return emit(e, "extractvalue { %s, i1 } %s, 0", t, pair);
     }
     if (is_half(type)) return exchange_loop(e, i, type, p, v);
-    /* single-precision sums in global memory flush subnormals, as the manual says */
+    /* single-precision sums in global memory flush subnormals, as the manual says; those in shared memory do not */
     if (type == T_f32 && has(i, MOD_add) && i->space != SPACE_shared) {
         const char *old = exchange_loop(e, i, T_b32, p, emit(e, "bitcast float %s to i32", v));
         return emit(e, "bitcast i32 %s to float", old);

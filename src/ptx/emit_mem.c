@@ -377,8 +377,7 @@ static const char *within(struct emitter *e, const char *a, const char *lo, cons
     return emit(e, "and i1 %s, %s", emit(e, "icmp uge i64 %s, %s", a, lo), emit(e, "icmp ult i64 %s, %s", a, hi));
 }
 
-/* Whether the address is one of the block's shared memory or, if of_cluster, of any block's of its cluster. */
-static const char *is_shared(struct emitter *e, const char *a, bool of_cluster)
+const char *is_shared(struct emitter *e, const char *a, bool of_cluster)
 {
     const char *size = block_field(e, "i64", offsetof(struct fl_block, shared_window_size));
     if (of_cluster) return cluster_shared(e, a, size);

@@ -201,7 +201,7 @@ static void results_may_lie_where_values_did(void)
 
 /* What a thread of the kernel writes. */
 struct observed {
-    uint32_t difference, greater, shifted, tf32, spaces, given, unused[2];
+    uint32_t difference, greater, shifted, tf32, spaces, given, sum_in_shared, sum_in_global;
 };
 
 static void what_an_h200_was_seen_to_do(void)
@@ -215,6 +215,7 @@ static void what_an_h200_was_seen_to_do(void)
         EXPECT(w->difference == UINT32_MAX - 3 && w->greater == 2);
         EXPECT(w->shifted == t && w->tf32 == ((0x7f9ff7e0 + t) & ~0x1fffu));
         EXPECT(w->spaces == (1 | 2 | 8 | 64) && w->given == 1024);
+        EXPECT(w->sum_in_shared == 6 && w->sum_in_global == 0);
     }
 }
 
