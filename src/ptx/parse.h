@@ -1,6 +1,6 @@
 /* The parser: parse.c reads the module's level, parse_var.c declarations,
- * parse_code.c function bodies, parse_opcode.c opcodes, parse_operand.c operands, debug.c debugging
- * information; names.c knows what is declared. An error ends the process
+ * parse_code.c function bodies, parse_opcode.c opcodes, parse_operand.c operands, parse_constant.c
+ * constants, debug.c debugging information; names.c knows what is declared. An error ends the process
  * (fatal_at), so nothing here returns one. */
 #ifndef FL_PTX_PARSE_H
 #define FL_PTX_PARSE_H
