@@ -19,6 +19,7 @@
 enum {
     BODY = 4,         /* loads in flight */
     PAIR = 2,         /* where the loop ends */
+    READABLE_LOST = 48, /* stores until the fault of a kernel's first one is known, to a page that may be read, FAR_TWO_LOST */
     HELD_MOST = 64,
     WALKS = 16,
     NOTES = 64, /* taken at a time */
@@ -106,11 +107,12 @@ static CUresult decide_loads(struct lone *t, unsigned p, const struct visit *lis
 static uint64_t walk_for_store(struct lone *t, struct sector s, enum distance d)
 {
     const unsigned *until = t->batches ? stores : first_stores;
+    bool sooner = !t->batches && s.readable && d == FAR_TWO_LOST;
     uint64_t ends = t->stores + until[AT_HAND];
     if (d == AT_HAND) return ends;
     for (unsigned k = 0; k < WALKS && s.number; k++)
         if (t->walks[k].sector.number == s.number) return t->walks[k].ends > ends ? t->walks[k].ends : ends;
-    t->walks[t->newest_walk++ % WALKS] = (struct walk){ s, ends = t->stores + until[d] };
+    t->walks[t->newest_walk++ % WALKS] = (struct walk){ s, ends = t->stores + (sooner ? READABLE_LOST : until[d]) };
     if (ends < t->first_end) t->first_end = ends;
     return ends;
 }
