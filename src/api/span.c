@@ -42,6 +42,9 @@ unsigned span_members(CUdeviceptr p)
     return n ? n : 1;
 }
 
+/* Another context's: who frees it waits for that one's streams only (observed on H200). */
+static bool others(const struct allocation *a) { return a->context && a->context != context_top(); }
+
 CUresult span_find(CUdeviceptr p, size_t size, const struct device *d, bool write, struct span *s,
                    struct span_pieces *pieces)
 {
@@ -63,7 +66,7 @@ CUresult span_find(CUdeviceptr p, size_t size, const struct device *d, bool writ
         .bytes = space_alias(&a, p),
         .count = 1,
         .managed = a.kind == ALLOCATION_MANAGED ? p : 0,
-        .passing = a.pool && a.kind != ALLOCATION_MANAGED ? p : 0,
+        .passing = (a.pool || others(&a)) && a.kind != ALLOCATION_MANAGED ? p : 0,
         .changes = changes,
         .on_device = a.device,
         .dormant = a.dormant,

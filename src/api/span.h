@@ -12,7 +12,8 @@ struct span {
     size_t count;                  /* of pieces, 1 or more */
     size_t first;                  /* of them in the operation's array, if there are several */
     CUdeviceptr managed;           /* the address, if it is managed: whoever performs the operation says so to src/uvm */
-    CUdeviceptr passing;           /* the address, if it is mapped memory or a pool's, which may go while work waits, */
+    CUdeviceptr passing;           /* the address, if it is mapped memory, a pool's or another context's, which may go
+                                    * while work waits, */
     uint64_t changes;              /* and was found at this count of span_changes */
     unsigned member;               /* span_pieces' */
     bool on_device;                /* not the host's */
@@ -36,8 +37,8 @@ unsigned span_members(CUdeviceptr p);
 CUresult span_find(CUdeviceptr p, size_t size, const struct device *d, bool write, struct span *s,
                    struct span_pieces *pieces);
 
-/* While it stays, mapped memory and pools' memory stay where they are. */
-static inline uint64_t span_changes(void) { return vmm_changes() + mempool_changes(); }
+/* While it stays, all memory stays where it is. */
+static inline uint64_t span_changes(void) { return vmm_changes() + mempool_changes() + space_changes(); }
 /* Around the operation, and span_changed: what goes meanwhile can still be reached. */
 static inline void span_begin(bool passing)
 {

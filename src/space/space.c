@@ -65,8 +65,12 @@ static CUresult enter(struct allocation *a)
 }
 
 /* Under the lock. */
+static _Atomic uint64_t withdrawn;
+uint64_t space_changes(void) { return atomic_load_explicit(&withdrawn, memory_order_acquire); }
+
 static void leave(struct allocation *a)
 {
+    atomic_fetch_add_explicit(&withdrawn, 1, memory_order_acq_rel);
     index_remove(a);
     RB_REMOVE(tree, &allocations, a);
     describe_freed(a);

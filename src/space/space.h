@@ -84,6 +84,8 @@ CUresult space_publish(struct allocation *a);
 void space_update(struct allocation *a);
 /* Takes it out of the tree; freeing *a is up to its owner. */
 void space_withdraw(struct allocation *a);
+/* Counts allocations that went: while it stays, so does what was looked up. */
+uint64_t space_changes(void);
 /* As space_withdraw, for the allocation of o's that *copy is a copy of (space_look). NULL: another thread has
  * withdrawn it already. */
 struct allocation *space_withdraw_same(const struct space_owner *o, const struct allocation *copy);
