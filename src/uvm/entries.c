@@ -11,13 +11,14 @@
  * comes, goes or gives way to tables.
  *
  * Observed on an H200 (tests/behaviour): entries are read by sectors of 8, after
- * the directory that leads there. Some 20 sectors stay at hand, from kernel to
- * kernel, until an entry of theirs changes. The lines of two sectors in which they
- * came stay close by, until an entry of either changes. A store to a page that may
- * only be read finds half as much: at hand is the half of a sector that was asked
- * for, close by its other half, and the rest of the line not as near. A sector of
- * windows' entries that comes to hand has those of its neighbours, mapped or not;
- * that there is no table is not remembered. */
+ * the directory that leads there. The 16 sectors that were asked for last stay at
+ * hand, from kernel to kernel, until an entry of theirs changes; the lines of two
+ * sectors in which they came stay close by, until an entry of either does. Where an
+ * access faulted on or beside read-only copies of pages, half as much comes when it is
+ * tried again: at hand is the half of a sector that was asked for, close by its
+ * other half, and the rest of the line not as near, whoever reads it next.
+ * A sector of windows' entries that comes to hand has those of its neighbours, mapped
+ * or not; that there is no table is not remembered. */
 #include "uvm/internal.h"
 
 enum {
@@ -26,15 +27,22 @@ enum {
     HALF_ENTRIES = 4,
     SECTOR_ENTRIES = 8,
     LINE_ENTRIES = 16,
-    SECTORS_AT_HAND = 20,
+    MOST_AT_HAND = 16,
     KNOWN = 128,
 };
 
 struct known {
     uint64_t number[KNOWN]; /* newest first */
 };
-/* By the number of their first entry. Directories are among the sectors. */
-static struct known halves[PROCESSORS], sectors[PROCESSORS], lines[PROCESSORS];
+/* By the number of their first entry. */
+static struct {
+    struct known at_hand;   /* sectors, and HALF of some */
+    struct known close;     /* sectors of which a half came */
+    struct known lines;     /* that are close */
+    struct known lines_by_half;
+    struct known directories;
+} known[PROCESSORS];
+static const uint64_t HALF = 1ull << 63;
 
 /* ---- what is known */
 
@@ -72,18 +80,32 @@ static enum level level_in(const struct window *w, unsigned p)
     return level;
 }
 
+/* Whether the page is a read-only copy there. */
+static bool is_copy(const struct block *b, unsigned p, unsigned page)
+{
+    return mask_test(&b->read_duplicated, page) && page_prot(b, p, page) == PROT_RO;
+}
+
+/* Whether any of the pages of a line of entries by page is. */
+static bool has_copies(const struct block *b, unsigned p, unsigned first)
+{
+    for (unsigned k = first; k < first + LINE_ENTRIES; k++)
+        if (k >= b->region.first && k < b->region.outer && is_copy(b, p, k)) return true;
+    return false;
+}
+
 static struct sector sector_of(const struct block *b, unsigned p, unsigned page)
 {
     const struct layout *l = layout_of(b, p);
     enum level lowest = level_in(b->window, p);
     enum level level = !l ? lowest : l->whole ? WHOLE : (l->big >> (page / BIG_PAGE) & 1 ? BIG : SMALL);
-    struct sector s = { entry_sector(b, page, level), entry_sector(b, page, DIRECTORY), 0, false, ONE };
+    struct sector s = { .number = entry_sector(b, page, level),
+                        .half = HALF | entry_group(b, page, level, HALF_ENTRIES),
+                        .directory = entry_sector(b, page, DIRECTORY),
+                        .copy = is_copy(b, p, page),
+                        .by_copies = level == SMALL && has_copies(b, p, page / LINE_ENTRIES * LINE_ENTRIES),
+                        .tables = level != WHOLE && lowest == SMALL ? TWO : ONE };
     if (level == WHOLE && !page_prot(b, p, page)) s.tables = NONE;
-    if (level != WHOLE && lowest == SMALL) {
-        s.half = entry_group(b, page, SMALL, HALF_ENTRIES);
-        s.tables = TWO;
-    }
-    s.readable = level == SMALL && page_prot(b, p, page) == PROT_RO;
     if (s.tables == TWO && level == BIG && l && l->fresh >> (page / BIG_PAGE) & 1) s.tables = NEW;
     return s;
 }
@@ -108,7 +130,12 @@ struct sector sector_at(unsigned p, uint64_t va)
     return found[p][k].sector = sector_of(b, p, page_of(va));
 }
 
-static uint64_t line_of(uint64_t number) { return number / (LINE_ENTRIES << 2) * (LINE_ENTRIES << 2) | (number & 3); }
+static uint64_t group_around(uint64_t number, unsigned entries)
+{
+    return number / (entries << 2) * (entries << 2) | (number & 3);
+}
+static uint64_t line_of(uint64_t number) { return group_around(number, LINE_ENTRIES); }
+static uint64_t sector_around(uint64_t number) { return group_around(number & ~HALF, SECTOR_ENTRIES); }
 
 static unsigned place_in(const struct known *list, uint64_t number)
 {
@@ -117,14 +144,18 @@ static unsigned place_in(const struct known *list, uint64_t number)
     return k;
 }
 
+static bool is_known(const struct known *list, uint64_t number) { return place_in(list, number) < KNOWN; }
+
 enum distance sector_distance(unsigned p, struct sector s, bool store)
 {
-    unsigned k = place_in(&sectors[p], s.number);
-    bool by_half = store && s.readable;
-    if (k < SECTORS_AT_HAND && (!by_half || place_in(&halves[p], s.half) < KNOWN)) return AT_HAND;
-    if (by_half && k < KNOWN) return CLOSE;
-    if (s.tables && place_in(&lines[p], line_of(s.number)) < KNOWN) return by_half ? NEAR : CLOSE;
-    return (place_in(&sectors[p], s.directory) < KNOWN ? NO_TABLE : NO_TABLE_LOST) + s.tables;
+    const struct known *hand = &known[p].at_hand;
+    if (place_in(hand, s.number) < MOST_AT_HAND || place_in(hand, s.half) < MOST_AT_HAND) return AT_HAND;
+    if (s.tables) {
+        uint64_t line = line_of(s.number);
+        if (is_known(&known[p].close, s.number) || is_known(&known[p].lines, line)) return CLOSE;
+        if (store && is_known(&known[p].lines_by_half, line)) return NEAR;
+    }
+    return (is_known(&known[p].directories, s.directory) ? NO_TABLE : NO_TABLE_LOST) + s.tables;
 }
 
 static void put_first(struct known *list, uint64_t number)
@@ -135,23 +166,28 @@ static void put_first(struct known *list, uint64_t number)
     list->number[0] = number;
 }
 
-/* The directory is asked only for what is not known. */
-void sector_read(unsigned p, struct sector s)
+/* The directory is asked only for what is not at hand. */
+void sector_read(unsigned p, struct sector s, bool again)
 {
     if (!s.number) return;
-    if (s.half) put_first(&halves[p], s.half);
-    if (!s.tables || place_in(&sectors[p], s.number) == KNOWN) put_first(&sectors[p], s.directory);
+    uint64_t line = line_of(s.number);
+    bool had = is_known(&known[p].at_hand, s.number);
+    if (!s.tables || !had) put_first(&known[p].directories, s.directory);
     if (!s.tables) return;
-    put_first(&sectors[p], s.number);
-    put_first(&lines[p], line_of(s.number));
+    if (!had && (again || is_known(&known[p].lines_by_half, line))) {
+        put_first(&known[p].at_hand, s.half);
+        put_first(&known[p].close, s.number);
+        put_first(&known[p].lines_by_half, line);
+    } else {
+        put_first(&known[p].at_hand, s.number);
+        put_first(&known[p].lines, line);
+    }
 }
 
 void entries_forget(unsigned p)
 {
     changes++;
-    memset(&halves[p], 0, sizeof halves[p]);
-    memset(&sectors[p], 0, sizeof sectors[p]);
-    memset(&lines[p], 0, sizeof lines[p]);
+    memset(&known[p], 0, sizeof known[p]);
 }
 
 static void drop_from(struct known *list, uint64_t number)
@@ -162,16 +198,16 @@ static void drop_from(struct known *list, uint64_t number)
 
 static void drop(unsigned p, uint64_t number)
 {
-    drop_from(&sectors[p], number);
-    drop_from(&lines[p], line_of(number));
+    drop_from(&known[p].at_hand, number);
+    drop_from(&known[p].directories, number);
+    drop_from(&known[p].lines, line_of(number));
 }
 
-static void drop_all(unsigned p, bool directory)
+static void drop_all(unsigned p, bool directories)
 {
-    for (unsigned k = 0; k < KNOWN; k++)
-        if (directory || (sectors[p].number[k] & 3) != DIRECTORY) sectors[p].number[k] = 0;
-    memset(&halves[p], 0, sizeof halves[p]);
-    memset(&lines[p], 0, sizeof lines[p]);
+    struct known kept = known[p].directories;
+    memset(&known[p], 0, sizeof known[p]);
+    if (!directories) known[p].directories = kept;
 }
 
 /* Whether so many entries, from the first on, have some of the pages. */
@@ -184,13 +220,21 @@ static bool has_entries(uint64_t number, unsigned entries, const struct block *b
     return mask_next(pages, first, outer) < outer;
 }
 
+static void drop_groups(struct known *list, unsigned entries, const struct block *b, const struct mask *pages)
+{
+    for (unsigned k = 0; k < KNOWN; k++)
+        if (has_entries(list->number[k], entries, b, pages)) list->number[k] = 0;
+}
+
+/* Of a sector of which a half is at hand, too, each entry counts. */
 static void drop_pages(const struct block *b, unsigned p, const struct mask *pages)
 {
-    for (unsigned k = 0; k < KNOWN; k++) {
-        if (has_entries(halves[p].number[k], HALF_ENTRIES, b, pages)) halves[p].number[k] = 0;
-        if (has_entries(sectors[p].number[k], SECTOR_ENTRIES, b, pages)) sectors[p].number[k] = 0;
-        if (has_entries(lines[p].number[k], LINE_ENTRIES, b, pages)) lines[p].number[k] = 0;
-    }
+    struct known *hand = &known[p].at_hand;
+    for (unsigned k = 0; k < KNOWN; k++)
+        if (has_entries(sector_around(hand->number[k]), SECTOR_ENTRIES, b, pages)) hand->number[k] = 0;
+    drop_groups(&known[p].close, SECTOR_ENTRIES, b, pages);
+    drop_groups(&known[p].lines, LINE_ENTRIES, b, pages);
+    drop_groups(&known[p].lines_by_half, LINE_ENTRIES, b, pages);
 }
 
 /* ---- layout */

@@ -247,15 +247,15 @@ CUresult service_faults(struct block *b, unsigned p, const struct request *q, bo
 enum distance {
     AT_HAND,
     CLOSE,                           /* read some time ago, or its neighbour was */
-    NEAR,                            /* its neighbour was; a store to a page that may only be read */
+    NEAR,                            /* half of its neighbour was; for a store */
     NO_TABLE, FAR, FAR_TWO, FAR_NEW, /* only the directory is known, and says that there is none, or where */
     NO_TABLE_LOST, FAR_LOST, FAR_TWO_LOST, FAR_NEW_LOST, /* nor is that */
     DISTANCES
 };
 struct sector {
-    uint64_t number, directory; /* what leads there */
-    uint64_t half;              /* of a sector of entries by page, where the table has such; 0: it has not */
-    bool readable;              /* such an entry decides, and permits reading */
+    uint64_t number, half;      /* half: the one of the two in which the entry is */
+    uint64_t directory;         /* what leads there */
+    bool copy, by_copies;       /* the page is a read-only copy; or another one of its line is */
     /* To how many tables; TWO: by 64 KiB and by page, both are read; NEW: the latter has nothing of it yet. */
     enum { NONE, ONE, TWO, NEW } tables;
 };
@@ -263,7 +263,8 @@ struct sector {
 struct sector sector_at(unsigned p, uint64_t va);
 /* store: it is for a store that one looks there. */
 enum distance sector_distance(unsigned p, struct sector s, bool store);
-void sector_read(unsigned p, struct sector s);
+/* again: for an access that faulted on or beside read-only copies. */
+void sector_read(unsigned p, struct sector s, bool again);
 /* Mappings of device p have changed to prot; what is at hand of them is read anew. */
 void entries_changed(struct block *b, unsigned p, const struct mask *pages, enum prot prot);
 CUresult entries_begin(struct block *b); /* before a device is mapped there. CUDA_ERROR_OUT_OF_MEMORY */

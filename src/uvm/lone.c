@@ -4,14 +4,15 @@
  * strides, offsets and kinds of pages were varied):
  *
  * Loads are waited for, and atomic operations whose result is used. Those of four
- * rounds of a loop are a body; what is left of the loop is a pair and a single one. A body's loads set out together, so a walk
- * that one of them begins is at an end for none of the others. What set out before
- * the first fault was known is one batch, the rest of the body's faults another.
+ * rounds of a loop are a body; what is left of the loop is a pair and a single one.
+ * A body's loads set out together, so a walk that one of them begins is at an end for
+ * none of the others. What set out before the first fault was known is one batch, the
+ * rest of the body's faults another.
  *
  * Stores and reductions are sent off and forgotten; a kernel's first ones are slower.
  *
- * All are made anew when their batch has been serviced. It is then that their
- * entries come to hand, as those of accesses that do not fault do. Of these the
+ * Those that faulted are made anew when their batch has been serviced. It is then
+ * that their entries come to hand; those of the others have come before. Of these the
  * device tells (mmu_next_accesses) while somebody looks at what memory does, for it makes
  * kernels slow; otherwise faults are all that is seen. */
 #include "uvm/internal.h"
@@ -19,7 +20,6 @@
 enum {
     BODY = 4,         /* loads in flight */
     PAIR = 2,         /* where the loop ends */
-    READABLE_LOST = 48, /* stores until the fault of a kernel's first one is known, to a page that may be read, FAR_TWO_LOST */
     HELD_MOST = 64,
     WALKS = 16,
     NOTES = 64, /* taken at a time */
@@ -40,6 +40,7 @@ struct visit {
     uint64_t va; /* of its page */
     enum access access;
     bool awaited, fault;
+    bool again; /* as sector_read has it */
 };
 static struct lone {
     struct visit held[HELD_MOST]; /* undecided: of a body, or from the first store that faulted on */
@@ -59,9 +60,11 @@ static struct lone {
     unsigned taken, heard;
 } lone[PROCESSORS];
 
-static void read_entries(unsigned p, const struct visit *list, unsigned n)
+/* Those of accesses that faulted, which are made anew, or of the others. */
+static void read_entries(unsigned p, const struct visit *list, unsigned n, bool faulted)
 {
-    for (unsigned k = 0; k < n; k++) sector_read(p, sector_at(p, list[k].va));
+    for (unsigned k = 0; k < n; k++)
+        if (list[k].fault == faulted) sector_read(p, sector_at(p, list[k].va), list[k].again);
 }
 
 static CUresult service(struct lone *t, unsigned p, const struct visit *list, unsigned from, unsigned to)
@@ -97,9 +100,10 @@ static unsigned set_out(unsigned p, const struct visit *list, unsigned n, const 
 static CUresult decide_loads(struct lone *t, unsigned p, const struct visit *list, unsigned n, const unsigned *until)
 {
     unsigned first = set_out(p, list, n, until);
+    read_entries(p, list, n, false);
     CUresult r = service(t, p, list, 0, first);
     if (!r) r = service(t, p, list, first, n);
-    read_entries(p, list, n);
+    read_entries(p, list, n, true);
     return r;
 }
 
@@ -107,12 +111,11 @@ static CUresult decide_loads(struct lone *t, unsigned p, const struct visit *lis
 static uint64_t walk_for_store(struct lone *t, struct sector s, enum distance d)
 {
     const unsigned *until = t->batches ? stores : first_stores;
-    bool sooner = !t->batches && s.readable && d == FAR_TWO_LOST;
     uint64_t ends = t->stores + until[AT_HAND];
     if (d == AT_HAND) return ends;
     for (unsigned k = 0; k < WALKS && s.number; k++)
         if (t->walks[k].sector.number == s.number) return t->walks[k].ends > ends ? t->walks[k].ends : ends;
-    t->walks[t->newest_walk++ % WALKS] = (struct walk){ s, ends = t->stores + (sooner ? READABLE_LOST : until[d]) };
+    t->walks[t->newest_walk++ % WALKS] = (struct walk){ s, ends = t->stores + until[d] };
     if (ends < t->first_end) t->first_end = ends;
     return ends;
 }
@@ -125,7 +128,7 @@ static void retire_walks(struct lone *t, unsigned p, uint64_t now)
         struct walk *w = &t->walks[(t->newest_walk + k) % WALKS];
         if (w->sector.number && w->ends > now && w->ends < t->first_end) t->first_end = w->ends;
         if (!w->sector.number || w->ends > now) continue;
-        sector_read(p, w->sector);
+        sector_read(p, w->sector, false);
         w->sector.number = 0;
     }
 }
@@ -140,8 +143,9 @@ static CUresult decide(struct lone *t, unsigned p)
     if (!n) return CUDA_SUCCESS;
     if (!list[0].awaited) {
         retire_walks(t, p, UINT64_MAX);
+        read_entries(p, list, n, false);
         CUresult r = service(t, p, list, 0, n);
-        read_entries(p, list, n);
+        read_entries(p, list, n, true);
         return r;
     }
     unsigned body = n < BODY && n > PAIR ? PAIR : n;
@@ -158,10 +162,11 @@ static bool another_batch(const struct lone *t, bool awaited)
 static CUresult hold(struct lone *t, unsigned p, struct visit a)
 {
     const uint64_t group = GROUP_PAGES * PAGE_BYTES;
+    if (!a.awaited && !t->n) retire_walks(t, p, t->stores);
+    struct sector s = sector_at(p, a.va);
+    enum distance d = sector_distance(p, s, !a.awaited);
+    a.again = a.fault && (s.copy || (s.by_copies && d > CLOSE));
     if (!a.awaited) {
-        if (!t->n) retire_walks(t, p, t->stores);
-        struct sector s = sector_at(p, a.va);
-        enum distance d = sector_distance(p, s, true);
         uint64_t ends = walk_for_store(t, s, d);
         if (a.fault && (!t->groups || ends < t->known)) t->known = ends;
         bool walked_for = a.fault || (t->n && d != AT_HAND);
@@ -207,11 +212,11 @@ static CUresult catch_up(struct lone *t, unsigned p)
     while (!r && next_note(t, p, &note)) {
         if (t->open) r = pass(t, p, t->newest);
         t->open = !note.begins;
-        t->newest = (struct visit){ page_down(note.address),
-                                    note.atomic  ? ACCESS_ATOMIC_WEAK
-                                    : note.write ? ACCESS_WRITE
-                                                 : ACCESS_READ,
-                                    note.awaited, false };
+        t->newest = (struct visit){ .va = page_down(note.address),
+                                    .access = note.atomic  ? ACCESS_ATOMIC_WEAK
+                                              : note.write ? ACCESS_WRITE
+                                                           : ACCESS_READ,
+                                    .awaited = note.awaited };
         if (note.begins && !r) r = lone_rest(p);
     }
     return r;
@@ -220,7 +225,7 @@ static CUresult catch_up(struct lone *t, unsigned p)
 CUresult lone_fault(unsigned p, uint64_t va, enum access access)
 {
     struct lone *t = &lone[p];
-    struct visit a = { va, access, access == ACCESS_READ, true };
+    struct visit a = { .va = va, .access = access, .awaited = access == ACCESS_READ, .fault = true };
     CUresult r = catch_up(t, p);
     /* the device's page table does not tell an atomic access from a store */
     if (t->open && t->newest.va == va && t->newest.access == ACCESS_ATOMIC_WEAK) {
