@@ -64,10 +64,10 @@ static CUresult enter(struct allocation *a)
     return r;
 }
 
-/* Under the lock. */
 static _Atomic uint64_t withdrawn;
 uint64_t space_changes(void) { return atomic_load_explicit(&withdrawn, memory_order_acquire); }
 
+/* Under the lock. */
 static void leave(struct allocation *a)
 {
     atomic_fetch_add_explicit(&withdrawn, 1, memory_order_acq_rel);

@@ -159,15 +159,21 @@ static bool another_batch(const struct lone *t, bool awaited)
     return t->n && (t->held[0].awaited != awaited || (awaited && t->loads % BODY == 0));
 }
 
+static bool comes_by_half(struct sector s, enum distance d) { return s.copy || (s.by_copies && d > CLOSE); }
+
 static CUresult hold(struct lone *t, unsigned p, struct visit a)
 {
     const uint64_t group = GROUP_PAGES * PAGE_BYTES;
-    if (!a.awaited && !t->n) retire_walks(t, p, t->stores);
-    struct sector s = sector_at(p, a.va);
-    enum distance d = sector_distance(p, s, !a.awaited);
-    a.again = a.fault && (s.copy || (s.by_copies && d > CLOSE));
+    if (a.awaited && a.fault) {
+        struct sector s = sector_at(p, a.va);
+        a.again = comes_by_half(s, sector_distance(p, s, false));
+    }
     if (!a.awaited) {
+        if (!t->n) retire_walks(t, p, t->stores);
+        struct sector s = sector_at(p, a.va);
+        enum distance d = sector_distance(p, s, true);
         uint64_t ends = walk_for_store(t, s, d);
+        a.again = a.fault && comes_by_half(s, d);
         if (a.fault && (!t->groups || ends < t->known)) t->known = ends;
         bool walked_for = a.fault || (t->n && d != AT_HAND);
         if (walked_for && (!t->n || a.va / group != t->held[t->n - 1].va / group)) t->groups++;
