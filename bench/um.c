@@ -215,6 +215,23 @@ static void measure_calls(void)
     CHECK(cuMemFree(p));
 }
 
+/* Each of a little more than half a block, which the next one does not fit behind. */
+static void measure_allocations(void)
+{
+    enum { MANY = 10000, N = 100, BYTES = BLOCK / 2 + PAGE };
+    static CUdeviceptr p[MANY];
+    double few[N], many[N];
+    for (int k = 0; k < MANY; k++) {
+        double t = now_us();
+        p[k] = managed(BYTES);
+        if (k < N) few[k] = now_us() - t;
+        if (k >= MANY - N) many[k - (MANY - N)] = now_us() - t;
+    }
+    report("um.alloc", median(few, N));
+    report("um.alloc.many", median(many, N));
+    for (int k = 0; k < MANY; k++) CHECK(cuMemFree(p[k]));
+}
+
 /* ---- a kernel that streams */
 
 static double add(CUfunction f, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c)
@@ -264,6 +281,7 @@ int main(int argc, char **argv)
     measure_sweep();
     measure_prefetch();
     measure_calls();
+    measure_allocations();
     if (argc > 1) measure_stream(argv[1]);
     return 0;
 }

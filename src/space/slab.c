@@ -31,22 +31,6 @@ bool slab_take(struct slab *s, uint64_t size, uint64_t align, uint64_t *at)
 
 static uint32_t units_of(uint64_t size) { return (uint32_t)((size + SLAB_UNIT - 1) / SLAB_UNIT); }
 
-uint64_t slab_hole(const struct slab *s, uint64_t size, uint64_t *at)
-{
-    uint32_t n = units_of(size), best = 0, best_run = UINT32_MAX;
-    if (SLAB_UNITS - s->used < n) return 0;
-    for (uint32_t k = 0, run; k < SLAB_UNITS; k += run + 1) {
-        for (run = 0; k + run < SLAB_UNITS && !unit(s, k + run);) run++;
-        if (run >= n && run < best_run) {
-            best = k;
-            best_run = run;
-        }
-    }
-    if (best_run == UINT32_MAX) return 0;
-    *at = (uint64_t)best * SLAB_UNIT;
-    return (uint64_t)best_run * SLAB_UNIT;
-}
-
 void slab_fill(struct slab *s, uint64_t at, uint64_t size) { occupy(s, (uint32_t)(at / SLAB_UNIT), units_of(size)); }
 
 void slab_give(struct slab *s, uint64_t at, uint64_t size)

@@ -24,10 +24,7 @@ struct slab {
 
 /* A place for size bytes (at most 1 MiB), aligned; false if there is none. */
 bool slab_take(struct slab *s, uint64_t size, uint64_t align, uint64_t *at);
-/* The smallest hole for size bytes (up to the whole chunk), the lowest of equal ones: where it is, and its
- * size; 0: there is none. Managed memory is placed so (what cuMemRangeGetAttribute answers shows it). */
-uint64_t slab_hole(const struct slab *s, uint64_t size, uint64_t *at);
-/* The piece, which slab_hole found, is taken. */
+/* The piece, of which somebody else knows that it is free, is taken. */
 void slab_fill(struct slab *s, uint64_t at, uint64_t size);
 /* It is free again. */
 void slab_give(struct slab *s, uint64_t at, uint64_t size);

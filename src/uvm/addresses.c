@@ -1,11 +1,9 @@
-/* Which addresses an allocation gets: chunks of its own, or, below 2 MiB, a place
- * in a chunk that it shares with others of its context, modules' variables apart
+/* Which addresses an allocation gets: chunks of its own, or, below 2 MiB, the best
+ * place in the chunks that it shares with others of its context, modules' variables apart
  * (recorded answers of cuMemRangeGetAttribute show who shares with whom). What a freed one leaves
  * in a shared chunk is made as if it had never been. */
 #include "uvm/internal.h"
 #include "uvm/uvm.h"
-
-static LIST_HEAD(, managed) shared = LIST_HEAD_INITIALIZER(shared);
 
 static CUresult chunk_new(struct context *c, bool of_module, uint64_t size, struct managed **out)
 {
@@ -25,7 +23,7 @@ static CUresult chunk_new(struct context *c, bool of_module, uint64_t size, stru
         goto no_range;
     }
     LIST_INIT(&m->pieces);
-    if (m->slab) LIST_INSERT_HEAD(&shared, m, link);
+    if (m->slab) holes_begin(m);
     *out = m;
     return CUDA_SUCCESS;
 no_range:
@@ -38,34 +36,20 @@ failed:
     return r;
 }
 
-/* Best fit among all chunks. */
-static bool take_shared(struct context *c, bool of_module, struct piece *p, uint64_t size)
-{
-    struct managed *m, *best = NULL;
-    uint64_t at, best_at = 0, hole, best_hole = UINT64_MAX;
-    LIST_FOREACH(m, &shared, link)
-    if (m->context == c && m->of_module == of_module && (hole = slab_hole(m->slab, size, &at)) && hole < best_hole) {
-        best = m;
-        best_at = at;
-        best_hole = hole;
-    }
-    if (!best) return false;
-    slab_fill(best->slab, best_at, size);
-    p->chunk = best;
-    p->a.base = best->start + best_at;
-    return true;
-}
-
 CUresult addresses_take(struct context *c, bool of_module, uint64_t size, struct piece *p)
 {
-    CUresult r = CUDA_SUCCESS;
     if (size > UINT64_MAX - WINDOW_BYTES) return CUDA_ERROR_OUT_OF_MEMORY;
-    if (size >= WINDOW_BYTES || !take_shared(c, of_module, p, size)) {
-        if ((r = chunk_new(c, of_module, size, &p->chunk))) return r;
-        if (p->chunk->slab) slab_fill(p->chunk->slab, 0, size);
-        p->a.base = p->chunk->start;
+    struct hole *h = size < WINDOW_BYTES ? hole_find(c, of_module, size) : NULL;
+    struct managed *m = h ? h->chunk : NULL;
+    CUresult r = h ? CUDA_SUCCESS : chunk_new(c, of_module, size, &m);
+    if (r) return r;
+    p->chunk = m;
+    p->a.base = h ? h->at : m->start;
+    if (m->slab) {
+        slab_fill(m->slab, p->a.base - m->start, size);
+        hole_take(h ? h : &m->hole, size, &p->behind);
     }
-    LIST_INSERT_HEAD(&p->chunk->pieces, p, link);
+    LIST_INSERT_HEAD(&m->pieces, p, link);
     return r;
 }
 
@@ -102,9 +86,12 @@ bool addresses_give(struct piece *p)
     struct managed *m = p->chunk;
     uint64_t first = page_down(p->a.base), end = page_up(p->a.base + p->a.size);
     LIST_REMOVE(p, link);
-    if (m->slab) slab_give(m->slab, p->a.base - m->start, p->a.size);
+    if (m->slab) {
+        slab_give(m->slab, p->a.base - m->start, p->a.size);
+        hole_give(&p->behind);
+    }
     if (LIST_EMPTY(&m->pieces)) {
-        if (m->slab) LIST_REMOVE(m, link);
+        if (m->slab) holes_end(m);
         range_remove(m);
         if (uvm_exclusive) exclusive_give(m);
         return true;

@@ -65,6 +65,17 @@ CUresult addresses_take(struct context *c, bool of_module, uint64_t size, struct
 bool addresses_give(struct piece *p);
 bool addresses_live(const struct managed *m, uint64_t va); /* some allocation touches the page */
 
+/* --- holes.c: which places of shared chunks are free --- */
+/* The chunk, whose context is known, is empty, and shared from now on; until holes_end. */
+void holes_begin(struct managed *m);
+void holes_end(struct managed *m);
+/* The best for size bytes among c's; NULL: none is so large. */
+struct hole *hole_find(struct context *c, bool of_module, uint64_t size);
+/* The hole's first size bytes are taken; what is left is `behind` them. */
+void hole_take(struct hole *h, uint64_t size, struct hole *behind);
+/* Those before `behind` are free again. */
+void hole_give(struct hole *behind);
+
 /* --- advise.c --- */
 /* [start, end): pages. p, node: as the advice needs them. */
 CUresult advise(uint64_t start, uint64_t end, CUmem_advise advice, unsigned p, int node);

@@ -114,10 +114,19 @@ struct window {
     } taken;
 };
 
+/* What is free behind an allocation, up to the next one, or at the start of a chunk that several share (holes.c). */
+struct hole {
+    uint64_t at, size;             /* 0: nothing is */
+    struct managed *chunk;
+    RB_ENTRY(hole) link;           /* of those that are not empty */
+    TAILQ_ENTRY(hole) order;       /* in the chunk, by address */
+};
+
 /* An allocation. */
 struct piece {
     struct allocation a;
     struct managed *chunk;
+    struct hole behind;            /* where others share the chunk */
     unsigned attached;             /* CU_MEM_ATTACH_*; matters where host and kernels take turns */
     const void *stream;            /* that SINGLE names */
     LIST_ENTRY(piece) link;
@@ -129,7 +138,9 @@ struct managed {
     bool of_module;                /* for variables */
     struct slab *slab;             /* several allocations share it; NULL: it is one's */
     LIST_HEAD(, piece) pieces;
-    LIST_ENTRY(managed) link;      /* of shared ones */
+    uint64_t number;               /* of those that are shared; they count */
+    struct hole hole;              /* at its start */
+    TAILQ_HEAD(holes_of_chunk, hole) holes;
 };
 
 /* Which processor reaches which memory, and how; fixed at cuInit. */
