@@ -33,6 +33,7 @@ enum {
 
 struct known {
     uint64_t number[KNOWN]; /* newest first */
+    unsigned used;          /* those from there on are 0 */
 };
 /* By the number of their first entry. */
 static struct {
@@ -140,8 +141,8 @@ static uint64_t sector_around(uint64_t number) { return group_around(number & ~H
 static unsigned place_in(const struct known *list, uint64_t number)
 {
     unsigned k = 0;
-    while (k < KNOWN && list->number[k] != number) k++;
-    return k;
+    while (k < list->used && list->number[k] != number) k++;
+    return k < list->used ? k : KNOWN;
 }
 
 static bool is_known(const struct known *list, uint64_t number) { return place_in(list, number) < KNOWN; }
@@ -162,7 +163,8 @@ static void put_first(struct known *list, uint64_t number)
 {
     if (list->number[0] == number) return;
     unsigned k = place_in(list, number);
-    memmove(list->number + 1, list->number, (k < KNOWN ? k : KNOWN - 1) * sizeof *list->number);
+    if (k == KNOWN) k = list->used < KNOWN ? list->used++ : KNOWN - 1;
+    memmove(list->number + 1, list->number, k * sizeof *list->number);
     list->number[0] = number;
 }
 
@@ -222,7 +224,7 @@ static bool has_entries(uint64_t number, unsigned entries, const struct block *b
 
 static void drop_groups(struct known *list, unsigned entries, const struct block *b, const struct mask *pages)
 {
-    for (unsigned k = 0; k < KNOWN; k++)
+    for (unsigned k = 0; k < list->used; k++)
         if (has_entries(list->number[k], entries, b, pages)) list->number[k] = 0;
 }
 
@@ -230,7 +232,7 @@ static void drop_groups(struct known *list, unsigned entries, const struct block
 static void drop_pages(const struct block *b, unsigned p, const struct mask *pages)
 {
     struct known *hand = &known[p].at_hand;
-    for (unsigned k = 0; k < KNOWN; k++)
+    for (unsigned k = 0; k < hand->used; k++)
         if (has_entries(sector_around(hand->number[k]), SECTOR_ENTRIES, b, pages)) hand->number[k] = 0;
     drop_groups(&known[p].close, SECTOR_ENTRIES, b, pages);
     drop_groups(&known[p].lines, LINE_ENTRIES, b, pages);
