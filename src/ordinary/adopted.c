@@ -179,7 +179,8 @@ static CUresult adopt_new(uint64_t va, bool write, struct range bounds)
     CUresult r = registrations_open();
     if (!r) find_out_what_can_be_done();
     if (!r) r = extent(va, write, bounds, g);
-    if (!r) r = registration_make_pieces(g);
+    /* what cannot be adopted any more has changed since that looked */
+    if (!r && (r = registration_make_pieces(g)) == CUDA_ERROR_INVALID_VALUE) r = CUDA_ERROR_NOT_READY;
     if (!r) r = adopted_part(g->va, g->end);
     if (!r) r = registration_insert(g);
     if (r) {
@@ -191,17 +192,21 @@ static CUresult adopt_new(uint64_t va, bool write, struct range bounds)
     return r;
 }
 
-/* Memory around va that comes and goes is left alone in the end. */
-static CUresult adopt(uint64_t va, bool write, bool missing, struct range bounds, bool *moving)
+/* Memory around va that comes and goes, or cannot be had, is left alone in the end: va's own page is what counts. */
+static CUresult adopt_some(uint64_t va, bool write, struct range bounds)
 {
     CUresult r = CUDA_ERROR_NOT_READY;
+    for (int tries = 0; tries < TRIES && r == CUDA_ERROR_NOT_READY; tries++) r = adopt_new(va, write, bounds);
+    return r ? adopt_new(va, write, (struct range){ va, va + PAGE_BYTES }) : r;
+}
+
+static CUresult adopt(uint64_t va, bool write, bool missing, struct range bounds, bool *moving)
+{
     if (va < LEAST || (va >= PROCESSOR_PRIVATE && va < PROCESSOR_PRIVATE_END)) return CUDA_ERROR_INVALID_VALUE;
     va = page_down(va);
     pthread_mutex_lock(&registrations_lock);
     struct registration *g = registration_above(va);
-    if (g && g->va <= va) r = known(g, va, write, missing);
-    for (int tries = 0; tries < TRIES && r == CUDA_ERROR_NOT_READY; tries++) r = adopt_new(va, write, bounds);
-    if (r == CUDA_ERROR_NOT_READY) r = adopt_new(va, write, (struct range){ va, va + PAGE_BYTES });
+    CUresult r = g && g->va <= va ? known(g, va, write, missing) : adopt_some(va, write, bounds);
     g = registration_above(va);
     *moving = g && g->va <= va && g->moves;
     pthread_mutex_unlock(&registrations_lock);
@@ -250,7 +255,7 @@ static enum state look_at(const struct registration *g, const struct region *lis
         for (uint64_t at = p->va; at < p->va + p->size; at = list[k].end) {
             while (k < count && list[k].end <= at) k++;
             if (k == count || list[k].start > at) return LOST;
-            if (p->file ? registration_shows(&list[k]) : !registration_in_place(&list[k])) return LOST;
+            if (p->file ? !registration_shows_file(&list[k], p) : !registration_in_place(&list[k])) return LOST;
             if (list[k].prot != p->prot) s = CHANGED;
         }
     }

@@ -162,6 +162,22 @@ int region_at(uint64_t va, struct region *r)
     return found;
 }
 
+static bool is_like(const struct region *r, const struct region *as, uint64_t at)
+{
+    bool same_bytes = !as->shared || (r->inode == as->inode && r->offset - r->start == as->offset - as->start);
+    return r->start <= at && r->prot == as->prot && r->shared == as->shared && same_bytes;
+}
+
+bool regions_are(int maps, const struct region *as)
+{
+    struct walk w = { .maps = maps };
+    struct region r;
+    uint64_t at = as->start;
+    if (lseek(maps, 0, SEEK_SET)) return false;
+    while (at < as->end && walk_to(&w, at, &r) && is_like(&r, as, at)) at = r.end;
+    return at >= as->end;
+}
+
 static int open_if_same(const char *path, const struct region *r)
 {
     struct stat s;

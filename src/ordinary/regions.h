@@ -25,6 +25,10 @@ CUresult regions_of(uint64_t va, uint64_t end, struct region **out, size_t *coun
 int region_at(uint64_t va, struct region *r);
 /* All of the mapping that va is in; false: there is none. */
 bool region_bounds(uint64_t va, uint64_t *start, uint64_t *end);
+/* maps: a descriptor of /proc/self/maps. All that `as` says holds of [as->start, as->end): it is mapped with that access,
+ * as shared memory that shows that inode or as private memory. Takes nothing from the heap, stores to nothing of the
+ * program's and says nothing. */
+bool regions_are(int maps, const struct region *as);
 /* A descriptor of the file that a region shows, or -1 if this process cannot get one. */
 int region_open(const struct region *r);
 

@@ -68,6 +68,8 @@ const struct backing *registrations_backing(void);
 /* The region shows replaced pages, at their place or (moved by the application) elsewhere. */
 bool registration_shows(const struct region *r);
 bool registration_in_place(const struct region *r);
+/* It shows p's file as p does. */
+bool registration_shows_file(const struct region *r, const struct piece *p);
 /* Some of those that belong to [start, end). */
 bool registration_shows_of(const struct region *r, uint64_t start, uint64_t end);
 /* The region becomes private memory with the same bytes. */

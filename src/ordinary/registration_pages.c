@@ -64,6 +64,12 @@ bool registration_shows_of(const struct region *r, uint64_t start, uint64_t end)
 
 bool registration_in_place(const struct region *r) { return registration_shows(r) && r->offset == r->start; }
 
+bool registration_shows_file(const struct region *r, const struct piece *p)
+{
+    return r->shared && r->device == p->file->device && r->inode == p->file->inode &&
+           r->offset - r->start == p->offset - p->va;
+}
+
 /* Of what a private mapping shows nothing is written. */
 static struct region as_opened(const struct region *r)
 {

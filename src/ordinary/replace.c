@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "base/userfault.h"
 #include "ordinary/joiners.h"
+#include "ordinary/regions.h"
 #include "ordinary/retry.h"
 #include "ordinary/standstill.h"
 
@@ -24,6 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -143,11 +145,23 @@ unsigned pages_replaced(void)
     return n;
 }
 
-/* Pages beside those that somebody needs may go at any time, and others come in their place: those are not
- * protected, and protecting them once more fails. */
-static CUresult replace(const struct job *j, unsigned char *there)
+/* What is to be replaced; while it is protected, without a userfaultfd nobody may write it. */
+static struct region old_pages(const struct job *j, bool by_uffd, ino_t inode)
+{
+    return (struct region){ .start = j->va,
+                            .end = j->va + j->size,
+                            .prot = by_uffd ? j->old_prot : j->old_prot & ~PROT_WRITE,
+                            .shared = !j->file.new,
+                            .inode = inode,
+                            .offset = j->file.offset };
+}
+
+/* Pages beside those that somebody needs may go at any time, and others come in their place. What has come before all
+ * was protected is seen by what is mapped; what comes later is not protected, and protecting it once more fails. */
+static CUresult replace(const struct job *j, unsigned char *there, int maps, ino_t inode)
 {
     bool by_uffd = begin_uffd(j->va, j->size);
+    const struct region old = old_pages(j, by_uffd, inode);
     CUresult r = by_uffd ? CUDA_SUCCESS : retry_begin(j->va, j->size, j->old_prot, caller);
     if (r) return r;
     atomic_fetch_add(&turns, 1);
@@ -155,10 +169,13 @@ static CUresult replace(const struct job *j, unsigned char *there)
     if (j->file.thin) look_again(j->va, j->size, there);
     if (!for_runs(j, j->size, there, copy))
         r = errno == EFAULT ? CUDA_ERROR_NOT_READY : CUDA_ERROR_OUT_OF_MEMORY;
+    else if (!regions_are(maps, &old))
+        r = CUDA_ERROR_NOT_READY;
+    else if (j->prot != (PROT_READ | PROT_WRITE) && mprotect(j->with, j->size, j->prot))
+        r = CUDA_ERROR_OUT_OF_MEMORY;
     else if (by_uffd && userfault_protect(uffd, j->va, j->size, false))
         r = CUDA_ERROR_NOT_READY;
-    else if ((j->prot == (PROT_READ | PROT_WRITE) || !mprotect(j->with, j->size, j->prot)) &&
-             mremap(j->with, j->size, j->size, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)j->va) != MAP_FAILED)
+    else if (mremap(j->with, j->size, j->size, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)j->va) != MAP_FAILED)
         r = CUDA_SUCCESS;
     atomic_fetch_add(&turns, 1);
     if (by_uffd)
@@ -172,7 +189,10 @@ static void *run(void *arg)
 {
     struct job all = *(struct job *)arg; /* may lie in what is replaced */
     static unsigned char there[PIECE / PAGE_BYTES];
-    all.result = CUDA_SUCCESS;
+    struct stat file;
+    int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    all.result = maps < 0 || fstat(all.file.fd, &file) ? CUDA_ERROR_OPERATING_SYSTEM : CUDA_SUCCESS;
+    if (all.result) munmap(all.with, all.size);
     while (!atomic_load(&waiting)) sched_yield();
     for (uint64_t at = 0; at < all.size && !all.result; at += PIECE) {
         struct job j = all;
@@ -183,16 +203,24 @@ static void *run(void *arg)
         memset(there, 1, sizeof there);
         if (j.file.thin) look(j.va, j.size, there);
         /* memory is found before anybody has to wait for it */
-        all.result = for_runs(&j, j.size, there, populate) ? replace(&j, there) : CUDA_ERROR_OUT_OF_MEMORY;
+        all.result = CUDA_ERROR_OUT_OF_MEMORY;
+        if (for_runs(&j, j.size, there, populate)) all.result = replace(&j, there, maps, file.st_ino);
         if (all.result)
             munmap(j.with, all.size - at);
         else
             joiners_look_again(j.va, j.size);
     }
+    if (maps >= 0) close(maps);
     ((struct job *)arg)->result = all.result;
     atomic_store(&done, 1);
     syscall(SYS_futex, &done, FUTEX_WAKE_PRIVATE, 1);
     return NULL;
+}
+
+/* The program has unmapped some of what is to be replaced, and what was mapped for it came to lie there. */
+static bool lies_in(const struct job *j, const void *p, uint64_t size)
+{
+    return (uint64_t)p < j->va + j->size && (uint64_t)p + size > j->va;
 }
 
 static CUresult start(struct job job)
@@ -204,17 +232,14 @@ static CUresult start(struct job job)
     if (uffd == -2) uffd = open_uffd();
     /* mapped now: one that the library kept of an earlier thread could lie in what is replaced */
     void *stack = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
-    if (stack == MAP_FAILED) {
+    CUresult r = stack == MAP_FAILED                                                ? CUDA_ERROR_OUT_OF_MEMORY
+                 : lies_in(&job, stack, STACK) || lies_in(&job, job.with, job.size) ? CUDA_ERROR_NOT_READY
+                                                                                    : CUDA_SUCCESS;
+    if (r) {
+        if (stack != MAP_FAILED) munmap(stack, STACK);
         munmap(job.with, job.size);
         pthread_mutex_unlock(&lock);
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    /* the program has unmapped some of it */
-    if ((uint64_t)stack < job.va + job.size && (uint64_t)stack + STACK > job.va) {
-        munmap(stack, STACK);
-        munmap(job.with, job.size);
-        pthread_mutex_unlock(&lock);
-        return CUDA_ERROR_NOT_READY;
+        return r;
     }
     pthread_attr_init(&attributes);
     pthread_attr_setstack(&attributes, stack, STACK);

@@ -1,6 +1,7 @@
 /* Stores that are tried again, because they may have met memory that was
  * protected for a moment; see retry.h. */
 #include "ordinary/retry.h"
+#include "base/units.h"
 #include "ordinary/standstill.h"
 
 #include <errno.h>
@@ -72,6 +73,8 @@ static bool listen_for_faults(void)
     return !sigaction(SIGSEGV, &ours, NULL);
 }
 
+static bool has_hole(uint64_t va, uint64_t size) { return msync((void *)va, size, MS_ASYNC) && errno == ENOMEM; }
+
 CUresult retry_begin(uint64_t va, uint64_t size, int prot, int but)
 {
     struct window *w = &windows[++window % WINDOWS];
@@ -83,14 +86,21 @@ CUresult retry_begin(uint64_t va, uint64_t size, int prot, int but)
     atomic_store(&w->closed_ms, 0);
     atomic_store(&w->end, va + size);
     if (!mprotect((void *)va, size, prot & ~PROT_WRITE)) return CUDA_SUCCESS;
-    atomic_store(&w->end, 0);
-    standstill_end();
-    return CUDA_ERROR_OUT_OF_MEMORY;
+    bool hole = has_hole(va, size);
+    retry_end(va, size, prot, false); /* what lies before the hole is protected */
+    return hole ? CUDA_ERROR_NOT_READY : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/* Behind what the program has unmapped meanwhile, too. */
+static void give_back(uint64_t va, uint64_t size, int prot)
+{
+    if (!mprotect((void *)va, size, prot)) return;
+    for (uint64_t at = va; at < va + size; at += PAGE_BYTES) mprotect((void *)at, PAGE_BYTES, prot);
 }
 
 void retry_end(uint64_t va, uint64_t size, int prot, bool moved)
 {
-    if (!moved) mprotect((void *)va, size, prot);
+    if (!moved) give_back(va, size, prot);
     atomic_store(&windows[window % WINDOWS].closed_ms, now_ms());
     standstill_end();
 }

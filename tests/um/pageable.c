@@ -1,5 +1,6 @@
 /* Kernels in the application's ordinary memory. Each test runs in a process of its own.
  * usage: FAULTLINE_PROFILE=h200-hmm pageable */
+#include "../draw.h"
 #include "rig.h"
 
 #include <faultline.h>
@@ -173,6 +174,78 @@ static void no_store_of_another_thread_is_lost_when_a_kernel_comes(void)
     for (int k = 0; k < 8; k++) sum += shared_words[1000 + k];
     EXPECT_EQUAL(sum, (uint64_t)n);
     check_added(shared_words, 1000, 0);
+}
+
+enum { SLOTS = 64, NEIGHBOUR_PAGES = 32, PAGE = 4096, FRESH = 64 };
+static _Atomic bool calm;
+static _Atomic(const char *) wrong;
+
+static void *come_and_go(void *arg)
+{
+    char *at[SLOTS] = { NULL };
+    uint64_t state = 1, size[SLOTS];
+    while (!calm) {
+        size_t k = draw_from(&state, SLOTS);
+        usleep(20);
+        for (size_t n = 0; at[k] && n < size[k]; n += PAGE)
+            if (*(volatile size_t *)(at[k] + n) != n + 1) wrong = "a store beside what kernels touch is lost";
+        if (at[k]) {
+            munmap(at[k], size[k]);
+            at[k] = NULL;
+            continue;
+        }
+        size[k] = PAGE * (1 + draw_from(&state, NEIGHBOUR_PAGES));
+        at[k] = mmap(NULL, size[k], PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        for (size_t n = 0; n < size[k]; n += PAGE) *(volatile size_t *)(at[k] + n) = n + 1;
+    }
+    return arg;
+}
+
+/* Each thread's memory lies beside the others'. */
+static void *reach_fresh_memory(void *context)
+{
+    CUstream s;
+    CHECK(cuCtxSetCurrent(context));
+    CHECK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+    while (!calm) {
+        uint32_t n = FRESH * PAGE / 4,
+                 *p = mmap(NULL, 4 * n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        CHECK(cuLaunchKernel(add_kernel, n / 128, 1, 1, 128, 1, 1, 0, s, (void *[]){ &p, &n }, NULL));
+        CHECK(cuStreamSynchronize(s));
+        for (uint32_t k = 0; k < n; k++)
+            if (p[k] != k) wrong = "what a kernel added to zeros";
+        munmap(p, 4 * n);
+    }
+    return NULL;
+}
+
+static void memory_beside_what_kernels_touch_may_come_and_go(void)
+{
+    pthread_t t[4];
+    CUcontext context;
+    CHECK(cuCtxGetCurrent(&context));
+    for (int k = 0; k < 4; k++) pthread_create(&t[k], NULL, k < 2 ? come_and_go : reach_fresh_memory, context);
+    sleep(3);
+    calm = true;
+    for (int k = 0; k < 4; k++) pthread_join(t[k], NULL);
+    if (wrong) printf("%s\n", wrong);
+    EXPECT(!wrong);
+}
+
+static void another_mapping_in_the_place_of_a_file_is_seen(void)
+{
+    char name[] = "/tmp/faultline-pageable-XXXXXX";
+    int fd = mkstemp(name), other = mkstemp((char[]){ "/tmp/faultline-pageable-XXXXXX" });
+    unlink(name);
+    EXPECT_EQUAL(ftruncate(fd, MIB) | ftruncate(other, MIB), 0);
+    char *p = mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    const int from[] = { fd, fd, other, -1, fd }, offset[] = { 0, 4096, 0, 0, 0 };
+    for (int k = 0; k < 5; k++) {
+        int flags = MAP_FIXED | (from[k] < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED);
+        EXPECT(mmap(p, MIB / 2, PROT_READ | PROT_WRITE, flags, from[k], offset[k]) == p);
+        CHECK(poke(p + 4096, 10 + (uint32_t)k));
+        EXPECT_EQUAL(*(volatile uint32_t *)(p + 4096), 10 + k);
+    }
 }
 
 static void advice_is_taken_where_there_is_memory(void)
@@ -404,6 +477,8 @@ int main(void)
         ALONE(start, memory_mapped_anew_is_seen_anew),
         ALONE(start, memory_that_moves_keeps_its_bytes),
         ALONE(start, no_store_of_another_thread_is_lost_when_a_kernel_comes),
+        ALONE(start, memory_beside_what_kernels_touch_may_come_and_go),
+        ALONE(start, another_mapping_in_the_place_of_a_file_is_seen),
         ALONE(start, advice_is_taken_where_there_is_memory),
         ALONE(start, what_is_discarded_keeps_its_bytes),
         ALONE(start, what_is_said_of_memory_lasts_as_long_as_it),
