@@ -30,6 +30,27 @@ static void *needed(void *p)
 
 static void *memory(size_t size) { return needed(calloc(1, size)); }
 
+/* Grids that are over are used again, with the memory for their parameters: thousands come and go in a moment. */
+static struct grid *unused;             /* under ring_lock */
+static _Atomic(struct grid *) returned; /* taken as a whole */
+
+static void grid_return(struct grid *g)
+{
+    struct grid *next = atomic_load_explicit(&returned, memory_order_relaxed);
+    do g->next_queued = next;
+    while (!atomic_compare_exchange_weak(&returned, &next, g));
+}
+
+static struct grid *grid_new(void)
+{
+    if (!unused) unused = atomic_exchange(&returned, NULL);
+    struct grid *g = unused;
+    if (!g) return memory(sizeof *g);
+    unused = g->next_queued;
+    *g = (struct grid){ .params = g->params, .params_room = g->params_room };
+    return g;
+}
+
 /* Channels that the calling thread is to go on with: one that goes on may set others going, and so on. */
 static _Thread_local struct agenda {
     bool busy, noted[CHANNELS];
@@ -60,12 +81,17 @@ static void wake_awaiting(uint32_t channel)
     pthread_mutex_unlock(&queue_lock);
 }
 
-/* Who begins to wait raises the count and looks at done behind that; here it is the other way round. */
+/* Who begins to wait raises the count, says for what, and looks at done behind that; here it is the other way round.
+ * completion changes last: who was too late to be asked for is not asleep yet. */
 static void channel_advance(uint32_t channel, uint64_t seq)
 {
-    atomic_store(&control->channels[channel].done, seq);
+    struct channel *c = &control->channels[channel];
+    atomic_store(&c->done, seq);
+    uint64_t wanted = atomic_load(&control->waiters) ? atomic_load(&c->wanted) : 0;
+    bool wake = wanted && wanted <= seq;
+    if (wake) atomic_store(&c->wanted, 0);
     atomic_fetch_add(&control->completion, 1);
-    if (atomic_load(&control->waiters)) futex_wake(&control->completion, 1 << 30);
+    if (wake) futex_wake(&control->completion, 1 << 30);
     if (atomic_load(&awaiting)) wake_awaiting(channel);
 }
 
@@ -74,7 +100,7 @@ static void mark(struct grid *g)
 {
     if (!g->awaited_seq) control->channels[g->channel].time[g->seq % MARKS] = now_ns();
     if (!grids_aborted()) channel_advance(g->channel, g->seq);
-    free(g);
+    grid_return(g);
 }
 
 /* Whether g, the first of its channel, must wait; then it is looked at again when that is over. Under the lock. */
@@ -96,8 +122,9 @@ static bool must_wait(struct grid *g)
 static void go_on(uint32_t channel)
 {
     struct queue *q = &queues[channel];
-    for (;;) {
+    for (bool marked = false;; marked = true) {
         pthread_mutex_lock(&queue_lock);
+        if (marked) q->running = false;
         struct grid *g = q->running ? NULL : q->first;
         if (g && must_wait(g)) g = NULL;
         if (g) {
@@ -112,9 +139,6 @@ static void go_on(uint32_t channel)
             return;
         }
         mark(g);
-        pthread_mutex_lock(&queue_lock);
-        q->running = false;
-        pthread_mutex_unlock(&queue_lock);
     }
 }
 
@@ -148,9 +172,8 @@ void grid_done(struct grid *g)
 {
     uint32_t channel = g->channel;
     uint64_t seq = g->seq;
-    free(g->params);
     free(g->parts);
-    free(g);
+    grid_return(g);
     atomic_fetch_sub(&control->running, 1);
     /* before anyone may go on: what comes next must not be overtaken by this number */
     if (!grids_aborted()) channel_advance(channel, seq);
@@ -173,24 +196,26 @@ static bool is_told(const struct grid *g, uint32_t params_size)
     return false;
 }
 
-/* Parameters may be as large as a tensor map, which is aligned, or small. */
-static uint8_t *parameters(const struct command *c)
+/* Parameters may be as large as a tensor map, which is aligned. */
+static void take_parameters(const struct command *c, struct grid *g)
 {
     enum { ALIGN = 128, BEHIND = 64 };
-    uint32_t size = c->launch.params_size;
-    size_t room = (size + BEHIND + ALIGN - 1ul) / ALIGN * ALIGN;
-    uint8_t *p = size < ALIGN ? memory(room) : needed(aligned_alloc(ALIGN, room));
-    for (uint32_t k = 0; k < size; k++) p[k] = control->params[(c->launch.params + k) % PARAM_BYTES];
-    memset(p + size, 0, room - size);
+    uint32_t size = c->launch.params_size, room = (size + BEHIND + ALIGN - 1) / ALIGN * ALIGN;
+    if (room > g->params_room) {
+        free(g->params);
+        g->params = needed(aligned_alloc(ALIGN, room));
+        g->params_room = room;
+    }
+    for (uint32_t k = 0; k < size; k++) g->params[k] = control->params[(c->launch.params + k) % PARAM_BYTES];
+    memset(g->params + size, 0, room - size);
     atomic_store(&control->params_tail, c->launch.params + size);
-    return p;
 }
 
 static void launch(const struct command *c)
 {
     uint32_t size = c->launch.params_size;
-    struct grid *g = memory(sizeof *g);
-    uint8_t *params = parameters(c);
+    struct grid *g = grid_new();
+    take_parameters(c, g);
     g->code.image = (const struct fl_image *)c->launch.image;
     g->code.kernel =
         (const struct fl_image_kernel *)((const char *)g->code.image + g->code.image->kernels) + c->launch.kernel;
@@ -210,7 +235,6 @@ static void launch(const struct command *c)
     g->gridid = c->launch.gridid;
     memcpy(g->sms, c->launch.sms, sizeof g->sms);
     for (int k = 0; k < 4; k++) g->sm_count += (uint32_t)__builtin_popcountll(g->sms[k]);
-    g->params = params;
     g->channel = c->channel;
     g->seq = c->seq;
     g->blocks = (uint64_t)g->grid[0] * g->grid[1] * g->grid[2];
@@ -221,7 +245,7 @@ static void launch(const struct command *c)
 /* A mark, or a wait for another channel: no grid, but it has its turn as one. */
 static void enqueue_point(const struct command *c)
 {
-    struct grid *g = memory(sizeof *g);
+    struct grid *g = grid_new();
     g->channel = c->channel;
     g->seq = c->seq;
     if (c->kind == COMMAND_WAIT) {

@@ -88,11 +88,19 @@ static void grid_put(struct grid *g)
     if (over) grid_done(g);
 }
 
-static void sleep_on_doorbell(uint32_t seen, uint64_t ns)
+/* The caller may have been called, and looks at everything next. */
+static void wait_for_doorbell(uint32_t seen, uint64_t ns)
+{
+    futex_wait(&control->doorbell, seen, ns);
+    atomic_store(&control->called, 0);
+}
+
+static void sleep_on_doorbell(uint32_t seen)
 {
     atomic_fetch_add(&control->sleepers, 1);
+    atomic_store(&control->called, 0);
     if (atomic_load(&control->head) == atomic_load(&control->tail) && atomic_load(&control->doorbell) == seen)
-        futex_wait(&control->doorbell, seen, ns);
+        wait_for_doorbell(seen, 0);
     atomic_fetch_sub(&control->sleepers, 1);
 }
 
@@ -100,7 +108,7 @@ static void sleep_on_doorbell(uint32_t seen, uint64_t ns)
 static void back_off(unsigned fruitless, uint32_t seen)
 {
     if (fruitless > 64)
-        futex_wait(&control->doorbell, seen, fruitless > 1000 ? 50000 : 10000);
+        wait_for_doorbell(seen, fruitless > 1000 ? 50000 : 10000);
     else if (fruitless > 4)
         sched_yield();
 }
@@ -143,7 +151,7 @@ static void *work(void *arg)
             look_around();
         } else {
             if (worker.spare) fibers_release(worker.spare);
-            sleep_on_doorbell(seen, 0);
+            sleep_on_doorbell(seen);
             idle_since = 0;
         }
     }

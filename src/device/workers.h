@@ -28,6 +28,7 @@ struct grid {
     uint64_t sms[4];               /* its multiprocessors' bits, */
     uint32_t sm_count;             /* and how many: 0, all */
     uint8_t *params;               /* owned */
+    uint32_t params_room;
     uint32_t channel;
     uint64_t seq;
     uint64_t blocks;               /* 0: a mark, or, with an awaited command, a wait */

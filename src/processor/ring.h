@@ -8,7 +8,13 @@
  * looks again, and only then waits for its futex; who has news stores it,
  * bumps the futex word, and wakes only if the counter is not 0. Both sides
  * need the store and the load that follows it in that order: sequentially
- * consistent. */
+ * consistent.
+ *
+ * A worker that was woken may not be run for long, and counts as a sleeper until
+ * then. So the host notes that it has called (called), and calls again only when
+ * somebody has come since: who comes, or is about to sleep, takes the note away
+ * and then looks. The host bumps the doorbell between note and call: who took the
+ * note away before that, and saw nothing yet, does not sleep. */
 #ifndef FL_PROCESSOR_RING_H
 #define FL_PROCESSOR_RING_H
 
@@ -61,6 +67,7 @@ struct command {
 
 struct channel {
     _Atomic uint64_t done;         /* commands of this channel that are complete */
+    _Atomic uint64_t wanted;       /* the first that a host thread, asleep, waits for; 0: none */
     uint64_t time[MARKS];          /* CLOCK_MONOTONIC ns at which mark seq % MARKS was reached */
 };
 
@@ -107,6 +114,7 @@ struct control {
     _Alignas(64) _Atomic uint64_t tail;
     _Atomic uint64_t params_tail;  /* byte ring: what the device has copied */
     _Atomic uint32_t sleepers;     /* device threads asleep on the doorbell */
+    _Atomic uint32_t called;       /* one was woken, and nobody has looked since */
     _Atomic uint32_t running;      /* grids queued or running */
     _Alignas(64) _Atomic uint32_t completion; /* futex: bumped when a channel advances */
     _Atomic uint32_t waiters;      /* host threads asleep on it */
@@ -133,7 +141,7 @@ struct control {
     char text[];                   /* printf_size bytes; then control_atomics */
 };
 
-#define RING_VERSION 12u
+#define RING_VERSION 13u
 #define PRINTF_MOST (256ul << 20)  /* address space set aside for text; touched as needed */
 #define MANAGED_MOST (4ull << 40)  /* bytes of managed memory's window */
 #define ATOMICS_AT ((sizeof(struct control) + PRINTF_MOST + 7) / 8 * 8)

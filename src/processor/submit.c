@@ -12,11 +12,19 @@
 
 enum { LOCK_TRIES = 500 };
 
+/* Wakes a worker, if any sleeps that is not being woken. */
+static void ring_bell(struct control *c)
+{
+    if (!atomic_load(&c->sleepers) || atomic_exchange(&c->called, 1)) return;
+    atomic_fetch_add(&c->doorbell, 1);
+    futex_wake(&c->doorbell, 1);
+}
+
 /* Pauses until the device has moved on; false once it is dead. */
 static bool pause_for_device(struct processor *p, unsigned *rounds)
 {
     if (processor_status(p)) return false;
-    if (atomic_load(&p->control->sleepers)) futex_wake(&p->control->doorbell, 1);
+    ring_bell(p->control);
     if (++*rounds < 2000)
         cpu_relax();
     else
@@ -39,14 +47,14 @@ static struct command *slot_begin(struct processor *p)
 }
 
 /* Makes it visible. Sequentially consistent: the device must not miss both the command and the wake. */
-static void slot_end(struct processor *p, bool ring_bell)
+static void slot_end(struct processor *p, bool ring)
 {
     struct control *c = p->control;
     atomic_fetch_add(&c->head, 1);
     atomic_fetch_add(&c->doorbell, 1);
-    if (!ring_bell || !atomic_load(&c->sleepers)) return;
+    if (!ring || !atomic_load(&c->sleepers)) return;
     watch_from_here(c);
-    futex_wake(&c->doorbell, 1);
+    ring_bell(c);
 }
 
 /* Nobody holds the socket's other end: the process is ending, which the monitor sees in a moment. */

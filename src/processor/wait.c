@@ -33,6 +33,14 @@ static void stop_watching(struct control *c)
     if (atomic_load(&c->mail_count) && write(service_bell(), &one, sizeof one) < 0) return;
 }
 
+/* Of several threads each is woken when the first has what it wants, and says again what it wants itself. */
+static void want(struct channel *c, uint64_t seq)
+{
+    uint64_t first = atomic_load(&c->wanted);
+    while ((!first || seq < first) && !atomic_compare_exchange_weak(&c->wanted, &first, seq))
+        ;
+}
+
 CUresult processor_wait(struct processor *p, uint32_t channel, uint64_t seq)
 {
     struct control *c = p->control;
@@ -50,6 +58,7 @@ CUresult processor_wait(struct processor *p, uint32_t channel, uint64_t seq)
         uint32_t seen = atomic_load(&c->completion);
         stop_watching(c);
         atomic_fetch_add(&c->waiters, 1);
+        want(&c->channels[channel], seq);
         if (!processor_done(p, channel, seq) && !processor_status(p)) futex_wait(&c->completion, seen, 100000000);
         atomic_fetch_sub(&c->waiters, 1);
         atomic_fetch_add(&c->watchers, 1);
