@@ -202,22 +202,36 @@ void trace_kernel_publish(struct trace_kernel *k, uint64_t ticket)
     atomic_store_explicit(&k->ticket, ticket, memory_order_release);
 }
 
-/* The names are few and long-lived: looked for one after the other, from the front. */
+/* Names are few and long-lived: looked for one after the other, from the front. 0: no room for one more. */
+static uint32_t find_name(struct trace_region *r, const char *name)
+{
+    uint32_t end = atomic_load(&r->name_bytes);
+    for (uint32_t at = 1; at < end; at += (uint32_t)strlen(r->names + at) + 1)
+        if (!strcmp(r->names + at, name)) return at;
+    size_t size = strlen(name) + 1;
+    if (size > TRACE_NAME_BYTES - end) return 0;
+    memcpy(r->names + end, name, size);
+    atomic_store(&r->name_bytes, end + (uint32_t)size);
+    return end;
+}
+
+static uint32_t hash(const char *name)
+{
+    uint32_t h = 2166136261u;
+    for (; *name; name++) h = (h ^ (unsigned char)*name) * 16777619u;
+    return h;
+}
+
+/* Where a name was found last saves looking through all, which a launch would pay for. */
 uint32_t trace_intern(const char *name)
 {
+    enum { HINTS = 4096 };
+    static uint32_t hints[HINTS];
     struct trace_region *r = trace_region();
-    uint32_t at = 1, found = 0;
-    size_t size = strlen(name) + 1;
-    if (!r || size == 1) return 0;
+    if (!r || !*name) return 0;
     pthread_mutex_lock(&lock);
-    uint32_t end = atomic_load(&r->name_bytes);
-    for (; at < end && !found; at += (uint32_t)strlen(r->names + at) + 1)
-        if (!strcmp(r->names + at, name)) found = at;
-    if (!found && size <= TRACE_NAME_BYTES - end) {
-        memcpy(r->names + end, name, size);
-        found = end;
-        atomic_store(&r->name_bytes, end + (uint32_t)size);
-    }
+    uint32_t *hint = &hints[hash(name) % HINTS], at = *hint;
+    if (!at || strcmp(r->names + at, name)) *hint = at = find_name(r, name);
     pthread_mutex_unlock(&lock);
-    return found;
+    return at;
 }

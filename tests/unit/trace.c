@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -224,6 +225,22 @@ static void only_pages_that_came_back_before_count_as_returning(void **state)
     trace_listen(TRACE_LISTEN_ALLOCATIONS, false);
 }
 
+static void thousands_of_names_keep_their_places(void **state)
+{
+    enum { NAMES = 6000 };
+    static uint32_t at[NAMES];
+    char name[16];
+    (void)state;
+    for (int again = 0; again < 2; again++)
+        for (int k = 0; k < NAMES; k++) {
+            snprintf(name, sizeof name, "k%d", k);
+            uint32_t found = trace_intern(name);
+            assert_string_equal(trace_name(trace_region(), found), name);
+            if (again) assert_int_equal(found, at[k]);
+            at[k] = found;
+        }
+}
+
 static void kernel_details_last_until_overwritten(void **state)
 {
     (void)state;
@@ -274,6 +291,7 @@ int main(void)
         cmocka_unit_test(a_million_allocations_keep_their_sum),
         cmocka_unit_test(only_pages_that_came_back_before_count_as_returning),
         cmocka_unit_test(kernel_details_last_until_overwritten),
+        cmocka_unit_test(thousands_of_names_keep_their_places),
         cmocka_unit_test(a_forked_child_has_a_trace_of_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
