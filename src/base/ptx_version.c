@@ -9,7 +9,10 @@ void ptx_lower_version(char *text, int minor)
     for (char *at = text; (at = strstr(at, directive)); at++) {
         if (at > text && at[-1] != '\n') continue;
         char *number = at + strlen(directive);
-        number += strspn(number, " \t");
-        if (number[0] == '9' && number[1] == '.' && number[2] >= '0' && number[2] <= '0' + minor) number[2] = '0';
+        size_t spaces = strspn(number, " \t");
+        number += spaces;
+        if (!spaces || number[0] != '9' || number[1] != '.' || number[2] <= '0' || number[2] > '0' + minor) continue;
+        number[2] = '0';
+        number[-1] = PTX_LOWERED;
     }
 }

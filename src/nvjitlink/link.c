@@ -90,12 +90,12 @@ nvJitLinkResult link_add_file(nvJitLinkHandle l, nvJitLinkInputType type, const 
 static bool say_what_a_linker_says(struct nvJitLink *l, const char *log)
 {
     char name[512];
-    int line = 1, n = 0;
+    int line = 1, n = 0, twice = 0;
     if (sscanf(log, "line %d; %n", &line, &n) == 1 && n) log += n;
     const char *in = verdict_piece_of(l->pieces, l->npieces, line)->name;
     if (sscanf(log, "error: unresolved extern %*s '%511[^']'", name) == 1)
         fprintf(l->errors.file, "error   : Undefined reference to '%s' in '%s'\n", name, in);
-    else if (sscanf(log, "error: %*s '%511[^']' is defined twice", name) == 1)
+    else if (sscanf(log, "error: %*s '%511[^']' is defined twice%n", name, &twice) == 1 && twice)
         fprintf(l->errors.file, "error   : Multiple definition of '%s' in '%s'\n", name, in);
     else
         return false;

@@ -6,6 +6,7 @@
 #include "image.h"
 #include "refuse.h"
 #include "remote.h"
+#include "base/ptx_version.h"
 
 #include <string.h>
 
@@ -233,6 +234,7 @@ static void parse_header(struct parser *p)
     m->version = (unsigned)(version * 10 + 0.5);
     if (m->version > 90 && !m->twin)
         fatal_at(EXIT_VERSION, p->token.line, "PTX version %.1f is newer than 9.0, the newest known", version);
+    if (m->version == 90 && p->token.text[-1] == PTX_LOWERED) m->version = 91;
     next(p);
     if (!accept(p, ".target")) syntax_error(p, "'.target'");
     do {

@@ -137,6 +137,21 @@ static void pieces_become_one(void)
     end(l);
 }
 
+/* What is not understood is named, and is not taken for something that a linker knows. */
+static void errors_within_a_piece_are_told(void)
+{
+    nvJitLinkHandle l = begin("-arch=sm_90", 0);
+    EXPECT_EQUAL(add(l, NVJITLINK_INPUT_PTX, ".version 9.0\n" DOUBLED), NVJITLINK_SUCCESS);
+    EXPECT_EQUAL(add(l, NVJITLINK_INPUT_PTX,
+                     ".version 9.0\n.target sm_90\n.extern .func doubled();\n"
+                     ".entry other() { .reg .u32 %r; ld.volatile.const.u32 %r, [0]; ret; }\n"),
+                 NVJITLINK_SUCCESS);
+    EXPECT_EQUAL(complete(l), NVJITLINK_ERROR_INTERNAL);
+    EXPECT(!log_has(l, "Multiple definition"));
+    EXPECT(log_has(l, "ld.volatile.const.u32"));
+    end(l);
+}
+
 static void wrong_inputs_are_told(void)
 {
     size_t n = 1;
@@ -219,6 +234,7 @@ int main(int argc, char **argv)
     EXPECT_EQUAL(minor, led ? 4 : 0);
     ptx_is_linked();
     pieces_become_one();
+    errors_within_a_piece_are_told();
     wrong_inputs_are_told();
     options_are_checked();
     if (argc > 2) ltoir_becomes_ptx();
