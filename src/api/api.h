@@ -4,7 +4,6 @@
 #define FL_API_API_H
 
 #include <cuda.h>
-#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -23,15 +22,6 @@ CUresult api_not_supported(const char *name, _Atomic bool *said);
 
 /* cuLogs*: from now on hears what the library says. At cuInit. */
 void logs_init(void);
-
-/* Around every export: a thread that is cancelled goes on to the end of its call, or it would take locks with it. */
-static inline int api_enter(void)
-{
-    int before;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
-    return before;
-}
-static inline void api_leave(int before) { pthread_setcancelstate(before, &before); }
 
 /* Notes that an entry point failed; called by every export. Returns r. */
 CUresult api_failed(const char *name, CUresult r);

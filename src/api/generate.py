@@ -142,14 +142,30 @@ def make_names(table):
     return "\n".join(lines + [""])
 
 
+# These come to nothing at which a thread can be cancelled (base/cancel.h), and are called so often that looking after
+# it would be felt. tests/robustness/cancelled.c calls them while a cancellation is pending.
+UNCANCELLED = {
+    "cuCtxGetCurrent",
+    "cuCtxGetDevice",
+    "cuDeviceGetAttribute",
+    "cuGetErrorName",
+    "cuGetErrorString",
+    "cuPointerGetAttribute",
+    "cuPointerGetAttributes",
+}
+
+
 def export(entry, suffix):
     name = entry.symbol + suffix
+    defers = entry.symbol not in UNCANCELLED
+    begin = "    const int cancel = cancel_defer();\n" if defers else ""
+    end = "    cancel_restore(cancel);\n" if defers else ""
     params = "void" if entry.header else entry.params
     args = "" if entry.header else ", ".join(n for _, n in parameters(entry))
     return (
         f'CUresult CUDAAPI export_{name}({params}) __asm__("{name}");\n'
-        f"CUresult CUDAAPI export_{name}({params})\n{{\n    const int cancel = api_enter();\n"
-        f"    CUresult r = {name}({args});\n    api_leave(cancel);\n"
+        f"CUresult CUDAAPI export_{name}({params})\n{{\n{begin}"
+        f"    CUresult r = {name}({args});\n{end}"
         f'    return __builtin_expect(r, CUDA_SUCCESS) ? api_failed("{name}", r) : r;\n}}\n'
     )
 
@@ -186,6 +202,7 @@ def make_code(table):
     out = [textwrap.dedent("""\
         /* Written by src/api/generate.py. */
         #include "api/api.h"
+        #include "base/cancel.h"
         #include "stream/stream.h"
 
         #pragma GCC diagnostic ignored "-Wunused-parameter"

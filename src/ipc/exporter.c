@@ -2,6 +2,7 @@
  * the memory of a ticket once for each time that a connection has opened it, so
  * what a dead importer had is released with its connection. */
 #include "ipc/exporter.h"
+#include "base/cancel.h"
 #include "base/thread.h"
 #include "context/context.h"
 #include "space/space.h"
@@ -214,9 +215,11 @@ static void *run(void *arg)
 /* A forked child serves nobody, and must not look as if it did. */
 static void in_child(void)
 {
+    const int cancel = cancel_defer();
     if (listener >= 0) close(listener);
     for (unsigned k = 0; k < count; k++) close(connections[k].fd);
     listener = -1;
+    cancel_restore(cancel);
 }
 
 /* Under the lock. */

@@ -1,5 +1,6 @@
 /* Connections to exporters; see importer.h. */
 #include "ipc/importer.h"
+#include "base/cancel.h"
 #include "base/log.h"
 #include "ipc/exporter.h"
 
@@ -41,11 +42,13 @@ static int call(const unsigned char *name, CUresult *r)
 /* A forked child has nothing open. */
 static void in_child(void)
 {
+    const int cancel = cancel_defer();
     for (struct peer *p = peers; p; p = p->next)
         if (p->fd >= 0) {
             close(p->fd);
             p->fd = -1;
         }
+    cancel_restore(cancel);
 }
 
 /* *out has one user more, whatever the result; NULL: no memory. */

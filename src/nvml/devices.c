@@ -1,6 +1,7 @@
 /* Which devices the machine has, from the first nvmlInit to the last nvmlShutdown,
  * and how much of their memory this process uses. */
 #include "nvml/devices.h"
+#include "base/cancel.h"
 
 #include <faultline.h>
 
@@ -18,6 +19,7 @@ static struct nvmlDevice_st devices[MAX_DEVICES];
 nvmlReturn_t nvmlInit_v2(void)
 {
     nvmlReturn_t result = NVML_SUCCESS;
+    const int cancel = cancel_defer();
     pthread_mutex_lock(&lock);
     if (!loaded) {
         CUresult r = profile_load(&profile);
@@ -29,6 +31,7 @@ nvmlReturn_t nvmlInit_v2(void)
     else
         result = NVML_ERROR_UNKNOWN;
     pthread_mutex_unlock(&lock);
+    cancel_restore(cancel);
     return result;
 }
 

@@ -3,6 +3,7 @@
  * data of the child may be the parent's pages, so the handler does nothing but
  * system calls and copies. The stack of the thread that forks is made private
  * before, and the parent's shared with devices again afterwards. */
+#include "base/cancel.h"
 #include "base/log.h"
 #include "base/units.h"
 #include "ordinary/registered.h"
@@ -56,9 +57,13 @@ static void decide(struct piece *p)
     if (p->fork == FORK_STACK) registration_unshare(p->va, p->va + p->size);
 }
 
+static int cancel; /* of the thread that forks */
+
 static void prepare(void)
 {
+    const int before = cancel_defer();
     pthread_mutex_lock(&registrations_lock);
+    cancel = before;
     /* the child's C library mends its heap, which may have been adopted, before any handler is called */
     for (struct registration *g = registration_above(0), *next; g; g = next) {
         next = registration_next(g);
@@ -85,7 +90,9 @@ static void in_parent(void)
         close(done[0]);
     }
     for_each(share_stack);
+    const int before = cancel;
     pthread_mutex_unlock(&registrations_lock);
+    cancel_restore(before);
 }
 
 static uint64_t copied;
@@ -117,6 +124,7 @@ static void in_child(void)
     }
     registrations_clear();
     pthread_mutex_init(&registrations_lock, NULL);
+    cancel_restore(cancel);
 }
 
 CUresult registrations_watch_forks(void)

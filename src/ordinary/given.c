@@ -7,6 +7,7 @@
  * Who calls may be the program's malloc, with its locks: nothing here takes
  * memory from there, nor waits for anybody who could. */
 #include "ordinary/given.h"
+#include "base/cancel.h"
 #include "base/led.h"
 #include "base/units.h"
 #include "ordinary/origins.h"
@@ -67,13 +68,10 @@ static int free_others(const struct region *r, bool replaced)
     return !replaced && real((void *)r->start, r->end - r->start, MADV_FREE) ? errno : 0;
 }
 
-static int led_madvise(void *p, size_t size, int advice)
+static int give(void *p, size_t size, int advice)
 {
     uint64_t va = (uint64_t)p, end = va + page_up(size);
-    bool gives = advice == MADV_DONTNEED || advice == MADV_DONTNEED_LOCKED, frees = advice == MADV_FREE;
-    if ((!gives && !frees) || (frees && registrations_descriptor() < 0) || va % PAGE_BYTES || end <= va)
-        return real(p, size, advice);
-    if (frees) {
+    if (advice == MADV_FREE) {
         int error = for_parts(va, end, free_others);
         if (error) errno = error;
         return error ? -1 : 0;
@@ -87,6 +85,18 @@ static int led_madvise(void *p, size_t size, int advice)
         if (registrations_descriptor() >= 0) for_parts(va, end, give_back_replaced);
     } while (pages_replaced() != before); /* with what they had before */
     errno = error;
+    return result;
+}
+
+static int led_madvise(void *p, size_t size, int advice)
+{
+    uint64_t va = (uint64_t)p, end = va + page_up(size);
+    bool gives = advice == MADV_DONTNEED || advice == MADV_DONTNEED_LOCKED, frees = advice == MADV_FREE;
+    if ((!gives && !frees) || (frees && registrations_descriptor() < 0) || va % PAGE_BYTES || end <= va)
+        return real(p, size, advice);
+    const int cancel = cancel_defer();
+    int result = give(p, size, advice);
+    cancel_restore(cancel);
     return result;
 }
 

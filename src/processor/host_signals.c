@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -78,7 +79,8 @@ static bool ask(uint64_t address, bool write_access, uint64_t pc)
     instructions[m - boxes] = pc;
     atomic_store(&m->state, MAIL_POSTED);
     atomic_fetch_add(&posted, 1);
-    if (write(service_bell(), &one, sizeof one) < 0) return false;
+    /* past the C library's function, in which the thread could be cancelled */
+    if (syscall(SYS_write, service_bell(), &one, sizeof one) < 0) return false;
     for (unsigned rounds = 0; (state = atomic_load(&m->state)) == MAIL_POSTED || state == MAIL_TAKEN; rounds++) {
         cpu_relax();
         /* on one processor with the service thread it would only be in its way */
