@@ -113,6 +113,35 @@ static void measure_launch(void)
     report("launch.cold.raw", raw_wakeup(0, 200));
 }
 
+/* Many in one stream before anybody waits: launches alone, and in turn with copies, which the host performs. */
+static void measure_queue(void)
+{
+    enum { MANY = 300, PAIRS = 20, ROUNDS = 200 };
+    CUfunction f = function("empty");
+    CUdeviceptr d;
+    CUstream stream;
+    double alone[ROUNDS], pair[ROUNDS];
+    CHECK(cuMemAlloc(&d, 8192));
+    CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    for (int r = 0; r < ROUNDS; r++) {
+        double t = now_us();
+        for (int k = 0; k < MANY; k++) CHECK(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL));
+        CHECK(cuStreamSynchronize(stream));
+        double u = now_us();
+        for (int k = 0; k < PAIRS; k++) {
+            CHECK(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL));
+            CHECK(cuMemcpyDtoDAsync(d, d + 4096, 4096, stream));
+        }
+        CHECK(cuStreamSynchronize(stream));
+        alone[r] = (u - t) / MANY;
+        pair[r] = (now_us() - u) / PAIRS;
+    }
+    report("launch.many", median(alone, ROUNDS));
+    report("launch.copy", median(pair, ROUNDS));
+    CHECK(cuStreamDestroy(stream));
+    CHECK(cuMemFree(d));
+}
+
 static CUdeviceptr numbers(size_t count, enum fill fill)
 {
     CUdeviceptr d;
@@ -189,6 +218,7 @@ int main(int argc, char **argv)
     measure_compile(ptx);
     measure_copy();
     measure_launch();
+    measure_queue();
     measure_problems();
     return 0;
 }

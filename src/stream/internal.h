@@ -68,6 +68,7 @@ struct stream {
     bool turn;                     /* taken */
     bool worker, quit;             /* a worker thread exists; it is to end now */
     unsigned sleepers;             /* on changed */
+    uint64_t awaited;              /* no sleeper waits for an operation before this one */
     unsigned pins;                 /* reasons not to release the stream */
     bool open;
     uint32_t channel;

@@ -92,6 +92,22 @@ static void perform(struct stream *s, struct item *i)
     }
 }
 
+/* With the lock. Who waits for what is now done goes on. */
+static void retire(struct stream *s)
+{
+    s->turn = false;
+    uint64_t retired = atomic_fetch_add_explicit(&s->retired, 1, memory_order_release) + 1;
+    if (!s->sleepers || (retired < s->awaited && !queue_empty(s))) return;
+    s->awaited = UINT64_MAX;
+    pthread_cond_broadcast(&s->changed);
+}
+
+/* With the lock. The caller does no more. */
+static void leave_rest(struct stream *s)
+{
+    if (s->worker && !s->turn && (s->first || s->quit)) pthread_cond_signal(&s->work);
+}
+
 /* With the lock, which it releases meanwhile. */
 static void do_first(struct stream *s)
 {
@@ -103,7 +119,7 @@ static void do_first(struct stream *s)
     perform(s, i);
     item_free(i);
     pthread_mutex_lock(&s->lock);
-    queue_end_turn(s);
+    retire(s);
 }
 
 static struct timespec linger_end(void)
@@ -168,10 +184,8 @@ void queue_take_turn(struct stream *s)
 
 void queue_end_turn(struct stream *s)
 {
-    s->turn = false;
-    atomic_fetch_add_explicit(&s->retired, 1, memory_order_release);
-    if (s->sleepers) pthread_cond_broadcast(&s->changed);
-    if (s->worker && (s->first || s->quit)) pthread_cond_signal(&s->work);
+    retire(s);
+    leave_rest(s);
 }
 
 void queue_wait(struct stream *s, uint64_t ticket, bool help)
@@ -181,8 +195,11 @@ void queue_wait(struct stream *s, uint64_t ticket, bool help)
             do_first(s);
             continue;
         }
+        leave_rest(s);
+        if (ticket < s->awaited) s->awaited = ticket;
         s->sleepers++;
         pthread_cond_wait(&s->changed, &s->lock);
         s->sleepers--;
     }
+    leave_rest(s);
 }

@@ -22,6 +22,7 @@ static void construct_stream(void *object)
     pthread_condattr_destroy(&monotonic);
     s->end = &s->first;
     s->marks_end = &s->marks;
+    s->awaited = UINT64_MAX;
 }
 
 static void construct_set(void *object) { pthread_mutex_init(&((struct stream_set *)object)->lock, NULL); }
