@@ -25,5 +25,7 @@ void logs_init(void);
 
 /* Notes that an entry point failed; called by every export. Returns r. */
 CUresult api_failed(const char *name, CUresult r);
+/* What a result code means, for people. */
+const char *error_explanation(CUresult code);
 
 #endif

@@ -52,9 +52,9 @@ static void report(const char *name, CUresult r, const char *code, const char *t
 
 CUresult api_failed(const char *name, CUresult r)
 {
-    const char *code, *text, *why = because_take((int)r);
+    const char *code, *text = error_explanation(r), *why = because_take((int)r);
     if (!why) why = "";
-    if (r == CUDA_ERROR_NOT_READY || cuGetErrorName(r, &code) || cuGetErrorString(r, &text)) return r;
+    if (r == CUDA_ERROR_NOT_READY || cuGetErrorName(r, &code)) return r;
     fl_log(FL_LOG_INFO, "%s: %s (%s)%s%s", name, code, text, *why ? ": " : "", why);
     report(name, r, code, text, why);
     return r;
