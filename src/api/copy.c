@@ -3,7 +3,7 @@
 #include "api/array.h"
 #include "api/copy.h"
 #include "context/context.h"
-#include "stream/stream.h"
+#include "stream/point.h"
 #include "uvm/uvm.h"
 
 #include <stdlib.h>
@@ -140,6 +140,40 @@ static CUresult enqueue(struct stream *s, const struct copy *c, size_t size, boo
                                                     : stream_enqueue(s, perform, c, size);
 }
 
+/* The other device's default stream, for a copy that is issued into one. */
+static struct stream *legacy_beyond(const struct side *side, struct stream *s)
+{
+    struct stream *other = NULL;
+    struct context *c = side->span.context;
+    if (!c || c->device == stream_context(s)->device || !stream_is_legacy(s) || atomic_load(&c->destroyed)) return NULL;
+    return stream_get(c, CU_STREAM_LEGACY, false, &other) ? NULL : other;
+}
+
+/* Of a context that ends meanwhile nothing is left to come after. */
+static bool has_ended(CUresult r) { return r == CUDA_ERROR_INVALID_HANDLE || r == CUDA_ERROR_CONTEXT_IS_DESTROYED; }
+
+static CUresult come_after(struct stream *s, struct stream *other)
+{
+    struct mark *m;
+    if (!s || !other) return CUDA_SUCCESS;
+    CUresult r = stream_mark(other, &m);
+    if (r) return has_ended(r) ? CUDA_SUCCESS : r;
+    r = stream_follow(s, m);
+    point_release(m);
+    return has_ended(r) ? CUDA_SUCCESS : r;
+}
+
+/* In the default stream a copy between devices comes after all that was issued to either, and before all that follows. */
+static CUresult enqueue_in_order(struct stream *s, const struct copy *c, size_t size, bool async)
+{
+    struct stream *to = legacy_beyond(&c->to, s), *from = legacy_beyond(&c->from, s);
+    CUresult r = come_after(s, to);
+    if (!r) r = come_after(s, from);
+    if (!r) r = enqueue(s, c, size, async);
+    if (!r) r = come_after(to, s);
+    return r ? r : come_after(from, s);
+}
+
 _Thread_local bool copy_only_checked;
 
 CUresult copy_submit(CUstream stream, struct draft *d, bool async)
@@ -151,11 +185,11 @@ CUresult copy_submit(CUstream stream, struct draft *d, bool async)
     if (d->c.to.span.dormant || d->c.from.span.dormant) return CUDA_ERROR_INVALID_VALUE;
     if (r || (r = stream_get(k, stream, false, &s))) return r;
     flatten(&d->c);
-    if (!d->pieces.count) return enqueue(s, &d->c, sizeof d->c, async);
+    if (!d->pieces.count) return enqueue_in_order(s, &d->c, sizeof d->c, async);
     size_t size;
     struct copy *c = with_pieces(d, &size);
     if (!c) return CUDA_ERROR_OUT_OF_MEMORY;
-    r = enqueue(s, c, size, async);
+    r = enqueue_in_order(s, c, size, async);
     free(c);
     return r;
 }

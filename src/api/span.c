@@ -42,6 +42,14 @@ unsigned span_members(CUdeviceptr p)
     return n ? n : 1;
 }
 
+/* Mapped memory and pools' belongs to no context: the primary one stands for its device. */
+static struct context *context_of(const struct allocation *a)
+{
+    if (!a->device || a->kind == ALLOCATION_MANAGED) return NULL;
+    if (a->context) return a->context;
+    return primary_active(a->device) ? a->device->primary : NULL;
+}
+
 /* Another context's: who frees it waits for that one's streams only (observed on H200). */
 static bool others(const struct allocation *a) { return a->context && a->context != context_top(); }
 
@@ -56,7 +64,11 @@ CUresult span_find(CUdeviceptr p, size_t size, const struct device *d, bool writ
                    ? CUDA_SUCCESS
                    : (CUresult)because(CUDA_ERROR_INVALID_VALUE, "at a device address given there is no memory, or not any more");
     }
-    if (a.owner == &vmm_owner) return mapped(p, size, a.device, d, write, s, pieces);
+    if (a.owner == &vmm_owner) {
+        CUresult r = mapped(p, size, a.device, d, write, s, pieces);
+        s->context = context_of(&a);
+        return r;
+    }
     if (size > a.base + a.size - p)
         return (CUresult)because(CUDA_ERROR_INVALID_VALUE, "it goes past the end of an allocation");
     /* another device's pool must have been opened to this one, even for copies (observed on H200) */
@@ -68,6 +80,7 @@ CUresult span_find(CUdeviceptr p, size_t size, const struct device *d, bool writ
         .managed = a.kind == ALLOCATION_MANAGED ? p : 0,
         .passing = (a.pool || others(&a)) && a.kind != ALLOCATION_MANAGED ? p : 0,
         .changes = changes,
+        .context = context_of(&a),
         .on_device = a.device,
         .dormant = a.dormant,
     };

@@ -16,6 +16,7 @@ struct span {
                                     * while work waits, */
     uint64_t changes;              /* and was found at this count of span_changes */
     unsigned member;               /* span_pieces' */
+    struct context *context;       /* whose memory of a device it is; NULL: the host's, managed, or nobody's */
     bool on_device;                /* not the host's */
     bool ordinary;                 /* the program's own memory, which the device reaches: what uses it is waited for */
     bool dormant; /* memory of a graph that is not allocated now: good for a node, not for the operation itself */

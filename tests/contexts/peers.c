@@ -3,6 +3,8 @@
  * on a device, so each case is a process. */
 #include "../child.h"
 
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -128,6 +130,42 @@ static void copies_between_devices_need_no_peer_access(void)
     EXPECT_EQUAL(value_at(a), 8);
 }
 
+static atomic_bool held;
+
+static void CUDA_CB hold(void *unused)
+{
+    (void)unused;
+    while (atomic_load(&held)) sched_yield();
+}
+
+static void change_later(CUdeviceptr p, unsigned value, CUstream s) { CHECK(cuMemsetD32Async(p, value, 1024, s)); }
+
+/* From a device that is busy, and to it. */
+static void copies_in_default_streams_wait_for_both_devices_and_both_for_them(void)
+{
+    for (int from = 0; from < 2; from++) {
+        CUdeviceptr mine = memory(on[1]), others = memory(on[0]);
+        CUstream blocking;
+        CHECK(cuStreamCreate(&blocking, CU_STREAM_DEFAULT));
+        atomic_store(&held, true);
+        CHECK(cuLaunchHostFunc(from ? blocking : NULL, hold, NULL));
+        change_later(others, 2, from ? blocking : NULL);
+        CHECK(cuCtxSetCurrent(on[1]));
+        change_later(mine, 3, NULL);
+        CHECK(from ? cuMemcpyDtoDAsync(mine, others, 4096, NULL)
+                   : cuMemcpyPeerAsync(others, on[0], mine, on[1], 4096, NULL));
+        CHECK(cuCtxSetCurrent(on[0]));
+        change_later(others, from ? 5 : 4, blocking);
+        if (!from) CHECK(cuMemcpyAsync(mine, others, 4096, NULL));
+        atomic_store(&held, false);
+        CHECK(cuCtxSynchronize());
+        EXPECT_EQUAL(value_at(others), from ? 5 : 4);
+        CHECK(cuCtxSetCurrent(on[1]));
+        CHECK(cuCtxSynchronize());
+        EXPECT_EQUAL(value_at(mine), from ? 2 : 4);
+    }
+}
+
 static void every_device_reaches_pinned_and_registered_memory(void)
 {
     void *pinned, *own = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -240,6 +278,7 @@ int main(void)
         ALONE(start, kernels_reach_a_peers_memory_while_access_is_enabled),
         ALONE(start, one_contexts_peer_access_ends_with_it_and_not_with_anothers),
         ALONE(start, copies_between_devices_need_no_peer_access),
+        ALONE(start, copies_in_default_streams_wait_for_both_devices_and_both_for_them),
         ALONE(start, fills_need_peer_access_but_as_nodes_of_graphs),
         ALONE(start, the_pool_of_another_device_has_to_be_opened_even_for_copies),
         ALONE(start, every_device_reaches_pinned_and_registered_memory),
