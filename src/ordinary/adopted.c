@@ -306,7 +306,11 @@ bool adopted_unmapped(uint64_t va, uint64_t end, uint64_t *from, uint64_t *to)
 {
     struct region *list;
     size_t count, k = 0;
-    if (va >= end || regions_of(va, end, &list, &count)) return false;
+    if (va >= end) return false;
+    pthread_mutex_lock(&registrations_lock); /* as above */
+    CUresult r = regions_of(va, end, &list, &count);
+    pthread_mutex_unlock(&registrations_lock);
+    if (r) return false;
     for (*from = va; k < count && list[k].start <= *from; k++) *from = list[k].end;
     *to = k < count ? list[k].start : end;
     free(list);

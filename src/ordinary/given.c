@@ -71,20 +71,20 @@ static int free_others(const struct region *r, bool replaced)
 static int give(void *p, size_t size, int advice)
 {
     uint64_t va = (uint64_t)p, end = va + page_up(size);
-    if (advice == MADV_FREE) {
-        int error = for_parts(va, end, free_others);
-        if (error) errno = error;
-        return error ? -1 : 0;
-    }
     int result, error;
     unsigned before;
     do {
         before = pages_replaced();
-        result = real(p, size, advice);
-        error = errno;
-        if (registrations_descriptor() >= 0) for_parts(va, end, give_back_replaced);
-    } while (pages_replaced() != before); /* with what they had before */
-    errno = error;
+        if (advice == MADV_FREE) {
+            error = for_parts(va, end, free_others);
+            result = error ? -1 : 0;
+        } else {
+            result = real(p, size, advice);
+            error = errno;
+            if (registrations_descriptor() >= 0) for_parts(va, end, give_back_replaced);
+        }
+    } while (pages_replaced() != before); /* with what they had before; some may have seemed not to be mapped */
+    if (result) errno = error;
     return result;
 }
 

@@ -6,6 +6,7 @@
 #include <faultline.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <time.h>
 
 /* add: thread i of n adds i to the word at + 4 * i; poke writes one word. */
 static const char kernels[] = PTX_HEADER
@@ -322,6 +323,38 @@ static void what_is_said_of_memory_lasts_as_long_as_it(void)
     EXPECT_EQUAL(said(CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION, p), CU_DEVICE_INVALID);
 }
 
+static void *registered;
+
+static void *register_over_and_over(void *context)
+{
+    CHECK(cuCtxSetCurrent(context));
+    while (!calm) {
+        CHECK(cuMemHostRegister(registered, MIB, 0));
+        CHECK(cuMemHostUnregister(registered));
+    }
+    return NULL;
+}
+
+/* While pages are replaced the system's list of mappings may lack them. */
+static void what_is_said_of_memory_stays_while_its_pages_are_replaced(void)
+{
+    CUmemLocation device = { .type = CU_MEM_LOCATION_TYPE_DEVICE };
+    uint32_t *other = malloc(400);
+    CUcontext context;
+    pthread_t t;
+    char *p = registered = mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(cuCtxGetCurrent(&context));
+    CHECK(cuMemAdvise((CUdeviceptr)p, MIB, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, device));
+    pthread_create(&t, NULL, register_over_and_over, context);
+    for (time_t end = time(NULL) + 6; time(NULL) < end;) {
+        for (int n = 0; n < 100; n++) launch(add_kernel, 1, &other, &(uint32_t){ 10 });
+        CHECK(cuCtxSynchronize());
+    }
+    calm = true;
+    pthread_join(t, NULL);
+    EXPECT_EQUAL(said(CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION, p), 0);
+}
+
 static size_t device_faults(void)
 {
     struct faultline_counters c;
@@ -482,6 +515,7 @@ int main(void)
         ALONE(start, advice_is_taken_where_there_is_memory),
         ALONE(start, what_is_discarded_keeps_its_bytes),
         ALONE(start, what_is_said_of_memory_lasts_as_long_as_it),
+        ALONE(start, what_is_said_of_memory_stays_while_its_pages_are_replaced),
         ALONE(start, prefetched_memory_is_mapped_before_kernels_come),
         ALONE(start, the_stack_of_a_thread_that_runs_can_be_registered),
         ALONE(start, what_a_kernel_touched_can_be_registered),
