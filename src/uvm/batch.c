@@ -149,7 +149,7 @@ static enum crowd crowd_of(unsigned p)
 
 void entries_tried(unsigned p, const uint64_t *pages, unsigned n)
 {
-    for (unsigned k = 0; k < n; k++) sector_read(p, sector_at(p, pages[k]), false);
+    for (unsigned k = 0; k < n; k++) sector_read(p, sector_at(p, pages[k]));
 }
 
 /* Decides on what has gathered; naps let others gather more meanwhile. Kernels of one thread that follow find the

@@ -13,10 +13,11 @@
  * Observed on an H200 (tests/behaviour): entries are read by sectors of 8, after
  * the directory that leads there. The 16 sectors that were asked for last stay at
  * hand, from kernel to kernel, until an entry of theirs changes; the lines of two
- * sectors in which they came stay close by, until an entry of either does. Where an
- * access faulted on or beside read-only copies of pages, half as much comes when it is
- * tried again: at hand is the half of a sector that was asked for, close by its
- * other half, and the rest of the line not as near, whoever reads it next.
+ * sectors in which they came stay close by, until an entry of either does. Where the
+ * entries of a line are of several kinds (of memory elsewhere, or that may be read
+ * only beside such that may be written to), half as much comes: at hand is the half of
+ * a sector that was asked for, until one of its own entries changes, close by its other
+ * half for as long, and the rest of the last such line not as near.
  * A sector of windows' entries that comes to hand has those of its neighbours, mapped
  * or not; that there is no table is not remembered. */
 #include "uvm/internal.h"
@@ -40,7 +41,7 @@ static struct {
     struct known at_hand;   /* sectors, and HALF of some */
     struct known close;     /* sectors of which a half came */
     struct known lines;     /* that are close */
-    struct known lines_by_half;
+    uint64_t line_by_half;  /* of the half that came last */
     struct known directories;
 } known[PROCESSORS];
 static const uint64_t HALF = 1ull << 63;
@@ -81,30 +82,43 @@ static enum level level_in(const struct window *w, unsigned p)
     return level;
 }
 
-/* Whether the page is a read-only copy there. */
-static bool is_copy(const struct block *b, unsigned p, unsigned page)
+static enum level level_of(const struct block *b, unsigned p, unsigned page)
 {
-    return mask_test(&b->read_duplicated, page) && page_prot(b, p, page) == PROT_RO;
+    const struct layout *l = layout_of(b, p);
+    if (!l) return level_in(b->window, p);
+    return l->whole ? WHOLE : l->big >> (page / BIG_PAGE) & 1 ? BIG : SMALL;
 }
 
-/* Whether any of the pages of a line of entries by page is. */
-static bool has_copies(const struct block *b, unsigned p, unsigned first)
+/* What a valid entry of that level says but for the address; 0: there is none. */
+static unsigned kind_of_entry(const struct block *b, unsigned p, unsigned page, enum level level)
 {
-    for (unsigned k = first; k < first + LINE_ENTRIES; k++)
-        if (k >= b->region.first && k < b->region.outer && is_copy(b, p, k)) return true;
+    if (!b || page < b->region.first || page >= b->region.outer) return 0;
+    enum prot prot = page_prot(b, p, page);
+    if (!prot || level_of(b, p, page) != level) return 0;
+    return closest(p, page_holders(b, page)) << 2 | prot;
+}
+
+static bool has_several_kinds(uint64_t line, unsigned p, enum level level)
+{
+    unsigned kind = 0;
+    for (unsigned k = 0; k < LINE_ENTRIES; k++) {
+        uint64_t va = line + k * entry_bytes[level];
+        unsigned other = kind_of_entry(block_at(va, false), p, page_of(va), level);
+        if (kind && other && other != kind) return true;
+        if (other) kind = other;
+    }
     return false;
 }
 
 static struct sector sector_of(const struct block *b, unsigned p, unsigned page)
 {
     const struct layout *l = layout_of(b, p);
-    enum level lowest = level_in(b->window, p);
-    enum level level = !l ? lowest : l->whole ? WHOLE : (l->big >> (page / BIG_PAGE) & 1 ? BIG : SMALL);
+    enum level lowest = level_in(b->window, p), level = level_of(b, p, page);
+    uint64_t line_bytes = LINE_ENTRIES * entry_bytes[level], va = b->window->va + (uint64_t)page * PAGE_BYTES;
     struct sector s = { .number = entry_sector(b, page, level),
                         .half = HALF | entry_group(b, page, level, HALF_ENTRIES),
                         .directory = entry_sector(b, page, DIRECTORY),
-                        .copy = is_copy(b, p, page),
-                        .by_copies = level == SMALL && has_copies(b, p, page / LINE_ENTRIES * LINE_ENTRIES),
+                        .mixed = has_several_kinds(va / line_bytes * line_bytes, p, level),
                         .tables = level != WHOLE && lowest == SMALL ? TWO : ONE };
     if (level == WHOLE && !page_prot(b, p, page)) s.tables = NONE;
     if (s.tables == TWO && level == BIG && l && l->fresh >> (page / BIG_PAGE) & 1) s.tables = NEW;
@@ -136,7 +150,6 @@ static uint64_t group_around(uint64_t number, unsigned entries)
     return number / (entries << 2) * (entries << 2) | (number & 3);
 }
 static uint64_t line_of(uint64_t number) { return group_around(number, LINE_ENTRIES); }
-static uint64_t sector_around(uint64_t number) { return group_around(number & ~HALF, SECTOR_ENTRIES); }
 
 static unsigned place_in(const struct known *list, uint64_t number)
 {
@@ -153,8 +166,8 @@ enum distance sector_distance(unsigned p, struct sector s, bool store)
     if (place_in(hand, s.number) < MOST_AT_HAND || place_in(hand, s.half) < MOST_AT_HAND) return AT_HAND;
     if (s.tables) {
         uint64_t line = line_of(s.number);
-        if (is_known(&known[p].close, s.number) || is_known(&known[p].lines, line)) return CLOSE;
-        if (store && is_known(&known[p].lines_by_half, line)) return NEAR;
+        if (place_in(&known[p].close, s.number) < MOST_AT_HAND || is_known(&known[p].lines, line)) return CLOSE;
+        if (store && known[p].line_by_half == line) return NEAR;
     }
     return (is_known(&known[p].directories, s.directory) ? NO_TABLE : NO_TABLE_LOST) + s.tables;
 }
@@ -169,17 +182,17 @@ static void put_first(struct known *list, uint64_t number)
 }
 
 /* The directory is asked only for what is not at hand. */
-void sector_read(unsigned p, struct sector s, bool again)
+void sector_read(unsigned p, struct sector s)
 {
     if (!s.number) return;
     uint64_t line = line_of(s.number);
     bool had = is_known(&known[p].at_hand, s.number);
     if (!s.tables || !had) put_first(&known[p].directories, s.directory);
     if (!s.tables) return;
-    if (!had && (again || is_known(&known[p].lines_by_half, line))) {
+    if (s.mixed && !had) {
         put_first(&known[p].at_hand, s.half);
         put_first(&known[p].close, s.number);
-        put_first(&known[p].lines_by_half, line);
+        known[p].line_by_half = line;
     } else {
         put_first(&known[p].at_hand, s.number);
         put_first(&known[p].lines, line);
@@ -228,15 +241,16 @@ static void drop_groups(struct known *list, unsigned entries, const struct block
         if (has_entries(list->number[k], entries, b, pages)) list->number[k] = 0;
 }
 
-/* Of a sector of which a half is at hand, too, each entry counts. */
 static void drop_pages(const struct block *b, unsigned p, const struct mask *pages)
 {
     struct known *hand = &known[p].at_hand;
-    for (unsigned k = 0; k < hand->used; k++)
-        if (has_entries(sector_around(hand->number[k]), SECTOR_ENTRIES, b, pages)) hand->number[k] = 0;
+    for (unsigned k = 0; k < hand->used; k++) {
+        unsigned entries = hand->number[k] & HALF ? HALF_ENTRIES : SECTOR_ENTRIES;
+        if (has_entries(hand->number[k] & ~HALF, entries, b, pages)) hand->number[k] = 0;
+    }
     drop_groups(&known[p].close, SECTOR_ENTRIES, b, pages);
     drop_groups(&known[p].lines, LINE_ENTRIES, b, pages);
-    drop_groups(&known[p].lines_by_half, LINE_ENTRIES, b, pages);
+    if (has_entries(known[p].line_by_half, LINE_ENTRIES, b, pages)) known[p].line_by_half = 0;
 }
 
 /* ---- layout */

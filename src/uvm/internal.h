@@ -266,7 +266,7 @@ enum distance {
 struct sector {
     uint64_t number, half;      /* half: the one of the two in which the entry is */
     uint64_t directory;         /* what leads there */
-    bool copy, by_copies;       /* the page is a read-only copy; or another one of its line is */
+    bool mixed;                 /* its line has entries of several kinds: it comes by half */
     /* To how many tables; TWO: by 64 KiB and by page, both are read; NEW: the latter has nothing of it yet. */
     enum { NONE, ONE, TWO, NEW } tables;
 };
@@ -274,8 +274,12 @@ struct sector {
 struct sector sector_at(unsigned p, uint64_t va);
 /* store: it is for a store that one looks there. */
 enum distance sector_distance(unsigned p, struct sector s, bool store);
-/* again: for an access that faulted on or beside read-only copies. */
-void sector_read(unsigned p, struct sector s, bool again);
+/* Whether what one brings to hand is what the other needs. */
+static inline bool sector_same(struct sector a, struct sector b)
+{
+    return a.number && a.number == b.number && (!b.mixed || a.half == b.half);
+}
+void sector_read(unsigned p, struct sector s);
 /* Mappings of device p have changed to prot; what is at hand of them is read anew. */
 void entries_changed(struct block *b, unsigned p, const struct mask *pages, enum prot prot);
 CUresult entries_begin(struct block *b); /* before a device is mapped there. CUDA_ERROR_OUT_OF_MEMORY */

@@ -40,7 +40,6 @@ struct visit {
     uint64_t va; /* of its page */
     enum access access;
     bool awaited, fault;
-    bool again; /* as sector_read has it */
 };
 static struct lone {
     struct visit held[HELD_MOST]; /* undecided: of a body, or from the first store that faulted on */
@@ -64,7 +63,7 @@ static struct lone {
 static void read_entries(unsigned p, const struct visit *list, unsigned n, bool faulted)
 {
     for (unsigned k = 0; k < n; k++)
-        if (list[k].fault == faulted) sector_read(p, sector_at(p, list[k].va), list[k].again);
+        if (list[k].fault == faulted) sector_read(p, sector_at(p, list[k].va));
 }
 
 static CUresult service(struct lone *t, unsigned p, const struct visit *list, unsigned from, unsigned to)
@@ -88,7 +87,7 @@ static unsigned set_out(unsigned p, const struct visit *list, unsigned n, const 
         struct sector s = sector_at(p, list[k].va);
         enum distance d = sector_distance(p, s, false);
         unsigned first = 0;
-        while (first < k && (walked[first].number != s.number || !s.number)) first++;
+        while (first < k && !sector_same(walked[first], s)) first++;
         walked[k] = s;
         ends[k] = k + until[d];
         if (first < k && ends[first] < ends[k]) ends[k] = ends[first] > k + 1 ? ends[first] : k + 1;
@@ -128,7 +127,7 @@ static void retire_walks(struct lone *t, unsigned p, uint64_t now)
         struct walk *w = &t->walks[(t->newest_walk + k) % WALKS];
         if (w->sector.number && w->ends > now && w->ends < t->first_end) t->first_end = w->ends;
         if (!w->sector.number || w->ends > now) continue;
-        sector_read(p, w->sector, false);
+        sector_read(p, w->sector);
         w->sector.number = 0;
     }
 }
@@ -159,21 +158,14 @@ static bool another_batch(const struct lone *t, bool awaited)
     return t->n && (t->held[0].awaited != awaited || (awaited && t->loads % BODY == 0));
 }
 
-static bool comes_by_half(struct sector s, enum distance d) { return s.copy || (s.by_copies && d > CLOSE); }
-
 static CUresult hold(struct lone *t, unsigned p, struct visit a)
 {
     const uint64_t group = GROUP_PAGES * PAGE_BYTES;
-    if (a.awaited && a.fault) {
-        struct sector s = sector_at(p, a.va);
-        a.again = comes_by_half(s, sector_distance(p, s, false));
-    }
     if (!a.awaited) {
         if (!t->n) retire_walks(t, p, t->stores);
         struct sector s = sector_at(p, a.va);
         enum distance d = sector_distance(p, s, true);
         uint64_t ends = walk_for_store(t, s, d);
-        a.again = a.fault && comes_by_half(s, d);
         if (a.fault && (!t->groups || ends < t->known)) t->known = ends;
         bool walked_for = a.fault || (t->n && d != AT_HAND);
         if (walked_for && (!t->n || a.va / group != t->held[t->n - 1].va / group)) t->groups++;
