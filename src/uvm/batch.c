@@ -180,11 +180,12 @@ CUresult batch_add(unsigned p, uint64_t va, enum access a, uint32_t block)
     return fault_noted(p, va, a);
 }
 
-CUresult batch_close_all(void)
+CUresult batch_close_all(bool ended)
 {
     CUresult r = CUDA_SUCCESS;
     for (unsigned p = 1; p < topology.processors; p++) {
-        CUresult e = pending & bit(p) ? close_batch(p) : CUDA_SUCCESS, f = crowd_close(p), g = lone_close(p);
+        CUresult e = pending & bit(p) ? close_batch(p) : CUDA_SUCCESS, f = crowd_close(p);
+        CUresult g = ended ? lone_rest(p) : lone_close(p);
         if (e || f || g) r = e ? e : f ? f : g;
     }
     return r;

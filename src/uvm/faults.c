@@ -13,17 +13,17 @@ _Atomic bool uvm_unsettled;
 enum { SLACK = 20000 /* ns, of the end of a pin */ };
 static pthread_cond_t pins = PTHREAD_COND_INITIALIZER;
 
-/* The faults that have gathered are decided on before anything else is done. */
-static void close_batches(void)
+/* The faults that have gathered are decided on before anything else is done. ended: so have the kernels. */
+static void close_batches(bool ended)
 {
     trace_begin();
-    if (batch_close_all()) sticky_set(CUDA_ERROR_ILLEGAL_ADDRESS);
+    if (batch_close_all(ended)) sticky_set(CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
 void uvm_enter(void)
 {
     quiet_lock(&uvm_lock);
-    close_batches();
+    close_batches(false);
 }
 
 void uvm_leave(void)
@@ -38,9 +38,7 @@ static void settle(bool waited)
     if (!atomic_load_explicit(&uvm_unsettled, memory_order_relaxed) || !atomic_exchange(&uvm_unsettled, false)) return;
     quiet_lock(&uvm_lock);
     if (waited) clock_waited();
-    close_batches();
-    for (unsigned p = 1; p < topology.processors; p++)
-        if (lone_rest(p)) sticky_set(CUDA_ERROR_ILLEGAL_ADDRESS);
+    close_batches(true);
     uvm_leave();
 }
 

@@ -316,7 +316,7 @@ CUresult faults_service(struct faults *f, unsigned p);
 /* The device faults at va, a page's address; the access may go on. */
 CUresult batch_add(unsigned p, uint64_t va, enum access a, uint32_t block);
 /* Decides on all faults that have gathered. Before anything else looks at or changes blocks. */
-CUresult batch_close_all(void);
+CUresult batch_close_all(bool ended);
 
 /* --- crowd.c: kernels of several threads that all run at once --- */
 struct grid { uint64_t blocks, threads, launch; /* 1: the first of the device */ };

@@ -47,6 +47,7 @@ static struct lone {
     unsigned batches;       /* of this kernel */
     uint64_t loads, stores; /* of this kernel */
     uint64_t known;         /* stores: how many there will be when the first fault is known */
+    bool close;             /* the first fault held is the kernel's first, and CLOSE */
     struct walk {
         struct sector sector;
         uint64_t ends;
@@ -132,8 +133,16 @@ static void retire_walks(struct lone *t, unsigned p, uint64_t now)
     }
 }
 
-/* Decides on what is held. A body that is not complete is a loop's end. */
-static CUresult decide(struct lone *t, unsigned p)
+/* Of n stores: how many are one batch. What is left of a loop takes longer for each than a body: a fault that is close
+ * is known before the next one. */
+static unsigned together(const struct lone *t, unsigned n, bool last)
+{
+    bool left = t->stores - n >= t->stores / BODY * BODY;
+    return last && left && t->close ? 1 : n;
+}
+
+/* Decides on what is held. A body that is not complete is a loop's end. last: nothing follows. */
+static CUresult decide(struct lone *t, unsigned p, bool last)
 {
     struct visit list[HELD_MOST];
     unsigned n = t->n;
@@ -143,7 +152,9 @@ static CUresult decide(struct lone *t, unsigned p)
     if (!list[0].awaited) {
         retire_walks(t, p, UINT64_MAX);
         read_entries(p, list, n, false);
-        CUresult r = service(t, p, list, 0, n);
+        unsigned first = together(t, n, last);
+        CUresult r = service(t, p, list, 0, first);
+        if (!r) r = service(t, p, list, first, n);
         read_entries(p, list, n, true);
         return r;
     }
@@ -152,10 +163,12 @@ static CUresult decide(struct lone *t, unsigned p)
     return r || body == n ? r : decide_loads(t, p, list + body, n - body, loads);
 }
 
-/* Whether what is held has to be decided before this access can be. */
+/* Whether what is held has to be decided before this access can be: of what is close, whether the loop has ended was to
+ * be seen first (together). */
 static bool another_batch(const struct lone *t, bool awaited)
 {
-    return t->n && (t->held[0].awaited != awaited || (awaited && t->loads % BODY == 0));
+    if (!t->n || t->held[0].awaited != awaited) return t->n;
+    return awaited ? t->loads % BODY == 0 : t->close && t->stores >= t->known;
 }
 
 static CUresult hold(struct lone *t, unsigned p, struct visit a)
@@ -166,6 +179,7 @@ static CUresult hold(struct lone *t, unsigned p, struct visit a)
         struct sector s = sector_at(p, a.va);
         enum distance d = sector_distance(p, s, true);
         uint64_t ends = walk_for_store(t, s, d);
+        if (!t->n) t->close = d == CLOSE && !t->batches;
         if (a.fault && (!t->groups || ends < t->known)) t->known = ends;
         bool walked_for = a.fault || (t->n && d != AT_HAND);
         if (walked_for && (!t->n || a.va / group != t->held[t->n - 1].va / group)) t->groups++;
@@ -173,15 +187,15 @@ static CUresult hold(struct lone *t, unsigned p, struct visit a)
     }
     t->held[t->n++] = a;
     t->loads += a.awaited;
-    bool full =
-        !a.awaited ? t->stores >= t->known || t->groups >= GROUPS_MOST || t->n == HELD_MOST : t->loads % BODY == 0;
-    return full ? decide(t, p) : CUDA_SUCCESS;
+    bool known = t->stores >= t->known && !t->close;
+    bool full = a.awaited ? t->loads % BODY == 0 : known || t->groups >= GROUPS_MOST || t->n == HELD_MOST;
+    return full ? decide(t, p, false) : CUDA_SUCCESS;
 }
 
 /* An access that did not fault. */
 static CUresult pass(struct lone *t, unsigned p, struct visit a)
 {
-    CUresult r = another_batch(t, a.awaited) ? decide(t, p) : CUDA_SUCCESS;
+    CUresult r = another_batch(t, a.awaited) ? decide(t, p, false) : CUDA_SUCCESS;
     if (r) return r;
     if (a.awaited || t->n) return hold(t, p, a);
     retire_walks(t, p, t->stores);
@@ -202,6 +216,18 @@ static bool next_note(struct lone *t, unsigned p, struct mmu_access_note *note)
     return true;
 }
 
+/* A kernel is over. */
+static CUresult finish(struct lone *t, unsigned p)
+{
+    CUresult r = t->open ? pass(t, p, t->newest) : CUDA_SUCCESS;
+    if (!r) r = decide(t, p, true);
+    retire_walks(t, p, UINT64_MAX);
+    t->open = false;
+    t->batches = 0;
+    t->loads = t->stores = 0;
+    return r;
+}
+
 /* What the device has told of; all but the newest have not faulted. */
 static CUresult catch_up(struct lone *t, unsigned p)
 {
@@ -215,7 +241,7 @@ static CUresult catch_up(struct lone *t, unsigned p)
                                               : note.write ? ACCESS_WRITE
                                                            : ACCESS_READ,
                                     .awaited = note.awaited };
-        if (note.begins && !r) r = lone_rest(p);
+        if (note.begins && !r) r = finish(t, p);
     }
     return r;
 }
@@ -231,7 +257,7 @@ CUresult lone_fault(unsigned p, uint64_t va, enum access access)
         if (access == ACCESS_WRITE) a.access = ACCESS_ATOMIC_WEAK;
     }
     /* what comes may be what this access needs: it is tried again */
-    if (!r && another_batch(t, a.awaited)) return decide(t, p);
+    if (!r && another_batch(t, a.awaited)) return decide(t, p, false);
     struct block *b = r ? NULL : block_at(va, true);
     if (!b) return r ? r : CUDA_ERROR_OUT_OF_MEMORY;
     if (page_prot(b, p, page_of(va)) >= prot_needed(p, access)) return CUDA_SUCCESS;
@@ -255,17 +281,11 @@ CUresult lone_close(unsigned p)
         t->open = false;
         r = pass(t, p, t->newest);
     }
-    return r ? r : decide(t, p);
+    return r ? r : decide(t, p, false);
 }
 
 CUresult lone_rest(unsigned p)
 {
-    struct lone *t = &lone[p];
-    CUresult r = t->open ? pass(t, p, t->newest) : CUDA_SUCCESS;
-    if (!r) r = decide(t, p);
-    retire_walks(t, p, UINT64_MAX);
-    t->open = false;
-    t->batches = 0;
-    t->loads = t->stores = 0;
-    return r;
+    CUresult r = catch_up(&lone[p], p);
+    return r ? r : finish(&lone[p], p);
 }
