@@ -9,7 +9,9 @@
  * none of the others. What set out before the first fault was known is one batch, the
  * rest of the body's faults another.
  *
- * Stores and reductions are sent off and forgotten; a kernel's first ones are slower.
+ * Stores and reductions are sent off and forgotten; a kernel's first ones are slower:
+ * what is close is known to them when their body ends at the latest, and to what is
+ * left of the loop at once.
  *
  * Those that faulted are made anew when their batch has been serviced. It is then
  * that their entries come to hand; those of the others have come before. Of these the
@@ -18,7 +20,7 @@
 #include "uvm/internal.h"
 
 enum {
-    BODY = 4,         /* loads in flight */
+    BODY = 4,         /* loads in flight, stores between two looks at the loop's end */
     PAIR = 2,         /* where the loop ends */
     HELD_MOST = 64,
     WALKS = 16,
@@ -115,7 +117,10 @@ static uint64_t walk_for_store(struct lone *t, struct sector s, enum distance d)
     if (d == AT_HAND) return ends;
     for (unsigned k = 0; k < WALKS && s.number; k++)
         if (t->walks[k].sector.number == s.number) return t->walks[k].ends > ends ? t->walks[k].ends : ends;
-    t->walks[t->newest_walk++ % WALKS] = (struct walk){ s, ends = t->stores + until[d] };
+    ends = t->stores + until[d];
+    uint64_t body_ends = (t->stores / BODY + 1) * BODY;
+    if (d == CLOSE && !t->batches && ends > body_ends) ends = body_ends;
+    t->walks[t->newest_walk++ % WALKS] = (struct walk){ s, ends };
     if (ends < t->first_end) t->first_end = ends;
     return ends;
 }
