@@ -42,6 +42,7 @@ struct visit {
     uint64_t va; /* of its page */
     enum access access;
     bool awaited, fault;
+    bool close; /* a fault of the kernel's first stores whose entry is CLOSE */
 };
 static struct lone {
     struct visit held[HELD_MOST]; /* undecided: of a body, or from the first store that faulted on */
@@ -49,7 +50,7 @@ static struct lone {
     unsigned batches;       /* of this kernel */
     uint64_t loads, stores; /* of this kernel */
     uint64_t known;         /* stores: how many there will be when the first fault is known */
-    bool close;             /* the first fault held is the kernel's first, and CLOSE */
+    bool close;             /* one of those held is */
     struct walk {
         struct sector sector;
         uint64_t ends;
@@ -109,6 +110,15 @@ static CUresult decide_loads(struct lone *t, unsigned p, const struct visit *lis
     return r;
 }
 
+/* How many stores there will have been when the walk for this one is at an end, if it is short: a kernel's first are so
+ * when their body ends, at the latest; its second store's, if the first was a batch, one later than others. */
+static uint64_t close_ends(const struct lone *t)
+{
+    uint64_t body_ends = (t->stores / BODY + 1) * BODY, ends = t->stores + first_stores[CLOSE];
+    if (t->batches) return t->stores + stores[CLOSE] + (t->stores == 1);
+    return ends < body_ends ? ends : body_ends;
+}
+
 /* How many stores there will have been when the walk for this one is at an end. */
 static uint64_t walk_for_store(struct lone *t, struct sector s, enum distance d)
 {
@@ -117,9 +127,7 @@ static uint64_t walk_for_store(struct lone *t, struct sector s, enum distance d)
     if (d == AT_HAND) return ends;
     for (unsigned k = 0; k < WALKS && s.number; k++)
         if (t->walks[k].sector.number == s.number) return t->walks[k].ends > ends ? t->walks[k].ends : ends;
-    ends = t->stores + until[d];
-    uint64_t body_ends = (t->stores / BODY + 1) * BODY;
-    if (d == CLOSE && !t->batches && ends > body_ends) ends = body_ends;
+    ends = d == CLOSE ? close_ends(t) : t->stores + until[d];
     t->walks[t->newest_walk++ % WALKS] = (struct walk){ s, ends };
     if (ends < t->first_end) t->first_end = ends;
     return ends;
@@ -138,12 +146,14 @@ static void retire_walks(struct lone *t, unsigned p, uint64_t now)
     }
 }
 
-/* Of n stores: how many are one batch. What is left of a loop takes longer for each than a body: a fault that is close
+/* How many of n stores are one batch. What is left of a loop takes longer for each than a body: a fault that is close
  * is known before the next one. */
-static unsigned together(const struct lone *t, unsigned n, bool last)
+static unsigned together(const struct lone *t, const struct visit *list, unsigned n, bool last)
 {
-    bool left = t->stores - n >= t->stores / BODY * BODY;
-    return last && left && t->close ? 1 : n;
+    uint64_t left = t->stores % BODY;
+    for (unsigned k = n > left ? n - (unsigned)left : 0; last && k < n; k++)
+        if (list[k].close) return k + 1;
+    return n;
 }
 
 /* Decides on what is held. A body that is not complete is a loop's end. last: nothing follows. */
@@ -157,7 +167,7 @@ static CUresult decide(struct lone *t, unsigned p, bool last)
     if (!list[0].awaited) {
         retire_walks(t, p, UINT64_MAX);
         read_entries(p, list, n, false);
-        unsigned first = together(t, n, last);
+        unsigned first = together(t, list, n, last);
         CUresult r = service(t, p, list, 0, first);
         if (!r) r = service(t, p, list, first, n);
         read_entries(p, list, n, true);
@@ -184,7 +194,8 @@ static CUresult hold(struct lone *t, unsigned p, struct visit a)
         struct sector s = sector_at(p, a.va);
         enum distance d = sector_distance(p, s, true);
         uint64_t ends = walk_for_store(t, s, d);
-        if (!t->n) t->close = d == CLOSE && !t->batches;
+        a.close = a.fault && d == CLOSE && !t->batches;
+        t->close = a.close || (t->n && t->close);
         if (a.fault && (!t->groups || ends < t->known)) t->known = ends;
         bool walked_for = a.fault || (t->n && d != AT_HAND);
         if (walked_for && (!t->n || a.va / group != t->held[t->n - 1].va / group)) t->groups++;
