@@ -98,6 +98,7 @@ static void prepare(void)
 {
     setup();
     MUST(cuMemAlloc(&memory, 4096));
+    MUST(cuMemsetD8(memory, 1, 4096)); /* a wait for its value may come after copies in other streams */
     MUST(cuEventCreate(&event, 0));
     MUST(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
     MUST(cuEventRecord(event, other));
