@@ -1,6 +1,7 @@
 /* Names and scopes of PTX: registers, variables, functions, labels. A label
  * may be used before it is defined, in an inner scope too. */
 #include "arena.h"
+#include "base/hash.h"
 #include "image.h"
 #include "parse.h"
 
@@ -12,13 +13,6 @@ struct name {
     void *object;
     struct name *next;
 };
-
-unsigned name_hash(const char *s, size_t n)
-{
-    unsigned h = 2166136261u;
-    while (n--) h = (h ^ (unsigned char)*s++) * 16777619u;
-    return h;
-}
 
 void declare(struct scope *s, const char *text, enum name_kind kind, void *object)
 {

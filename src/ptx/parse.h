@@ -39,7 +39,6 @@ struct syntax;
 const struct syntax *parse_opcode(struct parser *p, struct instr *i);
 
 /* names.c */
-unsigned name_hash(const char *text, size_t length);
 enum name_kind { NAME_REG, NAME_VAR, NAME_FUNC, NAME_LABEL, NAME_PROTO };
 struct scope *scope_push(struct parser *p);
 void scope_pop(struct parser *p);

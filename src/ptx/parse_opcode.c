@@ -1,6 +1,7 @@
 /* Opcodes with all that follows their dots. What one means is found out once: it
  * comes thousands of times in a large module. */
 #include "arena.h"
+#include "base/hash.h"
 #include "parse.h"
 #include "syntax.h"
 

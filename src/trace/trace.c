@@ -1,5 +1,6 @@
 /* Writing the trace: the counters, the ring, and who listens. What belongs to
  * one allocation is in statistics.c, reading in read.c. */
+#include "base/hash.h"
 #include "trace/page_map.h"
 #include "trace/region.h"
 #include "trace/statistics.h"
@@ -215,13 +216,6 @@ static uint32_t find_name(struct trace_region *r, const char *name)
     return end;
 }
 
-static uint32_t hash(const char *name)
-{
-    uint32_t h = 2166136261u;
-    for (; *name; name++) h = (h ^ (unsigned char)*name) * 16777619u;
-    return h;
-}
-
 /* Where a name was found last saves looking through all, which a launch would pay for. */
 uint32_t trace_intern(const char *name)
 {
@@ -230,7 +224,7 @@ uint32_t trace_intern(const char *name)
     struct trace_region *r = trace_region();
     if (!r || !*name) return 0;
     pthread_mutex_lock(&lock);
-    uint32_t *hint = &hints[hash(name) % HINTS], at = *hint;
+    uint32_t *hint = &hints[name_hash(name, strlen(name)) % HINTS], at = *hint;
     if (!at || strcmp(r->names + at, name)) *hint = at = find_name(r, name);
     pthread_mutex_unlock(&lock);
     return at;
