@@ -1,9 +1,17 @@
 #!/usr/bin/env python3
-"""Counts a Meson test run: names what was skipped and why, and ends with
-'N passed, M failed'. usage: summary.py TESTLOG.json (one JSON object a line)"""
+"""Counts a Meson test run: names what was skipped and why, what failed with the last
+lines that it said, and ends with 'N passed, M failed'.
+usage: summary.py TESTLOG.json (one JSON object a line)"""
 
 import json
 import sys
+
+LAST_LINES = 40
+
+
+def said(test):
+    return ((test.get("stdout") or "") + "\n" + (test.get("stderr") or "")).strip().splitlines()
+
 
 passed, failed, skipped = 0, 0, []
 try:
@@ -15,12 +23,12 @@ for line in lines:
     if test["result"] in ("OK", "EXPECTEDFAIL"):
         passed += 1
     elif test["result"] == "SKIP":
-        out = ((test.get("stdout") or "") + "\n" + (test.get("stderr") or "")).strip().splitlines()
-        reason = next((l for l in out if "SKIP" in l), "SKIP")
+        reason = next((l for l in said(test) if "SKIP" in l), "SKIP")
         skipped.append((test["name"], reason))
     else:
         failed += 1
         print(f"failed: {test['name']} ({test['result']})")
+        print(*("    " + l for l in said(test)[-LAST_LINES:]), sep="\n")
 for name, reason in skipped:
     print(f"skipped: {name}: {reason}")
 print(f"{passed} passed, {failed} failed")
