@@ -1,5 +1,7 @@
 /* A radix tree over addresses whose leaves are records: copies of allocations
- * that a reader may look at without holding their owner off.
+ * that a reader may look at without holding their owner off. With a record's
+ * address an entry has the number of its traits (traits.h), which are all that most
+ * readers want: among many allocations a record is seldom in a cache.
  *
  * An entry of a table is empty, a record, or a table of the next level. A record
  * fills every entry that lies within its allocation, so an entry of the last
@@ -11,36 +13,34 @@
  * Such a reader answers "none" when what it finds is empty or does not contain
  * the address. That is right: a table is only taken out, and a record only used
  * again, after the moment at which nothing was allocated at the address, and
- * that moment lies within the reader's call.
+ * that moment lies within the reader's call. Who does not look at the record has
+ * to see that no table was used again meanwhile.
  *
  * A record's words are guarded by its version: odd while they change. A reader
  * that sees the same even version before and after has one allocation's words:
  * each store to a word releases the odd version before it, each load of a word
  * keeps the second look at the version behind it. */
 #include "space/index.h"
+#include "space/traits.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-enum { LEVELS = 6, ADDRESS_BITS = 47, BLOCK = 2 << 20, TAG_RECORD = 1 };
+enum { LEVELS = 6, ADDRESS_BITS = 47, BLOCK = 2 << 20, TAG_RECORD = 1, TRAITS_SHIFT = 48 };
 /* what an entry of each level spans, as a power of two, and how many entries a table has */
 static const unsigned span_bits[LEVELS] = { 34, 21, 12, 9, 4, 0 }, table_bits[LEVELS] = { 13, 13, 9, 3, 5, 4 };
 
-/* The part of an allocation that readers see: all but its place in the owner's tree; and
- * what most of them want, which is one cache line together with the version. */
-enum {
-    WORDS = offsetof(struct allocation, link) / 8,
-    FIRST = offsetof(struct allocation, mapping_base) / 8,
-    LINE = 64
-};
-_Static_assert(offsetof(struct allocation, link) % 8 == 0 && (FIRST + 1) * 8 <= LINE, "copied in words");
+/* The part of an allocation that readers see: all but its place in the owner's tree. */
+enum { WORDS = offsetof(struct allocation, link) / 8, LINE = 64 };
+_Static_assert(offsetof(struct allocation, link) % 8 == 0, "copied in words");
 
 struct record {
     _Alignas(LINE) _Atomic uint64_t version;
     _Atomic uint64_t words[WORDS];
     _Atomic(struct allocation *) object;
+    uintptr_t entry; /* in tables */
     struct record *next_free;
 };
 
@@ -60,12 +60,25 @@ static _Atomic uintptr_t root[1 << 13];
 static struct stack free_tables[LEVELS];
 static struct record *free_records;
 static char *block, *block_end; /* the newest block's rest */
+static _Alignas(LINE) struct {
+    _Atomic uint64_t count;
+    char rest[LINE - sizeof(uint64_t)];
+} emptied; /* tables, which may be used again */
 
-static struct record *record_of(uintptr_t entry) { return (struct record *)(entry - TAG_RECORD); }
+static struct record *record_of(uintptr_t entry)
+{
+    return (struct record *)((entry & (((uintptr_t)1 << TRAITS_SHIFT) - 1)) - TAG_RECORD);
+}
+
+static uintptr_t entry_of(const struct record *r, const struct allocation *a)
+{
+    return (uintptr_t)r | TAG_RECORD | (uintptr_t)traits_number(a) << TRAITS_SHIFT;
+}
 
 /* ---- readers */
 
-static struct record *walk(uint64_t address)
+/* The entry, of a record or 0. */
+static uintptr_t walk(uint64_t address)
 {
     uintptr_t e =
         address >> ADDRESS_BITS ? 0 : atomic_load_explicit(&root[address >> span_bits[0]], memory_order_acquire);
@@ -73,27 +86,35 @@ static struct record *walk(uint64_t address)
         e = atomic_load_explicit(
             &((struct table *)e)->entries[address >> span_bits[level] & ((1u << table_bits[level]) - 1)],
             memory_order_acquire);
-    return e ? record_of(e) : NULL;
+    return e;
 }
 
-/* Copies that many words of the allocation that contains address. */
-static inline struct allocation *look(uint64_t address, struct allocation *copy, unsigned count)
+struct allocation *index_find(uint64_t address, struct allocation *copy)
 {
-    struct record *r = walk(address);
+    uintptr_t e = walk(address);
+    struct record *r = record_of(e);
     uint64_t *words = (uint64_t *)copy, before;
     struct allocation *object;
-    if (!r) return NULL;
+    if (!e) return NULL;
     do {
         while ((before = atomic_load_explicit(&r->version, memory_order_acquire)) & 1) __builtin_ia32_pause();
-        for (unsigned k = 0; k < count; k++) words[k] = atomic_load_explicit(&r->words[k], memory_order_acquire);
-        object = count == WORDS ? atomic_load_explicit(&r->object, memory_order_acquire) : copy;
+        for (unsigned k = 0; k < WORDS; k++) words[k] = atomic_load_explicit(&r->words[k], memory_order_acquire);
+        object = atomic_load_explicit(&r->object, memory_order_acquire);
     } while (atomic_load_explicit(&r->version, memory_order_relaxed) != before);
     return address - copy->base < copy->size ? object : NULL;
 }
 
-struct allocation *index_find(uint64_t address, struct allocation *copy) { return look(address, copy, WORDS); }
-
-bool index_glance(uint64_t address, struct allocation *copy) { return look(address, copy, FIRST); }
+bool index_glance(uint64_t address, struct allocation *copy)
+{
+    uint64_t before = atomic_load_explicit(&emptied.count, memory_order_acquire);
+    uintptr_t e = walk(address);
+    unsigned traits = (unsigned)(e >> TRAITS_SHIFT);
+    if (!e) return false;
+    if (!traits || atomic_load_explicit(&emptied.count, memory_order_relaxed) != before)
+        return index_find(address, copy);
+    traits_copy(traits, copy);
+    return true;
+}
 
 struct allocation *index_object(uint64_t address)
 {
@@ -143,10 +164,12 @@ static struct table *table_new(unsigned level)
     return take_bytes((n > SMALL ? n + 1 : n) * sizeof(uintptr_t));
 }
 
-/* All its entries are empty. Without memory to remember it, it is lost. */
+/* All its entries are empty, and nothing leads to it. Without memory to remember it, it is lost. */
 static void table_free(struct table *t, unsigned level)
 {
     struct stack *f = &free_tables[level];
+    uint64_t count = atomic_load_explicit(&emptied.count, memory_order_relaxed);
+    atomic_store_explicit(&emptied.count, count + 1, memory_order_release);
     if (f->count == f->room) {
         size_t room = f->room ? 2 * f->room : 64;
         struct table **more = realloc(f->item, room * sizeof *more);
@@ -235,20 +258,27 @@ CUresult index_insert(struct allocation *a)
     if (!a->size || (a->base + a->size - 1) >> ADDRESS_BITS) return CUDA_ERROR_INVALID_VALUE;
     struct record *r = record_new();
     if (!r) return CUDA_ERROR_OUT_OF_MEMORY;
-    uintptr_t entry = (uintptr_t)r | TAG_RECORD;
+    r->entry = entry_of(r, a);
     a->record = r;
     record_write(r, a);
-    if (change_all(a, 0, entry)) return CUDA_SUCCESS;
+    if (change_all(a, 0, r->entry)) return CUDA_SUCCESS;
     index_remove(a);
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-void index_update(const struct allocation *a) { record_write(a->record, a); }
+void index_update(const struct allocation *a)
+{
+    struct record *r = a->record;
+    uintptr_t before = r->entry;
+    r->entry = entry_of(r, a);
+    record_write(r, a);
+    if (r->entry != before) change_all(a, before, r->entry); /* which takes no memory */
+}
 
 void index_remove(struct allocation *a)
 {
     struct record *r = a->record;
-    change_all(a, (uintptr_t)r | TAG_RECORD, 0);
+    change_all(a, r->entry, 0);
     record_write(r, NULL);
     r->next_free = free_records;
     free_records = r;

@@ -15,7 +15,8 @@ void index_remove(struct allocation *a);
 /* Copies the allocation that contains address, as it was at one moment during
  * the call, to *copy, and returns the object that was inserted; NULL if there was none. */
 struct allocation *index_find(uint64_t address, struct allocation *copy);
-/* The same of the members before mapping_base, from one cache line; whether there was one. */
+/* Whether there was one, and the same of the members from device up to mapping_base; what the others are then
+ * means nothing. Mostly no allocation is looked at for that. */
 bool index_glance(uint64_t address, struct allocation *copy);
 /* The object alone, which its owner may free at any time. */
 struct allocation *index_object(uint64_t address);

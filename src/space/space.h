@@ -35,9 +35,10 @@ enum allocation_kind {
  * published one calls space_update. base and size never change. */
 struct allocation {
     uint64_t base, size;           /* as asked for, bytes */
+    uint64_t buffer_id;            /* never reused in a process, never 0 */
+    /* what space_glance tells (traits.h) */
     struct device *device;         /* owner, NULL for host memory */
     struct context *context;       /* that it was made in; NULL where the driver says so */
-    uint64_t buffer_id;            /* never reused in a process, never 0 */
     void *pool;                    /* the CUmemoryPool that it came from, or NULL */
     enum allocation_kind kind : 8;
     uint8_t location; /* of MAPPED and pool memory, CUmemLocationType; 0: on device, or on the host if there is none */
@@ -49,7 +50,7 @@ struct allocation {
     bool host_access : 1;  /* the host may touch MAPPED and pool memory */
     bool ipc_capable : 1, rdma_capable : 1, decompress_capable : 1; /* as cuMemAlloc's is; MAPPED: as its flags say */
     unsigned flags;                /* of cuMemHostAlloc / cuMemAllocManaged */
-    /* what space_glance leaves out */
+    /* and no more */
     uint64_t mapping_base, mapping_size; /* the slab it lies in; of MAPPED the mapping */
     uint64_t range_base, range_size; /* of MAPPED the reservation; size 0: base and size */
     const struct backing *backing; /* where its bytes are */
@@ -130,7 +131,7 @@ void space_unhold(struct allocation *a);
  * space_look copies the allocation instead, and is right even if it is freed meanwhile. Neither takes a lock. */
 struct allocation *space_find(uint64_t address);
 struct allocation *space_look(uint64_t address, struct allocation *copy);
-/* As space_look, but cheaper: copies only the members before mapping_base. */
+/* As space_look, but cheaper: of *copy only the members from device up to mapping_base mean something. */
 bool space_glance(uint64_t address, struct allocation *copy);
 /* Copies the lowest allocation that shares a byte with [address, address+size); false if none does. */
 bool space_first(uint64_t address, uint64_t size, struct allocation *copy);

@@ -10,10 +10,16 @@
 #include <cmocka.h>
 
 #define BASE 0x570000000000ul
+enum { SPACING = 12345, POOLS = 1000 };
+
+/* Of another for each SPACING bytes. */
+static void *pool_at(uint64_t address) { return (void *)((address - BASE) / SPACING % POOLS + 1); }
 
 static struct allocation make(uint64_t base, uint64_t size)
 {
-    return (struct allocation){ .base = base, .size = size, .buffer_id = base ^ size, .mapping_base = ~base };
+    return (struct allocation){
+        .base = base, .size = size, .buffer_id = base ^ size, .pool = pool_at(base), .mapping_base = ~base
+    };
 }
 
 static void insert(struct allocation *a) { assert_int_equal(index_insert(a), CUDA_SUCCESS); }
@@ -76,22 +82,39 @@ static void what_changes_is_seen_after_an_update_only(void **state)
     index_remove(&a);
 }
 
-static void a_glance_sees_what_stands_before_the_mapping_and_no_more(void **state)
+static void a_glance_sees_what_many_have_in_common(void **state)
 {
-    struct allocation a = make(BASE, 100), copy = { .mapping_base = 1 };
+    struct allocation a = make(BASE, 100), copy;
     (void)state;
     a.pool = &a;
     a.flags = 7;
     insert(&a);
     assert_true(index_glance(BASE + 99, &copy));
-    assert_int_equal(copy.base, a.base);
-    assert_int_equal(copy.buffer_id, a.buffer_id);
     assert_int_equal(copy.flags, 7);
     assert_ptr_equal(copy.pool, &a);
-    assert_int_equal(copy.mapping_base, 1);
+    assert_false(copy.dormant);
+    a.dormant = true;
+    index_update(&a);
+    for (uint64_t at = BASE; at < BASE + 100; at++) assert_true(index_glance(at, &copy) && copy.dormant);
     assert_false(index_glance(BASE + 100, &copy));
     index_remove(&a);
     assert_false(index_glance(BASE, &copy));
+}
+
+static void a_glance_sees_it_however_much_there_is(void **state)
+{
+    struct allocation a = make(BASE, 1 << 20), copy;
+    (void)state;
+    insert(&a);
+    for (uintptr_t n = 1; n < 10000; n++) {
+        a.context = (struct context *)n;
+        a.device = (struct device *)(n & 1);
+        index_update(&a);
+        assert_true(index_glance(BASE + n, &copy));
+        assert_ptr_equal(copy.context, a.context);
+        assert_ptr_equal(copy.device, a.device);
+    }
+    index_remove(&a);
 }
 
 static void addresses_that_no_process_has_are_nothing(void **state)
@@ -106,7 +129,7 @@ static void addresses_that_no_process_has_are_nothing(void **state)
 
 /* ---- readers beside a writer */
 
-enum { STAY = 500, COME = 500, SPACING = 12345, READERS = 3, CHANGES = 60000 };
+enum { STAY = 500, COME = 500, READERS = 3, CHANGES = 60000 };
 static struct allocation staying[STAY], coming[COME];
 static _Atomic bool stop;
 
@@ -123,8 +146,11 @@ static void *read_on(void *arg)
         uint64_t at = place_of(k, true) + r / STAY % staying[k].size;
         wrong +=
             index_find(at, &copy) != &staying[k] || copy.base != staying[k].base || copy.mapping_base != ~copy.base;
+        wrong += !index_glance(at, &copy) || copy.pool != pool_at(at);
+        at = place_of(k, true) + staying[k].size;
+        wrong += at < place_of(k, true) + SPACING && index_glance(at, &copy); /* where nothing ever is */
         at = place_of(r % COME, false) + r % SPACING;
-        if (index_glance(at, &copy)) wrong += at - copy.base >= copy.size || copy.buffer_id != (copy.base ^ copy.size);
+        if (index_glance(at, &copy)) wrong += copy.pool != pool_at(at);
         if (index_find(at, &copy))
             wrong += at - copy.base >= copy.size || copy.buffer_id != (copy.base ^ copy.size) ||
                      copy.mapping_base != ~copy.base;
@@ -170,9 +196,10 @@ int main(void)
         cmocka_unit_test(an_allocation_is_found_at_each_of_its_bytes),
         cmocka_unit_test(neighbours_share_pages_and_512_byte_units),
         cmocka_unit_test(what_changes_is_seen_after_an_update_only),
-        cmocka_unit_test(a_glance_sees_what_stands_before_the_mapping_and_no_more),
+        cmocka_unit_test(a_glance_sees_what_many_have_in_common),
         cmocka_unit_test(addresses_that_no_process_has_are_nothing),
         cmocka_unit_test(readers_find_what_stays_and_never_a_mixture),
+        cmocka_unit_test(a_glance_sees_it_however_much_there_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
