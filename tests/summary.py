@@ -6,11 +6,11 @@ usage: summary.py TESTLOG.json (one JSON object a line)"""
 import json
 import sys
 
-LAST_LINES = 40
+LAST_LINES = {"stdout": 40, "stderr": 20}
 
 
-def said(test):
-    return ((test.get("stdout") or "") + "\n" + (test.get("stderr") or "")).strip().splitlines()
+def said(test, where):
+    return (test.get(where) or "").strip().splitlines()
 
 
 passed, failed, skipped = 0, 0, []
@@ -23,12 +23,13 @@ for line in lines:
     if test["result"] in ("OK", "EXPECTEDFAIL"):
         passed += 1
     elif test["result"] == "SKIP":
-        reason = next((l for l in said(test) if "SKIP" in l), "SKIP")
+        reason = next((line for where in LAST_LINES for line in said(test, where) if "SKIP" in line), "SKIP")
         skipped.append((test["name"], reason))
     else:
         failed += 1
         print(f"failed: {test['name']} ({test['result']})")
-        print(*("    " + l for l in said(test)[-LAST_LINES:]), sep="\n")
+        for where, most in LAST_LINES.items():
+            print(*("    " + line for line in said(test, where)[-most:]), sep="\n")
 for name, reason in skipped:
     print(f"skipped: {name}: {reason}")
 print(f"{passed} passed, {failed} failed")

@@ -20,8 +20,8 @@
 #include "uvm/internal.h"
 
 enum {
-    BODY = 4,         /* loads in flight, stores between two looks at the loop's end */
-    PAIR = 2,         /* where the loop ends */
+    BODY = 4, /* loads in flight, stores between two looks at the loop's end */
+    PAIR = 2, /* where the loop ends */
     HELD_MOST = 64,
     WALKS = 16,
     NOTES = 64, /* taken at a time */
@@ -66,8 +66,12 @@ static struct lone {
 /* Those of accesses that faulted, which are made anew, or of the others. */
 static void read_entries(unsigned p, const struct visit *list, unsigned n, bool faulted)
 {
-    for (unsigned k = 0; k < n; k++)
-        if (list[k].fault == faulted) sector_read(p, sector_at(p, list[k].va));
+    uint64_t read = 0;
+    for (unsigned k = 0; k < n; k++) {
+        if (list[k].fault != faulted || list[k].va == read) continue;
+        read = list[k].va;
+        sector_read(p, sector_at(p, read));
+    }
 }
 
 static CUresult service(struct lone *t, unsigned p, const struct visit *list, unsigned from, unsigned to)
@@ -248,17 +252,22 @@ static CUresult finish(struct lone *t, unsigned p)
 static CUresult catch_up(struct lone *t, unsigned p)
 {
     struct mmu_access_note note;
+    struct visit newest = t->newest; /* read where it was just written in parts, it would be waited for */
+    bool open = t->open;
     CUresult r = CUDA_SUCCESS;
     while (!r && next_note(t, p, &note)) {
-        if (t->open) r = pass(t, p, t->newest);
-        t->open = !note.begins;
-        t->newest = (struct visit){ .va = page_down(note.address),
-                                    .access = note.atomic  ? ACCESS_ATOMIC_WEAK
-                                              : note.write ? ACCESS_WRITE
-                                                           : ACCESS_READ,
-                                    .awaited = note.awaited };
+        if (open) r = pass(t, p, newest);
+        open = !note.begins;
+        newest = (struct visit){ .va = page_down(note.address),
+                                 .access = note.atomic  ? ACCESS_ATOMIC_WEAK
+                                           : note.write ? ACCESS_WRITE
+                                                        : ACCESS_READ,
+                                 .awaited = note.awaited };
+        t->open = false;
         if (note.begins && !r) r = finish(t, p);
     }
+    t->newest = newest;
+    t->open = open;
     return r;
 }
 
