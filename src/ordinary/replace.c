@@ -169,10 +169,10 @@ static CUresult replace(const struct job *j, unsigned char *there, int maps, ino
     if (j->file.thin) look_again(j->va, j->size, there);
     if (!for_runs(j, j->size, there, copy))
         r = errno == EFAULT ? CUDA_ERROR_NOT_READY : CUDA_ERROR_OUT_OF_MEMORY;
-    else if (!regions_are(maps, &old))
-        r = CUDA_ERROR_NOT_READY;
     else if (j->prot != (PROT_READ | PROT_WRITE) && mprotect(j->with, j->size, j->prot))
         r = CUDA_ERROR_OUT_OF_MEMORY;
+    else if (!regions_are(maps, &old))
+        r = CUDA_ERROR_NOT_READY;
     else if (by_uffd && userfault_protect(uffd, j->va, j->size, false))
         r = CUDA_ERROR_NOT_READY;
     else if (mremap(j->with, j->size, j->size, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)j->va) != MAP_FAILED)
