@@ -4,7 +4,11 @@
 #include "stream/internal.h"
 #include "uvm/uvm.h"
 
-static void set_last(struct stream *s, uint64_t seq) { atomic_store_explicit(&s->last, seq, memory_order_release); }
+static void set_last(struct stream *s, uint64_t seq)
+{
+    busy_join(s);
+    atomic_store_explicit(&s->last, seq, memory_order_release);
+}
 
 CUresult channel_open(struct stream *s)
 {
@@ -19,7 +23,7 @@ void channel_close(struct stream *s)
     kernels_forget(s);
     if (s->open) processor_channel_close(stream_processor(s), s->channel);
     s->open = false;
-    set_last(s, 0);
+    atomic_store_explicit(&s->last, 0, memory_order_release);
 }
 
 static uint64_t product(const uint32_t of[3]) { return (uint64_t)of[0] * of[1] * of[2]; }

@@ -14,7 +14,7 @@ static CUresult after_all(struct stream_set *set, const struct green *g, struct 
 {
     CUresult r = CUDA_SUCCESS;
     pthread_mutex_lock(&set->lock);
-    for (struct stream *t = set->streams; t && !r; t = t->next) {
+    for (struct stream *t = busy_first(set); t && !r; t = busy_next(t)) {
         pthread_mutex_lock(&t->lock);
         if (atomic_load(&set->dying))
             r = CUDA_ERROR_CONTEXT_IS_DESTROYED;

@@ -50,6 +50,7 @@ struct stream {
     struct stream_set *set;
     struct stream *next, **from;   /* in the set's list */
     struct stream *next_gone;      /* of those without a handle */
+    struct stream *next_busy, **from_busy; /* while it is listed: see busy.c */
     enum stream_kind kind;
     unsigned flags;
     int priority;
@@ -71,6 +72,7 @@ struct stream {
     uint64_t awaited;              /* no sleeper waits for an operation before this one */
     unsigned pins;                 /* reasons not to release the stream */
     bool open;
+    bool listed;                   /* among the set's busy streams; always if it is not idle */
     uint32_t channel;
     _Atomic uint64_t last;         /* newest command in the channel, 0: none yet */
     _Atomic uint64_t looked_at;    /* what it was when channel_throttle last did something */
@@ -92,6 +94,8 @@ struct stream_set {
     struct stream *legacy;
     struct marks gate;             /* what new streams wait for: see context_event.c */
     struct stream *gone, **gone_end; /* those of them without a handle: a queue */
+    struct stream *busy;           /* those of them that are listed, */
+    _Atomic(struct stream *) newcomers; /* but for these, which need no lock */
     _Atomic unsigned blocking;     /* streams that order with legacy */
     _Atomic bool dying;
 };
@@ -119,6 +123,15 @@ void streams_reap(struct stream_set *set, unsigned most);
 
 /* --- local.c --- */
 CUresult stream_of_thread(struct context *c, struct stream **out);
+
+/* --- busy.c --- */
+/* With the lock: the stream gets work. */
+void busy_join(struct stream *s);
+/* Its work is done. With the set's lock, too. */
+void busy_leave(struct stream *s);
+/* Those that were not idle just now, with the set's lock. It may be dropped meanwhile if s is pinned. */
+struct stream *busy_first(struct stream_set *set);
+struct stream *busy_next(struct stream *s);
 
 /* --- sync.c --- */
 bool stream_idle(struct stream *s);

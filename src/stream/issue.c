@@ -45,7 +45,7 @@ static CUresult after_blocking_streams(struct stream_set *set, struct marks *aft
 {
     CUresult r = CUDA_SUCCESS;
     pthread_mutex_lock(&set->lock);
-    for (struct stream *t = set->streams; t && !r; t = t->next)
+    for (struct stream *t = busy_first(set); t && !r; t = busy_next(t))
         if (stream_orders_with_legacy(t)) r = after_stream(t, &t->to_legacy, after);
     pthread_mutex_unlock(&set->lock);
     return r;

@@ -171,6 +171,7 @@ CUresult queue_append(struct stream *s, struct item *i)
     if (i->mark) i->mark->ticket = ticket;
     *s->end = i;
     s->end = &i->next;
+    busy_join(s);
     atomic_store_explicit(&s->issued, ticket, memory_order_release);
     if (!s->turn) pthread_cond_signal(&s->work);
     return CUDA_SUCCESS;
@@ -179,6 +180,7 @@ CUresult queue_append(struct stream *s, struct item *i)
 void queue_take_turn(struct stream *s)
 {
     s->turn = true;
+    busy_join(s);
     atomic_fetch_add_explicit(&s->issued, 1, memory_order_release);
 }
 

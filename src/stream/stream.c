@@ -103,6 +103,7 @@ static void release(struct stream_set *set, struct stream *s)
     marks_resolve(s);
     if (uvm_exclusive) uvm_stream_gone(s);
     channel_close(s);
+    busy_leave(s);
     *s->from = s->next;
     if (s->next) s->next->from = s->from;
     atomic_fetch_sub(&set->blocking, stream_orders_with_legacy(s));

@@ -31,8 +31,8 @@ typedef bool stream_choice(const struct stream *s);
 static void finish_chosen(struct stream_set *set, stream_choice *chosen)
 {
     pthread_mutex_lock(&set->lock);
-    for (struct stream *s = set->streams; s; s = s->next) {
-        if (!chosen(s) || stream_idle(s)) continue;
+    for (struct stream *s = busy_first(set); s; s = busy_next(s)) {
+        if (!chosen(s)) continue;
         pthread_mutex_lock(&s->lock);
         s->pins++;
         pthread_mutex_unlock(&s->lock);
@@ -99,9 +99,8 @@ CUresult context_synchronize(struct context *c)
 
 bool context_idle(struct context *c)
 {
-    bool idle = true;
     pthread_mutex_lock(&c->streams->lock);
-    for (struct stream *s = c->streams->streams; s && idle; s = s->next) idle = stream_idle(s);
+    bool idle = !busy_first(c->streams);
     pthread_mutex_unlock(&c->streams->lock);
     return idle;
 }
@@ -111,8 +110,7 @@ CUresult stream_query(struct stream *s)
     bool idle = stream_idle(s);
     if (idle && s->kind == STREAM_LEGACY && atomic_load(&s->set->blocking)) {
         pthread_mutex_lock(&s->set->lock);
-        for (struct stream *t = s->set->streams; t && idle; t = t->next)
-            idle = !stream_orders_with_legacy(t) || stream_idle(t);
+        for (struct stream *t = busy_first(s->set); t && idle; t = busy_next(t)) idle = !stream_orders_with_legacy(t);
         pthread_mutex_unlock(&s->set->lock);
     }
     CUresult r = stream_error(s);

@@ -1,5 +1,8 @@
-/* Far more streams than a program needs, as an H200 has them: each runs kernels and calls functions of the host. */
+/* Far more streams than a program needs, as an H200 has them: each runs kernels and calls functions of the host,
+ * and costs nothing when it is idle. */
 #include "../rig.h"
+
+#include <time.h>
 
 enum { STREAMS = 20000 };
 
@@ -45,8 +48,74 @@ static void twenty_thousand_streams_run_kernels_and_call_the_host(void **state)
     for (unsigned k = 0; k < STREAMS; k++) ok(cuStreamDestroy(stream[k]));
 }
 
+static double us(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1e6 + t.tv_nsec / 1e3;
+}
+
+static void synchronize(CUdeviceptr p)
+{
+    (void)p;
+    ok(cuCtxSynchronize());
+}
+
+static void query(CUdeviceptr p)
+{
+    (void)p;
+    ok(cuStreamQuery(NULL));
+}
+
+static void copy(CUdeviceptr p)
+{
+    uint32_t word;
+    ok(cuMemcpyDtoH(&word, p, sizeof word));
+}
+
+static void free_memory(CUdeviceptr p)
+{
+    ok(cuMemAlloc(&p, 4096));
+    ok(cuMemFree(p));
+}
+
+typedef void call_made(CUdeviceptr p);
+
+/* A call at its best. */
+static double cost(call_made *call, CUdeviceptr p)
+{
+    double best = 1e9;
+    for (unsigned k = 0; k < 1000; k++) {
+        double began = us();
+        call(p);
+        double took = us() - began;
+        if (took < best) best = took;
+    }
+    return best;
+}
+
+static void idle_streams_do_not_make_calls_slower(void **state)
+{
+    (void)state;
+    enum { CALLS = 4, SLOWER = 20, JITTER_US = 1 };
+    call_made *const call[CALLS] = { synchronize, query, copy, free_memory };
+    double alone[CALLS];
+    CUdeviceptr p;
+    rig_context(0);
+    ok(cuMemAlloc(&p, 4));
+    for (unsigned k = 0; k < CALLS; k++) alone[k] = cost(call[k], p);
+    for (unsigned k = 0; k < STREAMS; k++) ok(cuStreamCreate(&stream[k], CU_STREAM_DEFAULT));
+    for (unsigned k = 0; k < STREAMS; k++) ok(cuMemsetD32Async(p, k, 1, stream[k]));
+    for (unsigned k = 0; k < CALLS; k++) assert_true(cost(call[k], p) < SLOWER * alone[k] + JITTER_US);
+    for (unsigned k = 0; k < STREAMS; k++) ok(cuStreamDestroy(stream[k]));
+    ok(cuMemFree(p));
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(twenty_thousand_streams_run_kernels_and_call_the_host) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(idle_streams_do_not_make_calls_slower),
+        cmocka_unit_test(twenty_thousand_streams_run_kernels_and_call_the_host),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
