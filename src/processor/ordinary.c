@@ -14,6 +14,7 @@
 #include "processor/table.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -185,6 +186,7 @@ static void *serve(void *arg)
     struct userfault_event e;
     struct pollfd fds[] = { { .fd = mmu.ordinary_fd, .events = POLLIN }, { .fd = bell, .events = POLLIN } };
     quiet_begin(); /* for ever: no signal is for this thread */
+    atomic_store(&serving.stat, (int)syscall(SYS_openat, AT_FDCWD, "/proc/thread-self/stat", O_RDONLY | O_CLOEXEC));
     for (;;) {
         syscall(SYS_poll, fds, 2, -1); /* as in rescue.c */
         atomic_store(&serving.busy, true);

@@ -18,9 +18,10 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { STUCK_MS = 20, IDLE_ROUNDS = 50 };
+/* A thread that only waits for a processor is waited for longer; it may wait for others in a loop, so not for ever. */
+enum { STUCK_MS = 20, IDLE_ROUNDS = 50, PATIENT_ROUNDS = 50 };
 
-struct serving serving;
+struct serving serving = { .stat = -1 };
 static _Atomic bool awake;
 static int alarm_bell = -1;
 
@@ -75,16 +76,28 @@ UNSEEN static void sleep_until_called(void)
     syscall(SYS_read, alarm_bell, &rings, sizeof rings);
 }
 
+/* The thread that serves could go on, had it a processor: "number (name) R ...". */
+UNSEEN static bool could_go_on(void)
+{
+    char text[64];
+    long n = syscall(SYS_pread64, atomic_load(&serving.stat), text, sizeof text, 0l);
+    for (long k = n - 3; k >= 0; k--)
+        if (text[k] == ')') return text[k + 2] == 'R';
+    return false;
+}
+
 UNSEEN static void *watch(void *arg)
 {
     const struct timespec pause = { .tv_nsec = STUCK_MS * 1000000l };
-    unsigned idle = 0;
+    unsigned idle = 0, patient = 0;
     for (;;) {
         uint32_t before = atomic_load(&serving.served);
         bool any = anything(0);
         syscall(SYS_nanosleep, &pause, NULL);
         bool progress = atomic_load(&serving.served) != before;
-        if (any && !progress && anything(0)) {
+        bool late = any && !progress && anything(0);
+        patient = late && could_go_on() ? patient + 1 : 0;
+        if (late && (!patient || patient > PATIENT_ROUNDS)) {
             if (atomic_load(&serving.page)) grant(atomic_load(&serving.page));
             while (take())
                 ;

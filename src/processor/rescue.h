@@ -13,6 +13,7 @@ struct serving {
     _Atomic bool busy;       /* there is something to serve */
     _Atomic uint64_t page;   /* whose fault that is; 0: none, or not known yet */
     _Atomic uint32_t served; /* so far */
+    _Atomic int stat;        /* the system's file of how the thread does; -1: none */
 };
 extern struct serving serving;
 
