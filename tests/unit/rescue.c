@@ -33,13 +33,22 @@ static void *serve(void *arg)
     return arg;
 }
 
+static uint64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
 /* Whether somebody takes the fault that is there within so many milliseconds. */
-static bool is_taken(int ms)
+static bool is_taken(uint64_t ms)
 {
     struct pollfd fd = { .fd = mmu.ordinary_fd, .events = POLLIN };
     const struct timespec moment = { .tv_nsec = 1000000 };
-    for (; ms && poll(&fd, 1, 0); ms--) nanosleep(&moment, NULL);
-    return ms;
+    uint64_t end = now_ms() + ms;
+    bool there = true;
+    while (now_ms() < end && (there = poll(&fd, 1, 0))) nanosleep(&moment, NULL);
+    return !there;
 }
 
 static void who_waits_is_rescued_from_a_thread_that_stands_still_not_from_one_that_runs(void **state)
