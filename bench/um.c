@@ -131,19 +131,24 @@ static void measure_fault(void)
     CHECK(cuMemFree(p));
 }
 
-static void measure_sweep(void)
+static void store(CUdeviceptr p, size_t bytes, size_t step)
+{
+    for (size_t at = 0; at < bytes; at += step) *(volatile char *)(p + at) = 1;
+}
+
+static void measure_sweep(const char *name, void (*pass)(CUdeviceptr, size_t, size_t))
 {
     size_t bytes = 256ul << 20;
     CUdeviceptr p = managed(bytes);
     double us[ROUNDS];
-    touch(p, bytes, PAGE);
+    pass(p, bytes, PAGE);
     for (int k = 0; k < ROUNDS; k++) {
         prefetch(p, bytes, device);
         double t = now_us();
-        touch(p, bytes, PAGE);
+        pass(p, bytes, PAGE);
         us[k] = (now_us() - t) / (double)(bytes / PAGE);
     }
-    report("um.sweep", median(us, ROUNDS));
+    report(name, median(us, ROUNDS));
     CHECK(cuMemFree(p));
 }
 
@@ -278,7 +283,8 @@ int main(int argc, char **argv)
 {
     use_device();
     measure_fault();
-    measure_sweep();
+    measure_sweep("um.sweep", touch);
+    measure_sweep("um.sweep.stores", store);
     measure_prefetch();
     measure_calls();
     measure_allocations();

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 enum { EVENTS = 16 };
@@ -117,6 +118,18 @@ static void believe(const struct mmu_fault *f)
         if (doubted[k].thread == f->thread) doubted[k].thread = 0;
 }
 
+/* Of a block that the fault opened the kernel fills in each page at the first store to it, which costs a fault each;
+ * by loads it fills in many at once. So who stores gets them as if they had been read. */
+static void store_ahead(const struct mmu_fault *f)
+{
+    struct table *t = &mmu.tables[MMU_HOST];
+    if (!f->write || !in_window(f->address)) return;
+    quiet_lock(&t->lock);
+    struct leaf *l = leaf_find(MMU_HOST, f->address);
+    if (l && l->open) madvise((void *)l->va, BLOCK_BYTES, MADV_POPULATE_READ);
+    quiet_unlock(&t->lock);
+}
+
 static bool serve_host(void)
 {
     struct userfault_event events[EVENTS];
@@ -139,6 +152,7 @@ static bool serve_host(void)
         }
         if (verdict == MMU_FATAL) doubt(&f, permits);
         if (!woken) userfault_wake(fd, page_down(f.address), PAGE_BYTES);
+        if (verdict == MMU_RETRY) store_ahead(&f);
     }
     return n > 0;
 }
