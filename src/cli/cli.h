@@ -23,9 +23,6 @@ bool wants_help(const char *argument);
 /* "faultline: ..." on standard error. Returns 2, the exit status of wrong usage. */
 int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* ptxas.c: the folder of our ptxas, in which there is no other program. NULL: there is none. Static storage. */
-const char *ptxas_folder(const char *library_folder);
-
 /* program.c: 0, or after a message the exit status for a program that cannot be run. Warns of those that would
  * run without our library. */
 int program_check(const char *name);

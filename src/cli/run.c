@@ -1,5 +1,6 @@
 /* faultline run: a program with our libcuda.so.1 before any other, and what to
  * say when it does not end well. */
+#include "base/ptxas_folder.h"
 #include "cli/cli.h"
 #include "cli/machine.h"
 #include <errno.h>

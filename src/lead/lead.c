@@ -56,7 +56,7 @@ static void write_all(const struct jumps *j, const char *path)
 
 /* ---- ours: they lie beside this library */
 
-static bool own_path(const char *file, char *path, size_t size)
+bool own_path(const char *file, char *path, size_t size)
 {
     Dl_info self;
     if (!dladdr((void *)lead_object, &self)) return false;
@@ -65,15 +65,18 @@ static bool own_path(const char *file, char *path, size_t size)
     return (size_t)snprintf(path, size, "%.*s/%s", folder, slash ? self.dli_fname : ".", file) < size;
 }
 
+bool same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+    return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
 bool is_nvidias(const struct object *o, const char *name, const char *file)
 {
     char path[PATH_MAX];
-    struct stat a, b;
     const char *slash = strrchr(o->path, '/');
     if (strncmp(slash ? slash + 1 : o->path, name, strlen(name))) return false;
-    bool ours = own_path(file, path, sizeof path) && !stat(path, &a) && !stat(o->path, &b) && a.st_dev == b.st_dev &&
-                a.st_ino == b.st_ino;
-    return !ours;
+    return !own_path(file, path, sizeof path) || !same_file(path, o->path);
 }
 
 /* Their names are seen by those who load or link with them, as without faultline run. None does anything before it is

@@ -31,6 +31,9 @@ void jumps_add(struct jumps *j, const struct object *o, uint64_t address, void *
 typedef void lead(const struct object *o, struct jumps *j);
 lead lead_runtime, lead_nvrtc, lead_nvjitlink, lead_cupti;
 
+/* Where file would be if it lay beside this library. false: too long, or unknown. */
+bool own_path(const char *file, char *path, size_t size);
+bool same_file(const char *a, const char *b);
 /* Whether the object is NVIDIA's library of this name (its beginning, such as "libcupti.so."). file: what a library of
  * ours is called that would also be, and is not. */
 bool is_nvidias(const struct object *o, const char *name, const char *file);
@@ -39,6 +42,8 @@ void load_libraries(void);
 /* One of them, if it is loaded; from dlopen, and to be closed again. NULL: it is not. */
 void *loaded_library(const char *file);
 
+/* The program itself, before it begins: does not return if another takes its place. */
+void lead_program(char **argv, char **environment);
 /* objects.c sees an object. No other thread runs its code yet. */
 void lead_object(uintptr_t bias, const char *path);
 

@@ -64,6 +64,7 @@ __attribute__((constructor)) static void lead_all(int argc, char **argv, char **
     const char *preloaded = getenv("LD_PRELOAD");
     if (!preloaded || !strstr(preloaded, "libfaultline-lead")) return;
     begin_c_library(argc, argv, environment);
+    lead_program(argv, environment);
     load_libraries();
     for (const struct link_map *object = _r_debug.r_map; object; object = object->l_next) {
         lead_object(object->l_addr, object == _r_debug.r_map ? "/proc/self/exe" : object->l_name);
