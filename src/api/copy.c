@@ -10,8 +10,9 @@
 #include <string.h>
 
 enum {
-    SHORT = 64 << 10, /* bytes that are copied sooner than a thread wakes up */
-    STAGE = 1 << 20,  /* bytes of pageable memory at a time (observed on H200) */
+    SHORT = 64 << 10,         /* bytes that are copied sooner than a thread wakes up */
+    STAGE = 1 << 20,          /* bytes of pageable memory at a time (observed on H200) */
+    EARLY_MOST = 2 * STAGE,   /* bytes that are read early (observed on an H200) */
 };
 
 static void copy_row(const struct copy *c, size_t to, size_t from)
@@ -116,28 +117,64 @@ static void flatten(struct copy *c)
     }
 }
 
-/* The copy has its source with it: nobody waits until the stream comes to it (observed on H200). */
+/* The copy has its source with it, without the gaps: nobody waits until the stream comes to it. */
 static CUresult enqueue_staged(struct stream *s, const struct copy *c, size_t size)
 {
-    struct copy *whole = malloc(size + c->width);
+    const size_t row = c->width, slice = row * c->height, all = slice * c->depth;
+    struct copy *whole = malloc(size + all);
     if (!whole) return CUDA_ERROR_OUT_OF_MEMORY;
+    char *to = (char *)whole + size;
     memcpy(whole, c, size);
-    memcpy((char *)whole + size, c->from.span.bytes, c->width);
     whole->staged = size;
-    CUresult r = stream_enqueue_short(s, perform, whole, size + c->width);
+    whole->from.span.passing = 0; /* it is needed no more */
+    whole->from.pitch = row;
+    whole->from.slice = slice;
+    for (size_t z = 0; z < c->depth; z++)
+        for (size_t y = 0; y < c->height; y++)
+            memcpy(to + z * slice + y * row, c->from.span.bytes + z * c->from.slice + y * c->from.pitch, row);
+    CUresult r = stream_enqueue_short(s, perform, whole, size + all);
     free(whole);
     return r;
 }
 
-static CUresult enqueue(struct stream *s, const struct copy *c, size_t size, bool async)
+static bool of_host(const struct side *s) { return s->pageable || s->span.host; }
+static bool waited_for(const struct side *s) { return s->pageable || s->span.waits; }
+
+/* Managed memory that the call takes for the host's is not a device's then. */
+static bool hides(const struct side *s) { return s->as_host && s->span.managed; }
+
+/* Whether the source is read before the stream comes to it. */
+static bool is_read_early(const struct copy *c, enum copy_when when)
 {
-    const bool row = c->height == 1 && c->depth == 1;
-    /* the source in pageable memory has been read when the call returns, as on the GPU */
-    if (async && row && c->from.pageable && !c->from.span.ordinary && !c->to.pageable && c->width <= SHORT)
-        return enqueue_staged(s, c, size);
-    if (!async || c->from.pageable || c->to.pageable) return stream_run(s, perform, c);
-    return c->width * c->height * c->depth <= SHORT ? stream_enqueue_short(s, perform, c, size)
-                                                    : stream_enqueue(s, perform, c, size);
+    const struct side *to = &c->to, *from = &c->from;
+    const bool may = when == COPY_READ_NOW ? from->pageable || (from->span.host && !waited_for(to))
+                     : when == COPY_ASYNC  ? from->pageable && !to->span.host && !hides(to)
+                                           : when == COPY_ANY_TIME && from->pageable;
+    const size_t most = from->pageable ? EARLY_MOST : SHORT;
+    return may && from->span.count == 1 && !from->span.ordinary && !to->pageable && c->width <= most &&
+           c->height <= most && c->depth <= most && c->width * c->height * c->depth <= most;
+}
+
+static bool caller_waits(const struct stream *s, const struct copy *c, enum copy_when when)
+{
+    const struct side *to = &c->to, *from = &c->from;
+    switch (when) {
+    case COPY_NOW:
+        return waited_for(to) || waited_for(from) || atomic_load(&stream_context(s)->flags) & CU_CTX_SYNC_MEMOPS;
+    case COPY_ASYNC:
+        return to->pageable || from->pageable || (of_host(to) && of_host(from)) || hides(to) || hides(from);
+    case COPY_READ_NOW: return true;
+    default: return to->pageable || from->pageable;
+    }
+}
+
+static CUresult enqueue(struct stream *s, const struct copy *c, size_t size, enum copy_when when)
+{
+    if (is_read_early(c, when)) return enqueue_staged(s, c, size);
+    if (caller_waits(s, c, when)) return stream_run(s, perform, c);
+    /* who might have waited may do it himself, however much it is */
+    return when == COPY_NOW || c->width * c->height * c->depth <= SHORT ? stream_enqueue_short(s, perform, c, size)
+                                                                        : stream_enqueue(s, perform, c, size);
 }
 
 /* The other device's default stream, for a copy that is issued into one. */
@@ -164,19 +201,19 @@ static CUresult come_after(struct stream *s, struct stream *other)
 }
 
 /* In the default stream a copy between devices comes after all that was issued to either, and before all that follows. */
-static CUresult enqueue_in_order(struct stream *s, const struct copy *c, size_t size, bool async)
+static CUresult enqueue_in_order(struct stream *s, const struct copy *c, size_t size, enum copy_when when)
 {
     struct stream *to = legacy_beyond(&c->to, s), *from = legacy_beyond(&c->from, s);
     CUresult r = come_after(s, to);
     if (!r) r = come_after(s, from);
-    if (!r) r = enqueue(s, c, size, async);
+    if (!r) r = enqueue(s, c, size, when);
     if (!r) r = come_after(to, s);
     return r ? r : come_after(from, s);
 }
 
 _Thread_local bool copy_only_checked;
 
-CUresult copy_submit(CUstream stream, struct draft *d, bool async)
+CUresult copy_submit(CUstream stream, struct draft *d, enum copy_when when)
 {
     struct context *k;
     struct stream *s;
@@ -185,11 +222,11 @@ CUresult copy_submit(CUstream stream, struct draft *d, bool async)
     if (d->c.to.span.dormant || d->c.from.span.dormant) return CUDA_ERROR_INVALID_VALUE;
     if (r || (r = stream_get(k, stream, false, &s))) return r;
     flatten(&d->c);
-    if (!d->pieces.count) return enqueue_in_order(s, &d->c, sizeof d->c, async);
+    if (!d->pieces.count) return enqueue_in_order(s, &d->c, sizeof d->c, when);
     size_t size;
     struct copy *c = with_pieces(d, &size);
     if (!c) return CUDA_ERROR_OUT_OF_MEMORY;
-    r = enqueue_in_order(s, c, size, async);
+    r = enqueue_in_order(s, c, size, when);
     free(c);
     return r;
 }

@@ -11,6 +11,7 @@ struct side {
     struct span span;
     size_t pitch, slice;
     bool pageable;
+    bool as_host;                  /* the call says that it is the host's */
     const struct device *device;   /* on whose behalf it is touched */
     struct array *array;           /* has tiles: they are found when the copy is performed, and there is no span */
     size_t x, y, z;                /* of an array: where in it, x in bytes */
@@ -34,8 +35,20 @@ struct draft {
 CUresult copy_device_side(struct draft *d, CUdeviceptr p, size_t extent, struct side *s);
 /* The same where p may be any memory of the host's, too. */
 CUresult copy_any_side(struct draft *d, uint64_t p, size_t extent, struct side *s);
-/* Issues it into the stream; not async, or with a side in pageable memory, it is done on return. */
-CUresult copy_submit(CUstream stream, struct draft *d, bool async);
+/* Whether the caller waits (observed on an H200). What is read early comes from memory that only the host has, up to a few
+ * MiB; of more the caller waits for the copy. */
+enum copy_when {
+    COPY_NOW,      /* synchronous: the caller waits, unless both sides are devices' memory */
+    COPY_ASYNC,    /* waits if the destination is pageable, or both sides are the host's; a pageable source is read early */
+    COPY_IN_ORDER, /* waits for pageable memory alone: everything is touched when the stream comes to it */
+    COPY_ANY_TIME, /* the same, but a pageable source is read early */
+    COPY_READ_NOW, /* the source is read early, or the caller waits */
+};
+/* Issues it into the stream. */
+CUresult copy_submit(CUstream stream, struct draft *d, enum copy_when when);
+/* cuMemcpyAsync and cuMemcpy3DAsync, but for who waits. */
+CUresult copy_linear(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream, enum copy_when when);
+CUresult copy_box(const CUDA_MEMCPY3D *p, CUstream stream, enum copy_when when);
 /* The calling thread only wants to know whether a copy is well formed: nothing is submitted. */
 extern _Thread_local bool copy_only_checked;
 /* Whether the copy becomes a node, because the stream is captured, or must not be issued: *r. */

@@ -1,5 +1,6 @@
 /* What a node of a graph does when its turn comes: the call that it stands for,
  * with everything that this call checks. */
+#include "api/copy.h"
 #include "api/graph_run.h"
 #include "api/node_check.h"
 #include "base/log.h"
@@ -68,15 +69,24 @@ static CUresult without_memory(const CUgraphNodeParams *p, CUstream handle)
     return stream_enqueue(s, fail, &a, sizeof a);
 }
 
-/* On behalf of the context that the node was made in, whichever is current where the graph is launched. */
-static CUresult move(const CUgraphNodeParams *p, CUstream s)
+/* A graph of a single node is the call that it stands for (observed on an H200). Elsewhere other nodes may write the
+ * source. */
+static CUresult copy(const struct node *n, CUstream s)
 {
+    const bool alone = n->graph->nodes.count == 1 && !n->graph->parent;
+    return copy_box(&n->params.memcpy.copyParams, s, alone ? COPY_ASYNC : COPY_IN_ORDER);
+}
+
+/* On behalf of the context that the node was made in, whichever is current where the graph is launched. */
+static CUresult move(const struct node *n, CUstream s)
+{
+    const CUgraphNodeParams *p = &n->params;
     bool copies = p->type == CU_GRAPH_NODE_TYPE_MEMCPY;
     struct context *c;
     bool other = !context_check(copies ? p->memcpy.copyCtx : p->memset.ctx, &c);
     CUresult r = other ? context_push(c) : CUDA_SUCCESS;
     if (r) return r;
-    r = copies ? cuMemcpy3DAsync_v2(&p->memcpy.copyParams, s) : memset_perform(&p->memset, s);
+    r = copies ? copy(n, s) : memset_perform(&p->memset, s);
     if (r == CUDA_ERROR_INVALID_VALUE) r = without_memory(p, s);
     if (other) context_pop(&c);
     return r;
@@ -96,7 +106,7 @@ CUresult graph_perform(const struct node *n, CUstream s)
     switch (p->type) {
     case CU_GRAPH_NODE_TYPE_KERNEL: return launch_kernel(n, s);
     case CU_GRAPH_NODE_TYPE_MEMCPY:
-    case CU_GRAPH_NODE_TYPE_MEMSET: return move(p, s);
+    case CU_GRAPH_NODE_TYPE_MEMSET: return move(n, s);
     case CU_GRAPH_NODE_TYPE_HOST: return cuLaunchHostFunc(s, p->host.fn, p->host.userData);
     case CU_GRAPH_NODE_TYPE_EMPTY: return CUDA_SUCCESS;
     case CU_GRAPH_NODE_TYPE_WAIT_EVENT: return wait_for(p->eventWait.event, (struct stream *)s);

@@ -1,6 +1,7 @@
 /* Batches of copies: each is a copy of its own in the stream, in the order
  * given, which the batch allows. All are checked before the first is issued. */
 #include "api/array.h"
+#include "api/copy.h"
 #include "context/context.h"
 #include "graph/capture.h"
 #include "stream/stream.h"
@@ -43,10 +44,11 @@ static bool fits(CUdeviceptr p, size_t size)
     return size <= a.base + a.size - p;
 }
 
-/* Pinned memory is read when the stream gets there; who wants it earlier waits for that. */
-static CUresult read_now(CUmemcpySrcAccessOrder order, CUstream stream)
+static enum copy_when when_of(CUmemcpySrcAccessOrder order)
 {
-    return order == CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL ? cuStreamSynchronize(stream) : CUDA_SUCCESS;
+    return order == CU_MEMCPY_SRC_ACCESS_ORDER_STREAM            ? COPY_IN_ORDER
+           : order == CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL ? COPY_READ_NOW
+                                                                 : COPY_ANY_TIME;
 }
 
 /* ---- linear copies */
@@ -85,9 +87,11 @@ static CUresult copy_batch(const struct batch *b, CUstream stream, size_t *faile
     if (r) return r;
     *failed = SIZE_MAX;
     if ((r = check_batch(b, failed))) return r;
-    for (size_t k = 0; k < b->count && !r; k++)
-        if ((r = cuMemcpyAsync(b->to[k], b->from[k], b->size[k], stream))) *failed = k;
-    for (size_t k = 0; k < b->attributes && !r; k++) r = read_now(b->attribute[k].srcAccessOrder, stream);
+    for (size_t k = 0, a = 0; k < b->count && !r; k++) {
+        if (a + 1 < b->attributes && b->index[a + 1] == k) a++;
+        r = copy_linear(b->to[k], b->from[k], b->size[k], stream, when_of(b->attribute[a].srcAccessOrder));
+        if (r) *failed = k;
+    }
     return r;
 }
 
@@ -196,8 +200,7 @@ static CUresult copy_boxes(size_t count, const CUDA_MEMCPY3D_BATCH_OP *ops, unsi
             return r;
         }
     for (size_t k = 0; k < count && !r; k++)
-        if (!(r = convert(&ops[k], &c)) && !(r = cuMemcpy3DAsync_v2(&c, stream)))
-            r = read_now(ops[k].srcAccessOrder, stream);
+        if (!(r = convert(&ops[k], &c))) r = copy_box(&c, stream, when_of(ops[k].srcAccessOrder));
     return r;
 }
 

@@ -53,6 +53,7 @@ static CUresult box_side(struct draft *d, const struct box *b, struct side *s)
     size_t start = b->type == CU_MEMORYTYPE_HOST ? (size_t)b->host : b->device, extent, t;
     const size_t rows = b->height ? b->height : b->y + c->height; /* as a pitch, it grows with what comes before */
     if (!start) return CUDA_ERROR_INVALID_VALUE;
+    s->as_host = b->type == CU_MEMORYTYPE_HOST;
     s->pitch = b->pitch ? b->pitch : b->x + c->width;
     if (sticks_out(b->x, c->width, s->pitch) || (b->height && sticks_out(b->y, c->height, rows)))
         return CUDA_ERROR_INVALID_VALUE;
@@ -119,14 +120,14 @@ bool copy_captured_linear(CUmemorytype to_type, uint64_t to, CUmemorytype from_t
 static bool good_type(CUmemorytype t) { return t >= CU_MEMORYTYPE_HOST && t <= CU_MEMORYTYPE_UNIFIED; }
 
 static CUresult boxes_member(const struct device *device, const struct box *to, unsigned member, const struct box *from,
-                             const struct copy *c, CUstream stream, bool async)
+                             const struct copy *c, CUstream stream, enum copy_when when)
 {
     CUresult r;
     struct draft d = { .c = { .width = c->width, .height = c->height, .depth = c->depth }, .pieces.member = member };
     d.c.to.device = d.c.from.device = device;
     if (!(r = box_side(&d, to, &d.c.to)) && !(r = box_side(&d, from, &d.c.from)) &&
         (copy_only_checked || !capture_any() || !captured(stream, to, from, &d.c, &r)))
-        r = copy_submit(stream, &d, async);
+        r = copy_submit(stream, &d, when);
     for (int k = 0; k < 2; k++)
         if (d.arrays[k]) array_end(d.arrays[k], r);
     free(d.pieces.at);
@@ -134,7 +135,7 @@ static CUresult boxes_member(const struct device *device, const struct box *to, 
 }
 
 static CUresult boxes(const struct box *to, const struct box *from, size_t width, size_t height, size_t depth,
-                      CUstream stream, bool async)
+                      CUstream stream, enum copy_when when)
 {
     struct context *k;
     const struct copy c = { .width = width, .height = height, .depth = depth };
@@ -144,11 +145,11 @@ static CUresult boxes(const struct box *to, const struct box *from, size_t width
     if (!width || !height || !depth) return CUDA_SUCCESS;
     bool address = to->type == CU_MEMORYTYPE_DEVICE || to->type == CU_MEMORYTYPE_UNIFIED;
     for (unsigned m = 0, n = address ? span_members(to->device) : 1; m < n && !r; m++)
-        r = boxes_member(k->device, to, m, from, &c, stream, async);
+        r = boxes_member(k->device, to, m, from, &c, stream, when);
     return r;
 }
 
-static CUresult copy_2d(const CUDA_MEMCPY2D *p, CUstream stream, bool async)
+static CUresult copy_2d(const CUDA_MEMCPY2D *p, CUstream stream, enum copy_when when)
 {
     struct context *k;
     CUresult r = stream_caller(stream, &k);
@@ -158,17 +159,17 @@ static CUresult copy_2d(const CUDA_MEMCPY2D *p, CUstream stream, bool async)
                             p->dstPitch,      0 };
     const struct box from = { p->srcMemoryType, p->srcHost, p->srcDevice, p->srcArray, p->srcXInBytes, p->srcY, 0,
                               p->srcPitch,      0 };
-    return boxes(&to, &from, p->WidthInBytes, p->Height, 1, stream, async);
+    return boxes(&to, &from, p->WidthInBytes, p->Height, 1, stream, when);
 }
 
-CUresult CUDAAPI cuMemcpy2D_v2(const CUDA_MEMCPY2D *pCopy) { return copy_2d(pCopy, NULL, false); }
-CUresult CUDAAPI cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D *pCopy) { return copy_2d(pCopy, NULL, false); }
+CUresult CUDAAPI cuMemcpy2D_v2(const CUDA_MEMCPY2D *pCopy) { return copy_2d(pCopy, NULL, COPY_NOW); }
+CUresult CUDAAPI cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D *pCopy) { return copy_2d(pCopy, NULL, COPY_NOW); }
 CUresult CUDAAPI cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *pCopy, CUstream hStream)
 {
-    return copy_2d(pCopy, hStream, true);
+    return copy_2d(pCopy, hStream, COPY_ASYNC);
 }
 
-static CUresult copy_3d(const CUDA_MEMCPY3D *p, CUstream stream, bool async)
+CUresult copy_box(const CUDA_MEMCPY3D *p, CUstream stream, enum copy_when when)
 {
     struct context *k;
     CUresult r = stream_caller(stream, &k);
@@ -178,37 +179,37 @@ static CUresult copy_3d(const CUDA_MEMCPY3D *p, CUstream stream, bool async)
                             p->dstY,          p->dstZ,    p->dstPitch,  p->dstHeight };
     const struct box from = { p->srcMemoryType, p->srcHost, p->srcDevice, p->srcArray, p->srcXInBytes,
                               p->srcY,          p->srcZ,    p->srcPitch,  p->srcHeight };
-    return boxes(&to, &from, p->WidthInBytes, p->Height, p->Depth, stream, async);
+    return boxes(&to, &from, p->WidthInBytes, p->Height, p->Depth, stream, when);
 }
 
 CUresult copy_check(const CUDA_MEMCPY3D *p)
 {
     copy_only_checked = true;
-    CUresult r = copy_3d(p, NULL, true);
+    CUresult r = copy_box(p, NULL, COPY_ASYNC);
     copy_only_checked = false;
     return r;
 }
 
-CUresult CUDAAPI cuMemcpy3D_v2(const CUDA_MEMCPY3D *pCopy) { return copy_3d(pCopy, NULL, false); }
+CUresult CUDAAPI cuMemcpy3D_v2(const CUDA_MEMCPY3D *pCopy) { return copy_box(pCopy, NULL, COPY_NOW); }
 CUresult CUDAAPI cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *pCopy, CUstream hStream)
 {
-    return copy_3d(pCopy, hStream, true);
+    return copy_box(pCopy, hStream, COPY_ASYNC);
 }
 
 /* The same members: the contexts are where a copy within one has nothing. The copy engine needs neither. */
-static CUresult copy_3d_peer(const CUDA_MEMCPY3D_PEER *p, CUstream stream, bool async)
+static CUresult copy_3d_peer(const CUDA_MEMCPY3D_PEER *p, CUstream stream, enum copy_when when)
 {
     _Static_assert(sizeof(CUDA_MEMCPY3D_PEER) == sizeof(CUDA_MEMCPY3D) &&
                        offsetof(CUDA_MEMCPY3D_PEER, srcContext) == offsetof(CUDA_MEMCPY3D, reserved0) &&
                        offsetof(CUDA_MEMCPY3D_PEER, dstContext) == offsetof(CUDA_MEMCPY3D, reserved1),
                    "the members are the same");
-    return copy_3d((const CUDA_MEMCPY3D *)p, stream, async);
+    return copy_box((const CUDA_MEMCPY3D *)p, stream, when);
 }
 
-CUresult CUDAAPI cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER *pCopy) { return copy_3d_peer(pCopy, NULL, false); }
+CUresult CUDAAPI cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER *pCopy) { return copy_3d_peer(pCopy, NULL, COPY_NOW); }
 CUresult CUDAAPI cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *pCopy, CUstream hStream)
 {
-    return copy_3d_peer(pCopy, hStream, true);
+    return copy_3d_peer(pCopy, hStream, COPY_ASYNC);
 }
 
 /* ---- linear pieces of arrays: within the first row */
@@ -222,7 +223,7 @@ static CUresult array_piece(CUarray array, size_t offset, size_t bytes, struct b
 }
 
 static CUresult with_array(CUarray to, size_t to_offset, CUarray from, size_t from_offset, struct box other,
-                           size_t bytes, CUstream stream, bool async)
+                           size_t bytes, CUstream stream, enum copy_when when)
 {
     struct context *k;
     struct box a = other, b = other;
@@ -232,7 +233,7 @@ static CUresult with_array(CUarray to, size_t to_offset, CUarray from, size_t fr
     if (bytes && to && (r = array_piece(to, to_offset, bytes, &a))) return r;
     if (bytes && from && (r = array_piece(from, from_offset, bytes, &b))) return r;
     if (bytes && !to && !from) return CUDA_ERROR_INVALID_VALUE;
-    return boxes(&a, &b, bytes, 1, 1, stream, async);
+    return boxes(&a, &b, bytes, 1, 1, stream, when);
 }
 
 static struct box host_box(const void *p) { return (struct box){ .type = CU_MEMORYTYPE_HOST, .host = p }; }
@@ -240,32 +241,32 @@ static struct box device_box(CUdeviceptr p) { return (struct box){ .type = CU_ME
 
 CUresult CUDAAPI cuMemcpyHtoA_v2(CUarray dstArray, size_t dstOffset, const void *srcHost, size_t ByteCount)
 {
-    return with_array(dstArray, dstOffset, NULL, 0, host_box(srcHost), ByteCount, NULL, false);
+    return with_array(dstArray, dstOffset, NULL, 0, host_box(srcHost), ByteCount, NULL, COPY_NOW);
 }
 CUresult CUDAAPI cuMemcpyHtoAAsync_v2(CUarray dstArray, size_t dstOffset, const void *srcHost, size_t ByteCount,
                                       CUstream hStream)
 {
-    return with_array(dstArray, dstOffset, NULL, 0, host_box(srcHost), ByteCount, hStream, true);
+    return with_array(dstArray, dstOffset, NULL, 0, host_box(srcHost), ByteCount, hStream, COPY_ASYNC);
 }
 CUresult CUDAAPI cuMemcpyAtoH_v2(void *dstHost, CUarray srcArray, size_t srcOffset, size_t ByteCount)
 {
-    return with_array(NULL, 0, srcArray, srcOffset, host_box(dstHost), ByteCount, NULL, false);
+    return with_array(NULL, 0, srcArray, srcOffset, host_box(dstHost), ByteCount, NULL, COPY_NOW);
 }
 CUresult CUDAAPI cuMemcpyAtoHAsync_v2(void *dstHost, CUarray srcArray, size_t srcOffset, size_t ByteCount,
                                       CUstream hStream)
 {
-    return with_array(NULL, 0, srcArray, srcOffset, host_box(dstHost), ByteCount, hStream, true);
+    return with_array(NULL, 0, srcArray, srcOffset, host_box(dstHost), ByteCount, hStream, COPY_ASYNC);
 }
 CUresult CUDAAPI cuMemcpyDtoA_v2(CUarray dstArray, size_t dstOffset, CUdeviceptr srcDevice, size_t ByteCount)
 {
-    return with_array(dstArray, dstOffset, NULL, 0, device_box(srcDevice), ByteCount, NULL, false);
+    return with_array(dstArray, dstOffset, NULL, 0, device_box(srcDevice), ByteCount, NULL, COPY_NOW);
 }
 CUresult CUDAAPI cuMemcpyAtoD_v2(CUdeviceptr dstDevice, CUarray srcArray, size_t srcOffset, size_t ByteCount)
 {
-    return with_array(NULL, 0, srcArray, srcOffset, device_box(dstDevice), ByteCount, NULL, false);
+    return with_array(NULL, 0, srcArray, srcOffset, device_box(dstDevice), ByteCount, NULL, COPY_NOW);
 }
 CUresult CUDAAPI cuMemcpyAtoA_v2(CUarray dstArray, size_t dstOffset, CUarray srcArray, size_t srcOffset,
                                  size_t ByteCount)
 {
-    return with_array(dstArray, dstOffset, srcArray, srcOffset, host_box(NULL), ByteCount, NULL, false);
+    return with_array(dstArray, dstOffset, srcArray, srcOffset, host_box(NULL), ByteCount, NULL, COPY_NOW);
 }

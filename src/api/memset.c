@@ -96,8 +96,9 @@ static CUresult perform(void *arg)
 
 static CUresult enqueue(struct stream *s, const struct fill *f, size_t size, bool async)
 {
-    if (!async || f->span.ordinary) return stream_run(s, perform, f);
-    return f->width * f->unit * f->height <= SHORT ? stream_enqueue_short(s, perform, f, size)
+    const bool waits = f->span.waits || atomic_load(&stream_context(s)->flags) & CU_CTX_SYNC_MEMOPS;
+    if ((!async && waits) || f->span.ordinary) return stream_run(s, perform, f);
+    return !async || f->width * f->unit * f->height <= SHORT ? stream_enqueue_short(s, perform, f, size)
                                                    : stream_enqueue(s, perform, f, size);
 }
 

@@ -14,15 +14,17 @@ static size_t pieces_of(CUdeviceptr p, size_t size, const struct device *d, bool
     return count || !write ? count : multicast_pieces(p, size, d, member, out, room);
 }
 
+static bool must_wait(const struct allocation *a) { return !a->device || a->sync_memops; }
+
 /* Twice, because another thread may map and unmap between counting and taking. */
-static CUresult mapped(CUdeviceptr p, size_t size, bool on_device, const struct device *d, bool write, struct span *s,
-                       struct span_pieces *pieces)
+static CUresult mapped(CUdeviceptr p, size_t size, const struct allocation *a, const struct device *d, bool write,
+                       struct span *s, struct span_pieces *pieces)
 {
     struct vmm_piece one;
     const uint64_t changes = span_changes();
     size_t count = pieces_of(p, size, d, write, pieces->member, &one, 1);
     *s = (struct span){ .bytes = one.bytes, .count = count, .first = pieces->count, .passing = p, .changes = changes,
-                        .member = pieces->member, .on_device = on_device };
+                        .member = pieces->member, .on_device = a->device, .host = !a->device, .waits = must_wait(a) };
     if (count <= 1) return count ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     struct vmm_piece *more = reallocarray(pieces->at, pieces->count + count, sizeof *more);
     if (!more) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -45,7 +47,8 @@ unsigned span_members(CUdeviceptr p)
 /* Mapped memory and pools' belongs to no context: the primary one stands for its device. */
 static struct context *context_of(const struct allocation *a)
 {
-    if (!a->device || a->kind == ALLOCATION_MANAGED) return NULL;
+    if (a->kind == ALLOCATION_MANAGED) return a->context;
+    if (!a->device) return NULL;
     if (a->context) return a->context;
     return primary_active(a->device) ? a->device->primary : NULL;
 }
@@ -59,13 +62,13 @@ CUresult span_find(CUdeviceptr p, size_t size, const struct device *d, bool writ
     struct allocation a;
     const uint64_t changes = span_changes();
     if (!space_look(p, &a)) {
-        *s = (struct span){ .bytes = (char *)p, .count = 1, .ordinary = true };
+        *s = (struct span){ .bytes = (char *)p, .count = 1, .ordinary = true, .waits = true };
         return !space_is_ours(p) && uvm_reaches(p, size, write)
                    ? CUDA_SUCCESS
                    : (CUresult)because(CUDA_ERROR_INVALID_VALUE, "at a device address given there is no memory, or not any more");
     }
     if (a.owner == &vmm_owner) {
-        CUresult r = mapped(p, size, a.device, d, write, s, pieces);
+        CUresult r = mapped(p, size, &a, d, write, s, pieces);
         s->context = context_of(&a);
         return r;
     }
@@ -82,6 +85,8 @@ CUresult span_find(CUdeviceptr p, size_t size, const struct device *d, bool writ
         .changes = changes,
         .context = context_of(&a),
         .on_device = a.device,
+        .host = !a.device && !a.pool && a.kind != ALLOCATION_MANAGED,
+        .waits = must_wait(&a),
         .dormant = a.dormant,
     };
     return s->bytes ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;

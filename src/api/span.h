@@ -16,8 +16,11 @@ struct span {
                                     * while work waits, */
     uint64_t changes;              /* and was found at this count of span_changes */
     unsigned member;               /* span_pieces' */
-    struct context *context;       /* whose memory of a device it is; NULL: the host's, managed, or nobody's */
+    struct context *context;       /* whose memory of a device it is, or managed memory; NULL: the host's, or nobody's */
     bool on_device;                /* not the host's */
+    bool host;                     /* the host's, which it can reach without a device: none that is managed, or a host pool's */
+    bool waits;                    /* who does not ask for asynchrony waits for what is done to it: all but a device's
+                                    * without CU_POINTER_ATTRIBUTE_SYNC_MEMOPS (observed on an H200) */
     bool ordinary;                 /* the program's own memory, which the device reaches: what uses it is waited for */
     bool dormant; /* memory of a graph that is not allocated now: good for a node, not for the operation itself */
 };

@@ -38,6 +38,14 @@ cudaError_t CUDARTAPI cudaMemcpy(void *dst, const void *src, size_t count, enum 
     return cudaErrorInvalidMemcpyDirection;
 }
 
+/* Managed memory is the host's then, too, which the driver's call for any two addresses would not know. */
+static cudaError_t between_hosts(void *dst, const void *src, size_t count, cudaStream_t stream)
+{
+    const CUDA_MEMCPY2D c = { .srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = src, .dstMemoryType = CU_MEMORYTYPE_HOST,
+                              .dstHost = dst, .WidthInBytes = count, .Height = 1 };
+    return runtime_error(cuMemcpy2DAsync(&c, stream));
+}
+
 cudaError_t CUDARTAPI cudaMemcpyAsync(void *dst, const void *src, size_t count, enum cudaMemcpyKind kind,
                                       cudaStream_t stream)
 {
@@ -48,7 +56,7 @@ cudaError_t CUDARTAPI cudaMemcpyAsync(void *dst, const void *src, size_t count, 
     case cudaMemcpyHostToDevice: return runtime_error(cuMemcpyHtoDAsync(to, src, count, stream));
     case cudaMemcpyDeviceToHost: return runtime_error(cuMemcpyDtoHAsync(dst, from, count, stream));
     case cudaMemcpyDeviceToDevice: return runtime_error(cuMemcpyDtoDAsync(to, from, count, stream));
-    case cudaMemcpyHostToHost:
+    case cudaMemcpyHostToHost: return between_hosts(dst, src, count, stream);
     case cudaMemcpyDefault: return runtime_error(cuMemcpyAsync(to, from, count, stream));
     }
     return cudaErrorInvalidMemcpyDirection;
