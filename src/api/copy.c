@@ -170,11 +170,12 @@ static bool caller_waits(const struct stream *s, const struct copy *c, enum copy
 
 static CUresult enqueue(struct stream *s, const struct copy *c, size_t size, enum copy_when when)
 {
-    if (is_read_early(c, when)) return enqueue_staged(s, c, size);
+    const bool few = c->width * c->height * c->depth <= SHORT;
+    /* much is copied twice only if there is something to wait for */
+    if (is_read_early(c, when) && (few || !context_idle(stream_context(s)))) return enqueue_staged(s, c, size);
     if (caller_waits(s, c, when)) return stream_run(s, perform, c);
     /* who might have waited may do it himself, however much it is */
-    return when == COPY_NOW || c->width * c->height * c->depth <= SHORT ? stream_enqueue_short(s, perform, c, size)
-                                                                        : stream_enqueue(s, perform, c, size);
+    return few || when == COPY_NOW ? stream_enqueue_short(s, perform, c, size) : stream_enqueue(s, perform, c, size);
 }
 
 /* The other device's default stream, for a copy that is issued into one. */
