@@ -1,6 +1,7 @@
 /* An event owns a reference to the mark of its last record. Who waits for the
  * event takes one of its own, so recording again or destroying the event does
- * not concern it. */
+ * not concern it. What else is read without a lock is atomic, because another
+ * event may take the place of this one meanwhile. */
 #include "stream/event.h"
 #include "stream/beacon.h"
 #include "stream/internal.h"
@@ -9,14 +10,14 @@
 struct event {
     struct object_link link;
     _Atomic uint64_t id; /* 0: the handle is not valid */
-    struct stream_set *set;
+    struct stream_set *_Atomic set;
     struct event *next, **from; /* in the set's list, guarded by the set's lock */
-    unsigned flags;
+    _Atomic unsigned flags;
     pthread_mutex_t lock;    /* guards mark */
     struct mark *mark;       /* NULL: never recorded */
     _Atomic bool captured;   /* by a capture that is over, since the mark */
     struct beacon *_Atomic beacon; /* its state, if interprocess: the mark is this process's view alone */
-    void (*left)(void *arg); /* the beacon is another process's: to be called when the event goes */
+    void (*_Atomic left)(void *arg); /* the beacon is another process's: to be called when the event goes */
     void *arg;
 };
 
@@ -24,6 +25,8 @@ static void construct_event(void *object) { pthread_mutex_init(&((struct event *
 
 static struct objects events = OBJECTS_INIT(struct event, construct_event);
 static _Atomic uint64_t newest_id;
+
+static struct stream_set *set_of(const struct event *e) { return atomic_load_explicit(&e->set, memory_order_acquire); }
 
 /* Replaces the event's mark; takes the reference over. */
 static void set_mark(struct event *e, struct mark *m)
@@ -43,8 +46,8 @@ static void leave_beacon(struct event *e)
     e->beacon = NULL;
     pthread_mutex_unlock(&e->lock);
     if (b) beacon_release(b);
-    if (e->left) e->left(e->arg);
-    e->left = NULL;
+    void (*left)(void *) = atomic_exchange(&e->left, NULL);
+    if (left) left(e->arg);
 }
 
 /* Counted: the event may be destroyed while the caller uses it. NULL: not interprocess. */
@@ -82,8 +85,8 @@ static CUresult enter(struct context *c, unsigned flags, struct beacon *b, void 
     pthread_mutex_lock(&set->lock);
     bool dying = atomic_load(&set->dying);
     if (!dying) {
-        e->set = set;
-        e->flags = flags;
+        atomic_store_explicit(&e->set, set, memory_order_release);
+        atomic_store_explicit(&e->flags, flags, memory_order_relaxed);
         e->from = &set->events;
         e->next = set->events;
         if (e->next) e->next->from = &e->next;
@@ -147,9 +150,9 @@ static void invalidate(struct event *e)
 
 CUresult event_destroy(struct event *e)
 {
-    struct stream_set *set = e->set;
+    struct stream_set *set = set_of(e);
     pthread_mutex_lock(&set->lock);
-    bool valid = e->set == set && atomic_exchange(&e->id, 0);
+    bool valid = set_of(e) == set && atomic_exchange(&e->id, 0);
     if (valid) invalidate(e);
     pthread_mutex_unlock(&set->lock);
     return valid ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
@@ -163,9 +166,9 @@ void events_invalidate(struct stream_set *set)
     }
 }
 
-struct context *event_context(const struct event *e) { return e->set->context; }
+struct context *event_context(const struct event *e) { return set_of(e)->context; }
 
-unsigned event_flags(const struct event *e) { return e->flags; }
+unsigned event_flags(const struct event *e) { return atomic_load_explicit(&e->flags, memory_order_relaxed); }
 
 /* ---- interprocess events */
 
@@ -215,7 +218,7 @@ CUresult event_record(struct event *e, struct stream *s)
     struct beacon *b = take_beacon(e);
     CUresult r = b ? record_beacon(b, s) : CUDA_SUCCESS;
     if (r) return r;
-    struct mark *m = mark_new(s, !(e->flags & CU_EVENT_DISABLE_TIMING));
+    struct mark *m = mark_new(s, !(event_flags(e) & CU_EVENT_DISABLE_TIMING));
     if (!m) return CUDA_ERROR_OUT_OF_MEMORY;
     mark_note_clock(m, s);
     if ((r = stream_record(s, m)))
@@ -242,13 +245,13 @@ CUresult event_query(struct event *e)
     bool done = b ? beacon_done(b, beacon_newest(b)) : !m || mark_done(m);
     if (b) beacon_release(b);
     mark_release(m);
-    if (done && !b) streams_seen(e->set);
+    if (done && !b) streams_seen(set_of(e));
     return done ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
 CUresult event_synchronize(struct event *e)
 {
-    struct stream_set *set = e->set; /* e may be destroyed meanwhile, and be another event */
+    struct stream_set *set = set_of(e); /* e may be destroyed meanwhile, and be another event */
     struct beacon *b = take_beacon(e);
     struct mark *m = b ? NULL : event_mark(e);
     if (m) mark_wait(m, true);
@@ -266,8 +269,8 @@ CUresult event_synchronize(struct event *e)
 
 CUresult event_elapsed(struct event *start, struct event *end, float *ms)
 {
-    if (start->set->context->device != end->set->context->device ||
-        (start->flags | end->flags) & CU_EVENT_DISABLE_TIMING)
+    if (event_context(start)->device != event_context(end)->device ||
+        (event_flags(start) | event_flags(end)) & CU_EVENT_DISABLE_TIMING)
         return CUDA_ERROR_INVALID_HANDLE;
     struct mark *a = event_mark(start), *b = event_mark(end);
     CUresult r = CUDA_ERROR_INVALID_HANDLE;

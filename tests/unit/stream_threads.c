@@ -1,4 +1,4 @@
-/* Eight threads do everything at once; the interesting run is that under ThreadSanitizer. */
+/* Threads do everything at once; the interesting run is that under ThreadSanitizer. */
 #include "stream_fake.h"
 
 #include <stdlib.h>
@@ -109,8 +109,48 @@ static void eight_threads_lose_and_repeat_nothing(void **state)
     assert_int_equal(fake_channels_open(), 0);
 }
 
+/* ---- events whose places are taken again */
+
+enum { PLACES = 64, TURNS = 4000 }; /* a new event has the place of the one that has been gone longest */
+
+static struct event *places[PLACES];
+static _Atomic bool enough;
+
+static void *ask(void *arg)
+{
+    const unsigned flags = CU_EVENT_DISABLE_TIMING | CU_EVENT_BLOCKING_SYNC;
+    struct event *e;
+    for (unsigned k = 0; !enough; k++) {
+        if (event_get((CUevent)places[k % PLACES], &e)) continue;
+        ok(event_synchronize(e));
+        ok(event_query(e));
+        if (event_context(e) != c || event_flags(e) & ~flags || event_adopted(e)) abort();
+    }
+    return arg;
+}
+
+static void events_are_asked_while_others_take_their_places(void **state)
+{
+    (void)state;
+    pthread_t asking;
+    struct event *e;
+    c = fake_context();
+    for (unsigned k = 0; k < PLACES; k++) places[k] = new_event(c, 0);
+    for (unsigned k = 0; k < PLACES; k++) assert_int_equal(event_destroy(places[k]), CUDA_SUCCESS);
+    enough = false;
+    assert_int_equal(pthread_create(&asking, NULL, ask, NULL), 0);
+    for (unsigned k = 0; k < TURNS; k++) {
+        assert_int_equal(event_create(c, k % 2 ? CU_EVENT_DISABLE_TIMING : CU_EVENT_BLOCKING_SYNC, &e), CUDA_SUCCESS);
+        assert_int_equal(event_destroy(e), CUDA_SUCCESS);
+    }
+    enough = true;
+    pthread_join(asking, NULL);
+    fake_context_destroy(c);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(eight_threads_lose_and_repeat_nothing) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(eight_threads_lose_and_repeat_nothing),
+                                        cmocka_unit_test(events_are_asked_while_others_take_their_places) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
