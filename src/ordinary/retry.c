@@ -41,27 +41,38 @@ static bool to_be_retried(uint64_t address)
     return false;
 }
 
+/* The handler that was here before us gets what is not ours. It may have found us, and pass it back: the same signal,
+ * further down the same stack. One that jumped out of an earlier signal has left that where it was. */
+static void pass_on(int number, siginfo_t *info, void *context)
+{
+    static _Thread_local struct {
+        const void *volatile context, *volatile frame;
+    } passed;
+    const void *frame = __builtin_frame_address(0);
+    bool back = passed.context == context && (uintptr_t)frame < (uintptr_t)passed.frame;
+    bool handled = previous.sa_flags & SA_SIGINFO || (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN);
+    if (back || !handled) {
+        signal(number, SIG_DFL);
+        return;
+    }
+    passed.context = context;
+    passed.frame = frame;
+    if (previous.sa_flags & SA_SIGINFO)
+        previous.sa_sigaction(number, info, context);
+    else
+        previous.sa_handler(number);
+    passed.context = NULL;
+}
+
 static void on_fault(int number, siginfo_t *info, void *context)
 {
-    static _Thread_local volatile sig_atomic_t passing;
     int saved = errno;
     if (info->si_code == SEGV_ACCERR && to_be_retried((uint64_t)info->si_addr)) {
         syscall(SYS_sched_yield);
         errno = saved;
         return;
     }
-    /* who is before us may pass it on to us */
-    if (passing ||
-        (!(previous.sa_flags & SA_SIGINFO) && (previous.sa_handler == SIG_DFL || previous.sa_handler == SIG_IGN))) {
-        signal(number, SIG_DFL);
-        return;
-    }
-    passing = 1;
-    if (previous.sa_flags & SA_SIGINFO)
-        previous.sa_sigaction(number, info, context);
-    else
-        previous.sa_handler(number);
-    passing = 0;
+    pass_on(number, info, context);
 }
 
 static bool listen_for_faults(void)

@@ -51,6 +51,14 @@ static void catch_faults(void)
     EXPECT(!sigaltstack(&stack, NULL) && !sigaction(SIGSEGV, &a, NULL));
 }
 
+/* Where there is no userfaultfd, who stores to it meanwhile faults. */
+static void register_memory(void)
+{
+    static char memory[1 << 16];
+    CHECK(cuMemHostRegister(memory, sizeof memory, 0));
+    CHECK(cuMemHostUnregister(memory));
+}
+
 static CUdeviceptr managed(void)
 {
     CUdeviceptr p;
@@ -84,6 +92,10 @@ int main(int argc, char **argv)
     if (!sigsetjmp(back, 1)) EXPECT(*(volatile int *)device && 0);
     if (!sigsetjmp(back, 1)) EXPECT(*nowhere && 0);
     EXPECT(faults == 2);
+    register_memory();
+    for (volatile int k = 0; k < 3; k++)
+        if (!sigsetjmp(back, 1)) EXPECT(*nowhere && 0);
+    EXPECT(faults == 5);
 
     shared = (volatile unsigned *)q;
     sigaction(SIGPROF, &tick, NULL);
@@ -108,7 +120,7 @@ int main(int argc, char **argv)
     setitimer(ITIMER_PROF, &(struct itimerval){ 0 }, NULL);
     setitimer(ITIMER_REAL, &(struct itimerval){ 0 }, NULL);
     EXPECT(!foreign);
-    EXPECT(faults == 2);
+    EXPECT(faults == 5);
     CHECK(cuMemFree(q));
     CHECK(cuMemFree(p));
     CHECK(cuMemFree(device));
