@@ -14,7 +14,10 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
+
+enum { DESCRIPTORS = 8 }; /* that are needed at a time, and then some */
 
 static int done[2] = { -1, -1 }; /* the child closes it when it has its copies */
 
@@ -57,6 +60,27 @@ static void decide(struct piece *p)
     if (p->fork == FORK_STACK) registration_unshare(p->va, p->va + p->size);
 }
 
+/* A program may have used up what it may have of descriptors. Without any it could not be seen what to copy, and the child
+ * would share its parent's pages; so until the fork is over there may be more. */
+static struct rlimit limit;
+static bool raised;
+
+static void find_descriptors(void)
+{
+    int found[DESCRIPTORS];
+    unsigned n = 0;
+    while (n < DESCRIPTORS && (found[n] = fcntl(registrations_descriptor(), F_DUPFD_CLOEXEC, 0)) >= 0) n++;
+    raised = n < DESCRIPTORS && !getrlimit(RLIMIT_NOFILE, &limit);
+    while (n--) close(found[n]);
+    if (raised) raised = !setrlimit(RLIMIT_NOFILE, &(struct rlimit){ limit.rlim_max, limit.rlim_max });
+}
+
+static void forget_descriptors(void)
+{
+    if (raised) setrlimit(RLIMIT_NOFILE, &limit);
+    raised = false;
+}
+
 static int cancel; /* of the thread that forks */
 
 static void prepare(void)
@@ -64,6 +88,7 @@ static void prepare(void)
     const int before = cancel_defer();
     pthread_mutex_lock(&registrations_lock);
     cancel = before;
+    if (registration_above(0)) find_descriptors();
     /* the child's C library mends its heap, which may have been adopted, before any handler is called */
     for (struct registration *g = registration_above(0), *next; g; g = next) {
         next = registration_next(g);
@@ -90,6 +115,7 @@ static void in_parent(void)
         close(done[0]);
     }
     for_each(share_stack);
+    forget_descriptors();
     const int before = cancel;
     pthread_mutex_unlock(&registrations_lock);
     cancel_restore(before);
@@ -122,6 +148,7 @@ static void in_child(void)
         close(done[0]);
         close(done[1]);
     }
+    forget_descriptors();
     registrations_clear();
     pthread_mutex_init(&registrations_lock, NULL);
     cancel_restore(cancel);

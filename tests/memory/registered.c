@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -306,16 +307,26 @@ static void what_cannot_be_read_or_written_is_refused(void **state)
 
 /* ---- fork */
 
-static void a_forked_child_has_a_copy_of_its_own(void **state)
+static rlim_t descriptors(void)
 {
-    (void)state;
+    struct rlimit limit;
+    return getrlimit(RLIMIT_NOFILE, &limit) ? 0 : limit.rlim_cur;
+}
+
+static void fork_with(rlim_t may)
+{
+    struct rlimit before, few;
     volatile unsigned local = 3;
     unsigned *heap = malloc(4000);
     heap[10] = 3;
     ok(cuMemHostRegister(heap, 4000, 0));
     ok(cuMemHostRegister((void *)&local, sizeof local, 0));
+    getrlimit(RLIMIT_NOFILE, &before);
+    few = (struct rlimit){ may < before.rlim_cur ? may : before.rlim_cur, before.rlim_max };
+    setrlimit(RLIMIT_NOFILE, &few);
     pid_t child = fork();
     if (!child) {
+        if (descriptors() != few.rlim_cur) _exit(3);
         if (heap[10] != 3 || local != 3) _exit(1);
         heap[10] = local = 4;
         usleep(100000);
@@ -323,6 +334,8 @@ static void a_forked_child_has_a_copy_of_its_own(void **state)
     }
     heap[10] = local = 5;
     int status = -1;
+    assert_int_equal(descriptors(), few.rlim_cur);
+    setrlimit(RLIMIT_NOFILE, &before);
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
     assert_int_equal(heap[10], 5);
@@ -334,6 +347,18 @@ static void a_forked_child_has_a_copy_of_its_own(void **state)
     ok(cuMemHostUnregister(heap));
     ok(cuMemHostUnregister((void *)&local));
     free(heap);
+}
+
+static void a_forked_child_has_a_copy_of_its_own(void **state)
+{
+    (void)state;
+    fork_with(RLIM_INFINITY);
+}
+
+static void so_has_one_of_a_program_without_free_descriptors(void **state)
+{
+    (void)state;
+    fork_with(3);
 }
 
 static void a_fork_survives_memory_unmapped_while_registered(void **state)
@@ -432,6 +457,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(a_shared_file_is_let_go_once_it_is_unregistered, begin, end),
         cmocka_unit_test_setup_teardown(what_cannot_be_read_or_written_is_refused, begin, end),
         cmocka_unit_test_setup_teardown(a_forked_child_has_a_copy_of_its_own, begin, end),
+        cmocka_unit_test_setup_teardown(so_has_one_of_a_program_without_free_descriptors, begin, end),
         cmocka_unit_test_setup_teardown(a_fork_survives_memory_unmapped_while_registered, begin, end),
         cmocka_unit_test(read_only_memory_is_read_only_to_kernels),
         cmocka_unit_test(memory_is_out_of_reach_once_unregistered),
