@@ -10,6 +10,7 @@
 #include "base/heap.h"
 #include "base/thread.h"
 #include "base/userfault.h"
+#include "processor/passed_on.h"
 #include "processor/rescue.h"
 #include "processor/table.h"
 
@@ -110,19 +111,12 @@ static void serve_one(const struct userfault_event *e)
 static void discard(const struct userfault_event *e) { backing_discard(mmu.ordinary, e->address, e->end - e->address); }
 
 /* Read by others than the thread that serves, which is told of it. What does not fit is counted where it was. */
-static struct {
-    _Atomic uint64_t va, end; /* end 0: free */
-} passed_on[64];
-static _Atomic unsigned passed;
 static int bell;
 
 static void pass_on(const struct userfault_event *e)
 {
     uint64_t one = 1;
-    unsigned k = atomic_fetch_add(&passed, 1) % 64;
-    if (atomic_load(&passed_on[k].end)) return;
-    atomic_store(&passed_on[k].va, e->address);
-    atomic_store(&passed_on[k].end, e->end);
+    if (!passed_on_put(e->address, e->end)) return;
     if (write(bell, &one, sizeof one) < 0) return;
 }
 
@@ -171,12 +165,9 @@ void mmu_ordinary_settle(void)
 
 static void note_what_was_passed_on(void)
 {
-    uint64_t rings;
+    uint64_t rings, va, end;
     if (read(bell, &rings, sizeof rings) < 0) return;
-    for (unsigned k = 0; k < sizeof passed_on / sizeof *passed_on; k++) {
-        uint64_t va = atomic_load(&passed_on[k].va), end = atomic_exchange(&passed_on[k].end, 0);
-        if (end) note_gone(va, end);
-    }
+    while (passed_on_take(&va, &end)) note_gone(va, end);
 }
 
 /* ---- the threads */
