@@ -9,7 +9,7 @@
 #ifndef GATE_MS
 #define GATE_MS 2000
 #endif
-enum { ROOM = 4 << 20, PATIENCE = 30 };
+enum { ROOM = 4 << 20, PATIENCE = 60 };
 enum { ON_GPU, MANAGED, PINNED, REGISTERED, PAGEABLE, SYMBOL, PLACES };
 static const char *const names[PLACES] = { "dev", "managed", "pinned", "reg", "pageable", "symbol" };
 static char *to[PLACES], *from[PLACES];

@@ -11,9 +11,11 @@ static void g_any(void)
 }
 static void g_dtod(void)
 {
+    static const enum place some[] = { DEVICE, AWAY, PINNED, POOLED, SYNC };
     make_places();
-    for (int a = 0; a < PAGEABLE; a++)
-        for (int b = 0; b < PAGEABLE; b++) ASK(keyf("DtoD.%s.%s", names[a], names[b]), cuMemcpyDtoD(at[a], also[b], 1 << 20));
+    for (int i = 0; i < COUNT(some); i++)
+        for (int j = 0; j < COUNT(some); j++)
+            ASK(keyf("DtoD.%s.%s", names[some[i]], names[some[j]]), cuMemcpyDtoD(at[some[i]], also[some[j]], 1 << 20));
 }
 static const enum place of_host[] = { PAGEABLE, PINNED, MAPPED_HOST, REGISTERED, TOUCHED }, of_device[] = { DEVICE, AWAY, POOLED, SYNC };
 static void g_up_down(void)
@@ -21,7 +23,7 @@ static void g_up_down(void)
     make_places();
     for (int k = 0; k < COUNT(sizes); k += COUNT(sizes) - 1)
         for (int a = 0; a < COUNT(of_host); a++)
-            for (int b = 0; b < COUNT(of_device); b++) {
+            for (int b = 0; b < 2; b++) {
                 CUdeviceptr h = at[of_host[a]], d = at[of_device[b]];
                 char key[64];
                 snprintf(key, sizeof key, "%zu.%s.%s", sizes[k], names[of_host[a]], names[of_device[b]]);
@@ -65,7 +67,7 @@ static void g_fills(void)
 {
     make_places();
     for (int a = 0; a < PAGEABLE; a++)
-        for (int k = 0; k < COUNT(sizes); k++) {
+        for (int k = 0; k < COUNT(sizes); k += COUNT(sizes) - 1) {
             char key[64];
             snprintf(key, sizeof key, "%zu.%s", sizes[k], names[a]);
             ASK(keyf("D8.%s", key), cuMemsetD8(at[a], 1, sizes[k]));
@@ -87,11 +89,12 @@ static void g_fills(void)
 static const char *side(int k) { return k == PLACES ? "array" : names[k]; }
 static void g_rows(void)
 {
+    static const int some[] = { DEVICE, TOUCHED, PINNED, MAPPED, SYNC, PAGEABLE, PLACES };
     make_places();
-    for (int a = 0; a <= PLACES; a++)
-        for (int b = 0; b <= PLACES; b++) {
-            CUDA_MEMCPY2D c = flat(a, b, 512, 100);
-            ASK(keyf("2D.%s.%s", side(a), side(b)), cuMemcpy2D(&c));
+    for (int i = 0; i < COUNT(some); i++)
+        for (int j = 0; j < COUNT(some); j++) {
+            CUDA_MEMCPY2D c = flat(some[i], some[j], 512, 100);
+            ASK(keyf("2D.%s.%s", side(some[i]), side(some[j])), cuMemcpy2D(&c));
         }
 }
 static void g_rows_async(void)
@@ -168,7 +171,7 @@ static void g_flag(void)
     some_calls("flag");
 }
 
-/* ---- all kinds of calls */
+/* ---- all kinds of calls, some of which take their time on a busy machine */
 
 static void g_memory(void)
 {
@@ -181,6 +184,7 @@ static void g_memory(void)
     size_t n, total;
     CUmemoryPool pool;
     make_places();
+    gate.patience = LONG_PATIENCE;
     ASK("alloc", cuMemAlloc(&p, ROOM));
     ASK("alloc.few", cuMemAlloc(&q, 512));
     ASK("free", cuMemFree(p));
@@ -233,6 +237,7 @@ static void g_mapped(void)
     CUmemoryPool pool;
     CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = loc(1, 0) };
     make_places();
+    gate.patience = LONG_PATIENCE;
     ASK("reserve", cuMemAddressReserve(&va, ROOM, 0, 0, 0));
     ASK("create", cuMemCreate(&h, ROOM, &p, 0));
     ASK("map", cuMemMap(va, ROOM, 0, h, 0));
@@ -270,6 +275,7 @@ static void g_work(void)
     CUlibrary l;
     float ms;
     make_places();
+    gate.patience = LONG_PATIENCE;
     ASK("stream", cuStreamCreate(&q, 0));
     ASK("stream.query", (cuStreamQuery(q), CUDA_SUCCESS));
     ASK("stream.destroy", cuStreamDestroy(q));

@@ -6,7 +6,7 @@
 #include <cudaProfiler.h>
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
-enum { ROOM = 4 << 20, PITCH = 1024, PATIENCE = 30 };
+enum { ROOM = 4 << 20, PITCH = 1024, PATIENCE = 60, LONG_PATIENCE = 600 };
 enum place { DEVICE, MANAGED, TOUCHED, AWAY, PINNED, MAPPED_HOST, REGISTERED, POOLED, MAPPED, SYNC, GLOBAL, PAGEABLE, PLACES };
 static const char *const names[PLACES] = { "dev",  "man",  "touched", "away", "pinned", "maphost",
                                            "reg",  "pool", "vmm",     "sync", "global", "pageable" };
