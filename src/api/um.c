@@ -3,6 +3,7 @@
 #include "api/um.h"
 #include "base/log.h"
 #include "base/numa.h"
+#include "base/units.h"
 #include "graph/capture.h"
 #include "stream/stream.h"
 #include "uvm/pageable.h"
@@ -24,10 +25,22 @@ CUresult CUDAAPI cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned 
 
 /* ---- what a call speaks of */
 
-CUresult um_managed(CUdeviceptr p, size_t size, struct allocation *a)
+static bool managed_at(CUdeviceptr p, struct allocation *a)
 {
-    bool found = size && space_look(p, a) && a->kind == ALLOCATION_MANAGED && size <= a->base + a->size - p;
-    return found ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    return space_look(p, a) && a->kind == ALLOCATION_MANAGED;
+}
+
+CUresult um_managed(CUdeviceptr *p, size_t *size, struct allocation *a)
+{
+    if (!*size || !managed_at(*p, a)) return CUDA_ERROR_INVALID_VALUE;
+    uint64_t start = page_down(*p), end = *p + *size;
+    if (end > a->base + a->size) return CUDA_ERROR_INVALID_VALUE;
+    if (end < *p) {
+        end = page_up(end);
+        *size = end > start ? end - start : 0;
+        *p = start;
+    }
+    return CUDA_SUCCESS;
 }
 
 bool um_concurrent(const struct device *d)
@@ -115,9 +128,11 @@ static CUresult advise(CUdeviceptr p, size_t count, CUmem_advise advice, CUmemLo
     const bool node = host_node(l);
     CUresult r = context_current(&c);
     if (r || (r = capture_refuse_unsafe())) return r;
+    if (!node && (!p || !count)) return CUDA_ERROR_INVALID_VALUE;
     if ((r = advised_location(advice, l, &l)))
         return r == CUDA_ERROR_INVALID_DEVICE && (l.id < 0 || l.id >= device_count) ? no_device : r;
-    if ((r = um_managed(p, count, &a))) {
+    if (!(r = um_managed(&p, &count, &a)) && !count) r = CUDA_ERROR_INVALID_VALUE; /* of advice alone (observed on H200) */
+    if (r) {
         if (um_ordinary(p, count)) return pageable_advise(p, count, advice, l, host_tables(c->device));
         return node ? advise_nothing(p) : r;
     }
@@ -164,7 +179,8 @@ CUresult CUDAAPI cuStreamAttachMemAsync(CUstream hStream, CUdeviceptr dptr, size
     /* the same stream by its other name is one to attach to (observed on an H200) */
     if (flags == CU_MEM_ATTACH_SINGLE && !hStream) return CUDA_ERROR_INVALID_VALUE;
     if ((r = capture_refuse(s)) || (r = capture_refuse_unsafe())) return r;
-    if ((r = um_managed(dptr, 1, &a))) return length && um_ordinary(dptr, length) ? CUDA_SUCCESS : r;
+    if (!managed_at(dptr, &a))
+        return length && um_ordinary(dptr, length) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     if (a.base != dptr || (length && length != a.size)) return CUDA_ERROR_INVALID_VALUE;
     const struct attachment t = { dptr, flags, s };
     return uvm_exclusive ? stream_enqueue_short(s, do_attach, &t, sizeof t) : CUDA_SUCCESS;

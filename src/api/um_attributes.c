@@ -57,7 +57,7 @@ CUresult CUDAAPI cuMemRangeGetAttributes(void **data, size_t *dataSizes, CUmem_r
     if (!data || !dataSizes || !attributes || !numAttributes) return CUDA_ERROR_INVALID_VALUE;
     for (size_t k = 0; k < numAttributes; k++)
         if (!answerable(data[k], dataSizes[k], attributes[k])) return CUDA_ERROR_INVALID_VALUE;
-    if ((r = um_managed(devPtr, count, &a)) && !um_ordinary(devPtr, count)) return r;
+    if ((r = um_managed(&devPtr, &count, &a)) && !um_ordinary(devPtr, count)) return r;
     struct attributes v = r ? pageable_attributes(devPtr, count) : attributes_get(&a, devPtr, count);
     for (size_t k = 0; k < numAttributes; k++) answer(data[k], dataSizes[k], attributes[k], &v);
     return CUDA_SUCCESS;

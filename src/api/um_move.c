@@ -61,6 +61,16 @@ static CUresult moving_stream(CUstream handle, unsigned long long flags, struct 
     return flags ? CUDA_ERROR_INVALID_VALUE : capture_refuse(*out);
 }
 
+/* What was asked for is told from the call on. */
+static CUresult show(const struct move *moves, size_t count)
+{
+    CUresult r = CUDA_SUCCESS;
+    for (size_t k = 0; k < count && !r; k++)
+        r = moves[k].ordinary ? pageable_prefetched(moves[k].p, moves[k].size, moves[k].shown)
+                              : attributes_prefetched(&moves[k].a, moves[k].p, moves[k].size, moves[k].shown);
+    return r;
+}
+
 static CUresult move(struct stream *s, const struct move *moves, size_t count, bool discard, bool prefetch)
 {
     if (!um_concurrent(stream_context(s)->device)) return CUDA_ERROR_INVALID_DEVICE;
@@ -72,7 +82,7 @@ static CUresult move(struct stream *s, const struct move *moves, size_t count, b
     steps->count = 0;
     for (size_t k = 0; k < count; k++) {
         /* discarding ordinary memory does nothing */
-        if (moves[k].ordinary && !prefetch) continue;
+        if ((moves[k].ordinary && !prefetch) || !moves[k].size) continue;
         steps->step[steps->count++] =
             (struct step){ moves[k].p, moves[k].size,    moves[k].target, discard && !moves[k].ordinary,
                            prefetch,   moves[k].ordinary };
@@ -80,21 +90,27 @@ static CUresult move(struct stream *s, const struct move *moves, size_t count, b
     }
     CUresult r = (total <= SHORT_MOVE ? stream_enqueue_short : stream_enqueue)(s, do_steps, steps, bytes);
     if ((char *)steps != few) free(steps);
-    for (size_t k = 0; k < count && prefetch && !r; k++)
-        r = moves[k].ordinary ? pageable_prefetched(moves[k].p, moves[k].size, moves[k].shown)
-                              : attributes_prefetched(&moves[k].a, moves[k].p, moves[k].size, moves[k].shown);
-    return r;
+    return r || !prefetch ? r : show(moves, count);
+}
+
+static CUresult find(struct move *m, CUdeviceptr p, size_t size)
+{
+    m->p = p;
+    m->size = size;
+    CUresult r = um_managed(&m->p, &m->size, &m->a);
+    m->ordinary = r && um_ordinary(p, size);
+    return m->ordinary ? CUDA_SUCCESS : r;
 }
 
 static CUresult prefetch(CUdeviceptr p, size_t count, CUmemLocation l, unsigned flags, CUstream handle)
 {
     struct stream *s;
-    struct move m = { .p = p, .size = count, .shown = l };
+    struct move m = { .shown = l };
     CUresult r = moving_stream(handle, flags, &s);
     if (r) return r;
     if (!p || !count) return CUDA_ERROR_INVALID_VALUE;
     if ((r = um_resolve(l, &m.target))) return r;
-    if ((r = um_managed(p, count, &m.a)) && !(m.ordinary = um_ordinary(p, count))) return r;
+    if ((r = find(&m, p, count))) return r;
     if (l.type == CU_MEM_LOCATION_TYPE_HOST) m.shown = m.target;
     return move(s, &m, 1, false, true);
 }
@@ -120,26 +136,32 @@ struct batch {
     bool discard, prefetch;
 };
 
-/* Unlike a single prefetch's, the host's location is shown with the id it was given (observed on H200). */
-static CUresult check_batch(const struct batch *b, struct move *moves)
+static CUresult check_locations(const struct batch *b)
+{
+    CUmemLocation l;
+    for (size_t k = 0; k < b->locations; k++)
+        if (b->index[k] >= b->count || (!k && b->index[k]) ||
+            um_resolve(b->location[k], &l)) /* not INVALID_DEVICE, as of a single prefetch (observed on H200) */
+            return CUDA_ERROR_INVALID_VALUE;
+    return CUDA_SUCCESS;
+}
+
+/* The ranges up to the first bad one. A location whose index is not above the one before it is never come to, nor are
+ * those behind it; and unlike a single prefetch's, the host's is shown with the id it was given (observed on H200). */
+static CUresult check_ranges(const struct batch *b, struct move *moves, size_t *good)
 {
     CUresult r = CUDA_SUCCESS;
     size_t at = 0;
-    for (size_t k = 0; k < b->locations; k++)
-        if (b->index[k] >= b->count || (k ? b->index[k] < b->index[k - 1] : b->index[k]))
-            return CUDA_ERROR_INVALID_VALUE;
+    *good = 0;
     for (size_t k = 0; k < b->count && !r; k++) {
         struct move *m = &moves[k];
-        m->p = b->p[k];
-        m->size = b->size[k];
         if (b->prefetch) {
-            while (at + 1 < b->locations && b->index[at + 1] <= k) at++;
+            if (k && at + 1 < b->locations && b->index[at + 1] == k) at++;
             m->shown = b->location[at];
-            if (um_resolve(m->shown, &m->target))
-                r = CUDA_ERROR_INVALID_VALUE; /* also for no device (observed on H200) */
+            r = um_resolve(m->shown, &m->target);
         }
-        if (!r && (r = um_managed(m->p, m->size, &m->a)) && (m->ordinary = um_ordinary(m->p, m->size)))
-            r = CUDA_SUCCESS;
+        if (!r) r = find(m, b->p[k], b->size[k]);
+        if (!r) (*good)++;
     }
     return r;
 }
@@ -148,14 +170,19 @@ static CUresult do_batch(const struct batch *b, CUstream handle)
 {
     struct stream *s;
     struct move *moves;
+    size_t good;
     CUresult r = moving_stream(handle, b->flags, &s);
     if (r) return r;
     if (!handle || handle == CU_STREAM_LEGACY || !b->p || !b->size || !b->count) return CUDA_ERROR_INVALID_VALUE;
     if (b->prefetch && (!b->location || !b->index || !b->locations || b->locations > b->count))
         return CUDA_ERROR_INVALID_VALUE;
+    if (b->prefetch && (r = check_locations(b))) return r;
     if (!(moves = calloc(b->count, sizeof *moves))) return CUDA_ERROR_OUT_OF_MEMORY;
-    r = check_batch(b, moves);
-    if (!r) r = move(s, moves, b->count, b->discard, b->prefetch);
+    r = check_ranges(b, moves, &good);
+    if (!r)
+        r = move(s, moves, b->count, b->discard, b->prefetch);
+    else if (b->prefetch)
+        show(moves, good); /* the last prefetch of those before the bad one is told, though none was moved (observed on H200) */
     free(moves);
     return r;
 }

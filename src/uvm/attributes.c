@@ -253,6 +253,11 @@ struct attributes attributes_get(const struct allocation *a, uint64_t va, uint64
 {
     struct attributes all = fresh;
     struct range r = pages(va, size);
+    if (r.start >= r.end) {
+        all.read_mostly = true;
+        all.accessed_by = UINT32_MAX;
+        return all;
+    }
     pthread_rwlock_rdlock(&lock);
     struct mapping *m = mapping_at(a->mapping_base);
     if (m && r.start < m->end) {
