@@ -57,6 +57,7 @@ KNOWN_FROM = {"context/context.h": "space", "context/green.h": "stream"}
 EXCEPTIONS = {
     ("context/library.c", "*"): "begins every other folder, once",
     ("context/context.c", "*"): "ends what a context has: streams, modules",
+    ("context/green.c", "stream"): "its default stream begins and ends with it",
     ("context/*", "space"): "a device has its memory",
     ("context/*", "processor"): "a device has its process",
     ("trace/page_map.c", "uvm"): "asks where pages are, when kernels begin and end",

@@ -242,23 +242,29 @@ CUresult CUDAAPI cuCtxGetApiVersion(CUcontext ctx, unsigned int *version)
     return CUDA_SUCCESS;
 }
 
+static CUresult synchronize(struct context *c, const struct green *g)
+{
+    CUresult r = capture_refuse_context(c);
+    if (r) return r;
+    if ((r = g ? green_synchronize(g) : context_synchronize(c))) return r;
+    mempool_synchronized(g ? NULL : c, NULL);
+    return CUDA_SUCCESS;
+}
+
 CUresult CUDAAPI cuCtxSynchronize(void)
 {
     struct context *c;
     CUresult r = context_current(&c);
-    if (r || (r = capture_refuse_context(c)) || (r = context_synchronize(c))) return r;
-    mempool_synchronized(c, NULL);
-    return CUDA_SUCCESS;
+    return r ? r : synchronize(c, green_current());
 }
 
 CUresult CUDAAPI cuCtxSynchronize_v2(CUcontext ctx)
 {
-    struct context *c;
-    CUresult r = ctx ? library_ready() : context_current(&c);
-    if (!r && ctx) r = context_check(ctx, &c);
-    if (r || (r = capture_refuse_context(c)) || (r = context_synchronize(c))) return r;
-    mempool_synchronized(c, NULL);
-    return CUDA_SUCCESS;
+    struct context *c, *named;
+    if (!ctx) return cuCtxSynchronize();
+    CUresult r = library_ready();
+    if (r || (r = context_check(ctx, &c)) || (r = context_check_named(ctx, &named))) return r;
+    return synchronize(c, named->green);
 }
 
 CUresult CUDAAPI cuCtxGetStreamPriorityRange(int *leastPriority, int *greatestPriority)

@@ -190,15 +190,9 @@ CUresult CUDAAPI cuGreenCtxCreate(CUgreenCtx *phCtx, CUdevResourceDesc desc, CUd
     return r;
 }
 
-struct green *green_of(const struct stream *s)
-{
-    struct green *g = stream_green(s);
-    return g || !stream_is_default(s) ? g : green_current();
-}
-
 struct context *named_context_of(const struct stream *s)
 {
-    const struct green *g = green_of(s);
+    const struct green *g = stream_green(s);
     return g ? g->named : stream_context(s);
 }
 

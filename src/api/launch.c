@@ -122,7 +122,7 @@ static CUresult check_cooperative(const struct request *q, const struct limits *
     CUresult r = function_occupancy(q->function, (int)(l->block[0] * l->block[1] * l->block[2]),
                                     (size_t)(int)l->dynamic_shared, &blocks);
     if (r) return r;
-    const struct green *g = green_of(q->stream);
+    const struct green *g = stream_green(q->stream);
     const unsigned sms = g ? sm_count(&g->sms) : limits->multiprocessors;
     uint64_t plane = (uint64_t)l->grid[0] * l->grid[1],
              most = l->explicit_cluster ? cluster_blocks((int)sms, blocks, l->cluster) : (uint64_t)blocks * sms;
@@ -225,7 +225,7 @@ static CUresult submit(struct request *q, uint8_t *params)
     l->params = params;
     l->params_size = f->kernel->param_size;
     l->stack_limit = (uint32_t)f->module->context->limits[CU_LIMIT_STACK_SIZE];
-    const struct green *g = green_of(q->stream);
+    const struct green *g = stream_green(q->stream);
     if (g) memcpy(l->sms, g->sms.word, sizeof l->sms);
     l->name = f->name;
     l->static_shared = f->kernel->static_shared;

@@ -86,7 +86,7 @@ CUresult CUDAAPI cuStreamGetCtx_v2(CUstream hStream, CUcontext *pCtx, CUgreenCtx
     if (r) return r;
     if (!pCtx && !pGreenCtx) return CUDA_ERROR_INVALID_VALUE;
     if (pCtx) *pCtx = (CUcontext)stream_context(s);
-    if (pGreenCtx) *pGreenCtx = (CUgreenCtx)green_of(s);
+    if (pGreenCtx) *pGreenCtx = (CUgreenCtx)stream_green(s);
     return CUDA_SUCCESS;
 }
 
@@ -96,7 +96,7 @@ CUresult CUDAAPI cuStreamGetGreenCtx(CUstream hStream, CUgreenCtx *phCtx)
     CUresult r = stream_named(hStream, &s);
     if (r) return r;
     if (!phCtx) return CUDA_ERROR_INVALID_VALUE;
-    *phCtx = (CUgreenCtx)green_of(s);
+    *phCtx = (CUgreenCtx)stream_green(s);
     return CUDA_SUCCESS;
 }
 

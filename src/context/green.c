@@ -1,5 +1,6 @@
 /* Green contexts; see green.h. */
 #include "context/green.h"
+#include "stream/stream.h"
 
 static void construct(void *object) { (void)object; }
 
@@ -29,7 +30,9 @@ CUresult green_create(struct device *d, const struct sm_set *sms, struct green *
     if (!r) {
         atomic_store(&g->id, g->named->id);
         *out = g;
-        return r;
+        if (!(r = stream_green_begins(g))) return r;
+        atomic_store(&g->id, 0);
+        context_unname(g->named);
     }
     if (g) object_give(&greens, g);
     primary_release(d);
@@ -50,6 +53,7 @@ CUresult green_destroy(struct green *g)
     struct device *d = g->primary->device;
     if (!atomic_exchange(&g->id, 0)) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     context_unname(g->named);
+    stream_green_ends(g);
     object_give(&greens, g);
     return primary_release(d);
 }

@@ -1,6 +1,7 @@
-/* Green contexts: a part of a device's multiprocessors under a name. Everything
- * else of one is the primary context's: what is made while one is current, or
- * with its CUcontext, belongs to that. */
+/* Green contexts: a part of a device's multiprocessors under a name, and a
+ * default stream. Everything else of one is the primary context's: what is made
+ * while one is current, or with its CUcontext, belongs to that; but its streams
+ * order with no other one's, and cuCtxSynchronize waits for them alone. */
 #ifndef FL_CONTEXT_GREEN_H
 #define FL_CONTEXT_GREEN_H
 
@@ -18,6 +19,8 @@ struct green { /* CUgreenCtx_st */
     struct context *primary;
     struct context *named; /* its CUcontext */
     struct sm_set sms;
+    struct stream *standard; /* its default stream, if that still has this number */
+    uint64_t standard_id;
 };
 
 static inline unsigned sm_count(const struct sm_set *s)

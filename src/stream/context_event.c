@@ -6,7 +6,7 @@
 
 static bool concerned(const struct stream *s, const struct green *g)
 {
-    return !g || s->green == g || s->kind != STREAM_CREATED;
+    return !g || s->green == g;
 }
 
 /* Behind everything in all streams; without a lock. */

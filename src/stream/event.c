@@ -221,7 +221,7 @@ CUresult event_record(struct event *e, struct stream *s)
     struct mark *m = mark_new(s, !(event_flags(e) & CU_EVENT_DISABLE_TIMING));
     if (!m) return CUDA_ERROR_OUT_OF_MEMORY;
     mark_note_clock(m, s);
-    if ((r = stream_record(s, m)))
+    if ((r = stream_record(s, &m)))
         mark_release(m);
     else
         set_mark(e, m);

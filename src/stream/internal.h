@@ -27,7 +27,7 @@
 
 struct item;
 
-enum stream_kind { STREAM_LEGACY, STREAM_PER_THREAD, STREAM_CREATED };
+enum stream_kind { STREAM_LEGACY, STREAM_GREEN /* a green context's default stream */, STREAM_PER_THREAD, STREAM_CREATED };
 
 /* Points of other streams that come before: see point.c. number 0: no entry. */
 enum { CLOCK_ENTRIES = 8 };
@@ -105,13 +105,20 @@ static inline struct processor *stream_processor(const struct stream *s)
     return s->set->context->device->processor;
 }
 
+/* None of a green context does, whatever its flags say (observed on H200). */
 static inline bool stream_orders_with_legacy(const struct stream *s)
 {
-    return s->kind != STREAM_LEGACY && !(s->flags & CU_STREAM_NON_BLOCKING);
+    return s->kind != STREAM_LEGACY && !s->green && !(s->flags & CU_STREAM_NON_BLOCKING);
 }
 
 /* --- stream.c --- */
-CUresult stream_new(struct stream_set *set, enum stream_kind kind, unsigned flags, int priority, struct stream **out);
+struct stream_traits {
+    enum stream_kind kind;
+    unsigned flags;
+    int priority;
+    struct green *green; /* or NULL */
+};
+CUresult stream_new(struct stream_set *set, const struct stream_traits *traits, struct stream **out);
 /* As stream_destroy, for a per-thread stream too, if it still is the one with that id. */
 CUresult stream_end(struct stream *s, uint64_t id);
 /* With the lock: a pinned stream is not released. */
@@ -254,8 +261,8 @@ struct mark *event_mark(struct event *e);
 /* --- issue.c --- */
 /* Adds a mark behind all that has been issued into t, whose lock is held. */
 CUresult mark_behind(struct stream *t, struct marks *after);
-/* Puts the mark behind all that is in s and all that s orders with. */
-CUresult stream_record(struct stream *s, struct mark *m);
+/* Puts the mark behind all that is in s and all that s orders with. It may be replaced by another stream's mark. */
+CUresult stream_record(struct stream *s, struct mark **m);
 /* What is issued into s from now on comes after the mark. */
 CUresult stream_wait(struct stream *s, struct mark *m);
 

@@ -91,12 +91,13 @@ static void placed(struct issue *o)
     o->ordered = false;
 }
 
-static CUresult begin(struct issue *o, struct stream *s)
+/* alone: it comes after its own stream only. */
+static CUresult begin_as(struct issue *o, struct stream *s, bool alone)
 {
     CUresult r = CUDA_SUCCESS;
     o->stream = s;
     marks_init(&o->after);
-    o->ordered = ordered(s);
+    o->ordered = !alone && ordered(s);
     if (o->ordered) {
         pthread_mutex_lock(&s->order);
         r = s->kind == STREAM_LEGACY ? after_blocking_streams(s->set, &o->after)
@@ -107,6 +108,8 @@ static CUresult begin(struct issue *o, struct stream *s)
     if (r) end(o, r);
     return r;
 }
+
+static CUresult begin(struct issue *o, struct stream *s) { return begin_as(o, s, false); }
 
 /* Takes the item over. */
 static CUresult append(struct issue *o, struct item *i)
@@ -262,19 +265,41 @@ CUresult stream_enqueue_short(struct stream *s, stream_work *run, const void *ar
     return r;
 }
 
-CUresult stream_record(struct stream *s, struct mark *m)
+/* What has no time and is only behind the legacy stream is a point of that: an idle stream stays idle (observed on H200). */
+static bool is_point_of_legacy(struct issue *o, const struct mark *m)
+{
+    return !m->timed && stream_orders_with_legacy(o->stream) && o->after.count == 1 && stream_idle(o->stream);
+}
+
+static void take_point(struct issue *o, struct mark **m)
+{
+    struct mark *point = mark_reference(marks_list(&o->after)[0]); /* nobody else knows it but its queue */
+    point->clock = (*m)->clock;
+    (*m)->clock = NULL;
+    mark_release(*m);
+    *m = point;
+    o->stream->from_legacy = (struct seen){ 0, 0 }; /* nothing of the stream's own waits for that */
+}
+
+static CUresult place_mark(struct issue *o, struct mark *m)
+{
+    struct item *i = item_new(ITEM_MARK, NULL, 0);
+    if (i) i->mark = mark_reference(m);
+    return append(o, i);
+}
+
+CUresult stream_record(struct stream *s, struct mark **m)
 {
     struct issue o;
     channel_throttle(s);
     CUresult r = begin(&o, s);
     if (r) return r;
-    if (unobstructed(&o)) {
-        mark_submit(m);
-    } else {
-        struct item *i = item_new(ITEM_MARK, NULL, 0);
-        if (i) i->mark = mark_reference(m);
-        r = append(&o, i);
-    }
+    if (unobstructed(&o))
+        mark_submit(*m);
+    else if (is_point_of_legacy(&o, *m))
+        take_point(&o, m);
+    else
+        r = place_mark(&o, *m);
     end(&o, r);
     return r;
 }
@@ -283,7 +308,7 @@ CUresult stream_wait(struct stream *s, struct mark *m)
 {
     if (mark_done(m)) return CUDA_SUCCESS;
     struct issue o;
-    CUresult r = begin(&o, s);
+    CUresult r = begin_as(&o, s, true); /* what is issued behind it orders with others by itself (observed on H200) */
     if (r) return r;
     if (m->stream != s) r = marks_add(&o.after, mark_reference(m));
     if (!r) follow_on_device(&o);

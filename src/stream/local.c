@@ -58,7 +58,7 @@ CUresult stream_of_thread(struct context *c, struct stream **out)
             return CUDA_SUCCESS;
         }
     if (!(owns = tidy(owns))) return CUDA_ERROR_OUT_OF_MEMORY;
-    CUresult r = stream_new(c->streams, STREAM_PER_THREAD, 0, 0, out);
+    CUresult r = stream_new(c->streams, &(struct stream_traits){ .kind = STREAM_PER_THREAD }, out);
     if (!r) owns->own[owns->count++] = (struct own){ c->streams, *out, (*out)->id };
     return r;
 }

@@ -57,7 +57,7 @@ CUresult stream_point(struct stream *s, struct place *place, struct mark **mark)
     struct mark *m = NULL;
     if (!all_done(s)) {
         if (!(m = mark_new(s, false))) return CUDA_ERROR_OUT_OF_MEMORY;
-        r = stream_record(s, m);
+        r = stream_record(s, &m);
     }
     if (r || (m && mark_done(m))) {
         mark_release(m);
@@ -76,7 +76,7 @@ CUresult stream_mark(struct stream *s, struct mark **mark)
     struct mark *m = mark_new(s, false);
     if (!m) return CUDA_ERROR_OUT_OF_MEMORY;
     mark_note_clock(m, s);
-    CUresult r = stream_record(s, m);
+    CUresult r = stream_record(s, &m);
     if (r || (mark_done(m) && !m->clock)) {
         mark_release(m);
         m = NULL;

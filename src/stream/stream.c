@@ -53,7 +53,7 @@ static void invalidate(struct stream *s)
     if (s->worker) pthread_cond_signal(&s->work);
 }
 
-CUresult stream_new(struct stream_set *set, enum stream_kind kind, unsigned flags, int priority, struct stream **out)
+CUresult stream_new(struct stream_set *set, const struct stream_traits *t, struct stream **out)
 {
     struct stream *s = object_take(&streams);
     if (!s) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -62,10 +62,11 @@ CUresult stream_new(struct stream_set *set, enum stream_kind kind, unsigned flag
     pthread_mutex_lock(&s->lock);
     if (atomic_load(&set->dying)) goto out;
     s->set = set;
-    s->kind = kind;
-    s->flags = flags;
-    s->priority = priority;
-    s->green = NULL;
+    s->kind = t->kind;
+    s->flags = t->flags;
+    s->priority = t->priority;
+    s->green = t->green;
+    s->green_id = t->green ? atomic_load(&t->green->id) : 0;
     s->quit = false;
     s->attributes =
         (struct stream_attributes){ .synchronization = (CUsynchronizationPolicy)-1, .domain_map = { 0, 1 } };
@@ -130,7 +131,7 @@ void streams_reap(struct stream_set *set, unsigned most)
 
 CUresult stream_create(struct context *c, unsigned flags, int priority, struct stream **out)
 {
-    return stream_new(c->streams, STREAM_CREATED, flags, priority, out);
+    return stream_new(c->streams, &(struct stream_traits){ STREAM_CREATED, flags, priority, NULL }, out);
 }
 
 CUresult stream_end(struct stream *s, uint64_t id)
@@ -178,7 +179,7 @@ CUresult stream_set_create(struct context *c)
     set->gone_end = &set->gone;
     marks_init(&set->gate);
     atomic_store(&set->dying, false);
-    CUresult r = stream_new(set, STREAM_LEGACY, 0, 0, &set->legacy);
+    CUresult r = stream_new(set, &(struct stream_traits){ .kind = STREAM_LEGACY }, &set->legacy);
     if (r)
         object_give(&sets, set);
     else
@@ -227,11 +228,21 @@ void stream_set_destroy(struct context *c)
 
 _Thread_local bool stream_default_per_thread;
 
+/* That goes with the primary context, too. */
+static CUresult stream_of_green(const struct green *g, struct stream **out)
+{
+    *out = g->standard;
+    return atomic_load(&g->standard->id) == g->standard_id ? CUDA_SUCCESS : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+}
+
 CUresult stream_get(struct context *c, CUstream handle, bool per_thread, struct stream **out)
 {
-    if (handle == CU_STREAM_PER_THREAD || (!handle && (per_thread || stream_default_per_thread)))
-        return stream_of_thread(c, out);
-    if (!handle || handle == CU_STREAM_LEGACY) {
+    const bool of_thread = handle == CU_STREAM_PER_THREAD || (!handle && (per_thread || stream_default_per_thread));
+    const bool standard = of_thread || !handle || handle == CU_STREAM_LEGACY;
+    const struct green *g = standard ? green_current() : NULL;
+    if (g && g->primary == c) return of_thread ? CUDA_ERROR_INVALID_HANDLE : stream_of_green(g, out);
+    if (of_thread) return stream_of_thread(c, out);
+    if (standard) {
         *out = c->streams->legacy;
         return CUDA_SUCCESS;
     }
@@ -244,14 +255,17 @@ CUresult stream_get(struct context *c, CUstream handle, bool per_thread, struct 
 
 CUresult stream_create_green(struct green *g, unsigned flags, int priority, struct stream **out)
 {
-    CUresult r = stream_create(g->primary, flags, priority, out);
-    if (r) return r;
-    pthread_mutex_lock(&(*out)->lock);
-    (*out)->green = g;
-    (*out)->green_id = atomic_load(&g->id);
-    pthread_mutex_unlock(&(*out)->lock);
+    return stream_new(g->primary->streams, &(struct stream_traits){ STREAM_CREATED, flags, priority, g }, out);
+}
+
+CUresult stream_green_begins(struct green *g)
+{
+    CUresult r = stream_new(g->primary->streams, &(struct stream_traits){ .kind = STREAM_GREEN, .green = g }, &g->standard);
+    if (!r) g->standard_id = atomic_load(&g->standard->id);
     return r;
 }
+
+void stream_green_ends(struct green *g) { stream_end(g->standard, g->standard_id); }
 
 struct green *stream_green(const struct stream *s) { return s->green; }
 
@@ -259,9 +273,9 @@ struct context *stream_context(const struct stream *s) { return s->set->context;
 
 bool stream_is_default(const struct stream *s) { return s->kind != STREAM_CREATED; }
 
-bool stream_is_legacy(const struct stream *s) { return s->kind == STREAM_LEGACY; }
+bool stream_is_legacy(const struct stream *s) { return s->kind == STREAM_LEGACY || s->kind == STREAM_GREEN; }
 
 bool stream_legacy_orders(const struct stream *legacy, const struct stream *s)
 {
-    return legacy->set == s->set && stream_orders_with_legacy(s);
+    return legacy->kind == STREAM_LEGACY && legacy->set == s->set && stream_orders_with_legacy(s);
 }

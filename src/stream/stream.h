@@ -15,6 +15,10 @@
 struct stream;                     /* CUstream_st */
 struct event;                      /* CUevent_st */
 
+/* For a new green context: its default stream, which ends with it, as all its streams do. */
+CUresult stream_green_begins(struct green *g);
+void stream_green_ends(struct green *g);
+
 /* For a new context: its default streams. */
 CUresult stream_set_create(struct context *c);
 /* Waits for all work, ends all threads, frees streams and events. */
@@ -35,7 +39,7 @@ CUresult stream_caller_outside(CUstream handle, struct context **c);
 /* That, and the stream. As both. */
 CUresult stream_named(CUstream handle, struct stream **out);
 struct context *stream_context(const struct stream *s);
-bool stream_is_legacy(const struct stream *s);
+bool stream_is_legacy(const struct stream *s);  /* what NULL means: a green context has its own */
 bool stream_is_default(const struct stream *s); /* the legacy one, or a thread's */
 /* Whether the legacy stream waits for s, as for every blocking stream of its context. */
 bool stream_legacy_orders(const struct stream *legacy, const struct stream *s);
@@ -57,7 +61,9 @@ CUresult stream_launch(struct stream *s, const struct launch *l);
 CUresult stream_synchronize(struct stream *s);
 /* CUDA_ERROR_NOT_READY while something is left to do. */
 CUresult stream_query(struct stream *s);
-CUresult context_synchronize(struct context *c);   /* cuCtxSynchronize */
+/* All streams of the context, those of its green ones, too. g: of that green context alone. */
+CUresult context_synchronize(struct context *c);
+CUresult green_synchronize(const struct green *g);
 /* Whether nothing is left to do in any of its streams. */
 bool context_idle(struct context *c);
 

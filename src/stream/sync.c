@@ -1,4 +1,5 @@
 /* Waiting for streams and asking whether they are done. */
+#include "context/green.h"
 #include "uvm/uvm.h"
 #include "stream/internal.h"
 
@@ -24,15 +25,15 @@ static void finish_issued(struct stream *s)
     pthread_mutex_unlock(&s->lock);
 }
 
-typedef bool stream_choice(const struct stream *s);
+typedef bool stream_choice(const struct stream *s, const struct green *g);
 
 /* Those of the set that are chosen, one after the other. A pinned stream stays in the list,
  * so the walk goes on from it. */
-static void finish_chosen(struct stream_set *set, stream_choice *chosen)
+static void finish_chosen(struct stream_set *set, stream_choice *chosen, const struct green *g)
 {
     pthread_mutex_lock(&set->lock);
     for (struct stream *s = busy_first(set); s; s = busy_next(s)) {
-        if (!chosen(s)) continue;
+        if (!chosen(s, g)) continue;
         pthread_mutex_lock(&s->lock);
         s->pins++;
         pthread_mutex_unlock(&s->lock);
@@ -47,10 +48,12 @@ static void finish_chosen(struct stream_set *set, stream_choice *chosen)
     pthread_mutex_unlock(&set->lock);
 }
 
-static bool any(const struct stream *s)
+static bool is_of(const struct stream *s, const struct green *g) { return !g || s->green == g; }
+
+static bool is_blocking(const struct stream *s, const struct green *unused)
 {
-    (void)s;
-    return true;
+    (void)unused;
+    return stream_orders_with_legacy(s);
 }
 
 void streams_take_back(struct stream_set *set)
@@ -86,15 +89,21 @@ static CUresult synchronized(struct stream *s)
 /* The legacy stream is done when all that it orders with is. */
 CUresult stream_synchronize(struct stream *s)
 {
-    if (s->kind == STREAM_LEGACY && atomic_load(&s->set->blocking)) finish_chosen(s->set, stream_orders_with_legacy);
+    if (s->kind == STREAM_LEGACY && atomic_load(&s->set->blocking)) finish_chosen(s->set, is_blocking, NULL);
     finish_issued(s);
     return synchronized(s);
 }
 
 CUresult context_synchronize(struct context *c)
 {
-    finish_chosen(c->streams, any);
+    finish_chosen(c->streams, is_of, NULL);
     return synchronized(c->streams->legacy);
+}
+
+CUresult green_synchronize(const struct green *g)
+{
+    finish_chosen(g->primary->streams, is_of, g);
+    return synchronized(g->standard);
 }
 
 bool context_idle(struct context *c)

@@ -87,7 +87,7 @@ static void issue(struct stream *s, unsigned kind, void *at)
     case 5:
         m = mark_new(s, true);
         ok(fake_launch(s, bump, at));
-        ok(stream_record(s, m));
+        ok(stream_record(s, &m));
         mark_release(m);
         break;
     }

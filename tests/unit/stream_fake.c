@@ -1,5 +1,6 @@
 /* A processor whose channels are threads, and what else src/stream links to. */
 #include "stream_fake.h"
+#include "context/green.h"
 #include "uvm/uvm.h"
 #include "space/space.h"
 #include "vmm/vmm.h"
@@ -195,6 +196,8 @@ CUresult sticky_set(CUresult error)
 }
 
 CUresult sticky_get(void) { return sticky; }
+
+struct green *green_current(void) { return NULL; }
 
 struct allocation *space_look(uint64_t address, struct allocation *copy)
 {

@@ -16,15 +16,19 @@ static struct {
     int answered;
     int asker;    /* the thread that asks */
     int patience; /* if it has slept for so many milliseconds it waits; 0: only the end says so */
+    int naps;     /* or if it slept whenever looked at, so often; 0: that says nothing */
 } gate;
 
 static void *gate_keeper(void *unused)
 {
     struct asleep asker = { 0, 0 };
+    int naps = 0;
     (void)unused;
     for (int ms = 0; ms < GATE_MS && !__atomic_load_n(&gate.answered, __ATOMIC_SEQ_CST); ms++) {
         usleep(1000);
         if (gate.patience && asleep_for(&asker, gate.asker) >= gate.patience) break;
+        naps += asker.seen >= 0;
+        if (gate.naps && naps >= gate.naps) break;
     }
     *gate.word = 1;
     return NULL;
