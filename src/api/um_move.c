@@ -181,7 +181,7 @@ static CUresult do_batch(const struct batch *b, CUstream handle)
     r = check_ranges(b, moves, &good);
     if (!r)
         r = move(s, moves, b->count, b->discard, b->prefetch);
-    else if (b->prefetch)
+    else if (b->prefetch && um_concurrent(stream_context(s)->device))
         show(moves, good); /* the last prefetch of those before the bad one is told, though none was moved (observed on H200) */
     free(moves);
     return r;
