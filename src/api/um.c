@@ -131,12 +131,12 @@ static CUresult advise(CUdeviceptr p, size_t count, CUmem_advise advice, CUmemLo
     if (!node && (!p || !count)) return CUDA_ERROR_INVALID_VALUE;
     if ((r = advised_location(advice, l, &l)))
         return r == CUDA_ERROR_INVALID_DEVICE && (l.id < 0 || l.id >= device_count) ? no_device : r;
+    if (managed_at(p, &a) && a.pool) return CUDA_ERROR_NOT_SUPPORTED; /* observed on H200: a pool's location is its advice */
     if (!(r = um_managed(&p, &count, &a)) && !count) r = CUDA_ERROR_INVALID_VALUE; /* of advice alone (observed on H200) */
     if (r) {
         if (um_ordinary(p, count)) return pageable_advise(p, count, advice, l, host_tables(c->device));
         return node ? advise_nothing(p) : r;
     }
-    if (a.pool) return CUDA_ERROR_NOT_SUPPORTED; /* observed on H200: a pool's location is its advice */
     if ((r = attributes_advise(&a, p, count, advice, l))) return r;
     /* no copies are made while a device takes turns with the host */
     if (uvm_exclusive && advice == CU_MEM_ADVISE_SET_READ_MOSTLY) return CUDA_SUCCESS;
@@ -181,7 +181,7 @@ CUresult CUDAAPI cuStreamAttachMemAsync(CUstream hStream, CUdeviceptr dptr, size
     if ((r = capture_refuse(s)) || (r = capture_refuse_unsafe())) return r;
     if (!managed_at(dptr, &a))
         return length && um_ordinary(dptr, length) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-    if (a.base != dptr || (length && length != a.size)) return CUDA_ERROR_INVALID_VALUE;
+    if (a.base != dptr || a.pool || (length && length != a.size)) return CUDA_ERROR_INVALID_VALUE;
     const struct attachment t = { dptr, flags, s };
     return uvm_exclusive ? stream_enqueue_short(s, do_attach, &t, sizeof t) : CUDA_SUCCESS;
 }

@@ -1,5 +1,6 @@
 /* Random calls about ranges of managed and of other memory: advice and prefetches of both versions, batches, discards,
- * attachments, attributes, wrong locations, sizes, flags and streams. cases_distant.c has the same with two devices.
+ * attachments, attributes, wrong locations, sizes, flags and streams. cases_distant.c has the same with two devices,
+ * cases_kin.c with more kinds of memory.
  * Advice that names a node of the host is left out where it is none to an H200 (deviations.txt); so are attachments
  * without a flag, which crash its driver. */
 #include "say.h"
@@ -7,8 +8,16 @@
 #ifndef DEVICES
 #define DEVICES 1
 #endif
-enum { SHARED, HOSTS, DEVICE, PINNED, MAPPED, PLAIN, OBJECTS, MOST = 4 };
-static const char *const names[OBJECTS] = { "man", "manhost", "dev", "host", "vmm", "plain" };
+#ifndef FIRST_SIZE
+#define FIRST_SIZE (6 * MiB + 4096)
+#endif
+enum { SHARED, HOSTS, DEVICE, PINNED, MAPPED, PLAIN, VARIABLE, POOLED, OBJECTS, MOST = 4 };
+#ifdef KIN
+enum { KINDS = OBJECTS };
+#else
+enum { KINDS = VARIABLE };
+#endif
+static const char *const names[OBJECTS] = { "man", "manhost", "dev", "host", "vmm", "plain", "variable", "pooled" };
 static CUdeviceptr at[OBJECTS];
 static size_t size[OBJECTS];
 static CUstream streams[DEVICES];
@@ -17,6 +26,23 @@ static int current;
 
 static CUresult (*advise_v1)(CUdeviceptr, size_t, CUmem_advise, CUdevice);
 static CUresult (*prefetch_v1)(CUdeviceptr, size_t, CUdevice, CUstream);
+
+#ifdef KIN
+static void kin(void)
+{
+    static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
+                              ".visible .global .attribute(.managed) .align 8 .b8 variable[300000];\n.visible .entry n() { ret; }\n";
+    CUmodule m;
+    CUmemoryPool pool;
+    CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_MANAGED, .location = loc(0, 0) };
+    MUST(cuModuleLoadData(&m, ptx));
+    MUST(cuModuleGetGlobal(&at[VARIABLE], &size[VARIABLE], m, "variable"));
+    size[POOLED] = MiB;
+    MUST(cuMemPoolCreate(&pool, &props));
+    MUST(cuMemAllocFromPoolAsync(&at[POOLED], size[POOLED], pool, streams[0]));
+    MUST(cuStreamSynchronize(streams[0]));
+}
+#endif
 
 static void begin(void)
 {
@@ -29,7 +55,7 @@ static void begin(void)
     }
     MUST(cuCtxSetCurrent(ctx0));
     current = 0;
-    size[SHARED] = 6 * MiB + 4096, size[HOSTS] = 200000, size[DEVICE] = 3 * MiB, size[PINNED] = MiB;
+    size[SHARED] = FIRST_SIZE, size[HOSTS] = 200000, size[DEVICE] = 3 * MiB, size[PINNED] = MiB;
     size[MAPPED] = 2 * GRAN, size[PLAIN] = 4 * MiB;
     MUST(cuMemAllocManaged(&at[SHARED], size[SHARED], CU_MEM_ATTACH_GLOBAL));
     MUST(cuMemAllocManaged(&at[HOSTS], size[HOSTS], CU_MEM_ATTACH_HOST));
@@ -41,6 +67,9 @@ static void begin(void)
     advise_v1 = (CUresult(*)(CUdeviceptr, size_t, CUmem_advise, CUdevice))dlsym(RTLD_DEFAULT, "cuMemAdvise");
     prefetch_v1 = (CUresult(*)(CUdeviceptr, size_t, CUdevice, CUstream))dlsym(RTLD_DEFAULT, "cuMemPrefetchAsync");
     kernels();
+#ifdef KIN
+    kin();
+#endif
 }
 
 /* ---- arguments; each is told when it is drawn */
@@ -60,7 +89,8 @@ static size_t huge(CUdeviceptr p)
 
 static CUdeviceptr any_range(size_t *n)
 {
-    int k = draw(10) < 7 ? SHARED : draw(3) ? HOSTS : (int)draw(OBJECTS);
+    int k = draw(10) < (KINDS > VARIABLE ? 4 : 7) ? SHARED : draw(3) ? HOSTS : (int)draw(KINDS);
+    if (KINDS > VARIABLE && !draw(3)) k = VARIABLE + (int)draw(2);
     size_t off = draw(3) ? draw((uint32_t)(size[k] / 4096)) * 4096ul : draw((uint32_t)size[k]);
     if (!draw(4)) off = 0;
     bool far = false;
@@ -179,7 +209,7 @@ static CUresult prefetch(void)
 static CUresult attach(void)
 {
     static const size_t lengths[] = { 0, 0, 0, 1, 4096 };
-    int k = draw(3) ? (int)draw(2) : (int)draw(OBJECTS);
+    int k = draw(3) ? (int)draw(2) : (int)draw(KINDS);
     unsigned f = (unsigned[]){ 1, 2, 4, 4, 3, 8 }[draw(6)];
     size_t off = draw(4) ? 0 : 4096, n = draw(3) ? size[k] : lengths[draw(5)];
     add("attach %s+%zx %zx f%u", names[k], off, n, f);
@@ -244,7 +274,7 @@ static CUresult touch(void)
 static CUresult pointer(void)
 {
     static const int asked[] = { 2, 8, 9, 12, 13, 15, 16 };
-    int k = (int)draw(OBJECTS), a = asked[draw(7)];
+    int k = (int)draw(KINDS), a = asked[draw(7)];
     uint64_t v = 0;
     CUresult r = cuPointerGetAttribute(&v, (CUpointer_attribute)a, at[k] + draw((uint32_t)size[k]));
     add("pointer %s a%d %" PRIx64, names[k], a, v);
