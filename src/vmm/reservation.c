@@ -8,6 +8,8 @@
 
 #include <stdlib.h>
 
+enum { LARGE = 32 << 20 };
+
 /* Addresses between reservations. */
 struct gap {
     uint64_t base, size;
@@ -92,19 +94,37 @@ static bool fits(const struct gap *g, uint64_t base, uint64_t size)
     return base >= g->base && base - g->base <= g->size && size <= g->size - (base - g->base);
 }
 
-/* A hint is honoured where it begins a gap, that is, where it continues another reservation (observed on H200:
- * one in the middle of free addresses is not). */
+/* What is small is put beside others: its hint is honoured where it begins a gap, that is, where it continues another
+ * reservation (observed on H200: one in the middle of free addresses is not). */
 static struct gap *gap_at(uint64_t hint, uint64_t size, uint64_t alignment)
 {
-    struct gap key = { .base = hint }, *g = hint ? RB_FIND(bases, &bases, &key) : NULL;
+    struct gap key = { .base = hint }, *g = RB_FIND(bases, &bases, &key);
     return g && !(hint & (alignment - 1)) && fits(g, hint, size) ? g : NULL;
+}
+
+/* What is large goes where its hint says, or to the next place above (observed on H200). */
+static struct gap *gap_from(uint64_t hint, uint64_t size, uint64_t alignment, uint64_t *base)
+{
+    struct gap key = { .base = hint }, *g = RB_NFIND(bases, &bases, &key),
+               *below = g ? RB_PREV(bases, &bases, g) : RB_MAX(bases, &bases);
+    if (below && below->base + below->size > hint) g = below;
+    for (; g; g = RB_NEXT(bases, &bases, g))
+        if (fits(g, *base = round_up(g->base > hint ? g->base : hint, alignment), size)) return g;
+    return NULL;
+}
+
+static struct gap *wished_gap(uint64_t hint, uint64_t size, uint64_t alignment, uint64_t *base)
+{
+    *base = hint;
+    if (hint < space_reserve_base() || hint >= space_reserve_end()) return NULL;
+    if (size < LARGE && alignment < LARGE) return gap_at(hint, size, alignment);
+    return gap_from(hint, size, alignment < LARGE ? LARGE : alignment, base);
 }
 
 /* The smallest gap that has room, and the place in it. */
 static struct gap *find_place(uint64_t size, uint64_t alignment, uint64_t hint, uint64_t *base)
 {
-    struct gap key = { .size = size }, *g = gap_at(hint, size, alignment);
-    *base = hint;
+    struct gap key = { .size = size }, *g = wished_gap(hint, size, alignment, base);
     if (g) return g;
     for (g = RB_NFIND(sizes, &sizes, &key); g; g = RB_NEXT(sizes, &sizes, g))
         if (fits(g, *base = round_up(g->base, alignment), size)) return g;

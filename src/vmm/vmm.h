@@ -30,8 +30,8 @@
 enum { VMM_GRANULARITY = 2 << 20 };
 
 /* ---- reservations */
-/* size: a multiple of VMM_GRANULARITY; alignment: a power of two, 0: any; hint: taken if it is free and fits, else
- * passed over. CUDA_ERROR_OUT_OF_MEMORY: no addresses in a row, or no memory to remember them. */
+/* size: a multiple of VMM_GRANULARITY; alignment: a power of two, 0: any; hint: an address
+ * that is rather taken than others. CUDA_ERROR_OUT_OF_MEMORY: no addresses in a row, or no memory to remember them. */
 CUresult vmm_reserve(uint64_t size, uint64_t alignment, uint64_t hint, uint64_t *base);
 /* CUDA_ERROR_INVALID_VALUE unless exactly this was reserved and nothing is mapped in it; CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult vmm_reservation_free(uint64_t base, uint64_t size);
@@ -114,9 +114,10 @@ uint64_t vmm_changes(void);
 CUresult vmm_retain(uint64_t address, CUmemGenericAllocationHandle *out);
 
 /* ---- access: in effect for every processor on return */
-/* [va, va+size) begins and ends with whole mappings. Of those in a row from va on, all descriptions, or none; behind a
- * hole nothing changes. CUDA_ERROR_INVALID_VALUE: there are no such mappings, or a description is wrong;
- * CUDA_ERROR_NOT_SUPPORTED: the location cannot reach the memory; CUDA_ERROR_OUT_OF_MEMORY. */
+/* [va, va+size) begins and ends with whole mappings. Those in a row from va on get all descriptions, one after the
+ * other, up to where a location cannot reach one; behind a hole nothing changes. CUDA_ERROR_INVALID_VALUE: there are no
+ * such mappings, or a description is wrong; CUDA_ERROR_NOT_SUPPORTED: the location cannot reach the memory;
+ * CUDA_ERROR_OUT_OF_MEMORY: nothing was changed. */
 CUresult vmm_set_access(uint64_t va, uint64_t size, const CUmemAccessDesc *desc, size_t count);
 /* *flags: a CUmemAccess_flags; of memory of other kinds: none. CUDA_ERROR_INVALID_VALUE: there is nothing at address, and
  * *flags is 0; CUDA_ERROR_INVALID_DEVICE. */

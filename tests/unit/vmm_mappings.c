@@ -447,6 +447,23 @@ static void a_hint_that_continues_a_reservation_is_honoured(void **state)
     assert_int_equal(vmm_reservation_free(next, PAGE), CUDA_SUCCESS);
 }
 
+static void a_large_reservation_goes_where_it_is_wished_or_above(void **state)
+{
+    enum { LARGE = 32 << 20 };
+    const uint64_t wish = (range + (1ull << 33)) & -(uint64_t)LARGE;
+    uint64_t small, large, next;
+    (void)state;
+    assert_int_equal(vmm_reserve(PAGE, 0, wish, &small), CUDA_SUCCESS);
+    assert_int_not_equal(small, wish);
+    assert_int_equal(vmm_reserve(LARGE, 0, wish, &large), CUDA_SUCCESS);
+    assert_int_equal(large, wish);
+    assert_int_equal(vmm_reserve(PAGE, LARGE, wish + PAGE, &next), CUDA_SUCCESS);
+    assert_int_equal(next, wish + LARGE);
+    assert_int_equal(vmm_reservation_free(small, PAGE), CUDA_SUCCESS);
+    assert_int_equal(vmm_reservation_free(large, LARGE), CUDA_SUCCESS);
+    assert_int_equal(vmm_reservation_free(next, PAGE), CUDA_SUCCESS);
+}
+
 static void a_mapping_may_cross_adjacent_reservations(void **state)
 {
     uint64_t next;
@@ -477,6 +494,7 @@ int main(void)
         TEST(in_any_order_page_tables_hold_what_access_says),
         TEST(reservations_are_aligned_and_do_not_overlap),
         TEST(a_hint_that_continues_a_reservation_is_honoured),
+        TEST(a_large_reservation_goes_where_it_is_wished_or_above),
         TEST(a_mapping_may_cross_adjacent_reservations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
