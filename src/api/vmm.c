@@ -2,6 +2,7 @@
  * src/vmm does the rest. None of it needs a context, and none looks at the
  * sticky error (observed on H200). */
 #include "base/because.h"
+#include "base/units.h"
 #include "vmm/multicast.h"
 #include "mempool/mempool.h"
 #include "vmm/vmm.h"
@@ -24,15 +25,23 @@ static CUresult wrong_size(void)
                              "sizes are multiples of cuMemGetAllocationGranularity's, 2 MiB");
 }
 
+/* A power of two, or 0, that an address which was wished for has, too (observed on H200). */
+static bool is_alignment(size_t alignment, CUdeviceptr wished)
+{
+    const size_t most = 1ull << 57;
+    return !alignment || (alignment <= most && !(alignment & (alignment - 1)) && !(wished & (alignment - 1)));
+}
+
 CUresult CUDAAPI cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t alignment, CUdeviceptr addr,
                                      unsigned long long flags)
 {
     CUresult r = library_ready();
     if (r) return r;
     if (size % VMM_GRANULARITY) return wrong_size();
-    if (!ptr || !size || alignment & (alignment - 1) || addr % VMM_GRANULARITY || flags) return CUDA_ERROR_INVALID_VALUE;
-    const uint64_t top = 1ull << 47; /* of the addresses that a host has */
-    if (size >= top || addr > top - size) return CUDA_ERROR_OUT_OF_MEMORY;
+    if (!ptr || !size || !is_alignment(alignment, addr) || addr % VMM_GRANULARITY || flags)
+        return CUDA_ERROR_INVALID_VALUE;
+    const uint64_t top = 1ull << 47, chunk = 32 << 20; /* of the addresses that a host has; what the driver takes of them */
+    if (size >= top || addr > top - size || round_up(addr + size, chunk) == top) return CUDA_ERROR_OUT_OF_MEMORY;
     uint64_t base;
     if (!(r = vmm_reserve(size, alignment, addr, &base))) *ptr = base;
     return r;
@@ -142,17 +151,42 @@ CUresult CUDAAPI cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *ha
                                                                  : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* There is no device node that a DMA buffer could come from; what is wrong with a call is said all the same. */
+static bool is_mapped(CUdeviceptr at, struct allocation *a) { return space_look(at, a) && a->kind == ALLOCATION_MAPPED; }
+
+/* One allocation of a device's; or it begins in a reservation and ends with something mapped (observed on H200). */
+static bool is_range(CUdeviceptr at, size_t size)
+{
+    struct allocation a;
+    uint64_t base, length;
+    if (at + size < at) return false;
+    if (vmm_reserved(at, &base, &length)) return is_mapped(at + size - 1, &a);
+    return space_look(at, &a) && a.kind == ALLOCATION_DEVICE && size <= a.base + a.size - at;
+}
+
+/* What a DMA buffer of it would be answered. */
+static CUresult dma_buffer(CUdeviceptr at, size_t size)
+{
+    struct allocation a;
+    bool compressed = false;
+    for (CUdeviceptr end = at + size; at < end; at = a.base + a.size) {
+        if (!space_look(at, &a) || (a.kind != ALLOCATION_DEVICE && a.kind != ALLOCATION_MAPPED) || !a.device)
+            return CUDA_ERROR_INVALID_VALUE;
+        compressed |= a.compressed;
+    }
+    return compressed ? CUDA_ERROR_UNKNOWN : CUDA_ERROR_NOT_SUPPORTED;
+}
+
+/* There is no device node that a DMA buffer could come from; what is wrong with a call is said all the same, in the
+ * driver's order. A H200 does not support the only flag there is. */
 CUresult CUDAAPI cuMemGetHandleForAddressRange(void *handle, CUdeviceptr dptr, size_t size,
                                                CUmemRangeHandleType handleType, unsigned long long flags)
 {
-    struct allocation a;
     const size_t page = 4096;
     CUresult r = library_ready();
     if (r) return r;
-    if (!handle || handleType != CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD ||
-        flags & ~(unsigned long long)CU_MEM_RANGE_FLAG_DMA_BUF_MAPPING_TYPE_PCIE || !size || size % page ||
-        dptr % page || !space_look(dptr, &a) || size > a.base + a.size - dptr)
+    if (!handle || handleType != CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD || !size || size % page || dptr % page ||
+        !is_range(dptr, size))
         return CUDA_ERROR_INVALID_VALUE;
-    return CUDA_ERROR_NOT_SUPPORTED;
+    if (flags & CU_MEM_RANGE_FLAG_DMA_BUF_MAPPING_TYPE_PCIE) return CUDA_ERROR_NOT_SUPPORTED;
+    return flags ? CUDA_ERROR_INVALID_VALUE : dma_buffer(dptr, size);
 }

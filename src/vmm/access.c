@@ -173,6 +173,7 @@ static CUresult set(struct vmm_mapping *m, const CUmemLocation *l, unsigned to)
     CUresult r = access_apply(m, is_host(l) ? NULL : &devices[l->id], *now, to);
     if (r) return r;
     if (!to && *now && !is_host(l)) room_split(l->id);
+    if (to && *now != to && (is_host(l) || !l->id)) m->host_before = !is_host(l);
     *now = (unsigned char)to;
     if (is_host(l)) {
         m->a.host_access = to;
@@ -185,6 +186,7 @@ static void remember(struct vmm_mapping *m)
 {
     for (int k = 0; k < device_count; k++) m->old_access[k] = m->access[k];
     m->old_host = m->host;
+    m->old_host_before = m->host_before;
 }
 
 /* As well as it can be done: what failed once may fail again. */
@@ -194,6 +196,7 @@ static void restore(struct vmm_mapping *m)
     for (int k = 0; k < device_count; k++)
         set(m, &(CUmemLocation){ .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = k }, m->old_access[k]);
     set(m, &host, m->old_host);
+    m->host_before = m->old_host_before;
 }
 
 /* A kernel that runs already has the access it was given, too. */
@@ -203,19 +206,18 @@ static void settle(const CUmemAccessDesc *d)
     if (p && d->flags) processor_settle(p);
 }
 
-/* All of it or nothing. */
+/* Mapping by mapping, each in the order of the descriptions. Where one location cannot reach the memory, what was changed
+ * before stays so (observed on H200); what the system refuses undoes it all. */
 static CUresult set_all(struct vmm_mapping *first, uint64_t end, const CUmemAccessDesc *desc, size_t count)
 {
     CUresult r = CUDA_SUCCESS;
     struct vmm_mapping *m, *failed;
-    for (m = first; m && m->a.base < end; m = mapping_next(m)) {
-        for (size_t k = 0; k < count && !r; k++) r = check_reach(m->handle->memory, &desc[k]);
-        if (r) return r;
-    }
-    for (m = first; m && m->a.base < end; m = mapping_next(m)) {
+    for (m = first; m && m->a.base < end && !r; m = r ? m : mapping_next(m)) {
         remember(m);
-        for (size_t k = 0; k < count && !r; k++) r = set(m, &desc[k].location, desc[k].flags);
-        if (r) break;
+        for (size_t k = 0; k < count && !r; k++) {
+            if ((r = check_reach(m->handle->memory, &desc[k]))) return r;
+            r = set(m, &desc[k].location, desc[k].flags);
+        }
     }
     failed = m;
     for (m = first; r && m; m = m == failed ? NULL : mapping_next(m)) restore(m);
@@ -224,7 +226,7 @@ static CUresult set_all(struct vmm_mapping *first, uint64_t end, const CUmemAcce
 
 CUresult vmm_set_access(uint64_t va, uint64_t size, const CUmemAccessDesc *desc, size_t count)
 {
-    struct vmm_mapping *first;
+    struct vmm_mapping *first = NULL;
     uint64_t end;
     CUresult r = CUDA_SUCCESS;
     for (size_t k = 0; k < count && !r; k++) r = check_description(&desc[k]);
@@ -234,16 +236,18 @@ CUresult vmm_set_access(uint64_t va, uint64_t size, const CUmemAccessDesc *desc,
         r = set_all(first, end, desc, count);
         mappings_changed(); /* what fails is there for a moment, too */
     }
-    for (size_t k = 0; k < count && !r; k++) settle(&desc[k]);
+    for (size_t k = 0; k < count && first; k++) settle(&desc[k]);
     pthread_rwlock_unlock(&vmm_lock);
     return r;
 }
 
-/* Observed on H200: asked of the host, but not of a node of it, where the host has no access, the answer is device 0's. */
+/* Observed on H200: asked of the host, but not of a node of it, the answer is the host's or device 0's: of those that have
+ * access, of whichever was changed last. */
 static unsigned access_told(struct vmm_mapping *m, const CUmemLocation *l)
 {
-    unsigned access = *slot(m, l);
-    return !access && l->type == CU_MEM_LOCATION_TYPE_HOST ? m->access[0] : access;
+    if (l->type != CU_MEM_LOCATION_TYPE_HOST) return *slot(m, l);
+    unsigned device = m->access[0], host = m->host;
+    return device && (m->host_before || !host) ? device : host;
 }
 
 static bool is_other_memory(uint64_t address)

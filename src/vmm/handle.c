@@ -114,7 +114,10 @@ CUresult vmm_properties(CUmemGenericAllocationHandle name, CUmemAllocationProp *
 {
     pthread_rwlock_rdlock(&vmm_lock);
     const struct vmm_handle *h = slot(name);
-    if (h) *prop = h->prop;
+    if (h) {
+        *prop = h->prop;
+        prop->allocFlags.usage = 0; /* it is not read back (observed on H200) */
+    }
     pthread_rwlock_unlock(&vmm_lock);
     return h ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }

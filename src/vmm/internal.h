@@ -49,6 +49,7 @@ struct vmm_mapping {
     struct vmm_mapping *next, **from; /* of the same memory */
     RB_ENTRY(vmm_mapping) link;
     unsigned char old_access[MAX_DEVICES], old_host; /* what a change that fails goes back to */
+    bool host_before, old_host_before; /* the host's access was changed before device 0's, to what they have */
     _Atomic unsigned char access[MAX_DEVICES], host; /* CUmemAccess_flags; the space looks at them without vmm_lock */
 };
 /* The mapping that shows the address, or NULL. */

@@ -85,6 +85,8 @@ static void describe(struct vmm_mapping *m, uint64_t va, uint64_t size)
                                 .location = memory->prop.location.type,
                                 .handle_types = m->handle->prop.requestedHandleTypes,
                                 .rdma_capable = memory->prop.allocFlags.gpuDirectRDMACapable,
+                                .compressed = memory->prop.allocFlags.compressionType,
+                                .decompress_capable = memory->prop.allocFlags.usage & CU_MEM_CREATE_USAGE_HW_DECOMPRESS,
                                 .owner = &vmm_owner,
                                 .detail = m };
 }

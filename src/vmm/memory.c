@@ -6,6 +6,7 @@
 #include "vmm/own.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Bits of requestedHandleTypes that Linux knows; those of other systems are refused, others ignored (observed on H200). */
 enum {
@@ -27,29 +28,62 @@ static int nearest_node(void)
     return numa_exists(node) ? node : 0;
 }
 
-static CUresult check_location(CUmemLocation *l, struct device **d)
+/* reserved[3] is not looked at (observed on H200, as all of these rules). */
+static CUresult check_form(const CUmemAllocationProp *prop)
 {
-    *d = NULL;
-    switch (l->type) {
-    case CU_MEM_LOCATION_TYPE_DEVICE: return device_get(l->id, d);
-    case CU_MEM_LOCATION_TYPE_HOST: /* its id is ignored, and it is reported as a node (observed on H200) */
-        *l = (CUmemLocation){ .type = CU_MEM_LOCATION_TYPE_HOST_NUMA, .id = nearest_node() };
-        return CUDA_SUCCESS;
-    case CU_MEM_LOCATION_TYPE_HOST_NUMA: return numa_exists(l->id) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-    default: return CUDA_ERROR_INVALID_VALUE;
-    }
+    return prop->type != CU_MEM_ALLOCATION_TYPE_PINNED || prop->win32HandleMetaData ||
+                   prop->requestedHandleTypes & FOREIGN ||
+                   prop->allocFlags.compressionType > CU_MEM_ALLOCATION_COMP_GENERIC ||
+                   !all_zero(prop->allocFlags.reserved, sizeof prop->allocFlags.reserved - 1)
+               ? CUDA_ERROR_INVALID_VALUE
+               : CUDA_SUCCESS;
 }
 
-/* Leaves in prop what is read back. */
+/* A host's memory has nothing of a device's; asked of the host and not of a node of it, it is not exported either. */
+static CUresult check_host(const CUmemAllocationProp *prop)
+{
+    const CUmemLocation *l = &prop->location;
+    bool there = l->type == CU_MEM_LOCATION_TYPE_HOST
+                     ? !prop->requestedHandleTypes
+                     : l->type == CU_MEM_LOCATION_TYPE_HOST_NUMA && numa_exists(l->id);
+    return there && !prop->allocFlags.compressionType && !prop->allocFlags.gpuDirectRDMACapable
+               ? CUDA_SUCCESS
+               : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* Tiles are for arrays only, and what is compressed is not for the decompression engine. */
+static CUresult check_usage(const CUmemAllocationProp *prop)
+{
+    const unsigned usage = prop->allocFlags.usage;
+    bool wrong = usage & CU_MEM_CREATE_USAGE_TILE_POOL &&
+                 (prop->requestedHandleTypes || prop->allocFlags.gpuDirectRDMACapable);
+    wrong |= usage & (CU_MEM_CREATE_USAGE_TILE_POOL | CU_MEM_CREATE_USAGE_HW_DECOMPRESS) &&
+             prop->allocFlags.compressionType;
+    return wrong ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+/* Which device there is is asked before anything else. Leaves in prop what is read back. */
 static CUresult check(CUmemAllocationProp *prop, struct device **d)
 {
-    if (prop->type != CU_MEM_ALLOCATION_TYPE_PINNED || prop->win32HandleMetaData ||
-        prop->requestedHandleTypes & FOREIGN || prop->allocFlags.compressionType > CU_MEM_ALLOCATION_COMP_GENERIC ||
-        !all_zero(prop->allocFlags.reserved, sizeof prop->allocFlags.reserved))
-        return CUDA_ERROR_INVALID_VALUE;
+    CUmemLocation *l = &prop->location;
+    CUresult r = CUDA_SUCCESS;
+    *d = NULL;
+    if (l->type == CU_MEM_LOCATION_TYPE_DEVICE) r = device_get(l->id, d);
+    if (!r) r = check_form(prop);
+    if (!r && !*d) r = check_host(prop);
+    if (!r) r = check_usage(prop);
+    if (r) return r;
     if (prop->requestedHandleTypes & CU_MEM_HANDLE_TYPE_FABRIC && !fabric_permitted()) return CUDA_ERROR_NOT_PERMITTED;
     prop->requestedHandleTypes &= EXPORTABLE;
-    return check_location(&prop->location, d);
+    if (prop->allocFlags.gpuDirectRDMACapable) {
+        prop->allocFlags.gpuDirectRDMACapable = 1;
+        prop->allocFlags.compressionType = CU_MEM_ALLOCATION_COMP_NONE;
+    }
+    memset(prop->allocFlags.reserved, 0, sizeof prop->allocFlags.reserved);
+    /* the host's id is ignored, and it is reported as a node */
+    if (l->type == CU_MEM_LOCATION_TYPE_HOST)
+        *l = (CUmemLocation){ .type = CU_MEM_LOCATION_TYPE_HOST_NUMA, .id = nearest_node() };
+    return CUDA_SUCCESS;
 }
 
 static void destroy(struct vmm_memory *m)

@@ -31,7 +31,9 @@ CUresult vmm_import_descriptor(int fd, CUmemGenericAllocationHandle *out)
     CUresult r = own_import(fd, &m);
     if (!r) {
         CUmemAllocationProp prop = m->prop;
-        prop.requestedHandleTypes = CU_MEM_HANDLE_TYPE_NONE; /* it cannot be exported again (observed on H200) */
+        /* observed on H200: it cannot be exported again, and is not said to be for other hardware either */
+        prop.requestedHandleTypes = CU_MEM_HANDLE_TYPE_NONE;
+        prop.allocFlags.gpuDirectRDMACapable = 0;
         if (!(r = handle_new(m, &prop, &h))) *out = handle_name(h);
     }
     pthread_rwlock_unlock(&vmm_lock);
