@@ -151,16 +151,15 @@ CUresult CUDAAPI cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *ha
                                                                  : CUDA_ERROR_INVALID_VALUE;
 }
 
-static bool is_mapped(CUdeviceptr at, struct allocation *a) { return space_look(at, a) && a->kind == ALLOCATION_MAPPED; }
-
-/* One allocation of a device's; or it begins in a reservation and ends with something mapped (observed on H200). */
+/* Mapped memory, or what an allocation of a device's lies in, but a module's (observed on H200). */
 static bool is_range(CUdeviceptr at, size_t size)
 {
     struct allocation a;
     uint64_t base, length;
     if (at + size < at) return false;
-    if (vmm_reserved(at, &base, &length)) return is_mapped(at + size - 1, &a);
-    return space_look(at, &a) && a.kind == ALLOCATION_DEVICE && size <= a.base + a.size - at;
+    if (vmm_reserved(at, &base, &length)) return vmm_spans(at, size);
+    return space_look(at, &a) && a.kind == ALLOCATION_DEVICE && !a.module_owned &&
+           size <= a.mapping_base + a.mapping_size - at;
 }
 
 /* What a DMA buffer of it would be answered. */
@@ -168,9 +167,8 @@ static CUresult dma_buffer(CUdeviceptr at, size_t size)
 {
     struct allocation a;
     bool compressed = false;
-    for (CUdeviceptr end = at + size; at < end; at = a.base + a.size) {
-        if (!space_look(at, &a) || (a.kind != ALLOCATION_DEVICE && a.kind != ALLOCATION_MAPPED) || !a.device)
-            return CUDA_ERROR_INVALID_VALUE;
+    for (CUdeviceptr end = at + size; at < end; at = a.mapping_base + a.mapping_size) {
+        if (!space_look(at, &a) || !a.device) return CUDA_ERROR_INVALID_VALUE;
         compressed |= a.compressed;
     }
     return compressed ? CUDA_ERROR_UNKNOWN : CUDA_ERROR_NOT_SUPPORTED;

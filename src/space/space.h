@@ -49,9 +49,9 @@ struct allocation {
     bool foreign : 1;      /* has an owner, who says which device may touch it */
     bool host_access : 1;  /* the host may touch MAPPED and pool memory */
     bool ipc_capable : 1, rdma_capable : 1, decompress_capable : 1; /* as cuMemAlloc's is; MAPPED: as its flags say */
-    bool compressed : 1;           /* MAPPED: as its flags say */
     unsigned flags;                /* of cuMemHostAlloc / cuMemAllocManaged */
     /* and no more */
+    bool compressed;               /* MAPPED: as its flags say */
     uint64_t mapping_base, mapping_size; /* the slab it lies in; of MAPPED the mapping */
     uint64_t range_base, range_size; /* of MAPPED the reservation; size 0: base and size */
     const struct backing *backing; /* where its bytes are */

@@ -27,6 +27,12 @@ struct vmm_handle *handle_find(CUmemGenericAllocationHandle h)
     return s && s->held ? s : NULL;
 }
 
+struct vmm_handle *handle_alive(CUmemGenericAllocationHandle h)
+{
+    struct vmm_handle *s = slot(h);
+    return s && s->memory ? s : NULL;
+}
+
 CUmemGenericAllocationHandle handle_name(const struct vmm_handle *h)
 {
     return (uint64_t)h->generation << 32 | (h->index + 1);

@@ -36,6 +36,8 @@ struct vmm_handle {
 };
 /* The handle that the user holds, or NULL. */
 struct vmm_handle *handle_find(CUmemGenericAllocationHandle h);
+/* The handle that the user or a mapping holds, or NULL. */
+struct vmm_handle *handle_alive(CUmemGenericAllocationHandle h);
 CUmemGenericAllocationHandle handle_name(const struct vmm_handle *h);
 /* Takes over a reference of m; on failure too. */
 CUresult handle_new(struct vmm_memory *m, const CUmemAllocationProp *prop, struct vmm_handle **out);

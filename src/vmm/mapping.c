@@ -96,7 +96,7 @@ CUresult vmm_map(uint64_t va, uint64_t size, uint64_t offset, CUmemGenericAlloca
     struct vmm_mapping *m = calloc(1, sizeof *m);
     if (!m) return CUDA_ERROR_OUT_OF_MEMORY;
     pthread_rwlock_wrlock(&vmm_lock);
-    struct vmm_handle *h = handle_find(name);
+    struct vmm_handle *h = handle_alive(name);
     CUresult r = check_map(va, size, offset, h);
     if (!r) {
         m->handle = h;
@@ -143,6 +143,20 @@ CUresult vmm_unmap(uint64_t va, uint64_t size)
     if (any) mappings_changed();
     pthread_rwlock_unlock(&vmm_lock);
     return r;
+}
+
+bool vmm_spans(uint64_t va, uint64_t size)
+{
+    const uint64_t end = va + size;
+    bool spans = true;
+    pthread_rwlock_rdlock(&vmm_lock);
+    for (uint64_t at = va; at < end && spans;) {
+        struct vmm_mapping *m = mapping_from(at);
+        spans = m && m->a.base < end && (m->a.base <= at || mapping_end(m) <= end);
+        if (spans) at = mapping_end(m);
+    }
+    pthread_rwlock_unlock(&vmm_lock);
+    return spans;
 }
 
 CUresult vmm_retain(uint64_t address, CUmemGenericAllocationHandle *out)

@@ -102,12 +102,15 @@ void vmm_memory_put(struct vmm_memory *m);
 CUresult vmm_memory_changed(struct vmm_memory *m);
 
 /* ---- mappings */
-/* A whole memory: offset 0 and its size, else CUDA_ERROR_NOT_SUPPORTED. No access is given. CUDA_ERROR_INVALID_VALUE: no
- * handle, a tile pool, not all of it reserved, or something is mapped there; CUDA_ERROR_OUT_OF_MEMORY. */
+/* A whole memory: offset 0 and its size, else CUDA_ERROR_NOT_SUPPORTED. No access is given. The user need not hold the
+ * handle if something else is mapped by it (observed on H200). CUDA_ERROR_INVALID_VALUE: no handle, a tile pool, not all of
+ * it reserved, or something is mapped there; CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult vmm_map(uint64_t va, uint64_t size, uint64_t offset, CUmemGenericAllocationHandle h);
 /* va is reserved and [va, va+size) cuts through no mapping, else CUDA_ERROR_INVALID_VALUE; parts of it where nothing is
  * mapped are skipped, even if they are not reserved (observed on H200). On return no processor can touch it. */
 CUresult vmm_unmap(uint64_t va, uint64_t size);
+/* Whether [va, va+size) ends within a mapping, or with one that lies behind a hole and in it as a whole (observed on H200). */
+bool vmm_spans(uint64_t va, uint64_t size);
 /* Counts mappings that went, and changes of access: while it stays, so does what vmm_pieces answered. */
 uint64_t vmm_changes(void);
 /* The handle that was mapped at address, which the user holds once more. CUDA_ERROR_INVALID_VALUE: nothing is mapped. */

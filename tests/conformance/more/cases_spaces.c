@@ -307,7 +307,10 @@ static void call(void)
     say();
 }
 
-#define SPACES(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16) X(17) X(18)
+#define SPACES(X) \
+    X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16) X(17) X(18) \
+    X(101) X(102) X(103) X(104) X(105) X(106) X(107) X(108) X(109) X(110) X(111) X(112) X(113) X(114) X(115) X(116) \
+    X(117) X(118)
 #define WALKS(i) WALK(spaces, i, 700, begin, call)
 #define LISTED(i) WALKED(spaces, i),
 SPACES(WALKS)
