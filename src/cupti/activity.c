@@ -31,7 +31,7 @@ static pthread_mutex_t settings = PTHREAD_MUTEX_INITIALIZER;
 static struct selection selection;
 static CUpti_BuffersCallbackRequestFunc request;
 static CUpti_BuffersCallbackCompleteFunc complete;
-static bool subscribed, watched;
+static bool subscribed, watched, configured;
 static _Atomic unsigned period; /* ms; 0: none */
 static _Atomic size_t dropped;
 
@@ -199,19 +199,30 @@ static bool *switch_of(struct selection *s, CUpti_ActivityKind kind)
     }
 }
 
+/* With the delivery lock. Counters want to be configured first, and kernels are told in one way (observed with an H200). */
+static CUptiResult check_switch(CUpti_ActivityKind kind, bool on)
+{
+    if (kind == CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER) return configured ? CUPTI_SUCCESS : CUPTI_ERROR_NOT_READY;
+    bool other = kind == CUPTI_ACTIVITY_KIND_KERNEL ? selection.concurrent_kernel : selection.kernel;
+    return on && other ? CUPTI_ERROR_NOT_COMPATIBLE : CUPTI_SUCCESS;
+}
+
 static CUptiResult enable(CUpti_ActivityKind kind, bool on)
 {
     struct selection next = { 0 };
     bool *s = switch_of(&next, kind);
-    if ((unsigned)kind >= CUPTI_ACTIVITY_KIND_COUNT || kind == CUPTI_ACTIVITY_KIND_INVALID)
-        return CUPTI_ERROR_INVALID_KIND;
+    if (kind == CUPTI_ACTIVITY_KIND_MODULE || kind == CUPTI_ACTIVITY_KIND_DEVICE_GRAPH_TRACE)
+        return CUPTI_ERROR_INVALID_KIND; /* none to be enabled (observed with an H200) */
     if (!s) return on ? CUPTI_ERROR_NOT_COMPATIBLE : CUPTI_SUCCESS;
     if (delivering) return CUPTI_ERROR_INVALID_OPERATION;
     pthread_mutex_lock(&delivery);
-    deliver(true, false);
-    next = selection;
-    *s = on;
-    CUptiResult r = select_now(&next);
+    CUptiResult r = check_switch(kind, on);
+    if (!r) {
+        deliver(true, false);
+        next = selection;
+        *s = on;
+        r = select_now(&next);
+    }
     pthread_mutex_unlock(&delivery);
     return r;
 }
@@ -223,16 +234,18 @@ CUptiResult cuptiActivityConfigureUnifiedMemoryCounter(CUpti_ActivityUnifiedMemo
 {
     int devices;
     if (!config || !count) return CUPTI_ERROR_INVALID_PARAMETER;
-    for (uint32_t k = 0; k < count; k++)
-        if (config[k].kind <= CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_UNKNOWN ||
-            config[k].kind >= CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_COUNT)
-            return CUPTI_ERROR_INVALID_PARAMETER;
-    if (cuDeviceGetCount(&devices) == CUDA_ERROR_NOT_INITIALIZED) return CUPTI_ERROR_NOT_INITIALIZED;
+    if (cuDeviceGetCount(&devices) != CUDA_ERROR_NOT_INITIALIZED) /* nobody looks before (observed with an H200) */
+        for (uint32_t k = 0; k < count; k++)
+            if ((unsigned)config[k].kind > CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_COUNT)
+                return CUPTI_ERROR_INVALID_PARAMETER;
     if (delivering) return CUPTI_ERROR_INVALID_OPERATION;
     pthread_mutex_lock(&delivery);
     deliver(true, false);
     pthread_mutex_lock(&settings);
-    for (uint32_t k = 0; k < count; k++) selection.counter[config[k].kind] = config[k].enable != 0;
+    for (uint32_t k = 0; k < count; k++)
+        if ((unsigned)config[k].kind < CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_COUNT)
+            selection.counter[config[k].kind] = config[k].enable != 0;
+    configured = true;
     pthread_mutex_unlock(&settings);
     pthread_mutex_unlock(&delivery);
     return CUPTI_SUCCESS;
@@ -266,10 +279,7 @@ CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc func
 CUptiResult cuptiActivityFlushAll(uint32_t flag)
 {
     (void)flag; /* forced or not: records of what still runs are never in a buffer */
-    pthread_mutex_lock(&settings);
-    bool registered = request != NULL;
-    pthread_mutex_unlock(&settings);
-    return registered ? flush(true, true) : CUPTI_ERROR_INVALID_OPERATION;
+    return flush(true, true);
 }
 
 CUptiResult cuptiActivityFlush(CUcontext context, uint32_t streamId, uint32_t flag)
@@ -294,13 +304,14 @@ CUptiResult cuptiActivityGetNextRecord(uint8_t *records, size_t validBufferSizeB
     if (*record) {
         at = (size_t)((uint8_t *)*record - records);
         size_t size = at < validBufferSizeBytes ? record_size((*record)->kind) : 0;
-        if (!size) return CUPTI_ERROR_INVALID_PARAMETER;
+        if (!size) return CUPTI_ERROR_INVALID_KIND;
         at += size;
     }
     if (at >= validBufferSizeBytes) return CUPTI_ERROR_MAX_LIMIT_REACHED;
     CUpti_Activity *next = (CUpti_Activity *)(records + at);
     size_t size = record_size(next->kind);
-    if (!size || size > validBufferSizeBytes - at) return CUPTI_ERROR_INVALID_KIND;
+    if (!size) return CUPTI_ERROR_INVALID_KIND;
+    if (size > validBufferSizeBytes - at) return CUPTI_ERROR_MAX_LIMIT_REACHED;
     *record = next;
     return CUPTI_SUCCESS;
 }

@@ -1,4 +1,5 @@
-/* The numbers by which records name contexts, streams and devices. */
+/* The numbers by which records name contexts, streams and devices. No context means the current one, but not for what a
+ * default stream is (observed with an H200). */
 #include <cuda.h>
 #include <cupti.h>
 
@@ -11,7 +12,6 @@ CUptiResult cuptiGetContextId(CUcontext context, uint32_t *contextId)
 {
     unsigned long long id;
     if (!contextId) return CUPTI_ERROR_INVALID_PARAMETER;
-    if (!context) return CUPTI_ERROR_INVALID_CONTEXT;
     CUptiResult r = of_driver(cuCtxGetId(context, &id), CUPTI_ERROR_INVALID_CONTEXT);
     if (!r) *contextId = (uint32_t)id;
     return r;
@@ -22,6 +22,7 @@ static CUptiResult stream_id(CUcontext context, CUstream stream, uint32_t *strea
 {
     unsigned long long id;
     if (!streamId) return CUPTI_ERROR_INVALID_PARAMETER;
+    if (!context && (!stream || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD)) return CUPTI_ERROR_INVALID_STREAM;
     if (context && cuCtxPushCurrent(context)) return CUPTI_ERROR_INVALID_CONTEXT;
     CUptiResult r = of_driver(cuStreamGetId(stream, &id), CUPTI_ERROR_INVALID_STREAM);
     if (context) cuCtxPopCurrent(NULL);
@@ -43,9 +44,9 @@ CUptiResult cuptiGetDeviceId(CUcontext context, uint32_t *deviceId)
 {
     CUdevice device;
     if (!deviceId) return CUPTI_ERROR_INVALID_PARAMETER;
-    if (!context || cuCtxPushCurrent(context)) return CUPTI_ERROR_INVALID_CONTEXT;
-    CUptiResult r = of_driver(cuCtxGetDevice(&device), CUPTI_ERROR_INVALID_CONTEXT);
-    cuCtxPopCurrent(NULL);
+    if (context && cuCtxPushCurrent(context)) return CUPTI_ERROR_INVALID_CONTEXT;
+    CUptiResult r = cuCtxGetDevice(&device) ? CUPTI_ERROR_INVALID_DEVICE : CUPTI_SUCCESS;
+    if (context) cuCtxPopCurrent(NULL);
     if (!r) *deviceId = (uint32_t)device;
     return r;
 }

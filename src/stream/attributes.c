@@ -10,9 +10,7 @@ int stream_clamp_priority(int priority)
 
 struct stream_info stream_describe(struct stream *s)
 {
-    struct stream_info i = { atomic_load(&s->id), s->flags, s->priority };
-    if (s->kind == STREAM_LEGACY) i.id = (uintptr_t)CU_STREAM_LEGACY;
-    return i;
+    return (struct stream_info){ atomic_load(&s->id), s->flags, s->priority };
 }
 
 CUresult stream_get_attribute(struct stream *s, CUstreamAttrID id, CUstreamAttrValue *value)

@@ -7,7 +7,10 @@
 
 enum { SOME = 16 }; /* streams that are gone are looked at where others come and go: far more than come */
 
-static _Atomic uint64_t newest_id = 2; /* 1 and 2 are the default streams' handles */
+/* Ids of streams are as an H200 numbers them: its driver takes one for a new context, one for the default stream, and
+ * some for its own use; so the first default stream is 7, and the first other one 14. */
+enum { IDS_BEFORE = 5, IDS_OF_CONTEXT = 1, IDS_BEHIND_DEFAULT = 6 };
+static _Atomic uint64_t newest_id = IDS_BEFORE;
 
 static void construct_stream(void *object)
 {
@@ -179,7 +182,9 @@ CUresult stream_set_create(struct context *c)
     set->gone_end = &set->gone;
     marks_init(&set->gate);
     atomic_store(&set->dying, false);
+    atomic_fetch_add(&newest_id, IDS_OF_CONTEXT);
     CUresult r = stream_new(set, &(struct stream_traits){ .kind = STREAM_LEGACY }, &set->legacy);
+    atomic_fetch_add(&newest_id, IDS_BEHIND_DEFAULT);
     if (r)
         object_give(&sets, set);
     else

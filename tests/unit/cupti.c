@@ -250,32 +250,41 @@ static void what_finds_no_buffer_is_counted_as_dropped(void **state)
     lost = 0;
 }
 
-static void wrong_calls_get_the_documented_codes(void **state)
+static void wrong_calls_get_the_codes_that_they_get_with_an_h200(void **state)
 {
     (void)state;
     CUpti_Activity *r = NULL;
     CUpti_ActivityUnifiedMemoryCounterConfig config = {
-        CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_SCOPE_PROCESS_SINGLE_DEVICE, (CUpti_ActivityUnifiedMemoryCounterKind)9, 0,
+        CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_SCOPE_PROCESS_SINGLE_DEVICE, (CUpti_ActivityUnifiedMemoryCounterKind)10, 0,
         1
     };
     const char *text;
     _Alignas(8) uint8_t records[64] = { 0 };
     assert_int_equal(cuptiActivityRegisterCallbacks(NULL, complete), CUPTI_ERROR_INVALID_PARAMETER);
-    assert_int_equal(cuptiActivityEnable((CUpti_ActivityKind)1000), CUPTI_ERROR_INVALID_KIND);
+    assert_int_equal(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_INVALID), CUPTI_ERROR_NOT_COMPATIBLE);
+    assert_int_equal(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MODULE), CUPTI_ERROR_INVALID_KIND);
+    assert_int_equal(cuptiActivityDisable(CUPTI_ACTIVITY_KIND_MODULE), CUPTI_ERROR_INVALID_KIND);
+    assert_int_equal(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_KERNEL), CUPTI_SUCCESS);
+    assert_int_equal(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL), CUPTI_ERROR_NOT_COMPATIBLE);
+    assert_int_equal(cuptiActivityDisable(CUPTI_ACTIVITY_KIND_KERNEL), CUPTI_SUCCESS);
     assert_int_equal(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMCPY), CUPTI_ERROR_NOT_COMPATIBLE);
     assert_int_equal(cuptiActivityConfigureUnifiedMemoryCounter(NULL, 1), CUPTI_ERROR_INVALID_PARAMETER);
     assert_int_equal(cuptiActivityConfigureUnifiedMemoryCounter(&config, 1), CUPTI_ERROR_INVALID_PARAMETER);
     config.kind = CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_THRASHING;
     initialised = 0;
-    assert_int_equal(cuptiActivityConfigureUnifiedMemoryCounter(&config, 1), CUPTI_ERROR_NOT_INITIALIZED);
+    config.kind = (CUpti_ActivityUnifiedMemoryCounterKind)10;
+    assert_int_equal(cuptiActivityConfigureUnifiedMemoryCounter(&config, 1), CUPTI_SUCCESS);
     initialised = 1;
     assert_int_equal(cuptiActivityGetNextRecord(NULL, 8, &r), CUPTI_ERROR_INVALID_PARAMETER);
     assert_int_equal(cuptiActivityGetNextRecord(records, 0, &r), CUPTI_ERROR_MAX_LIMIT_REACHED);
     assert_int_equal(cuptiActivityGetNextRecord(records, 64, &r), CUPTI_ERROR_INVALID_KIND);
+    *(CUpti_ActivityKind *)records = CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER;
+    assert_int_equal(cuptiActivityGetNextRecord(records, 64, &r), CUPTI_ERROR_MAX_LIMIT_REACHED);
     assert_int_equal(cuptiActivityGetNumDroppedRecords(NULL, 0, NULL), CUPTI_ERROR_INVALID_PARAMETER);
     assert_int_equal(cuptiGetResultString(CUPTI_ERROR_INVALID_KIND, &text), CUPTI_SUCCESS);
     assert_string_equal(text, "CUPTI_ERROR_INVALID_KIND");
     assert_int_equal(cuptiGetResultString((CUptiResult)500, &text), CUPTI_ERROR_INVALID_PARAMETER);
+    assert_int_equal(cuptiGetErrorMessage((CUptiResult)500, &text), CUPTI_SUCCESS);
 }
 
 /* Half as fast as the system's clock, and from another beginning. */
@@ -302,23 +311,25 @@ static void a_clock_of_the_clients_gives_the_times(void **state)
     assert_true(far < 1000000); /* the two clocks are not looked at in the same moment */
 }
 
-static void flushing_needs_callbacks(void **state)
+static void counters_want_to_be_configured_and_flushing_wants_nothing(void **state)
 {
     (void)state;
-    assert_int_equal(cuptiActivityFlushAll(1), CUPTI_ERROR_INVALID_OPERATION);
+    assert_int_equal(cuptiActivityFlushAll(1), CUPTI_SUCCESS);
+    assert_int_equal(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER), CUPTI_ERROR_NOT_READY);
+    assert_int_equal(cuptiActivityDisable(CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER), CUPTI_ERROR_NOT_READY);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(flushing_needs_callbacks), /* first: callbacks stay registered */
+        cmocka_unit_test(counters_want_to_be_configured_and_flushing_wants_nothing), /* first: callbacks stay registered */
         cmocka_unit_test_setup_teardown(each_event_makes_the_record_of_its_kind, setup, teardown),
         cmocka_unit_test_setup_teardown(a_throttling_is_one_record_from_its_start_to_its_end, setup, teardown),
         cmocka_unit_test_setup_teardown(only_what_is_enabled_leaves_records_and_only_while_it_is, setup, teardown),
         cmocka_unit_test_setup_teardown(kernels_have_names_shapes_and_times, setup, teardown),
         cmocka_unit_test_setup_teardown(buffers_are_filled_no_further_than_the_client_says, setup, teardown),
         cmocka_unit_test_setup_teardown(what_finds_no_buffer_is_counted_as_dropped, setup, teardown),
-        cmocka_unit_test_setup_teardown(wrong_calls_get_the_documented_codes, setup, teardown),
+        cmocka_unit_test_setup_teardown(wrong_calls_get_the_codes_that_they_get_with_an_h200, setup, teardown),
         cmocka_unit_test_setup_teardown(a_clock_of_the_clients_gives_the_times, setup, teardown), /* last: it stays */
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
