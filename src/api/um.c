@@ -36,6 +36,10 @@ CUresult um_managed(CUdeviceptr *p, size_t *size, struct allocation *a)
     uint64_t start = page_down(*p), end = *p + *size;
     if (end > a->base + a->size) return CUDA_ERROR_INVALID_VALUE;
     if (end < *p) {
+        fl_log_once(FL_LOG_WARN,
+                    "a range of %zu bytes of managed memory at %#llx ends behind the end of all addresses: as NVIDIA's "
+                    "driver does, no more of it than the page that it begins in is looked at, if anything",
+                    *size, *p);
         end = page_up(end);
         *size = end > start ? end - start : 0;
         *p = start;
