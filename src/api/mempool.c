@@ -63,6 +63,7 @@ CUresult CUDAAPI cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUm
     CUresult r = stream_in_host_function() ? CUDA_ERROR_NOT_PERMITTED : stream_named(hStream, &s);
     if (r) return r;
     if (!dptr) return CUDA_ERROR_INVALID_VALUE;
+    *dptr = 0; /* also if there is no such pool: observed on an H200 */
     if ((r = mempool_get(pool, &p)) || (capture_any() && captured(s, p, bytesize, dptr, &r))) return r;
     if ((r = capture_refuse_unsafe())) return r;
     return mempool_alloc(p, bytesize, s, dptr);
@@ -114,8 +115,7 @@ CUresult CUDAAPI cuMemPoolTrimTo(CUmemoryPool pool, size_t minBytesToKeep)
     struct mempool *p;
     CUresult r = named(pool, &p);
     if (!r) r = capture_refuse_unsafe();
-    if (!r) mempool_trim(p, minBytesToKeep);
-    return r;
+    return r ? r : mempool_trim(p, minBytesToKeep);
 }
 
 CUresult CUDAAPI cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void *value)

@@ -9,7 +9,7 @@
 
 CUresult mempool_get_access(struct mempool *p, CUmemLocation l, CUmemAccess_flags *flags)
 {
-    bool all = p->type == CU_MEM_ALLOCATION_TYPE_MANAGED;
+    const unsigned both = PROT_DEVICE_READ | PROT_DEVICE_WRITE;
     unsigned access = PROT_DEVICE_NONE;
     switch ((int)l.type) {
     case CU_MEM_LOCATION_TYPE_DEVICE:
@@ -19,12 +19,12 @@ CUresult mempool_get_access(struct mempool *p, CUmemLocation l, CUmemAccess_flag
         pthread_mutex_unlock(&p->lock);
         break;
     case CU_MEM_LOCATION_TYPE_HOST:
-    case CU_MEM_LOCATION_TYPE_HOST_NUMA: all |= !p->device; break;
+    case CU_MEM_LOCATION_TYPE_HOST_NUMA: access = p->host_access; break;
     default: return CUDA_ERROR_INVALID_VALUE;
     }
-    *flags = all || access == (PROT_DEVICE_READ | PROT_DEVICE_WRITE) ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
-             : access                                                ? CU_MEM_ACCESS_FLAGS_PROT_READ
-                                                                     : CU_MEM_ACCESS_FLAGS_PROT_NONE;
+    *flags = access == both ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+             : access       ? CU_MEM_ACCESS_FLAGS_PROT_READ
+                            : CU_MEM_ACCESS_FLAGS_PROT_NONE;
     return CUDA_SUCCESS;
 }
 
@@ -48,11 +48,13 @@ static CUresult check_access(const struct mempool *p, const CUmemAccessDesc *m)
     if (device && (m->location.id < 0 || m->location.id >= device_count)) return CUDA_ERROR_INVALID_DEVICE;
     CUresult r = prot_of(m->flags, &prot);
     if (r || (!host && !device)) return CUDA_ERROR_INVALID_VALUE;
-    if (host) return prot ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
-    /* observed on H200: a device keeps the access to its own */
-    if (p->device == &devices[m->location.id] && m->flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
-        return CUDA_ERROR_INVALID_DEVICE;
-    return CUDA_SUCCESS;
+    return device || prot || p->type == CU_MEM_ALLOCATION_TYPE_MANAGED ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+}
+
+/* Observed on H200: a device keeps the access to its own. */
+static bool takes_own(const struct mempool *p, const CUmemAccessDesc *m)
+{
+    return p->device && p->device->ordinal == m->location.id && m->flags == CU_MEM_ACCESS_FLAGS_PROT_NONE;
 }
 
 /* With the pool's lock. All of the pool's memory, or none. */
@@ -95,13 +97,20 @@ CUresult mempool_set_access(struct mempool *p, const CUmemAccessDesc *map, size_
     unsigned prot;
     for (size_t k = 0; k < count; k++)
         if ((r = check_access(p, &map[k]))) return r;
-    if (p->type == CU_MEM_ALLOCATION_TYPE_MANAGED) return r; /* all may, anyway */
+    for (size_t k = 0; k < count; k++)
+        if (takes_own(p, &map[k])) return CUDA_ERROR_INVALID_DEVICE;
     pthread_mutex_lock(&p->lock);
     memcpy(want, p->access, sizeof want);
     for (size_t k = 0; k < count; k++)
         if (map[k].location.type == CU_MEM_LOCATION_TYPE_DEVICE && !prot_of(map[k].flags, &prot))
             want[map[k].location.id] = (unsigned char)prot;
-    r = change_access(p, want);
+    for (size_t k = 0; k < count; k++)
+        if (map[k].location.type != CU_MEM_LOCATION_TYPE_DEVICE && !prot_of(map[k].flags, &prot))
+            p->host_access = (unsigned char)prot;
+    if (p->type == CU_MEM_ALLOCATION_TYPE_MANAGED)
+        memcpy(p->access, want, sizeof want); /* which is told, but all may use managed memory (observed on H200) */
+    else
+        r = change_access(p, want);
     pthread_mutex_unlock(&p->lock);
     return r;
 }

@@ -32,7 +32,7 @@ CUresult block_lend(struct mempool *p, struct block *b, uint64_t size)
         .offset = c->offset + b->at,
         .owner = &mempool_owner,
         .sync_memops = kind_of(p) == ALLOCATION_MANAGED, /* observed on H200 */
-        .handle_types = p->handle_types,
+        .handle_types = p->imported ? CU_MEM_HANDLE_TYPE_NONE : p->handle_types, /* observed on H200 */
         .pool = p,
         .detail = b,
     };
@@ -164,7 +164,8 @@ CUresult mempool_free(const struct allocation *a, CUdeviceptr address, struct st
  * against the rules, must not find nothing there. */
 CUresult mempool_free_now(const struct allocation *a, CUdeviceptr address)
 {
-    if (a->handle_types && context_top() && !atomic_load(&context_top()->destroyed)) context_synchronize(context_top());
+    const struct mempool *p = a->pool;
+    if (p->share && context_top() && !atomic_load(&context_top()->destroyed)) context_synchronize(context_top());
     return free_block(a, address, NULL);
 }
 

@@ -55,12 +55,14 @@ struct mempool {
     _Atomic bool valid;            /* the handle */
     bool in_use;                   /* the object: until the last allocation is freed */
     bool is_default, imported;
+    unsigned imports;              /* how often it was imported and not destroyed since; with the list's lock */
     CUmemAllocationType type;
     CUmemLocation location;        /* HOST_NUMA_CURRENT resolved */
     CUmemAllocationHandleType handle_types;
     uint64_t limit;                /* bytes reserved at most */
     struct device *device;         /* whose memory it lends; NULL: the host's, or managed */
-    unsigned char access[MAX_DEVICES]; /* PROT_DEVICE_* of each device's kernels */
+    unsigned char access[MAX_DEVICES]; /* PROT_DEVICE_* of each device's kernels; of a managed pool only what is told */
+    unsigned char host_access;     /* what is told of it */
 
     pthread_mutex_t lock;
     int follow, opportunistic, internal; /* CU_MEMPOOL_ATTR_REUSE_*: 0 or 1 */

@@ -5,7 +5,6 @@
 
 /* By location: the devices, memory without a location, the host, its node. */
 enum { AT_NONE = MAX_DEVICES, AT_HOST, AT_NODE, PLACES };
-enum { LOCATION_INVISIBLE = 5 }; /* of later headers */
 struct standard {
     _Atomic(struct mempool *) first, current; /* read without a lock, too */
 };
@@ -26,8 +25,8 @@ CUresult mempool_place(CUmemLocation l, CUmemAllocationType type, unsigned *plac
     case CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT:
         *place = AT_NODE;
         return managed ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-    case LOCATION_INVISIBLE: return managed ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
-    default: return CUDA_ERROR_INVALID_VALUE;
+    default: /* those of later headers, too */
+        return managed && l.type > CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
     }
 }
 
@@ -44,9 +43,8 @@ void location_forget(struct mempool *p)
 static CUresult standard(CUmemLocation l, CUmemAllocationType type, struct standard **out)
 {
     unsigned place;
+    if ((unsigned)l.type >= CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT) return CUDA_ERROR_NOT_SUPPORTED;
     CUresult r = mempool_place(l, type, &place);
-    const bool unknown = (unsigned)l.type > LOCATION_INVISIBLE;
-    if (l.type == CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT || unknown) return CUDA_ERROR_NOT_SUPPORTED;
     if (r) return r;
     struct standard *s = &standards[type == CU_MEM_ALLOCATION_TYPE_MANAGED][place];
     if (!s->first) {
@@ -92,13 +90,13 @@ CUresult mempool_current(CUmemLocation l, CUmemAllocationType type, struct mempo
     return find(l, type, true, out);
 }
 
-static CUresult set_current(CUmemLocation l, CUmemAllocationType type, struct mempool *p, bool any_type)
+CUresult mempool_set_current(CUmemLocation l, CUmemAllocationType type, struct mempool *p)
 {
     struct standard *s;
     unsigned mine = PLACES, asked = PLACES;
     pthread_mutex_lock(&mempools_lock);
     CUresult r = standard(l, type, &s);
-    if (!r && ((p->type != type && !any_type) || p->imported || !atomic_load(&p->valid) ||
+    if (!r && (p->type != type || p->imported || !atomic_load(&p->valid) ||
                mempool_place(p->location, p->type, &mine) || mempool_place(l, type, &asked) || mine != asked))
         r = CUDA_ERROR_INVALID_VALUE;
     if (!r) s->current = p;
@@ -106,13 +104,8 @@ static CUresult set_current(CUmemLocation l, CUmemAllocationType type, struct me
     return r;
 }
 
-CUresult mempool_set_current(CUmemLocation l, CUmemAllocationType type, struct mempool *p)
-{
-    return set_current(l, type, p, false);
-}
-
 CUresult mempool_set_device(int ordinal, struct mempool *p)
 {
     const CUmemLocation l = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = ordinal };
-    return set_current(l, CU_MEM_ALLOCATION_TYPE_PINNED, p, true);
+    return mempool_set_current(l, p->type, p);
 }

@@ -71,6 +71,9 @@ CUresult mempool_get(CUmemoryPool handle, struct mempool **out)
 
 /* ---- making them */
 
+/* A pool of so much cannot be (observed on H200: it has addresses for all of it from the start). */
+static const uint64_t TOO_LARGE = 1ull << 46;
+
 /* Of the host's memory only a node's can be exported (observed on H200). */
 static CUresult check_handles(const CUmemPoolProps *props)
 {
@@ -93,7 +96,8 @@ static void set_location(struct mempool *p, CUmemLocation l)
     if (p->type == CU_MEM_ALLOCATION_TYPE_PINNED && l.type == CU_MEM_LOCATION_TYPE_DEVICE) {
         p->device = &devices[l.id];
         p->access[l.id] = PROT_DEVICE_READ | PROT_DEVICE_WRITE;
-    }
+    } else if (p->type == CU_MEM_ALLOCATION_TYPE_PINNED)
+        p->host_access = PROT_DEVICE_READ | PROT_DEVICE_WRITE;
 }
 
 CUresult mempool_make(const CUmemPoolProps *props, struct mempool **out)
@@ -103,8 +107,7 @@ CUresult mempool_make(const CUmemPoolProps *props, struct mempool **out)
     CUresult r = CUDA_SUCCESS;
     p->type = props->allocType;
     p->handle_types = props->handleTypes;
-    p->limit =
-        props->maxSize && props->maxSize < UINT64_MAX - MEMPOOL_MAPPING ? round_up(props->maxSize, MEMPOOL_MAPPING) : UINT64_MAX;
+    p->limit = props->maxSize ? round_up(props->maxSize, MEMPOOL_MAPPING) : UINT64_MAX;
     set_location(p, props->location);
     if (props->handleTypes) r = share_new(p);
     if (r)
@@ -117,12 +120,14 @@ CUresult mempool_make(const CUmemPoolProps *props, struct mempool **out)
 CUresult mempool_create(const CUmemPoolProps *props, struct mempool **out)
 {
     unsigned place;
-    CUresult r = mempool_place(props->location, props->allocType, &place);
-    if (r || (r = check_handles(props))) return r;
-    /* observed on H200: any usage is accepted, and managed pools have no largest size */
-    if (props->maxSize && props->allocType == CU_MEM_ALLOCATION_TYPE_MANAGED) return CUDA_ERROR_INVALID_VALUE;
+    CUresult r = check_handles(props);
+    if (r) return r;
+    /* observed on H200: any usage is accepted, but for managed pools, which have no largest size either */
+    if (props->allocType == CU_MEM_ALLOCATION_TYPE_MANAGED && (props->maxSize || props->usage)) return CUDA_ERROR_INVALID_VALUE;
     for (unsigned k = 0; k < sizeof props->reserved; k++)
         if (props->reserved[k]) return CUDA_ERROR_INVALID_VALUE;
+    if ((r = mempool_place(props->location, props->allocType, &place))) return r;
+    if (props->maxSize >= TOO_LARGE) return CUDA_ERROR_OUT_OF_MEMORY;
     if ((r = mempool_make(props, out))) return r;
     pthread_mutex_lock(&mempools_lock);
     mempool_enter(*out);
@@ -140,6 +145,11 @@ CUresult mempool_destroy(struct mempool *p)
     bool valid = true;
     if (p->is_default) return CUDA_ERROR_INVALID_VALUE;
     pthread_mutex_lock(&mempools_lock);
+    if (atomic_load(&p->valid) && p->imported && (p->lent || --p->imports)) {
+        CUresult r = p->lent ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+        pthread_mutex_unlock(&mempools_lock);
+        return r;
+    }
     if (!atomic_compare_exchange_strong(&p->valid, &valid, false)) {
         pthread_mutex_unlock(&mempools_lock);
         return CUDA_ERROR_INVALID_VALUE;
@@ -159,8 +169,7 @@ CUresult mempool_destroy(struct mempool *p)
 CUresult mempool_get_attribute(struct mempool *p, CUmemPool_attribute attribute, void *value)
 {
     CUresult r = CUDA_SUCCESS;
-    /* observed on H200: what others reserved and use is not told */
-    if (p->imported && attribute >= CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT) return CUDA_ERROR_INVALID_VALUE;
+    if (p->imported) return CUDA_ERROR_INVALID_VALUE; /* observed on H200: another process's pool has none */
     pthread_mutex_lock(&p->lock);
     switch (attribute) {
     case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES: *(int *)value = p->follow; break;
@@ -188,6 +197,7 @@ static CUresult reset(uint64_t *high, uint64_t now, const void *value)
 CUresult mempool_set_attribute(struct mempool *p, CUmemPool_attribute attribute, const void *value)
 {
     CUresult r = CUDA_SUCCESS;
+    if (p->imported) return CUDA_ERROR_INVALID_VALUE;
     pthread_mutex_lock(&p->lock);
     switch (attribute) {
     case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES: p->follow = *(const int *)value != 0; break;
@@ -205,10 +215,12 @@ CUresult mempool_set_attribute(struct mempool *p, CUmemPool_attribute attribute,
     return r;
 }
 
-void mempool_trim(struct mempool *p, uint64_t keep)
+CUresult mempool_trim(struct mempool *p, uint64_t keep)
 {
+    if (p->imported) return CUDA_ERROR_INVALID_VALUE;
     pthread_mutex_lock(&p->lock);
     blocks_settle(p, false, NULL, NULL);
     chunks_release_seen(p, keep);
     pthread_mutex_unlock(&p->lock);
+    return CUDA_SUCCESS;
 }

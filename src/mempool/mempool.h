@@ -38,8 +38,9 @@ CUresult mempool_get(CUmemoryPool handle, struct mempool **out);
 CUresult mempool_create(const CUmemPoolProps *props, struct mempool **out);
 /* Type, handle types and location, as they were given at creation, but that the current NUMA node is a node by now. */
 void mempool_describe(const struct mempool *p, CUmemPoolProps *props);
-/* The handle is invalid on return; what is lent stays until it is freed. CUDA_ERROR_INVALID_VALUE: a default pool, or
- * another thread has destroyed it. */
+/* The handle is invalid on return, unless the pool was imported more than once; what is lent stays until it is freed.
+ * CUDA_ERROR_INVALID_VALUE: a default pool, another thread has destroyed it, or it was imported and an allocation in it
+ * still is (H200). */
 CUresult mempool_destroy(struct mempool *p);
 
 /* The pool that a location has from the start, and the one that allocations there come from: the same, until it is
@@ -49,7 +50,7 @@ CUresult mempool_default(CUmemLocation location, CUmemAllocationType type, struc
 CUresult mempool_current(CUmemLocation location, CUmemAllocationType type, struct mempool **out);
 /* Further CUDA_ERROR_INVALID_VALUE: p is of another location or type, or imported. */
 CUresult mempool_set_current(CUmemLocation location, CUmemAllocationType type, struct mempool *p);
-/* The same for a device's allocations without a pool; p may be of managed memory as well (H200). */
+/* As mempool_set_current, of a device, for allocations of p's own type (H200). */
 CUresult mempool_set_device(int ordinal, struct mempool *p);
 
 /* *value is an int or a cuuint64_t, as cuMemPoolGetAttribute describes. CUDA_ERROR_INVALID_VALUE: no such attribute; a
@@ -58,8 +59,8 @@ CUresult mempool_set_device(int ordinal, struct mempool *p);
 CUresult mempool_get_attribute(struct mempool *p, CUmemPool_attribute attribute, void *value);
 CUresult mempool_set_attribute(struct mempool *p, CUmemPool_attribute attribute, const void *value);
 /* Gives back mappings that nothing is lent of, while at least keep bytes stay. Memory whose free nobody has waited for
- * counts as lent, even if the free is done (H200). */
-void mempool_trim(struct mempool *p, uint64_t keep);
+ * counts as lent, even if the free is done (H200). CUDA_ERROR_INVALID_VALUE: an imported pool. */
+CUresult mempool_trim(struct mempool *p, uint64_t keep);
 /* The same in all pools of d, or, d NULL, of the host, with nothing to stay. Whether that gave anything back. */
 bool mempool_shrink(const struct device *d);
 
@@ -132,12 +133,14 @@ bool mempool_of_graphs(const void *pool);
 /* *fd is the caller's. CUDA_ERROR_INVALID_VALUE: the pool was not made to be shared so, or is imported;
  * CUDA_ERROR_OPERATING_SYSTEM: no descriptor to be had. */
 CUresult mempool_export(struct mempool *p, CUmemAllocationHandleType type, int *fd);
-/* fd stays the caller's. CUDA_ERROR_INVALID_VALUE: it is no pool's; CUDA_ERROR_OPERATING_SYSTEM, CUDA_ERROR_OUT_OF_MEMORY. */
+/* fd stays the caller's. A pool that is imported already is the same one (H200). CUDA_ERROR_INVALID_VALUE: it is no
+ * pool's; CUDA_ERROR_OPERATING_SYSTEM, CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult mempool_import(int fd, CUmemAllocationHandleType type, struct mempool **out);
 /* What another process needs to find the allocation that begins at address. CUDA_ERROR_INVALID_VALUE: none of a pool
  * that is shared does; CUDA_ERROR_OUT_OF_MEMORY: too many were exported. */
 CUresult mempool_export_pointer(CUdeviceptr address, CUmemPoolPtrExportData *out);
-/* The allocation in p, an imported pool. CUDA_ERROR_INVALID_VALUE: data is not such an allocation's, or it is freed by
+/* The allocation in p, an imported pool: one that is imported already is where it is, or, of the host's memory,
+ * CUDA_ERROR_ALREADY_MAPPED (H200). CUDA_ERROR_INVALID_VALUE: data is not such an allocation's, or it is freed by
  * now; CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult mempool_import_pointer(struct mempool *p, const CUmemPoolPtrExportData *data, CUdeviceptr *out);
 

@@ -184,6 +184,15 @@ static CUresult check_file(int fd, uint64_t *size)
     return CUDA_SUCCESS;
 }
 
+/* With the list's lock. */
+static struct mempool *imported_before(const struct table *t)
+{
+    struct mempool *p = mempools;
+    while (p && (!p->imported || !atomic_load(&p->valid) || memcmp(p->share->table->secret, t->secret, sizeof t->secret)))
+        p = p->next;
+    return p;
+}
+
 CUresult mempool_import(int handle, CUmemAllocationHandleType type, struct mempool **out)
 {
     uint64_t size;
@@ -215,11 +224,15 @@ CUresult mempool_import(int handle, CUmemAllocationHandleType type, struct mempo
         p->device = d;
         p->location.id = device_name(d);
         p->access[d->ordinal] = PROT_DEVICE_READ | PROT_DEVICE_WRITE;
-    }
+    } else
+        p->host_access = PROT_DEVICE_READ | PROT_DEVICE_WRITE;
     pthread_mutex_lock(&mempools_lock);
-    mempool_enter(p);
+    struct mempool *known = imported_before(t);
+    if (!known) mempool_enter(known = p);
+    known->imports++;
     pthread_mutex_unlock(&mempools_lock);
-    *out = p;
+    *out = known;
+    if (known != p) mempool_discard(p);
     return CUDA_SUCCESS;
 failed:
     mempool_discard(p);
@@ -314,12 +327,18 @@ static CUresult import_block(struct mempool *p, const struct slot *t, CUdevicept
     struct chunk *c;
     CUresult r = imported_chunk(p, t, &c);
     if (r) return r;
-    struct block *b = block_new(p);
+    struct block *b = c->first;
+    while (b && (b->state != BLOCK_LENT || b->at != t->at || b->a.size != t->size)) b = b->above;
+    if (b) {
+        if (p->device) *out = b->a.base;
+        return p->device ? CUDA_SUCCESS : CUDA_ERROR_ALREADY_MAPPED;
+    }
+    b = block_new(p);
     if (!b) return CUDA_ERROR_OUT_OF_MEMORY;
     b->chunk = c;
     b->at = t->at;
     b->size = round_up(t->size, BLOCK_UNIT);
-    if ((r = block_lend(p, b, t->size))) { /* imported already */
+    if ((r = block_lend(p, b, t->size))) { /* it overlaps another, which the exporter has freed since */
         block_spare(p, b);
         return r;
     }

@@ -429,35 +429,6 @@ static void the_host_reads_what_kernels_write_to_host_pools(void **state)
     ok(cuMemPoolDestroy(host));
 }
 
-static void memory_of_a_managed_pool_is_managed(void **state)
-{
-    (void)state;
-    CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_MANAGED,
-                             .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
-    CUmemLocation device = props.location;
-    CUmemoryPool managed;
-    CUdeviceptr p, q;
-    ok(cuMemPoolCreate(&managed, &props));
-    for (int round = 0; round < 2; round++) {
-        ok(cuMemAllocFromPoolAsync(&p, 5 * MiB, managed, a));
-        ok(cuMemAllocFromPoolAsync(&q, 4096, managed, a));
-        ok(cuStreamSynchronize(a));
-        uint32_t *words = (uint32_t *)p;
-        for (unsigned k = 0; k < 5 * MiB / 4; k++) words[k] = k;
-        ok(rig_launch(rig_kernel("add"), p, 5 * MiB / 4, 10, a));
-        ok(cuMemsetD32Async(q, 3, 1024, a));
-        ok(cuStreamSynchronize(a));
-        for (unsigned k = 0; k < 5 * MiB / 4; k++)
-            if (words[k] != k + 10) fail_msg("word %u is %u", k, words[k]);
-        ok(cuMemPrefetchAsync(p, 5 * MiB, device, 0, a));
-        ok(cuMemFreeAsync(q, a));
-        ok(cuMemFreeAsync(p, a));
-        ok(cuStreamSynchronize(a));
-        assert_int_equal(cuMemFree(p), CUDA_ERROR_INVALID_VALUE);
-    }
-    ok(cuMemPoolDestroy(managed));
-}
-
 static void the_current_pool_of_a_device_can_be_changed_and_falls_back(void **state)
 {
     (void)state;
@@ -571,7 +542,6 @@ int main(void)
         T(nothing_is_freed_twice_or_from_its_middle),
         T(what_cuMemFree_takes_back_still_waits_for_frees_before_it),
         T(the_host_reads_what_kernels_write_to_host_pools),
-        T(memory_of_a_managed_pool_is_managed),
         T(the_current_pool_of_a_device_can_be_changed_and_falls_back),
         T(a_peer_touches_a_pool_only_with_access),
         T(what_a_pool_lent_outlives_the_last_context),

@@ -276,8 +276,8 @@ static void import_and_free(void)
         if (!went_well(cuMemPoolImportFromShareableHandle(&imported, (void *)(intptr_t)fd, type, 0))) return;
         for (int last = 0; last < 2; last++) {
             if (!went_well(cuMemPoolImportPointer(&p, imported, &data))) return;
-            if (last && !went_well(cuMemPoolDestroy(imported))) return;
             if (!free_under_copies(p, k)) return;
+            if (last && !went_well(cuMemPoolDestroy(imported))) return;
         }
     }
 }

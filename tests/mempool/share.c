@@ -93,8 +93,16 @@ static void importer(int other)
     int fd = take_over(other);
     if (fd < 0) _exit(0);
     CHECK(cuMemPoolImportFromShareableHandle(&pool, (void *)(intptr_t)fd, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+    CUmemoryPool same;
+    int policy = 0;
+    CHECK(cuMemPoolImportFromShareableHandle(&same, (void *)(intptr_t)fd, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+    EXPECT(same == pool);
+    CHECK(cuMemPoolDestroy(same)); /* it is still imported once */
     close(fd);
     die_after(0, importer_last);
+    ANSWERS(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC, &policy), CUDA_ERROR_INVALID_VALUE);
+    ANSWERS(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC, &policy), CUDA_ERROR_INVALID_VALUE);
+    ANSWERS(cuMemPoolTrimTo(pool, 0), CUDA_ERROR_INVALID_VALUE);
     ANSWERS(cuMemAllocFromPoolAsync(&q, 64, pool, s), CUDA_ERROR_INVALID_VALUE);
     ANSWERS(cuMemPoolExportToShareableHandle(&fd, pool, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0),
             CUDA_ERROR_INVALID_VALUE);
@@ -108,7 +116,9 @@ static void importer(int other)
         ANSWERS(cuMemPoolImportPointer(&p, pool, &wrong), CUDA_ERROR_INVALID_VALUE);
     }
     CHECK(cuMemPoolImportPointer(&p, pool, &data));
-    ANSWERS(cuMemPoolImportPointer(&q, pool, &data), CUDA_ERROR_INVALID_VALUE);
+    CHECK(cuMemPoolImportPointer(&q, pool, &data));
+    EXPECT(q == p);
+    ANSWERS(cuMemPoolDestroy(pool), CUDA_ERROR_INVALID_VALUE);
     die_after(1, importer_last);
     size_t size;
     CHECK(cuMemGetAddressRange(&q, &size, p + 100));
