@@ -138,7 +138,7 @@ static CUresult free_block(const struct allocation *copy, CUdeviceptr address, s
         if (b->mark) point_release(b->mark);
         b->mark = mark;
         b->place = place;
-        b->bound = mark || !p->opportunistic;
+        b->bound = true; /* also if it is done: it is its stream's first (observed on H200) */
         b->chunk->freed = place;
         b->chunk->unseen = true;
     } else if (!s && b->bound && point_done(b->mark)) {

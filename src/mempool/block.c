@@ -68,10 +68,13 @@ void block_unbind(struct mempool *p, struct block *b)
 
 /* ---- joining and cutting */
 
+/* Blocks of one stream whose frees are not done stay apart: others may come after one, and not after the other. */
 static bool alike(const struct block *x, const struct block *y)
 {
     if (x->bound != y->bound) return false;
-    return !x->bound || (x->place.stream == y->place.stream && x->place.id == y->place.id);
+    if (!x->bound) return true;
+    if (x->place.stream != y->place.stream || x->place.id != y->place.id) return false;
+    return x->place.number == y->place.number || (point_done(x->mark) && point_done(y->mark));
 }
 
 /* Takes the block above into b; both are free and out of the tree. */
@@ -135,6 +138,8 @@ bool block_cut(struct mempool *p, struct block *b, uint64_t size)
 
 /* ---- finding */
 
+typedef bool may_use(const struct mempool *p, struct block *b, struct stream *s);
+
 bool block_usable(const struct mempool *p, struct block *b, struct stream *s)
 {
     if (!b->bound || stream_is_at(s, &b->place)) return true;
@@ -142,17 +147,29 @@ bool block_usable(const struct mempool *p, struct block *b, struct stream *s)
     return p->opportunistic && point_done(b->mark);
 }
 
-static struct block *smallest(struct mempool *p, uint64_t size, struct stream *s)
+static bool freed_by(const struct mempool *p, struct block *b, struct stream *s)
+{
+    (void)p;
+    return b->bound && stream_is_at(s, &b->place);
+}
+
+/* The first of at least size bytes. */
+static struct block *large_enough(struct mempool *p, uint64_t size)
 {
     struct block *b = NULL, *next = RB_ROOT(&p->free);
-    while (next) { /* the first that is large enough */
+    while (next)
         if (next->size >= size)
             b = next, next = RB_LEFT(next, by_size);
         else
             next = RB_RIGHT(next, by_size);
-    }
+    return b;
+}
+
+static struct block *smallest(struct mempool *p, uint64_t size, struct stream *s, may_use *may)
+{
+    struct block *b = large_enough(p, size);
     for (unsigned k = 0; b && k < LOOKS; k++, b = RB_NEXT(free_tree, &p->free, b))
-        if (block_usable(p, b, s)) return b;
+        if (may(p, b, s)) return b;
     return NULL;
 }
 
@@ -176,8 +193,6 @@ static struct block *join(struct mempool *p, struct block *first, struct block *
     block_insert_free(p, first);
     return first;
 }
-
-typedef bool may_use(const struct mempool *p, struct block *b, struct stream *s);
 
 static bool any(const struct mempool *p, struct block *b, struct stream *s)
 {
@@ -205,12 +220,15 @@ static bool find_run(struct mempool *p, uint64_t size, struct stream *s, may_use
     return false;
 }
 
+/* What s has freed itself comes first (observed on an H200). */
 struct block *block_find(struct mempool *p, uint64_t size, struct stream *s)
 {
-    struct block *b = smallest(p, size, s), *last;
-    if (b || !p->bound) return b;
-    blocks_settle(p, false, NULL, NULL);
-    if ((b = smallest(p, size, s))) return b;
+    struct block *b, *last;
+    if (p->bound) {
+        if ((b = smallest(p, size, s, freed_by))) return b;
+        if (p->opportunistic) blocks_settle(p, false, NULL, NULL);
+    }
+    if ((b = smallest(p, size, s, block_usable)) || !p->bound) return b;
     return find_run(p, size, s, block_usable, &b, &last) ? join(p, b, last, s) : NULL;
 }
 
@@ -228,7 +246,7 @@ struct block *block_find_waiting(struct mempool *p, uint64_t size, struct stream
 void blocks_settle(struct mempool *p, bool synchronized, struct context *c, struct stream *s)
 {
     for (struct chunk *k = p->chunks; k && p->bound; k = k->next)
-        for (struct block *b = k->first; b; b = b->above) {
+        for (struct block *b = k->first; b && p->bound; b = b->above) {
             if (b->state != BLOCK_FREE || !b->bound || !point_done(b->mark)) continue;
             bool seen = synchronized && (s ? stream_follows(s, &b->place) : !c || place_in(&b->place, c));
             if (!seen && !p->opportunistic) continue;

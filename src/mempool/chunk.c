@@ -94,7 +94,7 @@ static void give_managed(struct chunk *c)
 static CUresult take(struct mempool *p, struct chunk *c, uint64_t size)
 {
     if (p->type == CU_MEM_ALLOCATION_TYPE_MANAGED) return take_managed(p, c, size);
-    CUresult r = space_take(p->device, size, &c->memory);
+    CUresult r = (chunk_divisible(c) ? space_take_apart : space_take)(p->device, size, &c->memory);
     if (r) return r;
     if (!p->imported) c->offset = c->memory.offset;
     if (p->share && (r = share_chunk(p, c))) goto give;
@@ -204,8 +204,9 @@ bool chunk_grow(struct mempool *p, uint64_t size, struct stream *s)
 {
     for (struct chunk *c = p->chunks; c; c = c->next) {
         struct block *last = c->last;
-        if (!chunk_divisible(c) || last->state != BLOCK_FREE || !block_usable(p, last, s) || last->size >= size) continue;
-        uint64_t bytes = round_up(size - last->size, MEMPOOL_MAPPING);
+        bool adds = last->state == BLOCK_FREE && block_usable(p, last, s);
+        if (!chunk_divisible(c) || (adds && last->size >= size)) continue;
+        uint64_t bytes = round_up(adds ? size - last->size : size, MEMPOOL_MAPPING);
         if (bytes <= p->limit && p->reserved <= p->limit - bytes && !grow(c, last, bytes)) return true;
     }
     return false;

@@ -109,7 +109,7 @@ extern const struct space_owner mempool_owner;
 /* A chunk for size bytes, mapped where the pool's access says, with one free block; of an imported
  * pool with none, showing the file from offset on. */
 CUresult chunk_new(struct mempool *p, uint64_t size, uint64_t offset, struct chunk **out);
-/* Makes a chunk that ends with a free block for s larger, such that it has room for size bytes. */
+/* Makes a chunk larger, such that it ends with room of size bytes for s. */
 bool chunk_grow(struct mempool *p, uint64_t size, struct stream *s);
 /* Whether its memory is mapped piece by piece: managed memory is not, what has a view of its own shows
  * that as a whole, and the graphs' chunks are what is counted. */

@@ -217,17 +217,18 @@ CUresult space_set_sync_memops(uint64_t address, bool on)
     return a ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult space_take(struct device *d, uint64_t size, struct space_chunk *out)
+static CUresult take(struct device *d, uint64_t size, bool apart, struct space_chunk *out)
 {
+    CUresult (*alloc)(struct vram *, uint64_t, uint64_t *) = apart ? vram_alloc_apart : vram_alloc;
     CUresult r = CUDA_SUCCESS;
     struct vram *v = d ? &d->vram : NULL;
     pthread_rwlock_wrlock(&lock);
     if (!d) r = place_host(&v);
     *out = (struct space_chunk){ .size = size };
-    if (!r) r = vram_alloc(v, size, &out->offset);
+    if (!r) r = alloc(v, size, &out->offset);
     if (r == CUDA_ERROR_OUT_OF_MEMORY && d) {
         parked_trim(d);
-        r = vram_alloc(v, size, &out->offset);
+        r = alloc(v, size, &out->offset);
     }
     if (!r) {
         out->backing = &v->backing;
@@ -236,6 +237,10 @@ CUresult space_take(struct device *d, uint64_t size, struct space_chunk *out)
     pthread_rwlock_unlock(&lock);
     return r;
 }
+
+CUresult space_take(struct device *d, uint64_t size, struct space_chunk *out) { return take(d, size, false, out); }
+
+CUresult space_take_apart(struct device *d, uint64_t size, struct space_chunk *out) { return take(d, size, true, out); }
 
 CUresult space_take_behind(struct device *d, const struct space_chunk *c, uint64_t size, struct space_chunk *out)
 {

@@ -100,6 +100,8 @@ struct space_chunk {
 };
 /* A chunk: size bytes, whole multiples of 2 MiB, of d's memory (NULL: the host's). CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult space_take(struct device *d, uint64_t size, struct space_chunk *out);
+/* The same, with room behind it, if there is such a place. */
+CUresult space_take_apart(struct device *d, uint64_t size, struct space_chunk *out);
 /* As space_take, with the addresses right behind c. CUDA_ERROR_OUT_OF_MEMORY, too, if these are taken. */
 CUresult space_take_behind(struct device *d, const struct space_chunk *c, uint64_t size, struct space_chunk *out);
 /* Gives a chunk back. No processor may have it mapped any more. */

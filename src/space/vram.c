@@ -3,7 +3,9 @@
  * zones. In the first, places are taken in turn, so that an address that was just
  * freed is not used again soon; what survives there scatters. What finds no room
  * in it gets the lowest place in the second, which needs little more than its
- * contents then (Robson 1977: at most log2 of the largest piece times as much). */
+ * contents then (Robson 1977: at most log2 of the largest piece times as much).
+ * What is to grow begins where nothing else is for a whole capacity, in the upper
+ * half of the file, while there are such places. */
 #include "space/vram.h"
 
 #include "space/layout.h"
@@ -92,14 +94,23 @@ static uint64_t place(const struct vram_chunks *c, uint64_t n)
     return find(c, n, 0, c->count);
 }
 
-static CUresult take(struct vram *v, uint64_t size, uint64_t *offset)
+/* The first of as many free chunks as the memory has, or count. */
+static uint64_t place_apart(const struct vram_chunks *c, uint64_t all)
+{
+    for (uint64_t k = c->count / 2 > c->turn ? c->count / 2 : c->turn; k + all <= c->count; k += all)
+        if (find(c, all, k, k + all) == k) return k;
+    return c->count;
+}
+
+static CUresult take(struct vram *v, uint64_t size, bool apart, uint64_t *offset)
 {
     CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
     uint64_t n = size / VRAM_CHUNK;
     pthread_mutex_lock(&v->lock);
     struct vram_chunks *c = v->chunks;
     if (size <= v->capacity - v->used) {
-        uint64_t k = place(c, n);
+        uint64_t k = apart ? place_apart(c, v->capacity / VRAM_CHUNK) : c->count;
+        if (k == c->count) k = place(c, n);
         if (k < c->count && !vram_charge(v, size)) {
             for (uint64_t j = k; j < k + n; j++) c->words[j / 64] |= 1ull << (j % 64);
             if (k + n <= c->turn) c->next = k + n;
@@ -112,14 +123,18 @@ static CUresult take(struct vram *v, uint64_t size, uint64_t *offset)
 }
 
 /* Kernels that run may have fetched managed memory into the room that was made, before it is taken. */
-CUresult vram_alloc(struct vram *v, uint64_t size, uint64_t *offset)
+static CUresult allocate(struct vram *v, uint64_t size, bool apart, uint64_t *offset)
 {
-    CUresult r = take(v, size, offset);
+    CUresult r = take(v, size, apart, offset);
     if (!v->reclaim || size > v->capacity) return r;
     for (int k = 0; k < RECLAIMS && r && size > v->capacity - v->used && !v->reclaim(v, size); k++)
-        r = take(v, size, offset);
+        r = take(v, size, apart, offset);
     return r;
 }
+
+CUresult vram_alloc(struct vram *v, uint64_t size, uint64_t *offset) { return allocate(v, size, false, offset); }
+
+CUresult vram_alloc_apart(struct vram *v, uint64_t size, uint64_t *offset) { return allocate(v, size, true, offset); }
 
 CUresult vram_alloc_at(struct vram *v, uint64_t size, uint64_t offset)
 {

@@ -25,6 +25,8 @@ void vram_destroy(struct vram *v);
 /* size bytes (a multiple of VRAM_CHUNK), contiguous in the file.
  * CUDA_ERROR_OUT_OF_MEMORY exactly when capacity - used < size. */
 CUresult vram_alloc(struct vram *v, uint64_t size, uint64_t *offset);
+/* The same, where there is room to grow, as long as such places are left. */
+CUresult vram_alloc_apart(struct vram *v, uint64_t size, uint64_t *offset);
 /* The chunks from offset on, if they are free. */
 CUresult vram_alloc_at(struct vram *v, uint64_t size, uint64_t offset);
 void vram_free(struct vram *v, uint64_t offset, uint64_t size);

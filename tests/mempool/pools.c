@@ -64,6 +64,19 @@ static void what_a_stream_freed_it_gets_again_without_waiting(void **state)
     rig_release(flag);
 }
 
+static void what_a_stream_freed_it_gets_before_what_everybody_may_use(void **state)
+{
+    (void)state;
+    CUdeviceptr everybodys = take(MiB, a), between = take(MiB, a), own = take(2 * MiB, a), end = take(MiB, a);
+    ok(cuMemFreeAsync(everybodys, a));
+    ok(cuStreamSynchronize(a));
+    ok(cuMemFreeAsync(own, a));
+    assert_true(take(MiB, a) == own);
+    assert_true(take(MiB, b) == everybodys);
+    ok(cuMemFreeAsync(between, a));
+    ok(cuMemFreeAsync(end, a));
+}
+
 static void another_stream_gets_memory_only_after_its_free_was_reached(void **state)
 {
     (void)state;
@@ -218,6 +231,18 @@ static void a_pool_grows_behind_what_it_holds_and_gives_back_mappings_in_between
 {
     (void)state;
     grow_and_shrink();
+}
+
+static void a_pool_grows_also_while_others_take_memory_and_its_end_is_lent(void **state)
+{
+    (void)state;
+    CUdeviceptr p = take(CHUNK, a), q;
+    CUmemoryPool first;
+    ok(cuDeviceGetDefaultMemPool(&first, 0));
+    ok(cuMemAllocFromPoolAsync(&q, CHUNK, first, a));
+    assert_true(take(CHUNK, a) == p + CHUNK);
+    assert_true(take(CHUNK, b) == p + 2 * CHUNK);
+    ok(cuMemFreeAsync(q, a));
 }
 
 static void so_does_a_pool_that_can_be_exported(void **state)
@@ -523,6 +548,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         T(what_a_stream_freed_it_gets_again_without_waiting),
+        T(what_a_stream_freed_it_gets_before_what_everybody_may_use),
         T(another_stream_gets_memory_only_after_its_free_was_reached),
         T(without_opportunism_only_a_synchronization_makes_it_everybodys),
         T(a_stream_that_waits_for_an_event_follows_the_frees_before_it),
@@ -531,6 +557,7 @@ int main(void)
         T(pieces_freed_by_different_streams_join_for_one_that_follows_both),
         T(memory_beyond_the_threshold_goes_with_the_next_synchronization),
         T(a_pool_grows_behind_what_it_holds_and_gives_back_mappings_in_between),
+        T(a_pool_grows_also_while_others_take_memory_and_its_end_is_lent),
         T(so_does_a_pool_that_can_be_exported),
         T(sizes_that_wrap_around_are_more_than_there_is),
         T(a_large_piece_is_given_back_in_part),

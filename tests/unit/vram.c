@@ -112,6 +112,22 @@ static void an_allocation_asks_again_for_what_somebody_else_was_faster_to_take(v
     vram_destroy(&v);
 }
 
+static void what_is_to_grow_has_room_behind_it_while_others_allocate(void **state)
+{
+    struct vram v;
+    uint64_t first, second, at;
+    (void)state;
+    assert_int_equal(vram_init(&v, CHUNKS * VRAM_CHUNK, "test"), CUDA_SUCCESS);
+    assert_int_equal(vram_alloc_apart(&v, VRAM_CHUNK, &first), CUDA_SUCCESS);
+    assert_int_equal(vram_alloc_apart(&v, VRAM_CHUNK, &second), CUDA_SUCCESS);
+    for (int k = 0; k < CHUNKS / 4; k++) {
+        assert_int_equal(vram_alloc(&v, VRAM_CHUNK, &at), CUDA_SUCCESS);
+        assert_int_equal(vram_alloc_at(&v, VRAM_CHUNK, first + (uint64_t)(k + 1) * VRAM_CHUNK), CUDA_SUCCESS);
+        assert_int_equal(vram_alloc_at(&v, VRAM_CHUNK, second + (uint64_t)(k + 1) * VRAM_CHUNK), CUDA_SUCCESS);
+    }
+    vram_destroy(&v);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -120,6 +136,7 @@ int main(void)
         cmocka_unit_test(two_allocations_never_overlap),
         cmocka_unit_test(freed_memory_goes_back_to_the_machine),
         cmocka_unit_test(an_allocation_asks_again_for_what_somebody_else_was_faster_to_take),
+        cmocka_unit_test(what_is_to_grow_has_room_behind_it_while_others_allocate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
