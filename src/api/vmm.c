@@ -40,8 +40,8 @@ CUresult CUDAAPI cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t align
     if (size % VMM_GRANULARITY) return wrong_size();
     if (!ptr || !size || !is_alignment(alignment, addr) || addr % VMM_GRANULARITY || flags)
         return CUDA_ERROR_INVALID_VALUE;
-    const uint64_t top = 1ull << 47, chunk = 32 << 20; /* of the addresses that a host has; what the driver takes of them */
-    if (size >= top || addr > top - size || round_up(addr + size, chunk) == top) return CUDA_ERROR_OUT_OF_MEMORY;
+    const uint64_t top = 1ull << 47; /* of the addresses that a host has, whose last page is nobody's */
+    if (size >= top || addr > top - size || round_up(addr + size, VMM_CHUNK) == top) return CUDA_ERROR_OUT_OF_MEMORY;
     uint64_t base;
     if (!(r = vmm_reserve(size, alignment, addr, &base))) *ptr = base;
     return r;

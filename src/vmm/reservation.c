@@ -8,8 +8,6 @@
 
 #include <stdlib.h>
 
-enum { LARGE = 32 << 20 };
-
 /* Addresses between reservations. */
 struct gap {
     uint64_t base, size;
@@ -117,8 +115,8 @@ static struct gap *wished_gap(uint64_t hint, uint64_t size, uint64_t alignment, 
 {
     *base = hint;
     if (hint < space_reserve_base() || hint >= space_reserve_end()) return NULL;
-    if (size < LARGE && alignment < LARGE) return gap_at(hint, size, alignment);
-    return gap_from(hint, size, alignment < LARGE ? LARGE : alignment, base);
+    if (size < VMM_CHUNK && alignment < VMM_CHUNK) return gap_at(hint, size, alignment);
+    return gap_from(hint, size, alignment < VMM_CHUNK ? VMM_CHUNK : alignment, base);
 }
 
 /* The smallest gap that has room, and the place in it. */

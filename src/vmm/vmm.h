@@ -27,7 +27,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { VMM_GRANULARITY = 2 << 20 };
+enum {
+    VMM_GRANULARITY = 2 << 20,
+    VMM_CHUNK = 32 << 20 /* in which the driver takes addresses from the system (H200) */
+};
 
 /* ---- reservations */
 /* size: a multiple of VMM_GRANULARITY; alignment: a power of two, 0: any; hint: an address
