@@ -162,13 +162,15 @@ static bool is_range(CUdeviceptr at, size_t size)
            size <= a.mapping_base + a.mapping_size - at;
 }
 
-/* What a DMA buffer of it would be answered. */
+/* What a DMA buffer of it would be answered: one device has all of it. */
 static CUresult dma_buffer(CUdeviceptr at, size_t size)
 {
     struct allocation a;
+    const struct device *d = NULL;
     bool compressed = false;
     for (CUdeviceptr end = at + size; at < end; at = a.mapping_base + a.mapping_size) {
-        if (!space_look(at, &a) || !a.device) return CUDA_ERROR_INVALID_VALUE;
+        if (!space_look(at, &a) || !a.device || (d && a.device != d)) return CUDA_ERROR_INVALID_VALUE;
+        d = a.device;
         compressed |= a.compressed;
     }
     return compressed ? CUDA_ERROR_UNKNOWN : CUDA_ERROR_NOT_SUPPORTED;

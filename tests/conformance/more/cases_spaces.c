@@ -1,7 +1,10 @@
 /* Random calls about mapped memory: handles of devices and of the host's nodes, odd sizes and alignments, fixed
  * addresses, access of parts and of several locations at once, exports, imports and retained handles.
- * Nothing is copied. */
+ * Nothing is copied. cases_apart.c has the same with two devices. */
+#ifndef DEVICES
+#define DEVICES 1
 #define SEEDS 200
+#endif
 #include "say.h"
 
 enum { PLACES = 3, HANDLES = 6, PAGES = 10 };
@@ -35,6 +38,7 @@ static CUmemLocation any_location(void)
 {
     static const int ids[] = { -1, 1, 99 };
     CUmemLocation l = loc(draw(12) ? (int[]){ 1, 1, 1, 2, 3, 3, 4 }[draw(7)] : (int[]){ 0, 5, 6 }[draw(3)], 0);
+    if (DEVICES > 1 && l.type == CU_MEM_LOCATION_TYPE_DEVICE) l.id = (int)draw(DEVICES);
     if (!draw(8)) l.id = ids[draw(3)];
     if (l.type == CU_MEM_LOCATION_TYPE_HOST_NUMA && l.id == 1) l.id = 99; /* some machines have a node 1 */
     add(" l%d/%d", l.type, l.id);
