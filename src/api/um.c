@@ -33,7 +33,7 @@ static bool managed_at(CUdeviceptr p, struct allocation *a)
 CUresult um_managed(CUdeviceptr *p, size_t *size, struct allocation *a)
 {
     if (!*size || !managed_at(*p, a)) return CUDA_ERROR_INVALID_VALUE;
-    uint64_t start = page_down(*p), end = *p + *size;
+    uint64_t end = *p + *size;
     if (end > a->base + a->size) return CUDA_ERROR_INVALID_VALUE;
     if (end < *p) {
         fl_log_once(FL_LOG_WARN,
@@ -41,8 +41,8 @@ CUresult um_managed(CUdeviceptr *p, size_t *size, struct allocation *a)
                     "driver does, no more of it than the page that it begins in is looked at, if anything",
                     *size, *p);
         end = page_up(end);
-        *size = end > start ? end - start : 0;
-        *p = start;
+        *size = end > *p ? end - *p : 0;
+        if (!*size) *p = page_down(*p);
     }
     return CUDA_SUCCESS;
 }

@@ -5,8 +5,8 @@
 #include "context/context.h"
 #include "space/space.h"
 
-/* A copy of the managed allocation that holds all of a range. A range's end may wrap around at 2^64, as on an H200: what
- * then is left from the page of p on is no range of bytes, but pages, maybe none, and p and size become theirs. */
+/* A copy of the managed allocation that holds all of a range. A range's end may wrap around at 2^64, as on an H200: it is
+ * then what is left of the page of p, or no page: size 0, from the page of p on. */
 CUresult um_managed(CUdeviceptr *p, size_t *size, struct allocation *a);
 /* Ordinary memory of the host's that kernels reach. */
 bool um_ordinary(CUdeviceptr p, size_t size);

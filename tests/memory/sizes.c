@@ -178,12 +178,25 @@ static void set_up(void)
     CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 }
 
+/* Its page is not the range's alone. */
+static void a_range_that_wraps_around_discards_nothing(void)
+{
+    char *page = (char *)managed;
+    CUdeviceptr start = managed + 8;
+    size_t n = SIZE_MAX;
+    for (int k = 0; k < 4096; k++) page[k] = 7;
+    CHECK(cuMemDiscardBatchAsync(&start, &n, 1, 0, stream));
+    CHECK(cuStreamSynchronize(stream));
+    for (int k = 0; k < 4096; k++) EXPECT(page[k] == 7);
+}
+
 int main(int argc, char **argv)
 {
     static void (*const deeds[])(void) = { ranges, allocations, mappings, rows, boxes };
     const long rounds = argc > 1 ? atol(argv[1]) : 5000;
     draw_state = argc > 2 ? strtoull(argv[2], NULL, 0) * 77 + 1 : 1;
     set_up();
+    a_range_that_wraps_around_discards_nothing();
     for (long k = 0; k < rounds; k++) {
         deeds[draw(sizeof deeds / sizeof *deeds)]();
         if (k % 100 == 0) CHECK(cuStreamSynchronize(stream));
