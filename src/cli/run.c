@@ -75,9 +75,10 @@ static void report_print(int fd)
 /* Sets a variable of the environment to two lists, of which either may be empty. */
 static void put_both(const char *variable, const char *first, const char *then)
 {
-    char all[4 * PATH_MAX];
-    int n = snprintf(all, sizeof all, "%s%s%s", first, *first && *then ? ":" : "", then);
-    if ((size_t)n < sizeof all) setenv(variable, all, 1);
+    char *all;
+    if (asprintf(&all, "%s%s%s", first, *first && *then ? ":" : "", then) < 0) return;
+    setenv(variable, all, 1);
+    free(all);
 }
 static const char *had(const char *variable)
 {
@@ -88,12 +89,13 @@ static void put_first(const char *variable, const char *word) { put_both(variabl
 static void put_last(const char *variable, const char *word) { put_both(variable, had(variable), word); }
 
 /* src/lead: ours take the place of those in the program, or in what it loads or starts. What the user preloads comes
- * before it: allocators stand before cudaMalloc that way. */
+ * before it: allocators stand before cudaMalloc that way. A path with spaces would be several to the dynamic linker; then
+ * LD_LIBRARY_PATH, where spaces are allowed, says where the file is. */
 static void preload_lead(const char *folder)
 {
     char path[2 * PATH_MAX];
     snprintf(path, sizeof path, "%s/libfaultline-lead.so", folder);
-    if (!access(path, R_OK)) put_last("LD_PRELOAD", path);
+    if (!access(path, R_OK)) put_last("LD_PRELOAD", strchr(path, ' ') ? strrchr(path, '/') + 1 : path);
     put_first("ASAN_OPTIONS", "verify_asan_link_order=0"); /* or it insists on being the first library itself */
 }
 
@@ -172,6 +174,14 @@ static int run_program(char **argv, const char *folder)
     return result;
 }
 
+/* Programs would find another libcuda.so.1, or none. */
+static bool may_be_searched(const char *folder)
+{
+    if (!strpbrk(folder, ":;")) return true;
+    complain("programs cannot find libraries in %s: in LD_LIBRARY_PATH ':' and ';' end a folder's name", folder);
+    return false;
+}
+
 int command_run(int argc, char **argv)
 {
     struct watch_options watch = { 0 };
@@ -195,7 +205,7 @@ int command_run(int argc, char **argv)
         return complain("run: which program?");
     }
     const char *folder = library_folder();
-    if (!folder) return EXIT_CANNOT_RUN;
+    if (!folder || !may_be_searched(folder)) return EXIT_CANNOT_RUN;
     put_first("LD_LIBRARY_PATH", folder);
     if (!watch_begin(&watch)) return EXIT_CANNOT_RUN;
     int result = run_program(argv + optind, folder);

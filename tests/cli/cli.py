@@ -3,6 +3,7 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -123,6 +124,15 @@ r = faultline(
 check("options become variables, up to the program", r[1].split() == ["3", "2G", "h200"], r)
 with tempfile.TemporaryDirectory() as folder:
     libraries = os.path.dirname(os.path.abspath(FAULTLINE))
+    for name in ("with a space", "with:colon"):
+        os.mkdir(folder + "/" + name)
+        for file in ("faultline", "libcuda.so.1", "libfaultline-lead.so"):
+            shutil.copy(libraries + "/" + file, folder + "/" + name)
+    maps = ["run", "--", "grep", "-o", "libfaultline-lead.so", "/proc/self/maps"]
+    r = subprocess.run([folder + "/with a space/faultline", *maps], capture_output=True, text=True)
+    check("the path of the libraries may have spaces in it", r.returncode == 0 and r.stdout and not r.stderr, r)
+    r = subprocess.run([folder + "/with:colon/faultline", *maps], capture_output=True, text=True)
+    check("a path that programs cannot be told is refused", r.returncode == 126 and "':'" in r.stderr, r)
 
     def compiled(name, code, *options):
         subprocess.run(["cc", "-x", "c", "-o", f"{folder}/{name}", "-", "-Wl,--no-as-needed", "-L" + libraries, *options],
