@@ -17,14 +17,14 @@ static bool find(const char *name, char path[PATH_MAX])
 {
     const char *folders = getenv("PATH");
     if (strchr(name, '/')) return (size_t)snprintf(path, PATH_MAX, "%s", name) < PATH_MAX;
-    for (const char *p = folders ? folders : "/bin:/usr/bin"; *p; p += strspn(p, ":")) {
+    for (const char *p = folders ? folders : "/bin:/usr/bin";; p++) {
         int n = (int)strcspn(p, ":");
         struct stat s;
-        snprintf(path, PATH_MAX, "%.*s/%s", n, p, name);
+        snprintf(path, PATH_MAX, "%.*s%s%s", n, p, n ? "/" : "", name); /* an empty one is where one is */
         if (!stat(path, &s) && S_ISREG(s.st_mode) && !access(path, X_OK)) return true;
         p += n;
+        if (!*p) return false;
     }
-    return false;
 }
 
 /* Whether the 64-bit program names an interpreter, the dynamic linker. */

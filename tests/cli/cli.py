@@ -134,6 +134,14 @@ with tempfile.TemporaryDirectory() as folder:
     r = subprocess.run([folder + "/with:colon/faultline", *maps], capture_output=True, text=True)
     check("a path that programs cannot be told is refused", r.returncode == 126 and "':'" in r.stderr, r)
 
+    with open(folder + "/here", "w") as f:
+        f.write("#!/bin/sh\nexit 6\n")
+    os.chmod(folder + "/here", 0o755)
+    for path in (":/usr/bin:/bin", "/usr/bin::/bin", "/usr/bin:/bin:"):
+        r = subprocess.run([os.path.abspath(FAULTLINE), "run", "here"], capture_output=True, text=True, cwd=folder,
+                           env=dict(os.environ, PATH=path))
+        check("an empty folder in PATH is the one where one is", r.returncode == 6, r)
+
     def compiled(name, code, *options):
         subprocess.run(["cc", "-x", "c", "-o", f"{folder}/{name}", "-", "-Wl,--no-as-needed", "-L" + libraries, *options],
                        input=code, text=True, check=True)
