@@ -116,6 +116,15 @@ static void finish_trace(void)
     if (lost) complain("%llu events came too fast and are not in it", (unsigned long long)lost);
 }
 
+/* There is room for so many. */
+static void tell_of_others(void)
+{
+    uint32_t claimed = head ? atomic_load(&head->claimed) : 0;
+    if (claimed > TRACE_PROCESSES)
+        complain("of the program's processes the first %d were watched; %u came later, of which nothing is known here",
+                 TRACE_PROCESSES, claimed - TRACE_PROCESSES);
+}
+
 void watch_end(void)
 {
     bool colour = isatty(STDERR_FILENO) && !getenv("NO_COLOR"), any = false;
@@ -132,6 +141,7 @@ void watch_end(void)
                 head && atomic_load(&head->claimed)
                     ? "the program allocated no managed memory"
                     : "nothing was recorded: no kernel was launched and no managed memory allocated");
+    tell_of_others();
 }
 
 /* ---- words */

@@ -122,6 +122,21 @@ r = faultline(
     "4",
 )
 check("options become variables, up to the program", r[1].split() == ["3", "2G", "h200"], r)
+forks = """import ctypes, os, sys
+cu = ctypes.CDLL("libcuda.so.1")
+def child():
+    d, c, m = ctypes.c_int(), ctypes.c_void_p(), ctypes.c_uint64()
+    cu.cuInit(0)
+    cu.cuDevicePrimaryCtxRetain(ctypes.byref(c), d)
+    cu.cuCtxSetCurrent(c)
+    os._exit(cu.cuMemAllocManaged(ctypes.byref(m), ctypes.c_size_t(4096), 1))
+for _ in range(int(sys.argv[1])):
+    if not os.fork(): child()
+    os.wait()"""
+for processes, wanted in (("64", False), ("66", True)):
+    r = faultline("run", "--um-summary", "--", sys.executable, "-c", forks, processes)
+    check("who has more processes than can be watched is told how many are left out",
+          r[2].count("managed memory of") == 64 and ("; 2 came later" in r[2]) == wanted, r)
 with tempfile.TemporaryDirectory() as folder:
     libraries = os.path.dirname(os.path.abspath(FAULTLINE))
     for name in ("with a space", "with:colon"):
