@@ -194,6 +194,7 @@ static CUresult activate(struct context *c)
     c->cache = CU_FUNC_CACHE_PREFER_NONE;
     if ((r = stream_set_create(c))) return r;
     c->id = atomic_fetch_add(&last_id, 1) + 1;
+    atomic_store(&c->finishing, false);
     c->device->contexts++;
     atomic_store_explicit(&c->destroyed, false, memory_order_release);
     return CUDA_SUCCESS;
@@ -205,6 +206,14 @@ static bool end_begin(struct context *c)
     if (atomic_exchange(&c->destroyed, true)) return false;
     c->ending = true;
     return true;
+}
+
+/* All that was issued is done before a context ends, however long that takes (observed on H200). Threads that issue what
+ * conditions of graphs select need the context for it. */
+static void finish(struct context *c)
+{
+    atomic_store(&c->finishing, true);
+    context_synchronize(c);
 }
 
 /* Everything the context had is gone; the object stays. */
@@ -280,6 +289,7 @@ CUresult context_destroy(CUcontext handle)
     CUresult r = context_check(handle, &c);
     if (r) return r;
     if (c->primary) return CUDA_ERROR_INVALID_CONTEXT;
+    finish(c);
     pthread_mutex_lock(&lock);
     bool mine = end_begin(c);
     pthread_mutex_unlock(&lock);
@@ -343,8 +353,17 @@ CUresult primary_retain(struct device *d, struct context **out)
     return r;
 }
 
+static bool held_once(const struct device *d)
+{
+    pthread_mutex_lock(&lock);
+    bool once = d->primary_count == 1;
+    pthread_mutex_unlock(&lock);
+    return once;
+}
+
 CUresult primary_release(struct device *d)
 {
+    if (held_once(d) && primary_active(d)) finish(d->primary);
     pthread_mutex_lock(&lock);
     bool held = d->primary_count, last = d->primary_count == 1;
     if (held) d->primary_count--;
@@ -358,6 +377,7 @@ CUresult primary_release(struct device *d)
 /* The count of retains stays (observed on H200); the next one brings the context back. */
 void primary_reset(struct device *d)
 {
+    if (primary_active(d)) finish(d->primary);
     pthread_mutex_lock(&lock);
     d->primary_flags = 0;
     bool mine = d->primary && end_begin(d->primary);

@@ -240,6 +240,8 @@ bool channel_idle(struct stream *s);           /* by anyone */
 void channel_throttle(struct stream *s);
 /* The error that keeps the stream from working, made sticky. */
 CUresult stream_error(struct stream *s);
+/* An error of a device's, which stays whoever caused it. */
+static inline bool is_of_device(CUresult r) { return r == CUDA_ERROR_ILLEGAL_ADDRESS || r == CUDA_ERROR_LAUNCH_FAILED; }
 
 /* --- trace.c: kernels in the trace, if somebody wants them --- */
 /* Notes what is launched; returns its ticket. */

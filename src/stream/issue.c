@@ -222,8 +222,6 @@ static CUresult run_here(struct issue *o, stream_work *run, const void *arg)
     return r;
 }
 
-static bool is_of_device(CUresult r) { return r == CUDA_ERROR_ILLEGAL_ADDRESS || r == CUDA_ERROR_LAUNCH_FAILED; }
-
 CUresult stream_run(struct stream *s, stream_work *run, const void *arg)
 {
     struct issue o;

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { SPINS = 2000, SHORTEST_NAP_NS = 10 * 1000, LONGEST_NAP_NS = 200 * 1000, GRACE_NS = 200 * 1000 * 1000 };
+enum { SPINS = 2000, SHORTEST_NAP_NS = 10 * 1000, LONGEST_NAP_NS = 200 * 1000 };
+static const uint64_t LONG_NS = 1000000000;
 
 enum op_kind { OP_WAIT, OP_WRITE, OP_BARRIER };
 
@@ -18,7 +19,8 @@ struct op {
     unsigned comparison; /* CU_STREAM_WAIT_VALUE_* */
     uint64_t value;
     void *alias;
-    CUdeviceptr mapped;          /* the address, if it is mapped memory, which was found */
+    CUdeviceptr at;
+    bool mapped;                 /* it is mapped memory, which was found */
     uint64_t changes;            /* at this count of vmm_changes */
     const struct device *device; /* the stream's */
 };
@@ -42,15 +44,6 @@ static bool satisfied(const struct op *o)
     }
 }
 
-/* A context that is destroyed does not wait for ever. */
-static bool given_up(struct stream *s, uint64_t *dying_since)
-{
-    if (stream_error(s)) return true;
-    if (!atomic_load(&s->set->dying)) return false;
-    if (!*dying_since) *dying_since = clock_now();
-    return clock_now() - *dying_since > GRACE_NS;
-}
-
 static CUresult address(struct op *o, CUdeviceptr at)
 {
     if (!at || at % (o->wide ? 8 : 4)) return CUDA_ERROR_INVALID_VALUE;
@@ -60,7 +53,8 @@ static CUresult address(struct op *o, CUdeviceptr at)
     if (a.kind == ALLOCATION_MANAGED || a.pool) return CUDA_ERROR_INVALID_VALUE; /* observed on H200 */
     /* mapped memory is what each device was given; anything else a stream reaches */
     unsigned need = o->kind == OP_WRITE ? PROT_DEVICE_WRITE : PROT_DEVICE_READ;
-    o->mapped = a.kind == ALLOCATION_MAPPED ? at : 0;
+    o->at = at;
+    o->mapped = a.kind == ALLOCATION_MAPPED;
     if (o->mapped && !(space_access(&a, o->device) & need)) return CUDA_ERROR_INVALID_VALUE;
     o->alias = space_alias(&a, at);
     return o->alias ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
@@ -70,12 +64,21 @@ static CUresult address(struct op *o, CUdeviceptr at)
 static CUresult find_again(struct op *o)
 {
     char what[256];
-    const CUdeviceptr at = o->mapped;
-    if (!at || o->changes == vmm_changes() || !address(o, at)) return CUDA_SUCCESS;
-    vmm_describe_any(at, o->device->ordinal, what, sizeof what);
+    if (!o->mapped || o->changes == vmm_changes() || !address(o, o->at)) return CUDA_SUCCESS;
+    vmm_describe_any(o->at, o->device->ordinal, what, sizeof what);
     fl_log(FL_LOG_ERROR, "device %d, a wait or write that waited in a stream: an illegal access at 0x%llx: %s",
-           o->device->ordinal, at, what);
+           o->device->ordinal, o->at, what);
     return CUDA_ERROR_LAUNCH_FAILED;
+}
+
+/* The end of a context waits as long as its streams do (observed on H200): whoever wonders is told for what. */
+static void tell(const struct stream *s, const struct op *o, uint64_t since)
+{
+    if (atomic_load(&s->set->context->finishing) && clock_now() - since > LONG_NS)
+        fl_log_once(FL_LOG_WARN,
+                    "the end of a context on device %d waits for a stream, which waits for a value at 0x%llx that nobody "
+                    "has written yet",
+                    o->device->ordinal, o->at);
 }
 
 static CUresult wait_for(struct stream *s, struct op *o)
@@ -85,11 +88,12 @@ static CUresult wait_for(struct stream *s, struct op *o)
         if (satisfied(o)) return r;
         __builtin_ia32_pause();
     }
-    uint64_t dying_since = 0;
-    for (long nap = SHORTEST_NAP_NS; !r && !satisfied(o) && !given_up(s, &dying_since);) {
+    const uint64_t since = clock_now();
+    for (long nap = SHORTEST_NAP_NS; !r && !satisfied(o) && !(r = stream_error(s));) {
         nanosleep(&(struct timespec){ .tv_nsec = nap }, NULL);
         nap = nap * 2 < LONGEST_NAP_NS ? nap * 2 : LONGEST_NAP_NS;
         r = find_again(o);
+        tell(s, o, since);
     }
     return r;
 }

@@ -58,6 +58,12 @@ static CUresult call_host(struct stream *s, const struct item *i, CUresult statu
     return uvm_host_function_ends();
 }
 
+/* What could not be begun because its context ends is an error of nobody else's. */
+static bool stays(const struct stream *s, CUresult r)
+{
+    return r && r != CUDA_ERROR_CONTEXT_IS_DESTROYED && (is_of_device(r) || !atomic_load(&s->set->dying));
+}
+
 /* The part of an item that may take long; without the lock. */
 static void perform(struct stream *s, struct item *i)
 {
@@ -83,7 +89,7 @@ static void perform(struct stream *s, struct item *i)
         if (!r) r = i->run(i->arg);
         if (i->result)
             *i->result = r;
-        else if (r)
+        else if (stays(s, r))
             sticky_set(r);
         break;
     case ITEM_HOST:

@@ -199,6 +199,120 @@ static void a_destroyed_context_stays_where_it_is_not_on_top(void)
     CHECK(cuCtxDestroy(b));
 }
 
+/* ---- contexts with work to do */
+
+static void *destroy(void *context)
+{
+    CHECK(cuCtxDestroy(context));
+    over = true;
+    return NULL;
+}
+
+static void note(void *arg) { *(_Atomic bool *)arg = true; }
+
+static void a_context_ends_when_its_streams_are_done(void)
+{
+    CUcontext c;
+    CUstream s;
+    CUdeviceptr flag, word;
+    pthread_t t;
+    uint32_t saw;
+    _Atomic bool called = false;
+    CHECK(cuMemAlloc(&flag, 4));
+    CHECK(cuMemAlloc(&word, 4));
+    CHECK(cuMemsetD32(flag, 0, 1));
+    CHECK(cuMemsetD32(word, 0, 1));
+    CHECK(cuCtxCreate(&c, NULL, 0, 0));
+    CHECK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+    CHECK(cuStreamWaitValue32(s, flag, 1, CU_STREAM_WAIT_VALUE_EQ));
+    CHECK(cuLaunchHostFunc(s, note, &called));
+    CHECK(cuMemsetD32Async(word, 7, 1, s));
+    CHECK(cuCtxPopCurrent(&c));
+    EXPECT(!pthread_create(&t, NULL, destroy, c));
+    nap(500 * 1000);
+    CHECK(cuMemcpyDtoH(&saw, word, 4));
+    EXPECT(!over && !called && !saw);
+    CHECK(cuMemsetD32(flag, 1, 1));
+    EXPECT(!pthread_join(t, NULL));
+    CHECK(cuMemcpyDtoH(&saw, word, 4));
+    EXPECT(called && saw == 7);
+}
+
+/* With a kernel that is launched if a condition is so, and it is. */
+static CUgraphExec conditional(CUcontext c, CUfunction f, CUdeviceptr p)
+{
+    CUgraph g;
+    CUgraphExec x;
+    CUgraphNode n;
+    CUgraphNodeParams params = { .type = CU_GRAPH_NODE_TYPE_CONDITIONAL,
+                                 .conditional = { .type = CU_GRAPH_COND_TYPE_IF, .size = 1, .ctx = c } };
+    unsigned us = 1;
+    void *arguments[] = { &p, &us };
+    const CUDA_KERNEL_NODE_PARAMS k = { .func = f, .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 1,
+                                        .blockDimY = 1, .blockDimZ = 1, .kernelParams = arguments };
+    CHECK(cuGraphCreate(&g, 0));
+    CHECK(cuGraphConditionalHandleCreate(&params.conditional.handle, g, c, 1, CU_GRAPH_COND_ASSIGN_DEFAULT));
+    CHECK(cuGraphAddNode(&n, g, NULL, NULL, 0, &params));
+    CHECK(cuGraphAddKernelNode(&n, params.conditional.phGraph_out[0], NULL, 0, &k));
+    CHECK(cuGraphInstantiate(&x, g, 0));
+    return x;
+}
+
+static void take_a_while(void *unused)
+{
+    (void)unused;
+    nap(100 * 1000);
+}
+
+static void what_conditions_select_is_done_before_a_context_ends(void)
+{
+    CUcontext c;
+    CUstream s;
+    CUdeviceptr p;
+    uint32_t *word;
+    CHECK(cuMemHostAlloc((void **)&word, 4, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP));
+    CHECK(cuMemHostGetDevicePointer(&p, word, 0));
+    *word = 0;
+    CHECK(cuCtxCreate(&c, NULL, 0, 0));
+    CHECK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+    CUgraphExec x = conditional(c, kernel("poke"), p);
+    CHECK(cuLaunchHostFunc(s, take_a_while, NULL));
+    CHECK(cuGraphLaunch(x, s));
+    CHECK(cuCtxDestroy(c));
+    EXPECT_EQUAL(*word, 1);
+    CHECK(cuCtxSynchronize());
+}
+
+struct launches {
+    CUcontext context;
+    CUgraphExec x;
+};
+
+static void *launch_until_refused(void *arg)
+{
+    const struct launches *l = arg;
+    CHECK(cuCtxSetCurrent(l->context));
+    while (!cuGraphLaunch(l->x, NULL)) continue;
+    return NULL;
+}
+
+static void a_reset_that_comes_between_a_condition_and_its_graph_leaves_no_error(void)
+{
+    struct launches l;
+    pthread_t t[THREADS];
+    CUdeviceptr p;
+    CHECK(cuMemAlloc(&p, 4));
+    CHECK(cuCtxGetCurrent(&l.context));
+    l.x = conditional(l.context, kernel("poke"), p);
+    for (int k = 0; k < THREADS; k++) EXPECT(!pthread_create(&t[k], NULL, launch_until_refused, &l));
+    nap(5000);
+    CHECK(cuDevicePrimaryCtxReset(0));
+    for (int k = 0; k < THREADS; k++) EXPECT(!pthread_join(t[k], NULL));
+    CHECK(cuDevicePrimaryCtxRetain(&l.context, 0));
+    CHECK(cuMemAlloc(&p, 4));
+    CHECK(cuCtxSynchronize());
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -208,6 +322,9 @@ int main(void)
         ALONE(start, who_destroys_the_current_context_is_back_in_the_one_before),
         ALONE(start, a_destroyed_context_stays_where_it_is_not_on_top),
         ALONE(start, a_context_destroyed_long_ago_is_still_that_to_who_has_it_current),
+        ALONE(start, a_context_ends_when_its_streams_are_done),
+        ALONE(start, what_conditions_select_is_done_before_a_context_ends),
+        ALONE_TIMES(start, a_reset_that_comes_between_a_condition_and_its_graph_leaves_no_error, 20),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

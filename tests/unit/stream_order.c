@@ -169,18 +169,29 @@ static void a_wait_that_is_not_satisfied_holds_up_its_own_stream_only(void **sta
     assert_int_equal(t[0], 2);
 }
 
-static void a_context_can_be_destroyed_while_a_stream_waits_for_ever(void **state)
+static void *write_late(void *flag)
+{
+    nap(300);
+    __atomic_store_n((uint64_t *)flag, 1, __ATOMIC_SEQ_CST);
+    return NULL;
+}
+
+static void the_end_of_a_context_comes_after_what_its_streams_wait_for(void **state)
 {
     (void)state;
     struct context *d = fake_context();
     struct stream *a = new_stream(d, 0);
     static uint64_t flag;
+    pthread_t t;
     CUstreamBatchMemOpParams wait = { .waitValue = { .operation = CU_STREAM_MEM_OP_WAIT_VALUE_64,
                                                      .address = (uintptr_t)&flag,
                                                      .value64 = 1,
                                                      .flags = CU_STREAM_WAIT_VALUE_EQ } };
     assert_int_equal(stream_memory_operations(a, &wait, 1, false), CUDA_SUCCESS);
+    assert_int_equal(pthread_create(&t, NULL, write_late, &flag), 0);
     fake_context_destroy(d);
+    assert_int_equal(__atomic_load_n(&flag, __ATOMIC_SEQ_CST), 1);
+    pthread_join(t, NULL);
 }
 
 static void every_comparison_of_a_wait_means_what_it_says(void **state)
@@ -286,7 +297,7 @@ int main(void)
         T(a_synchronous_copy_in_legacy_waits_for_blocking_streams),
         T(alternating_legacy_and_blocking_work_stays_in_order),
         T(a_wait_that_is_not_satisfied_holds_up_its_own_stream_only),
-        T(a_context_can_be_destroyed_while_a_stream_waits_for_ever),
+        T(the_end_of_a_context_comes_after_what_its_streams_wait_for),
         T(every_comparison_of_a_wait_means_what_it_says),
         T(a_dead_processor_ends_all_waits_and_drops_queued_work),
         T(failing_work_is_sticky_whether_or_not_somebody_waits_for_it),
