@@ -112,7 +112,8 @@ static CUresult launch(CUgraphExec hGraphExec, CUstream hStream, bool upload)
     struct executable *x;
     CUresult r = stream_caller_outside(hStream, &c);
     if (r || (r = stream_get(c, hStream, false, &s)) || (r = executable_get(hGraphExec, &x))) return r;
-    if ((r = capture_refuse(s)) || upload) return r; /* it becomes no node: observed on H200 */
+    if ((r = capture_refuse(s))) return r; /* it becomes no node: observed on H200 */
+    if (upload) return graph_upload(x, s);
     const bool lent = !context_top();
     if (lent && (r = context_push(c))) return r;
     r = graph_launch(x, s);

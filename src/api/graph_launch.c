@@ -41,10 +41,9 @@ static CUresult settle_memory(const struct executable *x, const struct graph *g,
 {
     CUresult r = CUDA_SUCCESS;
     for (unsigned k = 0; k < g->nodes.count && !r; k++) {
-        bool allocated;
         const struct node *n = g->nodes.node[k];
         if (n->child) r = settle_memory(x, n->child, s);
-        if (!n->memory || !mempool_is_kept(n->memory->kept, &allocated) || !allocated) continue;
+        if (!n->memory || !mempool_is_allocated(n->memory->kept)) continue;
         if (x->flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH)
             r = free_perform(n->memory->kept.address, s);
         else
@@ -52,6 +51,29 @@ static CUresult settle_memory(const struct executable *x, const struct graph *g,
                                   "what the last launch allocated is not freed yet, and the graph was not instantiated "
                                   "with CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH");
     }
+    return r;
+}
+
+/* There is memory for what the nodes allocate, most often in one arena. launch: x's graph, or NULL for an upload. */
+static CUresult ready_memory(const struct graph *g, struct stream *s, const void *launch)
+{
+    CUresult r = CUDA_SUCCESS;
+    const struct arena *last = NULL;
+    for (unsigned k = 0; k < g->nodes.count && g->counted && !r; k++) {
+        const struct node *n = g->nodes.node[k];
+        if (n->child) r = ready_memory(n->child, s, launch);
+        if (!n->memory || r || n->memory->kept.arena == last) continue;
+        r = mempool_ready_arena(n->memory->kept.arena, s, launch);
+        last = n->memory->kept.arena;
+    }
+    return r;
+}
+
+CUresult graph_upload(struct executable *x, struct stream *s)
+{
+    pthread_mutex_lock(&x->launch);
+    CUresult r = atomic_load(&x->valid) ? ready_memory(x->graph, s, NULL) : CUDA_ERROR_INVALID_VALUE;
+    pthread_mutex_unlock(&x->launch);
     return r;
 }
 
@@ -90,9 +112,11 @@ CUresult graph_launch(struct executable *x, struct stream *s)
     CUresult r = atomic_load(&x->valid) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; /* destroyed meanwhile */
     if (!r && x->done) r = cuStreamWaitEvent((CUstream)s, x->done, 0);
     if (!r) r = settle_memory(x, x->graph, s);
+    if (!r) r = ready_memory(x->graph, s, x->graph);
     if (!r) r = assign_defaults(x->graph, s);
     if (!r) r = graph_run_nodes(&run, &run.first, &x->order);
     if (!r) r = note_done(x, &run.first);
+    if (graph_has_memory(x->graph)) mempool_launched(x->graph, s);
     lanes_give(run.first.next);
     pthread_mutex_unlock(&x->launch);
     /* what a node did wrong while others were issued is not this call's error */

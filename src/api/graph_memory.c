@@ -60,5 +60,7 @@ CUresult CUDAAPI cuDeviceGraphMemTrim(CUdevice device)
 {
     struct device *d;
     CUresult r = device_get(device, &d);
-    return r || (r = sticky_get()) ? r : mempool_trim_kept(d);
+    if (r || (r = sticky_get())) return r;
+    mempool_trim_kept(d);
+    return r;
 }

@@ -27,7 +27,8 @@ static CUresult launch_kernel(const struct node *n, CUstream s)
 static bool is_gone(CUdeviceptr at)
 {
     struct allocation a;
-    return (at >= space_reserve_base() && at < space_reserve_end()) || (space_is_ours(at) && !space_glance(at, &a));
+    return (at >= space_reserve_base() && at < space_reserve_end()) ||
+           (space_is_ours(at) && !space_glance(at, &a) && !mempool_look_kept(at, 1, &a));
 }
 
 /* An address of the node's in memory that is gone; 0: there is none. */
@@ -92,6 +93,17 @@ static CUresult move(const struct node *n, CUstream s)
     return r;
 }
 
+/* Its own graph's memory, or another one's. */
+static CUresult free_memory(const struct node *n, struct stream *s)
+{
+    struct allocation a;
+    const struct graph *g = n->graph;
+    const CUdeviceptr at = n->params.free.dptr;
+    while (g->parent) g = g->parent->graph;
+    if (!space_look(at, &a) || !a.pool || !mempool_of_graphs(a.pool)) return CUDA_ERROR_INVALID_VALUE;
+    return mempool_free_kept(&a, at, s, g);
+}
+
 /* That it was recorded in a capture since then does not matter. */
 static CUresult wait_for(CUevent event, struct stream *s)
 {
@@ -111,8 +123,8 @@ CUresult graph_perform(const struct node *n, CUstream s)
     case CU_GRAPH_NODE_TYPE_EMPTY: return CUDA_SUCCESS;
     case CU_GRAPH_NODE_TYPE_WAIT_EVENT: return wait_for(p->eventWait.event, (struct stream *)s);
     case CU_GRAPH_NODE_TYPE_EVENT_RECORD: return cuEventRecord(p->eventRecord.event, s);
-    case CU_GRAPH_NODE_TYPE_MEM_ALLOC: return mempool_allocate_kept(n->memory->kept, (struct stream *)s);
-    case CU_GRAPH_NODE_TYPE_MEM_FREE: return free_perform(p->free.dptr, (struct stream *)s);
+    case CU_GRAPH_NODE_TYPE_MEM_ALLOC: return mempool_allocate_kept(n->memory->kept);
+    case CU_GRAPH_NODE_TYPE_MEM_FREE: return free_memory(n, (struct stream *)s);
     case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
         return cuStreamBatchMemOp_v2(s, p->memOp.count, p->memOp.paramArray, p->memOp.flags);
     default: return CUDA_ERROR_NOT_SUPPORTED;

@@ -61,7 +61,7 @@ CUresult span_find(CUdeviceptr p, size_t size, const struct device *d, bool writ
 {
     struct allocation a;
     const uint64_t changes = span_changes();
-    if (!space_look(p, &a)) {
+    if (!space_look(p, &a) && !mempool_look_kept(p, size, &a)) {
         *s = (struct span){ .bytes = (char *)p, .count = 1, .ordinary = true, .waits = true };
         return !space_is_ours(p) && uvm_reaches(p, size, write)
                    ? CUDA_SUCCESS

@@ -220,9 +220,9 @@ static CUresult add_memory(struct node *n, const CUgraphNodeParams *params)
 {
     CUresult r = CUDA_SUCCESS;
     if (params->type == CU_GRAPH_NODE_TYPE_MEM_FREE)
-        r = graph_check_free(n->graph, params->free.dptr);
+        r = graph_memory_free(n, params->free.dptr);
     else
-        r = graph_memory_new(&params->alloc, &n->memory);
+        r = graph_memory_new(n, &params->alloc, &n->memory);
     if (r) return r;
     n->params = *params;
     if (n->memory) {
@@ -260,6 +260,7 @@ CUresult node_add(struct graph *g, const CUgraphNode *before, const CUgraphEdgeD
         other = (struct node *)before[k];
         r = list_has(&n->before, other) ? CUDA_ERROR_INVALID_VALUE : connect(other, n, data ? &data[k] : NULL);
     }
+    n->born_behind = n->before.count;
     if (!r && params->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
         r = conditional_make(n, &params->conditional);
     else if (!r && move)
@@ -354,6 +355,7 @@ void graph_free(struct graph *g)
         g->conditions = c->next;
         condition_drop(c);
     }
+    graph_arenas_drop(g);
     user_references_drop(g);
     object_give(&graphs, g);
 }

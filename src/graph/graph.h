@@ -39,6 +39,7 @@ struct node {                      /* CUgraphNode_st */
     CUlaunchAttribute attribute[NODE_ATTRIBUTES]; /* of kernels */
     unsigned attributes;
     struct node_list before, after; /* what it must come after; what must come after it */
+    unsigned born_behind;          /* of `before`, those it was made with */
     bool disabled;                 /* in an executable graph */
     unsigned missing;              /* while nodes are being ordered */
     bool counted;                  /* allocates or frees memory, or has a child, which may */
@@ -58,6 +59,7 @@ struct graph {                     /* CUgraph_st */
     struct graph *origin;          /* that it was cloned from */
     struct user_reference *objects; /* that it keeps alive (user.h) */
     struct condition *conditions;  /* that were made for it */
+    struct graph_arena *arenas;    /* what its memory lies in (memory.h) */
 };
 
 struct executable {                /* CUgraphExec_st */

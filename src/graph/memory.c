@@ -60,18 +60,81 @@ CUresult graph_memory_check(const CUDA_MEM_ALLOC_NODE_PARAMS_v2 *p)
     return p->bytesize ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult graph_memory_new(const CUDA_MEM_ALLOC_NODE_PARAMS_v2 *p, struct graph_memory **out)
+/* ---- the order of nodes, as mempool/layout.h asks for it */
+
+static bool is_marked(const void *point) { return ((const struct node *)point)->marked; }
+
+/* What n comes after, by the edges that nodes were made with (observed on H200). */
+static CUresult mark_before(const struct node *n, struct node_list *marked)
+{
+    CUresult r = CUDA_SUCCESS;
+    *marked = (struct node_list){ 0 };
+    for (unsigned k = 0; !r; k++) {
+        for (unsigned j = 0; j < n->before.count && j < n->born_behind && !r; j++) {
+            struct node *b = n->before.node[j];
+            if (b->marked || (r = list_add(marked, b))) continue;
+            b->marked = true;
+        }
+        if (k == marked->count) break;
+        n = marked->node[k];
+    }
+    return r;
+}
+
+static void unmark(struct node_list *marked)
+{
+    for (unsigned k = 0; k < marked->count; k++) marked->node[k]->marked = false;
+    list_free(marked);
+}
+
+/* ---- allocating and freeing */
+
+static CUresult arena_of(struct graph *g, struct device *d, uint32_t others, struct arena **out)
+{
+    struct graph_arena *a = g->arenas;
+    while (a && (a->device != d || a->others != others)) a = a->next;
+    if (!a) {
+        if (!(a = calloc(1, sizeof *a))) return CUDA_ERROR_OUT_OF_MEMORY;
+        CUresult r = mempool_arena(d, others, &a->arena);
+        if (r) {
+            free(a);
+            return r;
+        }
+        a->device = d;
+        a->others = others;
+        a->next = g->arenas;
+        g->arenas = a;
+    }
+    *out = a->arena;
+    return CUDA_SUCCESS;
+}
+
+void graph_arenas_drop(struct graph *g)
+{
+    while (g->arenas) {
+        struct graph_arena *a = g->arenas;
+        g->arenas = a->next;
+        mempool_arena_drop(a->arena);
+        free(a);
+    }
+}
+
+CUresult graph_memory_new(const struct node *n, const CUDA_MEM_ALLOC_NODE_PARAMS_v2 *p, struct graph_memory **out)
 {
     struct context *c;
     struct device *d;
-    struct stream *s;
+    struct arena *a;
+    struct node_list before;
     CUresult r = context_current(&c);
     if (r || (r = graph_memory_check(p)) || (r = device_get(p->poolProps.location.id, &d))) return r;
     struct graph_memory *m = calloc(1, sizeof *m);
     if (!m) return CUDA_ERROR_OUT_OF_MEMORY;
     m->references = 1;
     note_access(m, p);
-    if ((r = stream_get(c, CU_STREAM_LEGACY, false, &s)) || (r = mempool_keep(d, m->others, p->bytesize, s, &m->kept)))
+    r = mark_before(n, &before);
+    if (!r && !(r = arena_of(n->graph, d, m->others, &a))) r = mempool_keep(a, p->bytesize, is_marked, &m->kept);
+    unmark(&before);
+    if (r)
         free(m);
     else
         *out = m;
@@ -91,16 +154,43 @@ void graph_memory_drop(struct graph_memory *m)
     free(m);
 }
 
-/* An address that a graph allocates, freed once in each graph; by its own graph only if that was said
- * before it was made executable (the H200 refuses it later). */
-CUresult graph_check_free(const struct graph *g, CUdeviceptr address)
+/* The graph's own at an address, *any if there is one: what is not freed yet, or NULL. */
+static struct graph_memory *own_at(const struct graph *g, CUdeviceptr address, bool *any)
 {
-    if (!mempool_is_kept((struct kept){ address, 0 }, NULL)) return CUDA_ERROR_INVALID_VALUE;
+    struct graph_memory *found = NULL;
+    *any = false;
+    for (unsigned k = 0; k < g->nodes.count && !found; k++) {
+        struct graph_memory *m = g->nodes.node[k]->memory;
+        if (!m || m->kept.address != address) continue;
+        *any = true;
+        if (!m->freed) found = m;
+    }
+    return found;
+}
+
+static CUresult free_own(const struct node *n, struct graph_memory *m)
+{
+    struct node_list before;
+    if (m->settled) return CUDA_ERROR_INVALID_VALUE; /* an H200 refuses it once the graph was made executable */
+    CUresult r = mark_before(n, &before);
+    if (!r) r = mempool_reuse_kept(m->kept, n, is_marked);
+    unmark(&before);
+    if (!r) m->freed = true;
+    return r;
+}
+
+/* What another graph allocates is freed once in each graph. */
+CUresult graph_memory_free(const struct node *n, CUdeviceptr address)
+{
+    const struct graph *g = n->graph;
+    bool any;
+    struct graph_memory *m = own_at(g, address, &any);
+    if (m) return free_own(n, m);
+    if (any || !mempool_is_kept(address)) return CUDA_ERROR_INVALID_VALUE;
     for (unsigned k = 0; k < g->nodes.count; k++) {
-        const struct node *n = g->nodes.node[k];
-        if (n->params.type == CU_GRAPH_NODE_TYPE_MEM_FREE && n->params.free.dptr == address)
+        const struct node *other = g->nodes.node[k];
+        if (other->params.type == CU_GRAPH_NODE_TYPE_MEM_FREE && other->params.free.dptr == address)
             return CUDA_ERROR_INVALID_VALUE;
-        if (n->memory && n->memory->settled && n->memory->kept.address == address) return CUDA_ERROR_INVALID_VALUE;
     }
     return CUDA_SUCCESS;
 }

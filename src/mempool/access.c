@@ -141,7 +141,7 @@ char *mempool_bytes(uint64_t address, uint64_t size, const struct device *d, boo
         pthread_mutex_unlock(&p->lock);
     }
     pthread_mutex_unlock(&mempools_lock);
-    return bytes;
+    return bytes ? bytes : mempool_kept_bytes(address, size, d);
 }
 
 /* ---- what src/space asks */
@@ -157,7 +157,7 @@ static CUresult attach(struct device *d)
         pthread_mutex_unlock(&p->lock);
     }
     pthread_mutex_unlock(&mempools_lock);
-    return r;
+    return r ? r : mempool_attach_kept(d);
 }
 
 /* Pools belong to devices, not to contexts: what they lent outlives the last (observed on H200, for a
@@ -165,6 +165,7 @@ static CUresult attach(struct device *d)
 static void release_context(struct context *c)
 {
     if (c->device->contexts > 1) return;
+    mempool_trim_kept(c->device);
     pthread_mutex_lock(&mempools_lock);
     for (struct mempool *p = mempools, *next; p; p = next) {
         next = p->next;

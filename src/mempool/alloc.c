@@ -110,7 +110,6 @@ static void take_back(struct mempool *p, struct block *b)
 {
     space_withdraw(&b->a);
     if (b->slot) share_forget(b);
-    if (p->graphs && b->allocated) kept_count(p, b, false);
     p->used -= b->a.size;
     p->lent--;
     b->chunk->lent--;
@@ -131,8 +130,9 @@ static CUresult free_block(const struct allocation *copy, CUdeviceptr address, s
     CUresult r = CUDA_SUCCESS;
     struct place place;
     struct mark *mark = NULL;
+    if (p->graphs) return mempool_free_kept(copy, address, s, NULL);
     pthread_mutex_lock(&p->lock);
-    if (copy->base != address || !block_is(b, copy) || (b->kept && !b->allocated))
+    if (copy->base != address || !block_is(b, copy))
         r = CUDA_ERROR_INVALID_VALUE;
     else if (s && !(r = stream_point(s, &place, &mark))) {
         if (b->mark) point_release(b->mark);
@@ -144,10 +144,7 @@ static CUresult free_block(const struct allocation *copy, CUdeviceptr address, s
     } else if (!s && b->bound && point_done(b->mark)) {
         block_unbind(p, b);
     }
-    if (!r && b->kept)
-        mempool_free_kept(p, b);
-    else if (!r)
-        take_back(p, b);
+    if (!r) take_back(p, b);
     if (!r && !s) chunks_release_surplus(p);
     bool last = !r && mempool_finished(p);
     pthread_mutex_unlock(&p->lock);
@@ -205,7 +202,7 @@ void mempool_synchronized(struct context *c, struct stream *s)
 
 bool mempool_shrink(const struct device *d)
 {
-    bool any = false;
+    bool any = d && mempool_trim_kept(d);
     pthread_mutex_lock(&mempools_lock);
     for (struct mempool *p = mempools; p; p = p->next) {
         if (p->device != d || p->type == CU_MEM_ALLOCATION_TYPE_MANAGED) continue;

@@ -29,7 +29,6 @@ struct block *block_new(struct mempool *p)
     b->bound = false;
     b->mark = NULL;
     b->slot = 0;
-    b->kept = false;
     return b;
 }
 

@@ -162,7 +162,7 @@ failed:
 
 bool chunk_divisible(const struct chunk *c)
 {
-    return !c->managed && !c->view.id && !c->pool->imported && !c->pool->graphs;
+    return !c->managed && !c->view.id && !c->pool->imported;
 }
 
 /* More memory behind a chunk, one free block. */

@@ -23,12 +23,13 @@ struct block {
     struct allocation a;           /* of a lent block; published */
     enum block_state state;
     struct chunk *chunk;
-    uint64_t at, size;             /* bytes in the chunk */
+    struct arena *arena;           /* of memory of graphs, instead of the chunk */
+    uint64_t at, size;             /* bytes in the chunk, or in the arena's zone */
     struct block *below, *above;   /* neighbours; above also links spare blocks */
     bool bound;                    /* usable only where place allows it; of a lent block, as it was before */
     struct place place;            /* where it was last freed */
     struct mark *mark;             /* of that free, which must be done first; NULL: it is */
-    bool kept;                     /* lent: for a graph (kept.c), and if so */
+    bool kept;                     /* of memory of graphs: for a node that there is yet (kept.c) */
     bool allocated;                /* by a launch, and not freed since */
     uint32_t slot;                 /* in the export table (share.c), 0: none */
     RB_ENTRY(block) by_size;       /* of the pool's free blocks */
@@ -45,8 +46,6 @@ struct chunk {
     unsigned lent;                 /* blocks */
     bool unseen;                   /* nobody has synchronised with its last free, which was at: */
     struct place freed;
-    unsigned allocated;            /* of the graphs' pool: blocks that launches allocated */
-    bool backed;                   /* some were, since it was trimmed */
     struct chunk *next;
 };
 
@@ -69,8 +68,7 @@ struct mempool {
     uint64_t threshold;            /* bytes that may stay when nobody needs them */
     uint64_t reserved, used;       /* bytes held; lent. Here and below, high: the most since it was set to now */
     uint64_t reserved_high, used_high;
-    bool graphs;                   /* the graphs' pool: what is told of it is counted in chunks */
-    uint64_t graph_there;          /* bytes, see kept.c */
+    bool graphs;                   /* it stands for memory of graphs, and has no chunks (arena.h) */
     unsigned lent;                 /* blocks */
     unsigned bound;                /* free blocks that are */
     struct chunk *chunks;
@@ -112,7 +110,7 @@ CUresult chunk_new(struct mempool *p, uint64_t size, uint64_t offset, struct chu
 /* Makes a chunk larger, such that it ends with room of size bytes for s. */
 bool chunk_grow(struct mempool *p, uint64_t size, struct stream *s);
 /* Whether its memory is mapped piece by piece: managed memory is not, what has a view of its own shows
- * that as a whole, and the graphs' chunks are what is counted. */
+ * that as a whole. */
 bool chunk_divisible(const struct chunk *c);
 /* The memory of size bytes, from `from` on, is the system's again; of a managed chunk all of it. */
 void chunk_free_memory(struct chunk *c, uint64_t from, uint64_t size);
@@ -165,9 +163,10 @@ void mempool_note_free(void);
 bool later_free(const struct context *c, struct stream *s);
 
 /* --- kept.c --- */
-void mempool_free_kept(struct mempool *p, struct block *b);
-/* A launch has allocated the block, or it is freed. */
-void kept_count(struct mempool *p, struct block *b, bool allocated);
+/* What devices may use of memory of graphs is visible to d's new process. */
+CUresult mempool_attach_kept(struct device *d);
+/* As mempool_bytes. */
+char *mempool_kept_bytes(uint64_t address, uint64_t size, const struct device *d);
 
 /* --- share.c --- */
 CUresult share_new(struct mempool *p);

@@ -1,8 +1,10 @@
-/* Memory kept for a graph: lent for the graph's life at one address, which its
- * launches allocate and somebody frees, again and again. What is freed stays
- * kept; the next launch comes after that free. */
+/* Allocations of graphs: kept for a graph's life, at one address, which launches
+ * allocate and somebody frees, again and again. Only while one is allocated it is
+ * published: others of its graph, which come before or after it, may have some of
+ * the same addresses. */
+#include "base/log.h"
 #include "context/context.h"
-#include "mempool/internal.h"
+#include "mempool/arena.h"
 
 /* Graphs' pools of a device: one for each set of devices that may use what it lends. Nobody has their handles, and they
  * stay. */
@@ -27,182 +29,282 @@ static CUresult pool_of(struct device *d, uint32_t others, struct mempool **out)
         p->limit = p->threshold = UINT64_MAX;
         for (int k = 0; k < device_count; k++)
             if (k == d->ordinal || others >> k & 1) p->access[k] = PROT_DEVICE_READ | PROT_DEVICE_WRITE;
-        p->next = mempools;
-        mempools = p;
-        p->in_use = true;
-        atomic_store(&p->valid, true);
+        mempool_enter(p);
     }
     pthread_mutex_unlock(&mempools_lock);
     *out = p;
     return p ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* Number n of them, NULL: there are not so many. */
-static struct mempool *pool_at(const struct device *d, unsigned n)
-{
-    pthread_mutex_lock(&mempools_lock);
-    struct mempool *p = mempools;
-    while (p && (!p->graphs || p->device != d || n--)) p = p->next;
-    pthread_mutex_unlock(&mempools_lock);
-    return p;
-}
-
-/* Of all of a device's. */
-static pthread_mutex_t totals_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct {
-    uint64_t now, used_high, reserved_high;
-} totals[MAX_DEVICES];
-
-/* Observed on H200: memory of graphs is there from the first launch that allocates it until it is
- * trimmed, is used as a whole, and counts as used until then, whoever frees it. */
-static void count(struct mempool *p)
-{
-    uint64_t there = 0;
-    for (const struct chunk *c = p->chunks; c; c = c->next)
-        if (c->backed) there += c->memory.size;
-    pthread_mutex_lock(&totals_lock);
-    uint64_t now = totals[p->device->ordinal].now += there - p->graph_there;
-    uint64_t *high[] = { &totals[p->device->ordinal].used_high, &totals[p->device->ordinal].reserved_high };
-    for (int k = 0; k < 2; k++)
-        if (now > *high[k]) *high[k] = now;
-    pthread_mutex_unlock(&totals_lock);
-    p->graph_there = there;
-}
-
-void kept_count(struct mempool *p, struct block *b, bool allocated)
-{
-    struct chunk *c = b->chunk;
-    unsigned before = c->allocated;
-    b->allocated = allocated;
-    c->allocated += allocated ? 1 : -1u;
-    c->backed |= allocated;
-    if (!before || !c->allocated) count(p);
-}
-
-static void show(struct block *b)
-{
-    b->a.dormant = !b->allocated;
-    space_update(&b->a);
-}
-
-/* The lent block that begins at an address, its pool locked. */
-static struct block *lock_lent(CUdeviceptr address, struct mempool **p)
-{
-    struct allocation a;
-    if (!space_look(address, &a) || a.base != address || !a.pool) return NULL;
-    *p = a.pool;
-    pthread_mutex_lock(&(*p)->lock);
-    if (block_is(a.detail, &a)) return a.detail;
-    pthread_mutex_unlock(&(*p)->lock);
-    return NULL;
-}
-
-CUresult mempool_keep(struct device *d, uint32_t others, uint64_t size, struct stream *s, struct kept *out)
+CUresult mempool_arena(struct device *d, uint32_t others, struct arena **out)
 {
     struct mempool *p;
     CUresult r = pool_of(d, others, &p);
-    if (r || (r = mempool_alloc(p, size, s, &out->address))) return r;
-    struct block *b = lock_lent(out->address, &p);
-    if (!b) return CUDA_ERROR_INVALID_VALUE; /* somebody else has freed it */
-    b->kept = true;
-    b->allocated = false;
-    show(b);
-    p->used -= b->a.size;
-    out->id = b->a.buffer_id;
+    return r ? r : arena_make(p, out);
+}
+
+void mempool_arena_drop(struct arena *a) { arena_release(a); }
+
+/* ---- keeping */
+
+static void describe(struct block *b, uint64_t size)
+{
+    const struct zone *z = b->arena->zone;
+    const uint64_t first = round_down(b->at, MEMPOOL_MAPPING);
+    b->a = (struct allocation){
+        .base = z->place.va + b->at,
+        .size = size,
+        .kind = ALLOCATION_DEVICE,
+        .device = z->device,
+        .mapping_base = z->place.va + first,
+        .mapping_size = round_up(b->at + size, MEMPOOL_MAPPING) - first,
+        .backing = z->place.backing,
+        .offset = z->place.offset + b->at,
+        .owner = &mempool_owner,
+        .dormant = true,
+        .pool = b->arena->pool,
+        .detail = b,
+    };
+}
+
+CUresult mempool_keep(struct arena *a, uint64_t size, comes_after *after, struct kept *out)
+{
+    struct mempool *p = a->pool;
+    uint64_t at;
+    pthread_mutex_lock(&p->lock);
+    struct block *b = block_new(p);
     pthread_mutex_unlock(&p->lock);
-    return r;
-}
-
-/* The kept block at an address, its pool locked. */
-static struct block *lock_kept(struct kept k, struct mempool **p)
-{
-    struct block *b = lock_lent(k.address, p);
-    if (!b || (b->kept && (!k.id || b->a.buffer_id == k.id))) return b;
-    pthread_mutex_unlock(&(*p)->lock);
-    return NULL;
-}
-
-bool mempool_is_kept(struct kept k, bool *allocated)
-{
-    struct mempool *p;
-    struct block *b = lock_kept(k, &p);
-    if (!b) return false;
-    if (allocated) *allocated = b->allocated;
-    pthread_mutex_unlock(&p->lock);
-    return true;
-}
-
-CUresult mempool_allocate_kept(struct kept k, struct stream *s)
-{
-    struct mempool *p;
-    struct block *b = lock_kept(k, &p);
-    if (!b) return CUDA_ERROR_INVALID_VALUE;
-    CUresult r = b->allocated ? CUDA_ERROR_INVALID_VALUE : stream_after(s, b->mark);
-    if (!r) {
-        kept_count(p, b, true);
-        show(b);
-        p->used += b->a.size;
-        if (p->used > p->used_high) p->used_high = p->used;
+    if (!b) return CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult r = arena_take(a, size, after, &at);
+    pthread_mutex_lock(&p->lock);
+    if (r) {
+        block_spare(p, b);
+    } else {
+        *b = (struct block){ .state = BLOCK_LENT, .arena = a, .at = at, .size = round_up(size, BLOCK_UNIT), .kept = true };
+        describe(b, size);
+        pthread_mutex_lock(&a->zone->lock);
+        a->references++;
+        b->above = a->blocks;
+        if (b->above) b->above->below = b;
+        a->blocks = b;
+        pthread_mutex_unlock(&a->zone->lock);
+        *out = (struct kept){ a, b, b->a.base };
     }
     pthread_mutex_unlock(&p->lock);
     return r;
 }
 
-void mempool_free_kept(struct mempool *p, struct block *b)
+CUresult mempool_reuse_kept(struct kept k, const void *point, comes_after *after)
 {
-    kept_count(p, b, false);
-    show(b);
-    p->used -= b->a.size;
+    return layout_free(&k.arena->layout, k.block->at, k.block->size, point, after);
+}
+
+/* With the pool's lock: nobody needs it any more. */
+static void end(struct mempool *p, struct block *b)
+{
+    struct arena *a = b->arena;
+    pthread_mutex_lock(&a->zone->lock);
+    *(b->below ? &b->below->above : &a->blocks) = b->above;
+    if (b->above) b->above->below = b->below;
+    pthread_mutex_unlock(&a->zone->lock);
+    block_spare(p, b);
+    arena_release(a);
 }
 
 void mempool_unkeep(struct kept k)
 {
-    struct mempool *p;
-    struct block *b = lock_kept(k, &p);
-    if (!b) return;
-    struct allocation a;
-    /* if it is allocated, whoever frees it gives it back */
-    bool give_back = !b->allocated && space_look(k.address, &a);
-    b->kept = false;
-    if (give_back) p->used += a.size;
+    struct mempool *p = k.arena->pool;
+    pthread_mutex_lock(&p->lock);
+    k.block->kept = false;
+    if (!k.block->allocated) end(p, k.block); /* if it is, with its free */
     pthread_mutex_unlock(&p->lock);
-    if (give_back) mempool_free_now(&a, k.address);
 }
+
+bool mempool_is_allocated(struct kept k)
+{
+    struct mempool *p = k.arena->pool;
+    pthread_mutex_lock(&p->lock);
+    const bool is = k.block->allocated;
+    pthread_mutex_unlock(&p->lock);
+    return is;
+}
+
+/* Those of the arena that has the address. */
+static const struct block *blocks_at(const struct zone *z, uint64_t address)
+{
+    const uint64_t at = address - z->place.va;
+    const struct arena *a = z->span && at < z->place.size ? z->span[at / MEMPOOL_MAPPING].arena : NULL;
+    return a ? a->blocks : NULL;
+}
+
+bool mempool_is_kept(CUdeviceptr address)
+{
+    bool is = false;
+    for (int k = 0; k < device_count && !is; k++) {
+        struct zone *z = zone_of(&devices[k]);
+        pthread_mutex_lock(&z->lock);
+        for (const struct block *b = blocks_at(z, address); b && !is; b = b->above) is = b->a.base == address;
+        pthread_mutex_unlock(&z->lock);
+    }
+    return is;
+}
+
+/* Of several that begin there or lie there, one that has the bytes. */
+static bool look(struct zone *z, uint64_t address, uint64_t size, struct allocation *copy)
+{
+    bool found = false;
+    pthread_mutex_lock(&z->lock);
+    for (const struct block *b = blocks_at(z, address); b; b = b->above) {
+        const uint64_t in = address - b->a.base;
+        if (in >= b->a.size || (found && size > b->a.size - in)) continue;
+        *copy = b->a;
+        found = true;
+        if (size <= b->a.size - in) break;
+    }
+    pthread_mutex_unlock(&z->lock);
+    return found;
+}
+
+bool mempool_look_kept(CUdeviceptr address, uint64_t size, struct allocation *copy)
+{
+    for (int k = 0; k < device_count; k++)
+        if (look(zone_of(&devices[k]), address, size, copy)) return true;
+    return false;
+}
+
+/* ---- launching */
+
+static CUresult get_pieces(struct arena *a, struct stream *s, const void *launch, bool waits)
+{
+    pthread_mutex_lock(&a->zone->lock);
+    arenas_bury(a->zone);
+    CUresult r = pieces_get(a, s, launch, waits);
+    pthread_mutex_unlock(&a->zone->lock);
+    return r;
+}
+
+CUresult mempool_ready_arena(struct arena *a, struct stream *s, const void *launch)
+{
+    CUresult r = get_pieces(a, s, launch, false);
+    if (r != CUDA_ERROR_OUT_OF_MEMORY) return r;
+    mempool_shrink(a->zone->device);
+    return get_pieces(a, s, launch, true);
+}
+
+void mempool_launched(const void *launch, struct stream *s)
+{
+    struct place place = { 0 };
+    struct mark *mark = NULL;
+    const bool known = !stream_point(s, &place, &mark);
+    for (int k = 0; k < device_count; k++) {
+        struct zone *z = zone_of(&devices[k]);
+        pthread_mutex_lock(&z->lock);
+        pieces_launched(z, launch, &place, mark);
+        pthread_mutex_unlock(&z->lock);
+    }
+    if (known && mark) point_release(mark);
+}
+
+CUresult mempool_allocate_kept(struct kept k)
+{
+    struct block *b = k.block;
+    struct mempool *p = b->arena->pool;
+    pthread_mutex_lock(&p->lock);
+    CUresult r = b->allocated ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+    if (!r) {
+        b->a.dormant = false;
+        r = space_publish(&b->a);
+    }
+    if (!r) {
+        pthread_mutex_lock(&b->arena->zone->lock);
+        pieces_hold(b->arena->zone, b->at, b->size);
+        pthread_mutex_unlock(&b->arena->zone->lock);
+        b->allocated = true;
+    }
+    b->a.dormant = !b->allocated;
+    pthread_mutex_unlock(&p->lock);
+    return r;
+}
+
+CUresult mempool_free_kept(const struct allocation *copy, CUdeviceptr address, struct stream *s, const void *launch)
+{
+    struct mempool *p = copy->pool;
+    struct block *b = copy->detail;
+    pthread_mutex_lock(&p->lock);
+    CUresult r = copy->base == address && block_is(b, copy) && b->allocated ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    if (!r) {
+        pthread_mutex_lock(&b->arena->zone->lock);
+        r = pieces_release(b->arena->zone, b->at, b->size, s, launch);
+        pthread_mutex_unlock(&b->arena->zone->lock);
+    }
+    if (!r) {
+        space_withdraw(&b->a);
+        b->allocated = false;
+        b->a.dormant = true;
+        if (!b->kept) end(p, b);
+    }
+    pthread_mutex_unlock(&p->lock);
+    return r;
+}
+
+/* ---- what a device has for graphs */
 
 CUresult mempool_kept_attribute(struct device *d, CUgraphMem_attribute attribute, cuuint64_t *value, bool set)
 {
-    struct mempool *p;
-    bool high = attribute == CU_GRAPH_MEM_ATTR_USED_MEM_HIGH || attribute == CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH;
-    bool used = attribute == CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT || attribute == CU_GRAPH_MEM_ATTR_USED_MEM_HIGH;
+    const bool high = attribute == CU_GRAPH_MEM_ATTR_USED_MEM_HIGH || attribute == CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH;
+    const bool used = attribute == CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT || attribute == CU_GRAPH_MEM_ATTR_USED_MEM_HIGH;
     if ((unsigned)attribute > CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH || (set && (!high || *value)))
         return CUDA_ERROR_INVALID_VALUE;
-    for (unsigned n = 0; (p = pool_at(d, n)); n++) {
-        pthread_mutex_lock(&p->lock);
-        count(p);
-        pthread_mutex_unlock(&p->lock);
-    }
-    pthread_mutex_lock(&totals_lock);
-    uint64_t *now = &totals[d->ordinal].now;
-    uint64_t *most = used ? &totals[d->ordinal].used_high : &totals[d->ordinal].reserved_high;
+    struct zone *z = zone_of(d);
+    pthread_mutex_lock(&z->lock);
+    const unsigned now = used ? z->used : z->count;
+    unsigned *most = used ? &z->used_most : &z->count_most;
     if (set)
-        *most = *now;
+        *most = now;
     else
-        *value = high ? *most : *now;
-    pthread_mutex_unlock(&totals_lock);
+        *value = (high ? *most : now) * MEMPOOL_MAPPING;
+    pthread_mutex_unlock(&z->lock);
     return CUDA_SUCCESS;
 }
 
-CUresult mempool_trim_kept(struct device *d)
+bool mempool_trim_kept(const struct device *d)
 {
-    struct mempool *p;
-    for (unsigned n = 0; (p = pool_at(d, n)); n++) {
-        pthread_mutex_lock(&p->lock);
-        blocks_settle(p, false, NULL, NULL);
-        chunks_release(p, 0);
-        for (struct chunk *c = p->chunks; c; c = c->next) c->backed = c->allocated;
-        pthread_mutex_unlock(&p->lock);
+    struct zone *z = zone_of((struct device *)d);
+    pthread_mutex_lock(&z->lock);
+    arenas_bury(z);
+    const bool any = pieces_trim(z);
+    pthread_mutex_unlock(&z->lock);
+    return any;
+}
+
+CUresult mempool_attach_kept(struct device *d)
+{
+    CUresult r = CUDA_SUCCESS;
+    for (int k = 0; k < device_count; k++) {
+        struct zone *z = zone_of(&devices[k]);
+        pthread_mutex_lock(&z->lock);
+        for (struct span *s = z->span; s < z->span + z->spans && !r; s++)
+            if (s->mapped) r = span_map(z, s, d);
+        pthread_mutex_unlock(&z->lock);
     }
-    return CUDA_SUCCESS;
+    return r;
+}
+
+char *mempool_kept_bytes(uint64_t address, uint64_t size, const struct device *d)
+{
+    char *bytes = NULL;
+    for (int k = 0; k < device_count && !bytes; k++) {
+        struct zone *z = zone_of(&devices[k]);
+        pthread_mutex_lock(&z->lock);
+        const uint64_t at = address - z->place.va;
+        if (z->span && at < z->place.size && size <= z->place.size - at && size) {
+            const struct span *s = &z->span[at / MEMPOOL_MAPPING], *last = &z->span[(at + size - 1) / MEMPOOL_MAPPING];
+            while (s <= last && s->mapped && (z->device == d || s->arena->pool->access[d->ordinal])) s++;
+            if (s > last) bytes = z->place.backing->alias + z->place.offset + at;
+        }
+        pthread_mutex_unlock(&z->lock);
+    }
+    return bytes;
 }
 
 bool mempool_of_graphs(const void *pool) { return ((const struct mempool *)pool)->graphs; }

@@ -18,6 +18,7 @@
 #ifndef FL_MEMPOOL_H
 #define FL_MEMPOOL_H
 
+#include "mempool/layout.h"
 #include "space/space.h"
 #include "stream/stream.h"
 
@@ -104,27 +105,48 @@ char *mempool_bytes(uint64_t address, uint64_t size, const struct device *d, boo
  * before some event: frees among it are usable by all, and pools give back what is more than their threshold. */
 void mempool_synchronized(struct context *c, struct stream *s);
 
-/* ---- memory of graphs: kept at one address for a graph's life, while launches allocate it and somebody frees it, again
- * and again (kept.c). It comes from pools of each device that have no handles. */
+/* ---- memory of graphs (kept.c; arena.h tells the whole story): allocations at one address for a graph's life, while
+ * launches allocate them and somebody frees them, again and again. It comes from pools of each device that have no handles. */
 
+struct arena;
 struct kept {
+    struct arena *arena;
+    struct block *block;
     CUdeviceptr address;
-    uint64_t id;                   /* of the allocation; 0: whichever begins at address */
 };
-/* Keeps size bytes, not allocated yet, behind what s has now. others: which devices beside d may use them, as bits.
- * CUDA_ERROR_OUT_OF_MEMORY. */
-CUresult mempool_keep(struct device *d, uint32_t others, uint64_t size, struct stream *s, struct kept *out);
-/* The graph is gone: so is the memory, or, if it is allocated, with its free. */
+
+/* What a graph's allocations on d lie in. others: which devices beside d may use them, as bits. With graphs_lock, as all
+ * functions that have an arena or keep something. CUDA_ERROR_OUT_OF_MEMORY. */
+CUresult mempool_arena(struct device *d, uint32_t others, struct arena **out);
+/* The graph is gone; what is kept there stays. */
+void mempool_arena_drop(struct arena *a);
+/* Keeps size bytes, not allocated yet, for a node; see layout.h. CUDA_ERROR_OUT_OF_MEMORY: the device has no addresses for
+ * that. */
+CUresult mempool_keep(struct arena *a, uint64_t size, comes_after *after, struct kept *out);
+/* A node of the same graph, point, frees it: its addresses are for nodes that come after that, too. */
+CUresult mempool_reuse_kept(struct kept k, const void *point, comes_after *after);
+/* The node is gone: so is the memory, or, if it is allocated, with its free. */
 void mempool_unkeep(struct kept k);
-/* Whether it still is kept; if so, *allocated (which may be NULL): whether it is allocated now. */
-bool mempool_is_kept(struct kept k, bool *allocated);
-/* A launch in s allocates it, behind its last free. CUDA_ERROR_INVALID_VALUE: it is allocated, or not kept any more. */
-CUresult mempool_allocate_kept(struct kept k, struct stream *s);
+bool mempool_is_allocated(struct kept k);
+/* Whether something is kept that begins at address. */
+bool mempool_is_kept(CUdeviceptr address);
+/* Copies what is kept at address and, if there is such a one, has size bytes there, allocated or not. False: nothing is. */
+bool mempool_look_kept(CUdeviceptr address, uint64_t size, struct allocation *copy);
+
+/* There is memory for all of an arena, for a launch in s, or (launch NULL) an upload. CUDA_ERROR_OUT_OF_MEMORY. */
+CUresult mempool_ready_arena(struct arena *a, struct stream *s, const void *launch);
+/* The launch is issued into s, or as much of it as could be. */
+void mempool_launched(const void *launch, struct stream *s);
+/* A launch allocates it. CUDA_ERROR_INVALID_VALUE: it is allocated. */
+CUresult mempool_allocate_kept(struct kept k);
+/* As mempool_free, by a launch that is being issued. */
+CUresult mempool_free_kept(const struct allocation *a, CUdeviceptr address, struct stream *s, const void *launch);
+
 /* What cuDeviceGetGraphMemAttribute answers, or (set) cuDeviceSetGraphMemAttribute does. CUDA_ERROR_INVALID_VALUE: no such
  * attribute, or one that cannot be set to *value. */
 CUresult mempool_kept_attribute(struct device *d, CUgraphMem_attribute attribute, cuuint64_t *value, bool set);
-/* Gives back what no graph keeps. */
-CUresult mempool_trim_kept(struct device *d);
+/* Gives back what nobody needs. Whether there was any. */
+bool mempool_trim_kept(const struct device *d);
 /* Whether pool, an allocation's, is one of graphs. */
 bool mempool_of_graphs(const void *pool);
 

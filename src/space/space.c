@@ -254,6 +254,28 @@ CUresult space_take_behind(struct device *d, const struct space_chunk *c, uint64
     return r;
 }
 
+CUresult space_place(struct device *d, uint64_t size, uint64_t least, struct space_chunk *out)
+{
+    for (; size >= least; size = round_down(size / 2, least)) {
+        if (vram_place(&d->vram, size, &out->offset)) continue;
+        out->size = size;
+        out->backing = &d->vram.backing;
+        out->va = place_base(d) + out->offset;
+        return CUDA_SUCCESS;
+    }
+    return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult space_charge(struct device *d, uint64_t size)
+{
+    CUresult r = vram_charge_reclaiming(&d->vram, size);
+    if (r != CUDA_ERROR_OUT_OF_MEMORY) return r;
+    space_trim(d);
+    return vram_charge_reclaiming(&d->vram, size);
+}
+
+void space_uncharge(struct device *d, uint64_t size) { vram_uncharge(&d->vram, size); }
+
 void space_give(struct device *d, const struct space_chunk *c)
 {
     struct vram *v;

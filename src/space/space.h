@@ -106,6 +106,13 @@ CUresult space_take_apart(struct device *d, uint64_t size, struct space_chunk *o
 CUresult space_take_behind(struct device *d, const struct space_chunk *c, uint64_t size, struct space_chunk *out);
 /* Gives a chunk back. No processor may have it mapped any more. */
 void space_give(struct device *d, const struct space_chunk *c);
+/* Addresses of d for good, size bytes if there are so many, fewer if not, but a multiple of `least`: with places in the
+ * file behind them, but no memory. CUDA_ERROR_OUT_OF_MEMORY. */
+CUresult space_place(struct device *d, uint64_t size, uint64_t least, struct space_chunk *out);
+/* Memory for size bytes of such addresses, CUDA_ERROR_OUT_OF_MEMORY if d has no more; its end, after which they read as
+ * zeros. */
+CUresult space_charge(struct device *d, uint64_t size);
+void space_uncharge(struct device *d, uint64_t size);
 
 /* cuMemAlloc: device memory of c, aligned to 512 bytes. CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult space_alloc_device(struct context *c, uint64_t size, struct allocation **out);

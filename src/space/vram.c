@@ -102,6 +102,11 @@ static uint64_t place_apart(const struct vram_chunks *c, uint64_t all)
     return c->count;
 }
 
+static void fill(struct vram_chunks *c, uint64_t k, uint64_t n)
+{
+    for (uint64_t j = k; j < k + n; j++) c->words[j / 64] |= 1ull << (j % 64);
+}
+
 static CUresult take(struct vram *v, uint64_t size, bool apart, uint64_t *offset)
 {
     CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
@@ -112,7 +117,7 @@ static CUresult take(struct vram *v, uint64_t size, bool apart, uint64_t *offset
         uint64_t k = apart ? place_apart(c, v->capacity / VRAM_CHUNK) : c->count;
         if (k == c->count) k = place(c, n);
         if (k < c->count && !vram_charge(v, size)) {
-            for (uint64_t j = k; j < k + n; j++) c->words[j / 64] |= 1ull << (j % 64);
+            fill(c, k, n);
             if (k + n <= c->turn) c->next = k + n;
             *offset = k * VRAM_CHUNK;
             r = CUDA_SUCCESS;
@@ -120,6 +125,21 @@ static CUresult take(struct vram *v, uint64_t size, bool apart, uint64_t *offset
     }
     pthread_mutex_unlock(&v->lock);
     return r;
+}
+
+CUresult vram_place(struct vram *v, uint64_t size, uint64_t *offset)
+{
+    uint64_t n = size / VRAM_CHUNK;
+    pthread_mutex_lock(&v->lock);
+    struct vram_chunks *c = v->chunks;
+    uint64_t k = place_apart(c, n);
+    if (k == c->count) k = find(c, n, c->turn, c->count);
+    const bool found = k < c->count;
+    if (found) fill(c, k, n);
+    pthread_mutex_unlock(&v->lock);
+    if (!found) return CUDA_ERROR_OUT_OF_MEMORY;
+    *offset = k * VRAM_CHUNK;
+    return CUDA_SUCCESS;
 }
 
 /* Kernels that run may have fetched managed memory into the room that was made, before it is taken. */
@@ -143,7 +163,7 @@ CUresult vram_alloc_at(struct vram *v, uint64_t size, uint64_t offset)
     pthread_mutex_lock(&v->lock);
     struct vram_chunks *c = v->chunks;
     if (n <= c->count && k <= c->count - n && find(c, n, k, k + n) == k && !vram_charge(v, size)) {
-        for (uint64_t j = k; j < k + n; j++) c->words[j / 64] |= 1ull << (j % 64);
+        fill(c, k, n);
         if (k <= c->next && k + n > c->next && k + n <= c->turn) c->next = k + n;
         r = CUDA_SUCCESS;
     }
@@ -167,6 +187,14 @@ CUresult vram_charge(struct vram *v, uint64_t size)
         if (size > v->capacity - used) return CUDA_ERROR_OUT_OF_MEMORY;
     } while (!atomic_compare_exchange_weak(&v->used, &used, used + size));
     return CUDA_SUCCESS;
+}
+
+CUresult vram_charge_reclaiming(struct vram *v, uint64_t size)
+{
+    CUresult r = vram_charge(v, size);
+    if (!v->reclaim || size > v->capacity) return r;
+    for (int k = 0; k < RECLAIMS && r && !v->reclaim(v, size); k++) r = vram_charge(v, size);
+    return r;
 }
 
 void vram_uncharge(struct vram *v, uint64_t size) { atomic_fetch_sub(&v->used, size); }

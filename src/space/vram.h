@@ -30,8 +30,13 @@ CUresult vram_alloc_apart(struct vram *v, uint64_t size, uint64_t *offset);
 /* The chunks from offset on, if they are free. */
 CUresult vram_alloc_at(struct vram *v, uint64_t size, uint64_t offset);
 void vram_free(struct vram *v, uint64_t offset, uint64_t size);
+/* Places in the file, as vram_alloc_apart finds them, with no memory to them yet: the pages are the caller's to charge
+ * before they are used, and to uncharge. vram_drop gives the places back. */
+CUresult vram_place(struct vram *v, uint64_t size, uint64_t *offset);
 /* Memory of the device that others hold: counted, but with no place in the file. */
 CUresult vram_charge(struct vram *v, uint64_t size);
+/* The same, after whoever can give some back was asked to. */
+CUresult vram_charge_reclaiming(struct vram *v, uint64_t size);
 void vram_uncharge(struct vram *v, uint64_t size);
 /* Uncharged chunks keep their place and contents until they are charged again, or dropped. */
 void vram_drop(struct vram *v, uint64_t offset, uint64_t size);

@@ -1,0 +1,294 @@
+/* The memory of graphs, in pieces; see arena.h. */
+#include "context/context.h"
+#include "mempool/arena.h"
+
+#include <stdlib.h>
+
+static uint64_t offset_of(const struct zone *z, const struct span *s)
+{
+    return (uint64_t)(s - z->span) * MEMPOOL_MAPPING;
+}
+
+/* ---- spans */
+
+CUresult span_map(struct zone *z, const struct span *s, struct device *d)
+{
+    const unsigned access = s->arena->pool->access[d->ordinal];
+    const uint64_t at = offset_of(z, s);
+    if (!access || !d->processor) return CUDA_SUCCESS;
+    return processor_map(d->processor, z->place.va + at, MEMPOOL_MAPPING, z->place.backing, z->place.offset + at, access);
+}
+
+static void unmap(struct zone *z, struct span *s, int devices_mapped)
+{
+    for (int k = 0; k < devices_mapped; k++)
+        if (devices[k].processor && s->arena->pool->access[k])
+            processor_unmap(devices[k].processor, z->place.va + offset_of(z, s), MEMPOOL_MAPPING);
+    s->mapped = false;
+}
+
+static CUresult map(struct zone *z, struct span *s)
+{
+    CUresult r = CUDA_SUCCESS;
+    int k = 0;
+    if (s->mapped) return r;
+    for (; k < device_count && !r; k++) r = span_map(z, s, &devices[k]);
+    if (r)
+        unmap(z, s, k - 1);
+    else
+        s->mapped = true;
+    return r;
+}
+
+static void set_stale(struct zone *z, struct span *s, bool stale, const struct piece *gave_up)
+{
+    z->stale += stale;
+    z->stale -= s->stale;
+    s->stale = stale;
+    if (s->mark) point_release(s->mark);
+    s->mark = gave_up && gave_up->mark ? point_share(gave_up->mark) : NULL;
+}
+
+void span_clear(struct zone *z, struct span *s)
+{
+    const uint64_t at = offset_of(z, s);
+    if (!s->mapped) return;
+    chunks_changed();
+    unmap(z, s, device_count);
+    backing_discard(z->place.backing, z->place.offset + at, MEMPOOL_MAPPING);
+    set_stale(z, s, false, NULL);
+    if (s->piece) s->piece->span = NULL;
+    s->piece = NULL;
+}
+
+/* ---- who needs a piece */
+
+static void prune(struct piece *p)
+{
+    for (struct wait **at = &p->frees, *w; (w = *at);) {
+        if (!point_done(w->mark)) {
+            at = &w->next;
+            continue;
+        }
+        *at = w->next;
+        point_release(w->mark);
+        free(w);
+    }
+    if (!p->mark || !point_done(p->mark)) return;
+    point_release(p->mark);
+    p->mark = NULL;
+}
+
+static bool is_idle(struct piece *p)
+{
+    prune(p);
+    return !p->live && !p->launch && !p->mark && !p->frees;
+}
+
+bool span_is_idle(struct span *s) { return point_done(s->mark) && (!s->piece || is_idle(s->piece)); }
+
+/* Frees of the program do not matter: they are waited for (observed on H200). */
+static bool is_free_for(struct piece *p, const struct stream *s)
+{
+    prune(p);
+    return !p->live && !p->launch && (!p->mark || stream_is_at(s, &p->place));
+}
+
+/* What is issued into s from now on comes after what the piece was used for. */
+static CUresult follow(const struct piece *p, struct stream *s)
+{
+    CUresult r = p->mark && !stream_is_at(s, &p->place) ? stream_after(s, p->mark) : CUDA_SUCCESS;
+    for (const struct wait *w = p->frees; w && !r; w = w->next) r = stream_after(s, w->mark);
+    return r;
+}
+
+/* ---- getting pieces */
+
+static void note_most(struct zone *z)
+{
+    if (z->count > z->count_most) z->count_most = z->count;
+    if (z->used > z->used_most) z->used_most = z->used;
+}
+
+static CUresult make(struct zone *z, struct piece **out)
+{
+    CUresult r = space_charge(z->device, MEMPOOL_MAPPING);
+    if (r) return r;
+    if (!(*out = calloc(1, sizeof **out))) {
+        space_uncharge(z->device, MEMPOOL_MAPPING);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    (*out)->next = z->pieces;
+    z->pieces = *out;
+    z->count++;
+    note_most(z);
+    return r;
+}
+
+/* One that no span has, before one that another has to give up. */
+static struct piece *find(const struct zone *z, const struct stream *s)
+{
+    struct piece *found = NULL;
+    for (struct piece *p = z->pieces; p; p = p->next) {
+        if (!is_free_for(p, s)) continue;
+        if (!p->span) return p;
+        found = p;
+    }
+    return found;
+}
+
+/* Memory is short: s waits for what others do with theirs. */
+static struct piece *find_waiting(const struct zone *z)
+{
+    struct piece *p = z->pieces;
+    while (p && (p->live || p->launch)) p = p->next;
+    return p;
+}
+
+/* Old pages of spans that nothing under way may use. */
+static void drop_stale(struct zone *z)
+{
+    for (struct span *s = z->span; s < z->span + z->spans && z->stale; s++)
+        if (s->stale && span_is_idle(s)) span_clear(z, s);
+}
+
+static void give_to(struct zone *z, struct piece *p, struct span *s)
+{
+    if (p->span) {
+        p->span->piece = NULL;
+        set_stale(z, p->span, true, p);
+    }
+    p->span = s;
+    s->piece = p;
+    set_stale(z, s, false, NULL);
+}
+
+/* Whether something was ever allocated there. */
+static bool has_room_taken(const struct arena *a, uint64_t at)
+{
+    for (const struct segment *g = a->layout.segment; g < a->layout.segment + a->layout.segments; g++)
+        if (at >= g->at && at < g->at + g->used) return true;
+    return false;
+}
+
+static CUresult get(struct zone *z, struct span *s, struct stream *stream, bool waits)
+{
+    struct piece *p = s->piece ? s->piece : find(z, stream);
+    CUresult r = p ? CUDA_SUCCESS : make(z, &p);
+    if (r == CUDA_ERROR_OUT_OF_MEMORY && waits && (p = find_waiting(z))) r = CUDA_SUCCESS;
+    if (r || (r = map(z, s)) || (r = follow(p, stream))) return r;
+    if (p != s->piece) give_to(z, p, s);
+    return r;
+}
+
+static void note_use(struct zone *z, struct span *s)
+{
+    if (s->piece->used || !has_room_taken(s->arena, offset_of(z, s))) return;
+    s->piece->used = true;
+    z->used++;
+    note_most(z);
+}
+
+CUresult pieces_get(struct arena *a, struct stream *s, const void *launch, bool waits)
+{
+    struct zone *z = a->zone;
+    CUresult r = CUDA_SUCCESS;
+    const void *user = launch ? launch : a; /* for now: no span takes another one's */
+    for (unsigned k = 0; k < a->layout.segments && !r; k++) {
+        const struct segment *g = &a->layout.segment[k];
+        for (uint64_t at = g->at; at < g->at + g->size && !r; at += MEMPOOL_MAPPING) {
+            struct span *span = &z->span[at / MEMPOOL_MAPPING];
+            if (!(r = get(z, span, s, waits))) span->piece->launch = user;
+        }
+    }
+    for (struct piece *p = z->pieces; p; p = p->next) {
+        if (p->launch != user) continue;
+        if (!r) note_use(z, p->span);
+        if (!launch) p->launch = NULL;
+    }
+    return r;
+}
+
+void pieces_launched(struct zone *z, const void *launch, const struct place *place, struct mark *mark)
+{
+    for (struct piece *p = z->pieces; p; p = p->next) {
+        if (p->launch != launch) continue;
+        p->launch = NULL;
+        if (p->mark) point_release(p->mark);
+        p->place = *place;
+        p->mark = mark ? point_share(mark) : NULL;
+    }
+    if (z->stale > z->count) drop_stale(z);
+}
+
+/* ---- allocations in them */
+
+void pieces_hold(struct zone *z, uint64_t at, uint64_t size)
+{
+    for (uint64_t k = at / MEMPOOL_MAPPING; k * MEMPOOL_MAPPING < at + size; k++) z->span[k].piece->live++;
+}
+
+/* The point behind s, for each of the pieces: NULL if there is no memory, or (*done) it is done. */
+static struct wait *waits_for(struct stream *s, unsigned count, bool *done)
+{
+    struct place place;
+    struct mark *mark;
+    struct wait *list = NULL;
+    *done = false;
+    if (stream_point(s, &place, &mark)) return NULL;
+    if ((*done = !mark)) return NULL;
+    for (; count; count--) {
+        struct wait *w = malloc(sizeof *w);
+        if (!w) break;
+        *w = (struct wait){ point_share(mark), list };
+        list = w;
+    }
+    point_release(mark);
+    if (!count) return list;
+    while (list) {
+        struct wait *w = list;
+        list = w->next;
+        point_release(w->mark);
+        free(w);
+    }
+    return NULL;
+}
+
+CUresult pieces_release(struct zone *z, uint64_t at, uint64_t size, struct stream *s, const void *launch)
+{
+    const unsigned first = (unsigned)(at / MEMPOOL_MAPPING), last = (unsigned)((at + size - 1) / MEMPOOL_MAPPING);
+    bool done = true;
+    struct wait *list = s && !launch ? waits_for(s, last - first + 1, &done) : NULL;
+    if (!list && !done) return CUDA_ERROR_OUT_OF_MEMORY;
+    for (unsigned k = first; k <= last; k++) {
+        struct piece *p = z->span[k].piece;
+        p->live--;
+        if (launch) p->launch = launch;
+        if (!list) continue;
+        struct wait *w = list;
+        list = w->next;
+        w->next = p->frees;
+        p->frees = w;
+    }
+    return CUDA_SUCCESS;
+}
+
+bool pieces_trim(struct zone *z)
+{
+    bool any = false;
+    for (struct piece **at = &z->pieces, *p; (p = *at);) {
+        if (!is_idle(p)) {
+            at = &p->next;
+            continue;
+        }
+        if (p->span) span_clear(z, p->span);
+        *at = p->next;
+        z->count--;
+        z->used -= p->used;
+        space_uncharge(z->device, MEMPOOL_MAPPING);
+        free(p);
+        any = true;
+    }
+    drop_stale(z);
+    return any;
+}
