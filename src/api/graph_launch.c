@@ -36,17 +36,26 @@ static CUresult note_done(struct executable *x, const struct lane *main)
     return cuEventRecord(x->done, (CUstream)main->stream);
 }
 
-/* What the last launch allocated and nobody freed: an error, or freed now. */
-static CUresult settle_memory(const struct executable *x, const struct graph *g, struct stream *s)
+/* What the last launch allocated and nobody freed is freed now. */
+static CUresult free_rest(const struct graph *g, struct stream *s)
 {
     CUresult r = CUDA_SUCCESS;
-    for (unsigned k = 0; k < g->nodes.count && !r; k++) {
+    for (unsigned k = 0; k < g->nodes.count && g->counted && !r; k++) {
         const struct node *n = g->nodes.node[k];
-        if (n->child) r = settle_memory(x, n->child, s);
-        if (!n->memory || !mempool_is_allocated(n->memory->kept)) continue;
-        if (x->flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH)
-            r = free_perform(n->memory->kept.address, s);
-        else
+        if (n->child) r = free_rest(n->child, s);
+        if (n->memory && mempool_is_allocated(n->memory->kept) && !r) r = free_perform(n->memory->kept.address, s);
+    }
+    return r;
+}
+
+/* There is nothing of that. */
+static CUresult check_rest(const struct graph *g)
+{
+    CUresult r = CUDA_SUCCESS;
+    for (unsigned k = 0; k < g->nodes.count && g->counted && !r; k++) {
+        const struct node *n = g->nodes.node[k];
+        if (n->child) r = check_rest(n->child);
+        if (n->memory && mempool_is_allocated(n->memory->kept))
             r = (CUresult)because(CUDA_ERROR_INVALID_VALUE,
                                   "what the last launch allocated is not freed yet, and the graph was not instantiated "
                                   "with CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH");
@@ -109,9 +118,11 @@ CUresult graph_launch(struct executable *x, struct stream *s)
     struct graph_run run = { .executable = x, .first = { .context = named_context_of(s), .stream = s } };
     pthread_mutex_lock(&x->launch);
     if (x->done && !graph_done_lives(x)) x->done = NULL;
+    const bool frees = x->flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH;
     CUresult r = atomic_load(&x->valid) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; /* destroyed meanwhile */
+    if (!r && !frees) r = check_rest(x->graph);
     if (!r && x->done) r = cuStreamWaitEvent((CUstream)s, x->done, 0);
-    if (!r) r = settle_memory(x, x->graph, s);
+    if (!r && frees) r = free_rest(x->graph, s);
     if (!r) r = ready_memory(x->graph, s, x->graph);
     if (!r) r = assign_defaults(x->graph, s);
     if (!r) r = graph_run_nodes(&run, &run.first, &x->order);

@@ -15,13 +15,13 @@ struct graph_arena {
 };
 
 struct graph_memory {
-    unsigned references;           /* nodes: the graph's, and its copies in executable graphs */
-    bool freed;                    /* by a node of its graph */
-    bool settled;                  /* an executable graph was made of it: the graph itself frees it, or never will */
+    unsigned references; /* nodes: the graph's, and its copies in executable graphs */
+    bool freed;          /* by a node of its graph */
+    bool settled;        /* an executable graph was made of it: the graph itself frees it, or never will */
     struct kept kept;
     CUmemAccessDesc access[MAX_DEVICES];
-    unsigned accesses;             /* that were asked for */
-    uint32_t others;               /* devices beside its own, as bits */
+    unsigned accesses; /* that were asked for */
+    uint32_t others;   /* devices beside its own, as bits */
 };
 
 /* What can be said against an allocation node's parameters. */

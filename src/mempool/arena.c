@@ -51,14 +51,9 @@ static bool are_free(const struct zone *z, uint64_t first, uint64_t count)
     return true;
 }
 
-/* Behind one of the arena's segments, or the first that are free. */
-static bool find_spans(const struct zone *z, const struct arena *a, uint64_t count, uint64_t *first)
+/* The first that are free (observed on H200). */
+static bool find_spans(const struct zone *z, uint64_t count, uint64_t *first)
 {
-    const struct layout *l = &a->layout;
-    for (unsigned k = 0; k < l->segments; k++) {
-        *first = (l->segment[k].at + l->segment[k].size) / MEMPOOL_MAPPING;
-        if (are_free(z, *first, count)) return true;
-    }
     for (*first = 0; *first + count <= z->spans; ++*first)
         if (are_free(z, *first, count)) return true;
     return false;
@@ -96,7 +91,7 @@ static CUresult extend(struct arena *a, uint64_t size)
     pthread_mutex_lock(&z->lock);
     arenas_bury(z);
     CUresult r = open_zone(z);
-    if (!r && !find_spans(z, a, size / MEMPOOL_MAPPING, &first))
+    if (!r && !find_spans(z, size / MEMPOOL_MAPPING, &first))
         r = inherit(a, size);
     else if (!r && !(r = layout_extend(&a->layout, first * MEMPOOL_MAPPING, size)))
         set_arena(z, first * MEMPOOL_MAPPING, size, a);
@@ -147,6 +142,8 @@ static void bury(struct arena *a)
             s->arena = NULL;
         }
     }
+    for (struct piece *p = a->zone->pieces; p; p = p->next)
+        if (p->arena == a) p->arena = NULL;
     layout_end(&a->layout);
     free(a);
 }

@@ -30,43 +30,44 @@ struct wait {
 };
 
 struct piece {
-    struct span *span;             /* that has it, or NULL */
-    bool used;                     /* it ever had room for an allocation: what USED_MEM counts (observed on H200) */
-    unsigned live;                 /* allocations that lie in it */
-    const void *launch;            /* that is being issued and needs it, or NULL */
-    struct place place;            /* behind the newest launch, */
-    struct mark *mark;             /* until that is done */
-    struct wait *frees;            /* by the program, which are not done */
+    struct span *span;         /* that has it, or NULL */
+    bool used;                 /* it ever had room for an allocation: what USED_MEM counts (observed on H200) */
+    unsigned live;             /* allocations that lie in it */
+    const void *launch;        /* that is being issued and needs it, or NULL */
+    const struct arena *arena; /* of the newest launch, */
+    struct place place;        /* behind it, */
+    struct mark *mark;         /* until that is done */
+    struct wait *frees;        /* by the program, which are not done */
     struct piece *next;
 };
 
 struct span {
-    struct arena *arena;           /* NULL: nobody's */
+    struct arena *arena; /* NULL: nobody's */
     struct piece *piece;
-    bool mapped;                   /* devices that may use it have it in their page tables */
-    bool stale;                    /* it has none, but old pages, */
-    struct mark *mark;             /* which what is issued up to here may use; NULL: nothing does */
+    bool mapped;       /* devices that may use it have it in their page tables */
+    bool stale;        /* it has none, but old pages, */
+    struct mark *mark; /* which what is issued up to here may use; NULL: nothing does */
 };
 
 struct zone {
     pthread_mutex_t lock;
     struct device *device;
     struct space_chunk place;
-    struct span *span;             /* NULL: no graph allocated here yet */
+    struct span *span; /* NULL: no graph allocated here yet */
     unsigned spans, stale;
     struct piece *pieces;
-    unsigned count, used;          /* pieces, and of these used; most: since they were set to now */
+    unsigned count, used; /* pieces, and of these used; most: since they were set to now */
     unsigned count_most, used_most;
-    struct arena *dying;           /* arenas that launches still use */
+    struct arena *dying; /* arenas that launches still use */
 };
 
 struct arena {
-    struct mempool *pool;          /* the graphs' pool that says who may use it */
+    struct mempool *pool; /* the graphs' pool that says who may use it */
     struct zone *zone;
-    unsigned references;           /* a graph, and blocks; with graphs_lock or the pool's */
-    struct layout layout;          /* in bytes of the zone; with graphs_lock */
-    struct block *blocks;          /* kept ones, linked by above and below; with the zone's lock */
-    struct arena *next;            /* of the dying */
+    unsigned references;  /* a graph, and blocks; with graphs_lock or the pool's */
+    struct layout layout; /* in bytes of the zone; with graphs_lock */
+    struct block *blocks; /* kept ones, linked by above and below; with the zone's lock */
+    struct arena *next;   /* of the dying */
 };
 
 struct zone *zone_of(struct device *d);

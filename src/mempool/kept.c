@@ -80,7 +80,9 @@ CUresult mempool_keep(struct arena *a, uint64_t size, comes_after *after, struct
     if (r) {
         block_spare(p, b);
     } else {
-        *b = (struct block){ .state = BLOCK_LENT, .arena = a, .at = at, .size = round_up(size, BLOCK_UNIT), .kept = true };
+        *b = (struct block){
+            .state = BLOCK_LENT, .arena = a, .at = at, .size = round_up(size, BLOCK_UNIT), .kept = true
+        };
         describe(b, size);
         pthread_mutex_lock(&a->zone->lock);
         a->references++;

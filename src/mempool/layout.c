@@ -28,7 +28,8 @@ static struct hole *find_hole(struct layout *l, uint64_t size, comes_after *afte
 {
     struct hole *best = NULL;
     for (struct hole *h = l->hole; h < l->hole + l->holes; h++) {
-        if (h->size < size || (best && h->lane > best->lane) || (best && h->lane == best->lane && h->size >= best->size))
+        if (h->size < size || (best && h->lane > best->lane) ||
+            (best && h->lane == best->lane && h->size >= best->size))
             continue;
         if (after(h->point)) best = h;
     }

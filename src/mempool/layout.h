@@ -22,13 +22,13 @@ typedef bool comes_after(const void *point);
 struct layout {
     struct hole {
         uint64_t at, size;
-        const void *point;         /* who comes after it may use it */
+        const void *point; /* who comes after it may use it */
         unsigned lane;
-    } *hole;                       /* in the order in which they became as they are */
-    const void **lane;             /* the last free of each */
+    } * hole;          /* in the order in which they became as they are */
+    const void **lane; /* the last free of each */
     struct segment {
-        uint64_t at, size, used;   /* addresses in a row, of which none behind `used` ever was allocated */
-    } *segment;
+        uint64_t at, size, used; /* addresses in a row, of which none behind `used` ever was allocated */
+    } * segment;
     unsigned holes, lanes, segments;
     unsigned hole_room, lane_room, segment_room;
 };

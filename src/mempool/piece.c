@@ -16,7 +16,8 @@ CUresult span_map(struct zone *z, const struct span *s, struct device *d)
     const unsigned access = s->arena->pool->access[d->ordinal];
     const uint64_t at = offset_of(z, s);
     if (!access || !d->processor) return CUDA_SUCCESS;
-    return processor_map(d->processor, z->place.va + at, MEMPOOL_MAPPING, z->place.backing, z->place.offset + at, access);
+    return processor_map(d->processor, z->place.va + at, MEMPOOL_MAPPING, z->place.backing, z->place.offset + at,
+                         access);
 }
 
 static void unmap(struct zone *z, struct span *s, int devices_mapped)
@@ -87,11 +88,12 @@ static bool is_idle(struct piece *p)
 
 bool span_is_idle(struct span *s) { return point_done(s->mark) && (!s->piece || is_idle(s->piece)); }
 
-/* Frees of the program do not matter: they are waited for (observed on H200). */
-static bool is_free_for(struct piece *p, const struct stream *s)
+/* A graph's launches come one after the other; what another graph in another stream still uses is left to it. Frees of
+ * the program do not matter: they are waited for. (Observed on H200.) */
+static bool is_free_for(struct piece *p, const struct arena *a, const struct stream *s)
 {
     prune(p);
-    return !p->live && !p->launch && (!p->mark || stream_is_at(s, &p->place));
+    return !p->live && !p->launch && (!p->mark || p->arena == a || stream_is_at(s, &p->place));
 }
 
 /* What is issued into s from now on comes after what the piece was used for. */
@@ -125,14 +127,14 @@ static CUresult make(struct zone *z, struct piece **out)
     return r;
 }
 
-/* One that no span has, before one that another has to give up. */
-static struct piece *find(const struct zone *z, const struct stream *s)
+/* One that no span has, before one that another has to give up; the newest. */
+static struct piece *find(const struct zone *z, const struct arena *a, const struct stream *s)
 {
     struct piece *found = NULL;
     for (struct piece *p = z->pieces; p; p = p->next) {
-        if (!is_free_for(p, s)) continue;
+        if (!is_free_for(p, a, s)) continue;
         if (!p->span) return p;
-        found = p;
+        if (!found) found = p;
     }
     return found;
 }
@@ -158,6 +160,7 @@ static void give_to(struct zone *z, struct piece *p, struct span *s)
         p->span->piece = NULL;
         set_stale(z, p->span, true, p);
     }
+    if (s->piece) s->piece->span = NULL;
     p->span = s;
     s->piece = p;
     set_stale(z, s, false, NULL);
@@ -173,7 +176,8 @@ static bool has_room_taken(const struct arena *a, uint64_t at)
 
 static CUresult get(struct zone *z, struct span *s, struct stream *stream, bool waits)
 {
-    struct piece *p = s->piece ? s->piece : find(z, stream);
+    struct piece *p = s->piece;
+    if (!p || (!p->live && !p->launch && !is_free_for(p, s->arena, stream))) p = find(z, s->arena, stream);
     CUresult r = p ? CUDA_SUCCESS : make(z, &p);
     if (r == CUDA_ERROR_OUT_OF_MEMORY && waits && (p = find_waiting(z))) r = CUDA_SUCCESS;
     if (r || (r = map(z, s)) || (r = follow(p, stream))) return r;
@@ -189,15 +193,16 @@ static void note_use(struct zone *z, struct span *s)
     note_most(z);
 }
 
+/* The last span first (observed on H200). */
 CUresult pieces_get(struct arena *a, struct stream *s, const void *launch, bool waits)
 {
     struct zone *z = a->zone;
     CUresult r = CUDA_SUCCESS;
     const void *user = launch ? launch : a; /* for now: no span takes another one's */
-    for (unsigned k = 0; k < a->layout.segments && !r; k++) {
+    for (unsigned k = a->layout.segments; k-- && !r;) {
         const struct segment *g = &a->layout.segment[k];
-        for (uint64_t at = g->at; at < g->at + g->size && !r; at += MEMPOOL_MAPPING) {
-            struct span *span = &z->span[at / MEMPOOL_MAPPING];
+        for (uint64_t at = g->at + g->size; at > g->at && !r; at -= MEMPOOL_MAPPING) {
+            struct span *span = &z->span[at / MEMPOOL_MAPPING - 1];
             if (!(r = get(z, span, s, waits))) span->piece->launch = user;
         }
     }
@@ -214,6 +219,7 @@ void pieces_launched(struct zone *z, const void *launch, const struct place *pla
     for (struct piece *p = z->pieces; p; p = p->next) {
         if (p->launch != launch) continue;
         p->launch = NULL;
+        p->arena = p->span->arena;
         if (p->mark) point_release(p->mark);
         p->place = *place;
         p->mark = mark ? point_share(mark) : NULL;
