@@ -38,10 +38,17 @@ static const struct option options[] = {
 
 static volatile sig_atomic_t child;
 
-static void pass_on(int signal)
+/* A terminal's keys tell the program as well, and it decides whether they end it; what somebody sends to this process goes
+ * to no other. */
+static void pass_on(int signal, siginfo_t *info, void *unused)
 {
-    if (child) kill(child, signal);
+    (void)unused;
+    const bool by_key = (signal == SIGINT || signal == SIGQUIT) && info->si_code == SI_KERNEL;
+    if (child && !by_key) kill(child, signal);
 }
+
+static const int passed[] = { SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2 };
+enum { PASSED = sizeof passed / sizeof *passed };
 
 /* A file that the library notes failed calls in; -1: there is none. It ends with the processes that have it open. */
 static int report_create(void)
@@ -141,7 +148,7 @@ static _Noreturn void become(char **argv, pid_t parent, const sigset_t *mask)
 
 static int run_program(char **argv, const char *folder)
 {
-    struct sigaction action = { .sa_handler = pass_on, .sa_flags = SA_RESTART };
+    struct sigaction action = { .sa_sigaction = pass_on, .sa_flags = SA_RESTART | SA_SIGINFO };
     int status;
     if ((status = program_check(*argv))) return status;
     preload_lead(folder);
@@ -151,8 +158,7 @@ static int run_program(char **argv, const char *folder)
     /* who asks the program to end may do so before it is known here whom to tell */
     sigset_t wait, before;
     sigemptyset(&wait);
-    sigaddset(&wait, SIGTERM);
-    sigaddset(&wait, SIGHUP);
+    for (int k = 0; k < PASSED; k++) sigaddset(&wait, passed[k]);
     sigprocmask(SIG_BLOCK, &wait, &before);
     pid_t parent = getpid(), pid = fork();
     if (pid < 0) {
@@ -160,12 +166,8 @@ static int run_program(char **argv, const char *folder)
         return EXIT_CANNOT_RUN;
     }
     if (!pid) become(argv, parent, &before);
-    /* The terminal sends these to the program as well; it decides whether they end it. */
-    signal(SIGINT, SIG_IGN);
-    signal(SIGQUIT, SIG_IGN);
     child = pid;
-    sigaction(SIGTERM, &action, NULL);
-    sigaction(SIGHUP, &action, NULL);
+    for (int k = 0; k < PASSED; k++) sigaction(passed[k], &action, NULL);
     sigprocmask(SIG_SETMASK, &before, NULL);
     while (waitpid(pid, &status, 0) < 0)
         if (errno != EINTR) return EXIT_CANNOT_RUN;

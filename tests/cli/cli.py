@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 """The faultline command: what it passes on and what it says. usage: cli.py FAULTLINE"""
 
+import fcntl
 import os
+import pty
 import re
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 
 FAULTLINE = sys.argv[1]
@@ -196,19 +199,31 @@ check("of a rule that a call breaks the program's user is told",
 r = faultline("run", "--", "sh", "-c", "echo $FAULTLINE_REPORT")
 check("nothing is left behind", r[1].startswith("/proc/") and not os.path.exists(r[1].strip()), r)
 
-p = subprocess.Popen(
-    [FAULTLINE, "run", "--", "sh", "-c", "trap 'exit 9' TERM; echo ready; while :; do sleep 0.05; done"],
-    stdout=subprocess.PIPE,
-    stderr=subprocess.PIPE,
-    text=True,
-)
+for name in ("TERM", "HUP", "INT", "QUIT", "USR1", "USR2"):
+    p = subprocess.Popen(
+        [FAULTLINE, "run", "--", "sh", "-c", f"trap 'exit 9' {name}; echo ready; while :; do sleep 0.05; done"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    p.stdout.readline()
+    p.send_signal(getattr(signal, "SIG" + name))
+    try:
+        p.communicate(timeout=20)
+    except subprocess.TimeoutExpired:
+        p.kill()
+    check(f"SIG{name} reaches the program", p.returncode == 9, p.returncode)
+
+# in a terminal of its own, whose key is pressed
+terminal, inside = pty.openpty()
+count = "n=0; trap 'n=$((n+1))' INT; echo ready; for k in 1 2 3 4 5 6; do sleep 0.05; done; exit $((n+4))"
+p = subprocess.Popen([FAULTLINE, "run", "--", "sh", "-c", count], stdin=inside, stdout=subprocess.PIPE,
+                     stderr=subprocess.PIPE, text=True, start_new_session=True,
+                     preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
 p.stdout.readline()
-p.send_signal(signal.SIGTERM)
-try:
-    p.communicate(timeout=20)
-except subprocess.TimeoutExpired:
-    p.kill()
-check("SIGTERM reaches the program", p.returncode == 9, p.returncode)
+os.write(terminal, b"\x03")
+p.communicate(timeout=20)
+check("the key of a terminal is one signal", p.returncode == 5, p.returncode)
 
 p = subprocess.Popen([FAULTLINE, "run", "--", "sh", "-c", "echo $$; exec sleep 60"], stdout=subprocess.PIPE, text=True)
 child = int(p.stdout.readline())
