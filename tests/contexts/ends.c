@@ -232,7 +232,7 @@ static void a_context_ends_when_its_streams_are_done(void)
     nap(500 * 1000);
     CHECK(cuMemcpyDtoH(&saw, word, 4));
     EXPECT(!over && !called && !saw);
-    CHECK(cuMemsetD32(flag, 1, 1));
+    CHECK(cuStreamWriteValue32(NULL, flag, 1, 0));
     EXPECT(!pthread_join(t, NULL));
     CHECK(cuMemcpyDtoH(&saw, word, 4));
     EXPECT(called && saw == 7);
