@@ -94,6 +94,7 @@ CUresult capture_begin(struct stream *s, CUstreamCaptureMode mode, struct graph 
     struct capture *c = calloc(1, sizeof *c);
     r = c ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
     if (!r && (capture_of(s, &m) || (graph && capture_is_into(graph)))) r = CUDA_ERROR_ILLEGAL_STATE;
+    if (!r && graph && !atomic_load(&graph->valid)) r = CUDA_ERROR_INVALID_VALUE; /* destroyed meanwhile */
     for (size_t k = 0; k < count && !r; k++) {
         r = follow(&first, before ? before[k] : NULL, data ? &data[k] : NULL, graph);
     }
@@ -187,7 +188,7 @@ CUresult capture_end(struct stream *s, struct graph **out)
         r = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     else if (!joined(c))
         r = CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
-    if (c && r && atomic_load(&c->graph->valid) && !c->graph->parent)
+    if (c && r && c->graph && !c->graph->parent)
         graph_free(c->graph); /* even the caller's: observed on H200 */
     if (c && !r) *out = c->graph;
     if (c) forget(c);
@@ -264,6 +265,16 @@ void capture_forget_stream(struct stream *s)
         leave_stream(c, m);
     }
     pthread_mutex_unlock(&graphs_lock);
+}
+
+/* Which may be a body or child, and go with what it is in. Its place is another graph's soon. */
+void capture_forget_graph(const struct graph *g)
+{
+    for (struct capture *c = captures; c; c = c->next) {
+        if (c->graph != g) continue;
+        c->graph = NULL;
+        c->invalid = true;
+    }
 }
 
 void capture_forget_event(struct event *e)

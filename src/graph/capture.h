@@ -23,6 +23,9 @@ CUresult capture_begin(struct stream *s, CUstreamCaptureMode mode, struct graph 
 /* *out is NULL if there is an error. */
 CUresult capture_end(struct stream *s, struct graph **out);
 
+/* g ends, and takes a capture into it along. With graphs_lock. */
+void capture_forget_graph(const struct graph *g);
+
 struct capture_info {
     CUstreamCaptureStatus status;
     uint64_t id;

@@ -16,7 +16,7 @@ struct capture {
     uint64_t id;
     CUstreamCaptureMode mode;
     pthread_t thread;
-    struct graph *graph;
+    struct graph *graph; /* NULL: it is gone, and the capture invalid */
     bool given; /* the graph is the caller's */
     bool invalid;
     struct stream *origin;

@@ -55,7 +55,7 @@ static bool capture_into(struct stream *s, const CUgraphNodeParams *params, stru
     if (c && kernel.programmatic) loosen(&m->before);
     if (!c) {
         *r = implicit(s);
-    } else if (c->invalid || !atomic_load(&c->graph->valid)) {
+    } else if (c->invalid) {
         *r = spoil(c, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
     } else if (!(*r = node_add(c->graph, (CUgraphNode *)m->before.node, m->before.edge, m->before.count, params, &n))) {
         n->attributes = kernel.count < NODE_ATTRIBUTES ? kernel.count : NODE_ATTRIBUTES;

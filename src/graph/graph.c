@@ -348,6 +348,7 @@ CUresult graph_new(struct graph **out)
 void graph_free(struct graph *g)
 {
     atomic_store(&g->valid, false);
+    capture_forget_graph(g);
     for (unsigned k = g->nodes.count; k--;) node_free(g->nodes.node[k]);
     list_free(&g->nodes);
     while (g->conditions) {

@@ -207,6 +207,32 @@ static void a_body_is_captured_from_a_stream(void **state)
     ok(cuGraphExecDestroy(x));
 }
 
+static void a_capture_into_a_body_that_goes_is_lost_and_touches_no_other_graph(void **state)
+{
+    (void)state;
+    enum { GRAPHS = 200 }; /* more than are between a graph's end and another one in its place */
+    CUgraphNode n;
+    CUgraph others[GRAPHS], ended;
+    size_t nodes;
+    CUgraphConditionalHandle h = handle(g, 1, CU_GRAPH_COND_ASSIGN_DEFAULT);
+    CUgraph body = *conditional_node(g, NULL, h, CU_GRAPH_COND_TYPE_WHILE, 1, &n);
+    ok(cuStreamBeginCaptureToGraph(a, body, NULL, NULL, 0, CU_STREAM_CAPTURE_MODE_RELAXED));
+    ok(rig_launch(add, memory, 1, 2, a));
+    ok(cuGraphDestroy(g));
+    for (int k = 0; k < GRAPHS; k++) {
+        ok(cuGraphCreate(&others[k], 0));
+        n = add_node(others[k], NULL, 0, 1);
+    }
+    assert_int_equal(rig_launch(add, memory, 1, 2, a), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    assert_int_equal(cuStreamEndCapture(a, &ended), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    for (int k = 0; k < GRAPHS; k++) {
+        ok(cuGraphGetNodes(others[k], NULL, &nodes));
+        assert_int_equal(nodes, 1);
+        ok(cuGraphDestroy(others[k]));
+    }
+    ok(cuGraphCreate(&g, 0));
+}
+
 static void an_executable_graph_may_be_destroyed_while_it_runs(void **state)
 {
     (void)state;
@@ -305,6 +331,7 @@ int main(void)
         T(a_switch_runs_one_graph_or_none),          T(a_loop_within_a_loop_begins_anew_each_time),
         T(a_body_is_captured_from_a_stream),         T(an_executable_graph_may_be_destroyed_while_it_runs),
         T(parameters_of_a_body_can_be_changed),      T(what_conditional_graphs_cannot_do_is_refused),
+        T(a_capture_into_a_body_that_goes_is_lost_and_touches_no_other_graph),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
