@@ -243,7 +243,7 @@ static void take_condition(struct node *n, const struct node *from)
 struct copies {
     struct copy {
         CUgraphNodeParams params;
-        void *owned;
+        struct owned *owned;
     } *at;
     size_t count;
 };
@@ -331,7 +331,7 @@ static CUresult set_child(struct node *n, CUgraph handle)
 CUresult executable_set_node(struct node *n, const CUgraphNodeParams *params)
 {
     CUgraphNodeParams copy;
-    void *owned;
+    struct owned *owned;
     if (params->type == CU_GRAPH_NODE_TYPE_GRAPH) return set_child(n, params->graph.graph);
     CUresult r = params_copy(params, &copy, &owned);
     if (r) return r;

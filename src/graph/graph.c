@@ -168,7 +168,7 @@ void node_remove(struct node *n)
 CUresult node_set_params(struct node *n, const CUgraphNodeParams *params)
 {
     CUgraphNodeParams copy;
-    void *owned;
+    struct owned *owned;
     struct graph *child = NULL, *given;
     CUresult r = params_copy(params, &copy, &owned);
     if (r) return r;
@@ -183,10 +183,9 @@ CUresult node_set_params(struct node *n, const CUgraphNodeParams *params)
         copy.graph.graph = (CUgraph)child;
     }
     if (n->child) graph_free(n->child);
-    free(n->owned);
     n->child = child;
+    n->owned = params_settle(&copy, owned, n->owned);
     n->params = copy;
-    n->owned = owned;
     return r;
 }
 

@@ -22,6 +22,12 @@ struct node_list {
 
 enum { NODE_ATTRIBUTES = 12 };
 
+/* What a node's parameters point to. */
+struct owned {
+    size_t size, pointers;         /* of bytes; how many of those begin it, which point into the rest */
+    _Alignas(16) char bytes[];
+};
+
 struct node {                      /* CUgraphNode_st */
     struct object_link link;
     _Atomic bool valid;
@@ -30,7 +36,7 @@ struct node {                      /* CUgraphNode_st */
     uint64_t rooted;               /* a number that grows: when it came to depend on none */
     struct graph *graph;
     CUgraphNodeParams params;      /* with memory of our own */
-    void *owned;                   /* that memory */
+    struct owned *owned;           /* that memory */
     struct graph *child;           /* of CU_GRAPH_NODE_TYPE_GRAPH */
     struct graph_memory *memory;   /* of CU_GRAPH_NODE_TYPE_MEM_ALLOC */
     struct condition *condition;   /* of CU_GRAPH_NODE_TYPE_CONDITIONAL, and what it may run */
@@ -114,8 +120,10 @@ bool edge_is_permitted(const struct node *from, CUgraphNodeType to, const CUgrap
 /* Each node after those it depends on. CUDA_ERROR_INVALID_VALUE if there is no such order. */
 CUresult graph_order(struct graph *g, struct node_list *out);
 
-/* params.c: deep copies of parameters, checked. *owned is what they point to. */
-CUresult params_copy(const CUgraphNodeParams *from, CUgraphNodeParams *to, void **owned);
+/* params.c: deep copies of parameters, checked. *owned, from malloc or NULL, is what they point to. */
+CUresult params_copy(const CUgraphNodeParams *from, CUgraphNodeParams *to, struct owned **owned);
+/* They take the place of others, which pointed to old, and may lie in there. Returns what they point to from now on. */
+struct owned *params_settle(CUgraphNodeParams *p, struct owned *owned, struct owned *old);
 
 /* executable.c */
 /* A copy of g to be launched. *why and *culprit say what keeps g from being one. */

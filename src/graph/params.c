@@ -7,6 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+static struct owned *owned_new(size_t size, size_t pointers)
+{
+    struct owned *o = calloc(1, sizeof *o + size);
+    if (o) *o = (struct owned){ size, pointers };
+    return o;
+}
+
 /* A list for cuLaunchKernel, and behind it the size in it. */
 static void write_extra(void **list, void *values, size_t size)
 {
@@ -20,7 +27,7 @@ static void write_extra(void **list, void *values, size_t size)
 
 /* The pointers to the parameters, then the parameters. */
 static CUresult copy_for(const struct function *f, const struct context *c, const CUDA_KERNEL_NODE_PARAMS_v3 *from,
-                         CUDA_KERNEL_NODE_PARAMS_v3 *to, void **owned)
+                         CUDA_KERNEL_NODE_PARAMS_v3 *to, struct owned **owned)
 {
     const CUfunction handle = from->func ? from->func : (CUfunction)from->kern; /* if both are given, the function */
     CUresult r = CUDA_SUCCESS;
@@ -28,9 +35,9 @@ static CUresult copy_for(const struct function *f, const struct context *c, cons
         !from->blockDimZ)
         return CUDA_ERROR_INVALID_VALUE;
     /* or what `extra` consists of: a list of five, and the size that it points to */
-    const size_t pointers = (f->kernel->nparams < 6 ? 6 : f->kernel->nparams) * sizeof(void *);
-    if (!(*owned = calloc(1, pointers + f->kernel->param_size))) return CUDA_ERROR_OUT_OF_MEMORY;
-    char *values = (char *)*owned + pointers;
+    const size_t pointers = f->kernel->nparams < 6 ? 6 : f->kernel->nparams, list = pointers * sizeof(void *);
+    if (!(*owned = owned_new(list + f->kernel->param_size, pointers))) return CUDA_ERROR_OUT_OF_MEMORY;
+    char *values = (*owned)->bytes + list;
     /* observed on H200: of a kernel without parameters nothing is looked at */
     if (f->kernel->nparams && (r = function_gather(f, from->kernelParams, from->extra, values))) {
         free(*owned);
@@ -44,16 +51,17 @@ static CUresult copy_for(const struct function *f, const struct context *c, cons
     to->ctx = from->ctx && c == f->module->context ? from->ctx : (CUcontext)f->module->context;
     to->kernelParams = to->extra = NULL;
     if (f->kernel->nparams && !from->kernelParams) {
-        to->extra = *owned;
+        to->extra = (void **)(*owned)->bytes;
         write_extra(to->extra, values, f->kernel->param_size);
     } else if (f->kernel->nparams) {
-        to->kernelParams = *owned;
+        to->kernelParams = (void **)(*owned)->bytes;
         for (uint32_t i = 0; i < f->kernel->nparams; i++) to->kernelParams[i] = values + param[i].offset;
     }
     return r;
 }
 
-static CUresult copy_kernel(const CUDA_KERNEL_NODE_PARAMS_v3 *from, CUDA_KERNEL_NODE_PARAMS_v3 *to, void **owned)
+static CUresult copy_kernel(const CUDA_KERNEL_NODE_PARAMS_v3 *from, CUDA_KERNEL_NODE_PARAMS_v3 *to,
+                            struct owned **owned)
 {
     struct context *c = (struct context *)from->ctx;
     struct function *f;
@@ -80,13 +88,14 @@ static CUresult check_copy(const CUDA_MEMCPY3D *p)
 }
 
 static CUresult copy_operations(const CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *from, CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *to,
-                                void **owned)
+                                struct owned **owned)
 {
     if (from->count > 255 || (from->count && !from->paramArray) || from->flags) return CUDA_ERROR_INVALID_VALUE;
-    if (!(*owned = malloc((from->count + 1) * sizeof *from->paramArray))) return CUDA_ERROR_OUT_OF_MEMORY;
-    if (from->count) memcpy(*owned, from->paramArray, from->count * sizeof *from->paramArray);
+    const size_t size = from->count * sizeof *from->paramArray;
+    if (!(*owned = owned_new(size, 0))) return CUDA_ERROR_OUT_OF_MEMORY;
+    if (size) memcpy((*owned)->bytes, from->paramArray, size);
     *to = *from;
-    to->paramArray = *owned;
+    to->paramArray = (CUstreamBatchMemOpParams *)(*owned)->bytes;
     return CUDA_SUCCESS;
 }
 
@@ -96,7 +105,7 @@ static CUresult check_event(CUevent handle)
     return event_get(handle, &e) ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
-CUresult params_copy(const CUgraphNodeParams *from, CUgraphNodeParams *to, void **owned)
+CUresult params_copy(const CUgraphNodeParams *from, CUgraphNodeParams *to, struct owned **owned)
 {
     *to = *from;
     *owned = NULL;
@@ -118,4 +127,32 @@ CUresult params_copy(const CUgraphNodeParams *from, CUgraphNodeParams *to, void 
     case CU_GRAPH_NODE_TYPE_CONDITIONAL: return CUDA_ERROR_NOT_SUPPORTED;
     default: return CUDA_ERROR_INVALID_VALUE;
     }
+}
+
+static void move(const struct owned *from, struct owned *to)
+{
+    memcpy(to->bytes, from->bytes, from->size);
+    for (size_t k = 0; k < from->pointers; k++) {
+        const uintptr_t distance = (uintptr_t)((void **)from->bytes)[k] - (uintptr_t)from->bytes;
+        if (distance < from->size) ((void **)to->bytes)[k] = to->bytes + distance;
+    }
+}
+
+/* As long as there is room, what a node has told of its parameters stays where it is: programs change it there, and set the
+ * node and then its executable graph by it (observed on H200). */
+struct owned *params_settle(CUgraphNodeParams *p, struct owned *owned, struct owned *old)
+{
+    if (!owned || !old || old->size < owned->size) {
+        free(old);
+        return owned;
+    }
+    move(owned, old);
+    if (p->type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP)
+        p->memOp.paramArray = (CUstreamBatchMemOpParams *)old->bytes;
+    else if (p->kernel.kernelParams)
+        p->kernel.kernelParams = (void **)old->bytes;
+    else if (p->kernel.extra)
+        p->kernel.extra = (void **)old->bytes;
+    free(owned);
+    return old;
 }

@@ -39,10 +39,40 @@ static void an_update_that_fails_changes_nothing(void **state)
     ok(cuGraphDestroy(other));
 }
 
+static void what_a_node_told_of_its_parameters_may_be_set_again(void **state)
+{
+    (void)state;
+    enum { TIMES = 3 };
+    CUgraph g;
+    CUgraphNode n;
+    CUgraphExec x;
+    CUdeviceptr p = memory;
+    uint32_t one = 1, value = 5;
+    void *params[] = { &p, &one, &value };
+    CUDA_KERNEL_NODE_PARAMS k = rig_node(rig_kernel("add"), params), again;
+    ok(cuMemsetD32(memory, 0, 1));
+    ok(cuGraphCreate(&g, 0));
+    ok(cuGraphAddKernelNode(&n, g, NULL, 0, &k));
+    ok(cuGraphInstantiate(&x, g, 0));
+    ok(cuGraphKernelNodeGetParams(n, &k));
+    for (uint32_t by = 1; by <= TIMES; by++) {
+        *(uint32_t *)k.kernelParams[2] = by;
+        ok(cuGraphKernelNodeSetParams(n, &k));
+        ok(cuGraphExecKernelNodeSetParams(x, n, &k));
+        ok(cuGraphKernelNodeGetParams(n, &again));
+        assert_ptr_equal(again.kernelParams, k.kernelParams);
+        run(x);
+    }
+    assert_int_equal(rig_word(memory), 1 + 2 + 3);
+    ok(cuGraphExecDestroy(x));
+    ok(cuGraphDestroy(g));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(an_update_that_fails_changes_nothing, begin, end),
+        cmocka_unit_test_setup_teardown(what_a_node_told_of_its_parameters_may_be_set_again, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
