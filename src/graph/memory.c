@@ -89,19 +89,18 @@ static void unmark(struct node_list *marked)
 
 /* ---- allocating and freeing */
 
-static CUresult arena_of(struct graph *g, struct device *d, uint32_t others, struct arena **out)
+static CUresult arena_of(struct graph *g, struct device *d, struct arena **out)
 {
     struct graph_arena *a = g->arenas;
-    while (a && (a->device != d || a->others != others)) a = a->next;
+    while (a && a->device != d) a = a->next;
     if (!a) {
         if (!(a = calloc(1, sizeof *a))) return CUDA_ERROR_OUT_OF_MEMORY;
-        CUresult r = mempool_arena(d, others, &a->arena);
+        CUresult r = mempool_arena(d, &a->arena);
         if (r) {
             free(a);
             return r;
         }
         a->device = d;
-        a->others = others;
         a->next = g->arenas;
         g->arenas = a;
     }
@@ -132,7 +131,7 @@ CUresult graph_memory_new(const struct node *n, const CUDA_MEM_ALLOC_NODE_PARAMS
     m->references = 1;
     note_access(m, p);
     r = mark_before(n, &before);
-    if (!r && !(r = arena_of(n->graph, d, m->others, &a))) r = mempool_keep(a, p->bytesize, is_marked, &m->kept);
+    if (!r && !(r = arena_of(n->graph, d, &a))) r = mempool_keep(a, p->bytesize, m->others, is_marked, &m->kept);
     unmark(&before);
     if (r)
         free(m);

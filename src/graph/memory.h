@@ -6,10 +6,9 @@
 #include "graph/graph.h"
 #include "mempool/mempool.h"
 
-/* A graph's, on one device and for one set of others. */
+/* A graph's, on one device. */
 struct graph_arena {
     struct device *device;
-    uint32_t others;
     struct arena *arena;
     struct graph_arena *next;
 };

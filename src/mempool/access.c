@@ -181,6 +181,9 @@ static void release_context(struct context *c)
 static unsigned access_of(const struct allocation *a, const struct device *d)
 {
     const struct mempool *p = a->pool;
+    const struct block *b = a->detail;
+    if (p->graphs && d != p->device)
+        return b->others >> d->ordinal & 1 ? PROT_DEVICE_READ | PROT_DEVICE_WRITE : PROT_DEVICE_NONE;
     return p->type == CU_MEM_ALLOCATION_TYPE_MANAGED ? PROT_DEVICE_READ | PROT_DEVICE_WRITE : p->access[d->ordinal];
 }
 

@@ -70,7 +70,7 @@ static CUresult inherit(struct arena *a, uint64_t size)
     for (struct arena *old = a->zone->dying; old; old = old->next) {
         struct layout *l = &old->layout;
         struct segment *g = l->segment, *end = g + l->segments;
-        while (g < end && (g->size < size || old->pool != a->pool)) g++;
+        while (g < end && (g->size < size || old->others != a->others)) g++;
         if (g == end) continue;
         CUresult r = layout_extend(&a->layout, g->at, g->size);
         if (r) return r;
@@ -106,6 +106,20 @@ CUresult arena_take(struct arena *a, uint64_t size, comes_after *after, uint64_t
     size = round_up(size, BLOCK_UNIT);
     if (layout_take(&a->layout, size, after, at)) return r;
     if (!(r = extend(a, size)) && !layout_take(&a->layout, size, after, at)) r = CUDA_ERROR_OUT_OF_MEMORY;
+    return r;
+}
+
+CUresult arena_open(struct arena *a, uint32_t others)
+{
+    struct zone *z = a->zone;
+    CUresult r = CUDA_SUCCESS;
+    pthread_mutex_lock(&z->lock);
+    const uint32_t more = others & ~a->others;
+    a->others |= others;
+    for (struct span *s = z->span; s < z->span + z->spans && more && !r; s++)
+        for (int k = 0; k < device_count && !r && s->arena == a && s->mapped; k++)
+            if (more >> k & 1) r = span_map(z, s, &devices[k]);
+    pthread_mutex_unlock(&z->lock);
     return r;
 }
 

@@ -62,9 +62,10 @@ struct zone {
 };
 
 struct arena {
-    struct mempool *pool; /* the graphs' pool that says who may use it */
+    struct mempool *pool; /* the device's, of graphs */
     struct zone *zone;
-    unsigned references;  /* a graph, and blocks; with graphs_lock or the pool's */
+    uint32_t others;      /* devices beside its own that may use it, as bits */
+    unsigned references;  /* a graph, and blocks; with the zone's lock */
     struct layout layout; /* in bytes of the zone; with graphs_lock */
     struct block *blocks; /* kept ones, linked by above and below; with the zone's lock */
     struct arena *next;   /* of the dying */
@@ -72,11 +73,20 @@ struct arena {
 
 struct zone *zone_of(struct device *d);
 
+/* Whether d may use what lies there. Who asked for access to one allocation has it to all (observed on H200: all lie
+ * together). */
+static inline bool arena_is_open(const struct arena *a, const struct device *d)
+{
+    return d == a->zone->device || a->others >> d->ordinal & 1;
+}
+
 /* --- arena.c --- */
 /* An arena without addresses, with one reference. */
 CUresult arena_make(struct mempool *p, struct arena **out);
 /* One reference less. */
 void arena_release(struct arena *a);
+/* Devices that may use it from now on, as bits. CUDA_ERROR_OUT_OF_MEMORY. */
+CUresult arena_open(struct arena *a, uint32_t others);
 /* A place for size bytes behind what comes_after says. CUDA_ERROR_OUT_OF_MEMORY: the zone is full. */
 CUresult arena_take(struct arena *a, uint64_t size, comes_after *after, uint64_t *at);
 /* With the zone's lock: ends arenas whose launches are done. */

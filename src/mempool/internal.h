@@ -23,7 +23,8 @@ struct block {
     struct allocation a;           /* of a lent block; published */
     enum block_state state;
     struct chunk *chunk;
-    struct arena *arena;           /* of memory of graphs, instead of the chunk */
+    struct arena *arena;           /* of memory of graphs, instead of the chunk; */
+    uint32_t others;               /* and which devices may use it beside its own */
     uint64_t at, size;             /* bytes in the chunk, or in the arena's zone */
     struct block *below, *above;   /* neighbours; above also links spare blocks */
     bool bound;                    /* usable only where place allows it; of a lent block, as it was before */

@@ -6,20 +6,13 @@
 #include "context/context.h"
 #include "mempool/arena.h"
 
-/* Graphs' pools of a device: one for each set of devices that may use what it lends. Nobody has their handles, and they
- * stay. */
-static bool is_open_to(const struct mempool *p, const struct device *d, uint32_t others)
-{
-    bool same = p->graphs && p->device == d;
-    for (int k = 0; k < device_count && same; k++) same = k == d->ordinal || !p->access[k] == !(others >> k & 1);
-    return same;
-}
-
-static CUresult pool_of(struct device *d, uint32_t others, struct mempool **out)
+/* What stands for memory of graphs where allocations have a pool: one for each device. Nobody has its handle, and it
+ * stays. */
+static CUresult pool_of(struct device *d, struct mempool **out)
 {
     pthread_mutex_lock(&mempools_lock);
     struct mempool *p = mempools;
-    while (p && !is_open_to(p, d, others)) p = p->next;
+    while (p && (!p->graphs || p->device != d)) p = p->next;
     if (!p && (p = mempool_new())) {
         p->type = CU_MEM_ALLOCATION_TYPE_PINNED;
         p->location = (CUmemLocation){ .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = d->ordinal };
@@ -27,8 +20,7 @@ static CUresult pool_of(struct device *d, uint32_t others, struct mempool **out)
         p->graphs = true;
         p->is_default = true;
         p->limit = p->threshold = UINT64_MAX;
-        for (int k = 0; k < device_count; k++)
-            if (k == d->ordinal || others >> k & 1) p->access[k] = PROT_DEVICE_READ | PROT_DEVICE_WRITE;
+        p->access[d->ordinal] = PROT_DEVICE_READ | PROT_DEVICE_WRITE;
         mempool_enter(p);
     }
     pthread_mutex_unlock(&mempools_lock);
@@ -36,10 +28,10 @@ static CUresult pool_of(struct device *d, uint32_t others, struct mempool **out)
     return p ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-CUresult mempool_arena(struct device *d, uint32_t others, struct arena **out)
+CUresult mempool_arena(struct device *d, struct arena **out)
 {
     struct mempool *p;
-    CUresult r = pool_of(d, others, &p);
+    CUresult r = pool_of(d, &p);
     return r ? r : arena_make(p, out);
 }
 
@@ -67,7 +59,7 @@ static void describe(struct block *b, uint64_t size)
     };
 }
 
-CUresult mempool_keep(struct arena *a, uint64_t size, comes_after *after, struct kept *out)
+CUresult mempool_keep(struct arena *a, uint64_t size, uint32_t others, comes_after *after, struct kept *out)
 {
     struct mempool *p = a->pool;
     uint64_t at;
@@ -75,14 +67,18 @@ CUresult mempool_keep(struct arena *a, uint64_t size, comes_after *after, struct
     struct block *b = block_new(p);
     pthread_mutex_unlock(&p->lock);
     if (!b) return CUDA_ERROR_OUT_OF_MEMORY;
-    CUresult r = arena_take(a, size, after, &at);
+    CUresult r = arena_open(a, others);
+    if (!r) r = arena_take(a, size, after, &at);
     pthread_mutex_lock(&p->lock);
     if (r) {
         block_spare(p, b);
     } else {
-        *b = (struct block){
-            .state = BLOCK_LENT, .arena = a, .at = at, .size = round_up(size, BLOCK_UNIT), .kept = true
-        };
+        *b = (struct block){ .state = BLOCK_LENT,
+                             .arena = a,
+                             .at = at,
+                             .size = round_up(size, BLOCK_UNIT),
+                             .others = others,
+                             .kept = true };
         describe(b, size);
         pthread_mutex_lock(&a->zone->lock);
         a->references++;
@@ -301,7 +297,7 @@ char *mempool_kept_bytes(uint64_t address, uint64_t size, const struct device *d
         const uint64_t at = address - z->place.va;
         if (z->span && at < z->place.size && size <= z->place.size - at && size) {
             const struct span *s = &z->span[at / MEMPOOL_MAPPING], *last = &z->span[(at + size - 1) / MEMPOOL_MAPPING];
-            while (s <= last && s->mapped && (z->device == d || s->arena->pool->access[d->ordinal])) s++;
+            while (s <= last && s->mapped && arena_is_open(s->arena, d)) s++;
             if (s > last) bytes = z->place.backing->alias + z->place.offset + at;
         }
         pthread_mutex_unlock(&z->lock);

@@ -115,14 +115,14 @@ struct kept {
     CUdeviceptr address;
 };
 
-/* What a graph's allocations on d lie in. others: which devices beside d may use them, as bits. With graphs_lock, as all
- * functions that have an arena or keep something. CUDA_ERROR_OUT_OF_MEMORY. */
-CUresult mempool_arena(struct device *d, uint32_t others, struct arena **out);
+/* What a graph's allocations on d lie in. With graphs_lock, as all functions that have an arena or keep something.
+ * CUDA_ERROR_OUT_OF_MEMORY. */
+CUresult mempool_arena(struct device *d, struct arena **out);
 /* The graph is gone; what is kept there stays. */
 void mempool_arena_drop(struct arena *a);
-/* Keeps size bytes, not allocated yet, for a node; see layout.h. CUDA_ERROR_OUT_OF_MEMORY: the device has no addresses for
- * that. */
-CUresult mempool_keep(struct arena *a, uint64_t size, comes_after *after, struct kept *out);
+/* Keeps size bytes, not allocated yet, for a node; see layout.h. others: which devices beside the arena's may use them, as
+ * bits. CUDA_ERROR_OUT_OF_MEMORY: the device has no addresses for that. */
+CUresult mempool_keep(struct arena *a, uint64_t size, uint32_t others, comes_after *after, struct kept *out);
 /* A node of the same graph, point, frees it: its addresses are for nodes that come after that, too. */
 CUresult mempool_reuse_kept(struct kept k, const void *point, comes_after *after);
 /* The node is gone: so is the memory, or, if it is allocated, with its free. */

@@ -13,17 +13,16 @@ static uint64_t offset_of(const struct zone *z, const struct span *s)
 
 CUresult span_map(struct zone *z, const struct span *s, struct device *d)
 {
-    const unsigned access = s->arena->pool->access[d->ordinal];
     const uint64_t at = offset_of(z, s);
-    if (!access || !d->processor) return CUDA_SUCCESS;
+    if (!arena_is_open(s->arena, d) || !d->processor) return CUDA_SUCCESS;
     return processor_map(d->processor, z->place.va + at, MEMPOOL_MAPPING, z->place.backing, z->place.offset + at,
-                         access);
+                         PROT_DEVICE_READ | PROT_DEVICE_WRITE);
 }
 
 static void unmap(struct zone *z, struct span *s, int devices_mapped)
 {
     for (int k = 0; k < devices_mapped; k++)
-        if (devices[k].processor && s->arena->pool->access[k])
+        if (devices[k].processor && arena_is_open(s->arena, &devices[k]))
             processor_unmap(devices[k].processor, z->place.va + offset_of(z, s), MEMPOOL_MAPPING);
     s->mapped = false;
 }

@@ -263,114 +263,6 @@ static void objects_of_the_user_live_as_long_as_graphs_need_them(void **state)
     assert_int_equal(gone, 1);
 }
 
-static uint64_t graph_memory(CUgraphMem_attribute which)
-{
-    cuuint64_t v;
-    ok(cuDeviceGetGraphMemAttribute(0, which, &v));
-    return v;
-}
-
-static void memory_allocated_in_a_capture_is_there_in_every_launch(void **state)
-{
-    (void)state;
-    CUdeviceptr p, q;
-    CUgraph g, copy;
-    CUgraphExec x, y;
-    uint32_t *out;
-    ok(cuMemAllocHost((void **)&out, 4));
-    start(CU_STREAM_CAPTURE_MODE_GLOBAL);
-    ok(cuMemAllocAsync(&p, 4096, a));
-    ok(rig_launch(fill, p, 1024, 6, a));
-    ok(rig_launch(add, p, 1024, 1, a));
-    ok(cuMemcpyDtoHAsync(out, p + 4092, 4, a));
-    ok(cuMemFreeAsync(p, a));
-    ok(cuStreamEndCapture(a, &g));
-    assert_int_equal(cuMemFreeAsync(p, a), CUDA_ERROR_INVALID_VALUE);
-    assert_int_equal(cuGraphClone(&copy, g), CUDA_ERROR_NOT_SUPPORTED);
-    ok(cuGraphInstantiate(&x, g, 0));
-    assert_int_equal(cuGraphInstantiate(&y, g, 0), CUDA_ERROR_NOT_SUPPORTED);
-    for (int k = 0; k < 3; k++) {
-        *out = 0;
-        run(x);
-        assert_int_equal(*out, 7);
-    }
-    ok(cuMemAllocAsync(&q, 4096, a));
-    assert_true(q != p);
-    ok(cuMemFreeAsync(q, a));
-    assert_int_equal(graph_memory(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT), CHUNK);
-    assert_int_equal(graph_memory(CU_GRAPH_MEM_ATTR_USED_MEM_HIGH), CHUNK);
-    assert_int_equal(graph_memory(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT), CHUNK);
-    ok(cuGraphDestroy(g));
-    ok(cuGraphExecDestroy(x));
-    ok(cuDeviceGraphMemTrim(0));
-    assert_int_equal(graph_memory(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT), 0);
-    assert_int_equal(graph_memory(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT), 0);
-    ok(cuMemFreeHost(out));
-}
-
-static void what_a_graph_leaves_allocated_is_freed_before_it_runs_again(void **state)
-{
-    (void)state;
-    CUgraph g;
-    CUgraphNode node;
-    CUgraphExec x;
-    CUDA_MEM_ALLOC_NODE_PARAMS p = { .poolProps = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
-                                                    .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } },
-                                     .bytesize = 8192 };
-    ok(cuGraphCreate(&g, 0));
-    ok(cuGraphAddMemAllocNode(&node, g, NULL, 0, &p));
-    assert_int_equal(cuGraphDestroyNode(node), CUDA_ERROR_NOT_SUPPORTED);
-    ok(cuGraphInstantiate(&x, g, 0));
-    run(x);
-    assert_int_equal(graph_memory(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT), CHUNK);
-    ok(rig_launch(fill, p.dptr, 2048, 4, b));
-    assert_int_equal(cuGraphLaunch(x, a), CUDA_ERROR_INVALID_VALUE);
-    ok(cuMemFreeAsync(p.dptr, b));
-    run(x);
-    ok(cuGraphExecDestroy(x));
-    ok(cuGraphInstantiate(&x, g, CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH));
-    run(x);
-    run(x);
-    ok(cuMemsetD32(p.dptr, 5, 2048));
-    ok(cuGraphExecDestroy(x));
-    ok(cuGraphDestroy(g));
-    assert_int_equal(rig_word(p.dptr), 5);
-    ok(cuMemFreeAsync(p.dptr, a));
-    assert_int_equal(cuMemFreeAsync(p.dptr, a), CUDA_ERROR_INVALID_VALUE);
-    ok(cuStreamSynchronize(a));
-    ok(cuDeviceGraphMemTrim(0));
-    assert_int_equal(graph_memory(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT), 0);
-}
-
-static void memory_of_a_graph_is_copied_by_its_nodes_only_until_a_launch_allocates_it(void **state)
-{
-    (void)state;
-    CUdeviceptr p;
-    CUgraph g;
-    uint32_t word = 7;
-    start(CU_STREAM_CAPTURE_MODE_RELAXED);
-    ok(cuMemAllocAsync(&p, 4096, a));
-    ok(cuMemsetD32Async(p, 3, 1024, a));
-    const CUDA_MEMCPY2D rows = { .srcMemoryType = CU_MEMORYTYPE_DEVICE,
-                                 .srcDevice = p,
-                                 .dstMemoryType = CU_MEMORYTYPE_DEVICE,
-                                 .dstDevice = memory,
-                                 .WidthInBytes = 64,
-                                 .Height = 2 };
-    ok(cuMemcpy2DAsync(&rows, a));
-    CUgraphExec x = finish(&g);
-    assert_int_equal(cuMemcpyDtoH(&word, p, 4), CUDA_ERROR_INVALID_VALUE);
-    assert_int_equal(cuMemsetD32(p, 1, 1), CUDA_ERROR_INVALID_VALUE);
-    run(x);
-    assert_int_equal(rig_word(memory + 64), 3);
-    assert_int_equal(rig_word(p + 4092), 3);
-    ok(cuMemFreeAsync(p, a));
-    assert_int_equal(cuMemcpyDtoHAsync(&word, p, 4, a), CUDA_ERROR_INVALID_VALUE);
-    assert_int_equal(word, 7);
-    ok(cuGraphExecDestroy(x));
-    ok(cuGraphDestroy(g));
-}
-
 static void what_is_not_implemented_says_so(void **state)
 {
     (void)state;
@@ -493,79 +385,6 @@ static void a_copy_of_pool_memory_may_be_launched_from_a_context_of_another_devi
     ok(cuCtxSetCurrent(here));
 }
 
-static CUresult copy_to_other(CUdeviceptr to, CUdeviceptr from)
-{
-    CUcontext there;
-    ok(cuDevicePrimaryCtxRetain(&there, 1));
-    ok(cuCtxPushCurrent(there));
-    CUresult r = cuMemcpyDtoD(to, from, 4096);
-    ok(cuCtxPopCurrent(&there));
-    ok(cuDevicePrimaryCtxRelease(1));
-    return r;
-}
-
-static CUmemAccessDesc give_access(int device)
-{
-    return (CUmemAccessDesc){ .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device },
-                              .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
-}
-
-static void memory_of_graphs_is_opened_to_other_devices_by_its_node_or_by_its_pool(void **state)
-{
-    (void)state;
-    CUcontext here, there;
-    CUdeviceptr p, other;
-    CUmemoryPool pool;
-    CUmemAccessDesc own = give_access(0), peer = give_access(1);
-    CUDA_MEM_ALLOC_NODE_PARAMS params = {
-        .poolProps = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = own.location }, .bytesize = 4096
-    };
-    ok(cuCtxGetCurrent(&here));
-    ok(cuDevicePrimaryCtxRetain(&there, 1));
-    ok(cuCtxSetCurrent(there));
-    ok(cuMemAlloc(&other, 4096));
-    ok(cuCtxSetCurrent(here));
-    ok(cuDeviceGetDefaultMemPool(&pool, 0));
-    static const int hows[] = { 0, 1, 2, 0 };
-    for (int k = 0; k < 4; k++) {
-        const int how = hows[k];
-        CUgraph g;
-        CUgraphNode n;
-        if (how == 2) ok(cuMemPoolSetAccess(pool, &peer, 1));
-        if (how < 2) {
-            CUmemAccessDesc both[] = { own, peer };
-            params.accessDescs = both;
-            params.accessDescCount = (size_t)how + 1;
-            ok(cuGraphCreate(&g, 0));
-            ok(cuGraphAddMemAllocNode(&n, g, NULL, 0, &params));
-            p = params.dptr;
-        } else {
-            ok(cuStreamBeginCapture(a, CU_STREAM_CAPTURE_MODE_RELAXED));
-            ok(cuMemAllocAsync(&p, 4096, a));
-            size_t one = 1;
-            ok(cuStreamEndCapture(a, &g));
-            ok(cuGraphGetNodes(g, &n, &one));
-        }
-        CUDA_MEM_ALLOC_NODE_PARAMS told;
-        ok(cuGraphMemAllocNodeGetParams(n, &told));
-        /* those that were named, its own device too: observed on H200 */
-        assert_int_equal(told.accessDescCount, how == 1 ? 2 : 1);
-        assert_int_equal(told.accessDescs[told.accessDescCount - 1].location.id, how ? 1 : 0);
-        CUgraphExec x;
-        ok(cuGraphInstantiate(&x, g, 0));
-        run(x);
-        assert_int_equal(copy_to_other(other, p), how ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
-        ok(cuMemFreeAsync(p, a));
-        ok(cuStreamSynchronize(a));
-        ok(cuGraphExecDestroy(x));
-        ok(cuGraphDestroy(g));
-    }
-    peer.flags = CU_MEM_ACCESS_FLAGS_PROT_NONE;
-    ok(cuMemPoolSetAccess(pool, &peer, 1));
-    ok(cuMemFree(other));
-    ok(cuDevicePrimaryCtxRelease(1));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -578,15 +397,11 @@ int main(void)
         T(launches_of_one_graph_do_not_overlap),
         T(nodes_of_two_devices_run_in_order),
         T(objects_of_the_user_live_as_long_as_graphs_need_them),
-        T(memory_allocated_in_a_capture_is_there_in_every_launch),
-        T(what_a_graph_leaves_allocated_is_freed_before_it_runs_again),
-        T(memory_of_a_graph_is_copied_by_its_nodes_only_until_a_launch_allocates_it),
         T(what_is_not_implemented_says_so),
         T(kernels_that_were_unloaded_are_refused),
         T(a_kernel_without_parameters_takes_none_from_a_buffer),
         T(a_batch_of_copies_is_all_of_them_in_the_stream),
         T(a_copy_of_pool_memory_may_be_launched_from_a_context_of_another_device),
-        T(memory_of_graphs_is_opened_to_other_devices_by_its_node_or_by_its_pool),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
