@@ -161,6 +161,7 @@ void node_remove(struct node *n)
     while (n->before.count) disconnect(n->before.node[n->before.count - 1], n);
     for (unsigned k = 0; k < n->after.count; k++) stand_alone(n->after.node[k], n);
     n->graph->counted -= n->counted;
+    if (n->graph->marked_for == n) n->graph->marked_for = NULL;
     list_forget(&n->graph->nodes, n);
     node_free(n);
 }

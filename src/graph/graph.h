@@ -66,6 +66,7 @@ struct graph {                     /* CUgraph_st */
     struct user_reference *objects; /* that it keeps alive (user.h) */
     struct condition *conditions;  /* that were made for it */
     struct graph_arena *arenas;    /* what its memory lies in (memory.h) */
+    const struct node *marked_for; /* those that this one comes after are marked; NULL: none are */
 };
 
 struct executable {                /* CUgraphExec_st */

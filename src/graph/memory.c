@@ -64,27 +64,40 @@ CUresult graph_memory_check(const CUDA_MEM_ALLOC_NODE_PARAMS_v2 *p)
 
 static bool is_marked(const void *point) { return ((const struct node *)point)->marked; }
 
-/* What n comes after, by the edges that nodes were made with (observed on H200). */
-static CUresult mark_before(const struct node *n, struct node_list *marked)
+/* Marks what n comes after and was not marked, by the edges that nodes were made with (observed on H200). *found: the node
+ * that the graph's marks were made for is among it. */
+static CUresult mark_before(const struct node *n, bool *found)
 {
     CUresult r = CUDA_SUCCESS;
-    *marked = (struct node_list){ 0 };
+    struct node_list marked = { 0 };
+    *found = false;
     for (unsigned k = 0; !r; k++) {
         for (unsigned j = 0; j < n->before.count && j < n->born_behind && !r; j++) {
             struct node *b = n->before.node[j];
-            if (b->marked || (r = list_add(marked, b))) continue;
+            if (b->marked || (r = list_add(&marked, b))) continue;
             b->marked = true;
+            *found |= b == b->graph->marked_for;
         }
-        if (k == marked->count) break;
-        n = marked->node[k];
+        if (k == marked.count) break;
+        n = marked.node[k];
     }
+    list_free(&marked);
     return r;
 }
 
-static void unmark(struct node_list *marked)
+/* Marks what n comes after, and nothing else. Most often n comes after the last one for which that was done, and all that
+ * was marked then is right. */
+static CUresult mark(const struct node *n)
 {
-    for (unsigned k = 0; k < marked->count; k++) marked->node[k]->marked = false;
-    list_free(marked);
+    struct graph *g = n->graph;
+    bool found;
+    CUresult r = mark_before(n, &found);
+    if (r || !found) {
+        for (unsigned k = 0; k < g->nodes.count; k++) g->nodes.node[k]->marked = false;
+        if (!r) r = mark_before(n, &found);
+    }
+    g->marked_for = r ? NULL : n;
+    return r;
 }
 
 /* ---- allocating and freeing */
@@ -123,16 +136,14 @@ CUresult graph_memory_new(const struct node *n, const CUDA_MEM_ALLOC_NODE_PARAMS
     struct context *c;
     struct device *d;
     struct arena *a;
-    struct node_list before;
     CUresult r = context_current(&c);
     if (r || (r = graph_memory_check(p)) || (r = device_get(p->poolProps.location.id, &d))) return r;
     struct graph_memory *m = calloc(1, sizeof *m);
     if (!m) return CUDA_ERROR_OUT_OF_MEMORY;
     m->references = 1;
     note_access(m, p);
-    r = mark_before(n, &before);
+    r = mark(n);
     if (!r && !(r = arena_of(n->graph, d, &a))) r = mempool_keep(a, p->bytesize, m->others, is_marked, &m->kept);
-    unmark(&before);
     if (r)
         free(m);
     else
@@ -169,11 +180,9 @@ static struct graph_memory *own_at(const struct graph *g, CUdeviceptr address, b
 
 static CUresult free_own(const struct node *n, struct graph_memory *m)
 {
-    struct node_list before;
     if (m->settled) return CUDA_ERROR_INVALID_VALUE; /* an H200 refuses it once the graph was made executable */
-    CUresult r = mark_before(n, &before);
+    CUresult r = mark(n);
     if (!r) r = mempool_reuse_kept(m->kept, n, is_marked);
-    unmark(&before);
     if (!r) m->freed = true;
     return r;
 }
