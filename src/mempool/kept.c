@@ -165,7 +165,7 @@ static bool look(struct zone *z, uint64_t address, uint64_t size, struct allocat
 
 bool mempool_look_kept(CUdeviceptr address, uint64_t size, struct allocation *copy)
 {
-    for (int k = 0; k < device_count; k++)
+    for (int k = 0; k < device_count && space_is_ours(address); k++)
         if (look(zone_of(&devices[k]), address, size, copy)) return true;
     return false;
 }
@@ -193,14 +193,15 @@ void mempool_launched(const void *launch, struct stream *s)
 {
     struct place place = { 0 };
     struct mark *mark = NULL;
-    const bool known = !stream_point(s, &place, &mark);
+    if (stream_point(s, &place, &mark))
+        return; /* there is no memory to say so: until the next launch nobody gets the pieces */
     for (int k = 0; k < device_count; k++) {
         struct zone *z = zone_of(&devices[k]);
         pthread_mutex_lock(&z->lock);
         pieces_launched(z, launch, &place, mark);
         pthread_mutex_unlock(&z->lock);
     }
-    if (known && mark) point_release(mark);
+    if (mark) point_release(mark);
 }
 
 CUresult mempool_allocate_kept(struct kept k)
