@@ -1,11 +1,11 @@
 /* Beacons in a memfd; see beacon.h. */
 #include "stream/beacon.h"
+#include "base/alive.h"
+#include "base/file.h"
 #include "base/futex.h"
 #include "base/log.h"
 
-#include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -38,7 +38,7 @@ static bool open_own(void)
 {
     if (own) return true;
     int fd = memfd_create("faultline-events", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (fd >= 0 && !ftruncate(fd, (off_t)BYTES) && (own = map(fd))) {
+    if (fd >= 0 && !file_resize(fd, BYTES) && (own = map(fd))) {
         file = fd;
         return true;
     }
@@ -120,10 +120,29 @@ struct beacon *beacons_open(int fd)
     return b;
 }
 
+/* Whether a record that is not complete has the place of n's. */
+static bool taken(const struct beacon *b, uint64_t n)
+{
+    return atomic_load(&b->last[n % BEACON_RECORDS]) > atomic_load(&b->complete[n % BEACON_RECORDS]);
+}
+
+/* Who waits for a record would be let through by a later one in its place, so such places are passed over. Where all are
+ * taken, most likely by one stream, which completes them in order, the next has to do. */
+static uint64_t number_after(const struct beacon *b, uint64_t last)
+{
+    for (uint64_t n = last + 1; n <= last + BEACON_RECORDS; n++)
+        if (!taken(b, n)) return n;
+    return last + 1;
+}
+
 uint64_t beacon_record(struct beacon *b)
 {
-    uint64_t n = atomic_fetch_add(&b->recorded, 1) + 1;
+    uint64_t last = atomic_load(&b->recorded), n;
+    do n = number_after(b, last);
+    while (!atomic_compare_exchange_weak(&b->recorded, &last, n));
     atomic_store(&b->recorder[n % BEACON_RECORDS], getpid());
+    atomic_store(&b->namespace[n % BEACON_RECORDS], alive_namespace());
+    atomic_store(&b->last[n % BEACON_RECORDS], n); /* after these, which are of no other record then */
     return n;
 }
 
@@ -140,11 +159,21 @@ void beacon_complete(struct beacon *b, uint64_t n)
 uint64_t beacon_newest(const struct beacon *b) { return atomic_load(&b->recorded); }
 bool beacon_done(const struct beacon *b, uint64_t n) { return atomic_load(&b->complete[n % BEACON_RECORDS]) >= n; }
 
-/* A record of a process that ended will never be complete. */
+/* A record of a process that ended will never be complete. Of another PID namespace's nothing is known. */
 static bool lost(const struct beacon *b, uint64_t n)
 {
-    int32_t pid = atomic_load(&b->recorder[n % BEACON_RECORDS]);
-    return pid && kill(pid, 0) && errno == ESRCH && !beacon_done(b, n);
+    const unsigned at = n % BEACON_RECORDS;
+    return atomic_load(&b->last[at]) == n && atomic_load(&b->namespace[at]) == alive_namespace() &&
+           alive_ended(atomic_load(&b->recorder[at])) && !beacon_done(b, n);
+}
+
+bool beacon_over(struct beacon *b, uint64_t n)
+{
+    if (beacon_done(b, n)) return true;
+    if (!lost(b, n)) return false;
+    fl_log(FL_LOG_WARN, "the process that recorded an interprocess event ended before the event was complete");
+    beacon_complete(b, n);
+    return true;
 }
 
 void beacon_wait(struct beacon *b, uint64_t n)
@@ -154,9 +183,6 @@ void beacon_wait(struct beacon *b, uint64_t n)
         uint32_t seen = atomic_load(&b->changed);
         if (!beacon_done(b, n)) futex_wait(&b->changed, seen, LOOK_NS);
         atomic_fetch_sub(&b->waiters, 1);
-        if (lost(b, n)) {
-            fl_log(FL_LOG_WARN, "the process that recorded an interprocess event ended before the event was complete");
-            return;
-        }
+        if (beacon_over(b, n)) return;
     }
 }

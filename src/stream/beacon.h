@@ -2,9 +2,10 @@
  * recorded, and which of the last records are complete. It lies in a file of the
  * process that created the event; others map that.
  *
- * A record takes the next number; the stream completes the number when it gets
- * there. Whoever waits, waits for the number that was the newest when it began.
- * Numbers never go back, so a beacon can be used for another event at once. */
+ * A record takes the next number, or, while an earlier record's place is in use,
+ * a later one; the stream completes the number when it gets there. Whoever waits,
+ * waits for the number that was the newest when it began. Numbers never go back,
+ * so a beacon can be used for another event at once. */
 #ifndef FL_STREAM_BEACON_H
 #define FL_STREAM_BEACON_H
 
@@ -13,15 +14,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { BEACON_RECORDS = 8, BEACONS = 4096 };
+enum { BEACON_RECORDS = 32, BEACONS = 4096 };
 
 struct beacon {
     _Atomic uint32_t changed;      /* futex: bumped when a record completes */
     _Atomic uint32_t waiters;
     _Atomic uint64_t recorded;
-    /* of record n, at n % BEACON_RECORDS: the newest that is complete, and the process that does it */
-    _Atomic uint64_t complete[BEACON_RECORDS];
+    /* of record n, at n % BEACON_RECORDS: the newest, the newest that is complete, and the process that does it */
+    _Atomic uint64_t last[BEACON_RECORDS], complete[BEACON_RECORDS];
     _Atomic int32_t recorder[BEACON_RECORDS];
+    _Atomic uint32_t namespace[BEACON_RECORDS]; /* of its number */
 };
 
 /* One of this process's own, never recorded; counted. NULL: no memory, or none left. */
@@ -40,7 +42,9 @@ uint64_t beacon_record(struct beacon *b);
 void beacon_complete(struct beacon *b, uint64_t n);
 uint64_t beacon_newest(const struct beacon *b);
 bool beacon_done(const struct beacon *b, uint64_t n);
-/* Returns when it is done, or its process is gone. */
+/* The same, and true once its process is gone, too. */
+bool beacon_over(struct beacon *b, uint64_t n);
+/* Returns when it is over. */
 void beacon_wait(struct beacon *b, uint64_t n);
 
 #endif

@@ -242,7 +242,7 @@ CUresult event_query(struct event *e)
 {
     struct beacon *b = take_beacon(e);
     struct mark *m = b ? NULL : event_mark(e);
-    bool done = b ? beacon_done(b, beacon_newest(b)) : !m || mark_done(m);
+    bool done = b ? beacon_over(b, beacon_newest(b)) : !m || mark_done(m);
     if (b) beacon_release(b);
     mark_release(m);
     if (done && !b) streams_seen(set_of(e));

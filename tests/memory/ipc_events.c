@@ -117,6 +117,101 @@ static void nobody_waits_for_an_event_of_a_dead_process(void **state)
     play(stuck_exporter, IS_KILLED, freed_importer, ENDS_WELL);
 }
 
+/* The importer may be told that its exporter is gone by asking, too. */
+static void asking_importer(int s)
+{
+    start_cuda();
+    CUevent e;
+    CUipcEventHandle h;
+    pid_t exporter;
+    hear(s, &h, sizeof h);
+    hear(s, &exporter, sizeof exporter);
+    CHECK(cuIpcOpenEventHandle(&e, h));
+    ANSWERS(cuEventQuery(e), CUDA_ERROR_NOT_READY);
+    EXPECT(!kill(exporter, SIGKILL));
+    for (int k = 0; k < 10000 && cuEventQuery(e) == CUDA_ERROR_NOT_READY; k++) usleep(1000);
+    CHECK(cuEventQuery(e));
+}
+
+static void an_event_of_a_dead_process_is_not_unfinished_for_ever(void **state)
+{
+    (void)state;
+    play(stuck_exporter, IS_KILLED, asking_importer, ENDS_WELL);
+}
+
+/* A worker that was killed stays a zombie until its parent, which waits for the event first, asks after it. */
+static void parent_of_exporter(int unused)
+{
+    int ends[2];
+    (void)unused;
+    EXPECT_EQUAL(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    pid_t exporter = begin_player(stuck_exporter, ends[0], ends[1]);
+    freed_importer(ends[1]);
+    EXPECT(ended(exporter, IS_KILLED));
+}
+
+static void nobody_waits_for_an_event_of_a_zombie(void **state)
+{
+    (void)state;
+    play_alone(parent_of_exporter);
+}
+
+enum { RECORDS = 30 };
+static _Atomic bool may_go;
+
+static void hold_until_told(void *unused)
+{
+    (void)unused;
+    while (!may_go) usleep(1000);
+}
+
+/* Records the event in a stream that is held up, then often in another one. */
+static void busy_exporter(int s)
+{
+    start_cuda();
+    CUstream held, free;
+    CUevent e = offer_event(s);
+    CHECK(cuStreamCreate(&held, CU_STREAM_NON_BLOCKING));
+    CHECK(cuStreamCreate(&free, CU_STREAM_NON_BLOCKING));
+    CHECK(cuLaunchHostFunc(held, hold_until_told, NULL));
+    CHECK(cuEventRecord(e, held));
+    meet(s); /* the other one waits for this record now */
+    for (int k = 0; k < RECORDS; k++) CHECK(cuEventRecord(e, free));
+    CHECK(cuStreamSynchronize(free));
+    meet(s);
+    wait_other(s);
+    may_go = true;
+    CHECK(cuStreamSynchronize(held));
+    wait_other(s);
+}
+
+static void importer_of_one_record(int s)
+{
+    start_cuda();
+    CUevent e;
+    CUstream stream;
+    CUipcEventHandle h;
+    hear(s, &h, sizeof h);
+    CHECK(cuIpcOpenEventHandle(&e, h));
+    CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    wait_other(s);
+    CHECK(cuStreamWaitEvent(stream, e, 0));
+    signal_other(s);
+    meet(s);
+    CHECK(cuEventQuery(e));
+    usleep(200000); /* a wait would have ended by now */
+    ANSWERS(cuStreamQuery(stream), CUDA_ERROR_NOT_READY);
+    signal_other(s);
+    CHECK(cuStreamSynchronize(stream));
+    signal_other(s);
+}
+
+static void a_wait_is_for_the_record_that_was_the_last_however_many_follow(void **state)
+{
+    (void)state;
+    play(busy_exporter, ENDS_WELL, importer_of_one_record, ENDS_WELL);
+}
+
 static void patient_exporter(int s)
 {
     start_cuda();
@@ -189,6 +284,9 @@ int main(void)
         cmocka_unit_test(only_interprocess_events_have_handles),
         cmocka_unit_test(an_event_orders_streams_of_two_processes),
         cmocka_unit_test(nobody_waits_for_an_event_of_a_dead_process),
+        cmocka_unit_test(an_event_of_a_dead_process_is_not_unfinished_for_ever),
+        cmocka_unit_test(nobody_waits_for_an_event_of_a_zombie),
+        cmocka_unit_test(a_wait_is_for_the_record_that_was_the_last_however_many_follow),
         cmocka_unit_test(what_is_shared_of_an_event_stays_until_nobody_waits_for_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
