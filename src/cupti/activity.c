@@ -96,7 +96,9 @@ static void deliver(bool settled, bool flush)
     pthread_mutex_unlock(&settings);
     if (!ask) return;
     if (any && settled) faultline_flush();
+    delivering = true;
     clock_look();
+    delivering = false;
     while (any && (n = faultline_read(&cursor, e, BATCH))) {
         end_faults(e, n);
         for (size_t k = 0; k < n; k++) {

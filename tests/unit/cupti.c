@@ -311,6 +311,26 @@ static void a_clock_of_the_clients_gives_the_times(void **state)
     assert_true(far < 1000000); /* the two clocks are not looked at in the same moment */
 }
 
+static CUptiResult answer;
+
+static uint64_t flushing_clock(void)
+{
+    answer = cuptiActivityFlushAll(0);
+    return half_clock();
+}
+
+static void a_clock_of_the_clients_cannot_flush(void **state)
+{
+    (void)state;
+    assert_int_equal(cuptiActivityRegisterTimestampCallback(flushing_clock), CUPTI_SUCCESS);
+    assert_int_equal(answer, CUPTI_SUCCESS); /* nothing is being delivered */
+    alarm(60);
+    assert_int_equal(cuptiActivityFlushAll(0), CUPTI_SUCCESS);
+    alarm(0);
+    assert_int_equal(answer, CUPTI_ERROR_INVALID_OPERATION);
+    assert_int_equal(cuptiActivityRegisterTimestampCallback(half_clock), CUPTI_SUCCESS);
+}
+
 static void counters_want_to_be_configured_and_flushing_wants_nothing(void **state)
 {
     (void)state;
@@ -330,7 +350,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(buffers_are_filled_no_further_than_the_client_says, setup, teardown),
         cmocka_unit_test_setup_teardown(what_finds_no_buffer_is_counted_as_dropped, setup, teardown),
         cmocka_unit_test_setup_teardown(wrong_calls_get_the_codes_that_they_get_with_an_h200, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_clock_of_the_clients_gives_the_times, setup, teardown), /* last: it stays */
+        cmocka_unit_test_setup_teardown(a_clock_of_the_clients_gives_the_times, setup, teardown), /* these last: it stays */
+        cmocka_unit_test_setup_teardown(a_clock_of_the_clients_cannot_flush, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
