@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { DESCRIPTORS = 8 }; /* that are needed at a time, and then some */
@@ -61,21 +62,41 @@ static void decide(struct piece *p)
 }
 
 /* A program may have used up what it may have of descriptors. Without any it could not be seen what to copy, and the child
- * would share its parent's pages; so until the fork is over there may be more. */
+ * would share its parent's pages; so some are held for forks. A program that allows itself fewer afterwards may have more
+ * until the fork is over. */
+static int reserve[DESCRIPTORS];
+static unsigned held;
 static struct rlimit limit;
 static bool raised;
 
+static void hold_descriptors(void)
+{
+    while (held < DESCRIPTORS && (reserve[held] = fcntl(registrations_descriptor(), F_DUPFD_CLOEXEC, 0)) >= 0) held++;
+}
+
+/* The program may have closed all that it does not know, and have files of its own by these numbers. */
+static bool is_ours(int fd)
+{
+    struct stat a, b;
+    return !fstat(fd, &a) && !fstat(registrations_descriptor(), &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+static void free_descriptors(void)
+{
+    for (; held; held--)
+        if (is_ours(reserve[held - 1])) close(reserve[held - 1]);
+}
+
 static void find_descriptors(void)
 {
-    int found[DESCRIPTORS];
-    unsigned n = 0;
-    while (n < DESCRIPTORS && (found[n] = fcntl(registrations_descriptor(), F_DUPFD_CLOEXEC, 0)) >= 0) n++;
-    raised = n < DESCRIPTORS && !getrlimit(RLIMIT_NOFILE, &limit);
-    while (n--) close(found[n]);
+    free_descriptors();
+    hold_descriptors();
+    raised = held < DESCRIPTORS && !getrlimit(RLIMIT_NOFILE, &limit);
+    free_descriptors();
     if (raised) raised = !setrlimit(RLIMIT_NOFILE, &(struct rlimit){ limit.rlim_max, limit.rlim_max });
 }
 
-static void forget_descriptors(void)
+static void restore_limit(void)
 {
     if (raised) setrlimit(RLIMIT_NOFILE, &limit);
     raised = false;
@@ -115,7 +136,8 @@ static void in_parent(void)
         close(done[0]);
     }
     for_each(share_stack);
-    forget_descriptors();
+    restore_limit();
+    hold_descriptors();
     const int before = cancel;
     pthread_mutex_unlock(&registrations_lock);
     cancel_restore(before);
@@ -148,7 +170,8 @@ static void in_child(void)
         close(done[0]);
         close(done[1]);
     }
-    forget_descriptors();
+    restore_limit();
+    free_descriptors();
     registrations_clear();
     pthread_mutex_init(&registrations_lock, NULL);
     cancel_restore(cancel);
@@ -159,5 +182,6 @@ CUresult registrations_watch_forks(void)
     static bool watching;
     if (!watching && pthread_atfork(prepare, in_parent, in_child)) return CUDA_ERROR_OUT_OF_MEMORY;
     watching = true;
+    hold_descriptors();
     return CUDA_SUCCESS;
 }

@@ -21,7 +21,7 @@
 #include <cmocka.h>
 #include <cuda.h>
 
-enum { PAGE = 4096, WRITERS = 3, ROUNDS = 40 };
+enum { PAGE = 4096, WRITERS = 3, ROUNDS = 40, FEW = 256 /* descriptors */ };
 
 static CUfunction poke;
 static CUcontext context;
@@ -313,20 +313,24 @@ static rlim_t descriptors(void)
     return getrlimit(RLIMIT_NOFILE, &limit) ? 0 : limit.rlim_cur;
 }
 
-static void fork_with(rlim_t may)
+/* As many descriptors as it may have; NULL: few, and none is left. */
+static void fork_with(const struct rlimit *may)
 {
-    struct rlimit before, few;
+    struct rlimit before, now;
     volatile unsigned local = 3;
     unsigned *heap = malloc(4000);
+    int fillers[FEW], filled = 0;
     heap[10] = 3;
+    getrlimit(RLIMIT_NOFILE, &before);
+    if (!may) setrlimit(RLIMIT_NOFILE, &(struct rlimit){ FEW, FEW });
     ok(cuMemHostRegister(heap, 4000, 0));
     ok(cuMemHostRegister((void *)&local, sizeof local, 0));
-    getrlimit(RLIMIT_NOFILE, &before);
-    few = (struct rlimit){ may < before.rlim_cur ? may : before.rlim_cur, before.rlim_max };
-    setrlimit(RLIMIT_NOFILE, &few);
+    if (may) setrlimit(RLIMIT_NOFILE, may);
+    while (!may && (fillers[filled] = dup(2)) >= 0) filled++;
+    getrlimit(RLIMIT_NOFILE, &now);
     pid_t child = fork();
     if (!child) {
-        if (descriptors() != few.rlim_cur) _exit(3);
+        if (descriptors() != now.rlim_cur) _exit(3);
         if (heap[10] != 3 || local != 3) _exit(1);
         heap[10] = local = 4;
         usleep(100000);
@@ -334,7 +338,8 @@ static void fork_with(rlim_t may)
     }
     heap[10] = local = 5;
     int status = -1;
-    assert_int_equal(descriptors(), few.rlim_cur);
+    assert_int_equal(descriptors(), now.rlim_cur);
+    while (filled) close(fillers[--filled]);
     setrlimit(RLIMIT_NOFILE, &before);
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
@@ -352,13 +357,26 @@ static void fork_with(rlim_t may)
 static void a_forked_child_has_a_copy_of_its_own(void **state)
 {
     (void)state;
-    fork_with(RLIM_INFINITY);
+    struct rlimit all;
+    getrlimit(RLIMIT_NOFILE, &all);
+    fork_with(&all);
 }
 
 static void so_has_one_of_a_program_without_free_descriptors(void **state)
 {
     (void)state;
-    fork_with(3);
+    struct rlimit few;
+    getrlimit(RLIMIT_NOFILE, &few);
+    few.rlim_cur = 3;
+    fork_with(&few);
+}
+
+/* In a process of its own: what was the hard limit is so no more. */
+static void so_has_one_of_a_program_that_may_not_have_more(void **state)
+{
+    (void)state;
+    fork_with(NULL);
+    fork_with(NULL);
 }
 
 static void a_fork_survives_memory_unmapped_while_registered(void **state)
@@ -442,6 +460,12 @@ static void memory_is_out_of_reach_once_unregistered(void **state)
     assert_int_equal(in_new_process("unregistered"), 0);
 }
 
+static void a_forked_child_has_a_copy_where_there_are_no_descriptors(void **state)
+{
+    (void)state;
+    assert_int_equal(in_new_process("no-descriptors"), 0);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -461,11 +485,15 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(a_fork_survives_memory_unmapped_while_registered, begin, end),
         cmocka_unit_test(read_only_memory_is_read_only_to_kernels),
         cmocka_unit_test(memory_is_out_of_reach_once_unregistered),
+        cmocka_unit_test(a_forked_child_has_a_copy_where_there_are_no_descriptors),
     };
     const struct CMUnitTest read_only[] = { cmocka_unit_test_setup(a_kernel_does_not_write_read_only_memory, begin) };
     const struct CMUnitTest unregistered[] = { cmocka_unit_test_setup(a_kernel_does_not_reach_unregistered_memory,
                                                                       begin) };
+    const struct CMUnitTest few[] = { cmocka_unit_test_setup_teardown(so_has_one_of_a_program_that_may_not_have_more,
+                                                                      begin, end) };
     if (argc < 2) return cmocka_run_group_tests(tests, NULL, NULL);
+    if (!strcmp(argv[1], "no-descriptors")) return cmocka_run_group_tests(few, NULL, NULL);
     return !strcmp(argv[1], "read-only") ? cmocka_run_group_tests(read_only, NULL, NULL)
                                          : cmocka_run_group_tests(unregistered, NULL, NULL);
 }
