@@ -2,6 +2,7 @@
 #include "graph/capture.h"
 #include "mempool/mempool.h"
 #include "stream/event.h"
+#include "stream/point.h"
 
 static CUresult named(CUevent handle, struct event **out)
 {
@@ -64,10 +65,12 @@ CUresult CUDAAPI cuEventQuery(CUevent hEvent)
 CUresult CUDAAPI cuEventSynchronize(CUevent hEvent)
 {
     struct event *e;
+    struct mark *reached;
     CUresult r = named(hEvent, &e);
-    if (r || (r = capture_refuse_event(e)) || (r = capture_refuse_unsafe()) || (r = event_synchronize(e))) return r;
-    mempool_synchronized(NULL, NULL);
-    return CUDA_SUCCESS;
+    if (r || (r = capture_refuse_event(e)) || (r = capture_refuse_unsafe())) return r;
+    if (!(r = event_synchronize(e, &reached))) mempool_reached(reached);
+    if (reached) point_release(reached);
+    return r;
 }
 
 CUresult CUDAAPI cuEventElapsedTime_v2(float *pMilliseconds, CUevent hStart, CUevent hEnd)

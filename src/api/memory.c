@@ -102,8 +102,9 @@ CUresult CUDAAPI cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUde
     if (pbase) *pbase = 0;
     if (psize) *psize = 0;
     if (!space_look(dptr, &a) || a.kind == ALLOCATION_RESERVED || a.dormant) return CUDA_ERROR_NOT_FOUND;
-    /* the host's pools, and what the device (without a context, the owner) may not touch: observed on H200 */
-    if ((a.pool && a.kind == ALLOCATION_HOST) || !space_access(&a, c ? c->device : NULL) || space_is_private(&a, c))
+    if (a.pool && !c) return CUDA_ERROR_INVALID_CONTEXT; /* and no other memory: observed on H200 */
+    /* what the device (without a context, the owner) may not touch: observed on H200 */
+    if (!space_access(&a, c ? c->device : NULL) || space_is_private(&a, c))
         return CUDA_ERROR_NOT_FOUND;
     /* of the host's that was mapped no base is told (observed on H200) */
     bool host = a.location && a.location != CU_MEM_LOCATION_TYPE_DEVICE;

@@ -60,10 +60,10 @@ CUresult CUDAAPI cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUm
 {
     struct stream *s;
     struct mempool *p;
+    if (dptr) *dptr = 0; /* also if there is no such pool, or no context: observed on an H200 */
     CUresult r = stream_in_host_function() ? CUDA_ERROR_NOT_PERMITTED : stream_named(hStream, &s);
     if (r) return r;
     if (!dptr) return CUDA_ERROR_INVALID_VALUE;
-    *dptr = 0; /* also if there is no such pool: observed on an H200 */
     if ((r = mempool_get(pool, &p)) || (capture_any() && captured(s, p, bytesize, dptr, &r))) return r;
     if ((r = capture_refuse_unsafe())) return r;
     return mempool_alloc(p, bytesize, s, dptr);

@@ -53,6 +53,7 @@ static unsigned told_access(const struct allocation *a)
 static int ordinal(const struct allocation *a)
 {
     if (a->device) return device_name(a->device);
+    if (a->pool) return mempool_ordinal(a->pool);
     return a->context ? a->context->device->ordinal : 0;
 }
 

@@ -171,7 +171,7 @@ static void release_context(struct context *c)
         next = p->next;
         if (p->device != c->device) continue;
         pthread_mutex_lock(&p->lock);
-        blocks_settle(p, true, NULL, NULL);
+        blocks_settle(p, &(struct waited){ 0 });
         chunks_release(p, 0);
         pthread_mutex_unlock(&p->lock);
     }

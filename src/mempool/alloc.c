@@ -39,6 +39,7 @@ CUresult block_lend(struct mempool *p, struct block *b, uint64_t size)
     b->state = BLOCK_LENT;
     CUresult r = space_publish(&b->a);
     if (r) return r;
+    unseen_lent(c, b->at, b->at + b->size);
     c->lent++;
     p->lent++;
     p->used += size;
@@ -75,8 +76,8 @@ static CUresult lend(struct mempool *p, uint64_t size, struct stream *s, CUdevic
 {
     struct block *b;
     const uint64_t bytes = round_up(size, BLOCK_UNIT);
-    if (!atomic_load(&p->valid) || p->imported) return CUDA_ERROR_INVALID_VALUE;
-    if (size > UINT64_MAX - MEMPOOL_MAPPING) return CUDA_ERROR_OUT_OF_MEMORY; /* it has to be rounded up */
+    if (!atomic_load(&p->valid)) return CUDA_ERROR_INVALID_VALUE;
+    if (size >= MEMPOOL_TOO_LARGE) return CUDA_ERROR_OUT_OF_MEMORY;
     CUresult r = find(p, bytes, s, &b);
     if (r == CUDA_ERROR_OUT_OF_MEMORY) r = find_hard(p, bytes, s, &b);
     if (r) return r;
@@ -93,6 +94,7 @@ static CUresult lend(struct mempool *p, uint64_t size, struct stream *s, CUdevic
 
 CUresult mempool_alloc(struct mempool *p, uint64_t size, struct stream *s, CUdeviceptr *out)
 {
+    if (p->imported) return CUDA_ERROR_INVALID_VALUE;
     if (!size) { /* observed on H200: no error */
         *out = 0;
         return CUDA_SUCCESS;
@@ -106,11 +108,11 @@ CUresult mempool_alloc(struct mempool *p, uint64_t size, struct stream *s, CUdev
 /* ---- taking back */
 
 /* What the block waits for is set. */
-static void take_back(struct mempool *p, struct block *b)
+static void take_back(struct mempool *p, struct block *b, bool in_stream)
 {
     space_withdraw(&b->a);
     if (b->slot) share_forget(b);
-    p->used -= b->a.size;
+    if (in_stream) p->used -= b->a.size; /* cuMemFree leaves it in the count of what is used (observed on H200) */
     p->lent--;
     b->chunk->lent--;
     block_insert_free(p, b);
@@ -139,12 +141,11 @@ static CUresult free_block(const struct allocation *copy, CUdeviceptr address, s
         b->mark = mark;
         b->place = place;
         b->bound = true; /* also if it is done: it is its stream's first (observed on H200) */
-        b->chunk->freed = place;
-        b->chunk->unseen = true;
+        unseen_note(b->chunk, &(struct unseen){ place, b->at, b->at + b->size });
     } else if (!s && b->bound && point_done(b->mark)) {
         block_unbind(p, b);
     }
-    if (!r) take_back(p, b);
+    if (!r) take_back(p, b, s);
     if (!r && !s) chunks_release_surplus(p);
     bool last = !r && mempool_finished(p);
     pthread_mutex_unlock(&p->lock);
@@ -169,28 +170,24 @@ CUresult mempool_free_now(const struct allocation *a, CUdeviceptr address)
 /* ---- synchronisation */
 
 /* Whether chunks are left whose frees the caller has not seen. */
-static bool see_frees(struct mempool *p, struct context *c, struct stream *s)
+static bool see_frees(struct mempool *p, const struct waited *w)
 {
     bool left = false;
-    for (struct chunk *k = p->chunks; k; k = k->next) {
-        if (k->unseen && (s ? stream_follows(s, &k->freed) : !c || place_in(&k->freed, c))) k->unseen = false;
-        left |= k->unseen;
-    }
+    for (struct chunk *c = p->chunks; c; c = c->next) left |= unseen_wait(c, w);
     return left;
 }
 
-void mempool_synchronized(struct context *c, struct stream *s)
+static void synchronized(const struct waited *w)
 {
     bool left = false;
-    later_free(c, s);
     if (!atomic_load_explicit(&freed, memory_order_relaxed)) return;
     atomic_store_explicit(&freed, false, memory_order_relaxed);
     struct mempool *done = NULL;
     pthread_mutex_lock(&mempools_lock);
     for (struct mempool *p = mempools; p; p = p->next) {
         pthread_mutex_lock(&p->lock);
-        if (p->bound) blocks_settle(p, true, c, s);
-        left |= see_frees(p, c, s) | (p->bound > 0);
+        if (p->bound) blocks_settle(p, w);
+        left |= see_frees(p, w) | (p->bound > 0);
         chunks_release_surplus(p);
         if (mempool_finished(p)) done = p;
         pthread_mutex_unlock(&p->lock);
@@ -198,6 +195,18 @@ void mempool_synchronized(struct context *c, struct stream *s)
     pthread_mutex_unlock(&mempools_lock);
     if (left || done) mempool_note_free();
     if (done) mempool_finish(done);
+}
+
+void mempool_synchronized(struct context *c, struct stream *s)
+{
+    later_free(c, s);
+    synchronized(&(struct waited){ .context = c, .stream = s });
+}
+
+void mempool_reached(struct mark *m)
+{
+    later_free(NULL, NULL);
+    if (m) synchronized(&(struct waited){ .mark = m });
 }
 
 bool mempool_shrink(const struct device *d)

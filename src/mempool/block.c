@@ -225,7 +225,7 @@ struct block *block_find(struct mempool *p, uint64_t size, struct stream *s)
     struct block *b, *last;
     if (p->bound) {
         if ((b = smallest(p, size, s, freed_by))) return b;
-        if (p->opportunistic) blocks_settle(p, false, NULL, NULL);
+        if (p->opportunistic) blocks_settle(p, NULL);
     }
     if ((b = smallest(p, size, s, block_usable)) || !p->bound) return b;
     return find_run(p, size, s, block_usable, &b, &last) ? join(p, b, last, s) : NULL;
@@ -242,13 +242,12 @@ struct block *block_find_waiting(struct mempool *p, uint64_t size, struct stream
     return join(p, first, last, s);
 }
 
-void blocks_settle(struct mempool *p, bool synchronized, struct context *c, struct stream *s)
+void blocks_settle(struct mempool *p, const struct waited *w)
 {
     for (struct chunk *k = p->chunks; k && p->bound; k = k->next)
         for (struct block *b = k->first; b && p->bound; b = b->above) {
             if (b->state != BLOCK_FREE || !b->bound || !point_done(b->mark)) continue;
-            bool seen = synchronized && (s ? stream_follows(s, &b->place) : !c || place_in(&b->place, c));
-            if (!seen && !p->opportunistic) continue;
+            if (!p->opportunistic && !(w && was_waited_for(&b->place, w))) continue;
             block_unbind(p, b);
             b = p->imported ? b : block_merge(p, b);
         }

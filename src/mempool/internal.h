@@ -17,6 +17,10 @@
 
 enum { BLOCK_UNIT = 512 /* addresses are multiples of it, as on H200 */ };
 
+/* Neither a pool nor a block can be of so much, whatever is given back (observed on H200: a pool has addresses for all of
+ * it from the start). */
+static const uint64_t MEMPOOL_TOO_LARGE = 1ull << 46;
+
 enum block_state { BLOCK_SPARE, BLOCK_FREE, BLOCK_LENT };
 
 struct block {
@@ -37,6 +41,21 @@ struct block {
 };
 RB_HEAD(free_tree, block);
 
+/* What a caller has waited for: one of these, or, if none is set, everything. */
+struct waited {
+    struct context *context;       /* all of its streams */
+    struct stream *stream;
+    const struct mark *mark;       /* what comes before it */
+};
+
+/* Bytes of a chunk whose free, at a place, nobody has synchronised with. */
+struct unseen {
+    struct place place;            /* the last, of what one stream has freed side by side */
+    uint64_t from, to;
+};
+
+enum { FREES_KNOWN = 16 };
+
 struct chunk {
     struct space_chunk memory;     /* addresses and, but for exportable and managed pools, the memory itself */
     struct backing view;           /* of a shared pool without an alias of the whole file */
@@ -45,8 +64,8 @@ struct chunk {
     struct mempool *pool;
     struct block *first, *last;    /* last: not of an imported pool */
     unsigned lent;                 /* blocks */
-    bool unseen;                   /* nobody has synchronised with its last free, which was at: */
-    struct place freed;
+    struct unseen unseen[FREES_KNOWN];
+    unsigned unseen_count;
     struct chunk *next;
 };
 
@@ -55,6 +74,7 @@ struct mempool {
     _Atomic bool valid;            /* the handle */
     bool in_use;                   /* the object: until the last allocation is freed */
     bool is_default, imported;
+    _Atomic bool exported;
     unsigned imports;              /* how often it was imported and not destroyed since; with the list's lock */
     CUmemAllocationType type;
     CUmemLocation location;        /* HOST_NUMA_CURRENT resolved */
@@ -147,9 +167,9 @@ struct block *block_find(struct mempool *p, uint64_t size, struct stream *s);
 bool block_usable(const struct mempool *p, struct block *b, struct stream *s);
 /* The same, but s is made to wait for what the memory waits for. */
 struct block *block_find_waiting(struct mempool *p, uint64_t size, struct stream *s);
-/* Unbinds free blocks whose frees are done: those that the policies let everybody use then, and
- * if the caller synchronized, what mempool_synchronized says. */
-void blocks_settle(struct mempool *p, bool synchronized, struct context *c, struct stream *s);
+/* Unbinds free blocks whose frees are done: those that the policies let everybody use then, and those that the caller
+ * has waited for (NULL: for nothing). */
+void blocks_settle(struct mempool *p, const struct waited *w);
 
 /* --- alloc.c --- */
 /* Publishes a block that is out of the tree. */
@@ -158,6 +178,17 @@ CUresult block_lend(struct mempool *p, struct block *b, uint64_t size);
 bool block_is(const struct block *b, const struct allocation *copy);
 /* The next synchronising call has something to do. */
 void mempool_note_free(void);
+
+/* --- unseen.c --- */
+void unseen_note(struct chunk *c, const struct unseen *n);
+/* These bytes are used again. */
+void unseen_lent(struct chunk *c, uint64_t from, uint64_t to);
+bool unseen_any(const struct chunk *c, uint64_t from, uint64_t to);
+/* The chunk is from now on what it was of these bytes. */
+void unseen_cut(struct chunk *c, uint64_t from, uint64_t to);
+/* What was waited for is seen. Whether anything is left. */
+bool unseen_wait(struct chunk *c, const struct waited *w);
+bool was_waited_for(const struct place *p, const struct waited *w);
 
 /* --- later.c --- */
 /* Frees what was freed in s, or in c's streams, or (both NULL) in any, and nobody uses any more. Whether there was any. */

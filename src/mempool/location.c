@@ -30,11 +30,12 @@ CUresult mempool_place(CUmemLocation l, CUmemAllocationType type, unsigned *plac
     }
 }
 
+/* A device's managed memory comes from its first pool of pinned memory then (observed on H200). */
 void location_forget(struct mempool *p)
 {
     for (unsigned t = 0; t < 2; t++)
         for (unsigned k = 0; k < PLACES; k++)
-            if (standards[t][k].current == p) standards[t][k].current = standards[t][k].first;
+            if (standards[t][k].current == p) standards[t][k].current = standards[k < AT_NONE ? 0 : t][k].first;
 }
 
 /* ---- the pools of locations */

@@ -71,9 +71,6 @@ CUresult mempool_get(CUmemoryPool handle, struct mempool **out)
 
 /* ---- making them */
 
-/* A pool of so much cannot be (observed on H200: it has addresses for all of it from the start). */
-static const uint64_t TOO_LARGE = 1ull << 46;
-
 /* Of the host's memory only a node's can be exported (observed on H200). */
 static CUresult check_handles(const CUmemPoolProps *props)
 {
@@ -127,12 +124,17 @@ CUresult mempool_create(const CUmemPoolProps *props, struct mempool **out)
     for (unsigned k = 0; k < sizeof props->reserved; k++)
         if (props->reserved[k]) return CUDA_ERROR_INVALID_VALUE;
     if ((r = mempool_place(props->location, props->allocType, &place))) return r;
-    if (props->maxSize >= TOO_LARGE) return CUDA_ERROR_OUT_OF_MEMORY;
+    if (props->maxSize >= MEMPOOL_TOO_LARGE) return CUDA_ERROR_OUT_OF_MEMORY;
     if ((r = mempool_make(props, out))) return r;
     pthread_mutex_lock(&mempools_lock);
     mempool_enter(*out);
     pthread_mutex_unlock(&mempools_lock);
     return r;
+}
+
+CUdevice mempool_ordinal(const struct mempool *p)
+{
+    return p->location.type == CU_MEM_LOCATION_TYPE_DEVICE ? device_name(&devices[p->location.id]) : 0;
 }
 
 void mempool_describe(const struct mempool *p, CUmemPoolProps *props)
@@ -219,8 +221,9 @@ CUresult mempool_trim(struct mempool *p, uint64_t keep)
 {
     if (p->imported) return CUDA_ERROR_INVALID_VALUE;
     pthread_mutex_lock(&p->lock);
-    blocks_settle(p, false, NULL, NULL);
-    chunks_release_seen(p, keep);
+    blocks_settle(p, NULL);
+    /* which wraps around: SIZE_MAX keeps nothing (observed on H200) */
+    chunks_release_seen(p, round_up(keep, MEMPOOL_MAPPING));
     pthread_mutex_unlock(&p->lock);
     return CUDA_SUCCESS;
 }

@@ -22,6 +22,7 @@
 #include "space/space.h"
 #include "stream/stream.h"
 
+struct mark;
 struct mempool;                    /* CUmemPoolHandle_st */
 
 /* How much is mapped and given back at a time (H200): CU_POINTER_ATTRIBUTE_MAPPING_SIZE, and what attributes count. */
@@ -38,6 +39,8 @@ CUresult mempool_get(CUmemoryPool handle, struct mempool **out);
  * CUDA_ERROR_NOT_SUPPORTED: a location that pools cannot have; CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult mempool_create(const CUmemPoolProps *props, struct mempool **out);
 /* Type, handle types and location, as they were given at creation, but that the current NUMA node is a node by now. */
+/* What is told of managed memory: its pool's device, if it is at one (observed on H200), else 0. */
+CUdevice mempool_ordinal(const struct mempool *p);
 void mempool_describe(const struct mempool *p, CUmemPoolProps *props);
 /* The handle is invalid on return, unless the pool was imported more than once; what is lent stays until it is freed.
  * CUDA_ERROR_INVALID_VALUE: a default pool, another thread has destroyed it, or it was imported and an allocation in it
@@ -102,8 +105,10 @@ void mempool_copy_ends(void);
 char *mempool_bytes(uint64_t address, uint64_t size, const struct device *d, bool write);
 
 /* The calling thread has seen that all is done that was issued into s, or (s NULL) into c's streams, or (both NULL)
- * before some event: frees among it are usable by all, and pools give back what is more than their threshold. */
+ * anywhere: frees among it are usable by all, and pools give back what is more than their threshold. */
 void mempool_synchronized(struct context *c, struct stream *s);
+/* The same of all that comes before a point (observed on H200); NULL: of nothing. */
+void mempool_reached(struct mark *m);
 
 /* ---- memory of graphs (kept.c; arena.h tells the whole story): allocations at one address for a graph's life, while
  * launches allocate them and somebody frees them, again and again. It comes from pools of each device that have no handles. */

@@ -53,6 +53,7 @@ static void split(struct chunk *c, struct chunk *up, struct block *first, uint64
 {
     *up = *c;
     up->memory.va += at, up->memory.offset += at, up->memory.size -= at;
+    unseen_cut(up, at, at + up->memory.size);
     up->offset += at;
     up->first = first;
     up->lent = 0;
@@ -91,6 +92,7 @@ static bool carve(struct chunk *c, struct block *b, uint64_t from, uint64_t to)
     chunk_free_memory(c, from, to - from);
     p->reserved -= to - from;
     c->memory.size = from;
+    unseen_cut(c, 0, from);
     if (c->first) return true;
     unlink_chunk(c);
     free(c);
@@ -101,12 +103,13 @@ failed:
 }
 
 /* Gives back mappings in which nothing is used any more, of a chunk in which something is. */
-static bool release_part(struct chunk *c, uint64_t most)
+static bool release_part(struct chunk *c, uint64_t most, bool only_seen)
 {
     for (struct block *b = c->first; b; b = b->above) {
         uint64_t from = round_up(b->at, MEMPOOL_MAPPING), to = (b->at + b->size) / MEMPOOL_MAPPING * MEMPOOL_MAPPING;
         if (b->state != BLOCK_FREE || from >= to || !point_done(b->mark)) continue;
         if (to - from > most) from = to - most;
+        if (only_seen && unseen_any(c, from, to)) continue;
         return carve(c, b, from, to);
     }
     return false;
@@ -118,13 +121,14 @@ static bool release(struct mempool *p, uint64_t keep, bool only_seen)
     for (struct chunk *c = p->chunks, *next; c && p->reserved > keep; c = next) {
         uint64_t most = (p->reserved - keep) / MEMPOOL_MAPPING * MEMPOOL_MAPPING;
         next = c->next;
-        if (!most || (only_seen && c->unseen)) continue;
+        if (!most) continue;
         if (!unused(c)) {
-            if (!chunk_divisible(c) || !release_part(c, most)) continue;
+            if (!chunk_divisible(c) || !release_part(c, most, only_seen)) continue;
             any = true;
             next = p->chunks; /* there may be more to give back, and other chunks */
             continue;
         }
+        if (only_seen && unseen_any(c, c->memory.size <= most ? 0 : c->memory.size - most, c->memory.size)) continue;
         if (c->memory.size <= most)
             release_chunk(c);
         else if (!c->managed && !p->imported && !c->first->above && !c->first->bound)

@@ -171,6 +171,7 @@ CUresult mempool_export(struct mempool *p, CUmemAllocationHandleType type, int *
         return CUDA_ERROR_INVALID_VALUE;
     int copy = fcntl(p->share->file.fd, F_DUPFD_CLOEXEC, 0);
     if (copy < 0) return CUDA_ERROR_OPERATING_SYSTEM;
+    atomic_store(&p->exported, true);
     *fd = copy;
     return CUDA_SUCCESS;
 }
@@ -287,7 +288,7 @@ CUresult mempool_export_pointer(CUdeviceptr address, CUmemPoolPtrExportData *out
     struct mempool *p = a.pool;
     struct block *b = a.detail;
     pthread_mutex_lock(&p->lock);
-    bool fit = block_is(b, &a) && p->share && !p->imported;
+    bool fit = block_is(b, &a) && p->share && p->exported; /* nobody has what was never exported (observed on H200) */
     CUresult r = fit ? export_block(p, b, out) : CUDA_ERROR_INVALID_VALUE;
     pthread_mutex_unlock(&p->lock);
     return r;

@@ -249,13 +249,16 @@ CUresult event_query(struct event *e)
     return done ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
-CUresult event_synchronize(struct event *e)
+CUresult event_synchronize(struct event *e, struct mark **reached)
 {
     struct stream_set *set = set_of(e); /* e may be destroyed meanwhile, and be another event */
     struct beacon *b = take_beacon(e);
     struct mark *m = b ? NULL : event_mark(e);
     if (m) mark_wait(m, true);
-    mark_release(m);
+    if (reached)
+        *reached = m;
+    else
+        mark_release(m);
     if (b) {
         beacon_wait(b, beacon_newest(b));
         beacon_release(b);

@@ -5,6 +5,7 @@
 #include "stream/stream.h"
 
 struct event;
+struct mark;
 struct beacon;
 struct green;
 
@@ -30,7 +31,9 @@ bool event_was_recorded(struct event *e);
 CUresult event_record(struct event *e, struct stream *s);
 /* CUDA_ERROR_NOT_READY until what was recorded last is done. */
 CUresult event_query(struct event *e);
-CUresult event_synchronize(struct event *e);
+/* *reached: a reference to the point that was waited for; NULL: there was none, or it is another process's.
+ * reached may be NULL. */
+CUresult event_synchronize(struct event *e, struct mark **reached);
 /* CUDA_ERROR_INVALID_HANDLE: never recorded, of two devices, or without times; CUDA_ERROR_NOT_READY. */
 CUresult event_elapsed(struct event *start, struct event *end, float *ms);
 /* What is issued into s from now on comes after e's last record. */

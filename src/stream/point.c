@@ -112,23 +112,34 @@ bool place_in(const struct place *place, const struct context *c)
     return place->stream->id != place->id || place->stream->set->context == c;
 }
 
-static bool knows(struct stream *s, const struct place *place)
+bool place_in_legacy(const struct place *place) { return place->stream->kind == STREAM_LEGACY; }
+
+static bool knows(const struct clock *c, const struct place *place)
 {
-    bool known = false;
-    pthread_mutex_lock(&s->lock);
-    for (unsigned i = 0; i < CLOCK_ENTRIES && !known; i++)
-        known = s->clock.entry[i].id == place->id && s->clock.entry[i].number >= place->number;
-    pthread_mutex_unlock(&s->lock);
-    return known;
+    for (unsigned i = 0; i < CLOCK_ENTRIES; i++)
+        if (c->entry[i].id == place->id && c->entry[i].number >= place->number) return true;
+    return false;
+}
+
+/* Whether one of both is the legacy stream, and comes before and after the other in turn. */
+static bool take_turns(struct stream *s, const struct place *place)
+{
+    struct stream *t = place->stream;
+    return t->id == place->id && t->set == s->set &&
+           ((s->kind == STREAM_LEGACY && stream_orders_with_legacy(t)) ||
+            (t->kind == STREAM_LEGACY && stream_orders_with_legacy(s)));
 }
 
 bool stream_follows(struct stream *s, const struct place *place)
 {
-    struct stream *t = place->stream;
-    if (stream_is_at(s, place)) return true;
-    if (t->id == place->id && t->set == s->set &&
-        ((s->kind == STREAM_LEGACY && stream_orders_with_legacy(t)) ||
-         (t->kind == STREAM_LEGACY && stream_orders_with_legacy(s))))
-        return true;
-    return knows(s, place);
+    if (stream_is_at(s, place) || take_turns(s, place)) return true;
+    pthread_mutex_lock(&s->lock);
+    bool known = knows(&s->clock, place);
+    pthread_mutex_unlock(&s->lock);
+    return known;
+}
+
+bool point_follows(const struct mark *m, const struct place *place)
+{
+    return (m->clock && knows(m->clock, place)) || take_turns(m->stream, place);
 }

@@ -30,6 +30,10 @@ CUresult stream_after(struct stream *s, struct mark *m);
 /* Whether what is issued into s from now on comes after the place anyway: it is s's own, events
  * say so, or one of both is the legacy stream. */
 bool stream_follows(struct stream *s, const struct place *place);
+/* The same of what waits for the point. */
+bool point_follows(const struct mark *m, const struct place *place);
+/* Whether the place's stream is a legacy one. */
+bool place_in_legacy(const struct place *place);
 bool stream_is_at(const struct stream *s, const struct place *place);
 /* Whether the place's stream is c's, as far as it still exists. */
 bool place_in(const struct place *place, const struct context *c);

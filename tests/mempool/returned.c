@@ -270,8 +270,8 @@ static void import_and_free(void)
     CUmemPoolPtrExportData data;
     CUdeviceptr p = lent(pool, SIZE);
     int fd;
-    CHECK(cuMemPoolExportPointer(&data, p));
     CHECK(cuMemPoolExportToShareableHandle(&fd, pool, type, 0));
+    CHECK(cuMemPoolExportPointer(&data, p));
     for (int k = 0; k < ROUNDS; k++) {
         if (!went_well(cuMemPoolImportFromShareableHandle(&imported, (void *)(intptr_t)fd, type, 0))) return;
         for (int last = 0; last < 2; last++) {

@@ -26,7 +26,7 @@ static void an_event_never_recorded_is_done_but_has_no_time(void **state)
     struct event *e = new_event(c, 0);
     float ms;
     assert_int_equal(event_query(e), CUDA_SUCCESS);
-    assert_int_equal(event_synchronize(e), CUDA_SUCCESS);
+    assert_int_equal(event_synchronize(e, NULL), CUDA_SUCCESS);
     assert_int_equal(event_elapsed(e, e, &ms), CUDA_ERROR_INVALID_HANDLE);
 }
 
@@ -39,7 +39,7 @@ static void an_event_captures_the_work_before_it_and_none_after(void **state)
     assert_int_equal(fake_launch(s, counted, &t[0]), CUDA_SUCCESS);
     assert_int_equal(event_record(e, s), CUDA_SUCCESS);
     assert_int_equal(fake_launch(s, gated, NULL), CUDA_SUCCESS);
-    assert_int_equal(event_synchronize(e), CUDA_SUCCESS);
+    assert_int_equal(event_synchronize(e, NULL), CUDA_SUCCESS);
     assert_int_equal(event_query(e), CUDA_SUCCESS);
     assert_int_equal(stream_query(s), CUDA_ERROR_NOT_READY);
 }
@@ -60,7 +60,7 @@ static void recording_again_replaces_the_point_but_not_for_who_waits_already(voi
     assert_int_equal(t, 1);
     assert_int_equal(event_query(e), CUDA_ERROR_NOT_READY);
     gate = true;
-    assert_int_equal(event_synchronize(e), CUDA_SUCCESS);
+    assert_int_equal(event_synchronize(e, NULL), CUDA_SUCCESS);
     assert_int_equal(count, 2);
 }
 
@@ -112,7 +112,7 @@ static void an_event_in_the_legacy_stream_covers_the_blocking_streams(void **sta
     assert_int_equal(event_record(e, legacy(c)), CUDA_SUCCESS);
     assert_int_equal(event_query(e), CUDA_ERROR_NOT_READY);
     go = true;
-    assert_int_equal(event_synchronize(e), CUDA_SUCCESS);
+    assert_int_equal(event_synchronize(e, NULL), CUDA_SUCCESS);
     assert_int_equal(stream_query(a), CUDA_SUCCESS);
     assert_int_equal(stream_query(b), CUDA_ERROR_NOT_READY);
 }

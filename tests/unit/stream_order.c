@@ -240,7 +240,7 @@ static void a_dead_processor_ends_all_waits_and_drops_queued_work(void **state)
     assert_int_equal(event_record(e, a), CUDA_SUCCESS);
     fake_kill(CUDA_ERROR_ILLEGAL_ADDRESS);
     assert_int_equal(stream_synchronize(a), CUDA_ERROR_ILLEGAL_ADDRESS);
-    assert_int_equal(event_synchronize(e), CUDA_ERROR_ILLEGAL_ADDRESS);
+    assert_int_equal(event_synchronize(e, NULL), CUDA_ERROR_ILLEGAL_ADDRESS);
     assert_int_equal(sticky_get(), CUDA_ERROR_ILLEGAL_ADDRESS);
     assert_int_equal(fake_launch(a, stamp, &t[0]), CUDA_ERROR_ILLEGAL_ADDRESS);
     assert_int_equal(t[1], 0);

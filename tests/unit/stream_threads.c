@@ -67,7 +67,7 @@ static void step(struct tally *t)
         ok(stream_query(s));
         if (event_elapsed(e, e, &ms) == CUDA_SUCCESS && ms != 0) abort();
         break;
-    case 10: ok(rand_r(&t->seed) % 2 ? event_synchronize(e) : stream_synchronize(s)); break;
+    case 10: ok(rand_r(&t->seed) % 2 ? event_synchronize(e, NULL) : stream_synchronize(s)); break;
     case 11: ok(stream_memory_operations(s, &write, 1, false)); break;
     }
     if (kind == 15) ok(stream_destroy(s));
@@ -122,7 +122,7 @@ static void *ask(void *arg)
     struct event *e;
     for (unsigned k = 0; !enough; k++) {
         if (event_get((CUevent)places[k % PLACES], &e)) continue;
-        ok(event_synchronize(e));
+        ok(event_synchronize(e, NULL));
         ok(event_query(e));
         if (event_context(e) != c || event_flags(e) & ~flags || event_adopted(e)) abort();
     }

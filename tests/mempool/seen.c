@@ -1,0 +1,141 @@
+/* When a pool gives memory back and what it counts, as an H200 does. */
+#include "../rig.h"
+
+#include <unistd.h>
+
+static CUstream a, b;
+static CUmemoryPool pool;
+
+static uint64_t figure(CUmemPool_attribute which)
+{
+    cuuint64_t v = 0;
+    ok(cuMemPoolGetAttribute(pool, which, &v));
+    return v;
+}
+
+static CUdeviceptr take(size_t size, CUstream s)
+{
+    CUdeviceptr p = 1;
+    ok(cuMemAllocFromPoolAsync(&p, size, pool, s));
+    return p;
+}
+
+/* A pool that keeps nothing. */
+static int begin(void **state)
+{
+    (void)state;
+    rig_context(0);
+    a = rig_stream();
+    b = rig_stream();
+    CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                             .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
+    ok(cuMemPoolCreate(&pool, &props));
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    ok(cuMemPoolDestroy(pool));
+    ok(cuCtxSynchronize());
+    ok(cuStreamDestroy(a));
+    ok(cuStreamDestroy(b));
+    return 0;
+}
+
+static void waiting_for_an_event_is_waiting_for_the_frees_before_it(void **state)
+{
+    (void)state;
+    CUevent event;
+    ok(cuEventCreate(&event, 0));
+    ok(cuMemFreeAsync(take(CHUNK, a), a));
+    ok(cuEventRecord(event, b));
+    ok(cuEventSynchronize(event));
+    assert_int_equal(figure(CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT), CHUNK);
+    ok(cuEventRecord(event, a));
+    ok(cuEventSynchronize(event));
+    assert_int_equal(figure(CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT), 0);
+    ok(cuEventDestroy(event));
+}
+
+static void all_frees_of_a_piece_must_have_been_waited_for(void **state)
+{
+    (void)state;
+    CUdeviceptr p = take(4096, a), q = take(4096, a);
+    ok(cuMemFreeAsync(q, b));
+    ok(cuMemFreeAsync(p, a));
+    ok(cuStreamSynchronize(a));
+    assert_int_equal(figure(CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT), CHUNK);
+    ok(cuStreamSynchronize(b));
+    assert_int_equal(figure(CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT), 0);
+}
+
+static void what_cuMemFree_takes_back_stays_counted_as_used(void **state)
+{
+    (void)state;
+    CUdeviceptr p = take(4096, a);
+    ok(cuStreamSynchronize(a));
+    ok(cuMemFree(p));
+    assert_int_equal(figure(CU_MEMPOOL_ATTR_USED_MEM_CURRENT), 4096);
+}
+
+static void a_trim_that_keeps_all_bytes_that_can_be_named_keeps_none(void **state)
+{
+    (void)state;
+    const cuuint64_t all = UINT64_MAX;
+    ok(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, (void *)&all));
+    ok(cuMemFreeAsync(take(CHUNK, a), a));
+    ok(cuStreamSynchronize(a));
+    ok(cuMemPoolTrimTo(pool, SIZE_MAX));
+    assert_int_equal(figure(CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT), 0);
+}
+
+static void what_was_freed_and_is_lent_again_need_not_be_waited_for(void **state)
+{
+    (void)state;
+    CUevent event;
+    ok(cuMemFreeAsync(take(CHUNK, a), a));
+    ok(cuEventCreate(&event, 0));
+    ok(cuEventRecord(event, a));
+    ok(cuStreamWaitEvent(b, event, 0));
+    ok(cuMemFreeAsync(take(CHUNK, b), b));
+    ok(cuStreamSynchronize(b));
+    assert_int_equal(figure(CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT), 0);
+    ok(cuEventDestroy(event));
+}
+
+static void memory_is_exported_only_from_a_pool_that_was(void **state)
+{
+    (void)state;
+    const CUmemAllocationHandleType type = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                             .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
+                             .handleTypes = type };
+    CUmemPoolPtrExportData data;
+    CUmemoryPool shared;
+    CUdeviceptr p;
+    int fd;
+    ok(cuMemPoolCreate(&shared, &props));
+    ok(cuMemAllocFromPoolAsync(&p, 512, shared, a));
+    assert_int_equal(cuMemPoolExportPointer(&data, p), CUDA_ERROR_INVALID_VALUE);
+    ok(cuMemPoolExportToShareableHandle(&fd, shared, type, 0));
+    ok(cuMemPoolExportPointer(&data, p));
+    ok(close(fd));
+    ok(cuMemFreeAsync(p, a));
+    ok(cuMemPoolDestroy(shared));
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, begin, end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(waiting_for_an_event_is_waiting_for_the_frees_before_it),
+        T(all_frees_of_a_piece_must_have_been_waited_for),
+        T(what_cuMemFree_takes_back_stays_counted_as_used),
+        T(a_trim_that_keeps_all_bytes_that_can_be_named_keeps_none),
+        T(what_was_freed_and_is_lent_again_need_not_be_waited_for),
+        T(memory_is_exported_only_from_a_pool_that_was),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
