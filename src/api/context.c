@@ -136,7 +136,9 @@ CUresult CUDAAPI cuCtxAttach(CUcontext *pctx, unsigned int flags)
 CUresult CUDAAPI cuCtxDetach(CUcontext ctx)
 {
     struct context *c;
-    CUresult r = context_check(ctx, &c);
+    CUresult r = library_ready();
+    if (r) return r;
+    r = context_check(ctx, &c);
     if (r) return r == CUDA_ERROR_CONTEXT_IS_DESTROYED ? CUDA_ERROR_INVALID_CONTEXT : r;
     if (context_top() != c) return CUDA_ERROR_INVALID_CONTEXT;
     if (atomic_fetch_sub(&c->attached, 1) > 0) return CUDA_SUCCESS;

@@ -238,6 +238,24 @@ static void a_context_ends_when_its_streams_are_done(void)
     EXPECT(called && saw == 7);
 }
 
+static void detach(void *answer)
+{
+    CUcontext c = *(CUcontext *)answer;
+    *(CUresult *)answer = cuCtxDetach(c);
+}
+
+static void a_host_function_detaches_no_context(void)
+{
+    union {
+        CUcontext context;
+        CUresult answer;
+    } u;
+    CHECK(cuCtxGetCurrent(&u.context));
+    CHECK(cuLaunchHostFunc(NULL, detach, &u));
+    CHECK(cuCtxSynchronize());
+    EXPECT_EQUAL(u.answer, CUDA_ERROR_NOT_PERMITTED);
+}
+
 /* With a kernel that is launched if a condition is so, and it is. */
 static CUgraphExec conditional(CUcontext c, CUfunction f, CUdeviceptr p)
 {
@@ -323,6 +341,7 @@ int main(void)
         ALONE(start, a_destroyed_context_stays_where_it_is_not_on_top),
         ALONE(start, a_context_destroyed_long_ago_is_still_that_to_who_has_it_current),
         ALONE(start, a_context_ends_when_its_streams_are_done),
+        ALONE(start, a_host_function_detaches_no_context),
         ALONE(start, what_conditions_select_is_done_before_a_context_ends),
         ALONE_TIMES(start, a_reset_that_comes_between_a_condition_and_its_graph_leaves_no_error, 20),
     };
