@@ -110,27 +110,48 @@ void conditional_free(struct node *n)
     if (n->condition) condition_drop(n->condition);
 }
 
-/* Memory that a device reaches by itself: no array, and no pageable memory of the host. */
-static bool is_within_reach(CUmemorytype type, const void *host, CUdeviceptr device)
+/* Where a side of a copy is; 0: in an array. */
+static CUdeviceptr place(CUmemorytype type, const void *host, CUdeviceptr device)
 {
-    const CUdeviceptr at = type == CU_MEMORYTYPE_HOST ? (CUdeviceptr)host : device;
-    return type != CU_MEMORYTYPE_ARRAY && space_find(at);
+    return type == CU_MEMORYTYPE_ARRAY ? 0 : type == CU_MEMORYTYPE_HOST ? (CUdeviceptr)host : device;
 }
 
-/* What a device can do alone, in the condition's context. */
-static bool may_be_conditional(const struct node *n, const struct context *context)
+static CUdeviceptr source(const CUDA_MEMCPY3D *c) { return place(c->srcMemoryType, c->srcHost, c->srcDevice); }
+static CUdeviceptr target(const CUDA_MEMCPY3D *c) { return place(c->dstMemoryType, c->dstHost, c->dstDevice); }
+
+/* What a device can do alone: it reaches no array, and no pageable memory of the host. */
+static bool may_be_conditional(const CUgraphNodeParams *p)
 {
-    const CUDA_MEMCPY3D *c = &n->params.memcpy.copyParams;
     struct context *own;
-    switch (n->params.type) {
-    case CU_GRAPH_NODE_TYPE_KERNEL: return !context_check(n->params.kernel.ctx, &own) && own == context;
+    switch (p->type) {
+    case CU_GRAPH_NODE_TYPE_KERNEL: return !context_check(p->kernel.ctx, &own);
     case CU_GRAPH_NODE_TYPE_MEMCPY:
-        return is_within_reach(c->srcMemoryType, c->srcHost, c->srcDevice) &&
-               is_within_reach(c->dstMemoryType, c->dstHost, c->dstDevice);
+        return space_find(source(&p->memcpy.copyParams)) && space_find(target(&p->memcpy.copyParams));
     case CU_GRAPH_NODE_TYPE_MEMSET:
     case CU_GRAPH_NODE_TYPE_EMPTY:
     case CU_GRAPH_NODE_TYPE_GRAPH:
     case CU_GRAPH_NODE_TYPE_CONDITIONAL: return true;
+    default: return false;
+    }
+}
+
+static bool is_of_another(CUdeviceptr at, const struct context *context)
+{
+    struct allocation a;
+    return space_look(at, &a) && a.context && a.context != context;
+}
+
+/* Whether it is for another context than the condition, or for memory that another one has allocated (observed on H200:
+ * copies of such memory are taken there, and never end). */
+static bool is_in_another(const CUgraphNodeParams *p, const struct context *context)
+{
+    struct context *own;
+    switch (p->type) {
+    case CU_GRAPH_NODE_TYPE_KERNEL: return context_check(p->kernel.ctx, &own) || own != context;
+    case CU_GRAPH_NODE_TYPE_MEMCPY:
+        return is_of_another(source(&p->memcpy.copyParams), context) ||
+               is_of_another(target(&p->memcpy.copyParams), context);
+    case CU_GRAPH_NODE_TYPE_MEMSET: return is_of_another(p->memset.dst, context);
     default: return false;
     }
 }
@@ -143,7 +164,8 @@ static CUgraphInstantiateResult check(const struct graph *g, const struct contex
         if (!c->used) return CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED;
     for (unsigned k = 0; k < g->nodes.count && !r; k++) {
         const struct node *n = *culprit = g->nodes.node[k];
-        if (context && !may_be_conditional(n, context)) return CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED;
+        if (context && !may_be_conditional(&n->params)) return CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED;
+        if (context && is_in_another(&n->params, context)) return CUDA_GRAPH_INSTANTIATE_MULTIPLE_CTXS_NOT_SUPPORTED;
         if (n->child) r = check(n->child, context, culprit);
         for (unsigned j = 0; j < n->body_count && !r; j++) r = check(n->bodies[j], n->condition->context, culprit);
     }

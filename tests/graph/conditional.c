@@ -68,6 +68,14 @@ static CUgraphNode add_node(CUgraph in, const CUgraphNode *before, unsigned word
     return kernel_node(in, before, add, params);
 }
 
+/* f: the same kernel, of another context. */
+static CUgraphNode add_node_of(CUfunction f, CUgraph in)
+{
+    uint32_t one = 1;
+    void *params[] = { &memory, &one, &one };
+    return kernel_node(in, NULL, f, params);
+}
+
 static CUgraphNode decide_node(CUgraph in, const CUgraphNode *before, CUfunction f, CUgraphConditionalHandle h,
                                unsigned word)
 {
@@ -322,6 +330,51 @@ static void what_conditional_graphs_cannot_do_is_refused(void **state)
     assert_ptr_equal(ip.hErrNode_out, host);
 }
 
+static void refused(CUgraphNode bad)
+{
+    CUgraphExec x;
+    CUDA_GRAPH_INSTANTIATE_PARAMS ip = { 0 };
+    assert_int_equal(cuGraphInstantiateWithParams(&x, g, &ip), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(ip.result_out, CUDA_GRAPH_INSTANTIATE_MULTIPLE_CTXS_NOT_SUPPORTED);
+    assert_ptr_equal(ip.hErrNode_out, bad);
+    ok(cuGraphDestroyNode(bad));
+}
+
+static void a_body_is_for_the_context_of_its_condition_and_its_memory(void **state)
+{
+    (void)state;
+    enum { KINDS = 3 };
+    CUcontext own;
+    CUdeviceptr others[KINDS];
+    void *host;
+    CUgraphNode n;
+    CUgraph body = *conditional_node(g, NULL, handle(g, 1, CU_GRAPH_COND_ASSIGN_DEFAULT), CU_GRAPH_COND_TYPE_IF, 1, &n);
+    CUDA_MEMSET_NODE_PARAMS fill = { .value = 7, .elementSize = 4, .width = 1, .height = 1 };
+    CUDA_MEMCPY3D copy = { .srcMemoryType = CU_MEMORYTYPE_DEVICE, .dstMemoryType = CU_MEMORYTYPE_UNIFIED,
+                           .srcDevice = memory, .WidthInBytes = 4, .Height = 1, .Depth = 1 };
+    ok(cuCtxCreate(&own, NULL, 0, 0));
+    ok(cuMemAlloc(&others[0], 4096));
+    ok(cuMemAllocManaged(&others[1], 4096, CU_MEM_ATTACH_GLOBAL));
+    ok(cuMemHostAlloc(&host, 4096, CU_MEMHOSTALLOC_PORTABLE));
+    others[2] = (CUdeviceptr)host;
+    refused(add_node_of(rig_kernel("add"), body));
+    ok(cuCtxSetCurrent(context));
+    for (int k = 0; k < KINDS; k++) {
+        copy.dstDevice = fill.dst = others[k];
+        ok(cuGraphAddMemsetNode(&n, body, NULL, 0, &fill, context));
+        refused(n);
+        ok(cuGraphAddMemcpyNode(&n, body, NULL, 0, &copy, context));
+        refused(n);
+    }
+    fill.dst = memory;
+    ok(cuGraphAddMemsetNode(&n, body, NULL, 0, &fill, own));
+    CUgraphExec x = instantiate();
+    run(x);
+    assert_int_equal(rig_word(memory), 7);
+    ok(cuGraphExecDestroy(x));
+    ok(cuCtxDestroy(own));
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
 int main(void)
@@ -331,6 +384,7 @@ int main(void)
         T(a_switch_runs_one_graph_or_none),          T(a_loop_within_a_loop_begins_anew_each_time),
         T(a_body_is_captured_from_a_stream),         T(an_executable_graph_may_be_destroyed_while_it_runs),
         T(parameters_of_a_body_can_be_changed),      T(what_conditional_graphs_cannot_do_is_refused),
+        T(a_body_is_for_the_context_of_its_condition_and_its_memory),
         T(a_capture_into_a_body_that_goes_is_lost_and_touches_no_other_graph),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
