@@ -76,8 +76,10 @@ static bool any_runs(void)
     return false;
 }
 
+/* A forked child has nothing to catch up with, and none of the devices. */
 static void catch_up(void)
 {
+    if (library_ready() == CUDA_ERROR_NOT_INITIALIZED) return;
     if (!any_runs()) uvm_settle();
     uvm_catch_up();
 }

@@ -33,6 +33,7 @@ static void in_child(void)
 {
     forked = true;
     uvm_in_child();
+    streams_trace_in_child();
     fl_log_listen(NULL);
 }
 

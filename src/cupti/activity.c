@@ -144,11 +144,26 @@ static void *watch(void *arg)
     return NULL;
 }
 
+/* A forked child has recorded nothing, and what is in the buffer is its parent's to deliver. The locks may have been
+ * the thread's. */
+static void in_child(void)
+{
+    pthread_mutex_init(&delivery, NULL);
+    pthread_mutex_init(&settings, NULL);
+    clock_in_child();
+    buffer.base = NULL;
+    selection = (struct selection){ 0 };
+    subscribed = watched = false;
+    atomic_store(&dropped, 0);
+}
+
 /* With settings. Without the thread records wait for a flush. */
 static void start_watch(void)
 {
+    static bool forks_seen;
     sigset_t all, old;
     pthread_t thread;
+    if (!forks_seen) forks_seen = !pthread_atfork(NULL, NULL, in_child);
     if (watched) return;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);

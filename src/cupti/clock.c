@@ -35,6 +35,8 @@ CUptiResult cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackFunc f
     return CUPTI_SUCCESS;
 }
 
+void clock_in_child(void) { pthread_mutex_init(&lock, NULL); }
+
 void clock_look(void)
 {
     pthread_mutex_lock(&lock);

@@ -10,5 +10,7 @@ uint64_t clock_system(void);
 void clock_look(void);
 /* The client's time of one of the system's; without a clock of the client's, and for 0, that itself. */
 uint64_t clock_convert(uint64_t time);
+/* Of a fork: nobody holds its lock there. */
+void clock_in_child(void);
 
 #endif

@@ -72,6 +72,8 @@ bool stream_runs(const void *s);
 
 /* Afterwards each kernel that has ended is in the trace. */
 void streams_trace_flush(void);
+/* In a forked child: its parent's kernels are not its to record. */
+void streams_trace_in_child(void);
 
 /* Whether the calling thread is inside a host function, where no API call is permitted. */
 bool stream_in_host_function(void);

@@ -198,3 +198,10 @@ void streams_trace_flush(void)
     if (first) look(NULL, 0);
     pthread_mutex_unlock(&lock);
 }
+
+void streams_trace_in_child(void)
+{
+    pthread_mutex_init(&lock, NULL);
+    first = NULL;
+    end = &first;
+}

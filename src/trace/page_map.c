@@ -57,9 +57,24 @@ static void put(struct trace_region *r, const struct live_allocation *a, struct 
     entry->last_row = at + 1;
 }
 
-static void note_end(void) { page_map_note(MOMENT_END, 0, 0); }
+static bool asked; /* for the rows at this process's end */
 
-void page_map_at_exit(void) { atexit(note_end); }
+static void note_end(void)
+{
+    if (asked) page_map_note(MOMENT_END, 0, 0);
+}
+
+void page_map_at_exit(void)
+{
+    asked = true;
+    atexit(note_end);
+}
+
+void page_map_forget(void)
+{
+    pthread_mutex_init(&lock, NULL);
+    asked = false;
+}
 
 void page_map_note(enum trace_moment moment, uint32_t name, int device)
 {

@@ -11,4 +11,7 @@ void page_map_note(enum trace_moment moment, uint32_t name, int device);
 /* The same for the moment at which the process ends. */
 void page_map_at_exit(void);
 
+/* In a forked child, which has none. */
+void page_map_forget(void);
+
 #endif

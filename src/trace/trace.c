@@ -72,6 +72,7 @@ static void in_child(void)
     atomic_store(&mapped, NULL);
     atomic_store(&trace_listeners, TRACE_LISTEN_UNKNOWN);
     statistics_forget();
+    page_map_forget();
 }
 
 static void map_region(void)
