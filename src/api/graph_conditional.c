@@ -76,6 +76,19 @@ static void decided(struct executable *x)
     if (last) user_objects_bury();
 }
 
+struct assignment {
+    struct executable *executable;
+    struct condition *condition;
+};
+
+static CUresult assign(void *arg)
+{
+    const struct assignment *a = arg;
+    atomic_store(condition_word(a->condition), a->condition->initial);
+    decided(a->executable);
+    return CUDA_SUCCESS;
+}
+
 static CUresult decide_in_context(void *arg)
 {
     const struct decision *d = arg;
@@ -89,12 +102,26 @@ static CUresult decide_in_context(void *arg)
     return r;
 }
 
+static void begin_pending(struct executable *x)
+{
+    pthread_mutex_lock(&graphs_lock);
+    x->pending++;
+    pthread_mutex_unlock(&graphs_lock);
+}
+
+CUresult graph_run_assignment(struct executable *x, struct condition *c, struct stream *s)
+{
+    const struct assignment a = { x, c };
+    begin_pending(x);
+    CUresult r = stream_enqueue_short(s, assign, &a, sizeof a);
+    if (r) decided(x);
+    return r;
+}
+
 CUresult graph_run_conditional(struct graph_run *run, const struct lane *l, struct node *n)
 {
     const struct decision d = { run->executable, n, l->context };
-    pthread_mutex_lock(&graphs_lock);
-    d.executable->pending++;
-    pthread_mutex_unlock(&graphs_lock);
+    begin_pending(d.executable);
     CUresult r = stream_enqueue(l->stream, decide_in_context, &d, sizeof d);
     if (r) decided(d.executable);
     return r;

@@ -86,22 +86,14 @@ CUresult graph_upload(struct executable *x, struct stream *s)
     return r;
 }
 
-static CUresult assign(void *arg)
-{
-    struct condition *c = *(struct condition **)arg;
-    atomic_store(condition_word(c), c->initial);
-    return CUDA_SUCCESS;
-}
-
 /* Conditions begin with their defaults. */
-static CUresult assign_defaults(const struct graph *g, struct stream *s)
+static CUresult assign_defaults(struct executable *x, const struct graph *g, struct stream *s)
 {
     CUresult r = CUDA_SUCCESS;
     for (unsigned k = 0; k < g->nodes.count && !r; k++) {
         const struct node *n = g->nodes.node[k];
-        if (n->condition && n->condition->assign)
-            r = stream_enqueue_short(s, assign, &n->condition, sizeof n->condition);
-        for (unsigned j = 0; j < n->body_count && !r; j++) r = assign_defaults(n->bodies[j], s);
+        if (n->condition && n->condition->assign) r = graph_run_assignment(x, n->condition, s);
+        for (unsigned j = 0; j < n->body_count && !r; j++) r = assign_defaults(x, n->bodies[j], s);
     }
     return r;
 }
@@ -124,7 +116,7 @@ CUresult graph_launch(struct executable *x, struct stream *s)
     if (!r && x->done) r = cuStreamWaitEvent((CUstream)s, x->done, 0);
     if (!r && frees) r = free_rest(x->graph, s);
     if (!r) r = ready_memory(x->graph, s, x->graph);
-    if (!r) r = assign_defaults(x->graph, s);
+    if (!r) r = assign_defaults(x, x->graph, s);
     if (!r) r = graph_run_nodes(&run, &run.first, &x->order);
     if (!r) r = note_done(x, &run.first);
     if (graph_has_memory(x->graph)) mempool_launched(x->graph, s);

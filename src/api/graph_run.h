@@ -19,7 +19,9 @@ CUresult graph_run_nodes(struct graph_run *run, struct lane *base, const struct 
 CUresult graph_run_whole(struct graph_run *run, struct lane *base, struct graph *g);
 /* graph_perform.c: issues one node that contains no graph. */
 CUresult graph_perform(const struct node *n, CUstream s);
-/* graph_conditional.c: issues a conditional node into l: what its condition says when its turn comes. */
+/* graph_conditional.c: in s the condition gets its default. */
+CUresult graph_run_assignment(struct executable *x, struct condition *c, struct stream *s);
+/* The same file: issues a conditional node into l: what its condition says when its turn comes. */
 CUresult graph_run_conditional(struct graph_run *run, const struct lane *l, struct node *n);
 
 #endif

@@ -241,6 +241,31 @@ static void a_capture_into_a_body_that_goes_is_lost_and_touches_no_other_graph(v
     ok(cuGraphCreate(&g, 0));
 }
 
+static void a_launch_that_failed_leaves_conditions_that_may_go(void **state)
+{
+    (void)state;
+    CUgraphNode n;
+    CUgraphExec x;
+    CUmodule m;
+    CUfunction f;
+    CUdeviceptr p = memory;
+    CUgraphConditionalHandle h = handle(g, 1, CU_GRAPH_COND_ASSIGN_DEFAULT);
+    void *params[] = { &h, &p };
+    ok(cuModuleLoadData(&m, ptx));
+    ok(cuModuleGetFunction(&f, m, "set"));
+    n = kernel_node(g, NULL, f, params);
+    conditional_node(g, &n, h, CU_GRAPH_COND_TYPE_IF, 1, &n);
+    ok(cuGraphInstantiate(&x, g, 0));
+    ok(cuModuleUnload(m));
+    ok(cuStreamWaitValue32(a, memory, 1, CU_STREAM_WAIT_VALUE_EQ));
+    assert_int_equal(cuGraphLaunch(x, a), CUDA_ERROR_INVALID_HANDLE);
+    ok(cuGraphExecDestroy(x));
+    ok(cuGraphDestroy(g));
+    ok(cuStreamWriteValue32(NULL, memory, 1, 0));
+    ok(cuStreamSynchronize(a));
+    ok(cuGraphCreate(&g, 0));
+}
+
 static void an_executable_graph_may_be_destroyed_while_it_runs(void **state)
 {
     (void)state;
@@ -385,6 +410,7 @@ int main(void)
         T(a_body_is_captured_from_a_stream),         T(an_executable_graph_may_be_destroyed_while_it_runs),
         T(parameters_of_a_body_can_be_changed),      T(what_conditional_graphs_cannot_do_is_refused),
         T(a_body_is_for_the_context_of_its_condition_and_its_memory),
+        T(a_launch_that_failed_leaves_conditions_that_may_go),
         T(a_capture_into_a_body_that_goes_is_lost_and_touches_no_other_graph),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
