@@ -69,11 +69,15 @@ void hook_objects(void)
     led_lead(list);
 }
 
+/* Another thread may have been about to set an action. */
+static void in_child(void) { pthread_mutex_init(&lock, NULL); }
+
 void hook_install(void (*handler)(int, siginfo_t *, void *))
 {
     real_sigaction = sigaction;
     real_signal = signal;
     ours = handler;
+    pthread_atfork(NULL, NULL, in_child);
     hook_look_again();
     hook_objects();
 }

@@ -3,6 +3,7 @@
  * usage: children */
 #include "rig.h"
 
+#include <pthread.h>
 #include <sys/mman.h>
 
 static const CUmemLocation device = { .type = CU_MEM_LOCATION_TYPE_DEVICE };
@@ -79,10 +80,44 @@ static void a_vfork_child_may_not_touch_a_freed_one_among_others(void)
     EXPECT_EQUAL(*(int *)keep, 1);
 }
 
+static _Atomic bool over;
+
+static void *set_actions(void *unused)
+{
+    struct sigaction now;
+    while (!over) {
+        EXPECT(!sigaction(SIGSEGV, NULL, &now));
+        EXPECT(!sigaction(SIGSEGV, &now, NULL));
+    }
+    return unused;
+}
+
+static void a_forked_child_may_handle_its_signals(void)
+{
+    enum { CHILDREN = 300 };
+    pthread_t thread;
+    managed(MIB);
+    EXPECT(!pthread_create(&thread, NULL, set_actions, NULL));
+    for (int k = 0; k < CHILDREN; k++) {
+        int status = -1;
+        pid_t child = fork();
+        if (!child) {
+            alarm(20);
+            signal(SIGSEGV, SIG_DFL);
+            _exit(0);
+        }
+        waitpid(child, &status, 0);
+        EXPECT_EQUAL(status, 0);
+    }
+    over = true;
+    EXPECT(!pthread_join(thread, NULL));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         ALONE(start, a_forked_child_has_no_managed_memory),
+        ALONE(start, a_forked_child_may_handle_its_signals),
         ALONE(start, a_vfork_child_touches_what_is_on_a_device),
         ALONE(start, a_vfork_child_may_not_touch_a_freed_one_among_others),
     };
