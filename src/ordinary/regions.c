@@ -65,13 +65,14 @@ static int query(int maps, uint64_t va, struct region *r)
 struct walk {
     int maps;
     bool is_text; /* the kernel cannot be asked */
+    bool failed;  /* and could not be read */
     size_t at, end;
     char text[4608]; /* at: what is not taken yet of what was read */
 };
 
 static CUresult walk_begin(struct walk *w)
 {
-    w->is_text = false;
+    w->is_text = w->failed = false;
     w->at = w->end = 0;
     w->maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
     if (w->maps >= 0) return CUDA_SUCCESS;
@@ -79,7 +80,7 @@ static CUresult walk_begin(struct walk *w)
     return CUDA_ERROR_OPERATING_SYSTEM;
 }
 
-/* The next line, ended; NULL: there is none. Each fits. */
+/* The next line, ended; NULL: there is none, or it could not be read. Each fits. */
 static char *next_line(struct walk *w)
 {
     for (;;) {
@@ -92,20 +93,22 @@ static char *next_line(struct walk *w)
         memmove(w->text, line, w->end -= w->at);
         w->at = 0;
         ssize_t n = read(w->maps, w->text + w->end, sizeof w->text - w->end);
-        if (n <= 0 && !(n < 0 && errno == EINTR)) return NULL;
-        if (n > 0) w->end += (size_t)n;
+        if (n < 0 && errno == EINTR) continue;
+        w->failed = n < 0;
+        if (n <= 0) return NULL;
+        w->end += (size_t)n;
     }
 }
 
-/* The first region that ends above va, which never goes back; false if there is none. */
-static bool walk_to(struct walk *w, uint64_t va, struct region *r)
+/* The first region that ends above va, which never goes back. As region_at. */
+static int walk_to(struct walk *w, uint64_t va, struct region *r)
 {
     int answer = w->is_text ? -1 : query(w->maps, va, r);
     if (answer >= 0) return answer;
     w->is_text = true;
     for (char *line; (line = next_line(w));)
-        if (parse(line, r) && r->end > va) return true;
-    return false;
+        if (parse(line, r) && r->end > va) return 1;
+    return w->failed ? -1 : 0;
 }
 
 static void walk_end(const struct walk *w) { close(w->maps); }
@@ -115,9 +118,10 @@ CUresult regions_of(uint64_t va, uint64_t end, struct region **out, size_t *coun
     struct region *list = NULL, r;
     struct walk w;
     size_t n = 0, room = 0;
+    int found = 0;
     CUresult result = walk_begin(&w);
     if (result) return result;
-    for (uint64_t at = va; at < end && walk_to(&w, at, &r) && r.start < end; at = r.end) {
+    for (uint64_t at = va; at < end && (found = walk_to(&w, at, &r)) > 0 && r.start < end; at = r.end) {
         if (n == room) {
             struct region *more = realloc(list, (room = room ? 2 * room : 4) * sizeof *list);
             if (!more) {
@@ -135,6 +139,7 @@ CUresult regions_of(uint64_t va, uint64_t end, struct region **out, size_t *coun
         n++;
     }
     walk_end(&w);
+    if (found < 0) result = CUDA_ERROR_OPERATING_SYSTEM;
     if (result) {
         free(list);
         return result;
@@ -157,7 +162,7 @@ int region_at(uint64_t va, struct region *r)
 {
     struct walk w;
     if (walk_begin(&w)) return -1;
-    bool found = walk_to(&w, va, r);
+    int found = walk_to(&w, va, r);
     walk_end(&w);
     return found;
 }
@@ -174,7 +179,7 @@ bool regions_are(int maps, const struct region *as)
     struct region r;
     uint64_t at = as->start;
     if (lseek(maps, 0, SEEK_SET)) return false;
-    while (at < as->end && walk_to(&w, at, &r) && is_like(&r, as, at)) at = r.end;
+    while (at < as->end && walk_to(&w, at, &r) > 0 && is_like(&r, as, at)) at = r.end;
     return at >= as->end;
 }
 
@@ -216,7 +221,7 @@ static int by_mapping(const struct region *r)
     char path[96];
     int fd = -1;
     if (walk_begin(&w)) return -1;
-    if (walk_to(&w, r->start, &whole) && whole.start <= r->start) {
+    if (walk_to(&w, r->start, &whole) > 0 && whole.start <= r->start) {
         snprintf(path, sizeof path, "/proc/self/map_files/%" PRIx64 "-%" PRIx64, whole.start, whole.end);
         fd = open_if_same(path, r);
     }
