@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SHORT = 200000 }; /* ns; what is shorter counts whatever it was */
+enum { SHORT = 200000 /* what is shorter counts whatever it was */, SECOND = 1000000000 }; /* ns */
 
 static _Atomic uint64_t lost; /* written with the lock */
 static uint64_t newest;
@@ -33,7 +33,7 @@ static uint64_t read_clock(clockid_t clock)
 {
     struct timespec t;
     if (clock_gettime(clock, &t)) return 0;
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+    return (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec;
 }
 
 static pid_t self(void) { return (pid_t)syscall(SYS_gettid); }
@@ -89,7 +89,10 @@ void uvm_sleep(uint64_t until)
 {
     act = 0;
     quiet_unlock(&uvm_lock);
-    for (uint64_t now; (now = passed()) < until;) nanosleep(&(struct timespec){ 0, (long)(until - now) }, NULL);
+    for (uint64_t now; (now = passed()) < until;) {
+        uint64_t left = until - now; /* more than a second if the whole process has stood still */
+        nanosleep(&(struct timespec){ (time_t)(left / SECOND), (long)(left % SECOND) }, NULL);
+    }
     quiet_lock(&uvm_lock);
 }
 
