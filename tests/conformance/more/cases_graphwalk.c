@@ -308,7 +308,7 @@ static void ask_list(int g)
     memset(to, 0, sizeof to);
     memset(data, 0x11, sizeof data);
     CUresult r;
-    char names[250] = "";
+    char names[400] = "";
     switch (rnd(5)) {
     case 0:
         r = cuGraphGetNodes(graphs[g].h, list, &n);
