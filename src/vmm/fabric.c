@@ -135,6 +135,8 @@ static CUresult ask(const struct ticket *t, int channel, int *fd)
         message_receive(s, &answer, sizeof answer, fd)) {
         r = (CUresult)answer.result;
         if (!r && *fd < 0) r = CUDA_ERROR_OPERATING_SYSTEM;
+    } else if (errno == EAGAIN) {
+        r = CUDA_ERROR_NOT_READY;
     }
     close(s);
     return r;
@@ -150,7 +152,7 @@ CUresult fabric_fetch(const CUmemFabricHandle *from, int *fd)
     if (channel < 0) return CUDA_ERROR_NOT_PERMITTED;
     CUresult r = ask(&t, channel, fd);
     close(channel);
-    return r;
+    return r == CUDA_ERROR_NOT_READY ? CUDA_ERROR_INVALID_VALUE : r;
 }
 
 /* ---- without a channel */

@@ -20,7 +20,8 @@ CUresult fabric_export(struct vmm_own *o, CUmemFabricHandle *out);
 CUresult fabric_fetch(const CUmemFabricHandle *from, int *fd);
 
 /* For the holders of a multicast object, who know each other by its file: whoever has these bytes may have the memory.
- * The first with vmm_lock, the second without locks. */
+ * The first with vmm_lock, the second without locks. CUDA_ERROR_NOT_READY: the other process does not answer;
+ * CUDA_ERROR_OPERATING_SYSTEM: this one has no descriptors left; CUDA_ERROR_INVALID_VALUE: the memory is gone. */
 CUresult fabric_invite(struct vmm_own *o, unsigned char socket[SECRET], unsigned char secret[SECRET]);
 CUresult fabric_accept(const unsigned char socket[SECRET], const unsigned char secret[SECRET], int *fd);
 

@@ -1,16 +1,16 @@
 /* Multicast objects that several processes hold: what one binds the others have
  * to find. They look at the team's generation before anything that could touch
  * the object, and fetch the memory's descriptors from the process that bound it. */
+#include "base/alive.h"
+#include "base/log.h"
 #include "vmm/fabric.h"
 #include "vmm/multicast_internal.h"
 
-#include <errno.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { MOST = 512, ATTEMPTS = 2 };
+enum { MOST = 512 };
 
 static struct multicast *objects;
 static _Atomic unsigned shared_count;
@@ -141,29 +141,30 @@ static void enter(struct multicast *o, const struct team_binding *t, int fd)
     free(b);
 }
 
-/* A process that is busy may not answer at once; one that is gone never will. */
-static bool fetch(const struct team_binding *b, int *fd)
+/* A process that is busy, or stopped, may not answer soon; what is done meanwhile would not reach its memory. */
+static CUresult fetch(const struct team_binding *b, int *fd)
 {
-    bool got = false;
-    for (unsigned k = 0; k < ATTEMPTS && !got; k++) {
-        if (k && kill(b->pid, 0) && errno == ESRCH) break;
-        got = !fabric_accept(b->socket, b->secret, fd);
-    }
-    return got;
+    CUresult r;
+    while ((r = fabric_accept(b->socket, b->secret, fd)) == CUDA_ERROR_NOT_READY && !alive_ended(b->pid))
+        fl_log_once(FL_LOG_WARN, "a process that has bound memory to a multicast object does not answer: waiting");
+    return r;
 }
 
-static void refresh(struct multicast *o, uint64_t generation)
+/* False: not all could be fetched now. */
+static bool refresh(struct multicast *o, uint64_t generation)
 {
     struct list l = { .at = malloc(MOST * sizeof *l.at) };
-    if (!l.at) return;
+    if (!l.at) return false;
     team_each(o->team, note, &l);
     pthread_rwlock_wrlock(&vmm_lock);
     struct binding *gone = compare(o, &l);
     pthread_rwlock_unlock(&vmm_lock);
-    bool changed = gone != NULL;
+    bool changed = gone != NULL, all = true;
     for (size_t k = 0; k < l.count; k++) {
         int fd;
-        if (!fetch(&l.at[k], &fd)) continue;
+        CUresult r = fetch(&l.at[k], &fd);
+        if (r == CUDA_ERROR_OPERATING_SYSTEM) all = false;
+        if (r) continue;
         pthread_rwlock_wrlock(&vmm_lock);
         enter(o, &l.at[k], fd);
         pthread_rwlock_unlock(&vmm_lock);
@@ -173,13 +174,16 @@ static void refresh(struct multicast *o, uint64_t generation)
     if (changed) vmm_memory_changed(&o->base);
     /* only now: another thread that is about to use the object waits until all is there */
     pthread_rwlock_wrlock(&vmm_lock);
-    o->seen = generation;
+    if (all) o->seen = generation;
     pthread_rwlock_unlock(&vmm_lock);
     for (struct binding *next; gone; gone = next) {
         next = gone->next;
         multicast_free(gone);
     }
     free(l.at);
+    if (!all)
+        fl_log(FL_LOG_ERROR, "what is bound to a multicast object cannot be reached: there are no descriptors left");
+    return all;
 }
 
 /* One that others have changed, with a reference, or NULL. */
@@ -208,8 +212,9 @@ void multicast_refresh(void)
     struct multicast *o;
     if (!atomic_load_explicit(&shared_count, memory_order_relaxed) || none_changed()) return;
     pthread_mutex_lock(&refreshing);
-    for (unsigned k = 0; k < MOST && (o = changed_one(&generation)); k++) {
-        refresh(o, generation);
+    bool good = true;
+    for (unsigned k = 0; good && k < MOST && (o = changed_one(&generation)); k++) {
+        good = refresh(o, generation);
         vmm_memory_put(&o->base);
     }
     pthread_mutex_unlock(&refreshing);

@@ -106,10 +106,49 @@ static void two_processes_add_up_what_both_have_and_one_survives_the_other(void 
     play(first_rank, ENDS_WELL, second_rank, IS_KILLED);
 }
 
+/* ---- one that is stopped for longer than anybody who answers takes */
+
+enum { STOPPED_S = 11 };
+
+static void stopped_rank(int socket)
+{
+    pid_t me = getpid();
+    work(1, socket);
+    CHECK(cuMulticastUnbind(object, 1, 0, SIZE));
+    CHECK(cuMulticastBindMem(object, 0, memory[1], 0, SIZE, 0));
+    pid_t waker = fork();
+    if (!waker) {
+        sleep(STOPPED_S);
+        _exit(kill(me, SIGCONT));
+    }
+    signal_other(socket);
+    kill(me, SIGSTOP);
+    EXPECT(ended(waker, ENDS_WELL));
+    wait_other(socket);
+    EXPECT_EQUAL(word_of(1, 0), 9);
+}
+
+static void patient_rank(int socket)
+{
+    work(0, socket);
+    wait_other(socket);
+    usleep(200000); /* it stops */
+    CHECK(cuMemsetD32(object_at, 9, 4));
+    CHECK(cuCtxSynchronize());
+    signal_other(socket);
+}
+
+static void nothing_is_done_without_one_that_is_stopped(void **state)
+{
+    (void)state;
+    play(patient_rank, ENDS_WELL, stopped_rank, ENDS_WELL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_processes_add_up_what_both_have_and_one_survives_the_other),
+        cmocka_unit_test(nothing_is_done_without_one_that_is_stopped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
