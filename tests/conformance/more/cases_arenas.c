@@ -87,12 +87,16 @@ static CUresult event_between(int from, int to)
     return r ? r : cuStreamWaitEvent(streams[to], e, 0);
 }
 
-/* What other streams wait for then is soon done. */
+/* What waited for it is soon done, unless it waits for another stream that is held up. */
 static CUresult release(int k)
 {
+    enum { PATIENCE_MS = 300 };
     go(k);
     CUresult r = cuStreamSynchronize(streams[k]);
-    usleep(20000);
+    for (int j = 0; j < STREAMS; j++)
+        for (int ms = 0; ms < PATIENCE_MS && held[j] == turns[j] && cuStreamQuery(streams[j]) == CUDA_ERROR_NOT_READY;
+             ms++)
+            usleep(1000);
     return r;
 }
 

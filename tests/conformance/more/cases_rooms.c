@@ -75,7 +75,7 @@ static void end_graph(struct launched *l)
 static void add_readiness(void)
 {
     for (int k = 0; k < STREAMS; k++) {
-        const int patience = held[k] == turns[k] ? 20 : 1;
+        const int patience = held[k] == turns[k] ? 100 : 1;
         CUresult r = CUDA_ERROR_NOT_READY;
         for (int ms = 0; ms < patience && (r = cuStreamQuery(streams[k])) == CUDA_ERROR_NOT_READY; ms++) usleep(1000);
         add(" %s", r == CUDA_ERROR_NOT_READY ? "waits" : rname(r));
