@@ -35,7 +35,9 @@ static void give_back(uint64_t va, uint64_t end, bool moved)
     }
 }
 
-/* Calls f for each region of [va, end), and whether its pages were replaced; for none where that cannot be told. */
+/* Calls f for each region of [va, end), and whether its pages were replaced. Answers an error number, UNTOLD if that cannot
+ * be told. */
+enum { UNTOLD = -1 };
 typedef int part_action(const struct region *r, bool replaced);
 static int for_parts(uint64_t va, uint64_t end, part_action *f)
 {
@@ -43,7 +45,7 @@ static int for_parts(uint64_t va, uint64_t end, part_action *f)
     int error = 0;
     for (uint64_t at = va; at < end; at = r.end) {
         int found = region_at(at, &r);
-        if (found < 0) break;
+        if (found < 0) return UNTOLD;
         if (!found || r.start > at) error = ENOMEM; /* some are not mapped; the others are done */
         if (!found || r.start >= end) break;
         if (r.start < at) {
@@ -77,11 +79,15 @@ static int give(void *p, size_t size, int advice)
         before = pages_replaced();
         if (advice == MADV_FREE) {
             error = for_parts(va, end, free_others);
-            result = error ? -1 : 0;
+            result = error > 0 ? -1 : 0; /* who cannot tell leaves it */
         } else {
             result = real(p, size, advice);
             error = errno;
-            if (registrations_descriptor() >= 0) for_parts(va, end, give_back_replaced);
+            const bool any = registrations_descriptor() >= 0;
+            if (any && for_parts(va, end, give_back_replaced) == UNTOLD && !result) {
+                result = -1; /* zeros would be counted on */
+                error = EAGAIN;
+            }
         }
     } while (pages_replaced() != before); /* with what they had before; some may have seemed not to be mapped */
     if (result) errno = error;

@@ -219,6 +219,20 @@ static int refused(void *p, size_t size, int advice)
     return madvise(p, size, advice) ? errno : 0;
 }
 
+/* Who cannot be told what is there is told so, and may count on nothing. */
+static void no_old_bytes_pass_for_zeros_without_descriptors(void)
+{
+    const struct rlimit few = { 3, 3 };
+    char *p = map(MAP_PRIVATE | MAP_ANONYMOUS, -1);
+    poke(p, 7);
+    EXPECT_EQUAL(setrlimit(RLIMIT_NOFILE, &few), 0);
+    const int error = refused(p, PAGE, MADV_DONTNEED);
+    if (error)
+        EXPECT_EQUAL(error, EAGAIN);
+    else
+        EXPECT_EQUAL(look(p), 0);
+}
+
 static void what_linux_refuses_is_refused(void)
 {
     char *p = map(MAP_PRIVATE | MAP_ANONYMOUS, -1), *others = map(MAP_SHARED | MAP_ANONYMOUS, -1);
@@ -245,6 +259,7 @@ int main(void)
         ALONE(start, what_comes_where_memory_was_moved_from_is_others),
         ALONE(start, what_may_be_freed_is_no_error),
         ALONE(start, what_may_be_freed_is_no_error_without_descriptors),
+        ALONE(start, no_old_bytes_pass_for_zeros_without_descriptors),
         ALONE(start, what_linux_refuses_is_refused),
     };
     close(mkstemp(file_name));
