@@ -152,6 +152,26 @@ static bool freed_by(const struct mempool *p, struct block *b, struct stream *s)
     return b->bound && stream_is_at(s, &b->place);
 }
 
+/* The end of the pool, which was perhaps never lent. */
+static bool is_end(const struct mempool *p, const struct block *b)
+{
+    if (b->bound || b->above) return false;
+    for (const struct chunk *c = p->chunks; c; c = c->next)
+        if (c->memory.va > b->chunk->memory.va) return false;
+    return true;
+}
+
+static bool for_all(const struct mempool *p, struct block *b, struct stream *s)
+{
+    (void)s;
+    return !b->bound && !is_end(p, b);
+}
+
+static bool inside(const struct mempool *p, struct block *b, struct stream *s)
+{
+    return !is_end(p, b) && block_usable(p, b, s);
+}
+
 /* The first of at least size bytes. */
 static struct block *large_enough(struct mempool *p, uint64_t size)
 {
@@ -219,16 +239,24 @@ static bool find_run(struct mempool *p, uint64_t size, struct stream *s, may_use
     return false;
 }
 
-/* What s has freed itself comes first (observed on an H200). */
+/* One block, or several side by side. */
+static struct block *find_among(struct mempool *p, uint64_t size, struct stream *s, may_use *may)
+{
+    struct block *b = smallest(p, size, s, may), *last;
+    if (b || !p->bound) return b;
+    return find_run(p, size, s, may, &b, &last) ? join(p, b, last, s) : NULL;
+}
+
+/* Observed on an H200: the smallest that is large enough, but first of what s has freed itself, then of what is
+ * everybody's, then of what others have freed; the end of the pool comes last. */
 struct block *block_find(struct mempool *p, uint64_t size, struct stream *s)
 {
-    struct block *b, *last;
-    if (p->bound) {
-        if ((b = smallest(p, size, s, freed_by))) return b;
-        if (p->opportunistic) blocks_settle(p, NULL);
-    }
-    if ((b = smallest(p, size, s, block_usable)) || !p->bound) return b;
-    return find_run(p, size, s, block_usable, &b, &last) ? join(p, b, last, s) : NULL;
+    struct block *b;
+    if (p->bound && (b = smallest(p, size, s, freed_by))) return b;
+    if ((b = smallest(p, size, s, for_all))) return b;
+    if (p->bound && p->opportunistic) blocks_settle(p, NULL);
+    if ((b = find_among(p, size, s, inside))) return b;
+    return find_among(p, size, s, block_usable);
 }
 
 struct block *block_find_waiting(struct mempool *p, uint64_t size, struct stream *s)

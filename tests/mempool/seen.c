@@ -1,4 +1,4 @@
-/* When a pool gives memory back and what it counts, as an H200 does. */
+/* What of its memory a pool lends first, when it gives some back and what it counts, as an H200 does. */
 #include "../rig.h"
 
 #include <unistd.h>
@@ -125,6 +125,31 @@ static void memory_is_exported_only_from_a_pool_that_was(void **state)
     ok(cuMemPoolDestroy(shared));
 }
 
+static void the_end_of_a_pool_is_lent_last(void **state)
+{
+    (void)state;
+    CUdeviceptr large = take(16 * MiB, a), last = take(512, a);
+    ok(cuMemFreeAsync(large, a));
+    ok(cuStreamSynchronize(a));
+    assert_true(take(4096, b) == large); /* the end is smaller, but large enough */
+    ok(cuMemFreeAsync(large, b));
+    ok(cuMemFreeAsync(last, b));
+}
+
+/* Not even if that fits better, and nothing is left to do. */
+static void what_is_everybodys_is_lent_before_what_another_stream_freed(void **state)
+{
+    (void)state;
+    CUdeviceptr large = take(MiB, a), between = take(512, a), small = take(4096, a), last = take(512, a);
+    ok(cuMemFreeAsync(large, a));
+    ok(cuStreamSynchronize(a));
+    ok(cuMemFreeAsync(small, a));
+    assert_true(take(4096, b) == large);
+    ok(cuMemFreeAsync(large, b));
+    ok(cuMemFreeAsync(between, b));
+    ok(cuMemFreeAsync(last, b));
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
 int main(void)
@@ -135,6 +160,8 @@ int main(void)
         T(what_cuMemFree_takes_back_stays_counted_as_used),
         T(a_trim_that_keeps_all_bytes_that_can_be_named_keeps_none),
         T(what_was_freed_and_is_lent_again_need_not_be_waited_for),
+        T(the_end_of_a_pool_is_lent_last),
+        T(what_is_everybodys_is_lent_before_what_another_stream_freed),
         T(memory_is_exported_only_from_a_pool_that_was),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
