@@ -4,6 +4,7 @@
 #include "api/graph_api.h"
 #include "context/context.h"
 #include "graph/conditional.h"
+#include "mempool/mempool.h"
 #include "module/module.h"
 
 #include <limits.h>
@@ -160,7 +161,7 @@ static const char *place_of(const struct side *s)
 {
     struct allocation a;
     if (s->type == CU_MEMORYTYPE_ARRAY) return "DEVICE";
-    if (!space_look(s->host | s->device, &a)) return "HOST PAGEABLE";
+    if (!mempool_look_any(s->host | s->device, 1, &a)) return "HOST PAGEABLE";
     if (a.kind == ALLOCATION_MANAGED) return "MANAGED";
     return a.kind == ALLOCATION_HOST || a.kind == ALLOCATION_REGISTERED || !a.device ? "HOST PINNED" : "DEVICE";
 }

@@ -19,7 +19,7 @@ static bool leads_out(CUmemorytype type, CUdeviceptr address, size_t x, size_t y
 {
     struct allocation a;
     if (type != CU_MEMORYTYPE_DEVICE && type != CU_MEMORYTYPE_UNIFIED) return false;
-    if (!space_look(address, &a) && !mempool_look_kept(address, y * pitch + x + 1, &a)) return false;
+    if (!mempool_look_any(address, y * pitch + x + 1, &a)) return false;
     return a.kind == ALLOCATION_DEVICE && y * pitch + x >= a.size - (address - a.base);
 }
 

@@ -78,6 +78,13 @@ static CUresult copy(const struct node *n, CUstream s)
     return copy_box(&n->params.memcpy.copyParams, s, alone ? COPY_ASYNC : COPY_IN_ORDER);
 }
 
+/* What a condition selects is issued when all behind it is, frees of memory too. */
+static bool is_in_body(const struct node *n)
+{
+    const struct node *parent = n->graph->parent;
+    return parent && (parent->condition || is_in_body(parent));
+}
+
 /* On behalf of the context that the node was made in, whichever is current where the graph is launched. */
 static CUresult move(const struct node *n, CUstream s)
 {
@@ -87,7 +94,9 @@ static CUresult move(const struct node *n, CUstream s)
     bool other = !context_check(copies ? p->memcpy.copyCtx : p->memset.ctx, &c);
     CUresult r = other ? context_push(c) : CUDA_SUCCESS;
     if (r) return r;
+    span_permit_dormant(is_in_body(n));
     r = copies ? copy(n, s) : memset_perform(&p->memset, s);
+    span_permit_dormant(false);
     if (r == CUDA_ERROR_INVALID_VALUE) r = without_memory(p, s);
     if (other) context_pop(&c);
     return r;

@@ -56,12 +56,16 @@ static struct context *context_of(const struct allocation *a)
 /* Another context's: who frees it waits for that one's streams only (observed on H200). */
 static bool others(const struct allocation *a) { return a->context && a->context != context_top(); }
 
+static _Thread_local bool dormant_permitted;
+
+void span_permit_dormant(bool permit) { dormant_permitted = permit; }
+
 CUresult span_find(CUdeviceptr p, size_t size, const struct device *d, bool write, struct span *s,
                    struct span_pieces *pieces)
 {
     struct allocation a;
     const uint64_t changes = span_changes();
-    if (!space_look(p, &a) && !mempool_look_kept(p, size, &a)) {
+    if (!mempool_look_any(p, size, &a)) {
         *s = (struct span){ .bytes = (char *)p, .count = 1, .ordinary = true, .waits = true };
         return !space_is_ours(p) && uvm_reaches(p, size, write)
                    ? CUDA_SUCCESS
@@ -87,7 +91,7 @@ CUresult span_find(CUdeviceptr p, size_t size, const struct device *d, bool writ
         .on_device = a.device,
         .host = !a.device && !a.pool && a.kind != ALLOCATION_MANAGED,
         .waits = must_wait(&a),
-        .dormant = a.dormant,
+        .dormant = a.dormant && !dormant_permitted,
     };
     return s->bytes ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }

@@ -41,6 +41,10 @@ unsigned span_members(CUdeviceptr p);
 CUresult span_find(CUdeviceptr p, size_t size, const struct device *d, bool write, struct span *s,
                    struct span_pieces *pieces);
 
+/* For what the calling thread finds from now on memory of a graph is not dormant: it issues a part of a graph whose launch
+ * has allocated it, and perhaps freed it by then, behind that part. */
+void span_permit_dormant(bool permit);
+
 /* While it stays, all memory stays where it is. */
 static inline uint64_t span_changes(void) { return vmm_changes() + mempool_changes() + space_changes(); }
 /* Around the operation, and span_changed: what goes meanwhile can still be reached. */

@@ -3,6 +3,7 @@
 #include "api/texture.h"
 #include "api/array.h"
 #include "graph/capture.h"
+#include "mempool/mempool.h"
 
 #include <string.h>
 
@@ -92,7 +93,7 @@ static size_t limit(const struct context *c, CUdevice_attribute attribute)
 static bool good_memory(const struct context *c, CUdeviceptr p, size_t size)
 {
     struct allocation a;
-    if (p % limit(c, CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT) || !space_look(p, &a)) return false;
+    if (p % limit(c, CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT) || !mempool_look_any(p, size, &a)) return false;
     return a.kind == ALLOCATION_MAPPED || size <= a.base + a.size - p;
 }
 

@@ -1,6 +1,6 @@
 /* Conditions and conditional nodes; see conditional.h. */
 #include "graph/conditional.h"
-#include "space/space.h"
+#include "mempool/mempool.h"
 
 #include <stdlib.h>
 
@@ -119,6 +119,12 @@ static CUdeviceptr place(CUmemorytype type, const void *host, CUdeviceptr device
 static CUdeviceptr source(const CUDA_MEMCPY3D *c) { return place(c->srcMemoryType, c->srcHost, c->srcDevice); }
 static CUdeviceptr target(const CUDA_MEMCPY3D *c) { return place(c->dstMemoryType, c->dstHost, c->dstDevice); }
 
+static bool is_memory(CUdeviceptr at)
+{
+    struct allocation a;
+    return mempool_look_any(at, 1, &a);
+}
+
 /* What a device can do alone: it reaches no array, and no pageable memory of the host. */
 static bool may_be_conditional(const CUgraphNodeParams *p)
 {
@@ -126,7 +132,7 @@ static bool may_be_conditional(const CUgraphNodeParams *p)
     switch (p->type) {
     case CU_GRAPH_NODE_TYPE_KERNEL: return !context_check(p->kernel.ctx, &own);
     case CU_GRAPH_NODE_TYPE_MEMCPY:
-        return space_find(source(&p->memcpy.copyParams)) && space_find(target(&p->memcpy.copyParams));
+        return is_memory(source(&p->memcpy.copyParams)) && is_memory(target(&p->memcpy.copyParams));
     case CU_GRAPH_NODE_TYPE_MEMSET:
     case CU_GRAPH_NODE_TYPE_EMPTY:
     case CU_GRAPH_NODE_TYPE_GRAPH:
@@ -138,7 +144,7 @@ static bool may_be_conditional(const CUgraphNodeParams *p)
 static bool is_of_another(CUdeviceptr at, const struct context *context)
 {
     struct allocation a;
-    return space_look(at, &a) && a.context && a.context != context;
+    return mempool_look_any(at, 1, &a) && a.context && a.context != context;
 }
 
 /* Whether it is for another context than the condition, or for memory that another one has allocated (observed on H200:

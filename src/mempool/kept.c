@@ -170,6 +170,11 @@ bool mempool_look_kept(CUdeviceptr address, uint64_t size, struct allocation *co
     return false;
 }
 
+bool mempool_look_any(CUdeviceptr address, uint64_t size, struct allocation *copy)
+{
+    return space_look(address, copy) || mempool_look_kept(address, size, copy);
+}
+
 /* ---- launching */
 
 static CUresult get_pieces(struct arena *a, struct stream *s, const void *launch, bool waits)

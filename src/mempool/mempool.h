@@ -137,6 +137,8 @@ bool mempool_is_allocated(struct kept k);
 bool mempool_is_kept(CUdeviceptr address);
 /* Copies what is kept at address and, if there is such a one, has size bytes there, allocated or not. False: nothing is. */
 bool mempool_look_kept(CUdeviceptr address, uint64_t size, struct allocation *copy);
+/* The same if space_look finds nothing there: what nodes of graphs, which run later, may name. */
+bool mempool_look_any(CUdeviceptr address, uint64_t size, struct allocation *copy);
 
 /* There is memory for all of an arena, for a launch in s, or (launch NULL) an upload. CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult mempool_ready_arena(struct arena *a, struct stream *s, const void *launch);

@@ -312,6 +312,49 @@ static void parameters_of_a_body_can_be_changed(void **state)
     ok(cuGraphExecDestroy(x));
 }
 
+/* Which is free again for the program by the time at which the condition is looked at. */
+static void a_body_uses_memory_that_its_graph_allocates(void **state)
+{
+    (void)state;
+    CUgraphNode alloc, fill, n;
+    uint32_t *out;
+    CUDA_MEM_ALLOC_NODE_PARAMS p = { .poolProps = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                                    .location.type = CU_MEM_LOCATION_TYPE_DEVICE },
+                                     .bytesize = 4096 };
+    ok(cuMemAllocHost((void **)&out, 4));
+    ok(cuGraphAddMemAllocNode(&alloc, g, NULL, 0, &p));
+    const CUDA_MEMSET_NODE_PARAMS set = { .dst = p.dptr, .value = 3, .elementSize = 4, .width = 1024, .height = 1 };
+    ok(cuGraphAddMemsetNode(&fill, g, &alloc, 1, &set, context));
+    CUgraphConditionalHandle h = handle(g, 1, CU_GRAPH_COND_ASSIGN_DEFAULT);
+    CUgraph *body = conditional_node(g, &fill, h, CU_GRAPH_COND_TYPE_IF, 1, &n);
+    CUgraphNode inside;
+    const CUDA_MEMCPY3D there = { .srcMemoryType = CU_MEMORYTYPE_DEVICE,
+                                  .srcDevice = p.dptr + 8,
+                                  .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                                  .dstDevice = memory,
+                                  .WidthInBytes = 4,
+                                  .Height = 1,
+                                  .Depth = 1 };
+    ok(cuGraphAddMemcpyNode(&inside, body[0], NULL, 0, &there, context));
+    const CUDA_MEMSET_NODE_PARAMS again = { .dst = p.dptr, .value = 4, .elementSize = 4, .width = 1024, .height = 1 };
+    ok(cuGraphAddMemsetNode(&inside, body[0], &inside, 1, &again, context));
+    const CUDA_MEMCPY3D back = { .srcMemoryType = CU_MEMORYTYPE_DEVICE,
+                                 .srcDevice = p.dptr + 8,
+                                 .dstMemoryType = CU_MEMORYTYPE_HOST,
+                                 .dstHost = out,
+                                 .WidthInBytes = 4,
+                                 .Height = 1,
+                                 .Depth = 1 };
+    ok(cuGraphAddMemcpyNode(&n, g, &n, 1, &back, context));
+    ok(cuGraphAddMemFreeNode(&n, g, &n, 1, p.dptr));
+    CUgraphExec x = instantiate();
+    run(x);
+    assert_int_equal(rig_word(memory), 3);
+    assert_int_equal(*out, 4);
+    ok(cuGraphExecDestroy(x));
+    ok(cuMemFreeHost(out));
+}
+
 static void what_conditional_graphs_cannot_do_is_refused(void **state)
 {
     (void)state;
@@ -375,8 +418,12 @@ static void a_body_is_for_the_context_of_its_condition_and_its_memory(void **sta
     CUgraphNode n;
     CUgraph body = *conditional_node(g, NULL, handle(g, 1, CU_GRAPH_COND_ASSIGN_DEFAULT), CU_GRAPH_COND_TYPE_IF, 1, &n);
     CUDA_MEMSET_NODE_PARAMS fill = { .value = 7, .elementSize = 4, .width = 1, .height = 1 };
-    CUDA_MEMCPY3D copy = { .srcMemoryType = CU_MEMORYTYPE_DEVICE, .dstMemoryType = CU_MEMORYTYPE_UNIFIED,
-                           .srcDevice = memory, .WidthInBytes = 4, .Height = 1, .Depth = 1 };
+    CUDA_MEMCPY3D copy = { .srcMemoryType = CU_MEMORYTYPE_DEVICE,
+                           .dstMemoryType = CU_MEMORYTYPE_UNIFIED,
+                           .srcDevice = memory,
+                           .WidthInBytes = 4,
+                           .Height = 1,
+                           .Depth = 1 };
     ok(cuCtxCreate(&own, NULL, 0, 0));
     ok(cuMemAlloc(&others[0], 4096));
     ok(cuMemAllocManaged(&others[1], 4096, CU_MEM_ATTACH_GLOBAL));
@@ -405,10 +452,15 @@ static void a_body_is_for_the_context_of_its_condition_and_its_memory(void **sta
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        T(a_loop_runs_until_a_kernel_in_it_says_so), T(a_condition_is_looked_at_when_what_precedes_it_is_done),
-        T(a_switch_runs_one_graph_or_none),          T(a_loop_within_a_loop_begins_anew_each_time),
-        T(a_body_is_captured_from_a_stream),         T(an_executable_graph_may_be_destroyed_while_it_runs),
-        T(parameters_of_a_body_can_be_changed),      T(what_conditional_graphs_cannot_do_is_refused),
+        T(a_loop_runs_until_a_kernel_in_it_says_so),
+        T(a_condition_is_looked_at_when_what_precedes_it_is_done),
+        T(a_switch_runs_one_graph_or_none),
+        T(a_loop_within_a_loop_begins_anew_each_time),
+        T(a_body_is_captured_from_a_stream),
+        T(an_executable_graph_may_be_destroyed_while_it_runs),
+        T(parameters_of_a_body_can_be_changed),
+        T(a_body_uses_memory_that_its_graph_allocates),
+        T(what_conditional_graphs_cannot_do_is_refused),
         T(a_body_is_for_the_context_of_its_condition_and_its_memory),
         T(a_launch_that_failed_leaves_conditions_that_may_go),
         T(a_capture_into_a_body_that_goes_is_lost_and_touches_no_other_graph),
