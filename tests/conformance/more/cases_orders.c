@@ -6,7 +6,7 @@
 #include "gate.h"
 
 #ifndef LOOK_MS
-#define LOOK_MS 25 /* what is not held up is done long before */
+#define LOOK_MS 90 /* what is not held up is done long before */
 #endif
 enum { PATIENCE = 40, SIZE = 1 << 20 };
 
