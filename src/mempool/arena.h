@@ -46,7 +46,7 @@ struct span {
     struct piece *piece;
     bool mapped;       /* devices that may use it have it in their page tables */
     bool stale;        /* it has none, but old pages, */
-    struct mark *mark; /* which what is issued up to here may use; NULL: nothing does */
+    struct wait *uses; /* which what is issued up to these may use */
 };
 
 struct zone {

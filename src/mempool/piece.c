@@ -9,6 +9,50 @@ static uint64_t offset_of(const struct zone *z, const struct span *s)
     return (uint64_t)(s - z->span) * MEMPOOL_MAPPING;
 }
 
+/* ---- points that are waited for */
+
+/* False: there is no memory for it. */
+static bool waits_add(struct wait **list, struct mark *m)
+{
+    struct wait *w = malloc(sizeof *w);
+    if (!w) return false;
+    *w = (struct wait){ point_share(m), *list };
+    *list = w;
+    return true;
+}
+
+static void waits_end(struct wait *w)
+{
+    while (w) {
+        struct wait *gone = w;
+        w = w->next;
+        point_release(gone->mark);
+        free(gone);
+    }
+}
+
+/* Whether all are done, and forgets those that are. */
+static bool are_done(struct wait **list)
+{
+    for (struct wait **at = list, *w; (w = *at);) {
+        if (!point_done(w->mark)) {
+            at = &w->next;
+            continue;
+        }
+        *at = w->next;
+        point_release(w->mark);
+        free(w);
+    }
+    return !*list;
+}
+
+static CUresult follow_all(const struct wait *w, struct stream *s)
+{
+    CUresult r = CUDA_SUCCESS;
+    for (; w && !r; w = w->next) r = stream_after(s, w->mark);
+    return r;
+}
+
 /* ---- spans */
 
 CUresult span_map(struct zone *z, const struct span *s, struct device *d)
@@ -40,13 +84,13 @@ static CUresult map(struct zone *z, struct span *s)
     return r;
 }
 
-static void set_stale(struct zone *z, struct span *s, bool stale, const struct piece *gave_up)
+static void set_stale(struct zone *z, struct span *s, bool stale, struct wait *uses)
 {
     z->stale += stale;
     z->stale -= s->stale;
     s->stale = stale;
-    if (s->mark) point_release(s->mark);
-    s->mark = gave_up && gave_up->mark ? point_share(gave_up->mark) : NULL;
+    waits_end(s->uses);
+    s->uses = uses;
 }
 
 void span_clear(struct zone *z, struct span *s)
@@ -65,15 +109,7 @@ void span_clear(struct zone *z, struct span *s)
 
 static void prune(struct piece *p)
 {
-    for (struct wait **at = &p->frees, *w; (w = *at);) {
-        if (!point_done(w->mark)) {
-            at = &w->next;
-            continue;
-        }
-        *at = w->next;
-        point_release(w->mark);
-        free(w);
-    }
+    are_done(&p->frees);
     if (!p->mark || !point_done(p->mark)) return;
     point_release(p->mark);
     p->mark = NULL;
@@ -85,7 +121,7 @@ static bool is_idle(struct piece *p)
     return !p->live && !p->launch && !p->mark && !p->frees;
 }
 
-bool span_is_idle(struct span *s) { return point_done(s->mark) && (!s->piece || is_idle(s->piece)); }
+bool span_is_idle(struct span *s) { return are_done(&s->uses) && (!s->piece || is_idle(s->piece)); }
 
 /* A graph's launches come one after the other; what another graph in another stream still uses is left to it. Frees of
  * the program do not matter: they are waited for. (Observed on H200.) */
@@ -99,8 +135,7 @@ static bool is_free_for(struct piece *p, const struct arena *a, const struct str
 static CUresult follow(const struct piece *p, struct stream *s)
 {
     CUresult r = p->mark && !stream_is_at(s, &p->place) ? stream_after(s, p->mark) : CUDA_SUCCESS;
-    for (const struct wait *w = p->frees; w && !r; w = w->next) r = stream_after(s, w->mark);
-    return r;
+    return r ? r : follow_all(p->frees, s);
 }
 
 /* ---- getting pieces */
@@ -153,16 +188,30 @@ static void drop_stale(struct zone *z)
         if (s->stale && span_is_idle(s)) span_clear(z, s);
 }
 
-static void give_to(struct zone *z, struct piece *p, struct span *s)
+/* What may still use the pages of the span that has p: its launch, and what the program does before it frees something. */
+static CUresult uses_of(const struct piece *p, struct wait **uses)
 {
+    bool ok = !p->mark || waits_add(uses, p->mark);
+    for (const struct wait *w = p->frees; w && ok; w = w->next) ok = waits_add(uses, w->mark);
+    if (ok) return CUDA_SUCCESS;
+    waits_end(*uses);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static CUresult give_to(struct zone *z, struct piece *p, struct span *s)
+{
+    struct wait *uses = NULL;
     if (p->span) {
+        CUresult r = uses_of(p, &uses);
+        if (r) return r;
         p->span->piece = NULL;
-        set_stale(z, p->span, true, p);
+        set_stale(z, p->span, true, uses);
     }
     if (s->piece) s->piece->span = NULL;
     p->span = s;
     s->piece = p;
     set_stale(z, s, false, NULL);
+    return CUDA_SUCCESS;
 }
 
 /* Whether something was ever allocated there. */
@@ -179,9 +228,8 @@ static CUresult get(struct zone *z, struct span *s, struct stream *stream, bool 
     if (!p || (!p->live && !p->launch && !is_free_for(p, s->arena, stream))) p = find(z, s->arena, stream);
     CUresult r = p ? CUDA_SUCCESS : make(z, &p);
     if (r == CUDA_ERROR_OUT_OF_MEMORY && waits && (p = find_waiting(z))) r = CUDA_SUCCESS;
-    if (r || (r = map(z, s)) || (r = follow(p, stream))) return r;
-    if (p != s->piece) give_to(z, p, s);
-    return r;
+    if (r || (r = map(z, s)) || (r = follow(p, stream)) || (r = follow_all(s->uses, stream))) return r;
+    return p == s->piece ? r : give_to(z, p, s);
 }
 
 static void note_use(struct zone *z, struct span *s)
@@ -242,20 +290,10 @@ static struct wait *waits_for(struct stream *s, unsigned count, bool *done)
     *done = false;
     if (stream_point(s, &place, &mark)) return NULL;
     if ((*done = !mark)) return NULL;
-    for (; count; count--) {
-        struct wait *w = malloc(sizeof *w);
-        if (!w) break;
-        *w = (struct wait){ point_share(mark), list };
-        list = w;
-    }
+    while (count && waits_add(&list, mark)) count--;
     point_release(mark);
     if (!count) return list;
-    while (list) {
-        struct wait *w = list;
-        list = w->next;
-        point_release(w->mark);
-        free(w);
-    }
+    waits_end(list);
     return NULL;
 }
 

@@ -1,6 +1,9 @@
 /* Memory that graphs allocate: when it is there, and who may use it. */
 #include "capture_rig.h"
 
+#include <stdbool.h>
+#include <unistd.h>
+
 static uint64_t graph_memory(CUgraphMem_attribute which)
 {
     cuuint64_t v;
@@ -223,6 +226,60 @@ static void what_one_graph_allocates_lies_together_whoever_may_use_it(void **sta
     ok(cuDevicePrimaryCtxRelease(1));
 }
 
+static CUgraphExec allocate(CUdeviceptr *p, bool and_free)
+{
+    CUgraph g;
+    CUgraphNode n;
+    CUgraphExec x;
+    CUDA_MEM_ALLOC_NODE_PARAMS params = { .poolProps = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                                         .location = give_access(0).location },
+                                          .bytesize = 4096 };
+    ok(cuGraphCreate(&g, 0));
+    ok(cuGraphAddMemAllocNode(&n, g, NULL, 0, &params));
+    if (and_free) ok(cuGraphAddMemFreeNode(&n, g, &n, 1, params.dptr));
+    ok(cuGraphInstantiate(&x, g, 0));
+    ok(cuGraphDestroy(g));
+    *p = params.dptr;
+    return x;
+}
+
+/* A copy in b reads what x allocated, and b frees it. Meanwhile y gets its memory, which is then trimmed, or x goes, or
+ * x gets other memory. */
+static void what_the_program_still_reads_stays_when_another_graph_gets_its_memory(void **state)
+{
+    (void)state;
+    CUdeviceptr p, q;
+    uint32_t *out;
+    ok(cuMemAllocHost((void **)&out, 4));
+    for (int k = 0; k < 3; k++) {
+        CUgraphExec x = allocate(&p, false), y = allocate(&q, true);
+        run(x);
+        ok(cuMemsetD32(p, 5, 1024));
+        uint32_t *held = rig_hold(b);
+        ok(cuMemcpyDtoHAsync(out, p, 4, b));
+        ok(cuMemFreeAsync(p, b));
+        ok(cuGraphLaunch(y, a));
+        if (k == 0) ok(cuDeviceGraphMemTrim(0));
+        if (k == 1) ok(cuGraphExecDestroy(x));
+        if (k == 2) {
+            CUstream c = rig_stream();
+            ok(cuGraphLaunch(x, c));
+            ok(cuMemsetD32Async(p, 6, 1024, c));
+            ok(cuMemFreeAsync(p, c));
+            ok(cuStreamDestroy(c));
+        }
+        usleep(10000);
+        rig_release(held);
+        ok(cuCtxSynchronize());
+        assert_int_equal(*out, 5);
+        if (k != 1) ok(cuGraphExecDestroy(x));
+        ok(cuGraphExecDestroy(y));
+        ok(cuDeviceGraphMemTrim(0));
+        assert_int_equal(graph_memory(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT), 0);
+    }
+    ok(cuMemFreeHost(out));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -231,6 +288,7 @@ int main(void)
         T(memory_of_a_graph_is_copied_by_its_nodes_only_until_a_launch_allocates_it),
         T(memory_of_graphs_is_opened_to_other_devices_by_its_node_or_by_its_pool),
         T(what_one_graph_allocates_lies_together_whoever_may_use_it),
+        T(what_the_program_still_reads_stays_when_another_graph_gets_its_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
