@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -18,10 +19,12 @@ enum { BOXES = 64, SPINS = 2000, SLEEP_NS = 10000000 };
 static struct mailbox boxes[BOXES]; /* MAIL_NONE: free; its thread's from then on until it is free again */
 static int threads[BOXES];
 static uint64_t instructions[BOXES];
+static long naps[BOXES]; /* mmu_slept() */
 static _Atomic uint32_t server_cpu; /* where the service thread last was, plus 1 */
 static _Atomic uint32_t posted;     /* boxes posted and not taken */
 
 static _Thread_local bool passing __attribute__((tls_model("initial-exec")));
+static _Thread_local long naps_for_faults __attribute__((tls_model("initial-exec")));
 static const volatile char *has_memory; /* 1; in a forked child, which has no managed memory, 0 */
 
 /* ---- signals that are not ours */
@@ -69,6 +72,14 @@ static struct mailbox *claim(void)
     }
 }
 
+static long switches(void)
+{
+    struct rusage u;
+    return getrusage(RUSAGE_THREAD, &u) ? 0 : u.ru_nvcsw;
+}
+
+long mmu_slept(void) { return switches() - naps_for_faults; }
+
 static bool ask(uint64_t address, bool write_access, uint64_t pc)
 {
     struct mailbox *m = claim();
@@ -77,6 +88,8 @@ static bool ask(uint64_t address, bool write_access, uint64_t pc)
     m->address = address;
     m->access = write_access ? MAIL_WRITE : 0;
     instructions[m - boxes] = pc;
+    long before = switches();
+    naps[m - boxes] = before - naps_for_faults;
     atomic_store(&m->state, MAIL_POSTED);
     atomic_fetch_add(&posted, 1);
     /* past the C library's function, in which the thread could be cancelled */
@@ -89,6 +102,7 @@ static bool ask(uint64_t address, bool write_access, uint64_t pc)
         futex_wait(&m->state, state, SLEEP_NS);
         atomic_store(&m->asleep, 0);
     }
+    naps_for_faults += switches() - before;
     atomic_store(&m->state, MAIL_NONE);
     return state == MAIL_RETRY;
 }
@@ -151,7 +165,8 @@ bool host_serve_signals(void)
                                .write = m->access,
                                .thread = threads[k],
                                .pending = 1,
-                               .pc = instructions[k] };
+                               .pc = instructions[k],
+                               .slept = naps[k] + 1 };
         bool again = !protected_by_program(&f) && fault_serve(&f, false, &woken) == MMU_RETRY;
         atomic_store(&m->state, again ? MAIL_RETRY : MAIL_FATAL);
         if (atomic_load(&m->asleep)) futex_wake(&m->state, 1);

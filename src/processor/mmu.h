@@ -42,6 +42,7 @@ struct mmu_fault {
     /* Pages that the same device was found waiting for at the same time, this one included. */
     unsigned pending;
     uint64_t pc; /* the host's instruction, 0: not known (mmu_where) */
+    long slept;  /* the host thread's mmu_slept() before it faulted, plus 1; 0: not known, but it sleeps for this fault */
     bool missing;                  /* outside the window: something is mapped there, without an entry; the host's: nor memory */
     bool doubtful;                 /* if it is fatal it comes once more: the thread may not wait for it any more */
     bool at_once;                  /* likewise: MMU_ELSEWHERE if it takes more than page tables; then another thread asks */
@@ -117,6 +118,9 @@ unsigned mmu_next_accesses(unsigned p, struct mmu_access_note *out, unsigned mos
 
 /* The instruction at which the host's thread waits for this fault; 0: not known. Costs some system calls. */
 uint64_t mmu_where(const struct mmu_fault *f);
+/* How often the calling thread has slept of its own will; for faults that came as signals, which it may wait for without
+ * sleeping, never. */
+long mmu_slept(void);
 /* Services what faults wait, without blocking; true if there was one. For threads that wait for a device. */
 bool mmu_serve(void);
 enum mmu_rung { MMU_USERFAULTFD, MMU_USERFAULTFD_USER, MMU_SIGNALS };

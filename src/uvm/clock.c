@@ -4,6 +4,7 @@
  * and nothing would ever thrash. So from one act of a thread on managed memory to its next (it faults, or has waited
  * for a device) no more counts than the program and its devices were run for, unless it slept of its own will. */
 #include "context/context.h"
+#include "processor/mmu.h"
 #include "processor/processor.h"
 #include "uvm/internal.h"
 #include "uvm/uvm.h"
@@ -12,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -37,12 +37,6 @@ static uint64_t read_clock(clockid_t clock)
 }
 
 static pid_t self(void) { return (pid_t)syscall(SYS_gettid); }
-
-static long own_switches(void)
-{
-    struct rusage u;
-    return getrusage(RUSAGE_THREAD, &u) ? 0 : u.ru_nvcsw;
-}
 
 /* -1: unknown. */
 static long switches_of(pid_t thread)
@@ -70,10 +64,14 @@ static uint64_t processors_used(void)
     return used;
 }
 
+/* What others were told meanwhile (the faults of a kernel that had to wait) stands: the clock goes on from there. If it
+ * were set back to before, it would stand still until it is there again, and whatever happens then come quickly. */
 static void forget_stall(uint64_t now, uint64_t cpu)
 {
     uint64_t used = cpu > last.cpu ? cpu - last.cpu : 0, counts = used > SHORT ? used : SHORT;
-    if (now - last.time > counts) lost += now - last.time - counts;
+    uint64_t stalled = now - last.time > counts ? now - last.time - counts : 0;
+    uint64_t untold = now - lost > newest ? now - lost - newest : 0;
+    lost += stalled < untold ? stalled : untold;
 }
 
 static uint64_t passed(void) { return read_clock(CLOCK_MONOTONIC) - lost; }
@@ -96,13 +94,13 @@ void uvm_sleep(uint64_t until)
     quiet_lock(&uvm_lock);
 }
 
-void clock_fault(pid_t thread)
+void clock_fault(const struct mmu_fault *f)
 {
-    if (thread != last.thread) return;
+    if (f->thread != last.thread) return;
     uint64_t now = read_clock(CLOCK_MONOTONIC);
-    last.switches++; /* a fault is slept through */
+    if (!f->slept) last.switches++;
     if (now - last.time > SHORT) {
-        long switches = switches_of(thread);
+        long switches = f->slept ? f->slept - 1 : switches_of(f->thread);
         uint64_t cpu = processors_used();
         if (switches >= 0 && switches <= last.switches) forget_stall(now, cpu);
         last.switches = switches;
@@ -119,7 +117,7 @@ void clock_waited(void)
     if (thread == last.thread) forget_stall(now, cpu);
     last.time = now;
     last.cpu = cpu;
-    last.switches = own_switches();
+    last.switches = mmu_slept();
     last.thread = thread;
     act = now - lost;
 }
@@ -129,7 +127,7 @@ void clock_end(void) { act = 0; }
 void uvm_before_wait(void)
 {
     if (!atomic_load_explicit(&last.thread, memory_order_relaxed)) return;
-    long switches = own_switches(); /* before it may sleep for the lock */
+    long switches = mmu_slept(); /* before it may sleep for the lock */
     quiet_lock(&uvm_lock);
     if (last.thread == self() && switches > last.switches) last.thread = 0;
     quiet_unlock(&uvm_lock);

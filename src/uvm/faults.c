@@ -91,7 +91,7 @@ static enum access access_of(const struct mmu_fault *f)
 /* The host faults by the page, and waits. */
 static CUresult host_fault(const struct mmu_fault *f, struct block *b)
 {
-    clock_fault((pid_t)f->thread);
+    clock_fault(f);
     struct request q = { .pages = { { 0 } } };
     trace_write(&(struct trace_record){ .kind = TRACE_CPU_FAULT,
                                         .access = f->write ? TRACE_ACCESS_WRITE : TRACE_ACCESS_READ,

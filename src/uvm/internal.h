@@ -7,7 +7,6 @@
 #include "uvm/types.h"
 
 #include <stdatomic.h>
-#include <sys/types.h>
 
 extern struct quiet_mutex uvm_lock;
 extern _Atomic bool uvm_unsettled;              /* some device has faulted since it was last waited for */
@@ -16,7 +15,7 @@ uint64_t uvm_now(void);
 /* Without the lock: sleeps until uvm_now() is `until`. */
 void uvm_sleep(uint64_t until);
 /* The thread has faulted, or the calling one has waited for a device: an act, that takes no time until it ends or sleeps. */
-void clock_fault(pid_t thread);
+void clock_fault(const struct mmu_fault *f);
 void clock_waited(void);
 void clock_end(void);
 

@@ -1,6 +1,7 @@
 /* Host and device take a page from each other, on a processor on which others have to be done first. Only time in
  * which the program might have run counts for thrashing; time in which it wanted to sleep counts, too.
  * Each test runs in a process of its own. */
+#include "../victims.h"
 #include "rig.h"
 
 #include <faultline.h>
@@ -9,7 +10,7 @@
 #include <sys/prctl.h>
 #include <time.h>
 
-enum { ROUNDS = 30, MOST = 256, BUSY = 4000000, IDLE_US = 50 };
+enum { ROUNDS = 30, MOST = 256, BUSY = 4000000, IDLE_US = 50, STALL_US = 500000 };
 
 static const char kernels[] = PTX_HEADER PTX_POKE;
 static CUfunction poke_kernel;
@@ -47,6 +48,12 @@ static void start(void)
     if (!fork()) be_another();
 }
 
+static void start_marked(void)
+{
+    victims_mark();
+    poke_kernel = function_of(start_with(0, kernels), "poke");
+}
+
 static void poke(CUdeviceptr p)
 {
     uint32_t value = 1;
@@ -77,9 +84,28 @@ static unsigned thrashing_of_rounds(useconds_t asleep)
 static void pages_thrash_on_a_busy_machine_too(void) { EXPECT(thrashing_of_rounds(0) > 0); }
 static void who_sleeps_in_between_does_not_thrash(void) { EXPECT_EQUAL(thrashing_of_rounds(2000), 0); }
 
+/* A kernel stands still, then faults: this was late, and what comes after is later. */
+static void time_goes_on_after_a_kernel_was_held_up(void)
+{
+    int device = 0;
+    CUdeviceptr p;
+    CHECK(cuMemAllocManaged(&p, 4 * MIB, CU_MEM_ATTACH_GLOBAL));
+    EXPECT_EQUAL(victims_find(&device, 1), 1);
+    poke(p);
+    EXPECT(!kill(device, SIGSTOP));
+    if (!fork()) {
+        usleep(STALL_US);
+        kill(device, SIGCONT);
+        _exit(0);
+    }
+    poke(p + 2 * MIB);
+    EXPECT_EQUAL(thrashing_of_rounds(2000), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        ALONE(start_marked, time_goes_on_after_a_kernel_was_held_up),
         ALONE(start, pages_thrash_on_a_busy_machine_too),
         ALONE(start, who_sleeps_in_between_does_not_thrash),
     };

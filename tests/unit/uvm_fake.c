@@ -189,7 +189,7 @@ void trace_write(const struct trace_record *r)
 }
 
 uint64_t uvm_now(void) { return fake_now; }
-void clock_fault(pid_t thread) { (void)thread; }
+void clock_fault(const struct mmu_fault *f) { (void)f; }
 void clock_waited(void) {}
 void clock_end(void) {}
 void uvm_sleep(uint64_t until)
