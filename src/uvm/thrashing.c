@@ -1,23 +1,14 @@
 /* The thrashing detector: pages that processors take from each other in quick
  * succession are given a rest (throttling), then a fixed place (pinning). The
  * real driver's constants and tables. */
+#include "uvm/histories.h"
 #include "uvm/internal.h"
 
 static const uint64_t LAPSE = 500000, NAP = 500000, EPOCH = 1000000000, PIN = 150000000; /* ns */
 enum { THRESHOLD = 3, EVENTS_MOST = 7, PIN_THRESHOLD = 10, RESETS_MOST = 4 };
 
-/* Packed: a window has many. Times of 56 bits last for two years. */
-struct page {
-    uint64_t last : 56, events : 8;
-    uint64_t nap_end : 56, throttle_count : 8;
-    uint64_t pin_end : 56, privileged : 8;
-    uint64_t processors : 24, throttled : 24, target : 8;
-    bool pinned : 1, revoked : 1;
-};
-_Static_assert(PROCESSORS <= 24 && sizeof(struct page) == 32, "");
-
 struct thrashing {
-    struct page *pages; /* of the window; NULL until two processors came quickly */
+    struct histories *pages; /* NULL until two processors came quickly */
     uint64_t last, last_thrashing;
     unsigned last_processor, resets;
     bool ever_pinned, any;
@@ -35,12 +26,12 @@ const struct mask *thrashing_pages(const struct block *b)
 
 uint32_t thrashing_processors(const struct block *b, unsigned page)
 {
-    return b->thrashing && b->thrashing->pages ? b->thrashing->pages[page].processors : 0;
+    return b->thrashing && b->thrashing->pages ? history_of(b->thrashing->pages, page)->processors : 0;
 }
 
 bool thrashing_pinned(const struct block *b, unsigned page)
 {
-    return b->thrashing && b->thrashing->pages && b->thrashing->pages[page].pinned;
+    return b->thrashing && b->thrashing->pages && history_of(b->thrashing->pages, page)->pinned;
 }
 
 static void trace(const struct block *b, enum trace_kind kind, unsigned processor, unsigned page)
@@ -52,34 +43,37 @@ static void trace(const struct block *b, enum trace_kind kind, unsigned processo
                                         .bytes = PAGE_BYTES });
 }
 
-/* Who was mapped to the page for the pin's sake has to fault again. */
-static void unpin(struct thrashing *t, unsigned page)
+/* False: without memory it keeps the one that it had. */
+static bool keep(struct thrashing *t, unsigned page, const struct history *g)
 {
-    struct page *g = &t->pages[page];
-    if (!g->pinned) return;
-    g->pinned = false;
-    if (!--t->pinned) LIST_REMOVE(t, link);
-    struct mask one = { { 0 } };
-    mask_set(&one, page);
-    uint32_t holders = page_holders(t->block, page);
-    for_each_processor(p, g->processors & ~holders & ~t->block->range->policy.accessed_by)
-        block_unmap(t->block, p, &one);
+    bool was_pinned = history_of(t->pages, page)->pinned;
+    if (!history_set(t->pages, page, g)) return false;
+    if (g->pinned && !was_pinned && !t->pinned++) LIST_INSERT_HEAD(&with_pins, t, link);
+    if (!g->pinned && was_pinned && !--t->pinned) LIST_REMOVE(t, link);
+    return true;
 }
 
 /* The events are forgotten, not the naps: a page whose events are slow because its
  * processors are throttled would never be pinned (observed on H200: the tenth nap
- * pins, however often the page was reset in between). */
+ * pins, however often the page was reset in between). Who was mapped to the page for
+ * a pin's sake has to fault again. */
 static void reset_page(struct thrashing *t, unsigned page)
 {
-    unpin(t, page);
-    struct page *g = &t->pages[page];
-    g->last = g->pin_end = 0;
-    g->processors = 0;
-    g->events = 0;
-    g->target = NOBODY;
-    g->revoked = false;
+    struct history before = *history_of(t->pages, page), g = before;
+    g.last = g.pin_end = 0;
+    g.processors = 0;
+    g.events = 0;
+    g.target = NOBODY;
+    g.revoked = g.pinned = false;
+    if (!keep(t, page, &g)) return;
     mask_clear(&t->mask, page);
     t->any = !mask_empty(&t->mask);
+    if (!before.pinned) return;
+    struct mask one = { { 0 } };
+    mask_set(&one, page);
+    uint32_t holders = page_holders(t->block, page);
+    for_each_processor(p, before.processors & ~holders & ~t->block->range->policy.accessed_by)
+        block_unmap(t->block, p, &one);
 }
 
 void thrashing_reset(struct block *b, const struct mask *pages)
@@ -95,7 +89,7 @@ void thrashing_free(struct block *b)
     struct thrashing *t = b->thrashing;
     if (!t) return;
     if (t->pinned) LIST_REMOVE(t, link);
-    heap_give(t->pages);
+    histories_free(t->pages);
     heap_give(t);
     b->thrashing = NULL;
 }
@@ -108,30 +102,29 @@ static bool begin_pages(struct thrashing *t, unsigned p, uint64_t now)
     t->last = now;
     t->last_processor = p;
     if (t->pages || !quick) return t->pages;
-    t->pages = heap_take(WINDOW_PAGES * sizeof *t->pages);
-    for (unsigned k = 0; t->pages && k < WINDOW_PAGES; k++) t->pages[k].privileged = t->pages[k].target = NOBODY;
+    t->pages = histories_new(&(struct history){ .privileged = NOBODY, .target = NOBODY });
     return t->pages;
 }
 
 static void page_event(struct thrashing *t, unsigned page, unsigned p, bool revoked, uint64_t now)
 {
-    struct page *g = &t->pages[page];
-    bool first = !g->last, quick = now - g->last <= LAPSE;
-    g->last = now;
-    g->processors |= bit(p);
-    if (first) return;
+    struct history g = *history_of(t->pages, page);
+    bool first = !g.last, quick = !first && now - g.last <= LAPSE, begins = false;
+    g.last = now;
+    g.processors |= bit(p);
     if (quick) {
-        g->revoked |= revoked;
-        if (g->events < EVENTS_MOST) g->events++;
-        if (g->events == THRESHOLD) {
-            mask_set(&t->mask, page);
-            t->any = true;
-            trace(t->block, TRACE_THRASHING, p, page);
-        }
-        if (g->events >= THRESHOLD) t->last_thrashing = now;
-    } else if (g->events >= THRESHOLD && !g->pinned) {
-        reset_page(t, page); /* this event with the others */
+        g.revoked |= revoked;
+        if (g.events < EVENTS_MOST) g.events++;
+        begins = g.events == THRESHOLD;
     }
+    if (!keep(t, page, &g) || first) return;
+    if (!quick && g.events >= THRESHOLD && !g.pinned) reset_page(t, page); /* this event with the others */
+    if (begins) {
+        mask_set(&t->mask, page);
+        t->any = true;
+        trace(t->block, TRACE_THRASHING, p, page);
+    }
+    if (quick && g.events >= THRESHOLD) t->last_thrashing = now;
 }
 
 void thrashing_event(struct block *b, const struct mask *pages, unsigned p, bool revoked, uint64_t now)
@@ -145,7 +138,10 @@ void thrashing_event(struct block *b, const struct mask *pages, unsigned p, bool
     }
     if (!begin_pages(t, p, now)) return;
     for_each_page(page, pages)
-        if (!t->pages[page].pinned || t->pages[page].target != p) page_event(t, page, p, revoked, now);
+    {
+        const struct history *g = history_of(t->pages, page);
+        if (!g->pinned || g->target != p) page_event(t, page, p, revoked, now);
+    }
 }
 
 /* ---- the hint */
@@ -175,10 +171,10 @@ static unsigned common_place(uint32_t processors, unsigned p)
 }
 
 static struct hint pin(unsigned target) { return (struct hint){ HINT_PIN, target, 0 }; }
-static struct hint throttle(const struct page *g) { return (struct hint){ HINT_THROTTLE, NOBODY, g->nap_end }; }
+static struct hint throttle(const struct history *g) { return (struct hint){ HINT_THROTTLE, NOBODY, g->nap_end }; }
 static const struct hint none = { HINT_NONE, NOBODY, 0 };
 
-static struct hint table(const struct block *b, const struct page *g, unsigned page, unsigned p)
+static struct hint table(const struct block *b, const struct history *g, unsigned page, unsigned p)
 {
     unsigned preferred = b->range->policy.preferred, near = closest(p, page_holders(b, page));
     bool privileged = g->privileged == p;
@@ -200,7 +196,7 @@ static struct hint table(const struct block *b, const struct page *g, unsigned p
     return g->throttle_count >= PIN_THRESHOLD ? pin(p) : none;
 }
 
-static void take_nap(struct page *g, unsigned p, uint64_t now)
+static void take_nap(struct history *g, unsigned p, uint64_t now)
 {
     if (now >= g->nap_end) {
         g->nap_end = now + NAP;
@@ -213,21 +209,34 @@ static void take_nap(struct page *g, unsigned p, uint64_t now)
 static void start_over(struct thrashing *t)
 {
     for_each_page(page, &t->mask) reset_page(t, page);
-    heap_give(t->pages);
+    histories_free(t->pages);
     t->pages = NULL;
     t->last = t->last_thrashing = 0;
     t->last_processor = NOBODY;
     t->resets++;
 }
 
-static void pin_page(struct thrashing *t, struct page *g, unsigned target, uint64_t now)
+static void pin_page(struct history *g, unsigned target, uint64_t now)
 {
-    if (!g->pinned && !t->pinned++) LIST_INSERT_HEAD(&with_pins, t, link);
     if (!g->pinned) g->pin_end = now + PIN;
     g->pinned = true;
     g->target = (uint8_t)target;
     g->throttle_count = 0;
-    t->ever_pinned = true;
+}
+
+/* For a page that thrashes; g: its history, which changes. */
+static struct hint decide(struct block *b, struct history *g, unsigned page, unsigned p, uint64_t now)
+{
+    if (!g->pinned && now - g->last > LAPSE) return none;
+    g->processors |= bit(p);
+    take_nap(g, p, now);
+    struct hint h = g->pinned && g->revoked && g->privileged != p ? throttle(g) : table(b, g, page, p);
+    if (h.kind == HINT_THROTTLE) {
+        g->throttled |= bit(p);
+        if (!g->pinned && g->throttle_count < 255) g->throttle_count++;
+    }
+    if (h.kind == HINT_PIN) pin_page(g, h.target, now);
+    return h;
 }
 
 struct hint thrashing_hint(struct block *b, unsigned page, unsigned p, uint64_t now)
@@ -238,24 +247,20 @@ struct hint thrashing_hint(struct block *b, unsigned page, unsigned p, uint64_t 
         start_over(t);
         return none;
     }
-    struct page *g = &t->pages[page];
-    if (g->pinned && now >= g->pin_end) reset_page(t, page);
-    if (g->events < THRESHOLD) return none;
-    if (g->throttled & bit(p)) {
-        if (now < g->nap_end && g->privileged != p) return throttle(g);
-        g->throttled &= ~bit(p);
-        trace(b, TRACE_THROTTLING_END, p, page);
+    struct history g = *history_of(t->pages, page);
+    if (g.pinned && now >= g.pin_end) {
+        reset_page(t, page);
+        return none;
     }
-    if (!g->pinned && now - g->last > LAPSE) return none;
-    g->processors |= bit(p);
-    take_nap(g, p, now);
-    struct hint h = g->pinned && g->revoked && g->privileged != p ? throttle(g) : table(b, g, page, p);
-    if (h.kind == HINT_THROTTLE && !(g->throttled & bit(p))) {
-        g->throttled |= bit(p);
-        if (!g->pinned && g->throttle_count < 255) g->throttle_count++;
-        trace(b, TRACE_THROTTLING_START, p, page);
-    }
-    if (h.kind == HINT_PIN) pin_page(t, g, h.target, now);
+    if (g.events < THRESHOLD) return none;
+    bool throttled = g.throttled & bit(p);
+    if (throttled && now < g.nap_end && g.privileged != p) return throttle(&g);
+    g.throttled &= ~bit(p);
+    struct hint h = decide(b, &g, page, p, now);
+    if (!keep(t, page, &g)) return none;
+    if (throttled) trace(b, TRACE_THROTTLING_END, p, page);
+    if (h.kind == HINT_THROTTLE) trace(b, TRACE_THROTTLING_START, p, page);
+    t->ever_pinned |= h.kind == HINT_PIN;
     return h;
 }
 
@@ -268,7 +273,7 @@ uint64_t thrashing_unpin(uint64_t now)
     LIST_FOREACH_SAFE(t, &with_pins, link, after)
     {
         for (unsigned page = 0; page < WINDOW_PAGES && t->pinned; page++) {
-            const struct page *g = &t->pages[page];
+            const struct history *g = history_of(t->pages, page);
             if (!g->pinned) continue;
             if (g->pin_end <= now)
                 reset_page(t, page);

@@ -128,6 +128,22 @@ static void books_are_small_where_kernels_of_every_device_have_touched_everythin
     end(p, 0.2);
 }
 
+/* A window at a time goes back and forth, quickly. */
+static void books_are_small_where_everything_thrashes(void)
+{
+    enum { TURNS = 6, PAGES = 512 };
+    CUdeviceptr p = begin();
+    CHECK(cuCtxSetCurrent(on[0].context));
+    for (CUdeviceptr at = p; at < p + SIZE; at += 2 * MIB)
+        for (int turn = 0; turn < TURNS; turn++) {
+            CHECK(cuLaunchKernel(on[0].each, PAGES / THREADS, 1, 1, THREADS, 1, 1, 0, NULL, (void *[]){ &at }, NULL));
+            CHECK(cuCtxSynchronize());
+            for (size_t k = 0; k < PAGES; k++) ++*(volatile int *)(at + k * 4096);
+        }
+    for (size_t k = 0; k < SIZE / 4096; k++) EXPECT_EQUAL(*(volatile int *)(p + k * 4096), 2 * TURNS);
+    end(p, 0.3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -135,6 +151,7 @@ int main(void)
         ALONE(start, books_are_small_where_every_processor_has_a_copy),
         ALONE(start, books_are_small_where_every_processor_has_pieces),
         ALONE(start, books_are_small_where_kernels_of_every_device_have_touched_everything),
+        ALONE(start, books_are_small_where_everything_thrashes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
