@@ -88,7 +88,7 @@ void uvm_sleep(uint64_t until)
     act = 0;
     quiet_unlock(&uvm_lock);
     for (uint64_t now; (now = passed()) < until;) {
-        uint64_t left = until - now; /* more than a second if the whole process has stood still */
+        uint64_t left = until - now;
         nanosleep(&(struct timespec){ (time_t)(left / SECOND), (long)(left % SECOND) }, NULL);
     }
     quiet_lock(&uvm_lock);
