@@ -5,7 +5,9 @@
  * A record takes the next number, or, while an earlier record's place is in use,
  * a later one; the stream completes the number when it gets there. Whoever waits,
  * waits for the number that was the newest when it began. Numbers never go back,
- * so a beacon can be used for another event at once. */
+ * so a beacon can be used for another event at once. With its number a record says
+ * which process is to complete it, so that there is no moment at which it is not
+ * known; as one number, which is what the functions here take for it. */
 #ifndef FL_STREAM_BEACON_H
 #define FL_STREAM_BEACON_H
 
@@ -20,7 +22,8 @@ struct beacon {
     _Atomic uint32_t changed;      /* futex: bumped when a record completes */
     _Atomic uint32_t waiters;
     _Atomic uint64_t recorded;
-    /* of record n, at n % BEACON_RECORDS: the newest, the newest that is complete, and the process that does it */
+    /* of a record, by its number modulo BEACON_RECORDS: the newest, the newest that is complete, and the process that
+     * does it */
     _Atomic uint64_t last[BEACON_RECORDS], complete[BEACON_RECORDS];
     _Atomic int32_t recorder[BEACON_RECORDS];
     _Atomic uint32_t namespace[BEACON_RECORDS]; /* of its number */
