@@ -50,7 +50,7 @@ static _Thread_local int first;                /* of the devices that this threa
 static _Thread_local int chosen = NO_DEVICE;   /* by cudaSetDevice */
 static _Thread_local unsigned long long known; /* the context that was good when this was looked at last; 0: none */
 
-/* There the driver permits nothing, and the lock's holder may wait for the function to return. */
+/* There the driver permits nothing. */
 static bool in_host_function(void)
 {
     CUdevice device;
@@ -181,10 +181,11 @@ cudaError_t CUDARTAPI cudaDeviceReset(void)
     if (in_host_function()) return cudaErrorNotPermitted;
     int device = runtime_device();
     struct primary *p = &primaries[device];
+    /* without the lock: what is waited for may be another thread's doing */
+    if ((r = runtime_error(cuDevicePrimaryCtxReset(device)))) return r;
     pthread_mutex_lock(&lock);
-    r = runtime_error(cuDevicePrimaryCtxReset(device));
-    if (!r && p->retained) cuDevicePrimaryCtxRelease(device);
-    p->retained = p->retained && r;
+    if (p->retained) cuDevicePrimaryCtxRelease(device);
+    p->retained = p->retained && active(device); /* again, for another thread */
     pthread_mutex_unlock(&lock);
     return r;
 }

@@ -3,8 +3,10 @@
 #include "../child.h"
 
 #include <cuda_runtime_api.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define IS(call, wanted) EXPECT_EQUAL(call, wanted)
 #define OK(call) IS(call, cudaSuccess)
@@ -159,6 +161,35 @@ static void a_reset_waits_for_a_host_function_that_asks(void)
     EXPECT(!active());
 }
 
+static _Atomic bool told;
+
+static void wait_until_told(void *unused)
+{
+    (void)unused;
+    while (!told) usleep(100);
+}
+
+static void *reset(void *unused)
+{
+    OK(cudaDeviceReset());
+    return unused;
+}
+
+/* It is the first call of this thread's that could. */
+static void what_a_reset_waits_for_another_thread_may_do(void)
+{
+    pthread_t t;
+    OK(cudaLaunchHostFunc(NULL, wait_until_told, NULL));
+    EXPECT(!pthread_create(&t, NULL, reset, NULL));
+    usleep(100000);
+    OK(cudaSetDevice(0));
+    told = true;
+    EXPECT(!pthread_join(t, NULL));
+    EXPECT(!active());
+    OK(cudaFree(NULL));
+    EXPECT(active());
+}
+
 static const char trap[] = ".version 7.8\n.target sm_52\n.address_size 64\n.visible .entry t() { trap; }\n";
 
 static void after_a_kernels_fault_no_reset_gives_a_device(void)
@@ -211,6 +242,7 @@ int main(void)
         ALONE(NULL, that_something_is_not_ready_is_no_error),
         ALONE(NULL, a_host_function_gets_no_context_and_ends_none),
         ALONE(NULL, a_reset_waits_for_a_host_function_that_asks),
+        ALONE(NULL, what_a_reset_waits_for_another_thread_may_do),
         ALONE(NULL, after_a_kernels_fault_no_reset_gives_a_device),
         ALONE_ENDS(NULL, the_runtime_ends_before_what_was_registered_first, 3 << 8),
     };
