@@ -47,6 +47,10 @@ static void pass_on(int signal, siginfo_t *info, void *unused)
     if (child && !by_key) kill(child, signal);
 }
 
+/* A trace that becomes larger than files may be here is no reason to end, and the program with this: SIGXFSZ is the
+ * program's alone. */
+static void (*too_large)(int);
+
 static const int passed[] = { SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2 };
 enum { PASSED = sizeof passed / sizeof *passed };
 
@@ -138,6 +142,7 @@ static int explain(const char *program, int status)
 static _Noreturn void become(char **argv, pid_t parent, const sigset_t *mask)
 {
     sigprocmask(SIG_SETMASK, mask, NULL);
+    signal(SIGXFSZ, too_large);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent) _exit(EXIT_CANNOT_RUN);
     execvp(*argv, argv);
@@ -209,6 +214,7 @@ int command_run(int argc, char **argv)
     const char *folder = library_folder();
     if (!folder || !may_be_searched(folder)) return EXIT_CANNOT_RUN;
     put_first("LD_LIBRARY_PATH", folder);
+    too_large = signal(SIGXFSZ, SIG_IGN);
     if (!watch_begin(&watch)) return EXIT_CANNOT_RUN;
     int result = run_program(argv + optind, folder);
     watch_end();

@@ -42,7 +42,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* offers; before the s
 static struct offer *offers[BUCKETS];
 static int listener = -1;
 static unsigned char name[IPC_NAME];
-/* the thread's own */
+/* the thread's own, but that a forked child finds them, and the listener, whole */
+static pthread_mutex_t table = PTHREAD_MUTEX_INITIALIZER;
 static struct connection *connections;
 static unsigned count, room;
 
@@ -167,34 +168,46 @@ static void end(unsigned k)
         c->holds = h->next;
         release(h);
     }
+    pthread_mutex_lock(&table);
     close(c->fd);
     connections[k] = connections[--count];
+    pthread_mutex_unlock(&table);
 }
 
-static void welcome(void)
+/* Of who has called. With the table; -1: nobody has, or there is no room. */
+static int take(void)
 {
-    const struct ipc_reply no = { .result = CUDA_ERROR_NOT_PERMITTED };
     int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-    if (fd < 0) {
-        if (errno != EINTR && errno != ECONNABORTED) usleep(PAUSE_US); /* out of descriptors, which passes */
-        return;
-    }
-    message_be_impatient(fd, IPC_PATIENCE_US);
-    if (!ipc_same_user(fd)) {
-        message_send(fd, &no, sizeof no, -1);
-        close(fd);
-        return;
-    }
+    if (fd < 0) return fd;
     if (count == room) {
         struct connection *more = room < MOST ? realloc(connections, (room + 16) * sizeof *connections) : NULL;
         if (!more) {
             close(fd);
-            return;
+            errno = ECONNABORTED;
+            return -1;
         }
         connections = more;
         room += 16;
     }
     connections[count++] = (struct connection){ .fd = fd };
+    return fd;
+}
+
+static void welcome(void)
+{
+    const struct ipc_reply no = { .result = CUDA_ERROR_NOT_PERMITTED };
+    pthread_mutex_lock(&table);
+    int fd = take(), error = errno;
+    pthread_mutex_unlock(&table);
+    if (fd < 0) {
+        /* out of descriptors, which passes */
+        if (error != EINTR && error != EAGAIN && error != ECONNABORTED) usleep(PAUSE_US);
+        return;
+    }
+    message_be_impatient(fd, IPC_PATIENCE_US);
+    if (ipc_same_user(fd)) return;
+    message_send(fd, &no, sizeof no, -1);
+    end(count - 1);
 }
 
 static void *run(void *arg)
@@ -212,6 +225,9 @@ static void *run(void *arg)
     return arg;
 }
 
+static void before_fork(void) { pthread_mutex_lock(&table); }
+static void after_fork(void) { pthread_mutex_unlock(&table); }
+
 /* A forked child serves nobody, and must not look as if it did. */
 static void in_child(void)
 {
@@ -219,25 +235,39 @@ static void in_child(void)
     if (listener >= 0) close(listener);
     for (unsigned k = 0; k < count; k++) close(connections[k].fd);
     listener = -1;
+    count = 0;
+    after_fork();
     cancel_restore(cancel);
+}
+
+static int open_listener(void)
+{
+    struct sockaddr_un a;
+    int s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (s < 0) return s;
+    if (getrandom(name, IPC_NAME, 0) == IPC_NAME) {
+        socklen_t length = message_address(ipc_prefix, name, &a);
+        if (!bind(s, (struct sockaddr *)&a, length) && !listen(s, 64)) return s;
+    }
+    close(s);
+    return -1;
 }
 
 /* Under the lock. */
 static CUresult start(void)
 {
-    struct sockaddr_un a;
+    static bool watching;
     if (listener >= 0) return CUDA_SUCCESS;
-    int s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    if (s < 0 || getrandom(name, IPC_NAME, 0) != IPC_NAME) goto failed;
-    socklen_t length = message_address(ipc_prefix, name, &a);
-    if (bind(s, (struct sockaddr *)&a, length) || listen(s, 64) || pthread_atfork(NULL, NULL, in_child)) goto failed;
-    listener = s;
-    if (thread_start(run, NULL, THREAD_STACK)) goto failed;
-    return CUDA_SUCCESS;
-failed:
-    if (s >= 0) close(s);
-    listener = -1;
-    return CUDA_ERROR_OPERATING_SYSTEM;
+    if (!watching && pthread_atfork(before_fork, after_fork, in_child)) return CUDA_ERROR_OUT_OF_MEMORY;
+    watching = true;
+    pthread_mutex_lock(&table);
+    listener = open_listener();
+    if (listener >= 0 && thread_start(run, NULL, THREAD_STACK)) {
+        close(listener);
+        listener = -1;
+    }
+    pthread_mutex_unlock(&table);
+    return listener >= 0 ? CUDA_SUCCESS : CUDA_ERROR_OPERATING_SYSTEM;
 }
 
 /* ---- tickets */

@@ -96,7 +96,9 @@ static CUresult run(const struct task *t, struct mapped *out)
         if ((fds[k] = memfd_create("faultline-ptx", MFD_CLOEXEC)) < 0) goto out;
     if (pipe2(ends, O_CLOEXEC)) goto out;
     fds[STATUS] = ends[1];
-    if (!file_write(fds[INPUT], t->input, t->size) || lseek(fds[INPUT], 0, SEEK_SET)) goto out;
+    if (file_resize(fds[INPUT], t->size) || !file_write(fds[INPUT], t->input, t->size) ||
+        lseek(fds[INPUT], 0, SEEK_SET))
+        goto out;
     if ((r = spawn(path, argv, fds, FDS))) goto out;
     close(ends[1]);
     ends[1] = -1;

@@ -1,10 +1,12 @@
 /* Both ends of the exchange; see fabric.h. */
 #include "vmm/fabric.h"
+#include "base/cancel.h"
 #include "base/message.h"
 #include "base/thread.h"
 #include "vmm/imex.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -73,23 +75,48 @@ static void *listen_on(void *arg)
     return NULL;
 }
 
-static CUresult start(void)
+/* A forked child serves nobody, and must not look as if its parent did. */
+static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
+static void before_fork(void) { pthread_mutex_lock(&starting); }
+static void after_fork(void) { pthread_mutex_unlock(&starting); }
+
+static void in_child(void)
+{
+    const int cancel = cancel_defer();
+    if (listener >= 0) close(listener);
+    listener = -1;
+    after_fork();
+    cancel_restore(cancel);
+}
+
+static int open_listener(void)
 {
     struct sockaddr_un a;
-    if (listener >= 0) return CUDA_SUCCESS;
-    CUresult r = CUDA_ERROR_OPERATING_SYSTEM;
     int s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    if (s < 0 || getrandom(socket_name, NAME, 0) != NAME) goto out;
-    socklen_t length = message_address(PREFIX, socket_name, &a);
-    if (bind(s, (struct sockaddr *)&a, length) || listen(s, 64)) goto out;
-    listener = s;
-    r = thread_start(listen_on, NULL, THREAD_STACK);
-out:
-    if (r) {
-        listener = -1;
-        if (s >= 0) close(s);
+    if (s < 0) return s;
+    if (getrandom(socket_name, NAME, 0) == NAME) {
+        socklen_t length = message_address(PREFIX, socket_name, &a);
+        if (!bind(s, (struct sockaddr *)&a, length) && !listen(s, 64)) return s;
     }
-    return r;
+    close(s);
+    return -1;
+}
+
+/* With vmm_lock. */
+static CUresult start(void)
+{
+    static bool watching;
+    if (listener >= 0) return CUDA_SUCCESS;
+    if (!watching && pthread_atfork(before_fork, after_fork, in_child)) return CUDA_ERROR_OUT_OF_MEMORY;
+    watching = true;
+    pthread_mutex_lock(&starting);
+    listener = open_listener();
+    if (listener >= 0 && thread_start(listen_on, NULL, THREAD_STACK)) {
+        close(listener);
+        listener = -1;
+    }
+    pthread_mutex_unlock(&starting);
+    return listener >= 0 ? CUDA_SUCCESS : CUDA_ERROR_OPERATING_SYSTEM;
 }
 
 bool fabric_permitted(void)

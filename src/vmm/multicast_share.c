@@ -1,7 +1,6 @@
 /* Multicast objects that several processes hold: what one binds the others have
  * to find. They look at the team's generation before anything that could touch
  * the object, and fetch the memory's descriptors from the process that bound it. */
-#include "base/alive.h"
 #include "base/log.h"
 #include "vmm/fabric.h"
 #include "vmm/multicast_internal.h"
@@ -37,11 +36,9 @@ void share_remove(struct multicast *o)
 CUresult share_publish(struct multicast *o, struct binding *b)
 {
     if (!team_shared(o->team)) return CUDA_SUCCESS;
-    struct team_binding t = { .offset = b->offset,
-                              .size = b->size,
-                              .memory_offset = b->memory_offset,
-                              .device = b->memory->device->physical,
-                              .pid = getpid() };
+    struct team_binding t = {
+        .offset = b->offset, .size = b->size, .memory_offset = b->memory_offset, .device = b->memory->device->physical
+    };
     CUresult r = fabric_invite(b->memory->own, t.socket, t.secret);
     if (r) return r;
     b->place = team_publish(o->team, &t);
@@ -123,12 +120,14 @@ static struct binding *compare(struct multicast *o, struct list *l)
     return gone;
 }
 
-/* Under vmm_lock. */
-static void enter(struct multicast *o, const struct team_binding *t, int fd)
+/* Under vmm_lock. What is no memory for it is passed over. CUDA_ERROR_OUT_OF_MEMORY. */
+static CUresult enter(struct multicast *o, const struct team_binding *t, int fd)
 {
     struct vmm_memory *m;
     int member = team_member(o->team, t->device);
-    if (member < 0 || own_import(fd, &m)) return;
+    if (member < 0) return CUDA_SUCCESS;
+    CUresult r = own_import(fd, &m);
+    if (r) return r == CUDA_ERROR_OUT_OF_MEMORY ? r : CUDA_SUCCESS;
     struct binding *b = malloc(sizeof *b);
     bool good = b && m->device && m->device->physical == t->device && t->memory_offset <= m->size &&
                 t->size <= m->size - t->memory_offset;
@@ -136,16 +135,19 @@ static void enter(struct multicast *o, const struct team_binding *t, int fd)
         *b = (struct binding){ (unsigned)member, t->offset, t->size, m, t->memory_offset, t->id, -1, NULL };
         good = !multicast_enter(o, b);
     }
-    if (good) return;
+    if (good) return CUDA_SUCCESS;
     memory_put(m);
+    r = b ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
     free(b);
+    return r;
 }
 
-/* A process that is busy, or stopped, may not answer soon; what is done meanwhile would not reach its memory. */
+/* A process that is busy, or stopped, may not answer soon; what is done meanwhile would not reach its memory. One that
+ * has ended has no socket. */
 static CUresult fetch(const struct team_binding *b, int *fd)
 {
     CUresult r;
-    while ((r = fabric_accept(b->socket, b->secret, fd)) == CUDA_ERROR_NOT_READY && !alive_ended(b->pid))
+    while ((r = fabric_accept(b->socket, b->secret, fd)) == CUDA_ERROR_NOT_READY)
         fl_log_once(FL_LOG_WARN, "a process that has bound memory to a multicast object does not answer: waiting");
     return r;
 }
@@ -153,8 +155,8 @@ static CUresult fetch(const struct team_binding *b, int *fd)
 /* False: not all could be fetched now. */
 static bool refresh(struct multicast *o, uint64_t generation)
 {
-    struct list l = { .at = malloc(MOST * sizeof *l.at) };
-    if (!l.at) return false;
+    static struct team_binding places[MOST]; /* under `refreshing` */
+    struct list l = { .at = places };
     team_each(o->team, note, &l);
     pthread_rwlock_wrlock(&vmm_lock);
     struct binding *gone = compare(o, &l);
@@ -166,7 +168,7 @@ static bool refresh(struct multicast *o, uint64_t generation)
         if (r == CUDA_ERROR_OPERATING_SYSTEM) all = false;
         if (r) continue;
         pthread_rwlock_wrlock(&vmm_lock);
-        enter(o, &l.at[k], fd);
+        if (enter(o, &l.at[k], fd)) all = false;
         pthread_rwlock_unlock(&vmm_lock);
         close(fd);
         changed = true;
@@ -180,9 +182,9 @@ static bool refresh(struct multicast *o, uint64_t generation)
         next = gone->next;
         multicast_free(gone);
     }
-    free(l.at);
     if (!all)
-        fl_log(FL_LOG_ERROR, "what is bound to a multicast object cannot be reached: there are no descriptors left");
+        fl_log(FL_LOG_ERROR,
+               "what is bound to a multicast object cannot be reached: there are no descriptors, or no memory, left");
     return all;
 }
 

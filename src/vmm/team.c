@@ -45,7 +45,7 @@ static CUresult view(struct team *t)
 static CUresult make_file(struct team *t)
 {
     t->fd = descriptor_memory("faultline-multicast", true);
-    if (t->fd < 0 || ftruncate(t->fd, sizeof *t->record)) return CUDA_ERROR_OUT_OF_MEMORY;
+    if (t->fd < 0 || file_resize(t->fd, sizeof *t->record)) return CUDA_ERROR_OUT_OF_MEMORY;
     if (!file_seal(t->fd)) return CUDA_ERROR_OPERATING_SYSTEM;
     return view(t);
 }

@@ -15,10 +15,10 @@ struct team;
 
 /* Something that is bound, and how to get its memory's descriptor from the process that bound it (fabric.h). */
 struct team_binding {
-    uint64_t id;                   /* never used twice in an object */
-    uint64_t offset, size;         /* in the object */
+    uint64_t id;           /* never used twice in an object */
+    uint64_t offset, size; /* in the object */
     uint64_t memory_offset;
-    int32_t device, pid; /* struct device's physical, as everywhere here */
+    int32_t device; /* struct device's physical, as everywhere here */
     unsigned char socket[TEAM_KEY], secret[TEAM_KEY];
 };
 

@@ -4,6 +4,9 @@
 #include "../players.h"
 #include "multicast_rig.h"
 
+#include <sched.h>
+#include <sys/resource.h>
+
 static void make_object(int socket)
 {
     const CUmulticastObjectProp prop = { .numDevices = 2,
@@ -144,11 +147,45 @@ static void nothing_is_done_without_one_that_is_stopped(void **state)
     play(patient_rank, ENDS_WELL, stopped_rank, ENDS_WELL);
 }
 
+/* In a container of its own, where the other's number is nobody's. */
+static void patient_rank_elsewhere(int socket)
+{
+    if (unshare(CLONE_NEWPID) && unshare(CLONE_NEWUSER | CLONE_NEWPID)) return patient_rank(socket);
+    EXPECT(ended(begin_player(patient_rank, socket, -1), ENDS_WELL));
+}
+
+static void nothing_is_done_without_one_of_another_container_that_is_stopped(void **state)
+{
+    (void)state;
+    play(patient_rank_elsewhere, ENDS_WELL, stopped_rank, ENDS_WELL);
+}
+
+static void make_no_file(int unused)
+{
+    const CUmulticastObjectProp prop = { .numDevices = 2,
+                                         .size = SIZE,
+                                         .handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR };
+    (void)unused;
+    CHECK(cuInit(0));
+    CHECK(cuDevicePrimaryCtxRetain(&contexts[0], 0));
+    on(0);
+    EXPECT(!setrlimit(RLIMIT_FSIZE, &(struct rlimit){ 4096, 4096 }));
+    EXPECT_EQUAL(cuMulticastCreate(&object, &prop), CUDA_ERROR_OUT_OF_MEMORY);
+}
+
+static void where_files_may_not_be_large_an_object_is_refused(void **state)
+{
+    (void)state;
+    play_alone(make_no_file);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_processes_add_up_what_both_have_and_one_survives_the_other),
         cmocka_unit_test(nothing_is_done_without_one_that_is_stopped),
+        cmocka_unit_test(nothing_is_done_without_one_of_another_container_that_is_stopped),
+        cmocka_unit_test(where_files_may_not_be_large_an_object_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
