@@ -56,13 +56,15 @@ static bool is_blocking(const struct stream *s, const struct green *unused)
     return stream_orders_with_legacy(s);
 }
 
+static bool is_idle_of(const void *stream, const void *set)
+{
+    struct stream *s = (struct stream *)stream;
+    return s->set == set && stream_idle(s);
+}
+
 void streams_take_back(struct stream_set *set)
 {
-    if (!uvm_exclusive) return;
-    pthread_mutex_lock(&set->lock);
-    for (struct stream *s = set->streams; s; s = s->next)
-        if (stream_idle(s)) uvm_take_back(s);
-    pthread_mutex_unlock(&set->lock);
+    if (uvm_exclusive) uvm_take_back_chosen(is_idle_of, set);
 }
 
 void streams_settle(struct stream_set *set)

@@ -231,6 +231,16 @@ void uvm_take_back(const void *stream)
     quiet_unlock(&uvm_lock);
 }
 
+void uvm_take_back_chosen(bool (*chosen)(const void *stream, const void *arg), const void *arg)
+{
+    quiet_lock(&uvm_lock);
+    const unsigned before = loan_count;
+    for (unsigned k = loan_count; k--;)
+        if (chosen(loans[k].stream, arg)) loans[k] = loans[--loan_count];
+    if (loan_count < before) mmu_permit();
+    quiet_unlock(&uvm_lock);
+}
+
 void uvm_host_function_begins(void)
 {
     quiet_lock(&uvm_lock);

@@ -75,6 +75,8 @@ bool uvm_reaches(uint64_t va, uint64_t size, bool write);
  * stream idle. */
 extern bool uvm_exclusive;
 void uvm_take_back(const void *stream);
+/* Of the streams to which something is lent, from those that are chosen; `chosen` takes no locks. */
+void uvm_take_back_chosen(bool (*chosen)(const void *stream, const void *arg), const void *arg);
 /* While a host function runs the host may touch what was lent to streams that have nothing on the device. */
 void uvm_host_function_begins(void);
 CUresult uvm_host_function_ends(void);
