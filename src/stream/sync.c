@@ -73,17 +73,23 @@ void streams_settle(struct stream_set *set)
     if (p && !processor_busy(p)) uvm_settle();
 }
 
+/* The kernels that have ended are in the trace, even if the program ends at once. */
+static void take_back_and_tell(struct stream_set *set)
+{
+    streams_take_back(set);
+    if (trace_wanted(TRACE_LISTEN_KERNELS | TRACE_LISTEN_MAP)) streams_trace_flush();
+}
+
 void streams_seen(struct stream_set *set)
 {
     streams_settle(set);
-    streams_take_back(set);
+    take_back_and_tell(set);
 }
 
 static CUresult synchronized(struct stream *s)
 {
     uvm_after_wait();
-    streams_take_back(s->set);
-    if (trace_wanted(TRACE_LISTEN_KERNELS | TRACE_LISTEN_MAP)) streams_trace_flush();
+    take_back_and_tell(s->set);
     if (stream_processor(s)) processor_flush_printf(stream_processor(s));
     return stream_error(s);
 }
