@@ -282,7 +282,7 @@ static CUresult prepare(const struct graph *old, const struct graph *new, struct
 
 static void take_copy(struct node *n, const struct node *from, const struct copy *c)
 {
-    free(n->owned);
+    params_free(n->owned);
     n->params = c->params;
     n->owned = c->owned;
     memcpy(n->attribute, from->attribute, sizeof n->attribute);
@@ -312,7 +312,7 @@ static CUresult take_params(struct graph *old, const struct graph *new)
     if (!r)
         take(old, new, &next);
     else
-        while (c.count) free(c.at[--c.count].owned);
+        while (c.count) params_free(c.at[--c.count].owned);
     free(c.at);
     return r;
 }
@@ -336,7 +336,7 @@ CUresult executable_set_node(struct node *n, const CUgraphNodeParams *params)
     CUresult r = params_copy(params, &copy, &owned);
     if (r) return r;
     if (change(&n->params, &copy)) r = CUDA_ERROR_INVALID_VALUE;
-    free(owned);
+    params_free(owned);
     return r ? r : node_set_params(n, params);
 }
 

@@ -152,7 +152,7 @@ static void node_free(struct node *n)
     if (n->child) graph_free(n->child);
     conditional_free(n);
     graph_memory_drop(n->memory);
-    free(n->owned);
+    params_free(n->owned);
     object_give(&nodes, n);
 }
 
@@ -177,7 +177,7 @@ CUresult node_set_params(struct node *n, const CUgraphNodeParams *params)
         if (!(r = graph_get(params->graph.graph, &given)))
             r = graph_is_single(given) ? CUDA_ERROR_NOT_SUPPORTED : graph_clone(given, &child);
         if (r) {
-            free(owned);
+            params_free(owned);
             return r;
         }
         child->parent = n;

@@ -24,6 +24,7 @@ enum { NODE_ATTRIBUTES = 12 };
 
 /* What a node's parameters point to. */
 struct owned {
+    struct owned *earlier;         /* which was too small; there the program may still look */
     size_t size, pointers;         /* of bytes; how many of those begin it, which point into the rest */
     _Alignas(16) char bytes[];
 };
@@ -121,8 +122,9 @@ bool edge_is_permitted(const struct node *from, CUgraphNodeType to, const CUgrap
 /* Each node after those it depends on. CUDA_ERROR_INVALID_VALUE if there is no such order. */
 CUresult graph_order(struct graph *g, struct node_list *out);
 
-/* params.c: deep copies of parameters, checked. *owned, from malloc or NULL, is what they point to. */
+/* params.c: deep copies of parameters, checked. *owned, NULL if there is nothing, is what they point to. */
 CUresult params_copy(const CUgraphNodeParams *from, CUgraphNodeParams *to, struct owned **owned);
+void params_free(struct owned *owned);
 /* They take the place of others, which pointed to old, and may lie in there. Returns what they point to from now on. */
 struct owned *params_settle(CUgraphNodeParams *p, struct owned *owned, struct owned *old);
 

@@ -10,7 +10,7 @@
 static struct owned *owned_new(size_t size, size_t pointers)
 {
     struct owned *o = calloc(1, sizeof *o + size);
-    if (o) *o = (struct owned){ size, pointers };
+    if (o) *o = (struct owned){ .size = size, .pointers = pointers };
     return o;
 }
 
@@ -138,12 +138,22 @@ static void move(const struct owned *from, struct owned *to)
     }
 }
 
+void params_free(struct owned *owned)
+{
+    while (owned) {
+        struct owned *earlier = owned->earlier;
+        free(owned);
+        owned = earlier;
+    }
+}
+
 /* As long as there is room, what a node has told of its parameters stays where it is: programs change it there, and set the
  * node and then its executable graph by it (observed on H200). */
 struct owned *params_settle(CUgraphNodeParams *p, struct owned *owned, struct owned *old)
 {
-    if (!owned || !old || old->size < owned->size) {
-        free(old);
+    if (!owned) return old;
+    if (!old || old->size < owned->size) {
+        owned->earlier = old;
         return owned;
     }
     move(owned, old);
