@@ -79,7 +79,8 @@ CUresult span_find(CUdeviceptr p, size_t size, const struct device *d, bool writ
     if (size > a.base + a.size - p)
         return (CUresult)because(CUDA_ERROR_INVALID_VALUE, "it goes past the end of an allocation");
     /* another device's pool must have been opened to this one, even for copies (observed on H200) */
-    if (a.pool && a.device && a.device != d && !(space_access(&a, d) & (write ? PROT_DEVICE_WRITE : PROT_DEVICE_READ)))
+    if (a.pool && a.device && a.device != d &&
+        !(mempool_access_any(&a, d) & (write ? PROT_DEVICE_WRITE : PROT_DEVICE_READ)))
         return CUDA_ERROR_INVALID_VALUE;
     *s = (struct span){
         .bytes = space_alias(&a, p),

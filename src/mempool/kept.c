@@ -175,6 +175,18 @@ bool mempool_look_any(CUdeviceptr address, uint64_t size, struct allocation *cop
     return space_look(address, copy) || mempool_look_kept(address, size, copy);
 }
 
+unsigned mempool_access_any(const struct allocation *copy, const struct device *d)
+{
+    if (!copy->dormant) return space_access(copy, d);
+    struct zone *z = zone_of(copy->device);
+    unsigned may = PROT_DEVICE_NONE;
+    pthread_mutex_lock(&z->lock);
+    for (const struct block *b = blocks_at(z, copy->base); b; b = b->above)
+        if (b == copy->detail) may = mempool_owner.access(&b->a, d);
+    pthread_mutex_unlock(&z->lock);
+    return may;
+}
+
 /* ---- launching */
 
 static CUresult get_pieces(struct arena *a, struct stream *s, const void *launch, bool waits)

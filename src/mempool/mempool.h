@@ -139,6 +139,8 @@ bool mempool_is_kept(CUdeviceptr address);
 bool mempool_look_kept(CUdeviceptr address, uint64_t size, struct allocation *copy);
 /* The same if space_look finds nothing there: what nodes of graphs, which run later, may name. */
 bool mempool_look_any(CUdeviceptr address, uint64_t size, struct allocation *copy);
+/* What d may do there: space_access for what was found so. */
+unsigned mempool_access_any(const struct allocation *copy, const struct device *d);
 
 /* There is memory for all of an arena, for a launch in s, or (launch NULL) an upload. CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult mempool_ready_arena(struct arena *a, struct stream *s, const void *launch);

@@ -226,6 +226,41 @@ static void what_one_graph_allocates_lies_together_whoever_may_use_it(void **sta
     ok(cuDevicePrimaryCtxRelease(1));
 }
 
+/* As before a launch: on a GPU the call that is captured says so. */
+static void a_copy_is_captured_only_where_memory_of_the_graph_may_be_used(void **state)
+{
+    (void)state;
+    CUcontext here, there;
+    CUgraph g;
+    CUmemoryPool pool;
+    CUdeviceptr p, other;
+    CUmemAccessDesc peer = give_access(1);
+    ok(cuCtxGetCurrent(&here));
+    ok(cuDevicePrimaryCtxRetain(&there, 1));
+    ok(cuCtxSetCurrent(there));
+    ok(cuMemAlloc(&other, 4096));
+    ok(cuCtxSetCurrent(here));
+    ok(cuDeviceGetDefaultMemPool(&pool, 0));
+    for (int opened = 0; opened < 2; opened++) {
+        if (opened) ok(cuMemPoolSetAccess(pool, &peer, 1));
+        start(CU_STREAM_CAPTURE_MODE_RELAXED);
+        ok(cuMemAllocAsync(&p, 4096, a));
+        ok(cuCtxSetCurrent(there));
+        assert_int_equal(cuMemcpyAsync(other, p, 4096, a), opened ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
+        assert_int_equal(cuMemcpyAsync(p, other, 4096, a), opened ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
+        ok(cuCtxSetCurrent(here));
+        ok(cuMemFreeAsync(p, a));
+        CUgraphExec x = finish(&g);
+        run(x);
+        ok(cuGraphExecDestroy(x));
+        ok(cuGraphDestroy(g));
+    }
+    peer.flags = CU_MEM_ACCESS_FLAGS_PROT_NONE;
+    ok(cuMemPoolSetAccess(pool, &peer, 1));
+    ok(cuMemFree(other));
+    ok(cuDevicePrimaryCtxRelease(1));
+}
+
 static CUgraphExec allocate(CUdeviceptr *p, bool and_free)
 {
     CUgraph g;
@@ -288,6 +323,7 @@ int main(void)
         T(memory_of_a_graph_is_copied_by_its_nodes_only_until_a_launch_allocates_it),
         T(memory_of_graphs_is_opened_to_other_devices_by_its_node_or_by_its_pool),
         T(what_one_graph_allocates_lies_together_whoever_may_use_it),
+        T(a_copy_is_captured_only_where_memory_of_the_graph_may_be_used),
         T(what_the_program_still_reads_stays_when_another_graph_gets_its_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
