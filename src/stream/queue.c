@@ -10,10 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 /* How long a worker without work stays, and how many at once: a program may have thousands of streams. */
 enum { LINGER_NS = 300 * 1000 * 1000, LINGER_MOST = 64 };
 static _Atomic unsigned lingering;
+static _Atomic bool scarce; /* the system refused one: no worker stays any more */
+enum { PAUSE_US = 10000, PAUSES = LINGER_NS / 1000 / PAUSE_US + 10 };
 
 static _Thread_local bool in_host_function;
 
@@ -140,7 +143,8 @@ static void *worker(void *arg)
     pthread_mutex_lock(&s->lock);
     for (;;) {
         struct timespec end = linger_end();
-        int expired = atomic_fetch_add(&lingering, 1) >= LINGER_MOST && queue_empty(s);
+        const bool many = atomic_fetch_add(&lingering, 1) >= LINGER_MOST || atomic_load(&scarce);
+        int expired = many && queue_empty(s);
         while ((!s->first || s->turn) && !(s->quit && queue_empty(s)) && !expired)
             expired = pthread_cond_timedwait(&s->work, &s->lock, &end) == ETIMEDOUT;
         atomic_fetch_sub(&lingering, 1);
@@ -158,10 +162,17 @@ static void *worker(void *arg)
     return NULL;
 }
 
-/* With the lock. */
+/* With the lock. Where there may be no more threads those that have nothing to do are waited for. */
 static CUresult start_worker(struct stream *s)
 {
     CUresult r = thread_start(worker, s, THREAD_STACK_DEFAULT);
+    if (r && atomic_load(&lingering)) {
+        atomic_store(&scarce, true);
+        for (unsigned k = 0; r && k < PAUSES; k++) {
+            usleep(PAUSE_US);
+            r = thread_start(worker, s, THREAD_STACK_DEFAULT);
+        }
+    }
     s->worker = !r;
     return r;
 }
