@@ -24,6 +24,16 @@ socklen_t message_address(const char *prefix, const unsigned char *name, struct 
     return (socklen_t)(to - (char *)out);
 }
 
+bool message_connect(int s, const char *prefix, const unsigned char *name)
+{
+    struct sockaddr_un a;
+    const socklen_t length = message_address(prefix, name, &a);
+    int r;
+    while ((r = connect(s, (const struct sockaddr *)&a, length)) && errno == EINTR)
+        ;
+    return !r;
+}
+
 static bool send_with(int s, const void *bytes, size_t size, int fd, int flags)
 {
     struct iovec part = { (void *)bytes, size };

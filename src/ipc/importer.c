@@ -19,15 +19,14 @@ void importer_unlock(void) { pthread_mutex_unlock(&lock); }
 
 static int call(const unsigned char *name, CUresult *r)
 {
-    struct sockaddr_un a;
     int s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     *r = CUDA_ERROR_OPERATING_SYSTEM;
     if (s < 0) return -1;
     message_be_impatient(s, IPC_PATIENCE_US);
-    socklen_t length = message_address(ipc_prefix, name, &a);
     *r = CUDA_ERROR_INVALID_VALUE;
-    if (connect(s, (struct sockaddr *)&a, length)) {
-        fl_log_once(FL_LOG_WARN, "an IPC handle is of no use: the process that exported it is gone");
+    if (!message_connect(s, ipc_prefix, name)) {
+        fl_log_once(FL_LOG_WARN, "an IPC handle is of no use: the process that exported it %s",
+                    errno == EAGAIN ? "does not answer" : "is gone");
     } else if (!ipc_same_user(s)) {
         fl_log_once(FL_LOG_WARN, "an IPC handle is of no use: another user's process exported it");
         *r = CUDA_ERROR_NOT_PERMITTED;

@@ -148,7 +148,6 @@ CUresult fabric_export(struct vmm_own *o, CUmemFabricHandle *out)
 
 static CUresult ask(const struct ticket *t, int channel, int *fd)
 {
-    struct sockaddr_un a;
     struct reply answer;
     struct request q = { .channel = t->channel };
     CUresult r = CUDA_ERROR_OPERATING_SYSTEM;
@@ -157,8 +156,7 @@ static CUresult ask(const struct ticket *t, int channel, int *fd)
     message_be_impatient(s, ANSWER_US);
     r = CUDA_ERROR_INVALID_VALUE;
     memcpy(q.secret, t->secret, SECRET);
-    socklen_t length = message_address(PREFIX, t->socket, &a);
-    if (!connect(s, (struct sockaddr *)&a, length) && message_send(s, &q, sizeof q, channel) &&
+    if (message_connect(s, PREFIX, t->socket) && message_send(s, &q, sizeof q, channel) &&
         message_receive(s, &answer, sizeof answer, fd)) {
         r = (CUresult)answer.result;
         if (!r && *fd < 0) r = CUDA_ERROR_OPERATING_SYSTEM;
