@@ -151,7 +151,7 @@ static void parse_function(struct parser *p, bool entry, uint8_t linkage)
         refuse_hollow(p, f);
     } else {
         f->is_extern |= linkage == FL_LINK_EXTERN;
-        expect(p, ";");
+        if (!accept(p, ";") && entry) syntax_error(p, "';'"); /* ptxas demands none after a .func */
     }
     p->func = NULL;
     p->scope = outside;

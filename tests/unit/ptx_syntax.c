@@ -184,6 +184,21 @@ static void a_joined_file_has_the_forms_of_its_own_version(void **state)
     assert_int_equal(outcome("7.0", "sm_80", joined), 0);
 }
 
+/* As ptxas has it, and programs that make PTX by hand (XLA) rely on. */
+static void a_declaration_of_a_function_needs_no_semicolon(void **state)
+{
+    (void)state;
+    static const char *const declared[] = { ".extern .func f(.param .b32 x)", ".func f", NULL };
+    static const char *const undeclared[] = { ".entry f(.param .b32 x)", ".extern .func f() f", NULL };
+    char text[256];
+    for (int k = 0; declared[k]; k++) {
+        snprintf(text, sizeof text, "ret;\n}\n%s\n.entry another()\n{", declared[k]);
+        assert_int_equal(outcome("8.0", "sm_90", text), 0);
+        snprintf(text, sizeof text, "ret;\n}\n%s\n.entry another()\n{", undeclared[k]);
+        assert_int_equal(outcome("8.0", "sm_90", text), EXIT_INVALID_PTX);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -191,6 +206,7 @@ int main(void)
         cmocka_unit_test(operands_are_of_the_types),
         cmocka_unit_test(newer_instructions_need_newer_versions_and_targets),
         cmocka_unit_test(a_joined_file_has_the_forms_of_its_own_version),
+        cmocka_unit_test(a_declaration_of_a_function_needs_no_semicolon),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
