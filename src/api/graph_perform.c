@@ -94,9 +94,9 @@ static CUresult move(const struct node *n, CUstream s)
     bool other = !context_check(copies ? p->memcpy.copyCtx : p->memset.ctx, &c);
     CUresult r = other ? context_push(c) : CUDA_SUCCESS;
     if (r) return r;
-    span_permit_dormant(is_in_body(n));
+    span_permit_freed(is_in_body(n));
     r = copies ? copy(n, s) : memset_perform(&p->memset, s);
-    span_permit_dormant(false);
+    span_permit_freed(false);
     if (r == CUDA_ERROR_INVALID_VALUE) r = without_memory(p, s);
     if (other) context_pop(&c);
     return r;

@@ -56,12 +56,12 @@ static struct context *context_of(const struct allocation *a)
 /* Another context's: who frees it waits for that one's streams only (observed on H200). */
 static bool others(const struct allocation *a) { return a->context && a->context != context_top(); }
 
-static _Thread_local bool dormant_permitted;
+static _Thread_local bool freed_permitted;
 
-void span_permit_dormant(bool permit) { dormant_permitted = permit; }
+void span_permit_freed(bool permit) { freed_permitted = permit; }
 
-CUresult span_find(CUdeviceptr p, size_t size, const struct device *d, bool write, struct span *s,
-                   struct span_pieces *pieces)
+static CUresult find(CUdeviceptr p, size_t size, const struct device *d, bool write, struct span *s,
+                     struct span_pieces *pieces)
 {
     struct allocation a;
     const uint64_t changes = span_changes();
@@ -92,7 +92,7 @@ CUresult span_find(CUdeviceptr p, size_t size, const struct device *d, bool writ
         .on_device = a.device,
         .host = !a.device && !a.pool && a.kind != ALLOCATION_MANAGED,
         .waits = must_wait(&a),
-        .dormant = a.dormant && !dormant_permitted,
+        .dormant = a.dormant && !freed_permitted,
     };
     return s->bytes ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
@@ -105,6 +105,16 @@ static bool in_pool(struct span *s, size_t size, const struct device *d, bool wr
     s->bytes = bytes;
     s->count = 1;
     return true;
+}
+
+CUresult span_find(CUdeviceptr p, size_t size, const struct device *d, bool write, struct span *s,
+                   struct span_pieces *pieces)
+{
+    const uint64_t changes = span_changes();
+    CUresult r = find(p, size, d, write, s, pieces);
+    if (r != CUDA_ERROR_INVALID_VALUE || !freed_permitted) return r;
+    *s = (struct span){ .passing = p, .changes = changes, .on_device = true };
+    return in_pool(s, size, d, write) ? CUDA_SUCCESS : r;
 }
 
 CUresult span_find_again(struct span *s, size_t size, const struct device *d, bool write, struct span_pieces *pieces,

@@ -41,9 +41,9 @@ unsigned span_members(CUdeviceptr p);
 CUresult span_find(CUdeviceptr p, size_t size, const struct device *d, bool write, struct span *s,
                    struct span_pieces *pieces);
 
-/* For what the calling thread finds from now on memory of a graph is not dormant: it issues a part of a graph whose launch
- * has allocated it, and perhaps freed it by then, behind that part. */
-void span_permit_dormant(bool permit);
+/* For what the calling thread finds from now on memory of a graph is not dormant, and what a pool has got back is there: it
+ * issues a part of a graph, and both may have been freed behind that part. */
+void span_permit_freed(bool permit);
 
 /* While it stays, all memory stays where it is. */
 static inline uint64_t span_changes(void) { return vmm_changes() + mempool_changes() + space_changes(); }

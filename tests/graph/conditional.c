@@ -355,6 +355,38 @@ static void a_body_uses_memory_that_its_graph_allocates(void **state)
     ok(cuMemFreeHost(out));
 }
 
+/* As before, of the program's: it frees the memory in the stream, behind the graph. Other memory has some of it then. */
+static void a_body_uses_memory_that_is_freed_behind_the_graph(void **state)
+{
+    (void)state;
+    CUgraphNode inside, n;
+    CUdeviceptr p, q;
+    ok(cuMemAllocAsync(&p, 4096, a));
+    CUgraphConditionalHandle h = handle(g, 1, CU_GRAPH_COND_ASSIGN_DEFAULT);
+    CUgraph *body = conditional_node(g, NULL, h, CU_GRAPH_COND_TYPE_IF, 1, &n);
+    const CUDA_MEMCPY3D there = { .srcMemoryType = CU_MEMORYTYPE_DEVICE,
+                                  .srcDevice = p,
+                                  .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                                  .dstDevice = memory,
+                                  .WidthInBytes = 2048,
+                                  .Height = 1,
+                                  .Depth = 1 };
+    const CUDA_MEMSET_NODE_PARAMS set = { .dst = p, .value = 4, .elementSize = 4, .width = 1024, .height = 1 };
+    ok(cuGraphAddMemsetNode(&inside, body[0], NULL, 0, &set, context));
+    ok(cuGraphAddMemcpyNode(&inside, body[0], &inside, 1, &there, context));
+    CUgraphExec x = instantiate();
+    uint32_t *held = rig_hold(a);
+    ok(cuGraphLaunch(x, a));
+    ok(cuMemFreeAsync(p, a));
+    ok(cuMemAllocAsync(&q, 512, a));
+    assert_int_equal(q, p);
+    rig_release(held);
+    ok(cuStreamSynchronize(a));
+    assert_int_equal(rig_word(memory + 2044), 4);
+    ok(cuMemFreeAsync(q, a));
+    ok(cuGraphExecDestroy(x));
+}
+
 static void what_conditional_graphs_cannot_do_is_refused(void **state)
 {
     (void)state;
@@ -460,6 +492,7 @@ int main(void)
         T(an_executable_graph_may_be_destroyed_while_it_runs),
         T(parameters_of_a_body_can_be_changed),
         T(a_body_uses_memory_that_its_graph_allocates),
+        T(a_body_uses_memory_that_is_freed_behind_the_graph),
         T(what_conditional_graphs_cannot_do_is_refused),
         T(a_body_is_for_the_context_of_its_condition_and_its_memory),
         T(a_launch_that_failed_leaves_conditions_that_may_go),
