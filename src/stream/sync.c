@@ -13,7 +13,6 @@ bool stream_idle(struct stream *s) { return queue_empty(s) && channel_idle(s); }
 static void finish_issued(struct stream *s)
 {
     if (stream_idle(s)) return;
-    uvm_before_wait();
     pthread_mutex_lock(&s->lock);
     s->pins++;
     queue_wait(s, atomic_load(&s->issued), true);
@@ -97,6 +96,7 @@ static CUresult synchronized(struct stream *s)
 /* The legacy stream is done when all that it orders with is. */
 CUresult stream_synchronize(struct stream *s)
 {
+    uvm_before_wait();
     if (s->kind == STREAM_LEGACY && atomic_load(&s->set->blocking)) finish_chosen(s->set, is_blocking, NULL);
     finish_issued(s);
     return synchronized(s);
@@ -104,12 +104,14 @@ CUresult stream_synchronize(struct stream *s)
 
 CUresult context_synchronize(struct context *c)
 {
+    uvm_before_wait();
     finish_chosen(c->streams, is_of, NULL);
     return synchronized(c->streams->legacy);
 }
 
 CUresult green_synchronize(const struct green *g)
 {
+    uvm_before_wait();
     finish_chosen(g->primary->streams, is_of, g);
     return synchronized(g->standard);
 }

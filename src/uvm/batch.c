@@ -135,6 +135,7 @@ CUresult faults_service(struct faults *f, unsigned p)
 CUresult fault_noted(unsigned p, uint64_t va, enum access a)
 {
     atomic_store_explicit(&uvm_unsettled, true, memory_order_relaxed);
+    clock_noted();
     return mmu_set(p, va, PAGE_BYTES, entry_of(prot_needed(p, a)));
 }
 

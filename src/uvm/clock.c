@@ -21,7 +21,8 @@ enum { SHORT = 200000 /* what is shorter counts whatever it was */, SECOND = 100
 
 static _Atomic uint64_t lost; /* written with the lock */
 static uint64_t newest;
-static uint64_t act; /* when the act under way began; 0: none is. It takes no time */
+static uint64_t act;   /* when the act under way began; 0: none is. It takes no time */
+static uint64_t noted; /* when a device last faulted, of those faults that gather */
 /* The last act. */
 static struct {
     _Atomic pid_t thread; /* 0: nobody's, or the thread has slept since */
@@ -120,6 +121,23 @@ void clock_waited(void)
     last.switches = mmu_slept();
     last.thread = thread;
     act = now - lost;
+}
+
+void clock_noted(void) { noted = passed(); }
+
+uint64_t clock_as_noted(void)
+{
+    uint64_t was = act;
+    if (!noted) return was;
+    act = act ? act : passed();
+    if (noted < act) act = noted;
+    noted = 0;
+    return was;
+}
+
+void clock_resume(uint64_t was)
+{
+    if (act) act = was;
 }
 
 void clock_end(void) { act = 0; }

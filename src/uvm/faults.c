@@ -17,7 +17,9 @@ static pthread_cond_t pins = PTHREAD_COND_INITIALIZER;
 static void close_batches(bool ended)
 {
     trace_begin();
+    uint64_t was = clock_as_noted();
     if (batch_close_all(ended)) sticky_set(CUDA_ERROR_ILLEGAL_ADDRESS);
+    clock_resume(was);
 }
 
 void uvm_enter(void)

@@ -18,6 +18,11 @@ void uvm_sleep(uint64_t until);
 void clock_fault(const struct mmu_fault *f);
 void clock_waited(void);
 void clock_end(void);
+/* A device has faulted, which is decided on later: as if it were then, from clock_as_noted until clock_resume, which is
+ * given what the former returned, unless somebody sleeps in between. */
+void clock_noted(void);
+uint64_t clock_as_noted(void);
+void clock_resume(uint64_t was);
 
 static inline unsigned page_of(uint64_t va) { return (unsigned)(va % WINDOW_BYTES / PAGE_BYTES); }
 static inline bool is_managed(uint64_t va) { return va >= space_managed_base() && va < space_managed_end(); }

@@ -50,7 +50,7 @@ CUresult uvm_copy_engine_box(int ordinal, const struct uvm_box *box, enum uvm_en
 /* The devices are idle, as far as somebody waited for them: decides on the faults that have gathered.
  * Whoever reads what was traced calls it. */
 void uvm_settle(void);
-/* The calling thread is about to wait for a device; has waited, which settles. */
+/* The calling thread is about to wait for a device, if that has not done its work yet; has waited, which settles. */
 void uvm_before_wait(void);
 void uvm_after_wait(void);
 

@@ -54,35 +54,38 @@ static void start_marked(void)
     poke_kernel = function_of(start_with(0, kernels), "poke");
 }
 
-static void poke(CUdeviceptr p)
+static void poke(CUdeviceptr p, useconds_t asleep_meanwhile)
 {
     uint32_t value = 1;
     CHECK(cuLaunchKernel(poke_kernel, 1, 1, 1, 1, 1, 1, 0, 0, (void *[]){ &p, &value }, NULL));
+    if (asleep_meanwhile) usleep(asleep_meanwhile);
     CHECK(cuCtxSynchronize());
 }
 
-static unsigned thrashing_of_rounds(useconds_t asleep)
+/* How long it sleeps, in us: before each launch, until the kernel is done, after that. */
+static unsigned thrashing_of_rounds(useconds_t before, useconds_t meanwhile, useconds_t after)
 {
     struct faultline_cursor cursor;
     struct faultline_event e[MOST];
     unsigned thrashing = 0;
     CUdeviceptr p;
     CHECK(cuMemAllocManaged(&p, 2 * MIB, CU_MEM_ATTACH_GLOBAL));
-    poke(p);
+    poke(p, 0);
     CHECK(faultline_subscribe(&cursor, 0));
     for (int k = 0; k < ROUNDS && !thrashing; k++) {
         *(volatile uint32_t *)p = 2;
-        if (asleep) usleep(asleep);
-        poke(p);
-        if (asleep) usleep(asleep);
+        if (before) usleep(before);
+        poke(p, meanwhile);
+        if (after) usleep(after);
         for (size_t n; (n = faultline_read(&cursor, e, MOST));)
             for (size_t i = 0; i < n; i++) thrashing += e[i].kind == FAULTLINE_THRASHING;
     }
     return thrashing;
 }
 
-static void pages_thrash_on_a_busy_machine_too(void) { EXPECT(thrashing_of_rounds(0) > 0); }
-static void who_sleeps_in_between_does_not_thrash(void) { EXPECT_EQUAL(thrashing_of_rounds(2000), 0); }
+static void pages_thrash_on_a_busy_machine_too(void) { EXPECT(thrashing_of_rounds(0, 0, 0) > 0); }
+static void who_sleeps_in_between_does_not_thrash(void) { EXPECT_EQUAL(thrashing_of_rounds(2000, 0, 2000), 0); }
+static void who_sleeps_until_the_kernel_is_done_does_not_thrash(void) { EXPECT_EQUAL(thrashing_of_rounds(2000, 5000, 0), 0); }
 
 /* A kernel stands still, then faults: this was late, and what comes after is later. */
 static void time_goes_on_after_a_kernel_was_held_up(void)
@@ -91,15 +94,15 @@ static void time_goes_on_after_a_kernel_was_held_up(void)
     CUdeviceptr p;
     CHECK(cuMemAllocManaged(&p, 4 * MIB, CU_MEM_ATTACH_GLOBAL));
     EXPECT_EQUAL(victims_find(&device, 1), 1);
-    poke(p);
+    poke(p, 0);
     EXPECT(!kill(device, SIGSTOP));
     if (!fork()) {
         usleep(STALL_US);
         kill(device, SIGCONT);
         _exit(0);
     }
-    poke(p + 2 * MIB);
-    EXPECT_EQUAL(thrashing_of_rounds(2000), 0);
+    poke(p + 2 * MIB, 0);
+    EXPECT_EQUAL(thrashing_of_rounds(2000, 0, 2000), 0);
 }
 
 int main(void)
@@ -108,6 +111,7 @@ int main(void)
         ALONE(start_marked, time_goes_on_after_a_kernel_was_held_up),
         ALONE(start, pages_thrash_on_a_busy_machine_too),
         ALONE(start, who_sleeps_in_between_does_not_thrash),
+        ALONE(start_marked, who_sleeps_until_the_kernel_is_done_does_not_thrash),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

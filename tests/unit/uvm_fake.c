@@ -190,6 +190,9 @@ void trace_write(const struct trace_record *r)
 
 uint64_t uvm_now(void) { return fake_now; }
 void clock_fault(const struct mmu_fault *f) { (void)f; }
+void clock_noted(void) {}
+uint64_t clock_as_noted(void) { return 0; }
+void clock_resume(uint64_t was) { (void)was; }
 void clock_waited(void) {}
 void clock_end(void) {}
 void uvm_sleep(uint64_t until)
