@@ -24,5 +24,7 @@ void histories_free(struct histories *h); /* may be NULL */
 const struct history *history_of(const struct histories *h, unsigned page);
 /* False: there is no memory for one more, and the page keeps the one that it had. */
 bool history_set(struct histories *h, unsigned page, const struct history *is);
+/* Gives memory back that is not needed any more. */
+void histories_tidy(struct histories *h);
 
 #endif

@@ -142,6 +142,7 @@ void thrashing_event(struct block *b, const struct mask *pages, unsigned p, bool
         const struct history *g = history_of(t->pages, page);
         if (!g->pinned || g->target != p) page_event(t, page, p, revoked, now);
     }
+    histories_tidy(t->pages);
 }
 
 /* ---- the hint */

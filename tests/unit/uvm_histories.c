@@ -52,6 +52,7 @@ static void pages_have_the_histories_that_they_were_given(void **unused)
     for (unsigned n = 1; n <= STEPS; n++) {
         unsigned page = draw(WINDOW_PAGES), pages = draw(8) ? 1 + draw(64) : WINDOW_PAGES;
         change(page, page + pages < WINDOW_PAGES ? page + pages : WINDOW_PAGES, n);
+        if (draw(2)) histories_tidy(shared);
         if (n % 100 == 0) all_are_equal();
     }
     all_are_equal();
