@@ -130,8 +130,9 @@ static CUresult hear(struct peer *p, uint64_t serial, struct ipc_reply *a, int *
         if (*fd >= 0) close(*fd);
     }
     if (errno != EAGAIN) {
-        close(p->fd);
-        p->fd = -1;
+        const int gone = p->fd;
+        p->fd = -1; /* first: a forked child closes what it finds */
+        close(gone);
     } else {
         fl_log_once(FL_LOG_WARN, "an IPC handle is of no use: the process that exported it does not answer");
     }

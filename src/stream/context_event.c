@@ -44,12 +44,12 @@ CUresult context_record(struct context *c, const struct green *g, struct event *
     return r;
 }
 
-/* With the stream's lock. */
+/* With the stream's lock. The device sees to it, if it can: no thread is needed then. */
 static CUresult wait_here(struct stream *s, struct mark *m)
 {
     struct item *i = item_new(ITEM_NOTHING, NULL, 0);
     CUresult r = i ? marks_add(&i->after, mark_reference(m)) : CUDA_ERROR_OUT_OF_MEMORY;
-    if (!r) return queue_append(s, i);
+    if (!r && !(queue_empty(s) && channel_follow(s, &i->after))) return queue_append(s, i);
     if (i) item_free(i);
     return r;
 }

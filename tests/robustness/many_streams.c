@@ -111,10 +111,60 @@ static void idle_streams_do_not_make_calls_slower(void **state)
     ok(cuMemFree(p));
 }
 
+static const char held[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
+                           ".visible .entry held(.param .u64 flag)\n{\n.reg .b64 %d; .reg .b32 %v; .reg .pred %p;\n"
+                           "ld.param.u64 %d, [flag];\nL: ld.volatile.global.u32 %v, [%d];\n"
+                           "setp.eq.u32 %p, %v, 0;\n@%p bra L;\nret;\n}\n";
+
+/* A kernel that runs until the host stores something, and an event behind it. */
+static CUevent hold(volatile uint32_t **flag)
+{
+    CUmodule m;
+    CUfunction f;
+    CUstream s;
+    CUevent e;
+    ok(cuModuleLoadData(&m, held));
+    ok(cuModuleGetFunction(&f, m, "held"));
+    ok(cuMemHostAlloc((void **)flag, 4096, CU_MEMHOSTALLOC_DEVICEMAP));
+    **flag = 0;
+    ok(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+    ok(cuEventCreate(&e, CU_EVENT_DISABLE_TIMING));
+    ok(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, s, (void *[]){ flag }, NULL));
+    ok(cuEventRecord(e, s));
+    return e;
+}
+
+static void a_context_that_waits_for_a_kernel_needs_no_threads(void **state)
+{
+    (void)state;
+    volatile uint32_t *flag;
+    CUcontext c;
+    CUdeviceptr p;
+    rig_context(0);
+    CUfunction add = rig_kernel("add");
+    ok(cuCtxGetCurrent(&c));
+    ok(cuMemAlloc(&p, 4));
+    ok(cuMemsetD32(p, 0, 1));
+    for (unsigned k = 0; k < STREAMS; k++) ok(cuStreamCreate(&stream[k], CU_STREAM_NON_BLOCKING));
+    CUevent e = hold(&flag);
+    const unsigned before = threads();
+    ok(cuCtxWaitEvent(c, e));
+    assert_true(threads() <= before);
+    ok(rig_launch(add, p, 1, 7, stream[STREAMS / 2]));
+    assert_int_equal(cuStreamQuery(stream[0]), CUDA_ERROR_NOT_READY);
+    assert_int_equal(cuStreamQuery(stream[STREAMS / 2]), CUDA_ERROR_NOT_READY);
+    *flag = 1;
+    ok(cuCtxSynchronize());
+    assert_int_equal(rig_word(p), 7);
+    for (unsigned k = 0; k < STREAMS; k++) ok(cuStreamDestroy(stream[k]));
+    ok(cuMemFree(p));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(idle_streams_do_not_make_calls_slower),
+        cmocka_unit_test(a_context_that_waits_for_a_kernel_needs_no_threads),
         cmocka_unit_test(twenty_thousand_streams_run_kernels_and_call_the_host),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
