@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -22,6 +23,20 @@ socklen_t message_address(const char *prefix, const unsigned char *name, struct 
         *to++ = DIGITS[name[k] & 15];
     }
     return (socklen_t)(to - (char *)out);
+}
+
+int message_listen(const char *prefix, unsigned char *name, int flags)
+{
+    enum { CALLERS = 64 };
+    struct sockaddr_un a;
+    int s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | flags, 0);
+    if (s < 0) return s;
+    if (getrandom(name, MESSAGE_NAME, 0) == MESSAGE_NAME) {
+        const socklen_t length = message_address(prefix, name, &a);
+        if (!bind(s, (const struct sockaddr *)&a, length) && !listen(s, CALLERS)) return s;
+    }
+    close(s);
+    return -1;
 }
 
 bool message_connect(int s, const char *prefix, const unsigned char *name)

@@ -14,6 +14,8 @@ enum { MESSAGE_NAME = 16 };
 
 /* The address of the socket called prefix and name, MESSAGE_NAME bytes; the length of it. */
 socklen_t message_address(const char *prefix, const unsigned char *name, struct sockaddr_un *out);
+/* A socket with a new name, MESSAGE_NAME bytes, for others to call. flags: SOCK_NONBLOCK or 0. -1: errno says why not. */
+int message_listen(const char *prefix, unsigned char *name, int flags);
 /* To the socket of that name. False: errno EAGAIN: it has too many callers, and took none in time; else nobody has it. */
 bool message_connect(int s, const char *prefix, const unsigned char *name);
 /* fd -1: none. False: errno says why it was not sent. */

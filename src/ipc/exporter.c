@@ -240,19 +240,6 @@ static void in_child(void)
     cancel_restore(cancel);
 }
 
-static int open_listener(void)
-{
-    struct sockaddr_un a;
-    int s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (s < 0) return s;
-    if (getrandom(name, IPC_NAME, 0) == IPC_NAME) {
-        socklen_t length = message_address(ipc_prefix, name, &a);
-        if (!bind(s, (struct sockaddr *)&a, length) && !listen(s, 64)) return s;
-    }
-    close(s);
-    return -1;
-}
-
 /* Under the lock. */
 static CUresult start(void)
 {
@@ -261,7 +248,7 @@ static CUresult start(void)
     if (!watching && pthread_atfork(before_fork, after_fork, in_child)) return CUDA_ERROR_OUT_OF_MEMORY;
     watching = true;
     pthread_mutex_lock(&table);
-    listener = open_listener();
+    listener = message_listen(ipc_prefix, name, SOCK_NONBLOCK);
     if (listener >= 0 && thread_start(run, NULL, THREAD_STACK)) {
         close(listener);
         listener = -1;

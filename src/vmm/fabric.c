@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 /* Who asks waits longer than whoever is asked may be kept by others. */
@@ -89,19 +88,6 @@ static void in_child(void)
     cancel_restore(cancel);
 }
 
-static int open_listener(void)
-{
-    struct sockaddr_un a;
-    int s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    if (s < 0) return s;
-    if (getrandom(socket_name, NAME, 0) == NAME) {
-        socklen_t length = message_address(PREFIX, socket_name, &a);
-        if (!bind(s, (struct sockaddr *)&a, length) && !listen(s, 64)) return s;
-    }
-    close(s);
-    return -1;
-}
-
 /* With vmm_lock. */
 static CUresult start(void)
 {
@@ -110,7 +96,7 @@ static CUresult start(void)
     if (!watching && pthread_atfork(before_fork, after_fork, in_child)) return CUDA_ERROR_OUT_OF_MEMORY;
     watching = true;
     pthread_mutex_lock(&starting);
-    listener = open_listener();
+    listener = message_listen(PREFIX, socket_name, 0);
     if (listener >= 0 && thread_start(listen_on, NULL, THREAD_STACK)) {
         close(listener);
         listener = -1;
