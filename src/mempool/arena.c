@@ -72,8 +72,10 @@ static CUresult inherit(struct arena *a, uint64_t size)
         struct segment *g = l->segment, *end = g + l->segments;
         while (g < end && (g->size < size || old->others != a->others)) g++;
         if (g == end) continue;
-        CUresult r = layout_extend(&a->layout, g->at, g->size);
-        if (r) return r;
+        CUresult r = CUDA_SUCCESS;
+        for (uint64_t at = g->at; at < g->at + g->size && !r; at += MEMPOOL_MAPPING)
+            r = span_inherit(&a->zone->span[at / MEMPOOL_MAPPING]);
+        if (r || (r = layout_extend(&a->layout, g->at, g->size))) return r;
         set_arena(a->zone, g->at, g->size, a);
         *g = end[-1];
         l->segments--;

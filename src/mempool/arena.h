@@ -45,8 +45,8 @@ struct span {
     struct arena *arena; /* NULL: nobody's */
     struct piece *piece;
     bool mapped;       /* devices that may use it have it in their page tables */
-    bool stale;        /* it has none, but old pages, */
-    struct wait *uses; /* which what is issued up to these may use */
+    bool stale;        /* it has none, but old pages */
+    struct wait *uses; /* what is issued up to these may use its pages, beside what its piece says */
 };
 
 struct zone {
@@ -107,6 +107,8 @@ bool pieces_trim(struct zone *z);
 /* The span's own: page tables, and what it has. */
 CUresult span_map(struct zone *z, const struct span *s, struct device *d);
 void span_clear(struct zone *z, struct span *s);
+/* Another arena gets it, while its old one's launches use it: the new one's come after these, whatever piece it has then. */
+CUresult span_inherit(struct span *s);
 /* Whether nothing there is allocated or under way. */
 bool span_is_idle(struct span *s);
 

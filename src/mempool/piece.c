@@ -188,21 +188,30 @@ static void drop_stale(struct zone *z)
         if (s->stale && span_is_idle(s)) span_clear(z, s);
 }
 
-/* What may still use the pages of the span that has p: its launch, and what the program does before it frees something. */
-static CUresult uses_of(const struct piece *p, struct wait **uses)
+/* Adds what may still use the pages of the span that has p: its launch, and what the program does before it frees
+ * something. */
+static CUresult add_uses(const struct piece *p, struct wait **uses)
 {
-    bool ok = !p->mark || waits_add(uses, p->mark);
-    for (const struct wait *w = p->frees; w && ok; w = w->next) ok = waits_add(uses, w->mark);
-    if (ok) return CUDA_SUCCESS;
-    waits_end(*uses);
-    return CUDA_ERROR_OUT_OF_MEMORY;
+    struct wait *more = NULL, **end = &more;
+    bool ok = !p->mark || waits_add(&more, p->mark);
+    for (const struct wait *w = p->frees; w && ok; w = w->next) ok = waits_add(&more, w->mark);
+    if (!ok) {
+        waits_end(more);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    while (*end) end = &(*end)->next;
+    *end = *uses;
+    *uses = more;
+    return CUDA_SUCCESS;
 }
+
+CUresult span_inherit(struct span *s) { return s->piece ? add_uses(s->piece, &s->uses) : CUDA_SUCCESS; }
 
 static CUresult give_to(struct zone *z, struct piece *p, struct span *s)
 {
     struct wait *uses = NULL;
     if (p->span) {
-        CUresult r = uses_of(p, &uses);
+        CUresult r = add_uses(p, &uses);
         if (r) return r;
         p->span->piece = NULL;
         set_stale(z, p->span, true, uses);

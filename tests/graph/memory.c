@@ -315,6 +315,53 @@ static void what_the_program_still_reads_stays_when_another_graph_gets_its_memor
     ok(cuMemFreeHost(out));
 }
 
+static void wait_for(void *flag)
+{
+    while (!__atomic_load_n((int *)flag, __ATOMIC_SEQ_CST)) usleep(1000);
+}
+
+/* It writes size bytes of its own and, when the flag is set, reads the last ones. */
+static CUgraphExec writer(size_t size, uint32_t value, int *flag, uint32_t *out)
+{
+    CUdeviceptr p;
+    CUgraph g;
+    start(CU_STREAM_CAPTURE_MODE_RELAXED);
+    ok(cuMemAllocAsync(&p, size, a));
+    ok(cuMemsetD32Async(p + size - 4096, value, 1024, a));
+    ok(cuLaunchHostFunc(a, wait_for, flag));
+    ok(cuMemcpyDtoHAsync(out, p + size - 4, 4, a));
+    ok(cuMemFreeAsync(p, a));
+    CUgraphExec x = finish(&g);
+    ok(cuGraphDestroy(g));
+    return x;
+}
+
+/* The device's addresses for graphs are all in use: a graph gets those of one that is gone, but runs still. */
+static void addresses_that_a_graph_leaves_are_written_when_it_is_done(void **state)
+{
+    (void)state;
+    enum { GRAPHS = 22 }; /* for 21 there are addresses: eight times the device's memory */
+    const size_t size = 384 << 20;
+    CUgraphExec x[GRAPHS];
+    uint32_t *out;
+    int flag = 0, set = 1, count = 1;
+    ok(cuMemAllocHost((void **)&out, 8));
+    x[0] = writer(size, 5, &flag, &out[0]);
+    ok(cuGraphLaunch(x[0], a));
+    ok(cuGraphExecDestroy(x[0]));
+    while (count < GRAPHS) x[count++] = writer(size, 6, &set, &out[1]);
+    for (int k = 1; k < count; k++) {
+        ok(cuGraphLaunch(x[k], b));
+        ok(cuGraphExecDestroy(x[k]));
+    }
+    usleep(50000);
+    __atomic_store_n(&flag, 1, __ATOMIC_SEQ_CST);
+    ok(cuCtxSynchronize());
+    assert_int_equal(out[0], 5);
+    assert_int_equal(out[1], 6);
+    ok(cuMemFreeHost(out));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -325,6 +372,7 @@ int main(void)
         T(what_one_graph_allocates_lies_together_whoever_may_use_it),
         T(a_copy_is_captured_only_where_memory_of_the_graph_may_be_used),
         T(what_the_program_still_reads_stays_when_another_graph_gets_its_memory),
+        T(addresses_that_a_graph_leaves_are_written_when_it_is_done),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
