@@ -84,20 +84,18 @@ static CUresult inherit(struct arena *a, uint64_t size)
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* As many addresses more as size, in whole spans (observed on H200). */
+/* With the zone's lock: as many addresses more as size, in whole spans (observed on H200). */
 static CUresult extend(struct arena *a, uint64_t size)
 {
     struct zone *z = a->zone;
     uint64_t first;
     size = round_up(size, MEMPOOL_MAPPING);
-    pthread_mutex_lock(&z->lock);
     arenas_bury(z);
     CUresult r = open_zone(z);
     if (!r && !find_spans(z, size / MEMPOOL_MAPPING, &first))
         r = inherit(a, size);
     else if (!r && !(r = layout_extend(&a->layout, first * MEMPOOL_MAPPING, size)))
         set_arena(z, first * MEMPOOL_MAPPING, size, a);
-    pthread_mutex_unlock(&z->lock);
     return r;
 }
 
@@ -106,8 +104,10 @@ CUresult arena_take(struct arena *a, uint64_t size, comes_after *after, uint64_t
     CUresult r = CUDA_SUCCESS;
     if (size > UINT64_MAX - MEMPOOL_MAPPING) return CUDA_ERROR_OUT_OF_MEMORY; /* it has to be rounded up */
     size = round_up(size, BLOCK_UNIT);
-    if (layout_take(&a->layout, size, after, at)) return r;
-    if (!(r = extend(a, size)) && !layout_take(&a->layout, size, after, at)) r = CUDA_ERROR_OUT_OF_MEMORY;
+    pthread_mutex_lock(&a->zone->lock); /* an executable graph with the same addresses may be launched meanwhile */
+    if (!layout_take(&a->layout, size, after, at) && !(r = extend(a, size)) && !layout_take(&a->layout, size, after, at))
+        r = CUDA_ERROR_OUT_OF_MEMORY;
+    pthread_mutex_unlock(&a->zone->lock);
     return r;
 }
 
