@@ -104,8 +104,8 @@ CUresult own_label(struct vmm_own *o)
     if (o->labelled) return CUDA_SUCCESS;
     if (o->memory->device) l.prop.location.id = o->memory->device->physical;
     memcpy(l.magic, MAGIC, sizeof MAGIC);
-    if (getrandom(l.secret, SECRET, 0) != SECRET || pwrite(o->file.fd, &l, sizeof l, (off_t)o->file.size) != sizeof l ||
-        !file_seal(o->file.fd))
+    if (!file_fits(o->file.size + LABEL_PAGE) || getrandom(l.secret, SECRET, 0) != SECRET ||
+        pwrite(o->file.fd, &l, sizeof l, (off_t)o->file.size) != sizeof l || !file_seal(o->file.fd))
         return CUDA_ERROR_OPERATING_SYSTEM;
     memcpy(o->secret, l.secret, SECRET);
     o->labelled = true;

@@ -160,8 +160,13 @@ static void nothing_is_done_without_one_of_another_container_that_is_stopped(voi
     play(patient_rank_elsewhere, ENDS_WELL, stopped_rank, ENDS_WELL);
 }
 
+/* It was allowed when memory was made. */
 static void make_no_file(int unused)
 {
+    const CUmemAllocationProp p = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                    .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+                                    .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
+    int descriptor;
     const CUmulticastObjectProp prop = { .numDevices = 2,
                                          .size = SIZE,
                                          .handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR };
@@ -169,11 +174,14 @@ static void make_no_file(int unused)
     CHECK(cuInit(0));
     CHECK(cuDevicePrimaryCtxRetain(&contexts[0], 0));
     on(0);
+    CHECK(cuMemCreate(&memory[0], SIZE, &p, 0));
     EXPECT(!setrlimit(RLIMIT_FSIZE, &(struct rlimit){ 4096, 4096 }));
     EXPECT_EQUAL(cuMulticastCreate(&object, &prop), CUDA_ERROR_OUT_OF_MEMORY);
+    EXPECT_EQUAL(cuMemExportToShareableHandle(&descriptor, memory[0], CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0),
+                 CUDA_ERROR_OPERATING_SYSTEM);
 }
 
-static void where_files_may_not_be_large_an_object_is_refused(void **state)
+static void where_files_may_not_be_large_calls_are_refused(void **state)
 {
     (void)state;
     play_alone(make_no_file);
@@ -185,7 +193,7 @@ int main(void)
         cmocka_unit_test(two_processes_add_up_what_both_have_and_one_survives_the_other),
         cmocka_unit_test(nothing_is_done_without_one_that_is_stopped),
         cmocka_unit_test(nothing_is_done_without_one_of_another_container_that_is_stopped),
-        cmocka_unit_test(where_files_may_not_be_large_an_object_is_refused),
+        cmocka_unit_test(where_files_may_not_be_large_calls_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
