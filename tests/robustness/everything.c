@@ -177,7 +177,8 @@ static void waiting_for_values(struct self *s)
     CUdeviceptr p;
     CHECK(cuStreamCreate(&a, CU_STREAM_NON_BLOCKING));
     CHECK(cuMemAlloc(&p, 4));
-    CHECK(cuMemsetD32(p, 0, 1));
+    CHECK(cuMemsetD32Async(p, 0, 1, a));
+    CHECK(cuStreamSynchronize(a)); /* or the value that is written comes first, and is overwritten */
     CHECK(cuStreamWaitValue32(a, p, (unsigned)s->number + 1, CU_STREAM_WAIT_VALUE_GEQ));
     CHECK(cuLaunchHostFunc(a, on_host, NULL));
     CHECK(cuStreamWriteValue32(CU_STREAM_PER_THREAD, p, (unsigned)s->number + 1, 0));
@@ -506,8 +507,7 @@ static void *worker(void *arg)
     s->number = (int)(s->random % THREADS);
     CHECK(cuCtxSetCurrent(primary));
     for (int k = 0; k < rounds; k++) deeds[any(s, sizeof deeds / sizeof *deeds)](s);
-    CHECK(cuCtxSynchronize());
-    return NULL;
+    return NULL; /* others may still capture, so that the context cannot be waited for */
 }
 
 static void make_common(void)
