@@ -101,12 +101,19 @@ static void memory_that_is_not_there_is_an_illegal_address(void)
     ANSWERS(poke(p, 3), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
-static void what_a_file_has_no_more_is_an_illegal_address(void)
+/* Of a MiB. */
+static int nameless_file(void)
 {
     char name[] = "/tmp/faultline-pageable-XXXXXX";
     int fd = mkstemp(name);
     unlink(name);
     EXPECT_EQUAL(ftruncate(fd, MIB), 0);
+    return fd;
+}
+
+static void what_a_file_has_no_more_is_an_illegal_address(void)
+{
+    int fd = nameless_file();
     char *p = mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     CHECK(poke(p, 2));
     EXPECT_EQUAL(*(volatile uint32_t *)p, 2);
@@ -246,10 +253,7 @@ static void memory_beside_what_kernels_touch_may_come_and_go(void)
 
 static void another_mapping_in_the_place_of_a_file_is_seen(void)
 {
-    char name[] = "/tmp/faultline-pageable-XXXXXX";
-    int fd = mkstemp(name), other = mkstemp((char[]){ "/tmp/faultline-pageable-XXXXXX" });
-    unlink(name);
-    EXPECT_EQUAL(ftruncate(fd, MIB) | ftruncate(other, MIB), 0);
+    int fd = nameless_file(), other = nameless_file();
     char *p = mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     const int from[] = { fd, fd, other, -1, fd }, offset[] = { 0, 4096, 0, 0, 0 };
     for (int k = 0; k < 5; k++) {
