@@ -110,6 +110,11 @@ static bool good_shape(const struct profile *p, const CUDA_ARRAY3D_DESCRIPTOR *d
         f & ~(CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_SURFACE_LDST | CUDA_ARRAY3D_CUBEMAP | CUDA_ARRAY3D_TEXTURE_GATHER |
               CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING | CUDA_ARRAY3D_VIDEO_ENCODE_DECODE))
         return false;
+    if (f & CUDA_ARRAY3D_TEXTURE_GATHER) {
+        if (layered || f & CUDA_ARRAY3D_CUBEMAP || !d->Height || d->Depth) return false;
+        return within(p, d, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_GATHER_WIDTH,
+                      CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_GATHER_HEIGHT, 0);
+    }
     if (f & CUDA_ARRAY3D_CUBEMAP) {
         if (d->Width != d->Height || !d->Depth || d->Depth % 6 || (!layered && d->Depth != 6)) return false;
         return within(p, d, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURECUBEMAP_WIDTH, 0,
@@ -124,21 +129,17 @@ static bool good_shape(const struct profile *p, const CUDA_ARRAY3D_DESCRIPTOR *d
                       CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LAYERED_HEIGHT,
                       CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LAYERED_LAYERS);
     if (d->Depth) {
-        if (!d->Height || f & CUDA_ARRAY3D_TEXTURE_GATHER) return false;
+        if (!d->Height) return false;
         return within(p, d, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_WIDTH, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_HEIGHT,
                       CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_DEPTH) ||
                within(p, d, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_WIDTH_ALTERNATE,
                       CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_HEIGHT_ALTERNATE,
                       CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_DEPTH_ALTERNATE);
     }
-    if (!d->Height && f & CUDA_ARRAY3D_TEXTURE_GATHER) return false;
     if (!d->Height)
         return within(
             p, d, surface ? CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE1D_WIDTH : CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_WIDTH,
             0, 0);
-    if (f & CUDA_ARRAY3D_TEXTURE_GATHER)
-        return within(p, d, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_GATHER_WIDTH,
-                      CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_GATHER_HEIGHT, 0);
     return within(p, d, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_WIDTH, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_HEIGHT, 0);
 }
 

@@ -20,6 +20,12 @@ struct box {
 /* Whether length from start on goes past the end. */
 static bool sticks_out(size_t start, size_t length, size_t end) { return start > end || length > end - start; }
 
+static bool mapped(CUdeviceptr p, bool or_pooled)
+{
+    struct allocation a;
+    return space_look(p, &a) && (a.kind == ALLOCATION_MAPPED || (or_pooled && a.pool));
+}
+
 static CUresult array_side(struct draft *d, const struct box *b, struct side *s)
 {
     const struct copy *c = &d->c;
@@ -55,7 +61,9 @@ static CUresult box_side(struct draft *d, const struct box *b, struct side *s)
     if (!start) return CUDA_ERROR_INVALID_VALUE;
     s->as_host = b->type == CU_MEMORYTYPE_HOST;
     s->pitch = b->pitch ? b->pitch : b->x + c->width;
-    if (sticks_out(b->x, c->width, s->pitch) || (b->height && sticks_out(b->y, c->height, rows)))
+    const bool free_to_begin = mapped(start, true); /* anywhere in a row or slice: observed on an H200 */
+    if (sticks_out(free_to_begin ? 0 : b->x, c->width, s->pitch) ||
+        (b->height && sticks_out(free_to_begin ? 0 : b->y, c->height, rows)))
         return CUDA_ERROR_INVALID_VALUE;
     if (__builtin_mul_overflow(s->pitch, rows, &s->slice) || __builtin_mul_overflow(b->z, s->slice, &t) ||
         __builtin_add_overflow(start, t, &start) || __builtin_mul_overflow(b->y, s->pitch, &t) ||
@@ -117,7 +125,13 @@ bool copy_captured_linear(CUmemorytype to_type, uint64_t to, CUmemorytype from_t
     return captured(stream, &a, &b, &c, r);
 }
 
-static bool good_type(CUmemorytype t) { return t >= CU_MEMORYTYPE_HOST && t <= CU_MEMORYTYPE_UNIFIED; }
+/* What has no such type is looked up, and may be mapped memory: observed on an H200. */
+static bool good_type(struct box *b)
+{
+    if (b->type >= CU_MEMORYTYPE_HOST && b->type <= CU_MEMORYTYPE_UNIFIED) return true;
+    b->type = CU_MEMORYTYPE_UNIFIED;
+    return mapped(b->device, false);
+}
 
 static CUresult boxes_member(const struct device *device, const struct box *to, unsigned member, const struct box *from,
                              const struct copy *c, CUstream stream, enum copy_when when)
@@ -134,15 +148,15 @@ static CUresult boxes_member(const struct device *device, const struct box *to, 
     return r;
 }
 
-static CUresult boxes(const struct box *to, const struct box *from, size_t width, size_t height, size_t depth,
-                      CUstream stream, enum copy_when when)
+static CUresult boxes(struct box *to, struct box *from, size_t width, size_t height, size_t depth, CUstream stream,
+                      enum copy_when when)
 {
     struct context *k;
     const struct copy c = { .width = width, .height = height, .depth = depth };
     CUresult r = stream_caller(stream, &k);
     if (r) return r;
-    if (!good_type(to->type) || !good_type(from->type)) return CUDA_ERROR_INVALID_VALUE;
     if (!width || !height || !depth) return CUDA_SUCCESS;
+    if (!good_type(to) || !good_type(from)) return CUDA_ERROR_INVALID_VALUE;
     bool address = to->type == CU_MEMORYTYPE_DEVICE || to->type == CU_MEMORYTYPE_UNIFIED;
     for (unsigned m = 0, n = address ? span_members(to->device) : 1; m < n && !r; m++)
         r = boxes_member(k->device, to, m, from, &c, stream, when);
@@ -155,10 +169,10 @@ static CUresult copy_2d(const CUDA_MEMCPY2D *p, CUstream stream, enum copy_when 
     CUresult r = stream_caller(stream, &k);
     if (r) return r;
     if (!p) return CUDA_ERROR_INVALID_VALUE;
-    const struct box to = { p->dstMemoryType, p->dstHost, p->dstDevice, p->dstArray, p->dstXInBytes, p->dstY, 0,
-                            p->dstPitch,      0 };
-    const struct box from = { p->srcMemoryType, p->srcHost, p->srcDevice, p->srcArray, p->srcXInBytes, p->srcY, 0,
-                              p->srcPitch,      0 };
+    struct box to = { p->dstMemoryType, p->dstHost, p->dstDevice, p->dstArray, p->dstXInBytes, p->dstY, 0,
+                      p->dstPitch,      0 };
+    struct box from = { p->srcMemoryType, p->srcHost, p->srcDevice, p->srcArray, p->srcXInBytes, p->srcY, 0,
+                        p->srcPitch,      0 };
     return boxes(&to, &from, p->WidthInBytes, p->Height, 1, stream, when);
 }
 
@@ -175,10 +189,10 @@ CUresult copy_box(const CUDA_MEMCPY3D *p, CUstream stream, enum copy_when when)
     CUresult r = stream_caller(stream, &k);
     if (r) return r;
     if (!p) return CUDA_ERROR_INVALID_VALUE;
-    const struct box to = { p->dstMemoryType, p->dstHost, p->dstDevice, p->dstArray, p->dstXInBytes,
-                            p->dstY,          p->dstZ,    p->dstPitch,  p->dstHeight };
-    const struct box from = { p->srcMemoryType, p->srcHost, p->srcDevice, p->srcArray, p->srcXInBytes,
-                              p->srcY,          p->srcZ,    p->srcPitch,  p->srcHeight };
+    struct box to = { p->dstMemoryType, p->dstHost, p->dstDevice, p->dstArray, p->dstXInBytes,
+                      p->dstY,          p->dstZ,    p->dstPitch,  p->dstHeight };
+    struct box from = { p->srcMemoryType, p->srcHost, p->srcDevice, p->srcArray, p->srcXInBytes,
+                        p->srcY,          p->srcZ,    p->srcPitch,  p->srcHeight };
     return boxes(&to, &from, p->WidthInBytes, p->Height, p->Depth, stream, when);
 }
 

@@ -47,7 +47,7 @@ CUresult CUDAAPI cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t Wi
     if (pPitch) *pPitch = 0;
     if (!dptr || !pPitch || !WidthInBytes || !Height) return CUDA_ERROR_INVALID_VALUE;
     if (ElementSizeBytes != 4 && ElementSizeBytes != 8 && ElementSizeBytes != 16) return CUDA_ERROR_INVALID_VALUE;
-    if (WidthInBytes > SIZE_MAX - PITCH) return CUDA_ERROR_INVALID_VALUE;
+    if (WidthInBytes > SIZE_MAX - PITCH + 1) return CUDA_ERROR_INVALID_VALUE;
     *pPitch = pitch = (WidthInBytes + PITCH - 1) / PITCH * PITCH;
     if (__builtin_mul_overflow(pitch, Height, &bytes))
         return bytes ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_VALUE;

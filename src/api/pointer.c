@@ -207,6 +207,8 @@ CUresult CUDAAPI cuPointerGetAttributes(unsigned int numAttributes, CUpointer_at
     CUresult r = library_ready();
     if (r) return r;
     if (!numAttributes || !attributes || !data) return CUDA_ERROR_INVALID_VALUE;
+    for (unsigned k = 0; k < numAttributes; k++)
+        if (!data[k]) return CUDA_ERROR_INVALID_VALUE; /* before any is answered: observed on H200 */
     enum need need = NEED_LITTLE;
     for (unsigned k = 0; k < numAttributes; k++)
         if (need_of(attributes[k]) > need) need = need_of(attributes[k]);
@@ -214,7 +216,7 @@ CUresult CUDAAPI cuPointerGetAttributes(unsigned int numAttributes, CUpointer_at
     for (unsigned k = 0; k < numAttributes; k++) {
         struct answer o;
         if ((int)attributes[k] <= 0 || attributes[k] > CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE ||
-            attributes[k] == CU_POINTER_ATTRIBUTE_P2P_TOKENS || !data[k])
+            attributes[k] == CU_POINTER_ATTRIBUTE_P2P_TOKENS)
             return CUDA_ERROR_INVALID_VALUE;
         if (!there && told_of_reservation(attributes[k])) {
             uint64_t base, size;

@@ -210,7 +210,8 @@ CUresult texture_of_reference(const CUDA_RESOURCE_DESC *r, struct texture *x)
 
 CUresult texture_sampling(const CUDA_TEXTURE_DESC *d, struct texture *x)
 {
-    if (!good_modes(d, x->dimensions)) return CUDA_ERROR_INVALID_VALUE;
+    if (!good_modes(d, x->dimensions) || (d->flags & CU_TRSF_SEAMLESS_CUBEMAP && !x->cube))
+        return CUDA_ERROR_INVALID_VALUE; /* a seam is a cube's: observed on an H200 */
     x->unit = d->flags & CU_TRSF_NORMALIZED_COORDINATES;
     if (x->number != TEXTURE_FLOAT && x->bytes < 4 && !(d->flags & CU_TRSF_READ_AS_INTEGER)) x->normalised = true;
     bool floating = x->number == TEXTURE_FLOAT || x->normalised;
