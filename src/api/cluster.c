@@ -19,11 +19,13 @@ static CUresult shape_of(const struct function *f, const uint32_t asked[3], cons
     uint32_t needed[3];
     required(f, needed);
     const bool any = needed[0] || needed[1] || needed[2], asks = asked[0] || asked[1] || asked[2];
-    if (any && asks && memcmp(needed, asked, sizeof needed)) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+    for (int i = 0; asks && i < 3; i++)
+        if (needed[i] && needed[i] != asked[i]) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
     if (!any && !asks && f->kernel->flags & FL_KERNEL_EXPLICIT_CLUSTER) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
     memcpy(out, asks ? asked : any ? needed : (const uint32_t[3]){ 1, 1, 1 }, sizeof needed);
     if (!blocks_of(out) || (blocks_of(out) > LARGEST_PORTABLE && !f->set[SETTING_NON_PORTABLE]))
         return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+    if (f->kernel->max_cluster && blocks_of(out) > f->kernel->max_cluster) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
     for (int i = 0; i < 3; i++)
         if (grid[i] % out[i]) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
     return CUDA_SUCCESS;

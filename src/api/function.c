@@ -69,7 +69,8 @@ static bool may_be(const struct function *f, enum function_setting which, int va
     case SETTING_WIDTH:
     case SETTING_HEIGHT:
     case SETTING_DEPTH: /* where it was compiled for one shape, that one */
-        return value >= 0 && (!f->kernel->cluster[0] || value == (int)f->kernel->cluster[which - SETTING_WIDTH]);
+        if (value < 0 || (f->kernel->max_cluster && (uint32_t)value > f->kernel->max_cluster)) return false;
+        return !f->kernel->cluster[0] || value == (int)f->kernel->cluster[which - SETTING_WIDTH];
     case SETTING_NON_PORTABLE: return true;
     case SETTING_POLICY:
         return value >= CU_CLUSTER_SCHEDULING_POLICY_DEFAULT && value <= CU_CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING;
@@ -218,7 +219,7 @@ static CUresult blocks_that_fit(CUfunction func, int size, size_t dynamic_shared
 {
     struct function *f;
     CUresult r = named_here(func, &f);
-    return r ? r : function_end(f, function_occupancy(f, size, dynamic_shared, blocks));
+    return r ? r : function_end(f, function_potential(f, size, dynamic_shared, blocks));
 }
 
 /* The largest block that fills a multiprocessor best. The program says of each how much memory it needs: whatever it does
@@ -240,7 +241,7 @@ CUresult CUDAAPI cuOccupancyMaxPotentialBlockSizeWithFlags(int *minGridSize, int
     for (int size = (most + 31) / 32 * 32; size > 0 && !r; size -= 32) {
         int blocks = 0, threads = size < most ? size : most;
         size_t shared = blockSizeToDynamicSMemSize ? blockSizeToDynamicSMemSize(threads) : dynamicSMemSize;
-        r = (ssize_t)shared < 0 ? CUDA_SUCCESS : blocks_that_fit(func, threads, shared, &blocks);
+        r = blocks_that_fit(func, threads, shared, &blocks);
         if (blocks * threads <= best) continue;
         best = blocks * threads;
         *blockSize = threads;
@@ -274,8 +275,8 @@ CUresult CUDAAPI cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamicSmemSize
     int fit;
     if ((r = function_occupancy(f, blockSize, 0, &fit))) return function_end(f, r);
     if (numBlocks > fit) return function_end(f, CUDA_ERROR_INVALID_VALUE);
-    /* observed on H200: what the driver takes is not subtracted from the share of each */
-    size_t each = all / (size_t)numBlocks & ~(size_t)127, left = each < most ? each : most;
+    /* observed on H200: what the driver takes is not subtracted from the share of each, and a carveout makes room for one */
+    size_t each = (numBlocks > 1 ? all : most) / (size_t)numBlocks & ~(size_t)127, left = each < most ? each : most;
     left = left > f->kernel->static_shared ? left - f->kernel->static_shared : 0;
     const size_t permitted = (size_t)f->set[SETTING_SHARED];
     *dynamicSmemSize = left < permitted ? left : permitted;

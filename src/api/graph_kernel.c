@@ -1,5 +1,6 @@
 /* Graph management: kernel nodes and their attributes. */
 #include "api/graph_api.h"
+#include "api/node_check.h"
 #include "stream/operations.h"
 
 #include <string.h>
@@ -104,7 +105,7 @@ static bool is_in_range(CUlaunchAttributeID id, const CUlaunchAttributeValue *v)
     switch (id) {
     case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN: return stream_attribute_valid(&devices[0], id, v); /* all are alike */
-    case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: return (int)v->sharedMemCarveout <= 100;
+    case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: return v->sharedMemCarveout <= 100;
     case CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING: return v->nvlinkUtilCentricScheduling <= 1;
     default: return true;
     }
@@ -128,7 +129,9 @@ CUresult CUDAAPI cuGraphKernelNodeSetAttribute(CUgraphNode hNode, CUkernelNodeAt
     if (attr == CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE && value->deviceUpdatableKernelNode.deviceUpdatable)
         return CUDA_ERROR_NOT_SUPPORTED;
     pthread_mutex_lock(&graphs_lock);
-    if (!(r = kernel_node(hNode, &n)) && !hint) {
+    r = kernel_node(hNode, &n);
+    if (!r && attr == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) r = launch_check_cluster(&n->params.kernel, value);
+    if (!r && !hint) {
         CUlaunchAttribute *a = attribute_of(n, attr);
         if (!a && n->attributes < NODE_ATTRIBUTES) a = &n->attribute[n->attributes++];
         if (a)

@@ -2,6 +2,7 @@
  * wants them. */
 #include "api/cluster.h"
 #include "api/green.h"
+#include "api/launch_old.h"
 #include "api/node_check.h"
 #include "api/reference.h"
 #include "base/because.h"
@@ -37,6 +38,7 @@ struct request {
     struct function *function;
     uint32_t cluster[3];   /* that were asked for, zeros: none */
     uint32_t preferred[3]; /* the same of what would be better */
+    bool as_before;        /* CUDA 4.0: without clusters, whatever the kernel was compiled for (observed on H200) */
     struct launch launch;
 };
 
@@ -93,11 +95,12 @@ static CUresult check_block(const struct request *q, const struct limits *limits
 {
     const struct launch *l = &q->launch;
     const struct fl_image_kernel *k = q->function->kernel;
+    const bool single = l->block[0] == 1 && l->block[1] == 1 && l->block[2] == 1; /* fits any: observed on H200 */
     uint64_t threads = 1;
     for (int i = 0; i < 3; i++) {
         if (!l->block[i] || l->block[i] > limits->block[i])
             return refused("a dimension of the block is 0, or more than the device permits");
-        if (k->reqntid[0] && l->block[i] != k->reqntid[i]) return refused("the kernel wants blocks of another size");
+        if (k->reqntid[0] && l->block[i] != k->reqntid[i] && !single) return refused("the kernel wants blocks of another size");
         threads *= l->block[i];
     }
     return threads > limits->threads || (k->max_threads && threads > k->max_threads)
@@ -312,16 +315,16 @@ static CUresult apply(struct request *q, const CUlaunchAttribute *a)
         return when(stream_attribute_valid(stream_context(q->stream)->device, a->id, v));
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
         return when((unsigned)v->clusterSchedulingPolicyPreference <= CU_CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING);
+    case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: return when(v->sharedMemCarveout <= 100);
     case CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING: return when(v->nvlinkUtilCentricScheduling <= 1);
     case CU_LAUNCH_ATTRIBUTE_IGNORE:
     case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
-    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
-    case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY: return CUDA_SUCCESS;
     default: return CUDA_ERROR_INVALID_VALUE;
     }
 }
 
-/* It is made of those that were asked for, and the grid of it. */
+/* It is made of those that were asked for, in a plane, and the grid of it. */
 static CUresult check_preferred(const struct request *q)
 {
     const struct launch *l = &q->launch;
@@ -329,12 +332,16 @@ static CUresult check_preferred(const struct request *q)
     if (l->cooperative) return CUDA_ERROR_NOT_SUPPORTED;
     for (int i = 0; i < 3; i++)
         if (q->preferred[i] % l->cluster[i] || l->grid[i] % q->preferred[i]) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
-    return CUDA_SUCCESS;
+    return q->preferred[2] == l->cluster[2] ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CLUSTER_SIZE;
 }
 
 static CUresult check_cluster(struct request *q)
 {
     struct launch *l = &q->launch;
+    if (q->as_before) {
+        for (int i = 0; i < 3; i++) l->cluster[i] = 1;
+        return CUDA_SUCCESS;
+    }
     l->explicit_cluster = q->cluster[0] || q->function->set[SETTING_WIDTH] > 0;
     CUresult r = cluster_of_launch(q->function, q->cluster, l->grid, l->cluster);
     return !r && q->preferred[0] ? check_preferred(q) : r;
@@ -392,6 +399,19 @@ CUresult launch_check(const CUDA_KERNEL_NODE_PARAMS_v3 *p)
     return function_end(q.function, r ? r : check_shared(&q));
 }
 
+CUresult launch_check_cluster(const CUDA_KERNEL_NODE_PARAMS_v3 *p, const CUlaunchAttributeValue *v)
+{
+    struct context *c;
+    struct function *f;
+    const uint32_t grid[] = { p->gridDimX, p->gridDimY, p->gridDimZ };
+    uint32_t asked[3] = { 0 }, shape[3];
+    CUresult r = cluster((const uint32_t[]){ v->clusterDim.x, v->clusterDim.y, v->clusterDim.z }, asked);
+    if (r || !asked[0]) return r;
+    r = p->ctx ? context_check(p->ctx, &c) : context_current(&c);
+    if (r || (r = function_get(c, p->func ? p->func : (CUfunction)p->kern, &f))) return r;
+    return function_end(f, cluster_of_launch(f, asked, grid, shape));
+}
+
 CUresult CUDAAPI cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
                                 unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
                                 unsigned int sharedMemBytes, CUstream hStream, void **kernelParams, void **extra)
@@ -404,6 +424,21 @@ CUresult CUDAAPI cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned in
         .launch = { .grid = { gridDimX, gridDimY, gridDimZ },
                     .block = { blockDimX, blockDimY, blockDimZ },
                     .dynamic_shared = sharedMemBytes },
+    };
+    return launch(&q);
+}
+
+CUresult launch_as_before(CUfunction f, const unsigned grid[2], const unsigned block[3], unsigned shared, CUstream stream,
+                          void **extra)
+{
+    struct request q = {
+        .handle = f,
+        .stream_handle = stream,
+        .extra = extra,
+        .as_before = true,
+        .launch = { .grid = { grid[0], grid[1], 1 },
+                    .block = { block[0], block[1], block[2] },
+                    .dynamic_shared = shared },
     };
     return launch(&q);
 }

@@ -1,5 +1,6 @@
 /* How kernels were launched before CUDA 4.0: block shape, shared memory and
  * parameters are set one by one and kept with the function until cuLaunch. */
+#include "api/launch_old.h"
 #include "module/module.h"
 
 #include <stdlib.h>
@@ -37,6 +38,7 @@ static CUresult find(CUfunction f, struct setting **out)
 /* What is checked against the function itself. */
 struct bounds {
     size_t shared, params;
+    unsigned threads, shape[3]; /* zeros: any shape */
 };
 
 /* On success the lock is held. */
@@ -46,7 +48,11 @@ static CUresult open_bounded(CUfunction f, struct bounds *bounds, struct setting
     struct function *known;
     CUresult r = context_current(&c);
     if (r || (r = function_get(c, f, &known))) return r;
-    *bounds = (struct bounds){ (size_t)known->set[SETTING_SHARED], known->kernel->param_size };
+    const struct fl_image_kernel *k = known->kernel;
+    *bounds = (struct bounds){ (size_t)known->set[SETTING_SHARED],
+                               k->param_size,
+                               k->max_threads && k->max_threads < MOST_THREADS ? k->max_threads : MOST_THREADS,
+                               { k->reqntid[0], k->reqntid[1], k->reqntid[2] } };
     if ((r = function_end(known, r))) return r;
     pthread_mutex_lock(&lock);
     if ((r = find(f, out))) pthread_mutex_unlock(&lock);
@@ -62,10 +68,13 @@ static CUresult open_setting(CUfunction f, struct setting **out)
 CUresult CUDAAPI cuFuncSetBlockShape(CUfunction hfunc, int x, int y, int z)
 {
     struct setting *s;
-    CUresult r = open_setting(hfunc, &s);
+    struct bounds most;
+    CUresult r = open_bounded(hfunc, &most, &s);
     if (r) return r;
-    if (x > 0 && y > 0 && z > 0 && x <= MOST_THREADS && y <= MOST_THREADS && (long)x * y * z <= MOST_THREADS)
-        memcpy(s->block, (unsigned[]){ x, y, z }, sizeof s->block);
+    const unsigned shape[3] = { (unsigned)x, (unsigned)y, (unsigned)z };
+    if (x > 0 && y > 0 && z > 0 && x <= MOST_THREADS && y <= MOST_THREADS && (long)x * y * z <= most.threads &&
+        (!most.shape[0] || !memcmp(shape, most.shape, sizeof shape)))
+        memcpy(s->block, shape, sizeof s->block);
     else
         r = CUDA_ERROR_INVALID_VALUE;
     pthread_mutex_unlock(&lock);
@@ -134,8 +143,8 @@ CUresult CUDAAPI cuLaunchGridAsync(CUfunction f, int grid_width, int grid_height
     if (now.param_size > most.params) return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
     void *extra[] = { CU_LAUNCH_PARAM_BUFFER_POINTER, now.params, CU_LAUNCH_PARAM_BUFFER_SIZE, &now.param_size,
                       CU_LAUNCH_PARAM_END };
-    return cuLaunchKernel(f, (unsigned)grid_width, (unsigned)grid_height, 1, now.block[0], now.block[1], now.block[2],
-                          now.shared, hStream, NULL, extra);
+    const unsigned grid[] = { (unsigned)grid_width, (unsigned)grid_height };
+    return launch_as_before(f, grid, now.block, now.shared, hStream, extra);
 }
 
 CUresult CUDAAPI cuLaunchGrid(CUfunction f, int grid_width, int grid_height)

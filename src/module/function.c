@@ -90,33 +90,49 @@ size_t function_shared(const struct function *f, size_t block)
     return all;
 }
 
-/* What a block may take: an attribute that is less than any kernel may have limits no more than launches. */
-static int most_shared(const struct function *f, const struct profile *p)
+/* Whether a block may not take it: an attribute that is less than any kernel may have limits no more than launches, and
+ * what is negative is too much only for one that is more (observed on H200). */
+static bool exceeds(const struct function *f, const struct profile *p, size_t dynamic_shared)
 {
-    int any = profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK) - (int)f->kernel->static_shared;
-    const int own = f->set[SETTING_SHARED];
-    return own > any ? own : any;
+    const int own = f->set[SETTING_SHARED],
+              any = profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK) - (int)f->kernel->static_shared;
+    return own > any ? dynamic_shared > (size_t)own : (int64_t)dynamic_shared > any;
 }
 
-CUresult function_occupancy(const struct function *f, int block_size, size_t dynamic_shared, int *blocks)
+static int blocks_by_shared(const struct function *f, size_t dynamic_shared, bool carved)
+{
+    const struct profile *p = f->module->context->device->profile;
+    const size_t all = (size_t)profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
+    size_t each = (f->kernel->static_shared + dynamic_shared +
+                   (size_t)profile_attribute(p, CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK) + SHARED_UNIT - 1) /
+                  SHARED_UNIT * SHARED_UNIT;
+    return each ? (int)((carved ? function_shared(f, each) : all) / each) : INT_MAX;
+}
+
+static CUresult occupancy(const struct function *f, int block_size, size_t dynamic_shared, bool carved, int *blocks)
 {
     const struct profile *p = f->module->context->device->profile;
     int warps = (block_size + WARP - 1) / WARP,
         n = profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR);
     if (block_size <= 0) return CUDA_ERROR_INVALID_VALUE;
     *blocks = 0;
-    if (block_size > profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK) ||
-        (int64_t)dynamic_shared > most_shared(f, p)) /* a negative one is taken (observed on H200) */
+    if (block_size > profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK) || exceeds(f, p, dynamic_shared))
         return CUDA_SUCCESS;
     int by_threads = profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR) / WARP / warps;
-    size_t shared =
-        (f->kernel->static_shared + dynamic_shared +
-         (size_t)profile_attribute(p, CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK) + SHARED_UNIT - 1) /
-        SHARED_UNIT * SHARED_UNIT;
-    int by_shared = shared ? (int)(function_shared(f, shared) / shared) : n;
     int by_registers = blocks_by_registers(p, (int)f->kernel->registers, warps);
+    int by_shared = blocks_by_shared(f, dynamic_shared, carved);
     if (by_threads < n) n = by_threads;
     if (by_registers < n) n = by_registers;
     *blocks = by_shared < n ? by_shared : n;
     return CUDA_SUCCESS;
+}
+
+CUresult function_occupancy(const struct function *f, int block_size, size_t dynamic_shared, int *blocks)
+{
+    return occupancy(f, block_size, dynamic_shared, true, blocks);
+}
+
+CUresult function_potential(const struct function *f, int block_size, size_t dynamic_shared, int *blocks)
+{
+    return occupancy(f, block_size, dynamic_shared, f->set[SETTING_CARVEOUT] <= 0, blocks);
 }

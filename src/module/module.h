@@ -132,6 +132,9 @@ size_t function_shared(const struct function *f, size_t block);
 /* *blocks: how many blocks of block_size threads, with so many bytes of dynamic shared memory, fit on one multiprocessor
  * of the profile. CUDA_ERROR_INVALID_VALUE: block_size is not positive. */
 CUresult function_occupancy(const struct function *f, int block_size, size_t dynamic_shared, int *blocks);
+/* The same of the largest blocks that may fit: a carveout of more than nothing does not count, a preferred cache does
+ * (observed on H200). */
+CUresult function_potential(const struct function *f, int block_size, size_t dynamic_shared, int *blocks);
 
 /* ---- settings (settings.c): values were checked */
 

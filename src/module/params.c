@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+enum { MOST_PARAMS = 32764 };
+
 /* What extra says of a buffer; none is as one of no bytes. */
 static CUresult buffer_of(void *const *extra, const void **buffer, size_t *bytes)
 {
@@ -26,7 +28,7 @@ CUresult function_check_params(const struct function *f, void *const *params, vo
     size_t bytes;
     CUresult r = buffer_of(extra, &buffer, &bytes);
     if (r) return r;
-    if (bytes) return params || !buffer ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+    if (bytes) return params || !buffer || bytes > MOST_PARAMS ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
     if (f->kernel->nparams && !params) return CUDA_ERROR_INVALID_VALUE;
     for (uint32_t i = 0; i < f->kernel->nparams; i++)
         if (!params[i]) return CUDA_ERROR_INVALID_VALUE;

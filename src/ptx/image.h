@@ -73,6 +73,7 @@ struct fl_image_kernel {
     uint32_t max_threads;          /* .maxntid product or 0 */
     uint32_t reqntid[3];           /* .reqntid or 0 */
     uint32_t cluster[3];           /* .reqnctapercluster or 0 */
+    uint32_t max_cluster;          /* .maxclusterrank or 0 */
     uint32_t const_size;           /* bytes of constant variables of the module */
     uint32_t flags;                /* FL_KERNEL_* */
     uint32_t stack;                /* WHOLE: bytes of stack per thread, without what recursion takes */

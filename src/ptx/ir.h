@@ -210,7 +210,7 @@ struct func {
     uint32_t ncode;
     struct label **labels;
     uint32_t nlabels;
-    uint32_t max_threads, reqntid[3], cluster[3];
+    uint32_t max_threads, reqntid[3], cluster[3], max_cluster;
     bool suspends;                 /* contains, or calls what contains, a suspension point */
     bool looks;                    /* contains, or calls what contains, a load that sees what other threads write, or a clock */
     bool address_taken, uses_printf, uses_malloc, spins;

@@ -15,10 +15,10 @@ enum { NEWEST_TARGET = 90 }; /* that devices have */
 /* .maxntid 256, 1, 1 and the like: up to three numbers. */
 static bool launch_bounds(struct parser *p, struct func *f)
 {
-    static const char *const names[] = { ".maxntid",      ".reqntid",      ".reqnctapercluster",
-                                         ".minnctapersm", ".maxnctapersm", ".maxclusterrank",
+    static const char *const names[] = { ".maxntid",        ".reqntid",      ".reqnctapercluster",
+                                         ".maxclusterrank", ".minnctapersm", ".maxnctapersm",
                                          ".maxnreg" };
-    enum { MAX, REQUIRED, CLUSTER, KINDS = sizeof names / sizeof *names };
+    enum { MAX, REQUIRED, CLUSTER, RANK, KINDS = sizeof names / sizeof *names };
     uint32_t three[3] = { 1, 1, 1 };
     unsigned kind = 0;
     while (kind < KINDS && !token_is(&p->token, names[kind])) kind++;
@@ -29,6 +29,7 @@ static bool launch_bounds(struct parser *p, struct func *f)
         if (!accept(p, ",")) break;
     }
     if (kind == CLUSTER) memcpy(f->cluster, three, sizeof three);
+    if (kind == RANK) f->max_cluster = three[0];
     if (kind == MAX) f->max_threads = three[0] * three[1] * three[2];
     if (kind == REQUIRED) memcpy(f->reqntid, three, sizeof three);
     return true;

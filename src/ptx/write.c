@@ -106,6 +106,7 @@ static void add_kernel(const struct func *f, struct fl_image *h, struct tables *
         .context = k->context,
         .registers = k->registers,
         .max_threads = f->max_threads,
+        .max_cluster = f->max_cluster,
         .flags = k->flags | (f->uses_printf ? FL_KERNEL_PRINTF : 0) | (f->uses_malloc ? FL_KERNEL_MALLOC : 0) |
                  (f->flushed ? FL_KERNEL_FLUSHED : 0) | (f->explicit_cluster ? FL_KERNEL_EXPLICIT_CLUSTER : 0),
     };

@@ -495,7 +495,7 @@ static void mixed(void)
     static void g_together_##i(void) { walk(0x##i, 150, launch_together); } \
     static void g_before_##i(void) { walk(0x##i, 300, launch_as_before); } \
     static void g_mixed_##i(void) { walk(0x##i, 700, mixed); }
-#define SEEDS(X) X(01) X(02)
+#define SEEDS(X) X(01) X(02) X(1e15) X(1e16)
 SEEDS(WALKS)
 #define GROUPS(i) \
     { "function_" #i, g_function_##i, 1 }, { "launch_" #i, g_launch_##i, 1 }, { "simple_" #i, g_simple_##i, 1 }, \
