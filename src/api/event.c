@@ -73,12 +73,20 @@ CUresult CUDAAPI cuEventSynchronize(CUevent hEvent)
     return r;
 }
 
+/* Whether there is a time, of either event before the other is looked at (observed on H200). */
+static CUresult may_tell(struct event *e)
+{
+    CUresult r = capture_check_event(e);
+    if (r) return r;
+    return event_flags(e) & CU_EVENT_DISABLE_TIMING || !event_was_recorded(e) ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
+}
+
 CUresult CUDAAPI cuEventElapsedTime_v2(float *pMilliseconds, CUevent hStart, CUevent hEnd)
 {
     struct event *start, *end;
     CUresult r = named(hStart, &start);
     if (r || (r = named(hEnd, &end))) return r;
     if (event_context(start) != event_context(end)) return CUDA_ERROR_INVALID_HANDLE;
-    if ((r = capture_check_event(start)) || (r = capture_check_event(end))) return r;
+    if ((r = may_tell(start)) || (r = may_tell(end))) return r;
     return pMilliseconds ? event_elapsed(start, end, pMilliseconds) : CUDA_ERROR_INVALID_HANDLE;
 }

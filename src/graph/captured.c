@@ -92,12 +92,11 @@ static bool record(struct event *e, struct stream *s, const CUgraphEdgeData *edg
     pthread_mutex_lock(&graphs_lock);
     struct capture *old, *c = capture_of(s, &m);
     struct member *was;
-    while ((old = capture_of_event(e, &was)) && old != c) member_leave(&old->events, e);
+    *r = c && c->invalid ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : CUDA_SUCCESS;
+    while (!*r && (old = capture_of_event(e, &was)) && old != c) member_leave(&old->events, e);
     if (!c)
         *r = implicit(s);
-    else if (c->invalid)
-        *r = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-    else
+    else if (!*r)
         *r = member_enter(&c->events, e, event_context(e), &m->before);
     if (c && !*r && edge && capture_of_event(e, &was))
         for (unsigned k = 0; k < was->before.count; k++) was->before.edge[k] = *edge;
@@ -123,7 +122,6 @@ bool capture_record_launch(struct event *e, struct stream *s, CUgraphEdgeData ed
 static CUresult join(struct capture *of_event, struct member *record, struct capture *of_stream, struct member *m,
                      struct stream *s)
 {
-    if (of_event->invalid) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     if (of_stream && of_stream != of_event) {
         of_stream->invalid = true;
         return spoil(of_event, CUDA_ERROR_STREAM_CAPTURE_MERGE);
@@ -144,12 +142,15 @@ bool capture_wait(struct stream *s, struct event *e, bool external, CUresult *r)
     pthread_mutex_lock(&graphs_lock);
     struct capture *of_stream = capture_of(s, &m), *of_event = capture_of_event(e, &record);
     bool handled = true;
-    if (of_event)
-        *r = join(of_event, record, of_stream, m, s);
-    else if (of_stream && of_stream->invalid)
+    const bool over = event_was_captured(e) || (of_event && of_event->invalid); /* the same: observed on H200 */
+    if (of_stream && of_stream->invalid)
         *r = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-    else if (of_stream && event_was_captured(e))
+    else if (of_stream && over)
         *r = spoil(of_stream, CUDA_ERROR_INVALID_VALUE);
+    else if (of_event && over)
+        *r = (*r = implicit(s)) ? *r : CUDA_ERROR_INVALID_VALUE;
+    else if (of_event)
+        *r = join(of_event, record, of_stream, m, s);
     else if (of_stream) /* before its first record an event is nothing to wait for */
         *r = event_was_recorded(e) ? spoil(of_stream, CUDA_ERROR_STREAM_CAPTURE_ISOLATION) : CUDA_SUCCESS;
     else
@@ -219,9 +220,10 @@ static CUresult refuse_event(struct event *e, bool spoils)
     if (!capture_any()) return over;
     pthread_mutex_lock(&graphs_lock);
     struct capture *c = capture_of_event(e, &m);
+    const bool invalid = c && c->invalid; /* as one that is over: observed on H200 */
     if (c && spoils) c->invalid = true;
     pthread_mutex_unlock(&graphs_lock);
-    return c ? CUDA_ERROR_CAPTURED_EVENT : over;
+    return invalid ? CUDA_ERROR_INVALID_VALUE : c ? CUDA_ERROR_CAPTURED_EVENT : over;
 }
 
 CUresult capture_refuse_event(struct event *e) { return refuse_event(e, true); }

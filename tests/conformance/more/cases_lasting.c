@@ -126,6 +126,10 @@ WALK(gone, 0, 300, gone_begin, gone_step)
 WALK(gone, 1, 300, gone_begin, gone_step)
 WALK(gone, 2, 300, gone_begin, gone_step)
 WALK(gone, 3, 300, gone_begin, gone_step)
+WALK(gone, 7700, 300, gone_begin, gone_step)
+WALK(gone, 7701, 300, gone_begin, gone_step)
+WALK(gone, 7702, 300, gone_begin, gone_step)
+WALK(gone, 7703, 300, gone_begin, gone_step)
 
 /* ---- attributes of kernels */
 
@@ -207,6 +211,7 @@ static void kernels_step(void)
 WALK(kernels, 0, 120, kernels_begin, kernels_step)
 WALK(kernels, 1, 120, kernels_begin, kernels_step)
 WALK(kernels, 2, 120, kernels_begin, kernels_step)
+WALK(kernels, 7700, 120, kernels_begin, kernels_step)
 
 /* ---- updates that fail in the middle */
 
@@ -431,6 +436,8 @@ WALK(sparse, 0, 120, sparse_begin, sparse_step)
 WALK(sparse, 1, 120, sparse_begin, sparse_step)
 
 const struct group groups[] = { WALKED(gone, 0),    WALKED(gone, 1),    WALKED(gone, 2),    WALKED(gone, 3),
+                                WALKED(gone, 7700), WALKED(gone, 7701), WALKED(gone, 7702), WALKED(gone, 7703),
+                                WALKED(kernels, 7700),
                                 WALKED(kernels, 0), WALKED(kernels, 1), WALKED(kernels, 2), WALKED(sparse, 0),
                                 WALKED(sparse, 1),  { "update", g_update, 1 }, { "update_child", g_update_child, 1 },
                                 { 0 } };
