@@ -51,7 +51,7 @@ CUresult CUDAAPI cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags)
     if (!good_schedule(flags) || flags & ~(SCHED | CU_CTX_LMEM_RESIZE_TO_MAX | COREDUMP | CU_CTX_SYNC_MEMOPS))
         return CUDA_ERROR_INVALID_VALUE;
     d->primary_flags = flags;
-    if (primary_active(d)) d->primary->flags = flags;
+    if (primary_active(d)) d->primary->flags = flags | CU_CTX_MAP_HOST;
     return CUDA_SUCCESS;
 }
 
@@ -110,7 +110,9 @@ CUresult CUDAAPI cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *ctxCreatePar
     if (cig)
         return cig->sharedData || ctxCreateParams->execAffinityParams ? CUDA_ERROR_NOT_SUPPORTED
                                                                       : CUDA_ERROR_INVALID_VALUE;
-    if (ctxCreateParams && ctxCreateParams->numExecAffinityParams > 0) return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
+    if (ctxCreateParams && ctxCreateParams->numExecAffinityParams > 0)
+        return pctx && ctxCreateParams->execAffinityParams ? CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY
+                                                           : CUDA_ERROR_INVALID_VALUE;
     return create(pctx, flags, dev);
 }
 
@@ -204,9 +206,10 @@ CUresult CUDAAPI cuCtxGetDevice(CUdevice *device)
 CUresult CUDAAPI cuCtxGetFlags(unsigned int *flags)
 {
     struct context *c;
-    CUresult r = even_dead(&c);
+    CUresult r = library_ready();
     if (r) return r;
     if (!flags) return CUDA_ERROR_INVALID_VALUE;
+    if ((r = even_dead(&c))) return r;
     *flags = c->flags | (green_current() ? CU_CTX_MAP_HOST : 0); /* of green ones: observed on H200 */
     return CUDA_SUCCESS;
 }
@@ -225,10 +228,11 @@ CUresult CUDAAPI cuCtxSetFlags(unsigned int flags)
 CUresult CUDAAPI cuCtxGetId(CUcontext ctx, unsigned long long *ctxId)
 {
     struct context *c;
-    CUresult r = ctx ? library_ready() : context_current_unchecked(&c);
-    if (!r && ctx) r = context_check(ctx, &c);
+    CUresult r = library_ready();
     if (r) return r;
     if (!ctxId) return CUDA_ERROR_INVALID_VALUE;
+    r = ctx ? context_check(ctx, &c) : context_current_unchecked(&c);
+    if (r) return r;
     *ctxId = c->id;
     return CUDA_SUCCESS;
 }
@@ -352,10 +356,11 @@ CUresult CUDAAPI cuCtxGetExecAffinity(CUexecAffinityParam *pExecAffinity, CUexec
 
 /* ---- events of all of a context's streams */
 
+/* The context is named, and none need be current (observed on H200). */
 static CUresult context_event(CUcontext ctx, CUevent hEvent, struct context **c, struct event **e)
 {
-    CUresult r = context_current(c);
-    if (!r && ctx) r = context_check(ctx, c);
+    CUresult r = context_optional(c);
+    if (!r) r = context_check(ctx, c);
     return r ? r : event_get(hEvent, e);
 }
 
@@ -374,6 +379,6 @@ CUresult CUDAAPI cuCtxWaitEvent(CUcontext hCtx, CUevent hEvent)
     struct context *c;
     struct event *e;
     CUresult r = context_event(hCtx, hEvent, &c, &e);
-    if (r || (r = capture_refuse_event(e)) || (r = capture_refuse_context(c))) return r;
+    if (r || (r = capture_refuse_context(c)) || (r = capture_refuse_event(e))) return r;
     return context_wait(c, NULL, e);
 }

@@ -10,9 +10,10 @@ static CUresult set_limit(struct context *c, CUlimit limit, size_t v)
 {
     const size_t l2 = (size_t)profile_attribute(c->device->profile, CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE),
                  step = l2 / 10 ? l2 / 10 : 1;
+    enum { MOST_STACK = (512 << 10) - 576 };
     switch (limit) {
     case CU_LIMIT_STACK_SIZE:
-        if (v > 512 << 10) return CUDA_ERROR_INVALID_VALUE;
+        if (v > MOST_STACK) return CUDA_ERROR_INVALID_VALUE;
         c->limits[limit] = (v + 15) & ~(size_t)15;
         return CUDA_SUCCESS;
     case CU_LIMIT_PRINTF_FIFO_SIZE:

@@ -287,8 +287,8 @@ CUresult context_destroy(CUcontext handle)
 {
     struct context *c;
     CUresult r = context_check(handle, &c);
+    if ((!r || r == CUDA_ERROR_CONTEXT_IS_DESTROYED) && c->primary) return CUDA_ERROR_INVALID_CONTEXT;
     if (r) return r;
-    if (c->primary) return CUDA_ERROR_INVALID_CONTEXT;
     finish(c);
     pthread_mutex_lock(&lock);
     bool mine = end_begin(c);
@@ -342,7 +342,7 @@ CUresult primary_retain(struct device *d, struct context **out)
     while (!r && d->primary->ending && !stream_in_host_function()) pthread_cond_wait(&ended, &lock);
     if (!r && d->primary->ending) r = CUDA_ERROR_NOT_PERMITTED; /* the end waits for the host function */
     if (!r && atomic_load(&d->primary->destroyed)) {
-        d->primary->flags = d->primary_flags;
+        d->primary->flags = d->primary_flags | CU_CTX_MAP_HOST; /* always, and none of one that has ended: observed on H200 */
         r = activate(d->primary);
     }
     if (!r) {
@@ -367,7 +367,7 @@ CUresult primary_release(struct device *d)
     pthread_mutex_lock(&lock);
     bool held = d->primary_count, last = d->primary_count == 1;
     if (held) d->primary_count--;
-    if (last) d->primary_flags = 0;
+    if (last) d->primary_flags = d->primary->flags = 0;
     bool mine = last && end_begin(d->primary);
     pthread_mutex_unlock(&lock);
     if (mine) end(d->primary);
@@ -380,6 +380,7 @@ void primary_reset(struct device *d)
     if (primary_active(d)) finish(d->primary);
     pthread_mutex_lock(&lock);
     d->primary_flags = 0;
+    if (d->primary) d->primary->flags = 0;
     bool mine = d->primary && end_begin(d->primary);
     pthread_mutex_unlock(&lock);
     if (mine) end(d->primary);

@@ -440,7 +440,7 @@ static void walk_limits(uint64_t seed, int steps)
 #define WALKS(i) \
     static void g_context_##i(void) { walk(0x##i, 200); } \
     static void g_limit_##i(void) { walk_limits(0x##i, 200); }
-#define SEEDS(X) X(01) X(02) X(03) X(04) X(05) X(701) X(702)
+#define SEEDS(X) X(01) X(02) X(03) X(04) X(05) X(701) X(702) X(1e15) X(1e16) X(1e17)
 SEEDS(WALKS)
 #define GROUPS(i) { "context_" #i, g_context_##i, 1 }, { "limit_" #i, g_limit_##i, 1 },
 const struct group groups[] = { SEEDS(GROUPS){ 0 } };
