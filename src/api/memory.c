@@ -97,15 +97,13 @@ CUresult CUDAAPI cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUde
     struct context *c;
     struct allocation a;
     if (!pbase && !psize) return CUDA_SUCCESS; /* nothing is asked (observed on H200) */
-    CUresult r = context_optional(&c);
-    if (r) return r;
     if (pbase) *pbase = 0;
     if (psize) *psize = 0;
+    CUresult r = context_current(&c);
+    if (r) return r;
     if (!space_look(dptr, &a) || a.kind == ALLOCATION_RESERVED || a.dormant) return CUDA_ERROR_NOT_FOUND;
-    if (a.pool && !c) return CUDA_ERROR_INVALID_CONTEXT; /* and no other memory: observed on H200 */
-    /* what the device (without a context, the owner) may not touch: observed on H200 */
-    if (!space_access(&a, c ? c->device : NULL) || space_is_private(&a, c))
-        return CUDA_ERROR_NOT_FOUND;
+    /* what the device may not touch: observed on H200 */
+    if (!space_access(&a, c->device) || space_is_private(&a, c)) return CUDA_ERROR_NOT_FOUND;
     /* of the host's that was mapped no base is told (observed on H200) */
     bool host = a.location && a.location != CU_MEM_LOCATION_TYPE_DEVICE;
     if (pbase) *pbase = host ? 0 : a.base;

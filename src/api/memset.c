@@ -170,15 +170,17 @@ CUresult memset_check(const CUDA_MEMSET_NODE_PARAMS_v2 *p)
     return check(p->dst, extent, c);
 }
 
+/* The stream's context fills, whichever is current (observed on H200). */
 static CUresult start(struct fill *f, CUdeviceptr dst, size_t extent, struct context *c, CUstream stream, bool async)
 {
     struct stream *s;
+    const CUresult no_stream = stream_get(c, stream, false, &s);
     CUresult r = CUDA_SUCCESS;
+    if (!no_stream) c = stream_context(s);
     f->device = c->device->ordinal;
     for (unsigned k = 0, n = span_members(dst); k < n && !r; k++) {
         struct span_pieces pieces = { .member = k };
-        if (!(r = find(dst, extent, c, &f->span, &pieces)) && !(r = stream_get(c, stream, false, &s)))
-            r = submit(s, f, &pieces, async);
+        if (!(r = find(dst, extent, c, &f->span, &pieces)) && !(r = no_stream)) r = submit(s, f, &pieces, async);
         free(pieces.at);
     }
     return r;

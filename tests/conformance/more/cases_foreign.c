@@ -291,6 +291,9 @@ static void wander(void)
 WALK(foreign, 0, STEPS + 203, begin, wander)
 WALK(foreign, 1, STEPS + 203, begin, wander)
 WALK(foreign, 2, STEPS + 203, begin, wander)
+WALK(foreign, 7700, STEPS + 203, begin, wander)
+WALK(foreign, 7701, STEPS + 203, begin, wander)
+WALK(foreign, 7702, STEPS + 203, begin, wander)
 
 /* With no context at all, none current before either. */
 static void g_nowhere(void)
@@ -305,5 +308,6 @@ static void g_nowhere(void)
 }
 
 const struct group groups[] = {
-    WALKED(foreign, 0), WALKED(foreign, 1), WALKED(foreign, 2), { "nowhere", g_nowhere, 1 }, { 0 }
+    WALKED(foreign, 0),    WALKED(foreign, 1),    WALKED(foreign, 2),
+    WALKED(foreign, 7700), WALKED(foreign, 7701), WALKED(foreign, 7702), { "nowhere", g_nowhere, 1 }, { 0 }
 };
