@@ -92,22 +92,6 @@ CUresult CUDAAPI cuGraphGetNodes(CUgraph hGraph, CUgraphNode *nodes, size_t *num
     return graph_end(r);
 }
 
-static int by_age(const void *a, const void *b)
-{
-    const struct node *m = *(struct node *const *)a, *n = *(struct node *const *)b;
-    return m->rooted < n->rooted ? 1 : -1;
-}
-
-/* Who became a root last comes first (observed on H200). With room for all of them. */
-static size_t list_roots(const struct graph *g, struct node **roots)
-{
-    size_t n = 0;
-    for (unsigned k = 0; k < g->nodes.count; k++)
-        if (!g->nodes.node[k]->before.count) roots[n++] = g->nodes.node[k];
-    qsort(roots, n, sizeof *roots, by_age);
-    return n;
-}
-
 CUresult CUDAAPI cuGraphGetRootNodes(CUgraph hGraph, CUgraphNode *rootNodes, size_t *numRootNodes)
 {
     struct graph *g;
@@ -117,7 +101,7 @@ CUresult CUDAAPI cuGraphGetRootNodes(CUgraph hGraph, CUgraphNode *rootNodes, siz
     if ((r = graph_get(hGraph, &g))) return graph_end(r);
     struct node **roots = malloc((g->nodes.count + 1ul) * sizeof *roots);
     if (!roots) return graph_end(CUDA_ERROR_OUT_OF_MEMORY);
-    give(rootNodes, numRootNodes, roots, list_roots(g, roots));
+    give(rootNodes, numRootNodes, roots, graph_roots(g, roots));
     free(roots);
     return graph_end(r);
 }

@@ -63,6 +63,30 @@ static CUresult check_rest(const struct graph *g)
     return r;
 }
 
+static bool allocates(const struct graph *g, CUdeviceptr address)
+{
+    for (unsigned k = 0; k < g->nodes.count && g->counted; k++) {
+        const struct node *n = g->nodes.node[k];
+        if ((n->memory && n->memory->kept.address == address) || (n->child && allocates(n->child, address))) return true;
+    }
+    return false;
+}
+
+/* What nodes of g free is allocated, or a node of the whole graph allocates it first. */
+static CUresult check_frees(const struct graph *g, const struct graph *whole)
+{
+    CUresult r = CUDA_SUCCESS;
+    struct allocation a;
+    for (unsigned k = 0; k < g->nodes.count && g->counted && !r; k++) {
+        const struct node *n = g->nodes.node[k];
+        if (n->child) r = check_frees(n->child, whole);
+        if (n->params.type != CU_GRAPH_NODE_TYPE_MEM_FREE || space_look(n->params.free.dptr, &a)) continue;
+        if (!allocates(whole, n->params.free.dptr))
+            r = (CUresult)because(CUDA_ERROR_INVALID_VALUE, "a node frees what is not allocated now");
+    }
+    return r;
+}
+
 /* There is memory for what the nodes allocate, most often in one arena. launch: x's graph, or NULL for an upload. */
 static CUresult ready_memory(const struct graph *g, struct stream *s, const void *launch)
 {
@@ -113,6 +137,7 @@ CUresult graph_launch(struct executable *x, struct stream *s)
     const bool frees = x->flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH;
     CUresult r = atomic_load(&x->valid) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; /* destroyed meanwhile */
     if (!r && !frees) r = check_rest(x->graph);
+    if (!r) r = check_frees(x->graph, x->graph);
     if (!r && x->done) r = cuStreamWaitEvent((CUstream)s, x->done, 0);
     if (!r && frees) r = free_rest(x->graph, s);
     if (!r) r = ready_memory(x->graph, s, x->graph);

@@ -76,7 +76,7 @@ static unsigned place_in(const struct node_list *l, const struct node *n)
     return k;
 }
 
-/* Of what comes behind a node the last takes the place (observed on an H200). */
+/* The last takes its place (observed on an H200). */
 static void list_replace(struct node_list *l, const struct node *n)
 {
     const unsigned k = place_in(l, n);
@@ -116,16 +116,12 @@ static CUresult connect(struct node *from, struct node *to, const CUgraphEdgeDat
     return r;
 }
 
-static void stand_alone(struct node *to, const struct node *from)
-{
-    list_take(&to->before, place_in(&to->before, from));
-    if (!to->before.count) to->rooted = ++newest;
-}
-
 static void disconnect(struct node *from, struct node *to)
 {
     list_replace(&from->after, to);
-    stand_alone(to, from);
+    list_replace(&to->before, from);
+    if (!from->after.count) from->sunk = ++newest;
+    if (!to->before.count) to->rooted = ++newest;
 }
 
 static struct node *node_new(struct graph *g)
@@ -133,7 +129,7 @@ static struct node *node_new(struct graph *g)
     struct node *n = object_take(&nodes);
     if (!n) return NULL;
     *n = (struct node){ .graph = g, .id = ++newest, .number = g->numbers };
-    n->rooted = n->id;
+    n->rooted = n->sunk = n->id;
     if (list_add(&g->nodes, n)) {
         object_give(&nodes, n);
         return NULL;
@@ -158,8 +154,8 @@ static void node_free(struct node *n)
 
 void node_remove(struct node *n)
 {
-    while (n->before.count) disconnect(n->before.node[n->before.count - 1], n);
-    for (unsigned k = 0; k < n->after.count; k++) stand_alone(n->after.node[k], n);
+    while (n->before.count) disconnect(n->before.node[0], n);
+    while (n->after.count) disconnect(n, n->after.node[0]);
     n->graph->counted -= n->counted;
     if (n->graph->marked_for == n) n->graph->marked_for = NULL;
     list_forget(&n->graph->nodes, n);
@@ -196,7 +192,6 @@ static CUresult move_child(struct node *n, const CUgraphNodeParams *params)
     struct graph *given;
     CUresult r = graph_get(params->graph.graph, &given);
     if (r || capture_is_into(given)) return CUDA_ERROR_INVALID_VALUE;
-    if (given->parent) return CUDA_ERROR_NOT_SUPPORTED;
     for (const struct graph *g = n->graph; g; g = g->parent ? g->parent->graph : NULL)
         if (g == given) return CUDA_ERROR_INVALID_VALUE;
     n->params = *params;
@@ -245,11 +240,25 @@ static void count_memory(struct node *n)
     n->graph->counted += n->counted;
 }
 
+/* A graph that is inside another one already, which is told before anything else (observed on an H200). */
+static bool is_inside(const CUgraphNodeParams *p)
+{
+    struct graph *given;
+    return p->type == CU_GRAPH_NODE_TYPE_GRAPH && !graph_get(p->graph.graph, &given) && given->parent;
+}
+
+static bool is_copied_child(const struct graph *g)
+{
+    return g->parent && g->parent->params.type == CU_GRAPH_NODE_TYPE_GRAPH &&
+           g->parent->params.graph.ownership != CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE;
+}
+
 CUresult node_add(struct graph *g, const CUgraphNode *before, const CUgraphEdgeData *data, size_t count,
                   const CUgraphNodeParams *params, struct node **out)
 {
     struct node *other;
     CUresult r = CUDA_SUCCESS;
+    if (is_inside(params) || (about_memory(params) && is_copied_child(g))) return CUDA_ERROR_NOT_SUPPORTED;
     for (size_t k = 0; k < count; k++)
         if (!before || node_get(before[k], &other) || other->graph != g) return CUDA_ERROR_INVALID_VALUE;
     struct node *n = node_new(g);
@@ -332,6 +341,36 @@ CUresult edges_remove(struct graph *g, const CUgraphNode *from, const CUgraphNod
     return CUDA_SUCCESS;
 }
 
+static int by_rooted(const void *a, const void *b)
+{
+    const struct node *m = *(struct node *const *)a, *n = *(struct node *const *)b;
+    return m->rooted < n->rooted ? 1 : -1;
+}
+
+size_t graph_roots(const struct graph *g, struct node **out)
+{
+    size_t n = 0;
+    for (unsigned k = 0; k < g->nodes.count; k++)
+        if (!g->nodes.node[k]->before.count) out[n++] = g->nodes.node[k];
+    qsort(out, n, sizeof *out, by_rooted);
+    return n;
+}
+
+static int by_sunk(const void *a, const void *b)
+{
+    const struct node *m = *(struct node *const *)a, *n = *(struct node *const *)b;
+    return m->sunk < n->sunk ? 1 : -1;
+}
+
+size_t graph_sinks(const struct graph *g, struct node **out)
+{
+    size_t n = 0;
+    for (unsigned k = 0; k < g->nodes.count; k++)
+        if (!g->nodes.node[k]->after.count) out[n++] = g->nodes.node[k];
+    qsort(out, n, sizeof *out, by_sunk);
+    return n;
+}
+
 /* ---- graphs */
 
 CUresult graph_new(struct graph **out)
@@ -377,7 +416,7 @@ static CUresult copy_node(const struct node *from, struct graph *g)
     if (r) return r;
     n->origin = from->id;
     n->number = from->number;
-    n->rooted = from->rooted;
+    n->sunk = from->sunk;
     n->disabled = from->disabled;
     memcpy(n->attribute, from->attribute, sizeof n->attribute);
     n->attributes = from->attributes;

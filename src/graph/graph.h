@@ -34,7 +34,7 @@ struct node {                      /* CUgraphNode_st */
     _Atomic bool valid;
     uint64_t id, origin;           /* its own; that of the node it is a copy of, 0: of none */
     unsigned number;               /* in its graph, and in copies of it */
-    uint64_t rooted;               /* a number that grows: when it came to depend on none */
+    uint64_t rooted, sunk;         /* numbers that grow: when it came to depend on none, and none on it */
     struct graph *graph;
     CUgraphNodeParams params;      /* with memory of our own */
     struct owned *owned;           /* that memory */
@@ -49,6 +49,7 @@ struct node {                      /* CUgraphNode_st */
     unsigned born_behind;          /* of `before`, those it was made with */
     bool disabled;                 /* in an executable graph */
     unsigned missing;              /* while nodes are being ordered */
+    struct node *partner;          /* during an update: that of the other graph to which it corresponds */
     bool counted;                  /* allocates or frees memory, or has a child, which may */
     struct lane *lane;             /* during a launch: where it is issued, and the point behind it, */
     struct mark *mark;             /* if it is known; NULL: it is done, or not needed yet */
@@ -64,6 +65,7 @@ struct graph {                     /* CUgraph_st */
     unsigned counted;              /* nodes that are */
     struct node *parent;           /* the node whose child or body it is */
     struct graph *origin;          /* that it was cloned from */
+    unsigned executables;          /* that were made of it and are not destroyed */
     struct user_reference *objects; /* that it keeps alive (user.h) */
     struct condition *conditions;  /* that were made for it */
     struct graph_arena *arenas;    /* what its memory lies in (memory.h) */
@@ -75,6 +77,8 @@ struct executable {                /* CUgraphExec_st */
     _Atomic bool valid;
     pthread_mutex_t launch;        /* one launch at a time; before graphs_lock */
     struct graph *graph;           /* a copy of its own */
+    CUgraph of;                    /* the one that it was made of, which may be gone; */
+    uint64_t of_number;            /* its number tells */
     uint64_t flags;
     struct node_list order;
     pthread_rwlock_t bodies;       /* of conditional nodes: read while they are issued, which threads of streams do */
@@ -95,6 +99,11 @@ CUresult list_add(struct node_list *l, struct node *n);
 CUresult list_add_edge(struct node_list *l, struct node *n, CUgraphEdgeData edge);
 void list_free(struct node_list *l);
 bool list_has(const struct node_list *l, const struct node *n);
+
+/* Those that come after none, and those after which none comes: who became so last comes first (observed on H200). There is
+ * room for all nodes of g; how many. */
+size_t graph_roots(const struct graph *g, struct node **out);
+size_t graph_sinks(const struct graph *g, struct node **out);
 
 /* An empty graph; the end of a graph and its nodes; a copy of one. CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult graph_new(struct graph **out);
@@ -141,6 +150,8 @@ void executable_unlock(struct executable *x);
 /* A node of an executable graph takes other parameters; CUDA_ERROR_INVALID_VALUE if these are no other operands of the
  * same operation. */
 CUresult executable_set_node(struct node *n, const CUgraphNodeParams *params);
+/* How many others were made of g. */
+unsigned executables_beside(const struct executable *x, const struct graph *g);
 /* Takes the parameters of g, whose shape is the same, or says why not. */
 CUresult executable_update(struct executable *x, struct graph *g, CUgraphExecUpdateResultInfo *info);
 

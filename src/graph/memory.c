@@ -187,18 +187,22 @@ static CUresult free_own(const struct node *n, struct graph_memory *m)
     return r;
 }
 
-/* What another graph allocates is freed once in each graph. */
+/* Whether a node of g frees it already. */
+static bool is_freed_by(const struct graph *g, CUdeviceptr address)
+{
+    for (unsigned k = 0; k < g->nodes.count; k++) {
+        const CUgraphNodeParams *p = &g->nodes.node[k]->params;
+        if (p->type == CU_GRAPH_NODE_TYPE_MEM_FREE && p->free.dptr == address) return true;
+    }
+    return false;
+}
+
+/* What another graph allocates is freed once in each graph but its own. */
 CUresult graph_memory_free(const struct node *n, CUdeviceptr address)
 {
-    const struct graph *g = n->graph;
     bool any;
-    struct graph_memory *m = own_at(g, address, &any);
+    struct graph_memory *m = own_at(n->graph, address, &any);
     if (m) return free_own(n, m);
-    if (any || !mempool_is_kept(address)) return CUDA_ERROR_INVALID_VALUE;
-    for (unsigned k = 0; k < g->nodes.count; k++) {
-        const struct node *other = g->nodes.node[k];
-        if (other->params.type == CU_GRAPH_NODE_TYPE_MEM_FREE && other->params.free.dptr == address)
-            return CUDA_ERROR_INVALID_VALUE;
-    }
-    return CUDA_SUCCESS;
+    return any || is_freed_by(n->graph, address) || !mempool_free_from_outside(address) ? CUDA_ERROR_INVALID_VALUE
+                                                                                         : CUDA_SUCCESS;
 }

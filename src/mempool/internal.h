@@ -22,6 +22,8 @@ enum { BLOCK_UNIT = 512 /* addresses are multiples of it, as on H200 */ };
 static const uint64_t MEMPOOL_TOO_LARGE = 1ull << 46;
 
 enum block_state { BLOCK_SPARE, BLOCK_FREE, BLOCK_LENT };
+/* Whose nodes free memory of a graph: the graph's own node, or those of others. */
+enum block_freer { FREER_NONE, FREER_OWN, FREER_OTHERS };
 
 struct block {
     struct allocation a;           /* of a lent block; published */
@@ -34,7 +36,8 @@ struct block {
     bool bound;                    /* usable only where place allows it; of a lent block, as it was before */
     struct place place;            /* where it was last freed */
     struct mark *mark;             /* of that free, which must be done first; NULL: it is */
-    bool kept;                     /* of memory of graphs: for a node that there is yet (kept.c) */
+    bool kept;                     /* of memory of graphs: for a node that there is yet (kept.c), */
+    enum block_freer freer;        /* which is freed by these */
     bool allocated;                /* by a launch, and not freed since */
     uint32_t slot;                 /* in the export table (share.c), 0: none */
     RB_ENTRY(block) by_size;       /* of the pool's free blocks */

@@ -94,7 +94,10 @@ CUresult mempool_keep(struct arena *a, uint64_t size, uint32_t others, comes_aft
 
 CUresult mempool_reuse_kept(struct kept k, const void *point, comes_after *after)
 {
-    return layout_free(&k.arena->layout, k.block->at, k.block->size, point, after);
+    if (k.block->freer == FREER_OTHERS) return CUDA_ERROR_INVALID_VALUE;
+    CUresult r = layout_free(&k.arena->layout, k.block->at, k.block->size, point, after);
+    if (!r) k.block->freer = FREER_OWN;
+    return r;
 }
 
 /* With the pool's lock: nobody needs it any more. */
@@ -128,23 +131,25 @@ bool mempool_is_allocated(struct kept k)
 }
 
 /* Those of the arena that has the address. */
-static const struct block *blocks_at(const struct zone *z, uint64_t address)
+static struct block *blocks_at(const struct zone *z, uint64_t address)
 {
     const uint64_t at = address - z->place.va;
     const struct arena *a = z->span && at < z->place.size ? z->span[at / MEMPOOL_MAPPING].arena : NULL;
     return a ? a->blocks : NULL;
 }
 
-bool mempool_is_kept(CUdeviceptr address)
+bool mempool_free_from_outside(CUdeviceptr address)
 {
-    bool is = false;
-    for (int k = 0; k < device_count && !is; k++) {
+    struct block *found = NULL;
+    for (int k = 0; k < device_count && !found; k++) {
         struct zone *z = zone_of(&devices[k]);
         pthread_mutex_lock(&z->lock);
-        for (const struct block *b = blocks_at(z, address); b && !is; b = b->above) is = b->a.base == address;
+        for (struct block *b = blocks_at(z, address); b && !found; b = b->above)
+            if (b->a.base == address && b->freer != FREER_OWN) found = b;
+        if (found) found->freer = FREER_OTHERS;
         pthread_mutex_unlock(&z->lock);
     }
-    return is;
+    return found;
 }
 
 /* Of several that begin there or lie there, one that has the bytes. */

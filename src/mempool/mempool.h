@@ -128,13 +128,14 @@ void mempool_arena_drop(struct arena *a);
 /* Keeps size bytes, not allocated yet, for a node; see layout.h. others: which devices beside the arena's may use them, as
  * bits. CUDA_ERROR_OUT_OF_MEMORY: the device has no addresses for that. */
 CUresult mempool_keep(struct arena *a, uint64_t size, uint32_t others, comes_after *after, struct kept *out);
-/* A node of the same graph, point, frees it: its addresses are for nodes that come after that, too. */
+/* A node of the same graph, point, frees it: its addresses are for nodes that come after that, too.
+ * CUDA_ERROR_INVALID_VALUE: those of others do (observed on an H200). */
 CUresult mempool_reuse_kept(struct kept k, const void *point, comes_after *after);
 /* The node is gone: so is the memory, or, if it is allocated, with its free. */
 void mempool_unkeep(struct kept k);
 bool mempool_is_allocated(struct kept k);
-/* Whether something is kept that begins at address. */
-bool mempool_is_kept(CUdeviceptr address);
+/* A node of another graph frees what is kept at address. False: nothing is, or its own graph does. */
+bool mempool_free_from_outside(CUdeviceptr address);
 /* Copies what is kept at address and, if there is such a one, has size bytes there, allocated or not. False: nothing is. */
 bool mempool_look_kept(CUdeviceptr address, uint64_t size, struct allocation *copy);
 /* The same if space_look finds nothing there: what nodes of graphs, which run later, may name. */
