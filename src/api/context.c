@@ -138,11 +138,13 @@ CUresult CUDAAPI cuCtxAttach(CUcontext *pctx, unsigned int flags)
 CUresult CUDAAPI cuCtxDetach(CUcontext ctx)
 {
     struct context *c;
+    struct context *current;
     CUresult r = library_ready();
     if (r) return r;
     r = context_check(ctx, &c);
     if (r) return r == CUDA_ERROR_CONTEXT_IS_DESTROYED ? CUDA_ERROR_INVALID_CONTEXT : r;
-    if (context_top() != c) return CUDA_ERROR_INVALID_CONTEXT;
+    if ((r = context_current_unchecked(&current))) return r;
+    if (current != c) return CUDA_ERROR_INVALID_CONTEXT;
     if (atomic_fetch_sub(&c->attached, 1) > 0) return CUDA_SUCCESS;
     return c->primary ? CUDA_SUCCESS : context_destroy(ctx);
 }
@@ -335,6 +337,7 @@ CUresult CUDAAPI cuCtxGetDevice_v2(CUdevice *device, CUcontext ctx)
     if (!device) return CUDA_ERROR_INVALID_VALUE;
     CUresult r = ctx ? library_ready() : context_current(&c);
     if (!r && ctx) r = context_check(ctx, &c);
+    if (r == CUDA_ERROR_CONTEXT_IS_DESTROYED && ctx && c->primary) r = CUDA_SUCCESS; /* observed on H200 */
     if (r) return r;
     *device = c->device->ordinal;
     return CUDA_SUCCESS;
