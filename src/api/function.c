@@ -18,59 +18,69 @@ static enum function_setting setting_of(CUfunction_attribute attribute)
     }
 }
 
-CUresult function_attribute(const struct function *f, CUfunction_attribute attribute, int *value)
+/* What its code says, which nobody sets. */
+static CUresult compiled_attribute(const struct fl_image *image, const struct fl_image_kernel *k, const struct device *d,
+                                   CUfunction_attribute attribute, int *value)
 {
-    const struct profile *p = f->module->context->device->profile;
-    const enum function_setting which = setting_of(attribute);
-    if (!value) return CUDA_ERROR_INVALID_VALUE;
-    if (which < SETTINGS) {
-        *value = f->set[which];
-        return CUDA_SUCCESS;
-    }
+    const struct profile *p = d->profile;
     switch (attribute) {
     case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
         *value = profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
-        if (f->kernel->max_threads && f->kernel->max_threads < (unsigned)*value) *value = (int)f->kernel->max_threads;
+        if (k->max_threads && k->max_threads < (unsigned)*value) *value = (int)k->max_threads;
         break;
-    case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES: *value = (int)f->kernel->static_shared; break;
-    case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES: *value = (int)f->kernel->const_size; break;
-    case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES: *value = (int)f->kernel->local_reported; break;
-    case CU_FUNC_ATTRIBUTE_NUM_REGS: *value = (int)f->kernel->registers; break;
-    case CU_FUNC_ATTRIBUTE_PTX_VERSION: *value = (int)f->module->image->target; break;
+    case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES: *value = (int)k->static_shared; break;
+    case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES: *value = (int)k->const_size; break;
+    case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES: *value = (int)k->local_reported; break;
+    case CU_FUNC_ATTRIBUTE_NUM_REGS: *value = (int)k->registers; break;
+    case CU_FUNC_ATTRIBUTE_PTX_VERSION: *value = (int)image->target; break;
     case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
         *value = 10 * profile_attribute(p, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
                  profile_attribute(p, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
         break;
     case CU_FUNC_ATTRIBUTE_CACHE_MODE_CA: *value = 0; break;
-    case CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET:
-        *value = (f->kernel->flags & FL_KERNEL_EXPLICIT_CLUSTER) != 0;
-        break;
+    case CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET: *value = (k->flags & FL_KERNEL_EXPLICIT_CLUSTER) != 0; break;
     default: return CUDA_ERROR_INVALID_VALUE;
     }
     return CUDA_SUCCESS;
 }
 
-CUresult kernel_attribute(const struct function *f, CUfunction_attribute attribute, int *value)
+CUresult function_attribute(const struct function *f, CUfunction_attribute attribute, int *value)
 {
     const enum function_setting which = setting_of(attribute);
-    CUresult r = function_attribute(f, attribute, value);
-    if (!r && which < SETTINGS) *value = kernel_setting(f, which);
-    return r;
+    if (!value) return CUDA_ERROR_INVALID_VALUE;
+    if (which == SETTINGS)
+        return compiled_attribute(f->module->image, f->kernel, f->module->context->device, attribute, value);
+    *value = f->set[which];
+    return CUDA_SUCCESS;
 }
 
-static bool may_be(const struct function *f, enum function_setting which, int value)
+static const struct fl_image_kernel *code_of(const struct kernel_handle *k)
 {
-    const struct profile *p = f->module->context->device->profile;
+    return &image_kernels(k->library->file.data)[k->index];
+}
+
+CUresult kernel_attribute(const struct kernel_handle *k, const struct device *d, CUfunction_attribute attribute, int *value)
+{
+    const enum function_setting which = setting_of(attribute);
+    if (!value) return CUDA_ERROR_INVALID_VALUE;
+    if (which == SETTINGS) return compiled_attribute(k->library->file.data, code_of(k), d, attribute, value);
+    *value = kernel_setting(k, d, which);
+    return CUDA_SUCCESS;
+}
+
+static bool may_be(const struct fl_image_kernel *k, const struct device *d, enum function_setting which, int value)
+{
     switch (which) {
     case SETTING_SHARED:
-        return value >= 0 && value <= profile_attribute(p, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN) -
-                                          (int)f->kernel->static_shared;
+        return value >= 0 &&
+               value <= profile_attribute(d->profile, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN) -
+                            (int)k->static_shared;
     case SETTING_CARVEOUT: return value >= -1 && value <= 100;
     case SETTING_WIDTH:
     case SETTING_HEIGHT:
     case SETTING_DEPTH: /* where it was compiled for one shape, that one */
-        if (value < 0 || (f->kernel->max_cluster && (uint32_t)value > f->kernel->max_cluster)) return false;
-        return !f->kernel->cluster[0] || value == (int)f->kernel->cluster[which - SETTING_WIDTH];
+        if (value < 0 || (k->max_cluster && (uint32_t)value > k->max_cluster)) return false;
+        return !k->cluster[0] || value == (int)k->cluster[which - SETTING_WIDTH];
     case SETTING_NON_PORTABLE: return true;
     case SETTING_POLICY:
         return value >= CU_CLUSTER_SCHEDULING_POLICY_DEFAULT && value <= CU_CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING;
@@ -81,22 +91,25 @@ static bool may_be(const struct function *f, enum function_setting which, int va
 
 static CUresult set_function(struct function *f, enum function_setting which, int value)
 {
-    if (!may_be(f, which, value)) return CUDA_ERROR_INVALID_VALUE;
+    if (!may_be(f->kernel, f->module->context->device, which, value)) return CUDA_ERROR_INVALID_VALUE;
     function_set(f, which, value);
     return CUDA_SUCCESS;
 }
 
-static CUresult set_kernel(struct function *f, enum function_setting which, int value)
+static CUresult set_kernel(const struct kernel_handle *k, const struct device *d, enum function_setting which, int value)
 {
-    return may_be(f, which, value) ? kernel_set(f, which, value) : CUDA_ERROR_INVALID_VALUE;
+    return may_be(code_of(k), d, which, value) ? kernel_set(k, d, which, value) : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult kernel_set_attribute(struct function *f, CUfunction_attribute attribute, int value)
+CUresult kernel_set_attribute(const struct kernel_handle *k, const struct device *d, CUfunction_attribute attribute, int value)
 {
-    return set_kernel(f, setting_of(attribute), value);
+    return set_kernel(k, d, setting_of(attribute), value);
 }
 
-CUresult kernel_set_cache(struct function *f, CUfunc_cache config) { return set_kernel(f, SETTING_CACHE, (int)config); }
+CUresult kernel_set_cache(const struct kernel_handle *k, const struct device *d, CUfunc_cache config)
+{
+    return set_kernel(k, d, SETTING_CACHE, (int)config);
+}
 
 /* Until function_end. */
 static CUresult named(CUfunction handle, struct function **f)

@@ -282,39 +282,36 @@ CUresult CUDAAPI cuKernelGetName(const char **name, CUkernel hfunc)
     return kernel_end(k, name ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }
 
-/* The kernel's function on a device, until function_end: in the current context if it is of that device, else in the
- * primary one. */
-static CUresult function_on(CUkernel kernel, CUdevice dev, struct function **f)
+/* Until kernel_end. A context is needed neither here nor on the device (observed on H200). */
+static CUresult kernel_on(CUkernel kernel, CUdevice dev, struct kernel_handle **k, struct device **d)
 {
-    struct kernel_handle *k;
-    struct device *d;
-    CUresult r = kernel_named(kernel, &k);
-    if (r || (r = kernel_end(k, device_get(dev, &d)))) return r;
-    struct context *c = context_top();
-    if (!c || c->device != d || atomic_load(&c->destroyed)) c = primary_active(d) ? d->primary : NULL;
-    return c ? function_get(c, (CUfunction)kernel, f) : CUDA_ERROR_INVALID_CONTEXT;
+    CUresult r = kernel_named(kernel, k);
+    if (!r && (r = device_get(dev, d))) kernel_end(*k, r);
+    return r;
 }
 
 CUresult CUDAAPI cuKernelGetAttribute(int *pi, CUfunction_attribute attrib, CUkernel kernel, CUdevice dev)
 {
-    struct function *f;
-    CUresult r = function_on(kernel, dev, &f);
-    return r ? r : function_end(f, kernel_attribute(f, attrib, pi));
+    struct kernel_handle *k;
+    struct device *d;
+    CUresult r = kernel_on(kernel, dev, &k, &d);
+    return r ? r : kernel_end(k, kernel_attribute(k, d, attrib, pi));
 }
 
 CUresult CUDAAPI cuKernelSetAttribute(CUfunction_attribute attrib, int val, CUkernel kernel, CUdevice dev)
 {
-    struct function *f;
-    CUresult r = function_on(kernel, dev, &f);
-    return r ? r : function_end(f, kernel_set_attribute(f, attrib, val));
+    struct kernel_handle *k;
+    struct device *d;
+    CUresult r = kernel_on(kernel, dev, &k, &d);
+    return r ? r : kernel_end(k, kernel_set_attribute(k, d, attrib, val));
 }
 
 CUresult CUDAAPI cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice dev)
 {
-    struct function *f;
-    CUresult r = function_on(kernel, dev, &f);
-    if (r) return r;
-    return function_end(f, kernel_set_cache(f, config));
+    struct kernel_handle *k;
+    struct device *d;
+    CUresult r = kernel_on(kernel, dev, &k, &d);
+    return r ? r : kernel_end(k, kernel_set_cache(k, d, config));
 }
 
 CUresult CUDAAPI cuKernelGetParamInfo(CUkernel kernel, size_t paramIndex, size_t *paramOffset, size_t *paramSize)

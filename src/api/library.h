@@ -9,6 +9,7 @@ struct jit {
     char *info, *error;
     size_t info_size, error_size;
     void **info_slot, **error_slot, **time_slot;
+    const char *wrong; /* with what nothing can be compiled, NULL: nothing */
 };
 /* CUDA_ERROR_INVALID_VALUE: an option or a value that there is not. */
 CUresult jit_options(unsigned n, CUjit_option *options, void **values, struct jit *j);
@@ -26,10 +27,9 @@ CUresult read_file(const char *name, void **data, size_t *size);
 CUresult give_variable(const struct allocation *a, CUdeviceptr *dptr, size_t *bytes);
 /* cuFuncGetAttribute: CUDA_ERROR_INVALID_VALUE. */
 CUresult function_attribute(const struct function *f, CUfunction_attribute attribute, int *value);
-/* cuKernelGetAttribute, cuKernelSetAttribute, cuKernelSetCacheConfig, on the device of f, which is a function of the
- * kernel: the same. */
-CUresult kernel_attribute(const struct function *f, CUfunction_attribute attribute, int *value);
-CUresult kernel_set_attribute(struct function *f, CUfunction_attribute attribute, int value);
-CUresult kernel_set_cache(struct function *f, CUfunc_cache config);
+/* cuKernelGetAttribute, cuKernelSetAttribute, cuKernelSetCacheConfig: the same. */
+CUresult kernel_attribute(const struct kernel_handle *k, const struct device *d, CUfunction_attribute attribute, int *value);
+CUresult kernel_set_attribute(const struct kernel_handle *k, const struct device *d, CUfunction_attribute attribute, int value);
+CUresult kernel_set_cache(const struct kernel_handle *k, const struct device *d, CUfunc_cache config);
 
 #endif

@@ -70,7 +70,7 @@ static CUresult add_piece(char *piece, void *data)
     struct addition *a = data;
     struct image_file file;
     CUresult r = CUDA_SUCCESS;
-    if (!strstr(piece, ".extern") && !(r = image_from_ptx(piece, a->jit, &file))) image_release(&file);
+    if ((a->jit->wrong || !strstr(piece, ".extern")) && !(r = image_from_ptx(piece, a->jit, &file))) image_release(&file);
     return r ? r : ptx_join(&a->text, piece);
 }
 

@@ -36,6 +36,8 @@ static bool is_target(size_t target)
 
 CUresult jit_options(unsigned n, CUjit_option *options, void **values, struct jit *j)
 {
+    int level = 0;
+    bool debug = false;
     *j = (struct jit){ 0 };
     if (n && (!options || !values)) return CUDA_ERROR_INVALID_VALUE;
     for (unsigned k = 0; k < n; k++) {
@@ -62,12 +64,16 @@ CUresult jit_options(unsigned n, CUjit_option *options, void **values, struct ji
         case CU_JIT_CACHE_MODE:
             if (number > CU_JIT_CACHE_OPTION_CA) return CUDA_ERROR_INVALID_VALUE;
             break;
+        case CU_JIT_OPTIMIZATION_LEVEL: level = (int)number; break;
+        case CU_JIT_GENERATE_DEBUG_INFO: debug = (int)number != 0; break;
         default:
             if ((int)options[k] < 0 || options[k] >= CU_JIT_NUM_OPTIONS) return CUDA_ERROR_INVALID_VALUE;
         }
     }
     /* a buffer has a size (observed on H200) */
     if ((j->info && !j->info_slot) || (j->error && !j->error_slot)) return CUDA_ERROR_INVALID_VALUE;
+    if (level < 0) j->wrong = "there is no such level of optimization\n";
+    if (level > 0 && debug) j->wrong = "code is either optimized or debugged\n";
     return CUDA_SUCCESS;
 }
 
@@ -89,7 +95,8 @@ CUresult image_from_ptx(const char *text, const struct jit *j, struct image_file
     struct timespec a, b;
     char log[4096] = "";
     clock_gettime(CLOCK_MONOTONIC, &a);
-    CUresult r = compile_ptx(text, file, log, sizeof log);
+    CUresult r = j->wrong ? CUDA_ERROR_INVALID_PTX : compile_ptx(text, file, log, sizeof log);
+    if (j->wrong) snprintf(log, sizeof log, "%s", j->wrong);
     clock_gettime(CLOCK_MONOTONIC, &b);
     if (j->time_slot) {
         float ms = (float)((double)(b.tv_sec - a.tv_sec) * 1e3 + (double)(b.tv_nsec - a.tv_nsec) / 1e6);
@@ -199,7 +206,7 @@ CUresult CUDAAPI cuModuleLoad(CUmodule *module, const char *fname)
     size_t size;
     CUresult r = context_current(&c);
     if (r) return r;
-    if (!module || !fname) return CUDA_ERROR_INVALID_VALUE;
+    if (!module || !fname || !*fname) return CUDA_ERROR_INVALID_VALUE;
     if ((r = read_file(fname, &data, &size))) return r;
     r = size ? load(module, data, size, 0, NULL, NULL) : CUDA_ERROR_INVALID_IMAGE;
     free(data);

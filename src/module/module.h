@@ -143,9 +143,9 @@ void settings_begin(struct function *f, const struct device *d);
 void settings_inherit(struct module *m);
 /* Of f alone. */
 void function_set(struct function *f, enum function_setting which, int value);
-/* Of the kernel, of a library, that f is of, on f's device. CUDA_ERROR_OUT_OF_MEMORY. */
-CUresult kernel_set(struct function *f, enum function_setting which, int value);
-int kernel_setting(const struct function *f, enum function_setting which);
+/* Of a kernel on a device, with or without a context there. CUDA_ERROR_OUT_OF_MEMORY. */
+CUresult kernel_set(const struct kernel_handle *k, const struct device *d, enum function_setting which, int value);
+int kernel_setting(const struct kernel_handle *k, const struct device *d, enum function_setting which);
 /* Of a library that nobody uses any more. */
 void settings_end(struct library *l);
 

@@ -2,6 +2,7 @@
  * that of its functions in all contexts there, also of those that begin later,
  * but for functions for which it was set by themselves (observed on H200). A
  * library's lock guards its kernels' settings and who inherits them. */
+#include "module/image.h"
 #include "module/module.h"
 
 #include <stdlib.h>
@@ -48,38 +49,36 @@ void function_set(struct function *f, enum function_setting which, int value)
 }
 
 /* With the library's lock. NULL: no memory. */
-static int (*settings_of(const struct module *m))[SETTINGS]
+static int (*settings_of(struct library *l, const struct device *d))[SETTINGS]
 {
-    const struct device *d = m->context->device;
-    int (**of)[SETTINGS] = &m->library->settings[d->ordinal];
-    if (*of || !(*of = calloc(m->image->nkernels, sizeof **of))) return *of;
-    for (uint32_t i = 0; i < m->image->nkernels; i++)
-        for (int k = 0; k < SETTINGS; k++) (*of)[i][k] = default_of(m->functions[i].kernel, d, k);
+    const struct fl_image *h = l->file.data;
+    int (**of)[SETTINGS] = &l->settings[d->ordinal];
+    if (*of || !(*of = calloc(h->nkernels, sizeof **of))) return *of;
+    for (uint32_t i = 0; i < h->nkernels; i++)
+        for (int k = 0; k < SETTINGS; k++) (*of)[i][k] = default_of(&image_kernels(h)[i], d, k);
     return *of;
 }
 
-CUresult kernel_set(struct function *f, enum function_setting which, int value)
+CUresult kernel_set(const struct kernel_handle *k, const struct device *d, enum function_setting which, int value)
 {
-    struct library *l = f->module->library;
-    const struct device *d = f->module->context->device;
+    struct library *l = k->library;
     pthread_mutex_lock(&l->lock);
-    int (*of)[SETTINGS] = settings_of(f->module);
-    if (of) of[f->index][which] = value;
-    for (unsigned k = 0; of && k < l->nmodules; k++) {
-        struct function *g = &l->modules[k]->functions[f->index];
-        if (l->modules[k]->context->device == d && !(g->own >> which & 1)) g->set[which] = inherited(which, value);
+    int (*of)[SETTINGS] = settings_of(l, d);
+    if (of) of[k->index][which] = value;
+    for (unsigned j = 0; of && j < l->nmodules; j++) {
+        struct function *g = &l->modules[j]->functions[k->index];
+        if (l->modules[j]->context->device == d && !(g->own >> which & 1)) g->set[which] = inherited(which, value);
     }
     pthread_mutex_unlock(&l->lock);
     return of ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-int kernel_setting(const struct function *f, enum function_setting which)
+int kernel_setting(const struct kernel_handle *k, const struct device *d, enum function_setting which)
 {
-    struct library *l = f->module->library;
-    const struct device *d = f->module->context->device;
+    struct library *l = k->library;
     pthread_mutex_lock(&l->lock);
     int (*of)[SETTINGS] = l->settings[d->ordinal];
-    int value = of ? of[f->index][which] : default_of(f->kernel, d, which);
+    int value = of ? of[k->index][which] : default_of(&image_kernels(l->file.data)[k->index], d, which);
     pthread_mutex_unlock(&l->lock);
     return value;
 }
