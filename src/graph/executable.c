@@ -31,6 +31,7 @@ static bool is_acyclic(struct graph *g)
     return true;
 }
 
+/* That was made when what is there only once was there already. */
 static bool has_executable(const struct graph *g)
 {
     for (unsigned k = 0; k < g->nodes.count; k++) {
@@ -74,7 +75,8 @@ CUresult executable_new(struct graph *g, uint64_t flags, CUgraphInstantiateResul
         return CUDA_ERROR_INVALID_VALUE;
     }
     if ((*why = conditionals_check(g, culprit))) return CUDA_ERROR_INVALID_VALUE;
-    if (has_executable(g) || (g->executables && graph_is_single(g)))
+    /* of conditions any counts, of memory only those that have it (observed on an H200) */
+    if (has_executable(g) || (g->executables && graph_is_single(g) && !graph_has_memory(g)))
         return (CUresult)because(CUDA_ERROR_NOT_SUPPORTED,
                                  "a graph with memory or conditional nodes has one executable graph at a time");
     CUresult r = graph_clone(g, &copy);
@@ -106,11 +108,6 @@ static struct graph *made_of(const struct executable *x)
 {
     struct graph *g;
     return !graph_get(x->of, &g) && g->number == x->of_number ? g : NULL;
-}
-
-unsigned executables_beside(const struct executable *x, const struct graph *g)
-{
-    return g->executables - (made_of(x) == g);
 }
 
 void executable_free(struct executable *x)

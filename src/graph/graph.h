@@ -150,8 +150,6 @@ void executable_unlock(struct executable *x);
 /* A node of an executable graph takes other parameters; CUDA_ERROR_INVALID_VALUE if these are no other operands of the
  * same operation. */
 CUresult executable_set_node(struct node *n, const CUgraphNodeParams *params);
-/* How many others were made of g. */
-unsigned executables_beside(const struct executable *x, const struct graph *g);
 /* Takes the parameters of g, whose shape is the same, or says why not. */
 CUresult executable_update(struct executable *x, struct graph *g, CUgraphExecUpdateResultInfo *info);
 

@@ -284,8 +284,7 @@ static bool is_allocated_elsewhere(const struct graph *g, const struct executabl
 CUresult executable_update(struct executable *x, struct graph *g, CUgraphExecUpdateResultInfo *info)
 {
     struct culprit c;
-    if (is_allocated_elsewhere(g, x) || (graph_has_memory(g) && executables_beside(x, g)))
-        return CUDA_ERROR_NOT_SUPPORTED;
+    if (is_allocated_elsewhere(g, x)) return CUDA_ERROR_NOT_SUPPORTED;
     info->result = same_shape(x->graph, g, &c);
     if (info->result) {
         info->errorNode = (CUgraphNode)c.node;

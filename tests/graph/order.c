@@ -239,6 +239,7 @@ static void an_event_of_a_context_is_behind_all_of_its_streams(void **state)
 static void a_context_that_waits_holds_up_old_and_new_streams(void **state)
 {
     (void)state;
+    CUcontext c;
     CUstream s[3];
     CUevent e;
     memset(host, 0, sizeof want);
@@ -246,7 +247,9 @@ static void a_context_that_waits_holds_up_old_and_new_streams(void **state)
     for (int k = 0; k < 2; k++) ok(cuStreamCreate(&s[k], CU_STREAM_NON_BLOCKING));
     uint32_t *flag = rig_hold(s[0]);
     ok(cuEventRecord(e, s[0]));
-    ok(cuCtxWaitEvent(NULL, e));
+    assert_int_equal(cuCtxWaitEvent(NULL, e), CUDA_ERROR_INVALID_CONTEXT);
+    ok(cuCtxGetCurrent(&c));
+    ok(cuCtxWaitEvent(c, e));
     ok(cuStreamCreate(&s[2], CU_STREAM_NON_BLOCKING));
     for (uint32_t k = 1; k < 3; k++) launch(&(struct work){ k, 0, 0 }, s[k]);
     launch(&(struct work){ 3, 0, 0 }, NULL);
