@@ -161,14 +161,14 @@ static CUresult make(struct zone *z, struct piece **out)
     return r;
 }
 
-/* One that no span has, before one that another has to give up; the newest. */
+/* One that no span has, before one that another graph has to give up; the newest. */
 static struct piece *find(const struct zone *z, const struct arena *a, const struct stream *s)
 {
     struct piece *found = NULL;
     for (struct piece *p = z->pieces; p; p = p->next) {
         if (!is_free_for(p, a, s)) continue;
         if (!p->span) return p;
-        if (!found) found = p;
+        if (!found && p->span->arena != a) found = p;
     }
     return found;
 }

@@ -129,7 +129,7 @@ static void launch(void)
 CHAINS(1)
 CHAINS(2)
 LAUNCHES(1, 94) LAUNCHES(2, 50) LAUNCHES(3, 40) LAUNCHES(4, 49) LAUNCHES(5, 30) LAUNCHES(6, 30) LAUNCHES(7, 30)
-    LAUNCHES(8, 30)
+    LAUNCHES(8, 30) LAUNCHES(7701, 73)
 
         const struct group groups[] = { WALKED(chain, 1),
                                         WALKED(chain, 2),
@@ -141,4 +141,5 @@ LAUNCHES(1, 94) LAUNCHES(2, 50) LAUNCHES(3, 40) LAUNCHES(4, 49) LAUNCHES(5, 30) 
                                         WALKED(launches, 6),
                                         WALKED(launches, 7),
                                         WALKED(launches, 8),
+                                        WALKED(launches, 7701),
                                         { 0 } };
