@@ -38,23 +38,42 @@ static CUresult prot_of(CUmemAccess_flags flags, unsigned *prot)
     }
 }
 
-/* Observed on H200: reading alone cannot be asked for. The host never uses a device's memory, and always its own. */
-static CUresult check_access(const struct mempool *p, const CUmemAccessDesc *m)
+static bool is_host(const CUmemAccessDesc *m)
 {
-    unsigned prot;
-    bool device = m->location.type == CU_MEM_LOCATION_TYPE_DEVICE;
-    bool host = m->location.type == CU_MEM_LOCATION_TYPE_HOST || m->location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA;
-    if (m->flags == CU_MEM_ACCESS_FLAGS_PROT_READ || (p->device && !device)) return CUDA_ERROR_NOT_SUPPORTED;
-    if (device && (m->location.id < 0 || m->location.id >= device_count)) return CUDA_ERROR_INVALID_DEVICE;
-    CUresult r = prot_of(m->flags, &prot);
-    if (r || (!host && !device)) return CUDA_ERROR_INVALID_VALUE;
-    return device || prot || p->type == CU_MEM_ALLOCATION_TYPE_MANAGED ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+    return m->location.type == CU_MEM_LOCATION_TYPE_HOST || m->location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA;
 }
 
-/* Observed on H200: a device keeps the access to its own. */
-static bool takes_own(const struct mempool *p, const CUmemAccessDesc *m)
+/* Reading alone cannot be asked for, and the host never uses a device's memory. */
+static CUresult check_kind(const struct mempool *p, const CUmemAccessDesc *m)
 {
-    return p->device && p->device->ordinal == m->location.id && m->flags == CU_MEM_ACCESS_FLAGS_PROT_NONE;
+    const bool device = m->location.type == CU_MEM_LOCATION_TYPE_DEVICE;
+    if (m->flags == CU_MEM_ACCESS_FLAGS_PROT_READ || (p->device && !device)) return CUDA_ERROR_NOT_SUPPORTED;
+    return device && (m->location.id < 0 || m->location.id >= device_count) ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
+}
+
+static CUresult check_value(const CUmemAccessDesc *m)
+{
+    unsigned prot;
+    return is_host(m) || m->location.type == CU_MEM_LOCATION_TYPE_DEVICE ? prot_of(m->flags, &prot)
+                                                                         : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* A device keeps the access to its own, as the host does but for managed memory. */
+static CUresult check_owner(const struct mempool *p, const CUmemAccessDesc *m)
+{
+    if (m->flags != CU_MEM_ACCESS_FLAGS_PROT_NONE) return CUDA_SUCCESS;
+    if (is_host(m)) return p->type == CU_MEM_ALLOCATION_TYPE_MANAGED ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+    return p->device && p->device->ordinal == m->location.id ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
+}
+
+/* Each is looked for in all of the map before the next (observed on H200). */
+static CUresult check_access(const struct mempool *p, const CUmemAccessDesc *map, size_t count)
+{
+    CUresult r = CUDA_SUCCESS;
+    for (size_t k = 0; k < count && !r; k++) r = check_kind(p, &map[k]);
+    for (size_t k = 0; k < count && !r; k++) r = check_value(&map[k]);
+    for (size_t k = 0; k < count && !r; k++) r = check_owner(p, &map[k]);
+    return r;
 }
 
 /* With the pool's lock. All of the pool's memory, or none. */
@@ -92,13 +111,10 @@ static CUresult change_access(struct mempool *p, const unsigned char want[MAX_DE
 
 CUresult mempool_set_access(struct mempool *p, const CUmemAccessDesc *map, size_t count)
 {
-    CUresult r = CUDA_SUCCESS;
     unsigned char want[MAX_DEVICES];
     unsigned prot;
-    for (size_t k = 0; k < count; k++)
-        if ((r = check_access(p, &map[k]))) return r;
-    for (size_t k = 0; k < count; k++)
-        if (takes_own(p, &map[k])) return CUDA_ERROR_INVALID_DEVICE;
+    CUresult r = check_access(p, map, count);
+    if (r) return r;
     pthread_mutex_lock(&p->lock);
     memcpy(want, p->access, sizeof want);
     for (size_t k = 0; k < count; k++)

@@ -323,13 +323,22 @@ static CUresult imported_chunk(struct mempool *p, const struct slot *t, struct c
     return chunk_new(p, t->chunk_size, t->chunk, out);
 }
 
+/* Of the host's memory nothing is imported that overlaps what was, also if the exporter has freed that since (observed on
+ * H200). */
+static bool is_there(const struct block *b, const struct slot *t)
+{
+    if (b->state != BLOCK_LENT) return false;
+    if (!b->chunk->pool->device) return b->at < t->at + t->size && t->at < b->at + b->size;
+    return b->at == t->at && b->a.size == t->size;
+}
+
 static CUresult import_block(struct mempool *p, const struct slot *t, CUdeviceptr *out)
 {
     struct chunk *c;
     CUresult r = imported_chunk(p, t, &c);
     if (r) return r;
     struct block *b = c->first;
-    while (b && (b->state != BLOCK_LENT || b->at != t->at || b->a.size != t->size)) b = b->above;
+    while (b && !is_there(b, t)) b = b->above;
     if (b) {
         if (p->device) *out = b->a.base;
         return p->device ? CUDA_SUCCESS : CUDA_ERROR_ALREADY_MAPPED;

@@ -454,6 +454,24 @@ static void the_host_reads_what_kernels_write_to_host_pools(void **state)
     ok(cuMemPoolDestroy(host));
 }
 
+/* In all of them, before what is wrong in another way. */
+static void which_wrong_access_is_told_does_not_depend_on_what_comes_first(void **state)
+{
+    (void)state;
+    CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = { CU_MEM_LOCATION_TYPE_HOST, 0 } };
+    const CUmemAccessDesc odd = { { CU_MEM_LOCATION_TYPE_DEVICE, 0 }, 2 },
+                          host = { { CU_MEM_LOCATION_TYPE_HOST, 0 }, CU_MEM_ACCESS_FLAGS_PROT_NONE },
+                          nowhere = { { 6, 0 }, CU_MEM_ACCESS_FLAGS_PROT_READWRITE },
+                          missing = { { CU_MEM_LOCATION_TYPE_DEVICE, 99 }, CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
+    CUmemoryPool of_host;
+    ok(cuMemPoolCreate(&of_host, &props));
+    assert_int_equal(cuMemPoolSetAccess(pool, (CUmemAccessDesc[]){ odd, host }, 2), CUDA_ERROR_NOT_SUPPORTED);
+    assert_int_equal(cuMemPoolSetAccess(of_host, (CUmemAccessDesc[]){ nowhere, missing }, 2), CUDA_ERROR_INVALID_DEVICE);
+    assert_int_equal(cuMemPoolSetAccess(of_host, (CUmemAccessDesc[]){ host, nowhere }, 2), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuMemPoolSetAccess(of_host, &host, 1), CUDA_ERROR_NOT_SUPPORTED);
+    ok(cuMemPoolDestroy(of_host));
+}
+
 static void the_current_pool_of_a_device_can_be_changed_and_falls_back(void **state)
 {
     (void)state;
@@ -569,6 +587,7 @@ int main(void)
         T(nothing_is_freed_twice_or_from_its_middle),
         T(what_cuMemFree_takes_back_still_waits_for_frees_before_it),
         T(the_host_reads_what_kernels_write_to_host_pools),
+        T(which_wrong_access_is_told_does_not_depend_on_what_comes_first),
         T(the_current_pool_of_a_device_can_be_changed_and_falls_back),
         T(a_peer_touches_a_pool_only_with_access),
         T(what_a_pool_lent_outlives_the_last_context),
