@@ -2,4 +2,6 @@
 #define DEVICES 2
 #include "lending.h"
 
-ALL(abroad)
+EIGHT(LENT, abroad)
+
+const struct group groups[] = { EIGHT(LISTED, abroad){ 0 } };

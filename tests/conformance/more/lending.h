@@ -535,17 +535,7 @@ static void call(void)
 }
 
 #define LENT(name, seed) WALK(name, seed, 400, begin, call)
-#define ALL(name) \
-    LENT(name, 1) \
-    LENT(name, 2) \
-    LENT(name, 3) \
-    LENT(name, 4) \
-    LENT(name, 5) \
-    LENT(name, 6) \
-    LENT(name, 7) \
-    LENT(name, 8) \
-    const struct group groups[] = { WALKED(name, 1), WALKED(name, 2), WALKED(name, 3), \
-                                    WALKED(name, 4), WALKED(name, 5), WALKED(name, 6), \
-                                    WALKED(name, 7), WALKED(name, 8), { 0 } };
+#define LISTED(name, seed) WALKED(name, seed),
+#define EIGHT(X, name) X(name, 1) X(name, 2) X(name, 3) X(name, 4) X(name, 5) X(name, 6) X(name, 7) X(name, 8)
 
 #endif
