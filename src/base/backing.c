@@ -6,7 +6,9 @@
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <linux/mount.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -16,6 +18,7 @@
 
 enum { HUGE = 2 << 20, REFUSALS = 16 };
 static _Atomic uint64_t last;
+static _Atomic dev_t huge_device; /* of the last file system that open_huge made; 0: none */
 
 void backing_adopt(struct backing *b, int fd, uint64_t size)
 {
@@ -34,6 +37,8 @@ static int open_huge(void)
         mount = (int)syscall(SYS_fsmount, context, FSMOUNT_CLOEXEC, 0);
     if (mount >= 0) {
         fd = openat(mount, ".", O_TMPFILE | O_RDWR | O_CLOEXEC | O_EXCL, 0600);
+        struct stat s;
+        if (fd >= 0 && !fstat(fd, &s)) huge_device = s.st_dev;
         close(mount);
     }
     close(context);
@@ -90,6 +95,11 @@ CUresult backing_create_huge(struct backing *b, const char *name, uint64_t size)
 {
     int fd = open_huge();
     return create(b, fd >= 0 ? fd : memfd_create(name, MFD_CLOEXEC), size);
+}
+
+bool backing_shows(dev_t device, const char *path)
+{
+    return (device && device == atomic_load(&huge_device)) || !strncmp(path, "/memfd:faultline", 16);
 }
 
 void backing_enlarge_pages(char *bytes, uint64_t size)

@@ -4,7 +4,9 @@
 #define FL_BASE_BACKING_H
 
 #include <cuda.h>
+#include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct backing {
     int fd;
@@ -22,6 +24,9 @@ void backing_adopt(struct backing *b, int fd, uint64_t size);
 void backing_destroy(struct backing *b);
 /* Gives the pages of [offset, offset+size) back to the system; they read as zeros afterwards. */
 void backing_discard(const struct backing *b, uint64_t offset, uint64_t size);
+
+/* Whether a file of that device, which /proc/self/maps shows as path, is a backing of this process's. */
+bool backing_shows(dev_t device, const char *path);
 
 /* Addresses for an alias of size bytes in which large pages can be mapped as such: nothing is there yet, and
  * touching it faults. NULL: there are not so many. */

@@ -3,6 +3,7 @@
  * while kernels go through memory in order. What the application does to its
  * mappings is noticed before the next kernel. */
 #include "ordinary/adopted.h"
+#include "base/backing.h"
 #include "base/log.h"
 #include "base/units.h"
 #include "context/context.h"
@@ -33,7 +34,7 @@ static bool touchable(const struct region *r, bool write)
 {
     int need = write ? PROT_READ | PROT_WRITE : PROT_READ;
     if ((r->prot & need) != need || registration_special(r)) return false;
-    return registration_shows(r) || strncmp(r->path, "/memfd:faultline", 16) != 0;
+    return registration_shows(r) || !backing_shows(r->device, r->path);
 }
 
 /* ---- pages that move */

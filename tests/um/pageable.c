@@ -285,6 +285,29 @@ static void advice_is_taken_where_there_is_memory(void)
     ANSWERS(cuMemAdvise((CUdeviceptr)p, MIB, CU_MEM_ADVISE_SET_READ_MOSTLY, device), CUDA_ERROR_INVALID_VALUE);
 }
 
+/* Neighbours of what was freed keep its chunk mapped. */
+static void freed_managed_memory_is_not_the_programs(void)
+{
+    CUmemLocation device = { .type = CU_MEM_LOCATION_TYPE_DEVICE };
+    CUdeviceptr kept, freed;
+    size_t size = 65536, first = 0;
+    int v;
+    CHECK(cuMemAllocManaged(&kept, 65536, CU_MEM_ATTACH_GLOBAL));
+    CHECK(cuMemAllocManaged(&freed, 65536, CU_MEM_ATTACH_GLOBAL));
+    *(volatile uint32_t *)freed = 1;
+    CHECK(cuMemFree(freed));
+    ANSWERS(cuMemAdvise(freed, 65536, CU_MEM_ADVISE_SET_READ_MOSTLY, device), CUDA_ERROR_INVALID_VALUE);
+    ANSWERS(cuMemPrefetchAsync(freed, 65536, device, 0, NULL), CUDA_ERROR_INVALID_VALUE);
+    ANSWERS(cuMemDiscardBatchAsync(&freed, &size, 1, 0, CU_STREAM_PER_THREAD), CUDA_ERROR_INVALID_VALUE);
+    ANSWERS(cuMemPrefetchBatchAsync(&freed, &size, 1, &device, &first, 1, 0, CU_STREAM_PER_THREAD), CUDA_ERROR_INVALID_VALUE);
+    ANSWERS(cuMemRangeGetAttribute(&v, sizeof v, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, freed, 65536), CUDA_ERROR_INVALID_VALUE);
+    ANSWERS(cuStreamAttachMemAsync(CU_STREAM_PER_THREAD, freed, 65536, CU_MEM_ATTACH_GLOBAL), CUDA_ERROR_INVALID_VALUE);
+    *(volatile uint32_t *)kept = 6;
+    CHECK(poke((char *)kept, 7));
+    EXPECT_EQUAL(*(volatile uint32_t *)kept, 7);
+    CHECK(cuMemFree(kept));
+}
+
 static void what_is_discarded_keeps_its_bytes(void)
 {
     CUmemLocation device = { .type = CU_MEM_LOCATION_TYPE_DEVICE };
@@ -528,6 +551,7 @@ int main(void)
         ALONE(start, memory_beside_what_kernels_touch_may_come_and_go),
         ALONE(start, another_mapping_in_the_place_of_a_file_is_seen),
         ALONE(start, advice_is_taken_where_there_is_memory),
+        ALONE(start, freed_managed_memory_is_not_the_programs),
         ALONE(start, what_is_discarded_keeps_its_bytes),
         ALONE(start, what_is_said_of_memory_lasts_as_long_as_it),
         ALONE(start, what_is_said_of_memory_stays_while_its_pages_are_replaced),
