@@ -23,10 +23,13 @@ static CUresult alloc_device(struct context *c, size_t bytes, struct allocation 
     return r;
 }
 
+/* What calls here give is zero if they fail, for whatever reason (observed on H200). */
+
 CUresult CUDAAPI cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
 {
     struct context *c;
     struct allocation *a;
+    if (dptr) *dptr = 0;
     CUresult r = context_current(&c);
     if (r || (r = capture_refuse_unsafe())) return r;
     if (!dptr || !bytesize) return CUDA_ERROR_INVALID_VALUE;
@@ -41,14 +44,15 @@ CUresult CUDAAPI cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t Wi
     struct context *c;
     struct allocation *a;
     size_t pitch, bytes;
-    CUresult r = context_current(&c);
-    if (r || (r = capture_refuse_unsafe())) return r;
     if (dptr) *dptr = 0;
     if (pPitch) *pPitch = 0;
+    CUresult r = context_current(&c);
+    if (r) return r;
     if (!dptr || !pPitch || !WidthInBytes || !Height) return CUDA_ERROR_INVALID_VALUE;
     if (ElementSizeBytes != 4 && ElementSizeBytes != 8 && ElementSizeBytes != 16) return CUDA_ERROR_INVALID_VALUE;
     if (WidthInBytes > SIZE_MAX - PITCH + 1) return CUDA_ERROR_INVALID_VALUE;
     *pPitch = pitch = (WidthInBytes + PITCH - 1) / PITCH * PITCH;
+    if ((r = capture_refuse_unsafe())) return r;
     if (__builtin_mul_overflow(pitch, Height, &bytes))
         return bytes ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_VALUE;
     if ((r = alloc_device(c, bytes, &a))) return r;
@@ -75,6 +79,8 @@ CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)
 CUresult CUDAAPI cuMemGetInfo_v2(size_t *freeBytes, size_t *total)
 {
     struct context *c;
+    if (freeBytes) *freeBytes = 0;
+    if (total) *total = 0;
     CUresult r = context_current(&c);
     if (r) return r;
     struct vram *v = &c->device->vram;
@@ -117,9 +123,9 @@ CUresult CUDAAPI cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
 {
     struct context *c;
     struct allocation *a;
+    if (pp) *pp = NULL;
     CUresult r = context_current(&c);
     if (r || (r = capture_refuse_unsafe())) return r;
-    if (pp) *pp = NULL;
     if (!pp || Flags & ~(CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED))
         return CUDA_ERROR_INVALID_VALUE;
     if (!bytesize) return CUDA_SUCCESS; /* as on the GPU */
@@ -151,9 +157,9 @@ CUresult CUDAAPI cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsig
 {
     struct context *c;
     struct allocation a;
+    if (pdptr) *pdptr = 0;
     CUresult r = context_current(&c);
     if (r) return r;
-    if (pdptr) *pdptr = 0;
     if (!pdptr || Flags) return CUDA_ERROR_INVALID_VALUE;
     if (pinned(p, &a))
         *pdptr = (CUdeviceptr)p;

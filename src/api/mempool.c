@@ -47,12 +47,13 @@ CUresult CUDAAPI cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hS
 {
     struct stream *s;
     struct mempool *p;
+    if (dptr) *dptr = 0; /* whatever fails: observed on an H200 */
     CUresult r = stream_in_host_function() ? CUDA_ERROR_NOT_PERMITTED : stream_named(hStream, &s);
     if (r) return r;
     if (!dptr) return CUDA_ERROR_INVALID_VALUE;
     r = mempool_current(on_device(stream_context(s)->device->ordinal), CU_MEM_ALLOCATION_TYPE_PINNED, &p);
     if (!r && bytesize && capture_any() && captured(s, p, bytesize, dptr, &r)) return r;
-    if (!r && bytesize) r = capture_refuse_unsafe();
+    if (!r) r = bytesize ? capture_refuse_unsafe() : capture_order(s);
     return r ? r : mempool_alloc(p, bytesize, s, dptr);
 }
 
@@ -60,11 +61,12 @@ CUresult CUDAAPI cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUm
 {
     struct stream *s;
     struct mempool *p;
-    if (dptr) *dptr = 0; /* also if there is no such pool, or no context: observed on an H200 */
+    if (dptr) *dptr = 0;
     CUresult r = stream_in_host_function() ? CUDA_ERROR_NOT_PERMITTED : stream_named(hStream, &s);
     if (r) return r;
     if (!dptr) return CUDA_ERROR_INVALID_VALUE;
-    if ((r = mempool_get(pool, &p)) || (capture_any() && captured(s, p, bytesize, dptr, &r))) return r;
+    if ((r = mempool_get(pool, &p))) return capture_order(s) ? CUDA_ERROR_STREAM_CAPTURE_IMPLICIT : r;
+    if (capture_any() && captured(s, p, bytesize, dptr, &r)) return r;
     if ((r = capture_refuse_unsafe())) return r;
     return mempool_alloc(p, bytesize, s, dptr);
 }

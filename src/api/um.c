@@ -13,11 +13,12 @@ CUresult CUDAAPI cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned 
 {
     struct context *c;
     struct allocation *a;
+    if (dptr) *dptr = 0;
+    if (!dptr || !bytesize || (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST))
+        return CUDA_ERROR_INVALID_VALUE; /* before anything else: observed on H200 */
     CUresult r = context_current(&c);
     if (r || (r = capture_refuse_unsafe())) return r;
     if (!profile_attribute(c->device->profile, CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY)) return CUDA_ERROR_NOT_SUPPORTED;
-    if (!dptr || !bytesize || (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST))
-        return CUDA_ERROR_INVALID_VALUE;
     if ((r = uvm_alloc(c, bytesize, flags, &a))) return r;
     *dptr = a->base;
     return CUDA_SUCCESS;

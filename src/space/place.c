@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-enum { LARGE = 1 << 20, WORD = 64 };
+/* What is larger, of the device's memory and the host's, shares no chunk with others (observed on H200). */
+enum { LARGE = 1 << 20, LARGE_OF_HOST = (2 << 20) - SLAB_UNIT, WORD = 64 };
 
 static struct slab *slabs, *dirty;
 static LIST_HEAD(, node) own = LIST_HEAD_INITIALIZER(own);     /* with chunks of their own, mapped */
@@ -268,6 +269,7 @@ static CUresult take_piece(struct node *n, void *owner, uint64_t align)
         }
         s->va = place_base(n->a.device) + s->offset;
         s->owner = owner;
+        s->flags = n->a.flags;
         s->device = n->a.device;
         s->next = slabs;
         slabs = s;
@@ -282,6 +284,7 @@ static CUresult take_piece(struct node *n, void *owner, uint64_t align)
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     n->slab = s;
+    n->a.flags = s->flags;
     n->a.base = s->va + at;
     n->a.offset = s->offset + at;
     n->a.mapping_base = s->va;
@@ -320,7 +323,7 @@ CUresult place_take(struct node *n, enum place_class class, uint64_t align)
     v = memory_of(n->a.device);
     if (n->a.size > v->capacity) return CUDA_ERROR_OUT_OF_MEMORY;
     n->a.backing = &v->backing;
-    if (n->a.size > LARGE) return take_own(n);
+    if (n->a.size > (n->a.device ? LARGE : LARGE_OF_HOST)) return take_own(n);
     /* one owner for each class of a context: an address within it */
     return take_piece(n, (char *)n->a.context + class, align);
 }

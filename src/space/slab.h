@@ -10,7 +10,8 @@ enum { SLAB_UNIT = 512, SLAB_UNITS = (2 << 20) / SLAB_UNIT, SLAB_PAGES = 512, UN
 
 struct slab {
     uint64_t va, offset;           /* of its chunk */
-    void *owner;                   /* whose allocations share it, see place.c */
+    void *owner;                   /* whose allocations share it, see place.c, */
+    unsigned flags;                /* and all have those of the first one (observed on H200) */
     uint32_t used;                 /* units */
     uint64_t units[SLAB_UNITS / 64];
     uint64_t dead[SLAB_UNITS / 64]; /* of these, freed but still taken: another process uses them */
@@ -22,7 +23,7 @@ struct slab {
     struct slab *next;
 };
 
-/* A place for size bytes (at most 1 MiB), aligned; false if there is none. */
+/* A place for size bytes, aligned; false if there is none. */
 bool slab_take(struct slab *s, uint64_t size, uint64_t align, uint64_t *at);
 /* The piece, of which somebody else knows that it is free, is taken. */
 void slab_fill(struct slab *s, uint64_t at, uint64_t size);
