@@ -62,7 +62,8 @@ static bool check_symbols(const struct fl_image *h, size_t size)
             return false;
     }
     for (uint32_t i = 0; i < h->nrelocs; i++)
-        if (r[i].symbol >= h->nsymbols || r[i].target >= h->nsymbols || !fits(r[i].offset, 8, 1, s[r[i].symbol].size))
+        if (r[i].symbol >= h->nsymbols || r[i].target >= h->nsymbols || r[i].bytes > 8 || r[i].shift >= 64 ||
+            !fits(r[i].offset, r[i].bytes, 1, s[r[i].symbol].size))
             return false;
     return true;
 }

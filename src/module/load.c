@@ -110,9 +110,9 @@ static CUresult make_symbols(struct module *m)
                                                               : m->image_va + s[k].init;
     }
     for (uint32_t k = 0; k < h->nrelocs && !result; k++) {
-        uint64_t v = m->addresses[r[k].target] + (uint64_t)r[k].addend;
+        uint64_t v = (m->addresses[r[k].target] + (uint64_t)r[k].addend) >> r[k].shift;
         struct allocation *a = m->variables[r[k].symbol];
-        if (a && !is_shared(m, r[k].symbol)) memcpy((char *)space_alias(a, a->base) + r[k].offset, &v, sizeof v);
+        if (a && !is_shared(m, r[k].symbol)) memcpy((char *)space_alias(a, a->base) + r[k].offset, &v, r[k].bytes);
     }
     return result ? result : share_managed(m);
 }

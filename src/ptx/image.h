@@ -57,8 +57,8 @@ struct fl_image_symbol {
                                       function: offset of its code in the file */
 };
 
-/* At load: *(uint64_t *)(symbol + offset) = address of target + addend. */
-struct fl_image_reloc { uint32_t symbol, target; uint64_t offset; int64_t addend; };
+/* At load: bytes of symbol, from offset on, become those of (address of target + addend) >> shift, up to 8. */
+struct fl_image_reloc { uint32_t symbol, target; uint64_t offset; int64_t addend; uint32_t bytes, shift; };
 
 struct fl_image_kernel {
     uint32_t name;

@@ -82,7 +82,13 @@ struct reg { const char *name; enum ptx_type type; uint32_t index; };
 
 enum fl_linkage { FL_LINK_STATIC, FL_LINK_VISIBLE, FL_LINK_WEAK, FL_LINK_COMMON, FL_LINK_EXTERN };
 
-struct symbol_ref { struct var *target; struct func *function; uint64_t offset; int64_t addend; bool generic; };
+struct symbol_ref {
+    struct var *target;
+    struct func *function;
+    uint64_t offset;
+    int64_t addend;
+    uint8_t bytes, shift;          /* of the address, from its bit shift on */
+};
 
 /* A variable of any state space, module or function scope. */
 struct var {

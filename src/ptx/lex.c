@@ -3,6 +3,7 @@
 #include "ptxc.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,28 @@ void lex_init(struct lexer *l, const char *text, size_t length)
 bool token_is(const struct token *t, const char *text)
 {
     return t->length == strlen(text) && !memcmp(t->text, text, t->length);
+}
+
+static const char *skip_blanks(const char *at, const char *end)
+{
+    while (at < end && (*at == ' ' || *at == '\t')) at++;
+    return at;
+}
+
+/* # 12 "a.cu", #line 12 "a.cu": what a C preprocessor leaves of the files that it read */
+static bool skip_marker(struct lexer *l)
+{
+    const char *end = memchr(l->p, '\n', (size_t)(l->end - l->p)), *at;
+    if (!end) end = l->end;
+    at = skip_blanks(l->p + 1, end);
+    if (end - at > 4 && !memcmp(at, "line", 4)) at = skip_blanks(at + 4, end);
+    const char *const number = at;
+    while (at < end && isdigit((unsigned char)*at)) at++;
+    if (at == number) return false;
+    at = skip_blanks(at, end);
+    if (at == end || *at != '"' || !memchr(at + 1, '"', (size_t)(end - at - 1))) return false;
+    l->p = end;
+    return true;
 }
 
 static bool skip_space(struct lexer *l)
@@ -33,7 +56,7 @@ static bool skip_space(struct lexer *l)
                 if (*l->p == '\n') l->line++;
             if (l->p + 1 >= l->end) fatal_at(EXIT_INVALID_PTX, line, "a comment that does not end");
             l->p += 2;
-        } else {
+        } else if (*l->p != '#' || !skip_marker(l)) {
             break;
         }
     }
@@ -41,7 +64,25 @@ static bool skip_space(struct lexer *l)
 }
 
 static bool word_start(int c) { return isalpha(c) || c == '_' || c == '$' || c == '%'; }
-static bool word_part(int c) { return isalnum(c) || c == '_' || c == '$' || c == '%'; }
+static bool word_part(int c) { return isalnum(c) || c == '_' || c == '$'; }
+
+static const char *skip_digits(const char *at, const char *end)
+{
+    while (at < end && isdigit((unsigned char)*at)) at++;
+    return at;
+}
+
+/* .5, .5e-3; not .1d or .16x64b */
+static bool begins_fraction(const struct lexer *l)
+{
+    const char *at = skip_digits(l->p + 1, l->end);
+    if (at == l->p + 1) return false;
+    if (l->end - at > 1 && (*at == 'e' || *at == 'E')) {
+        const char *power = at + 1 + (at[1] == '+' || at[1] == '-'), *end = skip_digits(power, l->end);
+        if (end > power) at = end;
+    }
+    return at == l->end || !word_part((unsigned char)*at);
+}
 
 static uint64_t hex_digits(struct lexer *l, struct token *t, int count)
 {
@@ -89,7 +130,9 @@ static void number(struct lexer *l, struct token *t)
     l->p += n;
     char *end;
     if (is_float) {
+        errno = 0;
         double d = strtod(buffer, &end);
+        if (errno == ERANGE) fatal_at(EXIT_INVALID_PTX, t->line, "'%s' is no number that a double can be", buffer);
         t->kind = TOKEN_FLOAT;
         memcpy(&t->value, &d, 8);
     } else {
@@ -114,7 +157,7 @@ void lex_next(struct lexer *l, struct token *t)
         return;
     }
     unsigned char c = (unsigned char)*l->p;
-    if (isdigit(c)) {
+    if (isdigit(c) || (c == '.' && begins_fraction(l))) {
         number(l, t);
     } else if (word_start(c) || (c == '.' && l->p + 1 < l->end && word_part((unsigned char)l->p[1]))) {
         t->kind = c == '.' ? TOKEN_DIRECTIVE : TOKEN_WORD;

@@ -26,6 +26,7 @@ static bool launch_bounds(struct parser *p, struct func *f)
     next(p);
     for (int i = 0; i < 3; i++) {
         three[i] = (uint32_t)constant(p);
+        if (!three[i]) fatal_at(EXIT_INVALID_PTX, p->token.line, "%s of nothing", names[kind]);
         if (!accept(p, ",")) break;
     }
     if (kind == CLUSTER) memcpy(f->cluster, three, sizeof three);
@@ -38,17 +39,28 @@ static bool launch_bounds(struct parser *p, struct func *f)
 static void performance_directives(struct parser *p, struct func *f)
 {
     for (;;) {
-        if (launch_bounds(p, f) || accept(p, ".blocksareclusters")) continue;
+        if (f->entry && (launch_bounds(p, f) || accept(p, ".blocksareclusters"))) continue;
         if (accept(p, ".explicitcluster"))
             f->explicit_cluster = true;
-        else if (accept(p, ".noreturn"))
+        else if (!f->entry && accept(p, ".noreturn"))
             f->noreturn = true;
-        else if (accept(p, ".pragma"))
-            skip_statement(p);
-        else if (accept(p, ".abi_preserve") || accept(p, ".abi_preserve_control"))
+        else if (f->entry && accept(p, ".pragma"))
+            skip_strings(p);
+        else if ((!f->entry && accept(p, ".abi_preserve")) || accept(p, ".abi_preserve_control"))
             constant(p);
         else
             return;
+    }
+}
+
+static void check_signature(const struct func *f)
+{
+    const struct proto *sig = &f->sig;
+    for (uint32_t k = 0; k < sig->nparams; k++) {
+        if (f->entry && (sig->params[k].is_register || !sig->params[k].size))
+            fatal_at(EXIT_INVALID_PTX, f->line, "parameter '%s' of a kernel", sig->params[k].name);
+        if (!f->entry && sig->params[k].is_pointer)
+            fatal_at(EXIT_INVALID_PTX, f->line, "only kernels have .ptr parameters");
     }
 }
 
@@ -59,21 +71,45 @@ static struct func *signature(struct parser *p, bool entry, uint8_t linkage, str
     struct proto *sig = &f->sig;
     *f = (struct func){ .entry = entry, .linkage = linkage, .line = p->token.line, .file = p->file };
     p->func = f;
-    if (!entry && token_is(&p->token, "(")) parse_params(p, &sig->rets, &sig->nrets, true);
+    if (!entry && token_is(&p->token, "(")) parse_results(p, sig, true);
     for (uint32_t i = 0; i < sig->nrets; i++) sig->rets[i].is_result = true;
     *name = p->token;
     f->name = word(p, "a function's name");
     if (token_is(&p->token, "(")) parse_params(p, &sig->params, &sig->nparams, true);
     for (uint32_t i = 0; i < sig->nparams; i++) sig->params[i].is_argument = true;
     performance_directives(p, f);
+    if (f->max_threads && f->reqntid[0])
+        fatal_at(EXIT_INVALID_PTX, f->line, ".maxntid and .reqntid of one kernel");
+    check_signature(f);
     sig->noreturn = f->noreturn;
     return f;
+}
+
+static bool same_parameters(const struct var *a, uint32_t na, const struct var *b, uint32_t nb)
+{
+    if (na != nb) return false;
+    for (uint32_t k = 0; k < na; k++)
+        if (a[k].type != b[k].type || a[k].size != b[k].size || a[k].align != b[k].align) return false;
+    return true;
+}
+
+/* Whether one file may say both of a function. What names no linkage has the one that was said before. */
+static bool goes_with(const struct func *known, const struct func *f, bool body)
+{
+    if (known->file != f->file) return true;
+    if (f->linkage == FL_LINK_EXTERN ? body || known->linkage != FL_LINK_EXTERN : known->linkage == FL_LINK_EXTERN)
+        return false;
+    return (f->linkage == known->linkage || f->linkage == FL_LINK_STATIC) &&
+           same_parameters(known->sig.params, known->sig.nparams, f->sig.params, f->sig.nparams) &&
+           same_parameters(known->sig.rets, known->sig.nrets, f->sig.rets, f->sig.nrets);
 }
 
 /* The module's function of that name, which f declares or, with a body, defines. */
 static struct func *function_of(struct parser *p, struct func *f, const struct token *name, bool body)
 {
     struct func *known = lookup(p, name, NAME_FUNC);
+    if (!known && body && f->linkage == FL_LINK_EXTERN)
+        fatal_at(EXIT_INVALID_PTX, name->line, "function '%s' is elsewhere", f->name);
     bool weak = known && (known->linkage == FL_LINK_WEAK || f->linkage == FL_LINK_WEAK);
     if (known && known->body && body && weak) return f; /* the first one holds, nobody sees this one */
     if (known && known->body && body) fatal_at(EXIT_INVALID_PTX, name->line, "function '%s' is defined twice", f->name);
@@ -83,6 +119,8 @@ static struct func *function_of(struct parser *p, struct func *f, const struct t
         ARENA_PUSH(p->module->funcs, p->module->nfuncs) = f;
         return f;
     }
+    if (!p->unchecked && !goes_with(known, f, body))
+        fatal_at(EXIT_INVALID_PTX, name->line, "function '%s' was declared otherwise", f->name);
     const struct proto *defined = body ? &f->sig : &known->sig, *declared = body ? &known->sig : &f->sig;
     bool less = known->returns_less || (known->file != f->file && defined->nrets < declared->nrets);
     if (body) {
@@ -311,7 +349,7 @@ static void parse_all(struct parser *p)
             if (token_is(&p->token, "\"" FL_PIECE_PRAGMA "\""))
                 parse_piece(p);
             else
-                skip_statement(p);
+                skip_strings(p);
         } else if (accept(p, ".alias"))
             parse_alias(p);
         else

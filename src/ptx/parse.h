@@ -39,7 +39,9 @@ struct syntax;
 const struct syntax *parse_opcode(struct parser *p, struct instr *i);
 
 /* names.c */
-enum name_kind { NAME_REG, NAME_VAR, NAME_FUNC, NAME_LABEL, NAME_PROTO };
+enum name_kind { NAME_REG, NAME_VECTOR, NAME_VAR, NAME_FUNC, NAME_LABEL, NAME_PROTO };
+/* .reg .v2 .f32 a: the registers a.x and a.y */
+struct vector_reg { unsigned count; struct reg *parts[4]; };
 struct scope *scope_push(struct parser *p);
 void scope_pop(struct parser *p);
 /* object: the struct reg, var, func, label or proto. */
@@ -58,14 +60,16 @@ void label_define(struct parser *p, const struct token *t);
 void next(struct parser *p);
 bool accept(struct parser *p, const char *text);
 void expect(struct parser *p, const char *text);
+void expect_more(struct parser *p, const char *end); /* a ',' that end does not follow */
 char *word(struct parser *p, const char *what);    /* a name or keyword */
 void skip_statement(struct parser *p);             /* to its ';' */
+void skip_strings(struct parser *p);               /* "a", "b"; */
 enum ptx_type type_of(const struct token *t);      /* of ".u32", T_none if it is none */
 enum ptx_space space_of(const struct token *t);    /* of ".global", SPACE_none */
 void syntax_error(struct parser *p, const char *wanted) __attribute__((noreturn));
 
 /* parse_constant.c */
-struct number { uint64_t bits; bool is_float, is_unsigned, is_single; uint32_t single; }; /* as a token has them */
+struct number { uint64_t bits; bool is_float, is_unsigned, is_single, is_bare; uint32_t single; }; /* as a token has them */
 struct number expression(struct parser *p);        /* of integers or floating-point numbers */
 uint64_t constant(struct parser *p);               /* an expression that is an integer */
 uint64_t count(struct parser *p);                  /* an integer that stands there as it is, or WARP_SZ */
@@ -75,6 +79,8 @@ bool begins_constant(const struct parser *p);      /* and no operand with a name
 /* parse_var.c: what follows ".global" or the like, to its ';' (linkage: FL_LINK_*); a list of parameters in brackets. */
 bool parse_reference(struct parser *p, uint8_t linkage);
 void parse_variable(struct parser *p, enum ptx_space space, uint8_t linkage);
+struct proto;
+void parse_results(struct parser *p, struct proto *proto, bool declare_them); /* likewise */
 void parse_params(struct parser *p, struct var **list, uint32_t *count, bool declare_them);
 
 /* parse_call.c: calls, and parameters in registers, become what the rest knows. */

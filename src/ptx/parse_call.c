@@ -62,11 +62,31 @@ static struct var *variable_like(struct parser *p, const struct var *formal)
     return v;
 }
 
+static bool alike(enum ptx_type a, enum ptx_type b)
+{
+    return type_bits(a) == type_bits(b) &&
+           (type_bitwise(a) || type_bitwise(b) || type_integer(a) == type_integer(b));
+}
+
+/* Whether what is given is what the function has said that it takes. */
+static bool is_as_declared(const struct operand *o, const struct var *formal)
+{
+    const struct var *v = o->var;
+    if (o->kind == OPERAND_reg) return alike(o->reg->type, formal->type) && !formal->stride;
+    if (o->kind == OPERAND_special || o->kind == OPERAND_func || o->kind == OPERAND_label) return false;
+    if (o->kind != OPERAND_var) return true;
+    if (v->space != SPACE_param || v->align != formal->align || !v->stride != !formal->stride) return false;
+    return formal->stride ? v->size == formal->size || !formal->size : alike(v->type, formal->type);
+}
+
 /* Gives each operand of the list that is no variable one; what it was goes to was[]. */
 static void replace(struct parser *p, struct operand *list, const struct var *formal, uint32_t count,
                     struct operand *was)
 {
     if (!list || list->count != count) return; /* who expands or emits the call says so */
+    for (uint32_t k = 0; k < count && !p->unchecked; k++)
+        if (!is_as_declared(&list->elements[k], &formal[k]))
+            fatal_at(EXIT_INVALID_PTX, p->token.line, "'%s' is declared otherwise", formal[k].name);
     for (uint32_t k = 0; k < count; k++) {
         struct operand *o = &list->elements[k];
         was[k] = *o;

@@ -6,12 +6,14 @@
 
 #include <string.h>
 
+enum { NUMBERED_MOST = 65536 };
+
 /* The flow of control is looked at before anything else is. */
 static void check_branch(const struct instr *i)
 {
     bool good = true;
-    if (i->op == OP_bra) good = i->nops == 1 && i->ops[0].kind == OPERAND_label;
-    if (i->op == OP_brx) good = i->nops == 2 && i->ops[1].kind == OPERAND_label;
+    if (i->op == OP_bra) good = i->nops == 1 && i->ops[0].kind == OPERAND_label && !i->ops[0].label->ntargets;
+    if (i->op == OP_brx) good = i->nops == 2 && i->ops[1].kind == OPERAND_label && i->ops[1].label->ntargets;
     if (!good) fatal_at(EXIT_INVALID_PTX, i->line, "instruction '%s': a label was expected", i->text);
 }
 
@@ -89,10 +91,12 @@ static void instruction(struct parser *p)
         i.ops[i.nops++] = i.op == OP_call && token_is(&p->token, "(") ? parse_list(p)
                           : is_video(&i)                              ? parse_part(p)
                                                                       : parse_operand(p);
-        if (!token_is(&p->token, ";")) expect(p, ",");
+        if (!token_is(&p->token, ";")) expect_more(p, ";");
     }
     expect(p, ";");
     unwrap_lone_elements(&i);
+    if (i.op == OP_brx && i.ops[0].kind == OPERAND_reg && type_bits(i.ops[0].reg->type) != 32)
+        fatal_at(EXIT_INVALID_PTX, i.line, "an index of 32 bits was expected");
     const char *misfit = syntax ? syntax_operands(syntax, &i) : NULL;
     if (misfit) fatal_at(EXIT_INVALID_PTX, i.line, "instruction '%s': %s", i.text, misfit);
     check_branch(&i);
@@ -108,8 +112,8 @@ static void instruction(struct parser *p)
 static struct proto *call_prototype(struct parser *p)
 {
     struct proto *proto = arena_alloc(sizeof *proto);
-    if (token_is(&p->token, "(")) parse_params(p, &proto->rets, &proto->nrets, false);
-    word(p, "'_'");
+    if (token_is(&p->token, "(")) parse_results(p, proto, false);
+    expect(p, "_");
     if (token_is(&p->token, "(")) parse_params(p, &proto->params, &proto->nparams, false);
     if (accept(p, ".noreturn")) proto->noreturn = true;
     if (accept(p, ".abi_preserve")) constant(p);
@@ -130,16 +134,34 @@ static struct proto *call_targets(struct parser *p)
     return proto;
 }
 
-/* L1, L2 ; */
+static void branch_target(struct parser *p, struct label *l, const struct token *name)
+{
+    struct label *target = name->kind == TOKEN_WORD ? label_use(p, name) : NULL;
+    if (!target) syntax_error(p, "a label");
+    ARENA_PUSH(l->targets, l->ntargets) = target;
+}
+
+/* L1, L2, N<2> ; where N<2> are N0 and N1 */
 static void branch_targets(struct parser *p, struct label *l)
 {
     if (!l) syntax_error(p, "a new label");
     l->defined = true;
     do {
-        struct label *target = p->token.kind == TOKEN_WORD ? label_use(p, &p->token) : NULL;
-        if (!target) syntax_error(p, "a label");
-        ARENA_PUSH(l->targets, l->ntargets) = target;
+        struct token name = p->token;
         next(p);
+        if (!accept(p, "<")) {
+            branch_target(p, l, &name);
+            continue;
+        }
+        const char *prefix = arena_text(name.text, name.length);
+        const uint64_t n = count(p);
+        if (n > NUMBERED_MOST) fatal_at(EXIT_UNSUPPORTED, name.line, "too many labels");
+        for (unsigned k = 0; k < n; k++) {
+            name.text = arena_printf("%s%u", prefix, k);
+            name.length = strlen(name.text);
+            branch_target(p, l, &name);
+        }
+        expect(p, ">");
     } while (accept(p, ","));
 }
 
@@ -168,8 +190,8 @@ static void statement(struct parser *p)
             next(p);
             parse_variable(p, space, 0);
         } else if (accept(p, ".pragma")) {
-            skip_statement(p);
-        } else if (token_is(&p->token, ".loc") || token_is(&p->token, ".file") || token_is(&p->token, ".section")) {
+            skip_strings(p);
+        } else if (token_is(&p->token, ".loc") || token_is(&p->token, ".section")) {
             debug_directive(p);
         } else {
             syntax_error(p, "a statement");
@@ -205,8 +227,6 @@ void parse_body(struct parser *p, struct func *f)
             depth--;
         } else if (p->token.kind == TOKEN_END) {
             syntax_error(p, "'}'");
-        } else if (accept(p, ";")) {
-            continue;
         } else {
             statement(p);
         }

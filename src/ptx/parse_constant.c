@@ -53,7 +53,9 @@ static struct number literal(struct parser *p)
     const struct token t = p->token;
     struct number n = { .bits = t.value, .is_unsigned = t.is_unsigned };
     if (t.kind == TOKEN_FLOAT) {
-        n = (struct number){ .bits = t.value, .is_float = true, .is_single = t.is_single, .single = t.single };
+        n = (struct number){
+            .bits = t.value, .is_float = true, .is_single = t.is_single, .is_bare = t.is_single, .single = t.single
+        };
     } else if (token_is(&t, "WARP_SZ")) {
         n = integer(32, false);
     } else if (t.kind != TOKEN_INT) {
@@ -61,6 +63,12 @@ static struct number literal(struct parser *p)
     }
     next(p);
     return n;
+}
+
+/* 0f3f800000 stands alone, or in brackets. */
+static void need_value(const struct parser *p, const struct number *n)
+{
+    if (n->is_bare) fatal_at(EXIT_INVALID_PTX, p->token.line, "a number written as 0f is in no expression");
 }
 
 static struct number negative(const struct number *n)
@@ -79,6 +87,7 @@ static struct number primary(struct parser *p)
     if (sign) {
         next(p);
         n = expression_at(p, UNARY);
+        need_value(p, &n);
         if (sign == '~' || sign == '!') need_integer(p, &n);
         if (sign == '-') n = negative(&n);
         if (sign == '~') n = integer(~n.bits, true);
@@ -89,6 +98,7 @@ static struct number primary(struct parser *p)
         n = conversion(p);
     } else {
         n = expression_at(p, TERNARY);
+        n.is_bare = false;
         expect(p, ")");
     }
     return n;
@@ -177,6 +187,8 @@ static struct number of_integers(struct parser *p, const char *op, const struct 
 
 static struct number combined(struct parser *p, const char *op, const struct number *a, const struct number *b)
 {
+    need_value(p, a);
+    need_value(p, b);
     if (a->is_float != b->is_float)
         fatal_at(EXIT_INVALID_PTX, p->token.line, "an integer and a floating-point constant in one operation");
     return a->is_float ? of_reals(p, op, number_real(a), number_real(b)) : of_integers(p, op, a, b);

@@ -155,7 +155,7 @@ static void __attribute__((noreturn)) unknown_modifier(const struct parser *p, c
 static size_t whole_length(const struct parser *p)
 {
     const char *start = p->token.text, *end = start;
-    while (end < p->lexer.end && (isalnum((unsigned char)*end) || strchr("_$%.:", *end)) && *end) end++;
+    while (end < p->lexer.end && (isalnum((unsigned char)*end) || strchr("_$.:", *end)) && *end) end++;
     while (end > start && end[-1] == ':') end--;
     return (size_t)(end - start);
 }

@@ -52,6 +52,50 @@ static const struct {
     { "WARP_SZ", SR_warp_size, T_u32, false },
 };
 
+/* Which component the token names, .x or .r; -1: none */
+static int component(const struct token *t)
+{
+    static const char *const parts[] = { ".x", ".y", ".z", ".w", ".r", ".g", ".b", ".a" };
+    int c = 0;
+    while (c < 8 && !token_is(t, parts[c])) c++;
+    return c == 8 ? -1 : c % 4;
+}
+
+/* All components of a special register */
+static void special_vector(struct operand *o)
+{
+    const struct operand each = *o;
+    *o = (struct operand){ .kind = OPERAND_vector };
+    for (uint8_t k = 0; k < 4; k++) {
+        ARENA_PUSH(o->elements, o->count) = each;
+        o->elements[k].component = k;
+    }
+}
+
+/* %envreg0 to %envreg31, %pm0 to %pm7: nothing is in them. */
+static bool numbered_register(struct parser *p, struct operand *o)
+{
+    static const struct {
+        const char *before, *behind;
+        unsigned count;
+        enum ptx_type type;
+    } kinds[] = { { "%envreg", "", 32, T_u32 },
+                  { "%pm", "", 8, T_u32 },
+                  { "%pm", "_64", 8, T_u64 },
+                  { "%reserved_smem_offset_", "", 2, T_u32 } };
+    if (p->token.length < 4 || *p->token.text != '%' || lookup(p, &p->token, NAME_REG)) return false;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        for (unsigned n = 0; n < kinds[i].count; n++) {
+            char name[32];
+            snprintf(name, sizeof name, "%s%u%s", kinds[i].before, n, kinds[i].behind);
+            if (!token_is(&p->token, name)) continue;
+            *o = (struct operand){ .kind = OPERAND_special, .special = SR_zero, .type = kinds[i].type };
+            next(p);
+            return true;
+        }
+    return false;
+}
+
 static bool special_register(struct parser *p, struct operand *o)
 {
     for (size_t i = 0; i < sizeof specials / sizeof *specials; i++) {
@@ -60,25 +104,35 @@ static bool special_register(struct parser *p, struct operand *o)
         o->special = specials[i].special;
         o->type = specials[i].type;
         next(p);
-        if (specials[i].vector) {
-            static const char *const parts[] = { ".x", ".y", ".z", ".w" };
-            int c = 0;
-            while (c < 4 && !token_is(&p->token, parts[c])) c++;
-            if (c == 4) syntax_error(p, "'.x', '.y', '.z' or '.w'");
+        const int c = specials[i].vector ? component(&p->token) : -1;
+        if (c >= 0) {
             o->component = (uint8_t)c;
             next(p);
+        } else if (specials[i].vector) {
+            special_vector(o);
         }
         return true;
     }
-    static const char *const zeros[] = { "%envreg", "%pm", "%reserved_" };
-    for (size_t i = 0; i < 3; i++)
-        if (p->token.length > strlen(zeros[i]) && !memcmp(p->token.text, zeros[i], strlen(zeros[i])) &&
-            !lookup(p, &p->token, NAME_REG)) {
-            *o = (struct operand){ .kind = OPERAND_special, .special = SR_zero, .type = T_u32 };
-            next(p);
-            return true;
-        }
-    return false;
+    return numbered_register(p, o);
+}
+
+/* A vector of registers, or one of its components */
+static bool vector_register(struct parser *p, struct operand *o)
+{
+    const struct vector_reg *v = lookup(p, &p->token, NAME_VECTOR);
+    if (!v) return false;
+    next(p);
+    const int c = component(&p->token);
+    if (c >= 0) {
+        if (c >= (int)v->count) fatal_at(EXIT_INVALID_PTX, p->token.line, "the vector has no such component");
+        *o = (struct operand){ .kind = OPERAND_reg, .reg = v->parts[c] };
+        next(p);
+        return true;
+    }
+    o->kind = OPERAND_vector;
+    for (unsigned k = 0; k < v->count; k++)
+        ARENA_PUSH(o->elements, o->count) = (struct operand){ .kind = OPERAND_reg, .reg = v->parts[k] };
+    return true;
 }
 
 static void name_operand(struct parser *p, struct operand *o)
@@ -92,7 +146,7 @@ static void name_operand(struct parser *p, struct operand *o)
         o->kind = OPERAND_func;
     } else if ((o->proto = lookup(p, t, NAME_PROTO))) {
         o->kind = OPERAND_proto;
-    } else if (special_register(p, o)) {
+    } else if (vector_register(p, o) || special_register(p, o)) {
         return;
     } else {
         if (t->text[0] == '%') fatal_at(EXIT_INVALID_PTX, t->line, "unknown register '%.*s'", (int)t->length, t->text);
@@ -128,10 +182,7 @@ static struct operand address(struct parser *p)
             fatal_at(EXIT_INVALID_PTX, p->token.line, "an address is a register or a variable");
         o.reg = base.reg;
         o.var = base.var;
-        if (accept(p, "+"))
-            o.offset = (int64_t)constant(p);
-        else if (token_is(&p->token, "-"))
-            o.offset = (int64_t)constant(p);
+        if (accept(p, "+")) o.offset = (int64_t)constant(p);
     } else {
         o.offset = (int64_t)constant(p);
     }
@@ -149,7 +200,7 @@ static void elements(struct parser *p, struct operand *o, const char *end)
     while (!accept(p, end)) {
         struct operand e = parse_operand(p);
         ARENA_PUSH(o->elements, o->count) = e;
-        if (!token_is(&p->token, end)) expect(p, ",");
+        if (!token_is(&p->token, end)) expect_more(p, end);
     }
     p->depth--;
 }
@@ -193,8 +244,7 @@ struct operand parse_operand(struct parser *p)
         }
         if (o.kind == OPERAND_var && accept(p, "[")) {
             parse_element(p, &o);
-        } else if (o.kind == OPERAND_var && (token_is(&p->token, "+") || token_is(&p->token, "-"))) {
-            accept(p, "+");
+        } else if (o.kind == OPERAND_var && accept(p, "+")) {
             o.offset = (int64_t)constant(p);
         }
     } else {

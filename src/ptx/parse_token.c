@@ -26,6 +26,12 @@ void expect(struct parser *p, const char *text)
     if (!accept(p, text)) syntax_error(p, arena_printf("'%s'", text));
 }
 
+void expect_more(struct parser *p, const char *end)
+{
+    expect(p, ",");
+    if (token_is(&p->token, end)) syntax_error(p, "something after ','");
+}
+
 char *word(struct parser *p, const char *what)
 {
     if (p->token.kind != TOKEN_WORD) syntax_error(p, what);
@@ -66,6 +72,15 @@ enum ptx_space space_of(const struct token *t)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (token_is(t, names[i].name)) return names[i].space;
     return SPACE_none;
+}
+
+void skip_strings(struct parser *p)
+{
+    do {
+        if (p->token.kind != TOKEN_STRING) syntax_error(p, "a string");
+        next(p);
+    } while (accept(p, ","));
+    expect(p, ";");
 }
 
 void skip_statement(struct parser *p)

@@ -51,13 +51,22 @@ static bool elements_fit(const struct operand *o, const struct slot *s, unsigned
 static bool is_address(const struct operand *o, const struct instr *i)
 {
     if (o->kind != OPERAND_address) return false;
-    if (o->var && !i->space2 && i->space != o->var->space && (i->space || o->var->space == SPACE_param)) return false;
+    if (o->var && (i->op == OP_st ? o->var->is_argument : i->op == OP_ld && o->var->is_result)) return false;
+    if (!o->var && !o->reg && i->space != SPACE_local) return false; /* a number */
+    const bool windowless = o->var && (o->var->space == SPACE_param || o->var->space == SPACE_const);
+    if (o->var && !i->space2 && i->space != o->var->space && (i->space || windowless)) return false;
     return !o->reg || type_integer(o->reg->type) || type_bitwise(o->reg->type);
 }
 
 static bool is_register(const struct operand *o, enum ptx_type type)
 {
     return o->kind == OPERAND_reg && register_fits(o->reg->type, type, false);
+}
+
+/* Special registers that were smaller before PTX 2.0 */
+static bool had_16_bits(enum special s)
+{
+    return s == SR_tid || s == SR_ntid || s == SR_ctaid || s == SR_nctaid || s == SR_warp_size;
 }
 
 /* What has a name, but is no register of the program's. */
@@ -67,7 +76,8 @@ static bool named_fits(const struct operand *o, enum ptx_type want)
     if (want == T_pred || o->type == T_pred) return o->kind == OPERAND_special && o->type == want;
     if (!type_integer(want) && !type_bitwise(want)) return false;
     if (address || o->special == SR_gridid) return true;
-    return o->kind == OPERAND_special && (type_bits(want) == type_bits(o->type) || type_bits(want) == 16);
+    if (o->kind != OPERAND_special) return false;
+    return type_bits(want) == type_bits(o->type) || (type_bits(want) == 16 && had_16_bits(o->special));
 }
 
 static bool is_pair(const struct operand *o, enum ptx_type type)
@@ -128,7 +138,7 @@ static bool fits_slot(const struct operand *o, const struct slot *s, const struc
     case 'D': return is_pair(o, s->type);
     case 'P': return is_pair(o, s->type) && o->second;
     case 'q':
-    case 'Q': return is_pair(o, T_pred);
+    case 'Q': return is_pair(o, T_pred) && (o->second || !o->paired || o->kind == OPERAND_reg);
     case 'p': return is_register(o, T_pred) || constant_fits(o, T_u32);
     case 'h': return is_register(o, T_u64) || constant_fits(o, T_u64);
     case 'n': return is_register(o, T_u32) || (o->kind == OPERAND_int && o->bits < 16);

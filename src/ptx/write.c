@@ -187,7 +187,8 @@ static void add_variable(struct var *v, struct image_symbols *y, struct buffer *
         ARENA_PUSH(y->relocs, y->nrelocs) =
             (struct fl_image_reloc){ v->index,
                                      v->refs[r].target ? v->refs[r].target->index : v->refs[r].function->index,
-                                     v->refs[r].offset, v->refs[r].addend };
+                                     v->refs[r].offset, v->refs[r].addend, v->refs[r].bytes,
+                                     v->refs[r].shift };
 }
 
 static void add_function(const struct func *f, uint64_t code, struct image_symbols *y, struct buffer *names)
