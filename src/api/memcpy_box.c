@@ -15,6 +15,7 @@ struct box {
     CUdeviceptr device;
     CUarray array;
     size_t x, y, z, pitch, height;
+    unsigned lod;
 };
 
 /* Whether length from start on goes past the end. */
@@ -30,7 +31,7 @@ static CUresult array_side(struct draft *d, const struct box *b, struct side *s)
 {
     const struct copy *c = &d->c;
     struct array *a, **mine = &d->arrays[s == &c->from];
-    if (!b->array || array_get(b->array, mine)) {
+    if (!b->array || b->lod || array_get(b->array, mine)) {
         *mine = NULL;
         return CUDA_ERROR_INVALID_VALUE;
     }
@@ -133,14 +134,23 @@ static bool good_type(struct box *b)
     return mapped(b->device, false);
 }
 
+/* Layers of lines lie a pitch apart in memory that is not the host's, whatever height is told (observed on an H200). */
+static void lay_out_lines(const struct array *a, struct side *memory)
+{
+    if (a && !a->desc.Height && a->desc.Flags & CUDA_ARRAY3D_LAYERED && memory->span.on_device)
+        memory->slice = memory->pitch;
+}
+
 static CUresult boxes_member(const struct device *device, const struct box *to, unsigned member, const struct box *from,
                              const struct copy *c, CUstream stream, enum copy_when when)
 {
     CUresult r;
     struct draft d = { .c = { .width = c->width, .height = c->height, .depth = c->depth }, .pieces.member = member };
     d.c.to.device = d.c.from.device = device;
-    if (!(r = box_side(&d, to, &d.c.to)) && !(r = box_side(&d, from, &d.c.from)) &&
-        (copy_only_checked || !capture_any() || !captured(stream, to, from, &d.c, &r)))
+    if (!(r = box_side(&d, to, &d.c.to))) r = box_side(&d, from, &d.c.from);
+    if (!r && !d.arrays[0]) lay_out_lines(d.arrays[1], &d.c.to);
+    if (!r && !d.arrays[1]) lay_out_lines(d.arrays[0], &d.c.from);
+    if (!r && (copy_only_checked || !capture_any() || !captured(stream, to, from, &d.c, &r)))
         r = copy_submit(stream, &d, when);
     for (int k = 0; k < 2; k++)
         if (d.arrays[k]) array_end(d.arrays[k], r);
@@ -170,9 +180,9 @@ static CUresult copy_2d(const CUDA_MEMCPY2D *p, CUstream stream, enum copy_when 
     if (r) return r;
     if (!p) return CUDA_ERROR_INVALID_VALUE;
     struct box to = { p->dstMemoryType, p->dstHost, p->dstDevice, p->dstArray, p->dstXInBytes, p->dstY, 0,
-                      p->dstPitch,      0 };
+                      p->dstPitch,      0,          0 };
     struct box from = { p->srcMemoryType, p->srcHost, p->srcDevice, p->srcArray, p->srcXInBytes, p->srcY, 0,
-                        p->srcPitch,      0 };
+                        p->srcPitch,      0,          0 };
     return boxes(&to, &from, p->WidthInBytes, p->Height, 1, stream, when);
 }
 
@@ -190,9 +200,9 @@ CUresult copy_box(const CUDA_MEMCPY3D *p, CUstream stream, enum copy_when when)
     if (r) return r;
     if (!p) return CUDA_ERROR_INVALID_VALUE;
     struct box to = { p->dstMemoryType, p->dstHost, p->dstDevice, p->dstArray, p->dstXInBytes,
-                      p->dstY,          p->dstZ,    p->dstPitch,  p->dstHeight };
+                      p->dstY,          p->dstZ,    p->dstPitch,  p->dstHeight, p->dstLOD };
     struct box from = { p->srcMemoryType, p->srcHost, p->srcDevice, p->srcArray, p->srcXInBytes,
-                        p->srcY,          p->srcZ,    p->srcPitch,  p->srcHeight };
+                        p->srcY,          p->srcZ,    p->srcPitch,  p->srcHeight, p->srcLOD };
     return boxes(&to, &from, p->WidthInBytes, p->Height, p->Depth, stream, when);
 }
 
