@@ -88,6 +88,7 @@ static CUresult lend(struct mempool *p, uint64_t size, struct stream *s, CUdevic
         block_merge(p, b);
         return r;
     }
+    stream_note_lent(s);
     *out = b->a.base;
     return r;
 }

@@ -51,7 +51,7 @@ void unseen_cut(struct chunk *c, uint64_t from, uint64_t to)
 bool was_waited_for(const struct place *p, const struct waited *w)
 {
     if (w->mark) return point_follows(w->mark, p);
-    if (w->stream && place_in_legacy(p) && !stream_is_at(w->stream, p)) return false; /* observed on H200 */
+    if (w->stream && place_in_legacy(p)) return stream_came_after_legacy(w->stream, p); /* observed on H200 */
     return w->stream ? stream_follows(w->stream, p) : !w->context || place_in(p, w->context);
 }
 

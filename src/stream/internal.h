@@ -78,7 +78,8 @@ struct stream {
     _Atomic uint64_t looked_at;    /* what it was when channel_throttle last did something */
     struct mark *marks, **marks_end; /* SUBMITTED ones, oldest first */
     struct stream_attributes attributes;
-    uint64_t points;               /* that were taken */
+    _Atomic uint64_t points;       /* that were taken */
+    uint64_t after_legacy;         /* how many the legacy stream had when something was last issued here that orders with it */
     struct clock clock;
 };
 
@@ -109,6 +110,13 @@ static inline struct processor *stream_processor(const struct stream *s)
 static inline bool stream_orders_with_legacy(const struct stream *s)
 {
     return s->kind != STREAM_LEGACY && !s->green && !(s->flags & CU_STREAM_NON_BLOCKING);
+}
+
+/* With the stream's lock, as something is issued. */
+static inline void note_legacy(struct stream *s)
+{
+    if (stream_orders_with_legacy(s))
+        s->after_legacy = atomic_load_explicit(&s->set->legacy->points, memory_order_acquire);
 }
 
 /* --- stream.c --- */

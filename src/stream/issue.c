@@ -105,6 +105,7 @@ static CUresult begin_as(struct issue *o, struct stream *s, bool alone)
     }
     pthread_mutex_lock(&s->lock);
     if (!r && !s->id) r = CUDA_ERROR_INVALID_HANDLE;
+    if (!r && !alone) note_legacy(s);
     if (r) end(o, r);
     return r;
 }

@@ -65,6 +65,7 @@ CUresult stream_point(struct stream *s, struct place *place, struct mark **mark)
     }
     if (r) return r;
     pthread_mutex_lock(&s->lock);
+    note_legacy(s);
     *place = (struct place){ s, s->id, ++s->points };
     pthread_mutex_unlock(&s->lock);
     *mark = m;
@@ -113,6 +114,23 @@ bool place_in(const struct place *place, const struct context *c)
 }
 
 bool place_in_legacy(const struct place *place) { return place->stream->kind == STREAM_LEGACY; }
+
+void stream_note_lent(struct stream *s)
+{
+    if (!stream_orders_with_legacy(s)) return;
+    pthread_mutex_lock(&s->lock);
+    note_legacy(s);
+    pthread_mutex_unlock(&s->lock);
+}
+
+bool stream_came_after_legacy(struct stream *s, const struct place *place)
+{
+    if (stream_is_at(s, place)) return true;
+    pthread_mutex_lock(&s->lock);
+    bool came = stream_orders_with_legacy(s) && stream_is_at(s->set->legacy, place) && place->number <= s->after_legacy;
+    pthread_mutex_unlock(&s->lock);
+    return came;
+}
 
 static bool knows(const struct clock *c, const struct place *place)
 {

@@ -34,6 +34,10 @@ bool stream_follows(struct stream *s, const struct place *place);
 bool point_follows(const struct mark *m, const struct place *place);
 /* Whether the place's stream is a legacy one. */
 bool place_in_legacy(const struct place *place);
+/* Whether the place is in the legacy stream of s, and something was issued into s behind it. */
+bool stream_came_after_legacy(struct stream *s, const struct place *place);
+/* As if something was issued: memory was lent in s. */
+void stream_note_lent(struct stream *s);
 bool stream_is_at(const struct stream *s, const struct place *place);
 /* Whether the place's stream is c's, as far as it still exists. */
 bool place_in(const struct place *place, const struct context *c);

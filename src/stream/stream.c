@@ -74,7 +74,7 @@ CUresult stream_new(struct stream_set *set, const struct stream_traits *t, struc
     s->attributes =
         (struct stream_attributes){ .synchronization = (CUsynchronizationPolicy)-1, .domain_map = { 0, 1 } };
     s->from_legacy = s->to_legacy = (struct seen){ 0, 0 };
-    s->points = 0;
+    s->points = s->after_legacy = 0;
     s->clock = (struct clock){ 0 };
     s->from = &set->streams;
     s->next = set->streams;

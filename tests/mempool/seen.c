@@ -58,6 +58,30 @@ static void waiting_for_an_event_is_waiting_for_the_frees_before_it(void **state
     ok(cuEventDestroy(event));
 }
 
+/* Anything issued into a blocking stream comes after what the legacy stream was given before. */
+static void waiting_for_a_stream_is_waiting_for_what_the_legacy_stream_freed_before_its_work(void **state)
+{
+    (void)state;
+    CUstream blocking;
+    ok(cuStreamCreate(&blocking, CU_STREAM_DEFAULT));
+    CUdeviceptr other, lent = 0;
+    ok(cuMemAlloc(&other, 4096));
+    for (int lends = 0; lends < 2; lends++) {
+        ok(cuMemFreeAsync(take(CHUNK, CU_STREAM_LEGACY), CU_STREAM_LEGACY));
+        ok(cuStreamSynchronize(blocking));
+        assert_int_equal(figure(CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT), CHUNK);
+        if (lends)
+            ok(cuMemAllocAsync(&lent, 64, blocking));
+        else
+            ok(cuMemsetD8Async(other, 1, 64, blocking));
+        ok(cuStreamSynchronize(blocking));
+        assert_int_equal(figure(CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT), 0);
+    }
+    ok(cuMemFreeAsync(lent, blocking));
+    ok(cuMemFree(other));
+    ok(cuStreamDestroy(blocking));
+}
+
 static void all_frees_of_a_piece_must_have_been_waited_for(void **state)
 {
     (void)state;
@@ -156,6 +180,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         T(waiting_for_an_event_is_waiting_for_the_frees_before_it),
+        T(waiting_for_a_stream_is_waiting_for_what_the_legacy_stream_freed_before_its_work),
         T(all_frees_of_a_piece_must_have_been_waited_for),
         T(what_cuMemFree_takes_back_stays_counted_as_used),
         T(a_trim_that_keeps_all_bytes_that_can_be_named_keeps_none),
