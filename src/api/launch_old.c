@@ -48,6 +48,7 @@ static CUresult open_bounded(CUfunction f, struct bounds *bounds, struct setting
     struct function *known;
     CUresult r = context_current(&c);
     if (r || (r = function_get(c, f, &known))) return r;
+    if (known->module->context != c) return function_end(known, CUDA_ERROR_INVALID_HANDLE);
     const struct fl_image_kernel *k = known->kernel;
     *bounds = (struct bounds){ (size_t)known->set[SETTING_SHARED],
                                k->param_size,
