@@ -71,6 +71,13 @@ static CUresult check_type(const CUdevResource *out, CUdevResourceType type)
                                              : CUDA_SUCCESS;
 }
 
+/* What a division left over, which is not made of whole steps: it has pairs only (observed on H200). */
+static bool is_odd(const struct device *d, const struct sm_set *sms)
+{
+    const unsigned n = sm_count(sms);
+    return n % step_of(d, false) && (int)n < profile_attribute(d->profile, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+}
+
 static CUresult give(CUdevResource *out, const struct device *d, const struct green *g, CUdevResourceType type)
 {
     struct sm_set sms;
@@ -78,8 +85,9 @@ static CUresult give(CUdevResource *out, const struct device *d, const struct gr
     if (!r && !g) r = sm_all(d, &sms);
     if (r) return r;
     fill(out, d, g ? &g->sms : &sms, 0);
-    out->sm.minSmPartitionSize = least_of(d, false);
-    out->sm.smCoscheduledAlignment = step_of(d, false);
+    const bool fine = g && is_odd(d, &g->sms);
+    out->sm.minSmPartitionSize = least_of(d, fine);
+    out->sm.smCoscheduledAlignment = step_of(d, fine);
     return r;
 }
 

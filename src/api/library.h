@@ -9,10 +9,13 @@ struct jit {
     char *info, *error;
     size_t info_size, error_size;
     void **info_slot, **error_slot, **time_slot;
-    const char *wrong; /* with what nothing can be compiled, NULL: nothing */
+    int level; /* of optimization, as it was given */
+    bool debug;
 };
 /* CUDA_ERROR_INVALID_VALUE: an option or a value that there is not. */
 CUresult jit_options(unsigned n, CUjit_option *options, void **values, struct jit *j);
+/* Why nothing can be compiled with these, NULL: it can (observed on H200). */
+const char *jit_wrong(const struct jit *j);
 /* Their compute capability, 90 for 9.0. */
 unsigned simulated_sm(void);
 /* PTX for the simulated devices, malloc'ed; see fatbin_ptx. */

@@ -15,6 +15,7 @@ struct link { /* CUlinkState_st */
     char *text;   /* of all pieces so far, NULL: none */
     void *binary; /* what cuLinkComplete gave */
     struct spares spares;
+    CUresult failed; /* what nothing that is added mends (observed on H200) */
     struct link *next;
 };
 
@@ -70,7 +71,7 @@ static CUresult add_piece(char *piece, void *data)
     struct addition *a = data;
     struct image_file file;
     CUresult r = CUDA_SUCCESS;
-    if ((a->jit->wrong || !strstr(piece, ".extern")) && !(r = image_from_ptx(piece, a->jit, &file))) image_release(&file);
+    if ((jit_wrong(a->jit) || !strstr(piece, ".extern")) && !(r = image_from_ptx(piece, a->jit, &file))) image_release(&file);
     return r ? r : ptx_join(&a->text, piece);
 }
 
@@ -93,7 +94,7 @@ static CUresult read_pieces(struct addition *a, CUjitInputType type, const void 
     }
     if (type == CU_JIT_INPUT_LIBRARY && is_library(data, size))
         return container_visit(data, size, simulated_sm(), add_spare, a);
-    if (type >= CU_JIT_INPUT_OBJECT) return CUDA_ERROR_INVALID_IMAGE;
+    if (type >= CU_JIT_INPUT_OBJECT) return CUDA_ERROR_UNKNOWN; /* it is none: observed on H200 */
     CUresult r = ptx_from_data(data, size, &piece);
     if (r) return r;
     r = add_piece(piece, a);
@@ -101,11 +102,14 @@ static CUresult read_pieces(struct addition *a, CUjitInputType type, const void 
     return r;
 }
 
-static CUresult add(struct link *l, CUjitInputType type, const void *data, size_t size)
+static CUresult add(struct link *l, CUjitInputType type, const struct jit *jit, const void *data, size_t size)
 {
-    struct addition a = { .jit = &l->jit };
-    CUresult r = read_pieces(&a, type, data, size);
+    struct addition a = { .jit = jit };
+    const bool other = type > CU_JIT_INPUT_LIBRARY; /* that nobody can compile here */
+    CUresult r = other ? CUDA_SUCCESS : read_pieces(&a, type, data, size);
     pthread_mutex_lock(&l->lock);
+    if (other && !l->failed) l->failed = CUDA_ERROR_JIT_COMPILER_NOT_FOUND;
+    if (!r) r = l->failed;
     if (!r && a.text) r = ptx_join(&l->text, a.text);
     if (!r) r = spares_move(&l->spares, &a.spares);
     pthread_mutex_unlock(&l->lock);
@@ -116,37 +120,63 @@ static CUresult add(struct link *l, CUjitInputType type, const void *data, size_
 
 static CUresult check_type(CUjitInputType type)
 {
-    if ((int)type < 0 || type >= CU_JIT_NUM_INPUT_TYPES) return CUDA_ERROR_INVALID_VALUE;
-    return type <= CU_JIT_INPUT_LIBRARY ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+    return (int)type < 0 || type >= CU_JIT_NUM_INPUT_TYPES ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+/* What was asked for when l was made is for each piece (observed on H200), and tells where the logs go. Some options a piece
+ * cannot have for itself (observed, too). */
+static CUresult piece_options(const struct link *l, unsigned n, CUjit_option *options, void **values, struct jit *out)
+{
+    struct jit own;
+    CUresult r = jit_options(n, options, values, &own);
+    for (unsigned k = 0; k < n && !r; k++) switch (options[k]) {
+        case CU_JIT_WALL_TIME:
+        case CU_JIT_INFO_LOG_BUFFER:
+        case CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES:
+        case CU_JIT_ERROR_LOG_BUFFER:
+        case CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES:
+        case CU_JIT_TARGET:
+        case CU_JIT_FALLBACK_STRATEGY:
+        case CU_JIT_LTO:
+        case CU_JIT_FTZ:
+        case CU_JIT_PREC_DIV:
+        case CU_JIT_PREC_SQRT:
+        case CU_JIT_OPTIMIZE_UNUSED_DEVICE_VARIABLES: return CUDA_ERROR_INVALID_VALUE;
+        default: break;
+        }
+    *out = l->jit;
+    if (own.level) out->level = own.level;
+    out->debug |= own.debug;
+    return r;
 }
 
 CUresult CUDAAPI cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *data, size_t size, const char *name,
                                   unsigned int numOptions, CUjit_option *options, void **optionValues)
 {
     struct link *l;
-    struct jit ignored;
+    struct jit jit;
     CUresult r = link_get(state, &l);
     (void)name;
     if (r) return r;
     if (!data || !size) return CUDA_ERROR_INVALID_VALUE;
-    if ((r = jit_options(numOptions, options, optionValues, &ignored)) || (r = check_type(type))) return r;
-    return add(l, type, data, size);
+    if ((r = piece_options(l, numOptions, options, optionValues, &jit)) || (r = check_type(type))) return r;
+    return add(l, type, &jit, data, size);
 }
 
 CUresult CUDAAPI cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, const char *path, unsigned int numOptions,
                                   CUjit_option *options, void **optionValues)
 {
     struct link *l;
-    struct jit ignored;
+    struct jit jit;
     void *data;
     size_t size;
     CUresult r = link_get(state, &l);
     if (r) return r;
     if (!path) return CUDA_ERROR_INVALID_VALUE;
-    if ((r = jit_options(numOptions, options, optionValues, &ignored)) || (r = check_type(type)) ||
+    if ((r = piece_options(l, numOptions, options, optionValues, &jit)) || (r = check_type(type)) ||
         (r = read_file(path, &data, &size)))
         return r;
-    r = size ? add(l, type, data, size) : CUDA_ERROR_INVALID_IMAGE;
+    r = size ? add(l, type, &jit, data, size) : CUDA_ERROR_INVALID_IMAGE;
     free(data);
     return r;
 }
@@ -180,8 +210,12 @@ CUresult CUDAAPI cuLinkComplete(CUlinkState state, void **cubinOut, size_t *size
     if (r) return r;
     if (!cubinOut) return CUDA_ERROR_INVALID_VALUE;
     pthread_mutex_lock(&l->lock);
-    if (!l->text) r = CUDA_ERROR_INVALID_VALUE;
-    if (r || (r = join_spares(l)) || (r = image_from_ptx(l->text, &l->jit, &file))) goto out;
+    r = l->failed;
+    struct jit jit = l->jit; /* its pieces were compiled with what there can be */
+    jit.level = jit.debug = 0;
+    /* of nothing a module is made that has nothing (observed on H200) */
+    if (!r && !l->text) r = ptx_join(&l->text, ".version 6.0\n.target sm_52\n.address_size 64\n");
+    if (r || (r = join_spares(l)) || (r = image_from_ptx(l->text, &jit, &file))) goto out;
     image_release(&file);
     if ((r = fatbin_wrap(l->text, &binary, &size))) goto out;
     free(l->binary);

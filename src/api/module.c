@@ -36,8 +36,6 @@ static bool is_target(size_t target)
 
 CUresult jit_options(unsigned n, CUjit_option *options, void **values, struct jit *j)
 {
-    int level = 0;
-    bool debug = false;
     *j = (struct jit){ 0 };
     if (n && (!options || !values)) return CUDA_ERROR_INVALID_VALUE;
     for (unsigned k = 0; k < n; k++) {
@@ -64,17 +62,21 @@ CUresult jit_options(unsigned n, CUjit_option *options, void **values, struct ji
         case CU_JIT_CACHE_MODE:
             if (number > CU_JIT_CACHE_OPTION_CA) return CUDA_ERROR_INVALID_VALUE;
             break;
-        case CU_JIT_OPTIMIZATION_LEVEL: level = (int)number; break;
-        case CU_JIT_GENERATE_DEBUG_INFO: debug = (int)number != 0; break;
+        case CU_JIT_OPTIMIZATION_LEVEL: j->level = (int)number; break;
+        case CU_JIT_GENERATE_DEBUG_INFO: j->debug = (int)number != 0; break;
         default:
             if ((int)options[k] < 0 || options[k] >= CU_JIT_NUM_OPTIONS) return CUDA_ERROR_INVALID_VALUE;
         }
     }
     /* a buffer has a size (observed on H200) */
     if ((j->info && !j->info_slot) || (j->error && !j->error_slot)) return CUDA_ERROR_INVALID_VALUE;
-    if (level < 0) j->wrong = "there is no such level of optimization\n";
-    if (level > 0 && debug) j->wrong = "code is either optimized or debugged\n";
     return CUDA_SUCCESS;
+}
+
+const char *jit_wrong(const struct jit *j)
+{
+    if (j->level < 0) return "there is no such level of optimization\n";
+    return j->level && j->debug ? "optimized debugging is not supported\n" : NULL;
 }
 
 /* The size that was written goes where the size of the buffer came from. */
@@ -95,8 +97,9 @@ CUresult image_from_ptx(const char *text, const struct jit *j, struct image_file
     struct timespec a, b;
     char log[4096] = "";
     clock_gettime(CLOCK_MONOTONIC, &a);
-    CUresult r = j->wrong ? CUDA_ERROR_INVALID_PTX : compile_ptx(text, file, log, sizeof log);
-    if (j->wrong) snprintf(log, sizeof log, "%s", j->wrong);
+    const char *wrong = jit_wrong(j);
+    CUresult r = wrong ? CUDA_ERROR_INVALID_PTX : compile_ptx(text, file, log, sizeof log);
+    if (wrong) snprintf(log, sizeof log, "%s", wrong);
     clock_gettime(CLOCK_MONOTONIC, &b);
     if (j->time_slot) {
         float ms = (float)((double)(b.tv_sec - a.tv_sec) * 1e3 + (double)(b.tv_nsec - a.tv_nsec) / 1e6);

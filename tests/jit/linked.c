@@ -71,8 +71,8 @@ int main(void)
 
     link = begin(log, sizeof log);
     ANSWERS(add(link, CU_JIT_INPUT_OBJECT, data, object_make(data, OBJECT_CODE, "code")), CUDA_ERROR_NO_BINARY_FOR_GPU);
-    ANSWERS(add(link, CU_JIT_INPUT_OBJECT, doubled, sizeof doubled), CUDA_ERROR_INVALID_IMAGE);
-    ANSWERS(add(link, CU_JIT_INPUT_LIBRARY, doubled, sizeof doubled), CUDA_ERROR_INVALID_IMAGE);
+    ANSWERS(add(link, CU_JIT_INPUT_OBJECT, doubled, sizeof doubled), CUDA_ERROR_UNKNOWN);
+    ANSWERS(add(link, CU_JIT_INPUT_LIBRARY, doubled, sizeof doubled), CUDA_ERROR_UNKNOWN);
     CHECK(add(link, CU_JIT_INPUT_PTX, CALLER, sizeof CALLER));
     CHECK(add(link, CU_JIT_INPUT_LIBRARY, data, library_make(data, other, NULL)));
     ANSWERS(add(link, CU_JIT_INPUT_LIBRARY, data, library_spoil(data, doubled, other)), CUDA_ERROR_INVALID_IMAGE);

@@ -192,7 +192,7 @@ static void g_splits(void)
 
 #define WALKS(i) \
     static void g_green_##i(void) { walk_green(0x##i, 400); }
-#define SEEDS(X) X(01) X(02) X(03)
+#define SEEDS(X) X(01) X(02) X(03) X(1e15) X(1e16) X(1e17)
 SEEDS(WALKS)
 #define GROUPS(i) { "green_" #i, g_green_##i, 1 },
 const struct group groups[] = { { "splits", g_splits, 1 }, SEEDS(GROUPS){ 0 } };

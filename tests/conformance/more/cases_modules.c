@@ -462,7 +462,7 @@ static void g_versions(void)
 
 #define WALKS(i) \
     static void g_load_##i(void) { walk(0x##i, 150); }
-#define SEEDS(X) X(01) X(02) X(03)
+#define SEEDS(X) X(01) X(02) X(03) X(1e15) X(1e16) X(1e17)
 SEEDS(WALKS)
 #define GROUPS(i) { "load_" #i, g_load_##i, 1 },
 const struct group groups[] = { SEEDS(GROUPS){ "images", g_images, 1 },
