@@ -62,12 +62,15 @@ CUresult CUDAAPI cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t Wi
 
 CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)
 {
+    struct context *c;
     struct allocation a;
     CUresult r = library_ready();
     if (r || (r = sticky_get()) || (r = capture_refuse_unsafe())) return r;
     if (!dptr) return CUDA_SUCCESS;
-    if (!space_look(dptr, &a))
+    if (!space_look(dptr, &a)) {
+        if (context_current_unchecked(&c) == CUDA_ERROR_CONTEXT_IS_DESTROYED) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
         return (CUresult)because(CUDA_ERROR_INVALID_VALUE, "nothing is allocated at this address, or not any more");
+    }
     if (a.pool) return mempool_free_now(&a, dptr);
     if (a.base != dptr || a.module_owned || (a.kind != ALLOCATION_DEVICE && a.kind != ALLOCATION_MANAGED))
         return (CUresult)because(CUDA_ERROR_INVALID_VALUE, "this is not an address that an allocation of such memory gave");
