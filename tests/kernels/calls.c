@@ -127,7 +127,7 @@ static void the_stack_limit_makes_room(void)
 {
     int depth = 5000, n = 64;
     CUdeviceptr o = give(NULL, (size_t)n * 4);
-    CHECK(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 512 << 10));
+    CHECK(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 500 << 10));
     run("deep", 1, 1, (unsigned)n, 1, 0, ARGS(&o, &depth));
     int *out = take(o, (size_t)n * 4);
     for (int t = 0; t < n; t++) EXPECT(out[t] == depths(depth, t, 22));
