@@ -112,6 +112,7 @@ struct var {
     uint32_t seen;                 /* the last search for such variables that came here */
     bool texture, surface;         /* a reference: its address is a handle */
     bool told;                     /* a call's result that may come from memory that others write */
+    unsigned file;                 /* that named it last, if it is a module's */
     int line;
 };
 
@@ -200,7 +201,7 @@ struct func {
     bool entry, body, noreturn, is_extern;
     bool returns_less;             /* than another file, which calls it, declares; linkers do not mind */
     uint8_t linkage;
-    unsigned file;
+    unsigned file, said;           /* that it is of, and the last that named it */
     int line;
     const char *refused;           /* why it is not run, NULL: it is; see refuse.h */
     int refused_line;              /* where that is */

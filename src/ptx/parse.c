@@ -69,7 +69,7 @@ static struct func *signature(struct parser *p, bool entry, uint8_t linkage, str
 {
     struct func *f = arena_alloc(sizeof *f);
     struct proto *sig = &f->sig;
-    *f = (struct func){ .entry = entry, .linkage = linkage, .line = p->token.line, .file = p->file };
+    *f = (struct func){ .entry = entry, .linkage = linkage, .line = p->token.line, .file = p->file, .said = p->file };
     p->func = f;
     if (!entry && token_is(&p->token, "(")) parse_results(p, sig, true);
     for (uint32_t i = 0; i < sig->nrets; i++) sig->rets[i].is_result = true;
@@ -108,13 +108,17 @@ static bool goes_with(const struct func *known, const struct func *f, bool body)
 static struct func *function_of(struct parser *p, struct func *f, const struct token *name, bool body)
 {
     struct func *known = lookup(p, name, NAME_FUNC);
+    /* a file has what it names no linkage of for itself, whatever others have (observed on H200) */
+    const bool own = known && !f->entry && f->linkage == FL_LINK_STATIC && known->said != f->said;
+    if (own) known = NULL;
     if (!known && body && f->linkage == FL_LINK_EXTERN)
         fatal_at(EXIT_INVALID_PTX, name->line, "function '%s' is elsewhere", f->name);
     bool weak = known && (known->linkage == FL_LINK_WEAK || f->linkage == FL_LINK_WEAK);
     if (known && known->body && body && weak) return f; /* the first one holds, nobody sees this one */
     if (known && known->body && body) fatal_at(EXIT_INVALID_PTX, name->line, "function '%s' is defined twice", f->name);
     if (!known) {
-        if (declared_here(p->global, name)) fatal_at(EXIT_INVALID_PTX, name->line, "'%s' is declared twice", f->name);
+        if (!own && declared_here(p->global, name))
+            fatal_at(EXIT_INVALID_PTX, name->line, "'%s' is declared twice", f->name);
         declare(p->global, f->name, NAME_FUNC, f);
         ARENA_PUSH(p->module->funcs, p->module->nfuncs) = f;
         return f;
@@ -128,6 +132,7 @@ static struct func *function_of(struct parser *p, struct func *f, const struct t
         *known = *f;
     }
     known->returns_less = less;
+    known->said = p->file;
     return known;
 }
 

@@ -261,6 +261,9 @@ static struct var *variable_new(struct parser *p, const struct token *name, char
 {
     struct scope *s = p->scope;
     struct var *v = p->func ? NULL : lookup(p, name, NAME_VAR);
+    /* a file has what it names no linkage of for itself, whatever others have (observed on H200) */
+    const bool own = v && linkage == FL_LINK_STATIC && v->file != p->file;
+    if (own) v = NULL;
     if (v && !v->is_extern && (repeatable(linkage) || v->linkage == FL_LINK_WEAK)) {
         struct var *unseen = arena_alloc(sizeof *unseen);
         *unseen = (struct var){ .name = text, .space = space, .line = name->line };
@@ -268,7 +271,7 @@ static struct var *variable_new(struct parser *p, const struct token *name, char
     }
     if (v && !v->is_extern) fatal_at(EXIT_INVALID_PTX, name->line, "'%s' is declared twice", text);
     if (!v) {
-        if (declared_here(s, name)) fatal_at(EXIT_INVALID_PTX, name->line, "'%s' is declared twice", text);
+        if (!own && declared_here(s, name)) fatal_at(EXIT_INVALID_PTX, name->line, "'%s' is declared twice", text);
         v = arena_alloc(sizeof *v);
         declare(s, text, NAME_VAR, v);
         if (p->func)
@@ -276,7 +279,7 @@ static struct var *variable_new(struct parser *p, const struct token *name, char
         else
             ARENA_PUSH(p->module->vars, p->module->nvars) = v;
     }
-    *v = (struct var){ .name = text, .space = space, .line = name->line };
+    *v = (struct var){ .name = text, .space = space, .file = p->file, .line = name->line };
     return v;
 }
 

@@ -210,6 +210,36 @@ static void a_displacement_brings_a_shared_address_back_into_the_block(void)
     CHECK(cuModuleUnload(m));
 }
 
+/* One file shows a function and a variable, the other has such of its own: in either order each kernel uses its file's.
+ * What is a file's own is nothing for those who look for it elsewhere. */
+static void what_a_file_keeps_for_itself_may_have_another_ones_name(void)
+{
+#define FILE_OF(linkage, name, number) \
+    HEAD linkage ".global .align 4 .b32 value = " number ";\n" \
+         linkage ".func (.param .b32 r) give() { st.param.b32 [r], " number "; ret; }\n" \
+         ".visible .entry " name "(.param .u64 out) { .reg .b32 %r<4>; .reg .b64 %rd<2>; ld.param.u64 %rd1, [out];\n" \
+         "call (%r1), give; ld.global.b32 %r2, [value]; add.s32 %r1, %r1, %r2; st.global.u32 [%rd1], %r1; ret; }\n"
+    static const char shown[] = FILE_OF(".visible ", "shows", "1"), kept[] = FILE_OF("", "keeps", "10"),
+                      asks[] = HEAD ".extern .global .align 4 .b32 value;\n.visible .entry asks(.param .u64 out) { .reg .b32 %r; "
+                                    "ld.global.b32 %r, [value]; st.global.b32 [value], %r; ret; }\n";
+    const char *const orders[][2] = { { shown, kept }, { kept, shown } };
+    CUdeviceptr out = give(NULL, 4);
+    CUmodule m;
+    CUfunction f;
+    for (int k = 0; k < 2; k++) {
+        CHECK(join(orders[k], 2, &m));
+        CHECK(cuModuleGetFunction(&f, m, "shows"));
+        CHECK(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, 0, ARGS(&out), NULL));
+        EXPECT(*(int *)take(out, 4) == 2);
+        CHECK(cuModuleGetFunction(&f, m, "keeps"));
+        CHECK(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, 0, ARGS(&out), NULL));
+        EXPECT(*(int *)take(out, 4) == 20);
+        CHECK(cuModuleUnload(m));
+    }
+    EXPECT(join((const char *[]){ asks, kept }, 2, &m) != CUDA_SUCCESS);
+    EXPECT(join((const char *[]){ kept, asks }, 2, &m) != CUDA_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
     static const struct program programs[] = { P(two_files_become_one_program),
@@ -217,6 +247,7 @@ int main(int argc, char **argv)
                                                P(blocks_of_a_cooperative_grid_wait_for_each_other),
                                                P(shared_memory_of_the_launch_lies_behind_the_kernels_own),
                                                P(a_displacement_brings_a_shared_address_back_into_the_block),
+                                               P(what_a_file_keeps_for_itself_may_have_another_ones_name),
                                                { 0 } };
     return run_programs(argc, argv, programs);
 }
