@@ -80,7 +80,7 @@ static CUresult check_frees(const struct graph *g, const struct graph *whole)
     for (unsigned k = 0; k < g->nodes.count && g->counted && !r; k++) {
         const struct node *n = g->nodes.node[k];
         if (n->child) r = check_frees(n->child, whole);
-        if (n->params.type != CU_GRAPH_NODE_TYPE_MEM_FREE || space_look(n->params.free.dptr, &a)) continue;
+        if (n->params.type != CU_GRAPH_NODE_TYPE_MEM_FREE || n->frees_own || space_look(n->params.free.dptr, &a)) continue;
         if (!allocates(whole, n->params.free.dptr))
             r = (CUresult)because(CUDA_ERROR_INVALID_VALUE, "a node frees what is not allocated now");
     }

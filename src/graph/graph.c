@@ -408,6 +408,7 @@ static CUresult copy_node(const struct node *from, struct graph *g)
     if (about_memory(&from->params)) {
         n->params = from->params;
         n->memory = graph_memory_share(from->memory);
+        n->frees_own = from->frees_own;
     } else {
         r = from->condition ? conditional_copy(n, from)
             : from->child   ? copy_child(n, from)

@@ -40,6 +40,7 @@ struct node {                      /* CUgraphNode_st */
     struct owned *owned;           /* that memory */
     struct graph *child;           /* of CU_GRAPH_NODE_TYPE_GRAPH */
     struct graph_memory *memory;   /* of CU_GRAPH_NODE_TYPE_MEM_ALLOC */
+    bool frees_own;                /* of CU_GRAPH_NODE_TYPE_MEM_FREE: what its graph allocates */
     struct condition *condition;   /* of CU_GRAPH_NODE_TYPE_CONDITIONAL, and what it may run */
     struct graph **bodies;
     unsigned body_count;

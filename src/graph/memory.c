@@ -198,11 +198,11 @@ static bool is_freed_by(const struct graph *g, CUdeviceptr address)
 }
 
 /* What another graph allocates is freed once in each graph but its own. */
-CUresult graph_memory_free(const struct node *n, CUdeviceptr address)
+CUresult graph_memory_free(struct node *n, CUdeviceptr address)
 {
     bool any;
     struct graph_memory *m = own_at(n->graph, address, &any);
-    if (m) return free_own(n, m);
+    if ((n->frees_own = m != NULL)) return free_own(n, m);
     return any || is_freed_by(n->graph, address) || !mempool_free_from_outside(address) ? CUDA_ERROR_INVALID_VALUE
                                                                                          : CUDA_SUCCESS;
 }

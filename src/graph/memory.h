@@ -33,7 +33,7 @@ struct graph_memory *graph_memory_share(struct graph_memory *m);
 void graph_memory_drop(struct graph_memory *m);
 /* n, whose edges are there, is to free what is at an address. CUDA_ERROR_INVALID_VALUE: no graph allocates it, or another
  * node of this graph frees it. */
-CUresult graph_memory_free(const struct node *n, CUdeviceptr address);
+CUresult graph_memory_free(struct node *n, CUdeviceptr address);
 /* The graph is gone. */
 void graph_arenas_drop(struct graph *g);
 

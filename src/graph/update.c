@@ -215,7 +215,7 @@ static void take(const struct graph *new, const struct copy **next)
     for (unsigned k = 0; k < new->nodes.count; k++) {
         struct node *b = new->nodes.node[k], *a = b->partner;
         if (b->memory) take_memory(a, b);
-        if (b->params.type == CU_GRAPH_NODE_TYPE_MEM_FREE) a->params = b->params;
+        if (b->params.type == CU_GRAPH_NODE_TYPE_MEM_FREE) a->params = b->params, a->frees_own = b->frees_own;
         if (b->condition) take_condition(a, b);
         if (b->child) take(b->child, next);
         for (unsigned j = 0; j < b->body_count; j++) take(b->bodies[j], next);
