@@ -100,6 +100,7 @@ static void launch(void)
     const unsigned k = draw(STREAMS), what = draw(20), other = draw(3);
     const CUstream s = streams[k];
     if (what == 0) {
+        usleep(20000); /* a launch that waited for another stream may be done in one that is held up again */
         add("trim %s", rname(cuDeviceGraphMemTrim(dev0)));
     } else if (what == 1) {
         add("highs %s", rname(reset_highs()));
