@@ -144,11 +144,18 @@ static int continue_range(int fd, uint64_t va, uint64_t size, bool writable, int
 
 int userfault_enter(int fd, uint64_t va, uint64_t size, bool writable, uint64_t *done, bool *stepped)
 {
+    uint64_t most = size;
     *stepped = false;
     for (*done = 0; *done < size;) {
         int64_t entered = 0;
-        int error = continue_range(fd, va + *done, size - *done, writable, &entered);
+        uint64_t rest = size - *done;
+        int error = continue_range(fd, va + *done, rest < most ? rest : most, writable, &entered);
         *done += (uint64_t)entered;
+        if (error == ENOENT && most > PAGE_BYTES) {
+            /* the program may have cut the mapping, by mlock, say: only what lies in one part of it is taken */
+            most = (rest < most ? rest : most) / 2 / PAGE_BYTES * PAGE_BYTES;
+            if (most) continue;
+        }
         if (error == EAGAIN && fd == atomic_load_explicit(&told, memory_order_relaxed)) read_told();
         if (!error || error == EAGAIN) continue;
         if (error != EEXIST) return error;

@@ -9,6 +9,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#ifndef MADV_DONTNEED_LOCKED
+#define MADV_DONTNEED_LOCKED 24
+#endif
+
 struct mmu mmu = { .tables = { [0 ... MMU_PROCESSORS - 1] = { .lock = QUIET_MUTEX_INITIALIZER, .fd = -1 } } };
 
 static struct block *block_make(uint64_t va)
@@ -122,6 +126,12 @@ static struct span take(struct span *s)
     return taken;
 }
 
+/* Of what the program has locked, too: to a GPU's driver mlock means nothing. */
+static void take_out(struct span s)
+{
+    if (madvise((void *)s.lo, s.hi - s.lo, MADV_DONTNEED)) madvise((void *)s.lo, s.hi - s.lo, MADV_DONTNEED_LOCKED);
+}
+
 void table_finish(struct table *t)
 {
     struct span open = take(&t->open), close = take(&t->close), zap = take(&t->zap), protect = take(&t->protect);
@@ -130,7 +140,7 @@ void table_finish(struct table *t)
     if (close.lo != close.hi && there) userfault_register(t->fd, close.lo, close.hi - close.lo);
     if (zap.lo != zap.hi && t->processor) device_change(t, zap.lo, zap.hi - zap.lo, ENTRIES_ZAP);
     if (zap.lo != zap.hi && !t->processor && in_window(zap.lo))
-        madvise((void *)zap.lo, zap.hi - zap.lo, MADV_DONTNEED);
+        take_out(zap);
     else if (zap.lo != zap.hi && !t->processor)
         ordinary_zap(zap.lo, zap.hi - zap.lo);
     if (protect.lo == protect.hi) return;

@@ -233,6 +233,36 @@ static void system_calls_read_and_write_what_is_on_a_device(void)
 }
 
 /* What the system was told of the page's node; -1 where it knows none. */
+static uint8_t place_of(CUdeviceptr at)
+{
+    uint8_t place;
+    EXPECT_EQUAL(faultline_residency((void *)at, 1, &place), 0);
+    return place;
+}
+
+/* mlock and madvise cut a mapping in two. Faults around the cut are served all the same, and locked pages migrate. */
+static void a_mapping_may_be_cut(void)
+{
+    if (!kernel_faults_are_seen()) return;
+    for (int how = 0; how < 3; how++) {
+        CUdeviceptr p = managed(2 * MIB), page = p + 4096;
+        memset((void *)p, 1, 2 * MIB);
+        for (int turn = 0; turn < 3; turn++) {
+            poke(page, 5);
+            CHECK(cuCtxSynchronize());
+            EXPECT_EQUAL(place_of(page), 2);
+            if (how == 0) EXPECT_EQUAL(mlock((void *)p, 8192), 0);
+            if (how == 1) EXPECT_EQUAL(madvise((void *)page, 4096, MADV_DONTDUMP), 0);
+            if (how == 2) EXPECT_EQUAL(mprotect((void *)(p + 8192), 4096, PROT_READ), 0);
+            *(volatile uint32_t *)page += 1;
+            EXPECT_EQUAL(place_of(page), 1);
+            EXPECT_EQUAL(*(volatile uint32_t *)page, 6);
+            EXPECT_EQUAL(*(volatile uint32_t *)(p + 12288), 0x01010101);
+        }
+        CHECK(cuMemFree(p));
+    }
+}
+
 static int policy_of(CUdeviceptr at)
 {
     int policy = -1;
@@ -343,6 +373,7 @@ int main(void)
         ALONE(start, a_dying_context_takes_its_managed_memory_with_it),
         ALONE(start, batches_prefetch_and_discard_in_stream_order),
         ALONE(start, system_calls_read_and_write_what_is_on_a_device),
+        ALONE(start, a_mapping_may_be_cut),
         ALONE(start, a_preferred_node_is_the_memory_policy_of_its_pages),
         ALONE(start, a_fault_of_the_host_is_told_with_its_instruction),
         ALONE(start, counters_know_all_of_the_fault_that_has_just_been_served),
