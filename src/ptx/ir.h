@@ -113,6 +113,7 @@ struct var {
     bool texture, surface;         /* a reference: its address is a handle */
     bool told;                     /* a call's result that may come from memory that others write */
     unsigned file;                 /* that named it last, if it is a module's */
+    uint64_t elsewhere;            /* its size as another file says it, 0: none does */
     int line;
 };
 

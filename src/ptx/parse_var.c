@@ -256,6 +256,13 @@ static bool repeatable(uint8_t linkage)
     return linkage == FL_LINK_EXTERN || linkage == FL_LINK_WEAK || linkage == FL_LINK_COMMON;
 }
 
+/* The size that another file's declaration, of which one is the definition, gives a module's variable; 0: none does. */
+static uint64_t size_elsewhere(const struct parser *p, const struct var *v, uint8_t linkage)
+{
+    const bool memory = v && (v->space == SPACE_global || v->space == SPACE_const);
+    return memory && v->file != p->file && v->is_extern != (linkage == FL_LINK_EXTERN) ? v->size : 0;
+}
+
 static struct var *variable_new(struct parser *p, const struct token *name, char *text, enum ptx_space space,
                                 uint8_t linkage)
 {
@@ -264,9 +271,10 @@ static struct var *variable_new(struct parser *p, const struct token *name, char
     /* a file has what it names no linkage of for itself, whatever others have (observed on H200) */
     const bool own = v && linkage == FL_LINK_STATIC && v->file != p->file;
     if (own) v = NULL;
+    const uint64_t elsewhere = size_elsewhere(p, v, linkage);
     if (v && !v->is_extern && (repeatable(linkage) || v->linkage == FL_LINK_WEAK)) {
         struct var *unseen = arena_alloc(sizeof *unseen);
-        *unseen = (struct var){ .name = text, .space = space, .line = name->line };
+        *unseen = (struct var){ .name = text, .space = space, .elsewhere = elsewhere, .line = name->line };
         return unseen;
     }
     if (v && !v->is_extern) fatal_at(EXIT_INVALID_PTX, name->line, "'%s' is declared twice", text);
@@ -279,7 +287,7 @@ static struct var *variable_new(struct parser *p, const struct token *name, char
         else
             ARENA_PUSH(p->module->vars, p->module->nvars) = v;
     }
-    *v = (struct var){ .name = text, .space = space, .file = p->file, .line = name->line };
+    *v = (struct var){ .name = text, .space = space, .file = p->file, .elsewhere = elsewhere, .line = name->line };
     return v;
 }
 
@@ -388,6 +396,8 @@ void parse_variable(struct parser *p, enum ptx_space space, uint8_t linkage)
         if (token_is(&p->token, "[")) v->stride = type_bytes(d.type);
         const struct shape shape = shape_of(p, v, d.vector, linkage);
         v->size = shape.count * type_bytes(d.type);
+        if (v->elsewhere && v->size && v->size != v->elsewhere)
+            fatal_at(EXIT_INVALID_PTX, name.line, "'%s' has another size in another file", v->name);
         v->align = d.align ? d.align : type_bytes(d.type) * d.vector;
         v->managed = d.managed;
         v->linkage = linkage;

@@ -238,6 +238,12 @@ static void what_a_file_keeps_for_itself_may_have_another_ones_name(void)
     }
     EXPECT(join((const char *[]){ asks, kept }, 2, &m) != CUDA_SUCCESS);
     EXPECT(join((const char *[]){ kept, asks }, 2, &m) != CUDA_SUCCESS);
+    /* and it must be as large as they think, as far as they say */
+    CHECK(join((const char *[]){ asks, shown }, 2, &m));
+    CHECK(join((const char *[]){ HEAD ".visible .global .align 4 .b32 value[1];\n", asks }, 2, &m));
+    EXPECT(join((const char *[]){ HEAD ".visible .global .align 4 .b32 value[2];\n", asks }, 2, &m) != CUDA_SUCCESS);
+    EXPECT(join((const char *[]){ asks, HEAD ".visible .global .align 4 .b32 value[2];\n" }, 2, &m) != CUDA_SUCCESS);
+    CHECK(join((const char *[]){ HEAD ".extern .global .align 4 .b32 value[];\n", shown }, 2, &m));
 }
 
 int main(int argc, char **argv)
