@@ -17,9 +17,6 @@ CUresult graph_node_missing(void);
 
 /* params NULL: CUDA_ERROR_INVALID_VALUE, as for what is wrong with them. */
 CUresult graph_node_add(CUgraphNode *out, CUgraph hGraph, const CUgraphNode *before, size_t count, const CUgraphNodeParams *params);
-/* The same by edges of which more is said. */
-CUresult graph_node_add_behind(CUgraphNode *out, CUgraph hGraph, const CUgraphNode *before, const CUgraphEdgeData *data,
-                               size_t count, const CUgraphNodeParams *params);
 /* Copies the parameters of a node of this type. CUDA_ERROR_INVALID_VALUE also if wanted, the entry point's place for its
  * answer, is NULL. */
 CUresult graph_node_get(CUgraphNode hNode, CUgraphNodeType type, const void *wanted, CUgraphNodeParams *out);

@@ -61,8 +61,8 @@ static CUresult check_place(CUgraph hGraph, const CUgraphNode *before, const CUg
     return r;
 }
 
-CUresult graph_node_add_behind(CUgraphNode *out, CUgraph hGraph, const CUgraphNode *before, const CUgraphEdgeData *data,
-                               size_t count, const CUgraphNodeParams *params)
+static CUresult add(CUgraphNode *out, CUgraph hGraph, const CUgraphNode *before, const CUgraphEdgeData *data, size_t count,
+                    const CUgraphNodeParams *params)
 {
     struct context *c;
     struct graph *g;
@@ -87,7 +87,7 @@ CUresult graph_node_add_behind(CUgraphNode *out, CUgraph hGraph, const CUgraphNo
 CUresult graph_node_add(CUgraphNode *out, CUgraph hGraph, const CUgraphNode *before, size_t count,
                         const CUgraphNodeParams *params)
 {
-    return graph_node_add_behind(out, hGraph, before, NULL, count, params);
+    return add(out, hGraph, before, NULL, count, params);
 }
 
 CUresult graph_node_get(CUgraphNode hNode, CUgraphNodeType type, const void *wanted, CUgraphNodeParams *out)
@@ -181,7 +181,7 @@ CUresult CUDAAPI cuGraphAddNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph, con
 {
     if (!nodeParams) return graph_node_missing();
     if (has_reserved(nodeParams)) return CUDA_ERROR_INVALID_VALUE;
-    CUresult r = graph_node_add_behind(phGraphNode, hGraph, dependencies, dependencyData, numDependencies, nodeParams);
+    CUresult r = add(phGraphNode, hGraph, dependencies, dependencyData, numDependencies, nodeParams);
     if (!r && nodeParams->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
         nodeParams->conditional.phGraph_out = ((struct node *)*phGraphNode)->params.conditional.phGraph_out;
     if (!r && nodeParams->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC)

@@ -70,8 +70,9 @@ static nvJitLinkResult check_type(struct nvJitLink *l, nvJitLinkInputType type, 
 
 /* ---- what is kept */
 
-nvJitLinkResult link_keep(struct link_inputs *inputs, nvJitLinkInputType type, const char *name, const void *data,
-                          size_t size)
+/* A copy. */
+static nvJitLinkResult keep(struct link_inputs *inputs, nvJitLinkInputType type, const char *name, const void *data,
+                            size_t size)
 {
     struct link_input *more = realloc(inputs->all, (inputs->n + 1) * sizeof *more);
     if (!more) return NVJITLINK_ERROR_INTERNAL;
@@ -150,7 +151,7 @@ static nvJitLinkResult add_ptx(struct nvJitLink *l, const void *data, size_t siz
 static nvJitLinkResult no_ptx(struct nvJitLink *l, nvJitLinkInputType kind, const void *data, size_t size,
                               const char *name)
 {
-    if (l->options.lto && kind != NVJITLINK_INPUT_CUBIN) return link_keep(&l->ltoir, kind, name, data, size);
+    if (l->options.lto && kind != NVJITLINK_INPUT_CUBIN) return keep(&l->ltoir, kind, name, data, size);
     fprintf(l->errors.file, "ERROR: %s has machine code, but no PTX for sm_%d or less, and only PTX can run here\n",
             name, DEVICE);
     return NVJITLINK_ERROR_INVALID_INPUT;
@@ -200,7 +201,7 @@ static nvJitLinkResult add_ltoir(struct nvJitLink *l, const void *data, size_t s
         fputs("ERROR 1: LTO-IR input cannot be used without LTO enabled (-lto)\n", l->errors.file);
         return NVJITLINK_ERROR_LTO_NOT_ENABLED;
     }
-    return link_keep(&l->ltoir, NVJITLINK_INPUT_LTOIR, name, data, size);
+    return keep(&l->ltoir, NVJITLINK_INPUT_LTOIR, name, data, size);
 }
 
 nvJitLinkResult link_add(struct nvJitLink *l, nvJitLinkInputType type, const void *data, size_t size, const char *name)

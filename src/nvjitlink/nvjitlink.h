@@ -58,9 +58,6 @@ nvJitLinkResult link_options(struct nvJitLink *l, uint32_t n, const char *const 
 nvJitLinkResult link_add(struct nvJitLink *l, nvJitLinkInputType type, const void *data, size_t size, const char *name);
 /* Joins a piece to the text; text is changed. Compiles it first if it can stand alone and check is set. */
 nvJitLinkResult link_piece(struct nvJitLink *l, char *text, const char *name, bool check);
-/* Keeps a copy. */
-nvJitLinkResult link_keep(struct link_inputs *inputs, nvJitLinkInputType type, const char *name, const void *data,
-                          size_t size);
 void link_forget(struct link_inputs *inputs);
 
 /* ---- lto.c */

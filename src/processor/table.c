@@ -229,8 +229,8 @@ static void close_leaf(struct table *t, struct leaf *l)
     put_off(t, &t->close, l->va, BLOCK_BYTES);
 }
 
-/* Better too little than too much. */
-void leaf_empty(struct table *t, struct leaf *l)
+/* All of its entries go, whatever it may do: better too little than too much. */
+static void empty_leaf(struct table *t, struct leaf *l)
 {
     if (l->open) close_leaf(t, l);
     t->pieces -= pieces_of(t, l);
@@ -248,7 +248,7 @@ void leaf_believe(struct table *t, struct leaf *l, unsigned page, bool protected
     if (l->open || t->signals) return; /* opened after the fault; what mprotect says is not lost */
     if (!protected_page) mask_clear(&has.read, page);
     mask_clear(&has.write, page);
-    if (!leaf_has(l, &has)) leaf_empty(t, l);
+    if (!leaf_has(l, &has)) empty_leaf(t, l);
 }
 
 /* What is not watched the system fills in by itself. */
@@ -257,7 +257,7 @@ void leaf_lose(struct table *t, struct leaf *l, unsigned first, unsigned end)
     struct entries has = *l->has;
     if (l->open || t->signals) return;
     entries_fill(&has, first, end, MMU_NONE);
-    if (!leaf_has(l, &has)) leaf_empty(t, l);
+    if (!leaf_has(l, &has)) empty_leaf(t, l);
     leaf_tidy(l);
 }
 
@@ -339,7 +339,7 @@ void leaf_forbid(struct table *t, struct leaf *l)
 {
     leaf_permit(l, 0, BLOCK_PAGES, MMU_NONE);
     device_set_atomics(t, l->va, BLOCK_BYTES, false);
-    leaf_empty(t, l);
+    empty_leaf(t, l);
 }
 
 void table_settle(struct processor *p)
@@ -351,7 +351,7 @@ void table_settle(struct processor *p)
     while (t->stale && t->processor == p) {
         struct leaf *l = t->stale;
         stale_remove(l);
-        if (leaf_apply(t, l, 0, BLOCK_PAGES)) leaf_empty(t, l);
+        if (leaf_apply(t, l, 0, BLOCK_PAGES)) empty_leaf(t, l);
         leaf_tidy(l);
     }
     table_finish(t);

@@ -136,8 +136,6 @@ void leaf_drop(struct table *t, struct leaf *l);
 void leaf_believe(struct table *t, struct leaf *l, unsigned page, bool protected_page);
 /* Pages [first, end) have no entries: their memory is gone. */
 void leaf_lose(struct table *t, struct leaf *l, unsigned first, unsigned end);
-/* All of its entries go, whatever it may do. */
-void leaf_empty(struct table *t, struct leaf *l);
 /* The leaf, about to be dropped, has nothing that the next one there would not expect. table_finish completes it. */
 void leaf_clean(struct table *t, struct leaf *l);
 /* The page table comes to permit what the leaf may, for pages [first, end): at once, or, where an

@@ -27,8 +27,6 @@ static inline unsigned type_bytes(enum ptx_type t) { return (type_bits(t) + 7) /
 static inline bool type_signed(enum ptx_type t) { return (t >= T_s8 && t <= T_s64) || t == T_s4 || t == T_s2; }
 static inline bool type_unsigned(enum ptx_type t) { return t >= T_u8 && t <= T_u64; }
 static inline bool type_integer(enum ptx_type t) { return t >= T_u8 && t <= T_s64; }
-/* Of elements of matrices, which no register and no variable has. */
-static inline bool type_element(enum ptx_type t) { return t >= T_e4m3 && t <= T_b1; }
 static inline bool type_bitwise(enum ptx_type t) { return t >= T_b8 && t <= T_b128; }
 
 #define FL_PTX_OPS(X) \

@@ -182,7 +182,8 @@ static CUresult gain(struct block *b, unsigned p, const struct mask *pages)
     return place_set(b, p, &at);
 }
 
-CUresult block_collapse(struct block *b, unsigned keep, const struct mask *pages)
+/* Duplicates go; `keep` stays, who holds the page. */
+static CUresult collapse(struct block *b, unsigned keep, const struct mask *pages)
 {
     struct mask dups = mask_and(&b->read_duplicated, pages);
     if (mask_empty(&dups)) return CUDA_SUCCESS;
@@ -206,12 +207,12 @@ CUresult block_keep_one(struct block *b, const struct mask *pages)
     CUresult r = CUDA_SUCCESS;
     if (preferred != NOBODY && b->resident & bit(preferred)) {
         struct mask there = mask_and(&rest, &b->place[preferred]->resident);
-        r = block_collapse(b, preferred, &there);
+        r = collapse(b, preferred, &there);
         rest = mask_andnot(&rest, &there);
     }
     for_each_processor(q, b->resident) {
         struct mask there = mask_and(&rest, &b->place[q]->resident);
-        if (!r) r = block_collapse(b, q, &there);
+        if (!r) r = collapse(b, q, &there);
         rest = mask_andnot(&rest, &there);
     }
     return r;
@@ -261,7 +262,7 @@ CUresult block_make_resident(struct block *b, unsigned to, const struct mask *pa
     uint32_t which;
     CUresult r = places_loosen(b, b->resident | bit(to), &need);
     if (!r && to != CPU) r = chunk_take(b->window, to, mask_count(&need, b->region));
-    if (!r) r = block_collapse(b, to, &there);
+    if (!r) r = collapse(b, to, &there);
     if (r) return r;
     for_each_processor(q, b->mapped) block_unmap(b, q, &need);
     by_source(b, to, &need, sources, &which);

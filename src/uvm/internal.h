@@ -184,8 +184,6 @@ CUresult block_revoke(struct block *b, unsigned p, const struct mask *pages, enu
 CUresult block_add_mappings(struct block *b, unsigned p, const struct mask *pages, enum trace_cause cause);
 /* Those that accessed_by names (and who thrashes) get mappings to pages that came to `at` for p with prot. */
 CUresult block_map_others(struct block *b, unsigned p, unsigned at, const struct mask *pages, enum prot prot);
-/* Duplicates go; `keep` stays, who holds the page. */
-CUresult block_collapse(struct block *b, unsigned keep, const struct mask *pages);
 /* One copy of each survives: at the preferred location if there is one, else the host's, else the first device's. */
 CUresult block_keep_one(struct block *b, const struct mask *pages);
 /* p's copy is dropped; after places_loosen. */
@@ -210,9 +208,8 @@ void ordinary_end(uint64_t start, uint64_t end);
 void ordinary_gone(uint64_t start, uint64_t end);
 /* The host is the first to touch the page. */
 CUresult ordinary_begun(struct block *b, unsigned page);
-/* A device is about to get access to the page; or a block's pages are about to be moved. */
+/* A device is about to get access to the page. */
 CUresult ordinary_touch(struct block *b, unsigned page);
-CUresult ordinary_look(struct block *b);
 bool ordinary_touched(uint64_t va);            /* the page is not managed, and has memory */
 /* What of [start, end) lies in the window of `at` and can move comes to `to`. */
 void ordinary_bring(uint64_t at, uint64_t start, uint64_t end, unsigned to);

@@ -41,13 +41,28 @@ void ordinary_forget(uint64_t start, uint64_t end)
 
 /* ---- blocks */
 
+/* The host may have touched pages unseen. */
+static CUresult look(struct block *b)
+{
+    unsigned char there[WINDOW_PAGES];
+    struct mask found = { { 0 } }, unknown = mask_region(b->region);
+    unknown = mask_andnot(&unknown, &b->asked_for);
+    for_each_processor(p, b->resident) unknown = mask_andnot(&unknown, &b->place[p]->resident);
+    if (mask_empty(&unknown)) return CUDA_SUCCESS;
+    char *at = (char *)b->window->va + b->region.first * PAGE_BYTES;
+    if (mincore(at, (size_t)(b->region.outer - b->region.first) * PAGE_BYTES, there)) return CUDA_SUCCESS;
+    for_each_page(page, &unknown)
+        if (there[page - b->region.first] & 1) mask_set(&found, page);
+    return mask_empty(&found) ? CUDA_SUCCESS : block_found(b, &found);
+}
+
 static CUresult begin_window(uint64_t start, uint64_t end)
 {
     struct window *w = window_at(start, true);
     for (struct range *r = w ? range_above(start) : NULL; r && r->start < end; r = range_next(r)) {
         uint64_t from = r->start > start ? r->start : start, to = r->end < end ? r->end : end;
         struct block *b = block_make(w, r, from, to);
-        if (!b || ordinary_look(b)) return CUDA_ERROR_OUT_OF_MEMORY;
+        if (!b || look(b)) return CUDA_ERROR_OUT_OF_MEMORY;
     }
     return w ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
@@ -78,20 +93,6 @@ void ordinary_end(uint64_t start, uint64_t end)
 
 /* ---- the host's first touch */
 
-CUresult ordinary_look(struct block *b)
-{
-    unsigned char there[WINDOW_PAGES];
-    struct mask found = { { 0 } }, unknown = mask_region(b->region);
-    unknown = mask_andnot(&unknown, &b->asked_for);
-    for_each_processor(p, b->resident) unknown = mask_andnot(&unknown, &b->place[p]->resident);
-    if (mask_empty(&unknown)) return CUDA_SUCCESS;
-    char *at = (char *)b->window->va + b->region.first * PAGE_BYTES;
-    if (mincore(at, (size_t)(b->region.outer - b->region.first) * PAGE_BYTES, there)) return CUDA_SUCCESS;
-    for_each_page(page, &unknown)
-        if (there[page - b->region.first] & 1) mask_set(&found, page);
-    return mask_empty(&found) ? CUDA_SUCCESS : block_found(b, &found);
-}
-
 bool ordinary_touched(uint64_t va)
 {
     unsigned char there = 0;
@@ -101,7 +102,7 @@ bool ordinary_touched(uint64_t va)
 
 CUresult ordinary_touch(struct block *b, unsigned page)
 {
-    CUresult r = ordinary_look(b);
+    CUresult r = look(b);
     if (!r && !page_holders(b, page)) mask_set(&b->asked_for, page);
     return r;
 }
@@ -137,7 +138,7 @@ void ordinary_bring(uint64_t at, uint64_t start, uint64_t end, unsigned to)
     struct window *w = window_at(at, false);
     for (struct block *b = w ? w->blocks : NULL; b; b = b->next) {
         struct region part = block_overlap(b, start, end);
-        if (part.first >= part.outer || ordinary_look(b)) continue;
+        if (part.first >= part.outer || look(b)) continue;
         struct mask pages = mask_region(part);
         block_bring(b, &pages, to);
     }

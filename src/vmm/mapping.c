@@ -232,7 +232,8 @@ static void describe_mapping(const struct vmm_mapping *m, uint64_t address, int 
              hint ? hint : "");
 }
 
-bool vmm_describe(uint64_t address, int ordinal, char *out, size_t size)
+/* false: the address is not reserved, or nobody can tell now. */
+static bool describe_reserved(uint64_t address, int ordinal, char *out, size_t size)
 {
     if (pthread_rwlock_tryrdlock(&vmm_lock)) return false;
     const struct vmm_mapping *m = mapping_at(address);
@@ -249,5 +250,5 @@ bool vmm_describe(uint64_t address, int ordinal, char *out, size_t size)
 
 void vmm_describe_any(uint64_t address, int ordinal, char *out, size_t size)
 {
-    if (!vmm_describe(address, ordinal, out, size)) space_describe(address, ordinal, out, size);
+    if (!describe_reserved(address, ordinal, out, size)) space_describe(address, ordinal, out, size);
 }

@@ -135,9 +135,7 @@ bool vmm_reserved(uint64_t address, uint64_t *base, uint64_t *size);
 /* ---- for those who ask what an address is, or copy */
 extern const struct space_owner vmm_owner;
 
-/* As space_describe, for addresses that are mapped or reserved; false: they are not, or nobody can tell now. Never waits. */
-bool vmm_describe(uint64_t address, int ordinal, char *out, size_t size);
-/* That, or what space_describe says. */
+/* As space_describe, for addresses that are mapped or reserved, too; for those only if nobody holds vmm_lock. */
 void vmm_describe_any(uint64_t address, int ordinal, char *out, size_t size);
 
 /* A run of bytes that this process can reach. Never faults, even if it is unmapped meanwhile. */
