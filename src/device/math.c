@@ -13,7 +13,7 @@ static unsigned enter(uint32_t mode)
 {
     static const unsigned bits[] = { 0x0000, 0x6000, 0x2000, 0x4000 };
     unsigned was = _mm_getcsr();
-    _mm_setcsr((was & ~0x6000u) | bits[mode & 3]);
+    _mm_setcsr((was & ~0x6000u) | bits[mode & 3] | (mode & FL_MATH_FLUSHES ? _MM_FLUSH_ZERO_ON : 0));
     return was;
 }
 

@@ -184,7 +184,8 @@ static const char *float_constant(struct emitter *e, const struct operand *o, en
     }
     switch (type) {
     case T_f32: return arena_printf("bitcast (i32 %u to float)", single);
-    case T_f64: return arena_printf("bitcast (i64 %" PRIu64 " to double)", o->bits);
+    /* the bits of a single are taken as they are (observed on an H200) */
+    case T_f64: return arena_printf("bitcast (i64 %" PRIu64 " to double)", o->single ? single : o->bits);
     case T_b32: return arena_printf("%u", single);
     case T_b64: return arena_printf("%" PRIu64, o->bits);
     default: fail(e->current, "a floating-point constant does not fit here");

@@ -116,6 +116,9 @@ static const char *sin_or_cos(struct emitter *e, bool sine, const char *x)
 {
     const char *all = turns(e, x);
     const char *part = emit(e, "fsub float %s, %s", all, emit(e, "call float @llvm.rint.f32(float %s)", all));
+    /* of which the GPU has 25 bits: the sine of less than the last one is 0 */
+    part = emit(e, "call float @llvm.trunc.f32(float %s)", emit(e, "fmul float %s, %s", part, constant(0x1p25f)));
+    part = emit(e, "fmul float %s, %s", part, constant(0x1p-25f));
     const char *size = emit(e, "call float @llvm.fabs.f32(float %s)", part);
     if (!sine) return sin_turns(e, emit(e, "fsub float 0.25, %s", size));
     const char *folded = emit(e, "select i1 %s, float %s, float %s", emit(e, "fcmp ogt float %s, 0.25", size),

@@ -89,11 +89,29 @@ static const char *at_most(struct emitter *e, unsigned bits, const char *v, cons
     return emit(e, "call i%u @llvm.umin.i%u(i%u %s, i%u %s)", bits, bits, bits, v, bits, limit);
 }
 
+/* A field of some bits behind the last one, if both numbers are constants: an H200's assembler makes -1 of it. */
+static bool is_beyond(const struct instr *i)
+{
+    return i->ops[2].kind == OPERAND_int && i->ops[3].kind == OPERAND_int && (i->ops[2].bits & 255) >= 32 &&
+           i->ops[3].bits & 255;
+}
+
+/* If both numbers are constants, and the place is within a byte, the same assembler counts five bits of the length. */
+static bool is_cut(const struct instr *i)
+{
+    const uint64_t place = i->ops[3].bits & 255;
+    return i->ops[3].kind == OPERAND_int && i->ops[4].kind == OPERAND_int && place % 8 && place < 32;
+}
+
 static void emit_bfe(struct emitter *e, const struct instr *i)
 {
     enum ptx_type t = need_type(i, 0);
     need_operands(i, 4, 4);
     if (t != T_u32 && t != T_s32 && t != T_u64 && t != T_s64) fail(i, "the type does not fit the operation");
+    if (t == T_s32 && is_beyond(i)) {
+        give(e, i, t, "-1");
+        return;
+    }
     unsigned w = type_bits(t), d = w * 2;
     const char *a = arg(e, i, 1, t), *size = arena_printf("%u", w);
     const char *pos = at_most(e, d, field_number(e, i, 2, d), size), *len = field_number(e, i, 3, d);
@@ -124,6 +142,7 @@ static void emit_bfi(struct emitter *e, const struct instr *i)
                *b = emit(e, "zext i%u %s to i%u", w, arg(e, i, 2, t), d), *size = arena_printf("%u", w);
     const char *pos = at_most(e, d, field_number(e, i, 3, d), size),
                *len = at_most(e, d, field_number(e, i, 4, d), size);
+    if (t == T_b32 && is_cut(i)) len = emit(e, "and i%u %s, 31", d, field_number(e, i, 4, d));
     const char *mask = emit(e, "shl i%u %s, %s", d, low_mask(e, d, len), pos);
     const char *v =
         emit(e, "or i%u %s, %s", d, emit(e, "and i%u %s, %s", d, emit(e, "shl i%u %s, %s", d, a, pos), mask),

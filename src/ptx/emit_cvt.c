@@ -134,6 +134,15 @@ static const char *round_in_place(struct emitter *e, const struct instr *i, enum
     return f32_to_half(e, t, round_to_integral(e, i, T_f32, half_to_f32(e, t, v)));
 }
 
+/* Zero for a double that is no normal single, rounded to a normal one's precision. */
+static const char *without_tiny(struct emitter *e, const char *v)
+{
+    static const char least[] = "0x380FFFFFF0000000"; /* (1 - 2^-25) * 2^-126 */
+    return emit(e, "select i1 %s, double %s, double %s",
+                emit(e, "fcmp olt double %s, %s", emit(e, "call double @llvm.fabs.f64(double %s)", v), least),
+                emit(e, "call double @llvm.copysign.f64(double 0.0, double %s)", v), v);
+}
+
 static const char *change_format(struct emitter *e, const struct instr *i, enum ptx_type d, enum ptx_type s,
                                  const char *v)
 {
@@ -147,14 +156,14 @@ static const char *change_format(struct emitter *e, const struct instr *i, enum 
     if (d == T_f64) return emit(e, "fpext float %s to double", v);
     if (!float_rounding(i) && !halves) fail(i, "a rounding is missing");
     if (half_type(d)) return narrow(e, i, d, s, v);
-    unsigned mode = rounding_mode(i);
-    return mode ? call_rt(e, "f32_from_f64", "double %s, i32 %u", v, mode) : emit(e, "fptrunc double %s to float", v);
+    if (rounding_mode(i)) return call_rt(e, "f32_from_f64", "double %s, i32 %u", v, rounding_call(i));
+    return emit(e, "fptrunc double %s to float", has(i, MOD_ftz) ? without_tiny(e, v) : v);
 }
 
 static const char *float_to_float(struct emitter *e, const struct instr *i, enum ptx_type d, enum ptx_type s,
                                   const char *v)
 {
-    if (s == T_f32 && !half_type(d) && has(i, MOD_ftz)) v = flush_f32(e, v);
+    if (s == T_f32 && d != T_f16 && has(i, MOD_ftz)) v = flush_f32(e, v);
     v = change_format(e, i, d, s, v);
     if (d == T_f32 && has(i, MOD_ftz)) v = flush_f32(e, v);
     if (has(i, MOD_sat)) v = saturate_float(e, d, v);

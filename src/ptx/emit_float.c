@@ -3,6 +3,7 @@
 #include "emit_float.h"
 #include "arena.h"
 #include "llvm.h"
+#include "rt_math.h"
 
 #include <string.h>
 
@@ -10,6 +11,10 @@ unsigned rounding_mode(const struct instr *i)
 {
     return has(i, MOD_rz) ? 1 : has(i, MOD_rm) ? 2 : has(i, MOD_rp) ? 3 : 0;
 }
+
+/* The same for a function of rt_math.h. A GPU flushes what is less than the least normal number after it was rounded to
+ * a normal one's precision; what is flushed afterwards is found out too late. */
+unsigned rounding_call(const struct instr *i) { return rounding_mode(i) | (has(i, MOD_ftz) ? FL_MATH_FLUSHES : 0); }
 
 static bool has_rounding(const struct instr *i)
 {
@@ -137,7 +142,8 @@ static const char *fused_down(struct emitter *e, const char *a, const char *b, c
                *error = emit(e, "fadd double %s, %s",
                              emit(e, "fsub double %s, %s", p, emit(e, "fsub double %s, %s", sum, part)),
                              emit(e, "fsub double %s, %s", d, part));
-    const char *nearest = emit(e, "fptrunc double %s to float", sum), *bits = emit(e, "bitcast float %s to i32", nearest),
+    const char *nearest = emit(e, "fptrunc double %s to float", sum),
+               *bits = emit(e, "bitcast float %s to i32", nearest),
                *wide = emit(e, "fpext float %s to double", nearest);
     const char *above = emit(e, "or i1 %s, %s", emit(e, "fcmp ogt double %s, %s", wide, sum),
                              emit(e, "and i1 %s, %s", emit(e, "fcmp oeq double %s, %s", wide, sum),
@@ -161,8 +167,9 @@ static void emit_basic(struct emitter *e, const struct instr *i, enum ptx_type t
     if (!mode)
         float_result(e, i, t, emit(e, "f%s %s %s, %s", op, ll, a, b));
     else
-        float_result(e, i, t,
-                     call_rt(e, arena_printf("%s_%s", op, suffix(t)), "%s %s, %s %s, i32 %u", ll, a, ll, b, mode));
+        float_result(
+            e, i, t,
+            call_rt(e, arena_printf("%s_%s", op, suffix(t)), "%s %s, %s %s, i32 %u", ll, a, ll, b, rounding_call(i)));
 }
 
 static void emit_fused(struct emitter *e, const struct instr *i, enum ptx_type t)
@@ -174,12 +181,12 @@ static void emit_fused(struct emitter *e, const struct instr *i, enum ptx_type t
     unsigned mode = rounding_mode(i);
     if (!mode)
         float_result(e, i, t, fused(e, t, a, b, c));
-    else if (t == T_f32 && has(i, MOD_rm))
+    else if (t == T_f32 && has(i, MOD_rm) && !has(i, MOD_ftz))
         float_result(e, i, t, fused_down(e, a, b, c));
     else
-        float_result(
-            e, i, t,
-            call_rt(e, arena_printf("fma_%s", suffix(t)), "%s %s, %s %s, %s %s, i32 %u", ll, a, ll, b, ll, c, mode));
+        float_result(e, i, t,
+                     call_rt(e, arena_printf("fma_%s", suffix(t)), "%s %s, %s %s, %s %s, i32 %u", ll, a, ll, b, ll, c,
+                             rounding_call(i)));
 }
 
 static void emit_minmax(struct emitter *e, const struct instr *i, enum ptx_type t)
@@ -208,13 +215,37 @@ static void emit_minmax(struct emitter *e, const struct instr *i, enum ptx_type 
 
 /* ---- division and roots */
 
+/* .approx multiplies by a reciprocal, which is 0 if it would be subnormal. */
+static void emit_quotient(struct emitter *e, const struct instr *i)
+{
+    static const char most[] = "0x47D0000000000000"; /* 2^126 */
+    need_operands(i, 3, 3);
+    const char *a = float_operand(e, i, 1, T_f32), *b = float_operand(e, i, 2, T_f32);
+    const char *size = emit(e, "call float @llvm.fabs.f32(float %s)", b),
+               *zero = emit(e, "call float @llvm.copysign.f32(float 0.0, float %s)", b);
+    float_result(e, i, T_f32,
+                 emit(e, "select i1 %s, float %s, float %s", emit(e, "fcmp ogt float %s, %s", size, most),
+                      emit(e, "fmul float %s, %s", a, zero), emit(e, "fdiv float %s, %s", a, b)));
+}
+
 static void emit_divide(struct emitter *e, const struct instr *i, enum ptx_type t)
 {
     need_operands(i, 3, 3);
     if (!has_rounding(i) && !has(i, MOD_approx) && !has(i, MOD_full))
         fail(i, "a rounding, .approx or .full is missing");
     if (t == T_f64 && !has_rounding(i)) fail(i, "a rounding is missing");
-    emit_basic(e, i, t, "div");
+    if (has(i, MOD_approx))
+        emit_quotient(e, i);
+    else
+        emit_basic(e, i, t, "div");
+}
+
+static const char *flush_f64(struct emitter *e, const char *v)
+{
+    static const char least[] = "0x0010000000000000";
+    return emit(e, "select i1 %s, double %s, double %s",
+                emit(e, "fcmp olt double %s, %s", emit(e, "call double @llvm.fabs.f64(double %s)", v), least),
+                emit(e, "call double @llvm.copysign.f64(double 0.0, double %s)", v), v);
 }
 
 static void emit_root(struct emitter *e, const struct instr *i, enum ptx_type t)
@@ -224,10 +255,11 @@ static void emit_root(struct emitter *e, const struct instr *i, enum ptx_type t)
     if (!approximate && !has_rounding(i)) fail(i, "a rounding or .approx is missing");
     const char *ll = lltype(t), *a = float_operand(e, i, 1, t), *v;
     unsigned mode = rounding_mode(i);
+    if (t == T_f64 && has(i, MOD_ftz)) a = flush_f64(e, a);
     switch (i->op) {
     case OP_rcp:
         if (mode)
-            v = call_rt(e, arena_printf("div_%s", suffix(t)), "%s 1.0, %s %s, i32 %u", ll, ll, a, mode);
+            v = call_rt(e, arena_printf("div_%s", suffix(t)), "%s 1.0, %s %s, i32 %u", ll, ll, a, rounding_call(i));
         else
             v = emit(e, "fdiv %s 1.0, %s", ll, a);
         break;
@@ -239,6 +271,7 @@ static void emit_root(struct emitter *e, const struct instr *i, enum ptx_type t)
         break;
     default: v = emit(e, "fdiv %s 1.0, %s", ll, emit(e, "call %s @llvm.sqrt.%s(%s %s)", ll, suffix(t), ll, a));
     }
+    if (t == T_f64 && has(i, MOD_ftz)) v = flush_f64(e, v);
     float_result(e, i, t, v);
 }
 

@@ -18,6 +18,7 @@ static const long F64_INFINITY = 0x7ff0000000000000, F64_LEAST_NORMAL = 0x001000
 
 /* 0 nearest, 1 towards zero, 2 down, 3 up: as the run-time functions take it. */
 unsigned rounding_mode(const struct instr *i);
+unsigned rounding_call(const struct instr *i); /* the same, and whether it flushes: what a function of rt_math.h takes */
 const char *flush_f32(struct emitter *e, const char *v);               /* subnormals to zero of the same sign */
 const char *flush_f16(struct emitter *e, const char *v);               /* (bf16 has no .ftz) */
 const char *saturate(struct emitter *e, enum ptx_type t, const char *v); /* to [0, 1], NaN to +0 */

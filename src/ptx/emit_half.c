@@ -26,13 +26,24 @@ static const char *canonical_nan(struct emitter *e, const struct half *h, const 
     return emit(e, "select i1 %s, i16 %d, i16 %s", nan, HALF_NAN, v);
 }
 
+/* An approximation in bfloat16 is one in single precision without its last bits (observed on an H200). */
+static const char *cut_off(struct emitter *e, const char *v)
+{
+    const char *high =
+        emit(e, "trunc i32 %s to i16", emit(e, "lshr i32 %s, 16", emit(e, "bitcast float %s to i32", v)));
+    return emit(e, "select i1 %s, i16 %d, i16 %s", emit(e, "fcmp uno float %s, 0.0", v), HALF_NAN, high);
+}
+
 static const char *operate(struct emitter *e, const struct instr *i, const struct half *h, const char *const *in)
 {
     if (i->op == OP_neg) return emit(e, "xor i16 %s, %d", in[0], HALF_SIGN);
     if (i->op == OP_abs) return emit(e, "and i16 %s, %d", in[0], HALF_MAGNITUDE);
     if (i->op == OP_fma)
         return call_rt(e, h->bf ? "fma_bf16" : "fma_f16", "i16 %s, i16 %s, i16 %s", in[0], in[1], in[2]);
-    if (i->op == OP_ex2 || i->op == OP_tanh) return down(e, h, approximate(e, i->op, up(e, h, in[0])));
+    if (i->op == OP_ex2 || i->op == OP_tanh) {
+        const char *v = approximate(e, i->op, up(e, h, in[0]));
+        return h->bf ? cut_off(e, v) : down(e, h, v);
+    }
     const char *a = up(e, h, in[0]), *b = up(e, h, in[1]);
     switch (i->op) {
     case OP_add: return down(e, h, emit(e, "fadd float %s, %s", a, b));

@@ -58,13 +58,29 @@ static const char *with_carry(struct emitter *e, bool subtract, const char *t, c
     return s;
 }
 
-/* The same for instruction i: the carry comes from CC if use, and goes there with .cc. */
+static const char *inverse(struct emitter *e, bool really, const char *v)
+{
+    return really ? emit(e, "xor i1 %s, true", v) : v;
+}
+
+/* a + b + in, or a - b - in, as an .s32 that saturates */
+static const char *saturated(struct emitter *e, bool subtract, const char *a, const char *b, const char *in)
+{
+    const char *op = subtract ? "sub" : "add";
+    const char *v = emit(e, "%s i64 %s, %s", op, emit(e, "sext i32 %s to i64", a), emit(e, "sext i32 %s to i64", b));
+    v = emit(e, "%s i64 %s, %s", op, v, emit(e, "zext i1 %s to i64", in));
+    v = emit(e, "call i64 @llvm.smax.i64(i64 %s, i64 %d)", v, INT32_MIN);
+    return emit(e, "trunc i64 %s to i32", emit(e, "call i64 @llvm.smin.i64(i64 %s, i64 %d)", v, INT32_MAX));
+}
+
+/* The same for instruction i: the carry comes from CC if use, and goes there with .cc. Of a difference CC has what a
+ * sum of a, ~b and 1 carries, no borrow, so that each may go on with what the other left (observed on an H200). */
 static const char *carry_chain(struct emitter *e, const struct instr *i, bool subtract, bool use, const char *a,
                                const char *b)
 {
-    const char *out, *in = use ? carry_load(e) : NULL;
+    const char *out, *in = use ? inverse(e, subtract, carry_load(e)) : NULL;
     const char *v = with_carry(e, subtract, lltype(i->types[0]), a, b, in, &out);
-    if (has(i, MOD_cc)) carry_store(e, out);
+    if (has(i, MOD_cc)) carry_store(e, inverse(e, subtract, out));
     return v;
 }
 
@@ -83,7 +99,8 @@ static void emit_add(struct emitter *e, const struct instr *i)
     need_integer(i, t);
     const char *a = arg(e, i, 1, t), *b = arg(e, i, 2, t), *v;
     if (has(i, MOD_cc) || use_carry) {
-        v = carry_chain(e, i, subtract, use_carry, a, b);
+        v = has(i, MOD_sat) ? saturated(e, subtract, a, b, inverse(e, subtract, carry_load(e)))
+                            : carry_chain(e, i, subtract, use_carry, a, b);
     } else if (has(i, MOD_sat)) {
         if (t != T_s32) fail(i, "only .s32 saturates");
         v = emit(e, "call i32 @llvm.%s.sat.i32(i32 %s, i32 %s)", subtract ? "ssub" : "sadd", a, b);
@@ -126,7 +143,7 @@ static void emit_mad(struct emitter *e, const struct instr *i)
     if (!has(i, MOD_hi) && !has(i, MOD_lo)) fail(i, ".lo, .hi or .wide is missing");
     const char *p = has(i, MOD_hi) ? high_half(e, t, product(e, t, a, b)) : emit(e, "mul %s %s, %s", lltype(t), a, b),
                *add = arg(e, i, 3, t);
-    if (has(i, MOD_cc) || i->op == OP_madc) {
+    if (has(i, MOD_cc) || i->op == OP_madc) { /* which does not saturate, whatever it says (observed on an H200) */
         v = carry_chain(e, i, false, i->op == OP_madc, p, add);
     } else if (has(i, MOD_sat)) {
         if (t != T_s32 || !has(i, MOD_hi)) fail(i, "only .hi.s32 saturates");

@@ -384,6 +384,30 @@ const char *is_shared(struct emitter *e, const char *a, bool of_cluster)
     return emit(e, "icmp ult i64 %s, %s", emit(e, "sub i64 %s, %s", a, shared_base(e)), size);
 }
 
+/* Whether the address is in a constant of this module; those of others are taken for global memory, where all lie. */
+static const char *is_constant(struct emitter *e, const char *a)
+{
+    const char *any = "false";
+    for (uint32_t k = 0; k < e->module->nvars; k++) {
+        const struct var *v = e->module->vars[k];
+        if (v->space != SPACE_const) continue;
+        const char *at = symbol_address(e, v->index);
+        const char *inside =
+            emit(e, "icmp ult i64 %s, %" PRIu64, emit(e, "sub i64 %s, %s", a, at), v->size ? v->size : 1);
+        any = emit(e, "or i1 %s, %s", any, inside);
+    }
+    return any;
+}
+
+enum { PARAMETERS = 32764 }; /* bytes at most */
+
+/* Of the kernel that this is, or calls it */
+static const char *is_parameter(struct emitter *e, const char *a)
+{
+    const char *base = emit(e, "ptrtoint ptr %s to i64", block_field(e, "ptr", offsetof(struct fl_block, params)));
+    return emit(e, "icmp ult i64 %s, %d", emit(e, "sub i64 %s, %s", a, base), PARAMETERS);
+}
+
 static void emit_isspacep(struct emitter *e, const struct instr *i)
 {
     need_operands(i, 2, 2);
@@ -397,9 +421,12 @@ static void emit_isspacep(struct emitter *e, const struct instr *i)
     else if (i->space == SPACE_local)
         v = local;
     else if (i->space == SPACE_global)
-        v = emit(e, "xor i1 %s, true", emit(e, "or i1 %s, %s", shared, local));
-    else if (i->space == SPACE_const || i->space == SPACE_param)
-        v = "false";
+        v = emit(e, "xor i1 %s, true",
+                 emit(e, "or i1 %s, %s", is_constant(e, a), emit(e, "or i1 %s, %s", shared, local)));
+    else if (i->space == SPACE_const)
+        v = is_constant(e, a);
+    else if (i->space == SPACE_param)
+        v = is_parameter(e, a);
     else
         fail(i, "a state space is missing");
     result(e, &i->ops[0], T_pred, v);

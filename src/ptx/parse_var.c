@@ -17,7 +17,7 @@ static uint64_t float_value(const struct number *n, enum ptx_type type)
 {
     double d = number_real(n);
     uint64_t bits = 0;
-    if (type_bits(type) == 32 && n->is_single) return n->single;
+    if (n->is_single) return n->single; /* of a double, too, these bits (observed on an H200) */
     float f = (float)d;
     if (type_bits(type) == 32)
         memcpy(&bits, &f, sizeof f);
@@ -126,25 +126,25 @@ static struct shape dimensions(struct parser *p)
     return s;
 }
 
-/* What the braces of one level hold lies from at on, to end. */
-static void initial_values(struct parser *p, struct var *v, const struct shape *s, unsigned level, uint64_t at,
-                           uint64_t end)
+/* What the braces of one level hold lies from at on, one value after the other, even if braces within hold less than
+ * their dimension (observed on an H200); where it ends. */
+static uint64_t initial_values(struct parser *p, struct var *v, const struct shape *s, unsigned level, uint64_t at)
 {
     if (level == s->levels) {
         scalar_value(p, v, at);
-        return;
+        return at + type_bytes(v->type);
     }
-    const uint64_t first = at, each = s->lengths[level] ? (end - at) / s->lengths[level] : 0;
+    uint64_t n = 0;
     expect(p, "{");
     while (!accept(p, "}")) {
-        if (at + each > end || !each)
+        if (n++ == s->lengths[level])
             fatal_at(EXIT_INVALID_PTX, p->token.line, "too many initial values for %s", v->name);
-        initial_values(p, v, s, level + 1, at, at + each);
-        at += each;
+        at = initial_values(p, v, s, level + 1, at);
         if (!token_is(&p->token, "}")) expect_more(p, "}");
     }
-    if (s->vector && level + 1 == s->levels && at != end && at != first)
+    if (s->vector && level + 1 == s->levels && n && n < s->lengths[level])
         fatal_at(EXIT_INVALID_PTX, p->token.line, "a vector of too few values for %s", v->name);
+    return at;
 }
 
 /* How many elements the braces that come next hold, without consuming them. */
@@ -204,7 +204,8 @@ static void vector_register(struct parser *p, const char *name, enum ptx_type ty
 static void vector_registers(struct parser *p, unsigned vector)
 {
     const enum ptx_type type = type_of(&p->token);
-    if (!is_fundamental(type) || type_bits(type) * vector > VECTOR_BITS || vector > 4) syntax_error(p, "a vector's type");
+    if (!is_fundamental(type) || type_bits(type) * vector > VECTOR_BITS || vector > 4)
+        syntax_error(p, "a vector's type");
     if (!p->func) fatal_at(EXIT_UNSUPPORTED, p->token.line, "registers outside functions");
     next(p);
     do {
@@ -407,7 +408,7 @@ void parse_variable(struct parser *p, enum ptx_space space, uint8_t linkage)
             if ((space != SPACE_global && space != SPACE_const) || v->is_extern)
                 fatal_at(EXIT_INVALID_PTX, name.line, "'%s' cannot have an initial value", v->name);
             v->init = arena_alloc(v->size);
-            initial_values(p, v, &shape, 0, 0, v->size);
+            initial_values(p, v, &shape, 0, 0);
         }
     } while (accept(p, ","));
     expect(p, ";");
@@ -463,8 +464,7 @@ static void parse_param(struct parser *p, struct var *v, uint32_t *offset)
         else if (v->is_pointer && !named && is_pointed_to(space_of(&p->token))) {
             named = true;
             next(p);
-        }
-        else if (token_is(&p->token, ".v2") || token_is(&p->token, ".v4"))
+        } else if (token_is(&p->token, ".v2") || token_is(&p->token, ".v4"))
             syntax_error(p, "a scalar type");
         else if (type_of(&p->token)) {
             v->type = type_of(&p->token);
@@ -492,8 +492,7 @@ void parse_results(struct parser *p, struct proto *proto, bool declare_them)
 {
     parse_params(p, &proto->rets, &proto->nrets, declare_them);
     for (uint32_t k = 0; proto->nrets > 1 && k < proto->nrets; k++)
-        if (!proto->rets[k].is_register)
-            fatal_at(EXIT_INVALID_PTX, p->token.line, "several results are in registers");
+        if (!proto->rets[k].is_register) fatal_at(EXIT_INVALID_PTX, p->token.line, "several results are in registers");
 }
 
 void parse_params(struct parser *p, struct var **list, uint32_t *count, bool declare_them)

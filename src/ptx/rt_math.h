@@ -2,9 +2,12 @@
  * the host processor: directed rounding, exact half-precision fused
  * operations, approximations. X(name, "signature", return type, parameters),
  * the signature as in abi.h. Defined in src/device/math.c as fl_math_<name>.
- * mode: 0 nearest even, 1 towards zero, 2 down, 3 up. */
+ * mode: 0 nearest even, 1 towards zero, 2 down, 3 up; with FL_MATH_FLUSHES
+ * singles that would be subnormal become zero. */
 #ifndef FL_PTX_RT_MATH_H
 #define FL_PTX_RT_MATH_H
+
+enum { FL_MATH_FLUSHES = 4 };
 
 #define FL_RT_MATH(X) \
     X(add_f32, "fffi", float, (float a, float b, uint32_t mode)) \
