@@ -1,18 +1,8 @@
 /* Stream-ordered memory, as a program sees it. */
-#include "../rig.h"
+#include "pool_rig.h"
 
 #include <sched.h>
 #include <stdbool.h>
-
-static CUstream a, b;
-static CUmemoryPool pool;
-
-static uint64_t figure(CUmemPool_attribute which)
-{
-    cuuint64_t v = 0;
-    ok(cuMemPoolGetAttribute(pool, which, &v));
-    return v;
-}
 
 static void policy(int follow, int opportunistic, int internal)
 {
@@ -21,35 +11,12 @@ static void policy(int follow, int opportunistic, int internal)
     ok(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES, &internal));
 }
 
-static CUdeviceptr take(size_t size, CUstream s)
+/* One that keeps all. */
+static int begin_keeping(void **state)
 {
-    CUdeviceptr p = 1;
-    ok(cuMemAllocFromPoolAsync(&p, size, pool, s));
-    return p;
-}
-
-static int begin(void **state)
-{
-    (void)state;
-    rig_context(0);
-    a = rig_stream();
-    b = rig_stream();
-    CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
-                             .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
-    ok(cuMemPoolCreate(&pool, &props));
+    begin(state);
     cuuint64_t keep = UINT64_MAX;
     ok(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &keep));
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    if (rig_held) rig_release(rig_held);
-    if (pool) ok(cuMemPoolDestroy(pool));
-    ok(cuCtxSynchronize());
-    ok(cuStreamDestroy(a));
-    ok(cuStreamDestroy(b));
     return 0;
 }
 
@@ -560,7 +527,7 @@ static void what_a_pool_lent_outlives_the_last_context(void **state)
     rig_context(0);
 }
 
-#define T(f) cmocka_unit_test_setup_teardown(f, begin, end)
+#define T(f) cmocka_unit_test_setup_teardown(f, begin_keeping, end)
 
 int main(void)
 {

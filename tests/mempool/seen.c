@@ -1,47 +1,7 @@
 /* What of its memory a pool lends first, when it gives some back and what it counts, as an H200 does. */
-#include "../rig.h"
+#include "pool_rig.h"
 
 #include <unistd.h>
-
-static CUstream a, b;
-static CUmemoryPool pool;
-
-static uint64_t figure(CUmemPool_attribute which)
-{
-    cuuint64_t v = 0;
-    ok(cuMemPoolGetAttribute(pool, which, &v));
-    return v;
-}
-
-static CUdeviceptr take(size_t size, CUstream s)
-{
-    CUdeviceptr p = 1;
-    ok(cuMemAllocFromPoolAsync(&p, size, pool, s));
-    return p;
-}
-
-/* A pool that keeps nothing. */
-static int begin(void **state)
-{
-    (void)state;
-    rig_context(0);
-    a = rig_stream();
-    b = rig_stream();
-    CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
-                             .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
-    ok(cuMemPoolCreate(&pool, &props));
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    ok(cuMemPoolDestroy(pool));
-    ok(cuCtxSynchronize());
-    ok(cuStreamDestroy(a));
-    ok(cuStreamDestroy(b));
-    return 0;
-}
 
 static void waiting_for_an_event_is_waiting_for_the_frees_before_it(void **state)
 {
