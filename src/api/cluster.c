@@ -26,7 +26,7 @@ static CUresult shape_of(const struct function *f, const uint32_t asked[3], cons
     if (!blocks_of(out) || (blocks_of(out) > LARGEST_PORTABLE && !f->set[SETTING_NON_PORTABLE]))
         return CUDA_ERROR_INVALID_CLUSTER_SIZE;
     if (f->kernel->max_cluster && blocks_of(out) > f->kernel->max_cluster) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3 && !(f->kernel->flags & FL_KERNEL_BLOCKS_ARE_CLUSTERS); i++)
         if (grid[i] % out[i]) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
     return CUDA_SUCCESS;
 }

@@ -83,24 +83,34 @@ static CUresult limits_of(const struct device *d, struct limits *out)
 
 static CUresult refused(const char *why) { return (CUresult)because(CUDA_ERROR_INVALID_VALUE, why); }
 
-static CUresult check_grid(const struct request *q, const struct limits *limits)
+/* Of kernels that say so it is one of clusters, and becomes one of blocks here. */
+static CUresult check_grid(struct request *q, const struct limits *limits)
 {
-    for (int i = 0; i < 3; i++)
-        if (!q->launch.grid[i] || q->launch.grid[i] > limits->grid[i])
+    const struct fl_image_kernel *k = q->function->kernel;
+    const bool clusters = k->flags & FL_KERNEL_BLOCKS_ARE_CLUSTERS && !q->as_before;
+    for (int i = 0; i < 3; i++) {
+        const uint64_t blocks = (uint64_t)q->launch.grid[i] * (clusters ? k->cluster[i] : 1);
+        if (!blocks || blocks > limits->grid[i])
             return refused("a dimension of the grid is 0, or more than the device permits");
+        q->launch.grid[i] = (uint32_t)blocks;
+    }
     return CUDA_SUCCESS;
 }
 
-static CUresult check_block(const struct request *q, const struct limits *limits)
+/* Blocks of a single thread stand for what the kernel was compiled for; as before CUDA 4.0 they are such blocks (observed on
+ * H200). */
+static CUresult check_block(struct request *q, const struct limits *limits)
 {
-    const struct launch *l = &q->launch;
+    struct launch *l = &q->launch;
     const struct fl_image_kernel *k = q->function->kernel;
-    const bool single = l->block[0] == 1 && l->block[1] == 1 && l->block[2] == 1; /* fits any: observed on H200 */
+    const bool single = l->block[0] == 1 && l->block[1] == 1 && l->block[2] == 1;
     uint64_t threads = 1;
+    if (single && k->reqntid[0] && !q->as_before) memcpy(l->block, k->reqntid, sizeof l->block);
     for (int i = 0; i < 3; i++) {
         if (!l->block[i] || l->block[i] > limits->block[i])
             return refused("a dimension of the block is 0, or more than the device permits");
-        if (k->reqntid[0] && l->block[i] != k->reqntid[i] && !single) return refused("the kernel wants blocks of another size");
+        if (k->reqntid[0] && l->block[i] != k->reqntid[i] && !single)
+            return refused("the kernel wants blocks of another size");
         threads *= l->block[i];
     }
     return threads > limits->threads || (k->max_threads && threads > k->max_threads)

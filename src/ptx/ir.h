@@ -221,6 +221,7 @@ struct func {
     bool looks;                    /* contains, or calls what contains, a load that sees what other threads write, or a clock */
     bool address_taken, uses_printf, uses_malloc, spins;
     bool explicit_cluster;         /* .explicitcluster */
+    bool blocks_are_clusters;      /* .blocksareclusters */
     bool flushed;                  /* runs only while the processor flushes subnormals; see flush.c */
     bool remote;                   /* is not compiled; see remote.h */
     bool whole;                    /* runs, or is called, on a stack of the thread's own; see whole.h */

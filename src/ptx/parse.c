@@ -39,8 +39,10 @@ static bool launch_bounds(struct parser *p, struct func *f)
 static void performance_directives(struct parser *p, struct func *f)
 {
     for (;;) {
-        if (f->entry && (launch_bounds(p, f) || accept(p, ".blocksareclusters"))) continue;
-        if (accept(p, ".explicitcluster"))
+        if (f->entry && launch_bounds(p, f)) continue;
+        if (f->entry && accept(p, ".blocksareclusters"))
+            f->blocks_are_clusters = true;
+        else if (accept(p, ".explicitcluster"))
             f->explicit_cluster = true;
         else if (!f->entry && accept(p, ".noreturn"))
             f->noreturn = true;
@@ -80,6 +82,8 @@ static struct func *signature(struct parser *p, bool entry, uint8_t linkage, str
     performance_directives(p, f);
     if (f->max_threads && f->reqntid[0])
         fatal_at(EXIT_INVALID_PTX, f->line, ".maxntid and .reqntid of one kernel");
+    if (f->blocks_are_clusters && (!f->reqntid[0] || !f->cluster[0]))
+        fatal_at(EXIT_INVALID_PTX, f->line, ".blocksareclusters without .reqntid and .reqnctapercluster");
     check_signature(f);
     sig->noreturn = f->noreturn;
     return f;
