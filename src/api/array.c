@@ -130,6 +130,9 @@ static bool good_shape(const struct profile *p, const CUDA_ARRAY3D_DESCRIPTOR *d
                       CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LAYERED_LAYERS);
     if (d->Depth) {
         if (!d->Height) return false;
+        if (surface)
+            return within(p, d, CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE3D_WIDTH,
+                          CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE3D_HEIGHT, CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE3D_DEPTH);
         return within(p, d, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_WIDTH, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_HEIGHT,
                       CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_DEPTH) ||
                within(p, d, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_WIDTH_ALTERNATE,

@@ -134,10 +134,12 @@ static bool good_type(struct box *b)
     return mapped(b->device, false);
 }
 
-/* Layers of lines lie a pitch apart in memory that is not the host's, whatever height is told (observed on an H200). */
+/* Layers of lines lie a pitch apart in memory that is not the host's, nor managed memory told as the host's, whatever
+ * height is told (observed on an H200). */
 static void lay_out_lines(const struct array *a, struct side *memory)
 {
-    if (a && !a->desc.Height && a->desc.Flags & CUDA_ARRAY3D_LAYERED && memory->span.on_device)
+    const bool managed = memory->span.managed && !memory->as_host;
+    if (a && !a->desc.Height && a->desc.Flags & CUDA_ARRAY3D_LAYERED && (memory->span.on_device || managed))
         memory->slice = memory->pitch;
 }
 

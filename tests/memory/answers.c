@@ -96,6 +96,57 @@ static void a_box_without_a_height_is_as_high_as_it_reaches(void **state)
     CHECK(cuMemFree(p));
 }
 
+/* Whatever height is told, but not where managed memory is told as the host's. */
+static void layers_of_lines_lie_a_pitch_apart(void **state)
+{
+    enum { LAYERS = 3, HEIGHT = 2 };
+    CUDA_ARRAY3D_DESCRIPTOR d = { 1, 0, LAYERS, CU_AD_FORMAT_UNSIGNED_INT8, 1, CUDA_ARRAY3D_LAYERED };
+    CUDA_MEMCPY3D c = { .srcMemoryType = CU_MEMORYTYPE_HOST,
+                        .srcHost = "abc",
+                        .srcPitch = 1,
+                        .srcHeight = 1,
+                        .dstMemoryType = CU_MEMORYTYPE_ARRAY,
+                        .WidthInBytes = 1,
+                        .Height = 1,
+                        .Depth = LAYERS };
+    CUdeviceptr p;
+    (void)state;
+    CHECK(cuArray3DCreate(&c.dstArray, &d));
+    CHECK(cuMemcpy3D(&c));
+    CHECK(cuMemAllocManaged(&p, LAYERS * HEIGHT, CU_MEM_ATTACH_GLOBAL));
+    CUDA_MEMCPY3D back = { .srcMemoryType = CU_MEMORYTYPE_ARRAY,
+                           .srcArray = c.dstArray,
+                           .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                           .dstDevice = p,
+                           .dstPitch = 1,
+                           .dstHeight = HEIGHT,
+                           .WidthInBytes = 1,
+                           .Height = 1,
+                           .Depth = LAYERS };
+    CHECK(cuMemsetD8(p, '.', LAYERS * HEIGHT));
+    CHECK(cuMemcpy3D(&back));
+    assert_memory_equal((void *)p, "abc...", LAYERS * HEIGHT);
+    back.dstMemoryType = CU_MEMORYTYPE_HOST;
+    back.dstHost = (void *)p;
+    CHECK(cuMemsetD8(p, '.', LAYERS * HEIGHT));
+    CHECK(cuMemcpy3D(&back));
+    assert_memory_equal((void *)p, "a.b.c.", LAYERS * HEIGHT);
+    CHECK(cuMemFree(p));
+    CHECK(cuArrayDestroy(c.dstArray));
+}
+
+/* Textures may be deeper where they are narrower. */
+static void surfaces_are_no_deeper_than_they_may_be(void **state)
+{
+    CUDA_ARRAY3D_DESCRIPTOR d = { 8, 6, 32768, CU_AD_FORMAT_UNSIGNED_INT8, 1, 0 };
+    CUarray a;
+    (void)state;
+    CHECK(cuArray3DCreate(&a, &d));
+    CHECK(cuArrayDestroy(a));
+    d.Flags = CUDA_ARRAY3D_SURFACE_LDST;
+    EXPECT_EQUAL(cuArray3DCreate(&a, &d), CUDA_ERROR_INVALID_VALUE);
+}
+
 static void a_peer_copy_without_a_context_is_in_the_current_one(void **state)
 {
     CUdeviceptr p, q;
@@ -204,6 +255,8 @@ int main(void)
         cmocka_unit_test(tokens_make_operations_synchronous),
         cmocka_unit_test(ranges_are_told_of_reservations_and_of_nothing_unknown),
         cmocka_unit_test(a_box_without_a_height_is_as_high_as_it_reaches),
+        cmocka_unit_test(layers_of_lines_lie_a_pitch_apart),
+        cmocka_unit_test(surfaces_are_no_deeper_than_they_may_be),
         cmocka_unit_test(a_peer_copy_without_a_context_is_in_the_current_one),
         cmocka_unit_test(a_batch_tells_of_places_that_there_are),
         cmocka_unit_test(what_is_registered_is_seen_before_what_is_asked),
