@@ -138,7 +138,8 @@ CUresult CUDAAPI cuTexRefSetAddress_v2(size_t *ByteOffset, CUtexref hTexRef, CUd
     const size_t offset = dptr % limit(CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT);
     if (ByteOffset) *ByteOffset = offset;
     const size_t element = channel_bytes(t->format) * (size_t)(t->channels ? t->channels : 1);
-    if ((offset && !ByteOffset) || (bytes + offset) / element > MOST_ELEMENTS)
+    /* what is larger than 4 bytes counts as several (observed on an H200) */
+    if ((offset && !ByteOffset) || (bytes + offset) / (element < 4 ? element : 4) > MOST_ELEMENTS)
         return reference_unlock(CUDA_ERROR_INVALID_VALUE);
     t->address = dptr - offset;
     t->bytes = bytes + offset;

@@ -58,7 +58,8 @@ static CUresult view_levels(const CUDA_RESOURCE_VIEW_DESC *v, bool mipmapped, st
 static CUresult view_layers(const CUDA_RESOURCE_VIEW_DESC *v, struct texture *x)
 {
     const unsigned first = v->firstLayer, last = v->lastLayer;
-    if (!x->layered && !x->cube) return first || last ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+    /* a cube alone is no layers, and keeps all its faces (observed on an H200) */
+    if (!x->layered) return first || last ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
     if (first > last) return CUDA_ERROR_INVALID_VALUE;
     if (last >= x->layers) return CUDA_ERROR_NOT_SUPPORTED; /* those that there are not would be read as zeros */
     for (unsigned k = 0; k < x->levels; k++) x->level[k].base += first * x->level[k].slice;

@@ -24,7 +24,7 @@ static uint64_t place(const struct texture *x, const int32_t words[4], uint32_t 
     bool good = inside(&at[0], row - bytes);
     good &= inside(&at[1], l->extent[1] - 1);
     good &= inside(&at[2], l->extent[2] - 1);
-    if (what & FL_SURFACE_SAMPLES && at[3] < 0) at[3] = INT32_MAX; /* observed on an H200 */
+    if (at[3] < 0) at[3] = INT32_MAX; /* observed on an H200 */
     good &= inside(&at[3], x->layers - 1);
     *outside = !good;
     return l->base + (uint64_t)(at[2] + at[3]) * l->slice + (uint64_t)at[1] * l->pitch + (uint64_t)at[0];

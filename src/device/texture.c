@@ -218,16 +218,18 @@ static double detail(const struct texture *x, const float *words, uint32_t what)
         lod = longest > 0 ? log2(longest) : -FARTHEST;
     }
     if (what & (FL_TEXTURE_LEVEL | FL_TEXTURE_GRADIENT)) lod += x->bias; /* observed on an H200 */
-    lod = lod < x->least ? x->least : lod > x->most ? x->most : lod;
+    lod = lod > x->most ? x->most : lod;
+    lod = lod < x->least ? x->least : lod; /* though it is more than the most (observed on an H200) */
     return !(lod > 0) ? 0 : lod > x->levels - 1 ? x->levels - 1 : lod; /* a bias may be no number */
 }
 
-/* How far from its coordinate an element is asked for: four bits are looked at. */
+/* How far from its coordinate an element is asked for: four bits are looked at, six by tld4 (observed on an H200). */
 static int32_t offset(const void *words, uint32_t what, unsigned k)
 {
+    const unsigned others = what & FL_TEXTURE_GATHER ? 26 : 28;
     int32_t v = 0;
     if (what & FL_TEXTURE_OFFSETS) memcpy(&v, (const char *)words + (12 + k) * 4, sizeof v);
-    return (int32_t)((uint32_t)v << 28) >> 28;
+    return (int32_t)((uint32_t)v << others) >> others;
 }
 
 /* The coordinates as a level's elements. */
@@ -272,7 +274,7 @@ static void sample(const struct texture *x, float *words, uint32_t what, union w
     double p[3], sum[4] = { 0 }, lod = x->levels > 1 ? detail(x, words, what) : 0;
     const unsigned level = (unsigned)floor(x->blended ? lod : lod + 0.5);
     const uint32_t next = x->blended ? (uint32_t)((lod - level) * FRACTION) : 0;
-    const struct texture_level *l = &x->level[level];
+    const struct texture_level *l = &x->level[what & FL_TEXTURE_GATHER ? 0 : level]; /* observed on an H200 */
     const uint32_t layer = layer_of(x, words, what);
     positions(x, l, words, what, n, p);
     if (what & FL_TEXTURE_GATHER) {
@@ -313,13 +315,18 @@ static void element(const struct texture *x, const void *words, uint32_t what, u
         memset(out, 0, 4 * sizeof *out);
 }
 
+/* What is no number has no sign then (observed on an H200). */
 static void make_halves(void *words)
 {
     float v[4];
-    _Float16 h[4];
+    uint16_t bits[4];
     memcpy(v, words, sizeof v);
-    for (unsigned k = 0; k < 4; k++) h[k] = (_Float16)v[k];
-    memcpy(words, h, sizeof h);
+    for (unsigned k = 0; k < 4; k++) {
+        const _Float16 h = (_Float16)v[k];
+        memcpy(&bits[k], &h, sizeof h);
+        if (v[k] != v[k]) bits[k] = 0x7fff;
+    }
+    memcpy(words, bits, sizeof bits);
 }
 
 void device_texture(struct fl_block *b, uint32_t t, uint32_t line, uint64_t handle, void *words, uint32_t what)

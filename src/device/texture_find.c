@@ -52,6 +52,14 @@ void texture_check_sampled(uint32_t t, uint32_t line, const struct texture *x, u
     if (x->dimensions < n && (!flat || n == 3)) texture_fault(t, line, "the object has fewer dimensions");
 }
 
+/* As observed on an H200: a surface has a layer for each face of a cube, a texture for each of several cubes. */
+static uint32_t layers_of(const struct texture *x)
+{
+    if (x->surface) return x->layered || x->cube ? x->layers : 0;
+    if (!x->layered) return 0;
+    return x->cube ? x->layers / 6 : x->layers;
+}
+
 /* Observed on an H200: beyond the levels there is nothing, and of what has fewer dimensions layers are the next one. */
 static uint32_t extent_of(const struct texture *x, uint32_t query, uint32_t level)
 {
@@ -59,8 +67,10 @@ static uint32_t extent_of(const struct texture *x, uint32_t query, uint32_t leve
     const uint32_t *extent = x->level[level].extent;
     switch (query) {
     case FL_TEXTURE_WIDTH: return extent[0];
-    case FL_TEXTURE_HEIGHT: return x->linear ? 0 : x->dimensions == 1 && x->layered ? x->layers : extent[1];
-    default: return x->dimensions == 3 ? extent[2] : x->dimensions == 2 && x->layered ? x->layers : 0;
+    case FL_TEXTURE_HEIGHT:
+        if (x->dimensions > 1) return extent[1];
+        return x->layered ? x->layers : !x->linear && !x->surface;
+    default: return x->dimensions == 3 ? extent[2] : x->dimensions == 2 ? layers_of(x) : 0;
     }
 }
 
@@ -70,11 +80,8 @@ uint32_t device_texture_query(struct fl_block *b, uint32_t t, uint32_t line, uin
     const struct texture *x = texture_find(t, line, handle, surface);
     const uint32_t query = what & (FL_TEXTURE_OF_SURFACE - 1);
     (void)b;
-    if (!surface && query <= FL_TEXTURE_DEPTH) return extent_of(x, query, what >> FL_TEXTURE_OF_LEVEL);
+    if (query <= FL_TEXTURE_DEPTH) return extent_of(x, query, surface ? 0 : what >> FL_TEXTURE_OF_LEVEL);
     switch (query) {
-    case FL_TEXTURE_WIDTH: return x->level[0].extent[0];
-    case FL_TEXTURE_HEIGHT: return x->level[0].extent[1];
-    case FL_TEXTURE_DEPTH: return x->level[0].extent[2];
     case FL_TEXTURE_LAYERS: return x->layers;
     case FL_TEXTURE_LEVELS: return x->levels;
     default: return x->unit;

@@ -23,7 +23,16 @@ static const char ptx[] =
     "ld.param.u64 %rd1, [out]; ld.param.u64 %rd2, [from];\n"
     "ld.param.s32 %r1, [x]; ld.param.s32 %r2, [y]; ld.param.u32 %r3, [layer];\n"
     "tex.a2d.v4.u32.s32 {%r4, %r5, %r6, %r7}, [%rd2, {%r3, %r1, %r2, %r2}];\n"
-    "st.global.v4.u32 [%rd1], {%r4, %r5, %r6, %r7}; ret;\n}\n";
+    "st.global.v4.u32 [%rd1], {%r4, %r5, %r6, %r7}; ret;\n}\n"
+    ".visible .entry extents(.param .u64 out, .param .u64 texture, .param .u64 surface)\n{\n"
+    ".reg .b64 %rd<4>; .reg .b32 %r<5>;\n"
+    "ld.param.u64 %rd1, [out]; ld.param.u64 %rd2, [texture]; ld.param.u64 %rd3, [surface];\n"
+    "txq.height.b32 %r1, [%rd2]; txq.depth.b32 %r2, [%rd2]; suq.height.b32 %r3, [%rd3]; suq.depth.b32 %r4, [%rd3];\n"
+    "st.global.v4.u32 [%rd1], {%r1, %r2, %r3, %r4}; ret;\n}\n"
+    ".visible .entry kept(.param .u64 out, .param .u64 surface, .param .s32 layer)\n{\n"
+    ".reg .b64 %rd<3>; .reg .b32 %r<3>;\n"
+    "ld.param.u64 %rd1, [out]; ld.param.u64 %rd2, [surface]; ld.param.s32 %r1, [layer];\n"
+    "suld.b.a1d.b32.clamp {%r2}, [%rd2, {%r1, 0}]; st.global.u32 [%rd1], %r2; ret;\n}\n";
 
 static CUmodule loaded;
 
@@ -96,25 +105,109 @@ static void directions_hit_the_faces_of_cubes(void)
     }
 }
 
-static void faces_that_a_view_lacks_are_not_sampled(void)
+static CUtexObject viewed_cubes(unsigned cubes, unsigned last, CUresult expected)
 {
-    CUDA_ARRAY3D_DESCRIPTOR d = { EDGE, EDGE, FACES, CU_AD_FORMAT_FLOAT, 1, CUDA_ARRAY3D_CUBEMAP };
+    float texels[CUBES * FACES][EDGE][EDGE], *at = texels[0][0];
+    const unsigned flags = cubes > 1 ? CUDA_ARRAY3D_CUBEMAP | CUDA_ARRAY3D_LAYERED : CUDA_ARRAY3D_CUBEMAP;
+    CUDA_ARRAY3D_DESCRIPTOR d = { EDGE, EDGE, FACES * cubes, CU_AD_FORMAT_FLOAT, 1, flags };
     CUDA_RESOURCE_DESC r = { .resType = CU_RESOURCE_TYPE_ARRAY };
     CUDA_TEXTURE_DESC how = { .flags = CU_TRSF_NORMALIZED_COORDINATES };
-    CUDA_RESOURCE_VIEW_DESC first_face = {
-        .format = CU_RES_VIEW_FORMAT_FLOAT_1X32, .width = EDGE, .height = EDGE, .depth = FACES
-    };
-    CUtexObject t;
+    CUDA_RESOURCE_VIEW_DESC view = { .format = CU_RES_VIEW_FORMAT_FLOAT_1X32,
+                                     .width = EDGE,
+                                     .height = EDGE,
+                                     .depth = FACES * cubes,
+                                     .lastLayer = last };
+    CUtexObject t = 0;
+    for (int k = 0; k < CUBES * FACES * EDGE * EDGE; k++) at[k] = (float)k;
+    CHECK(cuArray3DCreate(&r.res.array.hArray, &d));
+    put(r.res.array.hArray, texels, sizeof texels[0][0], EDGE, FACES * cubes);
+    EXPECT_EQUAL(cuTexObjectCreate(&t, &r, &how, &view), expected);
+    return t;
+}
+
+/* One cube is no layers: the first and the last are 0, and all faces are there. */
+static void a_view_of_a_cube_has_all_faces(void)
+{
     float to_the_last[3];
-    char said[2000];
     direction(FACES - 1, 0, 0, to_the_last);
     CUdeviceptr out = give(NULL, 4), p = give(to_the_last, sizeof to_the_last);
-    CHECK(cuArray3DCreate(&r.res.array.hArray, &d));
-    CHECK(cuTexObjectCreate(&t, &r, &how, &first_face));
-    struct catch c = catch_begin(2);
+    CUtexObject t = viewed_cubes(1, 0, CUDA_SUCCESS);
     CHECK(cuLaunchKernel(function("cube"), 1, 1, 1, 1, 1, 1, 0, 0, ARGS(&out, &t, &p), NULL));
+    float *seen = take(out, 4);
+    EXPECT(*seen == (FACES - 1) * EDGE * EDGE);
+    free(seen);
+    viewed_cubes(1, FACES - 1, CUDA_ERROR_INVALID_VALUE);
+}
+
+static void faces_that_a_view_lacks_are_not_sampled(void)
+{
+    float to_the_last[3];
+    char said[2000];
+    unsigned which = 0;
+    direction(FACES - 1, 0, 0, to_the_last);
+    CUdeviceptr out = give(NULL, 4), p = give(to_the_last, sizeof to_the_last);
+    CUtexObject t = viewed_cubes(CUBES, 0, CUDA_SUCCESS);
+    struct catch c = catch_begin(2);
+    CHECK(cuLaunchKernel(function("cubes"), 1, 1, 1, 1, 1, 1, 0, 0, ARGS(&out, &t, &p, &which), NULL));
     EXPECT_EQUAL(catch_end(&c, said, sizeof said), CUDA_ERROR_ILLEGAL_INSTRUCTION);
     EXPECT(strstr(said, "has not all faces"));
+}
+
+/* A texture's height and depth, and a surface's, of an array of so many elements. */
+static void expect_extents(CUDA_ARRAY3D_DESCRIPTOR d, const unsigned expected[4])
+{
+    CUDA_RESOURCE_DESC r = { .resType = CU_RESOURCE_TYPE_ARRAY };
+    CUDA_TEXTURE_DESC how = { .flags = CU_TRSF_NORMALIZED_COORDINATES };
+    CUtexObject t;
+    CUsurfObject s;
+    CUdeviceptr out = give(NULL, 16);
+    d.Format = CU_AD_FORMAT_FLOAT;
+    d.NumChannels = 1;
+    d.Flags |= CUDA_ARRAY3D_SURFACE_LDST;
+    CHECK(cuArray3DCreate(&r.res.array.hArray, &d));
+    CHECK(cuTexObjectCreate(&t, &r, &how, NULL));
+    CHECK(cuSurfObjectCreate(&s, &r));
+    CHECK(cuLaunchKernel(function("extents"), 1, 1, 1, 1, 1, 1, 0, 0, ARGS(&out, &t, &s), NULL));
+    unsigned *seen = take(out, 16);
+    for (int k = 0; k < 4; k++) EXPECT_EQUAL(seen[k], expected[k]);
+    free(seen);
+}
+
+/* As an H200 tells them. */
+static void layers_are_the_extent_behind_the_last(void)
+{
+    const unsigned cubes = CUDA_ARRAY3D_CUBEMAP | CUDA_ARRAY3D_LAYERED;
+    expect_extents((CUDA_ARRAY3D_DESCRIPTOR){ .Width = 16 }, (unsigned[]){ 1, 0, 0, 0 });
+    expect_extents((CUDA_ARRAY3D_DESCRIPTOR){ .Width = 16, .Depth = 3, .Flags = CUDA_ARRAY3D_LAYERED },
+                   (unsigned[]){ 3, 0, 3, 0 });
+    expect_extents((CUDA_ARRAY3D_DESCRIPTOR){ .Width = 16, .Height = 8 }, (unsigned[]){ 8, 0, 8, 0 });
+    expect_extents((CUDA_ARRAY3D_DESCRIPTOR){ .Width = 16, .Height = 8, .Depth = 3, .Flags = CUDA_ARRAY3D_LAYERED },
+                   (unsigned[]){ 8, 3, 8, 3 });
+    expect_extents((CUDA_ARRAY3D_DESCRIPTOR){ .Width = 16, .Height = 8, .Depth = 4 }, (unsigned[]){ 8, 4, 8, 4 });
+    expect_extents((CUDA_ARRAY3D_DESCRIPTOR){ .Width = 8, .Height = 8, .Depth = 6, .Flags = CUDA_ARRAY3D_CUBEMAP },
+                   (unsigned[]){ 8, 0, 8, 6 });
+    expect_extents((CUDA_ARRAY3D_DESCRIPTOR){ .Width = 8, .Height = 8, .Depth = 12, .Flags = cubes },
+                   (unsigned[]){ 8, 2, 8, 12 });
+}
+
+static void a_surface_is_clamped_to_its_last_layer(void)
+{
+    enum { LINES = 3 };
+    const unsigned flags = CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_SURFACE_LDST;
+    CUDA_ARRAY3D_DESCRIPTOR d = { 1, 0, LINES, CU_AD_FORMAT_UNSIGNED_INT32, 1, flags };
+    CUDA_RESOURCE_DESC r = { .resType = CU_RESOURCE_TYPE_ARRAY };
+    const unsigned texels[LINES] = { 10, 11, 12 };
+    CUsurfObject s;
+    CUdeviceptr out = give(NULL, 4);
+    CHECK(cuArray3DCreate(&r.res.array.hArray, &d));
+    put(r.res.array.hArray, texels, sizeof texels[0], 1, LINES);
+    CHECK(cuSurfObjectCreate(&s, &r));
+    for (int layer = -1; layer <= LINES; layer++) {
+        CHECK(cuLaunchKernel(function("kept"), 1, 1, 1, 1, 1, 1, 0, 0, ARGS(&out, &s, &layer), NULL));
+        unsigned *seen = take(out, 4);
+        EXPECT_EQUAL(*seen, texels[layer >= 0 && layer < LINES ? layer : LINES - 1]);
+        free(seen);
+    }
 }
 
 static void read_layers(CUtexObject t, int x, int y, unsigned layer, unsigned out[4])
@@ -177,7 +270,10 @@ static void a_view_has_some_levels_and_layers_in_another_format(void)
 int main(int argc, char **argv)
 {
     static const struct program programs[] = { P(directions_hit_the_faces_of_cubes),
+                                               P(a_view_of_a_cube_has_all_faces),
                                                P(faces_that_a_view_lacks_are_not_sampled),
+                                               P(layers_are_the_extent_behind_the_last),
+                                               P(a_surface_is_clamped_to_its_last_layer),
                                                P(a_view_has_some_levels_and_layers_in_another_format),
                                                { 0 } };
     return run_programs(argc, argv, programs);

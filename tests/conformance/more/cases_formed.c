@@ -178,8 +178,11 @@ static void offsets(void) { textures(OFFSETS); }
 static void depths(void) { textures(DEPTHS); }
 static void halves(void) { textures(HALVES); }
 WALK(offsets, 0, 500, begin, offsets)
+WALK(offsets, 7700, 500, begin, offsets)
 WALK(depths, 0, 300, begin, depths)
+WALK(depths, 7700, 300, begin, depths)
 WALK(halves, 0, 300, begin, halves)
+WALK(halves, 7700, 300, begin, halves)
 
 /* ---- surfaces */
 
@@ -418,8 +421,11 @@ static void g_samplers(void)
 
 const struct group groups[] = { { "samplers", g_samplers, 1 },
                                 WALKED(offsets, 0),
+                                WALKED(offsets, 7700),
                                 WALKED(depths, 0),
+                                WALKED(depths, 7700),
                                 WALKED(halves, 0),
+                                WALKED(halves, 7700),
                                 WALKED(written, 0),
                                 WALKED(reduced, 0),
                                 WALKED(asked, 0),

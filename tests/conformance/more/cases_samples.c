@@ -60,6 +60,7 @@ static void begin(void)
 WALK(samples, 0, 600, begin, samples)
 WALK(samples, 1, 600, begin, samples)
 WALK(samples, 2, 600, begin, samples)
+WALK(samples, 7700, 600, begin, samples)
 
 /* ---- surfaces */
 
@@ -198,6 +199,7 @@ static void surfaces(void)
 
 WALK(surfaces, 0, 600, begin, surfaces)
 WALK(surfaces, 1, 600, begin, surfaces)
+WALK(surfaces, 7700, 600, begin, surfaces)
 
 /* ---- what kernels ask */
 
@@ -273,7 +275,9 @@ static void g_queries(void)
 const struct group groups[] = { WALKED(samples, 0),
                                 WALKED(samples, 1),
                                 WALKED(samples, 2),
+                                WALKED(samples, 7700),
                                 WALKED(surfaces, 0),
                                 WALKED(surfaces, 1),
+                                WALKED(surfaces, 7700),
                                 { "queries", g_queries, 1 },
                                 { 0 } };
