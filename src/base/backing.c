@@ -1,6 +1,7 @@
 /* Physical memory as a memfd and its alias; see backing.h. */
 #include "base/backing.h"
 #include "base/file.h"
+#include "base/unlocked.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -59,7 +60,7 @@ static char *map_alias(int fd, uint64_t size)
 {
     char *room = backing_room(size); /* without it, small pages will do */
     int place = room ? MAP_FIXED : 0;
-    char *alias = mmap(room, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | place, fd, 0);
+    char *alias = map_unlocked(room, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | place, fd, 0);
     if (alias == MAP_FAILED && room) munmap(room, size);
     return alias;
 }

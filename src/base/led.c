@@ -5,6 +5,7 @@
 
 #include <elf.h>
 #include <link.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -111,9 +112,11 @@ static int count(struct dl_phdr_info *info, size_t size, void *arg)
     return 1;
 }
 
-unsigned long long led_objects(void)
+void led_lead_new(const struct led *list, _Atomic unsigned long long *objects)
 {
-    unsigned long long n = 0;
-    dl_iterate_phdr(count, &n);
-    return n;
+    unsigned long long now = 0;
+    dl_iterate_phdr(count, &now);
+    if (atomic_load(objects) == now) return;
+    led_lead(list);
+    atomic_store(objects, now);
 }

@@ -12,7 +12,7 @@ struct led {
 };
 /* In all objects that are loaded now. */
 void led_lead(const struct led *list);
-/* How many have been loaded so far. */
-unsigned long long led_objects(void);
+/* The same, unless none has been loaded since this was last called with that list. *objects: 0 at first, for that list. */
+void led_lead_new(const struct led *list, _Atomic unsigned long long *objects);
 
 #endif

@@ -7,6 +7,7 @@
 #include "graph/capture.h"
 #include "ipc/ipc.h"
 #include "mempool/mempool.h"
+#include "ordinary/locked.h"
 #include "ordinary/registered.h"
 #include "space/layout.h"
 #include "space/space.h"
@@ -174,5 +175,6 @@ CUresult library_init(unsigned flags)
         atomic_store_explicit(&ready, true, memory_order_release);
     }
     pthread_mutex_unlock(&lock);
+    if (!r) locked_lead();
     return r;
 }

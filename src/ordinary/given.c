@@ -14,7 +14,6 @@
 #include "ordinary/replace.h"
 
 #include <errno.h>
-#include <stdatomic.h>
 #include <sys/mman.h>
 
 #ifndef MADV_DONTNEED_LOCKED
@@ -110,9 +109,6 @@ void given_lead(void)
 {
     static _Atomic unsigned long long objects;
     static const struct led list[] = { { "madvise", led_madvise, false }, { 0 } };
-    unsigned long long now = led_objects();
-    if (atomic_load(&objects) == now) return;
     real = madvise;
-    led_lead(list);
-    atomic_store(&objects, now);
+    led_lead_new(list, &objects);
 }

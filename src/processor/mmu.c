@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/machine.h"
 #include "base/numa.h"
+#include "base/unlocked.h"
 #include "base/userfault.h"
 #include "processor/host_hook.h"
 #include "processor/table.h"
@@ -24,7 +25,7 @@ static char *map_large(const struct backing *memory)
 {
     char *at = backing_room(memory->size);
     if (!at) return NULL;
-    if (mmap(at, memory->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, memory->fd, 0) != at) {
+    if (map_unlocked(at, memory->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, memory->fd, 0) != at) {
         munmap(at, memory->size);
         return NULL;
     }
@@ -95,8 +96,8 @@ CUresult mmu_add(uint64_t va, uint64_t size)
 {
     int error = ENOMEM;
     const struct table *host = &mmu.tables[MMU_HOST];
-    void *here = mmap((void *)va, size, host->signals ? PROT_NONE : PROT_READ | PROT_WRITE,
-                      MAP_SHARED | MAP_FIXED_NOREPLACE | MAP_NORESERVE, mmu.memory->fd, (off_t)(va - mmu.base));
+    void *here = map_unlocked((void *)va, size, host->signals ? PROT_NONE : PROT_READ | PROT_WRITE,
+                              MAP_SHARED | MAP_FIXED_NOREPLACE | MAP_NORESERVE, mmu.memory->fd, (off_t)(va - mmu.base));
     /* a core dump gets what the host has; where that is not known to Linux, it would make every page */
     if (here == (void *)va && host->signals) backing_hide(here, size);
     if (here == (void *)va && !madvise(here, size, MADV_DONTFORK) &&

@@ -7,6 +7,7 @@
 #include "base/message.h"
 #include "base/spawn.h"
 #include "base/units.h"
+#include "base/unlocked.h"
 #include "processor/lazy.h"
 #include "processor/mmu.h"
 #include "processor/table.h"
@@ -27,7 +28,7 @@ static CUresult make_control(struct processor *p, uint32_t sm_count, int *fd)
 {
     *fd = memfd_create("faultline-control", MFD_CLOEXEC);
     if (*fd < 0 || file_resize(*fd, CONTROL_BYTES)) return CUDA_ERROR_OUT_OF_MEMORY;
-    struct control *c = mmap(NULL, CONTROL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, *fd, 0);
+    struct control *c = map_unlocked(NULL, CONTROL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, *fd, 0);
     if (c == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
     backing_hide(c, CONTROL_BYTES);
     c->version = RING_VERSION;
