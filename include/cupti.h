@@ -1,5 +1,5 @@
 /* The part of CUPTI (CUDA 13) that Faultline offers in libcupti.so.13: activity
- * records of Unified Memory and of kernels. Names, values and layouts are
+ * records of Unified Memory, of kernels, copies and memsets. Names, values and layouts are
  * those of NVIDIA's interface; programs that include its header run unchanged. */
 #ifndef FAULTLINE_CUPTI_H
 #define FAULTLINE_CUPTI_H

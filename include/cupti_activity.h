@@ -14,7 +14,7 @@ extern "C" {
 #define ACTIVITY_RECORD_ALIGNMENT 8
 #define PACKED_ALIGNMENT __attribute__((__packed__)) __attribute__((aligned(ACTIVITY_RECORD_ALIGNMENT)))
 
-/* KERNEL, CONCURRENT_KERNEL and UNIFIED_MEMORY_COUNTER can be enabled; any other: CUPTI_ERROR_NOT_COMPATIBLE. */
+/* KERNEL, CONCURRENT_KERNEL, MEMCPY, MEMCPY2, MEMSET and UNIFIED_MEMORY_COUNTER can be enabled; any other: CUPTI_ERROR_NOT_COMPATIBLE. */
 typedef enum {
     CUPTI_ACTIVITY_KIND_INVALID = 0,
     CUPTI_ACTIVITY_KIND_MEMCPY = 1,
@@ -79,6 +79,8 @@ typedef enum {
 typedef enum {
     CUPTI_ACTIVITY_FLAG_NONE = 0,
     CUPTI_ACTIVITY_FLAG_FLUSH_FORCED = 1 << 0,
+    CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC = 1 << 0, /* so the call is named */
+    CUPTI_ACTIVITY_FLAG_MEMSET_ASYNC = 1 << 0,
     CUPTI_ACTIVITY_FLAG_THRASHING_IN_CPU = 1 << 0,   /* the host takes part in the thrashing */
     CUPTI_ACTIVITY_FLAG_THROTTLING_IN_CPU = 1 << 0,  /* it is the host that is throttled */
     CUPTI_ACTIVITY_FLAG_FORCE_INT = 0x7fffffff
@@ -252,6 +254,95 @@ typedef struct PACKED_ALIGNMENT {
     uint8_t isDeviceLaunched;
     uint8_t padding3[7];
 } CUpti_ActivityKernel10;
+
+/* ---- copies and memsets; what Faultline does not know is 0 */
+
+typedef enum {
+    CUPTI_ACTIVITY_MEMCPY_KIND_UNKNOWN = 0,
+    CUPTI_ACTIVITY_MEMCPY_KIND_HTOD = 1,
+    CUPTI_ACTIVITY_MEMCPY_KIND_DTOH = 2,
+    CUPTI_ACTIVITY_MEMCPY_KIND_HTOA = 3,
+    CUPTI_ACTIVITY_MEMCPY_KIND_ATOH = 4,
+    CUPTI_ACTIVITY_MEMCPY_KIND_ATOA = 5,
+    CUPTI_ACTIVITY_MEMCPY_KIND_ATOD = 6,
+    CUPTI_ACTIVITY_MEMCPY_KIND_DTOA = 7,
+    CUPTI_ACTIVITY_MEMCPY_KIND_DTOD = 8,
+    CUPTI_ACTIVITY_MEMCPY_KIND_HTOH = 9,
+    CUPTI_ACTIVITY_MEMCPY_KIND_PTOP = 10,
+    CUPTI_ACTIVITY_MEMCPY_KIND_FORCE_INT = 0x7fffffff
+} CUpti_ActivityMemcpyKind;
+
+typedef enum {
+    CUPTI_ACTIVITY_MEMORY_KIND_UNKNOWN = 0,
+    CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE = 1,
+    CUPTI_ACTIVITY_MEMORY_KIND_PINNED = 2,
+    CUPTI_ACTIVITY_MEMORY_KIND_DEVICE = 3, /* variables of modules, too */
+    CUPTI_ACTIVITY_MEMORY_KIND_ARRAY = 4,
+    CUPTI_ACTIVITY_MEMORY_KIND_MANAGED = 5,
+    CUPTI_ACTIVITY_MEMORY_KIND_DEVICE_STATIC = 6,
+    CUPTI_ACTIVITY_MEMORY_KIND_MANAGED_STATIC = 7,
+    CUPTI_ACTIVITY_MEMORY_KIND_FORCE_INT = 0x7fffffff
+} CUpti_ActivityMemoryKind;
+
+/* One for each copy: of a batch too, of which a GPU may have one for several. */
+typedef struct PACKED_ALIGNMENT {
+    CUpti_ActivityKind kind;
+    uint8_t copyKind;              /* CUpti_ActivityMemcpyKind; managed memory is a device's there */
+    uint8_t srcKind, dstKind;      /* CUpti_ActivityMemoryKind */
+    uint8_t flags;                 /* CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC */
+    uint64_t bytes;
+    uint64_t start, end;           /* ns */
+    uint32_t deviceId, contextId, streamId;
+    uint32_t correlationId;        /* of this copy alone */
+    uint32_t runtimeCorrelationId;
+    uint32_t pad;
+    void *reserved0;
+    uint64_t graphNodeId;
+    uint32_t graphId;
+    uint32_t channelID;
+    CUpti_ChannelType channelType; /* ASYNC_MEMCPY: a GPU would use a copy engine */
+    uint8_t isDeviceLaunched;
+    uint8_t pad2[3];
+    uint64_t copyCount;
+} CUpti_ActivityMemcpy6;
+
+/* Between devices; its kind is MEMCPY2. */
+typedef struct PACKED_ALIGNMENT {
+    CUpti_ActivityKind kind;
+    uint8_t copyKind;              /* PTOP */
+    uint8_t srcKind, dstKind;
+    uint8_t flags;
+    uint64_t bytes;
+    uint64_t start, end;
+    uint32_t deviceId, contextId, streamId;
+    uint32_t srcDeviceId, srcContextId;
+    uint32_t dstDeviceId, dstContextId;
+    uint32_t correlationId;
+    void *reserved0;
+    uint64_t graphNodeId;
+    uint32_t graphId;
+    uint32_t channelID;
+    CUpti_ChannelType channelType;
+} CUpti_ActivityMemcpyPtoP4;
+
+typedef struct PACKED_ALIGNMENT {
+    CUpti_ActivityKind kind;
+    uint32_t value;
+    uint64_t bytes;
+    uint64_t start, end;
+    uint32_t deviceId, contextId, streamId;
+    uint32_t correlationId;
+    uint16_t flags;                /* CUPTI_ACTIVITY_FLAG_MEMSET_ASYNC */
+    uint16_t memoryKind;           /* CUpti_ActivityMemoryKind */
+    uint32_t pad;
+    void *reserved0;
+    uint64_t graphNodeId;
+    uint32_t graphId;
+    uint32_t channelID;
+    CUpti_ChannelType channelType;
+    uint8_t isDeviceLaunched;
+    uint8_t pad2[3];
+} CUpti_ActivityMemset4;
 
 /* ---- functions */
 

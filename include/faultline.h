@@ -37,7 +37,8 @@ enum faultline_kind {
     FAULTLINE_MAP_REMOTE = 11, /* a processor maps pages that are and stay elsewhere */
     FAULTLINE_ALLOC = 12,      /* managed memory was allocated, or a device came to a mapping that migrates */
     FAULTLINE_FREE = 13,
-    FAULTLINE_KERNEL = 14 /* a kernel has run */
+    FAULTLINE_KERNEL = 14,     /* a kernel has run */
+    FAULTLINE_TRANSFER = 15    /* a copy or a memset has been done, of whatever memory */
 };
 enum { FAULTLINE_KINDS = 16 };
 
@@ -64,14 +65,16 @@ enum faultline_reason {
 };
 
 struct faultline_event {
-    uint64_t time, end;            /* ns since 1970; end: of a migration, a throttling, a kernel */
-    uint64_t address, bytes;       /* what is concerned; of a KERNEL: its ticket for faultline_get_kernel, and 0 */
+    uint64_t time, end;            /* ns since 1970; end: of a migration, a throttling, a kernel, a transfer */
+    uint64_t address, bytes;       /* what is concerned; of a KERNEL: its ticket for faultline_get_kernel, and 0;
+                                      of a TRANSFER: its destination (0: an array) */
     uint32_t kind, cause, access;
-    int32_t processor;             /* that faulted, maps, or is moved to */
-    int32_t source;                /* MIGRATION: moved from; MAP_REMOTE: who holds the pages; READ_DUPLICATE: copied from */
+    int32_t processor;             /* that faulted, maps, or is moved to; TRANSFER: whose the destination is */
+    int32_t source;                /* MIGRATION: moved from; TRANSFER: copied from; MAP_REMOTE: who holds the pages;
+                                      READ_DUPLICATE: copied from */
     uint32_t thread;               /* CPU_FAULT: the thread's id; THRASHING: bit 0 the host, bit 1 + k device k takes part */
     uint32_t count; /* GPU_FAULT: accesses that this event stands for; FATAL_FAULT: enum faultline_reason */
-    uint32_t reserved;
+    uint32_t details; /* TRANSFER: for faultline_get_transfer */
     uint64_t batch;                /* GPU_FAULT, GPU_FAULT_REPLAY: number of the batch; KERNEL: number of the launch;
                                       CPU_FAULT: the program counter, 0 if it is not known */
 };
@@ -80,10 +83,11 @@ struct faultline_event {
  * enough are lost, oldest first (131,072 are kept); each cursor knows how many. */
 struct faultline_cursor { uint64_t next, lost; };
 
-/* Events are recorded while there is at least one subscriber. kernels not 0: KERNEL events too, whose
- * times are the device's. The cursor's first event is the next one that happens. */
-FAULTLINE_API int faultline_subscribe(struct faultline_cursor *cursor, int kernels);
-FAULTLINE_API void faultline_unsubscribe(int kernels);
+/* Events are recorded while there is at least one subscriber; work: KERNEL events too, whose times are the device's, and
+ * TRANSFER events. The cursor's first event is the next one that happens. */
+enum faultline_work { FAULTLINE_WORK_KERNELS = 1, FAULTLINE_WORK_TRANSFERS = 2 };
+FAULTLINE_API int faultline_subscribe(struct faultline_cursor *cursor, int work);
+FAULTLINE_API void faultline_unsubscribe(int work);
 /* Up to most events, oldest first. Returns how many; does not wait. */
 FAULTLINE_API size_t faultline_read(struct faultline_cursor *cursor, struct faultline_event *out, size_t most);
 /* Sleeps until a quarter of the events that are kept are new, or for the given time. */
@@ -101,6 +105,21 @@ struct faultline_kernel {
 };
 /* Details of a KERNEL event; CUDA_ERROR_NOT_FOUND once 131,072 later ones have been launched. */
 FAULTLINE_API int faultline_get_kernel(const struct faultline_event *event, struct faultline_kernel *out);
+
+enum faultline_memory {
+    FAULTLINE_MEMORY_NONE = 0, FAULTLINE_MEMORY_PAGEABLE = 1, FAULTLINE_MEMORY_PINNED = 2, FAULTLINE_MEMORY_DEVICE = 3,
+    FAULTLINE_MEMORY_ARRAY = 4, FAULTLINE_MEMORY_MANAGED = 5
+};
+struct faultline_transfer {
+    uint64_t destination, bytes;   /* 0: an array */
+    uint64_t source;               /* of a copy; of a memset the value */
+    uint32_t to, from;             /* enum faultline_memory; from NONE: a memset */
+    uint32_t device, context, stream; /* as cuCtxGetId and cuStreamGetId say */
+    int asynchronous;              /* what was called has a name that ends in Async */
+    int engine;                    /* a GPU would use a copy engine, and no kernel */
+};
+/* Details of a TRANSFER event. */
+FAULTLINE_API int faultline_get_transfer(const struct faultline_event *event, struct faultline_transfer *out);
 
 /* ---- counters: always kept, and exact; of kernels that still run some faults are yet to come */
 

@@ -2,6 +2,7 @@
  * performs them through this process's aliases. */
 #include "api/array.h"
 #include "api/copy.h"
+#include "api/transfer.h"
 #include "context/context.h"
 #include "stream/point.h"
 #include "uvm/uvm.h"
@@ -13,6 +14,10 @@ enum {
     SHORT = 64 << 10,         /* bytes that are copied sooner than a thread wakes up */
     STAGE = 1 << 20,          /* bytes of pageable memory at a time (observed on H200) */
     EARLY_MOST = 2 * STAGE,   /* bytes that are read early (observed on an H200) */
+    /* bytes that an H200 copies from the host's memory by a kernel (observed by CUPTI) */
+    BY_KERNEL_PAGEABLE = 64 << 10,
+    BY_KERNEL_PINNED = 24 << 10,
+    BY_KERNEL_MANAGED = 1 << 10,
 };
 
 static void copy_row(const struct copy *c, size_t to, size_t from)
@@ -99,9 +104,11 @@ static CUresult perform(void *arg)
     struct copy *c = arg;
     const bool passing = c->from.span.passing || c->to.span.passing;
     if (c->staged) c->from.span.bytes = (char *)c + c->staged;
+    const uint64_t began = transfer_begin(&c->told);
     span_begin(passing);
     CUresult r = span_changed(&c->from.span) || span_changed(&c->to.span) ? perform_again(c) : perform_found(c);
     span_end(passing);
+    transfer_end(&c->told, began, r);
     return r;
 }
 
@@ -212,6 +219,44 @@ static CUresult enqueue_in_order(struct stream *s, const struct copy *c, size_t 
     return r ? r : come_after(from, s);
 }
 
+static enum trace_memory memory_of(const struct side *s, const struct array *array, const struct device *d,
+                                   uint8_t *processor)
+{
+    if (!array) return transfer_memory(s->address, d, processor);
+    *processor = (uint8_t)(1 + d->ordinal);
+    return TRACE_MEMORY_ARRAY;
+}
+
+/* Managed memory is what the call says that it is. */
+static bool engine_copies(const struct copy *c, const struct trace_record *r)
+{
+    const bool managed_to = r->to == TRACE_MEMORY_MANAGED, managed_from = r->from == TRACE_MEMORY_MANAGED;
+    const bool to_host = managed_to ? c->to.as_host : !r->processor, from_host = managed_from ? c->from.as_host : !r->source;
+    const uint64_t few = managed_from                         ? BY_KERNEL_MANAGED
+                         : r->from == TRACE_MEMORY_PAGEABLE ? BY_KERNEL_PAGEABLE
+                                                              : BY_KERNEL_PINNED;
+    if (to_host == from_host || (managed_to && !to_host) || (managed_from && !from_host)) return false;
+    return to_host || r->to == TRACE_MEMORY_ARRAY || c->box || r->bytes > few;
+}
+
+/* Whose managed memory is, how a GPU copies: observed on an H200 by CUPTI. */
+static struct trace_record record_of(struct stream *s, const struct draft *draft, enum copy_when when)
+{
+    const struct copy *c = &draft->c;
+    const struct device *d = stream_context(s)->device;
+    struct trace_record r = transfer_record(s, when != COPY_NOW);
+    if (!r.kind) return r;
+    r.address = c->to.address;
+    r.batch = c->from.address;
+    r.bytes = c->width * c->height * c->depth;
+    r.to = memory_of(&c->to, draft->arrays[0], d, &r.processor);
+    r.from = memory_of(&c->from, draft->arrays[1], d, &r.source);
+    if (c->to.as_host && !r.source) r.processor = 0;
+    if (c->from.as_host && !r.processor) r.source = 0;
+    r.engine = engine_copies(c, &r);
+    return r;
+}
+
 _Thread_local bool copy_only_checked;
 
 CUresult copy_submit(CUstream stream, struct draft *d, enum copy_when when)
@@ -223,6 +268,7 @@ CUresult copy_submit(CUstream stream, struct draft *d, enum copy_when when)
     if (d->c.to.span.dormant || d->c.from.span.dormant) return CUDA_ERROR_INVALID_VALUE;
     if (r || (r = stream_get(k, stream, false, &s))) return r;
     flatten(&d->c);
+    d->c.told = record_of(s, d, when);
     if (!d->pieces.count) return enqueue_in_order(s, &d->c, sizeof d->c, when);
     size_t size;
     struct copy *c = with_pieces(d, &size);
@@ -238,6 +284,7 @@ static CUresult found_side(struct draft *d, CUdeviceptr p, size_t extent, struct
 {
     CUresult r = span_find(p, extent, s->device, s == &d->c.to, &s->span, &d->pieces);
     s->pageable = !r && s->span.ordinary;
+    s->address = p;
     return r;
 }
 
@@ -257,5 +304,6 @@ CUresult copy_any_side(struct draft *d, uint64_t p, size_t extent, struct side *
     if (space_is_ours(p) || space_find(p)) return found_side(d, p, extent, s);
     s->span = (struct span){ .bytes = (char *)p, .count = 1 };
     s->pageable = true;
+    s->address = p;
     return CUDA_SUCCESS;
 }

@@ -4,11 +4,13 @@
 #define FL_API_COPY_H
 
 #include "api/span.h"
+#include "trace/trace.h"
 
 struct array;
 
 struct side {
     struct span span;
+    uint64_t address;              /* not of an array */
     size_t pitch, slice;
     bool pageable;
     bool as_host;                  /* the call says that it is the host's */
@@ -21,6 +23,7 @@ struct copy {
     size_t width, height, depth;
     bool box;                      /* it was one of several rows, if these are one now */
     size_t staged;                 /* where in the operation the bytes of the source are, 0: they are not in it */
+    struct trace_record told;      /* transfer.h */
     struct vmm_piece pieces[];     /* of both sides' spans */
 };
 

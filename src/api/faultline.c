@@ -15,19 +15,27 @@ _Static_assert((int)FAULTLINE_CAUSES == (int)TRACE_CAUSES &&
                    (int)FAULTLINE_CAUSE_THRASHING == (int)TRACE_CAUSE_THRASHING,
                "faultline.h");
 _Static_assert((int)FAULTLINE_ACCESS_PREFETCH == (int)TRACE_ACCESS_PREFETCH, "faultline.h");
-static unsigned listening(int kernels) { return TRACE_LISTEN_RECORDS | (kernels ? TRACE_LISTEN_KERNELS : 0u); }
+_Static_assert((int)FAULTLINE_TRANSFER == (int)TRACE_TRANSFER &&
+                   (int)FAULTLINE_MEMORY_MANAGED == (int)TRACE_MEMORY_MANAGED,
+               "faultline.h");
 
-int faultline_subscribe(struct faultline_cursor *cursor, int kernels)
+static unsigned listening(int work)
+{
+    return TRACE_LISTEN_RECORDS | (work & FAULTLINE_WORK_KERNELS ? TRACE_LISTEN_KERNELS : 0u) |
+           (work & FAULTLINE_WORK_TRANSFERS ? TRACE_LISTEN_TRANSFERS : 0u);
+}
+
+int faultline_subscribe(struct faultline_cursor *cursor, int work)
 {
     struct trace_region *r = trace_region();
     if (!cursor) return CUDA_ERROR_INVALID_VALUE;
     if (!r) return CUDA_ERROR_OUT_OF_MEMORY;
-    trace_listen(listening(kernels), true);
+    trace_listen(listening(work), true);
     *cursor = (struct faultline_cursor){ .next = atomic_load(&r->head) };
     return CUDA_SUCCESS;
 }
 
-void faultline_unsubscribe(int kernels) { trace_listen(listening(kernels), false); }
+void faultline_unsubscribe(int work) { trace_listen(listening(work), false); }
 
 static struct faultline_event event_of(const struct trace_record *r)
 {
@@ -43,6 +51,8 @@ static struct faultline_event event_of(const struct trace_record *r)
         .source = r->source - 1,
         .thread = r->thread,
         .count = r->count,
+        .details = r->from | (uint32_t)r->to << 4 | (uint32_t)r->device << 8 | (uint32_t)r->asynchronous << 16 |
+                   (uint32_t)r->engine << 17,
         .batch = r->batch,
     };
 }
@@ -109,6 +119,24 @@ int faultline_get_kernel(const struct faultline_event *event, struct faultline_k
     };
     memcpy(out->grid, k.grid, sizeof k.grid);
     memcpy(out->block, k.block, sizeof k.block);
+    return CUDA_SUCCESS;
+}
+
+int faultline_get_transfer(const struct faultline_event *event, struct faultline_transfer *out)
+{
+    if (!event || !out || event->kind != FAULTLINE_TRANSFER) return CUDA_ERROR_INVALID_VALUE;
+    *out = (struct faultline_transfer){
+        .destination = event->address,
+        .bytes = event->bytes,
+        .source = event->batch,
+        .from = event->details & 15,
+        .to = event->details >> 4 & 15,
+        .device = event->details >> 8 & 255,
+        .asynchronous = event->details >> 16 & 1,
+        .engine = event->details >> 17 & 1,
+        .context = event->count,
+        .stream = event->thread,
+    };
     return CUDA_SUCCESS;
 }
 

@@ -2,6 +2,7 @@
 #include "api/copy.h"
 #include "api/node_check.h"
 #include "api/span.h"
+#include "api/transfer.h"
 #include "context/context.h"
 #include "graph/capture.h"
 #include "stream/stream.h"
@@ -17,6 +18,7 @@ struct fill {
     size_t pitch, width, height;
     unsigned unit;
     uint32_t value;
+    struct trace_record told; /* transfer.h */
     struct vmm_piece pieces[];
 };
 
@@ -88,9 +90,11 @@ static CUresult perform(void *arg)
 {
     const struct fill *f = arg;
     const bool passing = f->span.passing;
+    const uint64_t began = transfer_begin(&f->told);
     span_begin(passing);
     CUresult r = span_changed(&f->span) ? perform_again(*f) : perform_found(f);
     span_end(passing);
+    transfer_end(&f->told, began, r);
     return r;
 }
 
@@ -170,13 +174,27 @@ CUresult memset_check(const CUDA_MEMSET_NODE_PARAMS_v2 *p)
     return check(p->dst, extent, c);
 }
 
+static struct trace_record record_of(struct stream *s, const struct fill *f, CUdeviceptr dst, bool async)
+{
+    struct trace_record r = transfer_record(s, async);
+    if (!r.kind) return r;
+    r.address = dst;
+    r.batch = f->value;
+    r.bytes = f->width * f->unit * f->height;
+    r.to = transfer_memory(dst, stream_context(s)->device, &r.processor);
+    return r;
+}
+
 /* The stream's context fills, whichever is current (observed on H200). */
 static CUresult start(struct fill *f, CUdeviceptr dst, size_t extent, struct context *c, CUstream stream, bool async)
 {
     struct stream *s;
     const CUresult no_stream = stream_get(c, stream, false, &s);
     CUresult r = CUDA_SUCCESS;
-    if (!no_stream) c = stream_context(s);
+    if (!no_stream) {
+        c = stream_context(s);
+        f->told = record_of(s, f, dst, async);
+    }
     f->device = c->device->ordinal;
     for (unsigned k = 0, n = span_members(dst); k < n && !r; k++) {
         struct span_pieces pieces = { .member = k };

@@ -1,6 +1,6 @@
 /* faultline run --trace: the trace-event format of Chrome, which Perfetto reads
- * too. A track for each stream's kernels, each processor's faults, and each
- * direction of migration. */
+ * too. A track for each stream's kernels, copies and memsets, each processor's
+ * faults, and each direction of migration. */
 #include "cli/watch.h"
 
 #include <inttypes.h>
@@ -35,6 +35,7 @@ static const char *const kinds[TRACE_KINDS] = {
 };
 static const char *const causes[TRACE_CAUSES] = { "",         "user",   "coherence", "prefetch",
                                                   "eviction", "policy", "thrashing", "" };
+static const char *const memories[8] = { "", "pageable", "pinned", "device", "array", "managed", "", "" };
 static const char *const accesses[8] = { "", "read", "write", "atomic", "prefetch", "", "", "" };
 
 static void put_string(FILE *to, const char *s)
@@ -116,23 +117,48 @@ void perfetto_process(FILE *to, const struct trace_region *r)
     fputs("}}", to);
 }
 
+/* What is done in a stream. */
+static void begin_work(FILE *to, struct trace_region *r, const struct trace_record *e, uint32_t device, uint64_t stream,
+                       const char *name, const char *category)
+{
+    uint64_t track = TRACK_STREAMS * (1 + (uint64_t)device) + stream % TRACK_STREAMS;
+    char of[64];
+    snprintf(of, sizeof of, "device %u: stream %" PRIu64, device, stream);
+    name_track(to, r->pid, track, of);
+    begin_event(to, "X", name, r->pid, track);
+    fprintf(to, ",\"cat\":\"%s\"", category);
+    put_time(to, "ts", since_began(e->time));
+    put_time(to, "dur", e->end - e->time);
+}
+
 static void put_kernel(FILE *to, struct trace_region *r, const struct trace_record *e)
 {
     struct trace_kernel k = { 0 };
     bool known = trace_kernel_details(r, e->address, &k);
-    uint64_t track = TRACK_STREAMS * (1 + (uint64_t)(known ? k.device : 0)) + k.stream % TRACK_STREAMS;
-    char name[64];
-    snprintf(name, sizeof name, "device %u: kernels of stream %" PRIu64, known ? k.device : 0, k.stream);
-    name_track(to, r->pid, track, name);
-    begin_event(to, "X", known ? trace_name(r, k.name) : "a kernel", r->pid, track);
-    fputs(",\"cat\":\"kernel\"", to);
-    put_time(to, "ts", since_began(e->time));
-    put_time(to, "dur", e->end - e->time);
+    begin_work(to, r, e, known ? k.device : 0, k.stream, known ? trace_name(r, k.name) : "a kernel", "kernel");
     fprintf(to,
             ",\"args\":{\"grid\":[%u,%u,%u],\"block\":[%u,%u,%u],\"shared\":%u,\"registers\":%u,\"device\":%u,"
             "\"stream\":%" PRIu64 ",\"launch\":%" PRIu64 "}}",
             k.grid[0], k.grid[1], k.grid[2], k.block[0], k.block[1], k.block[2], k.shared_static + k.shared_dynamic,
             k.registers, k.device, k.stream, e->batch);
+}
+
+static void put_transfer(FILE *to, struct trace_region *r, const struct trace_record *e)
+{
+    char name[96], bytes[16], there[24], source[24];
+    bool fill = e->from == TRACE_MEMORY_NONE;
+    processor_text(e->processor, there);
+    processor_text(e->source, source);
+    bytes_text(e->bytes, bytes);
+    if (fill)
+        snprintf(name, sizeof name, "memset %s on %s", bytes, there);
+    else
+        snprintf(name, sizeof name, "copy %s from %s to %s", bytes, source, there);
+    begin_work(to, r, e, e->device, e->thread, name, fill ? "memset" : "copy");
+    fprintf(to, ",\"args\":{\"address\":\"0x%" PRIx64 "\",\"%s\":\"0x%" PRIx64 "\",\"bytes\":%" PRIu64 ",\"to\":\"%s\"",
+            e->address, fill ? "value" : "source", e->batch, e->bytes, memories[e->to & 7]);
+    if (!fill) fprintf(to, ",\"from\":\"%s\"", memories[e->from & 7]);
+    fprintf(to, ",\"asynchronous\":%s,\"stream\":%u}}", e->asynchronous ? "true" : "false", e->thread);
 }
 
 static void put_arguments(FILE *to, const struct trace_record *e)
@@ -156,10 +182,8 @@ void perfetto_record(FILE *to, struct trace_region *r, const struct trace_record
     char name[64], bytes[16], processor[24];
     bool migration = e->kind == TRACE_MIGRATION;
     if (e->kind >= TRACE_KINDS || e->end < e->time) return;
-    if (e->kind == TRACE_KERNEL) {
-        put_kernel(to, r, e);
-        return;
-    }
+    if (e->kind == TRACE_KERNEL) return put_kernel(to, r, e);
+    if (e->kind == TRACE_TRANSFER) return put_transfer(to, r, e);
     if (!kinds[e->kind]) return;
     uint64_t track = (migration ? TRACK_MIGRATIONS : TRACK_FAULTS) + (uint64_t)e->processor;
     processor_text(e->processor, processor);

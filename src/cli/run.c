@@ -21,7 +21,7 @@ static const char usage[] =
     "  --log LEVEL     off, error, warn, info or debug (FAULTLINE_LOG)\n"
     "  --um-summary    at the end: what happened to each managed allocation\n"
     "  --page-map      at the end: where its pages were, before and after each kernel\n"
-    "  --trace FILE    write all events of managed memory and all kernels, for ui.perfetto.dev or chrome://tracing\n"
+    "  --trace FILE    write all events of managed memory, kernels and copies, for ui.perfetto.dev or chrome://tracing\n"
     "  --help          this text\n"
     "The exit status is the program's, or 128 plus the signal that ended it; 126 or 127 if it could not be run.\n"
     "The name behind an option is the variable that does the same. README.md has more variables.\n";

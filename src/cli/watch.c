@@ -85,7 +85,7 @@ failed:
 bool watch_begin(const struct watch_options *options)
 {
     unsigned listen = (options->summary ? TRACE_LISTEN_ALLOCATIONS : 0u) | (options->page_map ? TRACE_LISTEN_MAP : 0u) |
-                      (options->trace_file ? TRACE_LISTEN_RECORDS | TRACE_LISTEN_KERNELS : 0u);
+                      (options->trace_file ? TRACE_LISTEN_RECORDS | TRACE_LISTEN_KERNELS | TRACE_LISTEN_TRANSFERS : 0u);
     wanted = *options;
     if (!listen) return true;
     if (wanted.trace_file && !(trace = fopen(wanted.trace_file, "we"))) {

@@ -174,7 +174,11 @@ static void start_watch(void)
 
 /* ---- what is enabled */
 
-static bool any_kernel(const struct selection *s) { return s->kernel || s->concurrent_kernel; }
+static int work_of(const struct selection *s)
+{
+    return (s->kernel || s->concurrent_kernel ? FAULTLINE_WORK_KERNELS : 0) |
+           (s->copy || s->copy_between_devices || s->fill ? FAULTLINE_WORK_TRANSFERS : 0);
+}
 
 /* With the delivery lock: what happened before has been delivered. */
 static CUptiResult select_now(const struct selection *next)
@@ -182,14 +186,15 @@ static CUptiResult select_now(const struct selection *next)
     CUptiResult r = CUPTI_SUCCESS;
     struct faultline_cursor fresh;
     pthread_mutex_lock(&settings);
-    bool want = next->memory || any_kernel(next), kernels = any_kernel(next), had_kernels = any_kernel(&selection);
-    if (want && (!subscribed || kernels != had_kernels)) {
-        if (faultline_subscribe(&fresh, kernels)) {
+    const int work = work_of(next), had = work_of(&selection);
+    const bool want = next->memory || work;
+    if (want && (!subscribed || work != had)) {
+        if (faultline_subscribe(&fresh, work)) {
             r = CUPTI_ERROR_OUT_OF_MEMORY;
             goto out;
         }
         if (subscribed)
-            faultline_unsubscribe(had_kernels);
+            faultline_unsubscribe(had);
         else {
             cursor = fresh;
             lost_before = 0;
@@ -197,7 +202,7 @@ static CUptiResult select_now(const struct selection *next)
         subscribed = true;
         start_watch();
     } else if (!want && subscribed) {
-        faultline_unsubscribe(had_kernels);
+        faultline_unsubscribe(had);
         subscribed = false;
     }
     selection = *next;
@@ -212,6 +217,9 @@ static bool *switch_of(struct selection *s, CUpti_ActivityKind kind)
     case CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER: return &s->memory;
     case CUPTI_ACTIVITY_KIND_KERNEL: return &s->kernel;
     case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL: return &s->concurrent_kernel;
+    case CUPTI_ACTIVITY_KIND_MEMCPY: return &s->copy;
+    case CUPTI_ACTIVITY_KIND_MEMCPY2: return &s->copy_between_devices;
+    case CUPTI_ACTIVITY_KIND_MEMSET: return &s->fill;
     default: return NULL;
     }
 }
@@ -220,7 +228,9 @@ static bool *switch_of(struct selection *s, CUpti_ActivityKind kind)
 static CUptiResult check_switch(CUpti_ActivityKind kind, bool on)
 {
     if (kind == CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER) return configured ? CUPTI_SUCCESS : CUPTI_ERROR_NOT_READY;
-    bool other = kind == CUPTI_ACTIVITY_KIND_KERNEL ? selection.concurrent_kernel : selection.kernel;
+    bool other = kind == CUPTI_ACTIVITY_KIND_KERNEL              ? selection.concurrent_kernel
+                 : kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL ? selection.kernel
+                                                                 : false;
     return on && other ? CUPTI_ERROR_NOT_COMPATIBLE : CUPTI_SUCCESS;
 }
 

@@ -162,9 +162,108 @@ static size_t make_kernel(const struct faultline_event *e, const struct selectio
     return sizeof *r;
 }
 
+/* ---- copies and memsets */
+
+static bool of_host(uint32_t memory) { return memory == FAULTLINE_MEMORY_PAGEABLE || memory == FAULTLINE_MEMORY_PINNED; }
+
+static CUpti_ActivityMemcpyKind copy_kind(const struct faultline_event *e, const struct faultline_transfer *t)
+{
+    enum { TO_HOST, TO_DEVICE, TO_ARRAY };
+    static const CUpti_ActivityMemcpyKind from_host[] = { CUPTI_ACTIVITY_MEMCPY_KIND_HTOH, CUPTI_ACTIVITY_MEMCPY_KIND_HTOD,
+                                                          CUPTI_ACTIVITY_MEMCPY_KIND_HTOA },
+                                          from_device[] = { CUPTI_ACTIVITY_MEMCPY_KIND_DTOH,
+                                                            CUPTI_ACTIVITY_MEMCPY_KIND_DTOD,
+                                                            CUPTI_ACTIVITY_MEMCPY_KIND_DTOA },
+                                          from_array[] = { CUPTI_ACTIVITY_MEMCPY_KIND_ATOH,
+                                                           CUPTI_ACTIVITY_MEMCPY_KIND_ATOD,
+                                                           CUPTI_ACTIVITY_MEMCPY_KIND_ATOA };
+    const unsigned to = t->to == FAULTLINE_MEMORY_ARRAY ? TO_ARRAY : e->processor == FAULTLINE_HOST ? TO_HOST : TO_DEVICE;
+    return (t->from == FAULTLINE_MEMORY_ARRAY ? from_array : e->source == FAULTLINE_HOST ? from_host : from_device)[to];
+}
+
+static uint32_t next_correlation(void)
+{
+    static _Atomic uint32_t last = 1u << 31; /* those of kernels count from 1 */
+    return ++last;
+}
+
+static CUpti_ChannelType channel_type(const struct faultline_transfer *t)
+{
+    return t->engine ? CUPTI_CHANNEL_TYPE_ASYNC_MEMCPY : CUPTI_CHANNEL_TYPE_COMPUTE;
+}
+
+static size_t make_copy(const struct faultline_event *e, const struct faultline_transfer *t, CUpti_ActivityMemcpy6 *r)
+{
+    *r = (CUpti_ActivityMemcpy6){ .kind = CUPTI_ACTIVITY_KIND_MEMCPY,
+                                  .copyKind = (uint8_t)copy_kind(e, t),
+                                  .srcKind = (uint8_t)t->from,
+                                  .dstKind = (uint8_t)t->to,
+                                  .flags = t->asynchronous ? CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC : CUPTI_ACTIVITY_FLAG_NONE,
+                                  .bytes = t->bytes,
+                                  .start = e->time,
+                                  .end = e->end,
+                                  .deviceId = t->device,
+                                  .contextId = t->context,
+                                  .streamId = t->stream,
+                                  .correlationId = next_correlation(),
+                                  .channelType = channel_type(t),
+                                  .copyCount = 1 };
+    return sizeof *r;
+}
+
+static size_t make_copy_between(const struct faultline_event *e, const struct faultline_transfer *t,
+                                CUpti_ActivityMemcpyPtoP4 *r)
+{
+    *r = (CUpti_ActivityMemcpyPtoP4){ .kind = CUPTI_ACTIVITY_KIND_MEMCPY2,
+                                      .copyKind = CUPTI_ACTIVITY_MEMCPY_KIND_PTOP,
+                                      .srcKind = (uint8_t)t->from,
+                                      .dstKind = (uint8_t)t->to,
+                                      .flags = t->asynchronous ? CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC : CUPTI_ACTIVITY_FLAG_NONE,
+                                      .bytes = t->bytes,
+                                      .start = e->time,
+                                      .end = e->end,
+                                      .deviceId = t->device,
+                                      .contextId = t->context,
+                                      .streamId = t->stream,
+                                      .srcDeviceId = id(e->source),
+                                      .dstDeviceId = id(e->processor),
+                                      .correlationId = next_correlation(),
+                                      .channelType = channel_type(t) };
+    return sizeof *r;
+}
+
+static size_t make_fill(const struct faultline_event *e, const struct faultline_transfer *t, CUpti_ActivityMemset4 *r)
+{
+    *r = (CUpti_ActivityMemset4){ .kind = CUPTI_ACTIVITY_KIND_MEMSET,
+                                  .value = (uint32_t)t->source,
+                                  .bytes = t->bytes,
+                                  .start = e->time,
+                                  .end = e->end,
+                                  .deviceId = t->device,
+                                  .contextId = t->context,
+                                  .streamId = t->stream,
+                                  .correlationId = next_correlation(),
+                                  .flags = t->asynchronous ? CUPTI_ACTIVITY_FLAG_MEMSET_ASYNC : CUPTI_ACTIVITY_FLAG_NONE,
+                                  .memoryKind = (uint16_t)t->to,
+                                  .channelType = CUPTI_CHANNEL_TYPE_COMPUTE };
+    return sizeof *r;
+}
+
+static size_t make_transfer(const struct faultline_event *e, const struct selection *s, union record *out)
+{
+    struct faultline_transfer t;
+    if (faultline_get_transfer(e, &t)) return 0;
+    if (t.from == FAULTLINE_MEMORY_NONE) return s->fill ? make_fill(e, &t, &out->fill) : 0;
+    if (!of_host(t.from) && !of_host(t.to) && e->source != e->processor)
+        return s->copy_between_devices ? make_copy_between(e, &t, &out->copy_between_devices) : 0;
+    return s->copy ? make_copy(e, &t, &out->copy) : 0;
+}
+
 size_t record_make(const struct faultline_event *e, const struct selection *s, union record *out)
 {
-    return e->kind == FAULTLINE_KERNEL ? make_kernel(e, s, &out->kernel) : make_memory(e, s, &out->memory);
+    if (e->kind == FAULTLINE_KERNEL) return make_kernel(e, s, &out->kernel);
+    if (e->kind == FAULTLINE_TRANSFER) return make_transfer(e, s, out);
+    return make_memory(e, s, &out->memory);
 }
 
 size_t record_size(CUpti_ActivityKind kind)
@@ -173,6 +272,9 @@ size_t record_size(CUpti_ActivityKind kind)
     case CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER: return sizeof(CUpti_ActivityUnifiedMemoryCounter3);
     case CUPTI_ACTIVITY_KIND_KERNEL:
     case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL: return sizeof(CUpti_ActivityKernel10);
+    case CUPTI_ACTIVITY_KIND_MEMCPY: return sizeof(CUpti_ActivityMemcpy6);
+    case CUPTI_ACTIVITY_KIND_MEMCPY2: return sizeof(CUpti_ActivityMemcpyPtoP4);
+    case CUPTI_ACTIVITY_KIND_MEMSET: return sizeof(CUpti_ActivityMemset4);
     default: return 0;
     }
 }

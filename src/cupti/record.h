@@ -13,6 +13,7 @@ struct selection {
     bool memory;                   /* UNIFIED_MEMORY_COUNTER is enabled */
     bool counter[UM_KINDS];        /* and these of its kinds are */
     bool kernel, concurrent_kernel;
+    bool copy, copy_between_devices, fill;
     bool latency;                  /* kernels' records say when they were queued */
 };
 
@@ -20,6 +21,9 @@ union record {
     CUpti_Activity head;
     CUpti_ActivityUnifiedMemoryCounter3 memory;
     CUpti_ActivityKernel10 kernel;
+    CUpti_ActivityMemcpy6 copy;
+    CUpti_ActivityMemcpyPtoP4 copy_between_devices;
+    CUpti_ActivityMemset4 fill;
 };
 
 /* The record of an event, and its size; 0 if there is none for it, or it is not selected. */

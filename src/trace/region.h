@@ -25,7 +25,7 @@ enum {
     TRACE_KERNELS = 1 << 17,
     TRACE_NAME_BYTES = 1 << 20,
     TRACE_WORDS = sizeof(struct trace_record) / 8,
-    TRACE_VERSION = 3,
+    TRACE_VERSION = 4,
 };
 
 enum trace_direction { TRACE_TO_DEVICE, TRACE_TO_HOST, TRACE_BETWEEN_DEVICES, TRACE_WITHIN_HOST, TRACE_DIRECTIONS };

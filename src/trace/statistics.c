@@ -142,7 +142,8 @@ static void count(struct trace_statistics *s, const struct trace_record *r)
         break;
     case TRACE_CPU_FAULT: add(&s->faults[0][r->access & 7], 1); break;
     case TRACE_GPU_FAULT: add(&s->faults[1][r->access & 7], r->count ? r->count : 1); break;
-    case TRACE_KERNEL: break;
+    case TRACE_KERNEL:
+    case TRACE_TRANSFER: break;
     default: add(&s->bytes[r->kind], r->bytes);
     }
 }
@@ -168,7 +169,8 @@ void statistics_count(struct trace_region *r, const struct trace_record *record,
 {
     statistics_total(r, record);
     bool changes = record->kind == TRACE_ALLOC || record->kind == TRACE_FREE;
-    if (record->kind == TRACE_KERNEL || record->kind == TRACE_GPU_FAULT_REPLAY || (!of_allocation && !changes)) return;
+    bool of_none = record->kind == TRACE_KERNEL || record->kind == TRACE_TRANSFER || record->kind == TRACE_GPU_FAULT_REPLAY;
+    if (of_none || (!of_allocation && !changes)) return;
     quiet_lock(&lock);
     if (record->kind == TRACE_ALLOC) enter(r, record);
     if (of_allocation) {

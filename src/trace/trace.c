@@ -115,7 +115,7 @@ void trace_listen(unsigned listen, bool on)
 {
     if (!trace_region()) return;
     pthread_mutex_lock(&lock);
-    for (unsigned bit = 0; bit < 4; bit++) {
+    for (unsigned bit = 0; bit < sizeof nested / sizeof *nested; bit++) {
         if (!(listen >> bit & 1)) continue;
         nested[bit] += on ? 1u : -1u;
         if (nested[bit])

@@ -66,6 +66,30 @@ static void kernel(const char *name, uint64_t number)
         .kind = TRACE_KERNEL, .time = 1000, .end = 3500, .address = ticket, .processor = 1, .batch = number });
 }
 
+static void transfers(void)
+{
+    trace_write(&(struct trace_record){ .kind = TRACE_TRANSFER,
+                                        .time = 4000,
+                                        .end = 9500,
+                                        .address = 0x7e0000000000,
+                                        .batch = 0x7ffff000,
+                                        .bytes = 3 * MIB,
+                                        .processor = 1,
+                                        .from = TRACE_MEMORY_PAGEABLE,
+                                        .to = TRACE_MEMORY_DEVICE,
+                                        .asynchronous = 1,
+                                        .thread = 1 });
+    trace_write(&(struct trace_record){ .kind = TRACE_TRANSFER,
+                                        .time = 9500,
+                                        .end = 9600,
+                                        .address = 0x7e0000000000,
+                                        .batch = 0xab,
+                                        .bytes = 512,
+                                        .processor = 1,
+                                        .to = TRACE_MEMORY_DEVICE,
+                                        .thread = 1 });
+}
+
 /* Writes noise all over its region, but for what makes it be read. */
 static void scribble(unsigned seed)
 {
@@ -113,6 +137,7 @@ int main(int argc, char **argv)
         page_map_note(MOMENT_AFTER, name, 0);
     }
     kernel("a \"kernel\" \\ with\ttabs \xc3\xa9", 1);
+    transfers();
     if (argc > 2 && !strcmp(argv[1], "scribble")) scribble((unsigned)atoi(argv[2]));
     if (argc > 1 && !strcmp(argv[1], "kill")) raise(SIGKILL);
     return 0;

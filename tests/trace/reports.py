@@ -73,6 +73,21 @@ with tempfile.TemporaryDirectory() as folder:
         kernels,
     )
 
+    copies = [e for e in events if e.get("cat") == "copy"]
+    check(
+        "trace: a copy",
+        [(e["name"], e["dur"], e["args"]["from"], e["args"]["to"]) for e in copies]
+        == [("copy 3 MiB from host to device 0", 5.5, "pageable", "device")],
+        copies,
+    )
+    memsets = [e for e in events if e.get("cat") == "memset"]
+    check(
+        "trace: a memset, in the stream's track",
+        [(e["name"], e["args"]["value"], e["tid"]) for e in memsets]
+        == [("memset 512 B on device 0", "0xab", kernels[0]["tid"])],
+        memsets,
+    )
+
 with tempfile.TemporaryDirectory() as folder:
     path = os.path.join(folder, "trace.json")
     for seed in range(12):

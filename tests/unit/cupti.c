@@ -20,14 +20,20 @@ static size_t events, lost;
 static int subscribers, initialised = 1;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-int faultline_subscribe(struct faultline_cursor *c, int kernels)
+int faultline_subscribe(struct faultline_cursor *c, int work)
 {
-    (void)kernels;
+    (void)work;
     subscribers++;
     *c = (struct faultline_cursor){ events, 0 };
     return 0;
 }
-void faultline_unsubscribe(int kernels) { subscribers -= 1 + 0 * kernels; }
+void faultline_unsubscribe(int work) { subscribers -= 1 + 0 * work; }
+int faultline_get_transfer(const struct faultline_event *e, struct faultline_transfer *out)
+{
+    *out = (struct faultline_transfer){ .bytes = e->bytes, .from = e->details & 15, .to = e->details >> 4 & 15, .source = 7 };
+    return CUDA_SUCCESS;
+}
+
 void faultline_wait(unsigned milliseconds) { usleep(milliseconds * 1000); }
 void faultline_flush(void) {}
 
@@ -66,7 +72,8 @@ static void happen(struct faultline_event e)
 
 static CUpti_ActivityUnifiedMemoryCounter3 got[ROOM];
 static CUpti_ActivityKernel10 kernel;
-static size_t memories, kernels, buffers, buffer_size = 1 << 16, most_records;
+static CUpti_ActivityMemcpyPtoP4 between;
+static size_t memories, kernels, copies, copies_between, fills, buffers, buffer_size = 1 << 16, most_records;
 static int refuse;
 
 static void CUPTIAPI request(uint8_t **b, size_t *size, size_t *most)
@@ -87,6 +94,12 @@ static void CUPTIAPI complete(CUcontext c, uint32_t stream, uint8_t *b, size_t s
         if (r->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) {
             memcpy(&kernel, r, sizeof kernel);
             kernels++;
+        }
+        copies += r->kind == CUPTI_ACTIVITY_KIND_MEMCPY;
+        fills += r->kind == CUPTI_ACTIVITY_KIND_MEMSET;
+        if (r->kind == CUPTI_ACTIVITY_KIND_MEMCPY2) {
+            memcpy(&between, r, sizeof between);
+            copies_between++;
         }
     }
     free(b);
@@ -214,6 +227,34 @@ static void kernels_have_names_shapes_and_times(void **state)
     assert_true(kernel.deviceId == 1 && kernel.streamId == 9 && kernel.gridId == 12);
 }
 
+/* What they say is as on an H200: tests/trace/transfers.c. */
+static void copies_between_devices_are_of_a_kind_of_their_own(void **state)
+{
+    enum { DEVICE = FAULTLINE_MEMORY_DEVICE, PINNED = FAULTLINE_MEMORY_PINNED, BETWEEN = DEVICE | DEVICE << 4 };
+    const struct faultline_event fill = { .kind = FAULTLINE_TRANSFER, .details = DEVICE << 4 },
+                                 within = { .kind = FAULTLINE_TRANSFER, .source = 1, .processor = 1, .details = BETWEEN },
+                                 to_host = { .kind = FAULTLINE_TRANSFER,
+                                             .source = 1,
+                                             .processor = FAULTLINE_HOST,
+                                             .details = DEVICE | PINNED << 4 },
+                                 from_one = { .kind = FAULTLINE_TRANSFER, .source = 1, .processor = 2, .details = BETWEEN };
+    const struct faultline_event all[] = { fill, within, to_host, from_one };
+    static const CUpti_ActivityKind kinds[] = { CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMCPY2,
+                                                CUPTI_ACTIVITY_KIND_MEMSET };
+    (void)state;
+    for (int on = 0; on < 3; on++) {
+        copies = copies_between = fills = 0;
+        assert_int_equal(cuptiActivityEnable(kinds[on]), CUPTI_SUCCESS);
+        for (int k = 0; k < 4; k++) happen(all[k]);
+        assert_int_equal(cuptiActivityDisable(kinds[on]), CUPTI_SUCCESS);
+        cuptiActivityFlushAll(1);
+        assert_int_equal(copies, on == 0 ? 2 : 0);
+        assert_int_equal(copies_between, on == 1);
+        assert_int_equal(fills, on == 2);
+    }
+    assert_true(between.srcDeviceId == 1 && between.dstDeviceId == 2 && between.copyKind == CUPTI_ACTIVITY_MEMCPY_KIND_PTOP);
+}
+
 static void buffers_are_filled_no_further_than_the_client_says(void **state)
 {
     (void)state;
@@ -267,7 +308,7 @@ static void wrong_calls_get_the_codes_that_they_get_with_an_h200(void **state)
     assert_int_equal(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_KERNEL), CUPTI_SUCCESS);
     assert_int_equal(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL), CUPTI_ERROR_NOT_COMPATIBLE);
     assert_int_equal(cuptiActivityDisable(CUPTI_ACTIVITY_KIND_KERNEL), CUPTI_SUCCESS);
-    assert_int_equal(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMCPY), CUPTI_ERROR_NOT_COMPATIBLE);
+    assert_int_equal(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_DRIVER), CUPTI_ERROR_NOT_COMPATIBLE);
     assert_int_equal(cuptiActivityConfigureUnifiedMemoryCounter(NULL, 1), CUPTI_ERROR_INVALID_PARAMETER);
     assert_int_equal(cuptiActivityConfigureUnifiedMemoryCounter(&config, 1), CUPTI_ERROR_INVALID_PARAMETER);
     config.kind = CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_THRASHING;
@@ -347,6 +388,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_throttling_is_one_record_from_its_start_to_its_end, setup, teardown),
         cmocka_unit_test_setup_teardown(only_what_is_enabled_leaves_records_and_only_while_it_is, setup, teardown),
         cmocka_unit_test_setup_teardown(kernels_have_names_shapes_and_times, setup, teardown),
+        cmocka_unit_test_setup_teardown(copies_between_devices_are_of_a_kind_of_their_own, setup, teardown),
         cmocka_unit_test_setup_teardown(buffers_are_filled_no_further_than_the_client_says, setup, teardown),
         cmocka_unit_test_setup_teardown(what_finds_no_buffer_is_counted_as_dropped, setup, teardown),
         cmocka_unit_test_setup_teardown(wrong_calls_get_the_codes_that_they_get_with_an_h200, setup, teardown),
