@@ -3,6 +3,8 @@
 #ifndef FL_API_API_H
 #define FL_API_API_H
 
+#include "trace/ledger.h"
+#include "trace/trace.h"
 #include <cuda.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,6 +27,9 @@ void logs_init(void);
 
 /* Notes that an entry point failed; called by every export. Returns r. */
 CUresult api_failed(const char *name, CUresult r);
+/* A call has given the program memory, or what is behind that; bytes: where they do not follow from the name. */
+void api_given(enum ledger_kind kind, uint64_t name, uint64_t bytes);
+static inline bool api_ledger(void) { return trace_wanted(TRACE_LISTEN_LEDGER); }
 /* What a result code means, for people. */
 const char *error_explanation(CUresult code);
 

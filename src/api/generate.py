@@ -155,11 +155,70 @@ UNCANCELLED = {
 }
 
 
+# What gives the program memory and what takes it back, for the ledger (trace/ledger.h): by which name, and how many bytes
+# where that does not follow from it.
+GIVES = {
+    "cuMemAlloc_v2": ("MEMORY", "*dptr", "0"),
+    "cuMemAllocPitch_v2": ("MEMORY", "*dptr", "0"),
+    "cuMemAllocManaged": ("MEMORY", "*dptr", "0"),
+    "cuMemAllocHost_v2": ("MEMORY", "*pp", "0"),
+    "cuMemHostAlloc": ("MEMORY", "*pp", "0"),
+    "cuMemHostRegister_v2": ("MEMORY", "p", "0"),
+    "cuMemAllocAsync": ("MEMORY", "*dptr", "0"),
+    "cuMemAllocFromPoolAsync": ("MEMORY", "*dptr", "0"),
+    "cuMemPoolImportPointer": ("MEMORY", "*ptr_out", "0"),
+    "cuIpcOpenMemHandle_v2": ("MEMORY", "*pdptr", "0"),
+    "cuArrayCreate_v2": ("ARRAY", "*pHandle", "0"),
+    "cuArray3DCreate_v2": ("ARRAY", "*pHandle", "0"),
+    "cuMipmappedArrayCreate": ("ARRAY", "*pHandle", "0"),
+    "cuMemAddressReserve": ("ADDRESSES", "*ptr", "size"),
+    "cuMemCreate": ("HANDLE", "*handle", "size"),
+    "cuMemImportFromShareableHandle": ("HANDLE", "*handle", "0"),
+    "cuMemRetainAllocationHandle": ("HANDLE", "*handle", "0"),
+    "cuMulticastCreate": ("HANDLE", "*mcHandle", "0"),
+    "cuMemMap": ("MAPPING", "ptr", "size"),
+    "cuMemPoolCreate": ("POOL", "*pool", "0"),
+    "cuMemPoolImportFromShareableHandle": ("POOL", "*pool_out", "0"),
+}
+TAKES = {
+    "cuMemFree_v2": ("MEMORY", "dptr"),
+    "cuMemFreeAsync": ("MEMORY", "dptr"),
+    "cuMemFreeHost": ("MEMORY", "p"),
+    "cuMemHostUnregister": ("MEMORY", "p"),
+    "cuIpcCloseMemHandle": ("MEMORY", "dptr"),
+    "cuArrayDestroy": ("ARRAY", "hArray"),
+    "cuMipmappedArrayDestroy": ("ARRAY", "hMipmappedArray"),
+    "cuMemAddressFree": ("ADDRESSES", "ptr"),
+    "cuMemRelease": ("HANDLE", "handle"),
+    "cuMemPoolDestroy": ("POOL", "pool"),
+}
+UNMAPS = {"cuMemUnmap": ("ptr", "ptr + size")}
+
+
+def ledger(symbol):
+    """What the export does for the ledger: before the call, and after it."""
+    if symbol in GIVES:
+        kind, name, size = GIVES[symbol]
+        return "", f"    if (api_ledger() && !r) api_given(LEDGER_{kind}, (uint64_t){name}, {size});\n"
+    if symbol in TAKES:
+        kind, name = TAKES[symbol]
+        return (
+            "    struct ledger_entry entry;\n"
+            f"    const bool taken = api_ledger() && ledger_take(LEDGER_{kind}, (uint64_t){name}, &entry);\n",
+            "    if (taken && r) ledger_restore(&entry);\n",
+        )
+    if symbol in UNMAPS:
+        first, end = UNMAPS[symbol]
+        return "", f"    if (api_ledger() && !r) ledger_unmapped({first}, {end});\n"
+    return "", ""
+
+
 def export(entry, suffix):
     name = entry.symbol + suffix
     defers = entry.symbol not in UNCANCELLED
-    begin = "    const int cancel = cancel_defer();\n" if defers else ""
-    end = "    cancel_restore(cancel);\n" if defers else ""
+    before, after = ledger(entry.symbol)
+    begin = ("    const int cancel = cancel_defer();\n" if defers else "") + before
+    end = after + ("    cancel_restore(cancel);\n" if defers else "")
     params = "void" if entry.header else entry.params
     args = "" if entry.header else ", ".join(n for _, n in parameters(entry))
     return (

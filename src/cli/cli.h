@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 /* Exit statuses, as shells have them; EXIT_BY_SIGNAL + n: signal n ended the program. */
-enum { EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127, EXIT_BY_SIGNAL = 128 };
+enum { EXIT_LEAKS = 1, EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127, EXIT_BY_SIGNAL = 128 };
 
 /* Each gets its own name as argv[0] and returns the exit status. */
 int command_run(int argc, char **argv);
@@ -28,10 +28,10 @@ int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int program_check(const char *name);
 
 /* --- watch.c: what a program that is run does with managed memory */
-struct watch_options { bool summary, page_map; const char *trace_file; };
+struct watch_options { bool summary, page_map, leaks; const char *trace_file; };
 /* Before the program starts: sets FAULTLINE_TRACE. False after a message. */
 bool watch_begin(const struct watch_options *options);
-/* After it has ended, however: writes what was asked for. */
-void watch_end(void);
+/* After it has ended, however: writes what was asked for. Whether it still had memory, if that was asked for. */
+bool watch_end(void);
 
 #endif

@@ -22,6 +22,7 @@ static const char usage[] =
     "  --um-summary    at the end: what happened to each managed allocation\n"
     "  --page-map      at the end: where its pages were, before and after each kernel\n"
     "  --trace FILE    write all events of managed memory, kernels and copies, for ui.perfetto.dev or chrome://tracing\n"
+    "  --leaks         at the end: memory that was not given back, and which calls it came from; exit status 1 then\n"
     "  --help          this text\n"
     "The exit status is the program's, or 128 plus the signal that ended it; 126 or 127 if it could not be run.\n"
     "The name behind an option is the variable that does the same. README.md has more variables.\n";
@@ -32,6 +33,7 @@ static const struct option options[] = {
     { "um-summary", no_argument, NULL, 's' },
     { "page-map", no_argument, NULL, 'm' },
     { "trace", required_argument, NULL, 't' },
+    { "leaks", no_argument, NULL, 'k' },
     { "help", no_argument, NULL, 'h' },
     { 0 },
 };
@@ -200,6 +202,7 @@ int command_run(int argc, char **argv)
         case 's': watch.summary = true; break;
         case 'm': watch.page_map = true; break;
         case 't': watch.trace_file = optarg; break;
+        case 'k': watch.leaks = true; break;
         case 'h': fputs(usage, stdout); return 0;
         default:
             if (machine_option(c, optarg)) break;
@@ -217,6 +220,5 @@ int command_run(int argc, char **argv)
     too_large = signal(SIGXFSZ, SIG_IGN);
     if (!watch_begin(&watch)) return EXIT_CANNOT_RUN;
     int result = run_program(argv + optind, folder);
-    watch_end();
-    return result;
+    return watch_end() && !result ? EXIT_LEAKS : result;
 }

@@ -85,7 +85,8 @@ failed:
 bool watch_begin(const struct watch_options *options)
 {
     unsigned listen = (options->summary ? TRACE_LISTEN_ALLOCATIONS : 0u) | (options->page_map ? TRACE_LISTEN_MAP : 0u) |
-                      (options->trace_file ? TRACE_LISTEN_RECORDS | TRACE_LISTEN_KERNELS | TRACE_LISTEN_TRANSFERS : 0u);
+                      (options->trace_file ? TRACE_LISTEN_RECORDS | TRACE_LISTEN_KERNELS | TRACE_LISTEN_TRANSFERS : 0u) |
+                      (options->leaks ? TRACE_LISTEN_LEDGER : 0u);
     wanted = *options;
     if (!listen) return true;
     if (wanted.trace_file && !(trace = fopen(wanted.trace_file, "we"))) {
@@ -125,7 +126,17 @@ static void tell_of_others(void)
                  TRACE_PROCESSES, claimed - TRACE_PROCESSES);
 }
 
-void watch_end(void)
+static bool report_leaks(void)
+{
+    struct trace_region *r;
+    size_t n = 0;
+    for (unsigned k = 0; head && k < TRACE_PROCESSES; k++)
+        if ((r = region(k))) n += leaks_print(stderr, r);
+    if (!n) fprintf(stderr, "faultline: all memory was given back\n");
+    return n;
+}
+
+bool watch_end(void)
 {
     bool colour = isatty(STDERR_FILENO) && !getenv("NO_COLOR"), any = false;
     struct trace_region *r;
@@ -141,7 +152,9 @@ void watch_end(void)
                 head && atomic_load(&head->claimed)
                     ? "the program allocated no managed memory"
                     : "nothing was recorded: no kernel was launched and no managed memory allocated");
+    const bool leaks = wanted.leaks && report_leaks();
     tell_of_others();
+    return leaks;
 }
 
 /* ---- words */

@@ -12,6 +12,8 @@
 bool summary_any(const struct trace_region *r);
 void summary_print(FILE *to, struct trace_region *r);
 void page_map_print(FILE *to, struct trace_region *r, bool colour);
+/* How many pieces of memory the process still had. */
+size_t leaks_print(FILE *to, struct trace_region *r);
 
 /* One line of advice on an allocation; false if there is none to give. */
 bool advice_give(const struct trace_allocation *a, const struct trace_statistics *s, char *out, size_t size);

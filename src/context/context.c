@@ -6,6 +6,8 @@
 #include "module/module.h"
 #include "space/space.h"
 #include "stream/stream.h"
+#include "trace/ledger.h"
+#include "trace/trace.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -223,6 +225,7 @@ static void end(struct context *c)
     module_set_destroy(c);
     space_release_context(c);
     peers_forget(c);
+    if (trace_wanted(TRACE_LISTEN_LEDGER)) ledger_end_context(c->id);
     pthread_mutex_lock(&lock);
     c->device->contexts--;
     c->ending = false;

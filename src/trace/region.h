@@ -13,6 +13,7 @@
 #ifndef FL_TRACE_REGION_H
 #define FL_TRACE_REGION_H
 
+#include "trace/ledger.h"
 #include "trace/trace.h"
 
 #include <stddef.h>
@@ -23,9 +24,10 @@ enum {
     TRACE_SLOTS = 1 << 17,
     TRACE_ALLOCATIONS = 1 << 14,
     TRACE_KERNELS = 1 << 17,
+    TRACE_LEDGER = 1 << 16,
     TRACE_NAME_BYTES = 1 << 20,
     TRACE_WORDS = sizeof(struct trace_record) / 8,
-    TRACE_VERSION = 4,
+    TRACE_VERSION = 5,
 };
 
 enum trace_direction { TRACE_TO_DEVICE, TRACE_TO_HOST, TRACE_BETWEEN_DEVICES, TRACE_WITHIN_HOST, TRACE_DIRECTIONS };
@@ -100,6 +102,9 @@ struct trace_region {
     struct trace_kernel kernels[TRACE_KERNELS];
     _Atomic uint64_t map_rows;     /* in use; more than MAP_ROWS: the others were lost */
     struct trace_map_row map[MAP_ROWS];
+    _Atomic uint32_t ledger_entries; /* of the ledger in use, or once used */
+    _Atomic uint32_t ledger_lost;  /* that found no room */
+    struct ledger_entry ledger[TRACE_LEDGER];
     char names[TRACE_NAME_BYTES];
     _Alignas(4096) struct trace_slot slots[TRACE_SLOTS];
 };

@@ -1,6 +1,7 @@
 /* Writing the trace: the counters, the ring, and who listens. What belongs to
  * one allocation is in statistics.c, reading in read.c. */
 #include "base/hash.h"
+#include "trace/ledger.h"
 #include "trace/page_map.h"
 #include "trace/region.h"
 #include "trace/statistics.h"
@@ -73,6 +74,7 @@ static void in_child(void)
     atomic_store(&trace_listeners, TRACE_LISTEN_UNKNOWN);
     statistics_forget();
     page_map_forget();
+    ledger_forget();
 }
 
 static void map_region(void)

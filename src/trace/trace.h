@@ -44,6 +44,7 @@ enum trace_listen {
     TRACE_LISTEN_KERNELS = 4,      /* kernels leave records, with times of the device */
     TRACE_LISTEN_MAP = 8,          /* where pages are is noted before and after each kernel */
     TRACE_LISTEN_TRANSFERS = 16,   /* copies and memsets leave records */
+    TRACE_LISTEN_LEDGER = 32,      /* what the program has of memory is in the ledger */
     TRACE_LISTEN_UNKNOWN = 1 << 16,/* nobody has asked the environment yet */
 };
 extern _Atomic unsigned trace_listeners;
