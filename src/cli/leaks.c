@@ -2,6 +2,7 @@
 #include "cli/symbol.h"
 #include "cli/watch.h"
 
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,30 +67,46 @@ static const char *piece_text(const struct ledger_entry *e)
     }
 }
 
-static const char *file_name(const char *path)
+/* What C++ calls it, if its library is here. Free. */
+static char *demangled(const char *name)
+{
+    typedef char *demangle_fn(const char *, char *, size_t *, int *);
+    static demangle_fn *demangle;
+    static bool looked;
+    void *library = looked ? NULL : dlopen("libstdc++.so.6", RTLD_NOW);
+    if (library) demangle = (demangle_fn *)dlsym(library, "__cxa_demangle");
+    looked = true;
+    return demangle && !strncmp(name, "_Z", 2) ? demangle(name, NULL, NULL, NULL) : NULL;
+}
+
+static void print_function(FILE *to, const char *name, const char *path)
 {
     const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
+    char *plain = demangled(name);
+    fprintf(to, "            %s (%s)\n", plain ? plain : name, slash ? slash + 1 : path);
+    free(plain);
 }
 
 /* "name (/path)", or "/path+0x123" (trace/origin.c). */
 static void print_frame(FILE *to, char *frame)
 {
-    char name[256], *path = strrchr(frame, '('), *offset = strrchr(frame, '+');
+    char name[1024], *path = strstr(frame, " ("), *offset = strrchr(frame, '+');
     if (path) {
-        fprintf(to, "            %.*s (%s\n", (int)(path - 1 - frame), frame, file_name(path + 1));
+        *path = '\0';
+        path[strcspn(path + 2, ")") + 2] = '\0';
+        print_function(to, frame, path + 2);
         return;
     }
     if (offset) *offset++ = '\0';
     if (offset && symbol_name(frame, strtoull(offset, NULL, 16), name, sizeof name))
-        fprintf(to, "            %s (%s)\n", name, file_name(frame));
+        print_function(to, name, frame);
     else
-        fprintf(to, "            %s+%s\n", file_name(frame), offset ? offset : "?");
+        fprintf(to, "            %s+%s\n", frame, offset ? offset : "?");
 }
 
 static void print_origin(FILE *to, const char *text)
 {
-    char frame[512];
+    char frame[4096];
     while (*text) {
         const size_t n = strcspn(text, "\n");
         snprintf(frame, sizeof frame, "%.*s", (int)n, text);

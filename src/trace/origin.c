@@ -33,6 +33,17 @@ static const void *object_of(const void *address)
     return dladdr(address, &where) ? where.dli_fbase : NULL;
 }
 
+/* This library, or the CUDA runtime beside it: of their functions the program knows that which it called. */
+static bool is_ours(const void *address)
+{
+    Dl_info ours, where;
+    if (!dladdr((void *)is_ours, &ours) || !dladdr((const char *)address - 1, &where)) return false;
+    const char *slash = strrchr(ours.dli_fname, '/');
+    const size_t folder = slash ? (size_t)(slash + 1 - ours.dli_fname) : 0;
+    return where.dli_fbase == ours.dli_fbase ||
+           (!strncmp(where.dli_fname, ours.dli_fname, folder) && !strncmp(where.dli_fname + folder, "libcudart.so.", 13));
+}
+
 /* What called main is of no interest: the C library, from within itself. */
 static int before_main(void *const *frame, int n)
 {
@@ -50,9 +61,7 @@ uint32_t origin_intern(void)
     size_t used = 0;
     int n = backtrace(frame, DEEPEST), k = 0;
     n = before_main(frame, n);
-    /* of this library's own functions the program knows that which it called */
-    const void *ours = object_of((void *)origin_intern);
-    while (k + 1 < n && object_of(frame[k + 1]) == ours) k++;
+    while (k + 1 < n && is_ours(frame[k + 1])) k++;
     for (int end = n - k < FRAMES ? n : k + FRAMES; k < end; k++) used += put_frame(text + used, sizeof text - used, frame[k]);
     text[used] = '\0';
     return trace_intern(text);
