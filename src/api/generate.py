@@ -158,27 +158,27 @@ UNCANCELLED = {
 # What gives the program memory and what takes it back, for the ledger (trace/ledger.h): by which name, and how many bytes
 # where that does not follow from it.
 GIVES = {
-    "cuMemAlloc_v2": ("MEMORY", "*dptr", "0"),
-    "cuMemAllocPitch_v2": ("MEMORY", "*dptr", "0"),
-    "cuMemAllocManaged": ("MEMORY", "*dptr", "0"),
-    "cuMemAllocHost_v2": ("MEMORY", "*pp", "0"),
-    "cuMemHostAlloc": ("MEMORY", "*pp", "0"),
-    "cuMemHostRegister_v2": ("MEMORY", "p", "0"),
-    "cuMemAllocAsync": ("MEMORY", "*dptr", "0"),
-    "cuMemAllocFromPoolAsync": ("MEMORY", "*dptr", "0"),
-    "cuMemPoolImportPointer": ("MEMORY", "*ptr_out", "0"),
-    "cuIpcOpenMemHandle_v2": ("MEMORY", "*pdptr", "0"),
-    "cuArrayCreate_v2": ("ARRAY", "*pHandle", "0"),
-    "cuArray3DCreate_v2": ("ARRAY", "*pHandle", "0"),
-    "cuMipmappedArrayCreate": ("ARRAY", "*pHandle", "0"),
+    "cuMemAlloc_v2": ("MEMORY", "*dptr"),
+    "cuMemAllocPitch_v2": ("MEMORY", "*dptr"),
+    "cuMemAllocManaged": ("MEMORY", "*dptr"),
+    "cuMemAllocHost_v2": ("MEMORY", "*pp"),
+    "cuMemHostAlloc": ("MEMORY", "*pp"),
+    "cuMemHostRegister_v2": ("MEMORY", "p"),
+    "cuMemAllocAsync": ("MEMORY", "*dptr"),
+    "cuMemAllocFromPoolAsync": ("MEMORY", "*dptr"),
+    "cuMemPoolImportPointer": ("MEMORY", "*ptr_out"),
+    "cuIpcOpenMemHandle_v2": ("MEMORY", "*pdptr"),
+    "cuArrayCreate_v2": ("ARRAY", "*pHandle"),
+    "cuArray3DCreate_v2": ("ARRAY", "*pHandle"),
+    "cuMipmappedArrayCreate": ("ARRAY", "*pHandle"),
     "cuMemAddressReserve": ("ADDRESSES", "*ptr", "size"),
     "cuMemCreate": ("HANDLE", "*handle", "size"),
-    "cuMemImportFromShareableHandle": ("HANDLE", "*handle", "0"),
-    "cuMemRetainAllocationHandle": ("HANDLE", "*handle", "0"),
-    "cuMulticastCreate": ("HANDLE", "*mcHandle", "0"),
+    "cuMemImportFromShareableHandle": ("HANDLE", "*handle"),
+    "cuMemRetainAllocationHandle": ("HANDLE", "*handle"),
+    "cuMulticastCreate": ("HANDLE", "*mcHandle"),
     "cuMemMap": ("MAPPING", "ptr", "size"),
-    "cuMemPoolCreate": ("POOL", "*pool", "0"),
-    "cuMemPoolImportFromShareableHandle": ("POOL", "*pool_out", "0"),
+    "cuMemPoolCreate": ("POOL", "*pool"),
+    "cuMemPoolImportFromShareableHandle": ("POOL", "*pool_out"),
 }
 TAKES = {
     "cuMemFree_v2": ("MEMORY", "dptr"),
@@ -198,8 +198,8 @@ UNMAPS = {"cuMemUnmap": ("ptr", "ptr + size")}
 def ledger(symbol):
     """What the export does for the ledger: before the call, and after it."""
     if symbol in GIVES:
-        kind, name, size = GIVES[symbol]
-        return "", f"    if (api_ledger() && !r) api_given(LEDGER_{kind}, (uint64_t){name}, {size});\n"
+        kind, name, *size = GIVES[symbol]
+        return "", f"    if (api_ledger() && !r) api_given(LEDGER_{kind}, (uint64_t){name}, {size[0] if size else 0});\n"
     if symbol in TAKES:
         kind, name = TAKES[symbol]
         return (
