@@ -466,7 +466,6 @@ CUresult graph_clone(const struct graph *g, struct graph **out)
     for (unsigned k = 0; k < g->nodes.count && !r; k++)
         r = copy_edges(&g->nodes.node[k]->before, copy, copy->nodes.node[k]);
     if (!r) r = user_references_copy(g, copy);
-    copy->origin = (struct graph *)g;
     copy->numbers = g->numbers;
     if (r)
         graph_free(copy);

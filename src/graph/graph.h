@@ -65,7 +65,6 @@ struct graph {                     /* CUgraph_st */
     unsigned numbers;              /* of nodes, those removed too */
     unsigned counted;              /* nodes that are */
     struct node *parent;           /* the node whose child or body it is */
-    struct graph *origin;          /* that it was cloned from */
     unsigned executables;          /* that were made of it and are not destroyed */
     struct user_reference *objects; /* that it keeps alive (user.h) */
     struct condition *conditions;  /* that were made for it */
