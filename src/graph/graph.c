@@ -29,83 +29,6 @@ CUresult node_get(CUgraphNode handle, struct node **out)
     return CUDA_SUCCESS;
 }
 
-/* ---- lists */
-
-static CUresult grow(struct node_list *l)
-{
-    const unsigned capacity = l->capacity ? 2 * l->capacity : 4;
-    struct node **more = realloc(l->node, capacity * sizeof *more);
-    if (!more) return CUDA_ERROR_OUT_OF_MEMORY;
-    l->node = more;
-    CUgraphEdgeData *edges = realloc(l->edge, capacity * sizeof *edges);
-    if (!edges) return CUDA_ERROR_OUT_OF_MEMORY;
-    l->edge = edges;
-    l->capacity = capacity;
-    return CUDA_SUCCESS;
-}
-
-CUresult list_add_edge(struct node_list *l, struct node *n, CUgraphEdgeData edge)
-{
-    CUresult r = l->count < l->capacity ? CUDA_SUCCESS : grow(l);
-    if (r) return r;
-    l->edge[l->count] = edge;
-    l->node[l->count++] = n;
-    return r;
-}
-
-CUresult list_add(struct node_list *l, struct node *n) { return list_add_edge(l, n, (CUgraphEdgeData){ 0 }); }
-
-bool list_has(const struct node_list *l, const struct node *n)
-{
-    for (unsigned k = 0; k < l->count; k++)
-        if (l->node[k] == n) return true;
-    return false;
-}
-
-static void list_take(struct node_list *l, unsigned k)
-{
-    memmove(&l->node[k], &l->node[k + 1], (l->count - k - 1) * sizeof *l->node);
-    memmove(&l->edge[k], &l->edge[k + 1], (l->count - k - 1) * sizeof *l->edge);
-    l->count--;
-}
-
-static unsigned place_in(const struct node_list *l, const struct node *n)
-{
-    unsigned k = l->count - 1; /* what came last goes first, mostly */
-    while (l->node[k] != n) k--;
-    return k;
-}
-
-/* The last takes its place (observed on an H200). */
-static void list_replace(struct node_list *l, const struct node *n)
-{
-    const unsigned k = place_in(l, n);
-    l->count--;
-    l->node[k] = l->node[l->count];
-    l->edge[k] = l->edge[l->count];
-}
-
-/* A graph's nodes lie in the order in which they came. */
-static void list_forget(struct node_list *l, const struct node *n)
-{
-    unsigned low = 0, high = l->count - 1;
-    while (low < high) {
-        const unsigned middle = low + (high - low) / 2;
-        if (l->node[middle]->id < n->id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    list_take(l, low);
-}
-
-void list_free(struct node_list *l)
-{
-    free(l->node);
-    free(l->edge);
-    *l = (struct node_list){ 0 };
-}
-
 /* ---- nodes and edges */
 
 static CUresult connect(struct node *from, struct node *to, const CUgraphEdgeData *data)
@@ -118,8 +41,8 @@ static CUresult connect(struct node *from, struct node *to, const CUgraphEdgeDat
 
 static void disconnect(struct node *from, struct node *to)
 {
-    list_replace(&from->after, to);
-    list_replace(&to->before, from);
+    list_remove_edge(&from->after, to);
+    list_remove_edge(&to->before, from);
     if (!from->after.count) from->sunk = ++newest;
     if (!to->before.count) to->rooted = ++newest;
 }
@@ -158,7 +81,7 @@ void node_remove(struct node *n)
     while (n->after.count) disconnect(n, n->after.node[0]);
     n->graph->counted -= n->counted;
     if (n->graph->marked_for == n) n->graph->marked_for = NULL;
-    list_forget(&n->graph->nodes, n);
+    list_remove_node(&n->graph->nodes, n);
     node_free(n);
 }
 

@@ -9,16 +9,11 @@
 #define FL_GRAPH_GRAPH_H
 
 #include "base/objects.h"
+#include "graph/list.h"
 #include "stream/event.h"
 #include "stream/stream.h"
 
 extern pthread_mutex_t graphs_lock;
-
-struct node_list {
-    struct node **node;
-    CUgraphEdgeData *edge;         /* what is said of each, if the list is one of edges */
-    unsigned count, capacity;
-};
 
 enum { NODE_ATTRIBUTES = 12 };
 
@@ -93,12 +88,6 @@ struct executable {                /* CUgraphExec_st */
 CUresult graph_get(CUgraph handle, struct graph **out);
 CUresult node_get(CUgraphNode handle, struct node **out);
 CUresult executable_get(CUgraphExec handle, struct executable **out);
-
-/* Lists of nodes, in the order of additions. CUDA_ERROR_OUT_OF_MEMORY. */
-CUresult list_add(struct node_list *l, struct node *n);
-CUresult list_add_edge(struct node_list *l, struct node *n, CUgraphEdgeData edge);
-void list_free(struct node_list *l);
-bool list_has(const struct node_list *l, const struct node *n);
 
 /* Those that come after none, and those after which none comes: who became so last comes first (observed on H200). There is
  * room for all nodes of g; how many. */
