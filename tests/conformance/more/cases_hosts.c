@@ -1,6 +1,7 @@
 /* Host memory that devices know, at random: allocated, registered (twice, one over another, of files, of what cannot be
  * written), asked about and given back, rightly and wrongly; pitched memory; what arrays take. */
 #include "attributes.h"
+#include "left.h"
 
 /* ---- a walk over pinned and registered memory */
 
@@ -260,20 +261,6 @@ static void g_pitch(void)
 }
 
 /* ---- what calls that fail leave behind */
-
-#define LEFT(name, type, call) \
-    do { \
-        type out; \
-        memset(&out, 0x5a, sizeof out); \
-        CUresult r = call; \
-        unsigned char zero[sizeof out], same[sizeof out]; \
-        memset(zero, 0, sizeof zero); \
-        memset(same, 0x5a, sizeof same); \
-        rec(name, "%s %s", rname(r), \
-            !memcmp(&out, same, sizeof out)   ? "untouched" \
-            : !memcmp(&out, zero, sizeof out) ? "zeroes" \
-                                              : "else"); \
-    } while (0)
 
 static void g_left(void)
 {

@@ -1,23 +1,9 @@
 /* What calls that give memory leave at their pointers when they fail, for whatever reason, and with which flags small pinned
  * memory is told, which shares a chunk with other memory. */
-#include "oracle.h"
+#include "left.h"
 #include <stdbool.h>
 
 /* ---- what is left */
-
-#define LEFT(name, type, call) \
-    do { \
-        type out; \
-        memset(&out, 0x5a, sizeof out); \
-        CUresult r = call; \
-        unsigned char zero[sizeof out], same[sizeof out]; \
-        memset(zero, 0, sizeof zero); \
-        memset(same, 0x5a, sizeof same); \
-        rec(name, "%s %s", rname(r), \
-            !memcmp(&out, same, sizeof out)   ? "untouched" \
-            : !memcmp(&out, zero, sizeof out) ? "zeroes" \
-                                              : "else"); \
-    } while (0)
 
 static const size_t too_much = 1ul << 50;
 
