@@ -2,8 +2,7 @@
  * the memory of a ticket once for each time that a connection has opened it, so
  * what a dead importer had is released with its connection. */
 #include "ipc/exporter.h"
-#include "base/cancel.h"
-#include "base/thread.h"
+#include "base/listener.h"
 #include "context/context.h"
 #include "space/space.h"
 #include "stream/beacon.h"
@@ -40,12 +39,14 @@ struct connection {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* offers; before the space's */
 static struct offer *offers[BUCKETS];
-static int listener = -1;
-static unsigned char name[IPC_NAME];
-/* the thread's own, but that a forked child finds them, and the listener, whole */
-static pthread_mutex_t table = PTHREAD_MUTEX_INITIALIZER;
+/* the thread's own, but that a forked child finds them whole */
 static struct connection *connections;
 static unsigned count, room;
+
+static void *serve_all(void *arg);
+static void close_all(void);
+static struct listener listener = {
+    .prefix = ipc_prefix, .flags = SOCK_NONBLOCK, .serve = serve_all, .in_child = close_all, .fd = -1 };
 
 /* ---- offers */
 
@@ -168,16 +169,16 @@ static void end(unsigned k)
         c->holds = h->next;
         release(h);
     }
-    pthread_mutex_lock(&table);
+    listener_hold_forks();
     close(c->fd);
     connections[k] = connections[--count];
-    pthread_mutex_unlock(&table);
+    listener_release_forks();
 }
 
-/* Of who has called. With the table; -1: nobody has, or there is no room. */
+/* Of who has called. Forks are held; -1: nobody has, or there is no room. */
 static int take(void)
 {
-    int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+    int fd = accept4(listener.fd, NULL, NULL, SOCK_CLOEXEC);
     if (fd < 0) return fd;
     if (count == room) {
         struct connection *more = room < MOST ? realloc(connections, (room + 16) * sizeof *connections) : NULL;
@@ -196,9 +197,9 @@ static int take(void)
 static void welcome(void)
 {
     const struct ipc_reply no = { .result = CUDA_ERROR_NOT_PERMITTED };
-    pthread_mutex_lock(&table);
+    listener_hold_forks();
     int fd = take(), error = errno;
-    pthread_mutex_unlock(&table);
+    listener_release_forks();
     if (fd < 0) {
         /* out of descriptors, which passes */
         if (error != EINTR && error != EAGAIN && error != ECONNABORTED) usleep(PAUSE_US);
@@ -210,12 +211,12 @@ static void welcome(void)
     end(count - 1);
 }
 
-static void *run(void *arg)
+static void *serve_all(void *arg)
 {
     static struct pollfd fds[MOST + 17];
     for (;;) {
         unsigned n = count;
-        fds[0] = (struct pollfd){ .fd = listener, .events = POLLIN };
+        fds[0] = (struct pollfd){ .fd = listener.fd, .events = POLLIN };
         for (unsigned k = 0; k < n; k++) fds[k + 1] = (struct pollfd){ .fd = connections[k].fd, .events = POLLIN };
         if (poll(fds, n + 1, -1) < 0) continue;
         for (unsigned k = n; k--;)
@@ -225,36 +226,10 @@ static void *run(void *arg)
     return arg;
 }
 
-static void before_fork(void) { pthread_mutex_lock(&table); }
-static void after_fork(void) { pthread_mutex_unlock(&table); }
-
-/* A forked child serves nobody, and must not look as if it did. */
-static void in_child(void)
+static void close_all(void)
 {
-    const int cancel = cancel_defer();
-    if (listener >= 0) close(listener);
     for (unsigned k = 0; k < count; k++) close(connections[k].fd);
-    listener = -1;
     count = 0;
-    after_fork();
-    cancel_restore(cancel);
-}
-
-/* Under the lock. */
-static CUresult start(void)
-{
-    static bool watching;
-    if (listener >= 0) return CUDA_SUCCESS;
-    if (!watching && pthread_atfork(before_fork, after_fork, in_child)) return CUDA_ERROR_OUT_OF_MEMORY;
-    watching = true;
-    pthread_mutex_lock(&table);
-    listener = message_listen(ipc_prefix, name, SOCK_NONBLOCK);
-    if (listener >= 0 && thread_start(run, NULL, THREAD_STACK)) {
-        close(listener);
-        listener = -1;
-    }
-    pthread_mutex_unlock(&table);
-    return listener >= 0 ? CUDA_SUCCESS : CUDA_ERROR_OPERATING_SYSTEM;
 }
 
 /* ---- tickets */
@@ -262,7 +237,7 @@ static CUresult start(void)
 static CUresult offer(const struct offer *wanted, struct ticket *out)
 {
     pthread_mutex_lock(&lock);
-    CUresult r = start();
+    CUresult r = listener_start(&listener);
     struct offer *o = r ? NULL : by_number(wanted->kind, wanted->number);
     if (!r && !o) {
         sweep();
@@ -278,7 +253,7 @@ static CUresult offer(const struct offer *wanted, struct ticket *out)
     if (!r) {
         *out = (struct ticket){ .kind = wanted->kind };
         memcpy(out->magic, ipc_magic, sizeof out->magic);
-        memcpy(out->socket, name, IPC_NAME);
+        memcpy(out->socket, listener.name, IPC_NAME);
         memcpy(out->secret, o->secret, IPC_SECRET);
     }
     pthread_mutex_unlock(&lock);
@@ -298,7 +273,7 @@ CUresult exporter_event(struct event *e, struct ticket *out)
 bool exporter_made(const struct ticket *t)
 {
     pthread_mutex_lock(&lock);
-    bool own = listener >= 0 && !memcmp(t->socket, name, IPC_NAME);
+    bool own = listener.fd >= 0 && !memcmp(t->socket, listener.name, IPC_NAME);
     pthread_mutex_unlock(&lock);
     return own;
 }

@@ -1,8 +1,6 @@
 /* Both ends of the exchange; see fabric.h. */
 #include "vmm/fabric.h"
-#include "base/cancel.h"
-#include "base/message.h"
-#include "base/thread.h"
+#include "base/listener.h"
 #include "vmm/imex.h"
 
 #include <errno.h>
@@ -31,8 +29,8 @@ struct reply {
     uint32_t result;
 };
 
-static int listener = -1;
-static unsigned char socket_name[NAME];
+static void *listen_on(void *arg);
+static struct listener listener = { .prefix = PREFIX, .serve = listen_on, .fd = -1 };
 
 /* ---- the exporter */
 
@@ -63,7 +61,7 @@ static void *listen_on(void *arg)
 {
     (void)arg;
     for (;;) {
-        int s = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+        int s = accept4(listener.fd, NULL, NULL, SOCK_CLOEXEC);
         if (s >= 0) {
             serve(s);
             close(s);
@@ -72,37 +70,6 @@ static void *listen_on(void *arg)
         }
     }
     return NULL;
-}
-
-/* A forked child serves nobody, and must not look as if its parent did. */
-static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
-static void before_fork(void) { pthread_mutex_lock(&starting); }
-static void after_fork(void) { pthread_mutex_unlock(&starting); }
-
-static void in_child(void)
-{
-    const int cancel = cancel_defer();
-    if (listener >= 0) close(listener);
-    listener = -1;
-    after_fork();
-    cancel_restore(cancel);
-}
-
-/* With vmm_lock. */
-static CUresult start(void)
-{
-    static bool watching;
-    if (listener >= 0) return CUDA_SUCCESS;
-    if (!watching && pthread_atfork(before_fork, after_fork, in_child)) return CUDA_ERROR_OUT_OF_MEMORY;
-    watching = true;
-    pthread_mutex_lock(&starting);
-    listener = message_listen(PREFIX, socket_name, 0);
-    if (listener >= 0 && thread_start(listen_on, NULL, THREAD_STACK)) {
-        close(listener);
-        listener = -1;
-    }
-    pthread_mutex_unlock(&starting);
-    return listener >= 0 ? CUDA_SUCCESS : CUDA_ERROR_OPERATING_SYSTEM;
 }
 
 bool fabric_permitted(void)
@@ -119,12 +86,12 @@ CUresult fabric_export(struct vmm_own *o, CUmemFabricHandle *out)
     int fd = imex_open(o->channel.inode ? &o->channel : NULL, &t.channel);
     if (fd < 0) return CUDA_ERROR_NOT_PERMITTED;
     close(fd);
-    CUresult r = start();
+    CUresult r = listener_start(&listener);
     if (!r) r = own_label(o);
     if (r) return r;
     o->channel = t.channel;
     memcpy(t.magic, MAGIC, sizeof MAGIC);
-    memcpy(t.socket, socket_name, NAME);
+    memcpy(t.socket, listener.name, NAME);
     memcpy(t.secret, o->secret, SECRET);
     memcpy(out, &t, sizeof t);
     return CUDA_SUCCESS;
@@ -172,11 +139,11 @@ _Static_assert((int)NAME == (int)SECRET, "a name and a secret are as long");
 
 CUresult fabric_invite(struct vmm_own *o, unsigned char socket[SECRET], unsigned char secret[SECRET])
 {
-    CUresult r = start();
+    CUresult r = listener_start(&listener);
     if (!r) r = own_label(o);
     if (r) return r;
     o->invited = true;
-    memcpy(socket, socket_name, NAME);
+    memcpy(socket, listener.name, NAME);
     memcpy(secret, o->secret, SECRET);
     return CUDA_SUCCESS;
 }
