@@ -1,6 +1,5 @@
 /* Clusters of blocks; see cluster.h. */
 #include "api/cluster.h"
-#include "api/library.h"
 
 #include <string.h>
 

@@ -1,5 +1,4 @@
 /* Memsets: checked, then done by the stream through this process's alias. */
-#include "api/copy.h"
 #include "api/node_check.h"
 #include "api/span.h"
 #include "api/transfer.h"

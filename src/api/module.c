@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "base/ptx_version.h"
 #include "module/fatbin.h"
-#include "stream/stream.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,8 +1,6 @@
 /* mma.m8n8k4 of halves: each quarter of a warp, four lanes of its first half and four of its second, makes a product of
  * its own. The PTX manual draws which lane holds what. */
 #include "device/quads.h"
-
-#include "device/block.h"
 #include "device/sums.h"
 
 #include <math.h>

@@ -2,7 +2,6 @@
  * guide's chapter on texture fetching. Positions between elements have 8 bits of
  * fraction. The descriptor that says how: processor/texture.h. */
 #include "device/texture.h"
-#include "device/device.h"
 #include "device/rt.h"
 
 #include <math.h>

@@ -2,7 +2,6 @@
  * allocate and somebody frees, again and again. Only while one is allocated it is
  * published: others of its graph, which come before or after it, may have some of
  * the same addresses. */
-#include "base/log.h"
 #include "context/context.h"
 #include "mempool/arena.h"
 

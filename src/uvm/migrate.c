@@ -1,7 +1,6 @@
 /* What programs ask for by name: prefetching and discarding. */
 #include "uvm/internal.h"
 #include "uvm/uvm.h"
-#include "context/context.h"
 
 /* Pages that some processor maps. */
 static struct mask mapped_pages(const struct block *b)
