@@ -3,8 +3,8 @@
  * being done. What a node does when its turn comes is src/api's affair
  * (graph_run.h): a launch issues each node as the program itself would have.
  *
- * Everything here is guarded by graphs_lock, the outermost lock, which callers
- * take, but for what says otherwise. */
+ * Everything here is guarded by graphs_lock, which callers take, but for what
+ * says otherwise. Only an executable graph's own locks are taken before it. */
 #ifndef FL_GRAPH_GRAPH_H
 #define FL_GRAPH_GRAPH_H
 
