@@ -19,7 +19,12 @@
  * a sector that was asked for, until one of its own entries changes, close by its other
  * half for as long, and the rest of the last such line not as near.
  * A sector of windows' entries that comes to hand has those of its neighbours, mapped
- * or not; that there is no table is not remembered. */
+ * or not; that there is no table is not remembered.
+ *
+ * Half of a device's memory answers sooner, that behind the nearer half of its second
+ * cache. Tables by page take 4 KiB each and lie there two by two, in the order in which
+ * they are made: of four the second and the third, or, where there are several devices
+ * (which begin one table earlier), the third and the fourth. */
 #include "uvm/internal.h"
 
 enum {
@@ -29,6 +34,7 @@ enum {
     SECTOR_ENTRIES = 8,
     LINE_ENTRIES = 16,
     MOST_AT_HAND = 16,
+    TURNS = 4, /* of tables by page */
     KNOWN = 128,
 };
 
@@ -82,6 +88,16 @@ static enum level level_in(const struct window *w, unsigned p)
     return level;
 }
 
+/* NULL: it has none. */
+static const struct layout *table_by_page(const struct window *w, unsigned p)
+{
+    for (const struct block *b = w->blocks; b; b = b->next) {
+        const struct layout *l = layout_of(b, p);
+        if (l && l->has_small) return l;
+    }
+    return NULL;
+}
+
 static enum level level_of(const struct block *b, unsigned p, unsigned page)
 {
     const struct layout *l = layout_of(b, p);
@@ -121,7 +137,9 @@ static struct sector sector_of(const struct block *b, unsigned p, unsigned page)
                         .mixed = has_several_kinds(va / line_bytes * line_bytes, p, level),
                         .tables = level != WHOLE && lowest == SMALL ? TWO : ONE };
     if (level == WHOLE && !page_prot(b, p, page)) s.tables = NONE;
-    if (s.tables == TWO && level == BIG && l && l->fresh >> (page / BIG_PAGE) & 1) s.tables = NEW;
+    if (s.tables != TWO) return s;
+    if (level == BIG && l && l->fresh >> (page / BIG_PAGE) & 1) s.tables = NEW;
+    if (table_by_page(b->window, p)->near) s.tables += TWO_NEAR - TWO;
     return s;
 }
 
@@ -289,6 +307,22 @@ static struct mask alike(const struct block *b, unsigned p, const struct mask *p
     return holder == NOBODY ? out : mask_and(&out, &b->place[holder]->resident);
 }
 
+static unsigned made[PROCESSORS]; /* tables by page */
+
+void entries_init(void)
+{
+    for (unsigned p = 1; p < PROCESSORS; p++) made[p] = topology.processors > 2 ? TURNS - 1 : 0;
+}
+
+/* The window's, if there is one. */
+static void take_table_by_page(struct layout *l, const struct window *w, unsigned p)
+{
+    const struct layout *of_window = table_by_page(w, p);
+    unsigned turn = of_window ? 0 : made[p]++ % TURNS;
+    l->near = of_window ? of_window->near : turn == 1 || turn == 2;
+    l->has_small = true;
+}
+
 static bool window_is_full(const struct window *w)
 {
     unsigned pages = 0;
@@ -297,8 +331,8 @@ static bool window_is_full(const struct window *w)
 }
 
 /* Returns how many entries are written of those that the device may know. */
-static unsigned lay_out(struct layout *l, const struct block *b, const struct mask *pages, const struct mask *after,
-                        enum prot prot)
+static unsigned lay_out(struct layout *l, const struct block *b, unsigned p, const struct mask *pages,
+                        const struct mask *after, enum prot prot)
 {
     struct mask region = mask_region(b->region);
     bool was_whole = l->whole || (is_window(b) && !l->made);
@@ -318,7 +352,8 @@ static unsigned lay_out(struct layout *l, const struct block *b, const struct ma
                                  : (prot ? mask_weight(&singly) : mask_runs(&singly)) + word_weight(l->big & big & covered) +
                                        2 * word_weight(big & ~l->big) + word_weight(l->big & ~big);
     uint32_t fresh = l->whole || (small && !l->has_small && window_is_full(b->window)) ? ~0u : l->fresh;
-    *l = (struct layout){ true, false, l->has_big || big, l->has_small || small, big, prot ? fresh & ~covered : fresh };
+    if (small && !l->has_small) take_table_by_page(l, b->window, p);
+    *l = (struct layout){ true, false, l->has_big || big, l->has_small, l->near, big, prot ? fresh & ~covered : fresh };
     return written;
 }
 
@@ -328,7 +363,7 @@ void entries_changed(struct block *b, unsigned p, const struct mask *pages, enum
     changes++;
     struct mask after = alike(b, p, pages, prot);
     struct layout *l = &b->layout[p - 1], before = *l;
-    unsigned written = lay_out(l, b, pages, &after, prot);
+    unsigned written = lay_out(l, b, p, pages, &after, prot);
     bool one_entry = before.whole || l->whole;
     if (written > ONE_BY_ONE) return drop_all(p, one_entry);
     drop_pages(b, p, pages);
@@ -358,9 +393,9 @@ static void split(struct block *low, struct block *high, unsigned p)
     unsigned page = high->region.first, piece = page / BIG_PAGE;
     uint32_t above = piece ? ~0u << piece : ~0u;
     if (l->made) {
-        if (l->whole) *l = (struct layout){ true, false, true, l->has_small, ~0u, ~0u };
+        if (l->whole) *l = (struct layout){ true, false, true, l->has_small, l->near, ~0u, ~0u };
         if (page % BIG_PAGE && l->big >> piece & 1) {
-            l->has_small = true;
+            if (!l->has_small) take_table_by_page(l, low->window, p);
             l->big &= ~(1u << piece);
             drop(p, entry_sector(low, page, BIG));
         }

@@ -260,16 +260,19 @@ enum distance {
     AT_HAND,
     CLOSE,                           /* read some time ago, or its neighbour was */
     NEAR,                            /* half of its neighbour was; for a store */
-    NO_TABLE, FAR, FAR_TWO, FAR_NEW, /* only the directory is known, and says that there is none, or where */
-    NO_TABLE_LOST, FAR_LOST, FAR_TWO_LOST, FAR_NEW_LOST, /* nor is that */
+    /* only the directory is known, and says that there is none, or where */
+    NO_TABLE, FAR, FAR_TWO, FAR_TWO_NEAR, FAR_NEW, FAR_NEW_NEAR,
+    /* nor is that */
+    NO_TABLE_LOST, FAR_LOST, FAR_TWO_LOST, FAR_TWO_NEAR_LOST, FAR_NEW_LOST, FAR_NEW_NEAR_LOST,
     DISTANCES
 };
 struct sector {
     uint64_t number, half;      /* half: the one of the two in which the entry is */
     uint64_t directory;         /* what leads there */
     bool mixed;                 /* its line has entries of several kinds: it comes by half */
-    /* To how many tables; TWO: by 64 KiB and by page, both are read; NEW: the latter has nothing of it yet. */
-    enum { NONE, ONE, TWO, NEW } tables;
+    /* To how many tables; TWO: by 64 KiB and by page, both are read; NEW: the latter has nothing of it yet;
+     * NEAR: it answers sooner. */
+    enum { NONE, ONE, TWO, TWO_NEAR, NEW, NEW_NEAR } tables;
 };
 /* Of the entry for va; number 0: its block was freed meanwhile. */
 struct sector sector_at(unsigned p, uint64_t va);
@@ -287,6 +290,7 @@ CUresult entries_begin(struct block *b); /* before a device is mapped there. CUD
 void entries_split(struct block *low, struct block *high);
 void entries_end(struct block *b);
 void entries_forget(unsigned p); /* nothing is known any more */
+void entries_init(void);         /* no table has been made yet */
 
 /* --- batch.c --- */
 enum {

@@ -11,7 +11,8 @@
  *
  * Stores and reductions are sent off and forgotten; a kernel's first ones are slower:
  * what is close is known to them when their body ends at the latest, and to what is
- * left of the loop at once.
+ * left of the loop at once. The latter sets out later than another body would, and a
+ * single one that follows a pair later still: the first fault may be known by then.
  *
  * Those that faulted are made anew when their batch has been serviced. It is then
  * that their entries come to hand; those of the others have come before. Of these the
@@ -22,17 +23,19 @@
 enum {
     BODY = 4, /* loads in flight, stores between two looks at the loop's end */
     PAIR = 2, /* where the loop ends */
+    AFTER_BODY = 3, AFTER_PAIR = 7, /* as many stores of a body later what is left of the loop sets out */
     HELD_MOST = 64,
     WALKS = 16,
     NOTES = 64, /* taken at a time */
 };
 
 /* Accesses until a fault is known. What is FAR is nearer if the window has tables of one kind, and
- * farther if nothing of the other was read or written lately. The two loads with which a loop ends
+ * farther if nothing of the other was read or written lately; either is nearer in the nearer half of
+ * the device's memory. The two loads with which a loop ends
  * set out one later than those of a body. */
 enum { ALL = 2 * BODY };
 static const unsigned first_stores[DISTANCES] = {
-    [AT_HAND] = 1, [CLOSE] = 3, [NEAR] = 8, [NO_TABLE] = 10, 24, 31, 46, [NO_TABLE_LOST] = 32, 48, 52, 52
+    [AT_HAND] = 1, [CLOSE] = 3, [NEAR] = 8, [NO_TABLE] = 10, 24, 31, 24, 46, 40, [NO_TABLE_LOST] = 32, 48, 52, 52, 52, 52
 };
 static const unsigned stores[DISTANCES] = { [AT_HAND] = 4, [CLOSE] = 9, [NEAR... DISTANCES - 1] = 52 };
 static const unsigned loads[DISTANCES] = { [AT_HAND] = 1, [CLOSE] = 3, [NO_TABLE... DISTANCES - 1] = ALL };
@@ -150,13 +153,17 @@ static void retire_walks(struct lone *t, unsigned p, uint64_t now)
     }
 }
 
-/* How many of n stores are one batch. What is left of a loop takes longer for each than a body: a fault that is close
- * is known before the next one. */
+/* How many of n stores are one batch. What is left of a loop, a pair and a single one, takes longer than a body: of it,
+ * a fault that is close is known before the next store, and the kernel's first while these set out. */
 static unsigned together(const struct lone *t, const struct visit *list, unsigned n, bool last)
 {
-    uint64_t left = t->stores % BODY;
-    for (unsigned k = n > left ? n - (unsigned)left : 0; last && k < n; k++)
+    unsigned left = t->stores % BODY, body = n > left ? n - left : 0;
+    uint64_t body_ends = t->stores - left;
+    for (unsigned k = body; last && k < n; k++) {
+        bool late = left > PAIR && k == n - 1;
+        if (k && !t->close && !t->batches && body_ends + (late ? AFTER_PAIR : AFTER_BODY) >= t->known) return k;
         if (list[k].close) return k + 1;
+    }
     return n;
 }
 

@@ -147,6 +147,7 @@ void uvm_init(bool (*runs)(const void *stream))
     uvm_pageable = profile_attribute(devices[0].profile, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS);
     uvm_watches_launches = uvm_exclusive || uvm_pageable;
     chunk_init();
+    entries_init();
     space_add_owner(&uvm_owner);
     for (int k = 0; k < device_count && !uvm_exclusive; k++) devices[k].vram.reclaim = chunk_reclaim;
 }

@@ -18,6 +18,7 @@ static int fresh(void **s)
     (void)s;
     uvm_launching(0, 1, 1);
     entries_forget(GPU0);
+    entries_init();
     if (uvm_alloc(&context, PAGES * PAGE_BYTES, 1, &a)) return 1;
     for (unsigned k = 0; k < PAGES; k++) fake_touch(CPU, a->base + k * PAGE_BYTES, true);
     return 0;
@@ -202,6 +203,40 @@ static void where_a_copy_was_stored_to_half_as_much_comes(void **s)
     assert_true(distance_for(8, false) > NEAR);
 }
 
+/* Nothing is prefetched, each page is mapped by an entry of its own. */
+static void prefer_host(void)
+{
+    CUmemLocation host = { CU_MEM_LOCATION_TYPE_HOST, 0 };
+    uvm_advise(a->base, PAGES * PAGE_BYTES, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, host);
+}
+
+static void the_second_table_by_page_is_nearer_than_the_first(void **s)
+{
+    (void)s;
+    prefer_host();
+    kernel(0, 1, 1, false);
+    kernel(512, 1, 1, false);
+    assert_int_equal(distance_of(300), FAR_NEW);
+    assert_int_equal(distance_of(512 + 300), FAR_NEW_NEAR);
+    assert_int_equal(kernel(512 + 300, 44, 1, true), 2);
+}
+
+static void the_last_of_three_stores_after_a_loops_bodies_sets_out_late(void **s)
+{
+    (void)s;
+    prefer_host();
+    kernel(0, 1, 1, false);
+    assert_int_equal(kernel(300, 43, 1, true), 2); /* as if it were the 47th */
+}
+
+static void the_pair_before_it_sets_out_sooner(void **s)
+{
+    (void)s;
+    prefer_host();
+    kernel(0, 1, 1, false);
+    assert_int_equal(kernel(300, 42, 1, true), 1);
+}
+
 static void what_is_left_of_a_loop_is_a_pair_and_a_single_load(void **s)
 {
     (void)s;
@@ -300,6 +335,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_entry_of_a_whole_window_that_is_not_mapped_is_read_each_time, fresh, done),
         cmocka_unit_test_setup_teardown(the_newest_sectors_stay_at_hand_and_others_close, fresh, done),
         cmocka_unit_test_setup_teardown(where_a_copy_was_stored_to_half_as_much_comes, fresh, done),
+        cmocka_unit_test_setup_teardown(the_second_table_by_page_is_nearer_than_the_first, fresh, done),
+        cmocka_unit_test_setup_teardown(the_last_of_three_stores_after_a_loops_bodies_sets_out_late, fresh, done),
+        cmocka_unit_test_setup_teardown(the_pair_before_it_sets_out_sooner, fresh, done),
         cmocka_unit_test_setup_teardown(what_is_left_of_a_loop_is_a_pair_and_a_single_load, fresh, done),
         cmocka_unit_test_setup_teardown(a_block_walks_for_14_groups_of_pages_at_a_time, fresh, done),
         cmocka_unit_test_setup_teardown(a_block_starts_with_28_accesses_by_two_and_goes_on_by_eight, fresh, done),

@@ -57,12 +57,14 @@ static void end_pins(void)
     quiet_unlock(&uvm_lock);
 }
 
-/* In a process of its own, as each walk was recorded, the first allocation begins at a round address. */
+/* In a process of its own, as each walk was recorded, the first allocation begins at a round address, and no device has
+ * a table yet. */
 static struct allocation *first_allocation(struct context *context, uint64_t size)
 {
     static const uint64_t round = 32ul << 20;
     static uint64_t end;
     struct allocation *gap, *a = NULL;
+    entries_init();
     if (end % round) uvm_alloc(context, round - end % round, 1, &gap);
     uvm_alloc(context, size, 1, &a);
     end = (a->base + size + WINDOW_BYTES - 1) / WINDOW_BYTES * WINDOW_BYTES;
