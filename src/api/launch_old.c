@@ -1,6 +1,6 @@
 /* How kernels were launched before CUDA 4.0: block shape, shared memory and
  * parameters are set one by one and kept with the function until cuLaunch. */
-#include "api/launch_old.h"
+#include "api/launch.h"
 #include "module/module.h"
 
 #include <stdlib.h>

@@ -12,8 +12,8 @@ CUresult memset_perform(const CUDA_MEMSET_NODE_PARAMS_v2 *p, CUstream stream); /
 CUresult operations_check(const CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *p); /* memop.c: but for what is in memory */
 struct stream;
 CUresult free_perform(CUdeviceptr dptr, struct stream *s); /* mempool.c: whatever is captured meanwhile */
-CUresult launch_check(const CUDA_KERNEL_NODE_PARAMS_v3 *p); /* launch.c */
-/* launch.c: of CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION */
+CUresult launch_check(const CUDA_KERNEL_NODE_PARAMS_v3 *p); /* launch_check.c */
+/* launch_check.c: of CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION */
 CUresult launch_check_cluster(const CUDA_KERNEL_NODE_PARAMS_v3 *p, const CUlaunchAttributeValue *v);
 
 #endif
