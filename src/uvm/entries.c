@@ -131,7 +131,8 @@ static struct sector sector_of(const struct block *b, unsigned p, unsigned page)
     const struct layout *l = layout_of(b, p);
     enum level lowest = level_in(b->window, p), level = level_of(b, p, page);
     uint64_t line_bytes = LINE_ENTRIES * entry_bytes[level], va = b->window->va + (uint64_t)page * PAGE_BYTES;
-    struct sector s = { .number = entry_sector(b, page, level),
+    struct sector s = { .va = va,
+                        .number = entry_sector(b, page, level),
                         .half = HALF | entry_group(b, page, level, HALF_ENTRIES),
                         .directory = entry_sector(b, page, DIRECTORY),
                         .mixed = has_several_kinds(va / line_bytes * line_bytes, p, level),
@@ -199,10 +200,20 @@ static void put_first(struct known *list, uint64_t number)
     list->number[0] = number;
 }
 
+/* A walk has read what the table by page has for that piece of 64 KiB. */
+static void table_read(unsigned p, struct sector s)
+{
+    struct block *b = block_at(s.va, false);
+    if (!b || !layout_of(b, p)) return;
+    b->layout[p - 1].fresh &= ~(1u << page_of(s.va) / BIG_PAGE);
+    changes++;
+}
+
 /* The directory is asked only for what is not at hand. */
 void sector_read(unsigned p, struct sector s)
 {
     if (!s.number) return;
+    if (s.tables == NEW || s.tables == NEW_NEAR) table_read(p, s);
     uint64_t line = line_of(s.number);
     bool had = is_known(&known[p].at_hand, s.number);
     if (!s.tables || !had) put_first(&known[p].directories, s.directory);
@@ -353,7 +364,7 @@ static unsigned lay_out(struct layout *l, const struct block *b, unsigned p, con
                                        2 * word_weight(big & ~l->big) + word_weight(l->big & ~big);
     uint32_t fresh = l->whole || (small && !l->has_small && window_is_full(b->window)) ? ~0u : l->fresh;
     if (small && !l->has_small) take_table_by_page(l, b->window, p);
-    *l = (struct layout){ true, false, l->has_big || big, l->has_small, l->near, big, prot ? fresh & ~covered : fresh };
+    *l = (struct layout){ true, false, l->has_big || big, l->has_small, l->near, big, fresh & ~(covered & ~big) };
     return written;
 }
 

@@ -267,10 +267,11 @@ enum distance {
     DISTANCES
 };
 struct sector {
+    uint64_t va;                /* of the page whose entry it has */
     uint64_t number, half;      /* half: the one of the two in which the entry is */
     uint64_t directory;         /* what leads there */
     bool mixed;                 /* its line has entries of several kinds: it comes by half */
-    /* To how many tables; TWO: by 64 KiB and by page, both are read; NEW: the latter has nothing of it yet;
+    /* To how many tables; TWO: by 64 KiB and by page, both are read; NEW: the latter for the first time;
      * NEAR: it answers sooner. */
     enum { NONE, ONE, TWO, TWO_NEAR, NEW, NEW_NEAR } tables;
 };

@@ -29,10 +29,9 @@ enum {
     NOTES = 64, /* taken at a time */
 };
 
-/* Accesses until a fault is known. What is FAR is nearer if the window has tables of one kind, and
- * farther if nothing of the other was read or written lately; either is nearer in the nearer half of
- * the device's memory. The two loads with which a loop ends
- * set out one later than those of a body. */
+/* Accesses until a fault is known. What is FAR is nearer if the window has tables of one kind, farther if nobody has read
+ * there or written entries of pages, and nearer in the nearer half of the device's memory. The two loads with which a loop
+ * ends set out one later than those of a body. */
 enum { ALL = 2 * BODY };
 static const unsigned first_stores[DISTANCES] = {
     [AT_HAND] = 1, [CLOSE] = 3, [NEAR] = 8, [NO_TABLE] = 10, 24, 31, 24, 46, 40, [NO_TABLE_LOST] = 32, 48, 52, 52, 52, 52

@@ -69,7 +69,7 @@ struct layout {
     bool has_big, has_small; /* tables by 64 KiB and by page; once made they stay */
     bool near;               /* the latter is in the half of the device's memory that answers sooner */
     uint32_t big;            /* bit k: that of the window's piece k decides, not those of its pages */
-    uint32_t fresh;          /* bit k: nothing was mapped there since there are tables (again) */
+    uint32_t fresh;          /* bit k: of what the table by page has there nothing was read or written yet */
 };
 
 /* What a block knows of one processor. */

@@ -221,6 +221,18 @@ static void the_second_table_by_page_is_nearer_than_the_first(void **s)
     assert_int_equal(kernel(512 + 300, 44, 1, true), 2);
 }
 
+static void a_table_answers_later_where_nobody_has_read(void **s)
+{
+    (void)s;
+    come(0, 8); /* a table by page */
+    come(32, 16);
+    entries_forget(GPU0);
+    assert_int_equal(distance_of(32), FAR_NEW_LOST);
+    kernel(32, 1, 1, false);
+    entries_forget(GPU0);
+    assert_int_equal(distance_of(32), FAR_TWO_LOST);
+}
+
 static void the_last_of_three_stores_after_a_loops_bodies_sets_out_late(void **s)
 {
     (void)s;
@@ -336,6 +348,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_newest_sectors_stay_at_hand_and_others_close, fresh, done),
         cmocka_unit_test_setup_teardown(where_a_copy_was_stored_to_half_as_much_comes, fresh, done),
         cmocka_unit_test_setup_teardown(the_second_table_by_page_is_nearer_than_the_first, fresh, done),
+        cmocka_unit_test_setup_teardown(a_table_answers_later_where_nobody_has_read, fresh, done),
         cmocka_unit_test_setup_teardown(the_last_of_three_stores_after_a_loops_bodies_sets_out_late, fresh, done),
         cmocka_unit_test_setup_teardown(the_pair_before_it_sets_out_sooner, fresh, done),
         cmocka_unit_test_setup_teardown(what_is_left_of_a_loop_is_a_pair_and_a_single_load, fresh, done),
