@@ -44,7 +44,7 @@ struct node {                      /* CUgraphNode_st */
     struct node_list before, after; /* what it must come after; what must come after it */
     unsigned born_behind;          /* of `before`, those it was made with */
     bool disabled;                 /* in an executable graph */
-    unsigned missing;              /* while nodes are being ordered */
+    unsigned missing;              /* while nodes are being ordered; while they are copied, its place */
     struct node *partner;          /* during an update: that of the other graph to which it corresponds */
     bool counted;                  /* allocates or frees memory, or has a child, which may */
     struct lane *lane;             /* during a launch: where it is issued, and the point behind it, */
@@ -106,12 +106,16 @@ bool graph_has_memory(const struct graph *g);
 /* The copy of a node in a graph, its children included, or NULL. */
 struct node *graph_find_copy(const struct graph *g, uint64_t origin);
 
-/* A node behind others of the same graph, with a copy of its parameters. */
+/* A node behind others, with a copy of its parameters. CUDA_ERROR_INVALID_VALUE: one of those is no node of g, or is named
+ * twice; CUDA_ERROR_NOT_SUPPORTED: its child is inside another graph, or g, a copied child, would get memory;
+ * CUDA_ERROR_OUT_OF_MEMORY; and what its parameters are refused for. */
 CUresult node_add(struct graph *g, const CUgraphNode *before, const CUgraphEdgeData *data, size_t count,
                   const CUgraphNodeParams *params, struct node **out);
 void node_remove(struct node *n);
+/* Other parameters, copied; where they are refused the node keeps those it has. */
 CUresult node_set_params(struct node *n, const CUgraphNodeParams *params);
-/* data NULL: plain edges. */
+/* data NULL: plain edges. CUDA_ERROR_INVALID_VALUE: not between two nodes of g, or of a kind that is not permitted, and nothing
+ * was done; or one of them is there already (is not there), and those before it were added (removed), as on an H200. */
 CUresult edges_add(struct graph *g, const CUgraphNode *from, const CUgraphNode *to, const CUgraphEdgeData *data,
                    size_t count);
 CUresult edges_remove(struct graph *g, const CUgraphNode *from, const CUgraphNode *to, size_t count);
