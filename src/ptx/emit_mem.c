@@ -25,9 +25,20 @@ static const char *stack_variable(struct emitter *e, const struct var *v)
     fatal_at(EXIT_INVALID_PTX, e->current->line, "variable '%s' belongs to another function", v->name);
 }
 
+static const char *local_pointer(struct emitter *e, const struct var *v)
+{
+    if (!e->kernel || e->kernel->nsegments == 1) return stack_variable(e, v);
+    const char *base = block_field(e, "ptr", offsetof(struct fl_block, local)),
+               *stride = block_field(e, "i32", offsetof(struct fl_block, local_stride));
+    const char *mine =
+        emit(e, "mul nuw nsw i64 %s, %s", emit(e, "zext i32 %s to i64", e->t), emit(e, "zext i32 %s to i64", stride));
+    return emit(e, "getelementptr i8, ptr %s, i64 %s", base, emit(e, "add i64 %s, %u", mine, v->offset));
+}
+
 const char *param_pointer(struct emitter *e, const struct var *v)
 {
     struct func *f = e->func;
+    if (v->kept) return local_pointer(e, v);
     if (!v->is_argument && !v->is_result) return stack_variable(e, v);
     if (f->entry) {
         const char *base = block_field(e, "ptr", offsetof(struct fl_block, params));
@@ -38,16 +49,6 @@ const char *param_pointer(struct emitter *e, const struct var *v)
     for (uint32_t k = 0; k < f->sig.nrets; k++)
         if (&f->sig.rets[k] == v) return arena_printf("%%Q%u", k);
     fatal_at(EXIT_INVALID_PTX, e->current->line, "parameter '%s' belongs to another function", v->name);
-}
-
-static const char *local_pointer(struct emitter *e, const struct var *v)
-{
-    if (!e->kernel || e->kernel->nsegments == 1) return stack_variable(e, v);
-    const char *base = block_field(e, "ptr", offsetof(struct fl_block, local)),
-               *stride = block_field(e, "i32", offsetof(struct fl_block, local_stride));
-    const char *mine =
-        emit(e, "mul nuw nsw i64 %s, %s", emit(e, "zext i32 %s to i64", e->t), emit(e, "zext i32 %s to i64", stride));
-    return emit(e, "getelementptr i8, ptr %s, i64 %s", base, emit(e, "add i64 %s, %u", mine, v->offset));
 }
 
 const char *variable_address(struct emitter *e, const struct var *v)

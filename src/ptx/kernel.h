@@ -22,7 +22,7 @@ struct kernel {
     const struct instr **definition; /* by register: its only definition if it can be computed anew, else NULL */
     int32_t *slot;                 /* by register: byte offset in the per-thread context, -1: none */
     uint32_t context;              /* bytes per thread */
-    uint32_t static_shared, local;
+    uint32_t static_shared, local, local_reported;
     bool vector;                   /* threads may run side by side in one loop */
     bool streams;                  /* see STREAMS_ATTRIBUTE */
     uint32_t number;               /* in the module: names its functions @k0_s1, @k0_p1 */

@@ -204,8 +204,53 @@ void kernel_lay_out(struct kernel *k, struct module_ir *m)
         fatal_at(EXIT_INVALID_PTX, f->line, "the shared variables of '%s' take %u bytes, at most %d are possible", f->name,
                  k->static_shared, MOST_SHARED);
     k->local = (k->local + 15) & ~15u;
+    k->local_reported = k->local;
     /* what an allocator would need; at 32 registers no block is kept off a multiprocessor for their sake */
     k->registers = f->nregs < 10 ? 10 : f->nregs > 32 ? 32 : f->nregs;
+}
+
+/* ---- parameters of calls that were expanded */
+
+static bool names(const struct instr *i, const struct var *v)
+{
+    for (unsigned o = 0; o < i->nops; o++)
+        if ((i->ops[o].kind == OPERAND_address || i->ops[o].kind == OPERAND_var) && i->ops[o].var == v) return true;
+    return false;
+}
+
+/* Whether a segment begins between the first access to v and its last, or in a loop from behind the last back to it. */
+static bool outlives_segment(const struct kernel *k, const struct var *v)
+{
+    const struct func *f = k->func;
+    uint32_t first = f->ncode, last = 0;
+    for (uint32_t n = 0; n < f->ncode; n++)
+        if (names(&f->code[n], v)) {
+            if (first > n) first = n;
+            last = n;
+        }
+    for (uint32_t n = last + 1; n < f->ncode; n++) {
+        const struct instr *i = &f->code[n];
+        if (i->op != OP_bra || i->ops[0].kind != OPERAND_label) continue;
+        uint32_t to = label_resolve(i->ops[0].label)->position;
+        if (to > first && to <= last) last = n;
+    }
+    for (uint32_t s = 1; s < k->nsegments; s++)
+        if (k->segments[s].start > first && k->segments[s].start <= last) return true;
+    return false;
+}
+
+/* A parameter that a function reads, or a result that it writes, and then waits must outlive the segment. */
+static void keep_parameters(struct kernel *k)
+{
+    struct func *f = k->func;
+    if (k->nsegments == 1) return;
+    for (uint32_t n = 0; n < f->nvars; n++) {
+        struct var *v = f->vars[n];
+        if (v->space != SPACE_param || v->is_argument || v->is_result || !outlives_segment(k, v)) continue;
+        v->kept = true;
+        place(v, &k->local);
+    }
+    k->local = (k->local + 15) & ~15u;
 }
 
 uint32_t kernel_flags(const struct kernel *k)
@@ -305,6 +350,7 @@ bool kernel_analyse(struct kernel *k, struct module_ir *m, struct func *f)
     cuts_find(k);
     assign_slots(k);
     kernel_lay_out(k, m);
+    keep_parameters(k);
     k->vector = !k->local;
     k->streams = streams(k);
     k->flags = kernel_flags(k);

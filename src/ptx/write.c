@@ -102,7 +102,7 @@ static void add_kernel(const struct func *f, struct fl_image *h, struct tables *
         .static_shared = k->static_shared,
         .local = k->nsegments > 1 && !f->whole ? k->local : 0,
         .stack = k->stack,
-        .local_reported = k->local,
+        .local_reported = k->local_reported,
         .context = k->context,
         .registers = k->registers,
         .max_threads = f->max_threads,

@@ -219,6 +219,15 @@ static void what_an_h200_was_seen_to_do(void)
     }
 }
 
+static void parameters_outlive_a_wait(void)
+{
+    enum { N = 32 };
+    CUdeviceptr out = give(NULL, N * 4);
+    run("late_parameters", 1, 1, N, 1, 0, ARGS(&out));
+    const uint32_t *w = take(out, N * 4);
+    for (unsigned t = 0; t < N; t++) EXPECT(w[t] == (t % 2 ? 1 : t));
+}
+
 int main(int argc, char **argv)
 {
     static const struct program programs[] = { P(handwritten),
@@ -230,6 +239,7 @@ int main(int argc, char **argv)
                                                P(constants_are_computed_as_in_c),
                                                P(results_may_lie_where_values_did),
                                                P(what_an_h200_was_seen_to_do),
+                                               P(parameters_outlive_a_wait),
                                                { 0 } };
     return run_programs(argc, argv, programs);
 }
