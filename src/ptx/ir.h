@@ -109,6 +109,7 @@ struct var {
     uint32_t nkernels;
     uint32_t seen;                 /* the last search for such variables that came here */
     bool texture, surface;         /* a reference: its address is a handle */
+    uint32_t first, last;          /* where the function accesses it; while segments are laid out */
     bool kept;                     /* a call's, accessed on both sides of a suspension: lies with the local ones */
     bool told;                     /* a call's result that may come from memory that others write */
     unsigned file;                 /* that named it last, if it is a module's */

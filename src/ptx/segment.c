@@ -211,10 +211,33 @@ void kernel_lay_out(struct kernel *k, struct module_ir *m)
 
 /* ---- parameters of calls that were expanded */
 
-static bool names(const struct instr *i, const struct var *v)
+/* Where each variable is accessed first and last, in the order of the code. */
+static void note_accesses(const struct func *f)
 {
-    for (unsigned o = 0; o < i->nops; o++)
-        if ((i->ops[o].kind == OPERAND_address || i->ops[o].kind == OPERAND_var) && i->ops[o].var == v) return true;
+    for (uint32_t n = 0; n < f->nvars; n++) f->vars[n]->first = f->ncode;
+    for (uint32_t n = 0; n < f->ncode; n++)
+        for (unsigned o = 0; o < f->code[n].nops; o++) {
+            const struct operand *operand = &f->code[n].ops[o];
+            struct var *v = operand->kind == OPERAND_address || operand->kind == OPERAND_var ? operand->var : NULL;
+            if (!v || v->space != SPACE_param) continue;
+            if (v->first > n) v->first = n;
+            v->last = n;
+        }
+}
+
+static bool is_between(const struct label *l, uint32_t first, uint32_t last)
+{
+    return label_position(l) > first && label_position(l) <= last;
+}
+
+/* Whether the instruction may go to somewhere behind first, up to last. */
+static bool goes_between(const struct instr *i, uint32_t first, uint32_t last)
+{
+    if (i->op == OP_bra && i->ops[0].kind == OPERAND_label) return is_between(i->ops[0].label, first, last);
+    if (i->op != OP_brx || i->nops < 2 || i->ops[1].kind != OPERAND_label) return false;
+    const struct label *table = label_resolve(i->ops[1].label);
+    for (uint32_t k = 0; k < table->ntargets; k++)
+        if (is_between(table->targets[k], first, last)) return true;
     return false;
 }
 
@@ -222,20 +245,12 @@ static bool names(const struct instr *i, const struct var *v)
 static bool outlives_segment(const struct kernel *k, const struct var *v)
 {
     const struct func *f = k->func;
-    uint32_t first = f->ncode, last = 0;
-    for (uint32_t n = 0; n < f->ncode; n++)
-        if (names(&f->code[n], v)) {
-            if (first > n) first = n;
-            last = n;
-        }
-    for (uint32_t n = last + 1; n < f->ncode; n++) {
-        const struct instr *i = &f->code[n];
-        if (i->op != OP_bra || i->ops[0].kind != OPERAND_label) continue;
-        uint32_t to = label_resolve(i->ops[0].label)->position;
-        if (to > first && to <= last) last = n;
-    }
+    uint32_t last = v->last;
+    if (v->first >= last) return false;
+    for (uint32_t n = last + 1; n < f->ncode; n++)
+        if (goes_between(&f->code[n], v->first, last)) last = n;
     for (uint32_t s = 1; s < k->nsegments; s++)
-        if (k->segments[s].start > first && k->segments[s].start <= last) return true;
+        if (k->segments[s].start > v->first && k->segments[s].start <= last) return true;
     return false;
 }
 
@@ -244,6 +259,7 @@ static void keep_parameters(struct kernel *k)
 {
     struct func *f = k->func;
     if (k->nsegments == 1) return;
+    note_accesses(f);
     for (uint32_t n = 0; n < f->nvars; n++) {
         struct var *v = f->vars[n];
         if (v->space != SPACE_param || v->is_argument || v->is_result || !outlives_segment(k, v)) continue;

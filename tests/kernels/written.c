@@ -226,6 +226,10 @@ static void parameters_outlive_a_wait(void)
     run("late_parameters", 1, 1, N, 1, 0, ARGS(&out));
     const uint32_t *w = take(out, N * 4);
     for (unsigned t = 0; t < N; t++) EXPECT(w[t] == (t % 2 ? 1 : t));
+    out = give(NULL, N * 4);
+    run("parameters_by_rounds", 1, 1, N, 1, 0, ARGS(&out));
+    w = take(out, N * 4);
+    for (unsigned t = 0; t < N; t++) EXPECT(w[t] == 5 * (3 * t + 1));
 }
 
 int main(int argc, char **argv)
