@@ -32,6 +32,7 @@ static const void *absolute(const struct dl_phdr_info *o, ElfW(Addr) at)
 static struct tables tables_of(const struct dl_phdr_info *o, const ElfW(Dyn) * d)
 {
     struct tables t = { 0 };
+    size_t nameless = 0; /* the first so many, of large objects most, are addresses of their own */
     for (; d->d_tag != DT_NULL; d++) switch (d->d_tag) {
         case DT_SYMTAB: t.symbols = absolute(o, d->d_un.d_ptr); break;
         case DT_STRTAB: t.strings = absolute(o, d->d_un.d_ptr); break;
@@ -39,8 +40,13 @@ static struct tables tables_of(const struct dl_phdr_info *o, const ElfW(Dyn) * d
         case DT_PLTRELSZ: t.calls_size = d->d_un.d_val; break;
         case DT_RELA: t.data = absolute(o, d->d_un.d_ptr); break;
         case DT_RELASZ: t.data_size = d->d_un.d_val; break;
+        case DT_RELACOUNT: nameless = d->d_un.d_val; break;
         default: break;
         }
+    if (t.data && nameless <= t.data_size / sizeof *t.data) {
+        t.data += nameless;
+        t.data_size -= nameless * sizeof *t.data;
+    }
     return t;
 }
 

@@ -40,7 +40,9 @@ static bool is_code(const struct file *f, uint64_t address)
     return false;
 }
 
-static bool visit_table(const struct file *f, const Elf64_Shdr *table, symbols_visitor *visit, void *data)
+typedef void entry_visitor(const char *name, const Elf64_Sym *entry, void *data);
+
+static bool visit_table(const struct file *f, const Elf64_Shdr *table, entry_visitor *visit, void *data)
 {
     const Elf64_Shdr *names = section(f, table->sh_link);
     if (!names || table->sh_offset % sizeof(uint64_t)) return false;
@@ -50,12 +52,12 @@ static bool visit_table(const struct file *f, const Elf64_Shdr *table, symbols_v
     for (uint64_t k = 0; k < table->sh_size / sizeof *symbols; k++) {
         const Elf64_Sym *s = &symbols[k];
         if (ELF64_ST_TYPE(s->st_info) != STT_FUNC || s->st_shndx == SHN_UNDEF) continue;
-        if (s->st_name < names->sh_size && is_code(f, s->st_value)) visit(text + s->st_name, s->st_value, data);
+        if (s->st_name < names->sh_size && is_code(f, s->st_value)) visit(text + s->st_name, s, data);
     }
     return true;
 }
 
-bool symbols_visit(const char *path, enum symbols_table which, symbols_visitor *visit, void *data)
+static bool visit_file(const char *path, enum symbols_table which, entry_visitor *visit, void *data)
 {
     struct stat s;
     bool found = false;
@@ -72,4 +74,41 @@ bool symbols_visit(const char *path, enum symbols_table which, symbols_visitor *
 out:
     close(fd);
     return found;
+}
+
+struct passing {
+    symbols_visitor *visit;
+    void *data;
+};
+
+static void pass(const char *name, const Elf64_Sym *entry, void *data)
+{
+    const struct passing *p = data;
+    p->visit(name, entry->st_value, p->data);
+}
+
+bool symbols_visit(const char *path, enum symbols_table table, symbols_visitor *visit, void *data)
+{
+    return visit_file(path, table, pass, &(struct passing){ visit, data });
+}
+
+struct search {
+    uint64_t address;
+    char *name;
+    size_t room;
+    bool found;
+};
+
+static void look(const char *name, const Elf64_Sym *entry, void *data)
+{
+    struct search *s = data;
+    if (s->found || s->address - entry->st_value >= entry->st_size || strlen(name) >= s->room) return;
+    strcpy(s->name, name);
+    s->found = true;
+}
+
+bool symbols_at(const char *path, enum symbols_table table, uint64_t address, char *name, size_t room)
+{
+    struct search s = { address, name, room, false };
+    return visit_file(path, table, look, &s) && s.found;
 }

@@ -1,5 +1,5 @@
 /* faultline run --leaks: what memory a program still had when it ended, by the calls that gave it. */
-#include "cli/symbol.h"
+#include "base/symbols.h"
 #include "cli/watch.h"
 
 #include <dlfcn.h>
@@ -98,7 +98,7 @@ static void print_frame(FILE *to, char *frame)
         return;
     }
     if (offset) *offset++ = '\0';
-    if (offset && symbol_name(frame, strtoull(offset, NULL, 16), name, sizeof name))
+    if (offset && symbols_at(frame, SYMBOLS_ALL, strtoull(offset, NULL, 16), name, sizeof name))
         print_function(to, name, frame);
     else
         fprintf(to, "            %s+%s\n", frame, offset ? offset : "?");

@@ -29,7 +29,6 @@ struct ledger_entry {
     uint32_t origin;               /* trace_name: the call, and those that led to it, a line each */
     uint8_t kind, memory;
     uint8_t processor;             /* whose memory: 0 the host's, 1 + k device k's */
-    uint8_t unused;
 };
 
 /* The calling thread has been given it; its origin is set here. */

@@ -1,5 +1,5 @@
-/* Where a call came from: functions that their objects export by name, the others by their place in the file, of which
- * the reader may find the name there. */
+/* Where a call came from: functions that their objects export by name, the others by their address as linked, of which
+ * the reader may find the name in the file. */
 #include "trace/ledger.h"
 #include "trace/trace.h"
 
@@ -17,13 +17,16 @@ static size_t put_frame(char *out, size_t room, const char *address)
 {
     Dl_info where;
     const ElfW(Sym) *symbol = NULL;
+    const struct link_map *object;
     int n;
     if (!dladdr1(address - 1, &where, (void **)&symbol, RTLD_DL_SYMENT) || !where.dli_fname) return 0;
     const bool inside = symbol && where.dli_sname && address - 1 < (const char *)where.dli_saddr + symbol->st_size;
     if (inside)
         n = snprintf(out, room, "%s (%s)\n", where.dli_sname, where.dli_fname);
+    else if (dladdr1(address - 1, &where, (void **)&object, RTLD_DL_LINKMAP))
+        n = snprintf(out, room, "%s+0x%lx\n", where.dli_fname, (unsigned long)(address - 1) - (unsigned long)object->l_addr);
     else
-        n = snprintf(out, room, "%s+0x%lx\n", where.dli_fname, (unsigned long)(address - 1 - (const char *)where.dli_fbase));
+        return 0;
     return n > 0 && (size_t)n < room ? (size_t)n : 0;
 }
 
