@@ -43,10 +43,10 @@ static const struct adopted_client *client;
 static bool may_move;       /* as adopted_begin said; */
 static bool watches, moves; /* and what this system can do, once that is known */
 
-static void stop_watching(const struct registration *g)
+static void stop_watching(uint64_t va, uint64_t end)
 {
-    origins_forget(g->va, g->end);
-    mmu_ordinary_remove(g->va, g->end - g->va);
+    origins_forget(va, end);
+    mmu_ordinary_remove(va, end - va);
 }
 
 /* When the program ends, a leak checker stops all threads and reads the whole heap: nobody could serve its faults. */
@@ -58,7 +58,7 @@ static void watch_no_more(void)
     if (pthread_mutex_timedlock(&registrations_lock, &latest)) return; /* this thread's own, perhaps */
     watches = moves = false;
     for (struct registration *g = registration_above(0); g; g = registration_next(g))
-        if (g->watched) stop_watching(g);
+        if (g->watched) stop_watching(g->va, g->end);
     pthread_mutex_unlock(&registrations_lock);
 }
 
@@ -78,10 +78,11 @@ static void find_out_what_can_be_done(void)
             "MREMAP_DONTUNMAP (Linux 5.14)");
 }
 
-void adopted_leaves(const struct registration *g)
+CUresult adopted_leaves(const struct registration *g, uint64_t va, uint64_t end)
 {
-    if (g->moves) client->leaves(g->va, g->end);
-    stop_watching(g);
+    CUresult r = g->moves ? client->leaves(va, end) : CUDA_SUCCESS;
+    stop_watching(va, end);
+    return r;
 }
 
 /* ---- what is adopted together */
@@ -94,6 +95,13 @@ static void extent_in_place(uint64_t va, uint64_t *low, uint64_t *high)
     if (first + size < *high) *high = first + size;
     step = size < MOST ? size * 2 : MOST;
     expected = *high;
+}
+
+void registration_place(struct registration *g, uint64_t va, uint64_t end)
+{
+    g->va = g->a.base = g->a.mapping_base = va;
+    g->end = end;
+    g->a.size = g->a.mapping_size = end - va;
 }
 
 /* The part of the mapping around va that is adopted with it: within bounds, and free of other registrations. Of
@@ -129,9 +137,7 @@ static CUresult extent(uint64_t va, bool write, struct range bounds, struct regi
             low = o->end;
     }
     if (low >= high) return CUDA_ERROR_INVALID_VALUE;
-    g->va = g->a.base = g->a.mapping_base = low;
-    g->end = high;
-    g->a.size = g->a.mapping_size = high - low;
+    registration_place(g, low, high);
     return CUDA_SUCCESS;
 }
 
@@ -246,28 +252,69 @@ void adopted_begin(const struct adopted_client *c, bool pages_move)
 
 enum state { INTACT, CHANGED, LOST };
 
-/* LOST: not all of g is where it was put; CHANGED: it has not the access that it had. */
-static enum state look_at(const struct registration *g, const struct region *list, size_t count)
+/* How far a look at everything has come. */
+struct look {
+    const struct region *list;
+    size_t count, k;
+};
+
+/* LOST: the page of p's at `at` is not where it was put; CHANGED: it has not the access that it had. So are all up to *end. */
+static enum state look_at(struct look *l, const struct piece *p, uint64_t at, uint64_t *end)
 {
-    size_t k = 0;
+    while (l->k < l->count && l->list[l->k].end <= at) l->k++;
+    const struct region *r = l->k < l->count ? &l->list[l->k] : NULL;
+    bool there = r && r->start <= at;
+    *end = p->va + p->size;
+    if (r && (there ? r->end : r->start) < *end) *end = there ? r->end : r->start;
+    if (!there || !(p->file ? registration_shows_file(r, p) : registration_in_place(r))) return LOST;
+    return r->prot == p->prot ? INTACT : CHANGED;
+}
+
+/* The first part of g from `at` on that is not intact, all of it in the same state. */
+static enum state look_for(struct look *l, const struct registration *g, uint64_t at, struct range *found)
+{
     enum state s = INTACT;
-    for (size_t n = 0; n < g->count; n++) {
-        const struct piece *p = &g->pieces[n];
-        for (uint64_t at = p->va; at < p->va + p->size; at = list[k].end) {
-            while (k < count && list[k].end <= at) k++;
-            if (k == count || list[k].start > at) return LOST;
-            if (p->file ? !registration_shows_file(&list[k], p) : !registration_in_place(&list[k])) return LOST;
-            if (list[k].prot != p->prot) s = CHANGED;
+    for (size_t k = 0; k < g->count; k++) {
+        const struct piece p = piece_within(&g->pieces[k], at, g->end);
+        for (uint64_t from = p.va, to; from < p.va + p.size; from = to) {
+            enum state now = look_at(l, &p, from, &to);
+            if (s != INTACT && now != s) return s;
+            if (s == INTACT) found->start = from;
+            found->end = to;
+            s = now;
         }
     }
     return s;
 }
 
-static void review(struct registration *g, const struct region *list, size_t count)
+/* With all that is mapped around it, without holes. */
+static void tell_of_the_rest(const struct region *list, size_t count)
 {
-    enum state s = look_at(g, list, count);
-    if (s == LOST) client->lost(g->va, g->end);
-    if (s != INTACT) registration_drop(g);
+    struct range run = { 0, 0 };
+    size_t k = 0;
+    for (struct registration *g = registration_above(0); g; g = registration_next(g)) {
+        while (run.end <= g->va && k < count) {
+            run.start = list[k].start;
+            do run.end = list[k++].end;
+            while (k < count && list[k].start == run.end);
+        }
+        if (g->moves && g->va >= run.start && g->va < run.end) client->remains(g->va, run.start, run.end);
+    }
+}
+
+static void review(struct look *l)
+{
+    struct registration *g;
+    bool lost = false;
+    for (uint64_t at = 0; (g = registration_above(at));) {
+        struct range part = { g->va, g->end };
+        enum state s = g->adopted ? look_for(l, g, at, &part) : INTACT;
+        at = s == INTACT ? g->end : part.end;
+        if (s == LOST && client->lost(part.start, part.end)) part = (struct range){ g->va, at = g->end };
+        if (s != INTACT) registration_cut(g, part.start, part.end);
+        lost |= s == LOST;
+    }
+    if (lost) tell_of_the_rest(l->list, l->count);
 }
 
 void adopted_review(void)
@@ -279,10 +326,7 @@ void adopted_review(void)
     pthread_mutex_lock(&registrations_lock);
     if (any && !regions_of(0, UINT64_MAX, &list, &count)) {
         part(list, count, 0, UINT64_MAX);
-        for (struct registration *g = registration_above(0), *next; g; g = next) {
-            next = registration_next(g);
-            if (g->adopted) review(g, list, count);
-        }
+        review(&(struct look){ list, count, 0 });
         free(list);
     }
     pthread_mutex_unlock(&registrations_lock);

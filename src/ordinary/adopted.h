@@ -13,12 +13,15 @@ struct adopted_client {
     /* Pages of [va, end) can have entries (mmu_ordinary_add) from now on: with the host's they begin. The program has
      * mapped them as part of [mapping, mapping_end). */
     CUresult (*comes)(uint64_t va, uint64_t end, uint64_t mapping, uint64_t mapping_end);
-    /* All of it is the host's again, as if no device had ever seen it. */
-    void (*leaves)(uint64_t va, uint64_t end);
+    /* All of it is the host's again, as if no device had ever seen it. CUDA_ERROR_OUT_OF_MEMORY: so is more of what came
+     * together with it. */
+    CUresult (*leaves)(uint64_t va, uint64_t end);
+    /* After something was lost: va moves as before, and no more than [from, to) is left of what it was mapped with. */
+    void (*remains)(uint64_t va, uint64_t from, uint64_t to);
     /* The program has given pages back: they have no bytes, and nobody has them. By who serves the host's faults. */
     void (*gone)(uint64_t va, uint64_t end);
-    /* The program has unmapped some of it, whether it moves or not: nothing that was said of it holds. */
-    void (*lost)(uint64_t va, uint64_t end);
+    /* The program has unmapped it, whether it moves or not: nothing that was said of it holds. As leaves. */
+    CUresult (*lost)(uint64_t va, uint64_t end);
 };
 /* Before the first of the following. pages_move: they may, where the system can do that. */
 void adopted_begin(const struct adopted_client *c, bool pages_move);

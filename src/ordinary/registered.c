@@ -36,34 +36,31 @@ static CUresult map_piece(struct device *d, const struct registration *g, const 
     return r;
 }
 
+struct piece piece_within(const struct piece *p, uint64_t from, uint64_t to)
+{
+    struct piece part = *p;
+    if (from > p->va) {
+        part.va = from;
+        part.offset += from - p->va;
+    }
+    if (to > p->va + p->size) to = p->va + p->size;
+    part.size = to > part.va ? to - part.va : 0;
+    return part;
+}
+
 /* The pages of p without those that the neighbours below and above have too. They
  * can only have the first and the last of g, because bytes are registered once. */
 static struct piece own_part(const struct registration *g, const struct piece *p, const struct registration *below,
                              const struct registration *above)
 {
-    struct piece own = *p;
-    if (own.size && own.va == g->va && ((below && below->end > g->va) || (above && above->va == g->va))) {
-        own.va += PAGE_BYTES;
-        own.offset += PAGE_BYTES;
-        own.size -= PAGE_BYTES;
-    }
-    if (own.size && own.va + own.size == g->end && above && above->va < g->end) own.size -= PAGE_BYTES;
-    return own;
+    bool first = (below && below->end > g->va) || (above && above->va == g->va), last = above && above->va < g->end;
+    return piece_within(p, g->va + (first ? PAGE_BYTES : 0), g->end - (last ? PAGE_BYTES : 0));
 }
 
 /* g is in the tree. */
 static struct piece alone(struct registration *g, size_t k)
 {
     return own_part(g, &g->pieces[k], RB_PREV(registrations, &all, g), RB_NEXT(registrations, &all, g));
-}
-
-static void unmap_own(struct registration *g)
-{
-    for (size_t k = 0; k < g->count; k++) {
-        struct piece own = alone(g, k);
-        for (int d = 0; d < device_count && own.size; d++)
-            if (devices[d].processor) processor_unmap(devices[d].processor, own.va, own.size);
-    }
 }
 
 static CUresult map_own(struct device *d, struct registration *g)
@@ -134,12 +131,16 @@ void registration_free(struct registration *g)
     free(g);
 }
 
-/* Makes the pages ordinary again where no other registration needs them. */
-static void restore(struct registration *g)
+/* Devices do not see these pages any more, which are ordinary again, unless another registration needs them. */
+static void make_ordinary(struct registration *g, uint64_t from, uint64_t to)
 {
     for (size_t k = 0; k < g->count; k++) {
         struct piece own = alone(g, k);
-        if (!own.file && own.size) registration_unshare(own.va, own.va + own.size);
+        own = piece_within(&own, from, to);
+        if (!own.size) continue;
+        for (int d = 0; d < device_count; d++)
+            if (devices[d].processor) processor_unmap(devices[d].processor, own.va, own.size);
+        if (!own.file) registration_unshare(own.va, own.va + own.size);
     }
 }
 
@@ -159,8 +160,7 @@ CUresult registration_insert(struct registration *g)
     if (!r && !g->adopted) r = space_publish(&g->a);
     if (!r) return r;
     if (g->watched) mmu_ordinary_remove(g->va, g->end - g->va);
-    unmap_own(g);
-    restore(g);
+    make_ordinary(g, g->va, g->end);
     RB_REMOVE(registrations, &all, g);
     return r;
 }
@@ -174,12 +174,66 @@ struct registration *registration_above(uint64_t va)
 
 struct registration *registration_next(struct registration *g) { return RB_NEXT(registrations, &all, g); }
 
-/* What kernels have touched there is registered by name now. */
-static void drop_adopted(uint64_t va, uint64_t end)
+/* Under the lock. */
+void registration_drop(struct registration *g)
 {
-    for (struct registration *g = registration_above(va), *next; g && g->va < end; g = next) {
-        next = registration_next(g);
-        if (g->adopted) registration_drop(g);
+    if (!g->adopted) space_withdraw(&g->a);
+    if (g->watched) adopted_leaves(g, g->va, g->end);
+    make_ordinary(g, g->va, g->end);
+    RB_REMOVE(registrations, &all, g);
+    registration_free(g);
+}
+
+/* The same pages, as they are. */
+static struct registration *part_of(const struct registration *g, uint64_t va, uint64_t end)
+{
+    struct registration *part = calloc(1, sizeof *part);
+    struct piece *pieces = calloc(g->count, sizeof *pieces);
+    if (!part || !pieces) {
+        free(part);
+        free(pieces);
+        return NULL;
+    }
+    *part = *g;
+    registration_place(part, va, end);
+    part->pieces = pieces;
+    part->count = 0;
+    for (size_t k = 0; k < g->count; k++) {
+        struct piece p = piece_within(&g->pieces[k], va, end);
+        if (!p.size) continue;
+        registration_keep_file(p.file);
+        registration_keep_file(p.origin);
+        pieces[part->count++] = p;
+    }
+    return part;
+}
+
+void registration_cut(struct registration *g, uint64_t from, uint64_t to)
+{
+    struct registration *rest[2] = { NULL, NULL };
+    bool fails = (g->va < from && !(rest[0] = part_of(g, g->va, from))) ||
+                 (to < g->end && !(rest[1] = part_of(g, to, g->end))) ||
+                 (g->watched && adopted_leaves(g, from, to));
+    if (fails) {
+        registration_drop(g);
+    } else {
+        make_ordinary(g, from, to);
+        RB_REMOVE(registrations, &all, g);
+        registration_free(g);
+    }
+    for (int k = 0; k < 2; k++) {
+        if (rest[k] && fails) registration_free(rest[k]);
+        if (rest[k] && !fails) RB_INSERT(registrations, &all, rest[k]);
+    }
+}
+
+/* What kernels have touched there is registered by name now. */
+static void cut_adopted(uint64_t va, uint64_t end)
+{
+    for (struct registration *g; va < end && (g = registration_above(va)) && g->va < end;) {
+        uint64_t from = g->va > va ? g->va : va, to = g->end < end ? g->end : end;
+        if (g->adopted) registration_cut(g, from, to);
+        va = to;
     }
 }
 
@@ -220,24 +274,13 @@ CUresult registered_add(struct context *c, uint64_t va, uint64_t size, unsigned 
     pthread_mutex_lock(&registrations_lock);
     r = collision(va, size);
     if (!r) r = registrations_open();
-    if (!r) drop_adopted(g->va, g->end);
+    if (!r) cut_adopted(g->va, g->end);
     if (!r) r = registration_make_pieces(g);
     if (!r) r = adopted_part(g->va, g->end);
     if (!r) r = registration_insert(g);
     if (r) registration_free(g);
     pthread_mutex_unlock(&registrations_lock);
     return r;
-}
-
-/* Under the lock. */
-void registration_drop(struct registration *g)
-{
-    if (!g->adopted) space_withdraw(&g->a);
-    if (g->watched) adopted_leaves(g);
-    unmap_own(g);
-    restore(g);
-    RB_REMOVE(registrations, &all, g);
-    registration_free(g);
 }
 
 CUresult registered_remove(uint64_t va)

@@ -45,6 +45,12 @@ struct registration *registration_next(struct registration *g);
 CUresult registration_make_pieces(struct registration *g);
 CUresult registration_insert(struct registration *g);
 void registration_drop(struct registration *g);
+/* Of what is adopted [from, to) is dropped, or, without memory for the rest, all. The rest stays as it is: to replace its
+ * pages could hit what another thread maps there meanwhile (replace.h). */
+void registration_cut(struct registration *g, uint64_t from, uint64_t to);
+void registration_place(struct registration *g, uint64_t va, uint64_t end); /* whole pages, of what is adopted */
+/* Its part in [from, to), of no size perhaps; not one more user of its files. */
+struct piece piece_within(const struct piece *p, uint64_t from, uint64_t to);
 void registration_free(struct registration *g);
 void registrations_clear(void);     /* in a child, which has none */
 
@@ -82,7 +88,8 @@ CUresult registrations_watch_forks(void);
 /* adopted.c: whatever shows replaced pages of [start, end) elsewhere becomes private memory. CUDA_ERROR_NOT_READY: it
  * changes all the time. */
 CUresult adopted_part(uint64_t start, uint64_t end);
-/* g, which is watched, is about to be dropped: all of its pages are the host's. */
-void adopted_leaves(const struct registration *g);
+/* [va, end) of g, which is watched, is about to be dropped: all of its pages are the host's. CUDA_ERROR_OUT_OF_MEMORY: so
+ * are others of g's, and it is to be dropped, too. */
+CUresult adopted_leaves(const struct registration *g, uint64_t va, uint64_t end);
 
 #endif

@@ -30,13 +30,23 @@ static uint64_t now_ms(void)
     return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000 + 1;
 }
 
+static bool covers(struct window *w, uint64_t address)
+{
+    return address >= atomic_load(&w->start) && address < atomic_load(&w->end);
+}
+
 static bool to_be_retried(uint64_t address)
 {
+    static const struct timespec moment = { .tv_nsec = 20000 };
     for (unsigned k = 0; k < WINDOWS; k++) {
         struct window *w = &windows[k];
-        if (address < atomic_load(&w->start) || address >= atomic_load(&w->end)) continue;
-        uint64_t closed = atomic_load(&w->closed_ms);
-        if (!closed || now_ms() - closed < RETRY_MS) return true;
+        uint64_t closed = 0;
+        bool waited = false;
+        /* Who tried again at once would keep the kernel's lock from who replaces the pages, and give others the time to
+         * map something there. */
+        for (; covers(w, address) && !(closed = atomic_load(&w->closed_ms)); waited = true)
+            syscall(SYS_nanosleep, &moment, NULL);
+        if (waited || (covers(w, address) && now_ms() - closed < RETRY_MS)) return true;
     }
     return false;
 }

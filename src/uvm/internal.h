@@ -58,6 +58,7 @@ struct block *block_at(uint64_t va, bool create);
 struct block *block_make(struct window *w, struct range *r, uint64_t start, uint64_t end);
 /* Ends at page; the next one begins there. */
 CUresult block_split(struct block *low, unsigned page);
+CUresult block_part(uint64_t va);               /* so that none has pages on both sides of va */
 void block_remove(struct block *b); /* its window too, if there is nothing else in it */
 /* The part of [start, end) that lies in b. */
 struct region block_overlap(const struct block *b, uint64_t start, uint64_t end);
@@ -199,11 +200,12 @@ CUresult block_bring(struct block *b, const struct mask *pages, unsigned to);
 /* --- ordinary.c: the program's memory that is not managed --- */
 /* All of [start, end) has a policy. */
 CUresult ordinary_cover(uint64_t start, uint64_t end);
-/* What was said of it is forgotten. */
-void ordinary_forget(uint64_t start, uint64_t end);
-/* Pages of [start, end) may have entries from now on, or have none any more. */
+/* What was said of it is forgotten, and it has no entries any more. CUDA_ERROR_OUT_OF_MEMORY: as ordinary_end. */
+CUresult ordinary_forget(uint64_t start, uint64_t end);
+/* Pages of [start, end) may have entries from now on. */
 CUresult ordinary_begin(uint64_t start, uint64_t end);
-void ordinary_end(uint64_t start, uint64_t end);
+/* They have none any more. CUDA_ERROR_OUT_OF_MEMORY: nor do others that began together with these. */
+CUresult ordinary_end(uint64_t start, uint64_t end);
 /* Their bytes are gone, it is as if nobody had touched them. */
 void ordinary_gone(uint64_t start, uint64_t end);
 /* The host is the first to touch the page. */
@@ -217,7 +219,7 @@ void ordinary_bring(uint64_t at, uint64_t start, uint64_t end, unsigned to);
 /* --- spans.c --- */
 /* A device comes to va, which the program has mapped as a part of [start, end). */
 void spans_note(uint64_t va, uint64_t start, uint64_t end);
-/* Some of it is mapped no more. */
+/* [start, end) is mapped no more; of what it was part of the rest is noted anew. */
 void spans_forget(uint64_t start, uint64_t end);
 
 /* --- faults.c --- */

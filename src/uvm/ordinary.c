@@ -28,15 +28,18 @@ CUresult ordinary_cover(uint64_t start, uint64_t end)
 
 static bool always(const struct range *r, const void *arg) { return r && !arg; }
 
-void ordinary_forget(uint64_t start, uint64_t end)
+CUresult ordinary_forget(uint64_t start, uint64_t end)
 {
-    /* without memory for the cut, more is forgotten */
     range_split(start, end, always, NULL);
+    CUresult e = ordinary_end(start, end);
     for (struct range *r = range_above(start), *next; r && r->start < end; r = next) {
         next = range_next(r);
-        ordinary_end(r->start, r->end);
-        range_drop(r);
+        if (r->start >= start && r->end <= end)
+            range_drop(r);
+        else
+            r->policy = no_policy; /* without memory for the cut, more is forgotten */
     }
+    return e;
 }
 
 /* ---- blocks */
@@ -79,8 +82,9 @@ CUresult ordinary_begin(uint64_t start, uint64_t end)
     return r;
 }
 
-void ordinary_end(uint64_t start, uint64_t end)
+CUresult ordinary_end(uint64_t start, uint64_t end)
 {
+    CUresult low = block_part(start), high = block_part(end);
     for (uint64_t at = start; at < end; at = (at / WINDOW_BYTES + 1) * WINDOW_BYTES) {
         struct window *w = window_at(at, false);
         for (struct block *b = w ? w->blocks : NULL, *next; b; b = next) {
@@ -89,6 +93,7 @@ void ordinary_end(uint64_t start, uint64_t end)
             if (r.first < r.outer) block_remove(b);
         }
     }
+    return low ? low : high;
 }
 
 /* ---- the host's first touch */

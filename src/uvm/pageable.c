@@ -67,10 +67,18 @@ static CUresult comes(uint64_t va, uint64_t end, uint64_t mapping, uint64_t mapp
     return r;
 }
 
-static void leaves(uint64_t va, uint64_t end)
+static CUresult leaves(uint64_t va, uint64_t end)
 {
     uvm_enter();
-    ordinary_end(va, end);
+    CUresult r = ordinary_end(va, end);
+    uvm_leave();
+    return r;
+}
+
+static void remains(uint64_t va, uint64_t from, uint64_t to)
+{
+    uvm_enter();
+    spans_note(va, from, to);
     uvm_leave();
 }
 
@@ -81,21 +89,22 @@ static void gone(uint64_t va, uint64_t end)
     uvm_leave();
 }
 
-static void lost(uint64_t va, uint64_t end)
+static CUresult lost(uint64_t va, uint64_t end)
 {
     struct allocation gone = all_of_it;
     gone.base = va;
     gone.size = end - va;
     attributes_freed(&gone);
     uvm_enter();
-    ordinary_forget(va, end);
+    CUresult r = ordinary_forget(va, end);
     spans_forget(va, end);
     uvm_leave();
+    return r;
 }
 
 CUresult pageable_begin(bool pages_move)
 {
-    static const struct adopted_client client = { comes, leaves, gone, lost };
+    static const struct adopted_client client = { comes, leaves, remains, gone, lost };
     if (!uvm_pageable) return CUDA_SUCCESS;
     CUresult r = mmu_serve_outside(service);
     if (r) return r;

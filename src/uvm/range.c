@@ -53,9 +53,7 @@ struct range *range_new(struct managed *m, uint64_t start, uint64_t end)
 {
     struct range *r = heap_take(sizeof *r);
     if (!r) return NULL;
-    *r = (struct range){
-        .start = start, .end = end, .owner = m, .policy = { .preferred = NOBODY, .preferred_node = -1 }
-    };
+    *r = (struct range){ .start = start, .end = end, .owner = m, .policy = no_policy };
     RB_INSERT(ranges, ranges_of(start), r);
     return r;
 }
@@ -74,8 +72,7 @@ static CUresult split_at(uint64_t va, range_differs *differs, const void *arg)
     if (!r || r->start == va || !differs(r, arg)) return CUDA_SUCCESS;
     struct range *high = heap_take(sizeof *high);
     if (!high) return CUDA_ERROR_OUT_OF_MEMORY;
-    struct block *b = block_at(va, false);
-    CUresult e = b && b->region.first < page_of(va) ? block_split(b, page_of(va)) : CUDA_SUCCESS;
+    CUresult e = block_part(va);
     if (e) {
         heap_give(high);
         return e;
@@ -86,7 +83,7 @@ static CUresult split_at(uint64_t va, range_differs *differs, const void *arg)
     RB_INSERT(ranges, ranges_of(va), high);
     uint64_t at = va;
     for (struct window *w; (w = window_next(&at, high->end));)
-        for (b = w->blocks; b; b = b->next)
+        for (struct block *b = w->blocks; b; b = b->next)
             if (w->va + (uint64_t)b->region.first * PAGE_BYTES >= va && b->range == r) b->range = high;
     return CUDA_SUCCESS;
 }

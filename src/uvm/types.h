@@ -53,6 +53,7 @@ struct policy {
     int preferred_node;            /* with preferred == CPU: a NUMA node, -1: any */
     uint32_t accessed_by;          /* bit p: processor p */
 };
+static const struct policy no_policy = { .preferred = NOBODY, .preferred_node = -1 };
 
 struct managed;
 struct range {

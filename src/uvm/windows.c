@@ -212,9 +212,16 @@ CUresult block_split(struct block *low, unsigned page)
     for_each_processor(p, known) split_place(low, high, p, &upper);
     keep(&low->read_duplicated, &high->read_duplicated, &upper);
     keep(&low->discarded, &high->discarded, &upper);
+    keep(&low->asked_for, &high->asked_for, &upper);
     low->region.outer = page;
     low->next = high;
     places_tidy(low);
     places_tidy(high);
     return CUDA_SUCCESS;
+}
+
+CUresult block_part(uint64_t va)
+{
+    struct block *b = block_at(va, false);
+    return b && b->region.first < page_of(va) ? block_split(b, page_of(va)) : CUDA_SUCCESS;
 }

