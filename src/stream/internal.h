@@ -152,6 +152,8 @@ struct stream *busy_next(struct stream *s);
 bool stream_idle(struct stream *s);
 /* What idle streams were lent of managed memory is the host's again: somebody has waited for them. */
 void streams_take_back(struct stream_set *set);
+/* Likewise, where host and kernels take turns: s, too, if nothing follows its host function, which has returned. */
+void stream_host_function_is_over(struct stream *s);
 /* Work is known to have ended: what kernels have faulted on is decided, unless one still runs on the set's device. */
 void streams_settle(struct stream_set *set);
 /* Both, for a host that knows it: a copy was waited for, an event was asked for. */

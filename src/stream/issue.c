@@ -130,13 +130,12 @@ static void follow_on_device(struct issue *o)
     if (o->after.count && queue_empty(o->stream) && channel_follow(o->stream, &o->after)) marks_free(&o->after);
 }
 
-CUresult stream_launch(struct stream *s, const struct launch *l)
+static CUresult issue_launch(struct stream *s, const struct launch *l)
 {
     struct issue o;
     struct launch noted;
-    channel_throttle(s);
-    CUresult r = uvm_watches_launches ? uvm_before_launch(s->set->context->device->ordinal, s) : CUDA_SUCCESS;
-    if (r || (r = begin(&o, s))) return r;
+    CUresult r = begin(&o, s);
+    if (r) return r;
     if (trace_wanted(TRACE_LISTEN_KERNELS | TRACE_LISTEN_MAP)) {
         noted = *l;
         noted.ticket = kernel_note(s, l);
@@ -155,6 +154,16 @@ CUresult stream_launch(struct stream *s, const struct launch *l)
         r = append(&o, i);
     }
     end(&o, r);
+    return r;
+}
+
+CUresult stream_launch(struct stream *s, const struct launch *l)
+{
+    channel_throttle(s);
+    CUresult r = uvm_watches_launches ? uvm_before_launch(s->set->context->device->ordinal, s) : CUDA_SUCCESS;
+    if (r) return r;
+    r = issue_launch(s, l);
+    if (uvm_exclusive) uvm_after_launch(s, !r);
     return r;
 }
 

@@ -41,14 +41,6 @@ void item_free(struct item *i)
     free(i);
 }
 
-static bool nothing_follows(struct stream *s)
-{
-    pthread_mutex_lock(&s->lock);
-    bool last = !s->first;
-    pthread_mutex_unlock(&s->lock);
-    return last;
-}
-
 static CUresult call_host(struct stream *s, const struct item *i, CUresult status)
 {
     if (uvm_exclusive) uvm_host_function_begins();
@@ -56,8 +48,7 @@ static CUresult call_host(struct stream *s, const struct item *i, CUresult statu
     i->call((void *)i->arg, status);
     in_host_function = false;
     if (!uvm_exclusive) return CUDA_SUCCESS;
-    if (nothing_follows(s)) uvm_take_back(s);
-    streams_take_back(s->set);
+    stream_host_function_is_over(s);
     return uvm_host_function_ends();
 }
 

@@ -63,8 +63,19 @@ static bool is_idle_of(const void *stream, const void *set)
 
 void streams_take_back(struct stream_set *set)
 {
-    if (uvm_exclusive) uvm_take_back_chosen(is_idle_of, set);
+    if (uvm_exclusive) uvm_take_back(is_idle_of, set);
 }
+
+/* Nothing is in t but the host function that ends; or it is idle. */
+static bool is_over(const void *stream, const void *ending)
+{
+    struct stream *t = (struct stream *)stream;
+    const struct stream *s = ending;
+    if (t != s) return is_idle_of(t, s->set);
+    return atomic_load(&t->issued) == atomic_load(&t->retired) + 1 && channel_idle(t);
+}
+
+void stream_host_function_is_over(struct stream *s) { uvm_take_back(is_over, s); }
 
 void streams_settle(struct stream_set *set)
 {

@@ -12,6 +12,8 @@ bool uvm_exclusive;
 struct loan {
     const void *stream;
     unsigned to;
+    unsigned launching; /* launches that are on their way into the stream, which cannot look idle for them yet */
+    bool launched;      /* one has come there */
 };
 static struct loan *loans;
 static unsigned loan_count, loan_room;
@@ -213,31 +215,45 @@ static struct loan *loan_to(const void *stream, unsigned to)
     return l;
 }
 
+static void take_back(struct loan *l)
+{
+    *l = loans[--loan_count];
+    mmu_permit();
+}
+
+static void launch_ends(struct loan *l, bool issued)
+{
+    l->launched |= issued;
+    if (!--l->launching && !l->launched) take_back(l);
+}
+
 CUresult exclusive_lend(int ordinal, const void *stream)
 {
+    CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
     uvm_enter();
-    const struct loan *l = loan_to(stream, 1 + (unsigned)ordinal);
-    CUresult r = l ? lend_all(l->to, stream) : CUDA_ERROR_OUT_OF_MEMORY;
+    struct loan *l = loan_to(stream, 1 + (unsigned)ordinal);
+    if (l) {
+        l->launching++;
+        r = lend_all(l->to, stream);
+        if (r) launch_ends(l, false);
+    }
     uvm_leave();
     return r;
 }
 
-void uvm_take_back(const void *stream)
+void uvm_after_launch(const void *stream, bool issued)
 {
     quiet_lock(&uvm_lock);
-    struct loan *l = loan_of(stream);
-    if (l) *l = loans[--loan_count];
-    if (l) mmu_permit();
+    struct loan *l = loan_of(stream); /* NULL: another thread has destroyed the stream */
+    if (l && l->launching) launch_ends(l, issued);
     quiet_unlock(&uvm_lock);
 }
 
-void uvm_take_back_chosen(bool (*chosen)(const void *stream, const void *arg), const void *arg)
+void uvm_take_back(bool (*chosen)(const void *stream, const void *arg), const void *arg)
 {
     quiet_lock(&uvm_lock);
-    const unsigned before = loan_count;
     for (unsigned k = loan_count; k--;)
-        if (chosen(loans[k].stream, arg)) loans[k] = loans[--loan_count];
-    if (loan_count < before) mmu_permit();
+        if (!loans[k].launching && chosen(loans[k].stream, arg)) take_back(&loans[k]);
     quiet_unlock(&uvm_lock);
 }
 
@@ -321,6 +337,7 @@ void uvm_stream_gone(const void *stream)
         LIST_FOREACH(p, &g->owner->pieces, link)
         if (p->attached == CU_MEM_ATTACH_SINGLE && p->stream == stream) p->attached = p->a.flags;
     }
+    struct loan *l = loan_of(stream);
+    if (l) take_back(l);
     quiet_unlock(&uvm_lock);
-    uvm_take_back(stream);
 }

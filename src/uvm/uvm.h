@@ -60,6 +60,8 @@ void uvm_catch_up(void);
 /* A kernel is about to be issued into the stream. Called if uvm_watches_launches. */
 extern bool uvm_watches_launches;
 CUresult uvm_before_launch(int ordinal, const void *stream);
+/* And was, or failed to be. Called if uvm_exclusive, after each uvm_before_launch that succeeded. */
+void uvm_after_launch(const void *stream, bool issued);
 
 /* A kernel of so many blocks, and threads in all, is sent to the device; how its faults arrive depends on it. Costs a store. True: it
  * is to tell of its accesses to managed memory. */
@@ -74,9 +76,9 @@ bool uvm_reaches(uint64_t va, uint64_t size, bool write);
  * launched kernel may touch is its device's, and the host may not touch it until somebody has seen the
  * stream idle. */
 extern bool uvm_exclusive;
-void uvm_take_back(const void *stream);
-/* Of the streams to which something is lent, from those that are chosen; `chosen` takes no locks. */
-void uvm_take_back_chosen(bool (*chosen)(const void *stream, const void *arg), const void *arg);
+/* Of the streams to which something is lent, from those that are chosen, unless a launch is on its way there;
+ * `chosen` takes no locks. */
+void uvm_take_back(bool (*chosen)(const void *stream, const void *arg), const void *arg);
 /* While a host function runs the host may touch what was lent to streams that have nothing on the device. */
 void uvm_host_function_begins(void);
 CUresult uvm_host_function_ends(void);

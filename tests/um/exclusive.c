@@ -211,8 +211,90 @@ static void after_a_host_function_the_next_kernel_has_the_memory(void)
     CHECK(cuLaunchHostFunc(streams[0], touch_and_tell, (void *)p));
     poke(p + 64, 7, streams[0]);
     while (!touched) usleep(1000);
-    usleep(500000); /* its thread may be slow to come back */
-    *(volatile uint32_t *)p = 1;
+    for (;; usleep(1000)) *(volatile uint32_t *)p = 1; /* its thread may be slow to come back */
+}
+
+/* ---- while other threads look for streams that are idle */
+
+static sigjmp_buf back;
+static void on_segv(int number) { siglongjmp(back, number); }
+
+static void catch_refusals(void)
+{
+    sigaction(SIGSEGV, &(struct sigaction){ .sa_handler = on_segv, .sa_flags = SA_NODEFER }, NULL);
+}
+
+static bool host_touches(CUdeviceptr at)
+{
+    if (sigsetjmp(back, 1)) return false;
+    *(volatile uint32_t *)at = 1;
+    return true;
+}
+
+/* *go_on: what it waits for. */
+static CUfunction waiting_kernel(volatile uint32_t **go_on)
+{
+    CUmodule m;
+    CUfunction f;
+    CHECK(cuModuleLoadData(&m, waiting));
+    CHECK(cuModuleGetFunction(&f, m, "wait"));
+    CHECK(cuMemAllocHost((void **)go_on, 4));
+    return f;
+}
+
+static void run_until_told(CUfunction wait_kernel, volatile uint32_t **go_on, CUstream s)
+{
+    void *parameters[] = { (void *)go_on };
+    **go_on = 0;
+    CHECK(cuLaunchKernel(wait_kernel, 1, 1, 1, 1, 1, 1, 0, s, parameters, NULL));
+}
+
+static atomic_bool enough;
+static void *look_for_idle_streams(void *arg)
+{
+    CUcontext c;
+    CHECK(cuDevicePrimaryCtxRetain(&c, 0));
+    CHECK(cuCtxSetCurrent(c));
+    while (!enough) CHECK(cuStreamSynchronize(streams[1]));
+    return arg;
+}
+
+static void a_launch_on_its_way_is_not_idle(void)
+{
+    volatile uint32_t *go_on;
+    CUfunction wait_kernel = waiting_kernel(&go_on);
+    CUdeviceptr p = managed(4 * MIB, CU_MEM_ATTACH_GLOBAL);
+    pthread_t looker;
+    catch_refusals();
+    pthread_create(&looker, NULL, look_for_idle_streams, NULL);
+    for (unsigned k = 0; k < 20000; k++) {
+        run_until_told(wait_kernel, &go_on, streams[0]);
+        bool touches = host_touches(p);
+        *go_on = 1;
+        EXPECT(!touches);
+        CHECK(cuStreamSynchronize(streams[0]));
+    }
+    enough = true;
+    pthread_join(looker, NULL);
+}
+
+/* What it may have touched for a moment more is not its after that. */
+static void a_kernel_behind_a_host_function_has_the_memory_whenever_it_comes(void)
+{
+    volatile uint32_t *go_on;
+    CUfunction wait_kernel = waiting_kernel(&go_on);
+    CUdeviceptr p = managed(4 * MIB, CU_MEM_ATTACH_GLOBAL);
+    catch_refusals();
+    for (unsigned k = 0; k < 2000; k++) {
+        touched = false;
+        poke(p, k, streams[0]);
+        CHECK(cuLaunchHostFunc(streams[0], touch_and_tell, (void *)p));
+        while (k % 2 && !touched) sched_yield();
+        run_until_told(wait_kernel, &go_on, streams[0]);
+        while (!touched || host_touches(p)) sched_yield();
+        *go_on = 1;
+        CHECK(cuStreamSynchronize(streams[0]));
+    }
 }
 
 static void what_becomes_global_while_a_kernel_runs_is_not_the_hosts(void)
@@ -265,8 +347,6 @@ static struct {
 } memory[MEMORIES];
 static volatile uint32_t *go_on[2]; /* what a stream's kernel waits for */
 static bool busy[2];
-static sigjmp_buf back;
-static void on_segv(int number) { siglongjmp(back, number); }
 
 static bool host_may_touch(int k)
 {
@@ -274,18 +354,9 @@ static bool host_may_touch(int k)
     return memory[k].attached == CU_MEM_ATTACH_SINGLE ? !busy[memory[k].stream] : !busy[0] && !busy[1];
 }
 
-static bool host_touches(CUdeviceptr at)
+static void begin_work(CUfunction wait_kernel, int s)
 {
-    if (sigsetjmp(back, 1)) return false;
-    *(volatile uint32_t *)at = 1;
-    return true;
-}
-
-static void run_until_told(CUfunction wait_kernel, int s)
-{
-    void *parameters[] = { &go_on[s] };
-    *go_on[s] = 0;
-    CHECK(cuLaunchKernel(wait_kernel, 1, 1, 1, 1, 1, 1, 0, streams[s], parameters, NULL));
+    run_until_told(wait_kernel, &go_on[s], streams[s]);
     busy[s] = true;
     for (int k = 0; k < MEMORIES; k++)
         if (memory[k].attached == CU_MEM_ATTACH_GLOBAL ||
@@ -307,14 +378,10 @@ static void attach(int k, int s, unsigned flags)
 static void attach_at_random(size_t size)
 {
     static const unsigned flags[] = { CU_MEM_ATTACH_GLOBAL, CU_MEM_ATTACH_HOST, CU_MEM_ATTACH_SINGLE };
-    struct sigaction a = { .sa_handler = on_segv, .sa_flags = SA_NODEFER };
-    CUmodule m;
-    CUfunction wait_kernel;
+    CUfunction wait_kernel = NULL;
     unsigned seed = (unsigned)size;
-    CHECK(cuModuleLoadData(&m, waiting));
-    CHECK(cuModuleGetFunction(&wait_kernel, m, "wait"));
-    sigaction(SIGSEGV, &a, NULL);
-    for (int s = 0; s < 2; s++) CHECK(cuMemAllocHost((void **)&go_on[s], 4));
+    for (int s = 0; s < 2; s++) wait_kernel = waiting_kernel(&go_on[s]);
+    catch_refusals();
     for (int k = 0; k < MEMORIES; k++) {
         memory[k].attached = flags[k % 2];
         memory[k].at = managed(size, memory[k].attached);
@@ -330,7 +397,7 @@ static void attach_at_random(size_t size)
             CHECK(cuStreamSynchronize(streams[s]));
             busy[s] = false;
         } else {
-            run_until_told(wait_kernel, s);
+            begin_work(wait_kernel, s);
         }
     }
     for (int s = 0; s < 2; s++) *go_on[s] = 1;
@@ -419,6 +486,8 @@ int main(void)
         ALONE(start, a_host_function_may_touch_what_its_stream_left),
         ALONE(start, a_graphs_host_node_may_touch_what_its_branches_left),
         ALONE_ENDS(start, after_a_host_function_the_next_kernel_has_the_memory, SIGSEGV),
+        ALONE(start, a_launch_on_its_way_is_not_idle),
+        ALONE(start, a_kernel_behind_a_host_function_has_the_memory_whenever_it_comes),
         ALONE_ENDS(start, what_becomes_global_while_a_kernel_runs_is_not_the_hosts, SIGSEGV),
         ALONE(start, devices_share_what_one_of_them_has),
         ALONE(start, memory_that_shares_a_block_has_one_owner_each),

@@ -298,11 +298,8 @@ CUresult uvm_before_launch(int ordinal, const void *stream)
     (void)ordinal, (void)stream;
     return CUDA_SUCCESS;
 }
-void uvm_take_back(const void *stream) { (void)stream; }
-void uvm_take_back_chosen(bool (*chosen)(const void *stream, const void *arg), const void *arg)
-{
-    (void)chosen, (void)arg;
-}
+void uvm_after_launch(const void *stream, bool issued) { (void)stream, (void)issued; }
+void uvm_take_back(bool (*chosen)(const void *stream, const void *arg), const void *arg) { (void)chosen, (void)arg; }
 void uvm_host_function_begins(void) {}
 CUresult uvm_host_function_ends(void) { return CUDA_SUCCESS; }
 void uvm_stream_gone(const void *stream) { (void)stream; }

@@ -20,8 +20,9 @@ static struct memory {
     int stream;
 } memories[MOST];
 /* Stream s is of device s % DEVICES. on_loan: launched into, and nobody has seen it idle since; runs: something of it is
- * still to be done. */
+ * still to be done. coming: launches that are on their way there. */
 static bool on_loan[STREAMS], runs[STREAMS];
+static unsigned coming[STREAMS];
 static const char names[STREAMS];
 static unsigned host_functions;
 
@@ -35,7 +36,7 @@ static bool stream_runs(const void *stream) { return runs[(const char *)stream -
 
 /* ---- the model */
 
-static bool has_it(int s) { return on_loan[s] && (!host_functions || runs[s]); }
+static bool has_it(int s) { return (on_loan[s] || coming[s]) && (!host_functions || runs[s]); }
 
 static bool host_may_touch(const struct memory *m)
 {
@@ -84,8 +85,26 @@ static void touch_some(int k, uint64_t operation)
 static void launch(int s, uint64_t operation)
 {
     if (host_functions) return;
-    on_loan[s] = runs[s] = true;
+    coming[s]++;
     if (uvm_before_launch(s % DEVICES, &names[s])) fail("a launch fails", operation, -1);
+}
+
+static void launched(int s, bool issued)
+{
+    if (!coming[s] || host_functions) return;
+    coming[s]--;
+    on_loan[s] |= issued;
+    runs[s] |= issued;
+    uvm_after_launch(&names[s], issued);
+}
+
+static bool is_idle(const void *stream, const void *which) { return stream == which; }
+
+static void see_idle(int s)
+{
+    runs[s] = false;
+    if (!coming[s]) on_loan[s] = false;
+    uvm_take_back(is_idle, &names[s]);
 }
 
 static void attach(int k)
@@ -107,11 +126,12 @@ static void operate(uint64_t operation)
         if (!allocate(k)) memories[k].a = NULL;
     } else if (what < 70) {
         touch_some(k, operation);
-    } else if (what < 78) {
+    } else if (what < 74) {
         launch(s, operation);
+    } else if (what < 79) {
+        launched(s, draw(8));
     } else if (what < 86) {
-        runs[s] = on_loan[s] = false;
-        uvm_take_back(&names[s]);
+        see_idle(s);
     } else if (what < 88) {
         runs[s] = false;
     } else if (what < 91) {
@@ -189,7 +209,12 @@ int main(int argc, char **argv)
         operate(n);
         if (n % 16 == 0) check(n);
     }
-    if (host_functions) uvm_host_function_ends();
+    while (host_functions) {
+        host_functions--;
+        uvm_host_function_ends();
+    }
+    for (int s = 0; s < STREAMS; s++)
+        while (coming[s]) launched(s, false);
     for (int k = 0; k < MOST; k++)
         if (memories[k].a) uvm_free(memories[k].a);
     for (int d = 0; d < DEVICES; d++)
