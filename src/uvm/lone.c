@@ -206,7 +206,9 @@ static CUresult hold(struct lone *t, unsigned p, struct visit a)
         uint64_t ends = walk_for_store(t, s, d);
         a.close = a.fault && d == CLOSE && !t->batches;
         t->close = a.close || (t->n && t->close);
-        if (a.fault && (!t->groups || ends < t->known)) t->known = ends;
+        /* that there is no table is not known sooner than what an earlier walk finds */
+        const bool overtakes = ends < t->known && d != NO_TABLE && d != NO_TABLE_LOST;
+        if (a.fault && (!t->groups || overtakes)) t->known = ends;
         bool walked_for = a.fault || (t->n && d != AT_HAND);
         if (walked_for && (!t->n || a.va / group != t->held[t->n - 1].va / group)) t->groups++;
         t->stores++;
