@@ -38,7 +38,8 @@ static inline int status_of(const struct child_test *t)
     fflush(NULL);
     pid_t child = fork();
     if (!child) {
-        signal(SIGSEGV, SIG_DFL); /* cmocka has a handler */
+        signal(SIGSEGV, SIG_DFL); /* cmocka has handlers */
+        signal(SIGBUS, SIG_DFL);
         alarm(CHILD_PATIENCE_S);
         if (t->start) t->start();
         t->body();

@@ -10,6 +10,7 @@
 #include "base/cancel.h"
 #include "base/led.h"
 #include "base/units.h"
+#include "ordinary/mappings.h"
 #include "ordinary/origins.h"
 #include "ordinary/replace.h"
 
@@ -93,7 +94,7 @@ static int give(void *p, size_t size, int advice)
     return result;
 }
 
-static int led_madvise(void *p, size_t size, int advice)
+static int take(void *p, size_t size, int advice)
 {
     uint64_t va = (uint64_t)p, end = va + page_up(size);
     bool gives = advice == MADV_DONTNEED || advice == MADV_DONTNEED_LOCKED, frees = advice == MADV_FREE;
@@ -102,6 +103,15 @@ static int led_madvise(void *p, size_t size, int advice)
     const int cancel = cancel_defer();
     int result = give(p, size, advice);
     cancel_restore(cancel);
+    return result;
+}
+
+static int led_madvise(void *p, size_t size, int advice)
+{
+    int result;
+    if (mappings_refuse((uint64_t)p, size, advice, &result)) return result;
+    result = take(p, size, advice);
+    if (!result) mappings_advised((uint64_t)p, size, advice);
     return result;
 }
 

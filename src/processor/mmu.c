@@ -1,6 +1,7 @@
 /* Managed memory's page tables: what src/uvm calls. See mmu.h for the contract
  * and table.h for the books. */
 #include "processor/mmu.h"
+#include "base/heap.h"
 #include "base/log.h"
 #include "base/machine.h"
 #include "base/numa.h"
@@ -114,6 +115,14 @@ static void punch(uint64_t va, uint64_t size)
     backing_discard(in_window(va) ? mmu.memory : mmu.ordinary, va - memory_base(va), size);
 }
 
+/* With the lock of the host's table. */
+static void forget_gone(uint64_t va)
+{
+    struct block *b = block_find(va);
+    heap_give(b->gone);
+    b->gone = NULL;
+}
+
 static void remove_block(uint64_t va)
 {
     block_punched(block_find(va), 0, BLOCK_PAGES);
@@ -122,6 +131,7 @@ static void remove_block(uint64_t va)
         struct table *t = &mmu.tables[n];
         quiet_lock(&t->lock);
         struct leaf *l = leaf_find(n, va);
+        if (n == MMU_HOST) forget_gone(va);
         if (l) {
             /* the host's mapping goes; the others' stay */
             if (n != MMU_HOST) leaf_clean(t, l);
@@ -159,6 +169,41 @@ void mmu_remove(uint64_t va, uint64_t size)
     host_unmap(va, size);
     if (!mmu.tables[MMU_HOST].signals) userfault_wake(mmu.tables[MMU_HOST].fd, va, size);
     punch(va, size);
+}
+
+/* Of one block, whose other pages stay. */
+static CUresult note_gone(uint64_t va, uint64_t end)
+{
+    struct table *host = &mmu.tables[MMU_HOST];
+    struct mask pages = mask_region((struct region){ page_of(va), page_of(va) + (unsigned)((end - va) / PAGE_BYTES) });
+    quiet_lock(&host->lock);
+    struct block *b = leaf_make(MMU_HOST, va) ? block_find(va) : NULL;
+    if (b && !b->gone) b->gone = heap_take(sizeof *b->gone);
+    struct mask *gone = b ? b->gone : NULL;
+    if (gone) *gone = mask_or(gone, &pages);
+    mmu.some_gone |= gone != NULL;
+    quiet_unlock(&host->lock);
+    return gone ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static CUresult lose_pages(uint64_t va, uint64_t end)
+{
+    for (unsigned p = 0; p < MMU_PROCESSORS; p++) mmu_set(p, va, end - va, MMU_NONE);
+    return note_gone(va, end);
+}
+
+CUresult mmu_unmapped(uint64_t va, uint64_t size)
+{
+    CUresult r = CUDA_SUCCESS;
+    for (uint64_t at = va, next; at < va + size && !r; at = next) {
+        next = piece_end(at, va + size);
+        if (next - at < BLOCK_BYTES)
+            r = lose_pages(at, next);
+        else if (block_find(at))
+            remove_block(at);
+    }
+    if (!r) mmu_discard(va, size);
+    return r;
 }
 
 CUresult mmu_attach(unsigned p)

@@ -6,7 +6,6 @@
 #include "base/userfault.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #ifndef MADV_DONTNEED_LOCKED
@@ -127,9 +126,43 @@ static struct span take(struct span *s)
 }
 
 /* Of what the program has locked, too: to a GPU's driver mlock means nothing. */
-static void take_out(struct span s)
+static void take_out(struct span s, int unused)
 {
+    (void)unused;
     if (madvise((void *)s.lo, s.hi - s.lo, MADV_DONTNEED)) madvise((void *)s.lo, s.hi - s.lo, MADV_DONTNEED_LOCKED);
+}
+
+static void watch(struct span s, int fd) { userfault_register(fd, s.lo, s.hi - s.lo); }
+
+static void protect_host(struct span s, int prot)
+{
+    unsigned char resident;
+    if (!mprotect((void *)s.lo, s.hi - s.lo, prot)) return;
+    if (s.hi - s.lo > PAGE_BYTES) { /* where the program has unmapped some, unseen, the rest is protected */
+        uint64_t middle = page_down(s.lo + (s.hi - s.lo) / 2);
+        protect_host((struct span){ s.lo, middle }, prot);
+        protect_host((struct span){ middle, s.hi }, prot);
+    } else if (!mincore((void *)s.lo, PAGE_BYTES, &resident)) {
+        fl_log_once(FL_LOG_ERROR, "managed memory cannot be protected");
+    }
+}
+
+/* But for what the program has put there itself. */
+static void for_host(struct span s, void (*act)(struct span s, int arg), int arg)
+{
+    if (!mmu.some_gone) {
+        act(s, arg);
+        return;
+    }
+    for (uint64_t at = s.lo, next; at < s.hi; at = next) {
+        const struct block *b = block_find(at);
+        next = piece_end(at, s.hi);
+        unsigned first = page_of(at), outer = first + (unsigned)((next - at) / PAGE_BYTES);
+        struct mask left = mask_region((struct region){ first, outer });
+        if (b && b->gone) left = mask_andnot(&left, b->gone);
+        for_each_run(run, &left)
+            act((struct span){ at + (run.first - first) * PAGE_BYTES, at + (run.outer - first) * PAGE_BYTES }, arg);
+    }
 }
 
 void table_finish(struct table *t)
@@ -137,18 +170,19 @@ void table_finish(struct table *t)
     struct span open = take(&t->open), close = take(&t->close), zap = take(&t->zap), protect = take(&t->protect);
     bool there = (open.lo == open.hi && close.lo == close.hi) || !t->processor || device_ready(t);
     if (open.lo != open.hi && there) userfault_unregister(t->fd, open.lo, open.hi - open.lo);
-    if (close.lo != close.hi && there) userfault_register(t->fd, close.lo, close.hi - close.lo);
+    if (close.lo != close.hi && there && t->processor) watch(close, t->fd);
+    if (close.lo != close.hi && !t->processor) for_host(close, watch, t->fd);
     if (zap.lo != zap.hi && t->processor) device_change(t, zap.lo, zap.hi - zap.lo, ENTRIES_ZAP);
     if (zap.lo != zap.hi && !t->processor && in_window(zap.lo))
-        take_out(zap);
+        for_host(zap, take_out, 0);
     else if (zap.lo != zap.hi && !t->processor)
         ordinary_zap(zap.lo, zap.hi - zap.lo);
     if (protect.lo == protect.hi) return;
     int prot = t->protect_as == MMU_WRITE ? PROT_READ | PROT_WRITE : t->protect_as == MMU_READ ? PROT_READ : PROT_NONE;
     if (t->processor)
         device_change(t, protect.lo, protect.hi - protect.lo, prot);
-    else if (mprotect((void *)protect.lo, protect.hi - protect.lo, prot))
-        fl_log_once(FL_LOG_ERROR, "managed memory cannot be protected: %s", strerror(errno));
+    else
+        for_host(protect, protect_host, prot);
 }
 
 static void put_off_protect(struct table *t, uint64_t va, uint64_t size, enum mmu_access access)
@@ -161,8 +195,10 @@ static void put_off_protect(struct table *t, uint64_t va, uint64_t size, enum mm
 /* va: where what was asked of the system begins. */
 static CUresult result_of(const struct table *t, uint64_t va, int error)
 {
-    /* of its own memory the program may have unmapped some */
-    if (!t->processor && !in_window(va) && error != ENOMEM && error != ENOSPC) return CUDA_SUCCESS;
+    const bool unmapped = !t->processor && error && error != ENOMEM && error != ENOSPC && (!in_window(va) || error == ENOENT);
+    if (unmapped && in_window(va))
+        fl_log_once(FL_LOG_WARN, "the program has unmapped managed memory by a system call that is not seen: devices keep it");
+    if (unmapped) return CUDA_SUCCESS; /* by the program, which gets its SIGSEGV from the system */
     /* a process that is gone needs no entries; whoever waits for it learns of it elsewhere */
     if (!error || error == ESRCH) return CUDA_SUCCESS;
     return error == ENOMEM || error == ENOSPC ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_UNKNOWN;

@@ -37,6 +37,7 @@ struct block {
     _Atomic bool populated;        /* every page has */
     _Atomic bool large;            /* they are one large page that the first touch brought */
     _Atomic uint8_t opened;        /* how often a leaf was opened; counts to COLLAPSE_AT */
+    struct mask *gone;             /* where the host has something else, or nothing; NULL: nowhere. Under its table's lock */
 };
 enum { GROUP_BLOCKS = 512 };
 /* The blocks of one GiB of which something was used. Never freed, so that they can be found without a lock. */
@@ -78,6 +79,7 @@ struct mmu {
     char *alias;                   /* of memory, in large pages where the system has them; NULL: none */
     uint64_t large_most;           /* bytes of blocks that may be made large by their first touch */
     uint64_t begun_most;           /* bytes of blocks to whose pages memory is given before they are touched */
+    bool some_gone;                /* some block has pages that are; under the lock of the host's table */
     _Atomic uint64_t begun_bytes;  /* of blocks with memory */
     _Atomic uint64_t large_bytes;  /* that are so; more than large_most: this system has no large pages */
     struct table tables[MMU_PROCESSORS];

@@ -43,9 +43,10 @@ void describe(uint64_t address, const struct surroundings *s, char *out, size_t 
     const struct allocation *a = s->at, *below = s->below, *above = s->above;
     const struct freed *f = a ? NULL : find_freed(address);
     if (f && below && f->base < below->base + below->size) f = NULL; /* its place was taken since */
+    const bool unmapped = a && a->owner && a->owner->unmapped && a->owner->unmapped(a, address);
     if (a)
-        snprintf(out, size, "byte %" PRIu64 " of %" PRIu64 " bytes of %s at 0x%" PRIx64, address - a->base, a->size,
-                 kind_name(a->kind), a->base);
+        snprintf(out, size, "byte %" PRIu64 " of %" PRIu64 " bytes of %s at 0x%" PRIx64 "%s", address - a->base, a->size,
+                 kind_name(a->kind), a->base, unmapped ? ", which the program has unmapped" : "");
     else if (address < 65536)
         snprintf(out, size, "a null pointer%s", address ? " with an offset" : "");
     else if (f)

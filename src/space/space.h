@@ -75,6 +75,8 @@ struct space_owner {
     CUresult (*set_peer)(struct device *d, struct device *peer, bool enabled);
     /* What kernels of d may do with a: PROT_DEVICE_*. NULL: read and write. */
     unsigned (*access)(const struct allocation *a, const struct device *d);
+    /* The program has unmapped the address of a by itself. With the lock. */
+    bool (*unmapped)(const struct allocation *a, uint64_t address);
 };
 /* Once, when the library is initialised. */
 void space_add_owner(const struct space_owner *o);

@@ -137,7 +137,8 @@ CUresult advise(uint64_t start, uint64_t end, CUmem_advise advice, unsigned p, i
 {
     struct change c = { advice, p, node };
     CUresult e = range_split(start, end, differs, &c);
-    for (struct range *r = range_at(start); r && r->start < end && !e; r = range_next(r)) e = apply(r, &c);
+    for (struct range *r = range_above(start); r && r->start < end && !e; r = range_next(r))
+        if (!r->gone) e = apply(r, &c);
     return e;
 }
 
@@ -146,7 +147,9 @@ CUresult uvm_advise(uint64_t va, uint64_t size, CUmem_advise advice, CUmemLocati
     uint64_t start = page_down(va), end = page_up(va + size);
     unsigned p = location.type == CU_MEM_LOCATION_TYPE_DEVICE ? 1 + (unsigned)location.id : CPU;
     uvm_enter();
-    CUresult e = advise(start, end, advice, p, location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA ? location.id : -1);
+    CUresult e = CUDA_ERROR_INVALID_VALUE;
+    if (range_covers(start, end))
+        e = advise(start, end, advice, p, location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA ? location.id : -1);
     uvm_leave();
     return e;
 }

@@ -31,16 +31,17 @@ static inline bool is_managed(uint64_t va) { return va >= space_managed_base() &
 uint64_t range_place(uint64_t size);                                      /* a free address, 0: none */
 struct range *range_new(struct managed *m, uint64_t start, uint64_t end); /* without policy */
 void range_drop(struct range *r);              /* it has no blocks */
-/* The lowest that ends above va: of managed ones, or of others, as va is. NULL: none. */
+/* The lowest that ends above va, though it may be gone: of managed ones, or of others, as va is. NULL: none. */
 struct range *range_above(uint64_t va);
 void range_remove(struct managed *m);
 struct range *range_first(void);
 struct range *range_next(struct range *r);
 struct managed *range_owned_by(const struct context *c); /* addresses taken by c, or NULL */
 void ranges_forget_processor(unsigned p);      /* its process is gone */
-struct range *range_at(uint64_t va);           /* or NULL */
+struct range *range_at(uint64_t va);           /* not one that is gone; or NULL */
+bool range_covers(uint64_t start, uint64_t end); /* ranges that are not gone, all of it */
 /* Makes range boundaries at start and end where the policy on both sides would
- * differ in the way that `differs` tells. */
+ * differ in the way that `differs` tells; NULL: in any way. */
 typedef bool range_differs(const struct range *r, const void *arg);
 CUresult range_split(uint64_t start, uint64_t end, range_differs *differs, const void *arg);
 
@@ -151,6 +152,10 @@ void thrashing_free(struct block *b); /* so when it is cut: both parts begin ane
 bool thrashing_pinned_any(void);
 /* Ends pins whose time is over, in all blocks; the time of the next, 0: none. */
 uint64_t thrashing_unpin(uint64_t now);
+
+/* --- remapped.c --- */
+/* What the program does to the mappings of managed memory is seen from now on, as mappings_lead. */
+void remapped_lead(void);
 
 /* --- places.c: who has and maps which pages of a block --- */
 void places_begin(struct block *b); /* nobody has any */

@@ -86,10 +86,20 @@ static CUresult for_all_blocks(uint64_t va, uint64_t size, block_action *f, unsi
     return r;
 }
 
+/* Of a range some of which is not there any more nothing is moved or discarded (observed on H200). */
+static bool is_whole(uint64_t start, uint64_t end)
+{
+    uvm_enter();
+    bool whole = range_covers(start, end);
+    uvm_leave();
+    return whole;
+}
+
 CUresult uvm_prefetch(uint64_t va, uint64_t size, CUmemLocation location)
 {
     unsigned to = location.type == CU_MEM_LOCATION_TYPE_DEVICE ? 1 + (unsigned)location.id : CPU;
     uint64_t start = page_down(va), end = page_up(va + size);
+    if (!is_whole(start, end)) return CUDA_ERROR_INVALID_VALUE;
     if (location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA) mmu_prefer_node(start, end - start, location.id);
     return for_all_blocks(va, size, block_bring, to);
 }
@@ -125,7 +135,7 @@ static CUresult discard_block(struct block *b, const struct mask *pages, unsigne
 CUresult uvm_discard(uint64_t va, uint64_t size, bool in_place)
 {
     uint64_t at = page_down(va), end = page_up(va + size);
-    CUresult r = CUDA_SUCCESS;
+    CUresult r = is_whole(at, end) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     while (at < end && !r) {
         uvm_enter();
         at = windows_discard(at, end);

@@ -26,11 +26,9 @@ CUresult ordinary_cover(uint64_t start, uint64_t end)
     return CUDA_SUCCESS;
 }
 
-static bool always(const struct range *r, const void *arg) { return r && !arg; }
-
 CUresult ordinary_forget(uint64_t start, uint64_t end)
 {
-    range_split(start, end, always, NULL);
+    range_split(start, end, NULL, NULL);
     CUresult e = ordinary_end(start, end);
     for (struct range *r = range_above(start), *next; r && r->start < end; r = next) {
         next = range_next(r);

@@ -18,10 +18,23 @@ struct range *range_above(uint64_t va)
     return below && va < below->end ? below : r;
 }
 
-struct range *range_at(uint64_t va)
+static struct range *any_at(uint64_t va)
 {
     struct range *r = range_above(va);
     return r && va >= r->start ? r : NULL;
+}
+
+struct range *range_at(uint64_t va)
+{
+    struct range *r = any_at(va);
+    return r && !r->gone ? r : NULL;
+}
+
+bool range_covers(uint64_t start, uint64_t end)
+{
+    const struct range *r;
+    for (; start < end && (r = range_at(start)); start = r->end);
+    return start >= end;
 }
 
 struct range *range_first(void) { return RB_MIN(ranges, &all); }
@@ -30,7 +43,7 @@ struct range *range_next(struct range *r) { return RB_NEXT(ranges, &all, r); }
 /* A free place of size bytes, from `from` on; 0: none. */
 static uint64_t gap(uint64_t from, uint64_t size)
 {
-    struct range key = { .start = from }, *r = range_at(from);
+    struct range key = { .start = from }, *r = any_at(from);
     if (r) from = r->owner->end;
     key.start = from;
     for (r = RB_NFIND(ranges, &all, &key); r && r->start - from < size; r = RB_NEXT(ranges, &all, r))
@@ -69,7 +82,7 @@ void range_drop(struct range *r)
 static CUresult split_at(uint64_t va, range_differs *differs, const void *arg)
 {
     struct range *r = range_at(va);
-    if (!r || r->start == va || !differs(r, arg)) return CUDA_SUCCESS;
+    if (!r || r->start == va || (differs && !differs(r, arg))) return CUDA_SUCCESS;
     struct range *high = heap_take(sizeof *high);
     if (!high) return CUDA_ERROR_OUT_OF_MEMORY;
     CUresult e = block_part(va);
@@ -99,7 +112,7 @@ CUresult range_split(uint64_t start, uint64_t end, range_differs *differs, const
 void range_remove(struct managed *m)
 {
     windows_remove(m->start, m->end);
-    for (struct range *r = range_at(m->start), *next; r && r->owner == m; r = next) {
+    for (struct range *r = any_at(m->start), *next; r && r->owner == m; r = next) {
         next = RB_NEXT(ranges, &all, r);
         RB_REMOVE(ranges, &all, r);
         heap_give(r);

@@ -1,6 +1,7 @@
 /* What managed memory needs, once: at cuInit, with the first allocation, with each
  * device process that begins or ends, and in a forked child. */
 #include "context/context.h"
+#include "ordinary/mappings.h"
 #include "uvm/internal.h"
 #include "uvm/pageable.h"
 #include "uvm/uvm.h"
@@ -62,6 +63,7 @@ CUresult uvm_make_ready(void)
 void uvm_in_child(void)
 {
     atomic_store(&uvm_unsettled, false);
+    mappings_in_child();
     if (uvm_ready) munmap((void *)space_managed_base(), space_managed_end() - space_managed_base());
 }
 
@@ -107,7 +109,18 @@ static CUresult attach(struct device *d)
     return r;
 }
 
-const struct space_owner uvm_owner = { .attach = attach, .detach = detach, .release_context = release_context };
+static bool unmapped(const struct allocation *a, uint64_t address)
+{
+    (void)a;
+    quiet_lock(&uvm_lock);
+    bool gone = !range_at(address);
+    quiet_unlock(&uvm_lock);
+    return gone;
+}
+
+const struct space_owner uvm_owner = {
+    .attach = attach, .detach = detach, .release_context = release_context, .unmapped = unmapped
+};
 
 /* ---- cuInit */
 

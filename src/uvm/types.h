@@ -59,6 +59,8 @@ struct managed;
 struct range {
     uint64_t start, end;           /* page-aligned */
     struct policy policy;
+    unsigned mapping;              /* what the program has said of it to the system (ordinary/mappings.h) */
+    bool gone;                     /* and has unmapped it: nobody reaches it any more */
     struct managed *owner;
     RB_ENTRY(range) link;
 };

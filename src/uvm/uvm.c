@@ -44,6 +44,7 @@ static CUresult alloc(struct context *c, uint64_t size, unsigned attach_flags, b
     struct piece *p = heap_take(sizeof *p);
     if (!p) return CUDA_ERROR_OUT_OF_MEMORY;
     mmu_look_for_handlers();
+    remapped_lead();
     quiet_lock(&uvm_lock);
     CUresult r = uvm_make_ready();
     if (!r && !(r = addresses_take(c, of_module, size, p))) {
@@ -98,14 +99,9 @@ CUresult uvm_free_same(const struct allocation *copy)
 bool uvm_covers(uint64_t va, uint64_t size)
 {
     quiet_lock(&uvm_lock);
-    struct range *r = uvm_ready ? range_at(va) : NULL;
-    while (r && r->end - va < size && r->end < space_managed_end()) {
-        size -= r->end - va;
-        va = r->end;
-        r = range_at(va);
-    }
+    bool all = uvm_ready && size && size <= UINT64_MAX - va && range_covers(va, va + size);
     quiet_unlock(&uvm_lock);
-    return r && size;
+    return all;
 }
 
 void uvm_residency(uint64_t va, uint64_t pages, uint8_t *out)

@@ -168,7 +168,7 @@ void block_remove(struct block *b)
             chunk_give(w, p);
     block_free(b);
     if (w->blocks) return;
-    set_window(w->va, NULL);
+    set_window(w->va, w->discarded ? &discarded_window : NULL);
     heap_give(w);
 }
 

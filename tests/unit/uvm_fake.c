@@ -11,6 +11,8 @@ struct device devices[MAX_DEVICES];
 int device_count;
 uint8_t fake_entries[PROCESSORS][FAKE_PAGES];
 struct fake_counts fake_counted;
+bool fake_gone[FAKE_PAGES];
+const struct mappings_client *fake_mappings;
 mmu_service *fake_serve;
 void (*fake_meanwhile)(void);
 bool fake_ends_often = true;
@@ -105,8 +107,17 @@ CUresult mmu_init(const struct backing *b, uint64_t base, mmu_service *s)
 CUresult mmu_add(uint64_t va, uint64_t size)
 {
     for (int p = 0; p < PROCESSORS; p++) memset(&fake_entries[p][fake_page(va)], 0, size / PAGE_BYTES);
+    memset(&fake_gone[fake_page(va)], 0, size / PAGE_BYTES);
     return CUDA_SUCCESS;
 }
+CUresult mmu_unmapped(uint64_t va, uint64_t size)
+{
+    for (int p = 0; p < PROCESSORS; p++) memset(&fake_entries[p][fake_page(va)], 0, size / PAGE_BYTES);
+    memset(&fake_gone[fake_page(va)], true, size / PAGE_BYTES);
+    return CUDA_SUCCESS;
+}
+void mappings_lead(const struct mappings_client *c) { fake_mappings = c; }
+void mappings_in_child(void) {}
 void mmu_remove(uint64_t va, uint64_t size)
 {
     (void)va;
@@ -222,7 +233,7 @@ static void touch(unsigned p, uint64_t va, enum mmu_access access)
         fake_now += 20000;
         struct mmu_fault f = { .processor = p, .address = va, .write = write, .atomic = atomic, .block = fake_block, .pending = 1 };
         enum mmu_verdict verdict = fake_serve(&f);
-        if (verdict == MMU_FATAL && fake_refuses) return;
+        if (verdict == MMU_FATAL && (fake_refuses || fake_gone[fake_page(va)])) return;
         if (k == 64 || verdict != MMU_RETRY) {
             printf("no end of faults at page %lu\n", fake_page(va));
             exit(1);

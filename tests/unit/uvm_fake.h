@@ -3,13 +3,16 @@
 #ifndef FL_TEST_UVM_FAKE_H
 #define FL_TEST_UVM_FAKE_H
 
+#include "ordinary/mappings.h"
 #include "uvm/internal.h"
 #include "uvm/uvm.h"
 
 #define FAKE_PAGES (8ul << 20)
 
 extern uint8_t fake_entries[PROCESSORS][FAKE_PAGES]; /* enum mmu_access, by page of the window */
+extern bool fake_gone[FAKE_PAGES];  /* the program has unmapped it */
 extern mmu_service *fake_serve;
+extern const struct mappings_client *fake_mappings; /* who is told of what the program does */
 extern _Atomic uint64_t fake_now;   /* ns */
 extern void (*fake_meanwhile)(void); /* what other threads do while one that has to wait sleeps, without the lock */
 extern bool fake_ends_often;         /* whenever it is asked, the device has got something done */

@@ -40,6 +40,40 @@ static CUmemLocation somewhere(void)
     return (CUmemLocation){ CU_MEM_LOCATION_TYPE_DEVICE, (int)d };
 }
 
+/* What the program has unmapped nobody reaches. */
+static bool is_gone(unsigned p, uint64_t va)
+{
+    struct mmu_fault f = { .processor = p, .address = va, .pending = 1 };
+    if (!fake_gone[fake_page(va)]) return false;
+    if (fake_serve(&f) != MMU_FATAL) fail("what is unmapped can be touched", 0, va);
+    return true;
+}
+
+static bool is_whole(uint64_t va, uint64_t size)
+{
+    return !memchr(&fake_gone[fake_page(va)], true, size / PAGE_BYTES);
+}
+
+/* The program unmaps some pages, or says something of their mapping to the system. */
+static CUresult change_mapping(uint64_t va, uint64_t size)
+{
+    if (draw(4)) {
+        fake_mappings->parts(va, va + size, 3, draw(4));
+        return CUDA_SUCCESS;
+    }
+    bool all = is_whole(va, size);
+    if (fake_mappings->holds(va, va + size, true) != all) fail("a hole is not known", 0, va);
+    return fake_mappings->goes(va, va + size);
+}
+
+/* What is done to a range that has a hole is refused. */
+static CUresult unless_gone(CUresult r, uint64_t va, uint64_t size)
+{
+    if (is_whole(va, size)) return r;
+    if (r != CUDA_ERROR_INVALID_VALUE) fail("a call takes what is unmapped", 0, va);
+    return CUDA_SUCCESS;
+}
+
 static void touch_some(const struct allocation *a, uint64_t pages)
 {
     unsigned p = draw(some_devices + 1), n = 1 + draw(8), stride = 1 + draw(20);
@@ -47,6 +81,7 @@ static void touch_some(const struct allocation *a, uint64_t pages)
     uint64_t first = draw((uint32_t)pages);
     for (uint64_t k = 0; k < n && first + k * stride < pages; k++) {
         uint64_t at = a->base + (first + k * stride) * PAGE_BYTES;
+        if (is_gone(p, at)) continue;
         if (atomic)
             fake_atomic(p, at);
         else
@@ -60,7 +95,8 @@ static void fight_for_some(const struct allocation *a, uint64_t pages)
     uint64_t first = draw((uint32_t)pages), count = 1 + draw(4);
     for (unsigned round = 0; round < 12; round++)
         for (uint64_t k = 0; k < count && first + k < pages; k++)
-            fake_touch(round % (2 + first % some_devices), a->base + (first + k) * PAGE_BYTES, true);
+            if (!fake_gone[fake_page(a->base) + first + k])
+                fake_touch(round % (2 + first % some_devices), a->base + (first + k) * PAGE_BYTES, true);
 }
 
 static int in_use; /* the allocation that the main thread works on: nobody frees it */
@@ -75,12 +111,13 @@ static void another_thread(void)
     if (busy) return;
     busy = true;
     naps++;
-    switch (draw(4)) {
+    switch (draw(5)) {
     case 0: uvm_settle(); break;
     case 1: touch_some(a, pages); break;
     case 2:
         uvm_advise(a->base + first * PAGE_BYTES, count * PAGE_BYTES, (CUmem_advise)(1 + draw(6)), somewhere());
         break;
+    case 3: change_mapping(a->base + first * PAGE_BYTES, PAGE_BYTES); break;
     default:
         if (k == in_use) break;
         uvm_free(memory[k]);
@@ -116,6 +153,7 @@ static CUresult go_over_box(const struct allocation *a)
     while (height > 1 && (depth - 1) * slice + height * pitch > a->size) height--;
     if ((depth - 1) * slice + (height - 1) * pitch + width > a->size) return CUDA_SUCCESS;
     const struct uvm_box box = { a->base, width, pitch, height, slice, depth };
+    if (!is_whole(a->base, a->size)) return CUDA_SUCCESS;
     return uvm_copy_engine_box((int)draw(some_devices), &box, draw(3));
 }
 
@@ -134,13 +172,14 @@ static CUresult operate(void)
             touch_some(a, pages);
         return CUDA_SUCCESS;
     }
-    if (what < 85) return uvm_prefetch(va, size, somewhere());
-    if (what < 92) return uvm_advise(va, size, (CUmem_advise)(1 + draw(6)), somewhere());
-    if (what < 93) return uvm_discard(va, size, what % 2);
-    if (what < 94) return uvm_copy_engine((int)draw(some_devices), va, size, draw(3));
+    if (what < 85) return unless_gone(uvm_prefetch(va, size, somewhere()), va, size);
+    if (what < 92) return unless_gone(uvm_advise(va, size, (CUmem_advise)(1 + draw(6)), somewhere()), va, size);
+    if (what < 93) return unless_gone(uvm_discard(va, size, what % 2), va, size);
+    if (what < 94 && is_whole(va, size)) return uvm_copy_engine((int)draw(some_devices), va, size, draw(3));
     if (what < 95) return go_over_box(a);
     if (what < 97) uvm_settle();
     if (what == 97) return happen();
+    if (what == 98) return change_mapping(va, draw(4) ? PAGE_BYTES : size);
     if (what == 99) {
         uvm_free(a);
         new_allocation(k);

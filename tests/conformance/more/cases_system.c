@@ -1,6 +1,6 @@
 /* Managed memory and the operating system: system calls on pages that lie on either side, what mprotect, madvise and fork
- * do to it, signals, and that it is gone when it was freed. Not asked is what follows when a program unmaps or moves it:
- * to an H200 its bytes are gone then, too. */
+ * do to it, signals, and that it is gone when it was freed. What follows when a program unmaps or moves it
+ * cases_unmapped.c asks. */
 #define FILLED(at, n) k_fill(at, (uint32_t)((n) / 64), 16, 0x41414141)
 #include "own.h"
 #include <linux/futex.h>
