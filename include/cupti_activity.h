@@ -148,7 +148,10 @@ typedef struct PACKED_ALIGNMENT {
     uint32_t enable;
 } CUpti_ActivityUnifiedMemoryCounterConfig;
 
-/* Processors are devices' ordinals, and 0 where counterKind says that it is the host. */
+#define CUPTI_UNIFIED_MEMORY_CPU_DEVICE_ID ((uint32_t)0xFFFFFFFFU)
+
+/* Processors are devices' ordinals, and 0 where counterKind says that it is the host, but for REMOTE_MAP, where that is
+ * CUPTI_UNIFIED_MEMORY_CPU_DEVICE_ID. */
 typedef struct PACKED_ALIGNMENT {
     CUpti_ActivityKind kind;
     CUpti_ActivityUnifiedMemoryCounterKind counterKind;

@@ -51,6 +51,12 @@ static uint32_t migration_cause(uint32_t cause)
     return cause <= FAULTLINE_CAUSE_EVICTION ? cause : (uint32_t)CUPTI_ACTIVITY_UNIFIED_MEMORY_MIGRATION_CAUSE_UNKNOWN;
 }
 
+/* Of remote mappings alone the host is told by an id of its own (observed on H200). */
+static uint32_t id_of_mapped(int processor)
+{
+    return processor == FAULTLINE_HOST ? CUPTI_UNIFIED_MEMORY_CPU_DEVICE_ID : id(processor);
+}
+
 static void thrashing(const struct faultline_event *e, CUpti_ActivityUnifiedMemoryCounter3 *r)
 {
     uint32_t who = e->thread ? e->thread : 1u << (e->processor + 1);
@@ -116,8 +122,8 @@ static size_t make_memory(const struct faultline_event *e, const struct selectio
     case FAULTLINE_THROTTLING_END: throttling_ends(e, r); break;
     case FAULTLINE_MAP_REMOTE:
         r->value = e->bytes;
-        r->srcId = id(e->processor);
-        r->dstId = id(e->source);
+        r->srcId = id_of_mapped(e->processor);
+        r->dstId = id_of_mapped(e->source);
         r->flags = remote_map_cause(e->cause);
         break;
     }
