@@ -1,11 +1,14 @@
 /* See mappings.h. */
 #include "ordinary/mappings.h"
+#include "base/backing.h"
 #include "base/cancel.h"
 #include "base/led.h"
 #include "base/units.h"
 #include "ordinary/given.h"
+#include "ordinary/regions.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
@@ -18,7 +21,12 @@
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
 
-static const struct mappings_client *_Atomic client;
+/* Lies in memory in which a forked child, which has no managed memory, sees zeros. */
+struct shown {
+    _Atomic(const struct mappings_client *) client;
+};
+static _Atomic(struct shown *) shown;
+static _Atomic bool any_gone;
 
 typedef int munmap_fn(void *, size_t);
 typedef void *mmap_fn(void *, size_t, int, int, int, off_t);
@@ -29,70 +37,110 @@ static mmap_fn *real_mmap;
 static mremap_fn *real_mremap;
 static protect_fn *real_mprotect, *real_msync;
 
-/* The pages of [*va, *va+size) that a client may have; false: none, or no range that the system would take. */
-static bool concerns(const struct mappings_client *c, uint64_t *va, uint64_t size, uint64_t *end)
+static const uint64_t ADDRESSES_END = 1ull << 47;
+
+/* The pages of [*va, *va+size) that are in the client's bounds; NULL: there are none, or the system would take no such range. */
+static const struct mappings_client *concerned(uint64_t *va, uint64_t size, uint64_t *end)
 {
+    struct shown *s = atomic_load(&shown);
+    const struct mappings_client *c = s ? atomic_load(&s->client) : NULL;
     *end = *va + page_up(size);
-    if (!c || *va % PAGE_BYTES || *end <= *va || *va >= c->end || *end <= c->base) return false;
+    if (!c || *va % PAGE_BYTES || *end <= *va || *end > ADDRESSES_END || *va >= c->end || *end <= c->base) return NULL;
     if (*va < c->base) *va = c->base;
     if (*end > c->end) *end = c->end;
-    return true;
-}
-
-/* Before it is unmapped, or something else is mapped there. False: it cannot be; errno says why. */
-static bool may_go(uint64_t va, uint64_t size)
-{
-    const struct mappings_client *c = atomic_load(&client);
-    uint64_t end;
-    if (!concerns(c, &va, size, &end)) return true;
-    const int cancel = cancel_defer();
-    bool may = !c->goes(va, end);
-    cancel_restore(cancel);
-    if (!may) errno = ENOMEM;
-    return may;
-}
-
-static void parts(uint64_t va, uint64_t size, unsigned mask, unsigned value)
-{
-    const struct mappings_client *c = atomic_load(&client);
-    uint64_t end;
-    if (!concerns(c, &va, size, &end)) return;
-    const int before = errno, cancel = cancel_defer();
-    c->parts(va, end, mask, value);
-    cancel_restore(cancel);
-    errno = before;
+    return c;
 }
 
 static bool holds(uint64_t va, uint64_t size, bool all)
 {
-    const struct mappings_client *c = atomic_load(&client);
     uint64_t from = va, end;
-    return concerns(c, &from, size, &end) && (!all || (from == va && end - va >= size)) && c->holds(from, end, all);
+    const struct mappings_client *c = concerned(&from, size, &end);
+    return c && (!all || (from == va && end - va == page_up(size))) && c->holds(from, end, all);
 }
 
 /* ---- unmapping, and mapping something else there */
 
-static int led_munmap(void *p, size_t size) { return may_go((uint64_t)p, size) ? real_munmap(p, size) : -1; }
+struct call {
+    bool (*perform)(struct call *c); /* false: it fails */
+    char *p;
+    size_t size;
+    int prot, flags, fd;
+    off_t offset;
+    char *old; /* of mremap */
+    size_t old_size;
+    void *at;  /* what mmap and mremap answer */
+    int error; /* errno when it has failed */
+};
+
+static bool perform(void *arg)
+{
+    struct call *c = arg;
+    bool done = c->perform(c);
+    c->error = errno;
+    return done;
+}
+
+/* What puts something else, or nothing, in the place of [p, p+size). False: it has failed, and errno says why. */
+static bool replace(struct call *c)
+{
+    uint64_t va = (uint64_t)c->p, end;
+    const struct mappings_client *of = concerned(&va, c->size, &end);
+    if (!of || !of->holds(va, end, false)) return c->perform(c);
+    const int before = errno, cancel = cancel_defer();
+    CUresult r = of->goes(va, end, perform, c);
+    cancel_restore(cancel);
+    errno = !r ? before : r == CUDA_ERROR_OUT_OF_MEMORY ? ENOMEM : c->error;
+    if (!r) atomic_store(&any_gone, true);
+    return !r;
+}
+
+static bool unmap(struct call *c) { return !real_munmap(c->p, c->size); }
+
+static int led_munmap(void *p, size_t size)
+{
+    return replace(&(struct call){ .perform = unmap, .p = p, .size = size }) ? 0 : -1;
+}
+
+void mappings_end_in_child(uint64_t va, uint64_t end)
+{
+    struct region r;
+    for (; atomic_load(&any_gone) && region_at(va, &r) == 1 && r.start < end; va = r.end)
+        if (backing_shows(r.device, r.path)) munmap((void *)r.start, r.end - r.start);
+    if (!atomic_load(&any_gone)) munmap((void *)va, end - va);
+}
+
+static bool map(struct call *c)
+{
+    c->at = real_mmap(c->p, c->size, c->prot, c->flags, c->fd, c->offset);
+    return c->at != MAP_FAILED;
+}
 
 static void *led_mmap(void *p, size_t size, int prot, int flags, int fd, off_t offset)
 {
-    const bool replaces = flags & MAP_FIXED && !(flags & MAP_FIXED_NOREPLACE);
-    if (replaces && !may_go((uint64_t)p, size)) return MAP_FAILED;
-    return real_mmap(p, size, prot, flags, fd, offset);
+    if (!(flags & MAP_FIXED) || flags & MAP_FIXED_NOREPLACE) return real_mmap(p, size, prot, flags, fd, offset);
+    struct call c = {
+        .perform = map, .p = p, .size = size, .prot = prot, .flags = flags, .fd = fd, .offset = offset
+    };
+    return replace(&c) ? c.at : MAP_FAILED;
 }
 
 /* ---- moving */
 
-/* Whoever touches it gets SIGBUS, as where a GPU's driver's memory was moved to. */
-static void *map_nothing(void *at, size_t size, int flags)
+static bool move(struct call *c)
 {
-    int fd = memfd_create("faultline-moved", MFD_CLOEXEC);
-    if (fd < 0) return MAP_FAILED;
-    void *p = real_mmap(at, size, PROT_READ | PROT_WRITE, MAP_SHARED | flags, fd, 0);
+    c->at = real_mremap(c->old, c->old_size, c->size, c->flags, c->p);
+    return c->at != MAP_FAILED;
+}
+
+/* Whoever touches it gets SIGBUS, as where a GPU's driver's memory was moved to. */
+static bool map_nothing(struct call *c)
+{
+    if ((c->fd = memfd_create("faultline-moved", MFD_CLOEXEC)) < 0) return false;
+    bool done = map(c);
     const int error = errno;
-    close(fd);
+    close(c->fd);
     errno = error;
-    return p;
+    return done;
 }
 
 static void *fails(int error)
@@ -102,37 +150,68 @@ static void *fails(int error)
 }
 
 /* All of old is managed memory. In the order in which Linux checks. */
-static void *move_managed(char *old, size_t size, size_t to_size, int flags, void *to)
+static void *move_managed(char *old, size_t size, size_t to_size, int flags, char *to)
 {
-    if (flags & ~(MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP)) return fails(EINVAL);
-    if (flags & (MREMAP_FIXED | MREMAP_DONTUNMAP) && !(flags & MREMAP_MAYMOVE)) return fails(EINVAL);
+    size = page_up(size);
+    to_size = page_up(to_size);
     if (!to_size || flags & MREMAP_DONTUNMAP) return fails(EINVAL);
-    const uint64_t target = (uint64_t)to, target_end = target + page_up(to_size);
-    const bool moves = flags & MREMAP_FIXED;
-    if (moves && (target % PAGE_BYTES || (target < (uint64_t)old + page_up(size) && target_end > (uint64_t)old)))
-        return fails(EINVAL);
+    if (flags & MREMAP_FIXED && ((uint64_t)to % PAGE_BYTES || (to < old + size && to + to_size > old))) return fails(EINVAL);
     if (to_size > size) return fails(EFAULT);
-    if (!moves) return to_size == size || !led_munmap(old + page_up(to_size), size - to_size) ? old : MAP_FAILED;
-    if (!may_go(target, to_size)) return MAP_FAILED;
-    void *at = map_nothing(to, to_size, MAP_FIXED);
-    if (at != MAP_FAILED) led_munmap(old, size);
-    return at;
+    if (!(flags & MREMAP_FIXED))
+        return to_size == size || !led_munmap(old + to_size, size - to_size) ? old : MAP_FAILED;
+    struct call c = {
+        .perform = map_nothing, .p = to, .size = to_size, .prot = PROT_READ | PROT_WRITE, .flags = MAP_SHARED | MAP_FIXED
+    };
+    if (!replace(&c)) return MAP_FAILED;
+    if (!led_munmap(old, size)) return to;
+    real_munmap(to, to_size);
+    return fails(ENOMEM);
+}
+
+/* Some of old is managed memory: to Linux that is several mappings, which shrink together, but neither grow nor move. */
+static void *move_some(char *old, size_t size, size_t to_size, int flags)
+{
+    size = page_up(size);
+    to_size = page_up(to_size);
+    if (!to_size) return fails(EINVAL);
+    if (to_size >= size || flags & MREMAP_FIXED) return fails(EFAULT);
+    return led_munmap(old + to_size, size - to_size) ? MAP_FAILED : old;
+}
+
+static bool is_move(const char *old, size_t to_size, int flags)
+{
+    const int known = MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, moving = MREMAP_FIXED | MREMAP_DONTUNMAP;
+    return !(flags & ~known) && (!(flags & moving) || flags & MREMAP_MAYMOVE) && to_size && !((uint64_t)old % PAGE_BYTES);
 }
 
 static void *led_mremap(void *old, size_t size, size_t to_size, int flags, ...)
 {
     va_list more;
     va_start(more, flags);
-    void *to = flags & MREMAP_FIXED ? va_arg(more, void *) : NULL;
+    char *to = flags & (MREMAP_FIXED | MREMAP_DONTUNMAP) ? va_arg(more, char *) : NULL;
     va_end(more);
-    if (size && holds((uint64_t)old, size, true)) return move_managed(old, size, to_size, flags, to);
-    if (flags & MREMAP_FIXED && !may_go((uint64_t)to, to_size)) return MAP_FAILED;
-    return real_mremap(old, size, to_size, flags, to);
+    const size_t looked_at = size ? size : PAGE_BYTES; /* none: a second mapping of the same is wanted */
+    if (is_move(old, to_size, flags) && holds((uint64_t)old, looked_at, false))
+        return holds((uint64_t)old, looked_at, true) ? move_managed(old, size, to_size, flags, to)
+                                                     : move_some(old, size, to_size, flags);
+    struct call c = { .perform = move, .p = to, .size = to_size, .flags = flags, .old = old, .old_size = size };
+    return (flags & MREMAP_FIXED ? replace(&c) : move(&c)) ? c.at : MAP_FAILED;
 }
 
 /* ---- what is said of mappings */
 
 enum { ACCESS = 7, ORDER = 3 << 3, LARGE = 3 << 5, FORKS = 1 << 7, UNDUMPED = 1 << 8 };
+
+static void parts(uint64_t va, uint64_t size, unsigned mask, unsigned value)
+{
+    uint64_t end;
+    const struct mappings_client *c = concerned(&va, size, &end);
+    if (!c) return;
+    const int before = errno, cancel = cancel_defer();
+    c->parts(va, end, mask, value);
+    cancel_restore(cancel);
+    errno = before;
+}
 
 static int led_mprotect(void *p, size_t size, int prot)
 {
@@ -173,21 +252,32 @@ void mappings_advised(uint64_t va, uint64_t size, int advice)
     }
 }
 
-void mappings_lead(const struct mappings_client *c)
+CUresult mappings_lead(const struct mappings_client *c)
 {
     static _Atomic unsigned long long objects;
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static const struct led list[] = { { "munmap", led_munmap, false },     { "mmap", led_mmap, false },
                                        { "mmap64", led_mmap, false },       { "mremap", led_mremap, false },
                                        { "mprotect", led_mprotect, false }, { "msync", led_msync, false },
                                        { 0 } };
-    real_munmap = munmap;
-    real_mmap = mmap;
-    real_mremap = mremap;
-    real_mprotect = mprotect;
-    real_msync = msync;
-    atomic_store(&client, c);
+    pthread_mutex_lock(&lock);
+    if (!atomic_load(&shown)) {
+        real_munmap = munmap;
+        real_mmap = mmap;
+        real_mremap = mremap;
+        real_mprotect = mprotect;
+        real_msync = msync;
+        void *page = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (page != MAP_FAILED) {
+            madvise(page, PAGE_BYTES, MADV_WIPEONFORK);
+            struct shown *s = page;
+            atomic_store(&s->client, c);
+            atomic_store(&shown, s);
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    if (!atomic_load(&shown)) return CUDA_ERROR_OUT_OF_MEMORY;
     led_lead_new(list, &objects);
     given_lead();
+    return CUDA_SUCCESS;
 }
-
-void mappings_in_child(void) { atomic_store(&client, NULL); }

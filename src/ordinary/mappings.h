@@ -13,17 +13,20 @@ struct mappings_client {
     uint64_t base, end;
     /* All of [va, end) is managed memory that the program has left where it is; without `all`: some of it. */
     bool (*holds)(uint64_t va, uint64_t end, bool all);
-    /* It is about to be unmapped. CUDA_ERROR_OUT_OF_MEMORY: it must not be. */
-    CUresult (*goes)(uint64_t va, uint64_t end);
+    /* perform unmaps it, or maps something else there, or fails, and then nothing has changed. CUDA_ERROR_OUT_OF_MEMORY:
+     * it was not called. */
+    CUresult (*goes)(uint64_t va, uint64_t end, bool (*perform)(void *arg), void *arg);
     /* What is said of it to the system, in the bits of mask, is value from now on; at first they are all 0. Where that
      * differs mappings part, for ever. */
     void (*parts)(uint64_t va, uint64_t end, unsigned mask, unsigned value);
 };
-/* The program's calls are seen from now on; again: those of libraries that were loaded since, too. Without locks. */
-void mappings_lead(const struct mappings_client *c);
+/* The program's calls are seen from now on; again, with the same client: those of libraries that were loaded since, too.
+ * Without locks. CUDA_ERROR_OUT_OF_MEMORY. */
+CUresult mappings_lead(const struct mappings_client *c);
 /* madvise is led to given.c, which asks here first. True: it is answered, with *result and errno. */
 bool mappings_refuse(uint64_t va, uint64_t size, int advice, int *result);
 void mappings_advised(uint64_t va, uint64_t size, int advice);
-void mappings_in_child(void); /* which has no managed memory */
+/* In a forked child nothing of [va, end) is managed memory any more; what the program has put there is its own. */
+void mappings_end_in_child(uint64_t va, uint64_t end);
 
 #endif

@@ -160,6 +160,7 @@ bool host_serve_signals(void)
         if (!atomic_compare_exchange_strong(&m->state, &state, MAIL_TAKEN)) continue;
         atomic_fetch_sub(&posted, 1);
         bool woken;
+        unsigned permits = host_permits();
         struct mmu_fault f = { .processor = MMU_HOST,
                                .address = m->address,
                                .write = m->access,
@@ -167,7 +168,7 @@ bool host_serve_signals(void)
                                .pending = 1,
                                .pc = instructions[k],
                                .slept = naps[k] + 1 };
-        bool again = !protected_by_program(&f) && fault_serve(&f, false, &woken) == MMU_RETRY;
+        bool again = !protected_by_program(&f) && host_verdict(&f, false, permits, &woken) == MMU_RETRY;
         atomic_store(&m->state, again ? MAIL_RETRY : MAIL_FATAL);
         if (atomic_load(&m->asleep)) futex_wake(&m->state, 1);
         any = true;

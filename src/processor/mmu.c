@@ -115,11 +115,14 @@ static void punch(uint64_t va, uint64_t size)
     backing_discard(in_window(va) ? mmu.memory : mmu.ordinary, va - memory_base(va), size);
 }
 
+/* A block all of which has been left needs no mask of its own. */
+static struct mask every_page = { .w = { [0 ... MASK_WORDS - 1] = UINT64_MAX } };
+
 /* With the lock of the host's table. */
 static void forget_gone(uint64_t va)
 {
     struct block *b = block_find(va);
-    heap_give(b->gone);
+    if (b->gone != &every_page) heap_give(b->gone);
     b->gone = NULL;
 }
 
@@ -171,39 +174,69 @@ void mmu_remove(uint64_t va, uint64_t size)
     punch(va, size);
 }
 
-/* Of one block, whose other pages stay. */
-static CUresult note_gone(uint64_t va, uint64_t end)
+/* Of one block. */
+static CUresult leave_pages(uint64_t va, uint64_t end)
 {
     struct table *host = &mmu.tables[MMU_HOST];
+    const bool whole = end - va == BLOCK_BYTES;
     struct mask pages = mask_region((struct region){ page_of(va), page_of(va) + (unsigned)((end - va) / PAGE_BYTES) });
+    if (whole && !block_find(va)) return CUDA_SUCCESS;
     quiet_lock(&host->lock);
     struct block *b = leaf_make(MMU_HOST, va) ? block_find(va) : NULL;
-    if (b && !b->gone) b->gone = heap_take(sizeof *b->gone);
+    if (b && !b->gone) b->gone = whole ? &every_page : heap_take(sizeof *b->gone);
     struct mask *gone = b ? b->gone : NULL;
-    if (gone) *gone = mask_or(gone, &pages);
+    if (gone && !whole) *gone = mask_or(gone, &pages);
     mmu.some_gone |= gone != NULL;
     quiet_unlock(&host->lock);
     return gone ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-static CUresult lose_pages(uint64_t va, uint64_t end)
+static void return_pages(uint64_t va, uint64_t end)
 {
-    for (unsigned p = 0; p < MMU_PROCESSORS; p++) mmu_set(p, va, end - va, MMU_NONE);
-    return note_gone(va, end);
+    struct table *host = &mmu.tables[MMU_HOST];
+    struct block *b = block_find(va);
+    struct mask pages = mask_region((struct region){ page_of(va), page_of(va) + (unsigned)((end - va) / PAGE_BYTES) });
+    if (!b) return;
+    quiet_lock(&host->lock);
+    if (b->gone && b->gone != &every_page) *b->gone = mask_andnot(b->gone, &pages);
+    if (b->gone == &every_page || (b->gone && mask_empty(b->gone))) forget_gone(va);
+    quiet_unlock(&host->lock);
 }
 
-CUresult mmu_unmapped(uint64_t va, uint64_t size)
+static void return_all(uint64_t va, uint64_t end)
 {
-    CUresult r = CUDA_SUCCESS;
-    for (uint64_t at = va, next; at < va + size && !r; at = next) {
-        next = piece_end(at, va + size);
-        if (next - at < BLOCK_BYTES)
-            r = lose_pages(at, next);
-        else if (block_find(at))
-            remove_block(at);
+    for (uint64_t at = va, next; at < end; at = next) {
+        next = piece_end(at, end);
+        return_pages(at, next);
     }
-    if (!r) mmu_discard(va, size);
-    return r;
+}
+
+CUresult mmu_leave(uint64_t va, uint64_t size)
+{
+    for (uint64_t at = va, next; at < va + size; at = next) {
+        next = piece_end(at, va + size);
+        if (!leave_pages(at, next)) continue;
+        return_all(va, at);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    return CUDA_SUCCESS;
+}
+
+void mmu_left(uint64_t va, uint64_t size, bool unmapped)
+{
+    if (!unmapped) {
+        return_all(va, va + size);
+        return;
+    }
+    for (uint64_t at = va, next; at < va + size; at = next) {
+        next = piece_end(at, va + size);
+        if (!block_find(at)) continue;
+        if (next - at == BLOCK_BYTES)
+            remove_block(at);
+        else
+            for (unsigned p = 0; p < MMU_PROCESSORS; p++) mmu_set(p, at, next - at, MMU_NONE);
+    }
+    mmu_discard(va, size);
 }
 
 CUresult mmu_attach(unsigned p)

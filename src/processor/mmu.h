@@ -84,10 +84,11 @@ void mmu_look_for_handlers(void);
 CUresult mmu_add(uint64_t va, uint64_t size);
 /* It goes: every processor faults there, fatally; the physical pages are given back. */
 void mmu_remove(uint64_t va, uint64_t size);
-/* The program is about to unmap [va, va+size), or to map something else there: the host's part of it is not touched any
- * more, but for mmu_remove; nobody is given access again. CUDA_ERROR_OUT_OF_MEMORY: nothing is changed, or all but its
- * last block. */
-CUresult mmu_unmapped(uint64_t va, uint64_t size);
+/* The program is about to unmap [va, va+size), or to map something else there: the host's part of it is not touched from
+ * now on, but for mmu_remove. CUDA_ERROR_OUT_OF_MEMORY: it is. */
+CUresult mmu_leave(uint64_t va, uint64_t size);
+/* It has: nobody has access any more, or is given it again; has not: all is as before. */
+void mmu_left(uint64_t va, uint64_t size, bool unmapped);
 /* Processor p (a device) has a new process: all that was added exists there, without entries. */
 CUresult mmu_attach(unsigned p);
 /* Its process is gone. */

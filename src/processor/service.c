@@ -130,6 +130,19 @@ static void store_ahead(const struct mmu_fault *f)
     quiet_unlock(&t->lock);
 }
 
+enum mmu_verdict host_verdict(struct mmu_fault *f, bool protected_page, unsigned permits, bool *woken)
+{
+    f->doubtful = !is_second(f, permits);
+    enum mmu_verdict verdict = fault_serve(f, protected_page, woken);
+    if (verdict != MMU_FATAL) return verdict;
+    if (!f->doubtful) {
+        believe(f);
+        return MMU_FATAL;
+    }
+    doubt(f, permits);
+    return MMU_RETRY;
+}
+
 static bool serve_host(void)
 {
     struct userfault_event events[EVENTS];
@@ -143,16 +156,12 @@ static bool serve_host(void)
                                .thread = events[k].thread,
                                .pending = 1 };
         bool woken = false;
-        f.doubtful = !is_second(&f, permits);
-        enum mmu_verdict verdict = fault_serve(&f, events[k].protected_page, &woken);
-        if (verdict == MMU_FATAL && !f.doubtful) {
-            believe(&f);
+        if (host_verdict(&f, events[k].protected_page, permits, &woken) == MMU_FATAL) {
             host_fatal(&f, permits);
             continue;
         }
-        if (verdict == MMU_FATAL) doubt(&f, permits);
         if (!woken) userfault_wake(fd, page_down(f.address), PAGE_BYTES);
-        if (verdict == MMU_RETRY) store_ahead(&f);
+        store_ahead(&f);
     }
     return n > 0;
 }

@@ -6,6 +6,7 @@
 #include "base/userfault.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #ifndef MADV_DONTNEED_LOCKED
@@ -136,14 +137,15 @@ static void watch(struct span s, int fd) { userfault_register(fd, s.lo, s.hi - s
 
 static void protect_host(struct span s, int prot)
 {
-    unsigned char resident;
+    unsigned char resident[BLOCK_PAGES];
     if (!mprotect((void *)s.lo, s.hi - s.lo, prot)) return;
-    if (s.hi - s.lo > PAGE_BYTES) { /* where the program has unmapped some, unseen, the rest is protected */
-        uint64_t middle = page_down(s.lo + (s.hi - s.lo) / 2);
+    const int error = errno;
+    const uint64_t pages = (s.hi - s.lo) / PAGE_BYTES, middle = s.lo + pages / 2 * PAGE_BYTES;
+    if (pages <= BLOCK_PAGES && !mincore((void *)s.lo, s.hi - s.lo, resident)) {
+        fl_log_once(FL_LOG_ERROR, "managed memory cannot be protected: %s", strerror(error));
+    } else if (pages > 1) { /* where the program has unmapped some, unseen, the rest is protected */
         protect_host((struct span){ s.lo, middle }, prot);
         protect_host((struct span){ middle, s.hi }, prot);
-    } else if (!mincore((void *)s.lo, PAGE_BYTES, &resident)) {
-        fl_log_once(FL_LOG_ERROR, "managed memory cannot be protected");
     }
 }
 
@@ -192,9 +194,17 @@ static void put_off_protect(struct table *t, uint64_t va, uint64_t size, enum mm
     put_off(t, &t->protect, va, size);
 }
 
+/* The program has put something else there, or is doing so. */
+static bool has_left(uint64_t va)
+{
+    const struct block *b = block_find(va);
+    return b && b->gone && mask_test(b->gone, page_of(va));
+}
+
 /* va: where what was asked of the system begins. */
 static CUresult result_of(const struct table *t, uint64_t va, int error)
 {
+    if (error && !t->processor && in_window(va) && has_left(va)) return CUDA_SUCCESS; /* the access comes again */
     const bool unmapped = !t->processor && error && error != ENOMEM && error != ENOSPC && (!in_window(va) || error == ENOENT);
     if (unmapped && in_window(va))
         fl_log_once(FL_LOG_WARN, "the program has unmapped managed memory by a system call that is not seen: devices keep it");

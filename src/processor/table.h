@@ -206,6 +206,8 @@ struct errand {
 void errand_answer(const struct errand *e, enum mmu_verdict verdict);
 /* *woken: whoever waited for the page goes on already. */
 enum mmu_verdict fault_serve(const struct mmu_fault *f, bool protected_page, bool *woken);
+/* Of the host's: fatal if it comes a second time, with nothing permitted since; permits: host_permits() before it came. */
+enum mmu_verdict host_verdict(struct mmu_fault *f, bool protected_page, unsigned permits, bool *woken);
 
 /* ordinary_zap.c */
 /* Whether entries can be taken out at all. */

@@ -155,7 +155,7 @@ uint64_t thrashing_unpin(uint64_t now);
 
 /* --- remapped.c --- */
 /* What the program does to the mappings of managed memory is seen from now on, as mappings_lead. */
-void remapped_lead(void);
+CUresult remapped_lead(void);
 
 /* --- places.c: who has and maps which pages of a block --- */
 void places_begin(struct block *b); /* nobody has any */

@@ -5,12 +5,19 @@
 #include "uvm/internal.h"
 #include "uvm/uvm.h"
 
+static struct range *next_held(uint64_t va, uint64_t end)
+{
+    struct range *r = range_above(va);
+    while (r && r->gone) r = range_above(r->end);
+    return r && r->start < end ? r : NULL;
+}
+
 static bool holds(uint64_t va, uint64_t end, bool all)
 {
     quiet_lock(&uvm_lock);
     bool some = range_covers(va, end);
     if (!all)
-        for (const struct range *r = range_above(va); !some && r && r->start < end; r = range_above(r->end)) some = !r->gone;
+        some |= next_held(va, end) != NULL;
     quiet_unlock(&uvm_lock);
     return some;
 }
@@ -29,14 +36,30 @@ static void leave_blocks(uint64_t start, uint64_t end)
         }
 }
 
-static CUresult goes(uint64_t va, uint64_t end)
+/* Up to end, which is where a range begins or ends. */
+static void left(uint64_t va, uint64_t end, bool unmapped)
 {
+    for (struct range *r; (r = next_held(va, end)); va = r->end) {
+        if (unmapped) leave_blocks(r->start, r->end);
+        mmu_left(r->start, r->end - r->start, unmapped);
+        r->gone = unmapped;
+    }
+}
+
+/* Under the lock, so that whoever touches the pages meanwhile waits, and finds there what comes. */
+static CUresult goes(uint64_t va, uint64_t end, bool (*perform)(void *arg), void *arg)
+{
+    struct range *r;
     uvm_enter();
     CUresult e = range_split(va, end, NULL, NULL);
-    for (struct range *r = range_above(va); !e && r && r->start < end; r = range_above(r->end)) {
-        if (r->gone) continue;
-        leave_blocks(r->start, r->end);
-        if (!(e = mmu_unmapped(r->start, r->end - r->start))) r->gone = true;
+    for (uint64_t at = va; !e && (r = next_held(at, end)); at = r->end) {
+        e = mmu_leave(r->start, r->end - r->start);
+        if (e) left(va, r->start, false);
+    }
+    if (!e) {
+        bool done = perform(arg);
+        left(va, end, done);
+        if (!done) e = CUDA_ERROR_INVALID_VALUE;
     }
     uvm_leave();
     return e;
@@ -60,10 +83,10 @@ static void parts(uint64_t va, uint64_t end, unsigned mask, unsigned value)
     uvm_leave();
 }
 
-void remapped_lead(void)
+CUresult remapped_lead(void)
 {
     static struct mappings_client client = { .holds = holds, .goes = goes, .parts = parts };
     client.base = space_managed_base();
     client.end = space_managed_end();
-    mappings_lead(&client);
+    return mappings_lead(&client);
 }

@@ -63,8 +63,7 @@ CUresult uvm_make_ready(void)
 void uvm_in_child(void)
 {
     atomic_store(&uvm_unsettled, false);
-    mappings_in_child();
-    if (uvm_ready) munmap((void *)space_managed_base(), space_managed_end() - space_managed_base());
+    if (uvm_ready) mappings_end_in_child(space_managed_base(), space_managed_end());
 }
 
 /* ---- processes */

@@ -44,9 +44,9 @@ static CUresult alloc(struct context *c, uint64_t size, unsigned attach_flags, b
     struct piece *p = heap_take(sizeof *p);
     if (!p) return CUDA_ERROR_OUT_OF_MEMORY;
     mmu_look_for_handlers();
-    remapped_lead();
+    CUresult r = remapped_lead();
     quiet_lock(&uvm_lock);
-    CUresult r = uvm_make_ready();
+    if (!r) r = uvm_make_ready();
     if (!r && !(r = addresses_take(c, of_module, size, p))) {
         describe(p, c, size, attach_flags, of_module);
         mmu_permit(); /* it may share a page with what was freed */

@@ -4,8 +4,10 @@
 #include "../usage.h"
 #include "rig.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -26,7 +28,7 @@ static const char kernels[] = PTX_HEADER PTX_POKE
 
 static const CUmemLocation host = { CU_MEM_LOCATION_TYPE_HOST, 0 };
 static CUfunction add_kernel, spin_kernel;
-static char *p;
+static char *volatile p;
 
 static void start(void)
 {
@@ -192,6 +194,55 @@ static void a_child_unmaps_nothing_of_its_parents(void)
     expect_filled(p, SIZE, 10);
 }
 
+static void sizes_are_those_of_pages(void)
+{
+    fill(p, SIZE, 3);
+    EXPECT(mremap(p, 2 * PAGE, 2 * PAGE - 1, 0) == p);
+    EXPECT(mremap(p, PAGE + 1, 2 * PAGE, 0) == p);
+    expect_filled(p, SIZE, 3);
+    EXPECT(mremap(p, 3 * PAGE, PAGE + 1, 0) == p);
+    expect_filled(p, 2 * PAGE, 3);
+    expect_filled(p + 3 * PAGE, SIZE - 3 * PAGE, 3);
+    CHECK(add(p, 2, 1));
+    ANSWERS(add(p + 2 * PAGE, 1, 1), CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+static void calls_that_fail_leave_it_where_it_is(void)
+{
+    const int fixed = MAP_PRIVATE | MAP_FIXED, both = PROT_READ | PROT_WRITE;
+    fill(p, SIZE, 3);
+    CHECK(add(p, SIZE / PAGE, 1));
+    EXPECT(mmap(p + AT, PART, both, fixed, 1000, 0) == MAP_FAILED && errno == EBADF);
+    EXPECT(mmap(p + AT, PART, both, MAP_FIXED | MAP_ANONYMOUS, -1, 0) == MAP_FAILED && errno == EINVAL);
+    EXPECT(munmap(p + AT, (size_t)1 << 62) && errno == EINVAL);
+    EXPECT(munmap(p + AT + 1, PART) && errno == EINVAL);
+    char *own = mmap(NULL, PART, both, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    EXPECT(mremap(own, PART, PART, MREMAP_FIXED, p + AT) == MAP_FAILED && errno == EINVAL);
+    EXPECT(mremap(own + 1, PART, PART, MREMAP_MAYMOVE | MREMAP_FIXED, p + AT) == MAP_FAILED && errno == EINVAL);
+    EXPECT(mremap(p + AT, 0, PART, MREMAP_MAYMOVE) == MAP_FAILED && errno == EFAULT);
+    expect_filled(p, SIZE, 4);
+    CHECK(add(p, SIZE / PAGE, 1));
+    expect_filled(p, SIZE, 5);
+    EXPECT(mremap(own, PART, PART, MREMAP_MAYMOVE | MREMAP_FIXED, p + AT) == p + AT);
+    expect_filled(p + AT, PART, 0);
+    ANSWERS(add(p + AT, 1, 1), CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+static void a_child_has_what_its_parent_has_mapped_over_it(void)
+{
+    int status;
+    EXPECT(mmap(p + AT, PART, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == p + AT);
+    fill(p + AT, PART, 77);
+    pid_t child = fork();
+    if (!child) {
+        expect_filled(p + AT, PART, 77);
+        _exit(munmap(p, SIZE));
+    }
+    waitpid(child, &status, 0);
+    EXPECT_EQUAL(status, 0);
+    expect_filled(p + AT, PART, 77);
+}
+
 /* A program may go on for ever with allocations of which it unmaps parts. */
 static void books_of_what_is_gone_go_with_the_allocation(void)
 {
@@ -271,6 +322,74 @@ static void threads_unmap_and_free_beside_others_that_work(void)
     pthread_join(worker, NULL);
 }
 
+static atomic_ulong reads;
+
+static void *read_all_the_time(void *arg)
+{
+    for (; !enough; reads++) EXPECT(*word(p + AT) % 2 == 0);
+    return arg;
+}
+
+static void who_reads_meanwhile_sees_the_old_or_the_new(void)
+{
+    pthread_t reader;
+    unsigned long before;
+    *word(p + AT) = 2;
+    pthread_create(&reader, NULL, read_all_the_time, NULL);
+    for (int k = 0; k < 300; k++) {
+        CUdeviceptr other;
+        char *at = p + AT;
+        for (before = reads; reads == before;) sched_yield();
+        EXPECT(mmap(at, PART, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == at);
+        for (before = reads; reads == before;) sched_yield();
+        CHECK(cuMemAllocManaged(&other, SIZE, CU_MEM_ATTACH_GLOBAL));
+        *word((char *)other + AT) = 4;
+        char *old = p;
+        p = (char *)other;
+        for (before = reads; reads < before + 2;) sched_yield();
+        CHECK(cuMemFree((CUdeviceptr)old));
+    }
+    enough = true;
+    pthread_join(reader, NULL);
+}
+
+/* ---- libraries that are loaded later */
+
+static int (*unmap_in_plugin)(void *p, size_t size);
+
+static void *load(void *until)
+{
+    void *library = NULL;
+    do {
+        if (library) dlclose(library);
+        library = dlopen(getenv("PLUGIN"), RTLD_NOW);
+        EXPECT(library);
+    } while (until && !enough);
+    return library;
+}
+
+static void libraries_are_loaded_while_memory_is_allocated(void)
+{
+    pthread_t loader;
+    CUdeviceptr at;
+    pthread_create(&loader, NULL, load, "until told");
+    for (int k = 0; k < 20000; k++) {
+        CHECK(cuMemAllocManaged(&at, WINDOW, CU_MEM_ATTACH_GLOBAL));
+        CHECK(cuMemFree(at));
+    }
+    enough = true;
+    pthread_join(loader, NULL);
+}
+
+static void what_a_library_unmaps_that_was_loaded_since_is_seen(void)
+{
+    CUdeviceptr other;
+    *(void **)&unmap_in_plugin = dlsym(load(NULL), "unmap_in_plugin");
+    CHECK(cuMemAllocManaged(&other, PAGE, CU_MEM_ATTACH_GLOBAL));
+    EXPECT_EQUAL(unmap_in_plugin(p + AT, PART), 0);
+    ANSWERS(add(p + AT, 1, 1), CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -282,8 +401,14 @@ int main(void)
         ALONE(start, parts_that_were_protected_and_are_not_any_more_are_whole),
         ALONE(start, a_system_call_that_is_not_seen_does_no_harm),
         ALONE(start, a_child_unmaps_nothing_of_its_parents),
+        ALONE(start, sizes_are_those_of_pages),
+        ALONE(start, calls_that_fail_leave_it_where_it_is),
+        ALONE(start, a_child_has_what_its_parent_has_mapped_over_it),
         ALONE(start, books_of_what_is_gone_go_with_the_allocation),
         ALONE(start, threads_unmap_and_free_beside_others_that_work),
+        ALONE(start, who_reads_meanwhile_sees_the_old_or_the_new),
+        ALONE(start, libraries_are_loaded_while_memory_is_allocated),
+        ALONE(start, what_a_library_unmaps_that_was_loaded_since_is_seen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -110,14 +110,19 @@ CUresult mmu_add(uint64_t va, uint64_t size)
     memset(&fake_gone[fake_page(va)], 0, size / PAGE_BYTES);
     return CUDA_SUCCESS;
 }
-CUresult mmu_unmapped(uint64_t va, uint64_t size)
+CUresult mmu_leave(uint64_t va, uint64_t size) { return va + size ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN; }
+void mmu_left(uint64_t va, uint64_t size, bool unmapped)
 {
+    if (!unmapped) return;
     for (int p = 0; p < PROCESSORS; p++) memset(&fake_entries[p][fake_page(va)], 0, size / PAGE_BYTES);
     memset(&fake_gone[fake_page(va)], true, size / PAGE_BYTES);
+}
+CUresult mappings_lead(const struct mappings_client *c)
+{
+    fake_mappings = c;
     return CUDA_SUCCESS;
 }
-void mappings_lead(const struct mappings_client *c) { fake_mappings = c; }
-void mappings_in_child(void) {}
+void mappings_end_in_child(uint64_t va, uint64_t end) { (void)va, (void)end; }
 void mmu_remove(uint64_t va, uint64_t size)
 {
     (void)va;
