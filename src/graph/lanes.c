@@ -17,12 +17,6 @@ static bool lives(const struct lane *l)
     return !context_check((CUcontext)l->context, &c) && l->context->id == l->context_id;
 }
 
-static CUresult make_stream(struct context *c, struct stream **out)
-{
-    return c->real ? stream_create_green(c->green, CU_STREAM_NON_BLOCKING, STREAM_PRIORITY_LEAST, out)
-                   : stream_create(c, CU_STREAM_NON_BLOCKING, STREAM_PRIORITY_LEAST, out);
-}
-
 static struct lane *take_spare(const struct context *c)
 {
     struct lane *found = NULL;
@@ -50,7 +44,7 @@ CUresult lane_take(struct context *c, struct lane **out)
     CUresult r = CUDA_SUCCESS;
     if (!l) {
         if (!(l = calloc(1, sizeof *l))) return CUDA_ERROR_OUT_OF_MEMORY;
-        if ((r = make_stream(c, &l->stream))) {
+        if ((r = stream_create_lane(c, &l->stream))) {
             free(l);
             return r;
         }

@@ -23,14 +23,14 @@ void channel_close(struct stream *s)
     kernels_forget(s);
     if (s->open) processor_channel_close(stream_processor(s), s->channel);
     s->open = false;
+    atomic_store(&s->last_kernel, 0);
     atomic_store_explicit(&s->last, 0, memory_order_release);
 }
 
 static uint64_t product(const uint32_t of[3]) { return (uint64_t)of[0] * of[1] * of[2]; }
 
-CUresult channel_launch(struct stream *s, const struct launch *l)
+static CUresult send_kernel(struct stream *s, const struct launch *l)
 {
-    marks_resolve(s);
     CUresult r = space_settle();
     if (r) return r;
     uint64_t before = l->ticket ? kernel_before(s, l) : 0;
@@ -39,8 +39,18 @@ CUresult channel_launch(struct stream *s, const struct launch *l)
     if (!seq) return stream_error(s);
     space_settle();
     if (l->ticket) seq = kernel_behind(s, l, before, seq);
+    atomic_store(&s->last_kernel, seq);
     set_last(s, seq);
     return CUDA_SUCCESS;
+}
+
+CUresult channel_launch(struct stream *s, const struct launch *l)
+{
+    marks_resolve(s);
+    atomic_store(&s->sending, true);
+    CUresult r = send_kernel(s, l);
+    atomic_store(&s->sending, false);
+    return r;
 }
 
 bool channel_follow(struct stream *s, const struct marks *after)

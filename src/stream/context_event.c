@@ -9,6 +9,9 @@ static bool concerned(const struct stream *s, const struct green *g)
     return !g || s->green == g;
 }
 
+/* What is issued into a lane comes after the launch that it is of, and may come before what is waited for. */
+static bool waits(const struct stream *s) { return s->kind != STREAM_LANE; }
+
 /* Behind everything in all streams; without a lock. */
 static CUresult after_all(struct stream_set *set, const struct green *g, struct marks *after)
 {
@@ -60,7 +63,7 @@ CUresult stream_pass_gate(struct stream *s)
     const struct marks *gate = &s->set->gate;
     uint32_t channel;
     uint64_t seq;
-    for (unsigned k = 0; k < gate->count && !r; k++)
+    for (unsigned k = 0; k < gate->count && !r && waits(s); k++)
         if (!mark_place(marks_list(gate)[k], NULL, &channel, &seq) || seq) r = wait_here(s, marks_list(gate)[k]);
     return r;
 }
@@ -81,7 +84,7 @@ static CUresult wait_everywhere(struct stream_set *set, const struct green *g, s
     r = marks_add(&set->gate, mark_reference(m));
     for (struct stream *s = set->streams; s && !r; s = s->next) {
         pthread_mutex_lock(&s->lock);
-        if (s->id && m->stream != s && concerned(s, g)) r = wait_here(s, m);
+        if (s->id && m->stream != s && waits(s) && concerned(s, g)) r = wait_here(s, m);
         pthread_mutex_unlock(&s->lock);
     }
     pthread_mutex_unlock(&set->lock);

@@ -27,7 +27,8 @@
 
 struct item;
 
-enum stream_kind { STREAM_LEGACY, STREAM_GREEN /* a green context's default stream */, STREAM_PER_THREAD, STREAM_CREATED };
+enum stream_kind { STREAM_LEGACY, STREAM_GREEN /* a green context's default stream */, STREAM_PER_THREAD, STREAM_CREATED,
+                   STREAM_LANE /* the library's own */ };
 
 /* Points of other streams that come before: see point.c. number 0: no entry. */
 enum { CLOCK_ENTRIES = 8 };
@@ -75,6 +76,9 @@ struct stream {
     bool listed;                   /* among the set's busy streams; always if it is not idle */
     uint32_t channel;
     _Atomic uint64_t last;         /* newest command in the channel, 0: none yet */
+    _Atomic uint64_t last_kernel;  /* newest one that is a kernel; */
+    _Atomic bool sending;          /* one is being sent, and may run already; */
+    _Atomic unsigned kernels;      /* so many are queued */
     _Atomic uint64_t looked_at;    /* what it was when channel_throttle last did something */
     struct mark *marks, **marks_end; /* SUBMITTED ones, oldest first */
     struct stream_attributes attributes;
@@ -150,10 +154,8 @@ struct stream *busy_next(struct stream *s);
 
 /* --- sync.c --- */
 bool stream_idle(struct stream *s);
-/* What idle streams were lent of managed memory is the host's again: somebody has waited for them. */
+/* What streams were lent of managed memory is the host's again, where their kernels are done: somebody has waited. */
 void streams_take_back(struct stream_set *set);
-/* Likewise, where host and kernels take turns: s, too, if nothing follows its host function, which has returned. */
-void stream_host_function_is_over(struct stream *s);
 /* Work is known to have ended: what kernels have faulted on is decided, unless one still runs on the set's device. */
 void streams_settle(struct stream_set *set);
 /* Both, for a host that knows it: a copy was waited for, an event was asked for. */

@@ -144,7 +144,10 @@ static CUresult issue_launch(struct stream *s, const struct launch *l)
     r = channel_open(s);
     if (!r) follow_on_device(&o);
     if (!r && unobstructed(&o)) {
+        /* it may run before channel_launch comes back: meanwhile the stream is not idle */
+        queue_take_turn(s);
         r = channel_launch(s, l);
+        queue_end_turn(s);
     } else if (!r) {
         struct item *i = item_new(ITEM_KERNEL, l->params, l->params_size);
         if (i) {

@@ -91,7 +91,10 @@ bool mark_place(const struct mark *m, const struct processor *p, uint32_t *chann
 
 bool mark_done(struct mark *m)
 {
-    if (state_of(m) == MARK_SUBMITTED) {
+    enum mark_state state = state_of(m);
+    /* its item was retired a moment ago: it is submitted under the same lock */
+    bool retired = state == MARK_QUEUED && m->ticket && atomic_load(&m->stream->retired) >= m->ticket;
+    if (state == MARK_SUBMITTED || retired) {
         pthread_mutex_lock(&m->stream->lock);
         marks_resolve(m->stream);
         pthread_mutex_unlock(&m->stream->lock);

@@ -14,6 +14,8 @@ int stream_clamp_priority(int priority);
 CUresult stream_create(struct context *c, unsigned flags, int priority, struct stream **out);
 /* One of a green context; it ends with that. */
 CUresult stream_create_green(struct green *g, unsigned flags, int priority, struct stream **out);
+/* For branches of graphs: waits for nothing that its context waits for. */
+CUresult stream_create_lane(struct context *c, struct stream **out);
 struct green *stream_green(const struct stream *s); /* or NULL */
 /* Invalidates the handle at once; the stream goes when its work is done. The default streams
  * and handles that are no longer valid: CUDA_ERROR_INVALID_HANDLE. */

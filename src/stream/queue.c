@@ -48,7 +48,7 @@ static CUresult call_host(struct stream *s, const struct item *i, CUresult statu
     i->call((void *)i->arg, status);
     in_host_function = false;
     if (!uvm_exclusive) return CUDA_SUCCESS;
-    stream_host_function_is_over(s);
+    streams_take_back(s->set);
     return uvm_host_function_ends();
 }
 
@@ -68,16 +68,13 @@ static void perform(struct stream *s, struct item *i)
     if (!r && (i->kind == ITEM_WORK || i->kind == ITEM_HOST)) r = channel_drain(s);
 
     switch (i->kind) {
-    case ITEM_NOTHING: break;
-    case ITEM_MARK:
-        pthread_mutex_lock(&s->lock);
-        mark_submit(i->mark);
-        pthread_mutex_unlock(&s->lock);
-        break;
+    case ITEM_NOTHING:
+    case ITEM_MARK: break;
     case ITEM_KERNEL:
         pthread_mutex_lock(&s->lock);
         if (!r) channel_launch(s, &i->launch);
         pthread_mutex_unlock(&s->lock);
+        atomic_fetch_sub(&s->kernels, 1);
         break;
     case ITEM_WORK:
         if (!r) r = i->run(i->arg);
@@ -117,9 +114,10 @@ static void do_first(struct stream *s)
     s->turn = true;
     pthread_mutex_unlock(&s->lock);
     perform(s, i);
-    item_free(i);
     pthread_mutex_lock(&s->lock);
     retire(s);
+    if (i->kind == ITEM_MARK) mark_submit(i->mark); /* who finds it done finds it retired (mark_done) */
+    item_free(i);
 }
 
 static struct timespec linger_end(void)
@@ -177,6 +175,7 @@ CUresult queue_append(struct stream *s, struct item *i)
     }
     uint64_t ticket = atomic_load_explicit(&s->issued, memory_order_relaxed) + 1;
     if (i->mark) i->mark->ticket = ticket;
+    atomic_fetch_add(&s->kernels, i->kind == ITEM_KERNEL);
     *s->end = i;
     s->end = &i->next;
     busy_join(s);

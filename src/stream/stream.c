@@ -153,7 +153,7 @@ CUresult stream_end(struct stream *s, uint64_t id)
 CUresult stream_destroy(struct stream *s)
 {
     uint64_t id = atomic_load(&s->id); /* first: what has this number is of this kind */
-    return s->kind == STREAM_CREATED ? stream_end(s, id) : CUDA_ERROR_INVALID_HANDLE;
+    return s->kind >= STREAM_CREATED ? stream_end(s, id) : CUDA_ERROR_INVALID_HANDLE;
 }
 
 void stream_unpin(struct stream *s)
@@ -263,6 +263,13 @@ CUresult stream_create_green(struct green *g, unsigned flags, int priority, stru
     return stream_new(g->primary->streams, &(struct stream_traits){ STREAM_CREATED, flags, priority, g }, out);
 }
 
+CUresult stream_create_lane(struct context *c, struct stream **out)
+{
+    struct green *g = c->real ? c->green : NULL;
+    const struct stream_traits traits = { STREAM_LANE, CU_STREAM_NON_BLOCKING, STREAM_PRIORITY_LEAST, g };
+    return stream_new(g ? g->primary->streams : c->streams, &traits, out);
+}
+
 CUresult stream_green_begins(struct green *g)
 {
     CUresult r = stream_new(g->primary->streams, &(struct stream_traits){ .kind = STREAM_GREEN, .green = g }, &g->standard);
@@ -276,7 +283,7 @@ struct green *stream_green(const struct stream *s) { return s->green; }
 
 struct context *stream_context(const struct stream *s) { return s->set->context; }
 
-bool stream_is_default(const struct stream *s) { return s->kind != STREAM_CREATED; }
+bool stream_is_default(const struct stream *s) { return s->kind < STREAM_CREATED; }
 
 bool stream_is_legacy(const struct stream *s) { return s->kind == STREAM_LEGACY || s->kind == STREAM_GREEN; }
 

@@ -5,7 +5,14 @@
 
 #include <limits.h>
 
-bool stream_runs(const void *s) { return !channel_idle((struct stream *)s); }
+bool stream_runs(const void *stream)
+{
+    struct stream *s = (struct stream *)stream;
+    if (atomic_load(&s->sending)) return true;
+    uint64_t last = atomic_load(&s->last_kernel);
+    struct processor *p = stream_processor(s);
+    return last && !processor_done(p, s->channel, last) && !processor_status(p);
+}
 
 bool stream_idle(struct stream *s) { return queue_empty(s) && channel_idle(s); }
 
@@ -55,27 +62,17 @@ static bool is_blocking(const struct stream *s, const struct green *unused)
     return stream_orders_with_legacy(s);
 }
 
-static bool is_idle_of(const void *stream, const void *set)
+/* Whatever else is in the stream: who has waited for what comes after its last kernel may not know of that. */
+static bool has_no_kernel(const void *stream, const void *set)
 {
     struct stream *s = (struct stream *)stream;
-    return s->set == set && stream_idle(s);
+    return s->set == set && !atomic_load(&s->kernels) && !stream_runs(s);
 }
 
 void streams_take_back(struct stream_set *set)
 {
-    if (uvm_exclusive) uvm_take_back(is_idle_of, set);
+    if (uvm_exclusive) uvm_take_back(has_no_kernel, set);
 }
-
-/* Nothing is in t but the host function that ends; or it is idle. */
-static bool is_over(const void *stream, const void *ending)
-{
-    struct stream *t = (struct stream *)stream;
-    const struct stream *s = ending;
-    if (t != s) return is_idle_of(t, s->set);
-    return atomic_load(&t->issued) == atomic_load(&t->retired) + 1 && channel_idle(t);
-}
-
-void stream_host_function_is_over(struct stream *s) { uvm_take_back(is_over, s); }
 
 void streams_settle(struct stream_set *set)
 {

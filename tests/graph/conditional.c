@@ -1,5 +1,6 @@
 /* Conditional nodes of graphs: kernels decide whether, how often and which. */
 #include "../rig.h"
+#include <unistd.h>
 
 /* As nvcc compiles calls of cudaGraphSetConditional. count: *p -= 1, and the condition is whether it is still positive.
  * set: the condition is *p. */
@@ -479,6 +480,34 @@ static void a_body_is_for_the_context_of_its_condition_and_its_memory(void **sta
     ok(cuCtxDestroy(own));
 }
 
+static void rest(void *unused)
+{
+    (void)unused;
+    usleep(20000);
+}
+
+/* Whatever is issued into the context later waits for the graph, but not what the graph issues itself. */
+static void a_context_may_wait_for_what_a_condition_selects(void **state)
+{
+    (void)state;
+    CUgraphNode n;
+    CUevent e;
+    CUgraph *body = conditional_node(g, NULL, handle(g, 1, CU_GRAPH_COND_ASSIGN_DEFAULT), CU_GRAPH_COND_TYPE_IF, 1, &n);
+    add_node(body[0], NULL, 0, 5);
+    CUgraphExec x = instantiate();
+    ok(cuEventCreate(&e, CU_EVENT_DISABLE_TIMING));
+    for (uint32_t k = 1; k <= 2; k++) {
+        ok(cuLaunchHostFunc(a, rest, NULL));
+        ok(cuGraphLaunch(x, a));
+        ok(cuEventRecord(e, a));
+        ok(cuCtxWaitEvent(context, e));
+        ok(cuStreamSynchronize(a));
+        assert_int_equal(rig_word(memory), 5 * k);
+    }
+    ok(cuEventDestroy(e));
+    ok(cuGraphExecDestroy(x));
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
 int main(void)
@@ -489,6 +518,7 @@ int main(void)
         T(a_switch_runs_one_graph_or_none),
         T(a_loop_within_a_loop_begins_anew_each_time),
         T(a_body_is_captured_from_a_stream),
+        T(a_context_may_wait_for_what_a_condition_selects),
         T(an_executable_graph_may_be_destroyed_while_it_runs),
         T(parameters_of_a_body_can_be_changed),
         T(a_body_uses_memory_that_its_graph_allocates),

@@ -297,6 +297,29 @@ static void a_kernel_behind_a_host_function_has_the_memory_whenever_it_comes(voi
     }
 }
 
+/* By the end of one stream the other's kernels are known to be done, though that has not got over its wait yet. */
+static void who_waited_for_all_kernels_may_touch(void)
+{
+    CUdeviceptr p = managed(4 * MIB, CU_MEM_ATTACH_GLOBAL);
+    CUevent first, second;
+    CHECK(cuEventCreate(&first, CU_EVENT_DISABLE_TIMING));
+    CHECK(cuEventCreate(&second, CU_EVENT_DISABLE_TIMING));
+    for (uint32_t k = 0; k < 3000; k++) {
+        poke(p, k, streams[1]);
+        CHECK(cuEventRecord(first, streams[1]));
+        CHECK(cuStreamWaitEvent(streams[0], first, 0));
+        if (k % 2) CHECK(cuLaunchHostFunc(streams[0], touch_and_tell, (void *)(p + 4)));
+        poke(p + 64, k, streams[0]);
+        CHECK(cuEventRecord(second, streams[0]));
+        CHECK(cuStreamWaitEvent(streams[1], second, 0));
+        if (k % 3)
+            CHECK(cuStreamSynchronize(streams[0]));
+        else
+            while (cuEventQuery(second) == CUDA_ERROR_NOT_READY) sched_yield();
+        EXPECT_EQUAL(*(volatile uint32_t *)p, k);
+    }
+}
+
 static void what_becomes_global_while_a_kernel_runs_is_not_the_hosts(void)
 {
     CUdeviceptr p = managed(4 * MIB, CU_MEM_ATTACH_GLOBAL), mine = managed(4 * MIB, CU_MEM_ATTACH_HOST);
@@ -488,6 +511,7 @@ int main(void)
         ALONE_ENDS(start, after_a_host_function_the_next_kernel_has_the_memory, SIGSEGV),
         ALONE(start, a_launch_on_its_way_is_not_idle),
         ALONE(start, a_kernel_behind_a_host_function_has_the_memory_whenever_it_comes),
+        ALONE(start, who_waited_for_all_kernels_may_touch),
         ALONE_ENDS(start, what_becomes_global_while_a_kernel_runs_is_not_the_hosts, SIGSEGV),
         ALONE(start, devices_share_what_one_of_them_has),
         ALONE(start, memory_that_shares_a_block_has_one_owner_each),
