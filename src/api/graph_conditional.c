@@ -3,6 +3,7 @@
  * nodes are made by cuGraphAddNode alone. */
 #include "api/graph_api.h"
 #include "api/graph_run.h"
+#include "stream/operations.h"
 #include "graph/conditional.h"
 #include "graph/user.h"
 
@@ -107,6 +108,20 @@ static void begin_pending(struct executable *x)
     pthread_mutex_lock(&graphs_lock);
     x->pending++;
     pthread_mutex_unlock(&graphs_lock);
+}
+
+static void launch_ended(void *arg, CUresult status)
+{
+    (void)status;
+    decided(*(struct executable **)arg);
+}
+
+CUresult graph_run_end(struct executable *x, struct stream *s)
+{
+    begin_pending(x);
+    CUresult r = stream_call(s, launch_ended, &x, sizeof x);
+    if (r) decided(x);
+    return r;
 }
 
 CUresult graph_run_assignment(struct executable *x, struct condition *c, struct stream *s)

@@ -144,6 +144,7 @@ CUresult graph_launch(struct executable *x, struct stream *s)
     if (!r) r = assign_defaults(x, x->graph, s);
     if (!r) r = graph_run_nodes(&run, &run.first, &x->order);
     if (!r) r = note_done(x, &run.first);
+    if (!r && x->graph->objects) r = graph_run_end(x, s); /* objects that it keeps alive may be in use */
     if (graph_has_memory(x->graph)) mempool_launched(x->graph, s);
     lanes_give(run.first.next);
     pthread_mutex_unlock(&x->launch);

@@ -21,6 +21,8 @@ CUresult graph_run_whole(struct graph_run *run, struct lane *base, struct graph 
 CUresult graph_perform(const struct node *n, CUstream s);
 /* graph_conditional.c: in s the condition gets its default. */
 CUresult graph_run_assignment(struct executable *x, struct condition *c, struct stream *s);
+/* The same file: the executable stays, destroyed or not, until all that is in s is done. */
+CUresult graph_run_end(struct executable *x, struct stream *s);
 /* The same file: issues a conditional node into l: what its condition says when its turn comes. */
 CUresult graph_run_conditional(struct graph_run *run, const struct lane *l, struct node *n);
 

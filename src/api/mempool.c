@@ -51,10 +51,11 @@ CUresult CUDAAPI cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hS
     CUresult r = stream_in_host_function() ? CUDA_ERROR_NOT_PERMITTED : stream_named(hStream, &s);
     if (r) return r;
     if (!dptr) return CUDA_ERROR_INVALID_VALUE;
-    r = mempool_current(on_device(stream_context(s)->device->ordinal), CU_MEM_ALLOCATION_TYPE_PINNED, &p);
+    const CUmemLocation where = on_device(stream_context(s)->device->ordinal);
+    r = mempool_current(where, CU_MEM_ALLOCATION_TYPE_PINNED, &p);
     if (!r && bytesize && capture_any() && captured(s, p, bytesize, dptr, &r)) return r;
     if (!r) r = bytesize ? capture_refuse_unsafe() : capture_order(s);
-    return r ? r : mempool_alloc(p, bytesize, s, dptr);
+    return r ? r : mempool_alloc_current(where, CU_MEM_ALLOCATION_TYPE_PINNED, bytesize, s, dptr);
 }
 
 CUresult CUDAAPI cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUmemoryPool pool, CUstream hStream)

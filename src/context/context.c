@@ -356,18 +356,15 @@ CUresult primary_retain(struct device *d, struct context **out)
     return r;
 }
 
-static bool held_once(const struct device *d)
-{
-    pthread_mutex_lock(&lock);
-    bool once = d->primary_count == 1;
-    pthread_mutex_unlock(&lock);
-    return once;
-}
-
 CUresult primary_release(struct device *d)
 {
-    if (held_once(d) && primary_active(d)) finish(d->primary);
     pthread_mutex_lock(&lock);
+    /* without the lock: whether it still is the last is looked at again */
+    for (bool finished = false; d->primary_count == 1 && primary_active(d) && !finished; finished = true) {
+        pthread_mutex_unlock(&lock);
+        finish(d->primary);
+        pthread_mutex_lock(&lock);
+    }
     bool held = d->primary_count, last = d->primary_count == 1;
     if (held) d->primary_count--;
     if (last) d->primary_flags = d->primary->flags = 0;

@@ -77,7 +77,8 @@ struct executable {                /* CUgraphExec_st */
     uint64_t flags;
     struct node_list order;
     pthread_rwlock_t bodies;       /* of conditional nodes: read while they are issued, which threads of streams do */
-    unsigned pending;              /* conditional nodes and conditions whose turn is to come: then it is not freed, */
+    unsigned pending;              /* conditional nodes and conditions whose turn is to come, and launches that user objects
+                                      have to outlive: then it is not freed, */
     bool orphan;                   /* but by the last of them */
     CUevent done;                  /* behind the newest launch */
     struct context *context;       /* of that launch, and its number */

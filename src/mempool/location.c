@@ -86,6 +86,17 @@ CUresult mempool_default(CUmemLocation l, CUmemAllocationType type, struct mempo
     return find(l, type, false, out);
 }
 
+CUresult mempool_alloc_current(CUmemLocation l, CUmemAllocationType type, uint64_t size, struct stream *s, CUdeviceptr *out)
+{
+    struct mempool *p = NULL;
+    CUresult r;
+    do {
+        r = mempool_current(l, type, &p);
+        if (!r) r = mempool_alloc(p, size, s, out);
+    } while (r == CUDA_ERROR_INVALID_VALUE && p && known(l, type, true) != p); /* it was destroyed meanwhile */
+    return r;
+}
+
 CUresult mempool_current(CUmemLocation l, CUmemAllocationType type, struct mempool **out)
 {
     return find(l, type, true, out);

@@ -144,7 +144,6 @@ void mempool_describe(const struct mempool *p, CUmemPoolProps *props)
 
 CUresult mempool_destroy(struct mempool *p)
 {
-    bool valid = true;
     if (p->is_default) return CUDA_ERROR_INVALID_VALUE;
     pthread_mutex_lock(&mempools_lock);
     if (atomic_load(&p->valid) && p->imported && (p->lent || --p->imports)) {
@@ -152,11 +151,12 @@ CUresult mempool_destroy(struct mempool *p)
         pthread_mutex_unlock(&mempools_lock);
         return r;
     }
-    if (!atomic_compare_exchange_strong(&p->valid, &valid, false)) {
+    if (!atomic_load(&p->valid)) {
         pthread_mutex_unlock(&mempools_lock);
         return CUDA_ERROR_INVALID_VALUE;
     }
-    location_forget(p);
+    location_forget(p); /* first: who finds it gone finds another one current (mempool_alloc_current) */
+    atomic_store(&p->valid, false);
     pthread_mutex_lock(&p->lock);
     p->threshold = 0; /* what is freed goes */
     pthread_mutex_unlock(&p->lock);

@@ -79,6 +79,8 @@ CUresult mempool_set_access(struct mempool *p, const CUmemAccessDesc *map, size_
 /* size bytes, usable behind what s has now. size 0: address 0 and no error (H200). CUDA_ERROR_INVALID_VALUE: an imported
  * pool, or one destroyed meanwhile; CUDA_ERROR_OUT_OF_MEMORY: nor would waiting for what others have freed help. */
 CUresult mempool_alloc(struct mempool *p, uint64_t size, struct stream *s, CUdeviceptr *out);
+/* The same from the location's current pool, whichever that is by then. */
+CUresult mempool_alloc_current(CUmemLocation location, CUmemAllocationType type, uint64_t size, struct stream *s, CUdeviceptr *out);
 /* Behind what s has now. a: what space_look found at address, with a->pool set. CUDA_ERROR_INVALID_VALUE: it does not
  * begin there, or somebody has freed it already. */
 CUresult mempool_free(const struct allocation *a, CUdeviceptr address, struct stream *s);

@@ -71,6 +71,8 @@ static void perform(struct stream *s, struct item *i)
     case ITEM_NOTHING:
     case ITEM_MARK: break;
     case ITEM_KERNEL:
+        /* what the program has mapped since it was issued is what it finds */
+        if (!r && uvm_watches_launches && !uvm_exclusive) r = uvm_before_launch(s->set->context->device->ordinal, s);
         pthread_mutex_lock(&s->lock);
         if (!r) channel_launch(s, &i->launch);
         pthread_mutex_unlock(&s->lock);

@@ -13,11 +13,12 @@ static const char ptx[] =
     "ld.param.u64 %a, [p]; ld.param.u32 %r, [round]; st.volatile.global.u32 [%a], %r;\n"
     "L: ld.volatile.global.u32 %t, [%a+64]; setp.ne.u32 %q, %t, %r; @%q bra L; ret; }\n";
 
-enum { ROUNDS = 20000 };
+enum { ROUNDS = 10000 };
 static CUcontext context;
 static CUfunction work;
 static CUstream stream;
 static volatile uint32_t *told;
+static atomic_uint looked_at;
 
 static void start(void)
 {
@@ -39,7 +40,7 @@ static void *launch(void *unused)
     for (uint32_t round = 1; round <= ROUNDS; round++) {
         void *parameters[] = { (void *)&told, &round };
         CHECK(cuLaunchKernel(work, 1, 1, 1, 1, 1, 1, 0, stream, parameters, NULL));
-        while (told[16] != round) sched_yield();
+        while (looked_at < round) sched_yield();
     }
     return unused;
 }
@@ -55,6 +56,7 @@ static void a_stream_is_not_idle_while_its_kernel_runs(void)
         ANSWERS(cuStreamQuery(CU_STREAM_LEGACY), CUDA_ERROR_NOT_READY);
         told[16] = round;
         CHECK(round % 2 ? cuStreamSynchronize(stream) : cuCtxSynchronize());
+        looked_at = round;
     }
     pthread_join(launcher, NULL);
 }

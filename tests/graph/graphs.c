@@ -1,5 +1,8 @@
 /* Graphs, as a program sees them: made by hand or captured, launched, changed. */
 #include "capture_rig.h"
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <unistd.h>
 
 static CUDA_KERNEL_NODE_PARAMS kernel(CUfunction f, void **params)
 {
@@ -263,6 +266,42 @@ static void objects_of_the_user_live_as_long_as_graphs_need_them(void **state)
     assert_int_equal(gone, 1);
 }
 
+static atomic_bool begun, may_end;
+static void wait_to_end(void *unused)
+{
+    (void)unused;
+    begun = true;
+    while (!may_end) usleep(1000);
+}
+
+static void count_atomically(void *n) { ++*(atomic_int *)n; }
+
+static void a_launch_keeps_objects_of_the_user_though_its_graph_is_destroyed(void **state)
+{
+    (void)state;
+    static atomic_int gone;
+    const CUDA_HOST_NODE_PARAMS wait = { .fn = wait_to_end };
+    CUuserObject o;
+    CUgraphNode n;
+    CUgraph g;
+    CUgraphExec x;
+    ok(cuUserObjectCreate(&o, &gone, count_atomically, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC));
+    ok(cuGraphCreate(&g, 0));
+    ok(cuGraphAddHostNode(&n, g, NULL, 0, &wait));
+    ok(cuGraphRetainUserObject(g, o, 1, CU_GRAPH_USER_OBJECT_MOVE));
+    ok(cuGraphInstantiate(&x, g, 0));
+    ok(cuGraphDestroy(g));
+    ok(cuGraphLaunch(x, a));
+    ok(cuGraphExecDestroy(x));
+    while (!begun) usleep(1000);
+    usleep(20000);
+    assert_int_equal(gone, 0);
+    may_end = true;
+    ok(cuStreamSynchronize(a));
+    for (int k = 0; !gone && k < 10000; k++) usleep(1000);
+    assert_int_equal(gone, 1);
+}
+
 static void what_is_not_implemented_says_so(void **state)
 {
     (void)state;
@@ -397,6 +436,7 @@ int main(void)
         T(launches_of_one_graph_do_not_overlap),
         T(nodes_of_two_devices_run_in_order),
         T(objects_of_the_user_live_as_long_as_graphs_need_them),
+        T(a_launch_keeps_objects_of_the_user_though_its_graph_is_destroyed),
         T(what_is_not_implemented_says_so),
         T(kernels_that_were_unloaded_are_refused),
         T(a_kernel_without_parameters_takes_none_from_a_buffer),

@@ -284,6 +284,36 @@ static void import_and_free(void)
 
 static void a_copy_may_be_under_way_while_imported_memory_or_its_pool_goes(void) { copy_meanwhile(import_and_free); }
 
+static _Atomic bool enough;
+static void *make_pools_current(void *c)
+{
+    CUmemoryPool p;
+    CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
+    CHECK(cuCtxSetCurrent(c));
+    while (!enough) {
+        CHECK(cuMemPoolCreate(&p, &props));
+        CHECK(cuDeviceSetMemPool(0, p));
+        CHECK(cuMemPoolDestroy(p));
+    }
+    return NULL;
+}
+
+static void who_names_no_pool_does_not_notice_that_the_current_one_goes(void)
+{
+    CUcontext c;
+    CUdeviceptr d;
+    pthread_t other_thread;
+    CHECK(cuCtxGetCurrent(&c));
+    pthread_create(&other_thread, NULL, make_pools_current, c);
+    for (int k = 0; k < 30000; k++) {
+        CHECK(cuMemAllocAsync(&d, 4096, other));
+        CHECK(cuMemFreeAsync(d, other));
+        if (k % 64 == 0) CHECK(cuStreamSynchronize(other));
+    }
+    enough = true;
+    pthread_join(other_thread, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -300,6 +330,7 @@ int main(void)
         ALONE(start, a_copy_may_be_under_way_while_a_shared_pool_gives_its_memory_back),
         ALONE(start, a_copy_may_be_under_way_while_imported_memory_or_its_pool_goes),
         ALONE(start, a_copy_may_be_under_way_while_a_shared_pool_ends),
+        ALONE(start, who_names_no_pool_does_not_notice_that_the_current_one_goes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -135,6 +135,28 @@ static void memory_mapped_anew_is_seen_anew(void)
     }
 }
 
+static void wait_for_it(void *flag)
+{
+    while (!*(volatile int *)flag) usleep(1000);
+}
+
+/* By the time of its turn a kernel finds what is mapped then. */
+static void memory_mapped_anew_while_a_kernel_waits_is_seen_anew(void)
+{
+    static volatile int mapped;
+    uint32_t one = 1, seven = 7;
+    volatile uint32_t *at = mmap(NULL, 2 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    EXPECT_EQUAL(poke(at, one), CUDA_SUCCESS);
+    EXPECT_EQUAL(at[0], one);
+    CHECK(cuLaunchHostFunc(NULL, wait_for_it, (void *)&mapped));
+    launch(poke_kernel, 1, &at, &seven);
+    EXPECT(mmap((void *)at, 2 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == at);
+    EXPECT_EQUAL(at[0], 0);
+    mapped = 1;
+    CHECK(cuCtxSynchronize());
+    EXPECT_EQUAL(at[0], seven);
+}
+
 static void memory_that_moves_keeps_its_bytes(void)
 {
     enum { SIZE = 64 << 10 };
@@ -546,6 +568,7 @@ int main(void)
         ALONE(start, memory_that_is_not_there_is_an_illegal_address),
         ALONE(start, what_a_file_has_no_more_is_an_illegal_address),
         ALONE(start, memory_mapped_anew_is_seen_anew),
+        ALONE(start, memory_mapped_anew_while_a_kernel_waits_is_seen_anew),
         ALONE(start, memory_that_moves_keeps_its_bytes),
         ALONE(start, no_store_of_another_thread_is_lost_when_a_kernel_comes),
         ALONE(start, memory_beside_what_kernels_touch_may_come_and_go),
