@@ -202,10 +202,57 @@ static void ask(const char *how, int where)
     for (unsigned k = 0; k < COUNT(questions); k++) apart(keyf("%s.q%u.%s", places[place], k, how), questions[k]);
 }
 
+/* ---- small allocations, that share their mapping with others: what is unmapped of it stays so */
+
+static void small(const char *name)
+{
+    CUdeviceptr a[4], b, c, keep;
+    size_t n = atoi(strchr(name, '.') + 1) * 1024;
+    int dev = strchr(name, 'd') != NULL;
+    begin();
+    MUST(cuMemAllocManaged(&keep, 4096, 1));
+    for (int k = 0; k < 4; k++) {
+        MUST(cuMemAllocManaged(&a[k], n, 1));
+        memset((void *)a[k], 0x30 + k, n);
+    }
+    SAID("apart", "%ld %ld", (long)(a[1] - a[0]), (long)(a[2] - a[1]));
+    SAID("does", "%d", munmap((void *)a[1], n));
+    SAID("gone", "%s", word_at(a[1], 0));
+    SAID("others", "%s %s", word_at(a[0], 0), word_at(a[2], 0));
+    ANSWERED("free", cuMemFree(a[1]));
+    ANSWERED("again", cuMemAllocManaged(&b, n, 1));
+    SAID("same", "%d", b == a[1]);
+    if (dev) SAID("device", "%s", peeked(b));
+    SAID("host", "%s", word_at(b, 9));
+    SAID("host2", "%s", word_at(b, 0));
+    ANSWERED("more", cuMemAllocManaged(&c, n, 1));
+    SAID("more.same", "%d", c == a[1]);
+    SAID("more.host", "%s", word_at(c, 9));
+    if (dev) SAID("others2", "%s", peeked(a[2]));
+}
+static void all_gone(const char *name)
+{
+    CUdeviceptr a, b;
+    begin();
+    MUST(cuMemAllocManaged(&a, 65536, 1));
+    memset((void *)a, 1, 65536);
+    SAID("does", "%d", munmap((void *)a, 65536));
+    ANSWERED("free", cuMemFree(a));
+    ANSWERED("again", cuMemAllocManaged(&b, 65536, 1));
+    SAID("host", "%s", word_at(b, 9));
+    SAID("device", "%s", peeked(b));
+}
+static void g_small(void)
+{
+    static const char *const sizes[] = { "s.4", "s.64", "s.128", "sd.64", "d.256" };
+    for (unsigned k = 0; k < COUNT(sizes); k++) apart(sizes[k], small);
+    apart("all", all_gone);
+}
+
 #define FROM(n, where) static void g_##n##where(void) { ask(ways[n], where); }
 #define WAY(n) FROM(n, FRESH) FROM(n, HOST) FROM(n, DEVICE) FROM(n, BOTH) FROM(n, THERE)
 #define GROUP(n, where) { "unmapped_" #n "_" #where, g_##n##where, 1 }
 #define GROUPS(n) GROUP(n, FRESH), GROUP(n, HOST), GROUP(n, DEVICE), GROUP(n, BOTH), GROUP(n, THERE)
 WAY(0) WAY(1) WAY(2) WAY(3) WAY(4) WAY(5) WAY(6) WAY(7) WAY(8) WAY(9) WAY(10) WAY(11) WAY(12) WAY(13) WAY(14) WAY(15) WAY(16)
 const struct group groups[] = { GROUPS(0), GROUPS(1), GROUPS(2), GROUPS(3), GROUPS(4), GROUPS(5), GROUPS(6), GROUPS(7), GROUPS(8),
-    GROUPS(9), GROUPS(10), GROUPS(11), GROUPS(12), GROUPS(13), GROUPS(14), GROUPS(15), GROUPS(16), { 0 } };
+    GROUPS(9), GROUPS(10), GROUPS(11), GROUPS(12), GROUPS(13), GROUPS(14), GROUPS(15), GROUPS(16), { "small", g_small, 1 }, { 0 } };
