@@ -22,7 +22,7 @@
 #endif
 
 typedef int madvise_fn(void *, size_t, int);
-static madvise_fn *real;
+static madvise_fn *const real = madvise;
 
 /* Zeros, or a file's bytes, for replaced pages, whatever addresses show them. */
 static void give_back(uint64_t va, uint64_t end, bool moved)
@@ -119,6 +119,5 @@ void given_lead(void)
 {
     static _Atomic unsigned long long objects;
     static const struct led list[] = { { "madvise", led_madvise, false }, { 0 } };
-    real = madvise;
     led_lead_new(list, &objects);
 }

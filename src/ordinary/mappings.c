@@ -24,18 +24,10 @@
 /* Lies in memory in which a forked child, which has no managed memory, sees zeros. */
 struct shown {
     _Atomic(const struct mappings_client *) client;
+    uint64_t base, end; /* of its addresses */
 };
 static _Atomic(struct shown *) shown;
 static _Atomic bool any_gone;
-
-typedef int munmap_fn(void *, size_t);
-typedef void *mmap_fn(void *, size_t, int, int, int, off_t);
-typedef void *mremap_fn(void *, size_t, size_t, int, ...);
-typedef int protect_fn(void *, size_t, int);
-static munmap_fn *real_munmap;
-static mmap_fn *real_mmap;
-static mremap_fn *real_mremap;
-static protect_fn *real_mprotect, *real_msync;
 
 static const uint64_t ADDRESSES_END = 1ull << 47;
 
@@ -45,9 +37,9 @@ static const struct mappings_client *concerned(uint64_t *va, uint64_t size, uint
     struct shown *s = atomic_load(&shown);
     const struct mappings_client *c = s ? atomic_load(&s->client) : NULL;
     *end = *va + page_up(size);
-    if (!c || *va % PAGE_BYTES || *end <= *va || *end > ADDRESSES_END || *va >= c->end || *end <= c->base) return NULL;
-    if (*va < c->base) *va = c->base;
-    if (*end > c->end) *end = c->end;
+    if (!c || *va % PAGE_BYTES || *end <= *va || *end > ADDRESSES_END || *va >= s->end || *end <= s->base) return NULL;
+    if (*va < s->base) *va = s->base;
+    if (*end > s->end) *end = s->end;
     return c;
 }
 
@@ -94,7 +86,7 @@ static bool replace(struct call *c)
     return !r;
 }
 
-static bool unmap(struct call *c) { return !real_munmap(c->p, c->size); }
+static bool unmap(struct call *c) { return !munmap(c->p, c->size); }
 
 static int led_munmap(void *p, size_t size)
 {
@@ -111,13 +103,13 @@ void mappings_end_in_child(uint64_t va, uint64_t end)
 
 static bool map(struct call *c)
 {
-    c->at = real_mmap(c->p, c->size, c->prot, c->flags, c->fd, c->offset);
+    c->at = mmap(c->p, c->size, c->prot, c->flags, c->fd, c->offset);
     return c->at != MAP_FAILED;
 }
 
 static void *led_mmap(void *p, size_t size, int prot, int flags, int fd, off_t offset)
 {
-    if (!(flags & MAP_FIXED) || flags & MAP_FIXED_NOREPLACE) return real_mmap(p, size, prot, flags, fd, offset);
+    if (!(flags & MAP_FIXED) || flags & MAP_FIXED_NOREPLACE) return mmap(p, size, prot, flags, fd, offset);
     struct call c = {
         .perform = map, .p = p, .size = size, .prot = prot, .flags = flags, .fd = fd, .offset = offset
     };
@@ -128,7 +120,7 @@ static void *led_mmap(void *p, size_t size, int prot, int flags, int fd, off_t o
 
 static bool move(struct call *c)
 {
-    c->at = real_mremap(c->old, c->old_size, c->size, c->flags, c->p);
+    c->at = mremap(c->old, c->old_size, c->size, c->flags, c->p);
     return c->at != MAP_FAILED;
 }
 
@@ -164,7 +156,7 @@ static void *move_managed(char *old, size_t size, size_t to_size, int flags, cha
     };
     if (!replace(&c)) return MAP_FAILED;
     if (!led_munmap(old, size)) return to;
-    real_munmap(to, to_size);
+    munmap(to, to_size);
     return fails(ENOMEM);
 }
 
@@ -215,7 +207,7 @@ static void parts(uint64_t va, uint64_t size, unsigned mask, unsigned value)
 
 static int led_mprotect(void *p, size_t size, int prot)
 {
-    int result = real_mprotect(p, size, prot);
+    int result = mprotect(p, size, prot);
     if (!result) parts((uint64_t)p, size, ACCESS, ((unsigned)prot & ACCESS) ^ (PROT_READ | PROT_WRITE));
     return result;
 }
@@ -224,7 +216,7 @@ static int led_mprotect(void *p, size_t size, int prot)
 static int led_msync(void *p, size_t size, int flags)
 {
     if (!(flags & MS_SYNC) || flags & ~(MS_SYNC | MS_INVALIDATE) || !holds((uint64_t)p, size, false))
-        return real_msync(p, size, flags);
+        return msync(p, size, flags);
     errno = EINVAL;
     return -1;
 }
@@ -252,7 +244,7 @@ void mappings_advised(uint64_t va, uint64_t size, int advice)
     }
 }
 
-CUresult mappings_lead(const struct mappings_client *c)
+CUresult mappings_lead(const struct mappings_client *c, uint64_t base, uint64_t end)
 {
     static _Atomic unsigned long long objects;
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -262,15 +254,12 @@ CUresult mappings_lead(const struct mappings_client *c)
                                        { 0 } };
     pthread_mutex_lock(&lock);
     if (!atomic_load(&shown)) {
-        real_munmap = munmap;
-        real_mmap = mmap;
-        real_mremap = mremap;
-        real_mprotect = mprotect;
-        real_msync = msync;
         void *page = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (page != MAP_FAILED) {
             madvise(page, PAGE_BYTES, MADV_WIPEONFORK);
             struct shown *s = page;
+            s->base = base;
+            s->end = end;
             atomic_store(&s->client, c);
             atomic_store(&shown, s);
         }

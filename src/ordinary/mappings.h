@@ -8,9 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Called without locks, for whole pages within [base, end). */
+/* Called without locks, for whole pages. */
 struct mappings_client {
-    uint64_t base, end;
     /* All of [va, end) is managed memory that the program has left where it is; without `all`: some of it. */
     bool (*holds)(uint64_t va, uint64_t end, bool all);
     /* perform unmaps it, or maps something else there, or fails, and then nothing has changed. CUDA_ERROR_OUT_OF_MEMORY:
@@ -20,9 +19,9 @@ struct mappings_client {
      * differs mappings part, for ever. */
     void (*parts)(uint64_t va, uint64_t end, unsigned mask, unsigned value);
 };
-/* The program's calls are seen from now on; again, with the same client: those of libraries that were loaded since, too.
- * Without locks. CUDA_ERROR_OUT_OF_MEMORY. */
-CUresult mappings_lead(const struct mappings_client *c);
+/* The program's calls on addresses of [base, end) are seen from now on; again, with the same: those of libraries that
+ * were loaded since, too. Without locks. CUDA_ERROR_OUT_OF_MEMORY. */
+CUresult mappings_lead(const struct mappings_client *c, uint64_t base, uint64_t end);
 /* madvise is led to given.c, which asks here first. True: it is answered, with *result and errno. */
 bool mappings_refuse(uint64_t va, uint64_t size, int advice, int *result);
 void mappings_advised(uint64_t va, uint64_t size, int advice);

@@ -15,9 +15,7 @@ static struct range *next_held(uint64_t va, uint64_t end)
 static bool holds(uint64_t va, uint64_t end, bool all)
 {
     quiet_lock(&uvm_lock);
-    bool some = range_covers(va, end);
-    if (!all)
-        some |= next_held(va, end) != NULL;
+    bool some = all ? range_covers(va, end) : next_held(va, end) != NULL;
     quiet_unlock(&uvm_lock);
     return some;
 }
@@ -85,8 +83,6 @@ static void parts(uint64_t va, uint64_t end, unsigned mask, unsigned value)
 
 CUresult remapped_lead(void)
 {
-    static struct mappings_client client = { .holds = holds, .goes = goes, .parts = parts };
-    client.base = space_managed_base();
-    client.end = space_managed_end();
-    return mappings_lead(&client);
+    static const struct mappings_client client = { .holds = holds, .goes = goes, .parts = parts };
+    return mappings_lead(&client, space_managed_base(), space_managed_end());
 }

@@ -117,8 +117,9 @@ void mmu_left(uint64_t va, uint64_t size, bool unmapped)
     for (int p = 0; p < PROCESSORS; p++) memset(&fake_entries[p][fake_page(va)], 0, size / PAGE_BYTES);
     memset(&fake_gone[fake_page(va)], true, size / PAGE_BYTES);
 }
-CUresult mappings_lead(const struct mappings_client *c)
+CUresult mappings_lead(const struct mappings_client *c, uint64_t base, uint64_t end)
 {
+    (void)base, (void)end;
     fake_mappings = c;
     return CUDA_SUCCESS;
 }
