@@ -16,6 +16,10 @@ import time
 FAULTLINE = sys.argv[1]
 failures = 0
 
+# programs inherit what is ignored, as under nohup, and a shell's trap does not change that
+for ignored in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+    signal.signal(ignored, signal.SIG_DFL)
+
 
 def faultline(*args, **env):
     p = subprocess.run([FAULTLINE, *args], capture_output=True, text=True, env=dict(os.environ, **env), timeout=60)
