@@ -179,13 +179,12 @@ static CUresult leave_pages(uint64_t va, uint64_t end)
 {
     struct table *host = &mmu.tables[MMU_HOST];
     const bool whole = end - va == BLOCK_BYTES;
-    struct mask pages = mask_region((struct region){ page_of(va), page_of(va) + (unsigned)((end - va) / PAGE_BYTES) });
     if (whole && !block_find(va)) return CUDA_SUCCESS;
     quiet_lock(&host->lock);
     struct block *b = leaf_make(MMU_HOST, va) ? block_find(va) : NULL;
     if (b && !b->gone) b->gone = whole ? &every_page : heap_take(sizeof *b->gone);
     struct mask *gone = b ? b->gone : NULL;
-    if (gone && !whole) *gone = mask_or(gone, &pages);
+    if (gone && !whole) mask_fill(gone, piece_region(va, end));
     mmu.some_gone |= gone != NULL;
     quiet_unlock(&host->lock);
     return gone ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
@@ -195,10 +194,9 @@ static void return_pages(uint64_t va, uint64_t end)
 {
     struct table *host = &mmu.tables[MMU_HOST];
     struct block *b = block_find(va);
-    struct mask pages = mask_region((struct region){ page_of(va), page_of(va) + (unsigned)((end - va) / PAGE_BYTES) });
     if (!b) return;
     quiet_lock(&host->lock);
-    if (b->gone && b->gone != &every_page) *b->gone = mask_andnot(b->gone, &pages);
+    if (b->gone && b->gone != &every_page) mask_assign(b->gone, piece_region(va, end), false);
     if (b->gone == &every_page || (b->gone && mask_empty(b->gone))) forget_gone(va);
     quiet_unlock(&host->lock);
 }

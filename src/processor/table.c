@@ -159,11 +159,10 @@ static void for_host(struct span s, void (*act)(struct span s, int arg), int arg
     for (uint64_t at = s.lo, next; at < s.hi; at = next) {
         const struct block *b = block_find(at);
         next = piece_end(at, s.hi);
-        unsigned first = page_of(at), outer = first + (unsigned)((next - at) / PAGE_BYTES);
-        struct mask left = mask_region((struct region){ first, outer });
+        const uint64_t base = block_start(at);
+        struct mask left = mask_region(piece_region(at, next));
         if (b && b->gone) left = mask_andnot(&left, b->gone);
-        for_each_run(run, &left)
-            act((struct span){ at + (run.first - first) * PAGE_BYTES, at + (run.outer - first) * PAGE_BYTES }, arg);
+        for_each_run(run, &left) act((struct span){ base + run.first * PAGE_BYTES, base + run.outer * PAGE_BYTES }, arg);
     }
 }
 

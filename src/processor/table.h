@@ -111,6 +111,11 @@ static inline uint64_t piece_end(uint64_t at, uint64_t end)
     uint64_t next = (at / BLOCK_BYTES + 1) * BLOCK_BYTES;
     return next < end ? next : end;
 }
+/* The pages of a piece, in its block. */
+static inline struct region piece_region(uint64_t at, uint64_t end)
+{
+    return (struct region){ page_of(at), page_of(at) + (unsigned)((end - at) / PAGE_BYTES) };
+}
 
 static inline enum mmu_access entry_of_page(const struct entries *e, unsigned page)
 {

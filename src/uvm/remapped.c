@@ -77,7 +77,7 @@ static void parts(uint64_t va, uint64_t end, unsigned mask, unsigned value)
     uvm_enter();
     if (!range_split(va, end, differs, &b))
         for (struct range *r = range_above(va); r && r->start < end; r = range_above(r->end))
-            if (!r->gone && differs(r, &b)) r->mapping = (r->mapping & ~mask) | value;
+            r->mapping = (r->mapping & ~mask) | value;
     uvm_leave();
 }
 

@@ -123,6 +123,13 @@ static void moves(int advice, int how)
     end_case(p);
 }
 
+static void fill(CUdeviceptr p, unsigned page, unsigned n)
+{
+    OK(cuMemsetD8Async(p + page * PG, 1, n * PG, stream));
+    OK(cuStreamSynchronize(stream));
+    show("fill");
+}
+
 /* Copies and fills that end before the hole. */
 static void engines(int advice, int how)
 {
@@ -132,14 +139,8 @@ static void engines(int advice, int how)
     OK(cuMemcpyDtoDAsync(device_memory, p + 80 * PG, 20 * PG, stream));
     OK(cuStreamSynchronize(stream));
     show("copy");
-    if (how < 12) {
-        OK(cuMemsetD8Async(p + 116 * PG, 1, 100 * PG, stream));
-        OK(cuStreamSynchronize(stream));
-        show("fill");
-    }
-    OK(cuMemsetD8Async(p, 1, 90 * PG, stream));
-    OK(cuStreamSynchronize(stream));
-    show("fill");
+    if (how < 12) fill(p, 116, 100);
+    fill(p, 0, 90);
     touch_pages(p, how, 95, true, true, 1);
     touch_pages(p, how, 300, false, true, 1);
     end_case(p);
