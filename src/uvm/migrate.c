@@ -74,34 +74,35 @@ static CUresult for_block(uint64_t *at, uint64_t end, block_action *f, unsigned 
     return f(b, &pages, p);
 }
 
-static CUresult for_all_blocks(uint64_t va, uint64_t size, block_action *f, unsigned p)
-{
-    uint64_t at = page_down(va), end = page_up(va + size);
-    CUresult r = CUDA_SUCCESS;
-    while (at < end && !r) {
-        uvm_enter();
-        r = for_block(&at, end, f, p);
-        uvm_leave();
-    }
-    return r;
-}
-
-/* Of a range some of which is not there any more nothing is moved or discarded (observed on H200). */
-static bool is_whole(uint64_t start, uint64_t end)
+/* uvm_enter, unless some of the range is not there any more: of such a one nothing is moved or discarded (observed on
+ * H200). To look in a section of its own would cost two system calls more. */
+static CUresult enter_whole(uint64_t start, uint64_t end)
 {
     uvm_enter();
-    bool whole = range_covers(start, end);
+    if (range_covers(start, end)) return CUDA_SUCCESS;
     uvm_leave();
-    return whole;
+    return CUDA_ERROR_INVALID_VALUE;
+}
+
+/* Between blocks others get their turn; at the end as well, having left. */
+static bool goes_on(uint64_t at, uint64_t end, CUresult r)
+{
+    uvm_leave();
+    if (at >= end || r) return false;
+    uvm_enter();
+    return true;
 }
 
 CUresult uvm_prefetch(uint64_t va, uint64_t size, CUmemLocation location)
 {
     unsigned to = location.type == CU_MEM_LOCATION_TYPE_DEVICE ? 1 + (unsigned)location.id : CPU;
-    uint64_t start = page_down(va), end = page_up(va + size);
-    if (!is_whole(start, end)) return CUDA_ERROR_INVALID_VALUE;
-    if (location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA) mmu_prefer_node(start, end - start, location.id);
-    return for_all_blocks(va, size, block_bring, to);
+    uint64_t at = page_down(va), end = page_up(va + size);
+    CUresult r = enter_whole(at, end);
+    if (r) return r;
+    if (location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA) mmu_prefer_node(at, end - at, location.id);
+    do r = for_block(&at, end, block_bring, to);
+    while (goes_on(at, end, r));
+    return r;
 }
 
 static void forget_bytes(struct block *b, const struct mask *pages)
@@ -135,12 +136,11 @@ static CUresult discard_block(struct block *b, const struct mask *pages, unsigne
 CUresult uvm_discard(uint64_t va, uint64_t size, bool in_place)
 {
     uint64_t at = page_down(va), end = page_up(va + size);
-    CUresult r = is_whole(at, end) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-    while (at < end && !r) {
-        uvm_enter();
+    CUresult r = enter_whole(at, end);
+    if (r) return r;
+    do {
         at = windows_discard(at, end);
         if (at < end) r = for_block(&at, end, in_place ? discard_in_place : discard_block, CPU);
-        uvm_leave();
-    }
+    } while (goes_on(at, end, r));
     return r;
 }
