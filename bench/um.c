@@ -37,7 +37,8 @@ static void touch(CUdeviceptr p, size_t bytes, size_t step)
     for (size_t at = 0; at < bytes; at += step) ++*(volatile char *)(p + at);
 }
 
-/* ---- a fault, and the same by hand: a thread that spins, an entry for as many pages */
+/* ---- a fault, and the same by hand: a thread that spins, entries for as many pages, in a page table that was emptied
+ * (and so, since Linux 6.14, freed) */
 
 struct raw {
     int fd;
@@ -98,14 +99,14 @@ static double raw_faults(const cpu_set_t *all, int n)
 {
     struct raw raw = { .processors = all };
     pthread_t thread;
-    if (raw_open(&raw, (size_t)n * BIG)) return 0;
+    if (raw_open(&raw, (size_t)n * BLOCK)) return 0;
     pthread_create(&thread, NULL, resolve_elsewhere, &raw);
     usleep(1000);
-    double us = fault_each(raw.at, BIG, n);
+    double us = fault_each(raw.at, BLOCK, n);
     raw.over = 1;
     pthread_join(thread, NULL);
     close(raw.fd);
-    munmap(raw.at, (size_t)n * BIG);
+    munmap(raw.at, (size_t)n * BLOCK);
     return us;
 }
 

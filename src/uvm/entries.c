@@ -28,7 +28,6 @@
 #include "uvm/internal.h"
 
 enum {
-    PIECES = MASK_PAGES / BIG_PAGE,
     ONE_BY_ONE = 4, /* entries dropped */
     HALF_ENTRIES = 4,
     SECTOR_ENTRIES = 8,
@@ -284,25 +283,33 @@ static void drop_pages(const struct block *b, unsigned p, const struct mask *pag
 
 /* ---- layout */
 
-static unsigned piece_pages(const struct mask *m, unsigned piece)
+/* A word of a mask is four pieces. Of each the lowest bit: whether the word has pages of it. */
+static uint64_t pieces_of_word(uint64_t w)
 {
-    return m->w[piece / 4] >> (piece % 4 * BIG_PAGE) & 0xffff;
+    w = (w | w >> 8) & 0x00ff00ff00ff00ff;
+    w = (w | w >> 4) & 0x000f000f000f000f;
+    w = (w | w >> 2) & 0x0003000300030003;
+    return (w | w >> 1) & 0x0001000100010001;
 }
 
 /* Pieces of which m has pages; all: of which it has every one. */
 static uint32_t pieces_of(const struct mask *m, bool all)
 {
     uint32_t pieces = 0;
-    for (unsigned k = 0; k < PIECES; k++)
-        if (all ? piece_pages(m, k) == 0xffff : piece_pages(m, k)) pieces |= 1u << k;
-    return pieces;
+    for (unsigned k = 0; k < MASK_WORDS; k++) {
+        uint64_t lowest = pieces_of_word(all ? ~m->w[k] : m->w[k]);
+        pieces |= (uint32_t)(lowest * 0x0001000200040008 >> 48 & 15) << 4 * k;
+    }
+    return all ? ~pieces : pieces;
 }
 
 static struct mask pages_in(const struct mask *m, uint32_t pieces)
 {
-    struct mask out = { { 0 } };
-    for (unsigned k = 0; k < PIECES; k++)
-        if (pieces >> k & 1) out.w[k / 4] |= (uint64_t)piece_pages(m, k) << (k % 4 * BIG_PAGE);
+    struct mask out;
+    for (unsigned k = 0; k < MASK_WORDS; k++) {
+        uint64_t lowest = (pieces >> 4 * k & 15) * 0x0000200040008001 & 0x0001000100010001;
+        out.w[k] = m->w[k] & lowest * 0xffff;
+    }
     return out;
 }
 

@@ -27,16 +27,17 @@ static unsigned tree_root(const struct block *b, unsigned *origin)
     return size;
 }
 
-/* The largest dense node above the page; empty if there is none. */
+/* The largest dense node above the page; empty if there is none. Each is the one below and its sibling. */
 static struct region dense_node(const struct block *b, const struct mask *there, unsigned page, unsigned origin,
                                 unsigned root)
 {
-    struct region best = { 0, 0 };
+    struct region best = { 0, 0 }, node = { page, page };
+    unsigned n = 0, end = b->region.outer;
     for (unsigned size = 1; size <= root; size *= 2) {
-        unsigned first = (page - origin) / size * size + origin, outer = first + size;
-        if (outer > b->region.outer) outer = b->region.outer;
-        unsigned n = mask_count(there, (struct region){ first, outer });
-        if (n * 100 > (outer - first) * THRESHOLD) best = (struct region){ first, outer };
+        unsigned first = (page - origin) / size * size + origin, outer = first + size < end ? first + size : end;
+        n += mask_count(there, (struct region){ first, node.first }) + mask_count(there, (struct region){ node.outer, outer });
+        node = (struct region){ first, outer };
+        if (n * 100 > (outer - first) * THRESHOLD) best = node;
     }
     /* Observed on H200: a node that begins before the block is cut by as much again after its beginning. */
     if (best.outer && best.first < b->region.first) best.first = b->region.first + (b->region.first - origin);
