@@ -277,8 +277,9 @@ CUresult mmu_set(unsigned p, uint64_t va, uint64_t size, enum mmu_access access)
             continue;
         }
         struct entries before = *l->may;
-        unsigned first = page_of(at), end = first + (unsigned)((next - at) / PAGE_BYTES);
-        r = leaf_permit(l, first, end, access) ? leaf_apply(t, l, first, end) : CUDA_ERROR_OUT_OF_MEMORY;
+        struct region pages = piece_region(at, next);
+        bool permitted = leaf_permit(l, pages.first, pages.outer, access);
+        r = permitted ? leaf_apply(t, l, pages.first, pages.outer) : CUDA_ERROR_OUT_OF_MEMORY;
         if (r && access == MMU_NONE) {
             leaf_forbid(t, l);
             r = CUDA_SUCCESS;
@@ -299,8 +300,8 @@ void mmu_take_late(unsigned p, uint64_t va, uint64_t size)
     for (uint64_t at = va, next; t->attached && at < va + size; at = next) {
         next = piece_end(at, va + size);
         struct leaf *l = leaf_find(p, at);
-        unsigned first = page_of(at), end = first + (unsigned)((next - at) / PAGE_BYTES);
-        if (l) leaf_forbid_late(t, l, first, end);
+        struct region pages = piece_region(at, next);
+        if (l) leaf_forbid_late(t, l, pages.first, pages.outer);
         if (l) leaf_tidy(l);
     }
     quiet_unlock(&t->lock);
@@ -339,13 +340,13 @@ void mmu_discard(uint64_t va, uint64_t size)
 {
     for (uint64_t at = va, next; at < va + size; at = next) {
         next = piece_end(at, va + size);
-        unsigned first = page_of(at), end = first + (unsigned)((next - at) / PAGE_BYTES);
-        if (block_find(at)) block_punched(block_find(at), first, end);
+        struct region pages = piece_region(at, next);
+        if (block_find(at)) block_punched(block_find(at), pages.first, pages.outer);
         for (unsigned n = 0; block_find(at) && n < MMU_PROCESSORS; n++) {
             struct table *t = &mmu.tables[n];
             quiet_lock(&t->lock);
             struct leaf *l = leaf_find(n, at);
-            if (l) leaf_lose(t, l, first, end);
+            if (l) leaf_lose(t, l, pages.first, pages.outer);
             quiet_unlock(&t->lock);
         }
     }

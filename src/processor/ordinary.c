@@ -65,7 +65,8 @@ static CUresult for_leaves(unsigned number, uint64_t va, uint64_t size, bool mak
     for (uint64_t at = va, next; at < va + size; at = next) {
         next = piece_end(at, va + size);
         struct leaf *l = make ? leaf_make(number, at) : leaf_find(number, at);
-        bool done = l ? f(t, l, page_of(at), page_of(at) + (unsigned)((next - at) / PAGE_BYTES)) : !make;
+        struct region pages = piece_region(at, next);
+        bool done = l ? f(t, l, pages.first, pages.outer) : !make;
         if (!done) r = CUDA_ERROR_OUT_OF_MEMORY;
     }
     quiet_unlock(&t->lock);

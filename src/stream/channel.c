@@ -97,9 +97,11 @@ CUresult channel_drain(struct stream *s)
     return CUDA_SUCCESS;
 }
 
-CUresult stream_error(struct stream *s)
+CUresult set_error(const struct stream_set *set)
 {
-    struct processor *p = stream_processor(s);
+    const struct processor *p = set->context->device->processor;
     CUresult r = p ? processor_status(p) : CUDA_SUCCESS;
     return r ? sticky_set(r) : sticky_get();
 }
+
+CUresult stream_error(struct stream *s) { return set_error(s->set); }

@@ -240,18 +240,20 @@ void event_set_captured(struct event *e, bool captured) { e->captured = captured
 
 CUresult event_query(struct event *e)
 {
+    struct stream_set *set = set_of(e); /* e may be destroyed meanwhile, and be another event */
     struct beacon *b = take_beacon(e);
     struct mark *m = b ? NULL : event_mark(e);
     bool done = b ? beacon_over(b, beacon_newest(b)) : !m || mark_done(m);
     if (b) beacon_release(b);
     mark_release(m);
-    if (done && !b) streams_seen(set_of(e));
-    return done ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+    if (!done) return CUDA_ERROR_NOT_READY;
+    if (!b) streams_seen(set);
+    return set_error(set); /* what was before the event may have failed, and is over all the same */
 }
 
 CUresult event_synchronize(struct event *e, struct mark **reached)
 {
-    struct stream_set *set = set_of(e); /* e may be destroyed meanwhile, and be another event */
+    struct stream_set *set = set_of(e);
     struct beacon *b = take_beacon(e);
     struct mark *m = b ? NULL : event_mark(e);
     if (m) mark_wait(m, true);
@@ -266,8 +268,7 @@ CUresult event_synchronize(struct event *e, struct mark **reached)
     streams_seen(set);
     struct processor *p = set->context->device->processor;
     if (p) processor_flush_printf(p);
-    CUresult r = p ? processor_status(p) : CUDA_SUCCESS;
-    return r ? sticky_set(r) : CUDA_SUCCESS;
+    return set_error(set);
 }
 
 CUresult event_elapsed(struct event *start, struct event *end, float *ms)
@@ -277,7 +278,7 @@ CUresult event_elapsed(struct event *start, struct event *end, float *ms)
         return CUDA_ERROR_INVALID_HANDLE;
     struct mark *a = event_mark(start), *b = event_mark(end);
     CUresult r = CUDA_ERROR_INVALID_HANDLE;
-    if (a && b) r = mark_done(a) && mark_done(b) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+    if (a && b) r = mark_done(a) && mark_done(b) ? set_error(set_of(end)) : CUDA_ERROR_NOT_READY;
     if (!r) *ms = (float)((double)(int64_t)(b->time - a->time) / 1e6);
     mark_release(a);
     mark_release(b);

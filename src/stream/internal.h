@@ -250,8 +250,9 @@ bool channel_idle(struct stream *s);           /* by anyone */
 /* Without the lock, before a command: waits while the device is so far behind that the times of marks
  * nobody has looked at would be overwritten. */
 void channel_throttle(struct stream *s);
-/* The error that keeps the stream from working, made sticky. */
+/* The error that keeps the stream, or those of a context, from working, made sticky. */
 CUresult stream_error(struct stream *s);
+CUresult set_error(const struct stream_set *set);
 /* An error of a device's, which stays whoever caused it. */
 static inline bool is_of_device(CUresult r) { return r == CUDA_ERROR_ILLEGAL_ADDRESS || r == CUDA_ERROR_LAUNCH_FAILED; }
 

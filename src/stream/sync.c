@@ -140,7 +140,7 @@ CUresult stream_query(struct stream *s)
         for (struct stream *t = busy_first(s->set); t && idle; t = busy_next(t)) idle = !stream_orders_with_legacy(t);
         pthread_mutex_unlock(&s->set->lock);
     }
+    if (idle) streams_seen(s->set); /* which may be what finds an error */
     CUresult r = stream_error(s);
-    if (idle) streams_seen(s->set);
     return r ? r : idle ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
