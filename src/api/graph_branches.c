@@ -11,11 +11,20 @@ enum { LANES = 8 }; /* beside the first; then branches share */
 
 /* ---- which lane */
 
+/* NULL: it is gone; then the context of the launch does. */
+static CUcontext living(CUcontext c)
+{
+    struct context *real;
+    return c && !context_check(c, &real) ? c : NULL;
+}
+
 static struct context *context_of(const struct node *n, const struct lane *base)
 {
     CUcontext c = NULL;
     switch (n->params.type) {
     case CU_GRAPH_NODE_TYPE_KERNEL: c = n->params.kernel.ctx; break;
+    case CU_GRAPH_NODE_TYPE_MEMSET: c = living(n->params.memset.ctx); break;
+    case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP: c = living(n->params.memOp.ctx); break;
     case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
         c = (CUcontext)event_context((struct event *)n->params.eventRecord.event);
         break;
