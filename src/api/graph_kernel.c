@@ -128,10 +128,11 @@ CUresult CUDAAPI cuGraphKernelNodeSetAttribute(CUgraphNode hNode, CUkernelNodeAt
     if (!is_in_range(attr, value)) return CUDA_ERROR_INVALID_VALUE;
     if (attr == CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE && value->deviceUpdatableKernelNode.deviceUpdatable)
         return CUDA_ERROR_NOT_SUPPORTED;
+    const bool kept = !hint && attr != CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE; /* no node is */
     pthread_mutex_lock(&graphs_lock);
     r = kernel_node(hNode, &n);
     if (!r && attr == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) r = launch_check_cluster(&n->params.kernel, value);
-    if (!r && !hint) {
+    if (!r && kept) {
         CUlaunchAttribute *a = attribute_of(n, attr);
         if (!a && n->attributes < NODE_ATTRIBUTES) a = &n->attribute[n->attributes++];
         if (a)

@@ -35,7 +35,6 @@ CUresult CUDAAPI cuStreamDestroy_v2(CUstream hStream)
     CUresult r = stream_named(hStream, &s);
     if (r) return r;
     if (stream_is_default(s)) return CUDA_ERROR_INVALID_HANDLE;
-    capture_forget_stream(s); /* before somebody else's new stream can have its handle */
     return stream_destroy(s);
 }
 

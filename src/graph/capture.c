@@ -106,7 +106,7 @@ CUresult capture_begin(struct stream *s, CUstreamCaptureMode mode, struct graph 
     if (!r) {
         c->id = ++newest;
         c->mode = mode;
-        c->thread = pthread_self();
+        c->thread = capture_thread();
         c->graph = graph;
         c->origin = s;
         c->next = captures;
@@ -182,7 +182,7 @@ CUresult capture_end(struct stream *s, struct graph **out)
     else if (c->origin != s) {
         r = spoil(c, CUDA_ERROR_STREAM_CAPTURE_UNMATCHED);
         c = NULL;
-    } else if (!c->invalid && c->mode != CU_STREAM_CAPTURE_MODE_RELAXED && !pthread_equal(c->thread, pthread_self()))
+    } else if (!c->invalid && c->mode != CU_STREAM_CAPTURE_MODE_RELAXED && c->thread != capture_thread())
         r = CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
     else if (c->invalid)
         r = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
@@ -252,7 +252,7 @@ static void leave_stream(struct capture *c, struct member *m)
     member_leave(&c->streams, m->what);
 }
 
-void capture_forget_stream(struct stream *s)
+static void forget_stream(struct stream *s)
 {
     struct member *m;
     if (!capture_any()) return;
@@ -316,4 +316,8 @@ static void release_context(struct context *context)
 
 static const struct space_owner owner = { .release_context = release_context };
 
-void capture_init(void) { space_add_owner(&owner); }
+void capture_init(void)
+{
+    space_add_owner(&owner);
+    streams_on_end(forget_stream);
+}

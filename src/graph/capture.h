@@ -75,8 +75,7 @@ CUresult capture_check_event(struct event *e);
 CUresult capture_refuse_unsafe(void);
 /* The calling thread's mode; the one before. */
 CUstreamCaptureMode capture_exchange_mode(CUstreamCaptureMode mode);
-/* They end. */
-void capture_forget_stream(struct stream *s);
+/* It ends. */
 void capture_forget_event(struct event *e);
 
 #endif

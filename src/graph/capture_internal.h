@@ -15,7 +15,7 @@ struct member {
 struct capture {
     uint64_t id;
     CUstreamCaptureMode mode;
-    pthread_t thread;
+    uint64_t thread; /* capture_thread of who began it */
     struct graph *graph; /* NULL: it is gone, and the capture invalid */
     bool given; /* the graph is the caller's */
     bool invalid;
@@ -26,6 +26,9 @@ struct capture {
 };
 
 extern struct capture *captures;
+
+/* The calling thread's number, which no later thread has. */
+uint64_t capture_thread(void);
 
 /* The capture that the stream is in, the one that the event was last recorded in, and what it knows of them; NULL: none. */
 struct capture *capture_of(const struct stream *s, struct member **m);

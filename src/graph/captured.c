@@ -8,6 +8,14 @@
 
 static _Thread_local CUstreamCaptureMode thread_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
 
+uint64_t capture_thread(void)
+{
+    static _Atomic uint64_t newest;
+    static _Thread_local uint64_t number;
+    if (!number) number = atomic_fetch_add(&newest, 1) + 1;
+    return number;
+}
+
 static CUresult add_all(struct node_list *to, const struct node_list *from)
 {
     CUresult r = CUDA_SUCCESS;
@@ -236,7 +244,7 @@ CUresult capture_refuse_unsafe(void)
     if (!capture_any() || thread_mode == CU_STREAM_CAPTURE_MODE_RELAXED) return r;
     pthread_mutex_lock(&graphs_lock);
     for (struct capture *c = captures; c; c = c->next) {
-        bool mine = pthread_equal(c->thread, pthread_self()) && c->mode != CU_STREAM_CAPTURE_MODE_RELAXED;
+        bool mine = c->thread == capture_thread() && c->mode != CU_STREAM_CAPTURE_MODE_RELAXED;
         bool everyones = c->mode == CU_STREAM_CAPTURE_MODE_GLOBAL && thread_mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
         if (mine || everyones) r = spoil(c, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     }

@@ -137,9 +137,14 @@ CUresult stream_create(struct context *c, unsigned flags, int priority, struct s
     return stream_new(c->streams, &(struct stream_traits){ STREAM_CREATED, flags, priority, NULL }, out);
 }
 
+static void (*ending)(struct stream *s);
+
+void streams_on_end(void (*f)(struct stream *s)) { ending = f; }
+
 CUresult stream_end(struct stream *s, uint64_t id)
 {
     struct stream_set *set = s->set;
+    if (ending && id && atomic_load(&s->id) == id) ending(s);
     pthread_mutex_lock(&set->lock);
     pthread_mutex_lock(&s->lock);
     bool valid = id && s->id == id && s->set == set;

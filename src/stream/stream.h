@@ -57,6 +57,9 @@ CUresult stream_run(struct stream *s, stream_work *run, const void *arg);
 /* A kernel. Its parameters are copied. */
 CUresult stream_launch(struct stream *s, const struct launch *l);
 
+/* f learns of each stream that ends alone, before another one can have its handle. To be called once. */
+void streams_on_end(void (*f)(struct stream *s));
+
 /* Returns when all that any thread has issued into s is done. */
 CUresult stream_synchronize(struct stream *s);
 /* CUDA_ERROR_NOT_READY while something is left to do. */
