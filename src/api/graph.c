@@ -56,7 +56,7 @@ CUresult CUDAAPI cuGraphClone(CUgraph *phGraphClone, CUgraph originalGraph)
     if (r) return r;
     if (!phGraphClone) return graph_end(CUDA_ERROR_INVALID_VALUE);
     if (!(r = graph_get(originalGraph, &g)) && graph_is_single(g)) r = CUDA_ERROR_NOT_SUPPORTED;
-    if (!r && !(r = graph_clone(g, &copy))) *phGraphClone = (CUgraph)copy;
+    if (!r && !(r = graph_clone(g, false, &copy))) *phGraphClone = (CUgraph)copy;
     return graph_end(r);
 }
 

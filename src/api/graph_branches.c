@@ -132,7 +132,7 @@ static CUresult issue(struct graph_run *run, struct lane *base, struct mark *sta
     if (n->child)
         r = graph_run_whole(run, l, n->child);
     else if (n->condition)
-        r = graph_run_conditional(run, l, n);
+        r = graph_run_conditional(l, n);
     else if (!n->disabled)
         r = graph_perform(n, (CUstream)l->stream);
     l->tail = n;

@@ -155,8 +155,8 @@ CUresult CUDAAPI cuGraphExecUpdate_v2(CUgraphExec hGraphExec, CUgraph hGraph, CU
     *resultInfo = (CUgraphExecUpdateResultInfo){ 0 };
     if ((r = executable_get(hGraphExec, &x)) || (r = graph_get(hGraph, &g))) return r;
     executable_lock(x);
-    r = atomic_load(&x->valid) && atomic_load(&g->valid) && !g->parent ? executable_update(x, g, resultInfo)
-                                                                       : CUDA_ERROR_INVALID_VALUE;
+    r = atomic_load(&x->valid) && atomic_load(&g->valid) && !g->parent ? executable_detach(x) : CUDA_ERROR_INVALID_VALUE;
+    if (!r) r = executable_update(x, g, resultInfo);
     executable_unlock(x);
     user_objects_bury();
     return r;

@@ -8,6 +8,7 @@
 #include "base/because.h"
 #include "graph/conditional.h"
 #include "graph/memory.h"
+#include "stream/operations.h"
 
 static CUresult make_event(struct context *c, CUevent *e)
 {
@@ -105,21 +106,52 @@ static CUresult ready_memory(const struct graph *g, struct stream *s, const void
 CUresult graph_upload(struct executable *x, struct stream *s)
 {
     pthread_mutex_lock(&x->launch);
-    CUresult r = atomic_load(&x->valid) ? ready_memory(x->graph, s, NULL) : CUDA_ERROR_INVALID_VALUE;
+    CUresult r = atomic_load(&x->valid) ? ready_memory(x->edition->graph, s, NULL) : CUDA_ERROR_INVALID_VALUE;
     pthread_mutex_unlock(&x->launch);
     return r;
 }
 
 /* Conditions begin with their defaults. */
-static CUresult assign_defaults(struct executable *x, const struct graph *g, struct stream *s)
+static CUresult assign_defaults(const struct graph *g, struct stream *s)
 {
     CUresult r = CUDA_SUCCESS;
     for (unsigned k = 0; k < g->nodes.count && !r; k++) {
         const struct node *n = g->nodes.node[k];
-        if (n->condition && n->condition->assign) r = graph_run_assignment(x, n->condition, s);
-        for (unsigned j = 0; j < n->body_count && !r; j++) r = assign_defaults(x, n->bodies[j], s);
+        if (n->condition && n->condition->assign) r = graph_run_assignment(n->condition, s);
+        for (unsigned j = 0; j < n->body_count && !r; j++) r = assign_defaults(n->bodies[j], s);
     }
     return r;
+}
+
+/* What is left to be decided when all is issued, or what the graph keeps alive, has the graph stay until the launch is over. */
+static bool has_to_stay(const struct graph *g)
+{
+    bool has = g->objects;
+    for (unsigned k = 0; k < g->nodes.count && !has; k++) {
+        const struct node *n = g->nodes.node[k];
+        has = n->condition || (n->child && has_to_stay(n->child));
+    }
+    return has;
+}
+
+static void launch_ended(void *arg, CUresult status)
+{
+    (void)status;
+    edition_end(*(struct edition **)arg);
+}
+
+/* Whatever of the nodes can be issued, later launches come after it, and it stays until it is done. */
+static CUresult issue(struct executable *x, struct graph_run *run)
+{
+    struct edition *e = x->edition;
+    struct stream *s = run->first.stream;
+    const bool stays = has_to_stay(e->graph);
+    if (stays) edition_begin(e);
+    CUresult r = assign_defaults(e->graph, s);
+    if (!r) r = graph_run_nodes(run, &run->first, &e->order);
+    CUresult noted = note_done(x, &run->first);
+    if (stays && stream_call(s, launch_ended, &e, sizeof e)) noted = CUDA_ERROR_OUT_OF_MEMORY; /* it stays for ever */
+    return r ? r : noted;
 }
 
 /* The event goes with its context, whose memory may be gone as well. */
@@ -131,21 +163,19 @@ bool graph_done_lives(const struct executable *x)
 
 CUresult graph_launch(struct executable *x, struct stream *s)
 {
-    struct graph_run run = { .executable = x, .first = { .context = named_context_of(s), .stream = s } };
+    struct graph_run run = { .first = { .context = named_context_of(s), .stream = s } };
     pthread_mutex_lock(&x->launch);
     if (x->done && !graph_done_lives(x)) x->done = NULL;
     const bool frees = x->flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH;
-    CUresult r = atomic_load(&x->valid) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; /* destroyed meanwhile */
-    if (!r && !frees) r = check_rest(x->graph);
-    if (!r) r = check_frees(x->graph, x->graph);
+    struct graph *g = atomic_load(&x->valid) ? x->edition->graph : NULL;
+    CUresult r = g ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; /* destroyed meanwhile */
+    if (!r && !frees) r = check_rest(g);
+    if (!r) r = check_frees(g, g);
     if (!r && x->done) r = cuStreamWaitEvent((CUstream)s, x->done, 0);
-    if (!r && frees) r = free_rest(x->graph, s);
-    if (!r) r = ready_memory(x->graph, s, x->graph);
-    if (!r) r = assign_defaults(x, x->graph, s);
-    if (!r) r = graph_run_nodes(&run, &run.first, &x->order);
-    if (!r) r = note_done(x, &run.first);
-    if (!r && x->graph->objects) r = graph_run_end(x, s); /* objects that it keeps alive may be in use */
-    if (graph_has_memory(x->graph)) mempool_launched(x->graph, s);
+    if (!r && frees) r = free_rest(g, s);
+    if (!r) r = ready_memory(g, s, g);
+    if (!r) r = issue(x, &run);
+    if (g && graph_has_memory(g)) mempool_launched(g, s);
     lanes_give(run.first.next);
     pthread_mutex_unlock(&x->launch);
     /* what a node did wrong while others were issued is not this call's error */

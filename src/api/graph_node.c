@@ -130,15 +130,16 @@ CUresult graph_node_set(CUgraphNode hNode, const CUgraphNodeParams *params)
 }
 
 /* The node of an executable graph that stands for hNode; launches wait meanwhile. *x stays NULL
- * if there is nothing to end. */
-static CUresult begin_exec(CUgraphExec hExec, CUgraphNode hNode, struct executable **x, struct node **copy)
+ * if there is nothing to end. changes: it will be changed. */
+static CUresult begin_exec(CUgraphExec hExec, CUgraphNode hNode, bool changes, struct executable **x, struct node **copy)
 {
     struct node *n;
     CUresult r = graph_ready();
     if (r || (r = executable_get(hExec, x))) return r;
     executable_lock(*x);
     r = atomic_load(&(*x)->valid) ? node_get(hNode, &n) : graph_node_missing();
-    if (!r && !(*copy = graph_find_copy((*x)->graph, n->id))) r = CUDA_ERROR_INVALID_VALUE;
+    if (!r && changes) r = executable_detach(*x);
+    if (!r && !(*copy = graph_find_copy((*x)->edition->graph, n->id))) r = CUDA_ERROR_INVALID_VALUE;
     return r;
 }
 
@@ -164,7 +165,7 @@ CUresult graph_node_set_exec(CUgraphExec hExec, CUgraphNode hNode, const CUgraph
     default: break;
     }
     x = NULL;
-    r = begin_exec(hExec, hNode, &x, &n);
+    r = begin_exec(hExec, hNode, true, &x, &n);
     if (!x) return r;
     if (!r && !(r = check(params))) r = executable_set_node(n, params);
     return end_exec(x, r);
@@ -218,7 +219,7 @@ CUresult CUDAAPI cuGraphNodeSetEnabled(CUgraphExec hGraphExec, CUgraphNode hNode
 {
     struct executable *x = NULL;
     struct node *n;
-    CUresult r = begin_exec(hGraphExec, hNode, &x, &n);
+    CUresult r = begin_exec(hGraphExec, hNode, true, &x, &n);
     if (!x) return r;
     if (!r && !(r = can_rest(n) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE)) n->disabled = !isEnabled;
     return end_exec(x, r);
@@ -229,7 +230,7 @@ CUresult CUDAAPI cuGraphNodeGetEnabled(CUgraphExec hGraphExec, CUgraphNode hNode
     struct executable *x = NULL;
     struct node *n;
     if (!isEnabled) return graph_node_missing();
-    CUresult r = begin_exec(hGraphExec, hNode, &x, &n);
+    CUresult r = begin_exec(hGraphExec, hNode, false, &x, &n);
     if (!x) return r;
     if (!r && !can_rest(n)) r = CUDA_ERROR_INVALID_VALUE;
     if (!r) *isEnabled = !n->disabled;

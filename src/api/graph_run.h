@@ -1,5 +1,5 @@
 /* How a launch issues an executable graph's nodes; what its files share. With
- * x->launch, but for graphs_lock that graph_run_conditional takes. */
+ * x->launch. */
 #ifndef FL_API_GRAPH_RUN_H
 #define FL_API_GRAPH_RUN_H
 
@@ -7,7 +7,6 @@
 
 /* A launch, or the body of a conditional node that a thread issues later. */
 struct graph_run {
-    struct executable *executable;
     struct lane first;             /* the stream that it is for; others, taken on the way, are linked behind it */
     unsigned count;                /* of those others */
 };
@@ -20,10 +19,8 @@ CUresult graph_run_whole(struct graph_run *run, struct lane *base, struct graph 
 /* graph_perform.c: issues one node that contains no graph. */
 CUresult graph_perform(const struct node *n, CUstream s);
 /* graph_conditional.c: in s the condition gets its default. */
-CUresult graph_run_assignment(struct executable *x, struct condition *c, struct stream *s);
-/* The same file: the executable stays, destroyed or not, until all that is in s is done. */
-CUresult graph_run_end(struct executable *x, struct stream *s);
+CUresult graph_run_assignment(struct condition *c, struct stream *s);
 /* The same file: issues a conditional node into l: what its condition says when its turn comes. */
-CUresult graph_run_conditional(struct graph_run *run, const struct lane *l, struct node *n);
+CUresult graph_run_conditional(const struct lane *l, struct node *n);
 
 #endif

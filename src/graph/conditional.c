@@ -90,14 +90,14 @@ CUresult conditional_make(struct node *n, const CUDA_CONDITIONAL_NODE_PARAMS *p)
     return r;
 }
 
-CUresult conditional_copy(struct node *n, const struct node *from)
+CUresult conditional_copy(struct node *n, const struct node *from, bool exact)
 {
     CUresult r = CUDA_SUCCESS;
     n->params = from->params;
     n->condition = condition_share(from->condition);
     if (!(n->bodies = calloc(from->body_count, sizeof(struct graph *)))) return CUDA_ERROR_OUT_OF_MEMORY;
     for (; n->body_count < from->body_count && !r; n->body_count += !r)
-        if (!(r = graph_clone(from->bodies[n->body_count], &n->bodies[n->body_count])))
+        if (!(r = graph_clone(from->bodies[n->body_count], exact, &n->bodies[n->body_count])))
             n->bodies[n->body_count]->parent = n;
     n->params.conditional.phGraph_out = (CUgraph *)n->bodies;
     return r;

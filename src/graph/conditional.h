@@ -33,8 +33,8 @@ _Atomic uint32_t *condition_word(const struct condition *c);
 CUresult conditional_check(const CUDA_CONDITIONAL_NODE_PARAMS *params, struct context **c);
 /* n becomes a conditional node with new, empty graphs. */
 CUresult conditional_make(struct node *n, const CUDA_CONDITIONAL_NODE_PARAMS *params);
-/* n becomes a copy. */
-CUresult conditional_copy(struct node *n, const struct node *from);
+/* n becomes a copy, as graph_clone. */
+CUresult conditional_copy(struct node *n, const struct node *from, bool exact);
 void conditional_free(struct node *n);
 /* Whether all conditions of g and what it contains are used, and its conditional graphs contain only what may be there. */
 CUgraphInstantiateResult conditionals_check(const struct graph *g, const struct node **culprit);

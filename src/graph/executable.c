@@ -2,6 +2,7 @@
 #include "base/because.h"
 #include "graph/conditional.h"
 #include "graph/memory.h"
+#include "graph/user.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,6 @@ static void construct(void *object)
 {
     struct executable *x = object;
     pthread_mutex_init(&x->launch, NULL);
-    pthread_rwlock_init(&x->bodies, NULL);
 }
 
 static struct objects executables = OBJECTS_INIT(struct executable, construct);
@@ -65,10 +65,56 @@ static const struct node *first_of_cycle(struct graph *g)
     return found;
 }
 
+/* ---- what launches run */
+
+static void edition_free(struct edition *e)
+{
+    graph_free(e->graph);
+    list_free(&e->order);
+    free(e);
+}
+
+static CUresult edition_new(const struct graph *g, bool exact, struct edition **out)
+{
+    struct edition *e = calloc(1, sizeof *e);
+    CUresult r = e ? graph_clone(g, exact, &e->graph) : CUDA_ERROR_OUT_OF_MEMORY;
+    if (r) {
+        free(e);
+        return r;
+    }
+    if ((r = graph_order(e->graph, &e->order)))
+        edition_free(e);
+    else
+        *out = e;
+    return r;
+}
+
+static void leave(struct edition *e)
+{
+    if (!(e->orphan = e->pending)) edition_free(e);
+}
+
+void edition_begin(struct edition *e)
+{
+    pthread_mutex_lock(&graphs_lock);
+    e->pending++;
+    pthread_mutex_unlock(&graphs_lock);
+}
+
+void edition_end(struct edition *e)
+{
+    pthread_mutex_lock(&graphs_lock);
+    if (!--e->pending && e->orphan) edition_free(e);
+    pthread_mutex_unlock(&graphs_lock);
+    user_objects_bury();
+}
+
+/* ---- executable graphs */
+
 CUresult executable_new(struct graph *g, uint64_t flags, CUgraphInstantiateResult *why, const struct node **culprit,
                         struct executable **out)
 {
-    struct graph *copy;
+    struct edition *e;
     if (g->parent) return (CUresult)because(CUDA_ERROR_NOT_SUPPORTED, "a child graph has no executable graph");
     if ((*culprit = first_of_cycle(g))) {
         *why = CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE;
@@ -79,28 +125,23 @@ CUresult executable_new(struct graph *g, uint64_t flags, CUgraphInstantiateResul
     if (has_executable(g) || (g->executables && graph_is_single(g) && !graph_has_memory(g)))
         return (CUresult)because(CUDA_ERROR_NOT_SUPPORTED,
                                  "a graph with memory or conditional nodes has one executable graph at a time");
-    CUresult r = graph_clone(g, &copy);
+    CUresult r = edition_new(g, false, &e);
     if (r) return r;
     struct executable *x = object_take(&executables);
-    if (!x)
-        r = CUDA_ERROR_OUT_OF_MEMORY;
-    else if (!(r = graph_order(copy, &x->order))) {
-        settle_memory(g);
-        x->graph = copy;
-        x->of = (CUgraph)g;
-        x->of_number = g->number;
-        g->executables++;
-        x->flags = flags;
-        x->pending = 0;
-        x->orphan = false;
-        x->done = NULL;
-        x->context = NULL;
-        atomic_store(&x->valid, true);
-        *out = x;
-        return r;
+    if (!x) {
+        edition_free(e);
+        return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    if (x) object_give(&executables, x);
-    graph_free(copy);
+    settle_memory(g);
+    x->edition = e;
+    x->of = (CUgraph)g;
+    x->of_number = g->number;
+    g->executables++;
+    x->flags = flags;
+    x->done = NULL;
+    x->context = NULL;
+    atomic_store(&x->valid, true);
+    *out = x;
     return r;
 }
 
@@ -115,22 +156,30 @@ void executable_free(struct executable *x)
     struct graph *of = made_of(x);
     if (of && atomic_load(&x->valid)) of->executables--;
     atomic_store(&x->valid, false);
-    if ((x->orphan = x->pending)) return;
-    graph_free(x->graph);
-    list_free(&x->order);
+    leave(x->edition);
+    x->edition = NULL;
     object_give(&executables, x);
 }
 
 void executable_lock(struct executable *x)
 {
     pthread_mutex_lock(&x->launch);
-    pthread_rwlock_wrlock(&x->bodies);
     pthread_mutex_lock(&graphs_lock);
 }
 
 void executable_unlock(struct executable *x)
 {
     pthread_mutex_unlock(&graphs_lock);
-    pthread_rwlock_unlock(&x->bodies);
     pthread_mutex_unlock(&x->launch);
+}
+
+CUresult executable_detach(struct executable *x)
+{
+    struct edition *new;
+    if (!x->edition->pending) return CUDA_SUCCESS;
+    CUresult r = edition_new(x->edition->graph, true, &new);
+    if (r) return r;
+    leave(x->edition);
+    x->edition = new;
+    return r;
 }

@@ -94,7 +94,7 @@ CUresult node_set_params(struct node *n, const CUgraphNodeParams *params)
     if (r) return r;
     if (params->type == CU_GRAPH_NODE_TYPE_GRAPH) {
         if (!(r = graph_get(params->graph.graph, &given)))
-            r = graph_is_single(given) ? CUDA_ERROR_NOT_SUPPORTED : graph_clone(given, &child);
+            r = graph_is_single(given) ? CUDA_ERROR_NOT_SUPPORTED : graph_clone(given, false, &child);
         if (r) {
             params_free(owned);
             return r;
@@ -123,9 +123,9 @@ static CUresult move_child(struct node *n, const CUgraphNodeParams *params)
     return CUDA_SUCCESS;
 }
 
-static CUresult copy_child(struct node *n, const struct node *from)
+static CUresult copy_child(struct node *n, const struct node *from, bool exact)
 {
-    CUresult r = graph_clone(from->child, &n->child);
+    CUresult r = graph_clone(from->child, exact, &n->child);
     if (r) return r;
     n->params = from->params;
     n->params.graph.graph = (CUgraph)n->child;
@@ -319,11 +319,18 @@ void graph_free(struct graph *g)
         condition_drop(c);
     }
     graph_arenas_drop(g);
-    user_references_drop(g);
+    user_references_drop(&g->objects);
     object_give(&graphs, g);
 }
 
-static CUresult copy_node(const struct node *from, struct graph *g)
+static CUresult copy_params(struct node *n, const struct node *from, bool exact)
+{
+    if (!exact) return node_set_params(n, &from->params);
+    n->params = from->params;
+    return params_duplicate(&n->params, from->owned, &n->owned);
+}
+
+static CUresult copy_node(const struct node *from, bool exact, struct graph *g)
 {
     struct node *n = node_new(g);
     if (!n) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -333,12 +340,12 @@ static CUresult copy_node(const struct node *from, struct graph *g)
         n->memory = graph_memory_share(from->memory);
         n->frees_own = from->frees_own;
     } else {
-        r = from->condition ? conditional_copy(n, from)
-            : from->child   ? copy_child(n, from)
-                            : node_set_params(n, &from->params);
+        r = from->condition ? conditional_copy(n, from, exact)
+            : from->child   ? copy_child(n, from, exact)
+                            : copy_params(n, from, exact);
     }
     if (r) return r;
-    n->origin = from->id;
+    n->origin = exact ? from->origin : from->id;
     n->number = from->number;
     n->sunk = from->sunk;
     n->disabled = from->disabled;
@@ -377,18 +384,18 @@ static CUresult copy_edges(const struct node_list *from, const struct graph *cop
     return r;
 }
 
-CUresult graph_clone(const struct graph *g, struct graph **out)
+CUresult graph_clone(const struct graph *g, bool exact, struct graph **out)
 {
     struct graph *copy;
     CUresult r = graph_new(&copy);
     if (r) return r;
     for (unsigned k = 0; k < g->nodes.count && !r; k++) {
         g->nodes.node[k]->missing = k; /* its place */
-        r = copy_node(g->nodes.node[k], copy);
+        r = copy_node(g->nodes.node[k], exact, copy);
     }
     for (unsigned k = 0; k < g->nodes.count && !r; k++)
         r = copy_edges(&g->nodes.node[k]->before, copy, copy->nodes.node[k]);
-    if (!r) r = user_references_copy(g, copy);
+    if (!r) r = user_references_copy(g->objects, &copy->objects);
     copy->numbers = g->numbers;
     if (r)
         graph_free(copy);

@@ -67,19 +67,23 @@ struct graph {                     /* CUgraph_st */
     const struct node *marked_for; /* those that this one comes after are marked; NULL: none are */
 };
 
+/* What launches of an executable graph run. */
+struct edition {
+    struct graph *graph;           /* a copy of its own */
+    struct node_list order;
+    unsigned pending;              /* launches that have conditions to look at, or that user objects have to outlive: until
+                                      these have ended it does not change, and is not freed, */
+    bool orphan;                   /* but by the last of them */
+};
+
 struct executable {                /* CUgraphExec_st */
     struct object_link link;
     _Atomic bool valid;
     pthread_mutex_t launch;        /* one launch at a time; before graphs_lock */
-    struct graph *graph;           /* a copy of its own */
+    struct edition *edition;       /* for the next launch */
     CUgraph of;                    /* the one that it was made of, which may be gone; */
     uint64_t of_number;            /* its number tells */
     uint64_t flags;
-    struct node_list order;
-    pthread_rwlock_t bodies;       /* of conditional nodes: read while they are issued, which threads of streams do */
-    unsigned pending;              /* conditional nodes and conditions whose turn is to come, and launches that user objects
-                                      have to outlive: then it is not freed, */
-    bool orphan;                   /* but by the last of them */
     CUevent done;                  /* behind the newest launch */
     struct context *context;       /* of that launch, and its number */
     uint64_t context_id;
@@ -95,10 +99,11 @@ CUresult executable_get(CUgraphExec handle, struct executable **out);
 size_t graph_roots(const struct graph *g, struct node **out);
 size_t graph_sinks(const struct graph *g, struct node **out);
 
-/* An empty graph; the end of a graph and its nodes; a copy of one. CUDA_ERROR_OUT_OF_MEMORY. */
+/* An empty graph; the end of a graph and its nodes; a copy of one. exact: its nodes are copies of what those of g are copies
+ * of, and what their parameters name may be gone. CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult graph_new(struct graph **out);
 void graph_free(struct graph *g);
-CUresult graph_clone(const struct graph *g, struct graph **out);
+CUresult graph_clone(const struct graph *g, bool exact, struct graph **out);
 /* Whether the graph allocates memory or has conditions: such a graph can be neither cloned nor made a child, and has
  * one executable graph at a time. */
 bool graph_is_single(const struct graph *g);
@@ -127,6 +132,8 @@ CUresult graph_order(struct graph *g, struct node_list *out);
 
 /* params.c: deep copies of parameters, checked. *owned, NULL if there is nothing, is what they point to. */
 CUresult params_copy(const CUgraphNodeParams *from, CUgraphNodeParams *to, struct owned **owned);
+/* The same without a check. p, which points to old, points to *owned then. */
+CUresult params_duplicate(CUgraphNodeParams *p, const struct owned *old, struct owned **owned);
 void params_free(struct owned *owned);
 /* They take the place of others, which pointed to old, and may lie in there. Returns what they point to from now on. */
 struct owned *params_settle(CUgraphNodeParams *p, struct owned *owned, struct owned *old);
@@ -135,12 +142,17 @@ struct owned *params_settle(CUgraphNodeParams *p, struct owned *owned, struct ow
 /* A copy of g to be launched. *why and *culprit say what keeps g from being one. */
 CUresult executable_new(struct graph *g, uint64_t flags, CUgraphInstantiateResult *why, const struct node **culprit,
                         struct executable **out);
-/* Its handle is invalid at once; its memory is freed when nothing of it is left to run. With graphs_lock and
+/* Its handle is invalid at once; what it runs is freed when nothing of it is left to run. With graphs_lock and
  * x->launch held. */
 void executable_free(struct executable *x);
 /* Between these nothing of x is issued. executable_lock takes graphs_lock as well. */
 void executable_lock(struct executable *x);
 void executable_unlock(struct executable *x);
+/* x is about to change: launches that are not over keep what they run. CUDA_ERROR_OUT_OF_MEMORY. */
+CUresult executable_detach(struct executable *x);
+/* A launch is pending; it has ended. Without graphs_lock. */
+void edition_begin(struct edition *e);
+void edition_end(struct edition *e);
 /* A node of an executable graph takes other parameters; CUDA_ERROR_INVALID_VALUE if these are no other operands of the
  * same operation. */
 CUresult executable_set_node(struct node *n, const CUgraphNodeParams *params);
@@ -148,7 +160,7 @@ CUresult executable_set_node(struct node *n, const CUgraphNodeParams *params);
 CUresult executable_update(struct executable *x, struct graph *g, CUgraphExecUpdateResultInfo *info);
 
 /* user.c: objects that graphs keep alive */
-CUresult user_references_copy(const struct graph *from, struct graph *to);
-void user_references_drop(struct graph *g);
+CUresult user_references_copy(const struct user_reference *from, struct user_reference **to);
+void user_references_drop(struct user_reference **list);
 
 #endif

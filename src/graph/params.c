@@ -147,6 +147,26 @@ void params_free(struct owned *owned)
     }
 }
 
+static void point_into(CUgraphNodeParams *p, struct owned *owned)
+{
+    if (p->type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP)
+        p->memOp.paramArray = (CUstreamBatchMemOpParams *)owned->bytes;
+    else if (p->kernel.kernelParams)
+        p->kernel.kernelParams = (void **)owned->bytes;
+    else if (p->kernel.extra)
+        p->kernel.extra = (void **)owned->bytes;
+}
+
+CUresult params_duplicate(CUgraphNodeParams *p, const struct owned *old, struct owned **owned)
+{
+    *owned = NULL;
+    if (!old) return CUDA_SUCCESS;
+    if (!(*owned = owned_new(old->size, old->pointers))) return CUDA_ERROR_OUT_OF_MEMORY;
+    move(old, *owned);
+    point_into(p, *owned);
+    return CUDA_SUCCESS;
+}
+
 /* As long as there is room, what a node has told of its parameters stays where it is: programs change it there, and set the
  * node and then its executable graph by it (observed on H200). */
 struct owned *params_settle(CUgraphNodeParams *p, struct owned *owned, struct owned *old)
@@ -157,12 +177,8 @@ struct owned *params_settle(CUgraphNodeParams *p, struct owned *owned, struct ow
         return owned;
     }
     move(owned, old);
-    if (p->type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP)
-        p->memOp.paramArray = (CUstreamBatchMemOpParams *)old->bytes;
-    else if (p->kernel.kernelParams)
-        p->kernel.kernelParams = (void **)old->bytes;
-    else if (p->kernel.extra)
-        p->kernel.extra = (void **)old->bytes;
+    old->pointers = owned->pointers;
+    point_into(p, old);
     free(owned);
     return old;
 }

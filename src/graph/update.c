@@ -160,9 +160,10 @@ static void take_condition(struct node *n, const struct node *from)
     n->params.conditional.handle = from->condition->handle;
 }
 
-/* Copies of parameters, in the order in which nodes take them. */
+/* Copies of what graphs keep alive and of parameters, in the order in which graphs and nodes take them. */
 struct copies {
     struct copy {
+        struct user_reference *objects;
         CUgraphNodeParams params;
         struct owned *owned;
     } *at;
@@ -174,28 +175,38 @@ static bool has_own_params(const struct node *n)
     return !n->memory && !n->child && !n->condition && n->params.type != CU_GRAPH_NODE_TYPE_MEM_FREE;
 }
 
-static size_t nodes_of(const struct graph *g)
+/* Graphs and nodes. */
+static size_t size_of(const struct graph *g)
 {
-    size_t count = g->nodes.count;
+    size_t count = 1ul + g->nodes.count;
     for (unsigned k = 0; k < g->nodes.count; k++) {
         const struct node *n = g->nodes.node[k];
-        if (n->child) count += nodes_of(n->child);
-        for (unsigned j = 0; j < n->body_count; j++) count += nodes_of(n->bodies[j]);
+        if (n->child) count += size_of(n->child);
+        for (unsigned j = 0; j < n->body_count; j++) count += size_of(n->bodies[j]);
     }
     return count;
+}
+
+static struct copy *one_more(struct copies *c)
+{
+    struct copy *copy = &c->at[c->count++];
+    copy->objects = NULL;
+    copy->owned = NULL;
+    return copy;
 }
 
 /* All that can fail. */
 static CUresult prepare(const struct graph *new, struct copies *c)
 {
-    CUresult r = CUDA_SUCCESS;
+    CUresult r = user_references_copy(new->objects, &one_more(c)->objects);
     for (unsigned k = 0; k < new->nodes.count && !r; k++) {
         const struct node *b = new->nodes.node[k];
         if (b->child) r = prepare(b->child, c);
         for (unsigned j = 0; j < b->body_count && !r; j++) r = prepare(b->bodies[j], c);
-        if (!has_own_params(b)) continue;
-        r = params_copy(&b->params, &c->at[c->count].params, &c->at[c->count].owned);
-        if (!r) c->count++;
+        if (r || !has_own_params(b)) continue;
+        struct copy *copy = one_more(c);
+        r = params_copy(&b->params, &copy->params, &copy->owned);
+        if (r) c->count--;
     }
     return r;
 }
@@ -209,30 +220,38 @@ static void take_copy(struct node *n, const struct node *from, const struct copy
     n->attributes = from->attributes;
 }
 
-/* *next: the first copy that was not taken yet. */
-static void take(const struct graph *new, const struct copy **next)
+static void take_objects(struct graph *old, struct copy *c)
 {
+    user_references_drop(&old->objects);
+    old->objects = c->objects;
+}
+
+/* *next: the first copy that was not taken yet. */
+static void take(struct graph *old, const struct graph *new, struct copy **next)
+{
+    take_objects(old, (*next)++);
     for (unsigned k = 0; k < new->nodes.count; k++) {
         struct node *b = new->nodes.node[k], *a = b->partner;
         if (b->memory) take_memory(a, b);
         if (b->params.type == CU_GRAPH_NODE_TYPE_MEM_FREE) a->params = b->params, a->frees_own = b->frees_own;
         if (b->condition) take_condition(a, b);
-        if (b->child) take(b->child, next);
-        for (unsigned j = 0; j < b->body_count; j++) take(b->bodies[j], next);
+        if (b->child) take(a->child, b->child, next);
+        for (unsigned j = 0; j < b->body_count; j++) take(a->bodies[j], b->bodies[j], next);
         if (has_own_params(b)) take_copy(a, b, (*next)++);
     }
 }
 
 /* By the nodes that correspond to those of `new`. All or nothing (observed on H200). */
-static CUresult take_params(const struct graph *new)
+static CUresult take_params(struct graph *old, const struct graph *new)
 {
-    struct copies c = { .at = malloc((nodes_of(new) + 1) * sizeof *c.at) };
+    struct copies c = { .at = malloc(size_of(new) * sizeof *c.at) };
     CUresult r = c.at ? prepare(new, &c) : CUDA_ERROR_OUT_OF_MEMORY;
-    const struct copy *next = c.at;
-    if (!r)
-        take(new, &next);
-    else
-        while (c.count) params_free(c.at[--c.count].owned);
+    struct copy *next = c.at;
+    if (!r) take(old, new, &next);
+    while (r && c.count) {
+        params_free(c.at[--c.count].owned);
+        user_references_drop(&c.at[c.count].objects);
+    }
     free(c.at);
     return r;
 }
@@ -245,7 +264,7 @@ static CUresult set_child(struct node *n, CUgraph handle)
     CUresult r = graph_get(handle, &g);
     if (r) return r;
     if (same_shape(n->child, g, &c)) return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
-    return take_params(g);
+    return take_params(n->child, g);
 }
 
 CUresult executable_set_node(struct node *n, const CUgraphNodeParams *params)
@@ -274,7 +293,7 @@ static bool is_allocated_elsewhere(const struct graph *g, const struct executabl
 {
     for (unsigned k = 0; k < g->nodes.count; k++) {
         const struct node *n = g->nodes.node[k];
-        if ((n->memory && n->memory->references > 1 && !has_memory(x->graph, n->memory)) ||
+        if ((n->memory && n->memory->references > 1 && !has_memory(x->edition->graph, n->memory)) ||
             (n->child && is_allocated_elsewhere(n->child, x)))
             return true;
     }
@@ -285,17 +304,13 @@ CUresult executable_update(struct executable *x, struct graph *g, CUgraphExecUpd
 {
     struct culprit c;
     if (is_allocated_elsewhere(g, x)) return CUDA_ERROR_NOT_SUPPORTED;
-    info->result = same_shape(x->graph, g, &c);
+    info->result = same_shape(x->edition->graph, g, &c);
     if (info->result) {
         info->errorNode = (CUgraphNode)c.node;
         info->errorFromNode = (CUgraphNode)c.from;
         return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
     }
-    CUresult r = take_params(g);
-    if (!r) {
-        user_references_drop(x->graph);
-        r = user_references_copy(g, x->graph);
-    }
+    CUresult r = take_params(x->edition->graph, g);
     if (r) info->result = CU_GRAPH_EXEC_UPDATE_ERROR;
     return r;
 }

@@ -91,19 +91,25 @@ CUresult graph_release(struct graph *g, struct user_object *o, unsigned count)
     return user_object_release(o, count);
 }
 
-CUresult user_references_copy(const struct graph *from, struct graph *to)
+CUresult user_references_copy(const struct user_reference *from, struct user_reference **to)
 {
-    CUresult r = CUDA_SUCCESS;
-    for (struct user_reference *k = from->objects; k && !r; k = k->next)
-        r = graph_retain(to, k->object, (unsigned)k->count, false);
-    return r;
+    *to = NULL;
+    for (struct user_reference **end = to; from; from = from->next, end = &(*end)->next) {
+        if (!(*end = calloc(1, sizeof **end))) {
+            user_references_drop(to);
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        }
+        **end = (struct user_reference){ from->object, from->count, NULL };
+        from->object->references += from->count;
+    }
+    return CUDA_SUCCESS;
 }
 
-void user_references_drop(struct graph *g)
+void user_references_drop(struct user_reference **list)
 {
-    while (g->objects) {
-        struct user_reference *gone = g->objects;
-        g->objects = gone->next;
+    while (*list) {
+        struct user_reference *gone = *list;
+        *list = gone->next;
         user_object_release(gone->object, gone->count);
         free(gone);
     }
