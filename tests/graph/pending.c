@@ -1,0 +1,267 @@
+/* What a launch runs is what the graph was when it was launched, and what it needs stays until it has ended, whatever the
+ * program changes or destroys meanwhile. */
+#include "../rig.h"
+#include <stdatomic.h>
+#include <unistd.h>
+
+static CUstream s;
+static CUcontext context;
+static CUdeviceptr memory;
+static atomic_int gone[2]; /* how often a user object was destroyed */
+
+static int begin(void **state)
+{
+    (void)state;
+    context = rig_context(0);
+    s = rig_stream();
+    ok(cuMemAlloc(&memory, 4096));
+    ok(cuMemsetD32(memory, 0, 1024));
+    gone[0] = gone[1] = 0;
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    if (rig_held) rig_release(rig_held);
+    ok(cuCtxSynchronize());
+    ok(cuStreamDestroy(s));
+    ok(cuMemFree(memory));
+    return 0;
+}
+
+static CUgraphNode memset_node(CUgraph in, uint32_t value)
+{
+    CUgraphNode n;
+    const CUDA_MEMSET_NODE_PARAMS p = { .dst = memory, .value = value, .elementSize = 4, .width = 1, .height = 1 };
+    ok(cuGraphAddMemsetNode(&n, in, NULL, 0, &p, context));
+    return n;
+}
+
+/* A graph whose condition has `initial` as its default, and in the body a memset to value. */
+static CUgraph conditional_graph(uint32_t initial, uint32_t value, CUgraphNode *inside)
+{
+    CUgraph g;
+    CUgraphNode n;
+    CUgraphNodeParams p = { .type = CU_GRAPH_NODE_TYPE_CONDITIONAL,
+                            .conditional = { .type = CU_GRAPH_COND_TYPE_IF, .size = 1, .ctx = context } };
+    ok(cuGraphCreate(&g, 0));
+    ok(cuGraphConditionalHandleCreate(&p.conditional.handle, g, context, initial, CU_GRAPH_COND_ASSIGN_DEFAULT));
+    ok(cuGraphAddNode(&n, g, NULL, NULL, 0, &p));
+    *inside = memset_node(p.conditional.phGraph_out[0], value);
+    return g;
+}
+
+enum change { PARAMETERS, DISABLED, UPDATED, UPDATED_CONDITION, CHANGES };
+
+static void change_now(enum change c, CUgraphExec x, CUgraphNode inside)
+{
+    const CUDA_MEMSET_NODE_PARAMS other = { .dst = memory, .value = 222, .elementSize = 4, .width = 1, .height = 1 };
+    CUgraphExecUpdateResultInfo info;
+    CUgraphNode n;
+    if (c == PARAMETERS) ok(cuGraphExecMemsetNodeSetParams(x, inside, &other, context));
+    if (c == DISABLED) ok(cuGraphNodeSetEnabled(x, inside, 0));
+    if (c < UPDATED) return;
+    CUgraph h = conditional_graph(c == UPDATED, 222, &n);
+    ok(cuGraphExecUpdate(x, h, &info));
+    ok(cuGraphDestroy(h));
+}
+
+static void a_change_is_for_later_launches(void **state)
+{
+    static const uint32_t later[CHANGES] = { [PARAMETERS] = 222, [DISABLED] = 5, [UPDATED] = 222, [UPDATED_CONDITION] = 5 };
+    (void)state;
+    for (enum change c = PARAMETERS; c < CHANGES; c++) {
+        CUgraphNode inside;
+        CUgraphExec x;
+        CUgraph g = conditional_graph(1, 111, &inside);
+        ok(cuGraphInstantiate(&x, g, 0));
+        uint32_t *flag = rig_hold(s);
+        ok(cuGraphLaunch(x, s));
+        change_now(c, x, inside);
+        ok(cuGraphDestroy(g));
+        rig_release(flag);
+        ok(cuStreamSynchronize(s));
+        assert_int_equal(rig_word(memory), 111);
+        ok(cuMemsetD32(memory, 5, 1));
+        ok(cuGraphLaunch(x, s));
+        ok(cuStreamSynchronize(s));
+        assert_int_equal(rig_word(memory), later[c]);
+        ok(cuGraphExecDestroy(x));
+    }
+}
+
+/* Each change is made to what the one before it left. */
+static void changes_add_up_while_a_launch_waits(void **state)
+{
+    (void)state;
+    CUgraphNode inside, n;
+    CUgraphExec x;
+    CUgraph g = conditional_graph(1, 111, &inside), h = conditional_graph(1, 222, &n);
+    CUgraphExecUpdateResultInfo info;
+    unsigned enabled;
+    ok(cuGraphInstantiate(&x, g, 0));
+    uint32_t *flag = rig_hold(s);
+    ok(cuGraphLaunch(x, s));
+    ok(cuGraphNodeSetEnabled(x, inside, 0));
+    ok(cuGraphLaunch(x, s));
+    ok(cuGraphExecUpdate(x, h, &info));
+    ok(cuGraphNodeGetEnabled(x, inside, &enabled));
+    assert_int_equal(enabled, 0);
+    ok(cuGraphNodeSetEnabled(x, inside, 1));
+    ok(cuGraphExecDestroy(x));
+    rig_release(flag);
+    ok(cuStreamSynchronize(s));
+    assert_int_equal(rig_word(memory), 111);
+    ok(cuGraphDestroy(h));
+    ok(cuGraphDestroy(g));
+}
+
+/* ---- user objects */
+
+static void CUDA_CB destroyed(void *n) { ++*(atomic_int *)n; }
+
+/* A graph with a memset, that keeps an object alive. */
+static CUgraph keeping_graph(unsigned object)
+{
+    CUuserObject o;
+    CUgraph g;
+    ok(cuGraphCreate(&g, 0));
+    memset_node(g, object + 1);
+    ok(cuUserObjectCreate(&o, &gone[object], destroyed, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC));
+    ok(cuGraphRetainUserObject(g, o, 1, CU_GRAPH_USER_OBJECT_MOVE));
+    return g;
+}
+
+/* The same, in a child. */
+static CUgraph nesting_graph(unsigned object, CUgraphNode *child)
+{
+    CUgraph g, inner = keeping_graph(object);
+    ok(cuGraphCreate(&g, 0));
+    ok(cuGraphAddChildGraphNode(child, g, NULL, 0, inner));
+    ok(cuGraphDestroy(inner));
+    return g;
+}
+
+static void assert_gone(int first, int second)
+{
+    assert_int_equal(gone[0], first);
+    assert_int_equal(gone[1], second);
+}
+
+static void objects_outlive_the_launches_of_a_destroyed_graph(void **state)
+{
+    (void)state;
+    for (int nested = 0; nested < 2; nested++) {
+        CUgraphNode n;
+        CUgraphExec x;
+        CUgraph g = nested ? nesting_graph(nested, &n) : keeping_graph(nested);
+        ok(cuGraphInstantiate(&x, g, 0));
+        ok(cuGraphDestroy(g));
+        uint32_t *flag = rig_hold(s);
+        ok(cuGraphLaunch(x, s));
+        ok(cuGraphExecDestroy(x));
+        assert_int_equal(gone[nested], 0);
+        rig_release(flag);
+        ok(cuStreamSynchronize(s));
+        assert_int_equal(gone[nested], 1);
+    }
+}
+
+static void an_update_replaces_objects_when_launches_have_ended(void **state)
+{
+    (void)state;
+    for (int nested = 0; nested < 2; nested++) {
+        CUgraphNode m, n;
+        CUgraphExec x;
+        CUgraphExecUpdateResultInfo info;
+        CUgraph g = nested ? nesting_graph(0, &m) : keeping_graph(0), h = nested ? nesting_graph(1, &n) : keeping_graph(1);
+        gone[0] = gone[1] = 0;
+        ok(cuGraphInstantiate(&x, g, 0));
+        ok(cuGraphDestroy(g));
+        uint32_t *flag = rig_hold(s);
+        ok(cuGraphLaunch(x, s));
+        ok(cuGraphExecUpdate(x, h, &info));
+        ok(cuGraphDestroy(h));
+        assert_gone(0, 0);
+        rig_release(flag);
+        ok(cuStreamSynchronize(s));
+        assert_gone(1, 0);
+        ok(cuGraphExecDestroy(x));
+        assert_gone(1, 1);
+    }
+}
+
+static void another_child_brings_its_objects_along(void **state)
+{
+    (void)state;
+    CUgraphNode n;
+    CUgraphExec x;
+    CUgraph g = nesting_graph(0, &n), inner = keeping_graph(1);
+    ok(cuGraphInstantiate(&x, g, 0));
+    ok(cuGraphExecChildGraphNodeSetParams(x, n, inner));
+    ok(cuGraphDestroy(inner));
+    ok(cuGraphDestroy(g));
+    assert_gone(1, 0);
+    ok(cuGraphExecDestroy(x));
+    assert_gone(1, 1);
+}
+
+/* ---- launches that fail half-way */
+
+static atomic_int inside, most;
+
+static void CUDA_CB count(void *flag)
+{
+    int now = ++inside;
+    if (now > most) most = now;
+    while (!__atomic_load_n((uint32_t *)flag, __ATOMIC_SEQ_CST)) usleep(1000);
+    inside--;
+}
+
+static void what_was_issued_of_a_launch_that_fails_is_waited_for(void **state)
+{
+    (void)state;
+    CUmodule m;
+    CUfunction f;
+    CUgraphNode first, second;
+    CUgraphExec x;
+    CUgraph g = keeping_graph(0);
+    CUstream other = rig_stream();
+    uint32_t flag = 0, one = 1;
+    void *params[] = { &memory, &one, &one };
+    ok(cuModuleLoadData(&m, rig_ptx));
+    ok(cuModuleGetFunction(&f, m, "add"));
+    const CUDA_HOST_NODE_PARAMS host = { count, &flag };
+    const CUDA_KERNEL_NODE_PARAMS kernel = rig_node(f, params);
+    ok(cuGraphAddHostNode(&first, g, NULL, 0, &host));
+    ok(cuGraphAddKernelNode(&second, g, &first, 1, &kernel));
+    ok(cuGraphInstantiate(&x, g, 0));
+    ok(cuGraphDestroy(g));
+    ok(cuModuleUnload(m));
+    assert_int_not_equal(cuGraphLaunch(x, s), CUDA_SUCCESS);
+    assert_int_not_equal(cuGraphLaunch(x, other), CUDA_SUCCESS);
+    ok(cuGraphExecDestroy(x));
+    assert_int_equal(gone[0], 0);
+    while (!inside) usleep(1000);
+    usleep(20000); /* for the other one, which is not to come */
+    __atomic_store_n(&flag, 1, __ATOMIC_SEQ_CST);
+    ok(cuStreamSynchronize(s));
+    ok(cuStreamSynchronize(other));
+    assert_int_equal(most, 1);
+    assert_int_equal(gone[0], 1);
+    ok(cuStreamDestroy(other));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_change_is_for_later_launches, begin, end),
+        cmocka_unit_test_setup_teardown(changes_add_up_while_a_launch_waits, begin, end),
+        cmocka_unit_test_setup_teardown(objects_outlive_the_launches_of_a_destroyed_graph, begin, end),
+        cmocka_unit_test_setup_teardown(an_update_replaces_objects_when_launches_have_ended, begin, end),
+        cmocka_unit_test_setup_teardown(another_child_brings_its_objects_along, begin, end),
+        cmocka_unit_test_setup_teardown(what_was_issued_of_a_launch_that_fails_is_waited_for, begin, end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
