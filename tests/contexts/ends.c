@@ -69,6 +69,68 @@ static void an_event_behind_a_kernel_that_failed_is_never_complete(void)
     EXPECT_EQUAL(r, CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
+/* Behind a kernel that fails 3 ms after it began. */
+static void record_behind_failure(CUevent *before, CUevent *behind)
+{
+    CUstream s;
+    CHECK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+    CHECK(cuEventCreate(before, 0));
+    CHECK(cuEventCreate(behind, 0));
+    CHECK(cuEventRecord(*before, s));
+    CHECK(launch(kernel("poke"), s, 16, 3000));
+    CHECK(cuEventRecord(*behind, s));
+}
+
+static void who_polls_an_event_behind_a_kernel_that_failed_learns_of_it(void)
+{
+    CUevent before, behind;
+    CUresult r;
+    record_behind_failure(&before, &behind);
+    while ((r = cuEventQuery(behind)) == CUDA_ERROR_NOT_READY)
+        ;
+    EXPECT_EQUAL(r, CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+static void events_tell_of_failures_where_no_context_is_current(void)
+{
+    CUevent before, behind;
+    CUcontext c;
+    CUresult r;
+    float ms;
+    record_behind_failure(&before, &behind);
+    CHECK(cuCtxPopCurrent(&c));
+    while ((r = cuEventElapsedTime(&ms, before, behind)) == CUDA_ERROR_NOT_READY)
+        ;
+    EXPECT_EQUAL(r, CUDA_ERROR_ILLEGAL_ADDRESS);
+    ANSWERS(cuEventQuery(behind), CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+static void who_waits_for_an_event_behind_a_fill_that_failed_learns_of_it(void)
+{
+    const CUmemAllocationProp prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
+    const CUmemAccessDesc access = { prop.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
+    const size_t size = 2 << 20;
+    CUmemGenericAllocationHandle h;
+    CUdeviceptr p;
+    CUstream s;
+    CUevent e;
+    uint32_t *word;
+    CHECK(cuMemCreate(&h, size, &prop, 0));
+    CHECK(cuMemAddressReserve(&p, size, 0, 0, 0));
+    CHECK(cuMemMap(p, size, 0, h, 0));
+    CHECK(cuMemSetAccess(p, size, &access, 1));
+    CHECK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+    CHECK(cuEventCreate(&e, 0));
+    CHECK(cuMemAllocHost((void **)&word, 4));
+    *word = 0;
+    CHECK(cuStreamWaitValue32(s, (CUdeviceptr)word, 1, CU_STREAM_WAIT_VALUE_EQ));
+    CHECK(cuMemsetD8Async(p, 1, size, s));
+    CHECK(cuEventRecord(e, s));
+    CHECK(cuMemUnmap(p, size));
+    __atomic_store_n(word, 1, __ATOMIC_SEQ_CST);
+    ANSWERS(cuEventSynchronize(e), CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
 static void what_a_kernel_printed_before_it_failed_is_shown_with_the_error(void)
 {
     int ends[2];
@@ -335,6 +397,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         ALONE_TIMES(start, an_event_behind_a_kernel_that_failed_is_never_complete, 20),
+        ALONE_TIMES(start, who_polls_an_event_behind_a_kernel_that_failed_learns_of_it, 20),
+        ALONE(start, events_tell_of_failures_where_no_context_is_current),
+        ALONE(start, who_waits_for_an_event_behind_a_fill_that_failed_learns_of_it),
         ALONE(start, what_a_kernel_printed_before_it_failed_is_shown_with_the_error),
         ALONE_TIMES(start, threads_retain_and_release_the_primary_context_as_they_like, 2),
         ALONE(start, who_destroys_the_current_context_is_back_in_the_one_before),

@@ -293,6 +293,44 @@ static void a_child_graph_that_is_moved_may_allocate_memory(void **state)
 
 #define T(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
+static void nodes_work_on_the_device_of_the_context_that_they_name(void **state)
+{
+    (void)state;
+    CUcontext here, there = rig_context(1);
+    CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = { CU_MEM_LOCATION_TYPE_DEVICE, 1 } };
+    CUstreamBatchMemOpParams op = { .writeValue = { .operation = CU_STREAM_MEM_OP_WRITE_VALUE_32, .value = 8 } };
+    CUstream s = rig_stream();
+    CUmemoryPool pool;
+    CUdeviceptr p;
+    CUgraph g;
+    CUgraphNode fill, write;
+    CUgraphExec x;
+    ok(cuMemPoolCreate(&pool, &props));
+    ok(cuMemAllocFromPoolAsync(&p, 8, pool, s));
+    ok(cuStreamSynchronize(s));
+    op.writeValue.address = p + 4;
+    const CUDA_MEMSET_NODE_PARAMS m = { .dst = p, .value = 7, .elementSize = 4, .width = 1, .height = 1 };
+    const CUDA_BATCH_MEM_OP_NODE_PARAMS b = { .ctx = there, .count = 1, .paramArray = &op };
+    ok(cuGraphCreate(&g, 0));
+    ok(cuGraphAddMemsetNode(&fill, g, NULL, 0, &m, there));
+    ok(cuGraphAddBatchMemOpNode(&write, g, &fill, 1, &b));
+    here = rig_context(0);
+    kernel_node(g, NULL, 0, memory, 1);
+    ok(cuGraphInstantiate(&x, g, 0));
+    ok(cuGraphLaunch(x, a));
+    ok(cuStreamSynchronize(a));
+    assert_int_equal(rig_word(memory), 1);
+    ok(cuCtxSetCurrent(there));
+    assert_int_equal(rig_word(p), 7);
+    assert_int_equal(rig_word(p + 4), 8);
+    ok(cuMemFreeAsync(p, s));
+    ok(cuStreamDestroy(s));
+    ok(cuMemPoolDestroy(pool));
+    ok(cuCtxSetCurrent(here));
+    ok(cuGraphExecDestroy(x));
+    ok(cuGraphDestroy(g));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -300,6 +338,7 @@ int main(void)
         T(roots_run_at_the_same_time_but_not_before_what_precedes_the_launch),
         T(a_branch_waits_for_a_word_that_another_writes),
         T(no_node_of_a_random_graph_is_early),
+        T(nodes_work_on_the_device_of_the_context_that_they_name),
         T(a_child_graph_that_is_moved_may_allocate_memory),
         T(memory_is_allocated_in_one_branch_and_freed_behind_both),
     };

@@ -224,6 +224,43 @@ static void a_capture_is_lost_when_another_thread_ends_it_unless_relaxed(void **
     ok(r);
 }
 
+static void *begin_here(void *arg)
+{
+    rig_context(0);
+    ok(cuStreamBeginCapture(arg, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    return NULL;
+}
+
+static void a_thread_takes_the_capture_of_its_own_stream_along(void **state)
+{
+    (void)state;
+    CUstreamCaptureStatus captured;
+    CUdeviceptr p;
+    pthread_t t;
+    pthread_create(&t, NULL, begin_here, CU_STREAM_PER_THREAD);
+    pthread_join(t, NULL);
+    ok(cuMemAlloc(&p, 4)); /* which a capture would forbid */
+    ok(cuMemFree(p));
+    for (int k = 0; k < 200; k++) {
+        CUstream s = rig_stream();
+        ok(cuStreamIsCapturing(s, &captured));
+        assert_int_equal(captured, CU_STREAM_CAPTURE_STATUS_NONE);
+        ok(cuStreamDestroy(s));
+    }
+}
+
+static void a_later_thread_is_another_even_if_the_system_calls_it_the_same(void **state)
+{
+    (void)state;
+    CUresult r;
+    pthread_t t;
+    pthread_create(&t, NULL, begin_here, a);
+    pthread_join(t, NULL);
+    pthread_create(&t, NULL, end_elsewhere, &r);
+    pthread_join(t, NULL);
+    assert_int_equal(r, CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD);
+}
+
 /* The call fails with `error` while a is captured, and spoils the capture. */
 #define spoils(mode, call, error) \
     do { \
@@ -459,6 +496,8 @@ int main(void)
         T(a_capture_may_end_without_giving_the_graph_again),
         T(a_capture_is_ended_where_it_began),
         T(a_capture_is_lost_when_another_thread_ends_it_unless_relaxed),
+        T(a_thread_takes_the_capture_of_its_own_stream_along),
+        T(a_later_thread_is_another_even_if_the_system_calls_it_the_same),
         T(calls_that_need_the_captured_work_spoil_the_capture),
         T(a_relaxed_thread_may_allocate_meanwhile),
         T(the_legacy_stream_cannot_wait_for_a_captured_one),
