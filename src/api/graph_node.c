@@ -33,7 +33,7 @@ static CUresult check_copy(const CUDA_MEMCPY_NODE_PARAMS *p)
         leads_out(c->srcMemoryType, c->srcDevice, c->srcXInBytes, c->srcY, c->srcPitch) ||
         leads_out(c->dstMemoryType, c->dstDevice, c->dstXInBytes, c->dstY, c->dstPitch))
         return CUDA_ERROR_INVALID_VALUE;
-    return copy_check(c);
+    return copy_check(c, p->copyCtx); /* observed on H200 */
 }
 
 /* What src/graph cannot know: where memory is. */

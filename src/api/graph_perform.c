@@ -70,14 +70,6 @@ static CUresult without_memory(const CUgraphNodeParams *p, CUstream handle)
     return stream_enqueue(s, fail, &a, sizeof a);
 }
 
-/* A graph of a single node is the call that it stands for (observed on an H200). Elsewhere other nodes may write the
- * source. */
-static CUresult copy(const struct node *n, CUstream s)
-{
-    const bool alone = n->graph->nodes.count == 1 && !n->graph->parent;
-    return copy_box(&n->params.memcpy.copyParams, s, alone ? COPY_ASYNC : COPY_IN_ORDER);
-}
-
 /* What a condition selects is issued when all behind it is, frees of memory too. */
 static bool is_in_body(const struct node *n)
 {
@@ -95,7 +87,8 @@ static CUresult move(const struct node *n, CUstream s)
     CUresult r = other ? context_push(c) : CUDA_SUCCESS;
     if (r) return r;
     span_permit_freed(is_in_body(n));
-    r = copies ? copy(n, s) : memset_perform(&p->memset, s);
+    /* as the call, which may read pageable memory at once: before other nodes write there (observed on H200) */
+    r = copies ? copy_box(&p->memcpy.copyParams, s, COPY_ASYNC) : memset_perform(&p->memset, s);
     span_permit_freed(false);
     if (r == CUDA_ERROR_INVALID_VALUE) r = without_memory(p, s);
     if (other) context_pop(&c);

@@ -16,6 +16,7 @@ struct box {
     CUarray array;
     size_t x, y, z, pitch, height;
     unsigned lod;
+    CUcontext of; /* whose devices reach it; NULL: the caller's */
 };
 
 /* Whether length from start on goes past the end. */
@@ -143,12 +144,19 @@ static void lay_out_lines(const struct array *a, struct side *memory)
         memory->slice = memory->pitch;
 }
 
-static CUresult boxes_member(const struct device *device, const struct box *to, unsigned member, const struct box *from,
+static const struct device *device_of(const struct box *b, const struct context *caller)
+{
+    struct context *c;
+    return b->of && !context_check(b->of, &c) ? c->device : caller->device;
+}
+
+static CUresult boxes_member(const struct context *caller, const struct box *to, unsigned member, const struct box *from,
                              const struct copy *c, CUstream stream, enum copy_when when)
 {
     CUresult r;
     struct draft d = { .c = { .width = c->width, .height = c->height, .depth = c->depth }, .pieces.member = member };
-    d.c.to.device = d.c.from.device = device;
+    d.c.to.device = device_of(to, caller);
+    d.c.from.device = device_of(from, caller);
     if (!(r = box_side(&d, to, &d.c.to))) r = box_side(&d, from, &d.c.from);
     if (!r && !d.arrays[0]) lay_out_lines(d.arrays[1], &d.c.to);
     if (!r && !d.arrays[1]) lay_out_lines(d.arrays[0], &d.c.from);
@@ -171,7 +179,7 @@ static CUresult boxes(struct box *to, struct box *from, size_t width, size_t hei
     if (!good_type(to) || !good_type(from)) return CUDA_ERROR_INVALID_VALUE;
     bool address = to->type == CU_MEMORYTYPE_DEVICE || to->type == CU_MEMORYTYPE_UNIFIED;
     for (unsigned m = 0, n = address ? span_members(to->device) : 1; m < n && !r; m++)
-        r = boxes_member(k->device, to, m, from, &c, stream, when);
+        r = boxes_member(k, to, m, from, &c, stream, when);
     return r;
 }
 
@@ -182,9 +190,9 @@ static CUresult copy_2d(const CUDA_MEMCPY2D *p, CUstream stream, enum copy_when 
     if (r) return r;
     if (!p) return CUDA_ERROR_INVALID_VALUE;
     struct box to = { p->dstMemoryType, p->dstHost, p->dstDevice, p->dstArray, p->dstXInBytes, p->dstY, 0,
-                      p->dstPitch,      0,          0 };
+                      p->dstPitch,      0,          0,          NULL };
     struct box from = { p->srcMemoryType, p->srcHost, p->srcDevice, p->srcArray, p->srcXInBytes, p->srcY, 0,
-                        p->srcPitch,      0,          0 };
+                        p->srcPitch,      0,          0,          NULL };
     return boxes(&to, &from, p->WidthInBytes, p->Height, 1, stream, when);
 }
 
@@ -195,23 +203,28 @@ CUresult CUDAAPI cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *pCopy, CUstream hStream
     return copy_2d(pCopy, hStream, COPY_ASYNC);
 }
 
-CUresult copy_box(const CUDA_MEMCPY3D *p, CUstream stream, enum copy_when when)
+static CUresult copy_between(const CUDA_MEMCPY3D *p, CUcontext to_of, CUcontext from_of, CUstream stream, enum copy_when when)
 {
     struct context *k;
     CUresult r = stream_caller(stream, &k);
     if (r) return r;
     if (!p) return CUDA_ERROR_INVALID_VALUE;
     struct box to = { p->dstMemoryType, p->dstHost, p->dstDevice, p->dstArray, p->dstXInBytes,
-                      p->dstY,          p->dstZ,    p->dstPitch,  p->dstHeight, p->dstLOD };
+                      p->dstY,          p->dstZ,    p->dstPitch,  p->dstHeight, p->dstLOD,   to_of };
     struct box from = { p->srcMemoryType, p->srcHost, p->srcDevice, p->srcArray, p->srcXInBytes,
-                        p->srcY,          p->srcZ,    p->srcPitch,  p->srcHeight, p->srcLOD };
+                        p->srcY,          p->srcZ,    p->srcPitch,  p->srcHeight, p->srcLOD,   from_of };
     return boxes(&to, &from, p->WidthInBytes, p->Height, p->Depth, stream, when);
 }
 
-CUresult copy_check(const CUDA_MEMCPY3D *p)
+CUresult copy_box(const CUDA_MEMCPY3D *p, CUstream stream, enum copy_when when)
+{
+    return copy_between(p, NULL, NULL, stream, when);
+}
+
+CUresult copy_check(const CUDA_MEMCPY3D *p, CUcontext of)
 {
     copy_only_checked = true;
-    CUresult r = copy_box(p, NULL, COPY_ASYNC);
+    CUresult r = copy_between(p, of, of, NULL, COPY_ASYNC);
     copy_only_checked = false;
     return r;
 }
@@ -222,14 +235,14 @@ CUresult CUDAAPI cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *pCopy, CUstream hStream
     return copy_box(pCopy, hStream, COPY_ASYNC);
 }
 
-/* The same members: the contexts are where a copy within one has nothing. The copy engine needs neither. */
+/* The same members: the contexts are where a copy within one has nothing. */
 static CUresult copy_3d_peer(const CUDA_MEMCPY3D_PEER *p, CUstream stream, enum copy_when when)
 {
     _Static_assert(sizeof(CUDA_MEMCPY3D_PEER) == sizeof(CUDA_MEMCPY3D) &&
                        offsetof(CUDA_MEMCPY3D_PEER, srcContext) == offsetof(CUDA_MEMCPY3D, reserved0) &&
                        offsetof(CUDA_MEMCPY3D_PEER, dstContext) == offsetof(CUDA_MEMCPY3D, reserved1),
                    "the members are the same");
-    return copy_box((const CUDA_MEMCPY3D *)p, stream, when);
+    return copy_between((const CUDA_MEMCPY3D *)p, p ? p->dstContext : NULL, p ? p->srcContext : NULL, stream, when);
 }
 
 CUresult CUDAAPI cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER *pCopy) { return copy_3d_peer(pCopy, NULL, COPY_NOW); }

@@ -130,10 +130,12 @@ static CUresult find(CUdeviceptr dst, size_t extent, const struct context *c, st
     return span_find(dst, extent, d, true, span, pieces);
 }
 
-/* A device fills memory of another one only if they are peers; a node of a graph may (observed on H200). */
-static bool out_of_reach(CUdeviceptr dst, const struct device *d)
+/* A device, the stream's, fills memory of another one only if they are peers; a node of a graph may (observed on H200). */
+static bool out_of_reach(CUdeviceptr dst, struct context *c, CUstream stream)
 {
     struct allocation a;
+    struct stream *s;
+    const struct device *d = (stream_get(c, stream, false, &s) ? c : stream_context(s))->device;
     return space_glance(dst, &a) && a.kind == ALLOCATION_DEVICE && a.device != d && space_look(dst, &a) &&
            !(space_access(&a, d) & PROT_DEVICE_WRITE);
 }
@@ -161,11 +163,12 @@ static bool captured(const struct fill *f, CUdeviceptr dst, size_t pitch, struct
 
 CUresult memset_check(const CUDA_MEMSET_NODE_PARAMS_v2 *p)
 {
-    struct context *c;
+    struct context *c, *own;
     size_t extent, bytes;
     CUresult r = context_optional(&c);
-    if (!r && !c) r = context_check(p->ctx, &c); /* the node has its own */
     if (r) return r;
+    if (!(r = context_check(p->ctx, &own))) c = own; /* observed on H200 */
+    if (!c) return r;
     if (__builtin_mul_overflow(p->width, (size_t)p->elementSize, &bytes) ||
         __builtin_mul_overflow(p->height > 1 ? p->pitch : 0, p->height - 1, &extent) ||
         __builtin_add_overflow(extent, bytes, &extent))
@@ -239,7 +242,7 @@ static CUresult fill(CUdeviceptr dst, size_t pitch, unsigned unit, uint32_t valu
     if (__builtin_mul_overflow(f.pitch, height - 1, &extent) || __builtin_add_overflow(extent, bytes, &extent))
         return CUDA_ERROR_INVALID_VALUE;
     if (capture_any() && captured(&f, dst, pitch, c, stream, &r)) return r;
-    if (device_count > 1 && out_of_reach(dst, c->device)) return CUDA_ERROR_INVALID_VALUE;
+    if (device_count > 1 && out_of_reach(dst, c, stream)) return CUDA_ERROR_INVALID_VALUE;
     return start(&f, dst, extent, c, stream, async);
 }
 

@@ -6,7 +6,7 @@
 
 #include <cuda.h>
 
-CUresult copy_check(const CUDA_MEMCPY3D *p);                /* memcpy_box.c */
+CUresult copy_check(const CUDA_MEMCPY3D *p, CUcontext of);  /* memcpy_box.c: on behalf of that context, if there is one */
 CUresult memset_check(const CUDA_MEMSET_NODE_PARAMS_v2 *p); /* memset.c */
 CUresult memset_perform(const CUDA_MEMSET_NODE_PARAMS_v2 *p, CUstream stream); /* it was checked */
 CUresult operations_check(const CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *p); /* memop.c: but for what is in memory */

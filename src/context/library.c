@@ -94,7 +94,7 @@ static void record(int ordinal, const struct fault *f)
 }
 
 /* One line that says what happened where, and what the address is. */
-static void report(int ordinal, const struct fault *f)
+static void describe(int ordinal, const struct fault *f)
 {
     char place[512] = "", address[512] = "", what[400];
     record(ordinal, f);
@@ -118,6 +118,13 @@ static void report(int ordinal, const struct fault *f)
     }
     fl_log(FL_LOG_ERROR, "device %d, kernel %s, %s: %s%s%s%s", ordinal, f->kernel, place, deed(f), address,
            *f->text ? "; " : "", f->text);
+}
+
+/* The contexts of other devices fail, too (observed on H200); what dies without any was nobody's work. */
+static void report(int ordinal, CUresult error, const struct fault *f)
+{
+    if (f) describe(ordinal, f);
+    if (f || devices[ordinal].contexts) sticky_set(error);
 }
 
 static CUresult make_devices(void)

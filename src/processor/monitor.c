@@ -55,17 +55,22 @@ static void report_end(const struct processor *p)
                : "");
 }
 
+static void dies(struct processor *p, CUresult error, const struct fault *f)
+{
+    if (reporter) reporter(p->ordinal, error, f);
+    processor_give_up(p, error);
+}
+
 static void look_at(struct processor *p, const struct pollfd *message, const struct pollfd *end)
 {
     char byte;
     if (message->revents & POLLIN && atomic_load(&p->control->faulted) && !processor_status(p)) {
         if (read(p->socket, &byte, 1) < 0) byte = 0;
-        if (reporter) reporter(p->ordinal, &p->control->fault);
-        processor_give_up(p, result_of(p->control->fault.kind));
+        dies(p, result_of(p->control->fault.kind), &p->control->fault);
     }
     if (end->revents && !processor_status(p)) {
         report_end(p);
-        processor_give_up(p, CUDA_ERROR_LAUNCH_FAILED);
+        dies(p, CUDA_ERROR_LAUNCH_FAILED, NULL);
     }
 }
 

@@ -110,9 +110,9 @@ bool processor_busy(const struct processor *p);
 void processor_flush_printf(struct processor *p);
 CUresult processor_set_printf_size(struct processor *p, uint64_t bytes);
 
-/* Called once per fault, on a thread of the processor's own, before the error
- * becomes visible: describes the address and prints the message. */
-typedef void fault_reporter(int ordinal, const struct fault *f);
+/* Called on a thread of the processor's own before the error that a device dies of becomes visible, so that nobody takes
+ * what it did not do for done. f: of a kernel's, or NULL: its process has ended. */
+typedef void fault_reporter(int ordinal, CUresult error, const struct fault *f);
 void processor_set_reporter(fault_reporter *r);
 
 #endif

@@ -51,11 +51,12 @@ static CUresult address(struct op *o, CUdeviceptr at)
     o->changes = vmm_changes();
     if (!space_look(at, &a) || at - a.base > a.size - (o->wide ? 8 : 4)) return CUDA_ERROR_INVALID_VALUE;
     if (a.kind == ALLOCATION_MANAGED || a.pool) return CUDA_ERROR_INVALID_VALUE; /* observed on H200 */
-    /* mapped memory is what each device was given; anything else a stream reaches */
+    /* mapped memory is what each device was given, another device's what a peer has; anything else a stream reaches */
     unsigned need = o->kind == OP_WRITE ? PROT_DEVICE_WRITE : PROT_DEVICE_READ;
     o->at = at;
     o->mapped = a.kind == ALLOCATION_MAPPED;
-    if (o->mapped && !(space_access(&a, o->device) & need)) return CUDA_ERROR_INVALID_VALUE;
+    const bool given = o->mapped || a.kind == ALLOCATION_DEVICE;
+    if (given && !(space_access(&a, o->device) & need)) return CUDA_ERROR_INVALID_VALUE;
     o->alias = space_alias(&a, at);
     return o->alias ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }

@@ -293,29 +293,36 @@ static void a_child_graph_that_is_moved_may_allocate_memory(void **state)
 
 #define T(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
+/* Memory that only the second device may touch. */
+static CUdeviceptr map_there(size_t size)
+{
+    const CUmemAllocationProp prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = { CU_MEM_LOCATION_TYPE_DEVICE, 1 } };
+    const CUmemAccessDesc access = { prop.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
+    CUmemGenericAllocationHandle h;
+    CUdeviceptr p;
+    ok(cuMemCreate(&h, size, &prop, 0));
+    ok(cuMemAddressReserve(&p, size, 0, 0, 0));
+    ok(cuMemMap(p, size, 0, h, 0));
+    ok(cuMemSetAccess(p, size, &access, 1));
+    ok(cuMemRelease(h));
+    return p;
+}
+
 static void nodes_work_on_the_device_of_the_context_that_they_name(void **state)
 {
     (void)state;
-    CUcontext here, there = rig_context(1);
-    CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = { CU_MEM_LOCATION_TYPE_DEVICE, 1 } };
-    CUstreamBatchMemOpParams op = { .writeValue = { .operation = CU_STREAM_MEM_OP_WRITE_VALUE_32, .value = 8 } };
-    CUstream s = rig_stream();
-    CUmemoryPool pool;
-    CUdeviceptr p;
+    CUcontext there = rig_context(1), here = rig_context(0);
+    CUdeviceptr p = map_there(2 * MiB);
+    CUstreamBatchMemOpParams op = { .writeValue = { CU_STREAM_MEM_OP_WRITE_VALUE_32, p + 4, { 8 }, 0, 0 } };
+    const CUDA_MEMSET_NODE_PARAMS m = { .dst = p, .value = 7, .elementSize = 4, .width = 1, .height = 1 };
+    const CUDA_BATCH_MEM_OP_NODE_PARAMS b = { .ctx = there, .count = 1, .paramArray = &op };
     CUgraph g;
     CUgraphNode fill, write;
     CUgraphExec x;
-    ok(cuMemPoolCreate(&pool, &props));
-    ok(cuMemAllocFromPoolAsync(&p, 8, pool, s));
-    ok(cuStreamSynchronize(s));
-    op.writeValue.address = p + 4;
-    const CUDA_MEMSET_NODE_PARAMS m = { .dst = p, .value = 7, .elementSize = 4, .width = 1, .height = 1 };
-    const CUDA_BATCH_MEM_OP_NODE_PARAMS b = { .ctx = there, .count = 1, .paramArray = &op };
     ok(cuGraphCreate(&g, 0));
+    kernel_node(g, NULL, 0, memory, 1);
     ok(cuGraphAddMemsetNode(&fill, g, NULL, 0, &m, there));
     ok(cuGraphAddBatchMemOpNode(&write, g, &fill, 1, &b));
-    here = rig_context(0);
-    kernel_node(g, NULL, 0, memory, 1);
     ok(cuGraphInstantiate(&x, g, 0));
     ok(cuGraphLaunch(x, a));
     ok(cuStreamSynchronize(a));
@@ -323,12 +330,11 @@ static void nodes_work_on_the_device_of_the_context_that_they_name(void **state)
     ok(cuCtxSetCurrent(there));
     assert_int_equal(rig_word(p), 7);
     assert_int_equal(rig_word(p + 4), 8);
-    ok(cuMemFreeAsync(p, s));
-    ok(cuStreamDestroy(s));
-    ok(cuMemPoolDestroy(pool));
     ok(cuCtxSetCurrent(here));
     ok(cuGraphExecDestroy(x));
     ok(cuGraphDestroy(g));
+    ok(cuMemUnmap(p, 2 * MiB));
+    ok(cuMemAddressFree(p, 2 * MiB));
 }
 
 int main(void)
