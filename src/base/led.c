@@ -59,8 +59,8 @@ static struct tables tables_of(const struct dl_phdr_info *o, const ElfW(Dyn) * d
 static void store(void **at, void *value, int prot)
 {
     void *page = (void *)page_down((uint64_t)at);
-    if (*at == value || mprotect(page, PAGE_BYTES, PROT_READ | PROT_WRITE)) return;
-    *(void *volatile *)at = value;
+    if (__atomic_load_n(at, __ATOMIC_RELAXED) == value || mprotect(page, PAGE_BYTES, PROT_READ | PROT_WRITE)) return;
+    __atomic_store_n(at, value, __ATOMIC_RELAXED);
     mprotect(page, PAGE_BYTES, prot);
 }
 
@@ -81,7 +81,7 @@ static bool is_being_loaded(const struct object *o)
 /* Where nothing is made read-only the address itself tells: at first it is 0, or relative to the object. */
 static bool is_filled_in(const struct object *o, ElfW(Addr) at)
 {
-    ElfW(Addr) value = *(volatile ElfW(Addr) *)at;
+    ElfW(Addr) value = __atomic_load_n((ElfW(Addr) *)at, __ATOMIC_RELAXED);
     return value >= o->size || (value && !o->info->dlpi_addr);
 }
 

@@ -163,8 +163,11 @@ CUresult mempool_free(const struct allocation *a, CUdeviceptr address, struct st
  * against the rules, must not find nothing there. */
 CUresult mempool_free_now(const struct allocation *a, CUdeviceptr address)
 {
-    const struct mempool *p = a->pool;
-    if (p->share && context_top() && !atomic_load(&context_top()->destroyed)) context_synchronize(context_top());
+    struct mempool *p = a->pool;
+    pthread_mutex_lock(&p->lock);
+    const bool shared = p->share;
+    pthread_mutex_unlock(&p->lock);
+    if (shared && context_top() && !atomic_load(&context_top()->destroyed)) context_synchronize(context_top());
     return free_block(a, address, NULL);
 }
 

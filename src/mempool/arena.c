@@ -15,6 +15,7 @@ static void init_zones(void)
 {
     for (int k = 0; k < MAX_DEVICES; k++) {
         pthread_mutex_init(&zones[k].lock, NULL);
+        pthread_cond_init(&zones[k].launched, NULL);
         zones[k].device = &devices[k];
     }
 }

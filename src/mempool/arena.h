@@ -51,6 +51,7 @@ struct span {
 
 struct zone {
     pthread_mutex_t lock;
+    pthread_cond_t launched; /* some launch's pieces may be others' */
     struct device *device;
     struct space_chunk place;
     struct span *span; /* NULL: no graph allocated here yet */
@@ -94,7 +95,7 @@ void arenas_bury(struct zone *z);
 
 /* --- piece.c; with the zone's lock --- */
 /* Every span of the arena has a piece that s may use, for a launch, or (launch NULL) an upload. waits: if there is no
- * memory, s waits for pieces that others use. CUDA_ERROR_OUT_OF_MEMORY. */
+ * memory, s waits for pieces that others use, and the caller for launches that are being issued. CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult pieces_get(struct arena *a, struct stream *s, const void *launch, bool waits);
 /* The launch is issued; point and mark are behind it. */
 void pieces_launched(struct zone *z, const void *launch, const struct place *place, struct mark *mark);

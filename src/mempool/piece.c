@@ -3,6 +3,9 @@
 #include "mempool/arena.h"
 
 #include <stdlib.h>
+#include <time.h>
+
+enum { LAUNCH_MOST_S = 1 /* to be issued, while another one waits for its pieces */ };
 
 static uint64_t offset_of(const struct zone *z, const struct span *s)
 {
@@ -250,11 +253,10 @@ static void note_use(struct zone *z, struct span *s)
 }
 
 /* The last span first (observed on H200). */
-CUresult pieces_get(struct arena *a, struct stream *s, const void *launch, bool waits)
+static CUresult get_all(struct arena *a, struct stream *s, const void *user, bool waits)
 {
     struct zone *z = a->zone;
     CUresult r = CUDA_SUCCESS;
-    const void *user = launch ? launch : a; /* for now: no span takes another one's */
     for (unsigned k = a->layout.segments; k-- && !r;) {
         const struct segment *g = &a->layout.segment[k];
         for (uint64_t at = g->at + g->size; at > g->at && !r; at -= MEMPOOL_MAPPING) {
@@ -262,6 +264,37 @@ CUresult pieces_get(struct arena *a, struct stream *s, const void *launch, bool 
             if (!(r = get(z, span, s, waits))) span->piece->launch = user;
         }
     }
+    return r;
+}
+
+/* Others are issuing launches, whose pieces this one could wait for then. */
+static bool others_have(const struct zone *z, const void *user)
+{
+    const struct piece *p = z->pieces;
+    while (p && (!p->launch || p->launch == user)) p = p->next;
+    return p;
+}
+
+/* Gives up what the arena has got, or two could wait for each other. */
+static bool wait_for_others(struct arena *a, const void *user)
+{
+    struct zone *z = a->zone;
+    struct timespec end;
+    for (struct piece *p = z->pieces; p; p = p->next)
+        if (p->launch == user && p->span && p->span->arena == a) p->launch = NULL;
+    if (!others_have(z, user)) return false;
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_sec += LAUNCH_MOST_S;
+    return !pthread_cond_timedwait(&z->launched, &z->lock, &end);
+}
+
+CUresult pieces_get(struct arena *a, struct stream *s, const void *launch, bool waits)
+{
+    struct zone *z = a->zone;
+    const void *user = launch ? launch : a; /* for now: no span takes another one's */
+    CUresult r;
+    do r = get_all(a, s, user, waits);
+    while (r == CUDA_ERROR_OUT_OF_MEMORY && waits && wait_for_others(a, user));
     for (struct piece *p = z->pieces; p; p = p->next) {
         if (p->launch != user) continue;
         if (!r) note_use(z, p->span);
@@ -281,6 +314,7 @@ void pieces_launched(struct zone *z, const void *launch, const struct place *pla
         p->mark = mark ? point_share(mark) : NULL;
     }
     if (z->stale > z->count) drop_stale(z);
+    pthread_cond_broadcast(&z->launched);
 }
 
 /* ---- allocations in them */

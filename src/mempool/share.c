@@ -122,7 +122,10 @@ CUresult share_new(struct mempool *p)
 
 void share_free(struct mempool *p)
 {
+    pthread_mutex_lock(&p->lock); /* a second free of its last block may look */
     struct share *s = p->share;
+    p->share = NULL;
+    pthread_mutex_unlock(&p->lock);
     if (!s) return;
     munmap(s->table, sizeof(struct table));
     devices_forget(&s->file);
@@ -130,7 +133,6 @@ void share_free(struct mempool *p)
     s->file.alias = NULL;
     backing_destroy(&s->file);
     object_give(&shares, s);
-    p->share = NULL;
 }
 
 CUresult share_chunk(struct mempool *p, struct chunk *c)

@@ -137,22 +137,22 @@ static void memory_mapped_anew_is_seen_anew(void)
 
 static void wait_for_it(void *flag)
 {
-    while (!*(volatile int *)flag) usleep(1000);
+    while (!__atomic_load_n((int *)flag, __ATOMIC_SEQ_CST)) usleep(1000);
 }
 
 /* By the time of its turn a kernel finds what is mapped then. */
 static void memory_mapped_anew_while_a_kernel_waits_is_seen_anew(void)
 {
-    static volatile int mapped;
+    static int mapped;
     uint32_t one = 1, seven = 7;
     volatile uint32_t *at = mmap(NULL, 2 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     EXPECT_EQUAL(poke(at, one), CUDA_SUCCESS);
     EXPECT_EQUAL(at[0], one);
-    CHECK(cuLaunchHostFunc(NULL, wait_for_it, (void *)&mapped));
+    CHECK(cuLaunchHostFunc(NULL, wait_for_it, &mapped));
     launch(poke_kernel, 1, &at, &seven);
     EXPECT(mmap((void *)at, 2 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == at);
     EXPECT_EQUAL(at[0], 0);
-    mapped = 1;
+    __atomic_store_n(&mapped, 1, __ATOMIC_SEQ_CST);
     CHECK(cuCtxSynchronize());
     EXPECT_EQUAL(at[0], seven);
 }

@@ -326,7 +326,7 @@ static atomic_ulong reads;
 
 static void *read_all_the_time(void *arg)
 {
-    for (; !enough; reads++) EXPECT(*word(p + AT) % 2 == 0);
+    for (; !enough; reads++) EXPECT(__atomic_load_n(word(__atomic_load_n(&p, __ATOMIC_SEQ_CST) + AT), __ATOMIC_SEQ_CST) % 2 == 0);
     return arg;
 }
 
@@ -345,7 +345,7 @@ static void who_reads_meanwhile_sees_the_old_or_the_new(void)
         CHECK(cuMemAllocManaged(&other, SIZE, CU_MEM_ATTACH_GLOBAL));
         *word((char *)other + AT) = 4;
         char *old = p;
-        p = (char *)other;
+        __atomic_store_n(&p, (char *)other, __ATOMIC_SEQ_CST);
         for (before = reads; reads < before + 2;) sched_yield();
         CHECK(cuMemFree((CUdeviceptr)old));
     }
