@@ -8,7 +8,7 @@
  *
  * Kernels are launched into channels: kernels of one channel run in order,
  * channels run side by side. A channel counts its commands: processor_launch
- * returns the command's sequence number, and the command is done once the
+ * tells the command's sequence number, and the command is done once the
  * channel's completed count has reached it.
  *
  * All functions may be called by any thread; none calls back. Locks: one per
@@ -90,9 +90,9 @@ struct launch {
     uint32_t static_shared, local, registers;
     uint64_t ticket;               /* set by src/stream: the trace's entry for this launch, 0: not traced */
 };
-/* Returns the command's sequence number in the channel, 0 if the processor is dead. tells: of one thread, it is to
- * tell of its accesses to managed memory (mmu_next_accesses). */
-uint64_t processor_launch(struct processor *p, uint32_t channel, const struct launch *l, bool tells);
+/* *seq: the command's sequence number in the channel. tells: of one thread, it is to tell of its accesses to managed memory
+ * (mmu_next_accesses). What the processor has died of, or why it cannot get what it must have before the kernel. */
+CUresult processor_launch(struct processor *p, uint32_t channel, const struct launch *l, bool tells, uint64_t *seq);
 /* Writes the time (CLOCK_MONOTONIC, ns) at which it is reached to *slot, which
  * processor_mark_time reads once the mark is done. */
 uint64_t processor_mark(struct processor *p, uint32_t channel);

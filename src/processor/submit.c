@@ -294,18 +294,18 @@ static bool put_params(struct processor *p, const struct launch *l, struct comma
     return true;
 }
 
-uint64_t processor_launch(struct processor *p, uint32_t channel, const struct launch *l, bool tells)
+CUresult processor_launch(struct processor *p, uint32_t channel, const struct launch *l, bool tells, uint64_t *seq)
 {
-    uint64_t seq = 0;
     /* from here on what is taken away is waited for, and what was put off is done first */
     atomic_fetch_add(&p->control->running, 1);
     table_settle(p);
     pthread_mutex_lock(&p->lock);
-    struct command *c = lazy_flush(p) ? NULL : slot_begin(p);
+    CUresult r = lazy_flush(p);
+    struct command *c = r ? NULL : slot_begin(p);
     if (c && put_params(p, l, c)) {
         c->kind = COMMAND_LAUNCH;
         c->channel = channel;
-        c->seq = seq = ++p->submitted[channel];
+        c->seq = *seq = ++p->submitted[channel];
         c->launch.image = l->image;
         c->launch.symbols = l->symbols;
         c->launch.kernel = l->kernel;
@@ -324,9 +324,10 @@ uint64_t processor_launch(struct processor *p, uint32_t channel, const struct la
         slot_end(p, true);
     } else {
         atomic_fetch_sub(&p->control->running, 1);
+        if (!r) r = processor_status(p);
     }
     pthread_mutex_unlock(&p->lock);
-    return seq;
+    return r;
 }
 
 /* A command in its channel's order that needs no more than that. */

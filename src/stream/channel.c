@@ -31,12 +31,16 @@ static uint64_t product(const uint32_t of[3]) { return (uint64_t)of[0] * of[1] *
 
 static CUresult send_kernel(struct stream *s, const struct launch *l)
 {
+    uint64_t seq;
     CUresult r = space_settle();
     if (r) return r;
     uint64_t before = l->ticket ? kernel_before(s, l) : 0;
     bool tells = uvm_launching(s->set->context->device->ordinal, product(l->grid), product(l->grid) * product(l->block));
-    uint64_t seq = processor_launch(stream_processor(s), s->channel, l, tells);
-    if (!seq) return stream_error(s);
+    r = processor_launch(stream_processor(s), s->channel, l, tells, &seq);
+    if (r) {
+        const CUresult error = stream_error(s);
+        return error ? error : r;
+    }
     space_settle();
     if (l->ticket) seq = kernel_behind(s, l, before, seq);
     atomic_store(&s->last_kernel, seq);

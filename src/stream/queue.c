@@ -74,8 +74,9 @@ static void perform(struct stream *s, struct item *i)
         /* what the program has mapped since it was issued is what it finds */
         if (!r && uvm_watches_launches && !uvm_exclusive) r = uvm_before_launch(s->set->context->device->ordinal, s);
         pthread_mutex_lock(&s->lock);
-        if (!r) channel_launch(s, &i->launch);
+        if (!r) r = channel_launch(s, &i->launch);
         pthread_mutex_unlock(&s->lock);
+        if (r) sticky_set(r); /* nobody else would tell that the kernel has not run */
         atomic_fetch_sub(&s->kernels, 1);
         break;
     case ITEM_WORK:

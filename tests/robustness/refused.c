@@ -135,7 +135,12 @@ __attribute__((visibility("default"))) int __clone(int (*f)(void *), void *stack
 /* ---- the calls */
 
 static const CUmemLocation on_device = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0 };
-static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry nothing()\n{\n    ret;\n}\n";
+static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry nothing()\n{\n    ret;\n}\n"
+                          ".visible .entry mark(.param .u64 p)\n{\n    .reg .u64 %d<1>;\n    ld.param.u64 %d0, [p];\n"
+                          "    st.global.u32 [%d0], 1;\n    ret;\n}\n";
+static const CUmemAllocationProp shareable = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                               .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0 },
+                                               .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR };
 static CUcontext context;
 static CUdeviceptr memory;
 static size_t free_bytes;
@@ -179,10 +184,7 @@ static CUresult give_access(void)
 
 static CUresult make_memory(void)
 {
-    const CUmemAllocationProp prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
-                                       .location = on_device,
-                                       .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR };
-    return cuMemCreate(&(CUmemGenericAllocationHandle){ 0 }, 4 << 20, &prop, 0);
+    return cuMemCreate(&(CUmemGenericAllocationHandle){ 0 }, 4 << 20, &shareable, 0);
 }
 
 static char ordinary[1 << 20] __attribute__((aligned(4096)));
@@ -191,7 +193,7 @@ static CUresult register_host(void) { return cuMemHostRegister(ordinary, sizeof 
 /* ---- what is done with kernels, streams, graphs and other processes */
 
 static CUmodule module;
-static CUfunction function;
+static CUfunction function, mark;
 static CUstream stream;
 static CUgraph graph;
 static CUgraphExec executable;
@@ -239,6 +241,18 @@ static CUresult map(void)
     left = 0; /* the rest is the program's affair, and may need memory */
     if (mapped) CHECK(cuMemUnmap(at, 4 << 20));
     CHECK(cuMemAddressFree(at, 4 << 20));
+    return r;
+}
+
+/* A mapping waits for the next kernel, so it is this launch that needs what the mapping does. */
+static CUresult launch_behind_mapping(void)
+{
+    uint32_t marked;
+    CUresult r = cuLaunchKernel(mark, 1, 1, 1, 1, 1, 1, 0, stream, (void *[]){ &plain }, NULL);
+    left = 0;
+    CHECK(cuStreamSynchronize(stream));
+    CHECK(cuMemcpyDtoH(&marked, plain, 4));
+    EXPECT(marked == !r); /* success is no lie */
     return r;
 }
 
@@ -309,11 +323,18 @@ static void with_graph(void)
 }
 static void with_handle(void)
 {
-    const CUmemAllocationProp prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
-                                       .location = on_device,
-                                       .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR };
     retained();
-    CHECK(cuMemCreate(&handle, 4 << 20, &prop, 0));
+    CHECK(cuMemCreate(&handle, 4 << 20, &shareable, 0));
+}
+static void with_mapping(void)
+{
+    with_kernel();
+    CHECK(cuModuleGetFunction(&mark, module, "mark"));
+    CHECK(cuMemsetD32(plain, 0, 1));
+    CHECK(launch());
+    CHECK(cuStreamSynchronize(stream));
+    CHECK(cuMemCreate(&handle, 4 << 20, &shareable, 0));
+    CHECK(map());
 }
 static void with_array(void)
 {
@@ -355,6 +376,7 @@ static const struct {
     { "cuModuleLoadData", retained, load },
     { "cuLaunchKernel", with_kernel, launch },
     { "cuLaunchKernel behind other work", with_work, launch },
+    { "cuLaunchKernel behind a mapping", with_mapping, launch_behind_mapping },
     { "cuMemcpyAsync", with_kernel, copy },
     { "cuMemcpyAsync behind other work", with_work, copy },
     { "cuMemsetD8Async", with_kernel, fill },

@@ -155,7 +155,9 @@ static uint64_t launch(int k, uint32_t channel, struct rig_job job, unsigned blo
     struct launch l = {
         .image = WINDOW, .grid = { blocks, 1, 1 }, .block = { 1, 1, 1 }, .params = &p, .params_size = sizeof p
     };
-    return processor_launch(rig.device[k], channel, &l, false);
+    uint64_t seq = 0;
+    processor_launch(rig.device[k], channel, &l, false, &seq);
+    return seq;
 }
 
 uint64_t rig_launch(int k, struct rig_job job, unsigned blocks, uint64_t span)

@@ -34,7 +34,7 @@ static struct device the_device = { .processor = &the_processor };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct channel channels[1024];
-static _Atomic int dead;
+static _Atomic int dead, refusal;
 static _Atomic int sticky;
 
 static uint64_t now(void)
@@ -131,12 +131,14 @@ struct fake_params {
     void *arg;
 };
 
-uint64_t processor_launch(struct processor *p, uint32_t channel, const struct launch *l, bool tells)
+CUresult processor_launch(struct processor *p, uint32_t channel, const struct launch *l, bool tells, uint64_t *seq)
 {
     (void)tells;
     (void)p;
     const struct fake_params *params = l->params;
-    return submit(channel, (struct command){ .run = params->run, .arg = params->arg });
+    if (refusal) return refusal;
+    *seq = submit(channel, (struct command){ .run = params->run, .arg = params->arg });
+    return *seq ? CUDA_SUCCESS : dead;
 }
 
 uint64_t processor_mark(struct processor *p, uint32_t channel)
@@ -253,7 +255,9 @@ void fake_kill(CUresult error)
     pthread_mutex_unlock(&lock);
 }
 
-void fake_revive(void) { dead = sticky = 0; }
+void fake_refuse(CUresult error) { refusal = error; }
+
+void fake_revive(void) { dead = refusal = sticky = 0; }
 
 unsigned fake_channels_open(void)
 {

@@ -19,6 +19,7 @@ struct context *fake_context(void);            /* a new one on the fake device *
 void fake_context_destroy(struct context *c);
 CUresult fake_launch(struct stream *s, kernel *k, void *arg);
 void fake_kill(CUresult error);                /* the processor dies of it */
+void fake_refuse(CUresult error);              /* kernels cannot be sent to it: this is why */
 void fake_revive(void);
 unsigned fake_channels_open(void);
 

@@ -34,6 +34,12 @@ static void call_stamp(void *arg, CUresult status)
     if (!status) stamp(*(int **)arg);
 }
 
+static void wait_for_gate(void *arg, CUresult status)
+{
+    (void)arg, (void)status;
+    while (!gate) nap(1);
+}
+
 static CUresult work(struct stream *s, int *at) { return stream_enqueue(s, work_stamp, &at, sizeof at); }
 
 static void operations_of_one_stream_happen_in_order(void **state)
@@ -285,6 +291,23 @@ static void what_short_work_does_wrong_at_once_is_sticky_but_what_it_lacks_is_no
     assert_int_equal(sticky_get(), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
+static void a_kernel_that_cannot_be_sent_is_an_error_of_the_launch_or_one_that_stays(void **state)
+{
+    (void)state;
+    struct stream *a = new_stream(c, 0);
+    int t[2] = { 0 };
+    assert_int_equal(fake_launch(a, stamp, &t[0]), CUDA_SUCCESS);
+    fake_refuse(CUDA_ERROR_OPERATING_SYSTEM);
+    assert_int_equal(fake_launch(a, stamp, &t[1]), CUDA_ERROR_OPERATING_SYSTEM);
+    assert_int_equal(stream_synchronize(a), CUDA_SUCCESS);
+    assert_int_equal(stream_call(a, wait_for_gate, NULL, 0), CUDA_SUCCESS);
+    assert_int_equal(fake_launch(a, stamp, &t[1]), CUDA_SUCCESS);
+    gate = true;
+    assert_int_equal(stream_synchronize(a), CUDA_ERROR_OPERATING_SYSTEM);
+    assert_int_equal(t[0], 1);
+    assert_int_equal(t[1], 0);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, begin, teardown)
@@ -302,6 +325,7 @@ int main(void)
         T(a_dead_processor_ends_all_waits_and_drops_queued_work),
         T(failing_work_is_sticky_whether_or_not_somebody_waits_for_it),
         T(what_short_work_does_wrong_at_once_is_sticky_but_what_it_lacks_is_not),
+        T(a_kernel_that_cannot_be_sent_is_an_error_of_the_launch_or_one_that_stays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
