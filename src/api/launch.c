@@ -119,6 +119,7 @@ static CUresult submit(struct request *q, uint8_t *params)
     l->gridid = atomic_fetch_add_explicit(&newest, 1, memory_order_relaxed) + 1;
     if (multicast_any()) multicast_refresh();
     r = stream_launch(q->stream, l);
+    reference_symbols_end(f->module, l->symbols);
     return !r && q->event ? event_record(q->event, q->stream) : r;
 }
 

@@ -1,31 +1,40 @@
 /* References as launches find them: each state that a launch saw has a symbol
  * table of its own, with handles of texture and surface objects. Tables follow
- * each other in one piece of memory; when it is full, what runs is waited for. */
+ * each other in pieces of memory; a piece that is full is begun anew when no
+ * kernel uses its tables any more. A launch does not wait for that: it may be
+ * what others wait for. */
 #include "api/reference.h"
 #include "api/array.h"
 #include "base/objects.h"
 #include "module/image.h"
-#include "stream/stream.h"
+#include "stream/point.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { TABLES_SIZE = 1 << 20, TABLES_MOST = 512 };
+enum { PIECE_SIZE = 1 << 20, TABLES_MOST = 512 };
 
 struct made {
     uint64_t handle;
     bool surface;
 };
 
+struct piece {
+    struct piece *next;
+    uint64_t va;
+    char *alias;
+    uint32_t used;         /* tables */
+    uint32_t launching;    /* launches that have found a table here and are not in their stream yet */
+    struct marks *points;  /* behind all that uses it, since it is full; NULL: not known */
+    struct made *objects;  /* that are in tables */
+    uint32_t nobjects, capacity;
+};
+
 /* What struct module knows the beginning of. */
 struct module_references {
     struct references base;
     struct module *module;
-    uint64_t tables; /* memory for them; 0: none yet */
-    char *alias;
-    uint32_t used, most;  /* tables */
-    struct made *objects; /* that are in tables */
-    uint32_t nobjects, capacity;
+    struct piece *pieces; /* all are full but the first, which is the one in use */
     uint32_t count;
     struct reference *list[];
 };
@@ -72,21 +81,31 @@ void reference_free(struct reference *r)
 /* ---- a module's */
 
 /* No kernel uses them any more. */
-static void forget_objects(struct module_references *s)
+static void forget_tables(struct piece *p)
 {
-    for (uint32_t k = 0; k < s->nobjects; k++) texture_remove(s->objects[k].handle, s->objects[k].surface);
-    for (uint32_t k = 0; k < s->count; k++) s->list[k]->changed = true;
-    s->nobjects = s->used = 0;
+    for (uint32_t k = 0; k < p->nobjects; k++) texture_remove(p->objects[k].handle, p->objects[k].surface);
+    if (p->points) points_release(p->points);
+    p->points = NULL;
+    p->nobjects = p->used = 0;
+}
+
+static void release_piece(const struct module_references *s, struct piece *p)
+{
+    forget_tables(p);
+    space_free_code(s->module->context->device, p->va, PIECE_SIZE);
+    free(p->objects);
+    free(p);
 }
 
 static void release(struct references *base)
 {
     struct module_references *s = (struct module_references *)base;
     pthread_mutex_lock(&lock);
-    forget_objects(s);
+    for (struct piece *p = s->pieces, *next; p; p = next) {
+        next = p->next;
+        release_piece(s, p);
+    }
     for (uint32_t k = 0; k < s->count; k++) reference_free(s->list[k]);
-    if (s->tables) space_free_code(s->module->context->device, s->tables, TABLES_SIZE);
-    free(s->objects);
     free(s);
     pthread_mutex_unlock(&lock);
 }
@@ -193,28 +212,63 @@ static uint32_t table_size(const struct module_references *s)
     return s->module->image->nsymbols * (uint32_t)sizeof(uint64_t);
 }
 
-static CUresult make_room(struct module_references *s)
+static uint32_t tables_most(const struct module_references *s)
+{
+    const uint32_t most = PIECE_SIZE / table_size(s);
+    return most < TABLES_MOST ? most : TABLES_MOST;
+}
+
+/* Whether a full piece can be begun anew. */
+static bool is_over(const struct module_references *s, struct piece *p)
+{
+    if (p->launching || (!p->points && context_points(s->module->context, &p->points))) return false;
+    return points_done(p->points);
+}
+
+static CUresult new_piece(const struct module_references *s, struct piece **out)
 {
     void *alias;
-    CUresult r;
-    if (!s->tables) {
-        const uint32_t most = TABLES_SIZE / table_size(s);
-        if (!most) return CUDA_ERROR_NOT_SUPPORTED;
-        if ((r = space_alloc_code(s->module->context->device, TABLES_SIZE, &s->tables, &alias))) return r;
-        s->most = most < TABLES_MOST ? most : TABLES_MOST;
-        s->alias = alias;
+    struct piece *p = calloc(1, sizeof *p);
+    CUresult r = p ? space_alloc_code(s->module->context->device, PIECE_SIZE, &p->va, &alias) : CUDA_ERROR_OUT_OF_MEMORY;
+    if (r) {
+        free(p);
+        return r;
     }
-    if (s->used == s->most) {
-        if ((r = context_synchronize(s->module->context))) return r;
-        forget_objects(s);
+    p->alias = alias;
+    *out = p;
+    return CUDA_SUCCESS;
+}
+
+/* One without tables. Objects belong to a piece, so all are made again. */
+static CUresult next_piece(struct module_references *s)
+{
+    CUresult r = CUDA_SUCCESS;
+    struct piece **at = &s->pieces;
+    if (!tables_most(s)) return CUDA_ERROR_NOT_SUPPORTED;
+    while (*at && !is_over(s, *at)) at = &(*at)->next;
+    struct piece *p = *at;
+    if (p) {
+        *at = p->next;
+        forget_tables(p);
+    } else if ((r = new_piece(s, &p))) {
+        return r;
     }
-    if (s->nobjects + s->count > s->capacity) {
-        const uint32_t capacity = s->capacity * 2 + s->count;
-        struct made *list = realloc(s->objects, capacity * sizeof *list);
-        if (!list) return CUDA_ERROR_OUT_OF_MEMORY;
-        s->objects = list;
-        s->capacity = capacity;
-    }
+    p->next = s->pieces;
+    s->pieces = p;
+    for (uint32_t k = 0; k < s->count; k++) s->list[k]->changed = true;
+    return CUDA_SUCCESS;
+}
+
+static CUresult make_room(struct module_references *s)
+{
+    CUresult r = !s->pieces || s->pieces->used == tables_most(s) ? next_piece(s) : CUDA_SUCCESS;
+    struct piece *p = s->pieces;
+    if (r || p->nobjects + s->count <= p->capacity) return r;
+    const uint32_t capacity = p->capacity * 2 + s->count;
+    struct made *list = realloc(p->objects, capacity * sizeof *list);
+    if (!list) return CUDA_ERROR_OUT_OF_MEMORY;
+    p->objects = list;
+    p->capacity = capacity;
     return CUDA_SUCCESS;
 }
 
@@ -222,16 +276,17 @@ static CUresult next_table(struct module_references *s)
 {
     CUresult r = make_room(s);
     if (r) return r;
-    uint64_t *table = (uint64_t *)(s->alias + s->used * table_size(s));
-    memcpy(table, s->used ? (char *)table - table_size(s) : (char *)s->module->addresses, table_size(s));
+    struct piece *p = s->pieces;
+    uint64_t *table = (uint64_t *)(p->alias + p->used * table_size(s));
+    memcpy(table, p->used ? (char *)table - table_size(s) : (char *)s->module->addresses, table_size(s));
     for (uint32_t k = 0; k < s->count; k++) {
         const struct reference *one = s->list[k];
         if (!one->changed) continue;
         if ((r = object_of(s->module->context, one, &table[one->symbol]))) return r;
-        if (one->kind) s->objects[s->nobjects++] = (struct made){ table[one->symbol], one->surface };
+        if (one->kind) p->objects[p->nobjects++] = (struct made){ table[one->symbol], one->surface };
     }
     for (uint32_t k = 0; k < s->count; k++) s->list[k]->changed = false;
-    s->used++;
+    p->used++;
     return CUDA_SUCCESS;
 }
 
@@ -248,6 +303,20 @@ CUresult reference_symbols(struct module *m, uint64_t *va)
         changed |= s->list[k]->changed;
     }
     if (changed) r = next_table(s);
-    if (!r && s->used) *va = s->tables + (s->used - 1ull) * table_size(s);
+    if (!r && s->pieces) {
+        *va = s->pieces->va + (s->pieces->used - 1ull) * table_size(s);
+        s->pieces->launching++;
+    }
     return reference_unlock(r);
+}
+
+void reference_symbols_end(struct module *m, uint64_t va)
+{
+    struct module_references *s = (struct module_references *)m->references;
+    if (va == m->symbols_va) return;
+    pthread_mutex_lock(&lock);
+    struct piece *p = s->pieces;
+    while (va - p->va >= PIECE_SIZE) p = p->next;
+    p->launching--;
+    pthread_mutex_unlock(&lock);
 }

@@ -40,7 +40,9 @@ void reference_free(struct reference *r);
 /* A module's. CUDA_ERROR_NOT_FOUND, CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult reference_of_module(struct module *m, const char *name, bool surface, struct reference **out);
 /* The symbol table of a launch that comes now: what is set for references now. CUDA_ERROR_NOT_SUPPORTED and what
- * cuTexObjectCreate answers of what it cannot be; CUDA_ERROR_OUT_OF_MEMORY. */
+ * cuTexObjectCreate answers of what it cannot be; CUDA_ERROR_OUT_OF_MEMORY. It stays until the end, and as long as what
+ * was issued before that runs. */
 CUresult reference_symbols(struct module *m, uint64_t *va);
+void reference_symbols_end(struct module *m, uint64_t va);
 
 #endif

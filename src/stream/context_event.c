@@ -3,6 +3,9 @@
 #include "stream/event.h"
 #include "stream/internal.h"
 #include "stream/operations.h"
+#include "stream/point.h"
+
+#include <stdlib.h>
 
 static bool concerned(const struct stream *s, const struct green *g)
 {
@@ -27,6 +30,32 @@ static CUresult after_all(struct stream_set *set, const struct green *g, struct 
     }
     pthread_mutex_unlock(&set->lock);
     return r;
+}
+
+CUresult context_points(struct context *c, struct marks **points)
+{
+    struct marks *m = malloc(sizeof *m);
+    if (!m) return CUDA_ERROR_OUT_OF_MEMORY;
+    marks_init(m);
+    CUresult r = after_all(c->streams, NULL, m);
+    if (r)
+        points_release(m);
+    else
+        *points = m;
+    return r;
+}
+
+bool points_done(const struct marks *m)
+{
+    bool done = true;
+    for (unsigned k = 0; k < m->count && done; k++) done = mark_done(marks_list(m)[k]);
+    return done;
+}
+
+void points_release(struct marks *m)
+{
+    marks_free(m);
+    free(m);
 }
 
 CUresult context_record(struct context *c, const struct green *g, struct event *e)

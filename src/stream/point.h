@@ -7,6 +7,7 @@
 #include "stream/stream.h"
 
 struct mark;
+struct marks;
 
 struct place {
     struct stream *stream;
@@ -25,6 +26,10 @@ bool stream_done(struct stream *s);
 bool point_done(struct mark *m);       /* NULL: yes */
 struct mark *point_share(struct mark *m); /* another reference */
 void point_release(struct mark *m);
+/* The points behind all that was issued into any stream of c; whether all are done. Nobody waits. */
+CUresult context_points(struct context *c, struct marks **points);
+bool points_done(const struct marks *m);
+void points_release(struct marks *m);
 /* What is issued into s from now on comes after the point. */
 CUresult stream_after(struct stream *s, struct mark *m);
 /* Whether what is issued into s from now on comes after the place anyway: it is s's own, events

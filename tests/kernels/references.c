@@ -107,6 +107,25 @@ static void references_are_changed_very_often(void)
     for (unsigned k = 0; k < CHANGES; k++) EXPECT_EQUAL(element(k * 4), k % 8 * 128);
 }
 
+/* More than the tables of references hold, and the launches are what ends the wait. */
+static void launches_do_not_wait_for_other_streams_however_often_references_change(void)
+{
+    CUstream stream[2];
+    uint32_t *flag;
+    CHECK(cuMemAllocHost((void **)&flag, 4));
+    *flag = 0;
+    for (unsigned k = 0; k < 2; k++) CHECK(cuStreamCreate(&stream[k], CU_STREAM_NON_BLOCKING));
+    CHECK(cuStreamWaitValue32(stream[0], (CUdeviceptr)flag, 1, CU_STREAM_WAIT_VALUE_EQ));
+    for (unsigned k = 0; k < CHANGES; k++) {
+        refer(k % 8 * 128);
+        launch(reads, out + k * 16, stream[k % 2]);
+    }
+    CHECK(cuStreamSynchronize(stream[1]));
+    __atomic_store_n(flag, 1, __ATOMIC_SEQ_CST);
+    CHECK(cuStreamSynchronize(stream[0]));
+    for (unsigned k = 0; k < CHANGES; k++) EXPECT_EQUAL(element(k * 4), k % 8 * 128);
+}
+
 static void an_array_that_is_gone_is_none(void)
 {
     const CUDA_ARRAY3D_DESCRIPTOR d = { 16, 0, 0, CU_AD_FORMAT_UNSIGNED_INT32, 1, CUDA_ARRAY3D_SURFACE_LDST };
@@ -151,6 +170,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         ALONE(start, what_is_not_set_reads_as_zeros),    ALONE(start, a_launch_reads_what_was_set_when_it_was_called),
         ALONE(start, references_are_changed_very_often), ALONE(start, an_array_that_is_gone_is_none),
+        ALONE(start, launches_do_not_wait_for_other_streams_however_often_references_change),
         ALONE(start, handles_of_references_end),         ALONE(start, arrays_are_read_at_fractions_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

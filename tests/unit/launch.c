@@ -176,6 +176,7 @@ CUresult reference_symbols(struct module *m, uint64_t *va)
     *va = m->symbols_va;
     return CUDA_SUCCESS;
 }
+void reference_symbols_end(struct module *m, uint64_t va) { (void)m, (void)va; }
 
 CUresult CUDAAPI cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib, CUdevice dev)
 {
