@@ -53,8 +53,11 @@ static struct context *context_of(const struct allocation *a)
     return primary_active(a->device) ? a->device->primary : NULL;
 }
 
-/* Another context's: who frees it waits for that one's streams only (observed on H200). */
-static bool others(const struct allocation *a) { return a->context && a->context != context_top(); }
+/* Another context's: who frees it waits for that one's streams only (observed on H200). Another process's is unmapped then. */
+static bool others(const struct allocation *a)
+{
+    return a->kind == ALLOCATION_IMPORTED || (a->context && a->context != context_top());
+}
 
 static _Thread_local bool freed_permitted;
 

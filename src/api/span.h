@@ -12,8 +12,8 @@ struct span {
     size_t count;                  /* of pieces, 1 or more */
     size_t first;                  /* of them in the operation's array, if there are several */
     CUdeviceptr managed;           /* the address, if it is managed: whoever performs the operation says so to src/uvm */
-    CUdeviceptr passing;           /* the address, if it is mapped memory, a pool's or another context's, which may go
-                                    * while work waits, */
+    CUdeviceptr passing;           /* the address, if it is mapped memory, a pool's or another context's or process's, which
+                                    * may go while work waits, */
     uint64_t changes;              /* and was found at this count of span_changes */
     unsigned member;               /* span_pieces' */
     struct context *context;       /* whose memory of a device it is, or managed memory; NULL: the host's, or nobody's */
@@ -50,11 +50,11 @@ static inline uint64_t span_changes(void) { return vmm_changes() + mempool_chang
 /* Around the operation, and span_changed: what goes meanwhile can still be reached. */
 static inline void span_begin(bool passing)
 {
-    if (passing) mempool_copy_begins();
+    if (passing) space_copy_begins();
 }
 static inline void span_end(bool passing)
 {
-    if (passing) mempool_copy_ends();
+    if (passing) space_copy_ends();
 }
 /* Whether it is memory that may have gone since it was found: who performs the operation finds it again. */
 static inline bool span_changed(const struct span *s) { return s->passing && s->changes != span_changes(); }

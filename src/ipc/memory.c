@@ -1,5 +1,6 @@
 /* Memory of other processes, and handles of this process's; see ipc.h. */
 #include "ipc/exporter.h"
+#include "base/objects.h"
 #include "base/units.h"
 #include "ipc/importer.h"
 #include "ipc/ipc.h"
@@ -8,7 +9,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
+/* Used again, but never given back: who has looked an allocation up may still ask where its backing's alias is. */
 struct import {
+    struct object_link link;
     struct allocation a;
     struct ticket ticket;
     struct peer *peer;
@@ -18,6 +21,8 @@ struct import {
     unsigned count;      /* of opens */
     struct import *next;
 };
+static void construct(void *object) { (void)object; }
+static struct objects all = OBJECTS_INIT(struct import, construct);
 static struct import *imports; /* under the importer's lock */
 
 CUresult ipc_export_memory(uint64_t address, CUipcMemHandle *out)
@@ -34,9 +39,9 @@ CUresult ipc_export_memory(uint64_t address, CUipcMemHandle *out)
 /* ---- devices' page tables */
 
 /* Its device, the device that opened it (lazily enabled peer access), and who is a peer. */
-static bool visible(const struct import *m, const struct device *d)
+static bool visible(const struct allocation *a, const struct device *d)
 {
-    return m->a.device == d || m->a.context->device == d || d->peers >> m->a.device->ordinal & 1;
+    return a->device == d || a->context->device == d || d->peers >> a->device->ordinal & 1;
 }
 
 static CUresult map_on(struct device *d, const struct import *m)
@@ -49,7 +54,7 @@ static CUresult map_on(struct device *d, const struct import *m)
 static void unmap(const struct import *m)
 {
     for (int k = 0; k < device_count; k++)
-        if (devices[k].processor && visible(m, &devices[k]))
+        if (devices[k].processor && visible(&m->a, &devices[k]))
             processor_unmap(devices[k].processor, page_down(m->a.base), m->span);
 }
 
@@ -83,7 +88,7 @@ static CUresult show(struct import *m)
 {
     CUresult r = CUDA_SUCCESS;
     for (int k = 0; k < device_count && !r; k++)
-        if (devices[k].processor && visible(m, &devices[k])) r = map_on(&devices[k], m);
+        if (devices[k].processor && visible(&m->a, &devices[k])) r = map_on(&devices[k], m);
     if (!r) r = space_publish(&m->a);
     if (r) unmap(m);
     return r;
@@ -127,9 +132,9 @@ static struct import *opened(const struct ticket *t, const struct context *c)
 static CUresult open_new(struct context *c, const struct ticket *t, uint64_t *base)
 {
     struct ipc_reply reply;
-    struct import *m = calloc(1, sizeof *m);
+    struct import *m = object_take(&all);
     if (!m) return CUDA_ERROR_OUT_OF_MEMORY;
-    m->pages = MAP_FAILED;
+    *m = (struct import){ .pages = MAP_FAILED };
     CUresult r = importer_open(t, &m->peer, &reply);
     if (r) goto failed;
     m->ticket = *t;
@@ -144,7 +149,7 @@ static CUresult open_new(struct context *c, const struct ticket *t, uint64_t *ba
     *base = m->a.base;
     return CUDA_SUCCESS;
 failed:
-    free(m);
+    object_give(&all, m);
     return r;
 }
 
@@ -175,9 +180,9 @@ static void drop(struct import **at)
     *at = m->next;
     space_withdraw(&m->a);
     unmap(m);
-    munmap(m->pages, m->span);
+    space_unmap_view(m->pages, m->span); /* of other contexts' copies nobody knows */
     importer_close(m->peer, &m->ticket);
-    free(m);
+    object_give(&all, m);
 }
 
 CUresult ipc_close_memory(uint64_t base)
@@ -201,7 +206,7 @@ static CUresult attach(struct device *d)
     CUresult r = CUDA_SUCCESS;
     importer_lock();
     for (struct import *m = imports; m && !r; m = m->next)
-        if (visible(m, d)) r = map_on(d, m);
+        if (visible(&m->a, d)) r = map_on(d, m);
     importer_unlock();
     return r;
 }
@@ -231,7 +236,7 @@ static CUresult set_peer(struct device *d, struct device *peer, bool enabled)
 
 static unsigned may_access(const struct allocation *a, const struct device *d)
 {
-    return visible((const struct import *)a, d) ? PROT_DEVICE_READ | PROT_DEVICE_WRITE : PROT_DEVICE_NONE;
+    return visible(a, d) ? PROT_DEVICE_READ | PROT_DEVICE_WRITE : PROT_DEVICE_NONE;
 }
 
 const struct space_owner ipc_owner = {

@@ -216,9 +216,4 @@ CUresult share_grow(struct chunk *c, uint64_t bytes);
 struct backing *share_backing(const struct mempool *p);
 void share_forget(struct block *b);
 
-/* --- views.c --- */
-/* This process does not reach memory there any more, once no copy is under way. Copies that come later do not find it:
- * what mempool_changes counts has happened before. */
-void view_unmap(void *at, uint64_t size);
-
 #endif

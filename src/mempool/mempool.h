@@ -98,10 +98,7 @@ bool mempool_free_idle(void);
 /* Counts what pools have given back, and devices' access that was withdrawn: while it stays, so does what mempool_bytes
  * answered. */
 uint64_t mempool_changes(void);
-/* Around a copy of what mempool_bytes answered, or space_alias of a pool's memory, and from before the changes are looked
- * at: what goes from now on stays where it is until the copy ends. */
-void mempool_copy_begins(void);
-void mempool_copy_ends(void);
+/* Copied between space_copy_begins and space_copy_ends. */
 /* The bytes of [address, address+size), lent or not, as this process reaches them; NULL: no pool holds them, or d may not
  * use them so. Not those of managed pools. */
 char *mempool_bytes(uint64_t address, uint64_t size, const struct device *d, bool write);

@@ -129,7 +129,7 @@ void share_free(struct mempool *p)
     if (!s) return;
     munmap(s->table, sizeof(struct table));
     devices_forget(&s->file);
-    if (s->file.alias) view_unmap(s->file.alias, s->file.size);
+    if (s->file.alias) space_unmap_view(s->file.alias, s->file.size);
     s->file.alias = NULL;
     backing_destroy(&s->file);
     object_give(&shares, s);
@@ -149,7 +149,7 @@ CUresult share_chunk(struct mempool *p, struct chunk *c)
 /* An alias of the whole file goes on showing the place. */
 void share_unmap(struct chunk *c, uint64_t from, uint64_t size)
 {
-    if (c->view.id) view_unmap(c->view.alias + c->offset + from, size);
+    if (c->view.id) space_unmap_view(c->view.alias + c->offset + from, size);
 }
 
 CUresult share_grow(struct chunk *c, uint64_t bytes)

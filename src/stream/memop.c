@@ -20,8 +20,8 @@ struct op {
     uint64_t value;
     void *alias;
     CUdeviceptr at;
-    bool mapped;                 /* it is mapped memory, which was found */
-    uint64_t changes;            /* at this count of vmm_changes */
+    bool passing;                /* it is mapped memory or another process's, which was found */
+    uint64_t changes;            /* at this count of changes */
     const struct device *device; /* the stream's */
 };
 
@@ -44,28 +44,30 @@ static bool satisfied(const struct op *o)
     }
 }
 
+static uint64_t changes(void) { return vmm_changes() + space_changes(); }
+
 static CUresult address(struct op *o, CUdeviceptr at)
 {
     if (!at || at % (o->wide ? 8 : 4)) return CUDA_ERROR_INVALID_VALUE;
     struct allocation a;
-    o->changes = vmm_changes();
+    o->changes = changes();
     if (!space_look(at, &a) || at - a.base > a.size - (o->wide ? 8 : 4)) return CUDA_ERROR_INVALID_VALUE;
     if (a.kind == ALLOCATION_MANAGED || a.pool) return CUDA_ERROR_INVALID_VALUE; /* observed on H200 */
     /* mapped memory is what each device was given, another device's what a peer has; anything else a stream reaches */
     unsigned need = o->kind == OP_WRITE ? PROT_DEVICE_WRITE : PROT_DEVICE_READ;
     o->at = at;
-    o->mapped = a.kind == ALLOCATION_MAPPED;
-    const bool given = o->mapped || a.kind == ALLOCATION_DEVICE;
+    o->passing = a.kind == ALLOCATION_MAPPED || a.kind == ALLOCATION_IMPORTED;
+    const bool given = a.kind == ALLOCATION_MAPPED || a.kind == ALLOCATION_DEVICE;
     if (given && !(space_access(&a, o->device) & need)) return CUDA_ERROR_INVALID_VALUE;
     o->alias = space_alias(&a, at);
     return o->alias ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* Mapped memory may be so no more when the stream comes to it; then the error is this one (observed on H200). */
+/* It may be there no more when the stream comes to it; then the error is this one (observed on H200). */
 static CUresult find_again(struct op *o)
 {
     char what[256];
-    if (!o->mapped || o->changes == vmm_changes() || !address(o, o->at)) return CUDA_SUCCESS;
+    if (!o->passing || o->changes == changes() || !address(o, o->at)) return CUDA_SUCCESS;
     vmm_describe_any(o->at, o->device->ordinal, what, sizeof what);
     fl_log(FL_LOG_ERROR, "device %d, a wait or write that waited in a stream: an illegal access at 0x%llx: %s",
            o->device->ordinal, o->at, what);
@@ -82,20 +84,53 @@ static void tell(const struct stream *s, const struct op *o, uint64_t since)
                     o->device->ordinal, o->at);
 }
 
+/* What goes meanwhile can still be reached. */
+static void reach(bool passing)
+{
+    if (passing) space_copy_begins();
+}
+static void leave(bool passing)
+{
+    if (passing) space_copy_ends();
+}
+
+static CUresult look(struct op *o, unsigned spins, bool *met)
+{
+    const bool passing = o->passing;
+    reach(passing);
+    CUresult r = find_again(o);
+    *met = false;
+    for (unsigned k = 0; !r && k <= spins && !(*met = satisfied(o)); k++) __builtin_ia32_pause();
+    leave(passing);
+    return r;
+}
+
 static CUresult wait_for(struct stream *s, struct op *o)
 {
-    CUresult r = CUDA_SUCCESS;
-    for (unsigned i = 0; i < SPINS; i++) {
-        if (satisfied(o)) return r;
-        __builtin_ia32_pause();
-    }
+    bool met;
+    CUresult r = look(o, SPINS, &met);
     const uint64_t since = clock_now();
-    for (long nap = SHORTEST_NAP_NS; !r && !satisfied(o) && !(r = stream_error(s));) {
+    for (long nap = SHORTEST_NAP_NS; !r && !met && !(r = stream_error(s));) {
         nanosleep(&(struct timespec){ .tv_nsec = nap }, NULL);
         nap = nap * 2 < LONGEST_NAP_NS ? nap * 2 : LONGEST_NAP_NS;
-        r = find_again(o);
         tell(s, o, since);
+        r = look(o, 0, &met);
     }
+    return r;
+}
+
+static CUresult write_or_order(struct op *o)
+{
+    const bool passing = o->passing;
+    reach(passing);
+    CUresult r = find_again(o);
+    if (!r && o->kind == OP_WRITE && o->wide)
+        __atomic_store_n((uint64_t *)o->alias, o->value, __ATOMIC_SEQ_CST);
+    else if (!r && o->kind == OP_WRITE)
+        __atomic_store_n((uint32_t *)o->alias, (uint32_t)o->value, __ATOMIC_SEQ_CST);
+    else
+        atomic_thread_fence(memory_order_seq_cst);
+    leave(passing);
     return r;
 }
 
@@ -103,18 +138,8 @@ static CUresult perform(void *arg)
 {
     struct batch *b = arg;
     CUresult r = CUDA_SUCCESS;
-    for (unsigned i = 0; i < b->count && !r; i++) {
-        struct op *o = &b->op[i];
-        if ((r = find_again(o))) break;
-        if (o->kind == OP_WAIT)
-            r = wait_for(b->stream, o);
-        else if (o->kind == OP_WRITE && o->wide)
-            __atomic_store_n((uint64_t *)o->alias, o->value, __ATOMIC_SEQ_CST);
-        else if (o->kind == OP_WRITE)
-            __atomic_store_n((uint32_t *)o->alias, (uint32_t)o->value, __ATOMIC_SEQ_CST);
-        else
-            atomic_thread_fence(memory_order_seq_cst);
-    }
+    for (unsigned i = 0; i < b->count && !r; i++)
+        r = b->op[i].kind == OP_WAIT ? wait_for(b->stream, &b->op[i]) : write_or_order(&b->op[i]);
     return r;
 }
 
@@ -168,11 +193,12 @@ static CUresult check(struct op *o, const CUstreamBatchMemOpParams *p, bool may_
 }
 
 /* Whether the operations take no time, so that no thread is needed for them on an idle stream. */
-static bool immediate(const struct batch *b)
+static bool immediate(struct batch *b)
 {
-    for (unsigned i = 0; i < b->count; i++)
-        if (b->op[i].kind == OP_WAIT && (b->count > 1 || !satisfied(&b->op[i]))) return false;
-    return true;
+    bool met = true;
+    for (unsigned i = 0; i < b->count && met; i++)
+        if (b->op[i].kind == OP_WAIT) met = b->count == 1 && !look(&b->op[i], 0, &met) && met;
+    return met;
 }
 
 CUresult stream_memory_operations(struct stream *s, const CUstreamBatchMemOpParams *ops, unsigned count, bool may_flush)

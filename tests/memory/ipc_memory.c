@@ -2,6 +2,13 @@
  * frees it, stops or dies, and what is counted as free. */
 #include "ipc_rig.h"
 
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <pthread.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
 static void share_exporter(int s)
 {
     start_cuda();
@@ -200,6 +207,94 @@ static void what_a_dead_importer_had_open_is_given_back(void **state)
     for (step = 0; step < 3; step++) play(bereft_exporter, ENDS_WELL, dying_importer, IS_KILLED);
 }
 
+/* ---- closed while another context of the importer uses it, which closing does not wait for */
+
+struct copy {
+    CUcontext context;
+    CUdeviceptr from;
+    unsigned *to;
+};
+
+static void *copy_out(void *arg)
+{
+    const struct copy *c = arg;
+    CHECK(cuCtxSetCurrent(c->context));
+    CHECK(cuMemcpyDtoH(c->to, c->from, SIZE));
+    return NULL;
+}
+
+static void patient_memory_exporter(int s)
+{
+    start_cuda();
+    offer(s, SIZE);
+    wait_other(s);
+}
+
+static int faults_of_user_mode(void)
+{
+    int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY);
+    if (fd >= 0 && ioctl(fd, UFFDIO_API, &(struct uffdio_api){ .api = UFFD_API })) close(fd), fd = -1;
+    return fd;
+}
+
+static void copying_importer(int s)
+{
+    CUcontext importing;
+    CUipcMemHandle h;
+    struct copy c;
+    struct uffd_msg fault;
+    pthread_t copying;
+    start_cuda();
+    CHECK(cuCtxGetCurrent(&importing));
+    c.from = take(s, &h);
+    CHECK(cuCtxCreate(&c.context, NULL, 0, 0));
+    c.to = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    const struct uffdio_range range = { (uintptr_t)c.to, SIZE };
+    int fd = faults_of_user_mode();
+    EXPECT(!ioctl(fd, UFFDIO_REGISTER, &(struct uffdio_register){ .range = range, .mode = UFFDIO_REGISTER_MODE_MISSING }));
+    EXPECT(!pthread_create(&copying, NULL, copy_out, &c));
+    EXPECT_EQUAL(read(fd, &fault, sizeof fault), (ssize_t)sizeof fault); /* it stands at its first word */
+    CHECK(cuCtxSetCurrent(importing));
+    CHECK(cuIpcCloseMemHandle(c.from));
+    EXPECT(!ioctl(fd, UFFDIO_UNREGISTER, &range));
+    EXPECT(!pthread_join(copying, NULL));
+    for (size_t k = 0; k < SIZE / 4; k++) EXPECT_EQUAL(c.to[k], 7);
+    signal_other(s);
+}
+
+static void what_is_closed_while_it_is_copied_is_copied(void **state)
+{
+    int fd = faults_of_user_mode();
+    (void)state;
+    if (fd < 0) skip();
+    close(fd);
+    play(patient_memory_exporter, ENDS_WELL, copying_importer, ENDS_WELL);
+}
+
+static void importer_that_waits_for_a_word(int s)
+{
+    CUcontext importing, other;
+    CUipcMemHandle h;
+    CUstream stream;
+    start_cuda();
+    CHECK(cuCtxGetCurrent(&importing));
+    CUdeviceptr p = take(s, &h);
+    CHECK(cuCtxCreate(&other, NULL, 0, 0));
+    CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    CHECK(cuStreamWaitValue32(stream, p, 8, CU_STREAM_WAIT_VALUE_EQ));
+    CHECK(cuCtxSetCurrent(importing));
+    CHECK(cuIpcCloseMemHandle(p));
+    CHECK(cuCtxSetCurrent(other));
+    ANSWERS(cuStreamSynchronize(stream), CUDA_ERROR_LAUNCH_FAILED);
+    signal_other(s);
+}
+
+static void a_wait_for_a_word_of_memory_that_is_closed_fails(void **state)
+{
+    (void)state;
+    play(patient_memory_exporter, ENDS_WELL, importer_that_waits_for_a_word, ENDS_WELL);
+}
+
 /* ---- two devices */
 
 static void second_device_exporter(int s)
@@ -241,6 +336,8 @@ int main(void)
         cmocka_unit_test(an_importer_survives_its_exporter),
         cmocka_unit_test(an_exporter_that_does_not_answer_keeps_nobody),
         cmocka_unit_test(what_a_dead_importer_had_open_is_given_back),
+        cmocka_unit_test(what_is_closed_while_it_is_copied_is_copied),
+        cmocka_unit_test(a_wait_for_a_word_of_memory_that_is_closed_fails),
         cmocka_unit_test(memory_of_another_device_is_opened_with_peer_access),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,9 @@
-/* What this process reaches shared pools' memory by, and the copies that are
- * under way there: what goes meanwhile stays until there are none. */
-#include "mempool/internal.h"
+/* What this process reaches other processes' memory and shared pools' by, and the
+ * copies that are under way there: what goes meanwhile stays until there are none. */
+#include "space/space.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -29,14 +31,14 @@ static void unmap_all(void)
     }
 }
 
-void mempool_copy_begins(void) { atomic_fetch_add(&copies, 1); }
+void space_copy_begins(void) { atomic_fetch_add(&copies, 1); }
 
-void mempool_copy_ends(void)
+void space_copy_ends(void)
 {
     if (atomic_fetch_sub(&copies, 1) == 1 && atomic_load(&first)) unmap_all();
 }
 
-void view_unmap(void *at, uint64_t size)
+void space_unmap_view(void *at, uint64_t size)
 {
     struct gone *g = malloc(sizeof *g);
     if (!g) return; /* it stays */
