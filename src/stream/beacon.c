@@ -182,13 +182,12 @@ static bool taken(const struct beacon *b, uint64_t number)
     return atomic_load(&b->last[at]) > atomic_load(&b->complete[at]);
 }
 
-/* Who waits for a record would be let through by a later one in its place, so such places are passed over. Where all are
- * taken, most likely by one stream, which completes them in order, the next has to do. */
+/* Who waits for a record would be let through by a later one in its place, so such places are passed over. 0: all are taken. */
 static uint64_t number_after(const struct beacon *b, uint64_t last)
 {
     for (uint64_t n = last + 1; n <= last + BEACON_RECORDS; n++)
         if (!taken(b, n)) return n;
-    return last + 1;
+    return 0;
 }
 
 static uint32_t seat_at(const struct beacon *b)
@@ -197,19 +196,6 @@ static uint32_t seat_at(const struct beacon *b)
     const uint32_t seat = find(b)->seat;
     pthread_mutex_unlock(&lock);
     return seat;
-}
-
-uint64_t beacon_record(struct beacon *b)
-{
-    const uint32_t seat = seat_at(b);
-    uint64_t last = atomic_load(&b->recorded), n;
-    do n = number_after(b, last >> SEAT_BITS) << SEAT_BITS | seat;
-    while (!atomic_compare_exchange_weak(&b->recorded, &last, n));
-    const unsigned at = place(n);
-    atomic_store(&b->recorder[at], getpid());
-    atomic_store(&b->namespace[at], alive_namespace());
-    atomic_store(&b->last[at], n); /* after these, which are of no other record then */
-    return n;
 }
 
 void beacon_complete(struct beacon *b, uint64_t n)
@@ -268,4 +254,31 @@ void beacon_wait(struct beacon *b, uint64_t n)
         atomic_fetch_sub(&b->waiters, 1);
         if (beacon_over(b, n)) return;
     }
+}
+
+static uint64_t next_number(const struct beacon *b) { return number_after(b, beacon_newest(b) >> SEAT_BITS); }
+
+/* All places are taken. Those of processes that have ended become free by being looked at. */
+static void await_place(struct beacon *b)
+{
+    atomic_fetch_add(&b->waiters, 1);
+    uint32_t seen = atomic_load(&b->changed);
+    if (!next_number(b)) futex_wait(&b->changed, seen, LOOK_NS);
+    atomic_fetch_sub(&b->waiters, 1);
+    for (unsigned k = 0; k < BEACON_RECORDS && !next_number(b); k++) beacon_over(b, atomic_load(&b->last[k]));
+}
+
+uint64_t beacon_record(struct beacon *b)
+{
+    const uint32_t seat = seat_at(b);
+    uint64_t last = beacon_newest(b), number, n;
+    do {
+        for (; !(number = number_after(b, last >> SEAT_BITS)); last = beacon_newest(b)) await_place(b);
+        n = number << SEAT_BITS | seat;
+    } while (!atomic_compare_exchange_weak(&b->recorded, &last, n));
+    const unsigned at = place(n);
+    atomic_store(&b->recorder[at], getpid());
+    atomic_store(&b->namespace[at], alive_namespace());
+    atomic_store(&b->last[at], n); /* after these, which are of no other record then */
+    return n;
 }

@@ -3,7 +3,8 @@
  * process that created the event; others map that.
  *
  * A record takes the next number, or, while an earlier record's place is in use,
- * a later one; the stream completes the number when it gets there. Whoever waits,
+ * a later one; where all are, it waits for one, as for room in a GPU's queue. The
+ * stream completes the number when it gets there. Whoever waits,
  * waits for the number that was the newest when it began. Numbers never go back,
  * so a beacon can be used for another event at once. With its number a record says
  * which process is to complete it, so that there is no moment at which it is not
@@ -16,7 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { BEACON_RECORDS = 32, BEACONS = 4096 };
+enum { BEACON_RECORDS = 1024, BEACONS = 4096 };
 
 struct beacon {
     _Atomic uint32_t changed;      /* futex: bumped when a record completes */

@@ -156,7 +156,7 @@ static void nobody_waits_for_an_event_of_a_zombie(void **state)
     play_alone(parent_of_exporter);
 }
 
-enum { RECORDS = 30 };
+enum { RECORDS = 100 };
 static _Atomic bool may_go;
 
 static void hold_until_told(void *unused)
@@ -165,7 +165,7 @@ static void hold_until_told(void *unused)
     while (!may_go) usleep(1000);
 }
 
-/* Records the event in a stream that is held up, then often in another one. */
+/* Records the event in a stream that is held up, very often, then in another one. */
 static void busy_exporter(int s)
 {
     start_cuda();
@@ -176,6 +176,7 @@ static void busy_exporter(int s)
     CHECK(cuLaunchHostFunc(held, hold_until_told, NULL));
     CHECK(cuEventRecord(e, held));
     meet(s); /* the other one waits for this record now */
+    for (int k = 0; k < RECORDS; k++) CHECK(cuEventRecord(e, held));
     for (int k = 0; k < RECORDS; k++) CHECK(cuEventRecord(e, free));
     CHECK(cuStreamSynchronize(free));
     meet(s);

@@ -2,6 +2,7 @@
  * processes do. */
 #include "stream/beacon.h"
 
+#include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -125,6 +126,31 @@ static void own_records_are_waited_for(void **state)
     beacon_release(b);
 }
 
+static _Atomic uint64_t one_more;
+
+static void *record_here(void *b)
+{
+    one_more = beacon_record(b);
+    return NULL;
+}
+
+static void a_record_takes_no_place_that_is_in_use(void **state)
+{
+    struct beacon *b = beacon_new();
+    uint64_t record[BEACON_RECORDS];
+    pthread_t recorder;
+    (void)state;
+    for (unsigned k = 0; k < BEACON_RECORDS; k++) record[k] = beacon_record(b);
+    assert_int_equal(pthread_create(&recorder, NULL, record_here, b), 0);
+    while (!b->waiters && !one_more) sched_yield();
+    beacon_complete(b, record[5]);
+    assert_int_equal(pthread_join(recorder, NULL), 0);
+    beacon_complete(b, one_more);
+    for (unsigned k = 0; k < BEACON_RECORDS; k++) assert_int_equal(beacon_over(b, record[k]), k == 5);
+    for (unsigned k = 0; k < BEACON_RECORDS; k++) beacon_complete(b, record[k]);
+    beacon_release(b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -132,6 +158,7 @@ int main(void)
         cmocka_unit_test(a_recorder_in_another_pid_namespace_is_known_to_have_ended),
         cmocka_unit_test(a_recorder_may_end_in_the_middle_of_a_record),
         cmocka_unit_test(own_records_are_waited_for),
+        cmocka_unit_test(a_record_takes_no_place_that_is_in_use),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
