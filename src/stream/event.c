@@ -194,19 +194,18 @@ static CUresult record_beacon(struct beacon *b, struct stream *s)
     return r;
 }
 
-static CUresult wait_for_beacon(void *arg)
+static void wait_for_beacon(void *arg, CUresult status)
 {
     struct beacon_work *w = arg;
-    beacon_wait(w->beacon, w->n);
+    if (!status) beacon_wait(w->beacon, w->n);
     beacon_release(w->beacon);
-    return CUDA_SUCCESS;
 }
 
 static CUresult stream_wait_beacon(struct stream *s, struct beacon *b)
 {
     struct beacon_work w = { b, beacon_newest(b) };
     const bool done = beacon_done(b, w.n);
-    CUresult r = done ? CUDA_SUCCESS : stream_enqueue(s, wait_for_beacon, &w, sizeof w);
+    CUresult r = done ? CUDA_SUCCESS : stream_call(s, wait_for_beacon, &w, sizeof w);
     if (done || r) beacon_release(b);
     return r;
 }

@@ -1,5 +1,6 @@
 /* Events: what a record captures, who waits for it, and for how long it is valid. */
 #include "stream_fake.h"
+#include "stream/beacon.h"
 
 static void counted(void *at) { *(int *)at = ++count; }
 
@@ -189,6 +190,25 @@ static void events_end_with_their_context(void **state)
     assert_int_equal(stream_get(c, (CUstream)s, false, &t), CUDA_ERROR_INVALID_HANDLE);
 }
 
+static void a_wait_that_an_error_leaves_undone_keeps_nothing_of_a_shared_event(void **state)
+{
+    (void)state;
+    struct stream *a = new_stream(c, CU_STREAM_NON_BLOCKING), *b = new_stream(c, CU_STREAM_NON_BLOCKING);
+    struct event *e = new_event(c, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING);
+    struct beacon *all[BEACONS];
+    assert_int_equal(stream_call(a, hold, NULL, 0), CUDA_SUCCESS);
+    assert_int_equal(stream_call(b, hold, NULL, 0), CUDA_SUCCESS);
+    assert_int_equal(event_record(e, a), CUDA_SUCCESS);
+    assert_int_equal(stream_wait_event(b, e), CUDA_SUCCESS);
+    fake_kill(CUDA_ERROR_LAUNCH_FAILED);
+    gate = true;
+    assert_int_equal(stream_synchronize(a), CUDA_ERROR_LAUNCH_FAILED);
+    assert_int_equal(stream_synchronize(b), CUDA_ERROR_LAUNCH_FAILED);
+    assert_int_equal(event_destroy(e), CUDA_SUCCESS);
+    for (unsigned k = 0; k < BEACONS; k++) assert_non_null(all[k] = beacon_new());
+    for (unsigned k = 0; k < BEACONS; k++) beacon_release(all[k]);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -203,6 +223,7 @@ int main(void)
         T(a_time_survives_the_stream_and_many_later_kernels),
         T(handles_that_are_not_events_are_told_apart),
         T(events_end_with_their_context),
+        T(a_wait_that_an_error_leaves_undone_keeps_nothing_of_a_shared_event),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
