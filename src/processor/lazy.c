@@ -3,6 +3,7 @@
 #include "processor/lazy.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { MOST = 1 << 16, HASH = 4096 };
 
@@ -40,6 +41,15 @@ static void drop(struct lazy *l, uint32_t *at)
     while (l->count && l->commands[l->count - 1].dropped) l->count--;
 }
 
+static void enter(struct lazy *l, uint32_t index)
+{
+    struct lazy_command *c = &l->commands[index];
+    if (c->kind != COMMAND_MAP || c->dropped) return;
+    uint32_t *at = bucket(l, c->va);
+    c->next = *at;
+    *at = index + 1;
+}
+
 bool lazy_put(struct processor *p, const struct lazy_command *c)
 {
     if (!p->lazy && !(p->lazy = calloc(1, sizeof *p->lazy))) return false;
@@ -53,13 +63,8 @@ bool lazy_put(struct processor *p, const struct lazy_command *c)
         return true;
     }
     if (!grow(l)) return false;
-    struct lazy_command *n = &l->commands[l->count++];
-    *n = *c;
-    if (n->kind == COMMAND_MAP) {
-        uint32_t *at = bucket(l, n->va);
-        n->next = *at;
-        *at = l->count;
-    }
+    l->commands[l->count] = *c;
+    enter(l, l->count++);
     return true;
 }
 
@@ -76,17 +81,27 @@ static CUresult send(struct processor *p, const struct lazy_command *c)
     return page_command_now(p, c->kind, c->va, c->size, c->backing, c->offset, c->prot);
 }
 
+static void remove_first(struct lazy *l, uint32_t n)
+{
+    for (uint32_t k = 0; k < l->count; k++) *bucket(l, l->commands[k].va) = 0;
+    l->count -= n;
+    memmove(l->commands, l->commands + n, l->count * sizeof *l->commands);
+    for (uint32_t k = 0; k < l->count; k++) enter(l, k);
+}
+
 CUresult lazy_flush(struct processor *p)
 {
     CUresult r = CUDA_SUCCESS;
     struct lazy *l = p->lazy;
-    for (uint32_t k = 0; l && k < l->count && !r;) {
-        struct lazy_command c = l->commands[k++];
+    uint32_t sent = 0;
+    while (l && sent < l->count && !r) {
+        struct lazy_command c = l->commands[sent];
+        uint32_t k = sent + 1;
         for (; k < l->count && continues(&c, &l->commands[k]); k++) c.size += l->commands[k].size;
         r = send(p, &c);
+        if (!r) sent = k;
     }
-    for (uint32_t k = 0; l && k < l->count; k++) *bucket(l, l->commands[k].va) = 0;
-    if (l) l->count = 0;
+    if (sent) remove_first(l, sent);
     return r;
 }
 

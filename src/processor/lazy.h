@@ -17,7 +17,7 @@ struct lazy_command {
 
 /* Takes the command, or false: there is no room for it. */
 bool lazy_put(struct processor *p, const struct lazy_command *c);
-/* All that waits goes into the ring. */
+/* All that waits goes into the ring; what cannot goes on waiting. */
 CUresult lazy_flush(struct processor *p);
 void lazy_free(struct processor *p);
 

@@ -204,7 +204,10 @@ static CUresult whole_command(struct processor *p, const struct lazy_command *c)
     CUresult r = CUDA_SUCCESS;
     if (processor_busy(p) || !lazy_put(p, c)) {
         r = lazy_flush(p);
-        if (!r) r = page_command_now(p, c->kind, c->va, c->size, c->backing, c->offset, c->prot);
+        if (!r)
+            r = page_command_now(p, c->kind, c->va, c->size, c->backing, c->offset, c->prot);
+        else if (c->kind != COMMAND_MAP)
+            lazy_put(p, c); /* or it would be mapped behind this, of memory that is gone perhaps */
         if (!r) revoke_now(p, c->kind);
     }
     pthread_mutex_unlock(&p->lock);

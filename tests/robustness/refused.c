@@ -199,7 +199,7 @@ static CUgraph graph;
 static CUgraphExec executable;
 static CUlibrary library;
 static CUmemGenericAllocationHandle handle;
-static CUdeviceptr plain;
+static CUdeviceptr plain, mapped;
 static CUarray array;
 
 static CUresult launch(void) { return cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL); }
@@ -232,15 +232,14 @@ static CUresult make_texture(void)
 
 static CUresult map(void)
 {
-    CUdeviceptr at;
     CUmemAccessDesc access = { .location = on_device, .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
-    CUresult r = cuMemAddressReserve(&at, 4 << 20, 0, 0, 0);
+    CUresult r = cuMemAddressReserve(&mapped, 4 << 20, 0, 0, 0);
     if (r) return r;
-    bool mapped = !(r = cuMemMap(at, 4 << 20, 0, handle, 0));
-    if (mapped && !(r = cuMemSetAccess(at, 4 << 20, &access, 1))) return r;
+    bool made = !(r = cuMemMap(mapped, 4 << 20, 0, handle, 0));
+    if (made && !(r = cuMemSetAccess(mapped, 4 << 20, &access, 1))) return r;
     left = 0; /* the rest is the program's affair, and may need memory */
-    if (mapped) CHECK(cuMemUnmap(at, 4 << 20));
-    CHECK(cuMemAddressFree(at, 4 << 20));
+    if (made) CHECK(cuMemUnmap(mapped, 4 << 20));
+    CHECK(cuMemAddressFree(mapped, 4 << 20));
     return r;
 }
 
@@ -248,10 +247,10 @@ static CUresult map(void)
 static CUresult launch_behind_mapping(void)
 {
     uint32_t marked;
-    CUresult r = cuLaunchKernel(mark, 1, 1, 1, 1, 1, 1, 0, stream, (void *[]){ &plain }, NULL);
+    CUresult r = cuLaunchKernel(mark, 1, 1, 1, 1, 1, 1, 0, stream, (void *[]){ &mapped }, NULL);
     left = 0;
     CHECK(cuStreamSynchronize(stream));
-    CHECK(cuMemcpyDtoH(&marked, plain, 4));
+    CHECK(cuMemcpyDtoH(&marked, mapped, 4));
     EXPECT(marked == !r); /* success is no lie */
     return r;
 }
@@ -330,11 +329,11 @@ static void with_mapping(void)
 {
     with_kernel();
     CHECK(cuModuleGetFunction(&mark, module, "mark"));
-    CHECK(cuMemsetD32(plain, 0, 1));
     CHECK(launch());
     CHECK(cuStreamSynchronize(stream));
     CHECK(cuMemCreate(&handle, 4 << 20, &shareable, 0));
     CHECK(map());
+    CHECK(cuMemsetD32(mapped, 0, 1));
 }
 static void with_array(void)
 {

@@ -16,15 +16,13 @@ struct entry {
     unsigned prot;
 };
 static struct entry device[RANGES], now[RANGES];
-static unsigned sent;
-static CUresult answer;
+static unsigned sent, refused /* the which-th is */;
 
 CUresult page_command_now(struct processor *p, enum command_kind kind, uint64_t va, uint64_t size,
                           const struct backing *b, uint64_t offset, unsigned prot)
 {
     (void)p;
-    sent++;
-    if (answer) return answer;
+    if (++sent == refused) return CUDA_ERROR_OUT_OF_MEMORY;
     for (uint64_t k = 0; k < size / PAGE; k++) {
         struct entry *e = &device[va / PAGE + k];
         if (kind == COMMAND_MAP) {
@@ -72,8 +70,7 @@ static int begin(void **state)
 {
     memset(device, 0, sizeof device);
     memset(now, 0, sizeof now);
-    sent = 0;
-    answer = CUDA_SUCCESS;
+    sent = refused = 0;
     *state = calloc(1, sizeof(struct processor));
     return *state ? 0 : -1;
 }
@@ -108,15 +105,19 @@ static void neighbours_are_sent_as_one(void **state)
     assert_memory_equal(device, now, sizeof now);
 }
 
-static void after_a_failed_flush_nothing_waits(void **state)
+static void what_a_flush_could_not_send_goes_on_waiting(void **state)
 {
     struct processor *p = *state;
     map(p, 1, 0, 3);
-    answer = CUDA_ERROR_LAUNCH_FAILED;
-    assert_int_equal(lazy_flush(p), CUDA_ERROR_LAUNCH_FAILED);
-    answer = CUDA_SUCCESS;
+    map(p, 3, 0, 3);
+    map(p, 5, 0, 3);
+    refused = 2;
+    assert_int_equal(lazy_flush(p), CUDA_ERROR_OUT_OF_MEMORY);
+    unmap(p, 5); /* which was never sent */
+    protect(p, 3, 1);
     assert_int_equal(lazy_flush(p), CUDA_SUCCESS);
-    assert_int_equal(sent, 1);
+    assert_int_equal(sent, 3);
+    assert_memory_equal(device, now, sizeof now);
 }
 
 static void in_any_order_the_device_ends_with_the_same_table(void **state)
@@ -142,7 +143,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_page_that_comes_and_goes_is_never_sent, begin, end),
         cmocka_unit_test_setup_teardown(neighbours_are_sent_as_one, begin, end),
-        cmocka_unit_test_setup_teardown(after_a_failed_flush_nothing_waits, begin, end),
+        cmocka_unit_test_setup_teardown(what_a_flush_could_not_send_goes_on_waiting, begin, end),
         cmocka_unit_test_setup_teardown(in_any_order_the_device_ends_with_the_same_table, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
