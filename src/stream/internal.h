@@ -171,7 +171,7 @@ struct mark {
     uint64_t ticket;               /* of its item: it is QUEUED until this is retired */
     uint64_t seq;                  /* SUBMITTED: it is done when that channel has done that, and not changed any more */
     uint32_t channel;
-    const struct processor *processor;
+    struct processor *processor;
     uint64_t time;                 /* ns, CLOCK_MONOTONIC; of timed ones */
     bool timed;
     struct clock *clock;           /* what comes before it, NULL: nothing known */

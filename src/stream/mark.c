@@ -112,7 +112,7 @@ void mark_wait(struct mark *m, bool help)
     if (state_of(m) == MARK_QUEUED) queue_wait(s, m->ticket, help);
     while (state_of(m) == MARK_SUBMITTED) {
         pthread_mutex_unlock(&s->lock);
-        processor_wait(stream_processor(s), s->channel, m->seq);
+        processor_wait(m->processor, m->channel, m->seq);
         pthread_mutex_lock(&s->lock);
         marks_resolve(s);
     }

@@ -228,7 +228,10 @@ void stream_set_destroy(struct context *c)
         finish(s);
         pthread_mutex_lock(&set->lock);
         pthread_mutex_lock(&s->lock);
-        release(set, s);
+        if (finished(s))
+            release(set, s);
+        else /* somebody has come meanwhile who waits for it */
+            pthread_mutex_unlock(&s->lock);
     }
     pthread_mutex_unlock(&set->lock);
     marks_free(&set->gate);

@@ -36,6 +36,8 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct channel channels[1024];
 static _Atomic int dead, refusal;
 static _Atomic int sticky;
+_Thread_local void (*fake_before_wait)(void);
+_Thread_local unsigned fake_misses;
 
 static uint64_t now(void)
 {
@@ -165,6 +167,7 @@ uint64_t processor_mark_time(struct processor *p, uint32_t channel, uint64_t seq
 bool processor_done(const struct processor *p, uint32_t channel, uint64_t seq)
 {
     (void)p;
+    if (fake_misses && fake_misses--) return false;
     pthread_mutex_lock(&lock);
     bool done = channels[channel].done >= seq;
     pthread_mutex_unlock(&lock);
@@ -174,6 +177,7 @@ bool processor_done(const struct processor *p, uint32_t channel, uint64_t seq)
 CUresult processor_wait(struct processor *p, uint32_t channel, uint64_t seq)
 {
     (void)p;
+    if (fake_before_wait) fake_before_wait();
     pthread_mutex_lock(&lock);
     while (channels[channel].done < seq && !dead) pthread_cond_wait(&changed, &lock);
     pthread_mutex_unlock(&lock);

@@ -22,6 +22,10 @@ void fake_kill(CUresult error);                /* the processor dies of it */
 void fake_refuse(CUresult error);              /* kernels cannot be sent to it: this is why */
 void fake_revive(void);
 unsigned fake_channels_open(void);
+/* Of the calling thread: what it does before it waits for a device; how often it still finds undone what is done, as if it
+ * had looked a moment earlier. */
+extern _Thread_local void (*fake_before_wait)(void);
+extern _Thread_local unsigned fake_misses;
 
 /* What most tests have: a context, and kernels that wait at a gate until the test opens it. */
 extern struct context *c;

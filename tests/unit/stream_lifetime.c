@@ -1,5 +1,6 @@
 /* Handles, destruction, threads that come and go, and no growth. */
 #include "stream_fake.h"
+#include "stream/internal.h"
 
 #include <dirent.h>
 #include <malloc.h>
@@ -136,6 +137,69 @@ static void an_idle_stream_has_no_thread(void **state)
     assert_int_equal(threads(), before);
 }
 
+static struct context *dying;
+static _Atomic bool ending, ended, waiting, let_go;
+
+static void tells_that_it_ends(void) { ending = true; }
+
+static void *ends_context(void *arg)
+{
+    (void)arg;
+    fake_before_wait = tells_that_it_ends;
+    fake_context_destroy(dying);
+    ended = true;
+    return NULL;
+}
+
+static void is_held_up(void)
+{
+    waiting = true;
+    while (!let_go) nap(1);
+}
+
+static void *waits_for(void *mark)
+{
+    fake_before_wait = is_held_up;
+    fake_misses = 1;
+    mark_wait(mark, false);
+    return NULL;
+}
+
+static bool is_waited_for(struct stream *s)
+{
+    pthread_mutex_lock(&s->lock);
+    bool so = s->sleepers;
+    pthread_mutex_unlock(&s->lock);
+    return so;
+}
+
+static void a_stream_stays_for_who_begins_to_wait_as_its_context_ends(void **state)
+{
+    (void)state;
+    pthread_t thread[2];
+    dying = fake_context();
+    struct stream *s = new_stream(dying, 0);
+    struct stream_set *set = s->set;
+    struct event *e = new_event(dying, CU_EVENT_DISABLE_TIMING);
+    assert_int_equal(fake_launch(s, gated, NULL), CUDA_SUCCESS);
+    assert_int_equal(event_record(e, s), CUDA_SUCCESS);
+    struct mark *m = event_mark(e);
+    pthread_create(&thread[0], NULL, ends_context, NULL);
+    while (!ending) nap(1);
+    pthread_mutex_lock(&set->lock); /* holds the end up once it has found that nobody waits for s */
+    gate = true;
+    pthread_mutex_lock(&s->lock);
+    pthread_mutex_unlock(&s->lock);
+    pthread_create(&thread[1], NULL, waits_for, m);
+    while (!waiting) nap(1);
+    pthread_mutex_unlock(&set->lock);
+    while (!ended && !is_waited_for(s)) nap(1);
+    assert_false(ended);
+    let_go = true;
+    for (int k = 0; k < 2; k++) pthread_join(thread[k], NULL);
+    mark_release(m);
+}
+
 static size_t used(void) { return mallinfo2().uordblks; }
 
 static void cycle(int i)
@@ -216,6 +280,7 @@ int main(void)
         T(each_thread_has_a_default_stream_of_its_own_that_ends_with_it),
         T(a_thread_gets_a_new_default_stream_in_a_new_context),
         T(an_idle_stream_has_no_thread),
+        T(a_stream_stays_for_who_begins_to_wait_as_its_context_ends),
         T(ten_thousand_streams_and_events_leave_nothing_behind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
