@@ -1,7 +1,7 @@
 /* faultline-device: one simulated GPU. Started by libcuda.so.1, which leaves it
  * the control memfd as descriptor 3, its end of a socket as descriptor 4 and the bell of its
  * service thread as descriptor 5.
- * It ends when its host does. */
+ * It ends when its host does, or when that has become another program (execve): its end of the socket closes then. */
 #include "device/device.h"
 #include "base/futex.h"
 #include "base/log.h"
@@ -89,8 +89,9 @@ int main(int argc, char **argv)
     if (error) return ends_at("start its threads", error);
     pthread_detach(helper);
     if (!managed_hello()) return 1;
-    struct pollfd watch = { .fd = host, .events = POLLIN };
-    while (poll(&watch, 1, -1) <= 0)
+    struct pollfd watch[] = { { .fd = host, .events = POLLIN }, { .fd = host_socket } }; /* of the latter: its end */
+    while (poll(watch, 2, -1) <= 0)
         ;
+    atomic_store(&control->gone, 1);
     _exit(0);
 }

@@ -119,6 +119,7 @@ struct control {
     _Alignas(64) _Atomic uint32_t completion; /* futex: bumped when a channel advances */
     _Atomic uint32_t waiters;      /* host threads asleep on it */
     _Atomic uint32_t faulted;      /* fault is filled; nothing runs any more */
+    _Atomic uint32_t gone;         /* the device process ends, as if its host had */
     struct fault fault;
     _Alignas(64) _Atomic uint64_t printed;    /* text: bytes the device appended */
     _Atomic uint64_t shown;        /* bytes the host has taken */
@@ -141,7 +142,7 @@ struct control {
     char text[];                   /* printf_size bytes; then control_atomics */
 };
 
-#define RING_VERSION 13u
+#define RING_VERSION 14u
 #define PRINTF_MOST (256ul << 20)  /* address space set aside for text; touched as needed */
 #define MANAGED_MOST (4ull << 40)  /* bytes of managed memory's window */
 #define ATOMICS_AT ((sizeof(struct control) + PRINTF_MOST + 7) / 8 * 8)

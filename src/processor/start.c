@@ -185,7 +185,13 @@ void processor_stop(struct processor *p)
     retire(p);
 }
 
-CUresult processor_status(const struct processor *p) { return (CUresult)atomic_load(&p->status); }
+/* A program that has closed our descriptors, and opened others in their place, is told of a device's end by nothing else. */
+CUresult processor_status(const struct processor *p)
+{
+    CUresult r = (CUresult)atomic_load(&p->status);
+    return !r && atomic_load(&p->control->gone) ? CUDA_ERROR_LAUNCH_FAILED : r;
+}
+
 bool processor_killed(const struct processor *p)
 {
     return processor_status(p) == CUDA_ERROR_LAUNCH_FAILED && !atomic_load(&p->control->faulted);
