@@ -387,3 +387,10 @@ void primary_reset(struct device *d)
 }
 
 bool primary_active(const struct device *d) { return d->primary && !atomic_load(&d->primary->destroyed); }
+
+bool primary_lives(unsigned long long id)
+{
+    for (int k = 0; k < device_count; k++)
+        if (primary_active(&devices[k]) && atomic_load(&devices[k].primary->id) == id) return true;
+    return false;
+}

@@ -109,6 +109,8 @@ CUresult primary_retain(struct device *d, struct context **out);
 CUresult primary_release(struct device *d);
 void primary_reset(struct device *d);
 bool primary_active(const struct device *d);
+/* Whether the primary context that had this number has not ended. */
+bool primary_lives(unsigned long long id);
 
 /* Peer access of from's kernels to to's memory: CUDA_ERROR_PEER_ACCESS_*. */
 CUresult peer_enable(struct context *from, struct context *to);

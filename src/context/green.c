@@ -51,9 +51,10 @@ CUresult green_get(CUgreenCtx handle, struct green **out)
 CUresult green_destroy(struct green *g)
 {
     struct device *d = g->primary->device;
-    if (!atomic_exchange(&g->id, 0)) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    const unsigned long long id = atomic_exchange(&g->id, 0);
+    if (!id) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     context_unname(g->named);
-    stream_green_ends(g);
+    stream_green_ends(g, id);
     object_give(&greens, g);
     return primary_release(d);
 }

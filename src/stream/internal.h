@@ -57,6 +57,7 @@ struct stream {
     int priority;
     struct green *green;           /* whose it is, and its number then; NULL: an ordinary context's */
     unsigned long long green_id;
+    _Atomic unsigned long long outlived_by; /* it ended with that: the primary context's number; else 0 */
 
     pthread_mutex_t order;         /* held from finding out what an operation must wait for until
                                       it is issued; guards from_legacy, in legacy everyone's to_legacy */
@@ -131,6 +132,8 @@ struct stream_traits {
     struct green *green; /* or NULL */
 };
 CUresult stream_new(struct stream_set *set, const struct stream_traits *traits, struct stream **out);
+/* What is answered of a stream that is not valid: CUDA_ERROR_INVALID_HANDLE, or CUDA_ERROR_CONTEXT_IS_DESTROYED. */
+CUresult stream_refusal(const struct stream *s);
 /* As stream_destroy, for a per-thread stream too, if it still is the one with that id. */
 CUresult stream_end(struct stream *s, uint64_t id);
 /* With the lock: a pinned stream is not released. */

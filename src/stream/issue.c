@@ -104,7 +104,7 @@ static CUresult begin_as(struct issue *o, struct stream *s, bool alone)
                                      : after_stream(s->set->legacy, &s->from_legacy, &o->after);
     }
     pthread_mutex_lock(&s->lock);
-    if (!r && !s->id) r = CUDA_ERROR_INVALID_HANDLE;
+    if (!r && !s->id) r = stream_refusal(s);
     if (!r && !alone) note_legacy(s);
     if (r) end(o, r);
     return r;

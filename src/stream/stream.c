@@ -5,6 +5,8 @@
 #include "stream/operations.h"
 #include "uvm/uvm.h"
 
+#include <limits.h>
+
 enum { SOME = 16 }; /* streams that are gone are looked at where others come and go: far more than come */
 
 /* Ids of streams are as an H200 numbers them: its driver takes one for a new context, one for the default stream, and
@@ -63,13 +65,15 @@ CUresult stream_new(struct stream_set *set, const struct stream_traits *t, struc
     CUresult r = CUDA_ERROR_CONTEXT_IS_DESTROYED;
     pthread_mutex_lock(&set->lock);
     pthread_mutex_lock(&s->lock);
-    if (atomic_load(&set->dying)) goto out;
+    const unsigned long long green_id = t->green ? atomic_load(&t->green->id) : 0;
+    if (atomic_load(&set->dying) || (t->green && !green_id)) goto out;
     s->set = set;
     s->kind = t->kind;
     s->flags = t->flags;
     s->priority = t->priority;
     s->green = t->green;
-    s->green_id = t->green ? atomic_load(&t->green->id) : 0;
+    s->green_id = green_id;
+    atomic_store(&s->outlived_by, 0);
     s->quit = false;
     s->attributes =
         (struct stream_attributes){ .synchronization = (CUsynchronizationPolicy)-1, .domain_map = { 0, 1 } };
@@ -141,15 +145,32 @@ static void (*ending)(struct stream *s);
 
 void streams_on_end(void (*f)(struct stream *s)) { ending = f; }
 
+/* With the set's lock, which it drops meanwhile; the stream stays in the set's list. False: that is another one by now. */
+static bool end_one(struct stream_set *set, struct stream *s, uint64_t id, unsigned long long outlived_by)
+{
+    pthread_mutex_lock(&s->lock);
+    bool valid = id && s->id == id && s->set == set;
+    if (valid) {
+        atomic_store(&s->outlived_by, outlived_by);
+        invalidate(s);
+        s->pins++;
+    }
+    pthread_mutex_unlock(&s->lock);
+    if (!valid) return false;
+    pthread_mutex_unlock(&set->lock);
+    if (ending) ending(s);
+    pthread_mutex_lock(&set->lock);
+    pthread_mutex_lock(&s->lock);
+    stream_unpin(s);
+    pthread_mutex_unlock(&s->lock);
+    return true;
+}
+
 CUresult stream_end(struct stream *s, uint64_t id)
 {
     struct stream_set *set = s->set;
-    if (ending && id && atomic_load(&s->id) == id) ending(s);
     pthread_mutex_lock(&set->lock);
-    pthread_mutex_lock(&s->lock);
-    bool valid = id && s->id == id && s->set == set;
-    if (valid) invalidate(s);
-    pthread_mutex_unlock(&s->lock);
+    bool valid = end_one(set, s, id, 0);
     streams_reap(set, SOME);
     pthread_mutex_unlock(&set->lock);
     return valid ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
@@ -248,6 +269,12 @@ static CUresult stream_of_green(const struct green *g, struct stream **out)
     return atomic_load(&g->standard->id) == g->standard_id ? CUDA_SUCCESS : CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
+CUresult stream_refusal(const struct stream *s)
+{
+    const unsigned long long id = atomic_load(&s->outlived_by);
+    return id && primary_lives(id) ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_ERROR_INVALID_HANDLE;
+}
+
 CUresult stream_get(struct context *c, CUstream handle, bool per_thread, struct stream **out)
 {
     const bool of_thread = handle == CU_STREAM_PER_THREAD || (!handle && (per_thread || stream_default_per_thread));
@@ -260,8 +287,8 @@ CUresult stream_get(struct context *c, CUstream handle, bool per_thread, struct 
         return CUDA_SUCCESS;
     }
     struct stream *s = (struct stream *)handle;
-    if (!objects_hold(&streams, s) || !atomic_load_explicit(&s->id, memory_order_acquire))
-        return CUDA_ERROR_INVALID_HANDLE;
+    if (!objects_hold(&streams, s)) return CUDA_ERROR_INVALID_HANDLE;
+    if (!atomic_load_explicit(&s->id, memory_order_acquire)) return stream_refusal(s);
     *out = s;
     return s->green && atomic_load(&s->green->id) != s->green_id ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_SUCCESS;
 }
@@ -285,7 +312,15 @@ CUresult stream_green_begins(struct green *g)
     return r;
 }
 
-void stream_green_ends(struct green *g) { stream_end(g->standard, g->standard_id); }
+void stream_green_ends(const struct green *g, unsigned long long id)
+{
+    struct stream_set *set = g->primary->streams;
+    pthread_mutex_lock(&set->lock);
+    for (struct stream *s = set->streams; s; s = s->next)
+        if (s->green_id == id) end_one(set, s, atomic_load(&s->id), g->primary->id);
+    streams_reap(set, UINT_MAX);
+    pthread_mutex_unlock(&set->lock);
+}
 
 struct green *stream_green(const struct stream *s) { return s->green; }
 

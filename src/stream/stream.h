@@ -15,9 +15,10 @@
 struct stream;                     /* CUstream_st */
 struct event;                      /* CUevent_st */
 
-/* For a new green context: its default stream, which ends with it, as all its streams do. */
+/* For a new green context: its default stream. */
 CUresult stream_green_begins(struct green *g);
-void stream_green_ends(struct green *g);
+/* All its streams end; id: its number, which it has no more. */
+void stream_green_ends(const struct green *g, unsigned long long id);
 
 /* For a new context: its default streams. */
 CUresult stream_set_create(struct context *c);
@@ -57,7 +58,8 @@ CUresult stream_run(struct stream *s, stream_work *run, const void *arg);
 /* A kernel. Its parameters are copied. */
 CUresult stream_launch(struct stream *s, const struct launch *l);
 
-/* f learns of each stream that ends alone, before another one can have its handle. To be called once. */
+/* f learns of each stream that ends before its context: when nothing can be issued into it any more, and before another one
+ * can have its handle. To be called once. */
 void streams_on_end(void (*f)(struct stream *s));
 
 /* Returns when all that any thread has issued into s is done. */

@@ -278,6 +278,59 @@ static void events_are_of_a_green_contexts_streams(void **state)
     ok(cuEventDestroy(e));
 }
 
+static void streams_of_a_green_context_end_with_it_and_their_room_is_used_again(void **state)
+{
+    (void)state;
+    enum { ROUNDS = 2000 };
+    CUgreenCtx g;
+    CUstream first = NULL, s = NULL;
+    void *params[] = { &memory };
+    for (int k = 0; k < ROUNDS && (!first || s != first); k++) {
+        ok(cuGreenCtxCreate(&g, NULL, 0, CU_GREEN_CTX_DEFAULT_STREAM));
+        ok(cuGreenCtxStreamCreate(&s, g, CU_STREAM_NON_BLOCKING, 0));
+        if (!first) ok(cuLaunchKernel(where, BLOCKS, 1, 1, 32, 1, 1, 0, s, params, NULL));
+        ok(cuGreenCtxDestroy(g));
+        assert_int_equal(cuStreamQuery(s), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+        assert_int_equal(cuStreamDestroy(s), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+        if (!first) first = s, s = NULL;
+        ok(cuCtxSynchronize());
+    }
+    assert_ptr_equal(s, first);
+}
+
+static void a_stream_that_was_destroyed_before_its_green_context_is_no_stream_of_that(void **state)
+{
+    (void)state;
+    CUgreenCtx g;
+    CUstream s;
+    ok(cuGreenCtxCreate(&g, NULL, 0, CU_GREEN_CTX_DEFAULT_STREAM));
+    ok(cuGreenCtxStreamCreate(&s, g, CU_STREAM_NON_BLOCKING, 0));
+    ok(cuStreamDestroy(s));
+    ok(cuGreenCtxDestroy(g));
+    assert_int_equal(cuStreamQuery(s), CUDA_ERROR_INVALID_HANDLE);
+}
+
+static void a_green_context_takes_its_captures_along(void **state)
+{
+    (void)state;
+    CUgreenCtx g;
+    CUstream s, plain;
+    CUgraph graph;
+    CUdeviceptr p;
+    ok(cuGreenCtxCreate(&g, NULL, 0, CU_GREEN_CTX_DEFAULT_STREAM));
+    ok(cuGreenCtxStreamCreate(&s, g, CU_STREAM_NON_BLOCKING, 0));
+    ok(cuStreamCreate(&plain, CU_STREAM_NON_BLOCKING));
+    ok(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    ok(cuStreamBeginCapture(plain, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    ok(cuGreenCtxDestroy(g));
+    assert_int_equal(cuStreamEndCapture(s, &graph), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    ok(cuStreamEndCapture(plain, &graph));
+    ok(cuMemAlloc(&p, 64));
+    ok(cuMemFree(p));
+    ok(cuGraphDestroy(graph));
+    ok(cuStreamDestroy(plain));
+}
+
 static void clusters_fill_the_device(void **state)
 {
     (void)state;
@@ -307,6 +360,9 @@ int main(void)
         cmocka_unit_test(a_green_context_is_current_as_the_primary_one_with_another_name),
         cmocka_unit_test(a_graph_keeps_what_was_captured_in_a_green_context_there),
         cmocka_unit_test(clusters_fill_the_device),
+        cmocka_unit_test(streams_of_a_green_context_end_with_it_and_their_room_is_used_again),
+        cmocka_unit_test(a_stream_that_was_destroyed_before_its_green_context_is_no_stream_of_that),
+        cmocka_unit_test(a_green_context_takes_its_captures_along),
         cmocka_unit_test(events_are_of_a_green_contexts_streams),
     };
     return cmocka_run_group_tests(tests, begin, NULL);
