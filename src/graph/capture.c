@@ -2,7 +2,6 @@
  * begin and end. */
 #include "graph/capture.h"
 #include "graph/capture_internal.h"
-#include "space/space.h"
 
 #include <stdlib.h>
 
@@ -93,6 +92,7 @@ CUresult capture_begin(struct stream *s, CUstreamCaptureMode mode, struct graph 
     pthread_mutex_lock(&graphs_lock);
     struct capture *c = calloc(1, sizeof *c);
     r = c ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    if (!r) r = stream_get(NULL, (CUstream)s, false, &s); /* which may have ended, and been forgotten, meanwhile */
     if (!r && (capture_of(s, &m) || (graph && capture_is_into(graph)))) r = CUDA_ERROR_ILLEGAL_STATE;
     if (!r && graph && !atomic_load(&graph->valid)) r = CUDA_ERROR_INVALID_VALUE; /* destroyed meanwhile */
     for (size_t k = 0; k < count && !r; k++) {
@@ -296,7 +296,7 @@ static void leave_context(struct member **list, const struct context *context)
     }
 }
 
-static void release_context(struct context *context)
+static void forget_context(struct context *context)
 {
     if (!capture_any()) return;
     pthread_mutex_lock(&graphs_lock);
@@ -314,10 +314,4 @@ static void release_context(struct context *context)
     pthread_mutex_unlock(&graphs_lock);
 }
 
-static const struct space_owner owner = { .release_context = release_context };
-
-void capture_init(void)
-{
-    space_add_owner(&owner);
-    streams_on_end(forget_stream);
-}
+void capture_init(void) { streams_on_end(forget_stream, forget_context); }

@@ -142,8 +142,13 @@ CUresult stream_create(struct context *c, unsigned flags, int priority, struct s
 }
 
 static void (*ending)(struct stream *s);
+static void (*all_ending)(struct context *c);
 
-void streams_on_end(void (*f)(struct stream *s)) { ending = f; }
+void streams_on_end(void (*one)(struct stream *s), void (*all)(struct context *c))
+{
+    ending = one;
+    all_ending = all;
+}
 
 /* With the set's lock, which it drops meanwhile; the stream stays in the set's list. False: that is another one by now. */
 static bool end_one(struct stream_set *set, struct stream *s, uint64_t id, unsigned long long outlived_by)
@@ -242,6 +247,9 @@ void stream_set_destroy(struct context *c)
         invalidate(s);
         pthread_mutex_unlock(&s->lock);
     }
+    pthread_mutex_unlock(&set->lock);
+    if (all_ending) all_ending(c);
+    pthread_mutex_lock(&set->lock);
     events_invalidate(set);
     while (set->streams) {
         struct stream *s = set->streams;

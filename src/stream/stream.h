@@ -58,9 +58,9 @@ CUresult stream_run(struct stream *s, stream_work *run, const void *arg);
 /* A kernel. Its parameters are copied. */
 CUresult stream_launch(struct stream *s, const struct launch *l);
 
-/* f learns of each stream that ends before its context: when nothing can be issued into it any more, and before another one
- * can have its handle. To be called once. */
-void streams_on_end(void (*f)(struct stream *s));
+/* `one` learns of each stream that ends before its context, `all` of each context that ends with its streams and events: when
+ * nothing can be issued into them any more, and before others can have their handles. To be called once. */
+void streams_on_end(void (*one)(struct stream *s), void (*all)(struct context *c));
 
 /* Returns when all that any thread has issued into s is done. */
 CUresult stream_synchronize(struct stream *s);

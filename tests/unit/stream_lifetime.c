@@ -200,6 +200,33 @@ static void a_stream_stays_for_who_begins_to_wait_as_its_context_ends(void **sta
     mark_release(m);
 }
 
+static struct stream *of_dying;
+static unsigned open_before;
+static bool heard;
+
+static void hears_of_stream(struct stream *s) { (void)s; }
+
+static void hears_of_context(struct context *of)
+{
+    if (of != dying) return;
+    heard = true;
+    assert_int_equal(fake_launch(of_dying, counted, NULL), CUDA_ERROR_INVALID_HANDLE);
+    assert_int_equal(fake_channels_open(), open_before);
+}
+
+static void the_end_of_a_context_is_told_before_others_can_have_its_streams(void **state)
+{
+    (void)state;
+    streams_on_end(hears_of_stream, hears_of_context);
+    dying = fake_context();
+    of_dying = new_stream(dying, 0);
+    assert_int_equal(fake_launch(of_dying, counted, NULL), CUDA_SUCCESS);
+    open_before = fake_channels_open();
+    fake_context_destroy(dying);
+    assert_true(heard);
+    assert_int_equal(fake_channels_open(), open_before - 1);
+}
+
 static size_t used(void) { return mallinfo2().uordblks; }
 
 static void cycle(int i)
@@ -281,6 +308,7 @@ int main(void)
         T(a_thread_gets_a_new_default_stream_in_a_new_context),
         T(an_idle_stream_has_no_thread),
         T(a_stream_stays_for_who_begins_to_wait_as_its_context_ends),
+        T(the_end_of_a_context_is_told_before_others_can_have_its_streams),
         T(ten_thousand_streams_and_events_leave_nothing_behind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
