@@ -2,6 +2,7 @@
  * begin and end. */
 #include "graph/capture.h"
 #include "graph/capture_internal.h"
+#include "graph/user.h"
 
 #include <stdlib.h>
 
@@ -252,19 +253,26 @@ static void leave_stream(struct capture *c, struct member *m)
     member_leave(&c->streams, m->what);
 }
 
+/* It can be ended by nobody any more. */
+static void abandon(struct capture *c)
+{
+    if (!c->given) graph_free(c->graph);
+    forget(c);
+}
+
 static void forget_stream(struct stream *s)
 {
     struct member *m;
     if (!capture_any()) return;
     pthread_mutex_lock(&graphs_lock);
     struct capture *c = capture_of(s, &m);
-    if (c && c->origin == s) {
-        if (!c->given) graph_free(c->graph);
-        forget(c);
-    } else if (c) {
+    const bool began = c && c->origin == s;
+    if (began)
+        abandon(c);
+    else if (c)
         leave_stream(c, m);
-    }
     pthread_mutex_unlock(&graphs_lock);
+    if (began) user_objects_bury();
 }
 
 /* Which may be a body or child, and go with what it is in. Its place is another graph's soon. */
@@ -307,11 +315,10 @@ static void forget_context(struct context *context)
         for (struct member *m = c->streams; m; m = m->next) c->invalid |= m->context == context;
         leave_context(&c->streams, context);
         leave_context(&c->events, context);
-        if (!gone) continue;
-        if (!c->given) graph_free(c->graph);
-        forget(c);
+        if (gone) abandon(c);
     }
     pthread_mutex_unlock(&graphs_lock);
+    user_objects_bury();
 }
 
 void capture_init(void) { streams_on_end(forget_stream, forget_context); }

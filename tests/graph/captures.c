@@ -392,6 +392,36 @@ static void objects_of_the_user_go_with_a_graph_whose_capture_failed(void **stat
     ok(cuEventDestroy(e));
 }
 
+/* The capture's graph has the only reference. */
+static void capture_with_object(CUstream s, void *gone)
+{
+    CUuserObject o;
+    CUgraph g;
+    CUstreamCaptureStatus status;
+    ok(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_RELAXED));
+    ok(cuStreamGetCaptureInfo(s, &status, NULL, &g, NULL, NULL, NULL));
+    ok(cuUserObjectCreate(&o, gone, count, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC));
+    ok(cuGraphRetainUserObject(g, o, 1, CU_GRAPH_USER_OBJECT_MOVE));
+}
+
+static void objects_of_the_user_go_with_the_stream_or_context_of_a_capture(void **state)
+{
+    (void)state;
+    static int gone;
+    CUcontext first, own;
+    gone = 0;
+    CUstream s = rig_stream();
+    capture_with_object(s, &gone);
+    ok(cuStreamDestroy(s));
+    assert_int_equal(gone, 1);
+    ok(cuCtxGetCurrent(&first));
+    ok(cuCtxCreate(&own, NULL, 0, 0));
+    capture_with_object(rig_stream(), &gone);
+    ok(cuCtxDestroy(own));
+    assert_int_equal(gone, 2);
+    ok(cuCtxSetCurrent(first));
+}
+
 struct launch_inside {
     CUgraphExec graph;
     CUresult answer;
@@ -504,6 +534,7 @@ int main(void)
         T(two_captures_do_not_mix),
         T(a_graph_cannot_be_launched_into_a_capture),
         T(objects_of_the_user_go_with_a_graph_whose_capture_failed),
+        T(objects_of_the_user_go_with_the_stream_or_context_of_a_capture),
         T(a_host_function_cannot_launch_a_graph),
         T(a_kernel_that_may_begin_early_is_behind_a_programmatic_edge),
         T(a_context_takes_its_captures_along_and_leaves_graphs),
