@@ -136,7 +136,8 @@ static CUresult join(struct capture *of_event, struct member *record, struct cap
     }
     if (of_stream) return add_all(&m->before, &record->before);
     if (stream_is_legacy(s)) return spoil(of_event, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
-    return member_enter(&of_event->streams, s, stream_context(s), &record->before);
+    CUresult r = stream_get(NULL, (CUstream)s, false, &s); /* which may have ended, and been forgotten, meanwhile */
+    return r ? r : member_enter(&of_event->streams, s, stream_context(s), &record->before);
 }
 
 bool capture_wait(struct stream *s, struct event *e, bool external, CUresult *r)

@@ -61,14 +61,17 @@ static void dies(struct processor *p, CUresult error, const struct fault *f)
     processor_give_up(p, error);
 }
 
+/* As has been seen here; its control page may tell others before. */
+static bool is_over(const struct processor *p) { return atomic_load(&p->status); }
+
 static void look_at(struct processor *p, const struct pollfd *message, const struct pollfd *end)
 {
     char byte;
-    if (message->revents & POLLIN && atomic_load(&p->control->faulted) && !processor_status(p)) {
+    if (message->revents & POLLIN && atomic_load(&p->control->faulted) && !is_over(p)) {
         if (read(p->socket, &byte, 1) < 0) byte = 0;
         dies(p, result_of(p->control->fault.kind), &p->control->fault);
     }
-    if (end->revents && !processor_status(p)) {
+    if (end->revents && !is_over(p)) {
         report_end(p);
         dies(p, CUDA_ERROR_LAUNCH_FAILED, NULL);
     }
@@ -85,7 +88,7 @@ static void *watch(void *arg)
         pthread_mutex_lock(&lock);
         unsigned then = changes;
         for (struct processor *p = watched; p && count < MOST; p = p->next) {
-            if (processor_status(p)) continue;
+            if (is_over(p)) continue;
             list[count++] = p;
             fds[n++] = (struct pollfd){ .fd = p->socket, .events = POLLIN };
             fds[n++] = (struct pollfd){ .fd = p->pidfd, .events = POLLIN };
