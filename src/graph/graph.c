@@ -374,13 +374,25 @@ bool graph_is_single(const struct graph *g)
     return g->conditions != NULL;
 }
 
-/* What stands before it, in the same order: what comes behind a copy is in the order of the nodes (observed on an H200).
- * `missing` of the nodes is their place. */
+/* That has the number of one that was copied; numbers grow. Of a graph that launches run nothing is written. */
+static struct node *numbered(const struct graph *copy, unsigned number)
+{
+    unsigned low = 0, high = copy->nodes.count;
+    while (high - low > 1) {
+        const unsigned middle = low + (high - low) / 2;
+        if (copy->nodes.node[middle]->number <= number)
+            low = middle;
+        else
+            high = middle;
+    }
+    return copy->nodes.node[low];
+}
+
+/* What stands before it, in the same order: what comes behind a copy is in the order of the nodes (observed on an H200). */
 static CUresult copy_edges(const struct node_list *from, const struct graph *copy, struct node *to)
 {
     CUresult r = CUDA_SUCCESS;
-    for (unsigned k = 0; k < from->count && !r; k++)
-        r = connect(copy->nodes.node[from->node[k]->missing], to, &from->edge[k]);
+    for (unsigned k = 0; k < from->count && !r; k++) r = connect(numbered(copy, from->node[k]->number), to, &from->edge[k]);
     return r;
 }
 
@@ -389,10 +401,7 @@ CUresult graph_clone(const struct graph *g, bool exact, struct graph **out)
     struct graph *copy;
     CUresult r = graph_new(&copy);
     if (r) return r;
-    for (unsigned k = 0; k < g->nodes.count && !r; k++) {
-        g->nodes.node[k]->missing = k; /* its place */
-        r = copy_node(g->nodes.node[k], exact, copy);
-    }
+    for (unsigned k = 0; k < g->nodes.count && !r; k++) r = copy_node(g->nodes.node[k], exact, copy);
     for (unsigned k = 0; k < g->nodes.count && !r; k++)
         r = copy_edges(&g->nodes.node[k]->before, copy, copy->nodes.node[k]);
     if (!r) r = user_references_copy(g->objects, &copy->objects);

@@ -44,7 +44,7 @@ struct node {                      /* CUgraphNode_st */
     struct node_list before, after; /* what it must come after; what must come after it */
     unsigned born_behind;          /* of `before`, those it was made with */
     bool disabled;                 /* in an executable graph */
-    unsigned missing;              /* while nodes are being ordered; while they are copied, its place */
+    unsigned missing;              /* while nodes are being ordered */
     struct node *partner;          /* during an update: that of the other graph to which it corresponds */
     bool counted;                  /* allocates or frees memory, or has a child, which may */
     struct lane *lane;             /* during a launch: where it is issued, and the point behind it, */

@@ -225,6 +225,14 @@ void mempool_launched(const void *launch, struct stream *s)
     if (mark) point_release(mark);
 }
 
+/* Who looks at the zone copies it. */
+static void set_dormant(struct block *b, bool dormant)
+{
+    pthread_mutex_lock(&b->arena->zone->lock);
+    b->a.dormant = dormant;
+    pthread_mutex_unlock(&b->arena->zone->lock);
+}
+
 CUresult mempool_allocate_kept(struct kept k)
 {
     struct block *b = k.block;
@@ -232,7 +240,7 @@ CUresult mempool_allocate_kept(struct kept k)
     pthread_mutex_lock(&p->lock);
     CUresult r = b->allocated ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
     if (!r) {
-        b->a.dormant = false;
+        set_dormant(b, false);
         r = space_publish(&b->a);
     }
     if (!r) {
@@ -241,7 +249,7 @@ CUresult mempool_allocate_kept(struct kept k)
         pthread_mutex_unlock(&b->arena->zone->lock);
         b->allocated = true;
     }
-    b->a.dormant = !b->allocated;
+    set_dormant(b, !b->allocated);
     pthread_mutex_unlock(&p->lock);
     return r;
 }
@@ -260,7 +268,7 @@ CUresult mempool_free_kept(const struct allocation *copy, CUdeviceptr address, s
     if (!r) {
         space_withdraw(&b->a);
         b->allocated = false;
-        b->a.dormant = true;
+        set_dormant(b, true);
         if (!b->kept) end(p, b);
     }
     pthread_mutex_unlock(&p->lock);
