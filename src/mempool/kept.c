@@ -225,31 +225,24 @@ void mempool_launched(const void *launch, struct stream *s)
     if (mark) point_release(mark);
 }
 
-/* Who looks at the zone copies it. */
-static void set_dormant(struct block *b, bool dormant)
-{
-    pthread_mutex_lock(&b->arena->zone->lock);
-    b->a.dormant = dormant;
-    pthread_mutex_unlock(&b->arena->zone->lock);
-}
-
 CUresult mempool_allocate_kept(struct kept k)
 {
     struct block *b = k.block;
     struct mempool *p = b->arena->pool;
+    struct zone *z = b->arena->zone;
     pthread_mutex_lock(&p->lock);
+    pthread_mutex_lock(&z->lock); /* who looks there copies the allocation */
     CUresult r = b->allocated ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
     if (!r) {
-        set_dormant(b, false);
+        b->a.dormant = false;
         r = space_publish(&b->a);
     }
     if (!r) {
-        pthread_mutex_lock(&b->arena->zone->lock);
-        pieces_hold(b->arena->zone, b->at, b->size);
-        pthread_mutex_unlock(&b->arena->zone->lock);
+        pieces_hold(z, b->at, b->size);
         b->allocated = true;
     }
-    set_dormant(b, !b->allocated);
+    b->a.dormant = !b->allocated;
+    pthread_mutex_unlock(&z->lock);
     pthread_mutex_unlock(&p->lock);
     return r;
 }
@@ -261,16 +254,17 @@ CUresult mempool_free_kept(const struct allocation *copy, CUdeviceptr address, s
     pthread_mutex_lock(&p->lock);
     CUresult r = copy->base == address && block_is(b, copy) && b->allocated ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     if (!r) {
-        pthread_mutex_lock(&b->arena->zone->lock);
-        r = pieces_release(b->arena->zone, b->at, b->size, s, launch);
-        pthread_mutex_unlock(&b->arena->zone->lock);
+        struct zone *z = b->arena->zone;
+        pthread_mutex_lock(&z->lock);
+        r = pieces_release(z, b->at, b->size, s, launch);
+        if (!r) {
+            space_withdraw(&b->a);
+            b->allocated = false;
+            b->a.dormant = true;
+        }
+        pthread_mutex_unlock(&z->lock);
     }
-    if (!r) {
-        space_withdraw(&b->a);
-        b->allocated = false;
-        set_dormant(b, true);
-        if (!b->kept) end(p, b);
-    }
+    if (!r && !b->kept) end(p, b);
     pthread_mutex_unlock(&p->lock);
     return r;
 }
