@@ -93,7 +93,7 @@ CUresult capture_begin(struct stream *s, CUstreamCaptureMode mode, struct graph 
     pthread_mutex_lock(&graphs_lock);
     struct capture *c = calloc(1, sizeof *c);
     r = c ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
-    if (!r) r = stream_get(NULL, (CUstream)s, false, &s); /* which may have ended, and been forgotten, meanwhile */
+    if (!r) r = capture_still(s);
     if (!r && (capture_of(s, &m) || (graph && capture_is_into(graph)))) r = CUDA_ERROR_ILLEGAL_STATE;
     if (!r && graph && !atomic_load(&graph->valid)) r = CUDA_ERROR_INVALID_VALUE; /* destroyed meanwhile */
     for (size_t k = 0; k < count && !r; k++) {

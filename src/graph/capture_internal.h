@@ -37,6 +37,10 @@ struct capture *capture_of_event(const struct event *e, struct member **m);
 CUresult member_enter(struct member **list, void *what, struct context *context, const struct node_list *before);
 void member_leave(struct member **list, const void *what);
 
+/* An error unless the stream, which was looked up before graphs_lock was taken, is still there: it may have ended, and been
+ * forgotten by all captures, meanwhile. */
+static inline CUresult capture_still(struct stream *s) { return stream_get(NULL, (CUstream)s, false, &s); }
+
 /* An error after which the capture is invalid. */
 static inline CUresult spoil(struct capture *c, CUresult r)
 {

@@ -136,7 +136,7 @@ static CUresult join(struct capture *of_event, struct member *record, struct cap
     }
     if (of_stream) return add_all(&m->before, &record->before);
     if (stream_is_legacy(s)) return spoil(of_event, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
-    CUresult r = stream_get(NULL, (CUstream)s, false, &s); /* which may have ended, and been forgotten, meanwhile */
+    CUresult r = capture_still(s);
     return r ? r : member_enter(&of_event->streams, s, stream_context(s), &record->before);
 }
 
