@@ -114,7 +114,7 @@ static void wait_for_streams(void)
 {
     CUstream s;
     CUevent e;
-    unsigned us = 1000;
+    static unsigned us = 1000; /* read after the stream was destroyed, and the thread has ended */
     cuStreamCreate(&s, CU_STREAM_NON_BLOCKING);
     cuEventCreate(&e, CU_EVENT_BLOCKING_SYNC);
     cuLaunchHostFunc(s, on_stream, &us);
