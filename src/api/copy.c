@@ -105,9 +105,9 @@ static CUresult perform(void *arg)
     const bool passing = c->from.span.passing || c->to.span.passing;
     if (c->staged) c->from.span.bytes = (char *)c + c->staged;
     const uint64_t began = transfer_begin(&c->told);
-    span_begin(passing);
+    space_copy_begins(passing);
     CUresult r = span_changed(&c->from.span) || span_changed(&c->to.span) ? perform_again(c) : perform_found(c);
-    span_end(passing);
+    space_copy_ends(passing);
     transfer_end(&c->told, began, r);
     return r;
 }

@@ -90,9 +90,9 @@ static CUresult perform(void *arg)
     const struct fill *f = arg;
     const bool passing = f->span.passing;
     const uint64_t began = transfer_begin(&f->told);
-    span_begin(passing);
+    space_copy_begins(passing);
     CUresult r = span_changed(&f->span) ? perform_again(*f) : perform_found(f);
-    span_end(passing);
+    space_copy_ends(passing);
     transfer_end(&f->told, began, r);
     return r;
 }

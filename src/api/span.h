@@ -47,16 +47,8 @@ void span_permit_freed(bool permit);
 
 /* While it stays, all memory stays where it is. */
 static inline uint64_t span_changes(void) { return vmm_changes() + mempool_changes() + space_changes(); }
-/* Around the operation, and span_changed: what goes meanwhile can still be reached. */
-static inline void span_begin(bool passing)
-{
-    if (passing) space_copy_begins();
-}
-static inline void span_end(bool passing)
-{
-    if (passing) space_copy_ends();
-}
-/* Whether it is memory that may have gone since it was found: who performs the operation finds it again. */
+/* Whether it is memory that may have gone since it was found: who performs the operation finds it again. That and the
+ * operation stand between space_copy_begins and space_copy_ends. */
 static inline bool span_changed(const struct span *s) { return s->passing && s->changes != span_changes(); }
 /* That. gone, and why in the log, if it is not there any more. */
 CUresult span_find_again(struct span *s, size_t size, const struct device *d, bool write, struct span_pieces *pieces,

@@ -162,10 +162,11 @@ void space_describe(uint64_t address, int ordinal, char *out, size_t size);
  * without a fault, if one allocation holds them all; NULL otherwise. For
  * memory that is no allocation of ours, NULL. */
 void *space_alias(const struct allocation *a, uint64_t address);
-/* Around a copy of what space_alias answered for memory of another process or of a pool, and from before it is asked whether
- * that is there still (space_changes, say): what goes from now on stays where it is until the copy ends. */
-void space_copy_begins(void);
-void space_copy_ends(void);
+/* Around a copy of what space_alias answered, and from before it is asked whether that is there still (space_changes, say):
+ * what goes from now on stays where it is until the copy ends. passing: it is memory of another process or of a pool, which
+ * may go; for other memory neither does anything. */
+void space_copy_begins(bool passing);
+void space_copy_ends(bool passing);
 /* This process does not reach such memory at `at` any more, once no copy is under way. Who begins one now does not find it. */
 void space_unmap_view(void *at, uint64_t size);
 /* Zeroes a new allocation, which nobody else has seen yet; a large one takes no memory for that. */

@@ -31,11 +31,14 @@ static void unmap_all(void)
     }
 }
 
-void space_copy_begins(void) { atomic_fetch_add(&copies, 1); }
-
-void space_copy_ends(void)
+void space_copy_begins(bool passing)
 {
-    if (atomic_fetch_sub(&copies, 1) == 1 && atomic_load(&first)) unmap_all();
+    if (passing) atomic_fetch_add(&copies, 1);
+}
+
+void space_copy_ends(bool passing)
+{
+    if (passing && atomic_fetch_sub(&copies, 1) == 1 && atomic_load(&first)) unmap_all();
 }
 
 void space_unmap_view(void *at, uint64_t size)

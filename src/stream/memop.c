@@ -84,24 +84,14 @@ static void tell(const struct stream *s, const struct op *o, uint64_t since)
                     o->device->ordinal, o->at);
 }
 
-/* What goes meanwhile can still be reached. */
-static void reach(bool passing)
-{
-    if (passing) space_copy_begins();
-}
-static void leave(bool passing)
-{
-    if (passing) space_copy_ends();
-}
-
 static CUresult look(struct op *o, unsigned spins, bool *met)
 {
     const bool passing = o->passing;
-    reach(passing);
+    space_copy_begins(passing);
     CUresult r = find_again(o);
     *met = false;
     for (unsigned k = 0; !r && k <= spins && !(*met = satisfied(o)); k++) __builtin_ia32_pause();
-    leave(passing);
+    space_copy_ends(passing);
     return r;
 }
 
@@ -122,7 +112,7 @@ static CUresult wait_for(struct stream *s, struct op *o)
 static CUresult write_or_order(struct op *o)
 {
     const bool passing = o->passing;
-    reach(passing);
+    space_copy_begins(passing);
     CUresult r = find_again(o);
     if (!r && o->kind == OP_WRITE && o->wide)
         __atomic_store_n((uint64_t *)o->alias, o->value, __ATOMIC_SEQ_CST);
@@ -130,7 +120,7 @@ static CUresult write_or_order(struct op *o)
         __atomic_store_n((uint32_t *)o->alias, (uint32_t)o->value, __ATOMIC_SEQ_CST);
     else
         atomic_thread_fence(memory_order_seq_cst);
-    leave(passing);
+    space_copy_ends(passing);
     return r;
 }
 

@@ -214,8 +214,8 @@ struct allocation *space_look(uint64_t address, struct allocation *copy)
 
 uint64_t vmm_changes(void) { return 0; }
 uint64_t space_changes(void) { return 0; }
-void space_copy_begins(void) {}
-void space_copy_ends(void) {}
+void space_copy_begins(bool passing) { (void)passing; }
+void space_copy_ends(bool passing) { (void)passing; }
 void vmm_describe_any(uint64_t address, int ordinal, char *out, size_t size)
 {
     (void)address;
